@@ -1,0 +1,105 @@
+/* What a run has to say, as numbers: everything of contract.md section 2 before it becomes text or JSON.
+ * Pure: struct run in, findings out, no file, no clock. Unknown doubles are NaN, unknown integers VALUE_MISSING. */
+#pragma once
+
+#include "base/arena.h"
+#include "store/run.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ledger { // each joule of total_j in exactly one row; the rows add up to it
+	double target_j, others_j, wattle_j, idle_j, unattributed_j;
+};
+
+struct domain_finding {
+	const struct run_device *device;
+	enum provenance provenance;
+	double energy_j, error_j, mean_w, max_w; // NaN unknown
+	struct ledger ledger;                    // of this domain; all NaN when energy_j is
+	const char *attribution;                 // "cpu time", "pss", "rss", "sm time", "gpu memory", "exclusive", "none"
+	double update_period_s;
+	int64_t wraps, gaps;
+	bool in_total;
+};
+
+struct stats { // over samples
+	double last, min, max, mean;
+	int64_t count;
+};
+
+struct gpu_finding {
+	const struct run_device *device;
+	double energy_j, mean_w, max_w;
+	int64_t max_memory_bytes, target_max_memory_bytes;
+	double mean_utilization_percent, target_mean_utilization_percent, max_temperature_c, throttled_s, cap_w;
+};
+
+/* gpu_tracker's ResourceUsage, in bytes, percent and seconds; report/ converts to the units asked. */
+struct rss_values {
+	double total_bytes, private_bytes, shared_bytes;
+};
+struct unit_percentages {
+	double max_sum, max_hardware, mean_sum, mean_hardware;
+};
+struct resource_usage {
+	double ram_capacity_bytes, ram_system_bytes;
+	struct rss_values main, descendants, combined;
+	double gpu_ram_capacity_bytes, gpu_ram_system_bytes, gpu_ram_main_bytes, gpu_ram_descendants_bytes,
+		gpu_ram_combined_bytes;
+	int64_t system_core_count, expected_cores;
+	struct unit_percentages cpu_system, cpu_main, cpu_descendants, cpu_combined;
+	int64_t main_threads, descendants_threads, combined_threads;
+	int64_t system_gpu_count, expected_gpus;
+	struct unit_percentages gpu;
+	double compute_time_s;
+};
+
+struct value_stats {
+	double min, max, mean, std, total; // std: of the population
+};
+
+struct block_finding { // one code block: a span's name over all its calls
+	const char *name;
+	int64_t calls, non_empty_calls, timepoints;
+	struct value_stats compute_time_s;
+	struct value_stats metrics[RUN_COUNT]; // gauges over the samples inside the block
+	double total_j, error_j;
+	double *domain_j; // findings.n_domains of them
+};
+
+struct findings {
+	const struct run *run;
+	double duration_s; // sum over segments
+	bool complete;
+	int64_t samples, lost_samples;
+
+	double total_j, error_j;
+	enum provenance provenance;
+	struct ledger ledger;
+	double carbon_g;
+	struct domain_finding *domains;
+	size_t n_domains;
+
+	const char *cpu_method;
+	double target_cpu_s, main_cpu_s, descendants_cpu_s, referee_cpu_s;
+	int64_t processes_seen, processes_sampled;
+
+	int64_t peak_rss_bytes, main_peak_rss_bytes, max_pss_bytes, max_uss_bytes, read_bytes, written_bytes,
+		major_faults, minor_faults, voluntary_switches, involuntary_switches;
+
+	struct gpu_finding *gpus;
+	size_t n_gpus;
+	struct resource_usage usage;
+	struct block_finding *blocks;
+	size_t n_blocks;
+	struct stats run_metrics[RUN_COUNT];
+
+	double self_cpu_s, self_cpu_percent, self_energy_j;
+	int64_t self_max_rss_bytes, self_wakeups;
+	struct arena *arena; // owns what is pointed to here, but for run
+};
+
+// -ENOMEM only. `run` must outlive the findings.
+int findings_make(const struct run *run, struct findings *ret_findings);
+void findings_finish(struct findings *findings);

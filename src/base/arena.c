@@ -1,0 +1,69 @@
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_SIZE = 16384, ALIGNMENT = 16 };
+
+struct block {
+	struct block *next;
+	size_t used, size;
+	_Alignas(ALIGNMENT) unsigned char bytes[];
+};
+
+struct arena {
+	struct block *blocks; // newest first; owned
+};
+
+struct arena *arena_new(void)
+{
+	return calloc(1, sizeof(struct arena));
+}
+
+void arena_free(struct arena *arena)
+{
+	if (arena == NULL)
+		return;
+	while (arena->blocks != NULL) {
+		struct block *next = arena->blocks->next;
+		free(arena->blocks);
+		arena->blocks = next;
+	}
+	free(arena);
+}
+
+void *arena_alloc(struct arena *arena, size_t n, size_t size)
+{
+	size_t bytes, rounded;
+	if (__builtin_mul_overflow(n, size, &bytes) || __builtin_add_overflow(bytes, ALIGNMENT - 1, &rounded))
+		return NULL;
+	rounded &= ~(size_t)(ALIGNMENT - 1);
+	struct block *block = arena->blocks;
+	if (block == NULL || block->size - block->used < rounded) {
+		size_t room = rounded > BLOCK_SIZE ? rounded : BLOCK_SIZE;
+		size_t whole;
+		if (__builtin_add_overflow(room, sizeof(*block), &whole))
+			return NULL;
+		block = malloc(whole);
+		if (block == NULL)
+			return NULL;
+		*block = (struct block){.next = arena->blocks, .size = room};
+		arena->blocks = block;
+	}
+	void *start = block->bytes + block->used;
+	block->used += rounded;
+	memset(start, 0, bytes);
+	return start;
+}
+
+char *arena_text(struct arena *arena, const char *text)
+{
+	if (text == NULL)
+		return NULL;
+	size_t size = strlen(text) + 1;
+	char *copy = arena_alloc(arena, size, 1);
+	if (copy != NULL)
+		memcpy(copy, text, size);
+	return copy;
+}

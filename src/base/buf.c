@@ -1,0 +1,200 @@
+#include "base/buf.h"
+
+#include "base/cleanup.h"
+#include "base/num.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void buf_init(struct buf *b, size_t ceiling)
+{
+	*b = (struct buf){.ceiling = ceiling};
+}
+
+void buf_finish(struct buf *b)
+{
+	free(b->data);
+	*b = (struct buf){.ceiling = b->ceiling};
+}
+
+void buf_clear(struct buf *b)
+{
+	b->size = 0;
+	b->failed = 0;
+	if (b->data != NULL)
+		b->data[0] = '\0';
+}
+
+char *buf_take(struct buf *b)
+{
+	if (b->failed != 0)
+		return NULL;
+	char *text = b->data != NULL ? b->data : strdup("");
+	*b = (struct buf){.ceiling = b->ceiling};
+	return text;
+}
+
+// Room for `more` bytes and the NUL, or a sticky error.
+static bool grow(struct buf *b, size_t more)
+{
+	if (b->failed != 0)
+		return false;
+	if (more > b->ceiling || b->size > b->ceiling - more) {
+		b->failed = -EFBIG;
+		return false;
+	}
+	size_t need = b->size + more + 1;
+	if (need <= b->capacity)
+		return true;
+	size_t capacity = b->capacity > 0 ? b->capacity : 256;
+	while (capacity < need)
+		capacity *= 2;
+	char *data = realloc(b->data, capacity);
+	if (data == NULL) {
+		b->failed = -ENOMEM;
+		return false;
+	}
+	b->data = data;
+	b->capacity = capacity;
+	return true;
+}
+
+void buf_add(struct buf *b, const void *bytes, size_t size)
+{
+	if (!grow(b, size))
+		return;
+	if (size > 0)
+		memcpy(b->data + b->size, bytes, size);
+	b->size += size;
+	b->data[b->size] = '\0';
+}
+
+void buf_str(struct buf *b, const char *text)
+{
+	buf_add(b, text, strlen(text));
+}
+
+void buf_char(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
+
+void buf_u64(struct buf *b, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	buf_add(b, digits + at, sizeof(digits) - at);
+}
+
+void buf_i64(struct buf *b, int64_t value)
+{
+	if (value < 0)
+		buf_char(b, '-');
+	buf_u64(b, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+void buf_double(struct buf *b, double value)
+{
+	char text[40];
+	buf_add(b, text, num_format_double(text, sizeof(text), value));
+}
+
+void buf_fixed(struct buf *b, double value, int decimals)
+{
+	char text[360]; // DBL_MAX has 309 digits before the point
+	buf_add(b, text, num_format_fixed(text, sizeof(text), value, decimals));
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	va_list again;
+	va_copy(again, args);
+	int length = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	if (length >= 0 && grow(b, (size_t)length)) {
+		vsnprintf(b->data + b->size, (size_t)length + 1, format, again);
+		b->size += (size_t)length;
+	}
+	va_end(again);
+}
+
+void buf_pad_to(struct buf *b, size_t line_start, size_t columns)
+{
+	size_t width = 0;
+	for (size_t i = line_start; i < b->size; i++)
+		width += ((unsigned char)b->data[i] & 0xc0) != 0x80; // continuation bytes take no column
+	for (; width < columns; width++)
+		buf_char(b, ' ');
+}
+
+void buf_csv(struct buf *b, const char *text)
+{
+	if (strpbrk(text, ",\"\r\n") == NULL) {
+		buf_str(b, text);
+		return;
+	}
+	buf_char(b, '"');
+	for (const char *c = text; *c != '\0'; c++) {
+		if (*c == '"')
+			buf_char(b, '"');
+		buf_char(b, *c);
+	}
+	buf_char(b, '"');
+}
+
+int buf_write_fd(const struct buf *b, int fd)
+{
+	for (size_t at = 0; at < b->size;) {
+		ssize_t written = write(fd, b->data + at, b->size - at);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		at += (size_t)written;
+	}
+	return 0;
+}
+
+// A device or a pipe (/dev/stderr, a fifo) can't be renamed over: it is written to as it is.
+static bool is_special(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+int buf_write_file(const struct buf *b, const char *path)
+{
+	if (b->failed != 0)
+		return b->failed;
+	if (strcmp(path, "-") == 0)
+		return buf_write_fd(b, STDOUT_FILENO);
+	if (is_special(path)) {
+		wattle_cleanup_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+		return fd < 0 ? -errno : buf_write_fd(b, fd);
+	}
+	char temporary[4096];
+	int length = snprintf(temporary, sizeof(temporary), "%s.%ld.tmp", path, (long)getpid());
+	if (length < 0 || (size_t)length >= sizeof(temporary))
+		return -ENAMETOOLONG;
+	wattle_cleanup_close int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	int r = buf_write_fd(b, fd);
+	if (r == 0 && rename(temporary, path) != 0)
+		r = -errno;
+	if (r != 0)
+		unlink(temporary);
+	return r;
+}

@@ -1,0 +1,102 @@
+#include "base/env.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t clock_ns(clockid_t id)
+{
+	struct timespec now;
+	clock_gettime(id, &now);
+	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+static int64_t real_monotonic_ns(void *data)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static int64_t real_boottime_ns(void *data)
+{
+	return clock_ns(CLOCK_BOOTTIME);
+}
+
+static int64_t real_wall_ns(void *data)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+// NULL for unset, for empty, and in set-uid programs, where the caller must not choose what is read or loaded.
+static const char *variable(const char *name)
+{
+	if (getauxval(AT_SECURE) != 0)
+		return NULL;
+	const char *value = getenv(name);
+	return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+// *ret_fd is -1 when the default is not there: nothing can be read then, which is not the caller's mistake.
+static int open_root(const char *name, const char *fallback, char *ret_path, size_t size, int *ret_fd,
+	struct wattle_error *reterr)
+{
+	const char *value = variable(name);
+	const char *path = value != NULL ? value : fallback;
+	if (!text_copy(ret_path, size, path))
+		return error_set(reterr, -ENAMETOOLONG, "%s: path longer than %zu bytes", name, size - 1);
+	*ret_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (*ret_fd >= 0 || value == NULL)
+		return 0;
+	int code = -errno;
+	return error_set(reterr, code, "%s=%s: %s; it must name a folder that stands for %s", name, path, strerror(-code),
+		fallback);
+}
+
+static void find_state_dir(struct wattle_env *env)
+{
+	const char *state = variable("WATTLE_STATE");
+	const char *xdg = variable("XDG_STATE_HOME");
+	const char *home = variable("HOME");
+	if (state != NULL)
+		snprintf(env->state_dir, sizeof(env->state_dir), "%s", state);
+	else if (geteuid() == 0)
+		snprintf(env->state_dir, sizeof(env->state_dir), "/var/lib/wattle");
+	else if (xdg != NULL)
+		snprintf(env->state_dir, sizeof(env->state_dir), "%s/wattle", xdg);
+	else
+		snprintf(env->state_dir, sizeof(env->state_dir), "%s/.local/state/wattle", home != NULL ? home : "");
+}
+
+int env_open(struct wattle_env *env, struct wattle_error *reterr)
+{
+	*env = (struct wattle_env){
+		.sysfs_fd = -1,
+		.procfs_fd = -1,
+		.procfs_replaced = variable("WATTLE_PROCFS") != NULL,
+		.nvml = variable("WATTLE_NVML"),
+		.rocm_smi = variable("WATTLE_ROCM_SMI"),
+		.helper = variable("WATTLE_HELPER"),
+		.clock = {real_monotonic_ns, real_boottime_ns, real_wall_ns, NULL},
+	};
+	find_state_dir(env);
+	int r = open_root("WATTLE_SYSFS", "/sys", env->sysfs, sizeof(env->sysfs), &env->sysfs_fd, reterr);
+	if (r == 0)
+		r = open_root("WATTLE_PROCFS", "/proc", env->procfs, sizeof(env->procfs), &env->procfs_fd, reterr);
+	if (r < 0)
+		env_close(env);
+	return r;
+}
+
+void env_close(struct wattle_env *env)
+{
+	if (env->sysfs_fd >= 0)
+		close(env->sysfs_fd);
+	if (env->procfs_fd >= 0)
+		close(env->procfs_fd);
+	env->sysfs_fd = env->procfs_fd = -1;
+}

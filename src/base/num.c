@@ -1,0 +1,214 @@
+#include "base/num.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+// Digits of text[0..size); *ret_used is how many there were.
+static int read_digits(const char *text, size_t size, uint64_t *ret_value, size_t *ret_used)
+{
+	uint64_t value = 0;
+	size_t i = 0;
+	for (; i < size && is_digit(text[i]); i++)
+		if (__builtin_mul_overflow(value, 10u, &value) ||
+			__builtin_add_overflow(value, (uint64_t)(text[i] - '0'), &value))
+			return -ERANGE;
+	if (i == 0)
+		return -EINVAL;
+	*ret_value = value;
+	*ret_used = i;
+	return 0;
+}
+
+int num_parse_u64(const char *text, uint64_t *ret_value)
+{
+	size_t size = strlen(text), used;
+	uint64_t value;
+	int r = read_digits(text, size, &value, &used);
+	if (r < 0)
+		return r;
+	if (used != size)
+		return -EINVAL;
+	*ret_value = value;
+	return 0;
+}
+
+static int to_signed(uint64_t magnitude, bool negative, int64_t *ret_value)
+{
+	if (magnitude > (uint64_t)INT64_MAX + (negative ? 1 : 0))
+		return -ERANGE;
+	*ret_value = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
+	return 0;
+}
+
+int num_parse_i64(const char *text, int64_t *ret_value)
+{
+	bool negative = text[0] == '-';
+	uint64_t magnitude;
+	int r = num_parse_u64(text + negative, &magnitude);
+	return r < 0 ? r : to_signed(magnitude, negative, ret_value);
+}
+
+static bool only_blanks(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (text[i] != ' ' && text[i] != '\n' && text[i] != '\t' && text[i] != '\0')
+			return false;
+	return true;
+}
+
+int num_parse_sysfs_u64(const char *text, size_t size, uint64_t *ret_value)
+{
+	uint64_t value;
+	size_t used;
+	int r = read_digits(text, size, &value, &used);
+	if (r < 0)
+		return r;
+	if (!only_blanks(text + used, size - used))
+		return -EINVAL;
+	*ret_value = value;
+	return 0;
+}
+
+int num_parse_sysfs_i64(const char *text, size_t size, int64_t *ret_value)
+{
+	bool negative = size > 0 && text[0] == '-';
+	uint64_t magnitude;
+	int r = num_parse_sysfs_u64(text + negative, size - negative, &magnitude);
+	return r < 0 ? r : to_signed(magnitude, negative, ret_value);
+}
+
+/* strtod follows the program's locale, so a decimal comma would be expected in some. Texts of at most 15 digits
+ * and small exponents, which is nearly all, are exact in double arithmetic (mantissa below 2^53, power of ten
+ * exact); the rest goes through strtod_l in the C locale. */
+double num_read_double(const char *text, const char **ret_end)
+{
+	static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
+		1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+	const char *at = text;
+	bool negative = *at == '-';
+	at += *at == '-' || *at == '+';
+	uint64_t mantissa = 0;
+	int digits = 0, exponent = 0;
+	bool any = false;
+	for (; is_digit(*at); at++, any = true) {
+		mantissa = digits < 19 ? mantissa * 10 + (uint64_t)(*at - '0') : mantissa;
+		digits += mantissa > 0;
+	}
+	if (*at == '.')
+		for (at++; is_digit(*at); at++, any = true) {
+			mantissa = digits < 19 ? mantissa * 10 + (uint64_t)(*at - '0') : mantissa;
+			digits += mantissa > 0;
+			exponent--;
+		}
+	if (!any) {
+		*ret_end = text;
+		return 0;
+	}
+	if (*at == 'e' || *at == 'E') {
+		const char *e = at + 1;
+		bool e_negative = *e == '-';
+		e += *e == '-' || *e == '+';
+		if (is_digit(*e)) {
+			int value = 0;
+			for (; is_digit(*e); e++)
+				value = value < 10000 ? value * 10 + (*e - '0') : value;
+			exponent += e_negative ? -value : value;
+			at = e;
+		}
+	}
+	*ret_end = at;
+	if (digits <= 15 && exponent >= -22 && exponent <= 22) {
+		double value = (double)mantissa;
+		value = exponent < 0 ? value / powers[-exponent] : value * powers[exponent];
+		return negative ? -value : value;
+	}
+	locale_t c_locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+	double value = c_locale != (locale_t)0 ? strtod_l(text, NULL, c_locale) : strtod(text, NULL);
+	if (c_locale != (locale_t)0)
+		freelocale(c_locale);
+	return value;
+}
+
+int num_parse_double(const char *text, double *ret_value)
+{
+	const char *end;
+	double value = num_read_double(text, &end);
+	if (end == text || *end != '\0')
+		return -EINVAL;
+	if (!isfinite(value))
+		return -ERANGE;
+	*ret_value = value;
+	return 0;
+}
+
+int num_parse_duration(const char *text, int64_t *ret_ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
+	const char *end;
+	double value = num_read_double(text, &end);
+	if (end == text || text[0] == '-')
+		return -EINVAL;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].name) != 0)
+			continue;
+		double ns = value * units[i].ns;
+		if (!(ns < 9.2e18))
+			return -ERANGE;
+		*ret_ns = (int64_t)(ns + 0.5);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+// snprintf writes the locale's decimal separator; we want a point.
+static size_t point_for_separator(char *text, size_t length)
+{
+	const char *separator = localeconv()->decimal_point;
+	size_t width = strlen(separator);
+	if (width == 0 || (width == 1 && separator[0] == '.'))
+		return length;
+	char *at = strstr(text, separator);
+	if (at == NULL)
+		return length;
+	*at = '.';
+	memmove(at + 1, at + width, length - (size_t)(at - text) - width + 1);
+	return length - width + 1;
+}
+
+static size_t printed(int length, size_t size)
+{
+	if (length < 0)
+		return 0;
+	return (size_t)length < size ? (size_t)length : size - 1;
+}
+
+size_t num_format_double(char *out, size_t size, double value)
+{
+	if (isnan(value))
+		return printed(snprintf(out, size, "nan"), size);
+	for (int precision = 15; precision <= 17; precision++) {
+		int length = snprintf(out, size, "%.*g", precision, value);
+		if (precision == 17 || strtod(out, NULL) == value) // both speak the same locale here
+			return point_for_separator(out, printed(length, size));
+	}
+	return 0;
+}
+
+size_t num_format_fixed(char *out, size_t size, double value, int decimals)
+{
+	if (isnan(value))
+		return printed(snprintf(out, size, "nan"), size);
+	return point_for_separator(out, printed(snprintf(out, size, "%.*f", decimals, value), size));
+}

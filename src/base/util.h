@@ -1,0 +1,52 @@
+/* The handful of things that every room needs. */
+#pragma once
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+#define NS_PER_S INT64_C(1000000000)
+#define NS_PER_MS INT64_C(1000000)
+
+/* "Could not be had": the one value of int64 columns that is no measurement. Never 0. */
+#define VALUE_MISSING INT64_MIN
+
+static inline bool value_ok(int64_t value)
+{
+	return value != VALUE_MISSING;
+}
+
+static inline double value_to_double(int64_t value, double scale)
+{
+	return value_ok(value) ? (double)value * scale : (double)NAN;
+}
+
+// Copies what fits, always NUL-terminated; returns false if it was cut.
+static inline bool text_copy(char *out, size_t size, const char *text)
+{
+	size_t length = strlen(text);
+	bool fits = length < size;
+	size_t n = fits ? length : size - 1;
+	memcpy(out, text, n);
+	out[n] = '\0';
+	return fits;
+}
+
+// n * size with overflow check; NULL when it does not fit or there is no memory.
+static inline void *calloc_array(size_t n, size_t size)
+{
+	return calloc(n > 0 ? n : 1, size);
+}
+
+static inline void *realloc_array(void *old, size_t n, size_t size)
+{
+	size_t bytes;
+	if (__builtin_mul_overflow(n, size, &bytes))
+		return NULL;
+	return realloc(old, bytes > 0 ? bytes : 1);
+}

@@ -1,0 +1,81 @@
+/* The metric table, and the record that carries values from the sampler to the store. */
+#pragma once
+
+#include "base/util.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum metric_scope { METRIC_RUN, METRIC_DEVICE, METRIC_PROCESS, METRIC_SCOPES };
+enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
+
+/* Within a scope metrics are numbered from 0: RUN_SELF_CPU, …, RUN_COUNT; DEVICE_ENERGY, …, DEVICE_COUNT;
+ * PROCESS_PROCESS_CPU, …, PROCESS_COUNT. A row of values is indexed by these. */
+#define METRIC_ENUM_RUN(id) RUN_##id,
+#define METRIC_ENUM_DEVICE(id)
+#define METRIC_ENUM_PROCESS(id)
+#define METRIC(id, scope, name, kind, unit, source, meaning) METRIC_ENUM_##scope(id)
+enum run_metric {
+#include "metric/metrics.def"
+	RUN_COUNT
+};
+#undef METRIC_ENUM_RUN
+#undef METRIC_ENUM_DEVICE
+#define METRIC_ENUM_RUN(id)
+#define METRIC_ENUM_DEVICE(id) DEVICE_##id,
+enum device_metric {
+#include "metric/metrics.def"
+	DEVICE_COUNT
+};
+#undef METRIC_ENUM_DEVICE
+#undef METRIC_ENUM_PROCESS
+#define METRIC_ENUM_DEVICE(id)
+#define METRIC_ENUM_PROCESS(id) id,
+enum process_metric {
+#include "metric/metrics.def"
+	PROCESS_COUNT
+};
+#undef METRIC_ENUM_RUN
+#undef METRIC_ENUM_DEVICE
+#undef METRIC_ENUM_PROCESS
+#undef METRIC
+
+struct metric {
+	const char *name; // column name, ends in the unit
+	enum metric_kind kind;
+	const char *unit;
+	const char *source;
+	const char *meaning;
+};
+
+// The metrics of a scope, in the order of its enum; *ret_count is RUN_COUNT, DEVICE_COUNT or PROCESS_COUNT.
+const struct metric *metric_table(enum metric_scope scope, size_t *ret_count);
+const char *metric_scope_name(enum metric_scope scope); // "run", "device", "process"
+const char *metric_kind_name(enum metric_kind kind);    // "counter", "gauge"
+
+/* One row on its way to the store: the values of one scope at one instant. */
+struct record {
+	int64_t t_ns;      // CLOCK_MONOTONIC
+	int64_t id;        // METRIC_DEVICE: index of the device in struct devices; METRIC_PROCESS: pid; METRIC_RUN: 0
+	int64_t start_ns;  // METRIC_PROCESS: start time of the process, which with the pid is its identity; else 0
+	uint32_t scope;    // enum metric_scope
+	uint32_t n_values; // of that scope
+	int64_t values[];
+};
+
+/* Records in a row, in memory that was allocated once. */
+struct batch {
+	unsigned char *bytes; // owned
+	size_t size, capacity;
+	size_t n_samples; // RUN records in it
+	size_t n_lost;    // RUN records that did not fit since the last clear
+};
+
+int batch_init(struct batch *batch, size_t capacity); // -ENOMEM
+void batch_finish(struct batch *batch);
+void batch_clear(struct batch *batch);
+// Room for one more record, values preset to VALUE_MISSING; NULL when full (counted in n_lost for RUN records).
+struct record *batch_add(struct batch *batch, enum metric_scope scope, int64_t t_ns, int64_t id, int64_t start_ns);
+// for (const struct record *r = batch_first(b); r; r = batch_next(b, r))
+const struct record *batch_first(const struct batch *batch);
+const struct record *batch_next(const struct batch *batch, const struct record *record);

@@ -1,0 +1,39 @@
+/* Extends a hardware energy counter to 64 bits and says what happened to it. Pure: no clock, no file.
+ *
+ * A raw value that went down is a wrap if the energy that a wrap implies is plausible for the time that has passed,
+ * else a reset (driver reload, suspend, re-registered zone): after a reset counting goes on from the new value and
+ * the energy in between is unknown, never invented. Raw values that could not be read make a gap, bridged by the next
+ * good value as long as that is unambiguous. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct counter {
+	uint64_t range;      // raw values run from 0 to range, then 0 again; 0: 64 bits
+	double max_power_w;  // what the domain can't exceed, averaged over a sample
+	uint64_t last_raw;
+	int64_t last_t_ns;
+	uint64_t total;      // extended, starts at 0 with the first value
+	double mean_power_w; // over the last differences, for the hint about several wraps
+	bool primed;         // last_raw is valid
+	bool in_gap;
+	uint32_t wraps, resets, gaps, ambiguous;
+};
+
+enum counter_event {
+	COUNTER_OK,
+	COUNTER_FIRST,     // nothing to compare with yet
+	COUNTER_WRAP,      // one wrap
+	COUNTER_WRAPS,     // so long since the last value that it may have wrapped several times; the likeliest
+	                   // number by the power before was taken, and `ambiguous` counted
+	COUNTER_RESET,     // went back and it was no wrap: energy between the two values is unknown
+	COUNTER_STALLED,   // unchanged (normal between two updates of a slow counter)
+	COUNTER_GAP,       // this value could not be read
+	COUNTER_GAP_ENDED, // the first good one after that
+};
+
+void counter_init(struct counter *counter, uint64_t range, double max_power_w);
+// raw in µJ or VALUE_MISSING; suspended: the machine slept since the last value (a decrease is then a reset).
+// The extended value is in counter->total (µJ) afterwards, unchanged for GAP.
+enum counter_event counter_feed(struct counter *counter, int64_t t_ns, int64_t raw_uj, bool suspended);

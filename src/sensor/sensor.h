@@ -1,0 +1,140 @@
+/* The contract between the sampler and whatever reads hardware.
+ *
+ * A sensor is a `const struct sensor_ops` at the end of one file, with an entry in registry.c. It describes what it
+ * meters as an array of `struct domain` once at open, and then fills one row of DEVICE values per domain at every
+ * sample. It never prints, never allocates after open, and knows nothing of the target but the list of its pids.
+ *
+ * To add one: the file, the line in registry.c, the line in meson.build, a recorded machine under tests/machines/. */
+#pragma once
+
+#include "base/env.h"
+#include "base/error.h"
+#include "metric/metric.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// Stored and printed by name, never by number.
+enum domain_kind {
+	DOMAIN_PACKAGE,
+	DOMAIN_CORE,
+	DOMAIN_UNCORE,
+	DOMAIN_DRAM,
+	DOMAIN_PSYS,
+	DOMAIN_GPU,
+	DOMAIN_NODE,
+	DOMAIN_MODULE,
+	DOMAIN_BATTERY,
+	DOMAIN_WALL,
+	DOMAIN_KINDS
+};
+const char *domain_kind_name(enum domain_kind kind); // "package", "core", … as in the report
+int domain_kind_from_name(const char *name);         // enum domain_kind or -EINVAL
+// Whether a domain of this kind enters energy.total_j when it lies inside no other measured domain:
+// packages, DRAM and GPUs do; psys, core, uncore, node, battery and wall are shown, not added.
+bool domain_kind_adds_up(enum domain_kind kind);
+
+// From strongest to weakest: the provenance of a sum is the largest of its parts'.
+enum provenance { PROVENANCE_MEASURED, PROVENANCE_DERIVED, PROVENANCE_ESTIMATED, PROVENANCE_KINDS };
+const char *provenance_name(enum provenance provenance); // "measured", "derived", "estimated"
+int provenance_from_name(const char *name);
+
+/* What a sensor meters. Filled at open; the sensor owns the array, it does not move until close. Domains that exist
+ * but can't be read, or lose to a better sensor, are listed too: `wattle sensors` shows them. */
+struct domain {
+	char name[48];   // "package-0", "dram-0", "gpu-0" …; unique among the used ones
+	enum domain_kind kind;
+	char inside[48]; // name of the domain that contains this one, "" if none
+	char device[96]; // what a person would look for: "intel-rapl:0", "NVIDIA H100 80GB HBM3"
+	char uuid[96];   // GPUs; "" else
+	int index;       // NVML's index for GPUs, socket or node number else; -1 unknown
+	enum provenance provenance;
+	bool has_energy; // fills DEVICE_ENERGY (a raw counter, see below); else DEVICE_POWER is integrated by analysis
+
+	bool readable;     // it can be read now
+	bool used;         // it is sampled: readable, wanted, and not the loser to a better one
+	char why[160];     // if not used: the reason, a short phrase
+	char remedy[200];  // if not readable: the command that mends it; "" if nothing can
+
+	uint64_t energy_range_uj; // the counter wraps after this (max_energy_range_uj); 0: 64 bits, never
+	uint64_t resolution_uj;   // smallest step of the counter; 0: unknown
+	int64_t update_period_ns; // measured at open, of the energy counter or the power reading; 0: unknown
+	double relative_error;    // of the reading itself: sensor gain, or the model's; 0: not stated
+	double max_power_w;       // plausible maximum, to tell a wrap from a reset; 0: use the default of its kind
+	uint64_t memory_total_bytes; // GPUs: without what the driver reserves where it says so; 0 unknown
+};
+
+/* What the sampler knows when it asks for readings. Borrowed for the call. */
+struct sensor_context {
+	int64_t t_ns;           // now
+	int64_t system_busy_ns; // counters of /proc/stat, VALUE_MISSING if they could not be read
+	int64_t system_idle_ns;
+	pid_t main_pid;            // 0: no target (wattle sensors)
+	const pid_t *target_pids;  // ascending, the root included
+	size_t n_target_pids;
+	pid_t self_pid;
+};
+bool sensor_context_has_pid(const struct sensor_context *context, pid_t pid); // binary search
+
+/* What was asked for on the command line; borrowed during open. */
+struct sensor_options {
+	const char *gpus;      // --gpus LIST or NULL
+	const char *gpu_brand; // "nvidia", "amd", "intel" or NULL
+	// The target's environment, as it will see it: CUDA_VISIBLE_DEVICES and its kin. NULL: not set.
+	const char *cuda_visible_devices;
+	const char *cuda_device_order;
+	const char *hip_visible_devices;
+	const char *rocr_visible_devices;
+	bool describe_only; // wattle sensors: list everything, GPUs hidden from the target too
+	int64_t calibrate_ns; // at most this much time may go into measuring update periods at open; 0: none
+};
+
+struct sensor_ops {
+	const char *name; // "powercap", "nvml", "model": the `source` of its domains
+	size_t state_size; // the registry allocates zeroed state of this size
+
+	/* Finds its domains. 0 also when there are none: a machine without this hardware is normal. Negative errno only
+	 * for a wrong request (an unknown UUID in --gpus: -EINVAL with a sentence that lists what is valid). What exists
+	 * but fails is a domain with readable == false and a reason. May take as long as the driver takes. */
+	int (*open)(void *state, const struct wattle_env *env, const struct sensor_options *options,
+		struct wattle_error *reterr);
+	/* The domains found; called after open, any number of times. */
+	struct domain *(*domains)(void *state, size_t *ret_count);
+	/* One reading of every domain with `used` set: rows[i] belongs to domains[i], preset to VALUE_MISSING, and what
+	 * can't be read stays so. DEVICE_ENERGY is the raw counter in µJ as the hardware gives it, before
+	 * extension. Must not block, allocate or fail: a device that fell off the bus just leaves its row empty. */
+	void (*read)(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT]);
+	/* After open, also after one that failed half-way. */
+	void (*close)(void *state);
+};
+
+extern const struct sensor_ops sensor_powercap, sensor_nvml, sensor_model;
+
+/* All sensors in order of preference; NULL-terminated. */
+extern const struct sensor_ops *const sensor_registry[];
+
+/* The opened sensors of a machine, side by side. Device i of the run is devices[i]. */
+struct sensor_set {
+	struct sensor_slot {
+		const struct sensor_ops *ops;
+		void *state; // owned
+		struct domain *domains; // the sensor's
+		size_t n_domains;
+	} slots[16];
+	size_t n_slots;
+	struct domain **devices;       // owned array: the used domains, in registry order
+	const char **sources;          // owned array: ops->name of each device
+	size_t n_devices;
+	int64_t (*rows)[DEVICE_COUNT]; // owned scratch: sum of all n_domains
+	size_t n_rows;
+};
+
+// Opens every sensor of the registry and settles which domains are used: when two sensors meter one domain the
+// earlier in the registry wins, the loser gets `why`; the model is used only if no package is readable.
+int sensor_set_open(struct sensor_set *set, const struct wattle_env *env, const struct sensor_options *options,
+	struct wattle_error *reterr);
+void sensor_set_close(struct sensor_set *set);
+// Reads all; values of device i go to ret_rows[i]. No allocation.
+void sensor_set_read(struct sensor_set *set, const struct sensor_context *context, int64_t (*ret_rows)[DEVICE_COUNT]);

@@ -1,0 +1,94 @@
+/* A stored run, read back into columns: what analysis, reports and exports work on. */
+#pragma once
+
+#include "base/error.h"
+#include "metric/metric.h"
+#include "sensor/sensor.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct run_fact { // a row of table run
+	const char *key, *value;
+};
+
+struct run_device { // a row of table device with its samples
+	int64_t id;
+	char name[48];
+	enum domain_kind kind;
+	char inside[48], device[96], uuid[96], source[24];
+	int index;
+	enum provenance provenance;
+	bool has_energy;
+	double resolution_j, update_period_s, relative_error; // NaN unknown
+	int64_t memory_total_bytes;                           // VALUE_MISSING unknown
+	size_t n;
+	int64_t *t_ns;                  // n of them, ascending
+	int64_t *values[DEVICE_COUNT];  // each n long, VALUE_MISSING where null
+};
+
+struct run_process { // a row of table process
+	int64_t pid, ppid, start_ns, end_ns, cpu_ns, max_rss_bytes;
+	const char *command;
+	bool is_main, sampled;
+};
+
+struct run_segment { // a row of table segment: one recording of an appended-to file
+	int64_t id, start_ns, end_ns; // end_ns: of the last sample if the recorder died
+	int64_t wall_start_ns;        // Unix time of start_ns
+	int64_t pid, exit_code;       // VALUE_MISSING unknown
+	const char *command_json;     // argv as a JSON array
+	bool complete;
+	// the footer's figures of this segment, VALUE_MISSING where the recorder died before it knew
+	int64_t samples, lost_samples, main_cpu_ns, descendants_cpu_ns, referee_cpu_ns, processes_seen, processes_sampled;
+	int64_t peak_rss_bytes, main_peak_rss_bytes, read_bytes, written_bytes, major_faults, minor_faults;
+	int64_t voluntary_switches, involuntary_switches, self_cpu_ns, self_max_rss_bytes, self_wakeups;
+	const char *cpu_method;
+};
+
+struct run_event {
+	int64_t t_ns;
+	const char *kind, *text;
+};
+
+struct run_span { // a row of table span
+	int64_t id, pid, tid, begin_ns, end_ns; // end_ns VALUE_MISSING: never ended
+	const char *name;
+};
+
+struct run_user_metric {
+	int64_t t_ns;
+	const char *name;
+	double value;
+};
+
+struct run {
+	struct run_fact *facts;
+	size_t n_facts;
+	struct run_segment *segments;
+	size_t n_segments;
+	size_t n; // samples
+	int64_t *t_ns;
+	int64_t *values[RUN_COUNT];
+	struct run_device *devices;
+	size_t n_devices;
+	struct run_process *processes;
+	size_t n_processes;
+	struct run_event *events;
+	size_t n_events;
+	struct run_span *spans;
+	size_t n_spans;
+	struct run_user_metric *user_metrics;
+	size_t n_user_metrics;
+	int64_t anchor_mono_ns, anchor_wall_ns;
+	struct arena *arena; // owns all of the above
+};
+
+// Reads a run file (complete, still growing, or left behind by a dead recorder). -ENOENT, -EINVAL (not a run file, or
+// of a newer schema) with a sentence. *ret_run is released by run_finish.
+int run_load(const char *path, struct run *ret_run, struct wattle_error *reterr);
+void run_finish(struct run *run);
+// Value of a key in table run, or NULL.
+const char *run_fact(const struct run *run, const char *key);
+double run_fact_double(const struct run *run, const char *key);  // NaN if absent
+int64_t run_fact_i64(const struct run *run, const char *key);    // VALUE_MISSING if absent

@@ -1,0 +1,95 @@
+/* Where batches go. A store is one file with a `const struct store_ops`; the recorder writes to one or two of them
+ * (the run file; gpu_tracker's tracking file) through these four calls, once a second and at the end. */
+#pragma once
+
+#include "base/error.h"
+#include "metric/metric.h"
+#include "sensor/sensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What is known before the first sample. Borrowed for the call to open. */
+struct store_header {
+	const char *run_id;   // UUID, text; the same for all segments of a file
+	int64_t anchor_mono_ns, anchor_wall_ns; // the same instant on CLOCK_MONOTONIC and CLOCK_REALTIME
+	const char *boot_id;  // /proc/sys/kernel/random/boot_id, "" unknown
+	const char *host;
+	const char *const *command; // NULL-terminated argv; for attach the target's own command line
+	int64_t interval_ns;
+	bool attached;
+
+	struct domain *const *devices; // device i of the run; ids in the file may differ in an appended segment
+	const char *const *sources;
+	size_t n_devices;
+
+	// machine and options that reports need
+	int64_t memory_total_bytes; // VALUE_MISSING unknown
+	int64_t n_cores;
+	int64_t expected_cores;
+	int64_t n_gpus_system; // GPUs of the machine, also those not measured
+	const char *ram_unit, *gpu_ram_unit, *time_unit; // "gigabytes" …
+	const char *attribution;                         // "busy" or "active"
+	double carbon_intensity_g_per_kwh;               // NaN: none
+	double pue;                                      // 1 by default
+	const char *const *meta; // "KEY=VALUE" …, NULL-terminated, may be NULL
+	const char *label;       // NULL: none
+};
+
+/* A process that the recorder has met. Ended ones are handed over once, with their last figures; the living ones
+ * at the end with end_ns = VALUE_MISSING. */
+struct store_process {
+	pid_t pid, ppid;
+	int64_t start_ns, end_ns; // CLOCK_MONOTONIC
+	int64_t cpu_ns;           // own user and system time, without children; VALUE_MISSING unknown
+	int64_t max_rss_bytes;
+	const char *command;
+	bool is_main, sampled; // sampled: seen alive by at least one sample
+};
+
+enum { EVENT_KIND_SIZE = 24, EVENT_TEXT_SIZE = 232 };
+struct store_event {
+	int64_t t_ns;
+	char kind[EVENT_KIND_SIZE]; // "gap", "wrap", "reset", "suspend", "throttle", "segment", "warning", "lost"
+	char text[EVENT_TEXT_SIZE];
+};
+
+/* What is known after the last sample. */
+struct store_footer {
+	int64_t start_ns, end_ns; // the target's, CLOCK_MONOTONIC
+	int64_t pid;
+	int64_t exit_code;         // as wattle returns it; VALUE_MISSING for attach
+	int64_t n_samples, n_lost; // ticks taken, ticks lost (not stored or missed)
+	const char *cpu_method;    // "rusage", "proc", "perf task-clock" …
+	int64_t main_cpu_ns, descendants_cpu_ns, referee_cpu_ns;
+	int64_t processes_seen, processes_sampled;
+	int64_t peak_rss_bytes, main_peak_rss_bytes;
+	int64_t read_bytes, written_bytes, major_faults, minor_faults;
+	int64_t voluntary_switches, involuntary_switches;
+	int64_t self_cpu_ns, self_max_rss_bytes, self_wakeups;
+};
+
+struct store_open_options {
+	const char *path;
+	bool overwrite, append;
+};
+
+struct store_ops {
+	const char *name; // "run file", "tracking file": for messages
+	size_t state_size;
+	// Refuses (negative errno and a sentence) before anything is touched: an existing file without overwrite or
+	// append, a folder that is not there, an ending that is not known. After it returns 0 the file exists.
+	int (*open)(void *state, const struct store_open_options *options, const struct store_header *header,
+		struct wattle_error *reterr);
+	// All or nothing; on failure (disk full) nothing of the batch is in the file and it may be tried again.
+	int (*write)(void *state, const struct batch *batch, const struct store_process *processes, size_t n_processes,
+		const struct store_event *events, size_t n_events, struct wattle_error *reterr);
+	// The last facts; marks the run complete. write may have failed before.
+	int (*finish)(void *state, const struct store_footer *footer, struct wattle_error *reterr);
+	// Always called, also after a failed open; `discard`: the command never started, remove what open made.
+	void (*close)(void *state, bool discard);
+};
+
+extern const struct store_ops store_run_file;      // contract.md section 4
+extern const struct store_ops store_tracking_file; // gpu_tracker's CSV or SQLite, by ending
