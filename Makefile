@@ -1,0 +1,50 @@
+# A thin door to Meson: `make demo` and `make test` work in an empty clone on Debian 12.
+BUILD = build
+TEST_BUILD = build/test
+CLANG_BUILD = build/clang
+PYTHON = /usr/bin/python3
+
+.PHONY: all demo test bench install clean format tidy packages-build packages-test
+
+all: packages-build
+	@[ -f $(BUILD)/build.ninja ] || meson setup $(BUILD)
+	@ninja -C $(BUILD)
+	@ln -sf src/cli/wattle $(BUILD)/wattle
+
+demo: all
+	@$(CC) -O2 -o $(BUILD)/demo-workload tools/demo-workload.c -pthread
+	$(BUILD)/wattle run --overwrite -o $(BUILD)/demo.sqlite -- $(BUILD)/demo-workload
+
+# The tests run under ASan and UBSan; the second build only proves that clang has nothing to say either.
+test: packages-build packages-test
+	@[ -f $(TEST_BUILD)/build.ninja ] || meson setup $(TEST_BUILD) -Dtests=true -Dwerror=true \
+		-Db_sanitize=address,undefined
+	@ninja -C $(TEST_BUILD)
+	@[ -f $(CLANG_BUILD)/build.ninja ] || CC=clang meson setup $(CLANG_BUILD) -Dtests=true -Dwerror=true \
+		-Doptimization=1
+	@ninja -C $(CLANG_BUILD)
+	@$(PYTHON) tools/run-tests.py $(TEST_BUILD)
+
+bench: packages-build
+	@[ -f $(BUILD)/build.ninja ] || meson setup $(BUILD)
+	@meson configure $(BUILD) -Dbench=true
+	@ninja -C $(BUILD)
+	@$(PYTHON) bench/bench.py $(BUILD)
+
+install: all
+	@meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf $(BUILD)
+
+format:
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+tidy: all
+	git ls-files 'src/*.c' | xargs clang-tidy -p $(BUILD) --quiet
+
+packages-build:
+	@tools/install-packages.sh build
+
+packages-test:
+	@tools/install-packages.sh test

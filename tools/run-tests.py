@@ -1,0 +1,120 @@
+"""Runs the tests of a Meson build folder and closes with one line: N passed, N failed, N skipped.
+
+usage: run-tests.py BUILD [NAME...]     only the tests with one of these names or suites
+
+Meson knows the programs; each prints TAP, and every TAP line counts as a test. A program that crashes, runs out of
+time, breaks its plan or fails without saying where counts as one failed test more, so nothing fails silently.
+"""
+import concurrent.futures
+import dataclasses
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+RESULT = re.compile(r"^(not )?ok\b(?:\s+\d+)?\s*-?\s*(.*)$")
+PLAN = re.compile(r"^1\.\.(\d+)")
+SKIP = re.compile(r"#\s*skip", re.IGNORECASE)
+
+
+@dataclasses.dataclass
+class Outcome:
+    name: str
+    passed: int = 0
+    skipped: int = 0
+    failures: list = dataclasses.field(default_factory=list)
+    output: str = ""
+    seconds: float = 0.0
+
+
+def read_tap(outcome):
+    """Counts the TAP lines of outcome.output and checks them against the plan."""
+    plan, seen = None, 0
+    for line in outcome.output.splitlines():
+        planned, result = PLAN.match(line), RESULT.match(line)
+        if planned:
+            plan = int(planned[1])
+            if plan == 0:
+                outcome.skipped += 1
+        elif line.startswith("Bail out!"):
+            outcome.failures.append(line)
+        elif result:
+            seen += 1
+            if SKIP.search(result[2]):
+                outcome.skipped += 1
+            elif result[1]:
+                outcome.failures.append(result[2])
+            else:
+                outcome.passed += 1
+    if plan is None:
+        outcome.failures.append("no TAP plan was printed")
+    elif plan != seen:
+        outcome.failures.append(f"{plan} tests were planned, {seen} were run")
+
+
+def run(test):
+    suite = test["suite"][0].split(":")[-1] if test["suite"] else ""
+    outcome = Outcome(f"{suite}/{test['name']}")
+    started = time.monotonic()
+    process = subprocess.Popen(test["cmd"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               env={**os.environ, **test["env"]}, cwd=test["workdir"], start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=test["timeout"] or None)
+        status = process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # its own session: only what this test started
+        output, _ = process.communicate()
+        status = None
+    outcome.seconds = time.monotonic() - started
+    outcome.output = output.decode("utf-8", "replace")
+    read_tap(outcome)
+    if status is None:
+        outcome.failures.append(f"still running after {test['timeout']} s")
+    elif status != 0 and not outcome.failures:
+        outcome.failures.append(f"exit status {status}")
+    return outcome
+
+
+def show(outcome):
+    state = "FAIL" if outcome.failures else "ok  "
+    print(f"{state} {outcome.name:32} {outcome.passed:4} passed {outcome.seconds:6.1f} s", flush=True)
+    if outcome.failures:
+        print(outcome.output.rstrip())
+        for failure in outcome.failures:
+            print(f"     failed: {failure}")
+
+
+def run_all(tests):
+    """Programs that say so run side by side; the others, which measure time, alone and afterwards."""
+    together = [test for test in tests if test["is_parallel"]]
+    alone = [test for test in tests if not test["is_parallel"]]
+    outcomes = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for outcome in pool.map(run, together):
+            show(outcome)
+            outcomes.append(outcome)
+    for test in alone:
+        outcomes.append(run(test))
+        show(outcomes[-1])
+    return outcomes
+
+
+def main(build, wanted):
+    listing = subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True)
+    tests = json.loads(listing.stdout)
+    if wanted:
+        tests = [t for t in tests if t["name"] in wanted or any(s.split(":")[-1] in wanted for s in t["suite"])]
+    outcomes = run_all(tests)
+    failed = sum(len(outcome.failures) for outcome in outcomes)
+    passed = sum(outcome.passed for outcome in outcomes)
+    print(f"{passed} passed, {failed} failed, {sum(outcome.skipped for outcome in outcomes)} skipped")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1], set(sys.argv[2:])))
