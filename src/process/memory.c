@@ -1,0 +1,305 @@
+#include "process/memory.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PIECE_SIZE = 65536, PATHS_AT_FIRST = 1024, PERIOD_MIN_MS = 100, PERIOD_CALM_MS = 1000 };
+
+static const double target_share_max = 0.005; // what the target may lose to its memory-map lock being held
+static const int64_t credit_first_ns = 10 * NS_PER_MS; // so that a short run has one reading near its peak
+static const int64_t credit_max_ns = 200 * NS_PER_MS;
+static const double rss_news = 1.02; // a new maximum by so much is worth a reading
+
+int memory_reader_open(struct memory_reader *reader, double budget_percent, int64_t t_ns)
+{
+	double share = budget_percent / 100;
+	*reader = (struct memory_reader){
+		.share = share < target_share_max ? share : target_share_max,
+		.credit_ns = credit_first_ns,
+		.last_credit_t_ns = t_ns,
+		.last_read_t_ns = VALUE_MISSING,
+		// 10 ms per GB, 0.1 ms per process, until this machine has shown its own figures.
+		.cost_ns_per_byte = 0.01,
+		.cost_ns_per_process = 100e3,
+	};
+	if (reader->share <= 0)
+		return 0;
+	reader->paths_size = PATHS_AT_FIRST;
+	reader->paths = calloc_array(reader->paths_size, sizeof(*reader->paths));
+	reader->text = malloc(PIECE_SIZE + 1);
+	return reader->paths != NULL && reader->text != NULL ? 0 : -ENOMEM;
+}
+
+void memory_reader_close(struct memory_reader *reader)
+{
+	free(reader->paths);
+	free(reader->text);
+	*reader = (struct memory_reader){0};
+}
+
+static int64_t expected_cost_ns(const struct memory_reader *reader, int64_t rss_bytes, int64_t processes)
+{
+	return (int64_t)(reader->cost_ns_per_byte * (double)rss_bytes +
+		reader->cost_ns_per_process * (double)processes);
+}
+
+bool memory_reader_due(struct memory_reader *reader, int64_t t_ns, int64_t rss_bytes, int64_t processes)
+{
+	if (reader->share <= 0 || processes <= 0 || !value_ok(rss_bytes))
+		return false;
+	reader->credit_ns += (int64_t)(reader->share * (double)(t_ns - reader->last_credit_t_ns));
+	reader->last_credit_t_ns = t_ns;
+	if (!value_ok(reader->last_read_t_ns))
+		return true;
+	int64_t cost_ns = expected_cost_ns(reader, rss_bytes, processes);
+	int64_t most_ns = cost_ns > credit_max_ns ? cost_ns : credit_max_ns;
+	if (reader->credit_ns > most_ns)
+		reader->credit_ns = most_ns;
+	if (reader->credit_ns < cost_ns)
+		return false;
+	int64_t since_ns = t_ns - reader->last_read_t_ns;
+	bool news = (double)rss_bytes > (double)reader->max_rss_bytes * rss_news;
+	return since_ns >= (news ? PERIOD_MIN_MS : PERIOD_CALM_MS) * NS_PER_MS;
+}
+
+/* ---- paths ---- */
+
+static struct memory_path *path_slot(struct memory_path *paths, size_t size, uint64_t hash)
+{
+	size_t slot = (size_t)hash & (size - 1);
+	while (paths[slot].hash != 0 && paths[slot].hash != hash)
+		slot = (slot + 1) & (size - 1);
+	return &paths[slot];
+}
+
+static bool paths_grow(struct memory_reader *reader)
+{
+	size_t size = reader->paths_size * 2;
+	struct memory_path *larger = calloc_array(size, sizeof(*larger));
+	if (larger == NULL)
+		return false;
+	for (size_t i = 0; i < reader->paths_size; i++)
+		if (reader->paths[i].hash != 0)
+			*path_slot(larger, size, reader->paths[i].hash) = reader->paths[i];
+	free(reader->paths);
+	reader->paths = larger;
+	reader->paths_size = size;
+	return true;
+}
+
+static void path_add(struct memory_reader *reader, uint64_t hash, bool is_main, int64_t shared_bytes)
+{
+	if (shared_bytes == 0)
+		return;
+	if (reader->n_paths * 2 >= reader->paths_size && !paths_grow(reader) &&
+		reader->n_paths + 1 >= reader->paths_size)
+		return;
+	struct memory_path *path = path_slot(reader->paths, reader->paths_size, hash);
+	if (path->hash == 0) {
+		*path = (struct memory_path){.hash = hash};
+		reader->n_paths++;
+	}
+	int64_t *largest = is_main ? &path->main_bytes : &path->descendants_bytes;
+	if (shared_bytes > *largest)
+		*largest = shared_bytes;
+}
+
+// FNV-1a, 64 bits: among some thousand paths two share a hash once in 10^12 runs. Never 0, which marks a free slot.
+static uint64_t hash_text(const char *text, size_t size)
+{
+	uint64_t hash = 14695981039346656037u;
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+	return hash != 0 ? hash : 1;
+}
+
+/* ---- one smaps file ---- */
+
+// "7f…-7f… r-xp 00000000 fe:00 1234   /usr/lib/x.so": five fields, then the path, which may be missing.
+static uint64_t hash_of_mapping(const char *line, size_t size)
+{
+	size_t i = 0;
+	for (int field = 0; field < 5; field++) {
+		while (i < size && line[i] != ' ')
+			i++;
+		while (i < size && line[i] == ' ')
+			i++;
+	}
+	return i < size ? hash_text(line + i, size - i) : hash_text("[anon]", 6);
+}
+
+static int64_t field_bytes(const char *line, size_t size, size_t key_size)
+{
+	int64_t kilobytes = 0;
+	for (size_t i = key_size; i < size; i++)
+		if (line[i] >= '0' && line[i] <= '9')
+			kilobytes = kilobytes * 10 + (line[i] - '0');
+	return kilobytes * 1024;
+}
+
+enum smaps_field { SMAPS_PSS, SMAPS_PRIVATE, SMAPS_HUGE, SMAPS_SHARED };
+static const struct {
+	const char *key;
+	size_t size;
+	enum smaps_field field;
+} smaps_fields[] = {
+	{"Pss:", 4, SMAPS_PSS},
+	{"Shared_Clean:", 13, SMAPS_SHARED},
+	{"Shared_Dirty:", 13, SMAPS_SHARED},
+	{"Private_Clean:", 14, SMAPS_PRIVATE},
+	{"Private_Dirty:", 14, SMAPS_PRIVATE},
+	{"Private_Hugetlb:", 16, SMAPS_HUGE},
+};
+
+static void feed_field(struct smaps_state *state, const char *line, size_t size)
+{
+	if (line[0] != 'P' && line[0] != 'S') // most lines are about something else
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(smaps_fields); i++) {
+		size_t key_size = smaps_fields[i].size;
+		if (size < key_size || memcmp(line, smaps_fields[i].key, key_size) != 0)
+			continue;
+		int64_t *const sums[] = {
+			[SMAPS_PSS] = &state->pss_bytes,
+			[SMAPS_PRIVATE] = &state->private_bytes,
+			[SMAPS_HUGE] = &state->private_huge_bytes,
+			[SMAPS_SHARED] = &state->shared_bytes,
+		};
+		*sums[smaps_fields[i].field] += field_bytes(line, size, key_size);
+		return;
+	}
+}
+
+void smaps_end(struct memory_reader *reader, struct smaps_state *state)
+{
+	if (state->path_hash != 0)
+		path_add(reader, state->path_hash, state->is_main, state->shared_bytes);
+	state->path_hash = 0;
+	state->shared_bytes = 0;
+}
+
+void smaps_feed(struct memory_reader *reader, struct smaps_state *state, const char *lines, size_t size)
+{
+	for (const char *line = lines, *end = lines + size; line < end;) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		const char *next = newline != NULL ? newline : end;
+		size_t length = (size_t)(next - line);
+		bool starts_mapping = length > 0 && !(line[0] >= 'A' && line[0] <= 'Z'); // addresses are lower-case hex
+		if (starts_mapping && memchr(line, '-', length) != NULL) {
+			smaps_end(reader, state);
+			state->path_hash = hash_of_mapping(line, length);
+		} else if (length > 0) {
+			feed_field(state, line, length);
+		}
+		line = next + 1;
+	}
+}
+
+// 0, or negative errno if nothing could be read: another user's process, one that is just exiting.
+static int read_smaps(struct memory_reader *reader, const struct tree *tree, const struct tree_member *member,
+	struct smaps_state *state)
+{
+	char path[32];
+	snprintf(path, sizeof(path), "%d/smaps", member->pid);
+	wattle_cleanup_close int fd = openat(tree->procfs_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	size_t kept = 0, total = 0; // the beginning of a line that the last piece cut off
+	for (;;) {
+		ssize_t n = read(fd, reader->text + kept, PIECE_SIZE - kept);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		total += (size_t)n;
+		size_t size = kept + (size_t)n;
+		const char *last = memrchr(reader->text, '\n', size);
+		size_t whole = last != NULL ? (size_t)(last - reader->text) + 1 : size;
+		smaps_feed(reader, state, reader->text, whole);
+		kept = size - whole;
+		memmove(reader->text, reader->text + whole, kept);
+	}
+	smaps_end(reader, state);
+	return total > 0 ? 0 : -ESRCH; // an exiting process has an empty file
+}
+
+static void group_add(struct memory_group *group, const struct smaps_state *state)
+{
+	if (!value_ok(group->pss_bytes))
+		*group = (struct memory_group){0};
+	group->pss_bytes += state->pss_bytes;
+	group->uss_bytes += state->private_bytes + state->private_huge_bytes;
+	group->private_bytes += state->private_bytes;
+}
+
+static int64_t cpu_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+// Splits what was spent between the part that goes with memory and the part that goes with processes.
+static void learn_cost(struct memory_reader *reader, int64_t cost_ns, int64_t rss_bytes, int64_t processes)
+{
+	double expected = reader->cost_ns_per_byte * (double)rss_bytes + reader->cost_ns_per_process * (double)processes;
+	if (expected <= 0)
+		return;
+	double ratio = (double)cost_ns / expected;
+	double step = ratio > 1 ? ratio : 0.5 + 0.5 * ratio; // dearer at once, cheaper by and by
+	reader->cost_ns_per_byte *= step;
+	reader->cost_ns_per_process *= step;
+}
+
+void memory_reader_read(struct memory_reader *reader, struct tree *tree, int64_t t_ns, int64_t rss_bytes,
+	int64_t processes, struct memory_reading *ret_reading)
+{
+	static const struct memory_group missing = {VALUE_MISSING, VALUE_MISSING, VALUE_MISSING, VALUE_MISSING};
+	struct memory_reading reading = {missing, missing, VALUE_MISSING};
+	int64_t before_ns = cpu_now_ns();
+	memset(reader->paths, 0, reader->paths_size * sizeof(*reader->paths));
+	reader->n_paths = 0;
+	for (size_t i = 0; i < tree->n_members; i++) {
+		const struct tree_member *member = &tree->members[i];
+		bool zombie = member->stat.state == 'Z' || member->stat.state == 'X';
+		if (!member->alive || member->is_reaper || zombie)
+			continue;
+		struct smaps_state state = {.is_main = member->is_main};
+		if (read_smaps(reader, tree, member, &state) == 0)
+			group_add(member->is_main ? &reading.main : &reading.descendants, &state);
+	}
+	int64_t main_shared = 0, descendants_shared = 0, combined_shared = 0;
+	for (size_t i = 0; i < reader->paths_size; i++) {
+		const struct memory_path *path = &reader->paths[i];
+		main_shared += path->main_bytes;
+		descendants_shared += path->descendants_bytes;
+		combined_shared +=
+			path->main_bytes > path->descendants_bytes ? path->main_bytes : path->descendants_bytes;
+	}
+	bool main_known = value_ok(reading.main.pss_bytes), any_known = main_known || value_ok(reading.descendants.pss_bytes);
+	if (main_known)
+		reading.main.shared_bytes = main_shared;
+	if (any_known && processes <= 1 && !value_ok(reading.descendants.pss_bytes))
+		reading.descendants = (struct memory_group){0}; // there are none: that is known, and it is 0
+	if (value_ok(reading.descendants.pss_bytes))
+		reading.descendants.shared_bytes = descendants_shared;
+	if (any_known)
+		reading.combined_shared_bytes = combined_shared;
+
+	int64_t cost_ns = cpu_now_ns() - before_ns;
+	reader->spent_ns += cost_ns;
+	reader->credit_ns -= cost_ns;
+	reader->n_readings++;
+	reader->last_read_t_ns = t_ns;
+	reader->last_rss_bytes = rss_bytes;
+	if (rss_bytes > reader->max_rss_bytes)
+		reader->max_rss_bytes = rss_bytes;
+	learn_cost(reader, cost_ns, rss_bytes, processes);
+	*ret_reading = reading;
+}

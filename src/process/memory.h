@@ -1,0 +1,62 @@
+/* PSS, USS, private and shared memory of the target, from /proc/PID/smaps, on a cadence of their own.
+ *
+ * The kernel walks the page tables for each reading (about 10 ms per GB and process) and holds the memory-map lock of
+ * the process while it does. So readings are paid from an allowance: `budget` of the time that passes, and never more
+ * than 0.5 %, because that is also what the target may lose. The first reading is made at the first sample, the
+ * next ones as soon as the allowance covers their expected cost, new maxima of RSS first.
+ *
+ * shared memory is gpu_tracker's: per mapped path the largest Shared_Clean+Shared_Dirty of any one mapping in any
+ * process of the group, summed over paths; all anonymous mappings are one path. */
+#pragma once
+
+#include "process/tree.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct memory_group {
+	int64_t pss_bytes, uss_bytes, private_bytes, shared_bytes; // VALUE_MISSING if no process could be read
+};
+
+struct memory_reading {
+	struct memory_group main, descendants;
+	int64_t combined_shared_bytes;
+};
+
+struct memory_path { // one mapped path: the largest shared mapping
+	uint64_t hash;
+	int64_t main_bytes, descendants_bytes;
+};
+
+struct memory_reader {
+	double share; // of wall time that may be spent reading; 0: never read
+	int64_t credit_ns, last_credit_t_ns;
+	int64_t last_read_t_ns; // VALUE_MISSING: not yet
+	int64_t last_rss_bytes; // of the target at the last reading
+	int64_t max_rss_bytes;  // largest at any reading
+	double cost_ns_per_byte, cost_ns_per_process; // as measured
+	int64_t spent_ns; // CPU time of all readings
+	uint64_t n_readings;
+	char *text;                // owned: one piece of a smaps file
+	struct memory_path *paths; // owned: open-addressed by hash
+	size_t n_paths, paths_size;
+};
+
+// budget_percent of one core; 0: never read. -ENOMEM.
+int memory_reader_open(struct memory_reader *reader, double budget_percent, int64_t t_ns);
+void memory_reader_close(struct memory_reader *reader);
+// Whether a reading is due now for a target of this size.
+bool memory_reader_due(struct memory_reader *reader, int64_t t_ns, int64_t rss_bytes, int64_t processes);
+// Reads all living members of the tree.
+void memory_reader_read(struct memory_reader *reader, struct tree *tree, int64_t t_ns, int64_t rss_bytes,
+	int64_t processes, struct memory_reading *ret_reading);
+
+/* One smaps file, fed in whole lines: the pure half. */
+struct smaps_state {
+	bool is_main;
+	uint64_t path_hash;   // of the mapping that the lines belong to; 0: none yet
+	int64_t shared_bytes; // of that mapping so far
+	int64_t pss_bytes, private_bytes, private_huge_bytes; // sums over the file
+};
+void smaps_feed(struct memory_reader *reader, struct smaps_state *state, const char *lines, size_t size);
+void smaps_end(struct memory_reader *reader, struct smaps_state *state); // settles the last mapping

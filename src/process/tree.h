@@ -1,0 +1,108 @@
+/* The target: a root process and all its descendants, followed from sample to sample.
+ *
+ * Members are found through the `children` files of the members already known (each thread has one, kept open), or,
+ * where the kernel has none, by scanning /proc for parent pids. Once a member, always a member: a process that was
+ * orphaned, called setsid or daemonised stays one. An open /proc/PID/stat belongs to one process for ever (it gives
+ * ESRCH when that one is gone), so a reused pid can't be taken for it; where it could not be kept open the start time
+ * is compared.
+ *
+ * CPU time is complete, not sampled: the members' own time, plus what their waited-for children left with them
+ * (cutime), plus what the recorder reaped itself (rusage). See tree_cpu. */
+#pragma once
+
+#include "base/env.h"
+#include "process/stat.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct tree_thread {
+	pid_t tid;
+	int children_fd; // owned
+	uint32_t seen;   // round in which the task folder listed it
+};
+
+struct tree_member {
+	pid_t pid;
+	bool is_main;
+	bool is_reaper; // the recorder itself: its children belong to the target, its own figures do not
+	bool alive;
+	bool readable; // the last reading of its stat file succeeded
+	bool sampled;  // some sample has read it
+	int stat_fd;   // owned; -1: too many open files, opened at each reading
+	struct process_stat stat; // last good reading
+	int64_t end_ns;           // VALUE_MISSING while alive
+	int64_t max_rss_bytes;
+
+	/* What this process used before the recorder came (attach): subtracted from its counters. */
+	int64_t base_own_ns, base_children_ns;
+	/* Time last seen with children of its own that are gone by now. It shows up in stat.children_ns as soon as the
+	 * process waits for them; what does not was left to nobody (SIGCHLD ignored), and is counted from here. */
+	int64_t gone_children_ns;
+
+	struct tree_thread *threads; // owned; n_threads of them, the main thread first
+	size_t n_threads, threads_capacity;
+	int64_t listed_threads; // stat.threads when the task folder was last listed
+	int64_t listed_t_ns;
+};
+
+struct tree {
+	const struct wattle_env *env; // borrowed
+	int procfs_fd;                // owned: the real /proc, or WATTLE_PROCFS
+	struct process_units units;
+	int64_t suspended_ns; // start times count from boot, sleep included; CLOCK_MONOTONIC does not
+	struct tree_member *members; // owned; living ones first, in order of discovery
+	size_t n_members, capacity;
+	int32_t *table; // owned: open-addressed pid -> index of the living member, -1 empty
+	size_t table_size;
+	pid_t *pids;    // owned: living members ascending, without the reaper
+	size_t n_pids, pids_capacity;
+	struct tree_candidate *candidates; // owned scratch of the fallback scan
+	size_t n_candidates, candidates_capacity;
+	char *text; // owned scratch
+	uint32_t round;
+	bool changed; // members came or went since pids was made
+	bool has_children_files;
+	bool attached;
+	pid_t main_pid;
+
+	int64_t reaped_ns;      // user and system time of what the recorder waited for, their children's included
+	int64_t orphan_ns;      // attach: last seen time of members that ended with no living ancestor in the target
+	int64_t main_own_ns;    // own time of the root, kept after its end
+	int64_t last_main_ns, last_descendants_ns; // a sum over many files can dip; what is shown does not
+	struct rusage reaped;   // the other figures of what the recorder waited for, summed; ru_maxrss: the largest
+	int64_t n_seen, n_sampled; // processes ever met; of those, read by at least one sample
+};
+
+struct tree_totals { // one sample
+	int64_t main_cpu_ns, descendants_cpu_ns;
+	int64_t main_rss_bytes, descendants_rss_bytes;
+	int64_t main_threads, descendants_threads;
+	int64_t processes; // alive
+};
+
+// Follow `main_pid`. reaper_pid: the recorder's own pid when it is the parent and subreaper of the target; 0 to
+// attach, which fails with -ENOENT or -ESRCH if there is no such process. -ENOMEM.
+int tree_open(struct tree *tree, const struct wattle_env *env, pid_t main_pid, pid_t reaper_pid);
+void tree_close(struct tree *tree);
+
+// One round: finds new members, reads all, notices the dead. Sums may be VALUE_MISSING when nothing is alive.
+void tree_update(struct tree *tree, int64_t t_ns, struct tree_totals *ret_totals);
+
+// The recorder has waited for `pid`: usage, its children's included, is final. `last` is its stat line as a zombie,
+// NULL if that could not be read.
+void tree_reaped(
+	struct tree *tree, pid_t pid, const struct rusage *usage, const struct process_stat *last, int64_t t_ns);
+
+// CPU time of the root and of all others so far, exact up to the kernel's own accounting.
+void tree_cpu(const struct tree *tree, int64_t *ret_main_ns, int64_t *ret_descendants_ns);
+
+struct tree_member *tree_find(struct tree *tree, pid_t pid); // a living member or NULL
+// tree->members holds the living and those that ended since this was called last: hand those on first.
+void tree_forget_ended(struct tree *tree);
+int64_t tree_start_ns(const struct tree *tree, const struct tree_member *member);
+
+int tree_read_stat(const struct tree *tree, pid_t pid, struct process_stat *ret_stat);
