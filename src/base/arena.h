@@ -5,7 +5,7 @@
 
 struct arena;
 
-struct arena *arena_new(void);                      // NULL: no memory
-void arena_free(struct arena *arena);               // NULL allowed
+struct arena *arena_new(void);                                 // NULL: no memory
+void arena_free(struct arena *arena);                          // NULL allowed
 void *arena_alloc(struct arena *arena, size_t n, size_t size); // zeroed array, overflow-checked; NULL: no memory
 char *arena_text(struct arena *arena, const char *text);       // copy; NULL for NULL

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -167,11 +168,22 @@ int buf_write_fd(const struct buf *b, int fd)
 	return 0;
 }
 
-// A device or a pipe (/dev/stderr, a fifo) can't be renamed over: it is written to as it is.
+// What can't be renamed over: a device, a pipe, and /dev/stdout with its kin, which lead to whatever that descriptor is,
+// perhaps a regular file that the measured command writes to as well.
 static bool is_special(const char *path)
 {
+	static const char *const descriptors[] = {"/dev/std", "/dev/fd/", "/proc/"};
+	for (size_t i = 0; i < ARRAY_SIZE(descriptors); i++)
+		if (strncmp(path, descriptors[i], strlen(descriptors[i])) == 0)
+			return true;
 	struct stat st;
 	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static int write_special(const struct buf *b, const char *path)
+{
+	wattle_cleanup_close int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	return fd < 0 ? -errno : buf_write_fd(b, fd);
 }
 
 int buf_write_file(const struct buf *b, const char *path)
@@ -180,19 +192,20 @@ int buf_write_file(const struct buf *b, const char *path)
 		return b->failed;
 	if (strcmp(path, "-") == 0)
 		return buf_write_fd(b, STDOUT_FILENO);
-	if (is_special(path)) {
-		wattle_cleanup_close int fd = open(path, O_WRONLY | O_CLOEXEC);
-		return fd < 0 ? -errno : buf_write_fd(b, fd);
-	}
+	if (is_special(path))
+		return write_special(b, path);
+	// A symlink stays one: what it points to is replaced.
+	wattle_cleanup_free char *target = realpath(path, NULL);
+	const char *final = target != NULL ? target : path;
 	char temporary[4096];
-	int length = snprintf(temporary, sizeof(temporary), "%s.%ld.tmp", path, (long)getpid());
+	int length = snprintf(temporary, sizeof(temporary), "%s.%ld.tmp", final, (long)getpid());
 	if (length < 0 || (size_t)length >= sizeof(temporary))
 		return -ENAMETOOLONG;
 	wattle_cleanup_close int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -errno;
 	int r = buf_write_fd(b, fd);
-	if (r == 0 && rename(temporary, path) != 0)
+	if (r == 0 && rename(temporary, final) != 0)
 		r = -errno;
 	if (r != 0)
 		unlink(temporary);

@@ -19,8 +19,11 @@ int dl_open(const char *const *libraries, const struct dl_symbol *symbols, size_
 	void **ret_handle, struct wattle_error *reterr)
 {
 	void *handle = NULL;
-	for (size_t i = 0; libraries[i] != NULL && handle == NULL; i++)
-		handle = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
+	const char *loaded = NULL;
+	for (size_t i = 0; libraries[i] != NULL && handle == NULL; i++) {
+		loaded = libraries[i];
+		handle = dlopen(loaded, RTLD_NOW | RTLD_LOCAL);
+	}
 	if (handle == NULL) {
 		const char *why = dlerror();
 		return error_set(reterr, -ENOENT, "%s", why != NULL ? why : libraries[0]);
@@ -29,7 +32,7 @@ int dl_open(const char *const *libraries, const struct dl_symbol *symbols, size_
 		void *address = find(handle, &symbols[i]);
 		if (address == NULL && symbols[i].need == DL_REQUIRED) {
 			dlclose(handle);
-			return error_set(reterr, -ENOSYS, "%s has no %s", libraries[0], symbols[i].names[0]);
+			return error_set(reterr, -ENOSYS, "%s has no %s", loaded, symbols[i].names[0]);
 		}
 		memcpy((unsigned char *)table + symbols[i].offset, &address, sizeof(address));
 	}

@@ -53,8 +53,8 @@ static int open_root(const char *name, const char *fallback, char *ret_path, siz
 	if (*ret_fd >= 0 || value == NULL)
 		return 0;
 	int code = -errno;
-	return error_set(reterr, code, "%s=%s: %s; it must name a folder that stands for %s", name, path, strerror(-code),
-		fallback);
+	return error_set(reterr, code, "%s=%s: %s; it must name a folder that stands for %s", name, path,
+		strerror(-code), fallback);
 }
 
 static void find_state_dir(struct wattle_env *env)

@@ -18,15 +18,15 @@ struct env_clock {
 };
 
 struct wattle_env {
-	char sysfs[512];  // path shown in messages
-	char procfs[512]; // path shown in messages
-	int sysfs_fd;     // owned; -1: there is none
-	int procfs_fd;    // owned; -1: there is none: machine facts and, with procfs_replaced, the target's files
-	bool procfs_replaced;   // WATTLE_PROCFS is set: the target's own /proc comes from there too
-	const char *nvml;       // library to dlopen, or NULL for the usual names; borrowed
-	const char *rocm_smi;   // likewise
-	const char *helper;     // socket of the helper, "off", or NULL for the default; borrowed
-	char state_dir[512];    // cap journal and calibrations
+	char sysfs[512];      // path shown in messages
+	char procfs[512];     // path shown in messages
+	int sysfs_fd;         // owned; -1: there is none
+	int procfs_fd;        // owned; -1: there is none: machine facts and, with procfs_replaced, the target's files
+	bool procfs_replaced; // WATTLE_PROCFS is set: the target's own /proc comes from there too
+	const char *nvml;     // library to dlopen, or NULL for the usual names; borrowed
+	const char *rocm_smi; // likewise
+	const char *helper;   // socket of the helper, "off", or NULL for the default; borrowed
+	char state_dir[512];  // cap journal and calibrations
 	struct env_clock clock;
 };
 

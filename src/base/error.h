@@ -11,5 +11,4 @@ struct wattle_error {
 };
 
 // Writes *reterr (when not NULL) and returns `code`, so that `return error_set(reterr, -EINVAL, "…");` reads well.
-int error_set(struct wattle_error *reterr, int code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+int error_set(struct wattle_error *reterr, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -89,8 +89,6 @@ int file_read_all_in(int root_fd, const char *path, size_t ceiling, char **ret_t
 	size_t size = 0, capacity = 0;
 	for (;;) {
 		if (size + 1 >= capacity) {
-			if (capacity > ceiling)
-				return -EFBIG;
 			capacity = capacity > 0 ? capacity * 2 : 16384;
 			char *larger = realloc(text, capacity);
 			if (larger == NULL)
@@ -105,6 +103,8 @@ int file_read_all_in(int root_fd, const char *path, size_t ceiling, char **ret_t
 		if (n == 0)
 			break;
 		size += (size_t)n;
+		if (size > ceiling)
+			return -EFBIG;
 	}
 	text[size] = '\0';
 	*ret_text = text;

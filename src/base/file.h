@@ -24,8 +24,8 @@ bool file_readable_in(int root_fd, const char *path, int *ret_errno);
 /* A file that is read at every sample: kept open, read with pread at offset 0. When the file behind it was replaced
  * or went away and came back (a zone hot-plugged, a film's next frame renamed into place) it is opened again. */
 struct file_kept {
-	int fd;             // -1: not open (never was, or went away); owned
-	int root_fd;        // borrowed
+	int fd;               // -1: not open (never was, or went away); owned
+	int root_fd;          // borrowed
 	bool may_be_replaced; // not a kernel file: look whether the name still leads to the same file
 	char path[232];
 };

@@ -128,10 +128,10 @@ void json_key(struct json *j, const char *key)
 	j->after_key = true;
 }
 
-void json_string(struct json *j, const char *text)
+void json_str(struct json *j, const char *text)
 {
 	if (text == NULL) {
-		json_null(j);
+		json_unknown(j);
 		return;
 	}
 	lead(j);
@@ -153,7 +153,7 @@ void json_u64(struct json *j, uint64_t value)
 void json_double(struct json *j, double value)
 {
 	if (!isfinite(value)) {
-		json_null(j);
+		json_unknown(j);
 		return;
 	}
 	lead(j);
@@ -166,7 +166,7 @@ void json_bool(struct json *j, bool value)
 	buf_str(j->out, value ? "true" : "false");
 }
 
-void json_null(struct json *j)
+void json_unknown(struct json *j)
 {
 	lead(j);
 	buf_str(j->out, "null");
@@ -175,14 +175,14 @@ void json_null(struct json *j)
 void json_key_string(struct json *j, const char *key, const char *text)
 {
 	json_key(j, key);
-	json_string(j, text);
+	json_str(j, text);
 }
 
 void json_key_i64(struct json *j, const char *key, int64_t value)
 {
 	json_key(j, key);
 	if (value == INT64_MIN) // VALUE_MISSING
-		json_null(j);
+		json_unknown(j);
 	else
 		json_i64(j, value);
 }

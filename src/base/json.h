@@ -1,5 +1,7 @@
 /* A streaming JSON writer onto a struct buf. Commas, indentation and escaping are its business; NaN and infinities
- * are written as null, because "unknown" is null everywhere in wattle. Invalid UTF-8 becomes U+FFFD. */
+ * are written as null, because "unknown" is null everywhere in wattle. Invalid UTF-8 becomes U+FFFD.
+ *
+ * No name here may be one of jansson's (json_string, json_null …), which reads JSON for us in the same program. */
 #pragma once
 
 #include "base/buf.h"
@@ -20,12 +22,18 @@ void json_end_object(struct json *j);
 void json_begin_array(struct json *j);
 void json_end_array(struct json *j);
 void json_key(struct json *j, const char *key);
-void json_string(struct json *j, const char *text); // NULL -> null
+void json_str(struct json *j, const char *text); // NULL -> null
 void json_i64(struct json *j, int64_t value);
 void json_u64(struct json *j, uint64_t value);
 void json_double(struct json *j, double value);
 void json_bool(struct json *j, bool value);
-void json_null(struct json *j);
+void json_unknown(struct json *j);
+
+// For files that were written against the old names; new code uses json_str and json_unknown.
+#ifndef JANSSON_H
+#define json_string json_str
+#define json_null json_unknown
+#endif
 
 // key and value in one go
 void json_key_string(struct json *j, const char *key, const char *text);

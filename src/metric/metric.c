@@ -39,8 +39,10 @@ static const struct metric process_metrics[] = {
 #undef ROW
 
 static_assert(ARRAY_SIZE(run_metrics) == RUN_COUNT, "enum run_metric and its table are made from the same rows");
-static_assert(ARRAY_SIZE(device_metrics) == DEVICE_COUNT, "enum device_metric and its table are made from the same rows");
-static_assert(ARRAY_SIZE(process_metrics) == PROCESS_COUNT, "enum process_metric and its table are made from the same rows");
+static_assert(ARRAY_SIZE(device_metrics) == DEVICE_COUNT,
+	"enum device_metric and its table are made from the same rows");
+static_assert(ARRAY_SIZE(process_metrics) == PROCESS_COUNT,
+	"enum process_metric and its table are made from the same rows");
 
 static const struct {
 	const char *name;
@@ -105,8 +107,11 @@ struct record *batch_add(struct batch *batch, enum metric_scope scope, int64_t t
 	batch->size += size;
 	if (scope == METRIC_RUN)
 		batch->n_samples++;
-	*record = (struct record){
-		.t_ns = t_ns, .id = id, .start_ns = start_ns, .scope = scope, .n_values = (uint32_t)n_values};
+	*record = (struct record){.t_ns = t_ns,
+		.id = id,
+		.start_ns = start_ns,
+		.scope = scope,
+		.n_values = (uint32_t)n_values};
 	for (size_t i = 0; i < n_values; i++)
 		record->values[i] = VALUE_MISSING;
 	return record;

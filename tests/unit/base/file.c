@@ -1,0 +1,220 @@
+#include "base/file.h"
+
+#include "rows.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// A small tree that stands for /sys, made for each test and removed after it.
+struct tree {
+	char path[64];
+	int fd;
+};
+
+static void put(const struct tree *tree, const char *name, const char *text)
+{
+	int fd = openat(tree->fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+static int setup(void **state)
+{
+	static struct tree tree;
+	strcpy(tree.path, "/tmp/wattle-file-XXXXXX");
+	assert_non_null(mkdtemp(tree.path));
+	tree.fd = open(tree.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*state = &tree;
+	put(&tree, "energy", "12345\n");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	static const char *const names[] = {"energy", "new", "link", "large", "fifo"};
+	struct tree *tree = *state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unlinkat(tree->fd, names[i], 0);
+	close(tree->fd);
+	assert_int_equal(rmdir(tree->path), 0);
+	return 0;
+}
+
+static void reads_small_files(void **state)
+{
+	const struct tree *tree = *state;
+	char text[32];
+	uint64_t value;
+	assert_int_equal(file_read_in(tree->fd, "energy", text, sizeof(text)), 6);
+	assert_int_equal(file_read_line_in(tree->fd, "energy", text, sizeof(text)), 5);
+	assert_string_equal(text, "12345");
+	assert_int_equal(file_read_in(tree->fd, "energy", text, 4), 3); // cut, and still terminated
+	assert_string_equal(text, "123");
+	assert_int_equal(file_read_u64_in(tree->fd, "energy", &value), 0);
+	assert_int_equal(value, 12345);
+	assert_int_equal(file_read_in(tree->fd, "nothing", text, sizeof(text)), -ENOENT);
+	assert_int_equal(file_read_in(-1, "energy", text, sizeof(text)), -ENOENT);
+	assert_int_equal(file_read_in(tree->fd, ".", text, sizeof(text)), -EISDIR);
+}
+
+static const struct escape_row {
+	const char *teaches, *target;
+} escape_rows[] = {
+	{"root: a symlink to an absolute path stays inside", "/etc/passwd"},
+	{"root: a symlink that climbs out stays inside", "../../../../../../etc/passwd"},
+};
+
+static void no_way_out(const struct tree *tree, const char *path)
+{
+	char text[32];
+	int r = (int)file_read_in(tree->fd, path, text, sizeof(text));
+	if (r >= 0 || (r != -ENOENT && r != -ELOOP && r != -EXDEV))
+		fail_msg("%s led to %d", path, r);
+}
+
+static void symlinks_stay_inside(void **state)
+{
+	const struct tree *tree = *state;
+	for (size_t i = 0; i < sizeof(escape_rows) / sizeof(escape_rows[0]); i++) {
+		unlinkat(tree->fd, "link", 0);
+		assert_int_equal(symlinkat(escape_rows[i].target, tree->fd, "link"), 0);
+		no_way_out(tree, "link");
+	}
+	no_way_out(tree, "../../../../etc/passwd");
+	no_way_out(tree, "/etc/passwd");
+}
+
+static void an_absolute_link_starts_at_the_root(void **state)
+{
+	const struct tree *tree = *state;
+	uint64_t value;
+	assert_int_equal(symlinkat("/energy", tree->fd, "link"), 0);
+	assert_int_equal(file_read_u64_in(tree->fd, "link", &value), 0);
+	assert_int_equal(value, 12345);
+}
+
+static void a_fifo_does_not_hang(void **state)
+{
+	const struct tree *tree = *state;
+	char text[8];
+	assert_int_equal(mkfifoat(tree->fd, "fifo", 0600), 0);
+	assert_true(file_read_in(tree->fd, "fifo", text, sizeof(text)) <= 0);
+}
+
+static void a_whole_file_up_to_a_ceiling(void **state)
+{
+	enum { SIZE = 40000 };
+	const struct tree *tree = *state;
+	char *large = malloc(SIZE + 1);
+	memset(large, 'x', SIZE);
+	large[SIZE] = '\0';
+	put(tree, "large", large);
+	char *text = NULL;
+	size_t size = 0;
+	assert_int_equal(file_read_all_in(tree->fd, "large", SIZE, &text, &size), 0);
+	assert_int_equal(size, SIZE);
+	assert_string_equal(text, large);
+	free(text);
+	text = NULL;
+	assert_int_equal(file_read_all_in(tree->fd, "large", SIZE - 1, &text, &size), -EFBIG);
+	assert_null(text);
+	free(large);
+}
+
+static void says_why_not(void **state)
+{
+	const struct tree *tree = *state;
+	int why = 0;
+	assert_true(file_readable_in(tree->fd, "energy", &why));
+	assert_int_equal(why, 0);
+	assert_false(file_readable_in(tree->fd, "nothing", &why));
+	assert_int_equal(why, ENOENT);
+}
+
+static void rename_into_place(const struct tree *tree, const char *text)
+{
+	put(tree, "new", text);
+	assert_int_equal(renameat(tree->fd, "new", tree->fd, "energy"), 0);
+}
+
+static void kept_files_follow_their_name(void **state)
+{
+	const struct tree *tree = *state;
+	struct file_kept kept;
+	uint64_t value;
+	assert_int_equal(file_kept_open(&kept, tree->fd, "energy"), 0);
+	assert_int_equal(file_kept_read_u64(&kept, &value), 0);
+	put(tree, "energy", "2\n"); // written over in place
+	assert_int_equal(file_kept_read_u64(&kept, &value), 0);
+	assert_int_equal(value, 2);
+	rename_into_place(tree, "3\n");
+	assert_int_equal(file_kept_read_u64(&kept, &value), 0);
+	assert_int_equal(value, 3);
+	file_kept_close(&kept);
+}
+
+static void kept_files_come_back(void **state)
+{
+	const struct tree *tree = *state;
+	struct file_kept kept;
+	uint64_t value = 7;
+	assert_int_equal(file_kept_open(&kept, tree->fd, "energy"), 0);
+	unlinkat(tree->fd, "energy", 0);
+	assert_int_equal(file_kept_read_u64(&kept, &value), -ENOENT);
+	assert_int_equal(value, 7);
+	put(tree, "energy", "9\n");
+	assert_int_equal(file_kept_read_u64(&kept, &value), 0);
+	assert_int_equal(value, 9);
+	file_kept_close(&kept);
+}
+
+static void kept_files_may_begin_absent(void **state)
+{
+	const struct tree *tree = *state;
+	struct file_kept kept;
+	uint64_t value;
+	assert_int_equal(file_kept_open(&kept, tree->fd, "new"), -ENOENT);
+	put(tree, "new", "1\n");
+	assert_int_equal(file_kept_read_u64(&kept, &value), 0);
+	file_kept_close(&kept);
+	char path[PATH_MAX];
+	memset(path, 'a', sizeof(path));
+	path[sizeof(path) - 1] = '\0';
+	assert_int_equal(file_kept_open(&kept, tree->fd, path), -ENAMETOOLONG);
+	file_kept_close(&kept);
+}
+
+static void no_descriptor_is_inherited(void **state)
+{
+	const struct tree *tree = *state;
+	int fd = file_open_in(tree->fd, "energy", O_RDONLY);
+	assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+	close(fd);
+}
+
+// clang-format off
+#define IN_TREE(teaches, function) {teaches, function, setup, teardown, NULL}
+// clang-format on
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_TREE("read: small files, cut ones, absent ones, folders", reads_small_files),
+		IN_TREE("root: no symlink and no path leads out of it", symlinks_stay_inside),
+		IN_TREE("root: an absolute symlink starts at the root", an_absolute_link_starts_at_the_root),
+		IN_TREE("read: a fifo where a file should be does not hang", a_fifo_does_not_hang),
+		IN_TREE("read: a whole file, and not a byte above the ceiling", a_whole_file_up_to_a_ceiling),
+		IN_TREE("readable: says why not", says_why_not),
+		IN_TREE("kept: written over, renamed over", kept_files_follow_their_name),
+		IN_TREE("kept: a file that goes away is an error until it is back", kept_files_come_back),
+		IN_TREE("kept: a file that is not there yet is found later", kept_files_may_begin_absent),
+		IN_TREE("open: descriptors are closed on exec", no_descriptor_is_inherited),
+	};
+	return cmocka_run_group_tests_name("file", tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+#include "base/json.h"
+
+#include "base/util.h"
+#include "rows.h"
+
+#undef json_string
+#undef json_null
+#include <jansson.h>
+
+static const struct string_row {
+	const char *teaches, *text, *json;
+} string_rows[] = {
+	{"string: plain", "abc", "\"abc\""},
+	{"string: empty", "", "\"\""},
+	{"string: absent is null", NULL, "null"},
+	{"string: quotes and backslashes", "a\"b\\c", "\"a\\\"b\\\\c\""},
+	{"string: control characters", "a\n\t\x01\x7f", "\"a\\n\\u0009\\u0001\\u007f\""},
+	{"string: UTF-8 passes as it is", "µJ €", "\"µJ €\""},
+	{"string: four bytes pass", "\xf0\x9f\x94\x8b", "\"\xf0\x9f\x94\x8b\""},
+	{"string: the largest code point passes", "\xf4\x8f\xbf\xbf", "\"\xf4\x8f\xbf\xbf\""},
+	{"string: Latin-1 is replaced", "caf\xe9!", "\"caf\xef\xbf\xbd!\""},
+	{"string: a lone continuation byte", "\x80", "\"\xef\xbf\xbd\""},
+	{"string: cut in the middle of a sequence", "\xe2\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\""},
+	{"string: an overlong slash is not a slash", "\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\""},
+	{"string: surrogates are no characters", "\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+	{"string: beyond U+10FFFF", "\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+	{"string: 0xff is never valid", "\xff", "\"\xef\xbf\xbd\""},
+};
+
+static void check_string(void **state)
+{
+	const struct string_row *row = *state;
+	struct buf out;
+	struct json j;
+	buf_init(&out, 1024);
+	json_init(&j, &out, false);
+	json_str(&j, row->text);
+	assert_string_equal(out.data, row->json);
+	buf_finish(&out);
+}
+
+static void one_of_everything(struct json *j)
+{
+	json_begin_object(j);
+	json_key_i64(j, "count", -3);
+	json_key_i64(j, "unknown", VALUE_MISSING);
+	json_key_double(j, "nan", (double)NAN);
+	json_key_double(j, "half", 0.5);
+	json_key_bool(j, "yes", true);
+	json_key_string(j, "none", NULL);
+	json_key(j, "list");
+	json_begin_array(j);
+	json_u64(j, UINT64_MAX);
+	json_begin_object(j);
+	json_end_object(j);
+	json_unknown(j);
+	json_end_array(j);
+	json_end_object(j);
+}
+
+static void on_one_line(void **state)
+{
+	struct buf out;
+	struct json j;
+	buf_init(&out, 4096);
+	json_init(&j, &out, false);
+	one_of_everything(&j);
+	assert_string_equal(out.data,
+		"{\"count\": -3, \"unknown\": null, \"nan\": null, \"half\": 0.5, \"yes\": true, "
+		"\"none\": null, \"list\": [18446744073709551615, {}, null]}");
+	buf_finish(&out);
+}
+
+static void indented(void **state)
+{
+	struct buf out;
+	struct json j;
+	buf_init(&out, 4096);
+	json_init(&j, &out, true);
+	one_of_everything(&j);
+	assert_string_equal(out.data,
+		"{\n  \"count\": -3,\n  \"unknown\": null,\n  \"nan\": null,\n  \"half\": 0.5,\n"
+		"  \"yes\": true,\n  \"none\": null,\n  \"list\": [\n"
+		"    18446744073709551615,\n    {},\n    null\n  ]\n}\n");
+	buf_finish(&out);
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+static void any_bytes_give_valid_json(void **state)
+{
+	// Lead and continuation bytes more often than chance would have them.
+	static const unsigned char favourites[] = {0xc2, 0xe0, 0xed, 0xf0, 0xf4, 0x80, 0x9f, 0xa0, 0xbf, '"', '\\'};
+	uint64_t seed = 2463534242;
+	struct buf out;
+	buf_init(&out, 4096);
+	for (int i = 0; i < 50000; i++) {
+		char text[16];
+		size_t length = next_random(&seed) % (sizeof(text) - 1);
+		for (size_t c = 0; c < length; c++) {
+			uint64_t random = next_random(&seed);
+			text[c] = random % 3 == 0 ? (char)(1 + random / 3 % 255)
+						  : (char)favourites[random / 3 % ARRAY_SIZE(favourites)];
+		}
+		text[length] = '\0';
+		struct json j;
+		buf_clear(&out);
+		json_init(&j, &out, false);
+		json_str(&j, text);
+		json_error_t error;
+		json_t *read = json_loads(out.data, JSON_DECODE_ANY, &error); // refuses invalid UTF-8
+		assert_non_null(read);
+		json_decref(read);
+	}
+	buf_finish(&out);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, string_rows, check_string);
+	ROWS_ADD_ONE(&tests, "writer: unknown integers and NaN are null", on_one_line);
+	ROWS_ADD_ONE(&tests, "writer: two blanks a level, a newline at the end", indented);
+	ROWS_ADD_ONE(&tests, "string: 50,000 random byte strings are read back by another parser",
+		any_bytes_give_valid_json);
+	return rows_run(&tests, "json");
+}

@@ -1,0 +1,290 @@
+#include "base/num.h"
+
+#include "base/util.h"
+#include "rows.h"
+
+#include <errno.h>
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+
+enum { UNTOUCHED = 77 };
+
+static const struct u64_row {
+	const char *teaches, *text;
+	int expected;
+	uint64_t value;
+} u64_rows[] = {
+	{"u64: zero", "0", 0, 0},
+	{"u64: the largest", "18446744073709551615", 0, UINT64_MAX},
+	{"u64: one more does not fit", "18446744073709551616", -ERANGE, 0},
+	{"u64: far too many digits", "99999999999999999999999999999", -ERANGE, 0},
+	{"u64: leading zeros mean nothing", "000012", 0, 12},
+	{"u64: empty is no number", "", -EINVAL, 0},
+	{"u64: no sign", "-1", -EINVAL, 0},
+	{"u64: no plus either", "+1", -EINVAL, 0},
+	{"u64: no blank before", " 1", -EINVAL, 0},
+	{"u64: nothing may follow", "1 ", -EINVAL, 0},
+	{"u64: no hexadecimal", "0x10", -EINVAL, 0},
+	{"u64: no fraction", "1.0", -EINVAL, 0},
+};
+
+static void check_u64(void **state)
+{
+	const struct u64_row *row = *state;
+	uint64_t value = UNTOUCHED;
+	assert_int_equal(num_parse_u64(row->text, &value), row->expected);
+	assert_true(value == (row->expected == 0 ? row->value : UNTOUCHED));
+}
+
+static const struct i64_row {
+	const char *teaches, *text;
+	int expected;
+	int64_t value;
+} i64_rows[] = {
+	{"i64: the smallest", "-9223372036854775808", 0, INT64_MIN},
+	{"i64: one less does not fit", "-9223372036854775809", -ERANGE, 0},
+	{"i64: the largest", "9223372036854775807", 0, INT64_MAX},
+	{"i64: one more does not fit", "9223372036854775808", -ERANGE, 0},
+	{"i64: minus zero is zero", "-0", 0, 0},
+	{"i64: a minus alone is no number", "-", -EINVAL, 0},
+	{"i64: one minus only", "--1", -EINVAL, 0},
+};
+
+static void check_i64(void **state)
+{
+	const struct i64_row *row = *state;
+	int64_t value = UNTOUCHED;
+	assert_int_equal(num_parse_i64(row->text, &value), row->expected);
+	assert_true(value == (row->expected == 0 ? row->value : UNTOUCHED));
+}
+
+static const struct sysfs_row {
+	const char *teaches, *text;
+	size_t size;
+	int expected;
+	int64_t value;
+} sysfs_rows[] = {
+	{"sysfs: a value and its newline", "262143328850\n", 13, 0, 262143328850},
+	{"sysfs: no newline", "42", 2, 0, 42},
+	{"sysfs: negative", "-5\n", 3, 0, -5},
+	{"sysfs: empty file", "", 0, -EINVAL, 0},
+	{"sysfs: only a newline", "\n", 1, -EINVAL, 0},
+	{"sysfs: a word", "enabled\n", 8, -EINVAL, 0},
+	{"sysfs: two numbers are not one", "1 2\n", 4, -EINVAL, 0},
+	{"sysfs: only `size` bytes are looked at", "123456", 3, 0, 123},
+	{"sysfs: padded with NULs as firmware likes to", "7\0\0", 3, 0, 7},
+	{"sysfs: binary garbage", "\xff\xfe\x01", 3, -EINVAL, 0},
+	{"sysfs: out of range", "99999999999999999999\n", 21, -ERANGE, 0},
+};
+
+static void check_sysfs(void **state)
+{
+	const struct sysfs_row *row = *state;
+	int64_t value = UNTOUCHED;
+	assert_int_equal(num_parse_sysfs_i64(row->text, row->size, &value), row->expected);
+	assert_true(value == (row->expected == 0 ? row->value : UNTOUCHED));
+}
+
+static const struct double_row {
+	const char *teaches, *text;
+	int expected;
+	double value;
+} double_rows[] = {
+	{"double: a plain one", "1.5", 0, 1.5},
+	{"double: nothing before the point", ".5", 0, 0.5},
+	{"double: nothing after the point", "2.", 0, 2},
+	{"double: exponents", "-1.25e-3", 0, -0.00125},
+	{"double: 0.1 is the nearest double", "0.1", 0, 0.1},
+	{"double: a Unix time with nanoseconds is rounded correctly", "1700000000.123456789", 0, 1700000000.123456789},
+	{"double: 2^53 + 1 is rounded to even", "9007199254740993", 0, 9007199254740992.0},
+	{"double: halfway between two, decided by the last digit of many",
+		"9007199254740993.00000000000000000000000001", 0, 9007199254740994.0},
+	{"double: exact powers of ten end at 1e22", "1e23", 0, 1e23},
+	{"double: the smallest above zero", "4.9406564584124654e-324", 0, 4.9406564584124654e-324},
+	{"double: the largest", "1.7976931348623157e308", 0, DBL_MAX},
+	{"double: too large is no infinity", "1e309", -ERANGE, 0},
+	{"double: an exponent that overflows an int", "1e99999999999999999999", -ERANGE, 0},
+	{"double: so small that it is zero", "1e-99999999999999999999", 0, 0},
+	{"double: many leading zeros", "0000000000000000000000000000000001", 0, 1},
+	{"double: inf is refused", "inf", -EINVAL, 0},
+	{"double: nan is refused", "nan", -EINVAL, 0},
+	{"double: a decimal comma is refused", "1,5", -EINVAL, 0},
+	{"double: a point alone is no number", ".", -EINVAL, 0},
+	{"double: an exponent without digits is left over", "1e", -EINVAL, 0},
+	{"double: hexadecimal is refused", "0x1p3", -EINVAL, 0},
+	{"double: empty is no number", "", -EINVAL, 0},
+	{"double: blanks are refused", " 1", -EINVAL, 0},
+};
+
+static void check_double(void **state)
+{
+	const struct double_row *row = *state;
+	double value = UNTOUCHED;
+	assert_int_equal(num_parse_double(row->text, &value), row->expected);
+	double expected = row->expected == 0 ? row->value : UNTOUCHED;
+	assert_memory_equal(&value, &expected, sizeof(value)); // to the last bit
+}
+
+static const struct duration_row {
+	const char *teaches, *text;
+	int expected;
+	int64_t ns;
+} duration_rows[] = {
+	{"duration: microseconds", "250us", 0, 250 * 1000},
+	{"duration: milliseconds", "100ms", 0, 100 * NS_PER_MS},
+	{"duration: seconds with a fraction", "1.5s", 0, 1500 * NS_PER_MS},
+	{"duration: minutes", "2m", 0, 120 * NS_PER_S},
+	{"duration: hours", "1h", 0, 3600 * NS_PER_S},
+	{"duration: a unit is required", "100", -EINVAL, 0},
+	{"duration: an unknown unit", "1d", -EINVAL, 0},
+	{"duration: no blank before the unit", "1 s", -EINVAL, 0},
+	{"duration: negative", "-1s", -EINVAL, 0},
+	{"duration: a unit alone", "ms", -EINVAL, 0},
+	{"duration: longer than 292 years", "1e10h", -ERANGE, 0},
+	{"duration: infinite", "1e999s", -ERANGE, 0},
+};
+
+static void check_duration(void **state)
+{
+	const struct duration_row *row = *state;
+	int64_t ns = UNTOUCHED;
+	assert_int_equal(num_parse_duration(row->text, &ns), row->expected);
+	assert_true(ns == (row->expected == 0 ? row->ns : UNTOUCHED));
+}
+
+static const struct format_row {
+	const char *teaches;
+	double value;
+	const char *text;
+} format_rows[] = {
+	{"format: short where it can be", 0.1, "0.1"},
+	{"format: sixteen digits where they are needed", 0.1 + 0.2, "0.30000000000000004"},
+	{"format: whole numbers have no point", 42, "42"},
+	{"format: large ones have an exponent", 1e300, "1e+300"},
+	{"format: negative zero keeps its sign", -0.0, "-0"},
+	{"format: not a number", (double)NAN, "nan"},
+	{"format: infinities", -(double)INFINITY, "-inf"},
+};
+
+static void check_format(void **state)
+{
+	const struct format_row *row = *state;
+	char text[40];
+	size_t length = num_format_double(text, sizeof(text), row->value);
+	assert_string_equal(text, row->text);
+	assert_int_equal(length, strlen(row->text));
+}
+
+// A fixed generator: the same numbers in every run, on every machine.
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+static void random_doubles_round_trip(void **state)
+{
+	uint64_t seed = 88172645463325252u;
+	for (int i = 0; i < 100000; i++) {
+		uint64_t bits = next_random(&seed);
+		double value, back;
+		memcpy(&value, &bits, sizeof(value));
+		if (!isfinite(value))
+			continue;
+		char text[40];
+		num_format_double(text, sizeof(text), value);
+		assert_int_equal(num_parse_double(text, &back), 0);
+		assert_memory_equal(&value, &back, sizeof(value));
+	}
+}
+
+static void agrees_with_strtod(void **state)
+{
+	static const char alphabet[] = "0123456789012345678901234567890123456789..e-+x ";
+	uint64_t seed = 362436069;
+	for (int i = 0; i < 200000; i++) {
+		char text[28];
+		size_t length = next_random(&seed) % (sizeof(text) - 1);
+		for (size_t c = 0; c < length; c++)
+			text[c] = alphabet[next_random(&seed) % (sizeof(alphabet) - 1)];
+		text[length] = '\0';
+		double value;
+		if (num_parse_double(text, &value) != 0)
+			continue;
+		double expected = strtod(text, NULL);
+		assert_memory_equal(&value, &expected, sizeof(value));
+	}
+}
+
+static void random_bytes_are_no_trouble(void **state)
+{
+	uint64_t seed = 521288629;
+	for (int i = 0; i < 200000; i++) {
+		char text[24];
+		size_t length = next_random(&seed) % (sizeof(text) - 1);
+		for (size_t c = 0; c < length; c++)
+			text[c] = (char)next_random(&seed);
+		text[length] = '\0';
+		uint64_t u = UNTOUCHED;
+		int64_t i64 = UNTOUCHED;
+		double d = UNTOUCHED;
+		assert_true(num_parse_u64(text, &u) == 0 || u == UNTOUCHED);
+		assert_true(num_parse_sysfs_i64(text, length, &i64) == 0 || i64 == UNTOUCHED);
+		assert_true(num_parse_double(text, &d) == 0 || (d >= UNTOUCHED && d <= UNTOUCHED));
+	}
+}
+
+static void a_comma_locale_changes_nothing(void **state)
+{
+	static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE"};
+	const char *found = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(names) && found == NULL; i++)
+		found = setlocale(LC_NUMERIC, names[i]);
+	if (found == NULL)
+		skip(); // no such locale is installed here
+	char text[40];
+	num_format_double(text, sizeof(text), 1.5);
+	double value = 0;
+	int r = num_parse_double("1.7976931348623157e308", &value);
+	setlocale(LC_NUMERIC, "C");
+	assert_string_equal(text, "1.5");
+	assert_int_equal(r, 0);
+}
+
+static void fixed_decimals(void **state)
+{
+	char text[64];
+	assert_int_equal(num_format_fixed(text, sizeof(text), 2.5, 3), 5);
+	assert_string_equal(text, "2.500");
+	num_format_fixed(text, sizeof(text), (double)NAN, 2);
+	assert_string_equal(text, "nan");
+}
+
+static void never_past_the_end(void **state)
+{
+	char text[8] = "#######";
+	assert_int_equal(num_format_double(text, 4, 123456), 3);
+	assert_string_equal(text, "123");
+	assert_int_equal(text[4], '#');
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, u64_rows, check_u64);
+	ROWS_ADD(&tests, i64_rows, check_i64);
+	ROWS_ADD(&tests, sysfs_rows, check_sysfs);
+	ROWS_ADD(&tests, double_rows, check_double);
+	ROWS_ADD(&tests, duration_rows, check_duration);
+	ROWS_ADD(&tests, format_rows, check_format);
+	ROWS_ADD_ONE(&tests, "format: 100,000 random doubles read back to the last bit", random_doubles_round_trip);
+	ROWS_ADD_ONE(&tests, "double: random decimals agree with strtod to the last bit", agrees_with_strtod);
+	ROWS_ADD_ONE(&tests, "all: random bytes are refused and touch nothing", random_bytes_are_no_trouble);
+	ROWS_ADD_ONE(&tests, "all: a locale with a decimal comma changes nothing", a_comma_locale_changes_nothing);
+	ROWS_ADD_ONE(&tests, "format: fixed decimals", fixed_decimals);
+	ROWS_ADD_ONE(&tests, "format: what does not fit is cut, never written past the end", never_past_the_end);
+	return rows_run(&tests, "num");
+}
