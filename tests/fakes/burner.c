@@ -1,0 +1,256 @@
+/* A program whose use of the machine is known, because it says so itself: the last line on stdout is JSON with the
+ * CPU time that the kernel counted for it (self) and for what it waited for (children).
+ *
+ *	burner cpu SECONDS          one thread that computes
+ *	burner threads N SECONDS    N threads that compute, SECONDS of CPU each
+ *	burner memory BYTES SECONDS touches BYTES and holds them
+ *	burner children N MS        N children one after the other, MS of CPU each, waited for
+ *	burner ignored N MS         the same with SIGCHLD ignored: nobody waits, the kernel reaps
+ *	burner zombies N MS         N children that end at once and are waited for only at the end
+ *	burner orphan SECONDS       forks twice, calls setsid; the grandchild computes, this waits for it by a pipe
+ *	burner daemon SECONDS       the same, but this one ends at once
+ *	burner bomb DEPTH MS        two children, each with two children, …: 2^DEPTH leaves; each computes MS
+ *	burner tree N SECONDS       N children that sleep
+ *	burner exec SECONDS         computes, then becomes (exec) another `burner cpu SECONDS` */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double clock_s(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+// CPU time of this thread, not time that passes: a busy machine changes nothing.
+static void compute(double seconds)
+{
+	volatile double sum = 0;
+	for (double end = clock_s(CLOCK_THREAD_CPUTIME_ID) + seconds; clock_s(CLOCK_THREAD_CPUTIME_ID) < end;)
+		for (int i = 1; i < 500; i++)
+			sum = sum + 1.0 / i;
+}
+
+static void sleep_s(double seconds)
+{
+	struct timespec left = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+	while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
+}
+
+static void wait_for_all(void)
+{
+	while (wait(NULL) > 0 || errno == EINTR) {}
+}
+
+static pid_t fork_or_die(void)
+{
+	pid_t pid = fork();
+	if (pid < 0) {
+		perror("burner: fork");
+		exit(3);
+	}
+	return pid;
+}
+
+static int act_cpu(char **arguments)
+{
+	compute(atof(arguments[0]));
+	return 0;
+}
+
+static void *thread_main(void *seconds)
+{
+	compute(*(double *)seconds);
+	return NULL;
+}
+
+static int act_threads(char **arguments)
+{
+	enum { THREADS_MAX = 256 };
+	int n = atoi(arguments[0]);
+	double seconds = atof(arguments[1]);
+	pthread_t threads[THREADS_MAX];
+	if (n < 1 || n > THREADS_MAX)
+		return 2;
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&threads[i], NULL, thread_main, &seconds) != 0)
+			return 3;
+	for (int i = 0; i < n; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+
+static int act_memory(char **arguments)
+{
+	size_t size = strtoull(arguments[0], NULL, 10);
+	char *memory = malloc(size);
+	if (memory == NULL)
+		return 3;
+	memset(memory, 1, size);
+	sleep_s(atof(arguments[1]));
+	free(memory);
+	return 0;
+}
+
+static int act_children(char **arguments)
+{
+	for (int n = atoi(arguments[0]); n > 0; n--) {
+		pid_t child = fork_or_die();
+		if (child == 0) {
+			compute(atof(arguments[1]) * 1e-3);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
+	return 0;
+}
+
+static int act_ignored(char **arguments)
+{
+	signal(SIGCHLD, SIG_IGN);
+	for (int n = atoi(arguments[0]); n > 0; n--) {
+		pid_t child = fork_or_die();
+		if (child == 0) {
+			compute(atof(arguments[1]) * 1e-3);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0); // returns ECHILD once it is gone
+	}
+	return 0;
+}
+
+static int act_zombies(char **arguments)
+{
+	for (int n = atoi(arguments[0]); n > 0; n--)
+		if (fork_or_die() == 0)
+			_exit(0);
+	sleep_s(atof(arguments[1]) * 1e-3);
+	wait_for_all();
+	return 0;
+}
+
+// A grandchild in a session of its own, as daemons start; *ret_alive is readable as long as it lives.
+static void start_grandchild(double seconds, int *ret_alive)
+{
+	int alive[2];
+	if (pipe(alive) != 0)
+		exit(3);
+	pid_t child = fork_or_die();
+	if (child == 0) {
+		setsid();
+		if (fork_or_die() == 0) {
+			close(alive[0]);
+			close(STDIN_FILENO);
+			close(STDOUT_FILENO);
+			close(STDERR_FILENO);
+			compute(seconds);
+		}
+		_exit(0);
+	}
+	close(alive[1]);
+	waitpid(child, NULL, 0);
+	*ret_alive = alive[0];
+}
+
+static int act_orphan(char **arguments)
+{
+	int alive;
+	char byte;
+	start_grandchild(atof(arguments[0]), &alive);
+	return read(alive, &byte, 1) == 0 ? 0 : 3;
+}
+
+static int act_daemon(char **arguments)
+{
+	int alive;
+	start_grandchild(atof(arguments[0]), &alive);
+	return 0;
+}
+
+static void bomb(int depth, double seconds)
+{
+	for (int i = 0; i < 2 && depth > 0; i++)
+		if (fork_or_die() == 0) {
+			bomb(depth - 1, seconds);
+			_exit(0);
+		}
+	compute(seconds);
+	wait_for_all();
+}
+
+static int act_bomb(char **arguments)
+{
+	int depth = atoi(arguments[0]);
+	if (depth > 9)
+		return 2;
+	bomb(depth, atof(arguments[1]) * 1e-3);
+	return 0;
+}
+
+static int act_tree(char **arguments)
+{
+	for (int n = atoi(arguments[0]); n > 0; n--)
+		if (fork_or_die() == 0) {
+			sleep_s(atof(arguments[1]));
+			_exit(0);
+		}
+	sleep_s(atof(arguments[1]));
+	wait_for_all();
+	return 0;
+}
+
+static int act_exec(char **arguments)
+{
+	char self[] = "/proc/self/exe", name[] = "burner", act[] = "cpu";
+	compute(atof(arguments[0]));
+	execv(self, (char *[]){name, act, arguments[0], NULL});
+	return 3;
+}
+
+static const struct act {
+	const char *name;
+	int (*run)(char **arguments);
+	int n_arguments;
+} acts[] = {
+	{"cpu", act_cpu, 1},
+	{"threads", act_threads, 2},
+	{"memory", act_memory, 2},
+	{"children", act_children, 2},
+	{"ignored", act_ignored, 2},
+	{"zombies", act_zombies, 2},
+	{"orphan", act_orphan, 1},
+	{"daemon", act_daemon, 1},
+	{"bomb", act_bomb, 2},
+	{"tree", act_tree, 2},
+	{"exec", act_exec, 1},
+};
+
+static double used_s(int who)
+{
+	struct rusage usage;
+	getrusage(who, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+		(double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+}
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(acts) / sizeof(acts[0]); i++) {
+		if (strcmp(argv[1], acts[i].name) != 0 || argc - 2 != acts[i].n_arguments)
+			continue;
+		int status = acts[i].run(argv + 2);
+		printf("{\"self_cpu_s\": %.6f, \"children_cpu_s\": %.6f}\n", used_s(RUSAGE_SELF),
+			used_s(RUSAGE_CHILDREN));
+		return status;
+	}
+	fputs("usage: burner ACT ARGUMENT…, see the source\n", stderr);
+	return 2;
+}
