@@ -62,6 +62,12 @@ struct run_user_metric {
 	double value;
 };
 
+struct run_process_samples { // table process_sample, with --per-process; ascending in time
+	size_t n;
+	int64_t *t_ns, *pid, *start_ns;
+	int64_t *values[PROCESS_COUNT];
+};
+
 struct run {
 	struct run_fact *facts;
 	size_t n_facts;
@@ -74,6 +80,7 @@ struct run {
 	size_t n_devices;
 	struct run_process *processes;
 	size_t n_processes;
+	struct run_process_samples process_samples;
 	struct run_event *events;
 	size_t n_events;
 	struct run_span *spans;

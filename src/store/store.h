@@ -39,12 +39,13 @@ struct store_header {
 
 /* A process that the recorder has met. Ended ones are handed over once, with their last figures; the living ones
  * at the end with end_ns = VALUE_MISSING. */
+enum { STORE_COMMAND_SIZE = 32 };
 struct store_process {
 	pid_t pid, ppid;
 	int64_t start_ns, end_ns; // CLOCK_MONOTONIC
 	int64_t cpu_ns;           // own user and system time, without children; VALUE_MISSING unknown
 	int64_t max_rss_bytes;
-	const char *command;
+	char command[STORE_COMMAND_SIZE]; // its short name (comm)
 	bool is_main, sampled; // sampled: seen alive by at least one sample
 };
 

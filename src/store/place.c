@@ -1,0 +1,231 @@
+#include "store/place.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// What may belong to a database besides the file itself.
+static const char *const companions[] = {"-wal", "-shm", "-journal"};
+
+// A byte far beyond those that SQLite locks (0x40000000 and the 511 after it).
+enum { LOCK_BYTE = 0x57544c31 };
+
+/* Of the open file description, so that neither SQLite's own locks nor its closing of the file touch it, and the
+ * kernel drops it whatever ends this process. Where locks don't work at all we go on without. */
+static bool lock_is_held_by_another(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
+	return fcntl(fd, F_OFD_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES);
+}
+
+static bool same_file(int fd, const char *path)
+{
+	struct stat ours, there;
+	return fstat(fd, &ours) == 0 && stat(path, &there) == 0 && ours.st_dev == there.st_dev &&
+	       ours.st_ino == there.st_ino;
+}
+
+static int refuse_busy(const struct place *place, struct wattle_error *reterr)
+{
+	return error_set(reterr, -EBUSY, "%s: another recorder is writing to it; wait for its end or choose another file",
+		place->path);
+}
+
+// Opens the file that stands at the name, with the lock.
+static int open_existing(struct place *place, struct wattle_error *reterr)
+{
+	int fd = open(place->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0) {
+		int code = -errno;
+		return error_set(reterr, code, "%s: can't be written to: %s", place->path, strerror(-code));
+	}
+	// Between open and lock another recorder may have replaced it and ended.
+	if (lock_is_held_by_another(fd) || !same_file(fd, place->path)) {
+		close(fd);
+		return refuse_busy(place, reterr);
+	}
+	place->fd = fd;
+	return 0;
+}
+
+static int refuse_folder(const struct place *place, int code, struct wattle_error *reterr)
+{
+	char copy[PLACE_PATH_SIZE];
+	text_copy(copy, sizeof(copy), place->path);
+	const char *folder = dirname(copy);
+	if (code == -ENOENT)
+		return error_set(reterr, code, "%s: the folder %s does not exist; make it first", place->path, folder);
+	return error_set(reterr, code, "%s: no file can be made in folder %s: %s", place->path, folder, strerror(-code));
+}
+
+// A hidden name in the same folder, so that a rename stays within one file system.
+static int hidden_name(const struct place *place, const char *ending, char *out)
+{
+	const char *slash = strrchr(place->path, '/');
+	int folder = slash != NULL ? (int)(slash - place->path) + 1 : 0;
+	int length = snprintf(out, PLACE_PATH_SIZE, "%.*s.%s.%ld.%s", folder, place->path, place->path + folder,
+		(long)getpid(), ending);
+	return length < PLACE_PATH_SIZE ? 0 : -ENAMETOOLONG;
+}
+
+static int make_new(struct place *place, struct wattle_error *reterr)
+{
+	int r = hidden_name(place, "new", place->making);
+	if (r == 0) {
+		place->fd = open(place->making, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		r = place->fd < 0 ? -errno : 0;
+	}
+	if (r < 0) {
+		place->making[0] = '\0';
+		return refuse_folder(place, r, reterr);
+	}
+	lock_is_held_by_another(place->fd); // takes it; nobody else knows this file
+	place->is_new = true;
+	return 0;
+}
+
+// Whether what stands at the name may be touched at all.
+static int check_existing(const struct place *place, const struct stat *st, const struct store_open_options *options,
+	struct wattle_error *reterr)
+{
+	if (S_ISDIR(st->st_mode))
+		return error_set(reterr, -EISDIR, "%s is a folder; the %s needs a name of its own", place->path, place->what);
+	if (!S_ISREG(st->st_mode))
+		return error_set(reterr, -EINVAL, "%s is not a regular file; the %s must be one", place->path, place->what);
+	if (options->overwrite || options->append)
+		return 0;
+	return error_set(reterr, -EEXIST, "%s exists: use --overwrite to replace it or --append to add a segment",
+		place->path);
+}
+
+int place_open(struct place *place, const struct store_open_options *options, const char *what,
+	struct wattle_error *reterr)
+{
+	*place = (struct place){.what = what, .fd = -1};
+	if (options->overwrite && options->append)
+		return error_set(reterr, -EINVAL, "--overwrite and --append exclude each other");
+	// Room for the hidden names and for SQLite's endings.
+	if (options->path[0] == '\0' || strlen(options->path) >= PLACE_PATH_SIZE - 64)
+		return error_set(reterr, -EINVAL, "the %s needs a name of 1 to %d bytes", what, PLACE_PATH_SIZE - 65);
+	text_copy(place->path, sizeof(place->path), options->path);
+	struct stat st;
+	if (stat(place->path, &st) != 0)
+		return errno == ENOENT || errno == ENOTDIR ? make_new(place, reterr) : refuse_folder(place, -errno, reterr);
+	int r = check_existing(place, &st, options, reterr);
+	if (r < 0)
+		return r;
+	char resolved[PATH_MAX]; // a link stays a link: what it leads to is replaced
+	if (realpath(place->path, resolved) != NULL)
+		text_copy(place->path, sizeof(place->path), resolved);
+	r = open_existing(place, reterr);
+	if (r < 0 || options->append)
+		return r;
+	// Only asked whether it could be written to, and by nobody else now.
+	close(place->fd);
+	place->fd = -1;
+	place->replaces = true;
+	return make_new(place, reterr);
+}
+
+// Renames a file together with what SQLite keeps beside it.
+static int move(const char *from, const char *to)
+{
+	if (rename(from, to) != 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(companions); i++) {
+		char old[PLACE_PATH_SIZE + 16], new[PLACE_PATH_SIZE + 16];
+		snprintf(old, sizeof(old), "%s%s", from, companions[i]);
+		snprintf(new, sizeof(new), "%s%s", to, companions[i]);
+		rename(old, new); // usually there is none
+	}
+	return 0;
+}
+
+static void remove_all(const char *path)
+{
+	unlink(path);
+	for (size_t i = 0; i < ARRAY_SIZE(companions); i++) {
+		char name[PLACE_PATH_SIZE + 16];
+		snprintf(name, sizeof(name), "%s%s", path, companions[i]);
+		unlink(name);
+	}
+}
+
+// Never over a file that came into being meanwhile. Not every file system knows the flag; those know hard links.
+static int rename_to_free_name(const char *from, const char *to)
+{
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (link(from, to) != 0)
+		return -errno;
+	unlink(from);
+	return 0;
+}
+
+static int set_aside(struct place *place)
+{
+	char aside[PLACE_PATH_SIZE];
+	int r = hidden_name(place, "old", aside);
+	if (r == 0)
+		r = move(place->path, aside);
+	if (r == 0)
+		text_copy(place->aside, sizeof(place->aside), aside);
+	return r;
+}
+
+static void bring_back(struct place *place)
+{
+	if (place->aside[0] != '\0')
+		move(place->aside, place->path);
+	place->aside[0] = '\0';
+}
+
+int place_settle(struct place *place, struct wattle_error *reterr)
+{
+	int r = place->replaces ? set_aside(place) : 0;
+	if (r < 0)
+		return error_set(reterr, r, "%s: can't be replaced: %s", place->path, strerror(-r));
+	r = rename_to_free_name(place->making, place->path);
+	if (r < 0) {
+		bring_back(place);
+		return error_set(reterr, r, "%s: %s", place->path, strerror(-r));
+	}
+	place->making[0] = '\0';
+	return 0;
+}
+
+void place_keep(struct place *place)
+{
+	if (place->aside[0] != '\0')
+		remove_all(place->aside);
+	place->aside[0] = '\0';
+}
+
+bool place_is_ours(const struct place *place)
+{
+	return place->fd >= 0 && same_file(place->fd, place->path);
+}
+
+void place_close(struct place *place, bool discard)
+{
+	if (place->making[0] != '\0') {
+		unlink(place->making);
+	} else if (discard && place->is_new && place_is_ours(place)) {
+		remove_all(place->path);
+		bring_back(place);
+	}
+	place_keep(place);
+	if (place->fd >= 0)
+		close(place->fd);
+	place->fd = -1;
+}

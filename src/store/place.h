@@ -1,0 +1,37 @@
+/* Where a store's file stands: what may stand there already, who else writes to it, and how a new one gets its name.
+ *
+ * A new file is made under a name of its own and gets the wanted name when it is whole, so that nobody ever sees half
+ * a file, and an old file is gone only when the new one is there. The old file that --overwrite replaces is set aside
+ * until the recording has begun; if the command can't be started it comes back. */
+#pragma once
+
+#include "base/error.h"
+#include "store/store.h"
+
+#include <stdbool.h>
+
+enum { PLACE_PATH_SIZE = 4096 };
+
+struct place {
+	const char *what;             // "run file": for messages; borrowed
+	char path[PLACE_PATH_SIZE];   // the wanted name, symbolic links of an existing file resolved
+	char making[PLACE_PATH_SIZE]; // the new file until it is settled; "" none
+	char aside[PLACE_PATH_SIZE];  // the old file until the recording has begun; "" none
+	int fd;                       // of the file, read and write, with the recorder's lock; closed last
+	bool is_new;                  // made by us; false: an existing one is appended to
+	bool replaces;                // an old file stands at the name (--overwrite)
+};
+
+/* Refuses, or opens the existing file (--append), or makes an empty new one at place->making. -EEXIST, -ENOENT,
+ * -EISDIR, -EACCES, -EBUSY (another recorder writes to it) … with a sentence. */
+int place_open(struct place *place, const struct store_open_options *options, const char *what,
+	struct wattle_error *reterr);
+// The new file is whole: gives it its name. On failure the old file is where it was.
+int place_settle(struct place *place, struct wattle_error *reterr);
+// The recording has begun: what was set aside is not needed any more. Any number of times.
+void place_keep(struct place *place);
+// Whether the name still leads to our file: a folder can be removed while a program runs.
+bool place_is_ours(const struct place *place);
+/* Closes. discard: a file that we made goes away, and what was set aside comes back. Nothing else may have the file
+ * open in this process. */
+void place_close(struct place *place, bool discard);

@@ -1,0 +1,7 @@
+/* Is this a run file? Answered from its first 100 bytes, without opening a database. */
+#pragma once
+
+#include "base/error.h"
+
+// 0; -ENOENT, -EACCES …: can't be read; -EINVAL: no run file, or one of a newer schema. With a sentence.
+int probe_run_file(const char *path, struct wattle_error *reterr);

@@ -1,0 +1,314 @@
+#include "store/store.h"
+
+#include "base/buf.h"
+#include "store/place.h"
+#include "store/probe.h"
+#include "store/run_header.h"
+#include "store/schema.h"
+#include "store/sql.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum statement {
+	STATEMENT_BEGIN,
+	STATEMENT_COMMIT,
+	STATEMENT_SAMPLE, // + enum metric_scope: sample, device_sample, process_sample
+	STATEMENT_PROCESS = STATEMENT_SAMPLE + METRIC_SCOPES,
+	STATEMENT_EVENT,
+	STATEMENTS
+};
+
+struct state {
+	struct place place;
+	sqlite3 *db;
+	sqlite3_stmt *statements[STATEMENTS]; // compiled once
+	int64_t *device_ids;                  // of the recorder's devices; owned
+	size_t n_devices;
+	int64_t segment;  // row of this recording
+	int64_t shift_ns; // added to every time: an appended segment may have another clock
+	bool finished;
+};
+
+static int fail(const struct state *s, struct wattle_error *reterr)
+{
+	return sql_fail(s->db, s->place.path, reterr);
+}
+
+static int64_t shifted(const struct state *s, int64_t t_ns)
+{
+	return value_ok(t_ns) ? t_ns + s->shift_ns : VALUE_MISSING;
+}
+
+/* Opening */
+
+static int write_header(struct state *s, sqlite3 *db, const struct store_header *header)
+{
+	int r = sql_exec(db, "BEGIN IMMEDIATE");
+	if (r == SQLITE_OK)
+		r = s->place.is_new ? run_header_create(db, header) : run_header_continue(db, header, &s->shift_ns);
+	if (r == SQLITE_OK)
+		r = run_header_devices(db, header, s->device_ids);
+	if (r == SQLITE_OK)
+		r = run_header_segment(db, header, s->shift_ns, &s->segment);
+	return r == SQLITE_OK ? sql_exec(db, "COMMIT") : r;
+}
+
+// The whole header into a file that has no name yet, then the name.
+static int make_file(struct state *s, const struct store_header *header, struct wattle_error *reterr)
+{
+	sqlite3 *db;
+	int r = sql_open_maker(s->place.making, &db, reterr);
+	if (r < 0)
+		return r;
+	if (write_header(s, db, header) != SQLITE_OK)
+		r = sql_fail(db, s->place.path, reterr);
+	sqlite3_close(db);
+	return r < 0 ? r : place_settle(&s->place, reterr);
+}
+
+static int prepare(struct state *s, enum statement which, const char *sql)
+{
+	return sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->statements[which], NULL);
+}
+
+static int prepare_all(struct state *s)
+{
+	int r = prepare(s, STATEMENT_BEGIN, "BEGIN IMMEDIATE");
+	if (r == SQLITE_OK)
+		r = prepare(s, STATEMENT_COMMIT, "COMMIT");
+	struct buf sql;
+	buf_init(&sql, 65536);
+	for (enum metric_scope scope = METRIC_RUN; r == SQLITE_OK && scope < METRIC_SCOPES; scope++) {
+		buf_clear(&sql);
+		schema_insert_sample(&sql, scope);
+		r = sql.failed != 0 ? SQLITE_NOMEM : prepare(s, (enum statement)(STATEMENT_SAMPLE + scope), sql.data);
+	}
+	buf_finish(&sql);
+	if (r == SQLITE_OK)
+		r = prepare(s, STATEMENT_PROCESS, "INSERT OR REPLACE INTO process (pid, start_ns, end_ns, ppid, command, "
+						  "cpu_ns, max_rss_bytes, is_main, sampled) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	if (r == SQLITE_OK)
+		r = prepare(s, STATEMENT_EVENT, "INSERT INTO event (t_ns, kind, text) VALUES (?, ?, ?)");
+	return r;
+}
+
+static int open_file(struct state *s, const struct store_header *header, struct wattle_error *reterr)
+{
+	int r = s->place.is_new ? make_file(s, header, reterr) : probe_run_file(s->place.path, reterr);
+	if (r < 0)
+		return r;
+	r = sql_open_writer(s->place.path, &s->db, reterr);
+	if (r < 0)
+		return r;
+	if (!s->place.is_new && write_header(s, s->db, header) != SQLITE_OK) {
+		r = fail(s, reterr);
+		sql_rollback(s->db);
+		return r;
+	}
+	return prepare_all(s) == SQLITE_OK ? 0 : fail(s, reterr);
+}
+
+static int run_file_open(void *state, const struct store_open_options *options, const struct store_header *header,
+	struct wattle_error *reterr)
+{
+	struct state *s = state;
+	*s = (struct state){.n_devices = header->n_devices};
+	s->place.fd = -1;
+	s->device_ids = calloc_array(header->n_devices, sizeof(*s->device_ids));
+	if (s->device_ids == NULL)
+		return error_set(reterr, -ENOMEM, "%s: out of memory", options->path);
+	int r = place_open(&s->place, options, "run file", reterr);
+	return r < 0 ? r : open_file(s, header, reterr);
+}
+
+/* Writing */
+
+static int write_record(struct state *s, const struct record *record)
+{
+	if (record->scope == METRIC_DEVICE && (record->id < 0 || (size_t)record->id >= s->n_devices))
+		return SQLITE_OK; // not one of the devices we were told of
+	sqlite3_stmt *insert = s->statements[STATEMENT_SAMPLE + record->scope];
+	int column = 1;
+	sql_bind_i64(insert, column++, shifted(s, record->t_ns));
+	if (record->scope == METRIC_DEVICE)
+		sql_bind_i64(insert, column++, s->device_ids[record->id]);
+	if (record->scope == METRIC_PROCESS) {
+		sql_bind_i64(insert, column++, record->id);
+		sql_bind_i64(insert, column++, shifted(s, record->start_ns));
+	}
+	for (uint32_t i = 0; i < record->n_values; i++)
+		sql_bind_i64(insert, column++, record->values[i]);
+	return sql_run(insert);
+}
+
+static int write_process(struct state *s, const struct store_process *process)
+{
+	sqlite3_stmt *insert = s->statements[STATEMENT_PROCESS];
+	sql_bind_i64(insert, 1, process->pid);
+	sql_bind_i64(insert, 2, shifted(s, process->start_ns));
+	sql_bind_i64(insert, 3, shifted(s, process->end_ns));
+	sql_bind_i64(insert, 4, process->ppid);
+	sql_bind_text(insert, 5, process->command);
+	sql_bind_i64(insert, 6, process->cpu_ns);
+	sql_bind_i64(insert, 7, process->max_rss_bytes);
+	sql_bind_i64(insert, 8, process->is_main);
+	sql_bind_i64(insert, 9, process->sampled);
+	return sql_run(insert);
+}
+
+static int write_event(struct state *s, const struct store_event *event)
+{
+	sqlite3_stmt *insert = s->statements[STATEMENT_EVENT];
+	sql_bind_i64(insert, 1, shifted(s, event->t_ns));
+	sql_bind_text(insert, 2, event->kind);
+	sql_bind_text(insert, 3, event->text);
+	return sql_run(insert);
+}
+
+static int write_rows(struct state *s, const struct batch *batch, const struct store_process *processes,
+	size_t n_processes, const struct store_event *events, size_t n_events)
+{
+	int r = sql_run(s->statements[STATEMENT_BEGIN]);
+	for (const struct record *record = batch != NULL ? batch_first(batch) : NULL; r == SQLITE_OK && record != NULL;
+		record = batch_next(batch, record))
+		r = write_record(s, record);
+	for (size_t i = 0; r == SQLITE_OK && i < n_processes; i++)
+		r = write_process(s, &processes[i]);
+	for (size_t i = 0; r == SQLITE_OK && i < n_events; i++)
+		r = write_event(s, &events[i]);
+	return r == SQLITE_OK ? sql_run(s->statements[STATEMENT_COMMIT]) : r;
+}
+
+static int run_file_write(void *state, const struct batch *batch, const struct store_process *processes,
+	size_t n_processes, const struct store_event *events, size_t n_events, struct wattle_error *reterr)
+{
+	struct state *s = state;
+	place_keep(&s->place);
+	if (write_rows(s, batch, processes, n_processes, events, n_events) == SQLITE_OK)
+		return 0;
+	int r = fail(s, reterr);
+	sql_rollback(s->db);
+	return r;
+}
+
+/* The end */
+
+static int write_figures(struct state *s, const struct store_footer *footer)
+{
+	struct buf sql;
+	buf_init(&sql, 65536);
+	schema_update_figures(&sql);
+	sqlite3_stmt *update = NULL;
+	int r = sql.failed != 0 ? SQLITE_NOMEM : sqlite3_prepare_v2(s->db, sql.data, -1, &update, NULL);
+	buf_finish(&sql);
+	if (r != SQLITE_OK)
+		return r;
+	size_t n;
+	const struct schema_figure *figures = schema_figures(&n);
+	for (size_t i = 0; i < n; i++) {
+		int64_t value;
+		memcpy(&value, (const unsigned char *)footer + figures[i].in_footer, sizeof(value));
+		sql_bind_i64(update, (int)i + 1, figures[i].is_time ? shifted(s, value) : value);
+	}
+	sql_bind_i64(update, (int)n + 1, s->segment);
+	r = sql_run(update);
+	sqlite3_finalize(update);
+	return r;
+}
+
+static int mark_complete(struct state *s, const struct store_footer *footer)
+{
+	sqlite3_stmt *update = NULL;
+	// The anchor is the start that was assumed until now; the wall clock follows the correction.
+	int r = sqlite3_prepare_v2(s->db, "UPDATE segment SET complete = 1, cpu_method = ?2, "
+					  "wall_start_ns = wall_start_ns + coalesce(?3 - start_ns, 0) WHERE id = ?1", -1, &update, NULL);
+	if (r != SQLITE_OK)
+		return r;
+	sql_bind_i64(update, 1, s->segment);
+	sql_bind_text(update, 2, footer->cpu_method);
+	sql_bind_i64(update, 3, shifted(s, footer->start_ns));
+	r = sql_run(update);
+	sqlite3_finalize(update);
+	return r;
+}
+
+static int write_end(struct state *s, const struct store_footer *footer)
+{
+	int r = sql_run(s->statements[STATEMENT_BEGIN]);
+	if (r == SQLITE_OK)
+		r = mark_complete(s, footer);
+	if (r == SQLITE_OK)
+		r = write_figures(s, footer);
+	if (r == SQLITE_OK)
+		r = run_header_settle_complete(s->db);
+	return r == SQLITE_OK ? sql_run(s->statements[STATEMENT_COMMIT]) : r;
+}
+
+static void release_statements(struct state *s)
+{
+	for (size_t i = 0; i < STATEMENTS; i++)
+		sqlite3_finalize(s->statements[i]);
+	memset(s->statements, 0, sizeof(s->statements));
+}
+
+static int run_file_finish(void *state, const struct store_footer *footer, struct wattle_error *reterr)
+{
+	struct state *s = state;
+	place_keep(&s->place);
+	if (!place_is_ours(&s->place))
+		return error_set(reterr, -ENOENT, "%s was removed or replaced while the run went on: what was measured is lost",
+			s->place.path);
+	if (write_end(s, footer) != SQLITE_OK) {
+		int r = fail(s, reterr);
+		sql_rollback(s->db);
+		return r;
+	}
+	s->finished = true;
+	release_statements(s);
+	sql_fold(s->db);
+	return 0;
+}
+
+// The command never started: of an appended-to file only our own segment goes.
+static void take_back_segment(struct state *s)
+{
+	sqlite3_stmt *statement = NULL;
+	if (sql_exec(s->db, "BEGIN IMMEDIATE") != SQLITE_OK)
+		return;
+	int r = sqlite3_prepare_v2(s->db, "DELETE FROM segment WHERE id = ?", -1, &statement, NULL);
+	if (r == SQLITE_OK) {
+		sql_bind_i64(statement, 1, s->segment);
+		r = sql_run(statement);
+	}
+	sqlite3_finalize(statement);
+	if (r == SQLITE_OK)
+		r = run_header_settle_complete(s->db);
+	if (r == SQLITE_OK)
+		r = sql_exec(s->db, "COMMIT");
+	sql_rollback(s->db);
+	if (r == SQLITE_OK)
+		sql_fold(s->db);
+}
+
+static void run_file_close(void *state, bool discard)
+{
+	struct state *s = state;
+	release_statements(s);
+	if (discard && s->db != NULL && s->segment != 0 && !s->place.is_new && !s->finished)
+		take_back_segment(s);
+	sqlite3_close(s->db);
+	s->db = NULL;
+	place_close(&s->place, discard);
+	free(s->device_ids);
+	s->device_ids = NULL;
+}
+
+const struct store_ops store_run_file = {
+	.name = "run file",
+	.state_size = sizeof(struct state),
+	.open = run_file_open,
+	.write = run_file_write,
+	.finish = run_file_finish,
+	.close = run_file_close,
+};

@@ -1,0 +1,359 @@
+#include "store/run_header.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "store/schema.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_CEILING = 1 << 22 }; // a command line can't be longer than 2 MB
+
+static int run_once(sqlite3 *db, const char *sql, void (*bind)(sqlite3_stmt *, const void *), const void *data)
+{
+	sqlite3_stmt *statement = NULL;
+	int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+	if (r == SQLITE_OK) {
+		bind(statement, data);
+		r = sql_run(statement);
+	}
+	sqlite3_finalize(statement);
+	return r;
+}
+
+/* The facts */
+
+struct fact_writer {
+	sqlite3_stmt *insert;
+	struct buf text; // scratch
+	int failed;      // first SQLite failure
+};
+
+static void put(struct fact_writer *w, const char *key, const char *value)
+{
+	if (w->failed != SQLITE_OK || value == NULL)
+		return;
+	sql_bind_text(w->insert, 1, key);
+	sql_bind_text(w->insert, 2, value);
+	w->failed = sql_run(w->insert);
+}
+
+static void put_i64(struct fact_writer *w, const char *key, int64_t value)
+{
+	if (!value_ok(value))
+		return;
+	buf_clear(&w->text);
+	buf_i64(&w->text, value);
+	put(w, key, w->text.data);
+}
+
+static void put_double(struct fact_writer *w, const char *key, double value)
+{
+	if (isnan(value))
+		return;
+	buf_clear(&w->text);
+	buf_double(&w->text, value);
+	put(w, key, w->text.data);
+}
+
+static void command_json(struct buf *out, const char *const *command)
+{
+	struct json j;
+	json_init(&j, out, false);
+	json_begin_array(&j);
+	for (size_t i = 0; command != NULL && command[i] != NULL; i++)
+		json_string(&j, command[i]);
+	json_end_array(&j);
+}
+
+// "KEY=VALUE" becomes key "meta.KEY".
+static void put_meta(struct fact_writer *w, const char *pair)
+{
+	const char *equals = strchr(pair, '=');
+	if (equals == NULL)
+		return;
+	buf_clear(&w->text);
+	buf_str(&w->text, "meta.");
+	buf_add(&w->text, pair, (size_t)(equals - pair));
+	put(w, w->text.data, equals + 1);
+}
+
+// What a further segment may add or change: the person's own words.
+static void put_words(struct fact_writer *w, const struct store_header *header)
+{
+	put(w, "label", header->label);
+	for (size_t i = 0; header->meta != NULL && header->meta[i] != NULL; i++)
+		put_meta(w, header->meta[i]);
+}
+
+static void put_facts(struct fact_writer *w, const struct store_header *header)
+{
+	const struct {
+		const char *key, *value;
+	} texts[] = {
+		{"wattle_version", WATTLE_VERSION},   {"id", header->run_id},
+		{"complete", "false"},                {"host", header->host},
+		{"boot_id", header->boot_id},         {"attached", header->attached ? "true" : "false"},
+		{"ram_unit", header->ram_unit},       {"gpu_ram_unit", header->gpu_ram_unit},
+		{"time_unit", header->time_unit},     {"attribution", header->attribution},
+	};
+	const struct {
+		const char *key;
+		int64_t value;
+	} integers[] = {
+		{"schema", SCHEMA_VERSION},
+		{"interval_ns", header->interval_ns},
+		{"anchor_mono_ns", header->anchor_mono_ns},
+		{"anchor_wall_ns", header->anchor_wall_ns},
+		{"memory_total_bytes", header->memory_total_bytes},
+		{"n_cores", header->n_cores},
+		{"expected_cores", header->expected_cores},
+		{"n_gpus_system", header->n_gpus_system},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		put(w, texts[i].key, texts[i].value);
+	for (size_t i = 0; i < ARRAY_SIZE(integers); i++)
+		put_i64(w, integers[i].key, integers[i].value);
+	put_double(w, "carbon_intensity_g_per_kwh", header->carbon_intensity_g_per_kwh);
+	put_double(w, "pue", header->pue);
+	buf_clear(&w->text);
+	command_json(&w->text, header->command);
+	put(w, "command", w->text.data);
+	put_words(w, header);
+}
+
+static int write_facts(sqlite3 *db, const struct store_header *header,
+	void (*facts)(struct fact_writer *, const struct store_header *))
+{
+	struct fact_writer w = {0};
+	int r = sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO run (key, value) VALUES (?, ?)", -1, &w.insert, NULL);
+	if (r != SQLITE_OK)
+		return r;
+	buf_init(&w.text, TEXT_CEILING);
+	facts(&w, header);
+	r = w.text.failed != 0 ? SQLITE_NOMEM : w.failed;
+	buf_finish(&w.text);
+	sqlite3_finalize(w.insert);
+	return r;
+}
+
+/* Table metric */
+
+static int put_metric(sqlite3_stmt *insert, const char *const texts[6])
+{
+	for (int i = 0; i < 6; i++)
+		sql_bind_name(insert, i + 1, texts[i]);
+	return sql_run(insert);
+}
+
+static int write_metrics(sqlite3 *db)
+{
+	sqlite3_stmt *insert = NULL;
+	int r = sqlite3_prepare_v2(db,
+		"INSERT OR IGNORE INTO metric (table_name, name, unit, kind, meaning, source) VALUES (?, ?, ?, ?, ?, ?)", -1,
+		&insert, NULL);
+	size_t n;
+	const struct schema_column *columns = schema_columns(&n);
+	for (size_t i = 0; r == SQLITE_OK && i < n; i++)
+		r = put_metric(insert, (const char *const[]){columns[i].table, columns[i].name, columns[i].unit, "fact",
+					       columns[i].meaning, NULL});
+	for (enum metric_scope scope = METRIC_RUN; scope < METRIC_SCOPES; scope++) {
+		const struct metric *metrics = metric_table(scope, &n);
+		for (size_t i = 0; r == SQLITE_OK && i < n; i++)
+			r = put_metric(insert,
+				(const char *const[]){schema_sample_table(scope), metrics[i].name, metrics[i].unit,
+					metric_kind_name(metrics[i].kind), metrics[i].meaning, metrics[i].source});
+	}
+	sqlite3_finalize(insert);
+	return r;
+}
+
+int run_header_create(sqlite3 *db, const struct store_header *header)
+{
+	struct buf sql;
+	buf_init(&sql, TEXT_CEILING);
+	schema_create(&sql);
+	int r = sql.failed != 0 ? SQLITE_NOMEM : sql_exec(db, sql.data);
+	buf_finish(&sql);
+	if (r == SQLITE_OK)
+		r = write_metrics(db);
+	return r == SQLITE_OK ? write_facts(db, header, put_facts) : r;
+}
+
+/* A further segment */
+
+static int add_missing_columns(sqlite3 *db, enum metric_scope scope)
+{
+	const char *table = schema_sample_table(scope);
+	size_t n;
+	const struct metric *metrics = metric_table(scope, &n);
+	int r = SQLITE_OK;
+	for (size_t i = 0; r == SQLITE_OK && i < n; i++) {
+		if (sqlite3_table_column_metadata(db, NULL, table, metrics[i].name, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK)
+			continue;
+		char sql[256];
+		snprintf(sql, sizeof(sql), "ALTER TABLE %s ADD COLUMN %s INTEGER", table, metrics[i].name);
+		r = sql_exec(db, sql);
+	}
+	return r;
+}
+
+static bool fact_is(sqlite3 *db, const char *key, const char *value)
+{
+	sqlite3_stmt *statement = NULL;
+	bool is = false;
+	if (sqlite3_prepare_v2(db, "SELECT value = ?2 FROM run WHERE key = ?1", -1, &statement, NULL) == SQLITE_OK) {
+		sql_bind_text(statement, 1, key);
+		sql_bind_text(statement, 2, value);
+		is = sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0) == 1;
+	}
+	sqlite3_finalize(statement);
+	return is;
+}
+
+/* Within one start of one machine CLOCK_MONOTONIC goes on by itself. Else the wall clock says how much later we are;
+ * and where that was set back, at least the order stays. */
+static int64_t find_shift(sqlite3 *db, const struct store_header *header)
+{
+	int64_t shift_ns = 0;
+	bool same_clock = header->boot_id[0] != '\0' && fact_is(db, "boot_id", header->boot_id) &&
+			  fact_is(db, "host", header->host);
+	if (!same_clock) {
+		int64_t mono_ns = sql_read_i64(db, "SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_mono_ns'", 0);
+		int64_t wall_ns = sql_read_i64(db, "SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_wall_ns'", 0);
+		shift_ns = (header->anchor_wall_ns - wall_ns + mono_ns) - header->anchor_mono_ns;
+	}
+	int64_t last_ns = sql_read_i64(db,
+		"SELECT max(coalesce((SELECT max(t_ns) FROM sample), 0), coalesce((SELECT max(end_ns) FROM segment), 0))", 0);
+	if (header->anchor_mono_ns + shift_ns <= last_ns)
+		shift_ns = last_ns + 1 - header->anchor_mono_ns;
+	return shift_ns;
+}
+
+int run_header_continue(sqlite3 *db, const struct store_header *header, int64_t *ret_shift_ns)
+{
+	int r = SQLITE_OK;
+	for (enum metric_scope scope = METRIC_RUN; r == SQLITE_OK && scope < METRIC_SCOPES; scope++)
+		r = add_missing_columns(db, scope);
+	if (r == SQLITE_OK)
+		r = write_metrics(db);
+	if (r == SQLITE_OK)
+		r = sql_exec(db, "UPDATE segment SET end_ns = "
+				 "max(start_ns, coalesce((SELECT max(t_ns) FROM sample), start_ns)) WHERE end_ns IS NULL");
+	if (r == SQLITE_OK)
+		r = write_facts(db, header, put_words);
+	if (r == SQLITE_OK)
+		r = sql_exec(db, "UPDATE run SET value = 'false' WHERE key = 'complete'");
+	*ret_shift_ns = r == SQLITE_OK ? find_shift(db, header) : 0;
+	return r;
+}
+
+/* Devices */
+
+static int64_t none_if_zero(uint64_t value)
+{
+	return value != 0 && value <= INT64_MAX ? (int64_t)value : VALUE_MISSING;
+}
+
+struct device_row {
+	int64_t id;
+	const struct domain *domain;
+	const char *source;
+};
+
+static void bind_device(sqlite3_stmt *s, const void *data)
+{
+	const struct device_row *row = data;
+	const struct domain *d = row->domain;
+	sql_bind_i64(s, 1, row->id);
+	sql_bind_text(s, 2, domain_kind_name(d->kind));
+	sql_bind_text(s, 3, d->name);
+	sql_bind_name(s, 4, d->uuid);
+	sql_bind_name(s, 5, d->device);
+	sql_bind_name(s, 6, d->inside);
+	sql_bind_i64(s, 7, d->index >= 0 ? d->index : VALUE_MISSING);
+	sql_bind_text(s, 8, row->source);
+	sql_bind_text(s, 9, provenance_name(d->provenance));
+	sql_bind_i64(s, 10, d->has_energy);
+	sql_bind_i64(s, 11, none_if_zero(d->resolution_uj));
+	sql_bind_i64(s, 12, none_if_zero(d->energy_range_uj));
+	sql_bind_i64(s, 13, d->update_period_ns > 0 ? d->update_period_ns : VALUE_MISSING);
+	sql_bind_double(s, 14, d->relative_error > 0 ? d->relative_error : (double)NAN);
+	sql_bind_i64(s, 15, none_if_zero(d->memory_total_bytes));
+}
+
+static int64_t find_device(sqlite3 *db, const struct domain *domain)
+{
+	sqlite3_stmt *s = NULL;
+	int64_t id = -1;
+	if (sqlite3_prepare_v2(db, "SELECT id FROM device WHERE kind = ? AND name = ? AND coalesce(uuid, '') = ?", -1, &s,
+		    NULL) == SQLITE_OK) {
+		sql_bind_text(s, 1, domain_kind_name(domain->kind));
+		sql_bind_text(s, 2, domain->name);
+		sql_bind_text(s, 3, domain->uuid);
+		if (sqlite3_step(s) == SQLITE_ROW)
+			id = sqlite3_column_int64(s, 0);
+	}
+	sqlite3_finalize(s);
+	return id;
+}
+
+int run_header_devices(sqlite3 *db, const struct store_header *header, int64_t *ret_ids)
+{
+	int64_t next_id = sql_read_i64(db, "SELECT max(id) + 1 FROM device", 0);
+	for (size_t i = 0; i < header->n_devices; i++) {
+		ret_ids[i] = find_device(db, header->devices[i]);
+		if (ret_ids[i] >= 0)
+			continue;
+		struct device_row row = {next_id++, header->devices[i], header->sources[i]};
+		int r = run_once(db,
+			"INSERT INTO device (id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, "
+			"resolution_uj, energy_range_uj, update_period_ns, relative_error, memory_total_bytes) "
+			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", bind_device, &row);
+		if (r != SQLITE_OK)
+			return r;
+		ret_ids[i] = row.id;
+	}
+	return SQLITE_OK;
+}
+
+/* The segment */
+
+struct segment_row {
+	const struct store_header *header;
+	int64_t shift_ns;
+	const char *command;
+};
+
+static void bind_segment(sqlite3_stmt *s, const void *data)
+{
+	const struct segment_row *row = data;
+	sql_bind_i64(s, 1, row->header->anchor_mono_ns + row->shift_ns);
+	sql_bind_i64(s, 2, row->header->anchor_wall_ns);
+	sql_bind_i64(s, 3, row->shift_ns);
+	sql_bind_name(s, 4, row->header->boot_id);
+	sql_bind_name(s, 5, row->header->host);
+	sql_bind_text(s, 6, row->command);
+}
+
+int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t shift_ns, int64_t *ret_id)
+{
+	struct buf command;
+	buf_init(&command, TEXT_CEILING);
+	command_json(&command, header->command);
+	struct segment_row row = {header, shift_ns, command.data};
+	int r = command.failed != 0 ? SQLITE_NOMEM
+				    : run_once(db,
+					      "INSERT INTO segment (start_ns, wall_start_ns, shift_ns, boot_id, host, command, "
+					      "complete) VALUES (?, ?, ?, ?, ?, ?, 0)", bind_segment, &row);
+	buf_finish(&command);
+	*ret_id = r == SQLITE_OK ? sqlite3_last_insert_rowid(db) : 0;
+	return r;
+}
+
+int run_header_settle_complete(sqlite3 *db)
+{
+	return sql_exec(db, "UPDATE run SET value = CASE WHEN (SELECT min(complete) FROM segment) = 1 "
+			    "THEN 'true' ELSE 'false' END WHERE key = 'complete'");
+}

@@ -1,0 +1,17 @@
+/* What a run file says before the first sample: facts, devices, a segment. Between room-mates. */
+#pragma once
+
+#include "store/sql.h"
+#include "store/store.h"
+
+
+// Tables, metric rows and the facts of table run, into an empty database; inside the caller's transaction.
+int run_header_create(sqlite3 *db, const struct store_header *header);
+/* Makes an existing run file ready for one more recording: columns of metrics that it lacks, its dead segments closed
+ * at their last sample; says by how much our clock is to be shifted. SQLite result codes. */
+int run_header_continue(sqlite3 *db, const struct store_header *header, int64_t *ret_shift_ns);
+// Finds or makes the rows of the devices; ret_ids has room for header->n_devices.
+int run_header_devices(sqlite3 *db, const struct store_header *header, int64_t *ret_ids);
+int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t shift_ns, int64_t *ret_id);
+// 'complete' in table run: true only if every segment is.
+int run_header_settle_complete(sqlite3 *db);

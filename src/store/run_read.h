@@ -1,0 +1,23 @@
+/* Reading tables into arrays of the arena. Between room-mates. */
+#pragma once
+
+#include "store/run.h"
+#include "store/sql.h"
+
+struct run_reader {
+	sqlite3 *db; // inside one read transaction: a writer may go on, we see one instant
+	struct arena *arena;
+};
+
+// All return SQLite result codes.
+int run_read_facts(struct run_reader *reader, struct run *run);
+int run_read_segments(struct run_reader *reader, struct run *run); // after the samples
+int run_read_devices(struct run_reader *reader, struct run *run);  // without their samples
+int run_read_processes(struct run_reader *reader, struct run *run);
+int run_read_events(struct run_reader *reader, struct run *run);
+int run_read_spans(struct run_reader *reader, struct run *run);
+int run_read_user_metrics(struct run_reader *reader, struct run *run);
+
+int run_read_samples(struct run_reader *reader, struct run *run);
+int run_read_device_samples(struct run_reader *reader, struct run *run); // after the devices
+int run_read_process_samples(struct run_reader *reader, struct run *run);

@@ -1,0 +1,247 @@
+#include "store/run_read.h"
+
+#include "store/schema.h"
+
+#include <string.h>
+
+/* A table of few columns becomes an array of structs: counted, then filled by a function that knows the columns. */
+struct rows {
+	const char *count, *select;
+	size_t row_size;
+	void (*fill)(sqlite3_stmt *s, struct arena *arena, void *row);
+};
+
+static int read_rows(struct run_reader *reader, const struct rows *rows, void **ret_rows, size_t *ret_n)
+{
+	size_t n = (size_t)sql_read_i64(reader->db, rows->count, 0);
+	unsigned char *array = arena_alloc(reader->arena, n, rows->row_size);
+	if (array == NULL)
+		return SQLITE_NOMEM;
+	sqlite3_stmt *s = NULL;
+	int r = sqlite3_prepare_v2(reader->db, rows->select, -1, &s, NULL);
+	size_t at = 0;
+	while (r == SQLITE_OK && at < n && (r = sqlite3_step(s)) == SQLITE_ROW) {
+		rows->fill(s, reader->arena, array + at++ * rows->row_size);
+		r = SQLITE_OK;
+	}
+	sqlite3_finalize(s);
+	*ret_rows = array;
+	*ret_n = at;
+	return r == SQLITE_DONE ? SQLITE_OK : r;
+}
+
+// Texts that callers may take for granted are "" where the file has none.
+static const char *text_or_empty(sqlite3_stmt *s, int column, struct arena *arena)
+{
+	const char *text = sql_text(s, column, arena);
+	return text != NULL ? text : "";
+}
+
+static void fill_fact(sqlite3_stmt *s, struct arena *arena, void *row)
+{
+	struct run_fact *fact = row;
+	fact->key = text_or_empty(s, 0, arena);
+	fact->value = text_or_empty(s, 1, arena);
+}
+
+int run_read_facts(struct run_reader *reader, struct run *run)
+{
+	static const struct rows rows = {"SELECT count(*) FROM run", "SELECT key, value FROM run ORDER BY rowid",
+		sizeof(struct run_fact), fill_fact};
+	void *facts = NULL;
+	int r = read_rows(reader, &rows, &facts, &run->n_facts);
+	run->facts = facts;
+	return r;
+}
+
+static void fill_device(sqlite3_stmt *s, struct arena *arena, void *row)
+{
+	struct run_device *device = row;
+	char text[32];
+	device->id = sql_i64(s, 0);
+	sql_copy_text(s, 1, text, sizeof(text));
+	int kind = domain_kind_from_name(text);
+	device->kind = kind >= 0 ? (enum domain_kind)kind : DOMAIN_KINDS; // a kind of a later wattle: not one of ours
+	sql_copy_text(s, 2, device->name, sizeof(device->name));
+	sql_copy_text(s, 3, device->uuid, sizeof(device->uuid));
+	sql_copy_text(s, 4, device->device, sizeof(device->device));
+	sql_copy_text(s, 5, device->inside, sizeof(device->inside));
+	int64_t index = sql_i64(s, 6);
+	device->index = value_ok(index) ? (int)index : -1;
+	sql_copy_text(s, 7, device->source, sizeof(device->source));
+	sql_copy_text(s, 8, text, sizeof(text));
+	int provenance = provenance_from_name(text);
+	device->provenance = provenance >= 0 ? (enum provenance)provenance : PROVENANCE_ESTIMATED; // the weakest claim
+	device->has_energy = sql_i64(s, 9) == 1;
+	device->resolution_j = value_to_double(sql_i64(s, 10), 1e-6);
+	device->update_period_s = value_to_double(sql_i64(s, 11), 1e-9);
+	device->relative_error = sql_double(s, 12);
+	device->memory_total_bytes = sql_i64(s, 13);
+}
+
+int run_read_devices(struct run_reader *reader, struct run *run)
+{
+	static const struct rows rows = {"SELECT count(*) FROM device",
+		"SELECT id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, resolution_uj, "
+		"update_period_ns, relative_error, memory_total_bytes FROM device ORDER BY id",
+		sizeof(struct run_device), fill_device};
+	void *devices = NULL;
+	int r = read_rows(reader, &rows, &devices, &run->n_devices);
+	run->devices = devices;
+	return r;
+}
+
+static void fill_process(sqlite3_stmt *s, struct arena *arena, void *row)
+{
+	struct run_process *process = row;
+	*process = (struct run_process){
+		.pid = sql_i64(s, 0),
+		.ppid = sql_i64(s, 1),
+		.start_ns = sql_i64(s, 2),
+		.end_ns = sql_i64(s, 3),
+		.cpu_ns = sql_i64(s, 4),
+		.max_rss_bytes = sql_i64(s, 5),
+		.command = text_or_empty(s, 6, arena),
+		.is_main = sql_i64(s, 7) == 1,
+		.sampled = sql_i64(s, 8) == 1,
+	};
+}
+
+int run_read_processes(struct run_reader *reader, struct run *run)
+{
+	static const struct rows rows = {"SELECT count(*) FROM process",
+		"SELECT pid, ppid, start_ns, end_ns, cpu_ns, max_rss_bytes, command, is_main, sampled FROM process "
+		"ORDER BY start_ns, pid",
+		sizeof(struct run_process), fill_process};
+	void *processes = NULL;
+	int r = read_rows(reader, &rows, &processes, &run->n_processes);
+	run->processes = processes;
+	return r;
+}
+
+static void fill_event(sqlite3_stmt *s, struct arena *arena, void *row)
+{
+	struct run_event *event = row;
+	event->t_ns = sql_i64(s, 0);
+	event->kind = text_or_empty(s, 1, arena);
+	event->text = text_or_empty(s, 2, arena);
+}
+
+int run_read_events(struct run_reader *reader, struct run *run)
+{
+	static const struct rows rows = {"SELECT count(*) FROM event",
+		"SELECT t_ns, kind, text FROM event ORDER BY t_ns, rowid", sizeof(struct run_event), fill_event};
+	void *events = NULL;
+	int r = read_rows(reader, &rows, &events, &run->n_events);
+	run->events = events;
+	return r;
+}
+
+static void fill_span(sqlite3_stmt *s, struct arena *arena, void *row)
+{
+	struct run_span *span = row;
+	*span = (struct run_span){
+		.id = sql_i64(s, 0),
+		.pid = sql_i64(s, 1),
+		.tid = sql_i64(s, 2),
+		.begin_ns = sql_i64(s, 3),
+		.end_ns = sql_i64(s, 4),
+		.name = text_or_empty(s, 5, arena),
+	};
+}
+
+int run_read_spans(struct run_reader *reader, struct run *run)
+{
+	static const struct rows rows = {"SELECT count(*) FROM span",
+		"SELECT id, pid, tid, begin_ns, end_ns, name FROM span ORDER BY begin_ns, id", sizeof(struct run_span),
+		fill_span};
+	void *spans = NULL;
+	int r = read_rows(reader, &rows, &spans, &run->n_spans);
+	run->spans = spans;
+	return r;
+}
+
+static void fill_user_metric(sqlite3_stmt *s, struct arena *arena, void *row)
+{
+	struct run_user_metric *metric = row;
+	metric->t_ns = sql_i64(s, 0);
+	metric->name = text_or_empty(s, 1, arena);
+	metric->value = sql_double(s, 2);
+}
+
+int run_read_user_metrics(struct run_reader *reader, struct run *run)
+{
+	static const struct rows rows = {"SELECT count(*) FROM user_metric",
+		"SELECT t_ns, name, value FROM user_metric ORDER BY t_ns, rowid", sizeof(struct run_user_metric),
+		fill_user_metric};
+	void *metrics = NULL;
+	int r = read_rows(reader, &rows, &metrics, &run->n_user_metrics);
+	run->user_metrics = metrics;
+	return r;
+}
+
+/* Table segment: the figures of the footer come by the same list that wrote them. */
+
+enum { SEGMENT_FIXED = 5 };
+
+static void fill_segment(sqlite3_stmt *s, struct arena *arena, void *row)
+{
+	struct run_segment *segment = row;
+	segment->id = sql_i64(s, 0);
+	segment->wall_start_ns = sql_i64(s, 1);
+	segment->command_json = text_or_empty(s, 2, arena);
+	segment->complete = sql_i64(s, 3) == 1;
+	segment->cpu_method = sql_text(s, 4, arena);
+	size_t n;
+	const struct schema_figure *figures = schema_figures(&n);
+	for (size_t i = 0; i < n; i++) {
+		int64_t value = sql_i64(s, SEGMENT_FIXED + (int)i);
+		memcpy((unsigned char *)row + figures[i].in_segment, &value, sizeof(value));
+	}
+}
+
+static int64_t last_sample_before(const struct run *run, int64_t t_ns)
+{
+	size_t low = 0, high = run->n; // the first sample at or after t_ns lies in [low, high]
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (run->t_ns[middle] < t_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 ? run->t_ns[low - 1] : VALUE_MISSING;
+}
+
+// A recorder that died, or still runs, has not said when its segment ended: its last sample does.
+static void close_open_segments(struct run *run)
+{
+	for (size_t i = 0; i < run->n_segments; i++) {
+		struct run_segment *segment = &run->segments[i];
+		if (value_ok(segment->end_ns))
+			continue;
+		int64_t limit_ns = i + 1 < run->n_segments ? run->segments[i + 1].start_ns : INT64_MAX;
+		int64_t last_ns = last_sample_before(run, limit_ns);
+		segment->end_ns = value_ok(last_ns) && last_ns > segment->start_ns ? last_ns : segment->start_ns;
+	}
+}
+
+int run_read_segments(struct run_reader *reader, struct run *run)
+{
+	struct buf select;
+	buf_init(&select, 65536);
+	buf_str(&select, "SELECT id, wall_start_ns, command, complete, cpu_method");
+	size_t n;
+	const struct schema_figure *figures = schema_figures(&n);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&select, ", %s", figures[i].column);
+	buf_str(&select, " FROM segment ORDER BY id");
+	const struct rows rows = {"SELECT count(*) FROM segment", select.data, sizeof(struct run_segment), fill_segment};
+	void *segments = NULL;
+	int r = select.failed != 0 ? SQLITE_NOMEM : read_rows(reader, &rows, &segments, &run->n_segments);
+	buf_finish(&select);
+	run->segments = segments;
+	if (r == SQLITE_OK)
+		close_open_segments(run);
+	return r;
+}

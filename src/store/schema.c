@@ -1,0 +1,241 @@
+#include "store/schema.h"
+
+#include "base/util.h"
+#include "store/run.h"
+#include "store/store.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define FIGURE(column_, footer_, ...)                                                                                  \
+	{.column = #column_,                                                                                           \
+		.in_footer = offsetof(struct store_footer, footer_),                                                   \
+		.in_segment = offsetof(struct run_segment, column_), __VA_ARGS__}
+static const struct schema_figure figures[] = {
+	FIGURE(start_ns, start_ns, .is_time = true),
+	FIGURE(end_ns, end_ns, .is_time = true),
+	FIGURE(pid, pid),
+	FIGURE(exit_code, exit_code),
+	FIGURE(samples, n_samples),
+	FIGURE(lost_samples, n_lost),
+	FIGURE(main_cpu_ns, main_cpu_ns),
+	FIGURE(descendants_cpu_ns, descendants_cpu_ns),
+	FIGURE(referee_cpu_ns, referee_cpu_ns),
+	FIGURE(processes_seen, processes_seen),
+	FIGURE(processes_sampled, processes_sampled),
+	FIGURE(peak_rss_bytes, peak_rss_bytes),
+	FIGURE(main_peak_rss_bytes, main_peak_rss_bytes),
+	FIGURE(read_bytes, read_bytes),
+	FIGURE(written_bytes, written_bytes),
+	FIGURE(major_faults, major_faults),
+	FIGURE(minor_faults, minor_faults),
+	FIGURE(voluntary_switches, voluntary_switches),
+	FIGURE(involuntary_switches, involuntary_switches),
+	FIGURE(self_cpu_ns, self_cpu_ns),
+	FIGURE(self_max_rss_bytes, self_max_rss_bytes),
+	FIGURE(self_wakeups, self_wakeups),
+};
+#undef FIGURE
+
+// clang-format off
+/* Rows of one table stand together, in the order of its columns. */
+static const struct schema_column columns[] = {
+	{"run", "key", "TEXT PRIMARY KEY NOT NULL", "", "name of a fact about the run; the names are in docs/run-file.md"},
+	{"run", "value", "TEXT", "", "the fact, as text"},
+
+	{"metric", "table_name", "TEXT NOT NULL", "", "table that has the column"},
+	{"metric", "name", "TEXT NOT NULL", "", "name of the column"},
+	{"metric", "unit", "TEXT", "", "its unit"},
+	{"metric", "kind", "TEXT", "", "counter: only differences mean something; gauge: the value at that instant; fact"},
+	{"metric", "meaning", "TEXT", "", "what it says"},
+	{"metric", "source", "TEXT", "", "where the number comes from"},
+
+	{"sample", "t_ns", "INTEGER PRIMARY KEY NOT NULL", "ns", "time of the sample, CLOCK_MONOTONIC"},
+
+	{"device", "id", "INTEGER PRIMARY KEY NOT NULL", "", "number of the device in this file"},
+	{"device", "kind", "TEXT NOT NULL", "", "package, core, uncore, dram, psys, gpu, node, module, battery or wall"},
+	{"device", "name", "TEXT NOT NULL", "", "name of the domain: package-0, dram-0, gpu-0 ..."},
+	{"device", "uuid", "TEXT", "", "UUID of a GPU"},
+	{"device", "device", "TEXT", "", "name of the hardware: intel-rapl:0, NVIDIA H100 80GB HBM3 ..."},
+	{"device", "inside", "TEXT", "", "name of the domain that contains this one"},
+	{"device", "idx", "INTEGER", "", "NVML's index of a GPU, else number of the socket or node"},
+	{"device", "source", "TEXT NOT NULL", "", "sensor: powercap, nvml, model ..."},
+	{"device", "provenance", "TEXT NOT NULL", "", "measured, derived or estimated"},
+	{"device", "has_energy", "INTEGER NOT NULL", "", "1: energy_uj is an energy counter; 0: power_mw is to be integrated"},
+	{"device", "resolution_uj", "INTEGER", "uj", "smallest step of the counter"},
+	{"device", "energy_range_uj", "INTEGER", "uj", "the hardware's counter starts again after this; wattle has extended it"},
+	{"device", "update_period_ns", "INTEGER", "ns", "how often the hardware renews its value"},
+	{"device", "relative_error", "REAL", "", "of the reading itself, 0.01 is 1 percent"},
+	{"device", "memory_total_bytes", "INTEGER", "bytes", "memory of a GPU"},
+
+	{"device_sample", "t_ns", "INTEGER NOT NULL", "ns", "time of the sample, CLOCK_MONOTONIC"},
+	{"device_sample", "device", "INTEGER NOT NULL", "", "device.id"},
+
+	{"process", "pid", "INTEGER NOT NULL", "", "process id"},
+	{"process", "start_ns", "INTEGER NOT NULL", "ns", "when it started; with the pid its identity"},
+	{"process", "end_ns", "INTEGER", "ns", "when it ended; null: alive when recording ended"},
+	{"process", "ppid", "INTEGER", "", "process id of its parent"},
+	{"process", "command", "TEXT", "", "its command"},
+	{"process", "cpu_ns", "INTEGER", "ns", "its own CPU time, user and system, without children"},
+	{"process", "max_rss_bytes", "INTEGER", "bytes", "its largest resident memory"},
+	{"process", "is_main", "INTEGER NOT NULL", "", "1: the root of the target"},
+	{"process", "sampled", "INTEGER NOT NULL", "", "1: at least one sample saw it alive"},
+
+	{"process_sample", "t_ns", "INTEGER NOT NULL", "ns", "time of the sample, CLOCK_MONOTONIC"},
+	{"process_sample", "pid", "INTEGER NOT NULL", "", "process.pid"},
+	{"process_sample", "start_ns", "INTEGER NOT NULL", "ns", "process.start_ns"},
+
+	{"span", "id", "INTEGER PRIMARY KEY", "", "number of the span"},
+	{"span", "parent", "INTEGER", "", "span.id of the span around it in the same thread"},
+	{"span", "pid", "INTEGER", "", "process id"},
+	{"span", "tid", "INTEGER", "", "thread id"},
+	{"span", "name", "TEXT NOT NULL", "", "name of the code block"},
+	{"span", "begin_ns", "INTEGER NOT NULL", "ns", "when it began"},
+	{"span", "end_ns", "INTEGER", "ns", "when it ended; null: never"},
+
+	{"user_metric", "t_ns", "INTEGER NOT NULL", "ns", "when the program said so"},
+	{"user_metric", "name", "TEXT NOT NULL", "", "name that the program gave: accuracy, tokens ..."},
+	{"user_metric", "value", "REAL", "", "the value"},
+
+	{"event", "t_ns", "INTEGER NOT NULL", "ns", "when it happened"},
+	{"event", "kind", "TEXT NOT NULL", "", "gap, wrap, reset, suspend, throttle, segment, warning, lost ..."},
+	{"event", "text", "TEXT", "", "what happened, as a sentence"},
+
+	{"segment", "id", "INTEGER PRIMARY KEY NOT NULL", "", "number of the recording in this file, from 1"},
+	{"segment", "start_ns", "INTEGER NOT NULL", "ns", "when the target started"},
+	{"segment", "end_ns", "INTEGER", "ns", "when it ended; null: still running, or the recorder died"},
+	{"segment", "wall_start_ns", "INTEGER", "ns", "start_ns as Unix time"},
+	{"segment", "shift_ns", "INTEGER NOT NULL", "ns", "added to this recording's clock so that times go on increasing"},
+	{"segment", "boot_id", "TEXT", "", "which start of the machine"},
+	{"segment", "host", "TEXT", "", "name of the machine"},
+	{"segment", "pid", "INTEGER", "", "process id of the root process"},
+	{"segment", "command", "TEXT", "", "the command, a JSON array"},
+	{"segment", "exit_code", "INTEGER", "", "as wattle returned it: 128+N when signal N ended it"},
+	{"segment", "complete", "INTEGER NOT NULL", "", "0: the recorder has not finished; it runs or has died"},
+	{"segment", "cpu_method", "TEXT", "", "how the CPU time of the tree was had"},
+	{"segment", "samples", "INTEGER", "", "samples taken"},
+	{"segment", "lost_samples", "INTEGER", "", "samples missed or not stored"},
+	{"segment", "main_cpu_ns", "INTEGER", "ns", "CPU time of the root process"},
+	{"segment", "descendants_cpu_ns", "INTEGER", "ns", "CPU time of all its descendants"},
+	{"segment", "referee_cpu_ns", "INTEGER", "ns", "CPU time of the target by a second method"},
+	{"segment", "processes_seen", "INTEGER", "", "processes that the target had"},
+	{"segment", "processes_sampled", "INTEGER", "", "of these, seen alive by a sample"},
+	{"segment", "peak_rss_bytes", "INTEGER", "bytes", "largest sum of resident memory over the target"},
+	{"segment", "main_peak_rss_bytes", "INTEGER", "bytes", "VmHWM of the root process"},
+	{"segment", "read_bytes", "INTEGER", "bytes", "read from storage"},
+	{"segment", "written_bytes", "INTEGER", "bytes", "written to storage"},
+	{"segment", "major_faults", "INTEGER", "", "page faults that had to read"},
+	{"segment", "minor_faults", "INTEGER", "", "page faults that had not"},
+	{"segment", "voluntary_switches", "INTEGER", "", "context switches because it waited"},
+	{"segment", "involuntary_switches", "INTEGER", "", "context switches because it was made to wait"},
+	{"segment", "self_cpu_ns", "INTEGER", "ns", "CPU time of wattle itself"},
+	{"segment", "self_max_rss_bytes", "INTEGER", "bytes", "largest resident memory of wattle itself"},
+	{"segment", "self_wakeups", "INTEGER", "", "times that wattle woke up"},
+};
+
+/* What a table has besides these columns. A table of samples is clustered by time: rows arrive in that order, and
+ * readers want them in it. */
+static const struct table {
+	const char *name;
+	int scope; // of the metrics that are its further columns; -1: none
+	const char *primary_key, *options;
+} tables[] = {
+	{"run", -1, NULL, ""},
+	{"metric", -1, "table_name, name", " WITHOUT ROWID"},
+	{"sample", METRIC_RUN, NULL, ""},
+	{"device", -1, NULL, ""},
+	{"device_sample", METRIC_DEVICE, "t_ns, device", " WITHOUT ROWID"},
+	{"process", -1, "pid, start_ns", " WITHOUT ROWID"},
+	{"process_sample", METRIC_PROCESS, "t_ns, pid, start_ns", " WITHOUT ROWID"},
+	{"span", -1, NULL, ""},
+	{"user_metric", -1, NULL, ""},
+	{"event", -1, NULL, ""},
+	{"segment", -1, NULL, ""},
+};
+// clang-format on
+
+const struct schema_figure *schema_figures(size_t *ret_count)
+{
+	*ret_count = ARRAY_SIZE(figures);
+	return figures;
+}
+
+const struct schema_column *schema_columns(size_t *ret_count)
+{
+	*ret_count = ARRAY_SIZE(columns);
+	return columns;
+}
+
+const char *schema_sample_table(enum metric_scope scope)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		if (tables[i].scope == (int)scope)
+			return tables[i].name;
+	assert(!"every scope has a table");
+	return NULL;
+}
+
+static void create_table(struct buf *out, const struct table *table)
+{
+	buf_printf(out, "CREATE TABLE %s (", table->name);
+	const char *comma = "";
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		if (strcmp(columns[i].table, table->name) != 0)
+			continue;
+		buf_printf(out, "%s%s %s", comma, columns[i].name, columns[i].type);
+		comma = ", ";
+	}
+	size_t n = 0;
+	const struct metric *metrics = table->scope >= 0 ? metric_table((enum metric_scope)table->scope, &n) : NULL;
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, ", %s INTEGER", metrics[i].name);
+	if (table->primary_key != NULL)
+		buf_printf(out, ", PRIMARY KEY (%s)", table->primary_key);
+	buf_printf(out, ")%s;\n", table->options);
+}
+
+void schema_create(struct buf *out)
+{
+	buf_printf(out, "PRAGMA application_id=%d; PRAGMA user_version=%d;\n", SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		create_table(out, &tables[i]);
+}
+
+int schema_key_count(enum metric_scope scope)
+{
+	const char *table = schema_sample_table(scope);
+	int count = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		count += strcmp(columns[i].table, table) == 0;
+	return count;
+}
+
+void schema_insert_sample(struct buf *out, enum metric_scope scope)
+{
+	const char *table = schema_sample_table(scope);
+	size_t n;
+	const struct metric *metrics = metric_table(scope, &n);
+	// OR REPLACE: a batch that is tried again after a failure of unknown reach must not fail for ever.
+	buf_printf(out, "INSERT OR REPLACE INTO %s (", table);
+	const char *comma = "";
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		if (strcmp(columns[i].table, table) != 0)
+			continue;
+		buf_printf(out, "%s%s", comma, columns[i].name);
+		comma = ", ";
+	}
+	for (size_t i = 0; i < n; i++)
+		buf_printf(out, ", %s", metrics[i].name);
+	buf_str(out, ") VALUES (?");
+	for (size_t i = 1; i < n + (size_t)schema_key_count(scope); i++)
+		buf_str(out, ", ?");
+	buf_str(out, ")");
+}
+
+void schema_update_figures(struct buf *out)
+{
+	buf_str(out, "UPDATE segment SET ");
+	for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
+		buf_printf(out, "%s%s = coalesce(?, %s)", i > 0 ? ", " : "", figures[i].column, figures[i].column);
+	buf_str(out, " WHERE id = ?");
+}

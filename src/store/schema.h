@@ -1,0 +1,40 @@
+/* The tables of the run file (contract.md section 4, docs/run-file.md): made from the metric table and from one list
+ * of columns, which is also what table `metric` of every file explains itself with. */
+#pragma once
+
+#include "base/buf.h"
+#include "metric/metric.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	SCHEMA_APPLICATION_ID = 0x57544c31, // "WTL1"
+	SCHEMA_VERSION = 1,                 // user_version: raised when old programs would misread the file
+};
+
+// A figure that a recording ends with: its column of table segment and its place in the two structs.
+struct schema_figure {
+	const char *column;
+	size_t in_footer;  // offset of an int64_t in struct store_footer
+	size_t in_segment; // offset of an int64_t in struct run_segment
+	bool is_time;      // on the run's clock, which an appended segment has to be shifted to
+};
+const struct schema_figure *schema_figures(size_t *ret_count);
+
+// One column that is no metric. unit is "" where it has none.
+struct schema_column {
+	const char *table, *name, *type, *unit, *meaning;
+};
+const struct schema_column *schema_columns(size_t *ret_count);
+
+const char *schema_sample_table(enum metric_scope scope); // "sample", "device_sample", "process_sample"
+
+// CREATE TABLE of everything, application_id and user_version.
+void schema_create(struct buf *out);
+// INSERT INTO a sample table: first its keys (t_ns; t_ns, device; t_ns, pid, start_ns), then its metrics in order.
+void schema_insert_sample(struct buf *out, enum metric_scope scope);
+int schema_key_count(enum metric_scope scope);
+// UPDATE segment SET all figures: ?1, ?2 … in the order of schema_figures, WHERE id the parameter after the last.
+void schema_update_figures(struct buf *out);

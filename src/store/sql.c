@@ -1,0 +1,260 @@
+#include "store/sql.h"
+
+#include "base/buf.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+enum { BUSY_MS = 100 };
+
+static int code_of(sqlite3 *db)
+{
+	int system = sqlite3_system_errno(db);
+	switch (sqlite3_errcode(db) & 0xff) {
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_NOTADB:
+	case SQLITE_CORRUPT:
+		return -EINVAL;
+	case SQLITE_CANTOPEN:
+	case SQLITE_IOERR:
+		return system != 0 ? -system : -EIO;
+	default:
+		return -EIO;
+	}
+}
+
+int sql_fail(sqlite3 *db, const char *path, struct wattle_error *reterr)
+{
+	int code = code_of(db);
+	const char *what = sqlite3_errmsg(db);
+	int result = sqlite3_errcode(db) & 0xff;
+	// SQLite says "disk I/O error" for each of these; the system knows better.
+	if (result == SQLITE_IOERR || result == SQLITE_CANTOPEN || result == SQLITE_FULL)
+		what = strerror(-code);
+	return error_set(reterr, code, "%s: %s", path, what);
+}
+
+int sql_exec(sqlite3 *db, const char *sql)
+{
+	return sqlite3_exec(db, sql, NULL, NULL, NULL);
+}
+
+int64_t sql_read_i64(sqlite3 *db, const char *sql, int64_t fallback)
+{
+	sqlite3_stmt *statement = NULL;
+	int64_t value = fallback;
+	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW &&
+		sqlite3_column_type(statement, 0) == SQLITE_INTEGER)
+		value = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	return value;
+}
+
+int sql_run(sqlite3_stmt *statement)
+{
+	int r = sqlite3_step(statement);
+	int reset = sqlite3_reset(statement);
+	return r == SQLITE_DONE || r == SQLITE_ROW ? SQLITE_OK : reset;
+}
+
+void sql_rollback(sqlite3 *db)
+{
+	if (!sqlite3_get_autocommit(db))
+		sql_exec(db, "ROLLBACK");
+}
+
+/* A write-ahead log needs memory shared by all who have the file open. Between machines there is none: a reader on
+ * another host of one of these would see a torn file. */
+static bool is_shared_between_machines(const char *path)
+{
+	static const uint32_t magics[] = {
+		0x6969,     // NFS
+		0xff534d42, // CIFS
+		0xfe534d42, // SMB2
+		0x0bd00bd0, // Lustre
+		0x47504653, // GPFS
+		0x19830326, // BeeGFS
+		0x00c36400, // Ceph
+		0x5346414f, // AFS
+		0x01021997, // 9P: folders shared with a virtual machine
+		0x65735546, // FUSE: sshfs and many others
+	};
+	struct statfs fs;
+	if (statfs(path, &fs) != 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
+		if ((uint32_t)fs.f_type == magics[i])
+			return true;
+	return false;
+}
+
+static bool set_journal(sqlite3 *db, const char *sql, const char *wanted)
+{
+	sqlite3_stmt *statement = NULL;
+	bool done = false;
+	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
+		const unsigned char *mode = sqlite3_column_text(statement, 0);
+		done = mode != NULL && strcmp((const char *)mode, wanted) == 0;
+	}
+	return sqlite3_finalize(statement) == SQLITE_OK && done;
+}
+
+static int open_database(const char *path, int flags, sqlite3 **ret_db, struct wattle_error *reterr)
+{
+	sqlite3 *db = NULL;
+	// One thread: no mutexes. Nobody else's descriptor in the target: SQLite opens close-on-exec.
+	int r = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	if (r == SQLITE_OK) {
+		sqlite3_busy_timeout(db, BUSY_MS);
+		*ret_db = db;
+		return 0;
+	}
+	int code = db != NULL ? sql_fail(db, path, reterr) : error_set(reterr, -ENOMEM, "%s: out of memory", path);
+	sqlite3_close(db);
+	return code;
+}
+
+int sql_open_writer(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
+{
+	int r = open_database(path, SQLITE_OPEN_READWRITE, ret_db, reterr);
+	if (r < 0)
+		return r;
+	sqlite3 *db = *ret_db;
+	/* 512 KB of cache and a log of at most 16 MB between two checkpoints: a checkpoint flushes to the disk and holds
+	 * up the sampler meanwhile, so it should be rare; a kill loses nothing in either place. */
+	sql_exec(db, "PRAGMA cache_size=-512; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4096");
+	sql_exec(db, "PRAGMA synchronous=OFF"); // changing the mode of a file that was just made need not reach the disk
+	if (is_shared_between_machines(path) || !set_journal(db, "PRAGMA journal_mode=WAL", "wal"))
+		set_journal(db, "PRAGMA journal_mode=TRUNCATE", "truncate");
+	sql_exec(db, "PRAGMA synchronous=NORMAL");
+	return 0;
+}
+
+int sql_open_maker(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
+{
+	int r = open_database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ret_db, reterr);
+	if (r < 0)
+		return r;
+	sql_exec(*ret_db, "PRAGMA cache_size=-512; PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF; "
+			  "PRAGMA locking_mode=EXCLUSIVE");
+	return 0;
+}
+
+// "file:…?immutable=1" with what a URI would take for its own escaped.
+static void immutable_uri(struct buf *out, const char *path)
+{
+	buf_str(out, "file:");
+	for (const char *c = path; *c != '\0'; c++) {
+		if (strchr("?#%", *c) != NULL)
+			buf_printf(out, "%%%02X", (unsigned char)*c);
+		else
+			buf_char(out, *c);
+	}
+	buf_str(out, "?immutable=1");
+}
+
+static bool has_log(const char *path)
+{
+	struct buf name;
+	buf_init(&name, 8192);
+	buf_str(&name, path);
+	buf_str(&name, "-wal");
+	struct stat st;
+	bool has = name.failed == 0 && stat(name.data, &st) == 0 && st.st_size > 0;
+	buf_finish(&name);
+	return has;
+}
+
+int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
+{
+	int r = open_database(path, SQLITE_OPEN_READONLY, ret_db, reterr);
+	if (r < 0)
+		return r;
+	if (sql_exec(*ret_db, "SELECT 1 FROM sqlite_master LIMIT 1") == SQLITE_OK)
+		return 0;
+	int result = sqlite3_errcode(*ret_db) & 0xff;
+	r = sql_fail(*ret_db, path, reterr);
+	sqlite3_close(*ret_db);
+	*ret_db = NULL;
+	if (result != SQLITE_CANTOPEN && result != SQLITE_READONLY)
+		return r;
+	// A file in WAL mode in a folder that we may not write to. Without a log beside it, it can be read as it is.
+	if (has_log(path))
+		return error_set(reterr, -EROFS,
+			"%s: its last rows are in %s-wal, which can't be used because the folder is read-only; copy both "
+			"files to another folder", path, path);
+	struct buf uri;
+	buf_init(&uri, 16384);
+	immutable_uri(&uri, path);
+	r = uri.failed != 0 ? error_set(reterr, uri.failed, "%s: path too long", path)
+			    : open_database(uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, ret_db, reterr);
+	buf_finish(&uri);
+	return r;
+}
+
+void sql_fold(sqlite3 *db)
+{
+	// Another connection makes both fail with SQLITE_BUSY; the log then stays until the last of them closes.
+	if (sql_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)") == SQLITE_OK)
+		set_journal(db, "PRAGMA journal_mode=DELETE", "delete");
+}
+
+void sql_bind_i64(sqlite3_stmt *statement, int column, int64_t value)
+{
+	if (value_ok(value))
+		sqlite3_bind_int64(statement, column, value);
+	else
+		sqlite3_bind_null(statement, column);
+}
+
+void sql_bind_double(sqlite3_stmt *statement, int column, double value)
+{
+	if (isnan(value))
+		sqlite3_bind_null(statement, column);
+	else
+		sqlite3_bind_double(statement, column, value);
+}
+
+void sql_bind_text(sqlite3_stmt *statement, int column, const char *text)
+{
+	sqlite3_bind_text(statement, column, text, -1, SQLITE_STATIC);
+}
+
+void sql_bind_name(sqlite3_stmt *statement, int column, const char *text)
+{
+	sql_bind_text(statement, column, text != NULL && text[0] != '\0' ? text : NULL);
+}
+
+int64_t sql_i64(sqlite3_stmt *statement, int column)
+{
+	if (sqlite3_column_type(statement, column) != SQLITE_INTEGER)
+		return VALUE_MISSING;
+	return sqlite3_column_int64(statement, column);
+}
+
+double sql_double(sqlite3_stmt *statement, int column)
+{
+	int type = sqlite3_column_type(statement, column);
+	return type == SQLITE_FLOAT || type == SQLITE_INTEGER ? sqlite3_column_double(statement, column) : (double)NAN;
+}
+
+const char *sql_text(sqlite3_stmt *statement, int column, struct arena *arena)
+{
+	return arena_text(arena, (const char *)sqlite3_column_text(statement, column));
+}
+
+void sql_copy_text(sqlite3_stmt *statement, int column, char *out, size_t size)
+{
+	const unsigned char *text = sqlite3_column_text(statement, column);
+	text_copy(out, size, text != NULL ? (const char *)text : "");
+}
