@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/util.h"
+#include "process/exits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -238,7 +239,8 @@ static void discover(struct tree *tree, pid_t pid)
 {
 	if (pid <= 0 || tree_find(tree, pid) != NULL)
 		return;
-	if (member_add(tree, pid) != NULL)
+	bool counted = tree->exits != NULL && exits_has_pid(tree->exits, pid); // a zombie whose record came first
+	if (member_add(tree, pid) != NULL && !counted)
 		tree->n_seen++;
 }
 
@@ -504,7 +506,7 @@ void tree_reaped(
 	add_usage(&tree->reaped, usage);
 	struct tree_member *member = tree_find(tree, pid);
 	if (member == NULL) { // it came and went between two samples
-		tree->n_seen++;
+		tree->n_seen += tree->exits == NULL;
 		tree->reaped_ns += usage_ns;
 		return;
 	}
@@ -512,7 +514,7 @@ void tree_reaped(
 		member->stat = *last;
 	if (member->is_main) {
 		// rusage counts microseconds, but children too; without children it is the better figure.
-		bool childless = member->stat.children_ns == 0 && tree->n_seen <= 1;
+		bool childless = tree->n_seen <= 1 && member->stat.children_minor_faults == 0;
 		tree->main_own_ns = childless || last == NULL ? usage_ns : member->stat.own_ns;
 	}
 	member_end(tree, member, t_ns); // while reaped_ns is still without it: its heir, the reaper, expects it
@@ -552,6 +554,9 @@ static void take_bases(struct tree *tree)
 		struct tree_member *member = &tree->members[i];
 		member->base_own_ns = member->stat.own_ns;
 		member->base_children_ns = member->stat.children_ns;
+		member->base_major_faults = member->stat.major_faults + member->stat.children_major_faults;
+		member->base_minor_faults = member->stat.minor_faults + member->stat.children_minor_faults;
+		process_io_read(tree->procfs_fd, member->pid, &member->base_io);
 	}
 	tree->main_own_ns = 0;
 	tree->last_main_ns = tree->last_descendants_ns = 0;

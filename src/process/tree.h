@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/env.h"
+#include "process/io.h"
 #include "process/stat.h"
 
 #include <stdbool.h>
@@ -39,6 +40,8 @@ struct tree_member {
 
 	/* What this process used before the recorder came (attach): subtracted from its counters. */
 	int64_t base_own_ns, base_children_ns;
+	int64_t base_major_faults, base_minor_faults;
+	struct process_io base_io;
 	/* Time last seen with children of its own that are gone by now. It shows up in stat.children_ns as soon as the
 	 * process waits for them; what does not was left to nobody (SIGCHLD ignored), and is counted from here. */
 	int64_t gone_children_ns;
@@ -48,6 +51,8 @@ struct tree_member {
 	int64_t listed_threads; // stat.threads when the task folder was last listed
 	int64_t listed_t_ns;
 };
+
+struct exits;
 
 struct tree {
 	const struct wattle_env *env; // borrowed
@@ -75,6 +80,7 @@ struct tree {
 	int64_t last_main_ns, last_descendants_ns; // a sum over many files can dip; what is shown does not
 	struct rusage reaped;   // the other figures of what the recorder waited for, summed; ru_maxrss: the largest
 	int64_t n_seen, n_sampled; // processes ever met; of those, read by at least one sample
+	const struct exits *exits; // borrowed; NULL: no exit records, so that what is reaped unseen is counted here
 };
 
 struct tree_totals { // one sample

@@ -1,0 +1,117 @@
+/* The sums at the end of a run. */
+#include "sampler/recorder.h"
+
+#include "base/util.h"
+#include "process/referee.h"
+
+#include <sys/wait.h>
+#include <time.h>
+
+/* rusage and the referee differ by some per cent under load. Beyond this the kernel's sum has lost children. */
+static const double referee_tolerance = 1.15;
+static const int64_t referee_slack_ns = 100 * NS_PER_MS;
+
+static void settle_cpu(struct recorder *recorder, struct store_footer *footer)
+{
+	tree_cpu(&recorder->tree, &footer->main_cpu_ns, &footer->descendants_cpu_ns);
+	footer->cpu_method = recorder->target != NULL ? "rusage" : "proc";
+	footer->referee_cpu_ns = referee_read_ns(recorder->sampler.referee_fd);
+	int64_t total_ns = footer->main_cpu_ns + footer->descendants_cpu_ns;
+	double limit_ns = (double)total_ns * referee_tolerance + (double)referee_slack_ns;
+	if (!value_ok(footer->referee_cpu_ns) || (double)footer->referee_cpu_ns <= limit_ns)
+		return;
+	footer->cpu_method = "perf task-clock";
+	footer->descendants_cpu_ns = footer->referee_cpu_ns - footer->main_cpu_ns;
+	sampler_event(&recorder->sampler, recorder->end_ns, "warning",
+		"rusage has lost %lld ms of CPU time (children that nobody waited for); perf's task clock was taken",
+		(long long)((footer->referee_cpu_ns - total_ns) / NS_PER_MS));
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b; // VALUE_MISSING is smaller than any
+}
+
+// ru_maxrss is the largest peak of a process and its children, and starts from the recorder's own at the fork.
+static int64_t usage_peak(const struct recorder *recorder, const struct rusage *usage)
+{
+	int64_t peak = usage->ru_maxrss * 1024;
+	return peak > recorder->fork_floor_bytes ? peak : VALUE_MISSING;
+}
+
+static void settle_peaks(struct recorder *recorder, struct store_footer *footer)
+{
+	int64_t main_peak = larger(recorder->sampler.main_peak_rss_bytes, recorder->exits.main_peak_bytes);
+	if (recorder->main_ended && recorder->main_childless)
+		main_peak = larger(main_peak, usage_peak(recorder, &recorder->main_usage));
+	footer->main_peak_rss_bytes = main_peak;
+	int64_t any_peak = larger(main_peak, usage_peak(recorder, &recorder->tree.reaped));
+	footer->peak_rss_bytes = larger(recorder->sampler.peak_rss_bytes, any_peak);
+}
+
+// Those still alive have told nobody yet what they used.
+static void add_living(const struct recorder *recorder, struct store_footer *footer)
+{
+	const struct tree *tree = &recorder->tree;
+	for (size_t i = 0; i < tree->n_members; i++) {
+		const struct tree_member *member = &tree->members[i];
+		if (!member->alive || member->is_reaper)
+			continue;
+		const struct process_stat *stat = &member->stat;
+		footer->major_faults += stat->major_faults + stat->children_major_faults - member->base_major_faults;
+		footer->minor_faults += stat->minor_faults + stat->children_minor_faults - member->base_minor_faults;
+		struct process_io io;
+		const struct process_io *base = &member->base_io;
+		if (process_io_read(tree->procfs_fd, member->pid, &io) < 0)
+			continue;
+		footer->read_bytes += io.read_bytes - base->read_bytes;
+		footer->written_bytes += io.written_bytes - base->written_bytes;
+		footer->voluntary_switches += io.voluntary_switches - base->voluntary_switches;
+		footer->involuntary_switches += io.involuntary_switches - base->involuntary_switches;
+	}
+}
+
+static void settle_self(const struct recorder *recorder, struct store_footer *footer)
+{
+	struct timespec cpu;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+	struct rusage self;
+	getrusage(RUSAGE_SELF, &self);
+	footer->self_cpu_ns = (int64_t)cpu.tv_sec * NS_PER_S + cpu.tv_nsec;
+	footer->self_max_rss_bytes = self.ru_maxrss * 1024;
+	footer->self_wakeups = recorder->n_wakeups;
+}
+
+static int64_t exit_code(const struct recorder *recorder)
+{
+	if (recorder->target == NULL)
+		return VALUE_MISSING;
+	int status = recorder->wait_status;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_footer)
+{
+	const struct rusage *reaped = &recorder->tree.reaped;
+	struct store_footer footer = {
+		.start_ns = recorder->start_ns,
+		.end_ns = recorder->end_ns,
+		.pid = recorder->pid,
+		.exit_code = exit_code(recorder),
+		.n_samples = recorder->sampler.n_samples,
+		.n_lost = recorder->n_missed,
+		.processes_seen = recorder->tree.n_seen + recorder->exits.n_unseen,
+		.processes_sampled = recorder->tree.n_sampled,
+		.read_bytes = (int64_t)reaped->ru_inblock * 512, // the kernel counts bytes and shows blocks of 512
+		.written_bytes = (int64_t)reaped->ru_oublock * 512,
+		.major_faults = reaped->ru_majflt,
+		.minor_faults = reaped->ru_minflt,
+		.voluntary_switches = reaped->ru_nvcsw,
+		.involuntary_switches = reaped->ru_nivcsw,
+	};
+	settle_cpu(recorder, &footer);
+	settle_peaks(recorder, &footer);
+	add_living(recorder, &footer);
+	settle_self(recorder, &footer);
+	*ret_footer = footer;
+}

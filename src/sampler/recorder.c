@@ -1,0 +1,366 @@
+#include "sampler/recorder.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "process/referee.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BATCH_SECONDS = 4, BATCH_MIN = 256 * 1024, BATCH_MAX = 16 * 1024 * 1024, PROCESSES_GUESSED = 128 };
+
+static const int64_t flush_period_ns = NS_PER_S;
+
+/* ---- ticks ---- */
+
+static void tell_progress(struct recorder *recorder)
+{
+	const struct sampler *sampler = &recorder->sampler;
+	int64_t cpu_ns = recorder->tree.last_main_ns + recorder->tree.last_descendants_ns;
+	double dt_s = (double)(sampler->last_t_ns - recorder->progress_t_ns) / NS_PER_S;
+	int64_t energy_uj = VALUE_MISSING, power_mw = VALUE_MISSING;
+	for (size_t i = 0; i < recorder->sensors->n_devices; i++) {
+		if (!domain_kind_adds_up(recorder->sensors->devices[i]->kind))
+			continue;
+		int64_t e = sampler->rows[i][DEVICE_ENERGY], p = sampler->rows[i][DEVICE_POWER];
+		if (value_ok(e))
+			energy_uj = (value_ok(energy_uj) ? energy_uj : 0) + e;
+		else if (value_ok(p))
+			power_mw = (value_ok(power_mw) ? power_mw : 0) + p;
+	}
+	double power_w = value_to_double(power_mw, 1e-3);
+	if (value_ok(energy_uj) && value_ok(recorder->progress_energy_uj) && dt_s > 0) {
+		double counted_w = (double)(energy_uj - recorder->progress_energy_uj) * 1e-6 / dt_s;
+		power_w = isnan(power_w) ? counted_w : power_w + counted_w;
+	}
+	struct recorder_progress progress = {
+		.elapsed_s = (double)(sampler->last_t_ns - recorder->start_ns) / NS_PER_S,
+		.power_w = power_w,
+		.cpu_cores = dt_s > 0 ? (double)(cpu_ns - recorder->progress_cpu_ns) / NS_PER_S / dt_s : NAN,
+		.rss_bytes = sampler->last_rss_bytes,
+		.processes = (int64_t)recorder->tree.n_pids,
+	};
+	recorder->progress_t_ns = sampler->last_t_ns;
+	recorder->progress_cpu_ns = cpu_ns;
+	recorder->progress_energy_uj = energy_uj;
+	recorder->options->progress(recorder->options->data, &progress);
+}
+
+static void on_exit_record(void *data, const struct exit_record *record)
+{
+	struct recorder *recorder = data;
+	outbox_add_exit(&recorder->outbox, record);
+}
+
+static void take_sample(struct recorder *recorder)
+{
+	int64_t t_ns = env_now_ns(recorder->env);
+	sampler_tick(&recorder->sampler, t_ns, &recorder->outbox.batch);
+	// After the tree was read: what it has met by now is no news.
+	exits_read(&recorder->exits, &recorder->tree, t_ns);
+	outbox_take_ended(&recorder->outbox, &recorder->tree);
+}
+
+static void on_timer(struct recorder *recorder)
+{
+	uint64_t expirations;
+	if (read(recorder->timer_fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
+		return;
+	recorder->n_missed += (int64_t)expirations - 1;
+	take_sample(recorder);
+	int64_t t_ns = recorder->sampler.last_t_ns;
+	bool due = t_ns - recorder->flushed_ns >= flush_period_ns;
+	if (!due && !outbox_is_crowded(&recorder->outbox))
+		return;
+	outbox_flush(&recorder->outbox);
+	if (due && recorder->options->progress != NULL)
+		tell_progress(recorder);
+	if (due)
+		recorder->flushed_ns = t_ns;
+}
+
+/* ---- ends and signals ---- */
+
+// Waits for everything that ended: the command, and orphans that the subreaper inherited.
+static void reap(struct recorder *recorder)
+{
+	for (;;) {
+		siginfo_t info = {0};
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+			return;
+		pid_t pid = info.si_pid;
+		struct process_stat stat; // as a zombie it still tells own time from children's
+		bool known = tree_read_stat(&recorder->tree, pid, &stat) == 0;
+		int status;
+		struct rusage usage;
+		if (wait4(pid, &status, WNOHANG, &usage) != pid)
+			return;
+		int64_t t_ns = env_now_ns(recorder->env);
+		bool childless = recorder->tree.n_seen <= 1 && known && stat.children_minor_faults == 0;
+		tree_reaped(&recorder->tree, pid, &usage, known ? &stat : NULL, t_ns);
+		if (pid != recorder->pid)
+			continue;
+		recorder->main_ended = true;
+		recorder->main_childless = childless;
+		recorder->main_usage = usage;
+		recorder->wait_status = status;
+		recorder->end_ns = t_ns;
+	}
+}
+
+static bool tree_is_empty(struct recorder *recorder)
+{
+	siginfo_t info;
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+}
+
+static void pass_on(const struct recorder *recorder, const struct signalfd_siginfo *info)
+{
+	// Typed at the terminal, the signal went to the whole foreground group: the command has it already.
+	bool from_terminal = info->ssi_code == SI_KERNEL;
+	if (!from_terminal && !recorder->main_ended)
+		kill(recorder->pid, (int)info->ssi_signo);
+}
+
+static void on_signal(struct recorder *recorder)
+{
+	struct signalfd_siginfo info;
+	while (read(recorder->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue; // reaped below: several ends may share one signal
+		if (recorder->target != NULL)
+			pass_on(recorder, &info);
+		else if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP)
+			recorder->stop = true;
+	}
+	if (recorder->target == NULL)
+		return;
+	reap(recorder);
+	bool wait_on = recorder->options->wait_all && !tree_is_empty(recorder);
+	if (recorder->main_ended && !wait_on) {
+		recorder->stop = true;
+		recorder->end_ns = env_now_ns(recorder->env);
+	}
+}
+
+/* ---- the loop ---- */
+
+static int watch(struct recorder *recorder, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+	return epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+static int open_loop(struct recorder *recorder)
+{
+	sigset_t taken;
+	target_signals(&taken);
+	sigprocmask(SIG_BLOCK, &taken, NULL);
+	recorder->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	recorder->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	recorder->signal_fd = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (recorder->epoll_fd < 0 || recorder->timer_fd < 0 || recorder->signal_fd < 0)
+		return -errno;
+	int r = watch(recorder, recorder->timer_fd);
+	if (r == 0)
+		r = watch(recorder, recorder->signal_fd);
+	if (r == 0 && recorder->process_fd >= 0)
+		r = watch(recorder, recorder->process_fd);
+	return r;
+}
+
+// Ticks fall on start + n * interval, whatever a tick itself takes.
+static void start_timer(struct recorder *recorder)
+{
+	int64_t interval_ns = recorder->options->sampler.interval_ns;
+	int64_t first_ns = recorder->start_ns + interval_ns;
+	struct itimerspec spec = {
+		.it_value = {.tv_sec = first_ns / NS_PER_S, .tv_nsec = first_ns % NS_PER_S},
+		.it_interval = {.tv_sec = interval_ns / NS_PER_S, .tv_nsec = interval_ns % NS_PER_S},
+	};
+	timerfd_settime(recorder->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+
+static void loop(struct recorder *recorder)
+{
+	while (!recorder->stop) {
+		struct epoll_event events[4];
+		int n = epoll_wait(recorder->epoll_fd, events, ARRAY_SIZE(events), -1);
+		recorder->n_wakeups++;
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.fd == recorder->signal_fd)
+				on_signal(recorder);
+			else if (events[i].data.fd == recorder->process_fd)
+				recorder->stop = true;
+			else if (!recorder->stop)
+				on_timer(recorder);
+		}
+	}
+}
+
+/* ---- setting up ---- */
+
+static size_t batch_capacity(const struct recorder *recorder)
+{
+	double ticks = BATCH_SECONDS * (double)NS_PER_S / (double)recorder->options->sampler.interval_ns + 4;
+	double tick_bytes = sizeof(struct record) + RUN_COUNT * sizeof(int64_t) +
+		(double)recorder->sensors->n_devices * (sizeof(struct record) + DEVICE_COUNT * sizeof(int64_t));
+	if (recorder->options->sampler.per_process)
+		tick_bytes += (double)PROCESSES_GUESSED * (sizeof(struct record) + PROCESS_COUNT * sizeof(int64_t));
+	double bytes = ticks * tick_bytes;
+	if (bytes < BATCH_MIN)
+		return BATCH_MIN;
+	return bytes < BATCH_MAX ? (size_t)bytes : BATCH_MAX;
+}
+
+static void raise_file_limit(void)
+{
+	struct rlimit limit; // two descriptors a process of the target; the command itself keeps the old limit
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int recorder_open(struct recorder *recorder)
+{
+	// A quota or a closed pipe must come back as an error, not as a deadly signal. The command was forked before this.
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	raise_file_limit();
+	bool attached = recorder->target == NULL;
+	int r = tree_open(&recorder->tree, recorder->env, recorder->pid, attached ? 0 : getpid());
+	if (r == 0)
+		r = sampler_open(&recorder->sampler, recorder->env, recorder->sensors, &recorder->tree,
+			&recorder->options->sampler);
+	if (r == 0)
+		r = outbox_open(&recorder->outbox, batch_capacity(recorder));
+	if (r == 0)
+		r = open_loop(recorder);
+	return r;
+}
+
+static void recorder_close(struct recorder *recorder)
+{
+	const int fds[] = {recorder->epoll_fd, recorder->timer_fd, recorder->signal_fd, recorder->process_fd,
+		recorder->sampler.referee_fd};
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	exits_close(&recorder->exits);
+	sampler_close(&recorder->sampler);
+	tree_close(&recorder->tree);
+	outbox_close(&recorder->outbox);
+	free(recorder);
+}
+
+static struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *sensors,
+	struct outbox_sink *sinks, size_t n_sinks, const struct recorder_options *options)
+{
+	struct recorder *recorder = calloc(1, sizeof(*recorder));
+	if (recorder == NULL)
+		return NULL;
+	*recorder = (struct recorder){
+		.env = env,
+		.options = options,
+		.sensors = sensors,
+		.epoll_fd = -1,
+		.timer_fd = -1,
+		.signal_fd = -1,
+		.process_fd = -1,
+		.sampler = {.referee_fd = -1, .machine = {.stat.fd = -1, .meminfo.fd = -1}},
+		.tree.procfs_fd = -1,
+		.exits.fd = -1,
+		.exits.main_peak_bytes = VALUE_MISSING,
+		.outbox = {.sinks = sinks, .n_sinks = n_sinks, .sampler = &recorder->sampler, .warn = options->warn,
+			.warn_data = options->data},
+	};
+	return recorder;
+}
+
+static void record(struct recorder *recorder, struct recorder_result *result)
+{
+	recorder->flushed_ns = recorder->progress_t_ns = recorder->start_ns;
+	recorder->progress_energy_uj = VALUE_MISSING;
+	start_timer(recorder);
+	loop(recorder);
+	if (recorder->end_ns == 0)
+		recorder->end_ns = env_now_ns(recorder->env);
+	take_sample(recorder);
+	recorder_make_footer(recorder, &result->footer);
+	outbox_add_living(&recorder->outbox, &recorder->tree);
+	result->status = value_ok(result->footer.exit_code) ? (int)result->footer.exit_code : 0;
+	result->whole = outbox_finish(&recorder->outbox, &result->footer);
+	text_copy(result->loss, sizeof(result->loss), recorder->outbox.loss);
+}
+
+static int start_command(struct recorder *recorder, const char *command, struct wattle_error *reterr)
+{
+	recorder->sampler.referee_fd = referee_open(recorder->pid);
+	exits_open(&recorder->exits, &recorder->tree, on_exit_record, recorder);
+	// The first sample stands for the start: all counters, just before the command is let go.
+	recorder->sampler.target_held = true;
+	take_sample(recorder);
+	recorder->sampler.target_held = false;
+	recorder->start_ns = recorder->sampler.last_t_ns;
+	int r = target_release(recorder->target, command, reterr);
+	if (r == 0)
+		take_sample(recorder); // so that a command of a few milliseconds is seen once
+	return r;
+}
+
+int recorder_run(const struct wattle_env *env, struct sensor_set *sensors, struct target *target, const char *command,
+	struct outbox_sink *sinks, size_t n_sinks, const struct recorder_options *options,
+	struct recorder_result *ret_result, struct wattle_error *reterr)
+{
+	*ret_result = (struct recorder_result){0};
+	struct recorder *recorder = recorder_new(env, sensors, sinks, n_sinks, options);
+	if (recorder == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	recorder->target = target;
+	recorder->pid = target->pid;
+	struct rusage self;
+	getrusage(RUSAGE_SELF, &self);
+	recorder->fork_floor_bytes = self.ru_maxrss * 1024;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	int r = recorder_open(recorder);
+	if (r < 0)
+		error_set(reterr, r, "can't set up the recording: %s", strerror(-r));
+	else
+		r = start_command(recorder, command, reterr);
+	if (r == 0)
+		record(recorder, ret_result);
+	recorder_close(recorder);
+	return r;
+}
+
+int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pid_t pid, struct outbox_sink *sinks,
+	size_t n_sinks, const struct recorder_options *options, struct recorder_result *ret_result,
+	struct wattle_error *reterr)
+{
+	*ret_result = (struct recorder_result){0};
+	struct recorder *recorder = recorder_new(env, sensors, sinks, n_sinks, options);
+	if (recorder == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	recorder->pid = pid;
+	recorder->process_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int r = recorder->process_fd < 0 ? -errno : recorder_open(recorder);
+	if (r < 0) {
+		error_set(reterr, r, "can't follow process %d: %s", pid, strerror(-r));
+		recorder_close(recorder);
+		return r;
+	}
+	exits_open(&recorder->exits, &recorder->tree, on_exit_record, recorder);
+	take_sample(recorder);
+	recorder->start_ns = recorder->sampler.last_t_ns;
+	record(recorder, ret_result);
+	recorder_close(recorder);
+	return 0;
+}

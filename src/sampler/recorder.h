@@ -1,0 +1,74 @@
+/* The recorder: one thread, one epoll loop. It starts or follows the target, ticks the sampler, hands what was gathered
+ * to the stores once a second, and ends with the target. */
+#pragma once
+
+#include "base/env.h"
+#include "base/error.h"
+#include "process/exits.h"
+#include "sampler/outbox.h"
+#include "sampler/sampler.h"
+#include "sampler/target.h"
+#include "store/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+struct recorder_progress { // since the last one
+	double elapsed_s;
+	double power_w, cpu_cores;    // NaN unknown
+	int64_t rss_bytes, processes; // VALUE_MISSING unknown
+};
+
+struct recorder_options {
+	struct sampler_options sampler;
+	bool wait_all;                                                          // --wait-all
+	void (*warn)(void *data, const char *text);                             // one line, no newline
+	void (*progress)(void *data, const struct recorder_progress *progress); // about once a second; NULL: none
+	void *data;
+};
+
+struct recorder {
+	const struct wattle_env *env;           // borrowed, as are the next three
+	const struct recorder_options *options;
+	struct sensor_set *sensors;
+	struct target *target; // NULL: attached
+	pid_t pid;             // of the root process
+	struct tree tree;
+	struct sampler sampler;
+	struct exits exits;
+	struct outbox outbox;
+	int epoll_fd, timer_fd, signal_fd, process_fd; // owned; -1 not open
+	int64_t start_ns, end_ns, flushed_ns;
+	int64_t n_missed; // ticks that came too late to be taken
+	int64_t n_wakeups;
+	int64_t fork_floor_bytes; // own peak memory at the fork: the command's ru_maxrss starts from there
+	struct rusage main_usage;
+	int wait_status;
+	bool main_childless; // it never waited for a child: its rusage is its own alone
+	bool main_ended, stop;
+	int64_t progress_t_ns, progress_cpu_ns, progress_energy_uj;
+};
+
+struct recorder_result {
+	struct store_footer footer;
+	int status;     // what wattle run returns: the command's own, or 128+N
+	bool whole;     // everything is in the run file
+	char loss[600]; // else: what went wrong
+};
+
+/* Records a command that target_start has forked. `sinks` are open; they are finished here, not closed.
+ * Returns 0, or EXIT_NOT_FOUND / EXIT_NOT_EXECUTABLE when the command never ran, or negative errno when recording
+ * can't begin (the command is then still held); with a sentence in both cases. */
+int recorder_run(const struct wattle_env *env, struct sensor_set *sensors, struct target *target, const char *command,
+	struct outbox_sink *sinks, size_t n_sinks, const struct recorder_options *options,
+	struct recorder_result *ret_result, struct wattle_error *reterr);
+
+/* Records a running process until it ends or SIGINT, SIGTERM or SIGHUP comes. Negative errno with a sentence if there
+ * is no such process. */
+int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pid_t pid, struct outbox_sink *sinks,
+	size_t n_sinks, const struct recorder_options *options, struct recorder_result *ret_result,
+	struct wattle_error *reterr);
+
+/* footer.c: the sums at the end, from what tree, exits and sampler know. */
+void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_footer);

@@ -1,0 +1,57 @@
+/* One tick: reads every sensor, the machine and the target, and appends records to a batch. It knows no timer, no
+ * file and no store; the recorder calls it, and so do tests with a clock of their own. */
+#pragma once
+
+#include "base/env.h"
+#include "metric/metric.h"
+#include "process/machine.h"
+#include "process/memory.h"
+#include "process/tree.h"
+#include "sampler/counter.h"
+#include "sensor/sensor.h"
+#include "store/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SAMPLER_EVENTS_MAX = 64 };
+
+struct sampler_options {
+	int64_t interval_ns;
+	double budget_percent; // --budget
+	bool per_process;      // --per-process
+};
+
+struct sampler {
+	const struct wattle_env *env; // borrowed, as are the next two
+	struct sensor_set *sensors;
+	struct tree *tree;
+	struct sampler_options options;
+	struct machine machine;
+	struct memory_reader memory;
+	struct counter *counters;            // owned: one a device
+	int64_t (*rows)[DEVICE_COUNT];       // owned: one a device
+	int64_t *throttle_bits;              // owned: one a device, last known
+	int64_t machine_t_ns;                // of the last reading of /proc/stat
+	struct machine_reading machine_reading;
+	int64_t suspended_ns;                // CLOCK_BOOTTIME - CLOCK_MONOTONIC at the last tick
+	int64_t last_t_ns;
+	int referee_fd;                      // borrowed; -1: none
+	int64_t n_samples;
+	bool target_held;                    // the command waits to be let go: what stands there is a copy of us
+	int64_t last_rss_bytes;              // sum over the target
+	int64_t peak_rss_bytes;              // largest such sum
+	int64_t main_peak_rss_bytes;         // VmHWM of the root process
+	int64_t hwm_t_ns;                    // when VmHWM was read last
+	struct store_event events[SAMPLER_EVENTS_MAX]; // since the last sampler_forget_events
+	size_t n_events, n_events_lost;
+};
+
+int sampler_open(struct sampler *sampler, const struct wattle_env *env, struct sensor_set *sensors, struct tree *tree,
+	const struct sampler_options *options); // -ENOMEM
+void sampler_close(struct sampler *sampler);
+// Takes one sample. What does not fit into the batch is counted in batch->n_lost.
+void sampler_tick(struct sampler *sampler, int64_t t_ns, struct batch *batch);
+void sampler_event(struct sampler *sampler, int64_t t_ns, const char *kind, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+void sampler_forget_events(struct sampler *sampler);

@@ -1,0 +1,138 @@
+#include "sampler/target.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+
+void target_signals(sigset_t *ret_set)
+{
+	sigemptyset(ret_set);
+	sigaddset(ret_set, SIGCHLD);
+	for (size_t i = 0; i < ARRAY_SIZE(passed_on); i++)
+		sigaddset(ret_set, passed_on[i]);
+}
+
+static void child(const struct target *target, int hold_fd, int exec_fd, char *const *argv)
+{
+	char go;
+	ssize_t n;
+	do
+		n = read(hold_fd, &go, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1) // the recorder gave up or died
+		_exit(EXIT_OWN_FAILURE);
+	sigaction(SIGCHLD, &target->original_sigchld, NULL);
+	sigprocmask(SIG_SETMASK, &target->original_mask, NULL);
+	execvp(argv[0], argv);
+	int32_t code = errno;
+	ssize_t written = write(exec_fd, &code, sizeof(code));
+	_exit(written == sizeof(code) ? EXIT_NOT_FOUND : EXIT_OWN_FAILURE);
+}
+
+static int open_pipes(int hold[2], int exec[2])
+{
+	if (pipe2(hold, O_CLOEXEC) != 0)
+		return -errno;
+	if (pipe2(exec, O_CLOEXEC) == 0)
+		return 0;
+	int code = -errno;
+	close(hold[0]);
+	close(hold[1]);
+	return code;
+}
+
+int target_start(struct target *target, char *const *argv, struct wattle_error *reterr)
+{
+	int hold[2], exec[2];
+	int r = open_pipes(hold, exec);
+	if (r < 0)
+		return error_set(reterr, r, "can't make a pipe: %s", strerror(-r));
+	sigset_t taken;
+	target_signals(&taken);
+	sigprocmask(SIG_BLOCK, &taken, &target->original_mask);
+	// Started with SIGCHLD ignored (some daemons do that to their children), we would learn of no exit.
+	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &target->original_sigchld);
+	target->pid = fork();
+	if (target->pid == 0) {
+		close(hold[1]);
+		close(exec[0]);
+		child(target, hold[0], exec[1], argv);
+	}
+	int code = errno;
+	close(hold[0]);
+	close(exec[1]);
+	target->hold_fd = hold[1];
+	target->exec_fd = exec[0];
+	if (target->pid > 0)
+		return 0;
+	close(target->hold_fd);
+	close(target->exec_fd);
+	return error_set(reterr, -code, "can't start a process: %s", strerror(code));
+}
+
+// execvp says ENOENT also for a script whose interpreter is missing: that one was found.
+static bool is_found(const char *command)
+{
+	struct stat st;
+	if (strchr(command, '/') != NULL)
+		return stat(command, &st) == 0;
+	const char *path = getenv("PATH");
+	if (path == NULL)
+		return false;
+	for (const char *at = path; *at != '\0'; at += *at == ':') {
+		size_t length = strcspn(at, ":");
+		char file[4096];
+		if (length + strlen(command) + 2 < sizeof(file)) {
+			memcpy(file, at, length);
+			file[length] = '/';
+			strcpy(file + length + 1, command);
+			if (stat(file, &st) == 0)
+				return true;
+		}
+		at += length;
+	}
+	return false;
+}
+
+int target_release(struct target *target, const char *command, struct wattle_error *reterr)
+{
+	ssize_t n;
+	do
+		n = write(target->hold_fd, "g", 1);
+	while (n < 0 && errno == EINTR);
+	close(target->hold_fd);
+	int32_t code = 0;
+	do
+		n = read(target->exec_fd, &code, sizeof(code)); // end of file: exec has closed it
+	while (n < 0 && errno == EINTR);
+	close(target->exec_fd);
+	target->hold_fd = target->exec_fd = -1;
+	if (n != sizeof(code))
+		return 0;
+	waitpid(target->pid, NULL, 0);
+	bool missing = (code == ENOENT || code == ENOTDIR) && !is_found(command);
+	if (missing)
+		return error_set(reterr, EXIT_NOT_FOUND, "%s: command not found", command);
+	if (code == ENOENT)
+		return error_set(reterr, EXIT_NOT_EXECUTABLE, "%s: its interpreter is missing", command);
+	return error_set(reterr, EXIT_NOT_EXECUTABLE, "%s: can't be executed: %s", command, strerror(code));
+}
+
+void target_abandon(struct target *target)
+{
+	if (target->hold_fd >= 0)
+		close(target->hold_fd);
+	if (target->exec_fd >= 0)
+		close(target->exec_fd);
+	target->hold_fd = target->exec_fd = -1;
+	waitpid(target->pid, NULL, 0);
+}
