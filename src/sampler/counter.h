@@ -2,8 +2,10 @@
  *
  * A raw value that went down is a wrap if the energy that a wrap implies is plausible for the time that has passed,
  * else a reset (driver reload, suspend, re-registered zone): after a reset counting goes on from the new value and
- * the energy in between is unknown, never invented. Raw values that could not be read make a gap, bridged by the next
- * good value as long as that is unambiguous. */
+ * the energy in between is unknown, never invented; so is a jump upwards that no power explains. A step back of a few
+ * counts (an older value seen after a newer one) is neither: the counter waits for the next higher value. Raw values
+ * that could not be read, or lie outside of the range, make a gap, bridged by the next good value as long as that is
+ * unambiguous. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,11 +13,13 @@
 
 struct counter {
 	uint64_t range;      // raw values run from 0 to range, then 0 again; 0: 64 bits
-	double max_power_w;  // what the domain can't exceed, averaged over a sample
+	double max_power_w;  // what the domain can't exceed, averaged over a second; 0: unknown, nothing is implausible
 	uint64_t last_raw;
-	int64_t last_t_ns;
+	int64_t last_t_ns;      // of the last good value
+	int64_t last_change_ns; // of the last good value that was another one
 	uint64_t total;      // extended, starts at 0 with the first value
 	double mean_power_w; // over the last differences, for the hint about several wraps
+	double mean_span_s;  // how much time is in that mean
 	bool primed;         // last_raw is valid
 	bool in_gap;
 	uint32_t wraps, resets, gaps, ambiguous;
@@ -25,12 +29,12 @@ enum counter_event {
 	COUNTER_OK,
 	COUNTER_FIRST,     // nothing to compare with yet
 	COUNTER_WRAP,      // one wrap
-	COUNTER_WRAPS,     // so long since the last value that it may have wrapped several times; the likeliest
-	                   // number by the power before was taken, and `ambiguous` counted
+	COUNTER_WRAPS,     // wrapped, and so long since the last value that it may have done so several times; the
+	                   // likeliest number by the power before was taken, and `ambiguous` counted
 	COUNTER_RESET,     // went back and it was no wrap: energy between the two values is unknown
 	COUNTER_STALLED,   // unchanged (normal between two updates of a slow counter)
 	COUNTER_GAP,       // this value could not be read
-	COUNTER_GAP_ENDED, // the first good one after that
+	COUNTER_GAP_ENDED, // the first good one after that; a single wrap in between is in `wraps`
 };
 
 void counter_init(struct counter *counter, uint64_t range, double max_power_w);

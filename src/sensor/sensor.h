@@ -32,9 +32,11 @@ enum domain_kind {
 };
 const char *domain_kind_name(enum domain_kind kind); // "package", "core", … as in the report
 int domain_kind_from_name(const char *name);         // enum domain_kind or -EINVAL
-// Whether a domain of this kind enters energy.total_j when it lies inside no other measured domain:
-// packages, DRAM and GPUs do; psys, core, uncore, node, battery and wall are shown, not added.
+// Whether a domain of this kind enters energy.total_j when it lies inside no other domain that does: packages, DRAM
+// and GPUs do; psys, core, uncore, node, battery and wall are shown, not added. So a package inside psys is added.
 bool domain_kind_adds_up(enum domain_kind kind);
+// Power that a domain of this kind never exceeds, generously; what domain.max_power_w becomes where a sensor left 0.
+double domain_kind_max_power_w(enum domain_kind kind);
 
 // From strongest to weakest: the provenance of a sum is the largest of its parts'.
 enum provenance { PROVENANCE_MEASURED, PROVENANCE_DERIVED, PROVENANCE_ESTIMATED, PROVENANCE_KINDS };
@@ -62,7 +64,7 @@ struct domain {
 	uint64_t resolution_uj;   // smallest step of the counter; 0: unknown
 	int64_t update_period_ns; // measured at open, of the energy counter or the power reading; 0: unknown
 	double relative_error;    // of the reading itself: sensor gain, or the model's; 0: not stated
-	double max_power_w;       // plausible maximum, to tell a wrap from a reset; 0: use the default of its kind
+	double max_power_w;       // plausible maximum, to tell a wrap from a reset; never 0 once the set is open
 	uint64_t memory_total_bytes; // GPUs: without what the driver reserves where it says so; 0 unknown
 };
 

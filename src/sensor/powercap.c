@@ -1,0 +1,146 @@
+#include "sensor/powercap.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Energy of CPU packages and their parts: /sys/class/powercap, fed by the kernel's intel_rapl drivers, which serve AMD
+ * and Hygon as well.
+ *
+ * A zone is known by its `name` file; its number means nothing (psys may be intel-rapl:1, between two packages). Its
+ * `enabled` file switches the power limit, not the counter, and is of no interest here. */
+
+// The raw counter has 32 bits, so the range says how large a step is. It says nothing if it was made up.
+static uint64_t resolution_uj(uint64_t range_uj)
+{
+	const uint64_t steps = UINT64_C(1) << 32;
+	return range_uj >= steps ? range_uj / steps + (range_uj % steps > 0) : 0;
+}
+
+static bool class_path(const struct wattle_env *env, const struct file_kept *counter, char *out, size_t size)
+{
+	int length = snprintf(out, size, "%s/%s", env->sysfs, counter->path);
+	return length > 0 && (size_t)length < size && strpbrk(out, " '\"$\\`;&|<>*?()") == NULL;
+}
+
+// Since Linux 5.10 the counters are readable by root only (CVE-2020-8694: power traces leak keys).
+static void explain(const struct wattle_env *env, const struct file_kept *counter, int code, struct domain *domain)
+{
+	char path[160];
+	if (code == -EACCES || code == -EPERM) {
+		text_copy(domain->why, sizeof(domain->why), "energy_uj is readable by root only");
+		// A command that was cut, or that a shell would read otherwise, is worse than none.
+		if (class_path(env, counter, path, sizeof(path)))
+			snprintf(domain->remedy, sizeof(domain->remedy), "sudo chmod a+r %s", path);
+	} else if (code == -ENOENT || code == -ENOTDIR) {
+		text_copy(domain->why, sizeof(domain->why), "energy_uj is missing");
+	} else if (code == -EINVAL || code == -ERANGE) {
+		// The kernel too says EINVAL when the register can't be read.
+		text_copy(domain->why, sizeof(domain->why), "energy_uj holds no number, or the kernel can't read it");
+	} else {
+		snprintf(domain->why, sizeof(domain->why), "energy_uj: %s", strerror(-code));
+	}
+}
+
+static uint64_t read_range(int root_fd, const struct zone *zone)
+{
+	char path[sizeof(zone->path) + 24];
+	uint64_t range_uj;
+	snprintf(path, sizeof(path), "%s/max_energy_range_uj", zone->path);
+	return file_read_u64_in(root_fd, path, &range_uj) == 0 ? range_uj : 0;
+}
+
+static void open_counter(const struct wattle_env *env, const struct zone *zone, struct file_kept *counter,
+	struct domain *domain)
+{
+	char path[sizeof(zone->path) + 16];
+	uint64_t energy_uj;
+	snprintf(path, sizeof(path), "%s/energy_uj", zone->path);
+	int r = file_kept_open(counter, env->sysfs_fd, path);
+	if (r == 0)
+		r = file_kept_read_u64(counter, &energy_uj);
+	domain->provenance = PROVENANCE_MEASURED;
+	domain->has_energy = true;
+	domain->readable = domain->used = r == 0;
+	domain->energy_range_uj = read_range(env->sysfs_fd, zone);
+	if (r < 0)
+		explain(env, counter, r, domain);
+	else if (energy_uj > domain->energy_range_uj) // a range that the counter is beyond already is no range
+		domain->energy_range_uj = 0;
+	domain->resolution_uj = resolution_uj(domain->energy_range_uj);
+}
+
+static bool dies_share_counter(const struct wattle_env *env)
+{
+	char text[1024]; // the first CPU's first lines
+	if (file_read_in(env->procfs_fd, "cpuinfo", text, sizeof(text)) < 0)
+		return false;
+	return strstr(text, "AuthenticAMD") != NULL || strstr(text, "HygonGenuine") != NULL;
+}
+
+static int open_zones(struct powercap *powercap, const struct wattle_env *env, const struct zone_list *list)
+{
+	powercap->domains = calloc_array(list->n, sizeof(powercap->domains[0]));
+	powercap->counters = calloc_array(list->n, sizeof(powercap->counters[0]));
+	if (powercap->domains == NULL || powercap->counters == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->n; i++)
+		open_counter(env, &list->zones[i], &powercap->counters[i], &powercap->domains[i]);
+	powercap->n = list->n;
+	powercap_name_domains(list->zones, powercap->domains, powercap->n, dies_share_counter(env));
+	return 0;
+}
+
+static int open_sensor(void *state, const struct wattle_env *env, const struct sensor_options *options,
+	struct wattle_error *reterr)
+{
+	struct powercap *powercap = state;
+	struct zone_list list;
+	int r = zone_list_find(env->sysfs_fd, &list);
+	zone_list_keep(&list, powercap_zone_is_known);
+	if (r == 0 && list.n > 0)
+		r = open_zones(powercap, env, &list);
+	zone_list_finish(&list);
+	if (r < 0)
+		return error_set(reterr, r, "no memory for the zones of %s/class/powercap", env->sysfs);
+	powercap_measure_periods(powercap, env, options->calibrate_ns);
+	return 0;
+}
+
+static struct domain *domains(void *state, size_t *ret_count)
+{
+	struct powercap *powercap = state;
+	*ret_count = powercap->n;
+	return powercap->domains;
+}
+
+static void read_sensor(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT])
+{
+	struct powercap *powercap = state;
+	for (size_t i = 0; i < powercap->n; i++) {
+		uint64_t energy_uj;
+		if (powercap->domains[i].used && file_kept_read_u64(&powercap->counters[i], &energy_uj) == 0 &&
+			energy_uj <= INT64_MAX)
+			rows[i][DEVICE_ENERGY] = (int64_t)energy_uj;
+	}
+}
+
+static void close_sensor(void *state)
+{
+	struct powercap *powercap = state;
+	for (size_t i = 0; i < powercap->n; i++)
+		file_kept_close(&powercap->counters[i]);
+	free(powercap->domains);
+	free(powercap->counters);
+	*powercap = (struct powercap){0};
+}
+
+const struct sensor_ops sensor_powercap = {
+	.name = "powercap",
+	.state_size = sizeof(struct powercap),
+	.open = open_sensor,
+	.domains = domains,
+	.read = read_sensor,
+	.close = close_sensor,
+};

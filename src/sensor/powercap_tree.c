@@ -1,0 +1,196 @@
+#include "sensor/powercap_tree.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+// A tree that grows beyond this is not a machine's.
+static const size_t ZONES_MAX = 1024;
+
+/* The kernel's folders lie in devices/virtual/powercap/TYPE/…, nested; class/powercap has flat links to all of them,
+ * at every depth. Trees that people made have either, both, or plain folders in the class. */
+static const char *const tops[] = {"class/powercap", "devices/virtual/powercap"};
+
+static bool read_hex(const char **at, uint32_t *ret_value)
+{
+	uint32_t value = 0;
+	size_t digits = 0;
+	for (;; digits++, ++*at) {
+		char c = **at;
+		uint32_t digit;
+		if (c >= '0' && c <= '9')
+			digit = (uint32_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			digit = (uint32_t)(c - 'a') + 10;
+		else
+			break;
+		value = value << 4 | digit;
+	}
+	*ret_value = value;
+	return digits > 0 && digits <= 8;
+}
+
+// "intel-rapl:0:1" is a zone, "intel-rapl", "subsystem" and "constraint_0_name" are none.
+static bool parse_id(const char *id, struct zone *ret_zone)
+{
+	const char *at = strchr(id, ':');
+	if (at == NULL || at == id || (size_t)(at - id) >= sizeof(ret_zone->type))
+		return false;
+	struct zone zone = {.parent = -1};
+	memcpy(zone.type, id, (size_t)(at - id));
+	while (*at == ':') {
+		at++;
+		if (zone.n_levels == ZONE_LEVELS_MAX || !read_hex(&at, &zone.at[zone.n_levels++]))
+			return false;
+	}
+	if (*at != '\0' || !text_copy(zone.id, sizeof(zone.id), id))
+		return false;
+	*ret_zone = zone;
+	return true;
+}
+
+static struct zone *find(const struct zone_list *list, const char *id)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->zones[i].id, id) == 0)
+			return &list->zones[i];
+	return NULL;
+}
+
+static int add(struct zone_list *list, const struct zone *zone)
+{
+	if (list->n == list->capacity) {
+		size_t capacity = list->capacity > 0 ? list->capacity * 2 : 16;
+		struct zone *larger = realloc_array(list->zones, capacity, sizeof(*larger));
+		if (larger == NULL)
+			return -ENOMEM;
+		list->zones = larger;
+		list->capacity = capacity;
+	}
+	list->zones[list->n++] = *zone;
+	return 0;
+}
+
+static DIR *open_folder(int root_fd, const char *path)
+{
+	wattle_cleanup_close int fd = file_open_in(root_fd, path, O_RDONLY | O_DIRECTORY);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (dir != NULL)
+		take_fd(&fd);
+	return dir;
+}
+
+static bool join(char *out, size_t size, const char *folder, const char *name)
+{
+	int length = snprintf(out, size, "%s/%s", folder, name);
+	return length > 0 && (size_t)length < size;
+}
+
+static bool read_name(int root_fd, struct zone *zone)
+{
+	char path[sizeof(zone->path) + 8];
+	snprintf(path, sizeof(path), "%s/name", zone->path);
+	return file_read_line_in(root_fd, path, zone->name, sizeof(zone->name)) >= 0;
+}
+
+// Adds the zones that lie in one folder, without going down.
+static int scan(int root_fd, const char *folder, struct zone_list *list)
+{
+	wattle_cleanup_dir DIR *dir = open_folder(root_fd, folder);
+	struct dirent *entry;
+	while (dir != NULL && (entry = readdir(dir)) != NULL && list->n < ZONES_MAX) {
+		struct zone zone;
+		if (!parse_id(entry->d_name, &zone) || find(list, zone.id) != NULL ||
+			!join(zone.path, sizeof(zone.path), folder, zone.id))
+			continue;
+		if (!read_name(root_fd, &zone)) // a link that leads nowhere: the folder may be found another way
+			continue;
+		int r = add(list, &zone);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+// A control type is a folder without energy of its own; its zones lie in it.
+static int scan_control_types(int root_fd, const char *top, struct zone_list *list)
+{
+	wattle_cleanup_dir DIR *dir = open_folder(root_fd, top);
+	struct dirent *entry;
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		char path[sizeof(list->zones[0].path)];
+		if (entry->d_name[0] == '.' || strchr(entry->d_name, ':') != NULL ||
+			!join(path, sizeof(path), top, entry->d_name))
+			continue;
+		int r = scan(root_fd, path, list);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int by_type_and_number(const void *left, const void *right)
+{
+	const struct zone *a = left, *b = right;
+	int order = strcmp(a->type, b->type);
+	if (order != 0)
+		return order;
+	for (size_t i = 0; i < a->n_levels && i < b->n_levels; i++)
+		if (a->at[i] != b->at[i])
+			return a->at[i] < b->at[i] ? -1 : 1;
+	return (a->n_levels > b->n_levels) - (a->n_levels < b->n_levels);
+}
+
+// The id tells who the parent is; where the folders lie does not.
+static void find_parents(struct zone_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		char id[sizeof(list->zones[i].id)];
+		text_copy(id, sizeof(id), list->zones[i].id);
+		*strrchr(id, ':') = '\0';
+		const struct zone *parent = find(list, id);
+		list->zones[i].parent = parent != NULL ? (int)(parent - list->zones) : -1;
+	}
+}
+
+int zone_list_find(int root_fd, struct zone_list *ret_list)
+{
+	*ret_list = (struct zone_list){0};
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(tops); i++) {
+		r = scan(root_fd, tops[i], ret_list);
+		if (r == 0)
+			r = scan_control_types(root_fd, tops[i], ret_list);
+	}
+	/* The list is its own queue: what lies in a zone is appended and looked into later. It ends because no id
+	 * enters twice, however the links of the tree may loop. */
+	for (size_t i = 0; r == 0 && i < ret_list->n; i++) {
+		char path[sizeof(ret_list->zones[i].path)];
+		text_copy(path, sizeof(path), ret_list->zones[i].path);
+		r = scan(root_fd, path, ret_list);
+	}
+	if (ret_list->n > 0)
+		qsort(ret_list->zones, ret_list->n, sizeof(ret_list->zones[0]), by_type_and_number);
+	find_parents(ret_list);
+	return r;
+}
+
+void zone_list_keep(struct zone_list *list, bool (*wanted)(const struct zone *zone))
+{
+	size_t n = 0;
+	for (size_t i = 0; i < list->n; i++)
+		if (wanted(&list->zones[i]))
+			list->zones[n++] = list->zones[i];
+	list->n = n;
+	find_parents(list);
+}
+
+void zone_list_finish(struct zone_list *list)
+{
+	free(list->zones);
+	*list = (struct zone_list){0};
+}

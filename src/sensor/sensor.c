@@ -1,0 +1,207 @@
+#include "sensor/sensor.h"
+
+#include "base/util.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+/* The maximum is deliberately far above what hardware draws: it only has to tell the energy of a counter that wrapped
+ * (tens of joules) from that of one that started anew (hundreds of kilojoules). */
+static const struct {
+	const char *name;
+	bool adds_up;
+	double max_power_w;
+} kinds[] = {
+	[DOMAIN_PACKAGE] = {"package", true, 2000},
+	[DOMAIN_CORE] = {"core", false, 2000},
+	[DOMAIN_UNCORE] = {"uncore", false, 1000},
+	[DOMAIN_DRAM] = {"dram", true, 500},
+	[DOMAIN_PSYS] = {"psys", false, 5000},
+	[DOMAIN_GPU] = {"gpu", true, 3000},
+	[DOMAIN_NODE] = {"node", false, 50000},
+	[DOMAIN_MODULE] = {"module", false, 5000},
+	[DOMAIN_BATTERY] = {"battery", false, 500},
+	[DOMAIN_WALL] = {"wall", false, 50000},
+};
+static_assert(ARRAY_SIZE(kinds) == DOMAIN_KINDS, "a row for every kind of domain");
+
+static const char *const provenances[] = {
+	[PROVENANCE_MEASURED] = "measured",
+	[PROVENANCE_DERIVED] = "derived",
+	[PROVENANCE_ESTIMATED] = "estimated",
+};
+static_assert(ARRAY_SIZE(provenances) == PROVENANCE_KINDS, "a name for every provenance");
+
+const char *domain_kind_name(enum domain_kind kind)
+{
+	return kinds[kind].name;
+}
+
+int domain_kind_from_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return (int)i;
+	return -EINVAL;
+}
+
+bool domain_kind_adds_up(enum domain_kind kind)
+{
+	return kinds[kind].adds_up;
+}
+
+double domain_kind_max_power_w(enum domain_kind kind)
+{
+	return kinds[kind].max_power_w;
+}
+
+const char *provenance_name(enum provenance provenance)
+{
+	return provenances[provenance];
+}
+
+int provenance_from_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(provenances); i++)
+		if (strcmp(provenances[i], name) == 0)
+			return (int)i;
+	return -EINVAL;
+}
+
+bool sensor_context_has_pid(const struct sensor_context *context, pid_t pid)
+{
+	size_t low = 0, high = context->n_target_pids;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (context->target_pids[middle] == pid)
+			return true;
+		if (context->target_pids[middle] < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+/* The earlier domain, of any sensor opened so far, that makes this one superfluous, and whose it is. A model of a
+ * package is superfluous beside any package that is really read: measured and guessed sockets side by side would add
+ * up to a total that is neither. */
+static const struct domain *find_better(const struct sensor_set *set, const struct domain *than, const char **ret_sensor)
+{
+	bool is_modelled_package = than->kind == DOMAIN_PACKAGE && than->provenance == PROVENANCE_ESTIMATED;
+	for (size_t s = 0; s < set->n_slots; s++) {
+		const struct sensor_slot *slot = &set->slots[s];
+		for (size_t i = 0; i < slot->n_domains; i++) {
+			const struct domain *d = &slot->domains[i];
+			if (d == than)
+				return NULL;
+			if (!d->used)
+				continue;
+			bool instead_of_model = is_modelled_package && d->kind == DOMAIN_PACKAGE &&
+				d->provenance != PROVENANCE_ESTIMATED;
+			if (instead_of_model || strcmp(d->name, than->name) == 0) {
+				*ret_sensor = slot->ops->name;
+				return d;
+			}
+		}
+	}
+	return NULL;
+}
+
+// Domains arrive from their sensor with `used` meaning "would like to be"; what is left set afterwards is sampled.
+static void settle(struct sensor_set *set, struct sensor_slot *slot)
+{
+	for (size_t i = 0; i < slot->n_domains; i++) {
+		struct domain *d = &slot->domains[i];
+		if (!(d->max_power_w > 0))
+			d->max_power_w = domain_kind_max_power_w(d->kind);
+		d->used = d->used && d->readable;
+		const char *sensor;
+		const struct domain *better = d->used ? find_better(set, d, &sensor) : NULL;
+		if (better == NULL)
+			continue;
+		d->used = false;
+		snprintf(d->why, sizeof(d->why), "%s meters %s already", sensor, better->name);
+	}
+}
+
+static int open_slot(struct sensor_set *set, const struct sensor_ops *ops, const struct wattle_env *env,
+	const struct sensor_options *options, struct wattle_error *reterr)
+{
+	struct sensor_slot *slot = &set->slots[set->n_slots];
+	*slot = (struct sensor_slot){.ops = ops, .state = calloc_array(1, ops->state_size)};
+	if (slot->state == NULL)
+		return error_set(reterr, -ENOMEM, "no memory for sensor %s", ops->name);
+	set->n_slots++; // from here on sensor_set_close releases it
+	int r = ops->open(slot->state, env, options, reterr);
+	if (r < 0)
+		return r;
+	slot->domains = ops->domains(slot->state, &slot->n_domains);
+	set->n_rows += slot->n_domains;
+	settle(set, slot);
+	return 0;
+}
+
+static int list_devices(struct sensor_set *set, struct wattle_error *reterr)
+{
+	set->devices = calloc_array(set->n_rows, sizeof(set->devices[0]));
+	set->sources = calloc_array(set->n_rows, sizeof(set->sources[0]));
+	set->rows = calloc_array(set->n_rows, sizeof(set->rows[0]));
+	if (set->devices == NULL || set->sources == NULL || set->rows == NULL)
+		return error_set(reterr, -ENOMEM, "no memory for %zu domains", set->n_rows);
+	for (size_t s = 0; s < set->n_slots; s++)
+		for (size_t i = 0; i < set->slots[s].n_domains; i++) {
+			if (!set->slots[s].domains[i].used)
+				continue;
+			set->devices[set->n_devices] = &set->slots[s].domains[i];
+			set->sources[set->n_devices++] = set->slots[s].ops->name;
+		}
+	return 0;
+}
+
+int sensor_set_open(struct sensor_set *set, const struct wattle_env *env, const struct sensor_options *options,
+	struct wattle_error *reterr)
+{
+	*set = (struct sensor_set){0};
+	int r = 0;
+	for (size_t i = 0; r == 0 && sensor_registry[i] != NULL; i++) {
+		assert(set->n_slots < ARRAY_SIZE(set->slots));
+		r = open_slot(set, sensor_registry[i], env, options, reterr);
+	}
+	if (r == 0)
+		r = list_devices(set, reterr);
+	if (r < 0)
+		sensor_set_close(set);
+	return r;
+}
+
+void sensor_set_close(struct sensor_set *set)
+{
+	while (set->n_slots > 0) {
+		struct sensor_slot *slot = &set->slots[--set->n_slots];
+		slot->ops->close(slot->state);
+		free(slot->state);
+	}
+	free(set->devices);
+	free(set->sources);
+	free(set->rows);
+	*set = (struct sensor_set){0};
+}
+
+void sensor_set_read(struct sensor_set *set, const struct sensor_context *context, int64_t (*ret_rows)[DEVICE_COUNT])
+{
+	int64_t(*rows)[DEVICE_COUNT] = set->rows;
+	size_t device = 0;
+	for (size_t i = 0; i < set->n_rows; i++)
+		for (size_t m = 0; m < DEVICE_COUNT; m++)
+			rows[i][m] = VALUE_MISSING;
+	for (size_t s = 0; s < set->n_slots; s++) {
+		const struct sensor_slot *slot = &set->slots[s];
+		slot->ops->read(slot->state, context, rows);
+		for (size_t i = 0; i < slot->n_domains; i++)
+			if (slot->domains[i].used)
+				memcpy(ret_rows[device++], rows[i], sizeof(rows[i]));
+		rows += slot->n_domains;
+	}
+}
