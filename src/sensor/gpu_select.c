@@ -1,0 +1,219 @@
+#include "sensor/gpu_select.h"
+
+#include "base/buf.h"
+#include "base/num.h"
+#include "base/util.h"
+
+#include <ctype.h>
+#include <errno.h>
+
+enum { ENTRY_MAX = 128, NONE = -1, AMBIGUOUS = -2 };
+
+/* Takes the next entry of a comma-separated list, blanks around it removed; false at the end. An entry that is too long
+ * to be a UUID is cut, and then matches nothing. */
+static bool next_entry(const char **cursor, char entry[ENTRY_MAX])
+{
+	if (*cursor == NULL)
+		return false;
+	const char *begin = *cursor;
+	const char *end = begin + strcspn(begin, ",");
+	*cursor = *end == ',' ? end + 1 : NULL;
+	while (begin < end && isspace((unsigned char)*begin))
+		begin++;
+	while (end > begin && isspace((unsigned char)end[-1]))
+		end--;
+	size_t length = (size_t)(end - begin);
+	if (length >= ENTRY_MAX)
+		length = ENTRY_MAX - 1;
+	memcpy(entry, begin, length);
+	entry[length] = '\0';
+	return true;
+}
+
+static void hide_all(bool *ret_selected, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		ret_selected[i] = false;
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool has_mig_uuid(const struct gpu_candidate *candidate, const char *prefix)
+{
+	for (size_t i = 0; i < candidate->n_mig_uuids; i++) {
+		if (starts_with(candidate->mig_uuids[i], prefix))
+			return true;
+	}
+	return false;
+}
+
+/* The GPU whose UUID, or the UUID of one of whose MIG instances, begins with `prefix`. Two instances of one GPU are no
+ * ambiguity: it is the GPU that is measured. */
+static int find_uuid(const char *prefix, const struct gpu_candidate *candidates, size_t n)
+{
+	int found = NONE;
+	for (size_t i = 0; i < n; i++) {
+		if (!starts_with(candidates[i].uuid, prefix) && !has_mig_uuid(&candidates[i], prefix))
+			continue;
+		if (found != NONE)
+			return AMBIGUOUS;
+		found = (int)i;
+	}
+	return found;
+}
+
+// "MIG-GPU-<uuid>/gi/ci", the form of drivers before R470, names its GPU: leaves "GPU-<uuid>" in `entry`.
+static void reduce_old_mig(char *entry)
+{
+	if (!starts_with(entry, "MIG-GPU-"))
+		return;
+	memmove(entry, entry + 4, strlen(entry + 4) + 1);
+	entry[strcspn(entry, "/")] = '\0';
+}
+
+static int find_index(uint64_t index, const struct gpu_candidate *candidates, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (candidates[i].index >= 0 && (uint64_t)candidates[i].index == index)
+			return (int)i;
+	}
+	return NONE;
+}
+
+static int list_error(const char *list, const char *entry, const char *what, const struct gpu_candidate *candidates,
+	size_t n, struct wattle_error *reterr)
+{
+	struct buf valid;
+	buf_init(&valid, 4096);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&valid, "%s%d (%s)", i > 0 ? ", " : "", candidates[i].index,
+			candidates[i].uuid[0] != '\0' ? candidates[i].uuid : "no UUID");
+	int r = error_set(reterr, -EINVAL, "--gpus %s: %s%s%s; valid are: %s", list, entry, entry[0] != '\0' ? " " : "",
+		what, n > 0 && valid.data != NULL ? valid.data : "none, this machine shows no NVIDIA GPU");
+	buf_finish(&valid);
+	return r;
+}
+
+static int find_listed(char *entry, const struct gpu_candidate *candidates, size_t n)
+{
+	uint64_t index;
+	if (num_parse_u64(entry, &index) == 0)
+		return find_index(index, candidates, n);
+	reduce_old_mig(entry);
+	return find_uuid(entry, candidates, n);
+}
+
+int gpu_select_list(const char *list, const struct gpu_candidate *candidates, size_t n, bool *ret_selected,
+	struct wattle_error *reterr)
+{
+	const char *cursor = list;
+	char entry[ENTRY_MAX], shown[ENTRY_MAX];
+	hide_all(ret_selected, n);
+	while (next_entry(&cursor, entry)) {
+		if (entry[0] == '\0')
+			return list_error(list, "", "an empty entry names no GPU", candidates, n, reterr);
+		text_copy(shown, sizeof(shown), entry);
+		int found = find_listed(entry, candidates, n);
+		if (found == AMBIGUOUS)
+			return list_error(list, shown, "fits several GPUs", candidates, n, reterr);
+		if (found < 0)
+			return list_error(list, shown, "is not a GPU of this machine", candidates, n, reterr);
+		ret_selected[found] = true;
+	}
+	return 0;
+}
+
+/* True if CUDA counts candidate a before b. CUDA_DEVICE_ORDER=PCI_BUS_ID is NVML's order. The default, FASTEST_FIRST,
+ * sorts by "a simple heuristic" that NVIDIA does not publish; we take cores times highest clock, and PCI order between
+ * equals. So identical GPUs, the common case, are exact, and mixed models are a guess. */
+static bool cuda_before(const struct gpu_candidate *a, const struct gpu_candidate *b, bool pci_order)
+{
+	if (!pci_order && a->speed != b->speed)
+		return a->speed > b->speed;
+	return a->index < b->index;
+}
+
+// The rank-th GPU as CUDA counts them.
+static int find_ordinal(uint64_t ordinal, bool pci_order, const struct gpu_candidate *candidates, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!candidates[i].usable)
+			continue;
+		uint64_t before = 0;
+		for (size_t k = 0; k < n; k++)
+			before += k != i && candidates[k].usable && cuda_before(&candidates[k], &candidates[i], pci_order);
+		if (before == ordinal)
+			return (int)i;
+	}
+	return NONE;
+}
+
+/* CUDA reads ordinals with something like strtoul: "1x" is 1, "" and "x" and "-1" and Slurm's "NoDevFiles" are none. */
+static int find_visible_ordinal(const char *entry, bool pci_order, const struct gpu_candidate *candidates, size_t n)
+{
+	const char *digits = entry + (entry[0] == '+');
+	size_t length = strspn(digits, "0123456789");
+	char number[ENTRY_MAX];
+	uint64_t ordinal;
+	memcpy(number, digits, length);
+	number[length] = '\0';
+	if (num_parse_u64(number, &ordinal) < 0)
+		return NONE;
+	return find_ordinal(ordinal, pci_order, candidates, n);
+}
+
+static int find_visible(char *entry, const char *form, bool pci_order, const struct gpu_candidate *candidates, size_t n)
+{
+	if (form == NULL)
+		return find_visible_ordinal(entry, pci_order, candidates, n);
+	if (!starts_with(entry, form))
+		return NONE;
+	reduce_old_mig(entry);
+	int found = find_uuid(entry, candidates, n);
+	return found >= 0 && candidates[found].usable ? found : NONE;
+}
+
+// The first entry decides what all of them must be: UUIDs of GPUs, of MIG instances, or (NULL) ordinals.
+static const char *visible_form(const char *visible)
+{
+	if (starts_with(visible, "GPU-"))
+		return "GPU-";
+	return starts_with(visible, "MIG-") ? "MIG-" : NULL;
+}
+
+// An entry that CUDA can't resolve hides itself and what follows; a GPU named twice hides all.
+void gpu_select_visible(const char *visible, const char *order, const struct gpu_candidate *candidates, size_t n,
+	bool *ret_selected)
+{
+	bool pci_order = order != NULL && strcmp(order, "PCI_BUS_ID") == 0;
+	for (size_t i = 0; i < n; i++)
+		ret_selected[i] = visible == NULL;
+	if (visible == NULL)
+		return;
+	const char *form = visible_form(visible);
+	bool several_of_one = form != NULL && form[0] == 'M'; // two MIG instances may share a GPU
+	const char *cursor = visible;
+	char entry[ENTRY_MAX];
+	while (next_entry(&cursor, entry)) {
+		int found = find_visible(entry, form, pci_order, candidates, n);
+		if (found < 0)
+			return;
+		if (ret_selected[found] && !several_of_one) {
+			hide_all(ret_selected, n);
+			return;
+		}
+		ret_selected[found] = true;
+	}
+}
+
+int gpu_select(const struct gpu_request *request, const struct gpu_candidate *candidates, size_t n, bool *ret_selected,
+	struct wattle_error *reterr)
+{
+	if (request->gpus != NULL)
+		return gpu_select_list(request->gpus, candidates, n, ret_selected, reterr);
+	gpu_select_visible(request->cuda_visible_devices, request->cuda_device_order, candidates, n, ret_selected);
+	return 0;
+}

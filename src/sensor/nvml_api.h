@@ -1,0 +1,158 @@
+/* The part of NVIDIA's management library that wattle calls, in our own declarations: no nvml.h at build time.
+ *
+ * NVML_SYMBOLS is the one list: the function table and the names to look up both follow from it. Only what is needed to
+ * find a GPU is REQUIRED; an old driver loses a metric, not the GPU. A name is listed as the fallback of another only
+ * where both take the same arguments with the same layout; where the layout differs (process lists, memory) each layout
+ * has an entry of its own, so that the caller knows which one it got.
+ *
+ * Everything is the LP64 layout of Linux; sizes are held by the assertions below. */
+#pragma once
+
+#include "base/dl.h"
+#include "base/env.h"
+#include "base/error.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct nvml_device_opaque *nvml_device;
+
+// nvmlReturn_t, as far as wattle tells them apart.
+enum {
+	NVML_SUCCESS = 0,
+	NVML_INVALID_ARGUMENT = 2,
+	NVML_NOT_SUPPORTED = 3,
+	NVML_NO_PERMISSION = 4,
+	NVML_NOT_FOUND = 6,
+	NVML_INSUFFICIENT_SIZE = 7,
+	NVML_INSUFFICIENT_POWER = 8,
+	NVML_DRIVER_NOT_LOADED = 9,
+	NVML_IRQ_ISSUE = 11,
+	NVML_FUNCTION_NOT_FOUND = 13,
+	NVML_GPU_IS_LOST = 15,
+	NVML_RESET_REQUIRED = 16,
+	NVML_OPERATING_SYSTEM = 17,
+	NVML_VERSION_MISMATCH = 18, // the library is not the kernel module's, after an upgrade
+	NVML_VERSION_ARGUMENT = 25, // a struct of a version that this driver does not know
+	NVML_DEPRECATED = 26,
+};
+
+enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEXT_MAX = 96 };
+
+// What NVML writes where it has no number.
+#define NVML_NOT_AVAILABLE UINT64_MAX
+
+struct nvml_utilization {
+	uint32_t gpu_percent, memory_percent;
+};
+
+struct nvml_memory_v1 {
+	uint64_t total_bytes, free_bytes, used_bytes;
+};
+
+struct nvml_memory_v2 {
+	uint32_t version; // in: NVML_MEMORY_V2_VERSION
+	uint64_t total_bytes, reserved_bytes, free_bytes, used_bytes;
+};
+
+// A plain 2 is answered with FUNCTION_NOT_FOUND: the size belongs to the version.
+#define NVML_MEMORY_V2_VERSION ((uint32_t)sizeof(struct nvml_memory_v2) | 2u << 24)
+
+struct nvml_process_v1 {
+	uint32_t pid;
+	uint64_t used_bytes;
+};
+
+struct nvml_process_v2 {
+	uint32_t pid;
+	uint64_t used_bytes;
+	uint32_t gpu_instance, compute_instance; // UINT32_MAX without MIG
+};
+
+// Drivers 535.43 to before 535.98 fill these under the name _v3 (CUDA 12.2.0 and 12.2.1 headers).
+struct nvml_process_r535 {
+	struct nvml_process_v2 v2;
+	uint64_t protected_bytes;
+};
+
+struct nvml_process_sample {
+	uint32_t pid;
+	uint64_t timestamp_us;
+	uint32_t sm_percent, memory_percent, encoder_percent, decoder_percent;
+};
+
+static_assert(sizeof(struct nvml_utilization) == 8, "nvmlUtilization_t");
+static_assert(sizeof(struct nvml_memory_v1) == 24, "nvmlMemory_t");
+static_assert(sizeof(struct nvml_memory_v2) == 40, "nvmlMemory_v2_t");
+static_assert(NVML_MEMORY_V2_VERSION == 0x02000028, "nvmlMemory_v2");
+static_assert(sizeof(struct nvml_process_v1) == 16, "nvmlProcessInfo_v1_t");
+static_assert(sizeof(struct nvml_process_v2) == 24, "nvmlProcessInfo_v2_t");
+static_assert(sizeof(struct nvml_process_r535) == 32, "nvmlProcessInfo_t of CUDA 12.2.0");
+static_assert(sizeof(struct nvml_process_sample) == 32, "nvmlProcessUtilizationSample_t");
+
+/* SYMBOL(member, need, (arguments), newest name, older names with the same arguments …)
+ * The process lists take (device, count, records): count in is the room, out what was or would be written. */
+// clang-format off
+#define NVML_SYMBOLS(SYMBOL) \
+	SYMBOL(init, DL_REQUIRED, (void), "nvmlInit_v2", "nvmlInit") \
+	SYMBOL(shutdown, DL_REQUIRED, (void), "nvmlShutdown") \
+	SYMBOL(count, DL_REQUIRED, (unsigned int *), "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount") \
+	SYMBOL(by_index, DL_REQUIRED, (unsigned int, nvml_device *), "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex") \
+	SYMBOL(name, DL_OPTIONAL, (nvml_device, char *, unsigned int), "nvmlDeviceGetName") \
+	SYMBOL(uuid, DL_OPTIONAL, (nvml_device, char *, unsigned int), "nvmlDeviceGetUUID") \
+	SYMBOL(energy_mj, DL_OPTIONAL, (nvml_device, uint64_t *), "nvmlDeviceGetTotalEnergyConsumption") \
+	SYMBOL(power_mw, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetPowerUsage") \
+	SYMBOL(enforced_limit_mw, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetEnforcedPowerLimit") \
+	SYMBOL(limit_range_mw, DL_OPTIONAL, (nvml_device, unsigned int *, unsigned int *), "nvmlDeviceGetPowerManagementLimitConstraints") \
+	SYMBOL(utilization, DL_OPTIONAL, (nvml_device, struct nvml_utilization *), "nvmlDeviceGetUtilizationRates") \
+	SYMBOL(memory_v2, DL_OPTIONAL, (nvml_device, struct nvml_memory_v2 *), "nvmlDeviceGetMemoryInfo_v2") \
+	SYMBOL(memory_v1, DL_OPTIONAL, (nvml_device, struct nvml_memory_v1 *), "nvmlDeviceGetMemoryInfo") \
+	SYMBOL(temperature_c, DL_OPTIONAL, (nvml_device, int, unsigned int *), "nvmlDeviceGetTemperature") \
+	SYMBOL(clock_mhz, DL_OPTIONAL, (nvml_device, int, unsigned int *), "nvmlDeviceGetClockInfo") \
+	SYMBOL(throttle_bits, DL_OPTIONAL, (nvml_device, uint64_t *), "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons") \
+	SYMBOL(compute_v2, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetComputeRunningProcesses_v2") \
+	SYMBOL(compute_v3, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetComputeRunningProcesses_v3") \
+	SYMBOL(compute_v1, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetComputeRunningProcesses") \
+	SYMBOL(graphics_v2, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetGraphicsRunningProcesses_v2") \
+	SYMBOL(graphics_v3, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetGraphicsRunningProcesses_v3") \
+	SYMBOL(graphics_v1, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetGraphicsRunningProcesses") \
+	SYMBOL(mps_v2, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetMPSComputeRunningProcesses_v2") \
+	SYMBOL(mps_v3, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetMPSComputeRunningProcesses_v3") \
+	SYMBOL(mps_v1, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetMPSComputeRunningProcesses") \
+	SYMBOL(sm_samples, DL_OPTIONAL, (nvml_device, struct nvml_process_sample *, unsigned int *, uint64_t), "nvmlDeviceGetProcessUtilization") \
+	SYMBOL(max_clock_mhz, DL_OPTIONAL, (nvml_device, int, unsigned int *), "nvmlDeviceGetMaxClockInfo") \
+	SYMBOL(cores, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetNumGpuCores") \
+	SYMBOL(mig_max, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetMaxMigDeviceCount") \
+	SYMBOL(mig_by_index, DL_OPTIONAL, (nvml_device, unsigned int, nvml_device *), "nvmlDeviceGetMigDeviceHandleByIndex") \
+	SYMBOL(marks_r535, DL_OPTIONAL, (void), "nvmlDeviceGetConfComputeMemSizeInfo") \
+	SYMBOL(marks_past_r535, DL_OPTIONAL, (void), "nvmlDeviceGetRunningProcessDetailList")
+// clang-format on
+// The last two are never called: whether they exist tells which record _v3 fills (see nvml_api.c).
+
+enum nvml_process_kind { NVML_COMPUTE, NVML_GRAPHICS, NVML_MPS, NVML_PROCESS_KINDS };
+
+// A process list as this library has it.
+struct nvml_process_call {
+	int (*list)(nvml_device, unsigned int *, void *); // NULL: none
+	size_t record_size;
+};
+
+struct nvml_api {
+#define NVML_MEMBER(member, need, arguments, ...) int(*member) arguments;
+	NVML_SYMBOLS(NVML_MEMBER)
+#undef NVML_MEMBER
+	struct nvml_process_call processes[NVML_PROCESS_KINDS];
+	void *handle; // owned
+	bool initialised;
+};
+
+struct nvml_failure {
+	const char *why, *remedy; // static texts
+};
+
+// Loads env->nvml or libnvidia-ml.so.1 and fills the table; nvmlInit is the caller's. Errors as dl_open's.
+int nvml_api_open(struct nvml_api *api, const struct wattle_env *env, struct wattle_error *reterr);
+void nvml_api_close(struct nvml_api *api);     // shuts down what was initialised; safe on a zeroed one
+const char *nvml_library(const struct wattle_env *env); // the name that open looks for
+struct nvml_failure nvml_failure(int code);    // in words, for people

@@ -1,0 +1,432 @@
+#include "fake.h"
+
+#include "export.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The library is one process-wide thing, as the real one is; so its state is here, in file scope. */
+static struct {
+	struct fake_config config;
+	struct stat read_as; // the file as it was when it was read
+	struct fake_limits limits;
+	int64_t loaded_ns, wall_minus_monotonic_ns, frozen_ns;
+	bool frozen;
+	int references;
+} library;
+
+// A handle is the address of one of these: a GPU, or an instance of it.
+static struct handle {
+	unsigned int gpu;
+	int instance; // -1: the whole GPU
+} handles[GPUS_MAX][1 + MIG_MAX];
+
+static int64_t clock_ns(clockid_t id)
+{
+	struct timespec now;
+	clock_gettime(id, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+	library.loaded_ns = clock_ns(CLOCK_MONOTONIC);
+	library.wall_minus_monotonic_ns = clock_ns(CLOCK_REALTIME) - library.loaded_ns;
+}
+
+// For tests, by dlsym: from now on it is t_ns since the epoch, until the next call; negative: real time again.
+__attribute__((visibility("default"))) void fake_nvml_freeze(int64_t t_ns);
+void fake_nvml_freeze(int64_t t_ns)
+{
+	library.frozen = t_ns >= 0;
+	library.frozen_ns = t_ns;
+}
+
+static int64_t now_ns(void)
+{
+	if (library.frozen)
+		return library.config.epoch_ns + library.frozen_ns;
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+int64_t fake_wall_us(int64_t t_ns)
+{
+	return (library.config.epoch_ns + t_ns + library.wall_minus_monotonic_ns) / 1000;
+}
+
+// Reads the file again when it was changed, so that a test can move the world while the client runs.
+static bool refresh(void)
+{
+	const char *path = getenv("WATTLE_FAKE_NVML");
+	struct stat now;
+	if (path == NULL || stat(path, &now) < 0)
+		return false;
+	fake_limits_read(path, &library.limits);
+	if (strcmp(path, library.config.path) == 0 && now.st_ino == library.read_as.st_ino &&
+		now.st_size == library.read_as.st_size && now.st_mtim.tv_sec == library.read_as.st_mtim.tv_sec &&
+		now.st_mtim.tv_nsec == library.read_as.st_mtim.tv_nsec)
+		return true;
+	library.read_as = now;
+	return fake_config_read(path, library.loaded_ns, &library.config);
+}
+
+// "nvmlX" in the file means nvmlX and nvmlX_v2 and so on; "nvmlX_v2" only that.
+static bool names(const char *name, const char *function)
+{
+	size_t length = strlen(name);
+	return strncmp(name, function, length) == 0 && (function[length] == '\0' || function[length] == '_');
+}
+
+static int find_error(const struct fake_error *errors, unsigned int n, const char *function, int64_t t_ns)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		if (names(errors[i].function, function) && fake_within(&errors[i].when, t_ns / 1000000))
+			return errors[i].code;
+	}
+	return SUCCESS;
+}
+
+static int enter_library(const char *function, int64_t *ret_t_ns)
+{
+	fake_count(function);
+	if (!refresh())
+		return DRIVER_NOT_LOADED;
+	int64_t t_ns = now_ns() - library.config.epoch_ns;
+	*ret_t_ns = t_ns > 0 ? t_ns : 0;
+	return find_error(library.config.errors, library.config.n_errors, function, *ret_t_ns);
+}
+
+static int enter_gpu(const char *function, unsigned int index, struct fake_view *ret_view)
+{
+	struct fake_view view = {.config = &library.config, .index = index};
+	int code = enter_library(function, &view.t_ns);
+	if (code != SUCCESS)
+		return code;
+	if (library.references == 0)
+		return UNINITIALIZED;
+	if (index >= library.config.n_gpus)
+		return INVALID_ARGUMENT;
+	view.gpu = &library.config.gpus[index];
+	*ret_view = view;
+	if (view.t_ns / 1000000 >= view.gpu->lost_after_ms)
+		return GPU_IS_LOST;
+	return find_error(view.gpu->errors, view.gpu->n_errors, function, view.t_ns);
+}
+
+static const struct handle *find_handle(const void *device)
+{
+	const struct handle *handle = device;
+	return handle >= &handles[0][0] && handle <= &handles[GPUS_MAX - 1][MIG_MAX] ? handle : NULL;
+}
+
+int fake_enter(const char *function, const void *device, struct fake_view *ret_view)
+{
+	const struct handle *handle = find_handle(device);
+	if (handle == NULL) {
+		fake_count(function);
+		return INVALID_ARGUMENT;
+	}
+	int code = enter_gpu(function, handle->gpu, ret_view);
+	return code == SUCCESS && handle->instance >= 0 ? NOT_SUPPORTED : code;
+}
+
+static int init(const char *function)
+{
+	int64_t t_ns;
+	int code = enter_library(function, &t_ns);
+	if (code == SUCCESS)
+		library.references++;
+	return code;
+}
+
+API(nvmlInit, void)
+{
+	return init(__func__);
+}
+
+API(nvmlShutdown, void)
+{
+	fake_count(__func__);
+	if (library.references == 0)
+		return UNINITIALIZED;
+	if (--library.references == 0)
+		fake_write_counts();
+	return SUCCESS;
+}
+
+static int count(const char *function, unsigned int *ret_count)
+{
+	int64_t t_ns;
+	int code = enter_library(function, &t_ns);
+	if (code != SUCCESS)
+		return code;
+	if (library.references == 0)
+		return UNINITIALIZED;
+	*ret_count = library.config.n_gpus;
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetCount, unsigned int *ret_count)
+{
+	return count(__func__, ret_count);
+}
+
+static int by_index(const char *function, unsigned int index, const void **ret_device)
+{
+	struct fake_view view;
+	int code = enter_gpu(function, index, &view);
+	if (code != SUCCESS)
+		return code;
+	handles[index][0] = (struct handle){.gpu = index, .instance = -1};
+	*ret_device = &handles[index][0];
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetHandleByIndex, unsigned int index, const void **ret_device)
+{
+	return by_index(__func__, index, ret_device);
+}
+
+static int copy_text(const char *text, char *out, unsigned int size)
+{
+	if (strlen(text) >= size)
+		return INSUFFICIENT_SIZE;
+	memcpy(out, text, strlen(text) + 1);
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetName, const void *device, char *out, unsigned int size)
+{
+	GPU(device);
+	return copy_text(view.gpu->name, out, size);
+}
+
+API(nvmlDeviceGetUUID, const void *device, char *out, unsigned int size)
+{
+	struct fake_view view;
+	const struct handle *handle = find_handle(device);
+	int code = fake_enter(__func__, device, &view);
+	if (code != SUCCESS && (handle == NULL || handle->instance < 0))
+		return code;
+	return copy_text(handle->instance < 0 ? view.gpu->uuid : view.gpu->mig_uuids[handle->instance], out, size);
+}
+
+API(nvmlSystemGetDriverVersion, char *out, unsigned int size)
+{
+	int64_t t_ns;
+	int code = enter_library(__func__, &t_ns);
+	return code == SUCCESS ? copy_text(library.config.driver, out, size) : code;
+}
+
+API(nvmlDeviceGetTemperature, const void *device, int sensor, unsigned int *ret_c)
+{
+	GPU(device);
+	*ret_c = view.gpu->temperature_c;
+	return sensor == 0 ? SUCCESS : INVALID_ARGUMENT;
+}
+
+API(nvmlDeviceGetUtilizationRates, const void *device, struct wire_utilization *ret)
+{
+	GPU(device);
+	*ret = (struct wire_utilization){view.gpu->gpu_percent, view.gpu->memory_percent};
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetClockInfo, const void *device, int type, unsigned int *ret_mhz)
+{
+	GPU(device);
+	*ret_mhz = type == 2 ? view.gpu->memory_clock_mhz : view.gpu->sm_clock_mhz;
+	return type >= 0 && type <= 3 ? SUCCESS : INVALID_ARGUMENT;
+}
+
+API(nvmlDeviceGetMaxClockInfo, const void *device, int type, unsigned int *ret_mhz)
+{
+	GPU(device);
+	*ret_mhz = type == 2 ? view.gpu->memory_clock_mhz : view.gpu->max_sm_clock_mhz;
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetCurrentClocksThrottleReasons, const void *device, unsigned long long *ret_bits)
+{
+	GPU(device);
+	*ret_bits = view.gpu->throttle_bits;
+	return SUCCESS;
+}
+
+// Before R510 the driver's own part was hidden in a smaller total; since then it counts as used.
+API(nvmlDeviceGetMemoryInfo, const void *device, struct wire_memory *ret)
+{
+	GPU(device);
+	uint64_t total = view.gpu->memory_total_bytes, used = view.gpu->memory_used_bytes;
+	if (FAKE_GENERATION < 510)
+		total -= view.gpu->memory_reserved_bytes;
+	else
+		used += view.gpu->memory_reserved_bytes;
+	*ret = (struct wire_memory){total, total - used, used};
+	return SUCCESS;
+}
+
+// Energy and power.
+
+static double t_s(const struct fake_view *view)
+{
+	return (double)view->t_ns * 1e-9;
+}
+
+static double energy_mj(const struct fake_view *view, double at_s)
+{
+	return fake_limited_energy_mj(&library.limits, view->config, view->index, at_s);
+}
+
+API(nvmlDeviceGetPowerUsage, const void *device, unsigned int *ret_mw)
+{
+	GPU(device);
+	double now_s = t_s(&view), since_s = fmax(0, now_s - view.gpu->power_average_s);
+	double mw = fake_power_mw(&view.gpu->power, fake_limit_mw(&library.limits, view.gpu, view.index), now_s);
+	if (since_s < now_s)
+		mw = (energy_mj(&view, now_s) - energy_mj(&view, since_s)) / (now_s - since_s);
+	*ret_mw = (unsigned int)llround(mw);
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetPowerManagementLimit, const void *device, unsigned int *ret_mw)
+{
+	GPU(device);
+	*ret_mw = fake_limit_mw(&library.limits, view.gpu, view.index);
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetPowerManagementDefaultLimit, const void *device, unsigned int *ret_mw)
+{
+	GPU(device);
+	*ret_mw = view.gpu->limit_default_mw;
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetPowerManagementLimitConstraints, const void *device, unsigned int *ret_min_mw, unsigned int *ret_max_mw)
+{
+	GPU(device);
+	*ret_min_mw = view.gpu->limit_min_mw;
+	*ret_max_mw = view.gpu->limit_max_mw;
+	return SUCCESS;
+}
+
+static int set_limit(const struct fake_view *view, unsigned int limit_mw)
+{
+	if (limit_mw < view->gpu->limit_min_mw || limit_mw > view->gpu->limit_max_mw)
+		return INVALID_ARGUMENT;
+	bool kept = fake_limits_add(view->config->path, view->config->epoch_ns + view->t_ns, view->index, limit_mw);
+	return kept ? SUCCESS : NO_PERMISSION;
+}
+
+API(nvmlDeviceSetPowerManagementLimit, const void *device, unsigned int limit_mw)
+{
+	GPU(device);
+	return set_limit(&view, limit_mw);
+}
+
+#if FAKE_GENERATION >= 470
+
+API(nvmlInit_v2, void)
+{
+	return init(__func__);
+}
+
+API(nvmlDeviceGetCount_v2, unsigned int *ret_count)
+{
+	return count(__func__, ret_count);
+}
+
+API(nvmlDeviceGetHandleByIndex_v2, unsigned int index, const void **ret_device)
+{
+	return by_index(__func__, index, ret_device);
+}
+
+API(nvmlDeviceGetTotalEnergyConsumption, const void *device, unsigned long long *ret_mj)
+{
+	GPU(device);
+	const struct fake_gpu *gpu = view.gpu;
+	double now_s = t_s(&view);
+	if (gpu->energy_period_s > 0)
+		now_s = floor(now_s / gpu->energy_period_s + 1e-9) * gpu->energy_period_s;
+	double mj = gpu->energy_start_mj + energy_mj(&view, now_s);
+	if (gpu->energy_reset_s >= 0 && now_s >= gpu->energy_reset_s)
+		mj = energy_mj(&view, now_s) - energy_mj(&view, gpu->energy_reset_s);
+	*ret_mj = (unsigned long long)floor(mj + 1e-6);
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetEnforcedPowerLimit, const void *device, unsigned int *ret_mw)
+{
+	GPU(device);
+	*ret_mw = fake_limit_mw(&library.limits, view.gpu, view.index);
+	return SUCCESS;
+}
+
+API(nvmlDeviceSetPowerManagementLimit_v2, const void *device, const struct wire_power_value *value)
+{
+	GPU(device);
+	if (value->version != (sizeof(*value) | 2u << 24))
+		return VERSION_MISMATCH;
+	return value->scope == 0 ? set_limit(&view, value->limit_mw) : NOT_SUPPORTED;
+}
+
+API(nvmlDeviceGetMemoryInfo_v2, const void *device, struct wire_memory_v2 *ret)
+{
+	GPU(device);
+	const struct fake_gpu *gpu = view.gpu;
+	if (ret->version != (sizeof(*ret) | 2u << 24))
+		return FUNCTION_NOT_FOUND;
+	ret->total_bytes = gpu->memory_total_bytes;
+	ret->reserved_bytes = gpu->memory_reserved_bytes;
+	ret->used_bytes = gpu->memory_used_bytes;
+	ret->free_bytes = ret->total_bytes - ret->reserved_bytes - ret->used_bytes;
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetNumGpuCores, const void *device, unsigned int *ret_cores)
+{
+	GPU(device);
+	*ret_cores = view.gpu->cores;
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetMaxMigDeviceCount, const void *device, unsigned int *ret_count)
+{
+	GPU(device);
+	*ret_count = view.gpu->n_mig > 0 ? MIG_MAX : 0;
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetMigDeviceHandleByIndex, const void *device, unsigned int index, const void **ret_device)
+{
+	GPU(device);
+	if (index >= view.gpu->n_mig)
+		return NOT_FOUND;
+	struct handle *handle = &handles[view.index][1 + index];
+	*handle = (struct handle){.gpu = view.index, .instance = (int)index};
+	*ret_device = handle;
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetConfComputeMemSizeInfo, const void *device, void *ret)
+{
+	GPU(device);
+	return ret != NULL ? NOT_SUPPORTED : INVALID_ARGUMENT;
+}
+
+#endif
+
+#if FAKE_GENERATION >= 550
+API(nvmlDeviceGetCurrentClocksEventReasons, const void *device, unsigned long long *ret_bits)
+{
+	GPU(device);
+	*ret_bits = view.gpu->throttle_bits;
+	return SUCCESS;
+}
+#endif
