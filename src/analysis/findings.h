@@ -2,6 +2,7 @@
  * Pure: struct run in, findings out, no file, no clock. Unknown doubles are NaN, unknown integers VALUE_MISSING. */
 #pragma once
 
+#include "analysis/column.h"
 #include "base/arena.h"
 #include "store/run.h"
 
@@ -17,7 +18,8 @@ struct domain_finding {
 	enum provenance provenance;
 	double energy_j, error_j, mean_w, max_w; // NaN unknown
 	struct ledger ledger;                    // of this domain; all NaN when energy_j is
-	const char *attribution;                 // "cpu time", "pss", "rss", "sm time", "gpu memory", "exclusive", "none"
+	const char *attribution;                 // "cpu time", "pss", "rss", "sm time", "gpu memory", "exclusive",
+	                                         // "idle", "none"; what took off idle power says so
 	double update_period_s;
 	int64_t wraps, gaps;
 	bool in_total;
@@ -26,6 +28,11 @@ struct domain_finding {
 struct stats { // over samples
 	double last, min, max, mean;
 	int64_t count;
+};
+
+struct user_metric_finding { // what the program itself told: accuracy, tokens
+	const char *name;
+	struct stats stats;
 };
 
 struct gpu_finding {
@@ -63,9 +70,9 @@ struct block_finding { // one code block: a span's name over all its calls
 	const char *name;
 	int64_t calls, non_empty_calls, timepoints;
 	struct value_stats compute_time_s;
-	struct value_stats metrics[RUN_COUNT]; // gauges over the samples inside the block
-	double total_j, error_j;
-	double *domain_j; // findings.n_domains of them
+	struct value_stats columns[COLUMN_COUNT]; // over the samples inside the block; NaN if none knows the column
+	double total_j, error_j;                  // attributed to the target while the block ran
+	double *domain_j;                         // findings.n_domains of them
 };
 
 struct findings {
@@ -77,7 +84,7 @@ struct findings {
 	double total_j, error_j;
 	enum provenance provenance;
 	struct ledger ledger;
-	double carbon_g;
+	double pue, facility_j, carbon_g; // facility_j = total_j * pue; the ledger is without it
 	struct domain_finding *domains;
 	size_t n_domains;
 
@@ -93,7 +100,10 @@ struct findings {
 	struct resource_usage usage;
 	struct block_finding *blocks;
 	size_t n_blocks;
+	struct value_stats overall[COLUMN_COUNT]; // over all samples
 	struct stats run_metrics[RUN_COUNT];
+	struct user_metric_finding *user_metrics; // sorted by name
+	size_t n_user_metrics;
 
 	double self_cpu_s, self_cpu_percent, self_energy_j;
 	int64_t self_max_rss_bytes, self_wakeups;

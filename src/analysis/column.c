@@ -1,0 +1,185 @@
+#include "analysis/column.h"
+
+#include "analysis/facts.h"
+#include "analysis/slice.h"
+#include "analysis/window.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+static const struct {
+	const char *name;
+	enum column_scale scale;
+} table[COLUMN_COUNT] = {
+	[COLUMN_MAIN_RAM] = {"main_ram", COLUMN_RAM},
+	[COLUMN_DESCENDANTS_RAM] = {"descendants_ram", COLUMN_RAM},
+	[COLUMN_COMBINED_RAM] = {"combined_ram", COLUMN_RAM},
+	[COLUMN_SYSTEM_RAM] = {"system_ram", COLUMN_RAM},
+	[COLUMN_MAIN_GPU_RAM] = {"main_gpu_ram", COLUMN_GPU_RAM},
+	[COLUMN_DESCENDANTS_GPU_RAM] = {"descendants_gpu_ram", COLUMN_GPU_RAM},
+	[COLUMN_COMBINED_GPU_RAM] = {"combined_gpu_ram", COLUMN_GPU_RAM},
+	[COLUMN_SYSTEM_GPU_RAM] = {"system_gpu_ram", COLUMN_GPU_RAM},
+	[COLUMN_GPU_SUM] = {"gpu_sum_utilization_percent"},
+	[COLUMN_GPU_HARDWARE] = {"gpu_hardware_utilization_percent"},
+	[COLUMN_MAIN_THREADS] = {"main_n_threads"},
+	[COLUMN_DESCENDANTS_THREADS] = {"descendants_n_threads"},
+	[COLUMN_COMBINED_THREADS] = {"combined_n_threads"},
+	[COLUMN_CPU_SYSTEM_SUM] = {"cpu_system_sum_utilization_percent"},
+	[COLUMN_CPU_SYSTEM_HARDWARE] = {"cpu_system_hardware_utilization_percent"},
+	[COLUMN_CPU_MAIN_SUM] = {"cpu_main_sum_utilization_percent"},
+	[COLUMN_CPU_MAIN_HARDWARE] = {"cpu_main_hardware_utilization_percent"},
+	[COLUMN_CPU_DESCENDANTS_SUM] = {"cpu_descendants_sum_utilization_percent"},
+	[COLUMN_CPU_DESCENDANTS_HARDWARE] = {"cpu_descendants_hardware_utilization_percent"},
+	[COLUMN_CPU_COMBINED_SUM] = {"cpu_combined_sum_utilization_percent"},
+	[COLUMN_CPU_COMBINED_HARDWARE] = {"cpu_combined_hardware_utilization_percent"},
+};
+
+const char *column_name(enum column column)
+{
+	return table[column].name;
+}
+
+enum column_scale column_scale(enum column column)
+{
+	return table[column].scale;
+}
+
+static double gauge(const struct run *run, enum run_metric metric, size_t sample)
+{
+	return value_to_double(run->values[metric][sample], 1);
+}
+
+static void memory_and_threads(const struct run *run, size_t i, double *const *out)
+{
+	double main_private = gauge(run, RUN_MAIN_PRIVATE, i), others_private = gauge(run, RUN_DESCENDANTS_PRIVATE, i);
+	out[COLUMN_MAIN_RAM][i] = main_private + gauge(run, RUN_MAIN_SHARED, i);
+	out[COLUMN_DESCENDANTS_RAM][i] = others_private + gauge(run, RUN_DESCENDANTS_SHARED, i);
+	out[COLUMN_COMBINED_RAM][i] = main_private + others_private + gauge(run, RUN_COMBINED_SHARED, i);
+	out[COLUMN_SYSTEM_RAM][i] = gauge(run, RUN_SYSTEM_MEMORY, i);
+	out[COLUMN_MAIN_THREADS][i] = gauge(run, RUN_MAIN_THREADS, i);
+	out[COLUMN_DESCENDANTS_THREADS][i] = gauge(run, RUN_DESCENDANTS_THREADS, i);
+	out[COLUMN_COMBINED_THREADS][i] = out[COLUMN_MAIN_THREADS][i] + out[COLUMN_DESCENDANTS_THREADS][i];
+}
+
+static size_t next_known(const int64_t *values, size_t from, size_t end)
+{
+	while (from < end && !value_ok(values[from]))
+		from++;
+	return from;
+}
+
+static double percent(const struct run *run, const int64_t *counter, size_t base, size_t sample)
+{
+	int64_t grown = counter[sample] - counter[base], dt_ns = run->t_ns[sample] - run->t_ns[base];
+	if (dt_ns <= 0)
+		return (double)NAN;
+	return grown > 0 ? (double)grown / (double)dt_ns * 100 : 0;
+}
+
+/* Each reading of the counter looks back to the latest one that is about 100 ms older. A run shorter than that has
+ * one figure, at its last reading. */
+static void percent_series(const struct run *run, struct slice samples, const int64_t *counter, double *out)
+{
+	size_t base = next_known(counter, samples.begin, samples.end), last = base;
+	bool any = false;
+	for (size_t i = base; i < samples.end; i = next_known(counter, i + 1, samples.end)) {
+		size_t next = next_known(counter, base + 1, samples.end);
+		while (next < i && run->t_ns[i] - run->t_ns[next] >= WINDOW_MIN_MS * NS_PER_MS) {
+			base = next;
+			next = next_known(counter, base + 1, samples.end);
+		}
+		last = i;
+		if (run->t_ns[i] - run->t_ns[base] < WINDOW_MIN_MS * NS_PER_MS)
+			continue;
+		out[i] = percent(run, counter, base, i);
+		any = true;
+	}
+	if (!any && base < last)
+		out[last] = percent(run, counter, base, last);
+}
+
+static void add_hardware(double *out, const double *sum, size_t n, double cores)
+{
+	for (size_t i = 0; i < n; i++)
+		out[i] = sum[i] / cores;
+}
+
+static void cpu(const struct run *run, double *const *out)
+{
+	static const struct {
+		enum column column;
+		enum run_metric counter;
+	} series[] = {
+		{COLUMN_CPU_SYSTEM_SUM, RUN_SYSTEM_BUSY},
+		{COLUMN_CPU_MAIN_SUM, RUN_MAIN_CPU},
+		{COLUMN_CPU_DESCENDANTS_SUM, RUN_DESCENDANTS_CPU},
+	};
+	for (size_t k = 0; k < ARRAY_SIZE(series); k++) {
+		for (size_t i = 0; i < run->n; i++)
+			out[series[k].column][i] = (double)NAN;
+		for (size_t s = 0; s < run->n_segments; s++)
+			percent_series(run, slice_samples(run, s), run->values[series[k].counter], out[series[k].column]);
+	}
+	for (size_t i = 0; i < run->n; i++)
+		out[COLUMN_CPU_COMBINED_SUM][i] = out[COLUMN_CPU_MAIN_SUM][i] + out[COLUMN_CPU_DESCENDANTS_SUM][i];
+	double cores = run_fact_double(run, FACT_CORES), expected = run_fact_double(run, FACT_EXPECTED_CORES);
+	add_hardware(out[COLUMN_CPU_SYSTEM_HARDWARE], out[COLUMN_CPU_SYSTEM_SUM], run->n, cores);
+	add_hardware(out[COLUMN_CPU_MAIN_HARDWARE], out[COLUMN_CPU_MAIN_SUM], run->n, expected);
+	add_hardware(out[COLUMN_CPU_DESCENDANTS_HARDWARE], out[COLUMN_CPU_DESCENDANTS_SUM], run->n, expected);
+	add_hardware(out[COLUMN_CPU_COMBINED_HARDWARE], out[COLUMN_CPU_COMBINED_SUM], run->n, expected);
+}
+
+static const struct {
+	enum column column;
+	enum device_metric metric;
+} gpu_sums[] = {
+	{COLUMN_MAIN_GPU_RAM, DEVICE_MAIN_MEMORY},
+	{COLUMN_COMBINED_GPU_RAM, DEVICE_TARGET_MEMORY},
+	{COLUMN_SYSTEM_GPU_RAM, DEVICE_MEMORY_USED},
+	{COLUMN_GPU_SUM, DEVICE_UTILIZATION},
+};
+
+// Adds the device's samples to those of the run, each to the nearest in time.
+static void add_gpu(const struct run *run, const struct run_device *device, double *const *out)
+{
+	size_t at = 0;
+	for (size_t i = 0; i < run->n; i++) {
+		while (at + 1 < device->n &&
+			llabs(device->t_ns[at + 1] - run->t_ns[i]) <= llabs(device->t_ns[at] - run->t_ns[i]))
+			at++;
+		for (size_t k = 0; k < ARRAY_SIZE(gpu_sums); k++)
+			out[gpu_sums[k].column][i] +=
+				device->n > 0 ? value_to_double(device->values[gpu_sums[k].metric][at], 1) : (double)NAN;
+	}
+}
+
+static void gpus(const struct run *run, double *const *out)
+{
+	size_t n_gpus = 0;
+	for (size_t d = 0; d < run->n_devices; d++) {
+		if (run->devices[d].kind != DOMAIN_GPU)
+			continue;
+		add_gpu(run, &run->devices[d], out);
+		n_gpus++;
+	}
+	for (size_t i = 0; i < run->n; i++) {
+		out[COLUMN_DESCENDANTS_GPU_RAM][i] = out[COLUMN_COMBINED_GPU_RAM][i] - out[COLUMN_MAIN_GPU_RAM][i];
+		out[COLUMN_GPU_HARDWARE][i] = n_gpus > 0 ? out[COLUMN_GPU_SUM][i] / (double)n_gpus : 0;
+	}
+}
+
+int columns_make(const struct run *run, struct arena *arena, struct columns *ret_columns)
+{
+	struct columns columns;
+	for (size_t c = 0; c < COLUMN_COUNT; c++) {
+		columns.values[c] = arena_alloc(arena, run->n, sizeof(double));
+		if (columns.values[c] == NULL)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < run->n; i++)
+		memory_and_threads(run, i, columns.values);
+	cpu(run, columns.values);
+	gpus(run, columns.values);
+	*ret_columns = columns;
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* gpu_tracker's 21 columns, from a run: the figures of its tracking file, of its maxima and of its code blocks.
+ *
+ * CPU percent (100: one core busy) is the difference of counters over about 100 ms, as gpu_tracker measures over
+ * 0.1 s, or over the sampling interval if that is longer. RAM is private plus shared memory, known only at the samples at which
+ * it was read. GPU memory is that of all measured GPUs, 0 if there are none. */
+#pragma once
+
+#include "base/arena.h"
+#include "store/run.h"
+
+enum column {
+	COLUMN_MAIN_RAM,
+	COLUMN_DESCENDANTS_RAM,
+	COLUMN_COMBINED_RAM,
+	COLUMN_SYSTEM_RAM,
+	COLUMN_MAIN_GPU_RAM,
+	COLUMN_DESCENDANTS_GPU_RAM,
+	COLUMN_COMBINED_GPU_RAM,
+	COLUMN_SYSTEM_GPU_RAM,
+	COLUMN_GPU_SUM,
+	COLUMN_GPU_HARDWARE,
+	COLUMN_MAIN_THREADS,
+	COLUMN_DESCENDANTS_THREADS,
+	COLUMN_COMBINED_THREADS,
+	COLUMN_CPU_SYSTEM_SUM,
+	COLUMN_CPU_SYSTEM_HARDWARE,
+	COLUMN_CPU_MAIN_SUM,
+	COLUMN_CPU_MAIN_HARDWARE,
+	COLUMN_CPU_DESCENDANTS_SUM,
+	COLUMN_CPU_DESCENDANTS_HARDWARE,
+	COLUMN_CPU_COMBINED_SUM,
+	COLUMN_CPU_COMBINED_HARDWARE,
+	COLUMN_COUNT
+};
+
+enum column_scale { COLUMN_PLAIN, COLUMN_RAM, COLUMN_GPU_RAM }; // the latter two: bytes, shown in the unit asked for
+
+const char *column_name(enum column column); // as in the tracking file
+enum column_scale column_scale(enum column column);
+
+struct columns {
+	double *values[COLUMN_COUNT]; // each as long as the run's samples; bytes, percent, threads; NaN unknown
+};
+
+int columns_make(const struct run *run, struct arena *arena, struct columns *ret_columns); // -ENOMEM

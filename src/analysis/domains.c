@@ -1,0 +1,191 @@
+#include "analysis/domains.h"
+
+#include "analysis/facts.h"
+#include "analysis/ledger.h"
+#include "analysis/uncertainty.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+// The recorder's texts begin with the domain's name and a colon.
+static bool tells_of(const struct run_event *event, const char *kind, const char *domain)
+{
+	size_t length = strlen(domain);
+	return strcmp(event->kind, kind) == 0 && strncmp(event->text, domain, length) == 0 && event->text[length] == ':';
+}
+
+static int64_t count_events(const struct run *run, const char *kind, const char *domain)
+{
+	int64_t n = 0;
+	for (size_t i = 0; i < run->n_events; i++)
+		n += tells_of(&run->events[i], kind, domain);
+	return n;
+}
+
+// Square of the time between the readings before and after an instant.
+static double around_s2(const struct run_device *device, int64_t t_ns)
+{
+	size_t after = slice_lower_bound(device->t_ns, device->n, t_ns), before = after;
+	while (after < device->n && !value_ok(device->values[DEVICE_ENERGY][after]))
+		after++;
+	while (before > 0 && !value_ok(device->values[DEVICE_ENERGY][before - 1]))
+		before--;
+	if (before == 0 || after == device->n)
+		return 0;
+	double s = (double)(device->t_ns[after] - device->t_ns[before - 1]) / 1e9;
+	return s * s;
+}
+
+static double lost_at_resets_s2(const struct run *run, const struct run_device *device)
+{
+	double sum_s2 = 0;
+	for (size_t i = 0; i < run->n_events; i++)
+		if (tells_of(&run->events[i], "reset", device->name))
+			sum_s2 += around_s2(device, run->events[i].t_ns);
+	return sum_s2;
+}
+
+/* A gap shows as a run of samples without a value and, usually, as an event that tells of the same; the larger number
+ * of the two counts. A reset is a gap of its own: it loses energy between two good values. */
+static int64_t count_gaps(const struct run *run, const struct run_device *device, const struct curve *curve)
+{
+	int64_t seen = (int64_t)(curve->missing_runs + curve->long_holes);
+	int64_t told = count_events(run, "gap", device->name);
+	return (told > seen ? told : seen) + count_events(run, "reset", device->name);
+}
+
+static double largest_window_power_w(const struct curve *curve, const struct windows *windows)
+{
+	double max_w = (double)NAN;
+	for (size_t i = 0; i < windows->n; i++) {
+		const struct window *w = &windows->at[i];
+		double s = (double)(w->end_ns - w->begin_ns) / 1e9;
+		double power_w = (curve_at(curve, w->segment, w->end_ns) - curve_at(curve, w->segment, w->begin_ns)) / s;
+		if (s > 0 && !(power_w <= max_w))
+			max_w = power_w;
+	}
+	return max_w;
+}
+
+static enum provenance weakest(enum provenance a, enum provenance b)
+{
+	return a > b ? a : b;
+}
+
+static const struct run_device *find_device(const struct run *run, const char *name)
+{
+	for (size_t i = 0; name[0] != '\0' && i < run->n_devices; i++)
+		if (strcmp(run->devices[i].name, name) == 0)
+			return &run->devices[i];
+	return NULL;
+}
+
+// Energy of a domain that lies in another one that is counted would be counted twice.
+static bool enters_total(const struct run *run, const struct run_device *device)
+{
+	if (!domain_kind_adds_up(device->kind))
+		return false;
+	const struct run_device *outer = device;
+	for (size_t depth = 0; depth < run->n_devices; depth++) { // a ring of names can't hold us
+		outer = find_device(run, outer->inside);
+		if (outer == NULL)
+			return true;
+		if (domain_kind_adds_up(outer->kind))
+			return false;
+	}
+	return true;
+}
+
+static const char *no_method(void)
+{
+	return method_name(METHOD_NONE);
+}
+
+static struct domain_finding describe(const struct run *run, const struct run_device *device, const struct curve *curve)
+{
+	return (struct domain_finding){
+		.device = device,
+		.provenance = curve->from_power ? weakest(device->provenance, PROVENANCE_DERIVED) : device->provenance,
+		.energy_j = (double)NAN,
+		.error_j = (double)NAN,
+		.mean_w = (double)NAN,
+		.max_w = (double)NAN,
+		.ledger = ledger_unknown(),
+		.attribution = no_method(),
+		.update_period_s = update_period_s(device, curve),
+		.wraps = count_events(run, "wrap", device->name),
+		.gaps = count_gaps(run, device, curve),
+		.in_total = enters_total(run, device),
+	};
+}
+
+static int measure(struct findings *findings, struct domain_finding *domain, struct attribution *attribution,
+	struct arena *scratch)
+{
+	const struct curve *curve = attribution->curve;
+	enum method method;
+	if (attribute(attribution, scratch, &domain->ledger, &method) < 0)
+		return -ENOMEM;
+	domain->attribution = method_name(method);
+	domain->energy_j = curve_total_j(curve);
+	double metered_s = findings->duration_s - curve->hole_s;
+	domain->mean_w = metered_s > 0 ? domain->energy_j / metered_s : (double)NAN;
+	domain->max_w =
+		curve->from_power ? curve->max_power_w : largest_window_power_w(curve, attribution->windows);
+	domain->error_j = domain_error_j(findings->run, domain, curve, lost_at_resets_s2(findings->run, domain->device));
+	return 0;
+}
+
+static void add_up(struct findings *findings)
+{
+	findings->total_j = (double)NAN;
+	findings->error_j = (double)NAN;
+	findings->ledger = ledger_unknown();
+	for (size_t i = 0; i < findings->n_domains; i++) {
+		const struct domain_finding *domain = &findings->domains[i];
+		if (!domain->in_total || isnan(domain->energy_j))
+			continue;
+		if (isnan(findings->total_j)) {
+			findings->total_j = 0;
+			findings->ledger = (struct ledger){0};
+		}
+		findings->total_j += domain->energy_j;
+		findings->provenance = weakest(findings->provenance, domain->provenance);
+		ledger_add(&findings->ledger, &domain->ledger);
+	}
+	if (!isnan(findings->total_j))
+		findings->error_j = total_error_j(findings->domains, findings->n_domains);
+}
+
+int domains_make(struct findings *findings, const struct windows *windows, struct arena *scratch,
+	struct metering *ret_metering)
+{
+	const struct run *run = findings->run;
+	size_t n = run->n_devices;
+	struct metering metering = {
+		.curves = arena_alloc(scratch, n, sizeof(struct curve)),
+		.attributions = arena_alloc(scratch, n, sizeof(struct attribution)),
+	};
+	struct memory_use *memory = arena_alloc(scratch, 1, sizeof(*memory));
+	findings->domains = arena_alloc(findings->arena, n, sizeof(*findings->domains));
+	if (metering.curves == NULL || metering.attributions == NULL || findings->domains == NULL || memory == NULL)
+		return -ENOMEM;
+	if (memory_use_make(run, scratch, memory) < 0)
+		return -ENOMEM;
+	const char *attribution = run_fact(run, FACT_ATTRIBUTION);
+	bool active = attribution != NULL && strcmp(attribution, "active") == 0;
+	findings->n_domains = n;
+	for (size_t i = 0; i < n; i++) {
+		struct curve *curve = &metering.curves[i];
+		if (curve_make(run, &run->devices[i], run_fact_i64(run, FACT_INTERVAL), scratch, curve) < 0)
+			return -ENOMEM;
+		metering.attributions[i] = (struct attribution){.run = run, .device = &run->devices[i], .curve = curve,
+			.windows = windows, .memory = memory, .active = active};
+		findings->domains[i] = describe(run, &run->devices[i], curve);
+		if (curve->known && measure(findings, &findings->domains[i], &metering.attributions[i], scratch) < 0)
+			return -ENOMEM;
+	}
+	add_up(findings);
+	*ret_metering = metering;
+	return 0;
+}

@@ -1,0 +1,13 @@
+/* Energy of each domain: how much, how wrong, whose. */
+#pragma once
+
+#include "analysis/attribute.h"
+
+struct metering { // what the blocks need again afterwards; in scratch memory
+	struct curve *curves;             // one a device of the run
+	struct attribution *attributions; // likewise
+};
+
+// Fills domains, total_j, error_j, provenance and ledger of *findings. -ENOMEM.
+int domains_make(struct findings *findings, const struct windows *windows, struct arena *scratch,
+	struct metering *ret_metering);

@@ -1,0 +1,91 @@
+#include "analysis/gpu.h"
+
+#include "analysis/slice.h"
+#include "analysis/stats.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+/* NVML's reasons for clocks below the maximum that are nobody's loss: an idle GPU, clocks that the user asked for,
+ * and a display's needs. Everything else (power cap, heat, power brake, waiting for other GPUs) holds the program back. */
+static const int64_t harmless_reasons = 0x1 | 0x2 | 0x100;
+
+// Means over time: each reading tells of the time since the sample before it.
+struct weighted {
+	double sum, s;
+};
+
+static void weigh(struct weighted *w, int64_t value, double dt_s)
+{
+	if (!value_ok(value))
+		return;
+	w->sum += (double)value * dt_s;
+	w->s += dt_s;
+}
+
+static double weighted_mean(struct weighted w)
+{
+	return w.s > 0 ? w.sum / w.s : (double)NAN;
+}
+
+static void over_time(const struct run *run, const struct run_device *device, struct gpu_finding *gpu)
+{
+	struct weighted all = {0}, target = {0}, throttled = {0};
+	for (size_t s = 0; s < run->n_segments; s++) {
+		struct slice samples = slice_of(run, s, device->t_ns, device->n);
+		for (size_t i = samples.begin + 1; i < samples.end; i++) {
+			double dt_s = (double)(device->t_ns[i] - device->t_ns[i - 1]) / 1e9;
+			int64_t reasons = device->values[DEVICE_THROTTLE_REASONS][i];
+			weigh(&all, device->values[DEVICE_UTILIZATION][i], dt_s);
+			weigh(&target, device->values[DEVICE_TARGET_UTILIZATION][i], dt_s);
+			weigh(&throttled, value_ok(reasons) ? (reasons & ~harmless_reasons) != 0 : VALUE_MISSING, dt_s);
+		}
+	}
+	gpu->mean_utilization_percent = weighted_mean(all);
+	gpu->target_mean_utilization_percent = weighted_mean(target);
+	gpu->throttled_s = throttled.s > 0 ? throttled.sum : (double)NAN;
+}
+
+static int64_t last_known(const int64_t *values, size_t n)
+{
+	for (size_t i = n; i > 0; i--)
+		if (value_ok(values[i - 1]))
+			return values[i - 1];
+	return VALUE_MISSING;
+}
+
+static int64_t max_known(const int64_t *values, size_t n)
+{
+	int64_t max = VALUE_MISSING; // the least of all
+	for (size_t i = 0; i < n; i++)
+		max = values[i] > max ? values[i] : max;
+	return max;
+}
+
+static struct gpu_finding describe(const struct run *run, const struct domain_finding *domain)
+{
+	const struct run_device *device = domain->device;
+	struct gpu_finding gpu = {
+		.device = device,
+		.energy_j = domain->energy_j,
+		.mean_w = domain->mean_w,
+		.max_w = domain->max_w,
+		.max_memory_bytes = max_known(device->values[DEVICE_MEMORY_USED], device->n),
+		.target_max_memory_bytes = max_known(device->values[DEVICE_TARGET_MEMORY], device->n),
+		.max_temperature_c = stats_max(device->values[DEVICE_TEMPERATURE], device->n),
+		.cap_w = value_to_double(last_known(device->values[DEVICE_POWER_CAP], device->n), 1e-3),
+	};
+	over_time(run, device, &gpu);
+	return gpu;
+}
+
+int gpus_make(struct findings *findings)
+{
+	findings->gpus = arena_alloc(findings->arena, findings->n_domains, sizeof(*findings->gpus));
+	if (findings->gpus == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < findings->n_domains; i++)
+		if (findings->domains[i].device->kind == DOMAIN_GPU)
+			findings->gpus[findings->n_gpus++] = describe(findings->run, &findings->domains[i]);
+	return 0;
+}

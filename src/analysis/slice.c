@@ -1,0 +1,65 @@
+#include "analysis/slice.h"
+
+#include "base/util.h"
+
+size_t slice_lower_bound(const int64_t *times_ns, size_t n, int64_t t_ns)
+{
+	size_t low = 0, high = n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (times_ns[middle] < t_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static size_t upper_bound(const int64_t *times_ns, size_t n, int64_t t_ns)
+{
+	return t_ns < INT64_MAX ? slice_lower_bound(times_ns, n, t_ns + 1) : n;
+}
+
+struct slice slice_after(const int64_t *times_ns, size_t n, int64_t from_ns, int64_t to_ns)
+{
+	return (struct slice){upper_bound(times_ns, n, from_ns), upper_bound(times_ns, n, to_ns)};
+}
+
+int64_t slice_from_ns(const struct run *run, size_t segment)
+{
+	if (segment == 0)
+		return INT64_MIN;
+	int64_t before = run->segments[segment - 1].end_ns, after = run->segments[segment].start_ns;
+	return after > before ? before + (after - before) / 2 : after;
+}
+
+int64_t slice_to_ns(const struct run *run, size_t segment)
+{
+	return segment + 1 < run->n_segments ? slice_from_ns(run, segment + 1) : INT64_MAX;
+}
+
+struct slice slice_of(const struct run *run, size_t segment, const int64_t *times_ns, size_t n)
+{
+	return (struct slice){
+		.begin = slice_lower_bound(times_ns, n, slice_from_ns(run, segment)),
+		.end = slice_lower_bound(times_ns, n, slice_to_ns(run, segment)),
+	};
+}
+
+struct slice slice_samples(const struct run *run, size_t segment)
+{
+	return slice_of(run, segment, run->t_ns, run->n);
+}
+
+double segment_duration_s(const struct run_segment *segment)
+{
+	return segment->end_ns > segment->start_ns ? (double)(segment->end_ns - segment->start_ns) / 1e9 : 0;
+}
+
+double run_duration_s(const struct run *run)
+{
+	double duration_s = 0;
+	for (size_t i = 0; i < run->n_segments; i++)
+		duration_s += segment_duration_s(&run->segments[i]);
+	return duration_s;
+}

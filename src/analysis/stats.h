@@ -1,0 +1,24 @@
+/* Figures over many values; unknown ones (NaN, VALUE_MISSING) are left out, and nothing known gives NaN. */
+#pragma once
+
+#include "analysis/findings.h"
+
+/* Adds values one by one: mean and standard deviation without a second pass (Welford), so that a large common offset
+ * costs no digits. */
+struct tally {
+	int64_t n;
+	double last, min, max, mean, squares, total;
+};
+
+void tally_add(struct tally *tally, double value);
+struct value_stats tally_value_stats(const struct tally *tally); // std of the population
+struct stats tally_stats(const struct tally *tally);
+
+double stats_max(const int64_t *values, size_t n); // NaN: none known
+double stats_max_double(const double *values, size_t n);
+double stats_mean_double(const double *values, size_t n);
+
+// The recording's own gauges, and the program's metrics by name (in arena memory). -ENOMEM.
+void stats_run_metrics(const struct run *run, struct stats ret_stats[RUN_COUNT]);
+int stats_user_metrics(const struct run *run, struct arena *arena, struct user_metric_finding **ret_metrics,
+	size_t *ret_count);

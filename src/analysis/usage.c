@@ -1,0 +1,107 @@
+#include "analysis/usage.h"
+
+#include "analysis/facts.h"
+#include "analysis/slice.h"
+#include "analysis/stats.h"
+#include "base/util.h"
+
+static double column_max(const struct run *run, const struct columns *columns, enum column column)
+{
+	return stats_max_double(columns->values[column], run->n);
+}
+
+static struct unit_percentages percentages(const struct run *run, const struct columns *columns, enum column sum,
+	enum column hardware)
+{
+	return (struct unit_percentages){
+		.max_sum = column_max(run, columns, sum),
+		.max_hardware = column_max(run, columns, hardware),
+		.mean_sum = stats_mean_double(columns->values[sum], run->n),
+		.mean_hardware = stats_mean_double(columns->values[hardware], run->n),
+	};
+}
+
+static double max_of_sum(const struct run *run, enum run_metric a, enum run_metric b)
+{
+	double max = (double)NAN;
+	for (size_t i = 0; i < run->n; i++) {
+		double sum = value_to_double(run->values[a][i], 1) + value_to_double(run->values[b][i], 1);
+		if (sum > max || isnan(max))
+			max = sum;
+	}
+	return max;
+}
+
+static int64_t as_count(double value)
+{
+	return isnan(value) ? VALUE_MISSING : (int64_t)value;
+}
+
+static void cpu_usage(const struct run *run, const struct columns *c, struct resource_usage *usage)
+{
+	usage->system_core_count = run_fact_i64(run, FACT_CORES);
+	usage->expected_cores = run_fact_i64(run, FACT_EXPECTED_CORES);
+	usage->cpu_system = percentages(run, c, COLUMN_CPU_SYSTEM_SUM, COLUMN_CPU_SYSTEM_HARDWARE);
+	usage->cpu_main = percentages(run, c, COLUMN_CPU_MAIN_SUM, COLUMN_CPU_MAIN_HARDWARE);
+	usage->cpu_descendants = percentages(run, c, COLUMN_CPU_DESCENDANTS_SUM, COLUMN_CPU_DESCENDANTS_HARDWARE);
+	usage->cpu_combined = percentages(run, c, COLUMN_CPU_COMBINED_SUM, COLUMN_CPU_COMBINED_HARDWARE);
+	usage->main_threads = as_count(column_max(run, c, COLUMN_MAIN_THREADS));
+	usage->descendants_threads = as_count(column_max(run, c, COLUMN_DESCENDANTS_THREADS));
+	usage->combined_threads = as_count(column_max(run, c, COLUMN_COMBINED_THREADS));
+}
+
+static void memory_usage(const struct run *run, const struct columns *c, struct resource_usage *usage)
+{
+	usage->ram_capacity_bytes = run_fact_double(run, FACT_MEMORY_TOTAL);
+	usage->ram_system_bytes = column_max(run, c, COLUMN_SYSTEM_RAM);
+	usage->main = (struct rss_values){
+		.total_bytes = column_max(run, c, COLUMN_MAIN_RAM),
+		.private_bytes = stats_max(run->values[RUN_MAIN_PRIVATE], run->n),
+		.shared_bytes = stats_max(run->values[RUN_MAIN_SHARED], run->n),
+	};
+	usage->descendants = (struct rss_values){
+		.total_bytes = column_max(run, c, COLUMN_DESCENDANTS_RAM),
+		.private_bytes = stats_max(run->values[RUN_DESCENDANTS_PRIVATE], run->n),
+		.shared_bytes = stats_max(run->values[RUN_DESCENDANTS_SHARED], run->n),
+	};
+	usage->combined = (struct rss_values){
+		.total_bytes = column_max(run, c, COLUMN_COMBINED_RAM),
+		.private_bytes = max_of_sum(run, RUN_MAIN_PRIVATE, RUN_DESCENDANTS_PRIVATE),
+		.shared_bytes = stats_max(run->values[RUN_COMBINED_SHARED], run->n),
+	};
+}
+
+// Where there are no samples there is no GPU figure either, unless there is no GPU: that is known to be 0.
+static double gpu_max(const struct run *run, const struct columns *columns, enum column column, int64_t n_gpus)
+{
+	return n_gpus > 0 ? column_max(run, columns, column) : 0;
+}
+
+static void gpu_usage(const struct run *run, const struct columns *c, struct resource_usage *usage)
+{
+	int64_t n_gpus = 0;
+	double capacity_bytes = 0;
+	for (size_t i = 0; i < run->n_devices; i++) {
+		if (run->devices[i].kind != DOMAIN_GPU)
+			continue;
+		n_gpus++;
+		capacity_bytes += value_to_double(run->devices[i].memory_total_bytes, 1);
+	}
+	usage->system_gpu_count = run_fact_i64(run, FACT_GPUS_SYSTEM);
+	usage->expected_gpus = n_gpus;
+	usage->gpu_ram_capacity_bytes = capacity_bytes;
+	usage->gpu_ram_system_bytes = gpu_max(run, c, COLUMN_SYSTEM_GPU_RAM, n_gpus);
+	usage->gpu_ram_main_bytes = gpu_max(run, c, COLUMN_MAIN_GPU_RAM, n_gpus);
+	usage->gpu_ram_descendants_bytes = gpu_max(run, c, COLUMN_DESCENDANTS_GPU_RAM, n_gpus);
+	usage->gpu_ram_combined_bytes = gpu_max(run, c, COLUMN_COMBINED_GPU_RAM, n_gpus);
+	if (n_gpus > 0)
+		usage->gpu = percentages(run, c, COLUMN_GPU_SUM, COLUMN_GPU_HARDWARE);
+}
+
+void usage_make(const struct run *run, const struct columns *columns, struct resource_usage *ret_usage)
+{
+	*ret_usage = (struct resource_usage){.compute_time_s = run_duration_s(run)};
+	memory_usage(run, columns, ret_usage);
+	cpu_usage(run, columns, ret_usage);
+	gpu_usage(run, columns, ret_usage);
+}

@@ -1,0 +1,7 @@
+/* gpu_tracker's ResourceUsage of a run. */
+#pragma once
+
+#include "analysis/findings.h"
+
+// Each maximum stands on its own: the largest total need not be the sum of the largest parts.
+void usage_make(const struct run *run, const struct columns *columns, struct resource_usage *ret_usage);
