@@ -9,9 +9,11 @@
 
 enum { BUSY_MS = 100 };
 
+/* SQLite keeps the system's reason for some failures only; a COMMIT that could not write (a quota, a limit on file
+ * sizes) is not among them, and there errno still has it, because sql_run cleared it before. */
 static int code_of(sqlite3 *db)
 {
-	int system = sqlite3_system_errno(db);
+	int system = sqlite3_system_errno(db) != 0 ? sqlite3_system_errno(db) : errno;
 	switch (sqlite3_errcode(db) & 0xff) {
 	case SQLITE_FULL:
 		return -ENOSPC;
@@ -46,6 +48,7 @@ int sql_fail(sqlite3 *db, const char *path, struct wattle_error *reterr)
 
 int sql_exec(sqlite3 *db, const char *sql)
 {
+	errno = 0;
 	return sqlite3_exec(db, sql, NULL, NULL, NULL);
 }
 
@@ -62,6 +65,7 @@ int64_t sql_read_i64(sqlite3 *db, const char *sql, int64_t fallback)
 
 int sql_run(sqlite3_stmt *statement)
 {
+	errno = 0;
 	int r = sqlite3_step(statement);
 	int reset = sqlite3_reset(statement);
 	return r == SQLITE_DONE || r == SQLITE_ROW ? SQLITE_OK : reset;

@@ -7,12 +7,9 @@
 #include "store/run.h"
 #include "store/store.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-// cmocka wants the four above first
-#include <cmocka.h>
+#include "rows.h"
+
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -204,9 +201,40 @@ static inline void fixture_record(struct fixture *f, const struct store_ops *ops
 	fixture_close(ops, store, false);
 }
 
-// "" or the name of the first file in the folder that is not `expected`.
 static inline bool fixture_exists(const char *path)
 {
 	struct stat st;
 	return lstat(path, &st) == 0;
+}
+
+// Nothing else is in the folder, hidden files neither: `name` (NULL: nothing at all).
+static inline void fixture_assert_only(const struct fixture *f, const char *name)
+{
+	DIR *folder = opendir(f->folder);
+	assert_non_null(folder);
+	bool found = false;
+	for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		assert_non_null(name);
+		assert_string_equal(entry->d_name, name);
+		found = true;
+	}
+	closedir(folder);
+	assert_true(found == (name != NULL));
+}
+
+static inline void fixture_load(const char *path, struct run *run)
+{
+	struct wattle_error error = {0};
+	if (run_load(path, run, &error) < 0)
+		fail_msg("%s", error.text);
+}
+
+// A test with a folder of its own among the rows.
+static inline void fixture_add(struct rows *rows, const char *teaches, CMUnitTestFunction function)
+{
+	rows_add(rows, teaches, function, NULL);
+	rows->tests[rows->n - 1].setup_func = fixture_setup;
+	rows->tests[rows->n - 1].teardown_func = fixture_teardown;
 }
