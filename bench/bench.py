@@ -1,0 +1,165 @@
+"""The figures that wattle is held to, as ratios to floors measured on this machine in the same minute.
+
+usage: bench.py BUILD [NAME...]
+
+BUILD is an optimised build folder with -Dbench=true. Each row: what, measured, floor or truth, ratio, goal. Figures
+that a busy machine disturbs are medians or differences of a long and a short run, so that start and end cancel.
+"""
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
+WATTLE, FLOOR, BURNER = BUILD / "src/cli/wattle", BUILD / "bench/floor", BUILD / "bench/burner"
+MEASURED = ["-q", "--overwrite", "-o", "run.sqlite", "--json", "report.json"]
+
+benches = []
+rows = []
+
+
+def bench(function):
+    benches.append(function)
+    return function
+
+
+def row(what, measured, reference, ratio, goal, reached):
+    rows.append(reached)
+    mark = {True: "ok", False: "MISSED", None: ""}[reached]
+    print(f"{what:52} {measured:>14} {reference:>22} {ratio:>9}  {goal:22} {mark}", flush=True)
+
+
+def floor(*arguments):
+    done = subprocess.run([FLOOR, *map(str, arguments)], check=True, capture_output=True)
+    return json.loads(done.stdout)
+
+
+def wattle(*arguments, env=None):
+    """A measured run; its report and what the command wrote."""
+    done = subprocess.run([WATTLE, "run", *MEASURED, *map(str, arguments)], check=True, stdout=subprocess.PIPE,
+                          env={**os.environ, **(env or {})})
+    return json.loads(pathlib.Path("report.json").read_text()), done.stdout.decode()
+
+
+def marginal(short_s, long_s, *arguments, env=None):
+    """CPU seconds and samples between a short and a long run of the same: {seconds} in the arguments is replaced."""
+    own, samples = [], []
+    for seconds in (short_s, long_s):
+        report, _ = wattle(*[str(a).replace("{seconds}", str(seconds)) for a in arguments], env=env)
+        own.append(report["self"]["cpu_s"])
+        samples.append(report["run"]["samples"])
+    return own[1] - own[0], samples[1] - samples[0]
+
+
+@bench
+def cpu_per_sample():
+    """one sample at 10 Hz without PSS, against the cheapest complete reading"""
+    for descendants in (0, 10, 100):
+        cheapest = floor("reading", BURNER, descendants, 10, 8)["cpu_us_per_sample"]
+        cpu_s, samples = marginal(2, 12, "-i", "100ms", "--budget", "0", "--", BURNER, "tree", descendants, "{seconds}")
+        own = cpu_s * 1e6 / samples
+        row(f"CPU per sample, {descendants} descendants", f"{own:.0f} us", f"floor {cheapest:.0f} us",
+            f"{own / cheapest:.2f}", "at most 1.5", own <= 1.5 * cheapest)
+
+
+@bench
+def memory():
+    """resident memory with 100 descendants at 100 Hz"""
+    report, _ = wattle("-i", "10ms", "--", BURNER, "tree", 100, 8)
+    rss = report["self"]["max_rss_bytes"]
+    row("memory, 100 descendants at 100 Hz", f"{rss / 1e6:.1f} MB", "", "", "at most 8 MB", rss <= 8e6)
+
+
+def powercap_tree():
+    for index, name in enumerate(("package-0", "package-1")):
+        folder = pathlib.Path(f"sys/class/powercap/intel-rapl:{index}")
+        folder.mkdir(parents=True)
+        for file, text in (("name", name), ("energy_uj", 123456), ("max_energy_range_uj", 262143328850)):
+            (folder / file).write_text(f"{text}\n")
+    return {"WATTLE_SYSFS": str(pathlib.Path("sys").resolve())}
+
+
+@bench
+def thousand_hertz():
+    """two powercap zones at 1 kHz, against a bare timerfd loop"""
+    env = powercap_tree()
+    bare = floor("ticks", 1000, 10)
+    cpu_s, _ = marginal(2, 12, "-i", "1ms", "--budget", "0", "--", "sleep", "{seconds}", env=env)
+    report, _ = wattle("-i", "1ms", "--budget", "0", "--", "sleep", 10, env=env)
+    bare_again = floor("ticks", 1000, 10)
+    percent, lost = cpu_s / 10 * 100, report["run"]["lost_samples"]
+    row("CPU at 1 kHz, two powercap zones", f"{percent:.2f} %", f"bare loop {bare['cpu_percent']:.2f} %",
+        f"{percent / bare['cpu_percent']:.2f}", "under 2 % of a core", percent < 2)
+    worst = max(bare["missed"], bare_again["missed"])
+    row("missed ticks of 10,000", f"{lost}", f"bare loop {bare['missed']}, {bare_again['missed']}", "",
+        "the machine's own", lost <= 2 * worst + 10)
+
+
+def milliseconds(command):
+    started = time.perf_counter()
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return (time.perf_counter() - started) * 1e3
+
+
+@bench
+def start_to_end():
+    """wattle run true against true, alternating"""
+    plain, measured = [], []
+    for _ in range(60):
+        plain.append(milliseconds(["true"]))
+        measured.append(milliseconds([WATTLE, "run", "-q", "--overwrite", "-o", "true.sqlite", "--", "true"]))
+    more = statistics.median(measured) - statistics.median(plain)
+    row("wattle run true", f"{statistics.median(measured):.1f} ms", f"true {statistics.median(plain):.1f} ms",
+        f"+{more:.1f} ms", "at most 15 ms more", more <= 15)
+
+
+@bench
+def short_children():
+    """CPU time of 1,000 children of 2 ms, against the kernel's own sum"""
+    report, out = wattle("--", BURNER, "children", 1000, 2)
+    truth = json.loads(out)
+    kernel_s = truth["self_cpu_s"] + truth["children_cpu_s"]
+    own_s = report["cpu"]["target_cpu_s"]
+    row("CPU time of 1,000 children of 2 ms", f"{own_s:.3f} s", f"kernel {kernel_s:.3f} s", f"{own_s / kernel_s:.4f}",
+        "within 1 %", abs(own_s / kernel_s - 1) <= 0.01)
+
+
+@bench
+def energy():
+    """a counter that moves with 50 W for 10 s, against the integral"""
+    os.environ.setdefault("WATTLE_BUILD", str(BUILD))
+    os.environ.setdefault("WATTLE_TESTS", "tests")
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/e2e"))
+    from energy import Mover
+    env = powercap_tree()
+    zone = "intel-rapl:0"
+    with Mover(pathlib.Path("sys").resolve(), {zone: (0, 50, 262143328850)}):
+        report, _ = wattle("--", "sleep", 10, env=env)
+    domain = next(d for d in report["energy"]["domains"] if d["domain"] == "package-0")
+    truth_j = 50 * report["run"]["duration_s"]
+    row("energy of a simulated counter over 10 s", f"{domain['energy_j']:.2f} J", f"integral {truth_j:.2f} J",
+        f"{domain['energy_j'] / truth_j:.4f}", "within 0.5 %", abs(domain["energy_j"] / truth_j - 1) <= 0.005)
+
+
+def main():
+    wanted = sys.argv[2:]
+    print(f"{'what':52} {'measured':>14} {'against':>22} {'ratio':>9}  goal")
+    for function in benches:
+        if wanted and function.__name__ not in wanted:
+            continue
+        with tempfile.TemporaryDirectory(prefix="wattle-bench-") as folder:
+            before = os.getcwd()
+            os.chdir(folder)
+            try:
+                function()
+            finally:
+                os.chdir(before)
+    return 0 if False not in rows else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

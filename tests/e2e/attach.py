@@ -1,0 +1,111 @@
+"""wattle attach: a process that runs already."""
+import json
+import os
+import signal
+import sys
+import time
+
+from harness import BURNER, is_alive, main, near, test, wait_until
+
+
+def start_burner(room, *act):
+    process = room.start(*act, program=BURNER)
+    wait_until(lambda: is_alive(process.pid), "the burner")
+    return process
+
+
+@test
+def until_it_ends(room):
+    """attach ends with its process; only what was used after attaching counts"""
+    burner = start_burner(room, "cpu", "2")
+    time.sleep(0.7)
+    done = room.wattle("attach", "-q", "-o", "run.sqlite", "--json", "-", burner.pid)
+    assert done.returncode == 0, done
+    report = json.loads(done.stdout)
+    assert report["run"]["pid"] == burner.pid and report["run"]["exit_code"] is None, report["run"]
+    assert report["run"]["command"] == [str(BURNER), "cpu", "2"]
+    assert 0.5 < report["cpu"]["target_cpu_s"] < 1.6, report["cpu"]
+    near(report["cpu"]["target_cpu_s"], report["run"]["duration_s"], relative=0.25)
+
+
+def attach_for(room, pid, seconds, number):
+    process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", pid)
+    wait_until((room.folder / "run.sqlite").exists, "the run file")
+    time.sleep(seconds)
+    process.send_signal(number)
+    done = room.finish(process)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+@test
+def until_a_signal(room):
+    """SIGINT and SIGTERM end the measuring, not the process; the run is complete"""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        burner = start_burner(room, "cpu", "20")
+        report = attach_for(room, burner.pid, 1.0, number)
+        assert is_alive(burner.pid), "the process was ended"
+        assert report["run"]["complete"] is True
+        near(report["cpu"]["target_cpu_s"], report["run"]["duration_s"], relative=0.2)
+        (room.folder / "run.sqlite").unlink()
+        burner.kill()
+
+
+@test
+def with_its_children(room):
+    """children that are there already, and those that come and go later, count"""
+    script = f"'{BURNER}' cpu 1.2 & sleep 0.6; '{BURNER}' cpu 0.3; '{BURNER}' cpu 0.3; wait"
+    shell = room.start("-c", script, program="/bin/sh")
+    time.sleep(0.3)
+    done = room.wattle("attach", "-q", "-i", "20ms", "-o", "run.sqlite", "--json", "-", shell.pid)
+    report = json.loads(done.stdout)
+    assert 1.2 < report["cpu"]["target_cpu_s"] < 1.75, report["cpu"]
+    assert report["cpu"]["processes_seen"] >= 4, report["cpu"]
+
+
+@test
+def nobody_there(room):
+    """a pid that does not exist: status 1, one line with the pid, no file"""
+    pid = int(open("/proc/sys/kernel/pid_max").read()) - 1
+    done = room.wattle("attach", "-o", "run.sqlite", pid)
+    assert done.returncode == 1 and str(pid) in done.stderr and len(done.stderr.splitlines()) == 1, done
+    assert not list(room.folder.iterdir())
+
+
+@test
+def no_pid(room):
+    """words that are no pid are wrong usage"""
+    for word in ("abc", "-1", "0", "12x", "99999999999999999999"):
+        done = room.wattle("attach", "-o", "run.sqlite", "--", word)
+        assert done.returncode == 2 and word in done.stderr, (word, done)
+
+
+@test
+def a_zombie(room):
+    """a process that has ended and is not waited for: told, status 1, no hang"""
+    script = "import os, sys, time\npid = os.fork()\nif pid == 0: os._exit(0)\nprint(pid, flush=True)\nsys.stdin.read()\n"
+    import subprocess
+    parent = room.start("-c", script, program=sys.executable, stdin=subprocess.PIPE)
+    pid = int(parent.stdout.readline())
+    wait_until(lambda: not is_alive(pid), "the zombie")
+    started = time.monotonic()
+    done = room.wattle("attach", "-q", "-o", "run.sqlite", pid)
+    assert time.monotonic() - started < 5 and done.returncode in (0, 1), done
+    room.finish(parent, b"")
+
+
+@test
+def killed_while_attached(room):
+    """kill -9 of the process ends attach normally"""
+    burner = start_burner(room, "cpu", "20")
+    process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", burner.pid)
+    wait_until((room.folder / "run.sqlite").exists, "the run file")
+    time.sleep(0.5)
+    os.kill(burner.pid, signal.SIGKILL)
+    burner.wait()
+    report = json.loads(room.finish(process).stdout)
+    assert report["run"]["complete"] is True and report["cpu"]["target_cpu_s"] > 0.3, report
+
+
+if __name__ == "__main__":
+    main()

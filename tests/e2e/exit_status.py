@@ -1,0 +1,219 @@
+"""Exit statuses, streams and signals: wattle run must be as good as not there."""
+import os
+import signal
+import subprocess
+import sys
+
+from harness import BURNER, WATTLE, is_alive, main, test, wait_until
+
+
+@test
+def the_command_s_own_status(room):
+    """a command's status is wattle's status"""
+    for status in (0, 1, 7, 124, 125, 126, 127, 128, 255):
+        done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--", "sh", "-c", f"exit {status}")
+        assert done.returncode == status, (status, done)
+
+
+@test
+def killed_by_a_signal(room):
+    """a command that signal N ended gives 128+N, and so says the report"""
+    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGHUP, signal.SIGRTMIN):
+        report, _ = room.report("--", "sh", "-c", f"kill -{int(number)} $$", status=128 + number)
+        assert report["run"]["exit_code"] == 128 + number, report["run"]
+
+
+@test
+def not_found(room):
+    """a command that does not exist: 127, one line that names it, and no file is left"""
+    for command in ("wattle-no-such-program", "./nor-this", "/not/this/either"):
+        done = room.wattle("run", "-o", "run.sqlite", "--", command)
+        assert done.returncode == 127, done
+        assert command in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+        assert not list(room.folder.iterdir()), list(room.folder.iterdir())
+
+
+@test
+def not_executable(room):
+    """a file without the right to be executed, and a folder: 126"""
+    (room.folder / "data").write_text("no program\n")
+    for command in ("./data", "/usr"):
+        done = room.wattle("run", "-o", "run.sqlite", "--", command)
+        assert done.returncode == 126, done
+        assert command in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+        assert not (room.folder / "run.sqlite").exists()
+
+
+@test
+def own_failures(room):
+    """wattle's own failures before the start: 125, and nothing was started"""
+    for arguments in (["--no-such-option"], ["-i", "0"], ["-o", "/no/such/folder/x.sqlite"], []):
+        command = ["--", "touch", "started"] if arguments else []
+        done = room.wattle("run", *arguments, *command)
+        assert done.returncode == 125, (arguments, done)
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+        assert not (room.folder / "started").exists()
+
+
+@test
+def usage_of_the_rest(room):
+    """other commands: 2 for wrong usage, 1 for a failure, and stdout stays empty"""
+    for arguments, status in ((["report"], 2), (["nonsense"], 2), ([], 2), (["report", "--nonsense", "x"], 2),
+                              (["report", "not-there.sqlite"], 1), (["attach", "not-a-pid"], 2)):
+        done = room.wattle(*arguments)
+        assert done.returncode == status, (arguments, done)
+        assert done.stdout == "" and done.stderr, done
+
+
+@test
+def version_and_help(room):
+    """--version and --help go to stdout with status 0; each command has help of its own"""
+    for arguments in (["--version"], ["--help"], ["run", "--help"], ["attach", "--help"], ["report", "--help"],
+                      ["list", "--help"], ["sensors", "--help"], ["export", "--help"]):
+        done = room.wattle(*arguments)
+        assert done.returncode == 0 and done.stdout and not done.stderr, (arguments, done)
+    assert "--interval" in room.wattle("run", "--help").stdout
+
+
+@test
+def streams_are_the_command_s(room):
+    """stdin, stdout and stderr are the command's own, to the byte; wattle's summary is on stderr only"""
+    data = bytes(range(256)) * 1000
+    done = room.start("run", "-q", "-o", "run.sqlite", "--", "cat", stdin=subprocess.PIPE)
+    out, err = done.communicate(data, timeout=60)
+    assert (done.returncode, out, err) == (0, data, b"")
+    done = room.wattle("run", "-o", "second.sqlite", "--", "sh", "-c", "echo out; echo err >&2")
+    assert done.stdout == "out\n"
+    assert done.stderr.startswith("err\n") and len(done.stderr.splitlines()) > 3, done.stderr
+
+
+@test
+def json_on_stdout(room):
+    """--json -: the report comes on stdout after what the command wrote"""
+    import json
+    done = room.wattle("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "echo", "first")
+    first, _, rest = done.stdout.partition("\n")
+    assert first == "first" and json.loads(rest)["schema"] == "wattle-report/1"
+
+
+@test
+def a_closed_stdout(room):
+    """a reader that goes away ends the command by SIGPIPE, as without wattle"""
+    pipeline = f"'{WATTLE}' run -q -o run.sqlite -- yes | head -n 1; echo ${{PIPESTATUS[0]}}"
+    done = room.finish(room.start("-c", pipeline, program="/bin/bash"))
+    assert done.stdout == f"y\n{128 + signal.SIGPIPE}\n", done
+
+
+@test
+def descriptors_are_not_leaked(room):
+    """the command gets the descriptors that wattle was given and no others"""
+    read, write = os.pipe()
+    script = "import os; print(sorted(int(f) for f in os.listdir('/proc/self/fd') if int(f) > 2))"
+    plain = subprocess.run([sys.executable, "-c", script], pass_fds=[read], capture_output=True, text=True)
+    done = room.wattle("run", "-q", "-o", "run.sqlite", "--", sys.executable, "-c", script, pass_fds=[read])
+    os.close(read)
+    os.close(write)
+    assert done.stdout == plain.stdout, (done.stdout, plain.stdout)
+
+
+@test
+def the_child_s_signals_are_as_they_were(room):
+    """the command starts with the signal mask and the ignored signals that wattle was started with"""
+    script = ["sh", "-c", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"]
+    plain = subprocess.run(script, capture_output=True, text=True)
+    done = room.wattle("run", "-q", "-o", "run.sqlite", "--", *script)
+    assert done.stdout == plain.stdout, (done.stdout, plain.stdout)
+    script = ["sh", "-c", "trap '' INT CHLD; exec \"$@\"", "sh"]
+    look = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
+    plain = subprocess.run([*script, *look], capture_output=True, text=True)
+    done = room.finish(room.start(*script[1:], WATTLE, "run", "-q", "-o", "2.sqlite", "--", *look, program="/bin/sh"))
+    assert done.stdout == plain.stdout, (done.stdout, plain.stdout)
+
+
+def forwarded(room, number, status):
+    marker = room.folder / "ready"
+    process = room.start("run", "-o", "run.sqlite", "--json", "report.json", "--", "sh", "-c",
+                         "trap 'echo got INT; exit 3' INT; trap 'echo got TERM; exit 4' TERM; : > ready; "
+                         "while :; do sleep 0.05; done")
+    wait_until(marker.exists, "the command's start")
+    process.send_signal(number)
+    done = room.finish(process)
+    assert done.returncode == status, done
+    return done
+
+
+@test
+def sigint_is_passed_on(room):
+    """SIGINT reaches the command; the run is finished and summarised with the command's status"""
+    done = forwarded(room, signal.SIGINT, 3)
+    assert done.stdout == "got INT\n" and done.stderr, done
+    assert (room.folder / "report.json").exists()
+    assert dict(room.rows("select key, value from run")), "table run is empty"
+
+
+@test
+def sigterm_is_passed_on(room):
+    """SIGTERM likewise"""
+    assert forwarded(room, signal.SIGTERM, 4).stdout == "got TERM\n"
+
+
+@test
+def an_untrapped_sigint(room):
+    """SIGINT to a command that does not trap it ends it: 130, and the run is complete"""
+    process = room.start("run", "-q", "-o", "run.sqlite", "--json", "-", "--", BURNER, "tree", "0", "30")
+    wait_until(lambda: (room.folder / "run.sqlite").exists() and children_of(process.pid), "the command's start")
+    process.send_signal(signal.SIGINT)
+    done = room.finish(process)
+    assert done.returncode == 128 + signal.SIGINT, done
+    assert '"complete": true' in done.stdout, done.stdout
+
+
+def children_of(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as children:
+            return [int(child) for child in children.read().split()]
+    except OSError:
+        return []
+
+
+@test
+def the_terminal_s_sigint_comes_once(room):
+    """Ctrl-C reaches the whole foreground group: the command must not get it a second time from wattle"""
+    counter = ("import os, signal, time\n"
+               "n = 0\n"
+               "def count(*_):\n"
+               "    global n\n"
+               "    n += 1\n"
+               "signal.signal(signal.SIGINT, count)\n"
+               "open('ready', 'w').close()\n"
+               "end = time.monotonic() + 1\n"
+               "while time.monotonic() < end: time.sleep(0.01)\n"
+               "print(n)\n")
+    process = room.start("run", "-q", "-o", "run.sqlite", "--", sys.executable, "-c", counter, start_new_session=True)
+    wait_until((room.folder / "ready").exists, "the command's start")
+    os.killpg(process.pid, signal.SIGINT)
+    done = room.finish(process)
+    assert done.stdout == "1\n" and done.returncode == 0, done
+
+
+@test
+def run_ends_with_its_command(room):
+    """run ends when the command ends; a descendant that lives on is left alone"""
+    done = room.wattle("run", "-q", "-o", "run.sqlite", "--", "sh", "-c", "sleep 30 >/dev/null 2>&1 & echo $!")
+    survivor = int(done.stdout)
+    try:
+        assert is_alive(survivor), "the descendant was ended"
+    finally:
+        os.kill(survivor, signal.SIGKILL)
+
+
+@test
+def wait_all(room):
+    """--wait-all waits for the last descendant"""
+    done = room.wattle("run", "-q", "--wait-all", "-o", "run.sqlite", "--json", "-", "--", "sh", "-c",
+                       "(sleep 0.7; echo last) & echo first")
+    assert done.stdout.startswith("first\nlast\n"), done.stdout
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""What the end-to-end tests share: they run the built program as a user does, each in a folder of its own.
+
+A test is a function with the decorator @test; its docstring is its name and says what it teaches. It gets a Room: a
+temporary folder that is the current folder of all it starts, and the doors to start wattle and the burner. Whatever a
+test starts is stopped by its pid when the test ends. Each program prints TAP.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+BUILD = pathlib.Path(os.environ["WATTLE_BUILD"])
+TESTS = pathlib.Path(os.environ["WATTLE_TESTS"]).resolve()
+WATTLE = BUILD / "src/cli/wattle"
+BURNER = BUILD / "tests/fakes/burner"
+TIMEOUT_S = 60
+
+tests = []
+
+
+class Skip(Exception):
+    """This machine cannot show what the test wants to show."""
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+def near(actual, expected, relative=0.0, absolute=0.0):
+    """Fails with both numbers unless actual lies within the larger of the two tolerances of expected."""
+    assert actual is not None, f"null, expected about {expected}"
+    allowed = max(relative * abs(expected), absolute)
+    assert abs(actual - expected) <= allowed, f"{actual} is not within {allowed:.6g} of {expected}"
+
+
+def wait_until(condition, what, seconds=20.0):
+    """Waits for an event rather than for a time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"{what}: did not happen within {seconds} s")
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+class Room:
+    def __init__(self, folder):
+        self.folder = folder
+        self.environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)}
+        self.started = []
+
+    def start(self, *arguments, program=WATTLE, **options):
+        """Starts wattle (or another program) and returns at once; stopped at the end of the test."""
+        environment = {**self.environment, **options.pop("env", {})}
+        process = subprocess.Popen([str(program), *map(str, arguments)], cwd=options.pop("cwd", self.folder),
+                                   env={k: v for k, v in environment.items() if v is not None},
+                                   stdin=options.pop("stdin", subprocess.DEVNULL),
+                                   stdout=options.pop("stdout", subprocess.PIPE),
+                                   stderr=options.pop("stderr", subprocess.PIPE), **options)
+        self.started.append(process)
+        return process
+
+    def finish(self, process, input=None):
+        """Waits for a started program; what a sanitizer has to say fails the test."""
+        out, err = process.communicate(input, timeout=TIMEOUT_S)
+        done = subprocess.CompletedProcess(process.args, process.returncode,
+                                           *(text.decode("utf-8", "replace") if text is not None else None
+                                             for text in (out, err)))
+        for sign in ("Sanitizer", "runtime error:"):
+            assert sign not in (done.stderr or ""), done.stderr
+        return done
+
+    def wattle(self, *arguments, input=None, **options):
+        if input is not None:
+            options["stdin"] = subprocess.PIPE
+        return self.finish(self.start(*arguments, **options), input)
+
+    def report(self, *arguments, status=0, **options):
+        """Runs `wattle run -q … --json FILE` and returns the report and the completed process."""
+        path = self.folder / "report.json"
+        done = self.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--json", path, *arguments, **options)
+        assert done.returncode == status, f"status {done.returncode}, expected {status}: {done.stderr}"
+        return json.loads(path.read_text()), done
+
+    def burn(self, *act, options=(), status=0, **keywords):
+        """Measures a burner: the report, and what the burner says of itself."""
+        report, done = self.report(*options, "--", BURNER, *act, status=status, **keywords)
+        return report, json.loads(done.stdout.splitlines()[-1])
+
+    def tree(self, name, files):
+        """Writes {path: text} as a tree of files and returns its folder."""
+        top = self.folder / name
+        top.mkdir(exist_ok=True)
+        for path, text in files.items():
+            target = top / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        return top
+
+    def rows(self, query, path="run.sqlite"):
+        connection = sqlite3.connect(f"file:{self.folder / path}?mode=ro", uri=True)
+        try:
+            return connection.execute(query).fetchall()
+        finally:
+            connection.close()
+
+    def stop_all(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+
+
+def run_one(function):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="wattle-e2e-", dir=os.environ.get("TMPDIR")))
+    room = Room(folder)
+    try:
+        function(room)
+    finally:
+        room.stop_all()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main():
+    """Runs the tests of the program, or those whose names are given, and prints TAP."""
+    chosen = [f for f in tests if len(sys.argv) == 1 or f.__name__ in sys.argv[1:]]
+    print(f"1..{len(chosen)}", flush=True)
+    failed = False
+    for number, function in enumerate(chosen, 1):
+        name = f"{number} - {' '.join((function.__doc__ or function.__name__).split())}"
+        try:
+            run_one(function)
+            print(f"ok {name}", flush=True)
+        except Skip as reason:
+            print(f"ok {name} # SKIP {reason}", flush=True)
+        except Exception:
+            failed = True
+            print(f"not ok {name}")
+            print("".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), end="", flush=True)
+    sys.exit(failed)

@@ -1,0 +1,186 @@
+"""Options: what is wrong is named, nothing is started, nothing is overwritten."""
+import json
+import pathlib
+import re
+
+from harness import BURNER, main, test
+
+# options, what the message must name
+WRONG = [
+    (["--interval", "100"], "--interval"),
+    (["--interval", "0.5ms"], "--interval"),
+    (["--interval", "2h"], "--interval"),
+    (["-i", "abc"], "interval"),
+    (["--ram-unit", "gibibytes"], "--ram-unit"),
+    (["--gpu-ram-unit", "x"], "--gpu-ram-unit"),
+    (["--time-unit", "weeks"], "--time-unit"),
+    (["--expected-cores", "0"], "--expected-cores"),
+    (["--expected-cores", "two"], "--expected-cores"),
+    (["--gpu-brand", "voodoo"], "--gpu-brand"),
+    (["--gpus", "GPU-not-there"], "--gpus"),
+    (["--attribution", "fair"], "--attribution"),
+    (["--budget", "-1"], "--budget"),
+    (["--budget", "much"], "--budget"),
+    (["--carbon-intensity", "-5"], "--carbon-intensity"),
+    (["--pue", "0.5"], "--pue"),
+    (["--meta", "novalue"], "--meta"),
+    (["--tracking-file", "track.txt"], "track.txt"),
+    (["--config", "not-there.json"], "not-there.json"),
+    (["--nvtx"], "--nvtx"),
+    (["--itt"], "--itt"),
+    (["--store", "postgresql://host/db"], "--store"),
+    (["--steps", "0"], "--steps"),
+    (["--output"], "--output"),
+    (["--outptu", "x"], "--outptu"),
+    (["--overwrite", "--append"], "--append"),
+]
+
+
+@test
+def wrong_values(room):
+    """each wrong option or value: 125, one line that names it, nothing started and no file made"""
+    for options, named in WRONG:
+        done = room.wattle("run", *options, "--", "touch", "started")
+        assert done.returncode == 125, (options, done)
+        assert len(done.stderr.splitlines()) == 1 and named in done.stderr, (options, done.stderr)
+        assert not list(room.folder.iterdir()), (options, list(room.folder.iterdir()))
+
+
+@test
+def default_name(room):
+    """without -o the run file is wattle-YYYYmmdd-HHMMSS-PID.sqlite in the current folder, one file"""
+    room.wattle("run", "-q", "--", "true")
+    names = [path.name for path in room.folder.iterdir()]
+    assert len(names) == 1 and re.fullmatch(r"wattle-\d{8}-\d{6}-\d+\.sqlite", names[0]), names
+
+
+@test
+def name_patterns(room):
+    """-o takes %h host, %p pid, %j job id, %r rank"""
+    room.wattle("run", "-q", "-o", "a-%j-%r-%p.sqlite", "--", "true", env={"SLURM_JOB_ID": "77", "SLURM_PROCID": "3"})
+    names = [path.name for path in room.folder.iterdir()]
+    assert len(names) == 1 and re.fullmatch(r"a-77-3-\d+\.sqlite", names[0]), names
+
+
+@test
+def an_existing_file_is_kept(room):
+    """an existing file is an error that names it and the way out; nothing is started, not a byte changes"""
+    for option, name in (("-o", "run.sqlite"), ("--tracking-file", "track.csv"), ("--tracking-file", "track.sqlite")):
+        (room.folder / name).write_text("precious")
+        done = room.wattle("run", option, name, "--", "touch", "started")
+        assert done.returncode == 125, done
+        assert name in done.stderr and "--overwrite" in done.stderr, done.stderr
+        assert (room.folder / name).read_text() == "precious"
+        assert not (room.folder / "started").exists()
+        assert {p.name for p in room.folder.iterdir()} == {name}
+        (room.folder / name).unlink()
+
+
+@test
+def overwrite_begins_anew(room):
+    """--overwrite replaces a run by a new one with an id of its own"""
+    room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
+    first = dict(room.rows("select key, value from run"))
+    done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--", "false")
+    assert done.returncode == 1
+    assert dict(room.rows("select key, value from run")) != first
+    report = json.loads(room.wattle("report", "--format", "json", "run.sqlite").stdout)
+    assert report["run"]["command"] == ["false"] and report["run"]["segments"] == 1
+
+
+@test
+def overwrite_of_a_command_that_never_runs(room):
+    """--overwrite and a command that does not exist: the old run is still there"""
+    room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
+    before = (room.folder / "run.sqlite").read_bytes()
+    assert room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--", "./no-such").returncode == 127
+    assert (room.folder / "run.sqlite").read_bytes() == before
+
+
+@test
+def append_adds_a_segment(room):
+    """--append: a further segment of the same run; durations and CPU times are sums"""
+    room.wattle("run", "-q", "-o", "run.sqlite", "--", BURNER, "cpu", "0.3")
+    first = json.loads(room.wattle("report", "--format", "json", "run.sqlite").stdout)
+    done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--", BURNER, "cpu", "0.2")
+    assert done.returncode == 0, done
+    both = json.loads(room.wattle("report", "--format", "json", "run.sqlite").stdout)
+    assert both["run"]["segments"] == 2 and first["run"]["segments"] == 1
+    assert both["run"]["id"] == first["run"]["id"]
+    gained = both["cpu"]["target_cpu_s"] - first["cpu"]["target_cpu_s"]
+    assert 0.19 < gained < 0.3, (first["cpu"], both["cpu"])
+    assert 0.5 <= both["run"]["duration_s"] < 2, both["run"]
+
+
+@test
+def append_to_what_is_no_run(room):
+    """--append to a file that is not a run: refused, the file stays as it is"""
+    (room.folder / "run.sqlite").write_text("a letter")
+    done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--", "touch", "started")
+    assert done.returncode == 125 and "run.sqlite" in done.stderr, done
+    assert (room.folder / "run.sqlite").read_text() == "a letter"
+    assert not (room.folder / "started").exists()
+
+
+@test
+def config(room):
+    """--config gives options by name; the command line wins"""
+    (room.folder / "c.json").write_text(json.dumps({"interval": "50ms", "time-unit": "seconds", "quiet": True,
+                                                    "meta": ["a=1", "b=2"], "output": "from-config.sqlite"}))
+    done = room.wattle("run", "--config", "c.json", "--json", "-", "-i", "20ms", "--", "true")
+    assert done.returncode == 0 and done.stderr == "", done
+    report = json.loads(done.stdout)
+    assert report["run"]["interval_s"] == 0.02, report["run"]
+    assert report["run"]["labels"]["a"] == "1" and report["run"]["labels"]["b"] == "2", report["run"]
+    assert (room.folder / "from-config.sqlite").exists()
+
+
+@test
+def wrong_configs(room):
+    """a config that is no JSON, no object, or has an unknown name or a wrong value: named with its file"""
+    for text, named in (("{", "c.json"), ("[]", "c.json"), ('{"intervall": "1s"}', "intervall"),
+                        ('{"interval": 7}', "interval"), ('{"quiet": "yes"}', "quiet"), ('{"interval": "x"}', "interval")):
+        (room.folder / "c.json").write_text(text)
+        done = room.wattle("run", "--config", "c.json", "--", "touch", "started")
+        assert done.returncode == 125 and named in done.stderr, (text, done)
+        assert not (room.folder / "started").exists()
+
+
+@test
+def interval(room):
+    """--interval sets how many samples there are"""
+    report, _ = room.report("-i", "20ms", "--", "sleep", "1")
+    assert report["run"]["interval_s"] == 0.02
+    assert 45 <= report["run"]["samples"] + report["run"]["lost_samples"] <= 56, report["run"]
+
+
+@test
+def meta_and_label(room):
+    """--meta and --label are kept with the run"""
+    report, _ = room.report("--meta", "model=resnet", "--meta", "note=a=b, \"c\"", "--label", "first try", "--", "true")
+    assert report["run"]["labels"]["model"] == "resnet"
+    assert report["run"]["labels"]["note"] == 'a=b, "c"'
+    assert "first try" in report["run"]["labels"].values(), report["run"]
+
+
+@test
+def carbon(room):
+    """--carbon-intensity and --pue: grams per kWh of all energy; null without an intensity"""
+    report, _ = room.report("--", "sleep", "0.3")
+    assert report["energy"]["carbon_g"] is None
+    report, _ = room.report("--carbon-intensity", "400", "--pue", "1.5", "--", "sleep", "0.3")
+    total_j, carbon_g = report["energy"]["total_j"], report["energy"]["carbon_g"]
+    if total_j is not None:
+        assert abs(carbon_g - total_j / 3.6e6 * 400 * 1.5) <= 1e-9 * carbon_g, report["energy"]
+
+
+@test
+def a_command_with_options_of_its_own(room):
+    """the first word that is no option begins the command; -- is needed only before a dash"""
+    done = room.wattle("run", "-q", "-o", "run.sqlite", "echo", "-q", "--", "-o", "x")
+    assert done.stdout == "-q -- -o x\n", done
+    assert not pathlib.Path(room.folder / "x").exists()
+
+
+if __name__ == "__main__":
+    main()

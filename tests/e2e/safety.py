@@ -1,0 +1,212 @@
+"""What goes wrong stays small: a killed recorder, a full disk, a folder that goes away, a reader at the wrong time."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from harness import BURNER, WATTLE, Skip, is_alive, main, test, wait_until
+
+
+def in_own_mounts(room, script, *options):
+    """Runs a shell script that may mount in a private mount namespace; $WATTLE and $BURNER are the programs."""
+    probe = subprocess.run(["unshare", "-m", "sh", "-c", "mount -t tmpfs tmpfs /mnt"], capture_output=True)
+    if probe.returncode != 0:
+        raise Skip("mounting needs root")
+    return room.finish(room.start("-m", "sh", "-ec", script, *options, program="unshare",
+                                  env={"WATTLE": str(WATTLE), "BURNER": str(BURNER)}))
+
+
+@test
+def killed_recorder(room):
+    """kill -9 of the recorder at many moments: the command lives on, the file opens with all up to the last second"""
+    for number, moment_s in enumerate((0.0, 0.03, 0.3, 0.9, 1.02, 1.5, 2.1)):
+        name = f"{number}.sqlite"
+        process = room.start("run", "-q", "-i", "5ms", "-o", name, "--", "sh", "-c",
+                             f": > began{number}; sleep 3; : > ended{number}")
+        wait_until((room.folder / f"began{number}").exists, "the command's start")
+        time.sleep(moment_s)
+        process.kill()
+        killed_ns = time.monotonic_ns()
+        process.wait()
+        report = json.loads(room.wattle("report", "--format", "json", name).stdout)
+        assert report["run"]["complete"] is False, report["run"]
+        assert room.rows("pragma integrity_check", name) == [("ok",)]
+        last_ns = room.rows("select max(t_ns) from sample", name)[0][0]
+        if moment_s > 1:
+            assert killed_ns - last_ns < 1.3e9, (moment_s, (killed_ns - last_ns) / 1e9)
+    for number in range(7):
+        wait_until((room.folder / f"ended{number}").exists, "the end of a command whose recorder was killed")
+
+
+@test
+def appended_after_a_kill(room):
+    """a run that was cut off can be appended to; the report counts both segments and is not complete"""
+    process = room.start("run", "-q", "-o", "run.sqlite", "--", "sh", "-c", ": > began; exec sleep 2")
+    wait_until((room.folder / "began").exists, "the command's start")
+    time.sleep(1.3)
+    process.kill()
+    process.wait()
+    done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--json", "-", "--", "sleep", "0.5")
+    assert done.returncode == 0, done
+    report = json.loads(done.stdout)
+    assert report["run"]["segments"] == 2 and report["run"]["complete"] is False, report["run"]
+    assert 1.4 < report["run"]["duration_s"] < 2.2, report["run"]
+
+
+@test
+def stopped_recorder(room):
+    """a recorder that stands still for a while says how many samples it lost, and times stay true"""
+    process = room.start("run", "-q", "-i", "20ms", "-o", "run.sqlite", "--json", "-", "--", "sh", "-c",
+                         ": > began; exec sleep 1.5")
+    wait_until((room.folder / "began").exists, "the command's start")
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGCONT)
+    report = json.loads(room.finish(process).stdout)
+    assert 15 <= report["run"]["lost_samples"] <= 40, report["run"]
+    assert 1.45 < report["run"]["duration_s"] < 1.75, report["run"]
+
+
+@test
+def full_disk(room):
+    """a full disk: the command goes on with its own status, the loss is told, what was stored opens"""
+    script = """
+        mkdir small; mount -t tmpfs -o size=300k tmpfs small
+        status=0
+        "$WATTLE" run -i 2ms -o small/run.sqlite -- sh -c '
+            sleep 1.2; cat /dev/zero > small/fill 2>/dev/null; sleep 2.5; echo went on; exit 5' || status=$?
+        echo "status $status"
+        rm -f small/fill
+        cp small/run.sqlite* .
+    """
+    done = in_own_mounts(room, script)
+    assert done.stdout == "went on\nstatus 5\n", done
+    assert "run.sqlite" in done.stderr and ("space" in done.stderr or "full" in done.stderr), done.stderr
+    report = json.loads(room.wattle("report", "--format", "json", "run.sqlite").stdout)
+    assert report["run"]["samples"] > 100, report["run"]
+
+
+@test
+def full_from_the_start(room):
+    """no room for a run file at all: 125, and nothing is started"""
+    script = """
+        mkdir small; mount -t tmpfs -o size=4k tmpfs small
+        cat /dev/zero > small/fill 2>/dev/null || true
+        status=0
+        "$WATTLE" run -o small/run.sqlite -- touch started || status=$?
+        echo "status $status"
+    """
+    done = in_own_mounts(room, script)
+    assert done.stdout == "status 125\n" and "run.sqlite" in done.stderr, done
+    assert not (room.folder / "started").exists()
+
+
+@test
+def read_only_place(room):
+    """a read-only file system: 125 with the file's name"""
+    script = """
+        mkdir ro; mount -t tmpfs -o ro tmpfs ro
+        status=0
+        "$WATTLE" run -o ro/run.sqlite -- touch started || status=$?
+        "$WATTLE" run -o fine.sqlite --tracking-file ro/track.csv -- touch started || status=$status$?
+        echo "status $status"
+    """
+    done = in_own_mounts(room, script)
+    assert done.stdout == "status 125125\n", done
+    assert "ro/run.sqlite" in done.stderr and "ro/track.csv" in done.stderr, done.stderr
+    assert not (room.folder / "started").exists() and not (room.folder / "fine.sqlite").exists()
+
+
+@test
+def removed_folder(room):
+    """the folder of the run file goes away: the command is not harmed, its status comes back"""
+    (room.folder / "out").mkdir()
+    done = room.wattle("run", "-o", "out/run.sqlite", "--", "sh", "-c",
+                       "sleep 0.5; rm -r out; sleep 1.5; echo went on; exit 6")
+    assert (done.returncode, done.stdout) == (6, "went on\n"), done
+    assert "out/run.sqlite" in done.stderr, done.stderr
+
+
+@test
+def report_that_cannot_be_written(room):
+    """--json to a place that is gone in the end: told, and the status is the command's"""
+    (room.folder / "out").mkdir()
+    done = room.wattle("run", "-q", "-o", "run.sqlite", "--json", "out/r.json", "--", "sh", "-c", "rmdir out; exit 7")
+    assert done.returncode == 7 and "out/r.json" in done.stderr, done
+
+
+@test
+def sqlite_reads_meanwhile(room):
+    """the sqlite3 program reads the file while the run goes on, and sees it grow"""
+    if shutil.which("sqlite3") is None:
+        raise Skip("no sqlite3 program")
+    process = room.start("run", "-q", "-i", "10ms", "-o", "run.sqlite", "--", "sleep", "4")
+
+    def samples():
+        done = subprocess.run(["sqlite3", "-readonly", "run.sqlite", "select count(*) from sample"], cwd=room.folder,
+                              capture_output=True, text=True)
+        return int(done.stdout) if done.returncode == 0 and done.stdout.strip() else 0
+
+    first = wait_until(samples, "the first rows")
+    wait_until(lambda: samples() > first, "more rows")
+    assert process.poll() is None
+    report = json.loads(room.wattle("report", "--format", "json", "run.sqlite").stdout)
+    assert report["run"]["complete"] is False and report["run"]["samples"] >= first
+    assert room.finish(process).returncode == 0
+
+
+@test
+def a_reader_that_holds_a_lock(room):
+    """a reader that keeps a transaction open all the time costs no sample"""
+    process = room.start("run", "-q", "-i", "20ms", "-o", "run.sqlite", "--json", "-", "--", "sleep", "3")
+    script = ("import sqlite3, sys\n"
+              "c = sqlite3.connect('file:run.sqlite?mode=ro', uri=True)\n"
+              "c.execute('begin'); c.execute('select count(*) from sample').fetchall()\n"
+              "sys.stdin.read()\n")
+    wait_until((room.folder / "run.sqlite").exists, "the run file")
+    time.sleep(0.3)
+    reader = room.start("-c", script, program="/usr/bin/python3", stdin=subprocess.PIPE)
+    done = room.finish(process)
+    room.finish(reader, b"")
+    report = json.loads(done.stdout)
+    assert report["run"]["complete"] and report["run"]["samples"] > 130, report["run"]
+
+
+@test
+def two_recorders_one_file(room):
+    """two recorders do not write into one file: the second is refused"""
+    process = room.start("run", "-q", "-o", "run.sqlite", "--", "sh", "-c", ": > began; exec sleep 1.5")
+    wait_until((room.folder / "began").exists, "the first recorder")
+    for option in ([], ["--append"], ["--overwrite"]):
+        done = room.wattle("run", "-q", *option, "-o", "run.sqlite", "--", "touch", "started")
+        assert done.returncode == 125 and "run.sqlite" in done.stderr, (option, done)
+    assert not (room.folder / "started").exists()
+    assert room.finish(process).returncode == 0
+    assert room.rows("pragma integrity_check") == [("ok",)]
+
+
+@test
+def few_descriptors(room):
+    """with few file descriptors a large tree is still followed"""
+    done = room.finish(room.start("-c", f"ulimit -n 40; exec '{WATTLE}' run -q -o run.sqlite --json - -- "
+                                  f"'{BURNER}' bomb 6 20", program="/bin/sh"))
+    assert done.returncode == 0, done
+    truth, _, rest = done.stdout.partition("\n")
+    truth, cpu = json.loads(truth), json.loads(rest)["cpu"]
+    expected = truth["self_cpu_s"] + truth["children_cpu_s"]
+    assert abs(cpu["target_cpu_s"] - expected) < 0.02 * expected, (cpu, expected)
+
+
+@test
+def a_command_that_ends_at_once(room):
+    """true: shorter than any interval, and still a full report"""
+    for _ in range(10):
+        report, _ = room.report("--", "true")
+        assert report["run"]["samples"] >= 1 and 0 < report["cpu"]["target_cpu_s"] < 0.2, report
+        assert report["memory"]["peak_rss_bytes"] > 0, report["memory"]
+
+
+if __name__ == "__main__":
+    main()
