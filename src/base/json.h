@@ -29,12 +29,6 @@ void json_double(struct json *j, double value);
 void json_bool(struct json *j, bool value);
 void json_unknown(struct json *j);
 
-// For files that were written against the old names; new code uses json_str and json_unknown.
-#ifndef JANSSON_H
-#define json_string json_str
-#define json_null json_unknown
-#endif
-
 // key and value in one go
 void json_key_string(struct json *j, const char *key, const char *text);
 void json_key_i64(struct json *j, const char *key, int64_t value);

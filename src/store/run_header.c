@@ -63,7 +63,7 @@ static void command_json(struct buf *out, const char *const *command)
 	json_init(&j, out, false);
 	json_begin_array(&j);
 	for (size_t i = 0; command != NULL && command[i] != NULL; i++)
-		json_string(&j, command[i]);
+		json_str(&j, command[i]);
 	json_end_array(&j);
 }
 

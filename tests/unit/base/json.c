@@ -3,8 +3,6 @@
 #include "base/util.h"
 #include "rows.h"
 
-#undef json_string
-#undef json_null
 #include <jansson.h>
 
 static const struct string_row {
