@@ -5,10 +5,17 @@
 #include "base/buf.h"
 
 void report_json(const struct findings *findings, struct buf *out); // contract.md section 2
+// Everything a person may want to read, the few first things first. At most 80 columns wide.
 void report_text(const struct findings *findings, struct buf *out, bool colour);
+// The first things only, and what went wrong: what `wattle run` prints when the command has ended.
+void report_summary(const struct findings *findings, struct buf *out, bool colour);
 
-// "1.23 kJ", "512 MB", "1 h 02 min" …: four significant characters, units chosen for people; NaN gives "n/a".
+// "1.23 kJ", "512 MB", "1 min 02.3 s" …: three significant digits, units chosen for people; NaN gives "n/a".
 void human_energy(struct buf *out, double energy_j);
 void human_power(struct buf *out, double power_w);
 void human_bytes(struct buf *out, double bytes); // decimal, as gpu_tracker
 void human_time(struct buf *out, double seconds);
+void human_percent(struct buf *out, double percent);
+// A number with n significant digits and no unit: 0.0123, 1.23, 12.3, 123, 1230.
+void human_number(struct buf *out, double value, int digits);
+void human_error(struct buf *out, double error_j); // "± 1.2 J": an error is not known to more than two digits

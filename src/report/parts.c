@@ -1,0 +1,91 @@
+#include "report/parts.h"
+
+#include "analysis/facts.h"
+#include "base/units.h"
+#include "base/util.h"
+#include "report/command.h"
+
+#include <time.h>
+
+enum { WORDS_CEILING = 1 << 22 }; // no command line is longer than 2 MB
+
+const struct run_segment *report_segment(const struct run *run)
+{
+	return run->n_segments > 0 ? &run->segments[run->n_segments - 1] : NULL;
+}
+
+// Calls for each word of a segment's command.
+static void each_word(const struct run_segment *segment, void (*call)(void *data, const char *word), void *data)
+{
+	struct buf words;
+	buf_init(&words, WORDS_CEILING);
+	if (segment != NULL && segment->command_json != NULL && command_words(segment->command_json, &words) == 0)
+		for (const char *word = words.data; word < words.data + words.size; word += strlen(word) + 1)
+			call(data, word);
+	buf_finish(&words);
+}
+
+static void json_word(void *data, const char *word)
+{
+	json_str(data, word);
+}
+
+void command_json(struct json *j, const struct run_segment *segment)
+{
+	json_begin_array(j);
+	each_word(segment, json_word, j);
+	json_end_array(j);
+}
+
+static bool needs_quotes(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";
+	return word[0] == '\0' || word[strspn(word, plain)] != '\0';
+}
+
+// As a shell would take it back; a control character, which a terminal would obey, becomes "?".
+static void shell_word(void *data, const char *word)
+{
+	struct buf *out = data;
+	bool quotes = needs_quotes(word);
+	if (out->size > 0)
+		buf_char(out, ' ');
+	if (quotes)
+		buf_char(out, '\'');
+	for (const char *c = word; *c != '\0'; c++) {
+		if (*c == '\'')
+			buf_str(out, "'\\''");
+		else
+			buf_char(out, (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+	}
+	if (quotes)
+		buf_char(out, '\'');
+}
+
+void command_text(struct buf *out, const struct run_segment *segment)
+{
+	each_word(segment, shell_word, out);
+}
+
+void rfc3339(struct buf *out, int64_t wall_ns)
+{
+	int64_t ms = wall_ns / NS_PER_MS - (wall_ns % NS_PER_MS < 0);
+	time_t s = (time_t)(ms / 1000 - (ms % 1000 < 0));
+	struct tm tm;
+	char date[40], offset[8];
+	if (localtime_r(&s, &tm) == NULL)
+		return;
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+	strftime(offset, sizeof(offset), "%z", &tm); // +hhmm
+	buf_printf(out, "%s.%03d%.3s:%s", date, (int)(ms - (int64_t)s * 1000), offset, offset + 3);
+}
+
+double column_factor(const struct run *run, enum column column)
+{
+	static const char *const facts[] = {[COLUMN_RAM] = FACT_RAM_UNIT, [COLUMN_GPU_RAM] = FACT_GPU_RAM_UNIT};
+	enum column_scale scale = column_scale(column);
+	if (scale == COLUMN_PLAIN)
+		return 1;
+	double size = unit_size(UNIT_MEMORY, run_fact(run, facts[scale]));
+	return 1 / (isnan(size) ? 1e9 : size);
+}

@@ -1,0 +1,150 @@
+#include "report/table.h"
+
+#include "base/util.h"
+
+#include <assert.h>
+
+enum { TABLE_CEILING = 1 << 20, TABLE_INDENT = 2, TABLE_GAP = 2 };
+
+const struct style *style_for(bool colour)
+{
+	static const struct style plain = {"", "", "", "", "", ""};
+	static const struct style coloured = {"\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[31m", "\033[0m"};
+	return colour ? &coloured : &plain;
+}
+
+static bool starts_character(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+size_t text_columns(const char *text, size_t size)
+{
+	size_t columns = 0;
+	for (size_t i = 0; i < size; i++)
+		columns += starts_character(text[i]);
+	return columns;
+}
+
+void text_fit(struct buf *out, const char *text, size_t columns, bool keep_end)
+{
+	size_t size = strlen(text), width = text_columns(text, size);
+	if (width <= columns) {
+		buf_str(out, text);
+		return;
+	}
+	size_t skip = keep_end ? width - columns + 1 : 0, at = 0;
+	if (keep_end)
+		buf_str(out, "…");
+	for (size_t i = 0; i < size; i++) {
+		at += starts_character(text[i]);
+		if (at > skip && (keep_end || at < columns))
+			buf_char(out, text[i]);
+	}
+	if (!keep_end)
+		buf_str(out, "…");
+}
+
+void text_wrap(struct buf *out, size_t line_start, size_t indent, const char *text)
+{
+	for (const char *word = text; *word != '\0';) {
+		size_t length = strcspn(word, " ");
+		size_t used = text_columns(out->data + line_start, out->size - line_start);
+		bool first = used <= indent;
+		if (!first && used + 1 + text_columns(word, length) > TEXT_WIDTH) {
+			buf_char(out, '\n');
+			line_start = out->size;
+			first = true;
+		}
+		if (first)
+			buf_pad_to(out, line_start, indent);
+		else
+			buf_char(out, ' ');
+		buf_add(out, word, length);
+		word += length;
+		word += strspn(word, " ");
+	}
+}
+
+void table_init(struct table *table, const struct table_column *columns, size_t n_columns)
+{
+	assert(n_columns <= TABLE_COLUMNS_MAX);
+	*table = (struct table){.columns = columns, .n_columns = n_columns};
+	buf_init(&table->cells, TABLE_CEILING);
+}
+
+void table_finish(struct table *table)
+{
+	buf_finish(&table->cells);
+}
+
+struct buf *table_cell(struct table *table, bool faint)
+{
+	if (table->n_cells++ > 0)
+		buf_char(&table->cells, '\0');
+	buf_char(&table->cells, faint ? 'f' : 'n');
+	return &table->cells;
+}
+
+static size_t columns_of(const char *text)
+{
+	return text_columns(text, strlen(text));
+}
+
+static void measure(const struct table *table, size_t *widths)
+{
+	size_t all = TABLE_INDENT;
+	for (size_t c = 0; c < table->n_columns; c++)
+		widths[c] = columns_of(table->columns[c].title);
+	const char *cell = table->cells.data;
+	for (size_t i = 0; i < table->n_cells; i++, cell += strlen(cell) + 1) {
+		size_t width = columns_of(cell + 1), c = i % table->n_columns;
+		widths[c] = width > widths[c] ? width : widths[c];
+	}
+	for (size_t c = 0; c < table->n_columns; c++)
+		all += widths[c] + (c > 0 ? TABLE_GAP : 0);
+	size_t excess = all > TEXT_WIDTH ? all - TEXT_WIDTH : 0;
+	widths[0] = widths[0] > excess + 8 ? widths[0] - excess : widths[0];
+}
+
+static void blanks(struct buf *out, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_char(out, ' ');
+}
+
+static void print_cell(const struct table *table, const size_t *widths, size_t c, const char *text, struct buf *out)
+{
+	size_t width = columns_of(text);
+	size_t room = widths[c] > width ? widths[c] - width : 0;
+	blanks(out, c == 0 ? TABLE_INDENT : TABLE_GAP);
+	if (table->columns[c].right)
+		blanks(out, room);
+	text_fit(out, text, widths[c], true);
+	if (!table->columns[c].right && c + 1 < table->n_columns) // no blanks at a line's end
+		blanks(out, room);
+}
+
+void table_print(struct table *table, struct buf *out, const struct style *style)
+{
+	size_t widths[TABLE_COLUMNS_MAX];
+	if (table->cells.failed != 0 || table->n_cells == 0)
+		return;
+	measure(table, widths);
+	buf_str(out, style->faint);
+	for (size_t c = 0; c < table->n_columns; c++)
+		print_cell(table, widths, c, table->columns[c].title, out);
+	buf_str(out, style->off);
+	buf_char(out, '\n');
+	const char *cell = table->cells.data;
+	for (size_t i = 0; i < table->n_cells; i++, cell += strlen(cell) + 1) {
+		bool last = i % table->n_columns + 1 == table->n_columns, faint = cell[0] == 'f';
+		if (faint)
+			buf_str(out, style->faint);
+		print_cell(table, widths, i % table->n_columns, cell + 1, out);
+		if (faint)
+			buf_str(out, style->off);
+		if (last)
+			buf_char(out, '\n');
+	}
+}

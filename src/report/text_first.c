@@ -1,0 +1,273 @@
+#include "report/text.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+#include "report/parts.h"
+
+#include <stdio.h>
+
+enum { LABEL_COLUMN = 2, VALUE_COLUMN = 11, REMARK_COLUMN = 34, LINE_CEILING = 4096 };
+
+/* A line of the first part: label, value, remark. */
+struct line {
+	const struct text *text;
+	const char *label;
+	struct buf value, remark;
+	const char *separator; // before the next piece of the remark
+};
+
+static void begin(struct line *line, const struct text *text, const char *label)
+{
+	*line = (struct line){.text = text, .label = label, .separator = ""};
+	buf_init(&line->value, LINE_CEILING);
+	buf_init(&line->remark, LINE_CEILING);
+}
+
+// The remark's buffer, after a separator where something stands there already.
+static struct buf *also(struct line *line)
+{
+	buf_str(&line->remark, line->separator);
+	line->separator = ", ";
+	return &line->remark;
+}
+
+static void end(struct line *line)
+{
+	struct buf plain;
+	buf_init(&plain, LINE_CEILING);
+	buf_pad_to(&plain, 0, LABEL_COLUMN);
+	buf_str(&plain, line->label);
+	buf_pad_to(&plain, 0, VALUE_COLUMN);
+	if (line->value.data != NULL)
+		buf_str(&plain, line->value.data);
+	size_t remark_at = plain.size;
+	if (line->remark.data != NULL && line->remark.size > 0) {
+		buf_str(&plain, "  "); // where the value is too wide for its column
+		text_wrap(&plain, 0, REMARK_COLUMN, line->remark.data);
+	}
+	const struct style *style = line->text->style;
+	struct buf *out = line->text->out;
+	if (plain.failed == 0) { // escape sequences take no columns, so they come in last
+		buf_str(out, style->title);
+		buf_add(out, plain.data, VALUE_COLUMN);
+		buf_str(out, style->off);
+		buf_add(out, plain.data + VALUE_COLUMN, remark_at - VALUE_COLUMN);
+		buf_str(out, style->faint);
+		buf_add(out, plain.data + remark_at, plain.size - remark_at);
+		buf_str(out, style->off);
+		buf_char(out, '\n');
+	}
+	buf_finish(&plain);
+	buf_finish(&line->value);
+	buf_finish(&line->remark);
+}
+
+static void how_it_ended(struct buf *out, const struct run_segment *segment)
+{
+	if (segment == NULL || !value_ok(segment->exit_code))
+		return;
+	if (segment->exit_code > 128 && segment->exit_code <= 128 + 64)
+		buf_printf(out, "signal %lld", (long long)segment->exit_code - 128);
+	else
+		buf_printf(out, "exit %lld", (long long)segment->exit_code);
+}
+
+void text_headline(const struct text *text)
+{
+	const struct run_segment *segment = report_segment(text->findings->run);
+	struct buf command, ended;
+	buf_init(&command, 1 << 22);
+	buf_init(&ended, 64);
+	command_text(&command, segment);
+	how_it_ended(&ended, segment);
+	if (command.size > 0 && command.failed == 0) {
+		size_t line_start = text->out->size, room = TEXT_WIDTH - 2 - ended.size - (ended.size > 0 ? 2 : 0);
+		buf_str(text->out, text->style->title);
+		size_t escape = text->out->size - line_start;
+		buf_str(text->out, "  ");
+		text_fit(text->out, command.data, room - 2, false);
+		buf_str(text->out, text->style->off);
+		escape += strlen(text->style->off);
+		if (ended.size > 0) {
+			buf_pad_to(text->out, line_start, TEXT_WIDTH - 2 + escape - ended.size);
+			buf_str(text->out, segment->exit_code == 0 ? text->style->good : text->style->bad);
+			buf_str(text->out, ended.data);
+			buf_str(text->out, text->style->off);
+		}
+		buf_str(text->out, "\n\n");
+	}
+	buf_finish(&command);
+	buf_finish(&ended);
+}
+
+static void time_line(const struct text *text)
+{
+	const struct findings *f = text->findings;
+	struct line line;
+	begin(&line, text, "Time");
+	human_time(&line.value, f->duration_s);
+	if (value_ok(f->samples)) {
+		buf_printf(also(&line), "%lld sample%s", (long long)f->samples, f->samples == 1 ? "" : "s");
+		double interval_s = run_fact_double(f->run, FACT_INTERVAL) / 1e9;
+		if (interval_s > 0) {
+			buf_str(&line.remark, ", one every ");
+			human_time(&line.remark, interval_s);
+		}
+	}
+	if (f->run->n_segments > 1)
+		buf_printf(also(&line), "in %zu segments", f->run->n_segments);
+	end(&line);
+}
+
+// "measured by powercap and nvml": the sources of what the total is made of.
+static void sources(struct buf *out, const struct findings *f)
+{
+	const char *seen[8];
+	size_t n = 0;
+	for (size_t i = 0; i < f->n_domains && n < ARRAY_SIZE(seen); i++) {
+		const struct domain_finding *d = &f->domains[i];
+		bool known = !d->in_total || isnan(d->energy_j);
+		for (size_t k = 0; k < n; k++)
+			known |= strcmp(seen[k], d->device->source) == 0;
+		if (!known)
+			seen[n++] = d->device->source;
+	}
+	buf_str(out, provenance_name(f->provenance));
+	for (size_t k = 0; k < n; k++) {
+		buf_str(out, k == 0 ? " by " : k + 1 < n ? ", " : " and ");
+		buf_str(out, seen[k]);
+	}
+}
+
+static void energy_line(const struct text *text)
+{
+	const struct findings *f = text->findings;
+	struct line line;
+	begin(&line, text, "Energy");
+	human_energy(&line.value, f->total_j);
+	if (isnan(f->total_j)) {
+		buf_str(also(&line), "no sensor could be read");
+	} else {
+		buf_char(&line.value, ' ');
+		human_error(&line.value, f->error_j);
+		sources(also(&line), f);
+	}
+	if (!isnan(f->carbon_g)) {
+		human_number(also(&line), f->carbon_g, 3);
+		buf_str(&line.remark, " g CO2e");
+	}
+	end(&line);
+	if (!(f->total_j > 0))
+		return;
+	begin(&line, text, "");
+	buf_str(&line.value, "of it ");
+	human_energy(&line.value, f->ledger.target_j);
+	buf_str(also(&line), "by this program: ");
+	human_percent(&line.remark, f->ledger.target_j / f->total_j * 100);
+	if (f->target_cpu_s > 0 && f->duration_s > 0) {
+		human_power(also(&line), f->ledger.target_j / f->duration_s);
+		buf_str(&line.remark, " on average");
+	}
+	end(&line);
+}
+
+static void cpu_line(const struct text *text)
+{
+	const struct findings *f = text->findings;
+	struct line line;
+	begin(&line, text, "CPU");
+	human_time(&line.value, f->target_cpu_s);
+	double cores = f->target_cpu_s / f->duration_s;
+	if (isfinite(cores)) {
+		human_number(also(&line), cores, 3);
+		buf_printf(&line.remark, " of %lld cores busy", (long long)f->usage.system_core_count);
+	}
+	if (value_ok(f->processes_seen))
+		buf_printf(also(&line), "%lld process%s", (long long)f->processes_seen, f->processes_seen == 1 ? "" : "es");
+	if (value_ok(f->usage.combined_threads))
+		buf_printf(also(&line), "up to %lld thread%s", (long long)f->usage.combined_threads,
+			f->usage.combined_threads == 1 ? "" : "s");
+	end(&line);
+}
+
+static void memory_line(const struct text *text)
+{
+	const struct findings *f = text->findings;
+	struct line line;
+	begin(&line, text, "Memory");
+	human_bytes(&line.value, value_to_double(f->peak_rss_bytes, 1));
+	buf_str(&line.value, value_ok(f->peak_rss_bytes) ? " peak" : "");
+	if (!isnan(f->usage.ram_capacity_bytes)) {
+		buf_str(also(&line), "of ");
+		human_bytes(&line.remark, f->usage.ram_capacity_bytes);
+	}
+	if (value_ok(f->max_pss_bytes)) {
+		human_bytes(also(&line), (double)f->max_pss_bytes);
+		buf_str(&line.remark, " with shared pages divided (PSS)");
+	}
+	end(&line);
+}
+
+static void io_line(const struct text *text)
+{
+	const struct findings *f = text->findings;
+	if (!(f->read_bytes > 0) && !(f->written_bytes > 0))
+		return;
+	struct line line;
+	begin(&line, text, "Storage");
+	human_bytes(&line.value, value_to_double(f->read_bytes, 1));
+	buf_str(&line.value, " read");
+	human_bytes(also(&line), value_to_double(f->written_bytes, 1));
+	buf_str(&line.remark, " written");
+	end(&line);
+}
+
+static void gpu_line(const struct text *text, const struct gpu_finding *gpu)
+{
+	struct line line;
+	char label[24];
+	snprintf(label, sizeof(label), "GPU %d", gpu->device->index);
+	begin(&line, text, label);
+	human_energy(&line.value, gpu->energy_j);
+	if (!isnan(gpu->mean_utilization_percent)) {
+		buf_str(also(&line), "busy ");
+		human_percent(&line.remark, gpu->mean_utilization_percent);
+	}
+	if (value_ok(gpu->target_max_memory_bytes)) {
+		human_bytes(also(&line), (double)gpu->target_max_memory_bytes);
+		buf_str(&line.remark, " used by this program");
+	}
+	if (gpu->device->device[0] != '\0')
+		buf_str(also(&line), gpu->device->device);
+	end(&line);
+}
+
+static void self_line(const struct text *text)
+{
+	const struct findings *f = text->findings;
+	struct line line;
+	begin(&line, text, "wattle");
+	human_time(&line.value, f->self_cpu_s);
+	buf_str(&line.value, " CPU");
+	if (isfinite(f->self_cpu_percent)) {
+		human_number(also(&line), f->self_cpu_percent, 2);
+		buf_str(&line.remark, " % of one core");
+	}
+	if (value_ok(f->self_max_rss_bytes))
+		human_bytes(also(&line), (double)f->self_max_rss_bytes);
+	if (!isnan(f->self_energy_j))
+		human_energy(also(&line), f->self_energy_j);
+	end(&line);
+}
+
+void text_first(const struct text *text)
+{
+	time_line(text);
+	energy_line(text);
+	cpu_line(text);
+	memory_line(text);
+	io_line(text);
+	for (size_t i = 0; i < text->findings->n_gpus; i++)
+		gpu_line(text, &text->findings->gpus[i]);
+	self_line(text);
+}

@@ -1,0 +1,9 @@
+/* What a reader of the figures must know, in plain sentences: gaps, losses, estimates. */
+#pragma once
+
+#include "analysis/findings.h"
+
+typedef void (*tell_warning)(void *data, const char *text);
+
+// Calls tell once for each, the most important first. The text is valid during the call.
+void report_warnings(const struct findings *findings, tell_warning tell, void *data);
