@@ -1,0 +1,229 @@
+#include "store/tracking.h"
+
+#include "base/units.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The writer */
+
+static const struct tracking_layout *layout_of(const char *path)
+{
+	static const struct tracking_layout *const layouts[] = {&tracking_csv, &tracking_sqlite};
+	size_t length = strlen(path);
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+		size_t n = strlen(layouts[i]->ending);
+		if (length > n && strcmp(path + length - n, layouts[i]->ending) == 0)
+			return layouts[i];
+	}
+	return NULL;
+}
+
+static int open_layout(struct tracking_writer *writer, const struct tracking_facts *facts, struct wattle_error *reterr)
+{
+	const struct tracking_layout *layout = writer->layout;
+	int r = writer->place.is_new ? layout->make(writer, facts, reterr) : layout->check(writer, facts, reterr);
+	if (r == 0 && writer->place.is_new)
+		r = place_settle(&writer->place, reterr);
+	return r < 0 ? r : layout->resume(writer, reterr);
+}
+
+int tracking_open(struct tracking_writer *writer, const struct store_open_options *options,
+	const struct tracking_facts *facts, const enum domain_kind *kinds, size_t n_devices, struct wattle_error *reterr)
+{
+	*writer = (struct tracking_writer){.n_devices = n_devices};
+	writer->place.fd = -1;
+	tracking_rows_init(&writer->rows, facts);
+	const struct tracking_layout *layout = layout_of(options->path);
+	if (layout == NULL)
+		return error_set(reterr, -EINVAL, "%s: a tracking file ends in .csv or .sqlite", options->path);
+	writer->is_gpu = calloc_array(n_devices, sizeof(*writer->is_gpu));
+	if (writer->is_gpu == NULL)
+		return error_set(reterr, -ENOMEM, "%s: out of memory", options->path);
+	for (size_t i = 0; i < n_devices; i++)
+		writer->is_gpu[i] = kinds[i] == DOMAIN_GPU;
+	writer->layout = layout;
+	int r = place_open(&writer->place, options, "tracking file", reterr);
+	return r < 0 ? r : open_layout(writer, facts, reterr);
+}
+
+void tracking_start(struct tracking_writer *writer, int64_t anchor_mono_ns, int64_t anchor_wall_ns)
+{
+	tracking_rows_start(&writer->rows, anchor_mono_ns, anchor_wall_ns);
+	writer->has_run = false;
+	writer->gpus = (struct tracking_gpus){0};
+}
+
+int tracking_begin(struct tracking_writer *writer, struct wattle_error *reterr)
+{
+	return writer->layout->begin(writer, reterr);
+}
+
+int tracking_flush(struct tracking_writer *writer, struct wattle_error *reterr)
+{
+	struct tracking_row row;
+	bool is_row = writer->has_run &&
+		      tracking_rows_next(&writer->rows, writer->t_ns, writer->run_values, &writer->gpus, &row);
+	writer->has_run = false;
+	writer->gpus = (struct tracking_gpus){0};
+	return is_row ? writer->layout->add(writer, &row, reterr) : 0;
+}
+
+int tracking_feed(struct tracking_writer *writer, const struct record *record, struct wattle_error *reterr)
+{
+	int r = record->t_ns != writer->t_ns ? tracking_flush(writer, reterr) : 0;
+	writer->t_ns = record->t_ns;
+	if (record->scope == METRIC_RUN) {
+		memcpy(writer->run_values, record->values, sizeof(writer->run_values));
+		writer->has_run = true;
+	}
+	if (record->scope == METRIC_DEVICE && record->id >= 0 && (size_t)record->id < writer->n_devices &&
+		writer->is_gpu[record->id])
+		tracking_gpus_add(&writer->gpus, record->values);
+	return r;
+}
+
+int tracking_stop(struct tracking_writer *writer, struct wattle_error *reterr)
+{
+	int r = tracking_flush(writer, reterr);
+	struct tracking_row row;
+	if (r == 0 && tracking_rows_last(&writer->rows, &row))
+		r = writer->layout->add(writer, &row, reterr);
+	return r;
+}
+
+int tracking_commit(struct tracking_writer *writer, struct wattle_error *reterr)
+{
+	return writer->layout->commit(writer, reterr);
+}
+
+void tracking_rollback(struct tracking_writer *writer)
+{
+	writer->layout->rollback(writer);
+}
+
+void tracking_close(struct tracking_writer *writer, bool finished, bool discard)
+{
+	if (writer->layout != NULL && finished)
+		writer->layout->end(writer);
+	if (writer->layout != NULL)
+		writer->layout->close(writer);
+	place_close(&writer->place, discard);
+	free(writer->is_gpu);
+	writer->is_gpu = NULL;
+	writer->layout = NULL;
+}
+
+/* The store */
+
+struct state {
+	struct tracking_writer writer;
+	bool finished;
+};
+
+static double gpu_capacity_bytes(const struct store_header *header, int64_t *ret_n_gpus)
+{
+	double bytes = 0;
+	*ret_n_gpus = 0;
+	for (size_t i = 0; i < header->n_devices; i++) {
+		const struct domain *domain = header->devices[i];
+		if (domain->kind != DOMAIN_GPU)
+			continue;
+		++*ret_n_gpus;
+		bytes += domain->memory_total_bytes > 0 ? (double)domain->memory_total_bytes : (double)NAN;
+	}
+	return *ret_n_gpus > 0 || header->n_gpus_system == 0 ? bytes : (double)NAN;
+}
+
+static struct tracking_facts facts_of(const struct store_header *header)
+{
+	struct tracking_facts facts = {
+		.ram_unit = header->ram_unit,
+		.gpu_ram_unit = header->gpu_ram_unit,
+		.time_unit = header->time_unit,
+		.system_core_count = header->n_cores,
+		.n_expected_cores = header->expected_cores,
+		.system_gpu_count = header->n_gpus_system,
+	};
+	facts.ram_system_capacity =
+		value_to_double(header->memory_total_bytes, 1) / unit_size(UNIT_MEMORY, header->ram_unit);
+	facts.gpu_ram_system_capacity =
+		gpu_capacity_bytes(header, &facts.n_expected_gpus) / unit_size(UNIT_MEMORY, header->gpu_ram_unit);
+	return facts;
+}
+
+static int tracking_file_open(void *state, const struct store_open_options *options, const struct store_header *header,
+	struct wattle_error *reterr)
+{
+	struct state *s = state;
+	*s = (struct state){.writer.place.fd = -1};
+	enum domain_kind *kinds = calloc_array(header->n_devices, sizeof(*kinds));
+	if (kinds == NULL)
+		return error_set(reterr, -ENOMEM, "%s: out of memory", options->path);
+	for (size_t i = 0; i < header->n_devices; i++)
+		kinds[i] = header->devices[i]->kind;
+	struct tracking_facts facts = facts_of(header);
+	int r = tracking_open(&s->writer, options, &facts, kinds, header->n_devices, reterr);
+	free(kinds);
+	tracking_start(&s->writer, header->anchor_mono_ns, header->anchor_wall_ns);
+	return r;
+}
+
+static int write_batch(struct tracking_writer *writer, const struct batch *batch, bool is_last,
+	struct wattle_error *reterr)
+{
+	int r = tracking_begin(writer, reterr);
+	for (const struct record *record = batch != NULL ? batch_first(batch) : NULL; r == 0 && record != NULL;
+		record = batch_next(batch, record))
+		r = tracking_feed(writer, record, reterr);
+	if (r == 0)
+		r = is_last ? tracking_stop(writer, reterr) : tracking_flush(writer, reterr);
+	return r < 0 ? r : tracking_commit(writer, reterr);
+}
+
+// All or nothing: on failure neither the file nor what is remembered has moved.
+static int write_whole(struct state *s, const struct batch *batch, bool is_last, struct wattle_error *reterr)
+{
+	struct tracking_rows before = s->writer.rows;
+	place_keep(&s->writer.place);
+	int r = write_batch(&s->writer, batch, is_last, reterr);
+	if (r < 0) {
+		tracking_rollback(&s->writer);
+		s->writer.rows = before;
+		s->writer.has_run = false;
+		s->writer.gpus = (struct tracking_gpus){0};
+	}
+	return r;
+}
+
+static int tracking_file_write(void *state, const struct batch *batch, const struct store_process *processes,
+	size_t n_processes, const struct store_event *events, size_t n_events, struct wattle_error *reterr)
+{
+	return write_whole(state, batch, false, reterr);
+}
+
+static int tracking_file_finish(void *state, const struct store_footer *footer, struct wattle_error *reterr)
+{
+	struct state *s = state;
+	if (!place_is_ours(&s->writer.place))
+		return error_set(reterr, -ENOENT, "%s was removed or replaced while the run went on: what was tracked is lost",
+			s->writer.place.path);
+	int r = write_whole(s, NULL, true, reterr);
+	s->finished = r == 0;
+	return r;
+}
+
+static void tracking_file_close(void *state, bool discard)
+{
+	struct state *s = state;
+	tracking_close(&s->writer, s->finished, discard);
+}
+
+const struct store_ops store_tracking_file = {
+	.name = "tracking file",
+	.state_size = sizeof(struct state),
+	.open = tracking_file_open,
+	.write = tracking_file_write,
+	.finish = tracking_file_finish,
+	.close = tracking_file_close,
+};

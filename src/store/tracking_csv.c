@@ -1,0 +1,228 @@
+#include "store/tracking.h"
+
+#include "base/cleanup.h"
+#include "store/tracking_static.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* Python's csv module ends lines so, and its reader is who these files are for. */
+#define LINE_END "\r\n"
+enum { BATCH_CEILING = 1 << 26, HEAD_SIZE = 4096 };
+
+// As Python writes a float: "0.0", so that pandas sees numbers with a fraction in every file; nothing for unknown.
+static void put_float(struct buf *out, double value)
+{
+	if (isnan(value))
+		return;
+	size_t start = out->size;
+	buf_double(out, value);
+	if (out->failed == 0 && strspn(out->data + start, "-0123456789") == out->size - start)
+		buf_str(out, ".0");
+}
+
+static void put_integer(struct buf *out, double value)
+{
+	if (!isnan(value))
+		buf_i64(out, (int64_t)value);
+}
+
+static void put_names(struct buf *out)
+{
+	for (size_t i = 0; i < TRACKING_COLUMNS; i++)
+		buf_printf(out, "%s%s", i > 0 ? "," : "", tracking_columns[i].name);
+	buf_str(out, LINE_END);
+}
+
+static void put_static(struct buf *out, const struct tracking_facts *facts)
+{
+	struct tracking_static fields[TRACKING_STATICS];
+	tracking_statics(facts, fields);
+	for (size_t i = 0; i < TRACKING_STATICS; i++)
+		buf_printf(out, "%s%s", i > 0 ? "," : "", fields[i].name);
+	buf_str(out, LINE_END);
+	for (size_t i = 0; i < TRACKING_STATICS; i++) {
+		if (i > 0)
+			buf_char(out, ',');
+		if (fields[i].text != NULL)
+			buf_csv(out, fields[i].text);
+		else if (fields[i].is_integer)
+			put_integer(out, fields[i].number);
+		else
+			put_float(out, fields[i].number);
+	}
+	buf_str(out, LINE_END);
+}
+
+static int write_at(int fd, const struct buf *text, off_t at)
+{
+	for (size_t done = 0; done < text->size;) {
+		ssize_t n = pwrite(fd, text->data + done, text->size - done, at + (off_t)done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static int fail(const struct tracking_writer *writer, int code, struct wattle_error *reterr)
+{
+	return error_set(reterr, code, "%s: %s", writer->place.path, strerror(-code));
+}
+
+static int make(struct tracking_writer *writer, const struct tracking_facts *facts, struct wattle_error *reterr)
+{
+	struct buf head;
+	buf_init(&head, BATCH_CEILING);
+	put_static(&head, facts);
+	put_names(&head);
+	int r = head.failed != 0 ? head.failed : write_at(writer->place.fd, &head, 0);
+	buf_finish(&head);
+	return r < 0 ? fail(writer, r, reterr) : 0;
+}
+
+// The n-th line of the text, without its end.
+static char *line_of(char *text, int n)
+{
+	while (n-- > 0 && text != NULL) {
+		text = strchr(text, '\n');
+		text = text != NULL ? text + 1 : NULL;
+	}
+	if (text != NULL)
+		text[strcspn(text, "\r\n")] = '\0';
+	return text;
+}
+
+// The units stand first in the static data: "gigabytes,gigabytes,hours,…".
+static bool same_units(const char *line, const struct tracking_facts *facts)
+{
+	const char *const units[] = {facts->ram_unit, facts->gpu_ram_unit, facts->time_unit};
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		size_t n = strlen(units[i]);
+		if (strncmp(line, units[i], n) != 0 || line[n] != ',')
+			return false;
+		line += n + 1;
+	}
+	return true;
+}
+
+static int check(struct tracking_writer *writer, const struct tracking_facts *facts, struct wattle_error *reterr)
+{
+	char head[HEAD_SIZE + 1];
+	ssize_t size = pread(writer->place.fd, head, HEAD_SIZE, 0);
+	if (size < 0)
+		return fail(writer, -errno, reterr);
+	head[size] = '\0';
+	struct buf names;
+	buf_init(&names, HEAD_SIZE);
+	put_names(&names);
+	const char *third = line_of(head, 2); // before the second: each cuts the text where it ends
+	bool same_columns = names.failed == 0 && third != NULL && strncmp(names.data, third, names.size - 2) == 0 &&
+			    strlen(third) == names.size - 2;
+	buf_finish(&names);
+	if (!same_columns)
+		return error_set(reterr, -EINVAL, "%s is not a tracking file of these columns: choose another or --overwrite it",
+			writer->place.path);
+	const char *second = line_of(head, 1);
+	if (second == NULL || !same_units(second, facts))
+		return error_set(reterr, -EINVAL, "%s has other units than %s, %s and %s: ask for the same to append to it",
+			writer->place.path, facts->ram_unit, facts->gpu_ram_unit, facts->time_unit);
+	return 0;
+}
+
+// Behind the last whole line: a recorder that was killed may have left half of one.
+static int find_end(int fd, off_t *ret_end)
+{
+	struct stat st;
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	off_t end = st.st_size;
+	char last;
+	while (end > 0) {
+		if (pread(fd, &last, 1, end - 1) != 1)
+			return -EIO;
+		if (last == '\n')
+			break;
+		end--;
+	}
+	*ret_end = end;
+	return ftruncate(fd, end) == 0 ? 0 : -errno;
+}
+
+static int resume(struct tracking_writer *writer, struct wattle_error *reterr)
+{
+	buf_init(&writer->text, BATCH_CEILING);
+	int r = find_end(writer->place.fd, &writer->end);
+	return r < 0 ? fail(writer, r, reterr) : 0;
+}
+
+static int begin(struct tracking_writer *writer, struct wattle_error *reterr)
+{
+	buf_clear(&writer->text);
+	return 0;
+}
+
+static int flush_text(struct tracking_writer *writer, struct wattle_error *reterr)
+{
+	int r = writer->text.failed != 0 ? writer->text.failed
+					 : write_at(writer->place.fd, &writer->text, writer->end);
+	return r < 0 ? fail(writer, r, reterr) : 0;
+}
+
+static int add(struct tracking_writer *writer, const struct tracking_row *row, struct wattle_error *reterr)
+{
+	for (size_t i = 0; i < TRACKING_COLUMNS; i++) {
+		if (i > 0)
+			buf_char(&writer->text, ',');
+		if (tracking_columns[i].is_integer)
+			put_integer(&writer->text, row->values[i]);
+		else
+			put_float(&writer->text, row->values[i]);
+	}
+	buf_str(&writer->text, LINE_END);
+	return writer->text.failed != 0 ? fail(writer, writer->text.failed, reterr) : 0;
+}
+
+static void rollback(struct tracking_writer *writer)
+{
+	buf_clear(&writer->text);
+	// What was written of the batch goes again. Should even that fail, the next batch overwrites it.
+	int ignored = ftruncate(writer->place.fd, writer->end);
+	(void)ignored;
+}
+
+static int commit(struct tracking_writer *writer, struct wattle_error *reterr)
+{
+	int r = flush_text(writer, reterr);
+	if (r < 0)
+		return r;
+	writer->end += (off_t)writer->text.size;
+	buf_clear(&writer->text);
+	return 0;
+}
+
+static void end(struct tracking_writer *writer)
+{
+}
+
+static void close_text(struct tracking_writer *writer)
+{
+	buf_finish(&writer->text);
+}
+
+const struct tracking_layout tracking_csv = {
+	.ending = ".csv",
+	.make = make,
+	.check = check,
+	.resume = resume,
+	.begin = begin,
+	.add = add,
+	.commit = commit,
+	.rollback = rollback,
+	.end = end,
+	.close = close_text,
+};

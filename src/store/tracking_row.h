@@ -1,0 +1,92 @@
+/* From wattle's samples to the rows of gpu_tracker's tracking file. Pure: no file, no clock.
+ *
+ * - Memory is private plus shared memory (/proc/PID/smaps), which wattle reads less often than the rest: the last
+ *   reading is carried forward, but never above the resident memory of the moment, which it can't exceed. Until the
+ *   first reading, and where smaps can't be read, resident memory stands in.
+ * - CPU percentages are differences of counters since the sample before: 100 is one core. So the first sample of a
+ *   recording gives no row of its own, unless it stays the only one; it then shows the mean since the start.
+ * - What could not be had is NaN. Without a GPU in the machine the GPU columns are 0, as gpu_tracker writes. */
+#pragma once
+
+#include "metric/metric.h"
+#include "sensor/sensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum tracking_column_id {
+	TRACKING_MAIN_RAM,
+	TRACKING_DESCENDANTS_RAM,
+	TRACKING_COMBINED_RAM,
+	TRACKING_SYSTEM_RAM,
+	TRACKING_MAIN_GPU_RAM,
+	TRACKING_DESCENDANTS_GPU_RAM,
+	TRACKING_COMBINED_GPU_RAM,
+	TRACKING_SYSTEM_GPU_RAM,
+	TRACKING_GPU_SUM,
+	TRACKING_GPU_HARDWARE,
+	TRACKING_MAIN_THREADS,
+	TRACKING_DESCENDANTS_THREADS,
+	TRACKING_COMBINED_THREADS,
+	TRACKING_SYSTEM_SUM,
+	TRACKING_SYSTEM_HARDWARE,
+	TRACKING_MAIN_SUM,
+	TRACKING_MAIN_HARDWARE,
+	TRACKING_DESCENDANTS_SUM,
+	TRACKING_DESCENDANTS_HARDWARE,
+	TRACKING_COMBINED_SUM,
+	TRACKING_COMBINED_HARDWARE,
+	TRACKING_TIMESTAMP,
+	TRACKING_COLUMNS
+};
+
+struct tracking_column {
+	const char *name;
+	bool is_integer;
+};
+extern const struct tracking_column tracking_columns[TRACKING_COLUMNS];
+
+// The file's own header, already in its units.
+struct tracking_facts {
+	const char *ram_unit, *gpu_ram_unit, *time_unit; // names that base/units knows; borrowed
+	double ram_system_capacity, gpu_ram_system_capacity;
+	int64_t system_core_count, n_expected_cores, system_gpu_count, n_expected_gpus; // VALUE_MISSING unknown
+};
+
+struct tracking_row {
+	double values[TRACKING_COLUMNS];
+};
+
+// The measured GPUs of one sample, summed; NaN as soon as one of them could not say.
+struct tracking_gpus {
+	size_t n;
+	double main_bytes, target_bytes, used_bytes, utilization_percent;
+};
+void tracking_gpus_add(struct tracking_gpus *gpus, const int64_t *device_values);
+
+struct tracking_counter {
+	bool known;
+	int64_t t_ns, value;
+};
+
+/* What is remembered from sample to sample. A plain value: copy it to be able to go back. */
+struct tracking_rows {
+	double ram_unit_bytes, gpu_ram_unit_bytes;
+	int64_t n_cores, n_expected_cores, n_gpus_system, n_gpus_expected;
+	int64_t anchor_mono_ns, anchor_wall_ns;
+	struct tracking_counter main, descendants, busy, idle;
+	double system_percent;        // of all cores, for samples closer than the kernel's tick
+	double ram_bytes[3];          // last reading of private plus shared: main, descendants, combined; NaN none
+	struct tracking_row only_row; // of the first sample, while it has no successor
+	bool has_only_row, has_previous;
+};
+
+void tracking_rows_init(struct tracking_rows *rows, const struct tracking_facts *facts);
+// A recording begins: counters from 0. The anchor is an instant at its start, on both clocks.
+void tracking_rows_start(struct tracking_rows *rows, int64_t anchor_mono_ns, int64_t anchor_wall_ns);
+// The next sample; true if it gives a row.
+bool tracking_rows_next(struct tracking_rows *rows, int64_t t_ns, const int64_t *run_values,
+	const struct tracking_gpus *gpus, struct tracking_row *ret_row);
+// The recording has ended; true if its only sample gives a row after all.
+bool tracking_rows_last(struct tracking_rows *rows, struct tracking_row *ret_row);
