@@ -65,13 +65,13 @@ static int find_uuid(const char *prefix, const struct gpu_candidate *candidates,
 	return found;
 }
 
-// "MIG-GPU-<uuid>/gi/ci", the form of drivers before R470, names its GPU: leaves "GPU-<uuid>" in `entry`.
-static void reduce_old_mig(char *entry)
+// "MIG-GPU-<uuid>/gi/ci", the form of drivers before R470, names its GPU: "GPU-<uuid>". Other entries stay as they are.
+static const char *without_old_mig(char *entry)
 {
 	if (!starts_with(entry, "MIG-GPU-"))
-		return;
-	memmove(entry, entry + 4, strlen(entry + 4) + 1);
+		return entry;
 	entry[strcspn(entry, "/")] = '\0';
+	return entry + strlen("MIG-");
 }
 
 static int find_index(uint64_t index, const struct gpu_candidate *candidates, size_t n)
@@ -102,8 +102,7 @@ static int find_listed(char *entry, const struct gpu_candidate *candidates, size
 	uint64_t index;
 	if (num_parse_u64(entry, &index) == 0)
 		return find_index(index, candidates, n);
-	reduce_old_mig(entry);
-	return find_uuid(entry, candidates, n);
+	return find_uuid(without_old_mig(entry), candidates, n);
 }
 
 int gpu_select_list(const char *list, const struct gpu_candidate *candidates, size_t n, bool *ret_selected,
@@ -144,7 +143,8 @@ static int find_ordinal(uint64_t ordinal, bool pci_order, const struct gpu_candi
 			continue;
 		uint64_t before = 0;
 		for (size_t k = 0; k < n; k++)
-			before += k != i && candidates[k].usable && cuda_before(&candidates[k], &candidates[i], pci_order);
+			before += k != i && candidates[k].usable &&
+				cuda_before(&candidates[k], &candidates[i], pci_order);
 		if (before == ordinal)
 			return (int)i;
 	}
@@ -171,8 +171,7 @@ static int find_visible(char *entry, const char *form, bool pci_order, const str
 		return find_visible_ordinal(entry, pci_order, candidates, n);
 	if (!starts_with(entry, form))
 		return NONE;
-	reduce_old_mig(entry);
-	int found = find_uuid(entry, candidates, n);
+	int found = find_uuid(without_old_mig(entry), candidates, n);
 	return found >= 0 && candidates[found].usable ? found : NONE;
 }
 

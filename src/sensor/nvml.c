@@ -44,8 +44,8 @@ static int make_room(struct nvml_state *nvml, size_t n)
 	return nvml->gpus != NULL && nvml->domains != NULL ? 0 : -ENOMEM;
 }
 
-/* No GPU can be had at all. A machine without NVIDIA's driver is normal, so that is said only where everything is described;
- * a driver that is there and fails has a row in a run too. */
+/* No GPU can be had at all. A machine without NVIDIA's driver is normal, so that is said only where everything is
+ * described; a driver that is there and fails has a row in a run too. */
 static int open_nothing(struct nvml_state *nvml, const struct sensor_options *options, bool absent, const char *why,
 	const char *remedy, struct wattle_error *reterr)
 {
@@ -74,7 +74,7 @@ static int open_without_library(struct nvml_state *nvml, const struct wattle_env
 	else
 		text_copy(why, sizeof(why), cause->text);
 	return open_nothing(nvml, options, true, why,
-		"install the NVIDIA driver (Debian: sudo apt install nvidia-driver); give a container the GPUs (--gpus all)",
+		"install the NVIDIA driver (Debian: sudo apt install nvidia-driver); start a container with --gpus all",
 		reterr);
 }
 

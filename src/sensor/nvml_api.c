@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-#define NVML_ROW(member, need_, arguments, ...) \
+#define NVML_ROW(member, need_, arguments, ...)                                                                        \
 	{.names = {__VA_ARGS__}, .offset = offsetof(struct nvml_api, member), .need = need_},
 static const struct dl_symbol nvml_symbols[] = {NVML_SYMBOLS(NVML_ROW)};
 #undef NVML_ROW
@@ -62,16 +62,18 @@ static const struct {
 	int code;
 	struct nvml_failure failure;
 } failures[] = {
-	{NVML_NO_PERMISSION, {"no permission to use this GPU", "sudo usermod -aG video,render $USER, then log in again"}},
+	{NVML_NO_PERMISSION,
+		{"no permission to use this GPU", "sudo usermod -aG video,render $USER, then log in again"}},
 	{NVML_INSUFFICIENT_POWER, {"its power cables are not connected", "connect the power cables of the GPU"}},
 	{NVML_DRIVER_NOT_LOADED, {"the NVIDIA driver is not loaded", "sudo modprobe nvidia"}},
 	{NVML_IRQ_ISSUE, {"the kernel found an interrupt problem with it", "sudo dmesg | grep -i nvrm"}},
 	{NVML_GPU_IS_LOST, {"it fell off the bus", "reboot the machine"}},
 	{NVML_RESET_REQUIRED, {"it needs a reset", "sudo nvidia-smi --gpu-reset"}},
-	{NVML_OPERATING_SYSTEM, {"the operating system blocks it (cgroup or device node)",
-					"give the container or the job this GPU"}},
-	{NVML_VERSION_MISMATCH, {"the NVIDIA library is not the kernel module's version",
-					"reboot, or reload the nvidia kernel modules"}},
+	{NVML_OPERATING_SYSTEM,
+		{"the operating system blocks it (cgroup or device node)", "give the container or the job this GPU"}},
+	{NVML_VERSION_MISMATCH,
+		{"the NVIDIA library is not the kernel module's version",
+			"reboot, or reload the nvidia kernel modules"}},
 };
 
 struct nvml_failure nvml_failure(int code)

@@ -98,33 +98,47 @@ static_assert(sizeof(struct nvml_process_sample) == 32, "nvmlProcessUtilizationS
 	SYMBOL(init, DL_REQUIRED, (void), "nvmlInit_v2", "nvmlInit") \
 	SYMBOL(shutdown, DL_REQUIRED, (void), "nvmlShutdown") \
 	SYMBOL(count, DL_REQUIRED, (unsigned int *), "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount") \
-	SYMBOL(by_index, DL_REQUIRED, (unsigned int, nvml_device *), "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex") \
+	SYMBOL(by_index, DL_REQUIRED, (unsigned int, nvml_device *), \
+		"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex") \
 	SYMBOL(name, DL_OPTIONAL, (nvml_device, char *, unsigned int), "nvmlDeviceGetName") \
 	SYMBOL(uuid, DL_OPTIONAL, (nvml_device, char *, unsigned int), "nvmlDeviceGetUUID") \
 	SYMBOL(energy_mj, DL_OPTIONAL, (nvml_device, uint64_t *), "nvmlDeviceGetTotalEnergyConsumption") \
 	SYMBOL(power_mw, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetPowerUsage") \
 	SYMBOL(enforced_limit_mw, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetEnforcedPowerLimit") \
-	SYMBOL(limit_range_mw, DL_OPTIONAL, (nvml_device, unsigned int *, unsigned int *), "nvmlDeviceGetPowerManagementLimitConstraints") \
+	SYMBOL(limit_range_mw, DL_OPTIONAL, (nvml_device, unsigned int *, unsigned int *), \
+		"nvmlDeviceGetPowerManagementLimitConstraints") \
 	SYMBOL(utilization, DL_OPTIONAL, (nvml_device, struct nvml_utilization *), "nvmlDeviceGetUtilizationRates") \
 	SYMBOL(memory_v2, DL_OPTIONAL, (nvml_device, struct nvml_memory_v2 *), "nvmlDeviceGetMemoryInfo_v2") \
 	SYMBOL(memory_v1, DL_OPTIONAL, (nvml_device, struct nvml_memory_v1 *), "nvmlDeviceGetMemoryInfo") \
 	SYMBOL(temperature_c, DL_OPTIONAL, (nvml_device, int, unsigned int *), "nvmlDeviceGetTemperature") \
 	SYMBOL(clock_mhz, DL_OPTIONAL, (nvml_device, int, unsigned int *), "nvmlDeviceGetClockInfo") \
-	SYMBOL(throttle_bits, DL_OPTIONAL, (nvml_device, uint64_t *), "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons") \
-	SYMBOL(compute_v2, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetComputeRunningProcesses_v2") \
-	SYMBOL(compute_v3, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetComputeRunningProcesses_v3") \
-	SYMBOL(compute_v1, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetComputeRunningProcesses") \
-	SYMBOL(graphics_v2, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetGraphicsRunningProcesses_v2") \
-	SYMBOL(graphics_v3, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetGraphicsRunningProcesses_v3") \
-	SYMBOL(graphics_v1, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetGraphicsRunningProcesses") \
-	SYMBOL(mps_v2, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetMPSComputeRunningProcesses_v2") \
-	SYMBOL(mps_v3, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetMPSComputeRunningProcesses_v3") \
-	SYMBOL(mps_v1, DL_OPTIONAL, (nvml_device, unsigned int *, void *), "nvmlDeviceGetMPSComputeRunningProcesses") \
-	SYMBOL(sm_samples, DL_OPTIONAL, (nvml_device, struct nvml_process_sample *, unsigned int *, uint64_t), "nvmlDeviceGetProcessUtilization") \
+	SYMBOL(throttle_bits, DL_OPTIONAL, (nvml_device, uint64_t *), \
+		"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons") \
+	SYMBOL(compute_v2, DL_OPTIONAL, (nvml_device, unsigned int *, void *), \
+		"nvmlDeviceGetComputeRunningProcesses_v2") \
+	SYMBOL(compute_v3, DL_OPTIONAL, (nvml_device, unsigned int *, void *), \
+		"nvmlDeviceGetComputeRunningProcesses_v3") \
+	SYMBOL(compute_v1, DL_OPTIONAL, (nvml_device, unsigned int *, void *), \
+		"nvmlDeviceGetComputeRunningProcesses") \
+	SYMBOL(graphics_v2, DL_OPTIONAL, (nvml_device, unsigned int *, void *), \
+		"nvmlDeviceGetGraphicsRunningProcesses_v2") \
+	SYMBOL(graphics_v3, DL_OPTIONAL, (nvml_device, unsigned int *, void *), \
+		"nvmlDeviceGetGraphicsRunningProcesses_v3") \
+	SYMBOL(graphics_v1, DL_OPTIONAL, (nvml_device, unsigned int *, void *), \
+		"nvmlDeviceGetGraphicsRunningProcesses") \
+	SYMBOL(mps_v2, DL_OPTIONAL, (nvml_device, unsigned int *, void *), \
+		"nvmlDeviceGetMPSComputeRunningProcesses_v2") \
+	SYMBOL(mps_v3, DL_OPTIONAL, (nvml_device, unsigned int *, void *), \
+		"nvmlDeviceGetMPSComputeRunningProcesses_v3") \
+	SYMBOL(mps_v1, DL_OPTIONAL, (nvml_device, unsigned int *, void *), \
+		"nvmlDeviceGetMPSComputeRunningProcesses") \
+	SYMBOL(sm_samples, DL_OPTIONAL, (nvml_device, struct nvml_process_sample *, unsigned int *, uint64_t), \
+		"nvmlDeviceGetProcessUtilization") \
 	SYMBOL(max_clock_mhz, DL_OPTIONAL, (nvml_device, int, unsigned int *), "nvmlDeviceGetMaxClockInfo") \
 	SYMBOL(cores, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetNumGpuCores") \
 	SYMBOL(mig_max, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetMaxMigDeviceCount") \
-	SYMBOL(mig_by_index, DL_OPTIONAL, (nvml_device, unsigned int, nvml_device *), "nvmlDeviceGetMigDeviceHandleByIndex") \
+	SYMBOL(mig_by_index, DL_OPTIONAL, (nvml_device, unsigned int, nvml_device *), \
+		"nvmlDeviceGetMigDeviceHandleByIndex") \
 	SYMBOL(marks_r535, DL_OPTIONAL, (void), "nvmlDeviceGetConfComputeMemSizeInfo") \
 	SYMBOL(marks_past_r535, DL_OPTIONAL, (void), "nvmlDeviceGetRunningProcessDetailList")
 // clang-format on
@@ -153,6 +167,6 @@ struct nvml_failure {
 
 // Loads env->nvml or libnvidia-ml.so.1 and fills the table; nvmlInit is the caller's. Errors as dl_open's.
 int nvml_api_open(struct nvml_api *api, const struct wattle_env *env, struct wattle_error *reterr);
-void nvml_api_close(struct nvml_api *api);     // shuts down what was initialised; safe on a zeroed one
+void nvml_api_close(struct nvml_api *api);              // shuts down what was initialised; safe on a zeroed one
 const char *nvml_library(const struct wattle_env *env); // the name that open looks for
-struct nvml_failure nvml_failure(int code);    // in words, for people
+struct nvml_failure nvml_failure(int code);             // in words, for people

@@ -4,13 +4,13 @@
 
 #include <math.h>
 
-/* NVIDIA states 5 % of the reading for its board sensors (manual of nvidia-smi, power.draw); measurements on later boards
- * found the same (arXiv 2312.02741). The energy counter sums the same sensor. */
+/* NVIDIA states 5 % of the reading for its older board sensors (manual of nvidia-smi, power draw) and nothing for the
+ * newer; measurements found errors of that size on those too (arXiv 2312.02741). The energy counter sums the same
+ * sensor. */
 static const double sensor_error = 0.05;
 // A limit of 300 W does not keep peaks of some milliseconds below 300 W.
 static const double peak_over_limit = 1.2;
-static const double default_max_power_w = 2000;
-static const uint64_t max_sm_hold_us = 1000000;
+static const uint64_t min_sm_hold_us = 333333, max_sm_hold_us = 1000000; // see holds()
 
 static uint32_t bit(unsigned int query)
 {
@@ -157,8 +157,8 @@ static int get_memory_v1(const struct nvml_api *api, nvml_device handle, struct 
 	return code;
 }
 
-/* The first call counts the driver's own memory among the used since R510, so the second, which came with that driver, is
- * preferred; before it, the reserved part was hidden in a smaller total. */
+/* Since R510 the first call counts the driver's own memory among the used, so the second, which came with that driver,
+ * is preferred; before R510 the reserved part was hidden in a smaller total. */
 static int get_memory(const struct nvml_api *api, struct nvml_gpu *gpu, struct memory *ret_memory)
 {
 	if (asks(gpu, NVML_QUERY_MEMORY_V2)) {
@@ -230,12 +230,14 @@ static void note_fresh(struct nvml_gpu *gpu, uint64_t newest_us, int64_t t_ns)
 }
 
 /* "Nothing newer" means idle, or only that the driver, which samples every 1/6 to 1 s, has not sampled since we asked
- * last. So the last answer holds for two of its periods, at most for one second, and is 0 from then on. */
+ * last. So the last answer holds for two of its periods as seen here, within those bounds, and is 0 from then on. */
 static bool holds(const struct nvml_gpu *gpu, int64_t t_ns)
 {
 	uint64_t hold_us = gpu->sm_spacing_us * 2;
 	if (hold_us == 0 || hold_us > max_sm_hold_us)
 		hold_us = max_sm_hold_us;
+	if (hold_us < min_sm_hold_us)
+		hold_us = min_sm_hold_us;
 	return gpu->sm_fresh_ns != 0 && t_ns - gpu->sm_fresh_ns < (int64_t)hold_us * 1000;
 }
 
@@ -299,11 +301,12 @@ static void get_text(int (*get)(nvml_device, char *, unsigned int), nvml_device 
 	text_copy(ret_text, size, text);
 }
 
+// 0, for the default of all GPUs, where the driver does not say.
 static double get_max_power_w(const struct nvml_api *api, nvml_device handle)
 {
 	unsigned int min_mw, max_mw;
-	if (api->limit_range_mw == NULL || api->limit_range_mw(handle, &min_mw, &max_mw) != NVML_SUCCESS || max_mw == 0)
-		return default_max_power_w;
+	if (api->limit_range_mw == NULL || api->limit_range_mw(handle, &min_mw, &max_mw) != NVML_SUCCESS)
+		return 0;
 	return max_mw / 1000.0 * peak_over_limit;
 }
 

@@ -132,8 +132,8 @@ static void sort_samples(struct nvml_process_sample *samples, size_t n)
 	}
 }
 
-/* Mean of the first process's samples, by the time that each stands for; *ret_count is how many there are. Where the first
- * one begins is unknown on the very first query (last_seen_us == 0): it then counts as long as the second. */
+/* Mean of the first process's samples, by the time that each stands for; *ret_count is how many there are. Where the
+ * first one begins is unknown on the very first query (last_seen_us == 0): it then counts as long as the second. */
 static double mean_of_first(const struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us,
 	size_t *ret_count)
 {

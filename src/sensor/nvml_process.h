@@ -35,8 +35,8 @@ struct nvml_sm_use {
 };
 
 /* Mean SM use over (last_seen_us, newest sample], summed over the processes of each side. A process may have several
- * samples: each stands for the time since the one before it, and they are averaged by that time, not added up. Known garbage
- * is left out: pid 0, more than 100 percent, samples that were seen before. Reorders `samples`; returns the newest time stamp,
- * last_seen_us if there was nothing new. */
+ * samples: each stands for the time since the one before it, and they are averaged by that time, not added up. Known
+ * garbage is left out: pid 0, more than 100 percent, samples that were seen before. Reorders `samples`; returns the
+ * newest time stamp, last_seen_us if there was nothing new. */
 uint64_t nvml_sm_sum(struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us,
 	const struct sensor_context *context, struct nvml_sm_use *ret_use);

@@ -97,7 +97,8 @@ static bool take_power(char **rest, struct fake_power *ret_power)
 			power.duty = percent / 100;
 	} else if (strcmp(shape, "sine") == 0) {
 		power.shape = SHAPE_SINE;
-		good = take_double(rest, &power.mean_mw) && take_double(rest, &power.amplitude_mw) && take_double(rest, &ms);
+		good = take_double(rest, &power.mean_mw) && take_double(rest, &power.amplitude_mw) &&
+			take_double(rest, &ms);
 	}
 	if (!good)
 		return false;
@@ -167,8 +168,8 @@ static bool take_ms(char **rest, int64_t *ret_ms)
 
 static bool gpu_line(const char *key, char **rest, struct fake_gpu *gpu)
 {
-#define KEY(name, expression) \
-	if (strcmp(key, name) == 0) \
+#define KEY(name, expression)                                                                                          \
+	if (strcmp(key, name) == 0)                                                                                    \
 		return expression;
 	KEY("name", take_text(rest, gpu->name, sizeof(gpu->name)))
 	KEY("uuid", take_word(rest, gpu->uuid, sizeof(gpu->uuid)))
@@ -187,7 +188,7 @@ static bool gpu_line(const char *key, char **rest, struct fake_gpu *gpu)
 	KEY("max_sm_clock_mhz", take_uint(rest, &gpu->max_sm_clock_mhz))
 	KEY("memory_clock_mhz", take_uint(rest, &gpu->memory_clock_mhz))
 	KEY("cores", take_uint(rest, &gpu->cores))
-	KEY("throttle_bits", take_u64(rest, (uint64_t *)&gpu->throttle_bits))
+	KEY("throttle_bits", take_u64(rest, &gpu->throttle_bits))
 	KEY("limits_mw", take_limits(rest, gpu))
 	KEY("lost_after_ms", take_ms(rest, &gpu->lost_after_ms))
 	KEY("process", take_process(rest, gpu))

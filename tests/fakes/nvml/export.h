@@ -38,16 +38,17 @@ struct wire_sample {
 	unsigned int sm, memory, encoder, decoder;
 };
 _Static_assert(sizeof(struct wire_memory_v2) == 40 && sizeof(struct wire_power_value) == 12 &&
-	sizeof(struct wire_sample) == 32, "layouts of the real library");
+		sizeof(struct wire_sample) == 32,
+	"layouts of the real library");
 
 // Declares and opens the definition of an exported function.
-#define API(name, ...) \
-	__attribute__((visibility("default"))) int name(__VA_ARGS__); \
+#define API(name, ...)                                                                                                 \
+	__attribute__((visibility("default"))) int name(__VA_ARGS__);                                                  \
 	int name(__VA_ARGS__)
 
 // Counts the call, applies the errors of the file, and gives `view`; returns from the function on any of them.
-#define GPU(device) \
-	struct fake_view view; \
-	int enter_code_ = fake_enter(__func__, device, &view); \
-	if (enter_code_ != SUCCESS) \
-		return enter_code_
+#define GPU(device)                                                                                                    \
+	struct fake_view view;                                                                                         \
+	int enter_code_ = fake_enter(__func__, device, &view);                                                         \
+	if (enter_code_ != SUCCESS)                                                                                    \
+	return enter_code_

@@ -24,8 +24,8 @@ struct fake_error {
 };
 
 struct fake_process {
-	char who[256];  // "1234", "self", "parent", "children", "descendants", "env:NAME", "file:PATH"
-	char kinds[8];  // of C, G, M
+	char who[256]; // "1234", "self", "parent", "children", "descendants", "env:NAME", "file:PATH"
+	char kinds[8]; // of C, G, M
 	unsigned int sm_percent;
 	uint64_t memory_bytes; // UINT64_MAX: unknown
 	struct fake_window when;
@@ -35,9 +35,9 @@ enum fake_shape { SHAPE_CONSTANT, SHAPE_STEP, SHAPE_SINE };
 
 struct fake_power {
 	enum fake_shape shape;
-	double low_mw, high_mw; // step
+	double low_mw, high_mw;       // step
 	double mean_mw, amplitude_mw; // constant (mean) and sine
-	double period_s, duty; // duty: share of the period at high_mw, at its end
+	double period_s, duty;        // duty: share of the period at high_mw, at its end
 };
 
 struct fake_gpu {
@@ -51,7 +51,7 @@ struct fake_gpu {
 	double energy_reset_s; // the counter starts again at 0 then; negative: never
 	unsigned int temperature_c, gpu_percent, memory_percent;
 	unsigned int sm_clock_mhz, memory_clock_mhz, max_sm_clock_mhz, cores;
-	unsigned long long throttle_bits;
+	uint64_t throttle_bits;
 	unsigned int limit_min_mw, limit_max_mw, limit_default_mw, limit_mw;
 	int64_t lost_after_ms; // FAKE_FOREVER_MS: never
 	struct fake_process processes[PROCESSES_MAX];
@@ -73,6 +73,15 @@ struct fake_config {
 	unsigned int n_errors;
 };
 
+// What a call is about: a card at a time.
+struct fake_view {
+	const struct fake_config *config;
+	const struct fake_limits *limits;
+	const struct fake_gpu *gpu;
+	unsigned int index;
+	int64_t t_ns; // since the epoch
+};
+
 // config.c: reads a file; false, and a line on stderr, if it is not as README.md says.
 bool fake_config_read(const char *path, int64_t default_epoch_ns, struct fake_config *config);
 bool fake_within(const struct fake_window *when, int64_t t_ms);
@@ -92,10 +101,9 @@ struct fake_limits {
 };
 void fake_limits_read(const char *config_path, struct fake_limits *limits);
 bool fake_limits_add(const char *config_path, int64_t t_ns, unsigned int index, unsigned int limit_mw);
-unsigned int fake_limit_mw(const struct fake_limits *limits, const struct fake_gpu *gpu, unsigned int index);
+unsigned int fake_limit_mw(const struct fake_view *view);
 // Integral over 0..t_s with the limits as they changed.
-double fake_limited_energy_mj(const struct fake_limits *limits, const struct fake_config *config, unsigned int index,
-	double t_s);
+double fake_limited_energy_mj(const struct fake_view *view, double t_s);
 
 // pids.c: the processes that `who` means now, seen from the caller of the library.
 size_t fake_pids(const char *who, const char *config_path, pid_t *ret_pids, size_t max);
@@ -104,12 +112,7 @@ size_t fake_pids(const char *who, const char *config_path, pid_t *ret_pids, size
 void fake_count(const char *function);
 void fake_write_counts(void); // to the file that WATTLE_FAKE_NVML_CALLS names, if set
 
-// state of the library, in nvml.c
-struct fake_view {
-	struct fake_config *config;
-	struct fake_gpu *gpu;
-	unsigned int index;
-	int64_t t_ns; // since the epoch
-};
+// nvml.c: counts the call and applies the errors of the file. For the handle of an instance that is NOT_SUPPORTED, with
+// *ret_view filled all the same.
 int fake_enter(const char *function, const void *device, struct fake_view *ret_view);
 int64_t fake_wall_us(int64_t t_ns); // the driver's time stamps are of the wall clock

@@ -39,12 +39,14 @@ bool fake_limits_add(const char *config_path, int64_t t_ns, unsigned int index, 
 	return written;
 }
 
-unsigned int fake_limit_mw(const struct fake_limits *limits, const struct fake_gpu *gpu, unsigned int index)
+unsigned int fake_limit_mw(const struct fake_view *view)
 {
-	unsigned int limit_mw = gpu->limit_mw;
+	const struct fake_limits *limits = view->limits;
+	unsigned int limit_mw = view->gpu->limit_mw;
 	for (size_t i = 0; i < limits->n; i++) {
-		if (limits->limits[i].index == index)
-			limit_mw = limits->limits[i].limit_mw;
+		const struct fake_limit *limit = &limits->limits[i];
+		if (limit->index == view->index && limit->t_ns <= view->config->epoch_ns + view->t_ns)
+			limit_mw = limit->limit_mw;
 	}
 	return limit_mw;
 }
@@ -54,15 +56,15 @@ static double between_mj(const struct fake_gpu *gpu, double limit_mw, double fro
 	return fake_energy_mj(&gpu->power, limit_mw, until_s) - fake_energy_mj(&gpu->power, limit_mw, from_s);
 }
 
-double fake_limited_energy_mj(const struct fake_limits *limits, const struct fake_config *config, unsigned int index,
-	double t_s)
+double fake_limited_energy_mj(const struct fake_view *view, double t_s)
 {
-	const struct fake_gpu *gpu = &config->gpus[index];
+	const struct fake_limits *limits = view->limits;
+	const struct fake_gpu *gpu = view->gpu;
 	double sum_mj = 0, from_s = 0, limit_mw = gpu->limit_mw;
 	for (size_t i = 0; i < limits->n; i++) {
 		const struct fake_limit *limit = &limits->limits[i];
-		double change_s = (double)(limit->t_ns - config->epoch_ns) * 1e-9;
-		if (limit->index != index || change_s > t_s)
+		double change_s = (double)(limit->t_ns - view->config->epoch_ns) * 1e-9;
+		if (limit->index != view->index || change_s > t_s)
 			continue;
 		if (change_s > from_s) {
 			sum_mj += between_mj(gpu, limit_mw, from_s, change_s);

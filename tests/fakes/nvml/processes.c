@@ -29,9 +29,12 @@ static int list(const char *function, const void *device, char kind, size_t reco
 		return code;
 	for (unsigned int i = 0; i < view.gpu->n_processes; i++) {
 		const struct fake_process *process = &view.gpu->processes[i];
-		size_t n_pids = listed(process, kind, &view) ? fake_pids(process->who, view.config->path, pids, PIDS_MAX) : 0;
+		size_t n_pids = listed(process, kind, &view)
+			? fake_pids(process->who, view.config->path, pids, PIDS_MAX)
+			: 0;
 		for (size_t k = 0; k < n_pids; k++, n++) {
-			struct wire_process record = {(unsigned int)pids[k], process->memory_bytes, UINT32_MAX, UINT32_MAX, 0};
+			struct wire_process record = {(unsigned int)pids[k], process->memory_bytes, UINT32_MAX,
+				UINT32_MAX, 0};
 			if (records != NULL && n < *count)
 				memcpy(records + n * record_size, &record, record_size);
 		}
@@ -41,10 +44,10 @@ static int list(const char *function, const void *device, char kind, size_t reco
 	return fits ? SUCCESS : INSUFFICIENT_SIZE;
 }
 
-#define LIST(name, kind, record_size) \
-	API(name, const void *device, unsigned int *count, void *records) \
-	{ \
-		return list(__func__, device, kind, record_size, count, records); \
+#define LIST(name, kind, record_size)                                                                                  \
+	API(name, const void *device, unsigned int *count, void *records)                                              \
+	{                                                                                                              \
+		return list(__func__, device, kind, record_size, count, records);                                      \
 	}
 
 LIST(nvmlDeviceGetComputeRunningProcesses, 'C', 16)
@@ -66,7 +69,8 @@ static unsigned int put_samples(const struct fake_view *view, const struct fake_
 	size_t n_pids = fake_pids(process->who, view->config->path, pids, PIDS_MAX);
 	for (size_t i = 0; i < n_pids; i++, n++) {
 		if (n < room)
-			samples[n] = (struct wire_sample){(unsigned int)pids[i], timestamp_us, process->sm_percent, 0, 0, 0};
+			samples[n] = (struct wire_sample){(unsigned int)pids[i], timestamp_us, process->sm_percent, 0,
+				0, 0};
 	}
 	return n;
 }

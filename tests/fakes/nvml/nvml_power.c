@@ -1,0 +1,90 @@
+#include "fake.h"
+
+#include "export.h"
+
+#include <math.h>
+
+static double t_s(const struct fake_view *view)
+{
+	return (double)view->t_ns * 1e-9;
+}
+
+API(nvmlDeviceGetPowerUsage, const void *device, unsigned int *ret_mw)
+{
+	GPU(device);
+	double now_s = t_s(&view), since_s = fmax(0, now_s - view.gpu->power_average_s);
+	double mw = fake_power_mw(&view.gpu->power, fake_limit_mw(&view), now_s);
+	if (since_s < now_s)
+		mw = (fake_limited_energy_mj(&view, now_s) - fake_limited_energy_mj(&view, since_s)) /
+			(now_s - since_s);
+	*ret_mw = (unsigned int)llround(mw);
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetPowerManagementLimit, const void *device, unsigned int *ret_mw)
+{
+	GPU(device);
+	*ret_mw = fake_limit_mw(&view);
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetPowerManagementDefaultLimit, const void *device, unsigned int *ret_mw)
+{
+	GPU(device);
+	*ret_mw = view.gpu->limit_default_mw;
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetPowerManagementLimitConstraints, const void *device, unsigned int *ret_min_mw,
+	unsigned int *ret_max_mw)
+{
+	GPU(device);
+	*ret_min_mw = view.gpu->limit_min_mw;
+	*ret_max_mw = view.gpu->limit_max_mw;
+	return SUCCESS;
+}
+
+static int set_limit(const struct fake_view *view, unsigned int limit_mw)
+{
+	if (limit_mw < view->gpu->limit_min_mw || limit_mw > view->gpu->limit_max_mw)
+		return INVALID_ARGUMENT;
+	bool kept = fake_limits_add(view->config->path, view->config->epoch_ns + view->t_ns, view->index, limit_mw);
+	return kept ? SUCCESS : NO_PERMISSION;
+}
+
+API(nvmlDeviceSetPowerManagementLimit, const void *device, unsigned int limit_mw)
+{
+	GPU(device);
+	return set_limit(&view, limit_mw);
+}
+
+#if FAKE_GENERATION >= 470
+API(nvmlDeviceGetTotalEnergyConsumption, const void *device, unsigned long long *ret_mj)
+{
+	GPU(device);
+	const struct fake_gpu *gpu = view.gpu;
+	double now_s = t_s(&view);
+	if (gpu->energy_period_s > 0)
+		now_s = floor(now_s / gpu->energy_period_s + 1e-9) * gpu->energy_period_s;
+	double mj = gpu->energy_start_mj + fake_limited_energy_mj(&view, now_s);
+	if (gpu->energy_reset_s >= 0 && now_s >= gpu->energy_reset_s)
+		mj = fake_limited_energy_mj(&view, now_s) - fake_limited_energy_mj(&view, gpu->energy_reset_s);
+	*ret_mj = (unsigned long long)floor(mj + 1e-6);
+	return SUCCESS;
+}
+
+API(nvmlDeviceGetEnforcedPowerLimit, const void *device, unsigned int *ret_mw)
+{
+	GPU(device);
+	*ret_mw = fake_limit_mw(&view);
+	return SUCCESS;
+}
+
+API(nvmlDeviceSetPowerManagementLimit_v2, const void *device, const struct wire_power_value *value)
+{
+	GPU(device);
+	if (value->version != (sizeof(*value) | 2u << 24))
+		return VERSION_MISMATCH;
+	return value->scope == 0 ? set_limit(&view, value->limit_mw) : NOT_SUPPORTED;
+}
+#endif
