@@ -257,12 +257,21 @@ static void learn_cost(struct memory_reader *reader, int64_t cost_ns, int64_t rs
 	reader->cost_ns_per_process *= step;
 }
 
-void memory_reader_read(struct memory_reader *reader, struct tree *tree, int64_t t_ns, int64_t rss_bytes,
-	int64_t processes, struct memory_reading *ret_reading)
+struct memory_shared memory_reader_shared(const struct memory_reader *reader)
 {
-	static const struct memory_group missing = {VALUE_MISSING, VALUE_MISSING, VALUE_MISSING, VALUE_MISSING};
-	struct memory_reading reading = {missing, missing, VALUE_MISSING};
-	int64_t before_ns = cpu_now_ns();
+	struct memory_shared shared = {0};
+	for (size_t i = 0; i < reader->paths_size; i++) {
+		const struct memory_path *path = &reader->paths[i];
+		shared.main_bytes += path->main_bytes;
+		shared.descendants_bytes += path->descendants_bytes;
+		shared.combined_bytes +=
+			path->main_bytes > path->descendants_bytes ? path->main_bytes : path->descendants_bytes;
+	}
+	return shared;
+}
+
+static void read_members(struct memory_reader *reader, const struct tree *tree, struct memory_reading *reading)
+{
 	memset(reader->paths, 0, reader->paths_size * sizeof(*reader->paths));
 	reader->n_paths = 0;
 	for (size_t i = 0; i < tree->n_members; i++) {
@@ -272,34 +281,44 @@ void memory_reader_read(struct memory_reader *reader, struct tree *tree, int64_t
 			continue;
 		struct smaps_state state = {.is_main = member->is_main};
 		if (read_smaps(reader, tree, member, &state) == 0)
-			group_add(member->is_main ? &reading.main : &reading.descendants, &state);
+			group_add(member->is_main ? &reading->main : &reading->descendants, &state);
 	}
-	int64_t main_shared = 0, descendants_shared = 0, combined_shared = 0;
-	for (size_t i = 0; i < reader->paths_size; i++) {
-		const struct memory_path *path = &reader->paths[i];
-		main_shared += path->main_bytes;
-		descendants_shared += path->descendants_bytes;
-		combined_shared +=
-			path->main_bytes > path->descendants_bytes ? path->main_bytes : path->descendants_bytes;
-	}
-	bool main_known = value_ok(reading.main.pss_bytes), any_known = main_known || value_ok(reading.descendants.pss_bytes);
-	if (main_known)
-		reading.main.shared_bytes = main_shared;
-	if (any_known && processes <= 1 && !value_ok(reading.descendants.pss_bytes))
-		reading.descendants = (struct memory_group){0}; // there are none: that is known, and it is 0
-	if (value_ok(reading.descendants.pss_bytes))
-		reading.descendants.shared_bytes = descendants_shared;
-	if (any_known)
-		reading.combined_shared_bytes = combined_shared;
+}
 
-	int64_t cost_ns = cpu_now_ns() - before_ns;
+static void add_shared(const struct memory_reader *reader, int64_t processes, struct memory_reading *reading)
+{
+	struct memory_shared shared = memory_reader_shared(reader);
+	bool main_known = value_ok(reading->main.pss_bytes);
+	if (main_known)
+		reading->main.shared_bytes = shared.main_bytes;
+	if (main_known && processes <= 1) // there are no descendants: that is known, and it is 0
+		reading->descendants = (struct memory_group){0};
+	bool descendants_known = value_ok(reading->descendants.pss_bytes);
+	if (descendants_known)
+		reading->descendants.shared_bytes = shared.descendants_bytes;
+	if (main_known || descendants_known)
+		reading->combined_shared_bytes = shared.combined_bytes;
+}
+
+static void pay(struct memory_reader *reader, int64_t cost_ns, int64_t t_ns, int64_t rss_bytes, int64_t processes)
+{
 	reader->spent_ns += cost_ns;
 	reader->credit_ns -= cost_ns;
 	reader->n_readings++;
 	reader->last_read_t_ns = t_ns;
-	reader->last_rss_bytes = rss_bytes;
 	if (rss_bytes > reader->max_rss_bytes)
 		reader->max_rss_bytes = rss_bytes;
 	learn_cost(reader, cost_ns, rss_bytes, processes);
+}
+
+void memory_reader_read(struct memory_reader *reader, const struct tree *tree, int64_t t_ns, int64_t rss_bytes,
+	int64_t processes, struct memory_reading *ret_reading)
+{
+	static const struct memory_group missing = {VALUE_MISSING, VALUE_MISSING, VALUE_MISSING, VALUE_MISSING};
+	struct memory_reading reading = {missing, missing, VALUE_MISSING};
+	int64_t before_ns = cpu_now_ns();
+	read_members(reader, tree, &reading);
+	add_shared(reader, processes, &reading);
+	pay(reader, cpu_now_ns() - before_ns, t_ns, rss_bytes, processes);
 	*ret_reading = reading;
 }

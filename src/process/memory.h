@@ -32,7 +32,6 @@ struct memory_reader {
 	double share; // of wall time that may be spent reading; 0: never read
 	int64_t credit_ns, last_credit_t_ns;
 	int64_t last_read_t_ns; // VALUE_MISSING: not yet
-	int64_t last_rss_bytes; // of the target at the last reading
 	int64_t max_rss_bytes;  // largest at any reading
 	double cost_ns_per_byte, cost_ns_per_process; // as measured
 	int64_t spent_ns; // CPU time of all readings
@@ -48,8 +47,13 @@ void memory_reader_close(struct memory_reader *reader);
 // Whether a reading is due now for a target of this size.
 bool memory_reader_due(struct memory_reader *reader, int64_t t_ns, int64_t rss_bytes, int64_t processes);
 // Reads all living members of the tree.
-void memory_reader_read(struct memory_reader *reader, struct tree *tree, int64_t t_ns, int64_t rss_bytes,
+void memory_reader_read(struct memory_reader *reader, const struct tree *tree, int64_t t_ns, int64_t rss_bytes,
 	int64_t processes, struct memory_reading *ret_reading);
+
+struct memory_shared {
+	int64_t main_bytes, descendants_bytes, combined_bytes;
+};
+struct memory_shared memory_reader_shared(const struct memory_reader *reader); // of the files fed so far
 
 /* One smaps file, fed in whole lines: the pure half. */
 struct smaps_state {

@@ -88,6 +88,16 @@ static int open_children(const struct tree *tree, pid_t pid, pid_t tid)
 	return openat(tree->procfs_fd, path, O_RDONLY | O_CLOEXEC);
 }
 
+/* Files of the real /proc are kept open. Those of a made tree are opened each time: a file on disk that was removed
+ * or renamed over stays readable for ever, and never gives ESRCH. */
+static int keep(const struct tree *tree, int fd)
+{
+	if (!tree->env->procfs_replaced || fd < 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 static int member_add_thread(struct tree *tree, struct tree_member *member, pid_t tid)
 {
 	if (member->n_threads == member->threads_capacity) {
@@ -99,7 +109,7 @@ static int member_add_thread(struct tree *tree, struct tree_member *member, pid_
 		member->threads_capacity = capacity;
 	}
 	member->threads[member->n_threads++] = (struct tree_thread){
-		.tid = tid, .children_fd = open_children(tree, member->pid, tid), .seen = tree->round};
+		.tid = tid, .children_fd = keep(tree, open_children(tree, member->pid, tid)), .seen = tree->round};
 	return 0;
 }
 
@@ -166,7 +176,7 @@ static struct tree_member *member_add(struct tree *tree, pid_t pid)
 	*member = (struct tree_member){
 		.pid = pid,
 		.alive = true,
-		.stat_fd = openat(tree->procfs_fd, path, O_RDONLY | O_CLOEXEC),
+		.stat_fd = keep(tree, openat(tree->procfs_fd, path, O_RDONLY | O_CLOEXEC)),
 		.end_ns = VALUE_MISSING,
 	};
 	tree->table[slot] = (int32_t)tree->n_members++;

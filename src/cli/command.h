@@ -1,0 +1,35 @@
+/* A command of the program: one file each, listed in main.c. */
+#pragma once
+
+#include "base/error.h"
+#include "cli/option.h"
+
+#include <stdbool.h>
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct command {
+	const char *name;
+	const char *usage;   // after "wattle NAME"
+	const char *summary; // one line
+	const char *details; // what else --help says, NULL: nothing
+	const struct option *options;
+	size_t n_options;
+	int (*run)(const struct command *command, int argc, char **argv); // argv[0] is the word after the name
+};
+
+extern const struct command command_run, command_attach, command_sensors, command_report, command_list, command_export;
+
+// "wattle: TEXT" on stderr; returns status.
+int cli_fail(int status, const struct wattle_error *error);
+int cli_usage(const struct command *command, int status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void cli_warn(const char *text); // "wattle: warning: TEXT"
+// Parses the options; when --help was asked or something is wrong it prints and returns false, with *ret_status.
+bool cli_parse(const struct command *command, int argc, char **argv, void *values, int *ret_first, void **ret_config,
+	int usage_status, int *ret_status);
+// For commands whose words may stand before, between or after the options: words gets them all.
+bool cli_parse_words(const struct command *command, int argc, char **argv, void *values, struct option_list *words,
+	int *ret_status);
+// Prints a finished buffer to `path` ("-" or NULL: stdout); 0 or EXIT_FAILED with a message.
+int cli_write(const struct buf *out, const char *path);

@@ -1,0 +1,39 @@
+#include "cli/command.h"
+
+#include "base/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct command *const commands[] = {
+	&command_run, &command_attach, &command_sensors, &command_report, &command_export, &command_list};
+
+static void help(FILE *to)
+{
+	fprintf(to, "usage: wattle COMMAND …\n\n"
+		    "Measures the energy and the resources that a program uses, and where in the program they go.\n\n"
+		    "commands (wattle COMMAND --help tells more):\n");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		help(stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("wattle %s\n", WATTLE_VERSION);
+		return EXIT_DONE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		help(stdout);
+		return EXIT_DONE;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strcmp(argv[1], commands[i]->name) == 0)
+			return commands[i]->run(commands[i], argc - 2, argv + 2);
+	fprintf(stderr, "wattle: unknown command '%s'; `wattle --help` lists the commands\n", argv[1]);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,312 @@
+#include "cli/measure.h"
+
+#include "analysis/findings.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/util.h"
+#include "process/machine.h"
+#include "report/report.h"
+#include "store/run.h"
+#include "store/schema.h"
+#include "store/sub_tracking.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { REPORT_CEILING = 1 << 28, UUID_SIZE = 37 };
+
+/* ---- before ---- */
+
+static int check_meta(const struct measure_options *options, struct wattle_error *reterr)
+{
+	for (size_t i = 0; i < options->meta.n; i++) {
+		const char *equals = strchr(options->meta.items[i], '=');
+		if (equals == NULL || equals == options->meta.items[i])
+			return error_set(reterr, -EINVAL, "--meta: '%s' is not valid; give KEY=VALUE", options->meta.items[i]);
+	}
+	return 0;
+}
+
+// A report that can't be written at the end would be a run lost: its folder is looked at before.
+static int check_json(const char *path, struct wattle_error *reterr)
+{
+	if (path == NULL || strcmp(path, "-") == 0)
+		return 0;
+	char folder[4096];
+	const char *slash = strrchr(path, '/');
+	size_t length = slash == NULL ? 0 : (size_t)(slash - path) + (slash == path);
+	if (length >= sizeof(folder))
+		return error_set(reterr, -ENAMETOOLONG, "--json: the path is too long");
+	memcpy(folder, path, length);
+	folder[length] = '\0';
+	bool exists = access(path, F_OK) == 0;
+	if (access(exists ? path : length > 0 ? folder : ".", W_OK) == 0)
+		return 0;
+	return error_set(reterr, -errno, "--json: can't write %s: %s", path, strerror(errno));
+}
+
+static int check_options(const struct measure_options *options, struct wattle_error *reterr)
+{
+	if (options->overwrite && options->append)
+		return error_set(reterr, -EINVAL, "--append: does not go with --overwrite; give one of them");
+	int r = check_meta(options, reterr);
+	return r < 0 ? r : check_json(options->json, reterr);
+}
+
+// Version 4, from the kernel's random numbers.
+static void make_uuid(char out[UUID_SIZE])
+{
+	unsigned char b[16];
+	for (size_t at = 0; at < sizeof(b);) {
+		ssize_t n = getrandom(b + at, sizeof(b) - at, 0);
+		at += n > 0 ? (size_t)n : 0;
+	}
+	b[6] = (unsigned char)(0x40 | (b[6] & 0x0f));
+	b[8] = (unsigned char)(0x80 | (b[8] & 0x3f));
+	snprintf(out, UUID_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
+		b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+}
+
+static int64_t count_gpus(const struct sensor_set *sensors)
+{
+	int64_t gpus = 0;
+	for (size_t s = 0; s < sensors->n_slots; s++)
+		for (size_t i = 0; i < sensors->slots[s].n_domains; i++)
+			gpus += sensors->slots[s].domains[i].kind == DOMAIN_GPU;
+	return gpus;
+}
+
+static int open_sensors(struct measure *measure, struct wattle_error *reterr)
+{
+	const struct sensor_options options = {
+		.gpus = measure->options.gpus,
+		.gpu_brand = measure->options.gpu_brand,
+		.cuda_visible_devices = getenv("CUDA_VISIBLE_DEVICES"),
+		.cuda_device_order = getenv("CUDA_DEVICE_ORDER"),
+		.hip_visible_devices = getenv("HIP_VISIBLE_DEVICES"),
+		.rocr_visible_devices = getenv("ROCR_VISIBLE_DEVICES"),
+		.calibrate_ns = 5 * NS_PER_MS,
+	};
+	int r = sensor_set_open(&measure->sensors, &measure->env, &options, reterr);
+	measure->sensors_are_open = r == 0;
+	return r;
+}
+
+static int open_sink(struct measure *measure, const struct store_ops *ops, const char *path,
+	const struct store_header *header, struct wattle_error *reterr)
+{
+	void *state = calloc(1, ops->state_size);
+	if (state == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	measure->sinks[measure->n_sinks++] = (struct outbox_sink){.ops = ops, .state = state};
+	const struct store_open_options options = {
+		.path = path,
+		.overwrite = measure->options.overwrite,
+		.append = measure->options.append,
+	};
+	return ops->open(state, &options, header, reterr);
+}
+
+static int open_stores(struct measure *measure, const char *const *command, bool attached, struct wattle_error *reterr)
+{
+	const struct measure_options *options = &measure->options;
+	const struct wattle_env *env = &measure->env;
+	char run_id[UUID_SIZE], boot_id[64] = "", host[256] = "";
+	make_uuid(run_id);
+	gethostname(host, sizeof(host) - 1);
+	if (file_read_line_in(env->procfs_fd, "sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) < 0)
+		boot_id[0] = '\0';
+	struct machine machine;
+	struct machine_reading reading;
+	machine_open(&machine, env);
+	machine_read(&machine, &reading);
+	machine_close(&machine);
+	int64_t n_cores = machine_cores(env);
+	const struct store_header header = {
+		.run_id = run_id,
+		.anchor_mono_ns = env_now_ns(env),
+		.anchor_wall_ns = env_wall_ns(env),
+		.boot_id = boot_id,
+		.host = host,
+		.command = command,
+		.interval_ns = options->interval_ns,
+		.attached = attached,
+		.devices = measure->sensors.devices,
+		.sources = measure->sensors.sources,
+		.n_devices = measure->sensors.n_devices,
+		.memory_total_bytes = reading.memory_total_bytes,
+		.n_cores = n_cores,
+		.expected_cores = value_ok(options->expected_cores) ? options->expected_cores : n_cores,
+		.n_gpus_system = count_gpus(&measure->sensors),
+		.ram_unit = options->ram_unit,
+		.gpu_ram_unit = options->gpu_ram_unit,
+		.time_unit = options->time_unit,
+		.attribution = options->attribution,
+		.carbon_intensity_g_per_kwh = options->carbon_intensity,
+		.pue = options->pue,
+		.meta = options->meta.items,
+		.label = options->label,
+	};
+	int r = open_sink(measure, &store_run_file, measure->path, &header, reterr);
+	if (r == 0 && options->tracking_file != NULL)
+		r = open_sink(measure, &store_tracking_file, options->tracking_file, &header, reterr);
+	return r;
+}
+
+int measure_open(struct measure *measure, const struct measure_options *options, pid_t pid,
+	const char *const *command, bool attached, struct wattle_error *reterr)
+{
+	*measure = (struct measure){.options = *options};
+	int r = check_options(options, reterr);
+	if (r == 0)
+		r = output_path(options->output, pid, measure->path, sizeof(measure->path), reterr);
+	if (r == 0)
+		r = env_open(&measure->env, reterr);
+	measure->env_is_open = r == 0;
+	if (r == 0)
+		r = open_sensors(measure, reterr);
+	if (r == 0)
+		r = open_stores(measure, command, attached, reterr);
+	if (r == 0 && options->progress)
+		measure->progress = progress_new(&measure->options);
+	return r;
+}
+
+/* ---- during ---- */
+
+static void on_warning(void *data, const char *text)
+{
+	const struct measure *measure = data;
+	if (!measure->options.disable_logs)
+		cli_warn(text);
+}
+
+static void on_progress(void *data, const struct recorder_progress *figures)
+{
+	const struct measure *measure = data;
+	progress_show(measure->progress, figures);
+}
+
+void measure_recorder_options(struct measure *measure, struct recorder_options *ret_options)
+{
+	*ret_options = (struct recorder_options){
+		.sampler = {
+			.interval_ns = measure->options.interval_ns,
+			.budget_percent = measure->options.budget_percent,
+			.per_process = measure->options.per_process,
+		},
+		.wait_all = measure->options.wait_all,
+		.warn = on_warning,
+		.progress = measure->progress != NULL ? on_progress : NULL,
+		.data = measure,
+	};
+}
+
+/* ---- after ---- */
+
+// What the recorder knew at the end and could not store any more.
+static void apply_footer(struct run *run, const struct recorder_result *result)
+{
+	if (result->whole || run->n_segments == 0)
+		return;
+	struct run_segment *segment = &run->segments[run->n_segments - 1];
+	const struct store_footer *footer = &result->footer;
+	segment->end_ns = footer->end_ns;
+	segment->pid = footer->pid;
+	segment->exit_code = footer->exit_code;
+	segment->cpu_method = footer->cpu_method;
+	size_t n;
+	const struct schema_figure *figures = schema_figures(&n);
+	for (size_t i = 0; i < n; i++)
+		memcpy((char *)segment + figures[i].in_segment, (const char *)footer + figures[i].in_footer, sizeof(int64_t));
+}
+
+static int write_json(const struct measure *measure, const struct findings *findings)
+{
+	if (measure->options.json == NULL)
+		return EXIT_DONE;
+	struct buf out;
+	buf_init(&out, REPORT_CEILING);
+	report_json(findings, &out);
+	int status = cli_write(&out, measure->options.json);
+	buf_finish(&out);
+	return status;
+}
+
+static void print_summary(const struct measure *measure, const struct findings *findings)
+{
+	if (measure->options.quiet)
+		return;
+	struct buf out;
+	buf_init(&out, REPORT_CEILING);
+	report_summary(findings, &out, isatty(STDERR_FILENO) && getenv("NO_COLOR") == NULL);
+	buf_printf(&out, "  %s\n", measure->path);
+	buf_write_fd(&out, STDERR_FILENO);
+	buf_finish(&out);
+}
+
+static void warn_of_loss(const struct measure *measure, const struct recorder_result *result)
+{
+	if (measure->options.disable_logs || (result->whole && result->footer.n_lost == 0))
+		return;
+	if (result->loss[0] != '\0')
+		cli_warn(result->loss);
+	if (result->footer.n_lost > 0)
+		fprintf(stderr, "wattle: warning: %lld of %lld samples were lost\n", (long long)result->footer.n_lost,
+			(long long)(result->footer.n_samples));
+}
+
+static void import_spans(const struct measure *measure)
+{
+	struct wattle_error error = {0};
+	const char *path = measure->options.sub_tracking_file;
+	if (path != NULL && sub_tracking_import(path, measure->path, &error) < 0)
+		cli_warn(error.text);
+}
+
+static void close_stores(struct measure *measure, bool discard)
+{
+	for (size_t i = 0; i < measure->n_sinks; i++) {
+		measure->sinks[i].ops->close(measure->sinks[i].state, discard);
+		free(measure->sinks[i].state);
+	}
+	measure->n_sinks = 0;
+}
+
+int measure_conclude(struct measure *measure, const struct recorder_result *result)
+{
+	progress_free(measure->progress);
+	measure->progress = NULL;
+	close_stores(measure, false);
+	import_spans(measure);
+	warn_of_loss(measure, result);
+	struct wattle_error error = {0};
+	struct run run;
+	struct findings findings;
+	if (run_load(measure->path, &run, &error) < 0)
+		return cli_fail(EXIT_FAILED, &error);
+	apply_footer(&run, result);
+	int status = EXIT_FAILED;
+	if (findings_make(&run, &findings) == 0) {
+		print_summary(measure, &findings);
+		status = write_json(measure, &findings);
+		findings_finish(&findings);
+	}
+	run_finish(&run);
+	return status;
+}
+
+void measure_close(struct measure *measure, bool discard)
+{
+	progress_free(measure->progress);
+	close_stores(measure, discard);
+	if (measure->sensors_are_open)
+		sensor_set_close(&measure->sensors);
+	if (measure->env_is_open)
+		env_close(&measure->env);
+	*measure = (struct measure){0};
+}

@@ -1,0 +1,50 @@
+/* What `wattle run` and `wattle attach` share: their options, the stores, the summary and the report afterwards. */
+#pragma once
+
+#include "base/env.h"
+#include "cli/command.h"
+#include "sampler/recorder.h"
+
+struct measure_options {
+	const char *output, *json, *tracking_file;
+	const char *ram_unit, *gpu_ram_unit, *time_unit;
+	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config;
+	struct option_list meta;
+	int64_t interval_ns, expected_cores, steps;
+	double budget_percent, carbon_intensity, pue;
+	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all;
+};
+
+enum { MEASURE_OPTIONS = 30 };
+extern const struct option measure_option_table[MEASURE_OPTIONS];
+struct measure_options measure_defaults(void);
+
+/* From options to the printed summary. Opened in measure_open, when nothing of the command has run yet; every refusal
+ * comes from there. */
+struct measure {
+	struct measure_options options;
+	struct wattle_env env;
+	struct sensor_set sensors;
+	char path[4096]; // of the run file
+	struct outbox_sink sinks[2];
+	size_t n_sinks;
+	bool env_is_open, sensors_are_open;
+	struct measure_progress *progress; // owned; NULL: none asked for
+};
+
+// pid: the root process of the target; command: its argv.
+int measure_open(struct measure *measure, const struct measure_options *options, pid_t pid,
+	const char *const *command, bool attached, struct wattle_error *reterr);
+void measure_recorder_options(struct measure *measure, struct recorder_options *ret_options);
+// Closes the stores, then reads the run back: spans of a sub-tracking file, summary, JSON. EXIT_DONE, or EXIT_FAILED
+// with messages; the run file stands either way.
+int measure_conclude(struct measure *measure, const struct recorder_result *result);
+void measure_close(struct measure *measure, bool discard);
+
+/* output.c: "%j %r %h %p" in a file name. */
+int output_path(const char *pattern, pid_t pid, char *ret_path, size_t size, struct wattle_error *reterr);
+/* progress.c */
+struct measure_progress;
+struct measure_progress *progress_new(const struct measure_options *options);
+void progress_free(struct measure_progress *progress); // ends its line
+void progress_show(struct measure_progress *progress, const struct recorder_progress *figures);

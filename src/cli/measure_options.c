@@ -1,0 +1,61 @@
+#include "cli/measure.h"
+
+#include "base/util.h"
+
+#include <math.h>
+#include <stddef.h>
+
+static const char memory_units[] = "bytes|kilobytes|megabytes|gigabytes|terabytes";
+
+#define AT(member) .offset = offsetof(struct measure_options, member)
+
+// clang-format off
+const struct option measure_option_table[MEASURE_OPTIONS] = {
+	{"output", 'o', "FILE", "run file; %j job id, %r rank, %h host, %p pid of the command\n(default wattle-YYYYmmdd-HHMMSS-PID.sqlite in this folder)", OPTION_TEXT, AT(output)},
+	{"overwrite", 0, NULL, "replace files that are there already", OPTION_FLAG, AT(overwrite)},
+	{"append", 0, NULL, "add a further segment to the run file", OPTION_FLAG, AT(append)},
+	{"interval", 'i', "DUR", "sampling period, 1ms to 1h (default 100ms)", OPTION_DURATION, AT(interval_ns), .least = 1e6, .most = 3.6e12, .range = "a duration from 1ms to 1h, such as 100ms or 2s"},
+	{"json", 0, "FILE", "write the report as JSON; - is standard output", OPTION_TEXT, AT(json)},
+	{"quiet", 'q', NULL, "no summary at the end", OPTION_FLAG, AT(quiet)},
+	{"disable-logs", 0, NULL, "no warnings", OPTION_FLAG, AT(disable_logs)},
+	{"tracking-file", 0, "FILE", "write gpu_tracker's tracking file too (.csv or .sqlite)", OPTION_TEXT, AT(tracking_file)},
+	{"sub-tracking-file", 0, "FILE", "read the spans that the program leaves in gpu_tracker's format", OPTION_TEXT, AT(sub_tracking_file)},
+	{"ram-unit", 0, "UNIT", "unit of memory figures (default gigabytes)", OPTION_CHOICE, AT(ram_unit), .choices = memory_units},
+	{"gpu-ram-unit", 0, "UNIT", "unit of GPU memory figures (default gigabytes)", OPTION_CHOICE, AT(gpu_ram_unit), .choices = memory_units},
+	{"time-unit", 0, "UNIT", "seconds, minutes, hours or days (default hours)", OPTION_CHOICE, AT(time_unit), .choices = "seconds|minutes|hours|days"},
+	{"expected-cores", 0, "N", "cores that the target's hardware percentages are shares of\n(default all)", OPTION_INTEGER, AT(expected_cores), .least = 1, .most = 1e6, .range = "a number of cores, 1 or more"},
+	{"gpus", 0, "LIST", "UUIDs or indices, comma separated\n(default: those visible to the command)", OPTION_TEXT, AT(gpus)},
+	{"gpu-brand", 0, "BRAND", "nvidia, amd or intel (default all found)", OPTION_CHOICE, AT(gpu_brand), .choices = "nvidia|amd|intel"},
+	{"attribution", 0, "METHOD", "busy: energy by share of busy time; active: idle power is taken\noff first (default busy)", OPTION_CHOICE, AT(attribution), .choices = "busy|active"},
+	{"per-process", 0, NULL, "keep a row per process and sample", OPTION_FLAG, AT(per_process)},
+	{"budget", 0, "PERCENT", "CPU of one core for reading PSS and its kin; 0: never read\n(default 1)", OPTION_NUMBER, AT(budget_percent), .least = 0, .most = 100, .range = "a percentage from 0 to 100"},
+	{"carbon-intensity", 0, "G", "grams of CO2e per kWh", OPTION_NUMBER, AT(carbon_intensity), .least = 0, .most = 1e5, .range = "grams of CO2e per kWh, 0 or more"},
+	{"pue", 0, "X", "power usage effectiveness: multiplies the carbon figure (default 1)", OPTION_NUMBER, AT(pue), .least = 1, .most = 10, .range = "a factor from 1 to 10"},
+	{"meta", 0, "KEY=VALUE", "keep this with the run (repeatable)", OPTION_LIST, AT(meta)},
+	{"label", 0, "TEXT", "a name for people", OPTION_TEXT, AT(label)},
+	{"step", 0, "NAME", "the span that counts as a step", OPTION_TEXT, AT(step)},
+	{"steps", 0, "N", "how many steps there will be", OPTION_INTEGER, AT(steps), .least = 1, .most = 1e15, .range = "a number of steps, 1 or more"},
+	{"progress", 0, NULL, "a line on standard error as the run goes on", OPTION_FLAG, AT(progress)},
+	{"wait-all", 0, NULL, "wait until the last descendant has ended", OPTION_FLAG, AT(wait_all)},
+	{"config", 0, "FILE.json", "any of these by name; the command line wins", OPTION_TEXT, AT(config)},
+	{"store", 0, "URL", "keep the run in PostgreSQL (in a later version)", OPTION_REFUSED, .choices = "storing in PostgreSQL is not in this version; leave it out and the run goes to a file (-o)"},
+	{"nvtx", 0, NULL, "capture NVTX ranges (in a later version)", OPTION_REFUSED, .choices = "capturing NVTX ranges is not in this version; leave it out"},
+	{"itt", 0, NULL, "capture ITT ranges (in a later version)", OPTION_REFUSED, .choices = "capturing ITT ranges is not in this version; leave it out"},
+};
+// clang-format on
+
+struct measure_options measure_defaults(void)
+{
+	return (struct measure_options){
+		.ram_unit = "gigabytes",
+		.gpu_ram_unit = "gigabytes",
+		.time_unit = "hours",
+		.attribution = "busy",
+		.interval_ns = 100 * NS_PER_MS,
+		.expected_cores = VALUE_MISSING,
+		.steps = VALUE_MISSING,
+		.budget_percent = 1,
+		.carbon_intensity = (double)NAN,
+		.pue = (double)NAN,
+	};
+}

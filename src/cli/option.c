@@ -1,0 +1,316 @@
+#include "cli/option.h"
+
+#include "base/num.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+struct parse {
+	const struct option *options;
+	size_t n_options;
+	const char *command;
+	void *values;
+	struct wattle_error *reterr;
+};
+
+static void *value_of(const struct parse *parse, const struct option *option)
+{
+	return (char *)parse->values + option->offset;
+}
+
+static bool is_choice(const char *choices, const char *text)
+{
+	size_t length = strlen(text);
+	for (const char *at = choices; *at != '\0'; at += *at == '|') {
+		size_t n = strcspn(at, "|");
+		if (n == length && memcmp(at, text, n) == 0)
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+static bool in_range(const struct option *option, double value)
+{
+	return (option->least == 0 && option->most == 0) || (value >= option->least && value <= option->most);
+}
+
+static int bad_value(const struct parse *parse, const struct option *option, const char *text)
+{
+	return error_set(parse->reterr, -EINVAL, "--%s: '%s' is not valid; give %s", option->name, text,
+		option->range != NULL ? option->range : option->argument);
+}
+
+static int set_list(const struct parse *parse, const struct option *option, const char *text)
+{
+	struct option_list *list = value_of(parse, option);
+	if (list->n == OPTION_LIST_MAX)
+		return error_set(parse->reterr, -EINVAL, "--%s: given more than %d times", option->name, OPTION_LIST_MAX);
+	list->items[list->n++] = text;
+	return 0;
+}
+
+static int set_value(const struct parse *parse, const struct option *option, const char *text)
+{
+	void *value = value_of(parse, option);
+	int64_t integer;
+	double number;
+	switch (option->kind) {
+	case OPTION_FLAG:
+		*(bool *)value = true;
+		return 0;
+	case OPTION_TEXT:
+		if (text[0] == '\0')
+			return error_set(parse->reterr, -EINVAL, "--%s: is empty; give %s", option->name, option->argument);
+		*(const char **)value = text;
+		return 0;
+	case OPTION_LIST:
+		return set_list(parse, option, text);
+	case OPTION_DURATION:
+		if (num_parse_duration(text, &integer) < 0 || !in_range(option, (double)integer))
+			return bad_value(parse, option, text);
+		*(int64_t *)value = integer;
+		return 0;
+	case OPTION_NUMBER:
+		if (num_parse_double(text, &number) < 0 || !in_range(option, number))
+			return bad_value(parse, option, text);
+		*(double *)value = number;
+		return 0;
+	case OPTION_INTEGER:
+		if (num_parse_i64(text, &integer) < 0 || !in_range(option, (double)integer))
+			return bad_value(parse, option, text);
+		*(int64_t *)value = integer;
+		return 0;
+	case OPTION_CHOICE:
+		if (!is_choice(option->choices, text))
+			return error_set(parse->reterr, -EINVAL, "--%s: '%s' is not valid; give one of %s", option->name, text,
+				option->choices);
+		*(const char **)value = text;
+		return 0;
+	case OPTION_REFUSED:
+		return error_set(parse->reterr, -EINVAL, "--%s: %s", option->name, option->choices);
+	}
+	return -EINVAL;
+}
+
+static const struct option *find_long(const struct parse *parse, const char *name, size_t length)
+{
+	for (size_t i = 0; i < parse->n_options; i++)
+		if (strlen(parse->options[i].name) == length && memcmp(parse->options[i].name, name, length) == 0)
+			return &parse->options[i];
+	return NULL;
+}
+
+static const struct option *find_letter(const struct parse *parse, char letter)
+{
+	for (size_t i = 0; i < parse->n_options; i++)
+		if (parse->options[i].letter == letter)
+			return &parse->options[i];
+	return NULL;
+}
+
+static int unknown(const struct parse *parse, const char *word)
+{
+	return error_set(parse->reterr, -EINVAL, "unknown option %s; `wattle %s --help` lists the options", word,
+		parse->command);
+}
+
+// The option's value: `attached` (--name=value, -nvalue) or the next word; a flag takes neither.
+static int take(const struct parse *parse, const struct option *option, const char *attached, int argc, char **argv,
+	int *at)
+{
+	if (option->argument == NULL && attached != NULL)
+		return error_set(parse->reterr, -EINVAL, "--%s: takes no value", option->name);
+	if (option->argument == NULL)
+		return set_value(parse, option, "");
+	if (attached != NULL)
+		return set_value(parse, option, attached);
+	if (*at + 1 >= argc)
+		return error_set(parse->reterr, -EINVAL, "--%s: needs a value: %s", option->name, option->argument);
+	return set_value(parse, option, argv[++*at]);
+}
+
+static int take_long(const struct parse *parse, int argc, char **argv, int *at)
+{
+	const char *name = argv[*at] + 2;
+	size_t length = strcspn(name, "=");
+	const struct option *option = find_long(parse, name, length);
+	if (option == NULL)
+		return unknown(parse, argv[*at]);
+	return take(parse, option, name[length] == '=' ? name + length + 1 : NULL, argc, argv, at);
+}
+
+static int take_letters(const struct parse *parse, int argc, char **argv, int *at)
+{
+	for (const char *letter = argv[*at] + 1; *letter != '\0'; letter++) {
+		const struct option *option = find_letter(parse, *letter);
+		if (option == NULL)
+			return unknown(parse, argv[*at]);
+		bool wants = option->argument != NULL;
+		int r = take(parse, option, wants && letter[1] != '\0' ? letter + 1 : NULL, argc, argv, at);
+		if (r < 0 || wants)
+			return r;
+	}
+	return 0;
+}
+
+static int take_words(const struct parse *parse, int argc, char **argv, int *ret_first)
+{
+	int at = 0;
+	for (; at < argc && argv[at][0] == '-' && argv[at][1] != '\0'; at++) {
+		if (strcmp(argv[at], "--") == 0) {
+			at++;
+			break;
+		}
+		int r = argv[at][1] == '-' ? take_long(parse, argc, argv, &at) : take_letters(parse, argc, argv, &at);
+		if (r < 0)
+			return r;
+	}
+	*ret_first = at;
+	return 0;
+}
+
+/* ---- --config ---- */
+
+// A JSON value as the text that the command line would have had; lives as long as the configuration.
+static const char *config_text(json_t *config, const char *key, json_t *value)
+{
+	if (json_is_string(value))
+		return json_string_value(value);
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	json_t *kept = text != NULL ? json_string(text) : NULL;
+	free(text);
+	if (kept == NULL)
+		return NULL;
+	char name[128];
+	snprintf(name, sizeof(name), "\n%s", key); // no option has such a name; owned by the configuration from here on
+	json_object_set_new(config, name, kept);
+	return json_string_value(kept);
+}
+
+static int config_value(const struct parse *parse, json_t *config, const struct option *option, json_t *value)
+{
+	if (option->kind == OPTION_FLAG) {
+		if (!json_is_boolean(value))
+			return error_set(parse->reterr, -EINVAL, "--config: \"%s\" must be true or false", option->name);
+		*(bool *)value_of(parse, option) = json_is_true(value);
+		return 0;
+	}
+	if (!json_is_string(value) && !json_is_number(value))
+		return error_set(parse->reterr, -EINVAL, "--config: \"%s\" must be a string or a number", option->name);
+	const char *text = config_text(config, option->name, value);
+	return text != NULL ? set_value(parse, option, text) : -ENOMEM;
+}
+
+static int config_member(const struct parse *parse, json_t *config, const char *key, json_t *value)
+{
+	const struct option *option = find_long(parse, key, strlen(key));
+	if (option == NULL || strcmp(key, "config") == 0)
+		return error_set(parse->reterr, -EINVAL, "--config: unknown option \"%s\"; `wattle %s --help` lists them", key,
+			parse->command);
+	if (option->kind != OPTION_LIST || !json_is_array(value))
+		return config_value(parse, config, option, value);
+	size_t i;
+	json_t *item;
+	json_array_foreach(value, i, item) {
+		if (!json_is_string(item))
+			return error_set(parse->reterr, -EINVAL, "--config: \"%s\" must be a list of strings", key);
+		int r = set_value(parse, option, json_string_value(item));
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int read_config(const struct parse *parse, const char *path, void **ret_config)
+{
+	json_error_t error;
+	json_t *config = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (config == NULL)
+		return error_set(parse->reterr, -EINVAL, "--config %s: line %d: %s", path, error.line, error.text);
+	*ret_config = config;
+	if (!json_is_object(config))
+		return error_set(parse->reterr, -EINVAL, "--config %s: must hold one JSON object of options by name", path);
+	// Numbers become strings owned by the configuration, which must not change under the loop: walk a copy.
+	json_t *members = json_copy(config);
+	const char *key;
+	json_t *value;
+	int r = members != NULL ? 0 : -ENOMEM;
+	json_object_foreach(members, key, value) {
+		r = config_member(parse, config, key, value);
+		if (r < 0)
+			break;
+	}
+	json_decref(members);
+	return r;
+}
+
+void option_config_free(void *config)
+{
+	json_decref(config);
+}
+
+// The value of --config on the command line, the last one if there are several.
+static const char *find_config(int argc, char **argv, int end)
+{
+	const char *path = NULL;
+	for (int i = 0; i < end && i < argc; i++) {
+		if (strncmp(argv[i], "--config=", 9) == 0)
+			path = argv[i] + 9;
+		else if (strcmp(argv[i], "--config") == 0 && i + 1 < end)
+			path = argv[i + 1];
+	}
+	return path;
+}
+
+int options_parse(const struct option *options, size_t n_options, const char *command, int argc, char **argv,
+	void *values, int *ret_first, void **ret_config, struct wattle_error *reterr)
+{
+	struct parse parse = {options, n_options, command, values, reterr};
+	*ret_config = NULL;
+	bool has_config = find_long(&parse, "config", 6) != NULL;
+	if (has_config) {
+		const char *path = find_config(argc, argv, argc);
+		int r = path != NULL ? read_config(&parse, path, ret_config) : 0;
+		if (r < 0)
+			return r;
+	}
+	return take_words(&parse, argc, argv, ret_first);
+}
+
+/* ---- help ---- */
+
+static void help_line(const struct option *option, struct buf *out)
+{
+	enum { HELP_COLUMN = 30 };
+	size_t start = out->size;
+	buf_str(out, "  ");
+	if (option->letter != 0)
+		buf_printf(out, "-%c, ", option->letter);
+	buf_printf(out, "--%s", option->name);
+	if (option->argument != NULL)
+		buf_printf(out, " %s", option->argument);
+	if (out->size - start >= HELP_COLUMN - 1) {
+		buf_char(out, '\n');
+		start = out->size;
+	}
+	buf_pad_to(out, start, HELP_COLUMN);
+	for (const char *line = option->help; line != NULL;) {
+		size_t length = strcspn(line, "\n");
+		buf_add(out, line, length);
+		buf_char(out, '\n');
+		line = line[length] == '\n' ? line + length + 1 : NULL;
+		if (line != NULL) {
+			start = out->size;
+			buf_pad_to(out, start, HELP_COLUMN);
+		}
+	}
+}
+
+void options_help(const struct option *options, size_t n_options, struct buf *out)
+{
+	for (size_t i = 0; i < n_options; i++)
+		help_line(&options[i], out);
+}

@@ -1,0 +1,50 @@
+#include "process/io.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+static int64_t number_after(const char *text, const char *key)
+{
+	const char *line = strstr(text, key);
+	return line != NULL ? strtoll(line + strlen(key), NULL, 10) : 0;
+}
+
+static void add_switches(int procfs_fd, pid_t pid, const char *tid, struct process_io *io)
+{
+	char path[300], text[4096];
+	snprintf(path, sizeof(path), "%d/task/%s/status", pid, tid);
+	if (file_read_in(procfs_fd, path, text, sizeof(text)) <= 0)
+		return;
+	io->voluntary_switches += number_after(text, "\nvoluntary_ctxt_switches:");
+	io->involuntary_switches += number_after(text, "\nnonvoluntary_ctxt_switches:");
+}
+
+int process_io_read(int procfs_fd, pid_t pid, struct process_io *ret_io)
+{
+	char path[32], text[512];
+	snprintf(path, sizeof(path), "%d/io", pid);
+	ssize_t n = file_read_in(procfs_fd, path, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	struct process_io io = {
+		.read_bytes = number_after(text, "\nread_bytes:"),
+		.written_bytes = number_after(text, "\nwrite_bytes:"),
+	};
+	snprintf(path, sizeof(path), "%d/task", pid);
+	int fd = file_open_in(procfs_fd, path, O_RDONLY | O_DIRECTORY);
+	if (fd < 0)
+		return fd;
+	wattle_cleanup_dir DIR *tasks = fdopendir(fd);
+	if (tasks == NULL)
+		return -ENOMEM;
+	for (struct dirent *entry; (entry = readdir(tasks)) != NULL;)
+		if (entry->d_name[0] != '.')
+			add_switches(procfs_fd, pid, entry->d_name, &io);
+	*ret_io = io;
+	return 0;
+}

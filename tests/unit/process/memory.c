@@ -1,0 +1,121 @@
+#include "process/memory.h"
+
+#include "base/util.h"
+#include "rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define KB(n) ((n)*INT64_C(1024))
+#define MAPPING(range, path) range " r-xp 00000000 fe:00 12 " path "\n"
+#define FIELDS(pss, clean, dirty, private_dirty)                                                                       \
+	"Rss: 99 kB\nPss: " pss " kB\nPss_Dirty: 77 kB\nShared_Clean: " clean " kB\nShared_Dirty: " dirty              \
+	" kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: " private_dirty " kB\nVmFlags: rd ex mr\n"
+
+/* Up to three processes; the first is the root. */
+static const struct row {
+	const char *teaches;
+	const char *files[3];
+	int64_t main_pss_kb, main_private_kb, main_shared_kb, descendants_shared_kb, combined_shared_kb;
+} rows[] = {
+	{"two files of one process: private adds up, shared is per path",
+		{MAPPING("00400000-00401000", "/a") FIELDS("10", "4", "2", "3") MAPPING("00500000-00501000", "/b")
+				FIELDS("20", "5", "0", "6")},
+		30, 11, 11, 0, 11},
+	{"of several mappings of one path the largest counts",
+		{MAPPING("00400000-00401000", "/a") FIELDS("1", "4", "0", "0") MAPPING("00500000-00501000", "/a")
+				FIELDS("1", "9", "0", "0")},
+		2, 2, 9, 0, 9},
+	{"all anonymous mappings are one path",
+		{MAPPING("7f00-7f10", "") FIELDS("1", "3", "0", "0") MAPPING("7f20-7f30", "") FIELDS("1", "2", "0", "0")}, 2,
+		2, 3, 0, 3},
+	{"a path shared by root and child counts once, as the larger of the two",
+		{MAPPING("1000-2000", "/lib x.so") FIELDS("1", "8", "0", "0"),
+			MAPPING("1000-2000", "/lib x.so") FIELDS("1", "12", "0", "0"),
+			MAPPING("1000-2000", "/other") FIELDS("1", "1", "0", "0")},
+		1, 1, 8, 13, 13},
+	{"mappings of nothing shared take no part", {MAPPING("1000-2000", "[heap]") FIELDS("5", "0", "0", "5")}, 5, 6, 0, 0,
+		0},
+	{"an empty file adds nothing", {""}, 0, 0, 0, 0, 0},
+};
+
+static void check(void **state)
+{
+	const struct row *row = *state;
+	struct memory_reader reader;
+	assert_int_equal(memory_reader_open(&reader, 1, 0), 0);
+	struct smaps_state main_state = {.is_main = true};
+	for (size_t i = 0; i < 3 && row->files[i] != NULL; i++) {
+		struct smaps_state child = {0};
+		struct smaps_state *file = i == 0 ? &main_state : &child;
+		smaps_feed(&reader, file, row->files[i], strlen(row->files[i]));
+		smaps_end(&reader, file);
+	}
+	struct memory_shared shared = memory_reader_shared(&reader);
+	assert_int_equal(main_state.pss_bytes, KB(row->main_pss_kb));
+	assert_int_equal(main_state.private_bytes, KB(row->main_private_kb));
+	assert_int_equal(shared.main_bytes, KB(row->main_shared_kb));
+	assert_int_equal(shared.descendants_bytes, KB(row->descendants_shared_kb));
+	assert_int_equal(shared.combined_bytes, KB(row->combined_shared_kb));
+	memory_reader_close(&reader);
+}
+
+static void many_paths(void **state)
+{
+	struct memory_reader reader;
+	assert_int_equal(memory_reader_open(&reader, 1, 0), 0);
+	struct smaps_state file = {.is_main = true};
+	for (int i = 0; i < 20000; i++) {
+		char text[256];
+		int n = snprintf(text, sizeof(text), MAPPING("1000-2000", "/lib/%d.so") "Shared_Clean: 1 kB\n", i);
+		smaps_feed(&reader, &file, text, (size_t)n);
+	}
+	smaps_end(&reader, &file);
+	assert_int_equal(memory_reader_shared(&reader).main_bytes, KB(20000));
+	memory_reader_close(&reader);
+}
+
+/* The allowance: 0.5 % of the time that passes, whatever more is asked. */
+static const struct due_row {
+	const char *teaches;
+	double budget_percent;
+	int64_t rss_mb; // 10 ms per GB is expected
+	int64_t last_read_ms, now_ms;
+	int64_t credit_ms; // at last_read
+	int64_t seen_mb;   // largest RSS at a reading so far
+	bool expected;
+} due_rows[] = {
+	{"budget 0 never reads", 0, 1, -1, 1000, 10, 0, false},
+	{"the first reading is free", 1, 1000, -1, 0, 0, 0, true},
+	{"1 GB costs 10 ms: after 1 s only 5 ms are there", 1, 1000, 0, 1000, 0, 1000, false},
+	{"after 2.1 s they are", 1, 1000, 0, 2100, 0, 1000, true},
+	{"--budget 0.1 makes it wait ten times longer than the cap of 1 %", 0.1, 1000, 0, 5000, 0, 1000, false},
+	{"a calm small program is read once a second", 1, 10, 0, 900, 10, 10, false},
+	{"… and then it is", 1, 10, 0, 1001, 10, 10, true},
+	{"a new maximum is read sooner", 1, 10, 0, 150, 10, 5, true},
+	{"but not sooner than 100 ms", 1, 10, 0, 50, 10, 5, false},
+};
+
+static void check_due(void **state)
+{
+	const struct due_row *row = *state;
+	struct memory_reader reader;
+	int64_t start_ns = row->last_read_ms < 0 ? 0 : row->last_read_ms * NS_PER_MS;
+	assert_int_equal(memory_reader_open(&reader, row->budget_percent, start_ns), 0);
+	reader.credit_ns = row->credit_ms * NS_PER_MS;
+	reader.max_rss_bytes = row->seen_mb * 1000000;
+	if (row->last_read_ms >= 0)
+		reader.last_read_t_ns = start_ns;
+	assert_int_equal(
+		memory_reader_due(&reader, row->now_ms * NS_PER_MS, row->rss_mb * 1000000, 1), row->expected);
+	memory_reader_close(&reader);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD_ONE(&tests, "thousands of paths: the table grows and loses none", many_paths);
+	ROWS_ADD(&tests, due_rows, check_due);
+	return rows_run(&tests, "memory");
+}
