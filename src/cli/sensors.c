@@ -2,7 +2,7 @@
 #include "cli/command.h"
 
 #include "base/env.h"
-#include "base/json.h"
+#include "base/jsonw.h"
 #include "base/util.h"
 #include "process/machine.h"
 #include "sensor/sensor.h"
@@ -37,39 +37,39 @@ static void last_reading(const int64_t *values, struct row *row)
 	row->last_unit = energy ? "J" : power ? "W" : NULL;
 }
 
-static void print_json_row(struct json *j, const struct row *row)
+static void print_json_row(struct jsonw *j, const struct row *row)
 {
 	const struct domain *domain = row->domain;
-	json_begin_object(j);
-	json_key_string(j, "sensor", row->sensor);
-	json_key_string(j, "domain", domain->name);
-	json_key_string(j, "kind", domain_kind_name(domain->kind));
-	json_key_string(j, "device", domain->device[0] != '\0' ? domain->device : NULL);
-	json_key_string(j, "uuid", domain->uuid[0] != '\0' ? domain->uuid : NULL);
-	json_key_string(j, "inside", domain->inside[0] != '\0' ? domain->inside : NULL);
-	json_key_string(j, "provenance", provenance_name(domain->provenance));
-	json_key_bool(j, "readable", domain->readable);
-	json_key_bool(j, "used", domain->used);
-	json_key_string(j, "why", domain->why[0] != '\0' ? domain->why : NULL);
-	json_key_string(j, "remedy", domain->remedy[0] != '\0' ? domain->remedy : NULL);
-	json_key_double(j, "update_period_s", domain->update_period_ns > 0 ? (double)domain->update_period_ns * 1e-9 : (double)NAN);
-	json_key_double(j, "resolution_j", domain->resolution_uj > 0 ? (double)domain->resolution_uj * 1e-6 : (double)NAN);
-	json_key_double(j, "last", row->last);
-	json_key_string(j, "last_unit", row->last_unit);
-	json_end_object(j);
+	jsonw_begin_object(j);
+	jsonw_key_string(j, "sensor", row->sensor);
+	jsonw_key_string(j, "domain", domain->name);
+	jsonw_key_string(j, "kind", domain_kind_name(domain->kind));
+	jsonw_key_string(j, "device", domain->device[0] != '\0' ? domain->device : NULL);
+	jsonw_key_string(j, "uuid", domain->uuid[0] != '\0' ? domain->uuid : NULL);
+	jsonw_key_string(j, "inside", domain->inside[0] != '\0' ? domain->inside : NULL);
+	jsonw_key_string(j, "provenance", provenance_name(domain->provenance));
+	jsonw_key_bool(j, "readable", domain->readable);
+	jsonw_key_bool(j, "used", domain->used);
+	jsonw_key_string(j, "why", domain->why[0] != '\0' ? domain->why : NULL);
+	jsonw_key_string(j, "remedy", domain->remedy[0] != '\0' ? domain->remedy : NULL);
+	jsonw_key_double(j, "update_period_s", domain->update_period_ns > 0 ? (double)domain->update_period_ns * 1e-9 : (double)NAN);
+	jsonw_key_double(j, "resolution_j", domain->resolution_uj > 0 ? (double)domain->resolution_uj * 1e-6 : (double)NAN);
+	jsonw_key_double(j, "last", row->last);
+	jsonw_key_string(j, "last_unit", row->last_unit);
+	jsonw_end_object(j);
 }
 
 static void print_json(const struct row *rows, size_t n_rows, struct buf *out)
 {
-	struct json j;
-	json_init(&j, out, true);
-	json_begin_object(&j);
-	json_key(&j, "sensors");
-	json_begin_array(&j);
+	struct jsonw j;
+	jsonw_init(&j, out, true);
+	jsonw_begin_object(&j);
+	jsonw_key(&j, "sensors");
+	jsonw_begin_array(&j);
 	for (size_t i = 0; i < n_rows; i++)
 		print_json_row(&j, &rows[i]);
-	json_end_array(&j);
-	json_end_object(&j);
+	jsonw_end_array(&j);
+	jsonw_end_object(&j);
 }
 
 static void print_period(const struct domain *domain, struct buf *out)

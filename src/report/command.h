@@ -1,4 +1,4 @@
-/* Reading the stored command line. A file of its own, because jansson's header and our JSON writer's don't mix. */
+/* The stored command line, a JSON array, as words. */
 #pragma once
 
 #include "base/buf.h"

@@ -27,14 +27,14 @@ static void each_word(const struct run_segment *segment, void (*call)(void *data
 
 static void json_word(void *data, const char *word)
 {
-	json_str(data, word);
+	jsonw_string(data, word);
 }
 
-void command_json(struct json *j, const struct run_segment *segment)
+void command_json(struct jsonw *j, const struct run_segment *segment)
 {
-	json_begin_array(j);
+	jsonw_begin_array(j);
 	each_word(segment, json_word, j);
-	json_end_array(j);
+	jsonw_end_array(j);
 }
 
 static bool needs_quotes(const char *word)

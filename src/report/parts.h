@@ -3,22 +3,22 @@
 
 #include "analysis/findings.h"
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/jsonw.h"
 
 // The segment that the report speaks of where there can be only one answer: the last. NULL: the run has none.
 const struct run_segment *report_segment(const struct run *run);
 
 // argv of a segment, stored as a JSON array: again as that, or as a person would type it (into an
 // empty buffer).
-void command_json(struct json *j, const struct run_segment *segment);
+void command_json(struct jsonw *j, const struct run_segment *segment);
 void command_text(struct buf *out, const struct run_segment *segment);
 
 // RFC 3339 with milliseconds and the local offset: "2026-01-31T12:00:00.123+01:00".
 void rfc3339(struct buf *out, int64_t wall_ns);
 
 // gpu_tracker's ResourceUsage in the units that were asked for.
-void usage_json(struct json *j, const struct run *run, const struct resource_usage *usage);
+void usage_json(struct jsonw *j, const struct run *run, const struct resource_usage *usage);
 // The array of code blocks, as `wattle blocks` prints it.
-void blocks_json(struct json *j, const struct findings *findings);
+void blocks_json(struct jsonw *j, const struct findings *findings);
 // Factor of a column: bytes to the unit asked for.
 double column_factor(const struct run *run, enum column column);

@@ -1,7 +1,7 @@
 #include "store/run_header.h"
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/jsonw.h"
 #include "store/schema.h"
 
 #include <errno.h>
@@ -59,12 +59,12 @@ static void put_double(struct fact_writer *w, const char *key, double value)
 
 static void command_json(struct buf *out, const char *const *command)
 {
-	struct json j;
-	json_init(&j, out, false);
-	json_begin_array(&j);
+	struct jsonw j;
+	jsonw_init(&j, out, false);
+	jsonw_begin_array(&j);
 	for (size_t i = 0; command != NULL && command[i] != NULL; i++)
-		json_str(&j, command[i]);
-	json_end_array(&j);
+		jsonw_string(&j, command[i]);
+	jsonw_end_array(&j);
 }
 
 // "KEY=VALUE" becomes key "meta.KEY".

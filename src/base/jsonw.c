@@ -1,16 +1,16 @@
-#include "base/json.h"
+#include "base/jsonw.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-void json_init(struct json *j, struct buf *out, bool pretty)
+void jsonw_init(struct jsonw *j, struct buf *out, bool pretty)
 {
-	*j = (struct json){.out = out, .pretty = pretty};
+	*j = (struct jsonw){.out = out, .pretty = pretty};
 }
 
 // What stands before an item: comma, new line, indentation.
-static void lead(struct json *j)
+static void lead(struct jsonw *j)
 {
 	if (j->after_key) {
 		j->after_key = false;
@@ -26,15 +26,15 @@ static void lead(struct json *j)
 		buf_str(j->out, "  ");
 }
 
-static void begin(struct json *j, char bracket)
+static void begin(struct jsonw *j, char bracket)
 {
 	lead(j);
 	buf_char(j->out, bracket);
-	assert(j->depth + 1 < JSON_DEPTH_MAX);
+	assert(j->depth + 1 < JSONW_DEPTH_MAX);
 	j->has_item[++j->depth] = false;
 }
 
-static void end(struct json *j, char bracket)
+static void end(struct jsonw *j, char bracket)
 {
 	assert(j->depth > 0 && !j->after_key);
 	bool had_items = j->has_item[j->depth--];
@@ -48,22 +48,22 @@ static void end(struct json *j, char bracket)
 		buf_char(j->out, '\n');
 }
 
-void json_begin_object(struct json *j)
+void jsonw_begin_object(struct jsonw *j)
 {
 	begin(j, '{');
 }
 
-void json_end_object(struct json *j)
+void jsonw_end_object(struct jsonw *j)
 {
 	end(j, '}');
 }
 
-void json_begin_array(struct json *j)
+void jsonw_begin_array(struct jsonw *j)
 {
 	begin(j, '[');
 }
 
-void json_end_array(struct json *j)
+void jsonw_end_array(struct jsonw *j)
 {
 	end(j, ']');
 }
@@ -93,7 +93,7 @@ static size_t utf8_length(const unsigned char *text)
 	return 0;
 }
 
-static void quoted(struct json *j, const char *text)
+static void quoted(struct jsonw *j, const char *text)
 {
 	static const char hex[] = "0123456789abcdef";
 	buf_char(j->out, '"');
@@ -120,7 +120,7 @@ static void quoted(struct json *j, const char *text)
 	buf_char(j->out, '"');
 }
 
-void json_key(struct json *j, const char *key)
+void jsonw_key(struct jsonw *j, const char *key)
 {
 	lead(j);
 	quoted(j, key);
@@ -128,73 +128,73 @@ void json_key(struct json *j, const char *key)
 	j->after_key = true;
 }
 
-void json_str(struct json *j, const char *text)
+void jsonw_string(struct jsonw *j, const char *text)
 {
 	if (text == NULL) {
-		json_unknown(j);
+		jsonw_null(j);
 		return;
 	}
 	lead(j);
 	quoted(j, text);
 }
 
-void json_i64(struct json *j, int64_t value)
+void jsonw_i64(struct jsonw *j, int64_t value)
 {
 	lead(j);
 	buf_i64(j->out, value);
 }
 
-void json_u64(struct json *j, uint64_t value)
+void jsonw_u64(struct jsonw *j, uint64_t value)
 {
 	lead(j);
 	buf_u64(j->out, value);
 }
 
-void json_double(struct json *j, double value)
+void jsonw_double(struct jsonw *j, double value)
 {
 	if (!isfinite(value)) {
-		json_unknown(j);
+		jsonw_null(j);
 		return;
 	}
 	lead(j);
 	buf_double(j->out, value);
 }
 
-void json_bool(struct json *j, bool value)
+void jsonw_bool(struct jsonw *j, bool value)
 {
 	lead(j);
 	buf_str(j->out, value ? "true" : "false");
 }
 
-void json_unknown(struct json *j)
+void jsonw_null(struct jsonw *j)
 {
 	lead(j);
 	buf_str(j->out, "null");
 }
 
-void json_key_string(struct json *j, const char *key, const char *text)
+void jsonw_key_string(struct jsonw *j, const char *key, const char *text)
 {
-	json_key(j, key);
-	json_str(j, text);
+	jsonw_key(j, key);
+	jsonw_string(j, text);
 }
 
-void json_key_i64(struct json *j, const char *key, int64_t value)
+void jsonw_key_i64(struct jsonw *j, const char *key, int64_t value)
 {
-	json_key(j, key);
+	jsonw_key(j, key);
 	if (value == INT64_MIN) // VALUE_MISSING
-		json_unknown(j);
+		jsonw_null(j);
 	else
-		json_i64(j, value);
+		jsonw_i64(j, value);
 }
 
-void json_key_double(struct json *j, const char *key, double value)
+void jsonw_key_double(struct jsonw *j, const char *key, double value)
 {
-	json_key(j, key);
-	json_double(j, value);
+	jsonw_key(j, key);
+	jsonw_double(j, value);
 }
 
-void json_key_bool(struct json *j, const char *key, bool value)
+void jsonw_key_bool(struct jsonw *j, const char *key, bool value)
 {
-	json_key(j, key);
-	json_bool(j, value);
+	jsonw_key(j, key);
+	jsonw_bool(j, value);
 }

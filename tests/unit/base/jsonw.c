@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include "base/jsonw.h"
 
 #include "base/util.h"
 #include "rows.h"
@@ -29,39 +29,39 @@ static void check_string(void **state)
 {
 	const struct string_row *row = *state;
 	struct buf out;
-	struct json j;
+	struct jsonw j;
 	buf_init(&out, 1024);
-	json_init(&j, &out, false);
-	json_str(&j, row->text);
+	jsonw_init(&j, &out, false);
+	jsonw_string(&j, row->text);
 	assert_string_equal(out.data, row->json);
 	buf_finish(&out);
 }
 
-static void one_of_everything(struct json *j)
+static void one_of_everything(struct jsonw *j)
 {
-	json_begin_object(j);
-	json_key_i64(j, "count", -3);
-	json_key_i64(j, "unknown", VALUE_MISSING);
-	json_key_double(j, "nan", (double)NAN);
-	json_key_double(j, "half", 0.5);
-	json_key_bool(j, "yes", true);
-	json_key_string(j, "none", NULL);
-	json_key(j, "list");
-	json_begin_array(j);
-	json_u64(j, UINT64_MAX);
-	json_begin_object(j);
-	json_end_object(j);
-	json_unknown(j);
-	json_end_array(j);
-	json_end_object(j);
+	jsonw_begin_object(j);
+	jsonw_key_i64(j, "count", -3);
+	jsonw_key_i64(j, "unknown", VALUE_MISSING);
+	jsonw_key_double(j, "nan", (double)NAN);
+	jsonw_key_double(j, "half", 0.5);
+	jsonw_key_bool(j, "yes", true);
+	jsonw_key_string(j, "none", NULL);
+	jsonw_key(j, "list");
+	jsonw_begin_array(j);
+	jsonw_u64(j, UINT64_MAX);
+	jsonw_begin_object(j);
+	jsonw_end_object(j);
+	jsonw_null(j);
+	jsonw_end_array(j);
+	jsonw_end_object(j);
 }
 
 static void on_one_line(void **state)
 {
 	struct buf out;
-	struct json j;
+	struct jsonw j;
 	buf_init(&out, 4096);
-	json_init(&j, &out, false);
+	jsonw_init(&j, &out, false);
 	one_of_everything(&j);
 	assert_string_equal(out.data,
 		"{\"count\": -3, \"unknown\": null, \"nan\": null, \"half\": 0.5, \"yes\": true, "
@@ -72,9 +72,9 @@ static void on_one_line(void **state)
 static void indented(void **state)
 {
 	struct buf out;
-	struct json j;
+	struct jsonw j;
 	buf_init(&out, 4096);
-	json_init(&j, &out, true);
+	jsonw_init(&j, &out, true);
 	one_of_everything(&j);
 	assert_string_equal(out.data,
 		"{\n  \"count\": -3,\n  \"unknown\": null,\n  \"nan\": null,\n  \"half\": 0.5,\n"
@@ -107,10 +107,10 @@ static void any_bytes_give_valid_json(void **state)
 						  : (char)favourites[random / 3 % ARRAY_SIZE(favourites)];
 		}
 		text[length] = '\0';
-		struct json j;
+		struct jsonw j;
 		buf_clear(&out);
-		json_init(&j, &out, false);
-		json_str(&j, text);
+		jsonw_init(&j, &out, false);
+		jsonw_string(&j, text);
 		json_error_t error;
 		json_t *read = json_loads(out.data, JSON_DECODE_ANY, &error); // refuses invalid UTF-8
 		assert_non_null(read);
