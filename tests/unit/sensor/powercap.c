@@ -1,0 +1,267 @@
+#include "sensor/sensor.h"
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "tree.h"
+
+#include <errno.h>
+
+/* Made-up trees: every shape in which zones may lie, and everything that a file may turn out to be. What stands for a
+ * file: "@TARGET" is a link, "DIR" a folder, "FIFO" a pipe that nobody writes to, "0000" one without rights. */
+
+enum { FILES_MAX = 16 };
+
+struct file {
+	const char *path, *text;
+};
+
+struct row {
+	const char *teaches;
+	struct file files[FILES_MAX];
+	const char *expected; // "name inside readable used range_uj raw" a line; raw: what a reading gives
+};
+
+#define CLASS "class/powercap/"
+#define VIRTUAL "devices/virtual/powercap/"
+#define ZONE(folder, name_text, energy_text)                                                                           \
+	{folder "/name", name_text "\n"}, {folder "/energy_uj", energy_text "\n"},                                     \
+	{                                                                                                              \
+		folder "/max_energy_range_uj", "262143328850\n"                                                        \
+	}
+
+static const char two_zones[] = "package-0 - yes yes 262143328850 100\ncore-0 package-0 yes yes 262143328850 30\n";
+
+// clang-format off
+static const struct row shapes[] = {
+	{"plain folders in the class, flat", {
+		ZONE(CLASS "intel-rapl:0", "package-0", "100"),
+		ZONE(CLASS "intel-rapl:0:0", "core", "30"),
+	}, two_zones},
+	{"plain folders, nested", {
+		ZONE(CLASS "intel-rapl:0", "package-0", "100"),
+		ZONE(CLASS "intel-rapl:0/intel-rapl:0:0", "core", "30"),
+	}, two_zones},
+	{"nested below the control type", {
+		ZONE(CLASS "intel-rapl/intel-rapl:0", "package-0", "100"),
+		ZONE(CLASS "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
+	}, two_zones},
+	{"no class at all, only the devices", {
+		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
+		ZONE(VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
+	}, two_zones},
+	{"both nested and linked flat, as the kernel does: each zone once", {
+		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
+		ZONE(VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
+		{CLASS "intel-rapl", "@../../" VIRTUAL "intel-rapl"},
+		{CLASS "intel-rapl:0", "@../../" VIRTUAL "intel-rapl/intel-rapl:0"},
+		{CLASS "intel-rapl:0:0", "@../../" VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0"},
+	}, two_zones},
+	{"only the package is linked into the class: its part is found inside it", {
+		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
+		ZONE(VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
+		{CLASS "intel-rapl:0", "@../../" VIRTUAL "intel-rapl/intel-rapl:0"},
+	}, two_zones},
+	{"a link that leads nowhere does not hide the zone that is there", {
+		{CLASS "intel-rapl:0", "@/nowhere"},
+		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
+		ZONE(VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
+	}, two_zones},
+	{"a zone that contains itself is looked at once", {
+		ZONE(CLASS "intel-rapl:0", "package-0", "100"),
+		{CLASS "intel-rapl:0/intel-rapl:0", "@../intel-rapl:0"},
+		{CLASS "intel-rapl:0/device", "@.."},
+		ZONE(CLASS "intel-rapl:0:0", "core", "30"),
+		{CLASS "intel-rapl:0:0/intel-rapl:0", "@../intel-rapl:0"},
+	}, two_zones},
+	{"a link out of the tree is resolved inside it", {
+		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
+		{CLASS "intel-rapl:0", "@/" VIRTUAL "intel-rapl/intel-rapl:0"},
+	}, "package-0 - yes yes 262143328850 100\n"},
+	{"folders that are no zones", {
+		ZONE(CLASS "intel-rapl:0", "package-0", "100"),
+		ZONE(CLASS "intel-rapl:", "package-1", "1"),
+		ZONE(CLASS "intel-rapl:0:", "package-2", "1"),
+		ZONE(CLASS "intel-rapl:xyz", "package-3", "1"),
+	}, "package-0 - yes yes 262143328850 100\n"},
+	{"there is nothing", {{"kernel/x", ""}}, ""},
+	{"powercap is a file", {{"class/powercap", "x"}}, ""},
+	{"powercap is empty", {{CLASS ".keep", ""}}, ""},
+};
+
+static const struct row names[] = {
+	{"the number of a zone means nothing, its parent everything", {
+		ZONE(CLASS "intel-rapl:0", "package-1", "1"), ZONE(CLASS "intel-rapl:0:0", "dram", "2"),
+		ZONE(CLASS "intel-rapl:1", "package-0", "3"), ZONE(CLASS "intel-rapl:1:0", "dram", "4"),
+	}, "package-1 - yes yes 262143328850 1\ndram-1 - yes yes 262143328850 2\n"
+	   "package-0 - yes yes 262143328850 3\ndram-0 - yes yes 262143328850 4\n"},
+	{"10 comes after 9: the numbers are hexadecimal and sorted as numbers", {
+		ZONE(CLASS "intel-rapl:10", "package-2", "3"), ZONE(CLASS "intel-rapl:9", "package-0", "1"),
+		ZONE(CLASS "intel-rapl:a", "package-1", "2"),
+	}, "package-0 - yes yes 262143328850 1\npackage-1 - yes yes 262143328850 2\npackage-2 - yes yes 262143328850 3\n"},
+	{"names that stand for nothing known are no domains", {
+		ZONE(CLASS "intel-rapl:0", "package-0", "1"), ZONE(CLASS "intel-rapl:1", "package-", "2"),
+		ZONE(CLASS "intel-rapl:2", "package-0-die-", "3"), ZONE(CLASS "intel-rapl:3", "cores", "4"),
+		ZONE(CLASS "intel-rapl:4", "package-99999999999", "5"),
+	}, "package-0 - yes yes 262143328850 1\n"},
+	{"an empty name, a folder for a name", {
+		ZONE(CLASS "intel-rapl:0", "package-0", "1"), {CLASS "intel-rapl:1/name", ""}, {CLASS "intel-rapl:2/name", "DIR"},
+	}, "package-0 - yes yes 262143328850 1\n"},
+	{"two zones of one name get names of their own", {
+		ZONE(CLASS "intel-rapl:0", "package-0", "1"), ZONE(CLASS "intel-rapl:1", "psys", "2"),
+		ZONE(CLASS "intel-rapl:2", "psys", "3"),
+	}, "package-0 psys yes yes 262143328850 1\npsys - yes yes 262143328850 2\npsys-2 - yes yes 262143328850 3\n"},
+	{"a part whose package is not there keeps its bare name", {
+		ZONE(CLASS "intel-rapl:0:0", "dram", "1"),
+	}, "dram - yes yes 262143328850 1\n"},
+	{"a psys that can't be read contains nothing that readers would see", {
+		ZONE(CLASS "intel-rapl:0", "package-0", "1"), {CLASS "intel-rapl:1/name", "psys\n"},
+	}, "package-0 - yes yes 262143328850 1\npsys - no no 0 -\n"},
+	{"the MMIO twin steps in where the register itself can't be read", {
+		{CLASS "intel-rapl:0/name", "package-0\n"}, {CLASS "intel-rapl:0/energy_uj", "DIR"},
+		ZONE(CLASS "intel-rapl-mmio:0", "package-0", "7"),
+	}, "package-0 - no no 0 -\npackage-0 - yes yes 262143328850 7\n"},
+	{"idle injection and dtpm have zones, but not of energy", {
+		ZONE(CLASS "dtpm:0", "package-0", "1"), ZONE(CLASS "idle-injection:0", "package-0", "1"),
+	}, ""},
+};
+
+static const struct row files[] = {
+	{"no counter", {{CLASS "intel-rapl:0/name", "package-0\n"}}, "package-0 - no no 0 -\n"},
+	{"an empty counter", {ZONE(CLASS "intel-rapl:0", "package-0", "")}, "package-0 - no no 262143328850 -\n"},
+	{"words for a counter", {ZONE(CLASS "intel-rapl:0", "package-0", "many")}, "package-0 - no no 262143328850 -\n"},
+	{"a negative counter", {ZONE(CLASS "intel-rapl:0", "package-0", "-1")}, "package-0 - no no 262143328850 -\n"},
+	{"more digits than fit", {ZONE(CLASS "intel-rapl:0", "package-0", "99999999999999999999999")},
+		"package-0 - no no 262143328850 -\n"},
+	{"a counter beyond 63 bits is read but never stored", {{CLASS "intel-rapl:0/name", "package-0\n"},
+		{CLASS "intel-rapl:0/energy_uj", "18446744073709551615\n"}}, "package-0 - yes yes 0 -\n"},
+	{"a folder for a counter", {{CLASS "intel-rapl:0/name", "package-0\n"}, {CLASS "intel-rapl:0/energy_uj", "DIR"}},
+		"package-0 - no no 0 -\n"},
+	{"a pipe that nobody writes to does not hang", {{CLASS "intel-rapl:0/name", "package-0\n"},
+		{CLASS "intel-rapl:0/energy_uj", "FIFO"}}, "package-0 - no no 0 -\n"},
+	{"a pipe for a name does not hang either", {{CLASS "intel-rapl:0/name", "FIFO"}}, ""},
+	{"a link to itself", {{CLASS "intel-rapl:0/name", "package-0\n"}, {CLASS "intel-rapl:0/energy_uj", "@energy_uj"}},
+		"package-0 - no no 0 -\n"},
+	{"no range: the counter is good, but can't wrap", {{CLASS "intel-rapl:0/name", "package-0\n"},
+		{CLASS "intel-rapl:0/energy_uj", "5\n"}}, "package-0 - yes yes 0 5\n"},
+	{"a range that is no number", {{CLASS "intel-rapl:0/name", "package-0\n"}, {CLASS "intel-rapl:0/energy_uj", "5\n"},
+		{CLASS "intel-rapl:0/max_energy_range_uj", "infinite\n"}}, "package-0 - yes yes 0 5\n"},
+	{"a range that the counter has passed already is no range", {{CLASS "intel-rapl:0/name", "package-0\n"},
+		{CLASS "intel-rapl:0/energy_uj", "5000\n"}, {CLASS "intel-rapl:0/max_energy_range_uj", "1000\n"}},
+		"package-0 - yes yes 0 5000\n"},
+	{"a zone that is switched off counts all the same", {ZONE(CLASS "intel-rapl:0", "package-0", "5"),
+		{CLASS "intel-rapl:0/enabled", "0\n"}}, "package-0 - yes yes 262143328850 5\n"},
+	{"one bad zone costs no other", {
+		ZONE(CLASS "intel-rapl:0", "package-0", "bad"), ZONE(CLASS "intel-rapl:0:0", "dram", "6"),
+		ZONE(CLASS "intel-rapl:1", "package-1", "7"),
+	}, "package-0 - no no 262143328850 -\ndram-0 - yes yes 262143328850 6\npackage-1 - yes yes 262143328850 7\n"},
+};
+// clang-format on
+
+static void make_file(const struct tree *tree, const struct file *file)
+{
+	char path[512];
+	tree_path(tree, path, "%s", file->path);
+	if (strcmp(file->text, "DIR") == 0 || strcmp(file->text, "FIFO") == 0) {
+		tree_make_parents(tree, file->path);
+		assert_int_equal(file->text[0] == 'D' ? mkdir(path, 0755) : mkfifo(path, 0644), 0);
+	} else if (file->text[0] == '@') {
+		tree_link(tree, file->path, file->text + 1);
+	} else {
+		tree_write(tree, file->path, file->text);
+	}
+}
+
+static void open_env(struct wattle_env *env, const struct tree *tree)
+{
+	setenv("WATTLE_SYSFS", tree->root, 1);
+	setenv("WATTLE_PROCFS", tree->root, 1);
+	assert_int_equal(env_open(env, NULL), 0);
+}
+
+static void print_domain(struct buf *out, const struct domain *d, int64_t raw_uj)
+{
+	buf_printf(out, "%s %s %s %s ", d->name, d->inside[0] != '\0' ? d->inside : "-", d->readable ? "yes" : "no",
+		d->used ? "yes" : "no");
+	buf_u64(out, d->energy_range_uj);
+	buf_char(out, ' ');
+	if (value_ok(raw_uj))
+		buf_i64(out, raw_uj);
+	else
+		buf_char(out, '-');
+	buf_char(out, '\n');
+	assert_true(d->used || d->why[0] != '\0');
+}
+
+static void look_at_tree(void **state)
+{
+	const struct row *row = *state;
+	struct tree tree;
+	tree_make(&tree);
+	for (size_t i = 0; i < FILES_MAX && row->files[i].path != NULL; i++)
+		make_file(&tree, &row->files[i]);
+	struct wattle_env env;
+	open_env(&env, &tree);
+
+	void *sensor = calloc(1, sensor_powercap.state_size);
+	assert_int_equal(sensor_powercap.open(sensor, &env, &(struct sensor_options){0}, NULL), 0);
+	size_t n;
+	const struct domain *domains = sensor_powercap.domains(sensor, &n);
+	int64_t(*rows)[DEVICE_COUNT] = calloc(n + 1, sizeof(rows[0]));
+	for (size_t i = 0; i < n; i++)
+		rows[i][DEVICE_ENERGY] = VALUE_MISSING;
+	sensor_powercap.read(sensor, &(struct sensor_context){0}, rows);
+	struct buf seen;
+	buf_init(&seen, 1 << 16);
+	buf_str(&seen, "");
+	for (size_t i = 0; i < n; i++)
+		print_domain(&seen, &domains[i], rows[i][DEVICE_ENERGY]);
+	assert_string_equal(seen.size > 0 ? seen.data : "", row->expected);
+
+	buf_finish(&seen);
+	free(rows);
+	sensor_powercap.close(sensor);
+	free(sensor);
+	env_close(&env);
+	tree_finish(&tree);
+}
+
+// The command that mends it is complete and names the file as the person sees it.
+static void unreadable_says_what_to_do(void **state)
+{
+	static const struct file zone[] = {ZONE(CLASS "intel-rapl:0", "package-0", "5")};
+	struct tree tree;
+	tree_make(&tree);
+	for (size_t i = 0; i < ARRAY_SIZE(zone); i++)
+		make_file(&tree, &zone[i]);
+	char path[512], command[600];
+	tree_path(&tree, path, CLASS "intel-rapl:0/energy_uj");
+	assert_int_equal(chmod(path, 0), 0);
+	assert_int_equal(chmod(tree.root, 0755), 0);
+	struct wattle_env env;
+	struct sensor_set set;
+	open_env(&env, &tree);
+	bool is_root = geteuid() == 0; // who reads files without rights, so not for now
+	if (is_root && seteuid(65534) != 0)
+		skip();
+	int r = sensor_set_open(&set, &env, &(struct sensor_options){0}, NULL);
+	if (is_root)
+		assert_int_equal(seteuid(0), 0);
+	assert_int_equal(r, 0);
+	snprintf(command, sizeof(command), "sudo chmod a+r %s", path);
+	assert_false(set.slots[0].domains[0].readable);
+	assert_string_equal(set.slots[0].domains[0].remedy, command);
+	assert_string_equal(set.slots[0].domains[0].why, "energy_uj is readable by root only");
+	sensor_set_close(&set);
+	env_close(&env);
+	tree_finish(&tree);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, shapes, look_at_tree);
+	ROWS_ADD(&tests, names, look_at_tree);
+	ROWS_ADD(&tests, files, look_at_tree);
+	ROWS_ADD_ONE(&tests, "a counter without rights says which command mends it", unreadable_says_what_to_do);
+	return rows_run(&tests, "powercap");
+}
