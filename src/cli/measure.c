@@ -264,7 +264,9 @@ static void import_spans(const struct measure *measure)
 {
 	struct wattle_error error = {0};
 	const char *path = measure->options.sub_tracking_file;
-	if (path != NULL && sub_tracking_import(path, measure->path, &error) < 0)
+	size_t n_spans;
+	if (path != NULL && sub_tracking_import(measure->path, path, &n_spans, &error) < 0 &&
+		!measure->options.disable_logs)
 		cli_warn(error.text);
 }
 

@@ -1,0 +1,51 @@
+/* wattle export: a run in another layout. */
+#include "cli/command.h"
+
+#include "base/util.h"
+#include "store/export.h"
+#include "store/run.h"
+
+#include <stddef.h>
+
+struct values {
+	const char *format, *output;
+	bool overwrite;
+};
+
+static const struct option options[] = {
+	{"format", 0, "FORMAT", "csv: a row a sample; jsonl: an object a record;\ngpu_tracker: its tracking file, .csv or .sqlite",
+		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "csv|jsonl|gpu_tracker"},
+	{"output", 'o', "PATH", "write there; - is standard output", OPTION_TEXT,
+		.offset = offsetof(struct values, output)},
+	{"overwrite", 0, NULL, "replace a file that is there already", OPTION_FLAG,
+		.offset = offsetof(struct values, overwrite)},
+};
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct values values = {0};
+	struct option_list words;
+	int status;
+	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+		return status;
+	if (words.n != 1)
+		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no run file given" : "more than one run file given");
+	if (values.format == NULL || values.output == NULL)
+		return cli_usage(command, EXIT_USAGE, values.format == NULL ? "--format is missing" : "-o is missing");
+	struct wattle_error error = {0};
+	struct run loaded;
+	if (run_load(words.items[0], &loaded, &error) < 0)
+		return cli_fail(EXIT_FAILED, &error);
+	int r = export_run(&loaded, values.format, values.output, values.overwrite, &error);
+	run_finish(&loaded);
+	return r < 0 ? cli_fail(EXIT_FAILED, &error) : EXIT_DONE;
+}
+
+const struct command command_export = {
+	.name = "export",
+	.usage = "RUN --format csv|jsonl|gpu_tracker -o PATH",
+	.summary = "a run in another layout",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.run = run,
+};

@@ -1,0 +1,225 @@
+/* The sampler over a made machine and a clock of ours: what a tick writes. */
+#include "sampler/sampler.h"
+
+#include "base/util.h"
+#include "rows.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct stage { // one package in a folder, this process as the target
+	char root[64];
+	struct wattle_env env;
+	int64_t t_ns, slept_ns;
+	struct sensor_set sensors;
+	struct tree tree;
+	struct sampler sampler;
+	struct batch batch;
+};
+
+static int64_t monotonic_ns(void *data)
+{
+	return ((struct stage *)data)->t_ns;
+}
+
+static int64_t boottime_ns(void *data)
+{
+	return ((struct stage *)data)->t_ns + ((struct stage *)data)->slept_ns;
+}
+
+static void write_text(const struct stage *stage, const char *name, const char *text)
+{
+	char path[256];
+	snprintf(path, sizeof(path), "%s/class/powercap/intel-rapl:0/%s", stage->root, name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void set_energy(const struct stage *stage, const char *text)
+{
+	write_text(stage, "energy_uj", text);
+}
+
+static void make_folders(const struct stage *stage)
+{
+	static const char *const folders[] = {"/class", "/class/powercap", "/class/powercap/intel-rapl:0"};
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		char path[256];
+		snprintf(path, sizeof(path), "%s%s", stage->root, folders[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+}
+
+static void stage_open(struct stage *stage, bool per_process)
+{
+	*stage = (struct stage){.root = "/tmp/wattle-sampler-XXXXXX", .t_ns = 1000 * NS_PER_S};
+	assert_non_null(mkdtemp(stage->root));
+	make_folders(stage);
+	write_text(stage, "name", "package-0\n");
+	write_text(stage, "max_energy_range_uj", "262143328850\n");
+	set_energy(stage, "1000000\n");
+	stage->env = (struct wattle_env){
+		.sysfs_fd = open(stage->root, O_PATH | O_DIRECTORY | O_CLOEXEC),
+		.procfs_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
+		.nvml = "/nonexistent/libnvidia-ml.so.1",
+		.clock = {monotonic_ns, boottime_ns, monotonic_ns, stage},
+	};
+	const struct sensor_options sensor_options = {0};
+	assert_int_equal(sensor_set_open(&stage->sensors, &stage->env, &sensor_options, NULL), 0);
+	assert_int_equal(stage->sensors.n_devices, 1);
+	assert_int_equal(tree_open(&stage->tree, &stage->env, getpid(), 0), 0);
+	const struct sampler_options options = {
+		.interval_ns = 100 * NS_PER_MS, .budget_percent = 1, .per_process = per_process};
+	assert_int_equal(sampler_open(&stage->sampler, &stage->env, &stage->sensors, &stage->tree, &options), 0);
+	assert_int_equal(batch_init(&stage->batch, 1 << 20), 0);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static void stage_close(struct stage *stage)
+{
+	batch_finish(&stage->batch);
+	sampler_close(&stage->sampler);
+	tree_close(&stage->tree);
+	sensor_set_close(&stage->sensors);
+	close(stage->env.sysfs_fd);
+	close(stage->env.procfs_fd);
+	nftw(stage->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void tick(struct stage *stage, int64_t dt_ms)
+{
+	stage->t_ns += dt_ms * NS_PER_MS;
+	sampler_tick(&stage->sampler, stage->t_ns, &stage->batch);
+}
+
+static const struct record *last_of(const struct batch *batch, uint32_t scope)
+{
+	const struct record *last = NULL;
+	for (const struct record *r = batch_first(batch); r != NULL; r = batch_next(batch, r))
+		if (r->scope == scope)
+			last = r;
+	return last;
+}
+
+/* ---- one film per row: what the counter shows at each tick, and the energy that is stored ---- */
+
+enum { FRAMES = 6 };
+static const struct film {
+	const char *teaches;
+	const char *counter_uj[FRAMES]; // NULL: the file is gone
+	int64_t slept_s[FRAMES];        // the machine slept so long before this frame
+	int64_t energy_uj[FRAMES];      // stored
+	int n;
+	const char *event; // kind of the last event; NULL: none
+} films[] = {
+	{"energy starts at 0 with the first reading", {"1000000\n", "1500000\n", "1500000\n"}, {0}, {0, 500000, 500000}, 3,
+		NULL},
+	{"a wrap goes on counting", {"262143000000\n", "500000\n"}, {0}, {0, 828850}, 2, "wrap"},
+	{"an unreadable counter is unknown, not 0, and goes on afterwards", {"1000000\n", "garbage", "", "4000000\n"}, {0},
+		{0, VALUE_MISSING, VALUE_MISSING, 3000000}, 4, "gap-end"},
+	{"a counter that falls back for no wrap was reset: nothing is invented",
+		{"200000000000\n", "100000000000\n", "100000700000\n"}, {0}, {0, 0, 700000}, 3, "reset"},
+	{"after a sleep a fall back is a reset, even one that looks like a wrap", {"262143000000\n", "500000\n"}, {0, 60},
+		{0, 0}, 2, "reset"},
+};
+
+static void check_film(void **state)
+{
+	const struct film *film = *state;
+	struct stage stage;
+	stage_open(&stage, false);
+	for (int i = 0; i < film->n; i++) {
+		set_energy(&stage, film->counter_uj[i]);
+		stage.slept_ns += film->slept_s[i] * NS_PER_S;
+		tick(&stage, 100);
+		assert_true(last_of(&stage.batch, METRIC_DEVICE)->values[DEVICE_ENERGY] == film->energy_uj[i]);
+	}
+	size_t n = stage.sampler.n_events;
+	if (film->event == NULL)
+		assert_int_equal(n, 0);
+	else
+		assert_string_equal(n > 0 ? stage.sampler.events[n - 1].kind : "none", film->event);
+	stage_close(&stage);
+}
+
+static void first_sample(void **state)
+{
+	struct stage stage;
+	stage_open(&stage, true);
+	tick(&stage, 100);
+	const int64_t *run = last_of(&stage.batch, METRIC_RUN)->values;
+	assert_true(run[RUN_MAIN_RSS] > 1000000);
+	assert_int_equal(run[RUN_MAIN_THREADS], 1);
+	assert_int_equal(run[RUN_PROCESSES], 1);
+	assert_int_equal(run[RUN_DESCENDANTS_RSS], 0);
+	assert_true(run[RUN_MAIN_PSS] > 0 && run[RUN_MAIN_PSS] <= run[RUN_MAIN_RSS]);
+	assert_true(run[RUN_MAIN_PRIVATE] + run[RUN_MAIN_SHARED] > 0);
+	assert_int_equal(run[RUN_DESCENDANTS_PRIVATE], 0);
+	assert_true(run[RUN_SYSTEM_MEMORY] > run[RUN_MAIN_RSS]);
+	assert_true(value_ok(run[RUN_SELF_CPU]));
+	const struct record *process = last_of(&stage.batch, METRIC_PROCESS);
+	assert_int_equal(process->id, getpid());
+	assert_int_equal(process->values[PROCESS_THREADS], 1);
+	stage_close(&stage);
+}
+
+static void slow_files_wait(void **state)
+{
+	struct stage stage;
+	stage_open(&stage, false);
+	tick(&stage, 100);
+	tick(&stage, 1); // a millisecond later: /proc/stat has nothing new, smaps is not paid for yet
+	const int64_t *run = last_of(&stage.batch, METRIC_RUN)->values;
+	assert_false(value_ok(run[RUN_SYSTEM_BUSY]));
+	assert_false(value_ok(run[RUN_MAIN_PSS]));
+	assert_true(value_ok(run[RUN_MAIN_RSS]));
+	stage_close(&stage);
+}
+
+static void full_batch(void **state)
+{
+	struct stage stage;
+	stage_open(&stage, false);
+	batch_finish(&stage.batch);
+	assert_int_equal(batch_init(&stage.batch, 2000), 0);
+	for (int i = 0; i < 10; i++)
+		tick(&stage, 100);
+	assert_true(stage.batch.n_samples >= 1);
+	assert_int_equal(stage.batch.n_samples + stage.batch.n_lost, 10);
+	assert_true(stage.sampler.peak_rss_bytes > 0);
+	stage_close(&stage);
+}
+
+static void held_command(void **state)
+{
+	struct stage stage;
+	stage_open(&stage, false);
+	stage.sampler.target_held = true;
+	tick(&stage, 100);
+	const int64_t *run = last_of(&stage.batch, METRIC_RUN)->values;
+	assert_false(value_ok(run[RUN_MAIN_RSS]));
+	assert_int_equal(run[RUN_MAIN_CPU], 0);
+	assert_false(value_ok(run[RUN_MAIN_PSS]));
+	stage_close(&stage);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, films, check_film);
+	ROWS_ADD_ONE(&tests, "a first sample has all that can be read", first_sample);
+	ROWS_ADD_ONE(&tests, "files that have nothing new are not read again", slow_files_wait);
+	ROWS_ADD_ONE(&tests, "a full batch loses samples, counts them, and keeps the peaks", full_batch);
+	ROWS_ADD_ONE(&tests, "a held command is not sampled: it is still a copy of the recorder", held_command);
+	return rows_run(&tests, "sampler");
+}
