@@ -37,3 +37,16 @@ int64_t run_fact_i64(const struct run *run, const char *key)
 		return VALUE_MISSING;
 	return value;
 }
+
+int64_t run_wall_ns(const struct run *run, int64_t t_ns)
+{
+	int64_t mono_ns = run->anchor_mono_ns, wall_ns = run->anchor_wall_ns;
+	for (size_t i = 0; i < run->n_segments; i++) {
+		const struct run_segment *segment = &run->segments[i];
+		if ((i > 0 && segment->start_ns > t_ns) || !value_ok(segment->wall_start_ns))
+			continue;
+		mono_ns = segment->start_ns;
+		wall_ns = segment->wall_start_ns;
+	}
+	return value_ok(mono_ns) && value_ok(wall_ns) ? wall_ns + (t_ns - mono_ns) : VALUE_MISSING;
+}

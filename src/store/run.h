@@ -99,3 +99,5 @@ void run_finish(struct run *run);
 const char *run_fact(const struct run *run, const char *key);
 double run_fact_double(const struct run *run, const char *key);  // NaN if absent
 int64_t run_fact_i64(const struct run *run, const char *key);    // VALUE_MISSING if absent
+// Unix time of an instant of the run, by the clocks of the segment it lies in; VALUE_MISSING without any anchor.
+int64_t run_wall_ns(const struct run *run, int64_t t_ns);
