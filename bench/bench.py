@@ -8,6 +8,7 @@ that a busy machine disturbs are medians or differences of a long and a short ru
 import json
 import os
 import pathlib
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -16,6 +17,8 @@ import time
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 WATTLE, FLOOR, BURNER = BUILD / "src/cli/wattle", BUILD / "bench/floor", BUILD / "bench/burner"
+SIMULATOR = BUILD / "bench/powercap_sim"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/fakes"))
 MEASURED = ["-q", "--overwrite", "-o", "run.sqlite", "--json", "report.json"]
 
 benches = []
@@ -130,19 +133,20 @@ def short_children():
 
 @bench
 def energy():
-    """a counter that moves with 50 W for 10 s, against the integral"""
-    os.environ.setdefault("WATTLE_BUILD", str(BUILD))
-    os.environ.setdefault("WATTLE_TESTS", "tests")
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/e2e"))
-    from energy import Mover
-    env = powercap_tree()
-    zone = "intel-rapl:0"
-    with Mover(pathlib.Path("sys").resolve(), {zone: (0, 50, 262143328850)}):
-        report, _ = wattle("--", "sleep", 10, env=env)
-    domain = next(d for d in report["energy"]["domains"] if d["domain"] == "package-0")
-    truth_j = 50 * report["run"]["duration_s"]
-    row("energy of a simulated counter over 10 s", f"{domain['energy_j']:.2f} J", f"integral {truth_j:.2f} J",
-        f"{domain['energy_j'] / truth_j:.4f}", "within 0.5 %", abs(domain["energy_j"] / truth_j - 1) <= 0.005)
+    """a counter whose power is a sine, for 10 s, against the integral"""
+    import truth
+    simulator = subprocess.Popen([SIMULATOR, "sim", "--zone", "package-0=50+20*sin@1.7"], stdout=subprocess.PIPE)
+    try:
+        simulator.stdout.readline()
+        report, _ = wattle("--", "sleep", 10, env={"WATTLE_SYSFS": str(pathlib.Path("sim").resolve())})
+    finally:
+        simulator.terminate()
+        simulator.communicate()
+    start_ns, end_ns = sqlite3.connect("run.sqlite").execute("select start_ns, end_ns from segment").fetchone()
+    truth_j = truth.energy_j(truth.load("sim"), "package-0", start_ns, end_ns)
+    own_j = next(d for d in report["energy"]["domains"] if d["domain"] == "package-0")["energy_j"]
+    row("energy of a simulated counter over 10 s", f"{own_j:.2f} J", f"integral {truth_j:.2f} J",
+        f"{own_j / truth_j:.4f}", "within 0.5 %", abs(own_j / truth_j - 1) <= 0.005)
 
 
 def main():
