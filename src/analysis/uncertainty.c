@@ -60,17 +60,27 @@ static double square(double x)
 	return x * x;
 }
 
-// Mean power over the first or last second of a segment's points.
-static double power_near_w(const struct curve *curve, size_t segment, bool at_end)
+// Mean power over the first or last `span_s` of a segment's points.
+static double mean_near_w(const struct curve *curve, size_t segment, bool at_end, double span_s)
 {
 	struct slice points = curve->segments[segment];
 	int64_t begin_ns = curve->t_ns[points.begin], end_ns = curve->t_ns[points.end - 1];
-	int64_t from_ns = at_end && end_ns - NS_PER_S > begin_ns ? end_ns - NS_PER_S : begin_ns;
-	int64_t to_ns = !at_end && begin_ns + NS_PER_S < end_ns ? begin_ns + NS_PER_S : end_ns;
+	int64_t span_ns = (int64_t)(span_s * 1e9);
+	int64_t from_ns = at_end && end_ns - span_ns > begin_ns ? end_ns - span_ns : begin_ns;
+	int64_t to_ns = !at_end && begin_ns + span_ns < end_ns ? begin_ns + span_ns : end_ns;
 	if (to_ns <= from_ns)
 		return 0;
 	double j = curve_at(curve, segment, to_ns) - curve_at(curve, segment, from_ns);
 	return j / ((double)(to_ns - from_ns) / 1e9);
+}
+
+/* Power may change just there, so what counts is the larger of the mean of a second and of the last few updates. */
+static double power_near_w(const struct curve *curve, size_t segment, bool at_end, double period_s)
+{
+	double near_s = 2 * (curve->sample_s > period_s ? curve->sample_s : period_s);
+	double second_w = mean_near_w(curve, segment, at_end, 1);
+	double near_w = near_s > 0 ? mean_near_w(curve, segment, at_end, near_s) : 0;
+	return near_w > second_w ? near_w : second_w;
 }
 
 static double edges_variance_j2(const struct run *run, const struct domain_finding *domain, const struct curve *curve)
@@ -80,8 +90,8 @@ static double edges_variance_j2(const struct run *run, const struct domain_findi
 	for (size_t s = 0; s < run->n_segments; s++) {
 		if (curve->segments[s].begin == curve->segments[s].end)
 			continue;
-		variance_j2 += square(power_near_w(curve, s, false) * period_s) / 12;
-		variance_j2 += square(power_near_w(curve, s, true) * period_s) / 12;
+		variance_j2 += square(power_near_w(curve, s, false, period_s) * period_s) / 12;
+		variance_j2 += square(power_near_w(curve, s, true, period_s) * period_s) / 12;
 		variance_j2 += 2 * square(quantum_j) / 12;
 	}
 	return variance_j2;

@@ -1,0 +1,167 @@
+#include "builder.h"
+
+#include "analysis/names.h"
+
+enum { SPANS_MAX = 4 };
+
+/* 10 s at 10 Hz; the target alone is busy; package-0 under 20 W and, not added, core-0 under 12 W. */
+struct call {
+	const char *name;
+	double begin_s, end_s; // NAN: never ended
+};
+
+static const struct row {
+	const char *teaches;
+	struct call calls[SPANS_MAX];
+	const char *block; // of which this is said:
+	int64_t n_calls, non_empty, timepoints;
+	double total_s, energy_j;
+} rows[] = {
+	{"2 s of 20 W are 40 J; samples at both ends count", {{"a", 2, 4}}, "a", 1, 1, 21, 2, 40},
+	{"two calls", {{"a", 2, 3}, {"a", 5, 6}}, "a", 2, 2, 22, 2, 40},
+	{"calls in no order", {{"a", 5, 6}, {"a", 2, 3}}, "a", 2, 2, 22, 2, 40},
+	{"two threads at once: time twice, energy once", {{"a", 2, 4}, {"a", 3, 5}}, "a", 2, 2, 31, 4, 60},
+	{"recursion: the inner call's energy is the outer's", {{"a", 2, 6}, {"a", 3, 4}}, "a", 2, 2, 41, 5, 80},
+	{"a child's energy is its own …", {{"a", 2, 6}, {"b", 3, 4}}, "b", 1, 1, 11, 1, 20},
+	{"… and its parent's", {{"a", 2, 6}, {"b", 3, 4}}, "a", 1, 1, 41, 4, 80},
+	{"shorter than the interval: no sample, but energy", {{"a", 2.01, 2.06}}, "a", 1, 0, 0, 0.05, 1},
+	{"never ended: no call", {{"a", 2, NAN}}, "a", 0, 0, 0, 0, 0},
+	{"beyond the end of the run there is no energy", {{"a", 9, 12}}, "a", 1, 1, 11, 3, 20},
+};
+
+static const struct block_finding *block_of(const struct findings *findings, const char *name)
+{
+	for (size_t i = 0; i < findings->n_blocks; i++)
+		if (strcmp(findings->blocks[i].name, name) == 0)
+			return &findings->blocks[i];
+	fail_msg("no block %s", name);
+	return NULL;
+}
+
+static void build_spans(struct run *run, const struct call *calls)
+{
+	run->spans = arena_alloc(run->arena, SPANS_MAX, sizeof(*run->spans));
+	for (; run->n_spans < SPANS_MAX && calls[run->n_spans].name != NULL; run->n_spans++) {
+		const struct call *call = &calls[run->n_spans];
+		run->spans[run->n_spans] = (struct run_span){.id = (int64_t)run->n_spans, .name = call->name,
+			.begin_ns = at_s(call->begin_s), .end_ns = isnan(call->end_s) ? VALUE_MISSING : at_s(call->end_s)};
+	}
+}
+
+static void check(void **state)
+{
+	const struct row *row = *state;
+	struct run run;
+	struct findings findings;
+	build_simple(&run, 101);
+	build_cpu(&run, 1, 0, 0, 1);
+	build_metered(&run, "package-0", DOMAIN_PACKAGE, 20);
+	build_metered(&run, "core-0", DOMAIN_CORE, 12);
+	build_spans(&run, row->calls);
+	assert_int_equal(findings_make(&run, &findings), 0);
+	const struct block_finding *block = block_of(&findings, row->block);
+	assert_int_equal(block->calls, row->n_calls);
+	assert_int_equal(block->non_empty_calls, row->non_empty);
+	assert_int_equal(block->timepoints, row->timepoints);
+	assert_close(block->compute_time_s.total, row->total_s);
+	assert_close(block->total_j, row->energy_j);
+	assert_close(block->domain_j[0], row->energy_j);
+	assert_close(block->domain_j[1], row->energy_j * 12 / 20);
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
+// The target has a quarter of the CPU in the first 5 s and all of it afterwards.
+static void energy_is_the_targets(void **state)
+{
+	struct run run;
+	struct findings findings;
+	build_simple(&run, 101);
+	build_cpu(&run, 0, 0, 0, 1);
+	for (size_t i = 0; i < run.n; i++)
+		run.values[RUN_MAIN_CPU][i] = (int64_t)(i <= 50 ? i * 25 : 1250 + (i - 50) * 100) * NS_PER_MS;
+	build_metered(&run, "package-0", DOMAIN_PACKAGE, 20);
+	build_spans(&run, (const struct call[SPANS_MAX]){{"early", 1, 3}, {"late", 6, 8}, {"both", 4, 6}});
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_close(block_of(&findings, "early")->total_j, 10);
+	assert_close(block_of(&findings, "late")->total_j, 40);
+	assert_close(block_of(&findings, "both")->total_j, 25);
+	assert_string_equal(findings.blocks[0].name, "both"); // sorted by name
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
+static void columns_over_samples(void **state)
+{
+	struct run run;
+	struct findings findings;
+	build_simple(&run, 101);
+	for (size_t i = 0; i < run.n; i++)
+		run.values[RUN_MAIN_THREADS][i] = i < 50 ? 1 : 3;
+	build_gauge(&run, RUN_DESCENDANTS_THREADS, 0);
+	build_spans(&run, (const struct call[SPANS_MAX]){{"a", 4.5, 5.45}});
+	assert_int_equal(findings_make(&run, &findings), 0);
+	const struct value_stats *threads = &findings.blocks[0].columns[COLUMN_COMBINED_THREADS];
+	assert_close(threads->min, 1);
+	assert_close(threads->max, 3);
+	assert_close(threads->mean, 2);
+	assert_close(threads->std, 1); // of the population
+	assert_close(findings.blocks[0].columns[COLUMN_MAIN_RAM].mean, (double)NAN);
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
+// 200,000 calls of 1,000 names: what is quadratic would not end.
+static void very_many(void **state)
+{
+	enum { CALLS = 200000, NAMES = 1000 };
+	struct run run;
+	struct findings findings;
+	char (*names)[16] = calloc(NAMES, sizeof(*names));
+	build_simple(&run, 101);
+	build_cpu(&run, 1, 0, 0, 1);
+	build_metered(&run, "package-0", DOMAIN_PACKAGE, 20);
+	run.spans = arena_alloc(run.arena, CALLS, sizeof(*run.spans));
+	run.n_spans = CALLS;
+	for (size_t i = 0; i < NAMES; i++)
+		snprintf(names[i], sizeof(names[i]), "block-%03zu", i);
+	for (size_t i = 0; i < CALLS; i++)
+		run.spans[i] = (struct run_span){.id = (int64_t)i, .name = names[i % NAMES],
+			.begin_ns = build_start_ns + (int64_t)i * 50000, .end_ns = build_start_ns + (int64_t)(i + 1) * 50000};
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_int_equal(findings.n_blocks, NAMES);
+	double sum_j = 0;
+	for (size_t i = 0; i < findings.n_blocks; i++) {
+		assert_int_equal(findings.blocks[i].calls, CALLS / NAMES);
+		sum_j += findings.blocks[i].total_j;
+	}
+	assert_close(sum_j, 200);
+	findings_finish(&findings);
+	build_finish(&run);
+	free(names);
+}
+
+static void names_in_order(void **state)
+{
+	const char *const rows_of_names[] = {"b", "a", "b", "", "a"};
+	struct arena *arena = arena_new();
+	struct names names;
+	assert_int_equal(names_make(rows_of_names, sizeof(rows_of_names[0]), 5, arena, &names), 0);
+	assert_int_equal(names.n, 3);
+	assert_string_equal(names.text[0], "");
+	assert_string_equal(names.text[2], "b");
+	const uint32_t expected[] = {2, 1, 2, 0, 1};
+	assert_memory_equal(names.of, expected, sizeof(expected));
+	arena_free(arena);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD_ONE(&tests, "a block has the target's part of the energy, window by window", energy_is_the_targets);
+	ROWS_ADD_ONE(&tests, "the columns over the samples inside; what was not read is unknown", columns_over_samples);
+	ROWS_ADD_ONE(&tests, "200,000 calls of 1,000 names", very_many);
+	ROWS_ADD_ONE(&tests, "names are numbered in alphabetical order", names_in_order);
+	return rows_run(&tests, "blocks");
+}

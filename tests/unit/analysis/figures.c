@@ -1,0 +1,246 @@
+#include "builder.h"
+
+#include "analysis/stats.h"
+#include "analysis/window.h"
+
+static const double none = NAN;
+
+/* Windows: when samples are taken (ms), and the windows that come out (ms). */
+static const struct window_row {
+	const char *teaches;
+	int64_t samples_ms[12];
+	int64_t edges_ms[8]; // of the windows, ascending
+} window_rows[] = {
+	{"at 10 Hz each sample ends a window", {0, 100, 200, 300}, {0, 100, 200, 300}},
+	{"ticks that jitter a little too", {0, 99, 200, 298}, {0, 99, 200, 298}},
+	{"faster samples are merged up to 100 ms", {0, 25, 50, 75, 100, 125, 150, 175, 200}, {0, 100, 200}},
+	{"a remainder joins the window before it", {0, 50, 100, 150}, {0, 150}},
+	{"a run shorter than 100 ms is one window", {0, 3}, {0, 3}},
+	{"slow sampling: as long as it is", {0, 5000, 10000}, {0, 5000, 10000}},
+};
+
+static void check_windows(void **state)
+{
+	const struct window_row *row = *state;
+	struct run run;
+	struct windows windows;
+	size_t n = 1, edges = 1;
+	while (n < 12 && row->samples_ms[n] > 0)
+		n++;
+	while (edges < 8 && row->edges_ms[edges] > 0)
+		edges++;
+	build_run(&run, n);
+	for (size_t i = 0; i < n; i++)
+		run.t_ns[i] = build_start_ns + row->samples_ms[i] * NS_PER_MS;
+	build_segment(&run, 0, (double)row->samples_ms[n - 1] / 1e3);
+	build_cpu(&run, 1, 0, 0, 1);
+	assert_int_equal(windows_make(&run, run.arena, &windows), 0);
+	assert_int_equal(windows.n, edges - 1);
+	for (size_t i = 0; i < windows.n; i++) {
+		assert_int_equal(windows.at[i].begin_ns, build_start_ns + row->edges_ms[i] * NS_PER_MS);
+		assert_int_equal(windows.at[i].end_ns, build_start_ns + row->edges_ms[i + 1] * NS_PER_MS);
+		assert_ptr_equal(windows_find(&windows, windows.at[i].begin_ns), &windows.at[i]);
+	}
+	assert_true(windows.at[0].from_ns == INT64_MIN && windows.at[windows.n - 1].to_ns == INT64_MAX);
+	build_finish(&run);
+}
+
+/* Footers: figures of two segments, and what comes out. -1: the recorder died before it knew. */
+static const struct footer_row {
+	const char *teaches;
+	int64_t cpu_s[2], peak_mb[2], read_mb[2];
+	double cpu, peak_mb_expected, read_mb_expected;
+} footer_rows[] = {
+	{"sums, and the larger peak", {3, 4}, {100, 200}, {1, 2}, 7, 200, 3},
+	{"the last sample stands in where the recorder died; I/O is unknown then", {3, -1}, {100, -1}, {1, -1}, 4, 300, NAN},
+};
+
+static int64_t scaled(int64_t value, int64_t scale)
+{
+	return value >= 0 ? value * scale : VALUE_MISSING;
+}
+
+static void check_footer(void **state)
+{
+	const struct footer_row *row = *state;
+	struct run run;
+	struct findings findings;
+	build_run(&run, 22);
+	build_times(&run, 0, 11, 0, 0.1);
+	build_times(&run, 11, 22, 100, 0.1);
+	for (int s = 0; s < 2; s++) {
+		struct run_segment *segment = build_segment(&run, s * 100, s * 100 + 1);
+		segment->main_cpu_ns = scaled(row->cpu_s[s], NS_PER_S);
+		segment->descendants_cpu_ns = scaled(row->cpu_s[s] >= 0 ? 0 : -1, 1);
+		segment->peak_rss_bytes = scaled(row->peak_mb[s], 1000000);
+		segment->read_bytes = scaled(row->read_mb[s], 1000000);
+		segment->complete = row->cpu_s[s] >= 0;
+	}
+	build_gauge(&run, RUN_MAIN_RSS, 250000000);
+	build_gauge(&run, RUN_DESCENDANTS_RSS, 50000000);
+	build_cpu(&run, 1, 0, 0.01, 1); // 1 s in the second segment
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_close(findings.target_cpu_s, row->cpu);
+	assert_close(value_to_double(findings.peak_rss_bytes, 1e-6), row->peak_mb_expected);
+	assert_close(value_to_double(findings.read_bytes, 1e-6), row->read_mb_expected);
+	assert_close(findings.duration_s, 2);
+	assert_int_equal(findings.complete, row->cpu_s[1] >= 0);
+	assert_int_equal(findings.samples, 22);
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
+/* gpu_tracker's figures, seeds of the definitions: each maximum on its own. */
+static void usage(void **state)
+{
+	struct run run;
+	struct findings findings;
+	build_simple(&run, 31);
+	build_cpu(&run, 1, 0.5, 0, 2);
+	// Private memory is largest at one sample, shared memory at another; between them nothing was read.
+	const int64_t read[][4] = {{10, 900, 100, 50}, {20, 500, 400, 60}};
+	for (size_t k = 0; k < 2; k++) {
+		size_t i = (size_t)read[k][0];
+		run.values[RUN_MAIN_PRIVATE][i] = read[k][1];
+		run.values[RUN_MAIN_SHARED][i] = read[k][2];
+		run.values[RUN_DESCENDANTS_PRIVATE][i] = read[k][3];
+		run.values[RUN_DESCENDANTS_SHARED][i] = 0;
+		run.values[RUN_COMBINED_SHARED][i] = read[k][2];
+	}
+	for (size_t i = 0; i < run.n; i++)
+		run.values[RUN_MAIN_THREADS][i] = i == 5 ? 8 : 1;
+	build_gauge(&run, RUN_DESCENDANTS_THREADS, 2);
+	run.values[RUN_DESCENDANTS_THREADS][5] = 0;
+	assert_int_equal(findings_make(&run, &findings), 0);
+	const struct resource_usage *u = &findings.usage;
+	assert_close(u->main.total_bytes, 1000);
+	assert_close(u->main.private_bytes, 900);
+	assert_close(u->main.shared_bytes, 400);
+	assert_close(u->combined.total_bytes, 1050);
+	assert_close(u->combined.private_bytes, 950);
+	assert_close(u->cpu_main.max_sum, 100);
+	assert_close(u->cpu_combined.mean_sum, 150);
+	assert_close(u->cpu_combined.mean_hardware, 37.5);
+	assert_close(u->cpu_system.max_hardware, 50);
+	assert_int_equal(u->main_threads, 8);
+	assert_int_equal(u->descendants_threads, 2);
+	assert_int_equal(u->combined_threads, 8);
+	assert_close(u->gpu_ram_combined_bytes, 0); // no GPU: known to be nothing
+	assert_close(u->gpu.max_sum, 0);
+	assert_close(u->ram_system_bytes, none); // never read: unknown
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
+static void expected_cores(void **state)
+{
+	struct run run;
+	struct findings findings;
+	build_simple(&run, 31);
+	build_cpu(&run, 1, 0, 0, 2);
+	for (size_t i = 0; i < run.n_facts; i++)
+		if (strcmp(run.facts[i].key, "expected_cores") == 0)
+			run.facts[i].value = "2";
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_close(findings.usage.cpu_main.max_hardware, 50);
+	assert_close(findings.usage.cpu_system.max_hardware, 50); // of all 4
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
+// 10 s; reasons: idle for 3 s, the power cap for 2 s, heat for 1 s.
+static void gpu(void **state)
+{
+	struct run run;
+	struct findings findings;
+	build_simple(&run, 101);
+	struct run_device *device = build_metered(&run, "gpu-0", DOMAIN_GPU, 250);
+	device->memory_total_bytes = 80000000000;
+	for (size_t i = 0; i < run.n; i++) {
+		device->values[DEVICE_UTILIZATION][i] = i <= 50 ? 100 : 0;
+		device->values[DEVICE_MEMORY_USED][i] = 2000 + (int64_t)i;
+		device->values[DEVICE_MAIN_MEMORY][i] = 500;
+		device->values[DEVICE_TARGET_MEMORY][i] = 800;
+		device->values[DEVICE_TEMPERATURE][i] = i == 60 ? 71 : 50;
+		device->values[DEVICE_POWER_CAP][i] = i < 50 ? 400000 : 300000;
+		device->values[DEVICE_THROTTLE_REASONS][i] = i <= 30 ? 1 : i <= 50 ? 4 : i <= 60 ? 0x20 | 1 : 0;
+	}
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_int_equal(findings.n_gpus, 1);
+	const struct gpu_finding *g = &findings.gpus[0];
+	assert_close(g->energy_j, 2500);
+	assert_close(g->mean_utilization_percent, 50);
+	assert_close(g->target_mean_utilization_percent, none);
+	assert_int_equal(g->max_memory_bytes, 2100);
+	assert_int_equal(g->target_max_memory_bytes, 800);
+	assert_close(g->max_temperature_c, 71);
+	assert_close(g->throttled_s, 3);
+	assert_close(g->cap_w, 300);
+	assert_close(findings.usage.gpu_ram_descendants_bytes, 300);
+	assert_close(findings.usage.gpu_ram_capacity_bytes, 80000000000);
+	assert_close(findings.usage.gpu.max_hardware, 100);
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
+static void user_metrics(void **state)
+{
+	struct run run;
+	struct findings findings;
+	struct run_user_metric told[] = {
+		{at_s(1), "loss", 4}, {at_s(2), "accuracy", 0.5}, {at_s(3), "loss", 1}, {at_s(4), "loss", NAN}};
+	build_simple(&run, 11);
+	run.user_metrics = told;
+	run.n_user_metrics = 4;
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_int_equal(findings.n_user_metrics, 2);
+	assert_string_equal(findings.user_metrics[1].name, "loss");
+	assert_close(findings.user_metrics[1].stats.last, 1);
+	assert_close(findings.user_metrics[1].stats.mean, 2.5);
+	assert_int_equal(findings.user_metrics[1].stats.count, 2);
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
+static void empty_runs(void **state)
+{
+	for (int segments = 0; segments < 3; segments++) {
+		struct run run;
+		struct findings findings;
+		build_run(&run, 0);
+		for (int s = 0; s < segments; s++)
+			build_segment(&run, s * 10, s * 10 + 1);
+		build_metered(&run, "package-0", DOMAIN_PACKAGE, 20);
+		assert_int_equal(findings_make(&run, &findings), 0);
+		assert_close(findings.total_j, none);
+		assert_close(findings.usage.cpu_main.max_sum, none);
+		assert_close(findings.duration_s, segments);
+		findings_finish(&findings);
+		build_finish(&run);
+	}
+}
+
+static void std_far_from_zero(void **state)
+{
+	struct tally tally = {0};
+	const double values[] = {1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16, NAN};
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		tally_add(&tally, values[i]);
+	assert_close(tally_value_stats(&tally).mean, 1e9 + 10);
+	assert_close(tally_value_stats(&tally).std, sqrt(22.5));
+	assert_int_equal(tally.n, 4);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, window_rows, check_windows);
+	ROWS_ADD(&tests, footer_rows, check_footer);
+	ROWS_ADD_ONE(&tests, "gpu_tracker's maxima and means, each on its own", usage);
+	ROWS_ADD_ONE(&tests, "--expected-cores divides the target's percent, not the system's", expected_cores);
+	ROWS_ADD_ONE(&tests, "a GPU: means over time, throttled by power cap and heat but not by idleness", gpu);
+	ROWS_ADD_ONE(&tests, "the program's own metrics", user_metrics);
+	ROWS_ADD_ONE(&tests, "a run without samples has no figures, and no zeros", empty_runs);
+	ROWS_ADD_ONE(&tests, "a large common offset costs no digits of the deviation", std_far_from_zero);
+	return rows_run(&tests, "figures");
+}
