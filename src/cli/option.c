@@ -252,15 +252,32 @@ void option_config_free(void *config)
 	json_decref(config);
 }
 
-// The value of --config on the command line, the last one if there are several.
-static const char *find_config(int argc, char **argv, int end)
+// The words that belong to an option beside itself: 1 if its value is the next word, else 0.
+static int words_after(const struct parse *parse, const char *word)
+{
+	if (word[1] == '-') {
+		size_t length = strcspn(word + 2, "=");
+		const struct option *option = find_long(parse, word + 2, length);
+		return option != NULL && option->argument != NULL && word[2 + length] == '\0';
+	}
+	for (const char *letter = word + 1; *letter != '\0'; letter++) {
+		const struct option *option = find_letter(parse, *letter);
+		if (option != NULL && option->argument != NULL)
+			return letter[1] == '\0';
+	}
+	return 0;
+}
+
+// The value of --config on the command line, the last one if there are several; not one that the command takes.
+static const char *find_config(const struct parse *parse, int argc, char **argv)
 {
 	const char *path = NULL;
-	for (int i = 0; i < end && i < argc; i++) {
+	for (int i = 0; i < argc && argv[i][0] == '-' && argv[i][1] != '\0' && strcmp(argv[i], "--") != 0; i++) {
 		if (strncmp(argv[i], "--config=", 9) == 0)
 			path = argv[i] + 9;
-		else if (strcmp(argv[i], "--config") == 0 && i + 1 < end)
+		else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc)
 			path = argv[i + 1];
+		i += words_after(parse, argv[i]);
 	}
 	return path;
 }
@@ -272,7 +289,7 @@ int options_parse(const struct option *options, size_t n_options, const char *co
 	*ret_config = NULL;
 	bool has_config = find_long(&parse, "config", 6) != NULL;
 	if (has_config) {
-		const char *path = find_config(argc, argv, argc);
+		const char *path = find_config(&parse, argc, argv);
 		int r = path != NULL ? read_config(&parse, path, ret_config) : 0;
 		if (r < 0)
 			return r;

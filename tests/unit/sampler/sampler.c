@@ -124,7 +124,7 @@ static const struct film {
 } films[] = {
 	{"energy starts at 0 with the first reading", {"1000000\n", "1500000\n", "1500000\n"}, {0}, {0, 500000, 500000}, 3,
 		NULL},
-	{"a wrap goes on counting", {"262143000000\n", "500000\n"}, {0}, {0, 828850}, 2, "wrap"},
+	{"a wrap goes on counting", {"262143000000\n", "500000\n"}, {0}, {0, 828851}, 2, "wrap"},
 	{"an unreadable counter is unknown, not 0, and goes on afterwards", {"1000000\n", "garbage", "", "4000000\n"}, {0},
 		{0, VALUE_MISSING, VALUE_MISSING, 3000000}, 4, "gap-end"},
 	{"a counter that falls back for no wrap was reset: nothing is invented",

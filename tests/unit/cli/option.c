@@ -1,0 +1,165 @@
+#include "cli/option.h"
+
+#include "base/util.h"
+#include "rows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct values {
+	bool quiet, overwrite;
+	const char *output, *unit, *config;
+	struct option_list meta;
+	int64_t interval_ns, cores;
+	double budget;
+};
+
+static const struct option options[] = {
+	{"quiet", 'q', NULL, "no summary", OPTION_FLAG, offsetof(struct values, quiet)},
+	{"overwrite", 0, NULL, "replace", OPTION_FLAG, offsetof(struct values, overwrite)},
+	{"output", 'o', "FILE", "where to", OPTION_TEXT, offsetof(struct values, output)},
+	{"unit", 0, "UNIT", "of memory", OPTION_CHOICE, offsetof(struct values, unit), .choices = "bytes|gigabytes"},
+	{"meta", 0, "KEY=VALUE", "kept", OPTION_LIST, offsetof(struct values, meta)},
+	{"interval", 'i', "DUR", "period", OPTION_DURATION, offsetof(struct values, interval_ns), 1e6, 3.6e12,
+		"a duration from 1ms to 1h"},
+	{"cores", 0, "N", "cores", OPTION_INTEGER, offsetof(struct values, cores), 1, 1e6, "a number of cores"},
+	{"budget", 0, "PERCENT", "budget", OPTION_NUMBER, offsetof(struct values, budget), 0, 100, "a percentage"},
+	{"config", 0, "FILE", "more", OPTION_TEXT, offsetof(struct values, config)},
+	{"nvtx", 0, NULL, "later", OPTION_REFUSED, .choices = "not in this version"},
+};
+
+enum { WORDS = 8 };
+static const struct row {
+	const char *teaches;
+	const char *words[WORDS];
+	const char *config; // text of the file that stands for CONFIG among the words
+	const char *error;  // part of the sentence; NULL: it is accepted
+	struct values expected;
+	int first;
+} rows[] = {
+	{"no options at all", {"ls", "-l"}, NULL, NULL, {0}, 0},
+	{"everything from the first word that is no option belongs to the command", {"-q", "ls", "-q"}, NULL, NULL,
+		{.quiet = true}, 1},
+	{"-- ends the options", {"-q", "--", "-o"}, NULL, NULL, {.quiet = true}, 2},
+	{"a long option takes the next word", {"--output", "a b"}, NULL, NULL, {.output = "a b"}, 2},
+	{"… or what follows =", {"--output=x=y"}, NULL, NULL, {.output = "x=y"}, 1},
+	{"a short one takes the next word or the rest of its own", {"-ox", "-i", "2s"}, NULL, NULL,
+		{.output = "x", .interval_ns = 2000000000}, 3},
+	{"short flags stand together, an option with a value last", {"-qox"}, NULL, NULL, {.quiet = true, .output = "x"}, 1},
+	{"the last one wins", {"-o", "a", "-o", "b"}, NULL, NULL, {.output = "b"}, 4},
+	{"a list gathers", {"--meta", "a=1", "--meta", "b=2"}, NULL, NULL, {.meta = {{"a=1", "b=2"}, 2}}, 4},
+	{"- alone is a word", {"-"}, NULL, NULL, {0}, 0},
+	{"an unknown option is named", {"--colour"}, NULL, "unknown option --colour", {0}, 0},
+	{"an unknown letter is named", {"-qz"}, NULL, "unknown option -qz", {0}, 0},
+	{"no part of a name is enough", {"--out", "x"}, NULL, "unknown option --out", {0}, 0},
+	{"a missing value is asked for", {"--output"}, NULL, "--output: needs a value: FILE", {0}, 0},
+	{"an empty value is none", {"--output="}, NULL, "--output: is empty", {0}, 0},
+	{"a flag takes no value", {"--quiet=1"}, NULL, "--quiet: takes no value", {0}, 0},
+	{"a duration needs its unit", {"-i", "5"}, NULL, "--interval: '5' is not valid; give a duration from 1ms to 1h", {0}, 0},
+	{"… and its bounds", {"-i", "100us"}, NULL, "--interval: '100us'", {0}, 0},
+	{"the bounds themselves are in", {"-i", "1ms"}, NULL, NULL, {.interval_ns = 1000000}, 2},
+	{"a whole number is whole", {"--cores", "1.5"}, NULL, "--cores: '1.5'", {0}, 0},
+	{"out of range says what is in it", {"--budget", "101"}, NULL, "--budget: '101' is not valid; give a percentage", {0}, 0},
+	{"of choices the valid ones are listed", {"--unit", "GB"}, NULL, "--unit: 'GB' is not valid; give one of bytes|gigabytes",
+		{0}, 0},
+	{"a part of a choice is none", {"--unit", "byte"}, NULL, "--unit: 'byte'", {0}, 0},
+	{"what comes later is refused by name", {"--nvtx"}, NULL, "--nvtx: not in this version", {0}, 0},
+	{"a file gives any of them", {"--config", "CONFIG"},
+		"{\"quiet\": true, \"output\": \"f\", \"cores\": 3, \"budget\": 0.5, \"meta\": [\"a=1\"], \"interval\": \"1s\"}", NULL,
+		{.quiet = true, .output = "f", .cores = 3, .budget = 0.5, .meta = {{"a=1"}, 1}, .interval_ns = 1000000000}, 2},
+	{"the command line wins, wherever it stands", {"-o", "x", "--config", "CONFIG"}, "{\"output\": \"f\"}", NULL,
+		{.output = "x"}, 4},
+	{"--config of the command is not ours", {"ls", "--config", "CONFIG"}, "not JSON", NULL, {0}, 0},
+	{"… nor after --", {"--", "--config", "CONFIG"}, "not JSON", NULL, {0}, 1},
+	{"a value that looks like --config is a value", {"-o", "--config", "ls"}, NULL, NULL, {.output = "--config"}, 2},
+	{"an unknown key is named", {"--config", "CONFIG"}, "{\"colour\": 1}", "unknown option \"colour\"", {0}, 0},
+	{"a flag wants true or false", {"--config", "CONFIG"}, "{\"quiet\": 1}", "\"quiet\" must be true or false", {0}, 0},
+	{"false is false", {"--config", "CONFIG"}, "{\"quiet\": false}", NULL, {0}, 2},
+	{"a wrong value is refused as on the command line", {"--config", "CONFIG"}, "{\"interval\": 5}", "--interval: '5'", {0}, 0},
+	{"broken JSON names file and line", {"--config", "CONFIG"}, "{\n\"quiet\":", "line 2", {0}, 0},
+	{"an array is no set of options", {"--config", "CONFIG"}, "[1]", "one JSON object", {0}, 0},
+	{"a missing file is refused", {"--config", "/nonexistent/x.json"}, NULL, "/nonexistent/x.json", {0}, 0},
+};
+
+static void make_config(const char *text, char *path)
+{
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void assert_text(const char *value, const char *expected)
+{
+	if (expected == NULL)
+		assert_null(value);
+	else
+		assert_string_equal(value, expected);
+}
+
+static void assert_values(const struct values *values, const struct values *expected)
+{
+	assert_int_equal(values->quiet, expected->quiet);
+	assert_int_equal(values->overwrite, expected->overwrite);
+	assert_text(values->output, expected->output);
+	assert_text(values->unit, expected->unit);
+	assert_int_equal(values->interval_ns, expected->interval_ns);
+	assert_int_equal(values->cores, expected->cores);
+	assert_true(values->budget == expected->budget);
+	assert_int_equal(values->meta.n, expected->meta.n);
+	for (size_t i = 0; i < expected->meta.n; i++)
+		assert_string_equal(values->meta.items[i], expected->meta.items[i]);
+}
+
+static void check(void **state)
+{
+	const struct row *row = *state;
+	char path[] = "/tmp/wattle-config-XXXXXX";
+	if (row->config != NULL)
+		make_config(row->config, path);
+	char words[WORDS][64];
+	char *argv[WORDS + 1] = {NULL};
+	int argc = 0;
+	for (; argc < WORDS && row->words[argc] != NULL; argc++) {
+		text_copy(words[argc], sizeof(words[argc]), strcmp(row->words[argc], "CONFIG") == 0 ? path : row->words[argc]);
+		argv[argc] = words[argc];
+	}
+	struct values values = {0};
+	struct wattle_error error = {0};
+	void *config;
+	int first = -1;
+	int r = options_parse(options, ARRAY_SIZE(options), "test", argc, argv, &values, &first, &config, &error);
+	assert_int_equal(r, row->error != NULL ? -EINVAL : 0);
+	if (row->error != NULL) {
+		assert_non_null(strstr(error.text, row->error));
+	} else {
+		assert_int_equal(first, row->first);
+		assert_values(&values, &row->expected);
+	}
+	option_config_free(config);
+	if (row->config != NULL)
+		unlink(path);
+}
+
+static void help_names_all(void **state)
+{
+	struct buf out;
+	buf_init(&out, 1 << 16);
+	options_help(options, ARRAY_SIZE(options), &out);
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		char name[64];
+		snprintf(name, sizeof(name), "--%s", options[i].name);
+		assert_non_null(strstr(out.data, name));
+	}
+	buf_finish(&out);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD_ONE(&tests, "help names every option", help_names_all);
+	return rows_run(&tests, "option");
+}
