@@ -3,5 +3,6 @@
 
 #include "base/error.h"
 
-// 0; -ENOENT, -EACCES …: can't be read; -EINVAL: no run file, or one of a newer schema. With a sentence.
+// 0; -ENOENT, -EACCES …: can't be read; -EINVAL: no run file; -ENOTSUP: one of a newer schema.
+// With a sentence.
 int probe_run_file(const char *path, struct wattle_error *reterr);

@@ -92,7 +92,7 @@ struct run {
 };
 
 // Reads a run file (complete, still growing, or left behind by a dead recorder). -ENOENT, -EINVAL (not a run file, or
-// of a newer schema) with a sentence. *ret_run is released by run_finish.
+// damaged), -ENOTSUP (of a newer schema) with a sentence. *ret_run is released by run_finish.
 int run_load(const char *path, struct run *ret_run, struct wattle_error *reterr);
 void run_finish(struct run *run);
 // Value of a key in table run, or NULL.

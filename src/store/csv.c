@@ -1,0 +1,134 @@
+#include "store/csv.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+// Grows by doubling: a pipe has no size to ask for.
+static int read_all(int fd, char **ret_text, size_t *ret_size)
+{
+	wattle_cleanup_free char *text = NULL;
+	size_t size = 0, capacity = 0;
+	for (;;) {
+		if (size + 1 >= capacity) {
+			capacity = capacity > 0 ? capacity * 2 : 65536;
+			char *larger = realloc_array(text, capacity, 1);
+			if (larger == NULL)
+				return -ENOMEM;
+			text = larger;
+		}
+		ssize_t n = read(fd, text + size, capacity - 1 - size);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			break;
+		size += n > 0 ? (size_t)n : 0;
+	}
+	text[size] = '\0';
+	*ret_text = text;
+	*ret_size = size;
+	text = NULL;
+	return 0;
+}
+
+int csv_read_file(const char *path, char **ret_text, struct wattle_error *reterr)
+{
+	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	char *text = NULL;
+	size_t size = 0;
+	int r = fd < 0 ? -errno : read_all(fd, &text, &size);
+	if (r < 0)
+		return error_set(reterr, r, "%s: %s", path, strerror(-r));
+	if (strlen(text) != size) {
+		free(text);
+		return error_set(reterr, -EINVAL, "%s has NUL bytes in it: it is no CSV file", path);
+	}
+	*ret_text = text;
+	return 0;
+}
+
+void csv_init(struct csv *csv, char *text, const char *path)
+{
+	*csv = (struct csv){.at = text, .path = path, .line = 0, .next_line = 1};
+	if (strncmp(text, "\xef\xbb\xbf", 3) == 0)
+		csv->at += 3;
+}
+
+static bool is_line_end(char c)
+{
+	return c == '\n' || c == '\r';
+}
+
+static void skip_line_end(struct csv *csv)
+{
+	if (csv->at[0] == '\r' && csv->at[1] == '\n')
+		csv->at++;
+	if (*csv->at != '\0')
+		csv->at++;
+	csv->next_line++;
+}
+
+// Behind the opening quote: unquotes in place and leaves csv->at behind the closing one.
+static bool read_quoted(struct csv *csv)
+{
+	char *out = csv->at;
+	for (; *csv->at != '\0'; csv->at++) {
+		if (csv->at[0] == '"' && csv->at[1] != '"') {
+			csv->at++;
+			*out = '\0';
+			return true;
+		}
+		csv->at += *csv->at == '"'; // a doubled quote is one
+		csv->next_line += *csv->at == '\n';
+		*out++ = *csv->at;
+	}
+	return false;
+}
+
+// One field; *ret_more: a comma follows it.
+static int read_field(struct csv *csv, char **ret_field, bool *ret_more, struct wattle_error *reterr)
+{
+	bool quoted = *csv->at == '"';
+	*ret_field = csv->at + quoted;
+	csv->at += quoted;
+	if (quoted && !read_quoted(csv))
+		return error_set(reterr, -EINVAL, "%s, line %d: a quote is opened and never closed", csv->path, csv->line);
+	char *end = csv->at; // of the field as it stands
+	if (!quoted)
+		end += strcspn(end, ",\r\n");
+	char after = *end;
+	if (after != ',' && after != '\0' && !is_line_end(after))
+		return error_set(reterr, -EINVAL, "%s, line %d: text follows a closing quote", csv->path, csv->line);
+	csv->at = end;
+	*ret_more = after == ',';
+	if (after == ',')
+		csv->at++;
+	else
+		skip_line_end(csv);
+	if (!quoted)
+		*end = '\0';
+	return 0;
+}
+
+int csv_next(struct csv *csv, char **fields, int max, struct wattle_error *reterr)
+{
+	while (is_line_end(*csv->at))
+		skip_line_end(csv);
+	if (*csv->at == '\0')
+		return 0;
+	csv->line = csv->next_line;
+	int n = 0;
+	for (bool more = true; more; n++) {
+		if (n == max)
+			return error_set(reterr, -EINVAL, "%s, line %d: more than %d fields", csv->path, csv->line, max);
+		int r = read_field(csv, &fields[n], &more, reterr);
+		if (r < 0)
+			return r;
+	}
+	return n;
+}

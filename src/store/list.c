@@ -1,0 +1,179 @@
+#include "store/list.h"
+
+#include "base/cleanup.h"
+#include "base/num.h"
+#include "base/util.h"
+#include "store/probe.h"
+#include "store/sql.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One file */
+
+static const char *fact(sqlite3_stmt *facts, const char *key, struct arena *arena)
+{
+	sql_bind_text(facts, 1, key);
+	const char *value = sqlite3_step(facts) == SQLITE_ROW ? sql_text(facts, 0, arena) : NULL;
+	sqlite3_reset(facts);
+	return value;
+}
+
+static int read_facts(sqlite3 *db, struct arena *arena, struct run_listing *listing)
+{
+	sqlite3_stmt *facts = NULL;
+	int r = sqlite3_prepare_v2(db, "SELECT value FROM run WHERE key = ?", -1, &facts, NULL);
+	if (r == SQLITE_OK) {
+		listing->id = fact(facts, "id", arena);
+		listing->host = fact(facts, "host", arena);
+		listing->command_json = fact(facts, "command", arena);
+		listing->label = fact(facts, "label", arena);
+		const char *complete = fact(facts, "complete", arena);
+		listing->complete = complete != NULL && strcmp(complete, "true") == 0;
+	}
+	sqlite3_finalize(facts);
+	return r;
+}
+
+// The end of an open segment is its last sample, found by the key without reading the others.
+static const char segments_sql[] =
+	"SELECT count(*), min(wall_start_ns), sum(max(0, coalesce(end_ns, "
+	"(SELECT max(t_ns) FROM sample WHERE t_ns < coalesce((SELECT min(later.start_ns) FROM segment later "
+	"WHERE later.id > s.id), 9223372036854775807)), start_ns) - start_ns)), "
+	"sum(samples), (SELECT exit_code FROM segment ORDER BY id DESC LIMIT 1) FROM segment s";
+
+static int read_segments(sqlite3 *db, struct run_listing *listing)
+{
+	sqlite3_stmt *s = NULL;
+	int r = sqlite3_prepare_v2(db, segments_sql, -1, &s, NULL);
+	if (r == SQLITE_OK)
+		r = sqlite3_step(s);
+	if (r == SQLITE_ROW) {
+		listing->segments = sql_i64(s, 0);
+		listing->wall_start_ns = sql_i64(s, 1);
+		listing->duration_s = value_to_double(sql_i64(s, 2), 1e-9);
+		listing->samples = listing->complete ? sql_i64(s, 3) : VALUE_MISSING;
+		listing->exit_code = sql_i64(s, 4);
+		r = SQLITE_OK;
+	}
+	sqlite3_finalize(s);
+	return r;
+}
+
+static void read_listing(struct arena *arena, struct run_listing *listing)
+{
+	sqlite3 *db = NULL;
+	struct wattle_error error = {0};
+	if (sql_open_reader(listing->path, &db, &error) == 0 &&
+		(read_facts(db, arena, listing) != SQLITE_OK || read_segments(db, listing) != SQLITE_OK))
+		sql_fail(db, listing->path, &error);
+	sqlite3_close(db);
+	listing->problem = error.code != 0 ? arena_text(arena, error.text) : NULL;
+}
+
+/* The folder */
+
+struct names {
+	char **paths; // owned, each of the arena
+	size_t n, capacity;
+};
+
+static int add_name(struct names *names, char *path)
+{
+	if (path == NULL)
+		return -ENOMEM;
+	if (names->n == names->capacity) {
+		size_t capacity = names->capacity > 0 ? names->capacity * 2 : 64;
+		char **larger = realloc_array(names->paths, capacity, sizeof(*larger));
+		if (larger == NULL)
+			return -ENOMEM;
+		names->paths = larger;
+		names->capacity = capacity;
+	}
+	names->paths[names->n++] = path;
+	return 0;
+}
+
+// Whether it is a run file, one that we can't read included; a file of another kind is nobody's problem.
+static bool is_run_file(const char *path, const char **ret_problem, struct arena *arena)
+{
+	struct wattle_error error = {0};
+	*ret_problem = NULL;
+	int r = probe_run_file(path, &error);
+	if (r == -ENOTSUP)
+		*ret_problem = arena_text(arena, error.text);
+	return r == 0 || r == -ENOTSUP;
+}
+
+static char *join(const char *folder, const char *name, struct arena *arena)
+{
+	size_t size = strlen(folder) + strlen(name) + 2;
+	char *path = arena_alloc(arena, size, 1);
+	if (path != NULL)
+		snprintf(path, size, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", name);
+	return path;
+}
+
+static int find_files(const char *folder, struct arena *arena, struct names *names, struct wattle_error *reterr)
+{
+	wattle_cleanup_dir DIR *dir = opendir(folder[0] != '\0' ? folder : ".");
+	if (dir == NULL)
+		return error_set(reterr, -errno, "%s: %s", folder, strerror(errno));
+	int r = 0;
+	for (const struct dirent *entry; r == 0 && (entry = readdir(dir)) != NULL;) {
+		// Hidden files are those that are being made; links to folders, and pipes, fail the probe later.
+		bool wanted = entry->d_name[0] != '.' && entry->d_type != DT_DIR;
+		r = wanted ? add_name(names, join(folder[0] != '\0' ? folder : ".", entry->d_name, arena)) : 0;
+	}
+	return r < 0 ? error_set(reterr, r, "%s: out of memory", folder) : 0;
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct run_listing *a = left, *b = right;
+	if (value_ok(a->wall_start_ns) != value_ok(b->wall_start_ns))
+		return value_ok(a->wall_start_ns) ? -1 : 1;
+	if (a->wall_start_ns != b->wall_start_ns)
+		return a->wall_start_ns < b->wall_start_ns ? -1 : 1;
+	return strcmp(a->path, b->path);
+}
+
+static int read_listings(const struct names *names, struct arena *arena, struct run_listing **ret_listings, size_t *ret_n)
+{
+	struct run_listing *listings = arena_alloc(arena, names->n, sizeof(*listings));
+	if (listings == NULL)
+		return -ENOMEM;
+	size_t n = 0;
+	for (size_t i = 0; i < names->n; i++) {
+		const char *problem;
+		if (!is_run_file(names->paths[i], &problem, arena))
+			continue;
+		listings[n] = (struct run_listing){.path = names->paths[i],
+			.wall_start_ns = VALUE_MISSING,
+			.duration_s = (double)NAN,
+			.segments = VALUE_MISSING,
+			.samples = VALUE_MISSING,
+			.exit_code = VALUE_MISSING,
+			.problem = problem};
+		if (problem == NULL)
+			read_listing(arena, &listings[n]);
+		n++;
+	}
+	qsort(listings, n, sizeof(*listings), by_start);
+	*ret_listings = listings;
+	*ret_n = n;
+	return 0;
+}
+
+int list_runs(const char *folder, struct arena *arena, struct run_listing **ret_listings, size_t *ret_n,
+	struct wattle_error *reterr)
+{
+	struct names names = {0};
+	int r = find_files(folder, arena, &names, reterr);
+	if (r == 0 && (r = read_listings(&names, arena, ret_listings, ret_n)) < 0)
+		error_set(reterr, r, "%s: out of memory", folder);
+	free(names.paths);
+	return r;
+}
