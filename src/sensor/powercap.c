@@ -18,7 +18,7 @@ static uint64_t resolution_uj(uint64_t range_uj)
 	return range_uj >= steps ? range_uj / steps + (range_uj % steps > 0) : 0;
 }
 
-static bool class_path(const struct wattle_env *env, const struct file_kept *counter, char *out, size_t size)
+static bool shell_path(const struct wattle_env *env, const struct file_kept *counter, char *out, size_t size)
 {
 	int length = snprintf(out, size, "%s/%s", env->sysfs, counter->path);
 	return length > 0 && (size_t)length < size && strpbrk(out, " '\"$\\`;&|<>*?()") == NULL;
@@ -31,7 +31,7 @@ static void explain(const struct wattle_env *env, const struct file_kept *counte
 	if (code == -EACCES || code == -EPERM) {
 		text_copy(domain->why, sizeof(domain->why), "energy_uj is readable by root only");
 		// A command that was cut, or that a shell would read otherwise, is worse than none.
-		if (class_path(env, counter, path, sizeof(path)))
+		if (shell_path(env, counter, path, sizeof(path)))
 			snprintf(domain->remedy, sizeof(domain->remedy), "sudo chmod a+r %s", path);
 	} else if (code == -ENOENT || code == -ENOTDIR) {
 		text_copy(domain->why, sizeof(domain->why), "energy_uj is missing");

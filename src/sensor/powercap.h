@@ -13,8 +13,8 @@ struct powercap {
 };
 
 /* powercap_domains.c: which domains the zones are, from their names and parents alone: fills name, kind, inside,
- * device, index, and `used` with `why` for those that show the counter of another one. `readable` must be known already.
- * zones[i] describes domains[i]. */
+ * device, index, and `used` with `why` for those that show the counter of another one. `readable` must be known
+ * already. zones[i] describes domains[i]. */
 void powercap_name_domains(const struct zone *zones, struct domain *domains, size_t n, bool dies_share_counter);
 // Whether a zone's name is that of an energy domain.
 bool powercap_zone_is_known(const struct zone *zone);

@@ -40,7 +40,8 @@ static void look(struct watch *watch, struct file_kept *counter, const struct wa
 }
 
 // One round over all that still have something to tell; false when none has.
-static bool look_at_all(struct powercap *powercap, struct watch *watches, const struct wattle_env *env, bool out_of_patience)
+static bool look_at_all(struct powercap *powercap, struct watch *watches, const struct wattle_env *env,
+	bool out_of_patience)
 {
 	bool more = false;
 	for (size_t i = 0; i < powercap->n; i++) {

@@ -87,7 +87,8 @@ bool sensor_context_has_pid(const struct sensor_context *context, pid_t pid)
 /* The earlier domain, of any sensor opened so far, that makes this one superfluous, and whose it is. A model of a
  * package is superfluous beside any package that is really read: measured and guessed sockets side by side would add
  * up to a total that is neither. */
-static const struct domain *find_better(const struct sensor_set *set, const struct domain *than, const char **ret_sensor)
+static const struct domain *find_better(const struct sensor_set *set, const struct domain *than,
+	const char **ret_sensor)
 {
 	bool is_modelled_package = than->kind == DOMAIN_PACKAGE && than->provenance == PROVENANCE_ESTIMATED;
 	for (size_t s = 0; s < set->n_slots; s++) {

@@ -98,8 +98,9 @@ struct sensor_ops {
 	size_t state_size; // the registry allocates zeroed state of this size
 
 	/* Finds its domains. 0 also when there are none: a machine without this hardware is normal. Negative errno only
-	 * for a wrong request (an unknown UUID in --gpus: -EINVAL with a sentence that lists what is valid). What exists
-	 * but fails is a domain with readable == false and a reason. May take as long as the driver takes. */
+	 * for a wrong request (an unknown UUID in --gpus: -EINVAL with a sentence that lists what is valid), which
+	 * fails the opening of the whole set, or -ENOMEM. What exists but fails is a domain with readable == false and
+	 * a reason. May take as long as the driver takes. Sets `used` of the domains it would sample. */
 	int (*open)(void *state, const struct wattle_env *env, const struct sensor_options *options,
 		struct wattle_error *reterr);
 	/* The domains found; called after open, any number of times. */

@@ -190,7 +190,9 @@ static void update(const struct sim *sim, struct zone *zone)
 
 static void write_zone_truth(FILE *out, const struct zone *zone)
 {
-	fprintf(out, "    {\"zone\": \"%s\", \"id\": \"%s\", \"range_uj\": %" PRIu64 ", \"quantum_uj\": %" PRIu64 ", \"terms\": [",
+	fprintf(out,
+		"    {\"zone\": \"%s\", \"id\": \"%s\", \"range_uj\": %" PRIu64 ", \"quantum_uj\": %" PRIu64
+		", \"terms\": [",
 		zone->name, zone->id, zone->range_uj, zone->quantum_uj);
 	for (size_t i = 0; i < zone->load.n; i++) {
 		const struct load_term *term = &zone->load.terms[i];
@@ -247,7 +249,7 @@ static void run(struct sim *sim)
 
 int main(int argc, char **argv)
 {
-	static struct sim sim = {.tick_s = 0.001};
+	struct sim sim = {.tick_s = 0.001};
 	struct sigaction action = {.sa_handler = on_signal};
 	sim_parse_options(&sim, argc, argv);
 	sigaction(SIGTERM, &action, NULL);

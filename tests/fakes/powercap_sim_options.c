@@ -41,7 +41,8 @@ static void add_zone(struct sim *sim, const char *name, const char *load)
 		.fd = -1,
 	};
 	if (!load_parse(load, &zone->load))
-		sim_fail("--zone %s=%s: the load is no sum of WATTS[*sin|step|ramp[@SECONDS]], or may become negative", name, load);
+		sim_fail("--zone %s=%s: the load is no sum of WATTS[*sin|step|ramp[@SECONDS]], or may become negative",
+			name, load);
 	snprintf(zone->name, sizeof(zone->name), "%s", name);
 	char *slash = strrchr(zone->name, '/');
 	if (slash != NULL) {
@@ -50,7 +51,8 @@ static void add_zone(struct sim *sim, const char *name, const char *load)
 		*slash = '/';
 	}
 	if (zone->parent != NULL)
-		snprintf(zone->id, sizeof(zone->id), "%.40s:%x", zone->parent->id, (unsigned)zone->parent->n_children++);
+		snprintf(zone->id, sizeof(zone->id), "%.40s:%x", zone->parent->id,
+			(unsigned)zone->parent->n_children++);
 	else
 		snprintf(zone->id, sizeof(zone->id), "intel-rapl:%x", (unsigned)sim->n_top++);
 	sim->n_zones++;

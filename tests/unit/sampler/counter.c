@@ -176,7 +176,7 @@ static const struct row {
 	{"… also when the value went back", 100 * M - 1, 200, {
 		{1000000, 10 * M, false, COUNTER_FIRST, 0},
 		{1100000, 16 * M, false, COUNTER_OK, 6 * M},
-		{5100000, 6 * M, false, COUNTER_WRAPS, 296 * M}, // 90 J seen, 240 J expected: 290 J is nearer than 190 J
+		{5100000, 6 * M, false, COUNTER_WRAPS, 296 * M}, // 90 J seen, 240 J expected: 290 is nearer than 190
 	}, .wraps = 3, .ambiguous = 1},
 	{"never more rounds than full power allows", 100 * M - 1, 50, {
 		{1000000, 0, false, COUNTER_FIRST, 0},
@@ -211,7 +211,8 @@ static void feed_steps(void **state)
 	const struct row *row = *state;
 	struct counter counter;
 	counter_init(&counter, row->range, row->max_power_w);
-	for (const struct step *step = row->steps; step < row->steps + ARRAY_SIZE(row->steps) && step->t_us > 0; step++) {
+	for (const struct step *step = row->steps; step < row->steps + ARRAY_SIZE(row->steps) && step->t_us > 0;
+		step++) {
 		enum counter_event event = counter_feed(&counter, step->t_us * 1000, step->raw_uj, step->suspended);
 		assert_int_equal(event, step->event);
 		assert_int_equal(counter.total, step->total_uj);

@@ -13,7 +13,7 @@
 static const struct row {
 	const char *teaches, *machine;
 } rows[] = {
-	{"a desktop: core, uncore and dram take their package's number, psys is one zone among packages, the MMIO twin is out",
+	{"a desktop: core, uncore, dram take their package's number, psys is a zone among others, the MMIO twin is out",
 		"desktop-intel"},
 	{"two sockets, registered in reverse: names count, indices mean nothing; dtpm holds no energy", "xeon-2s"},
 	{"two dies with counters of their own: both count", "xeon-dies"},

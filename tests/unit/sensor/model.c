@@ -33,7 +33,7 @@ static void rated(void **state)
 }
 
 #define CPU(number, socket, cores, model, flags)                                                                       \
-	"processor\t: " #number "\nmodel name\t: " model "\nphysical id\t: " #socket "\ncpu cores\t: " #cores              \
+	"processor\t: " #number "\nmodel name\t: " model "\nphysical id\t: " #socket "\ncpu cores\t: " #cores          \
 	"\nflags\t\t: fpu vme" flags "\n\n"
 #define XEON "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz"
 #define I7 "Intel(R) Core(TM) i7-8700K CPU @ 3.70GHz"
@@ -44,19 +44,21 @@ static const struct row {
 	int64_t idle_mw, half_mw, full_mw; // of the last socket
 	double relative_error;
 } rows[] = {
-	{"a rated server: a quarter of 270 W when idle", CPU(0, 0, 40, XEON, "") CPU(1, 0, 40, XEON, ""), 1, 67500, 168750,
-		270000, 0.5},
+	{"a rated server: a quarter of 270 W when idle", CPU(0, 0, 40, XEON, "") CPU(1, 0, 40, XEON, ""), 1, 67500,
+		168750, 270000, 0.5},
 	{"a desktop idles at a tenth", CPU(0, 0, 6, I7, ""), 1, 9500, 52250, 95000, 0.5},
-	{"two sockets, each with its own rating", CPU(0, 0, 40, XEON, "") CPU(1, 1, 40, XEON, ""), 2, 67500, 168750, 270000,
-		0.5},
-	{"a virtual machine answers for its cores only: 4 of 40", CPU(0, 0, 4, XEON, " hypervisor lahf_lm"), 1, 6750, 16875,
-		27000, 0.75},
-	{"more virtual cores than the socket has are still one socket", CPU(0, 0, 80, XEON, " hypervisor"), 1, 67500, 168750,
-		270000, 0.75},
+	{"two sockets, each with its own rating", CPU(0, 0, 40, XEON, "") CPU(1, 1, 40, XEON, ""), 2, 67500, 168750,
+		270000, 0.5},
+	{"a virtual machine answers for its cores only: 4 of 40", CPU(0, 0, 4, XEON, " hypervisor lahf_lm"), 1, 6750,
+		16875, 27000, 0.75},
+	{"more virtual cores than the socket has are still one socket", CPU(0, 0, 80, XEON, " hypervisor"), 1, 67500,
+		168750, 270000, 0.75},
 	{"an unknown CPU: 6 W a core", CPU(0, 0, 2, "Intel(R) Xeon(R) Processor", ""), 1, 3000, 7500, 12000, 0.75},
-	{"ARM names no model: 3 W a CPU", "processor\t: 0\nCPU implementer\t: 0x41\n\nprocessor\t: 1\nCPU implementer\t: 0x41\n", 1,
-		1500, 3750, 6000, 0.75},
-	{"cores unknown: the CPUs are counted", "processor: 0\nprocessor: 1\nprocessor: 2\n", 1, 4500, 11250, 18000, 0.75},
+	{"ARM names no model: 3 W a CPU",
+		"processor\t: 0\nCPU implementer\t: 0x41\n\nprocessor\t: 1\nCPU implementer\t: 0x41\n", 1, 1500, 3750,
+		6000, 0.75},
+	{"cores unknown: the CPUs are counted", "processor: 0\nprocessor: 1\nprocessor: 2\n", 1, 4500, 11250, 18000,
+		0.75},
 	{"no CPU, no domain", "nothing\nof : use\n", 0},
 	{"an empty file", "", 0},
 };
@@ -66,7 +68,8 @@ static int64_t read_power(void *sensor, size_t n, int64_t busy_ns, int64_t idle_
 	int64_t rows_[16][DEVICE_COUNT];
 	for (size_t i = 0; i < n; i++)
 		rows_[i][DEVICE_POWER] = VALUE_MISSING;
-	sensor_model.read(sensor, &(struct sensor_context){.system_busy_ns = busy_ns, .system_idle_ns = idle_ns}, rows_);
+	sensor_model.read(sensor, &(struct sensor_context){.system_busy_ns = busy_ns, .system_idle_ns = idle_ns},
+		rows_);
 	return n > 0 ? rows_[n - 1][DEVICE_POWER] : VALUE_MISSING;
 }
 
@@ -124,8 +127,8 @@ static void between_ticks(void **state)
 	read_power(sensor, 1, 0, 0);
 	assert_int_equal(read_power(sensor, 1, 0, 0), VALUE_MISSING); // nothing moved: still unknown
 	assert_int_equal(read_power(sensor, 1, 10 * ms, 0), 6000);
-	assert_int_equal(read_power(sensor, 1, 10 * ms, 10 * ms), 6000); // one tick says too little
-	assert_int_equal(read_power(sensor, 1, 20 * ms, 20 * ms), 3000); // 10 ms of 30 ms
+	assert_int_equal(read_power(sensor, 1, 10 * ms, 10 * ms), 6000);  // one tick says too little
+	assert_int_equal(read_power(sensor, 1, 20 * ms, 20 * ms), 3000);  // 10 ms of 30 ms
 	assert_int_equal(read_power(sensor, 1, 120 * ms, 10 * ms), 6000); // idle stepped back: full, not more
 	assert_int_equal(read_power(sensor, 1, VALUE_MISSING, 10 * ms), VALUE_MISSING);
 	assert_int_equal(read_power(sensor, 1, 500 * ms, 10 * ms), VALUE_MISSING);

@@ -80,7 +80,9 @@ static void measure(void **state)
 	open_stage(&stage, &env);
 	void *sensor = calloc(1, sensor_powercap.state_size);
 	int64_t start_ns = stage.now_ns;
-	assert_int_equal(sensor_powercap.open(sensor, &env, &(struct sensor_options){.calibrate_ns = row->limit_ns}, NULL), 0);
+	assert_int_equal(sensor_powercap.open(sensor, &env, &(struct sensor_options){.calibrate_ns = row->limit_ns},
+				 NULL),
+		0);
 	assert_true(stage.now_ns - start_ns <= row->most_ns);
 	size_t n;
 	const struct domain *domains = sensor_powercap.domains(sensor, &n);
@@ -103,7 +105,8 @@ static void clock_that_stands_still(void **state)
 	struct wattle_env env;
 	open_stage(&stage, &env);
 	void *sensor = calloc(1, sensor_powercap.state_size);
-	assert_int_equal(sensor_powercap.open(sensor, &env, &(struct sensor_options){.calibrate_ns = NS_PER_S}, NULL), 0);
+	assert_int_equal(sensor_powercap.open(sensor, &env, &(struct sensor_options){.calibrate_ns = NS_PER_S}, NULL),
+		0);
 	sensor_powercap.close(sensor);
 	free(sensor);
 	env_close(&env);

@@ -22,6 +22,7 @@ struct row {
 };
 
 #define CLASS "class/powercap/"
+#define RAPL CLASS "intel-rapl:"
 #define VIRTUAL "devices/virtual/powercap/"
 #define ZONE(folder, name_text, energy_text)                                                                           \
 	{folder "/name", name_text "\n"}, {folder "/energy_uj", energy_text "\n"},                                     \
@@ -34,12 +35,12 @@ static const char two_zones[] = "package-0 - yes yes 262143328850 100\ncore-0 pa
 // clang-format off
 static const struct row shapes[] = {
 	{"plain folders in the class, flat", {
-		ZONE(CLASS "intel-rapl:0", "package-0", "100"),
-		ZONE(CLASS "intel-rapl:0:0", "core", "30"),
+		ZONE(RAPL "0", "package-0", "100"),
+		ZONE(RAPL "0:0", "core", "30"),
 	}, two_zones},
 	{"plain folders, nested", {
-		ZONE(CLASS "intel-rapl:0", "package-0", "100"),
-		ZONE(CLASS "intel-rapl:0/intel-rapl:0:0", "core", "30"),
+		ZONE(RAPL "0", "package-0", "100"),
+		ZONE(RAPL "0/intel-rapl:0:0", "core", "30"),
 	}, two_zones},
 	{"nested below the control type", {
 		ZONE(CLASS "intel-rapl/intel-rapl:0", "package-0", "100"),
@@ -53,35 +54,35 @@ static const struct row shapes[] = {
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
 		{CLASS "intel-rapl", "@../../" VIRTUAL "intel-rapl"},
-		{CLASS "intel-rapl:0", "@../../" VIRTUAL "intel-rapl/intel-rapl:0"},
-		{CLASS "intel-rapl:0:0", "@../../" VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0"},
+		{RAPL "0", "@../../" VIRTUAL "intel-rapl/intel-rapl:0"},
+		{RAPL "0:0", "@../../" VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0"},
 	}, two_zones},
 	{"only the package is linked into the class: its part is found inside it", {
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
-		{CLASS "intel-rapl:0", "@../../" VIRTUAL "intel-rapl/intel-rapl:0"},
+		{RAPL "0", "@../../" VIRTUAL "intel-rapl/intel-rapl:0"},
 	}, two_zones},
 	{"a link that leads nowhere does not hide the zone that is there", {
-		{CLASS "intel-rapl:0", "@/nowhere"},
+		{RAPL "0", "@/nowhere"},
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
 	}, two_zones},
 	{"a zone that contains itself is looked at once", {
-		ZONE(CLASS "intel-rapl:0", "package-0", "100"),
-		{CLASS "intel-rapl:0/intel-rapl:0", "@../intel-rapl:0"},
-		{CLASS "intel-rapl:0/device", "@.."},
-		ZONE(CLASS "intel-rapl:0:0", "core", "30"),
-		{CLASS "intel-rapl:0:0/intel-rapl:0", "@../intel-rapl:0"},
+		ZONE(RAPL "0", "package-0", "100"),
+		{RAPL "0/intel-rapl:0", "@../intel-rapl:0"},
+		{RAPL "0/device", "@.."},
+		ZONE(RAPL "0:0", "core", "30"),
+		{RAPL "0:0/intel-rapl:0", "@../intel-rapl:0"},
 	}, two_zones},
 	{"a link out of the tree is resolved inside it", {
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
-		{CLASS "intel-rapl:0", "@/" VIRTUAL "intel-rapl/intel-rapl:0"},
+		{RAPL "0", "@/" VIRTUAL "intel-rapl/intel-rapl:0"},
 	}, "package-0 - yes yes 262143328850 100\n"},
 	{"folders that are no zones", {
-		ZONE(CLASS "intel-rapl:0", "package-0", "100"),
-		ZONE(CLASS "intel-rapl:", "package-1", "1"),
-		ZONE(CLASS "intel-rapl:0:", "package-2", "1"),
-		ZONE(CLASS "intel-rapl:xyz", "package-3", "1"),
+		ZONE(RAPL "0", "package-0", "100"),
+		ZONE(RAPL "", "package-1", "1"),
+		ZONE(RAPL "0:", "package-2", "1"),
+		ZONE(RAPL "xyz", "package-3", "1"),
 	}, "package-0 - yes yes 262143328850 100\n"},
 	{"there is nothing", {{"kernel/x", ""}}, ""},
 	{"powercap is a file", {{"class/powercap", "x"}}, ""},
@@ -90,34 +91,35 @@ static const struct row shapes[] = {
 
 static const struct row names[] = {
 	{"the number of a zone means nothing, its parent everything", {
-		ZONE(CLASS "intel-rapl:0", "package-1", "1"), ZONE(CLASS "intel-rapl:0:0", "dram", "2"),
-		ZONE(CLASS "intel-rapl:1", "package-0", "3"), ZONE(CLASS "intel-rapl:1:0", "dram", "4"),
+		ZONE(RAPL "0", "package-1", "1"), ZONE(RAPL "0:0", "dram", "2"),
+		ZONE(RAPL "1", "package-0", "3"), ZONE(RAPL "1:0", "dram", "4"),
 	}, "package-1 - yes yes 262143328850 1\ndram-1 - yes yes 262143328850 2\n"
 	   "package-0 - yes yes 262143328850 3\ndram-0 - yes yes 262143328850 4\n"},
 	{"10 comes after 9: the numbers are hexadecimal and sorted as numbers", {
-		ZONE(CLASS "intel-rapl:10", "package-2", "3"), ZONE(CLASS "intel-rapl:9", "package-0", "1"),
-		ZONE(CLASS "intel-rapl:a", "package-1", "2"),
-	}, "package-0 - yes yes 262143328850 1\npackage-1 - yes yes 262143328850 2\npackage-2 - yes yes 262143328850 3\n"},
+		ZONE(RAPL "10", "package-2", "3"), ZONE(RAPL "9", "package-0", "1"),
+		ZONE(RAPL "a", "package-1", "2"),
+	}, "package-0 - yes yes 262143328850 1\npackage-1 - yes yes 262143328850 2\n"
+	   "package-2 - yes yes 262143328850 3\n"},
 	{"names that stand for nothing known are no domains", {
-		ZONE(CLASS "intel-rapl:0", "package-0", "1"), ZONE(CLASS "intel-rapl:1", "package-", "2"),
-		ZONE(CLASS "intel-rapl:2", "package-0-die-", "3"), ZONE(CLASS "intel-rapl:3", "cores", "4"),
-		ZONE(CLASS "intel-rapl:4", "package-99999999999", "5"),
+		ZONE(RAPL "0", "package-0", "1"), ZONE(RAPL "1", "package-", "2"),
+		ZONE(RAPL "2", "package-0-die-", "3"), ZONE(RAPL "3", "cores", "4"),
+		ZONE(RAPL "4", "package-99999999999", "5"),
 	}, "package-0 - yes yes 262143328850 1\n"},
 	{"an empty name, a folder for a name", {
-		ZONE(CLASS "intel-rapl:0", "package-0", "1"), {CLASS "intel-rapl:1/name", ""}, {CLASS "intel-rapl:2/name", "DIR"},
+		ZONE(RAPL "0", "package-0", "1"), {RAPL "1/name", ""}, {RAPL "2/name", "DIR"},
 	}, "package-0 - yes yes 262143328850 1\n"},
 	{"two zones of one name get names of their own", {
-		ZONE(CLASS "intel-rapl:0", "package-0", "1"), ZONE(CLASS "intel-rapl:1", "psys", "2"),
-		ZONE(CLASS "intel-rapl:2", "psys", "3"),
+		ZONE(RAPL "0", "package-0", "1"), ZONE(RAPL "1", "psys", "2"),
+		ZONE(RAPL "2", "psys", "3"),
 	}, "package-0 psys yes yes 262143328850 1\npsys - yes yes 262143328850 2\npsys-2 - yes yes 262143328850 3\n"},
 	{"a part whose package is not there keeps its bare name", {
-		ZONE(CLASS "intel-rapl:0:0", "dram", "1"),
+		ZONE(RAPL "0:0", "dram", "1"),
 	}, "dram - yes yes 262143328850 1\n"},
 	{"a psys that can't be read contains nothing that readers would see", {
-		ZONE(CLASS "intel-rapl:0", "package-0", "1"), {CLASS "intel-rapl:1/name", "psys\n"},
+		ZONE(RAPL "0", "package-0", "1"), {RAPL "1/name", "psys\n"},
 	}, "package-0 - yes yes 262143328850 1\npsys - no no 0 -\n"},
 	{"the MMIO twin steps in where the register itself can't be read", {
-		{CLASS "intel-rapl:0/name", "package-0\n"}, {CLASS "intel-rapl:0/energy_uj", "DIR"},
+		{RAPL "0/name", "package-0\n"}, {RAPL "0/energy_uj", "DIR"},
 		ZONE(CLASS "intel-rapl-mmio:0", "package-0", "7"),
 	}, "package-0 - no no 0 -\npackage-0 - yes yes 262143328850 7\n"},
 	{"idle injection and dtpm have zones, but not of energy", {
@@ -126,33 +128,33 @@ static const struct row names[] = {
 };
 
 static const struct row files[] = {
-	{"no counter", {{CLASS "intel-rapl:0/name", "package-0\n"}}, "package-0 - no no 0 -\n"},
-	{"an empty counter", {ZONE(CLASS "intel-rapl:0", "package-0", "")}, "package-0 - no no 262143328850 -\n"},
-	{"words for a counter", {ZONE(CLASS "intel-rapl:0", "package-0", "many")}, "package-0 - no no 262143328850 -\n"},
-	{"a negative counter", {ZONE(CLASS "intel-rapl:0", "package-0", "-1")}, "package-0 - no no 262143328850 -\n"},
-	{"more digits than fit", {ZONE(CLASS "intel-rapl:0", "package-0", "99999999999999999999999")},
+	{"no counter", {{RAPL "0/name", "package-0\n"}}, "package-0 - no no 0 -\n"},
+	{"an empty counter", {ZONE(RAPL "0", "package-0", "")}, "package-0 - no no 262143328850 -\n"},
+	{"words for a counter", {ZONE(RAPL "0", "package-0", "many")}, "package-0 - no no 262143328850 -\n"},
+	{"a negative counter", {ZONE(RAPL "0", "package-0", "-1")}, "package-0 - no no 262143328850 -\n"},
+	{"more digits than fit", {ZONE(RAPL "0", "package-0", "99999999999999999999999")},
 		"package-0 - no no 262143328850 -\n"},
-	{"a counter beyond 63 bits is read but never stored", {{CLASS "intel-rapl:0/name", "package-0\n"},
-		{CLASS "intel-rapl:0/energy_uj", "18446744073709551615\n"}}, "package-0 - yes yes 0 -\n"},
-	{"a folder for a counter", {{CLASS "intel-rapl:0/name", "package-0\n"}, {CLASS "intel-rapl:0/energy_uj", "DIR"}},
+	{"a counter beyond 63 bits is read but never stored", {{RAPL "0/name", "package-0\n"},
+		{RAPL "0/energy_uj", "18446744073709551615\n"}}, "package-0 - yes yes 0 -\n"},
+	{"a folder for a counter", {{RAPL "0/name", "package-0\n"}, {RAPL "0/energy_uj", "DIR"}},
 		"package-0 - no no 0 -\n"},
-	{"a pipe that nobody writes to does not hang", {{CLASS "intel-rapl:0/name", "package-0\n"},
-		{CLASS "intel-rapl:0/energy_uj", "FIFO"}}, "package-0 - no no 0 -\n"},
-	{"a pipe for a name does not hang either", {{CLASS "intel-rapl:0/name", "FIFO"}}, ""},
-	{"a link to itself", {{CLASS "intel-rapl:0/name", "package-0\n"}, {CLASS "intel-rapl:0/energy_uj", "@energy_uj"}},
+	{"a pipe that nobody writes to does not hang", {{RAPL "0/name", "package-0\n"},
+		{RAPL "0/energy_uj", "FIFO"}}, "package-0 - no no 0 -\n"},
+	{"a pipe for a name does not hang either", {{RAPL "0/name", "FIFO"}}, ""},
+	{"a link to itself", {{RAPL "0/name", "package-0\n"}, {RAPL "0/energy_uj", "@energy_uj"}},
 		"package-0 - no no 0 -\n"},
-	{"no range: the counter is good, but can't wrap", {{CLASS "intel-rapl:0/name", "package-0\n"},
-		{CLASS "intel-rapl:0/energy_uj", "5\n"}}, "package-0 - yes yes 0 5\n"},
-	{"a range that is no number", {{CLASS "intel-rapl:0/name", "package-0\n"}, {CLASS "intel-rapl:0/energy_uj", "5\n"},
-		{CLASS "intel-rapl:0/max_energy_range_uj", "infinite\n"}}, "package-0 - yes yes 0 5\n"},
-	{"a range that the counter has passed already is no range", {{CLASS "intel-rapl:0/name", "package-0\n"},
-		{CLASS "intel-rapl:0/energy_uj", "5000\n"}, {CLASS "intel-rapl:0/max_energy_range_uj", "1000\n"}},
+	{"no range: the counter is good, but can't wrap", {{RAPL "0/name", "package-0\n"},
+		{RAPL "0/energy_uj", "5\n"}}, "package-0 - yes yes 0 5\n"},
+	{"a range that is no number", {{RAPL "0/name", "package-0\n"}, {RAPL "0/energy_uj", "5\n"},
+		{RAPL "0/max_energy_range_uj", "infinite\n"}}, "package-0 - yes yes 0 5\n"},
+	{"a range that the counter has passed already is no range", {{RAPL "0/name", "package-0\n"},
+		{RAPL "0/energy_uj", "5000\n"}, {RAPL "0/max_energy_range_uj", "1000\n"}},
 		"package-0 - yes yes 0 5000\n"},
-	{"a zone that is switched off counts all the same", {ZONE(CLASS "intel-rapl:0", "package-0", "5"),
-		{CLASS "intel-rapl:0/enabled", "0\n"}}, "package-0 - yes yes 262143328850 5\n"},
+	{"a zone that is switched off counts all the same", {ZONE(RAPL "0", "package-0", "5"),
+		{RAPL "0/enabled", "0\n"}}, "package-0 - yes yes 262143328850 5\n"},
 	{"one bad zone costs no other", {
-		ZONE(CLASS "intel-rapl:0", "package-0", "bad"), ZONE(CLASS "intel-rapl:0:0", "dram", "6"),
-		ZONE(CLASS "intel-rapl:1", "package-1", "7"),
+		ZONE(RAPL "0", "package-0", "bad"), ZONE(RAPL "0:0", "dram", "6"),
+		ZONE(RAPL "1", "package-1", "7"),
 	}, "package-0 - no no 262143328850 -\ndram-0 - yes yes 262143328850 6\npackage-1 - yes yes 262143328850 7\n"},
 };
 // clang-format on
@@ -228,13 +230,13 @@ static void look_at_tree(void **state)
 // The command that mends it is complete and names the file as the person sees it.
 static void unreadable_says_what_to_do(void **state)
 {
-	static const struct file zone[] = {ZONE(CLASS "intel-rapl:0", "package-0", "5")};
+	static const struct file zone[] = {ZONE(RAPL "0", "package-0", "5")};
 	struct tree tree;
 	tree_make(&tree);
 	for (size_t i = 0; i < ARRAY_SIZE(zone); i++)
 		make_file(&tree, &zone[i]);
 	char path[512], command[600];
-	tree_path(&tree, path, CLASS "intel-rapl:0/energy_uj");
+	tree_path(&tree, path, RAPL "0/energy_uj");
 	assert_int_equal(chmod(path, 0), 0);
 	assert_int_equal(chmod(tree.root, 0755), 0);
 	struct wattle_env env;

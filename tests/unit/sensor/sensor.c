@@ -116,7 +116,8 @@ static void wrong_request_fails(void **state)
 	struct sensor_set set;
 	struct wattle_error error = {0};
 	open_tree(&env, &tree);
-	assert_int_equal(sensor_set_open(&set, &env, &(struct sensor_options){.gpus = "GPU-not-there"}, &error), -EINVAL);
+	assert_int_equal(sensor_set_open(&set, &env, &(struct sensor_options){.gpus = "GPU-not-there"}, &error),
+		-EINVAL);
 	assert_true(error.text[0] != '\0');
 	assert_int_equal(set.n_slots, 0); // all closed again
 	env_close(&env);
