@@ -100,7 +100,7 @@ static enum counter_event count(struct counter *counter, int64_t t_ns, uint64_t 
 	counter->total += energy_uj;
 	counter->wraps += (uint32_t)rounds + wrapped;
 	counter->ambiguous += ambiguous;
-	if (ambiguous && (wrapped || rounds > 0))
+	if (rounds > 0)
 		return COUNTER_WRAPS;
 	if (gap_ended)
 		return COUNTER_GAP_ENDED;

@@ -29,8 +29,8 @@ enum counter_event {
 	COUNTER_OK,
 	COUNTER_FIRST,     // nothing to compare with yet
 	COUNTER_WRAP,      // one wrap
-	COUNTER_WRAPS,     // wrapped, and so long since the last value that it may have done so several times; the
-	                   // likeliest number by the power before was taken, and `ambiguous` counted
+	COUNTER_WRAPS,     // wrapped unseen, once or more, besides what the values show: the likeliest number by the
+	                   // power before, out of those that there was time for (`ambiguous` counts such times)
 	COUNTER_RESET,     // went back and it was no wrap: energy between the two values is unknown
 	COUNTER_STALLED,   // unchanged (normal between two updates of a slow counter)
 	COUNTER_GAP,       // this value could not be read

@@ -183,6 +183,11 @@ static const struct row {
 		{2000000, 90 * M, false, COUNTER_OK, 90 * M},     // 90 W for once: within the slack
 		{6000000, 10 * M, false, COUNTER_WRAPS, 210 * M}, // 120 J of 200 J possible, 360 J expected
 	}, .wraps = 2, .ambiguous = 1},
+	{"time for several, but the power before speaks for the one that is seen", 100 * M - 1, 200, {
+		{1000000, 90 * M, false, COUNTER_FIRST, 0},
+		{1100000, 96 * M, false, COUNTER_OK, 6 * M},
+		{2100000, 55 * M, false, COUNTER_WRAP, 65 * M}, // 59 J seen, 60 J expected, 159 J possible
+	}, .wraps = 1, .ambiguous = 1},
 	{"nothing known of the power before: the fewest rounds", 100 * M - 1, 200, {
 		{1000000, 10 * M, false, COUNTER_FIRST, 0},
 		{5000000, 50 * M, false, COUNTER_OK, 40 * M},
