@@ -30,7 +30,7 @@ WRONG = [
     (["--itt"], "--itt"),
     (["--store", "postgresql://host/db"], "--store"),
     (["--steps", "0"], "--steps"),
-    (["--output"], "--output"),
+    (["--output="], "--output"),
     (["--outptu", "x"], "--outptu"),
     (["--overwrite", "--append"], "--append"),
 ]

@@ -1,5 +1,6 @@
 """gpu_tracker's tracking file: read as its analyzer reads it, both layouts."""
 import csv
+import math
 import sqlite3
 import time
 
@@ -22,7 +23,7 @@ def read_csv(path):
         lines = list(csv.reader(file))
     assert lines[0] == STATIC and lines[2] == DATA, lines[:3]
     static = {name: value if name in TEXTS else float(value) for name, value in zip(STATIC, lines[1])}
-    return static, [dict(zip(DATA, map(float, line))) for line in lines[3:]]
+    return static, [dict(zip(DATA, (float(field or "nan") for field in line))) for line in lines[3:]]
 
 
 def read_sqlite(path):
@@ -32,7 +33,7 @@ def read_sqlite(path):
     data = [dict(row) for row in connection.execute("select * from data order by timestamp")]
     connection.close()
     assert len(static) == 1 and list(static[0]) == STATIC and list(data[0]) == DATA, (static, data[:1])
-    return static[0], data
+    return static[0], [{name: math.nan if row[name] is None else row[name] for name in row} for row in data]
 
 
 READERS = {"track.csv": read_csv, "track.sqlite": read_sqlite}
@@ -44,9 +45,11 @@ def check_contents(static, data, before, after):
     assert len(data) >= 15, len(data)
     stamps = [row["timestamp"] for row in data]
     assert stamps == sorted(stamps) and before <= stamps[0] and stamps[-1] <= after, (before, stamps, after)
+    assert all(row["main_ram"] >= 0 for row in data)
     near(max(row["main_ram"] for row in data), 81, absolute=4)
     near(max(row["combined_ram"] for row in data), max(row["main_ram"] for row in data), relative=0.02)
-    assert all(row["main_n_threads"] <= 1 and row["system_ram"] > 1 for row in data), data[-1]
+    assert not any(row["main_n_threads"] > 1 or row["system_ram"] < 1 for row in data), data[-1]
+    assert sum(math.isnan(value) for row in data for value in row.values()) < 20, "most must be known"
 
 
 @test
@@ -67,8 +70,8 @@ def busy_percentages(room):
     room.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "-i", "100ms", "--expected-cores", "2",
                 "--", BURNER, "cpu", "1.5")
     _, data = read_csv(room.folder / "track.csv")
-    busy = sorted(row["cpu_main_sum_utilization_percent"] for row in data)[len(data) // 2]
-    assert 60 < busy <= 110, busy
+    busy = sorted(row["cpu_main_sum_utilization_percent"] for row in data)
+    assert 60 < busy[len(busy) // 2] <= 110 and busy[-1] < 125, busy
     for row in data:
         near(row["cpu_main_hardware_utilization_percent"], row["cpu_main_sum_utilization_percent"] / 2, absolute=1e-9)
 
@@ -85,7 +88,9 @@ def exported_is_the_same(room):
     assert len(out_data) == len(data)
     for row, out in zip(data, out_data):
         for name in DATA:
-            near(out[name], row[name], relative=1e-9, absolute=1e-9)
+            assert math.isnan(out[name]) == math.isnan(row[name]), (name, out, row)
+            if not math.isnan(row[name]):
+                near(out[name], row[name], relative=1e-9, absolute=1e-9)
 
 
 @test

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,12 +92,13 @@ static int act_threads(char **arguments)
 static int act_memory(char **arguments)
 {
 	size_t size = strtoull(arguments[0], NULL, 10);
-	char *memory = malloc(size);
+	volatile char *memory = malloc(size); // volatile: a compiler may drop stores that nobody reads
 	if (memory == NULL)
 		return 3;
-	memset(memory, 1, size);
+	for (size_t i = 0; i < size; i += 1024)
+		memory[i] = 1;
 	sleep_s(atof(arguments[1]));
-	free(memory);
+	free((void *)(uintptr_t)memory);
 	return 0;
 }
 
