@@ -127,6 +127,7 @@ void text_processes(const struct text *text)
 	table_print(&table, text->out, text->style);
 	and_more(text, run->n_processes - shown);
 	table_finish(&table);
+	free(order);
 }
 
 struct warning_writer {

@@ -121,8 +121,15 @@ static void print_cell(const struct table *table, const size_t *widths, size_t c
 	if (table->columns[c].right)
 		blanks(out, room);
 	text_fit(out, text, widths[c], true);
-	if (!table->columns[c].right && c + 1 < table->n_columns) // no blanks at a line's end
+	if (!table->columns[c].right)
 		blanks(out, room);
+}
+
+// No blanks at a line's end, also where its last cells are empty.
+static void trim(struct buf *out)
+{
+	while (out->size > 0 && out->data[out->size - 1] == ' ')
+		out->data[--out->size] = '\0';
 }
 
 void table_print(struct table *table, struct buf *out, const struct style *style)
@@ -134,6 +141,7 @@ void table_print(struct table *table, struct buf *out, const struct style *style
 	buf_str(out, style->faint);
 	for (size_t c = 0; c < table->n_columns; c++)
 		print_cell(table, widths, c, table->columns[c].title, out);
+	trim(out);
 	buf_str(out, style->off);
 	buf_char(out, '\n');
 	const char *cell = table->cells.data;
@@ -142,6 +150,8 @@ void table_print(struct table *table, struct buf *out, const struct style *style
 		if (faint)
 			buf_str(out, style->faint);
 		print_cell(table, widths, i % table->n_columns, cell + 1, out);
+		if (last)
+			trim(out);
 		if (faint)
 			buf_str(out, style->off);
 		if (last)

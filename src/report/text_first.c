@@ -185,7 +185,7 @@ static void cpu_line(const struct text *text)
 	if (value_ok(f->processes_seen))
 		buf_printf(also(&line), "%lld process%s", (long long)f->processes_seen, f->processes_seen == 1 ? "" : "es");
 	if (value_ok(f->usage.combined_threads))
-		buf_printf(also(&line), "up to %lld thread%s", (long long)f->usage.combined_threads,
+		buf_printf(also(&line), "%lld thread%s", (long long)f->usage.combined_threads,
 			f->usage.combined_threads == 1 ? "" : "s");
 	end(&line);
 }
@@ -203,7 +203,7 @@ static void memory_line(const struct text *text)
 	}
 	if (value_ok(f->max_pss_bytes)) {
 		human_bytes(also(&line), (double)f->max_pss_bytes);
-		buf_str(&line.remark, " with shared pages divided (PSS)");
+		buf_str(&line.remark, " as PSS");
 	}
 	end(&line);
 }

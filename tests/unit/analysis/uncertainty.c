@@ -85,7 +85,7 @@ static void check_counter(void **state)
 	int covered = 0;
 	for (int i = 0; i < runs; i++)
 		covered += covers(row, &random);
-	if (covered < runs * 93 / 100)
+	if (covered < runs * 95 / 100)
 		fail_msg("the error bar held the truth in %d of %d runs only", covered, runs);
 }
 

@@ -1,0 +1,117 @@
+#include "report/report.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "story.h"
+
+#include <fcntl.h>
+
+static void small_build(struct run *run)
+{
+	story_poor(run);
+}
+
+// A laptop without rights on RAPL: the model speaks; a recorder that had trouble.
+static void estimated_build(struct run *run)
+{
+	build_simple(run, 101);
+	build_cpu(run, 0.8, 0, 0.001, 1);
+	run->segments[0].command_json = "[\"make\", \"-j4\"]";
+	run->segments[0].exit_code = 2;
+	run->segments[0].samples = 101;
+	run->segments[0].lost_samples = 3;
+	struct run_device *device = build_powered(run, "package-0", DOMAIN_PACKAGE, 12.3);
+	device->provenance = PROVENANCE_ESTIMATED;
+	device->relative_error = 0.5;
+	text_copy(device->source, sizeof(device->source), "model");
+	for (size_t i = 40; i < 70; i++)
+		device->values[DEVICE_POWER][i] = VALUE_MISSING;
+	build_event(run, 4, "gap", "package-0: the power can't be read");
+	build_event(run, 5, "suspend", "the machine slept for 12000 ms");
+}
+
+static const struct row {
+	const char *teaches;
+	void (*build)(struct run *run);
+	void (*report)(const struct findings *findings, struct buf *out, bool colour);
+	bool colour;
+	const char *file; // in golden/
+} rows[] = {
+	{"everything there is", story_build, report_text, false, "full.txt"},
+	{"the same in colour: only escape sequences are added", story_build, report_text, true, "full-colour.txt"},
+	{"after a run: the first things only", story_build, report_summary, false, "summary.txt"},
+	{"nothing known says so, and shows no zeros", small_build, report_text, false, "poor.txt"},
+	{"an estimate, a gap, lost samples and a suspend are told plainly", estimated_build, report_text, false,
+		"estimated.txt"},
+};
+
+static void render(const struct row *row, struct buf *out)
+{
+	struct run run;
+	struct findings findings;
+	row->build(&run);
+	assert_int_equal(findings_make(&run, &findings), 0);
+	row->report(&findings, out, row->colour);
+	findings_finish(&findings);
+	build_finish(&run);
+	assert_int_equal(out->failed, 0);
+}
+
+// With WATTLE_GOLDEN=write the files are written anew; then look at the difference.
+static void check_golden(void **state)
+{
+	const struct row *row = *state;
+	char path[4096];
+	struct buf out;
+	buf_init(&out, 1 << 20);
+	render(row, &out);
+	snprintf(path, sizeof(path), "%s/unit/report/golden/%s", getenv("WATTLE_TESTS"), row->file);
+	if (getenv("WATTLE_GOLDEN") != NULL)
+		assert_int_equal(buf_write_file(&out, path), 0);
+	char *expected = NULL;
+	size_t size;
+	wattle_cleanup_close int root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(file_read_all_in(root_fd, path, 1 << 20, &expected, &size), 0);
+	assert_string_equal(out.data, expected);
+	free(expected);
+	buf_finish(&out);
+}
+
+static size_t visible_columns(const char *line, size_t size)
+{
+	size_t columns = 0;
+	for (size_t i = 0; i < size; i++) {
+		if (line[i] == '\033') {
+			while (line[i] != 'm')
+				i++;
+			continue;
+		}
+		columns += ((unsigned char)line[i] & 0xc0) != 0x80;
+	}
+	return columns;
+}
+
+static void check_width(void **state)
+{
+	const struct row *row = *state;
+	struct buf out;
+	buf_init(&out, 1 << 20);
+	render(row, &out);
+	for (const char *line = out.data; *line != '\0';) {
+		size_t size = strcspn(line, "\n");
+		if (visible_columns(line, size) > 80)
+			fail_msg("too wide: %.*s", (int)size, line);
+		if (!row->colour && size > 0)
+			assert_true(line[size - 1] != ' ');
+		line += size + (line[size] == '\n');
+	}
+	buf_finish(&out);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, check_golden);
+	ROWS_ADD(&tests, rows, check_width);
+	return rows_run(&tests, "text");
+}
