@@ -205,24 +205,28 @@ static int read_marks(const char *path, struct marks *marks, struct wattle_error
 	return error_set(reterr, -EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite", path);
 }
 
+static int pair_all(struct marks *marks, struct sub_tracking_call **ret_calls, size_t *ret_n, size_t *ret_n_strays)
+{
+	struct sub_tracking_call *calls = arena_alloc(marks->arena, marks->n, sizeof(*calls));
+	wattle_cleanup_free size_t *below = calloc_array(marks->n, sizeof(*below));
+	if (calls == NULL || below == NULL)
+		return -ENOMEM;
+	if (marks->n > 0)
+		qsort(marks->rows, marks->n, sizeof(*marks->rows), by_block);
+	pair(marks, calls, below, ret_n, ret_n_strays);
+	if (*ret_n > 0)
+		qsort(calls, *ret_n, sizeof(*calls), by_begin);
+	*ret_calls = calls;
+	return 0;
+}
+
 int sub_tracking_read(const char *path, struct arena *arena, struct sub_tracking_call **ret_calls, size_t *ret_n,
 	size_t *ret_n_strays, struct wattle_error *reterr)
 {
 	struct marks marks = {.arena = arena};
 	int r = read_marks(path, &marks, reterr);
-	if (r == 0) {
-		qsort(marks.rows, marks.n, marks.n > 0 ? sizeof(*marks.rows) : 1, by_block);
-		struct sub_tracking_call *calls = arena_alloc(arena, marks.n, sizeof(*calls));
-		size_t *below = calloc_array(marks.n, sizeof(*below));
-		if (calls != NULL && below != NULL) {
-			pair(&marks, calls, below, ret_n, ret_n_strays);
-			qsort(calls, *ret_n, sizeof(*calls), by_begin);
-			*ret_calls = calls;
-		} else {
-			r = error_set(reterr, -ENOMEM, "%s: out of memory", path);
-		}
-		free(below);
-	}
+	if (r == 0 && (r = pair_all(&marks, ret_calls, ret_n, ret_n_strays)) < 0)
+		error_set(reterr, r, "%s: out of memory", path);
 	free(marks.rows);
 	return r;
 }

@@ -42,7 +42,8 @@ static int64_t to_run_ns(const struct clock_windows *windows, double unix_s)
 {
 	if (isnan(unix_s) || fabs(unix_s) > 9e9) // year 2255: beyond what nanoseconds in 64 bits hold
 		return VALUE_MISSING;
-	int64_t wall_ns = llround(unix_s * 1e9);
+	double whole_s = floor(unix_s); // apart from its fraction, so that no bit of the time is rounded away
+	int64_t wall_ns = (int64_t)whole_s * NS_PER_S + llround((unix_s - whole_s) * 1e9);
 	for (size_t i = 0; i < windows->n; i++) {
 		const struct clock_window *window = &windows->rows[i];
 		int64_t t_ns = window->start_ns + (wall_ns - window->wall_start_ns);
