@@ -70,7 +70,7 @@ static void add_command(const struct run_listing *listing, struct buf *out)
 
 static void add_line(const struct run_listing *listing, struct buf *out)
 {
-	static const size_t columns[] = {21, 33, 45};
+	static const size_t columns[] = {21, 36, 48};
 	size_t start = out->size;
 	if (listing->problem != NULL) {
 		buf_printf(out, "%s: %s\n", listing->path, listing->problem);

@@ -255,9 +255,9 @@ static void warn_of_loss(const struct measure *measure, const struct recorder_re
 		return;
 	if (result->loss[0] != '\0')
 		cli_warn(result->loss);
-	if (result->footer.n_lost > 0)
+	if (result->footer.n_lost > 0 && measure->options.quiet) // the summary says it too
 		fprintf(stderr, "wattle: warning: %lld of %lld samples were lost\n", (long long)result->footer.n_lost,
-			(long long)(result->footer.n_samples));
+			(long long)(result->footer.n_samples + result->footer.n_lost));
 }
 
 static void import_spans(const struct measure *measure)

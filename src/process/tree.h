@@ -34,6 +34,7 @@ struct tree_member {
 	bool readable; // the last reading of its stat file succeeded
 	bool sampled;  // some sample has read it
 	int stat_fd;   // owned; -1: too many open files, opened at each reading
+	int statm_fd;  // owned; -1 likewise
 	struct process_stat stat; // last good reading
 	int64_t end_ns;           // VALUE_MISSING while alive
 	int64_t max_rss_bytes;

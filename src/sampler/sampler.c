@@ -124,7 +124,7 @@ static void tell_counter_event(struct sampler *sampler, int64_t t_ns, const char
 		[COUNTER_FIRST] = {NULL, NULL},
 		[COUNTER_STALLED] = {NULL, NULL},
 		[COUNTER_WRAP] = {"wrap", "the energy counter wrapped"},
-		[COUNTER_WRAPS] = {"wrap", "the energy counter wrapped several times, judged by the power before"},
+		[COUNTER_WRAPS] = {"wrap", "the energy counter wrapped; it had time for more than once, and the power before tells how often"},
 		[COUNTER_RESET] = {"reset", "the energy counter was reset; the energy in between is unknown"},
 		[COUNTER_GAP] = {"gap", "the energy counter can't be read"},
 		[COUNTER_GAP_ENDED] = {"gap-end", "the energy counter can be read again"},

@@ -4,10 +4,9 @@
 
 #include <math.h>
 
-/* NVIDIA states 5 % of the reading for its older board sensors (manual of nvidia-smi, power draw) and nothing for the
- * newer; measurements found errors of that size on those too (arXiv 2312.02741). The energy counter sums the same
- * sensor. */
-static const double sensor_error = 0.05;
+/* NVIDIA states 5 % of the reading for the power sensors of older boards (manual of nvidia-smi, power draw). Of the energy
+ * counter no maker states an error, so none is claimed: error_j is then that of its step and its edges. */
+static const double power_error = 0.05;
 // A limit of 300 W does not keep peaks of some milliseconds below 300 W.
 static const double peak_over_limit = 1.2;
 static const uint64_t min_sm_hold_us = 333333, max_sm_hold_us = 1000000; // see holds()
@@ -332,7 +331,7 @@ void nvml_gpu_describe(const struct nvml_api *api, struct nvml_gpu *gpu, struct 
 	domain->has_energy = counts_energy(api, gpu);
 	domain->provenance = domain->has_energy ? PROVENANCE_MEASURED : PROVENANCE_DERIVED;
 	domain->resolution_uj = domain->has_energy ? 1000 : 0;
-	domain->relative_error = sensor_error;
+	domain->relative_error = domain->has_energy ? 0 : power_error;
 	domain->max_power_w = get_max_power_w(api, gpu->handle);
 	if (get_memory(api, gpu, &memory) == NVML_SUCCESS && memory.total_bytes <= INT64_MAX)
 		domain->memory_total_bytes = memory.total_bytes;
