@@ -205,6 +205,46 @@ static void scan_power(const struct run_device *device, struct curve *curve)
 			curve->max_power_w = (double)mw[i] / 1e3;
 }
 
+// Energy at an instant between points first … end - 1.
+static double between(const struct curve *curve, struct slice points, int64_t t_ns)
+{
+	size_t after = points.begin + slice_lower_bound(curve->t_ns + points.begin, points.end - points.begin, t_ns);
+	if (after == points.begin)
+		return curve->j[points.begin];
+	if (after == points.end)
+		return curve->j[points.end - 1];
+	double part = (double)(t_ns - curve->t_ns[after - 1]) / (double)(curve->t_ns[after] - curve->t_ns[after - 1]);
+	return curve->j[after - 1] + part * (curve->j[after] - curve->j[after - 1]);
+}
+
+static void clip_start(struct curve *curve, size_t begin, int64_t start_ns)
+{
+	struct slice points = {begin, curve->n};
+	if (begin == curve->n || curve->t_ns[begin] >= start_ns)
+		return;
+	double first_j = curve->j[begin], early_j = between(curve, points, start_ns) - first_j;
+	size_t after = begin + slice_lower_bound(curve->t_ns + begin, curve->n - begin, start_ns);
+	curve->t_ns[begin] = start_ns;
+	size_t n = begin + 1;
+	for (size_t i = after; i < points.end; i++, n++) {
+		curve->t_ns[n] = curve->t_ns[i];
+		curve->j[n] = curve->j[i] - early_j;
+	}
+	curve->n = n;
+}
+
+static void clip_end(struct curve *curve, size_t begin, int64_t end_ns)
+{
+	if (begin == curve->n || curve->t_ns[curve->n - 1] <= end_ns || curve->t_ns[begin] >= end_ns)
+		return;
+	struct slice points = {begin, curve->n};
+	double last_j = between(curve, points, end_ns);
+	size_t after = begin + slice_lower_bound(curve->t_ns + begin, curve->n - begin, end_ns);
+	curve->t_ns[after] = end_ns;
+	curve->j[after] = last_j;
+	curve->n = after + 1;
+}
+
 static void segment_points(struct builder *b, size_t segment)
 {
 	struct curve *curve = b->curve;
@@ -215,6 +255,9 @@ static void segment_points(struct builder *b, size_t segment)
 	else
 		counter_segment(b, segment, samples, curve_total_j(curve));
 	count_missing(b, segment, samples, b->device->values[curve->from_power ? DEVICE_POWER : DEVICE_ENERGY]);
+	// What was used before the target started and after it had ended is not the run's.
+	clip_start(curve, begin, b->run->segments[segment].start_ns);
+	clip_end(curve, begin, b->run->segments[segment].end_ns);
 	curve->segments[segment] = (struct slice){begin, curve->n};
 }
 
@@ -262,14 +305,21 @@ double curve_at(const struct curve *curve, size_t segment, int64_t t_ns)
 	struct slice points = curve->segments[segment];
 	if (points.begin == points.end)
 		return points.begin > 0 ? curve->j[points.begin - 1] : 0;
-	size_t n = points.end - points.begin;
-	size_t after = points.begin + slice_lower_bound(curve->t_ns + points.begin, n, t_ns);
-	if (after == points.begin)
-		return curve->j[points.begin];
-	if (after == points.end)
-		return curve->j[points.end - 1];
-	double part = (double)(t_ns - curve->t_ns[after - 1]) / (double)(curve->t_ns[after] - curve->t_ns[after - 1]);
-	return curve->j[after - 1] + part * (curve->j[after] - curve->j[after - 1]);
+	return between(curve, points, t_ns);
+}
+
+double curve_power_w(const struct curve *curve, size_t segment, int64_t from_ns, int64_t to_ns)
+{
+	struct slice points = curve->segments[segment];
+	if (points.begin == points.end)
+		return (double)NAN;
+	int64_t first_ns = curve->t_ns[points.begin], last_ns = curve->t_ns[points.end - 1];
+	from_ns = from_ns > first_ns ? from_ns : first_ns;
+	to_ns = to_ns < last_ns ? to_ns : last_ns;
+	if (to_ns <= from_ns)
+		return (double)NAN;
+	double j = curve_at(curve, segment, to_ns) - curve_at(curve, segment, from_ns);
+	return j / ((double)(to_ns - from_ns) / 1e9);
 }
 
 double curve_total_j(const struct curve *curve)

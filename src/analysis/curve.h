@@ -34,4 +34,6 @@ int curve_make(const struct run *run, const struct run_device *device, int64_t i
 	struct curve *ret_curve); // -ENOMEM
 // Energy up to an instant of a segment, as seen inside that segment.
 double curve_at(const struct curve *curve, size_t segment, int64_t t_ns);
+// Mean power over the part of a time for which there are points; NaN: there are none.
+double curve_power_w(const struct curve *curve, size_t segment, int64_t from_ns, int64_t to_ns);
 double curve_total_j(const struct curve *curve);

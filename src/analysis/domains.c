@@ -59,9 +59,8 @@ static double largest_window_power_w(const struct curve *curve, const struct win
 	double max_w = (double)NAN;
 	for (size_t i = 0; i < windows->n; i++) {
 		const struct window *w = &windows->at[i];
-		double s = (double)(w->end_ns - w->begin_ns) / 1e9;
-		double power_w = (curve_at(curve, w->segment, w->end_ns) - curve_at(curve, w->segment, w->begin_ns)) / s;
-		if (s > 0 && !(power_w <= max_w))
+		double power_w = curve_power_w(curve, w->segment, w->begin_ns, w->end_ns);
+		if (power_w > max_w || isnan(max_w))
 			max_w = power_w;
 	}
 	return max_w;
@@ -132,6 +131,8 @@ static int measure(struct findings *findings, struct domain_finding *domain, str
 	domain->mean_w = metered_s > 0 ? domain->energy_j / metered_s : (double)NAN;
 	domain->max_w =
 		curve->from_power ? curve->max_power_w : largest_window_power_w(curve, attribution->windows);
+	if (domain->mean_w > domain->max_w) // by the last bit, or power readings that only rise at the ends
+		domain->max_w = domain->mean_w;
 	domain->error_j = domain_error_j(findings->run, domain, curve, lost_at_resets_s2(findings->run, domain->device));
 	return 0;
 }

@@ -6,9 +6,7 @@ static const struct shares unknown = {.unattributed = 1, .method = METHOD_NONE};
 
 static double measured_power_w(const struct attribution *a, const struct window *window)
 {
-	double energy_j = curve_at(a->curve, window->segment, window->end_ns) -
-		curve_at(a->curve, window->segment, window->begin_ns);
-	return energy_j / ((double)(window->end_ns - window->begin_ns) / 1e9);
+	return curve_power_w(a->curve, window->segment, window->begin_ns, window->end_ns);
 }
 
 /* A baseline measured beforehand and kept would be better; as long as there is none, the run's own quietest moments
@@ -20,7 +18,7 @@ double idle_power_w(const struct attribution *a)
 	for (size_t i = 0; i < a->windows->n; i++) {
 		const struct window *window = &a->windows->at[i];
 		double busy_share = window->busy_ns / (window->busy_ns + window->idle_ns);
-		if (!(busy_share < busy_share_max) || window->end_ns <= window->begin_ns)
+		if (!(busy_share < busy_share_max))
 			continue;
 		double power_w = measured_power_w(a, window);
 		if (power_w > 0 && !(power_w >= lowest_w))
@@ -31,9 +29,9 @@ double idle_power_w(const struct attribution *a)
 
 static double idle_share(const struct attribution *a, const struct window *window)
 {
-	if (isnan(a->idle_w) || window->end_ns <= window->begin_ns)
-		return 0;
 	double power_w = measured_power_w(a, window);
+	if (isnan(a->idle_w) || isnan(power_w))
+		return 0;
 	return power_w > a->idle_w ? a->idle_w / power_w : 1;
 }
 

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "base/util.h"
 #include "report/command.h"
+#include "report/table.h"
 
 #include <time.h>
 
@@ -43,7 +44,7 @@ static bool needs_quotes(const char *word)
 	return word[0] == '\0' || word[strspn(word, plain)] != '\0';
 }
 
-// As a shell would take it back; a control character, which a terminal would obey, becomes "?".
+// As a shell would take it back, but for control characters.
 static void shell_word(void *data, const char *word)
 {
 	struct buf *out = data;
@@ -56,7 +57,7 @@ static void shell_word(void *data, const char *word)
 		if (*c == '\'')
 			buf_str(out, "'\\''");
 		else
-			buf_char(out, (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+			text_add_harmless(out, c, 1);
 	}
 	if (quotes)
 		buf_char(out, '\'');

@@ -26,11 +26,20 @@ size_t text_columns(const char *text, size_t size)
 	return columns;
 }
 
+void text_add_harmless(struct buf *out, const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		bool obeyed = (unsigned char)text[i] < 0x20 || text[i] == 0x7f;
+		bool blank = text[i] == '\n' || text[i] == '\t';
+		buf_char(out, blank ? ' ' : obeyed ? '?' : text[i]);
+	}
+}
+
 void text_fit(struct buf *out, const char *text, size_t columns, bool keep_end)
 {
 	size_t size = strlen(text), width = text_columns(text, size);
 	if (width <= columns) {
-		buf_str(out, text);
+		text_add_harmless(out, text, size);
 		return;
 	}
 	size_t skip = keep_end ? width - columns + 1 : 0, at = 0;
@@ -39,7 +48,7 @@ void text_fit(struct buf *out, const char *text, size_t columns, bool keep_end)
 	for (size_t i = 0; i < size; i++) {
 		at += starts_character(text[i]);
 		if (at > skip && (keep_end || at < columns))
-			buf_char(out, text[i]);
+			text_add_harmless(out, text + i, 1);
 	}
 	if (!keep_end)
 		buf_str(out, "…");
@@ -60,7 +69,7 @@ void text_wrap(struct buf *out, size_t line_start, size_t indent, const char *te
 			buf_pad_to(out, line_start, indent);
 		else
 			buf_char(out, ' ');
-		buf_add(out, word, length);
+		text_add_harmless(out, word, length);
 		word += length;
 		word += strspn(word, " ");
 	}

@@ -14,6 +14,9 @@ struct style { // escape sequences, all "" without colour
 const struct style *style_for(bool colour);
 
 size_t text_columns(const char *text, size_t size); // UTF-8 characters
+/* Names come from programs and machines, and a terminal obeys control characters: "?" is printed for those, and a blank
+ * for a line break, here and in the next two. */
+void text_add_harmless(struct buf *out, const char *text, size_t size);
 // At most this many columns of a text; what is cut off is shown as "…". keep_end: of a path the end tells more.
 void text_fit(struct buf *out, const char *text, size_t columns, bool keep_end);
 // Words of a text, wrapped at TEXT_WIDTH; further lines begin at column `indent`. No newline at the end.

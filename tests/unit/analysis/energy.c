@@ -106,6 +106,19 @@ static void power_from_a_model(struct run *run)
 	run->devices[0].provenance = PROVENANCE_ESTIMATED;
 }
 
+// The first sample is taken 0.5 s before the target starts, the last one 0.5 s after it has ended.
+static void sampled_around(struct run *run)
+{
+	run->segments[0].start_ns = at_s(0.5);
+	run->segments[0].end_ns = at_s(9.5);
+}
+
+static void power_sampled_around(struct run *run)
+{
+	power_instead(run);
+	sampled_around(run);
+}
+
 static void second_segment(struct run *run)
 {
 	run->segments[0].end_ns = at_s(4);
@@ -143,6 +156,9 @@ static const struct row {
 	{"2 s without power are a hole: 40 J less", power_lost_for_long, 160, 20, 20, PROVENANCE_DERIVED, 0, 1},
 	{"the first reading stands for the moment before it", power_begins_late, 200, 20, 20, PROVENANCE_DERIVED, 0, 0},
 	{"a model's power is estimated", power_from_a_model, 200, 20, 20, PROVENANCE_ESTIMATED, 0, 0},
+	{"what was used before the target and after it is not the run's", sampled_around, 180, 20, 20,
+		PROVENANCE_MEASURED, 0, 0},
+	{"nor is it when power is integrated", power_sampled_around, 180, 20, 20, PROVENANCE_DERIVED, 0, 0},
 	{"two segments of 4 s and 5.9 s: the pause between them does not count", second_segment, 198, 20, 20,
 		PROVENANCE_MEASURED, 0, 0},
 };

@@ -266,7 +266,7 @@ static const struct command_row {
 	{"plain words", "[\"make\", \"-j4\"]", "make -j4"},
 	{"blanks and quotes as a shell takes them back", "[\"sh\", \"-c\", \"echo 'a b'\"]", "sh -c 'echo '\\''a b'\\'''"},
 	{"an empty word", "[\"true\", \"\"]", "true ''"},
-	{"what a terminal would obey is shown as ?", "[\"a\\u001b[31mb\"]", "'a?[31mb'"},
+	{"what a terminal would obey is shown as ?", "[\"a\\u001b[31mb\\n\"]", "'a?[31mb '"},
 	{"not an array: nothing", "{}", ""},
 	{"not JSON: nothing", "[\"a", ""},
 };

@@ -1,0 +1,101 @@
+#include "report/table.h"
+
+#include "base/util.h"
+
+#include "rows.h"
+
+static const struct fit_row {
+	const char *teaches, *text;
+	size_t columns;
+	bool keep_end;
+	const char *fitted;
+} fit_rows[] = {
+	{"what fits stays", "abc", 3, false, "abc"},
+	{"the end is cut off", "abcdef", 4, false, "abc…"},
+	{"of a path the end tells more", "/a/b/train.py:12", 12, true, "…train.py:12"},
+	{"characters, not bytes", "äöü", 3, false, "äöü"},
+	{"no character is cut in two", "äöüß", 3, true, "…üß"},
+	{"a terminal obeys nothing that a program called itself", "a\033[31mb", 20, false, "a?[31mb"},
+	{"a line break is a blank", "a\nb", 20, false, "a b"},
+};
+
+static void check_fit(void **state)
+{
+	const struct fit_row *row = *state;
+	struct buf out;
+	buf_init(&out, 100);
+	text_fit(&out, row->text, row->columns, row->keep_end);
+	assert_string_equal(out.data, row->fitted);
+	buf_finish(&out);
+}
+
+static const struct wrap_row {
+	const char *teaches, *before, *text;
+	size_t indent;
+	const char *wrapped;
+} wrap_rows[] = {
+	{"short texts stay on the line", "Label", "a few words", 8, "Label   a few words"},
+	{"80 columns, then the next line at the same column", "L",
+		"twelve words of which the last ones do not fit into one line of this width any more", 4,
+		"L   twelve words of which the last ones do not fit into one line of this width\n    any more"},
+	{"after a label that is too long, one blank", "A long label", "text", 4, "A long label text"},
+};
+
+static void check_wrap(void **state)
+{
+	const struct wrap_row *row = *state;
+	struct buf out;
+	buf_init(&out, 1000);
+	buf_str(&out, row->before);
+	text_wrap(&out, 0, row->indent, row->text);
+	assert_string_equal(out.data, row->wrapped);
+	buf_finish(&out);
+}
+
+static void columns_align(void **state)
+{
+	static const struct table_column columns[] = {{"", false}, {"energy", true}, {"by", false}};
+	static const char *const cells[] = {"gpu-0", "1 J", "sm time", "π", "12.3 kJ", ""};
+	struct table table;
+	struct buf out;
+	buf_init(&out, 1000);
+	table_init(&table, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < ARRAY_SIZE(cells); i++)
+		buf_str(table_cell(&table, false), cells[i]);
+	table_print(&table, &out, style_for(false));
+	assert_string_equal(out.data, "          energy  by\n"
+				      "  gpu-0      1 J  sm time\n"
+				      "  π      12.3 kJ\n");
+	table_finish(&table);
+	buf_finish(&out);
+}
+
+static void first_column_gives_way(void **state)
+{
+	static const struct table_column columns[] = {{"", false}, {"n", true}};
+	struct table table;
+	struct buf out;
+	char name[121];
+	memset(name, 'x', 117);
+	text_copy(name + 117, 4, "end");
+	buf_init(&out, 1000);
+	table_init(&table, columns, ARRAY_SIZE(columns));
+	buf_str(table_cell(&table, false), name);
+	buf_str(table_cell(&table, false), "1");
+	table_print(&table, &out, style_for(false));
+	const char *row = strchr(out.data, '\n') + 1;
+	assert_int_equal(text_columns(row, strlen(row) - 1), TEXT_WIDTH);
+	assert_string_equal(row + strlen(row) - 8, "xend  1\n");
+	table_finish(&table);
+	buf_finish(&out);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, fit_rows, check_fit);
+	ROWS_ADD(&tests, wrap_rows, check_wrap);
+	ROWS_ADD_ONE(&tests, "columns are as wide as what stands in them, numbers to the right", columns_align);
+	ROWS_ADD_ONE(&tests, "a name that is too long gives way, its end stays", first_column_gives_way);
+	return rows_run(&tests, "table");
+}
