@@ -219,6 +219,7 @@ static void apply_footer(struct run *run, const struct recorder_result *result)
 	segment->pid = footer->pid;
 	segment->exit_code = footer->exit_code;
 	segment->cpu_method = footer->cpu_method;
+	segment->complete = true; // the recorder lived to the end; what the file lacks is told as a loss
 	size_t n;
 	const struct schema_figure *figures = schema_figures(&n);
 	for (size_t i = 0; i < n; i++)
@@ -279,13 +280,36 @@ static void close_stores(struct measure *measure, bool discard)
 	measure->n_sinks = 0;
 }
 
+// The folder of the run file was removed, say: what was measured goes to the folder for temporary files.
+static void rescue(struct measure *measure, const struct recorder_result *result)
+{
+	if (result->whole || measure->sinks[0].ops->rescue == NULL)
+		return;
+	const char *folder = getenv("TMPDIR");
+	const char *slash = strrchr(measure->path, '/');
+	char path[sizeof(measure->path)];
+	int length = snprintf(path, sizeof(path), "%s/saved-%d-%s", folder != NULL ? folder : "/tmp", getpid(),
+		slash != NULL ? slash + 1 : measure->path);
+	struct wattle_error error = {0};
+	if (length < 0 || (size_t)length >= sizeof(path))
+		return;
+	int r = measure->sinks[0].ops->rescue(measure->sinks[0].state, path, &error);
+	if (r < 0)
+		cli_warn(error.text);
+	if (r <= 0)
+		return;
+	fprintf(stderr, "wattle: warning: the run was saved as %s instead\n", path);
+	text_copy(measure->path, sizeof(measure->path), path);
+}
+
 int measure_conclude(struct measure *measure, const struct recorder_result *result)
 {
 	progress_free(measure->progress);
 	measure->progress = NULL;
+	warn_of_loss(measure, result);
+	rescue(measure, result);
 	close_stores(measure, false);
 	import_spans(measure);
-	warn_of_loss(measure, result);
 	struct wattle_error error = {0};
 	struct run run;
 	struct findings findings;

@@ -118,7 +118,7 @@ static const void *find_attribute(const char *attributes, size_t size, uint16_t 
 	return NULL;
 }
 
-static const char *generic_payload(const struct nlmsghdr *message, size_t *ret_size)
+static const char *generic_payload(struct nlmsghdr *message, size_t *ret_size)
 {
 	if (message->nlmsg_len < NLMSG_LENGTH(GENL_HDRLEN))
 		return NULL;
@@ -209,7 +209,7 @@ static void add_stats(struct exits *exits, struct tree *tree, const void *bytes,
 	exits_add(exits, tree, &record);
 }
 
-static void add_message(struct exits *exits, struct tree *tree, const struct nlmsghdr *message, int64_t t_ns)
+static void add_message(struct exits *exits, struct tree *tree, struct nlmsghdr *message, int64_t t_ns)
 {
 	size_t size, inner_size, stats_size;
 	const char *payload = generic_payload(message, &size);

@@ -136,15 +136,17 @@ bool outbox_is_crowded(const struct outbox *outbox)
 
 bool outbox_finish(struct outbox *outbox, struct store_footer *footer)
 {
-	int64_t waiting = (int64_t)(outbox->batch.n_samples + outbox->batch.n_lost);
+	int64_t taken = (int64_t)(outbox->batch.n_samples + outbox->batch.n_lost);
 	bool whole = outbox_flush(outbox);
-	footer->n_lost += outbox->n_lost + (whole ? 0 : waiting);
+	int64_t unstored = outbox->n_lost + (whole ? 0 : taken);
+	footer->n_samples -= unstored;
+	footer->n_lost += unstored;
 	for (size_t i = 0; i < outbox->n_sinks; i++) {
 		struct outbox_sink *sink = &outbox->sinks[i];
 		struct wattle_error error = {0};
 		if (sink->given_up || sink->ops->finish(sink->state, footer, &error) == 0)
 			continue;
-		told_failure(outbox, sink, &error);
+		text_copy(outbox->loss, sizeof(outbox->loss), error.text);
 		whole = whole && i > 0;
 	}
 	return whole;

@@ -109,7 +109,8 @@ static bool read_machine(struct sampler *sampler, int64_t t_ns)
 	if (!due)
 		return false;
 	machine_read(&sampler->machine, &sampler->machine_reading);
-	sampler->machine_t_ns = t_ns;
+	if (!sampler->target_held) // the sample right after shows the command at work: it must not go without
+		sampler->machine_t_ns = t_ns;
 	return true;
 }
 

@@ -86,8 +86,9 @@ static int prepare_all(struct state *s)
 	}
 	buf_finish(&sql);
 	if (r == SQLITE_OK)
-		r = prepare(s, STATEMENT_PROCESS, "INSERT OR REPLACE INTO process (pid, start_ns, end_ns, ppid, command, "
-						  "cpu_ns, max_rss_bytes, is_main, sampled) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+		r = prepare(s, STATEMENT_PROCESS,
+			"INSERT OR REPLACE INTO process (pid, start_ns, end_ns, ppid, command, "
+			"cpu_ns, max_rss_bytes, is_main, sampled) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
 	if (r == SQLITE_OK)
 		r = prepare(s, STATEMENT_EVENT, "INSERT INTO event (t_ns, kind, text) VALUES (?, ?, ?)");
 	return r;
@@ -221,8 +222,10 @@ static int mark_complete(struct state *s, const struct store_footer *footer)
 {
 	sqlite3_stmt *update = NULL;
 	// The anchor is the start that was assumed until now; the wall clock follows the correction.
-	int r = sqlite3_prepare_v2(s->db, "UPDATE segment SET complete = 1, cpu_method = ?2, "
-					  "wall_start_ns = wall_start_ns + coalesce(?3 - start_ns, 0) WHERE id = ?1", -1, &update, NULL);
+	int r = sqlite3_prepare_v2(s->db,
+		"UPDATE segment SET complete = 1, cpu_method = ?2, "
+		"wall_start_ns = wall_start_ns + coalesce(?3 - start_ns, 0) WHERE id = ?1",
+		-1, &update, NULL);
 	if (r != SQLITE_OK)
 		return r;
 	sql_bind_i64(update, 1, s->segment);
@@ -257,8 +260,8 @@ static int run_file_finish(void *state, const struct store_footer *footer, struc
 	struct state *s = state;
 	place_keep(&s->place);
 	if (!place_is_ours(&s->place))
-		return error_set(reterr, -ENOENT, "%s was removed or replaced while the run went on: what was measured is lost",
-			s->place.path);
+		return error_set(reterr, -ENOENT,
+			"%s was removed or replaced while the run went on: what was measured is lost", s->place.path);
 	if (write_end(s, footer) != SQLITE_OK) {
 		int r = fail(s, reterr);
 		sql_rollback(s->db);
@@ -266,8 +269,26 @@ static int run_file_finish(void *state, const struct store_footer *footer, struc
 	}
 	s->finished = true;
 	release_statements(s);
+	if (!place_is_ours(&s->place))
+		return error_set(reterr, -ENOENT, "%s was removed or replaced while the run went on", s->place.path);
 	sql_fold(s->db);
 	return 0;
+}
+
+// What lies in a file without a name can still be read through the open database.
+static int run_file_rescue(void *state, const char *path, struct wattle_error *reterr)
+{
+	struct state *s = state;
+	if (place_is_ours(&s->place))
+		return 0;
+	sqlite3_stmt *copy = NULL;
+	int r = sqlite3_prepare_v2(s->db, "VACUUM INTO ?1", -1, &copy, NULL);
+	if (r == SQLITE_OK) {
+		sql_bind_text(copy, 1, path);
+		r = sql_run(copy);
+	}
+	sqlite3_finalize(copy);
+	return r == SQLITE_OK ? 1 : sql_fail(s->db, path, reterr);
 }
 
 // The command never started: of an appended-to file only our own segment goes.
@@ -310,5 +331,6 @@ const struct store_ops store_run_file = {
 	.open = run_file_open,
 	.write = run_file_write,
 	.finish = run_file_finish,
+	.rescue = run_file_rescue,
 	.close = run_file_close,
 };

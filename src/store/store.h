@@ -12,9 +12,9 @@
 
 /* What is known before the first sample. Borrowed for the call to open. */
 struct store_header {
-	const char *run_id;   // UUID, text; the same for all segments of a file
+	const char *run_id;                     // UUID, text; the same for all segments of a file
 	int64_t anchor_mono_ns, anchor_wall_ns; // the same instant on CLOCK_MONOTONIC and CLOCK_REALTIME
-	const char *boot_id;  // /proc/sys/kernel/random/boot_id, "" unknown
+	const char *boot_id;                    // /proc/sys/kernel/random/boot_id, "" unknown
 	const char *host;
 	const char *const *command; // NULL-terminated argv; for attach the target's own command line
 	int64_t interval_ns;
@@ -28,13 +28,13 @@ struct store_header {
 	int64_t memory_total_bytes; // VALUE_MISSING unknown
 	int64_t n_cores;
 	int64_t expected_cores;
-	int64_t n_gpus_system; // GPUs of the machine, also those not measured
+	int64_t n_gpus_system;                           // GPUs of the machine, also those not measured
 	const char *ram_unit, *gpu_ram_unit, *time_unit; // "gigabytes" …
 	const char *attribution;                         // "busy" or "active"
 	double carbon_intensity_g_per_kwh;               // NaN: none
 	double pue;                                      // 1 by default
-	const char *const *meta; // "KEY=VALUE" …, NULL-terminated, may be NULL
-	const char *label;       // NULL: none
+	const char *const *meta;                         // "KEY=VALUE" …, NULL-terminated, may be NULL
+	const char *label;                               // NULL: none
 };
 
 /* A process that the recorder has met. Ended ones are handed over once, with their last figures; the living ones
@@ -46,7 +46,7 @@ struct store_process {
 	int64_t cpu_ns;           // own user and system time, without children; VALUE_MISSING unknown
 	int64_t max_rss_bytes;
 	char command[STORE_COMMAND_SIZE]; // its short name (comm)
-	bool is_main, sampled; // sampled: seen alive by at least one sample
+	bool is_main, sampled;            // sampled: seen alive by at least one sample
 };
 
 enum { EVENT_KIND_SIZE = 24, EVENT_TEXT_SIZE = 232 };
@@ -88,6 +88,9 @@ struct store_ops {
 		const struct store_event *events, size_t n_events, struct wattle_error *reterr);
 	// The last facts; marks the run complete. write may have failed before.
 	int (*finish)(void *state, const struct store_footer *footer, struct wattle_error *reterr);
+	// After finish: 1 if the store's file was removed or replaced under it and all of it was saved as the new file
+	// `path` instead; 0 if the file is where it belongs. NULL: the store can't.
+	int (*rescue)(void *state, const char *path, struct wattle_error *reterr);
 	// Always called, also after a failed open; `discard`: the command never started, remove what open made.
 	void (*close)(void *state, bool discard);
 };
