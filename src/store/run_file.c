@@ -259,9 +259,6 @@ static int run_file_finish(void *state, const struct store_footer *footer, struc
 {
 	struct state *s = state;
 	place_keep(&s->place);
-	if (!place_is_ours(&s->place))
-		return error_set(reterr, -ENOENT,
-			"%s was removed or replaced while the run went on: what was measured is lost", s->place.path);
 	if (write_end(s, footer) != SQLITE_OK) {
 		int r = fail(s, reterr);
 		sql_rollback(s->db);
