@@ -29,11 +29,6 @@ static const divide divide_by_kind[DOMAIN_KINDS] = {
 	[DOMAIN_GPU] = shares_gpu,
 };
 
-static double window_energy_j(const struct attribution *a, const struct window *window)
-{
-	return curve_at(a->curve, window->segment, window->to_ns) - curve_at(a->curve, window->segment, window->from_ns);
-}
-
 // The other programs' part is what is left, so that the rows of a window add up to its energy.
 static void divide_window(struct ledger *ledger, struct shares shares, double energy_j)
 {
@@ -61,7 +56,8 @@ int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_led
 {
 	a->target_share = arena_alloc(arena, a->windows->n, sizeof(double));
 	a->target_before_j = arena_alloc(arena, a->windows->n, sizeof(double));
-	if (a->target_share == NULL || a->target_before_j == NULL)
+	a->before_j = arena_alloc(arena, a->windows->n, sizeof(double));
+	if (a->target_share == NULL || a->target_before_j == NULL || a->before_j == NULL)
 		return -ENOMEM;
 	divide divide_by = divide_by_kind[a->device->kind] != NULL ? divide_by_kind[a->device->kind] : shares_cpu;
 	a->idle_w = a->active ? idle_power_w(a) : (double)NAN;
@@ -70,7 +66,8 @@ int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_led
 	for (size_t i = 0; i < a->windows->n; i++) {
 		const struct window *window = &a->windows->at[i];
 		struct shares shares = divide_by(a, window);
-		double energy_j = window_energy_j(a, window);
+		a->before_j[i] = curve_at(a->curve, window->segment, window->from_ns);
+		double energy_j = curve_at(a->curve, window->segment, window->to_ns) - a->before_j[i];
 		a->target_share[i] = shares.target;
 		a->target_before_j[i] = ledger.target_j;
 		joules[shares.method] += energy_j;
@@ -85,7 +82,6 @@ double attribution_target_at(const struct attribution *a, int64_t t_ns)
 {
 	const struct window *window = windows_find(a->windows, t_ns);
 	size_t i = (size_t)(window - a->windows->at);
-	double in_window_j = curve_at(a->curve, window->segment, t_ns < window->to_ns ? t_ns : window->to_ns) -
-		curve_at(a->curve, window->segment, window->from_ns);
-	return a->target_before_j[i] + a->target_share[i] * in_window_j;
+	double now_j = curve_at(a->curve, window->segment, t_ns < window->to_ns ? t_ns : window->to_ns);
+	return a->target_before_j[i] + a->target_share[i] * (now_j - a->before_j[i]);
 }

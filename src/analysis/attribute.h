@@ -46,6 +46,7 @@ struct attribution { // one domain's
 	bool active;            // --attribution active
 	double *target_share;   // of each window
 	double *target_before_j; // the target's energy before each window
+	double *before_j;        // the domain's
 };
 
 // Fills attribution->target_* and *ret_ledger; *ret_method is the one that divided most joules. -ENOMEM.
