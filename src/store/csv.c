@@ -97,7 +97,8 @@ static int read_field(struct csv *csv, char **ret_field, bool *ret_more, struct 
 	*ret_field = csv->at + quoted;
 	csv->at += quoted;
 	if (quoted && !read_quoted(csv))
-		return error_set(reterr, -EINVAL, "%s, line %d: a quote is opened and never closed", csv->path, csv->line);
+		return error_set(reterr, -EINVAL, "%s, line %d: a quote is opened and never closed", csv->path,
+			csv->line);
 	char *end = csv->at; // of the field as it stands
 	if (!quoted)
 		end += strcspn(end, ",\r\n");
@@ -125,7 +126,8 @@ int csv_next(struct csv *csv, char **fields, int max, struct wattle_error *reter
 	int n = 0;
 	for (bool more = true; more; n++) {
 		if (n == max)
-			return error_set(reterr, -EINVAL, "%s, line %d: more than %d fields", csv->path, csv->line, max);
+			return error_set(reterr, -EINVAL, "%s, line %d: more than %d fields", csv->path, csv->line,
+				max);
 		int r = read_field(csv, &fields[n], &more, reterr);
 		if (r < 0)
 			return r;

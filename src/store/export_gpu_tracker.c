@@ -45,8 +45,8 @@ static struct tracking_facts facts_of(const struct run *run)
 		.system_gpu_count = run_fact_i64(run, "n_gpus_system"),
 	};
 	facts.ram_system_capacity = run_fact_double(run, "memory_total_bytes") / unit_size(UNIT_MEMORY, facts.ram_unit);
-	facts.gpu_ram_system_capacity =
-		gpu_capacity_bytes(run, &facts.n_expected_gpus) / unit_size(UNIT_MEMORY, facts.gpu_ram_unit);
+	facts.gpu_ram_system_capacity = gpu_capacity_bytes(run, &facts.n_expected_gpus) /
+		unit_size(UNIT_MEMORY, facts.gpu_ram_unit);
 	return facts;
 }
 
@@ -70,8 +70,8 @@ static int feed_devices(struct replay *p, int64_t t_ns, struct wattle_error *ret
 			p->at[d]++;
 		if (p->at[d] == device->n || device->t_ns[p->at[d]] != t_ns)
 			continue;
-		r = tracking_feed(&p->writer,
-			make_record(p, METRIC_DEVICE, t_ns, (int64_t)d, device->values, p->at[d]), reterr);
+		r = tracking_feed(&p->writer, make_record(p, METRIC_DEVICE, t_ns, (int64_t)d, device->values, p->at[d]),
+			reterr);
 	}
 	return r;
 }
@@ -99,8 +99,8 @@ static int feed_all(struct replay *p, struct wattle_error *reterr)
 	for (size_t s = 0; r == 0 && s < run->n_segments; s++) {
 		// A first sample may come a moment before the target's start, a last one a moment after its end.
 		int64_t end_ns = run->segments[s].end_ns;
-		int64_t limit_ns =
-			s + 1 < run->n_segments ? end_ns + (run->segments[s + 1].start_ns - end_ns) / 2 : INT64_MAX;
+		int64_t limit_ns = s + 1 < run->n_segments ? end_ns + (run->segments[s + 1].start_ns - end_ns) / 2
+							   : INT64_MAX;
 		size_t last = first;
 		while (last < run->n && run->t_ns[last] <= limit_ns)
 			last++;

@@ -8,7 +8,7 @@
 struct export_out {
 	struct buf text; // append here, then call export_out_more
 	struct place place;
-	int fd;     // borrowed from place, stdout, or owned
+	int fd; // borrowed from place, stdout, or owned
 	bool owned;
 	int failed; // negative errno, sticky
 };

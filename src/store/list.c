@@ -140,7 +140,8 @@ static int by_start(const void *left, const void *right)
 	return strcmp(a->path, b->path);
 }
 
-static int read_listings(const struct names *names, struct arena *arena, struct run_listing **ret_listings, size_t *ret_n)
+static int read_listings(const struct names *names, struct arena *arena, struct run_listing **ret_listings,
+	size_t *ret_n)
 {
 	struct run_listing *listings = arena_alloc(arena, names->n, sizeof(*listings));
 	if (listings == NULL)

@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 struct run_listing {
-	const char *path; // DIR/NAME
+	const char *path;                             // DIR/NAME
 	const char *id, *host, *command_json, *label; // NULL unknown
-	int64_t wall_start_ns; // Unix time of its first segment; VALUE_MISSING unknown
-	double duration_s;     // sum over segments, to the last sample of one that is open; NaN unknown
+	int64_t wall_start_ns;                        // Unix time of its first segment; VALUE_MISSING unknown
+	double duration_s;         // sum over segments, to the last sample of one that is open; NaN unknown
 	int64_t segments, samples; // samples that were stored; VALUE_MISSING unknown
-	int64_t exit_code;     // of the last segment; VALUE_MISSING unknown
-	bool complete;         // false: being recorded, or the recorder died
-	const char *problem;   // why it could not be read, a sentence; NULL: it could
+	int64_t exit_code;         // of the last segment; VALUE_MISSING unknown
+	bool complete;             // false: being recorded, or the recorder died
+	const char *problem;       // why it could not be read, a sentence; NULL: it could
 };
 
 /* Run files are known by their first bytes, not by their names. In order of start, those that could not be read last.

@@ -30,13 +30,13 @@ static bool same_file(int fd, const char *path)
 {
 	struct stat ours, there;
 	return fstat(fd, &ours) == 0 && stat(path, &there) == 0 && ours.st_dev == there.st_dev &&
-	       ours.st_ino == there.st_ino;
+		ours.st_ino == there.st_ino;
 }
 
 static int refuse_busy(const struct place *place, struct wattle_error *reterr)
 {
-	return error_set(reterr, -EBUSY, "%s: another recorder is writing to it; wait for its end or choose another file",
-		place->path);
+	return error_set(reterr, -EBUSY,
+		"%s: another recorder is writing to it; wait for its end or choose another file", place->path);
 }
 
 // Opens the file that stands at the name, with the lock.
@@ -63,17 +63,26 @@ static int refuse_folder(const struct place *place, int code, struct wattle_erro
 	const char *folder = dirname(copy);
 	if (code == -ENOENT)
 		return error_set(reterr, code, "%s: the folder %s does not exist; make it first", place->path, folder);
-	return error_set(reterr, code, "%s: no file can be made in folder %s: %s", place->path, folder, strerror(-code));
+	return error_set(reterr, code, "%s: no file can be made in folder %s: %s", place->path, folder,
+		strerror(-code));
 }
 
-// A hidden name in the same folder, so that a rename stays within one file system.
+/* A hidden name that is free, in the same folder, so that a rename stays within one file system. In a container many
+ * recorders have the same pid, one after the other, and one that was killed may have left its files behind. */
 static int hidden_name(const struct place *place, const char *ending, char *out)
 {
 	const char *slash = strrchr(place->path, '/');
 	int folder = slash != NULL ? (int)(slash - place->path) + 1 : 0;
-	int length = snprintf(out, PLACE_PATH_SIZE, "%.*s.%s.%ld.%s", folder, place->path, place->path + folder,
-		(long)getpid(), ending);
-	return length < PLACE_PATH_SIZE ? 0 : -ENAMETOOLONG;
+	for (int i = 0; i < 100; i++) {
+		int length = snprintf(out, PLACE_PATH_SIZE, "%.*s.%s.%ld-%d.%s", folder, place->path,
+			place->path + folder, (long)getpid(), i, ending);
+		struct stat st;
+		if (length >= PLACE_PATH_SIZE)
+			return -ENAMETOOLONG;
+		if (lstat(out, &st) != 0)
+			return 0;
+	}
+	return -EEXIST;
 }
 
 static int make_new(struct place *place, struct wattle_error *reterr)
@@ -97,9 +106,11 @@ static int check_existing(const struct place *place, const struct stat *st, cons
 	struct wattle_error *reterr)
 {
 	if (S_ISDIR(st->st_mode))
-		return error_set(reterr, -EISDIR, "%s is a folder; the %s needs a name of its own", place->path, place->what);
+		return error_set(reterr, -EISDIR, "%s is a folder; the %s needs a name of its own", place->path,
+			place->what);
 	if (!S_ISREG(st->st_mode))
-		return error_set(reterr, -EINVAL, "%s is not a regular file; the %s must be one", place->path, place->what);
+		return error_set(reterr, -EINVAL, "%s is not a regular file; the %s must be one", place->path,
+			place->what);
 	if (options->overwrite || options->append)
 		return 0;
 	return error_set(reterr, -EEXIST, "%s exists: use --overwrite to replace it or --append to add a segment",
@@ -118,7 +129,8 @@ int place_open(struct place *place, const struct store_open_options *options, co
 	text_copy(place->path, sizeof(place->path), options->path);
 	struct stat st;
 	if (stat(place->path, &st) != 0)
-		return errno == ENOENT || errno == ENOTDIR ? make_new(place, reterr) : refuse_folder(place, -errno, reterr);
+		return errno == ENOENT || errno == ENOTDIR ? make_new(place, reterr)
+							   : refuse_folder(place, -errno, reterr);
 	int r = check_existing(place, &st, options, reterr);
 	if (r < 0)
 		return r;

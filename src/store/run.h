@@ -23,8 +23,8 @@ struct run_device { // a row of table device with its samples
 	double resolution_j, update_period_s, relative_error; // NaN unknown
 	int64_t memory_total_bytes;                           // VALUE_MISSING unknown
 	size_t n;
-	int64_t *t_ns;                  // n of them, ascending
-	int64_t *values[DEVICE_COUNT];  // each n long, VALUE_MISSING where null
+	int64_t *t_ns;                 // n of them, ascending
+	int64_t *values[DEVICE_COUNT]; // each n long, VALUE_MISSING where null
 };
 
 struct run_process { // a row of table process
@@ -33,14 +33,15 @@ struct run_process { // a row of table process
 	bool is_main, sampled;
 };
 
-struct run_segment { // a row of table segment: one recording of an appended-to file
+struct run_segment {                  // a row of table segment: one recording of an appended-to file
 	int64_t id, start_ns, end_ns; // end_ns: of the last sample if the recorder died
 	int64_t wall_start_ns;        // Unix time of start_ns
 	int64_t pid, exit_code;       // VALUE_MISSING unknown
 	const char *command_json;     // argv as a JSON array
 	bool complete;
 	// the footer's figures of this segment, VALUE_MISSING where the recorder died before it knew
-	int64_t samples, lost_samples, main_cpu_ns, descendants_cpu_ns, referee_cpu_ns, processes_seen, processes_sampled;
+	int64_t samples, lost_samples, main_cpu_ns, descendants_cpu_ns, referee_cpu_ns, processes_seen,
+		processes_sampled;
 	int64_t peak_rss_bytes, main_peak_rss_bytes, read_bytes, written_bytes, major_faults, minor_faults;
 	int64_t voluntary_switches, involuntary_switches, self_cpu_ns, self_max_rss_bytes, self_wakeups;
 	const char *cpu_method;
@@ -51,7 +52,7 @@ struct run_event {
 	const char *kind, *text;
 };
 
-struct run_span { // a row of table span
+struct run_span {                               // a row of table span
 	int64_t id, pid, tid, begin_ns, end_ns; // end_ns VALUE_MISSING: never ended
 	const char *name;
 };
@@ -97,7 +98,7 @@ int run_load(const char *path, struct run *ret_run, struct wattle_error *reterr)
 void run_finish(struct run *run);
 // Value of a key in table run, or NULL.
 const char *run_fact(const struct run *run, const char *key);
-double run_fact_double(const struct run *run, const char *key);  // NaN if absent
-int64_t run_fact_i64(const struct run *run, const char *key);    // VALUE_MISSING if absent
+double run_fact_double(const struct run *run, const char *key); // NaN if absent
+int64_t run_fact_i64(const struct run *run, const char *key);   // VALUE_MISSING if absent
 // Unix time of an instant of the run, by the clocks of the segment it lies in; VALUE_MISSING without any anchor.
 int64_t run_wall_ns(const struct run *run, int64_t t_ns);

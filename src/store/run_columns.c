@@ -109,7 +109,8 @@ static struct run_device *find_device(struct run *run, int64_t id)
 static int size_devices(struct run_reader *reader, struct run *run, size_t *ret_capacities)
 {
 	sqlite3_stmt *s = NULL;
-	int r = sqlite3_prepare_v2(reader->db, "SELECT device, count(*) FROM device_sample GROUP BY device", -1, &s, NULL);
+	int r = sqlite3_prepare_v2(reader->db, "SELECT device, count(*) FROM device_sample GROUP BY device", -1, &s,
+		NULL);
 	while (r == SQLITE_OK && (r = sqlite3_step(s)) == SQLITE_ROW) {
 		r = SQLITE_OK;
 		struct run_device *device = find_device(run, sqlite3_column_int64(s, 0));

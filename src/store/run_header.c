@@ -92,11 +92,16 @@ static void put_facts(struct fact_writer *w, const struct store_header *header)
 	const struct {
 		const char *key, *value;
 	} texts[] = {
-		{"wattle_version", WATTLE_VERSION},   {"id", header->run_id},
-		{"complete", "false"},                {"host", header->host},
-		{"boot_id", header->boot_id},         {"attached", header->attached ? "true" : "false"},
-		{"ram_unit", header->ram_unit},       {"gpu_ram_unit", header->gpu_ram_unit},
-		{"time_unit", header->time_unit},     {"attribution", header->attribution},
+		{"wattle_version", WATTLE_VERSION},
+		{"id", header->run_id},
+		{"complete", "false"},
+		{"host", header->host},
+		{"boot_id", header->boot_id},
+		{"attached", header->attached ? "true" : "false"},
+		{"ram_unit", header->ram_unit},
+		{"gpu_ram_unit", header->gpu_ram_unit},
+		{"time_unit", header->time_unit},
+		{"attribution", header->attribution},
 	};
 	const struct {
 		const char *key;
@@ -151,13 +156,14 @@ static int write_metrics(sqlite3 *db)
 {
 	sqlite3_stmt *insert = NULL;
 	int r = sqlite3_prepare_v2(db,
-		"INSERT OR IGNORE INTO metric (table_name, name, unit, kind, meaning, source) VALUES (?, ?, ?, ?, ?, ?)", -1,
-		&insert, NULL);
+		"INSERT OR IGNORE INTO metric (table_name, name, unit, kind, meaning, source) VALUES (?, ?, ?, ?, ?, ?)",
+		-1, &insert, NULL);
 	size_t n;
 	const struct schema_column *columns = schema_columns(&n);
 	for (size_t i = 0; r == SQLITE_OK && i < n; i++)
-		r = put_metric(insert, (const char *const[]){columns[i].table, columns[i].name, columns[i].unit, "fact",
-					       columns[i].meaning, NULL});
+		r = put_metric(insert,
+			(const char *const[]){columns[i].table, columns[i].name, columns[i].unit, "fact",
+				columns[i].meaning, NULL});
 	for (enum metric_scope scope = METRIC_RUN; scope < METRIC_SCOPES; scope++) {
 		const struct metric *metrics = metric_table(scope, &n);
 		for (size_t i = 0; r == SQLITE_OK && i < n; i++)
@@ -190,7 +196,8 @@ static int add_missing_columns(sqlite3 *db, enum metric_scope scope)
 	const struct metric *metrics = metric_table(scope, &n);
 	int r = SQLITE_OK;
 	for (size_t i = 0; r == SQLITE_OK && i < n; i++) {
-		if (sqlite3_table_column_metadata(db, NULL, table, metrics[i].name, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK)
+		if (sqlite3_table_column_metadata(db, NULL, table, metrics[i].name, NULL, NULL, NULL, NULL, NULL) ==
+			SQLITE_OK)
 			continue;
 		char sql[256];
 		snprintf(sql, sizeof(sql), "ALTER TABLE %s ADD COLUMN %s INTEGER", table, metrics[i].name);
@@ -218,14 +225,17 @@ static int64_t find_shift(sqlite3 *db, const struct store_header *header)
 {
 	int64_t shift_ns = 0;
 	bool same_clock = header->boot_id[0] != '\0' && fact_is(db, "boot_id", header->boot_id) &&
-			  fact_is(db, "host", header->host);
+		fact_is(db, "host", header->host);
 	if (!same_clock) {
-		int64_t mono_ns = sql_read_i64(db, "SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_mono_ns'", 0);
-		int64_t wall_ns = sql_read_i64(db, "SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_wall_ns'", 0);
+		int64_t mono_ns = sql_read_i64(db,
+			"SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_mono_ns'", 0);
+		int64_t wall_ns = sql_read_i64(db,
+			"SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_wall_ns'", 0);
 		shift_ns = (header->anchor_wall_ns - wall_ns + mono_ns) - header->anchor_mono_ns;
 	}
 	int64_t last_ns = sql_read_i64(db,
-		"SELECT max(coalesce((SELECT max(t_ns) FROM sample), 0), coalesce((SELECT max(end_ns) FROM segment), 0))", 0);
+		"SELECT max(coalesce((SELECT max(t_ns) FROM sample), 0), coalesce((SELECT max(end_ns) FROM segment), 0))",
+		0);
 	if (header->anchor_mono_ns + shift_ns <= last_ns)
 		shift_ns = last_ns + 1 - header->anchor_mono_ns;
 	return shift_ns;
@@ -239,8 +249,9 @@ int run_header_continue(sqlite3 *db, const struct store_header *header, int64_t 
 	if (r == SQLITE_OK)
 		r = write_metrics(db);
 	if (r == SQLITE_OK)
-		r = sql_exec(db, "UPDATE segment SET end_ns = "
-				 "max(start_ns, coalesce((SELECT max(t_ns) FROM sample), start_ns)) WHERE end_ns IS NULL");
+		r = sql_exec(db,
+			"UPDATE segment SET end_ns = "
+			"max(start_ns, coalesce((SELECT max(t_ns) FROM sample), start_ns)) WHERE end_ns IS NULL");
 	if (r == SQLITE_OK)
 		r = write_facts(db, header, put_words);
 	if (r == SQLITE_OK)
@@ -287,8 +298,8 @@ static int64_t find_device(sqlite3 *db, const struct domain *domain)
 {
 	sqlite3_stmt *s = NULL;
 	int64_t id = -1;
-	if (sqlite3_prepare_v2(db, "SELECT id FROM device WHERE kind = ? AND name = ? AND coalesce(uuid, '') = ?", -1, &s,
-		    NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(db, "SELECT id FROM device WHERE kind = ? AND name = ? AND coalesce(uuid, '') = ?", -1,
+		    &s, NULL) == SQLITE_OK) {
 		sql_bind_text(s, 1, domain_kind_name(domain->kind));
 		sql_bind_text(s, 2, domain->name);
 		sql_bind_text(s, 3, domain->uuid);
@@ -310,7 +321,8 @@ int run_header_devices(sqlite3 *db, const struct store_header *header, int64_t *
 		int r = run_once(db,
 			"INSERT INTO device (id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, "
 			"resolution_uj, energy_range_uj, update_period_ns, relative_error, memory_total_bytes) "
-			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", bind_device, &row);
+			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			bind_device, &row);
 		if (r != SQLITE_OK)
 			return r;
 		ret_ids[i] = row.id;
@@ -343,10 +355,12 @@ int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t s
 	buf_init(&command, TEXT_CEILING);
 	command_json(&command, header->command);
 	struct segment_row row = {header, shift_ns, command.data};
-	int r = command.failed != 0 ? SQLITE_NOMEM
-				    : run_once(db,
-					      "INSERT INTO segment (start_ns, wall_start_ns, shift_ns, boot_id, host, command, "
-					      "complete) VALUES (?, ?, ?, ?, ?, ?, 0)", bind_segment, &row);
+	int r = command.failed != 0
+		? SQLITE_NOMEM
+		: run_once(db,
+			  "INSERT INTO segment (start_ns, wall_start_ns, shift_ns, boot_id, host, command, "
+			  "complete) VALUES (?, ?, ?, ?, ?, ?, 0)",
+			  bind_segment, &row);
 	buf_finish(&command);
 	*ret_id = r == SQLITE_OK ? sqlite3_last_insert_rowid(db) : 0;
 	return r;
@@ -354,6 +368,7 @@ int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t s
 
 int run_header_settle_complete(sqlite3 *db)
 {
-	return sql_exec(db, "UPDATE run SET value = CASE WHEN (SELECT min(complete) FROM segment) = 1 "
-			    "THEN 'true' ELSE 'false' END WHERE key = 'complete'");
+	return sql_exec(db,
+		"UPDATE run SET value = CASE WHEN (SELECT min(complete) FROM segment) = 1 "
+		"THEN 'true' ELSE 'false' END WHERE key = 'complete'");
 }

@@ -4,7 +4,6 @@
 #include "store/sql.h"
 #include "store/store.h"
 
-
 // Tables, metric rows and the facts of table run, into an empty database; inside the caller's transaction.
 int run_header_create(sqlite3 *db, const struct store_header *header);
 /* Makes an existing run file ready for one more recording: columns of metrics that it lacks, its dead segments closed

@@ -32,7 +32,8 @@ static int fail(const struct run_reader *reader, int result, const char *path, s
 	if (result == SQLITE_NOMEM)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
 	int code = sql_fail(reader->db, path, NULL);
-	return error_set(reterr, code == -EBUSY ? -EBUSY : -EINVAL, "%s is damaged: %s", path, sqlite3_errmsg(reader->db));
+	return error_set(reterr, code == -EBUSY ? -EBUSY : -EINVAL, "%s is damaged: %s", path,
+		sqlite3_errmsg(reader->db));
 }
 
 int run_load(const char *path, struct run *ret_run, struct wattle_error *reterr)

@@ -236,7 +236,8 @@ int run_read_segments(struct run_reader *reader, struct run *run)
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&select, ", %s", figures[i].column);
 	buf_str(&select, " FROM segment ORDER BY id");
-	const struct rows rows = {"SELECT count(*) FROM segment", select.data, sizeof(struct run_segment), fill_segment};
+	const struct rows rows = {"SELECT count(*) FROM segment", select.data, sizeof(struct run_segment),
+		fill_segment};
 	void *segments = NULL;
 	int r = select.failed != 0 ? SQLITE_NOMEM : read_rows(reader, &rows, &segments, &run->n_segments);
 	buf_finish(&select);

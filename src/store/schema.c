@@ -8,9 +8,10 @@
 #include <string.h>
 
 #define FIGURE(column_, footer_, ...)                                                                                  \
-	{.column = #column_,                                                                                           \
-		.in_footer = offsetof(struct store_footer, footer_),                                                   \
-		.in_segment = offsetof(struct run_segment, column_), __VA_ARGS__}
+	{                                                                                                              \
+		.column = #column_, .in_footer = offsetof(struct store_footer, footer_),                               \
+		.in_segment = offsetof(struct run_segment, column_), __VA_ARGS__                                       \
+	}
 static const struct schema_figure figures[] = {
 	FIGURE(start_ns, start_ns, .is_time = true),
 	FIGURE(end_ns, end_ns, .is_time = true),

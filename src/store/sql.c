@@ -3,6 +3,7 @@
 #include "base/buf.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -116,7 +117,13 @@ static bool set_journal(sqlite3 *db, const char *sql, const char *wanted)
 static int open_database(const char *path, int flags, sqlite3 **ret_db, struct wattle_error *reterr)
 {
 	sqlite3 *db = NULL;
-	// One thread: no mutexes. Nobody else's descriptor in the target: SQLite opens close-on-exec.
+	char plain[4200];
+	// A file of such a name is a file: to SQLite ":memory:" is none, and "file:" may begin a URI.
+	if ((flags & SQLITE_OPEN_URI) == 0 && (path[0] == ':' || strncmp(path, "file:", 5) == 0)) {
+		snprintf(plain, sizeof(plain), "./%s", path);
+		path = plain;
+	}
+	// One thread: no mutexes. Nothing leaks into the command: SQLite opens close-on-exec.
 	int r = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	if (r == SQLITE_OK) {
 		sqlite3_busy_timeout(db, BUSY_MS);
@@ -137,7 +144,8 @@ int sql_open_writer(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 	/* 512 KB of cache and a log of at most 16 MB between two checkpoints: a checkpoint flushes to the disk and holds
 	 * up the sampler meanwhile, so it should be rare; a kill loses nothing in either place. */
 	sql_exec(db, "PRAGMA cache_size=-512; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4096");
-	sql_exec(db, "PRAGMA synchronous=OFF"); // changing the mode of a file that was just made need not reach the disk
+	sql_exec(db,
+		"PRAGMA synchronous=OFF"); // changing the mode of a file that was just made need not reach the disk
 	if (is_shared_between_machines(path) || !set_journal(db, "PRAGMA journal_mode=WAL", "wal"))
 		set_journal(db, "PRAGMA journal_mode=TRUNCATE", "truncate");
 	sql_exec(db, "PRAGMA synchronous=NORMAL");
@@ -149,8 +157,9 @@ int sql_open_maker(const char *path, sqlite3 **ret_db, struct wattle_error *rete
 	int r = open_database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ret_db, reterr);
 	if (r < 0)
 		return r;
-	sql_exec(*ret_db, "PRAGMA cache_size=-512; PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF; "
-			  "PRAGMA locking_mode=EXCLUSIVE");
+	sql_exec(*ret_db,
+		"PRAGMA cache_size=-512; PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF; "
+		"PRAGMA locking_mode=EXCLUSIVE");
 	return 0;
 }
 
@@ -196,7 +205,8 @@ int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 	if (has_log(path))
 		return error_set(reterr, -EROFS,
 			"%s: its last rows are in %s-wal, which can't be used because the folder is read-only; copy both "
-			"files to another folder", path, path);
+			"files to another folder",
+			path, path);
 	struct buf uri;
 	buf_init(&uri, 16384);
 	immutable_uri(&uri, path);

@@ -33,12 +33,12 @@ int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 void sql_fold(sqlite3 *db);
 
 // Columns are numbered from 1 when bound and from 0 when read, as in SQLite.
-void sql_bind_i64(sqlite3_stmt *statement, int column, int64_t value); // VALUE_MISSING: NULL
-void sql_bind_double(sqlite3_stmt *statement, int column, double value); // NaN: NULL
+void sql_bind_i64(sqlite3_stmt *statement, int column, int64_t value);     // VALUE_MISSING: NULL
+void sql_bind_double(sqlite3_stmt *statement, int column, double value);   // NaN: NULL
 void sql_bind_text(sqlite3_stmt *statement, int column, const char *text); // borrowed until run; NULL: NULL
 void sql_bind_name(sqlite3_stmt *statement, int column, const char *text); // as above, "" is NULL too
-int64_t sql_i64(sqlite3_stmt *statement, int column);    // VALUE_MISSING unless it holds an integer
-double sql_double(sqlite3_stmt *statement, int column);  // NaN unless it holds a number
+int64_t sql_i64(sqlite3_stmt *statement, int column);                      // VALUE_MISSING unless it holds an integer
+double sql_double(sqlite3_stmt *statement, int column);                    // NaN unless it holds a number
 // Copied into the arena; NULL for NULL, and when there is no memory.
 const char *sql_text(sqlite3_stmt *statement, int column, struct arena *arena);
 // Copied into a fixed array, cut where it is too long; "" for NULL.

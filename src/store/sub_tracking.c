@@ -50,12 +50,14 @@ static int parse_mark(char *const fields[FIELDS], struct marks *marks, const str
 	struct mark mark;
 	int64_t position;
 	if (num_parse_i64(fields[0], &mark.pid) < 0)
-		return error_set(reterr, -EINVAL, "%s, line %d: process_id '%s' is no number", csv->path, csv->line, fields[0]);
+		return error_set(reterr, -EINVAL, "%s, line %d: process_id '%s' is no number", csv->path, csv->line,
+			fields[0]);
 	if (num_parse_i64(fields[2], &position) < 0 || position < 0 || position > 1)
-		return error_set(reterr, -EINVAL, "%s, line %d: position '%s' is neither 0 (start) nor 1 (stop)", csv->path,
-			csv->line, fields[2]);
+		return error_set(reterr, -EINVAL, "%s, line %d: position '%s' is neither 0 (start) nor 1 (stop)",
+			csv->path, csv->line, fields[2]);
 	if (num_parse_double(fields[3], &mark.time_s) < 0)
-		return error_set(reterr, -EINVAL, "%s, line %d: timestamp '%s' is no number", csv->path, csv->line, fields[3]);
+		return error_set(reterr, -EINVAL, "%s, line %d: timestamp '%s' is no number", csv->path, csv->line,
+			fields[3]);
 	mark.is_stop = position == 1;
 	mark.name = arena_text(marks->arena, fields[1]);
 	if (mark.name == NULL || add_mark(marks, &mark) < 0)
@@ -70,8 +72,10 @@ static int check_header(char *const *fields, int n, const struct csv *csv, struc
 	for (int i = 0; same && i < FIELDS; i++)
 		same = strcmp(fields[i], names[i]) == 0;
 	return same ? 0
-		    : error_set(reterr, -EINVAL, "%s, line 1: the columns of a sub-tracking file are "
-						 "process_id,code_block_name,position,timestamp", csv->path);
+		    : error_set(reterr, -EINVAL,
+			      "%s, line 1: the columns of a sub-tracking file are "
+			      "process_id,code_block_name,position,timestamp",
+			      csv->path);
 }
 
 static int read_csv_text(char *text, const char *path, struct marks *marks, struct wattle_error *reterr)
@@ -83,7 +87,8 @@ static int read_csv_text(char *text, const char *path, struct marks *marks, stru
 	int r = n < 0 ? n : check_header(fields, n, &csv, reterr);
 	while (r == 0 && (n = csv_next(&csv, fields, FIELDS, reterr)) > 0) {
 		if (n < FIELDS)
-			return error_set(reterr, -EINVAL, "%s, line %d: %d fields instead of %d", path, csv.line, n, FIELDS);
+			return error_set(reterr, -EINVAL, "%s, line %d: %d fields instead of %d", path, csv.line, n,
+				FIELDS);
 		r = parse_mark(fields, marks, &csv, reterr);
 	}
 	return r < 0 ? r : n;
@@ -103,8 +108,9 @@ static int read_row(sqlite3_stmt *s, const char *path, struct marks *marks, stru
 	struct mark mark = {.pid = sql_i64(s, 0), .time_s = sql_double(s, 3)};
 	int64_t position = sql_i64(s, 2);
 	if (!value_ok(mark.pid) || isnan(mark.time_s) || position < 0 || position > 1)
-		return error_set(reterr, -EINVAL, "%s, row %zu of table data: not a process id, a position 0 or 1 and a time",
-			path, marks->n + 1);
+		return error_set(reterr, -EINVAL,
+			"%s, row %zu of table data: not a process id, a position 0 or 1 and a time", path,
+			marks->n + 1);
 	mark.is_stop = position == 1;
 	mark.name = sql_text(s, 1, marks->arena);
 	if (mark.name == NULL)

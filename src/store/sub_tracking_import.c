@@ -54,11 +54,11 @@ static int64_t to_run_ns(const struct clock_windows *windows, double unix_s)
 }
 
 // Only what is not there yet, so that a file may be imported again.
-static const char insert_sql[] = "INSERT INTO span (pid, name, begin_ns, end_ns) SELECT ?1, ?2, ?3, ?4 "
-				 "WHERE NOT EXISTS (SELECT 1 FROM temp.known WHERE pid = ?1 AND name = ?2 AND begin_ns = ?3)";
+static const char insert_sql[] =
+	"INSERT INTO span (pid, name, begin_ns, end_ns) SELECT ?1, ?2, ?3, ?4 "
+	"WHERE NOT EXISTS (SELECT 1 FROM temp.known WHERE pid = ?1 AND name = ?2 AND begin_ns = ?3)";
 
-static int insert_call(sqlite3_stmt *insert, const struct clock_windows *windows,
-	const struct sub_tracking_call *call)
+static int insert_call(sqlite3_stmt *insert, const struct clock_windows *windows, const struct sub_tracking_call *call)
 {
 	int64_t begin_ns = to_run_ns(windows, call->begin_s);
 	if (!value_ok(begin_ns))
@@ -66,7 +66,8 @@ static int insert_call(sqlite3_stmt *insert, const struct clock_windows *windows
 	sql_bind_i64(insert, 1, call->pid);
 	sql_bind_text(insert, 2, call->name);
 	sql_bind_i64(insert, 3, begin_ns);
-	sql_bind_i64(insert, 4, isnan(call->end_s) ? VALUE_MISSING : begin_ns + llround((call->end_s - call->begin_s) * 1e9));
+	sql_bind_i64(insert, 4,
+		isnan(call->end_s) ? VALUE_MISSING : begin_ns + llround((call->end_s - call->begin_s) * 1e9));
 	return sql_run(insert);
 }
 
@@ -93,9 +94,10 @@ static int import(const char *run_path, const struct sub_tracking_call *calls, s
 	int r = sql_open_writer(run_path, &db, reterr);
 	if (r < 0)
 		return r;
-	int result = sql_exec(db, "CREATE TEMP TABLE known (pid, name, begin_ns, PRIMARY KEY (pid, name, begin_ns)) "
-				  "WITHOUT ROWID; BEGIN IMMEDIATE; "
-				  "INSERT OR IGNORE INTO temp.known SELECT coalesce(pid, 0), name, begin_ns FROM main.span");
+	int result = sql_exec(db,
+		"CREATE TEMP TABLE known (pid, name, begin_ns, PRIMARY KEY (pid, name, begin_ns)) "
+		"WITHOUT ROWID; BEGIN IMMEDIATE; "
+		"INSERT OR IGNORE INTO temp.known SELECT coalesce(pid, 0), name, begin_ns FROM main.span");
 	if (result == SQLITE_OK)
 		result = insert_all(db, calls, n, ret_n_spans);
 	if (result == SQLITE_OK)

@@ -29,7 +29,8 @@ static int open_layout(struct tracking_writer *writer, const struct tracking_fac
 }
 
 int tracking_open(struct tracking_writer *writer, const struct store_open_options *options,
-	const struct tracking_facts *facts, const enum domain_kind *kinds, size_t n_devices, struct wattle_error *reterr)
+	const struct tracking_facts *facts, const enum domain_kind *kinds, size_t n_devices,
+	struct wattle_error *reterr)
 {
 	*writer = (struct tracking_writer){.n_devices = n_devices};
 	writer->place.fd = -1;
@@ -63,7 +64,7 @@ int tracking_flush(struct tracking_writer *writer, struct wattle_error *reterr)
 {
 	struct tracking_row row;
 	bool is_row = writer->has_run &&
-		      tracking_rows_next(&writer->rows, writer->t_ns, writer->run_values, &writer->gpus, &row);
+		tracking_rows_next(&writer->rows, writer->t_ns, writer->run_values, &writer->gpus, &row);
 	writer->has_run = false;
 	writer->gpus = (struct tracking_gpus){0};
 	return is_row ? writer->layout->add(writer, &row, reterr) : 0;
@@ -145,10 +146,10 @@ static struct tracking_facts facts_of(const struct store_header *header)
 		.n_expected_cores = header->expected_cores,
 		.system_gpu_count = header->n_gpus_system,
 	};
-	facts.ram_system_capacity =
-		value_to_double(header->memory_total_bytes, 1) / unit_size(UNIT_MEMORY, header->ram_unit);
-	facts.gpu_ram_system_capacity =
-		gpu_capacity_bytes(header, &facts.n_expected_gpus) / unit_size(UNIT_MEMORY, header->gpu_ram_unit);
+	facts.ram_system_capacity = value_to_double(header->memory_total_bytes, 1) /
+		unit_size(UNIT_MEMORY, header->ram_unit);
+	facts.gpu_ram_system_capacity = gpu_capacity_bytes(header, &facts.n_expected_gpus) /
+		unit_size(UNIT_MEMORY, header->gpu_ram_unit);
 	return facts;
 }
 
@@ -206,7 +207,8 @@ static int tracking_file_finish(void *state, const struct store_footer *footer, 
 {
 	struct state *s = state;
 	if (!place_is_ours(&s->writer.place))
-		return error_set(reterr, -ENOENT, "%s was removed or replaced while the run went on: what was tracked is lost",
+		return error_set(reterr, -ENOENT,
+			"%s was removed or replaced while the run went on: what was tracked is lost",
 			s->writer.place.path);
 	int r = write_whole(s, NULL, true, reterr);
 	s->finished = r == 0;

@@ -49,7 +49,8 @@ struct tracking_writer {
 
 // kinds[i] is that of device i. -EINVAL for an ending that is neither .csv nor .sqlite, and as place_open.
 int tracking_open(struct tracking_writer *writer, const struct store_open_options *options,
-	const struct tracking_facts *facts, const enum domain_kind *kinds, size_t n_devices, struct wattle_error *reterr);
+	const struct tracking_facts *facts, const enum domain_kind *kinds, size_t n_devices,
+	struct wattle_error *reterr);
 // A recording begins (a run file may hold several): its clocks, counters from 0.
 void tracking_start(struct tracking_writer *writer, int64_t anchor_mono_ns, int64_t anchor_wall_ns);
 

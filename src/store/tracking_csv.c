@@ -122,15 +122,17 @@ static int check(struct tracking_writer *writer, const struct tracking_facts *fa
 	put_names(&names);
 	const char *third = line_of(head, 2); // before the second: each cuts the text where it ends
 	bool same_columns = names.failed == 0 && third != NULL && strncmp(names.data, third, names.size - 2) == 0 &&
-			    strlen(third) == names.size - 2;
+		strlen(third) == names.size - 2;
 	buf_finish(&names);
 	if (!same_columns)
-		return error_set(reterr, -EINVAL, "%s is not a tracking file of these columns: choose another or --overwrite it",
+		return error_set(reterr, -EINVAL,
+			"%s is not a tracking file of these columns: choose another or --overwrite it",
 			writer->place.path);
 	const char *second = line_of(head, 1);
 	if (second == NULL || !same_units(second, facts))
-		return error_set(reterr, -EINVAL, "%s has other units than %s, %s and %s: ask for the same to append to it",
-			writer->place.path, facts->ram_unit, facts->gpu_ram_unit, facts->time_unit);
+		return error_set(reterr, -EINVAL,
+			"%s has other units than %s, %s and %s: ask for the same to append to it", writer->place.path,
+			facts->ram_unit, facts->gpu_ram_unit, facts->time_unit);
 	return 0;
 }
 
@@ -168,8 +170,7 @@ static int begin(struct tracking_writer *writer, struct wattle_error *reterr)
 
 static int flush_text(struct tracking_writer *writer, struct wattle_error *reterr)
 {
-	int r = writer->text.failed != 0 ? writer->text.failed
-					 : write_at(writer->place.fd, &writer->text, writer->end);
+	int r = writer->text.failed != 0 ? writer->text.failed : write_at(writer->place.fd, &writer->text, writer->end);
 	return r < 0 ? fail(writer, r, reterr) : 0;
 }
 

@@ -109,8 +109,8 @@ static void put_threads(const int64_t *v, struct tracking_row *row)
 {
 	row->values[TRACKING_MAIN_THREADS] = value_to_double(v[RUN_MAIN_THREADS], 1);
 	row->values[TRACKING_DESCENDANTS_THREADS] = value_to_double(v[RUN_DESCENDANTS_THREADS], 1);
-	row->values[TRACKING_COMBINED_THREADS] =
-		value_to_double(add(v[RUN_MAIN_THREADS], v[RUN_DESCENDANTS_THREADS]), 1);
+	row->values[TRACKING_COMBINED_THREADS] = value_to_double(add(v[RUN_MAIN_THREADS], v[RUN_DESCENDANTS_THREADS]),
+		1);
 }
 
 /* CPU */

@@ -18,7 +18,8 @@ static void create_tables(struct buf *sql, const struct tracking_static *fields)
 	buf_str(sql, "CREATE TABLE static_data (");
 	for (size_t i = 0; i < TRACKING_STATICS; i++) {
 		const char *number = fields[i].is_integer ? "INTEGER" : "FLOAT";
-		buf_printf(sql, "%s%s %s", i > 0 ? ", " : "", fields[i].name, fields[i].text != NULL ? "VARCHAR" : number);
+		buf_printf(sql, "%s%s %s", i > 0 ? ", " : "", fields[i].name,
+			fields[i].text != NULL ? "VARCHAR" : number);
 	}
 	buf_str(sql, "); CREATE TABLE data (");
 	for (size_t i = 0; i < TRACKING_COLUMNS; i++)
@@ -92,7 +93,7 @@ static bool has_columns(sqlite3 *db)
 {
 	sqlite3_stmt *s = NULL;
 	bool same = sqlite3_prepare_v2(db, "SELECT * FROM data LIMIT 0", -1, &s, NULL) == SQLITE_OK &&
-		    sqlite3_column_count(s) == TRACKING_COLUMNS;
+		sqlite3_column_count(s) == TRACKING_COLUMNS;
 	for (int i = 0; same && i < TRACKING_COLUMNS; i++)
 		same = strcmp(sqlite3_column_name(s, i), tracking_columns[i].name) == 0;
 	sqlite3_finalize(s);
@@ -103,8 +104,9 @@ static bool has_units(sqlite3 *db, const struct tracking_facts *facts)
 {
 	sqlite3_stmt *s = NULL;
 	bool same = false;
-	if (sqlite3_prepare_v2(db, "SELECT count(*) FROM static_data WHERE ram_unit = ? AND gpu_ram_unit = ? AND time_unit = ?",
-		    -1, &s, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(db,
+		    "SELECT count(*) FROM static_data WHERE ram_unit = ? AND gpu_ram_unit = ? AND time_unit = ?", -1,
+		    &s, NULL) == SQLITE_OK) {
 		sql_bind_text(s, 1, facts->ram_unit);
 		sql_bind_text(s, 2, facts->gpu_ram_unit);
 		sql_bind_text(s, 3, facts->time_unit);
@@ -121,11 +123,13 @@ static int check(struct tracking_writer *writer, const struct tracking_facts *fa
 	if (r < 0)
 		return r;
 	if (!has_columns(db))
-		r = error_set(reterr, -EINVAL, "%s is not a tracking file of these columns: choose another or --overwrite it",
+		r = error_set(reterr, -EINVAL,
+			"%s is not a tracking file of these columns: choose another or --overwrite it",
 			writer->place.path);
 	else if (!has_units(db, facts))
-		r = error_set(reterr, -EINVAL, "%s has other units than %s, %s and %s: ask for the same to append to it",
-			writer->place.path, facts->ram_unit, facts->gpu_ram_unit, facts->time_unit);
+		r = error_set(reterr, -EINVAL,
+			"%s has other units than %s, %s and %s: ask for the same to append to it", writer->place.path,
+			facts->ram_unit, facts->gpu_ram_unit, facts->time_unit);
 	sqlite3_close(db);
 	return r;
 }
@@ -138,9 +142,9 @@ static int resume(struct tracking_writer *writer, struct wattle_error *reterr)
 	struct buf sql;
 	buf_init(&sql, SQL_CEILING);
 	values_of(&sql, "data", TRACKING_COLUMNS);
-	int result = sql.failed != 0 ? SQLITE_NOMEM
-				     : sqlite3_prepare_v3(writer->db, sql.data, -1, SQLITE_PREPARE_PERSISTENT,
-					       &writer->insert, NULL);
+	int result = sql.failed != 0
+		? SQLITE_NOMEM
+		: sqlite3_prepare_v3(writer->db, sql.data, -1, SQLITE_PREPARE_PERSISTENT, &writer->insert, NULL);
 	buf_finish(&sql);
 	return result == SQLITE_OK ? 0 : fail(writer, writer->db, reterr);
 }

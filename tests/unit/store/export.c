@@ -63,8 +63,9 @@ static void csv(void **state)
 	assert_int_equal(count_lines(text), 4);
 	assert_non_null(strstr(text, "t_ns,timestamp,self_cpu_ns,"));
 	// Only what a device has ever given has a column.
-	assert_non_null(strstr(text, ",processes,package-0.energy_uj,gpu-0.power_mw,gpu-0.utilization_percent,"
-				     "gpu-0.memory_used_bytes,gpu-0.main_memory_bytes,gpu-0.target_memory_bytes\n"));
+	assert_non_null(strstr(text,
+		",processes,package-0.energy_uj,gpu-0.power_mw,gpu-0.utilization_percent,"
+		"gpu-0.memory_used_bytes,gpu-0.main_memory_bytes,gpu-0.target_memory_bytes\n"));
 	char *row = line_of(text, 4);
 	// The fixture's target started a nanosecond after the anchor: both clocks agree on that.
 	assert_ptr_equal(strstr(row, "1000200000000,1700000000.200000000,,5000600000000,"), row);

@@ -38,7 +38,8 @@ static inline int fixture_setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	const char *tmp = getenv("TMPDIR");
-	snprintf(f->folder, sizeof(f->folder), "%s/wattle-store-XXXXXX", tmp != NULL && strlen(tmp) < 40 ? tmp : "/tmp");
+	snprintf(f->folder, sizeof(f->folder), "%s/wattle-store-XXXXXX",
+		tmp != NULL && strlen(tmp) < 40 ? tmp : "/tmp");
 	if (mkdtemp(f->folder) == NULL || batch_init(&f->batch, 1 << 20) < 0) {
 		free(f);
 		return -1;

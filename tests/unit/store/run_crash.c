@@ -47,8 +47,8 @@ static void write_for_ever(struct fixture *f, _Atomic int64_t *committed)
 // Starts a recorder that writes without end and kills it after `after_us` of writing. Returns what it had committed.
 static int64_t record_and_kill(struct fixture *f, int64_t after_us)
 {
-	_Atomic int64_t *committed =
-		mmap(NULL, sizeof(*committed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic int64_t *committed = mmap(NULL, sizeof(*committed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		-1, 0);
 	assert_true(committed != MAP_FAILED);
 	*committed = -1;
 	pid_t child = fork();
@@ -69,8 +69,8 @@ static void assert_dead_run(const char *path, int64_t committed)
 	struct run run;
 	fixture_load(path, &run);
 	assert_string_equal(run_fact(&run, "complete"), "false");
-	assert_true((int64_t)run.n >= committed);      // nothing that was committed is lost
-	assert_int_equal(run.n % BATCH, 0);             // and no batch is there by half
+	assert_true((int64_t)run.n >= committed); // nothing that was committed is lost
+	assert_int_equal(run.n % BATCH, 0);       // and no batch is there by half
 	assert_int_equal(run.devices[0].n, run.n);
 	for (size_t i = 0; i < run.n; i++)
 		assert_int_equal(run.t_ns[i], fixture_t_ns((int64_t)i));
@@ -208,7 +208,8 @@ static void a_disk_full_at_the_start(void **state)
 		MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 		struct wattle_error error = {0};
 		void *store = calloc(1, ops->state_size);
-		MUST(ops->open(store, &(struct store_open_options){.path = f->path, .overwrite = true}, &f->header, &error) < 0);
+		MUST(ops->open(store, &(struct store_open_options){.path = f->path, .overwrite = true}, &f->header,
+			     &error) < 0);
 		MUST(strncmp(error.text, f->path, strlen(f->path)) == 0);
 		ops->close(store, true);
 		_exit(0);

@@ -114,10 +114,22 @@ static void processes_and_events_come_back(void **state)
 {
 	struct fixture *f = *state;
 	const struct store_process processes[] = {
-		{.pid = 4242, .ppid = 1, .start_ns = fixture_mono_ns, .end_ns = VALUE_MISSING, .cpu_ns = 5,
-			.max_rss_bytes = VALUE_MISSING, .command = "python3", .is_main = true, .sampled = true},
-		{.pid = 4243, .ppid = 4242, .start_ns = fixture_mono_ns + 7, .end_ns = fixture_mono_ns + 9, .cpu_ns = 2,
-			.max_rss_bytes = 4096, .command = "sh"},
+		{.pid = 4242,
+			.ppid = 1,
+			.start_ns = fixture_mono_ns,
+			.end_ns = VALUE_MISSING,
+			.cpu_ns = 5,
+			.max_rss_bytes = VALUE_MISSING,
+			.command = "python3",
+			.is_main = true,
+			.sampled = true},
+		{.pid = 4243,
+			.ppid = 4242,
+			.start_ns = fixture_mono_ns + 7,
+			.end_ns = fixture_mono_ns + 9,
+			.cpu_ns = 2,
+			.max_rss_bytes = 4096,
+			.command = "sh"},
 	};
 	const struct store_event events[] = {{fixture_mono_ns + 3, "gap", "package-0 could not be read"}};
 	batch_clear(&f->batch);
@@ -207,9 +219,12 @@ static void the_file_explains_itself(void **state)
 	assert_int_equal(query(f->path,
 				 "SELECT count(*) FROM sqlite_master t JOIN pragma_table_info(t.name) c "
 				 "LEFT JOIN metric m ON m.table_name = t.name AND m.name = c.name "
-				 "WHERE t.type = 'table' AND coalesce(m.meaning, '') = ''"), 0);
-	assert_int_equal(query(f->path, "SELECT count(*) FROM metric WHERE name = 'main_rss_bytes' AND kind = 'gauge' "
-					"AND unit = 'bytes' AND source <> ''"), 1);
+				 "WHERE t.type = 'table' AND coalesce(m.meaning, '') = ''"),
+		0);
+	assert_int_equal(query(f->path,
+				 "SELECT count(*) FROM metric WHERE name = 'main_rss_bytes' AND kind = 'gauge' "
+				 "AND unit = 'bytes' AND source <> ''"),
+		1);
 }
 
 /* Refusals: nothing is touched */
@@ -247,8 +262,9 @@ static void check_refusal(void **state)
 	snprintf(old, sizeof(old), "%s/old.sqlite", f->folder);
 	write_text(old, "a letter");
 	snprintf(path, sizeof(path), "%s/%s", f->folder, row->name != NULL ? row->name : "");
-	const struct store_open_options options = {
-		.path = row->name != NULL ? path : "", .overwrite = row->overwrite, .append = row->append};
+	const struct store_open_options options = {.path = row->name != NULL ? path : "",
+		.overwrite = row->overwrite,
+		.append = row->append};
 	struct wattle_error error = {0};
 	void *store = calloc(1, ops->state_size);
 	assert_int_equal(ops->open(store, &options, &f->header, &error), row->code);
@@ -395,7 +411,9 @@ static void check_shift(void **state)
 	f->header.anchor_mono_ns = row->mono_s * NS_PER_S;
 	f->header.anchor_wall_ns = fixture_wall_ns + row->wall_s * NS_PER_S;
 	int64_t later_ns = f->header.anchor_mono_ns - fixture_mono_ns; // on the second recorder's clock
-	const struct store_process process = {.pid = 77, .start_ns = f->header.anchor_mono_ns, .command = "x",
+	const struct store_process process = {.pid = 77,
+		.start_ns = f->header.anchor_mono_ns,
+		.command = "x",
 		.end_ns = f->header.anchor_mono_ns + 5};
 	void *store = fixture_open(ops, &append, &f->header);
 	assert_int_equal(fixture_write(f, ops, store, 0, 2, later_ns), 0);
@@ -441,8 +459,11 @@ static void an_older_file_gets_the_new_columns(void **state)
 	fixture_record(f, ops, &append, 3);
 	sqlite3 *db;
 	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "ALTER TABLE sample DROP COLUMN main_threads; ALTER TABLE sample ADD COLUMN x_new "
-					  "INTEGER DEFAULT 1", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				 "ALTER TABLE sample DROP COLUMN main_threads; ALTER TABLE sample ADD COLUMN x_new "
+				 "INTEGER DEFAULT 1",
+				 NULL, NULL, NULL),
+		SQLITE_OK);
 	sqlite3_close(db);
 	struct run run;
 	fixture_load(f->path, &run); // it can be read as it is
@@ -490,15 +511,18 @@ int main(void)
 	fixture_add(&rows, "the figures of the end come back", the_segment_comes_back);
 	fixture_add(&rows, "after the end exactly one file remains", one_file_remains);
 	fixture_add(&rows, "every column has its meaning in table metric", the_file_explains_itself);
-	fixture_add(&rows, "--overwrite replaces any regular file and stale logs beside it", overwrite_replaces_any_file);
+	fixture_add(&rows, "--overwrite replaces any regular file and stale logs beside it",
+		overwrite_replaces_any_file);
 	fixture_add(&rows, "--overwrite without an old file just makes one", overwrite_needs_no_old_file);
 	fixture_add(&rows, "if the command never starts the replaced file comes back", the_old_file_comes_back);
 	fixture_add(&rows, "a symbolic link is followed, not replaced", a_link_stays_a_link);
 	fixture_add(&rows, "if the command never starts no file is left", discard_leaves_nothing);
 	fixture_add(&rows, "--append without a file makes one", append_makes_a_new_file);
 	fixture_add(&rows, "--append adds a segment and knows devices again", append_adds_a_segment);
-	fixture_add(&rows, "a segment whose command never started is taken back", discarded_append_takes_back_its_segment);
-	fixture_add(&rows, "files of other versions are read, and completed when appended to", an_older_file_gets_the_new_columns);
+	fixture_add(&rows, "a segment whose command never started is taken back",
+		discarded_append_takes_back_its_segment);
+	fixture_add(&rows, "files of other versions are read, and completed when appended to",
+		an_older_file_gets_the_new_columns);
 	fixture_add(&rows, "a second recorder on the same file is refused", two_recorders_do_not_share_a_file);
 	ROWS_ADD(&rows, refusals, check_refusal);
 	ROWS_ADD(&rows, shifts, check_shift);

@@ -77,9 +77,10 @@ static void odd_values(void **state)
 {
 	struct fixture *f = *state;
 	fixture_record(f, &store_run_file, &(struct store_open_options){.path = f->path}, 2);
-	execute(f->path, "UPDATE sample SET main_rss_bytes = 'many'; UPDATE device SET kind = 'dilithium', provenance = 'sworn' "
-			 "WHERE id = 0; UPDATE device_sample SET device = 99 WHERE device = 1; "
-			 "UPDATE run SET value = '1e999' WHERE key = 'pue'; UPDATE process SET command = NULL");
+	execute(f->path,
+		"UPDATE sample SET main_rss_bytes = 'many'; UPDATE device SET kind = 'dilithium', provenance = 'sworn' "
+		"WHERE id = 0; UPDATE device_sample SET device = 99 WHERE device = 1; "
+		"UPDATE run SET value = '1e999' WHERE key = 'pue'; UPDATE process SET command = NULL");
 	struct run run;
 	fixture_load(f->path, &run);
 	assert_int_equal(run.values[RUN_MAIN_RSS][0], VALUE_MISSING);

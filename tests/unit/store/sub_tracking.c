@@ -11,9 +11,11 @@ static const struct row {
 	size_t strays;
 } table[] = {
 	{"a start and a stop are a call", COLUMNS "7,load,0,10.5\n7,load,1,11.25\n", "7 load 10.5 11.25\n", 0},
-	{"as Python's csv module writes", "process_id,code_block_name,position,timestamp\r\n7,load,0,10.5\r\n7,load,1,11\r\n",
-		"7 load 10.5 11\n", 0},
-	{"calls of one name nest last in, first out", COLUMNS "7,f,0,1\n7,f,0,2\n7,f,1,3\n7,f,1,4\n", "7 f 1 4\n7 f 2 3\n", 0},
+	{"as Python's csv module writes",
+		"process_id,code_block_name,position,timestamp\r\n7,load,0,10.5\r\n7,load,1,11\r\n", "7 load 10.5 11\n",
+		0},
+	{"calls of one name nest last in, first out", COLUMNS "7,f,0,1\n7,f,0,2\n7,f,1,3\n7,f,1,4\n",
+		"7 f 1 4\n7 f 2 3\n", 0},
 	{"different names don't", COLUMNS "7,a,0,1\n7,b,0,2\n7,a,1,3\n7,b,1,4\n", "7 a 1 3\n7 b 2 4\n", 0},
 	{"different processes don't", COLUMNS "8,a,0,1\n7,a,0,2\n8,a,1,3\n7,a,1,4\n", "7 a 2 4\n8 a 1 3\n", 0},
 	{"the file need not be in order", COLUMNS "7,a,1,3\n7,a,0,1\n", "7 a 1 3\n", 0},
@@ -21,7 +23,8 @@ static const struct row {
 	{"no time at all", COLUMNS "7,a,0,1\n7,a,1,1\n", "7 a 1 1\n", 0},
 	{"a block that was never stopped", COLUMNS "7,a,0,1\n7,b,0,2\n7,b,1,3\n", "7 a 1 -\n7 b 2 3\n", 0},
 	{"a stop without a start is a stray", COLUMNS "7,a,1,1\n7,a,0,2\n7,a,1,3\n", "7 a 2 3\n", 1},
-	{"names may hold anything", COLUMNS "7,\"a, \"\"b\"\"\nc\",0,1\n7,\"a, \"\"b\"\"\nc\",1,2\n", "7 a, \"b\"\nc 1 2\n", 0},
+	{"names may hold anything", COLUMNS "7,\"a, \"\"b\"\"\nc\",0,1\n7,\"a, \"\"b\"\"\nc\",1,2\n",
+		"7 a, \"b\"\nc 1 2\n", 0},
 	{"no rows, no calls", COLUMNS, "", 0},
 };
 
@@ -62,8 +65,8 @@ static void check(void **state)
 	assert_int_equal(sub_tracking_read(path, arena, &calls, &n, &strays, NULL), 0);
 	for (size_t i = 0; i < n; i++) {
 		size_t at = strlen(seen);
-		snprintf(seen + at, sizeof(seen) - at, "%d %s %g %g\n", (int)calls[i].pid, calls[i].name, calls[i].begin_s,
-			calls[i].end_s);
+		snprintf(seen + at, sizeof(seen) - at, "%d %s %g %g\n", (int)calls[i].pid, calls[i].name,
+			calls[i].begin_s, calls[i].end_s);
 		char *unknown = strstr(seen + at, " nan\n");
 		if (unknown == NULL)
 			unknown = strstr(seen + at, " -nan\n");
@@ -109,8 +112,9 @@ static void from_sqlite(void **state)
 	struct fixture *f = *state;
 	char path[160];
 	snprintf(path, sizeof(path), "%s/sub.sqlite", f->folder);
-	execute(path, "CREATE TABLE data (process_id INTEGER, code_block_name VARCHAR, position INTEGER, timestamp FLOAT); "
-		      "INSERT INTO data VALUES (7, 'it''s', 0, 1.5), (7, 'it''s', 1, 2.5)");
+	execute(path,
+		"CREATE TABLE data (process_id INTEGER, code_block_name VARCHAR, position INTEGER, timestamp FLOAT); "
+		"INSERT INTO data VALUES (7, 'it''s', 0, 1.5), (7, 'it''s', 1, 2.5)");
 	struct arena *arena = arena_new();
 	struct sub_tracking_call *calls;
 	size_t n, strays;
@@ -136,8 +140,9 @@ static void into_a_run(void **state)
 	char path[160];
 	snprintf(path, sizeof(path), "%s/sub.csv", f->folder);
 	// The run goes from 1700000000 (plus a nanosecond) to half a second later.
-	write_text(path, COLUMNS "7,before,0,1699999999.5\n7,before,1,1700000000.1\n7,in,0,1700000000.125\n"
-				 "7,in,1,1700000000.25\n7,open,0,1700000000.25\n7,after,0,1700000000.75\n");
+	write_text(path,
+		COLUMNS "7,before,0,1699999999.5\n7,before,1,1700000000.1\n7,in,0,1700000000.125\n"
+			"7,in,1,1700000000.25\n7,open,0,1700000000.25\n7,after,0,1700000000.75\n");
 	fixture_record(f, &store_run_file, &(struct store_open_options){.path = f->path}, 5);
 	size_t n = 99;
 	struct wattle_error error = {0};

@@ -29,9 +29,9 @@ static char *read_file(const char *path)
 	"cpu_main_hardware_utilization_percent,cpu_descendants_sum_utilization_percent,"                               \
 	"cpu_descendants_hardware_utilization_percent,cpu_combined_sum_utilization_percent,"                           \
 	"cpu_combined_hardware_utilization_percent,timestamp\r\n"
-#define ROW(timestamp)                                                                                                 \
-	"1.0,2.0,3.0,16.0,5000.0,15000.0,20000.0,30000.0,70.0,70.0,3,5,8,300.0,37.5,50.0,12.5,100.0,25.0,150.0,37.5,"  \
-	timestamp "\r\n"
+#define ROW(timestamp)                                                                                                          \
+	"1.0,2.0,3.0,16.0,5000.0,15000.0,20000.0,30000.0,70.0,70.0,3,5,8,300.0,37.5,50.0,12.5,100.0,25.0,150.0,37.5," timestamp \
+	"\r\n"
 
 static const char *csv_path(struct fixture *f)
 {
@@ -56,8 +56,9 @@ static void the_csv_layout(void **state)
 {
 	struct fixture *f = *state;
 	fixture_record(f, ops, &(struct store_open_options){.path = csv_path(f)}, 3);
-	assert_content(f->path, HEAD "gigabytes,megabytes,hours,64.0,80000.0,8,4,1,1\r\n" NAMES ROW("1700000000.1")
-					ROW("1700000000.2"));
+	assert_content(f->path,
+		HEAD "gigabytes,megabytes,hours,64.0,80000.0,8,4,1,1\r\n" NAMES ROW("1700000000.1")
+			ROW("1700000000.2"));
 	fixture_assert_only(f, "track.csv");
 }
 
@@ -72,8 +73,8 @@ static void unknown_is_an_empty_field(void **state)
 	batch_add(&f->batch, METRIC_RUN, fixture_t_ns(1), 0, 0)->values[RUN_MAIN_RSS] = 500000000;
 	assert_int_equal(ops->write(store, &f->batch, NULL, 0, NULL, 0, NULL), 0);
 	fixture_close(ops, store, false);
-	assert_content(f->path, HEAD "gigabytes,megabytes,hours,,,8,4,1,0\r\n" NAMES
-				     "0.5,,,,,,,,,,,,,,,,,,,,,1700000000.1\r\n");
+	assert_content(f->path,
+		HEAD "gigabytes,megabytes,hours,,,8,4,1,0\r\n" NAMES "0.5,,,,,,,,,,,,,,,,,,,,,1700000000.1\r\n");
 }
 
 static void batches_can_be_cut_anywhere(void **state)
@@ -88,8 +89,9 @@ static void batches_can_be_cut_anywhere(void **state)
 	struct store_footer footer = fixture_footer(3);
 	assert_int_equal(ops->finish(store, &footer, NULL), 0);
 	fixture_close(ops, store, false);
-	assert_content(f->path, HEAD "gigabytes,megabytes,hours,64.0,80000.0,8,4,1,1\r\n" NAMES ROW("1700000000.1")
-					ROW("1700000000.2"));
+	assert_content(f->path,
+		HEAD "gigabytes,megabytes,hours,64.0,80000.0,8,4,1,1\r\n" NAMES ROW("1700000000.1")
+			ROW("1700000000.2"));
 }
 
 static void a_single_sample_is_a_row(void **state)
@@ -101,9 +103,10 @@ static void a_single_sample_is_a_row(void **state)
 	assert_int_equal(ops->finish(store, &footer, NULL), 0);
 	fixture_close(ops, store, false);
 	// Machine-wide percentages need two readings; the target's counters began at 0.
-	assert_content(f->path, HEAD "gigabytes,megabytes,hours,64.0,80000.0,8,4,1,1\r\n" NAMES
-				     "1.0,2.0,3.0,16.0,5000.0,15000.0,20000.0,30000.0,70.0,70.0,3,5,8,,,50.0,12.5,100.0,25.0,"
-				     "150.0,37.5,1700000000.1\r\n");
+	assert_content(f->path,
+		HEAD "gigabytes,megabytes,hours,64.0,80000.0,8,4,1,1\r\n" NAMES
+		     "1.0,2.0,3.0,16.0,5000.0,15000.0,20000.0,30000.0,70.0,70.0,3,5,8,,,50.0,12.5,100.0,25.0,"
+		     "150.0,37.5,1700000000.1\r\n");
 }
 
 static void append_continues(void **state)
@@ -119,8 +122,9 @@ static void append_continues(void **state)
 	void *store = fixture_open(ops, &append, &f->header);
 	assert_int_equal(fixture_write(f, ops, store, 0, 2, 60 * NS_PER_S), 0);
 	fixture_close(ops, store, false);
-	assert_content(f->path, HEAD "gigabytes,megabytes,hours,64.0,80000.0,8,4,1,1\r\n" NAMES ROW("1700000000.1")
-					ROW("1700000060.1"));
+	assert_content(f->path,
+		HEAD "gigabytes,megabytes,hours,64.0,80000.0,8,4,1,1\r\n" NAMES ROW("1700000000.1")
+			ROW("1700000060.1"));
 }
 
 static void expect_refusal(struct fixture *f, const struct store_open_options *options, int code, const char *says)
@@ -142,7 +146,8 @@ static void refusals(void **state)
 	fixture_record(f, ops, &(struct store_open_options){.path = csv_path(f)}, 2);
 	expect_refusal(f, &(struct store_open_options){.path = f->path}, -EEXIST, "exists: use --overwrite");
 	f->header.ram_unit = "bytes";
-	expect_refusal(f, &(struct store_open_options){.path = f->path, .append = true}, -EINVAL, "has other units than bytes");
+	expect_refusal(f, &(struct store_open_options){.path = f->path, .append = true}, -EINVAL,
+		"has other units than bytes");
 	FILE *file = fopen(f->path, "w");
 	fputs("a,b\r\n1,2\r\n", file);
 	fclose(file);
@@ -189,8 +194,9 @@ static void a_batch_is_all_or_nothing(void **state)
 	int status;
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	assert_content(f->path, HEAD "gigabytes,megabytes,hours,64.0,80000.0,8,4,1,1\r\n" NAMES ROW("1700000000.1")
-					ROW("1700000000.2") ROW("1700000000.3"));
+	assert_content(f->path,
+		HEAD "gigabytes,megabytes,hours,64.0,80000.0,8,4,1,1\r\n" NAMES ROW("1700000000.1") ROW("1700000000.2")
+			ROW("1700000000.3"));
 }
 
 static void a_removed_file_is_reported(void **state)
@@ -224,13 +230,15 @@ static void the_sqlite_layout(void **state)
 			"ram_unit VARCHAR,gpu_ram_unit VARCHAR,time_unit VARCHAR,ram_system_capacity FLOAT,"
 			"gpu_ram_system_capacity FLOAT,system_core_count INTEGER,n_expected_cores INTEGER,"
 			"system_gpu_count INTEGER,n_expected_gpus INTEGER"},
-		{"SELECT ram_unit || ' ' || ram_system_capacity || ' ' || n_expected_cores FROM static_data", "gigabytes 64.0 4"},
+		{"SELECT ram_unit || ' ' || ram_system_capacity || ' ' || n_expected_cores FROM static_data",
+			"gigabytes 64.0 4"},
 		{"SELECT count(*) FROM data", "2"},
 		{"SELECT count(*) FROM pragma_table_info('data')", "22"},
 		{"SELECT group_concat(name) FROM pragma_table_info('data') WHERE type = 'INTEGER'",
 			"main_n_threads,descendants_n_threads,combined_n_threads"},
 		{"SELECT typeof(main_n_threads) || typeof(main_ram) || typeof(timestamp) FROM data", "integerrealreal"},
-		{"SELECT cpu_combined_sum_utilization_percent || ' ' || gpu_sum_utilization_percent FROM data", "150.0 70.0"},
+		{"SELECT cpu_combined_sum_utilization_percent || ' ' || gpu_sum_utilization_percent FROM data",
+			"150.0 70.0"},
 		{"SELECT printf('%.1f', max(timestamp)) FROM data", "1700000000.2"},
 		{"PRAGMA journal_mode", "delete"},
 	};
@@ -269,7 +277,8 @@ int main(void)
 	fixture_add(&rows, "CSV: a single sample is a row", a_single_sample_is_a_row);
 	fixture_add(&rows, "CSV: appending continues behind the last whole line", append_continues);
 	fixture_add(&rows, "wrong endings, existing files, other columns and units are refused", refusals);
-	fixture_add(&rows, "if the command never starts the replaced file comes back", discard_brings_the_old_file_back);
+	fixture_add(&rows, "if the command never starts the replaced file comes back",
+		discard_brings_the_old_file_back);
 	fixture_add(&rows, "CSV: a batch is all or nothing and may be tried again", a_batch_is_all_or_nothing);
 	fixture_add(&rows, "a removed file is reported", a_removed_file_is_reported);
 	fixture_add(&rows, "SQLite: tables, types and values", the_sqlite_layout);

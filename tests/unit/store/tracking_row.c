@@ -49,17 +49,17 @@ static const struct memory {
 	double main, descendants, combined;
 } memories[] = {
 	{"private and shared memory add up; shared paths count once for all",
-		{M(9), M(9), M(9), M(9), M(9), M(100), M(100)}, {M(10), M(5), M(20), M(6), M(7), M(100), M(100)}, 15, 26, 37},
-	{"between two readings of smaps the last one holds",
-		{M(10), M(5), M(20), M(6), M(7), M(100), M(100)}, {NO, NO, NO, NO, NO, M(100), M(100)}, 15, 26, 37},
-	{"but never above resident memory: it can't be more",
-		{M(10), M(5), M(20), M(6), M(7), M(100), M(100)}, {NO, NO, NO, NO, NO, M(12), M(0)}, 12, 0, 12},
-	{"where smaps was never read resident memory stands in",
-		{NO, NO, NO, NO, NO, M(1), M(1)}, {NO, NO, NO, NO, NO, M(30), M(40)}, 30, 40, 70},
-	{"a reading alone is enough where resident memory is unknown",
-		{NO, NO, NO, NO, NO, NO, NO}, {M(10), M(5), M(20), M(6), M(7), NO, NO}, 15, 26, 37},
-	{"unknown stays unknown",
-		{NO, NO, NO, NO, NO, NO, NO}, {NO, NO, NO, NO, NO, NO, M(3)}, UNKNOWN, 3, UNKNOWN},
+		{M(9), M(9), M(9), M(9), M(9), M(100), M(100)}, {M(10), M(5), M(20), M(6), M(7), M(100), M(100)}, 15,
+		26, 37},
+	{"between two readings of smaps the last one holds", {M(10), M(5), M(20), M(6), M(7), M(100), M(100)},
+		{NO, NO, NO, NO, NO, M(100), M(100)}, 15, 26, 37},
+	{"but never above resident memory: it can't be more", {M(10), M(5), M(20), M(6), M(7), M(100), M(100)},
+		{NO, NO, NO, NO, NO, M(12), M(0)}, 12, 0, 12},
+	{"where smaps was never read resident memory stands in", {NO, NO, NO, NO, NO, M(1), M(1)},
+		{NO, NO, NO, NO, NO, M(30), M(40)}, 30, 40, 70},
+	{"a reading alone is enough where resident memory is unknown", {NO, NO, NO, NO, NO, NO, NO},
+		{M(10), M(5), M(20), M(6), M(7), NO, NO}, 15, 26, 37},
+	{"unknown stays unknown", {NO, NO, NO, NO, NO, NO, NO}, {NO, NO, NO, NO, NO, NO, M(3)}, UNKNOWN, 3, UNKNOWN},
 };
 
 static void put_memory(int64_t *values, const int64_t *m)
@@ -95,10 +95,11 @@ static const struct cpu {
 	int64_t first[4], second[4]; // main, descendants, busy, idle
 	double main, descendants, combined, system;
 } cpus[] = {
-	{"half a core, one and a half cores, three of eight cores", {100, 200, 5000, 9000}, {350, 950, 6500, 11500}, 50, 150,
-		200, 300},
+	{"half a core, one and a half cores, three of eight cores", {100, 200, 5000, 9000}, {350, 950, 6500, 11500}, 50,
+		150, 200, 300},
 	{"no work is 0, not unknown", {100, 200, 5000, 9000}, {100, 200, 5000, 13000}, 0, 0, 0, 0},
-	{"one unknown part makes the sum unknown", {100, NO, 5000, NO}, {350, NO, 6500, NO}, 50, UNKNOWN, UNKNOWN, UNKNOWN},
+	{"one unknown part makes the sum unknown", {100, NO, 5000, NO}, {350, NO, 6500, NO}, 50, UNKNOWN, UNKNOWN,
+		UNKNOWN},
 	{"a counter that went back gives no percentage", {100, 200, 5000, 9000}, {50, 950, 6500, 11500}, UNKNOWN, 150,
 		UNKNOWN, 300},
 };
@@ -206,10 +207,10 @@ static const struct gpu {
 	double main, descendants, combined, system, sum, hardware;
 } gpus[] = {
 	{"two GPUs are summed; hardware is per GPU", 2, 2, 2, {{1, 3, 10, 50}, {2, 2, 20, 100}}, 3, 2, 5, 30, 150, 75},
-	{"one that can't say makes the sum unknown, that column only", 2, 2, 2, {{NO, 3, 10, 50}, {2, 2, 20, 100}}, UNKNOWN,
-		UNKNOWN, 5, 30, 150, 75},
-	{"one that was not read at all makes all unknown", 2, 2, 1, {{1, 3, 10, 50}}, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN,
-		UNKNOWN, UNKNOWN},
+	{"one that can't say makes the sum unknown, that column only", 2, 2, 2, {{NO, 3, 10, 50}, {2, 2, 20, 100}},
+		UNKNOWN, UNKNOWN, 5, 30, 150, 75},
+	{"one that was not read at all makes all unknown", 2, 2, 1, {{1, 3, 10, 50}}, UNKNOWN, UNKNOWN, UNKNOWN,
+		UNKNOWN, UNKNOWN, UNKNOWN},
 	{"no GPU in the machine is 0, as gpu_tracker writes", 0, 0, 0, {{0}}, 0, 0, 0, 0, 0, 0},
 	{"a GPU that is not measured is unknown", 1, 0, 0, {{0}}, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN},
 	{"an unknown number of GPUs is unknown", NO, 0, 0, {{0}}, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN},
@@ -278,9 +279,12 @@ int main(void)
 	ROWS_ADD(&rows, memories, check_memory);
 	ROWS_ADD(&rows, cpus, check_cpu);
 	ROWS_ADD(&rows, gpus, check_gpu);
-	ROWS_ADD_ONE(&rows, "a difference reaches back to the last known value", differences_reach_back_to_the_last_known_value);
-	ROWS_ADD_ONE(&rows, "between two ticks of the kernel the last share holds", samples_within_a_tick_of_the_kernel);
-	ROWS_ADD_ONE(&rows, "a single sample shows the mean since the start", a_single_sample_shows_the_mean_since_the_start);
+	ROWS_ADD_ONE(&rows, "a difference reaches back to the last known value",
+		differences_reach_back_to_the_last_known_value);
+	ROWS_ADD_ONE(&rows, "between two ticks of the kernel the last share holds",
+		samples_within_a_tick_of_the_kernel);
+	ROWS_ADD_ONE(&rows, "a single sample shows the mean since the start",
+		a_single_sample_shows_the_mean_since_the_start);
 	ROWS_ADD_ONE(&rows, "two samples give one row", two_samples_give_one_row);
 	ROWS_ADD_ONE(&rows, "threads add up where both are known", threads_add_up);
 	return rows_run(&rows, "tracking rows");
