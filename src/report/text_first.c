@@ -146,7 +146,7 @@ static void energy_line(const struct text *text)
 	begin(&line, text, "Energy");
 	human_energy(&line.value, f->total_j);
 	if (isnan(f->total_j)) {
-		buf_str(also(&line), "no sensor could be read");
+		buf_str(also(&line), f->n_domains == 0 ? "no sensor could be read" : "no sensor gave a reading");
 	} else {
 		buf_char(&line.value, ' ');
 		human_error(&line.value, f->error_j);
@@ -249,7 +249,7 @@ static void self_line(const struct text *text)
 	begin(&line, text, "wattle");
 	human_time(&line.value, f->self_cpu_s);
 	buf_str(&line.value, " CPU");
-	if (isfinite(f->self_cpu_percent)) {
+	if (f->self_cpu_percent <= 100) { // else the run was shorter than getting ready for it
 		human_number(also(&line), f->self_cpu_percent, 2);
 		buf_str(&line.remark, " % of one core");
 	}

@@ -7,6 +7,8 @@
 
 enum { WARNING_CEILING = 4096, EVENTS_TOLD_MAX = 5 };
 
+static const double short_run_s = 0.1; // some sensors update no faster
+
 struct teller {
 	const struct findings *findings;
 	tell_warning tell;
@@ -36,7 +38,7 @@ static void incomplete(struct teller *t)
 
 static void no_energy(struct teller *t)
 {
-	if (isnan(t->findings->total_j))
+	if (t->findings->n_domains == 0)
 		tell_text(t, "No energy: nothing on this machine that meters it could be read. "
 			     "`wattle sensors` says what there is and how to make it readable.");
 }
@@ -74,7 +76,8 @@ static void gaps(struct teller *t)
 	for (size_t i = 0; i < t->findings->n_domains; i++) {
 		const struct domain_finding *d = &t->findings->domains[i];
 		if (isnan(d->energy_j)) {
-			buf_printf(&t->text, "%s (%s) gave no energy in this run.", d->device->name, d->device->source);
+			buf_printf(&t->text, "%s (%s) gave no energy in this run%s.", d->device->name, d->device->source,
+				t->findings->duration_s < short_run_s ? ", which was very short" : "");
 			tell(t);
 		} else if (d->gaps > 0) {
 			buf_printf(&t->text, "%s could not be read for a while, %lld time%s; its error is wider for it.",
