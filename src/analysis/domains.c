@@ -95,11 +95,6 @@ static bool enters_total(const struct run *run, const struct run_device *device)
 	return true;
 }
 
-static const char *no_method(void)
-{
-	return method_name(METHOD_NONE);
-}
-
 static struct domain_finding describe(const struct run *run, const struct run_device *device, const struct curve *curve)
 {
 	return (struct domain_finding){
@@ -110,7 +105,7 @@ static struct domain_finding describe(const struct run *run, const struct run_de
 		.mean_w = (double)NAN,
 		.max_w = (double)NAN,
 		.ledger = ledger_unknown(),
-		.attribution = no_method(),
+		.attribution = method_name(METHOD_NONE),
 		.update_period_s = update_period_s(device, curve),
 		.wraps = count_events(run, "wrap", device->name),
 		.gaps = count_gaps(run, device, curve),
