@@ -314,6 +314,7 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 	loop(recorder);
 	if (recorder->end_ns == 0)
 		recorder->end_ns = env_now_ns(recorder->env);
+	recorder->sampler.read_all = true; // analysis divides energy between two readings of the machine
 	take_sample(recorder);
 	recorder_make_footer(recorder, &result->footer);
 	outbox_add_living(&recorder->outbox, &recorder->tree);
@@ -332,9 +333,11 @@ static int start_command(struct recorder *recorder, const char *command, struct 
 	recorder->sampler.target_held = false;
 	recorder->start_ns = recorder->sampler.last_t_ns;
 	int r = target_release(recorder->target, command, reterr);
-	if (r == 0)
-		take_sample(recorder); // so that a command of a few milliseconds is seen once
-	return r;
+	if (r != 0)
+		return r;
+	recorder->sampler.read_all = true;
+	take_sample(recorder); // so that a command of a few milliseconds is seen once
+	return 0;
 }
 
 int recorder_run(const struct wattle_env *env, struct sensor_set *sensors, struct target *target, const char *command,

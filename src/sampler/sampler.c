@@ -106,11 +106,11 @@ static bool was_suspended(struct sampler *sampler, int64_t t_ns)
 static bool read_machine(struct sampler *sampler, int64_t t_ns)
 {
 	bool due = !value_ok(sampler->machine_t_ns) || t_ns - sampler->machine_t_ns >= machine_period_ns;
-	if (!due)
+	if (!due && !sampler->read_all)
 		return false;
 	machine_read(&sampler->machine, &sampler->machine_reading);
-	if (!sampler->target_held) // the sample right after shows the command at work: it must not go without
-		sampler->machine_t_ns = t_ns;
+	sampler->machine_t_ns = t_ns;
+	sampler->read_all = false;
 	return true;
 }
 

@@ -39,6 +39,7 @@ struct sampler {
 	int referee_fd;                      // borrowed; -1: none
 	int64_t n_samples;
 	bool target_held;                    // the command waits to be let go: what stands there is a copy of us
+	bool read_all;                       // the next tick reads /proc/stat even if it was read just before
 	int64_t last_rss_bytes;              // sum over the target
 	int64_t peak_rss_bytes;              // largest such sum
 	int64_t main_peak_rss_bytes;         // VmHWM of the root process

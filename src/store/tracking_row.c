@@ -55,7 +55,7 @@ void tracking_rows_start(struct tracking_rows *rows, int64_t anchor_mono_ns, int
 {
 	rows->anchor_mono_ns = anchor_mono_ns;
 	rows->anchor_wall_ns = anchor_wall_ns;
-	rows->main = rows->descendants = rows->busy = rows->idle = (struct tracking_counter){0};
+	rows->main = rows->descendants = rows->busy = rows->idle = (struct tracking_counter){.percent = (double)NAN};
 	rows->system_percent = (double)NAN;
 	for (size_t i = 0; i < ARRAY_SIZE(rows->ram_bytes); i++)
 		rows->ram_bytes[i] = (double)NAN;
@@ -121,18 +121,28 @@ static double advance(struct tracking_counter *counter, int64_t t_ns, int64_t va
 	if (!value_ok(value))
 		return (double)NAN;
 	struct tracking_counter last = *counter;
-	*counter = (struct tracking_counter){true, t_ns, value};
+	*counter = (struct tracking_counter){true, t_ns, value, counter->percent};
 	if (!last.known || value < last.value || t_ns <= last.t_ns)
 		return (double)NAN;
 	*ret_dt_ns = (double)(t_ns - last.t_ns);
 	return (double)(value - last.value);
 }
 
+/* The kernel shows CPU time in ticks of 10 ms, and the last sample of a run may follow the one before at once: a
+ * difference over less than this says nothing, and the percentage before still holds. */
+static const int64_t percent_dt_min_ns = 50 * NS_PER_MS;
+
 static double percent_of_a_core(struct tracking_counter *counter, int64_t t_ns, int64_t value)
 {
+	bool too_soon = counter->known && t_ns - counter->t_ns < percent_dt_min_ns && value >= counter->value;
+	if (value_ok(value) && too_soon && !isnan(counter->percent))
+		return counter->percent;
 	double dt_ns = (double)NAN;
 	double cpu_ns = advance(counter, t_ns, value, &dt_ns);
-	return 100 * cpu_ns / dt_ns;
+	double percent = 100 * cpu_ns / dt_ns;
+	if (value_ok(value))
+		counter->percent = percent;
+	return percent;
 }
 
 /* Share of the machine, in percent. /proc/stat counts in ticks of 10 ms: samples closer than that may see nothing at

@@ -68,6 +68,7 @@ void tracking_gpus_add(struct tracking_gpus *gpus, const int64_t *device_values)
 struct tracking_counter {
 	bool known;
 	int64_t t_ns, value;
+	double percent; // of the last difference, of one core; NaN: none yet
 };
 
 /* What is remembered from sample to sample. A plain value: copy it to be able to go back. */
