@@ -25,6 +25,9 @@ TIMEOUT_S = 60
 tests = []
 
 
+NOBODY = 65534
+
+
 class Skip(Exception):
     """This machine cannot show what the test wants to show."""
 
@@ -113,6 +116,11 @@ class Room:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
         return top
+
+    def for_everybody(self):
+        """The folder and copies of the programs that an unprivileged user may use, wherever the build lies."""
+        self.folder.chmod(0o777)
+        return [shutil.copy2(program, self.folder / program.name) for program in (WATTLE, BURNER)]
 
     def rows(self, query, path="run.sqlite"):
         connection = sqlite3.connect(f"file:{self.folder / path}?mode=ro", uri=True)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import BURNER, WATTLE, Skip, is_alive, main, test, wait_until
+from harness import BURNER, NOBODY, WATTLE, Skip, main, near, test, wait_until
 
 
 def in_own_mounts(room, script, *options):
@@ -206,6 +206,56 @@ def a_command_that_ends_at_once(room):
         report, _ = room.report("--", "true")
         assert report["run"]["samples"] >= 1 and 0 < report["cpu"]["target_cpu_s"] < 0.2, report
         assert report["memory"]["peak_rss_bytes"] > 0, report["memory"]
+
+
+@test
+def closed_streams(room):
+    """without stdin, stdout and stderr: what the command writes does not end up in the run file"""
+    script = f"exec '{WATTLE}' run -q -o run.sqlite --tracking-file t.csv -- sh -c 'echo a; echo b >&2; exit 3' <&- >&- 2>&-"
+    assert room.finish(room.start("-c", script, program="/bin/sh")).returncode == 3
+    assert room.rows("pragma integrity_check") == [("ok",)]
+    assert (room.folder / "t.csv").read_text().startswith("ram_unit,")
+
+
+@test
+def full_stdout(room):
+    """a report that cannot be written to stdout: told; run still returns the command's status"""
+    with open("/dev/full", "wb") as full:
+        done = room.wattle("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "sh", "-c", "exit 9", stdout=full)
+        assert done.returncode == 9 and done.stderr, done
+        done = room.wattle("report", "run.sqlite", stdout=full)
+        assert done.returncode == 1 and done.stderr, done
+
+
+@test
+def odd_procfs(room):
+    """an empty and a garbled /proc: the command runs, its status comes back, unknown is null"""
+    garbled = {"stat": "cpu x y z\n", "meminfo": "\x00\xff", "cpuinfo": "processor : many\n", "1/stat": "("}
+    for files in ({}, garbled):
+        top = room.tree("proc", files)
+        report, _ = room.report("--", "sh", "-c", "exit 4", status=4, env={"WATTLE_PROCFS": str(top)})
+        assert report["resource_usage"]["cpu_utilization"]["system"]["mean_sum_percent"] is None, report
+
+
+@test
+def many_words(room):
+    """a command line of a megabyte is run and kept"""
+    words = ["x" * 1000] * 1000
+    report, _ = room.report("--", "true", *words)
+    assert report["run"]["command"] == ["true", *words]
+
+
+@test
+def unprivileged(room):
+    """an unprivileged user gets the same CPU figures"""
+    if os.geteuid() != 0:
+        raise Skip("needs root to become somebody else")
+    wattle, burner = room.for_everybody()
+    done = room.finish(room.start("run", "-q", "-o", "run.sqlite", "--json", "-", "--", burner, "children", "300", "2",
+                                  program=wattle, user=NOBODY, group=NOBODY))
+    truth, _, rest = done.stdout.partition("\n")
+    truth, cpu = json.loads(truth), json.loads(rest)["cpu"]
+    near(cpu["target_cpu_s"], truth["self_cpu_s"] + truth["children_cpu_s"], relative=0.01)
 
 
 if __name__ == "__main__":
