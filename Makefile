@@ -13,7 +13,9 @@ all: packages-build
 
 demo: all
 	@$(CC) -O2 -o $(BUILD)/demo-workload tools/demo-workload.c -pthread
-	$(BUILD)/wattle run --overwrite -o $(BUILD)/demo.sqlite -- $(BUILD)/demo-workload
+	$(BUILD)/wattle run -q --overwrite -o $(BUILD)/demo.sqlite --sub-tracking-file $(BUILD)/demo-spans.csv -- \
+		$(BUILD)/demo-workload $(BUILD)/demo-spans.csv
+	$(BUILD)/wattle report $(BUILD)/demo.sqlite
 
 # The tests run under ASan and UBSan; the second build only proves that clang has nothing to say either.
 test: packages-build packages-test

@@ -1,5 +1,7 @@
 /* Something to measure, of every kind that a report shows: two busy threads, memory that grows, and a hundred
- * children that live a few milliseconds each. About five seconds. */
+ * children that live a few milliseconds each. About five seconds.
+ *
+ *	demo-workload SPANS.csv		leaves its three phases there as spans, in gpu_tracker's sub-tracking format */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,16 +68,38 @@ static void short_children(void)
 	}
 }
 
-int main(void)
+static void mark(FILE *spans, const char *name, int position)
 {
-	puts("demo: two threads, 1.5 s of CPU each");
-	fflush(stdout);
-	two_threads();
-	puts("demo: 200 MB of memory, 1 s of CPU");
-	fflush(stdout);
-	grow_memory();
-	puts("demo: 100 children of 10 ms");
-	fflush(stdout);
-	short_children();
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	fprintf(spans, "%d,%s,%d,%ld.%09ld\n", getpid(), name, position, (long)now.tv_sec, now.tv_nsec);
+	fflush(spans);
+}
+
+static const struct {
+	const char *name, *told;
+	void (*run)(void);
+} phases[] = {
+	{"compute", "two threads, 1.5 s of CPU each", two_threads},
+	{"allocate", "200 MB of memory, 1 s of CPU", grow_memory},
+	{"fork", "100 children of 10 ms", short_children},
+};
+
+int main(int argc, char **argv)
+{
+	FILE *spans = fopen(argc > 1 ? argv[1] : "/dev/null", "we");
+	if (spans == NULL) {
+		perror(argv[1]);
+		return 1;
+	}
+	fputs("process_id,code_block_name,position,timestamp\n", spans);
+	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+		printf("demo: %s\n", phases[i].told);
+		fflush(stdout);
+		mark(spans, phases[i].name, 0);
+		phases[i].run();
+		mark(spans, phases[i].name, 1);
+	}
+	fclose(spans);
 	return 0;
 }
