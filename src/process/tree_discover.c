@@ -1,0 +1,181 @@
+/* Finding children: by the children files of the members' threads, or by asking every process for its parent. */
+#include "process/tree_internal.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "process/exits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	THREADS_KEPT = 256,    // children files kept open per process; the rest of the threads wait for the next list
+	LIST_AGAIN_MS = 1000,  // threads may have been replaced one for one, so that their number tells nothing
+	CHILDREN_SHORT = 2048, // a read shorter than this met the end: seq files are given out by the page
+};
+
+static void discover(struct tree *tree, pid_t pid)
+{
+	if (pid <= 0 || tree_find(tree, pid) != NULL)
+		return;
+	bool counted = tree->exits != NULL && exits_has_pid(tree->exits, pid); // a zombie whose record came first
+	if (tree_member_add(tree, pid) != NULL && !counted)
+		tree->n_seen++;
+}
+
+static void discover_listed(struct tree *tree, const char *text, size_t size, pid_t *number)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] >= '0' && text[i] <= '9') {
+			*number = *number * 10 + (text[i] - '0');
+			continue;
+		}
+		discover(tree, *number);
+		*number = 0;
+	}
+}
+
+// Reads one children file to its end.
+static void read_children(struct tree *tree, int fd)
+{
+	pid_t number = 0; // may run on from one page to the next
+	off_t at = 0;
+	for (;;) {
+		ssize_t n = pread(fd, tree->text, TREE_TEXT_SIZE, at);
+		if (n < 0)
+			return; // the thread is gone; its process is noticed by its stat file
+		discover_listed(tree, tree->text, (size_t)n, &number);
+		at += n;
+		if (n < CHILDREN_SHORT)
+			break;
+	}
+	discover(tree, number);
+}
+
+struct entry { // struct linux_dirent64
+	uint64_t inode;
+	int64_t offset;
+	uint16_t size;
+	unsigned char type;
+	char name[];
+};
+
+// Calls `found` with every number that is a name in the folder. No allocation, unlike readdir.
+static void each_number(
+	struct tree *tree, int fd, void (*found)(struct tree *, pid_t number, void *data), void *data)
+{
+	for (;;) {
+		long n = syscall(SYS_getdents64, fd, tree->text, TREE_TEXT_SIZE);
+		if (n <= 0)
+			return;
+		for (long at = 0; at < n;) {
+			const struct entry *entry = (const struct entry *)(const void *)(tree->text + at);
+			at += entry->size;
+			pid_t number = 0;
+			const char *c = entry->name;
+			for (; *c >= '0' && *c <= '9'; c++)
+				number = number * 10 + (*c - '0');
+			if (c != entry->name && *c == '\0')
+				found(tree, number, data);
+		}
+	}
+}
+
+static void thread_listed(struct tree *tree, pid_t tid, void *data)
+{
+	struct tree_member *member = data;
+	for (size_t i = 0; i < member->n_threads; i++) {
+		if (member->threads[i].tid != tid)
+			continue;
+		member->threads[i].seen = tree->round;
+		return;
+	}
+	if (member->n_threads < THREADS_KEPT)
+		tree_member_add_thread(tree, member, tid);
+}
+
+// A thread other than the first may have children too. Lists them again when their number changed, and now and then.
+static void list_threads(struct tree *tree, struct tree_member *member, int64_t t_ns)
+{
+	bool alone = member->stat.threads <= 1 && member->n_threads <= 1;
+	bool same = member->stat.threads == member->listed_threads &&
+		t_ns - member->listed_t_ns < LIST_AGAIN_MS * NS_PER_MS;
+	if (alone || same)
+		return;
+	char path[32];
+	snprintf(path, sizeof(path), "%d/task", member->pid);
+	wattle_cleanup_close int fd = openat(tree->procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	each_number(tree, fd, thread_listed, member);
+	size_t kept = 0;
+	for (size_t i = 0; i < member->n_threads; i++) {
+		if (member->threads[i].seen == tree->round)
+			member->threads[kept++] = member->threads[i];
+		else if (member->threads[i].children_fd >= 0)
+			close(member->threads[i].children_fd);
+	}
+	member->n_threads = kept;
+	member->listed_threads = member->stat.threads;
+	member->listed_t_ns = t_ns;
+}
+
+void tree_discover_children(struct tree *tree, size_t index, int64_t t_ns)
+{
+	list_threads(tree, &tree->members[index], t_ns);
+	// By index: reading may move the members.
+	for (size_t i = 0; i < tree->members[index].n_threads; i++) {
+		struct tree_thread *thread = &tree->members[index].threads[i];
+		if (thread->children_fd >= 0) {
+			read_children(tree, thread->children_fd);
+			continue;
+		}
+		wattle_cleanup_close int fd = tree_open_children(tree, tree->members[index].pid, thread->tid);
+		if (fd >= 0)
+			read_children(tree, fd);
+	}
+}
+
+static void candidate_found(struct tree *tree, pid_t pid, void *data)
+{
+	if (tree_find(tree, pid) != NULL)
+		return;
+	if (tree->n_candidates == tree->candidates_capacity) {
+		size_t capacity = tree->candidates_capacity > 0 ? tree->candidates_capacity * 2 : 256;
+		struct tree_candidate *larger = realloc_array(tree->candidates, capacity, sizeof(*larger));
+		if (larger == NULL)
+			return;
+		tree->candidates = larger;
+		tree->candidates_capacity = capacity;
+	}
+	tree->candidates[tree->n_candidates++] = (struct tree_candidate){.pid = pid};
+}
+
+// Kernels without CONFIG_PROC_CHILDREN: every process of the machine is asked for its parent.
+void tree_discover_by_scan(struct tree *tree)
+{
+	wattle_cleanup_close int fd = openat(tree->procfs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	tree->n_candidates = 0;
+	each_number(tree, fd, candidate_found, NULL);
+	for (size_t i = 0; i < tree->n_candidates; i++) {
+		struct process_stat stat;
+		bool ok = tree_read_stat(tree, tree->candidates[i].pid, &stat) == 0;
+		tree->candidates[i].ppid = ok ? stat.ppid : 0;
+	}
+	for (bool found = true; found;) { // until no candidate has a member for a parent: any order of pids
+		found = false;
+		for (size_t i = 0; i < tree->n_candidates; i++) {
+			struct tree_candidate *candidate = &tree->candidates[i];
+			if (candidate->ppid == 0 || tree_find(tree, candidate->ppid) == NULL)
+				continue;
+			discover(tree, candidate->pid);
+			candidate->ppid = 0;
+			found = true;
+		}
+	}
+}

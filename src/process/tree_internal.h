@@ -1,0 +1,28 @@
+/* What the files of the tree share: tree.c (rounds, life), tree_member.c (the table of members and what is read of
+ * one), tree_cpu.c (whose time is whose), tree_discover.c (finding children). Nobody else includes this. */
+#pragma once
+
+#include "process/tree.h"
+
+enum { TREE_TEXT_SIZE = 65536 }; // of tree->text
+
+struct tree_candidate { // fallback scan: a process of the machine that is no member yet
+	pid_t pid, ppid;
+};
+
+/* tree_member.c */
+int tree_reserve(struct tree *tree, size_t members); // room in the table; -ENOMEM
+void tree_index(struct tree *tree);                  // fills the table anew
+struct tree_member *tree_member_add(struct tree *tree, pid_t pid);
+int tree_member_add_thread(struct tree *tree, struct tree_member *member, pid_t tid);
+// 0 or negative errno; -ESRCH: gone, or the pid is another process by now.
+int tree_member_read(const struct tree *tree, struct tree_member *member);
+void tree_member_release(struct tree_member *member);
+int tree_open_children(const struct tree *tree, pid_t pid, pid_t tid); // descriptor; -1: there is none
+
+/* tree_cpu.c */
+void tree_member_end(struct tree *tree, struct tree_member *member, int64_t t_ns);
+
+/* tree_discover.c */
+void tree_discover_children(struct tree *tree, size_t index, int64_t t_ns); // of members[index]; may move the members
+void tree_discover_by_scan(struct tree *tree);
