@@ -1,5 +1,6 @@
 #include "store/place.h"
 
+#include "base/cleanup.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -24,6 +25,13 @@ static bool lock_is_held_by_another(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
 	return fcntl(fd, F_OFD_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES);
+}
+
+bool place_has_recorder(const char *path)
+{
+	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
+	return fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 static bool same_file(int fd, const char *path)

@@ -1,12 +1,16 @@
 #include "store/sql.h"
 
 #include "base/buf.h"
+#include "store/place.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 enum { BUSY_MS = 100 };
 
@@ -117,7 +121,7 @@ static bool set_journal(sqlite3 *db, const char *sql, const char *wanted)
 static int open_database(const char *path, int flags, sqlite3 **ret_db, struct wattle_error *reterr)
 {
 	sqlite3 *db = NULL;
-	char plain[4200];
+	char plain[PLACE_PATH_SIZE + 4];
 	// A file of such a name is a file: to SQLite ":memory:" is none, and "file:" may begin a URI.
 	if ((flags & SQLITE_OPEN_URI) == 0 && (path[0] == ':' || strncmp(path, "file:", 5) == 0)) {
 		snprintf(plain, sizeof(plain), "./%s", path);
@@ -163,57 +167,69 @@ int sql_open_maker(const char *path, sqlite3 **ret_db, struct wattle_error *rete
 	return 0;
 }
 
-// "file:…?immutable=1" with what a URI would take for its own escaped.
-static void immutable_uri(struct buf *out, const char *path)
+// "file:PATH?PARAMETERS" with what a URI would take for its own escaped.
+static int open_uri(const char *path, const char *parameters, sqlite3 **ret_db, struct wattle_error *reterr)
 {
-	buf_str(out, "file:");
+	struct buf uri;
+	buf_init(&uri, 16384);
+	buf_str(&uri, "file:");
 	for (const char *c = path; *c != '\0'; c++) {
 		if (strchr("?#%", *c) != NULL)
-			buf_printf(out, "%%%02X", (unsigned char)*c);
+			buf_printf(&uri, "%%%02X", (unsigned char)*c);
 		else
-			buf_char(out, *c);
+			buf_char(&uri, *c);
 	}
-	buf_str(out, "?immutable=1");
+	buf_printf(&uri, "?%s", parameters);
+	int r = uri.failed != 0 ? error_set(reterr, uri.failed, "%s: path too long", path)
+				: open_database(uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, ret_db, reterr);
+	buf_finish(&uri);
+	return r;
 }
 
 static bool has_log(const char *path)
 {
-	struct buf name;
-	buf_init(&name, 8192);
-	buf_str(&name, path);
-	buf_str(&name, "-wal");
+	char name[PLACE_PATH_SIZE + 16];
 	struct stat st;
-	bool has = name.failed == 0 && stat(name.data, &st) == 0 && st.st_size > 0;
-	buf_finish(&name);
-	return has;
+	snprintf(name, sizeof(name), "%s-wal", path);
+	return stat(name, &st) == 0 && st.st_size > 0;
+}
+
+// Whether the index of the log, which every reader renews, can be written to or made by us.
+static bool can_index_log(const char *path)
+{
+	char name[PLACE_PATH_SIZE + 16];
+	snprintf(name, sizeof(name), "%s-shm", path);
+	if (faccessat(AT_FDCWD, name, W_OK, AT_EACCESS) == 0)
+		return true;
+	return errno == ENOENT && faccessat(AT_FDCWD, dirname(name), W_OK, AT_EACCESS) == 0;
+}
+
+/* The log of a dead recorder in a folder that we may not write to. SQLite by itself needs the index that the dead one
+ * left, and gives up ("locking protocol") where the kill came while it was being changed. Without locks, which nobody
+ * is left to hold, it makes an index of its own in memory. Seen with 3.40.1: one kill in fifteen. */
+static int open_orphan(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
+{
+	int r = open_uri(path, "vfs=unix-none", ret_db, reterr);
+	if (r == 0)
+		sql_exec(*ret_db, "PRAGMA locking_mode=EXCLUSIVE");
+	return r;
 }
 
 int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
 {
+	if (has_log(path) && !can_index_log(path) && !place_has_recorder(path))
+		return open_orphan(path, ret_db, reterr);
 	int r = open_database(path, SQLITE_OPEN_READONLY, ret_db, reterr);
-	if (r < 0)
+	if (r < 0 || sql_exec(*ret_db, "SELECT 1 FROM sqlite_master LIMIT 1") == SQLITE_OK)
 		return r;
-	if (sql_exec(*ret_db, "SELECT 1 FROM sqlite_master LIMIT 1") == SQLITE_OK)
-		return 0;
 	int result = sqlite3_errcode(*ret_db) & 0xff;
 	r = sql_fail(*ret_db, path, reterr);
 	sqlite3_close(*ret_db);
 	*ret_db = NULL;
-	if (result != SQLITE_CANTOPEN && result != SQLITE_READONLY)
+	if (has_log(path) || (result != SQLITE_CANTOPEN && result != SQLITE_READONLY))
 		return r;
-	// A file in WAL mode in a folder that we may not write to. Without a log beside it, it can be read as it is.
-	if (has_log(path))
-		return error_set(reterr, -EROFS,
-			"%s: its last rows are in %s-wal, which can't be used because the folder is read-only; copy both "
-			"files to another folder",
-			path, path);
-	struct buf uri;
-	buf_init(&uri, 16384);
-	immutable_uri(&uri, path);
-	r = uri.failed != 0 ? error_set(reterr, uri.failed, "%s: path too long", path)
-			    : open_database(uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, ret_db, reterr);
-	buf_finish(&uri);
-	return r;
+	// In WAL mode, which wants to make a log, in a folder that we may not write to: all there is is in the file.
+	return open_uri(path, "immutable=1", ret_db, reterr);
 }
 
 void sql_fold(sqlite3 *db)
