@@ -104,6 +104,16 @@ def self_cost(room):
 
 
 @test
+def self_memory_is_its_own(room):
+    """the kernel hands the peak memory of whoever started wattle on over exec: it must not appear as wattle's"""
+    ballast = bytearray(300 * MB)
+    ballast[::4096] = b"x" * len(ballast[::4096])
+    report, _ = room.report("--", "true")
+    assert report["self"]["max_rss_bytes"] < 150 * MB, report["self"]
+    assert report["memory"]["peak_rss_bytes"] < 50 * MB, report["memory"]
+
+
+@test
 def samples_are_regular(room):
     """samples are one interval apart, on CLOCK_MONOTONIC, and begin with the command"""
     room.report("-i", "20ms", "--", "sleep", "1")
