@@ -1,6 +1,7 @@
 /* The sums at the end of a run. */
 #include "sampler/recorder.h"
 
+#include "base/file.h"
 #include "base/util.h"
 #include "process/referee.h"
 
@@ -71,14 +72,21 @@ static void add_living(const struct recorder *recorder, struct store_footer *foo
 	}
 }
 
+/* The peak of this program, not ru_maxrss: that one starts from whatever process called exec. */
+static int64_t own_peak_bytes(const struct recorder *recorder)
+{
+	char text[4096];
+	ssize_t n = file_read_in(recorder->tree.procfs_fd, "self/status", text, sizeof(text));
+	const char *line = n > 0 ? strstr(text, "\nVmHWM:") : NULL;
+	return line != NULL ? strtoll(line + 7, NULL, 10) * 1024 : VALUE_MISSING;
+}
+
 static void settle_self(const struct recorder *recorder, struct store_footer *footer)
 {
 	struct timespec cpu;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-	struct rusage self;
-	getrusage(RUSAGE_SELF, &self);
 	footer->self_cpu_ns = (int64_t)cpu.tv_sec * NS_PER_S + cpu.tv_nsec;
-	footer->self_max_rss_bytes = self.ru_maxrss * 1024;
+	footer->self_max_rss_bytes = own_peak_bytes(recorder);
 	footer->self_wakeups = recorder->n_wakeups;
 }
 

@@ -18,6 +18,7 @@
 enum { BATCH_SECONDS = 4, BATCH_MIN = 256 * 1024, BATCH_MAX = 16 * 1024 * 1024, PROCESSES_GUESSED = 128 };
 
 static const int64_t flush_period_ns = NS_PER_S;
+static const int64_t settle_period_ns = NS_PER_S / 4;
 
 /* ---- ticks ---- */
 
@@ -60,31 +61,47 @@ static void on_exit_record(void *data, const struct exit_record *record)
 	outbox_add_exit(&recorder->outbox, record);
 }
 
-static void take_sample(struct recorder *recorder)
+/* Takes in exit records, and then those that ended out of the tree. In this order, and after the tree was read: what the
+ * tree has met is no news, and a record needs to find the parents of its process. */
+static void settle_ended(struct recorder *recorder)
 {
-	int64_t t_ns = env_now_ns(recorder->env);
-	sampler_tick(&recorder->sampler, t_ns, &recorder->outbox.batch);
-	// After the tree was read: what it has met by now is no news.
+	int64_t t_ns = recorder->sampler.last_t_ns;
 	exits_read(&recorder->exits, &recorder->tree, t_ns);
 	outbox_take_ended(&recorder->outbox, &recorder->tree);
+	recorder->settled_ns = t_ns;
 }
 
-static void on_timer(struct recorder *recorder)
+static void take_sample(struct recorder *recorder)
 {
-	uint64_t expirations;
-	if (read(recorder->timer_fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
-		return;
-	recorder->n_missed += (int64_t)expirations - 1;
-	take_sample(recorder);
+	sampler_tick(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);
+	bool crowded = recorder->tree.n_members > 2 * recorder->tree.n_pids + OUTBOX_PROCESSES / 4;
+	if (crowded || recorder->sampler.last_t_ns - recorder->settled_ns >= settle_period_ns)
+		settle_ended(recorder);
+}
+
+static void flush(struct recorder *recorder)
+{
 	int64_t t_ns = recorder->sampler.last_t_ns;
 	bool due = t_ns - recorder->flushed_ns >= flush_period_ns;
 	if (!due && !outbox_is_crowded(&recorder->outbox))
 		return;
+	settle_ended(recorder);
 	outbox_flush(&recorder->outbox);
-	if (due && recorder->options->progress != NULL)
+	if (!due)
+		return;
+	recorder->flushed_ns = t_ns;
+	if (recorder->options->progress != NULL)
 		tell_progress(recorder);
-	if (due)
-		recorder->flushed_ns = t_ns;
+}
+
+static void on_timer(struct recorder *recorder)
+{
+	uint64_t expirations; // reading also sets the timer up again
+	if (read(recorder->timer_fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
+		return;
+	recorder->n_missed += (int64_t)expirations - 1;
+	take_sample(recorder);
+	flush(recorder);
 }
 
 /* ---- ends and signals ---- */
@@ -316,6 +333,7 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 		recorder->end_ns = env_now_ns(recorder->env);
 	recorder->sampler.read_all = true; // analysis divides energy between two readings of the machine
 	take_sample(recorder);
+	settle_ended(recorder);
 	recorder_make_footer(recorder, &result->footer);
 	outbox_add_living(&recorder->outbox, &recorder->tree);
 	result->status = value_ok(result->footer.exit_code) ? (int)result->footer.exit_code : 0;

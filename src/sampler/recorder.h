@@ -39,7 +39,7 @@ struct recorder {
 	struct exits exits;
 	struct outbox outbox;
 	int epoll_fd, timer_fd, signal_fd, process_fd; // owned; -1 not open
-	int64_t start_ns, end_ns, flushed_ns;
+	int64_t start_ns, end_ns, flushed_ns, settled_ns;
 	int64_t n_missed; // ticks that came too late to be taken
 	int64_t n_wakeups;
 	int64_t fork_floor_bytes; // own peak memory at the fork: the command's ru_maxrss starts from there

@@ -10,8 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* /proc/stat counts in ticks of 10 ms and costs 10 µs to format: reading it more often gives nothing new. */
-static const int64_t machine_period_ns = 10 * NS_PER_MS;
+/* /proc counts CPU time in ticks of 10 ms, and formatting its files is most of what a sample costs: faster sampling
+ * reads the sensors each time, and /proc no more often than it can tell something new. */
+static const int64_t proc_period_ns = 10 * NS_PER_MS;
 static const int64_t hwm_period_ns = NS_PER_S;
 /* CLOCK_BOOTTIME and CLOCK_MONOTONIC are read one after the other; a real sleep lasts longer than this. */
 static const int64_t suspend_min_ns = 100 * NS_PER_MS;
@@ -37,7 +38,8 @@ int sampler_open(struct sampler *sampler, const struct wattle_env *env, struct s
 		.counters = calloc_array(n, sizeof(*sampler->counters)),
 		.rows = calloc_array(n, sizeof(*sampler->rows)),
 		.throttle_bits = calloc_array(n, sizeof(*sampler->throttle_bits)),
-		.machine_t_ns = VALUE_MISSING,
+		.self_pid = getpid(),
+		.proc_t_ns = VALUE_MISSING,
 		.suspended_ns = env_boottime_ns(env) - env_now_ns(env),
 		.referee_fd = -1,
 		.last_rss_bytes = VALUE_MISSING,
@@ -103,15 +105,11 @@ static bool was_suspended(struct sampler *sampler, int64_t t_ns)
 	return true;
 }
 
-static bool read_machine(struct sampler *sampler, int64_t t_ns)
+// Ticks come a little early or late: nine tenths of the period are enough.
+static bool proc_is_due(const struct sampler *sampler, int64_t t_ns)
 {
-	bool due = !value_ok(sampler->machine_t_ns) || t_ns - sampler->machine_t_ns >= machine_period_ns;
-	if (!due && !sampler->read_all)
-		return false;
-	machine_read(&sampler->machine, &sampler->machine_reading);
-	sampler->machine_t_ns = t_ns;
-	sampler->read_all = false;
-	return true;
+	return sampler->read_all || !value_ok(sampler->proc_t_ns) ||
+		t_ns - sampler->proc_t_ns >= proc_period_ns * 9 / 10;
 }
 
 /* ---- devices ---- */
@@ -177,7 +175,7 @@ static void sample_devices(struct sampler *sampler, int64_t t_ns, bool suspended
 		.main_pid = sampler->tree->main_pid,
 		.target_pids = sampler->tree->pids,
 		.n_target_pids = sampler->tree->n_pids,
-		.self_pid = getpid(),
+		.self_pid = sampler->self_pid,
 	};
 	sensor_set_read(sampler->sensors, &context, sampler->rows);
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
@@ -259,39 +257,45 @@ static void read_target(struct sampler *sampler, int64_t t_ns, struct tree_total
 		.main_threads = VALUE_MISSING, .descendants_threads = VALUE_MISSING};
 }
 
-static void sample_target(struct sampler *sampler, int64_t t_ns, bool machine_read_now, struct batch *batch)
+static void sample_target(struct sampler *sampler, int64_t t_ns, int64_t *values)
 {
 	struct tree_totals totals;
 	read_target(sampler, t_ns, &totals);
 	read_hwm(sampler, t_ns, totals.main_rss_bytes);
-	struct record *record = batch_add(batch, METRIC_RUN, t_ns, 0, 0);
-	int64_t nowhere[RUN_COUNT];
-	int64_t *values = record != NULL ? record->values : nowhere; // the peaks are kept all the same
 	values[RUN_MAIN_CPU] = totals.main_cpu_ns;
 	values[RUN_DESCENDANTS_CPU] = totals.descendants_cpu_ns;
-	values[RUN_REFEREE_CPU] = referee_read_ns(sampler->referee_fd);
 	values[RUN_MAIN_RSS] = totals.main_rss_bytes;
 	values[RUN_DESCENDANTS_RSS] = totals.descendants_rss_bytes;
 	values[RUN_MAIN_THREADS] = totals.main_threads;
 	values[RUN_DESCENDANTS_THREADS] = totals.descendants_threads;
 	values[RUN_PROCESSES] = totals.processes;
-	if (machine_read_now) {
-		values[RUN_SYSTEM_BUSY] = sampler->machine_reading.cpu_busy_ns;
-		values[RUN_SYSTEM_IDLE] = sampler->machine_reading.cpu_idle_ns;
-		values[RUN_SYSTEM_MEMORY] = sampler->machine_reading.memory_used_bytes;
-	}
+	values[RUN_SYSTEM_BUSY] = sampler->machine_reading.cpu_busy_ns;
+	values[RUN_SYSTEM_IDLE] = sampler->machine_reading.cpu_idle_ns;
+	values[RUN_SYSTEM_MEMORY] = sampler->machine_reading.memory_used_bytes;
 	fill_memory(sampler, t_ns, &totals, values);
 	values[RUN_SELF_CPU] = self_cpu_ns();
+	if (t_ns - sampler->referee_t_ns >= NS_PER_S || sampler->read_all) {
+		values[RUN_REFEREE_CPU] = referee_read_ns(sampler->referee_fd);
+		sampler->referee_t_ns = t_ns;
+	}
 }
 
 void sampler_tick(struct sampler *sampler, int64_t t_ns, struct batch *batch)
 {
 	bool suspended = was_suspended(sampler, t_ns);
-	bool machine_read_now = read_machine(sampler, t_ns);
+	bool proc_due = proc_is_due(sampler, t_ns);
+	if (proc_due)
+		machine_read(&sampler->machine, &sampler->machine_reading); // before the sensors: the load model wants it
 	sample_devices(sampler, t_ns, suspended, batch);
-	sample_target(sampler, t_ns, machine_read_now, batch);
-	if (sampler->options.per_process)
-		sample_processes(sampler, t_ns, batch);
+	struct record *record = batch_add(batch, METRIC_RUN, t_ns, 0, 0);
+	if (proc_due) {
+		int64_t nowhere[RUN_COUNT]; // no room for the record: the peaks are kept all the same
+		sample_target(sampler, t_ns, record != NULL ? record->values : nowhere);
+		if (sampler->options.per_process)
+			sample_processes(sampler, t_ns, batch);
+		sampler->proc_t_ns = t_ns;
+		sampler->read_all = false;
+	}
 	sampler->last_t_ns = t_ns;
 	sampler->n_samples++;
 }

@@ -60,10 +60,19 @@ int tracking_begin(struct tracking_writer *writer, struct wattle_error *reterr)
 	return writer->layout->begin(writer, reterr);
 }
 
+// Sampled faster than /proc can tell something new, most samples say nothing of machine and target: they are no row.
+static bool says_something(const int64_t *run_values)
+{
+	for (size_t i = 0; i < RUN_COUNT; i++)
+		if (value_ok(run_values[i]))
+			return true;
+	return false;
+}
+
 int tracking_flush(struct tracking_writer *writer, struct wattle_error *reterr)
 {
 	struct tracking_row row;
-	bool is_row = writer->has_run &&
+	bool is_row = writer->has_run && says_something(writer->run_values) &&
 		tracking_rows_next(&writer->rows, writer->t_ns, writer->run_values, &writer->gpus, &row);
 	writer->has_run = false;
 	writer->gpus = (struct tracking_gpus){0};

@@ -178,11 +178,20 @@ static void slow_files_wait(void **state)
 	struct stage stage;
 	stage_open(&stage, false);
 	tick(&stage, 100);
-	tick(&stage, 1); // a millisecond later: /proc/stat has nothing new, smaps is not paid for yet
+	set_energy(&stage, "1700000\n");
+	tick(&stage, 1); // a millisecond later: /proc has nothing new, the counter has
 	const int64_t *run = last_of(&stage.batch, METRIC_RUN)->values;
 	assert_false(value_ok(run[RUN_SYSTEM_BUSY]));
-	assert_false(value_ok(run[RUN_MAIN_PSS]));
+	assert_false(value_ok(run[RUN_MAIN_RSS]));
+	assert_int_equal(last_of(&stage.batch, METRIC_DEVICE)->values[DEVICE_ENERGY], 700000);
+	tick(&stage, 10);
+	run = last_of(&stage.batch, METRIC_RUN)->values;
+	assert_true(value_ok(run[RUN_SYSTEM_BUSY]));
 	assert_true(value_ok(run[RUN_MAIN_RSS]));
+	assert_false(value_ok(run[RUN_MAIN_PSS])); // not paid for yet
+	stage.sampler.read_all = true;
+	tick(&stage, 1);
+	assert_true(value_ok(last_of(&stage.batch, METRIC_RUN)->values[RUN_SYSTEM_BUSY]));
 	stage_close(&stage);
 }
 
@@ -218,7 +227,7 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, films, check_film);
 	ROWS_ADD_ONE(&tests, "a first sample has all that can be read", first_sample);
-	ROWS_ADD_ONE(&tests, "files that have nothing new are not read again", slow_files_wait);
+	ROWS_ADD_ONE(&tests, "files that have nothing new are not read again, counters are", slow_files_wait);
 	ROWS_ADD_ONE(&tests, "a full batch loses samples, counts them, and keeps the peaks", full_batch);
 	ROWS_ADD_ONE(&tests, "a held command is not sampled: it is still a copy of the recorder", held_command);
 	return rows_run(&tests, "sampler");

@@ -69,12 +69,33 @@ static void unknown_is_an_empty_field(void **state)
 	f->header.memory_total_bytes = VALUE_MISSING;
 	void *store = fixture_open(ops, &(struct store_open_options){.path = csv_path(f)}, &f->header);
 	batch_clear(&f->batch);
-	batch_add(&f->batch, METRIC_RUN, fixture_t_ns(0), 0, 0);
+	batch_add(&f->batch, METRIC_RUN, fixture_t_ns(0), 0, 0)->values[RUN_MAIN_RSS] = 400000000;
 	batch_add(&f->batch, METRIC_RUN, fixture_t_ns(1), 0, 0)->values[RUN_MAIN_RSS] = 500000000;
 	assert_int_equal(ops->write(store, &f->batch, NULL, 0, NULL, 0, NULL), 0);
 	fixture_close(ops, store, false);
 	assert_content(f->path,
 		HEAD "gigabytes,megabytes,hours,,,8,4,1,0\r\n" NAMES "0.5,,,,,,,,,,,,,,,,,,,,,1700000000.1\r\n");
+}
+
+// As from sampling every millisecond, where only sensors are read at each tick.
+static void samples_of_nothing_are_no_rows(void **state)
+{
+	struct fixture *f = *state;
+	void *store = fixture_open(ops, &(struct store_open_options){.path = csv_path(f)}, &f->header);
+	batch_clear(&f->batch);
+	for (int64_t i = 0; i < 30; i++) {
+		struct record *record = batch_add(&f->batch, METRIC_RUN, fixture_t_ns(i), 0, 0);
+		if (i % 10 == 0)
+			record->values[RUN_MAIN_RSS] = 500000000;
+	}
+	assert_int_equal(ops->write(store, &f->batch, NULL, 0, NULL, 0, NULL), 0);
+	fixture_close(ops, store, false);
+	char *text = read_file(f->path);
+	size_t lines = 0;
+	for (const char *at = text; *at != '\0'; at++)
+		lines += *at == '\n';
+	free(text);
+	assert_int_equal(lines, 3 + 2); // of three samples that say something the first gives none
 }
 
 static void batches_can_be_cut_anywhere(void **state)
@@ -273,6 +294,7 @@ int main(void)
 	struct rows rows = {0};
 	fixture_add(&rows, "CSV: the layout, byte for byte", the_csv_layout);
 	fixture_add(&rows, "CSV: unknown is an empty field", unknown_is_an_empty_field);
+	fixture_add(&rows, "CSV: a sample that says nothing is no row", samples_of_nothing_are_no_rows);
 	fixture_add(&rows, "CSV: rows don't depend on how batches are cut", batches_can_be_cut_anywhere);
 	fixture_add(&rows, "CSV: a single sample is a row", a_single_sample_is_a_row);
 	fixture_add(&rows, "CSV: appending continues behind the last whole line", append_continues);
