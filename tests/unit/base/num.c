@@ -238,18 +238,27 @@ static void random_bytes_are_no_trouble(void **state)
 	}
 }
 
+static void write_file(const char *folder, const char *name, const char *text)
+{
+	char path[128];
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	FILE *file = fopen(path, "we");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
 // A locale of our own, made by the C library's localedef: which ones a machine has installed does not matter.
 static bool make_comma_locale(const char *folder)
 {
-	char text[256];
-	snprintf(text, sizeof(text), "%s/source", folder);
-	FILE *source = fopen(text, "we");
-	if (source == NULL)
-		return false;
-	fputs("LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \"\"\ngrouping -1\nEND LC_NUMERIC\n", source);
-	fclose(source);
-	snprintf(text, sizeof(text), "cd %s && localedef -c -i source ./comma >/dev/null 2>&1", folder);
-	if (system(text) < 0)
+	write_file(folder, "source",
+		"LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \"\"\ngrouping -1\nEND LC_NUMERIC\n");
+	write_file(folder, "charmap",
+		"<code_set_name> ASCII\n<escape_char> /\nCHARMAP\n<U0000>..<U007F> /x00\nEND CHARMAP\n");
+	char command[256];
+	snprintf(command, sizeof(command), "cd %s && localedef -c -f ./charmap -i source ./comma >/dev/null 2>&1",
+		folder);
+	if (system(command) < 0)
 		return false;
 	setenv("LOCPATH", folder, 1);
 	return setlocale(LC_NUMERIC, "comma") != NULL;
