@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+enum { FLUSH_SAMPLES = 100 };
+
 int outbox_open(struct outbox *outbox, size_t batch_capacity)
 {
 	return batch_init(&outbox->batch, batch_capacity);
@@ -131,7 +133,8 @@ bool outbox_flush(struct outbox *outbox)
 
 bool outbox_is_crowded(const struct outbox *outbox)
 {
-	return outbox->n_processes > OUTBOX_PROCESSES / 2 || outbox->batch.size > outbox->batch.capacity / 2;
+	// A second's worth of a fast sampling would take longer to store than a tick lasts.
+	return outbox->batch.n_samples >= FLUSH_SAMPLES || outbox->n_processes > OUTBOX_PROCESSES / 2 || outbox->batch.size > outbox->batch.capacity / 2;
 }
 
 bool outbox_finish(struct outbox *outbox, struct store_footer *footer)

@@ -130,6 +130,7 @@ static int write_record(struct state *s, const struct record *record)
 	if (record->scope == METRIC_DEVICE && (record->id < 0 || (size_t)record->id >= s->n_devices))
 		return SQLITE_OK; // not one of the devices we were told of
 	sqlite3_stmt *insert = s->statements[STATEMENT_SAMPLE + record->scope];
+	sqlite3_clear_bindings(insert); // all NULL: of a fast sampling most values are missing
 	int column = 1;
 	sql_bind_i64(insert, column++, shifted(s, record->t_ns));
 	if (record->scope == METRIC_DEVICE)
@@ -138,8 +139,9 @@ static int write_record(struct state *s, const struct record *record)
 		sql_bind_i64(insert, column++, record->id);
 		sql_bind_i64(insert, column++, shifted(s, record->start_ns));
 	}
-	for (uint32_t i = 0; i < record->n_values; i++)
-		sql_bind_i64(insert, column++, record->values[i]);
+	for (uint32_t i = 0; i < record->n_values; i++, column++)
+		if (value_ok(record->values[i]))
+			sqlite3_bind_int64(insert, column, record->values[i]);
 	return sql_run(insert);
 }
 
