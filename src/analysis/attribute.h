@@ -42,9 +42,9 @@ struct attribution { // one domain's
 	const struct curve *curve;
 	const struct windows *windows;
 	const struct memory_use *memory;
-	double idle_w;          // "active": power of the domain when the machine was idle; NaN unknown
-	bool active;            // --attribution active
-	double *target_share;   // of each window
+	double idle_w;           // "active": power of the domain when the machine was idle; NaN unknown
+	bool active;             // --attribution active
+	double *target_share;    // of each window
 	double *target_before_j; // the target's energy before each window
 	double *before_j;        // the domain's
 };

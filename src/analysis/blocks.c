@@ -11,7 +11,7 @@ struct interval {
 	int64_t begin_ns, end_ns; // both ends belong to it
 };
 
-struct calls { // of one block
+struct calls {               // of one block
 	struct interval *at; // ordered by begin
 	size_t n;
 };
@@ -153,7 +153,8 @@ static void measure_energy(const struct blocks *b, const struct calls *united, s
 			continue;
 		block->total_j = isnan(block->total_j) ? j : block->total_j + j;
 		error_sum_add(&error, domain,
-			part_error_j(f->run, domain, &b->metering->curves[d], j, time_s > 0 ? j / time_s : 0, united->n));
+			part_error_j(f->run, domain, &b->metering->curves[d], j, time_s > 0 ? j / time_s : 0,
+				united->n));
 	}
 	block->error_j = isnan(block->total_j) ? (double)NAN : error_sum_j(&error);
 }

@@ -118,7 +118,8 @@ static void cpu(const struct run *run, double *const *out)
 		for (size_t i = 0; i < run->n; i++)
 			out[series[k].column][i] = (double)NAN;
 		for (size_t s = 0; s < run->n_segments; s++)
-			percent_series(run, slice_samples(run, s), run->values[series[k].counter], out[series[k].column]);
+			percent_series(run, slice_samples(run, s), run->values[series[k].counter],
+				out[series[k].column]);
 	}
 	for (size_t i = 0; i < run->n; i++)
 		out[COLUMN_CPU_COMBINED_SUM][i] = out[COLUMN_CPU_MAIN_SUM][i] + out[COLUMN_CPU_DESCENDANTS_SUM][i];
@@ -148,8 +149,9 @@ static void add_gpu(const struct run *run, const struct run_device *device, doub
 			llabs(device->t_ns[at + 1] - run->t_ns[i]) <= llabs(device->t_ns[at] - run->t_ns[i]))
 			at++;
 		for (size_t k = 0; k < ARRAY_SIZE(gpu_sums); k++)
-			out[gpu_sums[k].column][i] +=
-				device->n > 0 ? value_to_double(device->values[gpu_sums[k].metric][at], 1) : (double)NAN;
+			out[gpu_sums[k].column][i] += device->n > 0
+				? value_to_double(device->values[gpu_sums[k].metric][at], 1)
+				: (double)NAN;
 	}
 }
 

@@ -130,7 +130,8 @@ static void power_ends(struct builder *b, const struct run_segment *segment, str
 		add_power_point(b->curve, segment->end_ns, late_ns, reading.w);
 }
 
-static void power_goes_on(struct builder *b, struct power_reading before, struct power_reading now, bool readings_missing)
+static void power_goes_on(struct builder *b, struct power_reading before, struct power_reading now,
+	bool readings_missing)
 {
 	int64_t dt_ns = now.t_ns - before.t_ns;
 	if (dt_ns <= b->hole_ns) {

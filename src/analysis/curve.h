@@ -15,19 +15,19 @@
 struct curve {
 	size_t n;
 	int64_t *t_ns;
-	double *j; // since the first point, pauses between segments without growth; never falls
+	double *j;              // since the first point, pauses between segments without growth; never falls
 	struct slice *segments; // which points are whose
 
-	bool known;      // some energy could be had; else there are no points
-	bool from_power; // integrated power, no counter
-	double hole_s;         // time in the target's life whose energy is not in the curve …
+	bool known;             // some energy could be had; else there are no points
+	bool from_power;        // integrated power, no counter
+	double hole_s;          // time in the target's life whose energy is not in the curve …
 	double hole_squares_s2; // … and the sum of the squares of its pieces
-	double rounding_j2;    // from_power: variance of the trapezoid rule, by second differences
-	size_t missing_runs;   // how often the reading was lost for a while
-	size_t long_holes;     // from_power: of the holes, those where no reading is missing but the samples themselves
+	double rounding_j2;     // from_power: variance of the trapezoid rule, by second differences
+	size_t missing_runs;    // how often the reading was lost for a while
+	size_t long_holes; // from_power: of the holes, those where no reading is missing but the samples themselves
 	double smallest_step_s; // counter: least time between two changes; NaN if it changed less than three times
-	double sample_s;       // mean distance of samples; NaN if there are no two
-	double max_power_w;    // largest power reading; NaN if there is none
+	double sample_s;        // mean distance of samples; NaN if there are no two
+	double max_power_w;     // largest power reading; NaN if there is none
 };
 
 int curve_make(const struct run *run, const struct run_device *device, int64_t interval_ns, struct arena *arena,

@@ -11,7 +11,8 @@
 static bool tells_of(const struct run_event *event, const char *kind, const char *domain)
 {
 	size_t length = strlen(domain);
-	return strcmp(event->kind, kind) == 0 && strncmp(event->text, domain, length) == 0 && event->text[length] == ':';
+	return strcmp(event->kind, kind) == 0 && strncmp(event->text, domain, length) == 0 &&
+		event->text[length] == ':';
 }
 
 static int64_t count_events(const struct run *run, const char *kind, const char *domain)
@@ -124,11 +125,11 @@ static int measure(struct findings *findings, struct domain_finding *domain, str
 	domain->energy_j = curve_total_j(curve);
 	double metered_s = findings->duration_s - curve->hole_s;
 	domain->mean_w = metered_s > 0 ? domain->energy_j / metered_s : (double)NAN;
-	domain->max_w =
-		curve->from_power ? curve->max_power_w : largest_window_power_w(curve, attribution->windows);
+	domain->max_w = curve->from_power ? curve->max_power_w : largest_window_power_w(curve, attribution->windows);
 	if (domain->mean_w > domain->max_w) // by the last bit, or power readings that only rise at the ends
 		domain->max_w = domain->mean_w;
-	domain->error_j = domain_error_j(findings->run, domain, curve, lost_at_resets_s2(findings->run, domain->device));
+	domain->error_j = domain_error_j(findings->run, domain, curve,
+		lost_at_resets_s2(findings->run, domain->device));
 	return 0;
 }
 
@@ -175,8 +176,12 @@ int domains_make(struct findings *findings, const struct windows *windows, struc
 		struct curve *curve = &metering.curves[i];
 		if (curve_make(run, &run->devices[i], run_fact_i64(run, FACT_INTERVAL), scratch, curve) < 0)
 			return -ENOMEM;
-		metering.attributions[i] = (struct attribution){.run = run, .device = &run->devices[i], .curve = curve,
-			.windows = windows, .memory = memory, .active = active};
+		metering.attributions[i] = (struct attribution){.run = run,
+			.device = &run->devices[i],
+			.curve = curve,
+			.windows = windows,
+			.memory = memory,
+			.active = active};
 		findings->domains[i] = describe(run, &run->devices[i], curve);
 		if (curve->known && measure(findings, &findings->domains[i], &metering.attributions[i], scratch) < 0)
 			return -ENOMEM;

@@ -3,7 +3,7 @@
 
 #include "analysis/attribute.h"
 
-struct metering { // what the blocks need again afterwards; in scratch memory
+struct metering {                         // what the blocks need again afterwards; in scratch memory
 	struct curve *curves;             // one a device of the run
 	struct attribution *attributions; // likewise
 };

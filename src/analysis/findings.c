@@ -37,8 +37,7 @@ static void carbon(const struct run *run, struct findings *findings)
 	double pue = run_fact_double(run, FACT_PUE);
 	findings->pue = isnan(pue) ? 1 : pue;
 	findings->facility_j = findings->total_j * findings->pue;
-	findings->carbon_g =
-		findings->facility_j / joules_per_kwh * run_fact_double(run, FACT_CARBON_INTENSITY);
+	findings->carbon_g = findings->facility_j / joules_per_kwh * run_fact_double(run, FACT_CARBON_INTENSITY);
 }
 
 static void overall(const struct run *run, const struct columns *columns, struct findings *findings)

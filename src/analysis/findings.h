@@ -19,7 +19,7 @@ struct domain_finding {
 	double energy_j, error_j, mean_w, max_w; // NaN unknown
 	struct ledger ledger;                    // of this domain; all NaN when energy_j is
 	const char *attribution;                 // "cpu time", "pss", "rss", "sm time", "gpu memory", "exclusive",
-	                                         // "idle", "none"; what took off idle power says so
+						 // "idle", "none"; what took off idle power says so
 	double update_period_s;
 	int64_t wraps, gaps;
 	bool in_total;

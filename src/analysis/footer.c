@@ -102,7 +102,8 @@ static const struct figure counts[] = {
 	{SEGMENT(self_wakeups), FINDINGS(self_wakeups), SUM, NULL},
 };
 
-static const struct figure times[] = { // ns there, s here
+static const struct figure times[] = {
+	// ns there, s here
 	{SEGMENT(main_cpu_ns), FINDINGS(main_cpu_s), SUM, sampled_main_cpu},
 	{SEGMENT(descendants_cpu_ns), FINDINGS(descendants_cpu_s), SUM, sampled_descendants_cpu},
 	{SEGMENT(referee_cpu_ns), FINDINGS(referee_cpu_s), SUM, sampled_referee_cpu},

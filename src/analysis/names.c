@@ -9,7 +9,7 @@ struct slot {
 	uint32_t number;
 };
 
-struct table { // open addressing, never more than half full
+struct table {              // open addressing, never more than half full
 	struct slot *slots; // owned
 	size_t size, used;  // size: a power of two
 };

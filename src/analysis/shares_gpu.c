@@ -27,7 +27,8 @@ static bool share_of(double target, double others, enum method method, struct sh
 
 static bool by_presence(double target_processes, double others_processes, struct shares *ret_shares)
 {
-	bool alone = target_processes > 0 && others_processes == 0, absent = others_processes > 0 && target_processes == 0;
+	bool alone = target_processes > 0 && others_processes == 0,
+	     absent = others_processes > 0 && target_processes == 0;
 	if (!alone && !absent)
 		return false;
 	*ret_shares = (struct shares){.target = alone ? 1 : 0, .method = METHOD_EXCLUSIVE};

@@ -90,7 +90,8 @@ int stats_user_metrics(const struct run *run, struct arena *arena, struct user_m
 	*ret_count = 0;
 	if (run->n_user_metrics == 0)
 		return 0;
-	if (names_make(&run->user_metrics[0].name, sizeof(run->user_metrics[0]), run->n_user_metrics, arena, &names) < 0)
+	if (names_make(&run->user_metrics[0].name, sizeof(run->user_metrics[0]), run->n_user_metrics, arena, &names) <
+		0)
 		return -ENOMEM;
 	struct user_metric_finding *metrics = arena_alloc(arena, names.n, sizeof(*metrics));
 	struct tally *tallies = arena_alloc(arena, names.n, sizeof(*tallies));

@@ -106,8 +106,8 @@ double domain_error_j(const struct run *run, const struct domain_finding *domain
 	return sqrt(square(relative_error(domain) * domain->energy_j) + 4 * variance_j2);
 }
 
-double part_error_j(const struct run *run, const struct domain_finding *domain, const struct curve *curve, double part_j,
-	double mean_w, size_t n_intervals)
+double part_error_j(const struct run *run, const struct domain_finding *domain, const struct curve *curve,
+	double part_j, double mean_w, size_t n_intervals)
 {
 	// Between two points the curve is a straight line, so an edge inside it is off by the power's change there.
 	double period_s = edge_period_s(run, domain);

@@ -13,8 +13,8 @@ double domain_error_j(const struct run *run, const struct domain_finding *domain
 // Of the sum of all domains that enter the total.
 double total_error_j(const struct domain_finding *domains, size_t n_domains);
 // Of the part of a domain's energy that lies in n_intervals intervals of time, at this mean power.
-double part_error_j(const struct run *run, const struct domain_finding *domain, const struct curve *curve, double part_j,
-	double mean_w, size_t n_intervals);
+double part_error_j(const struct run *run, const struct domain_finding *domain, const struct curve *curve,
+	double part_j, double mean_w, size_t n_intervals);
 // Adds a further domain's error to a sum of errors; see total_error_j.
 struct error_sum {
 	double independent_j2, model_j;

@@ -9,10 +9,10 @@
 
 struct window {
 	size_t segment;
-	size_t first, last;        // the run's samples at its ends; equal if there are no two
-	int64_t begin_ns, end_ns;  // what its figures were measured between; the first sample may be taken just before
-	                           // the target starts, the last one just after it has ended
-	int64_t from_ns, to_ns;    // what it speaks for: the outer windows of a segment reach to the segment's ends
+	size_t first, last;       // the run's samples at its ends; equal if there are no two
+	int64_t begin_ns, end_ns; // what its figures were measured between; the first sample may be taken just before
+				  // the target starts, the last one just after it has ended
+	int64_t from_ns, to_ns;   // what it speaks for: the outer windows of a segment reach to the segment's ends
 	double target_ns, wattle_ns, busy_ns, idle_ns; // CPU time in it, busy includes the other two; NaN unknown
 };
 

@@ -11,7 +11,7 @@ enum { JSONW_DEPTH_MAX = 24 };
 struct jsonw {
 	struct buf *out; // borrowed
 	int depth;
-	bool pretty;                   // two blanks of indentation; else one line
+	bool pretty;                    // two blanks of indentation; else one line
 	bool has_item[JSONW_DEPTH_MAX]; // something stands at this depth already
 	bool after_key;
 };

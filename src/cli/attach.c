@@ -64,7 +64,8 @@ static int attach(const struct command *command, int argc, char **argv)
 	int64_t pid;
 	bool parsed = cli_parse(command, argc, argv, &options, &first, &config, EXIT_USAGE, &status);
 	if (parsed && first + 1 != argc)
-		status = cli_usage(command, EXIT_USAGE, first >= argc ? "no process given" : "more than one process given");
+		status = cli_usage(command, EXIT_USAGE,
+			first >= argc ? "no process given" : "more than one process given");
 	else if (parsed && (num_parse_i64(argv[first], &pid) < 0 || pid < 1 || pid > INT32_MAX))
 		status = cli_usage(command, EXIT_USAGE, "'%s' is no process id", argv[first]);
 	else if (parsed)

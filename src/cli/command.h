@@ -22,8 +22,7 @@ extern const struct command command_run, command_attach, command_sensors, comman
 
 // "wattle: TEXT" on stderr; returns status.
 int cli_fail(int status, const struct wattle_error *error);
-int cli_usage(const struct command *command, int status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+int cli_usage(const struct command *command, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void cli_warn(const char *text); // "wattle: warning: TEXT"
 // Parses the options; when --help was asked or something is wrong it prints and returns false, with *ret_status.
 bool cli_parse(const struct command *command, int argc, char **argv, void *values, int *ret_first, void **ret_config,

@@ -13,7 +13,8 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"format", 0, "FORMAT", "csv: a row a sample; jsonl: an object a record;\ngpu_tracker: its tracking file, .csv or .sqlite",
+	{"format", 0, "FORMAT",
+		"csv: a row a sample; jsonl: an object a record;\ngpu_tracker: its tracking file, .csv or .sqlite",
 		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "csv|jsonl|gpu_tracker"},
 	{"output", 'o', "PATH", "write there; - is standard output", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
@@ -29,7 +30,8 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n != 1)
-		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no run file given" : "more than one run file given");
+		return cli_usage(command, EXIT_USAGE,
+			words.n == 0 ? "no run file given" : "more than one run file given");
 	if (values.format == NULL || values.output == NULL)
 		return cli_usage(command, EXIT_USAGE, values.format == NULL ? "--format is missing" : "-o is missing");
 	struct wattle_error error = {0};

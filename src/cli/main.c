@@ -5,14 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct command *const commands[] = {
-	&command_run, &command_attach, &command_sensors, &command_report, &command_export, &command_list};
+static const struct command *const commands[] = {&command_run, &command_attach, &command_sensors, &command_report,
+	&command_export, &command_list};
 
 static void help(FILE *to)
 {
-	fprintf(to, "usage: wattle COMMAND …\n\n"
-		    "Measures the energy and the resources that a program uses, and where in the program they go.\n\n"
-		    "commands (wattle COMMAND --help tells more):\n");
+	fprintf(to,
+		"usage: wattle COMMAND …\n\n"
+		"Measures the energy and the resources that a program uses, and where in the program they go.\n\n"
+		"commands (wattle COMMAND --help tells more):\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 }

@@ -26,7 +26,8 @@ static int check_meta(const struct measure_options *options, struct wattle_error
 	for (size_t i = 0; i < options->meta.n; i++) {
 		const char *equals = strchr(options->meta.items[i], '=');
 		if (equals == NULL || equals == options->meta.items[i])
-			return error_set(reterr, -EINVAL, "--meta: '%s' is not valid; give KEY=VALUE", options->meta.items[i]);
+			return error_set(reterr, -EINVAL, "--meta: '%s' is not valid; give KEY=VALUE",
+				options->meta.items[i]);
 	}
 	return 0;
 }
@@ -67,8 +68,8 @@ static void make_uuid(char out[UUID_SIZE])
 	}
 	b[6] = (unsigned char)(0x40 | (b[6] & 0x0f));
 	b[8] = (unsigned char)(0x80 | (b[8] & 0x3f));
-	snprintf(out, UUID_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2],
-		b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	snprintf(out, UUID_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+		b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
 static int64_t count_gpus(const struct sensor_set *sensors)
@@ -157,8 +158,8 @@ static int open_stores(struct measure *measure, const char *const *command, bool
 	return r;
 }
 
-int measure_open(struct measure *measure, const struct measure_options *options, pid_t pid,
-	const char *const *command, bool attached, struct wattle_error *reterr)
+int measure_open(struct measure *measure, const struct measure_options *options, pid_t pid, const char *const *command,
+	bool attached, struct wattle_error *reterr)
 {
 	*measure = (struct measure){.options = *options};
 	int r = check_options(options, reterr);
@@ -194,11 +195,12 @@ static void on_progress(void *data, const struct recorder_progress *figures)
 void measure_recorder_options(struct measure *measure, struct recorder_options *ret_options)
 {
 	*ret_options = (struct recorder_options){
-		.sampler = {
-			.interval_ns = measure->options.interval_ns,
-			.budget_percent = measure->options.budget_percent,
-			.per_process = measure->options.per_process,
-		},
+		.sampler =
+			{
+				.interval_ns = measure->options.interval_ns,
+				.budget_percent = measure->options.budget_percent,
+				.per_process = measure->options.per_process,
+			},
 		.wait_all = measure->options.wait_all,
 		.warn = on_warning,
 		.progress = measure->progress != NULL ? on_progress : NULL,
@@ -223,7 +225,8 @@ static void apply_footer(struct run *run, const struct recorder_result *result)
 	size_t n;
 	const struct schema_figure *figures = schema_figures(&n);
 	for (size_t i = 0; i < n; i++)
-		memcpy((char *)segment + figures[i].in_segment, (const char *)footer + figures[i].in_footer, sizeof(int64_t));
+		memcpy((char *)segment + figures[i].in_segment, (const char *)footer + figures[i].in_footer,
+			sizeof(int64_t));
 }
 
 static int write_json(const struct measure *measure, const struct findings *findings)

@@ -33,8 +33,8 @@ struct measure {
 };
 
 // pid: the root process of the target; command: its argv.
-int measure_open(struct measure *measure, const struct measure_options *options, pid_t pid,
-	const char *const *command, bool attached, struct wattle_error *reterr);
+int measure_open(struct measure *measure, const struct measure_options *options, pid_t pid, const char *const *command,
+	bool attached, struct wattle_error *reterr);
 void measure_recorder_options(struct measure *measure, struct recorder_options *ret_options);
 // Closes the stores, then reads the run back: spans of a sub-tracking file, summary, JSON. EXIT_DONE, or EXIT_FAILED
 // with messages; the run file stands either way.

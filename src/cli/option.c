@@ -47,7 +47,8 @@ static int set_list(const struct parse *parse, const struct option *option, cons
 {
 	struct option_list *list = value_of(parse, option);
 	if (list->n == OPTION_LIST_MAX)
-		return error_set(parse->reterr, -EINVAL, "--%s: given more than %d times", option->name, OPTION_LIST_MAX);
+		return error_set(parse->reterr, -EINVAL, "--%s: given more than %d times", option->name,
+			OPTION_LIST_MAX);
 	list->items[list->n++] = text;
 	return 0;
 }
@@ -63,7 +64,8 @@ static int set_value(const struct parse *parse, const struct option *option, con
 		return 0;
 	case OPTION_TEXT:
 		if (text[0] == '\0')
-			return error_set(parse->reterr, -EINVAL, "--%s: is empty; give %s", option->name, option->argument);
+			return error_set(parse->reterr, -EINVAL, "--%s: is empty; give %s", option->name,
+				option->argument);
 		*(const char **)value = text;
 		return 0;
 	case OPTION_LIST:
@@ -85,8 +87,8 @@ static int set_value(const struct parse *parse, const struct option *option, con
 		return 0;
 	case OPTION_CHOICE:
 		if (!is_choice(option->choices, text))
-			return error_set(parse->reterr, -EINVAL, "--%s: '%s' is not valid; give one of %s", option->name, text,
-				option->choices);
+			return error_set(parse->reterr, -EINVAL, "--%s: '%s' is not valid; give one of %s",
+				option->name, text, option->choices);
 		*(const char **)value = text;
 		return 0;
 	case OPTION_REFUSED:
@@ -194,7 +196,8 @@ static int config_value(const struct parse *parse, json_t *config, const struct 
 {
 	if (option->kind == OPTION_FLAG) {
 		if (!json_is_boolean(value))
-			return error_set(parse->reterr, -EINVAL, "--config: \"%s\" must be true or false", option->name);
+			return error_set(parse->reterr, -EINVAL, "--config: \"%s\" must be true or false",
+				option->name);
 		*(bool *)value_of(parse, option) = json_is_true(value);
 		return 0;
 	}
@@ -208,13 +211,14 @@ static int config_member(const struct parse *parse, json_t *config, const char *
 {
 	const struct option *option = find_long(parse, key, strlen(key));
 	if (option == NULL || strcmp(key, "config") == 0)
-		return error_set(parse->reterr, -EINVAL, "--config: unknown option \"%s\"; `wattle %s --help` lists them", key,
-			parse->command);
+		return error_set(parse->reterr, -EINVAL,
+			"--config: unknown option \"%s\"; `wattle %s --help` lists them", key, parse->command);
 	if (option->kind != OPTION_LIST || !json_is_array(value))
 		return config_value(parse, config, option, value);
 	size_t i;
 	json_t *item;
-	json_array_foreach(value, i, item) {
+	json_array_foreach(value, i, item)
+	{
 		if (!json_is_string(item))
 			return error_set(parse->reterr, -EINVAL, "--config: \"%s\" must be a list of strings", key);
 		int r = set_value(parse, option, json_string_value(item));
@@ -232,13 +236,15 @@ static int read_config(const struct parse *parse, const char *path, void **ret_c
 		return error_set(parse->reterr, -EINVAL, "--config %s: line %d: %s", path, error.line, error.text);
 	*ret_config = config;
 	if (!json_is_object(config))
-		return error_set(parse->reterr, -EINVAL, "--config %s: must hold one JSON object of options by name", path);
+		return error_set(parse->reterr, -EINVAL, "--config %s: must hold one JSON object of options by name",
+			path);
 	// Numbers become strings owned by the configuration, which must not change under the loop: walk a copy.
 	json_t *members = json_copy(config);
 	const char *key;
 	json_t *value;
 	int r = members != NULL ? 0 : -ENOMEM;
-	json_object_foreach(members, key, value) {
+	json_object_foreach(members, key, value)
+	{
 		r = config_member(parse, config, key, value);
 		if (r < 0)
 			break;

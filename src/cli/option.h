@@ -26,8 +26,8 @@ struct option_list {
 };
 
 struct option {
-	const char *name; // without the dashes
-	char letter;      // 0: none
+	const char *name;     // without the dashes
+	char letter;          // 0: none
 	const char *argument; // as shown in help; NULL for flags
 	const char *help;
 	enum option_kind kind;

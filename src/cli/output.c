@@ -41,7 +41,8 @@ static void add_part(struct buf *path, const char *text)
 static int add_field(struct buf *path, char field, pid_t pid, struct wattle_error *reterr)
 {
 	static const char *const job_ids[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", NULL};
-	static const char *const ranks[] = {"SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK", NULL};
+	static const char *const ranks[] = {"SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK",
+		NULL};
 	char host[256] = "";
 	const char *value;
 	switch (field) {
@@ -62,13 +63,15 @@ static int add_field(struct buf *path, char field, pid_t pid, struct wattle_erro
 	case 'j':
 		value = first_set(job_ids);
 		if (value == NULL)
-			return error_set(reterr, -EINVAL, "--output: %%j needs a job id, and none of SLURM_JOB_ID, PBS_JOBID, "
+			return error_set(reterr, -EINVAL,
+				"--output: %%j needs a job id, and none of SLURM_JOB_ID, PBS_JOBID, "
 				"LSB_JOBID and JOB_ID is set");
 		add_part(path, value);
 		return 0;
 	default:
 		return error_set(reterr, -EINVAL,
-			"--output: %%%c is not known; %%j is the job id, %%r the rank, %%h the host, %%p the pid, %%%% a %%", field);
+			"--output: %%%c is not known; %%j is the job id, %%r the rank, %%h the host, %%p the pid, %%%% a %%",
+			field);
 	}
 }
 

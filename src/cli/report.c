@@ -59,7 +59,8 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n != 1)
-		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no run file given" : "more than one run file given");
+		return cli_usage(command, EXIT_USAGE,
+			words.n == 0 ? "no run file given" : "more than one run file given");
 	return report(&values, words.items[0]);
 }
 

@@ -58,9 +58,10 @@ const struct command command_run = {
 	.name = "run",
 	.usage = "[OPTIONS] [--] CMD [ARG…]",
 	.summary = "measure a command and all that it starts",
-	.details = "Writes a run file and prints a summary on standard error. The status is the command's own, 128+N if\n"
-		   "signal N ended it, 125 if wattle failed before it started, 126 if it can't be executed, 127 if it\n"
-		   "was not found.",
+	.details =
+		"Writes a run file and prints a summary on standard error. The status is the command's own, 128+N if\n"
+		"signal N ended it, 125 if wattle failed before it started, 126 if it can't be executed, 127 if it\n"
+		"was not found.",
 	.options = measure_option_table,
 	.n_options = MEASURE_OPTIONS,
 	.run = run,

@@ -52,8 +52,10 @@ static void print_json_row(struct jsonw *j, const struct row *row)
 	jsonw_key_bool(j, "used", domain->used);
 	jsonw_key_string(j, "why", domain->why[0] != '\0' ? domain->why : NULL);
 	jsonw_key_string(j, "remedy", domain->remedy[0] != '\0' ? domain->remedy : NULL);
-	jsonw_key_double(j, "update_period_s", domain->update_period_ns > 0 ? (double)domain->update_period_ns * 1e-9 : (double)NAN);
-	jsonw_key_double(j, "resolution_j", domain->resolution_uj > 0 ? (double)domain->resolution_uj * 1e-6 : (double)NAN);
+	jsonw_key_double(j, "update_period_s",
+		domain->update_period_ns > 0 ? (double)domain->update_period_ns * 1e-9 : (double)NAN);
+	jsonw_key_double(j, "resolution_j",
+		domain->resolution_uj > 0 ? (double)domain->resolution_uj * 1e-6 : (double)NAN);
 	jsonw_key_double(j, "last", row->last);
 	jsonw_key_string(j, "last_unit", row->last_unit);
 	jsonw_end_object(j);

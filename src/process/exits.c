@@ -141,8 +141,9 @@ static int read_answer(int fd, uint16_t *ret_family)
 				return ((struct nlmsgerr *)NLMSG_DATA(message))->error;
 			size_t size, id_size;
 			const char *payload = generic_payload(message, &size);
-			const uint16_t *id = payload != NULL ?
-				find_attribute(payload, size, CTRL_ATTR_FAMILY_ID, &id_size) : NULL;
+			const uint16_t *id = payload != NULL
+				? find_attribute(payload, size, CTRL_ATTR_FAMILY_ID, &id_size)
+				: NULL;
 			if (id != NULL && id_size >= sizeof(*id))
 				*ret_family = *id;
 		}

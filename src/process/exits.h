@@ -26,7 +26,7 @@ struct exit_record {
 };
 
 struct exits {
-	int fd; // -1: not to be had
+	int fd;           // -1: not to be had
 	int64_t n_unseen; // of the target, in no sample
 	int64_t main_peak_bytes;
 	pid_t recent[EXITS_RECENT]; // unseen members of the target, the last ones

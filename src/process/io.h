@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 struct process_io {
-	int64_t read_bytes, written_bytes; // storage: read_bytes and write_bytes of /proc/PID/io
+	int64_t read_bytes, written_bytes;                // storage: read_bytes and write_bytes of /proc/PID/io
 	int64_t voluntary_switches, involuntary_switches; // all living threads, without children
 };
 

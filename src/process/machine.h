@@ -12,7 +12,7 @@ struct machine {
 	struct process_units units;
 };
 
-struct machine_reading { // VALUE_MISSING where it could not be read
+struct machine_reading {     // VALUE_MISSING where it could not be read
 	int64_t cpu_busy_ns; // user+nice+system+irq+softirq+steal of all cores; guest time is in user already
 	int64_t cpu_idle_ns; // idle+iowait
 	int64_t memory_total_bytes;

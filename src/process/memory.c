@@ -11,7 +11,7 @@
 
 enum { PIECE_SIZE = 65536, PATHS_AT_FIRST = 1024, PERIOD_MIN_MS = 100, PERIOD_CALM_MS = 1000 };
 
-static const double target_share_max = 0.005; // what the target may lose to its memory-map lock being held
+static const double target_share_max = 0.005;          // what the target may lose to its memory-map lock being held
 static const int64_t credit_first_ns = 10 * NS_PER_MS; // so that a short run has one reading near its peak
 static const int64_t credit_max_ns = 200 * NS_PER_MS;
 static const double rss_news = 1.02; // a new maximum by so much is worth a reading
@@ -248,7 +248,8 @@ static int64_t cpu_now_ns(void)
 // Splits what was spent between the part that goes with memory and the part that goes with processes.
 static void learn_cost(struct memory_reader *reader, int64_t cost_ns, int64_t rss_bytes, int64_t processes)
 {
-	double expected = reader->cost_ns_per_byte * (double)rss_bytes + reader->cost_ns_per_process * (double)processes;
+	double expected = reader->cost_ns_per_byte * (double)rss_bytes +
+		reader->cost_ns_per_process * (double)processes;
 	if (expected <= 0)
 		return;
 	double ratio = (double)cost_ns / expected;
@@ -264,8 +265,8 @@ struct memory_shared memory_reader_shared(const struct memory_reader *reader)
 		const struct memory_path *path = &reader->paths[i];
 		shared.main_bytes += path->main_bytes;
 		shared.descendants_bytes += path->descendants_bytes;
-		shared.combined_bytes +=
-			path->main_bytes > path->descendants_bytes ? path->main_bytes : path->descendants_bytes;
+		shared.combined_bytes += path->main_bytes > path->descendants_bytes ? path->main_bytes
+										    : path->descendants_bytes;
 	}
 	return shared;
 }

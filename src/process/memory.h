@@ -31,10 +31,10 @@ struct memory_path { // one mapped path: the largest shared mapping
 struct memory_reader {
 	double share; // of wall time that may be spent reading; 0: never read
 	int64_t credit_ns, last_credit_t_ns;
-	int64_t last_read_t_ns; // VALUE_MISSING: not yet
-	int64_t max_rss_bytes;  // largest at any reading
+	int64_t last_read_t_ns;                       // VALUE_MISSING: not yet
+	int64_t max_rss_bytes;                        // largest at any reading
 	double cost_ns_per_byte, cost_ns_per_process; // as measured
-	int64_t spent_ns; // CPU time of all readings
+	int64_t spent_ns;                             // CPU time of all readings
 	uint64_t n_readings;
 	char *text;                // owned: one piece of a smaps file
 	struct memory_path *paths; // owned: open-addressed by hash
@@ -58,8 +58,8 @@ struct memory_shared memory_reader_shared(const struct memory_reader *reader); /
 /* One smaps file, fed in whole lines: the pure half. */
 struct smaps_state {
 	bool is_main;
-	uint64_t path_hash;   // of the mapping that the lines belong to; 0: none yet
-	int64_t shared_bytes; // of that mapping so far
+	uint64_t path_hash;                                   // of the mapping that the lines belong to; 0: none yet
+	int64_t shared_bytes;                                 // of that mapping so far
 	int64_t pss_bytes, private_bytes, private_huge_bytes; // sums over the file
 };
 void smaps_feed(struct memory_reader *reader, struct smaps_state *state, const char *lines, size_t size);

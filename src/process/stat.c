@@ -16,11 +16,23 @@ struct process_units process_units_get(void)
 }
 
 // Fields after the name, counted from the state = 0 (proc(5) counts from the pid = 1).
-enum { PPID = 1, MINFLT = 7, CMINFLT, MAJFLT, CMAJFLT, UTIME, STIME, CUTIME, CSTIME, THREADS = 17, START = 19,
-	RSS = 21, FIELDS };
+enum {
+	PPID = 1,
+	MINFLT = 7,
+	CMINFLT,
+	MAJFLT,
+	CMAJFLT,
+	UTIME,
+	STIME,
+	CUTIME,
+	CSTIME,
+	THREADS = 17,
+	START = 19,
+	RSS = 21,
+	FIELDS
+};
 
-int process_stat_parse(
-	const char *text, size_t size, const struct process_units *units, struct process_stat *ret_stat)
+int process_stat_parse(const char *text, size_t size, const struct process_units *units, struct process_stat *ret_stat)
 {
 	const char *open = memchr(text, '(', size);
 	const char *close = memrchr(text, ')', size); // the last one: the name itself may hold some

@@ -11,9 +11,9 @@ struct process_stat {
 	char state;
 	char name[PROCESS_NAME_SIZE]; // comm; the kernel cuts it at 15 bytes (kernel threads at more)
 	pid_t ppid;
-	int64_t own_ns;      // utime + stime: all threads, those that have ended too
-	int64_t children_ns; // cutime + cstime: children that were waited for, recursively
-	int64_t minor_faults, major_faults;                   // own
+	int64_t own_ns;                     // utime + stime: all threads, those that have ended too
+	int64_t children_ns;                // cutime + cstime: children that were waited for, recursively
+	int64_t minor_faults, major_faults; // own
 	int64_t children_minor_faults, children_major_faults; // of waited-for children
 	int64_t threads;
 	uint64_t start_ticks; // since boot; with the pid this is the identity of a process
@@ -28,5 +28,4 @@ struct process_units {
 struct process_units process_units_get(void);
 
 // 0 or -EINVAL. The name may hold blanks, parentheses and newlines.
-int process_stat_parse(
-	const char *text, size_t size, const struct process_units *units, struct process_stat *ret_stat);
+int process_stat_parse(const char *text, size_t size, const struct process_units *units, struct process_stat *ret_stat);

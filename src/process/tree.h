@@ -31,10 +31,10 @@ struct tree_member {
 	bool is_main;
 	bool is_reaper; // the recorder itself: its children belong to the target, its own figures do not
 	bool alive;
-	bool readable; // the last reading of its stat file succeeded
-	bool sampled;  // some sample has read it
-	int stat_fd;   // owned; -1: too many open files, opened at each reading
-	int statm_fd;  // owned; -1 likewise
+	bool readable;            // the last reading of its stat file succeeded
+	bool sampled;             // some sample has read it
+	int stat_fd;              // owned; -1: too many open files, opened at each reading
+	int statm_fd;             // owned; -1 likewise
 	struct process_stat stat; // last good reading
 	int64_t end_ns;           // VALUE_MISSING while alive
 	int64_t max_rss_bytes;
@@ -59,12 +59,12 @@ struct tree {
 	const struct wattle_env *env; // borrowed
 	int procfs_fd;                // owned: the real /proc, or WATTLE_PROCFS
 	struct process_units units;
-	int64_t suspended_ns; // start times count from boot, sleep included; CLOCK_MONOTONIC does not
+	int64_t suspended_ns;        // start times count from boot, sleep included; CLOCK_MONOTONIC does not
 	struct tree_member *members; // owned; living ones first, in order of discovery
 	size_t n_members, capacity;
 	int32_t *table; // owned: open-addressed pid -> index of the living member, -1 empty
 	size_t table_size;
-	pid_t *pids;    // owned: living members ascending, without the reaper
+	pid_t *pids; // owned: living members ascending, without the reaper
 	size_t n_pids, pids_capacity;
 	struct tree_candidate *candidates; // owned scratch of the fallback scan
 	size_t n_candidates, candidates_capacity;
@@ -75,11 +75,11 @@ struct tree {
 	bool attached;
 	pid_t main_pid;
 
-	int64_t reaped_ns;      // user and system time of what the recorder waited for, their children's included
-	int64_t orphan_ns;      // attach: last seen time of members that ended with no living ancestor in the target
-	int64_t main_own_ns;    // own time of the root, kept after its end
+	int64_t reaped_ns;   // user and system time of what the recorder waited for, their children's included
+	int64_t orphan_ns;   // attach: last seen time of members that ended with no living ancestor in the target
+	int64_t main_own_ns; // own time of the root, kept after its end
 	int64_t last_main_ns, last_descendants_ns; // a sum over many files can dip; what is shown does not
-	struct rusage reaped;   // the other figures of what the recorder waited for, summed; ru_maxrss: the largest
+	struct rusage reaped;      // the other figures of what the recorder waited for, summed; ru_maxrss: the largest
 	int64_t n_seen, n_sampled; // processes ever met; of those, read by at least one sample
 	const struct exits *exits; // borrowed; NULL: no exit records, so that what is reaped unseen is counted here
 };
@@ -101,8 +101,8 @@ void tree_update(struct tree *tree, int64_t t_ns, struct tree_totals *ret_totals
 
 // The recorder has waited for `pid`: usage, its children's included, is final. `last` is its stat line as a zombie,
 // NULL if that could not be read.
-void tree_reaped(
-	struct tree *tree, pid_t pid, const struct rusage *usage, const struct process_stat *last, int64_t t_ns);
+void tree_reaped(struct tree *tree, pid_t pid, const struct rusage *usage, const struct process_stat *last,
+	int64_t t_ns);
 
 // CPU time of the root and of all others so far, exact up to the kernel's own accounting.
 void tree_cpu(const struct tree *tree, int64_t *ret_main_ns, int64_t *ret_descendants_ns);

@@ -9,8 +9,7 @@
 // What it used since the recorder came, its children's and vanished children's time included.
 static int64_t member_cpu_ns(const struct tree *tree, const struct tree_member *member)
 {
-	int64_t waited_ns =
-		member->is_reaper ? tree->reaped_ns : member->stat.children_ns - member->base_children_ns;
+	int64_t waited_ns = member->is_reaper ? tree->reaped_ns : member->stat.children_ns - member->base_children_ns;
 	int64_t children_ns = waited_ns > member->gone_children_ns ? waited_ns : member->gone_children_ns;
 	int64_t own_ns = member->is_reaper ? 0 : member->stat.own_ns - member->base_own_ns;
 	return own_ns + children_ns;
@@ -94,13 +93,14 @@ static void notice_ended_below(struct tree *tree, pid_t pid, int64_t t_ns)
 		return;
 	for (size_t i = 0; i < tree->n_members; i++) {
 		struct tree_member *member = &tree->members[i];
-		if (member->alive && !member->is_reaper && member->pid != pid && tree_member_read(tree, member) == -ESRCH)
+		if (member->alive && !member->is_reaper && member->pid != pid &&
+			tree_member_read(tree, member) == -ESRCH)
 			tree_member_end(tree, member, t_ns);
 	}
 }
 
-void tree_reaped(
-	struct tree *tree, pid_t pid, const struct rusage *usage, const struct process_stat *last, int64_t t_ns)
+void tree_reaped(struct tree *tree, pid_t pid, const struct rusage *usage, const struct process_stat *last,
+	int64_t t_ns)
 {
 	int64_t usage_ns = timeval_ns(&usage->ru_utime) + timeval_ns(&usage->ru_stime);
 	add_usage(&tree->reaped, usage);

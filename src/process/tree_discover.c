@@ -64,8 +64,7 @@ struct entry { // struct linux_dirent64
 };
 
 // Calls `found` with every number that is a name in the folder. No allocation, unlike readdir.
-static void each_number(
-	struct tree *tree, int fd, void (*found)(struct tree *, pid_t number, void *data), void *data)
+static void each_number(struct tree *tree, int fd, void (*found)(struct tree *, pid_t number, void *data), void *data)
 {
 	for (;;) {
 		long n = syscall(SYS_getdents64, fd, tree->text, TREE_TEXT_SIZE);

@@ -92,8 +92,9 @@ int tree_member_add_thread(struct tree *tree, struct tree_member *member, pid_t 
 		member->threads = threads;
 		member->threads_capacity = capacity;
 	}
-	member->threads[member->n_threads++] = (struct tree_thread){
-		.tid = tid, .children_fd = keep(tree, tree_open_children(tree, member->pid, tid)), .seen = tree->round};
+	member->threads[member->n_threads++] = (struct tree_thread){.tid = tid,
+		.children_fd = keep(tree, tree_open_children(tree, member->pid, tid)),
+		.seen = tree->round};
 	return 0;
 }
 

@@ -12,9 +12,8 @@ int command_words(const char *json, struct buf *out)
 		json_decref(words);
 		return -EINVAL;
 	}
-	json_array_foreach(words, i, word)
-		if (json_is_string(word))
-			buf_add(out, json_string_value(word), strlen(json_string_value(word)) + 1);
+	json_array_foreach(words, i, word) if (json_is_string(word))
+		buf_add(out, json_string_value(word), strlen(json_string_value(word)) + 1);
 	json_decref(words);
 	return out->failed;
 }

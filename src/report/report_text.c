@@ -69,8 +69,8 @@ void text_blocks(const struct text *text)
 
 void text_metrics(const struct text *text)
 {
-	static const struct table_column columns[] = {
-		{"", false}, {"last", true}, {"min", true}, {"max", true}, {"mean", true}, {"count", true}};
+	static const struct table_column columns[] = {{"", false}, {"last", true}, {"min", true}, {"max", true},
+		{"mean", true}, {"count", true}};
 	const struct findings *f = text->findings;
 	if (f->n_user_metrics == 0)
 		return;

@@ -10,13 +10,13 @@ struct text {
 	const struct style *style;
 };
 
-void text_headline(const struct text *text);  // the command, and how it ended
-void text_first(const struct text *text);     // time, energy, CPU, memory, GPUs, wattle itself
-void text_ledger(const struct text *text);    // where the energy went
+void text_headline(const struct text *text); // the command, and how it ended
+void text_first(const struct text *text);    // time, energy, CPU, memory, GPUs, wattle itself
+void text_ledger(const struct text *text);   // where the energy went
 void text_domains(const struct text *text);
 void text_gpus(const struct text *text);
 void text_blocks(const struct text *text);
-void text_metrics(const struct text *text);   // the program's own
+void text_metrics(const struct text *text); // the program's own
 void text_processes(const struct text *text);
 void text_warnings(const struct text *text);
 

@@ -64,8 +64,10 @@ void text_ledger(const struct text *text)
 		const char *name;
 		double energy_j;
 	} rows[] = {
-		{"this program", f->ledger.target_j}, {"other programs", f->ledger.others_j},
-		{"wattle", f->ledger.wattle_j},	      {"idle", f->ledger.idle_j},
+		{"this program", f->ledger.target_j},
+		{"other programs", f->ledger.others_j},
+		{"wattle", f->ledger.wattle_j},
+		{"idle", f->ledger.idle_j},
 		{"unattributed", f->ledger.unattributed_j},
 	};
 	struct table table;
@@ -149,7 +151,8 @@ void text_domains(const struct text *text)
 	for (size_t i = 0; i < f->n_domains; i++) {
 		if (f->domains[i].in_total)
 			continue;
-		buf_printf(text->out, "  %score, uncore, psys and the like are shown, not added: they overlap the others.%s\n",
+		buf_printf(text->out,
+			"  %score, uncore, psys and the like are shown, not added: they overlap the others.%s\n",
 			text->style->faint, text->style->off);
 		return;
 	}

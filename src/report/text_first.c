@@ -183,7 +183,8 @@ static void cpu_line(const struct text *text)
 		buf_printf(&line.remark, " of %lld cores busy", (long long)f->usage.system_core_count);
 	}
 	if (value_ok(f->processes_seen))
-		buf_printf(also(&line), "%lld process%s", (long long)f->processes_seen, f->processes_seen == 1 ? "" : "es");
+		buf_printf(also(&line), "%lld process%s", (long long)f->processes_seen,
+			f->processes_seen == 1 ? "" : "es");
 	if (value_ok(f->usage.combined_threads))
 		buf_printf(also(&line), "%lld thread%s", (long long)f->usage.combined_threads,
 			f->usage.combined_threads == 1 ? "" : "s");

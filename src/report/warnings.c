@@ -32,15 +32,17 @@ static void tell_text(struct teller *t, const char *text)
 static void incomplete(struct teller *t)
 {
 	if (!t->findings->complete)
-		tell_text(t, "The recording was not finished: it is still running, or wattle was killed. "
-			     "The figures end with the last sample that was stored.");
+		tell_text(t,
+			"The recording was not finished: it is still running, or wattle was killed. "
+			"The figures end with the last sample that was stored.");
 }
 
 static void no_energy(struct teller *t)
 {
 	if (t->findings->n_domains == 0)
-		tell_text(t, "No energy: nothing on this machine that meters it could be read. "
-			     "`wattle sensors` says what there is and how to make it readable.");
+		tell_text(t,
+			"No energy: nothing on this machine that meters it could be read. "
+			"`wattle sensors` says what there is and how to make it readable.");
 }
 
 static void estimated(struct teller *t)
@@ -56,8 +58,9 @@ static void estimated(struct teller *t)
 		buf_printf(&t->text, "%s%s", separator, d->device->name);
 		separator = ", ";
 	}
-	buf_str(&t->text, " could not be read, so a model guesses the power from the load. "
-			  "`wattle sensors` says how to make it readable.");
+	buf_str(&t->text,
+		" could not be read, so a model guesses the power from the load. "
+		"`wattle sensors` says how to make it readable.");
 	tell(t);
 }
 
@@ -76,11 +79,13 @@ static void gaps(struct teller *t)
 	for (size_t i = 0; i < t->findings->n_domains; i++) {
 		const struct domain_finding *d = &t->findings->domains[i];
 		if (isnan(d->energy_j)) {
-			buf_printf(&t->text, "%s (%s) gave no energy in this run%s.", d->device->name, d->device->source,
+			buf_printf(&t->text, "%s (%s) gave no energy in this run%s.", d->device->name,
+				d->device->source,
 				t->findings->duration_s < short_run_s ? ", which was very short" : "");
 			tell(t);
 		} else if (d->gaps > 0) {
-			buf_printf(&t->text, "%s could not be read for a while, %lld time%s; its error is wider for it.",
+			buf_printf(&t->text,
+				"%s could not be read for a while, %lld time%s; its error is wider for it.",
 				d->device->name, (long long)d->gaps, d->gaps == 1 ? "" : "s");
 			tell(t);
 		}
@@ -122,8 +127,8 @@ static void recorded(struct teller *t)
 
 void report_warnings(const struct findings *findings, tell_warning tell_one, void *data)
 {
-	static void (*const all[])(struct teller *) = {
-		incomplete, no_energy, estimated, lost_samples, gaps, unattributed, recorded};
+	static void (*const all[])(
+		struct teller *) = {incomplete, no_energy, estimated, lost_samples, gaps, unattributed, recorded};
 	struct teller t = {.findings = findings, .tell = tell_one, .data = data};
 	buf_init(&t.text, WARNING_CEILING);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)

@@ -12,15 +12,15 @@
 #include <stdint.h>
 
 struct counter {
-	uint64_t range;      // raw values run from 0 to range, then 0 again; 0: 64 bits
-	double max_power_w;  // what the domain can't exceed, averaged over a second; 0: unknown, nothing is implausible
+	uint64_t range;     // raw values run from 0 to range, then 0 again; 0: 64 bits
+	double max_power_w; // what the domain can't exceed, averaged over a second; 0: unknown, nothing is implausible
 	uint64_t last_raw;
 	int64_t last_t_ns;      // of the last good value
 	int64_t last_change_ns; // of the last good value that was another one
-	uint64_t total;      // extended, starts at 0 with the first value
-	double mean_power_w; // over the last differences, for the hint about several wraps
-	double mean_span_s;  // how much time is in that mean
-	bool primed;         // last_raw is valid
+	uint64_t total;         // extended, starts at 0 with the first value
+	double mean_power_w;    // over the last differences, for the hint about several wraps
+	double mean_span_s;     // how much time is in that mean
+	bool primed;            // last_raw is valid
 	bool in_gap;
 	uint32_t wraps, resets, gaps, ambiguous;
 };
@@ -30,7 +30,7 @@ enum counter_event {
 	COUNTER_FIRST,     // nothing to compare with yet
 	COUNTER_WRAP,      // one wrap
 	COUNTER_WRAPS,     // wrapped unseen, once or more, besides what the values show: the likeliest number by the
-	                   // power before, out of those that there was time for (`ambiguous` counts such times)
+			   // power before, out of those that there was time for (`ambiguous` counts such times)
 	COUNTER_RESET,     // went back and it was no wrap: energy between the two values is unknown
 	COUNTER_STALLED,   // unchanged (normal between two updates of a slow counter)
 	COUNTER_GAP,       // this value could not be read

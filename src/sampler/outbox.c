@@ -134,7 +134,8 @@ bool outbox_flush(struct outbox *outbox)
 bool outbox_is_crowded(const struct outbox *outbox)
 {
 	// A second's worth of a fast sampling would take longer to store than a tick lasts.
-	return outbox->batch.n_samples >= FLUSH_SAMPLES || outbox->n_processes > OUTBOX_PROCESSES / 2 || outbox->batch.size > outbox->batch.capacity / 2;
+	return outbox->batch.n_samples >= FLUSH_SAMPLES || outbox->n_processes > OUTBOX_PROCESSES / 2 ||
+		outbox->batch.size > outbox->batch.capacity / 2;
 }
 
 bool outbox_finish(struct outbox *outbox, struct store_footer *footer)

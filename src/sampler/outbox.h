@@ -27,11 +27,11 @@ struct outbox {
 	struct batch batch;
 	struct store_process processes[OUTBOX_PROCESSES];
 	size_t n_processes, n_processes_lost;
-	struct sampler *sampler; // borrowed: holds the events
+	struct sampler *sampler;   // borrowed: holds the events
 	struct outbox_sink *sinks; // borrowed
 	size_t n_sinks;
-	int64_t n_lost;  // samples that found no room
-	char loss[600];  // why the last write failed
+	int64_t n_lost; // samples that found no room
+	char loss[600]; // why the last write failed
 	void (*warn)(void *data, const char *text);
 	void *warn_data;
 };

@@ -260,7 +260,9 @@ struct slice { // struct sched_attr of <linux/sched/types.h>, which can't be inc
  * nothing but the time that a sample takes anyway. The command was forked before this and keeps what it had. */
 static void hurry(void)
 {
-	const struct slice slice = {.size = sizeof(slice), .policy = SCHED_OTHER, .nice = getpriority(PRIO_PROCESS, 0),
+	const struct slice slice = {.size = sizeof(slice),
+		.policy = SCHED_OTHER,
+		.nice = getpriority(PRIO_PROCESS, 0),
 		.runtime_ns = 100000};
 	syscall(SYS_sched_setattr, 0, &slice, 0);
 	setpriority(PRIO_PROCESS, 0, slice.nice - 10);
@@ -317,7 +319,10 @@ static struct recorder *recorder_new(const struct wattle_env *env, struct sensor
 		.tree.procfs_fd = -1,
 		.exits.fd = -1,
 		.exits.main_peak_bytes = VALUE_MISSING,
-		.outbox = {.sinks = sinks, .n_sinks = n_sinks, .sampler = &recorder->sampler, .warn = options->warn,
+		.outbox = {.sinks = sinks,
+			.n_sinks = n_sinks,
+			.sampler = &recorder->sampler,
+			.warn = options->warn,
 			.warn_data = options->data},
 	};
 	return recorder;

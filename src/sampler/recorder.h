@@ -29,7 +29,7 @@ struct recorder_options {
 };
 
 struct recorder {
-	const struct wattle_env *env;           // borrowed, as are the next three
+	const struct wattle_env *env; // borrowed, as are the next three
 	const struct recorder_options *options;
 	struct sensor_set *sensors;
 	struct target *target; // NULL: attached

@@ -123,7 +123,8 @@ static void tell_counter_event(struct sampler *sampler, int64_t t_ns, const char
 		[COUNTER_FIRST] = {NULL, NULL},
 		[COUNTER_STALLED] = {NULL, NULL},
 		[COUNTER_WRAP] = {"wrap", "the energy counter wrapped"},
-		[COUNTER_WRAPS] = {"wrap", "the energy counter wrapped; it had time for more than once, and the power before tells how often"},
+		[COUNTER_WRAPS] = {"wrap",
+			"the energy counter wrapped; it had time for more than once, and the power before tells how often"},
 		[COUNTER_RESET] = {"reset", "the energy counter was reset; the energy in between is unknown"},
 		[COUNTER_GAP] = {"gap", "the energy counter can't be read"},
 		[COUNTER_GAP_ENDED] = {"gap-end", "the energy counter can be read again"},
@@ -216,8 +217,8 @@ static void sample_processes(struct sampler *sampler, int64_t t_ns, struct batch
 		const struct tree_member *member = &tree->members[i];
 		if (!member->alive || member->is_reaper || !member->readable)
 			continue;
-		struct record *record =
-			batch_add(batch, METRIC_PROCESS, t_ns, member->pid, tree_start_ns(tree, member));
+		struct record *record = batch_add(batch, METRIC_PROCESS, t_ns, member->pid,
+			tree_start_ns(tree, member));
 		if (record == NULL)
 			return;
 		record->values[PROCESS_CPU] = member->stat.own_ns;
@@ -228,7 +229,8 @@ static void sample_processes(struct sampler *sampler, int64_t t_ns, struct batch
 
 static void fill_memory(struct sampler *sampler, int64_t t_ns, const struct tree_totals *totals, int64_t *values)
 {
-	int64_t rss_bytes = totals->processes > 0 ? totals->main_rss_bytes + totals->descendants_rss_bytes : VALUE_MISSING;
+	int64_t rss_bytes = totals->processes > 0 ? totals->main_rss_bytes + totals->descendants_rss_bytes
+						  : VALUE_MISSING;
 	sampler->last_rss_bytes = rss_bytes;
 	if (rss_bytes > sampler->peak_rss_bytes)
 		sampler->peak_rss_bytes = rss_bytes;
@@ -253,8 +255,10 @@ static void read_target(struct sampler *sampler, int64_t t_ns, struct tree_total
 		tree_update(sampler->tree, t_ns, ret_totals);
 		return;
 	}
-	*ret_totals = (struct tree_totals){.main_rss_bytes = VALUE_MISSING, .descendants_rss_bytes = VALUE_MISSING,
-		.main_threads = VALUE_MISSING, .descendants_threads = VALUE_MISSING};
+	*ret_totals = (struct tree_totals){.main_rss_bytes = VALUE_MISSING,
+		.descendants_rss_bytes = VALUE_MISSING,
+		.main_threads = VALUE_MISSING,
+		.descendants_threads = VALUE_MISSING};
 }
 
 static void sample_target(struct sampler *sampler, int64_t t_ns, int64_t *values)
@@ -285,7 +289,8 @@ void sampler_tick(struct sampler *sampler, int64_t t_ns, struct batch *batch)
 	bool suspended = was_suspended(sampler, t_ns);
 	bool proc_due = proc_is_due(sampler, t_ns);
 	if (proc_due)
-		machine_read(&sampler->machine, &sampler->machine_reading); // before the sensors: the load model wants it
+		machine_read(&sampler->machine,
+			&sampler->machine_reading); // before the sensors: the load model wants it
 	sample_devices(sampler, t_ns, suspended, batch);
 	struct record *record = batch_add(batch, METRIC_RUN, t_ns, 0, 0);
 	if (proc_due) {

@@ -29,23 +29,23 @@ struct sampler {
 	struct sampler_options options;
 	struct machine machine;
 	struct memory_reader memory;
-	struct counter *counters;            // owned: one a device
-	int64_t (*rows)[DEVICE_COUNT];       // owned: one a device
-	int64_t *throttle_bits;              // owned: one a device, last known
+	struct counter *counters;      // owned: one a device
+	int64_t (*rows)[DEVICE_COUNT]; // owned: one a device
+	int64_t *throttle_bits;        // owned: one a device, last known
 	pid_t self_pid;
-	int64_t proc_t_ns;                   // when /proc was read last: the machine, the tree
+	int64_t proc_t_ns; // when /proc was read last: the machine, the tree
 	struct machine_reading machine_reading;
-	int64_t suspended_ns;                // CLOCK_BOOTTIME - CLOCK_MONOTONIC at the last tick
+	int64_t suspended_ns; // CLOCK_BOOTTIME - CLOCK_MONOTONIC at the last tick
 	int64_t last_t_ns;
-	int referee_fd;                      // borrowed; -1: none
-	int64_t referee_t_ns;                // when it was read last: once a second is enough to check by
+	int referee_fd;       // borrowed; -1: none
+	int64_t referee_t_ns; // when it was read last: once a second is enough to check by
 	int64_t n_samples;
-	bool target_held;                    // the command waits to be let go: what stands there is a copy of us
-	bool read_all;                       // the next tick reads /proc even if it was read just before
-	int64_t last_rss_bytes;              // sum over the target
-	int64_t peak_rss_bytes;              // largest such sum
-	int64_t main_peak_rss_bytes;         // VmHWM of the root process
-	int64_t hwm_t_ns;                    // when VmHWM was read last
+	bool target_held;            // the command waits to be let go: what stands there is a copy of us
+	bool read_all;               // the next tick reads /proc even if it was read just before
+	int64_t last_rss_bytes;      // sum over the target
+	int64_t peak_rss_bytes;      // largest such sum
+	int64_t main_peak_rss_bytes; // VmHWM of the root process
+	int64_t hwm_t_ns;            // when VmHWM was read last
 	struct store_event events[SAMPLER_EVENTS_MAX]; // since the last sampler_forget_events
 	size_t n_events, n_events_lost;
 };

@@ -8,10 +8,10 @@
 enum { ZONE_LEVELS_MAX = 6 };
 
 struct zone {
-	char id[64];               // name of its folder: "intel-rapl:0:1"
-	char path[160];            // of its folder, relative to the root
-	char name[40];             // text of its `name` file: "dram"; "" if that is empty
-	char type[32];             // control type: "intel-rapl"
+	char id[64];                  // name of its folder: "intel-rapl:0:1"
+	char path[160];               // of its folder, relative to the root
+	char name[40];                // text of its `name` file: "dram"; "" if that is empty
+	char type[32];                // control type: "intel-rapl"
 	uint32_t at[ZONE_LEVELS_MAX]; // 0, 1
 	size_t n_levels;
 	int parent; // index in the list, -1: top level or not there

@@ -46,7 +46,7 @@ int provenance_from_name(const char *name);
 /* What a sensor meters. Filled at open; the sensor owns the array, it does not move until close. Domains that exist
  * but can't be read, or lose to a better sensor, are listed too: `wattle sensors` shows them. */
 struct domain {
-	char name[48];   // "package-0", "dram-0", "gpu-0" …; unique among the used ones
+	char name[48]; // "package-0", "dram-0", "gpu-0" …; unique among the used ones
 	enum domain_kind kind;
 	char inside[48]; // name of the domain that contains this one, "" if none
 	char device[96]; // what a person would look for: "intel-rapl:0", "NVIDIA H100 80GB HBM3"
@@ -55,16 +55,16 @@ struct domain {
 	enum provenance provenance;
 	bool has_energy; // fills DEVICE_ENERGY (a raw counter, see below); else DEVICE_POWER is integrated by analysis
 
-	bool readable;     // it can be read now
-	bool used;         // it is sampled: readable, wanted, and not the loser to a better one
-	char why[160];     // if not used: the reason, a short phrase
-	char remedy[200];  // if not readable: the command that mends it; "" if nothing can
+	bool readable;    // it can be read now
+	bool used;        // it is sampled: readable, wanted, and not the loser to a better one
+	char why[160];    // if not used: the reason, a short phrase
+	char remedy[200]; // if not readable: the command that mends it; "" if nothing can
 
-	uint64_t energy_range_uj; // the counter wraps after this (max_energy_range_uj); 0: 64 bits, never
-	uint64_t resolution_uj;   // smallest step of the counter; 0: unknown
-	int64_t update_period_ns; // measured at open, of the energy counter or the power reading; 0: unknown
-	double relative_error;    // of the reading itself: sensor gain, or the model's; 0: not stated
-	double max_power_w;       // plausible maximum, to tell a wrap from a reset; never 0 once the set is open
+	uint64_t energy_range_uj;    // the counter wraps after this (max_energy_range_uj); 0: 64 bits, never
+	uint64_t resolution_uj;      // smallest step of the counter; 0: unknown
+	int64_t update_period_ns;    // measured at open, of the energy counter or the power reading; 0: unknown
+	double relative_error;       // of the reading itself: sensor gain, or the model's; 0: not stated
+	double max_power_w;          // plausible maximum, to tell a wrap from a reset; never 0 once the set is open
 	uint64_t memory_total_bytes; // GPUs: without what the driver reserves where it says so; 0 unknown
 };
 
@@ -73,8 +73,8 @@ struct sensor_context {
 	int64_t t_ns;           // now
 	int64_t system_busy_ns; // counters of /proc/stat, VALUE_MISSING if they could not be read
 	int64_t system_idle_ns;
-	pid_t main_pid;            // 0: no target (wattle sensors)
-	const pid_t *target_pids;  // ascending, the root included
+	pid_t main_pid;           // 0: no target (wattle sensors)
+	const pid_t *target_pids; // ascending, the root included
 	size_t n_target_pids;
 	pid_t self_pid;
 };
@@ -89,12 +89,12 @@ struct sensor_options {
 	const char *cuda_device_order;
 	const char *hip_visible_devices;
 	const char *rocr_visible_devices;
-	bool describe_only; // wattle sensors: list everything, GPUs hidden from the target too
+	bool describe_only;   // wattle sensors: list everything, GPUs hidden from the target too
 	int64_t calibrate_ns; // at most this much time may go into measuring update periods at open; 0: none
 };
 
 struct sensor_ops {
-	const char *name; // "powercap", "nvml", "model": the `source` of its domains
+	const char *name;  // "powercap", "nvml", "model": the `source` of its domains
 	size_t state_size; // the registry allocates zeroed state of this size
 
 	/* Finds its domains. 0 also when there are none: a machine without this hardware is normal. Negative errno only
@@ -122,13 +122,13 @@ extern const struct sensor_ops *const sensor_registry[];
 struct sensor_set {
 	struct sensor_slot {
 		const struct sensor_ops *ops;
-		void *state; // owned
+		void *state;            // owned
 		struct domain *domains; // the sensor's
 		size_t n_domains;
 	} slots[16];
 	size_t n_slots;
-	struct domain **devices;       // owned array: the used domains, in registry order
-	const char **sources;          // owned array: ops->name of each device
+	struct domain **devices; // owned array: the used domains, in registry order
+	const char **sources;    // owned array: ops->name of each device
 	size_t n_devices;
 	int64_t (*rows)[DEVICE_COUNT]; // owned scratch: sum of all n_domains
 	size_t n_rows;
