@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include "base/util.h"
+#include "cli/manual.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,16 @@ static void help(FILE *to)
 		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 }
 
+static int manual(void)
+{
+	struct buf out;
+	buf_init(&out, 1 << 20);
+	manual_print(commands, ARRAY_SIZE(commands), &out);
+	int status = cli_write(&out, "-");
+	buf_finish(&out);
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -28,6 +39,8 @@ int main(int argc, char **argv)
 		printf("wattle %s\n", WATTLE_VERSION);
 		return EXIT_DONE;
 	}
+	if (strcmp(argv[1], "--manual") == 0)
+		return manual();
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		help(stdout);
 		return EXIT_DONE;
