@@ -1,0 +1,51 @@
+"""Holds the code to ARCHITECTURE.md: which room may include which, and that rooms never print. Prints TAP.
+
+usage: rooms.py TOP     the folder with ARCHITECTURE.md
+"""
+import pathlib
+import re
+import sys
+
+ROW = re.compile(r"^\| `src/(\w+)/` \|.*\| ([^|]*) \|$", re.MULTILINE)
+INCLUDE = re.compile(r'^#include "(\w+)/[\w.]+"', re.MULTILINE)
+NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\\]|\\\\.)*\"", re.DOTALL)
+PRINTS = re.compile(r"\b(printf|puts|putchar|perror|fprintf|vprintf|vfprintf)\s*\(|\b(stdout|stderr)\b")
+
+
+def sources(top, room):
+    return sorted(path for path in (top / "src" / room).iterdir() if path.suffix in (".c", ".h", ".def"))
+
+
+def wrong_includes(top, room, allowed):
+    for path in sources(top, room):
+        for other in INCLUDE.findall(path.read_text()):
+            if other != room and other not in allowed:
+                yield f"{path.relative_to(top)} includes {other}/"
+
+
+def prints(top, room):
+    for path in sources(top, room):
+        code = NO_CODE.sub(lambda found: "\n" * found[0].count("\n"), path.read_text())
+        for number, line in enumerate(code.splitlines(), 1):
+            if PRINTS.search(line):
+                yield f"{path.relative_to(top)}:{number}: {line.strip()}"
+
+
+def main(top):
+    rooms = {name: may.split(", ") for name, may in ROW.findall((top / "ARCHITECTURE.md").read_text())}
+    checks = [("every room of src/ has its row", set(rooms) ^ {p.name for p in (top / "src").iterdir() if p.is_dir()})]
+    for room, allowed in rooms.items():
+        if allowed == ["all"]:
+            continue
+        checks.append((f"{room} includes only what it may", list(wrong_includes(top, room, allowed))))
+        checks.append((f"{room} never prints", list(prints(top, room))))
+    print(f"1..{len(checks)}")
+    for number, (name, found) in enumerate(checks, 1):
+        print(f"{'not ok' if found else 'ok'} {number} - {name}")
+        for line in sorted(found):
+            print(f"# {line}")
+    return any(found for _, found in checks)
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1])))
