@@ -10,7 +10,7 @@ static inline void cleanup_free_(void *pointer)
 {
 	free(*(void **)pointer);
 }
-static inline void cleanup_close_(int *fd)
+static inline void cleanup_close_(const int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
