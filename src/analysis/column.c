@@ -49,12 +49,19 @@ static double gauge(const struct run *run, enum run_metric metric, size_t sample
 	return value_to_double(run->values[metric][sample], 1);
 }
 
-static void memory_and_threads(const struct run *run, size_t i, double *const *out)
+static void memory_and_threads(const struct run *run, size_t i, struct ram_tracker *ram, struct columns *columns)
 {
-	double main_private = gauge(run, RUN_MAIN_PRIVATE, i), others_private = gauge(run, RUN_DESCENDANTS_PRIVATE, i);
-	out[COLUMN_MAIN_RAM][i] = main_private + gauge(run, RUN_MAIN_SHARED, i);
-	out[COLUMN_DESCENDANTS_RAM][i] = others_private + gauge(run, RUN_DESCENDANTS_SHARED, i);
-	out[COLUMN_COMBINED_RAM][i] = main_private + others_private + gauge(run, RUN_COMBINED_SHARED, i);
+	double *const *out = columns->values;
+	int64_t sample[RUN_COUNT];
+	for (size_t m = 0; m < RUN_COUNT; m++)
+		sample[m] = run->values[m][i];
+	struct ram_values values[RAM_GROUPS];
+	ram_next(ram, sample, values);
+	for (size_t g = 0; g < RAM_GROUPS; g++) {
+		out[COLUMN_MAIN_RAM + g][i] = values[g].total_bytes;
+		columns->private_bytes[g][i] = values[g].private_bytes;
+		columns->shared_bytes[g][i] = values[g].shared_bytes;
+	}
 	out[COLUMN_SYSTEM_RAM][i] = gauge(run, RUN_SYSTEM_MEMORY, i);
 	out[COLUMN_MAIN_THREADS][i] = gauge(run, RUN_MAIN_THREADS, i);
 	out[COLUMN_DESCENDANTS_THREADS][i] = gauge(run, RUN_DESCENDANTS_THREADS, i);
@@ -170,16 +177,29 @@ static void gpus(const struct run *run, double *const *out)
 	}
 }
 
+static int allocate(struct arena *arena, size_t n, double **ret_values)
+{
+	*ret_values = arena_alloc(arena, n, sizeof(double));
+	return *ret_values != NULL ? 0 : -ENOMEM;
+}
+
 int columns_make(const struct run *run, struct arena *arena, struct columns *ret_columns)
 {
 	struct columns columns;
-	for (size_t c = 0; c < COLUMN_COUNT; c++) {
-		columns.values[c] = arena_alloc(arena, run->n, sizeof(double));
-		if (columns.values[c] == NULL)
-			return -ENOMEM;
+	int r = 0;
+	for (size_t c = 0; c < COLUMN_COUNT; c++)
+		r |= allocate(arena, run->n, &columns.values[c]);
+	for (size_t g = 0; g < RAM_GROUPS; g++)
+		r |= allocate(arena, run->n, &columns.private_bytes[g]) | allocate(arena, run->n, &columns.shared_bytes[g]);
+	if (r != 0)
+		return -ENOMEM;
+	struct ram_tracker ram;
+	ram_init(&ram);
+	for (size_t i = 0, segment = 0; i < run->n; i++) {
+		for (; segment < run->n_segments && slice_samples(run, segment).begin <= i; segment++)
+			ram_init(&ram); // other processes: nothing is carried over
+		memory_and_threads(run, i, &ram, &columns);
 	}
-	for (size_t i = 0; i < run->n; i++)
-		memory_and_threads(run, i, columns.values);
 	cpu(run, columns.values);
 	gpus(run, columns.values);
 	*ret_columns = columns;

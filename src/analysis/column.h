@@ -1,11 +1,12 @@
 /* gpu_tracker's 21 columns, from a run: the figures of its tracking file, of its maxima and of its code blocks.
  *
  * CPU percent (100: one core busy) is the difference of counters over about 100 ms, as gpu_tracker measures over
- * 0.1 s, or over the sampling interval if that is longer. RAM is private plus shared memory, known only at the samples at which
- * it was read. GPU memory is that of all measured GPUs, 0 if there are none. */
+ * 0.1 s, or over the sampling interval if that is longer. RAM is private plus shared memory, carried
+ * forward between readings (metric/ram.h). GPU memory is that of all measured GPUs, 0 if there are none. */
 #pragma once
 
 #include "base/arena.h"
+#include "metric/ram.h"
 #include "store/run.h"
 
 enum column {
@@ -40,6 +41,7 @@ enum column_scale column_scale(enum column column);
 
 struct columns {
 	double *values[COLUMN_COUNT]; // each as long as the run's samples; bytes, percent, threads; NaN unknown
+	double *private_bytes[RAM_GROUPS], *shared_bytes[RAM_GROUPS]; // the two parts of RAM
 };
 
 int columns_make(const struct run *run, struct arena *arena, struct columns *ret_columns); // -ENOMEM

@@ -21,17 +21,6 @@ static struct unit_percentages percentages(const struct run *run, const struct c
 	};
 }
 
-static double max_of_sum(const struct run *run, enum run_metric a, enum run_metric b)
-{
-	double max = (double)NAN;
-	for (size_t i = 0; i < run->n; i++) {
-		double sum = value_to_double(run->values[a][i], 1) + value_to_double(run->values[b][i], 1);
-		if (sum > max || isnan(max))
-			max = sum;
-	}
-	return max;
-}
-
 static int64_t as_count(double value)
 {
 	return isnan(value) ? VALUE_MISSING : (int64_t)value;
@@ -50,25 +39,22 @@ static void cpu_usage(const struct run *run, const struct columns *c, struct res
 	usage->combined_threads = as_count(column_max(run, c, COLUMN_COMBINED_THREADS));
 }
 
+static struct rss_values rss_values(const struct run *run, const struct columns *c, enum ram_group group)
+{
+	return (struct rss_values){
+		.total_bytes = column_max(run, c, COLUMN_MAIN_RAM + group),
+		.private_bytes = stats_max_double(c->private_bytes[group], run->n),
+		.shared_bytes = stats_max_double(c->shared_bytes[group], run->n),
+	};
+}
+
 static void memory_usage(const struct run *run, const struct columns *c, struct resource_usage *usage)
 {
 	usage->ram_capacity_bytes = run_fact_double(run, FACT_MEMORY_TOTAL);
 	usage->ram_system_bytes = column_max(run, c, COLUMN_SYSTEM_RAM);
-	usage->main = (struct rss_values){
-		.total_bytes = column_max(run, c, COLUMN_MAIN_RAM),
-		.private_bytes = stats_max(run->values[RUN_MAIN_PRIVATE], run->n),
-		.shared_bytes = stats_max(run->values[RUN_MAIN_SHARED], run->n),
-	};
-	usage->descendants = (struct rss_values){
-		.total_bytes = column_max(run, c, COLUMN_DESCENDANTS_RAM),
-		.private_bytes = stats_max(run->values[RUN_DESCENDANTS_PRIVATE], run->n),
-		.shared_bytes = stats_max(run->values[RUN_DESCENDANTS_SHARED], run->n),
-	};
-	usage->combined = (struct rss_values){
-		.total_bytes = column_max(run, c, COLUMN_COMBINED_RAM),
-		.private_bytes = max_of_sum(run, RUN_MAIN_PRIVATE, RUN_DESCENDANTS_PRIVATE),
-		.shared_bytes = stats_max(run->values[RUN_COMBINED_SHARED], run->n),
-	};
+	usage->main = rss_values(run, c, RAM_MAIN);
+	usage->descendants = rss_values(run, c, RAM_DESCENDANTS);
+	usage->combined = rss_values(run, c, RAM_COMBINED);
 }
 
 // Where there are no samples there is no GPU figure either, unless there is no GPU: that is known to be 0.

@@ -57,8 +57,7 @@ void tracking_rows_start(struct tracking_rows *rows, int64_t anchor_mono_ns, int
 	rows->anchor_wall_ns = anchor_wall_ns;
 	rows->main = rows->descendants = rows->busy = rows->idle = (struct tracking_counter){.percent = (double)NAN};
 	rows->system_percent = (double)NAN;
-	for (size_t i = 0; i < ARRAY_SIZE(rows->ram_bytes); i++)
-		rows->ram_bytes[i] = (double)NAN;
+	ram_init(&rows->ram);
 	rows->has_only_row = rows->has_previous = false;
 }
 
@@ -71,23 +70,10 @@ static int64_t add(int64_t a, int64_t b)
 
 static void put_ram(struct tracking_rows *rows, const int64_t *v, struct tracking_row *row)
 {
-	const int64_t read_bytes[3] = {
-		add(v[RUN_MAIN_PRIVATE], v[RUN_MAIN_SHARED]),
-		add(v[RUN_DESCENDANTS_PRIVATE], v[RUN_DESCENDANTS_SHARED]),
-		add(add(v[RUN_MAIN_PRIVATE], v[RUN_DESCENDANTS_PRIVATE]), v[RUN_COMBINED_SHARED]),
-	};
-	const int64_t rss_bytes[3] = {
-		v[RUN_MAIN_RSS],
-		v[RUN_DESCENDANTS_RSS],
-		add(v[RUN_MAIN_RSS], v[RUN_DESCENDANTS_RSS]),
-	};
-	for (size_t i = 0; i < 3; i++) {
-		if (value_ok(read_bytes[i]))
-			rows->ram_bytes[i] = (double)read_bytes[i];
-		// fmin takes the other one where one is NaN: nothing read yet, or resident memory unknown.
-		double bytes = fmin(rows->ram_bytes[i], value_to_double(rss_bytes[i], 1));
-		row->values[TRACKING_MAIN_RAM + i] = bytes / rows->ram_unit_bytes;
-	}
+	struct ram_values values[RAM_GROUPS];
+	ram_next(&rows->ram, v, values);
+	for (size_t g = 0; g < RAM_GROUPS; g++)
+		row->values[TRACKING_MAIN_RAM + g] = values[g].total_bytes / rows->ram_unit_bytes;
 	row->values[TRACKING_SYSTEM_RAM] = value_to_double(v[RUN_SYSTEM_MEMORY], 1) / rows->ram_unit_bytes;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "metric/metric.h"
+#include "metric/ram.h"
 #include "sensor/sensor.h"
 
 #include <stdbool.h>
@@ -78,7 +79,7 @@ struct tracking_rows {
 	int64_t anchor_mono_ns, anchor_wall_ns;
 	struct tracking_counter main, descendants, busy, idle;
 	double system_percent;        // of all cores, for samples closer than the kernel's tick
-	double ram_bytes[3];          // last reading of private plus shared: main, descendants, combined; NaN none
+	struct ram_tracker ram;       // carries the readings of smaps forward
 	struct tracking_row only_row; // of the first sample, while it has no successor
 	bool has_only_row, has_previous;
 };

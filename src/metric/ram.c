@@ -1,0 +1,45 @@
+#include "metric/ram.h"
+
+#include "base/util.h"
+
+void ram_init(struct ram_tracker *tracker)
+{
+	*tracker = (struct ram_tracker){0};
+}
+
+static int64_t sum(int64_t a, int64_t b)
+{
+	return value_ok(a) && value_ok(b) ? a + b : VALUE_MISSING;
+}
+
+static struct ram_values carried(const struct ram_reading *last, int64_t rss_bytes)
+{
+	double rss = value_to_double(rss_bytes, 1);
+	if (!last->known)
+		return (struct ram_values){rss, (double)NAN, (double)NAN};
+	double shared = (double)last->shared_bytes, private = (double)last->private_bytes;
+	if (value_ok(rss_bytes) && value_ok(last->rss_bytes))
+		private = fmax(0, private + (double)(rss_bytes - last->rss_bytes));
+	// fmin takes the other one where RSS is not known: a reading alone is enough.
+	return (struct ram_values){fmin(private + shared, rss), private, shared};
+}
+
+void ram_next(struct ram_tracker *tracker, const int64_t *v, struct ram_values ret_values[RAM_GROUPS])
+{
+	const struct ram_reading now[RAM_GROUPS] = {
+		[RAM_MAIN] = {false, v[RUN_MAIN_PRIVATE], v[RUN_MAIN_SHARED], v[RUN_MAIN_RSS]},
+		[RAM_DESCENDANTS] = {false, v[RUN_DESCENDANTS_PRIVATE], v[RUN_DESCENDANTS_SHARED], v[RUN_DESCENDANTS_RSS]},
+		[RAM_COMBINED] = {false, sum(v[RUN_MAIN_PRIVATE], v[RUN_DESCENDANTS_PRIVATE]), v[RUN_COMBINED_SHARED],
+			sum(v[RUN_MAIN_RSS], v[RUN_DESCENDANTS_RSS])},
+	};
+	for (size_t g = 0; g < RAM_GROUPS; g++) {
+		bool read = value_ok(now[g].private_bytes) && value_ok(now[g].shared_bytes);
+		if (read) {
+			tracker->last[g] = now[g];
+			tracker->last[g].known = true;
+		}
+		bool gone = !read && !value_ok(now[g].rss_bytes);
+		ret_values[g] = gone ? (struct ram_values){(double)NAN, (double)NAN, (double)NAN}
+				     : carried(&tracker->last[g], now[g].rss_bytes);
+	}
+}
