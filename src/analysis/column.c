@@ -190,7 +190,8 @@ int columns_make(const struct run *run, struct arena *arena, struct columns *ret
 	for (size_t c = 0; c < COLUMN_COUNT; c++)
 		r |= allocate(arena, run->n, &columns.values[c]);
 	for (size_t g = 0; g < RAM_GROUPS; g++)
-		r |= allocate(arena, run->n, &columns.private_bytes[g]) | allocate(arena, run->n, &columns.shared_bytes[g]);
+		r |= allocate(arena, run->n, &columns.private_bytes[g]) |
+			allocate(arena, run->n, &columns.shared_bytes[g]);
 	if (r != 0)
 		return -ENOMEM;
 	struct ram_tracker ram;

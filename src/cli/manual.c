@@ -79,12 +79,13 @@ static const char exit_status[] =
 
 void manual_print(const struct command *const *commands, size_t n_commands, struct buf *out)
 {
-	buf_str(out, ".TH WATTLE 1 \"\" \"wattle " WATTLE_VERSION "\" \"User Commands\"\n"
-		     ".SH NAME\nwattle \\- energy and resources that a program uses\n"
-		     ".SH SYNOPSIS\n.B wattle\n.I COMMAND\n[OPTIONS]\n"
-		     ".SH DESCRIPTION\nMeasures the energy and the resources that a program and all that it starts use, and "
-		     "where they go. Each figure says whether it was measured, derived or estimated, and how wrong it may "
-		     "be. A run is one SQLite file.\n.SH COMMANDS\n");
+	buf_str(out,
+		".TH WATTLE 1 \"\" \"wattle " WATTLE_VERSION "\" \"User Commands\"\n"
+		".SH NAME\nwattle \\- energy and resources that a program uses\n"
+		".SH SYNOPSIS\n.B wattle\n.I COMMAND\n[OPTIONS]\n"
+		".SH DESCRIPTION\nMeasures the energy and the resources that a program and all that it starts use, and "
+		"where they go. Each figure says whether it was measured, derived or estimated, and how wrong it may "
+		"be. A run is one SQLite file.\n.SH COMMANDS\n");
 	for (size_t i = 0; i < n_commands; i++)
 		add_command(out, commands, i);
 	buf_str(out, environment);

@@ -19,7 +19,7 @@ static struct ram_values carried(const struct ram_reading *last, int64_t rss_byt
 		return (struct ram_values){rss, (double)NAN, (double)NAN};
 	double shared = (double)last->shared_bytes, private = (double)last->private_bytes;
 	if (value_ok(rss_bytes) && value_ok(last->rss_bytes))
-		private = fmax(0, private + (double)(rss_bytes - last->rss_bytes));
+	private = fmax(0, private + (double)(rss_bytes - last->rss_bytes));
 	// fmin takes the other one where RSS is not known: a reading alone is enough.
 	return (struct ram_values){fmin(private + shared, rss), private, shared};
 }
@@ -28,7 +28,8 @@ void ram_next(struct ram_tracker *tracker, const int64_t *v, struct ram_values r
 {
 	const struct ram_reading now[RAM_GROUPS] = {
 		[RAM_MAIN] = {false, v[RUN_MAIN_PRIVATE], v[RUN_MAIN_SHARED], v[RUN_MAIN_RSS]},
-		[RAM_DESCENDANTS] = {false, v[RUN_DESCENDANTS_PRIVATE], v[RUN_DESCENDANTS_SHARED], v[RUN_DESCENDANTS_RSS]},
+		[RAM_DESCENDANTS] = {false, v[RUN_DESCENDANTS_PRIVATE], v[RUN_DESCENDANTS_SHARED],
+			v[RUN_DESCENDANTS_RSS]},
 		[RAM_COMBINED] = {false, sum(v[RUN_MAIN_PRIVATE], v[RUN_DESCENDANTS_PRIVATE]), v[RUN_COMBINED_SHARED],
 			sum(v[RUN_MAIN_RSS], v[RUN_DESCENDANTS_RSS])},
 	};

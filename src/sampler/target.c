@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -88,19 +89,17 @@ static bool is_found(const char *command)
 	const char *path = getenv("PATH");
 	if (path == NULL)
 		return false;
-	for (const char *at = path; *at != '\0'; at += *at == ':') {
+	for (const char *at = path;; at++) {
 		size_t length = strcspn(at, ":");
 		char file[4096];
-		if (length + strlen(command) + 2 < sizeof(file)) {
-			memcpy(file, at, length);
-			file[length] = '/';
-			strcpy(file + length + 1, command);
-			if (stat(file, &st) == 0)
-				return true;
-		}
+		// An empty element means the current folder.
+		int n = snprintf(file, sizeof(file), "%.*s%s%s", (int)length, at, length > 0 ? "/" : "", command);
+		if (n > 0 && (size_t)n < sizeof(file) && stat(file, &st) == 0)
+			return true;
 		at += length;
+		if (*at == '\0')
+			return false;
 	}
-	return false;
 }
 
 int target_release(struct target *target, const char *command, struct wattle_error *reterr)

@@ -252,8 +252,8 @@ static void random_times(struct run *run, uint64_t *state)
 
 static void random_run(struct run *run, uint64_t *state)
 {
-	static const enum run_metric counters[] = {
-		RUN_MAIN_CPU, RUN_DESCENDANTS_CPU, RUN_SELF_CPU, RUN_SYSTEM_BUSY, RUN_SYSTEM_IDLE};
+	static const enum run_metric counters[] = {RUN_MAIN_CPU, RUN_DESCENDANTS_CPU, RUN_SELF_CPU, RUN_SYSTEM_BUSY,
+		RUN_SYSTEM_IDLE};
 	static const enum domain_kind kinds[] = {DOMAIN_PACKAGE, DOMAIN_DRAM, DOMAIN_GPU, DOMAIN_CORE, DOMAIN_PSYS};
 	double missing = uniform(state) < 0.3 ? uniform(state) : 0.02;
 	build_run(run, 1 + next_random(state) % 60);
@@ -280,8 +280,8 @@ static void random_run(struct run *run, uint64_t *state)
 static void assert_closes(const struct ledger *ledger, double energy_j)
 {
 	assert_close(ledger_sum(ledger), energy_j);
-	const double parts[] = {
-		ledger->target_j, ledger->others_j, ledger->wattle_j, ledger->idle_j, ledger->unattributed_j};
+	const double parts[] = {ledger->target_j, ledger->others_j, ledger->wattle_j, ledger->idle_j,
+		ledger->unattributed_j};
 	for (size_t i = 0; i < ARRAY_SIZE(parts) && !isnan(energy_j); i++)
 		assert_true(parts[i] >= 0);
 }

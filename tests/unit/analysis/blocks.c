@@ -43,8 +43,10 @@ static void build_spans(struct run *run, const struct call *calls)
 	run->spans = arena_alloc(run->arena, SPANS_MAX, sizeof(*run->spans));
 	for (; run->n_spans < SPANS_MAX && calls[run->n_spans].name != NULL; run->n_spans++) {
 		const struct call *call = &calls[run->n_spans];
-		run->spans[run->n_spans] = (struct run_span){.id = (int64_t)run->n_spans, .name = call->name,
-			.begin_ns = at_s(call->begin_s), .end_ns = isnan(call->end_s) ? VALUE_MISSING : at_s(call->end_s)};
+		run->spans[run->n_spans] = (struct run_span){.id = (int64_t)run->n_spans,
+			.name = call->name,
+			.begin_ns = at_s(call->begin_s),
+			.end_ns = isnan(call->end_s) ? VALUE_MISSING : at_s(call->end_s)};
 	}
 }
 
@@ -117,7 +119,7 @@ static void very_many(void **state)
 	enum { CALLS = 200000, NAMES = 1000 };
 	struct run run;
 	struct findings findings;
-	char (*names)[16] = calloc(NAMES, sizeof(*names));
+	char(*names)[16] = calloc(NAMES, sizeof(*names));
 	build_simple(&run, 101);
 	build_cpu(&run, 1, 0, 0, 1);
 	build_metered(&run, "package-0", DOMAIN_PACKAGE, 20);
@@ -126,8 +128,10 @@ static void very_many(void **state)
 	for (size_t i = 0; i < NAMES; i++)
 		snprintf(names[i], sizeof(names[i]), "block-%03zu", i);
 	for (size_t i = 0; i < CALLS; i++)
-		run.spans[i] = (struct run_span){.id = (int64_t)i, .name = names[i % NAMES],
-			.begin_ns = build_start_ns + (int64_t)i * 50000, .end_ns = build_start_ns + (int64_t)(i + 1) * 50000};
+		run.spans[i] = (struct run_span){.id = (int64_t)i,
+			.name = names[i % NAMES],
+			.begin_ns = build_start_ns + (int64_t)i * 50000,
+			.end_ns = build_start_ns + (int64_t)(i + 1) * 50000};
 	assert_int_equal(findings_make(&run, &findings), 0);
 	assert_int_equal(findings.n_blocks, NAMES);
 	double sum_j = 0;

@@ -61,13 +61,31 @@ static inline struct run_segment *build_segment(struct run *run, double start_s,
 {
 	struct run_segment *segment = &run->segments[run->n_segments++];
 	const int64_t none = VALUE_MISSING;
-	*segment = (struct run_segment){.id = (int64_t)run->n_segments, .start_ns = at_s(start_s), .end_ns = at_s(end_s),
-		.wall_start_ns = build_wall_ns + llround(start_s * 1e9), .pid = none, .exit_code = none, .complete = true,
-		.samples = none, .lost_samples = none, .main_cpu_ns = none, .descendants_cpu_ns = none,
-		.referee_cpu_ns = none, .processes_seen = none, .processes_sampled = none, .peak_rss_bytes = none,
-		.main_peak_rss_bytes = none, .read_bytes = none, .written_bytes = none, .major_faults = none,
-		.minor_faults = none, .voluntary_switches = none, .involuntary_switches = none, .self_cpu_ns = none,
-		.self_max_rss_bytes = none, .self_wakeups = none};
+	*segment = (struct run_segment){.id = (int64_t)run->n_segments,
+		.start_ns = at_s(start_s),
+		.end_ns = at_s(end_s),
+		.wall_start_ns = build_wall_ns + llround(start_s * 1e9),
+		.pid = none,
+		.exit_code = none,
+		.complete = true,
+		.samples = none,
+		.lost_samples = none,
+		.main_cpu_ns = none,
+		.descendants_cpu_ns = none,
+		.referee_cpu_ns = none,
+		.processes_seen = none,
+		.processes_sampled = none,
+		.peak_rss_bytes = none,
+		.main_peak_rss_bytes = none,
+		.read_bytes = none,
+		.written_bytes = none,
+		.major_faults = none,
+		.minor_faults = none,
+		.voluntary_switches = none,
+		.involuntary_switches = none,
+		.self_cpu_ns = none,
+		.self_max_rss_bytes = none,
+		.self_wakeups = none};
 	return segment;
 }
 
@@ -104,9 +122,17 @@ static inline void build_cpu(struct run *run, double main, double descendants, d
 static inline struct run_device *build_device(struct run *run, const char *name, enum domain_kind kind)
 {
 	struct run_device *device = &run->devices[run->n_devices];
-	*device = (struct run_device){.id = (int64_t)run->n_devices++, .kind = kind, .index = 0, .n = run->n,
-		.t_ns = run->t_ns, .provenance = PROVENANCE_MEASURED, .has_energy = true, .resolution_j = (double)NAN,
-		.update_period_s = (double)NAN, .relative_error = (double)NAN, .memory_total_bytes = VALUE_MISSING};
+	*device = (struct run_device){.id = (int64_t)run->n_devices++,
+		.kind = kind,
+		.index = 0,
+		.n = run->n,
+		.t_ns = run->t_ns,
+		.provenance = PROVENANCE_MEASURED,
+		.has_energy = true,
+		.resolution_j = (double)NAN,
+		.update_period_s = (double)NAN,
+		.relative_error = (double)NAN,
+		.memory_total_bytes = VALUE_MISSING};
 	text_copy(device->name, sizeof(device->name), name);
 	text_copy(device->source, sizeof(device->source), kind == DOMAIN_GPU ? "nvml" : "powercap");
 	for (size_t m = 0; m < DEVICE_COUNT; m++)

@@ -141,7 +141,8 @@ static const struct row {
 } rows[] = {
 	{"20 W over 10 s are 200 J", nothing, 200, 20, 20, PROVENANCE_MEASURED, 0, 0},
 	{"a step from 20 to 40 W after 5 s", doubles_half_way, 300, 30, 40, PROVENANCE_MEASURED, 0, 0},
-	{"a counter goes on counting while it can't be read", lost_in_the_middle, 200, 20, 20, PROVENANCE_MEASURED, 0, 1},
+	{"a counter goes on counting while it can't be read", lost_in_the_middle, 200, 20, 20, PROVENANCE_MEASURED, 0,
+		1},
 	{"energy after the last value is not invented", lost_at_the_end, 100, 20, 20, PROVENANCE_MEASURED, 0, 1},
 	{"one value of a counter makes no energy", one_value_only, NAN, NAN, NAN, PROVENANCE_DERIVED, 0, 1},
 	{"nothing readable: unknown, not 0", nothing_readable, NAN, NAN, NAN, PROVENANCE_DERIVED, 0, 1},
@@ -242,8 +243,8 @@ static void check_nest(void **state)
 	build_simple(&run, 101);
 	build_cpu(&run, 1, 0, 0, 2);
 	for (size_t i = 0; i < 6 && row->domains[i].name != NULL; i++) {
-		struct run_device *device =
-			build_metered(&run, row->domains[i].name, row->domains[i].kind, row->domains[i].power_w);
+		struct run_device *device = build_metered(&run, row->domains[i].name, row->domains[i].kind,
+			row->domains[i].power_w);
 		text_copy(device->inside, sizeof(device->inside), row->domains[i].inside);
 		device->provenance = row->domains[i].provenance;
 	}
@@ -284,7 +285,8 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD(&tests, nest_rows, check_nest);
-	ROWS_ADD_ONE(&tests, "the samples show a slower update period; a faster one is the sensor's word", update_period_shows);
+	ROWS_ADD_ONE(&tests, "the samples show a slower update period; a faster one is the sensor's word",
+		update_period_shows);
 	ROWS_ADD_ONE(&tests, "PUE multiplies what the carbon is counted from, not the meters", carbon_and_pue);
 	return rows_run(&tests, "energy");
 }

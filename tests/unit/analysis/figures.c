@@ -52,7 +52,8 @@ static const struct footer_row {
 	double cpu, peak_mb_expected, read_mb_expected;
 } footer_rows[] = {
 	{"sums, and the larger peak", {3, 4}, {100, 200}, {1, 2}, 7, 200, 3},
-	{"the last sample stands in where the recorder died; I/O is unknown then", {3, -1}, {100, -1}, {1, -1}, 4, 300, NAN},
+	{"the last sample stands in where the recorder died; I/O is unknown then", {3, -1}, {100, -1}, {1, -1}, 4, 300,
+		NAN},
 };
 
 static int64_t scaled(int64_t value, int64_t scale)
@@ -187,8 +188,8 @@ static void user_metrics(void **state)
 {
 	struct run run;
 	struct findings findings;
-	struct run_user_metric told[] = {
-		{at_s(1), "loss", 4}, {at_s(2), "accuracy", 0.5}, {at_s(3), "loss", 1}, {at_s(4), "loss", NAN}};
+	struct run_user_metric told[] = {{at_s(1), "loss", 4}, {at_s(2), "accuracy", 0.5}, {at_s(3), "loss", 1},
+		{at_s(4), "loss", NAN}};
 	build_simple(&run, 11);
 	run.user_metrics = told;
 	run.n_user_metrics = 4;

@@ -51,7 +51,8 @@ static const struct counter_row {
 static bool covers(const struct counter_row *row, uint64_t *random)
 {
 	struct power power = random_power(random);
-	double phase_s = row->update_s * uniform(random), begin_s = 1 + uniform(random), length_s = 1 + 4 * uniform(random);
+	double phase_s = row->update_s * uniform(random), begin_s = 1 + uniform(random),
+	       length_s = 1 + 4 * uniform(random);
 	size_t n = (size_t)(length_s / 0.1) + 1;
 	struct run run;
 	struct findings findings;

@@ -52,8 +52,9 @@ static void check(void **state)
 	int found = 0;
 	struct exits exits = {.fd = -1, .found = count, .data = &found};
 	for (size_t i = 0; i < RECORDS && row->events[i].pid != 0; i++) {
-		struct exit_record record = {
-			.pid = real_pid(row->events[i].pid), .ppid = real_pid(row->events[i].ppid), .max_rss_bytes = 4096};
+		struct exit_record record = {.pid = real_pid(row->events[i].pid),
+			.ppid = real_pid(row->events[i].ppid),
+			.max_rss_bytes = 4096};
 		exits_add(&exits, &tree, &record);
 	}
 	assert_int_equal(exits.n_unseen, row->unseen);

@@ -27,15 +27,16 @@ static const struct row {
 				FIELDS("1", "9", "0", "0")},
 		2, 2, 9, 0, 9},
 	{"all anonymous mappings are one path",
-		{MAPPING("7f00-7f10", "") FIELDS("1", "3", "0", "0") MAPPING("7f20-7f30", "") FIELDS("1", "2", "0", "0")}, 2,
-		2, 3, 0, 3},
+		{MAPPING("7f00-7f10", "") FIELDS("1", "3", "0", "0") MAPPING("7f20-7f30", "")
+				FIELDS("1", "2", "0", "0")},
+		2, 2, 3, 0, 3},
 	{"a path shared by root and child counts once, as the larger of the two",
 		{MAPPING("1000-2000", "/lib x.so") FIELDS("1", "8", "0", "0"),
 			MAPPING("1000-2000", "/lib x.so") FIELDS("1", "12", "0", "0"),
 			MAPPING("1000-2000", "/other") FIELDS("1", "1", "0", "0")},
 		1, 1, 8, 13, 13},
-	{"mappings of nothing shared take no part", {MAPPING("1000-2000", "[heap]") FIELDS("5", "0", "0", "5")}, 5, 6, 0, 0,
-		0},
+	{"mappings of nothing shared take no part", {MAPPING("1000-2000", "[heap]") FIELDS("5", "0", "0", "5")}, 5, 6,
+		0, 0, 0},
 	{"an empty file adds nothing", {""}, 0, 0, 0, 0, 0},
 };
 
@@ -106,8 +107,7 @@ static void check_due(void **state)
 	reader.max_rss_bytes = row->seen_mb * 1000000;
 	if (row->last_read_ms >= 0)
 		reader.last_read_t_ns = start_ns;
-	assert_int_equal(
-		memory_reader_due(&reader, row->now_ms * NS_PER_MS, row->rss_mb * 1000000, 1), row->expected);
+	assert_int_equal(memory_reader_due(&reader, row->now_ms * NS_PER_MS, row->rss_mb * 1000000, 1), row->expected);
 	memory_reader_close(&reader);
 }
 

@@ -18,7 +18,7 @@ enum { MAIN = 100, FRAMES = 6, PROCESSES = 6 };
 struct process { // of a frame; times in ticks of 10 ms
 	int pid, ppid;
 	int own, children;
-	int start; // 0: 1000
+	int start;  // 0: 1000
 	char state; // 0: 'S'
 	int rss_pages;
 };
@@ -80,12 +80,14 @@ static const struct film {
 		2, false},
 	{"a whole branch ends at once: each second counts once",
 		{{{{MAIN, 1, 0, 0, 0, 0, 10}}, 0, 0, 1},
-			{{{MAIN, 1, 0, 0, 0, 0, 10}, {101, MAIN, 5, 0, 0, 0, 10}, {102, 101, 6, 0, 0, 0, 10}}, 0, 11, 3},
+			{{{MAIN, 1, 0, 0, 0, 0, 10}, {101, MAIN, 5, 0, 0, 0, 10}, {102, 101, 6, 0, 0, 0, 10}}, 0, 11,
+				3},
 			{{{MAIN, 1, 0, 11, 0, 0, 10}}, 0, 11, 1}},
 		3, false},
 	{"without children files the parents' pids tell",
 		{{{{MAIN, 1, 5, 0, 0, 0, 10}}, 0, 0, 1},
-			{{{MAIN, 1, 5, 0, 0, 0, 10}, {103, 102, 3, 0, 0, 0, 10}, {102, MAIN, 4, 0, 0, 0, 10}, {900, 1, 99, 0, 0, 0, 10}},
+			{{{MAIN, 1, 5, 0, 0, 0, 10}, {103, 102, 3, 0, 0, 0, 10}, {102, MAIN, 4, 0, 0, 0, 10},
+				 {900, 1, 99, 0, 0, 0, 10}},
 				0, 7, 3}},
 		3, true},
 };
@@ -135,8 +137,8 @@ static void write_process(const struct stage *stage, const struct process *proce
 		write_text(path, text);
 	}
 	snprintf(text, sizeof(text), "%d (p%d) %c %d 1 1 0 -1 0 0 0 0 0 %d 0 %d 0 20 0 1 0 %d 0 %d 0 0\n", process->pid,
-		process->pid, process->state != 0 ? process->state : 'S', process->ppid, process->own, process->children,
-		process->start != 0 ? process->start : 1000, process->rss_pages);
+		process->pid, process->state != 0 ? process->state : 'S', process->ppid, process->own,
+		process->children, process->start != 0 ? process->start : 1000, process->rss_pages);
 	snprintf(path, sizeof(path), "%s/%d/stat", stage->root, process->pid);
 	write_text(path, text);
 }

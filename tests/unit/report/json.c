@@ -167,8 +167,12 @@ static json_t *at(json_t *value, const char *path)
 
 static bool is_type(const json_t *value, char type)
 {
-	const bool is[] = {['i'] = json_is_integer(value), ['n'] = json_is_number(value), ['s'] = json_is_string(value),
-		['b'] = json_is_boolean(value), ['o'] = json_is_object(value), ['a'] = json_is_array(value),
+	const bool is[] = {['i'] = json_is_integer(value),
+		['n'] = json_is_number(value),
+		['s'] = json_is_string(value),
+		['b'] = json_is_boolean(value),
+		['o'] = json_is_object(value),
+		['a'] = json_is_array(value),
 		['0'] = json_is_null(value)};
 	return is[(unsigned char)type];
 }
@@ -219,8 +223,7 @@ static void ledger_adds_up(void **state)
 	json_t *root = report(story_build), *ledger = at(root, "energy.ledger"), *value;
 	const char *key;
 	double sum_j = 0;
-	json_object_foreach(ledger, key, value)
-		sum_j += json_number_value(value);
+	json_object_foreach(ledger, key, value) sum_j += json_number_value(value);
 	assert_close(sum_j, json_number_value(at(root, "energy.total_j")));
 	json_decref(root);
 }
@@ -243,7 +246,8 @@ static const struct time_row {
 	const char *text;
 } time_rows[] = {
 	{"UTC", "UTC", INT64_C(1700000000123456789), "2023-11-14T22:13:20.123+00:00"},
-	{"east of Greenwich, with half an hour", "IST-5:30", INT64_C(1700000000000000000), "2023-11-15T03:43:20.000+05:30"},
+	{"east of Greenwich, with half an hour", "IST-5:30", INT64_C(1700000000000000000),
+		"2023-11-15T03:43:20.000+05:30"},
 	{"west of it", "EST5", INT64_C(1700000000999999999), "2023-11-14T17:13:20.999-05:00"},
 	{"before 1970", "UTC", -1, "1969-12-31T23:59:59.999+00:00"},
 };
@@ -264,7 +268,8 @@ static const struct command_row {
 	const char *teaches, *json, *text;
 } command_rows[] = {
 	{"plain words", "[\"make\", \"-j4\"]", "make -j4"},
-	{"blanks and quotes as a shell takes them back", "[\"sh\", \"-c\", \"echo 'a b'\"]", "sh -c 'echo '\\''a b'\\'''"},
+	{"blanks and quotes as a shell takes them back", "[\"sh\", \"-c\", \"echo 'a b'\"]",
+		"sh -c 'echo '\\''a b'\\'''"},
 	{"an empty word", "[\"true\", \"\"]", "true ''"},
 	{"what a terminal would obey is shown as ?", "[\"a\\u001b[31mb\\n\"]", "'a?[31mb '"},
 	{"not an array: nothing", "{}", ""},

@@ -69,9 +69,18 @@ static inline void story_target(struct run *run)
 		run->values[RUN_COMBINED_SHARED][i] = 220000000;
 	}
 	static struct run_process processes[] = {
-		{.pid = 4711, .ppid = 1, .cpu_ns = 62300000000, .max_rss_bytes = 1200000000, .command = "python3", .is_main = true,
+		{.pid = 4711,
+			.ppid = 1,
+			.cpu_ns = 62300000000,
+			.max_rss_bytes = 1200000000,
+			.command = "python3",
+			.is_main = true,
 			.sampled = true},
-		{.pid = 4712, .ppid = 4711, .cpu_ns = 31150000000, .max_rss_bytes = 300000000, .command = "pt_data_worker",
+		{.pid = 4712,
+			.ppid = 4711,
+			.cpu_ns = 31150000000,
+			.max_rss_bytes = 300000000,
+			.command = "pt_data_worker",
 			.sampled = true},
 		{.pid = 4713, .ppid = 4711, .cpu_ns = 2000000, .max_rss_bytes = 3000000, .command = "uname"},
 	};
@@ -88,8 +97,16 @@ static inline void story_program(struct run *run)
 	told[2] = (struct run_user_metric){at_s(62), "accuracy", 0.9312};
 	spans[0] = (struct run_span){.id = 1, .pid = 4711, .begin_ns = at_s(1), .end_ns = at_s(31), .name = "epoch"};
 	spans[1] = (struct run_span){.id = 2, .pid = 4711, .begin_ns = at_s(31), .end_ns = at_s(61), .name = "epoch"};
-	spans[2] = (struct run_span){.id = 3, .pid = 4711, .begin_ns = at_s(29), .end_ns = at_s(31), .name = "validate"};
-	spans[3] = (struct run_span){.id = 4, .pid = 4711, .begin_ns = at_s(61), .end_ns = VALUE_MISSING, .name = "export"};
+	spans[2] = (struct run_span){.id = 3,
+		.pid = 4711,
+		.begin_ns = at_s(29),
+		.end_ns = at_s(31),
+		.name = "validate"};
+	spans[3] = (struct run_span){.id = 4,
+		.pid = 4711,
+		.begin_ns = at_s(61),
+		.end_ns = VALUE_MISSING,
+		.name = "export"};
 	run->user_metrics = told;
 	run->n_user_metrics = ARRAY_SIZE(told);
 	run->spans = spans;

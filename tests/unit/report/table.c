@@ -63,9 +63,10 @@ static void columns_align(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cells); i++)
 		buf_str(table_cell(&table, false), cells[i]);
 	table_print(&table, &out, style_for(false));
-	assert_string_equal(out.data, "          energy  by\n"
-				      "  gpu-0      1 J  sm time\n"
-				      "  π      12.3 kJ\n");
+	assert_string_equal(out.data,
+		"          energy  by\n"
+		"  gpu-0      1 J  sm time\n"
+		"  π      12.3 kJ\n");
 	table_finish(&table);
 	buf_finish(&out);
 }

@@ -74,8 +74,9 @@ static void stage_open(struct stage *stage, bool per_process)
 	assert_int_equal(sensor_set_open(&stage->sensors, &stage->env, &sensor_options, NULL), 0);
 	assert_int_equal(stage->sensors.n_devices, 1);
 	assert_int_equal(tree_open(&stage->tree, &stage->env, getpid(), 0), 0);
-	const struct sampler_options options = {
-		.interval_ns = 100 * NS_PER_MS, .budget_percent = 1, .per_process = per_process};
+	const struct sampler_options options = {.interval_ns = 100 * NS_PER_MS,
+		.budget_percent = 1,
+		.per_process = per_process};
 	assert_int_equal(sampler_open(&stage->sampler, &stage->env, &stage->sensors, &stage->tree, &options), 0);
 	assert_int_equal(batch_init(&stage->batch, 1 << 20), 0);
 }
@@ -122,15 +123,15 @@ static const struct film {
 	int n;
 	const char *event; // kind of the last event; NULL: none
 } films[] = {
-	{"energy starts at 0 with the first reading", {"1000000\n", "1500000\n", "1500000\n"}, {0}, {0, 500000, 500000}, 3,
-		NULL},
+	{"energy starts at 0 with the first reading", {"1000000\n", "1500000\n", "1500000\n"}, {0}, {0, 500000, 500000},
+		3, NULL},
 	{"a wrap goes on counting", {"262143000000\n", "500000\n"}, {0}, {0, 828851}, 2, "wrap"},
-	{"an unreadable counter is unknown, not 0, and goes on afterwards", {"1000000\n", "garbage", "", "4000000\n"}, {0},
-		{0, VALUE_MISSING, VALUE_MISSING, 3000000}, 4, "gap-end"},
+	{"an unreadable counter is unknown, not 0, and goes on afterwards", {"1000000\n", "garbage", "", "4000000\n"},
+		{0}, {0, VALUE_MISSING, VALUE_MISSING, 3000000}, 4, "gap-end"},
 	{"a counter that falls back for no wrap was reset: nothing is invented",
 		{"200000000000\n", "100000000000\n", "100000700000\n"}, {0}, {0, 0, 700000}, 3, "reset"},
-	{"after a sleep a fall back is a reset, even one that looks like a wrap", {"262143000000\n", "500000\n"}, {0, 60},
-		{0, 0}, 2, "reset"},
+	{"after a sleep a fall back is a reset, even one that looks like a wrap", {"262143000000\n", "500000\n"},
+		{0, 60}, {0, 0}, 2, "reset"},
 };
 
 static void check_film(void **state)
