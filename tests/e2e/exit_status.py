@@ -177,26 +177,6 @@ def children_of(pid):
 
 
 @test
-def the_terminal_s_sigint_comes_once(room):
-    """Ctrl-C reaches the whole foreground group: the command must not get it a second time from wattle"""
-    counter = ("import os, signal, time\n"
-               "n = 0\n"
-               "def count(*_):\n"
-               "    global n\n"
-               "    n += 1\n"
-               "signal.signal(signal.SIGINT, count)\n"
-               "open('ready', 'w').close()\n"
-               "end = time.monotonic() + 1\n"
-               "while time.monotonic() < end: time.sleep(0.01)\n"
-               "print(n)\n")
-    process = room.start("run", "-q", "-o", "run.sqlite", "--", sys.executable, "-c", counter, start_new_session=True)
-    wait_until((room.folder / "ready").exists, "the command's start")
-    os.killpg(process.pid, signal.SIGINT)
-    done = room.finish(process)
-    assert done.stdout == "1\n" and done.returncode == 0, done
-
-
-@test
 def run_ends_with_its_command(room):
     """run ends when the command ends; a descendant that lives on is left alone"""
     done = room.wattle("run", "-q", "-o", "run.sqlite", "--", "sh", "-c", "sleep 30 >/dev/null 2>&1 & echo $!")

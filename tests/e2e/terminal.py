@@ -2,21 +2,29 @@
 import os
 import pty
 import signal
+import sys
 
 from harness import WATTLE, main, test
 
 
-def on_terminal(room, *arguments, typed=b"", env=None):
-    """Runs wattle as a terminal's foreground program; its status and all that the terminal showed."""
+def on_terminal(room, *arguments, typed=b"", typed_after=None, env=None):
+    """Runs wattle as a terminal's foreground program; its status and all that the terminal showed.
+
+    What is typed is typed at once, or as soon as the terminal has shown `typed_after`.
+    """
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(room.folder)
-        os.execve(WATTLE, [str(WATTLE), *arguments], {**room.environment, "TERM": "xterm", **(env or {})})
+        os.execve(WATTLE, [str(WATTLE), *map(str, arguments)], {**room.environment, "TERM": "xterm", **(env or {})})
     shown = b""
     try:
-        os.write(terminal, typed)
+        if typed_after is None:
+            os.write(terminal, typed)
         while chunk := os.read(terminal, 65536):
             shown += chunk
+            if typed_after is not None and typed_after in shown:
+                typed_after = None
+                os.write(terminal, typed)
     except OSError:  # EIO: everybody has closed it
         pass
     finally:
@@ -44,10 +52,27 @@ def an_interactive_command(room):
 
 @test
 def interrupt_key(room):
-    """Ctrl-C on the terminal ends the command by SIGINT; the run is finished"""
-    status, shown = on_terminal(room, "run", "-o", "run.sqlite", "--", "sh", "-c", "kill -INT 0; sleep 20")
+    """Ctrl-C ends the command by SIGINT; the run is finished"""
+    status, shown = on_terminal(room, "run", "-o", "run.sqlite", "--", "sh", "-c", "echo began; exec sleep 20",
+                                typed=b"\x03", typed_after=b"began")
     assert status == 128 + signal.SIGINT, (status, shown)
     assert room.rows("select count(*) from segment where complete") == [(1,)]
+
+
+@test
+def interrupt_key_counts_once(room):
+    """Ctrl-C reaches every program of the terminal: wattle must not send it to the command a second time"""
+    script = ("import signal, time\n"
+              "came = []\n"
+              "signal.signal(signal.SIGINT, lambda *_: came.append(time.monotonic()))\n"
+              "print('began', flush=True)\n"
+              "end = time.monotonic() + 1\n"
+              "while time.monotonic() < end: time.sleep(0.001)\n"
+              "print('came', len(came))\n")
+    for _ in range(3):
+        status, shown = on_terminal(room, "run", "-q", "--overwrite", "-o", "run.sqlite", "--", sys.executable, "-c",
+                                    script, typed=b"\x03", typed_after=b"began")
+        assert status == 0 and "came 1\r\n" in shown, (status, shown)
 
 
 if __name__ == "__main__":
