@@ -74,9 +74,10 @@ int tracking_flush(struct tracking_writer *writer, struct wattle_error *reterr)
 	struct tracking_row row;
 	bool is_row = writer->has_run && says_something(writer->run_values) &&
 		tracking_rows_next(&writer->rows, writer->t_ns, writer->run_values, &writer->gpus, &row);
+	bool target_is_gone = writer->run_values[RUN_PROCESSES] == 0; // before its start, after its end
 	writer->has_run = false;
 	writer->gpus = (struct tracking_gpus){0};
-	return is_row ? writer->layout->add(writer, &row, reterr) : 0;
+	return is_row && !target_is_gone ? writer->layout->add(writer, &row, reterr) : 0;
 }
 
 int tracking_feed(struct tracking_writer *writer, const struct record *record, struct wattle_error *reterr)
