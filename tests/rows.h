@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct rows {
@@ -38,6 +39,14 @@ static inline void rows_add(struct rows *rows, const char *name, CMUnitTestFunct
 	for (size_t row_ = 0; row_ < sizeof(table) / sizeof((table)[0]); row_++)                                       \
 	rows_add(rows, (table)[row_].teaches, function, &(table)[row_])
 #define ROWS_ADD_ONE(rows, teaches, function) rows_add(rows, teaches, function, NULL)
+
+// Says why on the TAP output, for the summary, and skips the test that is running.
+#define SKIP_BECAUSE(reason)                                                                                           \
+	do {                                                                                                           \
+		printf("# skipped: " reason "\n");                                                                     \
+		fflush(stdout);                                                                                        \
+		skip();                                                                                                \
+	} while (0)
 
 static inline int rows_run(struct rows *rows, const char *group)
 {

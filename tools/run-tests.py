@@ -24,7 +24,7 @@ SKIP = re.compile(r"#\s*skip", re.IGNORECASE)
 class Outcome:
     name: str
     passed: int = 0
-    skipped: int = 0
+    skipped: list = dataclasses.field(default_factory=list)
     failures: list = dataclasses.field(default_factory=list)
     output: str = ""
     seconds: float = 0.0
@@ -32,19 +32,21 @@ class Outcome:
 
 def read_tap(outcome):
     """Counts the TAP lines of outcome.output and checks them against the plan."""
-    plan, seen = None, 0
+    plan, seen, remark = None, 0, ""
     for line in outcome.output.splitlines():
+        if line.startswith("# skipped: "):  # how a C test says why, just before it skips
+            remark = "(" + line.removeprefix("# skipped: ") + ")"
         planned, result = PLAN.match(line), RESULT.match(line)
         if planned:
             plan = int(planned[1])
             if plan == 0:
-                outcome.skipped += 1
+                outcome.skipped.append(line)
         elif line.startswith("Bail out!"):
             outcome.failures.append(line)
         elif result:
             seen += 1
             if SKIP.search(result[2]):
-                outcome.skipped += 1
+                outcome.skipped.append(f"{result[2]} {remark}".rstrip())
             elif result[1]:
                 outcome.failures.append(result[2])
             else:
@@ -81,6 +83,8 @@ def run(test):
 def show(outcome):
     state = "FAIL" if outcome.failures else "ok  "
     print(f"{state} {outcome.name:32} {outcome.passed:4} passed {outcome.seconds:6.1f} s", flush=True)
+    for skipped in outcome.skipped:
+        print(f"     skipped: {skipped}")
     if outcome.failures:
         print(outcome.output.rstrip())
         for failure in outcome.failures:
@@ -110,7 +114,7 @@ def main(build, wanted):
     outcomes = run_all(tests)
     failed = sum(len(outcome.failures) for outcome in outcomes)
     passed = sum(outcome.passed for outcome in outcomes)
-    print(f"{passed} passed, {failed} failed, {sum(outcome.skipped for outcome in outcomes)} skipped")
+    print(f"{passed} passed, {failed} failed, {sum(len(outcome.skipped) for outcome in outcomes)} skipped")
     return 1 if failed or not passed else 0
 
 

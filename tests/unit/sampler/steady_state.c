@@ -50,7 +50,7 @@ static void take_samples(struct sampler *sampler, struct batch *batch, int n)
 static void no_allocation_while_sampling(void **state)
 {
 	if (__sanitizer_install_malloc_and_free_hooks == NULL)
-		skip();
+		SKIP_BECAUSE("this build has no sanitizer to count allocations with");
 	char sysfs[512];
 	snprintf(sysfs, sizeof(sysfs), "%s/machines/xeon-2s/sys", getenv("WATTLE_TESTS"));
 	setenv("WATTLE_SYSFS", sysfs, 1);
