@@ -45,9 +45,9 @@ def check_contents(static, data, before, after):
     assert len(data) >= 15, len(data)
     stamps = [row["timestamp"] for row in data]
     assert stamps == sorted(stamps) and before <= stamps[0] and stamps[-1] <= after, (before, stamps, after)
-    assert all(row["main_ram"] >= 0 for row in data)
-    near(max(row["main_ram"] for row in data), 81, absolute=4)
-    near(max(row["combined_ram"] for row in data), max(row["main_ram"] for row in data), relative=0.02)
+    assert all(row["main_ram"] >= 0 for row in data[:-1])  # the last row is taken when the process is gone
+    near(max(row["main_ram"] for row in data[:-1]), 81, absolute=4)
+    assert all(row["combined_ram"] >= row["main_ram"] for row in data[:-1])
     assert not any(row["main_n_threads"] > 1 or row["system_ram"] < 1 for row in data), data[-1]
     assert sum(math.isnan(value) for row in data for value in row.values()) < 20, "most must be known"
 
