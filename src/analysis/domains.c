@@ -154,6 +154,33 @@ static void add_up(struct findings *findings)
 		findings->error_j = total_error_j(findings->domains, findings->n_domains);
 }
 
+/* Sockets one after the other, each package before what lies in it or beside it; then the rest by kind. The order in
+ * which the kernel registered them, which is the order of the samples, means nothing to a reader. */
+static int compare_devices(const void *a, const void *b)
+{
+	const struct run_device *x = *(const struct run_device *const *)a, *y = *(const struct run_device *const *)b;
+	bool x_socket = x->kind <= DOMAIN_DRAM, y_socket = y->kind <= DOMAIN_DRAM;
+	if (x_socket != y_socket)
+		return x_socket ? -1 : 1;
+	int by_index = (x->index > y->index) - (x->index < y->index);
+	int by_kind = (x->kind > y->kind) - (x->kind < y->kind);
+	if (x_socket && by_index != 0)
+		return by_index;
+	if (by_kind != 0 || by_index != 0)
+		return by_kind != 0 ? by_kind : by_index;
+	return strcmp(x->name, y->name);
+}
+
+static const struct run_device **devices_for_readers(const struct run *run, struct arena *scratch)
+{
+	const struct run_device **devices = arena_alloc(scratch, run->n_devices, sizeof(*devices));
+	for (size_t i = 0; devices != NULL && i < run->n_devices; i++)
+		devices[i] = &run->devices[i];
+	if (devices != NULL)
+		qsort(devices, run->n_devices, sizeof(*devices), compare_devices);
+	return devices;
+}
+
 int domains_make(struct findings *findings, const struct windows *windows, struct arena *scratch,
 	struct metering *ret_metering)
 {
@@ -171,18 +198,21 @@ int domains_make(struct findings *findings, const struct windows *windows, struc
 		return -ENOMEM;
 	const char *attribution = run_fact(run, FACT_ATTRIBUTION);
 	bool active = attribution != NULL && strcmp(attribution, "active") == 0;
+	const struct run_device **devices = devices_for_readers(run, scratch);
+	if (devices == NULL)
+		return -ENOMEM;
 	findings->n_domains = n;
 	for (size_t i = 0; i < n; i++) {
 		struct curve *curve = &metering.curves[i];
-		if (curve_make(run, &run->devices[i], run_fact_i64(run, FACT_INTERVAL), scratch, curve) < 0)
+		if (curve_make(run, devices[i], run_fact_i64(run, FACT_INTERVAL), scratch, curve) < 0)
 			return -ENOMEM;
 		metering.attributions[i] = (struct attribution){.run = run,
-			.device = &run->devices[i],
+			.device = devices[i],
 			.curve = curve,
 			.windows = windows,
 			.memory = memory,
 			.active = active};
-		findings->domains[i] = describe(run, &run->devices[i], curve);
+		findings->domains[i] = describe(run, devices[i], curve);
 		if (curve->known && measure(findings, &findings->domains[i], &metering.attributions[i], scratch) < 0)
 			return -ENOMEM;
 	}

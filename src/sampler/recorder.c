@@ -268,6 +268,22 @@ static void hurry(void)
 	setpriority(PRIO_PROCESS, 0, slice.nice - 10);
 }
 
+// A domain that is there but can't be read is missing from the total: the run must say so.
+static void tell_unread(struct recorder *recorder)
+{
+	for (size_t s = 0; s < recorder->sensors->n_slots; s++) {
+		const struct sensor_slot *slot = &recorder->sensors->slots[s];
+		for (size_t i = 0; i < slot->n_domains; i++) {
+			const struct domain *domain = &slot->domains[i];
+			if (domain->readable || !domain_kind_adds_up(domain->kind))
+				continue;
+			sampler_event(&recorder->sampler, env_now_ns(recorder->env), "warning",
+				"%s (%s) is not in the total: %s; `wattle sensors` tells the remedy", domain->name,
+				slot->ops->name, domain->why);
+		}
+	}
+}
+
 static int recorder_open(struct recorder *recorder)
 {
 	hurry();
@@ -284,6 +300,8 @@ static int recorder_open(struct recorder *recorder)
 		r = outbox_open(&recorder->outbox, batch_capacity(recorder));
 	if (r == 0)
 		r = open_loop(recorder);
+	if (r == 0)
+		tell_unread(recorder);
 	return r;
 }
 

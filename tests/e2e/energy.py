@@ -217,6 +217,17 @@ def a_tree_that_vanishes(room):
 
 
 @test
+def an_unreadable_package(room):
+    """one package of two can't be read: the other is measured, and the run says what its total lacks"""
+    top = TESTS / "machines/one-unreadable/sys"
+    report = json.loads(room.wattle("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "sleep", "0.2",
+                                    env={"WATTLE_SYSFS": top}).stdout)
+    assert "package-0" in domains(report) and "package-1" not in domains(report), domains(report)
+    assert report["energy"]["provenance"] == "measured", report["energy"]
+    assert any(text.startswith("package-1 (powercap) is not in the total") for text in report["warnings"]), report
+
+
+@test
 def a_wrong_root(room):
     """WATTLE_SYSFS that names no folder is refused with its name"""
     done = room.wattle("run", "-o", "run.sqlite", "--", "touch", "started", env={"WATTLE_SYSFS": "/not/there"})

@@ -40,7 +40,7 @@ static const struct key_row {
 	{"energy.domains.[].domain", "s", NULL},
 	{"energy.domains.[].kind", "s", NULL},
 	{"energy.domains.[].device", "s", NULL},
-	{"energy.domains.[].inside", "0", NULL},
+	{"energy.domains.[].inside", "s", NULL},
 	{"energy.domains.[].source", "s", NULL},
 	{"energy.domains.[].provenance", "s", NULL},
 	{"energy.domains.[].energy_j", "n", NULL},
