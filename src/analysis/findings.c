@@ -21,15 +21,33 @@ static bool is_complete(const struct run *run)
 	return run->n_segments > 0;
 }
 
-static int64_t max_of_both(const struct run *run, enum run_metric main, enum run_metric descendants)
+static int64_t sum_at(const struct run *run, enum run_metric main, enum run_metric descendants, size_t sample)
+{
+	int64_t a = run->values[main][sample], b = run->values[descendants][sample];
+	return value_ok(a) && value_ok(b) ? a + b : VALUE_MISSING;
+}
+
+static int64_t max_of_both(const struct run *run, enum run_metric main, enum run_metric descendants, size_t *ret_sample)
 {
 	int64_t max = VALUE_MISSING; // the least of all
 	for (size_t i = 0; i < run->n; i++) {
-		int64_t a = run->values[main][i], b = run->values[descendants][i];
-		if (value_ok(a) && value_ok(b) && a + b > max)
-			max = a + b;
+		int64_t sum = sum_at(run, main, descendants, i);
+		if (sum <= max)
+			continue;
+		max = sum;
+		*ret_sample = i;
 	}
 	return max;
+}
+
+static void memory(const struct run *run, struct findings *findings)
+{
+	size_t sample = 0;
+	findings->max_uss_bytes = max_of_both(run, RUN_MAIN_USS, RUN_DESCENDANTS_USS, &sample);
+	findings->max_pss_bytes = max_of_both(run, RUN_MAIN_PSS, RUN_DESCENDANTS_PSS, &sample);
+	findings->rss_at_max_pss_bytes = value_ok(findings->max_pss_bytes)
+		? sum_at(run, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS, sample)
+		: VALUE_MISSING;
 }
 
 static void carbon(const struct run *run, struct findings *findings)
@@ -58,8 +76,7 @@ static int make(const struct run *run, struct arena *scratch, struct findings *f
 	findings->duration_s = run_duration_s(run);
 	findings->complete = is_complete(run);
 	footer_figures(run, findings);
-	findings->max_pss_bytes = max_of_both(run, RUN_MAIN_PSS, RUN_DESCENDANTS_PSS);
-	findings->max_uss_bytes = max_of_both(run, RUN_MAIN_USS, RUN_DESCENDANTS_USS);
+	memory(run, findings);
 	stats_run_metrics(run, findings->run_metrics);
 	if (stats_user_metrics(run, findings->arena, &findings->user_metrics, &findings->n_user_metrics) < 0 ||
 		windows_make(run, scratch, &windows) < 0 || columns_make(run, scratch, &columns) < 0 ||
@@ -67,7 +84,7 @@ static int make(const struct run *run, struct arena *scratch, struct findings *f
 		return -ENOMEM;
 	findings->self_energy_j = findings->ledger.wattle_j;
 	carbon(run, findings);
-	usage_make(run, &columns, &findings->usage);
+	usage_make(findings, &columns, &findings->usage);
 	overall(run, &columns, findings);
 	return blocks_make(findings, &columns, &metering, scratch);
 }

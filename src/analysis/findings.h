@@ -92,6 +92,7 @@ struct findings {
 	double target_cpu_s, main_cpu_s, descendants_cpu_s, referee_cpu_s;
 	int64_t processes_seen, processes_sampled;
 
+	int64_t rss_at_max_pss_bytes; // resident memory at the sample of max_pss_bytes: was it near the peak?
 	int64_t peak_rss_bytes, main_peak_rss_bytes, max_pss_bytes, max_uss_bytes, read_bytes, written_bytes,
 		major_faults, minor_faults, voluntary_switches, involuntary_switches;
 

@@ -39,6 +39,14 @@ static void cpu_usage(const struct run *run, const struct columns *c, struct res
 	usage->combined_threads = as_count(column_max(run, c, COLUMN_COMBINED_THREADS));
 }
 
+static double max_of_sum(const struct run *run, enum run_metric a, enum run_metric b)
+{
+	double max = (double)NAN;
+	for (size_t i = 0; i < run->n; i++)
+		max = fmax(max, value_to_double(run->values[a][i], 1) + value_to_double(run->values[b][i], 1));
+	return max;
+}
+
 static struct rss_values rss_values(const struct run *run, const struct columns *c, enum ram_group group)
 {
 	return (struct rss_values){
@@ -48,13 +56,29 @@ static struct rss_values rss_values(const struct run *run, const struct columns 
 	};
 }
 
-static void memory_usage(const struct run *run, const struct columns *c, struct resource_usage *usage)
+/* The kernel keeps the peak of resident memory itself (VmHWM, ru_maxrss). What it has above the highest sample was
+ * there between two samples, and is private as all that a program allocates (metric/ram.h). */
+static void add_unseen(struct rss_values *values, double peak_bytes, double highest_sample_bytes)
 {
+	double unseen_bytes = peak_bytes - highest_sample_bytes;
+	if (!(unseen_bytes > 0))
+		return;
+	values->total_bytes += unseen_bytes;
+	values->private_bytes += unseen_bytes;
+}
+
+static void memory_usage(const struct findings *findings, const struct columns *c, struct resource_usage *usage)
+{
+	const struct run *run = findings->run;
 	usage->ram_capacity_bytes = run_fact_double(run, FACT_MEMORY_TOTAL);
 	usage->ram_system_bytes = column_max(run, c, COLUMN_SYSTEM_RAM);
 	usage->main = rss_values(run, c, RAM_MAIN);
 	usage->descendants = rss_values(run, c, RAM_DESCENDANTS);
 	usage->combined = rss_values(run, c, RAM_COMBINED);
+	add_unseen(&usage->main, value_to_double(findings->main_peak_rss_bytes, 1),
+		stats_max(run->values[RUN_MAIN_RSS], run->n));
+	add_unseen(&usage->combined, value_to_double(findings->peak_rss_bytes, 1),
+		max_of_sum(run, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS));
 }
 
 // Where there are no samples there is no GPU figure either, unless there is no GPU: that is known to be 0.
@@ -84,10 +108,22 @@ static void gpu_usage(const struct run *run, const struct columns *c, struct res
 		usage->gpu = percentages(run, c, COLUMN_GPU_SUM, COLUMN_GPU_HARDWARE);
 }
 
-void usage_make(const struct run *run, const struct columns *columns, struct resource_usage *ret_usage)
+// There were descendants, but no sample met one alive: their figures are unknown, not 0.
+static void forget_unsampled(const struct findings *findings, struct resource_usage *usage)
 {
+	double most = stats_max(findings->run->values[RUN_PROCESSES], findings->run->n);
+	if (!(most <= 1) || !(findings->processes_seen > 1))
+		return;
+	usage->descendants = (struct rss_values){(double)NAN, (double)NAN, (double)NAN};
+	usage->descendants_threads = VALUE_MISSING;
+}
+
+void usage_make(const struct findings *findings, const struct columns *columns, struct resource_usage *ret_usage)
+{
+	const struct run *run = findings->run;
 	*ret_usage = (struct resource_usage){.compute_time_s = run_duration_s(run)};
-	memory_usage(run, columns, ret_usage);
+	memory_usage(findings, columns, ret_usage);
 	cpu_usage(run, columns, ret_usage);
 	gpu_usage(run, columns, ret_usage);
+	forget_unsampled(findings, ret_usage);
 }

@@ -4,4 +4,4 @@
 #include "analysis/findings.h"
 
 // Each maximum stands on its own: the largest total need not be the sum of the largest parts.
-void usage_make(const struct run *run, const struct columns *columns, struct resource_usage *ret_usage);
+void usage_make(const struct findings *findings, const struct columns *columns, struct resource_usage *ret_usage);

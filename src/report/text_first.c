@@ -202,7 +202,9 @@ static void memory_line(const struct text *text)
 		buf_str(also(&line), "of ");
 		human_bytes(&line.remark, f->usage.ram_capacity_bytes);
 	}
-	if (value_ok(f->max_pss_bytes)) {
+	// PSS is read now and then: far from the peak it would say nothing of it.
+	bool near_peak = (double)f->rss_at_max_pss_bytes * 1.25 >= (double)f->peak_rss_bytes;
+	if (value_ok(f->max_pss_bytes) && near_peak) {
 		human_bytes(also(&line), (double)f->max_pss_bytes);
 		buf_str(&line.remark, " as PSS");
 	}

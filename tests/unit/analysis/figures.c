@@ -133,6 +133,26 @@ static void usage(void **state)
 	build_finish(&run);
 }
 
+// MB: one reading of smaps at 0.1 s, when 110 were resident; then 150 at a sample; and the kernel's own peak of 200.
+static void peaks_between_samples(void **state)
+{
+	struct run run;
+	struct findings findings;
+	build_simple(&run, 21);
+	build_gauge(&run, RUN_DESCENDANTS_RSS, 0);
+	build_gauge(&run, RUN_MAIN_RSS, 110);
+	run.values[RUN_MAIN_RSS][10] = 150;
+	run.values[RUN_MAIN_PRIVATE][1] = 90;
+	run.values[RUN_MAIN_SHARED][1] = 5;
+	run.segments[0].main_peak_rss_bytes = 200;
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_close(findings.usage.main.shared_bytes, 5);
+	assert_close(findings.usage.main.private_bytes, 90 + 40 + 50);
+	assert_close(findings.usage.main.total_bytes, 95 + 40 + 50);
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
 static void expected_cores(void **state)
 {
 	struct run run;
@@ -238,6 +258,8 @@ int main(void)
 	ROWS_ADD(&tests, window_rows, check_windows);
 	ROWS_ADD(&tests, footer_rows, check_footer);
 	ROWS_ADD_ONE(&tests, "gpu_tracker's maxima and means, each on its own", usage);
+	ROWS_ADD_ONE(&tests, "RAM: what was allocated between two readings, and between two samples, counts",
+		peaks_between_samples);
 	ROWS_ADD_ONE(&tests, "--expected-cores divides the target's percent, not the system's", expected_cores);
 	ROWS_ADD_ONE(&tests, "a GPU: means over time, throttled by power cap and heat but not by idleness", gpu);
 	ROWS_ADD_ONE(&tests, "the program's own metrics", user_metrics);
