@@ -50,10 +50,19 @@ static void settle_peaks(struct recorder *recorder, struct store_footer *footer)
 	footer->peak_rss_bytes = larger(recorder->sampler.peak_rss_bytes, any_peak);
 }
 
-// Those still alive have told nobody yet what they used.
-static void add_living(const struct recorder *recorder, struct store_footer *footer)
+static void add_io(const struct process_io *io, const struct process_io *base, struct store_footer *footer)
+{
+	footer->read_bytes += io->read_bytes - base->read_bytes;
+	footer->written_bytes += io->written_bytes - base->written_bytes;
+	footer->voluntary_switches += io->voluntary_switches - base->voluntary_switches;
+	footer->involuntary_switches += io->involuntary_switches - base->involuntary_switches;
+}
+
+// Those still alive have told nobody yet what they used. False if one of them does not tell us (another user's).
+static bool add_living(const struct recorder *recorder, struct store_footer *footer)
 {
 	const struct tree *tree = &recorder->tree;
+	bool io_known = true;
 	for (size_t i = 0; i < tree->n_members; i++) {
 		const struct tree_member *member = &tree->members[i];
 		if (!member->alive || member->is_reaper)
@@ -62,14 +71,37 @@ static void add_living(const struct recorder *recorder, struct store_footer *foo
 		footer->major_faults += stat->major_faults + stat->children_major_faults - member->base_major_faults;
 		footer->minor_faults += stat->minor_faults + stat->children_minor_faults - member->base_minor_faults;
 		struct process_io io;
-		const struct process_io *base = &member->base_io;
-		if (process_io_read(tree->procfs_fd, member->pid, &io) < 0)
-			continue;
-		footer->read_bytes += io.read_bytes - base->read_bytes;
-		footer->written_bytes += io.written_bytes - base->written_bytes;
-		footer->voluntary_switches += io.voluntary_switches - base->voluntary_switches;
-		footer->involuntary_switches += io.involuntary_switches - base->involuntary_switches;
+		bool known = process_io_read(tree->procfs_fd, member->pid, &io) == 0; // a zombie tells as well
+		if (known)
+			add_io(&io, &member->base_io, footer);
+		io_known = io_known && known;
 	}
+	return io_known;
+}
+
+static bool root_is_there(const struct tree *tree)
+{
+	for (size_t i = 0; i < tree->n_members; i++)
+		if (tree->members[i].is_main)
+			return tree->members[i].alive;
+	return false;
+}
+
+/* A sum with an unknown part is unknown. What ends while we are attached leaves its faults and bytes to a living member
+ * that waits for it, but its context switches to nobody; and the root leaves nothing at all to us. */
+static void settle_living(const struct recorder *recorder, struct store_footer *footer)
+{
+	const struct tree *tree = &recorder->tree;
+	bool io_known = add_living(recorder, footer);
+	bool attached = recorder->target == NULL;
+	bool root_is_gone = attached && !root_is_there(tree);
+	bool left_to_nobody = attached && tree->orphan_ns > 0;
+	if (root_is_gone || left_to_nobody)
+		footer->major_faults = footer->minor_faults = VALUE_MISSING;
+	if (root_is_gone || left_to_nobody || !io_known)
+		footer->read_bytes = footer->written_bytes = VALUE_MISSING;
+	if (!io_known || (attached && (int64_t)tree->n_pids < footer->processes_seen))
+		footer->voluntary_switches = footer->involuntary_switches = VALUE_MISSING;
 }
 
 /* The peak of this program, not ru_maxrss: that one starts from whatever process called exec. */
@@ -119,7 +151,7 @@ void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_fo
 	};
 	settle_cpu(recorder, &footer);
 	settle_peaks(recorder, &footer);
-	add_living(recorder, &footer);
+	settle_living(recorder, &footer);
 	settle_self(recorder, &footer);
 	*ret_footer = footer;
 }

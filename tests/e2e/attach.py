@@ -49,6 +49,16 @@ def attach_for(room, pid, seconds, number):
 
 
 @test
+def an_end_without_account(room):
+    """what the root read and wrote is lost with it: unknown, not 0; CPU time is the last that was seen"""
+    shell = room.start("-c", f"{BURNER} cpu 1.5 & echo $!; wait; exec sleep 20", program="/bin/sh")  # waits for it at once
+    report = json.loads(room.wattle("attach", "-q", "-o", "run.sqlite", "--json", "-", int(shell.stdout.readline())).stdout)
+    lost = [report["memory"][name] for name in ("read_bytes", "written_bytes", "major_faults", "minor_faults")]
+    assert lost == [None] * 4, report["memory"]
+    assert report["cpu"]["target_cpu_s"] > 0.3, report["cpu"]
+
+
+@test
 def until_a_signal(room):
     """SIGINT and SIGTERM end the measuring, not the process; the run is complete"""
     for number in (signal.SIGINT, signal.SIGTERM):
