@@ -90,6 +90,7 @@ static int open_sensors(struct measure *measure, struct wattle_error *reterr)
 		.cuda_device_order = getenv("CUDA_DEVICE_ORDER"),
 		.hip_visible_devices = getenv("HIP_VISIBLE_DEVICES"),
 		.rocr_visible_devices = getenv("ROCR_VISIBLE_DEVICES"),
+		.wall_meter = measure->options.wall_meter,
 		.calibrate_ns = 5 * NS_PER_MS,
 	};
 	int r = sensor_set_open(&measure->sensors, &measure->env, &options, reterr);

@@ -8,14 +8,14 @@
 struct measure_options {
 	const char *output, *json, *tracking_file;
 	const char *ram_unit, *gpu_ram_unit, *time_unit;
-	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config;
+	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter;
 	struct option_list meta;
 	int64_t interval_ns, expected_cores, steps;
 	double budget_percent, carbon_intensity, pue;
 	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all;
 };
 
-enum { MEASURE_OPTIONS = 30 };
+enum { MEASURE_OPTIONS = 31 };
 extern const struct option measure_option_table[MEASURE_OPTIONS];
 struct measure_options measure_defaults(void);
 

@@ -120,6 +120,8 @@ static void settle_self(const struct recorder *recorder, struct store_footer *fo
 	footer->self_cpu_ns = (int64_t)cpu.tv_sec * NS_PER_S + cpu.tv_nsec;
 	footer->self_max_rss_bytes = own_peak_bytes(recorder);
 	footer->self_wakeups = recorder->n_wakeups;
+	footer->devices = recorder->sensors->devices;
+	footer->n_devices = recorder->sensors->n_devices;
 }
 
 static int64_t exit_code(const struct recorder *recorder)

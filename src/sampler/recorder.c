@@ -275,7 +275,7 @@ static void tell_unread(struct recorder *recorder)
 		const struct sensor_slot *slot = &recorder->sensors->slots[s];
 		for (size_t i = 0; i < slot->n_domains; i++) {
 			const struct domain *domain = &slot->domains[i];
-			if (domain->readable || !domain_kind_adds_up(domain->kind))
+			if (domain->readable || domain->unwanted || !domain_kind_adds_up(domain->kind))
 				continue;
 			sampler_event(&recorder->sampler, env_now_ns(recorder->env), "warning",
 				"%s (%s) is not in the total: %s; `wattle sensors` tells the remedy", domain->name,

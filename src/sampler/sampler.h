@@ -32,6 +32,7 @@ struct sampler {
 	struct counter *counters;      // owned: one a device
 	int64_t (*rows)[DEVICE_COUNT]; // owned: one a device
 	int64_t *throttle_bits;        // owned: one a device, last known
+	uint32_t *notes;               // owned: one a device, hash of the note told last
 	pid_t self_pid;
 	int64_t proc_t_ns; // when /proc was read last: the machine, the tree
 	struct machine_reading machine_reading;

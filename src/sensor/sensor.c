@@ -1,6 +1,8 @@
 #include "sensor/sensor.h"
 
 #include "base/util.h"
+#include "sensor/cpu_temperature.h"
+#include "sensor/gpu_roster.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -165,15 +167,23 @@ int sensor_set_open(struct sensor_set *set, const struct wattle_env *env, const 
 	struct wattle_error *reterr)
 {
 	*set = (struct sensor_set){0};
-	int r = 0;
+	struct gpu_roster roster;
+	struct sensor_options with_roster = *options;
+	with_roster.roster = &roster;
+	int r = gpu_roster_open(&roster, options->gpus, reterr);
 	for (size_t i = 0; r == 0 && sensor_registry[i] != NULL; i++) {
 		assert(set->n_slots < ARRAY_SIZE(set->slots));
-		r = open_slot(set, sensor_registry[i], env, options, reterr);
+		r = open_slot(set, sensor_registry[i], env, &with_roster, reterr);
 	}
+	if (r == 0)
+		r = gpu_roster_check(&roster, reterr);
+	gpu_roster_close(&roster);
 	if (r == 0)
 		r = list_devices(set, reterr);
 	if (r < 0)
 		sensor_set_close(set);
+	else
+		set->temperature = cpu_temperature_open(env);
 	return r;
 }
 
@@ -184,10 +194,19 @@ void sensor_set_close(struct sensor_set *set)
 		slot->ops->close(slot->state);
 		free(slot->state);
 	}
+	cpu_temperature_close(set->temperature);
 	free(set->devices);
 	free(set->sources);
 	free(set->rows);
 	*set = (struct sensor_set){0};
+}
+
+// A package's temperature is read by another driver than its energy.
+static void fill_temperatures(struct sensor_set *set, int64_t (*rows)[DEVICE_COUNT])
+{
+	for (size_t i = 0; set->temperature != NULL && i < set->n_devices; i++)
+		if (set->devices[i]->kind == DOMAIN_PACKAGE && !value_ok(rows[i][DEVICE_TEMPERATURE]))
+			rows[i][DEVICE_TEMPERATURE] = cpu_temperature_read(set->temperature, set->devices[i]->index);
 }
 
 void sensor_set_read(struct sensor_set *set, const struct sensor_context *context, int64_t (*ret_rows)[DEVICE_COUNT])
@@ -205,4 +224,6 @@ void sensor_set_read(struct sensor_set *set, const struct sensor_context *contex
 				memcpy(ret_rows[device++], rows[i], sizeof(rows[i]));
 		rows += slot->n_domains;
 	}
+	if (!context->energy_only)
+		fill_temperatures(set, ret_rows);
 }

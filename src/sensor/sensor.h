@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct cpu_temperature; // sensor/cpu_temperature.h
+
 // Stored and printed by name, never by number.
 enum domain_kind {
 	DOMAIN_PACKAGE,
@@ -56,16 +58,28 @@ struct domain {
 	bool has_energy; // fills DEVICE_ENERGY (a raw counter, see below); else DEVICE_POWER is integrated by analysis
 
 	bool readable;    // it can be read now
+	bool unwanted;    // a GPU that --gpus, --gpu-brand or the target's environment leaves out; never used
 	bool used;        // it is sampled: readable, wanted, and not the loser to a better one
 	char why[160];    // if not used: the reason, a short phrase
 	char remedy[200]; // if not readable: the command that mends it; "" if nothing can
 
 	uint64_t energy_range_uj;    // the counter wraps after this (max_energy_range_uj); 0: 64 bits, never
 	uint64_t resolution_uj;      // smallest step of the counter; 0: unknown
-	int64_t update_period_ns;    // measured at open, of the energy counter or the power reading; 0: unknown
+	int64_t update_period_ns;    // median time between updates of the energy counter or power reading, measured
+				     // or stated by the maker; 0: unknown. The sampler keeps it up while it runs
+	int64_t update_jitter_ns;    // half of the spread of that time (largest minus smallest seen); 0: unknown
 	double relative_error;       // of the reading itself: sensor gain, or the model's; 0: not stated
 	double max_power_w;          // plausible maximum, to tell a wrap from a reset; never 0 once the set is open
 	uint64_t memory_total_bytes; // GPUs: without what the driver reserves where it says so; 0 unknown
+
+	/* The stored idle baseline (--attribution active), put here by cli/ before the recording; idle_w 0: none. */
+	double idle_w, idle_error_w;
+	double idle_temperature_c; // NaN or 0 unknown
+	char idle_date[32];        // RFC 3339
+
+	/* What a reader of the run must know and no figure tells: how processes were matched, that the device sleeps.
+	 * The sensor may change it while it reads; the sampler stores each new text as an event of kind "note". */
+	char note[160];
 };
 
 /* What the sampler knows when it asks for readings. Borrowed for the call. */
@@ -77,8 +91,12 @@ struct sensor_context {
 	const pid_t *target_pids; // ascending, the root included
 	size_t n_target_pids;
 	pid_t self_pid;
+	bool energy_only; // fill DEVICE_ENERGY and DEVICE_ENERGY_TIME and leave out the rest: a quick look for the
+			  // moment at which a counter is updated, between two samples
 };
 bool sensor_context_has_pid(const struct sensor_context *context, pid_t pid); // binary search
+
+struct gpu_roster;
 
 /* What was asked for on the command line; borrowed during open. */
 struct sensor_options {
@@ -89,8 +107,10 @@ struct sensor_options {
 	const char *cuda_device_order;
 	const char *hip_visible_devices;
 	const char *rocr_visible_devices;
+	const char *wall_meter; // --wall-meter FILE or NULL; borrowed until close
 	bool describe_only;   // wattle sensors: list everything, GPUs hidden from the target too
 	int64_t calibrate_ns; // at most this much time may go into measuring update periods at open; 0: none
+	struct gpu_roster *roster; // set by sensor_set_open: numbers GPUs over all sensors, answers --gpus
 };
 
 struct sensor_ops {
@@ -98,8 +118,9 @@ struct sensor_ops {
 	size_t state_size; // the registry allocates zeroed state of this size
 
 	/* Finds its domains. 0 also when there are none: a machine without this hardware is normal. Negative errno only
-	 * for a wrong request (an unknown UUID in --gpus: -EINVAL with a sentence that lists what is valid), which
-	 * fails the opening of the whole set, or -ENOMEM. What exists but fails is a domain with readable == false and
+	 * for a wrong request (a --wall-meter that is no such file: -EINVAL with a sentence), which
+	 * fails the opening of the whole set, or -ENOMEM. With describe_only a sensor whose hardware or driver is
+	 * missing has a row too, readable == false, that says why and what would mend it. What exists but fails is a domain with readable == false and
 	 * a reason. May take as long as the driver takes. Sets `used` of the domains it would sample. */
 	int (*open)(void *state, const struct wattle_env *env, const struct sensor_options *options,
 		struct wattle_error *reterr);
@@ -107,7 +128,8 @@ struct sensor_ops {
 	struct domain *(*domains)(void *state, size_t *ret_count);
 	/* One reading of every domain with `used` set: rows[i] belongs to domains[i], preset to VALUE_MISSING, and what
 	 * can't be read stays so. DEVICE_ENERGY is the raw counter in µJ as the hardware gives it, before
-	 * extension. Must not block, allocate or fail: a device that fell off the bus just leaves its row empty. */
+	 * extension. DEVICE_ENERGY_TIME only where the hardware itself says when it updated the counter (a time stamp
+	 * that stands still while the counter does), converted to CLOCK_MONOTONIC. Must not block, allocate or fail: a device that fell off the bus just leaves its row empty. */
 	void (*read)(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT]);
 	/* After open, also after one that failed half-way. */
 	void (*close)(void *state);
@@ -130,6 +152,7 @@ struct sensor_set {
 	struct domain **devices; // owned array: the used domains, in registry order
 	const char **sources;    // owned array: ops->name of each device
 	size_t n_devices;
+	struct cpu_temperature *temperature; // owned: fills DEVICE_TEMPERATURE of packages; NULL: nothing to read
 	int64_t (*rows)[DEVICE_COUNT]; // owned scratch: sum of all n_domains
 	size_t n_rows;
 };

@@ -81,6 +81,11 @@ static void put_device(const struct run_device *device, struct export_out *out)
 	jsonw_key_bool(&j, "has_energy", device->has_energy);
 	jsonw_key_double(&j, "resolution_j", device->resolution_j);
 	jsonw_key_double(&j, "update_period_s", device->update_period_s);
+	jsonw_key_double(&j, "update_jitter_s", device->update_jitter_s);
+	jsonw_key_double(&j, "idle_w", device->idle_w);
+	jsonw_key_double(&j, "idle_error_w", device->idle_error_w);
+	jsonw_key_double(&j, "idle_temperature_c", device->idle_temperature_c);
+	put_name(&j, "idle_date", device->idle_date);
 	jsonw_key_double(&j, "relative_error", device->relative_error);
 	put_i64(&j, "memory_total_bytes", device->memory_total_bytes);
 	end(&j, out);

@@ -20,7 +20,9 @@ struct run_device { // a row of table device with its samples
 	int index;
 	enum provenance provenance;
 	bool has_energy;
-	double resolution_j, update_period_s, relative_error; // NaN unknown
+	double resolution_j, update_period_s, update_jitter_s, relative_error; // NaN unknown
+	double idle_w, idle_error_w, idle_temperature_c; // the idle baseline of --attribution active; NaN: none
+	char idle_date[32];                              // when that was measured, RFC 3339; "" none
 	int64_t memory_total_bytes;                           // VALUE_MISSING unknown
 	size_t n;
 	int64_t *t_ns;                 // n of them, ascending

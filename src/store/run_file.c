@@ -125,6 +125,12 @@ static int run_file_open(void *state, const struct store_open_options *options, 
 
 /* Writing */
 
+// The one metric that is a time on the run's clock.
+static bool is_time(const struct record *record, uint32_t metric)
+{
+	return record->scope == METRIC_DEVICE && metric == DEVICE_ENERGY_TIME;
+}
+
 static int write_record(struct state *s, const struct record *record)
 {
 	if (record->scope == METRIC_DEVICE && (record->id < 0 || (size_t)record->id >= s->n_devices))
@@ -141,7 +147,8 @@ static int write_record(struct state *s, const struct record *record)
 	}
 	for (uint32_t i = 0; i < record->n_values; i++, column++)
 		if (value_ok(record->values[i]))
-			sqlite3_bind_int64(insert, column, record->values[i]);
+			sqlite3_bind_int64(insert, column,
+				is_time(record, i) ? shifted(s, record->values[i]) : record->values[i]);
 	return sql_run(insert);
 }
 
@@ -245,6 +252,8 @@ static int write_end(struct state *s, const struct store_footer *footer)
 		r = mark_complete(s, footer);
 	if (r == SQLITE_OK)
 		r = write_figures(s, footer);
+	if (r == SQLITE_OK)
+		r = run_header_periods(s->db, footer, s->device_ids);
 	if (r == SQLITE_OK)
 		r = run_header_settle_complete(s->db);
 	return r == SQLITE_OK ? sql_run(s->statements[STATEMENT_COMMIT]) : r;

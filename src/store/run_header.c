@@ -189,20 +189,34 @@ int run_header_create(sqlite3 *db, const struct store_header *header)
 
 /* A further segment */
 
-static int add_missing_columns(sqlite3 *db, enum metric_scope scope)
+static int add_missing_column(sqlite3 *db, const char *table, const char *name, const char *type)
 {
-	const char *table = schema_sample_table(scope);
+	char sql[256];
+	if (sqlite3_table_column_metadata(db, NULL, table, name, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK)
+		return SQLITE_OK;
+	snprintf(sql, sizeof(sql), "ALTER TABLE %s ADD COLUMN %s %s", table, name, type);
+	return sql_exec(db, sql);
+}
+
+static int add_missing_metrics(sqlite3 *db, enum metric_scope scope)
+{
 	size_t n;
 	const struct metric *metrics = metric_table(scope, &n);
 	int r = SQLITE_OK;
-	for (size_t i = 0; r == SQLITE_OK && i < n; i++) {
-		if (sqlite3_table_column_metadata(db, NULL, table, metrics[i].name, NULL, NULL, NULL, NULL, NULL) ==
-			SQLITE_OK)
-			continue;
-		char sql[256];
-		snprintf(sql, sizeof(sql), "ALTER TABLE %s ADD COLUMN %s INTEGER", table, metrics[i].name);
-		r = sql_exec(db, sql);
-	}
+	for (size_t i = 0; r == SQLITE_OK && i < n; i++)
+		r = add_missing_column(db, schema_sample_table(scope), metrics[i].name, "INTEGER");
+	return r;
+}
+
+static int add_missing_columns(sqlite3 *db)
+{
+	size_t n;
+	const struct schema_column *columns = schema_columns(&n);
+	int r = SQLITE_OK;
+	for (size_t i = 0; r == SQLITE_OK && i < n; i++)
+		r = add_missing_column(db, columns[i].table, columns[i].name, columns[i].type);
+	for (enum metric_scope scope = METRIC_RUN; r == SQLITE_OK && scope < METRIC_SCOPES; scope++)
+		r = add_missing_metrics(db, scope);
 	return r;
 }
 
@@ -243,9 +257,7 @@ static int64_t find_shift(sqlite3 *db, const struct store_header *header)
 
 int run_header_continue(sqlite3 *db, const struct store_header *header, int64_t *ret_shift_ns)
 {
-	int r = SQLITE_OK;
-	for (enum metric_scope scope = METRIC_RUN; r == SQLITE_OK && scope < METRIC_SCOPES; scope++)
-		r = add_missing_columns(db, scope);
+	int r = add_missing_columns(db);
 	if (r == SQLITE_OK)
 		r = write_metrics(db);
 	if (r == SQLITE_OK)
@@ -292,6 +304,12 @@ static void bind_device(sqlite3_stmt *s, const void *data)
 	sql_bind_i64(s, 13, d->update_period_ns > 0 ? d->update_period_ns : VALUE_MISSING);
 	sql_bind_double(s, 14, d->relative_error > 0 ? d->relative_error : (double)NAN);
 	sql_bind_i64(s, 15, none_if_zero(d->memory_total_bytes));
+	sql_bind_i64(s, 16, d->update_jitter_ns > 0 ? d->update_jitter_ns : VALUE_MISSING);
+	bool idle = d->idle_w > 0;
+	sql_bind_double(s, 17, idle ? d->idle_w : (double)NAN);
+	sql_bind_double(s, 18, idle ? d->idle_error_w : (double)NAN);
+	sql_bind_double(s, 19, idle && d->idle_temperature_c != 0 ? d->idle_temperature_c : (double)NAN);
+	sql_bind_name(s, 20, d->idle_date);
 }
 
 static int64_t find_device(sqlite3 *db, const struct domain *domain)
@@ -320,14 +338,34 @@ int run_header_devices(sqlite3 *db, const struct store_header *header, int64_t *
 		struct device_row row = {next_id++, header->devices[i], header->sources[i]};
 		int r = run_once(db,
 			"INSERT INTO device (id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, "
-			"resolution_uj, energy_range_uj, update_period_ns, relative_error, memory_total_bytes) "
-			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			"resolution_uj, energy_range_uj, update_period_ns, relative_error, memory_total_bytes, "
+			"update_jitter_ns, idle_w, idle_error_w, idle_temperature_c, idle_date) "
+			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			bind_device, &row);
 		if (r != SQLITE_OK)
 			return r;
 		ret_ids[i] = row.id;
 	}
 	return SQLITE_OK;
+}
+
+static void bind_periods(sqlite3_stmt *s, const void *data)
+{
+	const struct device_row *row = data;
+	sql_bind_i64(s, 1, row->id);
+	sql_bind_i64(s, 2, row->domain->update_period_ns > 0 ? row->domain->update_period_ns : VALUE_MISSING);
+	sql_bind_i64(s, 3, row->domain->update_jitter_ns > 0 ? row->domain->update_jitter_ns : VALUE_MISSING);
+}
+
+int run_header_periods(sqlite3 *db, const struct store_footer *footer, const int64_t *ids)
+{
+	int r = SQLITE_OK;
+	for (size_t i = 0; r == SQLITE_OK && footer->devices != NULL && i < footer->n_devices; i++) {
+		const struct device_row row = {ids[i], footer->devices[i], NULL};
+		r = run_once(db, "UPDATE device SET update_period_ns = ?2, update_jitter_ns = ?3 WHERE id = ?1",
+			bind_periods, &row);
+	}
+	return r;
 }
 
 /* The segment */

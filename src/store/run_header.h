@@ -11,6 +11,8 @@ int run_header_create(sqlite3 *db, const struct store_header *header);
 int run_header_continue(sqlite3 *db, const struct store_header *header, int64_t *ret_shift_ns);
 // Finds or makes the rows of the devices; ret_ids has room for header->n_devices.
 int run_header_devices(sqlite3 *db, const struct store_header *header, int64_t *ret_ids);
+// The update periods that were seen, at the end of a recording; ids as run_header_devices gave them.
+int run_header_periods(sqlite3 *db, const struct store_footer *footer, const int64_t *ids);
 int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t shift_ns, int64_t *ret_id);
 // 'complete' in table run: true only if every segment is.
 int run_header_settle_complete(sqlite3 *db);

@@ -77,16 +77,32 @@ static void fill_device(sqlite3_stmt *s, struct arena *arena, void *row)
 	device->update_period_s = value_to_double(sql_i64(s, 11), 1e-9);
 	device->relative_error = sql_double(s, 12);
 	device->memory_total_bytes = sql_i64(s, 13);
+	device->update_jitter_s = value_to_double(sql_i64(s, 14), 1e-9);
+	device->idle_w = sql_double(s, 15);
+	device->idle_error_w = sql_double(s, 16);
+	device->idle_temperature_c = sql_double(s, 17);
+	sql_copy_text(s, 18, device->idle_date, sizeof(device->idle_date));
 }
+
+#define DEVICE_COLUMNS                                                                                                 \
+	"SELECT id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, resolution_uj, "            \
+	"update_period_ns, relative_error, memory_total_bytes, "
 
 int run_read_devices(struct run_reader *reader, struct run *run)
 {
-	static const struct rows rows = {"SELECT count(*) FROM device",
-		"SELECT id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, resolution_uj, "
-		"update_period_ns, relative_error, memory_total_bytes FROM device ORDER BY id",
+	static const char count[] = "SELECT count(*) FROM device";
+	static const struct rows rows = {count,
+		DEVICE_COLUMNS "update_jitter_ns, idle_w, idle_error_w, idle_temperature_c, idle_date "
+			       "FROM device ORDER BY id",
 		sizeof(struct run_device), fill_device};
+	// As the first files of this schema have it.
+	static const struct rows old_rows = {count,
+		DEVICE_COLUMNS "NULL, NULL, NULL, NULL, NULL FROM device ORDER BY id", sizeof(struct run_device),
+		fill_device};
+	bool is_new = sqlite3_table_column_metadata(reader->db, NULL, "device", "idle_date", NULL, NULL, NULL, NULL,
+			      NULL) == SQLITE_OK;
 	void *devices = NULL;
-	int r = read_rows(reader, &rows, &devices, &run->n_devices);
+	int r = read_rows(reader, is_new ? &rows : &old_rows, &devices, &run->n_devices);
 	run->devices = devices;
 	return r;
 }

@@ -66,6 +66,11 @@ static const struct schema_column columns[] = {
 	{"device", "resolution_uj", "INTEGER", "uj", "smallest step of the counter"},
 	{"device", "energy_range_uj", "INTEGER", "uj", "the hardware's counter starts again after this; wattle has extended it"},
 	{"device", "update_period_ns", "INTEGER", "ns", "how often the hardware renews its value"},
+	{"device", "update_jitter_ns", "INTEGER", "ns", "half of the spread of update_period_ns"},
+	{"device", "idle_w", "REAL", "w", "idle power, measured beforehand (wattle sensors --calibrate-idle)"},
+	{"device", "idle_error_w", "REAL", "w", "error of idle_w, half of a 95 percent interval"},
+	{"device", "idle_temperature_c", "REAL", "c", "temperature at which idle_w was measured"},
+	{"device", "idle_date", "TEXT", "", "when idle_w was measured, RFC 3339"},
 	{"device", "relative_error", "REAL", "", "of the reading itself, 0.01 is 1 percent"},
 	{"device", "memory_total_bytes", "INTEGER", "bytes", "memory of a GPU"},
 
@@ -99,7 +104,7 @@ static const struct schema_column columns[] = {
 	{"user_metric", "value", "REAL", "", "the value"},
 
 	{"event", "t_ns", "INTEGER NOT NULL", "ns", "when it happened"},
-	{"event", "kind", "TEXT NOT NULL", "", "gap, wrap, reset, suspend, throttle, segment, warning, lost ..."},
+	{"event", "kind", "TEXT NOT NULL", "", "gap, wrap, reset, suspend, throttle, segment, note, warning, lost ..."},
 	{"event", "text", "TEXT", "", "what happened, as a sentence"},
 
 	{"segment", "id", "INTEGER PRIMARY KEY NOT NULL", "", "number of the recording in this file, from 1"},

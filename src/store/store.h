@@ -69,6 +69,9 @@ struct store_footer {
 	int64_t read_bytes, written_bytes, major_faults, minor_faults;
 	int64_t voluntary_switches, involuntary_switches;
 	int64_t self_cpu_ns, self_max_rss_bytes, self_wakeups;
+	// The header's devices as they are now: the update periods that were seen. NULL: as they were.
+	struct domain *const *devices;
+	size_t n_devices;
 };
 
 struct store_open_options {
