@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "process/referee.h"
+#include "sampler/devices.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -104,6 +105,44 @@ static void on_timer(struct recorder *recorder)
 	flush(recorder);
 }
 
+/* ---- looks between ticks ---- */
+
+static struct timespec timespec_of(int64_t t_ns)
+{
+	return (struct timespec){.tv_sec = t_ns / NS_PER_S, .tv_nsec = t_ns % NS_PER_S};
+}
+
+static void set_probe_timer(struct recorder *recorder)
+{
+	int64_t next_ns = probe_next_ns(&recorder->probe, env_now_ns(recorder->env));
+	const struct itimerspec spec = {.it_value = value_ok(next_ns) ? timespec_of(next_ns) : (struct timespec){0}};
+	timerfd_settime(recorder->probe_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+
+static void on_probe(struct recorder *recorder)
+{
+	uint64_t expirations;
+	if (read(recorder->probe_fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
+		return;
+	devices_look(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);
+	set_probe_timer(recorder);
+}
+
+/* What a slow counter shows at the end is up to one period old. Its next update, a moment later, tells what was used up to
+ * the end; the signals that come meanwhile wait. */
+static void look_past_the_end(struct recorder *recorder)
+{
+	probe_finish(&recorder->probe, recorder->start_ns, env_now_ns(recorder->env));
+	for (;;) {
+		int64_t next_ns = probe_last_ns(&recorder->probe, env_now_ns(recorder->env));
+		if (!value_ok(next_ns))
+			return;
+		const struct timespec at = timespec_of(next_ns);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+		devices_look(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);
+	}
+}
+
 /* ---- ends and signals ---- */
 
 // Waits for everything that ended: the command, and orphans that the subreaper inherited.
@@ -183,10 +222,13 @@ static int open_loop(struct recorder *recorder)
 	sigprocmask(SIG_BLOCK, &taken, NULL);
 	recorder->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	recorder->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	recorder->probe_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	recorder->signal_fd = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (recorder->epoll_fd < 0 || recorder->timer_fd < 0 || recorder->signal_fd < 0)
+	if (recorder->epoll_fd < 0 || recorder->timer_fd < 0 || recorder->probe_fd < 0 || recorder->signal_fd < 0)
 		return -errno;
 	int r = watch(recorder, recorder->timer_fd);
+	if (r == 0)
+		r = watch(recorder, recorder->probe_fd);
 	if (r == 0)
 		r = watch(recorder, recorder->signal_fd);
 	if (r == 0 && recorder->process_fd >= 0)
@@ -198,10 +240,9 @@ static int open_loop(struct recorder *recorder)
 static void start_timer(struct recorder *recorder)
 {
 	int64_t interval_ns = recorder->options->sampler.interval_ns;
-	int64_t first_ns = recorder->start_ns + interval_ns;
 	struct itimerspec spec = {
-		.it_value = {.tv_sec = first_ns / NS_PER_S, .tv_nsec = first_ns % NS_PER_S},
-		.it_interval = {.tv_sec = interval_ns / NS_PER_S, .tv_nsec = interval_ns % NS_PER_S},
+		.it_value = timespec_of(recorder->start_ns + interval_ns),
+		.it_interval = timespec_of(interval_ns),
 	};
 	timerfd_settime(recorder->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
@@ -217,6 +258,8 @@ static void loop(struct recorder *recorder)
 				on_signal(recorder);
 			else if (events[i].data.fd == recorder->process_fd)
 				recorder->stop = true;
+			else if (!recorder->stop && events[i].data.fd == recorder->probe_fd)
+				on_probe(recorder);
 			else if (!recorder->stop)
 				on_timer(recorder);
 		}
@@ -299,6 +342,8 @@ static int recorder_open(struct recorder *recorder)
 	if (r == 0)
 		r = outbox_open(&recorder->outbox, batch_capacity(recorder));
 	if (r == 0)
+		r = probe_open(&recorder->probe, &recorder->sampler, env_now_ns(recorder->env));
+	if (r == 0)
 		r = open_loop(recorder);
 	if (r == 0)
 		tell_unread(recorder);
@@ -307,12 +352,13 @@ static int recorder_open(struct recorder *recorder)
 
 static void recorder_close(struct recorder *recorder)
 {
-	const int fds[] = {recorder->epoll_fd, recorder->timer_fd, recorder->signal_fd, recorder->process_fd,
+	const int fds[] = {recorder->epoll_fd, recorder->timer_fd, recorder->probe_fd, recorder->signal_fd, recorder->process_fd,
 		recorder->sampler.referee_fd};
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	exits_close(&recorder->exits);
+	probe_close(&recorder->probe);
 	sampler_close(&recorder->sampler);
 	tree_close(&recorder->tree);
 	outbox_close(&recorder->outbox);
@@ -331,6 +377,7 @@ static struct recorder *recorder_new(const struct wattle_env *env, struct sensor
 		.sensors = sensors,
 		.epoll_fd = -1,
 		.timer_fd = -1,
+		.probe_fd = -1,
 		.signal_fd = -1,
 		.process_fd = -1,
 		.sampler = {.referee_fd = -1, .machine = {.stat.fd = -1, .meminfo.fd = -1}},
@@ -351,12 +398,14 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 	recorder->flushed_ns = recorder->progress_t_ns = recorder->start_ns;
 	recorder->progress_energy_uj = VALUE_MISSING;
 	start_timer(recorder);
+	set_probe_timer(recorder);
 	loop(recorder);
 	if (recorder->end_ns == 0)
 		recorder->end_ns = env_now_ns(recorder->env);
 	recorder->sampler.read_all = true; // analysis divides energy between two readings of the machine
 	take_sample(recorder);
 	settle_ended(recorder);
+	look_past_the_end(recorder);
 	recorder_make_footer(recorder, &result->footer);
 	outbox_add_living(&recorder->outbox, &recorder->tree);
 	result->status = value_ok(result->footer.exit_code) ? (int)result->footer.exit_code : 0;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "process/exits.h"
 #include "sampler/outbox.h"
+#include "sampler/probe.h"
 #include "sampler/sampler.h"
 #include "sampler/target.h"
 #include "store/store.h"
@@ -38,7 +39,8 @@ struct recorder {
 	struct sampler sampler;
 	struct exits exits;
 	struct outbox outbox;
-	int epoll_fd, timer_fd, signal_fd, process_fd; // owned; -1 not open
+	struct probe probe;
+	int epoll_fd, timer_fd, probe_fd, signal_fd, process_fd; // owned; -1 not open
 	int64_t start_ns, end_ns, flushed_ns, settled_ns;
 	int64_t n_missed; // ticks that came too late to be taken
 	int64_t n_wakeups;

@@ -1,10 +1,13 @@
 #include "sampler/sampler.h"
 
+#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/util.h"
 #include "process/referee.h"
+#include "sampler/devices.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
@@ -22,7 +25,7 @@ static void counters_init(struct sampler *sampler)
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
 		const struct domain *domain = sampler->sensors->devices[i];
 		counter_init(&sampler->counters[i], domain->energy_range_uj, domain->max_power_w);
-		sampler->throttle_bits[i] = 0;
+		edge_watch_init(&sampler->watches[i]);
 	}
 }
 
@@ -37,7 +40,9 @@ int sampler_open(struct sampler *sampler, const struct wattle_env *env, struct s
 		.options = *options,
 		.counters = calloc_array(n, sizeof(*sampler->counters)),
 		.rows = calloc_array(n, sizeof(*sampler->rows)),
-		.throttle_bits = calloc_array(n, sizeof(*sampler->throttle_bits)),
+		.watches = calloc_array(n, sizeof(*sampler->watches)),
+		.looks = calloc_array(n, sizeof(*sampler->looks)),
+		.told = calloc_array(n, sizeof(*sampler->told)),
 		.self_pid = getpid(),
 		.proc_t_ns = VALUE_MISSING,
 		.suspended_ns = env_boottime_ns(env) - env_now_ns(env),
@@ -50,7 +55,8 @@ int sampler_open(struct sampler *sampler, const struct wattle_env *env, struct s
 	machine_open(&sampler->machine, env);
 	if (memory_reader_open(&sampler->memory, options->budget_percent, env_now_ns(env)) < 0)
 		return -ENOMEM;
-	if (sampler->counters == NULL || sampler->rows == NULL || sampler->throttle_bits == NULL)
+	if (sampler->counters == NULL || sampler->rows == NULL || sampler->watches == NULL || sampler->looks == NULL ||
+		sampler->told == NULL)
 		return -ENOMEM;
 	counters_init(sampler);
 	return 0;
@@ -62,7 +68,9 @@ void sampler_close(struct sampler *sampler)
 	memory_reader_close(&sampler->memory);
 	free(sampler->counters);
 	free(sampler->rows);
-	free(sampler->throttle_bits);
+	free(sampler->watches);
+	free(sampler->looks);
+	free(sampler->told);
 	*sampler = (struct sampler){0};
 }
 
@@ -94,6 +102,19 @@ static int64_t self_cpu_ns(void)
 	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+// Our own is the real one, whatever stands for /proc.
+static int64_t self_rss_bytes(void)
+{
+	char text[64];
+	wattle_cleanup_close int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (length <= 0)
+		return VALUE_MISSING;
+	text[length] = '\0';
+	const char *resident = strchr(text, ' '); // the second number
+	return resident != NULL ? strtoll(resident, NULL, 10) * sysconf(_SC_PAGESIZE) : VALUE_MISSING;
+}
+
 static bool was_suspended(struct sampler *sampler, int64_t t_ns)
 {
 	int64_t suspended_ns = env_boottime_ns(sampler->env) - env_now_ns(sampler->env);
@@ -110,82 +131,6 @@ static bool proc_is_due(const struct sampler *sampler, int64_t t_ns)
 {
 	return sampler->read_all || !value_ok(sampler->proc_t_ns) ||
 		t_ns - sampler->proc_t_ns >= proc_period_ns * 9 / 10;
-}
-
-/* ---- devices ---- */
-
-static void tell_counter_event(struct sampler *sampler, int64_t t_ns, const char *name, enum counter_event event)
-{
-	static const struct {
-		const char *kind, *text; // NULL: nothing to tell
-	} told[] = {
-		[COUNTER_OK] = {NULL, NULL},
-		[COUNTER_FIRST] = {NULL, NULL},
-		[COUNTER_STALLED] = {NULL, NULL},
-		[COUNTER_WRAP] = {"wrap", "the energy counter wrapped"},
-		[COUNTER_WRAPS] = {"wrap",
-			"the energy counter wrapped; it had time for more than once, and the power before tells how often"},
-		[COUNTER_RESET] = {"reset", "the energy counter was reset; the energy in between is unknown"},
-		[COUNTER_GAP] = {"gap", "the energy counter can't be read"},
-		[COUNTER_GAP_ENDED] = {"gap-end", "the energy counter can be read again"},
-	};
-	if (told[event].kind != NULL)
-		sampler_event(sampler, t_ns, told[event].kind, "%s: %s", name, told[event].text);
-}
-
-static void extend_energy(struct sampler *sampler, size_t device, int64_t t_ns, bool suspended)
-{
-	const struct domain *domain = sampler->sensors->devices[device];
-	struct counter *counter = &sampler->counters[device];
-	int64_t *energy_uj = &sampler->rows[device][DEVICE_ENERGY];
-	if (!domain->has_energy)
-		return;
-	bool was_in_gap = counter->in_gap;
-	enum counter_event event = counter_feed(counter, t_ns, *energy_uj, suspended);
-	if (event != COUNTER_GAP || !was_in_gap) // a gap is told once
-		tell_counter_event(sampler, t_ns, domain->name, event);
-	if (value_ok(*energy_uj))
-		*energy_uj = (int64_t)counter->total;
-}
-
-static void tell_throttling(struct sampler *sampler, size_t device, int64_t t_ns)
-{
-	// Idle, application clocks and display clock are no reasons to worry; the rest hold a busy GPU back.
-	static const int64_t harmless_bits = 0x1 | 0x2 | 0x100;
-	int64_t bits = sampler->rows[device][DEVICE_THROTTLE_REASONS];
-	if (!value_ok(bits))
-		return;
-	bits &= ~harmless_bits;
-	if (bits == sampler->throttle_bits[device])
-		return;
-	const char *name = sampler->sensors->devices[device]->name;
-	if (bits != 0)
-		sampler_event(sampler, t_ns, "throttle", "%s: clocks held back (NVML reasons 0x%llx)", name,
-			(unsigned long long)bits);
-	else
-		sampler_event(sampler, t_ns, "throttle-end", "%s: clocks are free again", name);
-	sampler->throttle_bits[device] = bits;
-}
-
-static void sample_devices(struct sampler *sampler, int64_t t_ns, bool suspended, struct batch *batch)
-{
-	struct sensor_context context = {
-		.t_ns = t_ns,
-		.system_busy_ns = sampler->machine_reading.cpu_busy_ns,
-		.system_idle_ns = sampler->machine_reading.cpu_idle_ns,
-		.main_pid = sampler->tree->main_pid,
-		.target_pids = sampler->tree->pids,
-		.n_target_pids = sampler->tree->n_pids,
-		.self_pid = sampler->self_pid,
-	};
-	sensor_set_read(sampler->sensors, &context, sampler->rows);
-	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
-		extend_energy(sampler, i, t_ns, suspended);
-		tell_throttling(sampler, i, t_ns);
-		struct record *record = batch_add(batch, METRIC_DEVICE, t_ns, (int64_t)i, 0);
-		if (record != NULL)
-			memcpy(record->values, sampler->rows[i], sizeof(sampler->rows[i]));
-	}
 }
 
 /* ---- the target ---- */
@@ -278,9 +223,10 @@ static void sample_target(struct sampler *sampler, int64_t t_ns, int64_t *values
 	values[RUN_SYSTEM_MEMORY] = sampler->machine_reading.memory_used_bytes;
 	fill_memory(sampler, t_ns, &totals, values);
 	values[RUN_SELF_CPU] = self_cpu_ns();
-	if (t_ns - sampler->referee_t_ns >= NS_PER_S || sampler->read_all) {
+	if (t_ns - sampler->slow_t_ns >= NS_PER_S || sampler->read_all) {
 		values[RUN_REFEREE_CPU] = referee_read_ns(sampler->referee_fd);
-		sampler->referee_t_ns = t_ns;
+		values[RUN_SELF_RSS] = self_rss_bytes();
+		sampler->slow_t_ns = t_ns;
 	}
 }
 
@@ -291,7 +237,7 @@ void sampler_tick(struct sampler *sampler, int64_t t_ns, struct batch *batch)
 	if (proc_due)
 		machine_read(&sampler->machine,
 			&sampler->machine_reading); // before the sensors: the load model wants it
-	sample_devices(sampler, t_ns, suspended, batch);
+	devices_sample(sampler, t_ns, suspended, batch);
 	struct record *record = batch_add(batch, METRIC_RUN, t_ns, 0, 0);
 	if (proc_due) {
 		int64_t nowhere[RUN_COUNT]; // no room for the record: the peaks are kept all the same

@@ -8,6 +8,7 @@
 #include "process/memory.h"
 #include "process/tree.h"
 #include "sampler/counter.h"
+#include "sampler/edges.h"
 #include "sensor/sensor.h"
 #include "store/store.h"
 
@@ -22,6 +23,16 @@ struct sampler_options {
 	bool per_process;      // --per-process
 };
 
+struct device_look {
+	int64_t t_ns, energy_uj; // extended; VALUE_MISSING: none
+	bool stored;
+};
+
+struct device_told {
+	int64_t throttle_bits;
+	char note[160];
+};
+
 struct sampler {
 	const struct wattle_env *env; // borrowed, as are the next two
 	struct sensor_set *sensors;
@@ -31,15 +42,16 @@ struct sampler {
 	struct memory_reader memory;
 	struct counter *counters;      // owned: one a device
 	int64_t (*rows)[DEVICE_COUNT]; // owned: one a device
-	int64_t *throttle_bits;        // owned: one a device, last known
-	uint32_t *notes;               // owned: one a device, hash of the note told last
+	struct edge_watch *watches;    // owned: one a device, when its counter is updated
+	struct device_look *looks;     // owned: one a device, the last reading, which may not be stored
+	struct device_told *told;      // owned: one a device, what the events have said of it
 	pid_t self_pid;
 	int64_t proc_t_ns; // when /proc was read last: the machine, the tree
 	struct machine_reading machine_reading;
 	int64_t suspended_ns; // CLOCK_BOOTTIME - CLOCK_MONOTONIC at the last tick
 	int64_t last_t_ns;
 	int referee_fd;       // borrowed; -1: none
-	int64_t referee_t_ns; // when it was read last: once a second is enough to check by
+	int64_t slow_t_ns;    // when it and our own memory were read last: once a second is enough
 	int64_t n_samples;
 	bool target_held;            // the command waits to be let go: what stands there is a copy of us
 	bool read_all;               // the next tick reads /proc even if it was read just before

@@ -201,6 +201,14 @@ void sensor_set_close(struct sensor_set *set)
 	*set = (struct sensor_set){0};
 }
 
+static bool has_counter(const struct sensor_slot *slot)
+{
+	for (size_t i = 0; i < slot->n_domains; i++)
+		if (slot->domains[i].used && slot->domains[i].has_energy)
+			return true;
+	return false;
+}
+
 // A package's temperature is read by another driver than its energy.
 static void fill_temperatures(struct sensor_set *set, int64_t (*rows)[DEVICE_COUNT])
 {
@@ -218,7 +226,8 @@ void sensor_set_read(struct sensor_set *set, const struct sensor_context *contex
 			rows[i][m] = VALUE_MISSING;
 	for (size_t s = 0; s < set->n_slots; s++) {
 		const struct sensor_slot *slot = &set->slots[s];
-		slot->ops->read(slot->state, context, rows);
+		if (!context->energy_only || has_counter(slot))
+			slot->ops->read(slot->state, context, rows);
 		for (size_t i = 0; i < slot->n_domains; i++)
 			if (slot->domains[i].used)
 				memcpy(ret_rows[device++], rows[i], sizeof(rows[i]));

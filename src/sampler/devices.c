@@ -1,0 +1,172 @@
+#include "sampler/devices.h"
+
+#include "base/util.h"
+
+#include <string.h>
+
+/* ---- what happened to a counter ---- */
+
+static void tell_counter_event(struct sampler *sampler, int64_t t_ns, const char *name, enum counter_event event)
+{
+	static const struct {
+		const char *kind, *text; // NULL: nothing to tell
+	} told[] = {
+		[COUNTER_OK] = {NULL, NULL},
+		[COUNTER_FIRST] = {NULL, NULL},
+		[COUNTER_STALLED] = {NULL, NULL},
+		[COUNTER_WRAP] = {"wrap", "the energy counter wrapped"},
+		[COUNTER_WRAPS] = {"wrap",
+			"the energy counter wrapped; it had time for more than once, and the power before tells how often"},
+		[COUNTER_RESET] = {"reset", "the energy counter was reset; the energy in between is unknown"},
+		[COUNTER_GAP] = {"gap", "the energy counter can't be read"},
+		[COUNTER_GAP_ENDED] = {"gap-end", "the energy counter can be read again"},
+	};
+	if (told[event].kind != NULL)
+		sampler_event(sampler, t_ns, told[event].kind, "%s: %s", name, told[event].text);
+}
+
+/* The period is kept up as long as the run lasts. One that the sensor states is not replaced by a longer one that is only
+ * seen because the counter's steps are coarse: at 5 W a counter of whole joules moves every 200 ms, however often it
+ * is updated. */
+static void keep_period_up(struct domain *domain, const struct edge_watch *watch)
+{
+	int64_t period_ns, jitter_ns;
+	if (!edge_watch_period(watch, &period_ns, &jitter_ns))
+		return;
+	bool coarse = domain->resolution_uj > 0 && watch->smallest_step <= 2 * domain->resolution_uj;
+	if (coarse && domain->update_period_ns > 0 && domain->update_period_ns < period_ns)
+		return;
+	domain->update_period_ns = period_ns;
+	domain->update_jitter_ns = jitter_ns;
+}
+
+// From the raw counter to the extended one; true if it moved.
+static bool extend_energy(struct sampler *sampler, size_t device, int64_t t_ns, bool suspended)
+{
+	struct domain *domain = sampler->sensors->devices[device];
+	struct counter *counter = &sampler->counters[device];
+	int64_t *energy_uj = &sampler->rows[device][DEVICE_ENERGY];
+	if (!domain->has_energy)
+		return false;
+	bool was_in_gap = counter->in_gap;
+	enum counter_event event = counter_feed(counter, t_ns, *energy_uj, suspended);
+	if (event != COUNTER_GAP || !was_in_gap) // a gap is told once
+		tell_counter_event(sampler, t_ns, domain->name, event);
+	if (!value_ok(*energy_uj))
+		return false;
+	bool moved = edge_watch_feed(&sampler->watches[device], t_ns, (uint64_t)*energy_uj);
+	if (moved)
+		keep_period_up(domain, &sampler->watches[device]);
+	*energy_uj = (int64_t)counter->total;
+	return moved;
+}
+
+/* ---- what else there is to tell of a device ---- */
+
+static void tell_throttling(struct sampler *sampler, size_t device, int64_t t_ns)
+{
+	// Idle, application clocks and display clock are no reasons to worry; the rest hold a busy GPU back.
+	static const int64_t harmless_bits = 0x1 | 0x2 | 0x100;
+	int64_t *told_bits = &sampler->told[device].throttle_bits;
+	int64_t bits = sampler->rows[device][DEVICE_THROTTLE_REASONS];
+	if (!value_ok(bits))
+		return;
+	bits &= ~harmless_bits;
+	if (bits == *told_bits)
+		return;
+	const char *name = sampler->sensors->devices[device]->name;
+	if (bits != 0)
+		sampler_event(sampler, t_ns, "throttle", "%s: clocks held back (NVML reasons 0x%llx)", name,
+			(unsigned long long)bits);
+	else
+		sampler_event(sampler, t_ns, "throttle-end", "%s: clocks are free again", name);
+	*told_bits = bits;
+}
+
+static void tell_note(struct sampler *sampler, size_t device, int64_t t_ns)
+{
+	const struct domain *domain = sampler->sensors->devices[device];
+	char *told = sampler->told[device].note;
+	if (strcmp(domain->note, told) == 0)
+		return;
+	memcpy(told, domain->note, sizeof(domain->note));
+	if (told[0] != '\0')
+		sampler_event(sampler, t_ns, "note", "%s: %s", domain->name, told);
+}
+
+/* ---- a tick ---- */
+
+static void read_all(struct sampler *sampler, int64_t t_ns)
+{
+	const struct sensor_context context = {
+		.t_ns = t_ns,
+		.system_busy_ns = sampler->machine_reading.cpu_busy_ns,
+		.system_idle_ns = sampler->machine_reading.cpu_idle_ns,
+		.main_pid = sampler->tree->main_pid,
+		.target_pids = sampler->tree->pids,
+		.n_target_pids = sampler->tree->n_pids,
+		.self_pid = sampler->self_pid,
+	};
+	sensor_set_read(sampler->sensors, &context, sampler->rows);
+}
+
+static void remember(struct sampler *sampler, size_t device, int64_t t_ns, bool stored)
+{
+	int64_t energy_uj = sampler->rows[device][DEVICE_ENERGY];
+	if (value_ok(energy_uj))
+		sampler->looks[device] = (struct device_look){t_ns, energy_uj, stored};
+}
+
+void devices_sample(struct sampler *sampler, int64_t t_ns, bool suspended, struct batch *batch)
+{
+	read_all(sampler, t_ns);
+	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
+		extend_energy(sampler, i, t_ns, suspended);
+		tell_throttling(sampler, i, t_ns);
+		tell_note(sampler, i, t_ns);
+		remember(sampler, i, t_ns, true);
+		struct record *record = batch_add(batch, METRIC_DEVICE, t_ns, (int64_t)i, 0);
+		if (record != NULL)
+			memcpy(record->values, sampler->rows[i], sizeof(sampler->rows[i]));
+	}
+}
+
+/* ---- a look ---- */
+
+static void store_look(struct batch *batch, size_t device, int64_t t_ns, int64_t energy_uj, int64_t energy_time_ns)
+{
+	struct record *record = batch_add(batch, METRIC_DEVICE, t_ns, (int64_t)device, 0);
+	if (record == NULL)
+		return;
+	record->values[DEVICE_ENERGY] = energy_uj;
+	record->values[DEVICE_ENERGY_TIME] = energy_time_ns;
+}
+
+static void look_at(struct sampler *sampler, size_t device, int64_t t_ns, struct batch *batch)
+{
+	const int64_t *row = sampler->rows[device];
+	if (!value_ok(row[DEVICE_ENERGY]))
+		return; // a gap is the ticks' business
+	const struct device_look before = sampler->looks[device];
+	bool moved = extend_energy(sampler, device, t_ns, false);
+	if (moved && before.t_ns != 0 && !before.stored)
+		store_look(batch, device, before.t_ns, before.energy_uj, VALUE_MISSING);
+	if (moved)
+		store_look(batch, device, t_ns, row[DEVICE_ENERGY], row[DEVICE_ENERGY_TIME]);
+	remember(sampler, device, t_ns, moved);
+}
+
+void devices_look(struct sampler *sampler, int64_t t_ns, struct batch *batch)
+{
+	const struct sensor_context context = {
+		.t_ns = t_ns,
+		.system_busy_ns = VALUE_MISSING,
+		.system_idle_ns = VALUE_MISSING,
+		.main_pid = sampler->tree->main_pid,
+		.self_pid = sampler->self_pid,
+		.energy_only = true,
+	};
+	sensor_set_read(sampler->sensors, &context, sampler->rows);
+	for (size_t i = 0; i < sampler->sensors->n_devices; i++)
+		look_at(sampler, i, t_ns, batch);
+}

@@ -1,0 +1,84 @@
+#include "sampler/edges.h"
+
+#include "base/util.h"
+
+// An edge is sharp if it is known to within this part of the interval that it ends …
+static const int64_t SHARPNESS = 5;
+// … and no other update can hide between two readings: those are at most half an interval apart.
+static const int64_t LOOKS_PER_INTERVAL = 2;
+
+void edge_watch_init(struct edge_watch *watch)
+{
+	*watch = (struct edge_watch){.last_edge_ns = VALUE_MISSING};
+}
+
+static void note_interval(struct edge_watch *watch, int64_t edge_ns, int64_t width_ns)
+{
+	if (!value_ok(watch->last_edge_ns))
+		return;
+	int64_t interval_ns = edge_ns - watch->last_edge_ns;
+	bool sharp = width_ns <= interval_ns / SHARPNESS && watch->last_edge_width_ns <= interval_ns / SHARPNESS;
+	if (sharp && watch->widest_look_ns <= interval_ns / LOOKS_PER_INTERVAL)
+		watch->intervals_ns[watch->n_intervals++ % EDGE_INTERVALS] = interval_ns;
+}
+
+static void note_edge(struct edge_watch *watch, int64_t t_ns, uint64_t raw)
+{
+	int64_t width_ns = t_ns - watch->last_look_ns;
+	int64_t edge_ns = watch->last_look_ns + width_ns / 2;
+	uint64_t step = raw > watch->last_raw ? raw - watch->last_raw : 0;
+	note_interval(watch, edge_ns, width_ns);
+	watch->last_edge_ns = edge_ns;
+	watch->last_edge_width_ns = width_ns;
+	watch->widest_look_ns = 0;
+	watch->n_edges++;
+	if (step > 0 && (watch->smallest_step == 0 || step < watch->smallest_step))
+		watch->smallest_step = step;
+}
+
+bool edge_watch_feed(struct edge_watch *watch, int64_t t_ns, uint64_t raw)
+{
+	bool changed = watch->primed && raw != watch->last_raw;
+	if (watch->primed && t_ns - watch->last_look_ns > watch->widest_look_ns)
+		watch->widest_look_ns = t_ns - watch->last_look_ns;
+	if (changed)
+		note_edge(watch, t_ns, raw);
+	watch->primed = true;
+	watch->last_raw = raw;
+	watch->last_look_ns = t_ns;
+	return changed;
+}
+
+static void sort(int64_t *values, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		int64_t value = values[i];
+		size_t at = i;
+		for (; at > 0 && values[at - 1] > value; at--)
+			values[at] = values[at - 1];
+		values[at] = value;
+	}
+}
+
+/* An update that added nothing (a step of whole joules, a GPU that sleeps) can't be seen, and the interval around it is a
+ * multiple of the period; the spread is that of the intervals near the median. */
+bool edge_watch_period(const struct edge_watch *watch, int64_t *ret_period_ns, int64_t *ret_jitter_ns)
+{
+	size_t n = watch->n_intervals < EDGE_INTERVALS ? watch->n_intervals : EDGE_INTERVALS;
+	if (n < EDGE_INTERVALS_WANTED)
+		return false;
+	int64_t sorted[EDGE_INTERVALS];
+	memcpy(sorted, watch->intervals_ns, n * sizeof(sorted[0]));
+	sort(sorted, n);
+	int64_t median_ns = sorted[(n - 1) / 2];
+	int64_t least_ns = median_ns, most_ns = median_ns;
+	for (size_t i = 0; i < n; i++) {
+		if (sorted[i] >= median_ns / 2 && sorted[i] < least_ns)
+			least_ns = sorted[i];
+		if (sorted[i] <= median_ns + median_ns / 2 && sorted[i] > most_ns)
+			most_ns = sorted[i];
+	}
+	*ret_period_ns = median_ns;
+	*ret_jitter_ns = (most_ns - least_ns + 1) / 2;
+	return true;
+}

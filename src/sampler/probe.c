@@ -1,0 +1,145 @@
+#include "sampler/probe.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+
+// Faster counters are exact enough as they are, and are measured at open.
+static const int64_t SLOW_NS = 3 * NS_PER_MS;
+// One look in so many parts of a period; no more than a thousand a second.
+static const int64_t LOOKS_A_PERIOD = 20, LOOK_MIN_NS = NS_PER_MS, LOOK_MAX_NS = 10 * NS_PER_MS;
+// One edge more than intervals. Later rounds only check, and catch a change of pace.
+static const size_t EDGES_FIRST = 5, EDGES_LATER = 3;
+// A counter that did not move for so long in a round is left alone, and no round is longer than this.
+static const int64_t PATIENCE_NS = 600 * NS_PER_MS, ROUND_MAX_NS = 5 * NS_PER_S;
+static const int64_t ROUND_DISTANCE_NS = 30 * NS_PER_S;
+/* At the end: an update may be late by half a period, but nobody waits longer than this for the summary; and a run much
+ * shorter than a period has nothing that the next update would tell apart. */
+static const int64_t LAST_MAX_NS = 160 * NS_PER_MS, LAST_MIN_PART = 4;
+
+static const struct domain *domain_of(const struct probe *probe, size_t device)
+{
+	return probe->sampler->sensors->devices[device];
+}
+
+static bool is_slow(const struct domain *domain)
+{
+	return domain->has_energy && (domain->update_period_ns == 0 || domain->update_period_ns >= SLOW_NS);
+}
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
+/* How far apart the looks at a counter are. While its period is not known, the resolution follows what has passed without
+ * a change. */
+static int64_t step_ns(const struct domain *domain, int64_t passed_ns)
+{
+	int64_t period_ns = domain->update_period_ns > 0 ? domain->update_period_ns : passed_ns / 2;
+	return clamp(period_ns / LOOKS_A_PERIOD, LOOK_MIN_NS, LOOK_MAX_NS);
+}
+
+static void begin_round(struct probe *probe, int64_t now_ns)
+{
+	size_t wanted = probe->is_first ? EDGES_FIRST : EDGES_LATER;
+	probe->began_ns = now_ns;
+	probe->active = true;
+	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++)
+		probe->edges_wanted[i] = probe->sampler->watches[i].n_edges + wanted;
+}
+
+int probe_open(struct probe *probe, struct sampler *sampler, int64_t now_ns)
+{
+	*probe = (struct probe){.sampler = sampler, .is_first = true};
+	probe->edges_wanted = calloc_array(sampler->sensors->n_devices, sizeof(*probe->edges_wanted));
+	if (probe->edges_wanted == NULL)
+		return -ENOMEM;
+	begin_round(probe, now_ns);
+	return 0;
+}
+
+void probe_close(struct probe *probe)
+{
+	free(probe->edges_wanted);
+	*probe = (struct probe){0};
+}
+
+// Whether this round still wants to see something of a counter.
+static bool wants(const struct probe *probe, size_t device, int64_t now_ns)
+{
+	const struct edge_watch *watch = &probe->sampler->watches[device];
+	if (!is_slow(domain_of(probe, device)) || watch->n_edges >= probe->edges_wanted[device])
+		return false;
+	int64_t period_ns = domain_of(probe, device)->update_period_ns;
+	int64_t patience_ns = 3 * period_ns > PATIENCE_NS ? 3 * period_ns : PATIENCE_NS;
+	bool moved = value_ok(watch->last_edge_ns) && watch->last_edge_ns > probe->began_ns;
+	int64_t since_ns = moved ? watch->last_edge_ns : probe->began_ns;
+	return now_ns - since_ns < patience_ns && now_ns - probe->began_ns < ROUND_MAX_NS;
+}
+
+static int64_t shortest_step_ns(const struct probe *probe, int64_t now_ns)
+{
+	int64_t shortest_ns = VALUE_MISSING;
+	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++) {
+		if (!wants(probe, i, now_ns))
+			continue;
+		int64_t step = step_ns(domain_of(probe, i), now_ns - probe->began_ns);
+		// The ticks themselves are as good as looks.
+		if (probe->sampler->options.interval_ns <= step)
+			continue;
+		if (!value_ok(shortest_ns) || step < shortest_ns)
+			shortest_ns = step;
+	}
+	return shortest_ns;
+}
+
+static bool any_slow(const struct probe *probe)
+{
+	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++)
+		if (is_slow(domain_of(probe, i)))
+			return true;
+	return false;
+}
+
+int64_t probe_next_ns(struct probe *probe, int64_t now_ns)
+{
+	if (!probe->active && now_ns >= probe->next_round_ns)
+		begin_round(probe, now_ns);
+	int64_t step = probe->active ? shortest_step_ns(probe, now_ns) : VALUE_MISSING;
+	if (value_ok(step))
+		return now_ns + step;
+	if (probe->active)
+		probe->next_round_ns = now_ns + ROUND_DISTANCE_NS;
+	probe->active = probe->is_first = false;
+	return any_slow(probe) ? probe->next_round_ns : VALUE_MISSING;
+}
+
+void probe_finish(struct probe *probe, int64_t start_ns, int64_t end_ns)
+{
+	begin_round(probe, end_ns);
+	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++) {
+		const struct domain *domain = domain_of(probe, i);
+		bool told = is_slow(domain) && domain->update_period_ns > 0 &&
+			probe->sampler->watches[i].n_edges > 0 &&
+			end_ns - start_ns >= domain->update_period_ns / LAST_MIN_PART;
+		// Changes seen since end_ns were made at ticks before; one more is what is waited for.
+		probe->edges_wanted[i] = told ? probe->sampler->watches[i].n_edges + 1 : 0;
+	}
+}
+
+int64_t probe_last_ns(struct probe *probe, int64_t now_ns)
+{
+	int64_t next_ns = VALUE_MISSING, passed_ns = now_ns - probe->began_ns;
+	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++) {
+		const struct domain *domain = domain_of(probe, i);
+		int64_t late_ns = domain->update_period_ns * 3 / 2;
+		if (probe->sampler->watches[i].n_edges >= probe->edges_wanted[i] ||
+			passed_ns >= (late_ns < LAST_MAX_NS ? late_ns : LAST_MAX_NS))
+			continue;
+		int64_t at_ns = now_ns + step_ns(domain, passed_ns);
+		if (!value_ok(next_ns) || at_ns < next_ns)
+			next_ns = at_ns;
+	}
+	return next_ns;
+}

@@ -1,0 +1,83 @@
+/* When a counter is updated, as far as readings can tell: a counter of known period, phase and jitter is looked at. */
+#include "sampler/edges.h"
+
+#include "base/util.h"
+#include "rows.h"
+
+static const struct row {
+	const char *teaches;
+	int64_t period_us, jitter_us; // updates come at n * period +- jitter
+	int64_t look_us, late_us;     // looks come at n * look, up to late_us late
+	int64_t step_uj;              // growth of the true energy at each update
+	int64_t quantum_uj;           // what is shown is cut to this
+	int64_t for_ms;
+	bool known;
+	int64_t least_us, most_us; // the period that is told
+	int64_t jitter_most_us;
+} rows[] = {
+	{"a GPU's 100 ms, looked at every 5 ms", 100000, 0, 5000, 0, 5000000, 1, 1000, true, 95000, 105000, 5000},
+	{"20 ms, every millisecond", 20000, 0, 1000, 0, 100000, 1, 300, true, 19000, 21000, 1000},
+	{"jitter shows as jitter", 20000, 3000, 1000, 0, 100000, 1, 2000, true, 18000, 22000, 7000},
+	{"looks that come late now and then", 20000, 0, 1000, 900, 100000, 1, 500, true, 18500, 21500, 2000},
+	{"normal ticks, slower than the counter, tell no period", 20000, 0, 100000, 0, 100000, 1, 3000, false},
+	{"ticks as far apart as updates tell none either", 100000, 0, 100000, 0, 5000000, 1, 3000, false},
+	{"a counter that stands still tells none", 20000, 0, 1000, 0, 0, 1, 1000, false},
+	{"a slow counter tells its period with normal ticks", 1000000, 0, 100000, 0, 40000000, 1, 8000, true, 900000,
+		1100000, 100000},
+	{"steps of whole joules at 5 W: what is seen is when a joule was full", 100000, 0, 5000, 0, 500000, 1000000,
+		3000, true, 190000, 210000, 10000},
+};
+
+static uint64_t shown_uj(const struct row *row, int64_t t_us)
+{
+	int64_t n = t_us / row->period_us;
+	// Each update has a time of its own: early or late by a number that looks random and is not.
+	int64_t at_us = n * row->period_us + (row->jitter_us > 0 ? (n * 7919) % (2 * row->jitter_us) : 0);
+	int64_t updates = t_us >= at_us ? n : n - 1;
+	int64_t energy_uj = 1000000 + updates * row->step_uj;
+	return (uint64_t)(energy_uj - energy_uj % row->quantum_uj);
+}
+
+static void check(void **state)
+{
+	const struct row *row = *state;
+	struct edge_watch watch;
+	int64_t period_ns = 0, jitter_ns = 0;
+	edge_watch_init(&watch);
+	for (int64_t i = 0; i * row->look_us < row->for_ms * 1000; i++) {
+		int64_t t_us = 50000000 + i * row->look_us + (row->late_us > 0 ? (i * 613) % row->late_us : 0);
+		edge_watch_feed(&watch, t_us * 1000, shown_uj(row, t_us));
+	}
+	assert_int_equal(edge_watch_period(&watch, &period_ns, &jitter_ns), row->known);
+	if (!row->known)
+		return;
+	assert_in_range(period_ns, row->least_us * 1000, row->most_us * 1000);
+	assert_in_range(jitter_ns, 0, row->jitter_most_us * 1000);
+}
+
+static void jitter_is_half_of_the_spread(void **state)
+{
+	// Edges at 0, 20, 38, 60, 80 ms, each pinned down to a microsecond.
+	static const int64_t edges_us[] = {100, 20100, 38100, 60100, 80100};
+	struct edge_watch watch;
+	int64_t period_ns, jitter_ns;
+	edge_watch_init(&watch);
+	for (size_t i = 0; i < ARRAY_SIZE(edges_us); i++) {
+		int64_t from_us = i > 0 ? edges_us[i - 1] : 0;
+		for (int64_t t_us = from_us + 1; t_us < edges_us[i]; t_us += 1000)
+			edge_watch_feed(&watch, t_us * 1000, i);
+		edge_watch_feed(&watch, (edges_us[i] - 1) * 1000, i);
+		edge_watch_feed(&watch, edges_us[i] * 1000, i + 1);
+	}
+	assert_true(edge_watch_period(&watch, &period_ns, &jitter_ns));
+	assert_int_equal(period_ns, 20000000);
+	assert_int_equal(jitter_ns, 2000000);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD_ONE(&tests, "half of the spread: 18 to 22 ms is 20 ms +- 2", jitter_is_half_of_the_spread);
+	return rows_run(&tests, "edges");
+}

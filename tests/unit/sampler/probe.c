@@ -1,0 +1,128 @@
+/* When the recorder looks between its ticks: a counter of a known period on a clock of ours, and the times at which it was
+ * looked at. */
+#include "sampler/probe.h"
+
+#include "base/util.h"
+#include "rows.h"
+
+struct stage {
+	struct domain domain;
+	struct domain *devices[1];
+	struct sensor_set sensors;
+	struct edge_watch watch;
+	struct sampler sampler;
+	struct probe probe;
+	int64_t period_us; // of the counter's updates; 0: it stands still
+};
+
+static void stage_open(struct stage *stage, int64_t period_us, int64_t known_us, int64_t interval_ms)
+{
+	*stage = (struct stage){
+		.domain = {.has_energy = true, .update_period_ns = known_us * 1000},
+		.period_us = period_us,
+	};
+	edge_watch_init(&stage->watch);
+	stage->devices[0] = &stage->domain;
+	stage->sensors = (struct sensor_set){.devices = stage->devices, .n_devices = 1};
+	stage->sampler = (struct sampler){.sensors = &stage->sensors,
+		.watches = &stage->watch,
+		.options.interval_ns = interval_ms * NS_PER_MS};
+}
+
+static void look(struct stage *stage, int64_t t_ns)
+{
+	uint64_t raw = stage->period_us > 0 ? (uint64_t)(t_ns / (stage->period_us * 1000)) : 7;
+	int64_t period_ns, jitter_ns;
+	if (edge_watch_feed(&stage->watch, t_ns, raw) && edge_watch_period(&stage->watch, &period_ns, &jitter_ns))
+		stage->domain.update_period_ns = period_ns;
+}
+
+static const struct row {
+	const char *teaches;
+	int64_t period_us, known_us, interval_ms;
+	int64_t looks_least, looks_most; // in the first ten seconds
+	int64_t later_least, later_most; // in the minute after that
+	bool period_found;
+} rows[] = {
+	{"20 ms, not known: a millisecond's looks until five updates were seen, then two short rounds a minute", 20000, 0,
+		100, 80, 130, 80, 140, true},
+	{"100 ms, not known", 100000, 0, 100, 100, 500, 80, 160, true},
+	{"100 ms, known: one look in 20 parts of it", 100000, 100000, 100, 80, 110, 80, 140, true},
+	{"one second: not more than needed", 1000000, 0, 100, 80, 700, 0, 700, false},
+	{"a millisecond is fast enough as it is", 1000, 1000, 100, 0, 0, 0, 0, false},
+	{"ticks as fast as looks need no help: one look a round finds that out", 20000, 20000, 1, 0, 0, 0, 2, false},
+	{"a counter that stands still is soon left alone", 0, 0, 100, 60, 300, 0, 600, false},
+};
+
+static int64_t count_looks(struct stage *stage, int64_t from_ns, int64_t to_ns)
+{
+	int64_t looks = 0;
+	for (int64_t t_ns = from_ns; t_ns < to_ns;) {
+		int64_t next_ns = probe_next_ns(&stage->probe, t_ns);
+		if (!value_ok(next_ns) || next_ns >= to_ns)
+			return looks;
+		assert_true(next_ns > t_ns); // a clock that is asked for the past would spin
+		t_ns = next_ns;
+		look(stage, t_ns);
+		looks++;
+	}
+	return looks;
+}
+
+static void check(void **state)
+{
+	const struct row *row = *state;
+	struct stage stage;
+	const int64_t start_ns = 1000 * NS_PER_S + 1234567, later_ns = start_ns + 10 * NS_PER_S;
+	stage_open(&stage, row->period_us, row->known_us, row->interval_ms);
+	look(&stage, start_ns);
+	assert_int_equal(probe_open(&stage.probe, &stage.sampler, start_ns), 0);
+	assert_in_range(count_looks(&stage, start_ns, later_ns), row->looks_least, row->looks_most);
+	if (row->period_found)
+		assert_in_range(stage.domain.update_period_ns, row->period_us * 950, row->period_us * 1050);
+	assert_in_range(count_looks(&stage, later_ns, later_ns + 60 * NS_PER_S), row->later_least, row->later_most);
+	probe_close(&stage.probe);
+}
+
+/* ---- after the end ---- */
+
+static const struct end {
+	const char *teaches;
+	int64_t period_us, known_us, run_ms;
+	int64_t waited_least_us, waited_most_us;
+} ends[] = {
+	{"the next update of a 100 ms counter is waited for", 100000, 100000, 5000, 30000, 101000},
+	{"a run of a quarter period too", 100000, 100000, 30, 30000, 101000},
+	{"one that is over before anything could be told apart is not", 100000, 100000, 2, 0, 0},
+	{"fast counters need no waiting", 1000, 1000, 5000, 0, 0},
+	{"nobody waits a second", 1000000, 1000000, 5000, 1000, 171000},
+	{"a counter that has stopped is given half a period more", 0, 20000, 5000, 25000, 31000},
+};
+
+static void check_end(void **state)
+{
+	const struct end *row = *state;
+	struct stage stage;
+	const int64_t end_ns = 2000 * NS_PER_S + 37 * NS_PER_MS, start_ns = end_ns - row->run_ms * NS_PER_MS;
+	stage_open(&stage, row->period_us, row->known_us, 100);
+	look(&stage, start_ns - 5 * row->known_us * 1000);
+	stage.watch.n_edges++; // it has moved before
+	look(&stage, end_ns);
+	assert_int_equal(probe_open(&stage.probe, &stage.sampler, start_ns), 0);
+	probe_finish(&stage.probe, start_ns, end_ns);
+	int64_t t_ns = end_ns;
+	for (int64_t next_ns; value_ok(next_ns = probe_last_ns(&stage.probe, t_ns)); look(&stage, t_ns)) {
+		assert_true(next_ns > t_ns);
+		t_ns = next_ns;
+	}
+	assert_in_range(t_ns - end_ns, row->waited_least_us * 1000, row->waited_most_us * 1000);
+	probe_close(&stage.probe);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD(&tests, ends, check_end);
+	return rows_run(&tests, "probe");
+}
