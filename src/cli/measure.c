@@ -72,12 +72,15 @@ static void make_uuid(char out[UUID_SIZE])
 		b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
+// Those not measured too; a row that only says what a driver lacks has no index and stands for no GPU that is known.
 static int64_t count_gpus(const struct sensor_set *sensors)
 {
 	int64_t gpus = 0;
 	for (size_t s = 0; s < sensors->n_slots; s++)
-		for (size_t i = 0; i < sensors->slots[s].n_domains; i++)
-			gpus += sensors->slots[s].domains[i].kind == DOMAIN_GPU;
+		for (size_t i = 0; i < sensors->slots[s].n_domains; i++) {
+			const struct domain *domain = &sensors->slots[s].domains[i];
+			gpus += domain->kind == DOMAIN_GPU && domain->index >= 0;
+		}
 	return gpus;
 }
 

@@ -83,16 +83,23 @@ static int find_index(uint64_t index, const struct gpu_candidate *candidates, si
 	return NONE;
 }
 
-static int list_error(const char *list, const char *entry, const char *what, const struct gpu_candidate *candidates,
-	size_t n, struct wattle_error *reterr)
+/* Says what is wrong with an entry and what would be right: the GPUs there are, and what keeps others from being listed.
+ * Where there is no GPU at all, that reason is the whole answer. */
+static int list_error(const struct gpu_list *list, const char *entry, const char *what, struct wattle_error *reterr)
 {
+	bool explained = list->absent[0] != '\0';
 	struct buf valid;
+	if (list->n == 0 && explained)
+		return error_set(reterr, -EINVAL, "--gpus %s: %s", list->text, list->absent);
 	buf_init(&valid, 4096);
-	for (size_t i = 0; i < n; i++)
-		buf_printf(&valid, "%s%d (%s)", i > 0 ? ", " : "", candidates[i].index,
-			candidates[i].uuid[0] != '\0' ? candidates[i].uuid : "no UUID");
-	int r = error_set(reterr, -EINVAL, "--gpus %s: %s%s%s; valid are: %s", list, entry, entry[0] != '\0' ? " " : "",
-		what, n > 0 && valid.data != NULL ? valid.data : "none, this machine shows no NVIDIA GPU");
+	for (size_t i = 0; i < list->n; i++) {
+		const struct gpu_candidate *gpu = &list->candidates[i];
+		buf_printf(&valid, "%s%d (%s)", i > 0 ? ", " : "", gpu->index,
+			gpu->uuid[0] != '\0' ? gpu->uuid : "no UUID");
+	}
+	int r = error_set(reterr, -EINVAL, "--gpus %s: %s%s%s; valid are: %s%s%s", list->text, entry,
+		entry[0] != '\0' ? " " : "", what, valid.data != NULL ? valid.data : "none, this machine shows no GPU",
+		explained ? "; " : "", list->absent);
 	buf_finish(&valid);
 	return r;
 }
@@ -105,22 +112,41 @@ static int find_listed(char *entry, const struct gpu_candidate *candidates, size
 	return find_uuid(without_old_mig(entry), candidates, n);
 }
 
-int gpu_select_list(const char *list, const struct gpu_candidate *candidates, size_t n, bool *ret_selected,
-	struct wattle_error *reterr)
+int gpu_select_check_form(const char *list, struct wattle_error *reterr)
 {
 	const char *cursor = list;
-	char entry[ENTRY_MAX], shown[ENTRY_MAX];
+	char entry[ENTRY_MAX];
+	while (next_entry(&cursor, entry))
+		if (entry[0] == '\0')
+			return error_set(reterr, -EINVAL,
+				"--gpus %s: an empty entry names no GPU; give UUIDs or indices, separated by commas",
+				list);
+	return 0;
+}
+
+void gpu_select_claimed(const char *list, const struct gpu_candidate *candidates, size_t n, bool *ret_selected)
+{
+	const char *cursor = list;
+	char entry[ENTRY_MAX];
 	hide_all(ret_selected, n);
 	while (next_entry(&cursor, entry)) {
-		if (entry[0] == '\0')
-			return list_error(list, "", "an empty entry names no GPU", candidates, n, reterr);
-		text_copy(shown, sizeof(shown), entry);
 		int found = find_listed(entry, candidates, n);
+		if (found >= 0)
+			ret_selected[found] = true;
+	}
+}
+
+int gpu_select_check(const struct gpu_list *list, struct wattle_error *reterr)
+{
+	const char *cursor = list->text;
+	char entry[ENTRY_MAX], shown[ENTRY_MAX];
+	while (next_entry(&cursor, entry)) {
+		text_copy(shown, sizeof(shown), entry);
+		int found = find_listed(entry, list->candidates, list->n);
 		if (found == AMBIGUOUS)
-			return list_error(list, shown, "fits several GPUs", candidates, n, reterr);
+			return list_error(list, shown, "fits several GPUs", reterr);
 		if (found < 0)
-			return list_error(list, shown, "is not a GPU of this machine", candidates, n, reterr);
-		ret_selected[found] = true;
+			return list_error(list, shown, "is not a GPU of this machine", reterr);
 	}
 	return 0;
 }
@@ -206,13 +232,4 @@ void gpu_select_visible(const char *visible, const char *order, const struct gpu
 		}
 		ret_selected[found] = true;
 	}
-}
-
-int gpu_select(const struct gpu_request *request, const struct gpu_candidate *candidates, size_t n, bool *ret_selected,
-	struct wattle_error *reterr)
-{
-	if (request->gpus != NULL)
-		return gpu_select_list(request->gpus, candidates, n, ret_selected, reterr);
-	gpu_select_visible(request->cuda_visible_devices, request->cuda_device_order, candidates, n, ret_selected);
-	return 0;
 }

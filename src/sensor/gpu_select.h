@@ -1,5 +1,5 @@
 /* Which GPUs are measured: those asked for with --gpus, else those that the target can see, else all.
- * Pure functions over a list; NVML and the environment are the caller's business. */
+ * Pure functions over a list; drivers and the environment are the caller's business. */
 #pragma once
 
 #include "base/error.h"
@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 struct gpu_candidate {
-	int index;        // NVML's: the order of PCI addresses
+	int index;        // of all GPUs of the machine; within a sensor the order of PCI addresses
 	const char *uuid; // "GPU-…"; "" unknown
 	const char *name;
 	double speed;                 // to guess CUDA's own order, see gpu_select_visible; 0 unknown
@@ -17,21 +17,21 @@ struct gpu_candidate {
 	size_t n_mig_uuids;
 };
 
-struct gpu_request {
-	const char *gpus;                 // --gpus LIST, or NULL
-	const char *cuda_visible_devices; // as the target will see it, or NULL for not set
-	const char *cuda_device_order;
+/* LIST of --gpus: UUIDs, unambiguous beginnings of UUIDs, or indices, separated by commas. A MIG UUID selects the GPU
+ * that holds the instance, because only that has a power sensor. */
+struct gpu_list {
+	const char *text;
+	const struct gpu_candidate *candidates;
+	size_t n;
+	const char *absent; // why there may be more GPUs than can be listed, a phrase for the message; ""
 };
 
-// Sets ret_selected[i] for each candidate, in the order of `candidates` (by index). --gpus beats the environment.
-// -EINVAL with a sentence that lists what is valid, only for --gpus.
-int gpu_select(const struct gpu_request *request, const struct gpu_candidate *candidates, size_t n, bool *ret_selected,
-	struct wattle_error *reterr);
-
-/* LIST of --gpus: UUIDs, unambiguous beginnings of UUIDs, or NVML indices, separated by commas. A MIG UUID selects the
- * GPU that holds the instance, because only that has a power sensor. */
-int gpu_select_list(const char *list, const struct gpu_candidate *candidates, size_t n, bool *ret_selected,
-	struct wattle_error *reterr);
+// -EINVAL if an entry is empty, whatever GPUs there may be.
+int gpu_select_check_form(const char *list, struct wattle_error *reterr);
+// Sets ret_selected[i] for the candidates that the list names; entries that name none of them are left to others.
+void gpu_select_claimed(const char *list, const struct gpu_candidate *candidates, size_t n, bool *ret_selected);
+// -EINVAL with a sentence that tells what is valid if an entry is none of these GPUs, or fits several.
+int gpu_select_check(const struct gpu_list *list, struct wattle_error *reterr);
 
 /* What CUDA would show for CUDA_VISIBLE_DEVICES=visible and CUDA_DEVICE_ORDER=order (NULL: not set). Never an error:
  * CUDA hides an entry that it can't resolve, and everything after it. */

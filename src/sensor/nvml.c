@@ -1,6 +1,7 @@
 #include "sensor/sensor.h"
 
 #include "base/util.h"
+#include "sensor/gpu_roster.h"
 #include "sensor/nvml_api.h"
 #include "sensor/nvml_gpu.h"
 #include "sensor/nvml_pick.h"
@@ -26,15 +27,15 @@ static void set_unreadable(struct domain *domain, const char *why, const char *r
 	text_copy(domain->remedy, sizeof(domain->remedy), remedy);
 }
 
-static void init_domain(struct domain *domain, unsigned int index)
+static void init_domain(struct domain *domain, int index)
 {
 	*domain = (struct domain){
 		.kind = DOMAIN_GPU,
-		.index = (int)index,
+		.index = index,
 		.provenance = PROVENANCE_DERIVED,
 		.readable = true,
 	};
-	snprintf(domain->name, sizeof(domain->name), "gpu-%u", index);
+	snprintf(domain->name, sizeof(domain->name), "gpu-%d", index);
 }
 
 static int make_room(struct nvml_state *nvml, size_t n)
@@ -45,51 +46,51 @@ static int make_room(struct nvml_state *nvml, size_t n)
 }
 
 /* No GPU can be had at all. A machine without NVIDIA's driver is normal, so that is said only where everything is
- * described; a driver that is there and fails has a row in a run too. */
+ * described; a driver that is there and fails has a row in a run too. How many GPUs stand behind it nobody knows, so
+ * the row counts as none. */
 static int open_nothing(struct nvml_state *nvml, const struct sensor_options *options, bool absent, const char *why,
-	const char *remedy, struct wattle_error *reterr)
+	const char *remedy)
 {
-	if (options->gpus != NULL)
-		return error_set(reterr, -EINVAL, "--gpus %s: no NVIDIA GPU can be used: %s", options->gpus, why);
+	gpu_roster_explain(options->roster, "NVIDIA", why);
 	if (absent && !options->describe_only)
 		return 0;
 	int r = make_room(nvml, 1);
 	if (r < 0)
 		return r;
-	init_domain(&nvml->domains[0], 0);
-	text_copy(nvml->domains[0].device, sizeof(nvml->domains[0].device), "NVIDIA GPU");
-	set_unreadable(&nvml->domains[0], why, remedy);
+	struct domain *domain = &nvml->domains[0];
+	init_domain(domain, gpu_roster_next(options->roster));
+	domain->index = -1;
+	text_copy(domain->device, sizeof(domain->device), "NVIDIA GPU");
+	set_unreadable(domain, why, remedy);
 	nvml->n = 1;
 	return 0;
 }
 
 static int open_without_library(struct nvml_state *nvml, const struct wattle_env *env,
-	const struct sensor_options *options, const struct wattle_error *cause, struct wattle_error *reterr)
+	const struct sensor_options *options, const struct wattle_error *cause)
 {
 	char why[sizeof(nvml->domains->why)];
 	if (cause->code != -ENOENT)
-		return open_nothing(nvml, options, false, cause->text, "install a newer NVIDIA driver", reterr);
+		return open_nothing(nvml, options, false, cause->text, "install a newer NVIDIA driver");
 	if (strstr(cause->text, "No such file") != NULL)
 		snprintf(why, sizeof(why), "%s not found", nvml_library(env));
 	else
 		text_copy(why, sizeof(why), cause->text);
 	return open_nothing(nvml, options, true, why,
-		"install the NVIDIA driver (Debian: sudo apt install nvidia-driver); start a container with --gpus all",
-		reterr);
+		"install the NVIDIA driver (Debian: sudo apt install nvidia-driver); start a container with --gpus all");
 }
 
-static int open_without_driver(struct nvml_state *nvml, const struct sensor_options *options, int code,
-	struct wattle_error *reterr)
+static int open_without_driver(struct nvml_state *nvml, const struct sensor_options *options, int code)
 {
 	struct nvml_failure failure = nvml_failure(code);
-	return open_nothing(nvml, options, code == NVML_DRIVER_NOT_LOADED, failure.why, failure.remedy, reterr);
+	return open_nothing(nvml, options, code == NVML_DRIVER_NOT_LOADED, failure.why, failure.remedy);
 }
 
-static void find_gpu(struct nvml_state *nvml, unsigned int index)
+static void find_gpu(struct nvml_state *nvml, unsigned int index, int first)
 {
 	struct nvml_gpu *gpu = &nvml->gpus[index];
 	struct domain *domain = &nvml->domains[index];
-	init_domain(domain, index);
+	init_domain(domain, first + (int)index);
 	int code = nvml->api.by_index(index, &gpu->handle);
 	if (code == NVML_SUCCESS)
 		nvml_gpu_describe(&nvml->api, gpu, domain);
@@ -103,7 +104,7 @@ static void find_gpu(struct nvml_state *nvml, unsigned int index)
 	set_unreadable(domain, failure.why, failure.remedy);
 }
 
-static int find_gpus(struct nvml_state *nvml)
+static int find_gpus(struct nvml_state *nvml, int first)
 {
 	unsigned int count = 0;
 	if (nvml->api.count(&count) != NVML_SUCCESS)
@@ -112,37 +113,32 @@ static int find_gpus(struct nvml_state *nvml)
 	if (r < 0)
 		return r;
 	for (unsigned int i = 0; i < count; i++)
-		find_gpu(nvml, i);
+		find_gpu(nvml, i, first);
 	nvml->n = count;
 	return 0;
 }
 
-// Keeps the GPUs that are wanted; the others only where everything is described.
-static void keep_wanted(struct nvml_state *nvml, const struct sensor_options *options, const bool *wanted)
+// GPUs that are not wanted stay in the list: `wattle sensors` and the number of the machine's GPUs count them.
+static void mark_unwanted(struct nvml_state *nvml, const struct sensor_options *options, const bool *wanted)
 {
 	const char *why = options->gpus != NULL ? "not in --gpus" : "hidden by CUDA_VISIBLE_DEVICES";
-	size_t kept = 0;
 	for (size_t i = 0; i < nvml->n; i++) {
 		struct domain *domain = &nvml->domains[i];
+		domain->unwanted = !wanted[i];
 		domain->used = wanted[i] && domain->readable;
-		if (!wanted[i] && !options->describe_only)
-			continue;
-		if (!wanted[i] && domain->readable)
+		if (domain->unwanted && domain->readable)
 			text_copy(domain->why, sizeof(domain->why), why);
-		nvml->gpus[kept] = nvml->gpus[i];
-		nvml->domains[kept++] = *domain;
 	}
-	nvml->n = kept;
 }
 
-static int choose_gpus(struct nvml_state *nvml, const struct sensor_options *options, struct wattle_error *reterr)
+static int choose_gpus(struct nvml_state *nvml, const struct sensor_options *options)
 {
 	bool *wanted = calloc_array(nvml->n, sizeof(*wanted));
 	if (wanted == NULL)
 		return -ENOMEM;
-	int r = nvml_pick(&nvml->api, nvml->gpus, nvml->domains, nvml->n, options, wanted, reterr);
+	int r = nvml_pick(&nvml->api, nvml->gpus, nvml->domains, nvml->n, options, wanted);
 	if (r == 0)
-		keep_wanted(nvml, options, wanted);
+		mark_unwanted(nvml, options, wanted);
 	free(wanted);
 	return r;
 }
@@ -179,14 +175,14 @@ static int nvml_open(void *state, const struct wattle_env *env, const struct sen
 	if (options->gpu_brand != NULL && strcmp(options->gpu_brand, "nvidia") != 0)
 		return 0;
 	if (nvml_api_open(&nvml->api, env, &cause) < 0)
-		return open_without_library(nvml, env, options, &cause, reterr);
+		return open_without_library(nvml, env, options, &cause);
 	int code = nvml->api.init();
 	if (code != NVML_SUCCESS)
-		return open_without_driver(nvml, options, code, reterr);
+		return open_without_driver(nvml, options, code);
 	nvml->api.initialised = true;
-	int r = find_gpus(nvml);
+	int r = find_gpus(nvml, gpu_roster_next(options->roster));
 	if (r == 0)
-		r = choose_gpus(nvml, options, reterr);
+		r = choose_gpus(nvml, options);
 	return r < 0 ? r : make_scratch(nvml);
 }
 

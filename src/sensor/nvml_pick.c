@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "base/util.h"
-#include "sensor/gpu_select.h"
+#include "sensor/gpu_roster.h"
 
 #include <errno.h>
 
@@ -75,18 +75,15 @@ static int list_candidates(const struct nvml_api *api, const struct nvml_gpu *gp
 }
 
 int nvml_pick(const struct nvml_api *api, const struct nvml_gpu *gpus, const struct domain *domains, size_t n,
-	const struct sensor_options *options, bool *ret_wanted, struct wattle_error *reterr)
+	const struct sensor_options *options, bool *ret_wanted)
 {
-	const struct gpu_request request = {
-		.gpus = options->gpus,
-		.cuda_visible_devices = options->cuda_visible_devices,
-		.cuda_device_order = options->cuda_device_order,
-	};
 	struct arena *arena = arena_new();
 	struct gpu_candidate *candidates = arena != NULL ? arena_alloc(arena, n, sizeof(*candidates)) : NULL;
 	int r = candidates != NULL ? list_candidates(api, gpus, domains, n, arena, candidates) : -ENOMEM;
-	if (r == 0)
-		r = gpu_select(&request, candidates, n, ret_wanted, reterr);
+	if (r == 0) {
+		gpu_select_visible(options->cuda_visible_devices, options->cuda_device_order, candidates, n, ret_wanted);
+		r = gpu_roster_add(options->roster, candidates, n, ret_wanted); // --gpus beats the environment
+	}
 	arena_free(arena);
 	return r;
 }

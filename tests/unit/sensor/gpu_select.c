@@ -101,14 +101,23 @@ static const struct list_row {
 	{"--gpus: no half numbers here", "1x", NULL, "1x is not a GPU"},
 };
 
+static struct gpu_list server_list(const char *text)
+{
+	return (struct gpu_list){.text = text, .candidates = server, .n = ARRAY_SIZE(server), .absent = ""};
+}
+
 static void check_list(void **state)
 {
 	const struct list_row *row = *state;
+	const struct gpu_list list = server_list(row->list);
 	bool selected[4] = {true, true, true, true};
 	struct wattle_error error = {0};
-	int r = gpu_select_list(row->list, server, ARRAY_SIZE(server), selected, &error);
+	int r = gpu_select_check_form(row->list, &error);
+	if (r == 0)
+		r = gpu_select_check(&list, &error);
 	if (row->expected != NULL) {
 		assert_int_equal(r, 0);
+		gpu_select_claimed(row->list, server, ARRAY_SIZE(server), selected);
 		assert_selected(selected, row->expected);
 		return;
 	}
@@ -118,23 +127,13 @@ static void check_list(void **state)
 		fail_msg("\"%s\" is not in \"%s\"", row->sentence, error.text);
 }
 
-static void asked_beats_environment(void **state)
-{
-	struct gpu_request request = {.gpus = "3", .cuda_visible_devices = "0"};
-	bool selected[4];
-	assert_int_equal(gpu_select(&request, server, ARRAY_SIZE(server), selected, NULL), 0);
-	assert_selected(selected, "0001");
-	request.gpus = NULL;
-	assert_int_equal(gpu_select(&request, server, ARRAY_SIZE(server), selected, NULL), 0);
-	assert_selected(selected, "1000");
-}
-
 static void no_gpu_at_all(void **state)
 {
+	const struct gpu_list list = {.text = "0", .absent = ""};
 	struct wattle_error error = {0};
 	bool selected[1] = {false};
 	gpu_select_visible("0", NULL, NULL, 0, selected);
-	assert_int_equal(gpu_select_list("0", NULL, 0, selected, &error), -EINVAL);
+	assert_int_equal(gpu_select_check(&list, &error), -EINVAL);
 	assert_non_null(strstr(error.text, "valid are: none"));
 }
 
@@ -149,7 +148,10 @@ static void endless_lists(void **state)
 		struct wattle_error error = {0};
 		gpu_select_visible(text, NULL, server, ARRAY_SIZE(server), selected);
 		assert_selected(selected, "0000");
-		assert_int_equal(gpu_select_list(text, server, ARRAY_SIZE(server), selected, &error), -EINVAL);
+		const struct gpu_list list = server_list(text);
+		gpu_select_claimed(text, server, ARRAY_SIZE(server), selected);
+		assert_selected(selected, "0000");
+		assert_int_equal(gpu_select_check(&list, &error), -EINVAL);
 	}
 }
 
@@ -158,7 +160,6 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, visible_rows, check_visible);
 	ROWS_ADD(&tests, list_rows, check_list);
-	ROWS_ADD_ONE(&tests, "--gpus beats CUDA_VISIBLE_DEVICES", asked_beats_environment);
 	ROWS_ADD_ONE(&tests, "a machine without GPUs", no_gpu_at_all);
 	ROWS_ADD_ONE(&tests, "texts longer than any UUID", endless_lists);
 	return rows_run(&tests, "gpu_select");

@@ -210,10 +210,13 @@ static void measures_what_the_target_sees(void **state)
 	fixture_init(&f, MODERN, "gpu\ngpu\ngpu\npower_mw constant 7\n");
 	f.options = (struct sensor_options){.cuda_visible_devices = "2,0", .cuda_device_order = "PCI_BUS_ID"};
 	assert_int_equal(fixture_try_open(&f), 0);
-	assert_int_equal(f.n, 2);
-	assert_string_equal(f.domains[1].name, "gpu-2");
+	assert_int_equal(f.n, 3);
+	assert_true(f.domains[0].used && f.domains[2].used);
+	assert_true(f.domains[1].unwanted && f.domains[1].readable && !f.domains[1].used);
+	assert_string_equal(f.domains[2].name, "gpu-2");
 	fixture_read(&f, 0);
-	assert_int_equal(f.rows[1][DEVICE_POWER], 7);
+	assert_int_equal(f.rows[2][DEVICE_POWER], 7);
+	assert_true(f.rows[1][DEVICE_POWER] == VALUE_MISSING);
 	fixture_close(&f);
 }
 
@@ -236,8 +239,7 @@ static void a_mig_instance_is_measured_by_its_gpu(void **state)
 	fixture_init(&f, MODERN, "gpu\ngpu\nmig MIG-aaaa\nmig MIG-bbbb\n");
 	f.options = (struct sensor_options){.cuda_visible_devices = "MIG-bbbb"};
 	assert_int_equal(fixture_try_open(&f), 0);
-	assert_int_equal(f.n, 1);
-	assert_string_equal(f.domains[0].name, "gpu-1");
+	assert_true(!f.domains[0].used && f.domains[1].used);
 	fixture_close(&f);
 }
 
@@ -255,7 +257,7 @@ static void another_brand_opens_nothing(void **state)
 {
 	struct nvml_fixture f;
 	fixture_init(&f, MODERN, "gpu\n");
-	f.options = (struct sensor_options){.gpu_brand = "amd", .gpus = "0"};
+	f.options = (struct sensor_options){.gpu_brand = "amd"};
 	assert_int_equal(fixture_try_open(&f), 0);
 	assert_int_equal(f.n, 0);
 	assert_int_equal(f.calls(NULL), 0);

@@ -4,6 +4,7 @@
 #include "sensor/sensor.h"
 
 #include "base/util.h"
+#include "sensor/gpu_roster.h"
 #include "rows.h"
 
 #include <dlfcn.h>
@@ -21,6 +22,7 @@ struct nvml_fixture {
 	unsigned long (*calls)(const char *function);
 	struct wattle_env env;
 	struct sensor_options options;
+	struct gpu_roster roster;
 	void *state;
 	struct domain *domains;
 	size_t n;
@@ -77,7 +79,12 @@ static inline int fixture_try_open(struct nvml_fixture *f)
 {
 	f->state = calloc(1, sensor_nvml.state_size);
 	assert_non_null(f->state);
-	int r = sensor_nvml.open(f->state, &f->env, &f->options, &f->error);
+	int r = gpu_roster_open(&f->roster, f->options.gpus, &f->error);
+	f->options.roster = &f->roster;
+	if (r == 0)
+		r = sensor_nvml.open(f->state, &f->env, &f->options, &f->error);
+	if (r == 0)
+		r = gpu_roster_check(&f->roster, &f->error);
 	if (r == 0)
 		f->domains = sensor_nvml.domains(f->state, &f->n);
 	return r;
@@ -110,6 +117,7 @@ static inline void fixture_close(struct nvml_fixture *f)
 	if (f->state != NULL)
 		sensor_nvml.close(f->state);
 	free(f->state);
+	gpu_roster_close(&f->roster);
 	dlclose(f->fake);
 	unlink(f->cards);
 	unlink(f->limits);
