@@ -44,21 +44,21 @@ static const struct row {
 	int64_t idle_mw, half_mw, full_mw; // of the last socket
 	double relative_error;
 } rows[] = {
-	{"a rated server: a quarter of 270 W when idle", CPU(0, 0, 40, XEON, "") CPU(1, 0, 40, XEON, ""), 1, 67500,
-		168750, 270000, 0.5},
-	{"a desktop idles at a tenth", CPU(0, 0, 6, I7, ""), 1, 9500, 52250, 95000, 0.5},
-	{"two sockets, each with its own rating", CPU(0, 0, 40, XEON, "") CPU(1, 1, 40, XEON, ""), 2, 67500, 168750,
-		270000, 0.5},
-	{"a virtual machine answers for its cores only: 4 of 40", CPU(0, 0, 4, XEON, " hypervisor lahf_lm"), 1, 6750,
-		16875, 27000, 0.75},
-	{"more virtual cores than the socket has are still one socket", CPU(0, 0, 80, XEON, " hypervisor"), 1, 67500,
-		168750, 270000, 0.75},
-	{"an unknown CPU: 6 W a core", CPU(0, 0, 2, "Intel(R) Xeon(R) Processor", ""), 1, 3000, 7500, 12000, 0.75},
+	{"a rated server: a tenth of 270 W when idle, nine tenths when busy", CPU(0, 0, 40, XEON, "") CPU(1, 0, 40, XEON, ""), 1, 27000,
+		135000, 243000, 0.65},
+	{"a desktop likewise", CPU(0, 0, 6, I7, ""), 1, 9500, 47500, 85500, 0.65},
+	{"two sockets, each with its own rating", CPU(0, 0, 40, XEON, "") CPU(1, 1, 40, XEON, ""), 2, 27000, 135000,
+		243000, 0.65},
+	{"a virtual machine answers for its cores only: 4 of 40", CPU(0, 0, 4, XEON, " hypervisor lahf_lm"), 1, 2700,
+		13500, 24300, 0.8},
+	{"more virtual cores than the socket has are still one socket", CPU(0, 0, 80, XEON, " hypervisor"), 1, 27000,
+		135000, 243000, 0.8},
+	{"an unknown CPU: 6 W a core", CPU(0, 0, 2, "Intel(R) Xeon(R) Processor", ""), 1, 1200, 6000, 10800, 0.8},
 	{"ARM names no model: 3 W a CPU",
-		"processor\t: 0\nCPU implementer\t: 0x41\n\nprocessor\t: 1\nCPU implementer\t: 0x41\n", 1, 1500, 3750,
-		6000, 0.75},
-	{"cores unknown: the CPUs are counted", "processor: 0\nprocessor: 1\nprocessor: 2\n", 1, 4500, 11250, 18000,
-		0.75},
+		"processor\t: 0\nCPU implementer\t: 0x41\n\nprocessor\t: 1\nCPU implementer\t: 0x41\n", 1, 600, 3000,
+		5400, 0.8},
+	{"cores unknown: the CPUs are counted", "processor: 0\nprocessor: 1\nprocessor: 2\n", 1, 1800, 9000, 16200,
+		0.8},
 	{"no CPU, no domain", "nothing\nof : use\n", 0},
 	{"an empty file", "", 0},
 };
@@ -122,17 +122,17 @@ static void between_ticks(void **state)
 {
 	struct tree tree;
 	struct wattle_env env;
-	void *sensor = open_model(&env, &tree, CPU(0, 0, 1, "A CPU", "")); // 1.5 W idle, 6 W full
+	void *sensor = open_model(&env, &tree, CPU(0, 0, 1, "A CPU", "")); // 0.6 W idle, 5.4 W full
 	const int64_t ms = NS_PER_MS;
 	read_power(sensor, 1, 0, 0);
 	assert_int_equal(read_power(sensor, 1, 0, 0), VALUE_MISSING); // nothing moved: still unknown
-	assert_int_equal(read_power(sensor, 1, 10 * ms, 0), 6000);
-	assert_int_equal(read_power(sensor, 1, 10 * ms, 10 * ms), 6000);  // one tick says too little
-	assert_int_equal(read_power(sensor, 1, 20 * ms, 20 * ms), 3000);  // 10 ms of 30 ms
-	assert_int_equal(read_power(sensor, 1, 120 * ms, 10 * ms), 6000); // idle stepped back: full, not more
+	assert_int_equal(read_power(sensor, 1, 10 * ms, 0), 5400);
+	assert_int_equal(read_power(sensor, 1, 10 * ms, 10 * ms), 5400);  // one tick says too little
+	assert_int_equal(read_power(sensor, 1, 20 * ms, 20 * ms), 2200);  // 10 ms of 30 ms
+	assert_int_equal(read_power(sensor, 1, 120 * ms, 10 * ms), 5400); // idle stepped back: full, not more
 	assert_int_equal(read_power(sensor, 1, VALUE_MISSING, 10 * ms), VALUE_MISSING);
 	assert_int_equal(read_power(sensor, 1, 500 * ms, 10 * ms), VALUE_MISSING);
-	assert_int_equal(read_power(sensor, 1, 500 * ms, 110 * ms), 1500);
+	assert_int_equal(read_power(sensor, 1, 500 * ms, 110 * ms), 600);
 	close_model(sensor, &env, &tree);
 }
 
