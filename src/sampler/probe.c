@@ -17,6 +17,9 @@ static const int64_t ROUND_DISTANCE_NS = 30 * NS_PER_S;
  * shorter than a period has nothing that the next update would tell apart. */
 static const int64_t LAST_MAX_NS = 160 * NS_PER_MS, LAST_MIN_PART = 4;
 
+// Readings in the time that a wrap takes at full power, and the shortest time between them.
+static const int64_t LOOKS_A_WRAP = 4, WRAP_LOOK_MIN_NS = 200 * NS_PER_MS;
+
 static const struct domain *domain_of(const struct probe *probe, size_t device)
 {
 	return probe->sampler->sensors->devices[device];
@@ -94,6 +97,24 @@ static int64_t shortest_step_ns(const struct probe *probe, int64_t now_ns)
 	return shortest_ns;
 }
 
+// When the next look is due lest a wrap be missed; VALUE_MISSING: the ticks see to that.
+static int64_t wrap_look_ns(const struct probe *probe)
+{
+	int64_t next_ns = VALUE_MISSING;
+	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++) {
+		const struct domain *domain = domain_of(probe, i);
+		if (!domain->has_energy || domain->energy_range_uj == 0 || !(domain->max_power_w > 0))
+			continue;
+		double wrap_s = (double)domain->energy_range_uj / 1e6 / domain->max_power_w;
+		double part_ns = fmin(wrap_s, 1e6) * 1e9 / (double)LOOKS_A_WRAP;
+		int64_t distance_ns = clamp((int64_t)part_ns, WRAP_LOOK_MIN_NS, INT64_MAX);
+		int64_t at_ns = probe->sampler->watches[i].last_look_ns + distance_ns;
+		if (distance_ns < probe->sampler->options.interval_ns && (!value_ok(next_ns) || at_ns < next_ns))
+			next_ns = at_ns;
+	}
+	return next_ns;
+}
+
 static bool any_slow(const struct probe *probe)
 {
 	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++)
@@ -102,7 +123,7 @@ static bool any_slow(const struct probe *probe)
 	return false;
 }
 
-int64_t probe_next_ns(struct probe *probe, int64_t now_ns)
+static int64_t edge_look_ns(struct probe *probe, int64_t now_ns)
 {
 	if (!probe->active && now_ns >= probe->next_round_ns)
 		begin_round(probe, now_ns);
@@ -113,6 +134,15 @@ int64_t probe_next_ns(struct probe *probe, int64_t now_ns)
 		probe->next_round_ns = now_ns + ROUND_DISTANCE_NS;
 	probe->active = probe->is_first = false;
 	return any_slow(probe) ? probe->next_round_ns : VALUE_MISSING;
+}
+
+int64_t probe_next_ns(struct probe *probe, int64_t now_ns)
+{
+	int64_t edge_ns = edge_look_ns(probe, now_ns), wrap_ns = wrap_look_ns(probe);
+	if (!value_ok(wrap_ns) || (value_ok(edge_ns) && edge_ns < wrap_ns))
+		return edge_ns;
+	// Of a counter that can't be read the last reading lies ever further back.
+	return wrap_ns > now_ns ? wrap_ns : now_ns + WRAP_LOOK_MIN_NS;
 }
 
 void probe_finish(struct probe *probe, int64_t start_ns, int64_t end_ns)

@@ -1,6 +1,11 @@
-/* When to look between two ticks, so that the moments at which slow counters are updated are known: a round of looks at
- * the start, a short one every half minute, and one at the end until each counter has been updated once more. Counters
- * that are updated about every millisecond need none of this, nor does a sampling that is as fast as the looks. */
+/* When to look between two ticks, for two reasons.
+ *
+ * So that the moments at which slow counters are updated are known: a round of looks at the start, a short one every half
+ * minute, and one at the end until each counter has been updated once more. Counters that are updated about every
+ * millisecond need none of this, nor does a sampling that is as fast as the looks.
+ *
+ * So that no wrap is missed, however seldom samples are taken: a counter is read at least four times in the time that the
+ * most plausible power needs to fill it. */
 #pragma once
 
 #include "sampler/sampler.h"

@@ -119,10 +119,40 @@ static void check_end(void **state)
 	probe_close(&stage.probe);
 }
 
+/* ---- wraps ---- */
+
+static const struct wrap {
+	const char *teaches;
+	double range_j, max_power_w;
+	int64_t interval_s;
+	int64_t looks_least, looks_most; // in ten minutes
+} wraps[] = {
+	{"ticks are enough as a rule: 262 kJ take two minutes at 2 kW", 262143, 2000, 1, 0, 0},
+	{"an hour between samples is too long: a look every 33 s", 262143, 2000, 3600, 17, 20},
+	{"AMD's 65 kJ: every 8 s", 65532, 2000, 60, 70, 75},
+	{"a counter that never wraps can be left alone", 0, 2000, 3600, 0, 0},
+	{"a tiny range: no more than five looks a second", 0.001, 2000, 3600, 2900, 3001},
+};
+
+static void check_wrap(void **state)
+{
+	const struct wrap *row = *state;
+	struct stage stage;
+	const int64_t start_ns = 3000 * NS_PER_S;
+	stage_open(&stage, 1000, 1000, row->interval_s * 1000);
+	stage.domain.energy_range_uj = (uint64_t)(row->range_j * 1e6);
+	stage.domain.max_power_w = row->max_power_w;
+	look(&stage, start_ns);
+	assert_int_equal(probe_open(&stage.probe, &stage.sampler, start_ns), 0);
+	assert_in_range(count_looks(&stage, start_ns, start_ns + 600 * NS_PER_S), row->looks_least, row->looks_most);
+	probe_close(&stage.probe);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD(&tests, ends, check_end);
+	ROWS_ADD(&tests, wraps, check_wrap);
 	return rows_run(&tests, "probe");
 }
