@@ -1,9 +1,10 @@
-/* wattle attach: the same for a process that runs already. */
+/* wattle attach: the same for a process that runs already, or for all that runs in a cgroup. */
 #include "cli/measure.h"
 
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/util.h"
+#include "process/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,21 +33,26 @@ static void read_command_line(pid_t pid, struct command_line *line)
 	line->argv[n] = NULL;
 }
 
-static int measure_process(const struct measure_options *options, pid_t pid)
+struct followed { // what is attached to
+	pid_t pid;
+	const char *const *command;
+	struct cgroup *cgroup; // NULL: a process
+};
+
+static int follow(const struct measure_options *options, const struct followed *followed)
 {
 	struct wattle_error error = {0};
 	struct measure measure;
-	struct command_line line;
-	read_command_line(pid, &line);
-	if (measure_open(&measure, options, pid, line.argv, true, &error) < 0) {
+	if (measure_open(&measure, options, followed->pid, followed->command, true, &error) < 0) {
 		measure_close(&measure, true);
 		return cli_fail(EXIT_FAILED, &error);
 	}
 	struct recorder_options recorder_options;
 	struct recorder_result result;
 	measure_recorder_options(&measure, &recorder_options);
-	int r = recorder_attach(&measure.env, &measure.sensors, pid, measure.sinks, measure.n_sinks, &recorder_options,
-		&result, &error);
+	recorder_options.cgroup = followed->cgroup;
+	int r = recorder_attach(&measure.env, &measure.sensors, followed->pid, measure.sinks, measure.n_sinks,
+		&recorder_options, &result, &error);
 	if (r < 0) {
 		measure_close(&measure, true);
 		return cli_fail(EXIT_FAILED, &error);
@@ -56,29 +62,75 @@ static int measure_process(const struct measure_options *options, pid_t pid)
 	return status;
 }
 
+static int measure_process(const struct measure_options *options, pid_t pid)
+{
+	struct command_line line;
+	read_command_line(pid, &line);
+	return follow(options, &(struct followed){.pid = pid, .command = line.argv});
+}
+
+static int open_cgroup(struct cgroup *cgroup, const char *path, struct wattle_error *reterr)
+{
+	struct wattle_env env;
+	int r = env_open(&env, reterr);
+	if (r < 0)
+		return r;
+	r = cgroup_open(cgroup, &env, path, reterr);
+	env_close(&env);
+	return r;
+}
+
+static int measure_cgroup(const struct measure_options *options)
+{
+	struct wattle_error error = {0};
+	struct cgroup cgroup = {0};
+	int status = EXIT_FAILED;
+	if (open_cgroup(&cgroup, options->cgroup, &error) < 0) {
+		cli_fail(status, &error);
+	} else {
+		const char *const command[] = {cgroup.path, NULL};
+		status = follow(options, &(struct followed){cgroup.main_pid, command, &cgroup});
+	}
+	cgroup_close(&cgroup);
+	return status;
+}
+
+// What stands after the options: a process id, or nothing with --cgroup.
+static int measure_target(const struct command *command, const struct measure_options *options, int argc, char **argv)
+{
+	int64_t pid;
+	if (options->cgroup != NULL && argc > 0)
+		return cli_usage(command, EXIT_USAGE, "'%s' and --cgroup: give one of them", argv[0]);
+	if (options->cgroup != NULL)
+		return measure_cgroup(options);
+	if (argc != 1)
+		return cli_usage(command, EXIT_USAGE, argc == 0 ? "no process given" : "more than one process given");
+	if (num_parse_i64(argv[0], &pid) < 0 || pid < 1 || pid > INT32_MAX)
+		return cli_usage(command, EXIT_USAGE, "'%s' is no process id", argv[0]);
+	return measure_process(options, (pid_t)pid);
+}
+
 static int attach(const struct command *command, int argc, char **argv)
 {
 	struct measure_options options = measure_defaults();
 	void *config;
 	int first, status;
-	int64_t pid;
-	bool parsed = cli_parse(command, argc, argv, &options, &first, &config, EXIT_USAGE, &status);
-	if (parsed && first + 1 != argc)
-		status = cli_usage(command, EXIT_USAGE,
-			first >= argc ? "no process given" : "more than one process given");
-	else if (parsed && (num_parse_i64(argv[first], &pid) < 0 || pid < 1 || pid > INT32_MAX))
-		status = cli_usage(command, EXIT_USAGE, "'%s' is no process id", argv[first]);
-	else if (parsed)
-		status = measure_process(&options, (pid_t)pid);
+	if (cli_parse(command, argc, argv, &options, &first, &config, EXIT_USAGE, &status))
+		status = measure_target(command, &options, argc - first, argv + first);
 	option_config_free(config);
 	return status;
 }
 
 const struct command command_attach = {
 	.name = "attach",
-	.usage = "[OPTIONS] PID",
-	.summary = "measure a running process, until it ends or SIGINT or SIGTERM comes",
+	.usage = "[OPTIONS] PID | --cgroup PATH",
+	.summary = "measure a running process or a cgroup, until it ends or SIGINT or SIGTERM comes",
+	.details =
+		"With --cgroup the target is what runs in the cgroup and below it; its CPU time is the kernel's account\n"
+		"of the cgroup, which has the shortest-lived process too. The process that started first of those that\n"
+		"are there when measuring begins is shown as main. A cgroup ends when it is empty or removed; one that\n"
+		"is empty already is refused.",
 	.options = measure_option_table,
-	.n_options = MEASURE_OPTIONS,
+	.n_options = ATTACH_OPTIONS,
 	.run = attach,
 };

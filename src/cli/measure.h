@@ -8,15 +8,16 @@
 struct measure_options {
 	const char *output, *json, *tracking_file;
 	const char *ram_unit, *gpu_ram_unit, *time_unit;
-	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter;
+	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter,
+		*cgroup;
 	struct option_list meta;
 	int64_t interval_ns, expected_cores, steps;
 	double budget_percent, carbon_intensity, pue;
 	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all;
 };
 
-enum { MEASURE_OPTIONS = 31 };
-extern const struct option measure_option_table[MEASURE_OPTIONS];
+enum { RUN_OPTIONS = 31, ATTACH_OPTIONS }; // attach has one more, the last
+extern const struct option measure_option_table[ATTACH_OPTIONS];
 struct measure_options measure_defaults(void);
 
 /* From options to the printed summary. Opened in measure_open, when nothing of the command has run yet; every refusal

@@ -10,7 +10,7 @@ static const char memory_units[] = "bytes|kilobytes|megabytes|gigabytes|terabyte
 #define AT(member) .offset = offsetof(struct measure_options, member)
 
 // clang-format off
-const struct option measure_option_table[MEASURE_OPTIONS] = {
+const struct option measure_option_table[ATTACH_OPTIONS] = {
 	{"output", 'o', "FILE", "run file; %j job id, %r rank, %h host, %p pid of the command\n(default wattle-YYYYmmdd-HHMMSS-PID.sqlite in this folder)", OPTION_TEXT, AT(output)},
 	{"overwrite", 0, NULL, "replace files that are there already", OPTION_FLAG, AT(overwrite)},
 	{"append", 0, NULL, "add a further segment to the run file", OPTION_FLAG, AT(append)},
@@ -42,6 +42,8 @@ const struct option measure_option_table[MEASURE_OPTIONS] = {
 	{"store", 0, "URL", "keep the run in PostgreSQL (in a later version)", OPTION_REFUSED, .choices = "storing in PostgreSQL is not in this version; leave it out and the run goes to a file (-o)"},
 	{"nvtx", 0, NULL, "capture NVTX ranges (in a later version)", OPTION_REFUSED, .choices = "capturing NVTX ranges is not in this version; leave it out"},
 	{"itt", 0, NULL, "capture ITT ranges (in a later version)", OPTION_REFUSED, .choices = "capturing ITT ranges is not in this version; leave it out"},
+	// of attach alone
+	{"cgroup", 0, "PATH", "measure what runs in a cgroup (a Slurm job, a pod, a systemd unit) and\nbelow it: its folder, or its path as /proc/PID/cgroup shows it", OPTION_TEXT, AT(cgroup)},
 };
 // clang-format on
 

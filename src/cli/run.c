@@ -63,6 +63,6 @@ const struct command command_run = {
 		"signal N ended it, 125 if wattle failed before it started, 126 if it can't be executed, 127 if it\n"
 		"was not found.",
 	.options = measure_option_table,
-	.n_options = MEASURE_OPTIONS,
+	.n_options = RUN_OPTIONS,
 	.run = run,
 };

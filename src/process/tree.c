@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/util.h"
+#include "process/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,13 +43,32 @@ static void add_member(const struct tree_member *member, struct tree_totals *tot
 	*(member->is_main ? &totals->main_threads : &totals->descendants_threads) += member->stat.threads;
 }
 
+// What a process used before the recorder came, or before it came to the cgroup, is not ours.
+static void take_base(const struct tree *tree, struct tree_member *member)
+{
+	member->base_own_ns = member->stat.own_ns;
+	member->base_children_ns = member->stat.children_ns;
+	member->base_major_faults = member->stat.major_faults + member->stat.children_major_faults;
+	member->base_minor_faults = member->stat.minor_faults + member->stat.children_minor_faults;
+	process_io_read(tree->procfs_fd, member->pid, &member->base_io);
+}
+
+static void sampled_first(struct tree *tree, struct tree_member *member)
+{
+	tree->n_sampled++;
+	bool moved_in = tree->cgroup != NULL && tree_start_ns(tree, member) < tree->round_t_ns;
+	if (moved_in)
+		take_base(tree, member);
+}
+
 static void update_member(struct tree *tree, size_t index, int64_t t_ns)
 {
 	struct tree_member *member = &tree->members[index];
 	if (!member->is_reaper) {
 		bool was_sampled = member->sampled;
 		int r = tree_member_read(tree, member);
-		tree->n_sampled += !was_sampled && member->sampled;
+		if (!was_sampled && member->sampled)
+			sampled_first(tree, member);
 		if (member->is_main && r == 0)
 			tree->main_own_ns = member->stat.own_ns - member->base_own_ns;
 		// The child that the recorder waits for itself ends in tree_reaped, with better figures.
@@ -61,15 +81,8 @@ static void update_member(struct tree *tree, size_t index, int64_t t_ns)
 		tree_discover_children(tree, index, t_ns);
 }
 
-void tree_update(struct tree *tree, int64_t t_ns, struct tree_totals *ret_totals)
+static struct tree_totals add_up(struct tree *tree)
 {
-	tree->round++;
-	if (!tree->has_children_files)
-		tree_discover_by_scan(tree);
-	for (size_t i = 0; i < tree->n_members; i++) // grows as children are found
-		if (tree->members[i].alive)
-			update_member(tree, i, t_ns);
-
 	struct tree_totals totals = {0};
 	for (size_t i = 0; i < tree->n_members; i++)
 		if (tree->members[i].alive && !tree->members[i].is_reaper)
@@ -85,8 +98,24 @@ void tree_update(struct tree *tree, int64_t t_ns, struct tree_totals *ret_totals
 		tree->last_descendants_ns = descendants_ns;
 	totals.main_cpu_ns = tree->last_main_ns;
 	totals.descendants_cpu_ns = tree->last_descendants_ns;
+	return totals;
+}
+
+void tree_update(struct tree *tree, int64_t t_ns, struct tree_totals *ret_totals)
+{
+	tree->round++;
+	if (tree->cgroup != NULL)
+		tree_discover_cgroup(tree);
+	else if (!tree->has_children_files)
+		tree_discover_by_scan(tree);
+	for (size_t i = 0; i < tree->n_members; i++) // grows as children are found
+		if (tree->members[i].alive)
+			update_member(tree, i, t_ns);
+	if (tree->cgroup != NULL)
+		tree_settle_cgroup(tree, t_ns);
+	tree->round_t_ns = t_ns;
 	list_pids(tree);
-	*ret_totals = totals;
+	*ret_totals = add_up(tree);
 }
 
 void tree_forget_ended(struct tree *tree)
@@ -115,17 +144,13 @@ static int open_procfs(const struct wattle_env *env)
 	return fd < 0 ? -errno : fd;
 }
 
-// Attach: what the processes that are there already have used is not ours.
-static void take_bases(struct tree *tree)
+// Attach: the members that are there already begin to count now.
+static void begin_attached(struct tree *tree)
 {
-	for (size_t i = 0; i < tree->n_members; i++) {
-		struct tree_member *member = &tree->members[i];
-		member->base_own_ns = member->stat.own_ns;
-		member->base_children_ns = member->stat.children_ns;
-		member->base_major_faults = member->stat.major_faults + member->stat.children_major_faults;
-		member->base_minor_faults = member->stat.minor_faults + member->stat.children_minor_faults;
-		process_io_read(tree->procfs_fd, member->pid, &member->base_io);
-	}
+	struct tree_totals totals;
+	tree_update(tree, env_now_ns(tree->env), &totals);
+	for (size_t i = 0; i < tree->n_members; i++)
+		take_base(tree, &tree->members[i]);
 	tree->main_own_ns = 0;
 	tree->last_main_ns = tree->last_descendants_ns = 0;
 }
@@ -141,9 +166,7 @@ static int attach(struct tree *tree, pid_t main_pid)
 		return -ENOMEM;
 	member->is_main = true;
 	tree->n_seen = 1;
-	struct tree_totals totals;
-	tree_update(tree, env_now_ns(tree->env), &totals);
-	take_bases(tree);
+	begin_attached(tree);
 	return 0;
 }
 
@@ -161,7 +184,7 @@ static int follow(struct tree *tree, pid_t main_pid, pid_t reaper_pid)
 	return 0;
 }
 
-int tree_open(struct tree *tree, const struct wattle_env *env, pid_t main_pid, pid_t reaper_pid)
+static int init(struct tree *tree, const struct wattle_env *env, pid_t main_pid, bool attached)
 {
 	*tree = (struct tree){
 		.env = env,
@@ -169,14 +192,34 @@ int tree_open(struct tree *tree, const struct wattle_env *env, pid_t main_pid, p
 		.units = process_units_get(),
 		.suspended_ns = env_boottime_ns(env) - env_now_ns(env),
 		.main_pid = main_pid,
-		.attached = reaper_pid == 0,
+		.attached = attached,
+		.cgroup_cpu_ns = VALUE_MISSING,
 		.text = malloc(TREE_TEXT_SIZE),
 	};
 	if (tree->procfs_fd < 0 || tree->text == NULL || tree_reserve(tree, 64) < 0)
 		return tree->procfs_fd < 0 ? tree->procfs_fd : -ENOMEM;
+	return 0;
+}
+
+int tree_open(struct tree *tree, const struct wattle_env *env, pid_t main_pid, pid_t reaper_pid)
+{
+	int r = init(tree, env, main_pid, reaper_pid == 0);
+	if (r < 0)
+		return r;
 	wattle_cleanup_close int children_fd = tree_open_children(tree, main_pid, main_pid);
 	tree->has_children_files = children_fd >= 0;
 	return tree->attached ? attach(tree, main_pid) : follow(tree, main_pid, reaper_pid);
+}
+
+int tree_open_cgroup(struct tree *tree, const struct wattle_env *env, struct cgroup *cgroup)
+{
+	int r = init(tree, env, cgroup->main_pid, true);
+	if (r < 0)
+		return r;
+	tree->cgroup = cgroup;
+	tree_begin_cgroup(tree);
+	begin_attached(tree);
+	return 0;
 }
 
 void tree_close(struct tree *tree)

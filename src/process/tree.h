@@ -6,6 +6,8 @@
  * ESRCH when that one is gone), so a reused pid can't be taken for it; where it could not be kept open the start time
  * is compared.
  *
+ * A cgroup is followed in the same way, but its members are those that it lists, and its own account is the CPU time.
+ *
  * CPU time is complete, not sampled: the members' own time, plus what their waited-for children left with them
  * (cutime), plus what the recorder reaped itself (rusage). See tree_cpu. */
 #pragma once
@@ -37,6 +39,7 @@ struct tree_member {
 	int statm_fd;             // owned; -1 likewise
 	struct process_stat stat; // last good reading
 	int64_t end_ns;           // VALUE_MISSING while alive
+	uint32_t listed_round;    // cgroup: when it was listed last
 	int64_t max_rss_bytes;
 
 	/* What this process used before the recorder came (attach): subtracted from its counters. */
@@ -53,6 +56,7 @@ struct tree_member {
 	int64_t listed_t_ns;
 };
 
+struct cgroup;
 struct exits;
 
 struct tree {
@@ -73,6 +77,11 @@ struct tree {
 	bool changed; // members came or went since pids was made
 	bool has_children_files;
 	bool attached;
+	struct cgroup *cgroup;  // borrowed; NULL: the target is a process and its descendants
+	int64_t cgroup_base_ns; // its account when the recorder came
+	int64_t cgroup_cpu_ns;  // what ran in it since; VALUE_MISSING: no account, the members' own times are summed
+	int64_t listed;         // processes in it at the last round; 0: it is empty or gone
+	int64_t round_t_ns;     // when the last round was
 	pid_t main_pid;
 
 	int64_t reaped_ns;   // user and system time of what the recorder waited for, their children's included
@@ -94,6 +103,9 @@ struct tree_totals { // one sample
 // Follow `main_pid`. reaper_pid: the recorder's own pid when it is the parent and subreaper of the target; 0 to
 // attach, which fails with -ENOENT or -ESRCH if there is no such process. -ENOMEM.
 int tree_open(struct tree *tree, const struct wattle_env *env, pid_t main_pid, pid_t reaper_pid);
+/* Follow the processes in a cgroup instead: those listed in it are the target, wherever they come from. main is the one
+ * that started first of those that are there now. -ENOMEM. */
+int tree_open_cgroup(struct tree *tree, const struct wattle_env *env, struct cgroup *cgroup);
 void tree_close(struct tree *tree);
 
 // One round: finds new members, reads all, notices the dead. Sums may be VALUE_MISSING when nothing is alive.

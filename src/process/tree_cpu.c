@@ -15,14 +15,22 @@ static int64_t member_cpu_ns(const struct tree *tree, const struct tree_member *
 	return own_ns + children_ns;
 }
 
-void tree_cpu(const struct tree *tree, int64_t *ret_main_ns, int64_t *ret_descendants_ns)
+static int64_t summed_cpu_ns(const struct tree *tree)
 {
 	int64_t total_ns = tree->orphan_ns;
 	for (size_t i = 0; i < tree->n_members; i++)
 		if (tree->members[i].alive)
 			total_ns += member_cpu_ns(tree, &tree->members[i]);
-	*ret_main_ns = tree->main_own_ns;
-	*ret_descendants_ns = total_ns > tree->main_own_ns ? total_ns - tree->main_own_ns : 0;
+	return total_ns;
+}
+
+void tree_cpu(const struct tree *tree, int64_t *ret_main_ns, int64_t *ret_descendants_ns)
+{
+	bool has_account = value_ok(tree->cgroup_cpu_ns);
+	int64_t total_ns = has_account ? tree->cgroup_cpu_ns : summed_cpu_ns(tree);
+	// Ticks may be ahead of the account by one: the account is the total.
+	*ret_main_ns = has_account && tree->main_own_ns > total_ns ? total_ns : tree->main_own_ns;
+	*ret_descendants_ns = total_ns > *ret_main_ns ? total_ns - *ret_main_ns : 0;
 }
 
 // The nearest ancestor that lives, through ancestors that ended in this very round; NULL if there is none.

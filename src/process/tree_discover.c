@@ -4,11 +4,11 @@
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "process/exits.h"
+#include "process/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -17,13 +17,17 @@ enum {
 	CHILDREN_SHORT = 2048, // a read shorter than this met the end: seq files are given out by the page
 };
 
-static void discover(struct tree *tree, pid_t pid)
+struct tree_member *tree_discover(struct tree *tree, pid_t pid)
 {
-	if (pid <= 0 || tree_find(tree, pid) != NULL)
-		return;
+	if (pid <= 0)
+		return NULL;
+	struct tree_member *member = tree_find(tree, pid);
+	if (member != NULL)
+		return member;
 	bool counted = tree->exits != NULL && exits_has_pid(tree->exits, pid); // a zombie whose record came first
-	if (tree_member_add(tree, pid) != NULL && !counted)
-		tree->n_seen++;
+	member = tree_member_add(tree, pid);
+	tree->n_seen += member != NULL && !counted;
+	return member;
 }
 
 static void discover_listed(struct tree *tree, const char *text, size_t size, pid_t *number)
@@ -33,7 +37,7 @@ static void discover_listed(struct tree *tree, const char *text, size_t size, pi
 			*number = *number * 10 + (text[i] - '0');
 			continue;
 		}
-		discover(tree, *number);
+		tree_discover(tree, *number);
 		*number = 0;
 	}
 }
@@ -52,35 +56,31 @@ static void read_children(struct tree *tree, int fd)
 		if (n < CHILDREN_SHORT)
 			break;
 	}
-	discover(tree, number);
+	tree_discover(tree, number);
 }
 
-struct entry { // struct linux_dirent64
-	uint64_t inode;
-	int64_t offset;
-	uint16_t size;
-	unsigned char type;
-	char name[];
+struct numbers {
+	struct tree *tree;
+	void (*found)(struct tree *tree, pid_t number, void *data);
+	void *data;
 };
 
-// Calls `found` with every number that is a name in the folder. No allocation, unlike readdir.
+static void number_found(void *data, const char *name, unsigned char type)
+{
+	const struct numbers *numbers = data;
+	pid_t number = 0;
+	const char *c = name;
+	for (; *c >= '0' && *c <= '9'; c++)
+		number = number * 10 + (*c - '0');
+	if (c != name && *c == '\0')
+		numbers->found(numbers->tree, number, numbers->data);
+}
+
+// Calls `found` with every number that is a name in the folder.
 static void each_number(struct tree *tree, int fd, void (*found)(struct tree *, pid_t number, void *data), void *data)
 {
-	for (;;) {
-		long n = syscall(SYS_getdents64, fd, tree->text, TREE_TEXT_SIZE);
-		if (n <= 0)
-			return;
-		for (long at = 0; at < n;) {
-			const struct entry *entry = (const struct entry *)(const void *)(tree->text + at);
-			at += entry->size;
-			pid_t number = 0;
-			const char *c = entry->name;
-			for (; *c >= '0' && *c <= '9'; c++)
-				number = number * 10 + (*c - '0');
-			if (c != entry->name && *c == '\0')
-				found(tree, number, data);
-		}
-	}
+	struct numbers numbers = {tree, found, data};
+	folder_each(fd, tree->text, TREE_TEXT_SIZE, number_found, &numbers);
 }
 
 static void thread_listed(struct tree *tree, pid_t tid, void *data)
@@ -172,7 +172,7 @@ void tree_discover_by_scan(struct tree *tree)
 			struct tree_candidate *candidate = &tree->candidates[i];
 			if (candidate->ppid == 0 || tree_find(tree, candidate->ppid) == NULL)
 				continue;
-			discover(tree, candidate->pid);
+			tree_discover(tree, candidate->pid);
 			candidate->ppid = 0;
 			found = true;
 		}

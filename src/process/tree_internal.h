@@ -1,5 +1,6 @@
 /* What the files of the tree share: tree.c (rounds, life), tree_member.c (the table of members and what is read of
- * one), tree_cpu.c (whose time is whose), tree_discover.c (finding children). Nobody else includes this. */
+ * one), tree_cpu.c (whose time is whose), tree_discover.c (finding children), tree_cgroup.c (members that a cgroup lists).
+ * Nobody else includes this. */
 #pragma once
 
 #include "process/tree.h"
@@ -24,5 +25,11 @@ int tree_open_children(const struct tree *tree, pid_t pid, pid_t tid); // descri
 void tree_member_end(struct tree *tree, struct tree_member *member, int64_t t_ns);
 
 /* tree_discover.c */
+struct tree_member *tree_discover(struct tree *tree, pid_t pid); // as a member, old or new; NULL: no memory, no pid
 void tree_discover_children(struct tree *tree, size_t index, int64_t t_ns); // of members[index]; may move the members
 void tree_discover_by_scan(struct tree *tree);
+
+/* tree_cgroup.c */
+void tree_begin_cgroup(struct tree *tree); // its account starts to count, its first members are taken in
+void tree_discover_cgroup(struct tree *tree);
+void tree_settle_cgroup(struct tree *tree, int64_t t_ns); // after a round: who moved out ends, the account is read

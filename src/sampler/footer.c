@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/util.h"
+#include "process/cgroup.h"
 #include "process/referee.h"
 
 #include <sys/wait.h>
@@ -12,10 +13,17 @@
 static const double referee_tolerance = 1.15;
 static const int64_t referee_slack_ns = 100 * NS_PER_MS;
 
+static const char *cpu_method(const struct recorder *recorder)
+{
+	if (recorder->target != NULL)
+		return "rusage";
+	return value_ok(recorder->tree.cgroup_cpu_ns) ? cgroup_cpu_method(recorder->tree.cgroup) : "proc";
+}
+
 static void settle_cpu(struct recorder *recorder, struct store_footer *footer)
 {
 	tree_cpu(&recorder->tree, &footer->main_cpu_ns, &footer->descendants_cpu_ns);
-	footer->cpu_method = recorder->target != NULL ? "rusage" : "proc";
+	footer->cpu_method = cpu_method(recorder);
 	footer->referee_cpu_ns = referee_read_ns(recorder->sampler.referee_fd);
 	int64_t total_ns = footer->main_cpu_ns + footer->descendants_cpu_ns;
 	double limit_ns = (double)total_ns * referee_tolerance + (double)referee_slack_ns;
@@ -40,8 +48,20 @@ static int64_t usage_peak(const struct recorder *recorder, const struct rusage *
 	return peak > recorder->fork_floor_bytes ? peak : VALUE_MISSING;
 }
 
+// What the kernel says of the cgroup is no figure of this run: it begins with the cgroup and counts the page cache too.
+static void tell_cgroup_peak(struct recorder *recorder)
+{
+	const struct cgroup *cgroup = recorder->tree.cgroup;
+	int64_t peak_bytes = cgroup != NULL ? cgroup_memory_peak_bytes(cgroup) : VALUE_MISSING;
+	if (value_ok(peak_bytes))
+		sampler_event(&recorder->sampler, recorder->end_ns, "note",
+			"largest memory of the cgroup since it was made, page cache included: %lld bytes",
+			(long long)peak_bytes);
+}
+
 static void settle_peaks(struct recorder *recorder, struct store_footer *footer)
 {
+	tell_cgroup_peak(recorder);
 	int64_t main_peak = larger(recorder->sampler.main_peak_rss_bytes, recorder->exits.main_peak_bytes);
 	if (recorder->main_ended && recorder->main_childless)
 		main_peak = larger(main_peak, usage_peak(recorder, &recorder->main_usage));
@@ -95,7 +115,9 @@ static void settle_living(const struct recorder *recorder, struct store_footer *
 	bool io_known = add_living(recorder, footer);
 	bool attached = recorder->target == NULL;
 	bool root_is_gone = attached && !root_is_there(tree);
-	bool left_to_nobody = attached && tree->orphan_ns > 0;
+	// What ends in a cgroup is waited for outside of it as often as not.
+	bool ended_in_cgroup = tree->cgroup != NULL && (int64_t)tree->n_pids < footer->processes_seen;
+	bool left_to_nobody = (attached && tree->orphan_ns > 0) || ended_in_cgroup;
 	if (root_is_gone || left_to_nobody)
 		footer->major_faults = footer->minor_faults = VALUE_MISSING;
 	if (root_is_gone || left_to_nobody || !io_known)

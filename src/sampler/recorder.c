@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/util.h"
+#include "process/cgroup.h"
 #include "process/referee.h"
 #include "sampler/devices.h"
 
@@ -75,6 +76,7 @@ static void settle_ended(struct recorder *recorder)
 static void take_sample(struct recorder *recorder)
 {
 	sampler_tick(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);
+	recorder->stop |= recorder->tree.cgroup != NULL && recorder->tree.listed == 0;
 	bool crowded = recorder->tree.n_members > 2 * recorder->tree.n_pids + OUTBOX_PROCESSES / 4;
 	if (crowded || recorder->sampler.last_t_ns - recorder->settled_ns >= settle_period_ns)
 		settle_ended(recorder);
@@ -209,10 +211,15 @@ static void on_signal(struct recorder *recorder)
 
 /* ---- the loop ---- */
 
+static int watch_for(struct recorder *recorder, int fd, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.fd = fd};
+	return epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
 static int watch(struct recorder *recorder, int fd)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-	return epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+	return watch_for(recorder, fd, EPOLLIN);
 }
 
 static int open_loop(struct recorder *recorder)
@@ -233,6 +240,8 @@ static int open_loop(struct recorder *recorder)
 		r = watch(recorder, recorder->signal_fd);
 	if (r == 0 && recorder->process_fd >= 0)
 		r = watch(recorder, recorder->process_fd);
+	if (recorder->cgroup_fd >= 0) // files of made trees can't be waited for: the ticks look as well
+		watch_for(recorder, recorder->cgroup_fd, EPOLLPRI);
 	return r;
 }
 
@@ -258,6 +267,8 @@ static void loop(struct recorder *recorder)
 				on_signal(recorder);
 			else if (events[i].data.fd == recorder->process_fd)
 				recorder->stop = true;
+			else if (events[i].data.fd == recorder->cgroup_fd)
+				recorder->stop |= !cgroup_is_populated(recorder->options->cgroup);
 			else if (!recorder->stop && events[i].data.fd == recorder->probe_fd)
 				on_probe(recorder);
 			else if (!recorder->stop)
@@ -335,7 +346,9 @@ static int recorder_open(struct recorder *recorder)
 	signal(SIGPIPE, SIG_IGN);
 	raise_file_limit();
 	bool attached = recorder->target == NULL;
-	int r = tree_open(&recorder->tree, recorder->env, recorder->pid, attached ? 0 : getpid());
+	struct cgroup *cgroup = recorder->options->cgroup;
+	int r = cgroup != NULL ? tree_open_cgroup(&recorder->tree, recorder->env, cgroup)
+			       : tree_open(&recorder->tree, recorder->env, recorder->pid, attached ? 0 : getpid());
 	if (r == 0)
 		r = sampler_open(&recorder->sampler, recorder->env, recorder->sensors, &recorder->tree,
 			&recorder->options->sampler);
@@ -380,6 +393,7 @@ static struct recorder *recorder_new(const struct wattle_env *env, struct sensor
 		.probe_fd = -1,
 		.signal_fd = -1,
 		.process_fd = -1,
+		.cgroup_fd = options->cgroup != NULL ? options->cgroup->events_fd : -1,
 		.sampler = {.referee_fd = -1, .machine = {.stat.fd = -1, .meminfo.fd = -1}},
 		.tree.procfs_fd = -1,
 		.exits.fd = -1,
@@ -464,8 +478,10 @@ int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pi
 	if (recorder == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory");
 	recorder->pid = pid;
-	recorder->process_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	int r = recorder->process_fd < 0 ? -errno : recorder_open(recorder);
+	if (options->cgroup == NULL)
+		recorder->process_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	bool is_there = options->cgroup != NULL || recorder->process_fd >= 0;
+	int r = is_there ? recorder_open(recorder) : -errno;
 	if (r < 0) {
 		error_set(reterr, r, "can't follow process %d: %s", pid, strerror(-r));
 		recorder_close(recorder);

@@ -23,7 +23,8 @@ struct recorder_progress { // since the last one
 
 struct recorder_options {
 	struct sampler_options sampler;
-	bool wait_all;                                                          // --wait-all
+	struct cgroup *cgroup; // recorder_attach: the target is what runs in it; NULL: a process. Borrowed
+	bool wait_all;         // --wait-all
 	void (*warn)(void *data, const char *text);                             // one line, no newline
 	void (*progress)(void *data, const struct recorder_progress *progress); // about once a second; NULL: none
 	void *data;
@@ -41,6 +42,7 @@ struct recorder {
 	struct outbox outbox;
 	struct probe probe;
 	int epoll_fd, timer_fd, probe_fd, signal_fd, process_fd; // owned; -1 not open
+	int cgroup_fd;                                           // borrowed: events of options->cgroup; -1: none
 	int64_t start_ns, end_ns, flushed_ns, settled_ns;
 	int64_t n_missed; // ticks that came too late to be taken
 	int64_t n_wakeups;
@@ -67,7 +69,7 @@ int recorder_run(const struct wattle_env *env, struct sensor_set *sensors, struc
 	struct recorder_result *ret_result, struct wattle_error *reterr);
 
 /* Records a running process until it ends or SIGINT, SIGTERM or SIGHUP comes. Negative errno with a sentence if there
- * is no such process. */
+ * is no such process. With options->cgroup: until that is empty or gone; pid is its main_pid then. */
 int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pid_t pid, struct outbox_sink *sinks,
 	size_t n_sinks, const struct recorder_options *options, struct recorder_result *ret_result,
 	struct wattle_error *reterr);

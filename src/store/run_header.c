@@ -98,6 +98,7 @@ static void put_facts(struct fact_writer *w, const struct store_header *header)
 		{"host", header->host},
 		{"boot_id", header->boot_id},
 		{"attached", header->attached ? "true" : "false"},
+		{"cgroup", header->cgroup},
 		{"ram_unit", header->ram_unit},
 		{"gpu_ram_unit", header->gpu_ram_unit},
 		{"time_unit", header->time_unit},

@@ -17,6 +17,7 @@ struct store_header {
 	const char *boot_id;                    // /proc/sys/kernel/random/boot_id, "" unknown
 	const char *host;
 	const char *const *command; // NULL-terminated argv; for attach the target's own command line
+	const char *cgroup;         // attach --cgroup: as /proc/PID/cgroup shows it; NULL: the target is a process
 	int64_t interval_ns;
 	bool attached;
 
