@@ -4,6 +4,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/util.h"
+#include "cli/gpu_environment.h"
+#include "cli/idle_baseline.h"
 #include "process/machine.h"
 #include "report/report.h"
 #include "store/run.h"
@@ -84,20 +86,27 @@ static int64_t count_gpus(const struct sensor_set *sensors)
 	return gpus;
 }
 
+static void apply_idle_baseline(struct measure *measure)
+{
+	char note[200];
+	idle_baseline_apply(&measure->env, &measure->sensors, note, sizeof(note));
+	if (note[0] != '\0' && !measure->options.disable_logs)
+		cli_warn(note);
+}
+
 static int open_sensors(struct measure *measure, struct wattle_error *reterr)
 {
-	const struct sensor_options options = {
+	struct sensor_options options = {
 		.gpus = measure->options.gpus,
 		.gpu_brand = measure->options.gpu_brand,
-		.cuda_visible_devices = getenv("CUDA_VISIBLE_DEVICES"),
-		.cuda_device_order = getenv("CUDA_DEVICE_ORDER"),
-		.hip_visible_devices = getenv("HIP_VISIBLE_DEVICES"),
-		.rocr_visible_devices = getenv("ROCR_VISIBLE_DEVICES"),
 		.wall_meter = measure->options.wall_meter,
 		.calibrate_ns = 5 * NS_PER_MS,
 	};
+	gpu_environment(&options);
 	int r = sensor_set_open(&measure->sensors, &measure->env, &options, reterr);
 	measure->sensors_are_open = r == 0;
+	if (r == 0 && strcmp(measure->options.attribution, "active") == 0)
+		apply_idle_baseline(measure);
 	return r;
 }
 
@@ -140,7 +149,6 @@ static int open_stores(struct measure *measure, const char *const *command, bool
 		.command = command,
 		.interval_ns = options->interval_ns,
 		.attached = attached,
-		.cgroup = options->cgroup != NULL ? command[0] : NULL,
 		.devices = measure->sensors.devices,
 		.sources = measure->sensors.sources,
 		.n_devices = measure->sensors.n_devices,

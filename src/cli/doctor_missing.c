@@ -1,0 +1,61 @@
+#include "cli/doctor.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/util.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* Where no powercap zone exists at all, the reason is in what kind of machine this is. */
+
+struct cpu_facts {
+	bool is_x86, is_virtual;
+};
+
+static struct cpu_facts read_cpu(const struct wattle_env *env)
+{
+	char text[8192]; // the first CPU's lines
+	if (file_read_in(env->procfs_fd, "cpuinfo", text, sizeof(text)) < 0)
+		return (struct cpu_facts){0};
+	const char *flags = strstr(text, "\nflags");
+	size_t length = flags != NULL ? strcspn(flags + 1, "\n") + 1 : 0;
+	const char *hypervisor = flags != NULL ? strstr(flags, " hypervisor") : NULL;
+	return (struct cpu_facts){
+		.is_x86 = strstr(text, "GenuineIntel") != NULL || strstr(text, "AuthenticAMD") != NULL ||
+			strstr(text, "HygonGenuine") != NULL,
+		.is_virtual = hypervisor != NULL && hypervisor < flags + length,
+	};
+}
+
+/* Docker and Podman leave these files; they hide /sys/devices/virtual/powercap from every container (CVE-2020-8694), so
+ * that the links in /sys/class/powercap lead nowhere. Of a /sys that a test or a person put in place of the real one the
+ * files of this machine tell nothing. */
+static bool in_container(const struct wattle_env *env)
+{
+	return strcmp(env->sysfs, "/sys") == 0 &&
+		(access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0);
+}
+
+bool doctor_explain_powercap(const struct wattle_env *env, struct domain *ret_domain)
+{
+	struct cpu_facts cpu = read_cpu(env);
+	if (!cpu.is_x86)
+		return false;
+	struct domain domain = {.name = "package-0", .kind = DOMAIN_PACKAGE, .provenance = PROVENANCE_MEASURED};
+	const char *why, *remedy;
+	if (in_container(env)) {
+		why = "this container is not shown the host's /sys/class/powercap";
+		remedy = "start the container with: -v /sys:/host/sys:ro -e WATTLE_SYSFS=/host/sys";
+	} else if (cpu.is_virtual) {
+		why = "a virtual machine: its hypervisor hands on no energy counters";
+		remedy = "";
+	} else {
+		why = "no zone in /sys/class/powercap: the kernel's RAPL driver is not loaded";
+		remedy = "sudo modprobe intel_rapl_msr";
+	}
+	text_copy(domain.why, sizeof(domain.why), why);
+	text_copy(domain.remedy, sizeof(domain.remedy), remedy);
+	*ret_domain = domain;
+	return true;
+}

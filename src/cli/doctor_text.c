@@ -1,0 +1,362 @@
+#include "cli/doctor.h"
+
+#include "base/util.h"
+#include "report/report.h"
+
+#include <stdio.h>
+
+/* For a terminal of 80 columns. What a person would copy, a command, stands on a line of its own and is never broken. */
+
+enum { WIDTH = 80, DOMAIN_AT = 2, SENSOR_AT = 19, LAST_AT = 30, PERIOD_AT = 40, STEP_AT = 53, DEVICE_AT = 62 };
+
+static size_t columns(const char *text, size_t length)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < length; i++)
+		n += (text[i] & 0xc0) != 0x80; // bytes that continue a character take no column
+	return n;
+}
+
+// Breaks at blanks; the text begins at column `at`, where its further lines begin too.
+static void put_wrapped(struct buf *out, size_t at, const char *text)
+{
+	size_t column = at;
+	while (*text != '\0') {
+		size_t length = strcspn(text, " ");
+		size_t width = columns(text, length);
+		if (column > at && column + 1 + width > WIDTH) {
+			buf_printf(out, "\n%*s", (int)at, "");
+			column = at;
+		} else if (column > at) {
+			buf_char(out, ' ');
+			column++;
+		}
+		buf_add(out, text, length);
+		column += width;
+		text += length + strspn(text + length, " ");
+	}
+	buf_char(out, '\n');
+}
+
+static void put_paragraph(struct buf *out, const struct buf *text)
+{
+	buf_printf(out, "%*s", DOMAIN_AT, "");
+	put_wrapped(out, DOMAIN_AT, text->data);
+}
+
+static void put_names(const struct doctor_row *row, size_t start, struct buf *out)
+{
+	buf_pad_to(out, start, DOMAIN_AT);
+	buf_str(out, row->domain->name);
+	buf_pad_to(out, start, SENSOR_AT);
+	buf_str(out, row->sensor);
+}
+
+/* ---- used ---- */
+
+static void put_period(const struct domain *domain, struct buf *out)
+{
+	double period_ms = (double)domain->update_period_ns * 1e-6, jitter_ms = (double)domain->update_jitter_ns * 1e-6;
+	if (!(period_ms > 0)) {
+		buf_char(out, '-');
+		return;
+	}
+	human_number(out, period_ms, 2);
+	if (jitter_ms > 0) {
+		buf_str(out, " ± ");
+		human_number(out, jitter_ms, 1);
+	}
+	buf_str(out, " ms");
+}
+
+static void put_last(const struct doctor_row *row, struct buf *out)
+{
+	if (row->last_unit == NULL)
+		buf_str(out, "-");
+	else if (strcmp(row->last_unit, "J") == 0)
+		human_energy(out, row->last);
+	else
+		human_power(out, row->last);
+}
+
+static void put_used_row(const struct doctor_row *row, struct buf *out)
+{
+	const struct domain *domain = row->domain;
+	size_t start = out->size;
+	put_names(row, start, out);
+	buf_pad_to(out, start, LAST_AT);
+	put_last(row, out);
+	buf_pad_to(out, start, PERIOD_AT);
+	put_period(domain, out);
+	buf_pad_to(out, start, STEP_AT);
+	if (domain->resolution_uj > 0)
+		human_energy(out, (double)domain->resolution_uj * 1e-6);
+	else
+		buf_str(out, "-");
+	if (columns(domain->device, strlen(domain->device)) > WIDTH - DEVICE_AT) {
+		buf_char(out, '\n');
+		start = out->size;
+		buf_pad_to(out, start, SENSOR_AT);
+	} else if (domain->device[0] != '\0') {
+		buf_pad_to(out, start, DEVICE_AT);
+	}
+	buf_str(out, domain->device);
+	buf_char(out, '\n');
+	if (domain->note[0] != '\0') {
+		start = out->size;
+		buf_pad_to(out, start, SENSOR_AT);
+		put_wrapped(out, SENSOR_AT, domain->note);
+	}
+}
+
+static void put_used(const struct doctor *doctor, enum provenance provenance, struct buf *out)
+{
+	static const char *const titles[] = {
+		[PROVENANCE_MEASURED] = "Measured by energy counters",
+		[PROVENANCE_DERIVED] = "Derived: power readings, added up over time",
+		[PROVENANCE_ESTIMATED] = "Estimated from the load",
+	};
+	bool any = false;
+	for (size_t i = 0; i < doctor->n_rows; i++) {
+		const struct domain *domain = doctor->rows[i].domain;
+		if (!domain->used || domain->provenance != provenance)
+			continue;
+		if (!any) {
+			buf_printf(out, "%s\n", titles[provenance]);
+			size_t start = out->size;
+			buf_pad_to(out, start, DOMAIN_AT);
+			buf_str(out, "domain           sensor     last      update       step     device\n");
+		}
+		any = true;
+		put_used_row(&doctor->rows[i], out);
+	}
+	if (any)
+		buf_char(out, '\n');
+}
+
+/* ---- not used, not readable ---- */
+
+static void put_left_out(const struct doctor *doctor, enum doctor_state state, const char *title, struct buf *out)
+{
+	bool any = false;
+	for (size_t i = 0; i < doctor->n_rows; i++) {
+		const struct doctor_row *row = &doctor->rows[i];
+		if (doctor_state(row->domain) != state)
+			continue;
+		if (!any)
+			buf_printf(out, "%s\n", title);
+		any = true;
+		size_t start = out->size;
+		put_names(row, start, out);
+		buf_pad_to(out, start, LAST_AT);
+		char text[sizeof(row->domain->device) + sizeof(row->domain->why) + 2];
+		snprintf(text, sizeof(text), "%s%s%s", row->domain->device, row->domain->device[0] != '\0' ? ": " : "",
+			row->domain->why[0] != '\0' ? row->domain->why : "unknown why");
+		put_wrapped(out, LAST_AT, text);
+	}
+	if (any)
+		buf_char(out, '\n');
+}
+
+/* ---- remedies ---- */
+
+static const char chmod_prefix[] = "sudo chmod a+r ";
+
+static bool is_chmod(const char *remedy)
+{
+	return strncmp(remedy, chmod_prefix, strlen(chmod_prefix)) == 0;
+}
+
+static bool is_repeated(const struct doctor *doctor, size_t row)
+{
+	for (size_t i = 0; i < row; i++)
+		if (strcmp(doctor->rows[i].domain->remedy, doctor->rows[row].domain->remedy) == 0)
+			return true;
+	return false;
+}
+
+// One command for all files that only their mode keeps from being read.
+static const char *put_chmod(const struct doctor *doctor, struct buf *out)
+{
+	const char *lasting = NULL;
+	bool any = false;
+	for (size_t i = 0; i < doctor->n_rows; i++) {
+		const char *remedy = doctor->rows[i].domain->remedy;
+		if (!is_chmod(remedy) || is_repeated(doctor, i))
+			continue;
+		buf_printf(out, any ? " %s" : "    sudo chmod a+r %s", remedy + strlen(chmod_prefix));
+		lasting = lasting != NULL ? lasting : doctor_lasting_remedy(&doctor->rows[i]);
+		any = true;
+	}
+	if (any)
+		buf_char(out, '\n');
+	return lasting;
+}
+
+static void put_remedies(const struct doctor *doctor, struct buf *out)
+{
+	bool any = false, any_chmod = false;
+	for (size_t i = 0; i < doctor->n_rows; i++) {
+		any = any || doctor->rows[i].domain->remedy[0] != '\0';
+		any_chmod = any_chmod || is_chmod(doctor->rows[i].domain->remedy);
+	}
+	if (!any)
+		return;
+	buf_str(out, "What would mend it\n");
+	if (any_chmod) {
+		buf_str(out, "  until the next boot:\n");
+		const char *lasting = put_chmod(doctor, out);
+		if (lasting != NULL)
+			buf_printf(out,
+				"  for good (power traces can leak keys: not where you share the machine with people "
+				"you\n  do not trust):\n    %s\n",
+				lasting);
+	}
+	for (size_t i = 0; i < doctor->n_rows; i++) {
+		const struct domain *domain = doctor->rows[i].domain;
+		if (domain->remedy[0] != '\0' && !is_chmod(domain->remedy) && !is_repeated(doctor, i))
+			buf_printf(out, "  %s by %s:\n    %s\n", domain->name, doctor->rows[i].sensor, domain->remedy);
+	}
+	buf_char(out, '\n');
+}
+
+/* ---- verdict ---- */
+
+enum part { PART_TOTAL, PART_BESIDE, PART_DERIVED, PART_ESTIMATED, PART_LACKING, PARTS };
+
+// It exists, it would be in the total, and nobody can read it. (Of a GPU without a driver not even that is known.)
+static bool is_lacking(const struct doctor *doctor, const struct domain *domain)
+{
+	if (domain->readable || !domain_kind_adds_up(domain->kind) || domain->device[0] == '\0' ||
+		(domain->kind == DOMAIN_GPU && domain->uuid[0] == '\0'))
+		return false;
+	for (size_t i = 0; i < doctor->set.n_devices; i++)
+		if (strcmp(doctor->set.devices[i]->name, domain->name) == 0)
+			return false;
+	return true;
+}
+
+static bool belongs(const struct doctor *doctor, const struct domain *domain, enum part part)
+{
+	bool in_total = doctor_in_total(doctor, domain);
+	switch (part) {
+	case PART_TOTAL:
+		return in_total && domain->provenance == PROVENANCE_MEASURED;
+	case PART_DERIVED:
+		return in_total && domain->provenance == PROVENANCE_DERIVED;
+	case PART_ESTIMATED:
+		return domain->used && domain->provenance == PROVENANCE_ESTIMATED;
+	case PART_BESIDE:
+		return domain->used && !in_total && domain->provenance != PROVENANCE_ESTIMATED;
+	case PART_LACKING:
+		return is_lacking(doctor, domain);
+	case PARTS:
+		break;
+	}
+	return false;
+}
+
+// "a, b and c"; returns how many.
+static size_t put_list(const struct doctor *doctor, enum part part, struct buf *out)
+{
+	size_t n = 0, at = 0;
+	for (size_t i = 0; i < doctor->n_rows; i++)
+		n += belongs(doctor, doctor->rows[i].domain, part);
+	for (size_t i = 0; i < doctor->n_rows; i++) {
+		if (!belongs(doctor, doctor->rows[i].domain, part))
+			continue;
+		if (at > 0)
+			buf_str(out, at + 1 == n ? " and " : ", ");
+		buf_str(out, doctor->rows[i].domain->name);
+		at++;
+	}
+	return n;
+}
+
+static void put_sentence(const struct doctor *doctor, enum part part, const char *one, const char *several,
+	struct buf *out)
+{
+	size_t before = out->size;
+	if (before > 0)
+		buf_char(out, ' ');
+	size_t n = put_list(doctor, part, out);
+	if (n > 0)
+		buf_str(out, n == 1 ? one : several);
+	else if (before > 0 && out->size > before) // the blank was for nothing
+		out->data[out->size = before] = '\0';
+}
+
+static void put_verdict(const struct doctor *doctor, struct buf *out)
+{
+	struct buf text;
+	buf_init(&text, 1 << 16);
+	if (!doctor_measures(doctor))
+		buf_str(&text, "Nothing on this machine measures energy.");
+	put_sentence(doctor, PART_TOTAL, " is measured.", " are measured.", &text);
+	put_sentence(doctor, PART_DERIVED, "'s power is added up over time.",
+		" are power readings, added up over time.", &text);
+	put_sentence(doctor, PART_BESIDE, " is shown beside the total, not added.",
+		" are shown beside the total, not added.", &text);
+	put_sentence(doctor, PART_ESTIMATED,
+		" is estimated from the load, with a wide error, and makes the total of a run `estimated`.",
+		" are estimated from the load, with a wide error, and make the total of a run `estimated`.", &text);
+	put_sentence(doctor, PART_LACKING, " can't be read and is missing from the total.",
+		" can't be read and are missing from the total.", &text);
+	if (doctor->set.n_devices == 0)
+		buf_str(&text, " Nor is there a CPU to estimate from: runs will have no energy at all.");
+	buf_str(out, "What a run on this machine will say\n");
+	if (text.data != NULL)
+		put_paragraph(out, &text);
+	buf_finish(&text);
+}
+
+// With a blank that no line is broken at.
+static void put_power(double power_w, struct buf *out)
+{
+	struct buf text;
+	buf_init(&text, 64);
+	human_power(&text, power_w);
+	for (const char *at = text.data != NULL ? text.data : ""; *at != '\0'; at++)
+		if (*at == ' ')
+			buf_str(out, "\u00a0");
+		else
+			buf_char(out, *at);
+	buf_finish(&text);
+}
+
+static void put_idle(const struct doctor *doctor, struct buf *out)
+{
+	struct buf text;
+	buf_init(&text, 1 << 16);
+	for (size_t i = 0; i < doctor->set.n_devices; i++) {
+		const struct domain *domain = doctor->set.devices[i];
+		if (!(domain->idle_w > 0))
+			continue;
+		buf_str(&text, text.size == 0 ? "Idle power, measured " : ", ");
+		if (text.size < 32)
+			buf_printf(&text, "%.10s: ", domain->idle_date);
+		buf_printf(&text, "%s ", domain->name);
+		put_power(domain->idle_w, &text);
+	}
+	if (text.size > 0)
+		buf_char(&text, '.');
+	else if (doctor->baseline_note[0] != '\0')
+		buf_str(&text, doctor->baseline_note);
+	else if (doctor_measures(doctor))
+		buf_str(&text,
+			"Idle power is not known: run `wattle sensors --calibrate-idle` when nothing else runs.");
+	if (text.data != NULL)
+		put_paragraph(out, &text);
+	buf_finish(&text);
+}
+
+void doctor_text(const struct doctor *doctor, struct buf *out)
+{
+	for (enum provenance provenance = 0; provenance < PROVENANCE_KINDS; provenance++)
+		put_used(doctor, provenance, out);
+	put_left_out(doctor, DOCTOR_NOT_USED, "Readable, but not used", out);
+	put_left_out(doctor, DOCTOR_UNREADABLE, "Not to be had", out);
+	put_remedies(doctor, out);
+	put_verdict(doctor, out);
+	put_idle(doctor, out);
+}

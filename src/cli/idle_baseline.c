@@ -1,0 +1,283 @@
+#include "cli/idle_baseline.h"
+
+#include "base/buf.h"
+#include "base/jsonw.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char schema[] = "wattle-idle/1";
+enum { FILE_CEILING = 1 << 20, PATH_SIZE = 600 };
+static const int64_t DAY_S = 86400;
+
+bool idle_baseline_path(const struct wattle_env *env, char *ret_path, size_t size)
+{
+	int length = snprintf(ret_path, size, "%s/idle.json", env->state_dir);
+	return length > 0 && (size_t)length < size;
+}
+
+/* ---- what it belongs to ---- */
+
+static uint64_t hash(uint64_t hash, const char *text)
+{
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* systemd asks that no program show the machine's id, only a hash of it and of itself. FNV-1a will do: 64 of 128 random
+ * bits are left, and nobody gains by finding another machine with the same. */
+void idle_baseline_host(char *ret_host, size_t size)
+{
+	char id[256] = "";
+	FILE *file = fopen("/etc/machine-id", "re");
+	if (file == NULL || fgets(id, sizeof(id), file) == NULL || id[0] == '\n')
+		gethostname(id, sizeof(id) - 1);
+	if (file != NULL)
+		fclose(file);
+	uint64_t value = hash(hash(UINT64_C(0xcbf29ce484222325), schema), id);
+	snprintf(ret_host, size, "%016llx", (unsigned long long)value);
+}
+
+void idle_baseline_date(int64_t wall_ns, char *ret_date, size_t size)
+{
+	time_t seconds = (time_t)(wall_ns / NS_PER_S);
+	struct tm utc;
+	gmtime_r(&seconds, &utc);
+	strftime(ret_date, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+// Whole days from the date to now; -1 for what is no date that we wrote.
+static int64_t age_days(const char *date, int64_t wall_ns)
+{
+	struct tm utc = {0};
+	const char *end = strptime(date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+	if (end == NULL || *end != '\0')
+		return -1;
+	int64_t age_s = wall_ns / NS_PER_S - (int64_t)timegm(&utc);
+	return age_s < -DAY_S ? -1 : age_s / DAY_S; // a clock that was set back a little is no reason to refuse
+}
+
+/* ---- reading ---- */
+
+static bool take_text(json_t *object, const char *key, char *out, size_t size)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	return text != NULL && text_copy(out, size, text);
+}
+
+static double take_number(json_t *object, const char *key)
+{
+	json_t *value = json_object_get(object, key);
+	return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static bool take_entry(json_t *object, struct idle_entry *ret_entry)
+{
+	struct idle_entry entry = {
+		.idle_w = take_number(object, "idle_w"),
+		.error_w = take_number(object, "error_w"),
+		.seconds = take_number(object, "seconds"),
+		.temperature_c = take_number(object, "temperature_c"),
+	};
+	bool whole = take_text(object, "domain", entry.domain, sizeof(entry.domain)) &&
+		take_text(object, "source", entry.source, sizeof(entry.source)) &&
+		take_text(object, "device", entry.device, sizeof(entry.device)) &&
+		take_text(object, "date", entry.date, sizeof(entry.date));
+	take_text(object, "uuid", entry.uuid, sizeof(entry.uuid)); // null for all but GPUs
+	*ret_entry = entry;
+	return whole && entry.idle_w > 0 && entry.error_w >= 0;
+}
+
+static int take_all(json_t *root, struct idle_baseline *baseline)
+{
+	const char *found = json_string_value(json_object_get(root, "schema"));
+	json_t *domains = json_object_get(root, "domains");
+	if (found == NULL || strcmp(found, schema) != 0 || !json_is_array(domains) ||
+		!take_text(root, "host", baseline->host, sizeof(baseline->host)))
+		return -EINVAL;
+	size_t n = json_array_size(domains);
+	n = n < IDLE_BASELINE_MAX ? n : IDLE_BASELINE_MAX;
+	baseline->entries = calloc_array(n, sizeof(baseline->entries[0]));
+	if (baseline->entries == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		baseline->n += take_entry(json_array_get(domains, i), &baseline->entries[baseline->n]);
+	return 0;
+}
+
+int idle_baseline_load(const struct wattle_env *env, struct idle_baseline *ret_baseline, struct wattle_error *reterr)
+{
+	char path[PATH_SIZE];
+	json_error_t cause;
+	*ret_baseline = (struct idle_baseline){0};
+	if (!idle_baseline_path(env, path, sizeof(path)) || access(path, F_OK) != 0)
+		return -ENOENT;
+	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &cause);
+	int r = root != NULL ? take_all(root, ret_baseline) : -EINVAL;
+	json_decref(root);
+	if (r < 0)
+		error_set(reterr, r, "%s is no baseline of idle power: remove it and calibrate again", path);
+	return r;
+}
+
+void idle_baseline_finish(struct idle_baseline *baseline)
+{
+	free(baseline->entries);
+	*baseline = (struct idle_baseline){0};
+}
+
+/* ---- writing ---- */
+
+static bool same_domain(const struct idle_entry *a, const struct idle_entry *b)
+{
+	return strcmp(a->domain, b->domain) == 0 && strcmp(a->source, b->source) == 0 &&
+		strcmp(a->device, b->device) == 0 && strcmp(a->uuid, b->uuid) == 0;
+}
+
+static bool is_replaced(const struct idle_entry *old, const struct idle_entry *entries, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (same_domain(old, &entries[i]))
+			return true;
+	return false;
+}
+
+static void put_entry(struct jsonw *j, const struct idle_entry *entry)
+{
+	jsonw_begin_object(j);
+	jsonw_key_string(j, "domain", entry->domain);
+	jsonw_key_string(j, "source", entry->source);
+	jsonw_key_string(j, "device", entry->device);
+	jsonw_key_string(j, "uuid", entry->uuid[0] != '\0' ? entry->uuid : NULL);
+	jsonw_key_double(j, "idle_w", entry->idle_w);
+	jsonw_key_double(j, "error_w", entry->error_w);
+	jsonw_key_double(j, "seconds", entry->seconds);
+	jsonw_key_double(j, "temperature_c", entry->temperature_c);
+	jsonw_key_string(j, "date", entry->date);
+	jsonw_end_object(j);
+}
+
+static void put_all(struct buf *out, const char *host, const struct idle_baseline *old,
+	const struct idle_entry *entries, size_t n)
+{
+	struct jsonw j;
+	double temperature_c = (double)NAN;
+	for (size_t i = 0; i < n && isnan(temperature_c); i++)
+		temperature_c = entries[i].temperature_c;
+	jsonw_init(&j, out, true);
+	jsonw_begin_object(&j);
+	jsonw_key_string(&j, "schema", schema);
+	jsonw_key_string(&j, "host", host);
+	jsonw_key_string(&j, "date", n > 0 ? entries[0].date : NULL);
+	jsonw_key_double(&j, "temperature_c", temperature_c);
+	jsonw_key(&j, "domains");
+	jsonw_begin_array(&j);
+	for (size_t i = 0; i < n; i++)
+		put_entry(&j, &entries[i]);
+	for (size_t i = 0; i < old->n; i++)
+		if (!is_replaced(&old->entries[i], entries, n))
+			put_entry(&j, &old->entries[i]);
+	jsonw_end_array(&j);
+	jsonw_end_object(&j);
+	buf_char(out, '\n');
+}
+
+// A person's state is theirs alone (XDG base directories say 0700); root's may be read by all.
+static int make_folders(const char *path)
+{
+	char part[PATH_SIZE];
+	mode_t mode = geteuid() == 0 ? 0755 : 0700;
+	if (!text_copy(part, sizeof(part), path))
+		return -ENAMETOOLONG;
+	for (char *at = part + 1; (at = strchr(at, '/')) != NULL; at++) {
+		*at = '\0';
+		if (mkdir(part, mode) != 0 && errno != EEXIST)
+			return -errno;
+		*at = '/';
+	}
+	return mkdir(part, mode) == 0 || errno == EEXIST ? 0 : -errno;
+}
+
+int idle_baseline_store(const struct wattle_env *env, const struct idle_entry *entries, size_t n,
+	struct wattle_error *reterr)
+{
+	char path[PATH_SIZE], host[sizeof(((struct idle_baseline *)NULL)->host)];
+	struct idle_baseline old;
+	int r = idle_baseline_path(env, path, sizeof(path)) ? make_folders(env->state_dir) : -ENAMETOOLONG;
+	if (r < 0)
+		return error_set(reterr, r, "%s: %s; WATTLE_STATE names another folder", env->state_dir, strerror(-r));
+	idle_baseline_host(host, sizeof(host));
+	if (idle_baseline_load(env, &old, NULL) < 0 || strcmp(old.host, host) != 0)
+		idle_baseline_finish(&old);
+	struct buf out;
+	buf_init(&out, FILE_CEILING);
+	put_all(&out, host, &old, entries, n);
+	r = out.failed != 0 ? out.failed : buf_write_file(&out, path);
+	buf_finish(&out);
+	idle_baseline_finish(&old);
+	return r < 0 ? error_set(reterr, r, "can't write %s: %s", path, strerror(-r)) : 0;
+}
+
+/* ---- using ---- */
+
+static const struct idle_entry *find(const struct idle_baseline *baseline, const struct domain *domain,
+	const char *source)
+{
+	for (size_t i = 0; i < baseline->n; i++) {
+		const struct idle_entry *entry = &baseline->entries[i];
+		if (strcmp(entry->domain, domain->name) == 0 && strcmp(entry->source, source) == 0 &&
+			strcmp(entry->device, domain->device) == 0 && strcmp(entry->uuid, domain->uuid) == 0)
+			return entry;
+	}
+	return NULL;
+}
+
+static void give(struct domain *domain, const struct idle_entry *entry)
+{
+	domain->idle_w = entry->idle_w;
+	domain->idle_error_w = entry->error_w;
+	domain->idle_temperature_c = entry->temperature_c;
+	text_copy(domain->idle_date, sizeof(domain->idle_date), entry->date);
+}
+
+size_t idle_baseline_apply(const struct wattle_env *env, struct sensor_set *set, char *ret_note, size_t size)
+{
+	struct idle_baseline baseline;
+	struct wattle_error error = {0};
+	char host[sizeof(baseline.host)];
+	size_t given = 0;
+	ret_note[0] = '\0';
+	idle_baseline_host(host, sizeof(host));
+	int r = idle_baseline_load(env, &baseline, &error);
+	if (r < 0) {
+		text_copy(ret_note, size, error.text); // nothing is said of a file that is not there
+	} else if (strcmp(baseline.host, host) != 0) {
+		snprintf(ret_note, size,
+			"the stored idle power is another machine's and is not used; `wattle sensors "
+			"--calibrate-idle` measures this one's");
+		baseline.n = 0;
+	}
+	for (size_t i = 0; i < set->n_devices; i++) {
+		const struct idle_entry *entry = find(&baseline, set->devices[i], set->sources[i]);
+		int64_t days = entry != NULL ? age_days(entry->date, env_wall_ns(env)) : 0;
+		if (entry == NULL)
+			continue;
+		if (days < 0 || days > IDLE_BASELINE_DAYS) {
+			snprintf(ret_note, size,
+				"the stored idle power of %s is of %.10s, more than %d days ago, and "
+				"is not used; `wattle sensors --calibrate-idle` measures it anew",
+				entry->domain, entry->date, IDLE_BASELINE_DAYS);
+			continue;
+		}
+		give(set->devices[i], entry);
+		given++;
+	}
+	idle_baseline_finish(&baseline);
+	return given;
+}
