@@ -21,6 +21,7 @@ struct run_device { // a row of table device with its samples
 	enum provenance provenance;
 	bool has_energy;
 	double resolution_j, update_period_s, update_jitter_s, relative_error; // NaN unknown
+	double energy_range_j; // what one round of the hardware's counter is; NaN: it never wraps, or unknown
 	double idle_w, idle_error_w, idle_temperature_c; // the idle baseline of --attribution active; NaN: none
 	char idle_date[32];                              // when that was measured, RFC 3339; "" none
 	int64_t memory_total_bytes;                           // VALUE_MISSING unknown

@@ -77,16 +77,17 @@ static void fill_device(sqlite3_stmt *s, struct arena *arena, void *row)
 	device->update_period_s = value_to_double(sql_i64(s, 11), 1e-9);
 	device->relative_error = sql_double(s, 12);
 	device->memory_total_bytes = sql_i64(s, 13);
-	device->update_jitter_s = value_to_double(sql_i64(s, 14), 1e-9);
-	device->idle_w = sql_double(s, 15);
-	device->idle_error_w = sql_double(s, 16);
-	device->idle_temperature_c = sql_double(s, 17);
-	sql_copy_text(s, 18, device->idle_date, sizeof(device->idle_date));
+	device->energy_range_j = value_to_double(sql_i64(s, 14), 1e-6);
+	device->update_jitter_s = value_to_double(sql_i64(s, 15), 1e-9);
+	device->idle_w = sql_double(s, 16);
+	device->idle_error_w = sql_double(s, 17);
+	device->idle_temperature_c = sql_double(s, 18);
+	sql_copy_text(s, 19, device->idle_date, sizeof(device->idle_date));
 }
 
 #define DEVICE_COLUMNS                                                                                                 \
 	"SELECT id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, resolution_uj, "            \
-	"update_period_ns, relative_error, memory_total_bytes, "
+	"update_period_ns, relative_error, memory_total_bytes, energy_range_uj, "
 
 int run_read_devices(struct run_reader *reader, struct run *run)
 {
