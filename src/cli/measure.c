@@ -149,6 +149,7 @@ static int open_stores(struct measure *measure, const char *const *command, bool
 		.command = command,
 		.interval_ns = options->interval_ns,
 		.attached = attached,
+		.cgroup = options->cgroup != NULL ? command[0] : NULL,
 		.devices = measure->sensors.devices,
 		.sources = measure->sensors.sources,
 		.n_devices = measure->sensors.n_devices,
