@@ -1,0 +1,247 @@
+"""wattle attach --cgroup: what runs in a cgroup. Real ones of this machine, and made trees."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+from harness import BURNER, WATTLE, Skip, is_alive, main, near, test, wait_until
+
+MACHINE = pathlib.Path("/sys/fs/cgroup")
+UNIFIED = MACHINE if (MACHINE / "cgroup.controllers").exists() else MACHINE / "unified"
+HIERARCHIES = {"cgroup cpu.stat": UNIFIED, "cgroup cpuacct": MACHINE / "cpuacct"}
+
+
+@contextlib.contextmanager
+def cgroup(top, name, *below):
+    """Makes a cgroup with sub-cgroups, and removes them again; skips where this user may not."""
+    folder = top / f"wattle-{os.getpid()}-{name}"
+    folders = [folder, *(folder / part for part in below)]
+    try:
+        for path in folders:
+            path.mkdir()
+    except OSError as error:
+        raise Skip(f"no cgroup can be made in {top}: {error.strerror}")
+    try:
+        yield folder
+    finally:
+        for path in reversed(folders):
+            with contextlib.suppress(OSError):
+                wait_until(lambda: not (path / "cgroup.procs").read_text(), "the cgroup's end", 5)
+                path.rmdir()
+
+
+def start_in(room, folder, *command, **options):
+    """Starts a program that is in the cgroup before its first instruction."""
+    return room.start("-c", f"echo $$ > {folder}/cgroup.procs; exec \"$@\"", "sh", *command, program="/bin/sh",
+                      **options)
+
+
+def account_s(folder):
+    if (folder / "cpuacct.usage").exists():
+        return int((folder / "cpuacct.usage").read_text()) / 1e9
+    return int((folder / "cpu.stat").read_text().split()[1]) / 1e6
+
+
+def attach(room, path, *options, **keywords):
+    done = room.wattle("attach", "-q", "-o", "run.sqlite", "--json", "-", *options, "--cgroup", path, **keywords)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def began(room):
+    return wait_until(lambda: (room.folder / "run.sqlite").exists() and
+                      room.rows("select count(*) from sample")[0][0] > 0, "the first sample")
+
+
+# 300 children of a millisecond or two, which no sample meets, then a second of burning.
+STORM = f"for i in $(seq 300); do /bin/true; done; exec '{BURNER}' cpu 1"
+
+
+@test
+def exact_cpu_time(room):
+    """version 1 and version 2: the CPU time is the kernel's account, short-lived children in it; the run ends by itself"""
+    measured = 0
+    for method, top in HIERARCHIES.items():
+        if not (top / "cgroup.procs").exists():
+            continue
+        with cgroup(top, "exact", "below") as folder:
+            start_in(room, folder / "below", "sh", "-c", f"read line; {STORM}", stdin=subprocess.PIPE)
+            wait_until(lambda: (folder / "below/cgroup.procs").read_text(), "the process in the cgroup")
+            before_s = account_s(folder)
+            process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--cgroup", folder)
+            began(room)
+            room.started[-2].communicate(b"go\n")
+            report = json.loads(room.finish(process).stdout)
+            used_s = account_s(folder) - before_s
+        (room.folder / "run.sqlite").unlink()
+        assert report["cpu"]["method"] == method, report["cpu"]
+        near(report["cpu"]["target_cpu_s"], used_s, relative=0.02)
+        assert report["cpu"]["target_cpu_s"] > 1.05, report["cpu"]
+        assert report["run"]["command"] == [f"/{folder.name}"] and report["run"]["complete"] is True, report["run"]
+        measured += 1
+    if measured == 0:
+        raise Skip("no hierarchy of cgroups with an account of CPU time")
+
+
+@test
+def by_its_path(room):
+    """the path that /proc/PID/cgroup shows will do; it is kept with the run"""
+    with cgroup(UNIFIED, "path") as folder:
+        burner = start_in(room, folder, BURNER, "cpu", "20")
+        wait_until(lambda: (folder / "cgroup.procs").read_text(), "the process in the cgroup")
+        shown = next(line.partition("::")[2] for line in open(f"/proc/{burner.pid}/cgroup").read().splitlines()
+                     if line.startswith("0::"))
+        process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--cgroup", shown)
+        began(room)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        report = json.loads(room.finish(process).stdout)
+        assert is_alive(burner.pid), "attach has ended what it measured"
+        burner.kill()
+        burner.wait()
+    assert room.rows("select value from run where key = 'cgroup'") == [(shown,)]
+    assert report["run"]["pid"] == burner.pid and report["cpu"]["main_cpu_s"] > 0.3, report["cpu"]
+
+
+@test
+def in_and_out(room):
+    """a process that moves in counts from then, one that moves out up to then; neither is touched"""
+    with cgroup(UNIFIED, "move") as folder:
+        start_in(room, folder, "sleep", "20")
+        inside = start_in(room, folder, BURNER, "cpu", "20")
+        outside = room.start("cpu", "20", program=BURNER)
+        wait_until(lambda: len((folder / "cgroup.procs").read_text().split()) == 2, "the processes in the cgroup")
+        before_s = account_s(folder)
+        process = room.start("attach", "-q", "-o", "run.sqlite", "-i", "20ms", "--json", "-", "--cgroup", folder)
+        began(room)
+        began_s = account_s(folder)
+        time.sleep(0.5)
+        (folder / "cgroup.procs").write_text(str(outside.pid))
+        (UNIFIED / "cgroup.procs").write_text(str(inside.pid))
+        time.sleep(0.5)
+        (UNIFIED / "cgroup.procs").write_text(str(outside.pid))
+        ended_s = account_s(folder)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        report = json.loads(room.finish(process).stdout)
+        for burner in room.started[:3]:
+            burner.kill()
+            burner.wait()
+    assert ended_s - began_s <= report["cpu"]["target_cpu_s"] <= ended_s - before_s + 0.01, (report["cpu"], began_s,
+                                                                                             before_s, ended_s)
+    met = dict(room.rows("select pid, end_ns is not null from process"))
+    assert met[inside.pid] == met[outside.pid] == 1 and len(met) == 3, met
+
+
+@test
+def version_2_alone(room):
+    """a machine with version 2 only, as most have it today: a mount namespace of its own shows one"""
+    with cgroup(UNIFIED, "pure") as folder:
+        start_in(room, folder, BURNER, "cpu", "1.5")
+        wait_until(lambda: (folder / "cgroup.procs").read_text(), "the process in the cgroup")
+        script = ('mount -t cgroup2 none /sys/fs/cgroup || exit 77\n'
+                  'exec "$0" attach -q -o run.sqlite --json - --cgroup "$1"')
+        done = room.finish(room.start("--mount", "sh", "-c", script, WATTLE, f"/{folder.name}", program="unshare"))
+        if done.returncode in (1, 77) and "attach" not in done.stderr and not done.stdout:
+            raise Skip(f"no mount namespace of our own: {done.stderr.strip()}")
+        assert done.returncode == 0, done
+    report = json.loads(done.stdout)
+    assert report["cpu"]["method"] == "cgroup cpu.stat" and report["cpu"]["target_cpu_s"] > 0.5, report["cpu"]
+
+
+@test
+def removed(room):
+    """the cgroup is killed and removed in mid-run: the run is complete, with what was used up to then"""
+    with cgroup(UNIFIED, "removed") as folder:
+        burner = start_in(room, folder, BURNER, "cpu", "20")
+        wait_until(lambda: (folder / "cgroup.procs").read_text(), "the process in the cgroup")
+        process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--cgroup", folder)
+        began(room)
+        time.sleep(0.7)
+        burner.kill()
+        burner.wait()
+        wait_until(lambda: not (folder / "cgroup.procs").read_text(), "the empty cgroup")
+        folder.rmdir()
+        report = json.loads(room.finish(process).stdout)
+    assert report["run"]["complete"] is True and report["cpu"]["target_cpu_s"] > 0.4, report
+
+
+@test
+def wrong_paths(room):
+    """what is no cgroup, or an empty one: one line that says so, status 1, no file"""
+    (room.folder / "none").mkdir()
+    for path, words in (("/no/such.slice", "/no/such.slice"), (room.folder / "none", "is no cgroup")):
+        done = room.wattle("attach", "-o", "run.sqlite", "--cgroup", path)
+        assert done.returncode == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1, done
+    with cgroup(UNIFIED, "empty") as folder:
+        done = room.wattle("attach", "-o", "run.sqlite", "--cgroup", folder)
+        assert done.returncode == 1 and "is empty" in done.stderr and len(done.stderr.splitlines()) == 1, done
+    assert not (room.folder / "run.sqlite").exists()
+
+
+@test
+def wrong_usage(room):
+    """a process and a cgroup at once, or none of them, or a cgroup for run: wrong usage, with the status for that"""
+    for words in (["--cgroup", "/", str(os.getpid())], ["--cgroup", ""], []):
+        done = room.wattle("attach", *words)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done
+    done = room.wattle("run", "--cgroup", "/", "--", "true")
+    assert done.returncode == 125 and "--cgroup" in done.stderr, done
+
+
+@test
+def made_trees(room):
+    """with WATTLE_SYSFS and WATTLE_PROCFS nothing of this machine is looked at; the run ends when the list is empty"""
+    stat = "{} (job) S 1 1 1 0 -1 0 0 0 0 0 {} 0 0 0 20 0 3 0 {} 0 100 0 0\n"
+    sysfs = room.tree("sys", {"fs/cgroup/cpuacct/cgroup.procs": "1\n",
+                              "fs/cgroup/cpuacct/slurm/job_7/cgroup.procs": "4001\n4002\n",
+                              "fs/cgroup/cpuacct/slurm/job_7/cpuacct.usage": "5000000000\n"})
+    procfs = room.tree("proc", {"4001/stat": stat.format(4001, 100, 2000), "4002/stat": stat.format(4002, 100, 1000),
+                                "stat": "cpu 100 0 0 100 0 0 0 0 0 0\ncpu0 100 0 0 100 0 0 0 0 0 0\n"})
+    job = sysfs / "fs/cgroup/cpuacct/slurm/job_7"
+    process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--cgroup", "/slurm/job_7",
+                         env={"WATTLE_SYSFS": str(sysfs), "WATTLE_PROCFS": str(procfs)})
+    began(room)
+    (job / "cpuacct.usage").write_text("7250000000\n")
+    time.sleep(0.3)
+    (job / "cgroup.procs").write_text("")
+    report = json.loads(room.finish(process).stdout)
+    assert report["run"]["pid"] == 4002 and report["run"]["command"] == ["/slurm/job_7"], report["run"]
+    assert report["cpu"]["method"] == "cgroup cpuacct", report["cpu"]
+    near(report["cpu"]["target_cpu_s"], 2.25, absolute=1e-9)
+
+
+@test
+def a_storm(room):
+    """20,000 processes that live a few milliseconds: all of their time counts, and the recorder does not grow"""
+    storm = ("import os, sys\n"
+             "sys.stdin.readline()\n"
+             "for _ in range(200):\n"
+             "    pids = [os.posix_spawn('/bin/true', ['true'], {}) for _ in range(100)]\n"
+             "    for pid in pids: os.waitpid(pid, 0)\n")
+    with cgroup(UNIFIED, "storm") as folder:
+        target = start_in(room, folder, sys.executable, "-c", storm, stdin=subprocess.PIPE)
+        wait_until(lambda: (folder / "cgroup.procs").read_text(), "the process in the cgroup")
+        # A sanitizer keeps what was freed, to recognise it; that would look like growth.
+        process = room.start("attach", "-q", "-o", "run.sqlite", "-i", "10ms", "--json", "-", "--cgroup", folder,
+                             env={"ASAN_OPTIONS": "quarantine_size_mb=1"})
+        began(room)
+        before_s = account_s(folder)
+        target.stdin.write(b"go\n")
+        target.stdin.flush()
+        target.wait()
+        used_s = account_s(folder) - before_s
+        report = json.loads(room.finish(process).stdout)
+    near(report["cpu"]["target_cpu_s"], used_s, relative=0.02)
+    rss = [value for value, in room.rows("select self_rss_bytes from sample where self_rss_bytes is not null")]
+    assert len(rss) >= 6, rss
+    third = len(rss) // 3
+    assert max(rss[-third:]) < max(rss[:third]) + 4e6, (rss[0], max(rss[:third]), max(rss[-third:]))
+
+
+if __name__ == "__main__":
+    main()
