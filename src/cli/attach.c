@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "base/util.h"
 #include "process/cgroup.h"
+#include "process/proc_pid.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +22,9 @@ struct command_line { // of a running process
 static void read_command_line(pid_t pid, struct command_line *line)
 {
 	char path[40];
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	wattle_cleanup_close int procfs_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%d/cmdline", proc_is_foreign(procfs_fd) ? proc_pid(procfs_fd, pid) : pid);
+	wattle_cleanup_close int fd = openat(procfs_fd, path, O_RDONLY | O_CLOEXEC);
 	ssize_t size = fd >= 0 ? read(fd, line->text, sizeof(line->text) - 1) : -1;
 	size_t n = 0;
 	if (size > 0) {

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/util.h"
+#include "process/proc_pid.h"
 #include "process/stat.h"
 
 #include <errno.h>
@@ -221,6 +222,10 @@ static void look_at(void *data, pid_t pid)
 
 static int look(struct cgroup *cgroup, const struct wattle_env *env, struct wattle_error *reterr)
 {
+	if (!env->procfs_replaced && proc_is_foreign(env->procfs_fd))
+		return error_set(reterr, -ENOTSUP,
+			"--cgroup: /proc is that of another pid namespace, so that processes can't be told apart; "
+			"mount one of this namespace (unshare --mount-proc)");
 	struct look look = {.cgroup = cgroup, .env = env, .units = process_units_get()};
 	int64_t n = cgroup_each_process(cgroup, look_at, &look);
 	if (n == -EOPNOTSUPP)

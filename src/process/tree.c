@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "process/cgroup.h"
+#include "process/proc_pid.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -198,17 +199,25 @@ static int init(struct tree *tree, const struct wattle_env *env, pid_t main_pid,
 	};
 	if (tree->procfs_fd < 0 || tree->text == NULL || tree_reserve(tree, 64) < 0)
 		return tree->procfs_fd < 0 ? tree->procfs_fd : -ENOMEM;
+	tree->is_foreign = !env->procfs_replaced && proc_is_foreign(tree->procfs_fd);
 	return 0;
+}
+
+pid_t tree_pid(const struct tree *tree, pid_t pid)
+{
+	return tree->is_foreign ? proc_pid(tree->procfs_fd, pid) : pid;
 }
 
 int tree_open(struct tree *tree, const struct wattle_env *env, pid_t main_pid, pid_t reaper_pid)
 {
-	int r = init(tree, env, main_pid, reaper_pid == 0);
+	bool attached = reaper_pid == 0;
+	int r = init(tree, env, main_pid, attached);
 	if (r < 0)
 		return r;
-	wattle_cleanup_close int children_fd = tree_open_children(tree, main_pid, main_pid);
+	pid_t pid = tree->main_pid = tree_pid(tree, main_pid);
+	wattle_cleanup_close int children_fd = tree_open_children(tree, pid, pid);
 	tree->has_children_files = children_fd >= 0;
-	return tree->attached ? attach(tree, main_pid) : follow(tree, main_pid, reaper_pid);
+	return attached ? attach(tree, pid) : follow(tree, pid, tree_pid(tree, reaper_pid));
 }
 
 int tree_open_cgroup(struct tree *tree, const struct wattle_env *env, struct cgroup *cgroup)

@@ -77,6 +77,7 @@ struct tree {
 	bool changed; // members came or went since pids was made
 	bool has_children_files;
 	bool attached;
+	bool is_foreign; // /proc shows other pids than fork and wait tell: see proc_pid.h. Here are those of /proc
 	struct cgroup *cgroup;  // borrowed; NULL: the target is a process and its descendants
 	int64_t cgroup_base_ns; // its account when the recorder came
 	int64_t cgroup_cpu_ns;  // what ran in it since; VALUE_MISSING: no account, the members' own times are summed
@@ -111,7 +112,9 @@ void tree_close(struct tree *tree);
 // One round: finds new members, reads all, notices the dead. Sums may be VALUE_MISSING when nothing is alive.
 void tree_update(struct tree *tree, int64_t t_ns, struct tree_totals *ret_totals);
 
-// The recorder has waited for `pid`: usage, its children's included, is final. `last` is its stat line as a zombie,
+// What this /proc calls the process that fork or wait has told of; while it is not waited for.
+pid_t tree_pid(const struct tree *tree, pid_t pid);
+// The recorder has waited for `pid` (of tree_pid): usage, its children's included, is final. `last` is its stat line as a zombie,
 // NULL if that could not be read.
 void tree_reaped(struct tree *tree, pid_t pid, const struct rusage *usage, const struct process_stat *last,
 	int64_t t_ns);

@@ -156,14 +156,15 @@ static void reap(struct recorder *recorder)
 			return;
 		pid_t pid = info.si_pid;
 		struct process_stat stat; // as a zombie it still tells own time from children's
-		bool known = tree_read_stat(&recorder->tree, pid, &stat) == 0;
+		pid_t shown_pid = tree_pid(&recorder->tree, pid);
+		bool known = tree_read_stat(&recorder->tree, shown_pid, &stat) == 0;
 		int status;
 		struct rusage usage;
 		if (wait4(pid, &status, WNOHANG, &usage) != pid)
 			return;
 		int64_t t_ns = env_now_ns(recorder->env);
 		bool childless = recorder->tree.n_seen <= 1 && known && stat.children_minor_faults == 0;
-		tree_reaped(&recorder->tree, pid, &usage, known ? &stat : NULL, t_ns);
+		tree_reaped(&recorder->tree, shown_pid, &usage, known ? &stat : NULL, t_ns);
 		if (pid != recorder->pid)
 			continue;
 		recorder->main_ended = true;

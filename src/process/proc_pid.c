@@ -1,0 +1,34 @@
+#include "process/proc_pid.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/num.h"
+#include "base/util.h"
+
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+bool proc_is_foreign(int procfs_fd)
+{
+	char link[32];
+	ssize_t n = readlinkat(procfs_fd, "self", link, sizeof(link) - 1);
+	int64_t shown;
+	link[n > 0 ? n : 0] = '\0';
+	return num_parse_i64(link, &shown) == 0 && shown != getpid();
+}
+
+// What a descriptor of a process says of itself is said in the numbers of the /proc that is asked.
+pid_t proc_pid(int procfs_fd, pid_t pid)
+{
+	char path[64], text[1024];
+	wattle_cleanup_close int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0)
+		return 0;
+	snprintf(path, sizeof(path), "self/fdinfo/%d", fd);
+	if (file_read_in(procfs_fd, path, text, sizeof(text)) <= 0)
+		return 0;
+	const char *line = strstr(text, "\nPid:");
+	long shown = line != NULL ? strtol(line + 5, NULL, 10) : 0;
+	return shown > 0 ? (pid_t)shown : 0;
+}

@@ -1,0 +1,192 @@
+"""wattle in namespaces and containers, and before them: CPU time, status and run file are what they are outside.
+
+The container is a real one, of crun, in a mount namespace where /sys/fs/cgroup is version 2 (crun wants no mixture).
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from harness import BURNER, NOBODY, WATTLE, Skip, main, near, test, wait_until
+
+MACHINE = pathlib.Path("/sys/fs/cgroup")
+UNIFIED = MACHINE if (MACHINE / "cgroup.controllers").exists() else MACHINE / "unified"
+VERSION_2 = "mount -t cgroup2 none /sys/fs/cgroup && exec \"$@\""
+BOUND = ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache")
+
+
+def need(room, *command):
+    """Skips where the machine does not let us do this at all."""
+    if shutil.which(command[0]) is None:
+        raise Skip(f"{command[0]} is not installed")
+    done = room.finish(room.start(*command[1:], "true", program=command[0]))
+    if done.returncode != 0:
+        raise Skip(f"{' '.join(map(str, command[:-1]))} does not work here: {done.stderr.strip()}")
+
+
+def bundle(room, *command):
+    """An OCI bundle that has this machine's programs, the build at its own path, and the room as /room."""
+    top = room.folder / "bundle"
+    (top / "rootfs").mkdir(parents=True, exist_ok=True)
+    subprocess.run(["crun", "spec", "-f", top / "config.json"], cwd=top, check=True)
+    config = json.loads((top / "config.json").read_text())
+    config["linux"].pop("resources", None)  # what a machine without root's full rights can't set
+    config["process"].pop("rlimits", None)
+    config["process"] |= {"terminal": False, "args": [str(word) for word in command], "cwd": "/room"}
+    config["process"]["env"].append("TMPDIR=/room")
+    config["root"]["readonly"] = False
+    config["linux"]["cgroupsPath"] = f"/wattle-{os.getpid()}/container"
+    bound = {path: path for path in BOUND if os.path.exists(path)}
+    bound |= {str(program.parent): str(program.parent) for program in (WATTLE, BURNER)} | {str(room.folder): "/room"}
+    config["mounts"] += [{"type": "bind", "source": source, "destination": target, "options": ["rbind", "rw"]}
+                         for source, target in bound.items()]
+    (top / "config.json").write_text(json.dumps(config))
+    return top
+
+
+def container(room, *command):
+    """The words that run a command in a container."""
+    if shutil.which("crun") is None:
+        raise Skip("crun is not installed")
+    need(room, "unshare", "--mount", "sh", "-c", VERSION_2, "sh")
+    return ["unshare", "--mount", "sh", "-c", VERSION_2, "sh", "crun", "--root", room.folder / "state",
+            "--cgroup-manager=cgroupfs", "run", "--bundle", bundle(room, *command), f"wattle-{os.getpid()}"]
+
+
+def tidy():
+    for name in ("container", ""):
+        folder = UNIFIED / f"wattle-{os.getpid()}" / name
+        if folder.exists():
+            folder.rmdir()
+
+
+def check_inside(room, wrap, where):
+    """Runs `wrap(wattle run burner, then status 7)`: what the run says agrees with what the burner says."""
+    done = room.finish(room.start(*wrap[1:], program=wrap[0]))
+    assert done.returncode == 7, done
+    said = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    report = json.loads((where / "report.json").read_text())
+    assert report["run"]["complete"] is True and report["run"]["exit_code"] == 7, report["run"]
+    near(report["cpu"]["target_cpu_s"], said["self_cpu_s"], relative=0.02, absolute=0.03)
+    assert report["cpu"]["method"] == "rusage" and report["cpu"]["processes_seen"] >= 2, report["cpu"]
+    assert (where / "run.sqlite").exists()
+
+
+def measured(top, programs=(WATTLE, BURNER)):
+    wattle, burner = programs
+    return [wattle, "run", "-q", "-o", f"{top}/run.sqlite", "--json", f"{top}/report.json", "--", "sh", "-c",
+            f"'{burner}' cpu 1; exit 7"]
+
+
+@test
+def pid_namespace(room):
+    """inside a pid namespace with a /proc of its own, as its first process"""
+    prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
+    need(room, *prefix)
+    check_inside(room, prefix + measured(room.folder), room.folder)
+
+
+@test
+def a_stranger_s_proc(room):
+    """inside a pid namespace that still has the /proc of the machine, where our pids mean others: no wrong figure"""
+    prefix = ["unshare", "--pid", "--fork"]
+    need(room, *prefix)
+    done = room.finish(room.start(*prefix[1:], *measured(room.folder), program=prefix[0]))
+    assert done.returncode == 7, done
+    said = json.loads(done.stdout.splitlines()[0])
+    report = json.loads((room.folder / "report.json").read_text())
+    near(report["cpu"]["target_cpu_s"], said["self_cpu_s"], relative=0.02, absolute=0.03)
+    assert report["memory"]["peak_rss_bytes"] < 3e7 and report["cpu"]["processes_sampled"] == 2, report
+
+
+@test
+def user_namespace(room):
+    """an unprivileged user who is root in a user namespace"""
+    if os.geteuid() != 0:
+        raise Skip("only root can become somebody else")
+    prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "unshare", "--user", "--map-root-user",
+              "--pid", "--fork", "--mount-proc"]
+    need(room, *prefix)
+    check_inside(room, prefix + measured(room.folder, room.for_everybody()), room.folder)
+
+
+@test
+def bubblewrap(room):
+    """in bubblewrap, as Flatpak and others use it: a read-only machine, nothing but the room to write in"""
+    prefix = ["bwrap", "--ro-bind", "/", "/", "--bind", room.folder, room.folder, "--proc", "/proc", "--dev", "/dev",
+              "--unshare-pid", "--die-with-parent"]
+    need(room, *prefix)
+    check_inside(room, prefix + measured(room.folder), room.folder)
+
+
+@test
+def inside_a_container(room):
+    """in an OCI container"""
+    try:
+        check_inside(room, container(room, *measured("/room")), room.folder)
+    finally:
+        tidy()
+
+
+@test
+def a_container_s_cgroup(room):
+    """attach --cgroup to a container from outside: what runs in it counts, nothing else"""
+    try:
+        words = container(room, "sh", "-c", f"read line; for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; '{BURNER}' cpu 1")
+        inside = room.start(*words[1:], program=words[0], stdin=subprocess.PIPE)
+        folder = UNIFIED / f"wattle-{os.getpid()}" / "container"
+        procs = folder / "cgroup.procs"
+        try:
+            wait_until(lambda: procs.exists() and procs.read_text(), "the container")
+        except AssertionError:
+            inside.kill()
+            raise AssertionError(inside.communicate())
+        process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--cgroup", folder)
+        wait_until(lambda: (room.folder / "run.sqlite").exists() and room.rows("select count(*) from sample")[0][0] > 0,
+                   "the first sample")
+        out, _ = inside.communicate(b"go\n")
+        report = json.loads(room.finish(process).stdout)
+    finally:
+        tidy()
+    said = json.loads(next(line for line in out.splitlines() if line.startswith(b"{")))
+    near(report["cpu"]["target_cpu_s"], said["self_cpu_s"], relative=0.05)
+    assert report["cpu"]["method"] == "cgroup cpu.stat", report["cpu"]
+
+
+def check_before(room, *command):
+    """`wattle run -- namespace or container -- burner`: the CPU time of those inside is in the run's."""
+    report, done = room.report("--", *command)
+    said = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    assert said["self_cpu_s"] * 0.99 <= report["cpu"]["target_cpu_s"] <= said["self_cpu_s"] + 0.6, (said, report["cpu"])
+    return report
+
+
+@test
+def before_a_pid_namespace(room):
+    """wattle run -- unshare --pid: the processes inside are found and counted"""
+    need(room, "unshare", "--pid", "--fork", "--mount-proc")
+    report = check_before(room, "unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", f"'{BURNER}' cpu 1; true")
+    assert report["cpu"]["processes_sampled"] >= 3, report["cpu"]
+
+
+@test
+def orphans_of_a_pid_namespace(room):
+    """an orphan inside goes to the namespace's own init, not to wattle: it counts all the same"""
+    prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
+    need(room, *prefix)
+    check_before(room, *prefix, "sh", "-c",
+                 f"(setsid '{BURNER}' cpu 1 >said &); until [ -s said ]; do sleep 0.05; done; cat said")
+
+
+@test
+def before_a_container(room):
+    """wattle run -- crun run: the processes in the container are found and counted"""
+    try:
+        check_before(room, *container(room, BURNER, "cpu", "1"))
+    finally:
+        tidy()
+
+
+if __name__ == "__main__":
+    main()
