@@ -2,22 +2,23 @@
  *
  *   package, core, uncore, psys and other CPU-like domains: by share of busy CPU time
  *   dram: by share of memory in use, PSS where it is fresh, else RSS
- *   gpu: by share of SM time, else of device memory, else by who is on it at all
+ *   gpu: by MIG slices where the GPU is cut into instances; else by share of SM time, else of device memory, else by
+ *        who is on it at all
  *
- * A window in which nothing is known leaves its energy unattributed. */
+ * With --attribution active the idle power is taken off first: the stored one, else what the run itself saw in its quiet
+ * windows. A window in which nothing is known leaves its energy unattributed. */
 #pragma once
 
 #include "analysis/curve.h"
 #include "analysis/findings.h"
 #include "analysis/window.h"
 
-enum method { // weakest last; names in attribute.c
+enum method { // weakest last; names and errors in attribute.c
 	METHOD_CPU_TIME,
-	METHOD_CPU_TIME_ACTIVE,
-	METHOD_CPU_TIME_NO_BASELINE,
 	METHOD_SM_TIME,
 	METHOD_PSS,
 	METHOD_RSS,
+	METHOD_MIG_SLICES,
 	METHOD_GPU_MEMORY,
 	METHOD_EXCLUSIVE,
 	METHOD_IDLE,
@@ -30,10 +31,17 @@ struct shares { // of a window's energy; the rest is the other programs'
 	enum method method;
 };
 
-/* The target's part of the memory in use, at each sample of the run. */
+/* The parts of the memory in use, at each sample of the run. */
 struct memory_use {
-	double *share;       // NaN unknown
-	enum method *method; // METHOD_PSS or METHOD_RSS
+	double *target, *wattle; // target NaN: unknown
+	enum method *method;     // METHOD_PSS or METHOD_RSS
+};
+
+enum baseline { // "active": the domain's idle power
+	BASELINE_NOT_ASKED,
+	BASELINE_STORED, // measured beforehand
+	BASELINE_SEEN,   // lowest of the run's own quiet windows
+	BASELINE_UNKNOWN,
 };
 
 struct attribution { // one domain's
@@ -42,23 +50,36 @@ struct attribution { // one domain's
 	const struct curve *curve;
 	const struct windows *windows;
 	const struct memory_use *memory;
-	double idle_w;           // "active": power of the domain when the machine was idle; NaN unknown
-	bool active;             // --attribution active
-	double *target_share;    // of each window
-	double *target_before_j; // the target's energy before each window
-	double *before_j;        // the domain's
+	bool active; // --attribution active
+	enum baseline baseline;
+	double idle_w, idle_error_w; // NaN unknown
+	struct shares *shares;       // of each window
+	double *doubt;               // of each window: half of a 95 % interval of shares.target
+	double *target_before_j;     // the target's energy before each window
+	double *doubt_before_j;      // the error of its attribution
+	double *before_j;            // the domain's energy
+	double doubt_j;              // over the whole run
 };
 
-// Fills attribution->target_* and *ret_ledger; *ret_method is the one that divided most joules. -ENOMEM.
+/* The target's part of an energy, and half of a 95 % interval of its being the target's. Doubts of different times and
+ * of domains that were divided alike add up: what the method misses, it misses always. */
+struct part {
+	double target_j, doubt_j;
+};
+
+// Fills the rest of *attribution and *ret_ledger; *ret_method is the one that divided most joules. -ENOMEM.
 int attribute(struct attribution *attribution, struct arena *arena, struct ledger *ret_ledger, enum method *ret_method);
-const char *method_name(enum method method);
+// The method and the idle baseline in words, in arena memory. NULL: -ENOMEM.
+const char *attribution_text(const struct attribution *attribution, enum method method, struct arena *arena);
 // The target's part of the energy up to an instant.
-double attribution_target_at(const struct attribution *attribution, int64_t t_ns);
+struct part attribution_at(const struct attribution *attribution, int64_t t_ns);
 
 int memory_use_make(const struct run *run, struct arena *arena, struct memory_use *ret_use); // -ENOMEM
 
 struct shares shares_cpu(const struct attribution *attribution, const struct window *window);
 struct shares shares_memory(const struct attribution *attribution, const struct window *window);
 struct shares shares_gpu(const struct attribution *attribution, const struct window *window);
-// Lowest power of the domain in windows in which less than 5 % of the machine was busy; NaN: there was none.
-double idle_power_w(const struct attribution *attribution);
+// Settles the idle power of "active", once the shares of all windows are known.
+void baseline_make(struct attribution *attribution);
+// The part of a window's energy that was idle power. 0 without a baseline.
+double baseline_share(const struct attribution *attribution, const struct window *window);

@@ -118,28 +118,22 @@ static void measure_columns(const struct blocks *b, const struct calls *united, 
 		block->columns[c] = tally_value_stats(&tallies[c]);
 }
 
-static double time_in_s(const struct calls *united)
-{
-	int64_t ns = 0;
-	for (size_t i = 0; i < united->n; i++)
-		ns += united->at[i].end_ns - united->at[i].begin_ns;
-	return (double)ns / 1e9;
-}
-
 // The target's part of a domain's energy while the block ran.
-static double energy_in_j(const struct attribution *attribution, const struct calls *united)
+static double energy_in_j(const struct attribution *attribution, const struct calls *united, struct part_error *error)
 {
 	double sum_j = 0;
-	for (size_t i = 0; i < united->n; i++)
-		sum_j += attribution_target_at(attribution, united->at[i].end_ns) -
-			attribution_target_at(attribution, united->at[i].begin_ns);
+	for (size_t i = 0; i < united->n; i++) {
+		const struct interval *call = &united->at[i];
+		sum_j += attribution_at(attribution, call->end_ns).target_j -
+			attribution_at(attribution, call->begin_ns).target_j;
+		part_error_add(error, attribution, call->begin_ns, call->end_ns);
+	}
 	return sum_j;
 }
 
 static void measure_energy(const struct blocks *b, const struct calls *united, struct block_finding *block)
 {
 	const struct findings *f = b->findings;
-	double time_s = time_in_s(united);
 	struct error_sum error = {0};
 	block->total_j = (double)NAN;
 	for (size_t d = 0; d < f->n_domains; d++) {
@@ -147,14 +141,13 @@ static void measure_energy(const struct blocks *b, const struct calls *united, s
 		block->domain_j[d] = (double)NAN;
 		if (isnan(domain->energy_j))
 			continue;
-		double j = energy_in_j(&b->metering->attributions[d], united);
+		struct part_error part = {0};
+		double j = energy_in_j(&b->metering->domains[d].attribution, united, &part);
 		block->domain_j[d] = j;
 		if (!domain->in_total)
 			continue;
 		block->total_j = isnan(block->total_j) ? j : block->total_j + j;
-		error_sum_add(&error, domain,
-			part_error_j(f->run, domain, &b->metering->curves[d], j, time_s > 0 ? j / time_s : 0,
-				united->n));
+		error_sum_add(&error, domain, part_error_j(&part, domain, j), part.doubt_j);
 	}
 	block->error_j = isnan(block->total_j) ? (double)NAN : error_sum_j(&error);
 }

@@ -1,39 +1,61 @@
 /* The energy of one domain as a function of time: points, straight lines between them.
  *
- * From a counter: the points are the samples at which it moved. A slow counter repeats its value between two updates;
- * those repeats are left out, so that energy is interpolated between updates and not between readings.
- * From power: the trapezoid rule between readings. Over a hole longer than max(5 intervals, 1 s) the power is not
- * known and nothing is invented: the line is flat there and the hole is remembered. */
+ * From a counter (curve_counter.c): the points are the counter's own updates, not the readings that showed them. A slow
+ * counter repeats its value between two updates; those repeats only tell that there was no update yet.
+ * From power (curve_power.c): the trapezoid rule between readings. Over a hole longer than max(5 intervals, 1 s) the
+ * power is not known and nothing is invented: the line is flat there and the hole is remembered.
+ *
+ * The recorder reads on until the counter has moved once more after the target's end, and begins before its start, so
+ * both ends usually lie between two points. Where they do not, the line goes on for a little with the last slope. */
 #pragma once
 
 #include "analysis/slice.h"
+#include "analysis/updates.h"
 #include "base/arena.h"
 #include "store/run.h"
 
 #include <stdbool.h>
 
+struct curve_segment {
+	struct slice points;
+	int64_t start_ns, end_ns;  // the target's life
+	int64_t first_ns, last_ns; // how far the line goes on before the first point and beyond the last one …
+	double first_w, last_w;    // … and how steep
+	double offset_j;           // makes the energy of the run from its points
+};
+
 struct curve {
 	size_t n;
 	int64_t *t_ns;
-	double *j;              // since the first point, pauses between segments without growth; never falls
-	struct slice *segments; // which points are whose
+	double *j;        // of a segment's points since its first; never falls
+	double *within_s; // the point lies anywhere within t_ns ± this
+	struct curve_segment *segments;
+	size_t n_segments;
+	struct updates updates;
 
 	bool known;             // some energy could be had; else there are no points
 	bool from_power;        // integrated power, no counter
+	double stalled_s;       // the counter stood still, when it should have moved, to the end or all the time
 	double hole_s;          // time in the target's life whose energy is not in the curve …
 	double hole_squares_s2; // … and the sum of the squares of its pieces
 	double rounding_j2;     // from_power: variance of the trapezoid rule, by second differences
 	size_t missing_runs;    // how often the reading was lost for a while
-	size_t long_holes; // from_power: of the holes, those where no reading is missing but the samples themselves
-	double smallest_step_s; // counter: least time between two changes; NaN if it changed less than three times
-	double sample_s;        // mean distance of samples; NaN if there are no two
-	double max_power_w;     // largest power reading; NaN if there is none
+	size_t long_holes;  // from_power: of the holes, those where no reading is missing but the samples themselves
+	double max_power_w; // largest power reading; NaN if there is none
+	double step_w;      // how much power changes from one stretch between points to the next: root mean square
+	double average_s; // from_power: over how long the device itself averages its reading, as far as is known; else 0
 };
 
+// The counter where there is one that moves, else power. -ENOMEM.
 int curve_make(const struct run *run, const struct run_device *device, int64_t interval_ns, struct arena *arena,
-	struct curve *ret_curve); // -ENOMEM
-// Energy up to an instant of a segment, as seen inside that segment.
+	struct curve *ret_curve);
+// From power whatever the counter says; known is false if no power was read. -ENOMEM.
+int curve_make_from_power(const struct run *run, const struct run_device *device, int64_t interval_ns,
+	struct arena *arena, struct curve *ret_curve);
+// Energy of the run up to an instant of a segment; before the target's start and after its end nothing is added.
 double curve_at(const struct curve *curve, size_t segment, int64_t t_ns);
-// Mean power over the part of a time for which there are points; NaN: there are none.
+// The line itself: energy since the segment's first point, also before the target's start and after its end.
+double curve_line_at(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns);
+// Mean power over the part of a time for which there is a line; NaN: there is none.
 double curve_power_w(const struct curve *curve, size_t segment, int64_t from_ns, int64_t to_ns);
 double curve_total_j(const struct curve *curve);

@@ -1,7 +1,9 @@
 #include "analysis/domains.h"
 
+#include "analysis/crosscheck.h"
 #include "analysis/facts.h"
 #include "analysis/ledger.h"
+#include "analysis/stats.h"
 #include "analysis/uncertainty.h"
 #include "base/util.h"
 
@@ -46,11 +48,22 @@ static double lost_at_resets_s2(const struct run *run, const struct run_device *
 	return sum_s2;
 }
 
+// Times at which the counter may have wrapped more often than the values show: the recorder's words for it.
+static int64_t hidden_rounds(const struct run *run, const struct run_device *device)
+{
+	int64_t n = 0;
+	for (size_t i = 0; i < run->n_events; i++)
+		n += tells_of(&run->events[i], "wrap", device->name) &&
+			strstr(run->events[i].text, "more than once") != NULL;
+	return n;
+}
+
 /* A gap shows as a run of samples without a value and, usually, as an event that tells of the same; the larger number
  * of the two counts. A reset is a gap of its own: it loses energy between two good values. */
 static int64_t count_gaps(const struct run *run, const struct run_device *device, const struct curve *curve)
 {
 	int64_t seen = (int64_t)(curve->missing_runs + curve->long_holes);
+	seen += curve->stalled_s > 0 && !curve->from_power;
 	int64_t told = count_events(run, "gap", device->name);
 	return (told > seen ? told : seen) + count_events(run, "reset", device->name);
 }
@@ -96,47 +109,69 @@ static bool enters_total(const struct run *run, const struct run_device *device)
 	return true;
 }
 
+static enum provenance provenance_of(const struct run_device *device, const struct curve *curve)
+{
+	return curve->from_power ? weakest(device->provenance, PROVENANCE_DERIVED) : device->provenance;
+}
+
 static struct domain_finding describe(const struct run *run, const struct run_device *device, const struct curve *curve)
 {
+	const double none = (double)NAN;
 	return (struct domain_finding){
 		.device = device,
-		.provenance = curve->from_power ? weakest(device->provenance, PROVENANCE_DERIVED) : device->provenance,
-		.energy_j = (double)NAN,
-		.error_j = (double)NAN,
-		.mean_w = (double)NAN,
-		.max_w = (double)NAN,
+		.provenance = provenance_of(device, curve),
+		.energy_j = none,
+		.error_j = none,
+		.mean_w = none,
+		.max_w = none,
 		.ledger = ledger_unknown(),
-		.attribution = method_name(METHOD_NONE),
-		.update_period_s = update_period_s(device, curve),
+		.attribution = "none",
+		.target_error_j = none,
+		.update_period_s = curve->updates.period_s,
+		.update_jitter_s = device->update_jitter_s > 0 ? device->update_jitter_s : none,
+		.integrated_j = none,
+		.integrated_error_j = none,
+		.stalled_s = curve->stalled_s,
+		.max_temperature_c = stats_max(device->values[DEVICE_TEMPERATURE], device->n),
+		.idle_w = device->idle_w > 0 ? device->idle_w : none,
 		.wraps = count_events(run, "wrap", device->name),
 		.gaps = count_gaps(run, device, curve),
 		.in_total = enters_total(run, device),
 	};
 }
 
-static int measure(struct findings *findings, struct domain_finding *domain, struct attribution *attribution,
+static double mean_power_w(const struct findings *findings, const struct curve *curve, double energy_j)
+{
+	double metered_s = findings->duration_s - curve->hole_s;
+	return metered_s > 1e-9 * findings->duration_s ? energy_j / metered_s : (double)NAN;
+}
+
+static int measure(struct findings *findings, struct domain_finding *domain, struct metering_domain *metering,
 	struct arena *scratch)
 {
+	struct attribution *attribution = &metering->attribution;
 	const struct curve *curve = attribution->curve;
 	enum method method;
 	if (attribute(attribution, scratch, &domain->ledger, &method) < 0)
 		return -ENOMEM;
-	domain->attribution = method_name(method);
+	domain->attribution = attribution_text(attribution, method, findings->arena);
 	domain->energy_j = curve_total_j(curve);
-	double metered_s = findings->duration_s - curve->hole_s;
-	domain->mean_w = metered_s > 0 ? domain->energy_j / metered_s : (double)NAN;
+	domain->mean_w = mean_power_w(findings, curve, domain->energy_j);
 	domain->max_w = curve->from_power ? curve->max_power_w : largest_window_power_w(curve, attribution->windows);
 	if (domain->mean_w > domain->max_w) // by the last bit, or power readings that only rise at the ends
 		domain->max_w = domain->mean_w;
-	domain->error_j = domain_error_j(findings->run, domain, curve,
-		lost_at_resets_s2(findings->run, domain->device));
-	return 0;
+	domain->error_j = domain_error_j(findings->run, domain, curve, lost_at_resets_s2(findings->run, domain->device),
+		hidden_rounds(findings->run, domain->device));
+	domain->target_error_j = target_error_j(domain, attribution->doubt_j);
+	if (!isnan(attribution->idle_w))
+		domain->idle_w = attribution->idle_w;
+	return domain->attribution != NULL ? crosscheck(findings, domain, curve, scratch) : -ENOMEM;
 }
 
-static void add_up(struct findings *findings)
+static void add_up(struct findings *findings, const struct metering *metering)
 {
-	findings->total_j = (double)NAN;
-	findings->error_j = (double)NAN;
+	struct error_sum error = {0}, target_error = {0};
+	findings->total_j = findings->error_j = findings->target_error_j = (double)NAN;
 	findings->ledger = ledger_unknown();
 	for (size_t i = 0; i < findings->n_domains; i++) {
 		const struct domain_finding *domain = &findings->domains[i];
@@ -149,9 +184,13 @@ static void add_up(struct findings *findings)
 		findings->total_j += domain->energy_j;
 		findings->provenance = weakest(findings->provenance, domain->provenance);
 		ledger_add(&findings->ledger, &domain->ledger);
+		error_sum_add(&error, domain, domain->error_j, 0);
+		error_sum_add(&target_error, domain, target_error_j(domain, 0), metering->domains[i].attribution.doubt_j);
 	}
-	if (!isnan(findings->total_j))
-		findings->error_j = total_error_j(findings->domains, findings->n_domains);
+	if (isnan(findings->total_j))
+		return;
+	findings->error_j = error_sum_j(&error);
+	findings->target_error_j = error_sum_j(&target_error);
 }
 
 /* Sockets one after the other, each package before what lies in it or beside it; then the rest by kind. The order in
@@ -181,42 +220,41 @@ static const struct run_device **devices_for_readers(const struct run *run, stru
 	return devices;
 }
 
+static int make_domain(struct findings *findings, const struct run_device *device, struct metering_domain *metering,
+	struct domain_finding *domain, struct arena *scratch)
+{
+	const struct run *run = findings->run;
+	if (curve_make(run, device, run_fact_i64(run, FACT_INTERVAL), scratch, &metering->curve) < 0)
+		return -ENOMEM;
+	metering->attribution.device = device;
+	metering->attribution.curve = &metering->curve;
+	*domain = describe(run, device, &metering->curve);
+	return metering->curve.known ? measure(findings, domain, metering, scratch) : 0;
+}
+
 int domains_make(struct findings *findings, const struct windows *windows, struct arena *scratch,
 	struct metering *ret_metering)
 {
 	const struct run *run = findings->run;
 	size_t n = run->n_devices;
-	struct metering metering = {
-		.curves = arena_alloc(scratch, n, sizeof(struct curve)),
-		.attributions = arena_alloc(scratch, n, sizeof(struct attribution)),
-	};
+	struct metering metering = {.domains = arena_alloc(scratch, n, sizeof(*metering.domains))};
 	struct memory_use *memory = arena_alloc(scratch, 1, sizeof(*memory));
+	const struct run_device **devices = devices_for_readers(run, scratch);
 	findings->domains = arena_alloc(findings->arena, n, sizeof(*findings->domains));
-	if (metering.curves == NULL || metering.attributions == NULL || findings->domains == NULL || memory == NULL)
+	if (metering.domains == NULL || findings->domains == NULL || memory == NULL || devices == NULL)
 		return -ENOMEM;
 	if (memory_use_make(run, scratch, memory) < 0)
 		return -ENOMEM;
 	const char *attribution = run_fact(run, FACT_ATTRIBUTION);
 	bool active = attribution != NULL && strcmp(attribution, "active") == 0;
-	const struct run_device **devices = devices_for_readers(run, scratch);
-	if (devices == NULL)
-		return -ENOMEM;
 	findings->n_domains = n;
 	for (size_t i = 0; i < n; i++) {
-		struct curve *curve = &metering.curves[i];
-		if (curve_make(run, devices[i], run_fact_i64(run, FACT_INTERVAL), scratch, curve) < 0)
-			return -ENOMEM;
-		metering.attributions[i] = (struct attribution){.run = run,
-			.device = devices[i],
-			.curve = curve,
-			.windows = windows,
-			.memory = memory,
-			.active = active};
-		findings->domains[i] = describe(run, devices[i], curve);
-		if (curve->known && measure(findings, &findings->domains[i], &metering.attributions[i], scratch) < 0)
+		metering.domains[i].attribution =
+			(struct attribution){.run = run, .windows = windows, .memory = memory, .active = active};
+		if (make_domain(findings, devices[i], &metering.domains[i], &findings->domains[i], scratch) < 0)
 			return -ENOMEM;
 	}
-	add_up(findings);
+	add_up(findings, &metering);
 	*ret_metering = metering;
 	return 0;
 }

@@ -3,9 +3,11 @@
 
 #include "analysis/attribute.h"
 
-struct metering {                         // what the blocks need again afterwards; in scratch memory
-	struct curve *curves;             // one a device of the run
-	struct attribution *attributions; // likewise
+struct metering { // what the blocks need again afterwards; in scratch memory
+	struct metering_domain {
+		struct curve curve;
+		struct attribution attribution;
+	} *domains; // as findings.domains
 };
 
 // Fills domains, total_j, error_j, provenance and ledger of *findings. -ENOMEM.

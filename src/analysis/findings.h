@@ -18,9 +18,15 @@ struct domain_finding {
 	enum provenance provenance;
 	double energy_j, error_j, mean_w, max_w; // NaN unknown
 	struct ledger ledger;                    // of this domain; all NaN when energy_j is
-	const char *attribution;                 // "cpu time", "pss", "rss", "sm time", "gpu memory", "exclusive",
-						 // "idle", "none"; what took off idle power says so
-	double update_period_s;
+	const char *attribution;                 // "cpu time", "pss", "rss", "sm time", "mig slices", "gpu memory",
+						 // "exclusive", "idle", "none"; what took off idle power says so
+	double target_error_j; // of ledger.target_j: its part of error_j, and the attribution's own
+	double update_period_s, update_jitter_s;
+	double integrated_j, integrated_error_j; // a counter's domain whose power was read too: that, integrated
+	bool disagrees;                          // the two are further apart than both errors explain
+	double stalled_s;                        // the counter stood still when it should have moved
+	double max_temperature_c;
+	double idle_w; // the idle power that was taken off, or is stored; NaN unknown
 	int64_t wraps, gaps;
 	bool in_total;
 };
@@ -82,6 +88,7 @@ struct findings {
 	int64_t samples, lost_samples;
 
 	double total_j, error_j;
+	double target_error_j; // of ledger.target_j
 	enum provenance provenance;
 	struct ledger ledger;
 	double pue, facility_j, carbon_g; // facility_j = total_j * pue; the ledger is without it

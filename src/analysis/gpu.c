@@ -10,7 +10,8 @@
  * and a display's needs. Everything else (power cap, heat, power brake, waiting for other GPUs) holds the program back. */
 static const int64_t harmless_reasons = 0x1 | 0x2 | 0x100;
 
-// Means over time: each reading tells of the time since the sample before it.
+// Means over time: each reading tells of the time since the sample before it, or since the reading before if the samples
+// between were quick looks at the energy counter only.
 struct weighted {
 	double sum, s;
 };
@@ -23,6 +24,14 @@ static void weigh(struct weighted *w, int64_t value, double dt_s)
 	w->s += dt_s;
 }
 
+static bool is_quick_look(const struct run_device *device, size_t sample)
+{
+	for (size_t m = 0; m < DEVICE_COUNT; m++)
+		if (m != DEVICE_ENERGY && m != DEVICE_ENERGY_TIME && value_ok(device->values[m][sample]))
+			return false;
+	return value_ok(device->values[DEVICE_ENERGY][sample]);
+}
+
 static double weighted_mean(struct weighted w)
 {
 	return w.s > 0 ? w.sum / w.s : (double)NAN;
@@ -33,8 +42,12 @@ static void over_time(const struct run *run, const struct run_device *device, st
 	struct weighted all = {0}, target = {0}, throttled = {0};
 	for (size_t s = 0; s < run->n_segments; s++) {
 		struct slice samples = slice_of(run, s, device->t_ns, device->n);
+		size_t before = samples.begin;
 		for (size_t i = samples.begin + 1; i < samples.end; i++) {
-			double dt_s = (double)(device->t_ns[i] - device->t_ns[i - 1]) / 1e9;
+			if (is_quick_look(device, i))
+				continue;
+			double dt_s = (double)(device->t_ns[i] - device->t_ns[before]) / 1e9;
+			before = i;
 			int64_t reasons = device->values[DEVICE_THROTTLE_REASONS][i];
 			weigh(&all, device->values[DEVICE_UTILIZATION][i], dt_s);
 			weigh(&target, device->values[DEVICE_TARGET_UTILIZATION][i], dt_s);

@@ -35,6 +35,24 @@ static bool by_presence(double target_processes, double others_processes, struct
 	return true;
 }
 
+/* A MIG parent has one meter for all of its instances. Their slices divide it; slices of instances that nobody uses, and
+ * those in no instance, are idle. Programs in one instance share its slices. */
+static bool by_slices(const struct run_device *device, struct slice samples, struct shares *ret_shares)
+{
+	double target = mean_in(device, samples, DEVICE_TARGET_MIG_SHARE) / 1e6;
+	double others = mean_in(device, samples, DEVICE_OTHERS_MIG_SHARE) / 1e6;
+	if (isnan(target) && isnan(others))
+		return false;
+	target = target > 0 ? target : 0;
+	others = others > 0 ? others : 0;
+	double whole = fmax(target + others, 1);
+	*ret_shares = (struct shares){
+		.target = target / whole, .idle = 1 - (target + others) / whole, .method = METHOD_MIG_SLICES};
+	if (target + others == 0)
+		ret_shares->method = METHOD_IDLE;
+	return true;
+}
+
 struct shares shares_gpu(const struct attribution *a, const struct window *window)
 {
 	const struct run_device *device = a->device;
@@ -45,6 +63,8 @@ struct shares shares_gpu(const struct attribution *a, const struct window *windo
 	if (nobody || mean_in(device, samples, DEVICE_UTILIZATION) == 0)
 		return (struct shares){.idle = 1, .method = METHOD_IDLE};
 	struct shares shares;
+	if (by_slices(device, samples, &shares))
+		return shares;
 	if (share_of(mean_in(device, samples, DEVICE_TARGET_UTILIZATION),
 		    mean_in(device, samples, DEVICE_OTHERS_UTILIZATION), METHOD_SM_TIME, &shares))
 		return shares;

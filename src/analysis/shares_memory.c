@@ -37,20 +37,24 @@ static void use_at(const struct run *run, size_t sample, struct readings *last, 
 		last->pss_known = true;
 	}
 	bool fresh = pss_is_fresh(last, rss);
-	int64_t target = fresh ? last->pss : rss;
+	int64_t target = fresh ? last->pss : rss, wattle = run->values[RUN_SELF_RSS][sample];
 	use->method[sample] = fresh ? METHOD_PSS : METHOD_RSS;
-	use->share[sample] = (double)NAN;
-	if (value_ok(target) && value_ok(last->system) && last->system > 0)
-		use->share[sample] = target < last->system ? (double)target / (double)last->system : 1;
+	use->target[sample] = (double)NAN;
+	if (!value_ok(target) || !value_ok(last->system) || last->system <= 0)
+		return;
+	use->target[sample] = fmin((double)target / (double)last->system, 1);
+	if (value_ok(wattle)) // RSS counts pages that others share; the target comes first
+		use->wattle[sample] = fmin((double)wattle / (double)last->system, 1 - use->target[sample]);
 }
 
 int memory_use_make(const struct run *run, struct arena *arena, struct memory_use *ret_use)
 {
 	struct memory_use use = {
-		.share = arena_alloc(arena, run->n, sizeof(double)),
+		.target = arena_alloc(arena, run->n, sizeof(double)),
+		.wattle = arena_alloc(arena, run->n, sizeof(double)),
 		.method = arena_alloc(arena, run->n, sizeof(enum method)),
 	};
-	if (use.share == NULL || use.method == NULL)
+	if (use.target == NULL || use.wattle == NULL || use.method == NULL)
 		return -ENOMEM;
 	for (size_t s = 0; s < run->n_segments; s++) {
 		struct slice samples = slice_samples(run, s);
@@ -62,20 +66,26 @@ int memory_use_make(const struct run *run, struct arena *arena, struct memory_us
 	return 0;
 }
 
+/* Refresh and standby power follow the memory that is built in, not that in use. They are given to those who hold memory,
+ * as a package's standing power is to those who compute: without them the modules would not have to be on. "active" takes
+ * that part off first. */
 struct shares shares_memory(const struct attribution *a, const struct window *window)
 {
+	const struct memory_use *use = a->memory;
 	struct slice samples = slice_after(a->run->t_ns, a->run->n, window->from_ns, window->to_ns);
 	struct shares shares = {.method = METHOD_NONE};
 	size_t n = 0;
 	for (size_t i = samples.begin; i < samples.end; i++) {
-		if (isnan(a->memory->share[i]))
+		if (isnan(use->target[i]))
 			continue;
-		shares.target += a->memory->share[i];
-		shares.method = a->memory->method[i];
+		shares.target += use->target[i];
+		shares.wattle += use->wattle[i];
+		shares.method = use->method[i];
 		n++;
 	}
 	if (n == 0)
 		return (struct shares){.unattributed = 1, .method = METHOD_NONE};
 	shares.target /= (double)n;
+	shares.wattle /= (double)n;
 	return shares;
 }

@@ -1,23 +1,29 @@
 /* How wrong an energy may be: rules at the top of uncertainty.c. */
 #pragma once
 
-#include "analysis/curve.h"
+#include "analysis/attribute.h"
 #include "analysis/findings.h"
 
-// Least time between two updates of the domain's reading, NaN unknown: what the sensor measured, or more if the
-// samples show that it is slower.
-double update_period_s(const struct run_device *device, const struct curve *curve);
-// Half of the 95 % interval of a domain's energy over the run. lost_s2: squares of the times lost at resets.
+// Half of the 95 % interval of a domain's energy over the run. lost_s2: squares of the times lost at resets;
+// hidden_rounds: how often the counter had time to wrap unseen.
 double domain_error_j(const struct run *run, const struct domain_finding *domain, const struct curve *curve,
-	double lost_s2);
-// Of the sum of all domains that enter the total.
-double total_error_j(const struct domain_finding *domains, size_t n_domains);
-// Of the part of a domain's energy that lies in n_intervals intervals of time, at this mean power.
-double part_error_j(const struct run *run, const struct domain_finding *domain, const struct curve *curve,
-	double part_j, double mean_w, size_t n_intervals);
-// Adds a further domain's error to a sum of errors; see total_error_j.
+	double lost_s2, int64_t hidden_rounds);
+// Of the target's part of it; doubt_j is the attribution's.
+double target_error_j(const struct domain_finding *domain, double doubt_j);
+
+/* Errors of several domains. Meters are wrong independently; domains that one model estimated are wrong together, and so
+ * are those whose energy was divided by the same method. */
 struct error_sum {
-	double independent_j2, model_j;
+	double independent_j2, model_j, doubt_j[DOMAIN_KINDS + 1];
 };
-void error_sum_add(struct error_sum *sum, const struct domain_finding *domain, double error_j);
+// Of the whole domain: error_j is the meter's and doubt_j 0.
+void error_sum_add(struct error_sum *sum, const struct domain_finding *domain, double error_j, double doubt_j);
 double error_sum_j(const struct error_sum *sum);
+
+/* The error of a part of a domain's energy, made of intervals of time. */
+struct part_error {
+	double variance_j2, linear_j, doubt_j;
+};
+void part_error_add(struct part_error *part, const struct attribution *attribution, int64_t from_ns, int64_t to_ns);
+// part_j: the sum of those intervals.
+double part_error_j(const struct part_error *part, const struct domain_finding *domain, double part_j);

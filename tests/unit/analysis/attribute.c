@@ -46,6 +46,7 @@ static void shares_follow_time(void **state)
 	build_simple(&run, 101);
 	build_cpu(&run, 0, 0, 0, 1);
 	struct run_device *device = build_metered(&run, "package-0", DOMAIN_PACKAGE, 10);
+	build_stamps(device);
 	for (size_t i = 0; i < run.n; i++) {
 		run.values[RUN_MAIN_CPU][i] = (int64_t)(i < 50 ? i : 50) * 100 * NS_PER_MS;
 		device->values[DEVICE_ENERGY][i] += i > 50 ? (int64_t)(i - 50) * 1000000 : 0;
@@ -69,7 +70,7 @@ static void fast_sampling(void **state)
 	for (size_t i = 0; i < run.n; i++)
 		if (i % 10 != 0)
 			run.values[RUN_SYSTEM_BUSY][i] = run.values[RUN_SYSTEM_IDLE][i] = VALUE_MISSING;
-	build_metered(&run, "package-0", DOMAIN_PACKAGE, 100);
+	build_stamps(build_metered(&run, "package-0", DOMAIN_PACKAGE, 100));
 	assert_int_equal(findings_make(&run, &findings), 0);
 	assert_close(findings.ledger.target_j, 25);
 	assert_close(findings.usage.cpu_system.max_sum, 200);
@@ -104,6 +105,7 @@ static void active(void **state)
 	build_simple(&run, 101);
 	build_cpu(&run, 0, 0, 0, 0);
 	struct run_device *device = build_metered(&run, "package-0", DOMAIN_PACKAGE, 40);
+	build_stamps(device);
 	for (size_t i = 51; i < run.n; i++) {
 		run.values[RUN_MAIN_CPU][i] = (int64_t)(i - 50) * 100 * NS_PER_MS;
 		run.values[RUN_SYSTEM_BUSY][i] = run.values[RUN_MAIN_CPU][i];

@@ -131,7 +131,12 @@ static inline struct run_device *build_device(struct run *run, const char *name,
 		.has_energy = true,
 		.resolution_j = (double)NAN,
 		.update_period_s = (double)NAN,
+		.update_jitter_s = (double)NAN,
 		.relative_error = (double)NAN,
+		.energy_range_j = (double)NAN,
+		.idle_w = (double)NAN,
+		.idle_error_w = (double)NAN,
+		.idle_temperature_c = (double)NAN,
 		.memory_total_bytes = VALUE_MISSING};
 	text_copy(device->name, sizeof(device->name), name);
 	text_copy(device->source, sizeof(device->source), kind == DOMAIN_GPU ? "nvml" : "powercap");
@@ -147,6 +152,13 @@ static inline struct run_device *build_metered(struct run *run, const char *name
 	for (size_t i = 0; i < run->n; i++)
 		device->values[DEVICE_ENERGY][i] = llround((double)(run->t_ns[i] - build_start_ns) / 1e3 * power_w);
 	return device;
+}
+
+// The counter says itself when it was updated: just as it was read. Figures are exact then.
+static inline void build_stamps(struct run_device *device)
+{
+	for (size_t i = 0; i < device->n; i++)
+		device->values[DEVICE_ENERGY_TIME][i] = device->t_ns[i];
 }
 
 // Power readings, no counter.

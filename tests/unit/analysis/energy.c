@@ -56,9 +56,11 @@ static void wrapped_twice(struct run *run)
 
 static void updated_each_second(struct run *run)
 {
-	int64_t *uj = run->devices[0].values[DEVICE_ENERGY];
-	for (size_t i = 0; i < run->n; i++)
+	int64_t *uj = run->devices[0].values[DEVICE_ENERGY], *stamp_ns = run->devices[0].values[DEVICE_ENERGY_TIME];
+	for (size_t i = 0; i < run->n; i++) {
 		uj[i] = uj[i - i % 10];
+		stamp_ns[i] = stamp_ns[i - i % 10];
+	}
 }
 
 static void power_instead(struct run *run)
@@ -144,8 +146,8 @@ static const struct row {
 	{"a counter goes on counting while it can't be read", lost_in_the_middle, 200, 20, 20, PROVENANCE_MEASURED, 0,
 		1},
 	{"energy after the last value is not invented", lost_at_the_end, 100, 20, 20, PROVENANCE_MEASURED, 0, 1},
-	{"one value of a counter makes no energy", one_value_only, NAN, NAN, NAN, PROVENANCE_DERIVED, 0, 1},
-	{"nothing readable: unknown, not 0", nothing_readable, NAN, NAN, NAN, PROVENANCE_DERIVED, 0, 1},
+	{"one value of a counter makes no energy", one_value_only, NAN, NAN, NAN, PROVENANCE_MEASURED, 0, 1},
+	{"nothing readable: unknown, not 0", nothing_readable, NAN, NAN, NAN, PROVENANCE_MEASURED, 0, 1},
 	{"a reset loses what was used in between", reset_half_way, 198, 19.8, 20, PROVENANCE_MEASURED, 0, 1},
 	{"wraps are extended already, and counted by the name of their domain", wrapped_twice, 200, 20, 20,
 		PROVENANCE_MEASURED, 2, 0},
@@ -171,7 +173,7 @@ static void check(void **state)
 	struct findings findings;
 	build_simple(&run, 101);
 	build_cpu(&run, 1, 0, 0, 2);
-	build_metered(&run, "package-0", DOMAIN_PACKAGE, 20);
+	build_stamps(build_metered(&run, "package-0", DOMAIN_PACKAGE, 20));
 	row->change(&run);
 	assert_int_equal(findings_make(&run, &findings), 0);
 	const struct domain_finding *d = &findings.domains[0];

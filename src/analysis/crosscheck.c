@@ -1,0 +1,42 @@
+/* The same energy from power readings. Field reports have counter and power 75 % apart on one card (zeus issue 181), and
+ * counters that stand still (rocm_smi_lib issue 180): a reader must be told which of two figures to doubt.
+ *
+ * Few readings, or a run that a device's own average over a second does not follow, say nothing against a counter. */
+#include "analysis/crosscheck.h"
+
+#include "analysis/facts.h"
+#include "analysis/uncertainty.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+enum { READINGS_MIN = 5 };
+static const double averages_min = 3; // a run must last so many times what the device averages over
+
+static bool says_enough(const struct findings *findings, const struct curve *power)
+{
+	return power->n >= READINGS_MIN && findings->duration_s >= averages_min * power->average_s;
+}
+
+int crosscheck(const struct findings *findings, struct domain_finding *domain, const struct curve *counter,
+	struct arena *scratch)
+{
+	const struct run *run = findings->run;
+	struct curve power;
+	if (counter->from_power)
+		return 0;
+	if (curve_make_from_power(run, domain->device, run_fact_i64(run, FACT_INTERVAL), scratch, &power) < 0)
+		return -ENOMEM;
+	double metered_s = findings->duration_s - power.hole_s;
+	if (!power.known || !(metered_s > 0))
+		return 0;
+	struct domain_finding as_power = {
+		.device = domain->device, .provenance = PROVENANCE_DERIVED, .energy_j = curve_total_j(&power)};
+	as_power.mean_w = as_power.energy_j / metered_s;
+	domain->integrated_j = as_power.energy_j;
+	domain->integrated_error_j = domain_error_j(run, &as_power, &power, 0, 0);
+	double apart_j = fabs(domain->energy_j - domain->integrated_j);
+	double explained_j = hypot(domain->error_j, domain->integrated_error_j);
+	domain->disagrees = apart_j > explained_j && says_enough(findings, &power);
+	return 0;
+}
