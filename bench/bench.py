@@ -8,6 +8,7 @@ that a busy machine disturbs are medians or differences of a long and a short ru
 import json
 import os
 import pathlib
+import shutil
 import sqlite3
 import statistics
 import subprocess
@@ -134,22 +135,38 @@ def short_children():
         "within 1 %", abs(own_s / kernel_s - 1) <= 0.01)
 
 
-@bench
-def energy():
-    """a counter whose power is a sine, for 10 s, against the integral"""
+def simulated(seconds, *options):
+    """A run over a simulated package: its joules and error, and the integral of the power it was given."""
     import truth
-    simulator = subprocess.Popen([SIMULATOR, "sim", "--zone", "package-0=50+20*sin@1.7"], stdout=subprocess.PIPE)
+    simulator = subprocess.Popen([SIMULATOR, "sim", *options], stdout=subprocess.PIPE)
     try:
         simulator.stdout.readline()
-        report, _ = wattle("--", "sleep", 10, env={"WATTLE_SYSFS": str(pathlib.Path("sim").resolve())})
+        report, _ = wattle("--", "sleep", seconds, env={"WATTLE_SYSFS": str(pathlib.Path("sim").resolve())})
     finally:
         simulator.terminate()
         simulator.communicate()
     start_ns, end_ns = sqlite3.connect("run.sqlite").execute("select start_ns, end_ns from segment").fetchone()
-    truth_j = truth.energy_j(truth.load("sim"), "package-0", start_ns, end_ns)
-    own_j = next(d for d in report["energy"]["domains"] if d["domain"] == "package-0")["energy_j"]
+    package = next(d for d in report["energy"]["domains"] if d["domain"] == "package-0")
+    return package["energy_j"], package["error_j"], truth.energy_j(truth.load("sim"), "package-0", start_ns, end_ns)
+
+
+@bench
+def energy():
+    """a counter whose power is a sine, for 10 s, against the integral"""
+    own_j, _, truth_j = simulated(10, "--zone", "package-0=50+20*sin@1.7")
     row("energy of a simulated counter over 10 s", f"{own_j:.2f} J", f"integral {truth_j:.2f} J",
         f"{own_j / truth_j:.4f}", "within 0.5 %", abs(own_j / truth_j - 1) <= 0.005)
+
+
+@bench
+def steps():
+    """a load in steps on counters that are updated every 20 ms and every 100 ms, as GPUs' are, for 10 s"""
+    for tick_ms, goal in ((20, 0.003), (100, 0.01)):
+        own_j, error_j, truth_j = simulated(10, "--zone", "package-0=30+100*step@0.77", "--tick", str(tick_ms * 1000))
+        row(f"steps of 100 W, {tick_ms} ms counter, 10 s", f"{own_j:.2f} J", f"integral {truth_j:.2f} J",
+            f"{own_j / truth_j:.4f}", f"within {goal * 100:g} %, +-{error_j / truth_j * 100:.2f} %",
+            abs(own_j / truth_j - 1) <= goal and abs(own_j - truth_j) <= error_j)
+        shutil.rmtree("sim")
 
 
 def main():
