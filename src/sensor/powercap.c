@@ -1,6 +1,8 @@
 #include "sensor/powercap.h"
 
 #include "base/util.h"
+#include "sensor/cpu_topology.h"
+#include "sensor/unreadable.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,31 +18,6 @@ static uint64_t resolution_uj(uint64_t range_uj)
 {
 	const uint64_t steps = UINT64_C(1) << 32;
 	return range_uj >= steps ? range_uj / steps + (range_uj % steps > 0) : 0;
-}
-
-static bool shell_path(const struct wattle_env *env, const struct file_kept *counter, char *out, size_t size)
-{
-	int length = snprintf(out, size, "%s/%s", env->sysfs, counter->path);
-	return length > 0 && (size_t)length < size && strpbrk(out, " '\"$\\`;&|<>*?()") == NULL;
-}
-
-// Since Linux 5.10 the counters are readable by root only (CVE-2020-8694: power traces leak keys).
-static void explain(const struct wattle_env *env, const struct file_kept *counter, int code, struct domain *domain)
-{
-	char path[160];
-	if (code == -EACCES || code == -EPERM) {
-		text_copy(domain->why, sizeof(domain->why), "energy_uj is readable by root only");
-		// A command that was cut, or that a shell would read otherwise, is worse than none.
-		if (shell_path(env, counter, path, sizeof(path)))
-			snprintf(domain->remedy, sizeof(domain->remedy), "sudo chmod a+r %s", path);
-	} else if (code == -ENOENT || code == -ENOTDIR) {
-		text_copy(domain->why, sizeof(domain->why), "energy_uj is missing");
-	} else if (code == -EINVAL || code == -ERANGE) {
-		// The kernel too says EINVAL when the register can't be read.
-		text_copy(domain->why, sizeof(domain->why), "energy_uj holds no number, or the kernel can't read it");
-	} else {
-		snprintf(domain->why, sizeof(domain->why), "energy_uj: %s", strerror(-code));
-	}
 }
 
 static uint64_t read_range(int root_fd, const struct zone *zone)
@@ -64,19 +41,11 @@ static void open_counter(const struct wattle_env *env, const struct zone *zone, 
 	domain->has_energy = true;
 	domain->readable = domain->used = r == 0;
 	domain->energy_range_uj = read_range(env->sysfs_fd, zone);
-	if (r < 0)
-		explain(env, counter, r, domain);
+	if (r < 0) // since Linux 5.10 readable by root only (CVE-2020-8694: power traces leak keys)
+		domain_set_unreadable(domain, env, path, r);
 	else if (energy_uj > domain->energy_range_uj) // a range that the counter is beyond already is no range
 		domain->energy_range_uj = 0;
 	domain->resolution_uj = resolution_uj(domain->energy_range_uj);
-}
-
-static bool dies_share_counter(const struct wattle_env *env)
-{
-	char text[1024]; // the first CPU's first lines
-	if (file_read_in(env->procfs_fd, "cpuinfo", text, sizeof(text)) < 0)
-		return false;
-	return strstr(text, "AuthenticAMD") != NULL || strstr(text, "HygonGenuine") != NULL;
 }
 
 static int open_zones(struct powercap *powercap, const struct wattle_env *env, const struct zone_list *list)
@@ -88,7 +57,7 @@ static int open_zones(struct powercap *powercap, const struct wattle_env *env, c
 	for (size_t i = 0; i < list->n; i++)
 		open_counter(env, &list->zones[i], &powercap->counters[i], &powercap->domains[i]);
 	powercap->n = list->n;
-	powercap_name_domains(list->zones, powercap->domains, powercap->n, dies_share_counter(env));
+	powercap_name_domains(list->zones, powercap->domains, powercap->n, cpu_dies_share_counter(env));
 	return 0;
 }
 

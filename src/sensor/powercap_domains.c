@@ -1,6 +1,7 @@
 #include "sensor/powercap.h"
 
 #include "base/util.h"
+#include "sensor/domain_nest.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -74,14 +75,6 @@ bool powercap_zone_is_known(const struct zone *zone)
 		parse_name(zone->name, &meaning);
 }
 
-static struct domain *find_used(struct domain *domains, size_t n, const char *name)
-{
-	for (size_t i = 0; i < n; i++)
-		if (domains[i].used && strcmp(domains[i].name, name) == 0)
-			return &domains[i];
-	return NULL;
-}
-
 // There is nothing to mend about a domain that is not wanted.
 __attribute__((format(printf, 2, 3))) static void leave_out(struct domain *domain, const char *format, ...)
 {
@@ -100,7 +93,7 @@ static void make_unique(struct domain *domains, size_t i)
 	struct domain *d = &domains[i];
 	char base[sizeof(d->name) - 12];
 	text_copy(base, sizeof(base), d->name);
-	for (unsigned n = 2; d->used && find_used(domains, i, d->name) != NULL; n++)
+	for (unsigned n = 2; d->used && domain_find_used(domains, i, d->name) != NULL; n++)
 		snprintf(d->name, sizeof(d->name), "%s-%u", base, n);
 }
 
@@ -114,7 +107,7 @@ static void name_die(struct domain *domains, size_t i, const struct meaning *mea
 	snprintf(d->name, sizeof(d->name), "package-%d-die-%d", meaning->package, meaning->die);
 	if (!dies_share_counter || !d->used)
 		return;
-	const struct domain *first = find_used(domains, i, socket);
+	const struct domain *first = domain_find_used(domains, i, socket);
 	if (first == NULL)
 		text_copy(d->name, sizeof(d->name), socket);
 	else
@@ -165,23 +158,6 @@ static void settle_name(const struct zone *zone, struct domain *domains, size_t 
 		leave_out(d, "shows the counter of %s a second time", same->device);
 }
 
-// Analysis adds packages, not psys; that a package lies inside it is for people to see.
-static void put_packages_inside_psys(struct domain *domains, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct domain *d = &domains[i];
-		if (d->kind != DOMAIN_PACKAGE)
-			continue;
-		char own[sizeof(d->inside)];
-		snprintf(own, sizeof(own), "psys-%d", d->index);
-		const struct domain *psys = find_used(domains, n, own);
-		if (psys == NULL)
-			psys = find_used(domains, n, "psys");
-		if (psys != NULL)
-			text_copy(d->inside, sizeof(d->inside), psys->name);
-	}
-}
-
 void powercap_name_domains(const struct zone *zones, struct domain *domains, size_t n, bool dies_share_counter)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -199,5 +175,5 @@ void powercap_name_domains(const struct zone *zones, struct domain *domains, siz
 			name_top(domains, i, &meaning, dies_share_counter);
 		settle_name(&zones[i], domains, i);
 	}
-	put_packages_inside_psys(domains, n);
+	domains_put_packages_inside_psys(domains, n);
 }

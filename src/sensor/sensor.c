@@ -86,27 +86,40 @@ bool sensor_context_has_pid(const struct sensor_context *context, pid_t pid)
 	return false;
 }
 
-/* The earlier domain, of any sensor opened so far, that makes this one superfluous, and whose it is. A model of a
- * package is superfluous beside any package that is really read: measured and guessed sockets side by side would add
- * up to a total that is neither. */
+// "package-0" and "package-0-die-1" are one socket, seen whole and in part.
+static bool is_die_of(const struct domain *die, const struct domain *whole)
+{
+	size_t length = strlen(whole->name);
+	return strncmp(die->name, whole->name, length) == 0 && strncmp(die->name + length, "-die-", 5) == 0;
+}
+
+/* Whether `than` is superfluous beside d, which is used already. A model of a package is beside any package that is
+ * really read: measured and guessed sockets side by side would add up to a total that is neither. */
+static bool makes_superfluous(const struct domain *d, const struct domain *than, bool same_sensor)
+{
+	if (strcmp(d->name, than->name) == 0)
+		return true;
+	if (same_sensor || d->kind != than->kind)
+		return false;
+	bool is_model = than->kind == DOMAIN_PACKAGE && than->provenance == PROVENANCE_ESTIMATED;
+	return (is_model && d->provenance != PROVENANCE_ESTIMATED) || than->unmatched || is_die_of(d, than) ||
+		is_die_of(than, d);
+}
+
+// The earlier domain, of any sensor opened so far, that makes this one superfluous, and whose it is.
 static const struct domain *find_better(const struct sensor_set *set, const struct domain *than,
 	const char **ret_sensor)
 {
-	bool is_modelled_package = than->kind == DOMAIN_PACKAGE && than->provenance == PROVENANCE_ESTIMATED;
 	for (size_t s = 0; s < set->n_slots; s++) {
 		const struct sensor_slot *slot = &set->slots[s];
 		for (size_t i = 0; i < slot->n_domains; i++) {
 			const struct domain *d = &slot->domains[i];
 			if (d == than)
 				return NULL;
-			if (!d->used)
+			if (!d->used || !makes_superfluous(d, than, s + 1 == set->n_slots))
 				continue;
-			bool instead_of_model = is_modelled_package && d->kind == DOMAIN_PACKAGE &&
-				d->provenance != PROVENANCE_ESTIMATED;
-			if (instead_of_model || strcmp(d->name, than->name) == 0) {
-				*ret_sensor = slot->ops->name;
-				return d;
-			}
+			*ret_sensor = slot->ops->name;
+			return d;
 		}
 	}
 	return NULL;

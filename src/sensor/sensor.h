@@ -60,6 +60,8 @@ struct domain {
 	bool readable;    // it can be read now
 	bool unwanted;    // a GPU that --gpus, --gpu-brand or the target's environment leaves out; never used
 	bool used;        // it is sampled: readable, wanted, and not the loser to a better one
+	bool unmatched;   // its name is a guess, as it may stand for several devices of its kind (a Cray counts all
+			  // sockets in one): never used beside one of that kind that another sensor meters
 	char why[160];    // if not used: the reason, a short phrase
 	char remedy[200]; // if not readable: the command that mends it; "" if nothing can
 
@@ -135,7 +137,8 @@ struct sensor_ops {
 	void (*close)(void *state);
 };
 
-extern const struct sensor_ops sensor_powercap, sensor_nvml, sensor_model;
+extern const struct sensor_ops sensor_powercap, sensor_perf, sensor_hwmon, sensor_nvml, sensor_cray, sensor_battery,
+	sensor_wall, sensor_model;
 
 /* All sensors in order of preference; NULL-terminated. */
 extern const struct sensor_ops *const sensor_registry[];

@@ -1,0 +1,214 @@
+#include "sensor/sensor.h"
+
+#include "base/file.h"
+#include "base/num.h"
+#include "base/util.h"
+#include "sensor/folder.h"
+#include "sensor/unreadable.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* What a laptop draws from its batteries: the power of the whole machine, but only while nothing charges them. The
+ * kernel gives power_now (µW) or current_now and voltage_now (µA, µV), signed by some drivers, every 1 to 30 s. */
+
+static const char folder[] = "class/power_supply";
+
+enum { BATTERIES_MAX = 4 };
+
+struct battery {
+	struct file_kept status, power, current, voltage;
+	char status_text[24]; // as read last
+};
+
+struct batteries {
+	struct battery each[BATTERIES_MAX];
+	size_t n;
+	struct domain domain; // all of them together
+};
+
+static bool file_says(int root_fd, const char *name, const char *file, const char *text)
+{
+	char path[160], found[32];
+	snprintf(path, sizeof(path), "%s/%s/%s", folder, name, file);
+	return file_read_line_in(root_fd, path, found, sizeof(found)) > 0 && strcmp(found, text) == 0;
+}
+
+// Mice and headsets have batteries too, of scope "Device"; an empty bay is a battery that is not present.
+static bool feeds_machine(int root_fd, const char *name)
+{
+	return file_says(root_fd, name, "type", "Battery") && !file_says(root_fd, name, "scope", "Device") &&
+		!file_says(root_fd, name, "present", "0");
+}
+
+static void keep(struct file_kept *kept, int root_fd, const char *name, const char *file)
+{
+	char path[160];
+	snprintf(path, sizeof(path), "%s/%s/%s", folder, name, file);
+	file_kept_open(kept, root_fd, path);
+}
+
+static void add_battery(struct batteries *all, int root_fd, const char *name)
+{
+	struct battery *battery = &all->each[all->n++];
+	char *device = all->domain.device;
+	size_t length = strlen(device);
+	snprintf(device + length, sizeof(all->domain.device) - length, "%s%s", length > 0 ? " + " : "", name);
+	keep(&battery->status, root_fd, name, "status");
+	keep(&battery->power, root_fd, name, "power_now");
+	keep(&battery->current, root_fd, name, "current_now");
+	keep(&battery->voltage, root_fd, name, "voltage_now");
+}
+
+static int read_magnitude(struct file_kept *kept, double *ret_value)
+{
+	char text[32];
+	int64_t value;
+	ssize_t length = file_kept_read(kept, text, sizeof(text));
+	if (length < 0)
+		return (int)length;
+	int r = num_parse_sysfs_i64(text, (size_t)length, &value);
+	if (r == 0)
+		*ret_value = fabs((double)value);
+	return r;
+}
+
+static int read_power_mw(struct battery *battery, double *ret_mw)
+{
+	double value, voltage_uv;
+	int r = read_magnitude(&battery->power, &value);
+	if (r == 0) {
+		*ret_mw = value * 1e-3;
+	} else {
+		r = read_magnitude(&battery->current, &value);
+		if (r == 0)
+			r = read_magnitude(&battery->voltage, &voltage_uv);
+		if (r == 0)
+			*ret_mw = value * voltage_uv * 1e-9;
+	}
+	// A battery that discharges at 0 W has not measured yet.
+	return r == 0 && !(*ret_mw > 0) ? -ENODATA : r;
+}
+
+static void read_status(struct battery *battery)
+{
+	char text[64];
+	if (file_kept_read(&battery->status, text, sizeof(text)) <= 0)
+		text_copy(text, sizeof(text), "Unknown");
+	text[strcspn(text, "\n")] = '\0';
+	text_copy(battery->status_text, sizeof(battery->status_text), text);
+}
+
+// The status that forbids a reading, NULL if none does: one at least must discharge, and none may be charged.
+static const char *read_statuses(struct batteries *all)
+{
+	const char *charging = NULL;
+	bool discharging = false;
+	for (size_t i = 0; i < all->n; i++) {
+		read_status(&all->each[i]);
+		discharging |= strcmp(all->each[i].status_text, "Discharging") == 0;
+		if (strcmp(all->each[i].status_text, "Charging") == 0)
+			charging = all->each[i].status_text;
+	}
+	if (charging != NULL)
+		return charging;
+	return discharging ? NULL : all->each[0].status_text;
+}
+
+// Of those that discharge; the others rest.
+static int read_all_mw(struct batteries *all, double *ret_mw, size_t *ret_failed)
+{
+	double sum_mw = 0;
+	for (size_t i = 0; i < all->n; i++) {
+		double power_mw;
+		if (strcmp(all->each[i].status_text, "Discharging") != 0)
+			continue;
+		int r = read_power_mw(&all->each[i], &power_mw);
+		*ret_failed = i;
+		if (r < 0)
+			return r;
+		sum_mw += power_mw;
+	}
+	*ret_mw = sum_mw;
+	return 0;
+}
+
+static void describe(struct batteries *all, const struct wattle_env *env)
+{
+	struct domain *d = &all->domain;
+	double power_mw;
+	size_t failed = 0;
+	d->kind = DOMAIN_BATTERY;
+	d->index = -1;
+	d->provenance = PROVENANCE_DERIVED;
+	text_copy(d->name, sizeof(d->name), "battery");
+	const char *status = read_statuses(all);
+	if (status != NULL) {
+		snprintf(d->why, sizeof(d->why), "status is %s: a battery shows the machine's power only while it discharges",
+			status);
+		text_copy(d->remedy, sizeof(d->remedy), "unplug the charger");
+		return;
+	}
+	int r = read_all_mw(all, &power_mw, &failed);
+	d->readable = d->used = r == 0;
+	if (r < 0)
+		domain_set_unreadable(d, env, all->each[failed].power.path, r);
+}
+
+static int open_sensor(void *state, const struct wattle_env *env, const struct sensor_options *options,
+	struct wattle_error *reterr)
+{
+	struct batteries *all = state;
+	struct folder names;
+	int r = folder_list(env->sysfs_fd, folder, "", &names);
+	for (size_t i = 0; i < names.n && all->n < BATTERIES_MAX; i++)
+		if (feeds_machine(env->sysfs_fd, names.names[i]))
+			add_battery(all, env->sysfs_fd, names.names[i]);
+	folder_finish(&names);
+	if (all->n > 0)
+		describe(all, env);
+	return r < 0 ? error_set(reterr, r, "no memory for the list of %s/%s", env->sysfs, folder) : 0;
+}
+
+static struct domain *domains(void *state, size_t *ret_count)
+{
+	struct batteries *all = state;
+	*ret_count = all->n > 0 ? 1 : 0;
+	return &all->domain;
+}
+
+static void read_sensor(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT])
+{
+	struct batteries *all = state;
+	double power_mw;
+	size_t failed;
+	if (all->n == 0 || !all->domain.used || context->energy_only)
+		return;
+	const char *status = read_statuses(all);
+	if (status != NULL)
+		snprintf(all->domain.note, sizeof(all->domain.note),
+			"battery: %s, so its power is not the machine's; unknown until it discharges again", status);
+	else if (read_all_mw(all, &power_mw, &failed) == 0)
+		rows[0][DEVICE_POWER] = llround(power_mw);
+}
+
+static void close_sensor(void *state)
+{
+	struct batteries *all = state;
+	for (size_t i = 0; i < all->n; i++) {
+		struct battery *battery = &all->each[i];
+		struct file_kept *files[] = {&battery->status, &battery->power, &battery->current, &battery->voltage};
+		for (size_t k = 0; k < ARRAY_SIZE(files); k++)
+			file_kept_close(files[k]);
+	}
+	all->n = 0;
+}
+
+const struct sensor_ops sensor_battery = {
+	.name = "battery",
+	.state_size = sizeof(struct batteries),
+	.open = open_sensor,
+	.domains = domains,
+	.read = read_sensor,
+	.close = close_sensor,
+};

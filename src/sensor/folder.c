@@ -1,0 +1,62 @@
+#include "sensor/folder.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+// A folder that holds more is not a machine's.
+static const size_t NAMES_MAX = 4096;
+
+static DIR *open_folder(int root_fd, const char *path)
+{
+	wattle_cleanup_close int fd = file_open_in(root_fd, path, O_RDONLY | O_DIRECTORY);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (dir != NULL)
+		take_fd(&fd);
+	return dir;
+}
+
+static int add(struct folder *folder, const char *name)
+{
+	if (strlen(name) >= FOLDER_NAME_SIZE || folder->n == NAMES_MAX)
+		return 0;
+	if (folder->n == folder->capacity) {
+		size_t capacity = folder->capacity > 0 ? folder->capacity * 2 : 16;
+		void *larger = realloc_array(folder->names, capacity, FOLDER_NAME_SIZE);
+		if (larger == NULL)
+			return -ENOMEM;
+		folder->names = larger;
+		folder->capacity = capacity;
+	}
+	text_copy(folder->names[folder->n++], FOLDER_NAME_SIZE, name);
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return strverscmp(a, b);
+}
+
+int folder_list(int root_fd, const char *path, const char *prefix, struct folder *ret_folder)
+{
+	*ret_folder = (struct folder){0};
+	wattle_cleanup_dir DIR *dir = open_folder(root_fd, path);
+	if (dir == NULL)
+		return 0;
+	int r = 0;
+	for (struct dirent *entry; r == 0 && (entry = readdir(dir)) != NULL;)
+		if (entry->d_name[0] != '.' && strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
+			r = add(ret_folder, entry->d_name);
+	if (ret_folder->n > 0)
+		qsort(ret_folder->names, ret_folder->n, FOLDER_NAME_SIZE, by_number);
+	return r;
+}
+
+void folder_finish(struct folder *folder)
+{
+	free(folder->names);
+	*folder = (struct folder){0};
+}

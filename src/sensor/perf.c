@@ -1,0 +1,270 @@
+#include "sensor/sensor.h"
+
+#include "base/file.h"
+#include "base/util.h"
+#include "sensor/container.h"
+#include "sensor/cpu_topology.h"
+#include "sensor/domain_nest.h"
+#include "sensor/perf_pmu.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The RAPL counters once more, through perf's `power` PMU: one open per event and per CPU of its cpumask, counts of
+ * 64 bits that the kernel extends itself, and no file that root would have to open up. It is taken where powercap's
+ * files can't be read. (`power_core` of newer AMD kernels, a counter for each core, is left alone: the package has
+ * them all.) */
+
+static const char folder[] = "bus/event_source/devices/power";
+
+enum { PLACES_MAX = 256 };
+
+static const struct event {
+	const char *name;
+	enum domain_kind kind;
+} events[] = {
+	{"energy-pkg", DOMAIN_PACKAGE}, // first, because cores and gpu lie inside
+	{"energy-cores", DOMAIN_CORE},
+	{"energy-gpu", DOMAIN_UNCORE},
+	{"energy-ram", DOMAIN_DRAM},
+	{"energy-psys", DOMAIN_PSYS},
+};
+
+struct place { // a CPU of the cpumask: it answers for its package or die
+	int cpu, package, die;
+	bool shares_package; // with other CPUs of the mask
+	int twin;            // the earlier place that shows the same counter; -1: none
+};
+
+struct counter {
+	int fd; // -1: refused; owned
+	double joules_per_count;
+};
+
+// counters[i] feeds domains[i].
+struct perf {
+	struct domain *domains;   // owned
+	struct counter *counters; // owned
+	size_t n;
+};
+
+static size_t find_places(const struct wattle_env *env, struct place *places)
+{
+	char path[96], text[4096];
+	int cpus[PLACES_MAX];
+	snprintf(path, sizeof(path), "%s/cpumask", folder);
+	ssize_t length = file_read_line_in(env->sysfs_fd, path, text, sizeof(text));
+	size_t n = length > 0 ? cpu_list_parse(text, cpus, PLACES_MAX) : 0;
+	bool dies_share = cpu_dies_share_counter(env);
+	for (size_t i = 0; i < n; i++) {
+		struct cpu_place at = cpu_place_read(env->sysfs_fd, cpus[i]);
+		struct place *place = &places[i];
+		// Where the kernel does not say, the mask has one CPU for each package, in order.
+		*place = (struct place){cpus[i], at.package >= 0 ? at.package : (int)i, at.die, false, -1};
+		int die = 0;
+		for (size_t k = 0; k < i; k++) {
+			if (places[k].package != place->package)
+				continue;
+			places[k].shares_package = place->shares_package = !dies_share;
+			place->twin = dies_share && place->twin < 0 ? (int)k : place->twin;
+			die++;
+		}
+		place->die = place->die >= 0 ? place->die : die;
+	}
+	return n;
+}
+
+static void name_domain(const struct place *place, struct domain *d, bool first_psys)
+{
+	char at[32];
+	if (place->shares_package)
+		snprintf(at, sizeof(at), "%d-die-%d", place->package, place->die);
+	else
+		snprintf(at, sizeof(at), "%d", place->package);
+	if (d->kind == DOMAIN_PSYS && first_psys)
+		text_copy(d->name, sizeof(d->name), "psys");
+	else
+		snprintf(d->name, sizeof(d->name), "%s-%s", domain_kind_name(d->kind), at);
+	if (d->kind == DOMAIN_CORE || d->kind == DOMAIN_UNCORE)
+		snprintf(d->inside, sizeof(d->inside), "package-%s", at);
+}
+
+__attribute__((format(printf, 2, 3))) static void refuse(struct domain *d, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	vsnprintf(d->why, sizeof(d->why), format, args);
+	va_end(args);
+	d->readable = d->used = false;
+}
+
+/* Counting on a whole CPU takes a capability, or a setting of at most 0. Debian and Ubuntu know levels above 2, at
+ * which CAP_PERFMON is not enough. */
+static void explain_refusal(const struct wattle_env *env, struct domain *d)
+{
+	char text[32];
+	ssize_t length = file_read_line_in(env->procfs_fd, "sys/kernel/perf_event_paranoid", text, sizeof(text));
+	long paranoid = length > 0 ? strtol(text, NULL, 10) : 2;
+	const char *sysctl = "sudo sysctl kernel.perf_event_paranoid=0";
+	if (length > 0 && paranoid <= 0) {
+		refuse(d, "perf_event_paranoid is %ld, yet perf_event_open is refused: a filter of system calls", paranoid);
+		text_copy(d->remedy, sizeof(d->remedy), container_perf_remedy(container_detect(env)));
+	} else if (paranoid >= 3) {
+		refuse(d, "perf_event_paranoid is %ld, which asks for CAP_SYS_ADMIN", paranoid);
+		text_copy(d->remedy, sizeof(d->remedy), sysctl);
+	} else {
+		refuse(d, "perf_event_paranoid is %ld, which asks for CAP_PERFMON", paranoid);
+		snprintf(d->remedy, sizeof(d->remedy), "sudo setcap cap_perfmon+ep $(command -v wattle) # or: %s", sysctl);
+	}
+}
+
+static void open_event(const struct wattle_env *env, uint32_t type, const struct perf_event_code *code, int cpu,
+	struct counter *counter, struct domain *d)
+{
+	struct perf_event_attr attr = {
+		.type = type,
+		.size = sizeof(attr),
+		.config = code->config,
+		.config1 = code->config1,
+		.config2 = code->config2,
+	};
+	counter->fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	d->readable = d->used = counter->fd >= 0;
+	if (counter->fd >= 0)
+		return;
+	if (errno == EACCES || errno == EPERM)
+		explain_refusal(env, d);
+	else if (errno == ENOSYS)
+		refuse(d, "this kernel, or a filter of system calls, has no perf_event_open");
+	else
+		refuse(d, "perf_event_open on CPU %d: %s", cpu, strerror(errno));
+}
+
+static void add_event(struct perf *perf, const struct wattle_env *env, uint32_t type, const struct event *event,
+	const struct place *place)
+{
+	char path[128], terms[256];
+	snprintf(path, sizeof(path), "%s/events/%s", folder, event->name);
+	if (file_read_line_in(env->sysfs_fd, path, terms, sizeof(terms)) <= 0)
+		return;
+	struct domain *d = &perf->domains[perf->n];
+	struct counter *counter = &perf->counters[perf->n++];
+	*counter = (struct counter){.fd = -1};
+	*d = (struct domain){
+		.kind = event->kind,
+		.index = place->package,
+		.provenance = PROVENANCE_MEASURED,
+		.has_energy = true,
+	};
+	name_domain(place, d, domain_find_used(perf->domains, perf->n - 1, "psys") == NULL);
+	snprintf(d->device, sizeof(d->device), "power/%s/ on CPU %d", event->name, place->cpu);
+	struct perf_event_code code;
+	if (perf_pmu_encode(env->sysfs_fd, folder, terms, &code) < 0)
+		refuse(d, "events/%s is not understood", event->name);
+	else if (perf_pmu_read_scale(env->sysfs_fd, folder, event->name, &counter->joules_per_count) < 0)
+		refuse(d, "events/%s has no scale in joules", event->name);
+	else if (place->twin >= 0)
+		refuse(d, "another CPU of the same package shows the same counter");
+	else
+		open_event(env, type, &code, place->cpu, counter, d);
+}
+
+static uint64_t read_count(const struct counter *counter)
+{
+	uint64_t count;
+	return read(counter->fd, &count, sizeof(count)) == (ssize_t)sizeof(count) ? count : 0;
+}
+
+/* A guest's kernel offers the PMU where the hypervisor lets the register be read, and most give a constant 0: joules
+ * that nobody measured. A true counter moves every millisecond (psys of servers, in whole joules, every few), and on
+ * real hardware there is nothing to doubt. */
+static void doubt_in_guest(struct perf *perf, const struct wattle_env *env)
+{
+	const struct timespec pause = {.tv_nsec = NS_PER_MS};
+	if (perf->n == 0 || !cpu_is_virtual(env))
+		return;
+	bool moved = false;
+	for (int round = 0; round < 30 && !moved; round++) {
+		for (size_t i = 0; i < perf->n; i++)
+			moved |= perf->domains[i].used && read_count(&perf->counters[i]) > 0;
+		if (!moved)
+			nanosleep(&pause, NULL);
+	}
+	for (size_t i = 0; i < perf->n; i++)
+		if (perf->domains[i].used && !moved)
+			refuse(&perf->domains[i], "the counter stands still: the hypervisor shows none to this guest");
+}
+
+static int open_sensor(void *state, const struct wattle_env *env, const struct sensor_options *options,
+	struct wattle_error *reterr)
+{
+	struct perf *perf = state;
+	struct place places[PLACES_MAX];
+	char path[96];
+	uint64_t type;
+	snprintf(path, sizeof(path), "%s/type", folder);
+	if (file_read_u64_in(env->sysfs_fd, path, &type) < 0 || type > UINT32_MAX)
+		return 0;
+	size_t n_places = find_places(env, places);
+	perf->domains = calloc_array(n_places * ARRAY_SIZE(events), sizeof(perf->domains[0]));
+	perf->counters = calloc_array(n_places * ARRAY_SIZE(events), sizeof(perf->counters[0]));
+	if (perf->domains == NULL || perf->counters == NULL)
+		return error_set(reterr, -ENOMEM, "no memory for the events of %s/%s", env->sysfs, folder);
+	for (size_t i = 0; i < n_places; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(events); k++)
+			add_event(perf, env, (uint32_t)type, &events[k], &places[i]);
+	doubt_in_guest(perf, env);
+	domains_put_packages_inside_psys(perf->domains, perf->n);
+	return 0;
+}
+
+static struct domain *domains(void *state, size_t *ret_count)
+{
+	struct perf *perf = state;
+	*ret_count = perf->n;
+	return perf->domains;
+}
+
+/* The product is taken in 64 bits of mantissa (x86; more elsewhere), so that large counts keep their last µJ: a plain
+ * double would advance in steps after 2^53. A CPU that went offline reads as end of file. */
+static int64_t read_energy_uj(const struct counter *counter)
+{
+	uint64_t count;
+	if (read(counter->fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
+		return VALUE_MISSING;
+	long double energy_uj = (long double)count * counter->joules_per_count * 1e6L;
+	return energy_uj < 0x1p63L ? (int64_t)energy_uj : VALUE_MISSING;
+}
+
+static void read_sensor(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT])
+{
+	const struct perf *perf = state;
+	for (size_t i = 0; i < perf->n; i++)
+		if (perf->domains[i].used)
+			rows[i][DEVICE_ENERGY] = read_energy_uj(&perf->counters[i]);
+}
+
+static void close_sensor(void *state)
+{
+	struct perf *perf = state;
+	for (size_t i = 0; i < perf->n; i++)
+		if (perf->counters[i].fd >= 0)
+			close(perf->counters[i].fd);
+	free(perf->domains);
+	free(perf->counters);
+	*perf = (struct perf){0};
+}
+
+const struct sensor_ops sensor_perf = {
+	.name = "perf",
+	.state_size = sizeof(struct perf),
+	.open = open_sensor,
+	.domains = domains,
+	.read = read_sensor,
+	.close = close_sensor,
+};

@@ -1,0 +1,34 @@
+#include "sensor/unreadable.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+// A command that was cut, or that a shell would read otherwise, is worse than none.
+static bool shell_path(const struct wattle_env *env, const char *path, char *out, size_t size)
+{
+	int length = snprintf(out, size, "%s/%s", env->sysfs, path);
+	return length > 0 && (size_t)length < size && strpbrk(out, " '\"$\\`;&|<>*?()") == NULL;
+}
+
+void domain_set_unreadable(struct domain *domain, const struct wattle_env *env, const char *path, int code)
+{
+	const char *slash = strrchr(path, '/');
+	const char *file = slash != NULL ? slash + 1 : path;
+	char full[160];
+	domain->readable = domain->used = false;
+	domain->remedy[0] = '\0';
+	if (code == -EACCES || code == -EPERM) {
+		snprintf(domain->why, sizeof(domain->why), "%s is readable by root only", file);
+		if (shell_path(env, path, full, sizeof(full)))
+			snprintf(domain->remedy, sizeof(domain->remedy), "sudo chmod a+r %s", full);
+	} else if (code == -ENOENT || code == -ENOTDIR) {
+		snprintf(domain->why, sizeof(domain->why), "%s is missing", file);
+	} else if (code == -EINVAL || code == -ERANGE) {
+		// The kernel too says EINVAL when the register can't be read.
+		snprintf(domain->why, sizeof(domain->why), "%s holds no number, or the kernel can't read it", file);
+	} else {
+		snprintf(domain->why, sizeof(domain->why), "%s: %s", file, strerror(-code));
+	}
+}
