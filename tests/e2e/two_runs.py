@@ -1,0 +1,84 @@
+"""Two runs at the same time on one machine: one counter, and each gets its own share of it."""
+import json
+import math
+import sys
+
+from harness import BUILD, BURNER, TESTS, main, near, test
+
+sys.path.insert(0, str(TESTS / "fakes"))
+import truth
+
+SIMULATOR = BUILD / "tests/fakes/powercap_sim"
+
+
+class Run:
+    """What one of them says, and what the kernel counted for the whole machine meanwhile."""
+
+    def __init__(self, room, name, process):
+        done = room.finish(process)
+        assert done.returncode == 0, done
+        self.report = json.loads((room.folder / f"{name}.json").read_text())
+        self.energy, self.cpu_s = self.report["energy"], self.report["cpu"]["target_cpu_s"]
+        self.target_j = self.energy["ledger"]["target_j"]
+        path = f"{name}.sqlite"
+        self.start_ns, self.end_ns = room.rows("select start_ns, end_ns from segment", path)[0]
+        self.busy_s = room.rows("select max(system_cpu_busy_ns) - min(system_cpu_busy_ns) from sample", path)[0][0] / 1e9
+
+    def share_j(self):
+        """Its joules as anybody would work them out by hand: the counter's, by share of busy CPU time."""
+        return self.energy["total_j"] * self.cpu_s / self.busy_s
+
+
+def measure(room, simulator_options, commands):
+    """Runs all commands at once, each under a wattle of its own, over one simulated machine."""
+    top = room.folder / "sim"
+    simulator = room.start(top, *simulator_options, program=SIMULATOR)
+    assert simulator.stdout.readline() == b"ready\n"
+    started = {name: room.start("run", "-q", "-o", f"{name}.sqlite", "--json", room.folder / f"{name}.json", "-i", "50ms",
+                                "--", *command, env={"WATTLE_SYSFS": str(top)})
+               for name, command in commands.items()}
+    runs = {name: Run(room, name, process) for name, process in started.items()}
+    simulator.terminate()
+    simulator.wait()
+    for run in runs.values():
+        near(math.fsum(run.energy["ledger"].values()), run.energy["total_j"], relative=1e-9)
+        near(run.energy["total_j"], truth.energy_j(truth.load(top), "package-0", run.start_ns, run.end_ns), relative=0.01)
+    first_ns, last_ns = min(run.start_ns for run in runs.values()), max(run.end_ns for run in runs.values())
+    return runs, truth.energy_j(truth.load(top), "package-0", first_ns, last_ns)
+
+
+ONE_CORE = [BURNER, "cpu", "3"]
+TWO_CORES = [BURNER, "threads", "2", "2.5"]
+NOTHING = ["sleep", "3"]
+
+
+@test
+def equal_runs(room):
+    """two that compute as much get as much, and both together no more than the counter has"""
+    runs, counter_j = measure(room, ["--zone", "package-0=60"], {"a": ONE_CORE, "b": ONE_CORE})
+    for run in runs.values():
+        near(run.target_j, run.share_j(), relative=0.1)
+    assert runs["a"].target_j + runs["b"].target_j <= counter_j * 1.005, (runs["a"].energy, runs["b"].energy, counter_j)
+
+
+@test
+def unequal_runs(room):
+    """two threads against one: each its share, though the counter's power changes all the time"""
+    runs, counter_j = measure(room, ["--zone", "package-0=50+30*sin@1.1"], {"a": TWO_CORES, "b": ONE_CORE})
+    for run in runs.values():
+        near(run.target_j, run.share_j(), relative=0.12)
+    assert runs["a"].target_j + runs["b"].target_j <= counter_j * 1.005, (runs["a"].energy, runs["b"].energy, counter_j)
+    # Where they ran together, what one used stands among the others' in the other's ledger.
+    assert runs["b"].energy["ledger"]["others_j"] > 0.5 * runs["b"].target_j, runs["b"].energy
+
+
+@test
+def a_sleeping_run(room):
+    """one that sleeps beside one that computes pays next to nothing"""
+    runs, counter_j = measure(room, ["--zone", "package-0=60"], {"a": ONE_CORE, "b": NOTHING})
+    assert runs["b"].target_j < 0.02 * runs["a"].target_j, (runs["a"].energy, runs["b"].energy)
+    assert runs["a"].target_j + runs["b"].target_j <= counter_j * 1.005
+
+
+if __name__ == "__main__":
+    main()
