@@ -1,0 +1,106 @@
+#include "cli/capture_nvml.h"
+
+#include "base/util.h"
+#include "sensor/sensor.h"
+
+#include <unistd.h>
+
+/* Asked through the sensor itself, which knows which GPUs must not be woken, and on which driver which call is safe. */
+
+static void put_text(const char *key, const char *text, struct buf *out)
+{
+	if (text[0] != '\0')
+		buf_printf(out, "%s %s\n", key, text);
+}
+
+static void put_number(const char *key, int64_t value, struct buf *out)
+{
+	if (value_ok(value))
+		buf_printf(out, "%s %lld\n", key, (long long)value);
+}
+
+// NOT_SUPPORTED: the fake would say a number otherwise.
+static void put_missing(const char *function, int64_t value, struct buf *out)
+{
+	if (!value_ok(value))
+		buf_printf(out, "error %s 3\n", function);
+}
+
+static void put_readings(const struct domain *domain, const int64_t *values, struct buf *out)
+{
+	put_number("memory_used_bytes", values[DEVICE_MEMORY_USED], out);
+	if (value_ok(values[DEVICE_POWER]))
+		buf_printf(out, "power_mw constant %lld\n", (long long)values[DEVICE_POWER]);
+	if (value_ok(values[DEVICE_ENERGY]))
+		buf_printf(out, "energy_start_mj %lld\n", (long long)(values[DEVICE_ENERGY] / 1000));
+	if (domain->update_period_ns >= NS_PER_MS)
+		buf_printf(out, "energy_period_ms %lld\n", (long long)(domain->update_period_ns / NS_PER_MS));
+	put_number("temperature_c", values[DEVICE_TEMPERATURE], out);
+	if (value_ok(values[DEVICE_UTILIZATION]) && value_ok(values[DEVICE_MEMORY_UTILIZATION]))
+		buf_printf(out, "utilization_percent %lld %lld\n", (long long)values[DEVICE_UTILIZATION],
+			(long long)values[DEVICE_MEMORY_UTILIZATION]);
+	put_number("sm_clock_mhz", values[DEVICE_SM_CLOCK], out);
+	put_number("memory_clock_mhz", values[DEVICE_MEMORY_CLOCK], out);
+	put_number("throttle_bits", values[DEVICE_THROTTLE_REASONS], out);
+	int64_t cap_mw = values[DEVICE_POWER_CAP];
+	if (value_ok(cap_mw)) // the range is not asked for; a fixture only needs one that holds the limit
+		buf_printf(out, "limits_mw 1000 %lld %lld %lld\n", (long long)cap_mw, (long long)cap_mw,
+			(long long)cap_mw);
+	put_missing("nvmlDeviceGetTotalEnergyConsumption", values[DEVICE_ENERGY], out);
+	put_missing("nvmlDeviceGetPowerUsage", values[DEVICE_POWER], out);
+	put_missing("nvmlDeviceGetUtilizationRates", values[DEVICE_UTILIZATION], out);
+	put_missing("nvmlDeviceGetTemperature", values[DEVICE_TEMPERATURE], out);
+}
+
+static void put_gpu(const struct domain *domain, const int64_t *values, struct pseudonyms *pseudonyms, struct buf *out)
+{
+	buf_str(out, "\ngpu\n");
+	put_text("name", domain->device, out);
+	if (domain->uuid[0] != '\0') {
+		buf_str(out, "uuid ");
+		pseudonym_scrub(pseudonyms, domain->uuid, strlen(domain->uuid), false, out);
+		buf_char(out, '\n');
+	}
+	if (domain->memory_total_bytes > 0)
+		buf_printf(out, "memory_total_bytes %llu\nmemory_reserved_bytes 0\n",
+			(unsigned long long)domain->memory_total_bytes);
+	if (domain->readable)
+		put_readings(domain, values, out);
+	else
+		buf_printf(out, "# %s\nerror nvmlDeviceGetHandleByIndex 4\n", domain->why);
+}
+
+// A row that only says that there is no library or driver names no GPU.
+static bool is_gpu(const struct sensor_slot *slot, const struct domain *domain)
+{
+	return strcmp(slot->ops->name, "nvml") == 0 && (domain->readable || domain->uuid[0] != '\0');
+}
+
+size_t capture_nvml(const struct wattle_env *env, struct pseudonyms *pseudonyms, struct buf *out)
+{
+	const struct sensor_options options = {.describe_only = true};
+	struct sensor_set set;
+	if (sensor_set_open(&set, env, &options, NULL) < 0)
+		return 0;
+	const struct sensor_context context = {
+		.t_ns = env_now_ns(env),
+		.system_busy_ns = VALUE_MISSING,
+		.system_idle_ns = VALUE_MISSING,
+		.self_pid = getpid(),
+	};
+	int64_t(*values)[DEVICE_COUNT] = calloc_array(set.n_devices, sizeof(*values));
+	if (values != NULL)
+		sensor_set_read(&set, &context, values);
+	free(values);
+	buf_str(out, "# What NVML said, for the fake library of wattle's tests (tests/fakes/nvml/README.md).\n");
+	size_t n = 0, row = 0;
+	for (size_t s = 0; s < set.n_slots; s++)
+		for (size_t i = 0; i < set.slots[s].n_domains; i++, row++) {
+			if (!is_gpu(&set.slots[s], &set.slots[s].domains[i]))
+				continue;
+			put_gpu(&set.slots[s].domains[i], set.rows[row], pseudonyms, out);
+			n++;
+		}
+	sensor_set_close(&set);
+	return n;
+}

@@ -1,0 +1,151 @@
+#include "cli/pseudonym.h"
+
+#include "base/util.h"
+
+#include <ctype.h>
+#include <string.h>
+
+void pseudonyms_init(struct pseudonyms *pseudonyms, const char *host)
+{
+	*pseudonyms = (struct pseudonyms){0};
+	text_copy(pseudonyms->host, sizeof(pseudonyms->host), host);
+}
+
+void pseudonyms_finish(struct pseudonyms *pseudonyms)
+{
+	for (size_t i = 0; i < pseudonyms->n; i++)
+		free(pseudonyms->all[i].original);
+	free(pseudonyms->all);
+	*pseudonyms = (struct pseudonyms){0};
+}
+
+/* ---- what is what ---- */
+
+// "8-4-4-4-12" hexadecimal digits; 0 or its length.
+static size_t uuid_length(const char *text, size_t size)
+{
+	static const size_t groups[] = {8, 4, 4, 4, 12};
+	size_t at = 0;
+	for (size_t g = 0; g < ARRAY_SIZE(groups); g++) {
+		if (g > 0 && (at >= size || text[at++] != '-'))
+			return 0;
+		for (size_t i = 0; i < groups[g]; i++, at++)
+			if (at >= size || !isxdigit((unsigned char)text[at]))
+				return 0;
+	}
+	return at < size && isxdigit((unsigned char)text[at]) ? 0 : at;
+}
+
+// Six pairs of hexadecimal digits with colons, or more (InfiniBand's are longer); 0 or its length.
+static size_t mac_length(const char *text, size_t size)
+{
+	size_t pairs = 0, at = 0;
+	for (;;) {
+		bool pair = at + 2 <= size && isxdigit((unsigned char)text[at]) &&
+			isxdigit((unsigned char)text[at + 1]);
+		if (!pair)
+			break;
+		pairs++;
+		at += 2;
+		if (at + 3 > size || text[at] != ':' || !isxdigit((unsigned char)text[at + 1]))
+			break;
+		at++;
+	}
+	return pairs >= 6 ? at : 0;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
+}
+
+static size_t host_length(const struct pseudonyms *pseudonyms, const char *text, size_t size)
+{
+	size_t length = strlen(pseudonyms->host);
+	if (length < 2 || length > size || memcmp(text, pseudonyms->host, length) != 0)
+		return 0;
+	return length < size && is_word(text[length]) ? 0 : length;
+}
+
+bool pseudonym_has_mac(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if (mac_length(text, strlen(text)) > 0)
+			return true;
+	return false;
+}
+
+/* ---- what becomes of it ---- */
+
+static unsigned number_of(struct pseudonyms *pseudonyms, enum pseudonym_kind kind, const char *word, size_t length)
+{
+	unsigned number = 1;
+	for (size_t i = 0; i < pseudonyms->n; i++) {
+		const struct pseudonym *known = &pseudonyms->all[i];
+		if (known->kind != kind)
+			continue;
+		if (strlen(known->original) == length && memcmp(known->original, word, length) == 0)
+			return known->number;
+		number++;
+	}
+	if (pseudonyms->n == pseudonyms->capacity) {
+		size_t capacity = pseudonyms->capacity > 0 ? pseudonyms->capacity * 2 : 16;
+		struct pseudonym *larger = realloc_array(pseudonyms->all, capacity, sizeof(*larger));
+		if (larger == NULL)
+			return 0; // one number for all that follow: poorer, but it tells nothing
+		pseudonyms->all = larger;
+		pseudonyms->capacity = capacity;
+	}
+	char *original = strndup(word, length);
+	if (original == NULL)
+		return 0;
+	pseudonyms->all[pseudonyms->n++] = (struct pseudonym){kind, number, original};
+	return number;
+}
+
+void pseudonym_put(struct pseudonyms *pseudonyms, enum pseudonym_kind kind, const char *word, size_t length,
+	struct buf *out)
+{
+	unsigned number = number_of(pseudonyms, kind, word, length);
+	switch (kind) {
+	case PSEUDONYM_HOST:
+		buf_str(out, "host");
+		break;
+	case PSEUDONYM_UUID:
+		buf_printf(out, "00000000-0000-4000-8000-%012u", number);
+		break;
+	case PSEUDONYM_MAC: // a locally administered address
+		buf_printf(out, "02:00:00:00:%02x:%02x", number >> 8 & 0xff, number & 0xff);
+		break;
+	case PSEUDONYM_SERIAL:
+		buf_printf(out, "%0*u", (int)(length < 64 ? length : 64), number);
+		break;
+	case PSEUDONYM_KINDS:
+		break;
+	}
+}
+
+void pseudonym_scrub(struct pseudonyms *pseudonyms, const char *text, size_t size, bool with_host, struct buf *out)
+{
+	bool at_start = true; // no word goes on from the byte before
+	for (size_t at = 0; at < size;) {
+		size_t left = size - at, length = 0;
+		enum pseudonym_kind kind = PSEUDONYM_KINDS;
+		// "GPU-" may stand before a UUID, so a dash does not hide one.
+		bool after_hex = at > 0 && isxdigit((unsigned char)text[at - 1]);
+		if (!after_hex && (length = uuid_length(text + at, left)) > 0)
+			kind = PSEUDONYM_UUID;
+		else if (at_start && (length = mac_length(text + at, left)) > 0)
+			kind = PSEUDONYM_MAC;
+		else if (at_start && with_host && (length = host_length(pseudonyms, text + at, left)) > 0)
+			kind = PSEUDONYM_HOST;
+		if (length > 0) {
+			pseudonym_put(pseudonyms, kind, text + at, length, out);
+			at += length;
+			at_start = false;
+			continue;
+		}
+		at_start = !is_word(text[at]);
+		buf_char(out, text[at++]);
+	}
+}

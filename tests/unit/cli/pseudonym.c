@@ -1,0 +1,67 @@
+#include "cli/pseudonym.h"
+
+#include "rows.h"
+
+#include <string.h>
+
+#define UUID_1 "00000000-0000-4000-8000-000000000001"
+#define UUID_2 "00000000-0000-4000-8000-000000000002"
+
+static const struct row {
+	const char *teaches, *text, *expected;
+} rows[] = {
+	{"nothing to hide", "package-0\n", "package-0\n"},
+	{"a UUID of a GPU keeps its prefix", "GPU-12345678-9abc-def0-1234-56789abcdef0", "GPU-" UUID_1},
+	{"each has a number of its own, the same again each time",
+		"01234567-89ab-cdef-0123-456789abcdef 11234567-89ab-cdef-0123-456789abcdef "
+		"01234567-89ab-cdef-0123-456789abcdef",
+		UUID_1 " " UUID_2 " " UUID_1},
+	{"one digit more is no UUID", "01234567-89ab-cdef-0123-456789abcdef0", "01234567-89ab-cdef-0123-456789abcdef0"},
+	{"one less neither", "1234567-89ab-cdef-0123-456789abcdef", "1234567-89ab-cdef-0123-456789abcdef"},
+	{"a MAC address", "at 00:1a:2B:3c:4d:5e.", "at 02:00:00:00:00:01."},
+	{"InfiniBand's longer one", "00:1a:2b:3c:4d:5e:6f:70", "02:00:00:00:00:01"},
+	{"a place on the PCI bus is none", "0000:43:00.0 00:1f.2", "0000:43:00.0 00:1f.2"},
+	{"a time of day is none", "12:34:56", "12:34:56"},
+	{"the host's name", "on tiger, says tiger", "on host, says host"},
+	{"… but not inside of a word", "tigers tiger-1 atiger tiger.lan", "tigers tiger-1 atiger tiger.lan"},
+	{"cut short at the end", "00:1a:2b:3c:4d:", "00:1a:2b:3c:4d:"},
+};
+
+static void check(void **state)
+{
+	const struct row *row = *state;
+	struct pseudonyms pseudonyms;
+	struct buf out;
+	pseudonyms_init(&pseudonyms, "tiger");
+	buf_init(&out, 1 << 12);
+	pseudonym_scrub(&pseudonyms, row->text, strlen(row->text), true, &out);
+	assert_string_equal(out.data, row->expected);
+	buf_finish(&out);
+	pseudonyms_finish(&pseudonyms);
+}
+
+static void serials(void **state)
+{
+	struct pseudonyms pseudonyms;
+	struct buf out;
+	pseudonyms_init(&pseudonyms, "");
+	buf_init(&out, 1 << 12);
+	pseudonym_put(&pseudonyms, PSEUDONYM_SERIAL, "a1b2c3d4", 8, &out);
+	buf_char(&out, ' ');
+	pseudonym_put(&pseudonyms, PSEUDONYM_SERIAL, "x", 1, &out);
+	buf_char(&out, ' ');
+	pseudonym_put(&pseudonyms, PSEUDONYM_SERIAL, "a1b2c3d4", 8, &out);
+	assert_string_equal(out.data, "00000001 2 00000001");
+	assert_true(pseudonym_has_mac("hid-00:1a:2b:3c:4d:5e-battery"));
+	assert_false(pseudonym_has_mac("intel-rapl:0:1"));
+	buf_finish(&out);
+	pseudonyms_finish(&pseudonyms);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD_ONE(&tests, "a serial number keeps its length", serials);
+	return rows_run(&tests, "pseudonym");
+}
