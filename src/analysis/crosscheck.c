@@ -27,12 +27,12 @@ int crosscheck(const struct findings *findings, struct domain_finding *domain, c
 		return 0;
 	if (curve_make_from_power(run, domain->device, run_fact_i64(run, FACT_INTERVAL), scratch, &power) < 0)
 		return -ENOMEM;
-	double metered_s = findings->duration_s - power.hole_s;
-	if (!power.known || !(metered_s > 0))
+	if (!power.known || !(findings->duration_s > power.hole_s))
 		return 0;
-	struct domain_finding as_power = {
-		.device = domain->device, .provenance = PROVENANCE_DERIVED, .energy_j = curve_total_j(&power)};
-	as_power.mean_w = as_power.energy_j / metered_s;
+	struct domain_finding as_power = {.device = domain->device,
+		.provenance = PROVENANCE_DERIVED,
+		.energy_j = curve_total_j(&power)};
+	as_power.max_w = power.max_power_w;
 	domain->integrated_j = as_power.energy_j;
 	domain->integrated_error_j = domain_error_j(run, &as_power, &power, 0, 0);
 	double apart_j = fabs(domain->energy_j - domain->integrated_j);

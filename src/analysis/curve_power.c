@@ -8,12 +8,14 @@ struct power_reading {
 	double w;
 };
 
-// Variance of the trapezoid rule around a reading, from the second difference there: h^3 / 12 times the curvature.
-static double trapezoid_error_j(const double t_s[3], const double w[3])
+/* Variance of the trapezoid rule around a reading, from the second difference there. Where power jumps by d somewhere
+ * between two readings h apart, the rule is off by up to d h / 2 either way, variance (d h)^2 / 12; both readings have a
+ * second difference of d then, and each gives half of it. Where power changes smoothly the rule is better than this. */
+static double trapezoid_j2(const double t_s[3], const double w[3])
 {
 	double before_s = t_s[1] - t_s[0], after_s = t_s[2] - t_s[1], h_s = (before_s + after_s) / 2;
-	double curvature = ((w[2] - w[1]) / after_s - (w[1] - w[0]) / before_s) / h_s;
-	return h_s * h_s * h_s / 12 * curvature;
+	double difference_w = ((w[2] - w[1]) / after_s - (w[1] - w[0]) / before_s) * h_s;
+	return difference_w * difference_w * h_s * h_s / 24;
 }
 
 static void add_rounding(struct curve_builder *b, const struct power_reading last[3])
@@ -26,8 +28,7 @@ static void add_rounding(struct curve_builder *b, const struct power_reading las
 	bool near = last[2].t_ns - last[1].t_ns <= b->hole_ns && last[1].t_ns - last[0].t_ns <= b->hole_ns;
 	if (!near || !(t_s[1] > 0) || !(t_s[2] > t_s[1]))
 		return;
-	double error_j = trapezoid_error_j(t_s, w);
-	b->curve->rounding_j2 += error_j * error_j;
+	b->curve->rounding_j2 += trapezoid_j2(t_s, w);
 }
 
 // The first reading stands also for the short time between the target's start and itself.

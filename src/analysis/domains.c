@@ -25,8 +25,8 @@ static int64_t count_events(const struct run *run, const char *kind, const char 
 	return n;
 }
 
-// Square of the time between the readings before and after an instant.
-static double around_s2(const struct run_device *device, int64_t t_ns)
+// Square of the time between the last update before an instant and the first one after it, at most.
+static double around_s2(const struct run_device *device, const struct curve *curve, int64_t t_ns)
 {
 	size_t after = slice_lower_bound(device->t_ns, device->n, t_ns), before = after;
 	while (after < device->n && !value_ok(device->values[DEVICE_ENERGY][after]))
@@ -35,16 +35,16 @@ static double around_s2(const struct run_device *device, int64_t t_ns)
 		before--;
 	if (before == 0 || after == device->n)
 		return 0;
-	double s = (double)(device->t_ns[after] - device->t_ns[before - 1]) / 1e9;
+	double s = (double)(device->t_ns[after] - device->t_ns[before - 1]) / 1e9 + curve->updates.longest_s;
 	return s * s;
 }
 
-static double lost_at_resets_s2(const struct run *run, const struct run_device *device)
+static double lost_at_resets_s2(const struct run *run, const struct run_device *device, const struct curve *curve)
 {
 	double sum_s2 = 0;
 	for (size_t i = 0; i < run->n_events; i++)
 		if (tells_of(&run->events[i], "reset", device->name))
-			sum_s2 += around_s2(device, run->events[i].t_ns);
+			sum_s2 += around_s2(device, curve, run->events[i].t_ns);
 	return sum_s2;
 }
 
@@ -160,8 +160,8 @@ static int measure(struct findings *findings, struct domain_finding *domain, str
 	domain->max_w = curve->from_power ? curve->max_power_w : largest_window_power_w(curve, attribution->windows);
 	if (domain->mean_w > domain->max_w) // by the last bit, or power readings that only rise at the ends
 		domain->max_w = domain->mean_w;
-	domain->error_j = domain_error_j(findings->run, domain, curve, lost_at_resets_s2(findings->run, domain->device),
-		hidden_rounds(findings->run, domain->device));
+	domain->error_j = domain_error_j(findings->run, domain, curve,
+		lost_at_resets_s2(findings->run, domain->device, curve), hidden_rounds(findings->run, domain->device));
 	domain->target_error_j = target_error_j(domain, attribution->doubt_j);
 	if (!isnan(attribution->idle_w))
 		domain->idle_w = attribution->idle_w;
@@ -185,7 +185,8 @@ static void add_up(struct findings *findings, const struct metering *metering)
 		findings->provenance = weakest(findings->provenance, domain->provenance);
 		ledger_add(&findings->ledger, &domain->ledger);
 		error_sum_add(&error, domain, domain->error_j, 0);
-		error_sum_add(&target_error, domain, target_error_j(domain, 0), metering->domains[i].attribution.doubt_j);
+		error_sum_add(&target_error, domain, target_error_j(domain, 0),
+			metering->domains[i].attribution.doubt_j);
 	}
 	if (isnan(findings->total_j))
 		return;
@@ -249,8 +250,10 @@ int domains_make(struct findings *findings, const struct windows *windows, struc
 	bool active = attribution != NULL && strcmp(attribution, "active") == 0;
 	findings->n_domains = n;
 	for (size_t i = 0; i < n; i++) {
-		metering.domains[i].attribution =
-			(struct attribution){.run = run, .windows = windows, .memory = memory, .active = active};
+		metering.domains[i].attribution = (struct attribution){.run = run,
+			.windows = windows,
+			.memory = memory,
+			.active = active};
 		if (make_domain(findings, devices[i], &metering.domains[i], &findings->domains[i], scratch) < 0)
 			return -ENOMEM;
 	}

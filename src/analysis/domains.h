@@ -7,7 +7,7 @@ struct metering { // what the blocks need again afterwards; in scratch memory
 	struct metering_domain {
 		struct curve curve;
 		struct attribution attribution;
-	} *domains; // as findings.domains
+	} * domains; // as findings.domains
 };
 
 // Fills domains, total_j, error_j, provenance and ledger of *findings. -ENOMEM.

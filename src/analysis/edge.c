@@ -8,24 +8,30 @@
  *             difference to the power on either side, or what power changes by from stretch to stretch in this run, or
  *             a fifth of the power, whichever is largest.
  *
- * Beyond the last point the line goes on, and the time since takes the place of (t - a) (b - t) / (b - a). A device that
- * averages its power reading over a second shifts energy over the edge: the change of power around it times that second
- * is half of a 95 % interval.
+ * Beyond the last point the line goes on with the last power, and nothing holds it at the other end: variance
+ * s² (t - a) (b - a), with the length of the last stretch (the mean of a short time changes more than that of a long one),
+ * or P² (t - a)² if that is less.
  *
- * Where both instants lie between the same two points, nothing tells what happened there and when: all of what the stretch
- * has above the power around it may lie inside or outside. A code block that is shorter than that, again and again, may
- * always use more or less than the mean: half of its energy, which adds up over its calls. */
+ * A device that averages its power reading over a second is half a second late: energy from before the first instant
+ * comes in, energy from before the second is missing. Three quarters of a second times the difference of all power around
+ * both instants is half of a 95 % interval.
+ *
+ * Where both instants lie between the same two points, misplaced points shift both, and only a change of power matters.
+ * But nothing tells what happened there and when: all of what the stretch has above the power around it may lie inside or
+ * outside. A code block that is shorter than that, again and again, may always use more or less than the mean: half of its
+ * energy, which adds up over its calls. */
 #include "analysis/edge.h"
 
 #include "base/util.h"
 
-static const double step_min = 0.2;       // of the power
-static const double unresolved_part = 0.5; // of the energy of a call far shorter than an update
+static const double step_min = 0.2;        // of the power
+static const double late_part = 0.75;      // of the time that a device averages over: its reading is late by half of it
+static const double unresolved_part = 0.5; // of the energy of a time far shorter than an update
 
-struct stretch { // between two points, and its surroundings
+struct stretch {         // between two points, and its surroundings
 	bool inside;     // there is a point on both sides; else the line goes on beyond the last one
 	size_t before;   // index of the point before; of the nearest one if !inside
-	double length_s; // inside: between the points
+	double length_s; // between the points; else of the last stretch
 	double since_s;  // since the point before, or distance to the nearest one
 	double w, before_w, after_w;
 	double within_s; // of the points, at this instant
@@ -51,7 +57,8 @@ static double mean_w(const struct curve *curve, const struct curve_segment *segm
 	to_ns = to_ns < last_ns ? to_ns : last_ns;
 	if (to_ns - from_ns < length_ns / 4 || to_ns <= from_ns)
 		return otherwise_w;
-	return (curve_line_at(curve, segment, to_ns) - curve_line_at(curve, segment, from_ns)) / seconds(from_ns, to_ns);
+	return (curve_line_at(curve, segment, to_ns) - curve_line_at(curve, segment, from_ns)) /
+		seconds(from_ns, to_ns);
 }
 
 static struct stretch beyond(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns, bool early)
@@ -65,6 +72,7 @@ static struct stretch beyond(const struct curve *curve, const struct curve_segme
 	double neighbour_w = early ? mean_w(curve, segment, other_ns, far_ns, w)
 				   : mean_w(curve, segment, far_ns, other_ns, w);
 	return (struct stretch){.before = nearest,
+		.length_s = fabs(seconds(point_ns, other_ns)),
 		.since_s = fabs(seconds(point_ns, t_ns)),
 		.w = w,
 		.before_w = neighbour_w,
@@ -102,43 +110,54 @@ static double placing_j2(const struct stretch *s)
 	return square(fmax(s->w, fmax(s->before_w, s->after_w)) * s->within_s) / 3;
 }
 
-// How much power changes around an instant, over stretches of a quarter of the time that the device averages over.
-static double change_around_w(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns)
+struct range {
+	double least_w, most_w;
+};
+
+// What power was around an instant, within the time that the device averages over before it and after it.
+static void look_around(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns,
+	struct range *range)
 {
-	enum { QUARTERS = 4 };
-	int64_t quarter_ns = llround(curve->average_s * 1e9 / QUARTERS);
-	double least_w = INFINITY, most_w = 0;
-	for (int i = -QUARTERS; i < QUARTERS; i++) {
-		double w = mean_w(curve, segment, t_ns + i * quarter_ns, t_ns + (i + 1) * quarter_ns, (double)NAN);
-		least_w = w < least_w ? w : least_w;
-		most_w = w > most_w ? w : most_w;
+	enum { LOOKS = 8 };
+	int64_t step_ns = llround(curve->average_s * 1e9 / LOOKS);
+	for (int i = -LOOKS; i < LOOKS; i++) {
+		double w = mean_w(curve, segment, t_ns + i * step_ns, t_ns + (i + 1) * step_ns, (double)NAN);
+		range->least_w = w < range->least_w ? w : range->least_w;
+		range->most_w = w > range->most_w ? w : range->most_w;
 	}
-	return most_w > least_w ? most_w - least_w : 0;
 }
 
-static double averaging_j2(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns)
+static double averaging_j2(const struct curve *curve, const struct curve_segment *segment, int64_t from_ns,
+	int64_t to_ns)
 {
+	struct range range = {.least_w = INFINITY};
 	if (!(curve->average_s > 0))
 		return 0;
-	return square(change_around_w(curve, segment, t_ns) * curve->average_s / 2);
+	look_around(curve, segment, from_ns, &range);
+	look_around(curve, segment, to_ns, &range);
+	double change_w = range.most_w > range.least_w ? range.most_w - range.least_w : 0;
+	return square(change_w * late_part * curve->average_s / 2);
 }
 
 static double variance_at_j2(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns)
 {
 	struct stretch s = stretch_at(curve, segment, t_ns);
-	double lever_s = s.inside ? s.since_s * (s.length_s - s.since_s) / s.length_s : s.since_s;
-	return placing_j2(&s) + square(step_w(curve, &s) * lever_s) / 3 + averaging_j2(curve, segment, t_ns);
+	double step_j = step_w(curve, &s) * sqrt(s.since_s * fmax(s.since_s, s.length_s));
+	double bending_j = fmin(step_j, fmax(s.w, s.before_w) * s.since_s);
+	if (s.inside)
+		bending_j = step_w(curve, &s) * s.since_s * (s.length_s - s.since_s) / s.length_s / sqrt(3);
+	return placing_j2(&s) + square(bending_j);
 }
 
 // Both instants between the same two points.
-static struct edge_doubt inside_one(const struct curve *curve, const struct stretch *from, const struct stretch *to)
+static struct edge_doubt inside_one(const struct stretch *from, const struct stretch *to)
 {
 	double time_s = to->since_s - from->since_s;
-	double above_w = fabs(from->w - fmin(from->before_w, from->after_w));
-	double moved_j = fmax(above_w, step_min * from->w) * (from->length_s - time_s);
+	double change_w = fmax(fabs(from->w - from->before_w), fabs(from->w - from->after_w));
+	double moved_j = fabs(from->w - fmin(from->before_w, from->after_w)) * (from->length_s - time_s);
 	double most_j = 2 * fmax(from->w, fmax(from->before_w, from->after_w)) * time_s;
 	return (struct edge_doubt){
-		.variance_j2 = square(fmin(moved_j, most_j)) / 3 + placing_j2(from) + placing_j2(to),
+		.variance_j2 = (square(fmin(moved_j, most_j)) + square(change_w * fmin(from->within_s, time_s))) / 3,
 		.linear_j = unresolved_part * from->w * time_s * (1 - time_s / from->length_s),
 	};
 }
@@ -152,7 +171,7 @@ struct edge_doubt edge_between(const struct curve *curve, size_t index, int64_t 
 		return (struct edge_doubt){0};
 	struct stretch from = stretch_at(curve, segment, from_ns), to = stretch_at(curve, segment, to_ns);
 	if (from.inside && to.inside && from.before == to.before)
-		return inside_one(curve, &from, &to);
-	return (struct edge_doubt){
-		.variance_j2 = variance_at_j2(curve, segment, from_ns) + variance_at_j2(curve, segment, to_ns)};
+		return inside_one(&from, &to);
+	return (struct edge_doubt){.variance_j2 = variance_at_j2(curve, segment, from_ns) +
+			variance_at_j2(curve, segment, to_ns) + averaging_j2(curve, segment, from_ns, to_ns)};
 }

@@ -6,7 +6,7 @@
 
 struct edge_doubt {
 	double variance_j2;
-	double linear_j; // half of a 95 % interval that is the same way round each time: adds up instead
+	double linear_j; // half of a 95 % interval that may go the same way each time: adds up instead
 };
 
 // Of the energy between two instants of a segment.

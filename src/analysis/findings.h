@@ -20,7 +20,7 @@ struct domain_finding {
 	struct ledger ledger;                    // of this domain; all NaN when energy_j is
 	const char *attribution;                 // "cpu time", "pss", "rss", "sm time", "mig slices", "gpu memory",
 						 // "exclusive", "idle", "none"; what took off idle power says so
-	double target_error_j; // of ledger.target_j: its part of error_j, and the attribution's own
+	double target_error_j;                   // of ledger.target_j: its part of error_j, and the attribution's own
 	double update_period_s, update_jitter_s;
 	double integrated_j, integrated_error_j; // a counter's domain whose power was read too: that, integrated
 	bool disagrees;                          // the two are further apart than both errors explain

@@ -46,8 +46,9 @@ static bool by_slices(const struct run_device *device, struct slice samples, str
 	target = target > 0 ? target : 0;
 	others = others > 0 ? others : 0;
 	double whole = fmax(target + others, 1);
-	*ret_shares = (struct shares){
-		.target = target / whole, .idle = 1 - (target + others) / whole, .method = METHOD_MIG_SLICES};
+	*ret_shares = (struct shares){.target = target / whole,
+		.idle = 1 - (target + others) / whole,
+		.method = METHOD_MIG_SLICES};
 	if (target + others == 0)
 		ret_shares->method = METHOD_IDLE;
 	return true;

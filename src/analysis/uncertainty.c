@@ -7,8 +7,8 @@
  *   quantum     the counter's step at both ends of each segment: step² / 12.
  *   edges       where the run begins and ends between two updates of the counter: edge.c.
  *   rounding    integrated power: the trapezoid rule's error by second differences.
- *   holes       time without a reading, in which the counter stood still, or lost at a counter reset: half of P · dt,
- *               with the mean power of the rest. So the interval reaches from nothing used in the hole to twice that.
+ *   holes       time without a reading, in which the counter stood still, or lost at a counter reset: nothing is
+ *               invented there, so P · dt is missing, with P at most the largest power seen, as half of a 95 % interval.
  *   rounds      a counter that had time to wrap unseen: one round more or less, as half of a 95 % interval each.
  *
  * Of a sum: the root of the sum of the squares; but domains that one model estimated are wrong together, so their
@@ -41,28 +41,29 @@ static double square(double x)
 	return x * x;
 }
 
-static double ends_variance_j2(const struct curve *curve)
+// Of the run's ends, one after the other; squared half of a 95 % interval.
+static double ends_j2(const struct curve *curve)
 {
-	double variance_j2 = 0, quantum_j = curve->from_power ? 0 : curve->updates.quantum_j;
+	double variance_j2 = 0, linear_j = 0, quantum_j = curve->from_power ? 0 : curve->updates.quantum_j;
 	for (size_t s = 0; s < curve->n_segments; s++) {
 		const struct curve_segment *segment = &curve->segments[s];
 		if (segment->points.begin == segment->points.end)
 			continue;
-		variance_j2 += edge_between(curve, s, segment->start_ns, segment->end_ns).variance_j2;
-		variance_j2 += 2 * square(quantum_j) / 12;
+		struct edge_doubt doubt = edge_between(curve, s, segment->start_ns, segment->end_ns);
+		variance_j2 += doubt.variance_j2 + 2 * square(quantum_j) / 12;
+		linear_j += doubt.linear_j;
 	}
-	return variance_j2;
+	return 4 * variance_j2 + square(linear_j);
 }
 
 double domain_error_j(const struct run *run, const struct domain_finding *domain, const struct curve *curve,
 	double lost_s2, int64_t hidden_rounds)
 {
-	double mean_w = domain->mean_w > 0 ? domain->mean_w : 0;
-	double variance_j2 = ends_variance_j2(curve) + curve->rounding_j2;
-	variance_j2 += square(0.5 * mean_w) * (curve->hole_squares_s2 + lost_s2);
+	double most_w = domain->max_w > 0 ? domain->max_w * (1 + relative_error(domain)) : 0;
+	double holes_j2 = square(most_w) * (curve->hole_squares_s2 + lost_s2);
 	double round_j = domain->device->energy_range_j > 0 ? domain->device->energy_range_j : 0;
-	double error_j = sqrt(square(relative_error(domain) * domain->energy_j) + 4 * variance_j2 +
-		(double)hidden_rounds * square(round_j));
+	double error_j = sqrt(square(relative_error(domain) * domain->energy_j) + ends_j2(curve) +
+		4 * curve->rounding_j2 + holes_j2 + (double)hidden_rounds * square(round_j));
 	double quantum_j = curve->from_power ? 0 : curve->updates.quantum_j;
 	return error_j > quantum_j ? error_j : quantum_j;
 }

@@ -118,8 +118,9 @@ static void settle_period(const struct run_device *device, int64_t interval_ns, 
 {
 	double stated_s = device->update_period_s, stated_jitter_s = device->update_jitter_s;
 	double seen_s = watched_period_s(scan, scratch);
-	bool stated = stated_s > 0 && !(is_slower_than(scan, stated_s) &&
-						!steps_are_coarse(scan, updates->quantum_j, stated_s) && seen_s > stated_s);
+	bool stated = stated_s > 0 &&
+		!(is_slower_than(scan, stated_s) && !steps_are_coarse(scan, updates->quantum_j, stated_s) &&
+			seen_s > stated_s);
 	updates->period_s = stated ? stated_s : seen_s;
 	if (isnan(updates->period_s)) {
 		updates->longest_s = guess_s(interval_ns, scan);

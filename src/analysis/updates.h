@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 struct updates {
-	double period_s; // between two updates; NaN unknown
-	double jitter_s; // an update comes this much early or late; 0 where the period is unknown
+	double period_s;  // between two updates; NaN unknown
+	double jitter_s;  // an update comes this much early or late; 0 where the period is unknown
 	double quantum_j; // smallest step; 0 unknown
 	double longest_s; // an update is at most this old: period and jitter, or a guess where they are unknown
 };

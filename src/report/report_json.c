@@ -83,8 +83,14 @@ static void domain_part(struct jsonw *j, const struct domain_finding *d)
 	jsonw_key_double(j, "mean_w", d->mean_w);
 	jsonw_key_double(j, "max_w", d->max_w);
 	jsonw_key_double(j, "target_j", d->ledger.target_j);
+	jsonw_key_double(j, "target_error_j", d->target_error_j);
 	jsonw_key_string(j, "attribution", d->attribution);
+	jsonw_key_double(j, "integrated_j", d->integrated_j);
+	jsonw_key_double(j, "integrated_error_j", d->integrated_error_j);
 	jsonw_key_double(j, "update_period_s", d->update_period_s);
+	jsonw_key_double(j, "update_jitter_s", d->update_jitter_s);
+	jsonw_key_double(j, "idle_w", d->idle_w);
+	jsonw_key_double(j, "max_temperature_c", d->max_temperature_c);
 	jsonw_key_i64(j, "wraps", d->wraps);
 	jsonw_key_i64(j, "gaps", d->gaps);
 	jsonw_key_bool(j, "in_total", d->in_total);
@@ -102,6 +108,7 @@ static void energy_part(struct jsonw *j, const struct findings *f)
 	jsonw_key_string(j, "provenance", isnan(f->total_j) ? NULL : provenance_name(f->provenance));
 	jsonw_key(j, "ledger");
 	ledger_rows(j, &f->ledger);
+	jsonw_key_double(j, "target_error_j", f->target_error_j);
 	jsonw_key_double(j, "carbon_g", f->carbon_g);
 	jsonw_key_double(j, "pue", f->pue);
 	jsonw_key_double(j, "facility_j", f->facility_j);

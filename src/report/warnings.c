@@ -74,10 +74,48 @@ static void lost_samples(struct teller *t)
 	tell(t);
 }
 
+static const double stalled_min_s = 1; // shorter than that, a slow counter only looks stuck
+
+// A counter that stands still is worse than one that can't be read: its figures look fine.
+static bool stalled(struct teller *t, const struct domain_finding *d)
+{
+	if (!(d->stalled_s >= stalled_min_s))
+		return false;
+	buf_printf(&t->text, "The energy counter of %s (%s) stood still for ", d->device->name, d->device->source);
+	human_time(&t->text, d->stalled_s);
+	if (isnan(d->energy_j))
+		buf_str(&t->text, ", all the time: its energy is not known.");
+	else if (d->provenance != PROVENANCE_MEASURED)
+		buf_str(&t->text, "; the energy is integrated from its power readings instead.");
+	else
+		buf_str(&t->text, ", to the end: what was used then is not in the total, and the error is wider for it.");
+	tell(t);
+	return true;
+}
+
+static void disagrees(struct teller *t, const struct domain_finding *d)
+{
+	if (!d->disagrees)
+		return;
+	buf_printf(&t->text, "%s is metered twice, and the two disagree: its energy counter says ", d->device->name);
+	human_energy(&t->text, d->energy_j);
+	buf_char(&t->text, ' ');
+	human_error(&t->text, d->error_j);
+	buf_str(&t->text, ", its power readings add up to ");
+	human_energy(&t->text, d->integrated_j);
+	buf_char(&t->text, ' ');
+	human_error(&t->text, d->integrated_error_j);
+	buf_str(&t->text, ". The counter's figure is used.");
+	tell(t);
+}
+
 static void gaps(struct teller *t)
 {
 	for (size_t i = 0; i < t->findings->n_domains; i++) {
 		const struct domain_finding *d = &t->findings->domains[i];
+		disagrees(t, d);
+		if (stalled(t, d))
+			continue;
 		if (isnan(d->energy_j)) {
 			buf_printf(&t->text, "%s (%s) gave no energy in this run%s.", d->device->name,
 				d->device->source,
@@ -102,17 +140,27 @@ static void unattributed(struct teller *t)
 	tell(t);
 }
 
+// A sensor that comes and goes tells the same each time.
+static bool was_told(const struct run *run, size_t event)
+{
+	for (size_t i = 0; i < event; i++)
+		if (strcmp(run->events[i].kind, run->events[event].kind) == 0 && run->events[i].text != NULL &&
+			strcmp(run->events[i].text, run->events[event].text) == 0)
+			return true;
+	return false;
+}
+
 // What the recorder itself had to say. Wraps, gaps and resets are in the domains' figures already.
 static void recorded(struct teller *t)
 {
-	static const char *const kinds[] = {"warning", "lost", "suspend"};
+	static const char *const kinds[] = {"warning", "lost", "suspend", "note"};
 	size_t told = 0, left = 0;
 	for (size_t i = 0; i < t->findings->run->n_events; i++) {
 		const struct run_event *event = &t->findings->run->events[i];
 		bool wanted = false;
 		for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
 			wanted |= strcmp(event->kind, kinds[k]) == 0;
-		if (!wanted || event->text == NULL)
+		if (!wanted || event->text == NULL || was_told(t->findings->run, i))
 			continue;
 		if (told++ < EVENTS_TOLD_MAX)
 			tell_text(t, event->text);

@@ -20,7 +20,9 @@ PERCENTAGES = {"max_sum_percent": NUMBER, "max_hardware_percent": NUMBER, "mean_
 DOMAIN = {"domain": TEXT, "kind": TEXT, "device": TEXT, "inside": maybe(TEXT), "source": TEXT, "provenance": TEXT,
           "energy_j": maybe(NUMBER), "error_j": maybe(NUMBER), "mean_w": maybe(NUMBER), "max_w": maybe(NUMBER),
           "target_j": maybe(NUMBER), "attribution": TEXT, "update_period_s": maybe(NUMBER), "wraps": COUNT,
-          "gaps": COUNT}
+          "gaps": COUNT, "target_error_j": maybe(NUMBER), "integrated_j": maybe(NUMBER),
+          "integrated_error_j": maybe(NUMBER), "update_jitter_s": maybe(NUMBER), "idle_w": maybe(NUMBER),
+          "max_temperature_c": maybe(NUMBER)}
 GPU = {"index": COUNT, "uuid": TEXT, "name": TEXT, "energy_j": maybe(NUMBER), "mean_w": maybe(NUMBER),
        "max_w": maybe(NUMBER), "max_memory_bytes": maybe(COUNT), "target_max_memory_bytes": maybe(COUNT),
        "mean_utilization_percent": maybe(NUMBER), "target_mean_utilization_percent": maybe(NUMBER),
@@ -35,7 +37,7 @@ REPORT = {
     "energy": {"total_j": maybe(NUMBER), "error_j": maybe(NUMBER), "provenance": maybe(TEXT),
                "ledger": {"target_j": maybe(NUMBER), "others_j": maybe(NUMBER), "wattle_j": maybe(NUMBER),
                           "idle_j": maybe(NUMBER), "unattributed_j": maybe(NUMBER)},
-               "carbon_g": maybe(NUMBER), "domains": [DOMAIN]},
+               "target_error_j": maybe(NUMBER), "carbon_g": maybe(NUMBER), "domains": [DOMAIN]},
     "cpu": {"target_cpu_s": NUMBER, "method": TEXT, "main_cpu_s": NUMBER, "descendants_cpu_s": NUMBER,
             "processes_seen": COUNT, "processes_sampled": COUNT},
     "memory": {"peak_rss_bytes": COUNT, "main_peak_rss_bytes": maybe(COUNT), "read_bytes": maybe(COUNT),
@@ -53,6 +55,7 @@ REPORT = {
         "compute_time": {"unit": TEXT, "time": NUMBER}},
     "blocks": [{}],
     "metrics": [METRIC],
+    "warnings": [TEXT],
     "self": {"cpu_s": NUMBER, "cpu_percent": NUMBER, "max_rss_bytes": COUNT, "energy_j": maybe(NUMBER),
              "wakeups": COUNT},
 }

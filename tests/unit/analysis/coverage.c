@@ -36,8 +36,8 @@ static int by_time(const void *a, const void *b)
 }
 
 enum recorder { // how the recorder reads
-	PLAIN,      // samples only
-	LOOKS,      // and quick looks around the start and the end
+	PLAIN,  // samples only
+	LOOKS,  // and quick looks around the start and the end
 };
 
 static void make_times(struct times *times, enum recorder recorder, const struct counter_model *counter,
@@ -78,7 +78,7 @@ static void build(struct scene *s)
 		if (s->times.sample[i])
 			s->run.t_ns[n++] = at_s(s->times.s[i]);
 	build_cpu(&s->run, 1, 0, 0, 1); // the target alone is busy
-	s->run.n = s->times.n; // the device has more rows than the run
+	s->run.n = s->times.n;          // the device has more rows than the run
 	s->device = build_device(&s->run, "package-0", DOMAIN_PACKAGE);
 	s->run.n = n;
 	s->device->t_ns = arena_alloc(s->run.arena, s->times.n, sizeof(int64_t));
@@ -92,6 +92,75 @@ static void count_energy(struct scene *s)
 		s->device->values[DEVICE_ENERGY][i] = counter_read_uj(&s->counter, &s->load, s->times.s[i]);
 }
 
+static void stamp_energy(struct scene *s)
+{
+	count_energy(s);
+	for (size_t i = 0; i < s->times.n; i++)
+		s->device->values[DEVICE_ENERGY_TIME][i] = at_s(counter_last_update_s(&s->counter, s->times.s[i]));
+}
+
+// Power at the instant, or the mean of the last second; the sensor's gain is off by up to 5 %, as makers state.
+static void meter_power(struct scene *s, double average_s)
+{
+	double gain = random_between(&s->random, 0.95, 1.05);
+	s->device->has_energy = false;
+	for (size_t i = 0; i < s->times.n; i++) {
+		double t_s = s->times.s[i], w = s->load.w[load_level(&s->load, t_s)];
+		if (average_s > 0)
+			w = (load_energy_j(&s->load, t_s) - load_energy_j(&s->load, t_s - average_s)) / average_s;
+		if (s->times.sample[i])
+			s->device->values[DEVICE_POWER][i] = llround(gain * w * 1e3);
+	}
+}
+
+static void meter_power_now(struct scene *s)
+{
+	meter_power(s, 0);
+}
+
+static void meter_power_averaged(struct scene *s)
+{
+	s->device->kind = DOMAIN_GPU;
+	meter_power(s, 1);
+}
+
+// 1.5 to 2.5 s without a reading; a counter goes on meanwhile, power is not known.
+static void lose_readings(struct scene *s)
+{
+	double from_s = random_between(&s->random, 0.5, s->end_s - 3),
+	       to_s = from_s + random_between(&s->random, 1.5, 2.5);
+	for (size_t i = 0; i < s->times.n; i++)
+		if (s->times.s[i] >= from_s && s->times.s[i] < to_s)
+			s->device->values[DEVICE_ENERGY][i] = s->device->values[DEVICE_POWER][i] = VALUE_MISSING;
+}
+
+static void count_with_hole(struct scene *s)
+{
+	count_energy(s);
+	lose_readings(s);
+}
+
+static void power_with_hole(struct scene *s)
+{
+	meter_power(s, 0);
+	lose_readings(s);
+}
+
+// The counter starts again between two samples; what it had counted since the first of them is lost.
+static void count_with_reset(struct scene *s)
+{
+	count_energy(s);
+	size_t at = 0, before = 0;
+	double reset_s = random_between(&s->random, 0.3, s->end_s - 0.3);
+	while (s->times.s[at] < reset_s)
+		before = at++;
+	int64_t lost_uj = s->device->values[DEVICE_ENERGY][at] - s->device->values[DEVICE_ENERGY][before];
+	for (size_t i = at; i < s->times.n; i++)
+		s->device->values[DEVICE_ENERGY][i] -= lost_uj;
+	s->run.events[s->run.n_events++] = (struct run_event){at_s(s->times.s[at]), "reset",
+		"package-0: the energy counter was reset"};
+}
+
 /* ---- the kinds ---- */
 
 static const struct row {
@@ -100,22 +169,42 @@ static const struct row {
 	enum load_kind load;
 	double interval_s[2], length_s[2]; // from, to
 	enum recorder recorder;
+	void (*meter)(struct scene *scene);
 	bool period_unknown;
+	double span_s; // of a code block somewhere in the run, whose energy is looked at instead; 0: the run
+	bool wide; // wider than this load needs, since others need it: nothing tells what a block within one update used
 } rows[] = {
-	{"RAPL, 1 ms, steps", 0.001, 0.02, 0.000061, LOAD_STEPS, {0.01, 0.2}, {1, 12}, PLAIN, false},
-	{"RAPL, 1 ms, steps, quick looks", 0.001, 0.02, 0.000061, LOAD_STEPS, {0.01, 0.2}, {1, 12}, LOOKS, false},
-	{"20 ms, steps", 0.02, 0.05, 0.001, LOAD_STEPS, {0.01, 0.2}, {1, 12}, PLAIN, false},
-	{"20 ms, steps, quick looks", 0.02, 0.05, 0.001, LOAD_STEPS, {0.01, 0.2}, {1, 12}, LOOKS, false},
-	{"20 ms, random, quick looks", 0.02, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.2}, {1, 12}, LOOKS, false},
-	{"100 ms, steps", 0.1, 0.05, 0.001, LOAD_STEPS, {0.01, 0.3}, {1, 12}, PLAIN, false},
-	{"100 ms, steps, quick looks", 0.1, 0.05, 0.001, LOAD_STEPS, {0.01, 0.3}, {1, 12}, LOOKS, false},
-	{"100 ms, square wave", 0.1, 0.05, 0.001, LOAD_SQUARE, {0.01, 0.3}, {1, 12}, PLAIN, false},
-	{"100 ms, square wave, quick looks", 0.1, 0.05, 0.001, LOAD_SQUARE, {0.01, 0.3}, {1, 12}, LOOKS, false},
-	{"100 ms, random", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.3}, {1, 12}, PLAIN, false},
-	{"100 ms, random, quick looks", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.3}, {1, 12}, LOOKS, false},
-	{"100 ms, sampled once a second, quick looks", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.5, 1}, {2, 12}, LOOKS, false},
-	{"100 ms, nobody measured the period", 0.1, 0.05, 0.001, LOAD_STEPS, {0.02, 0.1}, {1, 12}, PLAIN, true},
-	{"whole joules, ten times a second", 0.1, 0, 1, LOAD_STEPS, {0.05, 0.2}, {1, 12}, LOOKS, false},
+	{"1 ms, steps", 0.001, 0.02, 0.000061, LOAD_STEPS, {0.01, 0.2}, {1, 12}, PLAIN, count_energy},
+	{"1 ms, steps, quick looks", 0.001, 0.02, 0.000061, LOAD_STEPS, {0.01, 0.2}, {1, 12}, LOOKS, count_energy},
+	{"20 ms, steps", 0.02, 0.05, 0.001, LOAD_STEPS, {0.01, 0.2}, {1, 12}, PLAIN, count_energy},
+	{"20 ms, steps, quick looks", 0.02, 0.05, 0.001, LOAD_STEPS, {0.01, 0.2}, {1, 12}, LOOKS, count_energy},
+	{"20 ms, random, quick looks", 0.02, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.2}, {1, 12}, LOOKS, count_energy},
+	{"100 ms, steps", 0.1, 0.05, 0.001, LOAD_STEPS, {0.01, 0.3}, {1, 12}, PLAIN, count_energy},
+	{"100 ms, steps, quick looks", 0.1, 0.05, 0.001, LOAD_STEPS, {0.01, 0.3}, {1, 12}, LOOKS, count_energy},
+	{"100 ms, square wave", 0.1, 0.05, 0.001, LOAD_SQUARE, {0.01, 0.3}, {1, 12}, PLAIN, count_energy},
+	{"100 ms, square wave, quick looks", 0.1, 0.05, 0.001, LOAD_SQUARE, {0.01, 0.3}, {1, 12}, LOOKS, count_energy},
+	{"100 ms, random", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.3}, {1, 12}, PLAIN, count_energy},
+	{"100 ms, random, quick looks", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.3}, {1, 12}, LOOKS, count_energy},
+	{"100 ms, random, once a second", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.5, 1}, {2, 12}, LOOKS, count_energy},
+	{"100 ms, period not measured", 0.1, 0.05, 0.001, LOAD_STEPS, {0.02, 0.1}, {1, 12}, PLAIN, count_energy, true},
+	{"100 ms, tells when", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.3}, {1, 12}, PLAIN, stamp_energy},
+	{"whole joules at 10 Hz", 0.1, 0, 1, LOAD_STEPS, {0.05, 0.2}, {1, 12}, LOOKS, count_energy},
+	{"100 ms, unreadable for 2 s", 0.1, 0.05, 0.001, LOAD_STEPS, {0.01, 0.3}, {5, 12}, LOOKS, count_with_hole},
+	{"100 ms, reset", 0.1, 0.05, 0.001, LOAD_STEPS, {0.05, 0.3}, {5, 12}, LOOKS, count_with_reset},
+	{"power, steps", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {2, 12}, PLAIN, meter_power_now},
+	{"power, random", 0.1, 0, 0, LOAD_RANDOM, {0.01, 0.1}, {2, 12}, PLAIN, meter_power_now},
+	{"power, unreadable for 2 s", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {5, 12}, PLAIN, power_with_hole},
+	{"power, mean of a second", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {3, 12}, PLAIN, meter_power_averaged},
+	{"100 ms, code block of 0.5 s", 0.1, 0.05, 0.001, LOAD_STEPS, {0.1, 0.1}, {3, 12}, LOOKS, count_energy, false,
+		0.5},
+	{"100 ms, code block of 0.5 s, random", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.1, 0.1}, {3, 12}, LOOKS, count_energy,
+		false, 0.5},
+	{"100 ms, code block of 0.5 s, square wave", 0.1, 0.05, 0.001, LOAD_SQUARE, {0.1, 0.1}, {3, 12}, LOOKS,
+		count_energy, false, 0.5},
+	{"100 ms, code block of 30 ms", 0.1, 0.05, 0.001, LOAD_STEPS, {0.1, 0.1}, {3, 12}, LOOKS, count_energy, false,
+		0.03, true},
+	{"20 ms, code block of 0.5 s", 0.02, 0.05, 0.001, LOAD_STEPS, {0.1, 0.1}, {3, 12}, LOOKS, count_energy, false,
+		0.5},
 };
 
 static void make_scene(struct scene *s, const struct row *row)
@@ -135,7 +224,7 @@ static void make_scene(struct scene *s, const struct row *row)
 		s->device->update_period_s = row->period_s;
 		s->device->update_jitter_s = row->jitter * row->period_s;
 	}
-	count_energy(s);
+	row->meter(s);
 }
 
 /* ---- the tally ---- */
@@ -153,16 +242,40 @@ static void note(struct coverage *c, double energy_j, double error_j, double tru
 }
 
 // Each error against its own run's width would hide wide intervals of easy runs: widths are compared in the middle.
-static void judge(struct coverage *c, const char *name)
+static void judge(struct coverage *c, const struct row *row)
 {
 	qsort(c->wrong_j, c->n, sizeof(double), by_time);
 	qsort(c->width_j, c->n, sizeof(double), by_time);
 	double covered = 100 * (double)c->covered / (double)c->n;
 	double needed_j = c->wrong_j[c->n * 95 / 100], width_j = c->width_j[c->n / 2];
-	print_message("# %-48s holds the truth in %5.1f %%, %.2f times as wide as needed\n", name, covered,
+	print_message("# %-42s holds the truth in %5.1f %%, %.2f times as wide as needed\n", row->teaches, covered,
 		width_j / needed_j);
-	if (covered < 95 || width_j > 3 * needed_j)
+	if (covered < 95 || (width_j > 3 * needed_j && !row->wide))
 		fail_msg("covered %.1f %%, %.3g J where %.3g J would do", covered, width_j, needed_j);
+}
+
+static void note_run(struct coverage *coverage, struct scene *s)
+{
+	struct findings findings;
+	assert_int_equal(findings_make(&s->run, &findings), 0);
+	note(coverage, findings.total_j, findings.error_j,
+		load_energy_j(&s->load, s->end_s) - load_energy_j(&s->load, 0));
+	findings_finish(&findings);
+}
+
+static void note_span(struct coverage *coverage, struct scene *s, double span_s)
+{
+	struct findings findings;
+	double begin_s = random_between(&s->random, 0.2, s->end_s - 0.2 - span_s);
+	s->run.spans = arena_alloc(s->run.arena, 1, sizeof(*s->run.spans));
+	s->run.spans[0] = (struct run_span){.name = "span",
+		.begin_ns = at_s(begin_s),
+		.end_ns = at_s(begin_s + span_s)};
+	s->run.n_spans = 1;
+	assert_int_equal(findings_make(&s->run, &findings), 0);
+	note(coverage, findings.blocks[0].total_j, findings.blocks[0].error_j,
+		load_energy_j(&s->load, begin_s + span_s) - load_energy_j(&s->load, begin_s));
+	findings_finish(&findings);
 }
 
 static void check(void **state)
@@ -173,20 +286,40 @@ static void check(void **state)
 	coverage.n = coverage.covered = 0;
 	scene.random = UINT64_C(0x9e3779b97f4a7c15);
 	for (int i = 0; i < RUNS; i++) {
-		struct findings findings;
 		make_scene(&scene, row);
+		if (row->span_s > 0)
+			note_span(&coverage, &scene, row->span_s);
+		else
+			note_run(&coverage, &scene);
+		build_finish(&scene.run);
+	}
+	judge(&coverage, row);
+}
+
+/* 20 ms counters sampled ten times a second for 10 s under a stepwise load: less than 0.3 % off, each of 1,000 times. */
+static void stepwise(void **state)
+{
+	static const struct row row = {"", 0.02, 0.05, 0.001, LOAD_STEPS, {0.1, 0.1}, {10, 10}, LOOKS, count_energy};
+	static struct scene scene;
+	double worst = 0;
+	scene.random = UINT64_C(0x2545f4914f6cdd1d);
+	for (int i = 0; i < RUNS; i++) {
+		struct findings findings;
+		make_scene(&scene, &row);
 		assert_int_equal(findings_make(&scene.run, &findings), 0);
-		note(&coverage, findings.total_j, findings.error_j,
-			load_energy_j(&scene.load, scene.end_s) - load_energy_j(&scene.load, 0));
+		double truth_j = load_energy_j(&scene.load, scene.end_s) - load_energy_j(&scene.load, 0);
+		worst = fmax(worst, fabs(findings.total_j - truth_j) / truth_j);
 		findings_finish(&findings);
 		build_finish(&scene.run);
 	}
-	judge(&coverage, row->teaches);
+	print_message("# at most %.3f %% off\n", worst * 100);
+	assert_true(worst < 0.003);
 }
 
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD_ONE(&tests, "20 ms counters, stepwise load, 10 s: less than 0.3 % off", stepwise);
 	return rows_run(&tests, "coverage");
 }

@@ -31,7 +31,7 @@ static void modelled_better(struct run *run)
 	run->devices[0].relative_error = 0.3;
 }
 
-// 2 s of power readings are missing: ± half of twice 20 W * 2 s, beside 5 % of 160 J.
+// 2 s of power readings are missing: 21 W * 2 s, beside 5 % of 160 J.
 static void with_a_hole(struct run *run)
 {
 	integrated(run);
@@ -72,7 +72,7 @@ static void stands_still(struct run *run)
 		run->devices[0].values[DEVICE_ENERGY][i] = run->devices[0].values[DEVICE_ENERGY][60];
 }
 
-// Falling by 10 W in the first second: by 7.4 W between the means of its first and last quarter.
+// Falling by 10 W in the first second: 9.3 W from the mean of its first eighth to the power after it.
 static void integrated_average(struct run *run)
 {
 	integrated(run);
@@ -88,22 +88,22 @@ static const struct error_row {
 	double error_j;
 } error_rows[] = {
 	/* 2 * sqrt of (20 W * 0.05 s)^2 / 3 at both ends; (4 W * 0.025 s)^2 / 3 at the start, half-way between two updates,
-	 * and (4 W * 0.05 s)^2 / 3 at the end, that long after the last one. */
-	{"a counter: its last update is anywhere within a period", no_change, 0.1, 1.65327956902},
-	{"a fast counter is nearly exact", no_change, 0.001, 0.0166517306408},
-	{"an unknown period is at most the interval", no_change, NAN, 1.65327956902},
+	 * and (4 W)^2 * 0.05 s * 0.1 s at the end, 0.05 s after the last one. */
+	{"a counter: its last update is anywhere within a period", no_change, 0.1, 1.73205080757},
+	{"a fast counter is nearly exact", no_change, 0.001, 0.025921936656},
+	{"an unknown period is at most the interval", no_change, NAN, 1.73205080757},
 	{"a counter that says when it was updated leaves no doubt at the ends", stamped, 0.1, 0},
 	{"but never less than one step: 2 * sqrt(2 / 12) of it is less", whole_joules, 0.1, 1},
-	{"the sensor's own error: 2 % of 200 J, and the ends", stated, 0.001, 4.00003465987},
+	{"the sensor's own error: 2 % of 200 J, and the ends", stated, 0.001, 4.00008399247},
 	{"integrated power: at least 5 %", integrated, NAN, 10},
-	// sqrt((5 % of 205 J)^2 + (7.4 W * 1 s)^2)
-	{"integrated power that the device averages: its change in the first second times that second",
-		integrated_average, NAN, 12.6421033763},
+	// sqrt((5 % of 205 J)^2 + (9.3 W * 0.75 s)^2)
+	{"integrated power that the device averages over a second comes half a second late", integrated_average, NAN,
+		12.3981769493},
 	{"a model: 50 %", modelled, NAN, 100},
 	{"a model that says how wrong it is", modelled_better, NAN, 60},
-	{"a hole: twice half of what the rest suggests", with_a_hole, NAN, 40.792156108742276},
+	{"a hole of 2 s: all of it at the largest power seen, which may be 5 % more", with_a_hole, NAN, 42.7551166529},
 	{"a counter that stands still for the last 4 s: the same", stands_still, 0.1, 80},
-	{"a reset: 0.1 s at 19.8 W, and the ends", reset, 0.001, 1.980070019},
+	{"a reset: 0.1 s and a period at 20 W, and the ends", reset, 0.001, 2.02216615213},
 	{"one round more or less where nobody saw it", wrapped_unseen, 0.1, 1000},
 };
 

@@ -48,6 +48,10 @@ static inline void story_domains(struct run *run)
 		text_copy(device->device, sizeof(device->device), domains[i].device);
 		device->update_period_s = 0.001;
 		device->resolution_j = 0.000061;
+		device->update_jitter_s = 0.00002;
+		device->idle_w = domains[i].power_w / 4;
+		for (size_t k = 0; k < run->n; k++)
+			device->values[DEVICE_TEMPERATURE][k] = 55 + (int64_t)i;
 	}
 }
 

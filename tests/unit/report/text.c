@@ -30,6 +30,28 @@ static void estimated_build(struct run *run)
 	build_event(run, 5, "suspend", "the machine slept for 12000 ms");
 }
 
+/* Two cards: the counter of one says half of what its power says, that of the other stands still after 4 s. And a counter
+ * that never moves. */
+static void doubtful_build(struct run *run)
+{
+	build_simple(run, 101);
+	build_cpu(run, 1, 0, 0, 1);
+	run->segments[0].command_json = "[\"train\"]";
+	struct run_device *half = build_metered(run, "gpu-0", DOMAIN_GPU, 100);
+	struct run_device *stuck = build_metered(run, "gpu-1", DOMAIN_GPU, 100);
+	struct run_device *dead = build_metered(run, "package-0", DOMAIN_PACKAGE, 100);
+	half->update_period_s = stuck->update_period_s = 0.1;
+	dead->update_period_s = 0.001;
+	for (size_t i = 0; i < run->n; i++) {
+		half->values[DEVICE_POWER][i] = stuck->values[DEVICE_POWER][i] = 200000;
+		stuck->values[DEVICE_ENERGY][i] = stuck->values[DEVICE_ENERGY][i > 40 ? 40 : i];
+		dead->values[DEVICE_ENERGY][i] = 1000;
+	}
+	for (int i = 0; i < 3; i++)
+		build_event(run, i, "note", "gpu-0: processes were matched by their cgroup");
+	build_event(run, 3, "note", "gpu-1: the card is asleep");
+}
+
 static const struct row {
 	const char *teaches;
 	void (*build)(struct run *run);
@@ -41,6 +63,8 @@ static const struct row {
 	{"the same in colour: only escape sequences are added", story_build, report_text, true, "full-colour.txt"},
 	{"after a run: the first things only", story_build, report_summary, false, "summary.txt"},
 	{"nothing known says so, and shows no zeros", small_build, report_text, false, "poor.txt"},
+	{"figures that contradict each other, counters that stand still; a note is told once", doubtful_build, report_text,
+		false, "doubtful.txt"},
 	{"an estimate, a gap, lost samples and a suspend are told plainly", estimated_build, report_text, false,
 		"estimated.txt"},
 };
