@@ -45,15 +45,20 @@ static inline void tree_make_parents(const struct tree *tree, const char *path)
 }
 
 // In place if it is there, as the kernel's files are: descriptors that are open stay good.
-static inline void tree_write(const struct tree *tree, const char *path, const char *text)
+static inline void tree_write_bytes(const struct tree *tree, const char *path, const void *bytes, size_t size)
 {
 	char full[512];
 	tree_make_parents(tree, path);
 	tree_path(tree, full, "%s", path);
 	FILE *file = fopen(full, "we");
 	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
 	assert_int_equal(fclose(file), 0);
+}
+
+static inline void tree_write(const struct tree *tree, const char *path, const char *text)
+{
+	tree_write_bytes(tree, path, text, strlen(text));
 }
 
 static inline void tree_link(const struct tree *tree, const char *path, const char *target)

@@ -233,3 +233,59 @@ void gpu_select_visible(const char *visible, const char *order, const struct gpu
 		ret_selected[found] = true;
 	}
 }
+
+enum { ROCM_GPUS_MAX = 256 };
+
+// The GPUs that ROCm shows, as it numbers them.
+struct shown {
+	int gpus[ROCM_GPUS_MAX];
+	size_t n;
+};
+
+static bool shows(const struct shown *shown, int gpu)
+{
+	for (size_t i = 0; i < shown->n; i++)
+		if (shown->gpus[i] == gpu)
+			return true;
+	return false;
+}
+
+static int find_rocm(const char *entry, const struct gpu_candidate *candidates, size_t n, const struct shown *before)
+{
+	uint64_t ordinal;
+	if (num_parse_u64(entry, &ordinal) == 0)
+		return ordinal < before->n ? before->gpus[ordinal] : NONE;
+	int found = starts_with(entry, "GPU-") ? find_uuid(entry, candidates, n) : NONE;
+	return found >= 0 && shows(before, found) ? found : NONE;
+}
+
+// The order of the list is the new order of the GPUs.
+static void narrow(struct shown *shown, const char *visible, const struct gpu_candidate *candidates, size_t n)
+{
+	const struct shown before = *shown;
+	const char *cursor = visible;
+	char entry[ENTRY_MAX];
+	shown->n = 0;
+	while (next_entry(&cursor, entry)) {
+		int found = find_rocm(entry, candidates, n, &before);
+		if (found < 0)
+			return;
+		if (!shows(shown, found))
+			shown->gpus[shown->n++] = found;
+	}
+}
+
+void gpu_select_rocm(const char *const *visible, size_t n_visible, const struct gpu_candidate *candidates, size_t n,
+	bool *ret_selected)
+{
+	struct shown shown = {0};
+	for (size_t i = 0; i < n && shown.n < ROCM_GPUS_MAX; i++)
+		if (candidates[i].usable)
+			shown.gpus[shown.n++] = (int)i;
+	for (size_t i = 0; i < n_visible; i++)
+		if (visible[i] != NULL)
+			narrow(&shown, visible[i], candidates, n);
+	hide_all(ret_selected, n);
+	for (size_t i = 0; i < shown.n; i++)
+		ret_selected[shown.gpus[i]] = true;
+}

@@ -37,3 +37,9 @@ int gpu_select_check(const struct gpu_list *list, struct wattle_error *reterr);
  * CUDA hides an entry that it can't resolve, and everything after it. */
 void gpu_select_visible(const char *visible, const char *order, const struct gpu_candidate *candidates, size_t n,
 	bool *ret_selected);
+
+/* What ROCm shows for its variables, applied one after the other (ROCR_VISIBLE_DEVICES, then HIP_VISIBLE_DEVICES or what
+ * HIP takes in its place; NULL: not set). Each lists numbers or UUIDs of what the one before it left, which it numbers
+ * anew in its own order, and counts up to the first entry that names none. */
+void gpu_select_rocm(const char *const *visible, size_t n_visible, const struct gpu_candidate *candidates, size_t n,
+	bool *ret_selected);

@@ -1,0 +1,196 @@
+#include "sensor/sensor.h"
+
+#include "base/util.h"
+#include "sensor/amdgpu_card.h"
+#include "sensor/gpu_choice.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+/* AMD GPUs through the amdgpu driver's files in /sys; no library of AMD's is needed. */
+
+static const char asleep[] = "asleep (suspended at run time): not read, so that it is not woken";
+static const char gone[] = "gone from the machine; looked for once a second";
+static const char standing[] = "its energy counter stands still at times while it draws power; power fills the gaps";
+static const char frozen[] = "its energy counter stands still while it draws power; power is integrated instead";
+
+static const int64_t FIND_AGAIN_NS = NS_PER_S;
+/* The firmware renews its counter every millisecond. One that does not move for so long while there is power is believed
+ * no more; only machines with such a counter wait. */
+enum { LOOK_MS = 2, FROZEN_MS = 250 };
+
+struct amdgpu {
+	struct amdgpu_card *cards; // owned; cards[i] belongs to domains[i]
+	struct domain *domains;    // owned
+	size_t n;
+	int64_t looked_ns; // when a card that is gone was last looked for
+};
+
+/* ---- open ---- */
+
+static int open_cards(struct amdgpu *amdgpu, const struct wattle_env *env, const struct drm_cards *cards)
+{
+	amdgpu->cards = calloc_array(cards->n, sizeof(*amdgpu->cards));
+	amdgpu->domains = calloc_array(cards->n, sizeof(*amdgpu->domains));
+	if (amdgpu->cards == NULL || amdgpu->domains == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cards->n; i++) {
+		const struct drm_card *card = &cards->cards[i];
+		if (card->driver[0] != '\0' && strcmp(card->driver, "amdgpu") != 0) // radeon, vfio-pci
+			continue;
+		amdgpu_card_open(&amdgpu->cards[amdgpu->n], env, card, &amdgpu->domains[amdgpu->n]);
+		amdgpu->n++;
+	}
+	return 0;
+}
+
+// HIP takes CUDA_VISIBLE_DEVICES where its own variable is not set or empty.
+static const char *visible_to_target(const struct sensor_options *options, const struct gpu_candidate *candidates,
+	size_t n, bool *ret_wanted)
+{
+	const char *hip = options->hip_visible_devices, *cuda = options->cuda_visible_devices;
+	bool own = hip != NULL && hip[0] != '\0', foreign = !own && cuda != NULL && cuda[0] != '\0';
+	const char *const visible[] = {options->rocr_visible_devices, own ? hip : foreign ? cuda : NULL};
+	gpu_select_rocm(visible, ARRAY_SIZE(visible), candidates, n, ret_wanted);
+	if (own)
+		return "hidden by HIP_VISIBLE_DEVICES";
+	return visible[0] != NULL ? "hidden by ROCR_VISIBLE_DEVICES" : "hidden by CUDA_VISIBLE_DEVICES";
+}
+
+/* ---- a counter that stands still ---- */
+
+// The counter of a card that draws power now; VALUE_MISSING: there is nothing to suspect.
+static int64_t suspect(struct amdgpu_card *card)
+{
+	struct gpu_metrics metrics;
+	int64_t row[DEVICE_COUNT];
+	for (size_t m = 0; m < DEVICE_COUNT; m++)
+		row[m] = VALUE_MISSING;
+	if (!card->counts_energy || amdgpu_card_sleeps(card) || amdgpu_card_metrics(card, &metrics) < 0)
+		return VALUE_MISSING;
+	gauges_read(card->gauges, AMDGPU_GAUGES, row);
+	int64_t power_mw = value_ok(row[DEVICE_POWER]) ? row[DEVICE_POWER] : metrics.power_mw;
+	return power_mw > 0 ? metrics.energy_units : VALUE_MISSING;
+}
+
+// Clears the suspects that have moved; true if some have not.
+static bool look(struct amdgpu *amdgpu, int64_t *units)
+{
+	bool any = false;
+	for (size_t i = 0; i < amdgpu->n; i++) {
+		struct gpu_metrics metrics;
+		if (!value_ok(units[i]))
+			continue;
+		if (amdgpu_card_metrics(&amdgpu->cards[i], &metrics) < 0 || metrics.energy_units != units[i])
+			units[i] = VALUE_MISSING;
+		any = any || value_ok(units[i]);
+	}
+	return any;
+}
+
+static void distrust(struct amdgpu_card *card, struct domain *domain)
+{
+	card->counts_energy = false;
+	domain->has_energy = false;
+	domain->provenance = PROVENANCE_DERIVED;
+	domain->resolution_uj = 0;
+	text_copy(domain->note, sizeof(domain->note), frozen);
+}
+
+static int check_counters(struct amdgpu *amdgpu)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_MS * NS_PER_MS};
+	int64_t *units = calloc_array(amdgpu->n, sizeof(*units));
+	if (units == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < amdgpu->n; i++)
+		units[i] = amdgpu->domains[i].used ? suspect(&amdgpu->cards[i]) : VALUE_MISSING;
+	for (int ms = 0; look(amdgpu, units) && ms < FROZEN_MS; ms += LOOK_MS)
+		nanosleep(&pause, NULL);
+	for (size_t i = 0; i < amdgpu->n; i++)
+		if (value_ok(units[i]))
+			distrust(&amdgpu->cards[i], &amdgpu->domains[i]);
+	free(units);
+	return 0;
+}
+
+/* ---- the sensor ---- */
+
+static int open_sensor(void *state, const struct wattle_env *env, const struct sensor_options *options,
+	struct wattle_error *reterr)
+{
+	struct amdgpu *amdgpu = state;
+	struct drm_cards cards;
+	if (options->gpu_brand != NULL && strcmp(options->gpu_brand, "amd") != 0)
+		return 0;
+	int r = drm_cards_find(env, DRM_AMD, &cards);
+	if (r == 0 && cards.n > 0)
+		r = open_cards(amdgpu, env, &cards);
+	drm_cards_finish(&cards);
+	gpu_choice_name(amdgpu->domains, amdgpu->n, options);
+	if (r == 0 && amdgpu->n > 0)
+		r = gpu_choice_settle(amdgpu->domains, amdgpu->n, NULL, visible_to_target, options);
+	if (r == 0 && amdgpu->n > 0 && options->calibrate_ns > 0)
+		r = check_counters(amdgpu);
+	return r < 0 ? error_set(reterr, r, "no memory for the AMD GPUs") : 0;
+}
+
+static struct domain *domains(void *state, size_t *ret_count)
+{
+	struct amdgpu *amdgpu = state;
+	*ret_count = amdgpu->n;
+	return amdgpu->domains;
+}
+
+// The sentence that holds now; a counter that was found untrustworthy is told as long as nothing else is.
+static void set_note(const struct amdgpu_card *card, struct domain *domain, int read)
+{
+	const char *note = domain->note;
+	if (read == -EAGAIN)
+		note = asleep;
+	else if (read == -ENODEV)
+		note = gone;
+	else if (card->accumulator.stood_still)
+		note = standing;
+	else if (strcmp(note, asleep) == 0 || strcmp(note, gone) == 0)
+		note = "";
+	if (note != domain->note)
+		text_copy(domain->note, sizeof(domain->note), note);
+}
+
+static void read_sensor(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT])
+{
+	struct amdgpu *amdgpu = state;
+	bool find_again = context->t_ns - amdgpu->looked_ns >= FIND_AGAIN_NS && !context->energy_only;
+	for (size_t i = 0; i < amdgpu->n; i++) {
+		struct amdgpu_card *card = &amdgpu->cards[i];
+		if (!amdgpu->domains[i].used)
+			continue;
+		int r = amdgpu_card_read(card, context, rows[i]);
+		set_note(card, &amdgpu->domains[i], r);
+		if (r == -ENODEV && find_again) {
+			amdgpu_card_find_again(card);
+			amdgpu->looked_ns = context->t_ns;
+		}
+	}
+}
+
+static void close_sensor(void *state)
+{
+	struct amdgpu *amdgpu = state;
+	for (size_t i = 0; i < amdgpu->n; i++)
+		amdgpu_card_close(&amdgpu->cards[i]);
+	free(amdgpu->cards);
+	free(amdgpu->domains);
+	*amdgpu = (struct amdgpu){0};
+}
+
+const struct sensor_ops sensor_amdgpu = {
+	.name = "amdgpu",
+	.state_size = sizeof(struct amdgpu),
+	.open = open_sensor,
+	.domains = domains,
+	.read = read_sensor,
+	.close = close_sensor,
+};

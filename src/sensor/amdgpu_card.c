@@ -1,0 +1,238 @@
+#include "sensor/amdgpu_card.h"
+
+#include "base/util.h"
+#include "sensor/unreadable.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* power1_average is the firmware's mean over some time; newer chips have power1_input, of an instant, instead. Of the
+ * temperatures the edge is taken, which all coolers are regulated by; MI300 has none, there it is the junction's.
+ * Clocks: freq1 is the shader clock, freq2 that of the memory. */
+static const struct gauge gauges[AMDGPU_GAUGES] = {
+	{DEVICE_POWER, true, 1000, {"power1_average", "power1_input"}},
+	{DEVICE_POWER_CAP, true, 1000, {"power1_cap"}},
+	{DEVICE_UTILIZATION, false, 1, {"gpu_busy_percent"}},
+	{DEVICE_MEMORY_UTILIZATION, false, 1, {"mem_busy_percent"}},
+	{DEVICE_MEMORY_USED, false, 1, {"mem_info_vram_used"}},
+	{DEVICE_TEMPERATURE, true, 1000, {"temp1_input", "temp2_input"}},
+	{DEVICE_SM_CLOCK, true, 1000000, {"freq1_input"}},
+	{DEVICE_MEMORY_CLOCK, true, 1000000, {"freq2_input"}},
+};
+
+// A limit of 300 W does not keep peaks of some milliseconds below 300 W.
+static const double peak_over_limit = 1.2;
+// 2^-16 J, rounded up to whole µJ.
+static const uint64_t accumulator_step_uj = 16;
+// Accelerators with CPU cores in the package, whose metrics table is that of an accelerator: MI300A.
+static const uint32_t apu_products[] = {0x74a0};
+
+static const char *path_in(const char *folder, const char *name, char *out, size_t size)
+{
+	snprintf(out, size, "%s/%s", folder, name);
+	return out;
+}
+
+bool amdgpu_card_sleeps(struct amdgpu_card *card)
+{
+	char text[32];
+	if (card->power_status.path[0] == '\0' || file_kept_read(&card->power_status, text, sizeof(text)) <= 0)
+		return false;
+	return strncmp(text, "suspend", strlen("suspend")) == 0; // "suspended", "suspending"
+}
+
+/* ---- what it is ---- */
+
+static void open_files(struct amdgpu_card *card, bool *ret_sleeps)
+{
+	const char *device = card->found.device;
+	char path[sizeof(card->metrics.path)];
+	int r = file_kept_open(&card->power_status, card->env->sysfs_fd,
+		path_in(device, "power/runtime_status", path, sizeof(path)));
+	if (r < 0)
+		card->power_status.path[0] = '\0';
+	*ret_sleeps = amdgpu_card_sleeps(card);
+	file_kept_open(&card->metrics, card->env->sysfs_fd, path_in(device, "gpu_metrics", path, sizeof(path)));
+	gauges_open(card->gauges, gauges, AMDGPU_GAUGES, card->env->sysfs_fd, device, card->found.hwmon, *ret_sleeps);
+}
+
+static int read_metrics(struct amdgpu_card *card, struct gpu_metrics *ret_metrics)
+{
+	char bytes[GPU_METRICS_SIZE_MAX];
+	ssize_t size = file_kept_read(&card->metrics, bytes, sizeof(bytes));
+	return size < 0 ? (int)size : gpu_metrics_parse(bytes, (size_t)size, ret_metrics);
+}
+
+static bool is_apu_product(const struct drm_card *card)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(apu_products); i++)
+		if (card->product == apu_products[i])
+			return true;
+	return false;
+}
+
+// The name as the board's maker stored it, which few have; else what lspci would look up.
+static void name_device(const struct amdgpu_card *card, struct domain *domain)
+{
+	char path[128];
+	ssize_t length = file_read_line_in(card->env->sysfs_fd,
+		path_in(card->found.device, "product_name", path, sizeof(path)), domain->device,
+		sizeof(domain->device));
+	if (length <= 0)
+		snprintf(domain->device, sizeof(domain->device), "AMD GPU 1002:%04x%s%s", card->found.product,
+			card->found.pci[0] != '\0' ? " at " : "", card->found.pci);
+}
+
+// As rocminfo and ROCR_VISIBLE_DEVICES have it.
+static void set_uuid(const struct amdgpu_card *card, struct domain *domain)
+{
+	char path[128], id[64];
+	ssize_t length = file_read_line_in(card->env->sysfs_fd,
+		path_in(card->found.device, "unique_id", path, sizeof(path)), id, sizeof(id));
+	if (length > 0 && strspn(id, "0123456789abcdefABCDEF") == (size_t)length)
+		snprintf(domain->uuid, sizeof(domain->uuid), "GPU-%s", id);
+}
+
+// An APU's power is that of its socket, with the CPU cores: inside the package, so that no total has it twice.
+static void put_inside(const struct amdgpu_card *card, struct domain *domain)
+{
+	int64_t node = gauge_read_once(card->env->sysfs_fd, card->found.device, "numa_node");
+	if (card->is_apu)
+		snprintf(domain->inside, sizeof(domain->inside), "package-%d", node > 0 && node < 64 ? (int)node : 0);
+}
+
+static double limit_w(const struct amdgpu_card *card)
+{
+	int64_t limit_uw = VALUE_MISSING;
+	if (card->found.hwmon[0] != '\0')
+		limit_uw = gauge_read_once(card->env->sysfs_fd, card->found.hwmon, "power1_cap_max");
+	return limit_uw > 0 ? (double)limit_uw / 1e6 * peak_over_limit : 0;
+}
+
+// What can be said of a sleeping card without waking it: that it may have an accumulator.
+static void look_at_metrics(struct amdgpu_card *card, bool sleeps)
+{
+	struct gpu_metrics metrics;
+	if (sleeps) {
+		card->counts_energy = card->metrics.fd >= 0;
+		return;
+	}
+	if (read_metrics(card, &metrics) < 0)
+		return;
+	card->is_apu = card->is_apu || metrics.is_apu;
+	card->counts_energy = value_ok(metrics.energy_units);
+	card->has_power = card->has_power || value_ok(metrics.power_mw);
+}
+
+static void describe(struct amdgpu_card *card, struct domain *domain, bool sleeps)
+{
+	int64_t total = gauge_read_once(card->env->sysfs_fd, card->found.device, "mem_info_vram_total");
+	name_device(card, domain);
+	set_uuid(card, domain);
+	put_inside(card, domain);
+	domain->max_power_w = limit_w(card);
+	domain->memory_total_bytes = total > 0 ? (uint64_t)total : 0;
+	domain->has_energy = card->counts_energy;
+	domain->provenance = card->counts_energy ? PROVENANCE_MEASURED : PROVENANCE_DERIVED;
+	domain->resolution_uj = card->counts_energy ? accumulator_step_uj : 0;
+	domain->readable = domain->used = true;
+	const struct gauge_file *power = gauges_find(card->gauges, AMDGPU_GAUGES, DEVICE_POWER);
+	bool refused = power != NULL && power->file.fd < 0;
+	if (refused && !card->counts_energy && !card->has_power)
+		domain_set_unreadable(domain, card->env, power->file.path, -EACCES);
+}
+
+void amdgpu_card_open(struct amdgpu_card *card, const struct wattle_env *env, const struct drm_card *found,
+	struct domain *domain)
+{
+	bool sleeps;
+	*card = (struct amdgpu_card){.found = *found, .env = env, .is_open = true, .is_apu = is_apu_product(found)};
+	open_files(card, &sleeps);
+	look_at_metrics(card, sleeps);
+	describe(card, domain, sleeps);
+	gpu_accumulator_init(&card->accumulator,
+		domain->max_power_w > 0 ? domain->max_power_w : domain_kind_max_power_w(DOMAIN_GPU));
+}
+
+void amdgpu_card_close(struct amdgpu_card *card)
+{
+	if (!card->is_open)
+		return;
+	file_kept_close(&card->power_status);
+	file_kept_close(&card->metrics);
+	gauges_close(card->gauges, AMDGPU_GAUGES);
+	card->is_open = false;
+}
+
+static const struct drm_card *same_card(const struct drm_cards *cards, const struct drm_card *wanted)
+{
+	for (size_t i = 0; i < cards->n; i++) {
+		const struct drm_card *card = &cards->cards[i];
+		if (wanted->pci[0] != '\0' ? strcmp(card->pci, wanted->pci) == 0
+					   : strcmp(card->name, wanted->name) == 0)
+			return card;
+	}
+	return NULL;
+}
+
+void amdgpu_card_find_again(struct amdgpu_card *card)
+{
+	struct drm_cards cards;
+	bool sleeps;
+	if (drm_cards_find(card->env, DRM_AMD, &cards) == 0) {
+		const struct drm_card *found = same_card(&cards, &card->found);
+		if (found != NULL) {
+			amdgpu_card_close(card);
+			card->found = *found;
+			card->is_open = true;
+			open_files(card, &sleeps);
+		}
+	}
+	drm_cards_finish(&cards);
+}
+
+/* ---- what it reads ---- */
+
+int amdgpu_card_metrics(struct amdgpu_card *card, struct gpu_metrics *ret_metrics)
+{
+	return read_metrics(card, ret_metrics);
+}
+
+static void fill(int64_t *row, enum device_metric metric, int64_t value)
+{
+	if (!value_ok(row[metric]))
+		row[metric] = value;
+}
+
+// hwmon and the small files go first: their units are documented. The table fills what they lack.
+static void fill_from_metrics(const struct gpu_metrics *metrics, int64_t *row)
+{
+	fill(row, DEVICE_POWER, metrics->power_mw);
+	fill(row, DEVICE_TEMPERATURE, metrics->temperature_c);
+	fill(row, DEVICE_UTILIZATION, metrics->gfx_percent);
+	fill(row, DEVICE_MEMORY_UTILIZATION, metrics->memory_percent);
+}
+
+static bool is_gone(int failure)
+{
+	return failure == -ENOENT || failure == -ENODEV || failure == -ENOTDIR;
+}
+
+int amdgpu_card_read(struct amdgpu_card *card, const struct sensor_context *context, int64_t *row)
+{
+	struct gpu_metrics metrics;
+	int failure = 0;
+	if (amdgpu_card_sleeps(card))
+		return -EAGAIN;
+	int r = read_metrics(card, &metrics);
+	if (!context->energy_only)
+		failure = gauges_read(card->gauges, AMDGPU_GAUGES, row);
+	if (r == 0 && !context->energy_only)
+		fill_from_metrics(&metrics, row);
+	if (r == 0 && card->counts_energy && value_ok(metrics.energy_units))
+		row[DEVICE_ENERGY] = gpu_accumulator_feed(&card->accumulator, context->t_ns,
+			(uint64_t)metrics.energy_units, row[DEVICE_POWER]);
+	bool nothing_read = r < 0 && (context->energy_only || failure < 0) && !value_ok(row[DEVICE_POWER]);
+	return nothing_read && (is_gone(r) || is_gone(failure)) ? -ENODEV : 0;
+}

@@ -1,0 +1,41 @@
+/* One GPU behind the amdgpu driver: what it is, and one reading of everything that /sys tells of it. */
+#pragma once
+
+#include "base/file.h"
+#include "sensor/drm_cards.h"
+#include "sensor/gauge.h"
+#include "sensor/gpu_accumulator.h"
+#include "sensor/gpu_metrics.h"
+#include "sensor/sensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { AMDGPU_GAUGES = 8 };
+
+struct amdgpu_card {
+	struct drm_card found;
+	const struct wattle_env *env;  // borrowed
+	struct file_kept power_status; // .path "": the kernel was built without runtime power management
+	struct file_kept metrics;
+	struct gauge_file gauges[AMDGPU_GAUGES];
+	struct gpu_accumulator accumulator;
+	bool is_open;
+	bool is_apu;
+	bool counts_energy; // the accumulator is there and was not found standing still
+	bool has_power;     // some power reading is there
+};
+
+// Fills card and domain, but for the domain's name and number. Its `used` says that there is something to read.
+void amdgpu_card_open(struct amdgpu_card *card, const struct wattle_env *env, const struct drm_card *found,
+	struct domain *domain);
+void amdgpu_card_close(struct amdgpu_card *card);
+// Looks for the card again, after it vanished: under another name, with another hwmon.
+void amdgpu_card_find_again(struct amdgpu_card *card);
+
+// Suspended at run time, as GPUs of laptops are: reading anything else would wake it.
+bool amdgpu_card_sleeps(struct amdgpu_card *card);
+// The table as the firmware gives it now; a negative errno if there is none.
+int amdgpu_card_metrics(struct amdgpu_card *card, struct gpu_metrics *ret_metrics);
+// One reading. 0, -EAGAIN for a card that sleeps, -ENODEV for one that is gone.
+int amdgpu_card_read(struct amdgpu_card *card, const struct sensor_context *context, int64_t *row);

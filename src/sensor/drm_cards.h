@@ -1,0 +1,27 @@
+/* The graphics cards of one maker: class/drm/cardN, without their connectors (card0-HDMI-A-1) and render nodes. */
+#pragma once
+
+#include "base/env.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DRM_AMD = 0x1002, DRM_INTEL = 0x8086 };
+
+struct drm_card {
+	char name[16];   // "card0"
+	char device[48]; // "class/drm/card0/device"
+	char hwmon[80];  // "class/drm/card0/device/hwmon/hwmon3"; "" if there is none
+	char pci[24];    // "0000:43:00.0"; "" unknown
+	char driver[24]; // "amdgpu"; "" unknown
+	uint32_t vendor, product;
+};
+
+struct drm_cards {
+	struct drm_card *cards; // owned; in the order of PCI addresses
+	size_t n;
+};
+
+// -ENOMEM only: a machine without graphics is normal. *ret_cards is always valid.
+int drm_cards_find(const struct wattle_env *env, uint32_t vendor, struct drm_cards *ret_cards);
+void drm_cards_finish(struct drm_cards *cards);
