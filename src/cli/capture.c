@@ -49,14 +49,6 @@ static void filter_stat(struct pseudonyms *pseudonyms, const char *text, size_t 
 	keep_lines(text, keys, out);
 }
 
-static void filter_serial(struct pseudonyms *pseudonyms, const char *text, size_t size, struct buf *out)
-{
-	size_t length = strcspn(text, " \t\r\n");
-	if (length > 0)
-		pseudonym_put(pseudonyms, PSEUDONYM_SERIAL, text, length, out);
-	buf_str(out, text + length);
-}
-
 // topology/nodes/N/properties of AMD's compute driver has a line "unique_id 1234".
 static void filter_properties(struct pseudonyms *pseudonyms, const char *text, size_t size, struct buf *out)
 {
@@ -66,8 +58,11 @@ static void filter_properties(struct pseudonyms *pseudonyms, const char *text, s
 		buf_add(out, text, size);
 		return;
 	}
-	buf_add(out, text, (size_t)(found - text) + strlen(key));
-	filter_serial(pseudonyms, found + strlen(key), 0, out); // and all that follows it
+	const char *id = found + strlen(key);
+	size_t length = strspn(id, "0123456789");
+	buf_add(out, text, (size_t)(id - text));
+	pseudonym_put(pseudonyms, PSEUDONYM_SERIAL, id, length, out);
+	buf_str(out, id + length);
 }
 
 // Paths of cgroups say that this is a container, and of which engine; the long hexadecimal names in them say which one.
@@ -109,7 +104,7 @@ static bool is_gpu(int root_fd, const char *folder)
 #define HWMON_FILES                                                                                                    \
 	"name", "label", "update_interval", "power*_*", "energy*_*", "curr*_*", "in*_input", "in*_label",              \
 		"in*_enable", "temp*_input", "temp*_label"
-#define CARD "class/drm/card[0-9]"
+#define CARD "class/drm/card+([0-9])" // and not card0-DP-1, which is a connector
 static const char pci_status[] = "device/power/runtime_status", own_status[] = "power/runtime_status";
 
 // Every file that a sensor of wattle's reads, and none that names the machine, its user or what is plugged in.
@@ -120,10 +115,11 @@ static const struct row sys_rows[] = {
 	{"zones of powercap", "devices/virtual/powercap/*/*", NULL, NULL, {"name", "energy_uj", "max_energy_range_uj"}},
 	{"perf events of power", "bus/event_source/devices/power*", NULL, NULL,
 		{"type", "cpumask", "format/*", "events/*"}},
+	{"monitoring chips", "class/hwmon/hwmon*", NULL, NULL, {"device", "name"}},
 	{"monitoring chips", "class/hwmon/hwmon*", pci_status, NULL, {HWMON_FILES}},
 	{"monitoring chips", "class/hwmon/hwmon*/device", own_status, NULL,
 		{"name", "power*_*", "in*_input", "in*_label", "curr*_*"}},
-	{"monitoring chips", "bus/i2c/drivers/ina3221*/*-*", NULL, NULL, {"name", "hwmon/hwmon*/name"}},
+	{"monitoring chips", "bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*", NULL, NULL, {"device", HWMON_FILES}},
 	{"monitoring chips", "bus/i2c/drivers/ina3221x/*-*/iio:device*", NULL, NULL,
 		{"name", "rail_name_*", "in_power*_input", "in_voltage*_input", "in_current*_input"}},
 	{"graphics cards", CARD, NULL, NULL,
@@ -132,12 +128,11 @@ static const struct row sys_rows[] = {
 			"device/power/control"}},
 	{"graphics cards", CARD, pci_status, NULL,
 		{"device/gpu_busy_percent", "device/mem_busy_percent", "device/mem_info_*", "device/gpu_metrics",
-			"device/product_name", "device/current_compute_partition", "device/hwmon/hwmon*/name",
-			"device/hwmon/hwmon*/power*_*", "device/hwmon/hwmon*/energy*_*",
+			"device/product_name", "device/unique_id", "device/current_compute_partition",
+			"device/hwmon/hwmon*/name", "device/hwmon/hwmon*/power*_*", "device/hwmon/hwmon*/energy*_*",
 			"device/hwmon/hwmon*/temp*_input", "device/hwmon/hwmon*/temp*_label",
 			"device/hwmon/hwmon*/in*_input", "device/hwmon/hwmon*/in*_label",
 			"device/hwmon/hwmon*/freq*_input"}},
-	{"graphics cards", CARD, pci_status, filter_serial, {"device/unique_id"}},
 	{"graphics cards", "bus/pci/devices/*", NULL, NULL,
 		{"class", "vendor", "device", "uevent", "driver", "power/runtime_status", "power/control"}, is_gpu},
 	{"nodes of AMD's compute driver", "class/kfd/kfd/topology/nodes/*", NULL, NULL, {"gpu_id", "name"}},
@@ -148,6 +143,7 @@ static const struct row sys_rows[] = {
 			"voltage_now", "voltage_min_design", "energy_now", "energy_full", "energy_full_design",
 			"charge_now", "charge_full", "charge_full_design", "capacity"}},
 	{"thermal zones", "class/thermal/thermal_zone*", NULL, NULL, {"type", "temp"}},
+	{"topology of the processors", "devices/system/node/node[0-9]*", NULL, NULL, {"cpulist"}},
 	{"topology of the processors", "devices/system/cpu", NULL, NULL, {"online", "possible", "present"}},
 	{"topology of the processors", "devices/system/cpu/cpu[0-9]*/topology", NULL, NULL,
 		{"physical_package_id", "die_id", "core_id", "cluster_id", "package_cpus_list", "die_cpus_list",

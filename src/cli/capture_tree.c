@@ -128,10 +128,16 @@ static void scrub(struct capture_tree *tree, const char *path, const char *text,
 	bool with_host = true;
 	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
 		with_host = with_host && strcmp(name, plain[i]) != 0;
-	if (memchr(text, '\0', size) != NULL) // no text: gpu_metrics
+	bool is_serial = strcmp(name, "unique_id") == 0 || strstr(name, "serial") != NULL;
+	size_t length = strcspn(text, "\n");
+	if (memchr(text, '\0', size) != NULL) { // no text: gpu_metrics
 		buf_add(out, text, size);
-	else
+	} else if (is_serial && length > 0) {
+		pseudonym_put(tree->pseudonyms, PSEUDONYM_SERIAL, text, length, out);
+		buf_str(out, text + length);
+	} else {
 		pseudonym_scrub(tree->pseudonyms, text, size, with_host, out);
+	}
 }
 
 static void save(struct capture_tree *tree, const char *path, bool asleep, capture_filter filter)
@@ -189,7 +195,7 @@ static size_t list(struct capture_tree *tree, const char *folder, const char *pa
 		return 0;
 	take_fd(&fd);
 	for (struct dirent *entry; n < NAMES_MAX && (entry = readdir(dir)) != NULL;) {
-		if (fnmatch(pattern, entry->d_name, FNM_PERIOD) != 0)
+		if (fnmatch(pattern, entry->d_name, FNM_PERIOD | FNM_EXTMATCH) != 0)
 			continue;
 		if (pseudonym_has_mac(entry->d_name))
 			tree->n_left_out++;

@@ -67,6 +67,8 @@ static const char environment[] =
 	".SH ENVIRONMENT\n"
 	".TP\n.B WATTLE_SYSFS, WATTLE_PROCFS\nFolders that stand for /sys and /proc.\n"
 	".TP\n.B WATTLE_NVML\nLibrary to load instead of libnvidia\\-ml.so.1.\n"
+	".TP\n.B WATTLE_STATE\nFolder in which the idle power that wattle sensors \\-\\-calibrate\\-idle measured is "
+	"kept; /var/lib/wattle for root, $XDG_STATE_HOME/wattle or ~/.local/state/wattle else.\n"
 	".TP\n.B CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER\nThe GPUs that the command sees are the ones measured, unless "
 	"\\-\\-gpus says otherwise.\n"
 	".TP\n.B NO_COLOR\nNo colour on a terminal either.\n";

@@ -223,6 +223,9 @@ NAMED = {
     "class/hwmon/hwmon0/name": "acme\n",
     "class/hwmon/hwmon0/power1_oem_info": f"node {HOST} 00:1a:2b:3c:4d:5e {{01234567-89ab-cdef-0123-456789abcdef}}\n",
     "class/hwmon/hwmon0/power1_model_number": "00:1a:2b:3c:4d:5e again\n",
+    "class/hwmon/hwmon0/power1_serial_number": "SN-0815 17\n",
+    "class/drm/card12/device/vendor": "0x1002\n",
+    "class/drm/card0-DP-1/device/vendor": "0x1002\n",
     "class/drm/card0/device/vendor": "0x1002\n",
     "class/drm/card0/device/unique_id": "a1b2c3d4e5f60718\n",
     "class/power_supply/BAT0/type": "Battery\n",
@@ -239,15 +242,16 @@ def anonymous(room):
     top, _, done = capture(room, machine(room, "named", ["package-0"], cpuinfo, NAMED))
     text = "".join(path.read_text() for path in top.rglob("*") if path.is_file() and not path.is_symlink())
     names = "".join(str(path) for path in top.rglob("*"))
-    for secret in ("00:1a:2b", "89ab-cdef", "a1b2c3d4", "SN-4711", "987654321987", "abcdef01", "Serial"):
+    for secret in ("00:1a:2b", "89ab-cdef", "a1b2c3d4", "SN-4711", "SN-0815", "DP-1", "987654321987", "abcdef01", "Serial"):
         assert secret not in text and secret not in names, secret
     assert f" {HOST} " not in text
     info = (top / "sys/class/hwmon/hwmon0/power1_oem_info").read_text()
     again = (top / "sys/class/hwmon/hwmon0/power1_model_number").read_text()
     assert info.split()[2] == again.split()[0] and re.fullmatch("(..:){5}..", again.split()[0]), (info, again)
-    assert (top / "sys/class/drm/card0/device/unique_id").read_text() == "0000000000000001\n"
+    assert re.fullmatch(r"0{15}\d\n", (top / "sys/class/drm/card0/device/unique_id").read_text())
     assert "unique_id 00000000000" in (top / "sys/class/kfd/kfd/topology/nodes/1/properties").read_text()
     assert "num_xcc 1" in (top / "sys/class/kfd/kfd/topology/nodes/1/properties").read_text()
+    assert (top / "sys/class/drm/card12/device/vendor").exists()
     assert "left out" in done.stdout, done.stdout
 
 
