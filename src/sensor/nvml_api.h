@@ -40,6 +40,22 @@ enum {
 
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEXT_MAX = 96 };
 
+// Numbers of nvmlDeviceGetFieldValues, and what a value is of. ENERGY_OF is the one that takes a scope.
+enum { NVML_FIELD_ENERGY = 83, NVML_FIELD_POWER_AVERAGE = 185, NVML_FIELD_POWER_INSTANT = 186, NVML_FIELD_ENERGY_OF = 191 };
+enum nvml_scope { NVML_SCOPE_GPU, NVML_SCOPE_MODULE };
+
+enum nvml_value_type {
+	NVML_VALUE_DOUBLE,
+	NVML_VALUE_UINT,
+	NVML_VALUE_ULONG,
+	NVML_VALUE_U64,
+	NVML_VALUE_I64,
+	NVML_VALUE_INT,
+	NVML_VALUE_U16
+};
+
+enum { NVML_SAMPLES_POWER = 0 }; // of nvmlDeviceGetSamples
+
 // What NVML writes where it has no number.
 #define NVML_NOT_AVAILABLE UINT64_MAX
 
@@ -82,6 +98,53 @@ struct nvml_process_sample {
 	uint32_t sm_percent, memory_percent, encoder_percent, decoder_percent;
 };
 
+union nvml_value { // which one counts is told beside it, as an enum nvml_value_type
+	double real;
+	uint32_t u32;
+	int32_t i32;
+	uint64_t u64;
+	int64_t i64;
+	uint16_t u16;
+};
+
+struct nvml_field {
+	uint32_t id, scope;
+	int64_t timestamp_us; // since the Unix epoch; of the query or of the value, the maker does not say which
+	int64_t latency_us;
+	int32_t value_type;
+	int32_t code; // each value has its own: the call succeeds if any of them does
+	union nvml_value value;
+};
+
+struct nvml_sample {
+	uint64_t timestamp_us;
+	union nvml_value value;
+};
+
+struct nvml_attributes { // of a MIG instance
+	uint32_t multiprocessors, copy_engines, decoders, encoders, jpeg, ofa;
+	uint32_t gpu_slices, compute_slices;
+	uint64_t memory_mib;
+};
+
+struct nvml_account {
+	uint32_t gpu_percent, memory_percent;
+	uint64_t max_bytes; // NVML_NOT_AVAILABLE: not counted
+	uint64_t active_ms, start_us;
+	uint32_t is_running, reserved[5];
+};
+
+struct nvml_pci {
+	char legacy_address[16];
+	uint32_t domain, bus, device, pci_id, subsystem_id;
+	char address[32]; // "00000000:01:00.0"
+};
+
+static_assert(sizeof(struct nvml_field) == 40, "nvmlFieldValue_t");
+static_assert(sizeof(struct nvml_sample) == 16, "nvmlSample_t");
+static_assert(sizeof(struct nvml_attributes) == 40, "nvmlDeviceAttributes_t");
+static_assert(sizeof(struct nvml_account) == 56, "nvmlAccountingStats_t");
+static_assert(sizeof(struct nvml_pci) == 68, "nvmlPciInfo_t");
 static_assert(sizeof(struct nvml_utilization) == 8, "nvmlUtilization_t");
 static_assert(sizeof(struct nvml_memory_v1) == 24, "nvmlMemory_t");
 static_assert(sizeof(struct nvml_memory_v2) == 40, "nvmlMemory_v2_t");
@@ -139,6 +202,20 @@ static_assert(sizeof(struct nvml_process_sample) == 32, "nvmlProcessUtilizationS
 	SYMBOL(mig_max, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetMaxMigDeviceCount") \
 	SYMBOL(mig_by_index, DL_OPTIONAL, (nvml_device, unsigned int, nvml_device *), \
 		"nvmlDeviceGetMigDeviceHandleByIndex") \
+	SYMBOL(mig_mode, DL_OPTIONAL, (nvml_device, unsigned int *, unsigned int *), "nvmlDeviceGetMigMode") \
+	SYMBOL(attributes, DL_OPTIONAL, (nvml_device, struct nvml_attributes *), "nvmlDeviceGetAttributes_v2") \
+	SYMBOL(gpu_instance, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetGpuInstanceId") \
+	SYMBOL(compute_instance, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetComputeInstanceId") \
+	SYMBOL(fields, DL_OPTIONAL, (nvml_device, int, struct nvml_field *), "nvmlDeviceGetFieldValues") \
+	SYMBOL(samples, DL_OPTIONAL, (nvml_device, int, uint64_t, int *, unsigned int *, struct nvml_sample *), \
+		"nvmlDeviceGetSamples") \
+	SYMBOL(accounting_mode, DL_OPTIONAL, (nvml_device, int *), "nvmlDeviceGetAccountingMode") \
+	SYMBOL(accounting_pids, DL_OPTIONAL, (nvml_device, unsigned int *, unsigned int *), \
+		"nvmlDeviceGetAccountingPids") \
+	SYMBOL(account, DL_OPTIONAL, (nvml_device, unsigned int, struct nvml_account *), \
+		"nvmlDeviceGetAccountingStats") \
+	SYMBOL(pci, DL_OPTIONAL, (nvml_device, struct nvml_pci *), "nvmlDeviceGetPciInfo_v3") \
+	SYMBOL(minor, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetMinorNumber") \
 	SYMBOL(marks_r535, DL_OPTIONAL, (void), "nvmlDeviceGetConfComputeMemSizeInfo") \
 	SYMBOL(marks_past_r535, DL_OPTIONAL, (void), "nvmlDeviceGetRunningProcessDetailList")
 // clang-format on

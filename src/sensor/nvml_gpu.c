@@ -1,72 +1,30 @@
 #include "sensor/nvml_gpu.h"
 
 #include "base/util.h"
+#include "sensor/nvml_memory.h"
 
-#include <math.h>
-
-/* NVIDIA states 5 % of the reading for the power sensors of older boards (manual of nvidia-smi, power draw). Of the energy
- * counter no maker states an error, so none is claimed: error_j is then that of its step and its edges. */
-static const double power_error = 0.05;
-// A limit of 300 W does not keep peaks of some milliseconds below 300 W.
-static const double peak_over_limit = 1.2;
-static const uint64_t min_sm_hold_us = 333333, max_sm_hold_us = 1000000; // see holds()
-
-static uint32_t bit(unsigned int query)
-{
-	return UINT32_C(1) << query;
-}
-
-static bool asks(const struct nvml_gpu *gpu, unsigned int query)
-{
-	return !gpu->lost && (gpu->unsupported & bit(query)) == 0;
-}
-
-// Remembers the answers after which asking again is of no use; returns the code.
-static int note(struct nvml_gpu *gpu, unsigned int query, int code)
-{
-	if (code == NVML_GPU_IS_LOST)
-		gpu->lost = true;
-	if (code == NVML_NOT_SUPPORTED || code == NVML_FUNCTION_NOT_FOUND || code == NVML_VERSION_ARGUMENT ||
-		code == NVML_DEPRECATED)
-		gpu->unsupported |= bit(query);
-	return code;
-}
+// The analysis divides energy in windows of 100 ms, and drivers sample SM use no faster.
+static const int64_t pace_ns[NVML_PACES] = {[NVML_OFTEN] = 100 * NS_PER_MS, [NVML_SELDOM] = NS_PER_S};
+// A board that fell off the bus mostly needs a reboot; one that comes back is worth a call a second.
+static const int64_t retry_ns = NS_PER_S;
 
 /* What a query is asked with and answers into. Each returns NVML's code and fills the row only on success; a function
  * that this driver's library lacks is like one that this GPU does not support. */
 struct query {
 	const struct nvml_api *api;
 	struct nvml_gpu *gpu;
-	struct nvml_scratch *scratch;
-	const struct sensor_context *context;
 	int64_t *row;
 };
-
-static int read_energy(const struct query *q)
-{
-	uint64_t energy_mj;
-	if (q->api->energy_mj == NULL)
-		return NVML_FUNCTION_NOT_FOUND;
-	int code = q->api->energy_mj(q->gpu->handle, &energy_mj);
-	if (code == NVML_SUCCESS && energy_mj <= INT64_MAX / 1000)
-		q->row[DEVICE_ENERGY] = (int64_t)energy_mj * 1000;
-	return code;
-}
 
 static int read_number(int (*get)(nvml_device, unsigned int *), const struct query *q, enum device_metric metric)
 {
 	unsigned int value;
 	if (get == NULL)
 		return NVML_FUNCTION_NOT_FOUND;
-	int code = get(q->gpu->handle, &value);
+	int code = get(q->gpu->board.handle, &value);
 	if (code == NVML_SUCCESS)
 		q->row[metric] = value;
 	return code;
-}
-
-static int read_power(const struct query *q)
-{
-	return read_number(q->api->power_mw, q, DEVICE_POWER);
 }
 
 static int read_power_cap(const struct query *q)
@@ -79,7 +37,7 @@ static int read_utilization(const struct query *q)
 	struct nvml_utilization utilization;
 	if (q->api->utilization == NULL)
 		return NVML_FUNCTION_NOT_FOUND;
-	int code = q->api->utilization(q->gpu->handle, &utilization);
+	int code = q->api->utilization(q->gpu->board.handle, &utilization);
 	if (code != NVML_SUCCESS)
 		return code;
 	q->row[DEVICE_UTILIZATION] = utilization.gpu_percent;
@@ -94,7 +52,7 @@ static int read_number_of(int (*get)(nvml_device, int, unsigned int *), int whic
 	unsigned int value;
 	if (get == NULL)
 		return NVML_FUNCTION_NOT_FOUND;
-	int code = get(q->gpu->handle, which, &value);
+	int code = get(q->gpu->board.handle, which, &value);
 	if (code == NVML_SUCCESS)
 		q->row[metric] = value;
 	return code;
@@ -120,251 +78,213 @@ static int read_throttle(const struct query *q)
 	uint64_t bits;
 	if (q->api->throttle_bits == NULL)
 		return NVML_FUNCTION_NOT_FOUND;
-	int code = q->api->throttle_bits(q->gpu->handle, &bits);
+	int code = q->api->throttle_bits(q->gpu->board.handle, &bits);
 	if (code == NVML_SUCCESS && bits <= INT64_MAX)
 		q->row[DEVICE_THROTTLE_REASONS] = (int64_t)bits;
 	return code;
 }
 
-struct memory {
-	uint64_t total_bytes, used_bytes; // both without what the driver reserves, where it says so
-};
+/* ---- memory and processes ---- */
 
-static int get_memory_v2(const struct nvml_api *api, nvml_device handle, struct memory *ret_memory)
+// A board that shares the machine's memory answers with zeros: unknown.
+static void read_memory(struct nvml_gpu *gpu, int64_t *row)
 {
-	struct nvml_memory_v2 memory = {.version = NVML_MEMORY_V2_VERSION};
-	if (api->memory_v2 == NULL)
-		return NVML_FUNCTION_NOT_FOUND;
-	int code = api->memory_v2(handle, &memory);
-	if (code != NVML_SUCCESS)
-		return code;
-	bool split = memory.reserved_bytes <= memory.total_bytes;
-	ret_memory->total_bytes = memory.total_bytes - (split ? memory.reserved_bytes : 0);
-	ret_memory->used_bytes = memory.used_bytes;
-	return code;
+	struct nvml_memory memory;
+	if (nvml_memory_read(&gpu->board, &memory) == NVML_SUCCESS && memory.used_bytes <= INT64_MAX &&
+		memory.total_bytes > 0)
+		row[DEVICE_MEMORY_USED] = (int64_t)memory.used_bytes;
 }
 
-static int get_memory_v1(const struct nvml_api *api, nvml_device handle, struct memory *ret_memory)
+static int list_processes(const struct nvml_process_call *call, nvml_device handle, uint64_t instance,
+	struct nvml_scratch *scratch)
 {
-	struct nvml_memory_v1 memory;
-	if (api->memory_v1 == NULL)
-		return NVML_FUNCTION_NOT_FOUND;
-	int code = api->memory_v1(handle, &memory);
-	if (code != NVML_SUCCESS)
-		return code;
-	*ret_memory = (struct memory){memory.total_bytes, memory.used_bytes};
-	return code;
-}
-
-/* Since R510 the first call counts the driver's own memory among the used, so the second, which came with that driver,
- * is preferred; before R510 the reserved part was hidden in a smaller total. */
-static int get_memory(const struct nvml_api *api, struct nvml_gpu *gpu, struct memory *ret_memory)
-{
-	if (asks(gpu, NVML_QUERY_MEMORY_V2)) {
-		int code = note(gpu, NVML_QUERY_MEMORY_V2, get_memory_v2(api, gpu->handle, ret_memory));
-		if (asks(gpu, NVML_QUERY_MEMORY_V2))
-			return code;
-	}
-	if (!asks(gpu, NVML_QUERY_MEMORY_V1))
-		return NVML_NOT_SUPPORTED;
-	return note(gpu, NVML_QUERY_MEMORY_V1, get_memory_v1(api, gpu->handle, ret_memory));
-}
-
-static void read_memory(const struct query *q)
-{
-	struct memory memory;
-	if (get_memory(q->api, q->gpu, &memory) == NVML_SUCCESS && memory.used_bytes <= INT64_MAX)
-		q->row[DEVICE_MEMORY_USED] = (int64_t)memory.used_bytes;
-}
-
-static int list_processes(const struct query *q, const struct nvml_process_call *call)
-{
-	unsigned int count = (unsigned int)q->scratch->n_records;
+	unsigned int count = (unsigned int)scratch->n_records;
 	if (call->list == NULL)
 		return NVML_FUNCTION_NOT_FOUND;
-	int code = call->list(q->gpu->handle, &count, q->scratch->records);
+	int code = call->list(handle, &count, scratch->records);
 	if (code != NVML_SUCCESS)
 		return code;
-	if (count > q->scratch->n_records)
+	if (count > scratch->n_records)
 		return NVML_INSUFFICIENT_SIZE;
-	bool fits = nvml_process_set_add(&q->scratch->processes, q->scratch->records, call->record_size, count);
+	bool fits = nvml_process_set_add(&scratch->processes, scratch->records, call->record_size, count, instance);
 	return fits ? code : NVML_INSUFFICIENT_SIZE;
 }
 
-/* The sums need all lists there are: with one of them failing this time, nothing is filled. Without the compute list,
+/* The sums need all lists there are: with one of them failing this time, nothing is known. Without the compute list,
  * processes are unknown; the graphics and MPS lists may be missing. */
-static void read_processes(const struct query *q)
+static bool list_all(struct nvml_gpu *gpu, struct nvml_scratch *scratch)
 {
-	q->scratch->processes.n = 0;
+	struct nvml_board *board = &gpu->board;
+	scratch->processes.n = 0;
 	for (unsigned int kind = 0; kind < NVML_PROCESS_KINDS; kind++) {
 		unsigned int query = NVML_QUERY_PROCESSES + kind;
-		if (!asks(q->gpu, query))
+		if (!nvml_asks(board, query))
 			continue;
-		int code = note(q->gpu, query, list_processes(q, &q->api->processes[kind]));
-		if (code != NVML_SUCCESS && asks(q->gpu, query))
-			return;
+		int code = list_processes(&board->api->processes[kind], board->handle, NVML_NO_INSTANCE, scratch);
+		if (nvml_note(board, query, code) != NVML_SUCCESS && nvml_asks(board, query))
+			return false;
 	}
-	if (asks(q->gpu, NVML_QUERY_PROCESSES + NVML_COMPUTE))
-		nvml_process_set_sum(&q->scratch->processes, q->context, q->row);
+	return nvml_asks(board, NVML_QUERY_PROCESSES + NVML_COMPUTE);
 }
 
-static int get_samples(const struct query *q, unsigned int *ret_count)
+static bool knows_instances(const struct nvml_process_set *set)
 {
-	*ret_count = (unsigned int)q->scratch->n_samples;
-	if (q->api->sm_samples == NULL)
-		return NVML_FUNCTION_NOT_FOUND;
-	int code = q->api->sm_samples(q->gpu->handle, q->scratch->samples, ret_count, q->gpu->sm_seen_us);
-	if (code == NVML_SUCCESS && *ret_count > q->scratch->n_samples)
-		return NVML_INSUFFICIENT_SIZE;
-	return code;
-}
-
-static void note_fresh(struct nvml_gpu *gpu, uint64_t newest_us, int64_t t_ns)
-{
-	uint64_t spacing_us = newest_us - gpu->sm_seen_us;
-	if (gpu->sm_seen_us != 0 && (gpu->sm_spacing_us == 0 || spacing_us < gpu->sm_spacing_us))
-		gpu->sm_spacing_us = spacing_us;
-	gpu->sm_seen_us = newest_us;
-	gpu->sm_fresh_ns = t_ns;
-}
-
-/* "Nothing newer" means idle, or only that the driver, which samples every 1/6 to 1 s, has not sampled since we asked
- * last. So the last answer holds for two of its periods as seen here, within those bounds, and is 0 from then on. */
-static bool holds(const struct nvml_gpu *gpu, int64_t t_ns)
-{
-	uint64_t hold_us = gpu->sm_spacing_us * 2;
-	if (hold_us == 0 || hold_us > max_sm_hold_us)
-		hold_us = max_sm_hold_us;
-	if (hold_us < min_sm_hold_us)
-		hold_us = min_sm_hold_us;
-	return gpu->sm_fresh_ns != 0 && t_ns - gpu->sm_fresh_ns < (int64_t)hold_us * 1000;
-}
-
-static int read_sm_samples(const struct query *q)
-{
-	struct nvml_gpu *gpu = q->gpu;
-	struct nvml_sm_use use;
-	unsigned int count;
-	int code = get_samples(q, &count);
-	if (code != NVML_SUCCESS && code != NVML_NOT_FOUND)
-		return code;
-	if (code == NVML_NOT_FOUND)
-		count = 0;
-	uint64_t newest_us = nvml_sm_sum(q->scratch->samples, count, gpu->sm_seen_us, q->context, &use);
-	if (newest_us > gpu->sm_seen_us) {
-		note_fresh(gpu, newest_us, q->context->t_ns);
-		gpu->sm_use = use;
-	} else if (!holds(gpu, q->context->t_ns)) {
-		gpu->sm_use = (struct nvml_sm_use){0};
-	}
-	q->row[DEVICE_OTHERS_UTILIZATION] = llround(gpu->sm_use.others_percent);
-	if (q->context->main_pid != 0)
-		q->row[DEVICE_TARGET_UTILIZATION] = llround(gpu->sm_use.target_percent);
-	return NVML_SUCCESS;
-}
-
-// Energy and power first: they are the ones whose time must be the sample's.
-static const struct {
-	enum nvml_query query;
-	int (*read)(const struct query *);
-} queries[] = {
-	{NVML_QUERY_ENERGY, read_energy},
-	{NVML_QUERY_POWER, read_power},
-	{NVML_QUERY_POWER_CAP, read_power_cap},
-	{NVML_QUERY_UTILIZATION, read_utilization},
-	{NVML_QUERY_TEMPERATURE, read_temperature},
-	{NVML_QUERY_SM_CLOCK, read_sm_clock},
-	{NVML_QUERY_MEMORY_CLOCK, read_memory_clock},
-	{NVML_QUERY_THROTTLE, read_throttle},
-	{NVML_QUERY_SM_SAMPLES, read_sm_samples},
-};
-
-void nvml_gpu_read(const struct nvml_api *api, struct nvml_gpu *gpu, struct nvml_scratch *scratch,
-	const struct sensor_context *context, int64_t *row)
-{
-	struct query q = {api, gpu, scratch, context, row};
-	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
-		if (asks(gpu, queries[i].query))
-			note(gpu, queries[i].query, queries[i].read(&q));
-	}
-	read_memory(&q);
-	read_processes(&q);
-}
-
-static void get_text(int (*get)(nvml_device, char *, unsigned int), nvml_device handle, char *ret_text, size_t size)
-{
-	char text[NVML_TEXT_MAX] = "";
-	if (get == NULL || get(handle, text, sizeof(text)) != NVML_SUCCESS)
-		return;
-	text[sizeof(text) - 1] = '\0';
-	text_copy(ret_text, size, text);
-}
-
-// 0, for the default of all GPUs, where the driver does not say.
-static double get_max_power_w(const struct nvml_api *api, nvml_device handle)
-{
-	unsigned int min_mw, max_mw;
-	if (api->limit_range_mw == NULL || api->limit_range_mw(handle, &min_mw, &max_mw) != NVML_SUCCESS)
-		return 0;
-	return max_mw / 1000.0 * peak_over_limit;
-}
-
-/* Whether the board counts energy can't be told from its name: all since Volta should, some do not. Only an answer
- * decides; a counter that fails now for another reason is not relied on either. */
-static bool counts_energy(const struct nvml_api *api, struct nvml_gpu *gpu)
-{
-	int64_t row[DEVICE_COUNT];
-	row[DEVICE_ENERGY] = VALUE_MISSING;
-	struct query q = {.api = api, .gpu = gpu, .row = row};
-	note(gpu, NVML_QUERY_ENERGY, read_energy(&q));
-	if (value_ok(row[DEVICE_ENERGY]))
-		return true;
-	gpu->unsupported |= bit(NVML_QUERY_ENERGY);
+	for (size_t i = 0; i < set->n; i++)
+		if (set->processes[i].instance != NVML_NO_INSTANCE)
+			return true;
 	return false;
 }
 
-void nvml_gpu_describe(const struct nvml_api *api, struct nvml_gpu *gpu, struct domain *domain)
+// The instances' own lists, one after the other: the board's may be empty or not say who is where.
+static bool list_by_instance(struct nvml_gpu *gpu, struct nvml_scratch *scratch)
 {
-	struct memory memory;
-	get_text(api->name, gpu->handle, domain->device, sizeof(domain->device));
-	get_text(api->uuid, gpu->handle, domain->uuid, sizeof(domain->uuid));
-	domain->has_energy = counts_energy(api, gpu);
-	domain->provenance = domain->has_energy ? PROVENANCE_MEASURED : PROVENANCE_DERIVED;
-	domain->resolution_uj = domain->has_energy ? 1000 : 0;
-	domain->relative_error = domain->has_energy ? 0 : power_error;
-	domain->max_power_w = get_max_power_w(api, gpu->handle);
-	if (get_memory(api, gpu, &memory) == NVML_SUCCESS && memory.total_bytes <= INT64_MAX)
-		domain->memory_total_bytes = memory.total_bytes;
+	bool any = false;
+	scratch->processes.n = 0;
+	for (size_t i = 0; i < gpu->mig.n; i++)
+		for (unsigned int kind = 0; kind < NVML_PROCESS_KINDS; kind++) {
+			const struct nvml_instance *instance = &gpu->mig.instances[i];
+			int code = list_processes(&gpu->board.api->processes[kind], instance->handle, instance->id,
+				scratch);
+			any = any || (code == NVML_SUCCESS && kind == NVML_COMPUTE);
+			gpu->board.lost = gpu->board.lost || code == NVML_GPU_IS_LOST;
+		}
+	return any;
 }
 
-double nvml_gpu_speed(const struct nvml_api *api, const struct nvml_gpu *gpu)
+static void tell_method(struct nvml_gpu *gpu, bool has_target)
 {
-	unsigned int cores, clock_mhz;
-	if (gpu->handle == NULL || api->cores == NULL || api->max_clock_mhz == NULL)
-		return 0;
-	if (api->cores(gpu->handle, &cores) != NVML_SUCCESS ||
-		api->max_clock_mhz(gpu->handle, NVML_CLOCK_SM, &clock_mhz) != NVML_SUCCESS)
-		return 0;
-	return (double)cores * clock_mhz;
+	const char *note = has_target ? pid_method_note(gpu->owners.method) : "";
+	if (note[0] != '\0') // a method once needed stays said: it is how a part of the run was divided
+		text_copy(gpu->domain->note, sizeof(gpu->domain->note), note);
 }
 
-size_t nvml_gpu_sample_room(const struct nvml_api *api, struct nvml_gpu *gpu)
+static void read_processes(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match, int64_t *row)
 {
-	unsigned int count = 0;
-	if (api->sm_samples == NULL || !asks(gpu, NVML_QUERY_SM_SAMPLES))
-		return 0;
-	int code = note(gpu, NVML_QUERY_SM_SAMPLES, api->sm_samples(gpu->handle, NULL, &count, 0));
-	return code == NVML_INSUFFICIENT_SIZE ? count : 0;
-}
-
-void nvml_gpu_prime(const struct nvml_api *api, struct nvml_gpu *gpu, struct nvml_scratch *scratch)
-{
-	const struct sensor_context nobody = {0};
-	struct query q = {.api = api, .gpu = gpu, .scratch = scratch, .context = &nobody};
-	struct nvml_sm_use before;
-	unsigned int count;
-	if (!asks(gpu, NVML_QUERY_SM_SAMPLES))
+	bool has_target = match->main_pid != 0;
+	struct nvml_process_set *set = &scratch->processes;
+	bool known = list_all(gpu, scratch);
+	if (gpu->mig.on && !(known && knows_instances(set)) && !list_by_instance(gpu, scratch))
+		known = list_all(gpu, scratch);
+	else
+		known = known || gpu->mig.on;
+	gpu->owners = (struct nvml_owners){.rest = PID_UNKNOWN};
+	if (!known)
 		return;
-	if (note(gpu, NVML_QUERY_SM_SAMPLES, get_samples(&q, &count)) == NVML_SUCCESS)
-		gpu->sm_seen_us = nvml_sm_sum(scratch->samples, count, 0, &nobody, &before);
+	nvml_process_set_judge(set, match, gpu->minor, &gpu->owners);
+	nvml_process_set_sum(set, &gpu->owners, has_target, row);
+	nvml_mig_put_shares(&gpu->mig, set, &gpu->owners, has_target, row);
+	nvml_accounts_read(&gpu->accounts, &gpu->board, &scratch->accounts, match, row);
+	tell_method(gpu, has_target);
+}
+
+static void read_use(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match, int64_t *row)
+{
+	if (!nvml_asks(&gpu->board, NVML_QUERY_SM_SAMPLES))
+		return;
+	int code = nvml_use_read(&gpu->use, &gpu->board, &scratch->use, match, &gpu->owners, row);
+	nvml_note(&gpu->board, NVML_QUERY_SM_SAMPLES, code);
+}
+
+/* ---- a reading ---- */
+
+static const struct {
+	enum nvml_query query;
+	enum nvml_pace pace;
+	enum device_metric metric;
+	int (*read)(const struct query *);
+} queries[] = {
+	{NVML_QUERY_POWER_CAP, NVML_SELDOM, DEVICE_POWER_CAP, read_power_cap},
+	{NVML_QUERY_UTILIZATION, NVML_OFTEN, DEVICE_UTILIZATION, read_utilization},
+	{NVML_QUERY_TEMPERATURE, NVML_OFTEN, DEVICE_TEMPERATURE, read_temperature},
+	{NVML_QUERY_SM_CLOCK, NVML_OFTEN, DEVICE_SM_CLOCK, read_sm_clock},
+	{NVML_QUERY_MEMORY_CLOCK, NVML_OFTEN, DEVICE_MEMORY_CLOCK, read_memory_clock},
+	{NVML_QUERY_THROTTLE, NVML_OFTEN, DEVICE_THROTTLE_REASONS, read_throttle},
+};
+
+// Ticks come a little early or late: nine tenths of the time are enough. And nothing is held beyond the target's end.
+static bool is_due(struct nvml_gpu *gpu, enum nvml_pace pace, const struct sensor_context *context)
+{
+	bool has_ended = context->main_pid != 0 && context->n_target_pids == 0;
+	if (context->t_ns < gpu->next_ns[pace] && !has_ended)
+		return false;
+	gpu->next_ns[pace] = context->t_ns + pace_ns[pace] / 10 * 9;
+	return true;
+}
+
+static void ask(struct nvml_gpu *gpu, enum nvml_pace pace)
+{
+	const struct query q = {gpu->board.api, gpu, gpu->held};
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
+		if (queries[i].pace != pace)
+			continue;
+		gpu->held[queries[i].metric] = VALUE_MISSING;
+		if (nvml_asks(&gpu->board, queries[i].query))
+			nvml_note(&gpu->board, queries[i].query, queries[i].read(&q));
+	}
+}
+
+static void forget(struct nvml_gpu *gpu)
+{
+	for (size_t i = 0; i < DEVICE_COUNT; i++)
+		gpu->held[i] = VALUE_MISSING;
+}
+
+static void ask_often(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match)
+{
+	int64_t power_cap_mw = gpu->held[DEVICE_POWER_CAP];
+	forget(gpu);
+	gpu->held[DEVICE_POWER_CAP] = power_cap_mw;
+	ask(gpu, NVML_OFTEN);
+	read_memory(gpu, gpu->held);
+	read_processes(gpu, scratch, match, gpu->held);
+	read_use(gpu, scratch, match, gpu->held);
+}
+
+// What is not of energy and power: asked for where it is due, else as it was a moment ago.
+static void read_the_rest(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match,
+	const struct sensor_context *context, int64_t *row)
+{
+	if (is_due(gpu, NVML_OFTEN, context))
+		ask_often(gpu, scratch, match);
+	if (is_due(gpu, NVML_SELDOM, context))
+		ask(gpu, NVML_SELDOM);
+	for (size_t i = 0; i < DEVICE_COUNT; i++)
+		if (value_ok(gpu->held[i]))
+			row[i] = gpu->held[i];
+}
+
+static void tell_lost(struct nvml_gpu *gpu, int64_t t_ns)
+{
+	static const char note[] = "fell off the bus; its energy up to then stands";
+	gpu->retry_ns = t_ns + retry_ns;
+	text_copy(gpu->domain->note, sizeof(gpu->domain->note), note);
+	forget(gpu);
+	memset(gpu->next_ns, 0, sizeof(gpu->next_ns));
+}
+
+static void tell_back(struct nvml_gpu *gpu)
+{
+	if (gpu->retry_ns == 0)
+		return;
+	gpu->retry_ns = 0;
+	text_copy(gpu->domain->note, sizeof(gpu->domain->note), "fell off the bus and came back");
+}
+
+void nvml_gpu_read(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match,
+	const struct sensor_context *context, int64_t *row, int64_t *module_row)
+{
+	int64_t *energy_row = gpu->energy.scope == NVML_SCOPE_MODULE ? module_row : row;
+	if (gpu->board.handle == NULL || context->t_ns < gpu->retry_ns)
+		return;
+	gpu->board.lost = false;
+	// First, because it is the one whose time must be the sample's.
+	if (energy_row != NULL)
+		nvml_energy_read(&gpu->energy, &gpu->board, &scratch->power, context->t_ns, context->energy_only,
+			energy_row);
+	if (!context->energy_only && !gpu->board.lost)
+		read_the_rest(gpu, scratch, match, context, row);
+	if (gpu->board.lost)
+		tell_lost(gpu, context->t_ns);
+	else
+		tell_back(gpu);
 }

@@ -1,60 +1,50 @@
 /* One GPU behind NVML: what it is, and one reading of everything it tells.
  *
- * Many GPUs lack some of the figures, and a driver call costs microseconds to milliseconds. So a query that the driver
- * says is not supported is not asked again on that GPU, and a GPU that fell off the bus is not asked anything again. */
+ * Energy and power are read each time. What changes slowly, or costs a driver milliseconds, has a pace of its own, so that
+ * fast sampling is not paid for with twenty calls a tick; in the rows between, the last value stands. */
 #pragma once
 
-#include "sensor/nvml_api.h"
+#include "sensor/nvml_accounts.h"
+#include "sensor/nvml_board.h"
+#include "sensor/nvml_energy.h"
+#include "sensor/nvml_mig.h"
 #include "sensor/nvml_process.h"
+#include "sensor/nvml_scratch.h"
+#include "sensor/nvml_use.h"
 #include "sensor/sensor.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum nvml_query {
-	NVML_QUERY_ENERGY,
-	NVML_QUERY_POWER,
-	NVML_QUERY_POWER_CAP,
-	NVML_QUERY_UTILIZATION,
-	NVML_QUERY_MEMORY_V2,
-	NVML_QUERY_MEMORY_V1,
-	NVML_QUERY_TEMPERATURE,
-	NVML_QUERY_SM_CLOCK,
-	NVML_QUERY_MEMORY_CLOCK,
-	NVML_QUERY_THROTTLE,
-	NVML_QUERY_SM_SAMPLES,
-	NVML_QUERY_PROCESSES, // + enum nvml_process_kind
-};
+enum nvml_pace { NVML_OFTEN, NVML_SELDOM, NVML_PACES };
 
 struct nvml_gpu {
-	nvml_device handle;   // NULL: the driver refuses it
-	uint32_t unsupported; // a bit for each enum nvml_query that is not asked again
-	bool lost;
-	uint64_t sm_seen_us;    // newest sample of SM use so far, on the driver's clock
-	uint64_t sm_spacing_us; // shortest time between two new ones; 0 before there were two
-	int64_t sm_fresh_ns;    // when it was new to us
-	struct nvml_sm_use sm_use;
+	struct nvml_board board;
+	struct domain *domain; // the sensor's
+	struct domain *module; // the sensor's: where energy and power belong, if they are told for the module only; else NULL
+	struct nvml_energy energy;
+	struct nvml_use use;
+	struct nvml_mig mig;
+	struct nvml_accounts accounts;
+	struct nvml_owners owners;
+	unsigned int minor;          // of /dev/nvidia<minor>
+	int on_bus;                  // its place in nvml_bus; -1: not found there
+	int64_t next_ns[NVML_PACES]; // when the queries of that pace are due
+	int64_t held[DEVICE_COUNT];  // the last values of what has a pace
+	int64_t retry_ns;            // lost: when to look whether it is back
 };
 
-// Room for the driver's answers, made once at open and used for one GPU after the other.
-struct nvml_scratch {
-	void *records; // owned; n_records of the largest layout
-	size_t n_records;
-	struct nvml_process_set processes;   // .processes owned
-	struct nvml_process_sample *samples; // owned; n_samples of them
-	size_t n_samples;
-};
-
-// Fills the domain of a GPU whose handle could be had: name, UUID, memory, limits, and whether it counts energy.
-void nvml_gpu_describe(const struct nvml_api *api, struct nvml_gpu *gpu, struct domain *domain);
+// Fills the domain of a GPU whose handle could be had: name, UUID, memory, limits, and how its energy is told. With
+// power_only its energy is left to be integrated from power.
+void nvml_gpu_describe(struct nvml_gpu *gpu, bool power_only);
+// The domain of the module, for a GPU whose energy.scope says so.
+void nvml_gpu_describe_module(struct nvml_gpu *gpu);
 // Rough speed to guess CUDA's order of GPUs: cores times highest clock; 0 unknown.
-double nvml_gpu_speed(const struct nvml_api *api, const struct nvml_gpu *gpu);
-// How many samples of SM use the driver may return for this GPU; also finds out whether it has any.
-size_t nvml_gpu_sample_room(const struct nvml_api *api, struct nvml_gpu *gpu);
+double nvml_gpu_speed(const struct nvml_gpu *gpu);
 // Makes the first reading begin now, not with what the driver still remembers from before.
-void nvml_gpu_prime(const struct nvml_api *api, struct nvml_gpu *gpu, struct nvml_scratch *scratch);
+void nvml_gpu_prime(struct nvml_gpu *gpu, const struct nvml_scratch *scratch);
 
-// One reading into a row that is preset to VALUE_MISSING. What fails stays so.
-void nvml_gpu_read(const struct nvml_api *api, struct nvml_gpu *gpu, struct nvml_scratch *scratch,
-	const struct sensor_context *context, int64_t *row);
+// One reading into rows that are preset to VALUE_MISSING. What fails stays so. module_row: of gpu->module, or NULL.
+void nvml_gpu_read(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match,
+	const struct sensor_context *context, int64_t *row, int64_t *module_row);

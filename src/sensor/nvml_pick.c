@@ -1,43 +1,18 @@
 #include "sensor/nvml_pick.h"
 
 #include "base/arena.h"
-#include "base/util.h"
 #include "sensor/gpu_roster.h"
 
 #include <errno.h>
 
-// A board holds at most seven instances today.
-enum { MIG_MAX = 64 };
-
-static const char *instance_uuid(const struct nvml_api *api, nvml_device gpu, unsigned int index, struct arena *arena)
+static int list_instances(const struct nvml_mig *mig, struct arena *arena, struct gpu_candidate *candidate)
 {
-	char uuid[NVML_TEXT_MAX] = "";
-	nvml_device instance;
-	if (api->mig_by_index(gpu, index, &instance) != NVML_SUCCESS ||
-		api->uuid(instance, uuid, sizeof(uuid)) != NVML_SUCCESS)
-		return NULL;
-	uuid[sizeof(uuid) - 1] = '\0';
-	return arena_text(arena, uuid);
-}
-
-// The UUIDs of the MIG instances of a GPU; none where MIG is off or unknown to the driver.
-static int list_instances(const struct nvml_api *api, nvml_device gpu, struct arena *arena,
-	struct gpu_candidate *candidate)
-{
-	unsigned int max = 0;
-	if (api->mig_max == NULL || api->mig_by_index == NULL || api->uuid == NULL)
-		return 0;
-	if (api->mig_max(gpu, &max) != NVML_SUCCESS || max == 0)
-		return 0;
-	if (max > MIG_MAX)
-		max = MIG_MAX;
-	const char **uuids = arena_alloc(arena, max, sizeof(*uuids));
+	const char **uuids = arena_alloc(arena, mig->n, sizeof(*uuids));
 	if (uuids == NULL)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < max; i++) {
-		const char *uuid = instance_uuid(api, gpu, i, arena);
-		if (uuid != NULL)
-			uuids[candidate->n_mig_uuids++] = uuid;
+	for (size_t i = 0; i < mig->n; i++) {
+		if (mig->instances[i].uuid[0] != '\0')
+			uuids[candidate->n_mig_uuids++] = mig->instances[i].uuid;
 	}
 	candidate->mig_uuids = uuids;
 	return 0;
@@ -53,20 +28,19 @@ static void drop_partial_speeds(struct gpu_candidate *candidates, size_t n)
 		candidates[i].speed = 0;
 }
 
-static int list_candidates(const struct nvml_api *api, const struct nvml_gpu *gpus, const struct domain *domains,
-	size_t n, struct arena *arena, struct gpu_candidate *candidates)
+static int list_candidates(const struct nvml_gpu *gpus, size_t n, struct arena *arena, struct gpu_candidate *candidates)
 {
 	for (size_t i = 0; i < n; i++) {
 		candidates[i] = (struct gpu_candidate){
-			.index = domains[i].index,
-			.uuid = domains[i].uuid,
-			.name = domains[i].device,
-			.usable = domains[i].readable,
+			.index = gpus[i].domain->index,
+			.uuid = gpus[i].domain->uuid,
+			.name = gpus[i].domain->device,
+			.usable = gpus[i].domain->readable,
 		};
-		if (!domains[i].readable)
+		if (!candidates[i].usable)
 			continue;
-		candidates[i].speed = nvml_gpu_speed(api, &gpus[i]);
-		int r = list_instances(api, gpus[i].handle, arena, &candidates[i]);
+		candidates[i].speed = nvml_gpu_speed(&gpus[i]);
+		int r = list_instances(&gpus[i].mig, arena, &candidates[i]);
 		if (r < 0)
 			return r;
 	}
@@ -74,12 +48,11 @@ static int list_candidates(const struct nvml_api *api, const struct nvml_gpu *gp
 	return 0;
 }
 
-int nvml_pick(const struct nvml_api *api, const struct nvml_gpu *gpus, const struct domain *domains, size_t n,
-	const struct sensor_options *options, bool *ret_wanted)
+int nvml_pick(const struct nvml_gpu *gpus, size_t n, const struct sensor_options *options, bool *ret_wanted)
 {
 	struct arena *arena = arena_new();
 	struct gpu_candidate *candidates = arena != NULL ? arena_alloc(arena, n, sizeof(*candidates)) : NULL;
-	int r = candidates != NULL ? list_candidates(api, gpus, domains, n, arena, candidates) : -ENOMEM;
+	int r = candidates != NULL ? list_candidates(gpus, n, arena, candidates) : -ENOMEM;
 	if (r == 0) {
 		gpu_select_visible(options->cuda_visible_devices, options->cuda_device_order, candidates, n, ret_wanted);
 		r = gpu_roster_add(options->roster, candidates, n, ret_wanted); // --gpus beats the environment

@@ -7,6 +7,5 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Tells options->roster of the n GPUs and sets ret_wanted[i] for each; gpus[i] belongs to domains[i]. -ENOMEM.
-int nvml_pick(const struct nvml_api *api, const struct nvml_gpu *gpus, const struct domain *domains, size_t n,
-	const struct sensor_options *options, bool *ret_wanted);
+// Tells options->roster of the n GPUs and sets ret_wanted[i] for each. -ENOMEM.
+int nvml_pick(const struct nvml_gpu *gpus, size_t n, const struct sensor_options *options, bool *ret_wanted);

@@ -42,31 +42,109 @@ static bool add_one(struct nvml_process_set *set, struct nvml_process process)
 }
 
 // All layouts begin alike; the instances come with the second.
-static struct nvml_process read_record(const unsigned char *record, size_t record_size)
+static struct nvml_process read_record(const unsigned char *record, size_t record_size, uint64_t instance)
 {
 	struct nvml_process_v2 wire = {.gpu_instance = UINT32_MAX, .compute_instance = UINT32_MAX};
 	memcpy(&wire, record, record_size < sizeof(wire) ? record_size : sizeof(wire));
+	uint64_t own = nvml_instance_id(wire.gpu_instance, wire.compute_instance);
 	return (struct nvml_process){
 		.pid = wire.pid,
-		.instance = (uint64_t)wire.gpu_instance << 32 | wire.compute_instance,
+		.instance = own != NVML_NO_INSTANCE ? own : instance,
 		.used_bytes = wire.used_bytes,
 	};
 }
 
-bool nvml_process_set_add(struct nvml_process_set *set, const void *records, size_t record_size, size_t count)
+bool nvml_process_set_add(struct nvml_process_set *set, const void *records, size_t record_size, size_t count,
+	uint64_t instance)
 {
 	const unsigned char *record = records;
 	for (size_t i = 0; i < count; i++, record += record_size) {
-		if (!add_one(set, read_record(record, record_size)))
+		if (!add_one(set, read_record(record, record_size, instance)))
 			return false;
 	}
 	return true;
 }
 
-struct side {
-	int64_t processes;
-	int64_t bytes; // VALUE_MISSING once a part is unknown
+/* ---- whose they are ---- */
+
+// A process on several instances is one process.
+static bool is_again(const struct nvml_process_set *set, size_t i)
+{
+	return i > 0 && set->processes[i - 1].pid == set->processes[i].pid;
+}
+
+static void judge_one(struct nvml_process *process, struct pid_match *match, enum pid_method *weakest)
+{
+	enum pid_method method;
+	pid_t pid;
+	process->side = pid_match_side(match, process->pid, &method, &pid);
+	process->is_main = process->side == PID_TARGET && pid == match->main_pid;
+	if (method > *weakest)
+		*weakest = method;
+}
+
+struct heads { // processes by what pid_match knows of them
+	unsigned int sides[PID_UNKNOWN + 1];
 };
+
+static void settle_rest(struct nvml_owners *owners, enum pid_side side, enum pid_method method, unsigned int n_rest)
+{
+	owners->rest = side;
+	owners->method = method;
+	if (side == PID_TARGET)
+		owners->target += n_rest;
+	else
+		owners->others += n_rest;
+}
+
+static void settle_presence(struct nvml_owners *owners, enum pid_method method, unsigned int target, unsigned int others)
+{
+	owners->presence_only = true;
+	owners->method = method;
+	owners->target = target;
+	owners->others = others;
+}
+
+// The ids that nobody here knows, all together.
+static void judge_rest(struct nvml_owners *owners, const struct heads *heads, const struct pid_match *match,
+	struct pid_holders holders)
+{
+	unsigned int rest = heads->sides[PID_UNKNOWN], known = heads->sides[PID_TARGET] + heads->sides[PID_OTHER];
+	unsigned int unmet = holders.target > heads->sides[PID_TARGET] ? holders.target - heads->sides[PID_TARGET] : 0;
+	if (match->n_recent == 0 || (holders.can_tell && holders.target == 0))
+		settle_rest(owners, PID_OTHER, PID_BY_DESCRIPTORS, rest);
+	else if (unmet == rest && holders.others == 0)
+		settle_rest(owners, PID_TARGET, PID_BY_DESCRIPTORS, rest);
+	else if (known == 0 && unmet > 0 && rest > unmet)
+		settle_presence(owners, PID_BY_DESCRIPTORS, unmet, rest - unmet);
+	else if (known == 0 && holders.others == 0)
+		settle_presence(owners, PID_BY_EXCLUSIVITY, rest, 0);
+	else
+		*owners = (struct nvml_owners){PID_UNMATCHED, PID_UNKNOWN, true, VALUE_MISSING, VALUE_MISSING};
+}
+
+void nvml_process_set_judge(struct nvml_process_set *set, struct pid_match *match, unsigned int minor,
+	struct nvml_owners *ret_owners)
+{
+	struct nvml_owners owners = {.rest = PID_UNKNOWN};
+	struct heads heads = {0};
+	for (size_t i = 0; i < set->n; i++)
+		pid_match_meet(match, set->processes[i].pid);
+	for (size_t i = 0; i < set->n; i++) {
+		judge_one(&set->processes[i], match, &owners.method);
+		heads.sides[set->processes[i].side] += !is_again(set, i);
+	}
+	owners.target = heads.sides[PID_TARGET];
+	owners.others = heads.sides[PID_OTHER];
+	if (heads.sides[PID_UNKNOWN] > 0)
+		judge_rest(&owners, &heads, match, pid_match_holders(match, minor));
+	for (size_t i = 0; i < set->n; i++)
+		if (set->processes[i].side == PID_UNKNOWN)
+			set->processes[i].side = owners.rest;
+	*ret_owners = owners;
+}
+
+/* ---- sums ---- */
 
 static void add_bytes(int64_t *sum_bytes, uint64_t used_bytes)
 {
@@ -76,100 +154,31 @@ static void add_bytes(int64_t *sum_bytes, uint64_t used_bytes)
 		*sum_bytes = VALUE_MISSING;
 }
 
-void nvml_process_set_sum(const struct nvml_process_set *set, const struct sensor_context *context, int64_t *row)
+static void sum_memory(const struct nvml_process_set *set, const struct nvml_owners *owners, bool has_target,
+	int64_t *row)
 {
-	struct side target = {0}, others = {0};
-	int64_t main_bytes = 0;
+	int64_t sums[PID_UNKNOWN + 1] = {0}, main_bytes = 0;
 	for (size_t i = 0; i < set->n; i++) {
 		const struct nvml_process *process = &set->processes[i];
-		pid_t pid = (pid_t)process->pid;
-		struct side *side = sensor_context_has_pid(context, pid) ? &target : &others;
-		side->processes += i == 0 || process[-1].pid != process->pid;
-		add_bytes(&side->bytes, process->used_bytes);
-		if (pid == context->main_pid)
+		add_bytes(&sums[process->side], process->used_bytes);
+		if (process->is_main)
 			add_bytes(&main_bytes, process->used_bytes);
 	}
-	row[DEVICE_OTHERS_MEMORY] = others.bytes;
-	row[DEVICE_OTHERS_PROCESSES] = others.processes;
-	if (context->main_pid == 0)
+	row[DEVICE_OTHERS_MEMORY] = sums[PID_OTHER];
+	if (!has_target)
 		return;
-	row[DEVICE_MAIN_MEMORY] = main_bytes;
-	row[DEVICE_TARGET_MEMORY] = target.bytes;
-	row[DEVICE_TARGET_PROCESSES] = target.processes;
+	// Ids that only descriptors told apart: which of them is the root process is not known.
+	bool knows_main = owners->method < PID_BY_CGROUP || sums[PID_TARGET] == 0;
+	row[DEVICE_MAIN_MEMORY] = knows_main ? main_bytes : VALUE_MISSING;
+	row[DEVICE_TARGET_MEMORY] = sums[PID_TARGET];
 }
 
-static bool is_sample(const struct nvml_process_sample *sample, uint64_t last_seen_us)
+void nvml_process_set_sum(const struct nvml_process_set *set, const struct nvml_owners *owners, bool has_target,
+	int64_t *row)
 {
-	return sample->pid != 0 && sample->sm_percent <= 100 && sample->timestamp_us > last_seen_us;
-}
-
-static size_t drop_garbage(struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (is_sample(&samples[i], last_seen_us))
-			samples[kept++] = samples[i];
-	}
-	return kept;
-}
-
-static bool sample_before(const struct nvml_process_sample *a, const struct nvml_process_sample *b)
-{
-	return a->pid != b->pid ? a->pid < b->pid : a->timestamp_us < b->timestamp_us;
-}
-
-// By pid, then time. A Shell sort, because the C library's qsort may allocate.
-static void sort_samples(struct nvml_process_sample *samples, size_t n)
-{
-	for (size_t gap = n / 2; gap > 0; gap /= 2) {
-		for (size_t i = gap; i < n; i++) {
-			struct nvml_process_sample moved = samples[i];
-			size_t k = i;
-			for (; k >= gap && sample_before(&moved, &samples[k - gap]); k -= gap)
-				samples[k] = samples[k - gap];
-			samples[k] = moved;
-		}
-	}
-}
-
-/* Mean of the first process's samples, by the time that each stands for; *ret_count is how many there are. Where the
- * first one begins is unknown on the very first query (last_seen_us == 0): it then counts as long as the second. */
-static double mean_of_first(const struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us,
-	size_t *ret_count)
-{
-	size_t count = 1;
-	while (count < n && samples[count].pid == samples[0].pid)
-		count++;
-	*ret_count = count;
-	uint64_t since_us = last_seen_us;
-	if (since_us == 0 && count > 1)
-		since_us = 2 * samples[0].timestamp_us - samples[1].timestamp_us;
-	double weighted = 0, weight_us = 0, span_us = 1;
-	for (size_t i = 0; i < count; i++) {
-		if (samples[i].timestamp_us != since_us) // else a second sample of the same time: it weighs as much
-			span_us = (double)(samples[i].timestamp_us - since_us);
-		weighted += samples[i].sm_percent * span_us;
-		weight_us += span_us;
-		since_us = samples[i].timestamp_us;
-	}
-	return weighted / weight_us;
-}
-
-uint64_t nvml_sm_sum(struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us,
-	const struct sensor_context *context, struct nvml_sm_use *ret_use)
-{
-	uint64_t newest_us = last_seen_us;
-	*ret_use = (struct nvml_sm_use){0};
-	n = drop_garbage(samples, n, last_seen_us);
-	sort_samples(samples, n);
-	for (size_t i = 0, count; i < n; i += count) {
-		double percent = mean_of_first(&samples[i], n - i, last_seen_us, &count);
-		if (sensor_context_has_pid(context, (pid_t)samples[i].pid))
-			ret_use->target_percent += percent;
-		else
-			ret_use->others_percent += percent;
-		if (samples[i + count - 1].timestamp_us > newest_us)
-			newest_us = samples[i + count - 1].timestamp_us;
-	}
-	return newest_us;
+	row[DEVICE_OTHERS_PROCESSES] = owners->others;
+	if (has_target)
+		row[DEVICE_TARGET_PROCESSES] = owners->target;
+	if (!owners->presence_only)
+		sum_memory(set, owners, has_target, row);
 }

@@ -127,6 +127,7 @@ static bool take_process(char **rest, struct fake_gpu *gpu)
 		return false;
 	struct fake_process *process = &gpu->processes[gpu->n_processes];
 	char memory[32];
+	process->instance = -1;
 	if (!take_word(rest, process->who, sizeof(process->who)) ||
 		!take_word(rest, process->kinds, sizeof(process->kinds)) || !take_uint(rest, &process->sm_percent) ||
 		!take_word(rest, memory, sizeof(memory)) || !take_window(rest, &process->when))
@@ -136,11 +137,46 @@ static bool take_process(char **rest, struct fake_gpu *gpu)
 	return true;
 }
 
+static bool at_end(const char *rest)
+{
+	return rest[strspn(rest, " \t")] == '\0';
+}
+
+// UUID [GPU_INSTANCE COMPUTE_INSTANCE SLICES MULTIPROCESSORS MEMORY_BYTES [NAME]]
 static bool take_mig(char **rest, struct fake_gpu *gpu)
 {
 	if (gpu->n_mig == MIG_MAX)
 		return false;
-	return take_word(rest, gpu->mig_uuids[gpu->n_mig++], sizeof(gpu->mig_uuids[0]));
+	struct fake_mig *mig = &gpu->mig[gpu->n_mig];
+	*mig = (struct fake_mig){.gpu_instance = gpu->n_mig++, .name = "Fake GPU MIG"};
+	if (!take_word(rest, mig->uuid, sizeof(mig->uuid)) || at_end(*rest))
+		return mig->uuid[0] != '\0';
+	if (!take_uint(rest, &mig->gpu_instance) || !take_uint(rest, &mig->compute_instance) ||
+		!take_uint(rest, &mig->slices) || !take_uint(rest, &mig->multiprocessors) ||
+		!take_u64(rest, &mig->memory_bytes))
+		return false;
+	return at_end(*rest) || take_text(rest, mig->name, sizeof(mig->name));
+}
+
+// INSTANCE, then as for `process`.
+static bool take_mig_process(char **rest, struct fake_gpu *gpu)
+{
+	unsigned int instance;
+	if (!take_uint(rest, &instance) || instance >= gpu->n_mig || !take_process(rest, gpu))
+		return false;
+	gpu->processes[gpu->n_processes - 1].instance = (int)instance;
+	return true;
+}
+
+static bool take_field(char **rest, struct fake_gpu *gpu)
+{
+	unsigned int code;
+	if (gpu->n_fields == FIELDS_MAX)
+		return false;
+	struct fake_field *field = &gpu->fields[gpu->n_fields++];
+	bool good = take_uint(rest, &field->id) && take_uint(rest, &field->scope) && take_uint(rest, &code);
+	field->code = good ? (int)code : 0;
+	return good;
 }
 
 static bool take_limits(char **rest, struct fake_gpu *gpu)
@@ -190,7 +226,19 @@ static bool gpu_line(const char *key, char **rest, struct fake_gpu *gpu)
 	KEY("cores", take_uint(rest, &gpu->cores))
 	KEY("throttle_bits", take_u64(rest, &gpu->throttle_bits))
 	KEY("limits_mw", take_limits(rest, gpu))
-	KEY("lost_after_ms", take_ms(rest, &gpu->lost_after_ms))
+	KEY("lost_after_ms", take_window(rest, &gpu->lost))
+	KEY("pci", take_word(rest, gpu->pci, sizeof(gpu->pci)))
+	KEY("minor", take_uint(rest, &gpu->minor))
+	KEY("mig_max", take_uint(rest, &gpu->mig_max))
+	KEY("mig_off", (gpu->mig_off = true))
+	KEY("mig_lists_by_part", (gpu->mig_lists_by_part = true))
+	KEY("mig_process", take_mig_process(rest, gpu))
+	KEY("field_error", take_field(rest, gpu))
+	KEY("energy_by_field", (gpu->energy_by_field = true))
+	KEY("field_times", (gpu->field_times = true))
+	KEY("module_mw", take_double(rest, &gpu->module_mw))
+	KEY("power_samples", take_ms(rest, &gpu->power_sample_ms) && take_uint(rest, &gpu->power_ring))
+	KEY("accounting", (gpu->accounting = true))
 	KEY("process", take_process(rest, gpu))
 	KEY("sample_period_ms", take_ms(rest, &gpu->sample_period_ms) && gpu->sample_period_ms > 0)
 	KEY("samples", take_uint(rest, &gpu->samples))
@@ -233,12 +281,16 @@ static bool add_gpu(struct fake_config *config)
 		.limit_max_mw = 400000,
 		.limit_default_mw = 400000,
 		.limit_mw = 400000,
-		.lost_after_ms = FAKE_FOREVER_MS,
+		.lost = {FAKE_FOREVER_MS, FAKE_FOREVER_MS},
+		.minor = config->n_gpus,
+		.mig_max = MIG_MAX,
+		.module_mw = -1,
 		.sample_period_ms = 100,
 		.samples = 1,
 	};
 	snprintf(gpu->name, sizeof(gpu->name), "Fake GPU");
 	snprintf(gpu->uuid, sizeof(gpu->uuid), "GPU-%08x-0000-0000-0000-000000000000", config->n_gpus);
+	snprintf(gpu->pci, sizeof(gpu->pci), "00000000:%02X:00.0", config->n_gpus + 1);
 	config->n_gpus++;
 	return true;
 }

@@ -53,6 +53,7 @@ static int64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
+// For tests too: the driver's time stamp of a moment after the epoch.
 int64_t fake_wall_us(int64_t t_ns)
 {
 	return (library.config.epoch_ns + t_ns + library.wall_minus_monotonic_ns) / 1000;
@@ -90,6 +91,11 @@ static int find_error(const struct fake_error *errors, unsigned int n, const cha
 	return SUCCESS;
 }
 
+int fake_energy_error(const struct fake_view *view)
+{
+	return find_error(view->gpu->errors, view->gpu->n_errors, "nvmlDeviceGetTotalEnergyConsumption", view->t_ns);
+}
+
 static int enter_library(const char *function, int64_t *ret_t_ns)
 {
 	fake_count(function);
@@ -102,7 +108,7 @@ static int enter_library(const char *function, int64_t *ret_t_ns)
 
 static int enter_gpu(const char *function, unsigned int index, struct fake_view *ret_view)
 {
-	struct fake_view view = {.config = &library.config, .limits = &library.limits, .index = index};
+	struct fake_view view = {.config = &library.config, .limits = &library.limits, .index = index, .instance = -1};
 	int code = enter_library(function, &view.t_ns);
 	if (code != SUCCESS)
 		return code;
@@ -112,7 +118,7 @@ static int enter_gpu(const char *function, unsigned int index, struct fake_view 
 		return INVALID_ARGUMENT;
 	view.gpu = &library.config.gpus[index];
 	*ret_view = view;
-	if (view.t_ns / 1000000 >= view.gpu->lost_after_ms)
+	if (fake_within(&view.gpu->lost, view.t_ns / 1000000))
 		return GPU_IS_LOST;
 	return find_error(view.gpu->errors, view.gpu->n_errors, function, view.t_ns);
 }
@@ -123,15 +129,36 @@ static const struct handle *find_handle(const void *device)
 	return handle >= &handles[0][0] && handle <= &handles[GPUS_MAX - 1][MIG_MAX] ? handle : NULL;
 }
 
-int fake_enter(const char *function, const void *device, struct fake_view *ret_view)
+int fake_enter(const char *function, const void *device, bool parts_too, struct fake_view *ret_view)
 {
 	const struct handle *handle = find_handle(device);
+	fake_begin();
 	if (handle == NULL) {
 		fake_count(function);
 		return INVALID_ARGUMENT;
 	}
 	int code = enter_gpu(function, handle->gpu, ret_view);
-	return code == SUCCESS && handle->instance >= 0 ? NOT_SUPPORTED : code;
+	ret_view->instance = handle->instance;
+	return code == SUCCESS && handle->instance >= 0 && !parts_too ? NOT_SUPPORTED : code;
+}
+
+void fake_leave(struct fake_view *view)
+{
+	(void)view;
+	fake_end();
+}
+
+const void *fake_part(unsigned int gpu, unsigned int instance)
+{
+	struct handle *handle = &handles[gpu][1 + instance];
+	*handle = (struct handle){.gpu = gpu, .instance = (int)instance};
+	return handle;
+}
+
+const void *fake_whole(unsigned int gpu)
+{
+	handles[gpu][0] = (struct handle){.gpu = gpu, .instance = -1};
+	return &handles[gpu][0];
 }
 
 static int init(const char *function)
@@ -181,8 +208,7 @@ static int by_index(const char *function, unsigned int index, const void **ret_d
 	int code = enter_gpu(function, index, &view);
 	if (code != SUCCESS)
 		return code;
-	handles[index][0] = (struct handle){.gpu = index, .instance = -1};
-	*ret_device = &handles[index][0];
+	*ret_device = fake_whole(index);
 	return SUCCESS;
 }
 
@@ -199,20 +225,28 @@ static int copy_text(const char *text, char *out, unsigned int size)
 	return SUCCESS;
 }
 
+static const struct fake_mig *part_of(const struct fake_view *view)
+{
+	return view->instance >= 0 ? &view->gpu->mig[view->instance] : NULL;
+}
+
 API(nvmlDeviceGetName, const void *device, char *out, unsigned int size)
 {
-	GPU(device);
-	return copy_text(view.gpu->name, out, size);
+	GPU_OR_PART(device);
+	return copy_text(part_of(&view) != NULL ? part_of(&view)->name : view.gpu->name, out, size);
 }
 
 API(nvmlDeviceGetUUID, const void *device, char *out, unsigned int size)
 {
-	struct fake_view view;
-	const struct handle *handle = find_handle(device);
-	int code = fake_enter(__func__, device, &view);
-	if (code != SUCCESS && (handle == NULL || handle->instance < 0))
-		return code;
-	return copy_text(handle->instance < 0 ? view.gpu->uuid : view.gpu->mig_uuids[handle->instance], out, size);
+	GPU_OR_PART(device);
+	return copy_text(part_of(&view) != NULL ? part_of(&view)->uuid : view.gpu->uuid, out, size);
+}
+
+API(nvmlDeviceGetMinorNumber, const void *device, unsigned int *ret_minor)
+{
+	GPU(device);
+	*ret_minor = view.gpu->minor;
+	return SUCCESS;
 }
 
 API(nvmlSystemGetDriverVersion, char *out, unsigned int size)
@@ -260,7 +294,11 @@ API(nvmlDeviceGetCurrentClocksThrottleReasons, const void *device, unsigned long
 // Before R510 the driver's own part was hidden in a smaller total; since then it counts as used.
 API(nvmlDeviceGetMemoryInfo, const void *device, struct wire_memory *ret)
 {
-	GPU(device);
+	GPU_OR_PART(device);
+	if (part_of(&view) != NULL) {
+		*ret = (struct wire_memory){part_of(&view)->memory_bytes, part_of(&view)->memory_bytes, 0};
+		return SUCCESS;
+	}
 	uint64_t total = view.gpu->memory_total_bytes, used = view.gpu->memory_used_bytes;
 	if (FAKE_GENERATION < 510)
 		total -= view.gpu->memory_reserved_bytes;
@@ -289,10 +327,15 @@ API(nvmlDeviceGetHandleByIndex_v2, unsigned int index, const void **ret_device)
 
 API(nvmlDeviceGetMemoryInfo_v2, const void *device, struct wire_memory_v2 *ret)
 {
-	GPU(device);
+	GPU_OR_PART(device);
 	const struct fake_gpu *gpu = view.gpu;
 	if (ret->version != (sizeof(*ret) | 2u << 24))
 		return FUNCTION_NOT_FOUND;
+	if (part_of(&view) != NULL) {
+		*ret = (struct wire_memory_v2){ret->version, part_of(&view)->memory_bytes, 0,
+			part_of(&view)->memory_bytes, 0};
+		return SUCCESS;
+	}
 	ret->total_bytes = gpu->memory_total_bytes;
 	ret->reserved_bytes = gpu->memory_reserved_bytes;
 	ret->used_bytes = gpu->memory_used_bytes;
@@ -300,28 +343,19 @@ API(nvmlDeviceGetMemoryInfo_v2, const void *device, struct wire_memory_v2 *ret)
 	return SUCCESS;
 }
 
+API(nvmlDeviceGetPciInfo_v3, const void *device, struct wire_pci *ret)
+{
+	GPU(device);
+	*ret = (struct wire_pci){.id = 0x233010de};
+	(void)sscanf(view.gpu->pci, "%x:%x:%x", &ret->domain, &ret->bus, &ret->device);
+	snprintf(ret->address, sizeof(ret->address), "%s", view.gpu->pci);
+	return SUCCESS;
+}
+
 API(nvmlDeviceGetNumGpuCores, const void *device, unsigned int *ret_cores)
 {
 	GPU(device);
 	*ret_cores = view.gpu->cores;
-	return SUCCESS;
-}
-
-API(nvmlDeviceGetMaxMigDeviceCount, const void *device, unsigned int *ret_count)
-{
-	GPU(device);
-	*ret_count = view.gpu->n_mig > 0 ? MIG_MAX : 0;
-	return SUCCESS;
-}
-
-API(nvmlDeviceGetMigDeviceHandleByIndex, const void *device, unsigned int index, const void **ret_device)
-{
-	GPU(device);
-	if (index >= view.gpu->n_mig)
-		return NOT_FOUND;
-	struct handle *handle = &handles[view.index][1 + index];
-	*handle = (struct handle){.gpu = view.index, .instance = (int)index};
-	*ret_device = handle;
 	return SUCCESS;
 }
 

@@ -58,18 +58,25 @@ API(nvmlDeviceSetPowerManagementLimit, const void *device, unsigned int limit_mw
 	return set_limit(&view, limit_mw);
 }
 
+double fake_counter_mj(const struct fake_view *view)
+{
+	const struct fake_gpu *gpu = view->gpu;
+	double now_s = t_s(view);
+	if (gpu->energy_period_s > 0)
+		now_s = floor(now_s / gpu->energy_period_s + 1e-9) * gpu->energy_period_s;
+	double mj = gpu->energy_start_mj + fake_limited_energy_mj(view, now_s);
+	if (gpu->energy_reset_s >= 0 && now_s >= gpu->energy_reset_s)
+		mj = fake_limited_energy_mj(view, now_s) - fake_limited_energy_mj(view, gpu->energy_reset_s);
+	return floor(mj + 1e-6);
+}
+
 #if FAKE_GENERATION >= 470
 API(nvmlDeviceGetTotalEnergyConsumption, const void *device, unsigned long long *ret_mj)
 {
 	GPU(device);
-	const struct fake_gpu *gpu = view.gpu;
-	double now_s = t_s(&view);
-	if (gpu->energy_period_s > 0)
-		now_s = floor(now_s / gpu->energy_period_s + 1e-9) * gpu->energy_period_s;
-	double mj = gpu->energy_start_mj + fake_limited_energy_mj(&view, now_s);
-	if (gpu->energy_reset_s >= 0 && now_s >= gpu->energy_reset_s)
-		mj = fake_limited_energy_mj(&view, now_s) - fake_limited_energy_mj(&view, gpu->energy_reset_s);
-	*ret_mj = (unsigned long long)floor(mj + 1e-6);
+	if (view.gpu->energy_by_field)
+		return NOT_SUPPORTED;
+	*ret_mj = (unsigned long long)fake_counter_mj(&view);
 	return SUCCESS;
 }
 

@@ -13,18 +13,29 @@ struct wire_process {
 };
 _Static_assert(sizeof(struct wire_process) == 32, "layouts of the real library");
 
+// A card tells of all its processes, an instance of its own.
 static bool listed(const struct fake_process *process, char kind, const struct fake_view *view)
 {
+	if (view->instance >= 0 ? process->instance != view->instance
+				: process->instance >= 0 && view->gpu->mig_lists_by_part)
+		return false;
 	return strchr(process->kinds, kind) != NULL && fake_within(&process->when, view->t_ns / 1000000);
+}
+
+static struct wire_process record_of(const struct fake_process *process, const struct fake_gpu *gpu, pid_t pid)
+{
+	const struct fake_mig *part = process->instance >= 0 ? &gpu->mig[process->instance] : NULL;
+	return (struct wire_process){(unsigned int)pid, process->memory_bytes,
+		part != NULL ? part->gpu_instance : UINT32_MAX, part != NULL ? part->compute_instance : UINT32_MAX, 0};
 }
 
 static int list(const char *function, const void *device, char kind, size_t record_size, unsigned int *count,
 	unsigned char *records)
 {
-	struct fake_view view;
+	__attribute__((cleanup(fake_leave))) struct fake_view view;
 	pid_t pids[PIDS_MAX];
 	unsigned int n = 0;
-	int code = fake_enter(function, device, &view);
+	int code = fake_enter(function, device, true, &view);
 	if (code != SUCCESS)
 		return code;
 	for (unsigned int i = 0; i < view.gpu->n_processes; i++) {
@@ -33,8 +44,7 @@ static int list(const char *function, const void *device, char kind, size_t reco
 			? fake_pids(process->who, view.config->path, pids, PIDS_MAX)
 			: 0;
 		for (size_t k = 0; k < n_pids; k++, n++) {
-			struct wire_process record = {(unsigned int)pids[k], process->memory_bytes, UINT32_MAX,
-				UINT32_MAX, 0};
+			struct wire_process record = record_of(process, view.gpu, pids[k]);
 			if (records != NULL && n < *count)
 				memcpy(records + n * record_size, &record, record_size);
 		}

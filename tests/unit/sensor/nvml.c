@@ -28,7 +28,8 @@ static const struct reading_row {
 	{"energy: an old driver has none, but power", OLD, "gpu\npower_mw constant 250000\n", 2000,
 		EXPECT({DEVICE_ENERGY, MISSING}, {DEVICE_POWER, 250000})},
 	{"energy: 0 is a value", MODERN, "gpu\n", 0, EXPECT({DEVICE_ENERGY, 0})},
-	{"power: a failure now is a missing value, not 0", MODERN, "gpu\nerror nvmlDeviceGetPowerUsage 999\n", 0,
+	{"power: a failure now is a missing value, not 0", MODERN,
+		"gpu\nfield_error 186 0 3\nerror nvmlDeviceGetPowerUsage 999\n", 0,
 		EXPECT({DEVICE_POWER, MISSING}, {DEVICE_ENERGY, 0})},
 	{"power cap: the limit in force", MODERN, "gpu\nlimits_mw 100000 300000 250000 200000\n", 0,
 		EXPECT({DEVICE_POWER_CAP, 200000})},
@@ -134,7 +135,8 @@ static void check_asked(void **state)
 	const struct asked_row *row = *state;
 	struct nvml_fixture f;
 	char cards[128];
-	snprintf(cards, sizeof(cards), "gpu\nprocess 100 C 5 6\nerror %s %d\n", row->function, row->code);
+	snprintf(cards, sizeof(cards), "gpu\nfield_error 186 0 3\nprocess 100 C 5 6\nerror %s %d\n", row->function,
+		row->code);
 	fixture_open(&f, MODERN, cards);
 	for (int64_t t_ms = 0; t_ms < 300; t_ms += 100)
 		fixture_read(&f, t_ms);
@@ -152,9 +154,9 @@ static void off_the_bus(void **state)
 	for (size_t i = 0; i < DEVICE_COUNT; i++)
 		assert_true(f.rows[0][i] == VALUE_MISSING);
 	assert_int_equal(f.rows[1][DEVICE_POWER], 5);
-	unsigned long before = f.calls("nvmlDeviceGetPowerUsage");
+	unsigned long before = f.calls("nvmlDeviceGetTotalEnergyConsumption");
 	fixture_read(&f, 1100);
-	assert_int_equal(f.calls("nvmlDeviceGetPowerUsage"), before + 1); // for the other GPU only
+	assert_int_equal(f.calls("nvmlDeviceGetTotalEnergyConsumption"), before + 1); // for the other GPU only
 	fixture_close(&f);
 }
 
@@ -195,7 +197,7 @@ static void neither_energy_nor_power(void **state)
 	struct nvml_fixture f;
 	fixture_open(&f, MODERN,
 		"gpu\nutilization_percent 50 5\nerror nvmlDeviceGetTotalEnergyConsumption 3\n"
-		"error nvmlDeviceGetPowerUsage 3\n");
+		"error nvmlDeviceGetPowerUsage 3\nfield_error 186 0 3\n");
 	fixture_read(&f, 0);
 	assert_true(f.domains[0].used);
 	assert_true(f.rows[0][DEVICE_POWER] == VALUE_MISSING);
@@ -319,17 +321,17 @@ static void asked_for_a_gpu_without_a_driver(void **state)
 	fixture_close(&f);
 }
 
-/* The driver samples SM use every 200 ms here, we read every 50: between two samples the last one holds; once it stays
+/* The driver samples SM use every 200 ms here, we read every 100: between two samples the last one holds; once it stays
  * away for two of its periods the process is idle. */
 static void sm_use_holds_between_samples(void **state)
 {
 	struct nvml_fixture f;
 	fixture_open(&f, MODERN, "gpu\nsample_period_ms 200\nprocess 100 C 60 1 0 1001\n");
-	for (int64_t t_ms = 200; t_ms < 1400; t_ms += 50) {
+	for (int64_t t_ms = 200; t_ms < 1400; t_ms += 100) {
 		fixture_read(&f, t_ms);
 		assert_int_equal(f.rows[0][DEVICE_TARGET_UTILIZATION], 60);
 	}
-	for (int64_t t_ms = 1400; t_ms < 2000; t_ms += 50) {
+	for (int64_t t_ms = 1400; t_ms < 2000; t_ms += 100) {
 		fixture_read(&f, t_ms);
 		assert_int_equal(f.rows[0][DEVICE_TARGET_UTILIZATION], 0);
 	}
@@ -339,7 +341,7 @@ static void sm_use_holds_between_samples(void **state)
 static void without_a_target_there_are_only_others(void **state)
 {
 	struct nvml_fixture f;
-	const struct sensor_context nobody = {.t_ns = 1};
+	const struct sensor_context nobody = {.t_ns = 600 * NS_PER_MS};
 	fixture_open(&f, MODERN, "gpu\nprocess 100 C 60 1000\n");
 	fixture_read(&f, 500);
 	for (size_t i = 0; i < DEVICE_COUNT; i++)

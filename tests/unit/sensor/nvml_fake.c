@@ -97,7 +97,7 @@ static void moves_while_it_runs(void **state)
 	fixture_read(&f, 0);
 	assert_int_equal(f.rows[0][DEVICE_TEMPERATURE], 40);
 	fixture_write(&f, "gpu\ntemperature_c 90\n");
-	fixture_read(&f, 1);
+	fixture_read(&f, 100);
 	assert_int_equal(f.rows[0][DEVICE_TEMPERATURE], 90);
 	fixture_close(&f);
 }

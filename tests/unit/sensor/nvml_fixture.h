@@ -20,6 +20,8 @@ struct nvml_fixture {
 	void *fake; // keeps the library loaded around the sensor's open and close
 	void (*freeze)(int64_t t_ns);
 	unsigned long (*calls)(const char *function);
+	int64_t (*wall_us)(int64_t t_ns);
+	int64_t t_ns; // the time at which the fake stands still, and our clock with it
 	struct wattle_env env;
 	struct sensor_options options;
 	struct gpu_roster roster;
@@ -32,9 +34,15 @@ struct nvml_fixture {
 
 static const pid_t fixture_target[] = {100, 200, 300}; // 100 is the root process
 
-static inline int64_t fixture_no_time(void *data)
+static inline int64_t fixture_now_ns(void *data)
 {
-	return 0;
+	return ((struct nvml_fixture *)data)->t_ns;
+}
+
+static inline int64_t fixture_wall_ns(void *data)
+{
+	struct nvml_fixture *f = data;
+	return f->wall_us(f->t_ns) * 1000;
 }
 
 static inline void fixture_write(const struct nvml_fixture *f, const char *cards)
@@ -70,9 +78,11 @@ static inline void fixture_init(struct nvml_fixture *f, const char *library, con
 	void *freeze = fixture_symbol(f, "fake_nvml_freeze"), *calls = fixture_symbol(f, "fake_nvml_calls");
 	memcpy(&f->freeze, &freeze, sizeof(freeze));
 	memcpy(&f->calls, &calls, sizeof(calls));
+	void *wall_us = fixture_symbol(f, "fake_wall_us");
+	memcpy(&f->wall_us, &wall_us, sizeof(wall_us));
 	f->freeze(0);
 	f->env = (struct wattle_env){.sysfs_fd = -1, .procfs_fd = -1, .nvml = f->library};
-	f->env.clock = (struct env_clock){fixture_no_time, fixture_no_time, fixture_no_time, NULL};
+	f->env.clock = (struct env_clock){fixture_now_ns, fixture_now_ns, fixture_wall_ns, f};
 }
 
 static inline int fixture_try_open(struct nvml_fixture *f)
@@ -96,20 +106,26 @@ static inline void fixture_open(struct nvml_fixture *f, const char *library, con
 	assert_int_equal(fixture_try_open(f), 0);
 }
 
-// One reading at t_ms for the target fixture_target.
-static inline void fixture_read(struct nvml_fixture *f, int64_t t_ms)
+static inline void fixture_read_as(struct nvml_fixture *f, int64_t t_ms, struct sensor_context context)
 {
-	const struct sensor_context context = {
-		.t_ns = t_ms * NS_PER_MS,
-		.main_pid = fixture_target[0],
-		.target_pids = fixture_target,
-		.n_target_pids = ARRAY_SIZE(fixture_target),
-	};
-	f->freeze(t_ms * NS_PER_MS);
+	context.t_ns = t_ms * NS_PER_MS;
+	f->t_ns = context.t_ns;
+	f->freeze(context.t_ns);
 	for (size_t i = 0; i < ARRAY_SIZE(f->rows); i++)
 		for (size_t k = 0; k < DEVICE_COUNT; k++)
 			f->rows[i][k] = VALUE_MISSING;
 	sensor_nvml.read(f->state, &context, f->rows);
+}
+
+// One reading at t_ms for the target fixture_target.
+static inline void fixture_read(struct nvml_fixture *f, int64_t t_ms)
+{
+	const struct sensor_context context = {
+		.main_pid = fixture_target[0],
+		.target_pids = fixture_target,
+		.n_target_pids = ARRAY_SIZE(fixture_target),
+	};
+	fixture_read_as(f, t_ms, context);
 }
 
 static inline void fixture_close(struct nvml_fixture *f)

@@ -1,12 +1,32 @@
 #include "sensor/nvml_process.h"
 
 #include "base/util.h"
+#include "sensor/nvml_use.h"
 #include "rows.h"
 
 static const pid_t target_pids[] = {10, 20, 30};
 static const struct sensor_context context = {.main_pid = 10,
 	.target_pids = target_pids,
 	.n_target_pids = ARRAY_SIZE(target_pids)};
+
+// The matcher of a machine whose numbers are the driver's.
+static void open_match(struct pid_match *match, struct wattle_env *env)
+{
+	*env = (struct wattle_env){.sysfs_fd = -1, .procfs_fd = -1};
+	assert_int_equal(pid_match_open(match, env), 0);
+	pid_match_update(match, &context);
+}
+
+static void sum(struct nvml_process_set *set, int64_t *row)
+{
+	struct wattle_env env;
+	struct pid_match match;
+	struct nvml_owners owners;
+	open_match(&match, &env);
+	nvml_process_set_judge(set, &match, 0, &owners);
+	nvml_process_set_sum(set, &owners, true, row);
+	pid_match_close(&match);
+}
 
 /* Samples of one answer. The last one seen before was at 1000 us unless the row says otherwise. */
 static const struct sm_row {
@@ -39,11 +59,15 @@ static void check_sm(void **state)
 	const struct sm_row *row = *state;
 	struct nvml_process_sample samples[ARRAY_SIZE(row->samples)];
 	struct nvml_sm_use use;
+	struct wattle_env env;
+	struct pid_match match;
+	open_match(&match, &env);
 	memcpy(samples, row->samples, sizeof(samples));
-	uint64_t newest_us = nvml_sm_sum(samples, row->n, row->seen_us, &context, &use);
+	uint64_t newest_us = nvml_sm_sum(samples, row->n, row->seen_us, &match, &use);
 	assert_int_equal(newest_us, row->newest_us);
-	assert_true(fabs(use.target_percent - row->target_percent) < 1e-9);
-	assert_true(fabs(use.others_percent - row->others_percent) < 1e-9);
+	assert_true(fabs(use.percent[PID_TARGET] - row->target_percent) < 1e-9);
+	assert_true(fabs(use.percent[PID_OTHER] - row->others_percent) < 1e-9);
+	pid_match_close(&match);
 }
 
 // Thousands of samples in a bad order still give one mean per process.
@@ -52,16 +76,20 @@ static void many_samples(void **state)
 	enum { N = 4096 };
 	static struct nvml_process_sample samples[N];
 	struct nvml_sm_use use;
+	struct wattle_env env;
+	struct pid_match match;
+	open_match(&match, &env);
 	for (uint32_t i = 0; i < N; i++)
 		samples[i] = (struct nvml_process_sample){
 			.pid = 10 + i % 4, // 10, and three that are not the target's
 			.timestamp_us = 1000 + 10 * (uint64_t)(N - i),
 			.sm_percent = 25,
 		};
-	uint64_t newest_us = nvml_sm_sum(samples, N, 1000, &context, &use);
+	uint64_t newest_us = nvml_sm_sum(samples, N, 1000, &match, &use);
+	pid_match_close(&match);
 	assert_int_equal(newest_us, 1000 + 10 * N);
-	assert_true(fabs(use.target_percent - 25) < 1e-9);
-	assert_true(fabs(use.others_percent - 75) < 1e-9);
+	assert_true(fabs(use.percent[PID_TARGET] - 25) < 1e-9);
+	assert_true(fabs(use.percent[PID_OTHER] - 75) < 1e-9);
 }
 
 static struct nvml_process room[4];
@@ -72,9 +100,9 @@ static void instances_add_up(void **state)
 	const struct nvml_process_v2 records[] = {{20, 100, 1, 0}, {20, 200, 2, 0}, {7, 50, 1, 0}};
 	struct nvml_process_set set = {.processes = room, .capacity = ARRAY_SIZE(room)};
 	int64_t row[DEVICE_COUNT];
-	assert_true(nvml_process_set_add(&set, records, sizeof(records[0]), ARRAY_SIZE(records)));
-	assert_true(nvml_process_set_add(&set, records, sizeof(records[0]), 1)); // again, from another list
-	nvml_process_set_sum(&set, &context, row);
+	assert_true(nvml_process_set_add(&set, records, sizeof(records[0]), ARRAY_SIZE(records), NVML_NO_INSTANCE));
+	assert_true(nvml_process_set_add(&set, records, sizeof(records[0]), 1, NVML_NO_INSTANCE)); // again, from another list
+	sum(&set, row);
 	assert_int_equal(row[DEVICE_TARGET_MEMORY], 300);
 	assert_int_equal(row[DEVICE_TARGET_PROCESSES], 1);
 	assert_int_equal(row[DEVICE_OTHERS_MEMORY], 50);
@@ -85,9 +113,9 @@ static void one_list_knows_the_memory(void **state)
 	const struct nvml_process_v1 compute = {10, NVML_NOT_AVAILABLE}, graphics = {10, 70};
 	struct nvml_process_set set = {.processes = room, .capacity = ARRAY_SIZE(room)};
 	int64_t row[DEVICE_COUNT];
-	nvml_process_set_add(&set, &compute, sizeof(compute), 1);
-	nvml_process_set_add(&set, &graphics, sizeof(graphics), 1);
-	nvml_process_set_sum(&set, &context, row);
+	nvml_process_set_add(&set, &compute, sizeof(compute), 1, NVML_NO_INSTANCE);
+	nvml_process_set_add(&set, &graphics, sizeof(graphics), 1, NVML_NO_INSTANCE);
+	sum(&set, row);
 	assert_int_equal(row[DEVICE_MAIN_MEMORY], 70);
 	assert_int_equal(row[DEVICE_TARGET_MEMORY], 70);
 }
@@ -96,7 +124,7 @@ static void no_more_room(void **state)
 {
 	const struct nvml_process_v1 records[] = {{5, 1}, {4, 1}, {3, 1}, {2, 1}, {1, 1}};
 	struct nvml_process_set set = {.processes = room, .capacity = ARRAY_SIZE(room)};
-	assert_false(nvml_process_set_add(&set, records, sizeof(records[0]), ARRAY_SIZE(records)));
+	assert_false(nvml_process_set_add(&set, records, sizeof(records[0]), ARRAY_SIZE(records), NVML_NO_INSTANCE));
 	assert_int_equal(set.n, ARRAY_SIZE(room));
 	assert_int_equal(room[0].pid, 2);
 }
@@ -107,8 +135,8 @@ static void sums_do_not_overflow(void **state)
 	const struct nvml_process_v1 records[] = {{10, INT64_MAX}, {20, INT64_MAX}, {7, UINT64_MAX - 1}};
 	struct nvml_process_set set = {.processes = room, .capacity = ARRAY_SIZE(room)};
 	int64_t row[DEVICE_COUNT];
-	nvml_process_set_add(&set, records, sizeof(records[0]), ARRAY_SIZE(records));
-	nvml_process_set_sum(&set, &context, row);
+	nvml_process_set_add(&set, records, sizeof(records[0]), ARRAY_SIZE(records), NVML_NO_INSTANCE);
+	sum(&set, row);
 	assert_true(row[DEVICE_MAIN_MEMORY] == INT64_MAX);
 	assert_true(row[DEVICE_TARGET_MEMORY] == VALUE_MISSING);
 	assert_true(row[DEVICE_OTHERS_MEMORY] == VALUE_MISSING);

@@ -1,0 +1,219 @@
+#include "sensor/pid_proc.h"
+
+#include "base/file.h"
+#include "base/num.h"
+#include "base/util.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+// The inode of the first pid namespace is the same in every kernel since 3.8 (PROC_PID_INIT_INO).
+static const char initial_namespace[] = "pid:[4026531836]";
+
+// False if there is no such link. Names are those of /proc itself, so no link has to be followed.
+static bool read_link(int root_fd, const char *path, char *out, size_t size)
+{
+	ssize_t length = readlinkat(root_fd, path, out, size - 1);
+	out[length > 0 ? length : 0] = '\0';
+	return length > 0;
+}
+
+enum pid_view pid_proc_view(const struct wattle_env *env, char *ret_namespace, size_t size)
+{
+	char self[32];
+	ret_namespace[0] = '\0';
+	if (env->procfs_fd < 0 || !read_link(env->procfs_fd, "self/ns/pid", ret_namespace, size))
+		return PID_VIEW_MADE;
+	if (strcmp(ret_namespace, initial_namespace) == 0)
+		return PID_VIEW_INITIAL;
+	// "self" is our number in the namespace that this /proc belongs to.
+	bool is_own = read_link(env->procfs_fd, "self", self, sizeof(self)) && strtol(self, NULL, 10) == getpid();
+	return is_own ? PID_VIEW_NESTED : PID_VIEW_OUTER;
+}
+
+/* ---- one process ---- */
+
+// The last of the numbers of a line "NSpid:\t4711\t25", and how many there are.
+static size_t parse_nspid(const char *status, pid_t *ret_inner)
+{
+	const char *at = strstr(status, "\nNSpid:");
+	size_t n = 0;
+	for (at = at != NULL ? at + 7 : ""; *at == '\t' || *at == ' ';) {
+		char *end;
+		long pid = strtol(at, &end, 10);
+		if (end == at || pid <= 0 || pid > INT32_MAX)
+			break;
+		*ret_inner = (pid_t)pid;
+		n++;
+		at = end;
+	}
+	return n;
+}
+
+static bool read_cgroup(int procfs_fd, const char *who, char *out, size_t size)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "%s/cgroup", who);
+	return file_read_in(procfs_fd, path, out, size) > 0;
+}
+
+// Whether any line of the file names a group below the root.
+static bool is_below_root(const char *cgroups)
+{
+	for (const char *line = cgroups; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		const char *path = strchr(line, '/');
+		const char *end = strchr(line, '\n');
+		if (path != NULL && (end == NULL || path < end) && path[1] != '\0' && path[1] != '\n')
+			return true;
+	}
+	return false;
+}
+
+enum likeness { UNLIKE, ALIKE, CANNOT_TELL };
+
+// The target's own files are under its number or, in the /proc of an outer namespace, where ours are: it began as our child.
+static enum likeness compare_cgroups(const struct pid_match *match, const char *who)
+{
+	char theirs[2048], ours[2048], main_name[16];
+	snprintf(main_name, sizeof(main_name), "%d", (int)match->main_pid);
+	const char *own_name = match->view == PID_VIEW_OUTER ? "self" : main_name;
+	if (!read_cgroup(match->env->procfs_fd, who, theirs, sizeof(theirs)) ||
+		!read_cgroup(match->env->procfs_fd, own_name, ours, sizeof(ours)))
+		return CANNOT_TELL;
+	return strcmp(theirs, ours) == 0 && is_below_root(ours) ? ALIKE : UNLIKE;
+}
+
+static enum likeness compare_namespaces(const struct pid_match *match, const char *who)
+{
+	char path[64], theirs[64];
+	snprintf(path, sizeof(path), "%s/ns/pid", who);
+	if (match->own_namespace[0] == '\0' || !read_link(match->env->procfs_fd, path, theirs, sizeof(theirs)))
+		return CANNOT_TELL;
+	return strcmp(theirs, match->own_namespace) == 0 ? ALIKE : UNLIKE;
+}
+
+void pid_proc_look(const struct pid_match *match, struct pid_seen *seen)
+{
+	char who[16], path[32], status[4096];
+	pid_t inner = 0;
+	snprintf(who, sizeof(who), "%d", (int)seen->pid);
+	snprintf(path, sizeof(path), "%s/status", who);
+	if (match->env->procfs_fd < 0 || file_read_in(match->env->procfs_fd, path, status, sizeof(status)) <= 0)
+		return;
+	size_t n = parse_nspid(status, &inner);
+	seen->visible = true;
+	seen->has_nspid = n > 1 || (n == 1 && match->view == PID_VIEW_OUTER);
+	seen->inner = inner;
+	if (match->view == PID_VIEW_NESTED)
+		return; // its number is all that is asked for
+	enum likeness cgroup = compare_cgroups(match, who), namespace = compare_namespaces(match, who);
+	seen->same_cgroup = cgroup == ALIKE;
+	// The namespace is the better witness, but reading it takes the rights of a tracer; the cgroup is open to all.
+	seen->is_ours = n > 1 && (namespace == ALIKE || (namespace == CANNOT_TELL && cgroup != UNLIKE));
+}
+
+/* ---- descriptors ---- */
+
+static const char device_prefix[] = "/dev/nvidia";
+
+struct devices { // that a process has open
+	uint64_t minors;
+	bool shared_memory; // nvidia-uvm
+	bool any;
+};
+
+static void take_link(const char *link, struct devices *devices)
+{
+	uint64_t minor;
+	if (strncmp(link, device_prefix, sizeof(device_prefix) - 1) != 0)
+		return;
+	const char *rest = link + sizeof(device_prefix) - 1;
+	if (num_parse_u64(rest, &minor) == 0 && minor < PID_MINORS_MAX)
+		devices->minors |= UINT64_C(1) << minor;
+	if (strcmp(rest, "-uvm") == 0)
+		devices->shared_memory = true;
+	devices->any = true;
+}
+
+struct names { // of a folder, one after the other; opendir would allocate
+	int fd;
+	char buffer[2048] __attribute__((aligned(8)));
+	ssize_t size, at;
+};
+
+static bool open_names(struct names *names, int root_fd, const char *path)
+{
+	names->fd = root_fd >= 0 ? file_open_in(root_fd, path, O_RDONLY | O_DIRECTORY) : -1;
+	names->size = names->at = 0;
+	return names->fd >= 0;
+}
+
+static const char *next_name(struct names *names)
+{
+	if (names->at >= names->size) {
+		names->at = 0;
+		names->size = getdents64(names->fd, names->buffer, sizeof(names->buffer));
+		if (names->size <= 0)
+			return NULL;
+	}
+	const struct dirent64 *entry = (const struct dirent64 *)(const void *)(names->buffer + names->at);
+	names->at += entry->d_reclen;
+	return entry->d_name;
+}
+
+// Nothing, if the process does not let us see.
+static struct devices read_devices(int procfs_fd, const char *who)
+{
+	struct devices devices = {0};
+	struct names names;
+	char path[272], link[64];
+	snprintf(path, sizeof(path), "%s/fd", who);
+	if (!open_names(&names, procfs_fd, path))
+		return devices;
+	for (const char *name = next_name(&names); name != NULL; name = next_name(&names))
+		if (name[0] != '.' && read_link(names.fd, name, link, sizeof(link)))
+			take_link(link, &devices);
+	close(names.fd);
+	return devices;
+}
+
+static void count_holder(struct pid_match *match, pid_t pid, const struct devices *devices)
+{
+	bool is_target = false;
+	for (size_t i = 0; i < match->n_last && !is_target; i++)
+		is_target = match->last_pids[i] == pid;
+	for (unsigned int minor = 0; minor < PID_MINORS_MAX; minor++) {
+		bool holds = (devices->minors >> minor & 1) != 0;
+		// The shared memory without any GPU: which it uses can't be told, so it may be each of them.
+		if (!holds && !(devices->shared_memory && devices->minors == 0))
+			continue;
+		match->holders[minor].target += is_target;
+		match->holders[minor].others += !is_target;
+	}
+}
+
+void pid_proc_find_holders(struct pid_match *match)
+{
+	int procfs_fd = match->env->procfs_fd;
+	struct names names;
+	memset(match->holders, 0, sizeof(match->holders));
+	if (!open_names(&names, procfs_fd, "."))
+		return;
+	// We have them open ourselves once the library is initialised, so that tells whether they can be seen.
+	bool can_tell = read_devices(procfs_fd, "self").any;
+	for (const char *name = next_name(&names); name != NULL; name = next_name(&names)) {
+		uint64_t pid;
+		if (num_parse_u64(name, &pid) < 0 || pid > INT32_MAX || (pid_t)pid == match->self_pid)
+			continue;
+		struct devices devices = read_devices(procfs_fd, name);
+		if (devices.any)
+			count_holder(match, (pid_t)pid, &devices);
+		can_tell = can_tell || devices.any;
+	}
+	close(names.fd);
+	for (unsigned int minor = 0; minor < PID_MINORS_MAX; minor++)
+		match->holders[minor].can_tell = can_tell;
+}

@@ -1,0 +1,278 @@
+/* Where energy and power come from, and what their time stamps are worth. */
+#include "sensor/nvml_energy.h"
+
+#include "nvml_fixture.h"
+
+#define MISSING VALUE_MISSING
+
+static const struct source_row {
+	const char *teaches, *library, *cards;
+	int64_t energy_uj, power_mw, average_mw; // 2 s after the start, at 250 W
+	bool has_energy;
+} source_rows[] = {
+	{"a driver of today: its counter, and power by field", MODERN, "", 500000000, 250000, 250000, true},
+	{"no counter call: field 191", MODERN, "energy_by_field\n", 500000000, 250000, 250000, true},
+	{"no counter call, no field 191: field 83", MODERN,
+		"energy_by_field\nfield_error 191 0 3\n", 500000000, 250000, 250000, true},
+	{"no counter at all", MODERN,
+		"error nvmlDeviceGetTotalEnergyConsumption 3\n", MISSING, 250000, 250000, false},
+	{"each field answers for itself", MODERN, "field_error 185 0 3\n", 500000000, 250000, MISSING, true},
+	{"no instant: the reading whose meaning differs", MODERN, "field_error 186 0 3\n", 500000000, 250000, 250000, true},
+	{"fields that all fail", MODERN, "error nvmlDeviceGetFieldValues 999\n", 500000000, 250000, MISSING, true},
+	{"a driver that knows no fields", OLD, "", MISSING, 250000, MISSING, false},
+};
+
+static void check_source(void **state)
+{
+	const struct source_row *row = *state;
+	struct nvml_fixture f;
+	char cards[256];
+	snprintf(cards, sizeof(cards), "gpu\npower_mw constant 250000\n%s", row->cards);
+	fixture_open(&f, row->library, cards);
+	fixture_read(&f, 2000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY], row->energy_uj);
+	assert_int_equal(f.rows[0][DEVICE_POWER], row->power_mw);
+	assert_int_equal(f.rows[0][DEVICE_POWER_AVERAGE], row->average_mw);
+	assert_int_equal(f.domains[0].has_energy, row->has_energy);
+	assert_int_equal(f.domains[0].provenance, row->has_energy ? PROVENANCE_MEASURED : PROVENANCE_DERIVED);
+	fixture_close(&f);
+}
+
+// Power swings between 100 and 300 W; the instant and the device's own mean over a second tell different things.
+static void instant_and_average(void **state)
+{
+	struct nvml_fixture f;
+	fixture_open(&f, MODERN, "gpu\npower_mw step 100000 300000 1000\n");
+	fixture_read(&f, 2750);
+	assert_int_equal(f.rows[0][DEVICE_POWER], 300000);
+	assert_int_equal(f.rows[0][DEVICE_POWER_AVERAGE], 200000);
+	fixture_close(&f);
+}
+
+static const struct value_row {
+	const char *teaches;
+	int type;
+	union nvml_value value;
+	bool good;
+	uint64_t expected;
+} value_rows[] = {
+	{"value: a real number is rounded", NVML_VALUE_DOUBLE, {.real = 41.7}, true, 42},
+	{"value: a negative one is none", NVML_VALUE_DOUBLE, {.real = -1}, false, 0},
+	{"value: nor is NaN", NVML_VALUE_DOUBLE, {.real = NAN}, false, 0},
+	{"value: 32 bits, whatever stands behind them", NVML_VALUE_UINT, {.u64 = UINT64_C(0xffffffff00000007)}, true, 7},
+	{"value: 64 bits", NVML_VALUE_U64, {.u64 = UINT64_C(1) << 40}, true, UINT64_C(1) << 40},
+	{"value: signed", NVML_VALUE_I64, {.i64 = -5}, false, 0},
+	{"value: signed, 32 bits", NVML_VALUE_INT, {.i32 = 5}, true, 5},
+	{"value: 16 bits", NVML_VALUE_U16, {.u64 = UINT64_C(0xffff0009)}, true, 9},
+	{"value: a type that nobody knows", 99, {.u64 = 5}, false, 0},
+};
+
+static void check_value(void **state)
+{
+	const struct value_row *row = *state;
+	uint64_t value = 0;
+	bool good = nvml_value_u64(&row->value, row->type, &value);
+	assert_int_equal(good, row->good);
+	if (good)
+		assert_int_equal(value, row->expected);
+}
+
+/* ---- time stamps ---- */
+
+// 'v': value and stamp both change; '.': both stay; 'q': only the stamp changes; 's': only the value changes.
+static const struct stamp_row {
+	const char *teaches, *history;
+	bool believed;
+} stamp_rows[] = {
+	{"stamp: stands still with the value and moves with it", "v..v.v.v", true},
+	{"stamp: a few readings prove nothing", "v.v.v", false},
+	{"stamp: always another value, nothing is proven", "vvvvvvvvvvvv", false},
+	{"stamp: never another value, nothing is proven", "v...........", false},
+	{"stamp: that of the query", "v..v.v.vq", false},
+	{"stamp: once wrong, never believed again", "vq.v..v.v.v.v.v.v", false},
+	{"stamp: a value without a new stamp", "v..v.v.vs.v.v.v.v.v", false},
+};
+
+static void check_stamp(void **state)
+{
+	const struct stamp_row *row = *state;
+	struct nvml_field_time time = {0};
+	uint64_t value_mj = 1000;
+	int64_t stamp_us = 1000;
+	bool believed = false;
+	for (const char *at = row->history; *at != '\0'; at++) {
+		value_mj += *at == 'v' || *at == 's';
+		stamp_us += *at == 'v' || *at == 'q' ? 20000 : 0;
+		believed = nvml_field_time_feed(&time, value_mj, stamp_us);
+	}
+	assert_int_equal(believed, row->believed);
+}
+
+static void read_at_10_ms(struct nvml_fixture *f, int64_t until_ms)
+{
+	for (int64_t t_ms = 0; t_ms <= until_ms; t_ms += 10)
+		fixture_read(f, t_ms);
+}
+
+// The counter moves every 50 ms; its field says when.
+static void stamps_of_the_counter(void **state)
+{
+	struct nvml_fixture f;
+	fixture_open(&f, MODERN, "gpu\nenergy_period_ms 50\nfield_times\n");
+	read_at_10_ms(&f, 430);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY], 40000000);
+	assert_true(llabs(f.rows[0][DEVICE_ENERGY_TIME] - 400 * NS_PER_MS) < 2000); // stamps are whole microseconds
+	fixture_close(&f);
+}
+
+static void stamps_of_the_query(void **state)
+{
+	struct nvml_fixture f;
+	fixture_open(&f, MODERN, "gpu\nenergy_period_ms 50\n");
+	read_at_10_ms(&f, 430);
+	assert_true(f.rows[0][DEVICE_ENERGY_TIME] == MISSING);
+	fixture_close(&f);
+}
+
+/* ---- the buffer of power samples ---- */
+
+#define NO_COUNTER "error nvmlDeviceGetTotalEnergyConsumption 3\n"
+
+/* 10 times a second on and off, looked at 10 times a second: the instant would say "always off". The driver's buffer has
+ * all of it. */
+static void buffer_sees_between_ticks(void **state)
+{
+	struct nvml_fixture f;
+	double sum_mw = 0;
+	fixture_open(&f, MODERN, "gpu\npower_mw step 100000 300000 100\npower_samples 10 120\n" NO_COUNTER);
+	for (int64_t t_ms = 100; t_ms <= 2000; t_ms += 100) {
+		fixture_read(&f, t_ms);
+		sum_mw += (double)f.rows[0][DEVICE_POWER];
+	}
+	assert_true(fabs(sum_mw / 20 - 200000) < 25000); // the samples near an edge may be either
+	fixture_close(&f);
+}
+
+static void buffer_tells_its_period(void **state)
+{
+	struct nvml_fixture f;
+	fixture_init(&f, MODERN, "gpu\npower_samples 20 120\n" NO_COUNTER);
+	f.freeze(5000 * NS_PER_MS);
+	assert_int_equal(fixture_try_open(&f), 0);
+	assert_int_equal(f.domains[0].update_period_ns, 20 * NS_PER_MS);
+	assert_int_equal(f.domains[0].update_jitter_ns, 0);
+	fixture_close(&f);
+}
+
+// Between two samples there is nothing to say; a buffer that stopped gives way to the instant reading.
+static void buffer_without_news(void **state)
+{
+	struct nvml_fixture f;
+	fixture_open(&f, MODERN,
+		"gpu\npower_mw constant 70000\npower_samples 100 20\nerror nvmlDeviceGetSamples 6 1000\n" NO_COUNTER);
+	fixture_read(&f, 900);
+	assert_int_equal(f.rows[0][DEVICE_POWER], 70000);
+	fixture_read(&f, 950);
+	assert_true(f.rows[0][DEVICE_POWER] == MISSING);
+	fixture_read(&f, 1100);
+	assert_true(f.rows[0][DEVICE_POWER] == MISSING);
+	fixture_read(&f, 1200);
+	assert_int_equal(f.rows[0][DEVICE_POWER], 70000);
+	fixture_close(&f);
+}
+
+static const struct mean_row {
+	const char *teaches;
+	struct nvml_sample samples[5];
+	size_t n;
+	uint64_t seen_us;
+	double expected_mw;
+	uint64_t expected_seen_us;
+} mean_rows[] = {
+	{"mean: by the time each stands for", {{2000, {.u32 = 100}}, {5000, {.u32 = 200}}}, 2, 1000, 175, 5000},
+	{"mean: what was seen before is left out", {{500, {.u32 = 9}}, {2000, {.u32 = 100}}}, 2, 1000, 100, 2000},
+	{"mean: out of order is left out", {{3000, {.u32 = 100}}, {2000, {.u32 = 900}}}, 2, 1000, 100, 3000},
+	{"mean: the very first counts as long as the next", {{2000, {.u32 = 100}}, {3000, {.u32 = 200}}}, 2, 0, 150, 3000},
+	{"mean: a ring that lost samples does not weigh its first for all of them",
+		{{901000, {.u32 = 100}}, {902000, {.u32 = 300}}}, 2, 1000, 200, 902000},
+	{"mean: more than a board can draw is no sample", {{2000, {.u64 = UINT32_MAX}}, {3000, {.u32 = 50}}}, 2, 1000, 50,
+		3000},
+};
+
+static void check_mean(void **state)
+{
+	const struct mean_row *row = *state;
+	uint64_t seen_us = row->seen_us;
+	double mean_mw;
+	assert_true(nvml_power_mean(row->samples, row->n, NVML_VALUE_UINT, &seen_us, &mean_mw));
+	assert_true(fabs(mean_mw - row->expected_mw) < 1e-9);
+	assert_int_equal(seen_us, row->expected_seen_us);
+}
+
+static void mean_of_nothing(void **state)
+{
+	const struct nvml_sample old = {1000, {.u32 = 100}};
+	uint64_t seen_us = 1000;
+	double mean_mw;
+	assert_false(nvml_power_mean(&old, 1, NVML_VALUE_UINT, &seen_us, &mean_mw));
+	assert_false(nvml_power_mean(&old, 0, NVML_VALUE_UINT, &seen_us, &mean_mw));
+}
+
+/* ---- modules, looks ---- */
+
+// Grace-Hopper refuses the GPU's scope: the module has a row of its own, and the GPU none of its energy.
+static void module_scope(void **state)
+{
+	struct nvml_fixture f;
+	fixture_open(&f, MODERN,
+		"gpu\nmodule_mw 600000\nutilization_percent 50 5\nerror nvmlDeviceGetPowerUsage 3\nfield_error 186 0 3\n"
+		"field_error 185 0 3\n" NO_COUNTER);
+	assert_int_equal(f.n, 2);
+	assert_string_equal(f.domains[1].name, "module-0");
+	assert_int_equal(f.domains[1].kind, DOMAIN_MODULE);
+	assert_true(f.domains[1].used && f.domains[1].has_energy && !f.domains[0].has_energy);
+	assert_string_equal(f.domains[0].inside, "module-0");
+	assert_non_null(strstr(f.domains[1].note, "CPU, GPU and memory"));
+	assert_non_null(strstr(f.domains[0].note, "module-0"));
+	fixture_read(&f, 2000);
+	assert_int_equal(f.rows[1][DEVICE_ENERGY], 1200000000);
+	assert_int_equal(f.rows[1][DEVICE_POWER], 600000);
+	assert_true(f.rows[0][DEVICE_ENERGY] == MISSING && f.rows[0][DEVICE_POWER] == MISSING);
+	assert_int_equal(f.rows[0][DEVICE_UTILIZATION], 50);
+	fixture_close(&f);
+}
+
+// Between two ticks: one call a GPU.
+static void a_look_is_cheap(void **state)
+{
+	struct nvml_fixture f;
+	const struct sensor_context look = {.main_pid = 100, .energy_only = true};
+	fixture_open(&f, MODERN, "gpu\nprocess 100 C 40 1\n");
+	for (int64_t t_ms = 0; t_ms < 100; t_ms += 5) // until it is known that the field's stamp is the query's
+		fixture_read_as(&f, t_ms, look);
+	unsigned long before = f.calls(NULL);
+	fixture_read_as(&f, 2000, look);
+	assert_int_equal(f.calls(NULL), before + 1);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY], 200000000);
+	assert_true(f.rows[0][DEVICE_POWER] == MISSING && f.rows[0][DEVICE_TEMPERATURE] == MISSING);
+	fixture_close(&f);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, source_rows, check_source);
+	ROWS_ADD_ONE(&tests, "the instant and the device's own average", instant_and_average);
+	ROWS_ADD(&tests, value_rows, check_value);
+	ROWS_ADD(&tests, stamp_rows, check_stamp);
+	ROWS_ADD_ONE(&tests, "a counter's own time stamps become ours", stamps_of_the_counter);
+	ROWS_ADD_ONE(&tests, "those of the query are not passed on", stamps_of_the_query);
+	ROWS_ADD_ONE(&tests, "the driver's buffer sees what happens between two ticks", buffer_sees_between_ticks);
+	ROWS_ADD_ONE(&tests, "the driver's buffer tells how often it is filled", buffer_tells_its_period);
+	ROWS_ADD_ONE(&tests, "a buffer without news, for a while and for good", buffer_without_news);
+	ROWS_ADD(&tests, mean_rows, check_mean);
+	ROWS_ADD_ONE(&tests, "no sample, no mean", mean_of_nothing);
+	ROWS_ADD_ONE(&tests, "the module is no GPU", module_scope);
+	ROWS_ADD_ONE(&tests, "a look between two ticks is one call", a_look_is_cheap);
+	return rows_run(&tests, "nvml_energy");
+}
