@@ -208,8 +208,7 @@ static void put_remedies(const struct doctor *doctor, struct buf *out)
 		const char *lasting = put_chmod(doctor, out);
 		if (lasting != NULL)
 			buf_printf(out,
-				"  for good (power traces can leak keys: not where you share the machine with people "
-				"you\n  do not trust):\n    %s\n",
+				"  for good (not on a machine shared with strangers: power traces can leak keys):\n    %s\n",
 				lasting);
 	}
 	for (size_t i = 0; i < doctor->n_rows; i++) {
@@ -286,6 +285,17 @@ static void put_sentence(const struct doctor *doctor, enum part part, const char
 		out->data[out->size = before] = '\0';
 }
 
+// Whether a command above would have a package measured that is only guessed now.
+static bool can_be_mended(const struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->n_rows; i++) {
+		const struct domain *domain = doctor->rows[i].domain;
+		if (!domain->readable && domain->kind == DOMAIN_PACKAGE && domain->remedy[0] != '\0')
+			return !doctor_measures(doctor);
+	}
+	return false;
+}
+
 static void put_verdict(const struct doctor *doctor, struct buf *out)
 {
 	struct buf text;
@@ -300,6 +310,8 @@ static void put_verdict(const struct doctor *doctor, struct buf *out)
 	put_sentence(doctor, PART_ESTIMATED,
 		" is estimated from the load, with a wide error, and makes the total of a run `estimated`.",
 		" are estimated from the load, with a wide error, and make the total of a run `estimated`.", &text);
+	if (can_be_mended(doctor))
+		buf_str(&text, " The command above would have it measured.");
 	put_sentence(doctor, PART_LACKING, " can't be read and is missing from the total.",
 		" can't be read and are missing from the total.", &text);
 	if (doctor->set.n_devices == 0)

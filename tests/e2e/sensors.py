@@ -69,17 +69,21 @@ def status(room):
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and not done.stdout, (wrong, done)
 
 
+def assert_fits(text):
+    lines = text.splitlines()
+    for at, line in enumerate(lines):
+        assert len(line) <= 80 or line.startswith("    ") and lines[at - 1].endswith(":"), line
+        assert line == line.rstrip(), line
+
+
 @test
 def text(room):
     """the text fits 80 columns but for commands, which stand alone on their lines, and ends with a verdict"""
     names = sorted(path.name for path in (TESTS / "machines").iterdir() if (path / "sys").is_dir())
     for name in names:
         done = room.wattle("sensors", env=known_machine(name))
-        lines = done.stdout.splitlines()
-        for at, line in enumerate(lines):
-            assert len(line) <= 80 or line.startswith("    ") and lines[at - 1].endswith(":"), (name, line)
-            assert line == line.rstrip(), (name, line)
-        assert any(line.startswith("What a run on this machine will say") for line in lines), (name, done.stdout)
+        assert_fits(done.stdout)
+        assert "\nWhat a run on this machine will say\n" in done.stdout, (name, done.stdout)
 
 
 @test
@@ -123,6 +127,8 @@ def root_only(room):
     assert all("udev" in row["lasting_remedy"] for row in rows), rows
     text = room.finish(room.start("sensors", **who)).stdout
     assert f"    sudo chmod a+r {files[0]} {files[1]}\n" in text and text.count("/etc/udev/rules.d/") == 1, text
+    assert "The command above would have it measured." in " ".join(text.split()), text
+    assert_fits(text)
 
 
 @test
