@@ -65,6 +65,46 @@ class Machine:
         self.write("proc/cpuinfo", "".join(blocks))
 
 
+    def cpuinfo_arm(self, cpus, part):
+        block = "processor\t: {}\nBogoMIPS\t: 2000.00\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: {}\n\n"
+        self.write("proc/cpuinfo", "".join(block.format(cpu, part) for cpu in range(cpus)))
+
+    def topology(self, cpus, die=None):
+        """cpus: the package of each CPU that matters."""
+        for cpu, package in cpus.items():
+            folder = f"sys/devices/system/cpu/cpu{cpu}/topology"
+            self.write(f"{folder}/physical_package_id", f"{package}\n")
+            if die is not None:
+                self.write(f"{folder}/die_id", f"{die[cpu]}\n")
+
+    def hwmon(self, number, device, files, name=None, within="platform"):
+        """class/hwmon/hwmonN is a link to the folder below the hardware's own; `device` leads back to that. name None: a
+        driver of the old kind, whose attributes, `name` too, are the hardware's."""
+        hardware = f"sys/devices/{within}/{device}"
+        folder = f"{hardware}/hwmon/hwmon{number}"
+        for file, value in files.items():
+            self.write(f"{hardware if name is None else folder}/{file}", f"{value}\n")
+        if name is not None:
+            self.write(f"{folder}/name", name + "\n")
+        self.link(f"{folder}/device", f"../../../{device}")
+        self.link(f"sys/class/hwmon/hwmon{number}", f"../../{folder[len('sys/'):]}")
+
+    def thermal_zone(self, number, kind, millidegrees):
+        folder = f"devices/virtual/thermal/thermal_zone{number}"
+        self.write(f"sys/{folder}/type", kind + "\n")
+        self.write(f"sys/{folder}/temp", f"{millidegrees}\n")
+        self.link(f"sys/class/thermal/thermal_zone{number}", f"../../{folder}")
+
+    def coretemp(self, number, package, millidegrees):
+        self.hwmon(number, f"coretemp.{package}", {
+            "temp1_label": f"Package id {package}", "temp1_input": millidegrees, "temp1_crit": 100000,
+            "temp2_label": "Core 0", "temp2_input": millidegrees + 3000}, name="coretemp")
+
+    def supply(self, name, **files):
+        for file, value in files.items():
+            self.write(f"sys/class/power_supply/{name}/{file}", f"{value}\n")
+
+
 def limits(watts):
     return (("long_term", watts * 1000000), ("short_term", watts * 1250000))
 
@@ -79,6 +119,8 @@ def desktop_intel(m):
     m.zone("intel-rapl:0:2", "dram", 9120037771, INTEL)
     m.zone("intel-rapl:1", "psys", 190222388114, INTEL, limits(0))
     m.zone("intel-rapl-mmio:0", "package-0", 84731228417, INTEL, limits(125))
+    m.thermal_zone(0, "acpitz", 16800)
+    m.coretemp(3, 0, 47000)
 
 
 def xeon_2s(m):
@@ -149,9 +191,144 @@ def none_readable(m):
     m.link(folder + "/energy_uj", "../../../nowhere")
 
 
+def laptop_battery(m):
+    m.cpuinfo("GenuineIntel", "Intel(R) Core(TM) i5-8250U CPU @ 1.60GHz", 1, 4)
+    m.control_type("intel-rapl")
+    m.zone("intel-rapl:0", "package-0", 4731228417, INTEL, limits(15))
+    m.zone("intel-rapl:0:0", "core", 1923774512, INTEL)
+    m.zone("intel-rapl:0:1", "uncore", 93284412, INTEL)
+    m.zone("intel-rapl:0:2", "dram", 1120037771, INTEL)
+    m.supply("AC", type="Mains", online=0)
+    m.supply("BAT0", type="Battery", status="Discharging", present=1, power_now=5210000, energy_now=21340000)
+    m.supply("BAT1", type="Battery", status="Discharging", present=1, current_now=-300000, voltage_now=11000000)
+    m.supply("BAT2", type="Battery", status="Unknown", present=0)
+    m.supply("hidpp_battery_0", type="Battery", scope="Device", status="Discharging", power_now=9000000)
+    m.hwmon(0, "acpitz", {"temp1_input": 25000}, name="acpitz")
+    m.thermal_zone(0, "acpitz", 25000)
+    m.thermal_zone(1, "x86_pkg_temp", 52000)
+    m.coretemp(4, 0, 51600)
+
+
+def grace(m):
+    """A superchip of two Graces; hwmon's numbers as they came."""
+    m.cpuinfo_arm(144, "0xd4f")
+    watts = (("Module", 280), ("Grace", 180), ("CPU", 140), ("SysIO", 25))
+    meters = [(f"{what} Power Socket {socket}", power + 10 * socket) for socket in range(2) for what, power in watts]
+    for i, (label, power) in enumerate(meters):
+        m.hwmon((5 * i + 3) % 8 + 1, f"ACPI000D:{i:02x}", {
+            "name": "power_meter", "power1_oem_info": label, "power1_average": power * 1000000,
+            "power1_average_interval": 50, "power1_accuracy": "98.0%", "power1_is_battery": 0},
+            within="LNXSYSTM:00/LNXSYBUS:00")
+
+
+def acpi_meter(m):
+    """Two meters that say nothing of themselves, one of which has no answer, and a battery's."""
+    m.cpuinfo("GenuineIntel", "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", 2, 14)
+    files = {"power1_average": 212000000, "power1_average_interval": 1000, "power1_accuracy": "95.0%",
+             "power1_is_battery": 0, "power1_oem_info": ""}
+    m.hwmon(7, "ACPI000D:00", dict(files, power1_average=4294967295000), name="power_meter", within="LNXSYSTM:00")
+    m.hwmon(2, "ACPI000D:01", files, name="power_meter", within="LNXSYSTM:00")
+    m.hwmon(3, "ACPI000D:02", dict(files, power1_average=34000000), name="power_meter", within="LNXSYSTM:00")
+    m.hwmon(4, "ACPI000D:03", dict(files, power1_is_battery=1), name="power_meter", within="LNXSYSTM:00")
+    m.coretemp(0, 1, 61000)
+    m.coretemp(1, 0, 58000)
+
+
+def ina3221(m, number, address, rails):
+    files = {}
+    for i, (label, millivolts, milliamperes) in enumerate(rails, 1):
+        files.update({f"in{i}_label": label, f"in{i}_input": millivolts, f"curr{i}_input": milliamperes,
+                      f"in{i + 3}_input": 40})
+    files.update({"in7_label": "sum of shunt voltages", "in7_input": 120, "update_interval": 5})
+    device = f"1-{address}"
+    m.hwmon(number, device, files, name="ina3221", within="platform/c240000.i2c/i2c-1")
+    m.link(f"sys/bus/i2c/drivers/ina3221/{device}", f"../../../../devices/platform/c240000.i2c/i2c-1/{device}")
+
+
+def jetson_orin(m):
+    m.cpuinfo_arm(8, "0xd42")
+    ina3221(m, 2, "0040", (("VDD_IN", 5016, 1520), ("VDD_CPU_GPU_CV", 4992, 480), ("VDD_SOC", 5000, 300)))
+    m.thermal_zone(0, "cpu-thermal", 48250)
+    m.thermal_zone(1, "gpu-thermal", 47000)
+
+
+def jetson_xavier(m):
+    """AGX: no rail of everything, two chips, parts that stand alone."""
+    m.cpuinfo_arm(8, "0x004")
+    ina3221(m, 3, "0041", (("CV", 19000, 0), ("VDDRQ", 19000, 60), ("SYS5V", 19000, 120)))
+    ina3221(m, 4, "0040", (("GPU", 19000, 210), ("CPU", 19000, 100), ("SOC", 19000, 110)))
+
+
+def cray_ex(m):
+    m.cpuinfo("AuthenticAMD", "AMD EPYC 7763 64-Core Processor", 1, 64)
+    stamp = 1741234567890123
+    counters = {"": (1120, 48123456), "cpu_": (212, 9012345), "memory_": (64, 3012345)}
+    counters.update({f"accel{i}_": (170 + i, 7012345 + i) for i in range(4)})
+    for prefix, (watts, joules) in counters.items():
+        m.write(f"sys/cray/pm_counters/{prefix}energy", f"{joules} J {stamp} us\n")
+        m.write(f"sys/cray/pm_counters/{prefix}power", f"{watts} W {stamp} us\n")
+    m.write("sys/cray/pm_counters/power_cap", f"0 W {stamp} us\n")
+    for name, value in (("freshness", 81234), ("generation", 3), ("startup", 1738000000), ("raw_scan_hz", 10),
+                        ("version", 2)):
+        m.write(f"sys/cray/pm_counters/{name}", f"{value}\n")
+
+
+def amd_energy_server(m):
+    """Two sockets of two NUMA nodes each (NPS2): the driver calls the nodes sockets."""
+    m.cpuinfo("AuthenticAMD", "AMD EPYC 7742 64-Core Processor", 2, 64)
+    m.topology({0: 0, 32: 0, 64: 1, 96: 1})
+    for node in range(4):
+        m.write(f"sys/devices/system/node/node{node}/cpulist", f"{32 * node}-{32 * node + 31}\n")
+    files = {}
+    for i in range(4):
+        files.update({f"energy{i + 1}_label": f"Ecore{i:03}", f"energy{i + 1}_input": 1000000 * (i + 1)})
+    for node, energy in enumerate((812345678901, 812345678905, 799345678902, 799345678909)):
+        files.update({f"energy{node + 5}_label": f"Esocket{node}", f"energy{node + 5}_input": energy})
+    m.hwmon(5, "amd_energy.0", files, name="amd_energy")
+    for i in range(2):
+        m.hwmon(6 + i, f"0000:00:{0x18 + i:x}.3", {
+            "temp1_label": "Tctl", "temp1_input": 71000 + 1000 * i, "temp2_label": "Tdie",
+            "temp2_input": 61000 + 1000 * i}, name="k10temp", within="pci0000:00")
+
+
+def perf_only(m):
+    """The PMU alone. Its type is that of software events and its code cpu-clock (ns), so that the system call can be
+    made on any machine: 2^-32 J a nanosecond are 0.23 W."""
+    m.cpuinfo("GenuineIntel", "Intel(R) Xeon(R) Silver 4310 CPU @ 2.10GHz", 1, 12)
+    m.topology({0: 0})
+    folder = "sys/bus/event_source/devices/power"
+    m.write(f"{folder}/type", "1\n")
+    m.write(f"{folder}/cpumask", "0\n")
+    m.write(f"{folder}/format/event", "config:0-7\n")
+    for event in ("energy-pkg", "energy-ram"):
+        m.write(f"{folder}/events/{event}", "event=0x00\n")
+        m.write(f"{folder}/events/{event}.unit", "Joules\n")
+        m.write(f"{folder}/events/{event}.scale", "2.3283064365386962890625e-10\n")
+
+
+def ampere_altra(m):
+    m.cpuinfo_arm(80, "0xd0c")
+    names = ("CORE VRD", "SoC", "DIMM VRD1", "DIMM VRD2", "RCA VRD")
+    files = {"temp1_label": "temp1 SoC", "temp1_input": 44000}
+    for i, (name, watts) in enumerate(zip(names, (61.5, 22.25, 9, 8.5, 19.5)), 1):
+        files.update({f"power{i}_label": f"power{i} {name}", f"power{i}_input": int(watts * 1000000)})
+    m.hwmon(0, "smpro-hwmon.4.auto", files, name="smpro_hwmon")
+
+
+def container(m):
+    """What Docker leaves of powercap: the links of the class, into an empty folder."""
+    m.cpuinfo("GenuineIntel", "Intel(R) Xeon(R) Gold 6248R CPU @ 3.00GHz", 1, 24)
+    m.write("sys/devices/virtual/powercap/.keep", "")
+    for zone in ("intel-rapl", "intel-rapl/intel-rapl:0", "intel-rapl/intel-rapl:0/intel-rapl:0:0"):
+        m.link(f"sys/class/powercap/{os.path.basename(zone)}", f"../../devices/virtual/powercap/{zone}")
+    m.write("proc/1/cgroup", "0::/system.slice/docker-4f1c6ff0a1b2.scope\n")
+
+
 def main():
     root = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "..", "tests", "machines")
-    for make in (desktop_intel, xeon_2s, xeon_dies, xeon_psys, epyc, epyc_dies, vm, one_unreadable, none_readable):
+    for make in (desktop_intel, xeon_2s, xeon_dies, xeon_psys, epyc, epyc_dies, vm, one_unreadable, none_readable,
+                 laptop_battery, grace, acpi_meter, jetson_orin, jetson_xavier, cray_ex, amd_energy_server, perf_only,
+                 ampere_altra, container):
         make(Machine(root, make.__name__.replace("_", "-")))
 
 

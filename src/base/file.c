@@ -21,8 +21,9 @@ int file_open_in(int root_fd, const char *path, int flags)
 		return -ENOENT;
 	while (*path == '/') // plain openat would leave the root for an absolute path
 		path++;
-	// Never block on a fifo that stands where a sysfs file should be, never become a terminal's session.
-	flags |= O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	// Never block on a fifo that stands where a sysfs file should be, never become a terminal's session. O_PATH opens
+	// nothing that could, and openat2 refuses to be asked for both.
+	flags |= O_CLOEXEC | ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK | O_NOCTTY);
 	struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) // kernels before 5.6; seccomp filters of old containers

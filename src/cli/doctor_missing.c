@@ -1,11 +1,10 @@
 #include "cli/doctor.h"
 
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/util.h"
+#include "sensor/container.h"
 
 #include <string.h>
-#include <unistd.h>
 
 /* Where no powercap zone exists at all, the reason is in what kind of machine this is. */
 
@@ -28,15 +27,6 @@ static struct cpu_facts read_cpu(const struct wattle_env *env)
 	};
 }
 
-/* Docker and Podman leave these files; they hide /sys/devices/virtual/powercap from every container (CVE-2020-8694), so
- * that the links in /sys/class/powercap lead nowhere. Of a /sys that a test or a person put in place of the real one the
- * files of this machine tell nothing. */
-static bool in_container(const struct wattle_env *env)
-{
-	return strcmp(env->sysfs, "/sys") == 0 &&
-		(access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0);
-}
-
 bool doctor_explain_powercap(const struct wattle_env *env, struct domain *ret_domain)
 {
 	struct cpu_facts cpu = read_cpu(env);
@@ -44,9 +34,8 @@ bool doctor_explain_powercap(const struct wattle_env *env, struct domain *ret_do
 		return false;
 	struct domain domain = {.name = "package-0", .kind = DOMAIN_PACKAGE, .provenance = PROVENANCE_MEASURED};
 	const char *why, *remedy;
-	if (in_container(env)) {
-		why = "this container is not shown the host's /sys/class/powercap";
-		remedy = "start the container with: -v /sys:/host/sys:ro -e WATTLE_SYSFS=/host/sys";
+	if (container_hides_powercap(env, &why, &remedy)) {
+		// Said with its remedy; it may help even in a virtual machine.
 	} else if (cpu.is_virtual) {
 		why = "a virtual machine: its hypervisor hands on no energy counters";
 		remedy = "";

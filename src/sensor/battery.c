@@ -187,7 +187,7 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 	const char *status = read_statuses(all);
 	if (status != NULL)
 		snprintf(all->domain.note, sizeof(all->domain.note),
-			"battery: %s, so its power is not the machine's; unknown until it discharges again", status);
+			"%s, so its power is not the machine's: unknown until it discharges again", status);
 	else if (read_all_mw(all, &power_mw, &failed) == 0)
 		rows[0][DEVICE_POWER] = llround(power_mw);
 }

@@ -1,36 +1,56 @@
 #include "sensor/container.h"
 
+#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/util.h"
+#include "sensor/folder.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
-/* The class holds links into devices/virtual, so both are needed. Since 2023 container engines also put an empty
- * folder over the latter (CVE-2020-8694), after everything that was mounted, unless they are told not to. */
-#define MOUNTS                                                                                                         \
-	"-v /sys/class/powercap:/sys/class/powercap:ro -v /sys/devices/virtual/powercap:/sys/devices/virtual/powercap:ro"
+/* Engines put an empty folder over the container's /sys/devices/virtual/powercap, where the links of the class lead
+ * (CVE-2020-8694; Docker since 2023), after everything that was mounted. What is mounted elsewhere they leave alone. */
+#define MOUNT "-v /sys:/host/sys:ro -e WATTLE_SYSFS=/host/sys …"
 
 static const struct {
 	const char *powercap, *perf;
 } remedies[] = {
 	[CONTAINER_NONE] = {"", ""},
-	[CONTAINER_DOCKER] = {"docker run " MOUNTS " --security-opt systempaths=unconfined …",
-		"docker run --cap-add PERFMON …"},
-	[CONTAINER_PODMAN] = {"podman run " MOUNTS " --security-opt unmask=ALL …", "podman run --cap-add PERFMON …"},
-	[CONTAINER_OTHER] = {"mount the host's /sys/class/powercap and /sys/devices/virtual/powercap into the container, "
-			     "read-only, and unmask the latter",
+	[CONTAINER_DOCKER] = {"docker run " MOUNT, "docker run --cap-add PERFMON …"},
+	[CONTAINER_PODMAN] = {"podman run " MOUNT, "podman run --cap-add PERFMON …"},
+	[CONTAINER_OTHER] = {"mount the host's /sys at /host/sys, read-only, and set WATTLE_SYSFS=/host/sys",
 		"give the container the capability CAP_PERFMON"},
 };
-
-const char *container_powercap_remedy(enum container container)
-{
-	return remedies[container].powercap;
-}
 
 const char *container_perf_remedy(enum container container)
 {
 	return remedies[container].perf;
+}
+
+static bool has_zone(int sysfs_fd)
+{
+	struct folder zones;
+	bool found = false;
+	folder_list(sysfs_fd, "class/powercap", "", &zones);
+	for (size_t i = 0; i < zones.n && !found; i++) {
+		char path[128];
+		snprintf(path, sizeof(path), "class/powercap/%s/energy_uj", zones.names[i]);
+		wattle_cleanup_close int fd = file_open_in(sysfs_fd, path, O_PATH);
+		found = fd >= 0;
+	}
+	folder_finish(&zones);
+	return found;
+}
+
+bool container_hides_powercap(const struct wattle_env *env, const char **ret_why, const char **ret_remedy)
+{
+	enum container container = container_detect(env);
+	if (container == CONTAINER_NONE || has_zone(env->sysfs_fd))
+		return false;
+	*ret_why = "this container is not shown the host's /sys/class/powercap";
+	*ret_remedy = remedies[container].powercap;
+	return true;
 }
 
 // What engines write into the name of a process's cgroup.
@@ -74,7 +94,9 @@ static bool root_is_layers(int procfs_fd)
 
 enum container container_detect(const struct wattle_env *env)
 {
-	// With another /proc the question is what that tree tells, not where this process runs.
+	bool own_sys = strcmp(env->sysfs, "/sys") == 0;
+	if (!env->procfs_replaced && !own_sys)
+		return CONTAINER_NONE;
 	if (!env->procfs_replaced && access("/run/.containerenv", F_OK) == 0)
 		return CONTAINER_PODMAN;
 	if (!env->procfs_replaced && access("/.dockerenv", F_OK) == 0)

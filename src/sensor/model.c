@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/util.h"
+#include "sensor/container.h"
 #include "sensor/cpu_power.h"
 
 #include <stdio.h>
@@ -146,6 +147,14 @@ static void describe(const struct machine *machine, struct socket *socket, struc
 	rate(machine, socket, domain);
 }
 
+// Who is estimated for want of a mount should hear of it in the run's summary, once.
+static void explain_container(struct model *model, const struct wattle_env *env)
+{
+	const char *why, *remedy;
+	if (model->n > 0 && !model->machine.is_arm && container_hides_powercap(env, &why, &remedy))
+		snprintf(model->domains[0].note, sizeof(model->domains[0].note), "%s: %s", why, remedy);
+}
+
 static int open_sensor(void *state, const struct wattle_env *env, const struct sensor_options *options,
 	struct wattle_error *reterr)
 {
@@ -158,6 +167,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 	model->n = model->machine.n_sockets;
 	for (size_t i = 0; i < model->n; i++)
 		describe(&model->machine, &model->machine.sockets[i], &model->domains[i]);
+	explain_container(model, env);
 	return 0;
 }
 

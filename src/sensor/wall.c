@@ -283,6 +283,9 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 	rows[0][DEVICE_ENERGY] = llround(wall->energy_uj);
 	rows[0][DEVICE_ENERGY_TIME] = stamp_to_monotonic(&wall->clock, wall->last.stamp_ns, context->t_ns);
 	rows[0][DEVICE_POWER] = wall->last.power_mw;
+	if (wall->clock.foreign)
+		text_copy(wall->domain.note, sizeof(wall->domain.note),
+			"the meter's clock is not this machine's: its frames are placed by when they arrived");
 }
 
 static void close_sensor(void *state)
