@@ -61,6 +61,11 @@ static void put_gpu(const struct domain *domain, const int64_t *values, struct p
 		pseudonym_scrub(pseudonyms, domain->uuid, strlen(domain->uuid), false, out);
 		buf_char(out, '\n');
 	}
+	if (domain->note[0] != '\0') { // instances of MIG and a module's power are told in words only
+		buf_str(out, "# ");
+		pseudonym_scrub(pseudonyms, domain->note, strlen(domain->note), true, out);
+		buf_char(out, '\n');
+	}
 	if (domain->memory_total_bytes > 0)
 		buf_printf(out, "memory_total_bytes %llu\nmemory_reserved_bytes 0\n",
 			(unsigned long long)domain->memory_total_bytes);
@@ -73,7 +78,8 @@ static void put_gpu(const struct domain *domain, const int64_t *values, struct p
 // A row that only says that there is no library or driver names no GPU.
 static bool is_gpu(const struct sensor_slot *slot, const struct domain *domain)
 {
-	return strcmp(slot->ops->name, "nvml") == 0 && (domain->readable || domain->uuid[0] != '\0');
+	return strcmp(slot->ops->name, "nvml") == 0 && domain->kind == DOMAIN_GPU &&
+		(domain->readable || domain->uuid[0] != '\0');
 }
 
 size_t capture_nvml(const struct wattle_env *env, struct pseudonyms *pseudonyms, struct buf *out)
