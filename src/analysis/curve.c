@@ -179,10 +179,11 @@ static int prepare(struct curve_builder *b, int64_t interval_ns, struct arena *a
 	b->power_mw = device->values[power];
 	b->hole_ns = value_ok(interval_ns) && interval_ns > NS_PER_S / 5 ? 5 * interval_ns : NS_PER_S;
 	b->brackets = arena_alloc(arena, device->n, sizeof(*b->brackets));
+	size_t room = device->n + 2 * b->run->n_segments; // the ends of each may become points
 	*b->curve = (struct curve){
-		.t_ns = arena_alloc(arena, device->n, sizeof(int64_t)),
-		.j = arena_alloc(arena, device->n, sizeof(double)),
-		.within_s = arena_alloc(arena, device->n, sizeof(double)),
+		.t_ns = arena_alloc(arena, room, sizeof(int64_t)),
+		.j = arena_alloc(arena, room, sizeof(double)),
+		.within_s = arena_alloc(arena, room, sizeof(double)),
 		.segments = arena_alloc(arena, b->run->n_segments, sizeof(struct curve_segment)),
 		.max_power_w = max_power_w(device, b->power_mw),
 	};

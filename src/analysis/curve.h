@@ -16,12 +16,18 @@
 
 #include <stdbool.h>
 
+struct curve_end {      // where the target started or ended between two updates: curve_ends.c
+	double doubt_j; // half of a 95 % interval: power may have changed just there, or not; at both ends alike
+	double lever_s; // of the stretch before it was bent; 0: it was not
+};
+
 struct curve_segment {
 	struct slice points;
 	int64_t start_ns, end_ns;  // the target's life
 	int64_t first_ns, last_ns; // how far the line goes on before the first point and beyond the last one …
 	double first_w, last_w;    // … and how steep
 	double offset_j;           // makes the energy of the run from its points
+	struct curve_end start, end;
 };
 
 struct curve {

@@ -24,6 +24,8 @@ void curve_add_hole(struct curve *curve, int64_t from_ns, int64_t to_ns);
  * curve->segments[segment] has start_ns and end_ns already. */
 void curve_counter_segment(struct curve_builder *builder, size_t segment, struct slice samples);
 void curve_power_segment(struct curve_builder *builder, size_t segment, struct slice samples);
+// Once the points of a segment are there: has the power change where the target starts and ends.
+void curve_bend_ends(struct curve *curve, struct curve_segment *segment);
 // The sensor was asked for all it has, not only for a quick look at the counter.
 bool curve_was_sampled(const struct run *run, int64_t t_ns);
 // Two values of a counter in one segment, and different ones: a difference. One value makes none.

@@ -192,6 +192,7 @@ void curve_counter_segment(struct curve_builder *builder, size_t index, struct s
 	begin_line(&walk, segment);
 	curve_add_hole(curve, segment->start_ns, segment->first_ns);
 	end_line(&walk, segment);
+	curve_bend_ends(curve, segment);
 }
 
 bool curve_counter_speaks(const struct run *run, const struct run_device *device)

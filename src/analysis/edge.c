@@ -28,13 +28,13 @@ static const double step_min = 0.2;        // of the power
 static const double late_part = 0.75;      // of the time that a device averages over: its reading is late by half of it
 static const double unresolved_part = 0.5; // of the energy of a time far shorter than an update
 
-struct stretch {         // between two points, and its surroundings
-	bool inside;     // there is a point on both sides; else the line goes on beyond the last one
-	size_t before;   // index of the point before; of the nearest one if !inside
-	double length_s; // between the points; else of the last stretch
-	double since_s;  // since the point before, or distance to the nearest one
-	double w, before_w, after_w;
-	double within_s; // of the points, at this instant
+struct stretch {                     // between two points, and its surroundings
+	bool inside;                 // there is a point on both sides; else the line goes on beyond the last one
+	size_t before;               // index of the point before; of the nearest one if !inside
+	double length_s;             // between the points; else of the last stretch
+	double since_s;              // since the point before, or distance to the nearest one
+	double w, before_w, after_w; // NaN: nothing is known there
+	double within_s;             // of the points, at this instant
 };
 
 static double square(double x)
@@ -47,16 +47,15 @@ static double seconds(int64_t from_ns, int64_t to_ns)
 	return (double)(to_ns - from_ns) / 1e9;
 }
 
-// Mean power of a time for which there are points, whether or not the target lived then.
-static double mean_w(const struct curve *curve, const struct curve_segment *segment, int64_t from_ns, int64_t to_ns,
-	double otherwise_w)
+// Mean power of a time, whether or not the target lived then. NaN: for most of it there are no points.
+static double mean_w(const struct curve *curve, const struct curve_segment *segment, int64_t from_ns, int64_t to_ns)
 {
 	int64_t first_ns = curve->t_ns[segment->points.begin], last_ns = curve->t_ns[segment->points.end - 1];
 	int64_t length_ns = to_ns - from_ns;
 	from_ns = from_ns > first_ns ? from_ns : first_ns;
 	to_ns = to_ns < last_ns ? to_ns : last_ns;
 	if (to_ns - from_ns < length_ns / 4 || to_ns <= from_ns)
-		return otherwise_w;
+		return (double)NAN;
 	return (curve_line_at(curve, segment, to_ns) - curve_line_at(curve, segment, from_ns)) /
 		seconds(from_ns, to_ns);
 }
@@ -69,8 +68,8 @@ static struct stretch beyond(const struct curve *curve, const struct curve_segme
 		other_ns = curve->t_ns[early ? nearest + 1 : nearest - 1];
 	double w = early ? segment->first_w : segment->last_w;
 	int64_t far_ns = 2 * other_ns - point_ns; // as long a time beyond the stretch at the end
-	double neighbour_w = early ? mean_w(curve, segment, other_ns, far_ns, w)
-				   : mean_w(curve, segment, far_ns, other_ns, w);
+	double neighbour_w = early ? mean_w(curve, segment, other_ns, far_ns)
+				   : mean_w(curve, segment, far_ns, other_ns);
 	return (struct stretch){.before = nearest,
 		.length_s = fabs(seconds(point_ns, other_ns)),
 		.since_s = fabs(seconds(point_ns, t_ns)),
@@ -87,14 +86,14 @@ static struct stretch stretch_at(const struct curve *curve, const struct curve_s
 	if (after == points.begin || after == points.end)
 		return beyond(curve, segment, t_ns, after == points.begin);
 	int64_t a_ns = curve->t_ns[after - 1], b_ns = curve->t_ns[after], length_ns = b_ns - a_ns;
-	double w = mean_w(curve, segment, a_ns, b_ns, 0), part = seconds(a_ns, t_ns) / seconds(a_ns, b_ns);
+	double w = mean_w(curve, segment, a_ns, b_ns), part = seconds(a_ns, t_ns) / seconds(a_ns, b_ns);
 	return (struct stretch){.inside = true,
 		.before = after - 1,
 		.length_s = seconds(a_ns, b_ns),
 		.since_s = seconds(a_ns, t_ns),
 		.w = w,
-		.before_w = mean_w(curve, segment, a_ns - length_ns, a_ns, w),
-		.after_w = mean_w(curve, segment, b_ns, b_ns + length_ns, w),
+		.before_w = mean_w(curve, segment, a_ns - length_ns, a_ns),
+		.after_w = mean_w(curve, segment, b_ns, b_ns + length_ns),
 		.within_s = (1 - part) * curve->within_s[after - 1] + part * curve->within_s[after]};
 }
 
@@ -121,7 +120,7 @@ static void look_around(const struct curve *curve, const struct curve_segment *s
 	enum { LOOKS = 8 };
 	int64_t step_ns = llround(curve->average_s * 1e9 / LOOKS);
 	for (int i = -LOOKS; i < LOOKS; i++) {
-		double w = mean_w(curve, segment, t_ns + i * step_ns, t_ns + (i + 1) * step_ns, (double)NAN);
+		double w = mean_w(curve, segment, t_ns + i * step_ns, t_ns + (i + 1) * step_ns);
 		range->least_w = w < range->least_w ? w : range->least_w;
 		range->most_w = w > range->most_w ? w : range->most_w;
 	}
@@ -139,6 +138,15 @@ static double averaging_j2(const struct curve *curve, const struct curve_segment
 	return square(change_w * late_part * curve->average_s / 2);
 }
 
+// Set where an instant is an end of the run; the line may be bent there, and the stretch was longer before it was.
+static const struct curve_end *end_at(const struct curve_segment *segment, int64_t t_ns)
+{
+	static const struct curve_end none = {0};
+	if (t_ns == segment->start_ns)
+		return &segment->start;
+	return t_ns == segment->end_ns ? &segment->end : &none;
+}
+
 static double variance_at_j2(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns)
 {
 	struct stretch s = stretch_at(curve, segment, t_ns);
@@ -146,7 +154,8 @@ static double variance_at_j2(const struct curve *curve, const struct curve_segme
 	double bending_j = fmin(step_j, fmax(s.w, s.before_w) * s.since_s);
 	if (s.inside)
 		bending_j = step_w(curve, &s) * s.since_s * (s.length_s - s.since_s) / s.length_s / sqrt(3);
-	return placing_j2(&s) + square(bending_j);
+	double bent_j = fmax(curve->step_w, step_min * s.w) * end_at(segment, t_ns)->lever_s;
+	return placing_j2(&s) + square(bending_j) + square(bent_j) / 12;
 }
 
 // Both instants between the same two points.
@@ -154,10 +163,14 @@ static struct edge_doubt inside_one(const struct stretch *from, const struct str
 {
 	double time_s = to->since_s - from->since_s;
 	double change_w = fmax(fabs(from->w - from->before_w), fabs(from->w - from->after_w));
-	double moved_j = fabs(from->w - fmin(from->before_w, from->after_w)) * (from->length_s - time_s);
+	double beside_w = fmin(from->before_w, from->after_w);
+	double above_w = isnan(beside_w) ? from->w : fabs(from->w - beside_w);
+	double moved_j = above_w * (from->length_s - time_s);
 	double most_j = 2 * fmax(from->w, fmax(from->before_w, from->after_w)) * time_s;
 	return (struct edge_doubt){
-		.variance_j2 = (square(fmin(moved_j, most_j)) + square(change_w * fmin(from->within_s, time_s))) / 3,
+		.variance_j2 = (square(fmin(moved_j, most_j)) +
+				       square(fmax(change_w, 0) * fmin(from->within_s, time_s))) /
+			3,
 		.linear_j = unresolved_part * from->w * time_s * (1 - time_s / from->length_s),
 	};
 }
@@ -172,6 +185,9 @@ struct edge_doubt edge_between(const struct curve *curve, size_t index, int64_t 
 	struct stretch from = stretch_at(curve, segment, from_ns), to = stretch_at(curve, segment, to_ns);
 	if (from.inside && to.inside && from.before == to.before)
 		return inside_one(&from, &to);
-	return (struct edge_doubt){.variance_j2 = variance_at_j2(curve, segment, from_ns) +
-			variance_at_j2(curve, segment, to_ns) + averaging_j2(curve, segment, from_ns, to_ns)};
+	return (struct edge_doubt){
+		.variance_j2 = variance_at_j2(curve, segment, from_ns) + variance_at_j2(curve, segment, to_ns) +
+			averaging_j2(curve, segment, from_ns, to_ns),
+		.linear_j = end_at(segment, from_ns)->doubt_j + end_at(segment, to_ns)->doubt_j,
+	};
 }

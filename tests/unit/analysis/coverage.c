@@ -20,12 +20,12 @@ static void add_time(struct times *times, double t_s, bool sample)
 }
 
 // Quick looks until the counter has moved once more, but not for longer than one and a half periods.
-static void add_quick_looks(struct times *times, const struct counter_model *counter, double from_s)
+static void add_quick_looks(struct times *times, const struct counter_model *counter, double from_s, double end_s)
 {
 	double step_s = fmax(0.001, counter->period_s / 20);
-	double until_s = fmin(counter_last_update_s(counter, from_s + 1.2 * counter->period_s) + step_s,
-		from_s + 1.5 * counter->period_s);
-	for (double t_s = from_s + step_s; t_s < until_s + step_s; t_s += step_s)
+	double update_s = counter_last_update_s(counter, from_s + 1.2 * counter->period_s);
+	double until_s = fmin(fmin(update_s + step_s, from_s + 1.5 * counter->period_s) + step_s, end_s);
+	for (double t_s = from_s + step_s; t_s < until_s; t_s += step_s)
 		add_time(times, t_s, false);
 }
 
@@ -46,14 +46,14 @@ static void make_times(struct times *times, enum recorder recorder, const struct
 	times->n = 0;
 	add_time(times, -0.002, true);
 	if (recorder == LOOKS)
-		add_quick_looks(times, counter, -0.002);
+		add_quick_looks(times, counter, -0.002, end_s);
 	double looked_s = times->s[times->n - 1];
 	for (double t_s = interval_s; t_s < end_s; t_s += interval_s)
 		if (t_s > looked_s)
 			add_time(times, t_s, true);
 	add_time(times, end_s + 0.0005, true);
 	if (recorder == LOOKS)
-		add_quick_looks(times, counter, end_s + 0.0005);
+		add_quick_looks(times, counter, end_s + 0.0005, INFINITY);
 }
 
 struct scene {
@@ -163,11 +163,13 @@ static void count_with_reset(struct scene *s)
 
 /* ---- the kinds ---- */
 
+enum { PROGRAM = -1 }; // idle before the run and after it
+
 static const struct row {
 	const char *teaches;
 	double period_s, jitter, quantum_j; // jitter: of the period
-	enum load_kind load;
-	double interval_s[2], length_s[2]; // from, to
+	int load;                           // enum load_kind or PROGRAM
+	double interval_s[2], length_s[2];  // from, to
 	enum recorder recorder;
 	void (*meter)(struct scene *scene);
 	bool period_unknown;
@@ -188,6 +190,10 @@ static const struct row {
 	{"100 ms, random, once a second", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.5, 1}, {2, 12}, LOOKS, count_energy},
 	{"100 ms, period not measured", 0.1, 0.05, 0.001, LOAD_STEPS, {0.02, 0.1}, {1, 12}, PLAIN, count_energy, true},
 	{"100 ms, tells when", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.3}, {1, 12}, PLAIN, stamp_energy},
+	{"1 ms, program", 0.001, 0.02, 0.000061, PROGRAM, {0.01, 0.2}, {0.02, 8}, LOOKS, count_energy},
+	{"20 ms, program", 0.02, 0.05, 0.001, PROGRAM, {0.01, 0.2}, {0.5, 8}, LOOKS, count_energy},
+	{"100 ms, program", 0.1, 0.05, 0.001, PROGRAM, {0.1, 0.1}, {0.5, 8}, LOOKS, count_energy},
+	{"100 ms, program of 20 to 300 ms", 0.1, 0.05, 0.001, PROGRAM, {0.1, 0.1}, {0.02, 0.3}, LOOKS, count_energy},
 	{"whole joules at 10 Hz", 0.1, 0, 1, LOAD_STEPS, {0.05, 0.2}, {1, 12}, LOOKS, count_energy},
 	{"100 ms, unreadable for 2 s", 0.1, 0.05, 0.001, LOAD_STEPS, {0.01, 0.3}, {5, 12}, LOOKS, count_with_hole},
 	{"100 ms, reset", 0.1, 0.05, 0.001, LOAD_STEPS, {0.05, 0.3}, {5, 12}, LOOKS, count_with_reset},
@@ -209,7 +215,6 @@ static const struct row {
 
 static void make_scene(struct scene *s, const struct row *row)
 {
-	load_make(&s->load, row->load, &s->random);
 	s->counter = (struct counter_model){.period_s = row->period_s,
 		.jitter_s = row->jitter * row->period_s,
 		.quantum_j = row->quantum_j,
@@ -217,6 +222,10 @@ static void make_scene(struct scene *s, const struct row *row)
 		.seed = random_next(&s->random)};
 	s->interval_s = random_between(&s->random, row->interval_s[0], row->interval_s[1]);
 	s->end_s = random_between(&s->random, row->length_s[0], row->length_s[1]);
+	if (row->load == PROGRAM)
+		load_program(&s->load, s->end_s, &s->random);
+	else
+		load_make(&s->load, (enum load_kind)row->load, &s->random);
 	make_times(&s->times, row->recorder, &s->counter, s->interval_s, s->end_s);
 	build(s);
 	s->device->resolution_j = row->quantum_j;

@@ -58,7 +58,7 @@ static inline double load_energy_j(const struct load *load, double t_s)
 	return load->j[i] + load->w[i] * (t_s - load->t_s[i]);
 }
 
-enum load_kind { LOAD_STEPS, LOAD_SQUARE, LOAD_RANDOM, LOAD_KINDS };
+enum load_kind { LOAD_STEPS, LOAD_SQUARE, LOAD_RANDOM };
 
 // From 5 s before the run to 25 s after its start.
 static inline void load_make(struct load *load, enum load_kind kind, uint64_t *random)
@@ -79,6 +79,19 @@ static inline void load_make(struct load *load, enum load_kind kind, uint64_t *r
 		load_add(load, t_s, w);
 		t_s += lasts_s;
 	}
+}
+
+// The machine is idle before the program starts and after it has ended, as in most measurements.
+static inline void load_program(struct load *load, double end_s, uint64_t *random)
+{
+	double idle_w = random_between(random, 20, 60), t_s = 0;
+	load->n = 0;
+	load_add(load, -5, idle_w);
+	while (t_s < end_s) {
+		load_add(load, t_s, idle_w + random_between(random, 50, 250));
+		t_s += random_between(random, 0.2, 2);
+	}
+	load_add(load, end_s, idle_w);
 }
 
 /* ---- the counter ---- */
