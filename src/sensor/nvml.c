@@ -205,8 +205,9 @@ static void add_instance(struct nvml_state *nvml, const struct nvml_gpu *gpu, si
 		snprintf(domain->why, sizeof(domain->why), "shares the energy of %s, by its %u of %u SM slices",
 			gpu->domain->name, instance->slices, gpu->mig.total_slices);
 	else
-		snprintf(domain->why, sizeof(domain->why), "shares the energy of %s, by its part of the memory (%.0f %%)",
-			gpu->domain->name, instance->share * 100);
+		snprintf(domain->why, sizeof(domain->why),
+			"shares the energy of %s, by its part of the memory (%.0f %%)", gpu->domain->name,
+			instance->share * 100);
 }
 
 static void add_instances(struct nvml_state *nvml)
@@ -294,7 +295,8 @@ static void wake_up(struct nvml_state *nvml)
 	if (!nvml->api.initialised || nvml->api.count(&count) != NVML_SUCCESS)
 		return;
 	for (unsigned int i = 0; i < count; i++) {
-		struct nvml_gpu *gpu = nvml->api.by_index(i, &handle) == NVML_SUCCESS ? find_sleeper(nvml, handle) : NULL;
+		struct nvml_gpu *gpu = nvml->api.by_index(i, &handle) == NVML_SUCCESS ? find_sleeper(nvml, handle)
+										      : NULL;
 		if (gpu == NULL || !gpu->domain->used)
 			continue;
 		gpu->board.handle = handle;

@@ -11,9 +11,9 @@
 
 struct nvml_accounts {
 	bool on;
-	uint64_t opened_us;  // wall clock: older accounts of processes that have ended are none of this run's
-	int64_t looked_ns;   // VALUE_MISSING: never
-	int64_t told_bytes;  // the largest memory of the target that a row has told so far
+	uint64_t opened_us; // wall clock: older accounts of processes that have ended are none of this run's
+	int64_t looked_ns;  // VALUE_MISSING: never
+	int64_t told_bytes; // the largest memory of the target that a row has told so far
 };
 
 struct nvml_accounts_room {

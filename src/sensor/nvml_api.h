@@ -41,7 +41,12 @@ enum {
 enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEXT_MAX = 96 };
 
 // Numbers of nvmlDeviceGetFieldValues, and what a value is of. ENERGY_OF is the one that takes a scope.
-enum { NVML_FIELD_ENERGY = 83, NVML_FIELD_POWER_AVERAGE = 185, NVML_FIELD_POWER_INSTANT = 186, NVML_FIELD_ENERGY_OF = 191 };
+enum {
+	NVML_FIELD_ENERGY = 83,
+	NVML_FIELD_POWER_AVERAGE = 185,
+	NVML_FIELD_POWER_INSTANT = 186,
+	NVML_FIELD_ENERGY_OF = 191
+};
 enum nvml_scope { NVML_SCOPE_GPU, NVML_SCOPE_MODULE };
 
 enum nvml_value_type {

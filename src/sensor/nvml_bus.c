@@ -26,8 +26,8 @@ static bool read_hex(const struct wattle_env *env, const char *address, const ch
 static bool is_gpu(const struct wattle_env *env, const char *address)
 {
 	unsigned long vendor, class;
-	return read_hex(env, address, "vendor", &vendor) && vendor == NVIDIA && read_hex(env, address, "class", &class) &&
-		class >> 16 == display_class;
+	return read_hex(env, address, "vendor", &vendor) && vendor == NVIDIA &&
+		read_hex(env, address, "class", &class) && class >> 16 == display_class;
 }
 
 static void add_gpu(struct nvml_bus *bus, const struct wattle_env *env, const char *address, const char *device)

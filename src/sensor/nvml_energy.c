@@ -89,8 +89,8 @@ static int64_t to_monotonic_ns(const struct wattle_env *env, int64_t timestamp_u
 	return plausible ? t_ns : VALUE_MISSING;
 }
 
-static void take_energy_field(struct nvml_energy *energy, const struct nvml_board *board, const struct nvml_field *field,
-	int64_t *row)
+static void take_energy_field(struct nvml_energy *energy, const struct nvml_board *board,
+	const struct nvml_field *field, int64_t *row)
 {
 	uint64_t energy_mj;
 	if (!nvml_value_u64(&field->value, field->value_type, &energy_mj) || energy_mj > INT64_MAX / 1000)

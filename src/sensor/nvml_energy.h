@@ -38,7 +38,7 @@ struct nvml_energy {
 	int64_t power_fresh_ns; // when it was new to us
 };
 
-struct nvml_power_room { // for the driver's buffer of samples; used for one board after the other
+struct nvml_power_room {             // for the driver's buffer of samples; used for one board after the other
 	struct nvml_sample *samples; // owned by the sensor
 	size_t n;
 };

@@ -22,7 +22,8 @@ enum nvml_pace { NVML_OFTEN, NVML_SELDOM, NVML_PACES };
 struct nvml_gpu {
 	struct nvml_board board;
 	struct domain *domain; // the sensor's
-	struct domain *module; // the sensor's: where energy and power belong, if they are told for the module only; else NULL
+	struct domain
+		*module; // the sensor's: where energy and power belong, if they are told for the module only; else NULL
 	struct nvml_energy energy;
 	struct nvml_use use;
 	struct nvml_mig mig;

@@ -14,8 +14,8 @@ enum { NVML_INSTANCES_MAX = 16 }; // a board holds at most seven today
 
 struct nvml_instance {
 	nvml_device handle;
-	uint64_t id;      // as in struct nvml_process
-	uint32_t slices;  // of SMs; 0: the driver does not say
+	uint64_t id;     // as in struct nvml_process
+	uint32_t slices; // of SMs; 0: the driver does not say
 	uint64_t memory_bytes;
 	double share; // of the GPU
 	char uuid[NVML_TEXT_MAX];

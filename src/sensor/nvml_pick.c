@@ -54,7 +54,8 @@ int nvml_pick(const struct nvml_gpu *gpus, size_t n, const struct sensor_options
 	struct gpu_candidate *candidates = arena != NULL ? arena_alloc(arena, n, sizeof(*candidates)) : NULL;
 	int r = candidates != NULL ? list_candidates(gpus, n, arena, candidates) : -ENOMEM;
 	if (r == 0) {
-		gpu_select_visible(options->cuda_visible_devices, options->cuda_device_order, candidates, n, ret_wanted);
+		gpu_select_visible(options->cuda_visible_devices, options->cuda_device_order, candidates, n,
+			ret_wanted);
 		r = gpu_roster_add(options->roster, candidates, n, ret_wanted); // --gpus beats the environment
 	}
 	arena_free(arena);

@@ -97,7 +97,8 @@ static void settle_rest(struct nvml_owners *owners, enum pid_side side, enum pid
 		owners->others += n_rest;
 }
 
-static void settle_presence(struct nvml_owners *owners, enum pid_method method, unsigned int target, unsigned int others)
+static void settle_presence(struct nvml_owners *owners, enum pid_method method, unsigned int target,
+	unsigned int others)
 {
 	owners->presence_only = true;
 	owners->method = method;

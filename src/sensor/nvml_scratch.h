@@ -11,9 +11,9 @@
 struct nvml_scratch {
 	void *records; // owned; n_records of the largest layout
 	size_t n_records;
-	struct nvml_process_set processes; // .processes owned
-	struct nvml_use_room use;          // .samples owned
-	struct nvml_power_room power;      // .samples owned
+	struct nvml_process_set processes;  // .processes owned
+	struct nvml_use_room use;           // .samples owned
+	struct nvml_power_room power;       // .samples owned
 	struct nvml_accounts_room accounts; // .pids owned
 };
 

@@ -17,9 +17,11 @@ static const char *const notes[] = {
 	[PID_BY_NSPID] = "process ids are of another pid namespace; matched by NSpid in /proc",
 	[PID_BY_CGROUP] = "process ids are of another pid namespace; matched by cgroup",
 	[PID_BY_DESCRIPTORS] = "process ids are of another pid namespace; matched by open /dev/nvidia descriptors",
-	[PID_BY_EXCLUSIVITY] = "process ids are of another pid namespace; nobody else here uses the GPU, so its processes "
-			       "count as the target's (exclusivity)",
-	[PID_UNMATCHED] = "process ids are of another pid namespace and could not be matched; who used the GPU is unknown",
+	[PID_BY_EXCLUSIVITY] =
+		"process ids are of another pid namespace; nobody else here uses the GPU, so its processes "
+		"count as the target's (exclusivity)",
+	[PID_UNMATCHED] =
+		"process ids are of another pid namespace and could not be matched; who used the GPU is unknown",
 };
 static_assert(ARRAY_SIZE(notes) == PID_UNMATCHED + 1, "a note for every method");
 
@@ -179,8 +181,7 @@ static struct pid_seen *see(struct pid_match *match, pid_t pid)
 
 void pid_match_meet(struct pid_match *match, uint32_t pid)
 {
-	if (match->view != PID_VIEW_NESTED || pid == 0 || pid > INT32_MAX ||
-		is_recent(match, (pid_t)pid))
+	if (match->view != PID_VIEW_NESTED || pid == 0 || pid > INT32_MAX || is_recent(match, (pid_t)pid))
 		return;
 	const struct pid_seen *seen = see(match, (pid_t)pid);
 	if (seen != NULL && !seen->visible)

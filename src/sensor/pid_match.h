@@ -67,8 +67,8 @@ struct pid_match {
 	char own_namespace[64];
 	pid_t main_pid, self_pid;
 	int64_t t_ns;
-	int64_t ended_ns; // when a process of the target was last missed; 0 never
-	int64_t foreign_until_ns; // until then equality proves nothing
+	int64_t ended_ns;          // when a process of the target was last missed; 0 never
+	int64_t foreign_until_ns;  // until then equality proves nothing
 	struct pid_recent *recent; // owned; ascending by pid
 	size_t n_recent;
 	pid_t *last_pids; // owned; the target at the last update, to see at once that nothing changed

@@ -45,7 +45,7 @@ struct fake_mig {
 };
 
 struct fake_process {
-	int instance; // of MIG; -1: none
+	int instance;  // of MIG; -1: none
 	char who[256]; // "1234", "self", "parent", "children", "descendants", "env:NAME", "file:PATH"
 	char kinds[8]; // of C, G, M
 	unsigned int sm_percent;
@@ -82,9 +82,9 @@ struct fake_gpu {
 	struct fake_window lost;
 	struct fake_field fields[FIELDS_MAX]; // those that are refused
 	unsigned int n_fields;
-	double module_mw;       // power of scope 1; negative: there is none
-	bool energy_by_field;   // the energy counter is told by field only
-	bool field_times;       // a field's time stamp is that of its update, not of the query
+	double module_mw;        // power of scope 1; negative: there is none
+	bool energy_by_field;    // the energy counter is told by field only
+	bool field_times;        // a field's time stamp is that of its update, not of the query
 	int64_t power_sample_ms; // of the power buffer; 0: not supported
 	unsigned int power_ring; // how many it holds
 	bool accounting;
@@ -140,7 +140,6 @@ unsigned int fake_limit_mw(const struct fake_view *view);
 // Integral over 0..t_s with the limits as they changed.
 double fake_limited_energy_mj(const struct fake_view *view, double t_s);
 
-
 // nvml_power.c: what the energy counter shows now.
 double fake_counter_mj(const struct fake_view *view);
 
@@ -158,6 +157,7 @@ void fake_end(void);
 int fake_enter(const char *function, const void *device, bool parts_too, struct fake_view *ret_view);
 void fake_leave(struct fake_view *view);
 int fake_energy_error(const struct fake_view *view); // what the file says of the energy call
-const void *fake_whole(unsigned int gpu); // handles
+const void *fake_whole(unsigned int gpu);            // handles
 const void *fake_part(unsigned int gpu, unsigned int instance);
-__attribute__((visibility("default"))) int64_t fake_wall_us(int64_t t_ns); // the driver's time stamps are of the wall clock
+__attribute__((visibility("default"))) int64_t fake_wall_us(
+	int64_t t_ns); // the driver's time stamps are of the wall clock

@@ -57,9 +57,8 @@ static int put_energy(const struct fake_view *view, struct wire_field *field)
 	if (code != SUCCESS)
 		return code;
 	field->type = TYPE_ULL;
-	field->value.ull = field->scope == SCOPE_MODULE
-		? (unsigned long long)(view->gpu->module_mw * updated_s(view))
-		: (unsigned long long)fake_counter_mj(view);
+	field->value.ull = field->scope == SCOPE_MODULE ? (unsigned long long)(view->gpu->module_mw * updated_s(view))
+							: (unsigned long long)fake_counter_mj(view);
 	if (view->gpu->field_times)
 		field->timestamp_us = fake_wall_us((int64_t)llround(updated_s(view) * 1e9));
 	return SUCCESS;

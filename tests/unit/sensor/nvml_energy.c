@@ -12,12 +12,12 @@ static const struct source_row {
 } source_rows[] = {
 	{"a driver of today: its counter, and power by field", MODERN, "", 500000000, 250000, 250000, true},
 	{"no counter call: field 191", MODERN, "energy_by_field\n", 500000000, 250000, 250000, true},
-	{"no counter call, no field 191: field 83", MODERN,
-		"energy_by_field\nfield_error 191 0 3\n", 500000000, 250000, 250000, true},
-	{"no counter at all", MODERN,
-		"error nvmlDeviceGetTotalEnergyConsumption 3\n", MISSING, 250000, 250000, false},
+	{"no counter call, no field 191: field 83", MODERN, "energy_by_field\nfield_error 191 0 3\n", 500000000, 250000,
+		250000, true},
+	{"no counter at all", MODERN, "error nvmlDeviceGetTotalEnergyConsumption 3\n", MISSING, 250000, 250000, false},
 	{"each field answers for itself", MODERN, "field_error 185 0 3\n", 500000000, 250000, MISSING, true},
-	{"no instant: the reading whose meaning differs", MODERN, "field_error 186 0 3\n", 500000000, 250000, 250000, true},
+	{"no instant: the reading whose meaning differs", MODERN, "field_error 186 0 3\n", 500000000, 250000, 250000,
+		true},
 	{"fields that all fail", MODERN, "error nvmlDeviceGetFieldValues 999\n", 500000000, 250000, MISSING, true},
 	{"a driver that knows no fields", OLD, "", MISSING, 250000, MISSING, false},
 };
@@ -59,7 +59,8 @@ static const struct value_row {
 	{"value: a real number is rounded", NVML_VALUE_DOUBLE, {.real = 41.7}, true, 42},
 	{"value: a negative one is none", NVML_VALUE_DOUBLE, {.real = -1}, false, 0},
 	{"value: nor is NaN", NVML_VALUE_DOUBLE, {.real = NAN}, false, 0},
-	{"value: 32 bits, whatever stands behind them", NVML_VALUE_UINT, {.u64 = UINT64_C(0xffffffff00000007)}, true, 7},
+	{"value: 32 bits, whatever stands behind them", NVML_VALUE_UINT, {.u64 = UINT64_C(0xffffffff00000007)}, true,
+		7},
 	{"value: 64 bits", NVML_VALUE_U64, {.u64 = UINT64_C(1) << 40}, true, UINT64_C(1) << 40},
 	{"value: signed", NVML_VALUE_I64, {.i64 = -5}, false, 0},
 	{"value: signed, 32 bits", NVML_VALUE_INT, {.i32 = 5}, true, 5},
@@ -192,11 +193,12 @@ static const struct mean_row {
 	{"mean: by the time each stands for", {{2000, {.u32 = 100}}, {5000, {.u32 = 200}}}, 2, 1000, 175, 5000},
 	{"mean: what was seen before is left out", {{500, {.u32 = 9}}, {2000, {.u32 = 100}}}, 2, 1000, 100, 2000},
 	{"mean: out of order is left out", {{3000, {.u32 = 100}}, {2000, {.u32 = 900}}}, 2, 1000, 100, 3000},
-	{"mean: the very first counts as long as the next", {{2000, {.u32 = 100}}, {3000, {.u32 = 200}}}, 2, 0, 150, 3000},
+	{"mean: the very first counts as long as the next", {{2000, {.u32 = 100}}, {3000, {.u32 = 200}}}, 2, 0, 150,
+		3000},
 	{"mean: a ring that lost samples does not weigh its first for all of them",
 		{{901000, {.u32 = 100}}, {902000, {.u32 = 300}}}, 2, 1000, 200, 902000},
-	{"mean: more than a board can draw is no sample", {{2000, {.u64 = UINT32_MAX}}, {3000, {.u32 = 50}}}, 2, 1000, 50,
-		3000},
+	{"mean: more than a board can draw is no sample", {{2000, {.u64 = UINT32_MAX}}, {3000, {.u32 = 50}}}, 2, 1000,
+		50, 3000},
 };
 
 static void check_mean(void **state)

@@ -4,8 +4,8 @@
 #include "sensor/sensor.h"
 
 #include "base/util.h"
-#include "sensor/gpu_roster.h"
 #include "rows.h"
+#include "sensor/gpu_roster.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

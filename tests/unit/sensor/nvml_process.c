@@ -1,8 +1,8 @@
 #include "sensor/nvml_process.h"
 
 #include "base/util.h"
-#include "sensor/nvml_use.h"
 #include "rows.h"
+#include "sensor/nvml_use.h"
 
 static const pid_t target_pids[] = {10, 20, 30};
 static const struct sensor_context context = {.main_pid = 10,
@@ -101,7 +101,8 @@ static void instances_add_up(void **state)
 	struct nvml_process_set set = {.processes = room, .capacity = ARRAY_SIZE(room)};
 	int64_t row[DEVICE_COUNT];
 	assert_true(nvml_process_set_add(&set, records, sizeof(records[0]), ARRAY_SIZE(records), NVML_NO_INSTANCE));
-	assert_true(nvml_process_set_add(&set, records, sizeof(records[0]), 1, NVML_NO_INSTANCE)); // again, from another list
+	assert_true(nvml_process_set_add(&set, records, sizeof(records[0]), 1,
+		NVML_NO_INSTANCE)); // again, from another list
 	sum(&set, row);
 	assert_int_equal(row[DEVICE_TARGET_MEMORY], 300);
 	assert_int_equal(row[DEVICE_TARGET_PROCESSES], 1);

@@ -1,0 +1,238 @@
+/* Whose a driver's process ids are, in trees that stand for /proc as seen from different places. */
+#include "sensor/pid_match.h"
+
+#include "base/util.h"
+#include "sensor/nvml_process.h"
+#include "tree.h"
+
+#define OURS "@pid:[4026539999]"
+#define THEIRS "@pid:[4026531111]"
+#define POD "0::/kubepods/pod1/ctr1\n"
+
+static const pid_t target_pids[] = {10, 20}; // 10 is the root process
+
+enum { FILES = 10, IDS = 6 };
+
+/* One GPU (minor 0) with processes of these ids, and the /proc at hand. A file that begins with @ is a link. */
+static const struct match_row {
+	const char *teaches;
+	const char *self; // what /proc/self leads to; NULL: ours, "": there is none
+	const char *own_namespace;
+	struct {
+		const char *path, *content;
+	} files[FILES];
+	uint32_t ids[IDS]; // 0 ends
+	int64_t target, others;
+	enum pid_method method;
+	int64_t target_bytes; // 1000 a process
+} match_rows[] = {
+	{"initial namespace: by number; what /proc does not know has ended", NULL, "@pid:[4026531836]", {{0}},
+		{10, 20, 77}, 2, 1, PID_BY_EQUALITY, 2000},
+	{"initial namespace: an equal inner number of a container is nobody's", NULL, "@pid:[4026531836]",
+		{{"77/status", "Name:\tx\nNSpid:\t77\t10\n"}}, {77}, 0, 1, PID_BY_EQUALITY, 0},
+	{"container, driver translates: all ids exist here, so numbers are equal", NULL, OURS,
+		{{"10/status", "x"}, {"33/status", "x"}}, {10, 33}, 1, 1, PID_BY_EQUALITY, 1000},
+	{"container, host ids: nothing else to go by, and nobody else here: exclusivity", NULL, OURS,
+		{{"10/status", "x"}}, {51234}, 1, 0, PID_BY_EXCLUSIVITY, VALUE_MISSING},
+	{"container, host ids: a number that happens to be the target's proves nothing", NULL, OURS,
+		{{"10/status", "x"}}, {10, 51234}, 2, 0, PID_BY_EXCLUSIVITY, VALUE_MISSING},
+	{"container, host ids: as many as processes of the target that have the GPU open", NULL, OURS,
+		{{"10/fd/3", "@/dev/nvidia0"}, {"20/fd/7", "@/dev/nvidia0"}, {"20/fd/8", "@/dev/nvidia-uvm"}},
+		{51234, 51235}, 2, 0, PID_BY_DESCRIPTORS, 2000},
+	{"container, host ids: more than that, so others are there too, but which is unknown", NULL, OURS,
+		{{"10/fd/3", "@/dev/nvidia0"}}, {51234, 51235, 51236}, 1, 2, PID_BY_DESCRIPTORS, VALUE_MISSING},
+	{"container, host ids: another program here has the GPU open as well", NULL, OURS,
+		{{"10/fd/3", "@/dev/nvidia0"}, {"33/fd/3", "@/dev/nvidia0"}}, {51234, 51235}, 1, 1, PID_BY_DESCRIPTORS,
+		VALUE_MISSING},
+	{"container, host ids: two have the GPU open and one computes on it; nobody can tell which", NULL, OURS,
+		{{"10/fd/3", "@/dev/nvidia0"}, {"33/fd/3", "@/dev/nvidia0"}}, {51234}, VALUE_MISSING, VALUE_MISSING,
+		PID_UNMATCHED, VALUE_MISSING},
+	{"container, host ids: the target has another GPU open, not this one", NULL, OURS,
+		{{"10/fd/3", "@/dev/nvidia1"}}, {51234}, 0, 1, PID_BY_DESCRIPTORS, 0},
+	{"container, host ids: we see our own descriptor of the driver, and the target has none", NULL, OURS,
+		{{"self/fd/3", "@/dev/nvidiactl"}, {"10/fd/0", "@/dev/null"}}, {51234}, 0, 1, PID_BY_DESCRIPTORS, 0},
+	{"the host's /proc: NSpid ends in the target's number, in our namespace", "4711", OURS,
+		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/ns/pid", OURS},
+			{"51235/status", "Name:\tx\nNSpid:\t51235\t33\n"}, {"51235/ns/pid", OURS}},
+		{51234, 51235}, 1, 1, PID_BY_NSPID, 1000},
+	{"the host's /proc: the same inner number in another container", "4711", OURS,
+		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/ns/pid", THEIRS}}, {51234}, 0, 1,
+		PID_BY_NSPID, 0},
+	{"the host's /proc: namespaces hidden, the cgroup tells", "4711", OURS,
+		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/cgroup", POD}, {"self/cgroup", POD},
+			{"51235/status", "Name:\tx\nNSpid:\t51235\t20\n"},
+			{"51235/cgroup", "0::/kubepods/pod2/ctr9\n"}},
+		{51234, 51235}, 1, 1, PID_BY_NSPID, 1000},
+	{"the host's /proc of a kernel without NSpid: the cgroup", "4711", OURS,
+		{{"51234/status", "Name:\tx\n"}, {"51234/cgroup", POD}, {"self/cgroup", POD},
+			{"51235/status", "Name:\tx\n"}, {"51235/cgroup", "0::/\n"}},
+		{51234, 51235}, 1, 1, PID_BY_CGROUP, 1000},
+	{"the host's /proc: the root cgroup is everybody's", "4711", OURS,
+		{{"51234/status", "Name:\tx\n"}, {"51234/cgroup", "0::/\n"}, {"self/cgroup", "0::/\n"}}, {51234}, 0, 1,
+		PID_BY_CGROUP, 0},
+	{"a made tree: numbers are what they are called", "", "", {{"10/status", "x"}}, {10, 77}, 1, 1, PID_BY_EQUALITY,
+		1000},
+	{"a made tree: that tells of inner numbers", "", "",
+		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/cgroup", POD}, {"10/cgroup", POD}}, {51234},
+		1, 0, PID_BY_NSPID, 1000},
+};
+
+static void write_one(const struct tree *tree, const char *path, const char *content)
+{
+	if (content[0] == '@')
+		tree_link(tree, path, content + 1);
+	else
+		tree_write(tree, path, content);
+}
+
+static void make_proc(const struct match_row *row, const struct tree *tree)
+{
+	char self[16], path[64];
+	snprintf(self, sizeof(self), "%d", getpid());
+	const char *name = row->self != NULL ? row->self : self;
+	if (name[0] != '\0') {
+		snprintf(path, sizeof(path), "%s/ns/pid", name);
+		write_one(tree, path, row->own_namespace);
+		tree_link(tree, "self", name);
+	}
+	for (size_t i = 0; i < FILES && row->files[i].path != NULL; i++)
+		write_one(tree, row->files[i].path, row->files[i].content);
+}
+
+struct world {
+	struct tree tree;
+	struct wattle_env env;
+	struct pid_match match;
+};
+
+static void world_open(struct world *w, const struct match_row *row)
+{
+	tree_make(&w->tree);
+	make_proc(row, &w->tree);
+	w->env = (struct wattle_env){.sysfs_fd = -1};
+	w->env.procfs_fd = open(w->tree.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(w->env.procfs_fd >= 0);
+	assert_int_equal(pid_match_open(&w->match, &w->env), 0);
+}
+
+static void world_close(struct world *w)
+{
+	pid_match_close(&w->match);
+	close(w->env.procfs_fd);
+	tree_finish(&w->tree);
+}
+
+static void update(struct world *w, int64_t t_ms, size_t n_pids)
+{
+	const struct sensor_context context = {.t_ns = t_ms * NS_PER_MS,
+		.main_pid = 10,
+		.target_pids = target_pids,
+		.n_target_pids = n_pids,
+		.self_pid = getpid()};
+	pid_match_update(&w->match, &context);
+}
+
+static void check_match(void **state)
+{
+	const struct match_row *row = *state;
+	struct world w;
+	struct nvml_process room[IDS];
+	struct nvml_process_v1 records[IDS];
+	struct nvml_process_set set = {.processes = room, .capacity = IDS};
+	struct nvml_owners owners;
+	int64_t values[DEVICE_COUNT];
+	size_t n = 0;
+	for (; n < IDS && row->ids[n] != 0; n++)
+		records[n] = (struct nvml_process_v1){row->ids[n], 1000};
+	values[DEVICE_TARGET_MEMORY] = VALUE_MISSING;
+	world_open(&w, row);
+	update(&w, 1000, ARRAY_SIZE(target_pids));
+	nvml_process_set_add(&set, records, sizeof(records[0]), n, NVML_NO_INSTANCE);
+	nvml_process_set_judge(&set, &w.match, 0, &owners);
+	nvml_process_set_sum(&set, &owners, true, values);
+	assert_int_equal(owners.method, row->method);
+	assert_int_equal(owners.target, row->target);
+	assert_int_equal(owners.others, row->others);
+	assert_int_equal(values[DEVICE_TARGET_MEMORY], row->target_bytes);
+	world_close(&w);
+}
+
+static enum pid_side side_of(struct world *w, uint32_t pid)
+{
+	enum pid_method method;
+	pid_t known;
+	return pid_match_side(&w->match, pid, &method, &known);
+}
+
+// The driver's samples lag: one that ended a moment ago is still the target's, later its number may be anybody's.
+static void remembers_the_ended(void **state)
+{
+	static const struct match_row initial = {.own_namespace = "@pid:[4026531836]"};
+	struct world w;
+	world_open(&w, &initial);
+	update(&w, 0, 2);
+	update(&w, 100, 1);
+	assert_int_equal(w.match.ended_ns, 100 * NS_PER_MS);
+	assert_int_equal(side_of(&w, 20), PID_TARGET);
+	update(&w, 2900, 1);
+	assert_int_equal(side_of(&w, 20), PID_TARGET);
+	update(&w, 3200, 1);
+	assert_int_equal(side_of(&w, 20), PID_OTHER);
+	assert_int_equal(side_of(&w, 10), PID_TARGET);
+	world_close(&w);
+}
+
+// A process that was here and has ended does not make the driver's ids foreign.
+static void an_ended_one_is_not_foreign(void **state)
+{
+	static const struct match_row nested = {.own_namespace = OURS,
+		.files = {{"10/status", "x"}, {"33/status", "x"}}};
+	struct world w;
+	char path[512];
+	world_open(&w, &nested);
+	update(&w, 0, 2);
+	pid_match_meet(&w.match, 33);
+	tree_path(&w.tree, path, "33/status");
+	unlink(path);
+	update(&w, 1500, 2);
+	pid_match_meet(&w.match, 33);
+	assert_int_equal(side_of(&w, 33), PID_OTHER);
+	assert_int_equal(side_of(&w, 10), PID_TARGET);
+	pid_match_meet(&w.match, 51234); // this one never was
+	assert_int_equal(side_of(&w, 10), PID_UNKNOWN);
+	world_close(&w);
+}
+
+// More ids than there is room for: none is invented, none is written past the end.
+static void more_ids_than_room(void **state)
+{
+	static const struct match_row nested = {.own_namespace = OURS};
+	struct world w;
+	world_open(&w, &nested);
+	update(&w, 0, 2);
+	for (uint32_t pid = 100000; pid < 100000 + 2 * PID_SEEN_MAX; pid++)
+		pid_match_meet(&w.match, pid);
+	assert_int_equal(w.match.n_seen, PID_SEEN_MAX);
+	assert_int_equal(side_of(&w, 99), PID_UNKNOWN);
+	world_close(&w);
+}
+
+static void every_method_has_its_note(void **state)
+{
+	assert_string_equal(pid_method_note(PID_BY_EQUALITY), "");
+	for (enum pid_method method = PID_BY_NSPID; method <= PID_UNMATCHED; method++) {
+		assert_non_null(strstr(pid_method_note(method), "another pid namespace"));
+		assert_true(strlen(pid_method_note(method)) < sizeof(((struct domain *)NULL)->note));
+	}
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, match_rows, check_match);
+	ROWS_ADD_ONE(&tests, "processes that have ended are remembered for three seconds", remembers_the_ended);
+	ROWS_ADD_ONE(&tests, "one that has ended is not of another namespace", an_ended_one_is_not_foreign);
+	ROWS_ADD_ONE(&tests, "more ids than there is room for", more_ids_than_room);
+	ROWS_ADD_ONE(&tests, "each method has a note that fits", every_method_has_its_note);
+	return rows_run(&tests, "pid_match");
+}
