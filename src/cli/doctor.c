@@ -145,9 +145,14 @@ static int read_twice(struct doctor *doctor, const struct wattle_env *env)
 
 static void last_reading(const int64_t *values, struct doctor_row *row)
 {
-	bool energy = value_ok(values[DEVICE_ENERGY]), power = value_ok(values[DEVICE_POWER]);
-	row->last = energy ? (double)values[DEVICE_ENERGY] * 1e-6 : value_to_double(values[DEVICE_POWER], 1e-3);
-	row->last_unit = energy ? "J" : power ? "W" : NULL;
+	row->last = (double)NAN;
+	if (value_ok(values[DEVICE_ENERGY])) {
+		row->last = (double)values[DEVICE_ENERGY] / 1e6;
+		row->last_unit = "J";
+	} else if (value_ok(values[DEVICE_POWER])) {
+		row->last = (double)values[DEVICE_POWER] / 1e3;
+		row->last_unit = "W";
+	}
 }
 
 static bool has_sensor(const struct sensor_set *set, const char *name)

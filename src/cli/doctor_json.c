@@ -8,10 +8,10 @@ static const char *or_null(const char *text)
 	return text[0] != '\0' ? text : NULL;
 }
 
-// 0 is "unknown" in a domain.
-static double known(double value, double scale)
+// 0 is "unknown" in a domain. A division by a power of ten is rounded correctly and prints as people write it.
+static double known(double value, double parts)
 {
-	return value > 0 ? value * scale : (double)NAN;
+	return value > 0 ? value / parts : (double)NAN;
 }
 
 static void put_identity(struct jsonw *j, const struct doctor_row *row)
@@ -41,9 +41,9 @@ static void put_state(struct jsonw *j, const struct doctor *doctor, const struct
 static void put_figures(struct jsonw *j, const struct doctor_row *row)
 {
 	const struct domain *domain = row->domain;
-	jsonw_key_double(j, "update_period_s", known((double)domain->update_period_ns, 1e-9));
-	jsonw_key_double(j, "update_jitter_s", known((double)domain->update_jitter_ns, 1e-9));
-	jsonw_key_double(j, "resolution_j", known((double)domain->resolution_uj, 1e-6));
+	jsonw_key_double(j, "update_period_s", known((double)domain->update_period_ns, 1e9));
+	jsonw_key_double(j, "update_jitter_s", known((double)domain->update_jitter_ns, 1e9));
+	jsonw_key_double(j, "resolution_j", known((double)domain->resolution_uj, 1e6));
 	jsonw_key_double(j, "relative_error", known(domain->relative_error, 1));
 	jsonw_key_double(j, "last", row->last);
 	jsonw_key_string(j, "last_unit", row->last_unit);

@@ -79,7 +79,18 @@ static void put_last(const struct doctor_row *row, struct buf *out)
 		human_power(out, row->last);
 }
 
-static void put_used_row(const struct doctor_row *row, struct buf *out)
+// A note of a run may repeat why a better sensor is missing, which has a row of its own here.
+static bool is_said_elsewhere(const struct doctor *doctor, const char *note)
+{
+	for (size_t i = 0; i < doctor->n_rows; i++) {
+		const char *why = doctor->rows[i].domain->why;
+		if (why[0] != '\0' && strncmp(note, why, strlen(why)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void put_used_row(const struct doctor *doctor, const struct doctor_row *row, struct buf *out)
 {
 	const struct domain *domain = row->domain;
 	size_t start = out->size;
@@ -102,7 +113,7 @@ static void put_used_row(const struct doctor_row *row, struct buf *out)
 	}
 	buf_str(out, domain->device);
 	buf_char(out, '\n');
-	if (domain->note[0] != '\0') {
+	if (domain->note[0] != '\0' && !is_said_elsewhere(doctor, domain->note)) {
 		start = out->size;
 		buf_pad_to(out, start, SENSOR_AT);
 		put_wrapped(out, SENSOR_AT, domain->note);
@@ -128,7 +139,7 @@ static void put_used(const struct doctor *doctor, enum provenance provenance, st
 			buf_str(out, "domain           sensor     last      update       step     device\n");
 		}
 		any = true;
-		put_used_row(&doctor->rows[i], out);
+		put_used_row(doctor, &doctor->rows[i], out);
 	}
 	if (any)
 		buf_char(out, '\n');
@@ -288,12 +299,14 @@ static void put_sentence(const struct doctor *doctor, enum part part, const char
 // Whether a command above would have a package measured that is only guessed now.
 static bool can_be_mended(const struct doctor *doctor)
 {
+	bool guessed = false, mendable = false;
 	for (size_t i = 0; i < doctor->n_rows; i++) {
 		const struct domain *domain = doctor->rows[i].domain;
-		if (!domain->readable && domain->kind == DOMAIN_PACKAGE && domain->remedy[0] != '\0')
-			return !doctor_measures(doctor);
+		bool is_package = domain->kind == DOMAIN_PACKAGE;
+		guessed = guessed || (is_package && belongs(doctor, domain, PART_ESTIMATED));
+		mendable = mendable || (is_package && !domain->readable && domain->remedy[0] != '\0');
 	}
-	return false;
+	return guessed && mendable;
 }
 
 static void put_verdict(const struct doctor *doctor, struct buf *out)
