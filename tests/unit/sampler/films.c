@@ -15,6 +15,8 @@ enum act {
 	REPLACE, // a new file renamed over it
 	VANISH,  // the counter goes
 	UNPLUG,  // the whole zone goes
+	FORBID,  // it can't be read any more, though it is there: root reads all, so a folder stands for it
+	LOOP,    // likewise: a link to itself
 	SUSPEND, // the machine slept; then as WRITE
 };
 
@@ -72,6 +74,70 @@ static const struct film {
 		{9, WRITE, "4000000\n", COUNTER_RESET, 10 * J},
 		{10, WRITE, "5000000\n", COUNTER_OK, 11 * J},
 	}},
+	{"a counter that stops and goes on from where it stood: the time is not made up for", {
+		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
+		{2, WRITE, "51000000\n", COUNTER_OK, 50 * J},
+		{3, WRITE, "51000000\n", COUNTER_STALLED, 50 * J},
+		{63, WRITE, "51000000\n", COUNTER_STALLED, 50 * J},
+		{64, WRITE, "101000000\n", COUNTER_OK, 100 * J},
+		{65, WRITE, "151000000\n", COUNTER_OK, 150 * J},
+	}},
+	{"a counter that stops just before its end: the wrap after it counts once", {
+		{1, WRITE, "262143000000\n", COUNTER_FIRST, 0},
+		{2, WRITE, "262143000000\n", COUNTER_STALLED, 0},
+		{12, WRITE, "262143000000\n", COUNTER_STALLED, 0},
+		{13, WRITE, "671149\n", COUNTER_WRAP, 1 * J},
+	}},
+	{"the zone goes for a minute and comes back with the counter further on: the gap is bridged", {
+		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
+		{2, WRITE, "31000000\n", COUNTER_OK, 30 * J},
+		{3, UNPLUG, NULL, COUNTER_GAP, 30 * J},
+		{62, WRITE, "1831000000\n", COUNTER_GAP_ENDED, 1830 * J},
+		{63, WRITE, "1861000000\n", COUNTER_OK, 1860 * J},
+	}},
+	{"the zone comes back with more than any package can have used: nothing is invented", {
+		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
+		{2, WRITE, "31000000\n", COUNTER_OK, 30 * J},
+		{3, UNPLUG, NULL, COUNTER_GAP, 30 * J},
+		{4, WRITE, "150000000000\n", COUNTER_RESET, 30 * J},
+		{5, WRITE, "150030000000\n", COUNTER_OK, 60 * J},
+	}},
+	{"permission is taken away and given again", {
+		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
+		{2, WRITE, "31000000\n", COUNTER_OK, 30 * J},
+		{3, FORBID, NULL, COUNTER_GAP, 30 * J},
+		{4, FORBID, NULL, COUNTER_GAP, 30 * J},
+		{5, WRITE, "121000000\n", COUNTER_GAP_ENDED, 120 * J},
+		{6, LOOP, NULL, COUNTER_GAP, 120 * J},
+		{7, WRITE, "181000000\n", COUNTER_GAP_ENDED, 180 * J},
+	}},
+	{"permission is taken away for good: what was counted stays", {
+		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
+		{2, WRITE, "31000000\n", COUNTER_OK, 30 * J},
+		{3, FORBID, NULL, COUNTER_GAP, 30 * J},
+		{100, FORBID, NULL, COUNTER_GAP, 30 * J},
+	}},
+	{"asleep, and the counter wrapped or started again: nobody knows which, so nothing is charged", {
+		{1, WRITE, "262100000000\n", COUNTER_FIRST, 0},
+		{2, WRITE, "262110000000\n", COUNTER_OK, 10 * J},
+		{3, SUSPEND, "5000000\n", COUNTER_RESET, 10 * J},
+		{4, SUSPEND, "0\n", COUNTER_RESET, 10 * J},
+		{5, WRITE, "7000000\n", COUNTER_OK, 17 * J},
+	}},
+	{"half an hour's gap at 300 W: as many wraps as that power makes", {
+		{1, WRITE, "0\n", COUNTER_FIRST, 0},
+		{31, WRITE, "9000000000\n", COUNTER_OK, 9000 * J},
+		{61, WRITE, "18000000000\n", COUNTER_OK, 18000 * J},
+		{62, VANISH, NULL, COUNTER_GAP, 18000 * J},
+		{2061, WRITE, "93713342298\n", COUNTER_WRAPS, 618000 * J},
+		{2062, WRITE, "94013342298\n", COUNTER_OK, 618300 * J},
+	}},
+	{"the same at 30 W: none", {
+		{1, WRITE, "0\n", COUNTER_FIRST, 0},
+		{61, WRITE, "1800000000\n", COUNTER_OK, 1800 * J},
+		{62, VANISH, NULL, COUNTER_GAP, 1800 * J},
+		{2061, WRITE, "61800000000\n", COUNTER_GAP_ENDED, 61800 * J},
+	}},
 	{"garbage for a while", {
 		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
 		{2, WRITE, "", COUNTER_GAP, 0},
@@ -100,6 +166,11 @@ static void write_zone(const struct tree *tree, const char *text)
 	tree_write(tree, path, "package-0\n");
 	snprintf(path, sizeof(path), "%s/max_energy_range_uj", zone);
 	tree_write(tree, path, range_text);
+	char counter[512];
+	struct stat st;
+	tree_path(tree, counter, "%s/energy_uj", zone);
+	if (lstat(counter, &st) == 0 && !S_ISREG(st.st_mode))
+		assert_int_equal(remove(counter), 0);
 	snprintf(path, sizeof(path), "%s/energy_uj", zone);
 	tree_write(tree, path, text);
 }
@@ -121,6 +192,16 @@ static void replace_counter(const struct tree *tree, const char *text)
 	assert_int_equal(rename(next, path), 0);
 }
 
+static void forbid(const struct tree *tree, enum act act)
+{
+	char path[512];
+	remove_file(tree, "energy_uj");
+	tree_path(tree, path, "%s/energy_uj", zone);
+	rmdir(path);
+	int r = act == FORBID ? mkdir(path, 0755) : symlink("energy_uj", path);
+	assert_int_equal(r, 0);
+}
+
 static void show(const struct tree *tree, const struct frame *frame)
 {
 	char path[512];
@@ -134,6 +215,10 @@ static void show(const struct tree *tree, const struct frame *frame)
 		break;
 	case VANISH:
 		remove_file(tree, "energy_uj");
+		break;
+	case FORBID:
+	case LOOP:
+		forbid(tree, frame->act);
 		break;
 	case UNPLUG:
 		remove_file(tree, "energy_uj");
