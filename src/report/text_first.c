@@ -159,11 +159,11 @@ static void energy_line(const struct text *text)
 	end(&line);
 	if (!(f->total_j > 0))
 		return;
-	begin(&line, text, "");
+	begin(&line, text, "of it");
 	human_energy(&line.value, f->ledger.target_j);
 	buf_char(&line.value, ' ');
 	human_error(&line.value, f->target_error_j);
-	buf_str(also(&line), "of it by this program: ");
+	buf_str(also(&line), "by this program: ");
 	human_percent(&line.remark, f->ledger.target_j / f->total_j * 100);
 	if (f->target_cpu_s > 0 && f->duration_s > 0) {
 		human_power(also(&line), f->ledger.target_j / f->duration_s);
