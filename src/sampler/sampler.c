@@ -140,7 +140,8 @@ static void read_hwm(struct sampler *sampler, int64_t t_ns, int64_t main_rss_byt
 {
 	bool due = !value_ok(sampler->hwm_t_ns) || t_ns - sampler->hwm_t_ns >= hwm_period_ns ||
 		main_rss_bytes > sampler->main_peak_rss_bytes;
-	if (!due || !value_ok(main_rss_bytes))
+	bool has_ended = tree_find(sampler->tree, sampler->tree->main_pid) == NULL; // its pid may be another's by now
+	if (!due || !value_ok(main_rss_bytes) || has_ended)
 		return;
 	sampler->hwm_t_ns = t_ns;
 	char path[32], text[4096];
