@@ -67,5 +67,6 @@ void doctor_json(const struct doctor *doctor, struct buf *out)
 	}
 	jsonw_end_array(&j);
 	jsonw_key_bool(&j, "measures", doctor_measures(doctor));
+	jsonw_key_string(&j, "idle_note", or_null(doctor->baseline_note));
 	jsonw_end_object(&j);
 }

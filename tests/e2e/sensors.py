@@ -523,6 +523,7 @@ def not_any_baseline(room):
         _, done = room.report("--attribution", "active", "--", "true", env=state)
         assert says in done.stderr and len(done.stderr.splitlines()) == 1, (says, done.stderr)
         assert room.rows("select idle_w from device where name = 'package-0'") == [(None,)], says
+        assert says in json.loads(room.wattle("sensors", "--json", env=state).stdout)["idle_note"], says
     path.unlink()
     _, done = room.report("--attribution", "active", "--", "true", env=state)
     assert not done.stderr, done.stderr
