@@ -201,11 +201,10 @@ static const struct {
 	{NVML_QUERY_THROTTLE, NVML_OFTEN, DEVICE_THROTTLE_REASONS, read_throttle},
 };
 
-// Ticks come a little early or late: nine tenths of the time are enough. And nothing is held beyond the target's end.
+// Ticks come a little early or late: nine tenths of the time are enough.
 static bool is_due(struct nvml_gpu *gpu, enum nvml_pace pace, const struct sensor_context *context)
 {
-	bool has_ended = context->main_pid != 0 && context->n_target_pids == 0;
-	if (context->t_ns < gpu->next_ns[pace] && !has_ended)
+	if (context->t_ns < gpu->next_ns[pace])
 		return false;
 	gpu->next_ns[pace] = context->t_ns + pace_ns[pace] / 10 * 9;
 	return true;
@@ -244,6 +243,11 @@ static void ask_often(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct
 static void read_the_rest(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match,
 	const struct sensor_context *context, int64_t *row)
 {
+	// What is held from before the target's start would be told of it, and what is held at its end would outlive it.
+	bool has_target = context->n_target_pids > 0;
+	if (has_target != gpu->had_target)
+		gpu->next_ns[NVML_OFTEN] = 0;
+	gpu->had_target = has_target;
 	if (is_due(gpu, NVML_OFTEN, context))
 		ask_often(gpu, scratch, match);
 	if (is_due(gpu, NVML_SELDOM, context))

@@ -33,6 +33,7 @@ struct nvml_gpu {
 	int on_bus;                  // its place in nvml_bus; -1: not found there
 	int64_t next_ns[NVML_PACES]; // when the queries of that pace are due
 	int64_t held[DEVICE_COUNT];  // the last values of what has a pace
+	bool had_target;             // at the last reading
 	int64_t retry_ns;            // lost: when to look whether it is back
 };
 

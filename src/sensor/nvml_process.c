@@ -112,7 +112,9 @@ static void judge_rest(struct nvml_owners *owners, const struct heads *heads, co
 {
 	unsigned int rest = heads->sides[PID_UNKNOWN], known = heads->sides[PID_TARGET] + heads->sides[PID_OTHER];
 	unsigned int unmet = holders.target > heads->sides[PID_TARGET] ? holders.target - heads->sides[PID_TARGET] : 0;
-	if (match->n_recent == 0 || (holders.can_tell && holders.target == 0))
+	if (match->n_recent == 0)
+		settle_rest(owners, PID_OTHER, PID_BY_EQUALITY, rest);
+	else if (holders.can_tell && holders.target == 0)
 		settle_rest(owners, PID_OTHER, PID_BY_DESCRIPTORS, rest);
 	else if (unmet == rest && holders.others == 0)
 		settle_rest(owners, PID_TARGET, PID_BY_DESCRIPTORS, rest);

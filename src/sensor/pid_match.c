@@ -40,7 +40,7 @@ int pid_match_open(struct pid_match *match, const struct wattle_env *env)
 	};
 	if (match->recent == NULL || match->last_pids == NULL || match->seen == NULL)
 		return -ENOMEM;
-	match->view = pid_proc_view(env, match->own_namespace, sizeof(match->own_namespace));
+	match->view = pid_proc_view(env, match->own_namespace, sizeof(match->own_namespace), &match->own_pid);
 	return 0;
 }
 
@@ -115,8 +115,8 @@ static bool is_unchanged(const struct pid_match *match, const struct sensor_cont
 void pid_match_update(struct pid_match *match, const struct sensor_context *context)
 {
 	size_t n = context->n_target_pids < PID_RECENT_MAX ? context->n_target_pids : PID_RECENT_MAX;
+	bool is_first = context->main_pid != match->main_pid;
 	match->main_pid = context->main_pid;
-	match->self_pid = context->self_pid;
 	if (n > 0 && is_unchanged(match, context)) {
 		for (size_t i = 0; i < match->n_recent; i++)
 			match->recent[i].seen_ns = context->t_ns;
@@ -124,6 +124,8 @@ void pid_match_update(struct pid_match *match, const struct sensor_context *cont
 		return;
 	}
 	age_recent(match, context);
+	if (is_first && context->main_pid > 0) // the list comes a moment later
+		add_recent(match, context->main_pid, context->t_ns);
 	for (size_t i = 0; i < n; i++)
 		add_recent(match, context->target_pids[i], context->t_ns);
 	if (n > 0)

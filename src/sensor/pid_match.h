@@ -33,9 +33,9 @@ enum { PID_RECENT_MAX = 4096, PID_SEEN_MAX = 2048, PID_MINORS_MAX = 64 };
 // How /proc relates to ourselves.
 enum pid_view {
 	PID_VIEW_INITIAL, // our numbers are the driver's
-	PID_VIEW_NESTED,  // we are in a pid namespace, and /proc shows only that
-	PID_VIEW_OUTER,   // we are in a pid namespace, and /proc is that of one around it
-	PID_VIEW_MADE,    // a tree of files that knows nothing of us
+	PID_VIEW_NESTED, // we are in a pid namespace; the target's numbers are those of /proc, the driver's perhaps not
+	PID_VIEW_OUTER,  // WATTLE_PROCFS is the /proc of a namespace around ours; the target's numbers are of ours
+	PID_VIEW_MADE,   // a tree of files that knows nothing of us
 };
 
 // A process of the target, or one that was until a moment ago: the driver's samples lag behind.
@@ -65,7 +65,7 @@ struct pid_match {
 	const struct wattle_env *env; // borrowed
 	enum pid_view view;
 	char own_namespace[64];
-	pid_t main_pid, self_pid;
+	pid_t main_pid, own_pid; // own_pid: as /proc numbers us
 	int64_t t_ns;
 	int64_t ended_ns;          // when a process of the target was last missed; 0 never
 	int64_t foreign_until_ns;  // until then equality proves nothing

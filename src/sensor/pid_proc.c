@@ -20,17 +20,20 @@ static bool read_link(int root_fd, const char *path, char *out, size_t size)
 	return length > 0;
 }
 
-enum pid_view pid_proc_view(const struct wattle_env *env, char *ret_namespace, size_t size)
+enum pid_view pid_proc_view(const struct wattle_env *env, char *ret_namespace, size_t size, pid_t *ret_self)
 {
 	char self[32];
+	*ret_self = getpid();
 	ret_namespace[0] = '\0';
 	if (env->procfs_fd < 0 || !read_link(env->procfs_fd, "self/ns/pid", ret_namespace, size))
 		return PID_VIEW_MADE;
+	// "self" is our number in the namespace that this /proc belongs to.
+	bool is_own = !read_link(env->procfs_fd, "self", self, sizeof(self)) || strtol(self, NULL, 10) == *ret_self;
+	if (!is_own)
+		*ret_self = (pid_t)strtol(self, NULL, 10);
 	if (strcmp(ret_namespace, initial_namespace) == 0)
 		return PID_VIEW_INITIAL;
-	// "self" is our number in the namespace that this /proc belongs to.
-	bool is_own = read_link(env->procfs_fd, "self", self, sizeof(self)) && strtol(self, NULL, 10) == getpid();
-	return is_own ? PID_VIEW_NESTED : PID_VIEW_OUTER;
+	return is_own || !env->procfs_replaced ? PID_VIEW_NESTED : PID_VIEW_OUTER;
 }
 
 /* ---- one process ---- */
@@ -206,7 +209,7 @@ void pid_proc_find_holders(struct pid_match *match)
 	bool can_tell = read_devices(procfs_fd, "self").any;
 	for (const char *name = next_name(&names); name != NULL; name = next_name(&names)) {
 		uint64_t pid;
-		if (num_parse_u64(name, &pid) < 0 || pid > INT32_MAX || (pid_t)pid == match->self_pid)
+		if (num_parse_u64(name, &pid) < 0 || pid > INT32_MAX || (pid_t)pid == match->own_pid)
 			continue;
 		struct devices devices = read_devices(procfs_fd, name);
 		if (devices.any)
