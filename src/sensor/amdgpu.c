@@ -2,6 +2,7 @@
 
 #include "base/util.h"
 #include "sensor/amdgpu_card.h"
+#include "sensor/amdgpu_use.h"
 #include "sensor/gpu_choice.h"
 
 #include <errno.h>
@@ -10,8 +11,6 @@
 
 /* AMD GPUs through the amdgpu driver's files in /sys; no library of AMD's is needed. */
 
-static const char asleep[] = "asleep (suspended at run time): not read, so that it is not woken";
-static const char gone[] = "gone from the machine; looked for once a second";
 static const char standing[] = "its energy counter stands still at times while it draws power; power fills the gaps";
 static const char frozen[] = "its energy counter stands still while it draws power; power is integrated instead";
 
@@ -23,8 +22,13 @@ enum { LOOK_MS = 2, FROZEN_MS = 250 };
 struct amdgpu {
 	struct amdgpu_card *cards; // owned; cards[i] belongs to domains[i]
 	struct domain *domains;    // owned
+	const char **pci;          // owned; the cards' addresses
 	size_t n;
-	int64_t looked_ns; // when a card that is gone was last looked for
+	struct drm_clients *clients; // owned
+	struct kfd *kfd;             // owned; NULL: there is none
+	struct drm_use *drm_uses;    // owned, n
+	struct kfd_use *kfd_uses;    // owned, n
+	int64_t looked_ns;           // when a card that is gone was last looked for
 };
 
 /* ---- open ---- */
@@ -33,16 +37,23 @@ static int open_cards(struct amdgpu *amdgpu, const struct wattle_env *env, const
 {
 	amdgpu->cards = calloc_array(cards->n, sizeof(*amdgpu->cards));
 	amdgpu->domains = calloc_array(cards->n, sizeof(*amdgpu->domains));
-	if (amdgpu->cards == NULL || amdgpu->domains == NULL)
+	amdgpu->pci = calloc_array(cards->n, sizeof(*amdgpu->pci));
+	amdgpu->drm_uses = calloc_array(cards->n, sizeof(*amdgpu->drm_uses));
+	amdgpu->kfd_uses = calloc_array(cards->n, sizeof(*amdgpu->kfd_uses));
+	if (amdgpu->cards == NULL || amdgpu->domains == NULL || amdgpu->pci == NULL || amdgpu->drm_uses == NULL ||
+		amdgpu->kfd_uses == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < cards->n; i++) {
 		const struct drm_card *card = &cards->cards[i];
 		if (card->driver[0] != '\0' && strcmp(card->driver, "amdgpu") != 0) // radeon, vfio-pci
 			continue;
 		amdgpu_card_open(&amdgpu->cards[amdgpu->n], env, card, &amdgpu->domains[amdgpu->n]);
+		amdgpu->pci[amdgpu->n] = amdgpu->cards[amdgpu->n].found.pci;
 		amdgpu->n++;
 	}
-	return 0;
+	amdgpu->kfd = kfd_new(env, amdgpu->pci, amdgpu->n);
+	amdgpu->clients = drm_clients_new(env, amdgpu->pci, amdgpu->n);
+	return amdgpu->clients != NULL ? 0 : -ENOMEM;
 }
 
 // HIP takes CUDA_VISIBLE_DEVICES where its own variable is not set or empty.
@@ -58,6 +69,19 @@ static const char *visible_to_target(const struct sensor_options *options, const
 	return visible[0] != NULL ? "hidden by ROCR_VISIBLE_DEVICES" : "hidden by CUDA_VISIBLE_DEVICES";
 }
 
+// ROCm numbers only what can compute.
+static int choose(struct amdgpu *amdgpu, const struct sensor_options *options)
+{
+	bool *compute = calloc_array(amdgpu->n, sizeof(*compute));
+	if (compute == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < amdgpu->n; i++)
+		compute[i] = amdgpu->kfd == NULL || kfd_has(amdgpu->kfd, i);
+	int r = gpu_choice_settle(amdgpu->domains, amdgpu->n, compute, visible_to_target, options);
+	free(compute);
+	return r;
+}
+
 /* ---- a counter that stands still ---- */
 
 // The counter of a card that draws power now; VALUE_MISSING: there is nothing to suspect.
@@ -67,7 +91,7 @@ static int64_t suspect(struct amdgpu_card *card)
 	int64_t row[DEVICE_COUNT];
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
 		row[m] = VALUE_MISSING;
-	if (!card->counts_energy || amdgpu_card_sleeps(card) || amdgpu_card_metrics(card, &metrics) < 0)
+	if (!card->counts_energy || drm_power_sleeps(&card->power) || amdgpu_card_metrics(card, &metrics) < 0)
 		return VALUE_MISSING;
 	gauges_read(card->gauges, AMDGPU_GAUGES, row);
 	int64_t power_mw = value_ok(row[DEVICE_POWER]) ? row[DEVICE_POWER] : metrics.power_mw;
@@ -130,7 +154,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 	drm_cards_finish(&cards);
 	gpu_choice_name(amdgpu->domains, amdgpu->n, options);
 	if (r == 0 && amdgpu->n > 0)
-		r = gpu_choice_settle(amdgpu->domains, amdgpu->n, NULL, visible_to_target, options);
+		r = choose(amdgpu, options);
 	if (r == 0 && amdgpu->n > 0 && options->calibrate_ns > 0)
 		r = check_counters(amdgpu);
 	return r < 0 ? error_set(reterr, r, "no memory for the AMD GPUs") : 0;
@@ -143,37 +167,48 @@ static struct domain *domains(void *state, size_t *ret_count)
 	return amdgpu->domains;
 }
 
-// The sentence that holds now; a counter that was found untrustworthy is told as long as nothing else is.
-static void set_note(const struct amdgpu_card *card, struct domain *domain, int read)
+static void tell(const struct amdgpu_card *card, struct domain *domain, int read)
 {
-	const char *note = domain->note;
-	if (read == -EAGAIN)
-		note = asleep;
-	else if (read == -ENODEV)
-		note = gone;
-	else if (card->accumulator.stood_still)
-		note = standing;
-	else if (strcmp(note, asleep) == 0 || strcmp(note, gone) == 0)
-		note = "";
-	if (note != domain->note)
-		text_copy(domain->note, sizeof(domain->note), note);
+	bool standing_now = card->accumulator.stood_still && read == 0;
+	if (standing_now)
+		text_copy(domain->note, sizeof(domain->note), standing);
+	else
+		drm_state_tell(domain, read == -EAGAIN ? DRM_ASLEEP : read == -ENODEV ? DRM_GONE : DRM_AWAKE);
+}
+
+static void read_uses(struct amdgpu *amdgpu, const struct sensor_context *context)
+{
+	drm_clients_read(amdgpu->clients, context, amdgpu->drm_uses);
+	if (amdgpu->kfd != NULL)
+		kfd_read(amdgpu->kfd, context, amdgpu->kfd_uses);
+}
+
+static void read_card(struct amdgpu *amdgpu, size_t i, const struct sensor_context *context, int64_t *row)
+{
+	struct amdgpu_card *card = &amdgpu->cards[i];
+	bool find_again = context->t_ns - amdgpu->looked_ns >= FIND_AGAIN_NS && !context->energy_only;
+	int r = amdgpu_card_read(card, context, row);
+	tell(card, &amdgpu->domains[i], r);
+	if (r == 0 && !context->energy_only)
+		amdgpu_use_fill(&amdgpu->drm_uses[i], kfd_has(amdgpu->kfd, i) ? &amdgpu->kfd_uses[i] : NULL, context,
+			row);
+	if (r == -ENODEV && find_again) {
+		amdgpu_card_find_again(card);
+		amdgpu->looked_ns = context->t_ns;
+	}
 }
 
 static void read_sensor(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT])
 {
 	struct amdgpu *amdgpu = state;
-	bool find_again = context->t_ns - amdgpu->looked_ns >= FIND_AGAIN_NS && !context->energy_only;
-	for (size_t i = 0; i < amdgpu->n; i++) {
-		struct amdgpu_card *card = &amdgpu->cards[i];
-		if (!amdgpu->domains[i].used)
-			continue;
-		int r = amdgpu_card_read(card, context, rows[i]);
-		set_note(card, &amdgpu->domains[i], r);
-		if (r == -ENODEV && find_again) {
-			amdgpu_card_find_again(card);
-			amdgpu->looked_ns = context->t_ns;
-		}
-	}
+	bool any = false;
+	for (size_t i = 0; i < amdgpu->n; i++)
+		any = any || amdgpu->domains[i].used;
+	if (any && !context->energy_only)
+		read_uses(amdgpu, context);
+	for (size_t i = 0; i < amdgpu->n; i++)
+		if (amdgpu->domains[i].used)
+			read_card(amdgpu, i, context, rows[i]);
 }
 
 static void close_sensor(void *state)
@@ -181,8 +216,13 @@ static void close_sensor(void *state)
 	struct amdgpu *amdgpu = state;
 	for (size_t i = 0; i < amdgpu->n; i++)
 		amdgpu_card_close(&amdgpu->cards[i]);
+	drm_clients_free(amdgpu->clients);
+	kfd_free(amdgpu->kfd);
 	free(amdgpu->cards);
 	free(amdgpu->domains);
+	free(amdgpu->pci);
+	free(amdgpu->drm_uses);
+	free(amdgpu->kfd_uses);
 	*amdgpu = (struct amdgpu){0};
 }
 

@@ -34,25 +34,14 @@ static const char *path_in(const char *folder, const char *name, char *out, size
 	return out;
 }
 
-bool amdgpu_card_sleeps(struct amdgpu_card *card)
-{
-	char text[32];
-	if (card->power_status.path[0] == '\0' || file_kept_read(&card->power_status, text, sizeof(text)) <= 0)
-		return false;
-	return strncmp(text, "suspend", strlen("suspend")) == 0; // "suspended", "suspending"
-}
-
 /* ---- what it is ---- */
 
 static void open_files(struct amdgpu_card *card, bool *ret_sleeps)
 {
 	const char *device = card->found.device;
 	char path[sizeof(card->metrics.path)];
-	int r = file_kept_open(&card->power_status, card->env->sysfs_fd,
-		path_in(device, "power/runtime_status", path, sizeof(path)));
-	if (r < 0)
-		card->power_status.path[0] = '\0';
-	*ret_sleeps = amdgpu_card_sleeps(card);
+	drm_power_open(&card->power, card->env, device);
+	*ret_sleeps = drm_power_sleeps(&card->power);
 	file_kept_open(&card->metrics, card->env->sysfs_fd, path_in(device, "gpu_metrics", path, sizeof(path)));
 	gauges_open(card->gauges, gauges, AMDGPU_GAUGES, card->env->sysfs_fd, device, card->found.hwmon, *ret_sleeps);
 }
@@ -159,37 +148,20 @@ void amdgpu_card_close(struct amdgpu_card *card)
 {
 	if (!card->is_open)
 		return;
-	file_kept_close(&card->power_status);
+	drm_power_close(&card->power);
 	file_kept_close(&card->metrics);
 	gauges_close(card->gauges, AMDGPU_GAUGES);
 	card->is_open = false;
 }
 
-static const struct drm_card *same_card(const struct drm_cards *cards, const struct drm_card *wanted)
-{
-	for (size_t i = 0; i < cards->n; i++) {
-		const struct drm_card *card = &cards->cards[i];
-		if (wanted->pci[0] != '\0' ? strcmp(card->pci, wanted->pci) == 0
-					   : strcmp(card->name, wanted->name) == 0)
-			return card;
-	}
-	return NULL;
-}
-
 void amdgpu_card_find_again(struct amdgpu_card *card)
 {
-	struct drm_cards cards;
 	bool sleeps;
-	if (drm_cards_find(card->env, DRM_AMD, &cards) == 0) {
-		const struct drm_card *found = same_card(&cards, &card->found);
-		if (found != NULL) {
-			amdgpu_card_close(card);
-			card->found = *found;
-			card->is_open = true;
-			open_files(card, &sleeps);
-		}
-	}
-	drm_cards_finish(&cards);
+	if (!drm_cards_find_again(card->env, &card->found))
+		return;
+	amdgpu_card_close(card);
+	card->is_open = true;
+	open_files(card, &sleeps);
 }
 
 /* ---- what it reads ---- */
@@ -214,16 +186,11 @@ static void fill_from_metrics(const struct gpu_metrics *metrics, int64_t *row)
 	fill(row, DEVICE_MEMORY_UTILIZATION, metrics->memory_percent);
 }
 
-static bool is_gone(int failure)
-{
-	return failure == -ENOENT || failure == -ENODEV || failure == -ENOTDIR;
-}
-
 int amdgpu_card_read(struct amdgpu_card *card, const struct sensor_context *context, int64_t *row)
 {
 	struct gpu_metrics metrics;
 	int failure = 0;
-	if (amdgpu_card_sleeps(card))
+	if (drm_power_sleeps(&card->power))
 		return -EAGAIN;
 	int r = read_metrics(card, &metrics);
 	if (!context->energy_only)
@@ -234,5 +201,5 @@ int amdgpu_card_read(struct amdgpu_card *card, const struct sensor_context *cont
 		row[DEVICE_ENERGY] = gpu_accumulator_feed(&card->accumulator, context->t_ns,
 			(uint64_t)metrics.energy_units, row[DEVICE_POWER]);
 	bool nothing_read = r < 0 && (context->energy_only || failure < 0) && !value_ok(row[DEVICE_POWER]);
-	return nothing_read && (is_gone(r) || is_gone(failure)) ? -ENODEV : 0;
+	return nothing_read && (drm_is_gone(r) || drm_is_gone(failure)) ? -ENODEV : 0;
 }

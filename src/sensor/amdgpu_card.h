@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "sensor/drm_cards.h"
+#include "sensor/drm_state.h"
 #include "sensor/gauge.h"
 #include "sensor/gpu_accumulator.h"
 #include "sensor/gpu_metrics.h"
@@ -15,8 +16,8 @@ enum { AMDGPU_GAUGES = 8 };
 
 struct amdgpu_card {
 	struct drm_card found;
-	const struct wattle_env *env;  // borrowed
-	struct file_kept power_status; // .path "": the kernel was built without runtime power management
+	const struct wattle_env *env; // borrowed
+	struct drm_power power;
 	struct file_kept metrics;
 	struct gauge_file gauges[AMDGPU_GAUGES];
 	struct gpu_accumulator accumulator;
@@ -33,8 +34,6 @@ void amdgpu_card_close(struct amdgpu_card *card);
 // Looks for the card again, after it vanished: under another name, with another hwmon.
 void amdgpu_card_find_again(struct amdgpu_card *card);
 
-// Suspended at run time, as GPUs of laptops are: reading anything else would wake it.
-bool amdgpu_card_sleeps(struct amdgpu_card *card);
 // The table as the firmware gives it now; a negative errno if there is none.
 int amdgpu_card_metrics(struct amdgpu_card *card, struct gpu_metrics *ret_metrics);
 // One reading. 0, -EAGAIN for a card that sleeps, -ENODEV for one that is gone.

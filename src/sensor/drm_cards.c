@@ -135,3 +135,27 @@ void drm_cards_finish(struct drm_cards *cards)
 	free(cards->cards);
 	*cards = (struct drm_cards){0};
 }
+
+static bool is_same(const struct drm_card *a, const struct drm_card *b)
+{
+	return a->pci[0] != '\0' ? strcmp(a->pci, b->pci) == 0 : strcmp(a->name, b->name) == 0;
+}
+
+bool drm_cards_find_again(const struct wattle_env *env, struct drm_card *card)
+{
+	struct drm_cards cards;
+	bool found = false;
+	drm_cards_find(env, card->vendor, &cards);
+	for (size_t i = 0; i < cards.n && !found; i++) {
+		found = is_same(card, &cards.cards[i]);
+		if (found)
+			*card = cards.cards[i];
+	}
+	drm_cards_finish(&cards);
+	return found;
+}
+
+bool drm_is_gone(int code)
+{
+	return code == -ENOENT || code == -ENODEV || code == -ENOTDIR;
+}

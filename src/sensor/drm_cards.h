@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,3 +26,8 @@ struct drm_cards {
 // -ENOMEM only: a machine without graphics is normal. *ret_cards is always valid.
 int drm_cards_find(const struct wattle_env *env, uint32_t vendor, struct drm_cards *ret_cards);
 void drm_cards_finish(struct drm_cards *cards);
+// Looks for a card that went away, by its PCI address (by name where it has none): it may have got another number and
+// another hwmon. False, and untouched, if it is not there.
+bool drm_cards_find_again(const struct wattle_env *env, struct drm_card *card);
+// Whether a failed reading means that the card is no longer there.
+bool drm_is_gone(int code);

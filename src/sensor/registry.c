@@ -7,6 +7,7 @@ const struct sensor_ops *const sensor_registry[] = {
 	&sensor_hwmon,
 	&sensor_nvml,
 	&sensor_amdgpu,
+	&sensor_intel_gpu,
 	&sensor_cray, // after all GPU sensors, which know more of a GPU than its joules
 	&sensor_battery,
 	&sensor_wall,

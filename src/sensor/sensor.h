@@ -137,8 +137,8 @@ struct sensor_ops {
 	void (*close)(void *state);
 };
 
-extern const struct sensor_ops sensor_powercap, sensor_perf, sensor_hwmon, sensor_nvml, sensor_amdgpu, sensor_cray,
-	sensor_battery, sensor_wall, sensor_model;
+extern const struct sensor_ops sensor_powercap, sensor_perf, sensor_hwmon, sensor_nvml, sensor_amdgpu,
+	sensor_intel_gpu, sensor_cray, sensor_battery, sensor_wall, sensor_model;
 
 /* All sensors in order of preference; NULL-terminated. */
 extern const struct sensor_ops *const sensor_registry[];
