@@ -1,8 +1,10 @@
 """GPUs through the real NVML back end and a fake library whose cards follow known functions of time."""
 import json
 import os
+import pathlib
+import subprocess
 
-from harness import BUILD, BURNER, main, near, test
+from harness import BUILD, BURNER, WATTLE, Skip, main, near, test
 
 LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 UUIDS = ["GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", "GPU-1e5b4d20-0000-4000-8000-000000000001"]
@@ -35,6 +37,19 @@ def environment(room, cards=CARDS, library=LIBRARY):
     (room.folder / "cards").write_text(cards)
     return {"WATTLE_NVML": str(library), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
             "WATTLE_SYSFS": str(room.tree("empty", {})), "CUDA_VISIBLE_DEVICES": None}
+
+
+def card(*lines):
+    """A card with an energy counter, 100 W and these lines more."""
+    return "gpu\npower_mw constant 100000\nutilization_percent 90 10\n" + "".join(f"{line}\n" for line in lines)
+
+
+def domain_of(report, name="gpu-0"):
+    return next(domain for domain in report["energy"]["domains"] if domain["domain"] == name)
+
+
+def notes(room):
+    return [text for text, in room.rows("select text from event where kind = 'note'")]
 
 
 def gpus_of(room, *options, env=None, seconds=2, cards=CARDS):
@@ -106,6 +121,163 @@ def lost_gpu(room):
     report, gpus = gpus_of(room, cards=CARDS.replace("temperature_c 55", "temperature_c 55\nlost_after_ms 1000"))
     assert gpus[0]["energy_j"] is None or 100 < gpus[0]["energy_j"] < 800, gpus[0]
     near(gpus[1]["energy_j"], 8.5 * report["run"]["duration_s"], relative=0.03)
+
+
+@test
+def gpu_that_comes_back(room):
+    """a GPU that is lost for a while: what was used meanwhile is counted by its counter, and the run says so"""
+    report, gpus = gpus_of(room, cards=card("lost_after_ms 700 1200"), seconds=4)
+    near(gpus[0]["energy_j"], 100 * report["run"]["duration_s"], relative=0.03)
+    assert any("fell off the bus" in note for note in notes(room)), notes(room)
+
+
+@test
+def mig(room):
+    """the energy of a GPU cut into instances: once, the target's part by its slices"""
+    cards = card("mig MIG-a 1 0 3 42 20000000000 NVIDIA A100-SXM4-40GB MIG 3g.20gb",
+                 "mig MIG-b 2 0 4 56 20000000000 NVIDIA A100-SXM4-40GB MIG 4g.20gb",
+                 "mig_process 0 descendants C 0 1000000000", "mig_process 1 1 C 0 1000000000",
+                 "error nvmlDeviceGetUtilizationRates 3", "error nvmlDeviceGetProcessUtilization 3")
+    report, gpus = gpus_of(room, cards=cards, seconds=2)
+    domain = domain_of(report)
+    near(domain["energy_j"], 100 * report["run"]["duration_s"], relative=0.02)
+    near(domain["target_j"], domain["energy_j"] * 3 / 7, relative=0.1)
+    assert "mig" in domain["attribution"].lower(), domain
+    rows = json.loads(room.wattle("sensors", "--json", env=environment(room, cards)).stdout)["sensors"]
+    parts = [row for row in rows if row["sensor"] == "nvml" and row["inside"] == "gpu-0"]
+    assert [row["uuid"] for row in parts] == ["MIG-a", "MIG-b"], parts
+    assert "3 of 7 SM slices" in parts[0]["why"] and not parts[0]["used"], parts
+
+
+@test
+def module(room):
+    """a Grace-Hopper that answers for the module only: shown as such, and not in the total as a GPU's"""
+    refused = ["error nvmlDeviceGetTotalEnergyConsumption 3", "error nvmlDeviceGetPowerUsage 3", "field_error 185 0 3",
+               "field_error 186 0 3", "module_mw 600000"]
+    report, gpus = gpus_of(room, cards=card(*refused), seconds=2)
+    near(domain_of(report, "module-0")["energy_j"], 600 * report["run"]["duration_s"], relative=0.02)
+    assert domain_of(report, "module-0")["kind"] == "module"
+    assert gpus[0]["energy_j"] is None, gpus
+    near(gpus[0]["mean_utilization_percent"], 90, absolute=0.01)
+    assert report["energy"]["total_j"] < 300 * report["run"]["duration_s"], report["energy"]["total_j"]
+
+
+@test
+def power_buffer(room):
+    """no energy counter and power that swings faster than we look: the driver's own samples see it"""
+    swing = "power_mw step 100000 300000 100 30\npower_samples 5 400\nerror nvmlDeviceGetTotalEnergyConsumption 3\n"
+    report, gpus = gpus_of(room, cards="gpu\n" + swing, seconds=3)
+    near(gpus[0]["energy_j"], 160 * report["run"]["duration_s"], relative=0.06)
+
+
+@test
+def accounting(room):
+    """what a process had that came and went between two readings, where the driver keeps accounts"""
+    cards = card("accounting", "process 1 C 0 1000", "process file:pids C 0 7000000000 1030 1070")
+    script = "echo $$ > pids; sleep 3"
+    report, _ = room.report("--", "sh", "-c", script, env=environment(room, cards))
+    assert report["gpus"][0]["target_max_memory_bytes"] == 7000000000, report["gpus"]
+
+
+@test
+def asleep(room):
+    """a laptop's GPU that sleeps is not woken, neither by a run nor by wattle sensors; the run says so"""
+    device = "bus/pci/devices/0000:01:00.0"
+    env = {**environment(room, card()), "WATTLE_FAKE_NVML_CALLS": str(room.folder / "calls"), "WATTLE_SYSFS": str(
+        room.tree("sys", {f"{device}/vendor": "0x10de\n", f"{device}/class": "0x030000\n",
+                          f"{device}/power/runtime_status": "suspended\n"}))}
+    report, _ = room.report("--", "sleep", "0.5", env=env)
+    assert report["gpus"][0]["energy_j"] is None, report["gpus"]
+    assert any("asleep" in note for note in notes(room)), notes(room)
+    rows = json.loads(room.wattle("sensors", "--json", env=env).stdout)["sensors"]
+    row = next(row for row in rows if row["sensor"] == "nvml")
+    assert "asleep" in row["why"] and not row["used"], row
+    assert not (room.folder / "calls").exists()
+
+
+# ---- process ids of another namespace ----
+
+HOST_PID = 4000000  # no kernel gives that out, so it exists in no namespace
+
+
+def run_words(room, *command):
+    return [WATTLE, "run", "-q", "--overwrite", "-o", room / "run.sqlite", "--json", room / "report.json", "--", *command]
+
+
+def in_namespace(room, cards, *command, prefix=("unshare", "--pid", "--fork", "--mount-proc")):
+    """A run in a pid namespace of its own, over a driver that names the host's numbers."""
+    from containers import need
+    need(room, *prefix)
+    words = [*prefix, *run_words(room.folder, *command)]
+    done = room.finish(room.start(*words[1:], program=words[0], env=environment(room, cards)))
+    assert done.returncode == 0, done
+    return json.loads((room.folder / "report.json").read_text())
+
+
+@test
+def host_pids(room):
+    """in a container whose driver names host pids: the GPU is the target's, because nobody else is there to use it"""
+    report = in_namespace(room, card(f"process {HOST_PID} C 50 1000000"), "sleep", "2")
+    domain = domain_of(report)
+    near(domain["target_j"], domain["energy_j"], relative=0.01)
+    assert "exclusiv" in domain["attribution"], domain
+    assert report["gpus"][0]["target_max_memory_bytes"] is None, report["gpus"]
+    assert any("another pid namespace" in note and "exclusivity" in note for note in notes(room)), notes(room)
+
+
+@test
+def equal_numbers(room):
+    """in a container: a number of the host that happens to be the target's too is not taken for it"""
+    cards = card("process descendants C 0 111", f"process {HOST_PID} C 50 1000000")
+    report = in_namespace(room, cards, "sleep", "2")
+    assert report["gpus"][0]["target_max_memory_bytes"] is None, report["gpus"]
+
+
+@test
+def translated_pids(room):
+    """in a container whose driver translates: numbers are equal, and nothing is to be said"""
+    report = in_namespace(room, card("process descendants C 50 1000000"), "sleep", "2")
+    assert "sm" in domain_of(report)["attribution"].lower(), report
+    assert report["gpus"][0]["target_max_memory_bytes"] == 1000000, report["gpus"]
+    assert not any("namespace" in note for note in notes(room)), notes(room)
+
+
+DEVICES = """mount -t tmpfs none /dev && mknod /dev/null c 1 3 && touch /dev/nvidia0 /dev/nvidiactl && exec "$@" """
+
+
+@test
+def descriptors(room):
+    """in a container: as many processes of the target have the GPU open as the driver names, so they are those"""
+    prefix = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", DEVICES, "sh")
+    report = in_namespace(room, card(f"process {HOST_PID} C 50 1000000"), "sh", "-c", "exec sleep 2 3</dev/nvidia0",
+                          prefix=prefix)
+    domain = domain_of(report)
+    near(domain["target_j"], domain["energy_j"], relative=0.06)
+    assert "sm" in domain["attribution"].lower(), domain
+    assert report["gpus"][0]["target_max_memory_bytes"] == 1000000, report["gpus"]
+    assert any("descriptors" in note for note in notes(room)), notes(room)
+
+
+@test
+def oci_container(room):
+    """in a real OCI container"""
+    from containers import container, tidy
+    library = BUILD / "tests/fakes/nvml"
+    for name, text in environment(room, card(f"process {HOST_PID} C 50 1000000")).items():
+        room.environment[name] = text or ""
+    room.environment["WATTLE_FAKE_NVML"] = "/room/cards"
+    try:
+        words = container(room, "/usr/bin/env", f"WATTLE_NVML=/room/{LIBRARY.name}", "WATTLE_FAKE_NVML=/room/cards",
+                          *run_words(pathlib.Path("/room"), "sleep", "2"))
+        subprocess.run(["cp", library / LIBRARY.name, room.folder], check=True)
+        done = room.finish(room.start(*words[1:], program=words[0]))
+    finally:
+        tidy()
+    assert done.returncode == 0, done
+    report = json.loads((room.folder / "report.json").read_text())
+    domain = domain_of(report)
+    near(domain["target_j"], domain["energy_j"], relative=0.01)
+    assert any("another pid namespace" in note for note in notes(room)), notes(room)
 
 
 @test
