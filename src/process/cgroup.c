@@ -163,9 +163,11 @@ const char *cgroup_cpu_method(const struct cgroup *cgroup)
 bool cgroup_is_populated(const struct cgroup *cgroup)
 {
 	char text[256];
+	if (cgroup->events_fd < 0)
+		return true;
 	ssize_t n = pread(cgroup->events_fd, text, sizeof(text) - 1, 0);
 	text[n > 0 ? n : 0] = '\0';
-	return strstr(text, "populated 1") != NULL;
+	return n >= 0 && strstr(text, "populated 0") == NULL;
 }
 
 int64_t cgroup_memory_peak_bytes(const struct cgroup *cgroup)

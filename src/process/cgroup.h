@@ -43,7 +43,7 @@ int64_t cgroup_each_process(struct cgroup *cgroup, void (*found)(void *data, pid
 // CPU time of all that ran in it, only its growth means something; wattle's own is left out. VALUE_MISSING if that can't be read now.
 int64_t cgroup_cpu_ns(struct cgroup *cgroup);
 const char *cgroup_cpu_method(const struct cgroup *cgroup); // "cgroup cpu.stat", "cgroup cpuacct", "proc"
-// Whether events_fd says that there is a process, seen or unseen. It is ready for the next change afterwards.
+// False if the kernel says that there is no process in it or below it. events_fd waits for the next change afterwards.
 bool cgroup_is_populated(const struct cgroup *cgroup);
 // Largest memory since the cgroup was made, page cache included; VALUE_MISSING where the kernel does not keep it.
 int64_t cgroup_memory_peak_bytes(const struct cgroup *cgroup);

@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "process/cgroup.h"
 
+#include <time.h>
 #include <unistd.h>
 
 /* The cgroups are read one after the other, and a process may move behind our back from one that is still to be read into
@@ -34,9 +35,11 @@ void tree_discover_cgroup(struct tree *tree)
 	for (int tries = 0; tries < EMPTY_TRIES && tree->listed == 0; tries++) {
 		struct listing listing = {.tree = tree};
 		int64_t n = cgroup_each_process(tree->cgroup, listed, &listing);
-		if (n < 0) // it is gone
+		if (n < 0 || !cgroup_is_populated(tree->cgroup)) // it is gone, or empty beyond doubt
 			return;
 		tree->listed = n - listing.n_own;
+		if (tree->listed == 0)
+			nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
 	}
 }
 

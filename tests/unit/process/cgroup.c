@@ -361,11 +361,35 @@ static void many_and_deep(void **state)
 	stage_finish(&stage);
 }
 
+// Version 2 says so itself, before the list is shorter.
+static void populated(void **state)
+{
+	struct stage stage;
+	struct cgroup cgroup;
+	struct tree tree;
+	struct tree_totals totals;
+	const struct frame frame = {{{101, 5, 1000, 'a'}}, 5, false, 0, 0, 1, 1};
+	stage_make(&stage);
+	tree_write(&stage.sys, PURE "cgroup.procs", "1\n");
+	tree_write(&stage.sys, PURE "job/cgroup.events", "populated 1\nfrozen 0\n");
+	show(&stage, &frame);
+	assert_int_equal(cgroup_open(&cgroup, &stage.env, "/job", NULL), 0);
+	assert_int_equal(tree_open_cgroup(&tree, &stage.env, &cgroup), 0);
+	assert_int_equal(tree.listed, 1);
+	tree_write(&stage.sys, PURE "job/cgroup.events", "populated 0\nfrozen 0\n");
+	tree_update(&tree, stage.t_ns, &totals);
+	assert_int_equal(tree.listed, 0);
+	tree_close(&tree);
+	cgroup_close(&cgroup);
+	stage_finish(&stage);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, founds, check_found);
 	ROWS_ADD(&tests, films, check_film);
 	ROWS_ADD_ONE(&tests, "20,000 processes, and cgroups nested deeper than is followed", many_and_deep);
+	ROWS_ADD_ONE(&tests, "a cgroup that says it is empty is", populated);
 	return rows_run(&tests, "cgroup");
 }
