@@ -7,6 +7,11 @@ static const int64_t SHARPNESS = 5;
 // … and no other update can hide between two readings: those are at most half an interval apart.
 static const int64_t LOOKS_PER_INTERVAL = 2;
 
+/* Changes this close together, seen by readings this close together, are as good as continuous. So many in a row are no
+ * coincidence of a slow counter that is read now and then. */
+static const int64_t FAST_NS = 5 * NS_PER_MS, FAST_LOOK_NS = 3 * NS_PER_MS;
+enum { FAST_WANTED = 8 };
+
 void edge_watch_init(struct edge_watch *watch)
 {
 	*watch = (struct edge_watch){.last_edge_ns = VALUE_MISSING};
@@ -36,13 +41,30 @@ static void note_edge(struct edge_watch *watch, int64_t t_ns, uint64_t raw)
 		watch->smallest_step = step;
 }
 
+// A late reading says nothing of what came between; a long rest among close readings ends the row.
+static void note_fast(struct edge_watch *watch, int64_t t_ns)
+{
+	int64_t rest_ns = t_ns - watch->last_change_ns;
+	if (watch->n_edges == 0 || watch->widest_look_ns > FAST_LOOK_NS)
+		return;
+	bool fast = rest_ns <= FAST_NS;
+	if (!fast || watch->n_fast == 0)
+		watch->fast_ns = 0;
+	watch->n_fast = fast ? watch->n_fast + 1 : 0;
+	if (fast && rest_ns > watch->fast_ns)
+		watch->fast_ns = rest_ns;
+}
+
 bool edge_watch_feed(struct edge_watch *watch, int64_t t_ns, uint64_t raw)
 {
 	bool changed = watch->primed && raw != watch->last_raw;
 	if (watch->primed && t_ns - watch->last_look_ns > watch->widest_look_ns)
 		watch->widest_look_ns = t_ns - watch->last_look_ns;
-	if (changed)
+	if (changed) {
+		note_fast(watch, t_ns);
 		note_edge(watch, t_ns, raw);
+		watch->last_change_ns = t_ns;
+	}
 	watch->primed = true;
 	watch->last_raw = raw;
 	watch->last_look_ns = t_ns;
@@ -65,8 +87,13 @@ static void sort(int64_t *values, size_t n)
 bool edge_watch_period(const struct edge_watch *watch, int64_t *ret_period_ns, int64_t *ret_jitter_ns)
 {
 	size_t n = watch->n_intervals < EDGE_INTERVALS ? watch->n_intervals : EDGE_INTERVALS;
-	if (n < EDGE_INTERVALS_WANTED)
+	if (n < EDGE_INTERVALS_WANTED && watch->n_fast < FAST_WANTED)
 		return false;
+	if (n < EDGE_INTERVALS_WANTED) {
+		*ret_period_ns = watch->fast_ns;
+		*ret_jitter_ns = 0;
+		return true;
+	}
 	int64_t sorted[EDGE_INTERVALS];
 	memcpy(sorted, watch->intervals_ns, n * sizeof(sorted[0]));
 	sort(sorted, n);

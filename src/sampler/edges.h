@@ -19,6 +19,9 @@ struct edge_watch {
 	int64_t widest_look_ns;   // largest distance of readings since the last change
 	int64_t last_edge_ns;     // middle between the readings around the last change; VALUE_MISSING: none yet
 	int64_t last_edge_width_ns;
+	int64_t last_change_ns;   // reading that showed the last change
+	size_t n_fast;            // changes in a row that came too fast for these readings to be told apart …
+	int64_t fast_ns;          // … and the longest time between two of them
 	uint64_t smallest_step;   // least growth at a change; 0 before the first
 	int64_t intervals_ns[EDGE_INTERVALS]; // the last ones, a ring
 	size_t n_intervals;                   // ever seen
@@ -28,5 +31,6 @@ struct edge_watch {
 void edge_watch_init(struct edge_watch *watch);
 // One reading; true if the value is another than at the last one.
 bool edge_watch_feed(struct edge_watch *watch, int64_t t_ns, uint64_t raw);
-// The median of the last intervals and half of their spread; false, and untouched, before there are enough.
+/* The median of the last intervals and half of their spread; or, of a counter that is too fast for the readings, the longest
+ * time that it was seen to rest, which is more than the period. False, and untouched, while neither is known. */
 bool edge_watch_period(const struct edge_watch *watch, int64_t *ret_period_ns, int64_t *ret_jitter_ns);

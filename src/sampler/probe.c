@@ -10,6 +10,8 @@ static const int64_t SLOW_NS = 3 * NS_PER_MS;
 static const int64_t LOOKS_A_PERIOD = 20, LOOK_MIN_NS = NS_PER_MS, LOOK_MAX_NS = 10 * NS_PER_MS;
 // One edge more than intervals. Later rounds only check, and catch a change of pace.
 static const size_t EDGES_FIRST = 5, EDGES_LATER = 3;
+// So many more where the period is not known by then: some were not sharp, or the counter is too fast for the looks.
+static const size_t EDGES_UNKNOWN = 20;
 // A counter that did not move for so long in a round is left alone, and no round is longer than this.
 static const int64_t PATIENCE_NS = 600 * NS_PER_MS, ROUND_MAX_NS = 5 * NS_PER_S;
 static const int64_t ROUND_DISTANCE_NS = 30 * NS_PER_S;
@@ -72,9 +74,10 @@ void probe_close(struct probe *probe)
 static bool wants(const struct probe *probe, size_t device, int64_t now_ns)
 {
 	const struct edge_watch *watch = &probe->sampler->watches[device];
-	if (!is_slow(domain_of(probe, device)) || watch->n_edges >= probe->edges_wanted[device])
-		return false;
 	int64_t period_ns = domain_of(probe, device)->update_period_ns;
+	size_t wanted = probe->edges_wanted[device] + (period_ns == 0 ? EDGES_UNKNOWN : 0);
+	if (!is_slow(domain_of(probe, device)) || watch->n_edges >= wanted)
+		return false;
 	int64_t patience_ns = 3 * period_ns > PATIENCE_NS ? 3 * period_ns : PATIENCE_NS;
 	bool moved = value_ok(watch->last_edge_ns) && watch->last_edge_ns > probe->began_ns;
 	int64_t since_ns = moved ? watch->last_edge_ns : probe->began_ns;

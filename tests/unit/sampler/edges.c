@@ -24,6 +24,8 @@ static const struct row {
 	{"a counter that stands still tells none", 20000, 0, 1000, 0, 0, 1, 1000, false},
 	{"a slow counter tells its period with normal ticks", 1000000, 0, 100000, 0, 40000000, 1, 8000, true, 900000,
 		1100000, 100000},
+	{"a counter that moves at every look is at least as fast as those", 1000, 0, 1100, 0, 5000, 1, 100, true, 1100, 1100, 0},
+	{"… but ticks that all show a change may have missed many", 1000, 0, 10000, 0, 5000, 1, 1000, false},
 	{"steps of whole joules at 5 W: what is seen is when a joule was full", 100000, 0, 5000, 0, 500000, 1000000,
 		3000, true, 190000, 210000, 10000},
 };
