@@ -41,6 +41,10 @@ bool doctor_measures(const struct doctor *doctor);
  * lasts, or there is none. */
 const char *doctor_lasting_remedy(const struct doctor_row *row);
 
+// doctor_verdict.c: sentences without line breaks; the second may say nothing.
+void doctor_verdict(const struct doctor *doctor, struct buf *text);
+void doctor_idle_power(const struct doctor *doctor, struct buf *text);
+
 // doctor_json.c, doctor_text.c
 void doctor_json(const struct doctor *doctor, struct buf *out);
 void doctor_text(const struct doctor *doctor, struct buf *out);

@@ -38,12 +38,6 @@ static void put_wrapped(struct buf *out, size_t at, const char *text)
 	buf_char(out, '\n');
 }
 
-static void put_paragraph(struct buf *out, const struct buf *text)
-{
-	buf_printf(out, "%*s", DOMAIN_AT, "");
-	put_wrapped(out, DOMAIN_AT, text->data);
-}
-
 static void put_names(const struct doctor_row *row, size_t start, struct buf *out)
 {
 	buf_pad_to(out, start, DOMAIN_AT);
@@ -230,148 +224,16 @@ static void put_remedies(const struct doctor *doctor, struct buf *out)
 	buf_char(out, '\n');
 }
 
-/* ---- verdict ---- */
-
-enum part { PART_TOTAL, PART_BESIDE, PART_DERIVED, PART_ESTIMATED, PART_LACKING, PARTS };
-
-// It exists, it would be in the total, and nobody can read it. (Of a GPU without a driver not even that is known.)
-static bool is_lacking(const struct doctor *doctor, const struct domain *domain)
-{
-	if (domain->readable || !domain_kind_adds_up(domain->kind) || domain->device[0] == '\0' ||
-		(domain->kind == DOMAIN_GPU && domain->uuid[0] == '\0'))
-		return false;
-	for (size_t i = 0; i < doctor->set.n_devices; i++)
-		if (strcmp(doctor->set.devices[i]->name, domain->name) == 0)
-			return false;
-	return true;
-}
-
-static bool belongs(const struct doctor *doctor, const struct domain *domain, enum part part)
-{
-	bool in_total = doctor_in_total(doctor, domain);
-	switch (part) {
-	case PART_TOTAL:
-		return in_total && domain->provenance == PROVENANCE_MEASURED;
-	case PART_DERIVED:
-		return in_total && domain->provenance == PROVENANCE_DERIVED;
-	case PART_ESTIMATED:
-		return domain->used && domain->provenance == PROVENANCE_ESTIMATED;
-	case PART_BESIDE:
-		return domain->used && !in_total && domain->provenance != PROVENANCE_ESTIMATED;
-	case PART_LACKING:
-		return is_lacking(doctor, domain);
-	case PARTS:
-		break;
-	}
-	return false;
-}
-
-// "a, b and c"; returns how many.
-static size_t put_list(const struct doctor *doctor, enum part part, struct buf *out)
-{
-	size_t n = 0, at = 0;
-	for (size_t i = 0; i < doctor->n_rows; i++)
-		n += belongs(doctor, doctor->rows[i].domain, part);
-	for (size_t i = 0; i < doctor->n_rows; i++) {
-		if (!belongs(doctor, doctor->rows[i].domain, part))
-			continue;
-		if (at > 0)
-			buf_str(out, at + 1 == n ? " and " : ", ");
-		buf_str(out, doctor->rows[i].domain->name);
-		at++;
-	}
-	return n;
-}
-
-static void put_sentence(const struct doctor *doctor, enum part part, const char *one, const char *several,
+static void put_paragraph(const struct doctor *doctor, void (*say)(const struct doctor *, struct buf *),
 	struct buf *out)
 {
-	size_t before = out->size;
-	if (before > 0)
-		buf_char(out, ' ');
-	size_t n = put_list(doctor, part, out);
-	if (n > 0)
-		buf_str(out, n == 1 ? one : several);
-	else if (before > 0 && out->size > before) // the blank was for nothing
-		out->data[out->size = before] = '\0';
-}
-
-// Whether a command above would have a package measured that is only guessed now.
-static bool can_be_mended(const struct doctor *doctor)
-{
-	bool guessed = false, mendable = false;
-	for (size_t i = 0; i < doctor->n_rows; i++) {
-		const struct domain *domain = doctor->rows[i].domain;
-		bool is_package = domain->kind == DOMAIN_PACKAGE;
-		guessed = guessed || (is_package && belongs(doctor, domain, PART_ESTIMATED));
-		mendable = mendable || (is_package && !domain->readable && domain->remedy[0] != '\0');
-	}
-	return guessed && mendable;
-}
-
-static void put_verdict(const struct doctor *doctor, struct buf *out)
-{
 	struct buf text;
 	buf_init(&text, 1 << 16);
-	if (!doctor_measures(doctor))
-		buf_str(&text, "Nothing on this machine measures energy.");
-	put_sentence(doctor, PART_TOTAL, " is measured.", " are measured.", &text);
-	put_sentence(doctor, PART_DERIVED, "'s power is added up over time.",
-		" are power readings, added up over time.", &text);
-	put_sentence(doctor, PART_BESIDE, " is shown beside the total, not added.",
-		" are shown beside the total, not added.", &text);
-	put_sentence(doctor, PART_ESTIMATED,
-		" is estimated from the load, with a wide error, and makes the total of a run `estimated`.",
-		" are estimated from the load, with a wide error, and make the total of a run `estimated`.", &text);
-	if (can_be_mended(doctor))
-		buf_str(&text, " The command above would have it measured.");
-	put_sentence(doctor, PART_LACKING, " can't be read and is missing from the total.",
-		" can't be read and are missing from the total.", &text);
-	if (doctor->set.n_devices == 0)
-		buf_str(&text, " Nor is there a CPU to estimate from: runs will have no energy at all.");
-	buf_str(out, "What a run on this machine will say\n");
-	if (text.data != NULL)
-		put_paragraph(out, &text);
-	buf_finish(&text);
-}
-
-// With a blank that no line is broken at.
-static void put_power(double power_w, struct buf *out)
-{
-	struct buf text;
-	buf_init(&text, 64);
-	human_power(&text, power_w);
-	for (const char *at = text.data != NULL ? text.data : ""; *at != '\0'; at++)
-		if (*at == ' ')
-			buf_str(out, "\u00a0");
-		else
-			buf_char(out, *at);
-	buf_finish(&text);
-}
-
-static void put_idle(const struct doctor *doctor, struct buf *out)
-{
-	struct buf text;
-	buf_init(&text, 1 << 16);
-	for (size_t i = 0; i < doctor->set.n_devices; i++) {
-		const struct domain *domain = doctor->set.devices[i];
-		if (!(domain->idle_w > 0))
-			continue;
-		buf_str(&text, text.size == 0 ? "Idle power, measured " : ", ");
-		if (text.size < 32)
-			buf_printf(&text, "%.10s: ", domain->idle_date);
-		buf_printf(&text, "%s ", domain->name);
-		put_power(domain->idle_w, &text);
+	say(doctor, &text);
+	if (text.size > 0) {
+		buf_printf(out, "%*s", DOMAIN_AT, "");
+		put_wrapped(out, DOMAIN_AT, text.data);
 	}
-	if (text.size > 0)
-		buf_char(&text, '.');
-	else if (doctor->baseline_note[0] != '\0')
-		buf_str(&text, doctor->baseline_note);
-	else if (doctor_measures(doctor))
-		buf_str(&text,
-			"Idle power is not known: run `wattle sensors --calibrate-idle` when nothing else runs.");
-	if (text.data != NULL)
-		put_paragraph(out, &text);
 	buf_finish(&text);
 }
 
@@ -382,6 +244,7 @@ void doctor_text(const struct doctor *doctor, struct buf *out)
 	put_left_out(doctor, DOCTOR_NOT_USED, "Readable, but not used", out);
 	put_left_out(doctor, DOCTOR_UNREADABLE, "Not to be had", out);
 	put_remedies(doctor, out);
-	put_verdict(doctor, out);
-	put_idle(doctor, out);
+	buf_str(out, "What a run on this machine will say\n");
+	put_paragraph(doctor, doctor_verdict, out);
+	put_paragraph(doctor, doctor_idle_power, out);
 }

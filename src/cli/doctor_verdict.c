@@ -1,0 +1,134 @@
+#include "cli/doctor.h"
+
+#include "base/util.h"
+#include "report/report.h"
+
+/* What it all means for a run on this machine, in sentences. */
+
+enum part { PART_TOTAL, PART_BESIDE, PART_DERIVED, PART_ESTIMATED, PART_LACKING, PARTS };
+
+// It exists, it would be in the total, and nobody can read it. (Of a GPU without a driver not even that is known.)
+static bool is_lacking(const struct doctor *doctor, const struct domain *domain)
+{
+	if (domain->readable || !domain_kind_adds_up(domain->kind) || domain->device[0] == '\0' ||
+		(domain->kind == DOMAIN_GPU && domain->uuid[0] == '\0'))
+		return false;
+	for (size_t i = 0; i < doctor->set.n_devices; i++)
+		if (strcmp(doctor->set.devices[i]->name, domain->name) == 0)
+			return false;
+	return true;
+}
+
+static bool belongs(const struct doctor *doctor, const struct domain *domain, enum part part)
+{
+	bool in_total = doctor_in_total(doctor, domain);
+	switch (part) {
+	case PART_TOTAL:
+		return in_total && domain->provenance == PROVENANCE_MEASURED;
+	case PART_DERIVED:
+		return in_total && domain->provenance == PROVENANCE_DERIVED;
+	case PART_ESTIMATED:
+		return domain->used && domain->provenance == PROVENANCE_ESTIMATED;
+	case PART_BESIDE:
+		return domain->used && !in_total && domain->provenance != PROVENANCE_ESTIMATED;
+	case PART_LACKING:
+		return is_lacking(doctor, domain);
+	case PARTS:
+		break;
+	}
+	return false;
+}
+
+static size_t count(const struct doctor *doctor, enum part part)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < doctor->n_rows; i++)
+		n += belongs(doctor, doctor->rows[i].domain, part);
+	return n;
+}
+
+// "a, b and c" and then what is to be said of one, or of several; nothing where there is none.
+static void put_sentence(const struct doctor *doctor, enum part part, const char *one, const char *several,
+	struct buf *out)
+{
+	size_t n = count(doctor, part), at = 0;
+	if (n > 0 && out->size > 0)
+		buf_char(out, ' ');
+	for (size_t i = 0; i < doctor->n_rows; i++) {
+		if (!belongs(doctor, doctor->rows[i].domain, part))
+			continue;
+		if (at > 0)
+			buf_str(out, at + 1 == n ? " and " : ", ");
+		buf_str(out, doctor->rows[i].domain->name);
+		at++;
+	}
+	if (n > 0)
+		buf_str(out, n == 1 ? one : several);
+}
+
+// Whether a command above would have a package measured that is only guessed now.
+static bool can_be_mended(const struct doctor *doctor)
+{
+	bool guessed = false, mendable = false;
+	for (size_t i = 0; i < doctor->n_rows; i++) {
+		const struct domain *domain = doctor->rows[i].domain;
+		bool is_package = domain->kind == DOMAIN_PACKAGE;
+		guessed = guessed || (is_package && belongs(doctor, domain, PART_ESTIMATED));
+		mendable = mendable || (is_package && !domain->readable && domain->remedy[0] != '\0');
+	}
+	return guessed && mendable;
+}
+
+void doctor_verdict(const struct doctor *doctor, struct buf *text)
+{
+	if (!doctor_measures(doctor))
+		buf_str(text, "Nothing on this machine measures energy.");
+	put_sentence(doctor, PART_TOTAL, " is measured.", " are measured.", text);
+	put_sentence(doctor, PART_DERIVED, "'s power is added up over time.",
+		" are power readings, added up over time.", text);
+	put_sentence(doctor, PART_BESIDE, " is shown beside the total, not added.",
+		" are shown beside the total, not added.", text);
+	put_sentence(doctor, PART_ESTIMATED,
+		" is estimated from the load, with a wide error, and makes the total of a run `estimated`.",
+		" are estimated from the load, with a wide error, and make the total of a run `estimated`.", text);
+	if (can_be_mended(doctor))
+		buf_str(text, " The command above would have it measured.");
+	put_sentence(doctor, PART_LACKING, " can't be read and is missing from the total.",
+		" can't be read and are missing from the total.", text);
+	if (doctor->set.n_devices == 0)
+		buf_str(text, " Nor is there a CPU to estimate from: runs will have no energy at all.");
+}
+
+// With a blank that no line is broken at.
+static void put_power(double power_w, struct buf *out)
+{
+	struct buf text;
+	buf_init(&text, 64);
+	human_power(&text, power_w);
+	for (const char *at = text.data != NULL ? text.data : ""; *at != '\0'; at++)
+		if (*at == ' ')
+			buf_str(out, "\u00a0");
+		else
+			buf_char(out, *at);
+	buf_finish(&text);
+}
+
+void doctor_idle_power(const struct doctor *doctor, struct buf *text)
+{
+	for (size_t i = 0; i < doctor->set.n_devices; i++) {
+		const struct domain *domain = doctor->set.devices[i];
+		if (!(domain->idle_w > 0))
+			continue;
+		if (text->size == 0)
+			buf_printf(text, "Idle power, measured %.10s: %s ", domain->idle_date, domain->name);
+		else
+			buf_printf(text, ", %s ", domain->name);
+		put_power(domain->idle_w, text);
+	}
+	if (text->size > 0)
+		buf_char(text, '.');
+	else if (doctor->baseline_note[0] != '\0')
+		buf_str(text, doctor->baseline_note);
+	else if (doctor_measures(doctor))
+		buf_str(text, "Idle power is not known: run `wattle sensors --calibrate-idle` when nothing else runs.");
+}
