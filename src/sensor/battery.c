@@ -93,10 +93,10 @@ static int read_power_mw(struct battery *battery, double *ret_mw)
 static void read_status(struct battery *battery)
 {
 	char text[64];
-	if (file_kept_read(&battery->status, text, sizeof(text)) <= 0)
-		text_copy(text, sizeof(text), "Unknown");
+	if (file_kept_read(&battery->status, text, sizeof(text)) < 0)
+		text[0] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	text_copy(battery->status_text, sizeof(battery->status_text), text);
+	text_copy(battery->status_text, sizeof(battery->status_text), text[0] != '\0' ? text : "Unknown");
 }
 
 // The status that forbids a reading, NULL if none does: one at least must discharge, and none may be charged.
