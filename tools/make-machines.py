@@ -9,6 +9,8 @@ import os
 import shutil
 import sys
 
+from machine_gpus import card, gpu_metrics, kfd_node, kfd_process
+
 INTEL, INTEL_DRAM, AMD, WHOLE_JOULES = 262143328850, 65712999613, 65532610987, 4294967295000000
 
 
@@ -24,6 +26,11 @@ class Machine:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as out:
             out.write(text)
+
+    def write_bytes(self, path, data):
+        self.write(path, "")
+        with open(os.path.join(self.folder, path), "wb") as out:
+            out.write(data)
 
     def link(self, path, target):
         path = os.path.join(self.folder, path)
@@ -324,11 +331,99 @@ def container(m):
     m.write("proc/1/cgroup", "0::/system.slice/docker-4f1c6ff0a1b2.scope\n")
 
 
+AMD_GPU, INTEL_GPU = 0x1002, 0x8086
+GIB = 1 << 30
+
+
+def amd_desktop(m):
+    """A Ryzen with graphics of its own, and an RX 7900 XTX, which the kernel met first."""
+    m.cpuinfo("AuthenticAMD", "AMD Ryzen 9 7950X 16-Core Processor", 1, 16)
+    m.control_type("intel-rapl")
+    m.zone("intel-rapl:0", "package-0", 31032610987, AMD)
+    m.zone("intel-rapl:0:0", "core", 5032610987, AMD)
+    card(m, 0, "0000:03:00.0", "amdgpu", (AMD_GPU, 0x744c), {
+        "gpu_busy_percent": 7, "mem_busy_percent": 2, "mem_info_vram_total": 24 * GIB - (1 << 24),
+        "mem_info_vram_used": GIB // 2, "unique_id": "7d3a5f2c9b8e1046", "power/runtime_status": "active",
+        "gpu_metrics": gpu_metrics((1, 3), temperature_edge=45, temperature_hotspot=52, average_gfx_activity=7,
+                                   average_umc_activity=2, average_socket_power=25, energy_accumulator=65536 * 123456)},
+         {"power1_average": 25000000, "power1_cap": 303000000, "power1_cap_max": 348000000, "power1_label": "PPT",
+          "temp1_input": 45000, "temp1_label": "edge", "temp2_input": 52000, "temp2_label": "junction",
+          "freq1_input": 1500000000, "freq1_label": "sclk", "freq2_input": 96000000, "freq2_label": "mclk"}, 1)
+    card(m, 1, "0000:0f:00.0", "amdgpu", (AMD_GPU, 0x164e), {
+        "gpu_busy_percent": 0, "mem_info_vram_total": GIB // 2, "mem_info_vram_used": GIB // 64,
+        "gpu_metrics": gpu_metrics((2, 2), temperature_gfx=4100, average_socket_power=38000, average_gfx_activity=0)},
+         {"power1_input": 38120000, "power1_label": "PPT", "temp1_input": 41000, "temp1_label": "edge",
+          "freq1_input": 600000000}, 3)
+
+
+def mi300_server(m):
+    """Four MI300X: no edge temperature, power of an instant, compute processes through KFD. The second one's counter
+    is not filled."""
+    m.cpuinfo("AuthenticAMD", "AMD EPYC 9654 96-Core Processor", 2, 96)
+    m.control_type("intel-rapl")
+    for socket in range(2):
+        m.zone(f"intel-rapl:{socket}", f"package-{socket}", 65032610000 + socket, AMD)
+        kfd_node(m, socket, 0, cpu_cores_count=96, simd_count=0, location_id=0, domain=0)
+    for i, bus in enumerate((0x0c, 0x22, 0x38, 0xb2)):
+        values = {} if i == 1 else {"energy_accumulator": 65536 * (9000000 + i)}
+        card(m, i + 1, f"0000:{bus:02x}:00.0", "amdgpu", (AMD_GPU, 0x74a1), {
+            "gpu_busy_percent": 10 * i, "mem_busy_percent": i, "mem_info_vram_total": 192 * GIB - 4096,
+            "mem_info_vram_used": (i + 1) * GIB, "unique_id": f"{0x6b1f09c7e2a4d350 + i:016x}", "numa_node": i // 2,
+            "gpu_metrics": gpu_metrics((1, 5), temperature_hotspot=50 + i, curr_socket_power=140 + i, **values)},
+             {"power1_input": (140 + i) * 1000000, "power1_cap": 750000000, "power1_cap_max": 750000000,
+              "temp2_input": 50000 + 1000 * i, "temp2_label": "junction", "temp3_input": 44000}, 4 + i)
+        kfd_node(m, 2 + i, 51000 + i, cpu_cores_count=0, simd_count=1216, location_id=bus << 8, domain=0)
+    kfd_process(m, 4711, {51000: 0, 51001: 40 * GIB, 51002: 0, 51003: 0})
+    m.link("sys/class/kfd/kfd", "../../devices/virtual/kfd/kfd")
+
+
+def arc(m, driver, hwmon):
+    m.cpuinfo("GenuineIntel", "Intel(R) Core(TM) i7-8700K CPU @ 3.70GHz", 1, 6)
+    m.control_type("intel-rapl")
+    m.zone("intel-rapl:0", "package-0", 84731228417, INTEL, limits(95))
+    m.zone("intel-rapl:0:1", "uncore", 1093284412, INTEL)
+    card(m, 0, "0000:00:02.0", "i915", (INTEL_GPU, 0x3e92))
+    return card(m, 1, "0000:03:00.0", driver, (INTEL_GPU, 0xe20b if driver == "xe" else 0x56a0),
+                {"power/runtime_status": "active"}, hwmon, 4)
+
+
+def intel_arc(m):
+    """An Arc B580 under xe, beside the CPU's own graphics, which i915 drives and RAPL meters."""
+    arc(m, "xe", {"energy1_input": 912345678901, "energy1_label": "card", "energy2_input": 612345678901,
+                  "energy2_label": "pkg", "power1_max": 190000000, "power1_rated_max": 190000000, "temp2_input": 48000,
+                  "temp2_label": "pkg", "temp3_input": 56000, "temp3_label": "vram"})
+
+
+def intel_arc_i915(m):
+    """An Arc A770 under i915: a hwmon for the device and one for its tile."""
+    device = arc(m, "i915", {"energy1_input": 512345678901, "power1_max": 0, "power1_rated_max": 225000000})
+    for name, value in (("name", "i915_gt0"), ("energy1_input", "412345678901")):
+        m.write(f"{device}/hwmon/hwmon2/{name}", f"{value}\n")
+    m.link("sys/class/hwmon/hwmon2", "../../" + device.removeprefix("sys/") + "/hwmon/hwmon2")
+
+
+def laptop_hybrid(m):
+    """A Ryzen whose graphics draw the screen, and a Radeon that sleeps: its files would wake it."""
+    m.cpuinfo("AuthenticAMD", "AMD Ryzen 9 6900HX with Radeon Graphics", 1, 8)
+    m.control_type("intel-rapl")
+    m.zone("intel-rapl:0", "package-0", 11032610987, AMD)
+    m.zone("intel-rapl:0:0", "core", 2032610987, AMD)
+    card(m, 1, "0000:03:00.0", "amdgpu", (AMD_GPU, 0x73ef), {
+        "mem_info_vram_total": 8 * GIB, "unique_id": "59a1c3e07f2b4d68", "power/runtime_status": "suspended",
+        "gpu_metrics": b"", "gpu_busy_percent": "read me and I wake"},
+         {"power1_average": "read me and I wake", "power1_cap_max": 100000000}, 6)
+    card(m, 0, "0000:e5:00.0", "amdgpu", (AMD_GPU, 0x1681), {
+        "gpu_busy_percent": 3, "mem_info_vram_total": GIB // 2, "mem_info_vram_used": GIB // 4,
+        "power/runtime_status": "active",
+        "gpu_metrics": gpu_metrics((2, 2), temperature_gfx=4700, average_socket_power=9000)},
+         {"power1_average": 9004000, "power1_label": "slowPPT", "temp1_input": 47000, "temp1_label": "edge"}, 5)
+
+
 def main():
     root = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "..", "tests", "machines")
     for make in (desktop_intel, xeon_2s, xeon_dies, xeon_psys, epyc, epyc_dies, vm, one_unreadable, none_readable,
                  laptop_battery, grace, acpi_meter, jetson_orin, jetson_xavier, cray_ex, amd_energy_server, perf_only,
-                 ampere_altra, container):
+                 ampere_altra, container, amd_desktop, mi300_server, intel_arc, intel_arc_i915, laptop_hybrid):
         make(Machine(root, make.__name__.replace("_", "-")))
 
 

@@ -99,6 +99,12 @@ static double limit_w(const struct amdgpu_card *card)
 	return limit_uw > 0 ? (double)limit_uw / 1e6 * peak_over_limit : 0;
 }
 
+static uint64_t memory_bytes(const struct amdgpu_card *card)
+{
+	int64_t total = gauge_read_once(card->env->sysfs_fd, card->found.device, "mem_info_vram_total");
+	return total > 0 ? (uint64_t)total : 0;
+}
+
 // What can be said of a sleeping card without waking it: that it may have an accumulator.
 static void look_at_metrics(struct amdgpu_card *card, bool sleeps)
 {
@@ -116,12 +122,13 @@ static void look_at_metrics(struct amdgpu_card *card, bool sleeps)
 
 static void describe(struct amdgpu_card *card, struct domain *domain, bool sleeps)
 {
-	int64_t total = gauge_read_once(card->env->sysfs_fd, card->found.device, "mem_info_vram_total");
 	name_device(card, domain);
 	set_uuid(card, domain);
 	put_inside(card, domain);
-	domain->max_power_w = limit_w(card);
-	domain->memory_total_bytes = total > 0 ? (uint64_t)total : 0;
+	if (!sleeps) {
+		domain->max_power_w = limit_w(card);
+		domain->memory_total_bytes = memory_bytes(card);
+	}
 	domain->has_energy = card->counts_energy;
 	domain->provenance = card->counts_energy ? PROVENANCE_MEASURED : PROVENANCE_DERIVED;
 	domain->resolution_uj = card->counts_energy ? accumulator_step_uj : 0;

@@ -134,6 +134,12 @@ static double limit_w(const struct wattle_env *env, const struct drm_card *card)
 	return limit_uw > 0 ? (double)limit_uw / 1e6 * peak_over_limit : 0;
 }
 
+static uint64_t memory_bytes(const struct wattle_env *env, const struct drm_card *card)
+{
+	int64_t total = gauge_read_once(env->sysfs_fd, card->device, "tile0/physical_vram_size_bytes");
+	return total > 0 ? (uint64_t)total : 0;
+}
+
 // A row that is only shown: it has no number, and is not missed in the total.
 static void add_shown(struct intel_gpu *intel, const struct drm_card *card, bool readable, const char *name,
 	const char *what, const char *why)
@@ -169,9 +175,10 @@ static void open_card(struct intel_gpu *intel, const struct wattle_env *env, con
 	*card = (struct intel_card){.found = *found};
 	int r = open_files(card, env, &only_package);
 	*domain = (struct domain){.readable = r == 0, .used = r == 0, .has_energy = r == 0};
-	domain->max_power_w = limit_w(env, found);
-	int64_t memory = gauge_read_once(env->sysfs_fd, found->device, "tile0/physical_vram_size_bytes");
-	domain->memory_total_bytes = memory > 0 ? (uint64_t)memory : 0;
+	if (!drm_power_sleeps(&card->power)) {
+		domain->max_power_w = limit_w(env, found);
+		domain->memory_total_bytes = memory_bytes(env, found);
+	}
 	name_device(found, only_package ? "GPU package" : "GPU", domain);
 	if (r < 0)
 		describe_missing(domain, env, found, r);

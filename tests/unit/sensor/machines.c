@@ -38,6 +38,11 @@ static const struct row {
 	{"perf: the counters of one package, without any file of powercap", "perf-only"},
 	{"Ampere Altra: three regulators feed the package", "ampere-altra"},
 	{"a container: links into an empty folder are no zones, and the model tells what to mount", "container"},
+	{"AMD desktop: the card's counter is a measurement; the graphics of the CPU lie inside the package", "amd-desktop"},
+	{"four MI300X: no edge temperature, and one whose counter is not filled", "mi300-server"},
+	{"Intel Arc under xe: the card wins over its package; RAPL has the CPU's own graphics", "intel-arc"},
+	{"Intel Arc under i915: the device's hwmon, not its tile's", "intel-arc-i915"},
+	{"a laptop: the AMD card that sleeps is taken and not read", "laptop-hybrid"},
 };
 
 static const char *yes_no(bool value)
@@ -128,6 +133,7 @@ static void look_at_machine(void **state)
 	point_at("WATTLE_SYSFS", folder, row->machine, "sys");
 	point_at("WATTLE_PROCFS", folder, row->machine, "proc");
 	setenv("WATTLE_NVML", "/nonexistent/libnvidia-ml.so.1", 1);
+	setenv("WATTLE_ROCM_SMI", "/nonexistent/librocm_smi64.so", 1);
 
 	struct wattle_env env;
 	struct wattle_error error = {0};
