@@ -218,6 +218,19 @@ int curve_make_from_power(const struct run *run, const struct run_device *device
 	return 0;
 }
 
+/* A counter that showed one value all the time. The graphics part may be switched off for long; a package that uses
+ * nothing there is not, and its counter is stuck. In a run that is shorter than that can be told, there were less joules
+ * than an update brings. */
+static void judge_silence(struct curve *curve, const struct run_device *device, double run_s)
+{
+	if (curve->n == 0 || (curve->stalled_s > 0 && device->kind != DOMAIN_UNCORE))
+		return;
+	bool too_short = curve->stalled_s == 0;
+	curve->known = true;
+	curve->unseen_s = too_short ? fmin(run_s, curve->updates.longest_s) : 0;
+	curve->stalled_s = curve->hole_s = curve->hole_squares_s2 = 0;
+}
+
 static int make_from_counter(const struct run *run, const struct run_device *device, int64_t interval_ns,
 	struct arena *arena, struct curve *ret_curve)
 {
@@ -225,8 +238,9 @@ static int make_from_counter(const struct run *run, const struct run_device *dev
 	if (prepare(&b, interval_ns, arena) < 0)
 		return -ENOMEM;
 	make(&b);
-	// The graphics part may be switched off all the time; a package that uses nothing there is not.
-	ret_curve->known = curve_counter_speaks(run, device) || (ret_curve->n > 0 && device->kind == DOMAIN_UNCORE);
+	ret_curve->known = curve_counter_speaks(run, device);
+	if (!ret_curve->known)
+		judge_silence(ret_curve, device, run_duration_s(run));
 	return 0;
 }
 
@@ -238,8 +252,8 @@ int curve_make(const struct run *run, const struct run_device *device, int64_t i
 		return curve_make_from_power(run, device, interval_ns, arena, ret_curve);
 	if (make_from_counter(run, device, interval_ns, arena, ret_curve) < 0)
 		return -ENOMEM;
-	bool stuck = ret_curve->stalled_s > 0;
-	if (!power || (ret_curve->known && !stuck))
+	bool stuck = ret_curve->stalled_s * 1e3 >= CURVE_STUCK_MIN_MS;
+	if (!power || (ret_curve->known && !stuck && ret_curve->unseen_s == 0))
 		return 0;
 	double stalled_s = ret_curve->stalled_s;
 	if (curve_make_from_power(run, device, interval_ns, arena, ret_curve) < 0)

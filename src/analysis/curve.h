@@ -39,10 +39,11 @@ struct curve {
 	size_t n_segments;
 	struct updates updates;
 
-	bool known;             // some energy could be had; else there are no points
-	bool from_power;        // integrated power, no counter
-	double stalled_s;       // the counter stood still, when it should have moved, to the end or all the time
-	double hole_s;          // time in the target's life whose energy is not in the curve …
+	bool known;       // some energy could be had; else there are no points
+	bool from_power;  // integrated power, no counter
+	double stalled_s; // the counter stood still, when it should have moved, to the end or all the time
+	double unseen_s;  // the run is too short for the counter: nothing it showed says what was used in this time
+	double hole_s;    // time in the target's life whose energy is not in the curve …
 	double hole_squares_s2; // … and the sum of the squares of its pieces
 	double rounding_j2;     // from_power: variance of the trapezoid rule, by second differences
 	size_t missing_runs;    // how often the reading was lost for a while

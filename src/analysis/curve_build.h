@@ -3,6 +3,9 @@
 
 #include "analysis/curve.h"
 
+// A counter that stands still is called stuck after this long, and not before it has missed an update.
+enum { CURVE_STUCK_MIN_MS = 1000 };
+
 struct curve_bracket { // an update: when it may have come, and the energy it brought
 	int64_t low_ns, high_ns;
 	double j;

@@ -132,6 +132,7 @@ static struct domain_finding describe(const struct run *run, const struct run_de
 		.integrated_j = none,
 		.integrated_error_j = none,
 		.stalled_s = curve->stalled_s,
+		.unseen = curve->unseen_s > 0 && !curve->from_power,
 		.max_temperature_c = stats_max(device->values[DEVICE_TEMPERATURE], device->n),
 		.idle_w = device->idle_w > 0 ? device->idle_w : none,
 		.wraps = count_events(run, "wrap", device->name),

@@ -25,6 +25,7 @@ struct domain_finding {
 	double integrated_j, integrated_error_j; // a counter's domain whose power was read too: that, integrated
 	bool disagrees;                          // the two are further apart than both errors explain
 	double stalled_s;                        // the counter stood still when it should have moved
+	bool unseen;                             // the run was too short for the counter to move
 	double max_temperature_c;
 	double idle_w; // the idle power that was taken off, or is stored; NaN unknown
 	int64_t wraps, gaps;

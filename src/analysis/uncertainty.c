@@ -9,6 +9,7 @@
  *   rounding    integrated power: the trapezoid rule's error by second differences.
  *   holes       time without a reading, in which the counter stood still, or lost at a counter reset: nothing is
  *               invented there, so P · dt is missing, with P at most the largest power seen, as half of a 95 % interval.
+ *   unseen      a run so short that the counter never moved: the most that a domain of this kind can use in an update.
  *   rounds      a counter that had time to wrap unseen: one round more or less, as half of a 95 % interval each.
  *
  * Of a sum: the root of the sum of the squares; but domains that one model estimated are wrong together, so their
@@ -61,6 +62,7 @@ double domain_error_j(const struct run *run, const struct domain_finding *domain
 {
 	double most_w = domain->max_w > 0 ? domain->max_w * (1 + relative_error(domain)) : 0;
 	double holes_j2 = square(most_w) * (curve->hole_squares_s2 + lost_s2);
+	holes_j2 += square(domain_kind_max_power_w(domain->device->kind) * curve->unseen_s);
 	double round_j = domain->device->energy_range_j > 0 ? domain->device->energy_range_j : 0;
 	double error_j = sqrt(square(relative_error(domain) * domain->energy_j) + ends_j2(curve) +
 		4 * curve->rounding_j2 + holes_j2 + (double)hidden_rounds * square(round_j));

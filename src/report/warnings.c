@@ -81,6 +81,8 @@ static bool stalled(struct teller *t, const struct domain_finding *d)
 {
 	if (!(d->stalled_s >= stalled_min_s))
 		return false;
+	if (isnan(d->energy_j) && !d->in_total)
+		return true; // psys is wired to nothing on many boards, and nobody misses it
 	buf_printf(&t->text, "The energy counter of %s (%s) stood still for ", d->device->name, d->device->source);
 	human_time(&t->text, d->stalled_s);
 	if (isnan(d->energy_j))
@@ -109,11 +111,21 @@ static void disagrees(struct teller *t, const struct domain_finding *d)
 	tell(t);
 }
 
+static void too_short(struct teller *t, const struct domain_finding *d)
+{
+	if (!d->unseen)
+		return;
+	buf_printf(&t->text, "The energy counter of %s (%s) never moved in this run, which was too short for it.",
+		d->device->name, d->device->source);
+	tell(t);
+}
+
 static void gaps(struct teller *t)
 {
 	for (size_t i = 0; i < t->findings->n_domains; i++) {
 		const struct domain_finding *d = &t->findings->domains[i];
 		disagrees(t, d);
+		too_short(t, d);
 		if (stalled(t, d))
 			continue;
 		if (isnan(d->energy_j)) {

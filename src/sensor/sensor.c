@@ -37,7 +37,7 @@ static_assert(ARRAY_SIZE(provenances) == PROVENANCE_KINDS, "a name for every pro
 
 const char *domain_kind_name(enum domain_kind kind)
 {
-	return kinds[kind].name;
+	return kind < DOMAIN_KINDS ? kinds[kind].name : "unknown"; // stored by a later wattle
 }
 
 int domain_kind_from_name(const char *name)
@@ -50,12 +50,12 @@ int domain_kind_from_name(const char *name)
 
 bool domain_kind_adds_up(enum domain_kind kind)
 {
-	return kinds[kind].adds_up;
+	return kind < DOMAIN_KINDS && kinds[kind].adds_up;
 }
 
 double domain_kind_max_power_w(enum domain_kind kind)
 {
-	return kinds[kind].max_power_w;
+	return kind < DOMAIN_KINDS ? kinds[kind].max_power_w : 0;
 }
 
 const char *provenance_name(enum provenance provenance)

@@ -115,6 +115,15 @@ static void stuck_after_4_s(struct run *run)
 		run->devices[0].values[DEVICE_ENERGY][i] = run->devices[0].values[DEVICE_ENERGY][40];
 }
 
+// Two samples, 50 ms apart, are all there is: no time for an update.
+static void too_short(struct run *run)
+{
+	stuck_from_the_start(run);
+	run->n = run->devices[0].n = 2;
+	run->t_ns[1] = at_s(0.05);
+	run->segments[0].end_ns = at_s(0.05);
+}
+
 static void switched_off(struct run *run)
 {
 	stuck_from_the_start(run);
@@ -162,7 +171,10 @@ static const struct twice_row {
 		PROVENANCE_MEASURED, 1},
 	{"what it counted before it stopped is known", stuck_after_4_s, NAN, 400, NAN, 6, false, PROVENANCE_MEASURED,
 		1},
-	{"a graphics part may be switched off: 0 J", switched_off, NAN, 0, NAN, 10, false, PROVENANCE_MEASURED, 1},
+	{"a run too short for its counter: 0 J, and an error of what a GPU can use in that time", too_short, NAN, 0,
+		NAN, 0, false, PROVENANCE_MEASURED, 0},
+	{"or what its power says", too_short, 100, 5, NAN, 0, false, PROVENANCE_DERIVED, 0},
+	{"a graphics part may be switched off: 0 J", switched_off, NAN, 0, NAN, 0, false, PROVENANCE_MEASURED, 0},
 };
 
 static void check_twice(void **state)
