@@ -92,6 +92,16 @@ static bool root_is_layers(int procfs_fd)
 	return false;
 }
 
+// The first pid namespace of a boot has this number on every kernel (PROC_PID_INIT_INO of proc_ns.h).
+static bool in_pid_namespace(int procfs_fd)
+{
+	static const char initial[] = "pid:[4026531836]";
+	char target[64];
+	ssize_t length = procfs_fd >= 0 ? readlinkat(procfs_fd, "self/ns/pid", target, sizeof(target) - 1) : -1;
+	target[length > 0 ? length : 0] = '\0';
+	return strncmp(target, "pid:[", 5) == 0 && strcmp(target, initial) != 0;
+}
+
 enum container container_detect(const struct wattle_env *env)
 {
 	bool own_sys = strcmp(env->sysfs, "/sys") == 0;
@@ -102,7 +112,7 @@ enum container container_detect(const struct wattle_env *env)
 	if (!env->procfs_replaced && access("/.dockerenv", F_OK) == 0)
 		return CONTAINER_DOCKER;
 	enum container container = by_cgroup(env->procfs_fd);
-	if (container == CONTAINER_NONE && root_is_layers(env->procfs_fd))
+	if (container == CONTAINER_NONE && (root_is_layers(env->procfs_fd) || in_pid_namespace(env->procfs_fd)))
 		return CONTAINER_OTHER;
 	return container;
 }

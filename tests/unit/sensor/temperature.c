@@ -100,6 +100,8 @@ static const struct kind {
 	{"a cgroup namespace hides the name, but the root is layers", "self/mountinfo",
 		"600 500 0:50 / / rw,relatime - overlay overlay rw,lowerdir=/x\n601 600 0:4 / /proc rw - proc proc rw\n",
 		CONTAINER_OTHER},
+	{"a bare OCI container has nothing but its namespaces", "self/ns/pid", "@pid:[4026532201]", CONTAINER_OTHER},
+	{"the first pid namespace is the machine's", "self/ns/pid", "@pid:[4026531836]", CONTAINER_NONE},
 	{"layers elsewhere are not the root", "self/mountinfo",
 		"20 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n90 20 0:50 / /var/lib/x rw - overlay overlay rw\n", CONTAINER_NONE},
 };
