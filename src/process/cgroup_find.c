@@ -222,7 +222,7 @@ static void look_at(void *data, pid_t pid)
 
 static int look(struct cgroup *cgroup, const struct wattle_env *env, struct wattle_error *reterr)
 {
-	if (!env->procfs_replaced && proc_is_foreign(env->procfs_fd))
+	if (proc_is_foreign(env->procfs_fd))
 		return error_set(reterr, -ENOTSUP,
 			"--cgroup: /proc is that of another pid namespace, so that processes can't be told apart; "
 			"mount one of this namespace (unshare --mount-proc)");

@@ -5,13 +5,18 @@
 #include "base/num.h"
 #include "base/util.h"
 
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 bool proc_is_foreign(int procfs_fd)
 {
 	char link[32];
+	struct statfs file_system;
+	if (fstatfs(procfs_fd, &file_system) < 0 || file_system.f_type != PROC_SUPER_MAGIC)
+		return false; // a made tree says what it says
 	ssize_t n = readlinkat(procfs_fd, "self", link, sizeof(link) - 1);
 	int64_t shown;
 	link[n > 0 ? n : 0] = '\0';

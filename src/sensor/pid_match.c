@@ -40,7 +40,7 @@ int pid_match_open(struct pid_match *match, const struct wattle_env *env)
 	};
 	if (match->recent == NULL || match->last_pids == NULL || match->seen == NULL)
 		return -ENOMEM;
-	match->view = pid_proc_view(env, match->own_namespace, sizeof(match->own_namespace), &match->own_pid);
+	match->view = pid_proc_view(env, &match->own_pid);
 	return 0;
 }
 
@@ -101,7 +101,9 @@ static void add_recent(struct pid_match *match, pid_t pid, int64_t t_ns)
 		return;
 	struct pid_recent *here = &match->recent[place];
 	memmove(here + 1, here, (match->n_recent - place) * sizeof(*here));
-	*here = (struct pid_recent){pid, t_ns};
+	*here = (struct pid_recent){.pid = pid, .seen_ns = t_ns};
+	if (match->view == PID_VIEW_OUTER || match->view == PID_VIEW_MADE)
+		here->inner = pid_proc_inner(match->env, pid);
 	match->n_recent++;
 }
 
@@ -190,21 +192,6 @@ void pid_match_meet(struct pid_match *match, uint32_t pid)
 		match->foreign_until_ns = match->t_ns + foreign_ns;
 }
 
-static enum pid_side side_in_outer(const struct pid_match *match, const struct pid_seen *seen,
-	enum pid_method *ret_method, pid_t *ret_pid)
-{
-	if (!seen->visible)
-		return PID_UNKNOWN;
-	if (seen->has_nspid) {
-		bool is_target = seen->is_ours && is_recent(match, seen->inner);
-		*ret_method = PID_BY_NSPID;
-		*ret_pid = is_target ? seen->inner : *ret_pid;
-		return is_target ? PID_TARGET : PID_OTHER;
-	}
-	*ret_method = PID_BY_CGROUP;
-	return seen->same_cgroup ? PID_TARGET : PID_OTHER;
-}
-
 static bool is_foreign(const struct pid_match *match)
 {
 	return match->foreign_until_ns > match->t_ns;
@@ -220,15 +207,41 @@ static enum pid_side side_in_nested(struct pid_match *match, pid_t pid)
 	return seen != NULL && seen->visible ? PID_OTHER : PID_UNKNOWN;
 }
 
-// In a made tree numbers are what they are called, unless the tree itself tells of an inner one.
-static enum pid_side side_in_made(struct pid_match *match, pid_t pid, enum pid_method *ret_method, pid_t *ret_pid)
+// The process of the target whose innermost number this is; 0: none.
+static pid_t find_by_inner(const struct pid_match *match, pid_t inner)
+{
+	for (size_t i = 0; i < match->n_recent; i++)
+		if (match->recent[i].inner == inner)
+			return match->recent[i].pid;
+	return 0;
+}
+
+// The driver's number leads to a process that knows itself by one of the target's numbers. Only a made tree can have it so.
+static bool leads_to_target(const struct pid_match *match, const struct pid_seen *seen)
+{
+	return match->view == PID_VIEW_MADE && seen->is_ours && is_recent(match, seen->inner);
+}
+
+// With the /proc of an outer namespace, whose numbers the target's are, or with a made tree.
+static enum pid_side side_by_proc(struct pid_match *match, pid_t pid, enum pid_method *ret_method, pid_t *ret_pid)
 {
 	if (is_recent(match, pid))
 		return PID_TARGET;
 	const struct pid_seen *seen = see(match, pid);
-	if (seen == NULL || !seen->visible || !seen->has_nspid)
+	if (seen == NULL)
+		return PID_UNKNOWN;
+	pid_t outer = match->view == PID_VIEW_OUTER || !seen->visible ? find_by_inner(match, pid) : 0;
+	if (outer != 0 || leads_to_target(match, seen)) {
+		*ret_method = PID_BY_NSPID;
+		*ret_pid = outer != 0 ? outer : seen->inner;
+		return PID_TARGET;
+	}
+	if (!seen->visible)
+		return match->view == PID_VIEW_OUTER ? PID_UNKNOWN : PID_OTHER;
+	if (seen->inner != 0 || !seen->same_cgroup)
 		return PID_OTHER;
-	return side_in_outer(match, seen, ret_method, ret_pid);
+	*ret_method = PID_BY_CGROUP;
+	return PID_TARGET;
 }
 
 enum pid_side pid_match_side(struct pid_match *match, uint32_t pid, enum pid_method *ret_method, pid_t *ret_pid)
@@ -237,14 +250,11 @@ enum pid_side pid_match_side(struct pid_match *match, uint32_t pid, enum pid_met
 	*ret_pid = (pid_t)pid;
 	if (match->main_pid == 0 || pid == 0 || pid > INT32_MAX)
 		return PID_OTHER;
-	if (match->view == PID_VIEW_NESTED)
-		return side_in_nested(match, (pid_t)pid);
-	if (match->view == PID_VIEW_MADE)
-		return side_in_made(match, (pid_t)pid, ret_method, ret_pid);
 	if (match->view == PID_VIEW_INITIAL)
 		return is_recent(match, (pid_t)pid) ? PID_TARGET : PID_OTHER;
-	const struct pid_seen *seen = see(match, (pid_t)pid);
-	return seen != NULL ? side_in_outer(match, seen, ret_method, ret_pid) : PID_UNKNOWN;
+	if (match->view == PID_VIEW_NESTED)
+		return side_in_nested(match, (pid_t)pid);
+	return side_by_proc(match, (pid_t)pid, ret_method, ret_pid);
 }
 
 /* ---- devices that are held open ---- */

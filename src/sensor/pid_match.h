@@ -5,8 +5,9 @@
  * nothing, so ids are matched by what can be seen, in this order:
  *
  *	equality	as long as the driver has named no process that does not exist here
- *	NSpid		the host's /proc is visible: the innermost number of /proc/PID/status, in our pid namespace
- *	cgroup		likewise, on kernels that do not tell NSpid: the cgroup of the target, unless that is the root
+ *	NSpid		/proc is that of an outer namespace, or a made tree: the innermost number of /proc/PID/status, of the
+ *			target's processes (a driver that translates) or of the driver's (one that does not)
+ *	cgroup		likewise, where the kernel does not tell NSpid: the cgroup of the target, unless that is the root
  *	descriptors	as many unknown processes on the device as processes of the target that have it open, and no other
  *			process here has (pid_holders)
  *	exclusivity	nobody else here uses the device, so it is the target: presence only
@@ -41,6 +42,7 @@ enum pid_view {
 // A process of the target, or one that was until a moment ago: the driver's samples lag behind.
 struct pid_recent {
 	pid_t pid;
+	pid_t inner; // its innermost number, where that can be another; 0 unknown or not asked
 	int64_t seen_ns;
 };
 
@@ -51,7 +53,6 @@ struct pid_seen {
 	bool visible;      // it is there, or was when we looked before
 	bool is_ours;      // nothing says that it is of another pid namespace than the target
 	bool same_cgroup;  // as the target, and not the root
-	bool has_nspid;    // NSpid has more than one number
 	int64_t looked_ns; // when; also what is dropped first when there are too many
 };
 
@@ -64,7 +65,6 @@ struct pid_holders {
 struct pid_match {
 	const struct wattle_env *env; // borrowed
 	enum pid_view view;
-	char own_namespace[64];
 	pid_t main_pid, own_pid; // own_pid: as /proc numbers us
 	int64_t t_ns;
 	int64_t ended_ns;          // when a process of the target was last missed; 0 never

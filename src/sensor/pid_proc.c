@@ -20,20 +20,20 @@ static bool read_link(int root_fd, const char *path, char *out, size_t size)
 	return length > 0;
 }
 
-enum pid_view pid_proc_view(const struct wattle_env *env, char *ret_namespace, size_t size, pid_t *ret_self)
+enum pid_view pid_proc_view(const struct wattle_env *env, pid_t *ret_self)
 {
-	char self[32];
+	char self[32], namespace[64];
 	*ret_self = getpid();
-	ret_namespace[0] = '\0';
-	if (env->procfs_fd < 0 || !read_link(env->procfs_fd, "self/ns/pid", ret_namespace, size))
+	if (env->procfs_fd < 0 || !read_link(env->procfs_fd, "self/ns/pid", namespace, sizeof(namespace)))
 		return PID_VIEW_MADE;
-	// "self" is our number in the namespace that this /proc belongs to.
-	bool is_own = !read_link(env->procfs_fd, "self", self, sizeof(self)) || strtol(self, NULL, 10) == *ret_self;
-	if (!is_own)
-		*ret_self = (pid_t)strtol(self, NULL, 10);
-	if (strcmp(ret_namespace, initial_namespace) == 0)
+	if (strcmp(namespace, initial_namespace) == 0)
 		return PID_VIEW_INITIAL;
-	return is_own || !env->procfs_replaced ? PID_VIEW_NESTED : PID_VIEW_OUTER;
+	// "self" is our number in the namespace that this /proc belongs to.
+	long shown = read_link(env->procfs_fd, "self", self, sizeof(self)) ? strtol(self, NULL, 10) : 0;
+	if (shown <= 0 || shown == *ret_self)
+		return PID_VIEW_NESTED;
+	*ret_self = (pid_t)shown;
+	return PID_VIEW_OUTER;
 }
 
 /* ---- one process ---- */
@@ -41,7 +41,7 @@ enum pid_view pid_proc_view(const struct wattle_env *env, char *ret_namespace, s
 // The last of the numbers of a line "NSpid:\t4711\t25", and how many there are.
 static size_t parse_nspid(const char *status, pid_t *ret_inner)
 {
-	const char *at = strstr(status, "\nNSpid:");
+	const char *at = strstr(status, "\nNSpid:"); // never the first line, that is the name
 	size_t n = 0;
 	for (at = at != NULL ? at + 7 : ""; *at == '\t' || *at == ' ';) {
 		char *end;
@@ -77,42 +77,60 @@ static bool is_below_root(const char *cgroups)
 
 enum likeness { UNLIKE, ALIKE, CANNOT_TELL };
 
-// The target's own files are under its number or, in the /proc of an outer namespace, where ours are: it began as our child.
-static enum likeness compare_cgroups(const struct pid_match *match, const char *who)
+static enum likeness compare_cgroups(const struct pid_match *match, const char *who, const char *main)
 {
-	char theirs[2048], ours[2048], main_name[16];
-	snprintf(main_name, sizeof(main_name), "%d", (int)match->main_pid);
-	const char *own_name = match->view == PID_VIEW_OUTER ? "self" : main_name;
+	char theirs[2048], ours[2048];
 	if (!read_cgroup(match->env->procfs_fd, who, theirs, sizeof(theirs)) ||
-		!read_cgroup(match->env->procfs_fd, own_name, ours, sizeof(ours)))
+		!read_cgroup(match->env->procfs_fd, main, ours, sizeof(ours)))
 		return CANNOT_TELL;
 	return strcmp(theirs, ours) == 0 && is_below_root(ours) ? ALIKE : UNLIKE;
 }
 
-static enum likeness compare_namespaces(const struct pid_match *match, const char *who)
+static bool read_namespace(const struct pid_match *match, const char *who, char *out, size_t size)
 {
-	char path[64], theirs[64];
+	char path[64];
 	snprintf(path, sizeof(path), "%s/ns/pid", who);
-	if (match->own_namespace[0] == '\0' || !read_link(match->env->procfs_fd, path, theirs, sizeof(theirs)))
+	return read_link(match->env->procfs_fd, path, out, size);
+}
+
+static enum likeness compare_namespaces(const struct pid_match *match, const char *who, const char *main)
+{
+	char theirs[64], ours[64];
+	if (!read_namespace(match, who, theirs, sizeof(theirs)) || !read_namespace(match, main, ours, sizeof(ours)))
 		return CANNOT_TELL;
-	return strcmp(theirs, match->own_namespace) == 0 ? ALIKE : UNLIKE;
+	return strcmp(theirs, ours) == 0 ? ALIKE : UNLIKE;
+}
+
+static bool read_status(const struct wattle_env *env, pid_t pid, char *out, size_t size)
+{
+	char path[32];
+	snprintf(path, sizeof(path), "%d/status", (int)pid);
+	return env->procfs_fd >= 0 && file_read_in(env->procfs_fd, path, out, size) > 0;
+}
+
+pid_t pid_proc_inner(const struct wattle_env *env, pid_t pid)
+{
+	char status[4096];
+	pid_t inner = 0;
+	if (read_status(env, pid, status, sizeof(status)))
+		parse_nspid(status, &inner);
+	return inner;
 }
 
 void pid_proc_look(const struct pid_match *match, struct pid_seen *seen)
 {
-	char who[16], path[32], status[4096];
+	char who[16], main[16], status[4096];
 	pid_t inner = 0;
-	snprintf(who, sizeof(who), "%d", (int)seen->pid);
-	snprintf(path, sizeof(path), "%s/status", who);
-	if (match->env->procfs_fd < 0 || file_read_in(match->env->procfs_fd, path, status, sizeof(status)) <= 0)
+	if (!read_status(match->env, seen->pid, status, sizeof(status)))
 		return;
-	size_t n = parse_nspid(status, &inner);
 	seen->visible = true;
-	seen->has_nspid = n > 1 || (n == 1 && match->view == PID_VIEW_OUTER);
-	seen->inner = inner;
 	if (match->view == PID_VIEW_NESTED)
 		return; // its number is all that is asked for
-	enum likeness cgroup = compare_cgroups(match, who), namespace = compare_namespaces(match, who);
+	snprintf(who, sizeof(who), "%d", (int)seen->pid);
+	snprintf(main, sizeof(main), "%d", (int)match->main_pid);
+	size_t n = parse_nspid(status, &inner);
+	seen->inner = inner;
+	enum likeness cgroup = compare_cgroups(match, who, main), namespace = compare_namespaces(match, who, main);
 	seen->same_cgroup = cgroup == ALIKE;
 	// The namespace is the better witness, but reading it takes the rights of a tracer; the cgroup is open to all.
 	seen->is_ours = n > 1 && (namespace == ALIKE || (namespace == CANNOT_TELL && cgroup != UNLIKE));

@@ -1,10 +1,11 @@
 """GPUs through the real NVML back end and a fake library whose cards follow known functions of time."""
+import contextlib
 import json
 import os
 import pathlib
 import subprocess
 
-from harness import BUILD, BURNER, WATTLE, Skip, main, near, test
+from harness import BUILD, BURNER, WATTLE, main, near, test, wait_until
 
 LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 UUIDS = ["GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", "GPU-1e5b4d20-0000-4000-8000-000000000001"]
@@ -240,6 +241,35 @@ def translated_pids(room):
     assert "sm" in domain_of(report)["attribution"].lower(), report
     assert report["gpus"][0]["target_max_memory_bytes"] == 1000000, report["gpus"]
     assert not any("namespace" in note for note in notes(room)), notes(room)
+
+
+HOST_PROC = """mount --bind /proc hostproc && exec unshare --pid --fork --mount-proc "$@" """
+
+
+@test
+def host_proc(room):
+    """in a container that was given the host's /proc: the driver's host pids are found there, the target's CPU time too"""
+    from containers import need
+    (room.folder / "hostproc").mkdir()
+    prefix = ("unshare", "--mount", "sh", "-c", HOST_PROC, "sh")
+    need(room, *prefix)
+    env = {**environment(room, card("process file:pids C 50 1000000", "process 1 C 30 500000")),
+           "WATTLE_PROCFS": str(room.folder / "hostproc")}
+    process = room.start(*prefix[1:], *run_words(room.folder, "sleep", "2.5"), program=prefix[0], env=env)
+    pid = wait_until(lambda: find_process(b"sleep\0002.5\0"), "the target")
+    (room.folder / "pids").write_text(f"{pid}\n")
+    assert room.finish(process).returncode == 0
+    report = json.loads((room.folder / "report.json").read_text())
+    assert report["gpus"][0]["target_max_memory_bytes"] == 1000000, report["gpus"]
+    assert report["cpu"]["target_cpu_s"] < 0.5, report["cpu"]
+
+
+def find_process(cmdline):
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == cmdline:
+                return int(path.parent.name)
+    return None
 
 
 DEVICES = """mount -t tmpfs none /dev && mknod /dev/null c 1 3 && touch /dev/nvidia0 /dev/nvidiactl && exec "$@" """

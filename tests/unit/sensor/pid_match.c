@@ -17,7 +17,6 @@ enum { FILES = 10, IDS = 6 };
 static const struct match_row {
 	const char *teaches;
 	const char *self; // what /proc/self leads to; NULL: ours, "": there is none
-	bool replaced;    // by WATTLE_PROCFS
 	const char *own_namespace;
 	struct {
 		const char *path, *content;
@@ -27,57 +26,61 @@ static const struct match_row {
 	enum pid_method method;
 	int64_t target_bytes; // 1000 a process
 } match_rows[] = {
-	{"initial namespace: by number; what /proc does not know has ended", NULL, false, "@pid:[4026531836]", {{0}},
+	{"initial namespace: by number; what /proc does not know has ended", NULL, "@pid:[4026531836]", {{0}},
 		{10, 20, 77}, 2, 1, PID_BY_EQUALITY, 2000},
-	{"initial namespace: an equal inner number of a container is nobody's", NULL, false, "@pid:[4026531836]",
+	{"initial namespace: an equal inner number of a container is nobody's", NULL, "@pid:[4026531836]",
 		{{"77/status", "Name:\tx\nNSpid:\t77\t10\n"}}, {77}, 0, 1, PID_BY_EQUALITY, 0},
-	{"container, driver translates: all ids exist here, so numbers are equal", NULL, false, OURS,
+	{"container, driver translates: all ids exist here, so numbers are equal", NULL, OURS,
 		{{"10/status", "x"}, {"33/status", "x"}}, {10, 33}, 1, 1, PID_BY_EQUALITY, 1000},
-	{"container, host ids: nothing else to go by, and nobody else here: exclusivity", NULL, false, OURS,
+	{"container, host ids: nothing else to go by, and nobody else here: exclusivity", NULL, OURS,
 		{{"10/status", "x"}}, {51234}, 1, 0, PID_BY_EXCLUSIVITY, VALUE_MISSING},
-	{"container, host ids: a number that happens to be the target's proves nothing", NULL, false, OURS,
+	{"container, host ids: a number that happens to be the target's proves nothing", NULL, OURS,
 		{{"10/status", "x"}}, {10, 51234}, 2, 0, PID_BY_EXCLUSIVITY, VALUE_MISSING},
-	{"container, host ids: as many as processes of the target that have the GPU open", NULL, false, OURS,
+	{"container, host ids: as many as processes of the target that have the GPU open", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia0"}, {"20/fd/7", "@/dev/nvidia0"}, {"20/fd/8", "@/dev/nvidia-uvm"}},
 		{51234, 51235}, 2, 0, PID_BY_DESCRIPTORS, 2000},
-	{"container, host ids: more than that, so others are there too, but which is unknown", NULL, false, OURS,
+	{"container, host ids: more than that, so others are there too, but which is unknown", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia0"}}, {51234, 51235, 51236}, 1, 2, PID_BY_DESCRIPTORS, VALUE_MISSING},
-	{"container, host ids: another program here has the GPU open as well", NULL, false, OURS,
+	{"container, host ids: another program here has the GPU open as well", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia0"}, {"33/fd/3", "@/dev/nvidia0"}}, {51234, 51235}, 1, 1, PID_BY_DESCRIPTORS,
 		VALUE_MISSING},
-	{"container, host ids: two have the GPU open and one computes on it; nobody can tell which", NULL, false, OURS,
+	{"container, host ids: two have the GPU open and one computes on it; nobody can tell which", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia0"}, {"33/fd/3", "@/dev/nvidia0"}}, {51234}, VALUE_MISSING, VALUE_MISSING,
 		PID_UNMATCHED, VALUE_MISSING},
-	{"container, host ids: the target has another GPU open, not this one", NULL, false, OURS,
+	{"container, host ids: the target has another GPU open, not this one", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia1"}}, {51234}, 0, 1, PID_BY_DESCRIPTORS, 0},
-	{"container, host ids: we see our own descriptor of the driver, and the target has none", NULL, false, OURS,
+	{"container, host ids: we see our own descriptor of the driver, and the target has none", NULL, OURS,
 		{{"self/fd/3", "@/dev/nvidiactl"}, {"10/fd/0", "@/dev/null"}}, {51234}, 0, 1, PID_BY_DESCRIPTORS, 0},
-	{"the host's /proc: NSpid ends in the target's number, in our namespace", "4711", true, OURS,
-		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/ns/pid", OURS},
-			{"51235/status", "Name:\tx\nNSpid:\t51235\t33\n"}, {"51235/ns/pid", OURS}},
-		{51234, 51235}, 1, 1, PID_BY_NSPID, 1000},
-	{"the host's /proc: the same inner number in another container", "4711", true, OURS,
-		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/ns/pid", THEIRS}}, {51234}, 0, 1,
-		PID_BY_NSPID, 0},
-	{"the host's /proc: namespaces hidden, the cgroup tells", "4711", true, OURS,
-		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/cgroup", POD}, {"self/cgroup", POD},
-			{"51235/status", "Name:\tx\nNSpid:\t51235\t20\n"},
-			{"51235/cgroup", "0::/kubepods/pod2/ctr9\n"}},
-		{51234, 51235}, 1, 1, PID_BY_NSPID, 1000},
-	{"the host's /proc of a kernel without NSpid: the cgroup", "4711", true, OURS,
-		{{"51234/status", "Name:\tx\n"}, {"51234/cgroup", POD}, {"self/cgroup", POD},
+	{"the host's /proc, the target's numbers with it: equal, as the driver says the host's too", "4711", OURS,
+		{{"10/status", "x"}, {"33/status", "x"}}, {10, 33}, 1, 1, PID_BY_EQUALITY, 1000},
+	{"the host's /proc and a driver that translates: NSpid of the target's processes", "4711", OURS,
+		{{"10/status", "Name:\tx\nNSpid:\t10\t3\n"}, {"20/status", "Name:\tx\nNSpid:\t20\t4\n"},
+			{"4/status", "Name:\tkthread\nNSpid:\t4\n"}, {"33/status", "Name:\tx\nNSpid:\t33\n"}},
+		{3, 4, 33}, 2, 1, PID_BY_NSPID, 2000},
+	{"the host's /proc of a kernel without NSpid: the cgroup", "4711", OURS,
+		{{"51234/status", "Name:\tx\n"}, {"51234/cgroup", POD}, {"10/cgroup", POD},
 			{"51235/status", "Name:\tx\n"}, {"51235/cgroup", "0::/\n"}},
 		{51234, 51235}, 1, 1, PID_BY_CGROUP, 1000},
-	{"the host's /proc: the root cgroup is everybody's", "4711", true, OURS,
-		{{"51234/status", "Name:\tx\n"}, {"51234/cgroup", "0::/\n"}, {"self/cgroup", "0::/\n"}}, {51234}, 0, 1,
-		PID_BY_CGROUP, 0},
-	{"no /proc of its own was mounted: the target's numbers are those of the host's, and so are the driver's",
-		"4711", false, OURS, {{"10/status", "x"}, {"33/status", "x"}}, {10, 33}, 1, 1, PID_BY_EQUALITY, 1000},
-	{"a made tree: numbers are what they are called", "", true, "", {{"10/status", "x"}}, {10, 77}, 1, 1,
-		PID_BY_EQUALITY, 1000},
-	{"a made tree: that tells of inner numbers", "", true, "",
+	{"the host's /proc of such a kernel: the root cgroup is everybody's", "4711", OURS,
+		{{"51234/status", "Name:\tx\n"}, {"51234/cgroup", "0::/\n"}, {"10/cgroup", "0::/\n"}}, {51234}, 0, 1,
+		PID_BY_EQUALITY, 0},
+	{"the host's /proc: another program of the same container is not the target", "4711", OURS,
+		{{"51234/status", "Name:\tx\nNSpid:\t51234\t9\n"}, {"51234/cgroup", POD}, {"10/cgroup", POD}}, {51234},
+		0, 1, PID_BY_EQUALITY, 0},
+	{"a made tree: numbers are what they are called", "", "", {{"10/status", "x"}}, {10, 77}, 1, 1, PID_BY_EQUALITY,
+		1000},
+	{"a made tree: the driver's number leads to one that knows itself by the target's", "", "",
 		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/cgroup", POD}, {"10/cgroup", POD}}, {51234},
 		1, 0, PID_BY_NSPID, 1000},
+	{"a made tree: the same inner number in another container", "", "",
+		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/cgroup", "0::/kubepods/pod2/ctr9\n"},
+			{"10/cgroup", POD}},
+		{51234}, 0, 1, PID_BY_EQUALITY, 0},
+	{"a made tree: likewise, told by its namespace", "", "",
+		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/ns/pid", THEIRS}, {"10/ns/pid", OURS}},
+		{51234}, 0, 1, PID_BY_EQUALITY, 0},
+	{"a made tree: the driver says the target's innermost number", "", "",
+		{{"10/status", "Name:\tx\nNSpid:\t10\t3\n"}}, {3}, 1, 0, PID_BY_NSPID, 1000},
 };
 
 static void write_one(const struct tree *tree, const char *path, const char *content)
@@ -112,7 +115,7 @@ static void world_open(struct world *w, const struct match_row *row)
 {
 	tree_make(&w->tree);
 	make_proc(row, &w->tree);
-	w->env = (struct wattle_env){.sysfs_fd = -1, .procfs_replaced = row->replaced};
+	w->env = (struct wattle_env){.sysfs_fd = -1};
 	w->env.procfs_fd = open(w->tree.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(w->env.procfs_fd >= 0);
 	assert_int_equal(pid_match_open(&w->match, &w->env), 0);
