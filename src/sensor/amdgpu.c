@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <time.h>
 
-/* AMD GPUs through the amdgpu driver's files in /sys; no library of AMD's is needed. */
+/* AMD GPUs through the amdgpu driver's files in /sys. No library of AMD's is needed; where the files lack energy or power
+ * ROCm SMI is asked, if it is there. */
 
 static const char standing[] = "its energy counter stands still at times while it draws power; power fills the gaps";
 static const char frozen[] = "its energy counter stands still while it draws power; power is integrated instead";
@@ -26,6 +27,7 @@ struct amdgpu {
 	size_t n;
 	struct drm_clients *clients; // owned
 	struct kfd *kfd;             // owned; NULL: there is none
+	struct rocm_smi *smi;        // owned; NULL: not needed, or not there
 	struct drm_use *drm_uses;    // owned, n
 	struct kfd_use *kfd_uses;    // owned, n
 	int64_t looked_ns;           // when a card that is gone was last looked for
@@ -33,28 +35,103 @@ struct amdgpu {
 
 /* ---- open ---- */
 
+static int make_room(struct amdgpu *amdgpu, size_t n)
+{
+	amdgpu->cards = calloc_array(n, sizeof(*amdgpu->cards));
+	amdgpu->domains = calloc_array(n, sizeof(*amdgpu->domains));
+	amdgpu->pci = calloc_array(n, sizeof(*amdgpu->pci));
+	amdgpu->drm_uses = calloc_array(n, sizeof(*amdgpu->drm_uses));
+	amdgpu->kfd_uses = calloc_array(n, sizeof(*amdgpu->kfd_uses));
+	bool all = amdgpu->cards != NULL && amdgpu->domains != NULL && amdgpu->pci != NULL &&
+		amdgpu->drm_uses != NULL && amdgpu->kfd_uses != NULL;
+	return all ? 0 : -ENOMEM;
+}
+
+static void add_card(struct amdgpu *amdgpu, const struct wattle_env *env, const struct drm_card *found)
+{
+	struct amdgpu_card *card = &amdgpu->cards[amdgpu->n];
+	amdgpu_card_open(card, env, found, &amdgpu->domains[amdgpu->n]);
+	amdgpu->pci[amdgpu->n++] = card->found.pci;
+}
+
+/* ---- ROCm SMI ---- */
+
+// A number in the library for a card of ours: by its address, else by its place in the row.
+static size_t find_in_library(const struct amdgpu *amdgpu, size_t card)
+{
+	char address[32];
+	size_t count = rocm_smi_count(amdgpu->smi);
+	for (size_t i = 0; i < count; i++) {
+		rocm_smi_address(amdgpu->smi, i, address, sizeof(address));
+		if (address[0] == '\0')
+			return card;
+		if (strcmp(address, amdgpu->pci[card]) == 0)
+			return i;
+	}
+	return count;
+}
+
+static bool some_lack_figures(const struct amdgpu *amdgpu)
+{
+	bool lacking = false;
+	for (size_t i = 0; i < amdgpu->n; i++) {
+		if (drm_power_sleeps(&amdgpu->cards[i].power))
+			return false; // the library would wake it
+		lacking = lacking || amdgpu_card_lacks_figures(&amdgpu->cards[i]);
+	}
+	return lacking;
+}
+
+static void ask_library(struct amdgpu *amdgpu, const struct wattle_env *env)
+{
+	if (!some_lack_figures(amdgpu))
+		return;
+	amdgpu->smi = rocm_smi_open(env);
+	for (size_t i = 0; amdgpu->smi != NULL && i < amdgpu->n; i++) {
+		size_t gpu = find_in_library(amdgpu, i);
+		if (amdgpu_card_lacks_figures(&amdgpu->cards[i]) && gpu < rocm_smi_count(amdgpu->smi))
+			amdgpu_card_assist(&amdgpu->cards[i], amdgpu->smi, gpu, &amdgpu->domains[i]);
+	}
+}
+
+// /sys shows no card: only if somebody names a library is it asked for some.
+static int open_from_library(struct amdgpu *amdgpu, const struct wattle_env *env)
+{
+	amdgpu->smi = env->rocm_smi != NULL ? rocm_smi_open(env) : NULL;
+	if (amdgpu->smi == NULL)
+		return 0;
+	size_t n = rocm_smi_count(amdgpu->smi);
+	int r = make_room(amdgpu, n);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct drm_card found = {.vendor = DRM_AMD};
+		rocm_smi_address(amdgpu->smi, i, found.pci, sizeof(found.pci));
+		add_card(amdgpu, env, &found);
+		amdgpu_card_assist(&amdgpu->cards[i], amdgpu->smi, i, &amdgpu->domains[i]);
+	}
+	return r;
+}
+
 static int open_cards(struct amdgpu *amdgpu, const struct wattle_env *env, const struct drm_cards *cards)
 {
-	amdgpu->cards = calloc_array(cards->n, sizeof(*amdgpu->cards));
-	amdgpu->domains = calloc_array(cards->n, sizeof(*amdgpu->domains));
-	amdgpu->pci = calloc_array(cards->n, sizeof(*amdgpu->pci));
-	amdgpu->drm_uses = calloc_array(cards->n, sizeof(*amdgpu->drm_uses));
-	amdgpu->kfd_uses = calloc_array(cards->n, sizeof(*amdgpu->kfd_uses));
-	if (amdgpu->cards == NULL || amdgpu->domains == NULL || amdgpu->pci == NULL || amdgpu->drm_uses == NULL ||
-		amdgpu->kfd_uses == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < cards->n; i++) {
-		const struct drm_card *card = &cards->cards[i];
-		if (card->driver[0] != '\0' && strcmp(card->driver, "amdgpu") != 0) // radeon, vfio-pci
-			continue;
-		amdgpu_card_open(&amdgpu->cards[amdgpu->n], env, card, &amdgpu->domains[amdgpu->n]);
-		amdgpu->pci[amdgpu->n] = amdgpu->cards[amdgpu->n].found.pci;
-		amdgpu->n++;
+	int r = make_room(amdgpu, cards->n);
+	for (size_t i = 0; r == 0 && i < cards->n; i++) {
+		const char *driver = cards->cards[i].driver;
+		if (driver[0] == '\0' || strcmp(driver, "amdgpu") == 0) // not radeon, not vfio-pci
+			add_card(amdgpu, env, &cards->cards[i]);
 	}
+	if (r == 0)
+		ask_library(amdgpu, env);
+	return r;
+}
+
+static int open_uses(struct amdgpu *amdgpu, const struct wattle_env *env)
+{
 	amdgpu->kfd = kfd_new(env, amdgpu->pci, amdgpu->n);
 	amdgpu->clients = drm_clients_new(env, amdgpu->pci, amdgpu->n);
 	return amdgpu->clients != NULL ? 0 : -ENOMEM;
 }
+
+/* ---- which are wanted ---- */
 
 // HIP takes CUDA_VISIBLE_DEVICES where its own variable is not set or empty.
 static const char *visible_to_target(const struct sensor_options *options, const struct gpu_candidate *candidates,
@@ -87,15 +164,14 @@ static int choose(struct amdgpu *amdgpu, const struct sensor_options *options)
 // The counter of a card that draws power now; VALUE_MISSING: there is nothing to suspect.
 static int64_t suspect(struct amdgpu_card *card)
 {
-	struct gpu_metrics metrics;
+	const struct sensor_context context = {0};
+	struct gpu_accumulator before = card->accumulator;
 	int64_t row[DEVICE_COUNT];
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
 		row[m] = VALUE_MISSING;
-	if (!card->counts_energy || drm_power_sleeps(&card->power) || amdgpu_card_metrics(card, &metrics) < 0)
-		return VALUE_MISSING;
-	gauges_read(card->gauges, AMDGPU_GAUGES, row);
-	int64_t power_mw = value_ok(row[DEVICE_POWER]) ? row[DEVICE_POWER] : metrics.power_mw;
-	return power_mw > 0 ? metrics.energy_units : VALUE_MISSING;
+	int r = amdgpu_card_read(card, &context, row);
+	card->accumulator = before; // this was no reading of the run
+	return r == 0 && row[DEVICE_POWER] > 0 ? amdgpu_card_units(card) : VALUE_MISSING;
 }
 
 // Clears the suspects that have moved; true if some have not.
@@ -103,10 +179,7 @@ static bool look(struct amdgpu *amdgpu, int64_t *units)
 {
 	bool any = false;
 	for (size_t i = 0; i < amdgpu->n; i++) {
-		struct gpu_metrics metrics;
-		if (!value_ok(units[i]))
-			continue;
-		if (amdgpu_card_metrics(&amdgpu->cards[i], &metrics) < 0 || metrics.energy_units != units[i])
+		if (value_ok(units[i]) && amdgpu_card_units(&amdgpu->cards[i]) != units[i])
 			units[i] = VALUE_MISSING;
 		any = any || value_ok(units[i]);
 	}
@@ -149,9 +222,11 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 	if (options->gpu_brand != NULL && strcmp(options->gpu_brand, "amd") != 0)
 		return 0;
 	int r = drm_cards_find(env, DRM_AMD, &cards);
-	if (r == 0 && cards.n > 0)
-		r = open_cards(amdgpu, env, &cards);
+	if (r == 0)
+		r = cards.n > 0 ? open_cards(amdgpu, env, &cards) : open_from_library(amdgpu, env);
 	drm_cards_finish(&cards);
+	if (r == 0 && amdgpu->n > 0)
+		r = open_uses(amdgpu, env);
 	gpu_choice_name(amdgpu->domains, amdgpu->n, options);
 	if (r == 0 && amdgpu->n > 0)
 		r = choose(amdgpu, options);
@@ -218,6 +293,7 @@ static void close_sensor(void *state)
 		amdgpu_card_close(&amdgpu->cards[i]);
 	drm_clients_free(amdgpu->clients);
 	kfd_free(amdgpu->kfd);
+	rocm_smi_close(amdgpu->smi);
 	free(amdgpu->cards);
 	free(amdgpu->domains);
 	free(amdgpu->pci);

@@ -36,6 +36,12 @@ static const char *path_in(const char *folder, const char *name, char *out, size
 
 /* ---- what it is ---- */
 
+static void open_nothing(struct amdgpu_card *card)
+{
+	card->power.status = card->metrics = (struct file_kept){.fd = -1};
+	gauges_open(card->gauges, gauges, AMDGPU_GAUGES, -1, "", "", true);
+}
+
 static void open_files(struct amdgpu_card *card, bool *ret_sleeps)
 {
 	const char *device = card->found.device;
@@ -109,6 +115,8 @@ static uint64_t memory_bytes(const struct amdgpu_card *card)
 static void look_at_metrics(struct amdgpu_card *card, bool sleeps)
 {
 	struct gpu_metrics metrics;
+	const struct gauge_file *power = gauges_find(card->gauges, AMDGPU_GAUGES, DEVICE_POWER);
+	card->has_power = power != NULL && power->file.fd >= 0;
 	if (sleeps) {
 		card->counts_energy = card->metrics.fd >= 0;
 		return;
@@ -120,6 +128,13 @@ static void look_at_metrics(struct amdgpu_card *card, bool sleeps)
 	card->has_power = card->has_power || value_ok(metrics.power_mw);
 }
 
+static void set_counter(const struct amdgpu_card *card, struct domain *domain)
+{
+	domain->has_energy = card->counts_energy;
+	domain->provenance = card->counts_energy ? PROVENANCE_MEASURED : PROVENANCE_DERIVED;
+	domain->resolution_uj = card->counts_energy ? accumulator_step_uj : 0;
+}
+
 static void describe(struct amdgpu_card *card, struct domain *domain, bool sleeps)
 {
 	name_device(card, domain);
@@ -129,9 +144,7 @@ static void describe(struct amdgpu_card *card, struct domain *domain, bool sleep
 		domain->max_power_w = limit_w(card);
 		domain->memory_total_bytes = memory_bytes(card);
 	}
-	domain->has_energy = card->counts_energy;
-	domain->provenance = card->counts_energy ? PROVENANCE_MEASURED : PROVENANCE_DERIVED;
-	domain->resolution_uj = card->counts_energy ? accumulator_step_uj : 0;
+	set_counter(card, domain);
 	domain->readable = domain->used = true;
 	const struct gauge_file *power = gauges_find(card->gauges, AMDGPU_GAUGES, DEVICE_POWER);
 	bool refused = power != NULL && power->file.fd < 0;
@@ -142,13 +155,43 @@ static void describe(struct amdgpu_card *card, struct domain *domain, bool sleep
 void amdgpu_card_open(struct amdgpu_card *card, const struct wattle_env *env, const struct drm_card *found,
 	struct domain *domain)
 {
-	bool sleeps;
+	bool sleeps = false;
 	*card = (struct amdgpu_card){.found = *found, .env = env, .is_open = true, .is_apu = is_apu_product(found)};
-	open_files(card, &sleeps);
-	look_at_metrics(card, sleeps);
-	describe(card, domain, sleeps);
+	if (found->device[0] != '\0') {
+		open_files(card, &sleeps);
+		look_at_metrics(card, sleeps);
+		describe(card, domain, sleeps);
+	} else {
+		open_nothing(card);
+		name_device(card, domain);
+	}
 	gpu_accumulator_init(&card->accumulator,
 		domain->max_power_w > 0 ? domain->max_power_w : domain_kind_max_power_w(DOMAIN_GPU));
+}
+
+bool amdgpu_card_lacks_figures(const struct amdgpu_card *card)
+{
+	return !card->counts_energy || !card->has_power;
+}
+
+void amdgpu_card_assist(struct amdgpu_card *card, const struct rocm_smi *smi, size_t gpu, struct domain *domain)
+{
+	int64_t total = rocm_smi_read(smi, gpu, ROCM_MEMORY_TOTAL), id = rocm_smi_read(smi, gpu, ROCM_UNIQUE_ID);
+	card->smi = smi;
+	card->smi_gpu = gpu;
+	card->counts_energy = card->counts_energy || value_ok(rocm_smi_read(smi, gpu, ROCM_ENERGY));
+	card->has_power = card->has_power || value_ok(rocm_smi_read(smi, gpu, ROCM_POWER));
+	set_counter(card, domain);
+	if (card->counts_energy || card->has_power) {
+		domain->readable = domain->used = true;
+		domain->why[0] = domain->remedy[0] = '\0';
+	}
+	if (domain->memory_total_bytes == 0 && total > 0)
+		domain->memory_total_bytes = (uint64_t)total;
+	if (domain->uuid[0] == '\0' && id > 0)
+		snprintf(domain->uuid, sizeof(domain->uuid), "GPU-%016llx", (unsigned long long)id);
+	if (card->found.device[0] == '\0')
+		rocm_smi_name(smi, gpu, domain->device, sizeof(domain->device));
 }
 
 void amdgpu_card_close(struct amdgpu_card *card)
@@ -173,11 +216,6 @@ void amdgpu_card_find_again(struct amdgpu_card *card)
 
 /* ---- what it reads ---- */
 
-int amdgpu_card_metrics(struct amdgpu_card *card, struct gpu_metrics *ret_metrics)
-{
-	return read_metrics(card, ret_metrics);
-}
-
 static void fill(int64_t *row, enum device_metric metric, int64_t value)
 {
 	if (!value_ok(row[metric]))
@@ -193,6 +231,40 @@ static void fill_from_metrics(const struct gpu_metrics *metrics, int64_t *row)
 	fill(row, DEVICE_MEMORY_UTILIZATION, metrics->memory_percent);
 }
 
+// What the driver's files lack.
+static void fill_from_library(const struct amdgpu_card *card, int64_t *row)
+{
+	static const struct {
+		enum device_metric metric;
+		enum rocm_figure figure;
+	} figures[] = {
+		{DEVICE_POWER, ROCM_POWER},
+		{DEVICE_POWER_CAP, ROCM_POWER_CAP},
+		{DEVICE_UTILIZATION, ROCM_BUSY},
+		{DEVICE_MEMORY_USED, ROCM_MEMORY_USED},
+		{DEVICE_TEMPERATURE, ROCM_TEMPERATURE},
+	};
+	for (size_t i = 0; card->smi != NULL && i < ARRAY_SIZE(figures); i++)
+		if (!value_ok(row[figures[i].metric]))
+			row[figures[i].metric] = rocm_smi_read(card->smi, card->smi_gpu, figures[i].figure);
+}
+
+// From the table, NULL if it could not be read; else from the library.
+static int64_t units_of(const struct amdgpu_card *card, const struct gpu_metrics *metrics)
+{
+	if (!card->counts_energy)
+		return VALUE_MISSING;
+	if (metrics != NULL && value_ok(metrics->energy_units))
+		return metrics->energy_units;
+	return card->smi != NULL ? rocm_smi_read(card->smi, card->smi_gpu, ROCM_ENERGY) : VALUE_MISSING;
+}
+
+int64_t amdgpu_card_units(struct amdgpu_card *card)
+{
+	struct gpu_metrics metrics;
+	return units_of(card, read_metrics(card, &metrics) == 0 ? &metrics : NULL);
+}
+
 int amdgpu_card_read(struct amdgpu_card *card, const struct sensor_context *context, int64_t *row)
 {
 	struct gpu_metrics metrics;
@@ -202,11 +274,15 @@ int amdgpu_card_read(struct amdgpu_card *card, const struct sensor_context *cont
 	int r = read_metrics(card, &metrics);
 	if (!context->energy_only)
 		failure = gauges_read(card->gauges, AMDGPU_GAUGES, row);
-	if (r == 0 && !context->energy_only)
+	if (!context->energy_only && r == 0)
 		fill_from_metrics(&metrics, row);
-	if (r == 0 && card->counts_energy && value_ok(metrics.energy_units))
-		row[DEVICE_ENERGY] = gpu_accumulator_feed(&card->accumulator, context->t_ns,
-			(uint64_t)metrics.energy_units, row[DEVICE_POWER]);
-	bool nothing_read = r < 0 && (context->energy_only || failure < 0) && !value_ok(row[DEVICE_POWER]);
+	if (!context->energy_only)
+		fill_from_library(card, row);
+	int64_t units = units_of(card, r == 0 ? &metrics : NULL);
+	if (value_ok(units))
+		row[DEVICE_ENERGY] = gpu_accumulator_feed(&card->accumulator, context->t_ns, (uint64_t)units,
+			row[DEVICE_POWER]);
+	bool nothing_read = r < 0 && (context->energy_only || failure < 0) && !value_ok(row[DEVICE_POWER]) &&
+		!value_ok(row[DEVICE_ENERGY]);
 	return nothing_read && (drm_is_gone(r) || drm_is_gone(failure)) ? -ENODEV : 0;
 }

@@ -22,16 +22,19 @@ static bool is_usable(struct file_kept *file, int opened, bool asleep)
 	return opened == 0 && (asleep || read_number(file, &value) == 0);
 }
 
+// The first that gives a number; where none does now, the first that is there: it may later.
 static void open_first(struct gauge_file *file, int root_fd, const char *folder, bool asleep)
 {
 	char path[sizeof(file->file.path)];
-	for (size_t i = 0; i < ARRAY_SIZE(file->gauge->names) && file->gauge->names[i] != NULL; i++) {
-		snprintf(path, sizeof(path), "%s/%s", folder, file->gauge->names[i]);
-		int r = file_kept_open(&file->file, root_fd, path);
-		if (is_usable(&file->file, r, asleep))
-			return;
-		file_kept_close(&file->file);
-		file->file.path[0] = '\0';
+	for (int attempt = 0; attempt < 2; attempt++) {
+		for (size_t i = 0; i < ARRAY_SIZE(file->gauge->names) && file->gauge->names[i] != NULL; i++) {
+			snprintf(path, sizeof(path), "%s/%s", folder, file->gauge->names[i]);
+			int r = file_kept_open(&file->file, root_fd, path);
+			if (is_usable(&file->file, r, asleep || attempt > 0))
+				return;
+			file_kept_close(&file->file);
+			file->file.path[0] = '\0';
+		}
 	}
 }
 
