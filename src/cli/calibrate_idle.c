@@ -87,6 +87,12 @@ static void blame_processes(struct calibration *c, double share)
 
 /* ---- the GPUs ---- */
 
+// One that sleeps, or fell off the bus: it does nothing that could be seen here, and nothing of it is measured.
+static bool gives_nothing(const int64_t *values)
+{
+	return !value_ok(values[DEVICE_ENERGY]) && !value_ok(values[DEVICE_POWER]);
+}
+
 // A GPU has to say in one way at least that nobody uses it, and in none that somebody does.
 static bool gpu_is_idle(struct calibration *c, const struct domain *domain, const int64_t *values)
 {
@@ -135,7 +141,7 @@ static bool devices_are_idle(struct calibration *c)
 		struct idle_result result;
 		if (!is_measured(domain))
 			continue;
-		if (domain->kind == DOMAIN_GPU && !gpu_is_idle(c, domain, c->values[i]))
+		if (domain->kind == DOMAIN_GPU && !gives_nothing(c->values[i]) && !gpu_is_idle(c, domain, c->values[i]))
 			return false;
 		if (idle_watch_is_steady(&c->watches[i], &result))
 			continue;

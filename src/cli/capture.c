@@ -125,14 +125,16 @@ static const struct row sys_rows[] = {
 	{"graphics cards", CARD, NULL, NULL,
 		{"device/vendor", "device/device", "device/class", "device/subsystem_vendor", "device/subsystem_device",
 			"device/revision", "device/uevent", "device/driver", "device/power/runtime_status",
-			"device/power/control"}},
+			"device/power/control",
+			// these the driver has in memory; those below it asks the card
+			"device/unique_id", "device/product_name", "device/mem_info_vram_total",
+			"device/hwmon/hwmon*/name", "device/hwmon/hwmon*/*_label"}},
 	{"graphics cards", CARD, pci_status, NULL,
 		{"device/gpu_busy_percent", "device/mem_busy_percent", "device/mem_info_*", "device/gpu_metrics",
-			"device/product_name", "device/unique_id", "device/current_compute_partition",
-			"device/hwmon/hwmon*/name", "device/hwmon/hwmon*/power*_*", "device/hwmon/hwmon*/energy*_*",
-			"device/hwmon/hwmon*/temp*_input", "device/hwmon/hwmon*/temp*_label",
-			"device/hwmon/hwmon*/in*_input", "device/hwmon/hwmon*/in*_label",
-			"device/hwmon/hwmon*/freq*_input"}},
+			"device/current_compute_partition", "device/hwmon/hwmon*/name", "device/hwmon/hwmon*/power*_*",
+			"device/hwmon/hwmon*/energy*_*", "device/hwmon/hwmon*/temp*_input",
+			"device/hwmon/hwmon*/temp*_label", "device/hwmon/hwmon*/in*_input",
+			"device/hwmon/hwmon*/in*_label", "device/hwmon/hwmon*/freq*_input"}},
 	{"graphics cards", "bus/pci/devices/*", NULL, NULL,
 		{"class", "vendor", "device", "uevent", "driver", "power/runtime_status", "power/control"}, is_gpu},
 	{"nodes of AMD's compute driver", "class/kfd/kfd/topology/nodes/*", NULL, NULL, {"gpu_id", "name"}},
@@ -262,9 +264,7 @@ static int say(struct capture *c, const char *folder)
 	human_bytes(&out, (double)(c->sys.n_bytes + c->proc.n_bytes));
 	buf_printf(&out, "\n%s", c->said.data != NULL ? c->said.data : "");
 	if (c->sys.n_unreadable + c->proc.n_unreadable > 0)
-		buf_printf(&out,
-			"%zu files could not be read and are empty; %s/unreadable says why. As root more may be "
-			"read.\n",
+		buf_printf(&out, "%zu files could not be read and are empty; %s/unreadable says why.\n",
 			c->sys.n_unreadable + c->proc.n_unreadable, folder);
 	buf_printf(&out, "%zu serial numbers, UUIDs and the like were replaced", c->pseudonyms.n);
 	if (c->sys.n_left_out > 0)

@@ -18,7 +18,7 @@ static void put_identity(struct jsonw *j, const struct doctor_row *row)
 {
 	const struct domain *domain = row->domain;
 	jsonw_key_string(j, "sensor", row->sensor);
-	jsonw_key_string(j, "domain", domain->name);
+	jsonw_key_string(j, "domain", or_null(domain->name));
 	jsonw_key_string(j, "kind", domain_kind_name(domain->kind));
 	jsonw_key_string(j, "device", or_null(domain->device));
 	jsonw_key_string(j, "uuid", or_null(domain->uuid));

@@ -135,10 +135,10 @@ def root_only(room):
 def periods(room):
     """how often a counter is updated is measured: every millisecond, and every 100 ms, which start-up does not wait for"""
     fast = row_of(doctor(room, simulate(room, "fast", "--zone", "package-0=40"))[0], "powercap", "package-0")
-    near(fast["update_period_s"], 0.001, relative=0.5)
+    assert 0.0005 < fast["update_period_s"] < 0.02, fast  # a simulator that has to wait for a core is late
     slow = row_of(doctor(room, simulate(room, "slow", "--zone", "package-0=40", "--tick", "100000"))[0], "powercap",
                   "package-0")
-    near(slow["update_period_s"], 0.1, relative=0.1)
+    near(slow["update_period_s"], 0.1, relative=0.25)
     assert 0 < slow["update_jitter_s"] < 0.05, slow
 
 
@@ -185,7 +185,7 @@ def gpus(room):
     rows, done = doctor(room, env)
     first, second = row_of(rows, "nvml", "gpu-0"), row_of(rows, "nvml", "gpu-1")
     assert done.returncode == 0 and first["used"] and first["provenance"] == "measured", first
-    near(first["update_period_s"], 0.1, relative=0.1)
+    near(first["update_period_s"], 0.1, relative=0.25)
     assert second["readable"] and not second["used"] and "CUDA_VISIBLE_DEVICES" in second["why"], second
 
 
@@ -220,12 +220,18 @@ def round_trip(room):
             continue
         env = known_machine(top.name)
         copy, as_captured, _ = capture(room, env, top.name)
-        assert seen(room, as_captured) == seen(room, env), top.name
+        before, after = seen(room, env), seen(room, as_captured)
+        for row in before + after:
+            row["uuid"] = row["uuid"] and re.sub("[0-9a-fA-F]", "x", row["uuid"])  # a pseudonym
+        assert after == before, top.name
+        refused = [line.split("\t")[0] for line in (copy / "unreadable").read_text().splitlines()] \
+            if (copy / "unreadable").exists() else []
         for path in copy.rglob("*"):
-            original = top / path.relative_to(copy)
-            assert path.is_symlink() == original.is_symlink(), path
-            if path.is_file() and "cpuinfo" not in path.name and "uuid" not in path.name and "/sys/" in str(path):
-                assert path.name == "unique_id" or filecmp.cmp(path, original, shallow=False), path
+            name = str(path.relative_to(copy))
+            assert path.is_symlink() == (top / name).is_symlink(), name
+            if path.is_file() and name.startswith("sys/") and path.name not in ("unique_id", "properties") and \
+                    str(path.resolve().relative_to(copy.resolve())) not in refused:
+                assert filecmp.cmp(path, top / name, shallow=False), name
 
 
 HOST = os.uname().nodename
@@ -470,7 +476,7 @@ def not_unless_known(room):
 
 @test
 def gpus_have_to_be_idle(room):
-    """a GPU with a process or with load refuses the calibration; an idle one is measured with its UUID"""
+    """a GPU with a process or with load refuses the calibration; an idle one is measured with its UUID, one asleep is not"""
     uuid = "GPU-12345678-1234-1234-1234-123456789abc"
     card = f"gpu\nuuid {uuid}\npower_mw constant 30000\nenergy_period_ms 20\n"
     with MovingStat(room) as proc:
@@ -479,6 +485,9 @@ def gpus_have_to_be_idle(room):
             done = calibrate(room, {**base, **cards(room, card + what)})
             assert done.returncode == 1 and stored(room) is None, (what, done)
             assert "gpu-0" in done.stderr and reason in done.stderr, (what, done.stderr)
+        asleep = {"class/drm/card0/device/vendor": "0x1002\n", "class/drm/card0/device/uevent": "DRIVER=amdgpu\n",
+                  "class/drm/card0/device/power/runtime_status": "suspended\n"}
+        room.tree("sim", asleep)
         done = calibrate(room, {**base, **cards(room, card)})
     assert done.returncode == 0, done
     gpu = next(row for row in stored(room)["domains"] if row["domain"] == "gpu-0")
