@@ -144,8 +144,8 @@ static void describe(struct batteries *all, const struct wattle_env *env)
 	text_copy(d->name, sizeof(d->name), "battery");
 	const char *status = read_statuses(all);
 	if (status != NULL) {
-		snprintf(d->why, sizeof(d->why), "status is %s: a battery shows the machine's power only while it discharges",
-			status);
+		snprintf(d->why, sizeof(d->why),
+			"status is %s: a battery shows the machine's power only while it discharges", status);
 		text_copy(d->remedy, sizeof(d->remedy), "unplug the charger");
 		return;
 	}

@@ -149,8 +149,8 @@ static void find_zones(struct cpu_temperature *temperature, const struct hwmon_c
 
 struct cpu_temperature *cpu_temperature_open(const struct wattle_env *env)
 {
-	static void (*const ways[])(struct cpu_temperature *, const struct hwmon_chips *) = {
-		find_coretemp, find_k10temp, find_zenpower, find_soc, find_zones};
+	static void (*const ways[])(struct cpu_temperature *, const struct hwmon_chips *) = {find_coretemp,
+		find_k10temp, find_zenpower, find_soc, find_zones};
 	struct cpu_temperature *temperature = calloc_array(1, sizeof(*temperature));
 	if (temperature == NULL)
 		return NULL;

@@ -39,7 +39,7 @@ struct cray {
 	int64_t first_t_ns;
 };
 
-struct line { // of one file
+struct line {             // of one file
 	int64_t value;    // J or W
 	int64_t stamp_ns; // VALUE_MISSING: it has none
 };

@@ -172,8 +172,8 @@ static void close_sensor(void *state)
 static int open_sensor(void *state, const struct wattle_env *env, const struct sensor_options *options,
 	struct wattle_error *reterr)
 {
-	static void (*const families[])(struct hwmon *, const struct hwmon_chips *) = {
-		hwmon_add_amd_energy, hwmon_add_acpi, hwmon_add_ina3221, hwmon_add_arm};
+	static void (*const families[])(struct hwmon *, const struct hwmon_chips *) = {hwmon_add_amd_energy,
+		hwmon_add_acpi, hwmon_add_ina3221, hwmon_add_arm};
 	struct hwmon *hwmon = state;
 	struct hwmon_chips chips;
 	hwmon->env = env;
@@ -181,8 +181,9 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(families); i++)
 		families[i](hwmon, &chips);
 	hwmon_chips_finish(&chips);
-	return r < 0 || hwmon->no_memory ? error_set(reterr, -ENOMEM, "no memory for the chips of %s/class/hwmon", env->sysfs)
-					 : 0;
+	return r < 0 || hwmon->no_memory
+		? error_set(reterr, -ENOMEM, "no memory for the chips of %s/class/hwmon", env->sysfs)
+		: 0;
 }
 
 static struct domain *domains(void *state, size_t *ret_count)

@@ -70,7 +70,8 @@ static bool label_of(struct hwmon *hwmon, const struct hwmon_chip *chip, char *o
 		(hwmon_attribute_read(hwmon->env->sysfs_fd, chip, "power1_oem_info", out, size) || true);
 }
 
-static void add_labelled(struct hwmon *hwmon, const struct hwmon_chip *chip, const char *text, const struct label *label)
+static void add_labelled(struct hwmon *hwmon, const struct hwmon_chip *chip, const char *text,
+	const struct label *label)
 {
 	char name[48];
 	uint64_t socket;
@@ -136,7 +137,8 @@ static void add_boards(struct hwmon *hwmon, const struct hwmon_chips *chips)
 		else if (text[0] != '\0')
 			hwmon_leave_out(hwmon, at, "what a meter labelled %.40s meters is not known", text);
 		else if (has_node)
-			hwmon_leave_out(hwmon, at, "the first meter stands for the machine, and nothing tells what this one is");
+			hwmon_leave_out(hwmon, at,
+				"the first meter stands for the machine, and nothing tells what this one is");
 		else
 			has_node = true;
 	}

@@ -44,7 +44,8 @@ static void add_socket(struct hwmon *hwmon, const struct hwmon_chip *chip, int i
 	hwmon_add_term(hwmon, at, chip, attribute, NULL, 1);
 	hwmon_try(hwmon, at);
 	if (first >= 0 && hwmon->domains[first].used)
-		hwmon_leave_out(hwmon, at, "%s shows the same counter of the whole socket", hwmon->domains[first].device);
+		hwmon_leave_out(hwmon, at, "%s shows the same counter of the whole socket",
+			hwmon->domains[first].device);
 }
 
 void hwmon_add_amd_energy(struct hwmon *hwmon, const struct hwmon_chips *chips)
@@ -57,7 +58,8 @@ void hwmon_add_amd_energy(struct hwmon *hwmon, const struct hwmon_chips *chips)
 			char attribute[32], label[32];
 			uint64_t node;
 			snprintf(attribute, sizeof(attribute), "energy%d_label", input);
-			if (!hwmon_attribute_read(hwmon->env->sysfs_fd, &chips->chips[i], attribute, label, sizeof(label)))
+			if (!hwmon_attribute_read(hwmon->env->sysfs_fd, &chips->chips[i], attribute, label,
+				    sizeof(label)))
 				break;
 			if (strncmp(label, socket, strlen(socket)) == 0 &&
 				num_parse_u64(label + strlen(socket), &node) == 0 && node < INPUTS_MAX)

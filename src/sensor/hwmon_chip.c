@@ -22,8 +22,8 @@ bool hwmon_attribute_path(int root_fd, const struct hwmon_chip *chip, const char
 	static const char *const places[] = {"", "device/"};
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		int length = snprintf(ret_path, HWMON_PATH_SIZE, "%s/%s%s", chip->path, places[i], attribute);
-		wattle_cleanup_close int fd =
-			length < HWMON_PATH_SIZE ? file_open_in(root_fd, ret_path, O_PATH) : -ENAMETOOLONG;
+		wattle_cleanup_close int fd = length < HWMON_PATH_SIZE ? file_open_in(root_fd, ret_path, O_PATH)
+								       : -ENAMETOOLONG;
 		if (fd >= 0)
 			return true;
 	}
@@ -33,8 +33,7 @@ bool hwmon_attribute_path(int root_fd, const struct hwmon_chip *chip, const char
 bool hwmon_attribute_read(int root_fd, const struct hwmon_chip *chip, const char *attribute, char *out, size_t size)
 {
 	char path[HWMON_PATH_SIZE];
-	return hwmon_attribute_path(root_fd, chip, attribute, path) &&
-		file_read_line_in(root_fd, path, out, size) > 0;
+	return hwmon_attribute_path(root_fd, chip, attribute, path) && file_read_line_in(root_fd, path, out, size) > 0;
 }
 
 static const char *last_part(const char *path)

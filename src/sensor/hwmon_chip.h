@@ -9,9 +9,10 @@
 enum { HWMON_PATH_SIZE = 200 };
 
 struct hwmon_chip {
-	char name[32];   // of its driver: "coretemp"
-	char path[128];  // of its folder, relative to the root
-	char device[64]; // what the kernel calls the hardware: "ACPI000D:00", "0000:00:18.3"; the folder's name if unknown
+	char name[32];  // of its driver: "coretemp"
+	char path[128]; // of its folder, relative to the root
+	char device
+		[64]; // what the kernel calls the hardware: "ACPI000D:00", "0000:00:18.3"; the folder's name if unknown
 	dev_t st_dev;
 	ino_t st_ino;
 };

@@ -101,7 +101,7 @@ static void add_channel(struct hwmon *hwmon, const struct channel *channel)
 	int rail = find_rail(channel->label);
 	bool input = is_input(channel->label);
 	snprintf(other, sizeof(other), "node-%s", channel->label);
-	int at = input ? add_domain(hwmon, channel, DOMAIN_NODE, "node")
+	int at = input      ? add_domain(hwmon, channel, DOMAIN_NODE, "node")
 		: rail >= 0 ? add_domain(hwmon, channel, rails[rail].kind, rails[rail].name)
 			    : add_domain(hwmon, channel, DOMAIN_NODE, other);
 	if (at < 0)

@@ -1,6 +1,7 @@
 #include "sensor/sensor.h"
 
 #include "base/file.h"
+#include "base/num.h"
 #include "base/util.h"
 #include "sensor/container.h"
 #include "sensor/cpu_topology.h"
@@ -109,17 +110,20 @@ static void explain_refusal(const struct wattle_env *env, struct domain *d)
 {
 	char text[32];
 	ssize_t length = file_read_line_in(env->procfs_fd, "sys/kernel/perf_event_paranoid", text, sizeof(text));
-	long paranoid = length > 0 ? strtol(text, NULL, 10) : 2;
+	int64_t paranoid = 2; // as kernels come
+	bool known = length > 0 && num_parse_i64(text, &paranoid) == 0;
 	const char *sysctl = "sudo sysctl kernel.perf_event_paranoid=0";
-	if (length > 0 && paranoid <= 0) {
-		refuse(d, "perf_event_paranoid is %ld, yet perf_event_open is refused: a filter of system calls", paranoid);
+	if (known && paranoid <= 0) {
+		refuse(d, "perf_event_paranoid is %lld, yet perf_event_open is refused: a filter of system calls",
+			(long long)paranoid);
 		text_copy(d->remedy, sizeof(d->remedy), container_perf_remedy(container_detect(env)));
 	} else if (paranoid >= 3) {
-		refuse(d, "perf_event_paranoid is %ld, which asks for CAP_SYS_ADMIN", paranoid);
+		refuse(d, "perf_event_paranoid is %lld, which asks for CAP_SYS_ADMIN", (long long)paranoid);
 		text_copy(d->remedy, sizeof(d->remedy), sysctl);
 	} else {
-		refuse(d, "perf_event_paranoid is %ld, which asks for CAP_PERFMON", paranoid);
-		snprintf(d->remedy, sizeof(d->remedy), "sudo setcap cap_perfmon+ep $(command -v wattle) # or: %s", sysctl);
+		refuse(d, "perf_event_paranoid is %lld, which asks for CAP_PERFMON", (long long)paranoid);
+		snprintf(d->remedy, sizeof(d->remedy), "sudo setcap cap_perfmon+ep $(command -v wattle) # or: %s",
+			sysctl);
 	}
 }
 

@@ -10,7 +10,11 @@ struct row {
 	const char *expected;
 };
 
-#define BAT(n, status) {P "BAT" #n "/type", "Battery\n"}, {P "BAT" #n "/status", status "\n"}
+#define BAT(n, status)                                                                                                 \
+	{P "BAT" #n "/type", "Battery\n"},                                                                             \
+	{                                                                                                              \
+		P "BAT" #n "/status", status "\n"                                                                      \
+	}
 
 // clang-format off
 static const struct row rows[] = {

@@ -52,20 +52,26 @@ static const struct film {
 	} frames[4];
 	uint64_t total_uj;
 } films[] = {
-	{"it counts", {{"100 J 1 us\n", "7\n", "1\n", COUNTER_FIRST}, {"120 J 2 us\n", "7\n", "1\n", COUNTER_OK},
-		{"120 J 2 us\n", "7\n", "1\n", COUNTER_STALLED}, {"141 J 3 us\n", "7\n", "1\n", COUNTER_OK}}, 41000000},
-	{"another start: what it counted meanwhile is unknown, lower or not", {{"100 J 1 us\n", "7\n", "1\n", COUNTER_FIRST},
-		{"120 J 2 us\n", "7\n", "1\n", COUNTER_OK}, {"130 J 1 us\n", "8\n", "1\n", COUNTER_RESET},
-		{"131 J 2 us\n", "8\n", "1\n", COUNTER_OK}}, 21000000},
-	{"a start that is seen while the counter can't be read", {{"100 J 1 us\n", "7\n", "1\n", COUNTER_FIRST},
-		{"", "8\n", "1\n", COUNTER_GAP}, {"105 J 2 us\n", "8\n", "1\n", COUNTER_RESET},
-		{"107 J 3 us\n", "8\n", "1\n", COUNTER_OK}}, 2000000},
-	{"another generation is another power cap, and the counter goes on", {{"100 J 1 us\n", "7\n", "1\n", COUNTER_FIRST},
-		{"120 J 2 us\n", "7\n", "2\n", COUNTER_OK}, {"140 J 3 us\n", "7\n", "3\n", COUNTER_OK},
-		{"150 J 4 us\n", "7\n", "3\n", COUNTER_OK}}, 50000000},
-	{"no startup file: a counter that goes back is a restart by itself", {{"100000 J 1 us\n", NULL, NULL, COUNTER_FIRST},
-		{"100020 J 2 us\n", NULL, NULL, COUNTER_OK}, {"5 J 3 us\n", NULL, NULL, COUNTER_RESET},
-		{"6 J 4 us\n", NULL, NULL, COUNTER_OK}}, 21000000},
+	{"it counts",
+		{{"100 J 1 us\n", "7\n", "1\n", COUNTER_FIRST}, {"120 J 2 us\n", "7\n", "1\n", COUNTER_OK},
+			{"120 J 2 us\n", "7\n", "1\n", COUNTER_STALLED}, {"141 J 3 us\n", "7\n", "1\n", COUNTER_OK}},
+		41000000},
+	{"another start: what it counted meanwhile is unknown, lower or not",
+		{{"100 J 1 us\n", "7\n", "1\n", COUNTER_FIRST}, {"120 J 2 us\n", "7\n", "1\n", COUNTER_OK},
+			{"130 J 1 us\n", "8\n", "1\n", COUNTER_RESET}, {"131 J 2 us\n", "8\n", "1\n", COUNTER_OK}},
+		21000000},
+	{"a start that is seen while the counter can't be read",
+		{{"100 J 1 us\n", "7\n", "1\n", COUNTER_FIRST}, {"", "8\n", "1\n", COUNTER_GAP},
+			{"105 J 2 us\n", "8\n", "1\n", COUNTER_RESET}, {"107 J 3 us\n", "8\n", "1\n", COUNTER_OK}},
+		2000000},
+	{"another generation is another power cap, and the counter goes on",
+		{{"100 J 1 us\n", "7\n", "1\n", COUNTER_FIRST}, {"120 J 2 us\n", "7\n", "2\n", COUNTER_OK},
+			{"140 J 3 us\n", "7\n", "3\n", COUNTER_OK}, {"150 J 4 us\n", "7\n", "3\n", COUNTER_OK}},
+		50000000},
+	{"no startup file: a counter that goes back is a restart by itself",
+		{{"100000 J 1 us\n", NULL, NULL, COUNTER_FIRST}, {"100020 J 2 us\n", NULL, NULL, COUNTER_OK},
+			{"5 J 3 us\n", NULL, NULL, COUNTER_RESET}, {"6 J 4 us\n", NULL, NULL, COUNTER_OK}},
+		21000000},
 };
 
 static void runs(void **state)
@@ -108,6 +114,7 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, look);
 	ROWS_ADD(&tests, films, runs);
-	ROWS_ADD_ONE(&tests, "a stamp of the wall clock becomes CLOCK_MONOTONIC; rate and step are stated", stamps_are_ours);
+	ROWS_ADD_ONE(&tests, "a stamp of the wall clock becomes CLOCK_MONOTONIC; rate and step are stated",
+		stamps_are_ours);
 	return rows_run(&tests, "cray");
 }

@@ -38,7 +38,8 @@ static const struct row {
 	{"perf: the counters of one package, without any file of powercap", "perf-only"},
 	{"Ampere Altra: three regulators feed the package", "ampere-altra"},
 	{"a container: links into an empty folder are no zones, and the model tells what to mount", "container"},
-	{"AMD desktop: the card's counter is a measurement; the graphics of the CPU lie inside the package", "amd-desktop"},
+	{"AMD desktop: the card's counter is a measurement; the graphics of the CPU lie inside the package",
+		"amd-desktop"},
 	{"four MI300X: no edge temperature, and one whose counter is not filled", "mi300-server"},
 	{"Intel Arc under xe: the card wins over its package; RAPL has the CPU's own graphics", "intel-arc"},
 	{"Intel Arc under i915: the device's hwmon, not its tile's", "intel-arc-i915"},
@@ -116,7 +117,9 @@ static char *read_expected(const char *folder, const char *machine)
 // Counting on a whole CPU is a privilege.
 static bool may_use_perf(void)
 {
-	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_CPU_CLOCK};
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd >= 0)
 		close(fd);
@@ -142,8 +145,9 @@ static void look_at_machine(void **state)
 	assert_int_equal(sensor_set_open(&set, &env, &(struct sensor_options){0}, &error), 0);
 
 	int64_t(*values)[DEVICE_COUNT] = calloc(set.n_devices + 1, sizeof(*values));
-	const struct sensor_context context = {
-		.t_ns = env_now_ns(&env), .system_busy_ns = VALUE_MISSING, .system_idle_ns = VALUE_MISSING};
+	const struct sensor_context context = {.t_ns = env_now_ns(&env),
+		.system_busy_ns = VALUE_MISSING,
+		.system_idle_ns = VALUE_MISSING};
 	sensor_set_read(&set, &context, values);
 	struct buf seen;
 	buf_init(&seen, 1 << 20);

@@ -9,10 +9,16 @@
 
 #define PMU "bus/event_source/devices/power"
 #define SCALE "2.3283064365386962890625e-10\n"
-#define EVENT(name, code) {PMU "/events/" name, code}, {PMU "/events/" name ".unit", "Joules\n"},                      \
-	{PMU "/events/" name ".scale", SCALE}
-#define PLACE(cpu, package, die) {"devices/system/cpu/cpu" cpu "/topology/physical_package_id", package},               \
-	{"devices/system/cpu/cpu" cpu "/topology/die_id", die}
+#define EVENT(name, code)                                                                                              \
+	{PMU "/events/" name, code}, {PMU "/events/" name ".unit", "Joules\n"},                                        \
+	{                                                                                                              \
+		PMU "/events/" name ".scale", SCALE                                                                    \
+	}
+#define PLACE(cpu, package, die)                                                                                       \
+	{"devices/system/cpu/cpu" cpu "/topology/physical_package_id", package},                                       \
+	{                                                                                                              \
+		"devices/system/cpu/cpu" cpu "/topology/die_id", die                                                   \
+	}
 
 /* ---- how an event becomes numbers ---- */
 
@@ -88,7 +94,11 @@ struct row {
 	const char *expected; // "name inside kind used" a line
 };
 
-#define ON_ONE_CPU {PMU "/type", "1\n"}, {PMU "/cpumask", "0\n"}, {PMU "/format/event", "config:0-7\n"}
+#define ON_ONE_CPU                                                                                                     \
+	{PMU "/type", "1\n"}, {PMU "/cpumask", "0\n"},                                                                 \
+	{                                                                                                              \
+		PMU "/format/event", "config:0-7\n"                                                                    \
+	}
 
 // clang-format off
 static const struct row rows[] = {
@@ -154,8 +164,8 @@ static void look(void **state)
 	buf_str(&seen, "");
 	for (size_t i = 0; i < one.n; i++) {
 		const struct domain *d = &one.domains[i];
-		buf_printf(&seen, "%s %s %s %s", d->name, d->inside[0] != '\0' ? d->inside : "-", domain_kind_name(d->kind),
-			d->used ? "yes" : "no");
+		buf_printf(&seen, "%s %s %s %s", d->name, d->inside[0] != '\0' ? d->inside : "-",
+			domain_kind_name(d->kind), d->used ? "yes" : "no");
 		buf_printf(&seen, d->used ? "\n" : " (%s)\n", d->why);
 	}
 	assert_string_equal(seen.data != NULL ? seen.data : "", row->expected);
@@ -178,7 +188,8 @@ static void counts_for_real(void **state)
 	usleep(50000);
 	one_read(&one);
 	int64_t spent_uj = one.rows[0][DEVICE_ENERGY] - first_uj;
-	assert_true(first_uj >= 0 && spent_uj >= 11641 && spent_uj < 10 * 11641); // 50 ms at least; a busy machine, longer
+	assert_true(
+		first_uj >= 0 && spent_uj >= 11641 && spent_uj < 10 * 11641); // 50 ms at least; a busy machine, longer
 	one_finish(&one);
 }
 

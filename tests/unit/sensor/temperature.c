@@ -5,7 +5,10 @@
 
 #define H(n) "class/hwmon/hwmon" #n "/"
 #define Z(n) "class/thermal/thermal_zone" #n "/"
-#define TWO_SOCKETS {"cpuinfo", "processor\t: 0\nphysical id\t: 0\n\nprocessor\t: 1\nphysical id\t: 1\n"}
+#define TWO_SOCKETS                                                                                                    \
+	{                                                                                                              \
+		"cpuinfo", "processor\t: 0\nphysical id\t: 0\n\nprocessor\t: 1\nphysical id\t: 1\n"                    \
+	}
 
 static const struct row {
 	const char *teaches;
@@ -20,12 +23,12 @@ static const struct row {
 		{48, 61, 61}},
 	{"k10temp: the die, not what fans go by",
 		{{H(0) "name", "k10temp\n"}, {H(0) "temp1_label", "Tctl\n"}, {H(0) "temp1_input", "75000\n"},
-			{H(0) "temp2_label", "Tdie\n"}, {H(0) "temp2_input", "65000\n"}, {H(0) "temp3_label", "Tccd1\n"},
-			{H(0) "temp3_input", "90000\n"}},
+			{H(0) "temp2_label", "Tdie\n"}, {H(0) "temp2_input", "65000\n"},
+			{H(0) "temp3_label", "Tccd1\n"}, {H(0) "temp3_input", "90000\n"}},
 		{65, VALUE_MISSING, 65}},
 	{"k10temp: Tctl where there is no Tdie, and temp1 where there is no label",
-		{TWO_SOCKETS, {H(0) "name", "k10temp\n"}, {H(0) "temp1_label", "Tctl\n"}, {H(0) "temp1_input", "75000\n"},
-			{H(1) "name", "k10temp\n"}, {H(1) "temp1_input", "50000\n"}},
+		{TWO_SOCKETS, {H(0) "name", "k10temp\n"}, {H(0) "temp1_label", "Tctl\n"},
+			{H(0) "temp1_input", "75000\n"}, {H(1) "name", "k10temp\n"}, {H(1) "temp1_input", "50000\n"}},
 		{75, 50, 75}},
 	{"four k10temps of two sockets: the hotter of two each",
 		{TWO_SOCKETS, {H(0) "name", "k10temp\n"}, {H(0) "temp1_input", "40000\n"}, {H(1) "name", "k10temp\n"},
@@ -36,14 +39,17 @@ static const struct row {
 		{{H(0) "name", "zenpower\n"}, {H(0) "temp1_label", "Tdie\n"}, {H(0) "temp1_input", "55000\n"}},
 		{55, VALUE_MISSING, 55}},
 	{"the x86 zone, never zone 0 blindly",
-		{{Z(0) "type", "acpitz\n"}, {Z(0) "temp", "27800\n"}, {Z(1) "type", "x86_pkg_temp\n"}, {Z(1) "temp", "52000\n"}},
+		{{Z(0) "type", "acpitz\n"}, {Z(0) "temp", "27800\n"}, {Z(1) "type", "x86_pkg_temp\n"},
+			{Z(1) "temp", "52000\n"}},
 		{52, VALUE_MISSING, 52}},
 	{"ARM: the hottest of the CPU's zones",
-		{{Z(0) "type", "CPU-therm\n"}, {Z(0) "temp", "41000\n"}, {Z(1) "type", "GPU-therm\n"}, {Z(1) "temp", "60000\n"},
-			{Z(2) "type", "cpu1-thermal\n"}, {Z(2) "temp", "43000\n"}},
+		{{Z(0) "type", "CPU-therm\n"}, {Z(0) "temp", "41000\n"}, {Z(1) "type", "GPU-therm\n"},
+			{Z(1) "temp", "60000\n"}, {Z(2) "type", "cpu1-thermal\n"}, {Z(2) "temp", "43000\n"}},
 		{43, VALUE_MISSING, 43}},
-	{"a board's sensor alone is nothing", {{Z(0) "type", "acpitz\n"}, {Z(0) "temp", "27800\n"}, {H(0) "name", "acpitz\n"},
-		{H(0) "temp1_input", "27800\n"}}, {VALUE_MISSING, VALUE_MISSING, VALUE_MISSING}},
+	{"a board's sensor alone is nothing",
+		{{Z(0) "type", "acpitz\n"}, {Z(0) "temp", "27800\n"}, {H(0) "name", "acpitz\n"},
+			{H(0) "temp1_input", "27800\n"}},
+		{VALUE_MISSING, VALUE_MISSING, VALUE_MISSING}},
 	{"what no CPU survives is no temperature", {{Z(0) "type", "x86_pkg_temp\n"}, {Z(0) "temp", "255000\n"}},
 		{VALUE_MISSING, VALUE_MISSING, VALUE_MISSING}},
 	{"below zero is cold", {{Z(0) "type", "x86_pkg_temp\n"}, {Z(0) "temp", "-4600\n"}}, {-5, VALUE_MISSING, -5}},
@@ -103,7 +109,8 @@ static const struct kind {
 	{"a bare OCI container has nothing but its namespaces", "self/ns/pid", "@pid:[4026532201]", CONTAINER_OTHER},
 	{"the first pid namespace is the machine's", "self/ns/pid", "@pid:[4026531836]", CONTAINER_NONE},
 	{"layers elsewhere are not the root", "self/mountinfo",
-		"20 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n90 20 0:50 / /var/lib/x rw - overlay overlay rw\n", CONTAINER_NONE},
+		"20 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n90 20 0:50 / /var/lib/x rw - overlay overlay rw\n",
+		CONTAINER_NONE},
 };
 
 static void detect(void **state)

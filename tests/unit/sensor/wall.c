@@ -16,7 +16,8 @@ static const struct header {
 	bool found;
 	size_t n_power;
 } headers[] = {
-	{"OmegaWatt's own", "#timestamp,#frame_is_ok,#U1,#U2,#U3,#current1,#activepow1,#current2,#activepow2", 0, true, 2},
+	{"OmegaWatt's own", "#timestamp,#frame_is_ok,#U1,#U2,#U3,#current1,#activepow1,#current2,#activepow2", 0, true,
+		2},
 	{"one channel of two", "#timestamp,#frame_is_ok,#activepow1,#activepow2", 1 << 2, true, 1},
 	{"a channel that is not there", "#timestamp,#frame_is_ok,#activepow1", 1 << 5, true, 0},
 	{"no '#', other case, quotes, semicolons", "\"Timestamp\"; \"Frame_is_ok\"; \"ActivePow1\"", 0, true, 1},
@@ -39,7 +40,8 @@ static const struct frame {
 	bool ok;
 	int64_t stamp_ns, power_mw;
 } frames[] = {
-	{"both channels add up", "1671527189.314471465,true,232.3,0.1,20.9,0.2,30.1", true, INT64_C(1671527189314471465), 51000},
+	{"both channels add up", "1671527189.314471465,true,232.3,0.1,20.9,0.2,30.1", true,
+		INT64_C(1671527189314471465), 51000},
 	{"whole seconds", "5,true,,,1,,2", true, 5 * NS_PER_S, 3000},
 	{"a channel a little below zero", "5,true,,,100,,-0.1", true, 5 * NS_PER_S, 99900},
 	{"a frame that is not ok", "1671527189.304214184,false,,,,,", false, 0, 0},
@@ -108,7 +110,7 @@ struct meter {
 	char path[512];
 };
 
-static void append(const struct meter *m, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void append(const struct meter *m, const char *format, ...)
 {
 	FILE *file = fopen(m->path, "ae");
 	va_list args;
@@ -208,7 +210,8 @@ static void follows_a_new_file(void **state)
 	meter_open(&m, HEADER);
 	frame(&m, 0, 100);
 	read_at(&m, 0, DEVICE_POWER);
-	one_write(&m.one, &(struct one_file){"meter.csv", "#timestamp,#frame_is_ok,#activepow1\n"}); // cut and begun again
+	one_write(&m.one,
+		&(struct one_file){"meter.csv", "#timestamp,#frame_is_ok,#activepow1\n"}); // cut and begun again
 	append(&m, "1700001000.100,true,300.0\n");
 	read_at(&m, 100, DEVICE_POWER); // notices that it is shorter
 	assert_int_equal(read_at(&m, 200, DEVICE_POWER), 300000);
@@ -249,14 +252,14 @@ static const struct stamping {
 	bool foreign;
 } stampings[] = {
 	{"the wall clock", {{1700000999900, 0, -100}, {1700001000100, 150, 100}, {1700001000100, 400, 100}}, false},
-	{"the wall clock, from a buffer that was written late", {{1700000970000, 0, -30000}, {1700000971000, 100, -29000},
-		{1700001000100, 150, 100}}, false},
-	{"a clock ahead by a little is set by the first that comes from the future", {{1700001000300, 0, 0},
-		{1700001000400, 100, 100}, {1700001000450, 200, 150}}, false},
+	{"the wall clock, from a buffer that was written late",
+		{{1700000970000, 0, -30000}, {1700000971000, 100, -29000}, {1700001000100, 150, 100}}, false},
+	{"a clock ahead by a little is set by the first that comes from the future",
+		{{1700001000300, 0, 0}, {1700001000400, 100, 100}, {1700001000450, 200, 150}}, false},
 	{"the time since boot", {{999900, 0, -100}, {1000100, 200, 100}, {1000200, 200, 200}}, false},
 	{"an epoch of its own: differences are the device's", {{5000, 0, 0}, {5100, 150, 100}, {5400, 350, 350}}, true},
-	{"a wall clock that was set in between", {{1700001000000, 0, 0}, {1700009000000, 100, 100},
-		{1700009000100, 200, 200}}, true},
+	{"a wall clock that was set in between",
+		{{1700001000000, 0, 0}, {1700009000000, 100, 100}, {1700009000100, 200, 200}}, true},
 };
 
 static void stamp(void **state)
