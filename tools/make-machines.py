@@ -419,11 +419,21 @@ def laptop_hybrid(m):
          {"power1_average": 9004000, "power1_label": "slowPPT", "temp1_input": 47000, "temp1_label": "edge"}, 5)
 
 
+def nvidia_server(m):
+    """Two sockets and four GPUs through NVML (nvml.cards, by hand): one without permission, one too old to count energy."""
+    m.cpuinfo("GenuineIntel", "Intel(R) Xeon(R) Platinum 8480+", 2, 56)
+    m.control_type("intel-rapl")
+    for socket in range(2):
+        m.zone(f"intel-rapl:{socket}", f"package-{socket}", 101223388712 + socket, INTEL, limits(350))
+        m.zone(f"intel-rapl:{socket}:0", "dram", 31223388712 + socket, INTEL_DRAM)
+
+
 def main():
     root = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "..", "tests", "machines")
     for make in (desktop_intel, xeon_2s, xeon_dies, xeon_psys, epyc, epyc_dies, vm, one_unreadable, none_readable,
                  laptop_battery, grace, acpi_meter, jetson_orin, jetson_xavier, cray_ex, amd_energy_server, perf_only,
-                 ampere_altra, container, amd_desktop, mi300_server, intel_arc, intel_arc_i915, laptop_hybrid):
+                 ampere_altra, container, amd_desktop, mi300_server, intel_arc, intel_arc_i915, laptop_hybrid,
+                 nvidia_server):
         make(Machine(root, make.__name__.replace("_", "-")))
 
 

@@ -75,11 +75,11 @@ static void put_gpu(const struct domain *domain, const int64_t *values, struct p
 		buf_printf(out, "# %s\nerror nvmlDeviceGetHandleByIndex 4\n", domain->why);
 }
 
-// A row that only says that there is no library or driver names no GPU.
+// A row that stands alone, unreadable and without UUID, only says that there is no library or driver.
 static bool is_gpu(const struct sensor_slot *slot, const struct domain *domain)
 {
 	return strcmp(slot->ops->name, "nvml") == 0 && domain->kind == DOMAIN_GPU &&
-		(domain->readable || domain->uuid[0] != '\0');
+		(domain->readable || domain->uuid[0] != '\0' || slot->n_domains > 1);
 }
 
 size_t capture_nvml(const struct wattle_env *env, struct pseudonyms *pseudonyms, struct buf *out)

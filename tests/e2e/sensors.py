@@ -32,7 +32,8 @@ def machine(room, name, zones=(), cpuinfo=METAL, more=()):
 
 def known_machine(name):
     top = TESTS / "machines" / name
-    return {"WATTLE_SYSFS": str(top / "sys"), "WATTLE_PROCFS": str(top / "proc"), **NO_NVML}
+    nvml = cards_of(top / "nvml.cards") if (top / "nvml.cards").exists() else NO_NVML
+    return {"WATTLE_SYSFS": str(top / "sys"), "WATTLE_PROCFS": str(top / "proc"), **nvml}
 
 
 def doctor(room, env, *options):
@@ -207,7 +208,7 @@ def seen(room, env):
         text = text.replace(env[variable], variable)
     rows = json.loads(text)["sensors"]
     for row in rows:
-        if row["sensor"] == "perf":  # counts from its opening on
+        if row["sensor"] in ("perf", "nvml"):  # they go on counting
             row["last"] = row["update_period_s"] = row["update_jitter_s"] = None
     return rows
 
