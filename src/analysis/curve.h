@@ -60,9 +60,9 @@ int curve_make(const struct run *run, const struct run_device *device, int64_t i
 int curve_make_from_power(const struct run *run, const struct run_device *device, int64_t interval_ns,
 	struct arena *arena, struct curve *ret_curve);
 // Energy of the run up to an instant of a segment; before the target's start and after its end nothing is added.
-double curve_at(const struct curve *curve, size_t segment, int64_t t_ns);
+double curve_at(const struct curve *curve, size_t index, int64_t t_ns);
 // The line itself: energy since the segment's first point, also before the target's start and after its end.
 double curve_line_at(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns);
 // Mean power over the part of a time for which there is a line; NaN: there is none.
-double curve_power_w(const struct curve *curve, size_t segment, int64_t from_ns, int64_t to_ns);
+double curve_power_w(const struct curve *curve, size_t index, int64_t from_ns, int64_t to_ns);
 double curve_total_j(const struct curve *curve);

@@ -24,9 +24,9 @@ struct curve_builder {
 void curve_add_point(struct curve *curve, int64_t t_ns, double j, double within_s);
 void curve_add_hole(struct curve *curve, int64_t from_ns, int64_t to_ns);
 /* Add the points of one segment and say how the line goes on at both ends; holes and the rest of *curve likewise.
- * curve->segments[segment] has start_ns and end_ns already. */
-void curve_counter_segment(struct curve_builder *builder, size_t segment, struct slice samples);
-void curve_power_segment(struct curve_builder *builder, size_t segment, struct slice samples);
+ * curve->segments[index] has start_ns and end_ns already. */
+void curve_counter_segment(struct curve_builder *b, size_t index, struct slice samples);
+void curve_power_segment(struct curve_builder *b, size_t index, struct slice samples);
 // Once the points of a segment are there: has the power change where the target starts and ends.
 void curve_bend_ends(struct curve *curve, struct curve_segment *segment);
 // The sensor was asked for all it has, not only for a quick look at the counter.

@@ -169,12 +169,12 @@ static void end_line(const struct counter_walk *walk, struct curve_segment *segm
 	curve_add_hole(curve, segment->last_ns, segment->end_ns);
 }
 
-void curve_counter_segment(struct curve_builder *builder, size_t index, struct slice samples)
+void curve_counter_segment(struct curve_builder *b, size_t index, struct slice samples)
 {
-	struct curve *curve = builder->curve;
+	struct curve *curve = b->curve;
 	struct curve_segment *segment = &curve->segments[index];
-	struct counter_walk walk = {.b = builder,
-		.at = builder->brackets,
+	struct counter_walk walk = {.b = b,
+		.at = b->brackets,
 		.period_ns = to_ns(curve->updates.period_s),
 		.jitter_ns = to_ns(curve->updates.jitter_s),
 		.longest_ns = to_ns(curve->updates.longest_s)};

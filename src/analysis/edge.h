@@ -10,4 +10,4 @@ struct edge_doubt {
 };
 
 // Of the energy between two instants of a segment.
-struct edge_doubt edge_between(const struct curve *curve, size_t segment, int64_t from_ns, int64_t to_ns);
+struct edge_doubt edge_between(const struct curve *curve, size_t index, int64_t from_ns, int64_t to_ns);

@@ -90,7 +90,8 @@ static bool stalled(struct teller *t, const struct domain_finding *d)
 	else if (d->provenance != PROVENANCE_MEASURED)
 		buf_str(&t->text, "; the energy is integrated from its power readings instead.");
 	else
-		buf_str(&t->text, ", to the end: what was used then is not in the total, and the error is wider for it.");
+		buf_str(&t->text,
+			", to the end: what was used then is not in the total, and the error is wider for it.");
 	tell(t);
 	return true;
 }
