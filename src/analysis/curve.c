@@ -218,12 +218,15 @@ int curve_make_from_power(const struct run *run, const struct run_device *device
 	return 0;
 }
 
+static const double silence_watched_min = 0.5; // of the run
+
 /* A counter that showed one value all the time. The graphics part may be switched off for long; a package that uses
  * nothing there is not, and its counter is stuck. In a run that is shorter than that can be told, there were less joules
  * than an update brings. */
 static void judge_silence(struct curve *curve, const struct run_device *device, double run_s)
 {
-	if (curve->n == 0 || (curve->stalled_s > 0 && device->kind != DOMAIN_UNCORE))
+	bool watched = curve->silent_s > silence_watched_min * run_s; // one value in a long run tells nothing
+	if (!watched || (curve->stalled_s > 0 && device->kind != DOMAIN_UNCORE))
 		return;
 	bool too_short = curve->stalled_s == 0;
 	curve->known = true;

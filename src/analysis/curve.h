@@ -42,6 +42,7 @@ struct curve {
 	bool known;       // some energy could be had; else there are no points
 	bool from_power;  // integrated power, no counter
 	double stalled_s; // the counter stood still, when it should have moved, to the end or all the time
+	double silent_s;  // between the first and the last reading of segments in which the counter never moved
 	double unseen_s;  // the run is too short for the counter: nothing it showed says what was used in this time
 	double hole_s;    // time in the target's life whose energy is not in the curve …
 	double hole_squares_s2; // … and the sum of the squares of its pieces

@@ -185,6 +185,7 @@ void curve_counter_segment(struct curve_builder *b, size_t index, struct slice s
 	if (walk.n < 2) { // it never moved: what was used is not known
 		segment->first_ns = segment->last_ns = segment->start_ns;
 		curve_add_hole(curve, segment->start_ns, segment->end_ns);
+		curve->silent_s += (double)(walk.last_t_ns - walk.change_t_ns) / 1e9;
 		if (walk.n == 1 &&
 			walk.last_t_ns - walk.change_t_ns >
 				later(patience_ns(&walk, 0), CURVE_STUCK_MIN_MS * NS_PER_MS))
