@@ -109,6 +109,26 @@ static void stamps_are_ours(void **state)
 	one_finish(&one);
 }
 
+// Cray's package is all sockets together: beside any one that another sensor meters it would count that one twice.
+static void gives_way(void **state)
+{
+	const struct one_file files[] = {{PM "energy", "500 J\n"}, {PM "cpu_energy", "100 J\n"},
+		{PM "memory_energy", "40 J\n"}, {"class/powercap/intel-rapl:1/name", "package-1\n"},
+		{"class/powercap/intel-rapl:1/energy_uj", "7\n"}, {0}};
+	static const char *const expected[] = {"package-1", "node", "dram-0"};
+	struct one_sensor one;
+	struct sensor_set set;
+	one_make(&one, files);
+	setenv("WATTLE_NVML", "/nonexistent.so", 1);
+	assert_int_equal(sensor_set_open(&set, &one.env, &(struct sensor_options){0}, NULL), 0);
+	assert_int_equal(set.n_devices, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+		assert_string_equal(set.devices[i]->name, expected[i]);
+	sensor_set_close(&set);
+	env_close(&one.env);
+	tree_finish(&one.tree);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -116,5 +136,6 @@ int main(void)
 	ROWS_ADD(&tests, films, runs);
 	ROWS_ADD_ONE(&tests, "a stamp of the wall clock becomes CLOCK_MONOTONIC; rate and step are stated",
 		stamps_are_ours);
+	ROWS_ADD_ONE(&tests, "all sockets together give way to any one that another sensor meters", gives_way);
 	return rows_run(&tests, "cray");
 }
