@@ -43,7 +43,7 @@ void tree_discover_cgroup(struct tree *tree)
 	}
 }
 
-static void read_account(struct tree *tree)
+void tree_read_account(struct tree *tree)
 {
 	int64_t account_ns = cgroup_cpu_ns(tree->cgroup);
 	if (!value_ok(account_ns) || !value_ok(tree->cgroup_base_ns))
@@ -60,7 +60,7 @@ void tree_settle_cgroup(struct tree *tree, int64_t t_ns)
 		if (member->alive && tree->round - member->listed_round >= ROUNDS_MISSING)
 			tree_member_end(tree, member, t_ns);
 	}
-	read_account(tree);
+	tree_read_account(tree);
 }
 
 void tree_begin_cgroup(struct tree *tree)

@@ -257,6 +257,13 @@ static void start_timer(struct recorder *recorder)
 	timerfd_settime(recorder->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
+// It fills or empties. Its account comes before all else: it may be gone before the next sample is complete.
+static void on_cgroup_event(struct recorder *recorder)
+{
+	tree_read_account(&recorder->tree);
+	recorder->stop |= !cgroup_is_populated(recorder->options->cgroup);
+}
+
 static void loop(struct recorder *recorder)
 {
 	while (!recorder->stop) {
@@ -269,7 +276,7 @@ static void loop(struct recorder *recorder)
 			else if (events[i].data.fd == recorder->process_fd)
 				recorder->stop = true;
 			else if (events[i].data.fd == recorder->cgroup_fd)
-				recorder->stop |= !cgroup_is_populated(recorder->options->cgroup);
+				on_cgroup_event(recorder);
 			else if (!recorder->stop && events[i].data.fd == recorder->probe_fd)
 				on_probe(recorder);
 			else if (!recorder->stop)
