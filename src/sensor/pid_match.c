@@ -18,8 +18,8 @@ static const char *const notes[] = {
 	[PID_BY_CGROUP] = "process ids are of another pid namespace; matched by cgroup",
 	[PID_BY_DESCRIPTORS] = "process ids are of another pid namespace; matched by open /dev/nvidia descriptors",
 	[PID_BY_EXCLUSIVITY] =
-		"process ids are of another pid namespace; nobody else here uses the GPU, so its processes "
-		"count as the target's (exclusivity)",
+		("process ids are of another pid namespace; nobody else here uses the GPU, so they count as "
+		 "the target's (exclusivity)"),
 	[PID_UNMATCHED] =
 		"process ids are of another pid namespace and could not be matched; who used the GPU is unknown",
 };
