@@ -179,7 +179,7 @@ static bool look(struct amdgpu *amdgpu, int64_t *units)
 {
 	bool any = false;
 	for (size_t i = 0; i < amdgpu->n; i++) {
-		if (value_ok(units[i]) && amdgpu_card_units(&amdgpu->cards[i]) != units[i])
+		if (value_ok(units[i]) && amdgpu_card_units(&amdgpu->cards[i]) > units[i])
 			units[i] = VALUE_MISSING;
 		any = any || value_ok(units[i]);
 	}

@@ -240,6 +240,7 @@ void sensor_set_read(struct sensor_set *set, const struct sensor_context *contex
 	for (size_t s = 0; s < set->n_slots; s++) {
 		const struct sensor_slot *slot = &set->slots[s];
 		if (!context->energy_only || has_counter(slot))
+			if (slot->n_domains > 0)
 			slot->ops->read(slot->state, context, rows);
 		for (size_t i = 0; i < slot->n_domains; i++)
 			if (slot->domains[i].used)

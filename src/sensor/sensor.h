@@ -128,7 +128,8 @@ struct sensor_ops {
 		struct wattle_error *reterr);
 	/* The domains found; called after open, any number of times. */
 	struct domain *(*domains)(void *state, size_t *ret_count);
-	/* One reading of every domain with `used` set: rows[i] belongs to domains[i], preset to VALUE_MISSING, and what
+	/* Only called where there are domains.
+	 * One reading of every domain with `used` set: rows[i] belongs to domains[i], preset to VALUE_MISSING, and what
 	 * can't be read stays so. DEVICE_ENERGY is the raw counter in µJ as the hardware gives it, before
 	 * extension. DEVICE_ENERGY_TIME only where the hardware itself says when it updated the counter (a time stamp
 	 * that stands still while the counter does), converted to CLOCK_MONOTONIC. Must not block, allocate or fail: a device that fell off the bus just leaves its row empty. */

@@ -1,0 +1,286 @@
+"""GPUs of AMD and Intel in a made /sys whose files are stepped while wattle runs."""
+import json
+import math
+import os
+import shutil
+import sys
+import threading
+import time
+
+from harness import BUILD, TESTS, main, near, test
+
+sys.path.insert(0, str(TESTS.parent / "tools"))
+sys.dont_write_bytecode = True
+from machine_gpus import gpu_metrics
+
+NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
+ROCM = BUILD / "tests/fakes/rocm/librocm_smi64-fake.so"
+UNITS_PER_J = 65536
+HIDING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+
+
+class Card:
+    """class/drm/cardN of amdgpu; power 150 + 50 sin W, of which the accumulator is the integral."""
+
+    def __init__(self, top, number=0, pci="0000:03:00.0", accumulates=True, period_s=0.02, unique_id=0x5d):
+        self.device = top / f"class/drm/card{number}/device"
+        self.accumulates, self.period_s = accumulates, period_s
+        self.files = {"vendor": "0x1002", "device": "0x744c", "uevent": f"DRIVER=amdgpu\nPCI_SLOT_NAME={pci}",
+                      "unique_id": f"{unique_id:016x}", "hwmon/hwmon0/name": "amdgpu",
+                      "hwmon/hwmon0/power1_cap": "300000000", "hwmon/hwmon0/power1_cap_max": "300000000",
+                      "hwmon/hwmon0/temp1_input": "55000", "mem_info_vram_total": "8000000000",
+                      "mem_info_vram_used": "1000000000", "gpu_busy_percent": "80"}
+        self.start_s = time.monotonic()
+        self.pause_from_s, self.pause_to_s = math.inf, math.inf  # when the counter stands still
+        self.write_all()
+
+    def power_w(self, t_s):
+        return 150 + 50 * math.sin(2 * math.pi * 0.7 * (t_s - self.start_s))
+
+    def energy_j(self, t_s):
+        dt = t_s - self.start_s
+        w = 2 * math.pi * 0.7
+        return 150 * dt + 50 / w * (1 - math.cos(w * dt))
+
+    def write(self, name, data):
+        path = self.device / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name("." + path.name)
+        fresh.write_bytes(data if isinstance(data, bytes) else data.encode())
+        os.rename(fresh, path)
+
+    def write_all(self):
+        for name, text in self.files.items():
+            self.write(name, text + "\n")
+        self.step()
+
+    def step(self):
+        t_s = time.monotonic()
+        counted_s = self.pause_from_s if self.pause_from_s <= t_s < self.pause_to_s else t_s
+        units = int(self.energy_j(counted_s) * UNITS_PER_J) + (1 << 33)
+        fields = {"average_socket_power": int(self.power_w(t_s)), "temperature_edge": 55}
+        if self.accumulates:
+            fields["energy_accumulator"] = units
+        self.write("gpu_metrics", gpu_metrics((1, 3), **fields))
+        self.write("hwmon/hwmon0/power1_average", f"{int(self.power_w(t_s) * 1e6)}\n")
+
+
+class Stepped:
+    """Steps cards in a thread until the block ends."""
+
+    def __init__(self, *cards):
+        self.cards, self.end = cards, threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while not self.end.wait(self.cards[0].period_s):
+            for card in self.cards:
+                try:
+                    card.step()
+                except OSError:
+                    pass  # pulled at this moment
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.end.set()
+        self.thread.join()
+
+
+def environment(top, **more):
+    return {"WATTLE_SYSFS": str(top), "WATTLE_NVML": "/nonexistent/libnvidia-ml.so.1",
+            "WATTLE_ROCM_SMI": "/nonexistent/librocm_smi64.so", **{name: None for name in HIDING}, **more}
+
+
+def run(room, top, *arguments, seconds=2, **more):
+    report, done = room.report(*arguments, "--", "sleep", seconds, env=environment(top, **more))
+    start_ns, end_ns = room.rows("select start_ns, end_ns from segment")[0]
+    return report, {d["domain"]: d for d in report["energy"]["domains"]}, start_ns / 1e9, end_ns / 1e9
+
+
+def events(room, kind):
+    return [text for (text,) in room.rows(f"select text from event where kind = '{kind}'")]
+
+
+@test
+def counter(room):
+    """the accumulator's joules, within 0.5 % and the stated error; the small figures beside them"""
+    card = Card(room.tree("sys", {}))
+    with Stepped(card):
+        report, domains, start_s, end_s = run(room, room.folder / "sys")
+    found, truth_j = domains["gpu-0"], card.energy_j(end_s) - card.energy_j(start_s)
+    assert found["source"] == "amdgpu" and found["provenance"] == "measured", found
+    near(found["energy_j"], truth_j, relative=0.01)
+    assert abs(found["energy_j"] - truth_j) <= 1.5 * found["error_j"] + 0.1, (found, truth_j)
+    gpu = report["gpus"][0]
+    assert (gpu["uuid"], gpu["max_temperature_c"], gpu["cap_w"]) == ("GPU-000000000000005d", 55, 300), gpu
+    near(gpu["mean_utilization_percent"], 80, absolute=1)
+
+
+@test
+def power_alone(room):
+    """a card without an accumulator: power integrated, and called derived"""
+    card = Card(room.tree("sys", {}), accumulates=False)
+    with Stepped(card):
+        _, domains, start_s, end_s = run(room, room.folder / "sys")
+    found, truth_j = domains["gpu-0"], card.energy_j(end_s) - card.energy_j(start_s)
+    assert found["provenance"] == "derived", found
+    near(found["energy_j"], truth_j, relative=0.04)
+
+
+@test
+def frozen_counter(room):
+    """an accumulator that never moves: power is integrated, and a note says so"""
+    card = Card(room.tree("sys", {}))
+    card.pause_from_s = card.start_s
+    card.step()
+    with Stepped(card):
+        _, domains, start_s, end_s = run(room, room.folder / "sys", seconds=1.5)
+    found, truth_j = domains["gpu-0"], card.energy_j(end_s) - card.energy_j(start_s)
+    assert found["provenance"] == "derived", found
+    near(found["energy_j"], truth_j, relative=0.05)
+    assert any("stands still" in text for text in events(room, "note")), events(room, "note")
+
+
+@test
+def counter_that_stops(room):
+    """an accumulator that stands still for two seconds and catches up: no joule is lost, none counted twice"""
+    card = Card(room.tree("sys", {}))
+    card.pause_from_s, card.pause_to_s = card.start_s + 1.5, card.start_s + 3.5
+    with Stepped(card):
+        _, domains, start_s, end_s = run(room, room.folder / "sys", seconds=4.5)
+    near(domains["gpu-0"]["energy_j"], card.energy_j(end_s) - card.energy_j(start_s), relative=0.02)
+
+
+@test
+def pulled(room):
+    """a card is pulled in mid-run: its energy up to then stands, and the gap is told; no crash"""
+    top = room.tree("sys", {})
+    card = Card(top)
+    process = room.start("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "sleep", "3", env=environment(top))
+    with Stepped(card):
+        time.sleep(1.5)
+    shutil.rmtree(top / "class/drm/card0")
+    done = room.finish(process)
+    assert done.returncode == 0, done
+    found = next(d for d in json.loads(done.stdout)["energy"]["domains"] if d["domain"] == "gpu-0")
+    assert 60 < found["energy_j"] < 400 and found["gaps"] >= 1, found
+    assert any("gone" in text for text in events(room, "note")), events(room, "note")
+
+
+@test
+def pulled_and_back(room):
+    """pulled, and back as another card: counted on, the time between bridged by the counter"""
+    top = room.tree("sys", {})
+    card = Card(top)
+    with Stepped(card):
+        process = room.start("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "sleep", "4.5", env=environment(top))
+        time.sleep(1.2)
+        old, card.device = card.device, top / "class/drm/card3/device"
+        shutil.rmtree(old.parent, ignore_errors=True)
+        time.sleep(0.8)
+        shutil.rmtree(card.device.parent, ignore_errors=True)
+        card.write_all()
+        done = room.finish(process)
+    start_ns, end_ns = room.rows("select start_ns, end_ns from segment")[0]
+    found = next(d for d in json.loads(done.stdout)["energy"]["domains"] if d["domain"] == "gpu-0")
+    near(found["energy_j"], card.energy_j(end_ns / 1e9) - card.energy_j(start_ns / 1e9), relative=0.05)
+
+
+@test
+def sleeping(room):
+    """a card that sleeps is left alone until it wakes: nothing is opened but its status"""
+    top = room.tree("sys", {"class/drm/card0/device/power/runtime_status": "suspended\n"})
+    card = Card(top)
+    report, domains, _, _ = run(room, top, seconds=0.5)
+    assert domains["gpu-0"]["energy_j"] is None, domains
+    assert any("asleep" in text for text in events(room, "note")), events(room, "note")
+    assert not [text for text in report["warnings"] if "not in the total" in text], report["warnings"]
+    assert card.device.exists()
+
+
+CARDS = """
+gpu
+name NVIDIA A100
+uuid GPU-aaaa0000-0000-4000-8000-000000000001
+power_mw constant 250000
+"""
+
+
+def two_brands(room):
+    top = room.tree("sys", {})
+    (room.folder / "cards").write_text(CARDS)
+    cards = [Card(top, 0, "0000:03:00.0", unique_id=0xaaaa000000000002), Card(top, 1, "0000:43:00.0", unique_id=0xbb)]
+    return top, cards, {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards")}
+
+
+@test
+def two_makers(room):
+    """NVIDIA's GPUs are numbered before AMD's; --gpus takes all, the message for a wrong one lists all"""
+    top, cards, env = two_brands(room)
+    with Stepped(*cards):
+        report, domains, _, _ = run(room, top, seconds=0.5, **env)
+        assert [gpu["index"] for gpu in report["gpus"]] == [0, 1, 2], report["gpus"]
+        assert [domains[f"gpu-{i}"]["source"] for i in range(3)] == ["nvml", "amdgpu", "amdgpu"], domains
+        for chosen, expected in (("2", [2]), ("0,1", [0, 1]), ("GPU-00000000000000bb", [2]), ("GPU-aaaa0000-", [0])):
+            report, *_ = run(room, top, "--gpus", chosen, seconds=0.2, **env)
+            assert [gpu["index"] for gpu in report["gpus"]] == expected, (chosen, report["gpus"])
+        report, *_ = run(room, top, "--gpu-brand", "amd", seconds=0.2, **env)
+        assert [gpu["index"] for gpu in report["gpus"]] == [0, 1], report["gpus"]
+    for wrong in ("7", "GPU-aaaa"):
+        done = room.wattle("run", "--gpus", wrong, "-o", "x.sqlite", "--", "true", env=environment(top, **env))
+        assert done.returncode == 125 and "GPU-00000000000000bb" in done.stderr and "GPU-aaaa0000-" in done.stderr, done
+
+
+@test
+def what_the_target_sees(room):
+    """HIP_VISIBLE_DEVICES hides AMD's, not NVIDIA's; ROCR_VISIBLE_DEVICES comes before it"""
+    top, cards, env = two_brands(room)
+    for variables, expected in (({"HIP_VISIBLE_DEVICES": "1"}, [0, 2]), ({"ROCR_VISIBLE_DEVICES": "1"}, [0, 2]),
+                                ({"ROCR_VISIBLE_DEVICES": "1,0", "HIP_VISIBLE_DEVICES": "0"}, [0, 2]),
+                                ({"HIP_VISIBLE_DEVICES": "-1"}, [0])):
+        report, *_ = run(room, top, seconds=0.1, **env, **variables)
+        assert [gpu["index"] for gpu in report["gpus"]] == expected, (variables, report["gpus"])
+
+
+@test
+def rocm_smi(room):
+    """power from /sys, the counter from ROCm SMI: 65536 counts are a joule, whatever its resolution says"""
+    card = Card(room.tree("sys", {}), accumulates=False)
+    (room.folder / "rocm").write_text("gpu\naddress 0000:03:00.0\npower_w 120\nstart_units 1000000\n")
+    _, domains, start_s, end_s = run(room, room.folder / "sys", WATTLE_ROCM_SMI=str(ROCM),
+                                     WATTLE_FAKE_ROCM=str(room.folder / "rocm"))
+    assert domains["gpu-0"]["provenance"] == "measured", domains
+    near(domains["gpu-0"]["energy_j"], 120 * (end_s - start_s), relative=0.0015)
+    assert card.device.exists()
+
+
+@test
+def intel(room):
+    """an Arc card's counter, stepped every 20 ms"""
+    top = room.tree("sys", {f"class/drm/card0/device/{name}": text + "\n" for name, text in (
+        ("vendor", "0x8086"), ("device", "0x56a0"), ("uevent", "DRIVER=i915\nPCI_SLOT_NAME=0000:03:00.0"),
+        ("hwmon/hwmon1/name", "i915"), ("hwmon/hwmon1/energy1_input", "1"))})
+    path, start_s = top / "class/drm/card0/device/hwmon/hwmon1/energy1_input", time.monotonic()
+    end = threading.Event()
+
+    def step():
+        while not end.wait(0.02):
+            fresh = path.with_name(".energy")
+            fresh.write_text(f"{int((time.monotonic() - start_s) * 75e6)}\n")
+            os.rename(fresh, path)
+    thread = threading.Thread(target=step)
+    thread.start()
+    try:
+        _, domains, begin_s, end_s = run(room, top)
+    finally:
+        end.set()
+        thread.join()
+    assert domains["gpu-0"]["source"] == "intel_gpu" and domains["gpu-0"]["provenance"] == "measured", domains
+    near(domains["gpu-0"]["energy_j"], 75 * (end_s - begin_s), relative=0.015)
+
+
+if __name__ == "__main__":
+    main()
