@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 struct gpu_roster {
-	const char *list; // --gpus or NULL; borrowed
+	const char *list;          // --gpus or NULL; borrowed
 	struct gpu_candidate *all; // owned; the texts lie in the arena
 	size_t n, capacity;
 	struct arena *arena; // owned
