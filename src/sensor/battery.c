@@ -75,19 +75,17 @@ static int read_magnitude(struct file_kept *kept, double *ret_value)
 
 static int read_power_mw(struct battery *battery, double *ret_mw)
 {
-	double value, voltage_uv;
-	int r = read_magnitude(&battery->power, &value);
-	if (r == 0) {
-		*ret_mw = value * 1e-3;
-	} else {
-		r = read_magnitude(&battery->current, &value);
+	double power_uw = 0, current_ua = 0, voltage_uv = 0;
+	if (read_magnitude(&battery->power, &power_uw) != 0) {
+		int r = read_magnitude(&battery->current, &current_ua);
 		if (r == 0)
 			r = read_magnitude(&battery->voltage, &voltage_uv);
-		if (r == 0)
-			*ret_mw = value * voltage_uv * 1e-9;
+		if (r != 0)
+			return r;
+		power_uw = current_ua * voltage_uv * 1e-6;
 	}
-	// A battery that discharges at 0 W has not measured yet.
-	return r == 0 && !(*ret_mw > 0) ? -ENODATA : r;
+	*ret_mw = power_uw * 1e-3;
+	return power_uw > 0 ? 0 : -ENODATA; // a battery that discharges at 0 W has not measured yet
 }
 
 static void read_status(struct battery *battery)
@@ -120,7 +118,7 @@ static int read_all_mw(struct batteries *all, double *ret_mw, size_t *ret_failed
 {
 	double sum_mw = 0;
 	for (size_t i = 0; i < all->n; i++) {
-		double power_mw;
+		double power_mw = 0;
 		if (strcmp(all->each[i].status_text, "Discharging") != 0)
 			continue;
 		int r = read_power_mw(&all->each[i], &power_mw);

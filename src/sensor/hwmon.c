@@ -113,7 +113,7 @@ static int read_power_mw(struct hwmon_meter *meter, const struct domain *d, doub
 {
 	double sum_mw = 0;
 	for (size_t i = 0; i < meter->n_terms; i++) {
-		double term_mw;
+		double term_mw = 0;
 		int r = read_term_mw(&meter->terms[i], &term_mw, ret_failed);
 		if (r < 0)
 			return r;
