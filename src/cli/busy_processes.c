@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "process/stat.h"
@@ -51,12 +52,12 @@ void busy_processes_look(struct busy_processes *processes, const struct wattle_e
 	*processes = (struct busy_processes){0};
 	const struct process_units units = process_units_get();
 	wattle_cleanup_close int fd = file_open_in(env->procfs_fd, ".", O_RDONLY | O_DIRECTORY);
-	wattle_cleanup_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (dir == NULL)
+	if (fd < 0)
 		return;
-	take_fd(&fd);
-	for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
-		look_at(processes, env->procfs_fd, entry->d_name, &units);
+	char text[FOLDER_TEXT_SIZE] __attribute__((aligned(8)));
+	struct folder_walk walk = folder_walk_begin(fd, text, sizeof(text));
+	for (const char *name; (name = folder_walk_next(&walk, NULL)) != NULL;)
+		look_at(processes, env->procfs_fd, name, &units);
 	if (processes->n > 0)
 		qsort(processes->all, processes->n, sizeof(processes->all[0]), by_pid);
 }

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/util.h"
 #include "cli/capture_nvml.h"
 #include "cli/capture_tree.h"
@@ -185,14 +186,9 @@ static void add_rows(struct capture_tree *tree, const struct row *rows, size_t n
 
 static bool is_empty(int fd)
 {
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	wattle_cleanup_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-	if (dir == NULL)
-		return false;
-	for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			return false;
-	return true;
+	char text[FOLDER_TEXT_SIZE] __attribute__((aligned(8)));
+	struct folder_walk walk = folder_walk_begin(fd, text, sizeof(text));
+	return folder_walk_next(&walk, NULL) == NULL;
 }
 
 static int open_folder(const char *path, struct wattle_error *reterr)

@@ -1,9 +1,9 @@
 #include "process/cgroup_internal.h"
 
 #include "base/cleanup.h"
+#include "base/folder.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "process/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 /* Each level of the walk holds a descriptor and a piece of a folder on the stack. systemd, Kubernetes and Slurm nest a
  * dozen deep. */
-enum { DEPTH_MAX = 32, FOLDER_TEXT_SIZE = 4096 };
+enum { DEPTH_MAX = 32 };
 
 struct walk {
 	struct cgroup *cgroup;
@@ -65,9 +65,8 @@ static int read_processes(struct walk *walk, int fd)
 
 static int walk_folder(const struct level *level);
 
-static void entry_found(void *data, const char *name, unsigned char type)
+static void entry_found(const struct level *above, const char *name, unsigned char type)
 {
-	const struct level *above = data;
 	if (type != DT_DIR && type != DT_UNKNOWN)
 		return;
 	wattle_cleanup_close int fd = openat(above->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -91,8 +90,10 @@ static int walk_folder(const struct level *level)
 	if (level->depth == DEPTH_MAX || !has_folders(level->fd))
 		return 0;
 	char text[FOLDER_TEXT_SIZE] __attribute__((aligned(8)));
-	struct level here = *level;
-	folder_each(level->fd, text, sizeof(text), entry_found, &here);
+	struct folder_walk folder = folder_walk_begin(level->fd, text, sizeof(text));
+	unsigned char type;
+	for (const char *name; (name = folder_walk_next(&folder, &type)) != NULL;)
+		entry_found(level, name, type);
 	return 0;
 }
 

@@ -2,8 +2,8 @@
 #include "process/cgroup_internal.h"
 
 #include "base/cleanup.h"
+#include "base/folder.h"
 #include "base/util.h"
-#include "process/folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -87,20 +87,14 @@ bool cgroup_has_file(const char *folder, const char *name)
 	return access(path, F_OK) == 0;
 }
 
-struct scan {
-	struct cgroup_mounts *mounts;
-	const char *top;
-};
-
-static void hierarchy_found(void *data, const char *name, unsigned char type)
+static void hierarchy_found(struct cgroup_mounts *mounts, const char *top, const char *name, unsigned char type)
 {
-	const struct scan *scan = data;
 	char point[PATH_MAX];
-	int length = snprintf(point, sizeof(point), "%s/%s", scan->top, name);
+	int length = snprintf(point, sizeof(point), "%s/%s", top, name);
 	if (type == DT_REG || length < 0 || (size_t)length >= sizeof(point) || !cgroup_has_file(point, "cgroup.procs"))
 		return;
 	bool unified = strcmp(name, "unified") == 0 || cgroup_has_file(point, "cgroup.controllers");
-	add_mount(scan->mounts, point, "/",
+	add_mount(mounts, point, "/",
 		unified                             ? CGROUP_RANK_UNIFIED
 			: has_word(name, "cpuacct") ? CGROUP_RANK_CPUACCT
 						    : CGROUP_RANK_OTHER);
@@ -110,7 +104,7 @@ static void hierarchy_found(void *data, const char *name, unsigned char type)
  * folder is a hierarchy. */
 static void scan_sysfs(struct cgroup_mounts *mounts, const struct wattle_env *env)
 {
-	char top[sizeof(env->sysfs) + 16], text[4096] __attribute__((aligned(8)));
+	char top[sizeof(env->sysfs) + 16], text[FOLDER_TEXT_SIZE] __attribute__((aligned(8)));
 	snprintf(top, sizeof(top), "%s/fs/cgroup", env->sysfs);
 	if (cgroup_has_file(top, "cgroup.controllers") || cgroup_has_file(top, "cgroup.procs")) {
 		add_mount(mounts, top, "/", CGROUP_RANK_UNIFIED);
@@ -119,8 +113,10 @@ static void scan_sysfs(struct cgroup_mounts *mounts, const struct wattle_env *en
 	wattle_cleanup_close int fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	struct scan scan = {mounts, top};
-	folder_each(fd, text, sizeof(text), hierarchy_found, &scan);
+	struct folder_walk walk = folder_walk_begin(fd, text, sizeof(text));
+	unsigned char type;
+	for (const char *name; (name = folder_walk_next(&walk, &type)) != NULL;)
+		hierarchy_found(mounts, top, name, type);
 }
 
 bool cgroup_is_made(const struct wattle_env *env)

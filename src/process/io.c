@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -36,15 +37,13 @@ int process_io_read(int procfs_fd, pid_t pid, struct process_io *ret_io)
 		.written_bytes = number_after(text, "\nwrite_bytes:"),
 	};
 	snprintf(path, sizeof(path), "%d/task", pid);
-	int fd = file_open_in(procfs_fd, path, O_RDONLY | O_DIRECTORY);
+	wattle_cleanup_close int fd = file_open_in(procfs_fd, path, O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
 		return fd;
-	wattle_cleanup_dir DIR *tasks = fdopendir(fd);
-	if (tasks == NULL)
-		return -ENOMEM;
-	for (struct dirent *entry; (entry = readdir(tasks)) != NULL;)
-		if (entry->d_name[0] != '.')
-			add_switches(procfs_fd, pid, entry->d_name, &io);
+	char entries[FOLDER_TEXT_SIZE] __attribute__((aligned(8)));
+	struct folder_walk tasks = folder_walk_begin(fd, entries, sizeof(entries));
+	for (const char *tid; (tid = folder_walk_next(&tasks, NULL)) != NULL;)
+		add_switches(procfs_fd, pid, tid, &io);
 	*ret_io = io;
 	return 0;
 }

@@ -2,9 +2,9 @@
 #include "process/tree_internal.h"
 
 #include "base/cleanup.h"
+#include "base/folder.h"
 #include "base/util.h"
 #include "process/exits.h"
-#include "process/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,28 +59,25 @@ static void read_children(struct tree *tree, int fd)
 	tree_discover(tree, number);
 }
 
-struct numbers {
-	struct tree *tree;
-	void (*found)(struct tree *tree, pid_t number, void *data);
-	void *data;
-};
-
-static void number_found(void *data, const char *name, unsigned char type)
+// -1: the name is no number.
+static pid_t parse_number(const char *name)
 {
-	const struct numbers *numbers = data;
 	pid_t number = 0;
 	const char *c = name;
 	for (; *c >= '0' && *c <= '9'; c++)
 		number = number * 10 + (*c - '0');
-	if (c != name && *c == '\0')
-		numbers->found(numbers->tree, number, numbers->data);
+	return c != name && *c == '\0' ? number : -1;
 }
 
 // Calls `found` with every number that is a name in the folder.
 static void each_number(struct tree *tree, int fd, void (*found)(struct tree *, pid_t number, void *data), void *data)
 {
-	struct numbers numbers = {tree, found, data};
-	folder_each(fd, tree->text, TREE_TEXT_SIZE, number_found, &numbers);
+	struct folder_walk walk = folder_walk_begin(fd, tree->text, TREE_TEXT_SIZE);
+	for (const char *name; (name = folder_walk_next(&walk, NULL)) != NULL;) {
+		pid_t number = parse_number(name);
+		if (number >= 0)
+			found(tree, number, data);
+	}
 }
 
 static void thread_listed(struct tree *tree, pid_t tid, void *data)

@@ -1,9 +1,9 @@
 #include "sensor/sensor.h"
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "sensor/folder.h"
 #include "sensor/unreadable.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/util.h"
-#include "sensor/folder.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 #include "sensor/cpu_temperature.h"
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/num.h"
 #include "sensor/cpu_topology.h"
-#include "sensor/folder.h"
 #include "sensor/hwmon_chip.h"
 
 #include <stdio.h>

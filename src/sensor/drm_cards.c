@@ -2,9 +2,9 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "sensor/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "sensor/drm_fdinfo.h"
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { CARDS_MAX = 64, DESCRIPTORS_MAX = 512, CLIENTS_MAX = 512, SCAN_MAX = 1024, TEXT_SIZE = 8192 };
@@ -46,7 +46,7 @@ struct drm_clients {
 	bool scanning, visible;
 	size_t scan_at; // number of target processes that this scan is through with
 	int64_t scan_began_ns;
-	char text[TEXT_SIZE]; // one fdinfo, or a part of a folder
+	char text[TEXT_SIZE] __attribute__((aligned(8))); // one fdinfo, or a part of a folder
 };
 
 struct drm_clients *drm_clients_new(const struct wattle_env *env, const char *const *pci, size_t n)
@@ -80,14 +80,6 @@ static bool may_be_graphics(const struct drm_clients *c, pid_t pid, int number)
 	return strncmp(target, "/dev/dri/", strlen("/dev/dri/")) == 0;
 }
 
-struct entry { // struct linux_dirent64
-	uint64_t inode;
-	int64_t offset;
-	uint16_t size;
-	unsigned char type;
-	char name[];
-};
-
 static void consider(struct drm_clients *c, pid_t pid, const char *name)
 {
 	uint64_t number;
@@ -107,16 +99,10 @@ static int scan_process(struct drm_clients *c, pid_t pid)
 	wattle_cleanup_close int fd = file_open_in(c->env->procfs_fd, path, O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
 		return fd;
-	while (looked_at < SCAN_MAX) { // a process with more has them in a queue, not graphics
-		long n = syscall(SYS_getdents64, fd, c->text, sizeof(c->text));
-		if (n <= 0)
-			break;
-		for (long at = 0; at < n; looked_at++) {
-			const struct entry *entry = (const struct entry *)(const void *)(c->text + at);
-			at += entry->size;
-			consider(c, pid, entry->name);
-		}
-	}
+	struct folder_walk walk = folder_walk_begin(fd, c->text, sizeof(c->text));
+	// A process with more has them for a queue, not for graphics.
+	for (const char *name; looked_at < SCAN_MAX && (name = folder_walk_next(&walk, NULL)) != NULL; looked_at++)
+		consider(c, pid, name);
 	return looked_at;
 }
 

@@ -1,9 +1,9 @@
 #include "sensor/kfd.h"
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "sensor/folder.h"
 #include "sensor/pid_match.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 #include "sensor/nvml_bus.h"
 
+#include "base/folder.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "sensor/drm_cards.h"
-#include "sensor/folder.h"
 
 #include <errno.h>
 #include <stdio.h>

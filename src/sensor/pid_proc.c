@@ -1,10 +1,11 @@
 #include "sensor/pid_proc.h"
 
+#include "base/cleanup.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/num.h"
 #include "base/util.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -159,45 +160,20 @@ static void take_link(const char *link, struct devices *devices)
 	devices->any = true;
 }
 
-struct names { // of a folder, one after the other; opendir would allocate
-	int fd;
-	char buffer[2048] __attribute__((aligned(8)));
-	ssize_t size, at;
-};
-
-static bool open_names(struct names *names, int root_fd, const char *path)
-{
-	names->fd = root_fd >= 0 ? file_open_in(root_fd, path, O_RDONLY | O_DIRECTORY) : -1;
-	names->size = names->at = 0;
-	return names->fd >= 0;
-}
-
-static const char *next_name(struct names *names)
-{
-	if (names->at >= names->size) {
-		names->at = 0;
-		names->size = getdents64(names->fd, names->buffer, sizeof(names->buffer));
-		if (names->size <= 0)
-			return NULL;
-	}
-	const struct dirent64 *entry = (const struct dirent64 *)(const void *)(names->buffer + names->at);
-	names->at += entry->d_reclen;
-	return entry->d_name;
-}
-
 // Nothing, if the process does not let us see.
 static struct devices read_devices(int procfs_fd, const char *who)
 {
 	struct devices devices = {0};
-	struct names names;
 	char path[272], link[64];
+	char text[FOLDER_TEXT_SIZE] __attribute__((aligned(8)));
 	snprintf(path, sizeof(path), "%s/fd", who);
-	if (!open_names(&names, procfs_fd, path))
+	wattle_cleanup_close int fd = file_open_in(procfs_fd, path, O_RDONLY | O_DIRECTORY);
+	if (fd < 0)
 		return devices;
-	for (const char *name = next_name(&names); name != NULL; name = next_name(&names))
-		if (name[0] != '.' && read_link(names.fd, name, link, sizeof(link)))
+	struct folder_walk walk = folder_walk_begin(fd, text, sizeof(text));
+	for (const char *name; (name = folder_walk_next(&walk, NULL)) != NULL;)
+		if (read_link(fd, name, link, sizeof(link)))
 			take_link(link, &devices);
-	close(names.fd);
 	return devices;
 }
 
@@ -219,13 +195,15 @@ static void count_holder(struct pid_match *match, pid_t pid, const struct device
 void pid_proc_find_holders(struct pid_match *match)
 {
 	int procfs_fd = match->env->procfs_fd;
-	struct names names;
+	char text[FOLDER_TEXT_SIZE] __attribute__((aligned(8)));
 	memset(match->holders, 0, sizeof(match->holders));
-	if (!open_names(&names, procfs_fd, "."))
+	wattle_cleanup_close int fd = procfs_fd >= 0 ? file_open_in(procfs_fd, ".", O_RDONLY | O_DIRECTORY) : -1;
+	if (fd < 0)
 		return;
 	// We have them open ourselves once the library is initialised, so that tells whether they can be seen.
 	bool can_tell = read_devices(procfs_fd, "self").any;
-	for (const char *name = next_name(&names); name != NULL; name = next_name(&names)) {
+	struct folder_walk walk = folder_walk_begin(fd, text, sizeof(text));
+	for (const char *name; (name = folder_walk_next(&walk, NULL)) != NULL;) {
 		uint64_t pid;
 		if (num_parse_u64(name, &pid) < 0 || pid > INT32_MAX || (pid_t)pid == match->own_pid)
 			continue;
@@ -234,7 +212,6 @@ void pid_proc_find_holders(struct pid_match *match)
 			count_holder(match, (pid_t)pid, &devices);
 		can_tell = can_tell || devices.any;
 	}
-	close(names.fd);
 	for (unsigned int minor = 0; minor < PID_MINORS_MAX; minor++)
 		match->holders[minor].can_tell = can_tell;
 }

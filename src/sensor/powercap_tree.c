@@ -1,11 +1,10 @@
 #include "sensor/powercap_tree.h"
 
-#include "base/cleanup.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/util.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 
 // A tree that grows beyond this is not a machine's.
@@ -75,15 +74,6 @@ static int add(struct zone_list *list, const struct zone *zone)
 	return 0;
 }
 
-static DIR *open_folder(int root_fd, const char *path)
-{
-	wattle_cleanup_close int fd = file_open_in(root_fd, path, O_RDONLY | O_DIRECTORY);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	if (dir != NULL)
-		take_fd(&fd);
-	return dir;
-}
-
 static bool join(char *out, size_t size, const char *folder, const char *name)
 {
 	int length = snprintf(out, size, "%s/%s", folder, name);
@@ -97,40 +87,38 @@ static bool read_name(int root_fd, struct zone *zone)
 	return file_read_line_in(root_fd, path, zone->name, sizeof(zone->name)) >= 0;
 }
 
-// Adds the zones that lie in one folder, without going down.
-static int scan(int root_fd, const char *folder, struct zone_list *list)
+static int add_zone(int root_fd, const char *folder, const char *id, struct zone_list *list)
 {
-	wattle_cleanup_dir DIR *dir = open_folder(root_fd, folder);
-	struct dirent *entry;
-	while (dir != NULL && (entry = readdir(dir)) != NULL && list->n < ZONES_MAX) {
-		struct zone zone;
-		if (!parse_id(entry->d_name, &zone) || find(list, zone.id) != NULL ||
-			!join(zone.path, sizeof(zone.path), folder, zone.id))
-			continue;
-		if (!read_name(root_fd, &zone)) // a link that leads nowhere: the folder may be found another way
-			continue;
-		int r = add(list, &zone);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	struct zone zone;
+	if (list->n == ZONES_MAX || !parse_id(id, &zone) || find(list, id) != NULL ||
+		!join(zone.path, sizeof(zone.path), folder, id))
+		return 0;
+	// A link that leads nowhere: the folder may be found another way.
+	return read_name(root_fd, &zone) ? add(list, &zone) : 0;
+}
+
+// Adds the zones that lie in one folder, without going down.
+static int scan(int root_fd, const char *path, struct zone_list *list)
+{
+	struct folder folder;
+	int r = folder_list(root_fd, path, "", &folder);
+	for (size_t i = 0; r == 0 && i < folder.n; i++)
+		r = add_zone(root_fd, path, folder.names[i], list);
+	folder_finish(&folder);
+	return r;
 }
 
 // A control type is a folder without energy of its own; its zones lie in it.
 static int scan_control_types(int root_fd, const char *top, struct zone_list *list)
 {
-	wattle_cleanup_dir DIR *dir = open_folder(root_fd, top);
-	struct dirent *entry;
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		char path[sizeof(list->zones[0].path)];
-		if (entry->d_name[0] == '.' || strchr(entry->d_name, ':') != NULL ||
-			!join(path, sizeof(path), top, entry->d_name))
-			continue;
-		int r = scan(root_fd, path, list);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	struct folder folder;
+	char path[sizeof(list->zones[0].path)];
+	int r = folder_list(root_fd, top, "", &folder);
+	for (size_t i = 0; r == 0 && i < folder.n; i++)
+		if (strchr(folder.names[i], ':') == NULL && join(path, sizeof(path), top, folder.names[i]))
+			r = scan(root_fd, path, list);
+	folder_finish(&folder);
+	return r;
 }
 
 static int by_type_and_number(const void *left, const void *right)

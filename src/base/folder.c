@@ -1,4 +1,4 @@
-#include "sensor/folder.h"
+#include "base/folder.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 // A folder that holds more is not a machine's.
 static const size_t NAMES_MAX = 4096;
@@ -59,4 +60,34 @@ void folder_finish(struct folder *folder)
 {
 	free(folder->names);
 	*folder = (struct folder){0};
+}
+
+struct folder_walk folder_walk_begin(int fd, char *text, size_t size)
+{
+	lseek(fd, 0, SEEK_SET);
+	return (struct folder_walk){.fd = fd, .text = text, .size = size};
+}
+
+static bool is_itself_or_above(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+const char *folder_walk_next(struct folder_walk *walk, unsigned char *ret_type)
+{
+	for (;;) {
+		if (walk->at >= walk->filled) {
+			walk->at = 0;
+			walk->filled = getdents64(walk->fd, walk->text, walk->size);
+		}
+		if (walk->filled <= 0)
+			return NULL;
+		const struct dirent64 *entry = (const struct dirent64 *)(const void *)(walk->text + walk->at);
+		walk->at += entry->d_reclen;
+		if (is_itself_or_above(entry->d_name))
+			continue;
+		if (ret_type != NULL)
+			*ret_type = entry->d_type;
+		return entry->d_name;
+	}
 }
