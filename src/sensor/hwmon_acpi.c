@@ -34,7 +34,8 @@ static double parse_error(const char *text)
 	if (num_parse_u64(copy, &percent) < 0 || num_parse_u64(point + 1, &thousandths) < 0 || percent >= 100 ||
 		thousandths >= 1000)
 		return 0;
-	return 1 - ((double)percent * 1000 + (double)thousandths) / 1e5;
+	// One division of whole numbers: 0.05 for 95 %, which 1 - 0.95 is not.
+	return (double)(100000 - percent * 1000 - thousandths) / 1e5;
 }
 
 static void read_properties(struct hwmon *hwmon, const struct hwmon_chip *chip, struct domain *d)

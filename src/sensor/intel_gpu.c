@@ -141,11 +141,11 @@ static uint64_t memory_bytes(const struct wattle_env *env, const struct drm_card
 }
 
 // A row that is only shown: it has no number, and is not missed in the total.
-static void add_shown(struct intel_gpu *intel, const struct drm_card *card, bool readable, const char *name,
+static void add_shown(struct intel_gpu *intel, const struct drm_card *card, enum domain_kind kind, const char *name,
 	const char *what, const char *why)
 {
 	struct domain *domain = &intel->domains[intel->n_domains++];
-	*domain = (struct domain){.kind = DOMAIN_GPU, .index = -1, .readable = readable, .unwanted = true};
+	*domain = (struct domain){.kind = kind, .index = -1, .readable = kind == DOMAIN_GPU, .unwanted = true};
 	domain->provenance = PROVENANCE_MEASURED;
 	text_copy(domain->name, sizeof(domain->name), name);
 	text_copy(domain->why, sizeof(domain->why), why);
@@ -200,11 +200,11 @@ static int open_cards(struct intel_gpu *intel, const struct wattle_env *env, con
 	gpu_choice_name(intel->domains, intel->n_cards, options);
 	for (size_t i = 0; i < intel->n_cards; i++)
 		if (intel->cards[i].has_part)
-			add_shown(intel, &intel->cards[i].found, true, intel->domains[i].name, "GPU package",
+			add_shown(intel, &intel->cards[i].found, DOMAIN_GPU, intel->domains[i].name, "GPU package",
 				"energy2_input is a part of what energy1_input meters");
 	for (size_t i = 0; i < found->n; i++)
 		if (is_integrated(&found->cards[i]))
-			add_shown(intel, &found->cards[i], false, "gpu", "integrated GPU",
+			add_shown(intel, &found->cards[i], DOMAIN_UNCORE, "uncore-0", "integrated GPU",
 				"a part of the CPU: RAPL meters it, as uncore-0");
 	for (size_t i = 0; i < intel->n_cards; i++)
 		intel->pci[i] = intel->cards[i].found.pci;

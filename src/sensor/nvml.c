@@ -57,13 +57,13 @@ static int make_room(struct nvml_state *nvml, size_t n_gpus)
 }
 
 /* No GPU can be had at all. A machine without NVIDIA's driver is normal, so that is said only where everything is
- * described; a driver that is there and fails has a row in a run too. How many GPUs stand behind it nobody knows, so
+ * described and there may be such a GPU; a driver that is there and fails has a row in a run too. How many GPUs stand behind it nobody knows, so
  * the row counts as none. */
 static int open_nothing(struct nvml_state *nvml, const struct sensor_options *options, bool absent, const char *why,
 	const char *remedy)
 {
 	gpu_roster_explain(options->roster, "NVIDIA", why);
-	if (absent && !options->describe_only)
+	if (absent && (!options->describe_only || nvml_bus_has_none(&nvml->bus)))
 		return 0;
 	int r = make_room(nvml, 1);
 	if (r < 0)
@@ -135,6 +135,8 @@ static void find_gpu(struct nvml_state *nvml, unsigned int index, int first)
 		code = NVML_GPU_IS_LOST;
 	if (code == NVML_SUCCESS)
 		return;
+	if (gpu->domain->device[0] == '\0')
+		snprintf(gpu->domain->device, sizeof(gpu->domain->device), "NVIDIA GPU %d", gpu->domain->index);
 	struct nvml_failure failure = nvml_failure(code);
 	set_unreadable(gpu->domain, failure.why, failure.remedy);
 }

@@ -47,6 +47,7 @@ static int find_on_bus(struct nvml_bus *bus, const struct wattle_env *env)
 	struct folder folder;
 	char device[128];
 	int r = folder_list(env->sysfs_fd, pci_folder, "", &folder);
+	bus->is_listed = folder.n > 0;
 	for (size_t i = 0; r == 0 && i < folder.n; i++) {
 		if (!is_gpu(env, folder.names[i]))
 			continue;
@@ -57,11 +58,20 @@ static int find_on_bus(struct nvml_bus *bus, const struct wattle_env *env)
 	return r;
 }
 
+static bool has_cards(const struct wattle_env *env)
+{
+	struct folder folder;
+	bool any = folder_list(env->sysfs_fd, "class/drm", "card", &folder) == 0 && folder.n > 0;
+	folder_finish(&folder);
+	return any;
+}
+
 // A tree without the bus may still show the cards.
 static int find_cards(struct nvml_bus *bus, const struct wattle_env *env)
 {
 	struct drm_cards cards;
 	int r = drm_cards_find(env, NVIDIA, &cards);
+	bus->is_listed = bus->is_listed || has_cards(env);
 	for (size_t i = 0; r == 0 && i < cards.n; i++)
 		add_gpu(bus, env, cards.cards[i].pci, cards.cards[i].device);
 	drm_cards_finish(&cards);
@@ -107,6 +117,11 @@ bool nvml_bus_is_asleep(struct nvml_bus *bus, size_t i)
 	if (file_kept_read(&bus->gpus[i].status, status, sizeof(status)) <= 0)
 		return false;
 	return strncmp(status, "suspended", 9) == 0 || strncmp(status, "suspending", 10) == 0;
+}
+
+bool nvml_bus_has_none(const struct nvml_bus *bus)
+{
+	return bus->is_listed && bus->n == 0;
 }
 
 bool nvml_bus_all_asleep(struct nvml_bus *bus)

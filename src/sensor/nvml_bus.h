@@ -21,11 +21,14 @@ struct nvml_bus_gpu {
 struct nvml_bus {
 	struct nvml_bus_gpu *gpus; // owned; in the order of addresses, as NVML numbers them
 	size_t n;
+	bool is_listed; // /sys shows the machine's graphics: a GPU that is not among these is not there
 };
 
 int nvml_bus_open(struct nvml_bus *bus, const struct wattle_env *env); // -ENOMEM
 void nvml_bus_close(struct nvml_bus *bus);
 bool nvml_bus_is_asleep(struct nvml_bus *bus, size_t i);
+// True only if /sys shows what GPUs there are, and NVIDIA's are not among them.
+bool nvml_bus_has_none(const struct nvml_bus *bus);
 // True only if there are GPUs and each of them sleeps.
 bool nvml_bus_all_asleep(struct nvml_bus *bus);
 // Which of them NVML means; -1: none.

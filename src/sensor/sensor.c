@@ -106,23 +106,30 @@ static bool makes_superfluous(const struct domain *d, const struct domain *than,
 		is_die_of(than, d);
 }
 
-// The earlier domain, of any sensor opened so far, that makes this one superfluous, and whose it is.
+// The earlier domain, of any sensor opened so far, that makes this one superfluous, and whose it is: rather its namesake
+// than another socket.
 static const struct domain *find_better(const struct sensor_set *set, const struct domain *than,
 	const char **ret_sensor)
 {
+	const struct domain *better = NULL;
 	for (size_t s = 0; s < set->n_slots; s++) {
 		const struct sensor_slot *slot = &set->slots[s];
 		for (size_t i = 0; i < slot->n_domains; i++) {
 			const struct domain *d = &slot->domains[i];
+			bool is_namesake = strcmp(d->name, than->name) == 0;
 			if (d == than)
-				return NULL;
+				return better;
 			if (!d->used || !makes_superfluous(d, than, s + 1 == set->n_slots))
 				continue;
+			if (better != NULL && !is_namesake)
+				continue;
 			*ret_sensor = slot->ops->name;
-			return d;
+			better = d;
+			if (is_namesake)
+				return d;
 		}
 	}
-	return NULL;
+	return better;
 }
 
 // Domains arrive from their sensor with `used` meaning "would like to be"; what is left set afterwards is sampled.
@@ -239,8 +246,7 @@ void sensor_set_read(struct sensor_set *set, const struct sensor_context *contex
 			rows[i][m] = VALUE_MISSING;
 	for (size_t s = 0; s < set->n_slots; s++) {
 		const struct sensor_slot *slot = &set->slots[s];
-		if (!context->energy_only || has_counter(slot))
-			if (slot->n_domains > 0)
+		if (slot->n_domains > 0 && (!context->energy_only || has_counter(slot)))
 			slot->ops->read(slot->state, context, rows);
 		for (size_t i = 0; i < slot->n_domains; i++)
 			if (slot->domains[i].used)

@@ -134,6 +134,7 @@ static const struct property {
 } properties[] = {
 	{"the averaging interval is the period, the accuracy the error", "50\n", "98.0%\n", 50 * NS_PER_MS, 0.02},
 	{"the driver leaves out zeros behind the point: 99.50 are 99.050 %", "1000\n", "99.50%\n", NS_PER_S, 0.0095},
+	{"95 % leave 0.05, to the last digit", "", "95.0%\n", 0, 0.05},
 	{"100 % is no statement, nor is silence", "", "100.0%\n", 0, 0},
 	{"neither is garbage", "soon\n", "fine%\n", 0, 0},
 };
@@ -147,7 +148,7 @@ static void has_properties(void **state)
 	one_make(&one, files);
 	assert_int_equal(one_open(&one, &sensor_hwmon, NULL, NULL), 0);
 	assert_int_equal(one.domains[0].update_period_ns, row->period_ns);
-	assert_true(fabs(one.domains[0].relative_error - row->error) < 1e-9);
+	assert_true(one.domains[0].relative_error == row->error); // and prints so
 	assert_int_equal(one.domains[0].provenance, PROVENANCE_DERIVED);
 	one_finish(&one);
 }

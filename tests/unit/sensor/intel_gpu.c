@@ -48,7 +48,7 @@ static const struct row {
 		"gpu-0 no no no 0 Intel GPU 8086:56a0 at 0000:03:00.0 (its driver offers no energy counter)\n",
 		VALUE_MISSING, VALUE_MISSING, VALUE_MISSING},
 	{"a GPU in a CPU", {{CARD "uevent", "DRIVER=i915\nPCI_SLOT_NAME=0000:00:02.0\n"}},
-		"gpu no no no -1 Intel integrated GPU 8086:56a0 at 0000:00:02.0 (a part of the CPU: RAPL meters it, as uncore-0)\n",
+		"uncore-0 no no no -1 Intel integrated GPU 8086:56a0 at 0000:00:02.0 (a part of the CPU: RAPL meters it, as uncore-0)\n",
 		VALUE_MISSING, VALUE_MISSING, VALUE_MISSING},
 	{"a counter that gives no number",
 		{{CARD "uevent", ARC}, {CARD "hwmon/hwmon4/name", "i915\n"},

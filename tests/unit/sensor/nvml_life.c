@@ -79,6 +79,36 @@ static void read_once_it_wakes(void **state)
 	laptop_close(&l);
 }
 
+// Without the library: whether a driver would help depends on what /sys shows.
+static const struct hint_row {
+	const char *teaches;
+	const char *path, *text; // of a file in /sys
+	size_t n;                // rows
+} hint_rows[] = {
+	{"hint: /sys shows nothing, so there may be a GPU", "class/powercap/name", "", 1},
+	{"hint: the PCI list has an NVIDIA GPU", "bus/pci/devices/0000:01:00.0/vendor", "0x10de\n", 1},
+	{"hint: the PCI list has none", "bus/pci/devices/0000:01:00.0/vendor", "0x8086\n", 0},
+	{"hint: no PCI list, but another maker's card", "class/drm/card0/device/vendor", "0x1002\n", 0},
+	{"hint: no PCI list, but NVIDIA's card", "class/drm/card0/device/vendor", "0x10de\n", 1},
+};
+
+static void check_hint(void **state)
+{
+	const struct hint_row *row = *state;
+	struct laptop l;
+	fixture_init(&l.f, MODERN, "gpu\n");
+	tree_make(&l.sys);
+	l.f.env.sysfs_fd = open(l.sys.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	l.f.env.nvml = "/nonexistent/libnvidia-ml.so.1";
+	l.f.options.describe_only = true;
+	tree_write(&l.sys, row->path, row->text);
+	if (strncmp(row->path, "bus/", 4) == 0)
+		tree_write(&l.sys, "bus/pci/devices/0000:01:00.0/class", "0x030200\n");
+	assert_int_equal(fixture_try_open(&l.f), 0);
+	assert_int_equal(l.f.n, row->n);
+	laptop_close(&l);
+}
+
 // With NVML open for the other GPU, the one that sleeps is left alone.
 static void one_of_two_sleeps(void **state)
 {
@@ -223,6 +253,7 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD_ONE(&tests, "a GPU asleep is described without waking it", not_woken_to_be_described);
 	ROWS_ADD_ONE(&tests, "a GPU asleep is read once it wakes", read_once_it_wakes);
+	ROWS_ADD(&tests, hint_rows, check_hint);
 	ROWS_ADD_ONE(&tests, "of two GPUs, the one that sleeps is left alone", one_of_two_sleeps);
 	ROWS_ADD_ONE(&tests, "a GPU is awake unless the kernel says otherwise", awake_unless_the_kernel_says_so);
 	ROWS_ADD_ONE(&tests, "a GPU that fell off the bus may come back", comes_back);
