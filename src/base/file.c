@@ -15,6 +15,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+enum { OPEN_TRIES_MAX = 1000 }; // a try takes microseconds
+
 int file_open_in(int root_fd, const char *path, int flags)
 {
 	if (root_fd < 0)
@@ -25,7 +27,14 @@ int file_open_in(int root_fd, const char *path, int flags)
 	// nothing that could, and openat2 refuses to be asked for both.
 	flags |= O_CLOEXEC | ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK | O_NOCTTY);
 	struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	int fd = -1;
+	// A path with ".." in it (sysfs is full of such links) is refused with EAGAIN if anything anywhere is renamed just
+	// then: the kernel can't vouch that it stayed below the root.
+	for (int tries = 0; tries < OPEN_TRIES_MAX; tries++) {
+		fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM)) // kernels before 5.6; seccomp filters of old containers
 		fd = openat(root_fd, path, flags);
 	return fd < 0 ? -errno : fd;
