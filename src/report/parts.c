@@ -70,15 +70,16 @@ void command_text(struct buf *out, const struct run_segment *segment)
 
 void rfc3339(struct buf *out, int64_t wall_ns)
 {
-	int64_t ms = wall_ns / NS_PER_MS - (wall_ns % NS_PER_MS < 0);
-	time_t s = (time_t)(ms / 1000 - (ms % 1000 < 0));
+	// Microseconds, because a millisecond of a 300 W machine is more than what RAPL leaves in doubt.
+	int64_t us = wall_ns / 1000 - (wall_ns % 1000 < 0);
+	time_t s = (time_t)(us / 1000000 - (us % 1000000 < 0));
 	struct tm tm;
 	char date[40], offset[8];
 	if (localtime_r(&s, &tm) == NULL)
 		return;
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
 	strftime(offset, sizeof(offset), "%z", &tm); // +hhmm
-	buf_printf(out, "%s.%03d%.3s:%s", date, (int)(ms - (int64_t)s * 1000), offset, offset + 3);
+	buf_printf(out, "%s.%06d%.3s:%s", date, (int)(us - (int64_t)s * 1000000), offset, offset + 3);
 }
 
 double column_factor(const struct run *run, enum column column)
