@@ -147,14 +147,23 @@ static const struct {
 	{COLUMN_GPU_SUM, DEVICE_UTILIZATION},
 };
 
+static size_t next_sample(const struct run_device *device, size_t row)
+{
+	do
+		row++;
+	while (row < device->n && slice_is_look(device, row));
+	return row;
+}
+
 // Adds the device's samples to those of the run, each to the nearest in time.
 static void add_gpu(const struct run *run, const struct run_device *device, double *const *out)
 {
-	size_t at = 0;
+	size_t at = 0, next = next_sample(device, 0);
 	for (size_t i = 0; i < run->n; i++) {
-		while (at + 1 < device->n &&
-			llabs(device->t_ns[at + 1] - run->t_ns[i]) <= llabs(device->t_ns[at] - run->t_ns[i]))
-			at++;
+		for (; next < device->n &&
+			llabs(device->t_ns[next] - run->t_ns[i]) <= llabs(device->t_ns[at] - run->t_ns[i]);
+			next = next_sample(device, next))
+			at = next;
 		for (size_t k = 0; k < ARRAY_SIZE(gpu_sums); k++)
 			out[gpu_sums[k].column][i] += device->n > 0
 				? value_to_double(device->values[gpu_sums[k].metric][at], 1)

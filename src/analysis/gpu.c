@@ -10,8 +10,7 @@
  * and a display's needs. Everything else (power cap, heat, power brake, waiting for other GPUs) holds the program back. */
 static const int64_t harmless_reasons = 0x1 | 0x2 | 0x100;
 
-// Means over time: each reading tells of the time since the sample before it, or since the reading before if the samples
-// between were quick looks at the energy counter only.
+// A mean over time: each sample tells of the time since the sample before it.
 struct weighted {
 	double sum, s;
 };
@@ -22,14 +21,6 @@ static void weigh(struct weighted *w, int64_t value, double dt_s)
 		return;
 	w->sum += (double)value * dt_s;
 	w->s += dt_s;
-}
-
-static bool is_quick_look(const struct run_device *device, size_t sample)
-{
-	for (size_t m = 0; m < DEVICE_COUNT; m++)
-		if (m != DEVICE_ENERGY && m != DEVICE_ENERGY_TIME && value_ok(device->values[m][sample]))
-			return false;
-	return value_ok(device->values[DEVICE_ENERGY][sample]);
 }
 
 static double weighted_mean(struct weighted w)
@@ -44,7 +35,7 @@ static void over_time(const struct run *run, const struct run_device *device, st
 		struct slice samples = slice_of(run, s, device->t_ns, device->n);
 		size_t before = samples.begin;
 		for (size_t i = samples.begin + 1; i < samples.end; i++) {
-			if (is_quick_look(device, i))
+			if (slice_is_look(device, i))
 				continue;
 			double dt_s = (double)(device->t_ns[i] - device->t_ns[before]) / 1e9;
 			before = i;

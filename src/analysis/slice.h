@@ -18,6 +18,9 @@ struct slice slice_after(const int64_t *times_ns, size_t n, int64_t from_ns, int
 int64_t slice_from_ns(const struct run *run, size_t segment);
 int64_t slice_to_ns(const struct run *run, size_t segment);
 struct slice slice_of(const struct run *run, size_t segment, const int64_t *times_ns, size_t n);
+/* Whether a row of a device is a quick look at its energy counter between two samples. It tells nothing else, not even that
+ * the other metrics could not be read: whoever asks for those passes over it. */
+bool slice_is_look(const struct run_device *device, size_t row);
 // Of the run's own samples.
 struct slice slice_samples(const struct run *run, size_t segment);
 
