@@ -8,8 +8,7 @@
 struct measure_options {
 	const char *output, *json, *tracking_file;
 	const char *ram_unit, *gpu_ram_unit, *time_unit;
-	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter,
-		*cgroup;
+	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter, *cgroup;
 	struct option_list meta;
 	int64_t interval_ns, expected_cores, steps;
 	double budget_percent, carbon_intensity, pue;

@@ -15,14 +15,14 @@ enum { EDGE_INTERVALS = 15, EDGE_INTERVALS_WANTED = 3 };
 struct edge_watch {
 	bool primed;
 	uint64_t last_raw;
-	int64_t last_look_ns;     // of the last reading
-	int64_t widest_look_ns;   // largest distance of readings since the last change
-	int64_t last_edge_ns;     // middle between the readings around the last change; VALUE_MISSING: none yet
+	int64_t last_look_ns;   // of the last reading
+	int64_t widest_look_ns; // largest distance of readings since the last change
+	int64_t last_edge_ns;   // middle between the readings around the last change; VALUE_MISSING: none yet
 	int64_t last_edge_width_ns;
-	int64_t last_change_ns;   // reading that showed the last change
-	size_t n_fast;            // changes in a row that came too fast for these readings to be told apart …
-	int64_t fast_ns;          // … and the longest time between two of them
-	uint64_t smallest_step;   // least growth at a change; 0 before the first
+	int64_t last_change_ns; // reading that showed the last change
+	size_t n_fast;          // changes in a row that came too fast for these readings to be told apart …
+	int64_t fast_ns;        // … and the longest time between two of them
+	uint64_t smallest_step; // least growth at a change; 0 before the first
 	int64_t intervals_ns[EDGE_INTERVALS]; // the last ones, a ring
 	size_t n_intervals;                   // ever seen
 	size_t n_edges;                       // changes ever seen

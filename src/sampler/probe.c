@@ -153,8 +153,7 @@ void probe_finish(struct probe *probe, int64_t start_ns, int64_t end_ns)
 	begin_round(probe, end_ns);
 	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++) {
 		const struct domain *domain = domain_of(probe, i);
-		bool told = is_slow(domain) && domain->update_period_ns > 0 &&
-			probe->sampler->watches[i].n_edges > 0 &&
+		bool told = is_slow(domain) && domain->update_period_ns > 0 && probe->sampler->watches[i].n_edges > 0 &&
 			end_ns - start_ns >= domain->update_period_ns / LAST_MIN_PART;
 		// Changes seen since end_ns were made at ticks before; one more is what is waited for.
 		probe->edges_wanted[i] = told ? probe->sampler->watches[i].n_edges + 1 : 0;

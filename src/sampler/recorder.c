@@ -373,8 +373,8 @@ static int recorder_open(struct recorder *recorder)
 
 static void recorder_close(struct recorder *recorder)
 {
-	const int fds[] = {recorder->epoll_fd, recorder->timer_fd, recorder->probe_fd, recorder->signal_fd, recorder->process_fd,
-		recorder->sampler.referee_fd};
+	const int fds[] = {recorder->epoll_fd, recorder->timer_fd, recorder->probe_fd, recorder->signal_fd,
+		recorder->process_fd, recorder->sampler.referee_fd};
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);

@@ -50,8 +50,8 @@ struct sampler {
 	struct machine_reading machine_reading;
 	int64_t suspended_ns; // CLOCK_BOOTTIME - CLOCK_MONOTONIC at the last tick
 	int64_t last_t_ns;
-	int referee_fd;       // borrowed; -1: none
-	int64_t slow_t_ns;    // when it and our own memory were read last: once a second is enough
+	int referee_fd;    // borrowed; -1: none
+	int64_t slow_t_ns; // when it and our own memory were read last: once a second is enough
 	int64_t n_samples;
 	bool target_held;            // the command waits to be let go: what stands there is a copy of us
 	bool read_all;               // the next tick reads /proc even if it was read just before

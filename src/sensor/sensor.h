@@ -4,7 +4,7 @@
  * meters as an array of `struct domain` once at open, and then fills one row of DEVICE values per domain at every
  * sample. It never prints, never allocates after open, and knows nothing of the target but the list of its pids.
  *
- * To add one: the file, the line in registry.c, the line in meson.build, a recorded machine under tests/machines/. */
+ * To add one: CONTRIBUTING.md tells how. */
 #pragma once
 
 #include "base/env.h"
@@ -65,10 +65,11 @@ struct domain {
 	char why[160];    // if not used: the reason, a short phrase
 	char remedy[200]; // if not readable: the command that mends it; "" if nothing can
 
-	uint64_t energy_range_uj;    // the counter wraps after this (max_energy_range_uj); 0: 64 bits, never
-	uint64_t resolution_uj;      // smallest step of the counter; 0: unknown
-	int64_t update_period_ns;    // median time between updates of the energy counter or power reading, measured
-				     // or stated by the maker; 0: unknown. The sampler keeps it up while it runs
+	uint64_t energy_range_uj; // the counter wraps after this (max_energy_range_uj); 0: 64 bits, never
+	uint64_t resolution_uj;   // smallest step of the counter; 0: unknown
+	// Median time between updates of the energy counter or power reading, measured or stated by the maker; 0: unknown.
+	// The sampler keeps it up while it runs.
+	int64_t update_period_ns;
 	int64_t update_jitter_ns;    // half of the spread of that time (largest minus smallest seen); 0: unknown
 	double relative_error;       // of the reading itself: sensor gain, or the model's; 0: not stated
 	double max_power_w;          // plausible maximum, to tell a wrap from a reset; never 0 once the set is open
@@ -109,9 +110,9 @@ struct sensor_options {
 	const char *cuda_device_order;
 	const char *hip_visible_devices;
 	const char *rocr_visible_devices;
-	const char *wall_meter; // --wall-meter FILE or NULL; borrowed until close
-	bool describe_only;   // wattle sensors: list everything, GPUs hidden from the target too
-	int64_t calibrate_ns; // at most this much time may go into measuring update periods at open; 0: none
+	const char *wall_meter;    // --wall-meter FILE or NULL; borrowed until close
+	bool describe_only;        // wattle sensors: list everything, GPUs hidden from the target too
+	int64_t calibrate_ns;      // at most this much time may go into measuring update periods at open; 0: none
 	struct gpu_roster *roster; // set by sensor_set_open: numbers GPUs over all sensors, answers --gpus
 };
 
@@ -120,26 +121,27 @@ struct sensor_ops {
 	size_t state_size; // the registry allocates zeroed state of this size
 
 	/* Finds its domains. 0 also when there are none: a machine without this hardware is normal. Negative errno only
-	 * for a wrong request (a --wall-meter that is no such file: -EINVAL with a sentence), which
-	 * fails the opening of the whole set, or -ENOMEM. With describe_only a sensor whose hardware or driver is
-	 * missing has a row too, readable == false, that says why and what would mend it. What exists but fails is a domain with readable == false and
-	 * a reason. May take as long as the driver takes. Sets `used` of the domains it would sample. */
+	 * for a wrong request (a --wall-meter that is no such file: -EINVAL with a sentence), which fails the opening of
+	 * the whole set, or -ENOMEM. What exists but fails is a domain with readable == false and a reason. With
+	 * describe_only a sensor whose driver is missing has such a row too, one, and only where its hardware may be
+	 * there and the remedy means something. May take as long as the driver takes. Sets `used` of the domains it
+	 * would sample. */
 	int (*open)(void *state, const struct wattle_env *env, const struct sensor_options *options,
 		struct wattle_error *reterr);
 	/* The domains found; called after open, any number of times. */
 	struct domain *(*domains)(void *state, size_t *ret_count);
-	/* Only called where there are domains.
-	 * One reading of every domain with `used` set: rows[i] belongs to domains[i], preset to VALUE_MISSING, and what
-	 * can't be read stays so. DEVICE_ENERGY is the raw counter in µJ as the hardware gives it, before
-	 * extension. DEVICE_ENERGY_TIME only where the hardware itself says when it updated the counter (a time stamp
-	 * that stands still while the counter does), converted to CLOCK_MONOTONIC. Must not block, allocate or fail: a device that fell off the bus just leaves its row empty. */
+	/* One reading of every domain with `used` set: rows[i] belongs to domains[i], preset to VALUE_MISSING, and what
+	 * can't be read stays so. DEVICE_ENERGY is the raw counter in µJ as the hardware gives it, before extension.
+	 * DEVICE_ENERGY_TIME only where the hardware itself says when it updated the counter (a time stamp that stands
+	 * still while the counter does), converted to CLOCK_MONOTONIC. Must not block, allocate or fail: a device that
+	 * fell off the bus just leaves its row empty. Only called where there are domains. */
 	void (*read)(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT]);
 	/* After open, also after one that failed half-way. */
 	void (*close)(void *state);
 };
 
-extern const struct sensor_ops sensor_powercap, sensor_perf, sensor_hwmon, sensor_nvml, sensor_amdgpu,
-	sensor_intel_gpu, sensor_cray, sensor_battery, sensor_wall, sensor_model;
+extern const struct sensor_ops sensor_powercap, sensor_perf, sensor_hwmon, sensor_nvml, sensor_amdgpu, sensor_intel_gpu,
+	sensor_cray, sensor_battery, sensor_wall, sensor_model;
 
 /* All sensors in order of preference; NULL-terminated. */
 extern const struct sensor_ops *const sensor_registry[];
@@ -157,7 +159,7 @@ struct sensor_set {
 	const char **sources;    // owned array: ops->name of each device
 	size_t n_devices;
 	struct cpu_temperature *temperature; // owned: fills DEVICE_TEMPERATURE of packages; NULL: nothing to read
-	int64_t (*rows)[DEVICE_COUNT]; // owned scratch: sum of all n_domains
+	int64_t (*rows)[DEVICE_COUNT];       // owned scratch: sum of all n_domains
 	size_t n_rows;
 };
 

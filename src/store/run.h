@@ -24,7 +24,7 @@ struct run_device { // a row of table device with its samples
 	double energy_range_j; // what one round of the hardware's counter is; NaN: it never wraps, or unknown
 	double idle_w, idle_error_w, idle_temperature_c; // the idle baseline of --attribution active; NaN: none
 	char idle_date[32];                              // when that was measured, RFC 3339; "" none
-	int64_t memory_total_bytes;                           // VALUE_MISSING unknown
+	int64_t memory_total_bytes;                      // VALUE_MISSING unknown
 	size_t n;
 	int64_t *t_ns;                 // n of them, ascending
 	int64_t *values[DEVICE_COUNT]; // each n long, VALUE_MISSING where null

@@ -63,8 +63,8 @@ static const struct row {
 	{"the same in colour: only escape sequences are added", story_build, report_text, true, "full-colour.txt"},
 	{"after a run: the first things only", story_build, report_summary, false, "summary.txt"},
 	{"nothing known says so, and shows no zeros", small_build, report_text, false, "poor.txt"},
-	{"figures that contradict each other, counters that stand still; a note is told once", doubtful_build, report_text,
-		false, "doubtful.txt"},
+	{"figures that contradict each other, counters that stand still; a note is told once", doubtful_build,
+		report_text, false, "doubtful.txt"},
 	{"an estimate, a gap, lost samples and a suspend are told plainly", estimated_build, report_text, false,
 		"estimated.txt"},
 };

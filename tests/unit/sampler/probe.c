@@ -44,8 +44,8 @@ static const struct row {
 	int64_t later_least, later_most; // in the minute after that
 	bool period_found;
 } rows[] = {
-	{"20 ms, not known: a millisecond's looks until five updates were seen, then two short rounds a minute", 20000, 0,
-		100, 80, 130, 80, 140, true},
+	{"20 ms, not known: a millisecond's looks until five updates were seen, then two short rounds a minute", 20000,
+		0, 100, 80, 130, 80, 140, true},
 	{"100 ms, not known", 100000, 0, 100, 100, 500, 80, 160, true},
 	{"100 ms, known: one look in 20 parts of it", 100000, 100000, 100, 80, 110, 80, 140, true},
 	{"one second: not more than needed", 1000000, 0, 100, 80, 700, 0, 700, false},

@@ -25,7 +25,8 @@ static const struct row {
 	{"a GPU that can't be read may be asked for too", "3", "00", "01", NULL},
 	{"UUIDs and beginnings of them", "GPU-bb,GPU-aa553333", "01", "10", NULL},
 	{"a beginning that fits one GPU of all brands", "GPU-aaa", "10", "00", NULL},
-	{"a beginning that fits GPUs of two brands", "GPU-aa", NULL, NULL, "GPU-aa fits several GPUs; valid are: 0 (GPU-a"},
+	{"a beginning that fits GPUs of two brands", "GPU-aa", NULL, NULL,
+		"GPU-aa fits several GPUs; valid are: 0 (GPU-a"},
 	{"a MIG instance is measured by its GPU", "MIG-7777", "01", "00", NULL},
 	{"a number beyond the last", "0,4", NULL, NULL,
 		"--gpus 0,4: 4 is not a GPU of this machine; valid are: 0 (GPU-aaaa1111), 1 (GPU-bbbb2222), "

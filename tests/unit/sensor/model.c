@@ -44,8 +44,8 @@ static const struct row {
 	int64_t idle_mw, half_mw, full_mw; // of the last socket
 	double relative_error;
 } rows[] = {
-	{"a rated server: a tenth of 270 W when idle, nine tenths when busy", CPU(0, 0, 40, XEON, "") CPU(1, 0, 40, XEON, ""), 1, 27000,
-		135000, 243000, 0.65},
+	{"a rated server: a tenth of 270 W when idle, nine tenths when busy",
+		CPU(0, 0, 40, XEON, "") CPU(1, 0, 40, XEON, ""), 1, 27000, 135000, 243000, 0.65},
 	{"a desktop likewise", CPU(0, 0, 6, I7, ""), 1, 9500, 47500, 85500, 0.65},
 	{"two sockets, each with its own rating", CPU(0, 0, 40, XEON, "") CPU(1, 1, 40, XEON, ""), 2, 27000, 135000,
 		243000, 0.65},
