@@ -213,7 +213,10 @@ int curve_make_from_power(const struct run *run, const struct run_device *device
 	if (prepare(&b, interval_ns, arena) < 0)
 		return -ENOMEM;
 	ret_curve->from_power = true;
+	ret_curve->held_s = device->update_period_s > 0 ? device->update_period_s : 0;
 	ret_curve->average_s = average_s(device);
+	if (ret_curve->average_s > 0) // nobody averages over less than he tells
+		ret_curve->average_s = fmax(ret_curve->average_s, ret_curve->held_s);
 	make(&b);
 	return 0;
 }

@@ -52,6 +52,7 @@ struct curve {
 	double max_power_w; // largest power reading; NaN if there is none
 	double step_w;      // how much power changes from one stretch between points to the next: root mean square
 	double average_s; // from_power: over how long the device itself averages its reading, as far as is known; else 0
+	double held_s;    // from_power: how long the device shows one reading, as far as is known; else 0
 };
 
 // The counter where there is one that moves, else power. -ENOMEM.

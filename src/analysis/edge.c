@@ -14,7 +14,8 @@
  *
  * A device that averages its power reading over a second is half a second late: energy from before the first instant
  * comes in, energy from before the second is missing. Three quarters of a second times the difference of all power around
- * both instants is half of a 95 % interval.
+ * both instants is half of a 95 % interval. A device that shows one reading for long is later by half of that time; and
+ * if fewer than four of its readings fall between the instants, the change is taken to be three quarters of the power at least.
  *
  * Where both instants lie between the same two points, misplaced points shift both, and only a change of power matters.
  * But nothing tells what happened there and when: all of what the stretch has above the power around it may lie inside or
@@ -27,6 +28,8 @@
 static const double step_min = 0.2;        // of the power
 static const double late_part = 0.75;      // of the time that a device averages over: its reading is late by half of it
 static const double unresolved_part = 0.5; // of the energy of a time far shorter than an update
+static const double updates_seen_min = 4;  // with fewer readings of the device's own, how power changes is not seen
+static const double unseen_change = 0.75;  // of the power: what it is taken to change by then
 
 struct stretch {                     // between two points, and its surroundings
 	bool inside;                 // there is a point on both sides; else the line goes on beyond the last one
@@ -135,7 +138,10 @@ static double averaging_j2(const struct curve *curve, const struct curve_segment
 	look_around(curve, segment, from_ns, &range);
 	look_around(curve, segment, to_ns, &range);
 	double change_w = range.most_w > range.least_w ? range.most_w - range.least_w : 0;
-	return square(change_w * late_part * curve->average_s / 2);
+	if (seconds(from_ns, to_ns) < updates_seen_min * curve->held_s)
+		change_w = fmax(change_w, unseen_change * mean_w(curve, segment, from_ns, to_ns));
+	double late_s = late_part * curve->average_s + curve->held_s / 2;
+	return square(change_w * late_s / 2);
 }
 
 // Set where an instant is an end of the run; the line may be bent there, and the stretch was longer before it was.

@@ -118,6 +118,21 @@ static void meter_power_now(struct scene *s)
 	meter_power(s, 0);
 }
 
+// The mean of each whole second, shown for the next one: what ACPI's meters do.
+static void meter_power_held(struct scene *s)
+{
+	double gain = random_between(&s->random, 0.99, 1.01), phase_s = random_between(&s->random, 0, 1);
+	s->device->kind = DOMAIN_GPU;
+	s->device->has_energy = false;
+	s->device->update_period_s = 1;
+	for (size_t i = 0; i < s->times.n; i++) {
+		double until_s = floor(s->times.s[i] - phase_s) + phase_s;
+		double w = load_energy_j(&s->load, until_s) - load_energy_j(&s->load, until_s - 1);
+		if (s->times.sample[i])
+			s->device->values[DEVICE_POWER][i] = llround(gain * w * 1e3);
+	}
+}
+
 static void meter_power_averaged(struct scene *s)
 {
 	s->device->kind = DOMAIN_GPU;
@@ -201,6 +216,9 @@ static const struct row {
 	{"power, random", 0.1, 0, 0, LOAD_RANDOM, {0.01, 0.1}, {2, 12}, PLAIN, meter_power_now},
 	{"power, unreadable for 2 s", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {5, 12}, PLAIN, power_with_hole},
 	{"power, mean of a second", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {3, 12}, PLAIN, meter_power_averaged},
+	{"power, mean of the second before", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {3, 12}, PLAIN, meter_power_held},
+	{"power, mean of the second before; short", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {1, 3}, PLAIN,
+		meter_power_held},
 	{"100 ms, code block of 0.5 s", 0.1, 0.05, 0.001, LOAD_STEPS, {0.1, 0.1}, {3, 12}, LOOKS, count_energy, false,
 		0.5},
 	{"100 ms, code block of 0.5 s, random", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.1, 0.1}, {3, 12}, LOOKS, count_energy,
