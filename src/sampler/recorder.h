@@ -76,3 +76,12 @@ int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pi
 
 /* footer.c: the sums at the end, from what tree, exits and sampler know. */
 void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_footer);
+
+// progress.c: calls options->progress.
+void recorder_tell_progress(struct recorder *recorder);
+
+// recorder_open.c. recorder_close takes what recorder_new made, whether recorder_open failed or not; NULL: no memory.
+struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *sensors, struct outbox_sink *sinks,
+	size_t n_sinks, const struct recorder_options *options);
+int recorder_open(struct recorder *recorder);
+void recorder_close(struct recorder *recorder);

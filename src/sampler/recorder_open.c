@@ -1,0 +1,180 @@
+/* What a recorder needs before its first sample, and lets go of after its last one. */
+#include "sampler/recorder.h"
+
+#include "base/util.h"
+#include "process/cgroup.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { BATCH_SECONDS = 4, BATCH_MIN = 256 * 1024, BATCH_MAX = 16 * 1024 * 1024, PROCESSES_GUESSED = 128 };
+
+struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *sensors, struct outbox_sink *sinks,
+	size_t n_sinks, const struct recorder_options *options)
+{
+	struct recorder *recorder = calloc(1, sizeof(*recorder));
+	if (recorder == NULL)
+		return NULL;
+	*recorder = (struct recorder){
+		.env = env,
+		.options = options,
+		.sensors = sensors,
+		.epoll_fd = -1,
+		.timer_fd = -1,
+		.probe_fd = -1,
+		.signal_fd = -1,
+		.process_fd = -1,
+		.cgroup_fd = options->cgroup != NULL ? options->cgroup->events_fd : -1,
+		.sampler = {.referee_fd = -1, .machine = {.stat.fd = -1, .meminfo.fd = -1}},
+		.tree.procfs_fd = -1,
+		.exits.fd = -1,
+		.exits.main_peak_bytes = VALUE_MISSING,
+		.outbox = {.sinks = sinks,
+			.n_sinks = n_sinks,
+			.sampler = &recorder->sampler,
+			.warn = options->warn,
+			.warn_data = options->data},
+	};
+	return recorder;
+}
+
+static size_t batch_capacity(const struct recorder *recorder)
+{
+	double ticks = BATCH_SECONDS * (double)NS_PER_S / (double)recorder->options->sampler.interval_ns + 4;
+	double tick_bytes = sizeof(struct record) + RUN_COUNT * sizeof(int64_t) +
+		(double)recorder->sensors->n_devices * (sizeof(struct record) + DEVICE_COUNT * sizeof(int64_t));
+	if (recorder->options->sampler.per_process)
+		tick_bytes += (double)PROCESSES_GUESSED * (sizeof(struct record) + PROCESS_COUNT * sizeof(int64_t));
+	double bytes = ticks * tick_bytes;
+	if (bytes < BATCH_MIN)
+		return BATCH_MIN;
+	return bytes < BATCH_MAX ? (size_t)bytes : BATCH_MAX;
+}
+
+static void raise_file_limit(void)
+{
+	struct rlimit limit; // two descriptors a process of the target; the command itself keeps the old limit
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+struct slice { // struct sched_attr of <linux/sched/types.h>, which can't be included beside <sched.h>
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+/* Among hundreds of busy processes a sample must not wait for its turn for seconds. From Linux 6.12 on a task may ask
+ * for a shorter slice, and is served the sooner for it; a lower nice value needs the right to it. Both cost the target
+ * nothing but the time that a sample takes anyway. The command was forked before this and keeps what it had. */
+static void hurry(void)
+{
+	const struct slice slice = {.size = sizeof(slice),
+		.policy = SCHED_OTHER,
+		.nice = getpriority(PRIO_PROCESS, 0),
+		.runtime_ns = 100000};
+	syscall(SYS_sched_setattr, 0, &slice, 0);
+	setpriority(PRIO_PROCESS, 0, slice.nice - 10);
+}
+
+/* ---- open ---- */
+
+// A domain that is there but can't be read is missing from the total: the run must say so.
+static void tell_unread(struct recorder *recorder)
+{
+	for (size_t s = 0; s < recorder->sensors->n_slots; s++) {
+		const struct sensor_slot *slot = &recorder->sensors->slots[s];
+		for (size_t i = 0; i < slot->n_domains; i++) {
+			const struct domain *domain = &slot->domains[i];
+			if (domain->readable || domain->unwanted || !domain_kind_adds_up(domain->kind))
+				continue;
+			sampler_event(&recorder->sampler, env_now_ns(recorder->env), "warning",
+				"%s (%s) is not in the total: %s; `wattle sensors` tells the remedy", domain->name,
+				slot->ops->name, domain->why);
+		}
+	}
+}
+
+static int watch_for(struct recorder *recorder, int fd, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.fd = fd};
+	return epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+static int watch(struct recorder *recorder, int fd)
+{
+	return watch_for(recorder, fd, EPOLLIN);
+}
+
+static int open_loop(struct recorder *recorder)
+{
+	sigset_t taken;
+	target_signals(&taken);
+	sigprocmask(SIG_BLOCK, &taken, NULL);
+	recorder->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	recorder->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	recorder->probe_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	recorder->signal_fd = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (recorder->epoll_fd < 0 || recorder->timer_fd < 0 || recorder->probe_fd < 0 || recorder->signal_fd < 0)
+		return -errno;
+	int r = watch(recorder, recorder->timer_fd);
+	if (r == 0)
+		r = watch(recorder, recorder->probe_fd);
+	if (r == 0)
+		r = watch(recorder, recorder->signal_fd);
+	if (r == 0 && recorder->process_fd >= 0)
+		r = watch(recorder, recorder->process_fd);
+	if (recorder->cgroup_fd >= 0) // files of made trees can't be waited for: the ticks look as well
+		watch_for(recorder, recorder->cgroup_fd, EPOLLPRI);
+	return r;
+}
+
+int recorder_open(struct recorder *recorder)
+{
+	hurry();
+	// A quota or a closed pipe must come back as an error, not as a deadly signal. The command was forked before this.
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	raise_file_limit();
+	bool attached = recorder->target == NULL;
+	struct cgroup *cgroup = recorder->options->cgroup;
+	int r = cgroup != NULL ? tree_open_cgroup(&recorder->tree, recorder->env, cgroup)
+			       : tree_open(&recorder->tree, recorder->env, recorder->pid, attached ? 0 : getpid());
+	if (r == 0)
+		r = sampler_open(&recorder->sampler, recorder->env, recorder->sensors, &recorder->tree,
+			&recorder->options->sampler);
+	if (r == 0)
+		r = outbox_open(&recorder->outbox, batch_capacity(recorder));
+	if (r == 0)
+		r = probe_open(&recorder->probe, &recorder->sampler, env_now_ns(recorder->env));
+	if (r == 0)
+		r = open_loop(recorder);
+	if (r == 0)
+		tell_unread(recorder);
+	return r;
+}
+
+void recorder_close(struct recorder *recorder)
+{
+	const int fds[] = {recorder->epoll_fd, recorder->timer_fd, recorder->probe_fd, recorder->signal_fd,
+		recorder->process_fd, recorder->sampler.referee_fd};
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	exits_close(&recorder->exits);
+	probe_close(&recorder->probe);
+	sampler_close(&recorder->sampler);
+	tree_close(&recorder->tree);
+	outbox_close(&recorder->outbox);
+	free(recorder);
+}
