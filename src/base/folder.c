@@ -24,14 +24,10 @@ static int add(struct folder *folder, const char *name)
 {
 	if (strlen(name) >= FOLDER_NAME_SIZE || folder->n == NAMES_MAX)
 		return 0;
-	if (folder->n == folder->capacity) {
-		size_t capacity = folder->capacity > 0 ? folder->capacity * 2 : 16;
-		void *larger = realloc_array(folder->names, capacity, FOLDER_NAME_SIZE);
-		if (larger == NULL)
-			return -ENOMEM;
-		folder->names = larger;
-		folder->capacity = capacity;
-	}
+	void *larger = array_with_room(folder->names, folder->n, &folder->capacity, FOLDER_NAME_SIZE, 16);
+	if (larger == NULL)
+		return -ENOMEM;
+	folder->names = larger;
 	text_copy(folder->names[folder->n++], FOLDER_NAME_SIZE, name);
 	return 0;
 }

@@ -50,3 +50,15 @@ static inline void *realloc_array(void *old, size_t n, size_t size)
 		return NULL;
 	return realloc(old, bytes > 0 ? bytes : 1);
 }
+
+// `old` with room for one item more: as it is, or doubled (`first` items at first). NULL: no memory, old is untouched.
+static inline void *array_with_room(void *old, size_t n, size_t *capacity, size_t size, size_t first)
+{
+	if (n < *capacity)
+		return old;
+	size_t doubled = *capacity > 0 ? *capacity * 2 : first;
+	void *larger = realloc_array(old, doubled, size);
+	if (larger != NULL)
+		*capacity = doubled;
+	return larger;
+}

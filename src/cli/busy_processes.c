@@ -13,14 +13,11 @@
 
 static void add(struct busy_processes *processes, const struct busy_process *process)
 {
-	if (processes->n == processes->capacity) {
-		size_t capacity = processes->capacity > 0 ? processes->capacity * 2 : 256;
-		struct busy_process *larger = realloc_array(processes->all, capacity, sizeof(*larger));
-		if (larger == NULL)
-			return;
-		processes->all = larger;
-		processes->capacity = capacity;
-	}
+	struct busy_process *larger = array_with_room(processes->all, processes->n, &processes->capacity,
+		sizeof(*larger), 256);
+	if (larger == NULL)
+		return;
+	processes->all = larger;
 	processes->all[processes->n++] = *process;
 }
 

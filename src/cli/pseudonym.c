@@ -88,14 +88,11 @@ static unsigned number_of(struct pseudonyms *pseudonyms, enum pseudonym_kind kin
 			return known->number;
 		number++;
 	}
-	if (pseudonyms->n == pseudonyms->capacity) {
-		size_t capacity = pseudonyms->capacity > 0 ? pseudonyms->capacity * 2 : 16;
-		struct pseudonym *larger = realloc_array(pseudonyms->all, capacity, sizeof(*larger));
-		if (larger == NULL)
-			return 0; // one number for all that follow: poorer, but it tells nothing
-		pseudonyms->all = larger;
-		pseudonyms->capacity = capacity;
-	}
+	struct pseudonym *larger = array_with_room(pseudonyms->all, pseudonyms->n, &pseudonyms->capacity,
+		sizeof(*larger), 16);
+	if (larger == NULL)
+		return 0; // one number for all that follow: poorer, but it tells nothing
+	pseudonyms->all = larger;
 	char *original = strndup(word, length);
 	if (original == NULL)
 		return 0;

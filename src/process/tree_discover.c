@@ -139,14 +139,11 @@ static void candidate_found(struct tree *tree, pid_t pid, void *data)
 {
 	if (tree_find(tree, pid) != NULL)
 		return;
-	if (tree->n_candidates == tree->candidates_capacity) {
-		size_t capacity = tree->candidates_capacity > 0 ? tree->candidates_capacity * 2 : 256;
-		struct tree_candidate *larger = realloc_array(tree->candidates, capacity, sizeof(*larger));
-		if (larger == NULL)
-			return;
-		tree->candidates = larger;
-		tree->candidates_capacity = capacity;
-	}
+	struct tree_candidate *larger = array_with_room(tree->candidates, tree->n_candidates,
+		&tree->candidates_capacity, sizeof(*larger), 256);
+	if (larger == NULL)
+		return;
+	tree->candidates = larger;
 	tree->candidates[tree->n_candidates++] = (struct tree_candidate){.pid = pid};
 }
 

@@ -84,14 +84,11 @@ static int keep(const struct tree *tree, int fd)
 
 int tree_member_add_thread(struct tree *tree, struct tree_member *member, pid_t tid)
 {
-	if (member->n_threads == member->threads_capacity) {
-		size_t capacity = member->threads_capacity > 0 ? member->threads_capacity * 4 : 1;
-		struct tree_thread *threads = realloc_array(member->threads, capacity, sizeof(*threads));
-		if (threads == NULL)
-			return -ENOMEM;
-		member->threads = threads;
-		member->threads_capacity = capacity;
-	}
+	struct tree_thread *threads = array_with_room(member->threads, member->n_threads, &member->threads_capacity,
+		sizeof(*threads), 1);
+	if (threads == NULL)
+		return -ENOMEM;
+	member->threads = threads;
 	member->threads[member->n_threads++] = (struct tree_thread){.tid = tid,
 		.children_fd = keep(tree, tree_open_children(tree, member->pid, tid)),
 		.seen = tree->round};
@@ -166,14 +163,11 @@ int tree_member_read(const struct tree *tree, struct tree_member *member)
 
 struct tree_member *tree_member_add(struct tree *tree, pid_t pid)
 {
-	if (tree->n_members == tree->capacity) {
-		size_t capacity = tree->capacity > 0 ? tree->capacity * 2 : 64;
-		struct tree_member *members = realloc_array(tree->members, capacity, sizeof(*members));
-		if (members == NULL)
-			return NULL;
-		tree->members = members;
-		tree->capacity = capacity;
-	}
+	struct tree_member *members = array_with_room(tree->members, tree->n_members, &tree->capacity, sizeof(*members),
+		64);
+	if (members == NULL)
+		return NULL;
+	tree->members = members;
 	if (tree_reserve(tree, tree->n_members + 1) < 0)
 		return NULL;
 	size_t slot = slot_of(tree, pid);

@@ -5,7 +5,6 @@
 #include "sensor/unreadable.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 /* Power and energy of CPUs and boards by the drivers of /sys/class/hwmon. GPUs have hwmon chips too; those belong to
@@ -70,19 +69,6 @@ void hwmon_add_term(struct hwmon *hwmon, int at, const struct hwmon_chip *chip, 
 	keep(hwmon, chip, attribute, &term->value);
 	if (term->has_factor)
 		keep(hwmon, chip, factor, &term->factor);
-}
-
-void hwmon_leave_out(struct hwmon *hwmon, int at, const char *format, ...)
-{
-	if (at < 0)
-		return;
-	struct domain *d = &hwmon->domains[at];
-	va_list args;
-	va_start(args, format);
-	vsnprintf(d->why, sizeof(d->why), format, args);
-	va_end(args);
-	d->used = false;
-	d->remedy[0] = '\0';
 }
 
 static int read_i64(struct file_kept *kept, int64_t *ret_value)

@@ -39,8 +39,6 @@ void hwmon_add_term(struct hwmon *hwmon, int at, const struct hwmon_chip *chip, 
 	const char *factor, double unit);
 // Tries to read it: from now on the domain is readable and used, or says why not.
 void hwmon_try(struct hwmon *hwmon, int at);
-// A domain that is listed but not used.
-__attribute__((format(printf, 3, 4))) void hwmon_leave_out(struct hwmon *hwmon, int at, const char *format, ...);
 // The index of the domain of that name, used or not, or -1.
 int hwmon_find(const struct hwmon *hwmon, const char *name);
 

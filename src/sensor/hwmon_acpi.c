@@ -2,6 +2,7 @@
 
 #include "base/num.h"
 #include "base/util.h"
+#include "sensor/unreadable.h"
 
 #include <stdio.h>
 
@@ -134,11 +135,11 @@ static void add_boards(struct hwmon *hwmon, const struct hwmon_chips *chips)
 			continue;
 		if (hwmon_attribute_read(hwmon->env->sysfs_fd, chip, "power1_is_battery", battery, sizeof(battery)) &&
 			strcmp(battery, "1") == 0)
-			hwmon_leave_out(hwmon, at, "it meters a battery");
+			domain_leave_out(&hwmon->domains[at], "it meters a battery");
 		else if (text[0] != '\0')
-			hwmon_leave_out(hwmon, at, "what a meter labelled %.40s meters is not known", text);
+			domain_leave_out(&hwmon->domains[at], "what a meter labelled %.40s meters is not known", text);
 		else if (has_node)
-			hwmon_leave_out(hwmon, at,
+			domain_leave_out(&hwmon->domains[at],
 				"the first meter stands for the machine, and nothing tells what this one is");
 		else
 			has_node = true;

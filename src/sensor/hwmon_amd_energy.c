@@ -3,6 +3,7 @@
 #include "base/num.h"
 #include "base/util.h"
 #include "sensor/cpu_topology.h"
+#include "sensor/unreadable.h"
 
 #include <stdio.h>
 
@@ -44,7 +45,7 @@ static void add_socket(struct hwmon *hwmon, const struct hwmon_chip *chip, int i
 	hwmon_add_term(hwmon, at, chip, attribute, NULL, 1);
 	hwmon_try(hwmon, at);
 	if (first >= 0 && hwmon->domains[first].used)
-		hwmon_leave_out(hwmon, at, "%s shows the same counter of the whole socket",
+		domain_leave_out(&hwmon->domains[at], "%s shows the same counter of the whole socket",
 			hwmon->domains[first].device);
 }
 

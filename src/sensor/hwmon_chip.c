@@ -62,14 +62,10 @@ static bool is_known(const struct hwmon_chips *chips, const struct stat *st)
 
 static int append(struct hwmon_chips *chips, const struct hwmon_chip *chip)
 {
-	if (chips->n == chips->capacity) {
-		size_t capacity = chips->capacity > 0 ? chips->capacity * 2 : 16;
-		struct hwmon_chip *larger = realloc_array(chips->chips, capacity, sizeof(*larger));
-		if (larger == NULL)
-			return -ENOMEM;
-		chips->chips = larger;
-		chips->capacity = capacity;
-	}
+	struct hwmon_chip *larger = array_with_room(chips->chips, chips->n, &chips->capacity, sizeof(*larger), 16);
+	if (larger == NULL)
+		return -ENOMEM;
+	chips->chips = larger;
 	chips->chips[chips->n++] = *chip;
 	return 0;
 }

@@ -2,9 +2,9 @@
 
 #include "base/util.h"
 #include "sensor/domain_nest.h"
+#include "sensor/unreadable.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 // The registers of the memory-mapped interface show package 0's counter a second time; only their limits differ.
@@ -75,17 +75,6 @@ bool powercap_zone_is_known(const struct zone *zone)
 		parse_name(zone->name, &meaning);
 }
 
-// There is nothing to mend about a domain that is not wanted.
-__attribute__((format(printf, 2, 3))) static void leave_out(struct domain *domain, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	vsnprintf(domain->why, sizeof(domain->why), format, args);
-	va_end(args);
-	domain->used = false;
-	domain->remedy[0] = '\0';
-}
-
 /* Two zones of one name that are not known to be twins: both count, under names of their own (kernels before 6.1
  * call every socket's platform domain "psys"). */
 static void make_unique(struct domain *domains, size_t i)
@@ -111,7 +100,7 @@ static void name_die(struct domain *domains, size_t i, const struct meaning *mea
 	if (first == NULL)
 		text_copy(d->name, sizeof(d->name), socket);
 	else
-		leave_out(d, "%s shows the same counter of the whole socket", first->device);
+		domain_leave_out(d, "%s shows the same counter of the whole socket", first->device);
 }
 
 static void name_top(struct domain *domains, size_t i, const struct meaning *meaning, bool dies_share_counter)
@@ -137,7 +126,7 @@ static void name_part(struct domain *d, const struct domain *package, enum domai
 		text_copy(d->inside, sizeof(d->inside), package->name);
 	bool package_left_out = package->readable && !package->used;
 	if (package_left_out)
-		leave_out(d, "part of %s, which is left out", package->device);
+		domain_leave_out(d, "part of %s, which is left out", package->device);
 }
 
 static struct domain *find_named(struct domain *domains, size_t n, const char *name)
@@ -155,7 +144,7 @@ static void settle_name(const struct zone *zone, struct domain *domains, size_t 
 	if (strcmp(zone->type, mmio_type) != 0 || same == NULL)
 		make_unique(domains, i);
 	else if (same->used || !d->used) // else the twin is all that can be read
-		leave_out(d, "shows the counter of %s a second time", same->device);
+		domain_leave_out(d, "shows the counter of %s a second time", same->device);
 }
 
 void powercap_name_domains(const struct zone *zones, struct domain *domains, size_t n, bool dies_share_counter)

@@ -62,14 +62,10 @@ static struct zone *find(const struct zone_list *list, const char *id)
 
 static int add(struct zone_list *list, const struct zone *zone)
 {
-	if (list->n == list->capacity) {
-		size_t capacity = list->capacity > 0 ? list->capacity * 2 : 16;
-		struct zone *larger = realloc_array(list->zones, capacity, sizeof(*larger));
-		if (larger == NULL)
-			return -ENOMEM;
-		list->zones = larger;
-		list->capacity = capacity;
-	}
+	struct zone *larger = array_with_room(list->zones, list->n, &list->capacity, sizeof(*larger), 16);
+	if (larger == NULL)
+		return -ENOMEM;
+	list->zones = larger;
 	list->zones[list->n++] = *zone;
 	return 0;
 }

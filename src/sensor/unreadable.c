@@ -3,6 +3,7 @@
 #include "base/util.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 // A command that was cut, or that a shell would read otherwise, is worse than none.
@@ -31,4 +32,14 @@ void domain_set_unreadable(struct domain *domain, const struct wattle_env *env, 
 	} else {
 		snprintf(domain->why, sizeof(domain->why), "%s: %s", file, strerror(-code));
 	}
+}
+
+void domain_leave_out(struct domain *domain, const char *why, ...)
+{
+	va_list args;
+	va_start(args, why);
+	vsnprintf(domain->why, sizeof(domain->why), why, args);
+	va_end(args);
+	domain->used = false;
+	domain->remedy[0] = '\0';
 }

@@ -84,14 +84,10 @@ static int add_name(struct names *names, char *path)
 {
 	if (path == NULL)
 		return -ENOMEM;
-	if (names->n == names->capacity) {
-		size_t capacity = names->capacity > 0 ? names->capacity * 2 : 64;
-		char **larger = realloc_array(names->paths, capacity, sizeof(*larger));
-		if (larger == NULL)
-			return -ENOMEM;
-		names->paths = larger;
-		names->capacity = capacity;
-	}
+	char **larger = array_with_room(names->paths, names->n, &names->capacity, sizeof(*larger), 64);
+	if (larger == NULL)
+		return -ENOMEM;
+	names->paths = larger;
 	names->paths[names->n++] = path;
 	return 0;
 }

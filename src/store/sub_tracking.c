@@ -28,14 +28,10 @@ struct marks {
 
 static int add_mark(struct marks *marks, const struct mark *mark)
 {
-	if (marks->n == marks->capacity) {
-		size_t capacity = marks->capacity > 0 ? marks->capacity * 2 : 1024;
-		struct mark *larger = realloc_array(marks->rows, capacity, sizeof(*larger));
-		if (larger == NULL)
-			return -ENOMEM;
-		marks->rows = larger;
-		marks->capacity = capacity;
-	}
+	struct mark *larger = array_with_room(marks->rows, marks->n, &marks->capacity, sizeof(*larger), 1024);
+	if (larger == NULL)
+		return -ENOMEM;
+	marks->rows = larger;
 	marks->rows[marks->n] = *mark;
 	marks->rows[marks->n].order = marks->n;
 	marks->n++;
