@@ -139,13 +139,12 @@ static void find_gpu(struct nvml_state *nvml, unsigned int index, int first)
 		snprintf(gpu->domain->device, sizeof(gpu->domain->device), "NVIDIA GPU %d", gpu->domain->index);
 	struct nvml_failure failure = nvml_failure(code);
 	set_unreadable(gpu->domain, failure.why, failure.remedy);
+	if (gpu->domain->device[0] == '\0')
+		snprintf(gpu->domain->device, sizeof(gpu->domain->device), "NVIDIA GPU %u", index);
 }
 
-static int find_gpus(struct nvml_state *nvml, int first)
+static int find_gpus(struct nvml_state *nvml, unsigned int count, int first)
 {
-	unsigned int count = 0;
-	if (nvml->api.count(&count) != NVML_SUCCESS)
-		count = 0;
 	int r = make_room(nvml, count);
 	if (r < 0)
 		return r;
@@ -239,7 +238,11 @@ static int open_gpus(struct nvml_state *nvml, const struct sensor_options *optio
 	if (code != NVML_SUCCESS)
 		return open_without_driver(nvml, options, code);
 	nvml->api.initialised = true;
-	int r = find_gpus(nvml, gpu_roster_next(options->roster));
+	unsigned int count = 0;
+	code = nvml->api.count(&count);
+	if (code != NVML_SUCCESS)
+		return open_without_driver(nvml, options, code);
+	int r = find_gpus(nvml, count, gpu_roster_next(options->roster));
 	if (r == 0)
 		r = choose_gpus(nvml, options);
 	if (r == 0)

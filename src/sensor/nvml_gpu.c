@@ -40,8 +40,11 @@ static int read_utilization(const struct query *q)
 	int code = q->api->utilization(q->gpu->board.handle, &utilization);
 	if (code != NVML_SUCCESS)
 		return code;
-	q->row[DEVICE_UTILIZATION] = utilization.gpu_percent;
-	q->row[DEVICE_MEMORY_UTILIZATION] = utilization.memory_percent;
+	// Drivers write any number where they have none.
+	if (utilization.gpu_percent <= 100)
+		q->row[DEVICE_UTILIZATION] = utilization.gpu_percent;
+	if (utilization.memory_percent <= 100)
+		q->row[DEVICE_MEMORY_UTILIZATION] = utilization.memory_percent;
 	return code;
 }
 
@@ -163,10 +166,10 @@ static void read_processes(struct nvml_gpu *gpu, struct nvml_scratch *scratch, s
 	bool has_target = match->main_pid != 0;
 	struct nvml_process_set *set = &scratch->processes;
 	bool known = list_all(gpu, scratch);
-	if (gpu->mig.on && !(known && knows_instances(set)) && !list_by_instance(gpu, scratch))
-		known = list_all(gpu, scratch);
-	else
-		known = known || gpu->mig.on;
+	if (gpu->mig.on && !(known && knows_instances(set))) {
+		bool by_instance = list_by_instance(gpu, scratch);
+		known = (by_instance && set->n > 0) || list_all(gpu, scratch) || by_instance;
+	}
 	gpu->owners = (struct nvml_owners){.rest = PID_UNKNOWN};
 	if (!known)
 		return;

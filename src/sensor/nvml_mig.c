@@ -139,6 +139,14 @@ static bool is_on_instance(const struct nvml_process *process, const struct nvml
 	return (uint32_t)process->instance == UINT32_MAX && process->instance >> 32 == instance->id >> 32;
 }
 
+static bool has_homeless(const struct nvml_process_set *set)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (set->processes[i].instance == NVML_NO_INSTANCE)
+			return true;
+	return false;
+}
+
 static struct tenants find_tenants(const struct nvml_process_set *set, const struct nvml_instance *instance)
 {
 	struct tenants tenants = {0};
@@ -167,6 +175,8 @@ void nvml_mig_put_shares(const struct nvml_mig *mig, const struct nvml_process_s
 	const struct nvml_owners *owners, bool has_target, int64_t *row)
 {
 	double target = 0, others = 0;
+	if (has_homeless(set)) // on some instance, nobody says on which: an instance that looks free may be theirs
+		return;
 	for (size_t i = 0; i < mig->n; i++) {
 		struct tenants tenants = find_tenants(set, &mig->instances[i]);
 		if (owners->method == PID_BY_EXCLUSIVITY) {

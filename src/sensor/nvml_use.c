@@ -3,6 +3,7 @@
 #include "base/util.h"
 
 static const uint64_t min_hold_us = 333333, max_hold_us = 1000000; // see holds()
+static const uint64_t max_ahead_us = 10000000; // clocks are set now and then, but not by more than this
 
 /* ---- samples into sums ---- */
 
@@ -85,6 +86,21 @@ uint64_t nvml_sm_sum(struct nvml_process_sample *samples, size_t n, uint64_t las
 
 /* ---- asking the driver ---- */
 
+// A time stamp that is far ahead, taken for the newest, would hide all samples after it for as long.
+static unsigned int drop_future(const struct wattle_env *env, struct nvml_process_sample *samples, unsigned int n)
+{
+	int64_t wall_ns = env_wall_ns(env);
+	if (wall_ns <= 0)
+		return n;
+	uint64_t latest_us = (uint64_t)wall_ns / 1000 + max_ahead_us;
+	unsigned int kept = 0;
+	for (unsigned int i = 0; i < n; i++) {
+		if (samples[i].timestamp_us <= latest_us)
+			samples[kept++] = samples[i];
+	}
+	return kept;
+}
+
 static int get_samples(const struct nvml_use *use, const struct nvml_board *board, const struct nvml_use_room *room,
 	unsigned int *ret_count)
 {
@@ -94,6 +110,8 @@ static int get_samples(const struct nvml_use *use, const struct nvml_board *boar
 	int code = board->api->sm_samples(board->handle, room->samples, ret_count, use->seen_us);
 	if (code == NVML_SUCCESS && *ret_count > room->n)
 		return NVML_INSUFFICIENT_SIZE;
+	if (code == NVML_SUCCESS)
+		*ret_count = drop_future(board->env, room->samples, *ret_count);
 	return code;
 }
 
@@ -104,6 +122,7 @@ static void note_fresh(struct nvml_use *use, uint64_t newest_us, int64_t t_ns)
 		use->spacing_us = spacing_us;
 	use->seen_us = newest_us;
 	use->fresh_ns = t_ns;
+	use->awaits_first = false;
 }
 
 /* "Nothing newer" means idle, or only that the driver, which samples every 1/6 to 1 s, has not sampled since we asked
@@ -146,7 +165,10 @@ int nvml_use_read(struct nvml_use *use, struct nvml_board *board, const struct n
 		use->last = now;
 	} else if (!holds(use, match->t_ns)) {
 		use->last = (struct nvml_sm_use){0};
+		use->awaits_first = false;
 	}
+	if (use->awaits_first)
+		return NVML_SUCCESS;
 	put_percents(&use->last, owners->rest, match->main_pid != 0, row);
 	return NVML_SUCCESS;
 }
@@ -170,4 +192,6 @@ void nvml_use_prime(struct nvml_use *use, struct nvml_board *board, const struct
 	for (size_t i = 0; i < count; i++)
 		if (is_sample(&room->samples[i], use->seen_us))
 			use->seen_us = room->samples[i].timestamp_us;
+	use->awaits_first = use->seen_us != 0;
+	use->fresh_ns = use->awaits_first ? env_now_ns(board->env) : 0;
 }

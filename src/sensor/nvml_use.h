@@ -5,6 +5,7 @@
 #include "sensor/nvml_process.h"
 #include "sensor/pid_match.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct nvml_use {
 	uint64_t seen_us;    // newest sample so far, on the driver's clock
 	uint64_t spacing_us; // shortest time between two new ones; 0 before there were two
 	int64_t fresh_ns;    // when it was new to us
+	bool awaits_first;   // seen_us is of before the first reading: the use since then is not known yet
 	struct nvml_sm_use last;
 };
 

@@ -151,6 +151,37 @@ def mig(room):
 
 
 @test
+def mig_without_instances(room):
+    """a driver that names the processes of an instance on the whole GPU only: by memory, and not as idle"""
+    cards = card("mig MIG-a 1 0 3 42 20000000000", "process descendants C 0 3000000000", "process 1 C 0 1000000000",
+                 "error nvmlDeviceGetProcessUtilization 3")
+    report, _ = gpus_of(room, cards=cards, seconds=2)
+    domain = domain_of(report)
+    assert domain["attribution"] == "gpu memory", domain
+    near(domain["target_j"], domain["energy_j"] * 3 / 4, relative=0.1)
+
+
+@test
+def no_count(room):
+    """a driver that starts, but can't count its GPUs, is a failure that is told, not a machine without GPUs"""
+    cards = "error nvmlDeviceGetCount 999\n" + card()
+    room.report("--", "true", env=environment(room, cards))
+    told = [text for text, in room.rows("select text from event where kind = 'warning'")]
+    assert any("gpu-0 (nvml)" in text for text in told), told
+
+
+@test
+def nonsense_percents(room):
+    """use that is no percentage is unknown; samples from the far future don't hide those that follow"""
+    cards = card("process descendants C 30 1000000000", "process 1 C 70 1000000000", "garbage").replace(
+        "utilization_percent 90 10", "utilization_percent 2147483632 10")
+    report, gpus = gpus_of(room, cards=cards, seconds=3)
+    assert gpus[0]["mean_utilization_percent"] is None, gpus[0]
+    near(gpus[0]["target_mean_utilization_percent"], 30, absolute=1)
+    near(domain_of(report)["target_j"], domain_of(report)["energy_j"] * 0.3, relative=0.1)
+
+
+@test
 def module(room):
     """a Grace-Hopper that answers for the module only: shown as such, and not in the total as a GPU's"""
     refused = ["error nvmlDeviceGetTotalEnergyConsumption 3", "error nvmlDeviceGetPowerUsage 3", "field_error 185 0 3",

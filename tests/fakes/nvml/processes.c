@@ -92,8 +92,9 @@ static unsigned int put_garbage(struct wire_sample *samples, unsigned int n, uns
 		{0, 1ull << 60, 50, 0, 0, 0},
 		{1, 1ull << 60, 2147483632, 0, 0, 0},
 		{1, 1, 99, 0, 0, 0},
+		{1, 1ull << 60, 50, 0, 0, 0}, // newer than any to come
 	};
-	for (unsigned int i = 0; i < 3; i++, n++) {
+	for (unsigned int i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++, n++) {
 		if (n < room)
 			samples[n] = garbage[i];
 	}
