@@ -89,9 +89,7 @@ static unsigned int put_samples(const struct fake_view *view, const struct fake_
 static unsigned int put_garbage(struct wire_sample *samples, unsigned int n, unsigned int room)
 {
 	const struct wire_sample garbage[] = {
-		{0, 1ull << 60, 50, 0, 0, 0},
-		{1, 1ull << 60, 2147483632, 0, 0, 0},
-		{1, 1, 99, 0, 0, 0},
+		{0, 1ull << 60, 50, 0, 0, 0}, {1, 1ull << 60, 2147483632, 0, 0, 0}, {1, 1, 99, 0, 0, 0},
 		{1, 1ull << 60, 50, 0, 0, 0}, // newer than any to come
 	};
 	for (unsigned int i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++, n++) {
