@@ -107,6 +107,8 @@ def run_all(tests):
 
 
 def main(build, wanted):
+    # What is started in the background by a shell ignores SIGINT, and would hand that on to every test.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     listing = subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True)
     tests = json.loads(listing.stdout)
     if wanted:

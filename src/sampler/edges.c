@@ -83,7 +83,14 @@ static void sort(int64_t *values, size_t n)
 }
 
 /* An update that added nothing (a step of whole joules, a GPU that sleeps) can't be seen, and the interval around it is a
- * multiple of the period; the spread is that of the intervals near the median. */
+ * multiple of the period: that is no jitter. A long interval that is no multiple is a late update. */
+static bool is_multiple(int64_t interval_ns, int64_t period_ns)
+{
+	int64_t times = (interval_ns + period_ns / 2) / period_ns;
+	int64_t off_ns = interval_ns - times * period_ns;
+	return times >= 2 && (off_ns < 0 ? -off_ns : off_ns) <= period_ns / 6;
+}
+
 bool edge_watch_period(const struct edge_watch *watch, int64_t *ret_period_ns, int64_t *ret_jitter_ns)
 {
 	size_t n = watch->n_intervals < EDGE_INTERVALS ? watch->n_intervals : EDGE_INTERVALS;
@@ -102,7 +109,7 @@ bool edge_watch_period(const struct edge_watch *watch, int64_t *ret_period_ns, i
 	for (size_t i = 0; i < n; i++) {
 		if (sorted[i] >= median_ns / 2 && sorted[i] < least_ns)
 			least_ns = sorted[i];
-		if (sorted[i] <= median_ns + median_ns / 2 && sorted[i] > most_ns)
+		if (sorted[i] > most_ns && !is_multiple(sorted[i], median_ns))
 			most_ns = sorted[i];
 	}
 	*ret_period_ns = median_ns;

@@ -58,29 +58,38 @@ static void check(void **state)
 	assert_in_range(jitter_ns, 0, row->jitter_most_us * 1000);
 }
 
-static void jitter_is_half_of_the_spread(void **state)
+static const struct spread {
+	const char *teaches;
+	int64_t edges_us[6]; // each pinned down to a microsecond
+	int64_t period_us, jitter_us;
+} spreads[] = {
+	{"half of the spread: 18 to 22 ms is 20 ms +- 2", {100, 20100, 38100, 60100, 80100, 100100}, 20000, 2000},
+	{"an update that added nothing is no jitter", {100, 20100, 40100, 80100, 100100, 120100}, 20000, 0},
+	{"one that came late is", {100, 20100, 40100, 73100, 93100, 113100}, 20000, 6500},
+};
+
+static void check_spread(void **state)
 {
-	// Edges at 0, 20, 38, 60, 80 ms, each pinned down to a microsecond.
-	static const int64_t edges_us[] = {100, 20100, 38100, 60100, 80100};
+	const struct spread *row = *state;
 	struct edge_watch watch;
 	int64_t period_ns, jitter_ns;
 	edge_watch_init(&watch);
-	for (size_t i = 0; i < ARRAY_SIZE(edges_us); i++) {
-		int64_t from_us = i > 0 ? edges_us[i - 1] : 0;
-		for (int64_t t_us = from_us + 1; t_us < edges_us[i]; t_us += 1000)
+	for (size_t i = 0; i < ARRAY_SIZE(row->edges_us); i++) {
+		int64_t from_us = i > 0 ? row->edges_us[i - 1] : 0;
+		for (int64_t t_us = from_us + 1; t_us < row->edges_us[i]; t_us += 1000)
 			edge_watch_feed(&watch, t_us * 1000, i);
-		edge_watch_feed(&watch, (edges_us[i] - 1) * 1000, i);
-		edge_watch_feed(&watch, edges_us[i] * 1000, i + 1);
+		edge_watch_feed(&watch, (row->edges_us[i] - 1) * 1000, i);
+		edge_watch_feed(&watch, row->edges_us[i] * 1000, i + 1);
 	}
 	assert_true(edge_watch_period(&watch, &period_ns, &jitter_ns));
-	assert_int_equal(period_ns, 20000000);
-	assert_int_equal(jitter_ns, 2000000);
+	assert_int_equal(period_ns, row->period_us * 1000);
+	assert_int_equal(jitter_ns, row->jitter_us * 1000);
 }
 
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "half of the spread: 18 to 22 ms is 20 ms +- 2", jitter_is_half_of_the_spread);
+	ROWS_ADD(&tests, spreads, check_spread);
 	return rows_run(&tests, "edges");
 }
