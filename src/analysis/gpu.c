@@ -66,6 +66,18 @@ static int64_t max_known(const int64_t *values, size_t n)
 	return max;
 }
 
+/* Before the target came to the GPU it held nothing there, and that was known. If how much it held later never was, the
+ * nothing of before is not its maximum. */
+static int64_t max_target_memory(const struct run_device *device)
+{
+	const int64_t *bytes = device->values[DEVICE_TARGET_MEMORY], *processes = device->values[DEVICE_TARGET_PROCESSES];
+	int64_t max_bytes = max_known(bytes, device->n);
+	bool unknown_later = false;
+	for (size_t i = 0; i < device->n; i++)
+		unknown_later |= value_ok(processes[i]) && processes[i] > 0 && !value_ok(bytes[i]);
+	return max_bytes == 0 && unknown_later ? VALUE_MISSING : max_bytes;
+}
+
 static struct gpu_finding describe(const struct run *run, const struct domain_finding *domain)
 {
 	const struct run_device *device = domain->device;
@@ -75,7 +87,7 @@ static struct gpu_finding describe(const struct run *run, const struct domain_fi
 		.mean_w = domain->mean_w,
 		.max_w = domain->max_w,
 		.max_memory_bytes = max_known(device->values[DEVICE_MEMORY_USED], device->n),
-		.target_max_memory_bytes = max_known(device->values[DEVICE_TARGET_MEMORY], device->n),
+		.target_max_memory_bytes = max_target_memory(device),
 		.max_temperature_c = stats_max(device->values[DEVICE_TEMPERATURE], device->n),
 		.cap_w = value_to_double(last_known(device->values[DEVICE_POWER_CAP], device->n), 1e-3),
 	};

@@ -42,9 +42,11 @@ bool doctor_in_total(const struct doctor *doctor, const struct domain *domain)
 
 bool doctor_measures(const struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->set.n_devices; i++)
-		if (doctor->set.devices[i]->provenance != PROVENANCE_ESTIMATED)
+	for (size_t i = 0; i < doctor->n_rows; i++) {
+		const struct doctor_row *row = &doctor->rows[i];
+		if (row->domain->used && row->domain->provenance != PROVENANCE_ESTIMATED && !isnan(row->last))
 			return true;
+	}
 	return false;
 }
 

@@ -35,7 +35,7 @@ void doctor_close(struct doctor *doctor);
 enum doctor_state doctor_state(const struct domain *domain);
 // Whether a run's total holds this domain.
 bool doctor_in_total(const struct doctor *doctor, const struct domain *domain);
-// Whether anything that would be sampled is more than an estimate.
+// Whether anything that would be sampled is more than an estimate and has given a reading.
 bool doctor_measures(const struct doctor *doctor);
 /* A command that mends what is unreadable beyond the next boot, where `remedy` holds until then only; NULL: the remedy
  * lasts, or there is none. */

@@ -283,6 +283,24 @@ static void std_far_from_zero(void **state)
 	assert_int_equal(tally.n, 4);
 }
 
+// It held nothing before it came to the GPU; afterwards the driver did not say how much.
+static void unknown_gpu_memory(void **state)
+{
+	struct run run;
+	struct findings findings;
+	build_simple(&run, 11);
+	struct run_device *device = build_metered(&run, "gpu-0", DOMAIN_GPU, 250);
+	for (size_t i = 0; i < run.n; i++) {
+		device->values[DEVICE_TARGET_PROCESSES][i] = i < 3 ? 0 : 1;
+		device->values[DEVICE_TARGET_MEMORY][i] = i < 3 ? 0 : VALUE_MISSING;
+	}
+	build_stamps(device);
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_int_equal(findings.gpus[0].target_max_memory_bytes, VALUE_MISSING);
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -296,5 +314,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "the program's own metrics", user_metrics);
 	ROWS_ADD_ONE(&tests, "a run without samples has no figures, and no zeros", empty_runs);
 	ROWS_ADD_ONE(&tests, "a large common offset costs no digits of the deviation", std_far_from_zero);
+	ROWS_ADD_ONE(&tests, "a GPU: memory that the driver does not tell is unknown, not what it was before",
+		unknown_gpu_memory);
 	return rows_run(&tests, "figures");
 }
