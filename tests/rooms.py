@@ -7,13 +7,13 @@ import re
 import sys
 
 ROW = re.compile(r"^\| `src/(\w+)/` \|.*\| ([^|]*) \|$", re.MULTILINE)
-INCLUDE = re.compile(r'^#include "(\w+)/[\w.]+"', re.MULTILINE)
+INCLUDE = re.compile(r'^#include "(\w+)/[\w./]+"', re.MULTILINE)
 NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\\]|\\\\.)*\"", re.DOTALL)
 PRINTS = re.compile(r"\b(printf|puts|putchar|perror|fprintf|vprintf|vfprintf)\s*\(|\b(stdout|stderr)\b")
 
 
 def sources(top, room):
-    return sorted(path for path in (top / "src" / room).iterdir() if path.suffix in (".c", ".h", ".def"))
+    return sorted(path for path in (top / "src" / room).rglob("*") if path.suffix in (".c", ".h", ".def"))
 
 
 def wrong_includes(top, room, allowed):

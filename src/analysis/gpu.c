@@ -70,7 +70,8 @@ static int64_t max_known(const int64_t *values, size_t n)
  * nothing of before is not its maximum. */
 static int64_t max_target_memory(const struct run_device *device)
 {
-	const int64_t *bytes = device->values[DEVICE_TARGET_MEMORY], *processes = device->values[DEVICE_TARGET_PROCESSES];
+	const int64_t *bytes = device->values[DEVICE_TARGET_MEMORY],
+		      *processes = device->values[DEVICE_TARGET_PROCESSES];
 	int64_t max_bytes = max_known(bytes, device->n);
 	bool unknown_later = false;
 	for (size_t i = 0; i < device->n; i++)

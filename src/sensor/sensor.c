@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 #include "sensor/cpu_temperature.h"
-#include "sensor/gpu_roster.h"
+#include "sensor/gpu/gpu_roster.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "sensor/amdgpu_use.h"
+#include "sensor/gpu/amdgpu_use.h"
 
 #include "base/util.h"
 #include "rows.h"

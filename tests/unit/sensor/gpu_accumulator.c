@@ -1,8 +1,8 @@
-#include "sensor/gpu_accumulator.h"
+#include "sensor/gpu/gpu_accumulator.h"
 
 #include "base/util.h"
 #include "rows.h"
-#include "sensor/gpu_metrics.h"
+#include "sensor/gpu/gpu_metrics.h"
 
 #define UNITS(joules) ((uint64_t)((joules)*65536))
 #define WRAP (UINT64_C(1) << 32)

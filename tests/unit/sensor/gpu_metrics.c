@@ -1,4 +1,4 @@
-#include "sensor/gpu_metrics.h"
+#include "sensor/gpu/gpu_metrics.h"
 
 #include "base/util.h"
 #include "rows.h"

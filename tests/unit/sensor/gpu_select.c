@@ -1,4 +1,4 @@
-#include "sensor/gpu_select.h"
+#include "sensor/gpu/gpu_select.h"
 
 #include "base/util.h"
 #include "rows.h"

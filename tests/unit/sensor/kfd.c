@@ -1,4 +1,4 @@
-#include "sensor/kfd.h"
+#include "sensor/gpu/kfd.h"
 
 #include "base/util.h"
 #include "rows.h"

@@ -1,8 +1,8 @@
-#include "sensor/nvml_process.h"
+#include "sensor/gpu/nvml_process.h"
 
 #include "base/util.h"
 #include "rows.h"
-#include "sensor/nvml_use.h"
+#include "sensor/gpu/nvml_use.h"
 
 static const pid_t target_pids[] = {10, 20, 30};
 static const struct sensor_context context = {.main_pid = 10,

@@ -1,8 +1,8 @@
 /* Whose a driver's process ids are, in trees that stand for /proc as seen from different places. */
-#include "sensor/pid_match.h"
+#include "sensor/gpu/pid_match.h"
 
 #include "base/util.h"
-#include "sensor/nvml_process.h"
+#include "sensor/gpu/nvml_process.h"
 #include "tree.h"
 
 #define OURS "@pid:[4026539999]"

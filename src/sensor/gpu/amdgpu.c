@@ -1,0 +1,312 @@
+#include "sensor/sensor.h"
+
+#include "base/util.h"
+#include "sensor/gpu/amdgpu_card.h"
+#include "sensor/gpu/amdgpu_use.h"
+#include "sensor/gpu/gpu_choice.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+/* AMD GPUs through the amdgpu driver's files in /sys. No library of AMD's is needed; where the files lack energy or power
+ * ROCm SMI is asked, if it is there. */
+
+static const char standing[] = "its energy counter stands still at times while it draws power; power fills the gaps";
+static const char frozen[] = "its energy counter stands still while it draws power; power is integrated instead";
+
+static const int64_t FIND_AGAIN_NS = NS_PER_S;
+/* The firmware renews its counter every millisecond. One that does not move for so long while there is power is believed
+ * no more; only machines with such a counter wait. */
+enum { LOOK_MS = 2, FROZEN_MS = 250 };
+
+struct amdgpu {
+	struct amdgpu_card *cards; // owned; cards[i] belongs to domains[i]
+	struct domain *domains;    // owned
+	const char **pci;          // owned; the cards' addresses
+	size_t n;
+	struct drm_clients *clients; // owned
+	struct kfd *kfd;             // owned; NULL: there is none
+	struct rocm_smi *smi;        // owned; NULL: not needed, or not there
+	struct drm_use *drm_uses;    // owned, n
+	struct kfd_use *kfd_uses;    // owned, n
+	int64_t looked_ns;           // when a card that is gone was last looked for
+};
+
+/* ---- open ---- */
+
+static int make_room(struct amdgpu *amdgpu, size_t n)
+{
+	amdgpu->cards = calloc_array(n, sizeof(*amdgpu->cards));
+	amdgpu->domains = calloc_array(n, sizeof(*amdgpu->domains));
+	amdgpu->pci = calloc_array(n, sizeof(*amdgpu->pci));
+	amdgpu->drm_uses = calloc_array(n, sizeof(*amdgpu->drm_uses));
+	amdgpu->kfd_uses = calloc_array(n, sizeof(*amdgpu->kfd_uses));
+	bool all = amdgpu->cards != NULL && amdgpu->domains != NULL && amdgpu->pci != NULL &&
+		amdgpu->drm_uses != NULL && amdgpu->kfd_uses != NULL;
+	return all ? 0 : -ENOMEM;
+}
+
+static void add_card(struct amdgpu *amdgpu, const struct wattle_env *env, const struct drm_card *found)
+{
+	struct amdgpu_card *card = &amdgpu->cards[amdgpu->n];
+	amdgpu_card_open(card, env, found, &amdgpu->domains[amdgpu->n]);
+	amdgpu->pci[amdgpu->n++] = card->found.pci;
+}
+
+/* ---- ROCm SMI ---- */
+
+// A number in the library for a card of ours: by its address, else by its place in the row.
+static size_t find_in_library(const struct amdgpu *amdgpu, size_t card)
+{
+	char address[32];
+	size_t count = rocm_smi_count(amdgpu->smi);
+	for (size_t i = 0; i < count; i++) {
+		rocm_smi_address(amdgpu->smi, i, address, sizeof(address));
+		if (address[0] == '\0')
+			return card;
+		if (strcmp(address, amdgpu->pci[card]) == 0)
+			return i;
+	}
+	return count;
+}
+
+static bool some_lack_figures(const struct amdgpu *amdgpu)
+{
+	bool lacking = false;
+	for (size_t i = 0; i < amdgpu->n; i++) {
+		if (drm_power_sleeps(&amdgpu->cards[i].power))
+			return false; // the library would wake it
+		lacking = lacking || amdgpu_card_lacks_figures(&amdgpu->cards[i]);
+	}
+	return lacking;
+}
+
+static void ask_library(struct amdgpu *amdgpu, const struct wattle_env *env)
+{
+	if (!some_lack_figures(amdgpu))
+		return;
+	amdgpu->smi = rocm_smi_open(env);
+	for (size_t i = 0; amdgpu->smi != NULL && i < amdgpu->n; i++) {
+		size_t gpu = find_in_library(amdgpu, i);
+		if (amdgpu_card_lacks_figures(&amdgpu->cards[i]) && gpu < rocm_smi_count(amdgpu->smi))
+			amdgpu_card_assist(&amdgpu->cards[i], amdgpu->smi, gpu, &amdgpu->domains[i]);
+	}
+}
+
+// /sys shows no card: only if somebody names a library is it asked for some.
+static int open_from_library(struct amdgpu *amdgpu, const struct wattle_env *env)
+{
+	amdgpu->smi = env->rocm_smi != NULL ? rocm_smi_open(env) : NULL;
+	if (amdgpu->smi == NULL)
+		return 0;
+	size_t n = rocm_smi_count(amdgpu->smi);
+	int r = make_room(amdgpu, n);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct drm_card found = {.vendor = DRM_AMD};
+		rocm_smi_address(amdgpu->smi, i, found.pci, sizeof(found.pci));
+		add_card(amdgpu, env, &found);
+		amdgpu_card_assist(&amdgpu->cards[i], amdgpu->smi, i, &amdgpu->domains[i]);
+	}
+	return r;
+}
+
+static int open_cards(struct amdgpu *amdgpu, const struct wattle_env *env, const struct drm_cards *cards)
+{
+	int r = make_room(amdgpu, cards->n);
+	for (size_t i = 0; r == 0 && i < cards->n; i++) {
+		const char *driver = cards->cards[i].driver;
+		if (driver[0] == '\0' || strcmp(driver, "amdgpu") == 0) // not radeon, not vfio-pci
+			add_card(amdgpu, env, &cards->cards[i]);
+	}
+	if (r == 0)
+		ask_library(amdgpu, env);
+	return r;
+}
+
+static int open_uses(struct amdgpu *amdgpu, const struct wattle_env *env)
+{
+	amdgpu->kfd = kfd_new(env, amdgpu->pci, amdgpu->n);
+	amdgpu->clients = drm_clients_new(env, amdgpu->pci, amdgpu->n);
+	return amdgpu->clients != NULL ? 0 : -ENOMEM;
+}
+
+/* ---- which are wanted ---- */
+
+// HIP takes CUDA_VISIBLE_DEVICES where its own variable is not set or empty.
+static const char *visible_to_target(const struct sensor_options *options, const struct gpu_candidate *candidates,
+	size_t n, bool *ret_wanted)
+{
+	const char *hip = options->hip_visible_devices, *cuda = options->cuda_visible_devices;
+	bool own = hip != NULL && hip[0] != '\0', foreign = !own && cuda != NULL && cuda[0] != '\0';
+	const char *const visible[] = {options->rocr_visible_devices, own ? hip : foreign ? cuda : NULL};
+	gpu_select_rocm(visible, ARRAY_SIZE(visible), candidates, n, ret_wanted);
+	if (own)
+		return "hidden by HIP_VISIBLE_DEVICES";
+	return visible[0] != NULL ? "hidden by ROCR_VISIBLE_DEVICES" : "hidden by CUDA_VISIBLE_DEVICES";
+}
+
+// ROCm numbers only what can compute.
+static int choose(struct amdgpu *amdgpu, const struct sensor_options *options)
+{
+	bool *compute = calloc_array(amdgpu->n, sizeof(*compute));
+	if (compute == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < amdgpu->n; i++)
+		compute[i] = amdgpu->kfd == NULL || kfd_has(amdgpu->kfd, i);
+	int r = gpu_choice_settle(amdgpu->domains, amdgpu->n, compute, visible_to_target, options);
+	free(compute);
+	return r;
+}
+
+/* ---- a counter that stands still ---- */
+
+// The counter of a card that draws power now; VALUE_MISSING: there is nothing to suspect.
+static int64_t suspect(struct amdgpu_card *card)
+{
+	const struct sensor_context context = {0};
+	struct gpu_accumulator before = card->accumulator;
+	int64_t row[DEVICE_COUNT];
+	for (size_t m = 0; m < DEVICE_COUNT; m++)
+		row[m] = VALUE_MISSING;
+	int r = amdgpu_card_read(card, &context, row);
+	card->accumulator = before; // this was no reading of the run
+	return r == 0 && row[DEVICE_POWER] > 0 ? amdgpu_card_units(card) : VALUE_MISSING;
+}
+
+// Clears the suspects that have moved; true if some have not.
+static bool look(struct amdgpu *amdgpu, int64_t *units)
+{
+	bool any = false;
+	for (size_t i = 0; i < amdgpu->n; i++) {
+		if (value_ok(units[i]) && amdgpu_card_units(&amdgpu->cards[i]) > units[i])
+			units[i] = VALUE_MISSING;
+		any = any || value_ok(units[i]);
+	}
+	return any;
+}
+
+static void distrust(struct amdgpu_card *card, struct domain *domain)
+{
+	card->counts_energy = false;
+	domain->has_energy = false;
+	domain->provenance = PROVENANCE_DERIVED;
+	domain->resolution_uj = 0;
+	text_copy(domain->note, sizeof(domain->note), frozen);
+}
+
+static int check_counters(struct amdgpu *amdgpu)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_MS * NS_PER_MS};
+	int64_t *units = calloc_array(amdgpu->n, sizeof(*units));
+	if (units == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < amdgpu->n; i++)
+		units[i] = amdgpu->domains[i].used ? suspect(&amdgpu->cards[i]) : VALUE_MISSING;
+	for (int ms = 0; look(amdgpu, units) && ms < FROZEN_MS; ms += LOOK_MS)
+		nanosleep(&pause, NULL);
+	for (size_t i = 0; i < amdgpu->n; i++)
+		if (value_ok(units[i]))
+			distrust(&amdgpu->cards[i], &amdgpu->domains[i]);
+	free(units);
+	return 0;
+}
+
+/* ---- the sensor ---- */
+
+static int open_sensor(void *state, const struct wattle_env *env, const struct sensor_options *options,
+	struct wattle_error *reterr)
+{
+	struct amdgpu *amdgpu = state;
+	struct drm_cards cards;
+	if (options->gpu_brand != NULL && strcmp(options->gpu_brand, "amd") != 0)
+		return 0;
+	int r = drm_cards_find(env, DRM_AMD, &cards);
+	if (r == 0)
+		r = cards.n > 0 ? open_cards(amdgpu, env, &cards) : open_from_library(amdgpu, env);
+	drm_cards_finish(&cards);
+	if (r == 0 && amdgpu->n > 0)
+		r = open_uses(amdgpu, env);
+	gpu_choice_name(amdgpu->domains, amdgpu->n, options);
+	if (r == 0 && amdgpu->n > 0)
+		r = choose(amdgpu, options);
+	if (r == 0 && amdgpu->n > 0 && options->calibrate_ns > 0)
+		r = check_counters(amdgpu);
+	return r < 0 ? error_set(reterr, r, "no memory for the AMD GPUs") : 0;
+}
+
+static struct domain *domains(void *state, size_t *ret_count)
+{
+	struct amdgpu *amdgpu = state;
+	*ret_count = amdgpu->n;
+	return amdgpu->domains;
+}
+
+static void tell(const struct amdgpu_card *card, struct domain *domain, int read)
+{
+	bool standing_now = card->accumulator.stood_still && read == 0;
+	if (standing_now)
+		text_copy(domain->note, sizeof(domain->note), standing);
+	else
+		drm_state_tell(domain, read == -EAGAIN ? DRM_ASLEEP : read == -ENODEV ? DRM_GONE : DRM_AWAKE);
+}
+
+static void read_uses(struct amdgpu *amdgpu, const struct sensor_context *context)
+{
+	drm_clients_read(amdgpu->clients, context, amdgpu->drm_uses);
+	if (amdgpu->kfd != NULL)
+		kfd_read(amdgpu->kfd, context, amdgpu->kfd_uses);
+}
+
+static void read_card(struct amdgpu *amdgpu, size_t i, const struct sensor_context *context, int64_t *row)
+{
+	struct amdgpu_card *card = &amdgpu->cards[i];
+	bool find_again = context->t_ns - amdgpu->looked_ns >= FIND_AGAIN_NS && !context->energy_only;
+	int r = amdgpu_card_read(card, context, row);
+	tell(card, &amdgpu->domains[i], r);
+	if (r == 0 && !context->energy_only)
+		amdgpu_use_fill(&amdgpu->drm_uses[i], kfd_has(amdgpu->kfd, i) ? &amdgpu->kfd_uses[i] : NULL, context,
+			row);
+	if (r == -ENODEV && find_again) {
+		amdgpu_card_find_again(card);
+		amdgpu->looked_ns = context->t_ns;
+	}
+}
+
+static void read_sensor(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT])
+{
+	struct amdgpu *amdgpu = state;
+	bool any = false;
+	for (size_t i = 0; i < amdgpu->n; i++)
+		any = any || amdgpu->domains[i].used;
+	if (any && !context->energy_only)
+		read_uses(amdgpu, context);
+	for (size_t i = 0; i < amdgpu->n; i++)
+		if (amdgpu->domains[i].used)
+			read_card(amdgpu, i, context, rows[i]);
+}
+
+static void close_sensor(void *state)
+{
+	struct amdgpu *amdgpu = state;
+	for (size_t i = 0; i < amdgpu->n; i++)
+		amdgpu_card_close(&amdgpu->cards[i]);
+	drm_clients_free(amdgpu->clients);
+	kfd_free(amdgpu->kfd);
+	rocm_smi_close(amdgpu->smi);
+	free(amdgpu->cards);
+	free(amdgpu->domains);
+	free(amdgpu->pci);
+	free(amdgpu->drm_uses);
+	free(amdgpu->kfd_uses);
+	*amdgpu = (struct amdgpu){0};
+}
+
+const struct sensor_ops sensor_amdgpu = {
+	.name = "amdgpu",
+	.state_size = sizeof(struct amdgpu),
+	.open = open_sensor,
+	.domains = domains,
+	.read = read_sensor,
+	.close = close_sensor,
+};

@@ -1,0 +1,90 @@
+#include "sensor/gpu/gpu_roster.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+
+enum { EXPLAIN_CEILING = 1024 };
+
+int gpu_roster_open(struct gpu_roster *roster, const char *list, struct wattle_error *reterr)
+{
+	*roster = (struct gpu_roster){.list = list, .arena = arena_new()};
+	buf_init(&roster->absent, EXPLAIN_CEILING);
+	if (roster->arena == NULL)
+		return error_set(reterr, -ENOMEM, "no memory for the list of GPUs");
+	return list != NULL ? gpu_select_check_form(list, reterr) : 0;
+}
+
+void gpu_roster_close(struct gpu_roster *roster)
+{
+	arena_free(roster->arena);
+	free(roster->all);
+	buf_finish(&roster->absent);
+	*roster = (struct gpu_roster){0};
+}
+
+int gpu_roster_next(const struct gpu_roster *roster)
+{
+	return (int)roster->n;
+}
+
+static int make_room(struct gpu_roster *roster, size_t n)
+{
+	if (roster->capacity - roster->n >= n)
+		return 0;
+	size_t capacity = roster->n + n;
+	struct gpu_candidate *larger = realloc_array(roster->all, capacity, sizeof(*larger));
+	if (larger == NULL)
+		return -ENOMEM;
+	roster->all = larger;
+	roster->capacity = capacity;
+	return 0;
+}
+
+// The texts of a candidate belong to its sensor, which may let go of them after its open.
+static int copy(struct arena *arena, const struct gpu_candidate *from, struct gpu_candidate *ret_candidate)
+{
+	const char **mig_uuids = arena_alloc(arena, from->n_mig_uuids, sizeof(*mig_uuids));
+	if (mig_uuids == NULL)
+		return -ENOMEM;
+	*ret_candidate = *from;
+	ret_candidate->uuid = arena_text(arena, from->uuid);
+	ret_candidate->name = NULL; // no message shows it
+	ret_candidate->mig_uuids = mig_uuids;
+	for (size_t i = 0; i < from->n_mig_uuids; i++) {
+		mig_uuids[i] = arena_text(arena, from->mig_uuids[i]);
+		if (mig_uuids[i] == NULL)
+			return -ENOMEM;
+	}
+	return ret_candidate->uuid != NULL ? 0 : -ENOMEM;
+}
+
+int gpu_roster_add(struct gpu_roster *roster, const struct gpu_candidate *candidates, size_t n, bool *ret_selected)
+{
+	int r = make_room(roster, n);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = copy(roster->arena, &candidates[i], &roster->all[roster->n + i]);
+	if (r < 0)
+		return r;
+	roster->n += n;
+	if (roster->list != NULL) // what is wrong with the list only all sensors together can tell: gpu_roster_check
+		gpu_select_claimed(roster->list, candidates, n, ret_selected);
+	return 0;
+}
+
+void gpu_roster_explain(struct gpu_roster *roster, const char *brand, const char *why)
+{
+	const char *gap = roster->absent.size > 0 ? "; " : "";
+	buf_printf(&roster->absent, "%sno %s GPU can be used: %s", gap, brand, why);
+}
+
+int gpu_roster_check(const struct gpu_roster *roster, struct wattle_error *reterr)
+{
+	const struct gpu_list list = {
+		.text = roster->list,
+		.candidates = roster->all,
+		.n = roster->n,
+		.absent = roster->absent.data != NULL ? roster->absent.data : "",
+	};
+	return roster->list != NULL ? gpu_select_check(&list, reterr) : 0;
+}

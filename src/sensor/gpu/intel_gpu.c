@@ -1,0 +1,314 @@
+#include "sensor/sensor.h"
+
+#include "base/num.h"
+#include "base/util.h"
+#include "sensor/gauge.h"
+#include "sensor/gpu/drm_cards.h"
+#include "sensor/gpu/drm_clients.h"
+#include "sensor/gpu/drm_state.h"
+#include "sensor/gpu/gpu_choice.h"
+#include "sensor/gpu/gpu_roster.h"
+#include "sensor/unreadable.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Intel's graphics cards: the hwmon of i915 (Linux 6.2) and of xe (6.5). Both extend the hardware's 32 bits to 64.
+ *
+ * energy1 is the whole card; xe has the package, a part of it, as energy2 since 6.8. i915 has further hwmons for the tiles
+ * (i915_gt0 …), parts too, which are left aside. GPUs inside of CPUs have no hwmon: RAPL meters them. */
+
+static const struct gauge gauges[] = {
+	{DEVICE_POWER_CAP, true, 1000, {"power1_max"}},
+	{DEVICE_TEMPERATURE, true, 1000, {"temp2_input", "temp1_input"}}, // xe: temp2 is the package
+	{DEVICE_SM_CLOCK, false, 1, {"tile0/gt0/freq0/act_freq"}},
+};
+enum { GAUGES = ARRAY_SIZE(gauges), COUNTERS_MAX = 2 };
+
+// A limit of 300 W does not keep peaks of some milliseconds below 300 W.
+static const double peak_over_limit = 1.2;
+
+struct intel_card {
+	struct drm_card found;
+	bool has_part; // energy2 beside energy1
+	struct drm_power power;
+	struct file_kept energy; // .path "": none
+	struct gauge_file gauges[GAUGES];
+};
+
+struct intel_gpu {
+	struct intel_card *cards; // owned
+	struct domain *domains;   // owned; first one for each card, then what is only shown
+	size_t n_cards, n_domains;
+	const char **pci;             // owned; the cards' addresses
+	struct drm_clients *clients;  // owned
+	struct drm_use *uses;         // owned; one for each card
+	const struct wattle_env *env; // borrowed
+	int64_t looked_ns;            // when a card that is gone was last looked for
+};
+
+static const int64_t FIND_AGAIN_NS = NS_PER_S;
+
+static bool is_known_driver(const struct drm_card *card)
+{
+	return card->driver[0] == '\0' || strcmp(card->driver, "i915") == 0 || strcmp(card->driver, "xe") == 0;
+}
+
+// Integrated ones sit on the root bus, at 00:02.0 since ever.
+static bool is_integrated(const struct drm_card *card)
+{
+	const char *bus = strchr(card->pci, ':');
+	return bus != NULL && strncmp(bus, ":00:", 4) == 0;
+}
+
+static void name_device(const struct drm_card *card, const char *what, struct domain *domain)
+{
+	snprintf(domain->device, sizeof(domain->device), "Intel %s 8086:%04x%s%s", what, card->product,
+		card->pci[0] != '\0' ? " at " : "", card->pci);
+}
+
+/* ---- energy ---- */
+
+static int read_energy(struct file_kept *file, int64_t *ret_uj)
+{
+	uint64_t energy_uj;
+	int r = file_kept_read_u64(file, &energy_uj);
+	if (r == 0 && energy_uj > INT64_MAX)
+		r = -ERANGE;
+	if (r == 0)
+		*ret_uj = (int64_t)energy_uj;
+	return r;
+}
+
+// Opens energyN_input; a negative errno if it is not there or gives no number. A sleeping card is not asked for it.
+static int open_counter(struct file_kept *file, const struct wattle_env *env, const struct drm_card *card, int number,
+	bool asleep)
+{
+	char path[sizeof(file->path)];
+	int64_t energy_uj;
+	*file = (struct file_kept){.fd = -1};
+	if (card->hwmon[0] == '\0')
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%s/energy%d_input", card->hwmon, number);
+	int r = file_kept_open(file, env->sysfs_fd, path);
+	return r == 0 && !asleep ? read_energy(file, &energy_uj) : r;
+}
+
+/* Opens the first counter that can be read as the card's. 0, or why there is none; *ret_only_package says that it is not the
+ * whole card's. */
+static int open_energy(struct intel_card *card, const struct wattle_env *env, bool asleep, bool *ret_only_package)
+{
+	struct file_kept package;
+	int whole = open_counter(&card->energy, env, &card->found, 1, asleep);
+	int part = open_counter(&package, env, &card->found, 2, asleep);
+	card->has_part = whole == 0 && part == 0;
+	*ret_only_package = whole < 0 && part == 0;
+	if (!*ret_only_package) {
+		file_kept_close(&package);
+		return whole;
+	}
+	file_kept_close(&card->energy);
+	card->energy = package;
+	return 0;
+}
+
+/* ---- open ---- */
+
+static void describe_missing(struct domain *domain, const struct wattle_env *env, const struct drm_card *card, int code)
+{
+	char path[96];
+	snprintf(path, sizeof(path), "%s/energy1_input", card->hwmon);
+	domain_set_unreadable(domain, env, path, code);
+	if (card->hwmon[0] == '\0') {
+		text_copy(domain->why, sizeof(domain->why), "its driver offers no energy counter");
+		text_copy(domain->remedy, sizeof(domain->remedy),
+			"boot Linux 6.2 or newer (driver i915), 6.5 or newer (xe)");
+	}
+}
+
+static double limit_w(const struct wattle_env *env, const struct drm_card *card)
+{
+	int64_t limit_uw = VALUE_MISSING;
+	if (card->hwmon[0] != '\0')
+		limit_uw = gauge_read_once(env->sysfs_fd, card->hwmon, "power1_rated_max");
+	return limit_uw > 0 ? (double)limit_uw / 1e6 * peak_over_limit : 0;
+}
+
+static uint64_t memory_bytes(const struct wattle_env *env, const struct drm_card *card)
+{
+	int64_t total = gauge_read_once(env->sysfs_fd, card->device, "tile0/physical_vram_size_bytes");
+	return total > 0 ? (uint64_t)total : 0;
+}
+
+// A row that is only shown: it has no number, and is not missed in the total.
+static void add_shown(struct intel_gpu *intel, const struct drm_card *card, enum domain_kind kind, const char *name,
+	const char *what, const char *why)
+{
+	struct domain *domain = &intel->domains[intel->n_domains++];
+	*domain = (struct domain){.kind = kind, .index = -1, .readable = kind == DOMAIN_GPU, .unwanted = true};
+	domain->provenance = PROVENANCE_MEASURED;
+	text_copy(domain->name, sizeof(domain->name), name);
+	text_copy(domain->why, sizeof(domain->why), why);
+	name_device(card, what, domain);
+}
+
+static int open_files(struct intel_card *card, const struct wattle_env *env, bool *ret_only_package)
+{
+	drm_power_open(&card->power, env, card->found.device);
+	bool asleep = drm_power_sleeps(&card->power);
+	gauges_open(card->gauges, gauges, GAUGES, env->sysfs_fd, card->found.device, card->found.hwmon, asleep);
+	return open_energy(card, env, asleep, ret_only_package);
+}
+
+static void close_files(struct intel_card *card)
+{
+	drm_power_close(&card->power);
+	file_kept_close(&card->energy);
+	gauges_close(card->gauges, GAUGES);
+}
+
+static void open_card(struct intel_gpu *intel, const struct wattle_env *env, const struct drm_card *found)
+{
+	struct intel_card *card = &intel->cards[intel->n_cards];
+	struct domain *domain = &intel->domains[intel->n_cards++];
+	bool only_package;
+	*card = (struct intel_card){.found = *found};
+	int r = open_files(card, env, &only_package);
+	*domain = (struct domain){.readable = r == 0, .used = r == 0, .has_energy = r == 0};
+	if (!drm_power_sleeps(&card->power)) {
+		domain->max_power_w = limit_w(env, found);
+		domain->memory_total_bytes = memory_bytes(env, found);
+	}
+	name_device(found, only_package ? "GPU package" : "GPU", domain);
+	if (r < 0)
+		describe_missing(domain, env, found, r);
+}
+
+static int open_cards(struct intel_gpu *intel, const struct wattle_env *env, const struct drm_cards *found,
+	const struct sensor_options *options)
+{
+	intel->cards = calloc_array(found->n, sizeof(*intel->cards));
+	intel->domains = calloc_array(2 * found->n, sizeof(*intel->domains));
+	intel->pci = calloc_array(found->n, sizeof(*intel->pci));
+	intel->uses = calloc_array(found->n, sizeof(*intel->uses));
+	if (intel->cards == NULL || intel->domains == NULL || intel->pci == NULL || intel->uses == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < found->n; i++)
+		if (is_known_driver(&found->cards[i]) && !is_integrated(&found->cards[i]))
+			open_card(intel, env, &found->cards[i]);
+	intel->n_domains = intel->n_cards;
+	gpu_choice_name(intel->domains, intel->n_cards, options);
+	for (size_t i = 0; i < intel->n_cards; i++)
+		if (intel->cards[i].has_part)
+			add_shown(intel, &intel->cards[i].found, DOMAIN_GPU, intel->domains[i].name, "GPU package",
+				"energy2_input is a part of what energy1_input meters");
+	for (size_t i = 0; i < found->n; i++)
+		if (is_integrated(&found->cards[i]))
+			add_shown(intel, &found->cards[i], DOMAIN_UNCORE, "uncore-0", "integrated GPU",
+				"a part of the CPU: RAPL meters it, as uncore-0");
+	for (size_t i = 0; i < intel->n_cards; i++)
+		intel->pci[i] = intel->cards[i].found.pci;
+	intel->clients = drm_clients_new(intel->env, intel->pci, intel->n_cards);
+	if (intel->clients == NULL)
+		return -ENOMEM;
+	return intel->n_cards > 0 ? gpu_choice_settle(intel->domains, intel->n_cards, NULL, NULL, options) : 0;
+}
+
+static int open_sensor(void *state, const struct wattle_env *env, const struct sensor_options *options,
+	struct wattle_error *reterr)
+{
+	struct intel_gpu *intel = state;
+	struct drm_cards cards;
+	if (options->gpu_brand != NULL && strcmp(options->gpu_brand, "intel") != 0)
+		return 0;
+	intel->env = env;
+	int r = drm_cards_find(env, DRM_INTEL, &cards);
+	if (r == 0 && cards.n > 0)
+		r = open_cards(intel, env, &cards, options);
+	drm_cards_finish(&cards);
+	return r < 0 ? error_set(reterr, r, "no memory for the Intel GPUs") : 0;
+}
+
+static struct domain *domains(void *state, size_t *ret_count)
+{
+	struct intel_gpu *intel = state;
+	*ret_count = intel->n_domains;
+	return intel->domains;
+}
+
+/* ---- read ---- */
+
+static enum drm_state read_card(struct intel_card *card, const struct sensor_context *context, int64_t *row)
+{
+	if (drm_power_sleeps(&card->power))
+		return DRM_ASLEEP;
+	int r = read_energy(&card->energy, &row[DEVICE_ENERGY]);
+	if (!context->energy_only)
+		gauges_read(card->gauges, GAUGES, row);
+	if (row[DEVICE_POWER_CAP] == 0) // switched off
+		row[DEVICE_POWER_CAP] = VALUE_MISSING;
+	return drm_is_gone(r) ? DRM_GONE : DRM_AWAKE;
+}
+
+static void find_again(struct intel_gpu *intel, struct intel_card *card)
+{
+	bool only_package;
+	if (!drm_cards_find_again(intel->env, &card->found))
+		return;
+	close_files(card);
+	open_files(card, intel->env, &only_package);
+}
+
+/* The driver's own busy percent is not in /sys, nor how many others are on the card, so only the target's side is known. */
+static void fill_use(const struct drm_use *use, const struct sensor_context *context, int64_t *row)
+{
+	if (!use->known || context->n_target_pids == 0)
+		return;
+	row[DEVICE_TARGET_PROCESSES] = use->processes;
+	row[DEVICE_TARGET_MEMORY] = use->memory_bytes;
+	row[DEVICE_MAIN_MEMORY] = use->main_memory_bytes;
+	if (!isnan(use->busy_percent))
+		row[DEVICE_TARGET_UTILIZATION] = (int64_t)fmin(use->busy_percent + 0.5, 100);
+}
+
+static void read_sensor(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT])
+{
+	struct intel_gpu *intel = state;
+	bool look = context->t_ns - intel->looked_ns >= FIND_AGAIN_NS && !context->energy_only;
+	if (intel->n_cards > 0 && !context->energy_only)
+		drm_clients_read(intel->clients, context, intel->uses);
+	for (size_t i = 0; i < intel->n_cards; i++) {
+		if (!intel->domains[i].used)
+			continue;
+		enum drm_state now = read_card(&intel->cards[i], context, rows[i]);
+		drm_state_tell(&intel->domains[i], now);
+		if (now == DRM_AWAKE && !context->energy_only)
+			fill_use(&intel->uses[i], context, rows[i]);
+		if (now == DRM_GONE && look) {
+			find_again(intel, &intel->cards[i]);
+			intel->looked_ns = context->t_ns;
+		}
+	}
+}
+
+static void close_sensor(void *state)
+{
+	struct intel_gpu *intel = state;
+	for (size_t i = 0; i < intel->n_cards; i++)
+		close_files(&intel->cards[i]);
+	drm_clients_free(intel->clients);
+	free(intel->cards);
+	free(intel->pci);
+	free(intel->uses);
+	free(intel->domains);
+	*intel = (struct intel_gpu){0};
+}
+
+const struct sensor_ops sensor_intel_gpu = {
+	.name = "intel_gpu",
+	.state_size = sizeof(struct intel_gpu),
+	.open = open_sensor,
+	.domains = domains,
+	.read = read_sensor,
+	.close = close_sensor,
+};

@@ -1,0 +1,182 @@
+#include "sensor/gpu/kfd.h"
+
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/num.h"
+#include "base/util.h"
+#include "sensor/gpu/pid_match.h"
+
+#include <stdio.h>
+
+enum { CARDS_MAX = 64, PROCESSES_MAX = 256 };
+static const int64_t READ_EVERY_NS = NS_PER_S / 4;
+static const char processes_path[] = "class/kfd/kfd/proc";
+
+struct kfd {
+	const struct wattle_env *env; // borrowed
+	size_t n_cards;
+	uint64_t ids[CARDS_MAX]; // KFD's own number of each card; 0: it has none
+	struct kfd_use uses[CARDS_MAX];
+	int64_t read_ns;
+	struct pid_match match;
+};
+
+/* ---- open ---- */
+
+// "location_id 768" among the lines of a node's properties.
+static bool read_property(const char *text, const char *name, uint64_t *ret_value)
+{
+	char digits[24];
+	size_t length = strlen(name);
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, length) != 0 || line[length] != ' ')
+			continue;
+		snprintf(digits, sizeof(digits), "%.*s", (int)strcspn(line + length + 1, "\n"), line + length + 1);
+		return num_parse_u64(digits, ret_value) == 0;
+	}
+	return false;
+}
+
+// The PCI address of a node: bus, device and function in one number, as the kernel packs them.
+static bool read_address(const struct wattle_env *env, const char *node, char *out, size_t size)
+{
+	char path[128], text[4096];
+	uint64_t location, domain = 0;
+	snprintf(path, sizeof(path), "class/kfd/kfd/topology/nodes/%s/properties", node);
+	if (file_read_in(env->sysfs_fd, path, text, sizeof(text)) <= 0 ||
+		!read_property(text, "location_id", &location))
+		return false;
+	read_property(text, "domain", &domain);
+	snprintf(out, size, "%04x:%02x:%02x.%x", (unsigned int)domain, (unsigned int)(location >> 8 & 0xff),
+		(unsigned int)(location >> 3 & 0x1f), (unsigned int)(location & 7));
+	return true;
+}
+
+static void match_node(struct kfd *kfd, const char *node, const char *const *pci)
+{
+	char path[128], address[32];
+	uint64_t id;
+	snprintf(path, sizeof(path), "class/kfd/kfd/topology/nodes/%s/gpu_id", node);
+	if (file_read_u64_in(kfd->env->sysfs_fd, path, &id) < 0 || id == 0) // 0: a CPU
+		return;
+	if (!read_address(kfd->env, node, address, sizeof(address)))
+		return;
+	for (size_t i = 0; i < kfd->n_cards; i++)
+		if (kfd->ids[i] == 0 && strcasecmp(pci[i], address) == 0)
+			kfd->ids[i] = id;
+}
+
+struct kfd *kfd_new(const struct wattle_env *env, const char *const *pci, size_t n)
+{
+	struct folder nodes;
+	folder_list(env->sysfs_fd, "class/kfd/kfd/topology/nodes", "", &nodes);
+	struct kfd *kfd = nodes.n > 0 ? calloc(1, sizeof(*kfd)) : NULL;
+	if (kfd != NULL && pid_match_open(&kfd->match, env) < 0) {
+		free(kfd);
+		kfd = NULL;
+	}
+	if (kfd != NULL) {
+		kfd->env = env;
+		kfd->n_cards = n < CARDS_MAX ? n : CARDS_MAX;
+		kfd->read_ns = INT64_MIN / 2;
+		for (size_t i = 0; i < nodes.n; i++)
+			match_node(kfd, nodes.names[i], pci);
+	}
+	folder_finish(&nodes);
+	return kfd;
+}
+
+void kfd_free(struct kfd *kfd)
+{
+	if (kfd != NULL)
+		pid_match_close(&kfd->match);
+	free(kfd);
+}
+
+bool kfd_has(const struct kfd *kfd, size_t card)
+{
+	return kfd != NULL && card < kfd->n_cards && kfd->ids[card] != 0;
+}
+
+/* ---- read ---- */
+
+// processes/PID/PREFIX<id>SUFFIX
+static int64_t read_of(const struct kfd *kfd, const char *process, const char *prefix, uint64_t id, const char *suffix)
+{
+	char path[160];
+	uint64_t value;
+	snprintf(path, sizeof(path), "%s/%s/%s%llu%s", processes_path, process, prefix, (unsigned long long)id, suffix);
+	int r = file_read_u64_in(kfd->env->sysfs_fd, path, &value);
+	return r == 0 && value <= INT64_MAX ? (int64_t)value : VALUE_MISSING;
+}
+
+static void add(int64_t *sum, int64_t value)
+{
+	*sum = value_ok(*sum) && value_ok(value) ? *sum + value : VALUE_MISSING;
+}
+
+// KFD has a file for each GPU and process, also where the process holds nothing of the GPU.
+static void add_process(struct kfd *kfd, size_t card, const char *name, enum pid_side side, bool is_main)
+{
+	struct kfd_use *use = &kfd->uses[card];
+	int64_t bytes = read_of(kfd, name, "vram_", kfd->ids[card], "");
+	if (!(bytes > 0))
+		return;
+	if (side == PID_UNKNOWN) {
+		use->unknown_processes++;
+		return;
+	}
+	int64_t units = read_of(kfd, name, "stats_", kfd->ids[card], "/cu_occupancy");
+	bool is_target = side == PID_TARGET;
+	add(is_target ? &use->target_bytes : &use->others_bytes, bytes);
+	add(is_target ? &use->target_units : &use->others_units, units);
+	if (is_target)
+		use->target_processes++;
+	else
+		use->others_processes++;
+	if (is_main)
+		add(&use->main_bytes, bytes);
+}
+
+static void read_process(struct kfd *kfd, const char *name, uint32_t number, pid_t main_pid)
+{
+	enum pid_method method;
+	pid_t pid;
+	enum pid_side side = pid_match_side(&kfd->match, number, &method, &pid);
+	for (size_t i = 0; i < kfd->n_cards; i++)
+		if (kfd->ids[i] != 0)
+			add_process(kfd, i, name, side, side == PID_TARGET && pid == main_pid);
+}
+
+static bool parse_pid(const char *name, uint64_t *ret_pid)
+{
+	return num_parse_u64(name, ret_pid) == 0 && *ret_pid > 0 && *ret_pid <= INT32_MAX;
+}
+
+// All are met before the first is judged: one that does not exist here tells of another namespace.
+static void read_processes(struct kfd *kfd, const struct sensor_context *context)
+{
+	struct folder processes;
+	uint64_t pid;
+	folder_list(kfd->env->sysfs_fd, processes_path, "", &processes);
+	size_t n = processes.n < PROCESSES_MAX ? processes.n : PROCESSES_MAX;
+	pid_match_update(&kfd->match, context);
+	for (size_t p = 0; p < n; p++)
+		if (parse_pid(processes.names[p], &pid))
+			pid_match_meet(&kfd->match, (uint32_t)pid);
+	for (size_t p = 0; p < n; p++)
+		if (parse_pid(processes.names[p], &pid))
+			read_process(kfd, processes.names[p], (uint32_t)pid, context->main_pid);
+	folder_finish(&processes);
+}
+
+void kfd_read(struct kfd *kfd, const struct sensor_context *context, struct kfd_use *ret_uses)
+{
+	if (context->t_ns - kfd->read_ns >= READ_EVERY_NS) {
+		memset(kfd->uses, 0, sizeof(kfd->uses));
+		read_processes(kfd, context);
+		kfd->read_ns = context->t_ns;
+	}
+	memcpy(ret_uses, kfd->uses, kfd->n_cards * sizeof(*ret_uses));
+}

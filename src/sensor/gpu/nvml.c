@@ -1,0 +1,387 @@
+#include "sensor/sensor.h"
+
+#include "base/util.h"
+#include "sensor/gpu/gpu_roster.h"
+#include "sensor/gpu/nvml_api.h"
+#include "sensor/gpu/nvml_bus.h"
+#include "sensor/gpu/nvml_gpu.h"
+#include "sensor/gpu/nvml_pick.h"
+#include "sensor/gpu/nvml_scratch.h"
+#include "sensor/gpu/pid_match.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Laptops: while all GPUs sleep, nvmlInit would wake them, so the library is loaded but not initialised. The domains are
+ * then those of the PCI bus, their energy is integrated from power (nobody can know yet whether there is a counter), and
+ * the library is initialised at the first tick at which one is awake. That tick takes as long as nvmlInit takes. */
+struct nvml_state {
+	const struct wattle_env *env; // borrowed
+	struct nvml_api api;
+	struct nvml_bus bus;
+	bool waits_for_waking;
+	struct nvml_gpu *gpus; // owned
+	size_t n_gpus;
+	struct domain *domains; // owned: first those of the GPUs, in their order, then modules, then MIG instances
+	size_t n_domains;
+	struct nvml_scratch scratch;
+	struct pid_match match;
+};
+
+static const char asleep[] = "asleep (runtime suspended), not woken";
+
+static void set_unreadable(struct domain *domain, const char *why, const char *remedy)
+{
+	domain->readable = domain->used = false;
+	text_copy(domain->why, sizeof(domain->why), why);
+	text_copy(domain->remedy, sizeof(domain->remedy), remedy);
+}
+
+static void init_domain(struct domain *domain, int index)
+{
+	*domain = (struct domain){
+		.kind = DOMAIN_GPU,
+		.index = index,
+		.provenance = PROVENANCE_DERIVED,
+		.readable = true,
+	};
+	snprintf(domain->name, sizeof(domain->name), "gpu-%d", index);
+}
+
+// Each GPU may bring its module and its instances: domains must not move once they are known to the rest of wattle.
+static int make_room(struct nvml_state *nvml, size_t n_gpus)
+{
+	nvml->gpus = calloc_array(n_gpus, sizeof(*nvml->gpus));
+	nvml->domains = calloc_array(n_gpus, (2 + NVML_INSTANCES_MAX) * sizeof(*nvml->domains));
+	return nvml->gpus != NULL && nvml->domains != NULL ? 0 : -ENOMEM;
+}
+
+/* No GPU can be had at all. A machine without NVIDIA's driver is normal, so that is said only where everything is
+ * described and there may be such a GPU; a driver that is there and fails has a row in a run too. How many GPUs stand behind it nobody knows, so
+ * the row counts as none. */
+static int open_nothing(struct nvml_state *nvml, const struct sensor_options *options, bool absent, const char *why,
+	const char *remedy)
+{
+	gpu_roster_explain(options->roster, "NVIDIA", why);
+	if (absent && (!options->describe_only || nvml_bus_has_none(&nvml->bus)))
+		return 0;
+	int r = make_room(nvml, 1);
+	if (r < 0)
+		return r;
+	struct domain *domain = &nvml->domains[0];
+	init_domain(domain, gpu_roster_next(options->roster));
+	domain->index = -1;
+	text_copy(domain->device, sizeof(domain->device), "NVIDIA GPU");
+	set_unreadable(domain, why, remedy);
+	nvml->n_domains = 1;
+	return 0;
+}
+
+static int open_without_library(struct nvml_state *nvml, const struct wattle_env *env,
+	const struct sensor_options *options, const struct wattle_error *cause)
+{
+	char why[sizeof(nvml->domains->why)];
+	if (cause->code != -ENOENT)
+		return open_nothing(nvml, options, false, cause->text, "install a newer NVIDIA driver");
+	if (strstr(cause->text, "No such file") != NULL)
+		snprintf(why, sizeof(why), "%s not found", nvml_library(env));
+	else
+		text_copy(why, sizeof(why), cause->text);
+	return open_nothing(nvml, options, true, why,
+		"install the NVIDIA driver (Debian: sudo apt install nvidia-driver); start a container with --gpus all");
+}
+
+static int open_without_driver(struct nvml_state *nvml, const struct sensor_options *options, int code)
+{
+	struct nvml_failure failure = nvml_failure(code);
+	return open_nothing(nvml, options, code == NVML_DRIVER_NOT_LOADED, failure.why, failure.remedy);
+}
+
+// gpus[index], with the domain that is to be its own.
+static struct nvml_gpu *init_gpu(struct nvml_state *nvml, size_t index, int first)
+{
+	struct nvml_gpu *gpu = &nvml->gpus[index];
+	*gpu = (struct nvml_gpu){
+		.board = {.api = &nvml->api, .env = nvml->env},
+		.domain = &nvml->domains[index],
+		.minor = UINT32_MAX,
+		.on_bus = -1,
+	};
+	init_domain(gpu->domain, first + (int)index);
+	return gpu;
+}
+
+/* ---- the driver's GPUs ---- */
+
+static int find_on_bus(const struct nvml_state *nvml, nvml_device handle)
+{
+	struct nvml_pci pci = {0};
+	if (nvml->api.pci == NULL || nvml->api.pci(handle, &pci) != NVML_SUCCESS)
+		return -1;
+	return nvml_bus_find(&nvml->bus, &pci);
+}
+
+static void find_gpu(struct nvml_state *nvml, unsigned int index, int first)
+{
+	struct nvml_gpu *gpu = init_gpu(nvml, index, first);
+	int code = nvml->api.by_index(index, &gpu->board.handle);
+	if (code == NVML_SUCCESS) {
+		gpu->on_bus = find_on_bus(nvml, gpu->board.handle);
+		nvml_gpu_describe(gpu, false);
+	} else {
+		gpu->board.handle = NULL;
+	}
+	if (gpu->board.lost)
+		code = NVML_GPU_IS_LOST;
+	if (code == NVML_SUCCESS)
+		return;
+	if (gpu->domain->device[0] == '\0')
+		snprintf(gpu->domain->device, sizeof(gpu->domain->device), "NVIDIA GPU %d", gpu->domain->index);
+	struct nvml_failure failure = nvml_failure(code);
+	set_unreadable(gpu->domain, failure.why, failure.remedy);
+	if (gpu->domain->device[0] == '\0')
+		snprintf(gpu->domain->device, sizeof(gpu->domain->device), "NVIDIA GPU %u", index);
+}
+
+static int find_gpus(struct nvml_state *nvml, unsigned int count, int first)
+{
+	int r = make_room(nvml, count);
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < count; i++)
+		find_gpu(nvml, i, first);
+	nvml->n_gpus = nvml->n_domains = count;
+	return 0;
+}
+
+// GPUs that are not wanted stay in the list: `wattle sensors` and the number of the machine's GPUs count them.
+static void mark_unwanted(struct nvml_state *nvml, const struct sensor_options *options, const bool *wanted)
+{
+	const char *why = options->gpus != NULL ? "not in --gpus" : "hidden by CUDA_VISIBLE_DEVICES";
+	for (size_t i = 0; i < nvml->n_gpus; i++) {
+		struct domain *domain = &nvml->domains[i];
+		domain->unwanted = !wanted[i];
+		domain->used = wanted[i] && domain->readable;
+		if (domain->unwanted && domain->readable)
+			text_copy(domain->why, sizeof(domain->why), why);
+	}
+}
+
+static int choose_gpus(struct nvml_state *nvml, const struct sensor_options *options)
+{
+	bool *wanted = calloc_array(nvml->n_gpus, sizeof(*wanted));
+	if (wanted == NULL)
+		return -ENOMEM;
+	int r = nvml_pick(nvml->gpus, nvml->n_gpus, options, wanted);
+	if (r == 0)
+		mark_unwanted(nvml, options, wanted);
+	free(wanted);
+	return r;
+}
+
+static void add_modules(struct nvml_state *nvml)
+{
+	for (size_t i = 0; i < nvml->n_gpus; i++) {
+		struct nvml_gpu *gpu = &nvml->gpus[i];
+		if (gpu->board.handle == NULL || gpu->energy.scope != NVML_SCOPE_MODULE)
+			continue;
+		gpu->module = &nvml->domains[nvml->n_domains++];
+		nvml_gpu_describe_module(gpu);
+	}
+}
+
+static void add_instance(struct nvml_state *nvml, const struct nvml_gpu *gpu, size_t index)
+{
+	const struct nvml_instance *instance = &gpu->mig.instances[index];
+	struct domain *domain = &nvml->domains[nvml->n_domains++];
+	init_domain(domain, -1);
+	domain->readable = false;
+	domain->unwanted = gpu->domain->unwanted;
+	domain->memory_total_bytes = instance->memory_bytes;
+	snprintf(domain->name, sizeof(domain->name), "gpu-%d-mig-%u", gpu->domain->index, (unsigned int)index);
+	text_copy(domain->inside, sizeof(domain->inside), gpu->domain->name);
+	text_copy(domain->device, sizeof(domain->device), instance->name);
+	text_copy(domain->uuid, sizeof(domain->uuid), instance->uuid);
+	if (instance->slices > 0)
+		snprintf(domain->why, sizeof(domain->why), "shares the energy of %s, by its %u of %u SM slices",
+			gpu->domain->name, instance->slices, gpu->mig.total_slices);
+	else
+		snprintf(domain->why, sizeof(domain->why),
+			"shares the energy of %s, by its part of the memory (%.0f %%)", gpu->domain->name,
+			instance->share * 100);
+}
+
+static void add_instances(struct nvml_state *nvml)
+{
+	for (size_t i = 0; i < nvml->n_gpus; i++)
+		for (size_t k = 0; k < nvml->gpus[i].mig.n; k++)
+			add_instance(nvml, &nvml->gpus[i], k);
+}
+
+static int make_scratch(struct nvml_state *nvml)
+{
+	size_t n_use = 0, n_power = 0;
+	for (size_t i = 0; i < nvml->n_gpus; i++) {
+		if (!nvml->domains[i].used)
+			continue;
+		size_t use = nvml_use_sample_room(&nvml->gpus[i].board);
+		size_t power = nvml_energy_sample_room(&nvml->gpus[i].board);
+		n_use = use > n_use ? use : n_use;
+		n_power = power > n_power ? power : n_power;
+	}
+	return nvml_scratch_open(&nvml->scratch, n_use, n_power);
+}
+
+static int open_gpus(struct nvml_state *nvml, const struct sensor_options *options)
+{
+	int code = nvml->api.init();
+	if (code != NVML_SUCCESS)
+		return open_without_driver(nvml, options, code);
+	nvml->api.initialised = true;
+	unsigned int count = 0;
+	code = nvml->api.count(&count);
+	if (code != NVML_SUCCESS)
+		return open_without_driver(nvml, options, code);
+	int r = find_gpus(nvml, count, gpu_roster_next(options->roster));
+	if (r == 0)
+		r = choose_gpus(nvml, options);
+	if (r == 0)
+		r = make_scratch(nvml);
+	if (r < 0)
+		return r;
+	add_modules(nvml);
+	if (options->describe_only)
+		add_instances(nvml);
+	for (size_t i = 0; i < nvml->n_gpus; i++)
+		if (nvml->domains[i].used)
+			nvml_gpu_prime(&nvml->gpus[i], &nvml->scratch);
+	return 0;
+}
+
+/* ---- all asleep ---- */
+
+static void describe_sleeper(struct nvml_state *nvml, size_t index, int first, bool describe_only)
+{
+	struct domain *domain = init_gpu(nvml, index, first)->domain;
+	nvml->gpus[index].on_bus = (int)index;
+	snprintf(domain->device, sizeof(domain->device), "NVIDIA GPU %s", nvml->bus.gpus[index].address);
+	text_copy(domain->note, sizeof(domain->note), asleep);
+	if (describe_only)
+		set_unreadable(domain, asleep, "start a program that uses the GPU, then look again");
+}
+
+static int open_asleep(struct nvml_state *nvml, const struct sensor_options *options)
+{
+	int first = gpu_roster_next(options->roster);
+	int r = make_room(nvml, nvml->bus.n);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < nvml->bus.n; i++)
+		describe_sleeper(nvml, i, first, options->describe_only);
+	nvml->n_gpus = nvml->n_domains = nvml->bus.n;
+	nvml->waits_for_waking = true;
+	r = choose_gpus(nvml, options);
+	return r < 0 ? r : nvml_scratch_open(&nvml->scratch, 0, 0);
+}
+
+static struct nvml_gpu *find_sleeper(struct nvml_state *nvml, nvml_device handle)
+{
+	int on_bus = find_on_bus(nvml, handle);
+	return on_bus >= 0 && (size_t)on_bus < nvml->n_gpus ? &nvml->gpus[on_bus] : NULL;
+}
+
+// The first of them woke up, by somebody else's doing. A driver that fails now is not asked again.
+static void wake_up(struct nvml_state *nvml)
+{
+	unsigned int count = 0;
+	nvml_device handle;
+	nvml->waits_for_waking = false;
+	nvml->api.initialised = nvml->api.init() == NVML_SUCCESS;
+	if (!nvml->api.initialised || nvml->api.count(&count) != NVML_SUCCESS)
+		return;
+	for (unsigned int i = 0; i < count; i++) {
+		struct nvml_gpu *gpu = nvml->api.by_index(i, &handle) == NVML_SUCCESS ? find_sleeper(nvml, handle)
+										      : NULL;
+		if (gpu == NULL || !gpu->domain->used)
+			continue;
+		gpu->board.handle = handle;
+		nvml_gpu_describe(gpu, true);
+		nvml_gpu_prime(gpu, &nvml->scratch);
+	}
+}
+
+/* ---- the sensor ---- */
+
+static int nvml_open(void *state, const struct wattle_env *env, const struct sensor_options *options,
+	struct wattle_error *reterr)
+{
+	struct nvml_state *nvml = state;
+	struct wattle_error cause = {0};
+	nvml->env = env;
+	if (options->gpu_brand != NULL && strcmp(options->gpu_brand, "nvidia") != 0)
+		return 0;
+	int r = nvml_bus_open(&nvml->bus, env);
+	if (r == 0)
+		r = pid_match_open(&nvml->match, env);
+	if (r < 0)
+		return r;
+	if (nvml_api_open(&nvml->api, env, &cause) < 0)
+		return open_without_library(nvml, env, options, &cause);
+	return nvml_bus_all_asleep(&nvml->bus) ? open_asleep(nvml, options) : open_gpus(nvml, options);
+}
+
+static struct domain *nvml_domains(void *state, size_t *ret_count)
+{
+	struct nvml_state *nvml = state;
+	*ret_count = nvml->n_domains;
+	return nvml->domains;
+}
+
+// Also tells when that changes.
+static bool sleeps(struct nvml_state *nvml, struct nvml_gpu *gpu)
+{
+	char *note = gpu->domain->note;
+	bool slept = strcmp(note, asleep) == 0;
+	bool is_asleep = gpu->on_bus >= 0 && nvml_bus_is_asleep(&nvml->bus, (size_t)gpu->on_bus);
+	if (is_asleep != slept)
+		text_copy(note, sizeof(gpu->domain->note), is_asleep ? asleep : "awake again");
+	return is_asleep;
+}
+
+static void nvml_read(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT])
+{
+	struct nvml_state *nvml = state;
+	if (nvml->waits_for_waking && !context->energy_only && !nvml_bus_all_asleep(&nvml->bus))
+		wake_up(nvml);
+	if (!context->energy_only)
+		pid_match_update(&nvml->match, context);
+	for (size_t i = 0; i < nvml->n_gpus && !nvml->waits_for_waking; i++) {
+		struct nvml_gpu *gpu = &nvml->gpus[i];
+		if (!gpu->domain->used || sleeps(nvml, gpu))
+			continue;
+		bool has_module = gpu->module != NULL && gpu->module->used;
+		nvml_gpu_read(gpu, &nvml->scratch, &nvml->match, context, rows[i],
+			has_module ? rows[gpu->module - nvml->domains] : NULL);
+	}
+}
+
+static void nvml_close(void *state)
+{
+	struct nvml_state *nvml = state;
+	nvml_api_close(&nvml->api);
+	nvml_bus_close(&nvml->bus);
+	pid_match_close(&nvml->match);
+	nvml_scratch_close(&nvml->scratch);
+	free(nvml->gpus);
+	free(nvml->domains);
+	*nvml = (struct nvml_state){0};
+}
+
+const struct sensor_ops sensor_nvml = {
+	.name = "nvml",
+	.state_size = sizeof(struct nvml_state),
+	.open = nvml_open,
+	.domains = nvml_domains,
+	.read = nvml_read,
+	.close = nvml_close,
+};

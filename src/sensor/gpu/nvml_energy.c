@@ -1,0 +1,356 @@
+#include "sensor/gpu/nvml_energy.h"
+
+#include "base/util.h"
+#include "metric/metric.h"
+
+// Often enough that chance is ruled out, seldom enough that a start of half a second suffices.
+enum { REPEATS_WANTED = 3, CHANGES_WANTED = 3 };
+// Older than this an update is no news, later than now it is none of ours.
+static const int64_t stamp_max_age_ns = 10 * NS_PER_S, stamp_max_ahead_ns = NS_PER_MS;
+// The buffer of samples counts as working while it has had something new within this time.
+static const int64_t buffer_patience_ns = 250 * NS_PER_MS;
+// A first sample that is much later than the one seen last: older ones were dropped from the ring meanwhile.
+static const uint64_t longest_over_next = 4;
+
+bool nvml_value_u64(const union nvml_value *value, int value_type, uint64_t *ret_value)
+{
+	switch (value_type) {
+	case NVML_VALUE_DOUBLE:
+		if (!(value->real >= 0 && value->real < 1e18))
+			return false;
+		*ret_value = (uint64_t)llround(value->real);
+		return true;
+	case NVML_VALUE_UINT:
+		*ret_value = value->u32;
+		return true;
+	case NVML_VALUE_ULONG:
+	case NVML_VALUE_U64:
+		*ret_value = value->u64;
+		return true;
+	case NVML_VALUE_I64:
+		*ret_value = (uint64_t)value->i64;
+		return value->i64 >= 0;
+	case NVML_VALUE_INT:
+		*ret_value = (uint64_t)value->i32;
+		return value->i32 >= 0;
+	case NVML_VALUE_U16:
+		*ret_value = value->u16;
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool nvml_field_time_feed(struct nvml_field_time *time, uint64_t energy_mj, int64_t timestamp_us)
+{
+	bool first = time->last_us == 0;
+	bool same_value = energy_mj == time->last_mj, same_time = timestamp_us == time->last_us;
+	time->last_mj = energy_mj;
+	time->last_us = timestamp_us;
+	if (timestamp_us <= 0)
+		time->disproved = true;
+	if (first || time->disproved)
+		return false;
+	time->disproved = same_value != same_time;
+	if (same_value)
+		time->n_repeats++;
+	else
+		time->n_changes++;
+	return !time->disproved && time->n_repeats >= REPEATS_WANTED && time->n_changes >= CHANGES_WANTED;
+}
+
+/* ---- the energy counter ---- */
+
+static void put_mj(uint64_t energy_mj, int64_t *row)
+{
+	if (energy_mj <= INT64_MAX / 1000)
+		row[DEVICE_ENERGY] = (int64_t)energy_mj * 1000;
+}
+
+static int read_call(struct nvml_board *board, int64_t *row)
+{
+	uint64_t energy_mj;
+	if (board->api->energy_mj == NULL)
+		return NVML_FUNCTION_NOT_FOUND;
+	int code = board->api->energy_mj(board->handle, &energy_mj);
+	if (code == NVML_SUCCESS)
+		put_mj(energy_mj, row);
+	return code;
+}
+
+// The driver's time stamps are of the wall clock.
+static int64_t to_monotonic_ns(const struct wattle_env *env, int64_t timestamp_us)
+{
+	int64_t now_ns = env_now_ns(env), wall_ns = env_wall_ns(env);
+	if (timestamp_us > INT64_MAX / 1000)
+		return VALUE_MISSING;
+	int64_t t_ns = timestamp_us * 1000 - (wall_ns - now_ns);
+	bool plausible = t_ns <= now_ns + stamp_max_ahead_ns && t_ns >= now_ns - stamp_max_age_ns;
+	return plausible ? t_ns : VALUE_MISSING;
+}
+
+static void take_energy_field(struct nvml_energy *energy, const struct nvml_board *board,
+	const struct nvml_field *field, int64_t *row)
+{
+	uint64_t energy_mj;
+	if (!nvml_value_u64(&field->value, field->value_type, &energy_mj) || energy_mj > INT64_MAX / 1000)
+		return;
+	if (!energy->by_call)
+		put_mj(energy_mj, row);
+	bool own_time = nvml_field_time_feed(&energy->time, energy_mj, field->timestamp_us);
+	// Between the two calls the counter may have moved: then the stamp is of another value.
+	if (own_time && row[DEVICE_ENERGY] == (int64_t)energy_mj * 1000)
+		row[DEVICE_ENERGY_TIME] = to_monotonic_ns(board->env, field->timestamp_us);
+}
+
+/* ---- fields ---- */
+
+static bool wants_energy_field(const struct nvml_energy *energy)
+{
+	return energy->energy_field != 0 && (!energy->by_call || !energy->time.disproved);
+}
+
+static int list_fields(const struct nvml_energy *energy, bool energy_only, struct nvml_field *ret_fields)
+{
+	int n = 0;
+	uint32_t scope = energy->scope;
+	if (wants_energy_field(energy))
+		ret_fields[n++] = (struct nvml_field){.id = energy->energy_field, .scope = scope};
+	if (energy->instant_field && !energy_only)
+		ret_fields[n++] = (struct nvml_field){.id = NVML_FIELD_POWER_INSTANT, .scope = scope};
+	if (energy->average_field && !energy_only)
+		ret_fields[n++] = (struct nvml_field){.id = NVML_FIELD_POWER_AVERAGE, .scope = scope};
+	return n;
+}
+
+static void take_field(struct nvml_energy *energy, const struct nvml_board *board, const struct nvml_field *field,
+	int64_t *row)
+{
+	uint64_t value;
+	if (field->code != NVML_SUCCESS)
+		return;
+	if (field->id == energy->energy_field)
+		take_energy_field(energy, board, field, row);
+	else if (nvml_value_u64(&field->value, field->value_type, &value) && value <= INT32_MAX)
+		row[field->id == NVML_FIELD_POWER_INSTANT ? DEVICE_POWER : DEVICE_POWER_AVERAGE] = (int64_t)value;
+}
+
+// A value that the board can't give has a code of its own; only the whole call can be unsupported.
+static void read_fields(struct nvml_energy *energy, struct nvml_board *board, bool energy_only, int64_t *row)
+{
+	struct nvml_field fields[NVML_FIELDS_MAX];
+	int n = nvml_asks(board, NVML_QUERY_FIELDS) ? list_fields(energy, energy_only, fields) : 0;
+	if (n == 0)
+		return;
+	int code = board->api->fields(board->handle, n, fields);
+	if (code == NVML_GPU_IS_LOST)
+		board->lost = true;
+	for (int i = 0; i < n && code == NVML_SUCCESS; i++)
+		take_field(energy, board, &fields[i], row);
+}
+
+// Whether the board answers this field now.
+static bool has_field(struct nvml_board *board, uint32_t id, enum nvml_scope scope)
+{
+	struct nvml_field field = {.id = id, .scope = scope};
+	uint64_t value;
+	if (!nvml_asks(board, NVML_QUERY_FIELDS))
+		return false;
+	if (board->api->fields == NULL)
+		return nvml_note(board, NVML_QUERY_FIELDS, NVML_FUNCTION_NOT_FOUND) == NVML_SUCCESS;
+	int code = board->api->fields(board->handle, 1, &field);
+	if (code == NVML_GPU_IS_LOST)
+		board->lost = true;
+	return code == NVML_SUCCESS && field.code == NVML_SUCCESS &&
+		nvml_value_u64(&field.value, field.value_type, &value);
+}
+
+static void find_fields(struct nvml_energy *energy, struct nvml_board *board, bool power_only)
+{
+	static const uint32_t energy_fields[] = {NVML_FIELD_ENERGY_OF, NVML_FIELD_ENERGY};
+	energy->instant_field = has_field(board, NVML_FIELD_POWER_INSTANT, energy->scope);
+	energy->average_field = has_field(board, NVML_FIELD_POWER_AVERAGE, energy->scope);
+	for (size_t i = 0; i < ARRAY_SIZE(energy_fields) && energy->energy_field == 0 && !power_only; i++) {
+		// The older of the two knows no scopes, and would answer for the GPU.
+		bool fits = energy->scope == NVML_SCOPE_GPU || energy_fields[i] == NVML_FIELD_ENERGY_OF;
+		if (fits && has_field(board, energy_fields[i], energy->scope))
+			energy->energy_field = energy_fields[i];
+	}
+}
+
+/* ---- power ---- */
+
+static int read_usage(struct nvml_board *board, int64_t *row)
+{
+	unsigned int power_mw;
+	if (board->api->power_mw == NULL)
+		return NVML_FUNCTION_NOT_FOUND;
+	int code = board->api->power_mw(board->handle, &power_mw);
+	if (code == NVML_SUCCESS)
+		row[DEVICE_POWER] = power_mw;
+	return code;
+}
+
+static uint64_t stands_for_us(const struct nvml_sample *samples, size_t n, size_t i, uint64_t before_us)
+{
+	uint64_t us = samples[i].timestamp_us - before_us;
+	uint64_t next_us = i + 1 < n && samples[i + 1].timestamp_us > samples[i].timestamp_us
+		? samples[i + 1].timestamp_us - samples[i].timestamp_us
+		: 0;
+	bool dropped = next_us > 0 && us / longest_over_next > next_us;
+	return before_us == 0 || dropped ? (next_us > 0 ? next_us : 1) : us;
+}
+
+bool nvml_power_mean(const struct nvml_sample *samples, size_t n, int value_type, uint64_t *seen_us, double *ret_mw)
+{
+	double weighted = 0, weight = 0;
+	uint64_t before_us = *seen_us, power_mw;
+	for (size_t i = 0; i < n; i++) {
+		bool is_new = samples[i].timestamp_us > before_us;
+		if (!is_new || !nvml_value_u64(&samples[i].value, value_type, &power_mw) || power_mw > INT32_MAX)
+			continue;
+		double us = (double)stands_for_us(samples, n, i, before_us);
+		weighted += us * (double)power_mw;
+		weight += us;
+		before_us = samples[i].timestamp_us;
+	}
+	if (!(weight > 0))
+		return false;
+	*seen_us = before_us;
+	*ret_mw = weighted / weight;
+	return true;
+}
+
+static int get_samples(const struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
+	int *ret_type, size_t *ret_n)
+{
+	unsigned int count = (unsigned int)room->n;
+	*ret_n = 0;
+	if (board->api->samples == NULL || room->n == 0)
+		return NVML_FUNCTION_NOT_FOUND;
+	int code = board->api->samples(board->handle, NVML_SAMPLES_POWER, energy->power_seen_us, ret_type, &count,
+		room->samples);
+	if (code == NVML_SUCCESS)
+		*ret_n = count < room->n ? count : room->n;
+	return code;
+}
+
+/* The mean power since the reading before, from the driver's own samples. True also if there is nothing to say now, because
+ * no sample is due yet: a reading in between would only be the last sample again. */
+static bool read_buffer(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
+	int64_t t_ns, int64_t *row)
+{
+	int type;
+	size_t n;
+	double power_mw;
+	if (!nvml_asks(board, NVML_QUERY_POWER_SAMPLES))
+		return false;
+	nvml_note(board, NVML_QUERY_POWER_SAMPLES, get_samples(energy, board, room, &type, &n));
+	if (n > 0 && nvml_power_mean(room->samples, n, type, &energy->power_seen_us, &power_mw)) {
+		energy->power_fresh_ns = t_ns;
+		row[DEVICE_POWER] = llround(power_mw);
+		return true;
+	}
+	return energy->power_fresh_ns != 0 && t_ns - energy->power_fresh_ns < buffer_patience_ns;
+}
+
+static void read_power(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
+	int64_t t_ns, int64_t *row)
+{
+	if (energy->scope == NVML_SCOPE_MODULE)
+		return; // the calls without a scope are of the GPU
+	int64_t instant_mw = row[DEVICE_POWER];
+	row[DEVICE_POWER] = VALUE_MISSING;
+	if (!energy->counts && read_buffer(energy, board, room, t_ns, row))
+		return;
+	row[DEVICE_POWER] = instant_mw;
+	if (!value_ok(instant_mw) && nvml_asks(board, NVML_QUERY_POWER))
+		nvml_note(board, NVML_QUERY_POWER, read_usage(board, row));
+}
+
+/* ---- opening and reading ---- */
+
+static bool has_usage(struct nvml_board *board)
+{
+	int64_t row[DEVICE_COUNT];
+	return nvml_asks(board, NVML_QUERY_POWER) &&
+		nvml_note(board, NVML_QUERY_POWER, read_usage(board, row)) == NVML_SUCCESS;
+}
+
+/* Whether the board counts energy can't be told from its name: all since Volta should, some do not. Only an answer
+ * decides; a counter that fails now for another reason is not relied on either. */
+static bool has_call(struct nvml_board *board)
+{
+	int64_t row[DEVICE_COUNT];
+	row[DEVICE_ENERGY] = VALUE_MISSING;
+	nvml_note(board, NVML_QUERY_ENERGY, read_call(board, row));
+	return value_ok(row[DEVICE_ENERGY]);
+}
+
+void nvml_energy_open(struct nvml_energy *energy, struct nvml_board *board, bool power_only)
+{
+	*energy = (struct nvml_energy){.by_call = !power_only && has_call(board)};
+	find_fields(energy, board, power_only);
+	energy->counts = energy->by_call || energy->energy_field != 0;
+	if (energy->counts || energy->instant_field || has_usage(board))
+		return;
+	struct nvml_energy module = {.scope = NVML_SCOPE_MODULE};
+	find_fields(&module, board, power_only);
+	module.counts = module.energy_field != 0;
+	if (module.counts || module.instant_field)
+		*energy = module;
+}
+
+size_t nvml_energy_sample_room(struct nvml_board *board)
+{
+	unsigned int count = 0;
+	int type;
+	if (board->api->samples == NULL || !nvml_asks(board, NVML_QUERY_POWER_SAMPLES))
+		return 0;
+	int code = board->api->samples(board->handle, NVML_SAMPLES_POWER, 0, &type, &count, NULL);
+	nvml_note(board, NVML_QUERY_POWER_SAMPLES, code);
+	return code == NVML_SUCCESS || code == NVML_INSUFFICIENT_SIZE ? count : 0;
+}
+
+// Median and half of the spread of the time between samples; sorts by insertion in place of the values.
+static struct nvml_spacing spacing_of(struct nvml_sample *samples, size_t n)
+{
+	enum { ENOUGH = 4, MOST = 64 };
+	uint64_t us[MOST];
+	size_t count = 0;
+	for (size_t i = n > MOST ? n - MOST : 1; i < n; i++) {
+		if (samples[i].timestamp_us <= samples[i - 1].timestamp_us)
+			continue;
+		uint64_t step = samples[i].timestamp_us - samples[i - 1].timestamp_us;
+		size_t place = count++;
+		for (; place > 0 && us[place - 1] > step; place--)
+			us[place] = us[place - 1];
+		us[place] = step;
+	}
+	if (count < ENOUGH)
+		return (struct nvml_spacing){0};
+	return (struct nvml_spacing){(int64_t)us[count / 2] * 1000, (int64_t)(us[count - 1] - us[0]) * 500};
+}
+
+struct nvml_spacing nvml_energy_prime(struct nvml_energy *energy, struct nvml_board *board,
+	const struct nvml_power_room *room)
+{
+	int type;
+	size_t n;
+	double power_mw;
+	if (energy->counts || energy->scope != NVML_SCOPE_GPU || !nvml_asks(board, NVML_QUERY_POWER_SAMPLES))
+		return (struct nvml_spacing){0};
+	nvml_note(board, NVML_QUERY_POWER_SAMPLES, get_samples(energy, board, room, &type, &n));
+	nvml_power_mean(room->samples, n, type, &energy->power_seen_us, &power_mw);
+	return spacing_of(room->samples, n);
+}
+
+void nvml_energy_read(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
+	int64_t t_ns, bool energy_only, int64_t *row)
+{
+	if (energy->by_call && nvml_asks(board, NVML_QUERY_ENERGY))
+		nvml_note(board, NVML_QUERY_ENERGY, read_call(board, row));
+	read_fields(energy, board, energy_only, row);
+	if (!energy_only)
+		read_power(energy, board, room, t_ns, row);
+}

@@ -1,0 +1,297 @@
+#include "sensor/gpu/nvml_gpu.h"
+
+#include "base/util.h"
+#include "sensor/gpu/nvml_memory.h"
+
+// The analysis divides energy in windows of 100 ms, and drivers sample SM use no faster.
+static const int64_t pace_ns[NVML_PACES] = {[NVML_OFTEN] = 100 * NS_PER_MS, [NVML_SELDOM] = NS_PER_S};
+// A board that fell off the bus mostly needs a reboot; one that comes back is worth a call a second.
+static const int64_t retry_ns = NS_PER_S;
+
+/* What a query is asked with and answers into. Each returns NVML's code and fills the row only on success; a function
+ * that this driver's library lacks is like one that this GPU does not support. */
+struct query {
+	const struct nvml_api *api;
+	struct nvml_gpu *gpu;
+	int64_t *row;
+};
+
+static int read_number(int (*get)(nvml_device, unsigned int *), const struct query *q, enum device_metric metric)
+{
+	unsigned int value;
+	if (get == NULL)
+		return NVML_FUNCTION_NOT_FOUND;
+	int code = get(q->gpu->board.handle, &value);
+	if (code == NVML_SUCCESS)
+		q->row[metric] = value;
+	return code;
+}
+
+static int read_power_cap(const struct query *q)
+{
+	return read_number(q->api->enforced_limit_mw, q, DEVICE_POWER_CAP);
+}
+
+static int read_utilization(const struct query *q)
+{
+	struct nvml_utilization utilization;
+	if (q->api->utilization == NULL)
+		return NVML_FUNCTION_NOT_FOUND;
+	int code = q->api->utilization(q->gpu->board.handle, &utilization);
+	if (code != NVML_SUCCESS)
+		return code;
+	// Drivers write any number where they have none.
+	if (utilization.gpu_percent <= 100)
+		q->row[DEVICE_UTILIZATION] = utilization.gpu_percent;
+	if (utilization.memory_percent <= 100)
+		q->row[DEVICE_MEMORY_UTILIZATION] = utilization.memory_percent;
+	return code;
+}
+
+// The forms with one more argument that says which sensor or clock.
+static int read_number_of(int (*get)(nvml_device, int, unsigned int *), int which, const struct query *q,
+	enum device_metric metric)
+{
+	unsigned int value;
+	if (get == NULL)
+		return NVML_FUNCTION_NOT_FOUND;
+	int code = get(q->gpu->board.handle, which, &value);
+	if (code == NVML_SUCCESS)
+		q->row[metric] = value;
+	return code;
+}
+
+static int read_temperature(const struct query *q)
+{
+	return read_number_of(q->api->temperature_c, 0, q, DEVICE_TEMPERATURE);
+}
+
+static int read_sm_clock(const struct query *q)
+{
+	return read_number_of(q->api->clock_mhz, NVML_CLOCK_SM, q, DEVICE_SM_CLOCK);
+}
+
+static int read_memory_clock(const struct query *q)
+{
+	return read_number_of(q->api->clock_mhz, NVML_CLOCK_MEMORY, q, DEVICE_MEMORY_CLOCK);
+}
+
+static int read_throttle(const struct query *q)
+{
+	uint64_t bits;
+	if (q->api->throttle_bits == NULL)
+		return NVML_FUNCTION_NOT_FOUND;
+	int code = q->api->throttle_bits(q->gpu->board.handle, &bits);
+	if (code == NVML_SUCCESS && bits <= INT64_MAX)
+		q->row[DEVICE_THROTTLE_REASONS] = (int64_t)bits;
+	return code;
+}
+
+/* ---- memory and processes ---- */
+
+// A board that shares the machine's memory answers with zeros: unknown.
+static void read_memory(struct nvml_gpu *gpu, int64_t *row)
+{
+	struct nvml_memory memory;
+	if (nvml_memory_read(&gpu->board, &memory) == NVML_SUCCESS && memory.used_bytes <= INT64_MAX &&
+		memory.total_bytes > 0)
+		row[DEVICE_MEMORY_USED] = (int64_t)memory.used_bytes;
+}
+
+static int list_processes(const struct nvml_process_call *call, nvml_device handle, uint64_t instance,
+	struct nvml_scratch *scratch)
+{
+	unsigned int count = (unsigned int)scratch->n_records;
+	if (call->list == NULL)
+		return NVML_FUNCTION_NOT_FOUND;
+	int code = call->list(handle, &count, scratch->records);
+	if (code != NVML_SUCCESS)
+		return code;
+	if (count > scratch->n_records)
+		return NVML_INSUFFICIENT_SIZE;
+	bool fits = nvml_process_set_add(&scratch->processes, scratch->records, call->record_size, count, instance);
+	return fits ? code : NVML_INSUFFICIENT_SIZE;
+}
+
+/* The sums need all lists there are: with one of them failing this time, nothing is known. Without the compute list,
+ * processes are unknown; the graphics and MPS lists may be missing. */
+static bool list_all(struct nvml_gpu *gpu, struct nvml_scratch *scratch)
+{
+	struct nvml_board *board = &gpu->board;
+	scratch->processes.n = 0;
+	for (unsigned int kind = 0; kind < NVML_PROCESS_KINDS; kind++) {
+		unsigned int query = NVML_QUERY_PROCESSES + kind;
+		if (!nvml_asks(board, query))
+			continue;
+		int code = list_processes(&board->api->processes[kind], board->handle, NVML_NO_INSTANCE, scratch);
+		if (nvml_note(board, query, code) != NVML_SUCCESS && nvml_asks(board, query))
+			return false;
+	}
+	return nvml_asks(board, NVML_QUERY_PROCESSES + NVML_COMPUTE);
+}
+
+static bool knows_instances(const struct nvml_process_set *set)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (set->processes[i].instance != NVML_NO_INSTANCE)
+			return true;
+	return false;
+}
+
+// The instances' own lists, one after the other: the board's may be empty or not say who is where.
+static bool list_by_instance(struct nvml_gpu *gpu, struct nvml_scratch *scratch)
+{
+	bool any = false;
+	scratch->processes.n = 0;
+	for (size_t i = 0; i < gpu->mig.n; i++)
+		for (unsigned int kind = 0; kind < NVML_PROCESS_KINDS; kind++) {
+			const struct nvml_instance *instance = &gpu->mig.instances[i];
+			int code = list_processes(&gpu->board.api->processes[kind], instance->handle, instance->id,
+				scratch);
+			any = any || (code == NVML_SUCCESS && kind == NVML_COMPUTE);
+			gpu->board.lost = gpu->board.lost || code == NVML_GPU_IS_LOST;
+		}
+	return any;
+}
+
+static void tell_method(struct nvml_gpu *gpu, bool has_target)
+{
+	const char *note = has_target ? pid_method_note(gpu->owners.method) : "";
+	if (note[0] != '\0') // a method once needed stays said: it is how a part of the run was divided
+		text_copy(gpu->domain->note, sizeof(gpu->domain->note), note);
+}
+
+static void read_processes(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match, int64_t *row)
+{
+	bool has_target = match->main_pid != 0;
+	struct nvml_process_set *set = &scratch->processes;
+	bool known = list_all(gpu, scratch);
+	if (gpu->mig.on && !(known && knows_instances(set))) {
+		bool by_instance = list_by_instance(gpu, scratch);
+		known = (by_instance && set->n > 0) || list_all(gpu, scratch) || by_instance;
+	}
+	gpu->owners = (struct nvml_owners){.rest = PID_UNKNOWN};
+	if (!known)
+		return;
+	nvml_process_set_judge(set, match, gpu->minor, &gpu->owners);
+	nvml_process_set_sum(set, &gpu->owners, has_target, row);
+	nvml_mig_put_shares(&gpu->mig, set, &gpu->owners, has_target, row);
+	nvml_accounts_read(&gpu->accounts, &gpu->board, &scratch->accounts, match, row);
+	tell_method(gpu, has_target);
+}
+
+static void read_use(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match, int64_t *row)
+{
+	if (!nvml_asks(&gpu->board, NVML_QUERY_SM_SAMPLES))
+		return;
+	int code = nvml_use_read(&gpu->use, &gpu->board, &scratch->use, match, &gpu->owners, row);
+	nvml_note(&gpu->board, NVML_QUERY_SM_SAMPLES, code);
+}
+
+/* ---- a reading ---- */
+
+static const struct {
+	enum nvml_query query;
+	enum nvml_pace pace;
+	enum device_metric metric;
+	int (*read)(const struct query *);
+} queries[] = {
+	{NVML_QUERY_POWER_CAP, NVML_SELDOM, DEVICE_POWER_CAP, read_power_cap},
+	{NVML_QUERY_UTILIZATION, NVML_OFTEN, DEVICE_UTILIZATION, read_utilization},
+	{NVML_QUERY_TEMPERATURE, NVML_OFTEN, DEVICE_TEMPERATURE, read_temperature},
+	{NVML_QUERY_SM_CLOCK, NVML_OFTEN, DEVICE_SM_CLOCK, read_sm_clock},
+	{NVML_QUERY_MEMORY_CLOCK, NVML_OFTEN, DEVICE_MEMORY_CLOCK, read_memory_clock},
+	{NVML_QUERY_THROTTLE, NVML_OFTEN, DEVICE_THROTTLE_REASONS, read_throttle},
+};
+
+// Ticks come a little early or late: nine tenths of the time are enough.
+static bool is_due(struct nvml_gpu *gpu, enum nvml_pace pace, const struct sensor_context *context)
+{
+	if (context->t_ns < gpu->next_ns[pace])
+		return false;
+	gpu->next_ns[pace] = context->t_ns + pace_ns[pace] / 10 * 9;
+	return true;
+}
+
+static void ask(struct nvml_gpu *gpu, enum nvml_pace pace)
+{
+	const struct query q = {gpu->board.api, gpu, gpu->held};
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
+		if (queries[i].pace != pace)
+			continue;
+		gpu->held[queries[i].metric] = VALUE_MISSING;
+		if (nvml_asks(&gpu->board, queries[i].query))
+			nvml_note(&gpu->board, queries[i].query, queries[i].read(&q));
+	}
+}
+
+static void forget(struct nvml_gpu *gpu)
+{
+	for (size_t i = 0; i < DEVICE_COUNT; i++)
+		gpu->held[i] = VALUE_MISSING;
+}
+
+static void ask_often(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match)
+{
+	int64_t power_cap_mw = gpu->held[DEVICE_POWER_CAP];
+	forget(gpu);
+	gpu->held[DEVICE_POWER_CAP] = power_cap_mw;
+	ask(gpu, NVML_OFTEN);
+	read_memory(gpu, gpu->held);
+	read_processes(gpu, scratch, match, gpu->held);
+	read_use(gpu, scratch, match, gpu->held);
+}
+
+// What is not of energy and power: asked for where it is due, else as it was a moment ago.
+static void read_the_rest(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match,
+	const struct sensor_context *context, int64_t *row)
+{
+	// What is held from before the target's start would be told of it, and what is held at its end would outlive it.
+	bool has_target = context->n_target_pids > 0;
+	if (has_target != gpu->had_target)
+		gpu->next_ns[NVML_OFTEN] = 0;
+	gpu->had_target = has_target;
+	if (is_due(gpu, NVML_OFTEN, context))
+		ask_often(gpu, scratch, match);
+	if (is_due(gpu, NVML_SELDOM, context))
+		ask(gpu, NVML_SELDOM);
+	for (size_t i = 0; i < DEVICE_COUNT; i++)
+		if (value_ok(gpu->held[i]))
+			row[i] = gpu->held[i];
+}
+
+static void tell_lost(struct nvml_gpu *gpu, int64_t t_ns)
+{
+	static const char note[] = "fell off the bus; its energy up to then stands";
+	gpu->retry_ns = t_ns + retry_ns;
+	text_copy(gpu->domain->note, sizeof(gpu->domain->note), note);
+	forget(gpu);
+	memset(gpu->next_ns, 0, sizeof(gpu->next_ns));
+}
+
+static void tell_back(struct nvml_gpu *gpu)
+{
+	if (gpu->retry_ns == 0)
+		return;
+	gpu->retry_ns = 0;
+	text_copy(gpu->domain->note, sizeof(gpu->domain->note), "fell off the bus and came back");
+}
+
+void nvml_gpu_read(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match,
+	const struct sensor_context *context, int64_t *row, int64_t *module_row)
+{
+	int64_t *energy_row = gpu->energy.scope == NVML_SCOPE_MODULE ? module_row : row;
+	if (gpu->board.handle == NULL || context->t_ns < gpu->retry_ns)
+		return;
+	gpu->board.lost = false;
+	// First, because it is the one whose time must be the sample's.
+	if (energy_row != NULL)
+		nvml_energy_read(&gpu->energy, &gpu->board, &scratch->power, context->t_ns, context->energy_only,
+			energy_row);
+	if (!context->energy_only && !gpu->board.lost)
+		read_the_rest(gpu, scratch, match, context, row);
+	if (gpu->board.lost)
+		tell_lost(gpu, context->t_ns);
+	else
+		tell_back(gpu);
+}

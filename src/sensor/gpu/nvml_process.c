@@ -1,0 +1,187 @@
+#include "sensor/gpu/nvml_process.h"
+
+#include "base/util.h"
+
+// Where (pid, instance) stands in the set, or would.
+static size_t find_place(const struct nvml_process_set *set, uint32_t pid, uint64_t instance)
+{
+	size_t low = 0, high = set->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct nvml_process *process = &set->processes[middle];
+		if (process->pid < pid || (process->pid == pid && process->instance < instance))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+// Of two lists that name one process, one may know its memory and the other not.
+static uint64_t known_bytes(uint64_t a, uint64_t b)
+{
+	if (a == NVML_NOT_AVAILABLE)
+		return b;
+	return b == NVML_NOT_AVAILABLE || a > b ? a : b;
+}
+
+static bool add_one(struct nvml_process_set *set, struct nvml_process process)
+{
+	size_t place = find_place(set, process.pid, process.instance);
+	struct nvml_process *here = &set->processes[place];
+	if (place < set->n && here->pid == process.pid && here->instance == process.instance) {
+		here->used_bytes = known_bytes(here->used_bytes, process.used_bytes);
+		return true;
+	}
+	if (set->n == set->capacity)
+		return false;
+	memmove(here + 1, here, (set->n - place) * sizeof(*here));
+	*here = process;
+	set->n++;
+	return true;
+}
+
+// All layouts begin alike; the instances come with the second.
+static struct nvml_process read_record(const unsigned char *record, size_t record_size, uint64_t instance)
+{
+	struct nvml_process_v2 wire = {.gpu_instance = UINT32_MAX, .compute_instance = UINT32_MAX};
+	memcpy(&wire, record, record_size < sizeof(wire) ? record_size : sizeof(wire));
+	uint64_t own = nvml_instance_id(wire.gpu_instance, wire.compute_instance);
+	return (struct nvml_process){
+		.pid = wire.pid,
+		.instance = own != NVML_NO_INSTANCE ? own : instance,
+		.used_bytes = wire.used_bytes,
+	};
+}
+
+bool nvml_process_set_add(struct nvml_process_set *set, const void *records, size_t record_size, size_t count,
+	uint64_t instance)
+{
+	const unsigned char *record = records;
+	for (size_t i = 0; i < count; i++, record += record_size) {
+		if (!add_one(set, read_record(record, record_size, instance)))
+			return false;
+	}
+	return true;
+}
+
+/* ---- whose they are ---- */
+
+// A process on several instances is one process.
+static bool is_again(const struct nvml_process_set *set, size_t i)
+{
+	return i > 0 && set->processes[i - 1].pid == set->processes[i].pid;
+}
+
+static void judge_one(struct nvml_process *process, struct pid_match *match, enum pid_method *weakest)
+{
+	enum pid_method method;
+	pid_t pid;
+	process->side = pid_match_side(match, process->pid, &method, &pid);
+	process->is_main = process->side == PID_TARGET && pid == match->main_pid;
+	if (method > *weakest)
+		*weakest = method;
+}
+
+struct heads { // processes by what pid_match knows of them
+	unsigned int sides[PID_UNKNOWN + 1];
+};
+
+static void settle_rest(struct nvml_owners *owners, enum pid_side side, enum pid_method method, unsigned int n_rest)
+{
+	owners->rest = side;
+	owners->method = method;
+	if (side == PID_TARGET)
+		owners->target += n_rest;
+	else
+		owners->others += n_rest;
+}
+
+static void settle_presence(struct nvml_owners *owners, enum pid_method method, unsigned int target,
+	unsigned int others)
+{
+	owners->presence_only = true;
+	owners->method = method;
+	owners->target = target;
+	owners->others = others;
+}
+
+// The ids that nobody here knows, all together.
+static void judge_rest(struct nvml_owners *owners, const struct heads *heads, const struct pid_match *match,
+	struct pid_holders holders)
+{
+	unsigned int rest = heads->sides[PID_UNKNOWN], known = heads->sides[PID_TARGET] + heads->sides[PID_OTHER];
+	unsigned int unmet = holders.target > heads->sides[PID_TARGET] ? holders.target - heads->sides[PID_TARGET] : 0;
+	if (match->n_recent == 0)
+		settle_rest(owners, PID_OTHER, PID_BY_EQUALITY, rest);
+	else if (holders.can_tell && holders.target == 0)
+		settle_rest(owners, PID_OTHER, PID_BY_DESCRIPTORS, rest);
+	else if (unmet == rest && holders.others == 0)
+		settle_rest(owners, PID_TARGET, PID_BY_DESCRIPTORS, rest);
+	else if (known == 0 && unmet > 0 && rest > unmet)
+		settle_presence(owners, PID_BY_DESCRIPTORS, unmet, rest - unmet);
+	else if (known == 0 && holders.others == 0)
+		settle_presence(owners, PID_BY_EXCLUSIVITY, rest, 0);
+	else
+		*owners = (struct nvml_owners){PID_UNMATCHED, PID_UNKNOWN, true, VALUE_MISSING, VALUE_MISSING};
+}
+
+void nvml_process_set_judge(struct nvml_process_set *set, struct pid_match *match, unsigned int minor,
+	struct nvml_owners *ret_owners)
+{
+	struct nvml_owners owners = {.rest = PID_UNKNOWN};
+	struct heads heads = {0};
+	for (size_t i = 0; i < set->n; i++)
+		pid_match_meet(match, set->processes[i].pid);
+	for (size_t i = 0; i < set->n; i++) {
+		judge_one(&set->processes[i], match, &owners.method);
+		heads.sides[set->processes[i].side] += !is_again(set, i);
+	}
+	owners.target = heads.sides[PID_TARGET];
+	owners.others = heads.sides[PID_OTHER];
+	if (heads.sides[PID_UNKNOWN] > 0)
+		judge_rest(&owners, &heads, match, pid_match_holders(match, minor));
+	for (size_t i = 0; i < set->n; i++)
+		if (set->processes[i].side == PID_UNKNOWN)
+			set->processes[i].side = owners.rest;
+	*ret_owners = owners;
+}
+
+/* ---- sums ---- */
+
+static void add_bytes(int64_t *sum_bytes, uint64_t used_bytes)
+{
+	if (!value_ok(*sum_bytes))
+		return;
+	if (used_bytes > INT64_MAX || __builtin_add_overflow(*sum_bytes, (int64_t)used_bytes, sum_bytes))
+		*sum_bytes = VALUE_MISSING;
+}
+
+static void sum_memory(const struct nvml_process_set *set, const struct nvml_owners *owners, bool has_target,
+	int64_t *row)
+{
+	int64_t sums[PID_UNKNOWN + 1] = {0}, main_bytes = 0;
+	for (size_t i = 0; i < set->n; i++) {
+		const struct nvml_process *process = &set->processes[i];
+		add_bytes(&sums[process->side], process->used_bytes);
+		if (process->is_main)
+			add_bytes(&main_bytes, process->used_bytes);
+	}
+	row[DEVICE_OTHERS_MEMORY] = sums[PID_OTHER];
+	if (!has_target)
+		return;
+	// Ids that only descriptors told apart: which of them is the root process is not known.
+	bool knows_main = owners->method < PID_BY_CGROUP || sums[PID_TARGET] == 0;
+	row[DEVICE_MAIN_MEMORY] = knows_main ? main_bytes : VALUE_MISSING;
+	row[DEVICE_TARGET_MEMORY] = sums[PID_TARGET];
+}
+
+void nvml_process_set_sum(const struct nvml_process_set *set, const struct nvml_owners *owners, bool has_target,
+	int64_t *row)
+{
+	row[DEVICE_OTHERS_PROCESSES] = owners->others;
+	if (has_target)
+		row[DEVICE_TARGET_PROCESSES] = owners->target;
+	if (!owners->presence_only)
+		sum_memory(set, owners, has_target, row);
+}

@@ -1,0 +1,269 @@
+#include "sensor/gpu/pid_match.h"
+
+#include "base/util.h"
+#include "sensor/gpu/pid_proc.h"
+
+#include <assert.h>
+#include <errno.h>
+
+// The driver's samples of SM use are up to a second old.
+static const int64_t recent_ns = 3 * NS_PER_S;
+static const int64_t look_period_ns = NS_PER_S;
+// One answer of a driver may name a process that has just ended; it proves a foreign namespace for this long.
+static const int64_t foreign_ns = 10 * NS_PER_S;
+
+static const char *const notes[] = {
+	[PID_BY_EQUALITY] = "",
+	[PID_BY_NSPID] = "process ids are of another pid namespace; matched by NSpid in /proc",
+	[PID_BY_CGROUP] = "process ids are of another pid namespace; matched by cgroup",
+	[PID_BY_DESCRIPTORS] = "process ids are of another pid namespace; matched by open /dev/nvidia descriptors",
+	[PID_BY_EXCLUSIVITY] =
+		("process ids are of another pid namespace; nobody else here uses the GPU, so they count as "
+		 "the target's (exclusivity)"),
+	[PID_UNMATCHED] =
+		"process ids are of another pid namespace and could not be matched; who used the GPU is unknown",
+};
+static_assert(ARRAY_SIZE(notes) == PID_UNMATCHED + 1, "a note for every method");
+
+const char *pid_method_note(enum pid_method method)
+{
+	return notes[method];
+}
+
+int pid_match_open(struct pid_match *match, const struct wattle_env *env)
+{
+	*match = (struct pid_match){
+		.env = env,
+		.recent = calloc_array(PID_RECENT_MAX, sizeof(*match->recent)),
+		.last_pids = calloc_array(PID_RECENT_MAX, sizeof(*match->last_pids)),
+		.seen = calloc_array(PID_SEEN_MAX, sizeof(*match->seen)),
+	};
+	if (match->recent == NULL || match->last_pids == NULL || match->seen == NULL)
+		return -ENOMEM;
+	match->view = pid_proc_view(env, &match->own_pid);
+	return 0;
+}
+
+void pid_match_close(struct pid_match *match)
+{
+	free(match->recent);
+	free(match->last_pids);
+	free(match->seen);
+	*match = (struct pid_match){0};
+}
+
+/* ---- the target, and what was the target ---- */
+
+static bool is_target_now(const struct sensor_context *context, pid_t pid)
+{
+	return sensor_context_has_pid(context, pid);
+}
+
+// Drops what has been gone for long, and marks what is there.
+static void age_recent(struct pid_match *match, const struct sensor_context *context)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < match->n_recent; i++) {
+		struct pid_recent recent = match->recent[i];
+		if (is_target_now(context, recent.pid))
+			recent.seen_ns = context->t_ns;
+		else if (recent.seen_ns == match->t_ns)
+			match->ended_ns = context->t_ns;
+		if (context->t_ns - recent.seen_ns <= recent_ns)
+			match->recent[kept++] = recent;
+	}
+	match->n_recent = kept;
+}
+
+static size_t find_recent(const struct pid_match *match, pid_t pid)
+{
+	size_t low = 0, high = match->n_recent;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (match->recent[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool is_recent(const struct pid_match *match, pid_t pid)
+{
+	size_t place = find_recent(match, pid);
+	return place < match->n_recent && match->recent[place].pid == pid;
+}
+
+static void add_recent(struct pid_match *match, pid_t pid, int64_t t_ns)
+{
+	size_t place = find_recent(match, pid);
+	if (match->n_recent == PID_RECENT_MAX || (place < match->n_recent && match->recent[place].pid == pid))
+		return;
+	struct pid_recent *here = &match->recent[place];
+	memmove(here + 1, here, (match->n_recent - place) * sizeof(*here));
+	*here = (struct pid_recent){.pid = pid, .seen_ns = t_ns};
+	if (match->view == PID_VIEW_OUTER || match->view == PID_VIEW_MADE)
+		here->inner = pid_proc_inner(match->env, pid);
+	match->n_recent++;
+}
+
+// Most ticks find the same processes as the one before; then a comparison is all.
+static bool is_unchanged(const struct pid_match *match, const struct sensor_context *context)
+{
+	return match->n_recent == context->n_target_pids && match->n_last == context->n_target_pids &&
+		memcmp(match->last_pids, context->target_pids, match->n_last * sizeof(match->last_pids[0])) == 0;
+}
+
+void pid_match_update(struct pid_match *match, const struct sensor_context *context)
+{
+	size_t n = context->n_target_pids < PID_RECENT_MAX ? context->n_target_pids : PID_RECENT_MAX;
+	bool is_first = context->main_pid != match->main_pid;
+	match->main_pid = context->main_pid;
+	if (n > 0 && is_unchanged(match, context)) {
+		for (size_t i = 0; i < match->n_recent; i++)
+			match->recent[i].seen_ns = context->t_ns;
+		match->t_ns = context->t_ns;
+		return;
+	}
+	age_recent(match, context);
+	if (is_first && context->main_pid > 0) // the list comes a moment later
+		add_recent(match, context->main_pid, context->t_ns);
+	for (size_t i = 0; i < n; i++)
+		add_recent(match, context->target_pids[i], context->t_ns);
+	if (n > 0)
+		memcpy(match->last_pids, context->target_pids, n * sizeof(match->last_pids[0]));
+	match->n_last = n;
+	match->t_ns = context->t_ns;
+}
+
+/* ---- ids that equality does not settle ---- */
+
+static size_t find_seen(const struct pid_match *match, pid_t pid)
+{
+	size_t low = 0, high = match->n_seen;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (match->seen[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void drop_old_seen(struct pid_match *match)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < match->n_seen; i++)
+		if (match->t_ns - match->seen[i].looked_ns <= 2 * look_period_ns)
+			match->seen[kept++] = match->seen[i];
+	match->n_seen = kept;
+}
+
+// The entry of this id, looked up in /proc if that was not done lately; NULL when there is no room.
+static struct pid_seen *see(struct pid_match *match, pid_t pid)
+{
+	size_t place = find_seen(match, pid);
+	bool known = place < match->n_seen && match->seen[place].pid == pid;
+	if (known && match->t_ns - match->seen[place].looked_ns < look_period_ns)
+		return &match->seen[place];
+	if (!known && match->n_seen == PID_SEEN_MAX) {
+		drop_old_seen(match);
+		place = find_seen(match, pid);
+	}
+	if (!known && match->n_seen == PID_SEEN_MAX)
+		return NULL;
+	struct pid_seen *seen = &match->seen[place];
+	if (!known) {
+		memmove(seen + 1, seen, (match->n_seen++ - place) * sizeof(*seen));
+		*seen = (struct pid_seen){.pid = pid};
+	}
+	seen->looked_ns = match->t_ns;
+	pid_proc_look(match, seen);
+	return seen;
+}
+
+void pid_match_meet(struct pid_match *match, uint32_t pid)
+{
+	if (match->view != PID_VIEW_NESTED || pid == 0 || pid > INT32_MAX || is_recent(match, (pid_t)pid))
+		return;
+	const struct pid_seen *seen = see(match, (pid_t)pid);
+	if (seen != NULL && !seen->visible)
+		match->foreign_until_ns = match->t_ns + foreign_ns;
+}
+
+static bool is_foreign(const struct pid_match *match)
+{
+	return match->foreign_until_ns > match->t_ns;
+}
+
+static enum pid_side side_in_nested(struct pid_match *match, pid_t pid)
+{
+	if (is_foreign(match))
+		return PID_UNKNOWN;
+	if (is_recent(match, pid))
+		return PID_TARGET;
+	const struct pid_seen *seen = see(match, pid);
+	return seen != NULL && seen->visible ? PID_OTHER : PID_UNKNOWN;
+}
+
+// The process of the target whose innermost number this is; 0: none.
+static pid_t find_by_inner(const struct pid_match *match, pid_t inner)
+{
+	for (size_t i = 0; i < match->n_recent; i++)
+		if (match->recent[i].inner == inner)
+			return match->recent[i].pid;
+	return 0;
+}
+
+// The driver's number leads to a process that knows itself by one of the target's numbers. Only a made tree can have it so.
+static bool leads_to_target(const struct pid_match *match, const struct pid_seen *seen)
+{
+	return match->view == PID_VIEW_MADE && seen->is_ours && is_recent(match, seen->inner);
+}
+
+// With the /proc of an outer namespace, whose numbers the target's are, or with a made tree.
+static enum pid_side side_by_proc(struct pid_match *match, pid_t pid, enum pid_method *ret_method, pid_t *ret_pid)
+{
+	if (is_recent(match, pid))
+		return PID_TARGET;
+	const struct pid_seen *seen = see(match, pid);
+	if (seen == NULL)
+		return PID_UNKNOWN;
+	pid_t outer = match->view == PID_VIEW_OUTER || !seen->visible ? find_by_inner(match, pid) : 0;
+	if (outer != 0 || leads_to_target(match, seen)) {
+		*ret_method = PID_BY_NSPID;
+		*ret_pid = outer != 0 ? outer : seen->inner;
+		return PID_TARGET;
+	}
+	if (!seen->visible)
+		return match->view == PID_VIEW_OUTER ? PID_UNKNOWN : PID_OTHER;
+	if (seen->inner != 0 || !seen->same_cgroup)
+		return PID_OTHER;
+	*ret_method = PID_BY_CGROUP;
+	return PID_TARGET;
+}
+
+enum pid_side pid_match_side(struct pid_match *match, uint32_t pid, enum pid_method *ret_method, pid_t *ret_pid)
+{
+	*ret_method = PID_BY_EQUALITY;
+	*ret_pid = (pid_t)pid;
+	if (match->main_pid == 0 || pid == 0 || pid > INT32_MAX)
+		return PID_OTHER;
+	if (match->view == PID_VIEW_INITIAL)
+		return is_recent(match, (pid_t)pid) ? PID_TARGET : PID_OTHER;
+	if (match->view == PID_VIEW_NESTED)
+		return side_in_nested(match, (pid_t)pid);
+	return side_by_proc(match, (pid_t)pid, ret_method, ret_pid);
+}
+
+/* ---- devices that are held open ---- */
+
+struct pid_holders pid_match_holders(struct pid_match *match, unsigned int minor)
+{
+	if (match->holders_ns == 0 || match->t_ns - match->holders_ns >= look_period_ns) {
+		match->holders_ns = match->t_ns;
+		pid_proc_find_holders(match);
+	}
+	return minor < PID_MINORS_MAX ? match->holders[minor] : (struct pid_holders){0};
+}
