@@ -185,15 +185,16 @@ static uint64_t read_count(const struct counter *counter)
 }
 
 /* A guest's kernel offers the PMU where the hypervisor lets the register be read, and most give a constant 0: joules
- * that nobody measured. A true counter moves every millisecond (psys of servers, in whole joules, every few), and on
- * real hardware there is nothing to doubt. */
-static void doubt_in_guest(struct perf *perf, const struct wattle_env *env)
+ * that nobody measured. A true counter moves every millisecond, and on real hardware there is nothing to doubt. (psys of
+ * servers counts whole joules and may take longer; `wattle sensors` waits for it, a run does not.) */
+static void doubt_in_guest(struct perf *perf, const struct wattle_env *env, bool describe_only)
 {
+	const int rounds = describe_only ? 30 : 3;
 	const struct timespec pause = {.tv_nsec = NS_PER_MS};
 	if (perf->n == 0 || !cpu_is_virtual(env))
 		return;
 	bool moved = false;
-	for (int round = 0; round < 30 && !moved; round++) {
+	for (int round = 0; round < rounds && !moved; round++) {
 		for (size_t i = 0; i < perf->n; i++)
 			moved |= perf->domains[i].used && read_count(&perf->counters[i]) > 0;
 		if (!moved)
@@ -222,7 +223,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 	for (size_t i = 0; i < n_places; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(events); k++)
 			add_event(perf, env, (uint32_t)type, &events[k], &places[i]);
-	doubt_in_guest(perf, env);
+	doubt_in_guest(perf, env, options->describe_only);
 	domains_put_packages_inside_psys(perf->domains, perf->n);
 	return 0;
 }
