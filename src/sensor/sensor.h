@@ -112,7 +112,8 @@ struct sensor_options {
 	const char *rocr_visible_devices;
 	const char *wall_meter;    // --wall-meter FILE or NULL; borrowed until close
 	bool describe_only;        // wattle sensors: list everything, GPUs hidden from the target too
-	int64_t calibrate_ns;      // at most this much time may go into measuring update periods at open; 0: none
+	int64_t calibrate_ns;      // at most this much time may go into measuring update periods at open; 0: none.
+				   // To find a counter dead (AMD GPUs: 250 ms, perf in guests: 3 ms) may take more
 	struct gpu_roster *roster; // set by sensor_set_open: numbers GPUs over all sensors, answers --gpus
 };
 

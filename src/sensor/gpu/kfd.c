@@ -1,11 +1,14 @@
 #include "sensor/gpu/kfd.h"
 
+#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "sensor/gpu/pid_match.h"
 
+#include <fcntl.h>
+#include <stdalign.h>
 #include <stdio.h>
 
 enum { CARDS_MAX = 64, PROCESSES_MAX = 256 };
@@ -102,11 +105,11 @@ bool kfd_has(const struct kfd *kfd, size_t card)
 /* ---- read ---- */
 
 // processes/PID/PREFIX<id>SUFFIX
-static int64_t read_of(const struct kfd *kfd, const char *process, const char *prefix, uint64_t id, const char *suffix)
+static int64_t read_of(const struct kfd *kfd, uint32_t process, const char *prefix, uint64_t id, const char *suffix)
 {
 	char path[160];
 	uint64_t value;
-	snprintf(path, sizeof(path), "%s/%s/%s%llu%s", processes_path, process, prefix, (unsigned long long)id, suffix);
+	snprintf(path, sizeof(path), "%s/%u/%s%llu%s", processes_path, process, prefix, (unsigned long long)id, suffix);
 	int r = file_read_u64_in(kfd->env->sysfs_fd, path, &value);
 	return r == 0 && value <= INT64_MAX ? (int64_t)value : VALUE_MISSING;
 }
@@ -117,17 +120,17 @@ static void add(int64_t *sum, int64_t value)
 }
 
 // KFD has a file for each GPU and process, also where the process holds nothing of the GPU.
-static void add_process(struct kfd *kfd, size_t card, const char *name, enum pid_side side, bool is_main)
+static void add_process(struct kfd *kfd, size_t card, uint32_t number, enum pid_side side, bool is_main)
 {
 	struct kfd_use *use = &kfd->uses[card];
-	int64_t bytes = read_of(kfd, name, "vram_", kfd->ids[card], "");
+	int64_t bytes = read_of(kfd, number, "vram_", kfd->ids[card], "");
 	if (!(bytes > 0))
 		return;
 	if (side == PID_UNKNOWN) {
 		use->unknown_processes++;
 		return;
 	}
-	int64_t units = read_of(kfd, name, "stats_", kfd->ids[card], "/cu_occupancy");
+	int64_t units = read_of(kfd, number, "stats_", kfd->ids[card], "/cu_occupancy");
 	bool is_target = side == PID_TARGET;
 	add(is_target ? &use->target_bytes : &use->others_bytes, bytes);
 	add(is_target ? &use->target_units : &use->others_units, units);
@@ -139,36 +142,50 @@ static void add_process(struct kfd *kfd, size_t card, const char *name, enum pid
 		add(&use->main_bytes, bytes);
 }
 
-static void read_process(struct kfd *kfd, const char *name, uint32_t number, pid_t main_pid)
+static void read_process(struct kfd *kfd, uint32_t number, pid_t main_pid)
 {
 	enum pid_method method;
 	pid_t pid;
 	enum pid_side side = pid_match_side(&kfd->match, number, &method, &pid);
 	for (size_t i = 0; i < kfd->n_cards; i++)
 		if (kfd->ids[i] != 0)
-			add_process(kfd, i, name, side, side == PID_TARGET && pid == main_pid);
+			add_process(kfd, i, number, side, side == PID_TARGET && pid == main_pid);
 }
 
-static bool parse_pid(const char *name, uint64_t *ret_pid)
+static bool parse_pid(const char *name, uint32_t *ret_pid)
 {
-	return num_parse_u64(name, ret_pid) == 0 && *ret_pid > 0 && *ret_pid <= INT32_MAX;
+	uint64_t pid;
+	if (num_parse_u64(name, &pid) < 0 || pid == 0 || pid > INT32_MAX)
+		return false;
+	*ret_pid = (uint32_t)pid;
+	return true;
+}
+
+// Returns how many. Asked at each sample, so without an allocation.
+static size_t list_processes(const struct kfd *kfd, uint32_t pids[PROCESSES_MAX])
+{
+	alignas(8) char text[FOLDER_TEXT_SIZE];
+	wattle_cleanup_close int fd = file_open_in(kfd->env->sysfs_fd, processes_path, O_RDONLY | O_DIRECTORY);
+	if (fd < 0)
+		return 0;
+	struct folder_walk walk = folder_walk_begin(fd, text, sizeof(text));
+	const char *name;
+	size_t n = 0;
+	while (n < PROCESSES_MAX && (name = folder_walk_next(&walk, NULL)) != NULL)
+		n += parse_pid(name, &pids[n]);
+	return n;
 }
 
 // All are met before the first is judged: one that does not exist here tells of another namespace.
 static void read_processes(struct kfd *kfd, const struct sensor_context *context)
 {
-	struct folder processes;
-	uint64_t pid;
-	folder_list(kfd->env->sysfs_fd, processes_path, "", &processes);
-	size_t n = processes.n < PROCESSES_MAX ? processes.n : PROCESSES_MAX;
+	uint32_t pids[PROCESSES_MAX];
+	size_t n = list_processes(kfd, pids);
 	pid_match_update(&kfd->match, context);
 	for (size_t p = 0; p < n; p++)
-		if (parse_pid(processes.names[p], &pid))
-			pid_match_meet(&kfd->match, (uint32_t)pid);
+		pid_match_meet(&kfd->match, pids[p]);
 	for (size_t p = 0; p < n; p++)
-		if (parse_pid(processes.names[p], &pid))
-			read_process(kfd, processes.names[p], (uint32_t)pid, context->main_pid);
-	folder_finish(&processes);
+		read_process(kfd, pids[p], context->main_pid);
 }
 
 void kfd_read(struct kfd *kfd, const struct sensor_context *context, struct kfd_use *ret_uses)
