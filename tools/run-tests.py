@@ -107,8 +107,11 @@ def run_all(tests):
 
 
 def main(build, wanted):
-    # What is started in the background by a shell ignores SIGINT, and would hand that on to every test.
+    # A shell's background jobs ignore SIGINT, nohup's SIGHUP, and both would hand that on to every test. A handler is not
+    # handed on: what is started begins with the default.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
     listing = subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True)
     tests = json.loads(listing.stdout)
     if wanted:
