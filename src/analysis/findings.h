@@ -73,13 +73,36 @@ struct value_stats {
 	double min, max, mean, std, total; // std: of the population
 };
 
+struct block_unit { // work that a block did: a metric of whole numbers, reported inside it
+	const char *name;
+	int64_t count;         // how often it was reported
+	double sum;            // of all reports
+	double j_per_unit, error_j_per_unit; // NaN: not a unit of work (a fraction, a negative value), or no energy
+};
+
+enum block_method { // how the energy of a block was told from its surroundings
+	BLOCK_INTERPOLATED, // between updates of the counters, along the straight line
+	BLOCK_FOLDED,       // many calls shorter than the counter's period: least squares over all periods (fold.h)
+	BLOCK_NO_ENERGY
+};
+
 struct block_finding { // one code block: a span's name over all its calls
 	const char *name;
 	int64_t calls, non_empty_calls, timepoints;
+	int64_t unwound, cut; // of the calls: left without an end; closed by the end of the thread, program or process
 	struct value_stats compute_time_s;
+	double self_time_s; // compute time less that of the spans inside it
+	double cpu_s;       // CPU time of the target while the block ran; NaN unknown
+	double thread_cpu_s; // of the block's own threads, where that was asked for; else NaN
 	struct value_stats columns[COLUMN_COUNT]; // over the samples inside the block; NaN if none knows the column
-	double total_j, error_j;                  // attributed to the target while the block ran
-	double *domain_j;                         // findings.n_domains of them
+	double total_j, error_j;                  // attributed to the target while the block ran, inner blocks included
+	double self_j, self_error_j; // of it, while this block was the innermost one; where threads overlap, shared by them.
+				     // Over all blocks and what lies outside of them this adds up to the target's energy
+	enum block_method method;
+	bool resolved;    // the error is smaller than the energy
+	double *domain_j; // findings.n_domains of them
+	struct block_unit *units; // n_units of them, by name
+	size_t n_units;
 };
 
 struct findings {
@@ -107,8 +130,9 @@ struct findings {
 	struct gpu_finding *gpus;
 	size_t n_gpus;
 	struct resource_usage usage;
-	struct block_finding *blocks;
+	struct block_finding *blocks; // sorted by name
 	size_t n_blocks;
+	double outside_j, outside_error_j; // of ledger.target_j: while no span was open; NaN without spans
 	struct value_stats overall[COLUMN_COUNT]; // over all samples
 	struct stats run_metrics[RUN_COUNT];
 	struct user_metric_finding *user_metrics; // sorted by name

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "metric/metric.h"
 #include "sensor/sensor.h"
+#include "span/row.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,15 +56,23 @@ struct run_event {
 	const char *kind, *text;
 };
 
-struct run_span {                               // a row of table span
-	int64_t id, pid, tid, begin_ns, end_ns; // end_ns VALUE_MISSING: never ended
+struct run_span { // a row of table span; equal names are one pointer
+	int64_t id, parent;       // ids from 1; parent VALUE_MISSING or 0: none, or unknown
+	int64_t begin_ns, end_ns; // end_ns VALUE_MISSING: never ended
+	int64_t cpu_ns;           // CPU time of its thread in it; VALUE_MISSING: not asked for
+	int32_t pid, tid;         // tid 0: unknown (spans of a sub-tracking file)
 	const char *name;
+	const char *category; // NULL: none
+	enum span_kind kind;
+	enum span_close close;
 };
 
 struct run_user_metric {
 	int64_t t_ns;
 	const char *name;
 	double value;
+	int64_t span;     // id of the innermost span that was open in its thread; VALUE_MISSING or 0: none, or unknown
+	int32_t pid, tid; // 0: unknown
 };
 
 struct run_process_samples { // table process_sample, with --per-process; ascending in time

@@ -159,12 +159,15 @@ static void fill_span(sqlite3_stmt *s, struct arena *arena, void *row)
 	struct run_span *span = row;
 	*span = (struct run_span){
 		.id = sql_i64(s, 0),
-		.pid = sql_i64(s, 1),
-		.tid = sql_i64(s, 2),
+		.pid = (int32_t)sql_i64(s, 1),
+		.tid = (int32_t)sql_i64(s, 2),
 		.begin_ns = sql_i64(s, 3),
 		.end_ns = sql_i64(s, 4),
 		.name = text_or_empty(s, 5, arena),
+		.parent = VALUE_MISSING,
+		.cpu_ns = VALUE_MISSING,
 	};
+	span->close = value_ok(span->end_ns) ? SPAN_ENDED : SPAN_OPEN;
 }
 
 int run_read_spans(struct run_reader *reader, struct run *run)

@@ -1,0 +1,203 @@
+/* wattle: where in a program time, CPU and joules go, and what a stretch of it costs.
+ *
+ * Link with -lwattle (pkg-config wattle). C99 and C++. Every call returns 0 or a negative code (-errno style, wattle_strerror
+ * tells it in words), never aborts the program and never prints. All calls may be made from any thread and go on working in
+ * a forked child.
+ *
+ *   spans     mark stretches of the program. They cost nanoseconds under a recorder (`wattle run`, a tracker) and one load and
+ *             one branch without. WATTLE_SPANS=FILE-%p leaves them in a file where there is no recorder.
+ *   metrics   what the program did: tokens, images, accuracy. Inside a span they give joules per token.
+ *   tracker   records the calling process and its descendants, from start to stop, in a process of its own.
+ *   meter     reads the machine's energy counters at start and at stop, in the calling thread.
+ *
+ * WATTLE_DISABLE=1 makes every call a no-op that succeeds. In set-uid programs the environment is not looked at. */
+#ifndef WATTLE_H
+#define WATTLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WATTLE_API __attribute__((visibility("default")))
+
+/* What a code of any call means, in English; never NULL, static storage. */
+WATTLE_API const char *wattle_strerror(int code);
+
+/* ---- spans ----
+ *
+ * A span is a named interval of one thread. Spans of a thread nest: an end closes the one that began last. The name is copied
+ * when it is first seen (at most 1023 bytes, what is longer is cut), so it may live anywhere and change between calls; the
+ * same name from different places is one code block. begin and end are safe in signal handlers, need no lock and make no
+ * system call once a thread has its ring. Where the recorder can't keep up, whole spans are lost and counted, never half of
+ * one; nothing ever waits.
+ *
+ * 0; -EINVAL: name is NULL; -ENOENT: no span is open in this thread; -EMSGSIZE: more than 1024 spans are open in this thread
+ * (this one is not recorded, its end is expected all the same); -ENOBUFS: no room in the ring (likewise). Without a recorder
+ * always 0. */
+WATTLE_API int wattle_span_begin(const char *name);
+WATTLE_API int wattle_span_end(void);
+
+/* The same for languages and code that may leave a span by another way than its end (longjmp, exceptions): enter gives the
+ * depth of the new span, leave ends it and every span that is still open inside it; these are recorded as ending at that time,
+ * and counted as unwound. leave of a depth that is not open any more: -ENOENT. */
+WATTLE_API int wattle_span_enter(const char *name, uint32_t *ret_depth);
+WATTLE_API int wattle_span_leave(uint32_t depth);
+
+/* A range may begin in one thread and end in another and overlaps others freely. *ret_range names it within this process.
+ * -ENOENT: no range of that number began here (a range that ended already may not be noticed). */
+WATTLE_API int wattle_range_begin(const char *name, uint64_t *ret_range);
+WATTLE_API int wattle_range_end(uint64_t range);
+
+/* An instant, kept as an event of the run. -EINVAL: name is NULL. */
+WATTLE_API int wattle_mark(const char *name);
+
+/* A number that the program knows: tokens, images, accuracy. It belongs to the spans that are open in this thread. Whole
+ * numbers that are not negative count as units of work: their sum inside a block gives joules per unit.
+ * -EINVAL: name is NULL or the value is not finite. */
+WATTLE_API int wattle_metric(const char *name, double value);
+
+/* 1: spans of this process are being recorded; 0: they are not. */
+WATTLE_API int wattle_is_recording(void);
+
+/* ---- tracker ----
+ *
+ * new -> start -> stop -> report -> free. start spawns the recorder (the program wattle) on the calling process and returns
+ * when its first sample is taken; the recorder is no child that the program's own wait() could meet, and ends by itself when
+ * the program does. Children that the program starts afterwards count as its descendants. */
+typedef struct wattle_tracker wattle_tracker;
+
+enum wattle_state { WATTLE_NEW = 0, WATTLE_STARTED = 1, WATTLE_STOPPED = 2 };
+
+struct wattle_tracker_options {
+	size_t size;               /* sizeof(struct wattle_tracker_options); members that an older program lacks have their defaults */
+	double interval_s;         /* sampling period, 0.001 to 3600; 0: 0.1 */
+	const char *output;        /* run file, %p is the pid; NULL: a temporary one that free removes */
+	int overwrite;             /* 1: replace an existing run file or tracking file */
+	const char *tracking_file; /* gpu_tracker's tracking file as well, .csv or .sqlite; NULL: none */
+	const char *ram_unit, *gpu_ram_unit, *time_unit; /* as `wattle run` has them; NULL: gigabytes, gigabytes, hours */
+	int64_t expected_cores;    /* 0: all of the machine */
+	const char *gpus;          /* UUIDs or indices, comma separated; NULL: those visible to the program */
+	const char *gpu_brand;     /* nvidia, amd, intel; NULL: any */
+	const char *label;         /* kept with the run; NULL: none */
+	int64_t pid;               /* process to track; 0: the calling one */
+	int keep_environment;      /* 1: don't set WATTLE_RING, by which programs started later find the recorder for their spans */
+	int quiet;                 /* 1: the recorder's warnings are not shown on stderr */
+	const char *program;       /* path of the program wattle; NULL: the one installed with this library, else of $PATH */
+	const char *const *arguments; /* further options of `wattle attach`, NULL-terminated; NULL: none */
+};
+
+/* options NULL: all defaults. Copies what it needs. -EINVAL: an option is not valid; -ENOMEM. *ret is the caller's, to be
+ * released with wattle_tracker_free. */
+WATTLE_API int wattle_tracker_new(const struct wattle_tracker_options *options, wattle_tracker **ret);
+/* -EALREADY: it is started; -EPERM: it has been stopped (a tracker records once); -ENOENT: the program wattle was not found;
+ * -EIO and others: the recorder refused, wattle_tracker_error tells why. After a failure the state is as before. */
+WATTLE_API int wattle_tracker_start(wattle_tracker *tracker);
+/* Returns when the run file is whole. -EPERM: it is not started. -EIO: the recorder died; what it had recorded is in the run
+ * file, the state is WATTLE_STOPPED. */
+WATTLE_API int wattle_tracker_stop(wattle_tracker *tracker);
+WATTLE_API enum wattle_state wattle_tracker_state(const wattle_tracker *tracker);
+/* The report of contract "wattle-report/1" as JSON text in *ret, the caller's to free(). -EPERM: not stopped yet; -EIO. */
+WATTLE_API int wattle_tracker_report_json(wattle_tracker *tracker, char **ret);
+/* Path of the run file, borrowed until free; NULL before start. */
+WATTLE_API const char *wattle_tracker_run_file(const wattle_tracker *tracker);
+/* One line about the last failure of a call on this tracker, borrowed until the next call; "" if there was none. */
+WATTLE_API const char *wattle_tracker_error(const wattle_tracker *tracker);
+/* Stops it if need be. NULL allowed. */
+WATTLE_API void wattle_tracker_free(wattle_tracker *tracker);
+
+/* ---- meter ----
+ *
+ * Energy of the whole machine (not of the program alone) between start and stop, from the counters themselves: no process, no
+ * thread, no file. A counter that is renewed once in 100 ms tells little about 10 ms: error_j says how little. Counters that
+ * can have wrapped more than once since start give NaN. One meter belongs to one thread at a time. */
+typedef struct wattle_meter wattle_meter;
+
+struct wattle_meter_options {
+	size_t size;           /* sizeof(struct wattle_meter_options) */
+	const char *gpus;      /* as above; NULL: those visible to the program */
+	const char *gpu_brand; /* as above */
+};
+
+struct wattle_reading {
+	size_t size;     /* sizeof(struct wattle_reading), set by the caller: later members may be added */
+	double seconds;  /* between start and stop, CLOCK_MONOTONIC */
+	double cpu_j;    /* all packages; NaN unknown, as are the next ones */
+	double dram_j;   /* all memory domains */
+	double gpu_j;    /* all GPUs that were chosen */
+	double total_j;  /* of the outermost domains that do not overlap: cpu + dram + gpu as far as they are known */
+	double error_j;  /* half of a 95 % interval of total_j */
+	int estimated;   /* 1: some of it is a model's estimate, no measurement */
+};
+
+/* options NULL: all defaults. -ENODEV: nothing that could be read gives energy; -ENOMEM. *ret is the caller's, wattle_meter_close. */
+WATTLE_API int wattle_meter_open(const struct wattle_meter_options *options, wattle_meter **ret);
+/* Takes the readings that the next ones are compared with. May be called again at any time: it starts anew. */
+WATTLE_API int wattle_meter_start(wattle_meter *meter);
+/* What was used since start. The meter goes on: a later read tells of the longer stretch. -EPERM: not started. */
+WATTLE_API int wattle_meter_read(wattle_meter *meter, struct wattle_reading *ret);
+/* The same, and the meter must be started again. */
+WATTLE_API int wattle_meter_stop(wattle_meter *meter, struct wattle_reading *ret);
+WATTLE_API void wattle_meter_close(wattle_meter *meter); /* NULL allowed */
+
+/* ---- WATTLE_SPAN("name") { … } ----
+ *
+ * A block whose run is a span; break, return, goto and exceptions out of it end the span, and continue ends it too. A longjmp
+ * out of it is mended at the end of an outer WATTLE_SPAN. */
+#ifdef __cplusplus
+}
+
+namespace wattle
+{
+class span
+{
+	uint32_t depth;
+	bool open;
+
+      public:
+	explicit span(const char *name) : depth(0), open(true)
+	{
+		(void)wattle_span_enter(name, &depth);
+	}
+	span(const span &) = delete;
+	span &operator=(const span &) = delete;
+	~span()
+	{
+		(void)wattle_span_leave(depth);
+	}
+	bool once() const
+	{
+		return open;
+	}
+	void done()
+	{
+		open = false;
+	}
+};
+} // namespace wattle
+
+#define WATTLE_SPAN(name) for (::wattle::span wattle__span(name); wattle__span.once(); wattle__span.done())
+#else
+struct wattle__scope {
+	uint32_t depth;
+	int once;
+};
+static inline struct wattle__scope wattle__scope_begin(const char *name)
+{
+	struct wattle__scope scope = {0, 1};
+	(void)wattle_span_enter(name, &scope.depth);
+	return scope;
+}
+static inline void wattle__scope_end(struct wattle__scope *scope)
+{
+	(void)wattle_span_leave(scope->depth);
+}
+#define WATTLE_SPAN(name)                                                                                              \
+	for (struct wattle__scope wattle__scope __attribute__((cleanup(wattle__scope_end))) =                          \
+			wattle__scope_begin(name);                                                                     \
+		wattle__scope.once; wattle__scope.once = 0)
+#endif
+
+#endif
