@@ -60,7 +60,9 @@ struct ring_hello {
 	uint32_t n_records;
 	uint32_t image;
 	int32_t pid, tid;
+	uint64_t token; // of the address: what only those know who were given it
 };
+static_assert(sizeof(struct ring_hello) == 32, "one message, without holes");
 
 enum record_kind { // on the wire as uint8_t
 	RECORD_PAD,         // nothing; the rest of a block of a file
@@ -123,10 +125,13 @@ static inline uint32_t span_record_count(const struct span_record *record)
 	return 0;
 }
 
-/* The address in WATTLE_RING: "VERSION:FLAGS:N_RECORDS:@NAME", an abstract socket of type SOCK_SEQPACKET. Abstract, so that
- * nothing is left behind, and found also after chroot and setuid; who knocks is checked by the recorder. */
+/* The address in WATTLE_RING: "VERSION:FLAGS:N_RECORDS:TOKEN:@NAME" (the token as 16 hex digits), an abstract socket of type
+ * SOCK_SEQPACKET. Abstract, so that nothing is left behind, and found also after chroot and setuid; who knocks is checked by
+ * the recorder. Everybody can read the name in /proc/net/unix; the token shows that a process which is gone before it could
+ * be looked at (a forked child of a millisecond) had the address from its parents. */
 struct ring_address {
 	uint32_t flags, n_records;
+	uint64_t token;
 	char name[64]; // without the @
 };
 enum { RING_ADDRESS_TEXT = 128 };
