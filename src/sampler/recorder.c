@@ -193,6 +193,11 @@ static void on_cgroup_event(struct recorder *recorder)
 	recorder->stop |= !cgroup_is_populated(recorder->options->cgroup);
 }
 
+static bool is_control(const struct recorder *recorder, int fd)
+{
+	return recorder->options->control != NULL && fd == recorder->options->control_fd;
+}
+
 static void loop(struct recorder *recorder)
 {
 	while (!recorder->stop) {
@@ -206,6 +211,8 @@ static void loop(struct recorder *recorder)
 				recorder->stop = true;
 			else if (events[i].data.fd == recorder->cgroup_fd)
 				on_cgroup_event(recorder);
+			else if (is_control(recorder, events[i].data.fd))
+				recorder->stop |= recorder->options->control(recorder->options->data);
 			else if (!recorder->stop && events[i].data.fd == recorder->probe_fd)
 				on_probe(recorder);
 			else if (!recorder->stop)
@@ -299,6 +306,8 @@ int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pi
 	exits_open(&recorder->exits, &recorder->tree, on_exit_record, recorder);
 	take_sample(recorder);
 	recorder->start_ns = recorder->sampler.last_t_ns;
+	if (options->ready != NULL)
+		options->ready(options->data);
 	record(recorder, ret_result);
 	recorder_close(recorder);
 	return 0;

@@ -27,6 +27,9 @@ struct recorder_options {
 	bool wait_all;         // --wait-all
 	void (*warn)(void *data, const char *text);                             // one line, no newline
 	void (*progress)(void *data, const struct recorder_progress *progress); // about once a second; NULL: none
+	void (*ready)(void *data);   // attached, and the first sample is taken; NULL: nobody wants to know
+	bool (*control)(void *data); // control_fd is readable; true: the recording ends. NULL: there is none
+	int control_fd;              // borrowed
 	void *data;
 };
 

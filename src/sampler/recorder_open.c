@@ -136,6 +136,8 @@ static int open_loop(struct recorder *recorder)
 		r = watch(recorder, recorder->process_fd);
 	if (recorder->cgroup_fd >= 0) // files of made trees can't be waited for: the ticks look as well
 		watch_for(recorder, recorder->cgroup_fd, EPOLLPRI);
+	if (r == 0 && recorder->options->control != NULL)
+		r = watch(recorder, recorder->options->control_fd);
 	return r;
 }
 
