@@ -200,6 +200,7 @@ static int init(struct tree *tree, const struct wattle_env *env, pid_t main_pid,
 	if (tree->procfs_fd < 0 || tree->text == NULL || tree_reserve(tree, 64) < 0)
 		return tree->procfs_fd < 0 ? tree->procfs_fd : -ENOMEM;
 	tree->is_foreign = proc_is_foreign(tree->procfs_fd);
+	tree->own_pid = attached && !env->procfs_replaced ? tree_pid(tree, getpid()) : 0;
 	return 0;
 }
 

@@ -84,6 +84,9 @@ struct tree {
 	int64_t listed;         // processes in it at the last round; 0: it is empty or gone
 	int64_t round_t_ns;     // when the last round was
 	pid_t main_pid;
+	/* attach: the recorder itself, 0 if this /proc does not show it. A program that spawned its own recorder may have
+	 * become its parent (as a subreaper, or as PID 1 of a container): it is no part of the target all the same. */
+	pid_t own_pid;
 
 	int64_t reaped_ns;   // user and system time of what the recorder waited for, their children's included
 	int64_t orphan_ns;   // attach: last seen time of members that ended with no living ancestor in the target
