@@ -12,7 +12,7 @@ struct measure_options {
 	struct option_list meta;
 	int64_t interval_ns, expected_cores, steps;
 	double budget_percent, carbon_intensity, pue;
-	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all;
+	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all, nvtx, itt;
 };
 
 enum { RUN_OPTIONS = 31, ATTACH_OPTIONS }; // attach has one more, the last

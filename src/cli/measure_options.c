@@ -40,8 +40,8 @@ const struct option measure_option_table[ATTACH_OPTIONS] = {
 	{"wait-all", 0, NULL, "wait until the last descendant has ended", OPTION_FLAG, AT(wait_all)},
 	{"config", 0, "FILE.json", "any of these by name; the command line wins", OPTION_TEXT, AT(config)},
 	{"store", 0, "URL", "keep the run in PostgreSQL (in a later version)", OPTION_REFUSED, .choices = "storing in PostgreSQL is not in this version; leave it out and the run goes to a file (-o)"},
-	{"nvtx", 0, NULL, "capture NVTX ranges (in a later version)", OPTION_REFUSED, .choices = "capturing NVTX ranges is not in this version; leave it out"},
-	{"itt", 0, NULL, "capture ITT ranges (in a later version)", OPTION_REFUSED, .choices = "capturing ITT ranges is not in this version; leave it out"},
+	{"nvtx", 0, NULL, "capture the NVTX ranges of an unmodified program as spans (run only)", OPTION_FLAG, AT(nvtx)},
+	{"itt", 0, NULL, "capture the ITT tasks of an unmodified program as spans (run only)", OPTION_FLAG, AT(itt)},
 	// of attach alone
 	{"cgroup", 0, "PATH", "measure what runs in a cgroup (a Slurm job, a pod, a systemd unit) and\nbelow it: its folder, or its path as /proc/PID/cgroup shows it", OPTION_TEXT, AT(cgroup)},
 };

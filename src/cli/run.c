@@ -2,6 +2,7 @@
 #include "cli/measure.h"
 
 #include "base/util.h"
+#include "cli/injection.h"
 
 #include <stdio.h>
 
@@ -12,11 +13,21 @@ static int abandon(struct target *target, struct measure *measure, const struct 
 	return cli_fail(EXIT_OWN_FAILURE, error);
 }
 
+static int start(const struct measure_options *options, char **argv, struct target *target, struct wattle_error *reterr)
+{
+	struct assignments environment = {0};
+	int r = injection_assign(options, &environment, reterr);
+	if (r == 0)
+		r = target_start(target, argv, environment.items, reterr);
+	assignments_free(&environment);
+	return r;
+}
+
 static int measure_command(const struct measure_options *options, char **argv)
 {
 	struct wattle_error error = {0};
 	struct target target;
-	if (target_start(&target, argv, &error) < 0)
+	if (start(options, argv, &target, &error) < 0)
 		return cli_fail(EXIT_OWN_FAILURE, &error);
 	struct measure measure;
 	if (measure_open(&measure, options, target.pid, (const char *const *)argv, false, &error) < 0)

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -22,7 +23,7 @@ void target_signals(sigset_t *ret_set)
 		sigaddset(ret_set, passed_on[i]);
 }
 
-static void child(const struct target *target, int hold_fd, int exec_fd, char *const *argv)
+static void child(const struct target *target, int hold_fd, int exec_fd, char *const *argv, char *const *environment)
 {
 	char go;
 	ssize_t n;
@@ -33,6 +34,8 @@ static void child(const struct target *target, int hold_fd, int exec_fd, char *c
 		_exit(EXIT_OWN_FAILURE);
 	sigaction(SIGCHLD, &target->original_sigchld, NULL);
 	sigprocmask(SIG_SETMASK, &target->original_mask, NULL);
+	for (; *environment != NULL; environment++)
+		putenv(*environment);
 	execvp(argv[0], argv);
 	int32_t code = errno;
 	ssize_t written = write(exec_fd, &code, sizeof(code));
@@ -51,7 +54,7 @@ static int open_pipes(int hold[2], int exec[2])
 	return code;
 }
 
-int target_start(struct target *target, char *const *argv, struct wattle_error *reterr)
+int target_start(struct target *target, char *const *argv, char *const *environment, struct wattle_error *reterr)
 {
 	int hold[2], exec[2];
 	int r = open_pipes(hold, exec);
@@ -66,7 +69,7 @@ int target_start(struct target *target, char *const *argv, struct wattle_error *
 	if (target->pid == 0) {
 		close(hold[1]);
 		close(exec[0]);
-		child(target, hold[0], exec[1], argv);
+		child(target, hold[0], exec[1], argv, environment);
 	}
 	int code = errno;
 	close(hold[0]);

@@ -20,8 +20,9 @@ struct target {
 	struct sigaction original_sigchld;
 };
 
-// Forks; blocks all signals that the recorder will read from a signalfd. argv: NULL-terminated.
-int target_start(struct target *target, char *const *argv, struct wattle_error *reterr);
+/* Forks; blocks all signals that the recorder will read from a signalfd. argv: NULL-terminated. environment: NULL-terminated
+ * "NAME=VALUE", set for the command on top of what it inherits; a NAME that it inherits is replaced. */
+int target_start(struct target *target, char *const *argv, char *const *environment, struct wattle_error *reterr);
 // Lets it exec. 0, or EXIT_NOT_FOUND / EXIT_NOT_EXECUTABLE with a sentence if exec failed; the child is gone then.
 int target_release(struct target *target, const char *command, struct wattle_error *reterr);
 // Gives up before release: the child ends without having run anything.
