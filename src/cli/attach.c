@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/util.h"
+#include "cli/control.h"
 #include "process/cgroup.h"
 #include "process/proc_pid.h"
 
@@ -47,7 +48,7 @@ static int follow(const struct measure_options *options, const struct followed *
 	struct measure measure;
 	if (measure_open(&measure, options, followed->pid, followed->command, true, &error) < 0) {
 		measure_close(&measure, true);
-		return cli_fail(EXIT_FAILED, &error);
+		return control_refuse(options->control, EXIT_FAILED, &error);
 	}
 	struct recorder_options recorder_options;
 	struct recorder_result result;
@@ -57,7 +58,7 @@ static int follow(const struct measure_options *options, const struct followed *
 		&recorder_options, &result, &error);
 	if (r < 0) {
 		measure_close(&measure, true);
-		return cli_fail(EXIT_FAILED, &error);
+		return control_refuse(options->control, EXIT_FAILED, &error);
 	}
 	int status = measure_conclude(&measure, &result);
 	measure_close(&measure, false);
@@ -97,29 +98,71 @@ static int measure_cgroup(const struct measure_options *options)
 	return status;
 }
 
-// What stands after the options: a process id, or nothing with --cgroup.
-static int measure_target(const struct command *command, const struct measure_options *options, int argc, char **argv)
+// What stands after the options: a process id, or nothing with --cgroup. -EINVAL with a sentence.
+static int find_target(const struct measure_options *options, int argc, char **argv, pid_t *ret_pid,
+	struct wattle_error *reterr)
 {
 	int64_t pid;
 	if (options->cgroup != NULL && argc > 0)
-		return cli_usage(command, EXIT_USAGE, "'%s' and --cgroup: give one of them", argv[0]);
+		return error_set(reterr, -EINVAL, "'%s' and --cgroup: give one of them", argv[0]);
 	if (options->cgroup != NULL)
-		return measure_cgroup(options);
+		return 0;
 	if (argc != 1)
-		return cli_usage(command, EXIT_USAGE, argc == 0 ? "no process given" : "more than one process given");
+		return error_set(reterr, -EINVAL, argc == 0 ? "no process given" : "more than one process given");
 	if (num_parse_i64(argv[0], &pid) < 0 || pid < 1 || pid > INT32_MAX)
-		return cli_usage(command, EXIT_USAGE, "'%s' is no process id", argv[0]);
-	return measure_process(options, (pid_t)pid);
+		return error_set(reterr, -EINVAL, "'%s' is no process id", argv[0]);
+	*ret_pid = (pid_t)pid;
+	return 0;
+}
+
+static int attach_by_hand(const struct command *command, int argc, char **argv)
+{
+	struct measure_options options = measure_defaults();
+	struct wattle_error error = {0};
+	void *config;
+	int first, status;
+	pid_t pid;
+	if (cli_parse(command, argc, argv, &options, &first, &config, EXIT_USAGE, &status)) {
+		if (find_target(&options, argc - first, argv + first, &pid, &error) < 0)
+			status = cli_usage(command, EXIT_USAGE, "%s", error.text);
+		else
+			status = options.cgroup != NULL ? measure_cgroup(&options) : measure_process(&options, pid);
+	}
+	option_config_free(config);
+	return status;
+}
+
+/* ---- spawned by a tracker ---- */
+
+static int attach_under(const struct command *command, struct control *control, int argc, char **argv)
+{
+	struct measure_options options = measure_defaults();
+	struct wattle_error error = {0};
+	void *config = NULL;
+	int first;
+	pid_t pid;
+	int r = options_parse(command->options, command->n_options, command->name, argc, argv, &options, &first, &config,
+		&error);
+	if (r == 0 && options.cgroup != NULL)
+		r = error_set(&error, -EINVAL, "--cgroup: a tracker follows a process");
+	if (r == 0)
+		r = find_target(&options, argc - first, argv + first, &pid, &error);
+	options.control = control;
+	int status = r < 0 ? control_refuse(control, EXIT_USAGE, &error) : measure_process(&options, pid);
+	option_config_free(config);
+	return status;
 }
 
 static int attach(const struct command *command, int argc, char **argv)
 {
-	struct measure_options options = measure_defaults();
-	void *config;
-	int first, status;
-	if (cli_parse(command, argc, argv, &options, &first, &config, EXIT_USAGE, &status))
-		status = measure_target(command, &options, argc - first, argv + first);
-	option_config_free(config);
+	if (argc < 2 || strcmp(argv[0], "--control-fd") != 0)
+		return attach_by_hand(command, argc, argv);
+	struct wattle_error error = {0};
+	struct control control;
+	if (control_open(&control, argv[1], &error) < 0)
+		return cli_fail(EXIT_USAGE, &error);
+	int status = attach_under(command, &control, argc - 2, argv + 2);
+	control_close(&control);
 	return status;
 }
 

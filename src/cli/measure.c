@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/util.h"
+#include "cli/control.h"
 #include "cli/gpu_environment.h"
 #include "cli/idle_baseline.h"
 #include "process/machine.h"
@@ -206,6 +207,24 @@ static void on_progress(void *data, const struct recorder_progress *figures)
 	progress_show(measure->progress, figures);
 }
 
+static void tell_file(const struct measure *measure)
+{
+	control_say(measure->options.control, "file", 0, measure->path, strlen(measure->path));
+}
+
+static void on_ready(void *data)
+{
+	const struct measure *measure = data;
+	tell_file(measure);
+	control_say(measure->options.control, "ready", 0, "", 0);
+}
+
+static bool on_control(void *data)
+{
+	const struct measure *measure = data;
+	return control_read(measure->options.control);
+}
+
 void measure_recorder_options(struct measure *measure, struct recorder_options *ret_options)
 {
 	*ret_options = (struct recorder_options){
@@ -220,6 +239,11 @@ void measure_recorder_options(struct measure *measure, struct recorder_options *
 		.progress = measure->progress != NULL ? on_progress : NULL,
 		.data = measure,
 	};
+	if (measure->options.control == NULL)
+		return;
+	ret_options->ready = on_ready;
+	ret_options->control = on_control;
+	ret_options->control_fd = measure->options.control->watch_fd;
 }
 
 /* ---- after ---- */
@@ -245,12 +269,17 @@ static void apply_footer(struct run *run, const struct recorder_result *result)
 
 static int write_json(const struct measure *measure, const struct findings *findings)
 {
-	if (measure->options.json == NULL)
+	const struct control *control = measure->options.control;
+	if (measure->options.json == NULL && control == NULL)
 		return EXIT_DONE;
 	struct buf out;
 	buf_init(&out, REPORT_CEILING);
 	report_json(findings, &out);
-	int status = cli_write(&out, measure->options.json);
+	int status = measure->options.json != NULL ? cli_write(&out, measure->options.json) : EXIT_DONE;
+	if (control != NULL && out.failed == 0) {
+		tell_file(measure); // it may have been saved elsewhere
+		control_say(control, "report", 0, out.data, out.size);
+	}
 	buf_finish(&out);
 	return status;
 }
@@ -331,7 +360,7 @@ int measure_conclude(struct measure *measure, const struct recorder_result *resu
 	struct run run;
 	struct findings findings;
 	if (run_load(measure->path, &run, &error) < 0)
-		return cli_fail(EXIT_FAILED, &error);
+		return control_refuse(measure->options.control, EXIT_FAILED, &error);
 	apply_footer(&run, result);
 	int status = EXIT_FAILED;
 	if (findings_make(&run, &findings) == 0) {

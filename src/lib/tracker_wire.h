@@ -1,0 +1,37 @@
+/* What a tracker and the recorder that it spawned say to each other over a stream socket: a struct tracker_message, then
+ * `size` bytes.
+ *
+ *   recorder -> library   file    PATH of the run file, as it was made
+ *                         ready   RING: the first sample is taken; what WATTLE_RING is to be, "" if there is no ring
+ *                         report  JSON: the run file is whole, and this is its report; then the recorder ends
+ *                         error   `code` and TEXT: nothing is recorded, or what was recorded can't be read back; likewise
+ *   library -> recorder   stop
+ *
+ * The library's process may close its end and live on (exec, closefrom): the recording then goes on until the process
+ * that is tracked has ended. When the library's own process ends, so does the recording, whatever is tracked. */
+#pragma once
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+struct tracker_message {
+	char word[8]; // NUL-padded
+	int32_t code; // of "error": negative errno; else 0
+	uint32_t reserved;
+	uint64_t size;
+};
+static_assert(sizeof(struct tracker_message) == 24, "a library may meet a recorder of another version");
+
+// word: at most 7 bytes.
+static inline struct tracker_message tracker_message(const char *word, int code, size_t size)
+{
+	struct tracker_message message = {.code = code, .size = size};
+	strncpy(message.word, word, sizeof(message.word) - 1);
+	return message;
+}
+
+static inline int tracker_message_is(const struct tracker_message *message, const char *word)
+{
+	return strncmp(message->word, word, sizeof(message->word)) == 0;
+}
