@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "base/util.h"
 #include "cli/control.h"
+#include "cli/injection.h"
 #include "process/cgroup.h"
 #include "process/proc_pid.h"
 
@@ -103,6 +104,10 @@ static int find_target(const struct measure_options *options, int argc, char **a
 	struct wattle_error *reterr)
 {
 	int64_t pid;
+	const char *capture = injection_option(options);
+	if (capture != NULL)
+		return error_set(reterr, -EINVAL,
+			"%s: a process that runs already can't be captured; start it with wattle run %s", capture, capture);
 	if (options->cgroup != NULL && argc > 0)
 		return error_set(reterr, -EINVAL, "'%s' and --cgroup: give one of them", argv[0]);
 	if (options->cgroup != NULL)

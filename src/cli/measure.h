@@ -13,6 +13,7 @@ struct measure_options {
 	int64_t interval_ns, expected_cores, steps;
 	double budget_percent, carbon_intensity, pue;
 	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all, nvtx, itt;
+	struct control *control; // borrowed: the tracker that spawned us; NULL: a person did
 };
 
 enum { RUN_OPTIONS = 31, ATTACH_OPTIONS }; // attach has one more, the last
