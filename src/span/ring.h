@@ -68,7 +68,8 @@ enum record_kind { // on the wire as uint8_t
 	RECORD_PAD,         // nothing; the rest of a block of a file
 	RECORD_NAME,        // slot, n: bytes of the name; the bytes follow in (n + 15) / 16 records
 	RECORD_BEGIN,       // t_ns, slot: a nested span begins
-	RECORD_END,         // t_ns, n: how many open spans end here, the innermost first; all but the last were unwound
+	RECORD_END,         // t_ns, n: how many open spans end here, the innermost first; all but the last were unwound.
+			    // slot: so many of the innermost open spans are passed over and go on (NVTX domains that cross)
 	RECORD_RANGE_BEGIN, // t_ns, slot; the range's number follows in a struct record_extra
 	RECORD_RANGE_END,   // t_ns; the range's number follows
 	RECORD_METRIC,      // t_ns, slot; the value (double) follows

@@ -27,6 +27,8 @@ static inline bool span_writer_is_on(void)
 // category NULL: none. *ret_depth (may be NULL): how many spans were open before, as span_leave wants it.
 int span_begin(const char *name, const char *category, uint32_t *ret_depth);
 int span_end(void);
+// Ends the span that has n_inner open ones inside it; these go on (NVTX: the stacks of two domains may cross).
+int span_end_below(uint32_t n_inner);
 int span_leave(uint32_t depth);
 uint32_t span_depth(void); // open in this thread, lost ones included
 int span_range_begin(const char *name, const char *category, uint64_t *ret_range);
