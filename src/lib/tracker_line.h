@@ -1,0 +1,18 @@
+/* The library's end of the line to its recorder: lib/tracker_wire.h. */
+#pragma once
+
+#include "lib/tracker_wire.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tracker_word {
+	struct tracker_message message;
+	char *text; // owned by the caller of tracker_hear: message.size bytes and a NUL
+};
+
+// 0; -EPIPE: the recorder is gone.
+int tracker_say(int fd, const char *word);
+// Waits for the next message. 0; -EPIPE: the recorder is gone; -ETIMEDOUT; -EPROTO: it speaks another language; -ENOMEM.
+int tracker_hear(int fd, int64_t deadline_ns, struct tracker_word *ret_word);
+int64_t tracker_now_ns(void); // CLOCK_MONOTONIC

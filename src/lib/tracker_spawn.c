@@ -1,0 +1,112 @@
+#include "lib/tracker_spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* From clone to exec the two processes run in the program's memory: they make system calls, write to their stacks and to
+ * struct journey, and nothing else. Interposed libraries (sigaction of a Java VM, say) are not called where it matters. */
+enum { STACK_BYTES = 64 * 1024, KERNEL_SIGNALS = 64, DESCRIPTORS_MOST = 1 << 20 };
+
+struct journey {
+	const struct spawn *spawn;
+	sigset_t unblocked;
+	char *recorder_stack; // its upper end
+	volatile pid_t recorder;
+	volatile int code; // 0 or negative errno
+};
+
+struct kernel_sigaction { // not libc's: all zero is SIG_DFL
+	void *handler;
+	unsigned long flags;
+	void *restorer;
+	uint64_t mask;
+};
+
+static void reset_signals(const sigset_t *unblocked)
+{
+	static const struct kernel_sigaction standard;
+	for (int number = 1; number <= KERNEL_SIGNALS; number++)
+		syscall(SYS_rt_sigaction, number, &standard, NULL, sizeof(standard.mask));
+	sigprocmask(SIG_SETMASK, unblocked, NULL);
+}
+
+static void close_from(unsigned first)
+{
+	if (syscall(SYS_close_range, first, ~0u, 0) == 0)
+		return;
+	struct rlimit limit = {0}; // Linux before 5.9, and sandboxes
+	getrlimit(RLIMIT_NOFILE, &limit);
+	unsigned end = limit.rlim_cur < DESCRIPTORS_MOST ? (unsigned)limit.rlim_cur : DESCRIPTORS_MOST;
+	for (unsigned fd = first; fd < end; fd++)
+		close((int)fd);
+}
+
+static void settle_descriptors(const struct spawn *spawn)
+{
+	dup2(spawn->control_fd, SPAWN_CONTROL_FD); // the copy is not close-on-exec
+	int nowhere = open("/dev/null", O_RDWR);
+	bool silent = spawn->quiet || fcntl(STDERR_FILENO, F_GETFD) < 0;
+	for (int fd = 0; nowhere >= 0 && fd <= (silent ? STDERR_FILENO : STDOUT_FILENO); fd++)
+		if (fd != nowhere)
+			dup2(nowhere, fd);
+	close_from(SPAWN_CONTROL_FD + 1);
+}
+
+static int become_recorder(void *data)
+{
+	struct journey *journey = data;
+	const struct spawn *spawn = journey->spawn;
+	setsid();
+	settle_descriptors(spawn);
+	reset_signals(&journey->unblocked);
+	execve(spawn->program, spawn->argv, spawn->environment);
+	journey->code = -errno;
+	_exit(1);
+}
+
+static int pass_through(void *data)
+{
+	struct journey *journey = data;
+	journey->recorder = clone(become_recorder, journey->recorder_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, journey);
+	if (journey->recorder < 0)
+		journey->code = -errno;
+	_exit(0);
+}
+
+static void travel(struct journey *journey, char *stack)
+{
+	// CLONE_VFORK: returns when the process in between has ended, and that when the recorder has replaced itself.
+	pid_t between = clone(pass_through, stack, CLONE_VM | CLONE_VFORK, journey);
+	if (between < 0) {
+		journey->code = -errno;
+		return;
+	}
+	while (waitpid(between, NULL, __WALL) < 0 && errno == EINTR)
+		continue;
+}
+
+pid_t spawn_detached(const struct spawn *spawn)
+{
+	size_t size = 2 * (size_t)STACK_BYTES;
+	char *stacks = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (stacks == MAP_FAILED)
+		return -errno;
+	struct journey journey = {.spawn = spawn, .recorder_stack = stacks + size, .recorder = -1};
+	sigset_t all, before;
+	sigfillset(&all);
+	sigemptyset(&journey.unblocked);
+	pthread_sigmask(SIG_SETMASK, &all, &before); // no handler of the program may run in the others
+	travel(&journey, stacks + STACK_BYTES);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	munmap(stacks, size);
+	return journey.code < 0 ? journey.code : journey.recorder;
+}
