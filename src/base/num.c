@@ -86,9 +86,21 @@ int num_parse_sysfs_i64(const char *text, size_t size, int64_t *ret_value)
 	return r < 0 ? r : to_signed(magnitude, negative, ret_value);
 }
 
+// Correctly rounded mantissa / divisor, both not 0: 64 bits of the quotient, the last one sticky, rounded by the hardware.
+static double quotient(uint64_t mantissa, uint64_t divisor)
+{
+	int up = __builtin_clzll(mantissa), down = __builtin_clzll(divisor);
+	unsigned __int128 numerator = (unsigned __int128)(mantissa << up) << 63;
+	uint64_t denominator = divisor << down;
+	uint64_t bits = (uint64_t)(numerator / denominator);
+	bits |= (unsigned __int128)bits * denominator != numerator;
+	return ldexp((double)bits, down - up - 63);
+}
+
 /* strtod follows the program's locale, so a decimal comma would be expected in some. Texts of at most 15 digits
  * and small exponents, which is nearly all, are exact in double arithmetic (mantissa below 2^53, power of ten
- * exact); the rest goes through strtod_l in the C locale. */
+ * exact). Up to 19 digits with a point somewhere in them, as Python writes its floats, are a quotient of integers. The
+ * rest goes through strtod_l in the C locale. */
 double num_read_double(const char *text, const char **ret_end)
 {
 	static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
@@ -129,6 +141,13 @@ double num_read_double(const char *text, const char **ret_end)
 	if (digits <= 15 && exponent >= -22 && exponent <= 22) {
 		double value = (double)mantissa;
 		value = exponent < 0 ? value / powers[-exponent] : value * powers[exponent];
+		return negative ? -value : value;
+	}
+	static const uint64_t divisors[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
+		10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000, 1000000000000000,
+		10000000000000000, 100000000000000000, 1000000000000000000, 10000000000000000000u};
+	if (digits > 0 && digits <= 19 && exponent <= 0 && exponent >= -19) {
+		double value = quotient(mantissa, divisors[-exponent]);
 		return negative ? -value : value;
 	}
 	locale_t c_locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);

@@ -1,56 +1,8 @@
 #include "store/csv.h"
 
-#include "base/cleanup.h"
-#include "base/util.h"
-
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
-
-// Grows by doubling: a pipe has no size to ask for.
-static int read_all(int fd, char **ret_text, size_t *ret_size)
-{
-	wattle_cleanup_free char *text = NULL;
-	size_t size = 0, capacity = 0;
-	for (;;) {
-		if (size + 1 >= capacity) {
-			capacity = capacity > 0 ? capacity * 2 : 65536;
-			char *larger = realloc_array(text, capacity, 1);
-			if (larger == NULL)
-				return -ENOMEM;
-			text = larger;
-		}
-		ssize_t n = read(fd, text + size, capacity - 1 - size);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n == 0)
-			break;
-		size += n > 0 ? (size_t)n : 0;
-	}
-	text[size] = '\0';
-	*ret_text = text;
-	*ret_size = size;
-	text = NULL;
-	return 0;
-}
-
-int csv_read_file(const char *path, char **ret_text, struct wattle_error *reterr)
-{
-	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	char *text = NULL;
-	size_t size = 0;
-	int r = fd < 0 ? -errno : read_all(fd, &text, &size);
-	if (r < 0)
-		return error_set(reterr, r, "%s: %s", path, strerror(-r));
-	if (strlen(text) != size) {
-		free(text);
-		return error_set(reterr, -EINVAL, "%s has NUL bytes in it: it is no CSV file", path);
-	}
-	*ret_text = text;
-	return 0;
-}
 
 void csv_init(struct csv *csv, char *text, const char *path)
 {
@@ -100,8 +52,8 @@ static int read_field(struct csv *csv, char **ret_field, bool *ret_more, struct 
 		return error_set(reterr, -EINVAL, "%s, line %d: a quote is opened and never closed", csv->path,
 			csv->line);
 	char *end = csv->at; // of the field as it stands
-	if (!quoted)
-		end += strcspn(end, ",\r\n");
+	while (!quoted && *end != ',' && *end != '\n' && *end != '\r' && *end != '\0')
+		end++;
 	char after = *end;
 	if (after != ',' && after != '\0' && !is_line_end(after))
 		return error_set(reterr, -EINVAL, "%s, line %d: text follows a closing quote", csv->path, csv->line);

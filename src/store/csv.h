@@ -13,9 +13,7 @@ struct csv {
 	int next_line;
 };
 
-// The whole file as text for csv_init, NUL-terminated; the caller frees. -EINVAL for bytes that are no text.
-int csv_read_file(const char *path, char **ret_text, struct wattle_error *reterr);
-void csv_init(struct csv *csv, char *text, const char *path);
+void csv_init(struct csv *csv, char *text, const char *path); // the text is NUL-terminated
 /* The fields of the next record that is not an empty line; how many there are, 0 at the end, -EINVAL with a sentence
  * that names the line: more than `max` fields, or a quote that is never closed. */
 int csv_next(struct csv *csv, char **fields, int max, struct wattle_error *reterr);

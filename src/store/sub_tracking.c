@@ -1,234 +1,270 @@
 #include "store/sub_tracking.h"
 
 #include "base/cleanup.h"
+#include "base/intern.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "store/csv.h"
-#include "store/sql.h"
+#include "store/sub_tracking_rows.h"
 
 #include <errno.h>
-#include <string.h>
 
-enum { FIELDS = 4 };
-
-/* A line of the file: a start (position 0) or a stop (1). */
+/* Millions of rows are the rule where a block is short, so a row is kept in 16 bytes, in the order of the file, which is
+ * nearly always that of time already: rows are dealt out to their groups, and sorted only where they must be. */
 struct mark {
+	double time_s;
+	uint32_t group, is_stop;
+};
+
+struct group_key { // without padding, because it is compared as bytes
+	int64_t pid;
+	int64_t name; // its number
+};
+
+struct group { // a block in one process
 	int64_t pid;
 	const char *name;
-	bool is_stop;
-	double time_s;
-	size_t order; // in the file
+	uint32_t first, n; // marks
 };
 
 struct marks {
 	struct mark *rows; // owned
 	size_t n, capacity;
-	struct arena *arena; // of the names
+	struct intern names, groups;
+	struct group_key last; // of the row before
+	int64_t last_group;
 };
 
-static int add_mark(struct marks *marks, const struct mark *mark)
+/* Reading */
+
+static bool same_as_last(const struct marks *marks, const struct sub_tracking_row *row)
 {
+	return marks->n > 0 && marks->last.pid == row->pid &&
+		strcmp(marks->names.keys[marks->last.name].bytes, row->name) == 0;
+}
+
+static int64_t group_of(struct marks *marks, const struct sub_tracking_row *row)
+{
+	if (same_as_last(marks, row))
+		return marks->last_group;
+	int64_t name = intern_number(&marks->names, row->name, strlen(row->name));
+	if (name < 0)
+		return name;
+	marks->last = (struct group_key){row->pid, name};
+	marks->last_group = intern_number(&marks->groups, &marks->last, sizeof(marks->last));
+	return marks->last_group;
+}
+
+static int add_mark(void *data, const struct sub_tracking_row *row, struct wattle_error *reterr)
+{
+	struct marks *marks = data;
 	struct mark *larger = array_with_room(marks->rows, marks->n, &marks->capacity, sizeof(*larger), 1024);
-	if (larger == NULL)
+	if (larger == NULL || marks->n == UINT32_MAX)
 		return -ENOMEM;
 	marks->rows = larger;
-	marks->rows[marks->n] = *mark;
-	marks->rows[marks->n].order = marks->n;
-	marks->n++;
+	int64_t group = group_of(marks, row);
+	if (group < 0)
+		return -ENOMEM;
+	marks->rows[marks->n++] = (struct mark){row->time_s, (uint32_t)group, row->is_stop};
 	return 0;
 }
 
-/* CSV */
+/* Groups in order of name and process */
 
-static int parse_mark(char *const fields[FIELDS], struct marks *marks, const struct csv *csv,
-	struct wattle_error *reterr)
+static int by_name_and_pid(const void *left, const void *right)
 {
-	struct mark mark;
-	int64_t position;
-	if (num_parse_i64(fields[0], &mark.pid) < 0)
-		return error_set(reterr, -EINVAL, "%s, line %d: process_id '%s' is no number", csv->path, csv->line,
-			fields[0]);
-	if (num_parse_i64(fields[2], &position) < 0 || position < 0 || position > 1)
-		return error_set(reterr, -EINVAL, "%s, line %d: position '%s' is neither 0 (start) nor 1 (stop)",
-			csv->path, csv->line, fields[2]);
-	if (num_parse_double(fields[3], &mark.time_s) < 0)
-		return error_set(reterr, -EINVAL, "%s, line %d: timestamp '%s' is no number", csv->path, csv->line,
-			fields[3]);
-	mark.is_stop = position == 1;
-	mark.name = arena_text(marks->arena, fields[1]);
-	if (mark.name == NULL || add_mark(marks, &mark) < 0)
-		return error_set(reterr, -ENOMEM, "%s: out of memory", csv->path);
+	const struct group *a = left, *b = right;
+	int names = a->name == b->name ? 0 : strcmp(a->name, b->name);
+	if (names != 0)
+		return names;
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+// `first` is the group's number until the groups have been sorted.
+static struct group *make_groups(const struct marks *marks)
+{
+	struct group *groups = calloc_array(marks->groups.n, sizeof(*groups));
+	for (size_t g = 0; groups != NULL && g < marks->groups.n; g++) {
+		const struct group_key *key = marks->groups.keys[g].bytes;
+		groups[g] = (struct group){key->pid, marks->names.keys[key->name].bytes, (uint32_t)g, 0};
+	}
+	if (groups != NULL && marks->groups.n > 0)
+		qsort(groups, marks->groups.n, sizeof(*groups), by_name_and_pid);
+	return groups;
+}
+
+// Deals the marks out, each group's in the order of the file: order[first .. first + n) of it.
+static int deal(struct marks *marks, struct group *groups, uint32_t *order)
+{
+	wattle_cleanup_free uint32_t *place = calloc_array(marks->groups.n, sizeof(*place)); // in groups, by number
+	if (place == NULL)
+		return -ENOMEM;
+	for (size_t g = 0; g < marks->groups.n; g++)
+		place[groups[g].first] = (uint32_t)g;
+	for (size_t i = 0; i < marks->n; i++)
+		groups[place[marks->rows[i].group]].n++;
+	uint32_t first = 0;
+	for (size_t g = 0; g < marks->groups.n; g++) {
+		groups[g].first = first;
+		first += groups[g].n;
+		groups[g].n = 0;
+	}
+	for (size_t i = 0; i < marks->n; i++) {
+		struct group *group = &groups[place[marks->rows[i].group]];
+		order[group->first + group->n++] = (uint32_t)i;
+	}
 	return 0;
 }
 
-static int check_header(char *const *fields, int n, const struct csv *csv, struct wattle_error *reterr)
+static int by_time(const void *left, const void *right, void *data)
 {
-	static const char *const names[FIELDS] = {"process_id", "code_block_name", "position", "timestamp"};
-	bool same = n == FIELDS;
-	for (int i = 0; same && i < FIELDS; i++)
-		same = strcmp(fields[i], names[i]) == 0;
-	return same ? 0
-		    : error_set(reterr, -EINVAL,
-			      "%s, line 1: the columns of a sub-tracking file are "
-			      "process_id,code_block_name,position,timestamp",
-			      csv->path);
+	const struct mark *rows = data;
+	uint32_t i = *(const uint32_t *)left, j = *(const uint32_t *)right;
+	double a = rows[i].time_s, b = rows[j].time_s;
+	if (a < b || a > b)
+		return a < b ? -1 : 1;
+	return i < j ? -1 : 1;
 }
 
-static int read_csv_text(char *text, const char *path, struct marks *marks, struct wattle_error *reterr)
+static void sort_marks(const struct marks *marks, uint32_t *order, size_t n)
 {
-	struct csv csv;
-	csv_init(&csv, text, path);
-	char *fields[FIELDS];
-	int n = csv_next(&csv, fields, FIELDS, reterr);
-	int r = n < 0 ? n : check_header(fields, n, &csv, reterr);
-	while (r == 0 && (n = csv_next(&csv, fields, FIELDS, reterr)) > 0) {
-		if (n < FIELDS)
-			return error_set(reterr, -EINVAL, "%s, line %d: %d fields instead of %d", path, csv.line, n,
-				FIELDS);
-		r = parse_mark(fields, marks, &csv, reterr);
+	for (size_t i = 1; i < n; i++) {
+		if (marks->rows[order[i]].time_s >= marks->rows[order[i - 1]].time_s)
+			continue;
+		qsort_r(order, n, sizeof(*order), by_time, marks->rows);
+		return;
 	}
-	return r < 0 ? r : n;
-}
-
-static int read_csv(const char *path, struct marks *marks, struct wattle_error *reterr)
-{
-	wattle_cleanup_free char *text = NULL;
-	int r = csv_read_file(path, &text, reterr);
-	return r < 0 ? r : read_csv_text(text, path, marks, reterr);
-}
-
-/* SQLite */
-
-static int read_row(sqlite3_stmt *s, const char *path, struct marks *marks, struct wattle_error *reterr)
-{
-	struct mark mark = {.pid = sql_i64(s, 0), .time_s = sql_double(s, 3)};
-	int64_t position = sql_i64(s, 2);
-	if (!value_ok(mark.pid) || isnan(mark.time_s) || position < 0 || position > 1)
-		return error_set(reterr, -EINVAL,
-			"%s, row %zu of table data: not a process id, a position 0 or 1 and a time", path,
-			marks->n + 1);
-	mark.is_stop = position == 1;
-	mark.name = sql_text(s, 1, marks->arena);
-	if (mark.name == NULL)
-		return error_set(reterr, -EINVAL, "%s, row %zu of table data: no code_block_name", path, marks->n + 1);
-	return add_mark(marks, &mark) == 0 ? 0 : error_set(reterr, -ENOMEM, "%s: out of memory", path);
-}
-
-static int read_sqlite(const char *path, struct marks *marks, struct wattle_error *reterr)
-{
-	sqlite3 *db = NULL;
-	int r = sql_open_reader(path, &db, reterr);
-	if (r < 0)
-		return r;
-	sqlite3_stmt *s = NULL;
-	int result = sqlite3_prepare_v2(db,
-		"SELECT process_id, code_block_name, position, timestamp FROM data ORDER BY rowid", -1, &s, NULL);
-	while (r == 0 && result != SQLITE_DONE && (result == SQLITE_OK || result == SQLITE_ROW)) {
-		result = sqlite3_step(s);
-		if (result == SQLITE_ROW)
-			r = read_row(s, path, marks, reterr);
-	}
-	if (r == 0 && result != SQLITE_DONE)
-		r = error_set(reterr, -EINVAL, "%s: no sub-tracking file: %s", path, sqlite3_errmsg(db));
-	sqlite3_finalize(s);
-	sqlite3_close(db);
-	return r;
 }
 
 /* Pairing */
 
-// Marks of one process and name together, in order of time, then of the file.
-static int by_block(const void *left, const void *right)
+struct pairing {
+	const struct marks *marks;
+	const struct group *groups;
+	uint32_t *order;
+	struct sub_tracking_call *calls;
+	uint32_t *below; // the calls themselves are the stack of those that are open, linked through this
+	size_t n, n_strays;
+	size_t stray_group, stray; // the first: order[stray]
+};
+
+enum { NONE = UINT32_MAX };
+
+/* A stop with nothing to stop may stand before the start of the same instant, when rows of a call without any length
+ * were written in another order: they change places. */
+static bool bring_start_forward(const struct pairing *p, size_t at, size_t end)
 {
-	const struct mark *a = left, *b = right;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	int names = strcmp(a->name, b->name);
-	if (names != 0)
-		return names;
-	if (a->time_s < b->time_s || a->time_s > b->time_s)
-		return a->time_s < b->time_s ? -1 : 1;
-	return a->order < b->order ? -1 : 1;
+	const struct mark *rows = p->marks->rows;
+	for (size_t i = at + 1; i < end && rows[p->order[i]].time_s <= rows[p->order[at]].time_s; i++) {
+		if (rows[p->order[i]].is_stop)
+			continue;
+		uint32_t start = p->order[i];
+		p->order[i] = p->order[at];
+		p->order[at] = start;
+		return true;
+	}
+	return false;
 }
 
-static bool same_block(const struct mark *a, const struct mark *b)
+// Last in, first out. A call that is never stopped keeps its end unknown.
+static void pair(struct pairing *p, size_t g)
 {
-	return a->pid == b->pid && strcmp(a->name, b->name) == 0;
-}
-
-/* Last in, first out: the calls themselves are the stack, linked through `below`; a call that is never stopped keeps
- * its end unknown. */
-static void pair(const struct marks *marks, struct sub_tracking_call *calls, size_t *below, size_t *ret_n,
-	size_t *ret_n_strays)
-{
-	const size_t none = SIZE_MAX;
-	size_t n = 0, strays = 0, top = none;
-	for (size_t i = 0; i < marks->n; i++) {
-		const struct mark *mark = &marks->rows[i];
-		if (i > 0 && !same_block(mark, mark - 1))
-			top = none;
-		if (!mark->is_stop) {
-			calls[n] = (struct sub_tracking_call){mark->pid, mark->name, mark->time_s, (double)NAN};
-			below[n] = top;
-			top = n++;
-		} else if (top != none) {
-			calls[top].end_s = mark->time_s;
-			top = below[top];
+	const struct group *group = &p->groups[g];
+	size_t end = (size_t)group->first + group->n;
+	uint32_t top = NONE;
+	for (size_t i = group->first; i < end; i++) {
+		if (p->marks->rows[p->order[i]].is_stop && top == NONE && !bring_start_forward(p, i, end)) {
+			if (p->n_strays++ == 0) {
+				p->stray_group = g;
+				p->stray = i;
+			}
+			continue;
+		}
+		const struct mark *mark = &p->marks->rows[p->order[i]];
+		if (mark->is_stop) {
+			p->calls[top].end_s = mark->time_s;
+			top = p->below[top];
 		} else {
-			strays++;
+			p->calls[p->n] =
+				(struct sub_tracking_call){group->pid, group->name, mark->time_s, (double)NAN};
+			p->below[p->n] = top;
+			top = (uint32_t)p->n++;
 		}
 	}
-	*ret_n = n;
-	*ret_n_strays = strays;
 }
 
-static int by_begin(const void *left, const void *right)
+// The sentence shows the pair that gpu_tracker's analyzer would show, in the order of time of each process.
+static int refuse_stray(const struct pairing *p, const char *path, struct wattle_error *reterr)
 {
-	const struct sub_tracking_call *a = left, *b = right;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	if (a->begin_s < b->begin_s || a->begin_s > b->begin_s)
-		return a->begin_s < b->begin_s ? -1 : 1;
-	return strcmp(a->name, b->name);
+	const struct group *group = &p->groups[p->stray_group];
+	char stop[40], next[40] = "";
+	num_format_double(stop, sizeof(stop), p->marks->rows[p->order[p->stray]].time_s);
+	bool last = p->stray + 1 == (size_t)group->first + group->n;
+	const struct group *other = last ? group + 1 : group;
+	bool has_next = !last || (p->stray_group + 1 < p->marks->groups.n && other->name == group->name);
+	if (!has_next)
+		return error_set(reterr, -EINVAL, "%s: block '%.80s' is stopped at %s in process %lld without a start",
+			path, group->name, stop, (long long)group->pid);
+	num_format_double(next, sizeof(next), p->marks->rows[p->order[p->stray + 1]].time_s);
+	if (last)
+		return error_set(reterr, -EINVAL,
+			"%s: block '%.80s': timestamp pair (%s, %s) with differing process IDs: %lld and %lld: a stop "
+			"without a start",
+			path, group->name, stop, next, (long long)group->pid, (long long)other->pid);
+	return error_set(reterr, -EINVAL,
+		"%s: block '%.80s': timestamp pair (%s, %s) of process ID %lld: a stop before its start", path,
+		group->name, stop, next, (long long)group->pid);
 }
 
-static bool ends_with(const char *text, const char *ending)
+static int pair_all(struct marks *marks, struct arena *arena, const struct group *groups, uint32_t *order,
+	struct pairing *p)
 {
-	size_t n = strlen(text), m = strlen(ending);
-	return n > m && strcmp(text + n - m, ending) == 0;
-}
-
-static int read_marks(const char *path, struct marks *marks, struct wattle_error *reterr)
-{
-	if (ends_with(path, ".csv"))
-		return read_csv(path, marks, reterr);
-	if (ends_with(path, ".sqlite"))
-		return read_sqlite(path, marks, reterr);
-	return error_set(reterr, -EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite", path);
-}
-
-static int pair_all(struct marks *marks, struct sub_tracking_call **ret_calls, size_t *ret_n, size_t *ret_n_strays)
-{
-	struct sub_tracking_call *calls = arena_alloc(marks->arena, marks->n, sizeof(*calls));
-	wattle_cleanup_free size_t *below = calloc_array(marks->n, sizeof(*below));
-	if (calls == NULL || below == NULL)
+	size_t n_starts = 0;
+	for (size_t i = 0; i < marks->n; i++)
+		n_starts += !marks->rows[i].is_stop;
+	*p = (struct pairing){.marks = marks, .groups = groups, .order = order};
+	p->calls = arena_alloc(arena, n_starts, sizeof(*p->calls));
+	p->below = calloc_array(n_starts, sizeof(*p->below));
+	if (p->calls == NULL || p->below == NULL) {
+		free(p->below);
 		return -ENOMEM;
-	if (marks->n > 0)
-		qsort(marks->rows, marks->n, sizeof(*marks->rows), by_block);
-	pair(marks, calls, below, ret_n, ret_n_strays);
-	if (*ret_n > 0)
-		qsort(calls, *ret_n, sizeof(*calls), by_begin);
-	*ret_calls = calls;
+	}
+	for (size_t g = 0; g < marks->groups.n; g++) {
+		sort_marks(marks, order + groups[g].first, groups[g].n);
+		pair(p, g);
+	}
+	free(p->below);
+	return 0;
+}
+
+static int make_calls(struct marks *marks, struct arena *arena, const char *path, struct sub_tracking_call **ret_calls,
+	size_t *ret_n, size_t *ret_n_strays, struct wattle_error *reterr)
+{
+	wattle_cleanup_free struct group *groups = make_groups(marks);
+	wattle_cleanup_free uint32_t *order = calloc_array(marks->n, sizeof(*order));
+	struct pairing p;
+	if (groups == NULL || order == NULL || deal(marks, groups, order) < 0 ||
+		pair_all(marks, arena, groups, order, &p) < 0)
+		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
+	if (p.n_strays > 0 && ret_n_strays == NULL)
+		return refuse_stray(&p, path, reterr);
+	*ret_calls = p.calls;
+	*ret_n = p.n;
+	if (ret_n_strays != NULL)
+		*ret_n_strays = p.n_strays;
 	return 0;
 }
 
 int sub_tracking_read(const char *path, struct arena *arena, struct sub_tracking_call **ret_calls, size_t *ret_n,
 	size_t *ret_n_strays, struct wattle_error *reterr)
 {
-	struct marks marks = {.arena = arena};
-	int r = read_marks(path, &marks, reterr);
-	if (r == 0 && (r = pair_all(&marks, ret_calls, ret_n, ret_n_strays)) < 0)
-		error_set(reterr, r, "%s: out of memory", path);
+	struct marks marks = {0};
+	intern_init(&marks.names, arena);
+	intern_init(&marks.groups, arena);
+	int r = sub_tracking_each(path, add_mark, &marks, reterr);
+	if (r == 0)
+		r = make_calls(&marks, arena, path, ret_calls, ret_n, ret_n_strays, reterr);
+	intern_finish(&marks.groups);
+	intern_finish(&marks.names);
 	free(marks.rows);
 	return r;
 }

@@ -13,9 +13,10 @@ struct sub_tracking_call {
 	double begin_s, end_s; // Unix time as the file has it; end_s NaN: never stopped
 };
 
-/* Calls in order of process and start. Starts and stops of one name in one process pair last in, first out, in order
- * of time; at the same instant in order of the file. A stop without a start is counted in *ret_n_strays. CSV or SQLite
- * by the ending .csv or .sqlite. -ENOENT …, -EINVAL with a sentence that names the line. The arena owns the result. */
+/* Calls in order of name, process and start; equal names are one pointer. Starts and stops of one name in one process
+ * pair last in, first out, in order of time; at the same instant in order of the file. A stop without a start is counted
+ * in *ret_n_strays, or, where that is NULL, refused with both its time and that of the row after it. CSV or SQLite by the
+ * ending .csv or .sqlite. -ENOENT …, -EINVAL with a sentence that names the line. The arena owns the result. */
 int sub_tracking_read(const char *path, struct arena *arena, struct sub_tracking_call **ret_calls, size_t *ret_n,
 	size_t *ret_n_strays, struct wattle_error *reterr);
 
