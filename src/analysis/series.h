@@ -1,0 +1,8 @@
+/* Figures over pieces of a series, exact to the last digits: sums are compensated, so that the order of millions of values
+ * and a large common offset leave no mark. Unknown values (NaN) are left out, and nothing known gives NaN. */
+#pragma once
+
+#include "analysis/findings.h"
+#include "analysis/slice.h"
+
+struct value_stats series_stats(const double *values, const struct slice *slices, size_t n_slices);
