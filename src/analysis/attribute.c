@@ -121,15 +121,41 @@ int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_led
 	return 0;
 }
 
+static struct part part_at(const struct attribution *a, size_t window, double now_j)
+{
+	return (struct part){
+		.target_j = a->target_before_j[window] + a->shares[window].target * (now_j - a->before_j[window]),
+		.doubt_j = a->doubt_before_j[window] + a->doubt[window] * (now_j - a->before_j[window]),
+	};
+}
+
 struct part attribution_at(const struct attribution *a, int64_t t_ns)
 {
 	const struct window *window = windows_find(a->windows, t_ns);
-	size_t i = (size_t)(window - a->windows->at);
 	double now_j = curve_at(a->curve, window->segment, t_ns < window->to_ns ? t_ns : window->to_ns);
-	return (struct part){
-		.target_j = a->target_before_j[i] + a->shares[i].target * (now_j - a->before_j[i]),
-		.doubt_j = a->doubt_before_j[i] + a->doubt[i] * (now_j - a->before_j[i]),
-	};
+	return part_at(a, (size_t)(window - a->windows->at), now_j);
+}
+
+struct attribution_walk attribution_walk_begin(const struct attribution *a)
+{
+	return (struct attribution_walk){.attribution = a, .curve = {.curve = a->curve}, .edge = {.curve = a->curve}};
+}
+
+void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct attribution_point *ret_point)
+{
+	const struct attribution *a = walk->attribution;
+	const struct windows *windows = a->windows;
+	while (walk->window + 1 < windows->n && windows->at[walk->window + 1].from_ns <= t_ns)
+		walk->window++;
+	const struct window *window = &windows->at[walk->window];
+	double now_j = curve_walk_to(&walk->curve, window->segment, t_ns < window->to_ns ? t_ns : window->to_ns);
+	ret_point->part = part_at(a, walk->window, now_j);
+	ret_point->share = a->shares[walk->window].target;
+}
+
+void attribution_walk_edge(struct attribution_walk *walk, struct attribution_point *ret_point)
+{
+	ret_point->edge = edge_walk_to(&walk->edge, &walk->curve);
 }
 
 const char *attribution_text(const struct attribution *a, enum method method, struct arena *arena)

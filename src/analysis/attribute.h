@@ -10,6 +10,7 @@
 #pragma once
 
 #include "analysis/curve.h"
+#include "analysis/edge.h"
 #include "analysis/findings.h"
 #include "analysis/window.h"
 
@@ -73,6 +74,23 @@ int attribute(struct attribution *attribution, struct arena *arena, struct ledge
 const char *attribution_text(const struct attribution *attribution, enum method method, struct arena *arena);
 // The target's part of the energy up to an instant.
 struct part attribution_at(const struct attribution *attribution, int64_t t_ns);
+
+/* The same at very many instants in ascending order, with what its error needs. Begin with attribution_walk_begin. */
+struct attribution_walk {
+	const struct attribution *attribution;
+	size_t window;
+	struct curve_walk curve;
+	struct edge_walk edge;
+};
+struct attribution_point {
+	struct part part;
+	double share; // of the power at the instant
+	struct edge_point edge;
+};
+struct attribution_walk attribution_walk_begin(const struct attribution *attribution);
+// All but the edge, which only errors need.
+void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct attribution_point *ret_point);
+void attribution_walk_edge(struct attribution_walk *walk, struct attribution_point *ret_point);
 
 int memory_use_make(const struct run *run, struct arena *arena, struct memory_use *ret_use); // -ENOMEM
 

@@ -5,5 +5,5 @@
 
 /* Calls are counted one by one, recursion and threads included. Samples and energy belong to the block as a whole:
  * where calls of one name overlap, the time between the first begin and the last end counts once. */
-int blocks_make(struct findings *findings, const struct columns *columns, const struct metering *metering,
-	struct arena *scratch); // -ENOMEM
+int blocks_make(struct findings *findings, const struct columns *columns, const struct windows *windows,
+	const struct metering *metering, struct arena *scratch); // -ENOMEM

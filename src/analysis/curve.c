@@ -28,14 +28,10 @@ static double seconds(int64_t from_ns, int64_t to_ns)
 	return (double)(to_ns - from_ns) / 1e9;
 }
 
-double curve_line_at(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns)
+// `after`: the first point not before the instant.
+static double line_before(const struct curve *curve, const struct curve_segment *segment, size_t after, int64_t t_ns)
 {
 	struct slice points = segment->points;
-	if (points.begin == points.end)
-		return 0;
-	t_ns = t_ns < segment->first_ns ? segment->first_ns : t_ns;
-	t_ns = t_ns > segment->last_ns ? segment->last_ns : t_ns;
-	size_t after = points.begin + slice_lower_bound(curve->t_ns + points.begin, points.end - points.begin, t_ns);
 	if (after == points.begin)
 		return curve->j[after] - segment->first_w * seconds(t_ns, curve->t_ns[after]);
 	if (after == points.end)
@@ -44,12 +40,49 @@ double curve_line_at(const struct curve *curve, const struct curve_segment *segm
 	return curve->j[after - 1] + part * (curve->j[after] - curve->j[after - 1]);
 }
 
+double curve_line_at(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns)
+{
+	struct slice points = segment->points;
+	if (points.begin == points.end)
+		return 0;
+	t_ns = t_ns < segment->first_ns ? segment->first_ns : t_ns;
+	t_ns = t_ns > segment->last_ns ? segment->last_ns : t_ns;
+	size_t after = points.begin + slice_lower_bound(curve->t_ns + points.begin, points.end - points.begin, t_ns);
+	return line_before(curve, segment, after, t_ns);
+}
+
 double curve_at(const struct curve *curve, size_t index, int64_t t_ns)
 {
 	const struct curve_segment *segment = &curve->segments[index];
 	t_ns = t_ns < segment->start_ns ? segment->start_ns : t_ns;
 	t_ns = t_ns > segment->end_ns ? segment->end_ns : t_ns;
 	return segment->offset_j + curve_line_at(curve, segment, t_ns);
+}
+
+static int64_t within(int64_t t_ns, int64_t low_ns, int64_t high_ns)
+{
+	t_ns = t_ns < low_ns ? low_ns : t_ns;
+	return t_ns > high_ns ? high_ns : t_ns;
+}
+
+double curve_walk_to(struct curve_walk *walk, size_t index, int64_t t_ns)
+{
+	const struct curve *curve = walk->curve;
+	const struct curve_segment *segment = &curve->segments[index];
+	struct slice points = segment->points;
+	walk->t_ns = within(t_ns, segment->start_ns, segment->end_ns);
+	walk->line_j = 0;
+	if (!walk->any || walk->segment != index)
+		walk->after = points.begin;
+	walk->any = true;
+	walk->segment = index;
+	if (points.begin == points.end)
+		return segment->offset_j;
+	walk->t_ns = within(walk->t_ns, segment->first_ns, segment->last_ns);
+	while (walk->after < points.end && curve->t_ns[walk->after] < walk->t_ns)
+		walk->after++;
+	walk->line_j = line_before(curve, segment, walk->after, walk->t_ns);
+	return segment->offset_j + walk->line_j;
 }
 
 double curve_power_w(const struct curve *curve, size_t index, int64_t from_ns, int64_t to_ns)

@@ -61,6 +61,16 @@ int curve_make(const struct run *run, const struct run_device *device, int64_t i
 // From power whatever the counter says; known is false if no power was read. -ENOMEM.
 int curve_make_from_power(const struct run *run, const struct run_device *device, int64_t interval_ns,
 	struct arena *arena, struct curve *ret_curve);
+/* The same at instants in ascending order, without a search for each. Begin with {.curve = curve}. */
+struct curve_walk {
+	const struct curve *curve;
+	bool any;
+	size_t segment;
+	size_t after;  // first point of the segment not before t_ns; past its last one if there is none
+	int64_t t_ns;  // the instant, but within the target's life and the line
+	double line_j; // the line there
+};
+double curve_walk_to(struct curve_walk *walk, size_t index, int64_t t_ns); // as curve_at
 // Energy of the run up to an instant of a segment; before the target's start and after its end nothing is added.
 double curve_at(const struct curve *curve, size_t index, int64_t t_ns);
 // The line itself: energy since the segment's first point, also before the target's start and after its end.

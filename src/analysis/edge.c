@@ -31,15 +31,6 @@ static const double unresolved_part = 0.5; // of the energy of a time far shorte
 static const double updates_seen_min = 4;  // with fewer readings of the device's own, how power changes is not seen
 static const double unseen_change = 0.75;  // of the power: what it is taken to change by then
 
-struct stretch {                     // between two points, and its surroundings
-	bool inside;                 // there is a point on both sides; else the line goes on beyond the last one
-	size_t before;               // index of the point before; of the nearest one if !inside
-	double length_s;             // between the points; else of the last stretch
-	double since_s;              // since the point before, or distance to the nearest one
-	double w, before_w, after_w; // NaN: nothing is known there
-	double within_s;             // of the points, at this instant
-};
-
 static double square(double x)
 {
 	return x * x;
@@ -63,7 +54,7 @@ static double mean_w(const struct curve *curve, const struct curve_segment *segm
 		seconds(from_ns, to_ns);
 }
 
-static struct stretch beyond(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns, bool early)
+static struct edge_stretch beyond(const struct curve *curve, const struct curve_segment *segment, bool early)
 {
 	size_t nearest = early ? segment->points.begin : segment->points.end - 1;
 	int64_t point_ns = curve->t_ns[nearest], other_ns = point_ns;
@@ -73,73 +64,60 @@ static struct stretch beyond(const struct curve *curve, const struct curve_segme
 	int64_t far_ns = 2 * other_ns - point_ns; // as long a time beyond the stretch at the end
 	double neighbour_w = early ? mean_w(curve, segment, other_ns, far_ns)
 				   : mean_w(curve, segment, far_ns, other_ns);
-	return (struct stretch){.before = nearest,
+	return (struct edge_stretch){.before = nearest,
 		.length_s = fabs(seconds(point_ns, other_ns)),
-		.since_s = fabs(seconds(point_ns, t_ns)),
 		.w = w,
 		.before_w = neighbour_w,
 		.after_w = neighbour_w,
 		.within_s = curve->within_s[nearest]};
 }
 
-static struct stretch stretch_at(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns)
+// `after`: the first point not before the instant.
+static struct edge_stretch stretch_before(const struct curve *curve, const struct curve_segment *segment, size_t after)
 {
 	struct slice points = segment->points;
-	size_t after = points.begin + slice_lower_bound(curve->t_ns + points.begin, points.end - points.begin, t_ns);
 	if (after == points.begin || after == points.end)
-		return beyond(curve, segment, t_ns, after == points.begin);
+		return beyond(curve, segment, after == points.begin);
 	int64_t a_ns = curve->t_ns[after - 1], b_ns = curve->t_ns[after], length_ns = b_ns - a_ns;
-	double w = mean_w(curve, segment, a_ns, b_ns), part = seconds(a_ns, t_ns) / seconds(a_ns, b_ns);
-	return (struct stretch){.inside = true,
+	return (struct edge_stretch){.inside = true,
 		.before = after - 1,
 		.length_s = seconds(a_ns, b_ns),
-		.since_s = seconds(a_ns, t_ns),
-		.w = w,
+		.w = mean_w(curve, segment, a_ns, b_ns),
 		.before_w = mean_w(curve, segment, a_ns - length_ns, a_ns),
-		.after_w = mean_w(curve, segment, b_ns, b_ns + length_ns),
-		.within_s = (1 - part) * curve->within_s[after - 1] + part * curve->within_s[after]};
+		.after_w = mean_w(curve, segment, b_ns, b_ns + length_ns)};
 }
 
-static double step_w(const struct curve *curve, const struct stretch *s)
+// An instant in the stretch.
+static void stand_at(const struct curve *curve, struct edge_stretch *s, int64_t t_ns)
+{
+	s->since_s = fabs(seconds(curve->t_ns[s->before], t_ns));
+	if (!s->inside)
+		return;
+	double part = s->since_s / s->length_s;
+	s->within_s = (1 - part) * curve->within_s[s->before] + part * curve->within_s[s->before + 1];
+}
+
+static double step_w(const struct curve *curve, const struct edge_stretch *s)
 {
 	double step_w = fmax(fabs(s->w - s->before_w), fabs(s->after_w - s->w));
 	step_w = fmax(step_w, fabs(s->after_w - s->before_w));
 	return fmax(step_w, fmax(curve->step_w, step_min * s->w));
 }
 
-static double placing_j2(const struct stretch *s)
+static double placing_j2(const struct edge_stretch *s)
 {
 	return square(fmax(s->w, fmax(s->before_w, s->after_w)) * s->within_s) / 3;
 }
 
-struct range {
-	double least_w, most_w;
-};
-
-// What power was around an instant, within the time that the device averages over before it and after it.
-static void look_around(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns,
-	struct range *range)
+static double averaging_j2(const struct curve *curve, const struct edge_point *from, const struct edge_point *to)
 {
-	enum { LOOKS = 8 };
-	int64_t step_ns = llround(curve->average_s * 1e9 / LOOKS);
-	for (int i = -LOOKS; i < LOOKS; i++) {
-		double w = mean_w(curve, segment, t_ns + i * step_ns, t_ns + (i + 1) * step_ns);
-		range->least_w = w < range->least_w ? w : range->least_w;
-		range->most_w = w > range->most_w ? w : range->most_w;
-	}
-}
-
-static double averaging_j2(const struct curve *curve, const struct curve_segment *segment, int64_t from_ns,
-	int64_t to_ns)
-{
-	struct range range = {.least_w = INFINITY};
 	if (!(curve->average_s > 0))
 		return 0;
-	look_around(curve, segment, from_ns, &range);
-	look_around(curve, segment, to_ns, &range);
-	double change_w = range.most_w > range.least_w ? range.most_w - range.least_w : 0;
-	if (seconds(from_ns, to_ns) < updates_seen_min * curve->held_s)
-		change_w = fmax(change_w, unseen_change * mean_w(curve, segment, from_ns, to_ns));
+	double change_w = fmax(from->most_w, to->most_w) - fmin(from->least_w, to->least_w);
+	change_w = fmax(change_w, 0);
+	double time_s = seconds(from->t_ns, to->t_ns);
+	if (time_s < updates_seen_min * curve->held_s)
+		change_w = fmax(change_w, unseen_change * (to->line_j - from->line_j) / time_s);
 	double late_s = late_part * curve->average_s + curve->held_s / 2;
 	return square(change_w * late_s / 2);
 }
@@ -153,47 +131,84 @@ static const struct curve_end *end_at(const struct curve_segment *segment, int64
 	return t_ns == segment->end_ns ? &segment->end : &none;
 }
 
-static double variance_at_j2(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns)
+static struct edge_doubt doubt_at(const struct curve *curve, const struct curve_segment *segment,
+	const struct edge_stretch *s, int64_t t_ns)
 {
-	struct stretch s = stretch_at(curve, segment, t_ns);
-	double step_j = step_w(curve, &s) * sqrt(s.since_s * fmax(s.since_s, s.length_s));
-	double bending_j = fmin(step_j, fmax(s.w, s.before_w) * s.since_s);
-	if (s.inside)
-		bending_j = step_w(curve, &s) * s.since_s * (s.length_s - s.since_s) / s.length_s / sqrt(3);
-	double bent_j = fmax(curve->step_w, step_min * s.w) * end_at(segment, t_ns)->lever_s;
-	return placing_j2(&s) + square(bending_j) + square(bent_j) / 12;
+	const struct curve_end *end = end_at(segment, t_ns);
+	double bending_j, step = step_w(curve, s);
+	if (s->inside)
+		bending_j = step * s->since_s * (s->length_s - s->since_s) / s->length_s / sqrt(3);
+	else
+		bending_j = fmin(step * sqrt(s->since_s * fmax(s->since_s, s->length_s)),
+			fmax(s->w, s->before_w) * s->since_s);
+	double bent_j = fmax(curve->step_w, step_min * s->w) * end->lever_s;
+	return (struct edge_doubt){
+		.variance_j2 = placing_j2(s) + square(bending_j) + square(bent_j) / 12,
+		.linear_j = end->doubt_j,
+	};
 }
 
-// Both instants between the same two points.
-static struct edge_doubt inside_one(const struct stretch *from, const struct stretch *to)
+// Both instants between the same two points, time_s apart, the first one within_s known.
+static struct edge_doubt inside_one(const struct edge_stretch *s, double time_s, double within_s)
 {
-	double time_s = to->since_s - from->since_s;
-	double change_w = fmax(fabs(from->w - from->before_w), fabs(from->w - from->after_w));
-	double beside_w = fmin(from->before_w, from->after_w);
-	double above_w = isnan(beside_w) ? from->w : fabs(from->w - beside_w);
-	double moved_j = above_w * (from->length_s - time_s);
-	double most_j = 2 * fmax(from->w, fmax(from->before_w, from->after_w)) * time_s;
+	double change_w = fmax(fabs(s->w - s->before_w), fabs(s->w - s->after_w));
+	double beside_w = fmin(s->before_w, s->after_w);
+	double above_w = isnan(beside_w) ? s->w : fabs(s->w - beside_w);
+	double moved_j = above_w * (s->length_s - time_s);
+	double most_j = 2 * fmax(s->w, fmax(s->before_w, s->after_w)) * time_s;
 	return (struct edge_doubt){
-		.variance_j2 = (square(fmin(moved_j, most_j)) +
-				       square(fmax(change_w, 0) * fmin(from->within_s, time_s))) /
-			3,
-		.linear_j = unresolved_part * from->w * time_s * (1 - time_s / from->length_s),
+		.variance_j2 = (square(fmin(moved_j, most_j)) + square(fmax(change_w, 0) * fmin(within_s, time_s))) / 3,
+		.linear_j = unresolved_part * s->w * time_s * (1 - time_s / s->length_s),
+	};
+}
+
+struct edge_point edge_walk_to(struct edge_walk *walk, const struct curve_walk *at)
+{
+	const struct curve *curve = walk->curve;
+	const struct curve_segment *segment = &curve->segments[at->segment];
+	if (segment->points.end - segment->points.begin < 2)
+		return (struct edge_point){.segment = at->segment, .t_ns = at->t_ns};
+	bool other_segment = !walk->any || walk->segment != at->segment;
+	if (other_segment || walk->after != at->after)
+		walk->stretch = stretch_before(curve, segment, at->after);
+	if (other_segment)
+		edge_look_init(&walk->look, curve, segment, at->t_ns);
+	walk->any = true;
+	walk->segment = at->segment;
+	walk->after = at->after;
+	stand_at(curve, &walk->stretch, at->t_ns);
+	edge_look_at(&walk->look, at->t_ns);
+	return (struct edge_point){.segment = at->segment,
+		.inside = walk->stretch.inside,
+		.before = walk->stretch.before,
+		.t_ns = at->t_ns,
+		.line_j = at->line_j,
+		.within_s = walk->stretch.within_s,
+		.doubt = doubt_at(curve, segment, &walk->stretch, at->t_ns),
+		.least_w = walk->look.least_w,
+		.most_w = walk->look.most_w};
+}
+
+struct edge_doubt edge_walked(const struct edge_walk *walk, const struct edge_point *from, const struct edge_point *to)
+{
+	const struct curve *curve = walk->curve;
+	if (to->t_ns <= from->t_ns)
+		return (struct edge_doubt){0};
+	if (from->inside && to->inside && from->before == to->before)
+		return inside_one(&walk->stretch, seconds(from->t_ns, to->t_ns), from->within_s);
+	return (struct edge_doubt){
+		.variance_j2 = from->doubt.variance_j2 + to->doubt.variance_j2 + averaging_j2(curve, from, to),
+		.linear_j = from->doubt.linear_j + to->doubt.linear_j,
 	};
 }
 
 struct edge_doubt edge_between(const struct curve *curve, size_t index, int64_t from_ns, int64_t to_ns)
 {
-	const struct curve_segment *segment = &curve->segments[index];
-	from_ns = from_ns > segment->first_ns ? from_ns : segment->first_ns;
-	to_ns = to_ns < segment->last_ns ? to_ns : segment->last_ns;
-	if (segment->points.end - segment->points.begin < 2 || to_ns <= from_ns)
-		return (struct edge_doubt){0};
-	struct stretch from = stretch_at(curve, segment, from_ns), to = stretch_at(curve, segment, to_ns);
-	if (from.inside && to.inside && from.before == to.before)
-		return inside_one(&from, &to);
-	return (struct edge_doubt){
-		.variance_j2 = variance_at_j2(curve, segment, from_ns) + variance_at_j2(curve, segment, to_ns) +
-			averaging_j2(curve, segment, from_ns, to_ns),
-		.linear_j = end_at(segment, from_ns)->doubt_j + end_at(segment, to_ns)->doubt_j,
-	};
+	struct curve_walk at = {.curve = curve};
+	struct edge_walk walk = {.curve = curve};
+	curve_walk_to(&at, index, from_ns);
+	struct edge_point from = edge_walk_to(&walk, &at);
+	curve_walk_to(&at, index, to_ns);
+	struct edge_point to = edge_walk_to(&walk, &at);
+	return edge_walked(&walk, &from, &to);
 }

@@ -86,7 +86,7 @@ static int make(const struct run *run, struct arena *scratch, struct findings *f
 	carbon(run, findings);
 	usage_make(findings, &columns, &findings->usage);
 	overall(run, &columns, findings);
-	return blocks_make(findings, &columns, &metering, scratch);
+	return blocks_make(findings, &columns, &windows, &metering, scratch);
 }
 
 int findings_make(const struct run *run, struct findings *ret_findings)

@@ -105,6 +105,14 @@ struct block_finding { // one code block: a span's name over all its calls
 	size_t n_units;
 };
 
+enum { STACK_NONE = UINT32_MAX };
+
+struct stack_finding { // a block inside others; its outermost one is a process
+	uint32_t parent; // index of the stack around it, which stands before it; STACK_NONE: a process
+	const char *name; // of the block, or of the process
+	double self_j, self_time_s; // while this was the innermost one, as self_j of a block; over all they add up alike
+};
+
 struct findings {
 	const struct run *run;
 	double duration_s; // sum over segments
@@ -132,6 +140,8 @@ struct findings {
 	struct resource_usage usage;
 	struct block_finding *blocks; // sorted by name
 	size_t n_blocks;
+	struct stack_finding *stacks;
+	size_t n_stacks;
 	double outside_j, outside_error_j; // of ledger.target_j: while no span was open; NaN without spans
 	struct value_stats overall[COLUMN_COUNT]; // over all samples
 	struct stats run_metrics[RUN_COUNT];

@@ -98,17 +98,14 @@ double error_sum_j(const struct error_sum *sum)
 	return sqrt(sum_j2);
 }
 
-void part_error_add(struct part_error *part, const struct attribution *attribution, int64_t from_ns, int64_t to_ns)
+void part_error_add(struct part_error *part, const struct attribution_walk *walk, const struct attribution_point *from,
+	const struct attribution_point *to, double fraction)
 {
-	struct part from = attribution_at(attribution, from_ns), to = attribution_at(attribution, to_ns);
-	const struct window *first = windows_find(attribution->windows, from_ns);
-	const struct window *last = windows_find(attribution->windows, to_ns);
-	double share = fmax(attribution->shares[first - attribution->windows->at].target,
-		attribution->shares[last - attribution->windows->at].target);
-	struct edge_doubt doubt = edge_between(attribution->curve, first->segment, from_ns, to_ns);
+	double share = fmax(from->share, to->share) * fraction;
+	struct edge_doubt doubt = edge_walked(&walk->edge, &from->edge, &to->edge);
 	part->variance_j2 += square(share) * doubt.variance_j2;
 	part->linear_j += share * doubt.linear_j;
-	part->doubt_j += to.doubt_j - from.doubt_j;
+	part->doubt_j += fraction * (to->part.doubt_j - from->part.doubt_j);
 }
 
 double part_error_j(const struct part_error *part, const struct domain_finding *domain, double part_j)

@@ -24,6 +24,8 @@ double error_sum_j(const struct error_sum *sum);
 struct part_error {
 	double variance_j2, linear_j, doubt_j;
 };
-void part_error_add(struct part_error *part, const struct attribution *attribution, int64_t from_ns, int64_t to_ns);
+/* From an instant until the one that the walk stands at; `fraction` of it, where several share its energy. */
+void part_error_add(struct part_error *part, const struct attribution_walk *walk, const struct attribution_point *from,
+	const struct attribution_point *to, double fraction);
 // part_j: the sum of those intervals.
 double part_error_j(const struct part_error *part, const struct domain_finding *domain, double part_j);
