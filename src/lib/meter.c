@@ -1,0 +1,285 @@
+#include "wattle.h"
+
+#include "base/env.h"
+#include "base/util.h"
+#include "lib/meter_domain.h"
+#include "process/machine.h"
+
+#include <errno.h>
+#include <time.h>
+
+struct wattle_meter {
+	struct wattle_env env;
+	struct sensor_set sensors;
+	struct machine machine;
+	struct meter_domain *domains;   // owned: sensors.n_devices of them
+	int64_t (*rows)[DEVICE_COUNT];  // owned: likewise
+	bool is_disabled, env_is_open, sensors_are_open;
+	bool has_model; // reads the machine's load as well
+	bool is_missing[DOMAIN_KINDS]; // a domain of this kind is there that gives no energy: the kind's sum is unknown
+	bool is_started;
+	int64_t start_ns, asleep_ns; // asleep: CLOCK_BOOTTIME over CLOCK_MONOTONIC at the last reading
+};
+
+/* ---- open ---- */
+
+static int options_take(const struct wattle_meter_options *options, struct sensor_options *ret_options)
+{
+	struct wattle_meter_options own = {0};
+	if (options != NULL) {
+		if (options->size < sizeof(options->size))
+			return -EINVAL;
+		memcpy(&own, options, options->size < sizeof(own) ? options->size : sizeof(own));
+	}
+	*ret_options = (struct sensor_options){
+		.gpus = own.gpus,
+		.gpu_brand = own.gpu_brand,
+		.cuda_visible_devices = secure_getenv("CUDA_VISIBLE_DEVICES"),
+		.cuda_device_order = secure_getenv("CUDA_DEVICE_ORDER"),
+		.hip_visible_devices = secure_getenv("HIP_VISIBLE_DEVICES"),
+		.rocr_visible_devices = secure_getenv("ROCR_VISIBLE_DEVICES"),
+		.calibrate_ns = 5 * NS_PER_MS,
+	};
+	return 0;
+}
+
+static const struct domain *find_used(const struct sensor_set *sensors, const char *name)
+{
+	for (size_t i = 0; i < sensors->n_devices; i++)
+		if (strcmp(sensors->devices[i]->name, name) == 0)
+			return sensors->devices[i];
+	return NULL;
+}
+
+// As the report's total has it: what lies in a domain that is added would be counted twice.
+static bool enters_total(const struct sensor_set *sensors, const struct domain *domain)
+{
+	if (!domain_kind_adds_up(domain->kind))
+		return false;
+	const struct domain *outer = find_used(sensors, domain->inside);
+	for (size_t depth = 0; outer != NULL && depth < sensors->n_devices; depth++) { // a ring of names can't hold us
+		if (domain_kind_adds_up(outer->kind))
+			return false;
+		outer = find_used(sensors, outer->inside);
+	}
+	return true;
+}
+
+static void note_missing(wattle_meter *meter)
+{
+	for (size_t s = 0; s < meter->sensors.n_slots; s++) {
+		const struct sensor_slot *slot = &meter->sensors.slots[s];
+		for (size_t i = 0; i < slot->n_domains; i++) {
+			const struct domain *domain = &slot->domains[i];
+			bool counts = !domain->unwanted && find_used(&meter->sensors, domain->name) == NULL;
+			if (counts && !domain->readable)
+				meter->is_missing[domain->kind] = true;
+		}
+	}
+}
+
+// Whether anything can be had at all.
+static bool describe(wattle_meter *meter)
+{
+	bool any = false;
+	for (size_t i = 0; i < meter->sensors.n_devices; i++) {
+		const struct domain *domain = meter->sensors.devices[i];
+		struct meter_domain *own = &meter->domains[i];
+		meter_domain_init(own, domain);
+		own->in_total = enters_total(&meter->sensors, domain);
+		bool gives_energy = domain->has_energy || own->is_model;
+		meter->has_model |= own->is_model;
+		meter->is_missing[domain->kind] |= !gives_energy;
+		any |= gives_energy && domain_kind_adds_up(domain->kind);
+	}
+	note_missing(meter);
+	return any;
+}
+
+static int open_sensors(wattle_meter *meter, const struct sensor_options *options)
+{
+	int r = env_open(&meter->env, NULL);
+	if (r < 0)
+		return r;
+	meter->env_is_open = true;
+	r = sensor_set_open(&meter->sensors, &meter->env, options, NULL);
+	if (r < 0)
+		return r;
+	meter->sensors_are_open = true;
+	machine_open(&meter->machine, &meter->env);
+	size_t n = meter->sensors.n_devices;
+	meter->domains = calloc_array(n, sizeof(*meter->domains));
+	meter->rows = calloc_array(n, sizeof(*meter->rows));
+	if (meter->domains == NULL || meter->rows == NULL)
+		return -ENOMEM;
+	return describe(meter) ? 0 : -ENODEV;
+}
+
+int wattle_meter_open(const struct wattle_meter_options *options, wattle_meter **ret)
+{
+	struct sensor_options sensor_options;
+	int r = ret != NULL ? options_take(options, &sensor_options) : -EINVAL;
+	if (r < 0)
+		return r;
+	wattle_meter *meter = calloc(1, sizeof(*meter));
+	if (meter == NULL)
+		return -ENOMEM;
+	const char *disable = secure_getenv("WATTLE_DISABLE");
+	meter->is_disabled = disable != NULL && strcmp(disable, "1") == 0;
+	if (!meter->is_disabled)
+		r = open_sensors(meter, &sensor_options);
+	if (r < 0)
+		wattle_meter_close(meter);
+	else
+		*ret = meter;
+	return r;
+}
+
+void wattle_meter_close(wattle_meter *meter)
+{
+	if (meter == NULL)
+		return;
+	if (meter->sensors_are_open) {
+		machine_close(&meter->machine);
+		sensor_set_close(&meter->sensors);
+	}
+	if (meter->env_is_open)
+		env_close(&meter->env);
+	free(meter->domains);
+	free(meter->rows);
+	free(meter);
+}
+
+/* ---- readings ---- */
+
+static int64_t read_sensors(wattle_meter *meter)
+{
+	struct machine_reading load = {.cpu_busy_ns = VALUE_MISSING, .cpu_idle_ns = VALUE_MISSING};
+	if (meter->has_model)
+		machine_read(&meter->machine, &load);
+	const struct sensor_context context = {
+		.t_ns = env_now_ns(&meter->env),
+		.system_busy_ns = load.cpu_busy_ns,
+		.system_idle_ns = load.cpu_idle_ns,
+		.energy_only = !meter->has_model,
+	};
+	sensor_set_read(&meter->sensors, &context, meter->rows);
+	return context.t_ns;
+}
+
+// One reading to all domains; `begin`: they start from it.
+static int64_t take_reading(wattle_meter *meter, bool begin)
+{
+	if (meter->is_disabled) {
+		struct timespec now;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+	}
+	int64_t t_ns = read_sensors(meter);
+	int64_t asleep_ns = env_boottime_ns(&meter->env) - env_now_ns(&meter->env);
+	bool suspended = asleep_ns - meter->asleep_ns > NS_PER_MS;
+	for (size_t i = 0; i < meter->sensors.n_devices; i++) {
+		meter_domain_feed(&meter->domains[i], t_ns, meter->rows[i], suspended);
+		if (begin)
+			meter_domain_start(&meter->domains[i], t_ns, meter->rows[i]);
+	}
+	meter->asleep_ns = asleep_ns;
+	return t_ns;
+}
+
+int wattle_meter_start(wattle_meter *meter)
+{
+	if (meter == NULL)
+		return -EINVAL;
+	meter->start_ns = take_reading(meter, true);
+	meter->is_started = true;
+	return 0;
+}
+
+/* ---- sums ---- */
+
+struct sums {
+	double energy_j[DOMAIN_KINDS]; // NaN unknown
+	double total_j;                // NaN: nothing known
+	double model_error_j, error_j2;
+	bool is_estimated;
+};
+
+static void add(double *sum_j, double energy_j)
+{
+	*sum_j = isnan(*sum_j) ? energy_j : *sum_j + energy_j;
+}
+
+// A sum is known if all of its parts are.
+static void add_kinds(const wattle_meter *meter, struct sums *sums)
+{
+	bool is_known[DOMAIN_KINDS];
+	for (size_t k = 0; k < DOMAIN_KINDS; k++) {
+		sums->energy_j[k] = (double)NAN;
+		is_known[k] = !meter->is_missing[k];
+	}
+	for (size_t i = 0; i < meter->sensors.n_devices; i++) {
+		enum domain_kind kind = meter->domains[i].domain->kind;
+		double energy_j = meter_domain_amount(&meter->domains[i]).energy_j;
+		is_known[kind] = is_known[kind] && !isnan(energy_j);
+		add(&sums->energy_j[kind], energy_j);
+	}
+	for (size_t k = 0; k < DOMAIN_KINDS; k++)
+		if (!is_known[k])
+			sums->energy_j[k] = (double)NAN;
+}
+
+static void add_total(const wattle_meter *meter, struct sums *sums)
+{
+	for (size_t i = 0; i < meter->sensors.n_devices; i++) {
+		const struct meter_domain *domain = &meter->domains[i];
+		if (!domain->in_total || isnan(sums->energy_j[domain->domain->kind]))
+			continue;
+		struct meter_amount amount = meter_domain_amount(domain);
+		add(&sums->total_j, amount.energy_j);
+		sums->is_estimated |= domain->is_model;
+		if (domain->is_model) // one model is wrong everywhere alike
+			sums->model_error_j += amount.error_j;
+		else
+			sums->error_j2 += amount.error_j * amount.error_j;
+	}
+}
+
+static struct sums add_up(const wattle_meter *meter)
+{
+	struct sums sums = {.total_j = (double)NAN};
+	add_kinds(meter, &sums);
+	add_total(meter, &sums);
+	return sums;
+}
+
+int wattle_meter_read(wattle_meter *meter, struct wattle_reading *ret)
+{
+	if (meter == NULL || ret == NULL || ret->size < sizeof(ret->size))
+		return -EINVAL;
+	if (!meter->is_started)
+		return -EPERM;
+	int64_t t_ns = take_reading(meter, false);
+	struct sums sums = add_up(meter);
+	bool is_known = !isnan(sums.total_j);
+	const struct wattle_reading reading = {
+		.size = ret->size,
+		.seconds = (double)(t_ns - meter->start_ns) / 1e9,
+		.cpu_j = sums.energy_j[DOMAIN_PACKAGE],
+		.dram_j = sums.energy_j[DOMAIN_DRAM],
+		.gpu_j = sums.energy_j[DOMAIN_GPU],
+		.total_j = sums.total_j,
+		.error_j = is_known ? sqrt(sums.model_error_j * sums.model_error_j + sums.error_j2) : (double)NAN,
+		.estimated = sums.is_estimated,
+	};
+	memcpy(ret, &reading, reading.size < sizeof(reading) ? reading.size : sizeof(reading));
+	return 0;
+}
+
+int wattle_meter_stop(wattle_meter *meter, struct wattle_reading *ret)
+{
+	int r = wattle_meter_read(meter, ret);
+	if (r == 0)
+		meter->is_started = false;
+	return r;
+}

@@ -1,0 +1,308 @@
+"""The tracker of include/wattle.h in C programs: programs/tracker.c acts, one act a run."""
+import csv
+import errno
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+from harness import BUILD, TESTS, main, near, test, wait_until
+
+LIBRARY = BUILD / "src"
+PROGRAM = TESTS / "e2e/programs/tracker.c"
+
+
+def build(room, source=PROGRAM):
+    """Compiles a program against the header and the library as anybody would."""
+    program = room.folder / "program"
+    subprocess.run(["gcc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-I", TESTS.parent / "include",
+                    source, "-o", program, "-L", LIBRARY, f"-Wl,-rpath,{LIBRARY}", "-lwattle", "-lm", "-pthread"],
+                   check=True)
+    return program
+
+
+class Acted:
+    """What an act said: its lines, and the report if it left one."""
+
+    def __init__(self, room, act, status=0, **options):
+        self.room = room
+        self.done = room.finish(room.start(act, program=build(room), **options))
+        assert self.done.returncode == status, self.done
+        self.lines = [line.split(" ", 1) for line in self.done.stdout.splitlines()]
+        self.said = dict(self.lines)
+        report = room.folder / "report.json"
+        self.report = json.loads(report.read_text()) if report.exists() else None
+
+    def all(self, name):
+        return [value for key, value in self.lines if key == name]
+
+    def expect(self, **expected):
+        for name, value in expected.items():
+            assert self.said.get(name) == str(value), (name, self.said.get(name), value, self.done)
+
+
+def leftovers(room):
+    return [path.name for path in room.folder.iterdir() if path.name.startswith("wattle-")]
+
+
+def whole(room, name="run.sqlite"):
+    """Waits for the recorder to end its run file: the report of that."""
+    def ended():
+        done = room.wattle("report", name, "--format", "json")
+        return done.returncode == 0 and json.loads(done.stdout)["run"]["complete"] and json.loads(done.stdout)
+    return wait_until(ended, "the end of the run file")
+
+
+def recorder_of(run_file):
+    """Pid of the wattle that writes the file."""
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"attach" in words and any(word.endswith(str(run_file).encode()) for word in words):
+            return int(process.name)
+    return None
+
+
+@test
+def states_and_codes(room):
+    """new, started, stopped, and what is refused in each; the temporary run file is there until free"""
+    acted = Acted(room, "states")
+    assert acted.all("state") == ["0", "1", "2"], acted.done
+    acted.expect(new=0, stop_early=-errno.EPERM, report_early=-errno.EPERM, file_early=0, start=0, error_after="none",
+                 start_again=-errno.EALREADY, report_during=-errno.EPERM, exists=1, stop=0, stop_again=-errno.EPERM,
+                 start_late=-errno.EPERM, report=0, report_again=0, null=-errno.EINVAL)
+    assert acted.said["error"] and not acted.done.stderr and not leftovers(room), (acted.done, leftovers(room))
+
+
+@test
+def options_that_are_no_options(room):
+    """units, endings, numbers and sizes that are not valid: new says so and gives nothing"""
+    acted = Acted(room, "refused")
+    assert {value for key, value in acted.lines if key != "untouched"} == {str(-errno.EINVAL)}, acted.done
+    assert set(acted.all("untouched")) == {"1"}, acted.done
+
+
+@test
+def what_the_recorder_refuses(room):
+    """the recorder's sentence, its code, nothing on stderr, no child, no file left; the tracker stays new"""
+    acted = Acted(room, "refused_by_recorder")
+    acted.expect(exists=-errno.EEXIST, no_folder=-errno.ENOENT, gpus=-errno.EINVAL, gone=-errno.ESRCH,
+                 arguments=-errno.EINVAL, program=-errno.ENOENT, other_program=-errno.EIO, wait=-1, echild=1)
+    named = ["there.sqlite", "no/such/folder", "GPU-of-nobody", "2147483646", "--no-such-option", "/no/such/wattle",
+             "wattle"]
+    assert all(name in error for name, error in zip(named, acted.all("error"), strict=True)), acted.all("error")
+    assert set(acted.all("state")) == {"0"} and not acted.done.stderr and not leftovers(room), acted.done
+
+
+@test
+def the_report(room):
+    """CPU time and the shape of the report are those of wattle attach; nothing is printed"""
+    acted = Acted(room, "usage")
+    report = acted.report
+    assert report["schema"] == "wattle-report/1" and report["run"]["complete"] is True, report["run"]
+    assert report["run"]["command"] == [str(room.folder / "program"), "usage"], report["run"]
+    near(report["cpu"]["target_cpu_s"], 0.7, absolute=0.03)
+    assert report["cpu"]["processes_seen"] == 1, report["cpu"]
+    assert not acted.done.stderr, acted.done
+
+
+@test
+def a_program_that_waits_for_its_children(room):
+    """wait(-1) and SIGCHLD know nothing of the recorder"""
+    acted = Acted(room, "waits")
+    acted.expect(sigchld_start=0, wait_start=-1, echild=1, met=3, stop=0, sigchld_stop=0, wait_stop=-1)
+    assert acted.report["cpu"]["processes_seen"] == 4, acted.report["cpu"]
+
+
+@test
+def a_program_that_ignores_them(room):
+    """SIGCHLD ignored and all signals blocked: the recorder inherits neither, the program keeps both"""
+    Acted(room, "ignores_children").expect(stop=0, still_blocked=1)
+
+
+@test
+def a_program_that_inherits_orphans(room):
+    """the recorder becomes the child of a subreaper, but no part of the target, and leaves no zombie"""
+    acted = Acted(room, "subreaper")
+    acted.expect(stop=0, wait=-1, echild=1)
+    assert acted.report["cpu"]["processes_seen"] == 1, acted.report["cpu"]
+    near(acted.report["cpu"]["target_cpu_s"], 0.3, absolute=0.03)
+
+
+@test
+def a_program_with_threads(room):
+    """started while threads burn and fork: all that they use from then on counts"""
+    acted = Acted(room, "threads")
+    acted.expect(stop=0)
+    assert 0.55 < acted.report["cpu"]["target_cpu_s"] < 1.25, acted.report["cpu"]
+
+
+@test
+def threads_on_one_tracker(room):
+    """eight threads start and stop it at once: it is stopped in the end"""
+    Acted(room, "race").expect(state=2)
+
+
+@test
+def a_forked_child(room):
+    """the handle is the parent's: refused in the child, whose free disturbs nothing; its CPU time counts"""
+    acted = Acted(room, "forks")
+    acted.expect(child_start=-errno.EBADF, child_stop=-errno.EBADF, child_report=-errno.EBADF, stop=0, report=0)
+    near(acted.report["cpu"]["target_cpu_s"], 0.4, absolute=0.04)
+
+
+@test
+def a_crash(room):
+    """kill -9 of the program: the run file is whole"""
+    Acted(room, "crash", status=-signal.SIGKILL)
+    report = whole(room)
+    near(report["cpu"]["target_cpu_s"], 0.5, absolute=0.06)
+
+
+@test
+def an_exit_without_stop(room):
+    """the program just ends: the recorder ends too, and the run file is whole"""
+    Acted(room, "exits", status=3)
+    near(whole(room)["cpu"]["target_cpu_s"], 0.2, absolute=0.06)
+    wait_until(lambda: recorder_of("run.sqlite") is None, "the end of the recorder")
+
+
+@test
+def an_exec(room):
+    """the descriptor goes with exec, the recording goes on until the process ends"""
+    acted = Acted(room, "execs")
+    acted.expect(burnt=1)
+    near(whole(room)["cpu"]["target_cpu_s"], 0.8, absolute=0.08)
+
+
+@test
+def all_descriptors_closed(room):
+    """closefrom(3): stop says so and writes to no descriptor that is the program's by now; the run file becomes whole"""
+    acted = Acted(room, "closes")
+    acted.expect(stop=-errno.EIO, leaked=-1, open=1)
+    assert "closed" in acted.said["error"], acted.done
+    near(whole(room)["cpu"]["target_cpu_s"], 0.3, absolute=0.05)
+
+
+@test
+def no_stdio(room):
+    """a program without stdin, stdout and stderr"""
+    Acted(room, "without_stdio").expect(start=0, stop=0)
+    assert whole(room)
+
+
+@test
+def a_low_limit(room):
+    """24 descriptors for the program: its limit stands, the recorder takes what it may"""
+    acted = Acted(room, "few_descriptors")
+    acted.expect(stop=0, limit=24)
+    near(acted.report["cpu"]["target_cpu_s"], 0.2, absolute=0.04)
+
+
+@test
+def two_trackers(room):
+    """two at once, stopped one after the other: each has its own time, neither counts the other's recorder"""
+    acted = Acted(room, "two")
+    acted.expect(stop_first=0, stop=0, environment=0)
+    near(whole(room, "first.sqlite")["cpu"]["target_cpu_s"], 0.3, absolute=0.04)
+    near(whole(room, "second.sqlite")["cpu"]["target_cpu_s"], 0.5, absolute=0.05)
+    assert acted.report["cpu"]["processes_seen"] == 1, acted.report["cpu"]
+
+
+@test
+def the_environment(room):
+    """WATTLE_RING is set while it runs and taken away after, unless it is to be left alone"""
+    Acted(room, "environment").expect(set=1, after=0, kept=0)
+
+
+@test
+def spans_of_the_program(room):
+    """spans and metrics go to the tracker's recorder, those of forked children too"""
+    acted = Acted(room, "spans")
+    acted.expect(before=0, during=1, after=0, stop=0)
+    rows = dict(room.rows("select name, count(*) from span group by name"))
+    assert rows == {"step": 10, "child": 1}, rows
+    assert room.rows("select name, value from user_metric") == [("tokens", 100.0)]
+
+
+@test
+def a_tracking_file(room):
+    """gpu_tracker's file with the units asked for; a label that looks like an option"""
+    acted = Acted(room, "tracking_file")
+    with open(room.folder / "tracking.csv", newline="") as file:
+        rows = list(csv.reader(file))
+    static = dict(zip(rows[0], rows[1]))
+    assert static["ram_unit"] == "megabytes" and static["time_unit"] == "seconds", static
+    assert float(static["n_expected_cores"]) == 1 and len(rows) > 5, rows
+    assert acted.report["run"]["labels"]["label"] == "-x a label", acted.report["run"]
+
+
+@test
+def another_process(room):
+    """options.pid: its time counts, spans and environment are left alone"""
+    acted = Acted(room, "other")
+    acted.expect(recording=0, environment=0, stop=0)
+    near(acted.report["cpu"]["target_cpu_s"], 0.6, absolute=0.06)
+
+
+@test
+def a_recorder_that_dies(room):
+    """kill -9 of the recorder: stop says so, the tracker is stopped, and what was written can be read"""
+    program = build(room)
+    process = room.start("killed_recorder", program=program, stdin=subprocess.PIPE)
+    pid = wait_until(lambda: (room.folder / "run.sqlite").exists() and recorder_of("run.sqlite"), "the recorder")
+    time.sleep(1.3)
+    os.kill(pid, signal.SIGKILL)
+    done = room.finish(process, b"\n")
+    said = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert said["stop"] == str(-errno.EIO) and said["state"] == "2" and said["report"] == str(-errno.EIO), done
+    assert "died" in said["error"], said
+    report = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)
+    assert report["run"]["complete"] is False and report["run"]["samples"] > 10, report["run"]
+
+
+@test
+def a_large_program(room):
+    """half a GB of memory: nothing is copied, start and stop take milliseconds"""
+    acted = Acted(room, "large")
+    assert int(acted.said["start_us"]) < 100_000 and int(acted.said["stop_us"]) < 200_000, acted.said
+
+
+@test
+def sigint_at_the_terminal(room):
+    """a signal to the program's process group does not reach the recorder, which ends with the program"""
+    program = build(room)
+    process = room.start("killed_recorder", program=program, stdin=subprocess.PIPE, start_new_session=True)
+    pid = wait_until(lambda: (room.folder / "run.sqlite").exists() and recorder_of("run.sqlite"), "the recorder")
+    assert os.getpgid(pid) != os.getpgid(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    room.finish(process)
+    assert whole(room)
+
+
+@test
+def disabled(room):
+    """WATTLE_DISABLE=1: every call succeeds, nothing is started"""
+    acted = Acted(room, "disabled", env={"WATTLE_DISABLE": "1"})
+    acted.expect(new=0, start=0, stop=0, report=0, text="null")
+
+
+@test
+def installed_elsewhere(room):
+    """without a wattle beside the library it is found in $PATH; an unprivileged program finds it as well"""
+    shutil.copy2(BUILD / "src/libwattle.so.0", room.folder / "libwattle.so.0")
+    folder = room.folder / "bin"
+    folder.mkdir()
+    shutil.copy2(BUILD / "src/cli/wattle", folder / "wattle")
+    acted = Acted(room, "usage", env={"LD_LIBRARY_PATH": str(room.folder), "LD_PRELOAD": str(room.folder / "libwattle.so.0"),
+                                      "PATH": f"/nowhere::{folder}:/usr/bin"})
+    acted.expect(start=0, stop=0)
+
+
+if __name__ == "__main__":
+    main()
