@@ -18,7 +18,8 @@ struct command {
 	int (*run)(const struct command *command, int argc, char **argv); // argv[0] is the word after the name
 };
 
-extern const struct command command_run, command_attach, command_sensors, command_report, command_list, command_export;
+extern const struct command command_run, command_attach, command_sensors, command_report, command_list, command_export,
+	command_blocks;
 
 // "wattle: TEXT" on stderr; returns status.
 int cli_fail(int status, const struct wattle_error *error);

@@ -1,0 +1,146 @@
+/* wattle blocks: what each code block took, of a run, of span files, or of gpu_tracker's own files. */
+#include "cli/command.h"
+
+#include "analysis/findings.h"
+#include "analysis/tracking_blocks.h"
+#include "base/util.h"
+#include "report/blocks_report.h"
+#include "report/report.h"
+#include "store/run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OUTPUT_CEILING = 1 << 30 };
+
+struct values {
+	const char *format, *output, *tracking_file, *sub_tracking_file;
+};
+
+static const struct option options[] = {
+	{"format", 0, "text|json", "the form (default text)", OPTION_CHOICE, .offset = offsetof(struct values, format),
+		.choices = "text|json"},
+	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
+		.offset = offsetof(struct values, output)},
+	{"tracking-file", 0, "F", "instead of a run: gpu_tracker's tracking file, .csv\nor .sqlite", OPTION_TEXT,
+		.offset = offsetof(struct values, tracking_file)},
+	{"sub-tracking-file", 0, "F",
+		"the starts and stops of its code blocks, .csv or\n.sqlite; without --tracking-file: compute times only",
+		OPTION_TEXT, .offset = offsetof(struct values, sub_tracking_file)},
+};
+
+static bool wants_colour(const char *output)
+{
+	return output == NULL && isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
+}
+
+static bool wants_json(const struct values *values)
+{
+	return strcmp(values->format, "json") == 0;
+}
+
+/* A run, or a span file, which is a run of spans only */
+
+static int load(const char *path, struct run *run, struct wattle_error *error)
+{
+	return run_load(path, run, error);
+}
+
+static int blocks_of_run(const struct values *values, const char *path)
+{
+	struct wattle_error error = {0};
+	struct run run;
+	if (load(path, &run, &error) < 0)
+		return cli_fail(EXIT_FAILED, &error);
+	struct findings findings;
+	int status = EXIT_FAILED;
+	if (findings_make(&run, &findings) == 0) {
+		struct buf out;
+		buf_init(&out, OUTPUT_CEILING);
+		if (wants_json(values))
+			blocks_document(&findings, &out);
+		else
+			report_text(&findings, &out, wants_colour(values->output));
+		status = cli_write(&out, values->output);
+		buf_finish(&out);
+		findings_finish(&findings);
+	} else {
+		error_set(&error, -ENOMEM, "%s: out of memory", path);
+		cli_fail(status, &error);
+	}
+	run_finish(&run);
+	return status;
+}
+
+/* gpu_tracker's files */
+
+static int make_findings(const struct values *values, struct arena *arena, struct tracking_table *table,
+	struct tracking_findings *findings, struct wattle_error *error)
+{
+	struct sub_tracking_call *calls;
+	size_t n;
+	bool has_table = values->tracking_file != NULL;
+	int r = has_table ? tracking_table_read(values->tracking_file, arena, table, error) : 0;
+	if (r == 0)
+		r = sub_tracking_read(values->sub_tracking_file, arena, &calls, &n, NULL, error);
+	if (r < 0)
+		return r;
+	r = tracking_blocks_make(has_table ? table : NULL, calls, n, arena, findings);
+	return r < 0 ? error_set(error, r, "%s: out of memory", values->sub_tracking_file) : 0;
+}
+
+static int write_findings(const struct values *values, const struct tracking_findings *findings)
+{
+	struct buf out;
+	buf_init(&out, OUTPUT_CEILING);
+	if (wants_json(values))
+		tracking_blocks_json(findings, &out);
+	else
+		tracking_blocks_text(findings, &out, wants_colour(values->output));
+	int status = cli_write(&out, values->output);
+	buf_finish(&out);
+	return status;
+}
+
+static int blocks_of_tracking(const struct values *values)
+{
+	struct wattle_error error = {0};
+	struct arena *arena = arena_new();
+	struct tracking_table table;
+	struct tracking_findings findings;
+	int r = arena != NULL ? make_findings(values, arena, &table, &findings, &error)
+			      : error_set(&error, -ENOMEM, "out of memory");
+	int status = r == 0 ? write_findings(values, &findings) : cli_fail(EXIT_FAILED, &error);
+	arena_free(arena);
+	return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct values values = {.format = "text"};
+	struct option_list words;
+	int status;
+	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+		return status;
+	bool tracking = values.tracking_file != NULL || values.sub_tracking_file != NULL;
+	if (tracking && words.n > 0)
+		return cli_usage(command, EXIT_USAGE, "give either a run or gpu_tracker's files");
+	if (values.tracking_file != NULL && values.sub_tracking_file == NULL)
+		return cli_usage(command, EXIT_USAGE, "--tracking-file needs --sub-tracking-file");
+	if (!tracking && words.n != 1)
+		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no run file given" : "more than one run file given");
+	return tracking ? blocks_of_tracking(&values) : blocks_of_run(&values, words.items[0]);
+}
+
+const struct command command_blocks = {
+	.name = "blocks",
+	.usage = "RUN | [--tracking-file F] --sub-tracking-file F [--format text|json] [-o FILE]",
+	.summary = "statistics per code block",
+	.details = "RUN is a run file, or a span file that a program left without a recorder (WATTLE_SPANS); of the latter the "
+		   "energy is unknown.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.run = run,
+};

@@ -1,0 +1,14 @@
+/* What `wattle blocks` prints: of a run (contract.md section 3), and of gpu_tracker's own files in its units. */
+#pragma once
+
+#include "analysis/findings.h"
+#include "analysis/tracking_blocks.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+// {"overall", "static_data", "code_block_results", "energy"}; energy only of runs that could have measured any.
+void blocks_document(const struct findings *findings, struct buf *out);
+// The same without energy.
+void tracking_blocks_json(const struct tracking_findings *findings, struct buf *out);
+void tracking_blocks_text(const struct tracking_findings *findings, struct buf *out, bool colour);
