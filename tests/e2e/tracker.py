@@ -9,27 +9,15 @@ import signal
 import subprocess
 import time
 
-from harness import BUILD, TESTS, main, near, test, wait_until
-
-LIBRARY = BUILD / "src"
-PROGRAM = TESTS / "e2e/programs/tracker.c"
-
-
-def build(room, source=PROGRAM):
-    """Compiles a program against the header and the library as anybody would."""
-    program = room.folder / "program"
-    subprocess.run(["gcc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-I", TESTS.parent / "include",
-                    source, "-o", program, "-L", LIBRARY, f"-Wl,-rpath,{LIBRARY}", "-lwattle", "-lm", "-pthread"],
-                   check=True)
-    return program
-
+from c_programs import build
+from harness import BUILD, main, near, test, wait_until
 
 class Acted:
     """What an act said: its lines, and the report if it left one."""
 
     def __init__(self, room, act, status=0, **options):
         self.room = room
-        self.done = room.finish(room.start(act, program=build(room), **options))
+        self.done = room.finish(room.start(act, program=build(room, "tracker"), **options))
         assert self.done.returncode == status, self.done
         self.lines = [line.split(" ", 1) for line in self.done.stdout.splitlines()]
         self.said = dict(self.lines)
@@ -253,7 +241,7 @@ def another_process(room):
 @test
 def a_recorder_that_dies(room):
     """kill -9 of the recorder: stop says so, the tracker is stopped, and what was written can be read"""
-    program = build(room)
+    program = build(room, "tracker")
     process = room.start("killed_recorder", program=program, stdin=subprocess.PIPE)
     pid = wait_until(lambda: (room.folder / "run.sqlite").exists() and recorder_of("run.sqlite"), "the recorder")
     time.sleep(1.3)
@@ -276,7 +264,7 @@ def a_large_program(room):
 @test
 def sigint_at_the_terminal(room):
     """a signal to the program's process group does not reach the recorder, which ends with the program"""
-    program = build(room)
+    program = build(room, "tracker")
     process = room.start("killed_recorder", program=program, stdin=subprocess.PIPE, start_new_session=True)
     pid = wait_until(lambda: (room.folder / "run.sqlite").exists() and recorder_of("run.sqlite"), "the recorder")
     assert os.getpgid(pid) != os.getpgid(process.pid)
@@ -294,7 +282,7 @@ def disabled(room):
 
 @test
 def installed_elsewhere(room):
-    """without a wattle beside the library it is found in $PATH; an unprivileged program finds it as well"""
+    """without a wattle beside the library it is found in $PATH"""
     shutil.copy2(BUILD / "src/libwattle.so.0", room.folder / "libwattle.so.0")
     folder = room.folder / "bin"
     folder.mkdir()

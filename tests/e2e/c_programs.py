@@ -1,0 +1,15 @@
+"""C programs of the tests, compiled against the header and the library as anybody would."""
+import subprocess
+
+from harness import BUILD, TESTS
+
+LIBRARY = BUILD / "src"
+
+
+def build(room, name):
+    """programs/NAME.c as the executable `program` in the room."""
+    program = room.folder / "program"
+    subprocess.run(["gcc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror",
+                    "-I", TESTS.parent / "include", TESTS / f"e2e/programs/{name}.c", "-o", program,
+                    "-L", LIBRARY, f"-Wl,-rpath,{LIBRARY}", "-lwattle", "-lm", "-pthread"], check=True)
+    return program

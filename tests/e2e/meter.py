@@ -1,0 +1,171 @@
+"""The meter of include/wattle.h in C programs (programs/meter.c), over counters of which the true energy is known."""
+import errno
+import math
+import sys
+
+from c_programs import build
+from harness import BUILD, TESTS, main, near, test
+
+sys.path.insert(0, str(TESTS / "fakes"))
+import truth
+
+SIMULATOR = BUILD / "tests/fakes/powercap_sim"
+FIELDS = ("from_ns", "to_ns", "seconds", "cpu_j", "dram_j", "gpu_j", "total_j", "error_j", "estimated")
+
+
+class Acted:
+    """What an act said over a /sys: single numbers, and readings as {field: value}."""
+
+    def __init__(self, room, act, seconds, sysfs, status=0):
+        self.done = room.finish(room.start(act, seconds, program=build(room, "meter"),
+                                           env={"WATTLE_SYSFS": str(sysfs), "WATTLE_NVML": "/nowhere"}))
+        assert self.done.returncode == status and not self.done.stderr, self.done
+        lines = [line.split() for line in self.done.stdout.splitlines()]
+        self.said = {words[0]: int(words[1]) for words in lines if len(words) == 2}
+        self.readings = [dict(zip(FIELDS, map(float, words[1:]))) for words in lines if len(words) > 2]
+
+
+class Simulated(Acted):
+    """The same over zones that move."""
+
+    def __init__(self, room, act, seconds, options):
+        self.top = room.folder / "sim"
+        simulator = room.start(self.top, *options, program=SIMULATOR)
+        assert simulator.stdout.readline() == b"ready\n"
+        super().__init__(room, act, seconds, self.top)
+        self.truth = truth.load(self.top)
+        simulator.terminate()
+        simulator.wait()
+
+    def true_j(self, reading, *zones):
+        return sum(truth.energy_j(self.truth, zone, int(reading["from_ns"]), int(reading["to_ns"])) for zone in zones)
+
+    def check(self, reading, field, *zones):
+        true_j = self.true_j(reading, *zones)
+        assert abs(reading[field] - true_j) <= reading["error_j"] + 0.02, (field, reading, true_j)
+
+
+@test
+def known_power(room):
+    """a sine of 50 +- 20 W and 5 W of DRAM: each within the error, which is small; the total is the sum"""
+    acted = Simulated(room, "once", 2, ["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"])
+    reading, = acted.readings
+    assert acted.said["stop"] == 0 and acted.said["stop_early"] == acted.said["read_late"] == -errno.EPERM, acted.said
+    acted.check(reading, "cpu_j", "package-0")
+    acted.check(reading, "dram_j", "package-0/dram")
+    near(reading["total_j"], reading["cpu_j"] + reading["dram_j"], relative=1e-8)
+    near(reading["seconds"], 2, absolute=0.05)
+    assert math.isnan(reading["gpu_j"]) and reading["estimated"] == 0, reading
+    assert reading["error_j"] < 0.02 * reading["total_j"], reading
+
+
+@test
+def again_and_again(room):
+    """one meter five times, read in between: every reading is within its error"""
+    acted = Simulated(room, "often", 1, ["--zone", "package-0=50+30*sin@0.7"])
+    assert len(acted.readings) == 10, acted.done
+    for reading in acted.readings:
+        acted.check(reading, "cpu_j", "package-0")
+
+
+@test
+def a_slow_counter(room):
+    """updates every 100 ms: a stretch of 30 ms says how little it knows"""
+    acted = Simulated(room, "often", 0.15, ["--zone", "package-0=50", "--tick", "100000"])
+    for reading in acted.readings:
+        acted.check(reading, "cpu_j", "package-0")
+        assert reading["error_j"] > reading["seconds"] * 25, reading
+
+
+@test
+def one_wrap(room):
+    """a counter that wraps on the way: no joule is lost"""
+    acted = Simulated(room, "once", 1, ["--zone", "package-0=50", "--range", "package-0=6000000000", "--start",
+                                        "package-0=5980000000"])
+    acted.check(acted.readings[0], "cpu_j", "package-0")
+
+
+@test
+def perhaps_two_wraps(room):
+    """a counter so short that it may have wrapped twice: unknown, not guessed; the other domains stand"""
+    acted = Simulated(room, "once", 1, ["--zone", "package-0=50", "--zone", "package-0/dram=5", "--range",
+                                        "package-0=60000000"])
+    reading, = acted.readings
+    assert math.isnan(reading["cpu_j"]), reading
+    acted.check(reading, "total_j", "package-0/dram")
+
+
+@test
+def a_reset(room):
+    """a counter that starts anew: unknown"""
+    acted = Simulated(room, "once", 1.5, ["--zone", "package-0=50", "--reset", "package-0=1", "--start",
+                                          "package-0=200000000000"])
+    assert math.isnan(acted.readings[0]["total_j"]) and math.isnan(acted.readings[0]["error_j"]), acted.readings
+
+
+@test
+def two_packages(room):
+    """the sum of the packages; core and psys are inside and around"""
+    acted = Simulated(room, "once", 1, ["--zone", "package-0=20", "--zone", "package-0/core=10", "--zone",
+                                        "package-1=30", "--zone", "psys=80"])
+    acted.check(acted.readings[0], "cpu_j", "package-0", "package-1")
+    acted.check(acted.readings[0], "total_j", "package-0", "package-1")
+
+
+@test
+def in_a_forked_child(room):
+    """a meter that was opened before fork reads on in both"""
+    acted = Simulated(room, "forked", 0.5, ["--zone", "package-0=50"])
+    assert acted.said["child"] == acted.said["parent"] == 0, acted.said
+    for reading in acted.readings:
+        acted.check(reading, "cpu_j", "package-0")
+
+
+@test
+def one_package_unreadable(room):
+    """one of two packages can't be read: the sum of all is unknown, and not the half of it"""
+    acted = Acted(room, "once", 0.1, TESTS / "machines/one-unreadable/sys")
+    assert math.isnan(acted.readings[0]["cpu_j"]), acted.readings
+
+
+@test
+def no_sensor(room):
+    """an empty /sys: the load model estimates, and says so; or there is nothing, and open says that"""
+    acted = Acted(room, "once", 0.5, room.tree("empty", {}))
+    reading, = acted.readings
+    assert reading["estimated"] == 1 and reading["error_j"] > 0.3 * reading["total_j"] > 0, reading
+
+
+@test
+def no_sensor_and_no_cpu(room):
+    """nothing to read and nothing to guess from"""
+    room.environment["WATTLE_PROCFS"] = str(room.tree("proc", {"stat": "cpu 1 2 3 4\n"}))
+    acted = Acted(room, "once", 0.1, room.tree("empty", {}), status=1)
+    assert acted.said["open"] == -errno.ENODEV, acted.said
+
+
+@test
+def sizes(room):
+    """structs of older programs are filled as far as they go; without a size they are refused"""
+    acted = Simulated(room, "sizes", 0, ["--zone", "package-0=50"])
+    assert acted.said == {"no_size": -errno.EINVAL, "untouched": 1, "open": 0, "older": 0, "total": -1,
+                          "reading_size": -errno.EINVAL}, acted.said
+
+
+@test
+def disabled(room):
+    """WATTLE_DISABLE=1: it opens, time passes, energy is unknown"""
+    room.environment["WATTLE_DISABLE"] = "1"
+    acted = Acted(room, "once", 0.1, room.tree("empty", {}))
+    assert acted.readings[0]["seconds"] > 0.09 and math.isnan(acted.readings[0]["total_j"]), acted.readings
+
+
+@test
+def cost(room):
+    """start and stop cost microseconds beside the reading of two zones"""
+    acted = Simulated(room, "cost", 0, ["--zone", "package-0=50", "--zone", "package-0/dram=5"])
+    assert acted.said["pair_ns"] < 200_000, acted.said
+
+
+if __name__ == "__main__":
+    main()

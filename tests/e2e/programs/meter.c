@@ -1,0 +1,153 @@
+/* What a C program may do with a meter, one act a run: meter.py compiles it, runs it and judges what it says. A reading is
+ * a line "NAME FROM_NS TO_NS SECONDS CPU DRAM GPU TOTAL ERROR ESTIMATED", FROM and TO of CLOCK_MONOTONIC. */
+#include <wattle.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static long long now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static void rest(double seconds)
+{
+	struct timespec time = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+	nanosleep(&time, NULL);
+}
+
+static void say(const char *name, long long value)
+{
+	printf("%s %lld\n", name, value);
+	fflush(stdout);
+}
+
+static void show(const char *name, long long from_ns, const struct wattle_reading *r)
+{
+	printf("%s %lld %lld %.9g %.9g %.9g %.9g %.9g %.9g %d\n", name, from_ns, now_ns(), r->seconds, r->cpu_j, r->dram_j,
+		r->gpu_j, r->total_j, r->error_j, r->estimated);
+	fflush(stdout);
+}
+
+static wattle_meter *opened(void)
+{
+	wattle_meter *meter;
+	int r = wattle_meter_open(NULL, &meter);
+	say("open", r);
+	if (r < 0)
+		exit(1);
+	return meter;
+}
+
+static void once(double seconds)
+{
+	struct wattle_reading reading = {.size = sizeof(reading)};
+	wattle_meter *meter = opened();
+	say("stop_early", wattle_meter_stop(meter, &reading));
+	wattle_meter_start(meter);
+	long long from_ns = now_ns();
+	rest(seconds);
+	say("stop", wattle_meter_stop(meter, &reading));
+	show("once", from_ns, &reading);
+	say("read_late", wattle_meter_read(meter, &reading));
+	wattle_meter_close(meter);
+	wattle_meter_close(NULL);
+}
+
+// The same meter again and again; what was read before counts as well.
+static void often(double seconds)
+{
+	struct wattle_reading reading = {.size = sizeof(reading)};
+	wattle_meter *meter = opened();
+	for (int i = 0; i < 5; i++) {
+		wattle_meter_start(meter);
+		long long from_ns = now_ns();
+		rest(seconds / 10);
+		wattle_meter_read(meter, &reading);
+		show("read", from_ns, &reading);
+		rest(seconds / 10);
+		wattle_meter_stop(meter, &reading);
+		show("stop", from_ns, &reading);
+	}
+	wattle_meter_close(meter);
+}
+
+static void forked(double seconds)
+{
+	struct wattle_reading reading = {.size = sizeof(reading)};
+	wattle_meter *meter = opened();
+	wattle_meter_start(meter);
+	long long from_ns = now_ns();
+	if (fork() == 0) {
+		rest(seconds);
+		say("child", wattle_meter_stop(meter, &reading));
+		show("reading", from_ns, &reading);
+		wattle_meter_close(meter);
+		_exit(0);
+	}
+	wait(NULL);
+	say("parent", wattle_meter_stop(meter, &reading));
+	show("reading", from_ns, &reading);
+	wattle_meter_close(meter);
+}
+
+static void cost(double seconds)
+{
+	enum { ROUNDS = 1000 };
+	struct wattle_reading reading = {.size = sizeof(reading)};
+	wattle_meter *meter = opened();
+	(void)seconds;
+	long long begin_ns = now_ns();
+	for (int i = 0; i < ROUNDS; i++) {
+		wattle_meter_start(meter);
+		wattle_meter_stop(meter, &reading);
+	}
+	say("pair_ns", (now_ns() - begin_ns) / ROUNDS);
+	wattle_meter_close(meter);
+}
+
+// A program compiled against an older header, and one that forgot the size.
+static void sizes(double seconds)
+{
+	struct wattle_meter_options none = {0};
+	struct wattle_reading reading = {.size = offsetof(struct wattle_reading, total_j), .total_j = -1};
+	wattle_meter *meter = NULL;
+	(void)seconds;
+	say("no_size", wattle_meter_open(&none, &meter));
+	say("untouched", meter == NULL);
+	meter = opened();
+	wattle_meter_start(meter);
+	say("older", wattle_meter_stop(meter, &reading));
+	say("total", (long long)reading.total_j);
+	wattle_meter_start(meter);
+	reading.size = 0;
+	say("reading_size", wattle_meter_read(meter, &reading));
+	wattle_meter_close(meter);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(double seconds);
+} acts[] = {
+	{"once", once},
+	{"often", often},
+	{"forked", forked},
+	{"cost", cost},
+	{"sizes", sizes},
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 2 && i < sizeof(acts) / sizeof(acts[0]); i++)
+		if (strcmp(argv[1], acts[i].name) == 0) {
+			acts[i].run(atof(argv[2]));
+			return 0;
+		}
+	return 2;
+}
