@@ -19,7 +19,8 @@ struct command {
 };
 
 extern const struct command command_run, command_attach, command_sensors, command_report, command_list, command_export,
-	command_blocks;
+	command_bench,
+	command_blocks, command_compare;
 
 // "wattle: TEXT" on stderr; returns status.
 int cli_fail(int status, const struct wattle_error *error);
@@ -31,5 +32,8 @@ bool cli_parse(const struct command *command, int argc, char **argv, void *value
 // For commands whose words may stand before, between or after the options: words gets them all.
 bool cli_parse_words(const struct command *command, int argc, char **argv, void *values, struct option_list *words,
 	int *ret_status);
+// What can't be written at the end would be a measurement lost: the file, or its folder, is looked at before it starts.
+// path: NULL and "-" are well. A sentence that begins with the option.
+int cli_check_writable(const char *option, const char *path, struct wattle_error *reterr);
 // Prints a finished buffer to `path` ("-" or NULL: stdout); 0 or EXIT_FAILED with a message.
 int cli_write(const struct buf *out, const char *path);

@@ -1,0 +1,124 @@
+/* wattle compare: runs, or what wattle blocks saved of them, side by side. */
+#include "cli/command.h"
+
+#include "analysis/compare.h"
+#include "base/util.h"
+#include "cli/load_blocks.h"
+#include "report/compare_report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OUTPUT_CEILING = 1 << 30 };
+
+struct values {
+	const char *statistic, *format, *output;
+};
+
+static const struct option options[] = {
+	{"stat", 0, "STATISTIC", "min, max, mean or std (default mean)", OPTION_CHOICE,
+		.offset = offsetof(struct values, statistic), .choices = "min|max|mean|std"},
+	{"format", 0, "text|json", "the form (default text)", OPTION_CHOICE, .offset = offsetof(struct values, format),
+		.choices = "text|json"},
+	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
+		.offset = offsetof(struct values, output)},
+};
+
+struct named_file { // NAME=FILE
+	char *name;         // in the arena
+	const char *file;
+};
+
+static const char *find_twin(const struct named_file *files, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = i + 1; k < n; k++)
+			if (strcmp(files[i].name, files[k].name) == 0)
+				return files[i].name;
+	return NULL;
+}
+
+// True when the words are what they must be; else *ret_status, and the reason is told.
+static bool split(const struct command *command, const struct option_list *words, struct arena *arena,
+	struct named_file *files, int *ret_status)
+{
+	for (size_t i = 0; i < words->n; i++) {
+		const char *equals = strchr(words->items[i], '=');
+		if (equals == NULL || equals == words->items[i] || equals[1] == '\0') {
+			*ret_status = cli_usage(command, EXIT_USAGE, "'%.200s' is not NAME=FILE", words->items[i]);
+			return false;
+		}
+		files[i] = (struct named_file){arena_text(arena, words->items[i]), equals + 1};
+		if (files[i].name == NULL) {
+			*ret_status = EXIT_FAILED;
+			return false;
+		}
+		files[i].name[equals - words->items[i]] = '\0';
+	}
+	const char *twin = find_twin(files, words->n);
+	if (twin != NULL)
+		*ret_status = cli_usage(command, EXIT_USAGE, "the name %.200s is given twice", twin);
+	else if (words->n < 2)
+		*ret_status = cli_usage(command, EXIT_USAGE, "at least two NAME=FILE are needed");
+	return twin == NULL && words->n >= 2;
+}
+
+static int print(const struct values *values, const struct comparison *comparison)
+{
+	for (size_t i = 0; i < comparison->n_warnings; i++)
+		cli_warn(comparison->warnings[i]);
+	struct buf out;
+	buf_init(&out, OUTPUT_CEILING);
+	bool colour = values->output == NULL && isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
+	if (strcmp(values->format, "json") == 0)
+		compare_json(comparison, &out);
+	else
+		compare_text(comparison, values->statistic, &out, colour);
+	int status = cli_write(&out, values->output);
+	buf_finish(&out);
+	return status;
+}
+
+static int compare(const struct values *values, const struct named_file *files, size_t n, struct arena *arena)
+{
+	struct compare_session sessions[OPTION_LIST_MAX];
+	struct saved_blocks results[OPTION_LIST_MAX];
+	struct wattle_error error = {0};
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = load_blocks(files[i].file, values->statistic, arena, &results[i], &error);
+		sessions[i] = (struct compare_session){files[i].name, &results[i]};
+	}
+	struct comparison comparison;
+	if (r == 0)
+		r = compare_make(sessions, n, arena, &comparison, &error);
+	return r < 0 ? cli_fail(EXIT_FAILED, &error) : print(values, &comparison);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct values values = {.statistic = "mean", .format = "text"};
+	struct option_list words;
+	int status;
+	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+		return status;
+	struct arena *arena = arena_new();
+	struct named_file files[OPTION_LIST_MAX];
+	status = EXIT_FAILED;
+	if (arena != NULL && split(command, &words, arena, files, &status))
+		status = compare(&values, files, words.n, arena);
+	arena_free(arena);
+	return status;
+}
+
+const struct command command_compare = {
+	.name = "compare",
+	.usage = "NAME=FILE NAME=FILE… [--stat min|max|mean|std] [--format text|json] [-o FILE]",
+	.summary = "runs or saved results side by side",
+	.details = "FILE is a run file, or JSON that wattle blocks --format json wrote. Code blocks match by name; names that "
+		   "differ only in the line number (train.py:12) match in order of the line.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.run = run,
+};

@@ -1,0 +1,62 @@
+#include "cli/load_blocks.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "report/blocks_report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DOCUMENT_CEILING = 1 << 30 };
+
+int load_run(const char *path, struct run *ret_run, struct wattle_error *reterr)
+{
+	return run_load(path, ret_run, reterr);
+}
+
+static bool is_database(const char *path)
+{
+	static const char magic[16] = "SQLite format 3";
+	char head[sizeof(magic)];
+	struct stat st;
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) // opened and closed, a pipe would lose its writer
+		return false;
+	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fd >= 0 && pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+		memcmp(head, magic, sizeof(magic)) == 0;
+}
+
+// Through the same document that wattle blocks saves, so that a run and what was saved of it compare as equals.
+static int document_of_run(const char *path, struct buf *out, struct wattle_error *reterr)
+{
+	struct run run;
+	int r = load_run(path, &run, reterr);
+	if (r < 0)
+		return r;
+	struct findings findings;
+	r = findings_make(&run, &findings);
+	if (r == 0) {
+		blocks_document(&findings, out);
+		r = out->failed;
+		findings_finish(&findings);
+	}
+	run_finish(&run);
+	return r < 0 ? error_set(reterr, r, "%s: %s", path, strerror(-r)) : 0;
+}
+
+int load_blocks(const char *path, const char *statistic, struct arena *arena, struct saved_blocks *ret_saved,
+	struct wattle_error *reterr)
+{
+	if (!is_database(path))
+		return saved_blocks_load(path, statistic, arena, ret_saved, reterr);
+	struct buf document;
+	buf_init(&document, DOCUMENT_CEILING);
+	int r = document_of_run(path, &document, reterr);
+	if (r == 0)
+		r = saved_blocks_parse(document.data, document.size, path, statistic, arena, ret_saved, reterr);
+	buf_finish(&document);
+	return r;
+}

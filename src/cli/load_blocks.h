@@ -1,0 +1,12 @@
+/* The code blocks of whatever file they are in. */
+#pragma once
+
+#include "base/error.h"
+#include "store/run.h"
+#include "store/saved_blocks.h"
+
+// A run file, or a span file as a run of spans only. As run_load.
+int load_run(const char *path, struct run *ret_run, struct wattle_error *reterr);
+// One statistic of a run file, a span file, or JSON of wattle blocks. As saved_blocks_load.
+int load_blocks(const char *path, const char *statistic, struct arena *arena, struct saved_blocks *ret_saved,
+	struct wattle_error *reterr);

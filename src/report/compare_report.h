@@ -1,0 +1,11 @@
+/* What `wattle compare` prints. Pure: everything goes to a buffer. */
+#pragma once
+
+#include "analysis/compare.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+void compare_json(const struct comparison *comparison, struct buf *out); // contract.md section 3
+// statistic: min, max, mean or std, for the titles.
+void compare_text(const struct comparison *comparison, const char *statistic, struct buf *out, bool colour);
