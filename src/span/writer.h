@@ -9,15 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum span_state { SPAN_OFF, SPAN_ON };
-extern _Atomic int span_writer_state; // the one load of a call without a recorder
+enum { SPAN_OFF = 0 };
+extern _Atomic int span_writer_state; // the one load of a call without a recorder: SPAN_OFF, else the session's number
 
 // Looks at WATTLE_DISABLE, WATTLE_RING and WATTLE_SPANS; idempotent; called by each library's constructor.
 void span_writer_init(void);
 // A recorder that this process itself started: `ring` as in WATTLE_RING. -EINVAL.
 int span_writer_connect(const char *ring);
-// No more spans; what is open stays open for the recorder to close.
+// No more spans there; what is open stays open for the recorder to close.
 void span_writer_disconnect(void);
+
+// Also looks whether the recorder is still there, once in a thread.
+bool span_writer_is_recording(void);
 
 static inline bool span_writer_is_on(void)
 {
