@@ -97,6 +97,7 @@ int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_led
 {
 	divide divide_by = divide_for(a->device->kind);
 	struct ledger ledger = {0};
+	struct curve_walk walk = {.curve = a->curve};
 	double joules[METHODS] = {0}, doubt_j = 0;
 	if (allocate(a, arena) < 0)
 		return -ENOMEM;
@@ -107,10 +108,10 @@ int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_led
 		const struct window *window = &a->windows->at[i];
 		take_off_idle(a, window, &a->shares[i]);
 		a->doubt[i] = doubt_of(a, window, &a->shares[i]);
-		a->before_j[i] = curve_at(a->curve, window->segment, window->from_ns);
+		a->before_j[i] = curve_walk_to(&walk, window->segment, window->from_ns);
 		a->target_before_j[i] = ledger.target_j;
 		a->doubt_before_j[i] = doubt_j;
-		double energy_j = curve_at(a->curve, window->segment, window->to_ns) - a->before_j[i];
+		double energy_j = curve_walk_to(&walk, window->segment, window->to_ns) - a->before_j[i];
 		joules[a->shares[i].method] += energy_j;
 		doubt_j += a->doubt[i] * energy_j;
 		divide_window(&ledger, &a->shares[i], energy_j);

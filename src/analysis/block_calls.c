@@ -31,7 +31,7 @@ void calls_begin(struct blocks_work *work, const struct open_span *open, bool ha
 // Energy and CPU time of the target since the block was opened.
 static void measure(struct blocks_work *work, uint32_t number)
 {
-	const struct moments *moments = &work->moments;
+	struct moments *moments = &work->moments;
 	const struct findings *f = work->findings;
 	struct block_work *block = &work->blocks[number];
 	const struct moment *now = moments_now(moments), *since = &moments->at[block->since];
@@ -39,15 +39,12 @@ static void measure(struct blocks_work *work, uint32_t number)
 	block->cpu_ns += now->cpu_ns - since->cpu_ns;
 	block->cpu_unknown_ns += now->cpu_unknown_ns - since->cpu_unknown_ns;
 	for (size_t d = 0; d < f->n_domains; d++) {
-		const struct attribution_walk *walk = &moments->walks[d];
-		if (walk->attribution == NULL)
+		if (moments->walks[d].attribution == NULL)
 			continue;
-		const struct attribution_point *from = moments_point(moments, block->since, d);
-		const struct attribution_point *to = moments_point(moments, moments->now, d);
-		domain_j[d] += to->part.target_j - from->part.target_j;
-		if (f->domains[d].in_total)
-			part_error_add(&block->errors[d], walk, from, to, 1);
+		domain_j[d] += moments_point(moments, moments->now, d)->part.target_j -
+			moments_point(moments, block->since, d)->part.target_j;
 	}
+	moments_add_errors(moments, block->since, 1, block->errors);
 }
 
 void calls_end(struct blocks_work *work, const struct open_span *open)

@@ -27,16 +27,6 @@ void shares_pass(struct blocks_work *work)
 	work->seen_j = now_j;
 }
 
-static void add_errors(struct blocks_work *work, const struct stay *stay, double fraction, struct part_error *errors)
-{
-	const struct moments *moments = &work->moments;
-	const struct findings *f = work->findings;
-	for (size_t d = 0; d < f->n_domains; d++)
-		if (f->domains[d].in_total && moments->walks[d].attribution != NULL)
-			part_error_add(&errors[d], &moments->walks[d], moments_point(moments, stay->since, d),
-				moments_point(moments, moments->now, d), fraction);
-}
-
 static void stay_begin(struct blocks_work *work, struct stay *stay)
 {
 	*stay = (struct stay){.on = true, .since = moments_hold(&work->moments), .since_one_j = work->one_j};
@@ -51,7 +41,7 @@ static struct share stay_end(struct blocks_work *work, struct stay *stay, struct
 	double target_j = now->target_j - since->target_j;
 	double fraction = target_j > 0 ? share.j / target_j : 1.0 / (work->parties > 0 ? work->parties : 1);
 	if (now != since && work->moments.any_energy)
-		add_errors(work, stay, fraction < 1 ? fraction : 1, errors);
+		moments_add_errors(&work->moments, stay->since, fraction < 1 ? fraction : 1, errors);
 	moments_let_go(&work->moments, stay->since);
 	stay->on = false;
 	return share;
@@ -63,7 +53,7 @@ static void change_parties(struct blocks_work *work, int64_t by)
 	work->parties = (uint32_t)(before + by);
 	if (before == 0 && by > 0) {
 		if (work->moments.any_energy)
-			add_errors(work, &work->outside, 1, work->outside_errors);
+			moments_add_errors(&work->moments, work->outside.since, 1, work->outside_errors);
 		moments_let_go(&work->moments, work->outside.since);
 	} else if (before > 0 && work->parties == 0) {
 		stay_begin(work, &work->outside);

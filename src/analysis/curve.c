@@ -28,6 +28,12 @@ static double seconds(int64_t from_ns, int64_t to_ns)
 	return (double)(to_ns - from_ns) / 1e9;
 }
 
+static int64_t within(int64_t t_ns, int64_t low_ns, int64_t high_ns)
+{
+	t_ns = t_ns < low_ns ? low_ns : t_ns;
+	return t_ns > high_ns ? high_ns : t_ns;
+}
+
 // `after`: the first point not before the instant.
 static double line_before(const struct curve *curve, const struct curve_segment *segment, size_t after, int64_t t_ns)
 {
@@ -40,15 +46,21 @@ static double line_before(const struct curve *curve, const struct curve_segment 
 	return curve->j[after - 1] + part * (curve->j[after] - curve->j[after - 1]);
 }
 
-double curve_line_at(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns)
+double curve_line_near(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns, size_t point)
 {
 	struct slice points = segment->points;
 	if (points.begin == points.end)
 		return 0;
-	t_ns = t_ns < segment->first_ns ? segment->first_ns : t_ns;
-	t_ns = t_ns > segment->last_ns ? segment->last_ns : t_ns;
-	size_t after = points.begin + slice_lower_bound(curve->t_ns + points.begin, points.end - points.begin, t_ns);
+	t_ns = within(t_ns, segment->first_ns, segment->last_ns);
+	size_t after = points.begin + slice_lower_bound_near(curve->t_ns + points.begin, points.end - points.begin,
+		t_ns, point - points.begin);
 	return line_before(curve, segment, after, t_ns);
+}
+
+double curve_line_at(const struct curve *curve, const struct curve_segment *segment, int64_t t_ns)
+{
+	size_t middle = segment->points.begin + (segment->points.end - segment->points.begin) / 2;
+	return curve_line_near(curve, segment, t_ns, middle);
 }
 
 double curve_at(const struct curve *curve, size_t index, int64_t t_ns)
@@ -59,10 +71,20 @@ double curve_at(const struct curve *curve, size_t index, int64_t t_ns)
 	return segment->offset_j + curve_line_at(curve, segment, t_ns);
 }
 
-static int64_t within(int64_t t_ns, int64_t low_ns, int64_t high_ns)
+// The line before a point, or beyond the last one.
+static void take_line(struct curve_walk *walk, const struct curve_segment *segment)
 {
-	t_ns = t_ns < low_ns ? low_ns : t_ns;
-	return t_ns > high_ns ? high_ns : t_ns;
+	const struct curve *curve = walk->curve;
+	struct slice points = segment->points;
+	size_t after = walk->after, from = after > points.begin ? after - 1 : after;
+	walk->from_ns = curve->t_ns[from];
+	walk->from_j = curve->j[from];
+	if (after == points.begin)
+		walk->slope_w = segment->first_w;
+	else if (after == points.end)
+		walk->slope_w = segment->last_w;
+	else
+		walk->slope_w = (curve->j[after] - curve->j[from]) / seconds(curve->t_ns[from], curve->t_ns[after]);
 }
 
 double curve_walk_to(struct curve_walk *walk, size_t index, int64_t t_ns)
@@ -70,32 +92,49 @@ double curve_walk_to(struct curve_walk *walk, size_t index, int64_t t_ns)
 	const struct curve *curve = walk->curve;
 	const struct curve_segment *segment = &curve->segments[index];
 	struct slice points = segment->points;
+	bool other = !walk->any || walk->segment != index;
 	walk->t_ns = within(t_ns, segment->start_ns, segment->end_ns);
 	walk->line_j = 0;
-	if (!walk->any || walk->segment != index)
-		walk->after = points.begin;
 	walk->any = true;
 	walk->segment = index;
 	if (points.begin == points.end)
 		return segment->offset_j;
 	walk->t_ns = within(walk->t_ns, segment->first_ns, segment->last_ns);
-	while (walk->after < points.end && curve->t_ns[walk->after] < walk->t_ns)
-		walk->after++;
-	walk->line_j = line_before(curve, segment, walk->after, walk->t_ns);
+	size_t after = other ? points.begin : walk->after;
+	while (after < points.end && curve->t_ns[after] < walk->t_ns)
+		after++;
+	if (other || after != walk->after) {
+		walk->after = after;
+		take_line(walk, segment);
+	}
+	walk->line_j = walk->from_j + walk->slope_w * seconds(walk->from_ns, walk->t_ns);
 	return segment->offset_j + walk->line_j;
+}
+
+// Within the target's life and the line.
+static bool has_line(const struct curve_segment *segment, int64_t *from_ns, int64_t *to_ns)
+{
+	const int64_t lows[] = {segment->start_ns, segment->first_ns}, highs[] = {segment->end_ns, segment->last_ns};
+	if (segment->points.begin == segment->points.end)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(lows); i++) {
+		*from_ns = *from_ns > lows[i] ? *from_ns : lows[i];
+		*to_ns = *to_ns < highs[i] ? *to_ns : highs[i];
+	}
+	return *to_ns > *from_ns;
+}
+
+double curve_walk_power_w(struct curve_walk *walk, size_t index, int64_t from_ns, int64_t to_ns)
+{
+	if (!has_line(&walk->curve->segments[index], &from_ns, &to_ns))
+		return (double)NAN;
+	double from_j = curve_walk_to(walk, index, from_ns);
+	return (curve_walk_to(walk, index, to_ns) - from_j) / seconds(from_ns, to_ns);
 }
 
 double curve_power_w(const struct curve *curve, size_t index, int64_t from_ns, int64_t to_ns)
 {
-	const struct curve_segment *segment = &curve->segments[index];
-	const int64_t lows[] = {segment->start_ns, segment->first_ns}, highs[] = {segment->end_ns, segment->last_ns};
-	if (segment->points.begin == segment->points.end)
-		return (double)NAN;
-	for (size_t i = 0; i < ARRAY_SIZE(lows); i++) {
-		from_ns = from_ns > lows[i] ? from_ns : lows[i];
-		to_ns = to_ns < highs[i] ? to_ns : highs[i];
-	}
-	if (to_ns <= from_ns)
+	if (!has_line(&curve->segments[index], &from_ns, &to_ns))
 		return (double)NAN;
 	return (curve_at(curve, index, to_ns) - curve_at(curve, index, from_ns)) / seconds(from_ns, to_ns);
 }

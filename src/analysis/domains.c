@@ -71,9 +71,10 @@ static int64_t count_gaps(const struct run *run, const struct run_device *device
 static double largest_window_power_w(const struct curve *curve, const struct windows *windows)
 {
 	double max_w = (double)NAN;
+	struct curve_walk walk = {.curve = curve};
 	for (size_t i = 0; i < windows->n; i++) {
 		const struct window *w = &windows->at[i];
-		double power_w = curve_power_w(curve, w->segment, w->begin_ns, w->end_ns);
+		double power_w = curve_walk_power_w(&walk, w->segment, w->begin_ns, w->end_ns);
 		if (power_w > max_w || isnan(max_w))
 			max_w = power_w;
 	}

@@ -41,8 +41,9 @@ static double seconds(int64_t from_ns, int64_t to_ns)
 	return (double)(to_ns - from_ns) / 1e9;
 }
 
-// Mean power of a time, whether or not the target lived then. NaN: for most of it there are no points.
-static double mean_w(const struct curve *curve, const struct curve_segment *segment, int64_t from_ns, int64_t to_ns)
+// Mean power of a time near a point, whether or not the target lived then. NaN: for most of it there are no points.
+static double mean_w(const struct curve *curve, const struct curve_segment *segment, int64_t from_ns, int64_t to_ns,
+	size_t near)
 {
 	int64_t first_ns = curve->t_ns[segment->points.begin], last_ns = curve->t_ns[segment->points.end - 1];
 	int64_t length_ns = to_ns - from_ns;
@@ -50,7 +51,7 @@ static double mean_w(const struct curve *curve, const struct curve_segment *segm
 	to_ns = to_ns < last_ns ? to_ns : last_ns;
 	if (to_ns - from_ns < length_ns / 4 || to_ns <= from_ns)
 		return (double)NAN;
-	return (curve_line_at(curve, segment, to_ns) - curve_line_at(curve, segment, from_ns)) /
+	return (curve_line_near(curve, segment, to_ns, near) - curve_line_near(curve, segment, from_ns, near)) /
 		seconds(from_ns, to_ns);
 }
 
@@ -62,14 +63,13 @@ static struct edge_stretch beyond(const struct curve *curve, const struct curve_
 		other_ns = curve->t_ns[early ? nearest + 1 : nearest - 1];
 	double w = early ? segment->first_w : segment->last_w;
 	int64_t far_ns = 2 * other_ns - point_ns; // as long a time beyond the stretch at the end
-	double neighbour_w = early ? mean_w(curve, segment, other_ns, far_ns)
-				   : mean_w(curve, segment, far_ns, other_ns);
+	double neighbour_w = early ? mean_w(curve, segment, other_ns, far_ns, nearest)
+				   : mean_w(curve, segment, far_ns, other_ns, nearest);
 	return (struct edge_stretch){.before = nearest,
 		.length_s = fabs(seconds(point_ns, other_ns)),
 		.w = w,
 		.before_w = neighbour_w,
-		.after_w = neighbour_w,
-		.within_s = curve->within_s[nearest]};
+		.after_w = neighbour_w};
 }
 
 // `after`: the first point not before the instant.
@@ -82,31 +82,34 @@ static struct edge_stretch stretch_before(const struct curve *curve, const struc
 	return (struct edge_stretch){.inside = true,
 		.before = after - 1,
 		.length_s = seconds(a_ns, b_ns),
-		.w = mean_w(curve, segment, a_ns, b_ns),
-		.before_w = mean_w(curve, segment, a_ns - length_ns, a_ns),
-		.after_w = mean_w(curve, segment, b_ns, b_ns + length_ns)};
+		.w = mean_w(curve, segment, a_ns, b_ns, after),
+		.before_w = mean_w(curve, segment, a_ns - length_ns, a_ns, after),
+		.after_w = mean_w(curve, segment, b_ns, b_ns + length_ns, after)};
 }
 
-// An instant in the stretch.
-static void stand_at(const struct curve *curve, struct edge_stretch *s, int64_t t_ns)
+// Out of two the larger one that is known.
+static double larger(double a, double b)
 {
-	s->since_s = fabs(seconds(curve->t_ns[s->before], t_ns));
-	if (!s->inside)
-		return;
-	double part = s->since_s / s->length_s;
-	s->within_s = (1 - part) * curve->within_s[s->before] + part * curve->within_s[s->before + 1];
+	return a > b || isnan(b) ? a : b;
 }
 
-static double step_w(const struct curve *curve, const struct edge_stretch *s)
+static void judge(const struct curve *curve, struct edge_stretch *s)
 {
-	double step_w = fmax(fabs(s->w - s->before_w), fabs(s->after_w - s->w));
-	step_w = fmax(step_w, fabs(s->after_w - s->before_w));
-	return fmax(step_w, fmax(curve->step_w, step_min * s->w));
+	double step_w = larger(fabs(s->w - s->before_w), fabs(s->after_w - s->w));
+	step_w = larger(step_w, fabs(s->after_w - s->before_w));
+	s->step_w = larger(step_w, larger(curve->step_w, step_min * s->w));
+	s->most_w = larger(s->w, larger(s->before_w, s->after_w));
 }
 
-static double placing_j2(const struct edge_stretch *s)
+// Where the instant is in the stretch.
+static void stand_at(struct edge_walk *walk, int64_t t_ns)
 {
-	return square(fmax(s->w, fmax(s->before_w, s->after_w)) * s->within_s) / 3;
+	const struct edge_stretch *s = &walk->stretch;
+	const double *within_s = walk->curve->within_s + s->before;
+	walk->since_s = fabs(seconds(walk->curve->t_ns[s->before], t_ns));
+	walk->within_s = within_s[0];
+	if (s->inside)
+		walk->within_s += walk->since_s / s->length_s * (within_s[1] - within_s[0]);
 }
 
 static double averaging_j2(const struct curve *curve, const struct edge_point *from, const struct edge_point *to)
@@ -122,42 +125,43 @@ static double averaging_j2(const struct curve *curve, const struct edge_point *f
 	return square(change_w * late_s / 2);
 }
 
-// Set where an instant is an end of the run; the line may be bent there, and the stretch was longer before it was.
-static const struct curve_end *end_at(const struct curve_segment *segment, int64_t t_ns)
+// At an instant that is no end of the run.
+static double variance_j2(const struct edge_walk *walk)
 {
-	static const struct curve_end none = {0};
-	if (t_ns == segment->start_ns)
-		return &segment->start;
-	return t_ns == segment->end_ns ? &segment->end : &none;
+	const struct edge_stretch *s = &walk->stretch;
+	double since_s = walk->since_s, placing_j = s->most_w * walk->within_s;
+	if (s->inside) {
+		double bending_j = s->step_w * since_s * (s->length_s - since_s) / s->length_s;
+		return (square(placing_j) + square(bending_j)) / 3;
+	}
+	double bending_j = s->step_w * sqrt(since_s * larger(since_s, s->length_s));
+	double all_j = larger(s->w, s->before_w) * since_s;
+	return square(placing_j) / 3 + square(bending_j < all_j ? bending_j : all_j);
 }
 
-static struct edge_doubt doubt_at(const struct curve *curve, const struct curve_segment *segment,
-	const struct edge_stretch *s, int64_t t_ns)
+static struct edge_doubt doubt_at(const struct edge_walk *walk, const struct curve_segment *segment, int64_t t_ns)
 {
-	const struct curve_end *end = end_at(segment, t_ns);
-	double bending_j, step = step_w(curve, s);
-	if (s->inside)
-		bending_j = step * s->since_s * (s->length_s - s->since_s) / s->length_s / sqrt(3);
-	else
-		bending_j = fmin(step * sqrt(s->since_s * fmax(s->since_s, s->length_s)),
-			fmax(s->w, s->before_w) * s->since_s);
-	double bent_j = fmax(curve->step_w, step_min * s->w) * end->lever_s;
-	return (struct edge_doubt){
-		.variance_j2 = placing_j2(s) + square(bending_j) + square(bent_j) / 12,
-		.linear_j = end->doubt_j,
-	};
+	struct edge_doubt doubt = {.variance_j2 = variance_j2(walk)};
+	if (t_ns != segment->start_ns && t_ns != segment->end_ns)
+		return doubt;
+	// The line may be bent here, and the stretch was longer before it was.
+	const struct curve_end *end = t_ns == segment->start_ns ? &segment->start : &segment->end;
+	double bent_j = larger(walk->curve->step_w, step_min * walk->stretch.w) * end->lever_s;
+	doubt.variance_j2 += square(bent_j) / 12;
+	doubt.linear_j = end->doubt_j;
+	return doubt;
 }
 
 // Both instants between the same two points, time_s apart, the first one within_s known.
 static struct edge_doubt inside_one(const struct edge_stretch *s, double time_s, double within_s)
 {
-	double change_w = fmax(fabs(s->w - s->before_w), fabs(s->w - s->after_w));
-	double beside_w = fmin(s->before_w, s->after_w);
+	double change_w = larger(larger(fabs(s->w - s->before_w), fabs(s->w - s->after_w)), 0);
+	double beside_w = s->after_w < s->before_w || isnan(s->before_w) ? s->after_w : s->before_w;
 	double above_w = isnan(beside_w) ? s->w : fabs(s->w - beside_w);
-	double moved_j = above_w * (s->length_s - time_s);
-	double most_j = 2 * fmax(s->w, fmax(s->before_w, s->after_w)) * time_s;
+	double moved_j = above_w * (s->length_s - time_s), most_j = 2 * s->most_w * time_s;
+	double shifted_j = change_w * (within_s < time_s ? within_s : time_s);
 	return (struct edge_doubt){
-		.variance_j2 = (square(fmin(moved_j, most_j)) + square(fmax(change_w, 0) * fmin(within_s, time_s))) / 3,
+		.variance_j2 = (square(moved_j < most_j ? moved_j : most_j) + square(shifted_j)) / 3,
 		.linear_j = unresolved_part * s->w * time_s * (1 - time_s / s->length_s),
 	};
 }
@@ -169,22 +173,24 @@ struct edge_point edge_walk_to(struct edge_walk *walk, const struct curve_walk *
 	if (segment->points.end - segment->points.begin < 2)
 		return (struct edge_point){.segment = at->segment, .t_ns = at->t_ns};
 	bool other_segment = !walk->any || walk->segment != at->segment;
-	if (other_segment || walk->after != at->after)
+	if (other_segment || walk->after != at->after) {
 		walk->stretch = stretch_before(curve, segment, at->after);
+		judge(curve, &walk->stretch);
+	}
 	if (other_segment)
 		edge_look_init(&walk->look, curve, segment, at->t_ns);
 	walk->any = true;
 	walk->segment = at->segment;
 	walk->after = at->after;
-	stand_at(curve, &walk->stretch, at->t_ns);
+	stand_at(walk, at->t_ns);
 	edge_look_at(&walk->look, at->t_ns);
 	return (struct edge_point){.segment = at->segment,
 		.inside = walk->stretch.inside,
 		.before = walk->stretch.before,
 		.t_ns = at->t_ns,
 		.line_j = at->line_j,
-		.within_s = walk->stretch.within_s,
-		.doubt = doubt_at(curve, segment, &walk->stretch, at->t_ns),
+		.within_s = walk->within_s,
+		.doubt = doubt_at(walk, segment, at->t_ns),
 		.least_w = walk->look.least_w,
 		.most_w = walk->look.most_w};
 }

@@ -18,9 +18,9 @@ struct edge_stretch {                // between two points, and its surroundings
 	bool inside;                 // there is a point on both sides; else the line goes on beyond the last one
 	size_t before;               // index of the point before; of the nearest one if !inside
 	double length_s;             // between the points; else of the last stretch
-	double since_s;              // of the instant: since the point before, or distance to the nearest one
 	double w, before_w, after_w; // NaN: nothing is known there
-	double within_s;             // of the points, at the instant
+	double most_w;               // of the three
+	double step_w;               // what power may change by here
 };
 
 enum { EDGE_LOOKS = 8 }; // on each side
@@ -42,7 +42,9 @@ struct edge_walk { // begin with {.curve = curve}
 	const struct curve *curve;
 	bool any;
 	size_t segment, after;       // where the stretch is from
-	struct edge_stretch stretch; // around the latest instant
+	struct edge_stretch stretch; // around the latest instant …
+	double since_s;              // … which is this far from the point before, or from the nearest one
+	double within_s;             // of the points there
 	struct edge_look look;
 };
 

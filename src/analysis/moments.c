@@ -4,17 +4,17 @@
 
 #include <errno.h>
 
-enum { NO_MOMENT = UINT32_MAX };
-
 int moments_init(struct moments *moments, const struct findings *findings, const struct metering *metering,
 	const struct windows *windows, struct arena *arena)
 {
 	*moments = (struct moments){.findings = findings,
 		.walks = arena_alloc(arena, findings->n_domains, sizeof(struct attribution_walk)),
 		.cpu = {.windows = windows},
-		.free = NO_MOMENT,
-		.now = NO_MOMENT};
-	if (moments->walks == NULL)
+		.doubts = arena_alloc(arena, findings->n_domains, sizeof(struct edge_doubt)),
+		.doubted = MOMENT_NONE,
+		.free = MOMENT_NONE,
+		.now = MOMENT_NONE};
+	if (moments->walks == NULL || moments->doubts == NULL)
 		return -ENOMEM;
 	for (size_t d = 0; d < findings->n_domains && windows->n > 0; d++) {
 		if (isnan(findings->domains[d].energy_j))
@@ -52,9 +52,9 @@ static bool grow(struct moments *moments)
 // Room for another moment: what nobody holds any more, else new.
 static int make_room(struct moments *moments)
 {
-	if (moments->now != NO_MOMENT && moments->at[moments->now].held == 0)
+	if (moments->now != MOMENT_NONE && moments->at[moments->now].held == 0)
 		return 0;
-	if (moments->free != NO_MOMENT) {
+	if (moments->free != MOMENT_NONE) {
 		moments->now = moments->free;
 		moments->free = moments->at[moments->now].next_free;
 		return 0;
@@ -89,13 +89,14 @@ static void measure_cpu(struct cpu_walk *walk, int64_t t_ns, struct moment *mome
 int moments_go_to(struct moments *moments, int64_t t_ns)
 {
 	const struct findings *f = moments->findings;
-	if (moments->now != NO_MOMENT && moments->at[moments->now].t_ns == t_ns)
+	if (moments->now != MOMENT_NONE && moments->at[moments->now].t_ns == t_ns)
 		return 0;
 	if (make_room(moments) < 0)
 		return -ENOMEM;
 	struct moment *moment = &moments->at[moments->now];
 	struct attribution_point *points = &moments->points[moments->now * f->n_domains];
 	*moment = (struct moment){.t_ns = t_ns};
+	moments->doubted = MOMENT_NONE;
 	measure_cpu(&moments->cpu, t_ns, moment);
 	for (size_t d = 0; d < f->n_domains; d++) {
 		struct attribution_walk *walk = &moments->walks[d];
@@ -117,4 +118,27 @@ void moments_let_go(struct moments *moments, uint32_t number)
 		return;
 	moment->next_free = moments->free;
 	moments->free = number;
+}
+
+/* Very often the time that a block was open is also the time that it had for itself. */
+static void doubt_since(struct moments *moments, uint32_t since)
+{
+	const struct findings *f = moments->findings;
+	for (size_t d = 0; d < f->n_domains; d++)
+		if (f->domains[d].in_total && moments->walks[d].attribution != NULL)
+			moments->doubts[d] = edge_walked(&moments->walks[d].edge,
+				&moments_point(moments, since, d)->edge,
+				&moments_point(moments, moments->now, d)->edge);
+	moments->doubted = since;
+}
+
+void moments_add_errors(struct moments *moments, uint32_t since, double fraction, struct part_error *errors)
+{
+	const struct findings *f = moments->findings;
+	if (moments->doubted != since)
+		doubt_since(moments, since);
+	for (size_t d = 0; d < f->n_domains; d++)
+		if (f->domains[d].in_total && moments->walks[d].attribution != NULL)
+			part_error_add(&errors[d], &moments->doubts[d], moments_point(moments, since, d),
+				moments_point(moments, moments->now, d), fraction);
 }

@@ -8,6 +8,8 @@
 #include "analysis/uncertainty.h"
 #include "analysis/window.h"
 
+enum { MOMENT_NONE = UINT32_MAX };
+
 struct moment {
 	int64_t t_ns;
 	double target_j;              // up to here, of all domains in the total
@@ -29,6 +31,8 @@ struct moments {
 	struct attribution_point *points; // findings.n_domains for each; owned
 	size_t n, capacity;
 	uint32_t free, now;
+	struct edge_doubt *doubts; // of each domain, from `doubted` until now; the latest ones asked for
+	uint32_t doubted;          // MOMENT_NONE: none were
 };
 
 int moments_init(struct moments *moments, const struct findings *findings, const struct metering *metering,
@@ -49,6 +53,8 @@ static inline const struct moment *moments_now(const struct moments *moments)
 {
 	return &moments->at[moments->now];
 }
+// Adds the error of the time from a moment until now, `fraction` of it, to those of each domain in the total.
+void moments_add_errors(struct moments *moments, uint32_t since, double fraction, struct part_error *errors);
 // Of a domain, whose energy must be known.
 static inline const struct attribution_point *moments_point(const struct moments *moments, uint32_t moment, size_t domain)
 {

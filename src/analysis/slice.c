@@ -15,6 +15,20 @@ size_t slice_lower_bound(const int64_t *times_ns, size_t n, int64_t t_ns)
 	return low;
 }
 
+size_t slice_lower_bound_near(const int64_t *times_ns, size_t n, int64_t t_ns, size_t near)
+{
+	size_t low = near, high = near, step = 1;
+	for (; low > 0 && times_ns[low - 1] >= t_ns; step *= 2) {
+		high = low - 1;
+		low = low > step ? low - step : 0;
+	}
+	for (step = 1; high < n && times_ns[high] < t_ns; step *= 2) {
+		low = high + 1;
+		high = n - high > step ? high + step : n;
+	}
+	return low + slice_lower_bound(times_ns + low, high - low, t_ns);
+}
+
 static size_t upper_bound(const int64_t *times_ns, size_t n, int64_t t_ns)
 {
 	return t_ns < INT64_MAX ? slice_lower_bound(times_ns, n, t_ns + 1) : n;

@@ -12,6 +12,8 @@ struct slice { // indices begin … end - 1
 
 // First index whose time is not before t_ns; n if there is none.
 size_t slice_lower_bound(const int64_t *times_ns, size_t n, int64_t t_ns);
+// The same, for a time near that of an index, 0 … n.
+size_t slice_lower_bound_near(const int64_t *times_ns, size_t n, int64_t t_ns, size_t near);
 // Those later than from_ns and not later than to_ns: a reading tells of the time before it.
 struct slice slice_after(const int64_t *times_ns, size_t n, int64_t from_ns, int64_t to_ns);
 // The stretch of the time axis that a segment owns: from_ns included, to_ns not.

@@ -98,13 +98,12 @@ double error_sum_j(const struct error_sum *sum)
 	return sqrt(sum_j2);
 }
 
-void part_error_add(struct part_error *part, const struct attribution_walk *walk, const struct attribution_point *from,
+void part_error_add(struct part_error *part, const struct edge_doubt *doubt, const struct attribution_point *from,
 	const struct attribution_point *to, double fraction)
 {
-	double share = fmax(from->share, to->share) * fraction;
-	struct edge_doubt doubt = edge_walked(&walk->edge, &from->edge, &to->edge);
-	part->variance_j2 += square(share) * doubt.variance_j2;
-	part->linear_j += share * doubt.linear_j;
+	double share = (from->share > to->share ? from->share : to->share) * fraction;
+	part->variance_j2 += square(share) * doubt->variance_j2;
+	part->linear_j += share * doubt->linear_j;
 	part->doubt_j += fraction * (to->part.doubt_j - from->part.doubt_j);
 }
 

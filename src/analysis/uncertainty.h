@@ -24,8 +24,8 @@ double error_sum_j(const struct error_sum *sum);
 struct part_error {
 	double variance_j2, linear_j, doubt_j;
 };
-/* From an instant until the one that the walk stands at; `fraction` of it, where several share its energy. */
-void part_error_add(struct part_error *part, const struct attribution_walk *walk, const struct attribution_point *from,
+// `doubt` is of the energy between the two instants; `fraction` of it counts, where several share it.
+void part_error_add(struct part_error *part, const struct edge_doubt *doubt, const struct attribution_point *from,
 	const struct attribution_point *to, double fraction);
 // part_j: the sum of those intervals.
 double part_error_j(const struct part_error *part, const struct domain_finding *domain, double part_j);
