@@ -65,8 +65,14 @@ WATTLE_API int wattle_is_recording(void);
 /* ---- tracker ----
  *
  * new -> start -> stop -> report -> free. start spawns the recorder (the program wattle) on the calling process and returns
- * when its first sample is taken; the recorder is no child that the program's own wait() could meet, and ends by itself when
- * the program does. Children that the program starts afterwards count as its descendants. */
+ * when its first sample is taken; the recorder is no child that the program's own wait() or SIGCHLD could meet (where orphans
+ * are inherited, by PID 1 of a container or a subreaper, it becomes one, and stop waits for it), and ends by itself when the
+ * program does, its run file whole. It goes on through an exec. Children that the program starts afterwards count as its
+ * descendants. Of two trackers at once, and of a tracker inside `wattle run`, the one that was started last gets the spans.
+ *
+ * In a forked child the tracker is its parent's: every call is refused (-EBADF), free only releases the child's memory. Calls
+ * on one tracker from several threads wait for each other. start and stop change the environment (WATTLE_RING), which is
+ * not safe beside threads that read it. With WATTLE_DISABLE=1 nothing is recorded and the report is `null`. */
 typedef struct wattle_tracker wattle_tracker;
 
 enum wattle_state { WATTLE_NEW = 0, WATTLE_STARTED = 1, WATTLE_STOPPED = 2 };
@@ -74,7 +80,7 @@ enum wattle_state { WATTLE_NEW = 0, WATTLE_STARTED = 1, WATTLE_STOPPED = 2 };
 struct wattle_tracker_options {
 	size_t size;               /* sizeof(struct wattle_tracker_options); members that an older program lacks have their defaults */
 	double interval_s;         /* sampling period, 0.001 to 3600; 0: 0.1 */
-	const char *output;        /* run file, %p is the pid; NULL: a temporary one that free removes */
+	const char *output;        /* run file, %p is the pid; NULL: a temporary one in $TMPDIR that free removes */
 	int overwrite;             /* 1: replace an existing run file or tracking file */
 	const char *tracking_file; /* gpu_tracker's tracking file as well, .csv or .sqlite; NULL: none */
 	const char *ram_unit, *gpu_ram_unit, *time_unit; /* as `wattle run` has them; NULL: gigabytes, gigabytes, hours */
@@ -82,21 +88,24 @@ struct wattle_tracker_options {
 	const char *gpus;          /* UUIDs or indices, comma separated; NULL: those visible to the program */
 	const char *gpu_brand;     /* nvidia, amd, intel; NULL: any */
 	const char *label;         /* kept with the run; NULL: none */
-	int64_t pid;               /* process to track; 0: the calling one */
+	int64_t pid;               /* process to track; 0: the calling one. Spans reach the recorder from that one alone */
 	int keep_environment;      /* 1: don't set WATTLE_RING, by which programs started later find the recorder for their spans */
 	int quiet;                 /* 1: the recorder's warnings are not shown on stderr */
 	const char *program;       /* path of the program wattle; NULL: the one installed with this library, else of $PATH */
 	const char *const *arguments; /* further options of `wattle attach`, NULL-terminated; NULL: none */
 };
 
-/* options NULL: all defaults. Copies what it needs. -EINVAL: an option is not valid; -ENOMEM. *ret is the caller's, to be
- * released with wattle_tracker_free. */
+/* options NULL: all defaults. Copies what it needs. -EINVAL: an option is not valid (unit, interval, ending, brand, number, a
+ * text that is empty, a size that is none, or a member set that this library does not know); -ENOMEM. *ret is the caller's, to
+ * be released with wattle_tracker_free. */
 WATTLE_API int wattle_tracker_new(const struct wattle_tracker_options *options, wattle_tracker **ret);
 /* -EALREADY: it is started; -EPERM: it has been stopped (a tracker records once); -ENOENT: the program wattle was not found;
- * -EIO and others: the recorder refused, wattle_tracker_error tells why. After a failure the state is as before. */
+ * -EEXIST: a file is there and is not to be overwritten; -ESRCH: no such process; -ETIMEDOUT: not ready within a minute; -EIO
+ * and others: the recorder refused. wattle_tracker_error tells why. After a failure the state is as before. */
 WATTLE_API int wattle_tracker_start(wattle_tracker *tracker);
-/* Returns when the run file is whole. -EPERM: it is not started. -EIO: the recorder died; what it had recorded is in the run
- * file, the state is WATTLE_STOPPED. */
+/* Returns when the run file is whole. -EPERM: it is not started. -EIO: the recorder died, and what it had recorded is in the run
+ * file; or the program has closed the tracker's descriptor (closefrom), and the recording goes on until the program ends. The
+ * state is WATTLE_STOPPED in all these cases. */
 WATTLE_API int wattle_tracker_stop(wattle_tracker *tracker);
 WATTLE_API enum wattle_state wattle_tracker_state(const wattle_tracker *tracker);
 /* The report of contract "wattle-report/1" as JSON text in *ret, the caller's to free(). -EPERM: not stopped yet; -EIO. */
@@ -112,7 +121,12 @@ WATTLE_API void wattle_tracker_free(wattle_tracker *tracker);
  *
  * Energy of the whole machine (not of the program alone) between start and stop, from the counters themselves: no process, no
  * thread, no file. A counter that is renewed once in 100 ms tells little about 10 ms: error_j says how little. Counters that
- * can have wrapped more than once since start give NaN. One meter belongs to one thread at a time. */
+ * can have wrapped more than once since the reading before give NaN: where a stretch is long, wattle_meter_read now and then
+ * (the counters of an Intel package may wrap after 131 s at 2 kW, those of AMD after 33 s; nothing slower is ruled out). So do
+ * counters that were reset, that can't be read, and those that stand still for seconds. Devices that tell power only are
+ * unknown. Where no package can be read the load model's guess takes its place, `estimated`. One meter belongs to one
+ * thread at a time. It reads on in a forked child, on its own. open takes milliseconds, with GPU drivers up to seconds; start
+ * and stop take as long as reading the counters: 1 us each. */
 typedef struct wattle_meter wattle_meter;
 
 struct wattle_meter_options {
@@ -124,15 +138,18 @@ struct wattle_meter_options {
 struct wattle_reading {
 	size_t size;     /* sizeof(struct wattle_reading), set by the caller: later members may be added */
 	double seconds;  /* between start and stop, CLOCK_MONOTONIC */
-	double cpu_j;    /* all packages; NaN unknown, as are the next ones */
+	double cpu_j;    /* all packages; NaN unknown, as are the next ones, and as one that can't be read makes them all */
 	double dram_j;   /* all memory domains */
 	double gpu_j;    /* all GPUs that were chosen */
 	double total_j;  /* of the outermost domains that do not overlap: cpu + dram + gpu as far as they are known */
-	double error_j;  /* half of a 95 % interval of total_j */
+	double error_j;  /* half of a 95 % interval of total_j: the sensor's stated error, the counter's step, and its updates: up to
+	                    one period of power is missing or too much at each end (docs/tracker.md) */
 	int estimated;   /* 1: some of it is a model's estimate, no measurement */
 };
 
-/* options NULL: all defaults. -ENODEV: nothing that could be read gives energy; -ENOMEM. *ret is the caller's, wattle_meter_close. */
+/* options NULL: all defaults. -ENODEV: nothing that could be read gives energy; -EINVAL: an option is not valid, a GPU of that
+ * name is not here; -ENOENT, -ENOTDIR: WATTLE_SYSFS or WATTLE_PROCFS name no folder; -ENOMEM. *ret is the caller's,
+ * wattle_meter_close. */
 WATTLE_API int wattle_meter_open(const struct wattle_meter_options *options, wattle_meter **ret);
 /* Takes the readings that the next ones are compared with. May be called again at any time: it starts anew. */
 WATTLE_API int wattle_meter_start(wattle_meter *meter);

@@ -107,7 +107,8 @@ static int find_target(const struct measure_options *options, int argc, char **a
 	const char *capture = injection_option(options);
 	if (capture != NULL)
 		return error_set(reterr, -EINVAL,
-			"%s: a process that runs already can't be captured; start it with wattle run %s", capture, capture);
+			"%s: a process that runs already can't be captured; start it with wattle run %s", capture,
+			capture);
 	if (options->cgroup != NULL && argc > 0)
 		return error_set(reterr, -EINVAL, "'%s' and --cgroup: give one of them", argv[0]);
 	if (options->cgroup != NULL)
@@ -146,8 +147,8 @@ static int attach_under(const struct command *command, struct control *control, 
 	void *config = NULL;
 	int first;
 	pid_t pid;
-	int r = options_parse(command->options, command->n_options, command->name, argc, argv, &options, &first, &config,
-		&error);
+	int r = options_parse(command->options, command->n_options, command->name, argc, argv, &options, &first,
+		&config, &error);
 	if (r == 0 && options.cgroup != NULL)
 		r = error_set(&error, -EINVAL, "--cgroup: a tracker follows a process");
 	if (r == 0)

@@ -12,10 +12,10 @@ struct wattle_meter {
 	struct wattle_env env;
 	struct sensor_set sensors;
 	struct machine machine;
-	struct meter_domain *domains;   // owned: sensors.n_devices of them
-	int64_t (*rows)[DEVICE_COUNT];  // owned: likewise
+	struct meter_domain *domains;  // owned: sensors.n_devices of them
+	int64_t (*rows)[DEVICE_COUNT]; // owned: likewise
 	bool is_disabled, env_is_open, sensors_are_open;
-	bool has_model; // reads the machine's load as well
+	bool has_model;                // reads the machine's load as well
 	bool is_missing[DOMAIN_KINDS]; // a domain of this kind is there that gives no energy: the kind's sum is unknown
 	bool is_started;
 	int64_t start_ns, asleep_ns; // asleep: CLOCK_BOOTTIME over CLOCK_MONOTONIC at the last reading

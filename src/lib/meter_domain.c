@@ -41,7 +41,8 @@ void meter_domain_start(struct meter_domain *domain, int64_t t_ns, const int64_t
 {
 	// All up to now was fed just before.
 	double seconds = seconds_between(domain->start_ns, t_ns);
-	domain->before_w = domain->is_whole && seconds > 0 ? meter_domain_amount(domain).energy_j / seconds : (double)NAN;
+	domain->before_w = domain->is_whole && seconds > 0 ? meter_domain_amount(domain).energy_j / seconds
+							   : (double)NAN;
 	const struct domain *description = domain->domain;
 	counter_init(&domain->counter, description->energy_range_uj, description->max_power_w);
 	domain->start_ns = domain->last_t_ns = t_ns;
@@ -86,7 +87,8 @@ static double ends_j(const struct meter_domain *domain, double energy_j, double 
 {
 	const struct domain *description = domain->domain;
 	double period = period_s(description);
-	double mean_w = energy_j / fmax(seconds, period); // within one period one update's energy may be all that is seen
+	double mean_w = energy_j /
+		fmax(seconds, period); // within one period one update's energy may be all that is seen
 	double power_w = ENDS_OVER_MEAN * fmax(mean_w, domain->before_w); // fmax passes over NaN
 	if (energy_j <= 0 && !(domain->before_w > 0))
 		power_w = description->max_power_w;

@@ -85,7 +85,8 @@ static int start(wattle_tracker *tracker)
 		if (r < 0)
 			return r;
 		if (pid == self && tracker->recorder.ring[0] != '\0')
-			tracker_ring_enter(&tracker->ring, tracker->recorder.ring, tracker->options.keep_environment != 0);
+			tracker_ring_enter(&tracker->ring, tracker->recorder.ring,
+				tracker->options.keep_environment != 0);
 	}
 	tracker->owner = getpid();
 	tracker->state = WATTLE_STARTED;
@@ -129,7 +130,8 @@ static int report(wattle_tracker *tracker, char **ret)
 		return -EPERM;
 	const char *text = tracker->is_disabled ? "null" : tracker->recorder.report;
 	if (text == NULL)
-		return error_set(&tracker->error, -EIO, "there is no report: the recorder died; `wattle report` reads the run file");
+		return error_set(&tracker->error, -EIO,
+			"there is no report: the recorder died; `wattle report` reads the run file");
 	char *copy = strdup(text);
 	if (copy == NULL)
 		return -ENOMEM;

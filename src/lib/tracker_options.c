@@ -34,7 +34,7 @@ static bool is_brand(const char *text)
 
 static const struct {
 	size_t offset;
-	const char *option;              // of `wattle attach`; NULL: none
+	const char *option;                 // of `wattle attach`; NULL: none
 	bool (*is_valid)(const char *text); // NULL: the recorder knows
 } texts[] = {
 	{offsetof(struct wattle_tracker_options, output), NULL, NULL},

@@ -38,7 +38,8 @@ static int find_beside_library(char *ret_path, size_t size)
 {
 	Dl_info info;
 	char library[PATH_MAX];
-	if (dladdr((const void *)ways, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, library) == NULL)
+	if (dladdr((const void *)ways, &info) == 0 || info.dli_fname == NULL ||
+		realpath(info.dli_fname, library) == NULL)
 		return -ENOENT;
 	const char *slash = strrchr(library, '/');
 	for (size_t i = 0; slash != NULL && i < ARRAY_SIZE(ways); i++)

@@ -172,10 +172,12 @@ static int await_ready(struct tracker_recorder *recorder, struct wattle_error *r
 	int r = hear_until(recorder, "ready", &recorder->ring, READY_NS, reterr);
 	if (r == -ETIMEDOUT) {
 		kill(recorder->pid, SIGKILL); // it holds its end of the line, so its number is still its own
-		return error_set(reterr, r, "the recorder was not ready within %lld s", (long long)(READY_NS / NS_PER_S));
+		return error_set(reterr, r, "the recorder was not ready within %lld s",
+			(long long)(READY_NS / NS_PER_S));
 	}
 	if (r == -EPIPE || r == -EPROTO)
-		return error_set(reterr, -EIO, "the recorder ended before it was ready; is it another program than wattle?");
+		return error_set(reterr, -EIO,
+			"the recorder ended before it was ready; is it another program than wattle?");
 	if (r == -ENOMEM)
 		return error_set(reterr, r, "out of memory");
 	return r;
@@ -189,7 +191,8 @@ static int start(struct tracker_recorder *recorder, const struct wattle_tracker_
 	if (r < 0 && options->program != NULL)
 		return error_set(reterr, r, "%s: %s", options->program, strerror(-r));
 	if (r < 0)
-		return error_set(reterr, -ENOENT, "no program wattle beside this library or in $PATH; name it in `program`");
+		return error_set(reterr, -ENOENT,
+			"no program wattle beside this library or in $PATH; name it in `program`");
 	if (options->output == NULL) {
 		r = make_folder(recorder, reterr);
 		if (r < 0)
@@ -228,7 +231,8 @@ int tracker_end(struct tracker_recorder *recorder, struct wattle_error *reterr)
 		recorder->fd = -1;
 		free(recorder->folder); // the recorder still writes there
 		recorder->folder = NULL;
-		return error_set(reterr, -EIO, "the program has closed the tracker's descriptor: the recording ends with the program");
+		return error_set(reterr, -EIO,
+			"the program has closed the tracker's descriptor: the recording ends with the program");
 	}
 	tracker_say(recorder->fd, "stop"); // if it is gone, what it said before is still to be read
 	int r = hear_until(recorder, "report", &recorder->report, REPORT_NS, reterr);

@@ -7,8 +7,9 @@
 #include <sys/types.h>
 
 struct tracker_recorder {
-	int fd;                     // owned: our end of the line; -1: none
-	uint64_t fd_device, fd_node; // of the socket: the program may have closed it, and made something else of its number
+	int fd; // owned: our end of the line; -1: none
+	uint64_t fd_device,
+		fd_node; // of the socket: the program may have closed it, and made something else of its number
 	pid_t pid;
 	char *folder;   // owned: of a temporary run file; NULL: the program's own place
 	char *run_file; // owned

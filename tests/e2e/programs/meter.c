@@ -18,7 +18,8 @@ static long long now_ns(void)
 
 static void rest(double seconds)
 {
-	struct timespec time = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+	struct timespec time = {.tv_sec = (time_t)seconds,
+		.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
 	nanosleep(&time, NULL);
 }
 
@@ -30,8 +31,8 @@ static void say(const char *name, long long value)
 
 static void show(const char *name, long long from_ns, const struct wattle_reading *r)
 {
-	printf("%s %lld %lld %.9g %.9g %.9g %.9g %.9g %.9g %d\n", name, from_ns, now_ns(), r->seconds, r->cpu_j, r->dram_j,
-		r->gpu_j, r->total_j, r->error_j, r->estimated);
+	printf("%s %lld %lld %.9g %.9g %.9g %.9g %.9g %.9g %d\n", name, from_ns, now_ns(), r->seconds, r->cpu_j,
+		r->dram_j, r->gpu_j, r->total_j, r->error_j, r->estimated);
 	fflush(stdout);
 }
 

@@ -389,11 +389,11 @@ static void spans(void)
 	say("during", wattle_is_recording());
 	for (int i = 0; i < 10; i++)
 		WATTLE_SPAN("step")
-			burn(0.02);
+	burn(0.02);
 	wattle_metric("tokens", 100);
 	if (fork() == 0) {
 		WATTLE_SPAN("child")
-			burn(0.05);
+		burn(0.05);
 		_exit(0);
 	}
 	wait(NULL);

@@ -104,7 +104,9 @@ static void check(void **state)
 // The model tells the mean power since the reading before: each piece has its own.
 static void a_model(void **state)
 {
-	const struct domain description = {.kind = DOMAIN_PACKAGE, .provenance = PROVENANCE_ESTIMATED, .relative_error = 0.65};
+	const struct domain description = {.kind = DOMAIN_PACKAGE,
+		.provenance = PROVENANCE_ESTIMATED,
+		.relative_error = 0.65};
 	struct meter_domain domain;
 	int64_t values[DEVICE_COUNT] = {[DEVICE_POWER] = VALUE_MISSING};
 	meter_domain_init(&domain, &description);
