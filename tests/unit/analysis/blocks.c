@@ -113,6 +113,39 @@ static void columns_over_samples(void **state)
 	build_finish(&run);
 }
 
+// How calls ended, and CPU time: the target has half a core in the first 5 s and two cores afterwards.
+static void ends_and_cpu(void **state)
+{
+	struct run run;
+	struct findings findings;
+	struct run_span spans[] = {
+		{.name = "a", .begin_ns = at_s(1), .end_ns = at_s(3), .cpu_ns = 400000000, .close = SPAN_ENDED},
+		{.name = "a", .begin_ns = at_s(2), .end_ns = at_s(4), .cpu_ns = VALUE_MISSING, .close = SPAN_UNWOUND},
+		{.name = "a", .begin_ns = at_s(4.5), .end_ns = at_s(5.5), .cpu_ns = 100000000, .close = SPAN_AT_DEATH},
+		{.name = "a", .begin_ns = at_s(6), .end_ns = at_s(7), .cpu_ns = VALUE_MISSING, .close = SPAN_AT_EXEC},
+		{.name = "a", .begin_ns = at_s(8), .end_ns = at_s(8.05), .cpu_ns = VALUE_MISSING, .close = SPAN_AT_THREAD_END},
+		{.name = "a", .begin_ns = at_s(9), .end_ns = VALUE_MISSING, .cpu_ns = VALUE_MISSING, .close = SPAN_OPEN},
+		{.name = "unknown", .begin_ns = at_s(1), .end_ns = at_s(2), .cpu_ns = VALUE_MISSING},
+	};
+	build_simple(&run, 101);
+	build_cpu(&run, 0, 0, 0, 4);
+	for (size_t i = 0; i < run.n; i++)
+		run.values[RUN_DESCENDANTS_CPU][i] = (int64_t)(i <= 50 ? i * 50 : 2500 + (i - 50) * 200) * NS_PER_MS;
+	run.spans = spans;
+	run.n_spans = ARRAY_SIZE(spans);
+	assert_int_equal(findings_make(&run, &findings), 0);
+	const struct block_finding *block = block_of(&findings, "a");
+	assert_int_equal(block->calls, 5);
+	assert_int_equal(block->unwound, 1);
+	assert_int_equal(block->cut, 3);
+	assert_close(block->cpu_s, 3 * 0.5 + 0.5 * 0.5 + 0.5 * 2 + 1 * 2 + 0.05 * 2); // 1 to 4 s counts once
+	assert_close(block->thread_cpu_s, 0.5);
+	assert_close(block_of(&findings, "unknown")->cpu_s, 0.5);
+	assert_close(block_of(&findings, "unknown")->thread_cpu_s, (double)NAN);
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
 // 200,000 calls of 1,000 names: what is quadratic would not end.
 static void very_many(void **state)
 {
@@ -165,6 +198,7 @@ int main(void)
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD_ONE(&tests, "a block has the target's part of the energy, window by window", energy_is_the_targets);
 	ROWS_ADD_ONE(&tests, "the columns over the samples inside; what was not read is unknown", columns_over_samples);
+	ROWS_ADD_ONE(&tests, "how calls ended; CPU time while they ran", ends_and_cpu);
 	ROWS_ADD_ONE(&tests, "200,000 calls of 1,000 names", very_many);
 	ROWS_ADD_ONE(&tests, "names are numbered in alphabetical order", names_in_order);
 	return rows_run(&tests, "blocks");
