@@ -212,11 +212,11 @@ static void tell_file(const struct measure *measure)
 	control_say(measure->options.control, "file", 0, measure->path, strlen(measure->path));
 }
 
-static void on_ready(void *data)
+static void on_ready(void *data, const char *ring)
 {
 	const struct measure *measure = data;
 	tell_file(measure);
-	control_say(measure->options.control, "ready", 0, "", 0);
+	control_say(measure->options.control, "ready", 0, ring, strlen(ring));
 }
 
 static bool on_control(void *data)
@@ -235,6 +235,7 @@ void measure_recorder_options(struct measure *measure, struct recorder_options *
 				.per_process = measure->options.per_process,
 			},
 		.wait_all = measure->options.wait_all,
+		.span_cpu = measure->options.span_cpu,
 		.warn = on_warning,
 		.progress = measure->progress != NULL ? on_progress : NULL,
 		.data = measure,

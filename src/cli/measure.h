@@ -12,11 +12,11 @@ struct measure_options {
 	struct option_list meta;
 	int64_t interval_ns, expected_cores, steps;
 	double budget_percent, carbon_intensity, pue;
-	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all, nvtx, itt;
+	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all, span_cpu, nvtx, itt;
 	struct control *control; // borrowed: the tracker that spawned us; NULL: a person did
 };
 
-enum { RUN_OPTIONS = 31, ATTACH_OPTIONS }; // attach has one more, the last
+enum { RUN_OPTIONS = 32, ATTACH_OPTIONS }; // attach has one more, the last
 extern const struct option measure_option_table[ATTACH_OPTIONS];
 struct measure_options measure_defaults(void);
 

@@ -37,6 +37,7 @@ const struct option measure_option_table[ATTACH_OPTIONS] = {
 	{"step", 0, "NAME", "the span that counts as a step", OPTION_TEXT, AT(step)},
 	{"steps", 0, "N", "how many steps there will be", OPTION_INTEGER, AT(steps), .least = 1, .most = 1e15, .range = "a number of steps, 1 or more"},
 	{"progress", 0, NULL, "a line on standard error as the run goes on", OPTION_FLAG, AT(progress)},
+	{"span-cpu", 0, NULL, "keep the CPU time of each span's thread too; a begin and an end cost\nthen about 10 times as much", OPTION_FLAG, AT(span_cpu)},
 	{"wait-all", 0, NULL, "wait until the last descendant has ended", OPTION_FLAG, AT(wait_all)},
 	{"config", 0, "FILE.json", "any of these by name; the command line wins", OPTION_TEXT, AT(config)},
 	{"store", 0, "URL", "keep the run in PostgreSQL (in a later version)", OPTION_REFUSED, .choices = "storing in PostgreSQL is not in this version; leave it out and the run goes to a file (-o)"},

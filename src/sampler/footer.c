@@ -177,5 +177,6 @@ void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_fo
 	settle_peaks(recorder, &footer);
 	settle_living(recorder, &footer);
 	settle_self(recorder, &footer);
+	recorder_count_spans(recorder, &footer);
 	*ret_footer = footer;
 }

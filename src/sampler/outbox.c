@@ -9,12 +9,15 @@ enum { FLUSH_SAMPLES = 100 };
 
 int outbox_open(struct outbox *outbox, size_t batch_capacity)
 {
-	return batch_init(&outbox->batch, batch_capacity);
+	outbox->spans.sink = &outbox->sinks[0];
+	int r = outbox_spans_open(&outbox->spans);
+	return r < 0 ? r : batch_init(&outbox->batch, batch_capacity);
 }
 
 void outbox_close(struct outbox *outbox)
 {
 	batch_finish(&outbox->batch);
+	outbox_spans_close(&outbox->spans);
 }
 
 /* ---- processes ---- */
@@ -89,16 +92,35 @@ static void told_failure(struct outbox *outbox, struct outbox_sink *sink, const 
 	outbox->warn(outbox->warn_data, text);
 }
 
+static void tell_spans(struct outbox *outbox)
+{
+	bool is_failing = outbox->spans.loss[0] != '\0', is_told = outbox->spans.loss_is_told;
+	outbox->spans.loss_is_told = is_failing;
+	if (!is_failing || is_told)
+		return;
+	char text[sizeof(outbox->spans.loss) + 100];
+	snprintf(text, sizeof(text), "%s; the command goes on, spans are lost", outbox->spans.loss);
+	outbox->warn(outbox->warn_data, text);
+}
+
 static int flush_sink(struct outbox *outbox, struct outbox_sink *sink)
 {
 	struct batch rest = outbox->batch;
 	rest.bytes += sink->batch_bytes;
 	rest.size -= sink->batch_bytes;
 	const struct sampler *sampler = outbox->sampler;
+	struct store_delivery delivery = {
+		.batch = &rest,
+		.processes = outbox->processes + sink->n_processes,
+		.n_processes = outbox->n_processes - sink->n_processes,
+		.events = sampler->events + sink->n_events,
+		.n_events = sampler->n_events - sink->n_events,
+	};
+	bool is_run_file = sink == &outbox->sinks[0];
+	if (is_run_file)
+		delivery.spans = outbox_spans_delivery(&outbox->spans);
 	struct wattle_error error = {0};
-	int r = sink->ops->write(sink->state, &rest, outbox->processes + sink->n_processes,
-		outbox->n_processes - sink->n_processes, sampler->events + sink->n_events,
-		sampler->n_events - sink->n_events, &error);
+	int r = sink->ops->write(sink->state, &delivery, &error);
 	if (r < 0) {
 		told_failure(outbox, sink, &error);
 		return r;
@@ -107,6 +129,8 @@ static int flush_sink(struct outbox *outbox, struct outbox_sink *sink)
 	sink->batch_bytes = outbox->batch.size;
 	sink->n_processes = outbox->n_processes;
 	sink->n_events = sampler->n_events;
+	if (is_run_file)
+		outbox_spans_delivered(&outbox->spans);
 	return 0;
 }
 
@@ -126,6 +150,7 @@ bool outbox_flush(struct outbox *outbox)
 	for (size_t i = 0; i < outbox->n_sinks; i++)
 		if (!outbox->sinks[i].given_up && flush_sink(outbox, &outbox->sinks[i]) < 0 && i == 0)
 			done = false;
+	tell_spans(outbox);
 	if (done)
 		forget_flushed(outbox);
 	return done;
@@ -141,8 +166,11 @@ bool outbox_is_crowded(const struct outbox *outbox)
 bool outbox_finish(struct outbox *outbox, struct store_footer *footer)
 {
 	int64_t taken = (int64_t)(outbox->batch.n_samples + outbox->batch.n_lost);
-	bool whole = outbox_flush(outbox);
-	int64_t unstored = outbox->n_lost + (whole ? 0 : taken);
+	bool is_flushed = outbox_flush(outbox);
+	bool whole = is_flushed && outbox->spans.loss[0] == '\0';
+	if (outbox->spans.loss[0] != '\0')
+		text_copy(outbox->loss, sizeof(outbox->loss), outbox->spans.loss);
+	int64_t unstored = outbox->n_lost + (is_flushed ? 0 : taken);
 	footer->n_samples -= unstored;
 	footer->n_lost += unstored;
 	for (size_t i = 0; i < outbox->n_sinks; i++) {

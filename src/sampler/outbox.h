@@ -1,9 +1,10 @@
-/* What waits for the stores: records, ended processes, events. Each store is handed what it has not got yet; what the
+/* What waits for the stores: records, ended processes, events, spans. Each store is handed what it has not got yet; what the
  * run file can't take (a full disk) waits for the next try, until the room for it is full. */
 #pragma once
 
 #include "metric/metric.h"
 #include "process/tree.h"
+#include "sampler/outbox_spans.h"
 #include "sampler/sampler.h"
 #include "store/store.h"
 
@@ -27,6 +28,7 @@ struct outbox {
 	struct batch batch;
 	struct store_process processes[OUTBOX_PROCESSES];
 	size_t n_processes, n_processes_lost;
+	struct outbox_spans spans; // for the run file alone
 	struct sampler *sampler;   // borrowed: holds the events
 	struct outbox_sink *sinks; // borrowed
 	size_t n_sinks;

@@ -52,10 +52,12 @@ static void flush(struct recorder *recorder)
 	if (!due && !outbox_is_crowded(&recorder->outbox))
 		return;
 	settle_ended(recorder);
+	recorder_collect_spans(recorder);
 	outbox_flush(&recorder->outbox);
 	if (!due)
 		return;
 	recorder->flushed_ns = t_ns;
+	outbox_spans_judge(&recorder->outbox.spans);
 	if (recorder->options->progress != NULL)
 		recorder_tell_progress(recorder);
 }
@@ -165,6 +167,7 @@ static void on_signal(struct recorder *recorder)
 	}
 	if (recorder->target == NULL)
 		return;
+	recorder_serve_spans(recorder); // before its parents are forgotten, and with the time of its end
 	reap(recorder);
 	bool wait_on = recorder->options->wait_all && !tree_is_empty(recorder);
 	if (recorder->main_ended && !wait_on) {
@@ -201,7 +204,7 @@ static bool is_control(const struct recorder *recorder, int fd)
 static void loop(struct recorder *recorder)
 {
 	while (!recorder->stop) {
-		struct epoll_event events[4];
+		struct epoll_event events[8];
 		int n = epoll_wait(recorder->epoll_fd, events, ARRAY_SIZE(events), -1);
 		recorder->n_wakeups++;
 		for (int i = 0; i < n; i++) {
@@ -213,6 +216,10 @@ static void loop(struct recorder *recorder)
 				on_cgroup_event(recorder);
 			else if (is_control(recorder, events[i].data.fd))
 				recorder->stop |= recorder->options->control(recorder->options->data);
+			else if (events[i].data.fd == recorder->intake.epoll_fd)
+				recorder_serve_spans(recorder);
+			else if (events[i].data.fd == recorder->drain_fd)
+				recorder_drain_spans(recorder);
 			else if (!recorder->stop && events[i].data.fd == recorder->probe_fd)
 				on_probe(recorder);
 			else if (!recorder->stop)
@@ -236,6 +243,7 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 	take_sample(recorder);
 	settle_ended(recorder);
 	look_past_the_end(recorder);
+	recorder_finish_spans(recorder);
 	recorder_make_footer(recorder, &result->footer);
 	outbox_add_living(&recorder->outbox, &recorder->tree);
 	result->status = value_ok(result->footer.exit_code) ? (int)result->footer.exit_code : 0;
@@ -252,7 +260,7 @@ static int start_command(struct recorder *recorder, const char *command, struct 
 	take_sample(recorder);
 	recorder->sampler.target_held = false;
 	recorder->start_ns = recorder->sampler.last_t_ns;
-	int r = target_release(recorder->target, command, reterr);
+	int r = target_release(recorder->target, command, recorder->ring_address, reterr);
 	if (r != 0)
 		return r;
 	recorder->sampler.read_all = true;
@@ -307,7 +315,7 @@ int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pi
 	take_sample(recorder);
 	recorder->start_ns = recorder->sampler.last_t_ns;
 	if (options->ready != NULL)
-		options->ready(options->data);
+		options->ready(options->data, recorder->ring_address);
 	record(recorder, ret_result);
 	recorder_close(recorder);
 	return 0;

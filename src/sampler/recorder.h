@@ -9,6 +9,7 @@
 #include "sampler/probe.h"
 #include "sampler/sampler.h"
 #include "sampler/target.h"
+#include "span/intake.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -25,9 +26,11 @@ struct recorder_options {
 	struct sampler_options sampler;
 	struct cgroup *cgroup; // recorder_attach: the target is what runs in it; NULL: a process. Borrowed
 	bool wait_all;         // --wait-all
+	bool span_cpu;         // --span-cpu
 	void (*warn)(void *data, const char *text);                             // one line, no newline
 	void (*progress)(void *data, const struct recorder_progress *progress); // about once a second; NULL: none
-	void (*ready)(void *data);   // attached, and the first sample is taken; NULL: nobody wants to know
+	// Attached, and the first sample is taken; ring: what WATTLE_RING is to be, "" if there is none. NULL: nobody wants to know
+	void (*ready)(void *data, const char *ring);
 	bool (*control)(void *data); // control_fd is readable; true: the recording ends. NULL: there is none
 	int control_fd;              // borrowed
 	void *data;
@@ -44,6 +47,10 @@ struct recorder {
 	struct exits exits;
 	struct outbox outbox;
 	struct probe probe;
+	struct span_intake intake; // door.fd is -1: spans are not recorded
+	int drain_fd;              // owned: when the rings are to be read; -1 not open
+	bool drain_is_set;
+	char ring_address[RING_ADDRESS_TEXT]; // for WATTLE_RING; "": there is none
 	int epoll_fd, timer_fd, probe_fd, signal_fd, process_fd; // owned; -1 not open
 	int cgroup_fd;                                           // borrowed: events of options->cgroup; -1: none
 	int64_t start_ns, end_ns, flushed_ns, settled_ns;
@@ -82,6 +89,15 @@ void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_fo
 
 // progress.c: calls options->progress.
 void recorder_tell_progress(struct recorder *recorder);
+
+/* recorder_spans.c. A recording without spans is better than none: opening does not fail. */
+void recorder_spans_open(struct recorder *recorder); // after the outbox and the loop
+void recorder_spans_close(struct recorder *recorder);
+void recorder_serve_spans(struct recorder *recorder);   // intake.epoll_fd is readable, or a process may have ended
+void recorder_drain_spans(struct recorder *recorder);   // drain_fd is readable
+void recorder_collect_spans(struct recorder *recorder); // before a flush
+void recorder_finish_spans(struct recorder *recorder);  // before the last flush
+void recorder_count_spans(const struct recorder *recorder, struct store_footer *footer);
 
 // recorder_open.c. recorder_close takes what recorder_new made, whether recorder_open failed or not; NULL: no memory.
 struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *sensors, struct outbox_sink *sinks,

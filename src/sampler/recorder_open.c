@@ -30,6 +30,8 @@ struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *s
 		.probe_fd = -1,
 		.signal_fd = -1,
 		.process_fd = -1,
+		.drain_fd = -1,
+		.intake = {.epoll_fd = -1, .door.fd = -1},
 		.cgroup_fd = options->cgroup != NULL ? options->cgroup->events_fd : -1,
 		.sampler = {.referee_fd = -1, .machine = {.stat.fd = -1, .meminfo.fd = -1}},
 		.tree.procfs_fd = -1,
@@ -162,6 +164,8 @@ int recorder_open(struct recorder *recorder)
 	if (r == 0)
 		r = open_loop(recorder);
 	if (r == 0)
+		recorder_spans_open(recorder);
+	if (r == 0)
 		tell_unread(recorder);
 	return r;
 }
@@ -173,6 +177,7 @@ void recorder_close(struct recorder *recorder)
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	recorder_spans_close(recorder);
 	exits_close(&recorder->exits);
 	probe_close(&recorder->probe);
 	sampler_close(&recorder->sampler);

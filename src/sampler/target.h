@@ -10,11 +10,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+enum { TARGET_RING_SIZE = 256 };
 enum { EXIT_OWN_FAILURE = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 struct target {
 	pid_t pid;
-	int hold_fd; // owned: one byte written to it lets the command go
+	int hold_fd; // owned: a text written to it lets the command go
 	int exec_fd; // owned: errno of a failed exec comes back here
 	sigset_t original_mask;
 	struct sigaction original_sigchld;
@@ -23,8 +24,8 @@ struct target {
 /* Forks; blocks all signals that the recorder will read from a signalfd. argv: NULL-terminated. environment: NULL-terminated
  * "NAME=VALUE", set for the command on top of what it inherits; a NAME that it inherits is replaced. */
 int target_start(struct target *target, char *const *argv, char *const *environment, struct wattle_error *reterr);
-// Lets it exec. 0, or EXIT_NOT_FOUND / EXIT_NOT_EXECUTABLE with a sentence if exec failed; the child is gone then.
-int target_release(struct target *target, const char *command, struct wattle_error *reterr);
+// Lets it exec, with WATTLE_RING as `ring` says if that is not "" (less than TARGET_RING_SIZE bytes). 0, or EXIT_NOT_FOUND / EXIT_NOT_EXECUTABLE with a sentence if exec failed; the child is gone then.
+int target_release(struct target *target, const char *command, const char *ring, struct wattle_error *reterr);
 // Gives up before release: the child ends without having run anything.
 void target_abandon(struct target *target);
 void target_signals(sigset_t *ret_set); // what the recorder takes: SIGCHLD and all that it passes on

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// What may belong to a database besides the file itself.
-static const char *const companions[] = {"-wal", "-shm", "-journal"};
+// What may belong to a run file besides the file itself: SQLite's, and the spool.
+static const char *const companions[] = {"-wal", "-shm", "-journal", "-spans"};
 
 // A byte far beyond those that SQLite locks (0x40000000 and the 511 after it).
 enum { LOCK_BYTE = 0x57544c31 };

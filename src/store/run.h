@@ -48,6 +48,7 @@ struct run_segment {                  // a row of table segment: one recording o
 		processes_sampled;
 	int64_t peak_rss_bytes, main_peak_rss_bytes, read_bytes, written_bytes, major_faults, minor_faults;
 	int64_t voluntary_switches, involuntary_switches, self_cpu_ns, self_max_rss_bytes, self_wakeups;
+	int64_t lost_spans, unwound_spans;
 	const char *cpu_method;
 };
 

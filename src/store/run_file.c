@@ -4,6 +4,7 @@
 #include "store/place.h"
 #include "store/probe.h"
 #include "store/run_header.h"
+#include "store/run_spans.h"
 #include "store/schema.h"
 #include "store/sql.h"
 
@@ -27,6 +28,7 @@ struct state {
 	size_t n_devices;
 	int64_t segment;  // row of this recording
 	int64_t shift_ns; // added to every time: an appended segment may have another clock
+	struct run_spans spans;
 	bool finished;
 };
 
@@ -107,7 +109,10 @@ static int open_file(struct state *s, const struct store_header *header, struct 
 		sql_rollback(s->db);
 		return r;
 	}
-	return prepare_all(s) == SQLITE_OK ? 0 : fail(s, reterr);
+	r = prepare_all(s);
+	if (r == SQLITE_OK)
+		r = run_spans_open(&s->spans, s->db, s->place.path, s->segment, s->shift_ns);
+	return r == SQLITE_OK ? 0 : fail(s, reterr);
 }
 
 static int run_file_open(void *state, const struct store_open_options *options, const struct store_header *header,
@@ -115,7 +120,7 @@ static int run_file_open(void *state, const struct store_open_options *options, 
 {
 	struct state *s = state;
 	*s = (struct state){.n_devices = header->n_devices};
-	s->place.fd = -1;
+	s->place.fd = s->spans.spool.fd = -1;
 	s->device_ids = calloc_array(header->n_devices, sizeof(*s->device_ids));
 	if (s->device_ids == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", options->path);
@@ -176,30 +181,38 @@ static int write_event(struct state *s, const struct store_event *event)
 	return sql_run(insert);
 }
 
-static int write_rows(struct state *s, const struct batch *batch, const struct store_process *processes,
-	size_t n_processes, const struct store_event *events, size_t n_events)
+static int write_rows(struct state *s, const struct store_delivery *delivery)
 {
 	int r = sql_run(s->statements[STATEMENT_BEGIN]);
+	const struct batch *batch = delivery->batch;
 	for (const struct record *record = batch != NULL ? batch_first(batch) : NULL; r == SQLITE_OK && record != NULL;
 		record = batch_next(batch, record))
 		r = write_record(s, record);
-	for (size_t i = 0; r == SQLITE_OK && i < n_processes; i++)
-		r = write_process(s, &processes[i]);
-	for (size_t i = 0; r == SQLITE_OK && i < n_events; i++)
-		r = write_event(s, &events[i]);
+	for (size_t i = 0; r == SQLITE_OK && i < delivery->n_processes; i++)
+		r = write_process(s, &delivery->processes[i]);
+	for (size_t i = 0; r == SQLITE_OK && i < delivery->n_events; i++)
+		r = write_event(s, &delivery->events[i]);
+	if (r == SQLITE_OK)
+		r = run_spans_write(&s->spans, &delivery->spans);
 	return r == SQLITE_OK ? sql_run(s->statements[STATEMENT_COMMIT]) : r;
 }
 
-static int run_file_write(void *state, const struct batch *batch, const struct store_process *processes,
-	size_t n_processes, const struct store_event *events, size_t n_events, struct wattle_error *reterr)
+static int run_file_write(void *state, const struct store_delivery *delivery, struct wattle_error *reterr)
 {
 	struct state *s = state;
 	place_keep(&s->place);
-	if (write_rows(s, batch, processes, n_processes, events, n_events) == SQLITE_OK)
+	if (write_rows(s, delivery) == SQLITE_OK)
 		return 0;
 	int r = fail(s, reterr);
 	sql_rollback(s->db);
 	return r;
+}
+
+static int run_file_spill(void *state, const struct store_spans *spans, struct wattle_error *reterr)
+{
+	struct state *s = state;
+	int r = run_spans_spill(&s->spans, spans);
+	return r < 0 ? error_set(reterr, r, "%s-spans: %s", s->place.path, strerror(-r)) : 0;
 }
 
 /* The end */
@@ -276,7 +289,13 @@ static int run_file_finish(void *state, const struct store_footer *footer, struc
 		return r;
 	}
 	s->finished = true;
+	// Where that fails the spool stays, and is read as well.
+	int gathered = run_spans_gather(&s->spans);
+	int r = gathered == SQLITE_OK ? 0 : fail(s, reterr);
+	run_spans_close(&s->spans);
 	release_statements(s);
+	if (r < 0)
+		return r;
 	if (!place_is_ours(&s->place))
 		return error_set(reterr, -ENOENT, "%s was removed or replaced while the run went on", s->place.path);
 	sql_fold(s->db);
@@ -323,6 +342,7 @@ static void take_back_segment(struct state *s)
 static void run_file_close(void *state, bool discard)
 {
 	struct state *s = state;
+	run_spans_close(&s->spans);
 	release_statements(s);
 	if (discard && s->db != NULL && s->segment != 0 && !s->place.is_new && !s->finished)
 		take_back_segment(s);
@@ -338,6 +358,7 @@ const struct store_ops store_run_file = {
 	.state_size = sizeof(struct state),
 	.open = run_file_open,
 	.write = run_file_write,
+	.spill = run_file_spill,
 	.finish = run_file_finish,
 	.rescue = run_file_rescue,
 	.close = run_file_close,

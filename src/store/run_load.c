@@ -6,6 +6,7 @@
 #include "store/sql.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 static int read_all(struct run_reader *reader, struct run *run)
 {
@@ -19,7 +20,6 @@ static int read_all(struct run_reader *reader, struct run *run)
 		run_read_processes,
 		run_read_events,
 		run_read_spans,
-		run_read_user_metrics,
 	};
 	int r = sql_exec(reader->db, "BEGIN");
 	for (size_t i = 0; r == SQLITE_OK && i < ARRAY_SIZE(steps); i++)
@@ -36,21 +36,36 @@ static int fail(const struct run_reader *reader, int result, const char *path, s
 		sqlite3_errmsg(reader->db));
 }
 
+// The id of the run, read before the transaction begins: it never changes.
+static void open_spool(struct run_reader *reader, const char *path)
+{
+	char run_id[40] = "";
+	sqlite3_stmt *s = NULL;
+	if (sqlite3_prepare_v2(reader->db, "SELECT value FROM run WHERE key = 'id'", -1, &s, NULL) == SQLITE_OK &&
+		sqlite3_step(s) == SQLITE_ROW)
+		sql_copy_text(s, 0, run_id, sizeof(run_id));
+	sqlite3_finalize(s);
+	reader->spool_fd = run_id[0] != '\0' ? spool_open_reader(path, run_id, &reader->spool) : -1;
+}
+
 int run_load(const char *path, struct run *ret_run, struct wattle_error *reterr)
 {
 	int r = probe_run_file(path, reterr);
 	if (r < 0)
 		return r;
-	struct run_reader reader = {.arena = arena_new()};
+	struct run_reader reader = {.arena = arena_new(), .spool_fd = -1};
 	struct run run = {.arena = reader.arena};
 	if (reader.arena == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
 	r = sql_open_reader(path, &reader.db, reterr);
 	if (r == 0) {
+		open_spool(&reader, path);
 		int result = read_all(&reader, &run);
 		r = result == SQLITE_OK ? 0 : fail(&reader, result, path, reterr);
 	}
 	sqlite3_close(reader.db);
+	if (reader.spool_fd >= 0)
+		close(reader.spool_fd);
 	if (r < 0) {
 		run_finish(&run);
 		return r;

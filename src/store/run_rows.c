@@ -4,6 +4,12 @@
 
 #include <string.h>
 
+bool run_has_column(struct run_reader *reader, const char *table, const char *column)
+{
+	return sqlite3_table_column_metadata(reader->db, NULL, table, column, NULL, NULL, NULL, NULL, NULL) ==
+		SQLITE_OK;
+}
+
 /* A table of few columns becomes an array of structs: counted, then filled by a function that knows the columns. */
 struct rows {
 	const char *count, *select;
@@ -100,8 +106,7 @@ int run_read_devices(struct run_reader *reader, struct run *run)
 	static const struct rows old_rows = {count,
 		DEVICE_COLUMNS "NULL, NULL, NULL, NULL, NULL FROM device ORDER BY id", sizeof(struct run_device),
 		fill_device};
-	bool is_new = sqlite3_table_column_metadata(reader->db, NULL, "device", "idle_date", NULL, NULL, NULL, NULL,
-			      NULL) == SQLITE_OK;
+	bool is_new = run_has_column(reader, "device", "idle_date");
 	void *devices = NULL;
 	int r = read_rows(reader, is_new ? &rows : &old_rows, &devices, &run->n_devices);
 	run->devices = devices;
@@ -151,52 +156,6 @@ int run_read_events(struct run_reader *reader, struct run *run)
 	void *events = NULL;
 	int r = read_rows(reader, &rows, &events, &run->n_events);
 	run->events = events;
-	return r;
-}
-
-static void fill_span(sqlite3_stmt *s, struct arena *arena, void *row)
-{
-	struct run_span *span = row;
-	*span = (struct run_span){
-		.id = sql_i64(s, 0),
-		.pid = (int32_t)sql_i64(s, 1),
-		.tid = (int32_t)sql_i64(s, 2),
-		.begin_ns = sql_i64(s, 3),
-		.end_ns = sql_i64(s, 4),
-		.name = text_or_empty(s, 5, arena),
-		.parent = VALUE_MISSING,
-		.cpu_ns = VALUE_MISSING,
-	};
-	span->close = value_ok(span->end_ns) ? SPAN_ENDED : SPAN_OPEN;
-}
-
-int run_read_spans(struct run_reader *reader, struct run *run)
-{
-	static const struct rows rows = {"SELECT count(*) FROM span",
-		"SELECT id, pid, tid, begin_ns, end_ns, name FROM span ORDER BY begin_ns, id", sizeof(struct run_span),
-		fill_span};
-	void *spans = NULL;
-	int r = read_rows(reader, &rows, &spans, &run->n_spans);
-	run->spans = spans;
-	return r;
-}
-
-static void fill_user_metric(sqlite3_stmt *s, struct arena *arena, void *row)
-{
-	struct run_user_metric *metric = row;
-	metric->t_ns = sql_i64(s, 0);
-	metric->name = text_or_empty(s, 1, arena);
-	metric->value = sql_double(s, 2);
-}
-
-int run_read_user_metrics(struct run_reader *reader, struct run *run)
-{
-	static const struct rows rows = {"SELECT count(*) FROM user_metric",
-		"SELECT t_ns, name, value FROM user_metric ORDER BY t_ns, rowid", sizeof(struct run_user_metric),
-		fill_user_metric};
-	void *metrics = NULL;
-	int r = read_rows(reader, &rows, &metrics, &run->n_user_metrics);
-	run->user_metrics = metrics;
 	return r;
 }
 
@@ -253,8 +212,8 @@ int run_read_segments(struct run_reader *reader, struct run *run)
 	buf_str(&select, "SELECT id, wall_start_ns, command, complete, cpu_method");
 	size_t n;
 	const struct schema_figure *figures = schema_figures(&n);
-	for (size_t i = 0; i < n; i++)
-		buf_printf(&select, ", %s", figures[i].column);
+	for (size_t i = 0; i < n; i++) // a file that an older wattle has made lacks some
+		buf_printf(&select, ", %s", run_has_column(reader, "segment", figures[i].column) ? figures[i].column : "NULL");
 	buf_str(&select, " FROM segment ORDER BY id");
 	const struct rows rows = {"SELECT count(*) FROM segment", select.data, sizeof(struct run_segment),
 		fill_segment};

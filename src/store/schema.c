@@ -35,6 +35,8 @@ static const struct schema_figure figures[] = {
 	FIGURE(self_cpu_ns, self_cpu_ns),
 	FIGURE(self_max_rss_bytes, self_max_rss_bytes),
 	FIGURE(self_wakeups, self_wakeups),
+	FIGURE(lost_spans, lost_spans),
+	FIGURE(unwound_spans, unwound_spans),
 };
 #undef FIGURE
 
@@ -111,7 +113,7 @@ static const struct schema_column columns[] = {
 	{"user_metric", "tid", "INTEGER", "", "thread id"},
 
 	{"event", "t_ns", "INTEGER NOT NULL", "ns", "when it happened"},
-	{"event", "kind", "TEXT NOT NULL", "", "gap, wrap, reset, suspend, throttle, segment, note, warning, lost ..."},
+	{"event", "kind", "TEXT NOT NULL", "", "gap, wrap, reset, suspend, throttle, segment, note, mark (of the program), warning, lost ..."},
 	{"event", "text", "TEXT", "", "what happened, as a sentence"},
 
 	{"segment", "id", "INTEGER PRIMARY KEY NOT NULL", "", "number of the recording in this file, from 1"},
@@ -144,6 +146,9 @@ static const struct schema_column columns[] = {
 	{"segment", "self_cpu_ns", "INTEGER", "ns", "CPU time of wattle itself"},
 	{"segment", "self_max_rss_bytes", "INTEGER", "bytes", "largest resident memory of wattle itself"},
 	{"segment", "self_wakeups", "INTEGER", "", "times that wattle woke up"},
+	{"segment", "lost_spans", "INTEGER", "", "spans, metrics and marks that found no room"},
+	{"segment", "unwound_spans", "INTEGER", "", "spans that the end of an outer one has ended"},
+	{"segment", "spool_bytes", "INTEGER", "bytes", "so much of the spool beside this file is in the tables"},
 };
 
 /* What a table has besides these columns. A table of samples is clustered by time: rows arrive in that order, and

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "metric/metric.h"
 #include "sensor/sensor.h"
+#include "span/row.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,6 +58,30 @@ struct store_event {
 	char text[EVENT_TEXT_SIZE];
 };
 
+/* Spans, metrics and marks, with the names that they refer to by number. */
+struct store_spans {
+	const char *const *names;
+	size_t n_names;
+	const struct span_row *open; // not ended yet; the rows of those that end later have the same ids
+	size_t n_open;
+	const struct span_row *ended;
+	size_t n_ended;
+	const struct span_metric_row *metrics;
+	size_t n_metrics;
+	const struct span_mark_row *marks;
+	size_t n_marks;
+};
+
+// What is handed over at a time; empty parts are zero.
+struct store_delivery {
+	const struct batch *batch; // NULL: no sample
+	const struct store_process *processes;
+	size_t n_processes;
+	const struct store_event *events;
+	size_t n_events;
+	struct store_spans spans;
+};
+
 /* What is known after the last sample. */
 struct store_footer {
 	int64_t start_ns, end_ns; // the target's, CLOCK_MONOTONIC
@@ -70,6 +95,7 @@ struct store_footer {
 	int64_t read_bytes, written_bytes, major_faults, minor_faults;
 	int64_t voluntary_switches, involuntary_switches;
 	int64_t self_cpu_ns, self_max_rss_bytes, self_wakeups;
+	int64_t lost_spans, unwound_spans;
 	// The header's devices as they are now: the update periods that were seen. NULL: as they were.
 	struct domain *const *devices;
 	size_t n_devices;
@@ -88,8 +114,10 @@ struct store_ops {
 	int (*open)(void *state, const struct store_open_options *options, const struct store_header *header,
 		struct wattle_error *reterr);
 	// All or nothing; on failure (disk full) nothing of the batch is in the file and it may be tried again.
-	int (*write)(void *state, const struct batch *batch, const struct store_process *processes, size_t n_processes,
-		const struct store_event *events, size_t n_events, struct wattle_error *reterr);
+	int (*write)(void *state, const struct store_delivery *delivery, struct wattle_error *reterr);
+	/* Ended spans, metrics and marks that come too fast for `write`: kept in the cheapest way, and made into what write
+	 * would have made of them by the end. All or nothing. NULL: the store has no spans. */
+	int (*spill)(void *state, const struct store_spans *spans, struct wattle_error *reterr);
 	// The last facts; marks the run complete. write may have failed before.
 	int (*finish)(void *state, const struct store_footer *footer, struct wattle_error *reterr);
 	// After finish: 1 if the store's file was removed or replaced under it and all of it was saved as the new file

@@ -207,10 +207,9 @@ static int write_whole(struct state *s, const struct batch *batch, bool is_last,
 	return r;
 }
 
-static int tracking_file_write(void *state, const struct batch *batch, const struct store_process *processes,
-	size_t n_processes, const struct store_event *events, size_t n_events, struct wattle_error *reterr)
+static int tracking_file_write(void *state, const struct store_delivery *delivery, struct wattle_error *reterr)
 {
-	return write_whole(state, batch, false, reterr);
+	return write_whole(state, delivery->batch, false, reterr);
 }
 
 static int tracking_file_finish(void *state, const struct store_footer *footer, struct wattle_error *reterr)

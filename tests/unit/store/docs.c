@@ -41,7 +41,9 @@ static void examples_work(void **state)
 	const struct store_event event = {.t_ns = 5, .kind = "gap", .text = "package-0 could not be read"};
 	void *store = fixture_open(&store_run_file, &(struct store_open_options){.path = f->path}, &f->header);
 	assert_int_equal(fixture_write(f, &store_run_file, store, 0, 5, 0), 0);
-	assert_int_equal(store_run_file.write(store, NULL, &process, 1, &event, 1, NULL), 0);
+	const struct store_delivery delivery = {
+		.processes = &process, .n_processes = 1, .events = &event, .n_events = 1};
+	assert_int_equal(store_run_file.write(store, &delivery, NULL), 0);
 	sqlite3 *db; // while the run goes on
 	assert_int_equal(sqlite3_open_v2(f->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
 	char *docs = read_docs();

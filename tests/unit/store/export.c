@@ -82,7 +82,7 @@ static void csv_of_uneven_columns(void **state)
 	batch_add(&f->batch, METRIC_DEVICE, fixture_t_ns(0), 0, 0)->values[DEVICE_ENERGY] = 1;
 	batch_add(&f->batch, METRIC_RUN, fixture_t_ns(1), 0, 0)->values[RUN_PROCESSES] = 2;
 	batch_add(&f->batch, METRIC_DEVICE, fixture_t_ns(2), 0, 0)->values[DEVICE_ENERGY] = 3;
-	assert_int_equal(store_run_file.write(store, &f->batch, NULL, 0, NULL, 0, NULL), 0);
+	assert_int_equal(store_run_file.write(store, &(struct store_delivery){.batch = &f->batch}, NULL), 0);
 	fixture_close(&store_run_file, store, false);
 	struct run run;
 	char path[160];
@@ -109,7 +109,9 @@ static void jsonl(void **state)
 	const struct store_event event = {.t_ns = 5, .kind = "gap", .text = "x"};
 	void *store = fixture_open(&store_run_file, &(struct store_open_options){.path = f->path}, &f->header);
 	assert_int_equal(fixture_write(f, &store_run_file, store, 0, 3, 0), 0);
-	assert_int_equal(store_run_file.write(store, NULL, &process, 1, &event, 1, NULL), 0);
+	const struct store_delivery delivery = {
+		.processes = &process, .n_processes = 1, .events = &event, .n_events = 1};
+	assert_int_equal(store_run_file.write(store, &delivery, NULL), 0);
 	fixture_close(&store_run_file, store, false);
 	struct run run;
 	char path[160];

@@ -188,7 +188,7 @@ static inline int fixture_write(struct fixture *f, const struct store_ops *ops, 
 	batch_clear(&f->batch);
 	for (int64_t i = first; i < first + n; i++)
 		fixture_add_sample(&f->batch, fixture_t_ns(i) + later_ns, i);
-	return ops->write(store, &f->batch, NULL, 0, NULL, 0, NULL);
+	return ops->write(store, &(struct store_delivery){.batch = &f->batch}, NULL);
 }
 
 // A whole run of n samples in one file.

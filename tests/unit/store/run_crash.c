@@ -135,7 +135,7 @@ static void fill_then_go_on(struct fixture *f, void (*make_room)(void))
 		n += BATCH;
 	MUST(n > 0 && n < 1000000);
 	struct wattle_error error = {0};
-	int r = ops->write(store, &f->batch, NULL, 0, NULL, 0, &error);
+	int r = ops->write(store, &(struct store_delivery){.batch = &f->batch}, &error);
 	MUST(r == -ENOSPC || r == -EFBIG);
 	MUST(error.code == r && strncmp(error.text, f->path, strlen(f->path)) == 0);
 	struct run run;
@@ -143,7 +143,7 @@ static void fill_then_go_on(struct fixture *f, void (*make_room)(void))
 	MUST((int64_t)run.n == n);
 	run_finish(&run);
 	make_room();
-	MUST(ops->write(store, &f->batch, NULL, 0, NULL, 0, NULL) == 0); // the same batch again
+	MUST(ops->write(store, &(struct store_delivery){.batch = &f->batch}, NULL) == 0); // the same batch again
 	MUST(fixture_write(f, ops, store, n + BATCH, BATCH, 0) == 0);
 	struct store_footer footer = fixture_footer(n + 2 * BATCH);
 	MUST(ops->finish(store, &footer, NULL) == 0);

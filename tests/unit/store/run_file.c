@@ -136,8 +136,11 @@ static void processes_and_events_come_back(void **state)
 	struct record *r = batch_add(&f->batch, METRIC_PROCESS, fixture_t_ns(1), 4243, fixture_mono_ns + 7);
 	r->values[PROCESS_RSS] = 4096;
 	void *store = fixture_open(ops, &(struct store_open_options){.path = f->path}, &f->header);
-	assert_int_equal(ops->write(store, &f->batch, processes, 2, events, 1, NULL), 0);
-	assert_int_equal(ops->write(store, NULL, processes, 2, NULL, 0, NULL), 0); // said twice, stands once
+	struct store_delivery delivery = {
+		.batch = &f->batch, .processes = processes, .n_processes = 2, .events = events, .n_events = 1};
+	assert_int_equal(ops->write(store, &delivery, NULL), 0);
+	delivery = (struct store_delivery){.processes = processes, .n_processes = 2};
+	assert_int_equal(ops->write(store, &delivery, NULL), 0); // said twice, stands once
 	fixture_close(ops, store, false);
 	struct run run;
 	fixture_load(f->path, &run);
@@ -366,7 +369,7 @@ static void append_adds_a_segment(void **state)
 	batch_clear(&f->batch);
 	struct record *r = batch_add(&f->batch, METRIC_DEVICE, fixture_t_ns(0) + 60 * NS_PER_S, 0, 0);
 	r->values[DEVICE_POWER] = 123;
-	assert_int_equal(ops->write(store, &f->batch, NULL, 0, NULL, 0, NULL), 0);
+	assert_int_equal(ops->write(store, &(struct store_delivery){.batch = &f->batch}, NULL), 0);
 	struct store_footer footer = fixture_footer(0);
 	footer.start_ns += 60 * NS_PER_S;
 	footer.end_ns += 60 * NS_PER_S;
@@ -417,7 +420,7 @@ static void check_shift(void **state)
 		.end_ns = f->header.anchor_mono_ns + 5};
 	void *store = fixture_open(ops, &append, &f->header);
 	assert_int_equal(fixture_write(f, ops, store, 0, 2, later_ns), 0);
-	assert_int_equal(ops->write(store, NULL, &process, 1, NULL, 0, NULL), 0);
+	assert_int_equal(ops->write(store, &(struct store_delivery){.processes = &process, .n_processes = 1}, NULL), 0);
 	struct store_footer footer = fixture_footer(2);
 	footer.start_ns += later_ns;
 	footer.end_ns += later_ns;

@@ -71,7 +71,7 @@ static void unknown_is_an_empty_field(void **state)
 	batch_clear(&f->batch);
 	batch_add(&f->batch, METRIC_RUN, fixture_t_ns(0), 0, 0)->values[RUN_MAIN_RSS] = 400000000;
 	batch_add(&f->batch, METRIC_RUN, fixture_t_ns(1), 0, 0)->values[RUN_MAIN_RSS] = 500000000;
-	assert_int_equal(ops->write(store, &f->batch, NULL, 0, NULL, 0, NULL), 0);
+	assert_int_equal(ops->write(store, &(struct store_delivery){.batch = &f->batch}, NULL), 0);
 	fixture_close(ops, store, false);
 	assert_content(f->path,
 		HEAD "gigabytes,megabytes,hours,,,8,4,1,0\r\n" NAMES "0.5,,,,,,,,,,,,,,,,,,,,,1700000000.1\r\n");
@@ -88,7 +88,7 @@ static void samples_of_nothing_are_no_rows(void **state)
 		if (i % 10 == 0)
 			record->values[RUN_MAIN_RSS] = 500000000;
 	}
-	assert_int_equal(ops->write(store, &f->batch, NULL, 0, NULL, 0, NULL), 0);
+	assert_int_equal(ops->write(store, &(struct store_delivery){.batch = &f->batch}, NULL), 0);
 	fixture_close(ops, store, false);
 	char *text = read_file(f->path);
 	size_t lines = 0;

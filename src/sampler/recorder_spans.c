@@ -1,0 +1,189 @@
+/* The recorder's side of spans: who may bring rings, when they are read, and what the end of a run says of them. */
+#include "sampler/recorder.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+// Rings are read so often that they are a quarter full at most; and when nothing happens, often enough for a sudden rush.
+static const int64_t DRAIN_MIN_NS = 2 * NS_PER_MS, DRAIN_MAX_NS = 50 * NS_PER_MS;
+enum { ANCESTORS_MOST = 256 };
+
+/* ---- who may come in ---- */
+
+// Whether a living process is one of the target's: a member that is known, or below one, or below ourselves.
+static bool is_of_target(struct recorder *recorder, pid_t pid)
+{
+	for (int i = 0; i < ANCESTORS_MOST && pid > 1; i++) {
+		const struct tree_member *member = tree_find(&recorder->tree, pid);
+		if (member != NULL)
+			return true; // we are a member only where all our children belong to the target
+		struct process_stat stat;
+		if (pid == recorder->tree.own_pid || tree_read_stat(&recorder->tree, pid, &stat) < 0)
+			return false;
+		pid = stat.ppid;
+	}
+	return false;
+}
+
+/* A process that has ended since can't be asked for its parents. That it knows the token shows that it had them among the
+ * target: the name of the socket can be seen by everybody, the token only in the environment. */
+static pid_t admit(void *data, const struct door_guest *guest)
+{
+	struct recorder *recorder = data;
+	pid_t pid = tree_pid(&recorder->tree, guest->pid);
+	if (guest->pidfd < 0)
+		return guest->knows_token ? pid : 0;
+	return is_of_target(recorder, pid) ? pid : 0;
+}
+
+/* ---- rows ---- */
+
+static void on_span(void *data, const struct span_row *row)
+{
+	struct recorder *recorder = data;
+	outbox_add_span(&recorder->outbox.spans, row);
+}
+
+static void on_metric(void *data, const struct span_metric_row *row)
+{
+	struct recorder *recorder = data;
+	outbox_add_metric(&recorder->outbox.spans, row);
+}
+
+static void on_mark(void *data, const struct span_mark_row *row)
+{
+	struct recorder *recorder = data;
+	outbox_add_mark(&recorder->outbox.spans, row);
+}
+
+/* ---- the loop ---- */
+
+static void watch(const struct recorder *recorder, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+	epoll_ctl(recorder->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+void recorder_spans_open(struct recorder *recorder)
+{
+	const struct span_intake_options options = {
+		.flags = recorder->options->span_cpu ? RING_CPU_TIME : 0,
+		.n_records = RING_RECORDS_DEFAULT,
+		.admit = admit,
+		.data = recorder,
+	};
+	const struct span_sink sink = {on_span, on_metric, on_mark, recorder};
+	int r = span_intake_open(&recorder->intake, recorder->env, &options, &sink);
+	recorder->drain_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (r < 0 || recorder->drain_fd < 0) {
+		sampler_event(&recorder->sampler, env_now_ns(recorder->env), "warning",
+			"spans are not recorded: no socket could be made for them: %s", strerror(r < 0 ? -r : errno));
+		span_intake_close(&recorder->intake);
+		return;
+	}
+	recorder->outbox.spans.names = (const char *const *const *)&recorder->intake.recording.names.texts;
+	recorder->outbox.spans.n_names = &recorder->intake.recording.names.n;
+	watch(recorder, recorder->intake.epoll_fd);
+	watch(recorder, recorder->drain_fd);
+	span_intake_address(&recorder->intake, recorder->ring_address);
+}
+
+void recorder_spans_close(struct recorder *recorder)
+{
+	span_intake_close(&recorder->intake);
+	if (recorder->drain_fd >= 0)
+		close(recorder->drain_fd);
+}
+
+static void set_timer(struct recorder *recorder, int64_t after_ns)
+{
+	bool wanted = recorder->intake.n_rings > 0;
+	after_ns = after_ns < DRAIN_MIN_NS ? DRAIN_MIN_NS : after_ns > DRAIN_MAX_NS ? DRAIN_MAX_NS : after_ns;
+	const struct itimerspec spec = {.it_value.tv_nsec = wanted ? after_ns : 0};
+	timerfd_settime(recorder->drain_fd, 0, &spec, NULL);
+	recorder->drain_is_set = wanted;
+}
+
+void recorder_serve_spans(struct recorder *recorder)
+{
+	if (recorder->intake.door.fd < 0)
+		return;
+	span_intake_serve(&recorder->intake);
+	// A ring that has just come is full of what happened until now, and nobody knows how fast it fills.
+	if (!recorder->drain_is_set)
+		set_timer(recorder, DRAIN_MIN_NS);
+}
+
+void recorder_drain_spans(struct recorder *recorder)
+{
+	uint64_t expirations;
+	if (read(recorder->drain_fd, &expirations, sizeof(expirations)) == (ssize_t)sizeof(expirations))
+		set_timer(recorder, span_intake_drain(&recorder->intake));
+}
+
+// What is to be stored with this flush: all that the rings hold, and spans that are still open.
+void recorder_collect_spans(struct recorder *recorder)
+{
+	if (recorder->intake.door.fd < 0)
+		return;
+	struct outbox_spans *spans = &recorder->outbox.spans;
+	span_intake_drain(&recorder->intake);
+	spans->n_open += span_intake_take_open(&recorder->intake, spans->open + spans->n_open,
+		OUTBOX_OPEN_SPANS - spans->n_open);
+}
+
+/* ---- the end ---- */
+
+static void tell(struct recorder *recorder, const char *kind, uint64_t n, const char *what)
+{
+	if (n > 0)
+		sampler_event(&recorder->sampler, recorder->end_ns, kind, "%llu %s", (unsigned long long)n, what);
+}
+
+static void tell_all(struct recorder *recorder)
+{
+	const struct span_intake *intake = &recorder->intake;
+	const struct span_counts *counts = &intake->recording.counts;
+	tell(recorder, "lost", intake->totals.lost,
+		"spans, ranges, marks or metrics were lost: a program wrote them faster than they could be read");
+	tell(recorder, "lost", counts->dropped, "spans were lost: too many were open at the same time");
+	tell(recorder, "lost", (uint64_t)recorder->outbox.spans.n_lost, "spans, marks or metrics could not be stored");
+	tell(recorder, "note", counts->unwound, "spans were left without an end of their own; the end of an outer one closed them");
+	tell(recorder, "warning", counts->strays, "ends of spans or ranges had no begin");
+	tell(recorder, "warning", counts->bad_records, "records of spans made no sense and were left out");
+	tell(recorder, "warning", intake->totals.n_broken, "rings of spans were damaged by their program and not read further");
+	tell(recorder, "warning", intake->totals.n_refused,
+		"rings of spans were refused: not of the target, or more than there is room for");
+	if (intake->recording.names.is_full)
+		sampler_event(&recorder->sampler, recorder->end_ns, "warning",
+			"spans had more than 65536 different names; the further ones have one name");
+}
+
+void recorder_finish_spans(struct recorder *recorder)
+{
+	if (recorder->intake.door.fd < 0)
+		return;
+	span_intake_finish(&recorder->intake);
+	recorder_collect_spans(recorder);
+	while (recorder->outbox.spans.n_open == OUTBOX_OPEN_SPANS && outbox_flush(&recorder->outbox))
+		recorder_collect_spans(recorder);
+	tell_all(recorder);
+}
+
+static int64_t limited(uint64_t n)
+{
+	return n < INT64_MAX ? (int64_t)n : INT64_MAX;
+}
+
+void recorder_count_spans(const struct recorder *recorder, struct store_footer *footer)
+{
+	const struct span_counts *counts = &recorder->intake.recording.counts;
+	uint64_t stored_not = counts->dropped + (uint64_t)recorder->outbox.spans.n_lost;
+	uint64_t lost = recorder->intake.totals.lost;
+	footer->lost_spans = limited(lost < UINT64_MAX - stored_not ? lost + stored_not : UINT64_MAX);
+	footer->unwound_spans = limited(counts->unwound);
+}

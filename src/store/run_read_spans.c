@@ -1,0 +1,347 @@
+/* Spans, metrics and marks: from the tables, and from the spool where one lies beside the file. There may be millions. */
+#include "store/run_read.h"
+
+#include "store/sort.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* ---- names, each once ---- */
+
+struct interned {
+	const char **slots; // owned: open-addressed
+	size_t n_slots, n;
+	struct arena *arena;
+};
+
+static size_t hash(const char *bytes, size_t length)
+{
+	uint64_t h = length;
+	for (; length >= sizeof(uint64_t); length -= sizeof(uint64_t), bytes += sizeof(uint64_t)) {
+		uint64_t word;
+		memcpy(&word, bytes, sizeof(word));
+		h = (h ^ word) * 0x9e3779b97f4a7c15;
+		h ^= h >> 32;
+	}
+	for (; length > 0; length--, bytes++)
+		h = (h ^ (unsigned char)*bytes) * 0x9e3779b97f4a7c15;
+	return (size_t)(h ^ h >> 32);
+}
+
+static const char **find_name(const struct interned *names, const char *bytes, size_t length)
+{
+	for (size_t i = hash(bytes, length) & (names->n_slots - 1);; i = (i + 1) & (names->n_slots - 1)) {
+		const char **slot = &names->slots[i];
+		if (*slot == NULL || (strncmp(*slot, bytes, length) == 0 && (*slot)[length] == '\0'))
+			return slot;
+	}
+}
+
+static bool grow_names(struct interned *names)
+{
+	if (names->n < names->n_slots / 2)
+		return true;
+	struct interned larger = *names;
+	larger.n_slots = names->n_slots > 0 ? 2 * names->n_slots : 256;
+	larger.slots = calloc_array(larger.n_slots, sizeof(*larger.slots));
+	if (larger.slots == NULL)
+		return false;
+	for (size_t i = 0; i < names->n_slots; i++)
+		if (names->slots[i] != NULL)
+			*find_name(&larger, names->slots[i], strlen(names->slots[i])) = names->slots[i];
+	free(names->slots);
+	*names = larger;
+	return true;
+}
+
+// NULL: no memory. bytes need not end in NUL.
+static const char *intern(struct interned *names, const char *bytes, size_t length)
+{
+	length = strnlen(bytes, length);
+	if (!grow_names(names))
+		return NULL;
+	const char **slot = find_name(names, bytes, length);
+	if (*slot != NULL)
+		return *slot;
+	char *text = arena_alloc(names->arena, length + 1, 1);
+	if (text == NULL)
+		return NULL;
+	memcpy(text, bytes, length);
+	names->n++;
+	return *slot = text;
+}
+
+/* ---- reading ---- */
+
+struct reading {
+	struct run_reader *reader;
+	struct run *run;
+	struct interned names;
+	size_t spans_room, metrics_room, events_room;
+	const char **spool_names; // owned: by their numbers in the spool
+	bool is_out_of_memory;
+};
+
+static const char *column_name(struct reading *r, sqlite3_stmt *s, int column)
+{
+	const char *bytes = sqlite3_column_blob(s, column);
+	if (bytes == NULL)
+		return NULL;
+	const char *name = intern(&r->names, bytes, (size_t)sqlite3_column_bytes(s, column));
+	r->is_out_of_memory |= name == NULL;
+	return name;
+}
+
+static int enum_of(sqlite3_stmt *s, int column, int (*from_name)(const char *), int fallback)
+{
+	const char *text = (const char *)sqlite3_column_text(s, column);
+	int value = text != NULL ? from_name(text) : -1;
+	return value >= 0 ? value : fallback;
+}
+
+enum { ID, PARENT, PID, TID, BEGIN, END, NAME, CPU, CATEGORY, KIND, CLOSE };
+
+static void fill_span(struct reading *r, sqlite3_stmt *s)
+{
+	struct run_span *span = &r->run->spans[r->run->n_spans];
+	const char *name = column_name(r, s, NAME);
+	*span = (struct run_span){
+		.id = sql_i64(s, ID),
+		.parent = sql_i64(s, PARENT),
+		.begin_ns = sql_i64(s, BEGIN),
+		.end_ns = sql_i64(s, END),
+		.cpu_ns = sql_i64(s, CPU),
+		.pid = (int32_t)sqlite3_column_int64(s, PID),
+		.tid = (int32_t)sqlite3_column_int64(s, TID),
+		.name = name != NULL ? name : "",
+		.category = column_name(r, s, CATEGORY),
+		.kind = (enum span_kind)enum_of(s, KIND, span_kind_from_name, SPAN_NESTED),
+	};
+	bool has_ended = value_ok(span->end_ns);
+	span->close = has_ended ? (enum span_close)enum_of(s, CLOSE, span_close_from_name, SPAN_ENDED) : SPAN_OPEN;
+	r->run->n_spans += value_ok(span->begin_ns);
+}
+
+static void fill_metric(struct reading *r, sqlite3_stmt *s)
+{
+	const char *name = column_name(r, s, 1);
+	r->run->user_metrics[r->run->n_user_metrics++] = (struct run_user_metric){
+		.t_ns = sql_i64(s, 0),
+		.name = name != NULL ? name : "",
+		.value = sql_double(s, 2),
+		.span = sql_i64(s, 3),
+		.pid = (int32_t)sqlite3_column_int64(s, 4),
+		.tid = (int32_t)sqlite3_column_int64(s, 5),
+	};
+}
+
+// All rows of a statement that fit into `room`.
+static int read_rows(struct reading *r, const char *select, size_t room, void (*fill)(struct reading *, sqlite3_stmt *))
+{
+	sqlite3_stmt *s = NULL;
+	int result = sqlite3_prepare_v2(r->reader->db, select, -1, &s, NULL);
+	for (size_t i = 0; result == SQLITE_OK && i < room && (result = sqlite3_step(s)) == SQLITE_ROW; i++) {
+		fill(r, s);
+		result = r->is_out_of_memory ? SQLITE_NOMEM : SQLITE_OK;
+	}
+	sqlite3_finalize(s);
+	return result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
+/* ---- the spool ---- */
+
+static const char *spool_name(const struct reading *r, uint32_t name)
+{
+	return name < SPOOL_NAMES ? r->spool_names[name] : NULL;
+}
+
+static int take_name(void *data, uint32_t name, const char *bytes, size_t length)
+{
+	struct reading *r = data;
+	if (name >= SPOOL_NAMES)
+		return 0;
+	r->spool_names[name] = intern(&r->names, bytes, length);
+	return r->spool_names[name] != NULL ? 0 : -ENOMEM;
+}
+
+static int take_span(void *data, const struct spool_span *row)
+{
+	struct reading *r = data;
+	const char *name = spool_name(r, row->name);
+	if (name == NULL || row->kind >= SPAN_KINDS || row->close >= SPAN_CLOSES || r->run->n_spans == r->spans_room)
+		return 0;
+	r->run->spans[r->run->n_spans++] = (struct run_span){
+		.id = row->id,
+		.parent = row->parent,
+		.begin_ns = row->begin_ns,
+		.end_ns = row->end_ns,
+		.cpu_ns = row->cpu_ns,
+		.pid = row->pid,
+		.tid = row->tid,
+		.name = name,
+		.category = spool_name(r, row->category),
+		.kind = (enum span_kind)row->kind,
+		.close = (enum span_close)row->close,
+	};
+	return 0;
+}
+
+static int take_metric(void *data, const struct spool_metric *row)
+{
+	struct reading *r = data;
+	const char *name = spool_name(r, row->name);
+	if (name == NULL || r->run->n_user_metrics == r->metrics_room)
+		return 0;
+	r->run->user_metrics[r->run->n_user_metrics++] = (struct run_user_metric){
+		.t_ns = row->t_ns, .name = name, .value = row->value, .span = row->span, .pid = row->pid, .tid = row->tid};
+	return 0;
+}
+
+static int take_mark(void *data, const struct spool_mark *row)
+{
+	struct reading *r = data;
+	const char *name = spool_name(r, row->name);
+	if (name == NULL || r->run->n_events == r->events_room)
+		return 0;
+	r->run->events[r->run->n_events++] = (struct run_event){.t_ns = row->t_ns, .kind = "mark", .text = name};
+	return 0;
+}
+
+static int64_t spool_bytes_done(struct run_reader *reader)
+{
+	char select[128];
+	if (!run_has_column(reader, "segment", "spool_bytes"))
+		return 0;
+	snprintf(select, sizeof(select), "SELECT spool_bytes FROM segment WHERE id = %lld",
+		(long long)reader->spool.segment);
+	return sql_read_i64(reader->db, select, 0);
+}
+
+static int64_t spool_bytes_left(struct run_reader *reader, int64_t done)
+{
+	struct stat st;
+	if (reader->spool_fd < 0 || fstat(reader->spool_fd, &st) != 0 || st.st_size <= done)
+		return 0;
+	return st.st_size - done;
+}
+
+static int read_spool(struct reading *r, int64_t from)
+{
+	r->spool_names = calloc_array(SPOOL_NAMES, sizeof(*r->spool_names));
+	if (r->spool_names == NULL)
+		return SQLITE_NOMEM;
+	const struct spool_visitor visitor = {take_name, take_span, take_metric, take_mark, NULL, r};
+	int code = spool_read(r->reader->spool_fd, from, &visitor);
+	return code == -ENOMEM ? SQLITE_NOMEM : code < 0 ? SQLITE_IOERR : SQLITE_OK;
+}
+
+/* ---- room and order ---- */
+
+/* As many as there may be: ids are numbers of rows, so their range tells without reading all of them, unless they lie so far
+ * apart that the file could not hold that many. */
+static size_t most_spans(struct run_reader *reader)
+{
+	int64_t range = sql_read_i64(reader->db, "SELECT (SELECT max(id) FROM span) - (SELECT min(id) FROM span)", -1);
+	int64_t pages = sql_read_i64(reader->db, "PRAGMA page_count", 0);
+	enum { ROWS_A_PAGE = 512 };
+	if (range >= 0 && range < pages * ROWS_A_PAGE)
+		return (size_t)range + 1;
+	return (size_t)sql_read_i64(reader->db, "SELECT count(*) FROM span", 0);
+}
+
+static int make_room(struct reading *r, int64_t spool_bytes)
+{
+	struct run *run = r->run;
+	size_t bytes = (size_t)spool_bytes;
+	r->spans_room = most_spans(r->reader) + bytes / sizeof(struct spool_span);
+	r->metrics_room = (size_t)sql_read_i64(r->reader->db, "SELECT count(*) FROM user_metric", 0) +
+		bytes / sizeof(struct spool_metric);
+	r->events_room = run->n_events + bytes / sizeof(struct spool_mark);
+	struct run_event *events = run->events;
+	run->spans = arena_alloc(r->reader->arena, r->spans_room, sizeof(*run->spans));
+	run->user_metrics = arena_alloc(r->reader->arena, r->metrics_room, sizeof(*run->user_metrics));
+	if (bytes > 0) {
+		run->events = arena_alloc(r->reader->arena, r->events_room, sizeof(*run->events));
+		if (run->events != NULL && run->n_events > 0)
+			memcpy(run->events, events, run->n_events * sizeof(*events));
+	}
+	if (run->spans != NULL && run->user_metrics != NULL && run->events != NULL)
+		return SQLITE_OK;
+	run->n_events = 0;
+	return SQLITE_NOMEM;
+}
+
+// An open span that has ended since stands there twice, side by side: the one that is open goes.
+static void drop_doubles(struct run *run)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < run->n_spans; i++) {
+		bool is_double = n > 0 && run->spans[n - 1].id == run->spans[i].id;
+		if (is_double && run->spans[i].close == SPAN_OPEN)
+			continue;
+		n -= is_double;
+		if (n != i)
+			run->spans[n] = run->spans[i];
+		n++;
+	}
+	run->n_spans = n;
+}
+
+static int order(struct run *run)
+{
+	size_t most = run->n_spans > run->n_user_metrics ? run->n_spans : run->n_user_metrics;
+	most = most > run->n_events ? most : run->n_events;
+	struct sort_key *keys = calloc_array(most, sizeof(*keys));
+	if (keys == NULL)
+		return SQLITE_NOMEM;
+	for (size_t i = 0; i < run->n_spans; i++)
+		keys[i] = (struct sort_key){run->spans[i].begin_ns, run->spans[i].id, i};
+	int r = sort_rows(run->spans, sizeof(*run->spans), keys, run->n_spans);
+	for (size_t i = 0; i < run->n_user_metrics; i++)
+		keys[i] = (struct sort_key){run->user_metrics[i].t_ns, 0, i};
+	if (r == 0)
+		r = sort_rows(run->user_metrics, sizeof(*run->user_metrics), keys, run->n_user_metrics);
+	for (size_t i = 0; i < run->n_events; i++)
+		keys[i] = (struct sort_key){run->events[i].t_ns, 0, i};
+	if (r == 0)
+		r = sort_rows(run->events, sizeof(*run->events), keys, run->n_events);
+	free(keys);
+	return r == 0 ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+static int read_tables(struct reading *r)
+{
+	// As the first files of this schema have them: without what says how a span ended, and whose a metric is.
+	bool is_new = run_has_column(r->reader, "span", "close");
+	int result = read_rows(r,
+		is_new ? "SELECT id, parent, pid, tid, begin_ns, end_ns, name, cpu_ns, category, kind, close FROM span"
+		       : "SELECT id, NULL, pid, tid, begin_ns, end_ns, name, NULL, NULL, NULL, NULL FROM span",
+		r->spans_room, fill_span);
+	if (result != SQLITE_OK)
+		return result;
+	is_new = run_has_column(r->reader, "user_metric", "span");
+	return read_rows(r,
+		is_new ? "SELECT t_ns, name, value, span, pid, tid FROM user_metric"
+		       : "SELECT t_ns, name, value, NULL, NULL, NULL FROM user_metric",
+		r->metrics_room, fill_metric);
+}
+
+int run_read_spans(struct run_reader *reader, struct run *run)
+{
+	struct reading r = {.reader = reader, .run = run, .names.arena = reader->arena};
+	int64_t done = reader->spool_fd >= 0 ? spool_bytes_done(reader) : 0;
+	int64_t left = spool_bytes_left(reader, done);
+	int result = make_room(&r, left);
+	if (result == SQLITE_OK)
+		result = read_tables(&r);
+	if (result == SQLITE_OK && left > 0)
+		result = read_spool(&r, done);
+	if (result == SQLITE_OK)
+		result = order(run);
+	if (result == SQLITE_OK && left > 0)
+		drop_doubles(run);
+	free(r.names.slots);
+	free(r.spool_names);
+	return result;
+}

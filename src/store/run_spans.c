@@ -1,0 +1,294 @@
+#include "store/run_spans.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* An id that stands there already is that of a span that was open then. After a failure of unknown reach a batch comes again:
+ * spans replace themselves. */
+static const char *const sources[RUN_SPANS_STATEMENTS] = {
+	[RUN_SPANS_SPAN] = "INSERT OR REPLACE INTO span (id, parent, pid, tid, name, begin_ns, end_ns, cpu_ns, category, kind, "
+			   "close) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[RUN_SPANS_METRIC] = "INSERT INTO user_metric (t_ns, name, value, span, pid, tid) VALUES (?, ?, ?, ?, ?, ?)",
+	[RUN_SPANS_MARK] = "INSERT INTO event (t_ns, kind, text) VALUES (?, 'mark', ?)",
+	[RUN_SPANS_DONE] = "UPDATE segment SET spool_bytes = ?2 WHERE id = ?1",
+};
+
+// Room in memory while a spool becomes rows, in pages of 4 KiB; the writer has little else.
+static const char more_cache[] = "PRAGMA cache_size=-16384", usual_cache[] = "PRAGMA cache_size=-512";
+
+/* ---- rows ---- */
+
+/* As the tables have them: names as text, times and ids of the file. */
+static int insert_span(struct run_spans *spans, const struct spool_span *row, const char *name, const char *category)
+{
+	sqlite3_stmt *insert = spans->statements[RUN_SPANS_SPAN];
+	sqlite3_bind_int64(insert, 1, row->id);
+	sql_bind_i64(insert, 2, row->parent);
+	sqlite3_bind_int64(insert, 3, row->pid);
+	sqlite3_bind_int64(insert, 4, row->tid);
+	sql_bind_text(insert, 5, name);
+	sqlite3_bind_int64(insert, 6, row->begin_ns);
+	sql_bind_i64(insert, 7, row->end_ns);
+	sql_bind_i64(insert, 8, row->cpu_ns);
+	sql_bind_text(insert, 9, category);
+	sql_bind_text(insert, 10, span_kind_name((enum span_kind)row->kind));
+	sql_bind_text(insert, 11, span_close_name((enum span_close)row->close));
+	return sql_run(insert);
+}
+
+static int insert_metric(struct run_spans *spans, const struct spool_metric *row, const char *name)
+{
+	sqlite3_stmt *insert = spans->statements[RUN_SPANS_METRIC];
+	sqlite3_bind_int64(insert, 1, row->t_ns);
+	sql_bind_text(insert, 2, name);
+	sqlite3_bind_double(insert, 3, row->value);
+	sql_bind_i64(insert, 4, row->span);
+	sqlite3_bind_int64(insert, 5, row->pid);
+	sqlite3_bind_int64(insert, 6, row->tid);
+	return sql_run(insert);
+}
+
+static int insert_mark(struct run_spans *spans, int64_t t_ns, const char *name)
+{
+	sqlite3_stmt *insert = spans->statements[RUN_SPANS_MARK];
+	sqlite3_bind_int64(insert, 1, t_ns);
+	sql_bind_text(insert, 2, name);
+	return sql_run(insert);
+}
+
+/* ---- straight into the tables ---- */
+
+static int64_t plus(int64_t value, int64_t offset)
+{
+	return value_ok(value) ? value + offset : VALUE_MISSING;
+}
+
+static const char *name_of(const struct store_spans *rows, uint32_t name)
+{
+	return name < rows->n_names ? rows->names[name] : NULL;
+}
+
+static int write_span(struct run_spans *spans, const struct store_spans *rows, const struct span_row *row)
+{
+	const struct spool_span as_stored = {
+		.kind = row->kind,
+		.close = row->close,
+		.pid = row->pid,
+		.tid = row->tid,
+		.id = row->id + spans->id_offset,
+		.parent = plus(row->parent, spans->id_offset),
+		.begin_ns = plus(row->begin_ns, spans->shift_ns),
+		.end_ns = plus(row->end_ns, spans->shift_ns),
+		.cpu_ns = row->cpu_ns,
+	};
+	return insert_span(spans, &as_stored, name_of(rows, row->name), name_of(rows, row->category));
+}
+
+static int write_metric(struct run_spans *spans, const struct store_spans *rows, const struct span_metric_row *row)
+{
+	const struct spool_metric as_stored = {
+		.pid = row->pid,
+		.tid = row->tid,
+		.t_ns = plus(row->t_ns, spans->shift_ns),
+		.span = plus(row->span, spans->id_offset),
+		.value = row->value,
+	};
+	return insert_metric(spans, &as_stored, name_of(rows, row->name));
+}
+
+int run_spans_write(struct run_spans *spans, const struct store_spans *rows)
+{
+	int r = SQLITE_OK;
+	for (size_t i = 0; r == SQLITE_OK && i < rows->n_open; i++)
+		r = write_span(spans, rows, &rows->open[i]);
+	for (size_t i = 0; r == SQLITE_OK && i < rows->n_ended; i++)
+		r = write_span(spans, rows, &rows->ended[i]);
+	for (size_t i = 0; r == SQLITE_OK && i < rows->n_metrics; i++)
+		r = write_metric(spans, rows, &rows->metrics[i]);
+	for (size_t i = 0; r == SQLITE_OK && i < rows->n_marks; i++)
+		r = insert_mark(spans, plus(rows->marks[i].t_ns, spans->shift_ns), name_of(rows, rows->marks[i].name));
+	return r;
+}
+
+int run_spans_spill(struct run_spans *spans, const struct store_spans *rows)
+{
+	int r = spans->spool.fd < 0 ? spool_make(&spans->spool, spans->run_path, spans->run_id, spans->segment) : 0;
+	return r < 0 ? r : spool_append(&spans->spool, rows, spans->id_offset, spans->shift_ns);
+}
+
+/* ---- from the spool ---- */
+
+struct gathering {
+	struct run_spans *spans;
+	char **names; // owned, each of them too
+	int64_t segment;
+	int64_t reached, committed; // bytes of the spool: with this transaction, before it
+	int result;        // SQLite's
+};
+
+enum { GATHER_BYTES = 8 << 20 }; // in one transaction
+
+static const char *gathered_name(const struct gathering *g, uint32_t name)
+{
+	return name < SPOOL_NAMES ? g->names[name] : NULL;
+}
+
+static int take_name(void *data, uint32_t name, const char *bytes, size_t length)
+{
+	struct gathering *g = data;
+	if (name >= SPOOL_NAMES)
+		return 0;
+	free(g->names[name]);
+	g->names[name] = strndup(bytes, length);
+	return g->names[name] != NULL ? 0 : -ENOMEM;
+}
+
+static int keep(struct gathering *g, int result)
+{
+	g->result = result;
+	return result != SQLITE_OK;
+}
+
+static int take_span(void *data, const struct spool_span *row)
+{
+	struct gathering *g = data;
+	const char *name = gathered_name(g, row->name);
+	if (name == NULL || row->kind >= SPAN_KINDS || row->close >= SPAN_CLOSES)
+		return 0; // damaged
+	return keep(g, insert_span(g->spans, row, name, gathered_name(g, row->category)));
+}
+
+static int take_metric(void *data, const struct spool_metric *row)
+{
+	struct gathering *g = data;
+	const char *name = gathered_name(g, row->name);
+	return name != NULL ? keep(g, insert_metric(g->spans, row, name)) : 0;
+}
+
+static int take_mark(void *data, const struct spool_mark *row)
+{
+	struct gathering *g = data;
+	const char *name = gathered_name(g, row->name);
+	return name != NULL ? keep(g, insert_mark(g->spans, row->t_ns, name)) : 0;
+}
+
+// How far the tables have come stands in the same transaction: a kill at any moment neither loses nor doubles anything.
+static int commit(struct gathering *g)
+{
+	sqlite3_stmt *done = g->spans->statements[RUN_SPANS_DONE];
+	sqlite3_bind_int64(done, 1, g->segment);
+	sqlite3_bind_int64(done, 2, g->reached);
+	int r = sql_run(done);
+	if (r == SQLITE_OK)
+		r = sql_exec(g->spans->db, "COMMIT");
+	g->committed = g->reached;
+	return keep(g, r);
+}
+
+static int take_chunk(void *data, int64_t offset)
+{
+	struct gathering *g = data;
+	g->reached = offset;
+	if (g->reached - g->committed < GATHER_BYTES)
+		return 0;
+	int r = commit(g);
+	return r != 0 ? r : keep(g, sql_exec(g->spans->db, "BEGIN IMMEDIATE"));
+}
+
+static int64_t bytes_done(const struct run_spans *spans, int64_t segment)
+{
+	sqlite3_stmt *s = NULL;
+	int64_t bytes = 0;
+	if (sqlite3_prepare_v2(spans->db, "SELECT coalesce(spool_bytes, 0) FROM segment WHERE id = ?", -1, &s, NULL) ==
+		SQLITE_OK) {
+		sqlite3_bind_int64(s, 1, segment);
+		bytes = sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : INT64_MAX; // no such segment: not ours
+	}
+	sqlite3_finalize(s);
+	return bytes;
+}
+
+static int gather(struct run_spans *spans, int fd, int64_t segment)
+{
+	struct gathering g = {.spans = spans, .segment = segment, .committed = bytes_done(spans, segment)};
+	g.reached = g.committed;
+	g.names = calloc_array(SPOOL_NAMES, sizeof(*g.names));
+	if (g.names == NULL)
+		return SQLITE_NOMEM;
+	const struct spool_visitor visitor = {take_name, take_span, take_metric, take_mark, take_chunk, &g};
+	sql_exec(spans->db, more_cache);
+	g.result = sql_exec(spans->db, "BEGIN IMMEDIATE");
+	if (g.result == SQLITE_OK) {
+		int r = spool_read(fd, g.committed, &visitor);
+		if (r < 0)
+			g.result = r == -ENOMEM ? SQLITE_NOMEM : SQLITE_IOERR;
+		if (g.result == SQLITE_OK)
+			commit(&g);
+	}
+	sql_rollback(spans->db);
+	sql_exec(spans->db, usual_cache);
+	for (size_t i = 0; i < SPOOL_NAMES; i++)
+		free(g.names[i]);
+	free(g.names);
+	return g.result;
+}
+
+int run_spans_gather(struct run_spans *spans)
+{
+	if (spans->spool.fd < 0)
+		return SQLITE_OK;
+	int r = gather(spans, spans->spool.fd, spans->segment);
+	if (r == SQLITE_OK)
+		spool_close(&spans->spool, true);
+	return r;
+}
+
+// What a dead recorder has left.
+static int gather_leftover(struct run_spans *spans)
+{
+	struct spool_header header;
+	int fd = spool_open_reader(spans->run_path, spans->run_id, &header);
+	if (fd < 0)
+		return SQLITE_OK;
+	int r = gather(spans, fd, header.segment);
+	close(fd);
+	char path[PLACE_PATH_SIZE + 8];
+	spool_path(spans->run_path, path, sizeof(path));
+	if (r == SQLITE_OK)
+		unlink(path);
+	return r;
+}
+
+/* ---- open and close ---- */
+
+static void read_run_id(struct run_spans *spans)
+{
+	sqlite3_stmt *s = NULL;
+	if (sqlite3_prepare_v2(spans->db, "SELECT value FROM run WHERE key = 'id'", -1, &s, NULL) == SQLITE_OK &&
+		sqlite3_step(s) == SQLITE_ROW)
+		sql_copy_text(s, 0, spans->run_id, sizeof(spans->run_id));
+	sqlite3_finalize(s);
+}
+
+int run_spans_open(struct run_spans *spans, sqlite3 *db, const char *run_path, int64_t segment, int64_t shift_ns)
+{
+	*spans = (struct run_spans){
+		.db = db, .run_path = run_path, .segment = segment, .shift_ns = shift_ns, .spool.fd = -1};
+	read_run_id(spans);
+	int r = SQLITE_OK;
+	for (size_t i = 0; r == SQLITE_OK && i < RUN_SPANS_STATEMENTS; i++)
+		r = sqlite3_prepare_v3(db, sources[i], -1, SQLITE_PREPARE_PERSISTENT, &spans->statements[i], NULL);
+	if (r == SQLITE_OK)
+		r = gather_leftover(spans);
+	spans->id_offset = sql_read_i64(db, "SELECT max(id) FROM span", 0);
+	return r;
+}
+
+void run_spans_close(struct run_spans *spans)
+{
+	for (size_t i = 0; i < RUN_SPANS_STATEMENTS; i++)
+		sqlite3_finalize(spans->statements[i]);
+	memset(spans->statements, 0, sizeof(spans->statements));
+	if (spans->db != NULL)
+		spool_close(&spans->spool, false);
+}
