@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int cli_fail(int status, const struct wattle_error *error)
 {
@@ -83,6 +84,23 @@ bool cli_parse_words(const struct command *command, int argc, char **argv, void 
 		argc--;
 		argv++;
 	}
+}
+
+int cli_check_writable(const char *option, const char *path, struct wattle_error *reterr)
+{
+	if (path == NULL || strcmp(path, "-") == 0)
+		return 0;
+	char folder[4096];
+	const char *slash = strrchr(path, '/');
+	size_t length = slash == NULL ? 0 : (size_t)(slash - path) + (slash == path);
+	if (length >= sizeof(folder))
+		return error_set(reterr, -ENAMETOOLONG, "%s: the path is too long", option);
+	memcpy(folder, path, length);
+	folder[length] = '\0';
+	bool exists = access(path, F_OK) == 0;
+	if (access(exists ? path : length > 0 ? folder : ".", W_OK) == 0)
+		return 0;
+	return error_set(reterr, -errno, "%s: can't write %s: %s", option, path, strerror(errno));
 }
 
 int cli_write(const struct buf *out, const char *path)

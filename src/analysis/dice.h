@@ -1,0 +1,40 @@
+/* Random numbers that are the same for the same seed, on every machine: the same data gives the same answer.
+ * The generator is SplitMix64 (Steele, Lea and Flood 2014): one 64-bit state, good enough for resampling. */
+#pragma once
+
+#include <stdint.h>
+
+struct dice {
+	uint64_t state;
+};
+
+static inline uint64_t dice_roll(struct dice *dice)
+{
+	uint64_t z = dice->state += UINT64_C(0x9e3779b97f4a7c15);
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+// Dice of their own for each purpose, so that one more comparison does not change the others.
+static inline struct dice dice_make(uint64_t seed, uint64_t purpose)
+{
+	struct dice dice = {seed};
+	dice.state = dice_roll(&dice) ^ (purpose * UINT64_C(0xd1342543de82ef95));
+	return dice;
+}
+
+// 0 … sides-1; what the multiplication favours is less than sides/2^32.
+static inline uint32_t dice_below(struct dice *dice, uint32_t sides)
+{
+	return (uint32_t)(((dice_roll(dice) >> 32) * sides) >> 32);
+}
+
+static inline void dice_shuffle(struct dice *dice, uint32_t *items, uint32_t n)
+{
+	for (uint32_t left = n; left > 1; left--) {
+		uint32_t at = dice_below(dice, left), swapped = items[at];
+		items[at] = items[left - 1];
+		items[left - 1] = swapped;
+	}
+}

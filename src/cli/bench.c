@@ -1,0 +1,270 @@
+/* wattle bench: commands run again and again, in random order, until their energy, time and power are known well enough. */
+#include "cli/bench.h"
+
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "base/util.h"
+#include "report/parts.h"
+#include "sampler/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { REPORT_CEILING = 1 << 28, WORDS_CEILING = 1 << 22 };
+
+#define AT(member) .offset = offsetof(struct bench_options, member)
+
+// clang-format off
+static const struct option options_table[] = {
+	{"runs", 'n', "N", "measured runs of each command (default 10); with --until the least", OPTION_INTEGER, AT(runs), .least = 1, .most = 10000, .range = "a number of runs from 1 to 10000"},
+	{"warmup", 'w', "N", "runs of each command before that, not counted (default 1)", OPTION_INTEGER, AT(warmup), .least = 0, .most = 10000, .range = "a number of runs from 0 to 10000"},
+	{"until", 0, "PERCENT", "go on until half of each interval of the median energy (time, where\nenergy is not known) is below this part of it", OPTION_NUMBER, AT(until_percent), .least = 0.001, .most = 100, .range = "a percentage above 0, such as 2"},
+	{"max-runs", 0, "N", "with --until: no more than these (default 100)", OPTION_INTEGER, AT(max_runs), .least = BENCH_LEAST_RUNS, .most = 10000, .range = "a number of runs from 5 to 10000"},
+	{"settle", 0, "DUR", "before a run wait at most so long until the machine is as cool and\nquiet as at first; 0: never; auto: as long as the run before took,\nat most 10s (default)", OPTION_TEXT, AT(settle)},
+	{"compare", 0, "WHICH", "first: each command with the first (default); all: all pairs", OPTION_CHOICE, AT(compare), .choices = "first|all"},
+	{"seed", 0, "N", "of the order and of the intervals (default: random, and printed)", OPTION_INTEGER, AT(seed), .least = 0, .most = 1e15, .range = "a whole number, 0 or more"},
+	{"interval", 'i', "DUR", "sampling period of the runs, 1ms to 1h (default 100ms)", OPTION_DURATION, AT(interval_ns), .least = 1e6, .most = 3.6e12, .range = "a duration from 1ms to 1h, such as 100ms or 2s"},
+	{"ignore-failure", 0, NULL, "count runs that fail, too", OPTION_FLAG, AT(ignore_failure)},
+	{"show-output", 0, NULL, "let the commands print (else only a failing one's last lines are shown)", OPTION_FLAG, AT(show_output)},
+	{"json", 0, "FILE", "write the result as JSON; - is standard output, in place of the text", OPTION_TEXT, AT(json)},
+	{"output", 'o', "DIR", "keep the run files there: COMMAND-RUN.sqlite, counted from 1", OPTION_TEXT, AT(output)},
+	{"quiet", 'q', NULL, "print no table", OPTION_FLAG, AT(quiet)},
+};
+// clang-format on
+
+/* ---- the commands ---- */
+
+// Cuts the words at ":::". *ret_commands: for each its words, NULL-terminated where they stand; the caller frees it.
+static int split(const struct command *command, int argc, char **argv, char ***ret_firsts[], size_t *ret_n)
+{
+	char ***firsts = calloc_array((size_t)argc + 1, sizeof(*firsts));
+	if (firsts == NULL)
+		return EXIT_FAILED;
+	size_t n = 0;
+	for (int first = 0, i = 0; i <= argc; i++) {
+		bool ends = i == argc || strcmp(argv[i], ":::") == 0;
+		if (ends && i == first) {
+			free(firsts);
+			return cli_usage(command, EXIT_USAGE,
+				argc == 0 ? "no command given" : "a command is missing beside ':::'");
+		}
+		if (!ends)
+			continue;
+		argv[i] = NULL; // argv[argc] is that already
+		firsts[n++] = argv + first;
+		first = i + 1;
+	}
+	*ret_firsts = firsts;
+	*ret_n = n;
+	return EXIT_DONE;
+}
+
+static char *command_line(char *const *argv)
+{
+	struct buf json, line;
+	struct jsonw j;
+	buf_init(&json, WORDS_CEILING);
+	buf_init(&line, WORDS_CEILING);
+	jsonw_init(&j, &json, false);
+	jsonw_begin_array(&j);
+	for (; *argv != NULL; argv++)
+		jsonw_string(&j, *argv);
+	jsonw_end_array(&j);
+	command_text(&line, &(struct run_segment){.command_json = json.data});
+	buf_finish(&json);
+	char *text = buf_take(&line);
+	buf_finish(&line);
+	return text;
+}
+
+// Before anything runs: a bench that fails at its third command an hour later was no use.
+static int check_commands(char ***firsts, size_t n)
+{
+	for (size_t c = 0; c < n; c++) {
+		int status = bench_find_command(firsts[c][0]);
+		if (status == EXIT_DONE)
+			continue;
+		fprintf(stderr, "wattle: %s: %s; nothing was run\n", firsts[c][0],
+			status == EXIT_NOT_FOUND ? "command not found" : "can't be executed");
+		return status;
+	}
+	return EXIT_DONE;
+}
+
+/* ---- options ---- */
+
+static int check_options(const struct bench_options *options, double *ret_settle_s, struct wattle_error *reterr)
+{
+	int r = bench_settle_parse(options->settle, ret_settle_s, reterr);
+	if (r < 0)
+		return r;
+	bool to_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
+	if (to_stdout && options->show_output)
+		return error_set(reterr, -EINVAL, "--show-output: does not go with --json -; write the JSON to a file");
+	if (!isnan(options->until_percent) && value_ok(options->runs) && options->runs > options->max_runs)
+		return error_set(reterr, -EINVAL, "--runs: %lld is more than --max-runs, %lld; raise that",
+			(long long)options->runs, (long long)options->max_runs);
+	if (options->output != NULL && mkdir(options->output, 0777) != 0 && errno != EEXIST)
+		return error_set(reterr, -errno, "--output: can't make the folder %s: %s", options->output,
+			strerror(errno));
+	return cli_check_writable("--json", options->json, reterr);
+}
+
+static uint64_t make_seed(const struct bench_options *options)
+{
+	uint32_t seed = 0; // 32 bits: it is to be typed again
+	if (value_ok(options->seed))
+		return (uint64_t)options->seed;
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		seed = (uint32_t)getpid();
+	return seed;
+}
+
+/* ---- the result ---- */
+
+static int print(const struct bench_result *result, const struct bench_options *options)
+{
+	bool to_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
+	int status = EXIT_DONE;
+	struct buf out;
+	buf_init(&out, REPORT_CEILING);
+	if (!options->quiet && !to_stdout) {
+		bench_text(result, &out, isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL);
+		status = cli_write(&out, "-");
+	}
+	buf_clear(&out);
+	if (options->json != NULL) {
+		bench_json(result, &out);
+		int written = cli_write(&out, options->json);
+		status = status != EXIT_DONE ? status : written;
+	}
+	buf_finish(&out);
+	return status;
+}
+
+static int conclude(struct bench_loop *loop, int status)
+{
+	struct bench_result *result = loop->result;
+	size_t n = result->findings.n_commands;
+	result->settling = loop->settle->figures;
+	if (result->rounds == 0) {
+		if (result->end == BENCH_INTERRUPTED)
+			fputs("wattle: interrupted before the first round was complete\n", stderr);
+		return status;
+	}
+	for (size_t c = 0; c < n; c++)
+		result->commands[c].error_j = bench_loop_error_j(loop, c);
+	if (bench_analyse(result->series, n, result->all_pairs, result->seed, &result->findings) < 0)
+		return cli_fail(EXIT_FAILED, &(struct wattle_error){.text = "out of memory"});
+	int printed = print(result, loop->options);
+	bench_findings_finish(&result->findings);
+	return status != EXIT_DONE ? status : printed;
+}
+
+static int bench(const struct bench_options *options, double settle_s, struct bench_result *result)
+{
+	struct bench_signals signals;
+	struct bench_runner runner;
+	struct bench_settle settle = {0};
+	struct bench_loop loop = {
+		.options = options,
+		.runner = &runner,
+		.signals = &signals,
+		.settle = &settle,
+		.result = result,
+		.shows_progress = !options->quiet && isatty(STDERR_FILENO),
+	};
+	struct wattle_error error = {0};
+	bench_signals_take(&signals);
+	int r = bench_runner_open(&runner, options, &signals, &error);
+	if (r == 0)
+		r = bench_settle_open(&settle, settle_s, &signals, &error);
+	if (r == 0)
+		r = bench_loop_open(&loop, &error);
+	int64_t start_ns = bench_now_ns();
+	int status = r == 0 ? bench_loop_run(&loop) : cli_fail(EXIT_FAILED, &error);
+	result->elapsed_s = (double)(bench_now_ns() - start_ns) * 1e-9;
+	if (r == 0)
+		status = conclude(&loop, status);
+	bench_loop_close(&loop);
+	bench_settle_close(&settle);
+	bench_runner_close(&runner);
+	bench_signals_restore(&signals);
+	return status;
+}
+
+static int bench_commands(const struct bench_options *options, double settle_s, char ***firsts, size_t n)
+{
+	struct bench_result result = {
+		.findings = {.n_commands = n},
+		.series = calloc_array(n, sizeof(*result.series)),
+		.commands = calloc_array(n, sizeof(*result.commands)),
+		.warmup = (size_t)options->warmup,
+		.seed = make_seed(options),
+		.until_percent = options->until_percent,
+		.width_percent = (double)NAN,
+		.all_pairs = strcmp(options->compare, "all") == 0,
+	};
+	bool whole = result.series != NULL && result.commands != NULL;
+	for (size_t c = 0; c < n && whole; c++) {
+		result.commands[c].argv = firsts[c];
+		result.commands[c].text = command_line(firsts[c]);
+		whole = result.commands[c].text != NULL;
+	}
+	int status = whole ? bench(options, settle_s, &result)
+			   : cli_fail(EXIT_FAILED, &(struct wattle_error){.text = "out of memory"});
+	for (size_t c = 0; c < n && result.commands != NULL; c++)
+		free((char *)(uintptr_t)result.commands[c].text);
+	free(result.commands);
+	free(result.series);
+	return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct bench_options options = {
+		.settle = "auto",
+		.compare = "first",
+		.runs = VALUE_MISSING,
+		.seed = VALUE_MISSING,
+		.warmup = 1,
+		.max_runs = 100,
+		.interval_ns = 100 * NS_PER_MS,
+		.until_percent = (double)NAN,
+	};
+	void *config; // there is no --config here
+	int first, status;
+	if (!cli_parse(command, argc, argv, &options, &first, &config, EXIT_USAGE, &status))
+		return status;
+	wattle_cleanup_free char ***firsts = NULL;
+	size_t n;
+	status = split(command, argc - first, argv + first, &firsts, &n);
+	if (status == EXIT_DONE)
+		status = check_commands(firsts, n);
+	if (status != EXIT_DONE)
+		return status;
+	struct wattle_error error = {0};
+	double settle_s;
+	if (check_options(&options, &settle_s, &error) < 0) {
+		fprintf(stderr, "wattle bench: %s\n", error.text);
+		return EXIT_USAGE;
+	}
+	return bench_commands(&options, settle_s, firsts, n);
+}
+
+const struct command command_bench = {
+	.name = "bench",
+	.usage = "[OPTIONS] [--] CMD [ARG…] [::: CMD [ARG…]]…",
+	.summary = "repeat commands in random order and tell what differs, and what does not",
+	.details =
+		"Energy, time and power of each command: the median and a 95 % interval of it, and for each command after\n"
+		"the first whether it differs. Each run is measured as `wattle run` does, with nothing on standard input.\n"
+		"Ctrl-C ends the bench; complete rounds are still shown. The status is 0, 1 if a command or wattle failed,\n"
+		"2 for wrong usage, 126 or 127 if a command can't be executed or found, 128+N after signal N.",
+	.options = options_table,
+	.n_options = ARRAY_SIZE(options_table),
+	.run = run,
+};

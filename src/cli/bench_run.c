@@ -1,0 +1,283 @@
+/* One run of a command: our own program as `wattle run`, and the report it leaves. A process of its own keeps one run's
+ * sensors, memory and mishaps from the next, and each is measured just as a user would measure it. */
+#include "cli/bench.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "sampler/target.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, ARGUMENTS_MAX = 16 };
+
+/* ---- the folder ---- */
+
+int bench_runner_open(struct bench_runner *runner, const struct bench_options *options, struct bench_signals *signals,
+	struct wattle_error *reterr)
+{
+	const char *top = getenv("TMPDIR");
+	*runner = (struct bench_runner){.options = options, .signals = signals};
+	int n = snprintf(runner->folder, sizeof(runner->folder), "%s/wattle-bench-XXXXXX",
+		top != NULL && top[0] != '\0' ? top : "/tmp");
+	if (n < 0 || (size_t)n >= sizeof(runner->folder))
+		return error_set(reterr, -ENAMETOOLONG, "TMPDIR is too long: %s", top);
+	if (mkdtemp(runner->folder) != NULL)
+		return 0;
+	int r = -errno;
+	error_set(reterr, r, "can't make a folder in %s: %s; set TMPDIR", top != NULL ? top : "/tmp", strerror(-r));
+	runner->folder[0] = '\0';
+	return r;
+}
+
+void bench_runner_close(struct bench_runner *runner)
+{
+	if (runner->folder[0] == '\0')
+		return;
+	wattle_cleanup_dir DIR *folder = opendir(runner->folder);
+	if (folder != NULL)
+		for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+			unlinkat(dirfd(folder), entry->d_name, 0); // fails for "." and "..", as it should
+	rmdir(runner->folder);
+	runner->folder[0] = '\0';
+}
+
+static void path_in(const struct bench_runner *runner, const char *name, char path[PATH_SIZE])
+{
+	snprintf(path, PATH_SIZE, "%s/%s", runner->folder, name);
+}
+
+/* ---- the process ---- */
+
+struct arguments {
+	char interval[40], run[PATH_SIZE], report[PATH_SIZE];
+};
+
+// --output takes patterns, and a folder may be named with a "%".
+static void escape_pattern(const char *path, char out[PATH_SIZE])
+{
+	size_t n = 0;
+	for (; *path != '\0' && n + 2 < PATH_SIZE; path++) {
+		if (*path == '%')
+			out[n++] = '%';
+		out[n++] = *path;
+	}
+	out[n] = '\0';
+}
+
+static void fill_arguments(const struct bench_runner *runner, const char *keep, struct arguments *arguments)
+{
+	char path[PATH_SIZE];
+	path_in(runner, "run.sqlite", path);
+	escape_pattern(keep != NULL ? keep : path, arguments->run);
+	path_in(runner, "report.json", arguments->report);
+	snprintf(arguments->interval, sizeof(arguments->interval), "%lldus",
+		(long long)(runner->options->interval_ns / 1000));
+}
+
+static void redirect(const char *path, int flags, int fd)
+{
+	int opened = open(path, flags | O_CLOEXEC, 0600);
+	if (opened < 0 || dup2(opened, fd) < 0)
+		_exit(EXIT_OWN_FAILURE);
+}
+
+static void child(const struct bench_runner *runner, char *const *argv, pid_t parent)
+{
+	char stderr_path[PATH_SIZE];
+	path_in(runner, "stderr", stderr_path);
+	bench_signals_restore(runner->signals);
+	prctl(PR_SET_PDEATHSIG, SIGTERM); // killed, we leave nothing running
+	if (getppid() != parent)
+		_exit(EXIT_OWN_FAILURE);
+	redirect("/dev/null", O_RDONLY, STDIN_FILENO);
+	if (!runner->options->show_output) {
+		redirect("/dev/null", O_WRONLY, STDOUT_FILENO);
+		redirect(stderr_path, O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
+	}
+	execv("/proc/self/exe", argv);
+	_exit(EXIT_OWN_FAILURE);
+}
+
+static pid_t start(const struct bench_runner *runner, char *const *command, const char *keep)
+{
+	struct arguments text;
+	fill_arguments(runner, keep, &text);
+	char *const own[] = {(char[]){"wattle"}, (char[]){"run"}, (char[]){"--quiet"}, (char[]){"--disable-logs"},
+		(char[]){"--interval"}, text.interval, (char[]){"--output"}, text.run, (char[]){"--json"}, text.report,
+		(char[]){"--"}};
+	size_t n = 0;
+	while (command[n] != NULL)
+		n++;
+	wattle_cleanup_free char **argv = calloc_array(ARRAY_SIZE(own) + n + 1, sizeof(*argv));
+	if (argv == NULL)
+		return -1;
+	memcpy(argv, own, sizeof(own));
+	memcpy(argv + ARRAY_SIZE(own), command, n * sizeof(*argv));
+	pid_t parent = getpid(), pid = fork();
+	if (pid == 0)
+		child(runner, argv, parent);
+	return pid;
+}
+
+/* ---- what it measured ---- */
+
+static double number_at(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+	return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+// "package-0 (powercap), dram-0 (powercap)", of what is in the total.
+static void name_meters(const json_t *domains, char *out, size_t size)
+{
+	size_t i, used = 0;
+	const json_t *domain;
+	out[0] = '\0';
+	json_array_foreach(domains, i, domain)
+	{
+		const char *name = json_string_value(json_object_get(domain, "domain"));
+		const char *source = json_string_value(json_object_get(domain, "source"));
+		const char *kind = json_string_value(json_object_get(domain, "kind"));
+		int number = kind != NULL ? domain_kind_from_name(kind) : -EINVAL;
+		if (name == NULL || source == NULL || number < 0 || !domain_kind_adds_up((enum domain_kind)number) ||
+			!json_is_number(json_object_get(domain, "energy_j")))
+			continue;
+		int n = snprintf(out + used, size - used, "%s%s (%s)", used > 0 ? ", " : "", name, source);
+		used += n > 0 ? (size_t)n : 0;
+		if (used >= size)
+			return;
+	}
+}
+
+static int read_report(const struct bench_runner *runner, struct bench_run *run)
+{
+	char path[PATH_SIZE];
+	path_in(runner, "report.json", path);
+	json_t *report = json_load_file(path, 0, NULL);
+	const json_t *energy = json_object_get(report, "energy"), *about = json_object_get(report, "run");
+	const json_t *status = json_object_get(about, "exit_code");
+	double time_s = number_at(about, "duration_s"), total_j = number_at(energy, "total_j");
+	int r = json_is_integer(status) && time_s > 0 ? 0 : -EIO;
+	*run = (struct bench_run){
+		.values = {
+			[BENCH_TIME] = time_s,
+			[BENCH_ENERGY] = total_j,
+			[BENCH_POWER] = total_j / time_s,
+			[BENCH_TARGET_ENERGY] = number_at(json_object_get(energy, "ledger"), "target_j"),
+		},
+		.energy_error_j = number_at(energy, "error_j"),
+		.status = (int)json_integer_value(status),
+	};
+	const char *provenance = json_string_value(json_object_get(energy, "provenance"));
+	text_copy(run->provenance, sizeof(run->provenance), provenance != NULL && !isnan(total_j) ? provenance : "");
+	name_meters(json_object_get(energy, "domains"), run->meter, sizeof(run->meter));
+	json_decref(report);
+	return r;
+}
+
+static int broken(const struct bench_runner *runner, int wait_status, struct wattle_error *reterr)
+{
+	struct buf words;
+	buf_init(&words, 4096);
+	bench_last_words(runner, &words);
+	int r = error_set(reterr, -EIO, "measuring failed (status %d)%s%.400s",
+		WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status),
+		words.size > 0 ? ": " : "", words.size > 0 ? words.data : "");
+	for (char *c = reterr->text; *c != '\0'; c++) // one line
+		*c = *c == '\n' ? ' ' : *c;
+	buf_finish(&words);
+	return r;
+}
+
+static void clean(const struct bench_runner *runner)
+{
+	static const char *const left[] = {"run.sqlite", "report.json", "stderr"};
+	char path[PATH_SIZE];
+	for (size_t i = 0; i < ARRAY_SIZE(left); i++) {
+		path_in(runner, left[i], path);
+		unlink(path);
+	}
+}
+
+enum bench_outcome bench_run(const struct bench_runner *runner, char *const *argv, const char *keep,
+	struct bench_run *ret_run, struct wattle_error *reterr)
+{
+	clean(runner);
+	if (!bench_pause(runner->signals, 0))
+		return BENCH_STOPPED;
+	pid_t pid = start(runner, argv, keep);
+	if (pid < 0) {
+		error_set(reterr, -errno, "can't start a process: %s", strerror(errno));
+		return BENCH_BROKEN;
+	}
+	int status = bench_wait(runner->signals, pid);
+	if (runner->signals->stopped_by != 0)
+		return BENCH_STOPPED;
+	if (read_report(runner, ret_run) < 0) {
+		broken(runner, status, reterr);
+		return BENCH_BROKEN;
+	}
+	return BENCH_RAN;
+}
+
+/* ---- about commands ---- */
+
+void bench_last_words(const struct bench_runner *runner, struct buf *out)
+{
+	enum { LINES = 5, BYTES = 2000 };
+	char path[PATH_SIZE], text[BYTES + 1];
+	path_in(runner, "stderr", path);
+	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return;
+	ssize_t n = pread(fd, text, BYTES, st.st_size > BYTES ? st.st_size - BYTES : 0);
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	if (n <= 0)
+		return;
+	ssize_t from = n;
+	for (int lines = 0; from > 0; from--)
+		if (text[from - 1] == '\n' && ++lines == LINES)
+			break;
+	for (ssize_t i = from; i < n; i++) // a terminal obeys control characters
+		buf_char(out, text[i] == '\n' || text[i] == '\t' || (unsigned char)text[i] >= 0x20 ? text[i] : '?');
+}
+
+static int look_at(const char *path)
+{
+	struct stat st;
+	if (stat(path, &st) != 0)
+		return EXIT_NOT_FOUND;
+	return S_ISREG(st.st_mode) && access(path, X_OK) == 0 ? 0 : EXIT_NOT_EXECUTABLE;
+}
+
+int bench_find_command(const char *command)
+{
+	if (strchr(command, '/') != NULL)
+		return look_at(command);
+	const char *path = getenv("PATH");
+	int best = EXIT_NOT_FOUND;
+	for (const char *at = path != NULL ? path : "/bin:/usr/bin"; command[0] != '\0';) {
+		size_t length = strcspn(at, ":");
+		char file[PATH_SIZE];
+		int n = snprintf(file, sizeof(file), "%.*s%s%s", (int)length, at, length > 0 ? "/" : "", command);
+		int found = n > 0 && (size_t)n < sizeof(file) ? look_at(file) : EXIT_NOT_FOUND;
+		if (found == 0)
+			return 0;
+		best = found < best ? found : best;
+		if (at[length] == '\0')
+			break;
+		at += length + 1;
+	}
+	return best;
+}

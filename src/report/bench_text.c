@@ -1,0 +1,337 @@
+#include "report/bench.h"
+
+#include "base/util.h"
+#include "report/report.h"
+#include "report/table.h"
+
+enum { NOTE_INDENT = 2, COMMAND_INDENT = 6, CELL_CEILING = 4096 };
+
+// An error of the meter above this share of the energy deserves a word.
+static const double DOUBTFUL = 0.25;
+
+struct quantity {
+	const char *title;
+	void (*print)(struct buf *out, double value);
+};
+
+static const struct quantity quantities[BENCH_QUANTITIES] = {
+	[BENCH_TIME] = {"time", human_time},
+	[BENCH_ENERGY] = {"energy", human_energy},
+	[BENCH_POWER] = {"power", human_power},
+	[BENCH_TARGET_ENERGY] = {"its share", human_energy},
+};
+
+/* ---- head ---- */
+
+// A command keeps its beginning and its end; what tells two of them apart stands there.
+static void fit_middle(struct buf *out, const char *text, size_t columns)
+{
+	size_t size = strlen(text);
+	if (text_columns(text, size) <= columns) {
+		text_add_harmless(out, text, size);
+		return;
+	}
+	size_t head = (columns - 1) / 2;
+	text_fit(out, text, head + 1, false); // ends in "…"
+	struct buf tail;
+	buf_init(&tail, CELL_CEILING);
+	text_fit(&tail, text, columns - head, true); // begins with "…"
+	if (tail.failed == 0 && tail.size >= strlen("…"))
+		buf_str(out, tail.data + strlen("…"));
+	buf_finish(&tail);
+}
+
+static void headline(const struct bench_result *result, struct buf *out, const struct style *style)
+{
+	bool several = result->findings.n_commands > 1;
+	buf_printf(out, "%s%zu run%s%s%s", style->title, result->rounds, result->rounds == 1 ? "" : "s",
+		several ? " each" : "", style->off);
+	if (several)
+		buf_printf(out, " in random order, seed %llu", (unsigned long long)result->seed);
+	buf_printf(out, ", after %zu to warm up; ", result->warmup);
+	human_time(out, result->elapsed_s);
+	buf_str(out, " in all\n\n");
+	for (size_t c = 0; c < result->findings.n_commands; c++) {
+		if (several)
+			buf_printf(out, "%4zu  ", c + 1);
+		else
+			buf_str(out, "  ");
+		fit_middle(out, result->commands[c].text, TEXT_WIDTH - COMMAND_INDENT);
+		buf_char(out, '\n');
+	}
+	buf_char(out, '\n');
+}
+
+/* ---- table ---- */
+
+// "801 … 823 ms", "0.998 s … 1.02 s": the unit once where both have the same.
+static void interval(struct buf *out, const struct bench_estimate *e, const struct quantity *quantity)
+{
+	struct buf low, high;
+	if (isnan(e->low) || isnan(e->high)) {
+		buf_str(out, "n/a");
+		return;
+	}
+	buf_init(&low, CELL_CEILING);
+	buf_init(&high, CELL_CEILING);
+	quantity->print(&low, e->low);
+	quantity->print(&high, e->high);
+	const char *unit = low.failed == 0 ? strrchr(low.data, ' ') : NULL;
+	const char *other = high.failed == 0 ? strrchr(high.data, ' ') : NULL;
+	if (unit != NULL && other != NULL && strcmp(unit, other) == 0)
+		buf_add(out, low.data, (size_t)(unit - low.data));
+	else
+		buf_str(out, low.data != NULL ? low.data : "");
+	buf_printf(out, " … %s", high.data != NULL ? high.data : "");
+	buf_finish(&low);
+	buf_finish(&high);
+}
+
+static void percent(struct buf *out, double percent_value)
+{
+	human_number(out, percent_value, percent_value < 10 ? 2 : 3);
+}
+
+static void difference(struct buf *out, const struct bench_comparison *c)
+{
+	if (c->ratio >= 2) {
+		human_number(out, c->ratio, 3);
+		buf_str(out, " times (");
+		human_number(out, c->low, 3);
+		buf_str(out, " … ");
+		human_number(out, c->high, 3);
+		buf_char(out, ')');
+		return;
+	}
+	bool less = c->ratio < 1;
+	percent(out, 100 * fabs(c->ratio - 1));
+	buf_printf(out, " %% %s (", less ? "less" : "more");
+	percent(out, 100 * fabs((less ? c->high : c->low) - 1));
+	buf_str(out, " … ");
+	percent(out, 100 * fabs((less ? c->low : c->high) - 1));
+	buf_str(out, " %)");
+}
+
+static void verdict(struct buf *out, const struct bench_comparison *c)
+{
+	if (c->different) {
+		difference(out, c);
+		return;
+	}
+	buf_str(out, "no difference seen");
+	if (isnan(c->smallest_effect_percent))
+		return;
+	buf_str(out, " (");
+	if (c->smallest_effect_percent < 100) {
+		percent(out, c->smallest_effect_percent);
+		buf_str(out, " % would be)");
+	} else {
+		human_number(out, 1 + c->smallest_effect_percent / 100, 2);
+		buf_str(out, " times would be)");
+	}
+}
+
+static const struct bench_comparison *find(const struct bench_findings *findings, size_t a, size_t b, size_t quantity)
+{
+	for (size_t i = 0; i < findings->n_comparisons; i++) {
+		const struct bench_comparison *c = &findings->comparisons[i];
+		if (c->a == a && c->b == b && c->quantity == (enum bench_quantity)quantity)
+			return c;
+	}
+	return NULL;
+}
+
+static bool is_known(const struct bench_findings *findings, size_t quantity)
+{
+	for (size_t c = 0; c < findings->n_commands; c++)
+		if (findings->estimates[c][quantity].n > 0)
+			return true;
+	return false;
+}
+
+static void row(struct table *table, const struct bench_findings *findings, size_t quantity, size_t c)
+{
+	const struct bench_estimate *e = &findings->estimates[c][quantity];
+	buf_str(table_cell(table, false), c == 0 ? quantities[quantity].title : "");
+	if (findings->n_commands > 1)
+		buf_printf(table_cell(table, false), "%zu", c + 1);
+	quantities[quantity].print(table_cell(table, false), e->median);
+	interval(table_cell(table, false), e, &quantities[quantity]);
+	if (findings->n_commands == 1)
+		return;
+	struct buf *cell = table_cell(table, false);
+	const struct bench_comparison *against_first = c > 0 ? find(findings, 0, c, quantity) : NULL;
+	if (against_first != NULL)
+		verdict(cell, against_first);
+}
+
+static void estimates(const struct bench_findings *findings, struct buf *out, const struct style *style)
+{
+	static const struct table_column several[] = {{"", false}, {"", true}, {"median", true},
+		{"95 % interval", true}, {"against 1", false}};
+	static const struct table_column one[] = {{"", false}, {"median", true}, {"95 % interval", true}};
+	bool is_one = findings->n_commands == 1;
+	struct table table;
+	table_init(&table, is_one ? one : several, is_one ? ARRAY_SIZE(one) : ARRAY_SIZE(several));
+	for (size_t q = 0; q < BENCH_QUANTITIES; q++)
+		for (size_t c = 0; c < findings->n_commands && (q != BENCH_TARGET_ENERGY || is_known(findings, q)); c++)
+			row(&table, findings, q, c);
+	table_print(&table, out, style);
+	table_finish(&table);
+}
+
+// With --compare all: those that the table above has no room for.
+static void other_pairs(const struct bench_findings *findings, struct buf *out, const struct style *style)
+{
+	static const struct table_column columns[] = {{"pair", false}, {"", false}, {"", false}};
+	struct table table;
+	table_init(&table, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < findings->n_comparisons; i++) {
+		const struct bench_comparison *c = &findings->comparisons[i];
+		if (c->a == 0)
+			continue;
+		buf_printf(table_cell(&table, false), "%zu against %zu", c->b + 1, c->a + 1);
+		buf_str(table_cell(&table, false), quantities[c->quantity].title);
+		verdict(table_cell(&table, false), c);
+	}
+	if (table.n_cells > 0)
+		buf_char(out, '\n');
+	table_print(&table, out, style);
+	table_finish(&table);
+}
+
+/* ---- notes ---- */
+
+static void note(struct buf *out, struct buf *text)
+{
+	if (text->failed == 0 && text->size > 0) {
+		text_wrap(out, out->size, NOTE_INDENT, text->data);
+		buf_char(out, '\n');
+	}
+	buf_clear(text);
+}
+
+static void note_end(const struct bench_result *result, struct buf *text)
+{
+	switch (result->end) {
+	case BENCH_ALL_RUNS:
+		return;
+	case BENCH_NARROW_ENOUGH:
+		buf_str(text, "Stopped when half of each interval was below ");
+		break;
+	case BENCH_MOST_RUNS:
+		buf_str(text, "Stopped by --max-runs: half of the widest interval is ");
+		human_number(text, result->width_percent, 2);
+		buf_str(text, " %, not below ");
+		break;
+	case BENCH_INTERRUPTED:
+		buf_printf(text, "Interrupted: these are the %zu rounds that were complete.", result->rounds);
+		return;
+	case BENCH_FAILED:
+		buf_printf(text, "A command failed: these are the %zu rounds before that.", result->rounds);
+		return;
+	}
+	human_number(text, result->until_percent, 2);
+	buf_str(text, " % of its median.");
+}
+
+static void note_confidence(const struct bench_result *result, struct buf *text)
+{
+	double least = 0.95;
+	for (size_t c = 0; c < result->findings.n_commands; c++)
+		least = fmin(least, result->findings.estimates[c][BENCH_TIME].confidence); // NaN: one run, no interval
+	if (least < 0.93)
+		buf_printf(text,
+			"So few runs give no 95 %% interval: these hold the true median %.0f times in a hundred. "
+			"Six runs do.",
+			100 * least);
+}
+
+static double largest_error_j(const struct bench_result *result, bool *ret_doubtful)
+{
+	double largest = (double)NAN;
+	*ret_doubtful = false;
+	for (size_t c = 0; c < result->findings.n_commands; c++) {
+		double error_j = result->commands[c].error_j;
+		largest = fmax(largest, error_j);
+		*ret_doubtful |= error_j > DOUBTFUL * result->findings.estimates[c][BENCH_ENERGY].median;
+	}
+	return largest;
+}
+
+static void note_energy(const struct bench_result *result, struct buf *text)
+{
+	if (result->provenance == NULL) {
+		buf_str(text, "No energy could be had on this machine; `wattle sensors` says why.");
+		return;
+	}
+	bool doubtful;
+	double error_j = largest_error_j(result, &doubtful);
+	bool estimated = strcmp(result->provenance, provenance_name(PROVENANCE_ESTIMATED)) == 0;
+	buf_str(text, "Energy and power are the whole machine's while a command ran, idle power included, ");
+	buf_printf(text, "%s by %s", estimated ? "ESTIMATED from the load" : result->provenance, result->meter);
+	if (!isnan(error_j)) {
+		buf_str(text, "; a run's error, ");
+		human_error(text, error_j);
+		buf_str(text, ", is not in the intervals");
+	}
+	buf_char(text, '.');
+	if (is_known(&result->findings, BENCH_TARGET_ENERGY))
+		buf_str(text, " Its share is what the command was attributed of it.");
+	if (doubtful)
+		buf_str(text, " That is a large part of the energy: longer runs would be surer.");
+}
+
+static void note_effect(const struct bench_result *result, struct buf *text)
+{
+	for (size_t i = 0; i < result->findings.n_comparisons; i++)
+		if (!result->findings.comparisons[i].different) {
+			buf_str(text, "In brackets behind \"no difference seen\": the smallest difference that such runs "
+				      "show four times in five.");
+			return;
+		}
+}
+
+static void note_settling(const struct bench_result *result, struct buf *text)
+{
+	const struct bench_settling *s = &result->settling;
+	size_t runs = result->rounds * result->findings.n_commands;
+	if (s->limit_s == 0)
+		return;
+	if (!s->possible) {
+		buf_str(text, "No temperature and no power could be read, so the runs began without waiting for the "
+			      "machine to settle.");
+	} else if (s->unsettled > 0) {
+		buf_printf(text, "Before %zu of %zu runs the machine was still warmer or busier than at first, after ",
+			s->unsettled, runs);
+		human_time(text, s->waited_s);
+		buf_str(text, " of waiting in all; --settle 30s waits longer.");
+	}
+}
+
+static void note_failures(const struct bench_result *result, struct buf *text)
+{
+	for (size_t c = 0; c < result->findings.n_commands; c++)
+		if (result->commands[c].failures > 0)
+			buf_printf(text, "%sCommand %zu failed in %zu of %zu runs.", text->size > 0 ? " " : "", c + 1,
+				result->commands[c].failures, result->series[c].n);
+}
+
+void bench_text(const struct bench_result *result, struct buf *out, bool colour)
+{
+	static void (*const notes[])(const struct bench_result *result, struct buf *text) = {note_end, note_failures,
+		note_confidence, note_effect, note_energy, note_settling};
+	const struct style *style = style_for(colour);
+	headline(result, out, style);
+	estimates(&result->findings, out, style);
+	if (result->all_pairs)
+		other_pairs(&result->findings, out, style);
+	buf_char(out, '\n');
+	struct buf text;
+	buf_init(&text, CELL_CEILING);
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
+		notes[i](result, &text);
+		note(out, &text);
+	}
+	buf_finish(&text);
+}

@@ -1,0 +1,256 @@
+"""wattle bench: what differs is found, what does not is not, and the bench can be stopped, fail and go on as it says."""
+import json
+import os
+import pty
+import signal
+import sys
+
+from harness import BUILD, BURNER, TESTS, main, near, test, wait_until
+
+SIMULATOR = BUILD / "tests/fakes/powercap_sim"
+QUANTITIES = ("time_s", "energy_j", "power_w")
+
+
+def bench(room, *arguments, status=0, **options):
+    path = room.folder / "bench.json"
+    path.unlink(missing_ok=True)
+    done = room.wattle("bench", "--json", path, "--settle", "0", *arguments, **options)
+    assert done.returncode == status, f"status {done.returncode}, expected {status}: {done.stderr}"
+    assert not list(room.folder.glob("wattle-bench-*")), "the temporary folder stayed behind"
+    return json.loads(path.read_text()) if path.exists() else None, done
+
+
+def simulated(room, *zones):
+    """A machine with counters: the environment that leads to it."""
+    top = room.folder / "sim"
+    simulator = room.start(top, *(word for zone in zones for word in ("--zone", zone)), program=SIMULATOR)
+    assert simulator.stdout.readline() == b"ready\n"
+    return {"WATTLE_SYSFS": str(top)}
+
+
+def comparison(result, quantity, b=1):
+    return next(c for c in result["comparisons"] if c["quantity"] == quantity and c["b_index"] == b)
+
+
+@test
+def a_fifth_longer(room):
+    """a sleep that takes a fifth longer: time and energy of a machine with constant power differ by a fifth, power does not"""
+    result, done = bench(room, "--runs", "6", "--seed", "1", "--", "sleep", "0.5", ":::", "sleep", "0.6",
+                         env=simulated(room, "package-0=50", "package-0/dram=5"))
+    assert result["schema"] == "wattle-bench/1" and result["seed"] == 1, result
+    first, second = result["commands"]
+    assert first["command"] == "sleep 0.5" and first["argv"] == ["sleep", "0.5"], first
+    assert first["runs"] == 6 and first["warmup"] == 1, first
+    for quantity, value in (("time_s", 0.5), ("energy_j", 27.5), ("power_w", 55)):
+        estimate = first[quantity]
+        near(estimate["median"], value, relative=0.05)
+        assert estimate["low"] <= estimate["median"] <= estimate["high"], estimate
+        assert len(first["values"][quantity]) == 6, first
+    for quantity in ("time_s", "energy_j"):
+        found = comparison(result, quantity)
+        assert found["different"] is True and found["p"] < 0.05, found
+        near(found["ratio"], 1.2, relative=0.06)
+        assert found["a"] == "sleep 0.5" and found["b"] == "sleep 0.6" and found["low"] > 1.1, found
+    near(comparison(result, "power_w")["ratio"], 1, absolute=0.03)
+    assert result["provenance"] == "measured" and "package-0 (powercap)" in result["meter"], result
+    assert "more (" in done.stdout and "package-0 (powercap), dram-0 (powercap)" in done.stdout.replace("\n  ", " ")
+    assert all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout
+
+
+@test
+def the_same_twice(room):
+    """a command against itself: no difference, with the smallest that would have been seen"""
+    result, done = bench(room, "--runs", "5", "--", "sleep", "0.2", ":::", "sleep", "0.2",
+                         env={"WATTLE_SYSFS": str(room.tree("none", {"keep": ""}))})
+    found = comparison(result, "time_s")
+    assert (found["low"] <= 1 <= found["high"]) or found["p"] >= 0.01, found  # one in a hundred is chance
+    if not found["different"]:
+        assert found["smallest_effect_percent"] > 0 and "no difference seen" in done.stdout, (found, done.stdout)
+
+
+@test
+def work_that_differs(room):
+    """two burners, one with a fifth more to compute"""
+    result, _ = bench(room, "--runs", "6", "--", BURNER, "cpu", "0.3", ":::", BURNER, "cpu", "0.36")
+    found = comparison(result, "time_s")
+    assert found["ratio"] > 1.05, found
+
+
+@test
+def without_energy(room):
+    """where no energy can be had it is null, n/a in the text, and not compared; time is"""
+    result, done = bench(room, "--runs", "5", "--warmup", "0", "--", "true", ":::", "sleep", "0.1",
+                         env={"WATTLE_SYSFS": str(room.tree("none", {"keep": ""})),
+                              "WATTLE_PROCFS": str(room.tree("proc", {"keep": ""}))})
+    for command in result["commands"]:
+        assert command["energy_j"]["median"] is None and command["power_w"]["low"] is None, command
+        assert command["time_s"]["median"] > 0, command
+    assert {c["quantity"] for c in result["comparisons"]} == {"time_s"}, result["comparisons"]
+    assert result["provenance"] is None and "n/a" in done.stdout and "wattle sensors" in done.stdout, done.stdout
+
+
+@test
+def order(room):
+    """the same seed gives the same order; each round has each command once, after the warm-up"""
+    def run(seed):
+        log = room.folder / "log"
+        log.unlink(missing_ok=True)
+        words = [word for name in "abc" for word in (":::", "sh", "-c", f"echo {name} >> {log}")][1:]
+        bench(room, "--runs", "4", "--warmup", "2", "--seed", seed, "--quiet", "--", *words)
+        return log.read_text().split()
+    first = run(7)
+    assert first[:6] == list("abcabc"), first
+    rounds = [first[i:i + 3] for i in range(6, 18, 3)]
+    assert len(first) == 18 and all(sorted(r) == list("abc") for r in rounds), first
+    assert run(7) == first
+    assert any(run(seed) != first for seed in (8, 9, 10))
+
+
+@test
+def all_pairs(room):
+    """three commands: two comparisons a quantity, or three with --compare all"""
+    words = ["--runs", "2", "--", "true", ":::", "true", ":::", "true"]
+    pairs = lambda result: [(c["a_index"], c["b_index"]) for c in result["comparisons"] if c["quantity"] == "time_s"]
+    result, _ = bench(room, *words)
+    assert pairs(result) == [(0, 1), (0, 2)], result
+    result, done = bench(room, "--compare", "all", *words)
+    assert pairs(result) == [(0, 1), (0, 2), (1, 2)] and "3 against 2" in done.stdout, result
+
+
+@test
+def a_failing_command(room):
+    """a command that fails ends the bench with one line that says which, how and when, and with its last words"""
+    result, done = bench(room, "--", "true", ":::", "sh", "-c", "echo no such luck >&2; exit 7", status=1)
+    first, words = done.stderr.splitlines()
+    assert "command 2 (sh -c " in first and "status 7" in first and "warm-up run 1" in first, first
+    assert words == "no such luck" and done.stdout == "" and result is None, done
+    counted, done = bench(room, "--ignore-failure", "--runs", "2", "--", "false")
+    assert counted["commands"][0]["failures"] == 2 and "failed in 2 of 2 runs" in done.stdout, counted
+
+
+@test
+def fails_later(room):
+    """when a command fails in a later round, the rounds before it are shown, and the status says so"""
+    script = "echo x >> count; test $(wc -l < count) -lt 4"
+    result, done = bench(room, "--runs", "9", "--", "sh", "-c", script, status=1)
+    assert result["end"] == "failed" and result["commands"][0]["runs"] == 2, result
+    assert "in run 3" in done.stderr and "before that" in done.stdout, done
+
+
+@test
+def not_found(room):
+    """a command that is not there or can't be executed: nothing runs at all"""
+    (room.folder / "data").write_text("no program\n")
+    for command, status in (("wattle-no-such-program", 127), ("./data", 126)):
+        done = room.wattle("bench", "--", "touch", "started", ":::", command)
+        assert done.returncode == status and command in done.stderr, done
+        assert len(done.stderr.splitlines()) == 1 and not (room.folder / "started").exists(), done
+
+
+@test
+def wrong_usage(room):
+    """bad values and commands that are missing: status 2, one line that names what is wrong, nothing runs"""
+    rows = ((["--runs", "0"], "--runs"), (["--until", "0"], "--until"), (["--warmup", "-1"], "--warmup"),
+            (["--max-runs", "1"], "--max-runs"), (["--settle", "soon"], "--settle"), (["--compare", "x"], "--compare"),
+            (["--json", "/no/such/folder/x.json"], "--json"), (["--nonsense"], "--nonsense"))
+    for arguments, named in rows:
+        done = room.wattle("bench", *arguments, "--", "touch", "started")
+        assert done.returncode == 2 and named in done.stderr, (arguments, done)
+        assert len(done.stderr.splitlines()) == 1 and done.stdout == "", done
+    for words in ([], ["--"], ["--", ":::"], ["--", ":::", "true"], ["--", "true", ":::"], ["a", ":::", ":::", "b"]):
+        done = room.wattle("bench", *words)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, (words, done)
+    assert not (room.folder / "started").exists()
+
+
+@test
+def json_on_stdout(room):
+    """--json - prints JSON and nothing else; what commands print goes nowhere"""
+    done = room.wattle("bench", "--runs", "2", "--json", "-", "--", "echo", "noise")
+    assert done.returncode == 0 and done.stderr == "", done
+    assert json.loads(done.stdout)["commands"][0]["command"] == "echo noise"
+    done = room.wattle("bench", "--runs", "2", "--warmup", "0", "--show-output", "--", "echo", "noise")
+    assert done.stdout.splitlines().count("noise") == 2, done.stdout
+
+
+@test
+def until_it_is_narrow(room):
+    """--until goes on until the interval is narrow, or as long as --max-runs allows; both are said"""
+    environment = simulated(room, "package-0=50")
+    result, done = bench(room, "--until", "20", "--", "sleep", "0.2", env=environment)
+    assert result["end"] == "narrow enough" and result["width_percent"] < 20, result
+    assert 5 <= result["commands"][0]["runs"] < 100 and "Stopped when" in done.stdout, result
+    result, done = bench(room, "--until", "0.001", "--max-runs", "6", "--", "sleep", "0.1", env=environment)
+    assert result["end"] == "most runs" and result["commands"][0]["runs"] == 6, result
+    assert "Stopped by --max-runs" in done.stdout, done.stdout
+
+
+@test
+def interrupted(room):
+    """SIGINT ends the running command; what was complete is shown, the status is 130, nothing goes on running"""
+    path = room.folder / "bench.json"
+    script = "echo $$ >> pids; test $(wc -l < pids) -lt 4 || exec sleep 60"
+    process = room.start("bench", "--json", path, "--", "sh", "-c", script, env={"WATTLE_SYSFS": "/var/empty"}
+                         if os.path.isdir("/var/empty") else {})
+    pids = room.folder / "pids"
+    wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 4, "the fourth run")
+    process.send_signal(signal.SIGINT)
+    done = room.finish(process)
+    assert done.returncode == 130, done
+    result = json.loads(path.read_text())
+    assert result["end"] == "interrupted" and result["commands"][0]["runs"] == 2, result
+    assert "Interrupted: these are the 2 rounds" in done.stdout, done.stdout
+    last = int(pids.read_text().split()[-1])
+    wait_until(lambda: not os.path.exists(f"/proc/{last}"), "the end of the command")
+
+
+@test
+def interrupted_at_once(room):
+    """before a round is complete there is nothing to show, and that is said"""
+    process = room.start("bench", "--", "sh", "-c", "echo > begun; exec sleep 60")
+    wait_until((room.folder / "begun").exists, "the first run")
+    process.send_signal(signal.SIGTERM)
+    done = room.finish(process)
+    assert done.returncode == 143 and done.stdout == "" and "interrupted" in done.stderr, done
+
+
+@test
+def at_a_terminal(room):
+    """Ctrl-C at a terminal reaches wattle and the command together; a progress line is drawn and wiped"""
+    leader, follower = pty.openpty()
+    process = room.start("bench", "--", "sh", "-c", "echo > begun; exec sleep 60", stdin=follower, stderr=follower,
+                         preexec_fn=lambda: (os.setsid(), __import__("fcntl").ioctl(0, 0x540E, 0)))
+    os.close(follower)
+    wait_until((room.folder / "begun").exists, "the first run")
+    os.write(leader, b"\x03")
+    process.wait(20)
+    said = os.read(leader, 4096).decode()
+    os.close(leader)
+    assert process.returncode == 130, process.returncode
+    assert "warming up, command 1" in said and "\033[K" in said, said
+
+
+@test
+def run_files_are_kept(room):
+    """--output keeps each measured run as a run file that wattle report reads; one that is there is not overwritten"""
+    bench(room, "--runs", "2", "--output", "kept 100%", "--", "true", ":::", "true")
+    names = sorted(path.name for path in (room.folder / "kept 100%").iterdir())
+    assert names == ["1-001.sqlite", "1-002.sqlite", "2-001.sqlite", "2-002.sqlite"], names
+    assert room.wattle("report", "kept 100%/1-001.sqlite").returncode == 0
+    _, done = bench(room, "--runs", "2", "--output", "kept 100%", "--", "true", status=1)
+    assert "1-001.sqlite" in done.stderr and len(done.stderr.splitlines()) == 1, done
+
+
+@test
+def settling(room):
+    """before each run the bench waits until power is as at first: a machine that grew busier is waited for, within limits"""
+    environment = simulated(room, "package-0=20+60*step@4")
+    path = room.folder / "bench.json"
+    done = room.wattle("bench", "--runs", "3", "--settle", "500ms", "--json", path, "--", "sleep", "1", env=environment)
+    assert done.returncode == 0, done
+    found = json.loads(path.read_text())["settling"]
+    assert found["possible"] is True and found["reference_w"] > 0 and 0.5 <= found["waited_s"] <= 3, found
+
+
+if __name__ == "__main__":
+    main()
