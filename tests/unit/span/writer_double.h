@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SPAN_ON = 1 };
 _Atomic int span_writer_state = SPAN_ON;
 static char told[1 << 16];
 static uint64_t last_range;
