@@ -3,58 +3,116 @@
 #include "base/util.h"
 #include "span/writer.h"
 
-#include <stdatomic.h>
+#include <pthread.h>
 
 static const char variable[] = "WATTLE_RING";
 
-// Who came last. The writer is one for the process, so this is too.
-static _Atomic(const struct tracker_ring *) latest;
+// The writer is one for the process, and so is the pile of those who want it.
+static struct {
+	pthread_mutex_t lock;
+	pthread_once_t once;
+	struct tracker_ring *top;
+} pile = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
+
+// The pile is the parent's, and a thread that is not here may have held its lock.
+static void in_forked_child(void)
+{
+	pthread_mutex_init(&pile.lock, NULL);
+	pile.top = NULL;
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_forked_child);
+}
+
+static void lock_pile(void)
+{
+	pthread_once(&pile.once, watch_forks);
+	pthread_mutex_lock(&pile.lock);
+}
 
 static char *copy(const char *text)
 {
 	return text != NULL ? strdup(text) : NULL;
 }
 
-void tracker_ring_enter(struct tracker_ring *where, const char *ring, bool keep_environment)
+static void set_environment(const char *ring)
 {
-	*where = (struct tracker_ring){.before = copy(secure_getenv(variable))};
-	if (span_writer_connect(ring) < 0)
-		return;
-	where->entered = true;
-	atomic_store(&latest, where);
-	if (keep_environment)
-		return;
-	where->set = copy(ring);
-	if (where->set != NULL)
+	if (ring != NULL)
 		setenv(variable, ring, 1);
-}
-
-static void leave_environment(const struct tracker_ring *where)
-{
-	const char *now = getenv(variable);
-	if (where->set == NULL || now == NULL || strcmp(now, where->set) != 0)
-		return;
-	if (where->before != NULL)
-		setenv(variable, where->before, 1);
 	else
 		unsetenv(variable);
 }
 
-void tracker_ring_leave(struct tracker_ring *where)
+void tracker_ring_enter(struct tracker_ring *own, const char *ring, bool keep_environment)
 {
-	const struct tracker_ring *expected = where;
-	if (where->entered && atomic_compare_exchange_strong(&latest, &expected, NULL)) {
-		span_writer_disconnect();
-		if (where->before != NULL)
-			span_writer_connect(where->before);
+	lock_pile();
+	const char *now = secure_getenv(variable);
+	*own = (struct tracker_ring){
+		.below = pile.top,
+		.ring = copy(ring),
+		.ring_before = copy(pile.top != NULL ? pile.top->ring : now),
+		.environment_before = copy(now),
+		.is_in_environment = !keep_environment,
+	};
+	if (own->ring == NULL || span_writer_connect(ring) < 0) {
+		tracker_ring_forget(own);
+	} else {
+		pile.top = own;
+		if (!keep_environment)
+			set_environment(ring);
 	}
-	leave_environment(where);
-	tracker_ring_forget(where);
+	pthread_mutex_unlock(&pile.lock);
 }
 
-void tracker_ring_forget(struct tracker_ring *where)
+static void swap(char **a, char **b)
 {
-	free(where->set);
-	free(where->before);
-	*where = (struct tracker_ring){0};
+	char *kept = *a;
+	*a = *b;
+	*b = kept;
+}
+
+// Who lies above goes back to where we would have gone back to.
+static void leave_middle(struct tracker_ring *own)
+{
+	struct tracker_ring *above = pile.top;
+	while (above->below != own)
+		above = above->below;
+	above->below = own->below;
+	swap(&above->ring_before, &own->ring_before);
+	if (own->is_in_environment)
+		swap(&above->environment_before, &own->environment_before);
+}
+
+static void leave_top(struct tracker_ring *own)
+{
+	pile.top = own->below;
+	if (own->ring_before == NULL || span_writer_connect(own->ring_before) < 0)
+		span_writer_disconnect();
+	const char *now = getenv(variable);
+	bool is_ours = now != NULL && strcmp(now, own->ring) == 0; // the program may have set it itself
+	if (own->is_in_environment && is_ours)
+		set_environment(own->environment_before);
+}
+
+void tracker_ring_leave(struct tracker_ring *own)
+{
+	if (own->ring == NULL)
+		return;
+	lock_pile();
+	if (pile.top == own)
+		leave_top(own);
+	else
+		leave_middle(own);
+	pthread_mutex_unlock(&pile.lock);
+	tracker_ring_forget(own);
+}
+
+void tracker_ring_forget(struct tracker_ring *own)
+{
+	free(own->ring);
+	free(own->ring_before);
+	free(own->environment_before);
+	*own = (struct tracker_ring){0};
 }

@@ -12,6 +12,7 @@ import time
 from c_programs import build
 from harness import BUILD, main, near, test, wait_until
 
+
 class Acted:
     """What an act said: its lines, and the report if it left one."""
 
@@ -194,12 +195,14 @@ def a_low_limit(room):
 
 @test
 def two_trackers(room):
-    """two at once, stopped one after the other: each has its own time, neither counts the other's recorder"""
+    """two at once, the first stopped first: each has its own time, the second the spans, neither the other's recorder"""
     acted = Acted(room, "two")
-    acted.expect(stop_first=0, stop=0, environment=0)
+    acted.expect(stop_first=0, stop=0, environment=0, recording=0)
     near(whole(room, "first.sqlite")["cpu"]["target_cpu_s"], 0.3, absolute=0.04)
     near(whole(room, "second.sqlite")["cpu"]["target_cpu_s"], 0.5, absolute=0.05)
     assert acted.report["cpu"]["processes_seen"] == 1, acted.report["cpu"]
+    assert room.rows("select name from span", "first.sqlite") == []
+    assert room.rows("select name from span order by begin_ns", "second.sqlite") == [("both",), ("one",)]
 
 
 @test
@@ -216,6 +219,15 @@ def spans_of_the_program(room):
     rows = dict(room.rows("select name, count(*) from span group by name"))
     assert rows == {"step": 10, "child": 1}, rows
     assert room.rows("select name, value from user_metric") == [("tokens", 100.0)]
+
+
+@test
+def inside_wattle_run(room):
+    """under wattle run the tracker gets the spans while it runs, the outer recorder before and after"""
+    done = room.wattle("run", "-q", "-o", "outer.sqlite", "--", build(room, "tracker"), "inside")
+    assert done.returncode == 0, done
+    assert room.rows("select name from span", "run.sqlite") == [("inside",)]
+    assert room.rows("select name from span order by begin_ns", "outer.sqlite") == [("before",), ("after",)]
 
 
 @test
@@ -287,8 +299,7 @@ def installed_elsewhere(room):
     folder = room.folder / "bin"
     folder.mkdir()
     shutil.copy2(BUILD / "src/cli/wattle", folder / "wattle")
-    acted = Acted(room, "usage", env={"LD_LIBRARY_PATH": str(room.folder), "LD_PRELOAD": str(room.folder / "libwattle.so.0"),
-                                      "PATH": f"/nowhere::{folder}:/usr/bin"})
+    acted = Acted(room, "usage", env={"LD_LIBRARY_PATH": str(room.folder), "PATH": f"/nowhere::{folder}:/usr/bin"})
     acted.expect(start=0, stop=0)
 
 

@@ -361,12 +361,15 @@ static void two(void)
 	wattle_tracker *first = started();
 	options.output = "second.sqlite";
 	wattle_tracker *second = started();
-	burn(0.3);
+	WATTLE_SPAN("both")
+		burn(0.3);
 	say("stop_first", wattle_tracker_stop(first));
-	burn(0.2);
+	WATTLE_SPAN("one")
+		burn(0.2);
 	wattle_tracker_free(first);
 	finish(second);
 	say("environment", getenv("WATTLE_RING") != NULL);
+	say("recording", wattle_is_recording());
 }
 
 static void environment(void)
@@ -399,6 +402,19 @@ static void spans(void)
 	wait(NULL);
 	finish(tracker);
 	say("after", wattle_is_recording());
+}
+
+static void inside(void)
+{
+	options.output = "run.sqlite";
+	WATTLE_SPAN("before")
+		burn(0.05);
+	wattle_tracker *tracker = started();
+	WATTLE_SPAN("inside")
+		burn(0.05);
+	finish(tracker);
+	WATTLE_SPAN("after")
+		burn(0.05);
 }
 
 static void tracking_file(void)
@@ -493,6 +509,7 @@ static const struct {
 	{"two", two},
 	{"environment", environment},
 	{"spans", spans},
+	{"inside", inside},
 	{"tracking_file", tracking_file},
 	{"other", other},
 	{"killed_recorder", killed_recorder},
