@@ -36,6 +36,7 @@ static void measure(struct blocks_work *work, uint32_t number)
 	struct block_work *block = &work->blocks[number];
 	const struct moment *now = moments_now(moments), *since = &moments->at[block->since];
 	double *domain_j = f->blocks[number].domain_j;
+	block->active_ns += (double)((uint64_t)now->t_ns - (uint64_t)since->t_ns);
 	block->cpu_ns += now->cpu_ns - since->cpu_ns;
 	block->cpu_unknown_ns += now->cpu_unknown_ns - since->cpu_unknown_ns;
 	for (size_t d = 0; d < f->n_domains; d++) {
@@ -104,6 +105,7 @@ void calls_finish(const struct blocks_work *work, uint32_t number, struct block_
 	finding->compute_time_s = tally_value_stats(&block->time_s);
 	if (finding->calls == 0)
 		finding->compute_time_s.total = 0;
+	finding->active_s = block->active_ns / 1e9;
 	finding->cpu_s = block->cpu_unknown_ns > 0 || work->moments.cpu.windows->n == 0 ? (double)NAN
 										       : block->cpu_ns / 1e9;
 	finding->thread_cpu_s = block->thread_cpu_known ? block->thread_cpu_ns / 1e9 : (double)NAN;

@@ -30,7 +30,7 @@ struct share { // of the target's energy and time
 struct block_work {
 	struct tally time_s; // of each call
 	int64_t non_empty_calls, timepoints, unwound, cut;
-	double cpu_ns, cpu_unknown_ns, thread_cpu_ns;
+	double active_ns, cpu_ns, cpu_unknown_ns, thread_cpu_ns;
 	bool thread_cpu_known;
 	uint32_t open;             // calls open now …
 	uint32_t since;            // … the first of them since this moment

@@ -91,6 +91,7 @@ struct block_finding { // one code block: a span's name over all its calls
 	int64_t calls, non_empty_calls, timepoints;
 	int64_t unwound, cut; // of the calls: left without an end; closed by the end of the thread, program or process
 	struct value_stats compute_time_s;
+	double active_s;    // time in which at least one of its calls ran
 	double self_time_s; // compute time less that of the spans inside it
 	double cpu_s;       // CPU time of the target while the block ran; NaN unknown
 	double thread_cpu_s; // of the block's own threads, where that was asked for; else NaN

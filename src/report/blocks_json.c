@@ -32,6 +32,12 @@ static void resource_usage(struct jsonw *j, const struct run *run, const struct 
 	jsonw_end_object(j);
 }
 
+static const char *const method_names[] = {
+	[BLOCK_INTERPOLATED] = "interpolated",
+	[BLOCK_FOLDED] = "folded",
+	[BLOCK_NO_ENERGY] = NULL,
+};
+
 static void energy(struct jsonw *j, const struct findings *findings, const struct block_finding *block)
 {
 	jsonw_key(j, "energy");
@@ -39,12 +45,34 @@ static void energy(struct jsonw *j, const struct findings *findings, const struc
 	jsonw_key_double(j, "total_j", block->total_j);
 	jsonw_key_double(j, "error_j", block->error_j);
 	jsonw_key_double(j, "mean_j", block->calls > 0 ? block->total_j / (double)block->calls : (double)NAN);
+	jsonw_key_double(j, "mean_w", block->active_s > 0 ? block->total_j / block->active_s : (double)NAN);
+	jsonw_key_double(j, "self_j", block->self_j);
+	jsonw_key_double(j, "self_error_j", block->self_error_j);
+	jsonw_key_string(j, "method", method_names[block->method]);
+	jsonw_key_bool(j, "resolved", block->resolved);
 	jsonw_key(j, "domains");
 	jsonw_begin_object(j);
 	for (size_t d = 0; d < findings->n_domains; d++)
 		jsonw_key_double(j, findings->domains[d].device->name, block->domain_j[d]);
 	jsonw_end_object(j);
 	jsonw_end_object(j);
+}
+
+static void units(struct jsonw *j, const struct block_finding *block)
+{
+	jsonw_key(j, "units");
+	jsonw_begin_array(j);
+	for (size_t i = 0; i < block->n_units; i++) {
+		const struct block_unit *unit = &block->units[i];
+		jsonw_begin_object(j);
+		jsonw_key_string(j, "name", unit->name);
+		jsonw_key_i64(j, "count", unit->count);
+		jsonw_key_double(j, "sum", unit->sum);
+		jsonw_key_double(j, "j_per_unit", unit->j_per_unit);
+		jsonw_key_double(j, "error_j_per_unit", unit->error_j_per_unit);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
 }
 
 void blocks_json(struct jsonw *j, const struct findings *findings)
@@ -57,9 +85,16 @@ void blocks_json(struct jsonw *j, const struct findings *findings)
 		jsonw_key_i64(j, "num_timepoints", block->timepoints);
 		jsonw_key_i64(j, "num_calls", block->calls);
 		jsonw_key_i64(j, "num_non_empty_calls", block->non_empty_calls);
+		jsonw_key_i64(j, "unwound", block->unwound);
+		jsonw_key_i64(j, "cut", block->cut);
 		compute_time(j, &block->compute_time_s);
+		jsonw_key_double(j, "active_s", block->active_s);
+		jsonw_key_double(j, "self_time_s", block->self_time_s);
+		jsonw_key_double(j, "cpu_s", block->cpu_s);
+		jsonw_key_double(j, "thread_cpu_s", block->thread_cpu_s);
 		resource_usage(j, findings->run, block);
 		energy(j, findings, block);
+		units(j, block);
 		jsonw_end_object(j);
 	}
 	jsonw_end_array(j);

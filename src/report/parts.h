@@ -5,6 +5,8 @@
 #include "base/buf.h"
 #include "base/jsonw.h"
 
+#include <stdbool.h>
+
 // The segment that the report speaks of where there can be only one answer: the last. NULL: the run has none.
 const struct run_segment *report_segment(const struct run *run);
 
@@ -20,5 +22,7 @@ void rfc3339(struct buf *out, int64_t wall_ns);
 void usage_json(struct jsonw *j, const struct run *run, const struct resource_usage *usage);
 // The array of code blocks, as `wattle blocks` prints it.
 void blocks_json(struct jsonw *j, const struct findings *findings);
+// As text: what each block took, and per unit of work.
+void blocks_text(const struct findings *findings, struct buf *out, bool colour);
 // Factor of a column: bytes to the unit asked for.
 double column_factor(const struct run *run, enum column column);

@@ -112,6 +112,8 @@ static void energy_part(struct jsonw *j, const struct findings *f)
 	jsonw_key_double(j, "carbon_g", f->carbon_g);
 	jsonw_key_double(j, "pue", f->pue);
 	jsonw_key_double(j, "facility_j", f->facility_j);
+	jsonw_key_double(j, "outside_blocks_j", f->outside_j);
+	jsonw_key_double(j, "outside_blocks_error_j", f->outside_error_j);
 	jsonw_key(j, "domains");
 	jsonw_begin_array(j);
 	for (size_t i = 0; i < f->n_domains; i++)

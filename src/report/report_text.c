@@ -4,67 +4,17 @@
 #include "report/text.h"
 #include "report/warnings.h"
 
-enum { ROWS_MAX = 12, PROCESSES_MAX = 6 };
+enum { PROCESSES_MAX = 6 };
 
 void text_title(const struct text *text, const char *title)
 {
 	buf_printf(text->out, "\n  %s%s%s\n", text->style->title, title, text->style->off);
 }
 
-static void and_more(const struct text *text, size_t n)
+void text_and_more(const struct text *text, size_t n)
 {
 	if (n > 0)
 		buf_printf(text->out, "  %s… and %zu more%s\n", text->style->faint, n, text->style->off);
-}
-
-// Most energy first; where there is none, most time.
-static int by_cost(const void *a, const void *b)
-{
-	const struct block_finding *x = *(const struct block_finding *const *)a;
-	const struct block_finding *y = *(const struct block_finding *const *)b;
-	double dx = isnan(x->total_j) ? x->compute_time_s.total : x->total_j;
-	double dy = isnan(y->total_j) ? y->compute_time_s.total : y->total_j;
-	if (dx != dy)
-		return dx > dy ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
-
-static void block_row(struct table *table, const struct block_finding *block)
-{
-	buf_str(table_cell(table, false), block->name);
-	buf_i64(table_cell(table, false), block->calls);
-	human_time(table_cell(table, false), block->compute_time_s.total);
-	human_time(table_cell(table, false), block->compute_time_s.mean);
-	human_energy(table_cell(table, false), block->total_j);
-	struct buf *error = table_cell(table, false);
-	if (!isnan(block->error_j))
-		human_error(error, block->error_j);
-	human_energy(table_cell(table, false), block->calls > 0 ? block->total_j / (double)block->calls : (double)NAN);
-}
-
-void text_blocks(const struct text *text)
-{
-	static const struct table_column columns[] = {{"", false}, {"calls", true}, {"time", true}, {"per call", true},
-		{"energy", true}, {"error", true}, {"per call", true}};
-	const struct findings *f = text->findings;
-	const struct block_finding **order = calloc_array(f->n_blocks, sizeof(const struct block_finding *));
-	if (f->n_blocks == 0 || order == NULL) {
-		free(order);
-		return;
-	}
-	for (size_t i = 0; i < f->n_blocks; i++)
-		order[i] = &f->blocks[i];
-	qsort(order, f->n_blocks, sizeof(const struct block_finding *), by_cost);
-	struct table table;
-	table_init(&table, columns, ARRAY_SIZE(columns));
-	size_t shown = f->n_blocks < ROWS_MAX ? f->n_blocks : ROWS_MAX;
-	for (size_t i = 0; i < shown; i++)
-		block_row(&table, order[i]);
-	text_title(text, "Code blocks");
-	table_print(&table, text->out, text->style);
-	and_more(text, f->n_blocks - shown);
-	table_finish(&table);
-	free(order);
 }
 
 void text_metrics(const struct text *text)
@@ -76,7 +26,7 @@ void text_metrics(const struct text *text)
 		return;
 	struct table table;
 	table_init(&table, columns, ARRAY_SIZE(columns));
-	size_t shown = f->n_user_metrics < ROWS_MAX ? f->n_user_metrics : ROWS_MAX;
+	size_t shown = f->n_user_metrics < TEXT_ROWS_MAX ? f->n_user_metrics : TEXT_ROWS_MAX;
 	for (size_t i = 0; i < shown; i++) {
 		const struct stats *stats = &f->user_metrics[i].stats;
 		buf_str(table_cell(&table, false), f->user_metrics[i].name);
@@ -88,7 +38,7 @@ void text_metrics(const struct text *text)
 	}
 	text_title(text, "What the program told");
 	table_print(&table, text->out, text->style);
-	and_more(text, f->n_user_metrics - shown);
+	text_and_more(text, f->n_user_metrics - shown);
 	table_finish(&table);
 }
 
@@ -125,7 +75,7 @@ void text_processes(const struct text *text)
 	}
 	text_title(text, "Processes with most CPU time");
 	table_print(&table, text->out, text->style);
-	and_more(text, run->n_processes - shown);
+	text_and_more(text, run->n_processes - shown);
 	table_finish(&table);
 	free(order);
 }
@@ -165,7 +115,7 @@ void report_text(const struct findings *findings, struct buf *out, bool colour)
 	text_ledger(&text);
 	text_domains(&text);
 	text_gpus(&text);
-	text_blocks(&text);
+	text_blocks(&text, TEXT_ROWS_MAX);
 	text_metrics(&text);
 	text_processes(&text);
 	text_warnings(&text);

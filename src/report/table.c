@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-enum { TABLE_CEILING = 1 << 20, TABLE_INDENT = 2, TABLE_GAP = 2 };
+enum { TABLE_CEILING = 1 << 28, TABLE_INDENT = 2, TABLE_GAP = 2 };
 
 const struct style *style_for(bool colour)
 {
@@ -52,6 +52,23 @@ void text_fit(struct buf *out, const char *text, size_t columns, bool keep_end)
 	}
 	if (!keep_end)
 		buf_str(out, "…");
+}
+
+void text_fit_middle(struct buf *out, const char *text, size_t columns)
+{
+	size_t width = text_columns(text, strlen(text)), head = columns / 2;
+	if (width <= columns || columns < 3) {
+		text_fit(out, text, columns, true);
+		return;
+	}
+	size_t at = 0, tail = width - (columns - head - 1);
+	for (const char *c = text; *c != '\0'; c++) {
+		bool starts = starts_character(*c);
+		if (starts && at++ == head)
+			buf_str(out, "…");
+		if (at <= head || at > tail)
+			text_add_harmless(out, c, 1);
+	}
 }
 
 void text_wrap(struct buf *out, size_t line_start, size_t indent, const char *text)
@@ -129,7 +146,10 @@ static void print_cell(const struct table *table, const size_t *widths, size_t c
 	blanks(out, c == 0 ? TABLE_INDENT : TABLE_GAP);
 	if (table->columns[c].right)
 		blanks(out, room);
-	text_fit(out, text, widths[c], true);
+	if (table->columns[c].middle)
+		text_fit_middle(out, text, widths[c]);
+	else
+		text_fit(out, text, widths[c], true);
 	if (!table->columns[c].right)
 		blanks(out, room);
 }

@@ -22,9 +22,13 @@ void text_fit(struct buf *out, const char *text, size_t columns, bool keep_end);
 // Words of a text, wrapped at TEXT_WIDTH; further lines begin at column `indent`. No newline at the end.
 void text_wrap(struct buf *out, size_t line_start, size_t indent, const char *text);
 
+// The same, with the "…" in the middle: of a long name both ends tell something.
+void text_fit_middle(struct buf *out, const char *text, size_t columns);
+
 struct table_column {
 	const char *title;
-	bool right; // numbers
+	bool right;  // numbers
+	bool middle; // what is too wide is cut there, else at its begin
 };
 
 /* Cells are appended one after the other, row by row; the first column gives way when the table is too wide. */

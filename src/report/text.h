@@ -15,9 +15,11 @@ void text_first(const struct text *text);    // time, energy, CPU, memory, GPUs,
 void text_ledger(const struct text *text);   // where the energy went
 void text_domains(const struct text *text);
 void text_gpus(const struct text *text);
-void text_blocks(const struct text *text);
+void text_blocks(const struct text *text, size_t rows_max);
 void text_metrics(const struct text *text); // the program's own
 void text_processes(const struct text *text);
 void text_warnings(const struct text *text);
 
+enum { TEXT_ROWS_MAX = 12 };                               // of a table whose length the program decides
+void text_and_more(const struct text *text, size_t n); // of the rows that were left out
 void text_title(const struct text *text, const char *title); // an empty line, then the title of a part

@@ -117,6 +117,12 @@ static const struct key_row {
 	{"blocks.[].num_timepoints", "i", NULL},
 	{"blocks.[].num_calls", "i", NULL},
 	{"blocks.[].num_non_empty_calls", "i", NULL},
+	{"blocks.[].unwound", "i", NULL},
+	{"blocks.[].cut", "i", NULL},
+	{"blocks.[].active_s", "n", NULL},
+	{"blocks.[].self_time_s", "n", NULL},
+	{"blocks.[].cpu_s", "n", NULL},
+	{"blocks.[].thread_cpu_s", "0", NULL},
 	{"blocks.[].compute_time.min", "n", NULL},
 	{"blocks.[].compute_time.std", "n", NULL},
 	{"blocks.[].compute_time.total", "n", NULL},
@@ -125,7 +131,20 @@ static const struct key_row {
 	{"blocks.[].energy.total_j", "n", NULL},
 	{"blocks.[].energy.error_j", "n", NULL},
 	{"blocks.[].energy.mean_j", "n", NULL},
+	{"blocks.[].energy.mean_w", "n", NULL},
+	{"blocks.[].energy.self_j", "n", NULL},
+	{"blocks.[].energy.self_error_j", "n", NULL},
+	{"blocks.[].energy.method", "s", NULL},
+	{"blocks.[].energy.resolved", "b", NULL},
 	{"blocks.[].energy.domains.gpu-0", "n", NULL},
+	{"blocks.[].units", "a", NULL},
+	{"blocks.[].units.[].name", "s", NULL},
+	{"blocks.[].units.[].count", "i", NULL},
+	{"blocks.[].units.[].sum", "n", NULL},
+	{"blocks.[].units.[].j_per_unit", "0", NULL},
+	{"blocks.[].units.[].error_j_per_unit", "0", NULL},
+	{"energy.outside_blocks_j", "n", "0"},
+	{"energy.outside_blocks_error_j", "n", "0"},
 	{"metrics", "a", "a"},
 	{"metrics.[].name", "s", "s"},
 	{"metrics.[].last", "n", "0"},
@@ -243,7 +262,7 @@ static void words(void **state)
 	assert_string_equal(json_string_value(at(root, "run.labels.label")), "first try");
 	assert_string_equal(json_string_value(at(root, "metrics.[].name")), "accuracy");
 	assert_string_equal(json_string_value(at(root, "blocks.[].name")), "epoch");
-	assert_int_equal(json_array_size(at(root, "blocks")), 3);
+	assert_int_equal(json_array_size(at(root, "blocks")), 5);
 	json_decref(root);
 }
 

@@ -94,11 +94,13 @@ static inline void story_target(struct run *run)
 
 static inline void story_program(struct run *run)
 {
-	static struct run_user_metric told[3];
-	static struct run_span spans[4];
+	static struct run_user_metric told[5];
+	static struct run_span spans[6];
 	told[0] = (struct run_user_metric){at_s(20), "loss", 2.25};
 	told[1] = (struct run_user_metric){at_s(40), "loss", 1.5};
 	told[2] = (struct run_user_metric){at_s(62), "accuracy", 0.9312};
+	told[3] = (struct run_user_metric){at_s(30), "tokens", 512000, .pid = 4711};
+	told[4] = (struct run_user_metric){at_s(60), "tokens", 512000, .pid = 4711};
 	spans[0] = (struct run_span){.id = 1, .pid = 4711, .begin_ns = at_s(1), .end_ns = at_s(31), .name = "epoch"};
 	spans[1] = (struct run_span){.id = 2, .pid = 4711, .begin_ns = at_s(31), .end_ns = at_s(61), .name = "epoch"};
 	spans[2] = (struct run_span){.id = 3,
@@ -111,6 +113,19 @@ static inline void story_program(struct run *run)
 		.begin_ns = at_s(61),
 		.end_ns = VALUE_MISSING,
 		.name = "export"};
+	spans[4] = (struct run_span){.id = 5,
+		.pid = 4711,
+		.begin_ns = at_s(40),
+		.end_ns = at_s(40.00005),
+		.name = "forward/dnnl::primitive::execute/convolution"};
+	spans[5] = (struct run_span){.id = 6,
+		.pid = 4712,
+		.begin_ns = at_s(50),
+		.end_ns = at_s(62.3),
+		.close = SPAN_AT_DEATH,
+		.name = "loader"};
+	for (size_t i = 0; i < ARRAY_SIZE(spans); i++)
+		spans[i].cpu_ns = VALUE_MISSING;
 	run->user_metrics = told;
 	run->n_user_metrics = ARRAY_SIZE(told);
 	run->spans = spans;

@@ -29,6 +29,21 @@ static void check_fit(void **state)
 	buf_finish(&out);
 }
 
+static void fits_middle(void **state)
+{
+	static const struct {
+		const char *text, *fitted;
+	} middles[] = {{"abcdefgh", "abcdefgh"}, {"abcdefghi", "abcd…ghi"}, {"äöüäöüäöü", "äöüä…äöü"}, {"", ""}};
+	for (size_t i = 0; i < ARRAY_SIZE(middles); i++) {
+		struct buf out;
+		buf_init(&out, 100);
+		buf_str(&out, "");
+		text_fit_middle(&out, middles[i].text, 8);
+		assert_string_equal(out.data, middles[i].fitted);
+		buf_finish(&out);
+	}
+}
+
 static const struct wrap_row {
 	const char *teaches, *before, *text;
 	size_t indent;
@@ -95,6 +110,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, fit_rows, check_fit);
+	ROWS_ADD_ONE(&tests, "of a name both ends tell something", fits_middle);
 	ROWS_ADD(&tests, wrap_rows, check_wrap);
 	ROWS_ADD_ONE(&tests, "columns are as wide as what stands in them, numbers to the right", columns_align);
 	ROWS_ADD_ONE(&tests, "a name that is too long gives way, its end stays", first_column_gives_way);
