@@ -12,6 +12,7 @@ static const struct {
 } meanings[] = {
 	{0, "no error"},
 	{-EALREADY, "the tracker is started already"},
+	{-EBADF, "the tracker belongs to the process that started it"},
 	{-EINVAL, "an argument is not valid"},
 	{-EIO, "the recorder failed or died"},
 	{-EMSGSIZE, "too many spans are open in this thread"},

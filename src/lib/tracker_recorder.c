@@ -84,12 +84,19 @@ static void close_line(struct tracker_recorder *recorder)
 	recorder->fd = -1;
 }
 
+// While it holds its end of the line its number is its own.
+static void kill_recorder(const struct tracker_recorder *recorder)
+{
+	if (recorder->pid > 0)
+		kill(recorder->pid, SIGKILL);
+}
+
 /* Where the program inherits orphans the recorder is its child by now. It has just closed its end, so it is about to end,
  * and its number is nobody else's. */
 static void reap(const struct tracker_recorder *recorder)
 {
 	siginfo_t info;
-	if (waitid(P_PID, (id_t)recorder->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+	if (recorder->pid <= 0 || waitid(P_PID, (id_t)recorder->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
 		return;
 	while (waitpid(recorder->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
@@ -171,7 +178,7 @@ static int await_ready(struct tracker_recorder *recorder, struct wattle_error *r
 {
 	int r = hear_until(recorder, "ready", &recorder->ring, READY_NS, reterr);
 	if (r == -ETIMEDOUT) {
-		kill(recorder->pid, SIGKILL); // it holds its end of the line, so its number is still its own
+		kill_recorder(recorder);
 		return error_set(reterr, r, "the recorder was not ready within %lld s",
 			(long long)(READY_NS / NS_PER_S));
 	}
@@ -216,7 +223,7 @@ int tracker_spawn(struct tracker_recorder *recorder, const struct wattle_tracker
 	int r = start(recorder, options, pid, reterr);
 	if (r == 0)
 		return 0;
-	if (recorder->fd >= 0 && recorder->pid > 0)
+	if (recorder->fd >= 0 && recorder->pid >= 0)
 		await_end(recorder);
 	tracker_remove_files(recorder);
 	tracker_forget(recorder);
@@ -239,7 +246,7 @@ int tracker_end(struct tracker_recorder *recorder, struct wattle_error *reterr)
 	if (r == 0 || reterr->code != 0)
 		await_end(recorder);
 	else if (r == -ETIMEDOUT)
-		kill(recorder->pid, SIGKILL);
+		kill_recorder(recorder);
 	close_line(recorder);
 	if (r == 0)
 		return 0;

@@ -8,9 +8,9 @@
 
 struct tracker_recorder {
 	int fd; // owned: our end of the line; -1: none
-	uint64_t fd_device,
-		fd_node; // of the socket: the program may have closed it, and made something else of its number
-	pid_t pid;
+	// Of that socket: the program may have closed it, and made something else of its number.
+	uint64_t fd_device, fd_node;
+	pid_t pid;      // 0: unknown
 	char *folder;   // owned: of a temporary run file; NULL: the program's own place
 	char *run_file; // owned
 	char *ring;     // owned: what WATTLE_RING is to be; "" no ring

@@ -76,8 +76,10 @@ static int become_recorder(void *data)
 static int pass_through(void *data)
 {
 	struct journey *journey = data;
-	journey->recorder = clone(become_recorder, journey->recorder_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, journey);
-	if (journey->recorder < 0)
+	pid_t recorder = clone(become_recorder, journey->recorder_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, journey);
+	if (recorder > 0)
+		journey->recorder = recorder;
+	else
 		journey->code = -errno;
 	_exit(0);
 }
@@ -100,7 +102,7 @@ pid_t spawn_detached(const struct spawn *spawn)
 	char *stacks = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (stacks == MAP_FAILED)
 		return -errno;
-	struct journey journey = {.spawn = spawn, .recorder_stack = stacks + size, .recorder = -1};
+	struct journey journey = {.spawn = spawn, .recorder_stack = stacks + size};
 	sigset_t all, before;
 	sigfillset(&all);
 	sigemptyset(&journey.unblocked);

@@ -20,5 +20,6 @@ struct spawn {
 };
 
 /* The new process leads a session of its own (a Ctrl-C in the terminal must not end it before the program), has no
- * descriptor of the program but stderr, no signal handled, ignored or blocked. Its pid, or negative errno, of exec too. */
+ * descriptor of the program but stderr, no signal handled, ignored or blocked. Its pid, or negative errno, of exec too; 0:
+ * unknown, under valgrind and emulators that copy the memory all the same. */
 pid_t spawn_detached(const struct spawn *spawn);
