@@ -1,0 +1,247 @@
+"""NVTX ranges of programs that know nothing of wattle: once with our own words for the program's side, and once more with
+NVIDIA's headers where a CUDA toolkit is installed."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+from harness import BUILD, TESTS, WATTLE, Skip, main, near, test, wait_until
+
+APP = BUILD / "tests/fakes/nvtx_app"
+LIBRARIES = BUILD / "src/span"
+
+
+def toolkit():
+    """The folder with NVIDIA's nvtx3, or None."""
+    nvcc = shutil.which("nvcc")
+    folders = [pathlib.Path(nvcc).resolve().parent.parent] if nvcc else []
+    folders += [pathlib.Path("/usr/local/cuda"), *sorted(pathlib.Path("/usr/local").glob("cuda-*")), pathlib.Path("/opt/cuda"),
+                pathlib.Path("/usr")]
+    for folder in folders:
+        for include in (folder / "include", folder / "targets/x86_64-linux/include"):
+            if (include / "nvtx3/nvToolsExt.h").exists():
+                return include
+    return None
+
+
+def app_with_nvidia_s_headers(room):
+    """The same program, compiled here and now with the header that CUDA programs use."""
+    include, compiler = toolkit(), shutil.which("cc")
+    if include is None or compiler is None:
+        raise Skip("no CUDA toolkit with nvtx3 on this machine" if compiler else "no compiler")
+    flags = ["-std=gnu17", "-D_GNU_SOURCE", "-DNVTX_HEADER=<nvtx3/nvToolsExt.h>", f"-I{include}"]
+    part, app = room.folder / "libnvtx_part.so", room.folder / "nvtx_app"
+    sources = TESTS / "fakes"
+    subprocess.run([compiler, *flags, "-fPIC", "-shared", sources / "nvtx_part.c", "-o", part, "-ldl"], check=True)
+    subprocess.run([compiler, *flags, sources / "nvtx_app.c", part, f"-Wl,-rpath,{room.folder}", "-o", app, "-ldl",
+                    "-lpthread"], check=True)
+    return app
+
+
+def both(function):
+    """Two tests of one: with our own words and with NVIDIA's headers."""
+    def own(room):
+        function(room, APP)
+
+    def nvidia(room):
+        function(room, app_with_nvidia_s_headers(room))
+
+    own.__name__, own.__doc__ = function.__name__, function.__doc__
+    nvidia.__name__, nvidia.__doc__ = f"{function.__name__}_nvidia", f"{function.__doc__}; with NVIDIA's headers"
+    test(own)
+    test(nvidia)
+    return function
+
+
+def capture(room, app, act, *options):
+    done = room.wattle("run", "-q", "--nvtx", "--overwrite", "-o", "run.sqlite", "--json", "report.json", *options, "--", app,
+                       act)
+    assert done.returncode == 0, done
+    return done
+
+
+SPANS = ("select span.name, around.name, span.category, span.kind, span.close, (span.end_ns - span.begin_ns) / 1e6, "
+         "span.pid, span.tid from span left join span around on around.id = span.parent order by span.begin_ns, span.id")
+
+
+@both
+def push_and_pop(room, app):
+    """push and pop: calls, nesting, lengths, a wide name; the program sees the levels that NVTX documents"""
+    capture(room, app, "nested")
+    spans = room.rows(SPANS)
+    assert [s[:5] for s in spans] == [("step", None, None, "nested", "ended"),
+                                      ("caf\u00e9", "step", None, "nested", "ended")] * 3, spans
+    assert all(s[5] >= (30 if s[0] == "step" else 20) for s in spans), spans
+
+
+@both
+def start_and_end(room, app):
+    """start and end overlap, and end in another thread; a payload is a metric"""
+    capture(room, app, "ranges")
+    spans = room.rows(SPANS)
+    assert [s[:5] for s in spans] == [("outer", None, None, "range", "ended"), ("across", None, None, "range", "ended"),
+                                      ("dom/range", None, None, "range", "ended")], spans
+    assert spans[1][5] >= 20, spans
+    assert room.rows("select name, value from user_metric") == [("dom/range", 5.0)]
+
+
+@both
+def domains(room, app):
+    """domains name and nest by themselves, their stacks may cross, their handles outlive them; strings, categories"""
+    capture(room, app, "domains")
+    spans = room.rows(SPANS)
+    assert [s[:3] for s in spans] == [("message", None, "plain category"), ("one/message", "message", "category of one"),
+                                      ("two/registered", "one/message", None),
+                                      ("one/message", "message", "category of one")], spans
+    assert all(s[4] == "ended" for s in spans), spans
+    assert spans[1][5] >= 5 and spans[2][5] >= 10, spans
+
+
+@both
+def tokens(room, app):
+    """a number as payload of a range is work: joules per unit of its block; of a mark it is a figure of the run"""
+    capture(room, app, "tokens", "-i", "20ms")
+    rows = room.rows("select user_metric.name, value, span.name from user_metric left join span on span.id = span "
+                     "order by t_ns")
+    assert rows == [("decode", 100.0, "decode"), ("decode", 101.0, "decode"), ("decode", 102.0, "decode"),
+                    ("decode", 103.0, "decode"), ("loss", 0.125, None)], rows
+    marks = room.rows("select text from event where kind = 'mark' order by t_ns")
+    assert marks == [("loss",), ("done",)], marks
+    done = room.wattle("blocks", "run.sqlite", "--format", "json")
+    block, = json.loads(done.stdout)["code_block_results"]
+    unit, = [u for u in block["units"] if u["name"] == "decode"]
+    assert block["num_calls"] == 4 and unit["sum"] == 406 and unit["count"] == 4, block
+    if block["energy"]["total_j"]:
+        near(unit["j_per_unit"], block["energy"]["total_j"] / 406, 1e-6)
+
+
+@both
+def threads(room, app):
+    """four threads at once: every span in its own thread, none lost"""
+    capture(room, app, "threads")
+    spans = room.rows(SPANS)
+    assert len(spans) == 800, len(spans)
+    for number in range(4):
+        own = [s for s in spans if s[0] == f"thread {number}"]
+        assert len(own) == 100 and len({s[7] for s in own}) == 1, own[:2]
+    assert all(s[1].startswith("thread ") for s in spans if s[0] == "part")
+    assert len({s[7] for s in spans}) == 4
+
+
+@both
+def a_forked_child(room, app):
+    """a forked child's ranges are its own, and the parent's are not closed by it"""
+    done = capture(room, app, "fork")
+    parent, child = map(int, done.stdout.split())
+    spans = room.rows(SPANS)
+    assert [(s[0], s[1], s[4], s[6]) for s in spans] == [("parent", None, "ended", parent),
+                                                         ("child", None, "ended", child)], spans
+
+
+@both
+def a_library_of_its_own(room, app):
+    """a shared library with NVTX of its own is captured too, in the same stack"""
+    capture(room, app, "library")
+    assert [s[:2] for s in room.rows(SPANS)] == [("in the program", None), ("in the library", "in the program")]
+    assert room.rows("select text from event where kind = 'mark'") == [("library's mark",)]
+
+
+@both
+def late_calls(room, app):
+    """ranges from a thread's destructors and from exit handlers; what a thread leaves open ends with it"""
+    capture(room, app, "late")
+    spans = {s[0]: s[4] for s in room.rows(SPANS)}
+    assert spans == {"left open": "thread end", "at the thread's end": "ended", "at exit": "ended"}, spans
+
+
+@both
+def killed_in_mid_range(room, app):
+    """kill -9 in mid-range: what was open ends at the death, and says so"""
+    process = room.start("run", "-q", "--nvtx", "-o", "run.sqlite", "--json", "report.json", "--", app, "killed")
+    assert process.stdout.readline() == b"ready\n"
+    pid = wait_until(lambda: [int(child) for child in
+                              pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()],
+                     "the command's start")[0]
+    os.kill(pid, signal.SIGKILL)
+    assert room.finish(process).returncode == 128 + signal.SIGKILL
+    spans = {s[0]: (s[3], s[4]) for s in room.rows(SPANS)}
+    assert spans == {"whole": ("nested", "ended"), "doomed": ("nested", "death"),
+                     "doomed range": ("range", "death")}, spans
+
+
+@test
+def without_asking(room):
+    """without --nvtx nothing is captured, and the program runs as ever"""
+    done = room.wattle("run", "-q", "-o", "run.sqlite", "--", APP, "library")
+    assert done.returncode == 0 and room.rows("select count(*) from span") == [(0,)], done
+
+
+@test
+def without_a_recorder(room):
+    """a program that is captured without a recorder leaves its spans in WATTLE_SPANS, and none without that"""
+    library = {"NVTX_INJECTION64_PATH": str(LIBRARIES / "libwattle-nvtx.so")}
+    done = room.finish(room.start("library", program=APP, env=library))
+    assert done.returncode == 0 and not list(room.folder.iterdir()), done
+    done = room.finish(room.start("library", program=APP, env={**library, "WATTLE_SPANS": "spans-%p"}))
+    assert done.returncode == 0, done
+    file, = room.folder.iterdir()
+    blocks = json.loads(room.wattle("blocks", file, "--format", "json").stdout)["code_block_results"]
+    assert [b["name"] for b in blocks] == ["in the library", "in the program"], blocks
+
+
+@test
+def somebody_else_s_injector(room):
+    """an injector that the user's environment names gives way, and wattle says so"""
+    done = room.wattle("run", "-q", "--nvtx", "-o", "run.sqlite", "--", APP, "library",
+                       env={"NVTX_INJECTION64_PATH": "/opt/nsys/libToolsInjection64.so"})
+    assert done.returncode == 0 and "/opt/nsys/libToolsInjection64.so" in done.stderr, done
+    assert room.rows("select count(*) from span") == [(2,)]
+    done = room.wattle("run", "-q", "--nvtx", "--overwrite", "-o", "run.sqlite", "--", APP, "library",
+                       env={"NVTX_INJECTION64_PATH": str((LIBRARIES / "libwattle-nvtx.so").resolve())})
+    assert done.stderr == "", done
+
+
+@test
+def attach_is_refused(room):
+    """attach refuses --nvtx and --itt: only a new process can be captured"""
+    for option in ("--nvtx", "--itt"):
+        done = room.wattle("attach", option, os.getpid())
+        assert done.returncode == 2 and option in done.stderr and "wattle run" in done.stderr, done
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def copied_program(room, place):
+    folder = room.folder / place
+    folder.mkdir(parents=True)
+    return shutil.copy2(WATTLE, folder / "wattle")
+
+
+@test
+def a_missing_library(room):
+    """a missing capture library is refused before anything runs: 125, one line that names it"""
+    program = copied_program(room, "alone/bin")
+    done = room.finish(room.start("run", "--nvtx", "--", "touch", "started", program=program))
+    assert done.returncode == 125 and "libwattle-nvtx.so" in done.stderr, done
+    assert len(done.stderr.splitlines()) == 1 and not (room.folder / "started").exists(), done
+
+
+@test
+def an_installed_tree(room):
+    """an installed program finds its capture libraries, wherever the whole tree was moved to"""
+    if shutil.which("meson") is None:
+        raise Skip("no meson on the PATH")
+    installed, moved = room.folder / "installed", room.folder / "moved somewhere"
+    done = subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", installed], capture_output=True,
+                          text=True)
+    assert done.returncode == 0, done.stderr
+    installed.rename(moved)
+    program, = [p for p in moved.rglob("bin/wattle")]
+    assert list(moved.rglob("lib/**/wattle/libwattle-nvtx.so")), list(moved.rglob("*.so"))
+    done = room.finish(room.start("run", "-q", "--nvtx", "-o", "run.sqlite", "--", APP, "library", program=program))
+    assert done.returncode == 0 and room.rows("select count(*) from span") == [(2,)], done
+
+
+if __name__ == "__main__":
+    main()
