@@ -8,53 +8,51 @@
 
 enum { RESAMPLES = 4000 };
 
-// Which value stands at a place of what was drawn.
-static double value_at(const uint32_t *drawn, const double *sorted, size_t n, size_t place)
+// Which of n values stands at a place among those drawn, the sorted ones.
+static uint32_t value_at(const uint32_t *drawn, size_t n, size_t place)
 {
 	size_t seen = 0;
 	for (size_t i = 0; i < n; i++) {
 		seen += drawn[i];
 		if (seen > place)
-			return sorted[i];
+			return (uint32_t)i;
 	}
-	return sorted[n - 1];
+	return (uint32_t)(n - 1);
 }
 
-// As many values as there are, drawn with replacement; counting them sorts them.
-static double drawn_median(struct bootstrap *bootstrap, const double *sorted, size_t n)
+// As many as there are, drawn with replacement; counting them sorts them.
+static struct resample draw_one(struct dice *dice, size_t n, uint32_t *drawn)
 {
-	uint32_t *drawn = bootstrap->drawn;
 	memset(drawn, 0, n * sizeof(*drawn));
 	for (size_t i = 0; i < n; i++)
-		drawn[dice_below(&bootstrap->dice, (uint32_t)n)]++;
-	double upper = value_at(drawn, sorted, n, n / 2);
-	return n % 2 == 1 ? upper : (value_at(drawn, sorted, n, n / 2 - 1) + upper) / 2;
+		drawn[dice_below(dice, (uint32_t)n)]++;
+	return (struct resample){value_at(drawn, n, (n - 1) / 2), value_at(drawn, n, n / 2)};
 }
 
-static struct interval middle(const struct bootstrap *bootstrap)
+void bootstrap_draw(struct dice *dice, size_t n, uint32_t *scratch, struct resample *ret_resamples, size_t n_resamples)
 {
-	size_t n = bootstrap->n_resamples, cut = n / 40; // 2.5 % on either side
-	return (struct interval){
-		order_select(bootstrap->figures, n, cut),
-		order_select(bootstrap->figures, n, n - 1 - cut),
-	};
+	for (size_t i = 0; i < n_resamples; i++)
+		ret_resamples[i] = draw_one(dice, n, scratch);
 }
 
-static struct interval median_within(struct bootstrap *bootstrap, const double *sorted, size_t n)
+static double median_of(const double *sorted, struct resample resample)
 {
-	for (size_t i = 0; i < bootstrap->n_resamples; i++)
-		bootstrap->figures[i] = drawn_median(bootstrap, sorted, n);
-	return middle(bootstrap);
+	return (sorted[resample.lower] + sorted[resample.upper]) / 2;
 }
 
-struct interval bootstrap_ratio_within(struct bootstrap *bootstrap, const double *sorted_a, size_t n_a,
-	const double *sorted_b, size_t n_b)
+// 2.5 % lie on either side.
+static struct interval middle(double *figures, size_t n)
 {
-	for (size_t i = 0; i < bootstrap->n_resamples; i++) {
-		double median_a = drawn_median(bootstrap, sorted_a, n_a);
-		bootstrap->figures[i] = drawn_median(bootstrap, sorted_b, n_b) / median_a;
-	}
-	return middle(bootstrap);
+	size_t cut = n / 40;
+	return (struct interval){order_select(figures, n, cut), order_select(figures, n, n - 1 - cut)};
+}
+
+struct interval bootstrap_ratio_of(const double *sorted_a, const struct resample *of_a, const double *sorted_b,
+	const struct resample *of_b, size_t n_resamples, double *scratch)
+{
+	for (size_t i = 0; i < n_resamples; i++)
+		scratch[i] = median_of(sorted_b, of_b[i]) / median_of(sorted_a, of_a[i]);
+	return middle(scratch, n_resamples);
 }
 
 int bootstrap_median(const double *sorted, size_t n, uint64_t seed, struct interval *ret_interval)
@@ -63,11 +61,15 @@ int bootstrap_median(const double *sorted, size_t n, uint64_t seed, struct inter
 	if (n < 2)
 		return 0;
 	wattle_cleanup_free uint32_t *drawn = calloc_array(n, sizeof(*drawn));
-	wattle_cleanup_free double *figures = calloc_array(RESAMPLES, sizeof(*figures));
-	if (drawn == NULL || figures == NULL)
+	wattle_cleanup_free struct resample *resamples = calloc_array(RESAMPLES, sizeof(*resamples));
+	wattle_cleanup_free double *medians = calloc_array(RESAMPLES, sizeof(*medians));
+	if (drawn == NULL || resamples == NULL || medians == NULL)
 		return -ENOMEM;
-	struct bootstrap bootstrap = {drawn, figures, RESAMPLES, dice_make(seed, 0)};
-	*ret_interval = median_within(&bootstrap, sorted, n);
+	struct dice dice = dice_make(seed, 0);
+	bootstrap_draw(&dice, n, drawn, resamples, RESAMPLES);
+	for (size_t i = 0; i < RESAMPLES; i++)
+		medians[i] = median_of(sorted, resamples[i]);
+	*ret_interval = middle(medians, RESAMPLES);
 	return 0;
 }
 
@@ -78,11 +80,15 @@ int bootstrap_ratio(const double *sorted_a, size_t n_a, const double *sorted_b, 
 	if (n_a < 2 || n_b < 2 || !(sorted_a[0] > 0) || !(sorted_b[0] > 0))
 		return 0;
 	wattle_cleanup_free uint32_t *drawn = calloc_array(n_a > n_b ? n_a : n_b, sizeof(*drawn));
-	wattle_cleanup_free double *figures = calloc_array(RESAMPLES, sizeof(*figures));
-	if (drawn == NULL || figures == NULL)
+	wattle_cleanup_free struct resample *resamples = calloc_array(2 * RESAMPLES, sizeof(*resamples));
+	wattle_cleanup_free double *ratios = calloc_array(RESAMPLES, sizeof(*ratios));
+	if (drawn == NULL || resamples == NULL || ratios == NULL)
 		return -ENOMEM;
-	struct bootstrap bootstrap = {drawn, figures, RESAMPLES, dice_make(seed, 0)};
-	*ret_interval = bootstrap_ratio_within(&bootstrap, sorted_a, n_a, sorted_b, n_b);
+	struct dice dice = dice_make(seed, 0);
+	bootstrap_draw(&dice, n_a, drawn, resamples, RESAMPLES);
+	bootstrap_draw(&dice, n_b, drawn, resamples + RESAMPLES, RESAMPLES);
+	*ret_interval =
+		bootstrap_ratio_of(sorted_a, resamples, sorted_b, resamples + RESAMPLES, RESAMPLES, ratios);
 	return 0;
 }
 

@@ -20,13 +20,13 @@ int bootstrap_ratio(const double *sorted_a, size_t n_a, const double *sorted_b, 
 	struct interval *ret_interval);
 double bootstrap_confidence(size_t n); // of bootstrap_median's interval, at most 0.95; NaN for n < 2
 
-/* The same in memory of the caller, for who needs many: `drawn` has room for the larger sample, `figures` for
- * n_resamples. The values are positive, two or more of each. */
-struct bootstrap {
-	uint32_t *drawn;
-	double *figures;
-	size_t n_resamples;
-	struct dice dice;
+/* For who needs many intervals of samples of one size. The median of a resample is one value of the sorted sample, or
+ * the mean of two, and which ones depends on the dice and on the size alone: they are drawn once. */
+struct resample {
+	uint32_t lower, upper; // places in the sorted sample; the same one where n is odd
 };
-struct interval bootstrap_ratio_within(struct bootstrap *bootstrap, const double *sorted_a, size_t n_a,
-	const double *sorted_b, size_t n_b);
+// scratch: n of them.
+void bootstrap_draw(struct dice *dice, size_t n, uint32_t *scratch, struct resample *ret_resamples, size_t n_resamples);
+// Positive, sorted values; scratch: n_resamples of them.
+struct interval bootstrap_ratio_of(const double *sorted_a, const struct resample *of_a, const double *sorted_b,
+	const struct resample *of_b, size_t n_resamples, double *scratch);

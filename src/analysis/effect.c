@@ -1,8 +1,8 @@
-/* A relative difference is a shift of logarithms. The scatter is that of both samples around their own medians, put
- * together. From it samples of the sizes at hand are drawn, again and again, and for each the shift is found from which
- * on they would have been told apart. For the rank test, U of the shifted sample reaches u just when the shift is larger
- * than the u-th smallest of all differences a[i] - b[j]; the interval of the ratio leaves 1 when the shift is larger than
- * the distance of its low end. Four of five draws need no more than the 80th percentile of these shifts. */
+/* The scatter is that of both samples, each value over the median of its sample, put together. From it samples of the
+ * sizes at hand are drawn, again and again, and for each the factor is found from which on b, multiplied by it, would be
+ * told from a. For the rank test, U reaches u just when the factor is larger than the u-th smallest of all a[i] / b[j];
+ * the interval of the ratio leaves 1 when the factor is larger than 1 / low. Four of five draws need no more than the 80th
+ * percentile of these factors. */
 #include "analysis/effect.h"
 
 #include "analysis/bootstrap.h"
@@ -15,7 +15,7 @@
 
 enum {
 	DRAWS = 300,
-	RESAMPLES = 100, // the ends of one interval are rough, their distribution over the draws is not
+	RESAMPLES = 200,
 	ENOUGH = 50,     // of larger samples 50 are drawn: what can be seen falls with the root of the number
 };
 
@@ -24,9 +24,8 @@ struct drawing {
 	uint32_t n_pool;
 	size_t n_a, n_b, least_u;
 	double a[ENOUGH], b[ENOUGH];
-	double differences[ENOUGH * ENOUGH], figures[RESAMPLES];
-	uint32_t drawn[ENOUGH];
-	double shifts[DRAWS];
+	double ratios[ENOUGH * ENOUGH], factors[DRAWS];
+	struct resample of_a[RESAMPLES], of_b[RESAMPLES];
 };
 
 static void pool(double *out, const double *sorted, size_t n)
@@ -43,22 +42,19 @@ static void draw(const struct drawing *drawing, struct dice *dice, double *out, 
 	order_sort(out, n);
 }
 
-static double shift_for_ranks(struct drawing *drawing)
+static double factor_for_ranks(struct drawing *drawing)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < drawing->n_a; i++)
 		for (size_t j = 0; j < drawing->n_b; j++)
-			drawing->differences[n++] = log(drawing->a[i] / drawing->b[j]);
-	return order_select(drawing->differences, n, drawing->least_u - 1);
+			drawing->ratios[n++] = drawing->a[i] / drawing->b[j];
+	return order_select(drawing->ratios, n, drawing->least_u - 1);
 }
 
-static double needed_shift(struct drawing *drawing, struct bootstrap *bootstrap)
+static double factor_for_interval(const struct drawing *drawing)
 {
-	draw(drawing, &bootstrap->dice, drawing->a, drawing->n_a);
-	draw(drawing, &bootstrap->dice, drawing->b, drawing->n_b);
-	struct interval ratio =
-		bootstrap_ratio_within(bootstrap, drawing->a, drawing->n_a, drawing->b, drawing->n_b);
-	return fmax(shift_for_ranks(drawing), -log(ratio.low));
+	double ratios[RESAMPLES];
+	return 1 / bootstrap_ratio_of(drawing->a, drawing->of_a, drawing->b, drawing->of_b, RESAMPLES, ratios).low;
 }
 
 // The medians were fitted to the data, two of them: what is left scatters less than what comes next will.
@@ -70,12 +66,18 @@ static double correction(size_t n_a, size_t n_b, const struct drawing *drawing)
 	return sqrt(n / (n - 2)) * sqrt(sizes / drawn);
 }
 
-static double shift_of_four_in_five(struct drawing *drawing, uint64_t seed)
+static double factor_of_four_in_five(struct drawing *drawing, uint64_t seed)
 {
-	struct bootstrap bootstrap = {drawing->drawn, drawing->figures, RESAMPLES, dice_make(seed, 0)};
-	for (size_t i = 0; i < DRAWS; i++)
-		drawing->shifts[i] = needed_shift(drawing, &bootstrap);
-	return order_select(drawing->shifts, DRAWS, DRAWS * 8 / 10);
+	uint32_t scratch[ENOUGH];
+	struct dice dice = dice_make(seed, 0);
+	bootstrap_draw(&dice, drawing->n_a, scratch, drawing->of_a, RESAMPLES);
+	bootstrap_draw(&dice, drawing->n_b, scratch, drawing->of_b, RESAMPLES);
+	for (size_t i = 0; i < DRAWS; i++) {
+		draw(drawing, &dice, drawing->a, drawing->n_a);
+		draw(drawing, &dice, drawing->b, drawing->n_b);
+		drawing->factors[i] = fmax(factor_for_ranks(drawing), factor_for_interval(drawing));
+	}
+	return order_select(drawing->factors, DRAWS, DRAWS * 8 / 10);
 }
 
 int smallest_effect_percent(const double *sorted_a, size_t n_a, const double *sorted_b, size_t n_b, double alpha,
@@ -97,7 +99,7 @@ int smallest_effect_percent(const double *sorted_a, size_t n_a, const double *so
 		return r;
 	pool(values, sorted_a, n_a);
 	pool(values + n_a, sorted_b, n_b);
-	double shift = shift_of_four_in_five(drawing, seed) * correction(n_a, n_b, drawing);
+	double shift = log(factor_of_four_in_five(drawing, seed)) * correction(n_a, n_b, drawing);
 	if (shift > 0)
 		*ret_percent = 100 * expm1(shift);
 	return 0;

@@ -6,11 +6,14 @@
 #include "analysis/order.h"
 #include "base/cleanup.h"
 #include "base/util.h"
+#include "report/table.h"
 #include "sampler/target.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { NAME_COLUMNS = 50 }; // of a command in a message
 
 static double *place_of(const struct bench_loop *loop, size_t command, enum bench_quantity quantity)
 {
@@ -70,11 +73,13 @@ static void show_progress(const struct bench_loop *loop, size_t command, bool wa
 
 static void say_failure(const struct bench_loop *loop, size_t command, int status, size_t run, bool warms_up)
 {
-	struct buf words;
+	struct buf words, name;
 	buf_init(&words, 4096);
+	buf_init(&name, 4096);
 	bench_last_words(loop->runner, &words);
+	text_fit_middle(&name, loop->result->commands[command].text, NAME_COLUMNS);
 	clear_progress(loop);
-	fprintf(stderr, "wattle: command %zu (%s) ", command + 1, loop->result->commands[command].text);
+	fprintf(stderr, "wattle: command %zu (%s) ", command + 1, name.data != NULL ? name.data : "");
 	if (status > 128 && status < 128 + NSIG)
 		fprintf(stderr, "was ended by signal %d (%s)", status - 128, strsignal(status - 128));
 	else
@@ -83,6 +88,7 @@ static void say_failure(const struct bench_loop *loop, size_t command, int statu
 		words.size > 0 ? "; it said:" : "");
 	if (words.size > 0)
 		fprintf(stderr, "%s\n", words.data);
+	buf_finish(&name);
 	buf_finish(&words);
 }
 

@@ -23,24 +23,6 @@ static const struct quantity quantities[BENCH_QUANTITIES] = {
 
 /* ---- head ---- */
 
-// A command keeps its beginning and its end; what tells two of them apart stands there.
-static void fit_middle(struct buf *out, const char *text, size_t columns)
-{
-	size_t size = strlen(text);
-	if (text_columns(text, size) <= columns) {
-		text_add_harmless(out, text, size);
-		return;
-	}
-	size_t head = (columns - 1) / 2;
-	text_fit(out, text, head + 1, false); // ends in "…"
-	struct buf tail;
-	buf_init(&tail, CELL_CEILING);
-	text_fit(&tail, text, columns - head, true); // begins with "…"
-	if (tail.failed == 0 && tail.size >= strlen("…"))
-		buf_str(out, tail.data + strlen("…"));
-	buf_finish(&tail);
-}
-
 static void headline(const struct bench_result *result, struct buf *out, const struct style *style)
 {
 	bool several = result->findings.n_commands > 1;
@@ -56,7 +38,7 @@ static void headline(const struct bench_result *result, struct buf *out, const s
 			buf_printf(out, "%4zu  ", c + 1);
 		else
 			buf_str(out, "  ");
-		fit_middle(out, result->commands[c].text, TEXT_WIDTH - COMMAND_INDENT);
+		text_fit_middle(out, result->commands[c].text, TEXT_WIDTH - COMMAND_INDENT);
 		buf_char(out, '\n');
 	}
 	buf_char(out, '\n');
