@@ -193,6 +193,19 @@ def eight_gpus():
         "under 1 % of a core", percent < 1)
 
 
+@bench
+def nvtx():
+    """push and pop of an unmodified NVTX program under capture, against the two looks at the clock that they need"""
+    subprocess.run([WATTLE, "run", *MEASURED, "--nvtx", "--", BUILD / "bench/nvtx_app", "cost"], check=True,
+                   stdout=open("cost", "w"))
+    cost = json.loads(pathlib.Path("cost").read_text())
+    (spans, lost), = sqlite3.connect("run.sqlite").execute(
+        "select (select count(*) from span), coalesce(lost_spans, 0) from segment")
+    assert spans > 100000 and lost == 0, (spans, lost)
+    row("NVTX push + pop under capture", f"{cost['pair_ns']:.0f} ns", f"2 clocks {cost['clock_ns']:.0f} ns",
+        f"{cost['pair_ns'] / cost['clock_ns']:.2f}", "at most 100 ns", cost["pair_ns"] <= 100)
+
+
 def main():
     wanted = sys.argv[2:]
     print(f"{'what':42} {'measured':>10} {'against':>20} {'ratio':>8}  goal")

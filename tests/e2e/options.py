@@ -26,8 +26,6 @@ WRONG = [
     (["--meta", "novalue"], "--meta"),
     (["--tracking-file", "track.txt"], "track.txt"),
     (["--config", "not-there.json"], "not-there.json"),
-    (["--nvtx"], "--nvtx"),
-    (["--itt"], "--itt"),
     (["--store", "postgresql://host/db"], "--store"),
     (["--steps", "0"], "--steps"),
     (["--output="], "--output"),
