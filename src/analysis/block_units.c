@@ -121,7 +121,7 @@ static void tell(struct telling *telling, uint32_t block)
 static void tell_links(struct telling *telling, size_t number)
 {
 	const struct blocks_work *work = telling->work;
-	for (int depth = 0; depth <= SPAN_DEPTH_MAX; depth++) {
+	for (int depth = 0; depth <= STACK_DEPTH_MAX; depth++) {
 		const struct run_span *span = &work->run->spans[number];
 		if (block_has_ended(span))
 			tell(telling, work->names.of[number]);
@@ -135,7 +135,7 @@ static void tell_links(struct telling *telling, size_t number)
 static void tell_stack(struct telling *telling, uint32_t place)
 {
 	const struct open_span *open = telling->work->open;
-	for (int depth = 0; depth <= SPAN_DEPTH_MAX && place != BLOCK_NONE; depth++, place = open[place].below)
+	for (int depth = 0; depth <= STACK_DEPTH_MAX && place != BLOCK_NONE; depth++, place = open[place].below)
 		tell(telling, open[place].block);
 }
 

@@ -107,6 +107,7 @@ struct block_finding { // one code block: a span's name over all its calls
 };
 
 enum { STACK_NONE = UINT32_MAX };
+enum { STACK_DEPTH_MAX = 1024 }; // blocks inside each other; what lies deeper is the last one's
 
 struct stack_finding { // a block inside others; its outermost one is a process
 	uint32_t parent; // index of the stack around it, which stands before it; STACK_NONE: a process

@@ -1,6 +1,12 @@
 #include "analysis/paths.h"
 
+#include "analysis/findings.h"
 #include "base/util.h"
+#include "span/ring.h"
+
+#include <assert.h>
+
+static_assert((int)STACK_DEPTH_MAX >= (int)SPAN_DEPTH_MAX, "what a program of libwattle's can open has a path");
 
 static uint32_t number(struct paths *paths, struct path path)
 {
@@ -23,7 +29,7 @@ uint32_t paths_root(struct paths *paths, uint32_t label)
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t block)
 {
 	uint32_t depth = paths->at[parent].depth + 1;
-	if (depth > SPAN_DEPTH_MAX)
+	if (depth > STACK_DEPTH_MAX)
 		return parent;
 	return number(paths, (struct path){.parent = parent, .name = block, .depth = depth});
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "analysis/keys.h"
-#include "span/ring.h"
 
 #include <stdint.h>
 
@@ -21,8 +20,7 @@ struct paths { // {0} is an empty one
 	size_t capacity;
 };
 
-/* PATH_NONE: no memory. Below SPAN_DEPTH_MAX, which no program of libwattle's can pass, everything is its parent's: what
- * is made from a path is no longer than that. */
+/* PATH_NONE: no memory. Below STACK_DEPTH_MAX everything is its parent's: what is made from a path is no longer than that. */
 uint32_t paths_root(struct paths *paths, uint32_t label);
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t block);
 void paths_finish(struct paths *paths);
