@@ -1,0 +1,98 @@
+"""Code blocks of a run as figures and as stacks for flame graphs: each joule of the target in one place."""
+import json
+import re
+import sqlite3
+
+from harness import main, near, test
+
+LINE = re.compile(r"^(.+) (\d+\.\d+)$")  # what flame graphs read: frames, a blank, a decimal number without exponent
+
+
+def measured(room):
+    """A run with spans of two threads, a range and a call that was cut off, written into its file."""
+    room.burn("cpu", "0.6", options=["-i", "20ms"])
+    file = sqlite3.connect(room.folder / "run.sqlite")
+    start, pid = file.execute("select start_ns, pid from segment").fetchone()
+    rows = [(1, None, 1, "epoch;1", 0.05, 0.50, "nested", "ended"), (2, 1, 1, "step", 0.10, 0.20, "nested", "ended"),
+            (3, 1, 1, "step", 0.25, 0.40, "nested", "unwound"), (4, None, 2, "loader", 0.15, 0.55, "nested", "death"),
+            (5, None, 1, "range", 0.00, 0.58, "range", "ended"), (6, None, 2, "open", 0.56, None, "nested", "open")]
+    for number, parent, tid, name, begin, end, kind, close in rows:
+        file.execute("insert into span (id, parent, pid, tid, name, begin_ns, end_ns, kind, close) "
+                     "values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                     (number, parent, pid, tid, name, start + int(begin * 1e9),
+                      None if end is None else start + int(end * 1e9), kind, close))
+    file.executemany("insert into user_metric (t_ns, name, value, span, pid, tid) values (?, ?, ?, ?, ?, ?)",
+                     [(start + int(0.15e9), "images", 32, 2, pid, 1), (start + int(0.30e9), "images", 32, 3, pid, 1)])
+    file.commit()
+    report = room.wattle("report", "run.sqlite", "--format", "json")
+    assert report.returncode == 0, report.stderr
+    return json.loads(report.stdout)
+
+
+def stacks(text):
+    lines = [LINE.match(line) for line in text.splitlines()]
+    assert all(lines), text
+    found = {line[1]: float(line[2]) for line in lines}
+    assert len(found) == len(lines), "a stack has one line"
+    return found
+
+
+@test
+def blocks_add_up(room):
+    """what blocks have for themselves and what is outside of them is the target's energy"""
+    report = measured(room)
+    blocks = {block["name"]: block for block in report["blocks"]}
+    own = sum(block["energy"]["self_j"] for block in blocks.values())
+    near(own + report["energy"]["outside_blocks_j"], report["energy"]["ledger"]["target_j"], relative=1e-9)
+    near(blocks["epoch;1"]["self_time_s"], 0.20, absolute=1e-6)
+    near(blocks["range"]["self_time_s"], 0.08, absolute=1e-6)
+    assert (blocks["step"]["num_calls"], blocks["step"]["unwound"], blocks["loader"]["cut"]) == (2, 1, 1)
+    assert blocks["open"]["num_calls"] == 0
+    unit, = blocks["step"]["units"]
+    assert (unit["name"], unit["count"], unit["sum"]) == ("images", 2, 64)
+    near(unit["j_per_unit"], blocks["step"]["energy"]["total_j"] / 64, relative=1e-9)
+    assert blocks["loader"]["units"] == []
+
+
+@test
+def folded(room):
+    """export --format folded: a line a stack, which together are the target's energy"""
+    report = measured(room)
+    done = room.wattle("export", "run.sqlite", "--format", "folded", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    joules = stacks(done.stdout)
+    near(sum(joules.values()), report["energy"]["ledger"]["target_j"], relative=1e-7)
+    assert {stack.split(";", 1)[1] for stack in joules if ";" in stack} == {
+        "epoch\\x3b1", "epoch\\x3b1;step", "loader", "range"}, joules
+    near(joules["[outside]"], report["energy"]["outside_blocks_j"], relative=1e-6)
+
+
+@test
+def folded_time(room):
+    """--weight time: seconds of each stack"""
+    measured(room)
+    assert room.wattle("export", "run.sqlite", "--format", "folded", "--weight", "time", "-o", "out").returncode == 0
+    seconds = {stack.split(";", 1)[1]: value for stack, value in stacks((room.folder / "out").read_text()).items()}
+    expected = {"epoch\\x3b1": 0.20, "epoch\\x3b1;step": 0.25, "loader": 0.40, "range": 0.08}
+    assert seconds.keys() == expected.keys(), seconds
+    for stack, value in expected.items():
+        near(seconds[stack], value, absolute=1e-6)
+
+
+@test
+def refused(room):
+    """nothing to fold, an option of another format, and a file in the way are told in one line"""
+    room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
+    done = room.wattle("export", "run.sqlite", "--format", "folded", "-o", "out")
+    assert done.returncode == 1 and "no code blocks" in done.stderr, done
+    assert not (room.folder / "out").exists()
+    done = room.wattle("export", "run.sqlite", "--format", "csv", "--weight", "time", "-o", "out")
+    assert done.returncode == 2 and "--weight" in done.stderr, done
+    measured(room)
+    (room.folder / "out").write_text("mine")
+    done = room.wattle("export", "run.sqlite", "--format", "folded", "-o", "out")
+    assert done.returncode == 1 and (room.folder / "out").read_text() == "mine", done
+
+
+if __name__ == "__main__":
+    main()
