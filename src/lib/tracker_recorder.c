@@ -24,11 +24,14 @@ static const int64_t READY_NS = 60 * NS_PER_S, REPORT_NS = 600 * NS_PER_S;
 static int make_folder(struct tracker_recorder *recorder, struct wattle_error *reterr)
 {
 	const char *given = secure_getenv("TMPDIR");
+	const char *place = given != NULL && given[0] != '\0' ? given : "/tmp";
 	char folder[PATH_MAX], whole[PATH_MAX];
-	snprintf(folder, sizeof(folder), "%s/wattle-XXXXXX", given != NULL && given[0] != '\0' ? given : "/tmp");
+	snprintf(folder, sizeof(folder), "%s/wattle-XXXXXX", place);
 	// The program may change its folder before it comes to remove this one.
 	if (mkdtemp(folder) == NULL || realpath(folder, whole) == NULL)
-		return error_set(reterr, -errno, "can't make %s for the run file: %s", folder, strerror(errno));
+		return error_set(reterr, -errno,
+			"can't make a folder for the run file in %s: %s; name a file in `output`", place,
+			strerror(errno));
 	recorder->folder = strdup(whole);
 	return recorder->folder != NULL ? 0 : error_set(reterr, -ENOMEM, "out of memory");
 }

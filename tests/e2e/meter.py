@@ -16,9 +16,9 @@ FIELDS = ("from_ns", "to_ns", "seconds", "cpu_j", "dram_j", "gpu_j", "total_j", 
 class Acted:
     """What an act said over a /sys: single numbers, and readings as {field: value}."""
 
-    def __init__(self, room, act, seconds, sysfs, status=0):
+    def __init__(self, room, act, seconds, sysfs, status=0, env=None):
         self.done = room.finish(room.start(act, seconds, program=build(room, "meter"),
-                                           env={"WATTLE_SYSFS": str(sysfs), "WATTLE_NVML": "/nowhere"}))
+                                           env={"WATTLE_SYSFS": str(sysfs), "WATTLE_NVML": "/nowhere", **(env or {})}))
         assert self.done.returncode == status and not self.done.stderr, self.done
         lines = [line.split() for line in self.done.stdout.splitlines()]
         self.said = {words[0]: int(words[1]) for words in lines if len(words) == 2}
@@ -126,6 +126,27 @@ def one_package_unreadable(room):
     """one of two packages can't be read: the sum of all is unknown, and not the half of it"""
     acted = Acted(room, "once", 0.1, TESTS / "machines/one-unreadable/sys")
     assert math.isnan(acted.readings[0]["cpu_j"]), acted.readings
+
+
+CARD = "gpu\npower_mw constant 300000\n"
+NO_COUNTER = "error nvmlDeviceGetTotalEnergyConsumption 3\n"
+
+
+def read_gpus(room, cards):
+    (room.folder / "cards").write_text(cards)
+    acted = Acted(room, "once", 1, room.tree("empty", {}), env={
+        "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
+        "CUDA_VISIBLE_DEVICES": None})
+    return acted.readings[0]
+
+
+@test
+def gpus(room):
+    """two GPUs with counters are summed; one that tells power only makes the sum unknown"""
+    both = read_gpus(room, CARD * 2)
+    near(both["gpu_j"], 600 * both["seconds"], relative=0.2)
+    near(both["total_j"], both["cpu_j"] + both["gpu_j"], relative=1e-8)
+    assert math.isnan(read_gpus(room, CARD + CARD + NO_COUNTER)["gpu_j"])
 
 
 @test

@@ -4,13 +4,14 @@ import errno
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import time
 
 from c_programs import build
-from harness import BUILD, main, near, test, wait_until
+from harness import BUILD, TESTS, main, near, test, wait_until
 
 
 class Acted:
@@ -301,6 +302,20 @@ def installed_elsewhere(room):
     shutil.copy2(BUILD / "src/cli/wattle", folder / "wattle")
     acted = Acted(room, "usage", env={"LD_LIBRARY_PATH": str(room.folder), "PATH": f"/nowhere::{folder}:/usr/bin"})
     acted.expect(start=0, stop=0)
+
+
+@test
+def the_manual(room):
+    """the examples of docs/tracker.md compile"""
+    text = (TESTS.parent / "docs/tracker.md").read_text()
+    examples = re.findall(r"^```c\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert len(examples) == 2, len(examples)
+    for example in examples:
+        body = example.replace("#include <wattle.h>\n", "")
+        source = ("#include <stdio.h>\n#include <stdlib.h>\n#include <wattle.h>\n"
+                  f"void train(void), solve(void), f(void);\nvoid f(void)\n{{{body}}}\n")
+        subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", TESTS.parent / "include",
+                        "-xc", "-"], input=source.encode(), check=True)
 
 
 if __name__ == "__main__":
