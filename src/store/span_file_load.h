@@ -2,14 +2,11 @@
 #pragma once
 
 #include "base/error.h"
+#include "span/span_file.h"
 #include "store/run.h"
-
-#include <stdbool.h>
 
 /* Several processes may have written to it one after the other, and the last block of each may be torn: what can be read is
  * read. Facts: schema "wattle-spans"; one segment from the first to the last instant; anchor_mono_ns and anchor_wall_ns as the
  * file has them. -ENOENT, -EINVAL (not a span file), -ENOTSUP (of another version), -ENOMEM with a sentence. *ret_run is
  * released by run_finish. */
 int span_file_load(const char *path, struct run *ret_run, struct wattle_error *reterr);
-// Whether it begins as a span file does.
-bool span_file_probe(const char *path);
