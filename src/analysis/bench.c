@@ -88,8 +88,9 @@ struct work {
 static void add_comparison(struct work *work, size_t a, size_t b, enum bench_quantity quantity)
 {
 	if (work->sorted[a][quantity].n > 0 && work->sorted[b][quantity].n > 0)
-		work->findings->comparisons[work->findings->n_comparisons++] =
-			(struct bench_comparison){.a = a, .b = b, .quantity = quantity};
+		work->findings->comparisons[work->findings->n_comparisons++] = (struct bench_comparison){.a = a,
+			.b = b,
+			.quantity = quantity};
 }
 
 static size_t count_pairs(size_t n_commands, bool all_pairs)

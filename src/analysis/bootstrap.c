@@ -87,8 +87,7 @@ int bootstrap_ratio(const double *sorted_a, size_t n_a, const double *sorted_b, 
 	struct dice dice = dice_make(seed, 0);
 	bootstrap_draw(&dice, n_a, drawn, resamples, RESAMPLES);
 	bootstrap_draw(&dice, n_b, drawn, resamples + RESAMPLES, RESAMPLES);
-	*ret_interval =
-		bootstrap_ratio_of(sorted_a, resamples, sorted_b, resamples + RESAMPLES, RESAMPLES, ratios);
+	*ret_interval = bootstrap_ratio_of(sorted_a, resamples, sorted_b, resamples + RESAMPLES, RESAMPLES, ratios);
 	return 0;
 }
 

@@ -16,7 +16,7 @@
 enum {
 	DRAWS = 300,
 	RESAMPLES = 200,
-	ENOUGH = 50,     // of larger samples 50 are drawn: what can be seen falls with the root of the number
+	ENOUGH = 50, // of larger samples 50 are drawn: what can be seen falls with the root of the number
 };
 
 struct drawing {

@@ -50,7 +50,8 @@ static double *count_ways(const uint32_t *ranks, size_t n, size_t n_chosen, size
 		for (size_t k = i + 1 < n_chosen ? i + 1 : n_chosen; k > 0; k--) {
 			const double *without = ways + (k - 1) * stride;
 			double *with = ways + k * stride;
-			size_t most = k * ranks[i] < limit ? k * ranks[i] : limit; // none of the k is larger than this one
+			size_t most = k * ranks[i] < limit ? k * ranks[i]
+							   : limit; // none of the k is larger than this one
 			for (size_t s = most; s >= ranks[i]; s--)
 				with[s] += without[s - ranks[i]];
 		}

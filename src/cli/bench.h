@@ -85,14 +85,14 @@ void bench_settle_wait(struct bench_settle *settle, struct bench_signals *signal
 
 /* ---- bench_loop.c ---- */
 struct bench_loop {
-	const struct bench_options *options;  // borrowed
-	const struct bench_runner *runner;    // borrowed
-	struct bench_signals *signals;        // borrowed
-	struct bench_settle *settle;          // borrowed
-	struct bench_result *result;          // borrowed: rounds, end, series, width, meter … are filled in
-	double *values;                       // owned: [command][quantity][round]
-	double *errors_j;                     // owned: [command][round]
-	uint32_t *order;                      // owned: of the commands in this round
+	const struct bench_options *options; // borrowed
+	const struct bench_runner *runner;   // borrowed
+	struct bench_signals *signals;       // borrowed
+	struct bench_settle *settle;         // borrowed
+	struct bench_result *result;         // borrowed: rounds, end, series, width, meter … are filled in
+	double *values;                      // owned: [command][quantity][round]
+	double *errors_j;                    // owned: [command][round]
+	uint32_t *order;                     // owned: of the commands in this round
 	size_t least_rounds, most_rounds;
 	double last_run_s;
 	char provenance[16], meter[200]; // of the first run that had energy

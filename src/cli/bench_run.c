@@ -168,12 +168,13 @@ static int read_report(const struct bench_runner *runner, struct bench_run *run)
 	double time_s = number_at(about, "duration_s"), total_j = number_at(energy, "total_j");
 	int r = json_is_integer(status) && time_s > 0 ? 0 : -EIO;
 	*run = (struct bench_run){
-		.values = {
-			[BENCH_TIME] = time_s,
-			[BENCH_ENERGY] = total_j,
-			[BENCH_POWER] = total_j / time_s,
-			[BENCH_TARGET_ENERGY] = number_at(json_object_get(energy, "ledger"), "target_j"),
-		},
+		.values =
+			{
+				[BENCH_TIME] = time_s,
+				[BENCH_ENERGY] = total_j,
+				[BENCH_POWER] = total_j / time_s,
+				[BENCH_TARGET_ENERGY] = number_at(json_object_get(energy, "ledger"), "target_j"),
+			},
 		.energy_error_j = number_at(energy, "error_j"),
 		.status = (int)json_integer_value(status),
 	};

@@ -21,8 +21,8 @@ int bench_settle_parse(const char *text, double *ret_limit_s, struct wattle_erro
 	if (strcmp(text, "auto") == 0)
 		return 0;
 	if (strcmp(text, "0") != 0 && (num_parse_duration(text, &limit_ns) < 0 || limit_ns < 0))
-		return error_set(reterr, -EINVAL,
-			"--settle: '%s' is not valid; give auto, 0 or a duration such as 5s", text);
+		return error_set(reterr, -EINVAL, "--settle: '%s' is not valid; give auto, 0 or a duration such as 5s",
+			text);
 	*ret_limit_s = (double)limit_ns * 1e-9;
 	return 0;
 }
@@ -124,10 +124,10 @@ int bench_settle_open(struct bench_settle *settle, double limit_s, struct bench_
 	struct wattle_error *reterr)
 {
 	*settle = (struct bench_settle){.figures = {
-		.limit_s = limit_s,
-		.reference_w = (double)NAN,
-		.reference_c = (double)NAN,
-	}};
+						.limit_s = limit_s,
+						.reference_w = (double)NAN,
+						.reference_c = (double)NAN,
+					}};
 	if (limit_s == 0)
 		return 0;
 	int r = prepare(settle, reterr);

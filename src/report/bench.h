@@ -12,19 +12,19 @@ struct bench_command {
 };
 
 struct bench_settling {
-	bool possible;       // a temperature or a power could be read
-	double limit_s;      // per run; NaN: as long as the run before took, at most 10 s
-	double reference_w;  // before the first run; NaN unknown
-	double reference_c;  // likewise
-	double waited_s;     // in all
-	size_t unsettled;    // runs that began although the machine was still warmer or busier
+	bool possible;      // a temperature or a power could be read
+	double limit_s;     // per run; NaN: as long as the run before took, at most 10 s
+	double reference_w; // before the first run; NaN unknown
+	double reference_c; // likewise
+	double waited_s;    // in all
+	size_t unsettled;   // runs that began although the machine was still warmer or busier
 };
 
 enum bench_end { BENCH_ALL_RUNS, BENCH_NARROW_ENOUGH, BENCH_MOST_RUNS, BENCH_INTERRUPTED, BENCH_FAILED };
 
 struct bench_result {
 	struct bench_findings findings;
-	struct bench_series *series;    // findings.n_commands of them, and of the commands
+	struct bench_series *series; // findings.n_commands of them, and of the commands
 	struct bench_command *commands;
 	size_t rounds, warmup;
 	uint64_t seed;

@@ -8,6 +8,8 @@ enum { NOTE_INDENT = 2, COMMAND_INDENT = 6, CELL_CEILING = 4096 };
 
 // An error of the meter above this share of the energy deserves a word.
 static const double DOUBTFUL = 0.25;
+// Five runs give 93.75 %.
+static const double NEARLY_95 = 0.93;
 
 struct quantity {
 	const char *title;
@@ -100,10 +102,12 @@ static void verdict(struct buf *out, const struct bench_comparison *c)
 		difference(out, c);
 		return;
 	}
-	buf_str(out, "no difference seen");
-	if (isnan(c->smallest_effect_percent))
+	bool scatters = c->low < c->high;
+	if (isnan(c->smallest_effect_percent)) {
+		buf_str(out, scatters ? "too few runs to tell" : "no difference seen");
 		return;
-	buf_str(out, " (");
+	}
+	buf_str(out, "no difference seen (");
 	if (c->smallest_effect_percent < 100) {
 		percent(out, c->smallest_effect_percent);
 		buf_str(out, " % would be)");
@@ -147,14 +151,31 @@ static void row(struct table *table, const struct bench_findings *findings, size
 		verdict(cell, against_first);
 }
 
+// NaN of one run: that has no interval.
+static double least_confidence(const struct bench_findings *findings)
+{
+	double least = 0.95;
+	for (size_t c = 0; c < findings->n_commands; c++)
+		least = fmin(least, findings->estimates[c][BENCH_TIME].confidence);
+	return least;
+}
+
 static void estimates(const struct bench_findings *findings, struct buf *out, const struct style *style)
 {
-	static const struct table_column several[] = {{"", false}, {"", true}, {"median", true},
-		{"95 % interval", true}, {"against 1", false}};
-	static const struct table_column one[] = {{"", false}, {"median", true}, {"95 % interval", true}};
-	bool is_one = findings->n_commands == 1;
+	bool several = findings->n_commands > 1;
+	struct table_column columns[5] = {{.title = ""}};
+	size_t n = 1;
+	if (several)
+		columns[n++] = (struct table_column){.title = "", .right = true};
+	columns[n++] = (struct table_column){.title = "median", .right = true};
+	columns[n++] = (struct table_column){
+		.title = least_confidence(findings) < NEARLY_95 ? "interval" : "95 % interval",
+		.right = true,
+	};
+	if (several)
+		columns[n++] = (struct table_column){.title = "against 1"};
 	struct table table;
-	table_init(&table, is_one ? one : several, is_one ? ARRAY_SIZE(one) : ARRAY_SIZE(several));
+	table_init(&table, columns, n);
 	for (size_t q = 0; q < BENCH_QUANTITIES; q++)
 		for (size_t c = 0; c < findings->n_commands && (q != BENCH_TARGET_ENERGY || is_known(findings, q)); c++)
 			row(&table, findings, q, c);
@@ -165,7 +186,7 @@ static void estimates(const struct bench_findings *findings, struct buf *out, co
 // With --compare all: those that the table above has no room for.
 static void other_pairs(const struct bench_findings *findings, struct buf *out, const struct style *style)
 {
-	static const struct table_column columns[] = {{"pair", false}, {"", false}, {"", false}};
+	static const struct table_column columns[] = {{.title = "pair"}, {.title = ""}, {.title = ""}};
 	struct table table;
 	table_init(&table, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < findings->n_comparisons; i++) {
@@ -219,10 +240,8 @@ static void note_end(const struct bench_result *result, struct buf *text)
 
 static void note_confidence(const struct bench_result *result, struct buf *text)
 {
-	double least = 0.95;
-	for (size_t c = 0; c < result->findings.n_commands; c++)
-		least = fmin(least, result->findings.estimates[c][BENCH_TIME].confidence); // NaN: one run, no interval
-	if (least < 0.93)
+	double least = least_confidence(&result->findings);
+	if (least < NEARLY_95)
 		buf_printf(text,
 			"So few runs give no 95 %% interval: these hold the true median %.0f times in a hundred. "
 			"Six runs do.",
@@ -267,9 +286,11 @@ static void note_energy(const struct bench_result *result, struct buf *text)
 static void note_effect(const struct bench_result *result, struct buf *text)
 {
 	for (size_t i = 0; i < result->findings.n_comparisons; i++)
-		if (!result->findings.comparisons[i].different) {
-			buf_str(text, "In brackets behind \"no difference seen\": the smallest difference that such runs "
-				      "show four times in five.");
+		if (!result->findings.comparisons[i].different &&
+			!isnan(result->findings.comparisons[i].smallest_effect_percent)) {
+			buf_str(text,
+				"In brackets behind \"no difference seen\": the smallest difference that such runs "
+				"show four times in five.");
 			return;
 		}
 }
@@ -281,8 +302,9 @@ static void note_settling(const struct bench_result *result, struct buf *text)
 	if (s->limit_s == 0)
 		return;
 	if (!s->possible) {
-		buf_str(text, "No temperature and no power could be read, so the runs began without waiting for the "
-			      "machine to settle.");
+		buf_str(text,
+			"No temperature and no power could be read, so the runs began without waiting for the "
+			"machine to settle.");
 	} else if (s->unsettled > 0) {
 		buf_printf(text, "Before %zu of %zu runs the machine was still warmer or busier than at first, after ",
 			s->unsettled, runs);

@@ -7,7 +7,10 @@
 
 enum { N_MAX = 8, COMMANDS_MAX = 3 };
 
-#define UNKNOWN {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN}
+#define UNKNOWN                                                                                                        \
+	{                                                                                                              \
+		NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN                                                                 \
+	}
 static const double unknown[N_MAX] = UNKNOWN;
 
 static const struct estimate_row {
@@ -53,11 +56,14 @@ static const struct comparison_row {
 	double ratio, p;
 	bool effect_known;
 } comparisons[] = {
-	{"twice as long in each run", {1, 1.01, 0.99, 1.02, 0.98}, {2, 2.02, 1.98, 2.04, 1.96}, 5, true, 2, 2.0 / 252, true},
+	{"twice as long in each run", {1, 1.01, 0.99, 1.02, 0.98}, {2, 2.02, 1.98, 2.04, 1.96}, 5, true, 2, 2.0 / 252,
+		true},
 	{"half as long", {2, 2.02, 1.98, 2.04, 1.96}, {1, 1.01, 0.99, 1.02, 0.98}, 5, true, 0.5, 2.0 / 252, true},
 	{"the same runs", {1, 1.01, 0.99, 1.02, 0.98}, {1, 1.01, 0.99, 1.02, 0.98}, 5, false, 1, 1, true},
-	{"three runs show nothing, whatever they are, and say so", {1, 1.01, 0.99}, {2, 2.02, 1.98}, 3, false, 2, 0.1, false},
-	{"nothing scatters: how little could be seen is not known", {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, 5, false, 1, 1, false},
+	{"three runs show nothing, whatever they are, and say so", {1, 1.01, 0.99}, {2, 2.02, 1.98}, 3, false, 2, 0.1,
+		false},
+	{"nothing scatters: how little could be seen is not known", {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, 5, false, 1, 1,
+		false},
 	{"no ratio to nothing", {0, 0, 0, 0, 0}, {1, 1.01, 0.99, 1.02, 0.98}, 5, false, NAN, 2.0 / 252, false},
 };
 
@@ -84,8 +90,8 @@ static void check_comparison(void **state)
 
 static void three_commands(struct bench_series *series)
 {
-	static const double values[COMMANDS_MAX][5] = {
-		{1, 1.01, 0.99, 1.02, 0.98}, {1.1, 1.11, 1.09, 1.12, 1.08}, {2, 2.02, 1.98, 2.04, 1.96}};
+	static const double values[COMMANDS_MAX][5] = {{1, 1.01, 0.99, 1.02, 0.98}, {1.1, 1.11, 1.09, 1.12, 1.08},
+		{2, 2.02, 1.98, 2.04, 1.96}};
 	for (size_t c = 0; c < COMMANDS_MAX; c++)
 		series[c] = (struct bench_series){{values[c], values[c], unknown, unknown}, 5};
 }
@@ -117,8 +123,8 @@ static void check_seed(void **state)
 	assert_int_equal(bench_analyse(series, 3, false, 42, &second), 0);
 	for (size_t i = 0; i < first.n_comparisons; i++) {
 		assert_true(first.comparisons[i].low == second.comparisons[i].low);
-		assert_true(first.comparisons[i].smallest_effect_percent ==
-			    second.comparisons[i].smallest_effect_percent);
+		assert_true(
+			first.comparisons[i].smallest_effect_percent == second.comparisons[i].smallest_effect_percent);
 	}
 	bench_findings_finish(&first);
 	bench_findings_finish(&second);
@@ -150,7 +156,8 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, estimates, check_estimate);
 	ROWS_ADD(&tests, comparisons, check_comparison);
-	ROWS_ADD_ONE(&tests, "each against the first, or all pairs; Holm's correction counts those of a quantity", check_pairs);
+	ROWS_ADD_ONE(&tests, "each against the first, or all pairs; Holm's correction counts those of a quantity",
+		check_pairs);
 	ROWS_ADD_ONE(&tests, "the same data and seed give the same answer", check_seed);
 	ROWS_ADD(&tests, widths, check_width);
 	return rows_run(&tests, "bench");

@@ -135,8 +135,8 @@ static void check(void **state)
 	bench_many(row, 1, &same);
 	double smallest = same.smallest[same.n_smallest / 2];
 	bench_many(row, 1 + smallest / 100, &other);
-	printf("# %s: median inside %.1f %%, ratio %.1f %%; false finds %.1f %%; %.2f %% found in %.1f %%\n", row->teaches,
-		100 * same.covered / n, 100 * same.ratio_covered / n, 100 * same.any_found / n, smallest,
+	printf("# %s: median inside %.1f %%, ratio %.1f %%; false finds %.1f %%; %.2f %% found in %.1f %%\n",
+		row->teaches, 100 * same.covered / n, 100 * same.ratio_covered / n, 100 * same.any_found / n, smallest,
 		100 * other.found / n);
 	fflush(stdout);
 	assert_true(same.covered / n >= row->least_coverage);
