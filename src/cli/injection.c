@@ -76,8 +76,9 @@ static int find_library(const struct injection *injection, char ret_path[PATH_MA
 		if (access(path, R_OK) == 0 && realpath(path, ret_path) != NULL)
 			return 0;
 	}
-	return error_set(reterr, -ENOENT, "%s: %s is missing; it is installed with wattle in %s (seen from the program)",
-		injection->option, injection->library, library_folders[0]);
+	return error_set(reterr, -ENOENT,
+		"%s: %s is missing; it is installed with wattle in %s (seen from the program)", injection->option,
+		injection->library, library_folders[0]);
 }
 
 static void warn_of_other(const struct injection *injection, const char *path)
@@ -91,7 +92,8 @@ static void warn_of_other(const struct injection *injection, const char *path)
 	cli_warn(text);
 }
 
-int injection_assign(const struct measure_options *options, struct assignments *assignments, struct wattle_error *reterr)
+int injection_assign(const struct measure_options *options, struct assignments *assignments,
+	struct wattle_error *reterr)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(injections); i++) {
 		const struct injection *injection = &injections[i];

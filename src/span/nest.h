@@ -1,6 +1,7 @@
 /* Which owner (NVTX domain, ITT domain) pushed what in this thread: the owners' stacks may cross, the ring has one. Kept as
- * runs of equal owners in a few bytes of static thread storage, so that it can be used in signal handlers and in destructors
- * of threads; where more runs are open than fit, owners are no longer told apart until they are closed. */
+ * runs of equal owners in a few bytes of static thread storage: no allocation and no lock, neither in a thread's destructors
+ * nor in a signal handler (one that interrupts a push may have its range taken for the other owner's, no more). Where more
+ * runs are open than fit, owners are no longer told apart until they are closed. */
 #pragma once
 
 #include <stdbool.h>

@@ -69,7 +69,7 @@ struct text *text_keep(struct text_table *table, uint32_t kind, const char *byte
 	static const char too_many[] = TEXTS_TOO_MANY;
 	size_t length = strnlen(bytes, TEXT_BYTES_MAX);
 	struct text *text = find_or_add(table, kind, bytes, length, prepare, 4 * TEXT_KINDS_MOST,
-		4 * TEXT_KINDS_MOST * (sizeof(struct text) + sizeof(too_many) + 16));
+		(sizeof(struct text) + sizeof(too_many) + 16) * 4 * TEXT_KINDS_MOST);
 	if (text == NULL)
 		text = find_or_add(table, kind, too_many, sizeof(too_many) - 1, prepare, 0, 0);
 	return text;

@@ -1,11 +1,13 @@
 /* The NVTX capture, driven through its export table as the header-only NVTX does it, over a writer that only tells. */
-#include "span/nvtx.c"
 #include "span/nest.c"
+#include "span/nvtx.c"
 #include "span/nvtx_names.c"
 #include "span/texts.c"
 
 #include "rows.h"
 #include "writer_double.h"
+
+#include <pthread.h>
 
 /* ---- a program's side of NVTX ---- */
 
@@ -368,6 +370,32 @@ static void deep_and_mixed(void **state)
 	assert_true(p_domain_pop(domains[0]) < 0);
 }
 
+enum { THREADS = 4, NAMES = 500 };
+
+static void *register_all(void *handles)
+{
+	char name[32];
+	for (int i = 0; i < NAMES; i++) {
+		snprintf(name, sizeof(name), "shared %d", i);
+		((const void **)handles)[i] = p_register_a(NULL, name);
+	}
+	return NULL;
+}
+
+static void at_once(void **state)
+{
+	static const void *handles[THREADS][NAMES];
+	pthread_t threads[THREADS];
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, register_all, handles[i]), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 1; i < THREADS; i++)
+		assert_memory_equal(handles[0], handles[i], sizeof(handles[0]));
+	for (int i = 1; i < NAMES; i++)
+		assert_ptr_not_equal(handles[0][i], handles[0][i - 1]);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -376,6 +404,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "a program without tables is left alone", broken_program);
 	ROWS_ADD_ONE(&tests, "an older program has fewer calls; calls that tell nothing stay its own", older_program);
 	ROWS_ADD_ONE(&tests, "three domains in turn, 300 deep: as many ends as begins", deep_and_mixed);
+	ROWS_ADD_ONE(&tests, "threads that register the same strings at once get the same handles", at_once);
 	ROWS_ADD_ONE(&tests, "names without end take bounded memory, and those from before stay", without_end);
 	return rows_run(&tests, "nvtx");
 }
