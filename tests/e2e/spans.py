@@ -1,0 +1,192 @@
+"""Spans on their way from a program into the run file: whatever the program, or the recorder, dies of."""
+import json
+import os
+import signal
+import sqlite3
+import time
+
+from harness import BUILD, main, near, test, wait_until
+
+SPANNER = BUILD / "tests/fakes/spanner"
+FILE = ["run", "-q", "--disable-logs", "--overwrite", "-o", "run.sqlite", "--"]
+
+
+def record(room, *act, options=()):
+    done = room.wattle(*FILE[:-1], *options, "--", SPANNER, *act)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return done
+
+
+def counted(room, path="run.sqlite"):
+    return dict(room.rows("SELECT name || ' ' || close, count(*) FROM span GROUP BY 1", path))
+
+
+@test
+def nested(room):
+    """spans nest: parents, times, the metric and the mark that were inside"""
+    record(room, "nested")
+    outer, first, second = room.rows("SELECT id, parent, name, begin_ns, end_ns, kind, pid, tid FROM span ORDER BY id")
+    assert (outer[2], first[2], second[2]) == ("outer", "inner", "inner")
+    assert outer[1] is None and first[1] == second[1] == outer[0]
+    assert outer[3] <= first[3] < first[4] <= second[3] < second[4] <= outer[4]
+    near((second[4] - second[3]) / 1e9, 0.02, absolute=0.015)
+    pid, = room.rows("SELECT pid FROM segment")[0]
+    assert outer[6] == outer[7] == pid
+    assert room.rows("SELECT name, value, span, pid FROM user_metric") == [("tokens", 128.0, outer[0], pid)]
+    assert room.rows("SELECT text FROM event WHERE kind = 'mark'") == [("here",)]
+    start, end = room.rows("SELECT start_ns, end_ns FROM segment")[0]
+    assert start <= outer[3] and outer[4] <= end
+    assert room.rows("SELECT lost_spans, unwound_spans FROM segment") == [(0, 0)]
+
+
+@test
+def threads(room):
+    """each thread has spans of its own"""
+    record(room, "threads", 5, 300)
+    assert room.rows("SELECT count(*), count(DISTINCT tid), count(parent) FROM span") == [(1500, 5, 0)]
+
+
+@test
+def forked(room):
+    """children that live a millisecond leave their spans"""
+    record(room, "forks", 60)
+    assert counted(room) == {"inner ended": 60, "outer ended": 1}
+    assert room.rows("SELECT count(DISTINCT pid) FROM span") == [(61,)]
+
+
+@test
+def replaced(room):
+    """exec closes what was open, and the new program has spans of its own"""
+    record(room, "exec")
+    assert counted(room) == {"outer exec": 1, "outer ended": 1, "inner ended": 2}
+    length, = room.rows("SELECT end_ns - begin_ns FROM span WHERE close = 'exec'")[0]
+    near(length / 1e9, 0.1, absolute=0.09)
+
+
+@test
+def ranges(room):
+    """a range begins in one thread and ends in another"""
+    record(room, "range")
+    assert room.rows("SELECT name, kind, close, parent FROM span WHERE kind = 'range'") == [("inner", "range", "ended", 1)]
+
+
+@test
+def killed(room):
+    """spans of a program that is killed end with it, and say so"""
+    process = room.start(*FILE, SPANNER, "wait")
+    pid = int(process.stdout.readline())
+    time.sleep(0.3)
+    os.kill(pid, signal.SIGKILL)
+    done = room.finish(process)
+    assert done.returncode == 128 + signal.SIGKILL
+    assert counted(room) == {"outer death": 1, "inner death": 1}
+    end, = room.rows("SELECT end_ns FROM segment")[0]
+    for died, in room.rows("SELECT end_ns FROM span"):
+        near(died / 1e9, end / 1e9, absolute=0.1)
+
+
+@test
+def a_child_is_killed(room):
+    """a killed child's spans end long before the run does"""
+    process = room.start(*FILE, "sh", "-c", f"{SPANNER} wait & echo $!; wait $!; sleep 0.7")
+    pid = int(process.stdout.readline())
+    process.stdout.readline()
+    time.sleep(0.2)
+    os.kill(pid, signal.SIGKILL)
+    room.finish(process)
+    before = room.rows("SELECT (SELECT end_ns FROM segment) - max(end_ns) FROM span WHERE close = 'death'")[0][0]
+    near(before / 1e9, 0.7, absolute=0.3)
+
+
+@test
+def recorder_killed(room):
+    """a kill of the recorder loses the last second at most, and no span that was open for long"""
+    process = room.start(*FILE, SPANNER, "pulse", 20)
+    time.sleep(3.2)
+    process.kill()
+    process.wait()
+    n, last = room.rows("SELECT count(*), (max(end_ns) - min(begin_ns)) / 1e9 FROM span WHERE name = 'inner'")[0]
+    assert n > 100 and last > 1.8, (n, last)
+    assert room.rows("SELECT close, end_ns FROM span WHERE name = 'outer'") == [("open", None)]
+    done = room.wattle("report", "run.sqlite", "--format", "json")
+    assert done.returncode == 0, done.stderr
+
+
+@test
+def read_while_running(room):
+    """a running run is read by others, and a span stands there before it has ended"""
+    process = room.start(*FILE, SPANNER, "pulse", 4)
+
+    def stored():
+        try:
+            return room.rows("SELECT count(*) FROM span")[0][0] > 30
+        except sqlite3.Error:
+            return False
+    wait_until(stored, "spans in the file", 10)
+    assert room.rows("SELECT close FROM span WHERE name = 'outer'") == [("open",)]
+    assert process.poll() is None
+    room.finish(process)
+    assert room.rows("SELECT close FROM span WHERE name = 'outer'") == [("ended",)]
+    assert room.rows("SELECT count(*) FROM span WHERE name = 'outer'") == [(1,)]
+
+
+@test
+def fast(room):
+    """more than SQLite is fed live goes through a spool, of which nothing is left and nothing lost"""
+    done = record(room, "flood", 8, 30000, 2)
+    told = json.loads(done.stdout)
+    n, least = room.rows("SELECT count(*), min(end_ns >= begin_ns) FROM span")[0]
+    assert (n, least, told["lost"]) == (told["begun"], 1, 0), (n, told)
+    assert room.rows("SELECT count(*) FROM span WHERE name <> 'inner' OR close <> 'ended'") == [(0,)]
+    assert not (room.folder / "run.sqlite-spans").exists()
+
+
+@test
+def fast_recorder_killed(room):
+    """the spool of a killed recorder is read by the report, and taken in by the next one who appends"""
+    process = room.start(*FILE, SPANNER, "flood", 8, 30000, 20)
+    spool = room.folder / "run.sqlite-spans"
+    wait_until(lambda: spool.exists() and spool.stat().st_size > 20_000_000, "a spool")
+    process.kill()
+    process.wait()
+    live = room.rows("SELECT count(*) FROM span")[0][0]
+    with spool.open("r+b") as torn:  # in the middle of a chunk
+        torn.truncate(spool.stat().st_size - 1000)
+    jsonl = room.wattle("export", "run.sqlite", "--format", "jsonl", "-o", "run.jsonl")
+    assert jsonl.returncode == 0, jsonl.stderr
+    ids = [json.loads(line)["id"] for line in (room.folder / "run.jsonl").open() if line.startswith('{"type":"span"')]
+    assert len(ids) == len(set(ids)) > live + 200_000, (len(ids), live)
+    done = room.wattle("run", "-q", "--disable-logs", "--append", "-o", "run.sqlite", "--", SPANNER, "nested")
+    assert done.returncode == 0, done.stderr
+    assert not spool.exists()
+    assert room.rows("SELECT count(*) FROM span") == [(len(ids) + 3,)]
+    again = {r[0] for r in room.rows("SELECT id FROM span")}
+    assert set(ids) < again
+    assert room.rows("SELECT count(*) FROM span child JOIN span outer ON child.parent = outer.id "
+                     "WHERE outer.name = 'outer'") == [(2,)]
+
+
+@test
+def replaced_file(room):
+    """the spool of a run that is overwritten is not the new run's"""
+    process = room.start(*FILE, SPANNER, "flood", 4, 30000, 20)
+    spool = room.folder / "run.sqlite-spans"
+    wait_until(lambda: spool.exists() and spool.stat().st_size > 1_000_000, "a spool")
+    process.kill()
+    process.wait()
+    record(room, "nested")
+    assert not spool.exists()
+    assert counted(room) == {"outer ended": 1, "inner ended": 2}
+
+
+@test
+def attached_other(room):
+    """a program that already runs has no ring to the recorder that comes later, and one run inside another has its own"""
+    done = room.wattle(*FILE, BUILD / "src/cli/wattle", "run", "-q", "--disable-logs", "-o", "inner.sqlite", "--", SPANNER,
+                       "nested")
+    assert done.returncode == 0, done.stderr
+    assert room.rows("SELECT count(*) FROM span") == [(0,)]
+    assert room.rows("SELECT count(*) FROM span", "inner.sqlite") == [(3,)]
+
+
+main()

@@ -1,0 +1,104 @@
+"""Programs that lie to the recorder harm nobody: it ends as it should, and the spans of the honest one beside them stand."""
+import time
+
+from harness import BUILD, main, near, test
+
+SPANNER = BUILD / "tests/fakes/spanner"
+LIAR = BUILD / "tests/fakes/ring_liar"
+FILE = ["run", "-q", "--disable-logs", "--overwrite", "-o", "run.sqlite", "--"]
+
+
+def beside_an_honest_one(room, lies, seconds=1.0):
+    """Runs the lies while an honest program goes on, and returns the names of all spans."""
+    done = room.wattle(*FILE, "sh", "-c", f"{SPANNER} pulse {seconds} & {lies}; wait")
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    spans = room.rows("SELECT name, close, count(*) FROM span GROUP BY 1, 2")
+    honest = {close: n for name, close, n in spans if name in ("outer", "inner")}
+    assert set(honest) == {"ended"} and honest["ended"] > 20 * seconds, spans
+    assert room.rows("SELECT complete FROM segment") == [(1,)]
+    return {name: n for name, close, n in spans if name not in ("outer", "inner")}
+
+
+def warnings(room):
+    return " ".join(text for text, in room.rows("SELECT text FROM event WHERE kind = 'warning'"))
+
+
+@test
+def rings_that_are_none(room):
+    """what is not a sealed memfd of the right size is not mapped"""
+    lies = "; ".join(f"{LIAR} {how}" for how in
+                     ("unsealed", "unshrunk", "small", "large", "odd", "file", "nothing", "magic", "many"))
+    assert beside_an_honest_one(room, lies) == {}
+
+
+@test
+def impossible_heads(room):
+    """a head that runs ahead or goes back ends the reading of that ring, and is told"""
+    assert beside_an_honest_one(room, f"{LIAR} ahead; {LIAR} back") == {"liar": 2}
+    assert "2 rings of spans were damaged" in warnings(room)
+
+
+@test
+def noise(room):
+    """random records make no row that is not whole"""
+    beside_an_honest_one(room, "; ".join(f"{LIAR} noise {seed}" for seed in range(4)), 2)
+    assert room.rows("SELECT count(*) FROM span WHERE end_ns < begin_ns OR name = '' OR parent >= id") == [(0,)]
+    assert "made no sense" in warnings(room)
+
+
+@test
+def forged(room):
+    """whatever a hello tells, spans are those of who sent it"""
+    assert beside_an_honest_one(room, f"{LIAR} forged") == {"liar": 1, "forged": 1}
+    assert room.rows("SELECT count(DISTINCT pid) FROM span WHERE name IN ('forged', 'liar')") == [(1,)]
+    assert room.rows("SELECT count(*) FROM span WHERE pid <= 1") == [(0,)]
+
+
+@test
+def cut_memory(room):
+    """memory can't be cut under the reader"""
+    beside_an_honest_one(room, f"{LIAR} truncate")
+
+
+@test
+def silence(room):
+    """connections that say nothing are dropped"""
+    assert beside_an_honest_one(room, f"{LIAR} silent 500") == {}
+
+
+@test
+def floods(room):
+    """ten thousand half messages cost nobody his spans"""
+    assert beside_an_honest_one(room, f"{LIAR} flood 10000", 2) == {}
+
+
+@test
+def never_done(room):
+    """who writes faster than anybody reads can't keep the recorder from its samples"""
+    begin = time.monotonic()
+    beside_an_honest_one(room, f"{LIAR} fast 2", 2)
+    near(time.monotonic() - begin, 2.5, absolute=12)
+    samples, gap = room.rows("SELECT count(*), max(gap) FROM (SELECT (t_ns - lag(t_ns) OVER (ORDER BY t_ns)) / 1e9 AS gap "
+                             "FROM sample)")[0]
+    assert samples > 10 and gap < 1.0, (samples, gap)
+
+
+@test
+def strangers(room):
+    """a program outside the target that read the address somewhere is refused"""
+    process = room.start(*FILE, "sh", "-c", f"echo $WATTLE_RING; {SPANNER} pulse 1.5")
+    ring = process.stdout.readline().decode().strip()
+    assert ring.startswith("1:"), ring
+    # The first lives on and is looked at; the second is gone at once, and does not know the token.
+    stranger = room.start("pulse", 1, program=SPANNER, env={"WATTLE_RING": ring})
+    parts = ring.split(":")
+    for _ in range(5):
+        room.start("nested", program=SPANNER, env={"WATTLE_RING": ":".join(parts[:3] + ["0" * 16] + parts[4:])})
+    stranger.wait()
+    room.finish(process)
+    pids = {pid for pid, in room.rows("SELECT DISTINCT pid FROM span")}
+    assert len(pids) == 1 and stranger.pid not in pids, pids
+    assert "refused" in warnings(room)
+
+
+main()
