@@ -206,6 +206,17 @@ def nvtx():
         f"{cost['pair_ns'] / cost['clock_ns']:.2f}", "at most 100 ns", cost["pair_ns"] <= 100)
 
 
+@bench
+def folding():
+    """powers of 20 blocks of 0.2 to 5 ms in a loop, 100 ms counter, 60 s: 20 simulated runs"""
+    done = subprocess.run([BUILD / "bench/folding", "20"], check=True, capture_output=True)
+    found = json.loads(done.stdout)
+    row("folding: worst power of 400 blocks", f"{found['worst'] * 100:.2f} %", "simulated truth", "", "at most 10 %",
+        found["worst"] <= 0.1)
+    inside = found["inside"] / found["blocks"] * 100
+    row("folding: truth inside the stated error", f"{inside:.1f} %", "95 %", "", "at least 93 %", inside >= 93)
+
+
 def main():
     wanted = sys.argv[2:]
     print(f"{'what':42} {'measured':>10} {'against':>20} {'ratio':>8}  goal")

@@ -1,6 +1,5 @@
 #include "analysis/fold.h"
 
-#include "analysis/edge.h"
 #include "analysis/fold_build.h"
 #include "analysis/uncertainty.h"
 #include "base/util.h"
@@ -11,17 +10,7 @@ enum { SEGMENTS_MAX = 8, EQUATIONS_MIN = 16, SEARCH_SLOTS = 24, CALLS_MIN = 20 }
 static const double resolution_periods = 2; // calls longer than that are well met by the line between updates
 static const double noise_guess = 0.003;    // of an interval's energy
 static const double slowest_grid_s = 3e-3;  // a faster counter needs none
-static const double least_power = 1e-3;     // of the mean: nothing runs on less than nothing
 static const double interval_95 = 2.1;      // of Student's distribution for FOLD_BATCHES - 1
-
-struct fold_domain {
-	struct fold_slots slots;
-	double *slot_s;     // time of each slot
-	double *column_j;   // of each column
-	double *variance;   // slots × slots, of energies
-	double doubt;       // of the target's joules, by attribution
-	const struct domain_finding *finding;
-};
 
 static double update_distance_s(const struct curve *curve)
 {
@@ -32,16 +21,28 @@ static double update_distance_s(const struct curve *curve)
 
 /* ---- slots ---- */
 
+static double overlap_s(const struct run *run, int64_t begin_ns, int64_t end_ns)
+{
+	double s = 0;
+	for (size_t i = 0; i < run->n_segments; i++) {
+		const struct run_segment *segment = &run->segments[i];
+		int64_t from_ns = begin_ns > segment->start_ns ? begin_ns : segment->start_ns;
+		int64_t to_ns = end_ns < segment->end_ns ? end_ns : segment->end_ns;
+		s += to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
+	}
+	return s;
+}
+
 static void column_times(const struct run *run, const struct fold_timeline *timeline, double *ret_s)
 {
-	memset(ret_s, 0, timeline->n_columns * sizeof(*ret_s));
+	double outside_s = run_duration_s(run);
 	for (size_t i = 0; i < timeline->n_pieces; i++) {
 		const struct fold_piece *piece = &timeline->pieces[i];
-		double s = piece->weight * (double)(piece->end_ns - piece->begin_ns) / 1e9;
+		double s = piece->weight * overlap_s(run, piece->begin_ns, piece->end_ns);
 		ret_s[piece->column] += s;
-		ret_s[0] -= s;
+		outside_s -= s;
 	}
-	ret_s[0] = fmax(ret_s[0] + run_duration_s(run), 0);
+	ret_s[0] = fmax(ret_s[0] + outside_s, 0);
 }
 
 struct ranked {
@@ -76,24 +77,13 @@ static int make_slots(const double *time_s, size_t n_columns, size_t most, struc
 
 /* ---- equations ---- */
 
-struct job { // one domain
-	const struct findings *findings;
-	const struct metering_domain *metering;
-	const struct fold_timeline *timeline;
-	struct arena *arena;
-	struct fold_segment *segments;
-	size_t n_segments;
-	struct fold_model model;
-	struct fold_domain *domain;
-};
-
-static double target_j(const struct job *job, int64_t t_ns)
+double fold_target_j(const struct fold_job *job, int64_t t_ns)
 {
 	return attribution_at(&job->metering->attribution, t_ns).target_j;
 }
 
 // The updates in a segment; the points where the curve is bent at its ends are none.
-static int list_updates(const struct job *job, size_t index, struct fold_updates *u)
+static int list_updates(const struct fold_job *job, size_t index, struct fold_updates *u)
 {
 	const struct curve *curve = &job->metering->curve;
 	const struct curve_segment *segment = &curve->segments[index];
@@ -105,18 +95,18 @@ static int list_updates(const struct job *job, size_t index, struct fold_updates
 		.j = arena_alloc(job->arena, n, sizeof(double))};
 	if (u->t_s == NULL || u->within_s == NULL || u->j == NULL)
 		return -ENOMEM;
-	double before_j = target_j(job, segment->start_ns);
+	double before_j = fold_target_j(job, segment->start_ns);
 	for (size_t k = segment->points.begin; k < segment->points.end; k++) {
 		if (curve->t_ns[k] <= segment->start_ns || curve->t_ns[k] >= segment->end_ns)
 			continue;
 		u->t_s[u->n] = (double)(curve->t_ns[k] - segment->start_ns) / 1e9;
 		u->within_s[u->n] = curve->within_s[k];
-		u->j[u->n++] = target_j(job, curve->t_ns[k]) - before_j;
+		u->j[u->n++] = fold_target_j(job, curve->t_ns[k]) - before_j;
 	}
 	return 0;
 }
 
-static int list_segments(struct job *job)
+static int list_segments(struct fold_job *job)
 {
 	const struct curve *curve = &job->metering->curve;
 	double from_s = 0;
@@ -142,7 +132,7 @@ static bool speaks(const struct fold_segment *segment)
 	return segment->updates.n > EQUATIONS_MIN;
 }
 
-static size_t count_equations(const struct job *job)
+static size_t count_equations(const struct fold_job *job)
 {
 	size_t n = 0;
 	for (size_t s = 0; s < job->n_segments && s < SEGMENTS_MAX; s++)
@@ -161,7 +151,7 @@ static void guess_noise(struct fold_model *model, const struct fold_segment *seg
 }
 
 // When the updates of one segment were, by the columns with most time.
-static int find_times(struct job *job, struct fold_segment *segment, const struct fold_slots *slots)
+static int find_times(struct fold_job *job, struct fold_segment *segment, const struct fold_slots *slots)
 {
 	const struct curve *curve = &job->metering->curve;
 	struct fold_timing rhythms[RHYTHMS_MAX];
@@ -170,7 +160,6 @@ static int find_times(struct job *job, struct fold_segment *segment, const struc
 		.segments = segment,
 		.n_segments = 1,
 		.n_columns = slots->n + FOLD_DRIFTS,
-		.n_rows = segment->updates.n - 1,
 		.run_s = job->findings->duration_s};
 	size_t n = 0;
 	if (fold_model_init(&model, job->arena) < 0)
@@ -181,11 +170,11 @@ static int find_times(struct job *job, struct fold_segment *segment, const struc
 	if (period_s >= slowest_grid_s)
 		n = fold_rhythms(&segment->updates, period_s, rhythms);
 	if (model.mean_w > 0)
-		fold_time(&model, segment, curve, rhythms, n);
+		fold_time(&model, segment, rhythms, n);
 	return 0;
 }
 
-static int solve(struct job *job, const double *time_s)
+static int solve(struct fold_job *job, const double *time_s)
 {
 	struct fold_slots few;
 	struct fold_model *model = &job->model;
@@ -211,229 +200,9 @@ static int solve(struct job *job, const double *time_s)
 	return fold_model_init(model, job->arena) < 0 ? -ENOMEM : fold_solve(model, job->arena);
 }
 
-/* ---- energies ---- */
-
-/* Each interval's energy is dealt out to the slots by their powers and times in it, so that they add up to what was
- * measured; where one block fills an interval it gets all of that, whatever its power is elsewhere. */
-struct deal {
-	struct job *job;
-	double *power_w; // of slots, above 0
-	double *time_s, *before_s, *sweep_room;
-	double *slot_j;
-	double *slope;    // slots × slots: energy by power
-	double *misdealt; // slots × slots: variance of an interval's energy that no power explains
-	double *scale;    // of a segment's intervals: energy a joule that the powers expect
-	uint32_t *present; // slots in the interval
-	double *part;      // of its energy, of all slots; and of the interval before
-	double *part_before;
-};
-
-// variance of the slots' energies += j2 × step stepᵀ, with the steps of those slots that are not 0.
-static void add_variance(const struct deal *deal, const double *a, const double *b, double j2)
-{
-	size_t s = deal->job->model.slots.n;
-	for (size_t i = 0; i < s; i++) {
-		double step = a[i] - b[i];
-		if (step == 0)
-			continue;
-		for (size_t k = 0; k < s; k++)
-			deal->misdealt[i * s + k] += j2 * step * (a[k] - b[k]);
-	}
-}
-
-/* What an interval has more or less than the powers expect is some block's, or was moved by a misplaced update: dealt out
- * like the rest, it may be another's. */
-static void note_left(struct deal *deal, size_t n, double j, double expected_j)
-{
-	size_t s = deal->job->model.slots.n;
-	double left_j2 = (j - expected_j) * (j - expected_j);
-	for (size_t a = 0; a < n; a++) {
-		size_t row = deal->present[a] * s;
-		double part = deal->part[deal->present[a]];
-		for (size_t b = 0; b < n; b++) {
-			uint32_t other = deal->present[b];
-			double both = (a == b ? part : 0) - part * deal->part[other];
-			deal->slope[row + other] += j * both / deal->power_w[other];
-			deal->misdealt[row + other] += left_j2 * both;
-		}
-	}
-}
-
-static void deal_interval(struct deal *deal, double j, double length_s, double *ret_scale)
-{
-	size_t s = deal->job->model.slots.n, n = 0;
-	double expected_j = 0;
-	memset(deal->part, 0, s * sizeof(double));
-	for (size_t i = 0; i < s; i++) {
-		double time_s = deal->time_s[i] - deal->before_s[i];
-		if (!(time_s > 1e-12 * length_s))
-			continue;
-		deal->present[n++] = (uint32_t)i;
-		deal->part[i] = deal->power_w[i] * time_s;
-		expected_j += deal->part[i];
-	}
-	*ret_scale = j / expected_j;
-	for (size_t i = 0; i < n; i++) {
-		deal->part[deal->present[i]] /= expected_j;
-		deal->slot_j[deal->present[i]] += j * deal->part[deal->present[i]];
-	}
-	note_left(deal, n, j, expected_j);
-}
-
-// At the run's ends power changes between two updates; edge.c knows how wrong the energy is there.
-static double end_doubt_j2(const struct job *job, size_t index)
-{
-	const struct curve_segment *segment = &job->metering->curve.segments[index];
-	struct edge_doubt doubt =
-		edge_between(&job->metering->curve, index, segment->start_ns, segment->end_ns);
-	return (doubt.variance_j2 + doubt.linear_j * doubt.linear_j / 4) / 2;
-}
-
-static void swap(double **a, double **b)
-{
-	double *kept = *a;
-	*a = *b;
-	*b = kept;
-}
-
-static void deal_segment(struct deal *deal, size_t index)
-{
-	const struct job *job = deal->job;
-	const struct fold_segment *segment = &job->segments[index];
-	const struct fold_updates *u = &segment->updates;
-	size_t s = job->model.slots.n;
-	struct fold_sweep sweep;
-	double t_s = 0, j = 0, start_j = target_j(job, u->start_ns);
-	double end_j = target_j(job, job->metering->curve.segments[index].end_ns) - start_j;
-	double end_j2 = end_doubt_j2(job, index);
-	fold_sweep_init(&sweep, job->timeline, &job->model.slots, u->start_ns, deal->sweep_room);
-	memset(deal->before_s, 0, s * sizeof(double));
-	memset(deal->part_before, 0, s * sizeof(double));
-	for (size_t k = 0; k <= u->n; k++) {
-		double to_s = k < u->n ? fmax(segment->t_s[k], t_s) : u->length_s;
-		double to_j = k < u->n ? u->j[k] : end_j;
-		if (!(to_s > t_s)) // two updates at once: what they brought goes to the next interval
-			continue;
-		memset(deal->time_s, 0, s * sizeof(double));
-		fold_sweep_add(&sweep, to_s, 1, deal->time_s);
-		deal_interval(deal, to_j - j, to_s - t_s, &deal->scale[k]);
-		add_variance(deal, deal->part, deal->part_before, k > 0 ? job->model.noise.update_j2 : end_j2);
-		swap(&deal->before_s, &deal->time_s);
-		swap(&deal->part_before, &deal->part);
-		t_s = to_s;
-		j = to_j;
-	}
-	memset(deal->part, 0, s * sizeof(double));
-	add_variance(deal, deal->part, deal->part_before, end_j2);
-	deal->slot_j[0] += end_j - j;
-}
-
-// Energy of the columns, piece by piece.
-static void deal_columns(const struct deal *deal, size_t index)
-{
-	const struct job *job = deal->job;
-	const struct fold_segment *segment = &job->segments[index];
-	const struct fold_updates *u = &segment->updates;
-	size_t k = 0;
-	for (size_t i = 0; i < job->timeline->n_pieces; i++) {
-		const struct fold_piece *piece = &job->timeline->pieces[i];
-		double from_s = fmax((double)(piece->begin_ns - u->start_ns) / 1e9, 0);
-		double to_s = fmin((double)(piece->end_ns - u->start_ns) / 1e9, u->length_s);
-		if (to_s <= from_s || piece->column == 0)
-			continue;
-		while (k > 0 && segment->t_s[k - 1] > from_s)
-			k--;
-		double power_w = piece->weight * deal->power_w[job->model.slots.of[piece->column]];
-		while (from_s < to_s) {
-			while (k < u->n && segment->t_s[k] <= from_s)
-				k++;
-			double until_s = k < u->n ? fmin(segment->t_s[k], to_s) : to_s;
-			job->domain->column_j[piece->column] += power_w * deal->scale[k] * (until_s - from_s);
-			from_s = until_s;
-		}
-	}
-}
-
-// target += a b aᵀ, all s × s.
-static void add_sandwich(const double *a, const double *b, size_t s, double *half, double *target)
-{
-	for (size_t i = 0; i < s; i++)
-		for (size_t j = 0; j < s; j++) {
-			double sum = 0;
-			for (size_t k = 0; k < s; k++)
-				sum += a[i * s + k] * b[j * s + k]; // b is symmetric
-			half[i * s + j] = sum;
-		}
-	for (size_t i = 0; i < s; i++)
-		for (size_t j = 0; j < s; j++)
-			for (size_t k = 0; k < s; k++)
-				target[i * s + j] += half[i * s + k] * a[j * s + k];
-}
-
-// Variance of the powers: what changes from batch to batch, and what the equations leave open.
-static void power_variance(const struct fold_model *model, double *ret_variance)
-{
-	size_t s = model->slots.n;
-	for (size_t i = 0; i < s; i++)
-		for (size_t j = 0; j < s; j++) {
-			double sum = 0;
-			for (size_t b = 0; model->solved && b < FOLD_BATCHES; b++)
-				sum += model->batches[b * s + i] * model->batches[b * s + j];
-			double open = model->solved ? model->unknown[i * s + j] : i == j ? model->mean_w * model->mean_w : 0;
-			ret_variance[i * s + j] = sum * (FOLD_BATCHES - 1) / FOLD_BATCHES + open;
-		}
-}
-
-static int make_variance(struct deal *deal)
-{
-	const struct fold_model *model = &deal->job->model;
-	size_t s = model->slots.n;
-	double *powers = arena_alloc(deal->job->arena, s * s, sizeof(double));
-	double *half = arena_alloc(deal->job->arena, s * s, sizeof(double));
-	if (powers == NULL || half == NULL)
-		return -ENOMEM;
-	power_variance(model, powers);
-	add_sandwich(deal->slope, powers, s, half, deal->misdealt);
-	deal->job->domain->variance = deal->misdealt;
-	return 0;
-}
-
-static int deal_out(struct job *job)
-{
-	size_t s = job->model.slots.n, most = 1;
-	for (size_t i = 0; i < job->n_segments; i++)
-		most = job->segments[i].updates.n + 1 > most ? job->segments[i].updates.n + 1 : most;
-	double *room = arena_alloc(job->arena, 7 * s, sizeof(double));
-	struct deal deal = {.job = job,
-		.slope = arena_alloc(job->arena, s * s, sizeof(double)),
-		.misdealt = arena_alloc(job->arena, s * s, sizeof(double)),
-		.scale = arena_alloc(job->arena, most, sizeof(double)),
-		.present = arena_alloc(job->arena, s, sizeof(uint32_t))};
-	if (room == NULL || deal.slope == NULL || deal.misdealt == NULL || deal.scale == NULL || deal.present == NULL)
-		return -ENOMEM;
-	deal.power_w = room;
-	deal.time_s = room + s;
-	deal.before_s = room + 2 * s;
-	deal.sweep_room = room + 3 * s;
-	deal.slot_j = room + 4 * s;
-	deal.part = room + 5 * s;
-	deal.part_before = room + 6 * s;
-	double mean_w = job->model.mean_w > 0 ? job->model.mean_w : 1;
-	for (size_t i = 0; i < s; i++) {
-		double w = job->model.solved ? job->model.power_w[i] : mean_w;
-		deal.power_w[i] = fmax(w, least_power * mean_w);
-	}
-	for (size_t i = 0; i < job->n_segments; i++) {
-		deal_segment(&deal, i);
-		deal_columns(&deal, i);
-	}
-	job->domain->column_j[0] = deal.slot_j[0];
-	return make_variance(&deal);
-}
-
 /* ---- results ---- */
 
-static int fold_one(struct job *job, const double *time_s)
+static int fold_one(struct fold_job *job, const double *time_s)
 {
 	struct fold_domain *domain = job->domain;
 	double target = job->domain->finding->ledger.target_j;
@@ -451,7 +220,7 @@ static int fold_one(struct job *job, const double *time_s)
 	job->model.mean_w = target / fmax(job->findings->duration_s, 1e-9);
 	if (!job->metering->curve.from_power && count_equations(job) > 0 && solve(job, time_s) < 0)
 		return -ENOMEM;
-	return deal_out(job);
+	return fold_deal(job);
 }
 
 static double variance_of(const struct fold_domain *domain, const struct fold *fold, const uint32_t *columns, size_t n)
@@ -548,7 +317,7 @@ int fold_make(const struct findings *findings, const struct metering *metering, 
 		fold.columns[c].time_s = time_s[c];
 	for (size_t d = 0; d < findings->n_domains; d++) {
 		struct fold_domain *domain = arena_alloc(arena, 1, sizeof(*domain));
-		struct job job = {.findings = findings,
+		struct fold_job job = {.findings = findings,
 			.metering = &metering->domains[d],
 			.timeline = timeline,
 			.arena = arena,

@@ -1,8 +1,10 @@
-/* How fold.c, fold_rows.c, fold_timing.c and fold_fit.c make a fold together: of one domain, segment by segment.
+/* How fold.c and the rest of fold_*.c make a fold together: of one domain, segment by segment.
  *
  *   fold_rows     the equations: time of each slot and energy between neighbouring updates
- *   fold_timing   when those updates were, as exactly as the readings and the equations themselves can tell
+ *   fold_rhythm   grids of time that the updates may keep to, by the readings
+ *   fold_timing   when they were, as exactly as the equations themselves can tell
  *   fold_fit      least squares: powers and how wrong they are
+ *   fold_deal     each interval's energy to its slots and columns
  *
  * Columns of the timeline share slots when there are too many of them. Times are seconds since the segment's start. */
 #pragma once
@@ -47,7 +49,9 @@ void fold_sweep_init(struct fold_sweep *sweep, const struct fold_timeline *timel
 // Adds `weight` × time of each slot up to t_s. t_s must not go back.
 void fold_sweep_add(struct fold_sweep *sweep, double t_s, double weight, double *sums);
 
-void fold_times(const struct fold_updates *updates, const struct fold_timing *timing, double *ret_t_s);
+// Of the updates from …to - 1; those before must be there.
+void fold_times(const struct fold_updates *updates, const struct fold_timing *timing, size_t from, size_t to,
+	double *t_s);
 
 struct fold_segment { // a segment's equations
 	struct fold_updates updates;
@@ -90,7 +94,9 @@ struct fold_model { // one domain's
 	const struct fold_timeline *timeline;
 	struct fold_slots slots;
 	const struct fold_segment *segments;
-	size_t n_segments, n_rows, n_columns;
+	size_t n_segments;
+	size_t n_rows;    // equations; 0: not counted yet
+	size_t n_columns;
 	double run_s, mean_w, quantum_j;
 	struct fold_noise noise;
 
@@ -105,6 +111,7 @@ struct fold_model { // one domain's
 int fold_model_init(struct fold_model *model, struct arena *arena); // -ENOMEM
 // How badly the best powers meet the first equations: -2 log of the evidence but for a constant.
 double fold_misfit(struct fold_model *model, size_t rows_max);
+void fold_take_powers(struct fold_model *model); // of the last solution
 int fold_solve(struct fold_model *model, struct arena *arena); // -ENOMEM
 
 /* Grids that a counter may keep to, best first: they agree with the brackets of its updates and roughly with their energy.
@@ -112,5 +119,29 @@ int fold_solve(struct fold_model *model, struct arena *arena); // -ENOMEM
 enum { RHYTHMS_MAX = 12, FOLD_RHYTHM_UPDATES = 600 };
 size_t fold_rhythms(const struct fold_updates *updates, double period_s, struct fold_timing *ret_timings);
 // The segment's times and blur. The model has this segment only.
-void fold_time(struct fold_model *model, struct fold_segment *segment, const struct curve *curve,
-	const struct fold_timing *rhythms, size_t n_rhythms);
+void fold_time(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *rhythms,
+	size_t n_rhythms);
+
+struct fold_domain {
+	struct fold_slots slots;
+	double *slot_s;     // time of each slot
+	double *column_j;   // of each column
+	double *variance;   // slots × slots, of energies
+	double doubt;       // of the target's joules, by attribution
+	const struct domain_finding *finding;
+};
+
+struct fold_job { // one domain
+	const struct findings *findings;
+	const struct metering_domain *metering;
+	const struct fold_timeline *timeline;
+	struct arena *arena;
+	struct fold_segment *segments;
+	size_t n_segments;
+	struct fold_model model;
+	struct fold_domain *domain;
+};
+
+double fold_target_j(const struct fold_job *job, int64_t t_ns);
+// The energies of slots and columns, and their variance, once the powers are known. -ENOMEM.
+int fold_deal(struct fold_job *job);

@@ -162,6 +162,13 @@ double fold_misfit(struct fold_model *model, size_t rows_max)
 	return (double)walk.n * log(fmax(squares, 1e-12)) + knowledge(model);
 }
 
+void fold_take_powers(struct fold_model *model)
+{
+	for (size_t i = 0; i < model->slots.n; i++)
+		model->power_w[i] = model->mean_w + model->solution[i];
+	model->solved = true;
+}
+
 /* ---- noise ---- */
 
 static double fitted_j(const struct fold_model *model, const double *row)
@@ -204,8 +211,7 @@ static bool settle(struct fold_model *model)
 		accumulate(&walk, model->normal, model->right);
 	if (walk.n == 0 || !solve(model, model->normal, model->right))
 		return false;
-	for (size_t i = 0; i < model->slots.n; i++)
-		model->power_w[i] = model->mean_w + model->solution[i];
+	fold_take_powers(model);
 	return true;
 }
 
@@ -305,15 +311,13 @@ int fold_solve(struct fold_model *model, struct arena *arena)
 	for (int i = 0; i < NOISE_ROUNDS; i++) {
 		if (!settle(model))
 			return 0;
-		model->solved = true;
 		measure_noise(model);
 	}
 	add_batches(model, &batches);
 	memcpy(all, model->normal, p * p * sizeof(double));
 	if (!solve(model, model->normal, model->right))
 		return 0;
-	for (size_t i = 0; i < model->slots.n; i++)
-		model->power_w[i] = model->mean_w + model->solution[i];
+	fold_take_powers(model);
 	for (size_t b = 0; b < FOLD_BATCHES; b++)
 		if (!leave_out(model, &batches, all, work, b))
 			return 0;

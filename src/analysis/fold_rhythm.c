@@ -30,15 +30,16 @@ static double grid_before_s(double phase_s, double period_s, double t_s)
 	return phase_s + period_s * floor((t_s - phase_s) / period_s);
 }
 
-void fold_times(const struct fold_updates *updates, const struct fold_timing *timing, double *ret_t_s)
+void fold_times(const struct fold_updates *updates, const struct fold_timing *timing, size_t from, size_t to,
+	double *t_s)
 {
-	double before_s = 0;
-	for (size_t k = 0; k < updates->n; k++) {
-		double t_s = updates->t_s[k] + timing->part * updates->within_s[k];
+	double before_s = from > 0 ? t_s[from - 1] : 0;
+	for (size_t k = from; k < to; k++) {
+		double update_s = updates->t_s[k] + timing->part * updates->within_s[k];
 		if (timing->regular)
-			t_s = grid_before_s(timing->phase_s, timing->period_s, updates->t_s[k] + updates->within_s[k]);
-		ret_t_s[k] = fmin(fmax(t_s, before_s), updates->length_s);
-		before_s = ret_t_s[k];
+			update_s = grid_before_s(timing->phase_s, timing->period_s, updates->t_s[k] + updates->within_s[k]);
+		t_s[k] = fmin(fmax(update_s, before_s), updates->length_s);
+		before_s = t_s[k];
 	}
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/util.h"
 
-enum { ROWS_COARSE = 300, ROWS_FINE = 600, TRIES_MAX = 1200, PARTS_MAX = 200, SHARP_RANK = 3 };
+enum { ROWS_COARSE = 200, ROWS_FINE = 600, ROWS_MOST = 2400, ROWS_TRACKED = 600, TRIES_MAX = 600, PARTS_MAX = 200, SHARP_RANK = 3 };
 static const double coarse_step_s = 5e-4, fine_step_s = 1e-5, coarse_blur_s = 5e-4;
 static const double sharp_s = 5e-5; // better known than that, there is nothing to search
 static const double blurs_s[] = {0, 2e-4, 5e-4, 1e-3, 2e-3, 3.5e-3, 6e-3};
@@ -21,7 +21,8 @@ struct search {
 
 static bool try_timing(struct search *search, struct fold_timing timing)
 {
-	fold_times(&search->segment->updates, &timing, search->segment->t_s);
+	size_t n = search->segment->updates.n, wanted = search->rows + 1;
+	fold_times(&search->segment->updates, &timing, 0, n < wanted ? n : wanted, search->segment->t_s);
 	search->segment->blur_s = timing.blur_s;
 	double misfit = fold_misfit(search->model, search->rows);
 	if (!(misfit < search->misfit))
@@ -123,12 +124,73 @@ static void search_blurs(struct search *search)
 	}
 }
 
-void fold_time(struct fold_model *model, struct fold_segment *segment, const struct curve *curve,
-	const struct fold_timing *rhythms, size_t n_rhythms)
+/* ---- long runs ---- */
+
+/* Over hours the clocks of counter and machine drift apart. With the powers known, what a stretch of updates leaves
+ * unexplained tells how much later than taken they were, and the grid is moved along. */
+struct track {
+	double late_s, rate_s;      // of the grid by now; and how much more with each stretch
+	double products, squares;   // of what is left with what a shift does to it
+};
+
+static double left_j(const struct fold_model *model, const double *row, double j)
+{
+	for (size_t i = 0; i < model->slots.n; i++)
+		j -= model->power_w[i] * row[i];
+	return j;
+}
+
+static void end_stretch(struct track *track)
+{
+	static const double follow = 0.25; // of what is seen to change
+	double off_s = track->squares > 0 ? track->products / track->squares : 0;
+	off_s = fmax(-fine_step_s * 10, fmin(off_s, fine_step_s * 10));
+	track->rate_s += follow * off_s;
+	track->late_s += off_s + track->rate_s;
+	track->products = track->squares = 0;
+}
+
+static void track_all(struct search *search)
+{
+	struct fold_model *model = search->model;
+	struct fold_segment *segment = search->segment;
+	struct fold_rows rows = {.run_s = model->run_s,
+		.n_slots = model->slots.n,
+		.n_columns = model->n_columns,
+		.power_w = model->power_w};
+	struct track track = {0};
+	double j, late_w = 0;
+	fold_rows_begin(&rows, segment, model->timeline, &model->slots, model->rows_room);
+	for (size_t k = 1; k < segment->updates.n; k++) {
+		if (k % ROWS_TRACKED == 1) {
+			size_t to = k + ROWS_TRACKED < segment->updates.n ? k + ROWS_TRACKED : segment->updates.n;
+			struct fold_timing timing = search->best;
+			end_stretch(&track);
+			timing.phase_s += track.late_s;
+			fold_times(&segment->updates, &timing, k, to, segment->t_s);
+		}
+		fold_rows_next(&rows, model->row, &j);
+		double shift_w = rows.late_w[0] - late_w; // the row has gone on: [0] is of its end
+		track.products += shift_w * left_j(model, model->row, j);
+		track.squares += shift_w * shift_w;
+		late_w = rows.late_w[0];
+	}
+}
+
+static void climb_long(struct search *search)
+{
+	size_t n = search->segment->updates.n - 1;
+	while (search->rows < n && search->rows < ROWS_MOST) {
+		again(search, 2 * search->rows < n ? 2 * search->rows : n);
+		climb(search, coarse_step_s / 4);
+	}
+}
+
+void fold_time(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *rhythms,
+	size_t n_rhythms)
 {
 	struct search search = {.model = model, .segment = segment, .rows = ROWS_COARSE, .misfit = INFINITY};
 	double within_s = segment->updates.within_s[segment->updates.n / 2];
-	(void)curve;
 	search_parts(&search, within_s);
 	if (within_s >= sharp_s)
 		search_grids(&search, rhythms, n_rhythms, sharpest_s(&search, segment->t_s));
@@ -138,6 +200,10 @@ void fold_time(struct fold_model *model, struct fold_segment *segment, const str
 	climb(&search, coarse_step_s / 2);
 	search_blurs(&search);
 	climb(&search, coarse_step_s / 8);
-	fold_times(&segment->updates, &search.best, segment->t_s);
-	segment->blur_s = search.best.blur_s;
+	climb_long(&search);
+	again(&search, search.rows);
+	fold_take_powers(model);
+	fold_times(&segment->updates, &search.best, 0, segment->updates.n, segment->t_s);
+	if (search.best.regular && segment->updates.n > ROWS_MOST)
+		track_all(&search);
 }

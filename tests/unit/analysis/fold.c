@@ -13,22 +13,24 @@ static const struct row {
 	double inside;     // part of the blocks that must lie inside their error
 	double error[2];   // the middle of the stated errors, of the power, lies between
 } rows[] = {
-	{"20 blocks of 0.2 to 5 ms, 100 ms counter, 60 s: within 10 %", {.length_s = 60}, 5, 0.1, 0.93, {0, 0.02}},
-	{"a counter whose period is no whole number of looks", {.period_s = 0.09766}, 3, 0.1, 0.93, {0, 0.02}},
-	{"20 ms counter", {.period_s = 0.02}, 3, 0.1, 0.93, {0, 0.02}},
-	{"calls that hardly vary", {.vary_s = 0.02}, 4, 0.25, 0.9, {0, 0.03}},
-	{"steps of 15 mJ", {.quantum_j = 0.015}, 3, 0.5, 0.93, {0, 0.1}},
-	{"two threads share the power", {.threads = true}, 2, 0.1, 0.93, {0, 0.02}},
-	{"powers rise from 95 to 105 %", {.drift_w = 0.05}, 3, 0.5, 0.93, {0, 0.15}},
-	{"calls differ in power by 10 %: much noise, large errors", {.vary_w = 0.1}, 4, any, 0.9, {0.1, 3}},
-	{"updates come up to 1 ms early or late: large errors", {.jitter_s = 1e-3}, 4, any, 0.9, {0.1, 2}},
-	{"updates come up to 5 ms early or late: nearly nothing is resolved", {.jitter_s = 5e-3}, 4, any, 0.9, {0.3, 4}},
-	{"all of that at once", {.jitter_s = 1e-3, .vary_w = 0.1, .drift_w = 0.05}, 3, any, 0.9, {0.1, 4}},
-	{"no quick looks, period not known", {.samples_only = true}, 4, any, 0.9, {0, 1}},
-	{"1 ms counter: each reading is up to 1 ms old", {.period_s = 0.000976}, 3, any, 0.9, {0.01, 1}},
+	{"20 blocks of 0.2 to 5 ms, 100 ms counter, 60 s: within 10 %", {.length_s = 60}, 3, 0.1, 0.93, {0, 0.02}},
+	{"a counter whose period is no whole number of looks", {.period_s = 0.09766}, 2, 0.1, 0.93, {0, 0.02}},
+	{"20 ms counter", {.period_s = 0.02, .length_s = 60}, 2, 0.1, 0.93, {0, 0.02}},
+	{"calls that hardly vary", {.vary_s = 0.02, .length_s = 60}, 2, 0.25, 0.9, {0, 0.03}},
+	{"steps of 15 mJ", {.quantum_j = 0.015}, 2, 0.5, 0.9, {0, 0.1}},
+	{"two threads share the power", {.threads = true}, 1, 0.1, 0.93, {0, 0.02}},
+	{"powers rise from 95 to 105 %", {.drift_w = 0.05}, 2, 0.5, 0.93, {0, 0.15}},
+	{"calls differ in power by 10 %: large errors", {.vary_w = 0.1}, 2, any, 0.9, {0.1, 3}},
+	{"updates come up to 1 ms early or late: large errors", {.jitter_s = 1e-3}, 2, any, 0.9, {0.1, 2}},
+	{"updates come up to 5 ms early or late: little is resolved", {.jitter_s = 5e-3}, 2, any, 0.9, {0.3, 4}},
+	{"all of that at once", {.jitter_s = 1e-3, .vary_w = 0.1, .drift_w = 0.05}, 2, any, 0.9, {0.1, 4}},
+	{"no quick looks, period not known", {.samples_only = true, .length_s = 60}, 2, any, 0.9, {0, 0.2}},
+	{"1 ms counter: each reading is up to 1 ms old", {.period_s = 0.000976}, 2, any, 0.9, {0.01, 1}},
 	{"in lockstep with the counter: nothing tells the blocks apart",
-		{.loop_s = 0.05, .vary_s = -1, .period_off = -1}, 3, any, 0.93, {1, 5}},
-	{"blocks of 5 ms to 1 s beside each other", {.n_blocks = 8, .least_s = 5e-3, .most_s = 1}, 4, any, 0.85, {0, 0.1}},
+		{.loop_s = 0.05, .vary_s = -1, .period_off = -1}, 2, any, 0.93, {1, 5}},
+	{"blocks of 5 ms to 1 s beside each other", {.n_blocks = 8, .least_s = 5e-3, .most_s = 1}, 2, any, 0.85,
+		{0, 0.1}},
+	{"ten minutes: the grid is followed", {.length_s = 600, .n_blocks = 5}, 1, 0.02, 0.8, {0, 0.01}},
 };
 
 // Fills in what a row leaves out; a negative number stands for 0.
@@ -112,9 +114,112 @@ static void check(void **state)
 	assert_true(error >= row->error[0] && error <= row->error[1]);
 }
 
+/* ---- what can't be folded ---- */
+
+static void make_short(struct loop *loop)
+{
+	struct loop_kind kind = complete((struct loop_kind){.length_s = 0.4});
+	assert_int_equal(loop_simulate(loop, &kind, 1), 0);
+}
+
+// Too few updates for equations: what the counter showed is dealt out by time, and the error says that it was.
+static void too_short(void **state)
+{
+	struct loop loop;
+	(void)state;
+	make_short(&loop);
+	check_sum(&loop);
+	for (size_t c = 1; c < loop.n_columns; c++) {
+		const struct fold_column *column = &loop.fold.columns[c];
+		assert_true(fabs(column->power_w - loop.true_j[c] / loop.time_s[c]) <= column->error_w);
+	}
+	loop_finish(&loop);
+}
+
+// A fold of made pieces, over a run with one device at 50 W.
+static void fold_pieces(struct loop *loop, const struct fold_piece *pieces, size_t n, size_t n_columns)
+{
+	*loop = (struct loop){.n_columns = n_columns, .n_pieces = n};
+	build_simple(&loop->run, 101);
+	build_cpu(&loop->run, 1, 0, 0, 1);
+	build_metered(&loop->run, "package-0", DOMAIN_PACKAGE, 50);
+	loop->pieces = calloc(n + 1, sizeof(*pieces));
+	if (n > 0)
+		memcpy(loop->pieces, pieces, n * sizeof(*pieces));
+	assert_int_equal(loop_fold(loop), 0);
+	check_sum(loop);
+}
+
+static void no_spans(void **state)
+{
+	struct loop loop;
+	(void)state;
+	fold_pieces(&loop, NULL, 0, 1);
+	assert_float_equal(loop.fold.columns[0].time_s, 10, 1e-9);
+	assert_float_equal(loop.fold.columns[0].power_w, 50, 0.5);
+	assert_false(loop.fold.columns[0].folded);
+	loop_finish(&loop);
+}
+
+// What lies outside of the run counts for nothing, and a column that never ran has no power.
+static void outside_of_the_run(void **state)
+{
+	const struct fold_piece pieces[] = {{at_s(-3), at_s(2), 1, 1}, {at_s(4), at_s(6), 2, 0.5F},
+		{at_s(9), at_s(12), 1, 1}, {at_s(13), at_s(14), 3, 1}};
+	struct loop loop;
+	(void)state;
+	fold_pieces(&loop, pieces, ARRAY_SIZE(pieces), 4);
+	assert_float_equal(loop.fold.columns[0].time_s, 6, 1e-9);
+	assert_float_equal(loop.fold.columns[1].time_s, 3, 1e-9);
+	assert_float_equal(loop.fold.columns[2].time_s, 1, 1e-9);
+	assert_float_equal(loop.fold.columns[1].power_w, 50, 0.5);
+	assert_true(isnan(loop.fold.columns[3].power_w) && isnan(loop.fold.columns[3].error_w));
+	assert_float_equal(fold_energy_of(&loop.fold, (const uint32_t[]){3}, 1).j, 0, 0);
+	loop_finish(&loop);
+}
+
+static void nothing_measured(void **state)
+{
+	const struct fold_piece piece = {at_s(1), at_s(2), 1, 1};
+	struct loop loop = {.n_columns = 2, .n_pieces = 1, .pieces = calloc(1, sizeof(piece))};
+	(void)state;
+	loop.pieces[0] = piece;
+	build_simple(&loop.run, 101);
+	build_device(&loop.run, "package-0", DOMAIN_PACKAGE);
+	assert_int_equal(loop_fold(&loop), 0);
+	struct fold_energy energy = fold_energy_of(&loop.fold, (const uint32_t[]){1}, 1);
+	assert_true(isnan(energy.j) && isnan(energy.error_j) && isnan(loop.fold.columns[1].power_w));
+	loop_finish(&loop);
+}
+
+// Two blocks in turn, always together: their sum is known far better than either.
+static void inclusive(void **state)
+{
+	struct loop loop;
+	struct loop_kind kind = complete((struct loop_kind){.n_blocks = 2,
+		.loop_s = 0.02,
+		.vary_s = -1,
+		.period_off = -1});
+	(void)state;
+	assert_int_equal(loop_simulate(&loop, &kind, 3), 0);
+	struct fold_energy one = fold_energy_of(&loop.fold, (const uint32_t[]){1}, 1);
+	struct fold_energy both = fold_energy_of(&loop.fold, (const uint32_t[]){1, 2}, 2);
+	struct fold_energy domain = fold_domain_energy_of(&loop.fold, 0, (const uint32_t[]){1, 2}, 2);
+	assert_true(one.error_j > 0.1 * one.j);
+	assert_true(both.error_j < 0.1 * both.j);
+	assert_float_equal(domain.j, both.j, 1e-9);
+	assert_float_equal(domain.error_j, both.error_j, 1e-6);
+	loop_finish(&loop);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD_ONE(&tests, "a run of a few updates", too_short);
+	ROWS_ADD_ONE(&tests, "no spans at all", no_spans);
+	ROWS_ADD_ONE(&tests, "pieces outside of the run", outside_of_the_run);
+	ROWS_ADD_ONE(&tests, "a counter that can't be read", nothing_measured);
+	ROWS_ADD_ONE(&tests, "blocks that can't be told apart are known together", inclusive);
 	return rows_run(&tests, "fold");
 }
