@@ -187,7 +187,9 @@ static int run_round(struct bench_loop *loop, struct dice *dice)
 static bool is_narrow_enough(struct bench_loop *loop)
 {
 	struct bench_result *result = loop->result;
-	if (isnan(result->until_percent) || result->rounds < 2)
+	// Many rounds take long to resample: of those beyond a hundred not each is looked at.
+	bool looks = result->rounds % (1 + result->rounds / 100) == 0 || result->rounds == loop->most_rounds;
+	if (isnan(result->until_percent) || result->rounds < 2 || !looks)
 		return false;
 	if (bench_width_percent(result->series, result->findings.n_commands, result->seed, &result->width_percent) < 0)
 		return false;

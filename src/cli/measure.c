@@ -35,30 +35,12 @@ static int check_meta(const struct measure_options *options, struct wattle_error
 	return 0;
 }
 
-// A report that can't be written at the end would be a run lost: its folder is looked at before.
-static int check_json(const char *path, struct wattle_error *reterr)
-{
-	if (path == NULL || strcmp(path, "-") == 0)
-		return 0;
-	char folder[4096];
-	const char *slash = strrchr(path, '/');
-	size_t length = slash == NULL ? 0 : (size_t)(slash - path) + (slash == path);
-	if (length >= sizeof(folder))
-		return error_set(reterr, -ENAMETOOLONG, "--json: the path is too long");
-	memcpy(folder, path, length);
-	folder[length] = '\0';
-	bool exists = access(path, F_OK) == 0;
-	if (access(exists ? path : length > 0 ? folder : ".", W_OK) == 0)
-		return 0;
-	return error_set(reterr, -errno, "--json: can't write %s: %s", path, strerror(errno));
-}
-
 static int check_options(const struct measure_options *options, struct wattle_error *reterr)
 {
 	if (options->overwrite && options->append)
 		return error_set(reterr, -EINVAL, "--append: does not go with --overwrite; give one of them");
 	int r = check_meta(options, reterr);
-	return r < 0 ? r : check_json(options->json, reterr);
+	return r < 0 ? r : cli_check_writable("--json", options->json, reterr);
 }
 
 // Version 4, from the kernel's random numbers.

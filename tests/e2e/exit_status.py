@@ -69,7 +69,7 @@ def usage_of_the_rest(room):
 def version_and_help(room):
     """--version and --help go to stdout with status 0; each command has help of its own"""
     for arguments in (["--version"], ["--help"], ["run", "--help"], ["attach", "--help"], ["report", "--help"],
-                      ["list", "--help"], ["sensors", "--help"], ["export", "--help"]):
+                      ["list", "--help"], ["sensors", "--help"], ["export", "--help"], ["bench", "--help"]):
         done = room.wattle(*arguments)
         assert done.returncode == 0 and done.stdout and not done.stderr, (arguments, done)
     assert "--interval" in room.wattle("run", "--help").stdout
