@@ -17,7 +17,7 @@ START_S = 1746129778.0
 
 
 def type_of(value):
-    return {str: "VARCHAR", int: "INTEGER", float: "FLOAT"}[type(value)]
+    return {str: "VARCHAR", int: "INTEGER"}.get(type(value), "FLOAT")
 
 
 def write_table(connection, table, names, rows):

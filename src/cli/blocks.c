@@ -4,9 +4,9 @@
 #include "analysis/findings.h"
 #include "analysis/tracking_blocks.h"
 #include "base/util.h"
+#include "cli/load_blocks.h"
 #include "report/blocks_report.h"
-#include "report/report.h"
-#include "store/run.h"
+#include "report/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -41,18 +41,11 @@ static bool wants_json(const struct values *values)
 	return strcmp(values->format, "json") == 0;
 }
 
-/* A run, or a span file, which is a run of spans only */
-
-static int load(const char *path, struct run *run, struct wattle_error *error)
-{
-	return run_load(path, run, error);
-}
-
 static int blocks_of_run(const struct values *values, const char *path)
 {
 	struct wattle_error error = {0};
 	struct run run;
-	if (load(path, &run, &error) < 0)
+	if (load_run(path, &run, &error) < 0)
 		return cli_fail(EXIT_FAILED, &error);
 	struct findings findings;
 	int status = EXIT_FAILED;
@@ -62,7 +55,7 @@ static int blocks_of_run(const struct values *values, const char *path)
 		if (wants_json(values))
 			blocks_document(&findings, &out);
 		else
-			report_text(&findings, &out, wants_colour(values->output));
+			blocks_text(&findings, &out, wants_colour(values->output));
 		status = cli_write(&out, values->output);
 		buf_finish(&out);
 		findings_finish(&findings);

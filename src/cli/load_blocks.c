@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "report/blocks_report.h"
+#include "store/span_file_load.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@ enum { DOCUMENT_CEILING = 1 << 30 };
 
 int load_run(const char *path, struct run *ret_run, struct wattle_error *reterr)
 {
-	return run_load(path, ret_run, reterr);
+	return span_file_probe(path) ? span_file_load(path, ret_run, reterr) : run_load(path, ret_run, reterr);
 }
 
 static bool is_database(const char *path)
@@ -50,7 +51,7 @@ static int document_of_run(const char *path, struct buf *out, struct wattle_erro
 int load_blocks(const char *path, const char *statistic, struct arena *arena, struct saved_blocks *ret_saved,
 	struct wattle_error *reterr)
 {
-	if (!is_database(path))
+	if (!is_database(path) && !span_file_probe(path))
 		return saved_blocks_load(path, statistic, arena, ret_saved, reterr);
 	struct buf document;
 	buf_init(&document, DOCUMENT_CEILING);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const struct command *const commands[] = {&command_run, &command_attach, &command_sensors, &command_report,
-	&command_blocks, &command_compare, &command_bench, &command_export,
+	&command_blocks, &command_combine, &command_compare, &command_bench, &command_export,
 	&command_list};
 
 static void help(FILE *to)

@@ -33,7 +33,7 @@ static void count(struct table *table, int64_t n)
 static void calls_table(const struct page *page, const struct tracking_findings *findings)
 {
 	static const struct table_column columns[] = {{"", false}, {"calls", true}, {"non-empty", true},
-		{"timepoints", true}, {"total", true}, {"mean", true}, {"min", true}, {"max", true}, {"std", true}};
+		{"timepoints", true}, {"total", true}, {"mean", true}, {"min", true}, {"max", true}};
 	struct table table;
 	table_init(&table, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < findings->n_blocks; i++) {
@@ -47,7 +47,6 @@ static void calls_table(const struct page *page, const struct tracking_findings 
 		human_time(table_cell(&table, false), time_s->mean);
 		human_time(table_cell(&table, false), time_s->min);
 		human_time(table_cell(&table, false), time_s->max);
-		human_time(table_cell(&table, false), time_s->std);
 	}
 	table_print(&table, page->out, page->style);
 	table_finish(&table);

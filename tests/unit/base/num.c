@@ -220,6 +220,23 @@ static void agrees_with_strtod(void **state)
 	}
 }
 
+// Timestamps as Python writes them, and others of 16 to 19 digits with a point anywhere among them.
+static void long_decimals_agree_with_strtod(void **state)
+{
+	uint64_t seed = 123456789;
+	for (int i = 0; i < 200000; i++) {
+		char text[32];
+		int digits = 16 + (int)(next_random(&seed) % 4), point = (int)(next_random(&seed) % (unsigned)digits);
+		text[0] = (char)('1' + next_random(&seed) % 9);
+		for (int d = 1; d <= digits; d++)
+			text[d] = d == point + 1 ? '.' : (char)('0' + next_random(&seed) % 10);
+		text[digits + 1] = '\0';
+		double value, expected = strtod(text, NULL);
+		assert_int_equal(num_parse_double(text, &value), 0);
+		assert_memory_equal(&value, &expected, sizeof(value));
+	}
+}
+
 static void random_bytes_are_no_trouble(void **state)
 {
 	uint64_t seed = 521288629;
@@ -314,6 +331,7 @@ int main(void)
 	ROWS_ADD(&tests, format_rows, check_format);
 	ROWS_ADD_ONE(&tests, "format: 100,000 random doubles read back to the last bit", random_doubles_round_trip);
 	ROWS_ADD_ONE(&tests, "double: random decimals agree with strtod to the last bit", agrees_with_strtod);
+	ROWS_ADD_ONE(&tests, "double: 16 to 19 digits are correctly rounded", long_decimals_agree_with_strtod);
 	ROWS_ADD_ONE(&tests, "all: random bytes are refused and touch nothing", random_bytes_are_no_trouble);
 	ROWS_ADD_ONE(&tests, "all: a locale with a decimal comma changes nothing", a_comma_locale_changes_nothing);
 	ROWS_ADD_ONE(&tests, "format: fixed decimals", fixed_decimals);

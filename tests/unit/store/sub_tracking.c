@@ -21,6 +21,9 @@ static const struct row {
 	{"the file need not be in order", COLUMNS "7,a,1,3\n7,a,0,1\n", "7 a 1 3\n", 0},
 	{"called again in the same instant", COLUMNS "7,a,0,1\n7,a,1,2\n7,a,0,2\n7,a,1,3\n", "7 a 1 2\n7 a 2 3\n", 0},
 	{"no time at all", COLUMNS "7,a,0,1\n7,a,1,1\n", "7 a 1 1\n", 0},
+	{"no time at all, whatever the order", COLUMNS "7,a,1,1\n7,a,0,1\n", "7 a 1 1\n", 0},
+	{"other columns don't disturb", "timestamp,more,process_id,position,code_block_name\n1,x,7,0,a\n2,y,7,1,a\n",
+		"7 a 1 2\n", 0},
 	{"a block that was never stopped", COLUMNS "7,a,0,1\n7,b,0,2\n7,b,1,3\n", "7 a 1 -\n7 b 2 3\n", 0},
 	{"a stop without a start is a stray", COLUMNS "7,a,1,1\n7,a,0,2\n7,a,1,3\n", "7 a 2 3\n", 1},
 	{"names may hold anything", COLUMNS "7,\"a, \"\"b\"\"\nc\",0,1\n7,\"a, \"\"b\"\"\nc\",1,2\n",
@@ -134,6 +137,34 @@ static void from_sqlite(void **state)
 	arena_free(arena);
 }
 
+// As gpu_tracker's analyzer, which can't go on either: both times and processes of what would be a pair.
+static const struct stray_row {
+	const char *teaches, *text, *says;
+} strays[] = {
+	{"a stop before its start", COLUMNS "7,a,1,9.25\n7,a,0,10.5\n", "pair (9.25, 10.5) of process ID 7"},
+	{"a stop and the start of another process", COLUMNS "7,a,0,1\n7,a,1,2\n7,a,1,13.5\n8,a,0,3.25\n8,a,1,4\n",
+		"pair (13.5, 3.25) with differing process IDs: 7 and 8"},
+	{"a stop and nothing after it", COLUMNS "7,a,1,2\n8,b,0,3\n", "'a' is stopped at 2 in process 7 without a start"},
+};
+
+static void check_stray(void **state)
+{
+	const struct stray_row *row = *state;
+	void *fixture = NULL;
+	assert_int_equal(fixture_setup(&fixture), 0);
+	char path[160];
+	snprintf(path, sizeof(path), "%s/sub.csv", ((struct fixture *)fixture)->folder);
+	write_text(path, row->text);
+	struct arena *arena = arena_new();
+	struct sub_tracking_call *calls;
+	size_t n;
+	struct wattle_error error = {0};
+	assert_int_equal(sub_tracking_read(path, arena, &calls, &n, NULL, &error), -EINVAL);
+	assert_non_null(strstr(error.text, row->says));
+	arena_free(arena);
+	fixture_teardown(&fixture);
+}
+
 static void into_a_run(void **state)
 {
 	struct fixture *f = *state;
@@ -169,6 +200,7 @@ int main(void)
 	struct rows rows = {0};
 	ROWS_ADD(&rows, table, check);
 	ROWS_ADD(&rows, bads, check_bad);
+	ROWS_ADD(&rows, strays, check_stray);
 	fixture_add(&rows, "SQLite files, good and bad", from_sqlite);
 	fixture_add(&rows, "into a run: its own clock, only what lies in it, only once", into_a_run);
 	return rows_run(&rows, "sub-tracking files");

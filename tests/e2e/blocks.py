@@ -1,0 +1,205 @@
+"""wattle blocks of gpu_tracker's own files: its figures, computed a second time here, and none of its limits."""
+import json
+import sqlite3
+
+import tracking_truth as made
+from harness import main, test
+
+ENDINGS = ("csv", "sqlite")
+
+
+def blocks(room, *arguments, status=0):
+    done = room.wattle("blocks", *arguments, "--format", "json")
+    assert done.returncode == status, (done.returncode, done.stderr)
+    return json.loads(done.stdout) if status == 0 else done.stderr
+
+
+def refused(room, *arguments, status=1):
+    """One line that says what is wrong"""
+    done = room.wattle("blocks", *arguments)
+    assert done.returncode == status and done.stdout == "", (done.returncode, done.stdout, done.stderr)
+    assert done.stderr.startswith("wattle") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+def write(room, timepoints, rows):
+    for ending in ENDINGS:
+        made.write_tracking(room.folder / f"t.{ending}", timepoints)
+        made.write_calls(room.folder / f"s.{ending}", rows)
+
+
+@test
+def all_mixes(room):
+    """CSV and SQLite in any mix: nested, recursive and overlapping calls, empty cells, to 1e-12"""
+    chance = made.seeded(1)
+    timepoints, rows = made.made_timepoints(chance, 300, unknown=0.1), made.made_rows(chance, 400)
+    write(room, timepoints, rows)
+    expected = made.truth(timepoints, rows)
+    for t in ENDINGS:
+        for s in ENDINGS:
+            made.check(blocks(room, "--tracking-file", f"t.{t}", "--sub-tracking-file", f"s.{s}"), expected)
+
+
+@test
+def any_order(room):
+    """rows, timepoints and columns may stand in any order; other columns don't disturb"""
+    chance = made.seeded(2)
+    timepoints, rows = made.made_timepoints(chance, 50), made.made_rows(chance, 60)
+    expected = made.truth(timepoints, rows)
+    shuffled = chance.sample(timepoints, len(timepoints))
+    write(room, shuffled, chance.sample(rows, len(rows)))
+    for ending in ENDINGS:
+        made.check(blocks(room, "--tracking-file", f"t.{ending}", "--sub-tracking-file", f"s.{ending}"), expected)
+    order = chance.sample(range(22), 22)
+    names = [*made.METRICS, "timestamp"]
+    lines = [",".join(made.STATIC), ",".join(map(str, made.STATIC.values())),
+             ",".join(["more", *(names[i] for i in order)]),
+             *(",".join(["x", *(repr(t[i]) for i in order)]) for t in shuffled)]
+    (room.folder / "other.csv").write_text("\n".join(lines))
+    made.check(blocks(room, "--tracking-file", "other.csv", "--sub-tracking-file", "s.csv"), expected)
+
+
+@test
+def ends_belong_to_a_call(room):
+    """a timepoint at the very start or stop is inside; of two calls that share one it counts once"""
+    timepoints = [(*[float(i)] * 10, 1, 1, 2, *[float(i)] * 8, made.START_S + i) for i in range(6)]
+    rows = [(1, "f", 0, made.START_S + 1), (1, "f", 1, made.START_S + 2), (1, "f", 0, made.START_S + 2),
+            (1, "f", 1, made.START_S + 3), (1, "f", 0, made.START_S + 3.2), (1, "f", 1, made.START_S + 3.4)]
+    write(room, timepoints, rows)
+    document = blocks(room, "--tracking-file", "t.csv", "--sub-tracking-file", "s.sqlite")
+    made.check(document, made.truth(timepoints, rows))
+    block, = document["code_block_results"]
+    assert (block["num_timepoints"], block["num_calls"], block["num_non_empty_calls"]) == (3, 3, 2), block
+
+
+@test
+def no_time_at_all(room):
+    """starts and stops of one instant pair however they are ordered"""
+    rows = [(1, "f", 1, 5.0), (1, "f", 0, 5.0), (1, "f", 0, 6.0), (1, "f", 1, 6.0)]
+    made.write_calls(room.folder / "s.csv", rows)
+    block, = blocks(room, "--sub-tracking-file", "s.csv")["code_block_results"]
+    assert block["num_calls"] == 2 and block["compute_time"]["max"] == 0, block
+
+
+@test
+def times_are_correctly_rounded(room):
+    """a call's time is the difference of what Python would read"""
+    starts = ["1746129781.7855892", "1746129778.99568", "1746129784.3252733", "1745449609.7528221"]
+    for start in starts:
+        (room.folder / "s.csv").write_text(
+            f"{','.join(made.CALLS)}\n7,f,0,{start}\n7,f,1,1746129999.1234567\n")
+        block, = blocks(room, "--sub-tracking-file", "s.csv")["code_block_results"]
+        assert block["compute_time"]["total"] == 1746129999.1234567 - float(start), (block, start)
+
+
+@test
+def compute_times_only(room):
+    """without a tracking file the usage is unknown, not 0"""
+    chance = made.seeded(3)
+    rows = made.made_rows(chance, 40)
+    made.write_calls(room.folder / "s.csv", rows)
+    document = blocks(room, "--sub-tracking-file", "s.csv")
+    expected = made.truth([], rows)
+    assert document["static_data"] == {} and list(document["overall"]) == made.METRICS, document
+    for block, truth in zip(document["code_block_results"], expected["code_block_results"]):
+        made.check(block["compute_time"], truth["compute_time"])
+        assert block["num_calls"] == truth["num_calls"] and block["num_timepoints"] is None, block
+        assert block["resource_usage"]["main_ram"]["mean"] is None, block
+
+
+@test
+def text_and_files(room):
+    """the text names every block; -o writes a file"""
+    chance = made.seeded(4)
+    write(room, made.made_timepoints(chance, 30), made.made_rows(chance, 30))
+    files = ("--tracking-file", "t.csv", "--sub-tracking-file", "s.csv")
+    done = room.wattle("blocks", *files)
+    assert done.returncode == 0 and "train.py:12" in done.stdout and "main_ram" in done.stdout, done
+    assert all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout
+    done = room.wattle("blocks", *files, "--format", "json", "-o", "out.json")
+    assert done.returncode == 0 and done.stdout == "", done
+    made.check(json.loads((room.folder / "out.json").read_text()), blocks(room, *files))
+
+
+@test
+def of_a_run(room):
+    """a run's document has the same shape, gpu_tracker's 21 metrics, and energy"""
+    room.report("-i", "20ms", "--", "sleep", "0.2")
+    document = blocks(room, "run.sqlite")
+    assert list(document)[:3] == ["overall", "static_data", "code_block_results"], list(document)
+    assert list(document["overall"]) == made.METRICS and list(document["static_data"]) == list(made.STATIC), document
+    assert "total_j" in document["energy"] and document["code_block_results"] == [], document
+    assert room.wattle("blocks", "run.sqlite").returncode == 0
+
+
+@test
+def wrong_use(room):
+    """usage errors say what is missing"""
+    for words in ([], ["a", "b"], ["run", "--sub-tracking-file", "s.csv"], ["--tracking-file", "t.csv"],
+                  ["--format", "xml", "run"]):
+        refused(room, *words, status=2)
+
+
+@test
+def stray_stops(room):
+    """a stop without a start is refused as gpu_tracker does, with both times and processes"""
+    head = ",".join(made.CALLS) + "\n"
+    for text, says in (("7,X,1,9.25\n7,X,0,10.5\n7,X,1,11.0\n", ("9.25", "10.5", "7")),
+                       ("7,X,0,1\n7,X,1,2\n7,X,1,13.5\n8,X,0,3.25\n8,X,1,4\n", ("13.5", "3.25", "7", "8")),
+                       ("7,X,1,9.25\n", ("9.25", "7"))):
+        (room.folder / "s.csv").write_text(head + text)
+        line = refused(room, "--sub-tracking-file", "s.csv")
+        assert all(word in line for word in says), (line, says)
+
+
+@test
+def files_that_are_none(room):
+    """missing, empty, of other columns, without data: one line that names the file"""
+    chance = made.seeded(5)
+    write(room, made.made_timepoints(chance, 3), made.made_rows(chance, 4))
+    static = ",".join(made.STATIC) + "\n" + ",".join(map(str, made.STATIC.values())) + "\n"
+    names = ",".join([*made.METRICS, "timestamp"])
+    wrong = {"empty.csv": "", "static.csv": static, "names.csv": static + names + "\n",
+             "columns.csv": static + names.replace("system_ram", "ram") + "\n1\n", "words.csv": "hello\nworld\n",
+             "cell.csv": f"{static}{names}\n{'x,' * 21}1.0\n", "nul.csv": "\0\0\0"}
+    for name, text in wrong.items():
+        (room.folder / name).write_text(text)
+        assert name in refused(room, "--tracking-file", name, "--sub-tracking-file", "s.csv")
+    for name in ("nowhere.csv", "nowhere.sqlite", "t.csv", "t.sqlite", "empty.csv", "t.txt", "."):
+        assert name in refused(room, "--sub-tracking-file", name, "--tracking-file", "t.csv")
+    for name in ("s.csv", "s.sqlite", "nowhere.sqlite"):
+        assert name in refused(room, "--tracking-file", name, "--sub-tracking-file", "s.csv")
+    with sqlite3.connect(room.folder / "no.sqlite") as connection:
+        connection.execute("create table static_data (ram_unit)")
+        connection.execute("create table data (process_id, code_block_name, position, timestamp)")
+        connection.execute("insert into data values (1, 'f', 'x', 2.0)")
+    connection.close()
+    refused(room, "--tracking-file", "no.sqlite", "--sub-tracking-file", "s.csv")
+    refused(room, "--sub-tracking-file", "no.sqlite")
+
+
+@test
+def damage(room):
+    """files cut anywhere or with wrong bytes in them: an answer, or one line, never a crash"""
+    chance = made.seeded(6)
+    write(room, made.made_timepoints(chance, 20, unknown=0.1), made.made_rows(chance, 20))
+    for round_ in range(60):
+        name = chance.choice(("t.csv", "t.sqlite", "s.csv", "s.sqlite"))
+        bytes_ = bytearray((room.folder / name).read_bytes())
+        for _ in range(chance.randrange(4)):
+            bytes_[chance.randrange(len(bytes_))] = chance.choice((0, 34, 44, 10, 45, 255, chance.randrange(256)))
+        if chance.random() < 0.5:
+            del bytes_[chance.randrange(len(bytes_)):]
+        damaged = f"d{round_}.{name.partition('.')[2]}"
+        (room.folder / damaged).write_bytes(bytes_)
+        files = {"t": "t.csv", "s": "s.csv", name[0]: damaged}
+        done = room.wattle("blocks", "--tracking-file", files["t"], "--sub-tracking-file", files["s"], "--format", "json")
+        assert done.returncode in (0, 1), (round_, name, done)
+        if done.returncode == 0:
+            json.loads(done.stdout)
+        else:
+            assert done.stdout == "" and done.stderr.count("\n") == 1, (round_, name, done)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""wattle compare: results side by side, by gpu_tracker's rules of matching."""
+import json
+
+import tracking_truth as made
+from harness import main, test
+
+
+def compare(room, *arguments):
+    done = room.wattle("compare", *arguments, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def refused(room, *arguments, status=1):
+    done = room.wattle("compare", *arguments)
+    assert done.returncode == status and done.stdout == "", (done.returncode, done.stdout, done.stderr)
+    assert done.stderr.startswith("wattle") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+def save(room, name, blocks, energy=None):
+    """A document as wattle blocks writes it, of {block: compute time} or {block: (compute time, joules, error)}"""
+    def stats(value):
+        return {"min": value, "max": value, "mean": value, "std": 0.0}
+    results = []
+    for block, figures in blocks.items():
+        time_s, *joules = figures if isinstance(figures, tuple) else (figures,)
+        results.append({"name": block, "num_calls": 1, "compute_time": {**stats(time_s), "total": time_s},
+                        "resource_usage": {"main_ram": stats(time_s)}})
+        if joules:
+            results[-1]["energy"] = {"total_j": joules[0], "error_j": joules[1]}
+    document = {"overall": {"main_ram": stats(1.0)}, "static_data": {"ram_unit": "gigabytes"},
+                "code_block_results": results}
+    if energy:
+        document["energy"] = {"total_j": energy[0], "error_j": energy[1]}
+    (room.folder / name).write_text(json.dumps(document))
+
+
+@test
+def of_tracking_files(room):
+    """every statistic of saved results, per metric and block, ascending"""
+    chance = made.seeded(7)
+    expected = {}
+    for name in ("B", "A", "C"):
+        timepoints, rows = made.made_timepoints(chance, 60), made.made_rows(chance, 200)
+        made.write_tracking(room.folder / "t.csv", timepoints)
+        made.write_calls(room.folder / "s.csv", rows)
+        room.wattle("blocks", "--tracking-file", "t.csv", "--sub-tracking-file", "s.csv", "--format", "json", "-o",
+                    f"{name}.json")
+        expected[name] = made.truth(timepoints, rows)
+        (room.folder / "t.csv").unlink()
+        (room.folder / "s.csv").unlink()
+    sessions = [f"{name}={name}.json" for name in expected]
+
+    def ascending(values):
+        return dict(sorted(values.items(), key=lambda item: (item[1] is None, item[1] or 0)))
+    for statistic in ("min", "max", "mean", "std"):
+        actual, _ = compare(room, *sessions, "--stat", statistic)
+        names = [block["name"] for block in expected["A"]["code_block_results"]]
+        for metric in made.METRICS:
+            made.check(actual["overall_resource_usage"][metric],
+                       ascending({n: e["overall"][metric][statistic] for n, e in expected.items()}))
+        for i, block in enumerate(names):
+            of = {n: e["code_block_results"][i] for n, e in expected.items()}
+            made.check(actual["code_block_compute_time"][block],
+                       ascending({n: b["compute_time"][statistic] for n, b in of.items()}))
+            made.check(actual["code_block_resource_usage"]["main_ram"][block],
+                       ascending({n: b["resource_usage"]["main_ram"][statistic] for n, b in of.items()}))
+        assert "energy" not in actual, actual["energy"]
+
+
+@test
+def lines_move(room):
+    """names that differ by line number match in order of the line, with a warning, and are named by both"""
+    save(room, "a.json", {"a.py:9": 1.0, "a.py:10": 2.0, "load": 3.0})
+    save(room, "b.json", {"a.py:7": 1.5, "a.py:110": 2.5, "load": 3.0})
+    actual, warnings = compare(room, "A=a.json", "B=b.json")
+    assert actual["code_block_compute_time"] == {
+        "a.py:7 -> a.py:9": {"A": 1.0, "B": 1.5}, "a.py:10 -> a.py:110": {"A": 2.0, "B": 2.5},
+        "load": {"A": 3.0, "B": 3.0}}, actual
+    assert warnings.count("warning") == 2 and '"a.py:9" of "A"' in warnings and '"a.py:7" of "B"' in warnings, warnings
+
+
+@test
+def what_does_not_match(room):
+    """another number of blocks, or another name, is refused and both are named"""
+    save(room, "a.json", {"a.py:9": 1.0, "load": 3.0})
+    save(room, "one.json", {"load": 3.0})
+    save(room, "other.json", {"b.py:9": 1.0, "load": 3.0})
+    save(room, "function.json", {"a.py:main": 1.0, "load": 3.0})
+    line = refused(room, "A=a.json", "B=one.json")
+    assert '"A" has 2' in line and '"B" has 1' in line, line
+    line = refused(room, "B=other.json", "A=a.json")
+    assert '"a.py:9" of "A"' in line and '"b.py:9" of "B"' in line, line
+    assert '"a.py:main"' in refused(room, "A=a.json", "B=function.json")
+
+
+@test
+def unknown_last(room):
+    """ascending by value whatever the order given; unknown ones are null and last"""
+    for name, time_s in (("a", None), ("b", 2.0), ("c", 1.0)):
+        save(room, f"{name}.json", {"load": time_s})
+    actual, _ = compare(room, "A=a.json", "B=b.json", "C=c.json")
+    assert list(actual["code_block_compute_time"]["load"].items()) == [("C", 1.0), ("B", 2.0), ("A", None)], actual
+
+
+@test
+def no_blocks(room):
+    """without blocks the whole is compared"""
+    save(room, "a.json", {})
+    actual, _ = compare(room, "A=a.json", "B=a.json")
+    assert actual == {"overall_resource_usage": {"main_ram": {"A": 1.0, "B": 1.0}}, "code_block_resource_usage": {},
+                      "code_block_compute_time": {}}, actual
+
+
+@test
+def energy(room):
+    """energy has its errors; where they overlap no difference was seen, and the text says so"""
+    save(room, "a.json", {"load": (1.0, 50.0, 4.0), "train": (1.0, 100.0, 1.0)}, energy=(200.0, 5.0))
+    save(room, "b.json", {"load": (1.0, 45.0, 4.0), "train": (1.0, 120.0, 1.0)}, energy=(230.0, 5.0))
+    actual, _ = compare(room, "A=a.json", "B=b.json")
+    energy_ = actual["energy"]
+    assert energy_["total_j"] == {"A": 200.0, "B": 230.0} and energy_["error_j"] == {"A": 5.0, "B": 5.0}, energy_
+    assert list(energy_["blocks"]["load"].items()) == [("B", 45.0), ("A", 50.0)], energy_
+    text = room.wattle("compare", "A=a.json", "B=b.json").stdout
+    assert text.count("no difference seen") == 1 and "× 1.200" in text and "± 4" in text, text
+
+
+@test
+def runs_and_saved_ones(room):
+    """a run file and the document saved of it are one thing"""
+    room.report("-i", "20ms", "--", "sleep", "0.2")
+    assert room.wattle("blocks", "run.sqlite", "--format", "json", "-o", "run.json").returncode == 0
+    actual, _ = compare(room, "saved=run.json", "run=run.sqlite")
+    assert "total_j" in actual["energy"] and "blocks" in actual["energy"], actual["energy"]
+    for values in [*actual["overall_resource_usage"].values(), actual["energy"]["total_j"]]:
+        assert set(values) == {"saved", "run"} and values["saved"] == values["run"], values
+    assert room.wattle("compare", "saved=run.json", "run=run.sqlite").returncode == 0
+
+
+@test
+def units_differ(room):
+    """figures in different units are compared with a warning"""
+    save(room, "a.json", {})
+    text = (room.folder / "a.json").read_text()
+    (room.folder / "b.json").write_text(text.replace("gigabytes", "bytes"))
+    _, warnings = compare(room, "A=a.json", "B=b.json")
+    assert warnings.count("\n") == 1 and "units" in warnings, warnings
+
+
+@test
+def wrong_use(room):
+    """two names, different ones, each with a file"""
+    save(room, "a.json", {})
+    for words in ([], ["A=a.json"], ["A=a.json", "a.json"], ["A=a.json", "A=a.json"], ["A=a.json", "=a.json"],
+                  ["A=a.json", "B="], ["A=a.json", "B=a.json", "--stat", "median"]):
+        refused(room, *words, status=2)
+    for name, text in (("empty", ""), ("list", "[]"), ("other", '{"overall": 1}'), ("half", '{"overall": {'),
+                       ("names", '{"overall": {}, "code_block_results": [{}]}'), ("bytes", "\x80\x04\x95"),
+                       ("deep", "[" * 100000), ("blocks", '{"overall": {}, "code_block_results": 7}')):
+        (room.folder / name).write_text(text)
+        assert name in refused(room, "A=a.json", f"B={name}")
+    for name in ("nowhere", "."):
+        refused(room, "A=a.json", f"B={name}")
+
+
+if __name__ == "__main__":
+    main()
