@@ -4,13 +4,14 @@
 #include "base/util.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 // Rings are read so often that they are a quarter full at most; and when nothing happens, often enough for a sudden rush.
 static const int64_t DRAIN_MIN_NS = 2 * NS_PER_MS, DRAIN_MAX_NS = 50 * NS_PER_MS;
-enum { ANCESTORS_MOST = 256 };
+enum { ANCESTORS_MOST = 256, WALKS_MOST = 2 };
 
 /* ---- who may come in ---- */
 
@@ -29,15 +30,22 @@ static bool is_of_target(struct recorder *recorder, pid_t pid)
 	return false;
 }
 
+static bool has_ended(const struct door_guest *guest)
+{
+	struct pollfd end = {.fd = guest->pidfd, .events = POLLIN};
+	return guest->pidfd < 0 || poll(&end, 1, 0) == 1;
+}
+
 /* A process that has ended since can't be asked for its parents. That it knows the token shows that it had them among the
  * target: the name of the socket can be seen by everybody, the token only in the environment. */
 static pid_t admit(void *data, const struct door_guest *guest)
 {
 	struct recorder *recorder = data;
 	pid_t pid = tree_pid(&recorder->tree, guest->pid);
-	if (guest->pidfd < 0)
-		return guest->knows_token ? pid : 0;
-	return is_of_target(recorder, pid) ? pid : 0;
+	bool is_admitted = guest->pidfd >= 0 && is_of_target(recorder, pid);
+	for (int i = 0; i < WALKS_MOST && !is_admitted && !has_ended(guest); i++)
+		is_admitted = is_of_target(recorder, pid); // one of its parents may just have ended
+	return is_admitted || (guest->knows_token && has_ended(guest)) ? pid : 0;
 }
 
 /* ---- rows ---- */

@@ -154,7 +154,7 @@ def fast_recorder_killed(room):
         torn.truncate(spool.stat().st_size - 1000)
     jsonl = room.wattle("export", "run.sqlite", "--format", "jsonl", "-o", "run.jsonl")
     assert jsonl.returncode == 0, jsonl.stderr
-    ids = [json.loads(line)["id"] for line in (room.folder / "run.jsonl").open() if line.startswith('{"type":"span"')]
+    ids = [json.loads(line)["id"] for line in (room.folder / "run.jsonl").open() if line.startswith('{"type": "span"')]
     assert len(ids) == len(set(ids)) > live + 200_000, (len(ids), live)
     done = room.wattle("run", "-q", "--disable-logs", "--append", "-o", "run.sqlite", "--", SPANNER, "nested")
     assert done.returncode == 0, done.stderr
@@ -162,8 +162,8 @@ def fast_recorder_killed(room):
     assert room.rows("SELECT count(*) FROM span") == [(len(ids) + 3,)]
     again = {r[0] for r in room.rows("SELECT id FROM span")}
     assert set(ids) < again
-    assert room.rows("SELECT count(*) FROM span child JOIN span outer ON child.parent = outer.id "
-                     "WHERE outer.name = 'outer'") == [(2,)]
+    assert room.rows("SELECT count(*) FROM span a JOIN span b ON a.parent = b.id "
+                     "WHERE b.name = 'outer'") == [(2,)]
 
 
 @test

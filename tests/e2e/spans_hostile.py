@@ -13,8 +13,9 @@ def beside_an_honest_one(room, lies, seconds=1.0):
     done = room.wattle(*FILE, "sh", "-c", f"{SPANNER} pulse {seconds} & {lies}; wait")
     assert done.returncode == 0, (done.returncode, done.stderr)
     spans = room.rows("SELECT name, close, count(*) FROM span GROUP BY 1, 2")
-    honest = {close: n for name, close, n in spans if name in ("outer", "inner")}
-    assert set(honest) == {"ended"} and honest["ended"] > 20 * seconds, spans
+    honest = {(name, close): n for name, close, n in spans if name in ("outer", "inner")}
+    assert set(honest) == {("outer", "ended"), ("inner", "ended")}, spans
+    assert honest["inner", "ended"] > 20 * seconds, spans
     assert room.rows("SELECT complete FROM segment") == [(1,)]
     return {name: n for name, close, n in spans if name not in ("outer", "inner")}
 
