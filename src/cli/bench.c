@@ -87,7 +87,7 @@ static int check_commands(char ***firsts, size_t n)
 		int status = bench_find_command(firsts[c][0]);
 		if (status == EXIT_DONE)
 			continue;
-		fprintf(stderr, "wattle: %s: %s; nothing was run\n", firsts[c][0],
+		fprintf(stderr, "wattle: %s: %s; nothing was run\n", firsts[c][0][0] != '\0' ? firsts[c][0] : "''",
 			status == EXIT_NOT_FOUND ? "command not found" : "can't be executed");
 		return status;
 	}

@@ -80,10 +80,9 @@ static void say_failure(const struct bench_loop *loop, size_t command, int statu
 	text_fit_middle(&name, loop->result->commands[command].text, NAME_COLUMNS);
 	clear_progress(loop);
 	fprintf(stderr, "wattle: command %zu (%s) ", command + 1, name.data != NULL ? name.data : "");
+	fprintf(stderr, "failed with status %d", status);
 	if (status > 128 && status < 128 + NSIG)
-		fprintf(stderr, "was ended by signal %d (%s)", status - 128, strsignal(status - 128));
-	else
-		fprintf(stderr, "failed with status %d", status);
+		fprintf(stderr, " (as after signal %d, %s)", status - 128, strsignal(status - 128));
 	fprintf(stderr, " in %srun %zu; --ignore-failure goes on%s\n", warms_up ? "warm-up " : "", run + 1,
 		words.size > 0 ? "; it said:" : "");
 	if (words.size > 0)
