@@ -217,6 +217,35 @@ def folding():
     row("folding: truth inside the stated error", f"{inside:.1f} %", "95 %", "", "at least 93 %", inside >= 93)
 
 
+def blocks_of_tracking(ending, calls):
+    """Seconds and megabytes that wattle blocks takes for so many calls against 10^5 timepoints"""
+    import tracking_files
+    tracking, sub_tracking = f"tracking.{ending}", f"calls-{calls}.{ending}"
+    if not pathlib.Path(tracking).exists():
+        tracking_files.write_tracking(tracking, tracking_files.timepoints(100000, 0.01))
+    tracking_files.write_calls(sub_tracking, tracking_files.calls(calls, 1000 / calls))
+    command = [WATTLE, "blocks", "--tracking-file", tracking, "--sub-tracking-file", sub_tracking, "--format", "json",
+               "-o", "blocks.json"]
+    seconds = statistics.median(milliseconds(command) for _ in range(3)) / 1e3
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    found = json.loads(pathlib.Path("blocks.json").read_text())["code_block_results"]
+    assert status == 0 and sum(block["num_calls"] for block in found) == calls, found
+    return seconds, usage.ru_maxrss / 1e3
+
+
+@bench
+def tracking_blocks():
+    """blocks of gpu_tracker's files: 10^6 calls against 10^5 timepoints, and how that grows from 10^4 calls"""
+    for ending in ("csv", "sqlite"):
+        few_s, few_mb = blocks_of_tracking(ending, 10000)
+        many_s, many_mb = blocks_of_tracking(ending, 1000000)
+        row(f"blocks: 10^6 calls, 10^5 timepoints, {ending}", f"{many_s:.2f} s", f"10^4 calls: {few_s:.2f} s",
+            f"{many_s / few_s:.1f}", "under 1 s", many_s < 1)
+        row(f"blocks: memory for that, {ending}", f"{many_mb:.0f} MB", f"10^4 calls: {few_mb:.0f} MB", "",
+            "under 200 MB", many_mb < 200)
+
+
 def main():
     wanted = sys.argv[2:]
     print(f"{'what':42} {'measured':>10} {'against':>20} {'ratio':>8}  goal")
