@@ -1,20 +1,20 @@
 #include "wattle.h"
 
-#include "span/writer.h"
+#include "span/common.h"
 
 __attribute__((constructor)) static void look_for_a_recorder(void)
 {
 	span_writer_init();
 }
 
-int wattle_span_begin(const char *name)
+SPAN_HOT int wattle_span_begin(const char *name)
 {
-	return span_writer_is_on() ? span_begin(name, NULL, NULL) : 0;
+	return span_writer_is_on() ? span_begin_common(name, NULL) : 0;
 }
 
-int wattle_span_end(void)
+SPAN_HOT int wattle_span_end(void)
 {
-	return span_writer_is_on() ? span_end() : 0;
+	return span_writer_is_on() ? span_end_common() : 0;
 }
 
 int wattle_span_enter(const char *name, uint32_t *ret_depth)

@@ -35,7 +35,7 @@ static int put(struct span_thread *thread, const struct event *event)
 		record.flags = RECORD_HAS_CATEGORY;
 		span_put_extra(thread, n++, slots.category);
 	}
-	record.t_ns = span_clock_ns(CLOCK_MONOTONIC);
+	record.t_ns = thread->latest_ns = span_clock_ns(CLOCK_MONOTONIC);
 	*span_thread_record(thread, 0) = record;
 	span_thread_commit(thread, n, span_thread_depth(thread));
 	return 0;

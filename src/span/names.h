@@ -5,6 +5,7 @@
 
 #include "span/ring.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum {
@@ -31,17 +32,26 @@ static inline uint32_t span_name_hash(const char *name)
 }
 static_assert(SPAN_NAME_SLOTS == 1 << (64 - 54), "the hash names a slot");
 
+// Short names, which is most of them, byte by byte: a call of strcmp costs as much as the rest of a begin.
+static inline bool span_name_is(const struct span_names *names, const struct span_name *slot, const char *name)
+{
+	const char *text = &names->text[slot->at];
+	if (slot->length >= 16)
+		return slot->length < SPAN_NAME_BYTES_MAX ? strcmp(text, name) == 0
+							  : strncmp(text, name, SPAN_NAME_BYTES_MAX) == 0;
+	size_t i = 0;
+	while (text[i] == name[i] && text[i] != '\0')
+		i++;
+	return text[i] == name[i];
+}
+
 // SPAN_NO_SLOT: it must be defined first.
 static inline uint32_t span_name_find(const struct span_names *names, const char *name)
 {
 	uint32_t hash = span_name_hash(name);
 	for (uint32_t way = 0; way < SPAN_NAME_WAYS; way++) {
 		const struct span_name *slot = &names->slots[hash ^ way];
-		if (slot->key != name)
-			continue;
-		const char *text = &names->text[slot->at];
-		if (slot->length < SPAN_NAME_BYTES_MAX ? strcmp(text, name) == 0
-						       : strncmp(text, name, SPAN_NAME_BYTES_MAX) == 0)
+		if (slot->key == name && span_name_is(names, slot, name))
 			return hash ^ way;
 	}
 	return SPAN_NO_SLOT;

@@ -1,4 +1,4 @@
-#include "span/call.h"
+#include "span/common.h"
 
 static uint32_t total_depth(const struct span_thread *thread)
 {
@@ -24,7 +24,8 @@ static __attribute__((noinline)) int drop_begin(struct span_thread *thread, uint
 	return open_dropped(thread, depth);
 }
 
-static inline int begin(struct span_thread *thread, const char *name, const char *category, uint32_t *ret_depth)
+/* With all that a span may have: a category, CPU time, a name that is new. */
+static int begin(struct span_thread *thread, const char *name, const char *category, uint32_t *ret_depth)
 {
 	uint32_t depth = span_thread_depth(thread);
 	if (ret_depth != NULL)
@@ -36,7 +37,7 @@ static inline int begin(struct span_thread *thread, const char *name, const char
 	if (span_unlikely(depth == SPAN_DEPTH_MAX || !span_resolve(thread, name, category, need, &slots)))
 		return drop_begin(thread, depth);
 	struct span_record record = {.kind = RECORD_BEGIN, .slot = (uint16_t)slots.name};
-	record.t_ns = span_clock_ns(CLOCK_MONOTONIC);
+	record.t_ns = thread->latest_ns = span_clock_ns(CLOCK_MONOTONIC);
 	uint32_t n = 1;
 	if (span_unlikely(thread->with_cpu_time)) {
 		record.flags |= RECORD_HAS_CPU;
@@ -62,23 +63,33 @@ static __attribute__((noinline)) int begin_interrupting(struct span_thread *thre
 	return -ENOBUFS;
 }
 
-int span_begin(const char *name, const char *category, uint32_t *ret_depth)
+int span_begin_taken(struct span_thread *thread, const char *name, const char *category, uint32_t *ret_depth)
+{
+	int r = begin(thread, name, category, ret_depth);
+	span_thread_release(thread);
+	return r;
+}
+
+int span_begin_otherwise(const char *name, const char *category, uint32_t *ret_depth)
 {
 	int session = span_session();
-	if (ret_depth != NULL)
-		*ret_depth = UINT32_MAX; // a depth that is never open
 	if (session == SPAN_OFF)
 		return 0;
 	if (name == NULL)
 		return -EINVAL;
 	struct span_thread *thread = span_thread_get(session);
-	if (span_unlikely(thread == NULL))
+	if (thread == NULL)
 		return span_without_state();
-	if (span_unlikely(!span_thread_take(thread)))
+	if (!span_thread_take(thread))
 		return begin_interrupting(thread, ret_depth);
-	int r = begin(thread, name, category, ret_depth);
-	span_thread_release(thread);
-	return r;
+	return span_begin_taken(thread, name, category, ret_depth);
+}
+
+SPAN_HOT int span_begin(const char *name, const char *category, uint32_t *ret_depth)
+{
+	if (ret_depth != NULL)
+		*ret_depth = UINT32_MAX; // a depth that is never open
+	return category == NULL ? span_begin_common(name, ret_depth) : span_begin_otherwise(name, category, ret_depth);
 }
 
 // Room for ends was kept when their spans began.
@@ -90,25 +101,32 @@ static inline void put_end(struct span_thread *thread, uint32_t n_ended, uint32_
 		record.flags |= RECORD_HAS_CPU;
 		span_put_extra(thread, n++, (uint64_t)span_clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	}
-	record.t_ns = span_clock_ns(CLOCK_MONOTONIC);
+	record.t_ns = thread->latest_ns = span_clock_ns(CLOCK_MONOTONIC);
 	*span_thread_record(thread, 0) = record;
 	span_thread_commit(thread, n, depth);
 }
 
-static inline int end_innermost(struct span_thread *thread, uint32_t unused)
+static int end(struct span_thread *thread, uint32_t unused)
 {
 	uint32_t depth = span_thread_depth(thread);
-	if (span_unlikely(thread->excess > 0)) {
+	if (thread->excess > 0) {
 		thread->excess--;
 		return 0;
 	}
-	if (span_unlikely(depth == 0))
+	if (depth == 0)
 		return -ENOENT;
-	if (span_unlikely(thread->dropped[depth - 1]))
+	if (thread->dropped[depth - 1])
 		span_thread_commit(thread, 0, depth - 1);
 	else
 		put_end(thread, 1, 0, depth - 1);
 	return 0;
+}
+
+int span_end_taken(struct span_thread *thread)
+{
+	int r = end(thread, 0);
+	span_thread_release(thread);
+	return r;
 }
 
 // A handler's ends: whoever is at work below makes them.
@@ -129,7 +147,7 @@ void span_settle(struct span_thread *thread)
 	for (; owed > 0; owed--)
 		(void)open_dropped(thread, span_thread_depth(thread));
 	for (; owed < 0; owed++)
-		(void)end_innermost(thread, 0);
+		(void)end(thread, 0);
 	span_thread_release(thread);
 }
 
@@ -182,25 +200,35 @@ static int end_below(struct span_thread *thread, uint32_t n_inner)
 	return 0;
 }
 
-// `how` is a constant, and so becomes part of the call.
-static inline __attribute__((always_inline)) int end_by(int (*how)(struct span_thread *, uint32_t), uint32_t argument)
+/* No span was begun here in this session. Whether there still is one shows when the recorder is looked for. */
+static int end_nothing(void)
+{
+	return span_writer_is_recording() ? -ENOENT : 0;
+}
+
+static int end_by(int (*how)(struct span_thread *, uint32_t), uint32_t argument)
 {
 	int session = span_session();
+	struct span_thread *thread = span_thread_self;
 	if (session == SPAN_OFF)
 		return 0;
-	struct span_thread *thread = span_thread_get(session);
-	if (span_unlikely(thread == NULL))
-		return span_without_state() == 0 ? 0 : -ENOENT;
-	if (span_unlikely(!span_thread_take(thread)))
+	if (thread == NULL || thread->session != session)
+		return end_nothing();
+	if (!span_thread_take(thread))
 		return end_interrupting(thread, how == leave ? argument : total_depth(thread) - 1);
 	int r = how(thread, argument);
 	span_thread_release(thread);
 	return r;
 }
 
-int span_end(void)
+int span_end_otherwise(void)
 {
-	return end_by(end_innermost, 0);
+	return end_by(end, 0);
+}
+
+SPAN_HOT int span_end(void)
+{
+	return span_end_common();
 }
 
 int span_leave(uint32_t depth)

@@ -20,6 +20,9 @@
 #define span_likely(condition) __builtin_expect(!!(condition), 1)
 #define span_unlikely(condition) __builtin_expect(!!(condition), 0)
 
+// A call of some nanoseconds that has no array on its stack.
+#define SPAN_HOT __attribute__((hot, no_stack_protector))
+
 enum {
 	SPAN_RANGE_RESERVE = 2 * 64, // left to the ends of ranges, which may come in any thread
 	SPAN_RETRY_NS = 10 * 1000 * 1000,
@@ -54,6 +57,7 @@ struct span_thread {
 	uint64_t mask;
 	struct span_record *records;
 	_Atomic uint64_t *shared_head;
+	int64_t latest_ns; // of all records: a handler may come between a call's look at the clock and its record
 	_Atomic int32_t owed;
 	uint32_t excess; // spans open above SPAN_DEPTH_MAX
 
@@ -103,6 +107,12 @@ static inline struct span_thread *span_thread_get(int session)
 	return span_thread_set_up();
 }
 
+static inline void span_thread_mark_busy(struct span_thread *thread, uintptr_t frame)
+{
+	atomic_store_explicit(&thread->busy, frame, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
 // Inlined, so that the frame is that of the call at work.
 static inline __attribute__((always_inline)) bool span_thread_take(struct span_thread *thread)
 {
@@ -112,8 +122,7 @@ static inline __attribute__((always_inline)) bool span_thread_take(struct span_t
 			return false;
 		span_thread_mend(thread);
 	}
-	atomic_store_explicit(&thread->busy, frame, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);
+	span_thread_mark_busy(thread, frame);
 	return true;
 }
 
@@ -125,11 +134,13 @@ static inline uint32_t span_thread_depth(const struct span_thread *thread)
 // n records have been written, and there are now `depth` spans open.
 static inline void span_thread_commit(struct span_thread *thread, uint32_t n, uint32_t depth)
 {
-	thread->head += n;
+	uint64_t head = thread->head + n;
+	_Atomic uint64_t *shared_head = thread->shared_head;
+	thread->head = head;
 	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&thread->cursor, thread->head << 32 | depth, memory_order_relaxed);
+	atomic_store_explicit(&thread->cursor, head << 32 | depth, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(thread->shared_head, thread->head, memory_order_release);
+	atomic_store_explicit(shared_head, head, memory_order_release);
 }
 
 // The i-th record after those that are written.
