@@ -22,7 +22,7 @@ def bench(room, *arguments, status=0, **options):
 
 def simulated(room, *zones):
     """A machine with counters: the environment that leads to it."""
-    top = room.folder / "sim"
+    top = room.folder / f"sim{len(room.started)}"
     simulator = room.start(top, *(word for zone in zones for word in ("--zone", zone)), program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
     return {"WATTLE_SYSFS": str(top)}
@@ -243,13 +243,20 @@ def run_files_are_kept(room):
 
 @test
 def settling(room):
-    """before each run the bench waits until power is as at first: a machine that grew busier is waited for, within limits"""
-    environment = simulated(room, "package-0=20+60*step@4")
+    """before each run the bench waits until power is as at first: one look where it is, up to --settle where it is not"""
     path = room.folder / "bench.json"
-    done = room.wattle("bench", "--runs", "3", "--settle", "500ms", "--json", path, "--", "sleep", "1", env=environment)
-    assert done.returncode == 0, done
-    found = json.loads(path.read_text())["settling"]
-    assert found["possible"] is True and found["reference_w"] > 0 and 0.5 <= found["waited_s"] <= 3, found
+
+    def settle(load):
+        done = room.wattle("bench", "--runs", "3", "--settle", "1s", "--json", path, "--", "sleep", "0.8",
+                           env=simulated(room, f"package-0={load}"))
+        assert done.returncode == 0, done
+        return json.loads(path.read_text())["settling"], done.stdout
+    found, text = settle("50")
+    near(found["reference_w"], 50, relative=0.1)
+    assert found["possible"] is True and found["unsettled"] == 0 and found["waited_s"] < 2, found
+    assert "settle" not in text, text
+    found, text = settle("20+1000*ramp@100")  # 10 W more each second
+    assert found["unsettled"] > 0 and found["waited_s"] >= 0.5 and "warmer or busier" in text, (found, text)
 
 
 if __name__ == "__main__":
