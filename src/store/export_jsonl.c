@@ -161,11 +161,16 @@ static void put_span(const struct run_span *span, struct export_out *out)
 	struct jsonw j;
 	begin(&j, out, "span");
 	put_i64(&j, "id", span->id);
+	put_i64(&j, "parent", span->parent);
 	put_i64(&j, "pid", span->pid);
-	put_i64(&j, "tid", span->tid);
+	put_i64(&j, "tid", span->tid != 0 ? span->tid : VALUE_MISSING);
 	jsonw_key_string(&j, "name", span->name);
 	put_i64(&j, "begin_ns", span->begin_ns);
 	put_i64(&j, "end_ns", span->end_ns);
+	put_i64(&j, "cpu_ns", span->cpu_ns);
+	jsonw_key_string(&j, "category", span->category);
+	jsonw_key_string(&j, "kind", span_kind_name(span->kind));
+	jsonw_key_string(&j, "close", span_close_name(span->close));
 	end(&j, out);
 }
 
@@ -176,6 +181,9 @@ static void put_user_metric(const struct run_user_metric *metric, struct export_
 	put_i64(&j, "t_ns", metric->t_ns);
 	jsonw_key_string(&j, "name", metric->name);
 	jsonw_key_double(&j, "value", metric->value);
+	put_i64(&j, "span", metric->span);
+	put_i64(&j, "pid", metric->pid != 0 ? metric->pid : VALUE_MISSING);
+	put_i64(&j, "tid", metric->tid != 0 ? metric->tid : VALUE_MISSING);
 	end(&j, out);
 }
 

@@ -41,8 +41,21 @@ static void examples_work(void **state)
 	const struct store_event event = {.t_ns = 5, .kind = "gap", .text = "package-0 could not be read"};
 	void *store = fixture_open(&store_run_file, &(struct store_open_options){.path = f->path}, &f->header);
 	assert_int_equal(fixture_write(f, &store_run_file, store, 0, 5, 0), 0);
+	static const char *const names[] = {"forward", "tokens"};
+	const struct span_row span = {.id = 1,
+		.parent = VALUE_MISSING,
+		.begin_ns = 5,
+		.end_ns = 9,
+		.cpu_ns = VALUE_MISSING,
+		.category = SPAN_NO_NAME};
+	const struct span_metric_row metric = {.t_ns = 7, .span = 1, .value = 128, .name = 1};
 	const struct store_delivery delivery = {
-		.processes = &process, .n_processes = 1, .events = &event, .n_events = 1};
+		.processes = &process,
+		.n_processes = 1,
+		.events = &event,
+		.n_events = 1,
+		.spans = {.names = names, .n_names = 2, .ended = &span, .n_ended = 1, .metrics = &metric, .n_metrics = 1},
+	};
 	assert_int_equal(store_run_file.write(store, &delivery, NULL), 0);
 	sqlite3 *db; // while the run goes on
 	assert_int_equal(sqlite3_open_v2(f->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
