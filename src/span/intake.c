@@ -80,10 +80,10 @@ static struct span_process *find_process(const struct span_intake *intake, pid_t
 	return NULL;
 }
 
-static bool has_ended(const struct span_process *process)
+static bool has_ended(int pidfd)
 {
-	struct pollfd ends = {.fd = process->pidfd, .events = POLLIN};
-	return process->pidfd < 0 || poll(&ends, 1, 0) == 1;
+	struct pollfd ends = {.fd = pidfd, .events = POLLIN};
+	return pidfd < 0 || poll(&ends, 1, 0) == 1;
 }
 
 static void forget_process(struct span_intake *intake, struct span_process *process)
@@ -140,16 +140,14 @@ static struct span_process *add_process(struct span_intake *intake, const struct
 }
 
 /* The process that a ring belongs to. The pidfd of the guest goes over to a new one, and is closed else. A number that was
- * met before may stand for another process by now, or the process for another program. */
+ * met before may stand for another process by now, or the process for another program. That it has ended alone tells neither:
+ * this may be the ring that one of its threads sent just before. */
 static struct span_process *process_of(struct span_intake *intake, const struct door_guest *guest)
 {
 	struct span_process *process = find_process(intake, guest->shown_pid);
-	if (process != NULL && has_ended(process) && guest->pidfd >= 0) {
-		end_process(intake, process, SPAN_AT_DEATH);
-		process = NULL;
-	}
-	if (process != NULL && process->image != guest->hello.image) {
-		end_process(intake, process, SPAN_AT_EXEC);
+	bool is_over = process != NULL && has_ended(process->pidfd);
+	if (process != NULL && (process->image != guest->hello.image || (is_over && !has_ended(guest->pidfd)))) {
+		end_process(intake, process, is_over ? SPAN_AT_DEATH : SPAN_AT_EXEC);
 		process = NULL;
 	}
 	if (process == NULL) {
@@ -259,22 +257,30 @@ void span_intake_address(const struct span_intake *intake, char out[RING_ADDRESS
 		out[0] = '\0';
 }
 
+static void note_the_ended(struct span_intake *intake)
+{
+	for (size_t i = 0; i < intake->n_processes; i++)
+		intake->processes[i]->is_over = has_ended(intake->processes[i]->pidfd);
+}
+
 static void end_the_ended(struct span_intake *intake)
 {
 	for (size_t i = 0; i < intake->n_processes;) {
-		if (has_ended(intake->processes[i]))
+		if (intake->processes[i]->is_over)
 			end_process(intake, intake->processes[i], SPAN_AT_DEATH); // another takes its place
 		else
 			i++;
 	}
 }
 
-/* First who knocks, then who has ended: a process can have sent its ring just before its end. */
+/* First who has ended, then who knocks: what a process sent before its end stands at the door when its end is seen. */
 bool span_intake_serve(struct span_intake *intake)
 {
 	const struct door_hooks hooks = {admit, take, intake};
+	note_the_ended(intake);
 	bool may_be_more = door_serve(&intake->door, &hooks, env_now_ns(intake->env));
-	end_the_ended(intake);
+	if (!may_be_more)
+		end_the_ended(intake);
 	return may_be_more;
 }
 

@@ -17,6 +17,7 @@ struct span_process { // one program image of a process
 	pid_t pid;    // as the rows name it
 	int pidfd;    // owned; readable when the process has ended; -1: it had, before its ring was seen
 	uint32_t image;
+	bool is_over; // it had ended when who knocks was looked at last
 	struct span_ranges ranges;
 };
 

@@ -172,6 +172,19 @@ def killed_in_mid_range(room, app):
 
 
 @test
+def a_late_recorder(room):
+    """threads and processes that are over before the recorder looks: nothing of theirs is lost or cut"""
+    late = '(sleep 0.5; kill -CONT $PPID) & kill -STOP $PPID; "$0" threads; exec "$0" ranges'
+    done = room.wattle("run", "-q", "--nvtx", "-o", "run.sqlite", "--", "sh", "-c", late, APP)
+    assert done.returncode == 0, done
+    ranges = room.rows("select name, close from span where kind = 'range' order by id")
+    assert ranges == [("outer", "ended"), ("across", "ended"), ("dom/range", "ended")], ranges
+    assert room.rows("select count(*), min(close), max(close) from span where kind = 'nested'") == [
+        (800, "ended", "ended")]
+    assert room.rows("select text from event where text like '%no begin%'") == []
+
+
+@test
 def without_asking(room):
     """without --nvtx nothing is captured, and the program runs as ever"""
     done = room.wattle("run", "-q", "-o", "run.sqlite", "--", APP, "library")
