@@ -89,6 +89,19 @@ static void ranges_go_on(struct blocks_work *work, struct work_process *process)
 	change_parties(work, process->ranges);
 }
 
+static void list_thread(struct blocks_work *work, struct work_thread *thread)
+{
+	thread->listed = (uint32_t)work->n_busy;
+	work->busy_threads[work->n_busy++] = (uint32_t)(thread - work->threads);
+}
+
+static void unlist_thread(struct blocks_work *work, const struct work_thread *thread)
+{
+	uint32_t last = work->busy_threads[--work->n_busy];
+	work->busy_threads[thread->listed] = last;
+	work->threads[last].listed = thread->listed;
+}
+
 void shares_thread(struct blocks_work *work, struct work_thread *thread, uint32_t top)
 {
 	struct work_process *process = &work->processes[thread->process];
@@ -102,10 +115,12 @@ void shares_thread(struct blocks_work *work, struct work_thread *thread, uint32_
 	if (top != BLOCK_NONE)
 		stay_begin(work, &thread->stay);
 	if (before == BLOCK_NONE) {
+		list_thread(work, thread);
 		ranges_pause(work, process);
 		process->threads++;
 		change_parties(work, 1);
 	} else if (top == BLOCK_NONE) {
+		unlist_thread(work, thread);
 		process->threads--;
 		change_parties(work, -1);
 		ranges_go_on(work, process);

@@ -84,6 +84,10 @@ static uint32_t thread_of(struct blocks_work *work, int32_t pid, int32_t tid)
 	if (process == KEYS_NONE || threads == NULL)
 		return KEYS_NONE;
 	work->threads = threads;
+	uint32_t *busy = array_with_room(work->busy_threads, n, &work->busy_room, sizeof(*busy), 16); // room for all
+	if (busy == NULL)
+		return KEYS_NONE;
+	work->busy_threads = busy;
 	threads[n] = (struct work_thread){.pid = pid, .tid = tid, .process = process, .top = BLOCK_NONE};
 	return n;
 }
@@ -112,6 +116,18 @@ static uint32_t *top_of(struct blocks_work *work, const struct open_span *open)
 					  : &work->processes[open->process].last_range;
 }
 
+/* What the new one begins inside of. Those that end in this instant are not around one that goes on: spans that follow each
+ * other without a gap stand beside each other. */
+static uint32_t place_below(struct blocks_work *work, const struct open_span *open, const struct run_span *span)
+{
+	uint32_t below = *top_of(work, open);
+	if (open->thread == BLOCK_NONE || span->end_ns == span->begin_ns)
+		return below;
+	for (; below != BLOCK_NONE && work->open[below].end_ns <= span->begin_ns; below = work->open[below].below)
+		work->open[below].left = true;
+	return below;
+}
+
 static bool settle(struct blocks_work *work, struct open_span *open, const struct run_span *span)
 {
 	bool range = span->kind == SPAN_RANGE;
@@ -121,7 +137,7 @@ static bool settle(struct blocks_work *work, struct open_span *open, const struc
 	open->process = range ? process_of(work, span->pid) : work->threads[open->thread].process;
 	if (open->process == KEYS_NONE)
 		return false;
-	open->below = *top_of(work, open);
+	open->below = place_below(work, open, span);
 	open->above = BLOCK_NONE;
 	bool on_top = !range && open->below != BLOCK_NONE;
 	uint32_t under = on_top ? work->open[open->below].path : work->processes[open->process].root;
@@ -139,9 +155,11 @@ static int begin(struct blocks_work *work, struct ends *ends, uint32_t number, s
 	uint32_t place = take_place(work);
 	if (place == BLOCK_NONE || moments_go_to(&work->moments, span->begin_ns) < 0)
 		return -ENOMEM;
+	dealing_pass(work);
 	shares_pass(work);
 	struct open_span *open = &work->open[place];
 	open->end_ns = span->end_ns;
+	open->left = false;
 	open->span = number;
 	open->block = work->names.of[number];
 	open->begun = work->begun++;
@@ -159,12 +177,9 @@ static int begin(struct blocks_work *work, struct ends *ends, uint32_t number, s
 	return 0;
 }
 
-static int end(struct blocks_work *work, uint32_t place)
+// Takes it out of its thread, or from among the ranges of its process.
+static void leave(struct blocks_work *work, struct open_span *open)
 {
-	struct open_span *open = &work->open[place];
-	if (moments_go_to(&work->moments, open->end_ns) < 0)
-		return -ENOMEM;
-	shares_pass(work);
 	if (open->thread == BLOCK_NONE)
 		shares_range_end(work, open);
 	else if (open->above == BLOCK_NONE)
@@ -175,6 +190,17 @@ static int end(struct blocks_work *work, uint32_t place)
 		*top_of(work, open) = open->below;
 	if (open->below != BLOCK_NONE)
 		work->open[open->below].above = open->above;
+}
+
+static int end(struct blocks_work *work, uint32_t place)
+{
+	struct open_span *open = &work->open[place];
+	if (moments_go_to(&work->moments, open->end_ns) < 0)
+		return -ENOMEM;
+	dealing_pass(work);
+	shares_pass(work);
+	if (!open->left)
+		leave(work, open);
 	calls_end(work, open);
 	open->next_free = work->free_open;
 	work->free_open = place;

@@ -5,6 +5,7 @@
  *   block_calls.c   of a block: calls, time, and all that holds while at least one of its calls is open
  *   block_shares.c  of a block and a stack: what it has for itself
  *   block_units.c   of a block: the work that was reported inside it
+ *   block_fold.c    who shared the target's energy when, for blocks that are shorter than a counter's period
  *
  * Rules:
  *   - The innermost span of a thread is the one that began last and has not ended, whatever ends first.
@@ -15,6 +16,7 @@
 #pragma once
 
 #include "analysis/column.h"
+#include "analysis/fold.h"
 #include "analysis/moments.h"
 #include "analysis/names.h"
 #include "analysis/paths.h"
@@ -49,6 +51,7 @@ struct stay { // time for which a thread has been in one span, or a process's ra
 struct work_thread {
 	int32_t pid, tid;
 	uint32_t process, top; // top: its innermost open span
+	uint32_t listed;       // where it stands in the list of threads that are in a span
 	struct stay stay;
 };
 
@@ -67,6 +70,7 @@ struct open_span {
 	uint32_t thread;            // of a range: BLOCK_NONE
 	uint32_t process;
 	uint32_t begun;                   // counts up with each span
+	bool left;                        // it ends now, and its thread is in another one already
 	uint32_t below, above;            // in its thread; of a range among those of its process
 	uint32_t next_free;
 	double had_j, had_ns;             // of a range: of process.had when it began
@@ -99,6 +103,14 @@ struct blocks_work {
 	struct keys pids;      // of the run's processes, so numbered …
 	uint32_t *process_of;  // … with the index of the process
 
+	uint32_t *busy_threads;   // in a span, n_busy of them; owned
+	size_t n_busy, busy_room;
+	struct dealing {          // to the columns of a fold: path + 1
+		bool wanted;
+		struct fold_piece *pieces; // owned
+		size_t n, room;
+		int64_t dealt_ns;          // up to here
+	} dealing;
 	uint32_t parties;         // that share the target's energy now
 	double one_j;             // what a party had that was there all the time
 	double seen_j;            // the target's energy up to now
@@ -142,6 +154,12 @@ void shares_range_end(struct blocks_work *work, const struct open_span *range);
 void shares_end(struct blocks_work *work); // of the run
 void shares_finish(const struct blocks_work *work, uint32_t block, struct block_finding *finding);
 int shares_finish_outside(const struct blocks_work *work, struct findings *findings); // -ENOMEM
+
+// block_fold.c
+void dealing_begin(struct blocks_work *work, const struct metering *metering); // is it worth it?
+void dealing_pass(struct blocks_work *work);                                    // as shares_pass, before it
+// Puts folded energies into the blocks, the stacks and what is outside. -ENOMEM.
+int dealing_finish(struct blocks_work *work, const struct metering *metering, struct findings *findings);
 
 // block_units.c
 int units_init(struct blocks_work *work); // -ENOMEM

@@ -79,12 +79,14 @@ static int keep_stacks(const struct blocks_work *work, struct findings *findings
 	return 0;
 }
 
-static int make(struct blocks_work *work, struct findings *findings)
+static int make(struct blocks_work *work, const struct metering *metering, struct findings *findings)
 {
 	const struct run *run = work->run;
 	if (names_make(&run->spans[0].name, sizeof(run->spans[0]), run->n_spans, work->arena, &work->names) < 0 ||
-		allocate(work, findings) < 0 || label_processes(work) < 0 || units_init(work) < 0 ||
-		blocks_sweep(work) < 0)
+		allocate(work, findings) < 0 || label_processes(work) < 0 || units_init(work) < 0)
+		return -ENOMEM;
+	dealing_begin(work, metering);
+	if (blocks_sweep(work) < 0)
 		return -ENOMEM;
 	for (size_t k = 0; k < findings->n_blocks; k++) {
 		struct block_finding *block = &findings->blocks[k];
@@ -93,9 +95,10 @@ static int make(struct blocks_work *work, struct findings *findings)
 		block->method = isnan(block->total_j) ? BLOCK_NO_ENERGY : BLOCK_INTERPOLATED;
 		block->resolved = block->error_j < fabs(block->total_j);
 	}
-	if (shares_finish_outside(work, findings) < 0 || units_finish(work, findings) < 0)
+	if (shares_finish_outside(work, findings) < 0 || keep_stacks(work, findings) < 0 ||
+		dealing_finish(work, metering, findings) < 0)
 		return -ENOMEM;
-	return keep_stacks(work, findings);
+	return units_finish(work, findings);
 }
 
 static void finish(struct blocks_work *work)
@@ -111,6 +114,8 @@ static void finish(struct blocks_work *work)
 	free(work->processes);
 	free(work->open);
 	free(work->units.sums);
+	free(work->busy_threads);
+	free(work->dealing.pieces);
 }
 
 int blocks_make(struct findings *findings, const struct columns *columns, const struct windows *windows,
@@ -128,7 +133,7 @@ int blocks_make(struct findings *findings, const struct columns *columns, const 
 		return -ENOMEM;
 	int r = moments_init(&work.moments, findings, metering, windows, scratch);
 	if (r == 0)
-		r = make(&work, findings);
+		r = make(&work, metering, findings);
 	finish(&work);
 	return r;
 }

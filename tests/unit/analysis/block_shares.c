@@ -206,6 +206,10 @@ static void stacks_by_process(void **state)
 	assert_close(findings.stacks[1].self_time_s, 3);
 	assert_string_equal(findings.stacks[2].name, "pid 9");
 	assert_close(findings.stacks[3].self_j, 20);
+	spans[1] = (struct run_span){.id = 2, .pid = 7, .tid = 7, .name = "b", .begin_ns = at_s(3), .end_ns = at_s(4)};
+	findings_finish(&findings);
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_int_equal(findings.stacks[2].parent, 0); // begun when "a" ended: beside it
 	findings_finish(&findings);
 	build_finish(&run);
 }
