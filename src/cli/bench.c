@@ -89,7 +89,7 @@ static int check_commands(char ***firsts, size_t n)
 			continue;
 		fprintf(stderr, "wattle: %s: %s; nothing was run\n", firsts[c][0][0] != '\0' ? firsts[c][0] : "''",
 			status == EXIT_NOT_FOUND ? "command not found" : "can't be executed");
-		return status;
+		return EXIT_FAILED;
 	}
 	return EXIT_DONE;
 }
@@ -262,8 +262,8 @@ const struct command command_bench = {
 	.details =
 		"Energy, time and power of each command: the median and a 95 % interval of it, and for each command after\n"
 		"the first whether it differs. Each run is measured as `wattle run` does, with nothing on standard input.\n"
-		"Ctrl-C ends the bench; complete rounds are still shown. The status is 0, 1 if a command or wattle failed,\n"
-		"2 for wrong usage, 126 or 127 if a command can't be executed or found, 128+N after signal N.",
+		"Ctrl-C ends the bench; complete rounds are still shown. The status is 0, 1 if a command or wattle failed\n"
+		"or a command can't be found or executed, 2 for wrong usage, 128+N after signal N.",
 	.options = options_table,
 	.n_options = ARRAY_SIZE(options_table),
 	.run = run,
