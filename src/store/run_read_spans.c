@@ -93,10 +93,17 @@ static const char *column_name(struct reading *r, sqlite3_stmt *s, int column)
 	return name;
 }
 
+// As bytes: a text with its NUL would be an allocation of SQLite's for each row.
 static int enum_of(sqlite3_stmt *s, int column, int (*from_name)(const char *), int fallback)
 {
-	const char *text = (const char *)sqlite3_column_text(s, column);
-	int value = text != NULL ? from_name(text) : -1;
+	char name[16];
+	const char *bytes = sqlite3_column_blob(s, column);
+	size_t length = bytes != NULL ? (size_t)sqlite3_column_bytes(s, column) : sizeof(name);
+	if (length >= sizeof(name))
+		return fallback;
+	memcpy(name, bytes, length);
+	name[length] = '\0';
+	int value = from_name(name);
 	return value >= 0 ? value : fallback;
 }
 
@@ -290,23 +297,13 @@ static void drop_doubles(struct run *run)
 
 static int order(struct run *run)
 {
-	size_t most = run->n_spans > run->n_user_metrics ? run->n_spans : run->n_user_metrics;
-	most = most > run->n_events ? most : run->n_events;
-	struct sort_key *keys = calloc_array(most, sizeof(*keys));
-	if (keys == NULL)
-		return SQLITE_NOMEM;
-	for (size_t i = 0; i < run->n_spans; i++)
-		keys[i] = (struct sort_key){run->spans[i].begin_ns, run->spans[i].id, i};
-	int r = sort_rows(run->spans, sizeof(*run->spans), keys, run->n_spans);
-	for (size_t i = 0; i < run->n_user_metrics; i++)
-		keys[i] = (struct sort_key){run->user_metrics[i].t_ns, 0, i};
+	int r = sort_rows(run->spans, sizeof(*run->spans), run->n_spans, offsetof(struct run_span, begin_ns),
+		offsetof(struct run_span, id));
 	if (r == 0)
-		r = sort_rows(run->user_metrics, sizeof(*run->user_metrics), keys, run->n_user_metrics);
-	for (size_t i = 0; i < run->n_events; i++)
-		keys[i] = (struct sort_key){run->events[i].t_ns, 0, i};
+		r = sort_rows(run->user_metrics, sizeof(*run->user_metrics), run->n_user_metrics,
+			offsetof(struct run_user_metric, t_ns), SORT_NO_ID);
 	if (r == 0)
-		r = sort_rows(run->events, sizeof(*run->events), keys, run->n_events);
-	free(keys);
+		r = sort_rows(run->events, sizeof(*run->events), run->n_events, offsetof(struct run_event, t_ns), SORT_NO_ID);
 	return r == 0 ? SQLITE_OK : SQLITE_NOMEM;
 }
 

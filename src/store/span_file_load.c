@@ -89,7 +89,7 @@ static int copy_names(struct making *m)
 	return m->names != NULL ? 0 : -ENOMEM;
 }
 
-static int make_spans(struct making *m, struct sort_key *keys)
+static int make_spans(struct making *m)
 {
 	const struct collected *c = m->collected;
 	struct run_span *spans = arena_alloc(m->run->arena, c->n_spans, sizeof(*spans));
@@ -110,14 +110,13 @@ static int make_spans(struct making *m, struct sort_key *keys)
 			.kind = (enum span_kind)row->kind,
 			.close = (enum span_close)row->close,
 		};
-		keys[i] = (struct sort_key){row->begin_ns, row->id, i};
 	}
 	m->run->spans = spans;
 	m->run->n_spans = c->n_spans;
-	return sort_rows(spans, sizeof(*spans), keys, c->n_spans);
+	return sort_rows(spans, sizeof(*spans), c->n_spans, offsetof(struct run_span, begin_ns), offsetof(struct run_span, id));
 }
 
-static int make_metrics(struct making *m, struct sort_key *keys)
+static int make_metrics(struct making *m)
 {
 	const struct collected *c = m->collected;
 	struct run_user_metric *metrics = arena_alloc(m->run->arena, c->n_metrics, sizeof(*metrics));
@@ -133,26 +132,23 @@ static int make_metrics(struct making *m, struct sort_key *keys)
 			.pid = row->pid,
 			.tid = row->tid,
 		};
-		keys[i] = (struct sort_key){row->t_ns, 0, i};
 	}
 	m->run->user_metrics = metrics;
 	m->run->n_user_metrics = c->n_metrics;
-	return sort_rows(metrics, sizeof(*metrics), keys, c->n_metrics);
+	return sort_rows(metrics, sizeof(*metrics), c->n_metrics, offsetof(struct run_user_metric, t_ns), SORT_NO_ID);
 }
 
-static int make_events(struct making *m, struct sort_key *keys)
+static int make_events(struct making *m)
 {
 	const struct collected *c = m->collected;
 	struct run_event *events = arena_alloc(m->run->arena, c->n_marks, sizeof(*events));
 	if (events == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < c->n_marks; i++) {
+	for (size_t i = 0; i < c->n_marks; i++)
 		events[i] = (struct run_event){c->marks[i].t_ns, "mark", name_of(m, c->marks[i].name)};
-		keys[i] = (struct sort_key){c->marks[i].t_ns, 0, i};
-	}
 	m->run->events = events;
 	m->run->n_events = c->n_marks;
-	return sort_rows(events, sizeof(*events), keys, c->n_marks);
+	return sort_rows(events, sizeof(*events), c->n_marks, offsetof(struct run_event, t_ns), SORT_NO_ID);
 }
 
 static int64_t limited(uint64_t n)
@@ -227,22 +223,17 @@ static int make_facts(struct making *m)
 
 static int make_run(struct making *m)
 {
-	const struct collected *c = m->collected;
-	size_t most = c->n_spans > c->n_metrics ? c->n_spans : c->n_metrics;
-	most = most > c->n_marks ? most : c->n_marks;
-	struct sort_key *keys = calloc_array(most, sizeof(*keys));
-	int r = keys != NULL && m->run->arena != NULL && !c->is_out_of_memory ? copy_names(m) : -ENOMEM;
+	int r = m->run->arena != NULL && !m->collected->is_out_of_memory ? copy_names(m) : -ENOMEM;
 	if (r == 0)
-		r = make_spans(m, keys);
+		r = make_spans(m);
 	if (r == 0)
-		r = make_metrics(m, keys);
+		r = make_metrics(m);
 	if (r == 0)
-		r = make_events(m, keys);
+		r = make_events(m);
 	if (r == 0)
 		r = make_segment(m);
 	if (r == 0)
 		r = make_facts(m);
-	free(keys);
 	return r;
 }
 
