@@ -8,7 +8,8 @@ struct block_warnings {
 	const char **texts; // in the arena
 	size_t n, capacity;
 };
-int block_warn(struct block_warnings *warnings, const char *format, ...) __attribute__((format(printf, 2, 3))); // -ENOMEM
+int block_warn(struct block_warnings *warnings, const char *format, ...)
+	__attribute__((format(printf, 2, 3))); // -ENOMEM
 
 /* (*ret_blocks)[s][k] of all sessions s are one block, (*ret_names)[k] its name: "a.py:7 -> a.py:9" where they differ.
  * `first` is the session that the others are held against. -EINVAL with a sentence, -ENOMEM. */

@@ -33,7 +33,7 @@ static void sort_values(struct compare_value *values, size_t n)
 }
 
 // What a row asks of a session: `block` is NULL for the whole of it.
-typedef struct compare_value (*figure)(const struct saved_blocks *results, const struct saved_block *block,
+typedef struct compare_value figure(const struct saved_blocks *results, const struct saved_block *block,
 	const char *metric);
 
 static double metric_value(const struct saved_blocks *results, const double *values, const char *metric)
@@ -66,7 +66,7 @@ static struct compare_value energy(const struct saved_blocks *results, const str
 
 enum { WHOLE = -1 };
 
-static int make_row(const struct work *work, const char *name, long block, const char *metric, figure ask,
+static int make_row(const struct work *work, const char *name, long block, const char *metric, figure *ask,
 	struct compare_row *row)
 {
 	size_t n = work->comparison->n_sessions;
@@ -74,15 +74,14 @@ static int make_row(const struct work *work, const char *name, long block, const
 	if (row->values == NULL)
 		return -ENOMEM;
 	for (size_t s = 0; s < n; s++) {
-		row->values[s] = ask(work->sessions[s].results,
-			block != WHOLE ? work->blocks[s][block] : NULL, metric);
+		row->values[s] = ask(work->sessions[s].results, block != WHOLE ? work->blocks[s][block] : NULL, metric);
 		row->values[s].session = work->sessions[s].name;
 	}
 	sort_values(row->values, n);
 	return 0;
 }
 
-static int make_block_rows(const struct work *work, const char *metric, figure ask, struct compare_row *rows)
+static int make_block_rows(const struct work *work, const char *metric, figure *ask, struct compare_row *rows)
 {
 	int r = 0;
 	for (size_t b = 0; r == 0 && b < work->comparison->n_blocks; b++)
@@ -93,8 +92,7 @@ static int make_block_rows(const struct work *work, const char *metric, figure a
 static struct compare_row *room(const struct work *work, size_t n, size_t m)
 {
 	size_t all;
-	return __builtin_mul_overflow(n, m, &all) ? NULL
-						  : arena_alloc(work->arena, all, sizeof(struct compare_row));
+	return __builtin_mul_overflow(n, m, &all) ? NULL : arena_alloc(work->arena, all, sizeof(struct compare_row));
 }
 
 static int make_rows(const struct work *work, const struct saved_blocks *first)
@@ -142,8 +140,8 @@ static int warn_of_units(const struct compare_session *a, const struct compare_s
 	if (!differ(a->results->ram_unit, b->results->ram_unit) &&
 		!differ(a->results->gpu_ram_unit, b->results->gpu_ram_unit))
 		return 0;
-	return block_warn(warnings, "\"%s\" and \"%s\" have different units of memory: their figures are not comparable",
-		a->name, b->name);
+	return block_warn(warnings,
+		"\"%s\" and \"%s\" have different units of memory: their figures are not comparable", a->name, b->name);
 }
 
 int compare_make(const struct compare_session *sessions, size_t n_sessions, struct arena *arena,

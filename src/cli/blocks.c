@@ -7,8 +7,10 @@
 #include "cli/load_blocks.h"
 #include "report/blocks_report.h"
 #include "report/parts.h"
+#include "store/run_join.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +19,7 @@ enum { OUTPUT_CEILING = 1 << 30 };
 
 struct values {
 	const char *format, *output, *tracking_file, *sub_tracking_file;
+	struct option_list span_files;
 };
 
 static const struct option options[] = {
@@ -27,8 +30,11 @@ static const struct option options[] = {
 	{"tracking-file", 0, "F", "instead of a run: gpu_tracker's tracking file, .csv\nor .sqlite", OPTION_TEXT,
 		.offset = offsetof(struct values, tracking_file)},
 	{"sub-tracking-file", 0, "F",
-		"the starts and stops of its code blocks, .csv or\n.sqlite; without --tracking-file: compute times only",
+		"the starts and stops of its code blocks, .csv or\n.sqlite; with RUN: these blocks in that run; alone:\n"
+		"compute times only",
 		OPTION_TEXT, .offset = offsetof(struct values, sub_tracking_file)},
+	{"spans", 0, "FILE", "with RUN: a span file that the program left; repeatable", OPTION_LIST,
+		.offset = offsetof(struct values, span_files)},
 };
 
 static bool wants_colour(const char *output)
@@ -41,6 +47,47 @@ static bool wants_json(const struct values *values)
 	return strcmp(values->format, "json") == 0;
 }
 
+/* A run */
+
+static void warn_of_none(const char *path, size_t n)
+{
+	char text[512];
+	snprintf(text, sizeof(text), "%.400s: none of its spans began while the run was recorded", path);
+	if (n == 0)
+		cli_warn(text);
+}
+
+// What the program left beside the run.
+static int join(struct run *run, const struct values *values, struct wattle_error *error)
+{
+	size_t n = 1;
+	int r = 0;
+	if (values->sub_tracking_file != NULL) {
+		r = run_join_sub_tracking(run, values->sub_tracking_file, &n, error);
+		if (r == 0)
+			warn_of_none(values->sub_tracking_file, n);
+	}
+	for (size_t i = 0; r == 0 && i < values->span_files.n; i++) {
+		r = run_join_span_file(run, values->span_files.items[i], &n, error);
+		if (r == 0)
+			warn_of_none(values->span_files.items[i], n);
+	}
+	return r;
+}
+
+static int write_blocks(const struct values *values, const struct findings *findings)
+{
+	struct buf out;
+	buf_init(&out, OUTPUT_CEILING);
+	if (wants_json(values))
+		blocks_document(findings, &out);
+	else
+		blocks_text(findings, &out, wants_colour(values->output));
+	int status = cli_write(&out, values->output);
+	buf_finish(&out);
+	return status;
+}
+
 static int blocks_of_run(const struct values *values, const char *path)
 {
 	struct wattle_error error = {0};
@@ -48,19 +95,14 @@ static int blocks_of_run(const struct values *values, const char *path)
 	if (load_run(path, &run, &error) < 0)
 		return cli_fail(EXIT_FAILED, &error);
 	struct findings findings;
+	int r = join(&run, values, &error);
+	if (r == 0 && (r = findings_make(&run, &findings)) < 0)
+		error_set(&error, r, "%s: out of memory", path);
 	int status = EXIT_FAILED;
-	if (findings_make(&run, &findings) == 0) {
-		struct buf out;
-		buf_init(&out, OUTPUT_CEILING);
-		if (wants_json(values))
-			blocks_document(&findings, &out);
-		else
-			blocks_text(&findings, &out, wants_colour(values->output));
-		status = cli_write(&out, values->output);
-		buf_finish(&out);
+	if (r == 0) {
+		status = write_blocks(values, &findings);
 		findings_finish(&findings);
 	} else {
-		error_set(&error, -ENOMEM, "%s: out of memory", path);
 		cli_fail(status, &error);
 	}
 	run_finish(&run);
@@ -117,22 +159,26 @@ static int run(const struct command *command, int argc, char **argv)
 	int status;
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
-	bool tracking = values.tracking_file != NULL || values.sub_tracking_file != NULL;
-	if (tracking && words.n > 0)
+	bool alone = values.tracking_file != NULL || (values.sub_tracking_file != NULL && words.n == 0);
+	if (values.tracking_file != NULL && words.n > 0)
 		return cli_usage(command, EXIT_USAGE, "give either a run or gpu_tracker's files");
 	if (values.tracking_file != NULL && values.sub_tracking_file == NULL)
 		return cli_usage(command, EXIT_USAGE, "--tracking-file needs --sub-tracking-file");
-	if (!tracking && words.n != 1)
-		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no run file given" : "more than one run file given");
-	return tracking ? blocks_of_tracking(&values) : blocks_of_run(&values, words.items[0]);
+	if (alone && values.span_files.n > 0)
+		return cli_usage(command, EXIT_USAGE, "--spans needs a run");
+	if (!alone && words.n != 1)
+		return cli_usage(command, EXIT_USAGE,
+			words.n == 0 ? "no run file given" : "more than one run file given");
+	return alone ? blocks_of_tracking(&values) : blocks_of_run(&values, words.items[0]);
 }
 
 const struct command command_blocks = {
 	.name = "blocks",
-	.usage = "RUN | [--tracking-file F] --sub-tracking-file F [--format text|json] [-o FILE]",
+	.usage = "RUN | --tracking-file F --sub-tracking-file F [--format text|json] [-o FILE]",
 	.summary = "statistics per code block",
-	.details = "RUN is a run file, or a span file that a program left without a recorder (WATTLE_SPANS); of the latter the "
-		   "energy is unknown.",
+	.details =
+		"RUN is a run file, or a span file that a program left without a recorder (WATTLE_SPANS); of the latter the "
+		"energy is unknown.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

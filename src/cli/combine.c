@@ -21,7 +21,8 @@ const struct command command_combine = {
 	.name = "combine",
 	.usage = "OUT IN…",
 	.summary = "many span files or sub-tracking files into one",
-	.details = "OUT must not exist. Sub-tracking files keep their ending, .csv or .sqlite; span files (WATTLE_SPANS) become a "
-		   "span file, or a sub-tracking file where OUT ends in .csv or .sqlite. One folder as IN means all in it.",
+	.details =
+		"OUT must not exist. Sub-tracking files keep their ending, .csv or .sqlite; span files (WATTLE_SPANS) become a "
+		"span file, or a sub-tracking file where OUT ends in .csv or .sqlite. One folder as IN means all in it.",
 	.run = run,
 };

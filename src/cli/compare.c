@@ -26,7 +26,7 @@ static const struct option options[] = {
 };
 
 struct named_file { // NAME=FILE
-	char *name;         // in the arena
+	char *name; // in the arena
 	const char *file;
 };
 
@@ -116,8 +116,9 @@ const struct command command_compare = {
 	.name = "compare",
 	.usage = "NAME=FILE NAME=FILE… [--stat min|max|mean|std] [--format text|json] [-o FILE]",
 	.summary = "runs or saved results side by side",
-	.details = "FILE is a run file, or JSON that wattle blocks --format json wrote. Code blocks match by name; names that "
-		   "differ only in the line number (train.py:12) match in order of the line.",
+	.details =
+		"FILE is a run file, or JSON that wattle blocks --format json wrote. Code blocks match by name; names that "
+		"differ only in the line number (train.py:12) match in order of the line.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-
-
 struct page {
 	struct buf *out;
 	const struct style *style;

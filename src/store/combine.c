@@ -125,7 +125,8 @@ static int expand_folder(struct inputs *inputs, const char *out, const char *fol
 		r = add_folder(inputs, folder, KIND_SPANS, reterr);
 	if (r == 0 && inputs->n == 0)
 		r = error_set(reterr, -ENOENT, "%s: there is no %s%sspan file in this folder", folder,
-			wanted != KIND_NONE ? sub_tracking_ending(out) : "", wanted != KIND_NONE ? " file and no " : "");
+			wanted != KIND_NONE ? sub_tracking_ending(out) : "",
+			wanted != KIND_NONE ? " file and no " : "");
 	return r;
 }
 
@@ -142,9 +143,9 @@ static int gather(struct inputs *inputs, const char *out, const char *const *giv
 		return expand_folder(inputs, out, given[0], reterr);
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = is_folder(given[i]) ? error_set(reterr, -EISDIR,
-						  "%s is a folder: give either one folder or files", given[i])
-					: add_input(inputs, given[i]);
+		r = is_folder(given[i])
+			? error_set(reterr, -EISDIR, "%s is a folder: give either one folder or files", given[i])
+			: add_input(inputs, given[i]);
 	return r;
 }
 
@@ -185,8 +186,8 @@ static int check_inputs(const struct inputs *inputs, const struct stat *out, con
 	qsort(files, inputs->n, sizeof(*files), by_identity);
 	for (size_t i = 1; i < inputs->n; i++)
 		if (by_identity(&files[i - 1], &files[i]) == 0)
-			return error_set(reterr, -EINVAL, "%s and %s are the same file: give it once", files[i - 1].path,
-				files[i].path);
+			return error_set(reterr, -EINVAL, "%s and %s are the same file: give it once",
+				files[i - 1].path, files[i].path);
 	return 0;
 }
 
@@ -221,8 +222,9 @@ static int combine_gathered(const char *out, const struct inputs *inputs, struct
 		return wanted == KIND_NONE ? combine_spans(out, inputs->paths, inputs->n, reterr)
 					   : combine_spans_into_calls(out, inputs->paths, inputs->n, reterr);
 	if (kind != wanted)
-		return error_set(reterr, -EINVAL, "%.200s is %s: the new file's name must end in %s too, and %.200s does not",
-			inputs->paths[0], kind_name(kind), kind == KIND_CSV ? ".csv" : ".sqlite", out);
+		return error_set(reterr, -EINVAL,
+			"%.200s is %s: the new file's name must end in %s too, and %.200s does not", inputs->paths[0],
+			kind_name(kind), kind == KIND_CSV ? ".csv" : ".sqlite", out);
 	return combine_calls(out, inputs->paths, inputs->n, reterr);
 }
 

@@ -75,8 +75,9 @@ static int copy_blocks(const char *path, int out, unsigned char *block, uint64_t
 
 static int write_header(int fd, unsigned char *block, uint64_t n_blocks)
 {
-	struct span_file_header header = {
-		.magic = SPAN_FILE_MAGIC, .version = SPAN_FILE_VERSION, .block_bytes = SPAN_BLOCK_BYTES};
+	struct span_file_header header = {.magic = SPAN_FILE_MAGIC,
+		.version = SPAN_FILE_VERSION,
+		.block_bytes = SPAN_BLOCK_BYTES};
 	header.n_claimed = n_blocks;
 	memset(block, 0, SPAN_BLOCK_BYTES);
 	memcpy(block, &header, sizeof(header));

@@ -14,8 +14,8 @@ struct reading {
 
 static int refuse(const struct reading *reading, const char *what)
 {
-	return error_set(reading->reterr, -EINVAL,
-		"%s: not what `wattle blocks --format json` writes: %s", reading->path, what);
+	return error_set(reading->reterr, -EINVAL, "%s: not what `wattle blocks --format json` writes: %s",
+		reading->path, what);
 }
 
 static int out_of_memory(const struct reading *reading)

@@ -14,7 +14,7 @@ struct saved_block {
 	double total_j, error_j;
 };
 
-struct saved_blocks { // unknown figures are NaN
+struct saved_blocks {         // unknown figures are NaN
 	const char **metrics; // names, in the order of the document
 	size_t n_metrics;
 	double *overall; // of each metric

@@ -184,8 +184,7 @@ static void pair(struct pairing *p, size_t g)
 			p->calls[top].end_s = mark->time_s;
 			top = p->below[top];
 		} else {
-			p->calls[p->n] =
-				(struct sub_tracking_call){group->pid, group->name, mark->time_s, (double)NAN};
+			p->calls[p->n] = (struct sub_tracking_call){group->pid, group->name, mark->time_s, (double)NAN};
 			p->below[p->n] = top;
 			top = (uint32_t)p->n++;
 		}

@@ -104,9 +104,9 @@ static int read_row(sqlite3_stmt *s, const char *path, int64_t number, struct su
 			"%s, row %lld of table data: not a process id, a position 0 or 1 and a time", path,
 			(long long)number);
 	row->name = (const char *)sqlite3_column_text(s, 1);
-	return row->name != NULL ? 0
-				 : error_set(reterr, -EINVAL, "%s, row %lld of table data: no code_block_name", path,
-					   (long long)number);
+	return row->name != NULL
+		? 0
+		: error_set(reterr, -EINVAL, "%s, row %lld of table data: no code_block_name", path, (long long)number);
 }
 
 static int each_of_sqlite(const char *path, const struct take *take)

@@ -33,9 +33,8 @@ static int find_columns(struct reading *reading, const char *const *names, int n
 		while (at < n && strcmp(names[at], tracking_columns[c].name) != 0)
 			at++;
 		if (at == n)
-			return error_set(reading->reterr, -EINVAL,
-				"%s: no tracking file: its data has no column %s", reading->path,
-				tracking_columns[c].name);
+			return error_set(reading->reterr, -EINVAL, "%s: no tracking file: its data has no column %s",
+				reading->path, tracking_columns[c].name);
 		reading->at[c] = at;
 	}
 	return 0;
@@ -43,8 +42,8 @@ static int find_columns(struct reading *reading, const char *const *names, int n
 
 static struct tracking_row *add_row(struct reading *reading)
 {
-	struct tracking_row *larger =
-		array_with_room(reading->rows, reading->n, &reading->capacity, sizeof(*larger), 256);
+	struct tracking_row *larger = array_with_room(reading->rows, reading->n, &reading->capacity, sizeof(*larger),
+		256);
 	if (larger == NULL)
 		return NULL;
 	reading->rows = larger;

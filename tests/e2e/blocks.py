@@ -2,8 +2,9 @@
 import json
 import sqlite3
 
+import c_programs
 import tracking_truth as made
-from harness import main, test
+from harness import main, near, test
 
 ENDINGS = ("csv", "sqlite")
 
@@ -133,9 +134,32 @@ def of_a_run(room):
 
 
 @test
+def left_beside_a_run(room):
+    """span files and sub-tracking files of a program that was recorded are joined to its run, by either clock"""
+    program = c_programs.build(room, "nested_spans")
+    files = room.folder / "spans"
+    files.mkdir()
+    room.report("-i", "10ms", "--", "env", "-u", "WATTLE_RING", f"WATTLE_SPANS={files}/s-%p", program)
+    spans = sorted(files.iterdir())
+    assert room.wattle("combine", "all.csv", *spans).returncode == 0
+    joined = blocks(room, "run.sqlite", *(word for file in spans for word in ("--spans", file)))
+    by_wall = blocks(room, "run.sqlite", "--sub-tracking-file", "all.csv")
+    for document in (joined, by_wall):
+        names = {block["name"]: block for block in document["code_block_results"]}
+        assert names["outer"]["num_calls"] == 3 and names["inner"]["num_calls"] == 6, names
+        assert names["outer"]["num_timepoints"] > 0, names["outer"]
+    near(by_wall["code_block_results"][1]["compute_time"]["total"],
+         joined["code_block_results"][1]["compute_time"]["total"], absolute=1e-5)
+    made.write_calls(room.folder / "old.csv", [(1, "f", 0, 5.0), (1, "f", 1, 6.0)])
+    done = room.wattle("blocks", "run.sqlite", "--sub-tracking-file", "old.csv")
+    assert done.returncode == 0 and "none of its spans" in done.stderr, done
+
+
+@test
 def wrong_use(room):
     """usage errors say what is missing"""
-    for words in ([], ["a", "b"], ["run", "--sub-tracking-file", "s.csv"], ["--tracking-file", "t.csv"],
+    for words in ([], ["a", "b"], ["run", "--tracking-file", "t.csv", "--sub-tracking-file", "s.csv"],
+                  ["--tracking-file", "t.csv"], ["--spans", "s"], ["--sub-tracking-file", "s.csv", "--spans", "s"],
                   ["--format", "xml", "run"]):
         refused(room, *words, status=2)
 

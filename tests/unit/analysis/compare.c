@@ -28,8 +28,8 @@ static const struct row {
 		"a.py:1 -> a.py:99999999999999999999999\n", NULL, 1},
 	{"a line does not disturb the order of names", {"a.py:9", "a.py:load", "b"}, {"b", "a.py:100", "a.py:load"},
 		"a.py:100 -> a.py:9\na.py:load\nb\n", NULL, 1},
-	{"other files don't match", {"a.py:9"}, {"b.py:9"}, NULL, "\"a.py:9\" of \"A\" does not match code block \"b.py:9\"",
-		0},
+	{"other files don't match", {"a.py:9"}, {"b.py:9"}, NULL,
+		"\"a.py:9\" of \"A\" does not match code block \"b.py:9\"", 0},
 	{"a function is no line", {"a.py:9"}, {"a.py:main"}, NULL, "\"a.py:main\" of \"B\"", 0},
 	{"a number without a colon is no line", {"step 9"}, {"step 7"}, NULL, "\"step 7\" of \"B\"", 0},
 	{"a colon alone is no line", {"a.py:"}, {"a.py:7"}, NULL, "does not match", 0},
@@ -48,8 +48,10 @@ struct session {
 static void make(struct session *session, const char *const *names)
 {
 	*session = (struct session){.metric = "main_ram", .overall = 1};
-	session->results = (struct saved_blocks){
-		.metrics = &session->metric, .n_metrics = 1, .overall = &session->overall, .blocks = session->blocks};
+	session->results = (struct saved_blocks){.metrics = &session->metric,
+		.n_metrics = 1,
+		.overall = &session->overall,
+		.blocks = session->blocks};
 	for (size_t i = 0; i < BLOCKS_MAX && names[i] != NULL; i++) {
 		session->usage[i] = (double)i;
 		session->blocks[i] = (struct saved_block){.name = names[i], .usage = &session->usage[i]};

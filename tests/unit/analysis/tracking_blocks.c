@@ -86,7 +86,8 @@ static void random_calls(void **state)
 		int64_t non_empty = 0, inside[10] = {0}, timepoints = 0;
 		for (int i = 0; i < CALLS; i++) {
 			double begin_s = (rand_r(&seed) % 120 - 10) / 10.0; // NOLINT(cert-msc30-c)
-			calls[i] = (struct sub_tracking_call){7, f, begin_s, begin_s + rand_r(&seed) % (round % 20 + 1) / 10.0};
+			calls[i] = (struct sub_tracking_call){7, f, begin_s,
+				begin_s + rand_r(&seed) % (round % 20 + 1) / 10.0};
 			bool any = false;
 			for (int t = 0; t < 10; t++) {
 				if (t < calls[i].begin_s || t > calls[i].end_s)

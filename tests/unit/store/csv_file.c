@@ -24,7 +24,8 @@ static void across_pieces(void **state)
 	FILE *out = start(f, path, sizeof(path));
 	fputs("\xef\xbb\xbfnumber,text\r\n", out);
 	for (int i = 0; i < RECORDS; i++)
-		fprintf(out, i % 7 == 0 ? "%d,\"line %d\n\"\"and\"\", more\"\r\n" : "%d,text with \"quotes\" %d\n", i, i);
+		fprintf(out, i % 7 == 0 ? "%d,\"line %d\n\"\"and\"\", more\"\r\n" : "%d,text with \"quotes\" %d\n", i,
+			i);
 	fclose(out);
 	struct csv_file file;
 	char *fields[2], expected[80];
@@ -35,7 +36,8 @@ static void across_pieces(void **state)
 	for (int i = 0; i < RECORDS; i++) {
 		assert_int_equal(csv_file_next(&file, fields, 2, &error), 2);
 		assert_int_equal(atoi(fields[0]), i);
-		snprintf(expected, sizeof(expected), i % 7 == 0 ? "line %d\n\"and\", more" : "text with \"quotes\" %d", i);
+		snprintf(expected, sizeof(expected), i % 7 == 0 ? "line %d\n\"and\", more" : "text with \"quotes\" %d",
+			i);
 		assert_string_equal(fields[1], expected);
 	}
 	assert_int_equal(csv_file_next(&file, fields, 2, &error), 0);

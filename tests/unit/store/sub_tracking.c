@@ -144,7 +144,8 @@ static const struct stray_row {
 	{"a stop before its start", COLUMNS "7,a,1,9.25\n7,a,0,10.5\n", "pair (9.25, 10.5) of process ID 7"},
 	{"a stop and the start of another process", COLUMNS "7,a,0,1\n7,a,1,2\n7,a,1,13.5\n8,a,0,3.25\n8,a,1,4\n",
 		"pair (13.5, 3.25) with differing process IDs: 7 and 8"},
-	{"a stop and nothing after it", COLUMNS "7,a,1,2\n8,b,0,3\n", "'a' is stopped at 2 in process 7 without a start"},
+	{"a stop and nothing after it", COLUMNS "7,a,1,2\n8,b,0,3\n",
+		"'a' is stopped at 2 in process 7 without a start"},
 };
 
 static void check_stray(void **state)

@@ -3,12 +3,12 @@
 #include "fixture.h"
 
 #define STATIC "ram_unit,gpu_ram_unit,time_unit,system_core_count,ram_system_capacity\nbytes,gigabytes,hours,12,\n"
-#define NAMES                                                                                                          \
-	"main_ram,descendants_ram,combined_ram,system_ram,main_gpu_ram,descendants_gpu_ram,combined_gpu_ram,"          \
-	"system_gpu_ram,gpu_sum_utilization_percent,gpu_hardware_utilization_percent,main_n_threads,"                  \
-	"descendants_n_threads,combined_n_threads,cpu_system_sum_utilization_percent,"                                 \
+#define NAMES                                                                                                             \
+	"main_ram,descendants_ram,combined_ram,system_ram,main_gpu_ram,descendants_gpu_ram,combined_gpu_ram,"             \
+	"system_gpu_ram,gpu_sum_utilization_percent,gpu_hardware_utilization_percent,main_n_threads,"                     \
+	"descendants_n_threads,combined_n_threads,cpu_system_sum_utilization_percent,"                                    \
 	"cpu_system_hardware_utilization_percent,cpu_main_sum_utilization_percent,cpu_main_hardware_utilization_percent," \
-	"cpu_descendants_sum_utilization_percent,cpu_descendants_hardware_utilization_percent,"                        \
+	"cpu_descendants_sum_utilization_percent,cpu_descendants_hardware_utilization_percent,"                           \
 	"cpu_combined_sum_utilization_percent,cpu_combined_hardware_utilization_percent,timestamp\n"
 #define ZEROS ",0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
 
