@@ -246,6 +246,63 @@ def tracking_blocks():
             "under 200 MB", many_mb < 200)
 
 
+def blocks_of_run(calls, samples=100000):
+    """Seconds and megabytes of wattle blocks on a run file with so many spans"""
+    import made_run
+    if not pathlib.Path("long.sqlite").exists():
+        wattle("-i", "20ms", "--", "sleep", "0.3", env=powercap_tree())
+        made_run.lengthen("run.sqlite", samples)
+        os.rename("run.sqlite", "long.sqlite")
+    path = made_run.copy("long.sqlite", f"spans-{calls}.sqlite")
+    made_run.spans(path, samples, calls)
+    command = [WATTLE, "blocks", path, "--format", "json", "-o", "blocks.json"]
+    seconds = statistics.median(milliseconds(command) for _ in range(3)) / 1e3
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    found = json.loads(pathlib.Path("blocks.json").read_text())["code_block_results"]
+    assert status == 0 and sum(block["num_calls"] for block in found) == calls, found
+    return seconds, usage.ru_maxrss / 1e3
+
+
+@bench
+def blocks():
+    """blocks of a run: 10^4, 10^5 and 10^6 spans against 10^5 samples, and how that grows"""
+    figures = {calls: blocks_of_run(calls) for calls in (10000, 100000, 1000000)}
+    (few_s, few_mb), (some_s, _), (many_s, many_mb) = figures.values()
+    row("blocks: 10^6 spans, 10^5 samples", f"{many_s:.2f} s", f"10^4: {few_s:.2f}, 10^5: {some_s:.2f} s",
+        f"{many_s / few_s:.1f}", "under 1 s", many_s < 1)
+    row("blocks: memory for that", f"{many_mb:.0f} MB", f"10^4 spans: {few_mb:.0f} MB", "", "under 200 MB",
+        many_mb < 200)
+
+
+@bench
+def spans_throughput():
+    """spans of 8 threads, 10^6 a second in total for 10 s: what is lost, and what the recorder takes for it"""
+    seconds = 10
+    report, told = wattle("--", BUILD / "bench/spanner", "flood", 8, 125000, seconds)
+    told = json.loads(told)
+    with sqlite3.connect("run.sqlite") as db:
+        stored, lost = db.execute("SELECT (SELECT count(*) FROM span), sum(lost_spans) FROM segment").fetchone()
+    cpu = report["self"]["cpu_s"] / seconds * 100
+    row("spans lost, 8 threads, 10^6/s, 10 s", str(told["lost"] + told["begun"] - stored), f"of {told['begun']}", "",
+        "none", told["lost"] == lost == 0 and stored == told["begun"])
+    row("recorder meanwhile", f"{cpu:.1f} %", "of one core", "", "at most 25 %", cpu <= 25)
+
+
+@bench
+def spans_slowdown():
+    """a program with 10^5 spans/s: its work with and without spans, a second of CPU time each, alternating, under wattle"""
+    rates = {"": [], "off": []}
+    for _ in range(11):
+        for off, found in rates.items():
+            _, told = wattle("--", BUILD / "bench/spanner", "work", 1, *([off] if off else []))
+            found.append(json.loads(told)["units_per_s"])
+    slower = [(without / with_ - 1) * 100 for with_, without in zip(rates[""], rates["off"])]
+    median = statistics.median(slower)
+    row("program with spans, slower by", f"{median:.2f} %", f"{statistics.median(rates['']):.0f} spans/s",
+        f"{min(slower):.1f}..{max(slower):.1f}", "under 1 %", median < 1)
+
+
 def main():
     wanted = sys.argv[2:]
     print(f"{'what':42} {'measured':>10} {'against':>20} {'ratio':>8}  goal")

@@ -7,6 +7,8 @@
  *	spanner exec                a span is open when the program is replaced by `spanner nested`
  *	spanner range               a range begins in one thread and ends in another
  *	spanner wait                inside outer { inner {: prints its pid and waits to be killed
+ *	spanner work S [off]        10^5 units of work a second, each in a span ("off": in none), for S seconds of CPU;
+ *	                            {"units_per_s": of CPU time, …}
  *	spanner pulse S             a span each 10 ms inside "outer", for S seconds
  */
 #include "ring_client.h"
@@ -164,6 +166,42 @@ static void pulse(double seconds)
 	ring_client_event(&client, RECORD_END, 0, 1);
 }
 
+static double thread_cpu_s(void)
+{
+	struct timespec cpu;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	return (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
+}
+
+// About 10 us on a machine of today.
+static double unit(double x)
+{
+	for (int i = 0; i < 4400; i++)
+		x = x * 0.999999 + 1.0;
+	return x;
+}
+
+static void work(double seconds, bool with_spans)
+{
+	struct ring_client client = {0};
+	if (with_spans)
+		client = open_ring(1);
+	double x = 1, begin_s = thread_cpu_s();
+	long units = 0, lost = 0;
+	while (thread_cpu_s() - begin_s < seconds)
+		for (int i = 0; i < 10000; i++, units++) {
+			bool is_recorded = with_spans && ring_client_has_room(&client, 2);
+			lost += with_spans && !is_recorded;
+			if (is_recorded)
+				ring_client_event(&client, RECORD_BEGIN, INNER, 0);
+			x = unit(x);
+			if (is_recorded)
+				ring_client_event(&client, RECORD_END, 0, 1);
+		}
+	printf("{\"units_per_s\": %.1f, \"units\": %ld, \"lost\": %ld, \"x\": %g}\n",
+		(double)units / (thread_cpu_s() - begin_s), units, lost, x);
+}
+
 int main(int argc, char **argv)
 {
 	const char *act = argc > 1 ? argv[1] : "";
@@ -185,6 +223,8 @@ int main(int argc, char **argv)
 		range();
 	} else if (strcmp(act, "wait") == 0) {
 		wait_to_be_killed();
+	} else if (strcmp(act, "work") == 0) {
+		work(argc > 2 ? atof(argv[2]) : 1, argc < 4);
 	} else if (strcmp(act, "pulse") == 0) {
 		pulse(argc > 2 ? atof(argv[2]) : 1);
 	} else {
