@@ -34,6 +34,7 @@ static inline bool span_errno_passes(int r)
 	case -ETOOMANYREFS:
 	case -ENOSPC:
 	case -EDQUOT:
+	case -EFBIG: // RLIMIT_FSIZE, which may be raised
 		return true;
 	default:
 		return false;
