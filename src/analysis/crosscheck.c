@@ -18,14 +18,11 @@ static bool says_enough(const struct findings *findings, const struct curve *pow
 	return power->n >= READINGS_MIN && findings->duration_s >= averages_min * power->average_s;
 }
 
-int crosscheck(const struct findings *findings, struct domain_finding *domain, const struct curve *counter,
-	struct arena *scratch)
+static int check(const struct findings *findings, struct domain_finding *domain, struct arena *arena)
 {
 	const struct run *run = findings->run;
 	struct curve power;
-	if (counter->from_power)
-		return 0;
-	if (curve_make_from_power(run, domain->device, run_fact_i64(run, FACT_INTERVAL), scratch, &power) < 0)
+	if (curve_make_from_power(run, domain->device, run_fact_i64(run, FACT_INTERVAL), arena, &power) < 0)
 		return -ENOMEM;
 	if (!power.known || !(findings->duration_s > power.hole_s))
 		return 0;
@@ -39,4 +36,14 @@ int crosscheck(const struct findings *findings, struct domain_finding *domain, c
 	double explained_j = hypot(domain->error_j, domain->integrated_error_j);
 	domain->disagrees = apart_j > explained_j && says_enough(findings, &power);
 	return 0;
+}
+
+int crosscheck(const struct findings *findings, struct domain_finding *domain, const struct curve *counter)
+{
+	if (counter->from_power)
+		return 0;
+	struct arena *arena = arena_new(); // of its own: the second curve is needed no longer
+	int r = arena != NULL ? check(findings, domain, arena) : -ENOMEM;
+	arena_free(arena);
+	return r;
 }

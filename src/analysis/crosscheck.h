@@ -5,5 +5,4 @@
 #include "analysis/findings.h"
 
 // Fills integrated_j, integrated_error_j and disagrees of a domain whose energy comes from a counter. -ENOMEM.
-int crosscheck(const struct findings *findings, struct domain_finding *domain, const struct curve *counter,
-	struct arena *scratch);
+int crosscheck(const struct findings *findings, struct domain_finding *domain, const struct curve *counter);

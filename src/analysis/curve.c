@@ -1,6 +1,7 @@
 #include "analysis/curve.h"
 
 #include "analysis/curve_build.h"
+#include "base/cleanup.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -227,13 +228,18 @@ static double step_w(const struct curve *curve)
 	return time_s > 0 ? sqrt(squares / time_s) : 0;
 }
 
-static void make(struct curve_builder *b)
+static int make(struct curve_builder *b)
 {
 	struct curve *curve = b->curve;
+	wattle_cleanup_free struct curve_bracket *brackets = calloc_array(b->device->n, sizeof(*brackets));
+	b->brackets = brackets;
+	if (brackets == NULL)
+		return -ENOMEM;
 	for (size_t s = 0; s < b->run->n_segments; s++, curve->n_segments++)
 		make_segment(b, s);
 	curve->known = curve->n > 0 && !(curve->n == 1 && curve->from_power);
 	curve->step_w = step_w(curve);
+	return 0;
 }
 
 static bool has_power(const struct run_device *device, enum device_metric metric)
@@ -250,7 +256,6 @@ static int prepare(struct curve_builder *b, int64_t interval_ns, struct arena *a
 	enum device_metric power = has_power(device, DEVICE_POWER) ? DEVICE_POWER : DEVICE_POWER_AVERAGE;
 	b->power_mw = device->values[power];
 	b->hole_ns = value_ok(interval_ns) && interval_ns > NS_PER_S / 5 ? 5 * interval_ns : NS_PER_S;
-	b->brackets = arena_alloc(arena, device->n, sizeof(*b->brackets));
 	size_t room = device->n + 2 * b->run->n_segments; // the ends of each may become points
 	*b->curve = (struct curve){
 		.t_ns = arena_alloc(arena, room, sizeof(int64_t)),
@@ -259,10 +264,10 @@ static int prepare(struct curve_builder *b, int64_t interval_ns, struct arena *a
 		.segments = arena_alloc(arena, b->run->n_segments, sizeof(struct curve_segment)),
 		.max_power_w = max_power_w(device, b->power_mw),
 	};
-	if (b->brackets == NULL || b->curve->t_ns == NULL || b->curve->j == NULL || b->curve->within_s == NULL ||
+	if (b->curve->t_ns == NULL || b->curve->j == NULL || b->curve->within_s == NULL ||
 		b->curve->segments == NULL)
 		return -ENOMEM;
-	return updates_make(b->run, device, interval_ns, arena, &b->curve->updates);
+	return updates_make(b->run, device, interval_ns, &b->curve->updates);
 }
 
 /* nvmlDeviceGetPowerUsage is the mean of a second on Ampere (but GA100) and later, power meters of boards, modules and
@@ -289,8 +294,7 @@ int curve_make_from_power(const struct run *run, const struct run_device *device
 	ret_curve->average_s = average_s(device);
 	if (ret_curve->average_s > 0) // nobody averages over less than he tells
 		ret_curve->average_s = fmax(ret_curve->average_s, ret_curve->held_s);
-	make(&b);
-	return 0;
+	return make(&b);
 }
 
 static const double silence_watched_min = 0.5; // of the run
@@ -313,9 +317,8 @@ static int make_from_counter(const struct run *run, const struct run_device *dev
 	struct arena *arena, struct curve *ret_curve)
 {
 	struct curve_builder b = {.run = run, .device = device, .curve = ret_curve};
-	if (prepare(&b, interval_ns, arena) < 0)
+	if (prepare(&b, interval_ns, arena) < 0 || make(&b) < 0)
 		return -ENOMEM;
-	make(&b);
 	ret_curve->known = curve_counter_speaks(run, device);
 	if (!ret_curve->known)
 		judge_silence(ret_curve, device, run_duration_s(run));

@@ -167,7 +167,7 @@ static int measure(struct findings *findings, struct domain_finding *domain, str
 	domain->target_error_j = target_error_j(domain, attribution->doubt_j);
 	if (!isnan(attribution->idle_w))
 		domain->idle_w = attribution->idle_w;
-	return domain->attribution != NULL ? crosscheck(findings, domain, curve, scratch) : -ENOMEM;
+	return domain->attribution != NULL ? crosscheck(findings, domain, curve) : -ENOMEM;
 }
 
 static void add_up(struct findings *findings, const struct metering *metering)

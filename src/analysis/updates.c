@@ -1,6 +1,7 @@
 #include "analysis/updates.h"
 
 #include "analysis/slice.h"
+#include "base/cleanup.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -131,12 +132,13 @@ static void settle_period(const struct run_device *device, int64_t interval_ns, 
 	updates->longest_s = updates->period_s + updates->jitter_s;
 }
 
-int updates_make(const struct run *run, const struct run_device *device, int64_t interval_ns, struct arena *arena,
+int updates_make(const struct run *run, const struct run_device *device, int64_t interval_ns,
 	struct updates *ret_updates)
 {
-	struct scan scan = {.spacings = arena_alloc(arena, device->n, sizeof(struct spacing))};
-	double *scratch = arena_alloc(arena, device->n, sizeof(*scratch));
-	if (scan.spacings == NULL || scratch == NULL)
+	wattle_cleanup_free struct spacing *spacings = calloc_array(device->n, sizeof(*spacings));
+	wattle_cleanup_free double *scratch = calloc_array(device->n, sizeof(*scratch));
+	struct scan scan = {.spacings = spacings};
+	if (spacings == NULL || scratch == NULL)
 		return -ENOMEM;
 	for (size_t s = 0; s < run->n_segments; s++)
 		scan_segment(device, slice_of(run, s, device->t_ns, device->n), &scan);

@@ -14,5 +14,5 @@ struct updates {
 	double longest_s; // an update is at most this old: period and jitter, or a guess where they are unknown
 };
 
-int updates_make(const struct run *run, const struct run_device *device, int64_t interval_ns, struct arena *arena,
+int updates_make(const struct run *run, const struct run_device *device, int64_t interval_ns,
 	struct updates *ret_updates); // -ENOMEM
