@@ -6,8 +6,8 @@
 /* An id that stands there already is that of a span that was open then. After a failure of unknown reach a batch comes again:
  * spans replace themselves. */
 static const char *const sources[RUN_SPANS_STATEMENTS] = {
-	[RUN_SPANS_SPAN] = "INSERT OR REPLACE INTO span (id, parent, pid, tid, name, begin_ns, end_ns, cpu_ns, category, kind, "
-			   "close) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[RUN_SPANS_SPAN] = ("INSERT OR REPLACE INTO span (id, parent, pid, tid, name, begin_ns, end_ns, cpu_ns, category, "
+			    "kind, close) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
 	[RUN_SPANS_METRIC] = "INSERT INTO user_metric (t_ns, name, value, span, pid, tid) VALUES (?, ?, ?, ?, ?, ?)",
 	[RUN_SPANS_MARK] = "INSERT INTO event (t_ns, kind, text) VALUES (?, 'mark', ?)",
 	[RUN_SPANS_DONE] = "UPDATE segment SET spool_bytes = ?2 WHERE id = ?1",
