@@ -17,4 +17,5 @@
 #define FACT_CARBON_INTENSITY "carbon_intensity_g_per_kwh"
 #define FACT_PUE "pue"
 #define FACT_LABEL "label"
+#define FACT_STEP "step"
 #define FACT_META_PREFIX "meta."

@@ -148,6 +148,7 @@ static int open_stores(struct measure *measure, const char *const *command, bool
 		.pue = options->pue,
 		.meta = options->meta.items,
 		.label = options->label,
+		.step = options->step,
 	};
 	int r = open_sink(measure, &store_run_file, measure->path, &header, reterr);
 	if (r == 0 && options->tracking_file != NULL)

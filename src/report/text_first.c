@@ -172,6 +172,33 @@ static void energy_line(const struct text *text)
 	end(&line);
 }
 
+// --step: what one call of the block that counts as a step takes.
+static void step_line(const struct text *text)
+{
+	const struct findings *f = text->findings;
+	const char *name = run_fact(f->run, FACT_STEP);
+	const struct block_finding *step = NULL;
+	for (size_t i = 0; name != NULL && i < f->n_blocks; i++)
+		if (strcmp(f->blocks[i].name, name) == 0)
+			step = &f->blocks[i];
+	if (step == NULL || step->calls == 0)
+		return;
+	struct line line;
+	double calls = (double)step->calls;
+	begin(&line, text, "Step");
+	human_energy(&line.value, step->resolved ? step->total_j / calls : (double)NAN);
+	if (step->resolved) {
+		buf_char(&line.value, ' ');
+		human_error(&line.value, step->error_j / calls);
+	}
+	buf_printf(also(&line), "each of %lld call%s of ", (long long)step->calls,
+		step->calls == 1 ? "" : "s");
+	text_fit_middle(&line.remark, name, REMARK_COLUMN);
+	human_time(also(&line), step->compute_time_s.mean);
+	buf_str(&line.remark, " on average");
+	end(&line);
+}
+
 static void cpu_line(const struct text *text)
 {
 	const struct findings *f = text->findings;
@@ -268,6 +295,7 @@ void text_first(const struct text *text)
 {
 	time_line(text);
 	energy_line(text);
+	step_line(text);
 	cpu_line(text);
 	memory_line(text);
 	io_line(text);

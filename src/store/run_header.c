@@ -83,6 +83,7 @@ static void put_meta(struct fact_writer *w, const char *pair)
 static void put_words(struct fact_writer *w, const struct store_header *header)
 {
 	put(w, "label", header->label);
+	put(w, "step", header->step);
 	for (size_t i = 0; header->meta != NULL && header->meta[i] != NULL; i++)
 		put_meta(w, header->meta[i]);
 }

@@ -37,6 +37,7 @@ struct store_header {
 	double pue;                                      // 1 by default
 	const char *const *meta;                         // "KEY=VALUE" …, NULL-terminated, may be NULL
 	const char *label;                               // NULL: none
+	const char *step;                                // the block that counts as a step; NULL: none
 };
 
 /* A process that the recorder has met. Ended ones are handed over once, with their last figures; the living ones

@@ -165,6 +165,7 @@ static inline void story_build(struct run *run)
 	build_fact(run, "meta.batch", "256");
 	build_fact(run, "carbon_intensity_g_per_kwh", "380");
 	build_fact(run, "attribution", "busy");
+	build_fact(run, "step", "epoch");
 	story_target(run);
 	story_domains(run);
 	story_gpu(run);
