@@ -21,27 +21,27 @@ static double update_distance_s(const struct curve *curve)
 
 /* ---- slots ---- */
 
-static double overlap_s(const struct run *run, int64_t begin_ns, int64_t end_ns)
+static double add_times(const struct run_segment *segment, const struct fold_timeline *timeline, double *times_s)
 {
-	double s = 0;
-	for (size_t i = 0; i < run->n_segments; i++) {
-		const struct run_segment *segment = &run->segments[i];
-		int64_t from_ns = begin_ns > segment->start_ns ? begin_ns : segment->start_ns;
-		int64_t to_ns = end_ns < segment->end_ns ? end_ns : segment->end_ns;
-		s += to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
+	double sum_s = 0;
+	for (size_t i = fold_first_piece(timeline, segment->start_ns); i < timeline->n_pieces; i++) {
+		const struct fold_piece *piece = &timeline->pieces[i];
+		int64_t from_ns = piece->begin_ns > segment->start_ns ? piece->begin_ns : segment->start_ns;
+		int64_t to_ns = piece->end_ns < segment->end_ns ? piece->end_ns : segment->end_ns;
+		if (to_ns <= from_ns)
+			break;
+		double s = piece->weight * (double)(to_ns - from_ns) / 1e9;
+		times_s[piece->column] += s;
+		sum_s += s;
 	}
-	return s;
+	return sum_s;
 }
 
 static void column_times(const struct run *run, const struct fold_timeline *timeline, double *ret_s)
 {
 	double outside_s = run_duration_s(run);
-	for (size_t i = 0; i < timeline->n_pieces; i++) {
-		const struct fold_piece *piece = &timeline->pieces[i];
-		double s = piece->weight * overlap_s(run, piece->begin_ns, piece->end_ns);
-		ret_s[piece->column] += s;
-		outside_s -= s;
-	}
+	for (size_t i = 0; i < run->n_segments; i++)
+		outside_s -= add_times(&run->segments[i], timeline, ret_s);
 	ret_s[0] = fmax(ret_s[0] + outside_s, 0);
 }
 
@@ -202,6 +202,24 @@ static int solve(struct fold_job *job, const double *time_s)
 
 /* ---- results ---- */
 
+// Time of the slots, and how long they last.
+static int measure_slots(struct fold_job *job, const double *time_s)
+{
+	struct fold_domain *domain = job->domain;
+	domain->slots = job->model.slots;
+	domain->slot_s = arena_alloc(job->arena, domain->slots.n, sizeof(double));
+	domain->call_s = arena_alloc(job->arena, domain->slots.n, sizeof(double));
+	if (domain->slot_s == NULL || domain->call_s == NULL)
+		return -ENOMEM;
+	for (size_t c = 0; c < job->timeline->n_columns; c++)
+		domain->slot_s[domain->slots.of[c]] += time_s[c];
+	for (size_t i = 0; i < job->timeline->n_pieces; i++)
+		domain->call_s[domain->slots.of[job->timeline->pieces[i].column]]++; // their number, so far
+	for (size_t i = 0; i < domain->slots.n; i++)
+		domain->call_s[i] = domain->slot_s[i] / fmax(domain->call_s[i], 1);
+	return 0;
+}
+
 static int fold_one(struct fold_job *job, const double *time_s)
 {
 	struct fold_domain *domain = job->domain;
@@ -210,12 +228,8 @@ static int fold_one(struct fold_job *job, const double *time_s)
 	domain->column_j = arena_alloc(job->arena, n, sizeof(double));
 	if (domain->column_j == NULL || make_slots(time_s, n, FOLD_SLOTS_MAX, job->arena, &job->model.slots) < 0)
 		return -ENOMEM;
-	domain->slots = job->model.slots;
-	domain->slot_s = arena_alloc(job->arena, domain->slots.n, sizeof(double));
-	if (domain->slot_s == NULL || list_segments(job) < 0)
+	if (measure_slots(job, time_s) < 0 || list_segments(job) < 0)
 		return -ENOMEM;
-	for (size_t c = 0; c < n; c++)
-		domain->slot_s[domain->slots.of[c]] += time_s[c];
 	domain->doubt = target > 0 ? job->metering->attribution.doubt_j / target : 0;
 	job->model.mean_w = target / fmax(job->findings->duration_s, 1e-9);
 	if (!job->metering->curve.from_power && count_equations(job) > 0 && solve(job, time_s) < 0)

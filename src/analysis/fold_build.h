@@ -44,6 +44,8 @@ struct fold_sweep { // over the pieces in order: time of each slot since the seg
 	double *time_s; // of each slot up to the first piece that is not over
 };
 
+// The first piece that goes on after an instant.
+size_t fold_first_piece(const struct fold_timeline *timeline, int64_t t_ns);
 void fold_sweep_init(struct fold_sweep *sweep, const struct fold_timeline *timeline, const struct fold_slots *slots,
 	int64_t start_ns, double *room);
 // Adds `weight` × time of each slot up to t_s. t_s must not go back.
@@ -86,6 +88,7 @@ bool fold_rows_next(struct fold_rows *rows, double *ret_row, double *ret_j);
 struct fold_noise { // of the equations: what is left of an interval's energy
 	double white_j2_s;   // calls of a block differ: variance a second
 	double update_j2;    // an update comes at another time than taken: moves energy from an interval to the next
+	double misplaced_j2; // what of that is more than steps of the counter and chance explain
 };
 
 enum { FOLD_BATCHES = 24 }; // of time, each of them left out once
@@ -116,7 +119,7 @@ int fold_solve(struct fold_model *model, struct arena *arena); // -ENOMEM
 
 /* Grids that a counter may keep to, best first: they agree with the brackets of its updates and roughly with their energy.
  * Returns how many. */
-enum { RHYTHMS_MAX = 12, FOLD_RHYTHM_UPDATES = 600 };
+enum { RHYTHMS_MAX = 16, FOLD_RHYTHM_UPDATES = 600 };
 size_t fold_rhythms(const struct fold_updates *updates, double period_s, struct fold_timing *ret_timings);
 // The segment's times and blur. The model has this segment only.
 void fold_time(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *rhythms,
@@ -125,6 +128,7 @@ void fold_time(struct fold_model *model, struct fold_segment *segment, const str
 struct fold_domain {
 	struct fold_slots slots;
 	double *slot_s;     // time of each slot
+	double *call_s;     // of it, in one piece
 	double *column_j;   // of each column
 	double *variance;   // slots × slots, of energies
 	double doubt;       // of the target's joules, by attribution

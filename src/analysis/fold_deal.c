@@ -5,7 +5,9 @@
 
 #include <errno.h>
 
-static const double least_power = 1e-3;     // of the mean: nothing runs on less than nothing
+static const double contrast_min = 0.2; // of the mean power: how far blocks are from it, at least
+static const double blur_known = 0.8;   // the contrast is no more than an estimate
+static const double least_power = 1e-3; // of the mean: nothing runs on less than nothing
 
 /* Each interval's energy is dealt out to the slots by their powers and times in it, so that they add up to what was
  * measured; where one block fills an interval it gets all of that, whatever its power is elsewhere. */
@@ -129,11 +131,13 @@ static void deal_columns(const struct deal *deal, size_t index)
 	const struct fold_segment *segment = &job->segments[index];
 	const struct fold_updates *u = &segment->updates;
 	size_t k = 0;
-	for (size_t i = 0; i < job->timeline->n_pieces; i++) {
+	for (size_t i = fold_first_piece(job->timeline, u->start_ns); i < job->timeline->n_pieces; i++) {
 		const struct fold_piece *piece = &job->timeline->pieces[i];
 		double from_s = fmax((double)(piece->begin_ns - u->start_ns) / 1e9, 0);
 		double to_s = fmin((double)(piece->end_ns - u->start_ns) / 1e9, u->length_s);
-		if (to_s <= from_s || piece->column == 0)
+		if (to_s <= from_s)
+			break;
+		if (piece->column == 0)
 			continue;
 		while (k > 0 && segment->t_s[k - 1] > from_s)
 			k--;
@@ -164,10 +168,43 @@ static void add_sandwich(const double *a, const double *b, size_t s, double *hal
 				target[i * s + j] += half[i * s + k] * a[j * s + k];
 }
 
-// Variance of the powers: what changes from batch to batch, and what the equations leave open.
-static void power_variance(const struct fold_model *model, double *ret_variance)
+static double square(double x)
 {
+	return x * x;
+}
+
+/* How far from their true times the updates must have been, for energy to move between neighbouring intervals as it does.
+ * Where that is long against a block's calls, the equations mix the block with its neighbours, and all find about the mean
+ * power in it, batch after batch: agreement that proves nothing. */
+static double misplaced_s(const struct fold_job *job)
+{
+	const struct fold_model *model = &job->model;
+	double squares = 0, time_s = 0;
+	for (size_t i = 0; i < model->slots.n; i++) {
+		squares += job->domain->slot_s[i] * square(model->power_w[i] - model->mean_w);
+		time_s += job->domain->slot_s[i];
+	}
+	double contrast_w = fmax(sqrt(squares / fmax(time_s, 1e-9)), contrast_min * model->mean_w);
+	double off_s2 = model->noise.misplaced_j2 / square(contrast_w);
+	double blur_s = INFINITY; // that much the equations know of
+	for (size_t i = 0; i < model->n_segments; i++)
+		blur_s = fmin(blur_s, model->segments[i].blur_s);
+	return sqrt(fmax(off_s2 - blur_known * square(blur_s) / 3, 0));
+}
+
+// Of the power of a slot, as far as its calls are short against that.
+static double mixed_w2(const struct fold_job *job, size_t slot, double misplaced_s)
+{
+	double part = square(misplaced_s) / (square(misplaced_s) + square(job->domain->call_s[slot]) + 1e-18);
+	return square(part * job->model.mean_w);
+}
+
+// Variance of the powers: what changes from batch to batch, and what the equations leave open.
+static void power_variance(const struct fold_job *job, double *ret_variance)
+{
+	const struct fold_model *model = &job->model;
 	size_t s = model->slots.n;
+	double off_s = model->solved ? misplaced_s(job) : 0;
 	for (size_t i = 0; i < s; i++)
 		for (size_t j = 0; j < s; j++) {
 			double sum = 0;
@@ -176,6 +213,8 @@ static void power_variance(const struct fold_model *model, double *ret_variance)
 			double open = model->solved ? model->unknown[i * s + j] : i == j ? model->mean_w * model->mean_w : 0;
 			ret_variance[i * s + j] = sum * (FOLD_BATCHES - 1) / FOLD_BATCHES + open;
 		}
+	for (size_t i = 0; i < s; i++)
+		ret_variance[i * s + i] += mixed_w2(job, i, off_s);
 }
 
 static int make_variance(struct deal *deal)
@@ -186,7 +225,7 @@ static int make_variance(struct deal *deal)
 	double *half = arena_alloc(deal->job->arena, s * s, sizeof(double));
 	if (powers == NULL || half == NULL)
 		return -ENOMEM;
-	power_variance(model, powers);
+	power_variance(deal->job, powers);
 	add_sandwich(deal->slope, powers, s, half, deal->misdealt);
 	deal->job->domain->variance = deal->misdealt;
 	return 0;

@@ -8,6 +8,7 @@
 // Before the equations have spoken: of the mean power, the times taken, and the interval's energy.
 static const double drift_prior = 0.05, shift_prior_s = 1e-3, spread_prior_s = 2e-4;
 static const double time_known_s = 2e-5; // no update is known better than that
+static const double steady = 2e-4;       // nor does any machine repeat an interval more exactly than that
 enum { NOISE_ROWS_MAX = 4000, NOISE_ROUNDS = 4 };
 
 static double square(double x)
@@ -198,8 +199,9 @@ static void measure_noise(struct fold_model *model)
 	double update_j2 = fmin(fmax(-neighbours, 0), 0.499 * squares);
 	double least_j2 = square(model->quantum_j) / 12 + square(model->mean_w * time_known_s);
 	model->noise.update_j2 = fmax(update_j2, least_j2);
+	model->noise.misplaced_j2 = fmax(update_j2 - least_j2 - 2 * squares / sqrt(n), 0);
 	double white_j2 = fmax(squares - 2 * update_j2, 0.002 * squares);
-	model->noise.white_j2_s = white_j2 * n / length_s;
+	model->noise.white_j2_s = fmax(white_j2 * n / length_s, square(model->mean_w * steady) * length_s / n);
 }
 
 static bool settle(struct fold_model *model)

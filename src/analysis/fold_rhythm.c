@@ -13,7 +13,7 @@ static const double tolerance_s = 1e-3;
 static const double sharp_part = 0.125;                      // of a period
 static const double period_off = 0.03, period_off_blind = 2e-4; // with sharp brackets, and without
 static const double energy_tolerance = 0.3;                  // of an update
-static const double early_cost_max = 25, energy_cost_max = 0.5;
+static const double early_cost_max = 25, energy_cost_max = 10;
 
 struct search {
 	const struct fold_updates *updates;

@@ -12,20 +12,25 @@ static double since_s(const struct fold_sweep *sweep, int64_t t_ns)
 	return (double)(t_ns - sweep->start_ns) / 1e9;
 }
 
+size_t fold_first_piece(const struct fold_timeline *timeline, int64_t t_ns)
+{
+	size_t low = 0, high = timeline->n_pieces;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (timeline->pieces[middle].end_ns <= t_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 void fold_sweep_init(struct fold_sweep *sweep, const struct fold_timeline *timeline, const struct fold_slots *slots,
 	int64_t start_ns, double *room)
 {
 	*sweep = (struct fold_sweep){.timeline = timeline, .slots = slots, .start_ns = start_ns, .time_s = room};
 	memset(room, 0, slots->n * sizeof(*room));
-	size_t low = 0, high = timeline->n_pieces; // the first one that may reach into the segment
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (timeline->pieces[middle].end_ns <= start_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	sweep->at = low;
+	sweep->at = fold_first_piece(timeline, start_ns);
 }
 
 // Time of a piece in the segment up to t_s.

@@ -201,12 +201,12 @@ static void inclusive(void **state)
 		.vary_s = -1,
 		.period_off = -1});
 	(void)state;
-	assert_int_equal(loop_simulate(&loop, &kind, 3), 0);
+	assert_int_equal(loop_simulate(&loop, &kind, 4), 0);
 	struct fold_energy one = fold_energy_of(&loop.fold, (const uint32_t[]){1}, 1);
 	struct fold_energy both = fold_energy_of(&loop.fold, (const uint32_t[]){1, 2}, 2);
 	struct fold_energy domain = fold_domain_energy_of(&loop.fold, 0, (const uint32_t[]){1, 2}, 2);
-	assert_true(one.error_j > 0.1 * one.j);
-	assert_true(both.error_j < 0.1 * both.j);
+	assert_true(one.error_j > 0.5 * one.j);
+	assert_true(both.error_j < 0.2 * both.j);
 	assert_float_equal(domain.j, both.j, 1e-9);
 	assert_float_equal(domain.error_j, both.error_j, 1e-6);
 	loop_finish(&loop);
