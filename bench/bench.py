@@ -276,6 +276,20 @@ def blocks():
 
 
 @bench
+def spans():
+    """begin and end of a span in a C program: with a recorder against two looks at the clock, and without; least of rounds"""
+    alone = json.loads(subprocess.run([BUILD / "bench/spans", "50"], check=True, capture_output=True).stdout)
+    _, out = wattle("--", BUILD / "bench/spans", 200)
+    cost = json.loads(out)
+    assert cost["recording"] and not alone["recording"], (cost, alone)
+    ratio = cost["span_ns"] / cost["clock_ns"]
+    row("span begin + end with a recorder", f"{cost['span_ns']:.1f} ns", f"2 clocks {cost['clock_ns']:.1f} ns",
+        f"{ratio:.2f}", "at most 1.5", ratio <= 1.5)
+    row("a span's call without a recorder", f"{alone['span_ns'] / 2:.1f} ns", "", "", "under 3 ns",
+        alone["span_ns"] / 2 < 3)
+
+
+@bench
 def spans_throughput():
     """spans of 8 threads, 10^6 a second in total for 10 s: what is lost, and what the recorder takes for it"""
     seconds = 10

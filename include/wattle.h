@@ -195,7 +195,7 @@ class span
 };
 } // namespace wattle
 
-#define WATTLE_SPAN(name) for (::wattle::span wattle__span(name); wattle__span.once(); wattle__span.done())
+#define WATTLE__SPAN(name, scope) for (::wattle::span scope(name); scope.once(); scope.done())
 #else
 struct wattle__scope {
 	uint32_t depth;
@@ -207,14 +207,19 @@ static inline struct wattle__scope wattle__scope_begin(const char *name)
 	(void)wattle_span_enter(name, &scope.depth);
 	return scope;
 }
-static inline void wattle__scope_end(struct wattle__scope *scope)
+static inline void wattle__scope_end(volatile struct wattle__scope *scope)
 {
 	(void)wattle_span_leave(scope->depth);
 }
-#define WATTLE_SPAN(name)                                                                                              \
-	for (struct wattle__scope wattle__scope __attribute__((cleanup(wattle__scope_end))) =                          \
+/* volatile, so that a setjmp inside does not worry compilers. */
+#define WATTLE__SPAN(name, scope)                                                                                      \
+	for (volatile struct wattle__scope scope __attribute__((cleanup(wattle__scope_end))) =                         \
 			wattle__scope_begin(name);                                                                     \
-		wattle__scope.once; wattle__scope.once = 0)
+		scope.once; scope.once = 0)
 #endif
+/* A name for each line, so that spans in spans shadow nothing. */
+#define WATTLE__JOIN(a, b) a##b
+#define WATTLE__NAME(a, b) WATTLE__JOIN(a, b)
+#define WATTLE_SPAN(name) WATTLE__SPAN(name, WATTLE__NAME(wattle__span_, __LINE__))
 
 #endif
