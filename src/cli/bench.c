@@ -240,7 +240,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!cli_parse(command, argc, argv, &options, &first, &config, EXIT_USAGE, &status))
 		return status;
 	wattle_cleanup_free char ***firsts = NULL;
-	size_t n;
+	size_t n = 0;
 	status = split(command, argc - first, argv + first, &firsts, &n);
 	if (status == EXIT_DONE)
 		status = check_commands(firsts, n);
