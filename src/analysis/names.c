@@ -44,6 +44,19 @@ static bool grow(struct table *table)
 	return true;
 }
 
+/* Rows that have a name in common mostly share its text too: the texts that were met last need not be looked at again. */
+struct recent {
+	const char *text;
+	uint32_t number;
+};
+enum { RECENT_SIZE = 256 };
+
+static struct recent *recall(struct recent *recent, const char *text)
+{
+	uintptr_t bits = (uintptr_t)text;
+	return &recent[(bits >> 3 ^ bits >> 11) % RECENT_SIZE];
+}
+
 // The number of a name in order of first appearance; -ENOMEM.
 static int64_t number_of(struct table *table, const char *text)
 {
@@ -93,10 +106,15 @@ static int finish(struct table *table, size_t n_rows, struct arena *arena, struc
 int names_make(const char *const *first, size_t stride, size_t n_rows, struct arena *arena, struct names *ret_names)
 {
 	struct table table = {0};
+	struct recent recent[RECENT_SIZE] = {{0}};
 	struct names names = {.of = arena_alloc(arena, n_rows, sizeof(uint32_t))};
 	int64_t number = names.of != NULL ? 0 : -ENOMEM;
 	for (size_t i = 0; i < n_rows && number >= 0; i++) {
-		number = number_of(&table, *(const char *const *)(const void *)((const char *)first + i * stride));
+		const char *text = *(const char *const *)(const void *)((const char *)first + i * stride);
+		struct recent *known = recall(recent, text);
+		number = known->text == text ? known->number : number_of(&table, text);
+		if (number >= 0)
+			*known = (struct recent){text, (uint32_t)number};
 		names.of[i] = (uint32_t)number;
 	}
 	int r = number < 0 ? -ENOMEM : finish(&table, n_rows, arena, &names);
