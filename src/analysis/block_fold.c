@@ -54,8 +54,7 @@ static void deal(struct blocks_work *work, const struct open_span *span)
 	struct dealing *dealing = &work->dealing;
 	if (!dealing->wanted)
 		return;
-	struct fold_piece *pieces =
-		array_with_room(dealing->pieces, dealing->n, &dealing->room, sizeof(*pieces), 4096);
+	struct fold_piece *pieces = array_with_room(dealing->pieces, dealing->n, &dealing->room, sizeof(*pieces), 4096);
 	if (pieces == NULL || dealing->n == PIECES_MAX) {
 		give_up(dealing);
 		return;
@@ -96,7 +95,7 @@ void dealing_pass(struct blocks_work *work)
 
 /* ---- what it told ---- */
 
-struct told { // of one block
+struct told {                   // of one block
 	uint32_t *inside, *own; // columns of the stacks with the block in them, and of those that end with it
 	size_t n_inside, n_own;
 	double inside_j; // by the straight line

@@ -160,8 +160,8 @@ void shares_end(struct blocks_work *work)
 }
 
 // The error of a part of an energy; the part is taken to have the whole's mixture of domains.
-static double error_of(const struct blocks_work *work, const struct part_error *errors, double part_j, const double *domain_j,
-	double whole_j)
+static double error_of(const struct blocks_work *work, const struct part_error *errors, double part_j,
+	const double *domain_j, double whole_j)
 {
 	struct error_sum sum = {0};
 	for (size_t d = 0; d < work->findings->n_domains; d++) {
@@ -196,7 +196,7 @@ int shares_finish_outside(const struct blocks_work *work, struct findings *findi
 	for (size_t d = 0; d < findings->n_domains; d++)
 		domain_j[d] = findings->domains[d].ledger.target_j;
 	findings->outside_j = work->outside_j;
-	findings->outside_error_j =
-		error_of(work, work->outside_errors, work->outside_j, domain_j, findings->ledger.target_j);
+	findings->outside_error_j = error_of(work, work->outside_errors, work->outside_j, domain_j,
+		findings->ledger.target_j);
 	return 0;
 }

@@ -61,8 +61,8 @@ static uint32_t process_of(struct blocks_work *work, int32_t pid)
 	uint32_t known = work->process_keys.n, n = keys_number(&work->process_keys, (uint32_t)pid);
 	if (n == KEYS_NONE || n < known)
 		return n;
-	struct work_process *processes =
-		array_with_room(work->processes, n, &work->processes_room, sizeof(*processes), 16);
+	struct work_process *processes = array_with_room(work->processes, n, &work->processes_room, sizeof(*processes),
+		16);
 	if (processes == NULL)
 		return KEYS_NONE;
 	work->processes = processes;
@@ -143,8 +143,7 @@ static bool settle(struct blocks_work *work, struct open_span *open, const struc
 	uint32_t under = on_top ? work->open[open->below].path : work->processes[open->process].root;
 	open->path = paths_child(&work->paths, under, open->block);
 	if (range && open->had_errors == NULL)
-		open->had_errors =
-			arena_alloc(work->arena, work->findings->n_domains, sizeof(*open->had_errors));
+		open->had_errors = arena_alloc(work->arena, work->findings->n_domains, sizeof(*open->had_errors));
 	return open->path != PATH_NONE && (!range || open->had_errors != NULL);
 }
 

@@ -57,11 +57,11 @@ struct work_thread {
 
 struct work_process {
 	int32_t pid;
-	uint32_t root;             // path
-	uint32_t threads, ranges;  // threads in a nested span; ranges open
-	uint32_t last_range;       // of those open
-	struct stay stay;          // of its ranges
-	struct share had;          // by each of its ranges that was open all the time
+	uint32_t root;            // path
+	uint32_t threads, ranges; // threads in a nested span; ranges open
+	uint32_t last_range;      // of those open
+	struct stay stay;         // of its ranges
+	struct share had;         // by each of its ranges that was open all the time
 };
 
 struct open_span {
@@ -69,12 +69,12 @@ struct open_span {
 	uint32_t span, block, path; // span: index in the run
 	uint32_t thread;            // of a range: BLOCK_NONE
 	uint32_t process;
-	uint32_t begun;                   // counts up with each span
-	bool left;                        // it ends now, and its thread is in another one already
-	uint32_t below, above;            // in its thread; of a range among those of its process
+	uint32_t begun;        // counts up with each span
+	bool left;             // it ends now, and its thread is in another one already
+	uint32_t below, above; // in its thread; of a range among those of its process
 	uint32_t next_free;
-	double had_j, had_ns;             // of a range: of process.had when it began
-	struct part_error *had_errors;    // owned by work.arena; stays with the place
+	double had_j, had_ns;          // of a range: of process.had when it began
+	struct part_error *had_errors; // owned by work.arena; stays with the place
 };
 
 struct blocks_work {
@@ -90,7 +90,7 @@ struct blocks_work {
 	size_t n_open_blocks;
 
 	struct keys thread_keys, process_keys;
-	struct work_thread *threads; // owned
+	struct work_thread *threads;    // owned
 	struct work_process *processes; // owned
 	size_t threads_room, processes_room;
 
@@ -99,29 +99,29 @@ struct blocks_work {
 	uint32_t free_open, begun;
 
 	struct paths paths;
-	struct names labels; // of the run's processes: roots of paths
-	struct keys pids;      // of the run's processes, so numbered …
-	uint32_t *process_of;  // … with the index of the process
+	struct names labels;  // of the run's processes: roots of paths
+	struct keys pids;     // of the run's processes, so numbered …
+	uint32_t *process_of; // … with the index of the process
 
-	uint32_t *busy_threads;   // in a span, n_busy of them; owned
+	uint32_t *busy_threads; // in a span, n_busy of them; owned
 	size_t n_busy, busy_room;
-	struct dealing {          // to the columns of a fold: path + 1
+	struct dealing { // to the columns of a fold: path + 1
 		bool wanted;
 		struct fold_piece *pieces; // owned
 		size_t n, room;
-		int64_t dealt_ns;          // up to here
+		int64_t dealt_ns; // up to here
 	} dealing;
-	uint32_t parties;         // that share the target's energy now
-	double one_j;             // what a party had that was there all the time
-	double seen_j;            // the target's energy up to now
-	double outside_j;         // while there was no party
-	struct stay outside;      // since when there is none
+	uint32_t parties;    // that share the target's energy now
+	double one_j;        // what a party had that was there all the time
+	double seen_j;       // the target's energy up to now
+	double outside_j;    // while there was no party
+	struct stay outside; // since when there is none
 	struct part_error *outside_errors;
 	struct units {
 		uint32_t *order; // of the run's metrics, by time; NULL: as they stand
 		size_t next, n;
 		struct names names;
-		struct keys ids;  // of the spans, where they do not ascend
+		struct keys ids; // of the spans, where they do not ascend
 		bool ascending;
 		uint32_t *told;   // of each block: the latest metric that was counted for it, plus 1
 		struct keys keys; // block, name
@@ -136,7 +136,7 @@ struct blocks_work {
 };
 
 // block_sweep.c
-int blocks_sweep(struct blocks_work *work);             // -ENOMEM
+int blocks_sweep(struct blocks_work *work);        // -ENOMEM
 bool block_has_ended(const struct run_span *span); // else it is no call of its block
 
 // block_calls.c. Whatever is told of is told at moments.now.
@@ -146,9 +146,10 @@ int calls_sample(struct blocks_work *work, size_t sample); // -ENOMEM
 void calls_finish(const struct blocks_work *work, uint32_t block, struct block_finding *finding);
 
 // block_shares.c
-int shares_init(struct blocks_work *work);         // -ENOMEM
-void shares_pass(struct blocks_work *work);        // time has gone on to moments.now
-void shares_thread(struct blocks_work *work, struct work_thread *thread, uint32_t top); // its innermost span from now on
+int shares_init(struct blocks_work *work);  // -ENOMEM
+void shares_pass(struct blocks_work *work); // time has gone on to moments.now
+void shares_thread(struct blocks_work *work, struct work_thread *thread,
+	uint32_t top); // its innermost span from now on
 void shares_range_begin(struct blocks_work *work, struct open_span *range);
 void shares_range_end(struct blocks_work *work, const struct open_span *range);
 void shares_end(struct blocks_work *work); // of the run
@@ -157,13 +158,13 @@ int shares_finish_outside(const struct blocks_work *work, struct findings *findi
 
 // block_fold.c
 void dealing_begin(struct blocks_work *work, const struct metering *metering); // is it worth it?
-void dealing_pass(struct blocks_work *work);                                    // as shares_pass, before it
+void dealing_pass(struct blocks_work *work);                                   // as shares_pass, before it
 // Puts folded energies into the blocks, the stacks and what is outside. -ENOMEM.
 int dealing_finish(struct blocks_work *work, const struct metering *metering, struct findings *findings);
 
 // block_units.c
 int units_init(struct blocks_work *work); // -ENOMEM
 bool units_left(const struct blocks_work *work);
-int64_t units_next_ns(const struct blocks_work *work); // of the next metric
-int units_tell(struct blocks_work *work);    // of the next metric; -ENOMEM
+int64_t units_next_ns(const struct blocks_work *work);                 // of the next metric
+int units_tell(struct blocks_work *work);                              // of the next metric; -ENOMEM
 int units_finish(struct blocks_work *work, struct findings *findings); // of all blocks; -ENOMEM

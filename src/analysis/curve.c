@@ -53,8 +53,9 @@ double curve_line_near(const struct curve *curve, const struct curve_segment *se
 	if (points.begin == points.end)
 		return 0;
 	t_ns = within(t_ns, segment->first_ns, segment->last_ns);
-	size_t after = points.begin + slice_lower_bound_near(curve->t_ns + points.begin, points.end - points.begin,
-		t_ns, point - points.begin);
+	size_t after = points.begin +
+		slice_lower_bound_near(curve->t_ns + points.begin, points.end - points.begin, t_ns,
+			point - points.begin);
 	return line_before(curve, segment, after, t_ns);
 }
 
@@ -264,8 +265,7 @@ static int prepare(struct curve_builder *b, int64_t interval_ns, struct arena *a
 		.segments = arena_alloc(arena, b->run->n_segments, sizeof(struct curve_segment)),
 		.max_power_w = max_power_w(device, b->power_mw),
 	};
-	if (b->curve->t_ns == NULL || b->curve->j == NULL || b->curve->within_s == NULL ||
-		b->curve->segments == NULL)
+	if (b->curve->t_ns == NULL || b->curve->j == NULL || b->curve->within_s == NULL || b->curve->segments == NULL)
 		return -ENOMEM;
 	return updates_make(b->run, device, interval_ns, &b->curve->updates);
 }

@@ -66,13 +66,13 @@ struct curve_walk {
 	const struct curve *curve;
 	bool any;
 	size_t segment;
-	size_t after;  // first point of the segment not before t_ns; past its last one if there is none
-	int64_t from_ns; // the line goes through from_j here …
+	size_t after;           // first point of the segment not before t_ns; past its last one if there is none
+	int64_t from_ns;        // the line goes through from_j here …
 	double from_j, slope_w; // … as steep as that
-	int64_t t_ns;  // the instant, but within the target's life and the line
-	double line_j; // the line there
+	int64_t t_ns;           // the instant, but within the target's life and the line
+	double line_j;          // the line there
 };
-double curve_walk_to(struct curve_walk *walk, size_t index, int64_t t_ns); // as curve_at
+double curve_walk_to(struct curve_walk *walk, size_t index, int64_t t_ns);                        // as curve_at
 double curve_walk_power_w(struct curve_walk *walk, size_t index, int64_t from_ns, int64_t to_ns); // as curve_power_w
 // Energy of the run up to an instant of a segment; before the target's start and after its end nothing is added.
 double curve_at(const struct curve *curve, size_t index, int64_t t_ns);

@@ -75,12 +75,12 @@ struct value_stats {
 
 struct block_unit { // work that a block did: a metric of whole numbers, reported inside it
 	const char *name;
-	int64_t count;         // how often it was reported
-	double sum;            // of all reports
+	int64_t count;                       // how often it was reported
+	double sum;                          // of all reports
 	double j_per_unit, error_j_per_unit; // NaN: not a unit of work (a fraction, a negative value), or no energy
 };
 
-enum block_method { // how the energy of a block was told from its surroundings
+enum block_method {         // how the energy of a block was told from its surroundings
 	BLOCK_INTERPOLATED, // between updates of the counters, along the straight line
 	BLOCK_FOLDED,       // many calls shorter than the counter's period: least squares over all periods (fold.h)
 	BLOCK_NO_ENERGY
@@ -91,17 +91,18 @@ struct block_finding { // one code block: a span's name over all its calls
 	int64_t calls, non_empty_calls, timepoints;
 	int64_t unwound, cut; // of the calls: left without an end; closed by the end of the thread, program or process
 	struct value_stats compute_time_s;
-	double active_s;    // time in which at least one of its calls ran
-	double self_time_s; // compute time less that of the spans inside it
-	double cpu_s;       // CPU time of the target while the block ran; NaN unknown
-	double thread_cpu_s; // of the block's own threads, where that was asked for; else NaN
+	double active_s;                          // time in which at least one of its calls ran
+	double self_time_s;                       // compute time less that of the spans inside it
+	double cpu_s;                             // CPU time of the target while the block ran; NaN unknown
+	double thread_cpu_s;                      // of the block's own threads, where that was asked for; else NaN
 	struct value_stats columns[COLUMN_COUNT]; // over the samples inside the block; NaN if none knows the column
 	double total_j, error_j;                  // attributed to the target while the block ran, inner blocks included
-	double self_j, self_error_j; // of it, while this block was the innermost one; where threads overlap, shared by them.
-				     // Over all blocks and what lies outside of them this adds up to the target's energy
+	/* Of it, while this block was the innermost one; where threads overlap, shared by them. Over all blocks and what lies
+	 * outside of them this adds up to the target's energy. */
+	double self_j, self_error_j;
 	enum block_method method;
-	bool resolved;    // the error is smaller than the energy
-	double *domain_j; // findings.n_domains of them
+	bool resolved;            // the error is smaller than the energy
+	double *domain_j;         // findings.n_domains of them
 	struct block_unit *units; // n_units of them, by name
 	size_t n_units;
 };
@@ -109,10 +110,10 @@ struct block_finding { // one code block: a span's name over all its calls
 enum { STACK_NONE = UINT32_MAX };
 enum { STACK_DEPTH_MAX = 1024 }; // blocks inside each other; what lies deeper is the last one's
 
-struct stack_finding { // a block inside others; its outermost one is a process
-	uint32_t parent; // index of the stack around it, which stands before it; STACK_NONE: a process
-	const char *name; // of the block, or of the process
-	double self_j, self_time_s; // while this was the innermost one, as self_j of a block; over all they add up alike
+struct stack_finding {              // a block inside others; the outermost one is a process
+	uint32_t parent;            // index of the stack around it, which stands before it; STACK_NONE: a process
+	const char *name;           // of the block, or of the process
+	double self_j, self_time_s; // while this was the innermost one; over all they add up as self_j of the blocks
 };
 
 struct findings {
@@ -144,7 +145,7 @@ struct findings {
 	size_t n_blocks;
 	struct stack_finding *stacks;
 	size_t n_stacks;
-	double outside_j, outside_error_j; // of ledger.target_j: while no span was open; NaN without spans
+	double outside_j, outside_error_j;        // of ledger.target_j: while no span was open; NaN without spans
 	struct value_stats overall[COLUMN_COUNT]; // over all samples
 	struct stats run_metrics[RUN_COUNT];
 	struct user_metric_finding *user_metrics; // sorted by name

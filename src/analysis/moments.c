@@ -40,8 +40,8 @@ static bool grow(struct moments *moments)
 	if (at == NULL)
 		return false;
 	moments->at = at;
-	struct attribution_point *points =
-		realloc_array(moments->points, n, (moments->findings->n_domains + 1) * sizeof(*points));
+	struct attribution_point *points = realloc_array(moments->points, n,
+		(moments->findings->n_domains + 1) * sizeof(*points));
 	if (points == NULL)
 		return false;
 	moments->points = points;

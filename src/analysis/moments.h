@@ -12,9 +12,9 @@ enum { MOMENT_NONE = UINT32_MAX };
 
 struct moment {
 	int64_t t_ns;
-	double target_j;              // up to here, of all domains in the total
+	double target_j;               // up to here, of all domains in the total
 	double cpu_ns, cpu_unknown_ns; // of the target up to here; time for which that is not known
-	uint32_t held;                // how often
+	uint32_t held;                 // how often
 	uint32_t next_free;
 };
 
@@ -56,7 +56,8 @@ static inline const struct moment *moments_now(const struct moments *moments)
 // Adds the error of the time from a moment until now, `fraction` of it, to those of each domain in the total.
 void moments_add_errors(struct moments *moments, uint32_t since, double fraction, struct part_error *errors);
 // Of a domain, whose energy must be known.
-static inline const struct attribution_point *moments_point(const struct moments *moments, uint32_t moment, size_t domain)
+static inline const struct attribution_point *moments_point(const struct moments *moments, uint32_t moment,
+	size_t domain)
 {
 	return &moments->points[moment * moments->findings->n_domains + domain];
 }

@@ -8,13 +8,13 @@
 enum { PATH_NONE = UINT32_MAX };
 
 struct path {
-	uint32_t parent;    // PATH_NONE: a process
-	uint32_t name;      // number of the block, of a process that of its label
-	uint32_t depth;     // 0: a process
+	uint32_t parent;        // PATH_NONE: a process
+	uint32_t name;          // number of the block, of a process that of its label
+	uint32_t depth;         // 0: a process
 	double self_j, self_ns; // while this was the innermost one
 };
 
-struct paths { // {0} is an empty one
+struct paths {            // {0} is an empty one
 	struct keys keys; // owned
 	struct path *at;  // keys.n of them, parents first; owned
 	size_t capacity;

@@ -36,8 +36,8 @@ static void pass_on(void *data)
 static int write_folded(const struct findings *findings, const struct values *values, const char *path,
 	struct wattle_error *reterr)
 {
-	enum folded_weight weight =
-		values->weight != NULL && strcmp(values->weight, "time") == 0 ? FOLDED_TIME : FOLDED_ENERGY;
+	enum folded_weight weight = values->weight != NULL && strcmp(values->weight, "time") == 0 ? FOLDED_TIME
+												  : FOLDED_ENERGY;
 	struct export_out out;
 	if (findings->n_blocks == 0)
 		return error_set(reterr, -ENODATA, "%s has no code blocks", path);

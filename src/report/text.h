@@ -20,6 +20,6 @@ void text_metrics(const struct text *text); // the program's own
 void text_processes(const struct text *text);
 void text_warnings(const struct text *text);
 
-enum { TEXT_ROWS_MAX = 12 };                               // of a table whose length the program decides
-void text_and_more(const struct text *text, size_t n); // of the rows that were left out
+enum { TEXT_ROWS_MAX = 12 };                                 // of a table whose length the program decides
+void text_and_more(const struct text *text, size_t n);       // of the rows that were left out
 void text_title(const struct text *text, const char *title); // an empty line, then the title of a part

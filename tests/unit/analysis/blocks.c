@@ -123,8 +123,16 @@ static void ends_and_cpu(void **state)
 		{.name = "a", .begin_ns = at_s(2), .end_ns = at_s(4), .cpu_ns = VALUE_MISSING, .close = SPAN_UNWOUND},
 		{.name = "a", .begin_ns = at_s(4.5), .end_ns = at_s(5.5), .cpu_ns = 100000000, .close = SPAN_AT_DEATH},
 		{.name = "a", .begin_ns = at_s(6), .end_ns = at_s(7), .cpu_ns = VALUE_MISSING, .close = SPAN_AT_EXEC},
-		{.name = "a", .begin_ns = at_s(8), .end_ns = at_s(8.05), .cpu_ns = VALUE_MISSING, .close = SPAN_AT_THREAD_END},
-		{.name = "a", .begin_ns = at_s(9), .end_ns = VALUE_MISSING, .cpu_ns = VALUE_MISSING, .close = SPAN_OPEN},
+		{.name = "a",
+			.begin_ns = at_s(8),
+			.end_ns = at_s(8.05),
+			.cpu_ns = VALUE_MISSING,
+			.close = SPAN_AT_THREAD_END},
+		{.name = "a",
+			.begin_ns = at_s(9),
+			.end_ns = VALUE_MISSING,
+			.cpu_ns = VALUE_MISSING,
+			.close = SPAN_OPEN},
 		{.name = "unknown", .begin_ns = at_s(1), .end_ns = at_s(2), .cpu_ns = VALUE_MISSING},
 	};
 	build_simple(&run, 101);
