@@ -46,6 +46,7 @@ int main(int argc, char **argv)
 		// Rings that nobody could empty would measure how spans are lost.
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 	}
-	printf("{\"clock_ns\": %.2f, \"span_ns\": %.2f, \"recording\": %d}\n", clock_ns, span_ns, wattle_is_recording());
+	printf("{\"clock_ns\": %.2f, \"span_ns\": %.2f, \"recording\": %d}\n", clock_ns, span_ns,
+		wattle_is_recording());
 	return 0;
 }

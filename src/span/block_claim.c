@@ -61,7 +61,7 @@ static bool is_within_limit(off_t end)
 {
 	struct rlimit limit;
 	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ||
-			(uint64_t)end <= limit.rlim_cur;
+		(uint64_t)end <= limit.rlim_cur;
 }
 
 // The block is this thread's alone, so zeros harm nobody.
@@ -84,8 +84,9 @@ static int reserve_block(int fd, uint64_t index)
 	return has_no_such_call(r) ? reserve_by_zeros(fd, at) : r;
 }
 
-static const struct span_file_header own_header = {
-		.magic = SPAN_FILE_MAGIC, .version = SPAN_FILE_VERSION, .block_bytes = SPAN_BLOCK_BYTES};
+static const struct span_file_header own_header = {.magic = SPAN_FILE_MAGIC,
+	.version = SPAN_FILE_VERSION,
+	.block_bytes = SPAN_BLOCK_BYTES};
 enum { FIXED_BYTES = offsetof(struct span_file_header, n_claimed) };
 
 /* Whoever comes writes the same, in whatever order: the fixed part is equal for all, and the counter begins as the file
@@ -136,7 +137,7 @@ static int take_number(int fd, uint64_t *ret_index)
 static int map_block(int fd, uint64_t index, struct span_block_header **ret_header)
 {
 	void *map = mmap(NULL, SPAN_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			(off_t)(index * SPAN_BLOCK_BYTES));
+		(off_t)(index * SPAN_BLOCK_BYTES));
 	if (map == MAP_FAILED)
 		return -errno;
 	if (madvise(map, SPAN_BLOCK_BYTES, MADV_POPULATE_WRITE) < 0 && errno == EFAULT) {
@@ -157,7 +158,7 @@ static int claim_in(int fd, struct span_sink *sink, struct span_block_header **r
 		return r;
 	// After a full disk the same block is tried again, unless the file is another one now.
 	bool is_pending = sink->pending.index != 0 && sink->pending.device == stat.st_dev &&
-			sink->pending.inode == stat.st_ino;
+		sink->pending.inode == stat.st_ino;
 	if (!is_pending) {
 		if ((r = take_number(fd, &sink->pending.index)) < 0)
 			return r;
@@ -222,11 +223,14 @@ int span_block_claim(struct span_thread *thread)
 	close(fd);
 	if (r < 0)
 		return r;
-	struct span_sink sink = {.kind = SINK_BLOCK, .is_announced = true, .map = header, .map_bytes = SPAN_BLOCK_BYTES};
+	struct span_sink sink = {.kind = SINK_BLOCK,
+		.is_announced = true,
+		.map = header,
+		.map_bytes = SPAN_BLOCK_BYTES};
 	sink.stream = thread->sink.kind == SINK_BLOCK ? thread->sink.stream : new_stream();
 	sink.sequence = thread->sink.kind == SINK_BLOCK ? thread->sink.sequence + 1 : 0;
 	fill(thread, header, &sink);
 	span_sink_attach(thread, &sink, (struct span_record *)(void *)((char *)header + SPAN_BLOCK_HEADER_BYTES),
-			UINT64_MAX, (struct span_counters){&header->n_used, &header->lost, &header->unwound});
+		UINT64_MAX, (struct span_counters){&header->n_used, &header->lost, &header->unwound});
 	return 0;
 }

@@ -49,10 +49,10 @@ struct span_slots {
 
 /* Slots for the names (category NULL: none) and room for `need` records; false: no room. */
 bool span_resolve_slowly(struct span_thread *thread, const char *name, const char *category, uint32_t need,
-		struct span_slots *ret_slots);
+	struct span_slots *ret_slots);
 
 static inline bool span_resolve(struct span_thread *thread, const char *name, const char *category, uint32_t need,
-		struct span_slots *ret_slots)
+	struct span_slots *ret_slots)
 {
 	ret_slots->name = span_name_find(&thread->names, name);
 	ret_slots->category = SPAN_NO_SLOT;

@@ -36,13 +36,12 @@ static inline __attribute__((always_inline)) int span_begin_common(const char *n
 	int64_t t_ns = span_clock_ns(CLOCK_MONOTONIC);
 	struct span_thread *thread = span_thread_self;
 	if (span_unlikely(!span_is_ours(thread, session) || name == NULL ||
-			    atomic_load_explicit(&thread->busy, memory_order_relaxed) != 0))
+		    atomic_load_explicit(&thread->busy, memory_order_relaxed) != 0))
 		return span_begin_otherwise(name, NULL, ret_depth);
 	span_thread_mark_busy(thread, (uintptr_t)__builtin_frame_address(0));
 	uint32_t depth = span_thread_depth(thread), slot = span_name_find(&thread->names, name);
 	if (span_unlikely(slot == SPAN_NO_SLOT || thread->with_cpu_time || depth == SPAN_DEPTH_MAX ||
-			    t_ns < thread->latest_ns ||
-			    thread->head + depth + (2 + 1 + SPAN_RANGE_RESERVE) > thread->limit))
+		    t_ns < thread->latest_ns || thread->head + depth + (2 + 1 + SPAN_RANGE_RESERVE) > thread->limit))
 		return span_begin_taken(thread, name, NULL, ret_depth);
 	if (ret_depth != NULL)
 		*ret_depth = depth;
@@ -58,12 +57,13 @@ static inline __attribute__((always_inline)) int span_end_common(void)
 	int session = span_session();
 	int64_t t_ns = span_clock_ns(CLOCK_MONOTONIC);
 	struct span_thread *thread = span_thread_self;
-	if (span_unlikely(!span_is_ours(thread, session) || atomic_load_explicit(&thread->busy, memory_order_relaxed) != 0))
+	if (span_unlikely(
+		    !span_is_ours(thread, session) || atomic_load_explicit(&thread->busy, memory_order_relaxed) != 0))
 		return span_end_otherwise();
 	span_thread_mark_busy(thread, (uintptr_t)__builtin_frame_address(0));
 	uint32_t depth = span_thread_depth(thread);
 	if (span_unlikely(depth == 0 || thread->dropped[depth - 1] || thread->with_cpu_time || thread->excess > 0 ||
-			    t_ns < thread->latest_ns))
+		    t_ns < thread->latest_ns))
 		return span_end_taken(thread);
 	span_put(thread, RECORD_END, 0, 1, t_ns);
 	span_thread_commit(thread, 1, depth - 1);

@@ -18,11 +18,11 @@ struct event {
 static int put(struct span_thread *thread, const struct event *event)
 {
 	uint32_t need = 1U + event->has_extra + (event->category != NULL) +
-			span_thread_reserve(thread, span_thread_depth(thread));
+		span_thread_reserve(thread, span_thread_depth(thread));
 	struct span_slots slots = {0, SPAN_NO_SLOT};
 	bool has_room = event->name != NULL
-			? span_resolve(thread, event->name, event->category, need + SPAN_RANGE_RESERVE, &slots)
-			: span_thread_has_room(thread, need);
+		? span_resolve(thread, event->name, event->category, need + SPAN_RANGE_RESERVE, &slots)
+		: span_thread_has_room(thread, need);
 	if (span_unlikely(!has_room)) {
 		span_thread_count_lost(thread, 1);
 		return -ENOBUFS;
@@ -81,8 +81,12 @@ int span_range_begin(const char *name, const char *category, uint64_t *ret_range
 	if (thread == NULL)
 		return span_without_state();
 	uint64_t range = next_range(thread);
-	int r = write_event(thread, &(struct event){.kind = RECORD_RANGE_BEGIN, .has_extra = true, .extra = range,
-			.name = name, .category = category});
+	int r = write_event(thread,
+		&(struct event){.kind = RECORD_RANGE_BEGIN,
+			.has_extra = true,
+			.extra = range,
+			.name = name,
+			.category = category});
 	if (r == 0)
 		*ret_range = range;
 	return r;
@@ -117,6 +121,6 @@ int span_metric(const char *name, double value)
 	if (!isfinite(value))
 		return -EINVAL;
 	struct record_extra extra = {.value = value};
-	return write_named(session, &(struct event){.kind = RECORD_METRIC, .has_extra = true, .extra = extra.number,
-			.name = name});
+	return write_named(session,
+		&(struct event){.kind = RECORD_METRIC, .has_extra = true, .extra = extra.number, .name = name});
 }

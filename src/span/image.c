@@ -27,7 +27,7 @@ static void sip_word(uint64_t v[4], uint64_t word)
 static uint64_t sip_hash(const uint64_t key[2], uint64_t word)
 {
 	uint64_t v[4] = {key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d, key[0] ^ 0x6c7967656e657261,
-			key[1] ^ 0x7465646279746573};
+		key[1] ^ 0x7465646279746573};
 	sip_word(v, word);
 	sip_word(v, UINT64_C(8) << 56);
 	v[2] ^= 0xff;

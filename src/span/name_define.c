@@ -10,8 +10,8 @@ static uint32_t define(struct span_thread *thread, const char *name, uint32_t ke
 {
 	size_t length = strnlen(name, SPAN_NAME_BYTES_MAX);
 	uint32_t slot = span_name_take(&thread->names, name, length, keep);
-	*span_thread_record(thread, 0) =
-			(struct span_record){.kind = RECORD_NAME, .slot = (uint16_t)slot, .n = (uint32_t)length};
+	*span_thread_record(thread,
+		0) = (struct span_record){.kind = RECORD_NAME, .slot = (uint16_t)slot, .n = (uint32_t)length};
 	const char *text = &thread->names.text[thread->names.slots[slot].at];
 	uint32_t n = 1;
 	for (size_t done = 0; done < length; done += sizeof(struct span_record)) {
@@ -33,7 +33,7 @@ static uint32_t find_or_define(struct span_thread *thread, const char *name, uin
 
 // The room is asked for first: a new block knows no names.
 bool span_resolve_slowly(struct span_thread *thread, const char *name, const char *category, uint32_t need,
-		struct span_slots *ret_slots)
+	struct span_slots *ret_slots)
 {
 	if (!span_thread_has_room(thread, need + name_records(name) + name_records(category)))
 		return false;

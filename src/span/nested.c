@@ -32,7 +32,7 @@ static int begin(struct span_thread *thread, const char *name, const char *categ
 		*ret_depth = depth + thread->excess;
 	// A begin takes as many records as an end.
 	uint32_t need = 2 * thread->end_records + (category != NULL) + span_thread_reserve(thread, depth) +
-			SPAN_RANGE_RESERVE;
+		SPAN_RANGE_RESERVE;
 	struct span_slots slots;
 	if (span_unlikely(depth == SPAN_DEPTH_MAX || !span_resolve(thread, name, category, need, &slots)))
 		return drop_begin(thread, depth);

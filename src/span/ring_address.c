@@ -9,7 +9,7 @@
 int ring_address_format(const struct ring_address *address, char *out, size_t size)
 {
 	int n = snprintf(out, size, "%d:%" PRIu32 ":%" PRIu32 ":%016" PRIx64 ":@%s", RING_VERSION, address->flags,
-			address->n_records, address->token, address->name);
+		address->n_records, address->token, address->name);
 	return n >= 0 && (size_t)n < size ? 0 : -ERANGE;
 }
 
@@ -21,8 +21,8 @@ static const char *field(const char *text, unsigned base, uint64_t most, uint64_
 	const char *at = text;
 	for (; *at != ':'; at++) {
 		unsigned digit = *at >= '0' && *at <= '9' ? (unsigned)(*at - '0')
-				: *at >= 'a' && *at <= 'f' ? (unsigned)(*at - 'a') + 10
-							   : base;
+			: *at >= 'a' && *at <= 'f'        ? (unsigned)(*at - 'a') + 10
+							  : base;
 		if (digit >= base || value > (most - digit) / base)
 			return NULL;
 		value = value * base + digit;
@@ -52,7 +52,9 @@ int ring_address_parse(const char *text, struct ring_address *ret_address)
 	size_t length = *text == '@' ? strlen(text + 1) : 0;
 	if (length == 0 || length >= sizeof(ret_address->name))
 		return -EINVAL;
-	*ret_address = (struct ring_address){.flags = (uint32_t)flags, .n_records = (uint32_t)n_records, .token = token};
+	*ret_address = (struct ring_address){.flags = (uint32_t)flags,
+		.n_records = (uint32_t)n_records,
+		.token = token};
 	memcpy(ret_address->name, text + 1, length);
 	return 0;
 }

@@ -22,7 +22,7 @@ static int connect_to(const struct ring_address *address)
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (const struct sockaddr *)&name,
-			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) == 0)
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) == 0)
 		return fd;
 	int r = -errno;
 	close(fd);
@@ -51,11 +51,12 @@ static int send_memory(int socket_fd, int memory_fd, const struct ring_hello *he
 	} control = {.room = ""};
 	struct iovec text = {.iov_base = (void *)(uintptr_t)hello, .iov_len = sizeof(*hello)};
 	struct msghdr message = {.msg_iov = &text,
-			.msg_iovlen = 1,
-			.msg_control = &control,
-			.msg_controllen = sizeof(control)};
-	control.header = (struct cmsghdr){
-			.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+		.cmsg_level = SOL_SOCKET,
+		.cmsg_type = SCM_RIGHTS};
 	memcpy(CMSG_DATA(&control.header), &memory_fd, sizeof(int));
 	return sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
@@ -75,15 +76,15 @@ static struct ring_header *map_memory(int fd, size_t bytes)
 }
 
 static int open_ring(int socket_fd, int memory_fd, const struct ring_address *address, int32_t tid,
-		struct ring_header **ret_header)
+	struct ring_header **ret_header)
 {
 	struct ring_hello hello = {.magic = RING_MAGIC,
-			.version = RING_VERSION,
-			.n_records = address->n_records,
-			.image = span_image(),
-			.pid = getpid(),
-			.tid = tid,
-			.token = address->token};
+		.version = RING_VERSION,
+		.n_records = address->n_records,
+		.image = span_image(),
+		.pid = getpid(),
+		.tid = tid,
+		.token = address->token};
 	size_t bytes = ring_bytes(address->n_records);
 	struct ring_header *header = map_memory(memory_fd, bytes);
 	if (header == NULL)
@@ -122,6 +123,6 @@ int span_ring_open(struct span_thread *thread, const struct ring_address *addres
 	thread->with_cpu_time = (address->flags & RING_CPU_TIME) != 0;
 	thread->end_records = thread->with_cpu_time ? 2 : 1;
 	span_sink_attach(thread, &sink, (struct span_record *)(void *)((char *)header + RING_HEADER_BYTES),
-			address->n_records - 1, (struct span_counters){&header->head, &header->lost, &header->unwound});
+		address->n_records - 1, (struct span_counters){&header->head, &header->lost, &header->unwound});
 	return 0;
 }

@@ -35,7 +35,7 @@ static void unmap(struct span_thread *thread)
 }
 
 void span_sink_attach(struct span_thread *thread, const struct span_sink *sink, struct span_record *records,
-		uint64_t mask, struct span_counters counters)
+	uint64_t mask, struct span_counters counters)
 {
 	atomic_store(counters.lost, atomic_exchange(&thread->nowhere[1], 0));
 	atomic_store(counters.unwound, atomic_exchange(&thread->nowhere[2], 0));
@@ -84,15 +84,14 @@ static bool back(struct span_thread *thread, uint64_t end, uint64_t n_records)
 {
 	struct span_sink *sink = &thread->sink;
 	while (sink->backed < end && sink->backed < n_records) {
-		uint64_t step = sink->backed < BACKED_RECORDS_LEAST  ? BACKED_RECORDS_LEAST
-				: sink->backed > BACKED_RECORDS_MOST ? BACKED_RECORDS_MOST
-								     : sink->backed;
+		uint64_t step = sink->backed < BACKED_RECORDS_LEAST ? BACKED_RECORDS_LEAST
+			: sink->backed > BACKED_RECORDS_MOST        ? BACKED_RECORDS_MOST
+								    : sink->backed;
 		if (step > n_records - sink->backed)
 			step = n_records - sink->backed;
 		struct quiet quiet;
 		quiet_begin(&quiet);
-		int r = madvise(&thread->records[sink->backed], step * sizeof(struct span_record),
-				MADV_POPULATE_WRITE);
+		int r = madvise(&thread->records[sink->backed], step * sizeof(struct span_record), MADV_POPULATE_WRITE);
 		bool is_done = r == 0 || errno == EINVAL;
 		quiet_end(&quiet);
 		if (!is_done)

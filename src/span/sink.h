@@ -12,7 +12,7 @@ struct span_counters {
 
 // Records go to `sink` from now on; what was counted while there was none is told there. The old one is unmapped.
 void span_sink_attach(struct span_thread *thread, const struct span_sink *sink, struct span_record *records,
-		uint64_t mask, struct span_counters counters);
+	uint64_t mask, struct span_counters counters);
 // All is lost and counted.
 void span_sink_detach(struct span_thread *thread);
 

@@ -40,10 +40,10 @@ struct span_block_header {
 	uint32_t image;          // as in a ring
 	uint32_t n_open;         // recorded spans that are open where the block begins
 	uint64_t stream;
-	uint64_t sequence;       // of this block in its stream, from 0
-	uint8_t boot_id[16];     // /proc/sys/kernel/random/boot_id; zeros: unknown
-	int64_t anchor_mono_ns;  // CLOCK_MONOTONIC and
-	int64_t anchor_wall_ns;  // CLOCK_REALTIME at one instant: when the block was claimed
+	uint64_t sequence;                   // of this block in its stream, from 0
+	uint8_t boot_id[16];                 // /proc/sys/kernel/random/boot_id; zeros: unknown
+	int64_t anchor_mono_ns;              // CLOCK_MONOTONIC and
+	int64_t anchor_wall_ns;              // CLOCK_REALTIME at one instant: when the block was claimed
 	alignas(64) _Atomic uint64_t n_used; // records, stored with release: what lies before is whole
 	_Atomic uint64_t lost;               // as in a ring, while this was the stream's last block
 	_Atomic uint64_t unwound;

@@ -28,7 +28,7 @@ static struct {
 bool span_threads_had(uint64_t number)
 {
 	return number > atomic_load_explicit(&threads.n_of_parents, memory_order_relaxed) &&
-			number <= atomic_load_explicit(&threads.n, memory_order_relaxed);
+		number <= atomic_load_explicit(&threads.n, memory_order_relaxed);
 }
 
 bool span_threads_are_wiped(void)
@@ -57,7 +57,8 @@ static void initialise(struct span_thread *thread)
 
 static struct span_thread *make(void)
 {
-	struct span_thread *thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct span_thread *thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		-1, 0);
 	if (thread == MAP_FAILED)
 		return NULL;
 	bool is_wiped = madvise(thread, sizeof(*thread), MADV_WIPEONFORK) == 0;
@@ -93,7 +94,7 @@ static struct span_thread *take_left(void)
 static void watch(struct span_thread *thread)
 {
 	bool is_watched = threads.has_key && threads.key < KEYS_WITHOUT_MALLOC &&
-			pthread_setspecific(threads.key, thread) == 0;
+		pthread_setspecific(threads.key, thread) == 0;
 	atomic_store(&thread->is_unwatched, !is_watched);
 }
 
@@ -197,8 +198,8 @@ static void write_end(struct span_thread *thread)
 	if (thread->records == NULL || thread->sink.kind == SINK_NONE || !thread->sink.is_announced)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	*span_thread_record(thread, 0) = (struct span_record){
-			.t_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec, .kind = RECORD_THREAD_END};
+	*span_thread_record(thread, 0) = (struct span_record){.t_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+		.kind = RECORD_THREAD_END};
 	span_thread_commit(thread, 1, 0);
 }
 
@@ -209,8 +210,7 @@ static void end(void *state)
 	struct quiet quiet;
 	if (thread != span_thread_self)
 		return;
-	if (++thread->end_rounds < _POSIX_THREAD_DESTRUCTOR_ITERATIONS &&
-			pthread_setspecific(threads.key, thread) == 0)
+	if (++thread->end_rounds < _POSIX_THREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(threads.key, thread) == 0)
 		return;
 	quiet_begin(&quiet);
 	span_thread_self = NULL;

@@ -35,9 +35,9 @@ struct span_sink { // where the records go
 	bool is_announced; // whose records follow
 	void *map;
 	size_t map_bytes;
-	_Atomic uint64_t *tail; // of a ring
-	uint64_t backed;        // records of a ring that have memory behind them
-	int64_t retry_ns;       // when there was none: not before
+	_Atomic uint64_t *tail;    // of a ring
+	uint64_t backed;           // records of a ring that have memory behind them
+	int64_t retry_ns;          // when there was none: not before
 	uint64_t stream, sequence; // of the next block
 	struct {
 		uint64_t index; // of a block that was claimed and not reserved; 0: none
@@ -49,8 +49,8 @@ struct span_thread {
 	// What each call touches.
 	alignas(64) int session; // span_writer_state when it was set up
 	bool with_cpu_time;
-	uint8_t end_records;    // that an end takes
-	_Atomic uintptr_t busy; // frame of the call at work; 0: none
+	uint8_t end_records;     // that an end takes
+	_Atomic uintptr_t busy;  // frame of the call at work; 0: none
 	_Atomic uint64_t cursor; // low half of head in its upper half, depth in its lower
 	uint64_t head;           // records written to this ring or block
 	uint64_t limit;          // up to here there is room
@@ -66,7 +66,7 @@ struct span_thread {
 	_Atomic uint64_t nowhere[3]; // head, lost, unwound while there is no ring
 	struct span_sink sink;
 	_Atomic uint64_t n_ranges; // ever begun
-	uint32_t number;   // of this state in this process, from 1
+	uint32_t number;           // of this state in this process, from 1
 	int32_t tid;
 	struct {
 		uint64_t cursor;
@@ -75,7 +75,7 @@ struct span_thread {
 
 	_Atomic int is_taken;
 	_Atomic bool is_unwatched; // no destructor will tell of the thread's end
-	uint8_t end_rounds; // of the destructor
+	uint8_t end_rounds;        // of the destructor
 	struct span_thread *next;
 
 	uint8_t dropped[SPAN_DEPTH_MAX]; // the begin at this depth was not written

@@ -21,7 +21,8 @@ struct reading {
 	char *names[SPAN_NAME_SLOTS]; // owned
 	uint32_t depth, deepest;
 	int64_t latest_ns;
-	uint64_t n_begins, n_ends, n_ended, n_names, n_metrics, n_marks, n_ranges, n_range_ends, n_threads, n_thread_ends;
+	uint64_t n_begins, n_ends, n_ended, n_names, n_metrics, n_marks, n_ranges, n_range_ends, n_threads,
+		n_thread_ends;
 	char log[FAKE_LOG_BYTES]; // until it is full
 	size_t log_bytes;
 	const char *fault; // NULL: none
@@ -193,8 +194,8 @@ static inline void fake_open(struct fake_recorder *fake, uint32_t n_records, uin
 	memcpy(name.sun_path + 1, address.name, strlen(address.name));
 	*fake = (struct fake_recorder){.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
 	assert_return_code(bind(fake->fd, (struct sockaddr *)&name,
-					   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(address.name))),
-			errno);
+				   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(address.name))),
+		errno);
 	assert_return_code(listen(fake->fd, 4096), errno);
 	assert_int_equal(ring_address_format(&address, fake->address, sizeof(fake->address)), 0);
 	fake->rings = calloc(FAKE_RINGS_MAX, sizeof(*fake->rings));
@@ -205,8 +206,10 @@ static inline int fake_receive(int fd, struct ring_hello *hello)
 {
 	char room[CMSG_SPACE(sizeof(int))];
 	struct iovec text = {.iov_base = hello, .iov_len = sizeof(*hello)};
-	struct msghdr message = {
-			.msg_iov = &text, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
+	struct msghdr message = {.msg_iov = &text,
+		.msg_iovlen = 1,
+		.msg_control = room,
+		.msg_controllen = sizeof(room)};
 	int memory_fd = -1;
 	assert_int_equal(recvmsg(fd, &message, MSG_CMSG_CLOEXEC), sizeof(*hello));
 	memcpy(&memory_fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
@@ -224,7 +227,7 @@ static inline void fake_accept(struct fake_recorder *fake)
 		struct fake_ring *ring = &fake->rings[fake->n++];
 		int memory_fd = fake_receive(fd, &ring->hello);
 		assert_int_equal(fcntl(memory_fd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
-				F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+			F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 		ring->bytes = ring_bytes(ring->hello.n_records);
 		ring->header = mmap(NULL, ring->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
 		assert_true(ring->header != MAP_FAILED);

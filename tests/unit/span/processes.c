@@ -277,7 +277,8 @@ static struct answer ask(const char *program, const char *variables, const char 
 	snprintf(command, sizeof(command), "%s WATTLE_RING='%s' '%s' probe", variables, ring, program);
 	FILE *pipe = popen(command, "r");
 	assert_non_null(pipe);
-	assert_int_equal(fscanf(pipe, "%u %d %d %d", &answer.image, &answer.is_recording, &answer.begin, &answer.end), 4);
+	assert_int_equal(fscanf(pipe, "%u %d %d %d", &answer.image, &answer.is_recording, &answer.begin, &answer.end),
+		4);
 	assert_int_equal(pclose(pipe), 0);
 	return answer;
 }

@@ -170,7 +170,7 @@ static int run(const char *job, const char *file)
 }
 
 struct span_file {
-	struct reading *streams; // owned
+	struct reading *streams;           // owned
 	struct span_block_header *headers; // owned: of each stream's first block
 	size_t n_streams, n_blocks;
 	uint64_t n_claimed, lost;
@@ -340,7 +340,7 @@ static void room_again(void **state)
 static int on_a_small_disk(void)
 {
 	if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-			mount("none", folder, "tmpfs", 0, "size=512k") != 0)
+		mount("none", folder, "tmpfs", 0, "size=512k") != 0)
 		return 77;
 	if (run("much", "full") != 0)
 		return 1;

@@ -30,17 +30,19 @@ static const struct row {
 	{"a span is a begin and an end", {{BEGIN, "forward"}, {END}}, "begin forward\nend\n", 0, 0},
 	{"spans nest", {{BEGIN, "a"}, {BEGIN, "b"}, {DEPTH, NULL, 2}, {END}, {END}, {DEPTH}},
 		"begin a\nbegin b\nend\nend\n", 0, 0},
-	{"an end too many is told and leaves no trace", {{END, NULL, 0, -ENOENT}, {BEGIN, "a"}, {END}, {END, NULL, 0, -ENOENT}},
-		"begin a\nend\n", 0, 0},
-	{"a name must be one", {{BEGIN, NULL, 0, -EINVAL}, {MARK, NULL, 0, -EINVAL}, {METRIC, NULL, 1, -EINVAL}}, "", 0, 0},
+	{"an end too many is told and leaves no trace",
+		{{END, NULL, 0, -ENOENT}, {BEGIN, "a"}, {END}, {END, NULL, 0, -ENOENT}}, "begin a\nend\n", 0, 0},
+	{"a name must be one", {{BEGIN, NULL, 0, -EINVAL}, {MARK, NULL, 0, -EINVAL}, {METRIC, NULL, 1, -EINVAL}}, "", 0,
+		0},
 	{"a name may be empty", {{BEGIN, ""}, {END}}, "begin \nend\n", 0, 0},
-	{"a name of 16 bytes fills its record", {{BEGIN, "0123456789abcdef"}, {END}}, "begin 0123456789abcdef\nend\n", 0, 0},
+	{"a name of 16 bytes fills its record", {{BEGIN, "0123456789abcdef"}, {END}}, "begin 0123456789abcdef\nend\n",
+		0, 0},
 	{"a name may be UTF-8", {{BEGIN, "größe"}, {END}}, "begin größe\nend\n", 0, 0},
 	{"a mark is an instant", {{MARK, "epoch"}}, "mark epoch\n", 0, 0},
 	{"a metric carries its number", {{METRIC, "tokens", 4096}, {METRIC, "loss", -0.25}},
 		"metric tokens 4096\nmetric loss -0.25\n", 0, 0},
-	{"a metric that is no number is refused",
-		{{METRIC, "loss", NAN, -EINVAL}, {METRIC, "loss", INFINITY, -EINVAL}}, "", 0, 0},
+	{"a metric that is no number is refused", {{METRIC, "loss", NAN, -EINVAL}, {METRIC, "loss", INFINITY, -EINVAL}},
+		"", 0, 0},
 	{"a range overlaps spans", {{RANGE, "load"}, {BEGIN, "a"}, {RANGE_END}, {END}},
 		"range load\nbegin a\nrange end\nend\n", 0, 0},
 	{"a range that never began is told", {{RANGE_END, "1", 0, -ENOENT}}, "", 0, 0},
@@ -209,8 +211,8 @@ static void names_have_no_bounds(void **state)
 			assert_int_equal(span_end(), 0);
 			struct reading *reading = &fake_only(&fake)->reading;
 			char expected[128];
-			snprintf(expected, sizeof(expected), "begin block number %d\nmark block number %d in %s\nend\n", i, i,
-					names[(i + 1) % 20000]);
+			snprintf(expected, sizeof(expected), "begin block number %d\nmark block number %d in %s\nend\n",
+				i, i, names[(i + 1) % 20000]);
 			if (names[(i + 1) % 20000][0] != '\0')
 				assert_string_equal(reading->log, expected);
 			reading->log_bytes = 0;
@@ -244,7 +246,8 @@ static const struct bad_row {
 	{"address: not abstract", "1:0:2048:00000000feedface:/tmp/a"},
 	{"address: no name", "1:0:2048:00000000feedface:@"},
 	{"address: cut", "1:0:2048"},
-	{"address: name too long", "1:0:2048:00000000feedface:@0123456789012345678901234567890123456789012345678901234567890123"},
+	{"address: name too long",
+		"1:0:2048:00000000feedface:@0123456789012345678901234567890123456789012345678901234567890123"},
 	{"address: no number", "1:x:2048:00000000feedface:@a"},
 };
 
