@@ -12,9 +12,8 @@ all: packages-build
 	@ln -sf src/cli/wattle $(BUILD)/wattle
 
 demo: all
-	@$(CC) -O2 -o $(BUILD)/demo-workload tools/demo-workload.c -pthread
-	$(BUILD)/wattle run -q --overwrite -o $(BUILD)/demo.sqlite --sub-tracking-file $(BUILD)/demo-spans.csv -- \
-		$(BUILD)/demo-workload $(BUILD)/demo-spans.csv
+	@$(CC) -O2 -Iinclude -o $(BUILD)/demo-workload tools/demo-workload.c $(BUILD)/src/libwattle.a -pthread -lm -ldl
+	$(BUILD)/wattle run -q --overwrite -o $(BUILD)/demo.sqlite -- $(BUILD)/demo-workload
 	$(BUILD)/wattle report $(BUILD)/demo.sqlite
 
 # The tests run under ASan and UBSan; the second build only proves that clang has nothing to say either.

@@ -1,7 +1,7 @@
 /* Something to measure, of every kind that a report shows: two busy threads, memory that grows, and a hundred
- * children that live a few milliseconds each. About five seconds.
- *
- *	demo-workload SPANS.csv		leaves its three phases there as spans, in gpu_tracker's sub-tracking format */
+ * children that live a few milliseconds each, all marked with spans. About five seconds. */
+#include <wattle.h>
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,9 +27,21 @@ static void burn(double seconds)
 			sum = sum + 1.0 / i;
 }
 
-static void *thread(void *argument)
+static void steps(int n, double seconds)
 {
-	burn(1.5);
+	for (int i = 0; i < n; i++) {
+		WATTLE_SPAN("step") {
+			burn(seconds);
+			wattle_metric("steps", 1);
+		}
+	}
+}
+
+static void *thread(void *unused)
+{
+	(void)unused;
+	WATTLE_SPAN("second thread")
+		steps(300, 0.005);
 	return NULL;
 }
 
@@ -38,7 +50,7 @@ static void two_threads(void)
 	pthread_t other;
 	if (pthread_create(&other, NULL, thread, NULL) != 0)
 		return;
-	burn(1.5);
+	steps(300, 0.005);
 	pthread_join(other, NULL);
 }
 
@@ -46,9 +58,11 @@ static void grow_memory(void)
 {
 	char *blocks[MEMORY_MB] = {0};
 	for (int i = 0; i < MEMORY_MB; i++) {
-		blocks[i] = malloc(MEGABYTE);
-		if (blocks[i] != NULL)
-			memset(blocks[i], i, MEGABYTE);
+		WATTLE_SPAN("touch 1 MB") {
+			blocks[i] = malloc(MEGABYTE);
+			if (blocks[i] != NULL)
+				memset(blocks[i], i, MEGABYTE);
+		}
 		burn(0.005);
 	}
 	for (int i = 0; i < MEMORY_MB; i++)
@@ -60,20 +74,13 @@ static void short_children(void)
 	for (int i = 0; i < CHILDREN; i++) {
 		pid_t child = fork();
 		if (child == 0) {
-			burn(0.01);
+			WATTLE_SPAN("child")
+				burn(0.01);
 			_exit(0);
 		}
 		if (child > 0)
 			waitpid(child, NULL, 0);
 	}
-}
-
-static void mark(FILE *spans, const char *name, int position)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	fprintf(spans, "%d,%s,%d,%ld.%09ld\n", getpid(), name, position, (long)now.tv_sec, now.tv_nsec);
-	fflush(spans);
 }
 
 static const struct {
@@ -85,21 +92,13 @@ static const struct {
 	{"fork", "100 children of 10 ms", short_children},
 };
 
-int main(int argc, char **argv)
+int main(void)
 {
-	FILE *spans = fopen(argc > 1 ? argv[1] : "/dev/null", "we");
-	if (spans == NULL) {
-		perror(argv[1]);
-		return 1;
-	}
-	fputs("process_id,code_block_name,position,timestamp\n", spans);
 	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
 		printf("demo: %s\n", phases[i].told);
 		fflush(stdout);
-		mark(spans, phases[i].name, 0);
-		phases[i].run();
-		mark(spans, phases[i].name, 1);
+		WATTLE_SPAN(phases[i].name)
+			phases[i].run();
 	}
-	fclose(spans);
 	return 0;
 }
