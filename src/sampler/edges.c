@@ -91,6 +91,22 @@ static bool is_multiple(int64_t interval_ns, int64_t period_ns)
 	return times >= 2 && (off_ns < 0 ? -off_ns : off_ns) <= period_ns / 6;
 }
 
+/* Of the intervals that are about so many whole periods long. Each edge is known to within a look only, which may be a
+ * tenth of a period; where one interval ends with it the next begins, so the mean knows the period far better. */
+static int64_t mean_ns(const int64_t *intervals_ns, size_t n, int64_t median_ns)
+{
+	int64_t sum_ns = 0, periods = 0;
+	for (size_t i = 0; i < n; i++) {
+		int64_t times = (intervals_ns[i] + median_ns / 2) / median_ns;
+		int64_t off_ns = intervals_ns[i] - times * median_ns;
+		if (times == 0 || (off_ns < 0 ? -off_ns : off_ns) > median_ns / 6)
+			continue;
+		sum_ns += intervals_ns[i];
+		periods += times;
+	}
+	return sum_ns / periods;
+}
+
 bool edge_watch_period(const struct edge_watch *watch, int64_t *ret_period_ns, int64_t *ret_jitter_ns)
 {
 	size_t n = watch->n_intervals < EDGE_INTERVALS ? watch->n_intervals : EDGE_INTERVALS;
@@ -112,7 +128,7 @@ bool edge_watch_period(const struct edge_watch *watch, int64_t *ret_period_ns, i
 		if (sorted[i] > most_ns && !is_multiple(sorted[i], median_ns))
 			most_ns = sorted[i];
 	}
-	*ret_period_ns = median_ns;
+	*ret_period_ns = mean_ns(sorted, n, median_ns);
 	*ret_jitter_ns = (most_ns - least_ns + 1) / 2;
 	return true;
 }

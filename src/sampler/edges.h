@@ -31,6 +31,7 @@ struct edge_watch {
 void edge_watch_init(struct edge_watch *watch);
 // One reading; true if the value is another than at the last one.
 bool edge_watch_feed(struct edge_watch *watch, int64_t t_ns, uint64_t raw);
-/* The median of the last intervals and half of their spread; or, of a counter that is too fast for the readings, the longest
- * time that it was seen to rest, which is more than the period. False, and untouched, while neither is known. */
+/* The mean of the last intervals without those far from the middle, and half of their spread; or, of a counter that is too
+ * fast for the readings, the longest time that it was seen to rest, which is more than the period. False, and untouched,
+ * while neither is known. */
 bool edge_watch_period(const struct edge_watch *watch, int64_t *ret_period_ns, int64_t *ret_jitter_ns);

@@ -15,10 +15,11 @@ static const struct row {
 	int64_t least_us, most_us; // the period that is told
 	int64_t jitter_most_us;
 } rows[] = {
-	{"a GPU's 100 ms, looked at every 5 ms", 100000, 0, 5000, 0, 5000000, 1, 1000, true, 95000, 105000, 5000},
-	{"20 ms, every millisecond", 20000, 0, 1000, 0, 100000, 1, 300, true, 19000, 21000, 1000},
+	{"a GPU's 100 ms, looked at every 5 ms", 100000, 0, 5000, 0, 5000000, 1, 1000, true, 99000, 101000, 5000},
+	{"20 ms, every millisecond", 20000, 0, 1000, 0, 100000, 1, 300, true, 19900, 20100, 1000},
 	{"jitter shows as jitter", 20000, 3000, 1000, 0, 100000, 1, 2000, true, 18000, 22000, 7000},
-	{"looks that come late now and then", 20000, 0, 1000, 900, 100000, 1, 500, true, 18500, 21500, 2000},
+	{"looks that come late now and then: all together know it better than each", 20000, 0, 1000, 900, 100000, 1,
+		500, true, 19800, 20200, 2000},
 	{"normal ticks, slower than the counter, tell no period", 20000, 0, 100000, 0, 100000, 1, 3000, false},
 	{"ticks as far apart as updates tell none either", 100000, 0, 100000, 0, 5000000, 1, 3000, false},
 	{"a counter that stands still tells none", 20000, 0, 1000, 0, 0, 1, 1000, false},
