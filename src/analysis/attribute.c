@@ -88,8 +88,9 @@ static int allocate(struct attribution *a, struct arena *arena)
 	a->target_before_j = arena_alloc(arena, n, sizeof(double));
 	a->doubt_before_j = arena_alloc(arena, n, sizeof(double));
 	a->before_j = arena_alloc(arena, n, sizeof(double));
+	a->used_before_j = arena_alloc(arena, n, sizeof(double));
 	bool all = a->shares != NULL && a->doubt != NULL && a->target_before_j != NULL && a->doubt_before_j != NULL &&
-		a->before_j != NULL;
+		a->before_j != NULL && a->used_before_j != NULL;
 	return all ? 0 : -ENOMEM;
 }
 
@@ -98,7 +99,7 @@ int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_led
 	divide divide_by = divide_for(a->device->kind);
 	struct ledger ledger = {0};
 	struct curve_walk walk = {.curve = a->curve};
-	double joules[METHODS] = {0}, doubt_j = 0;
+	double joules[METHODS] = {0}, doubt_j = 0, used_j = 0;
 	if (allocate(a, arena) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->windows->n; i++)
@@ -111,9 +112,11 @@ int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_led
 		a->before_j[i] = curve_walk_to(&walk, window->segment, window->from_ns);
 		a->target_before_j[i] = ledger.target_j;
 		a->doubt_before_j[i] = doubt_j;
+		a->used_before_j[i] = used_j;
 		double energy_j = curve_walk_to(&walk, window->segment, window->to_ns) - a->before_j[i];
 		joules[a->shares[i].method] += energy_j;
 		doubt_j += a->doubt[i] * energy_j;
+		used_j += (1 - a->shares[i].idle) * energy_j;
 		divide_window(&ledger, &a->shares[i], energy_j);
 	}
 	a->doubt_j = doubt_j;
@@ -130,11 +133,22 @@ static struct part part_at(const struct attribution *a, size_t window, double no
 	};
 }
 
+static double energy_at(const struct attribution *a, const struct window *window, int64_t t_ns)
+{
+	return curve_at(a->curve, window->segment, t_ns < window->to_ns ? t_ns : window->to_ns);
+}
+
 struct part attribution_at(const struct attribution *a, int64_t t_ns)
 {
 	const struct window *window = windows_find(a->windows, t_ns);
-	double now_j = curve_at(a->curve, window->segment, t_ns < window->to_ns ? t_ns : window->to_ns);
-	return part_at(a, (size_t)(window - a->windows->at), now_j);
+	return part_at(a, (size_t)(window - a->windows->at), energy_at(a, window, t_ns));
+}
+
+double attribution_used_j(const struct attribution *a, int64_t t_ns)
+{
+	const struct window *window = windows_find(a->windows, t_ns);
+	size_t i = (size_t)(window - a->windows->at);
+	return a->used_before_j[i] + (1 - a->shares[i].idle) * (energy_at(a, window, t_ns) - a->before_j[i]);
 }
 
 struct attribution_walk attribution_walk_begin(const struct attribution *a)

@@ -59,6 +59,7 @@ struct attribution { // one domain's
 	double *target_before_j;     // the target's energy before each window
 	double *doubt_before_j;      // the error of its attribution
 	double *before_j;            // the domain's energy
+	double *used_before_j;       // that without what was idle
 	double doubt_j;              // over the whole run
 };
 
@@ -74,6 +75,8 @@ int attribute(struct attribution *attribution, struct arena *arena, struct ledge
 const char *attribution_text(const struct attribution *attribution, enum method method, struct arena *arena);
 // The target's part of the energy up to an instant.
 struct part attribution_at(const struct attribution *attribution, int64_t t_ns);
+// The energy up to an instant that was divided among programs, the target or others.
+double attribution_used_j(const struct attribution *attribution, int64_t t_ns);
 
 /* The same at very many instants in ascending order, with what its error needs. Begin with attribution_walk_begin. */
 struct attribution_walk {

@@ -21,7 +21,8 @@ struct fold_slots { // columns as unknowns of the equations
 struct fold_updates { // of a counter in one segment, as the curve has them
 	size_t n;
 	double *t_s, *within_s; // each came within t_s ± within_s
-	double *j;              // the target's energy since the segment's start
+	double *target_j;       // the target's energy since the segment's start: what is dealt out
+	double *j;              // what the equations explain: that, or an even part of what all programs used
 	int64_t start_ns;
 	double length_s; // of the segment
 };
@@ -57,9 +58,9 @@ void fold_times(const struct fold_updates *updates, const struct fold_timing *ti
 
 struct fold_segment { // a segment's equations
 	struct fold_updates updates;
-	double *t_s;    // when the updates were, ascending or the same
+	double *t_s; // when the updates were, ascending or the same
 	double blur_s;
-	double from_s;  // of the run's length, before this segment
+	double from_s;   // of the run's length, before this segment
 	size_t nuisance; // its first column for what is wrong with its times; 0: it has none
 };
 
@@ -85,7 +86,7 @@ void fold_rows_begin(struct fold_rows *rows, const struct fold_segment *segment,
 // n_columns numbers, and the energy. false: there are no more.
 bool fold_rows_next(struct fold_rows *rows, double *ret_row, double *ret_j);
 
-struct fold_noise { // of the equations: what is left of an interval's energy
+struct fold_noise {          // of the equations: what is left of an interval's energy
 	double white_j2_s;   // calls of a block differ: variance a second
 	double update_j2;    // an update comes at another time than taken: moves energy from an interval to the next
 	double misplaced_j2; // what of that is more than steps of the counter and chance explain
@@ -98,15 +99,15 @@ struct fold_model { // one domain's
 	struct fold_slots slots;
 	const struct fold_segment *segments;
 	size_t n_segments;
-	size_t n_rows;    // equations; 0: not counted yet
+	size_t n_rows; // equations; 0: not counted yet
 	size_t n_columns;
 	double run_s, mean_w, quantum_j;
 	struct fold_noise noise;
 
-	double *power_w;  // of slots
-	bool solved;      // power_w is known
-	double *batches;  // FOLD_BATCHES × slots: how the powers change when a batch is left out
-	double *unknown;  // slots × slots: variance that the equations leave open
+	double *power_w; // of slots
+	bool solved;     // power_w is known
+	double *batches; // FOLD_BATCHES × slots: how the powers change when a batch is left out
+	double *unknown; // slots × slots: variance that the equations leave open
 	// scratch
 	double *row, *white, *rows_room, *normal, *right, *solution;
 };
@@ -114,7 +115,7 @@ struct fold_model { // one domain's
 int fold_model_init(struct fold_model *model, struct arena *arena); // -ENOMEM
 // How badly the best powers meet the first equations: -2 log of the evidence but for a constant.
 double fold_misfit(struct fold_model *model, size_t rows_max);
-void fold_take_powers(struct fold_model *model); // of the last solution
+void fold_take_powers(struct fold_model *model);               // of the last solution
 int fold_solve(struct fold_model *model, struct arena *arena); // -ENOMEM
 
 /* Grids that a counter may keep to, best first: they agree with the brackets of its updates and roughly with their energy.
@@ -127,11 +128,11 @@ void fold_time(struct fold_model *model, struct fold_segment *segment, const str
 
 struct fold_domain {
 	struct fold_slots slots;
-	double *slot_s;     // time of each slot
-	double *call_s;     // of it, in one piece
-	double *column_j;   // of each column
-	double *variance;   // slots × slots, of energies
-	double doubt;       // of the target's joules, by attribution
+	double *slot_s;   // time of each slot
+	double *call_s;   // of it, in one piece
+	double *column_j; // of each column
+	double *variance; // slots × slots, of energies
+	double doubt;     // of the target's joules, by attribution
 	const struct domain_finding *finding;
 };
 

@@ -16,12 +16,16 @@ struct deal {
 	double *power_w; // of slots, above 0
 	double *time_s, *before_s, *sweep_room;
 	double *slot_j;
-	double *slope;    // slots × slots: energy by power
-	double *misdealt; // slots × slots: variance of an interval's energy that no power explains
-	double *scale;    // of a segment's intervals: energy a joule that the powers expect
+	double *slope;     // slots × slots: energy by power
+	double *misdealt;  // slots × slots: variance of an interval's energy that no power explains
+	double *scale;     // of a segment's intervals: energy a joule that the powers expect
 	uint32_t *present; // slots in the interval
 	double *part;      // of its energy, of all slots; and of the interval before
 	double *part_before;
+};
+
+struct energy {                       // of an interval, or since the segment's start
+	double target_j, explained_j; // what is dealt out, and what the equations have
 };
 
 // variance of the slots' energies += j2 × step stepᵀ, with the steps of those slots that are not 0.
@@ -39,23 +43,23 @@ static void add_variance(const struct deal *deal, const double *a, const double 
 
 /* What an interval has more or less than the powers expect is some block's, or was moved by a misplaced update: dealt out
  * like the rest, it may be another's. */
-static void note_left(struct deal *deal, size_t n, double j, double expected_j)
+static void note_left(struct deal *deal, size_t n, struct energy energy, double expected_j)
 {
 	size_t s = deal->job->model.slots.n;
-	double left_j2 = (j - expected_j) * (j - expected_j);
+	double left_j2 = (energy.explained_j - expected_j) * (energy.explained_j - expected_j);
 	for (size_t a = 0; a < n; a++) {
 		size_t row = deal->present[a] * s;
 		double part = deal->part[deal->present[a]];
 		for (size_t b = 0; b < n; b++) {
 			uint32_t other = deal->present[b];
 			double both = (a == b ? part : 0) - part * deal->part[other];
-			deal->slope[row + other] += j * both / deal->power_w[other];
+			deal->slope[row + other] += energy.target_j * both / deal->power_w[other];
 			deal->misdealt[row + other] += left_j2 * both;
 		}
 	}
 }
 
-static void deal_interval(struct deal *deal, double j, double length_s, double *ret_scale)
+static void deal_interval(struct deal *deal, struct energy energy, double length_s, double *ret_scale)
 {
 	size_t s = deal->job->model.slots.n, n = 0;
 	double expected_j = 0;
@@ -68,20 +72,19 @@ static void deal_interval(struct deal *deal, double j, double length_s, double *
 		deal->part[i] = deal->power_w[i] * time_s;
 		expected_j += deal->part[i];
 	}
-	*ret_scale = j / expected_j;
+	*ret_scale = energy.target_j / expected_j;
 	for (size_t i = 0; i < n; i++) {
 		deal->part[deal->present[i]] /= expected_j;
-		deal->slot_j[deal->present[i]] += j * deal->part[deal->present[i]];
+		deal->slot_j[deal->present[i]] += energy.target_j * deal->part[deal->present[i]];
 	}
-	note_left(deal, n, j, expected_j);
+	note_left(deal, n, energy, expected_j);
 }
 
 // At the run's ends power changes between two updates; edge.c knows how wrong the energy is there.
 static double end_doubt_j2(const struct fold_job *job, size_t index)
 {
 	const struct curve_segment *segment = &job->metering->curve.segments[index];
-	struct edge_doubt doubt =
-		edge_between(&job->metering->curve, index, segment->start_ns, segment->end_ns);
+	struct edge_doubt doubt = edge_between(&job->metering->curve, index, segment->start_ns, segment->end_ns);
 	return (doubt.variance_j2 + doubt.linear_j * doubt.linear_j / 4) / 2;
 }
 
@@ -92,6 +95,18 @@ static void swap(double **a, double **b)
 	*b = kept;
 }
 
+// Up to an update, or to the segment's end, where the equations have nothing.
+static struct energy energy_until(const struct fold_job *job, size_t index, size_t k)
+{
+	const struct fold_updates *u = &job->segments[index].updates;
+	if (k < u->n)
+		return (struct energy){u->target_j[k], u->j[k]};
+	int64_t end_ns = job->metering->curve.segments[index].end_ns;
+	double target_j = fold_target_j(job, end_ns) - fold_target_j(job, u->start_ns);
+	double last_j = u->n > 0 ? u->j[u->n - 1] - u->target_j[u->n - 1] : 0;
+	return (struct energy){target_j, last_j + target_j};
+}
+
 static void deal_segment(struct deal *deal, size_t index)
 {
 	const struct fold_job *job = deal->job;
@@ -99,29 +114,30 @@ static void deal_segment(struct deal *deal, size_t index)
 	const struct fold_updates *u = &segment->updates;
 	size_t s = job->model.slots.n;
 	struct fold_sweep sweep;
-	double t_s = 0, j = 0, start_j = fold_target_j(job, u->start_ns);
-	double end_j = fold_target_j(job, job->metering->curve.segments[index].end_ns) - start_j;
+	struct energy before = {0};
+	double t_s = 0;
 	double end_j2 = end_doubt_j2(job, index);
 	fold_sweep_init(&sweep, job->timeline, &job->model.slots, u->start_ns, deal->sweep_room);
 	memset(deal->before_s, 0, s * sizeof(double));
 	memset(deal->part_before, 0, s * sizeof(double));
 	for (size_t k = 0; k <= u->n; k++) {
 		double to_s = k < u->n ? fmax(segment->t_s[k], t_s) : u->length_s;
-		double to_j = k < u->n ? u->j[k] : end_j;
+		struct energy to = energy_until(job, index, k);
 		if (!(to_s > t_s)) // two updates at once: what they brought goes to the next interval
 			continue;
 		memset(deal->time_s, 0, s * sizeof(double));
 		fold_sweep_add(&sweep, to_s, 1, deal->time_s);
-		deal_interval(deal, to_j - j, to_s - t_s, &deal->scale[k]);
+		struct energy energy = {to.target_j - before.target_j, to.explained_j - before.explained_j};
+		deal_interval(deal, energy, to_s - t_s, &deal->scale[k]);
 		add_variance(deal, deal->part, deal->part_before, k > 0 ? job->model.noise.update_j2 : end_j2);
 		swap(&deal->before_s, &deal->time_s);
 		swap(&deal->part_before, &deal->part);
 		t_s = to_s;
-		j = to_j;
+		before = to;
 	}
 	memset(deal->part, 0, s * sizeof(double));
 	add_variance(deal, deal->part, deal->part_before, end_j2);
-	deal->slot_j[0] += end_j - j;
+	deal->slot_j[0] += energy_until(job, index, u->n).target_j - before.target_j;
 }
 
 // Energy of the columns, piece by piece.
@@ -210,7 +226,9 @@ static void power_variance(const struct fold_job *job, double *ret_variance)
 			double sum = 0;
 			for (size_t b = 0; model->solved && b < FOLD_BATCHES; b++)
 				sum += model->batches[b * s + i] * model->batches[b * s + j];
-			double open = model->solved ? model->unknown[i * s + j] : i == j ? model->mean_w * model->mean_w : 0;
+			double open = model->solved ? model->unknown[i * s + j]
+				: i == j            ? model->mean_w * model->mean_w
+						    : 0;
 			ret_variance[i * s + j] = sum * (FOLD_BATCHES - 1) / FOLD_BATCHES + open;
 		}
 	for (size_t i = 0; i < s; i++)

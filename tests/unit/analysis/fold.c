@@ -9,15 +9,17 @@ static const struct row {
 	const char *teaches;
 	struct loop_kind kind;
 	int seeds;
-	double worst;      // largest error of a block's power, of the true power
-	double inside;     // part of the blocks that must lie inside their error
-	double error[2];   // the middle of the stated errors, of the power, lies between
+	double worst;    // largest error of a block's power, of the true power
+	double inside;   // part of the blocks that must lie inside their error
+	double error[2]; // the middle of the stated errors, of the power, lies between
 } rows[] = {
 	{"20 blocks of 0.2 to 5 ms, 100 ms counter, 60 s: within 10 %", {.length_s = 60}, 3, 0.1, 0.93, {0, 0.02}},
 	{"a counter whose period is no whole number of looks", {.period_s = 0.09766}, 2, 0.1, 0.93, {0, 0.02}},
 	{"20 ms counter", {.period_s = 0.02, .length_s = 60}, 2, 0.1, 0.93, {0, 0.02}},
 	{"calls that hardly vary", {.vary_s = 0.02, .length_s = 60}, 2, 0.25, 0.9, {0, 0.03}},
 	{"steps of 15 mJ", {.quantum_j = 0.015}, 2, 0.5, 0.9, {0, 0.1}},
+	{"half of the machine is another program's, and CPU time comes in ticks", {.others = 1, .length_s = 60}, 2, 0.1,
+		0.93, {0, 0.2}},
 	{"two threads share the power", {.threads = true}, 1, 0.1, 0.93, {0, 0.02}},
 	{"powers rise from 95 to 105 %", {.drift_w = 0.05}, 2, 0.5, 0.93, {0, 0.15}},
 	{"calls differ in power by 10 %: large errors", {.vary_w = 0.1}, 2, any, 0.9, {0.1, 3}},
@@ -89,7 +91,8 @@ static void check_sum(const struct loop *loop)
 	struct fold_energy energy = fold_energy_of(&loop->fold, all, loop->n_columns);
 	assert_true(fabs(sum_j - target_j) <= 1e-9 * target_j);
 	assert_true(fabs(energy.j - target_j) <= 1e-9 * target_j);
-	assert_true(energy.error_j <= 2 * loop->findings.target_error_j + 1e-3); // powers only move it from block to block
+	assert_true(
+		energy.error_j <= 2 * loop->findings.target_error_j + 1e-3); // powers only move it from block to block
 }
 
 static void check(void **state)
@@ -196,10 +199,8 @@ static void nothing_measured(void **state)
 static void inclusive(void **state)
 {
 	struct loop loop;
-	struct loop_kind kind = complete((struct loop_kind){.n_blocks = 2,
-		.loop_s = 0.02,
-		.vary_s = -1,
-		.period_off = -1});
+	struct loop_kind kind = complete(
+		(struct loop_kind){.n_blocks = 2, .loop_s = 0.02, .vary_s = -1, .period_off = -1});
 	(void)state;
 	assert_int_equal(loop_simulate(&loop, &kind, 4), 0);
 	struct fold_energy one = fold_energy_of(&loop.fold, (const uint32_t[]){1}, 1);

@@ -12,9 +12,9 @@ enum { LOOP_BLOCKS_MAX = 32 };
 
 struct loop_kind {
 	size_t n_blocks;
-	double least_s, most_s;    // of a block's calls; one has each, the rest lie between them
-	double vary_s, vary_w;     // a call takes so much more or less time, of the block's; and power
-	double drift_w;            // all powers rise from 1 - this to 1 + this
+	double least_s, most_s; // of a block's calls; one has each, the rest lie between them
+	double vary_s, vary_w;  // a call takes so much more or less time, of the block's; and power
+	double drift_w;         // all powers rise from 1 - this to 1 + this
 	double length_s;
 	double period_s, period_off; // of the counter; off by up to this, of it
 	double jitter_s, quantum_j;  // each update is early or late by up to this
@@ -23,6 +23,7 @@ struct loop_kind {
 	bool threads;  // two of them, each with half of the power; the second runs blocks in another order
 	bool pairs;    // each block is followed by one of its own that takes as long
 	double loop_s; // the loop takes exactly this long; 0: as long as its blocks
+	double others; // cores that other programs keep busy meanwhile; CPU time is then told in ticks of 10 ms
 };
 
 struct loop {
@@ -191,6 +192,24 @@ static inline size_t loop_readings(struct loop *loop, struct loop_reading *readi
 	return n;
 }
 
+// Each tick is counted up to 10 ms after it began.
+static inline int64_t loop_ticks_ns(struct loop *loop, double cores, int64_t passed_ns)
+{
+	return (int64_t)floor(cores * (double)passed_ns / 1e7 + random_uniform(&loop->random)) * 10000000;
+}
+
+static inline void loop_cpu(struct loop *loop)
+{
+	build_cpu(&loop->run, 1, 0, 0, 1); // the target alone is busy
+	for (size_t i = 0; loop->kind.others > 0 && i < loop->run.n; i++) {
+		int64_t passed_ns = loop->run.t_ns[i] - build_start_ns;
+		loop->run.values[RUN_MAIN_CPU][i] = loop_ticks_ns(loop, 1, passed_ns);
+		loop->run.values[RUN_SYSTEM_BUSY][i] = loop_ticks_ns(loop, 1 + loop->kind.others, passed_ns);
+	}
+	for (size_t c = 0; c < loop->n_columns; c++)
+		loop->true_j[c] /= 1 + loop->kind.others;
+}
+
 static inline void loop_record(struct loop *loop)
 {
 	size_t room = (size_t)(loop->kind.length_s * 12) + 1000, n = 0, samples = 0;
@@ -211,7 +230,7 @@ static inline void loop_record(struct loop *loop)
 			loop->run.t_ns[samples++] = at_s(t_s);
 	}
 	loop->run.n = samples;
-	build_cpu(&loop->run, 1, 0, 0, 1); // the target alone is busy
+	loop_cpu(loop);
 	loop->device->resolution_j = loop->counter.quantum_j;
 	if (!loop->kind.samples_only) {
 		double step_s = fmin(fmax(loop->counter.period_s / 20, 1e-3), 1e-2); // looks see no finer
