@@ -1,12 +1,12 @@
 #include "span/sink.h"
 
+#include "span/file_limit.h"
 #include "span/image.h"
 #include "span/source.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,18 +56,10 @@ static bool has_no_such_call(int r)
 	return r == -EOPNOTSUPP || r == -ENOSYS;
 }
 
-// Within the limit, or a signal would come.
-static bool is_within_limit(off_t end)
-{
-	struct rlimit limit;
-	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ||
-		(uint64_t)end <= limit.rlim_cur;
-}
-
 // The block is this thread's alone, so zeros harm nobody.
 static int reserve_by_zeros(int fd, off_t at)
 {
-	if (!is_within_limit(at + SPAN_BLOCK_BYTES))
+	if (!span_file_may_have((uint64_t)at + SPAN_BLOCK_BYTES))
 		return -EFBIG;
 	for (off_t done = 0; done < SPAN_BLOCK_BYTES; done += (off_t)sizeof(zeros)) {
 		ssize_t n = pwrite(fd, zeros, sizeof(zeros), at + done);
@@ -96,7 +88,7 @@ static int write_first_block(int fd)
 	int r = reserve_by_call(fd, 0, SPAN_BLOCK_BYTES);
 	if (r < 0 && !has_no_such_call(r))
 		return r;
-	if (r < 0 && !is_within_limit(SPAN_BLOCK_BYTES))
+	if (r < 0 && !span_file_may_have(SPAN_BLOCK_BYTES))
 		return -EFBIG;
 	if (pwrite(fd, &own_header, FIXED_BYTES, 0) != FIXED_BYTES)
 		return -ENOSPC;

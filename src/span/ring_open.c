@@ -1,5 +1,6 @@
 #include "span/sink.h"
 
+#include "span/file_limit.h"
 #include "span/image.h"
 
 #include <fcntl.h>
@@ -29,14 +30,22 @@ static int connect_to(const struct ring_address *address)
 	return r;
 }
 
-static int make_memory(size_t bytes)
+// As many as the recorder asks for; where no file may be so long, the most that fit. 0: not even the fewest.
+static uint32_t choose_records(uint32_t n_records)
+{
+	while (n_records >= RING_RECORDS_LEAST && !span_file_may_have(ring_bytes(n_records)))
+		n_records /= 2;
+	return n_records >= RING_RECORDS_LEAST ? n_records : 0;
+}
+
+static int make_memory(uint32_t n_records)
 {
 	int fd = memfd_create("wattle-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("wattle-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)bytes) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+	if (ftruncate(fd, (off_t)ring_bytes(n_records)) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
 		return fd;
 	int r = -errno;
 	close(fd);
@@ -106,23 +115,29 @@ static int open_ring(int socket_fd, int memory_fd, const struct ring_address *ad
 
 int span_ring_open(struct span_thread *thread, const struct ring_address *address)
 {
+	struct ring_address own = *address;
+	own.n_records = choose_records(address->n_records);
+	if (own.n_records == 0)
+		return -EFBIG;
 	int socket_fd = connect_to(address);
 	if (socket_fd < 0)
 		return socket_fd;
-	size_t bytes = ring_bytes(address->n_records);
 	struct ring_header *header = NULL;
-	int memory_fd = make_memory(bytes);
-	int r = memory_fd < 0 ? memory_fd : open_ring(socket_fd, memory_fd, address, thread->tid, &header);
+	int memory_fd = make_memory(own.n_records);
+	int r = memory_fd < 0 ? memory_fd : open_ring(socket_fd, memory_fd, &own, thread->tid, &header);
 	close(socket_fd);
 	if (memory_fd >= 0)
 		close(memory_fd);
 	if (r < 0)
 		return r;
-	struct span_sink sink = {.kind = SINK_RING, .is_announced = true, .map = header, .map_bytes = bytes};
+	struct span_sink sink = {.kind = SINK_RING,
+		.is_announced = true,
+		.map = header,
+		.map_bytes = ring_bytes(own.n_records)};
 	sink.tail = &header->tail;
 	thread->with_cpu_time = (address->flags & RING_CPU_TIME) != 0;
 	thread->end_records = thread->with_cpu_time ? 2 : 1;
 	span_sink_attach(thread, &sink, (struct span_record *)(void *)((char *)header + RING_HEADER_BYTES),
-		address->n_records - 1, (struct span_counters){&header->head, &header->lost, &header->unwound});
+		own.n_records - 1, (struct span_counters){&header->head, &header->lost, &header->unwound});
 	return 0;
 }

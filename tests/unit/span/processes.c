@@ -255,6 +255,37 @@ static void out_of_descriptors(void **state)
 	disconnect(&fake);
 }
 
+// A ring is a file to the kernel, which ends a program that makes one longer than RLIMIT_FSIZE.
+static const struct file_limit_row {
+	const char *teaches;
+	rlim_t bytes;
+	uint32_t n_records; // of the ring; 0: none is made
+} file_limits[] = {
+	{"files of any length: the ring that the recorder asks for", RLIM_INFINITY, 8192},
+	{"files of 40 kB: a smaller ring, and the program lives", 40000, 2048},
+	{"files of 1 kB: no ring, and the program lives", 1000, 0},
+};
+
+static void check_file_limit(void **state)
+{
+	const struct file_limit_row *row = *state;
+	struct fake_recorder fake = connected(8192);
+	struct rlimit limit, own;
+	getrlimit(RLIMIT_FSIZE, &limit);
+	own = limit;
+	own.rlim_cur = row->bytes;
+	setrlimit(RLIMIT_FSIZE, &own);
+	int r = span_begin("a", NULL, NULL);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	assert_int_equal(r, row->n_records > 0 ? 0 : -ENOBUFS);
+	assert_int_equal(span_end(), 0);
+	fake_read_all(&fake);
+	assert_int_equal(fake.n, row->n_records > 0);
+	if (fake.n > 0)
+		assert_int_equal(fake_only(&fake)->hello.n_records, row->n_records);
+	disconnect(&fake);
+}
+
 /* ---- other images ---- */
 
 // What this program says when it is started anew: image, whether it records, and a span.
@@ -432,6 +463,7 @@ int main(int argc, char **argv)
 	ROWS_ADD_ONE(&tests, "threads of a child share what is left", threads_of_a_child);
 	ROWS_ADD_ONE(&tests, "no descriptor stays open", no_descriptor_stays);
 	ROWS_ADD_ONE(&tests, "out of descriptors: lost, counted, tried again", out_of_descriptors);
+	ROWS_ADD(&tests, file_limits, check_file_limit);
 	ROWS_ADD_ONE(&tests, "each exec is another image", each_exec_is_an_image);
 	ROWS_ADD(&tests, environment_rows, check_environment);
 	ROWS_ADD_ONE(&tests, "set-uid programs do not look at the environment", set_uid_programs_do_not_look);
