@@ -173,13 +173,14 @@ class span
 	uint32_t depth;
 	bool open;
 
+	span(const span &); // declared only: there is no copy, before C++11 neither
+	span &operator=(const span &);
+
       public:
 	explicit span(const char *name) : depth(0), open(true)
 	{
 		(void)wattle_span_enter(name, &depth);
 	}
-	span(const span &) = delete;
-	span &operator=(const span &) = delete;
 	~span()
 	{
 		(void)wattle_span_leave(depth);

@@ -32,7 +32,7 @@ int use(int n)
 	return (int)sizeof(struct wattle_tracker_options);
 }
 """.replace("{0}", "{}")
-DIALECTS = [("gcc", "c99"), ("gcc", "c11"), ("gcc", "c17"), ("g++", "c++11"), ("g++", "c++17"), ("g++", "c++20"),
+DIALECTS = [("gcc", "c99"), ("gcc", "c11"), ("gcc", "c17"), ("g++", "c++98"), ("g++", "c++11"), ("g++", "c++17"), ("g++", "c++20"),
             ("clang", "c99"), ("clang", "c17"), ("clang++", "c++11"), ("clang++", "c++20")]
 
 LEAVES_C = r"""

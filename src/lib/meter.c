@@ -3,6 +3,7 @@
 #include "base/env.h"
 #include "base/util.h"
 #include "lib/meter_domain.h"
+#include "lib/tracker_options.h"
 #include "process/machine.h"
 
 #include <errno.h>
@@ -31,6 +32,8 @@ static int options_take(const struct wattle_meter_options *options, struct senso
 			return -EINVAL;
 		memcpy(&own, options, options->size < sizeof(own) ? options->size : sizeof(own));
 	}
+	if (own.gpu_brand != NULL && !tracker_option_is_brand(own.gpu_brand))
+		return -EINVAL;
 	*ret_options = (struct sensor_options){
 		.gpus = own.gpus,
 		.gpu_brand = own.gpu_brand,

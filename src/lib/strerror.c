@@ -18,7 +18,7 @@ static const struct {
 	{-EMSGSIZE, "too many spans are open in this thread"},
 	{-ENOBUFS, "no room left in the ring, the span is lost"},
 	{-ENODEV, "nothing that could be read gives energy"},
-	{-ENOENT, "there is no such thing: no open span, no range of that number, no program wattle"},
+	{-ENOENT, "there is no such thing: no open span, no range of that number, no program wattle, no folder"},
 	{-ENOMEM, "out of memory"},
 	{-EPERM, "not possible in this state: it has not been started, or has been stopped already"},
 };

@@ -27,7 +27,7 @@ static bool is_tracking_file(const char *text)
 	return ending != NULL && (strcmp(ending, ".csv") == 0 || strcmp(ending, ".sqlite") == 0);
 }
 
-static bool is_brand(const char *text)
+bool tracker_option_is_brand(const char *text)
 {
 	return strcmp(text, "nvidia") == 0 || strcmp(text, "amd") == 0 || strcmp(text, "intel") == 0;
 }
@@ -44,7 +44,7 @@ static const struct {
 	{offsetof(struct wattle_tracker_options, gpu_ram_unit), "--gpu-ram-unit", is_memory_unit},
 	{offsetof(struct wattle_tracker_options, time_unit), "--time-unit", is_time_unit},
 	{offsetof(struct wattle_tracker_options, gpus), "--gpus", NULL},
-	{offsetof(struct wattle_tracker_options, gpu_brand), "--gpu-brand", is_brand},
+	{offsetof(struct wattle_tracker_options, gpu_brand), "--gpu-brand", tracker_option_is_brand},
 	{offsetof(struct wattle_tracker_options, label), "--label", NULL},
 };
 

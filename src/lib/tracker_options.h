@@ -3,9 +3,14 @@
 
 #include "wattle.h"
 
+#include <stdbool.h>
+
 // Deep copy; members that `options` is too old for, or all of them (NULL), have their defaults. -EINVAL, -ENOMEM.
 int tracker_options_copy(const struct wattle_tracker_options *options, struct wattle_tracker_options *ret_copy);
 void tracker_options_finish(struct wattle_tracker_options *copy);
+
+// Of GPUs, as meters take them too.
+bool tracker_option_is_brand(const char *text);
 
 struct tracker_command {
 	char **words; // owned, NULL-terminated

@@ -174,6 +174,13 @@ def sizes(room):
 
 
 @test
+def wrong_options(room):
+    """a brand that there is not and a GPU that is not here: refused"""
+    acted = Simulated(room, "wrong_options", 0, ["--zone", "package-0=50"])
+    assert acted.said == {"brand": -errno.EINVAL, "gpus": -errno.EINVAL, "untouched": 1}, acted.said
+
+
+@test
 def disabled(room):
     """WATTLE_DISABLE=1: it opens, time passes, energy is unknown"""
     room.environment["WATTLE_DISABLE"] = "1"

@@ -132,6 +132,18 @@ static void sizes(double seconds)
 	wattle_meter_close(meter);
 }
 
+// Whether there are such GPUs at all or not.
+static void wrong_options(double seconds)
+{
+	struct wattle_meter_options brand = {.size = sizeof(brand), .gpu_brand = "matrox"};
+	struct wattle_meter_options gpus = {.size = sizeof(gpus), .gpus = "GPU-nowhere"};
+	wattle_meter *meter = NULL;
+	(void)seconds;
+	say("brand", wattle_meter_open(&brand, &meter));
+	say("gpus", wattle_meter_open(&gpus, &meter));
+	say("untouched", meter == NULL);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(double seconds);
@@ -141,6 +153,7 @@ static const struct {
 	{"forked", forked},
 	{"cost", cost},
 	{"sizes", sizes},
+	{"wrong_options", wrong_options},
 };
 
 int main(int argc, char **argv)
