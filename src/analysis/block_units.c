@@ -139,6 +139,36 @@ static void tell_stack(struct telling *telling, uint32_t place)
 		tell(telling, open[place].block);
 }
 
+// Whether a span's links lead out of it to the one with this number.
+static bool is_linked_inside(const struct blocks_work *work, size_t span, size_t number)
+{
+	for (int depth = 0; depth <= STACK_DEPTH_MAX && span > number && span != SIZE_MAX; depth++)
+		span = find_span(work, work->run->spans[span].parent);
+	return span == number;
+}
+
+/* A thread may have spans of several sources (libwattle, NVTX, ITT), and links stay within one. What stands in its stack
+ * below the span that the metric names is around it too, and so is what stands above without a link to it. */
+static void tell_other_sources(struct telling *telling, size_t number)
+{
+	const struct blocks_work *work = telling->work;
+	const struct run_span *span = &work->run->spans[number];
+	uint32_t thread = keys_find(&work->thread_keys, keys_pair((uint32_t)span->pid, (uint32_t)span->tid));
+	uint32_t top = thread != KEYS_NONE ? work->threads[thread].top : BLOCK_NONE, place = top;
+	while (place != BLOCK_NONE && work->open[place].span != number)
+		place = work->open[place].below;
+	if (place == BLOCK_NONE)
+		return;
+	tell_stack(telling, work->open[place].below);
+	int64_t t_ns = work->run->user_metrics[telling->metric].t_ns;
+	for (uint32_t above = top; above != place; above = work->open[above].below) {
+		const struct open_span *open = &work->open[above];
+		bool surely = work->run->spans[open->span].begin_ns < t_ns && t_ns < open->end_ns;
+		if (surely && !is_linked_inside(work, open->span, number))
+			tell(telling, open->block);
+	}
+}
+
 // By the time. Of a metric without a thread all threads come into question, and spans without one for any metric.
 static void tell_threads(struct telling *telling, int32_t pid, int32_t tid)
 {
@@ -170,10 +200,12 @@ int units_tell(struct blocks_work *work)
 	struct telling telling = {.work = work, .metric = work->units.order[work->units.next++]};
 	const struct run_user_metric *metric = &work->run->user_metrics[telling.metric];
 	size_t span = find_span(work, metric->span);
-	if (span != SIZE_MAX)
+	if (span != SIZE_MAX) {
 		tell_links(&telling, span);
-	else
+		tell_other_sources(&telling, span);
+	} else {
 		tell_threads(&telling, metric->pid, metric->tid);
+	}
 	tell_ranges(&telling, metric->pid);
 	return telling.r;
 }

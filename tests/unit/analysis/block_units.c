@@ -13,8 +13,9 @@ static struct run_span spans[] = {
 	{.id = 60, .parent = 50, .pid = 2, .tid = 2, .name = "ring"},
 	{.id = 70, .pid = 1, .tid = 1, .name = "range", .kind = SPAN_RANGE},
 	{.id = 80, .pid = 1, .tid = 1, .name = "open"},
+	{.id = 90, .pid = 1, .tid = 1, .name = "other source"}, // by time inside the first "inner"
 };
-static const double begins_s[] = {1, 2, 5, 5.5, 1, 1, 3, 0}, ends_s[] = {9, 4, 7, 6.5, 2, 2, 8, NAN};
+static const double begins_s[] = {1, 2, 5, 5.5, 1, 1, 3, 0, 2.5}, ends_s[] = {9, 4, 7, 6.5, 2, 2, 8, NAN, 3.5};
 
 struct told {
 	double t_s, value;
@@ -44,6 +45,10 @@ static const struct row {
 	{"nor is what is below nothing", {{3, -4, 20, 1, 1}, {3, 8, 20, 1, 1}}, "inner", 2, 4, NAN},
 	{"nothing done: nothing to divide by", {{3, 0, 20, 1, 1}}, "inner", 1, 0, NAN},
 	{"unknown: not told", {{3, NAN, 20, 1, 1}}, "inner", 0, 0, 0},
+	{"of two sources: what is around it is told, without a link", {{3, 4, 90, 1, 1}}, "outer", 1, 4, 40},
+	{"… as what is inside by the links", {{3, 4, 20, 1, 1}}, "other source", 1, 4, 5},
+	{"… which begins only then: it is not", {{2.5, 4, 20, 1, 1}}, "other source", 0, 0, 0},
+	{"a metric of an outer span is none of the one inside", {{6, 4, 30, 1, 1}}, "outer", 1, 4, 40},
 	{"a call that never ended is none", {{0.5, 4, 80, 1, 1}}, "open", 0, 0, 0},
 };
 
