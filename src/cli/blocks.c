@@ -169,6 +169,11 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!alone && words.n != 1)
 		return cli_usage(command, EXIT_USAGE,
 			words.n == 0 ? "no run file given" : "more than one run file given");
+	const char *inputs[OPTION_LIST_MAX + 3] = {values.tracking_file, values.sub_tracking_file,
+		words.n > 0 ? words.items[0] : NULL};
+	memcpy(inputs + 3, values.span_files.items, values.span_files.n * sizeof(*inputs));
+	if (!cli_spares(values.output, inputs, 3 + values.span_files.n, &status))
+		return status;
 	return alone ? blocks_of_tracking(&values) : blocks_of_run(&values, words.items[0]);
 }
 

@@ -1,11 +1,14 @@
 #include "cli/command.h"
 
 #include "base/util.h"
+#include "span/span_file.h"
+#include "store/probe.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int cli_fail(int status, const struct wattle_error *error)
@@ -86,6 +89,32 @@ bool cli_parse_words(const struct command *command, int argc, char **argv, void 
 	}
 }
 
+bool cli_is_same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+	return a != NULL && b != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+		x.st_ino == y.st_ino;
+}
+
+bool cli_spares(const char *path, const char *const *inputs, size_t n, int *ret_status)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!cli_is_same_file(path, inputs[i]))
+			continue;
+		struct wattle_error error;
+		error_set(&error, -EEXIST, "--output: %s is read as well; choose another name", path);
+		*ret_status = cli_fail(EXIT_FAILED, &error);
+		return false;
+	}
+	return true;
+}
+
+// Run files, tracking files and what else would be lost for a report.
+static bool holds_measurements(const char *path)
+{
+	return probe_database(path) || span_file_probe(path);
+}
+
 int cli_check_writable(const char *option, const char *path, struct wattle_error *reterr)
 {
 	if (path == NULL || strcmp(path, "-") == 0)
@@ -98,6 +127,8 @@ int cli_check_writable(const char *option, const char *path, struct wattle_error
 	memcpy(folder, path, length);
 	folder[length] = '\0';
 	bool exists = access(path, F_OK) == 0;
+	if (holds_measurements(path))
+		return error_set(reterr, -EEXIST, "%s: %s holds measurements; choose another name", option, path);
 	if (access(exists ? path : length > 0 ? folder : ".", W_OK) == 0)
 		return 0;
 	return error_set(reterr, -errno, "%s: can't write %s: %s", option, path, strerror(errno));
@@ -106,6 +137,10 @@ int cli_check_writable(const char *option, const char *path, struct wattle_error
 int cli_write(const struct buf *out, const char *path)
 {
 	const char *to = path != NULL ? path : "-";
+	if (strcmp(to, "-") != 0 && holds_measurements(to)) {
+		fprintf(stderr, "wattle: can't write %s: it holds measurements; choose another name\n", to);
+		return EXIT_FAILED;
+	}
 	int r = buf_write_file(out, to);
 	if (r == 0)
 		return EXIT_DONE;

@@ -31,8 +31,13 @@ bool cli_parse(const struct command *command, int argc, char **argv, void *value
 // For commands whose words may stand before, between or after the options: words gets them all.
 bool cli_parse_words(const struct command *command, int argc, char **argv, void *values, struct option_list *words,
 	int *ret_status);
+// Whether both are there and one file; NULL and "-" are none.
+bool cli_is_same_file(const char *a, const char *b);
+// "can't write PATH" where it is one of the files that are read; false and *ret_status then.
+bool cli_spares(const char *path, const char *const *inputs, size_t n, int *ret_status);
 // What can't be written at the end would be a measurement lost: the file, or its folder, is looked at before it starts.
 // path: NULL and "-" are well. A sentence that begins with the option.
 int cli_check_writable(const char *option, const char *path, struct wattle_error *reterr);
-// Prints a finished buffer to `path` ("-" or NULL: stdout); 0 or EXIT_FAILED with a message.
+// Prints a finished buffer to `path` ("-" or NULL: stdout); 0 or EXIT_FAILED with a message. Measurements stay: a database or
+// a span file is not replaced.
 int cli_write(const struct buf *out, const char *path);

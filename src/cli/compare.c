@@ -96,6 +96,14 @@ static int compare(const struct values *values, const struct named_file *files, 
 	return r < 0 ? cli_fail(EXIT_FAILED, &error) : print(values, &comparison);
 }
 
+static bool spares_all(const char *output, const struct named_file *files, size_t n, int *ret_status)
+{
+	const char *inputs[OPTION_LIST_MAX];
+	for (size_t i = 0; i < n; i++)
+		inputs[i] = files[i].file;
+	return cli_spares(output, inputs, n, ret_status);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct values values = {.statistic = "mean", .format = "text"};
@@ -106,7 +114,8 @@ static int run(const struct command *command, int argc, char **argv)
 	struct arena *arena = arena_new();
 	struct named_file files[OPTION_LIST_MAX];
 	status = EXIT_FAILED;
-	if (arena != NULL && split(command, &words, arena, files, &status))
+	if (arena != NULL && split(command, &words, arena, files, &status) &&
+		spares_all(values.output, files, words.n, &status))
 		status = compare(&values, files, words.n, arena);
 	arena_free(arena);
 	return status;

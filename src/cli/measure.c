@@ -12,9 +12,11 @@
 #include "store/run.h"
 #include "store/schema.h"
 #include "store/sub_tracking.h"
+#include "store/sub_tracking_rows.h"
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -39,6 +41,11 @@ static int check_options(const struct measure_options *options, struct wattle_er
 {
 	if (options->overwrite && options->append)
 		return error_set(reterr, -EINVAL, "--append: does not go with --overwrite; give one of them");
+	if (options->json != NULL && options->output != NULL && strcmp(options->json, options->output) == 0)
+		return error_set(reterr, -EINVAL, "--json: %s is the run file; choose another name", options->json);
+	if (options->sub_tracking_file != NULL && sub_tracking_ending(options->sub_tracking_file) == NULL)
+		return error_set(reterr, -EINVAL, "--sub-tracking-file: %s does not end in .csv or .sqlite",
+			options->sub_tracking_file);
 	int r = check_meta(options, reterr);
 	return r < 0 ? r : cli_check_writable("--json", options->json, reterr);
 }
@@ -159,6 +166,9 @@ static int open_stores(struct measure *measure, const char *const *command, bool
 int measure_open(struct measure *measure, const struct measure_options *options, pid_t pid, const char *const *command,
 	bool attached, struct wattle_error *reterr)
 {
+	// A quota or a closed pipe must come back as an error, not as a deadly signal. A command was forked before this.
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
 	*measure = (struct measure){.options = *options};
 	int r = check_options(options, reterr);
 	if (r == 0)

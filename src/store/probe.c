@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 // https://www.sqlite.org/fileformat2.html section 1.3
 enum { HEADER_SIZE = 100, USER_VERSION_AT = 60, APPLICATION_ID_AT = 68 };
@@ -45,4 +46,12 @@ int probe_run_file(const char *path, struct wattle_error *reterr)
 	unsigned char header[HEADER_SIZE];
 	ssize_t size = pread(fd, header, sizeof(header), 0);
 	return check_header(header, size, path, reterr);
+}
+
+bool probe_database(const char *path)
+{
+	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char head[sizeof(magic)];
+	return fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
+		memcmp(head, magic, sizeof(head)) == 0;
 }

@@ -31,6 +31,8 @@ WRONG = [
     (["--output="], "--output"),
     (["--outptu", "x"], "--outptu"),
     (["--overwrite", "--append"], "--append"),
+    (["--sub-tracking-file", "spans.txt"], "--sub-tracking-file"),
+    (["-o", "x.sqlite", "--json", "x.sqlite"], "--json"),
 ]
 
 
@@ -72,6 +74,29 @@ def an_existing_file_is_kept(room):
         assert not (room.folder / "started").exists()
         assert {p.name for p in room.folder.iterdir()} == {name}
         (room.folder / name).unlink()
+
+
+@test
+def a_report_replaces_no_measurement(room):
+    """-o and --json that name a run, a database, a span file or an input: one line that says so, not a byte changes"""
+    room.wattle("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--", "sleep", "0.1")
+    room.wattle("blocks", "run.sqlite", "--format", "json", "-o", "saved.json")
+    room.wattle("run", "-q", "-o", "other.sqlite", "--", "true")
+    room.tree(".", {"s.csv": "process_id,code_block_name,position,timestamp\n1,a,0,1.0\n1,a,1,2.0\n"})
+    before = {path.name: path.read_bytes() for path in room.folder.iterdir()}
+    for status, *words in ((1, "report", "run.sqlite", "-o", "run.sqlite"),
+                           (1, "report", "run.sqlite", "--format", "json", "-o", "./other.sqlite"),
+                           (1, "blocks", "run.sqlite", "-o", "run.sqlite"),
+                           (1, "blocks", "--sub-tracking-file", "s.csv", "-o", "s.csv"),
+                           (1, "compare", "a=run.sqlite", "b=saved.json", "-o", "saved.json"),
+                           (1, "compare", "a=run.sqlite", "b=saved.json", "-o", "other.sqlite"),
+                           (125, "run", "-o", "new.sqlite", "--json", "run.sqlite", "--", "touch", "started"),
+                           (2, "bench", "--json", "run.sqlite", "--", "touch", "started")):
+        done = room.wattle(*words)
+        assert done.returncode == status, (words, done)
+        assert len(done.stderr.splitlines()) == 1 and "choose another name" in done.stderr, (words, done.stderr)
+        assert {path.name: path.read_bytes() for path in room.folder.iterdir()} == before, words
+    assert room.wattle("report", "run.sqlite", "-o", "report.json").returncode == 0, "a report may be written anew"
 
 
 @test
