@@ -160,6 +160,13 @@ static double least_confidence(const struct bench_findings *findings)
 	return least;
 }
 
+static const char *interval_title(double confidence)
+{
+	if (confidence >= 0.95)
+		return "95 % interval";
+	return confidence >= NEARLY_95 ? "94 % interval" : "interval"; // of five runs; of fewer a note tells it
+}
+
 static void estimates(const struct bench_findings *findings, struct buf *out, const struct style *style)
 {
 	bool several = findings->n_commands > 1;
@@ -169,7 +176,7 @@ static void estimates(const struct bench_findings *findings, struct buf *out, co
 		columns[n++] = (struct table_column){.title = "", .right = true};
 	columns[n++] = (struct table_column){.title = "median", .right = true};
 	columns[n++] = (struct table_column){
-		.title = least_confidence(findings) < NEARLY_95 ? "interval" : "95 % interval",
+		.title = interval_title(least_confidence(findings)),
 		.right = true,
 	};
 	if (several)
