@@ -146,9 +146,6 @@ static int open_loop(struct recorder *recorder)
 int recorder_open(struct recorder *recorder)
 {
 	hurry();
-	// A quota or a closed pipe must come back as an error, not as a deadly signal. The command was forked before this.
-	signal(SIGXFSZ, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
 	raise_file_limit();
 	bool attached = recorder->target == NULL;
 	struct cgroup *cgroup = recorder->options->cgroup;

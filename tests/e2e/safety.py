@@ -200,6 +200,20 @@ def few_descriptors(room):
 
 
 @test
+def short_files_only(room):
+    """ulimit -f: a run file that can't be made is told; one that can't grow leaves the command alone"""
+    def limited(blocks, script):
+        return room.finish(room.start("-c", f"ulimit -f {blocks}; exec '{WATTLE}' run -o run.sqlite -i 1ms -- sh -c '{script}'",
+                                      program="/bin/bash"))
+    done = limited(40, "echo started")
+    assert done.returncode == 125 and "run.sqlite" in done.stderr and not done.stdout, done
+    done = limited(100, "sleep 1; grep SigIgn /proc/self/status; exit 7")
+    assert done.returncode == 7 and "run.sqlite" in done.stderr, done
+    ignored = int(done.stdout.split()[-1], 16)
+    assert ignored & (1 << (signal.SIGXFSZ - 1) | 1 << (signal.SIGPIPE - 1)) == 0, done
+
+
+@test
 def a_command_that_ends_at_once(room):
     """true: shorter than any interval, and still a full report"""
     for _ in range(10):
