@@ -45,15 +45,15 @@ void *arena_alloc(struct arena *arena, size_t n, size_t size)
 		size_t whole;
 		if (__builtin_add_overflow(room, sizeof(*block), &whole))
 			return NULL;
-		block = malloc(whole);
+		block = calloc(1, whole); // large ones come from the kernel, zero already
 		if (block == NULL)
 			return NULL;
-		*block = (struct block){.next = arena->blocks, .size = room};
+		block->next = arena->blocks;
+		block->size = room;
 		arena->blocks = block;
 	}
 	void *start = block->bytes + block->used;
 	block->used += rounded;
-	memset(start, 0, bytes);
 	return start;
 }
 
