@@ -157,7 +157,7 @@ static void tell_all(struct recorder *recorder)
 	const struct span_intake *intake = &recorder->intake;
 	const struct span_counts *counts = &intake->recording.counts;
 	tell(recorder, "lost", intake->totals.lost,
-		"spans, ranges, marks or metrics were lost: a program wrote them faster than they could be read");
+		"spans, ranges, marks or metrics were lost: a ring was full, or none could be made, or too many were open");
 	tell(recorder, "lost", counts->dropped, "spans were lost: too many were open at the same time");
 	tell(recorder, "lost", (uint64_t)recorder->outbox.spans.n_lost, "spans, marks or metrics could not be stored");
 	tell(recorder, "note", counts->unwound, "spans were left without an end of their own; the end of an outer one closed them");
