@@ -1,4 +1,5 @@
-/* --progress: one line on standard error, with steps counted from gpu_tracker's sub-tracking file as it grows. */
+/* --progress: one line on standard error, with steps counted from spans, and from gpu_tracker's sub-tracking file as it
+ * grows. */
 #include "cli/measure.h"
 
 #include "base/cleanup.h"
@@ -49,13 +50,12 @@ static bool is_step(const char *line, const char *name)
 	const char *comma = strchr(line, ',');
 	if (comma == NULL)
 		return false;
-	size_t length = strlen(name);
 	const char *found = comma + 1;
 	bool quoted = *found == '"';
-	found += quoted;
-	if (strncmp(found, name, length) != 0)
+	for (found += quoted; *name != '\0' && *found == *name; name++)
+		found += quoted && *name == '"' && found[1] == '"' ? 2 : 1; // in quotes a quote is doubled
+	if (*name != '\0')
 		return false;
-	found += length;
 	found += quoted && *found == '"';
 	return strncmp(found, ",1,", 3) == 0;
 }
@@ -89,11 +89,14 @@ static void count_steps(struct measure_progress *progress)
 			take_char(progress, text[i]);
 }
 
-static void add_steps(const struct measure_progress *progress, double elapsed_s, struct buf *out)
+static void add_steps(const struct measure_progress *progress, const struct recorder_progress *figures, struct buf *out)
 {
-	int64_t steps = progress->steps, all = progress->options->steps;
-	if (!value_ok(steps))
+	double elapsed_s = figures->elapsed_s;
+	int64_t all = progress->options->steps;
+	int64_t of_file = progress->steps, of_spans = figures->steps;
+	if (!value_ok(of_file) && !value_ok(of_spans))
 		return;
+	int64_t steps = (value_ok(of_file) ? of_file : 0) + (value_ok(of_spans) ? of_spans : 0);
 	buf_printf(out, ", step %lld", (long long)steps);
 	if (!value_ok(all))
 		return;
@@ -118,7 +121,7 @@ void progress_show(struct measure_progress *progress, const struct recorder_prog
 	buf_str(&out, " cores, ");
 	human_bytes(&out, value_to_double(figures->rss_bytes, 1));
 	buf_printf(&out, ", %lld process%s", (long long)figures->processes, figures->processes == 1 ? "" : "es");
-	add_steps(progress, figures->elapsed_s, &out);
+	add_steps(progress, figures, &out);
 	if (progress->terminal)
 		fprintf(stderr, "\r%-*s", (int)progress->shown, out.data);
 	else

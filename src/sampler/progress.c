@@ -37,6 +37,7 @@ void recorder_tell_progress(struct recorder *recorder)
 		.cpu_cores = dt_s > 0 ? (double)(cpu_ns - recorder->progress_cpu_ns) / NS_PER_S / dt_s : NAN,
 		.rss_bytes = sampler->last_rss_bytes,
 		.processes = (int64_t)recorder->tree.n_pids,
+		.steps = recorder->steps.n > 0 ? recorder->steps.n : VALUE_MISSING,
 	};
 	recorder->progress_t_ns = sampler->last_t_ns;
 	recorder->progress_cpu_ns = cpu_ns;

@@ -20,6 +20,7 @@ struct recorder_progress { // since the last one
 	double elapsed_s;
 	double power_w, cpu_cores;    // NaN unknown
 	int64_t rss_bytes, processes; // VALUE_MISSING unknown
+	int64_t steps;                // calls of options->step that have ended; VALUE_MISSING: none so far
 };
 
 struct recorder_options {
@@ -27,6 +28,7 @@ struct recorder_options {
 	struct cgroup *cgroup; // recorder_attach: the target is what runs in it; NULL: a process. Borrowed
 	bool wait_all;         // --wait-all
 	bool span_cpu;         // --span-cpu
+	const char *step;      // --step, counted for `progress`; NULL: nothing is
 	void (*warn)(void *data, const char *text);                             // one line, no newline
 	void (*progress)(void *data, const struct recorder_progress *progress); // about once a second; NULL: none
 	// Attached, and the first sample is taken; ring: what WATTLE_RING is to be, "" if there is none. NULL: nobody wants to know
@@ -62,6 +64,11 @@ struct recorder {
 	bool main_childless; // it never waited for a child: its rusage is its own alone
 	bool main_ended, stop;
 	int64_t progress_t_ns, progress_cpu_ns, progress_energy_uj;
+	struct recorder_steps {
+		int64_t n;
+		uint32_t name;    // SPAN_NO_NAME: not among the names yet …
+		uint32_t n_names; // … of which so many have been looked at
+	} steps;
 };
 
 struct recorder_result {

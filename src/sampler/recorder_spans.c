@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -50,9 +51,21 @@ static pid_t admit(void *data, const struct door_guest *guest)
 
 /* ---- rows ---- */
 
+static void count_step(struct recorder *recorder, uint32_t name)
+{
+	struct recorder_steps *steps = &recorder->steps;
+	const struct outbox_spans *spans = &recorder->outbox.spans;
+	for (; steps->name == SPAN_NO_NAME && steps->n_names < *spans->n_names; steps->n_names++)
+		if (strcmp((*spans->names)[steps->n_names], recorder->options->step) == 0)
+			steps->name = steps->n_names;
+	steps->n += name != SPAN_NO_NAME && name == steps->name;
+}
+
 static void on_span(void *data, const struct span_row *row)
 {
 	struct recorder *recorder = data;
+	if (recorder->options->step != NULL)
+		count_step(recorder, row->name);
 	outbox_add_span(&recorder->outbox.spans, row);
 }
 
@@ -86,6 +99,7 @@ void recorder_spans_open(struct recorder *recorder)
 	};
 	const struct span_sink sink = {on_span, on_metric, on_mark, recorder};
 	int r = span_intake_open(&recorder->intake, recorder->env, &options, &sink);
+	recorder->steps.name = SPAN_NO_NAME;
 	recorder->drain_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (r < 0 || recorder->drain_fd < 0) {
 		sampler_event(&recorder->sampler, env_now_ns(recorder->env), "warning",
