@@ -59,7 +59,8 @@ WATTLE_API int wattle_mark(const char *name);
  * -EINVAL: name is NULL or the value is not finite. */
 WATTLE_API int wattle_metric(const char *name, double value);
 
-/* 1: spans of this process are being recorded; 0: they are not. */
+/* 1: spans of this process are being recorded; 0: they are not. That a recorder was killed shows in new threads and processes
+ * only: what a thread with a ring writes then is lost. */
 WATTLE_API int wattle_is_recording(void);
 
 /* ---- tracker ----
