@@ -96,6 +96,25 @@ static int check_commands(char ***firsts, size_t n)
 
 /* ---- options ---- */
 
+// Run files of another bench stay; what can be known before anything runs is told then.
+static int make_folder(const char *folder, struct wattle_error *reterr)
+{
+	char first[4096];
+	struct stat about;
+	if (folder == NULL)
+		return 0;
+	if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+		return error_set(reterr, -errno, "--output: can't make the folder %s: %s", folder, strerror(errno));
+	if (stat(folder, &about) != 0 || !S_ISDIR(about.st_mode))
+		return error_set(reterr, -ENOTDIR, "--output: %s is no folder; choose another name", folder);
+	if (access(folder, W_OK | X_OK) != 0)
+		return error_set(reterr, -errno, "--output: can't write into %s: %s", folder, strerror(errno));
+	int length = snprintf(first, sizeof(first), "%s/1-001.sqlite", folder);
+	if (length >= 0 && (size_t)length < sizeof(first) && access(first, F_OK) == 0)
+		return error_set(reterr, -EEXIST, "--output: %s exists already; choose another folder", first);
+	return 0;
+}
+
 static int check_options(const struct bench_options *options, double *ret_settle_s, struct wattle_error *reterr)
 {
 	int r = bench_settle_parse(options->settle, ret_settle_s, reterr);
@@ -107,10 +126,8 @@ static int check_options(const struct bench_options *options, double *ret_settle
 	if (!isnan(options->until_percent) && value_ok(options->runs) && options->runs > options->max_runs)
 		return error_set(reterr, -EINVAL, "--runs: %lld is more than --max-runs, %lld; raise that",
 			(long long)options->runs, (long long)options->max_runs);
-	if (options->output != NULL && mkdir(options->output, 0777) != 0 && errno != EEXIST)
-		return error_set(reterr, -errno, "--output: can't make the folder %s: %s", options->output,
-			strerror(errno));
-	return cli_check_writable("--json", options->json, reterr);
+	r = cli_check_writable("--json", options->json, reterr);
+	return r < 0 ? r : make_folder(options->output, reterr);
 }
 
 static uint64_t make_seed(const struct bench_options *options)

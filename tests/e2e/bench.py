@@ -237,8 +237,26 @@ def run_files_are_kept(room):
     names = sorted(path.name for path in (room.folder / "kept 100%").iterdir())
     assert names == ["1-001.sqlite", "1-002.sqlite", "2-001.sqlite", "2-002.sqlite"], names
     assert room.wattle("report", "kept 100%/1-001.sqlite").returncode == 0
-    _, done = bench(room, "--runs", "2", "--output", "kept 100%", "--", "true", status=1)
-    assert "1-001.sqlite" in done.stderr and len(done.stderr.splitlines()) == 1, done
+    for folder in ("kept 100%", "kept 100%/1-001.sqlite"):
+        _, done = bench(room, "--runs", "2", "--output", folder, "--", "touch", "started", status=2)
+        assert "1-001.sqlite" in done.stderr and len(done.stderr.splitlines()) == 1, done
+        assert "choose another" in done.stderr and not (room.folder / "started").exists(), done
+
+
+@test
+def constant_power_is_no_difference(room):
+    """a power that never changes has no scatter, though energy and time differ: nothing to tell apart, nothing to have seen"""
+    path = room.folder / "bench.json"
+    done = room.wattle("bench", "--runs", "6", "--settle", "0", "--json", path, "--", "sleep", "0.1", ":::", "sleep", "0.15",
+                       env={"WATTLE_SYSFS": str(room.tree("none", {"keep": ""}))})
+    assert done.returncode == 0, done
+    document = json.loads(path.read_text())
+    if document["meter"] != "package-0 (model)":
+        return
+    power, = [c for c in document["comparisons"] if c["quantity"] == "power_w"]
+    flat = len({watts for command in document["commands"] for watts in command["values"]["power_w"]}) == 1
+    assert not power["different"] and (not flat or power["smallest_effect_percent"] is None), power
+    assert all(len(repr(watts)) <= 14 for command in document["commands"] for watts in command["values"]["power_w"]), document
 
 
 @test
