@@ -8,16 +8,16 @@
 
 #include "base/util.h"
 
-enum { SHARP_MIN = 4, SHARP_MAX = 64, NEAR_UPDATES = 8 };
+enum { SHARP_MAX = 64, NEAR_UPDATES = 8 };
 static const double tolerance_s = 1e-3;
-static const double sharp_part = 0.125;                      // of a period
+static const double sharp_part = 0.125;                         // of a period
 static const double period_off = 0.03, period_off_blind = 2e-4; // with sharp brackets, and without
-static const double energy_tolerance = 0.3;                  // of an update
+static const double energy_tolerance = 0.3;                     // of an update
 static const double early_cost_max = 25, energy_cost_max = 10;
 
 struct search {
 	const struct fold_updates *updates;
-	size_t n; // of them looked at
+	size_t n;              // of them looked at
 	const double *power_w; // around each
 	size_t sharp[SHARP_MAX], n_sharp;
 	double phase_s[RHYTHMS_MAX], period_s[RHYTHMS_MAX], cost[RHYTHMS_MAX];
@@ -37,7 +37,8 @@ void fold_times(const struct fold_updates *updates, const struct fold_timing *ti
 	for (size_t k = from; k < to; k++) {
 		double update_s = updates->t_s[k] + timing->part * updates->within_s[k];
 		if (timing->regular)
-			update_s = grid_before_s(timing->phase_s, timing->period_s, updates->t_s[k] + updates->within_s[k]);
+			update_s = grid_before_s(timing->phase_s, timing->period_s,
+				updates->t_s[k] + updates->within_s[k]);
 		t_s[k] = fmin(fmax(update_s, before_s), updates->length_s);
 		before_s = t_s[k];
 	}
@@ -125,7 +126,7 @@ static void keep(struct search *search, double phase_s, double period_s)
 static void search_all(struct search *search, double period_s)
 {
 	const struct fold_updates *u = search->updates;
-	bool blind = search->n_sharp < SHARP_MIN;
+	bool blind = search->n_sharp == 0; // a single one is worth much: a busy machine may look late at all others
 	size_t anchor = blind ? 0 : search->sharp[0];
 	double span_s = fmax(u->t_s[search->n - 1] - u->t_s[0], period_s);
 	double step = 2 * tolerance_s / span_s, off = blind ? period_off_blind : period_off;

@@ -15,6 +15,8 @@ static const struct row {
 } rows[] = {
 	{"20 blocks of 0.2 to 5 ms, 100 ms counter, 60 s: within 10 %", {.length_s = 60}, 3, 0.1, 0.93, {0, 0.02}},
 	{"a counter whose period is no whole number of looks", {.period_s = 0.09766}, 2, 0.1, 0.93, {0, 0.02}},
+	{"looks that were late for all updates but one at each end", {.period_s = 0.0985, .few_looks = true}, 2, 0.1,
+		0.93, {0, 0.02}},
 	{"20 ms counter", {.period_s = 0.02, .length_s = 60}, 2, 0.1, 0.93, {0, 0.02}},
 	{"calls that hardly vary", {.vary_s = 0.02, .length_s = 60}, 2, 0.25, 0.9, {0, 0.03}},
 	{"steps of 15 mJ", {.quantum_j = 0.015}, 2, 0.5, 0.9, {0, 0.1}},

@@ -16,10 +16,10 @@ struct loop_kind {
 	double vary_s, vary_w;  // a call takes so much more or less time, of the block's; and power
 	double drift_w;         // all powers rise from 1 - this to 1 + this
 	double length_s;
-	double period_s, period_off; // of the counter; off by up to this, of it
-	double jitter_s, quantum_j;  // each update is early or late by up to this
-	bool samples_only;
-	double late_s; // a reading comes up to so much late
+	double period_s, period_off;  // of the counter; off by up to this, of it
+	double jitter_s, quantum_j;   // each update is early or late by up to this
+	bool samples_only, few_looks; // no quick looks; those at the start met a single update
+	double late_s;                // a reading comes up to so much late
 	bool threads;  // two of them, each with half of the power; the second runs blocks in another order
 	bool pairs;    // each block is followed by one of its own that takes as long
 	double loop_s; // the loop takes exactly this long; 0: as long as its blocks
@@ -183,8 +183,8 @@ static inline size_t loop_readings(struct loop *loop, struct loop_reading *readi
 		readings[n++] = (struct loop_reading){loop_late(loop, i * 0.1), true};
 	readings[n++] = (struct loop_reading){end_s + 0.0005, true};
 	if (!loop->kind.samples_only && loop->counter.period_s >= 3e-3) {
-		n = loop_look(loop, readings, n, -0.002, 5);
-		for (double t_s = 30; t_s < end_s - 1; t_s += 30)
+		n = loop_look(loop, readings, n, -0.002, loop->kind.few_looks ? 1 : 5);
+		for (double t_s = 30; t_s < end_s - 1 && !loop->kind.few_looks; t_s += 30)
 			n = loop_look(loop, readings, n, t_s, 3);
 		n = loop_look(loop, readings, n, end_s + 0.0005, 1);
 	}
