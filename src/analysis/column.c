@@ -1,8 +1,8 @@
 #include "analysis/column.h"
 
+#include "analysis/energy/window.h"
 #include "analysis/facts.h"
 #include "analysis/slice.h"
-#include "analysis/window.h"
 #include "base/util.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "analysis/findings.h"
 
-#include "analysis/blocks.h"
-#include "analysis/domains.h"
+#include "analysis/block/blocks.h"
+#include "analysis/energy/domains.h"
 #include "analysis/facts.h"
 #include "analysis/footer.h"
 #include "analysis/gpu.h"

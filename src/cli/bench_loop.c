@@ -2,8 +2,8 @@
  * what drifts (heat, other users, the clock of the machine) meets all of them alike. */
 #include "cli/bench.h"
 
-#include "analysis/dice.h"
-#include "analysis/order.h"
+#include "analysis/bench/dice.h"
+#include "analysis/bench/order.h"
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "report/table.h"

@@ -1,8 +1,8 @@
 /* wattle blocks: what each code block took, of a run, of span files, or of gpu_tracker's own files. */
 #include "cli/command.h"
 
+#include "analysis/compare/tracking_blocks.h"
 #include "analysis/findings.h"
-#include "analysis/tracking_blocks.h"
 #include "base/util.h"
 #include "cli/load_blocks.h"
 #include "report/blocks_report.h"

@@ -1,7 +1,7 @@
 #include "cli/command.h"
 
 #include "base/util.h"
-#include "span/span_file.h"
+#include "span/reader/span_file.h"
 #include "store/probe.h"
 
 #include <errno.h>

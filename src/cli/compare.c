@@ -1,7 +1,7 @@
 /* wattle compare: runs, or what wattle blocks saved of them, side by side. */
 #include "cli/command.h"
 
-#include "analysis/compare.h"
+#include "analysis/compare/compare.h"
 #include "base/util.h"
 #include "cli/load_blocks.h"
 #include "report/compare_report.h"

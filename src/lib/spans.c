@@ -1,6 +1,6 @@
 #include "wattle.h"
 
-#include "span/common.h"
+#include "span/writer/common.h"
 
 __attribute__((constructor)) static void look_for_a_recorder(void)
 {

@@ -1,7 +1,7 @@
 #include "lib/tracker_ring.h"
 
 #include "base/util.h"
-#include "span/writer.h"
+#include "span/writer/writer.h"
 
 #include <pthread.h>
 

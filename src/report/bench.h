@@ -1,7 +1,7 @@
 /* What `wattle bench` found, as text and as JSON (contract.md section 3). Pure. */
 #pragma once
 
-#include "analysis/bench.h"
+#include "analysis/bench/bench.h"
 #include "base/buf.h"
 
 struct bench_command {

@@ -1,8 +1,8 @@
 /* What `wattle blocks` prints: of a run (contract.md section 3), and of gpu_tracker's own files in its units. */
 #pragma once
 
+#include "analysis/compare/tracking_blocks.h"
 #include "analysis/findings.h"
-#include "analysis/tracking_blocks.h"
 #include "base/buf.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* What `wattle compare` prints. Pure: everything goes to a buffer. */
 #pragma once
 
-#include "analysis/compare.h"
+#include "analysis/compare/compare.h"
 #include "base/buf.h"
 
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 #include "sampler/probe.h"
 #include "sampler/sampler.h"
 #include "sampler/target.h"
-#include "span/intake.h"
+#include "span/reader/intake.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -52,7 +52,7 @@ struct recorder {
 	struct span_intake intake; // door.fd is -1: spans are not recorded
 	int drain_fd;              // owned: when the rings are to be read; -1 not open
 	bool drain_is_set;
-	char ring_address[RING_ADDRESS_TEXT]; // for WATTLE_RING; "": there is none
+	char ring_address[RING_ADDRESS_TEXT];                    // for WATTLE_RING; "": there is none
 	int epoll_fd, timer_fd, probe_fd, signal_fd, process_fd; // owned; -1 not open
 	int cgroup_fd;                                           // borrowed: events of options->cgroup; -1: none
 	int64_t start_ns, end_ns, flushed_ns, settled_ns;

@@ -1,5 +1,5 @@
 /* A program with the static part of ITT in it, in our own words and with the few calls that it makes: itt_app. */
-#include "span/itt_abi.h"
+#include "span/capture/itt_abi.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

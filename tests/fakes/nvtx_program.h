@@ -3,7 +3,7 @@
  * this binary's calls; what it does not set stays a no-op. */
 #pragma once
 
-#include "span/nvtx_abi.h"
+#include "span/capture/nvtx_abi.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "analysis/bench.h"
+#include "analysis/bench/bench.h"
 
 #include "rows.h"
 

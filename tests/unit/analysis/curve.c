@@ -1,4 +1,4 @@
-#include "analysis/curve.h"
+#include "analysis/energy/curve.h"
 
 #include "machine.h"
 

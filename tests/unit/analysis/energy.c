@@ -1,6 +1,6 @@
 #include "builder.h"
 
-#include "analysis/ledger.h"
+#include "analysis/energy/ledger.h"
 
 static const double none = NAN;
 

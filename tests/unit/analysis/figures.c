@@ -1,7 +1,7 @@
 #include "builder.h"
 
+#include "analysis/energy/window.h"
 #include "analysis/stats.h"
-#include "analysis/window.h"
 
 static const double none = NAN;
 

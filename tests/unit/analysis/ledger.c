@@ -1,4 +1,4 @@
-#include "analysis/ledger.h"
+#include "analysis/energy/ledger.h"
 
 #include "machine.h"
 

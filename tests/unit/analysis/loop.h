@@ -5,8 +5,8 @@
 
 #include "machine.h"
 
-#include "analysis/fold.h"
-#include "analysis/window.h"
+#include "analysis/block/fold.h"
+#include "analysis/energy/window.h"
 
 enum { LOOP_BLOCKS_MAX = 32 };
 

@@ -1,5 +1,5 @@
-#include "analysis/mann_whitney.h"
-#include "analysis/order.h"
+#include "analysis/bench/mann_whitney.h"
+#include "analysis/bench/order.h"
 
 #include "rows.h"
 

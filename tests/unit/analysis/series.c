@@ -1,4 +1,4 @@
-#include "analysis/series.h"
+#include "analysis/compare/series.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "analysis/tracking_blocks.h"
+#include "analysis/compare/tracking_blocks.h"
 
 #include "base/util.h"
 

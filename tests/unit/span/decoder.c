@@ -6,7 +6,7 @@
  *
  * The clock is one further with each word. Rows: name[begin-end] with "^parent", "#tid", "*how" where it did not just end and
  * "$cpu" where known; "~" a range. */
-#include "span/decoder.h"
+#include "span/reader/decoder.h"
 
 #include "rows.h"
 
@@ -40,8 +40,8 @@ static void on_span(void *data, const struct span_row *row)
 {
 	struct fixture *f = data;
 	char text[512];
-	int n = snprintf(text, sizeof(text), "%s%s[%lld-%lld]", row->kind == SPAN_RANGE ? "~" : "", name_of(f, row->name),
-		(long long)row->begin_ns, (long long)row->end_ns);
+	int n = snprintf(text, sizeof(text), "%s%s[%lld-%lld]", row->kind == SPAN_RANGE ? "~" : "",
+		name_of(f, row->name), (long long)row->begin_ns, (long long)row->end_ns);
 	if (value_ok(row->parent))
 		n += snprintf(text + n, sizeof(text) - (size_t)n, "^%lld", (long long)row->parent);
 	if (row->tid != 1)
@@ -114,7 +114,11 @@ static void put_name(struct fixture *f, uint16_t slot, const char *name)
 static void put_nested(struct fixture *f, enum record_kind kind, uint16_t slot, uint32_t n, const char *rest)
 {
 	const char *cpu = strchr(rest, '@');
-	put(f, (struct span_record){.kind = (uint8_t)kind, .flags = cpu != NULL ? RECORD_HAS_CPU : 0, .slot = slot, .n = n});
+	put(f,
+		(struct span_record){.kind = (uint8_t)kind,
+			.flags = cpu != NULL ? RECORD_HAS_CPU : 0,
+			.slot = slot,
+			.n = n});
 	if (cpu != NULL)
 		put_extra(f, (struct record_extra){.number = strtoull(cpu + 1, NULL, 10)});
 }
@@ -188,31 +192,42 @@ static const struct row {
 	const char *teaches, *records, *rows;
 	struct span_counts counts;
 } rows[] = {
-	{"spans nest; the inner one ends first and knows the outer one", "n0=a n1=b b0 b1 e e", "b[103-104]^1 a[102-105]", {0}},
+	{"spans nest; the inner one ends first and knows the outer one", "n0=a n1=b b0 b1 e e",
+		"b[103-104]^1 a[102-105]", {0}},
 	{"the same name in two slots is one name", "n0=a n1=a b0 e b1 e", "a[102-103] a[104-105]", {0}},
 	{"a slot may be defined again", "n0=a b0 e n0=b b0 e", "a[101-102] b[104-105]", {0}},
-	{"an end of two closes what was left inside (longjmp)", "n0=a n1=b b0 b1 e2", "b[103-104]^1*unwound a[102-104]", {.unwound = 1}},
-	{"an end may pass over an inner span (crossing NVTX domains)", "n0=a n1=b b0 b1 e1+1 e", "a[102-104] b[103-105]^1", {0}},
+	{"an end of two closes what was left inside (longjmp)", "n0=a n1=b b0 b1 e2", "b[103-104]^1*unwound a[102-104]",
+		{.unwound = 1}},
+	{"an end may pass over an inner span (crossing NVTX domains)", "n0=a n1=b b0 b1 e1+1 e",
+		"a[102-104] b[103-105]^1", {0}},
 	{"an end of more than is open closes what there is", "n0=a b0 e5", "a[101-102]", {.strays = 1}},
 	{"an end without a begin is a stray", "e", "", {.strays = 1}},
 	{"an end of none at all is one too", "n0=a b0 e0 e", "a[101-103]", {.strays = 1}},
 	{"CPU time is the difference", "n0=a b0@50 e@80", "a[101-102]$30", {0}},
 	{"CPU time that goes back is unknown", "n0=a b0@50 e@20", "a[101-102]", {0}},
 	{"the end of a thread ends its spans", "n0=a b0 b0 x", "a[102-103]^1*thread end a[101-103]*thread end", {0}},
-	{"a ring that another thread took over has its number", "n0=a b0 e x t42 b0 e", "a[101-102] a[105-106]#42", {0}},
-	{"spans of a thread that left its ring without a word end with its last record", "n0=a b0 e b0 t42 b0 e", "a[101-102] a[103-103]*thread end a[105-106]#42", {0}},
-	{"ranges overlap freely and know the span that they began in", "n0=a b0 r7=0 r8=0 e q7 q8", "a[101-104] ~a[102-105]^1 ~a[103-106]^1", {0}},
-	{"a second range of a number closes the first", "n0=a r7=0 r7=0 q7", "~a[101-102]*unwound ~a[102-103]", {.bad_records = 1, .unwound = 1}},
-	{"metrics belong to the innermost span", "n0=a n1=tokens m1=1 b0 m1=2.5 e", "tokens=1@102^0 tokens=2.5@104^1 a[103-105]", {0}},
+	{"a ring that another thread took over has its number", "n0=a b0 e x t42 b0 e", "a[101-102] a[105-106]#42",
+		{0}},
+	{"spans of a thread that left its ring without a word end with its last record", "n0=a b0 e b0 t42 b0 e",
+		"a[101-102] a[103-103]*thread end a[105-106]#42", {0}},
+	{"ranges overlap freely and know the span that they began in", "n0=a b0 r7=0 r8=0 e q7 q8",
+		"a[101-104] ~a[102-105]^1 ~a[103-106]^1", {0}},
+	{"a second range of a number closes the first", "n0=a r7=0 r7=0 q7", "~a[101-102]*unwound ~a[102-103]",
+		{.bad_records = 1, .unwound = 1}},
+	{"metrics belong to the innermost span", "n0=a n1=tokens m1=1 b0 m1=2.5 e",
+		"tokens=1@102^0 tokens=2.5@104^1 a[103-105]", {0}},
 	{"what is no number is no metric", "n0=a m0=nan m0=inf", "", {.bad_records = 2}},
 	{"marks may have a category", "n0=a n1=c k0 c0,1", "!a@102 !c/a@103", {0}},
-	{"a name that was never defined does not break the nesting", "n0=a b0 b9 e e", "(unknown name)[102-103]^1 a[101-104]", {.bad_records = 1}},
-	{"a slot that can't be is a name that was never defined", "n0=a b2000 e", "(unknown name)[101-102]", {.bad_records = 1}},
+	{"a name that was never defined does not break the nesting", "n0=a b0 b9 e e",
+		"(unknown name)[102-103]^1 a[101-104]", {.bad_records = 1}},
+	{"a slot that can't be is a name that was never defined", "n0=a b2000 e", "(unknown name)[101-102]",
+		{.bad_records = 1}},
 	{"a kind that there is not is passed over", "n0=a ? b0 ? e", "a[102-104]", {.bad_records = 2}},
 	{"a clock that goes back stands still", "n0=a !200 b0 !150 e", "a[200-200]", {.clamped = 1}},
 	{"no time lies before the stream or in the future", "n0=a !5 b0 !5000 e", "a[100-1000]", {.clamped = 2}},
 	{"an empty name is told as such", "n0= b0 e", "(unnamed)[101-102]", {0}},
-	{"bytes that are no UTF-8 are replaced, control characters are blanks", "n0=\xff\x01\xc3\xa4\xed\xa0\x80z b0 e", "\xef\xbf\xbd \xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz[101-102]", {0}},
+	{"bytes that are no UTF-8 are replaced, control characters are blanks", "n0=\xff\x01\xc3\xa4\xed\xa0\x80z b0 e",
+		"\xef\xbf\xbd \xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz[101-102]", {0}},
 };
 
 static void check(void **state)

@@ -1,6 +1,6 @@
 /* Streams that no honest program writes: valid ones with bytes changed, torn, doubled, and pure noise. Whatever comes, the
  * rows made of it are whole, and memory is bounded. The seeds are fixed: a failure can be seen again. */
-#include "span/decoder.h"
+#include "span/reader/decoder.h"
 
 #include "rows.h"
 
@@ -171,6 +171,7 @@ static void streams_of_all_sorts(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "valid, harmed and random streams give whole rows and bounded memory", streams_of_all_sorts);
+	ROWS_ADD_ONE(&tests, "valid, harmed and random streams give whole rows and bounded memory",
+		streams_of_all_sorts);
 	return rows_run(&tests, "decoder_fuzz");
 }

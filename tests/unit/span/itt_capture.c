@@ -1,11 +1,11 @@
 /* The ITT capture, driven through a list of calls as the static part of a program has it, over a writer that only tells. */
-#include "span/itt.c"
-#include "span/itt_numbers.c"
-#include "span/itt_overlap.c"
-#include "span/itt_ranges.c"
-#include "span/itt_tasks.c"
-#include "span/nest.c"
-#include "span/texts.c"
+#include "span/capture/itt.c"
+#include "span/capture/itt_numbers.c"
+#include "span/capture/itt_overlap.c"
+#include "span/capture/itt_ranges.c"
+#include "span/capture/itt_tasks.c"
+#include "span/capture/nest.c"
+#include "span/capture/texts.c"
 
 #include "rows.h"
 #include "writer_double.h"

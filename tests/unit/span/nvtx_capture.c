@@ -1,8 +1,8 @@
 /* The NVTX capture, driven through its export table as the header-only NVTX does it, over a writer that only tells. */
-#include "span/nest.c"
-#include "span/nvtx.c"
-#include "span/nvtx_names.c"
-#include "span/texts.c"
+#include "span/capture/nest.c"
+#include "span/capture/nvtx.c"
+#include "span/capture/nvtx_names.c"
+#include "span/capture/texts.c"
 
 #include "rows.h"
 #include "writer_double.h"

@@ -1,7 +1,7 @@
 // Rings without room, handlers in the midst of a call, calls that never come back: the stream stays balanced.
 #include "rows.h"
 
-#include "span/writer.h"
+#include "span/writer/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // Threads that come and go, forks, exec, plugins, descriptors: where rings come from and who may write to them.
 #include "rows.h"
 
-#include "span/image.h"
-#include "span/writer.h"
+#include "span/writer/image.h"
+#include "span/writer/writer.h"
 #include "wattle.h"
 
 #include <dlfcn.h>

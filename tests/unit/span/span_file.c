@@ -1,7 +1,7 @@
 // WATTLE_SPANS: what a program leaves in a file, also when it is killed, shared or out of disk.
 #include "rows.h"
 
-#include "span/writer.h"
+#include "span/writer/writer.h"
 #include "wattle.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "span/writer.h"
+#include "span/writer/writer.h"
 
 #include "rows.h"
 #include "wattle.h"

@@ -2,7 +2,7 @@
  * they do there; range numbers count from 1. */
 #pragma once
 
-#include "span/writer.h"
+#include "span/writer/writer.h"
 
 #include <stdarg.h>
 #include <stdio.h>

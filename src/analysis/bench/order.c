@@ -1,0 +1,50 @@
+#include "analysis/bench/order.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+void order_sort(double *values, size_t n)
+{
+	if (n > 1)
+		qsort(values, n, sizeof(*values), by_value);
+}
+
+double order_median(const double *sorted, size_t n)
+{
+	if (n == 0)
+		return (double)NAN;
+	return n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+/* Hoare's selection: parts the values around the one in the middle until the part that holds the wanted place has
+ * nothing left to move. Equal values are swapped too, so that many ties still halve the part. */
+double order_select(double *values, size_t n, size_t which)
+{
+	size_t first = 0, last = n - 1;
+	while (first < last) {
+		double pivot = values[first + (last - first) / 2];
+		size_t up = first, down = last;
+		for (;; up++, down--) {
+			while (values[up] < pivot)
+				up++;
+			while (values[down] > pivot)
+				down--;
+			if (up >= down)
+				break;
+			double swapped = values[up];
+			values[up] = values[down];
+			values[down] = swapped;
+		}
+		if (which <= down)
+			last = down;
+		else
+			first = down + 1;
+	}
+	return values[which];
+}

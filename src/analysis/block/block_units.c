@@ -1,0 +1,252 @@
+#include "analysis/block/block_work.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+
+static bool ids_ascend(const struct run *run)
+{
+	for (size_t i = 1; i < run->n_spans; i++)
+		if (run->spans[i].id <= run->spans[i - 1].id)
+			return false;
+	return true;
+}
+
+static int number_ids(struct blocks_work *work)
+{
+	const struct run *run = work->run;
+	work->units.ascending = ids_ascend(run);
+	for (size_t i = 0; i < run->n_spans && !work->units.ascending; i++)
+		if (keys_number(&work->units.ids, (uint64_t)run->spans[i].id) == KEYS_NONE)
+			return -ENOMEM;
+	return 0;
+}
+
+static int by_time(const void *a, const void *b, void *data)
+{
+	const struct run_user_metric *metrics = data;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	if (metrics[i].t_ns != metrics[k].t_ns)
+		return metrics[i].t_ns < metrics[k].t_ns ? -1 : 1;
+	return (i > k) - (i < k);
+}
+
+int units_init(struct blocks_work *work)
+{
+	const struct run *run = work->run;
+	struct units *units = &work->units;
+	if (run->n_user_metrics == 0)
+		return 0;
+	units->n = run->n_user_metrics;
+	units->order = arena_alloc(work->arena, units->n, sizeof(*units->order));
+	units->told = arena_alloc(work->arena, work->names.n, sizeof(*units->told));
+	if (units->order == NULL || units->told == NULL || number_ids(work) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < units->n; i++)
+		units->order[i] = (uint32_t)i;
+	qsort_r(units->order, units->n, sizeof(*units->order), by_time, run->user_metrics);
+	return names_make(&run->user_metrics[0].name, sizeof(run->user_metrics[0]), units->n, work->arena,
+		&units->names);
+}
+
+bool units_left(const struct blocks_work *work)
+{
+	return work->units.next < work->units.n;
+}
+
+int64_t units_next_ns(const struct blocks_work *work)
+{
+	return work->run->user_metrics[work->units.order[work->units.next]].t_ns;
+}
+
+/* ---- which blocks a metric was told in ---- */
+
+static size_t find_ascending(const struct run *run, int64_t id)
+{
+	size_t low = 0, high = run->n_spans;
+	int64_t guess;
+	if (!__builtin_sub_overflow(id, run->spans[0].id, &guess) && guess >= 0 && (uint64_t)guess < high &&
+		run->spans[guess].id == id)
+		return (size_t)guess; // numbered without holes
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (run->spans[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < run->n_spans && run->spans[low].id == id ? low : SIZE_MAX;
+}
+
+static size_t find_span(const struct blocks_work *work, int64_t id)
+{
+	if (id == 0 || !value_ok(id))
+		return SIZE_MAX;
+	if (work->units.ascending)
+		return find_ascending(work->run, id);
+	uint32_t number = keys_find(&work->units.ids, (uint64_t)id);
+	return number != KEYS_NONE ? number : SIZE_MAX;
+}
+
+struct telling {
+	struct blocks_work *work;
+	uint32_t metric;
+	int r;
+};
+
+// Once for each block, however often it stands in the stack.
+static void tell(struct telling *telling, uint32_t block)
+{
+	struct units *units = &telling->work->units;
+	double value = telling->work->run->user_metrics[telling->metric].value;
+	if (units->told[block] == telling->metric + 1 || isnan(value))
+		return;
+	units->told[block] = telling->metric + 1;
+	uint32_t met = units->keys.n, name = units->names.of[telling->metric];
+	uint32_t n = keys_number(&units->keys, keys_pair(block, name));
+	struct unit_sum *sums = array_with_room(units->sums, met, &units->room, sizeof(*sums), 16);
+	if (n == KEYS_NONE || sums == NULL) {
+		telling->r = -ENOMEM;
+		return;
+	}
+	units->sums = sums;
+	if (n == met)
+		sums[n] = (struct unit_sum){.block = block, .name = name, .whole = true};
+	sums[n].count++;
+	sums[n].sum += value;
+	sums[n].whole &= value >= 0 && isfinite(value) && value == floor(value);
+}
+
+// By the links. A parent stands before its child, so that a ring of them can't hold us.
+static void tell_links(struct telling *telling, size_t number)
+{
+	const struct blocks_work *work = telling->work;
+	for (int depth = 0; depth <= STACK_DEPTH_MAX; depth++) {
+		const struct run_span *span = &work->run->spans[number];
+		if (block_has_ended(span))
+			tell(telling, work->names.of[number]);
+		size_t parent = find_span(work, span->parent);
+		if (parent >= number) // SIZE_MAX too
+			return;
+		number = parent;
+	}
+}
+
+static void tell_stack(struct telling *telling, uint32_t place)
+{
+	const struct open_span *open = telling->work->open;
+	for (int depth = 0; depth <= STACK_DEPTH_MAX && place != BLOCK_NONE; depth++, place = open[place].below)
+		tell(telling, open[place].block);
+}
+
+// Whether a span's links lead out of it to the one with this number.
+static bool is_linked_inside(const struct blocks_work *work, size_t span, size_t number)
+{
+	for (int depth = 0; depth <= STACK_DEPTH_MAX && span > number && span != SIZE_MAX; depth++)
+		span = find_span(work, work->run->spans[span].parent);
+	return span == number;
+}
+
+/* A thread may have spans of several sources (libwattle, NVTX, ITT), and links stay within one. What stands in its stack
+ * below the span that the metric names is around it too, and so is what stands above without a link to it. */
+static void tell_other_sources(struct telling *telling, size_t number)
+{
+	const struct blocks_work *work = telling->work;
+	const struct run_span *span = &work->run->spans[number];
+	uint32_t thread = keys_find(&work->thread_keys, keys_pair((uint32_t)span->pid, (uint32_t)span->tid));
+	uint32_t top = thread != KEYS_NONE ? work->threads[thread].top : BLOCK_NONE, place = top;
+	while (place != BLOCK_NONE && work->open[place].span != number)
+		place = work->open[place].below;
+	if (place == BLOCK_NONE)
+		return;
+	tell_stack(telling, work->open[place].below);
+	int64_t t_ns = work->run->user_metrics[telling->metric].t_ns;
+	for (uint32_t above = top; above != place; above = work->open[above].below) {
+		const struct open_span *open = &work->open[above];
+		bool surely = work->run->spans[open->span].begin_ns < t_ns && t_ns < open->end_ns;
+		if (surely && !is_linked_inside(work, open->span, number))
+			tell(telling, open->block);
+	}
+}
+
+// By the time. Of a metric without a thread all threads come into question, and spans without one for any metric.
+static void tell_threads(struct telling *telling, int32_t pid, int32_t tid)
+{
+	const struct blocks_work *work = telling->work;
+	const uint64_t exact[] = {keys_pair((uint32_t)pid, (uint32_t)tid), keys_pair((uint32_t)pid, 0)};
+	for (size_t i = 0; i < ARRAY_SIZE(exact) && pid != 0 && tid != 0; i++) {
+		uint32_t thread = keys_find(&work->thread_keys, exact[i]);
+		if (thread != KEYS_NONE)
+			tell_stack(telling, work->threads[thread].top);
+	}
+	for (size_t i = 0; i < work->thread_keys.n && (pid == 0 || tid == 0); i++)
+		if (pid == 0 || work->threads[i].pid == pid)
+			tell_stack(telling, work->threads[i].top);
+}
+
+// Ranges stand around whatever their process does.
+static void tell_ranges(struct telling *telling, int32_t pid)
+{
+	const struct blocks_work *work = telling->work;
+	uint32_t process = keys_find(&work->process_keys, (uint32_t)pid);
+	if (pid != 0 && process != KEYS_NONE)
+		tell_stack(telling, work->processes[process].last_range);
+	for (size_t i = 0; i < work->process_keys.n && pid == 0; i++)
+		tell_stack(telling, work->processes[i].last_range);
+}
+
+int units_tell(struct blocks_work *work)
+{
+	struct telling telling = {.work = work, .metric = work->units.order[work->units.next++]};
+	const struct run_user_metric *metric = &work->run->user_metrics[telling.metric];
+	size_t span = find_span(work, metric->span);
+	if (span != SIZE_MAX) {
+		tell_links(&telling, span);
+		tell_other_sources(&telling, span);
+	} else {
+		tell_threads(&telling, metric->pid, metric->tid);
+	}
+	tell_ranges(&telling, metric->pid);
+	return telling.r;
+}
+
+/* ---- findings ---- */
+
+static int by_block_and_name(const void *a, const void *b)
+{
+	const struct unit_sum *x = a, *y = b;
+	if (x->block != y->block)
+		return x->block < y->block ? -1 : 1;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
+static struct block_unit unit(const struct blocks_work *work, const struct unit_sum *sum,
+	const struct block_finding *block)
+{
+	bool of_work = sum->whole && sum->sum > 0;
+	return (struct block_unit){
+		.name = work->units.names.text[sum->name],
+		.count = sum->count,
+		.sum = sum->sum,
+		.j_per_unit = of_work ? block->total_j / sum->sum : (double)NAN,
+		.error_j_per_unit = of_work ? block->error_j / sum->sum : (double)NAN,
+	};
+}
+
+int units_finish(struct blocks_work *work, struct findings *findings)
+{
+	struct units *units = &work->units;
+	size_t n = units->keys.n;
+	struct block_unit *all = arena_alloc(findings->arena, n, sizeof(*all));
+	if (all == NULL)
+		return -ENOMEM;
+	if (n > 0)
+		qsort(units->sums, n, sizeof(*units->sums), by_block_and_name);
+	for (size_t i = 0; i < n; i++) {
+		struct block_finding *block = &findings->blocks[units->sums[i].block];
+		all[i] = unit(work, &units->sums[i], block);
+		if (block->n_units++ == 0)
+			block->units = &all[i];
+	}
+	return 0;
+}

@@ -1,0 +1,165 @@
+#include "analysis/compare/compare.h"
+
+#include "analysis/compare/block_match.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+struct work {
+	const struct compare_session *sessions;
+	struct comparison *comparison;
+	const struct saved_block ***blocks; // of each session: n_blocks of them in the order that matches
+	const char **names;                 // of the matched blocks
+	struct arena *arena;
+};
+
+/* Rows */
+
+static bool comes_after(const struct compare_value *a, const struct compare_value *b)
+{
+	return a->value > b->value || (isnan(a->value) && !isnan(b->value));
+}
+
+// By insertion: a handful of sessions, and equal values must keep their order.
+static void sort_values(struct compare_value *values, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct compare_value value = values[i];
+		size_t k = i;
+		for (; k > 0 && comes_after(&values[k - 1], &value); k--)
+			values[k] = values[k - 1];
+		values[k] = value;
+	}
+}
+
+// What a row asks of a session: `block` is NULL for the whole of it.
+typedef struct compare_value figure(const struct saved_blocks *results, const struct saved_block *block,
+	const char *metric);
+
+static double metric_value(const struct saved_blocks *results, const double *values, const char *metric)
+{
+	for (size_t m = 0; m < results->n_metrics; m++)
+		if (strcmp(results->metrics[m], metric) == 0)
+			return values[m];
+	return (double)NAN;
+}
+
+static struct compare_value usage(const struct saved_blocks *results, const struct saved_block *block,
+	const char *metric)
+{
+	const double *values = block != NULL ? block->usage : results->overall;
+	return (struct compare_value){.value = metric_value(results, values, metric), .error = (double)NAN};
+}
+
+static struct compare_value compute_time(const struct saved_blocks *results, const struct saved_block *block,
+	const char *metric)
+{
+	return (struct compare_value){.value = block->compute_time_s, .error = (double)NAN};
+}
+
+static struct compare_value energy(const struct saved_blocks *results, const struct saved_block *block,
+	const char *metric)
+{
+	return block != NULL ? (struct compare_value){.value = block->total_j, .error = block->error_j}
+			     : (struct compare_value){.value = results->total_j, .error = results->error_j};
+}
+
+enum { WHOLE = -1 };
+
+static int make_row(const struct work *work, const char *name, long block, const char *metric, figure *ask,
+	struct compare_row *row)
+{
+	size_t n = work->comparison->n_sessions;
+	*row = (struct compare_row){name, arena_alloc(work->arena, n, sizeof(*row->values))};
+	if (row->values == NULL)
+		return -ENOMEM;
+	for (size_t s = 0; s < n; s++) {
+		row->values[s] = ask(work->sessions[s].results, block != WHOLE ? work->blocks[s][block] : NULL, metric);
+		row->values[s].session = work->sessions[s].name;
+	}
+	sort_values(row->values, n);
+	return 0;
+}
+
+static int make_block_rows(const struct work *work, const char *metric, figure *ask, struct compare_row *rows)
+{
+	int r = 0;
+	for (size_t b = 0; r == 0 && b < work->comparison->n_blocks; b++)
+		r = make_row(work, work->names[b], (long)b, metric, ask, &rows[b]);
+	return r;
+}
+
+static struct compare_row *room(const struct work *work, size_t n, size_t m)
+{
+	size_t all;
+	return __builtin_mul_overflow(n, m, &all) ? NULL : arena_alloc(work->arena, all, sizeof(struct compare_row));
+}
+
+static int make_rows(const struct work *work, const struct saved_blocks *first)
+{
+	struct comparison *c = work->comparison;
+	c->n_metrics = first->n_metrics;
+	c->overall = room(work, c->n_metrics, 1);
+	c->usage = room(work, c->n_metrics, c->n_blocks);
+	c->compute_time = room(work, c->n_blocks, 1);
+	c->block_energy = room(work, c->n_blocks, 1);
+	if (c->overall == NULL || c->usage == NULL || c->compute_time == NULL || c->block_energy == NULL)
+		return -ENOMEM;
+	int r = make_block_rows(work, NULL, compute_time, c->compute_time);
+	for (size_t m = 0; r == 0 && m < c->n_metrics; m++) {
+		r = make_row(work, first->metrics[m], WHOLE, first->metrics[m], usage, &c->overall[m]);
+		if (r == 0)
+			r = make_block_rows(work, first->metrics[m], usage, &c->usage[m * c->n_blocks]);
+	}
+	for (size_t s = 0; s < c->n_sessions; s++)
+		c->has_energy |= work->sessions[s].results->has_energy;
+	if (r == 0)
+		r = make_row(work, "", WHOLE, NULL, energy, &c->energy);
+	return r < 0 ? r : make_block_rows(work, NULL, energy, c->block_energy);
+}
+
+/* Sessions */
+
+static size_t first_by_name(const struct compare_session *sessions, size_t n)
+{
+	size_t first = 0;
+	for (size_t s = 1; s < n; s++)
+		if (strcmp(sessions[s].name, sessions[first].name) < 0)
+			first = s;
+	return first;
+}
+
+static bool differ(const char *a, const char *b)
+{
+	return a != NULL && b != NULL && strcmp(a, b) != 0;
+}
+
+static int warn_of_units(const struct compare_session *a, const struct compare_session *b,
+	struct block_warnings *warnings)
+{
+	if (!differ(a->results->ram_unit, b->results->ram_unit) &&
+		!differ(a->results->gpu_ram_unit, b->results->gpu_ram_unit))
+		return 0;
+	return block_warn(warnings,
+		"\"%s\" and \"%s\" have different units of memory: their figures are not comparable", a->name, b->name);
+}
+
+int compare_make(const struct compare_session *sessions, size_t n_sessions, struct arena *arena,
+	struct comparison *ret_comparison, struct wattle_error *reterr)
+{
+	struct comparison comparison = {.n_sessions = n_sessions};
+	struct work work = {.sessions = sessions, .comparison = &comparison, .arena = arena};
+	struct block_warnings warnings = {.arena = arena};
+	size_t first = first_by_name(sessions, n_sessions);
+	comparison.n_blocks = sessions[first].results->n_blocks;
+	int r = block_match(sessions, n_sessions, first, &work.blocks, &work.names, &warnings, reterr);
+	for (size_t s = 0; r == 0 && s < n_sessions; s++)
+		r = warn_of_units(&sessions[first], &sessions[s], &warnings);
+	if (r == 0)
+		r = make_rows(&work, sessions[first].results);
+	comparison.warnings = warnings.texts;
+	comparison.n_warnings = warnings.n;
+	if (r == 0)
+		*ret_comparison = comparison;
+	return r == -ENOMEM ? error_set(reterr, r, "out of memory") : r;
+}

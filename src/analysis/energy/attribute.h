@@ -1,0 +1,106 @@
+/* Who used the energy of a domain: divided window by window, so that the parts add up to the whole.
+ *
+ *   package, core, uncore, psys and other CPU-like domains: by share of busy CPU time
+ *   dram: by share of memory in use, PSS where it is fresh, else RSS
+ *   gpu: by MIG slices where the GPU is cut into instances; else by share of SM time, else of device memory, else by
+ *        who is on it at all
+ *
+ * With --attribution active the idle power is taken off first: the stored one, else what the run itself saw in its quiet
+ * windows. A window in which nothing is known leaves its energy unattributed. */
+#pragma once
+
+#include "analysis/energy/curve.h"
+#include "analysis/energy/edge.h"
+#include "analysis/energy/window.h"
+#include "analysis/findings.h"
+
+enum method { // weakest last; names and errors in attribute.c
+	METHOD_CPU_TIME,
+	METHOD_SM_TIME,
+	METHOD_PSS,
+	METHOD_RSS,
+	METHOD_MIG_SLICES,
+	METHOD_GPU_MEMORY,
+	METHOD_EXCLUSIVE,
+	METHOD_IDLE,
+	METHOD_NONE,
+	METHODS
+};
+
+struct shares { // of a window's energy; the rest is the other programs'
+	double target, wattle, idle, unattributed;
+	enum method method;
+};
+
+/* The parts of the memory in use, at each sample of the run. */
+struct memory_use {
+	double *target, *wattle; // target NaN: unknown
+	enum method *method;     // METHOD_PSS or METHOD_RSS
+};
+
+enum baseline { // "active": the domain's idle power
+	BASELINE_NOT_ASKED,
+	BASELINE_STORED, // measured beforehand
+	BASELINE_SEEN,   // lowest of the run's own quiet windows
+	BASELINE_UNKNOWN,
+};
+
+struct attribution { // one domain's
+	const struct run *run;
+	const struct run_device *device;
+	const struct curve *curve;
+	const struct windows *windows;
+	const struct memory_use *memory;
+	bool active; // --attribution active
+	enum baseline baseline;
+	double idle_w, idle_error_w; // NaN unknown
+	struct shares *shares;       // of each window
+	double *doubt;               // of each window: half of a 95 % interval of shares.target
+	double *target_before_j;     // the target's energy before each window
+	double *doubt_before_j;      // the error of its attribution
+	double *before_j;            // the domain's energy
+	double *used_before_j;       // that without what was idle
+	double doubt_j;              // over the whole run
+};
+
+/* The target's part of an energy, and half of a 95 % interval of its being the target's. Doubts of different times and
+ * of domains that were divided alike add up: what the method misses, it misses always. */
+struct part {
+	double target_j, doubt_j;
+};
+
+// Fills the rest of *attribution and *ret_ledger; *ret_method is the one that divided most joules. -ENOMEM.
+int attribute(struct attribution *attribution, struct arena *arena, struct ledger *ret_ledger, enum method *ret_method);
+// The method and the idle baseline in words, in arena memory. NULL: -ENOMEM.
+const char *attribution_text(const struct attribution *attribution, enum method method, struct arena *arena);
+// The target's part of the energy up to an instant.
+struct part attribution_at(const struct attribution *attribution, int64_t t_ns);
+// The energy up to an instant that was divided among programs, the target or others.
+double attribution_used_j(const struct attribution *attribution, int64_t t_ns);
+
+/* The same at very many instants in ascending order, with what its error needs. Begin with attribution_walk_begin. */
+struct attribution_walk {
+	const struct attribution *attribution;
+	size_t window;
+	struct curve_walk curve;
+	struct edge_walk edge;
+};
+struct attribution_point {
+	struct part part;
+	double share; // of the power at the instant
+	struct edge_point edge;
+};
+struct attribution_walk attribution_walk_begin(const struct attribution *attribution);
+// All but the edge, which only errors need.
+void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct attribution_point *ret_point);
+void attribution_walk_edge(struct attribution_walk *walk, struct attribution_point *ret_point);
+
+int memory_use_make(const struct run *run, struct arena *arena, struct memory_use *ret_use); // -ENOMEM
+
+struct shares shares_cpu(const struct attribution *attribution, const struct window *window);
+struct shares shares_memory(const struct attribution *attribution, const struct window *window);
+struct shares shares_gpu(const struct attribution *attribution, const struct window *window);
+// Settles the idle power of "active", once the shares of all windows are known.
+void baseline_make(struct attribution *attribution);
+// The part of a window's energy that was idle power. 0 without a baseline.
+double baseline_share(const struct attribution *attribution, const struct window *window);

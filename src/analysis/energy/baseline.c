@@ -1,0 +1,62 @@
+/* The idle power that --attribution active takes off. One that was measured when the machine was provably idle, and kept
+ * with its date, is best. Without it the run's own quietest moments have to do; they bound the idle power from above: even
+ * then a few programs ran. */
+#include "analysis/energy/attribute.h"
+
+#include "base/util.h"
+
+static const double busy_share_max = 0.05;
+// What a baseline may be off by where nobody measured that.
+static const double relative_error_stored = 0.05, relative_error_seen = 0.1;
+
+static double measured_power_w(const struct attribution *a, const struct window *window)
+{
+	return curve_power_w(a->curve, window->segment, window->begin_ns, window->end_ns);
+}
+
+static bool is_quiet(const struct attribution *a, size_t i)
+{
+	const struct window *window = &a->windows->at[i];
+	if (a->device->kind == DOMAIN_GPU)
+		return a->shares[i].method == METHOD_IDLE;
+	return window->busy_ns / (window->busy_ns + window->idle_ns) < busy_share_max;
+}
+
+static double lowest_quiet_power_w(const struct attribution *a)
+{
+	double lowest_w = (double)NAN;
+	for (size_t i = 0; i < a->windows->n; i++) {
+		if (!is_quiet(a, i))
+			continue;
+		double power_w = measured_power_w(a, &a->windows->at[i]);
+		if (power_w > 0 && !(power_w >= lowest_w))
+			lowest_w = power_w;
+	}
+	return lowest_w;
+}
+
+void baseline_make(struct attribution *a)
+{
+	a->idle_w = a->idle_error_w = (double)NAN;
+	a->baseline = BASELINE_NOT_ASKED;
+	if (!a->active)
+		return;
+	if (a->device->idle_w > 0) {
+		double stated_w = a->device->idle_error_w;
+		a->baseline = BASELINE_STORED;
+		a->idle_w = a->device->idle_w;
+		a->idle_error_w = stated_w > 0 ? stated_w : relative_error_stored * a->idle_w;
+		return;
+	}
+	a->idle_w = lowest_quiet_power_w(a);
+	a->idle_error_w = relative_error_seen * a->idle_w;
+	a->baseline = isnan(a->idle_w) ? BASELINE_UNKNOWN : BASELINE_SEEN;
+}
+
+double baseline_share(const struct attribution *a, const struct window *window)
+{
+	double power_w = measured_power_w(a, window);
+	if (isnan(a->idle_w) || isnan(power_w))
+		return 0;
+	return power_w > a->idle_w ? a->idle_w / power_w : 1;
+}

@@ -1,0 +1,49 @@
+/* The same energy from power readings. Field reports have counter and power 75 % apart on one card (zeus issue 181), and
+ * counters that stand still (rocm_smi_lib issue 180): a reader must be told which of two figures to doubt.
+ *
+ * Few readings, or a run that a device's own average over a second does not follow, say nothing against a counter. */
+#include "analysis/energy/crosscheck.h"
+
+#include "analysis/energy/uncertainty.h"
+#include "analysis/facts.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+enum { READINGS_MIN = 5 };
+static const double averages_min = 3; // a run must last so many times what the device averages over
+
+static bool says_enough(const struct findings *findings, const struct curve *power)
+{
+	return power->n >= READINGS_MIN && findings->duration_s >= averages_min * power->average_s;
+}
+
+static int check(const struct findings *findings, struct domain_finding *domain, struct arena *arena)
+{
+	const struct run *run = findings->run;
+	struct curve power;
+	if (curve_make_from_power(run, domain->device, run_fact_i64(run, FACT_INTERVAL), arena, &power) < 0)
+		return -ENOMEM;
+	if (!power.known || !(findings->duration_s > power.hole_s))
+		return 0;
+	struct domain_finding as_power = {.device = domain->device,
+		.provenance = PROVENANCE_DERIVED,
+		.energy_j = curve_total_j(&power)};
+	as_power.max_w = power.max_power_w;
+	domain->integrated_j = as_power.energy_j;
+	domain->integrated_error_j = domain_error_j(run, &as_power, &power, 0, 0);
+	double apart_j = fabs(domain->energy_j - domain->integrated_j);
+	double explained_j = hypot(domain->error_j, domain->integrated_error_j);
+	domain->disagrees = apart_j > explained_j && says_enough(findings, &power);
+	return 0;
+}
+
+int crosscheck(const struct findings *findings, struct domain_finding *domain, const struct curve *counter)
+{
+	if (counter->from_power)
+		return 0;
+	struct arena *arena = arena_new(); // of its own: the second curve is needed no longer
+	int r = arena != NULL ? check(findings, domain, arena) : -ENOMEM;
+	arena_free(arena);
+	return r;
+}

@@ -1,0 +1,265 @@
+#include "analysis/energy/domains.h"
+
+#include "analysis/energy/crosscheck.h"
+#include "analysis/energy/ledger.h"
+#include "analysis/energy/uncertainty.h"
+#include "analysis/facts.h"
+#include "analysis/stats.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+// The recorder's texts begin with the domain's name and a colon.
+static bool tells_of(const struct run_event *event, const char *kind, const char *domain)
+{
+	size_t length = strlen(domain);
+	return strcmp(event->kind, kind) == 0 && strncmp(event->text, domain, length) == 0 &&
+		event->text[length] == ':';
+}
+
+static int64_t count_events(const struct run *run, const char *kind, const char *domain)
+{
+	int64_t n = 0;
+	for (size_t i = 0; i < run->n_events; i++)
+		n += tells_of(&run->events[i], kind, domain);
+	return n;
+}
+
+// Square of the time between the last update before an instant and the first one after it, at most.
+static double around_s2(const struct run_device *device, const struct curve *curve, int64_t t_ns)
+{
+	size_t after = slice_lower_bound(device->t_ns, device->n, t_ns), before = after;
+	while (after < device->n && !value_ok(device->values[DEVICE_ENERGY][after]))
+		after++;
+	while (before > 0 && !value_ok(device->values[DEVICE_ENERGY][before - 1]))
+		before--;
+	if (before == 0 || after == device->n)
+		return 0;
+	double s = (double)(device->t_ns[after] - device->t_ns[before - 1]) / 1e9 + curve->updates.longest_s;
+	return s * s;
+}
+
+static double lost_at_resets_s2(const struct run *run, const struct run_device *device, const struct curve *curve)
+{
+	double sum_s2 = 0;
+	for (size_t i = 0; i < run->n_events; i++)
+		if (tells_of(&run->events[i], "reset", device->name))
+			sum_s2 += around_s2(device, curve, run->events[i].t_ns);
+	return sum_s2;
+}
+
+// Times at which the counter may have wrapped more often than the values show: the recorder's words for it.
+static int64_t hidden_rounds(const struct run *run, const struct run_device *device)
+{
+	int64_t n = 0;
+	for (size_t i = 0; i < run->n_events; i++)
+		n += tells_of(&run->events[i], "wrap", device->name) &&
+			strstr(run->events[i].text, "more than once") != NULL;
+	return n;
+}
+
+/* A gap shows as a run of samples without a value and, usually, as an event that tells of the same; the larger number
+ * of the two counts. A reset is a gap of its own: it loses energy between two good values. */
+static int64_t count_gaps(const struct run *run, const struct run_device *device, const struct curve *curve)
+{
+	int64_t seen = (int64_t)(curve->missing_runs + curve->long_holes);
+	seen += curve->stalled_s > 0 && !curve->from_power;
+	int64_t told = count_events(run, "gap", device->name);
+	return (told > seen ? told : seen) + count_events(run, "reset", device->name);
+}
+
+static double largest_window_power_w(const struct curve *curve, const struct windows *windows)
+{
+	double max_w = (double)NAN;
+	struct curve_walk walk = {.curve = curve};
+	for (size_t i = 0; i < windows->n; i++) {
+		const struct window *w = &windows->at[i];
+		double power_w = curve_walk_power_w(&walk, w->segment, w->begin_ns, w->end_ns);
+		if (power_w > max_w || isnan(max_w))
+			max_w = power_w;
+	}
+	return max_w;
+}
+
+static enum provenance weakest(enum provenance a, enum provenance b)
+{
+	return a > b ? a : b;
+}
+
+static const struct run_device *find_device(const struct run *run, const char *name)
+{
+	for (size_t i = 0; name[0] != '\0' && i < run->n_devices; i++)
+		if (strcmp(run->devices[i].name, name) == 0)
+			return &run->devices[i];
+	return NULL;
+}
+
+// Energy of a domain that lies in another one that is counted would be counted twice.
+static bool enters_total(const struct run *run, const struct run_device *device)
+{
+	if (!domain_kind_adds_up(device->kind))
+		return false;
+	const struct run_device *outer = device;
+	for (size_t depth = 0; depth < run->n_devices; depth++) { // a ring of names can't hold us
+		outer = find_device(run, outer->inside);
+		if (outer == NULL)
+			return true;
+		if (domain_kind_adds_up(outer->kind))
+			return false;
+	}
+	return true;
+}
+
+static enum provenance provenance_of(const struct run_device *device, const struct curve *curve)
+{
+	return curve->from_power ? weakest(device->provenance, PROVENANCE_DERIVED) : device->provenance;
+}
+
+static struct domain_finding describe(const struct run *run, const struct run_device *device, const struct curve *curve)
+{
+	const double none = (double)NAN;
+	return (struct domain_finding){
+		.device = device,
+		.provenance = provenance_of(device, curve),
+		.energy_j = none,
+		.error_j = none,
+		.mean_w = none,
+		.max_w = none,
+		.ledger = ledger_unknown(),
+		.attribution = "none",
+		.target_error_j = none,
+		.update_period_s = curve->updates.period_s,
+		.update_jitter_s = device->update_jitter_s > 0 ? device->update_jitter_s : none,
+		.integrated_j = none,
+		.integrated_error_j = none,
+		.stalled_s = curve->stalled_s,
+		.unseen = curve->unseen_s > 0 && !curve->from_power,
+		.max_temperature_c = stats_max(device->values[DEVICE_TEMPERATURE], device->n),
+		.idle_w = device->idle_w > 0 ? device->idle_w : none,
+		.wraps = count_events(run, "wrap", device->name),
+		.gaps = count_gaps(run, device, curve),
+		.in_total = enters_total(run, device),
+	};
+}
+
+static double mean_power_w(const struct findings *findings, const struct curve *curve, double energy_j)
+{
+	double metered_s = findings->duration_s - curve->hole_s;
+	return metered_s > 1e-9 * findings->duration_s ? energy_j / metered_s : (double)NAN;
+}
+
+static int measure(struct findings *findings, struct domain_finding *domain, struct metering_domain *metering,
+	struct arena *scratch)
+{
+	struct attribution *attribution = &metering->attribution;
+	const struct curve *curve = attribution->curve;
+	enum method method;
+	if (attribute(attribution, scratch, &domain->ledger, &method) < 0)
+		return -ENOMEM;
+	domain->attribution = attribution_text(attribution, method, findings->arena);
+	domain->energy_j = curve_total_j(curve);
+	domain->mean_w = mean_power_w(findings, curve, domain->energy_j);
+	domain->max_w = curve->from_power ? curve->max_power_w : largest_window_power_w(curve, attribution->windows);
+	if (domain->mean_w > domain->max_w) // by the last bit, or power readings that only rise at the ends
+		domain->max_w = domain->mean_w;
+	domain->error_j = domain_error_j(findings->run, domain, curve,
+		lost_at_resets_s2(findings->run, domain->device, curve), hidden_rounds(findings->run, domain->device));
+	domain->target_error_j = target_error_j(domain, attribution->doubt_j);
+	if (!isnan(attribution->idle_w))
+		domain->idle_w = attribution->idle_w;
+	return domain->attribution != NULL ? crosscheck(findings, domain, curve) : -ENOMEM;
+}
+
+static void add_up(struct findings *findings, const struct metering *metering)
+{
+	struct error_sum error = {0}, target_error = {0};
+	findings->total_j = findings->error_j = findings->target_error_j = (double)NAN;
+	findings->ledger = ledger_unknown();
+	for (size_t i = 0; i < findings->n_domains; i++) {
+		const struct domain_finding *domain = &findings->domains[i];
+		if (!domain->in_total || isnan(domain->energy_j))
+			continue;
+		if (isnan(findings->total_j)) {
+			findings->total_j = 0;
+			findings->ledger = (struct ledger){0};
+		}
+		findings->total_j += domain->energy_j;
+		findings->provenance = weakest(findings->provenance, domain->provenance);
+		ledger_add(&findings->ledger, &domain->ledger);
+		error_sum_add(&error, domain, domain->error_j, 0);
+		error_sum_add(&target_error, domain, target_error_j(domain, 0),
+			metering->domains[i].attribution.doubt_j);
+	}
+	if (isnan(findings->total_j))
+		return;
+	findings->error_j = error_sum_j(&error);
+	findings->target_error_j = error_sum_j(&target_error);
+}
+
+/* Sockets one after the other, each package before what lies in it or beside it; then the rest by kind. The order in
+ * which the kernel registered them, which is the order of the samples, means nothing to a reader. */
+static int compare_devices(const void *a, const void *b)
+{
+	const struct run_device *x = *(const struct run_device *const *)a, *y = *(const struct run_device *const *)b;
+	bool x_socket = x->kind <= DOMAIN_DRAM, y_socket = y->kind <= DOMAIN_DRAM;
+	if (x_socket != y_socket)
+		return x_socket ? -1 : 1;
+	int by_index = (x->index > y->index) - (x->index < y->index);
+	int by_kind = (x->kind > y->kind) - (x->kind < y->kind);
+	if (x_socket && by_index != 0)
+		return by_index;
+	if (by_kind != 0 || by_index != 0)
+		return by_kind != 0 ? by_kind : by_index;
+	return strcmp(x->name, y->name);
+}
+
+static const struct run_device **devices_for_readers(const struct run *run, struct arena *scratch)
+{
+	const struct run_device **devices = arena_alloc(scratch, run->n_devices, sizeof(*devices));
+	for (size_t i = 0; devices != NULL && i < run->n_devices; i++)
+		devices[i] = &run->devices[i];
+	if (devices != NULL)
+		qsort(devices, run->n_devices, sizeof(*devices), compare_devices);
+	return devices;
+}
+
+static int make_domain(struct findings *findings, const struct run_device *device, struct metering_domain *metering,
+	struct domain_finding *domain, struct arena *scratch)
+{
+	const struct run *run = findings->run;
+	if (curve_make(run, device, run_fact_i64(run, FACT_INTERVAL), scratch, &metering->curve) < 0)
+		return -ENOMEM;
+	metering->attribution.device = device;
+	metering->attribution.curve = &metering->curve;
+	*domain = describe(run, device, &metering->curve);
+	return metering->curve.known ? measure(findings, domain, metering, scratch) : 0;
+}
+
+int domains_make(struct findings *findings, const struct windows *windows, struct arena *scratch,
+	struct metering *ret_metering)
+{
+	const struct run *run = findings->run;
+	size_t n = run->n_devices;
+	struct metering metering = {.domains = arena_alloc(scratch, n, sizeof(*metering.domains))};
+	struct memory_use *memory = arena_alloc(scratch, 1, sizeof(*memory));
+	const struct run_device **devices = devices_for_readers(run, scratch);
+	findings->domains = arena_alloc(findings->arena, n, sizeof(*findings->domains));
+	if (metering.domains == NULL || findings->domains == NULL || memory == NULL || devices == NULL)
+		return -ENOMEM;
+	if (memory_use_make(run, scratch, memory) < 0)
+		return -ENOMEM;
+	const char *attribution = run_fact(run, FACT_ATTRIBUTION);
+	bool active = attribution != NULL && strcmp(attribution, "active") == 0;
+	findings->n_domains = n;
+	for (size_t i = 0; i < n; i++) {
+		metering.domains[i].attribution = (struct attribution){.run = run,
+			.windows = windows,
+			.memory = memory,
+			.active = active};
+		if (make_domain(findings, devices[i], &metering.domains[i], &findings->domains[i], scratch) < 0)
+			return -ENOMEM;
+	}
+	add_up(findings, &metering);
+	*ret_metering = metering;
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* How wrong an energy may be: rules at the top of uncertainty.c. */
+#pragma once
+
+#include "analysis/energy/attribute.h"
+#include "analysis/findings.h"
+
+// Half of the 95 % interval of a domain's energy over the run. lost_s2: squares of the times lost at resets;
+// hidden_rounds: how often the counter had time to wrap unseen.
+double domain_error_j(const struct run *run, const struct domain_finding *domain, const struct curve *curve,
+	double lost_s2, int64_t hidden_rounds);
+// Of the target's part of it; doubt_j is the attribution's.
+double target_error_j(const struct domain_finding *domain, double doubt_j);
+
+/* Errors of several domains. Meters are wrong independently; domains that one model estimated are wrong together, and so
+ * are those whose energy was divided by the same method. */
+struct error_sum {
+	double independent_j2, model_j, doubt_j[DOMAIN_KINDS + 1];
+};
+// Of the whole domain: error_j is the meter's and doubt_j 0.
+void error_sum_add(struct error_sum *sum, const struct domain_finding *domain, double error_j, double doubt_j);
+double error_sum_j(const struct error_sum *sum);
+
+/* The error of a part of a domain's energy, made of intervals of time. */
+struct part_error {
+	double variance_j2, linear_j, doubt_j;
+};
+// `doubt` is of the energy between the two instants; `fraction` of it counts, where several share it.
+void part_error_add(struct part_error *part, const struct edge_doubt *doubt, const struct attribution_point *from,
+	const struct attribution_point *to, double fraction);
+// part_j: the sum of those intervals.
+double part_error_j(const struct part_error *part, const struct domain_finding *domain, double part_j);

@@ -1,0 +1,70 @@
+#include "span/capture/nest.h"
+
+#include <stddef.h>
+
+enum { RUNS_MOST = 16, SILENT = NEST_OWNERS };
+
+struct run {
+	uint16_t owner; // | SILENT
+	uint16_t count;
+};
+
+// initial-exec: no allocation at the first use in a thread, not even in a signal handler.
+static __thread struct {
+	uint32_t n;
+	struct run runs[RUNS_MOST];
+} nest __attribute__((tls_model("initial-exec")));
+
+static int level_of(uint16_t owner)
+{
+	int level = 0;
+	for (uint32_t i = 0; i < nest.n; i++)
+		if ((nest.runs[i].owner & ~SILENT) == owner)
+			level += nest.runs[i].count;
+	return level;
+}
+
+int nest_push(uint16_t owner, bool silent)
+{
+	owner &= NEST_OWNERS - 1;
+	uint16_t key = (uint16_t)(owner | (silent ? SILENT : 0));
+	int level = level_of(owner);
+	struct run *top = nest.n > 0 ? &nest.runs[nest.n - 1] : NULL;
+	if (top != NULL && (top->owner == key || nest.n == RUNS_MOST))
+		top->count = (uint16_t)(top->count + (top->count < UINT16_MAX));
+	else
+		nest.runs[nest.n++] = (struct run){key, 1};
+	return level;
+}
+
+// Two runs that a removed one kept apart may be of one owner: they are one again, so that runs don't become ever shorter.
+static void remove_run(uint32_t at)
+{
+	nest.n--;
+	for (uint32_t i = at; i < nest.n; i++)
+		nest.runs[i] = nest.runs[i + 1];
+	if (at == 0 || at >= nest.n || nest.runs[at - 1].owner != nest.runs[at].owner ||
+		nest.runs[at - 1].count + nest.runs[at].count > UINT16_MAX)
+		return;
+	nest.runs[at - 1].count = (uint16_t)(nest.runs[at - 1].count + nest.runs[at].count);
+	remove_run(at);
+}
+
+bool nest_pop(uint16_t owner, struct nest_end *ret_end)
+{
+	owner &= NEST_OWNERS - 1;
+	struct nest_end end = {.level = level_of(owner) - 1};
+	for (uint32_t at = nest.n; at-- > 0;) {
+		struct run *run = &nest.runs[at];
+		if ((run->owner & ~SILENT) != owner && nest.n < RUNS_MOST) {
+			end.n_inner += run->owner & SILENT ? 0 : run->count;
+			continue;
+		}
+		end.silent = (run->owner & SILENT) != 0;
+		if (--run->count == 0)
+			remove_run(at);
+		*ret_end = end;
+		return true;
+	}
+	return false;
+}

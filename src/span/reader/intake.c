@@ -1,0 +1,334 @@
+#include "span/reader/intake.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+// At the end nobody waits for those who never stop knocking.
+enum { LAST_ROUNDS = 128 };
+
+/* ---- rings ---- */
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	uint64_t total;
+	return __builtin_add_overflow(a, b, &total) ? UINT64_MAX : total;
+}
+
+// Copies n records from the ring's place `tail` on.
+static void copy_records(const struct span_ring *ring, size_t n, struct span_record *out)
+{
+	const struct span_record *records = (const struct span_record *)((const unsigned char *)ring->header +
+		RING_HEADER_BYTES);
+	size_t at = (size_t)(ring->tail & (ring->n_records - 1));
+	size_t to_edge = ring->n_records - at;
+	size_t first = n < to_edge ? n : to_edge;
+	memcpy(out, records + at, first * sizeof(*out));
+	memcpy(out + first, records, (n - first) * sizeof(*out));
+}
+
+/* What is there now and no more: a program that writes as fast as we read may not keep us here. Returns how many records
+ * that was. */
+static uint64_t drain_ring(struct span_intake *intake, struct span_ring *ring)
+{
+	if (ring->is_broken)
+		return 0;
+	uint64_t head = atomic_load_explicit(&ring->header->head, memory_order_acquire);
+	uint64_t waiting = head - ring->tail;
+	if (waiting > ring->n_records) { // ahead of itself, or gone back: nothing there can be believed
+		ring->is_broken = true;
+		intake->totals.n_broken++;
+		return 0;
+	}
+	if (waiting == 0)
+		return 0;
+	int64_t now_ns = env_now_ns(intake->env); // after head: what is there was written before
+	for (uint64_t left = waiting; left > 0;) {
+		size_t n = left < INTAKE_SCRATCH_RECORDS ? (size_t)left : INTAKE_SCRATCH_RECORDS;
+		copy_records(ring, n, intake->scratch);
+		size_t used = span_decoder_feed(&ring->decoder, intake->scratch, n, now_ns, intake->round);
+		if (used == 0)
+			break; // the rest of an event is still to come
+		ring->tail += used;
+		left -= used;
+		atomic_store_explicit(&ring->header->tail, ring->tail, memory_order_release);
+	}
+	return waiting;
+}
+
+static void free_ring(struct span_intake *intake, struct span_ring *ring)
+{
+	uint64_t lost = atomic_load_explicit(&ring->header->lost, memory_order_relaxed);
+	intake->totals.lost = sum(intake->totals.lost, lost);
+	span_decoder_finish(&ring->decoder);
+	munmap(ring->header, ring_bytes(ring->n_records));
+	intake->mapped_bytes -= (int64_t)ring_bytes(ring->n_records);
+	free(ring);
+}
+
+/* ---- processes ---- */
+
+static struct span_process *find_process(const struct span_intake *intake, pid_t pid)
+{
+	for (size_t i = 0; i < intake->n_processes; i++)
+		if (intake->processes[i]->pid == pid)
+			return intake->processes[i];
+	return NULL;
+}
+
+static bool has_ended(int pidfd)
+{
+	struct pollfd ends = {.fd = pidfd, .events = POLLIN};
+	return pidfd < 0 || poll(&ends, 1, 0) == 1;
+}
+
+static void forget_process(struct span_intake *intake, struct span_process *process)
+{
+	for (size_t i = 0; i < intake->n_processes; i++)
+		if (intake->processes[i] == process)
+			intake->processes[i] = intake->processes[--intake->n_processes];
+	if (process->pidfd >= 0)
+		close(process->pidfd);
+	span_ranges_finish(&process->ranges);
+	free(process);
+}
+
+// A process or its program is over: what its rings still hold, then the end of all that is open.
+static void end_process(struct span_intake *intake, struct span_process *process, enum span_close how)
+{
+	for (size_t i = 0; i < intake->n_rings; i++)
+		if (intake->rings[i]->process == process)
+			drain_ring(intake, intake->rings[i]);
+	int64_t now_ns = env_now_ns(intake->env);
+	size_t kept = 0;
+	for (size_t i = 0; i < intake->n_rings; i++) {
+		struct span_ring *ring = intake->rings[i];
+		if (ring->process != process) {
+			intake->rings[kept++] = ring;
+			continue;
+		}
+		span_decoder_close(&ring->decoder, 0, how, now_ns);
+		free_ring(intake, ring);
+	}
+	intake->n_rings = kept;
+	span_decoder_close_ranges(&intake->recording, &process->ranges, how, now_ns);
+	forget_process(intake, process);
+}
+
+static struct span_process *add_process(struct span_intake *intake, const struct door_guest *guest)
+{
+	struct span_process **larger = array_with_room(intake->processes, intake->n_processes,
+		&intake->processes_capacity, sizeof(*larger), 8);
+	if (larger == NULL)
+		return NULL;
+	intake->processes = larger;
+	struct span_process *process = calloc(1, sizeof(*process));
+	if (process == NULL)
+		return NULL;
+	*process = (struct span_process){.pid = guest->shown_pid, .pidfd = guest->pidfd, .image = guest->hello.image};
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = process->pidfd};
+	if (process->pidfd >= 0 && epoll_ctl(intake->epoll_fd, EPOLL_CTL_ADD, process->pidfd, &event) != 0) {
+		free(process);
+		return NULL;
+	}
+	intake->processes[intake->n_processes++] = process;
+	return process;
+}
+
+/* The process that a ring belongs to. The pidfd of the guest goes over to a new one, and is closed else. A number that was
+ * met before may stand for another process by now, or the process for another program. That it has ended alone tells neither:
+ * this may be the ring that one of its threads sent just before. */
+static struct span_process *process_of(struct span_intake *intake, const struct door_guest *guest)
+{
+	struct span_process *process = find_process(intake, guest->shown_pid);
+	bool is_over = process != NULL && has_ended(process->pidfd);
+	if (process != NULL && (process->image != guest->hello.image || (is_over && !has_ended(guest->pidfd)))) {
+		end_process(intake, process, is_over ? SPAN_AT_DEATH : SPAN_AT_EXEC);
+		process = NULL;
+	}
+	if (process == NULL) {
+		process = add_process(intake, guest);
+		if (process != NULL)
+			return process;
+	}
+	if (guest->pidfd >= 0)
+		close(guest->pidfd);
+	return process;
+}
+
+/* ---- new rings ---- */
+
+// The number that the rows have for a thread: its own, unless the process counts in another namespace.
+static int32_t tid_of(const struct ring_hello *hello, pid_t pid)
+{
+	return hello->tid == hello->pid ? pid : hello->tid;
+}
+
+static struct span_ring *new_ring(struct span_intake *intake)
+{
+	struct span_ring **larger = array_with_room(intake->rings, intake->n_rings, &intake->rings_capacity,
+		sizeof(*larger), 16);
+	if (larger == NULL)
+		return NULL;
+	intake->rings = larger;
+	return calloc(1, sizeof(struct span_ring));
+}
+
+static int add_ring(struct span_intake *intake, const struct door_guest *guest)
+{
+	struct span_process *process = process_of(intake, guest);
+	struct span_ring *ring = process != NULL ? new_ring(intake) : NULL;
+	if (ring == NULL)
+		return -ENOMEM; // a process without a ring does no harm
+	int32_t pid = guest->shown_pid;
+	ring->header = guest->header;
+	ring->n_records = guest->hello.n_records;
+	ring->process = process;
+	span_decoder_init(&ring->decoder, &intake->recording, &process->ranges, pid, tid_of(&guest->hello, pid),
+		intake->opened_ns);
+	intake->rings[intake->n_rings++] = ring;
+	intake->mapped_bytes += (int64_t)ring_bytes(ring->n_records);
+	intake->totals.n_rings++;
+	return 0;
+}
+
+static pid_t admit(void *data, const struct door_guest *guest)
+{
+	struct span_intake *intake = data;
+	bool has_room = intake->n_rings < INTAKE_RINGS_MOST &&
+		intake->mapped_bytes + (int64_t)ring_bytes(guest->hello.n_records) <= INTAKE_RING_BYTES_MOST;
+	pid_t pid = has_room ? intake->options.admit(intake->options.data, guest) : 0;
+	intake->totals.n_refused += pid <= 0;
+	return pid;
+}
+
+static void take(void *data, const struct door_guest *guest)
+{
+	struct span_intake *intake = data;
+	if (add_ring(intake, guest) == 0)
+		return;
+	intake->totals.n_refused++;
+	munmap(guest->header, ring_bytes(guest->hello.n_records));
+}
+
+/* ---- the intake ---- */
+
+int span_intake_open(struct span_intake *intake, const struct wattle_env *env,
+	const struct span_intake_options *options, const struct span_sink *sink)
+{
+	*intake = (struct span_intake){.env = env,
+		.options = *options,
+		.door.fd = -1,
+		.opened_ns = env_now_ns(env),
+		.epoll_fd = -1};
+	intake->scratch = calloc_array(INTAKE_SCRATCH_RECORDS, sizeof(*intake->scratch));
+	int r = intake->scratch != NULL ? span_recording_init(&intake->recording, sink) : -ENOMEM;
+	if (r == 0) {
+		intake->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+		r = intake->epoll_fd >= 0
+			? door_open(&intake->door, intake->epoll_fd, options->flags, options->n_records)
+			: -errno;
+	}
+	if (r < 0)
+		span_intake_close(intake);
+	return r;
+}
+
+void span_intake_close(struct span_intake *intake)
+{
+	for (size_t i = 0; i < intake->n_rings; i++)
+		free_ring(intake, intake->rings[i]);
+	intake->n_rings = 0;
+	while (intake->n_processes > 0)
+		forget_process(intake, intake->processes[0]);
+	free(intake->rings);
+	free(intake->processes);
+	free(intake->scratch);
+	door_close(&intake->door);
+	if (intake->epoll_fd >= 0)
+		close(intake->epoll_fd);
+	span_recording_finish(&intake->recording);
+	*intake = (struct span_intake){.door.fd = -1, .epoll_fd = -1};
+}
+
+void span_intake_address(const struct span_intake *intake, char out[RING_ADDRESS_TEXT])
+{
+	if (intake->door.fd < 0 || ring_address_format(&intake->door.address, out, RING_ADDRESS_TEXT) < 0)
+		out[0] = '\0';
+}
+
+static void note_the_ended(struct span_intake *intake)
+{
+	for (size_t i = 0; i < intake->n_processes; i++)
+		intake->processes[i]->is_over = has_ended(intake->processes[i]->pidfd);
+}
+
+static void end_the_ended(struct span_intake *intake)
+{
+	for (size_t i = 0; i < intake->n_processes;) {
+		if (intake->processes[i]->is_over)
+			end_process(intake, intake->processes[i], SPAN_AT_DEATH); // another takes its place
+		else
+			i++;
+	}
+}
+
+/* First who has ended, then who knocks: what a process sent before its end stands at the door when its end is seen. */
+bool span_intake_serve(struct span_intake *intake)
+{
+	const struct door_hooks hooks = {admit, take, intake};
+	note_the_ended(intake);
+	bool may_be_more = door_serve(&intake->door, &hooks, env_now_ns(intake->env));
+	if (!may_be_more)
+		end_the_ended(intake);
+	return may_be_more;
+}
+
+int64_t span_intake_drain(struct span_intake *intake)
+{
+	int64_t now_ns = env_now_ns(intake->env), due_ns = INT64_MAX;
+	int64_t passed_ns = now_ns - intake->drained_ns;
+	intake->round++;
+	for (size_t i = 0; i < intake->n_rings; i++) {
+		struct span_ring *ring = intake->rings[i];
+		uint64_t n = drain_ring(intake, ring);
+		if (n == 0)
+			continue;
+		int64_t quarter_ns = (int64_t)((double)passed_ns * ring->n_records / 4 / (double)n);
+		due_ns = quarter_ns < due_ns ? quarter_ns : due_ns;
+	}
+	for (size_t i = 0; i < intake->n_processes; i++) {
+		size_t dropped = span_ranges_settle(&intake->processes[i]->ranges, intake->round);
+		intake->recording.n_open -= dropped;
+		intake->recording.counts.strays += dropped;
+	}
+	intake->drained_ns = now_ns;
+	return due_ns;
+}
+
+size_t span_intake_take_open(struct span_intake *intake, struct span_row *rows, size_t room)
+{
+	size_t n = 0;
+	for (size_t i = 0; n < room && i < intake->n_rings; i++)
+		n += span_decoder_take_open(&intake->rings[i]->decoder, rows + n, room - n);
+	for (size_t i = 0; n < room && i < intake->n_processes; i++)
+		n += span_ranges_take_open(&intake->processes[i]->ranges, rows + n, room - n);
+	return n;
+}
+
+void span_intake_finish(struct span_intake *intake)
+{
+	if (intake->door.fd < 0)
+		return;
+	for (int i = 0; i < LAST_ROUNDS && span_intake_serve(intake); i++)
+		;
+	span_intake_drain(intake);
+	for (size_t i = 0; i < intake->n_rings; i++) {
+		uint64_t lost = atomic_load_explicit(&intake->rings[i]->header->lost, memory_order_relaxed);
+		intake->totals.lost = sum(intake->totals.lost, lost);
+	}
+}

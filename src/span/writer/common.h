@@ -1,0 +1,72 @@
+/* The common begin and end, kept so short that they may stand in the exported calls themselves: the thread has its state, the
+ * name is known, there is room, nobody is at work below. Everything else goes to nested.c, which says what happens here.
+ *
+ * The clock comes first, so that the processor waits for it once and for nothing else. Should a handler have written since
+ * (latest_ns), it is read again. */
+#pragma once
+
+#include "span/writer/call.h"
+
+// The state was taken; gives it back.
+int span_begin_taken(struct span_thread *thread, const char *name, const char *category, uint32_t *ret_depth);
+int span_end_taken(struct span_thread *thread);
+// From the start.
+int span_begin_otherwise(const char *name, const char *category, uint32_t *ret_depth);
+int span_end_otherwise(void);
+
+static inline bool span_is_ours(const struct span_thread *thread, int session)
+{
+	return span_likely(thread != NULL && thread->session == session);
+}
+
+static inline void span_put(struct span_thread *thread, uint8_t kind, uint32_t slot, uint32_t n, int64_t t_ns)
+{
+	struct span_record *record = span_thread_record(thread, 0);
+	record->t_ns = t_ns;
+	record->kind = kind;
+	record->flags = 0;
+	record->slot = (uint16_t)slot;
+	record->n = n;
+	thread->latest_ns = t_ns;
+}
+
+static inline __attribute__((always_inline)) int span_begin_common(const char *name, uint32_t *ret_depth)
+{
+	int session = span_session();
+	int64_t t_ns = span_clock_ns(CLOCK_MONOTONIC);
+	struct span_thread *thread = span_thread_self;
+	if (span_unlikely(!span_is_ours(thread, session) || name == NULL ||
+		    atomic_load_explicit(&thread->busy, memory_order_relaxed) != 0))
+		return span_begin_otherwise(name, NULL, ret_depth);
+	span_thread_mark_busy(thread, (uintptr_t)__builtin_frame_address(0));
+	uint32_t depth = span_thread_depth(thread), slot = span_name_find(&thread->names, name);
+	if (span_unlikely(slot == SPAN_NO_SLOT || thread->with_cpu_time || depth == SPAN_DEPTH_MAX ||
+		    t_ns < thread->latest_ns || thread->head + depth + (2 + 1 + SPAN_RANGE_RESERVE) > thread->limit))
+		return span_begin_taken(thread, name, NULL, ret_depth);
+	if (ret_depth != NULL)
+		*ret_depth = depth;
+	span_put(thread, RECORD_BEGIN, slot, 0, t_ns);
+	thread->dropped[depth] = 0;
+	span_thread_commit(thread, 1, depth + 1);
+	span_thread_release(thread);
+	return 0;
+}
+
+static inline __attribute__((always_inline)) int span_end_common(void)
+{
+	int session = span_session();
+	int64_t t_ns = span_clock_ns(CLOCK_MONOTONIC);
+	struct span_thread *thread = span_thread_self;
+	if (span_unlikely(
+		    !span_is_ours(thread, session) || atomic_load_explicit(&thread->busy, memory_order_relaxed) != 0))
+		return span_end_otherwise();
+	span_thread_mark_busy(thread, (uintptr_t)__builtin_frame_address(0));
+	uint32_t depth = span_thread_depth(thread);
+	if (span_unlikely(depth == 0 || thread->dropped[depth - 1] || thread->with_cpu_time || thread->excess > 0 ||
+		    t_ns < thread->latest_ns))
+		return span_end_taken(thread);
+	span_put(thread, RECORD_END, 0, 1, t_ns);
+	span_thread_commit(thread, 1, depth - 1);
+	span_thread_release(thread);
+	return 0;
+}
