@@ -106,7 +106,7 @@ void calls_finish(const struct blocks_work *work, uint32_t number, struct block_
 	if (finding->calls == 0)
 		finding->compute_time_s.total = 0;
 	finding->active_s = block->active_ns / 1e9;
-	finding->cpu_s = block->cpu_unknown_ns > 0 || work->moments.cpu.windows->n == 0 ? (double)NAN
+	finding->cpu_s = block->cpu_unknown_ns > 0 || work->run->n == 0 ? (double)NAN
 											: block->cpu_ns / 1e9;
 	finding->thread_cpu_s = block->thread_cpu_known ? block->thread_cpu_ns / 1e9 : (double)NAN;
 	static const struct tally none = {0};
