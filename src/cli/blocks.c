@@ -7,6 +7,8 @@
 #include "cli/load_blocks.h"
 #include "report/blocks_report.h"
 #include "report/parts.h"
+#include "span/reader/span_file.h"
+#include "store/probe.h"
 #include "store/run_join.h"
 
 #include <errno.h>
@@ -92,10 +94,16 @@ static int blocks_of_run(const struct values *values, const char *path)
 {
 	struct wattle_error error = {0};
 	struct run run;
-	if (load_run(path, &run, &error) < 0)
+	int r = load_run(path, &run, &error);
+	if (r == -EINVAL && !span_file_probe(path) && probe_run_file(path, NULL) == -EINVAL)
+		error_set(&error, r,
+			"%s is neither a run file nor a span file; gpu_tracker's files are given by "
+			"--tracking-file and --sub-tracking-file",
+			path);
+	if (r < 0)
 		return cli_fail(EXIT_FAILED, &error);
 	struct findings findings;
-	int r = join(&run, values, &error);
+	r = join(&run, values, &error);
 	if (r == 0 && (r = findings_make(&run, &findings)) < 0)
 		error_set(&error, r, "%s: out of memory", path);
 	int status = EXIT_FAILED;
