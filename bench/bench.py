@@ -217,6 +217,17 @@ def folding():
     row("folding: truth inside the stated error", f"{inside:.1f} %", "95 %", "", "at least 93 %", inside >= 93)
 
 
+def cost_of_blocks(calls, *inputs):
+    """Seconds and megabytes of wattle blocks on inputs with so many calls"""
+    command = [WATTLE, "blocks", *inputs, "--format", "json", "-o", "blocks.json"]
+    seconds = statistics.median(milliseconds(command) for _ in range(3)) / 1e3
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    found = json.loads(pathlib.Path("blocks.json").read_text())["code_block_results"]
+    assert status == 0 and sum(block["num_calls"] for block in found) == calls, found
+    return seconds, usage.ru_maxrss / 1e3
+
+
 def blocks_of_tracking(ending, calls):
     """Seconds and megabytes that wattle blocks takes for so many calls against 10^5 timepoints"""
     import tracking_files
@@ -224,14 +235,7 @@ def blocks_of_tracking(ending, calls):
     if not pathlib.Path(tracking).exists():
         tracking_files.write_tracking(tracking, tracking_files.timepoints(100000, 0.01))
     tracking_files.write_calls(sub_tracking, tracking_files.calls(calls, 1000 / calls))
-    command = [WATTLE, "blocks", "--tracking-file", tracking, "--sub-tracking-file", sub_tracking, "--format", "json",
-               "-o", "blocks.json"]
-    seconds = statistics.median(milliseconds(command) for _ in range(3)) / 1e3
-    process = subprocess.Popen(command)
-    _, status, usage = os.wait4(process.pid, 0)
-    found = json.loads(pathlib.Path("blocks.json").read_text())["code_block_results"]
-    assert status == 0 and sum(block["num_calls"] for block in found) == calls, found
-    return seconds, usage.ru_maxrss / 1e3
+    return cost_of_blocks(calls, "--tracking-file", tracking, "--sub-tracking-file", sub_tracking)
 
 
 @bench
@@ -255,13 +259,7 @@ def blocks_of_run(calls, samples=100000):
         os.rename("run.sqlite", "long.sqlite")
     path = made_run.copy("long.sqlite", f"spans-{calls}.sqlite")
     made_run.spans(path, samples, calls)
-    command = [WATTLE, "blocks", path, "--format", "json", "-o", "blocks.json"]
-    seconds = statistics.median(milliseconds(command) for _ in range(3)) / 1e3
-    process = subprocess.Popen(command)
-    _, status, usage = os.wait4(process.pid, 0)
-    found = json.loads(pathlib.Path("blocks.json").read_text())["code_block_results"]
-    assert status == 0 and sum(block["num_calls"] for block in found) == calls, found
-    return seconds, usage.ru_maxrss / 1e3
+    return cost_of_blocks(calls, path)
 
 
 @bench

@@ -18,11 +18,19 @@ void intern_finish(struct intern *intern)
 	*intern = (struct intern){0};
 }
 
+// By words: millions of rows have their names looked up.
 static uint32_t hash_of(const unsigned char *bytes, size_t size)
 {
-	uint64_t h = UINT64_C(14695981039346656037); // FNV-1a
-	for (size_t i = 0; i < size; i++)
-		h = (h ^ bytes[i]) * UINT64_C(1099511628211);
+	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t h = size;
+	for (; size >= sizeof(uint64_t); size -= sizeof(uint64_t), bytes += sizeof(uint64_t)) {
+		uint64_t word;
+		memcpy(&word, bytes, sizeof(word));
+		h = (h ^ word) * odd;
+		h ^= h >> 32;
+	}
+	for (; size > 0; size--, bytes++)
+		h = (h ^ *bytes) * odd;
 	return (uint32_t)(h ^ h >> 32);
 }
 

@@ -1,94 +1,37 @@
 /* Spans, metrics and marks: from the tables, and from the spool where one lies beside the file. There may be millions. */
 #include "store/run_read.h"
 
+#include "base/intern.h"
 #include "store/sort.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* ---- names, each once ---- */
-
-struct interned {
-	const char **slots; // owned: open-addressed
-	size_t n_slots, n;
-	struct arena *arena;
-};
-
-static size_t hash(const char *bytes, size_t length)
-{
-	uint64_t h = length;
-	for (; length >= sizeof(uint64_t); length -= sizeof(uint64_t), bytes += sizeof(uint64_t)) {
-		uint64_t word;
-		memcpy(&word, bytes, sizeof(word));
-		h = (h ^ word) * 0x9e3779b97f4a7c15;
-		h ^= h >> 32;
-	}
-	for (; length > 0; length--, bytes++)
-		h = (h ^ (unsigned char)*bytes) * 0x9e3779b97f4a7c15;
-	return (size_t)(h ^ h >> 32);
-}
-
-static const char **find_name(const struct interned *names, const char *bytes, size_t length)
-{
-	for (size_t i = hash(bytes, length) & (names->n_slots - 1);; i = (i + 1) & (names->n_slots - 1)) {
-		const char **slot = &names->slots[i];
-		if (*slot == NULL || (strncmp(*slot, bytes, length) == 0 && (*slot)[length] == '\0'))
-			return slot;
-	}
-}
-
-static bool grow_names(struct interned *names)
-{
-	if (names->n < names->n_slots / 2)
-		return true;
-	struct interned larger = *names;
-	larger.n_slots = names->n_slots > 0 ? 2 * names->n_slots : 256;
-	larger.slots = calloc_array(larger.n_slots, sizeof(*larger.slots));
-	if (larger.slots == NULL)
-		return false;
-	for (size_t i = 0; i < names->n_slots; i++)
-		if (names->slots[i] != NULL)
-			*find_name(&larger, names->slots[i], strlen(names->slots[i])) = names->slots[i];
-	free(names->slots);
-	*names = larger;
-	return true;
-}
-
-// NULL: no memory. bytes need not end in NUL.
-static const char *intern(struct interned *names, const char *bytes, size_t length)
-{
-	length = strnlen(bytes, length);
-	if (!grow_names(names))
-		return NULL;
-	const char **slot = find_name(names, bytes, length);
-	if (*slot != NULL)
-		return *slot;
-	char *text = arena_alloc(names->arena, length + 1, 1);
-	if (text == NULL)
-		return NULL;
-	memcpy(text, bytes, length);
-	names->n++;
-	return *slot = text;
-}
-
 /* ---- reading ---- */
 
 struct reading {
 	struct run_reader *reader;
 	struct run *run;
-	struct interned names;
+	struct intern names;
 	size_t spans_room, metrics_room, events_room;
 	const char **spool_names; // owned: by their numbers in the spool
 	bool is_out_of_memory;
 };
+
+// Equal names are one text. NULL: no memory. bytes need not end in NUL.
+static const char *shared_name(struct intern *names, const char *bytes, size_t length)
+{
+	int64_t number = intern_number(names, bytes, strnlen(bytes, length));
+	return number >= 0 ? names->keys[number].bytes : NULL;
+}
 
 static const char *column_name(struct reading *r, sqlite3_stmt *s, int column)
 {
 	const char *bytes = sqlite3_column_blob(s, column);
 	if (bytes == NULL)
 		return NULL;
-	const char *name = intern(&r->names, bytes, (size_t)sqlite3_column_bytes(s, column));
+	const char *name = shared_name(&r->names, bytes, (size_t)sqlite3_column_bytes(s, column));
 	r->is_out_of_memory |= name == NULL;
 	return name;
 }
@@ -168,7 +111,7 @@ static int take_name(void *data, uint32_t name, const char *bytes, size_t length
 	struct reading *r = data;
 	if (name >= SPOOL_NAMES)
 		return 0;
-	r->spool_names[name] = intern(&r->names, bytes, length);
+	r->spool_names[name] = shared_name(&r->names, bytes, length);
 	return r->spool_names[name] != NULL ? 0 : -ENOMEM;
 }
 
@@ -200,8 +143,12 @@ static int take_metric(void *data, const struct spool_metric *row)
 	const char *name = spool_name(r, row->name);
 	if (name == NULL || r->run->n_user_metrics == r->metrics_room)
 		return 0;
-	r->run->user_metrics[r->run->n_user_metrics++] = (struct run_user_metric){
-		.t_ns = row->t_ns, .name = name, .value = row->value, .span = row->span, .pid = row->pid, .tid = row->tid};
+	r->run->user_metrics[r->run->n_user_metrics++] = (struct run_user_metric){.t_ns = row->t_ns,
+		.name = name,
+		.value = row->value,
+		.span = row->span,
+		.pid = row->pid,
+		.tid = row->tid};
 	return 0;
 }
 
@@ -303,7 +250,8 @@ static int order(struct run *run)
 		r = sort_rows(run->user_metrics, sizeof(*run->user_metrics), run->n_user_metrics,
 			offsetof(struct run_user_metric, t_ns), SORT_NO_ID);
 	if (r == 0)
-		r = sort_rows(run->events, sizeof(*run->events), run->n_events, offsetof(struct run_event, t_ns), SORT_NO_ID);
+		r = sort_rows(run->events, sizeof(*run->events), run->n_events, offsetof(struct run_event, t_ns),
+			SORT_NO_ID);
 	return r == 0 ? SQLITE_OK : SQLITE_NOMEM;
 }
 
@@ -326,7 +274,8 @@ static int read_tables(struct reading *r)
 
 int run_read_spans(struct run_reader *reader, struct run *run)
 {
-	struct reading r = {.reader = reader, .run = run, .names.arena = reader->arena};
+	struct reading r = {.reader = reader, .run = run};
+	intern_init(&r.names, reader->arena);
 	int64_t done = reader->spool_fd >= 0 ? spool_bytes_done(reader) : 0;
 	int64_t left = spool_bytes_left(reader, done);
 	int result = make_room(&r, left);
@@ -338,7 +287,7 @@ int run_read_spans(struct run_reader *reader, struct run *run)
 		result = order(run);
 	if (result == SQLITE_OK && left > 0)
 		drop_doubles(run);
-	free(r.names.slots);
+	intern_finish(&r.names);
 	free(r.spool_names);
 	return result;
 }
