@@ -1,0 +1,110 @@
+"""The C side of wattle: what `import wattle` stands on. Private; users see it through the package.
+
+Everything that reads counters, files or another process releases the GIL. Codes of the C library become exceptions: bad
+arguments ValueError, wrong state RuntimeError, all else OSError (FileExistsError, FileNotFoundError, PermissionError …) with
+one sentence that says what is wrong.
+"""
+from types import TracebackType
+from typing import Any, Callable, Optional, Sequence, Type, TypeVar, Union
+
+PathLike = Union[str, "os.PathLike[str]"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+MISSING: int  #: -2**63, what stands in integer columns where nothing was known
+
+# ---- spans: include/wattle.h, section spans ----
+
+class Span:
+    """A code block of this thread. May be entered again and again, also inside itself and by several threads."""
+    name: str
+    def __enter__(self) -> "Span": ...
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None: ...
+    async def __aenter__(self) -> "Span": ...  #: a range: other tasks may run meanwhile
+    async def __aexit__(self, kind: Any, value: Any, traceback: Any) -> None: ...
+    def __call__(self, function: F) -> F: ...  #: as a decorator; coroutines and generators included
+
+def span(name: str, /) -> Span: ...
+def metric(name: str, value: float, /) -> None: ...
+def mark(name: str, /) -> None: ...
+def range_begin(name: str, /) -> int: ...
+def range_end(number: int, /) -> None: ...
+def is_recording() -> bool: ...
+
+# ---- tracker: include/wattle.h, section tracker ----
+
+class Tracker:
+    """A recorder on this process (or on `pid`), as struct wattle_tracker_options has it; once new -> started -> stopped."""
+    def __init__(self, *, interval_s: float = 0.0, output: Optional[PathLike] = None, overwrite: bool = False,
+                 tracking_file: Optional[PathLike] = None, ram_unit: Optional[str] = None,
+                 gpu_ram_unit: Optional[str] = None, time_unit: Optional[str] = None, expected_cores: int = 0,
+                 gpus: Optional[str] = None, gpu_brand: Optional[str] = None, label: Optional[str] = None, pid: int = 0,
+                 keep_environment: bool = False, quiet: bool = False, program: Optional[PathLike] = None,
+                 arguments: Sequence[str] = ()) -> None: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    state: int  #: 0 new, 1 started, 2 stopped
+    run_file: Optional[str]
+    def report_json(self) -> str: ...
+    def close(self) -> None: ...  #: removes a temporary run file
+
+# ---- meter: include/wattle.h, section meter ----
+
+class Reading:
+    """What was used since start, NaN where unknown: seconds, cpu_j, dram_j, gpu_j, total_j, error_j; estimated"""
+    seconds: float
+    cpu_j: float
+    dram_j: float
+    gpu_j: float
+    total_j: float
+    error_j: float
+    estimated: bool
+
+class Meter:
+    def __init__(self, *, gpus: Optional[str] = None, gpu_brand: Optional[str] = None) -> None: ...
+    def start(self) -> None: ...
+    def read(self) -> Reading: ...
+    def stop(self) -> Reading: ...
+    def close(self) -> None: ...
+
+# ---- stored runs ----
+
+class Buffer:
+    """A column of a loaded run, read-only, 1-D or 2-D: buffer protocol, so numpy.asarray() and memoryview() copy nothing and keep
+    the run in memory."""
+
+class Column:
+    name: str
+    unit: str
+    meaning: str
+    buffer: Buffer  #: int64, MISSING where nothing was known (float64 where told so)
+
+class Run:
+    """A run file, loaded whole; released when nothing looks at it any more."""
+    def __init__(self, path: PathLike) -> None: ...
+    path: str
+    def report_json(self) -> str: ...                #: contract "wattle-report/1"
+    def report_text(self) -> str: ...
+    def blocks_json(self) -> str: ...                #: as `wattle blocks --format json`
+    def facts(self) -> dict[str, str]: ...           #: table run
+    def samples(self) -> list[Column]: ...           #: t_ns first, then one a metric of the run
+    def devices(self) -> list[dict[str, Any]]: ...   #: name, kind, …, "samples": list[Column]
+    def spans(self) -> list[Column]: ...             #: id parent begin_ns end_ns cpu_ns pid tid name_index, without copying
+    def span_names(self) -> list[str]: ...
+    def user_metrics(self) -> list[dict[str, Any]]: ...
+    def events(self) -> list[dict[str, Any]]: ...
+    def processes(self) -> list[dict[str, Any]]: ...
+    def segments(self) -> list[dict[str, Any]]: ...
+    def wall_ns(self, t_ns: int) -> int: ...
+    def divide(self, begin_ns: Any, end_ns: Any, column: Any, n_columns: int, domain: Optional[str] = None
+               ) -> list[tuple[float, float, float]]:
+        """The target's energy (of one domain, or of all in the total) dealt out by a timeline of the caller's, folded where that
+        tells more (docs/accuracy.md): begin_ns, end_ns int64 and column int32 buffers of equal length, ordered by begin_ns,
+        column 0 is the time outside of all. (time_s, energy_j, error_j) a column; the energies add up to the domain's."""
+
+# ---- gpu_tracker's files, and things side by side ----
+
+def tracking_blocks_json(tracking_file: PathLike, sub_tracking_file: PathLike, /) -> str: ...
+def compare_json(named: Sequence[tuple[str, PathLike]], statistic: str = "mean", /) -> str: ...
+def combine(out: PathLike, inputs: Sequence[PathLike], /) -> None: ...
+def export(run: PathLike, format: str, out: PathLike, /) -> None: ...
