@@ -9,12 +9,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PIECE_SIZE = 65536, PATHS_AT_FIRST = 1024, PERIOD_MIN_MS = 100, PERIOD_CALM_MS = 1000 };
+// Ticks come a little early or late: nine tenths of 100 ms and of 1 s are enough.
+enum { PIECE_SIZE = 65536, PATHS_AT_FIRST = 1024, PERIOD_MIN_MS = 90, PERIOD_CALM_MS = 900 };
 
 static const double target_share_max = 0.005;          // what the target may lose to its memory-map lock being held
 static const int64_t credit_first_ns = 10 * NS_PER_MS; // so that a short run has one reading near its peak
 static const int64_t credit_max_ns = 200 * NS_PER_MS;
-static const double rss_news = 1.02; // a new maximum by so much is worth a reading
+static const double rss_news = 1.02; // a new maximum by so much is worth a reading, once RSS rests
+static const double rss_news_rising =
+	2.0;                          // while RSS rises: all readings on the way up cost less than the one at the top
+static const double surprise_max = 4; // a dearer reading may be a machine that held it up: no price by itself
 
 int memory_reader_open(struct memory_reader *reader, double budget_percent, int64_t t_ns)
 {
@@ -49,10 +53,18 @@ static int64_t expected_cost_ns(const struct memory_reader *reader, int64_t rss_
 		reader->cost_ns_per_process * (double)processes);
 }
 
+static bool is_news(const struct memory_reader *reader, int64_t rss_bytes, int64_t rss_before_bytes)
+{
+	bool rising = (double)rss_bytes > (double)rss_before_bytes * rss_news;
+	return (double)rss_bytes > (double)reader->max_rss_bytes * (rising ? rss_news_rising : rss_news);
+}
+
 bool memory_reader_due(struct memory_reader *reader, int64_t t_ns, int64_t rss_bytes, int64_t processes)
 {
 	if (reader->share <= 0 || processes <= 0 || !value_ok(rss_bytes))
 		return false;
+	bool news = is_news(reader, rss_bytes, reader->last_rss_bytes);
+	reader->last_rss_bytes = rss_bytes;
 	reader->credit_ns += (int64_t)(reader->share * (double)(t_ns - reader->last_credit_t_ns));
 	reader->last_credit_t_ns = t_ns;
 	if (!value_ok(reader->last_read_t_ns))
@@ -64,7 +76,6 @@ bool memory_reader_due(struct memory_reader *reader, int64_t t_ns, int64_t rss_b
 	if (reader->credit_ns < cost_ns)
 		return false;
 	int64_t since_ns = t_ns - reader->last_read_t_ns;
-	bool news = (double)rss_bytes > (double)reader->max_rss_bytes * rss_news;
 	return since_ns >= (news ? PERIOD_MIN_MS : PERIOD_CALM_MS) * NS_PER_MS;
 }
 
@@ -245,17 +256,35 @@ static int64_t cpu_now_ns(void)
 	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-// Splits what was spent between the part that goes with memory and the part that goes with processes.
-static void learn_cost(struct memory_reader *reader, int64_t cost_ns, int64_t rss_bytes, int64_t processes)
+/* Of the surprise that a cost was, the larger part of what was expected takes the more: a small process tells how dear a
+ * file is and nothing of the price of a byte. */
+static void learn_cost(struct memory_reader *reader, double cost_ns, int64_t rss_bytes, int64_t processes)
 {
-	double expected = reader->cost_ns_per_byte * (double)rss_bytes +
-		reader->cost_ns_per_process * (double)processes;
-	if (expected <= 0)
-		return;
-	double ratio = (double)cost_ns / expected;
-	double step = ratio > 1 ? ratio : 0.5 + 0.5 * ratio; // dearer at once, cheaper by and by
-	reader->cost_ns_per_byte *= step;
-	reader->cost_ns_per_process *= step;
+	double of_bytes = reader->cost_ns_per_byte * (double)rss_bytes;
+	double of_processes = reader->cost_ns_per_process * (double)processes;
+	double surprise = cost_ns - (of_bytes + of_processes);
+	if (surprise < 0)
+		surprise /= 2; // dearer at once, cheaper by and by
+	double squares = of_bytes * of_bytes + of_processes * of_processes;
+	double share = squares > 0 ? of_bytes * of_bytes / squares : 0;
+	if (rss_bytes > 0)
+		reader->cost_ns_per_byte += surprise * share / (double)rss_bytes;
+	if (processes > 0)
+		reader->cost_ns_per_process += surprise * (1 - share) / (double)processes;
+}
+
+void memory_reader_pay(struct memory_reader *reader, int64_t cost_ns, int64_t t_ns, int64_t rss_bytes,
+	int64_t processes)
+{
+	double most_ns = surprise_max * (double)expected_cost_ns(reader, rss_bytes, processes);
+	double believed_ns = (double)cost_ns < most_ns ? (double)cost_ns : most_ns;
+	reader->spent_ns += cost_ns;
+	reader->credit_ns -= (int64_t)believed_ns;
+	reader->n_readings++;
+	reader->last_read_t_ns = t_ns;
+	if (rss_bytes > reader->max_rss_bytes)
+		reader->max_rss_bytes = rss_bytes;
+	learn_cost(reader, believed_ns, rss_bytes, processes);
 }
 
 struct memory_shared memory_reader_shared(const struct memory_reader *reader)
@@ -301,17 +330,6 @@ static void add_shared(const struct memory_reader *reader, int64_t processes, st
 		reading->combined_shared_bytes = shared.combined_bytes;
 }
 
-static void pay(struct memory_reader *reader, int64_t cost_ns, int64_t t_ns, int64_t rss_bytes, int64_t processes)
-{
-	reader->spent_ns += cost_ns;
-	reader->credit_ns -= cost_ns;
-	reader->n_readings++;
-	reader->last_read_t_ns = t_ns;
-	if (rss_bytes > reader->max_rss_bytes)
-		reader->max_rss_bytes = rss_bytes;
-	learn_cost(reader, cost_ns, rss_bytes, processes);
-}
-
 void memory_reader_read(struct memory_reader *reader, const struct tree *tree, int64_t t_ns, int64_t rss_bytes,
 	int64_t processes, struct memory_reading *ret_reading)
 {
@@ -320,6 +338,6 @@ void memory_reader_read(struct memory_reader *reader, const struct tree *tree, i
 	int64_t before_ns = cpu_now_ns();
 	read_members(reader, tree, &reading);
 	add_shared(reader, processes, &reading);
-	pay(reader, cpu_now_ns() - before_ns, t_ns, rss_bytes, processes);
+	memory_reader_pay(reader, cpu_now_ns() - before_ns, t_ns, rss_bytes, processes);
 	*ret_reading = reading;
 }

@@ -3,7 +3,9 @@
  * The kernel walks the page tables for each reading (about 10 ms per GB and process) and holds the memory-map lock of
  * the process while it does. So readings are paid from an allowance: `budget` of the time that passes, and never more
  * than 0.5 %, because that is also what the target may lose. The first reading is made at the first sample, the
- * next ones as soon as the allowance covers their expected cost, new maxima of RSS first.
+ * next ones as soon as the allowance covers their expected cost, new maxima of RSS first. What a reading costs is
+ * learned from CPU time, in which a virtual machine may count time that its host took: one reading is believed to
+ * be four times as dear as expected at most.
  *
  * shared memory is gpu_tracker's: per mapped path the largest Shared_Clean+Shared_Dirty of any one mapping in any
  * process of the group, summed over paths; all anonymous mappings are one path. */
@@ -32,7 +34,7 @@ struct memory_reader {
 	double share; // of wall time that may be spent reading; 0: never read
 	int64_t credit_ns, last_credit_t_ns;
 	int64_t last_read_t_ns;                       // VALUE_MISSING: not yet
-	int64_t max_rss_bytes;                        // largest at any reading
+	int64_t max_rss_bytes, last_rss_bytes;        // largest at any reading; when it was last asked
 	double cost_ns_per_byte, cost_ns_per_process; // as measured
 	int64_t spent_ns;                             // CPU time of all readings
 	uint64_t n_readings;
@@ -46,6 +48,9 @@ int memory_reader_open(struct memory_reader *reader, double budget_percent, int6
 void memory_reader_close(struct memory_reader *reader);
 // Whether a reading is due now for a target of this size.
 bool memory_reader_due(struct memory_reader *reader, int64_t t_ns, int64_t rss_bytes, int64_t processes);
+// A reading cost so much CPU time.
+void memory_reader_pay(struct memory_reader *reader, int64_t cost_ns, int64_t t_ns, int64_t rss_bytes,
+	int64_t processes);
 // Reads all living members of the tree.
 void memory_reader_read(struct memory_reader *reader, const struct tree *tree, int64_t t_ns, int64_t rss_bytes,
 	int64_t processes, struct memory_reading *ret_reading);

@@ -85,17 +85,65 @@ static const struct due_row {
 	int64_t credit_ms; // at last_read
 	int64_t seen_mb;   // largest RSS at a reading so far
 	bool expected;
+	int64_t before_mb; // RSS at the tick before; 0: the same
 } due_rows[] = {
 	{"budget 0 never reads", 0, 1, -1, 1000, 10, 0, false},
 	{"the first reading is free", 1, 1000, -1, 0, 0, 0, true},
 	{"1 GB costs 10 ms: after 1 s only 5 ms are there", 1, 1000, 0, 1000, 0, 1000, false},
 	{"after 2.1 s they are", 1, 1000, 0, 2100, 0, 1000, true},
 	{"--budget 0.1 makes it wait ten times longer than the cap of 1 %", 0.1, 1000, 0, 5000, 0, 1000, false},
-	{"a calm small program is read once a second", 1, 10, 0, 900, 10, 10, false},
+	{"a calm small program is read once a second", 1, 10, 0, 800, 10, 10, false},
 	{"… and then it is", 1, 10, 0, 1001, 10, 10, true},
 	{"a new maximum is read sooner", 1, 10, 0, 150, 10, 5, true},
 	{"but not sooner than 100 ms", 1, 10, 0, 50, 10, 5, false},
+	{"while RSS rises, a few more bytes are no news", 1, 10, 0, 150, 10, 9, false, 9},
+	{"but twice as many are", 1, 10, 0, 150, 10, 4, true, 9},
 };
+
+/* A program that grows to 200 MB and then rests: its peak is read before it has ended, whatever the machine costs. */
+static const struct growth_row {
+	const char *teaches;
+	int64_t grows_ms, lives_ms, ns_per_mb; // 10 us is what is expected
+	int64_t first_cost_ns;                 // of the first reading, when there is next to nothing to read
+} growth_rows[] = {
+	{"200 MB at once", 50, 1000, 10000, 100000},
+	{"a slow growth, read all the way, leaves enough for the peak", 2000, 2600, 10000, 100000},
+	{"the same where reading is four times as dear", 900, 2000, 40000, 400000},
+	{"the first reading is held up for 30 ms: that is no price", 50, 1000, 10000, 30000000},
+	{"the first reading is held up on a loaded machine", 800, 1600, 10000, 5000000},
+};
+
+static void check_growth(void **state)
+{
+	const struct growth_row *row = *state;
+	struct memory_reader reader;
+	assert_int_equal(memory_reader_open(&reader, 1, 0), 0);
+	int64_t largest_mb = 0;
+	for (int64_t t_ms = 0; t_ms < row->lives_ms; t_ms += 100) {
+		int64_t rss_mb = t_ms < row->grows_ms ? 2 + 198 * t_ms / row->grows_ms : 200;
+		if (!memory_reader_due(&reader, t_ms * NS_PER_MS, rss_mb * 1000000, 1))
+			continue;
+		int64_t cost_ns = t_ms == 0 ? row->first_cost_ns : 100000 + rss_mb * row->ns_per_mb;
+		memory_reader_pay(&reader, cost_ns, t_ms * NS_PER_MS, rss_mb * 1000000, 1);
+		largest_mb = rss_mb;
+	}
+	assert_int_equal(largest_mb, 200);
+	memory_reader_close(&reader);
+}
+
+/* However wrong the first guess is, a minute later the allowance is kept. */
+static void allowance_is_kept(void **state)
+{
+	(void)state;
+	struct memory_reader reader;
+	assert_int_equal(memory_reader_open(&reader, 1, 0), 0);
+	for (int64_t t_ms = 0; t_ms < 600000; t_ms += 100)
+		if (memory_reader_due(&reader, t_ms * NS_PER_MS, 100000000, 1))
+			memory_reader_pay(&reader, 100 * NS_PER_MS, t_ms * NS_PER_MS, 100000000, 1);
+	assert_true(reader.n_readings >= 10);
+	assert_true((double)reader.spent_ns < 0.005 * 600e9 * 1.15);
+	memory_reader_close(&reader);
+}
 
 static void check_due(void **state)
 {
@@ -105,6 +153,7 @@ static void check_due(void **state)
 	assert_int_equal(memory_reader_open(&reader, row->budget_percent, start_ns), 0);
 	reader.credit_ns = row->credit_ms * NS_PER_MS;
 	reader.max_rss_bytes = row->seen_mb * 1000000;
+	reader.last_rss_bytes = (row->before_mb != 0 ? row->before_mb : row->rss_mb) * 1000000;
 	if (row->last_read_ms >= 0)
 		reader.last_read_t_ns = start_ns;
 	assert_int_equal(memory_reader_due(&reader, row->now_ms * NS_PER_MS, row->rss_mb * 1000000, 1), row->expected);
@@ -117,5 +166,8 @@ int main(void)
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD_ONE(&tests, "thousands of paths: the table grows and loses none", many_paths);
 	ROWS_ADD(&tests, due_rows, check_due);
+	ROWS_ADD(&tests, growth_rows, check_growth);
+	ROWS_ADD_ONE(&tests, "readings a hundred times as dear as guessed: 0.5 % of the time all the same",
+		allowance_is_kept);
 	return rows_run(&tests, "memory");
 }
