@@ -4,6 +4,10 @@ usage: run-tests.py BUILD [NAME...]     only the tests with one of these names o
 
 Meson knows the programs; each prints TAP, and every TAP line counts as a test. A program that crashes, runs out of
 time, breaks its plan or fails without saying where counts as one failed test more, so nothing fails silently.
+
+Tests that judge time may fail because the machine was busy. So a program that fails is run once more, alone, after all
+others; the closing line counts the second outcome, and the first is printed as well. What bad luck does not explain is
+not run again: a crash, a sanitizer's report, and more than SECOND_TRIES programs that fail.
 """
 import concurrent.futures
 import dataclasses
@@ -18,6 +22,8 @@ import time
 RESULT = re.compile(r"^(not )?ok\b(?:\s+\d+)?\s*-?\s*(.*)$")
 PLAN = re.compile(r"^1\.\.(\d+)")
 SKIP = re.compile(r"#\s*skip", re.IGNORECASE)
+NEVER_FORGIVEN = re.compile(r"(Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer|runtime error:|Segmentation fault")
+SECOND_TRIES = 5
 
 
 @dataclasses.dataclass
@@ -28,6 +34,10 @@ class Outcome:
     failures: list = dataclasses.field(default_factory=list)
     output: str = ""
     seconds: float = 0.0
+    crashed: bool = False
+
+    def may_be_bad_luck(self):
+        return bool(self.failures) and not self.crashed and not NEVER_FORGIVEN.search(self.output)
 
 
 def read_tap(outcome):
@@ -75,34 +85,50 @@ def run(test):
     read_tap(outcome)
     if status is None:
         outcome.failures.append(f"still running after {test['timeout']} s")
+    elif status < 0:
+        outcome.crashed = True
+        outcome.failures.append(f"ended by signal {-status}")
     elif status != 0 and not outcome.failures:
         outcome.failures.append(f"exit status {status}")
     return outcome
 
 
-def show(outcome):
-    state = "FAIL" if outcome.failures else "ok  "
+def show(outcome, second_try=False):
+    """A failure that is to be tried again is printed indented: it is no result yet."""
+    state = "ok  " if not outcome.failures else "once" if second_try else "FAIL"
     print(f"{state} {outcome.name:32} {outcome.passed:4} passed {outcome.seconds:6.1f} s", flush=True)
     for skipped in outcome.skipped:
         print(f"     skipped: {skipped}")
     if outcome.failures:
-        print(outcome.output.rstrip())
+        margin = "     | " if second_try else ""
+        print("".join(f"{margin}{line}\n" for line in outcome.output.rstrip().splitlines()), end="")
         for failure in outcome.failures:
-            print(f"     failed: {failure}")
+            print(f"     {'failed once' if second_try else 'failed'}: {failure}")
 
 
-def run_all(tests):
+def run_first(tests):
     """Programs that say so run side by side; the others, which measure time, alone and afterwards."""
     together = [test for test in tests if test["is_parallel"]]
     alone = [test for test in tests if not test["is_parallel"]]
-    outcomes = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for outcome in pool.map(run, together):
-            show(outcome)
-            outcomes.append(outcome)
+        yield from zip(together, pool.map(run, together))
     for test in alone:
+        yield test, run(test)
+
+
+def run_all(tests):
+    """The outcome that counts of each test."""
+    outcomes, again = [], []
+    for test, outcome in run_first(tests):
+        second_try = outcome.may_be_bad_luck() and len(again) < SECOND_TRIES
+        show(outcome, second_try)
+        (again if second_try else outcomes).append((test, outcome))
+    outcomes = [outcome for _, outcome in outcomes]
+    for test, _ in again:
         outcomes.append(run(test))
         show(outcomes[-1])
+        if not outcomes[-1].failures:
+            print(f"passed when run again alone: {outcomes[-1].name}")
     return outcomes
 
 
