@@ -11,6 +11,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 MISSING: int  #: -2**63, what stands in integer columns where nothing was known
+VERSION: str  #: of wattle
 
 # ---- spans: include/wattle.h, section spans ----
 

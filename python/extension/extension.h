@@ -1,0 +1,45 @@
+/* What the files of the extension share: the module's state, errors, and the types they add.
+ *
+ * Only the limited API of 3.11, so one build serves every later Python. All state is the module's own (`struct state`), or the
+ * thread's (open_spans.h): each interpreter of a process has its types. Functions that wait or read files give the GIL away. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "base/error.h"
+#include "base/util.h"
+
+#include <stdint.h>
+
+// The limited API calls methods with arguments in a row so.
+typedef PyObject *(*fast_method)(PyObject *, PyObject *const *, Py_ssize_t);
+
+enum type_id { TYPE_SPAN, TYPE_TRACKER, TYPES };
+
+struct state {
+	PyObject *types[TYPES];
+	PyObject *ranges; // module wattle._ranges, imported when first needed; NULL: not yet
+};
+
+struct state *state_of_module(PyObject *module);
+// Of an object of one of our types, or of a type derived from it by the interpreter's own means: NULL with an exception.
+struct state *state_of(PyTypeObject *type);
+
+// Each adds its type or its functions; -1 with an exception.
+int add_span(PyObject *module);
+int add_tracker(PyObject *module);
+
+/* ---- errors.c ---- */
+
+/* The exception of a negative errno and a sentence (NULL: what the C library says of the code): ValueError for -EINVAL,
+ * MemoryError for -ENOMEM, else OSError, which picks its own subclass. Always NULL. */
+PyObject *raise_code(int code, const char *sentence);
+PyObject *raise_error(const struct wattle_error *error);
+// The same where -EPERM, -EALREADY and -EBADF tell of a call in the wrong state: RuntimeError.
+PyObject *raise_state(int code, const char *sentence);
+
+/* ---- arguments ---- */
+
+// UTF-8 of a str without NUL, borrowed from it; NULL with TypeError or ValueError. `what` names the argument.
+const char *text_of(PyObject *object, const char *what);

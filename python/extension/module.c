@@ -1,0 +1,70 @@
+/* The module wattle._wattle: include/wattle.h and stored runs for Python. What it offers stands in python/wattle/_wattle.pyi. */
+#include "extension.h"
+
+static int execute(PyObject *module)
+{
+	static int (*const add[])(PyObject *) = {add_span, add_tracker};
+	for (size_t i = 0; i < ARRAY_SIZE(add); i++)
+		if (add[i](module) < 0)
+			return -1;
+	PyObject *missing = PyLong_FromLongLong(VALUE_MISSING);
+	int r = missing != NULL ? PyModule_AddObjectRef(module, "MISSING", missing) : -1;
+	Py_XDECREF(missing);
+	return r < 0 ? r : PyModule_AddStringConstant(module, "VERSION", WATTLE_VERSION);
+}
+
+static int traverse(PyObject *module, visitproc visit, void *arg)
+{
+	struct state *state = state_of_module(module);
+	if (state == NULL)
+		return 0;
+	for (size_t i = 0; i < TYPES; i++)
+		Py_VISIT(state->types[i]);
+	Py_VISIT(state->ranges);
+	return 0;
+}
+
+static int clear(PyObject *module)
+{
+	struct state *state = state_of_module(module);
+	if (state == NULL)
+		return 0;
+	for (size_t i = 0; i < TYPES; i++)
+		Py_CLEAR(state->types[i]);
+	Py_CLEAR(state->ranges);
+	return 0;
+}
+
+static void release(void *module)
+{
+	(void)clear(module);
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "wattle._wattle",
+	.m_doc = "The C side of wattle; use the package wattle.",
+	.m_size = sizeof(struct state),
+	.m_slots = slots,
+	.m_traverse = traverse,
+	.m_clear = clear,
+	.m_free = release,
+};
+
+struct state *state_of_module(PyObject *module)
+{
+	return PyModule_GetState(module);
+}
+
+struct state *state_of(PyTypeObject *type)
+{
+	return PyType_GetModuleState(type);
+}
+
+PyMODINIT_FUNC PyInit__wattle(void);
+PyMODINIT_FUNC PyInit__wattle(void)
+{
+	return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,227 @@
+/* wattle.span and the other calls of section spans in include/wattle.h. What needs Python's own machinery (coroutines,
+ * decorators) stands in wattle/_ranges.py. */
+#include "extension.h"
+
+#include "open_spans.h"
+#include "span/writer/writer.h"
+#include "wattle.h"
+
+#include <errno.h>
+#include <math.h>
+
+struct span {
+	PyObject_HEAD
+	PyObject *name;   // str; never NULL
+	const char *text; // its UTF-8, which lives in it
+};
+
+static struct span *as_span(PyObject *object)
+{
+	return (struct span *)object;
+}
+
+/* Cut out of line and without arguments to parse: this is what a user pays for a span. */
+static PyObject *enter(PyObject *self, PyObject *unused)
+{
+	if (span_writer_is_on())
+		open_spans_begin(self, as_span(self)->text);
+	return Py_NewRef(self);
+}
+
+static PyObject *leave(PyObject *self, PyObject *const *arguments, Py_ssize_t n)
+{
+	if (span_writer_is_on())
+		open_spans_end(self);
+	Py_RETURN_NONE;
+}
+
+static PyObject *make(PyTypeObject *type, PyObject *name)
+{
+	const char *text = text_of(name, "the name of a span");
+	if (text == NULL)
+		return NULL;
+	struct span *span = PyObject_New(struct span, type);
+	if (span == NULL)
+		return NULL;
+	span->name = Py_NewRef(name);
+	span->text = text;
+	return (PyObject *)span;
+}
+
+static PyObject *new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = {"name", NULL};
+	PyObject *name;
+	return PyArg_ParseTupleAndKeywords(arguments, keywords, "O:Span", names, &name) ? make(type, name) : NULL;
+}
+
+static void dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+	Py_DECREF(as_span(self)->name);
+	PyObject_Free(self);
+	Py_DECREF(type);
+}
+
+static PyObject *repr(PyObject *self)
+{
+	return PyUnicode_FromFormat("wattle.span(%R)", as_span(self)->name);
+}
+
+static PyObject *get_name(PyObject *self, void *unused)
+{
+	return Py_NewRef(as_span(self)->name);
+}
+
+/* ---- by wattle._ranges ---- */
+
+static PyObject *ranges(PyObject *self)
+{
+	struct state *state = state_of(Py_TYPE(self));
+	if (state != NULL && state->ranges == NULL)
+		state->ranges = PyImport_ImportModule("wattle._ranges");
+	return state != NULL ? state->ranges : NULL;
+}
+
+static PyObject *by_ranges(PyObject *self, const char *function, PyObject *argument)
+{
+	PyObject *module = ranges(self);
+	if (module == NULL)
+		return NULL;
+	PyObject *callable = PyObject_GetAttrString(module, function);
+	if (callable == NULL)
+		return NULL;
+	PyObject *result = PyObject_CallFunctionObjArgs(callable, self, argument, NULL);
+	Py_DECREF(callable);
+	return result;
+}
+
+static PyObject *enter_async(PyObject *self, PyObject *unused)
+{
+	return by_ranges(self, "enter", NULL);
+}
+
+static PyObject *leave_async(PyObject *self, PyObject *const *arguments, Py_ssize_t n)
+{
+	return by_ranges(self, "leave", NULL);
+}
+
+static PyObject *call(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = {"function", NULL};
+	PyObject *function;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O:span", names, &function))
+		return NULL;
+	return by_ranges(self, "decorate", function);
+}
+
+static PyObject *reduce(PyObject *self, PyObject *unused)
+{
+	return Py_BuildValue("(O(O))", (PyObject *)Py_TYPE(self), as_span(self)->name);
+}
+
+static PyMethodDef methods[] = {
+	{"__enter__", enter, METH_NOARGS, "Begins a span of this name in the calling thread."},
+	{"__exit__", (PyCFunction)(void (*)(void))leave, METH_FASTCALL,
+		"Ends the span that this object began last in the calling thread; exceptions pass."},
+	{"__aenter__", enter_async, METH_NOARGS, "Begins a range, which other tasks may overlap."},
+	{"__aexit__", (PyCFunction)(void (*)(void))leave_async, METH_FASTCALL,
+		"Ends the range that this task began last with this object; exceptions pass."},
+	{"__reduce__", reduce, METH_NOARGS, "For pickle: a span is its name."},
+	{NULL},
+};
+
+static PyGetSetDef members[] = {{"name", get_name, NULL, "What the code block is called.", NULL}, {NULL}};
+
+static PyType_Slot type_slots[] = {
+	{Py_tp_doc, "Span(name)\n--\n\nA code block of the calling thread: context manager and decorator. See wattle.span."},
+	{Py_tp_new, (void *)new},
+	{Py_tp_dealloc, (void *)dealloc},
+	{Py_tp_repr, (void *)repr},
+	{Py_tp_call, (void *)call},
+	{Py_tp_methods, methods},
+	{Py_tp_getset, members},
+	{0, NULL},
+};
+
+// Immutable, so that the interpreter may keep where its methods are.
+static PyType_Spec type_spec = {"wattle._wattle.Span", sizeof(struct span), 0,
+	Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, type_slots};
+
+/* ---- functions ---- */
+
+static PyObject *span(PyObject *module, PyObject *name)
+{
+	return make((PyTypeObject *)state_of_module(module)->types[TYPE_SPAN], name);
+}
+
+/* A value that is not finite tells nothing. An exception would end a program only because it is being measured. */
+static PyObject *metric(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
+{
+	if (n != 2)
+		return PyErr_Format(PyExc_TypeError, "metric() takes a name and a value, not %zd arguments", n);
+	const char *name = text_of(arguments[0], "the name of a metric");
+	double value = name != NULL ? PyFloat_AsDouble(arguments[1]) : -1;
+	if (name == NULL || (value == -1 && PyErr_Occurred()))
+		return NULL;
+	if (isfinite(value))
+		(void)wattle_metric(name, value);
+	Py_RETURN_NONE;
+}
+
+static PyObject *mark(PyObject *module, PyObject *name)
+{
+	const char *text = text_of(name, "the name of a mark");
+	if (text == NULL)
+		return NULL;
+	(void)wattle_mark(text);
+	Py_RETURN_NONE;
+}
+
+static PyObject *range_begin(PyObject *module, PyObject *name)
+{
+	const char *text = text_of(name, "the name of a range");
+	if (text == NULL)
+		return NULL;
+	uint64_t range;
+	(void)wattle_range_begin(text, &range);
+	return PyLong_FromUnsignedLongLong(range);
+}
+
+// A range that was begun while nothing was recorded has the number 0, and its end is nothing.
+static PyObject *range_end(PyObject *module, PyObject *number)
+{
+	unsigned long long range = PyLong_AsUnsignedLongLong(number);
+	if (range == (unsigned long long)-1 && PyErr_Occurred())
+		return NULL;
+	if (range != 0)
+		(void)wattle_range_end(range);
+	Py_RETURN_NONE;
+}
+
+static PyObject *is_recording(PyObject *module, PyObject *unused)
+{
+	return PyBool_FromLong(wattle_is_recording());
+}
+
+static PyMethodDef functions[] = {
+	{"span", span, METH_O, "span(name, /)\n--\n\nA code block; see wattle.span."},
+	{"metric", (PyCFunction)(void (*)(void))metric, METH_FASTCALL,
+		"metric(name, value, /)\n--\n\nA number that the program knows; see wattle.metric."},
+	{"mark", mark, METH_O, "mark(name, /)\n--\n\nAn instant, kept as an event of the run."},
+	{"range_begin", range_begin, METH_O,
+		"range_begin(name, /)\n--\n\nBegins a range, which may overlap others and end in another thread: its number."},
+	{"range_end", range_end, METH_O, "range_end(number, /)\n--\n\nEnds a range of range_begin."},
+	{"is_recording", is_recording, METH_NOARGS,
+		"is_recording()\n--\n\nWhether spans of this process are being recorded."},
+	{NULL},
+};
+
+int add_span(PyObject *module)
+{
+	PyObject *type = PyType_FromModuleAndSpec(module, &type_spec, NULL);
+	if (type == NULL)
+		return -1;
+	state_of_module(module)->types[TYPE_SPAN] = type;
+	return PyModule_AddType(module, (PyTypeObject *)type) < 0 ? -1 : PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,106 @@
+"""The parts of wattle.span that need Python's own machinery: `async with`, and decorators. Imported when first used.
+
+Coroutines and generators of one thread run in turns, so what they take are ranges, which may overlap others.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, AsyncGenerator, Callable, Generator
+
+from . import _wattle
+
+if TYPE_CHECKING:
+    from ._wattle import Span
+
+# The ranges that a task has open by `async with`: (object, number), innermost last. A context is the task's own in asyncio,
+# trio and curio alike.
+_open: ContextVar[tuple[tuple["Span", int], ...]] = ContextVar("wattle.open", default=())
+
+
+async def enter(span: Span) -> Span:
+    """Begins a range of the calling task."""
+    _open.set((*_open.get(), (span, _wattle.range_begin(span.name))))
+    return span
+
+
+async def leave(span: Span) -> None:
+    """Ends the range that the calling task began last with this object."""
+    ranges = _open.get()
+    for index in range(len(ranges) - 1, -1, -1):
+        if ranges[index][0] is span:
+            _open.set(ranges[:index] + ranges[index + 1:])
+            _wattle.range_end(ranges[index][1])
+            return
+
+
+def decorate(span: Span, function: Any) -> Any:
+    """The function, each of whose calls is a span: until it returns, or until its coroutine or generator is through."""
+    if isinstance(function, (staticmethod, classmethod)):
+        return type(function)(decorate(span, function.__func__))
+    if not callable(function) or inspect.isclass(function):
+        raise TypeError(f"a span decorates functions and methods, not {function!r}")
+    for fits, make in _WRAPPERS:
+        if fits(function):
+            return functools.wraps(function)(make(span, function))
+    return functools.wraps(function)(_plain(span, function))
+
+
+def _plain(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        with span:
+            return function(*arguments, **keywords)
+    return call
+
+
+def _coroutine(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
+    async def call(*arguments: Any, **keywords: Any) -> Any:
+        number = _wattle.range_begin(span.name)
+        try:
+            return await function(*arguments, **keywords)
+        finally:
+            _wattle.range_end(number)
+    return call
+
+
+def _generator(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any, **keywords: Any) -> Generator[Any, Any, Any]:
+        number = _wattle.range_begin(span.name)
+        try:
+            return (yield from function(*arguments, **keywords))
+        finally:
+            _wattle.range_end(number)
+    return call
+
+
+def _async_generator(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
+    async def call(*arguments: Any, **keywords: Any) -> AsyncGenerator[Any, Any]:
+        number = _wattle.range_begin(span.name)
+        inner = function(*arguments, **keywords)
+        try:
+            step = inner.__anext__()
+            while True:
+                try:
+                    item = await step
+                except StopAsyncIteration:
+                    return
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    raise
+                except BaseException as exception:  # thrown in by the consumer: the inner one's to handle
+                    step = inner.athrow(exception)
+                else:
+                    step = inner.asend(sent)
+        finally:
+            await inner.aclose()
+            _wattle.range_end(number)
+    return call
+
+
+_WRAPPERS: tuple[tuple[Callable[[Any], bool], Callable[..., Callable[..., Any]]], ...] = (
+    (inspect.iscoroutinefunction, _coroutine),
+    (inspect.isasyncgenfunction, _async_generator),
+    (inspect.isgeneratorfunction, _generator),
+)
