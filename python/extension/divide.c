@@ -1,0 +1,220 @@
+#include "divide.h"
+
+#include "analysis/block/divide.h"
+#include "analysis/slice.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { WITHOUT_MAX = 64 };
+
+struct wish { // which energy, and how many columns
+	Py_ssize_t n_columns;
+	const char *domain;
+	PyObject *without; // a sequence, or NULL
+	const char *names[WITHOUT_MAX];
+	struct divide_of of;
+};
+
+static int read_wish(struct wish *wish)
+{
+	wish->of = (struct divide_of){.domain = wish->domain, .without = wish->names};
+	if (wish->n_columns < 1 || wish->n_columns > UINT32_MAX) {
+		PyErr_Format(PyExc_ValueError, "n_columns must be at least 1, not %zd", wish->n_columns);
+		return -1;
+	}
+	Py_ssize_t n = wish->without != NULL ? PySequence_Size(wish->without) : 0;
+	if (n < 0)
+		return -1;
+	if (n > WITHOUT_MAX) {
+		PyErr_Format(PyExc_ValueError, "at most %d domains can be left out, not %zd", WITHOUT_MAX, n);
+		return -1;
+	}
+	for (Py_ssize_t i = 0; i < n; i++) {
+		PyObject *name = PySequence_GetItem(wish->without, i);
+		wish->names[i] = name != NULL ? text_of(name, "a domain to leave out") : NULL;
+		Py_XDECREF(name); // its text lives as long as the sequence, which the caller holds
+		if (wish->names[i] == NULL)
+			return -1;
+	}
+	wish->of.n_without = (size_t)n;
+	return 0;
+}
+
+static PyObject *result(const struct divided *divided, size_t n)
+{
+	PyObject *list = PyList_New((Py_ssize_t)n);
+	for (size_t i = 0; list != NULL && i < n; i++) {
+		PyObject *one = Py_BuildValue("(ddd)", divided[i].time_s, divided[i].j, divided[i].error_j);
+		if (one == NULL || PyList_SetItem(list, (Py_ssize_t)i, one) < 0)
+			Py_CLEAR(list);
+	}
+	return list;
+}
+
+// Without the GIL: this may take a second.
+static PyObject *deal(const struct run *run, struct divide_piece *pieces, size_t n, const struct wish *wish)
+{
+	struct divided *divided = calloc_array((size_t)wish->n_columns, sizeof(*divided));
+	int r = -ENOMEM;
+	if (divided != NULL) {
+		Py_BEGIN_ALLOW_THREADS;
+		r = divide_pieces(run, pieces, n, (size_t)wish->n_columns, &wish->of, divided);
+		Py_END_ALLOW_THREADS;
+	}
+	PyObject *list = NULL;
+	if (r == 0)
+		list = result(divided, (size_t)wish->n_columns);
+	else if (r == -ENOENT)
+		PyErr_Format(PyExc_ValueError, "the run has no domain '%s'", wish->domain);
+	else
+		raise_code(r, NULL);
+	free(divided);
+	return list;
+}
+
+/* ---- a timeline of the caller's ---- */
+
+enum { BEGIN, END, COLUMN, ARRAYS };
+static const char *const array_names[ARRAYS] = {"begin_ns", "end_ns", "column"};
+static const size_t item_sizes[ARRAYS] = {sizeof(int64_t), sizeof(int64_t), sizeof(int32_t)};
+
+static int get_array(PyObject *object, size_t which, Py_buffer *view)
+{
+	if (PyObject_GetBuffer(object, view, PyBUF_CONTIG_RO | PyBUF_FORMAT) < 0)
+		return -1;
+	const char *format = view->format != NULL ? view->format : "B";
+	format += *format == '@' || *format == '=' || *format == '<';
+	if ((size_t)view->itemsize == item_sizes[which] && strchr("ilq", *format) != NULL && format[0] != '\0')
+		return 0;
+	PyErr_Format(PyExc_ValueError, "%s must be integers of %zu bytes, not of format '%s'", array_names[which],
+		item_sizes[which], view->format != NULL ? view->format : "B");
+	PyBuffer_Release(view);
+	return -1;
+}
+
+static struct divide_piece *read_pieces(const Py_buffer *views, size_t n, Py_ssize_t n_columns)
+{
+	const int64_t *begin_ns = views[BEGIN].buf, *end_ns = views[END].buf;
+	const int32_t *column = views[COLUMN].buf;
+	struct divide_piece *pieces = calloc_array(n, sizeof(*pieces));
+	if (pieces == NULL)
+		return (void)PyErr_NoMemory(), NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (column[i] < 0 || column[i] >= n_columns || end_ns[i] < begin_ns[i]) {
+			PyErr_Format(PyExc_ValueError,
+				"piece %zu is of column %d of %zd and lasts from %lld to %lld ns", i, column[i],
+				n_columns, (long long)begin_ns[i], (long long)end_ns[i]);
+			free(pieces);
+			return NULL;
+		}
+		pieces[i] = (struct divide_piece){begin_ns[i], end_ns[i], (uint32_t)column[i]};
+	}
+	return pieces;
+}
+
+static PyObject *divide(const struct run *run, const Py_buffer *views, const struct wish *wish)
+{
+	size_t n = (size_t)views[BEGIN].len / item_sizes[BEGIN];
+	for (size_t i = 0; i < ARRAYS; i++)
+		if ((size_t)views[i].len / item_sizes[i] != n)
+			return PyErr_Format(PyExc_ValueError, "begin_ns has %zu items and %s has %zu", n,
+				array_names[i], (size_t)views[i].len / item_sizes[i]);
+	struct divide_piece *pieces = read_pieces(views, n, wish->n_columns);
+	PyObject *list = pieces != NULL ? deal(run, pieces, n, wish) : NULL;
+	free(pieces);
+	return list;
+}
+
+PyObject *run_divide(const struct run *run, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = {"begin_ns", "end_ns", "column", "n_columns", "domain", "without", NULL};
+	struct wish wish = {0};
+	PyObject *objects[ARRAYS];
+	Py_buffer views[ARRAYS];
+	size_t n = 0;
+	PyObject *list = NULL;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OOOn|zO:divide", names, &objects[BEGIN], &objects[END],
+		    &objects[COLUMN], &wish.n_columns, &wish.domain, &wish.without) ||
+		read_wish(&wish) < 0)
+		return NULL;
+	while (n < ARRAYS && get_array(objects[n], n, &views[n]) == 0)
+		n++;
+	if (n == ARRAYS)
+		list = divide(run, views, &wish);
+	while (n > 0)
+		PyBuffer_Release(&views[--n]);
+	return list;
+}
+
+/* ---- the run's own spans ---- */
+
+struct columns { // of names
+	const char **names;
+	uint32_t *of;
+	size_t n;
+};
+
+static int read_column(PyObject *name, PyObject *number, Py_ssize_t n_columns, struct columns *columns)
+{
+	const char *text = text_of(name, "the name of a span");
+	long long column = text != NULL ? PyLong_AsLongLong(number) : -1;
+	if (PyErr_Occurred())
+		return -1;
+	if (column < 0 || column >= n_columns) {
+		PyErr_Format(PyExc_ValueError, "column %lld of '%s' is none of %zd", column, text, n_columns);
+		return -1;
+	}
+	columns->names[columns->n] = text;
+	columns->of[columns->n++] = (uint32_t)column;
+	return 0;
+}
+
+static int read_columns(PyObject *dict, Py_ssize_t n_columns, struct columns *columns)
+{
+	size_t room = (size_t)PyDict_Size(dict);
+	PyObject *name, *number;
+	Py_ssize_t at = 0;
+	columns->names = calloc_array(room, sizeof(*columns->names));
+	columns->of = calloc_array(room, sizeof(*columns->of));
+	if (columns->names == NULL || columns->of == NULL)
+		return (void)PyErr_NoMemory(), -1;
+	while (columns->n < room && PyDict_Next(dict, &at, &name, &number))
+		if (read_column(name, number, n_columns, columns) < 0)
+			return -1;
+	return 0;
+}
+
+static PyObject *divide_named(const struct run *run, long long pid, const struct columns *columns,
+	const struct wish *wish)
+{
+	struct divide_piece *pieces;
+	size_t n;
+	int r;
+	Py_BEGIN_ALLOW_THREADS;
+	r = divide_spans(run, pid, columns->names, columns->of, columns->n, &pieces, &n);
+	Py_END_ALLOW_THREADS;
+	if (r < 0)
+		return raise_code(r, NULL);
+	PyObject *list = deal(run, pieces, n, wish);
+	free(pieces);
+	return list;
+}
+
+PyObject *run_divide_spans(const struct run *run, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = {"columns", "n_columns", "domain", "without", "pid", NULL};
+	struct wish wish = {0};
+	struct columns columns = {0};
+	long long pid = getpid();
+	PyObject *dict, *list = NULL;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!n|zOL:divide_spans", names, &PyDict_Type, &dict,
+		    &wish.n_columns, &wish.domain, &wish.without, &pid) ||
+		read_wish(&wish) < 0)
+		return NULL;
+	if (read_columns(dict, wish.n_columns, &columns) == 0)
+		list = divide_named(run, pid, &columns, &wish);
+	free(columns.names);
+	free(columns.of);
+	return list;
+}

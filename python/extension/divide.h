@@ -1,0 +1,11 @@
+/* Methods of a loaded run: its target's energy dealt out by a timeline. */
+#pragma once
+
+#include "extension.h"
+
+#include "store/run.h"
+
+// divide(begin_ns, end_ns, column, n_columns, domain=None, without=())
+PyObject *run_divide(const struct run *run, PyObject *arguments, PyObject *keywords);
+// divide_spans(columns, n_columns, domain=None, without=(), pid=own)
+PyObject *run_divide_spans(const struct run *run, PyObject *arguments, PyObject *keywords);

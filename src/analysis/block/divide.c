@@ -1,0 +1,144 @@
+#include "analysis/block/divide.h"
+
+#include "analysis/block/fold.h"
+#include "analysis/findings.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+/* ---- pieces that overlap become pieces that share ---- */
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct divide_piece *x = a, *y = b;
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+}
+
+struct sharing {
+	const struct divide_piece *pieces; // by begin
+	size_t n, next;
+	struct divide_piece *active; // those that go on now; room for all
+	size_t n_active;
+	int64_t now_ns;
+	struct fold_piece *shares; // owned
+	size_t n_shares, room;
+};
+
+static int64_t next_change_ns(const struct sharing *s)
+{
+	int64_t at_ns = s->next < s->n ? s->pieces[s->next].begin_ns : INT64_MAX;
+	for (size_t i = 0; i < s->n_active; i++)
+		if (s->active[i].end_ns < at_ns)
+			at_ns = s->active[i].end_ns;
+	return at_ns;
+}
+
+static int share(struct sharing *s, int64_t to_ns)
+{
+	for (size_t i = 0; i < s->n_active; i++) {
+		if (s->active[i].column == 0)
+			continue; // what nobody has is column 0's already
+		struct fold_piece *shares = array_with_room(s->shares, s->n_shares, &s->room, sizeof(*shares), 4096);
+		if (shares == NULL)
+			return -ENOMEM;
+		s->shares = shares;
+		shares[s->n_shares++] = (struct fold_piece){.begin_ns = s->now_ns,
+			.end_ns = to_ns,
+			.column = s->active[i].column,
+			.weight = 1 / (float)s->n_active};
+	}
+	return 0;
+}
+
+static void change(struct sharing *s, int64_t now_ns)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < s->n_active; i++)
+		if (s->active[i].end_ns > now_ns)
+			s->active[kept++] = s->active[i];
+	s->n_active = kept;
+	for (; s->next < s->n && s->pieces[s->next].begin_ns <= now_ns; s->next++)
+		if (s->pieces[s->next].end_ns > now_ns)
+			s->active[s->n_active++] = s->pieces[s->next];
+	s->now_ns = now_ns;
+}
+
+static int share_all(struct sharing *s)
+{
+	while (s->next < s->n || s->n_active > 0) {
+		int64_t to_ns = next_change_ns(s);
+		if (share(s, to_ns) < 0)
+			return -ENOMEM;
+		change(s, to_ns);
+	}
+	return 0;
+}
+
+/* ---- energy ---- */
+
+static bool is_wanted(const struct domain_finding *domain, const struct divide_of *of)
+{
+	if (of->domain != NULL)
+		return strcmp(domain->device->name, of->domain) == 0;
+	for (size_t i = 0; i < of->n_without; i++)
+		if (strcmp(domain->device->name, of->without[i]) == 0)
+			return false;
+	return domain->in_total;
+}
+
+/* Only what is asked for is folded: a domain without energy is left out of it, and one that is asked for by name counts
+ * although it is no part of the total. */
+static int choose(struct findings *findings, const struct divide_of *of)
+{
+	bool any = of->domain == NULL;
+	for (size_t d = 0; d < findings->n_domains; d++) {
+		struct domain_finding *domain = &findings->domains[d];
+		bool wanted = is_wanted(domain, of);
+		domain->in_total = wanted;
+		if (!wanted)
+			domain->energy_j = (double)NAN;
+		any = any || wanted;
+	}
+	return any ? 0 : -ENOENT;
+}
+
+static int fold(struct findings *findings, const struct fold_timeline *timeline, const struct divide_of *of,
+	struct divided *ret)
+{
+	struct windows windows;
+	struct metering metering;
+	struct fold fold;
+	findings->duration_s = run_duration_s(findings->run);
+	if (windows_make(findings->run, findings->arena, &windows) < 0 ||
+		domains_make(findings, &windows, findings->arena, &metering) < 0)
+		return -ENOMEM;
+	if (choose(findings, of) < 0)
+		return -ENOENT;
+	if (fold_make(findings, &metering, timeline, findings->arena, &fold) < 0)
+		return -ENOMEM;
+	for (uint32_t c = 0; c < timeline->n_columns; c++) {
+		struct fold_energy energy = fold_energy_of(&fold, &c, 1);
+		ret[c] = (struct divided){fold.columns[c].time_s, energy.j, energy.error_j};
+	}
+	return 0;
+}
+
+int divide_pieces(const struct run *run, struct divide_piece *pieces, size_t n, size_t n_columns,
+	const struct divide_of *of, struct divided *ret)
+{
+	struct findings findings = {.run = run, .arena = arena_new()};
+	struct sharing sharing = {.pieces = pieces, .n = n, .active = calloc_array(n, sizeof(*pieces))};
+	int r = -ENOMEM;
+	if (n > 1)
+		qsort(pieces, n, sizeof(*pieces), by_begin);
+	if (findings.arena != NULL && sharing.active != NULL && share_all(&sharing) == 0) {
+		struct fold_timeline timeline = {sharing.shares, sharing.n_shares, n_columns};
+		r = fold(&findings, &timeline, of, ret);
+	}
+	free(sharing.shares);
+	free(sharing.active);
+	arena_free(findings.arena);
+	return r;
+}
