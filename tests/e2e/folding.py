@@ -6,6 +6,9 @@ from harness import Skip, main, test
 
 ZONE = "devices/virtual/powercap/intel-rapl/intel-rapl:0"
 BLOCKS, SECONDS, PERIOD_MS = 10, 12, 47  # a period in no step with the samples
+TRIES = 2  # errors are 95 % intervals: of ten blocks, two or more lie outside in one run of twelve
+OUTSIDE_MOST = 1
+OFF_MOST, ERROR_MOST = 0.1, 0.35  # by energy, over all blocks: how far off, and how wide the stated errors are
 LATE_S = 3e-4  # a simulated counter that is held up more than this shows jitter that no machine has
 
 
@@ -18,7 +21,7 @@ def powercap(room):
 
 
 def deviations(room, program, top):
-    """How far each block's power is from the truth, and the error that is stated, both as parts of it"""
+    """{block: (joules, how far its power is from the truth, the stated error)}, the last two as parts of the truth"""
     report, done = room.report("--", program, top / ZONE / "energy_uj", SECONDS, PERIOD_MS, BLOCKS,
                                env={"WATTLE_SYSFS": str(top)})
     truth = json.loads(done.stdout)
@@ -31,21 +34,28 @@ def deviations(room, program, top):
         block, true_j = found[name], true["energy_j"] * share
         assert block["num_calls"] == true["calls"] and block["energy"]["method"] == "folded", block
         off = block["energy"]["self_j"] / block["self_time_s"] * true["time_s"] / true_j - 1
-        result[name] = off, block["energy"]["self_error_j"] / true_j
+        result[name] = true_j, off, block["energy"]["self_error_j"] / true_j
     return result
+
+
+def by_energy(result, value):
+    return sum(row[0] * abs(row[value]) for row in result.values()) / sum(row[0] for row in result.values())
 
 
 @test
 def known_powers(room):
-    """blocks of 0.2 to 5 ms, 47 ms counter, whatever else runs here: powers within 10 %, in one of two short runs at least"""
+    """blocks of 0.2 to 5 ms, 47 ms counter, whatever else runs here: powers within the stated errors, all but one of ten,
+    and errors that are worth having: by energy, powers are within 10 % of the truth"""
     top, program = powercap(room), c_programs.build(room, "block_loop")
-    for _ in range(2):
+    results = []
+    for _ in range(TRIES):
         result = deviations(room, program, top)
-        inside = sum(abs(off) <= error for off, error in result.values())
-        assert inside >= BLOCKS - 1, result
-        if all(abs(off) <= 0.1 for off, _ in result.values()):
+        outside = sum(abs(off) > error for _, off, error in result.values())
+        off, error = by_energy(result, 1), by_energy(result, 2)
+        if outside <= OUTSIDE_MOST and off < OFF_MOST and error < ERROR_MOST:
             return
-    raise AssertionError(result)
+        results.append((outside, off, error, result))
+    raise AssertionError(results)
 
 
 if __name__ == "__main__":
