@@ -94,6 +94,7 @@ struct wattle_tracker_options {
 	int quiet;                 /* 1: the recorder's warnings are not shown on stderr */
 	const char *program;       /* path of the program wattle; NULL: the one installed with this library, else of $PATH */
 	const char *const *arguments; /* further options of `wattle attach`, NULL-terminated; NULL: none */
+	double stop_timeout_s;     /* stop waits so long for the recorder, then kills it (-EIO); 0: 600 */
 };
 
 /* options NULL: all defaults. Copies what it needs. -EINVAL: an option is not valid (unit, interval, ending, brand, number, a

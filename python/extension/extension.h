@@ -29,6 +29,7 @@ struct state *state_of(PyTypeObject *type);
 // Each adds its type or its functions; -1 with an exception.
 int add_span(PyObject *module);
 int add_tracker(PyObject *module);
+int add_gpus(PyObject *module);
 
 /* ---- errors.c ---- */
 

@@ -3,7 +3,7 @@
 
 static int execute(PyObject *module)
 {
-	static int (*const add[])(PyObject *) = {add_span, add_tracker};
+	static int (*const add[])(PyObject *) = {add_span, add_tracker, add_gpus};
 	for (size_t i = 0; i < ARRAY_SIZE(add); i++)
 		if (add[i](module) < 0)
 			return -1;

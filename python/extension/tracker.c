@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 struct tracker {
-	PyObject_HEAD
-	wattle_tracker *tracker; // owned; NULL: closed
+	PyObject_HEAD wattle_tracker *tracker; // owned; NULL: closed
 };
 
 static struct tracker *as_tracker(PyObject *object)
@@ -20,7 +19,7 @@ static struct tracker *as_tracker(PyObject *object)
 
 /* ---- options ---- */
 
-struct given { // what the options borrow
+struct given {                                      // what the options borrow
 	PyObject *output, *tracking_file, *program; // bytes
 	PyObject *arguments;                        // a sequence of str or path
 	PyObject *encoded;                          // list of the bytes of these
@@ -116,14 +115,14 @@ static int init(PyObject *self, PyObject *arguments, PyObject *keywords)
 {
 	static char *names[] = {"interval_s", "output", "overwrite", "tracking_file", "ram_unit", "gpu_ram_unit",
 		"time_unit", "expected_cores", "gpus", "gpu_brand", "label", "pid", "keep_environment", "quiet",
-		"program", "arguments", NULL};
+		"program", "arguments", "stop_timeout_s", NULL};
 	struct wattle_tracker_options o = {.size = sizeof(o)};
 	struct given given = {0};
 	long long cores = 0, pid = 0;
-	bool parsed = PyArg_ParseTupleAndKeywords(arguments, keywords, "|$dO&pO&zzzLzzzLppO&O:Tracker", names,
+	bool parsed = PyArg_ParseTupleAndKeywords(arguments, keywords, "|$dO&pO&zzzLzzzLppO&Od:Tracker", names,
 		&o.interval_s, path_or_none, &given.output, &o.overwrite, path_or_none, &given.tracking_file,
 		&o.ram_unit, &o.gpu_ram_unit, &o.time_unit, &cores, &o.gpus, &o.gpu_brand, &o.label, &pid,
-		&o.keep_environment, &o.quiet, path_or_none, &given.program, &given.arguments);
+		&o.keep_environment, &o.quiet, path_or_none, &given.program, &given.arguments, &o.stop_timeout_s);
 	o.expected_cores = cores;
 	o.pid = pid;
 	int r = parsed ? make(as_tracker(self), &given, &o) : -1;
@@ -164,11 +163,8 @@ static PyObject *change(PyObject *self, int (*how)(wattle_tracker *))
 	if (tracker == NULL)
 		return NULL;
 	int r;
-	Py_BEGIN_ALLOW_THREADS
-	r = how(tracker);
-	Py_END_ALLOW_THREADS
-	if (renew_environ() < 0)
-		return NULL;
+	Py_BEGIN_ALLOW_THREADS r = how(tracker);
+	Py_END_ALLOW_THREADS if (renew_environ() < 0) return NULL;
 	if (r < 0)
 		return raise_state(r, wattle_tracker_error(tracker));
 	Py_RETURN_NONE;
@@ -191,11 +187,8 @@ static PyObject *report_json(PyObject *self, PyObject *unused)
 		return NULL;
 	char *text = NULL;
 	int r;
-	Py_BEGIN_ALLOW_THREADS
-	r = wattle_tracker_report_json(tracker, &text);
-	Py_END_ALLOW_THREADS
-	if (r < 0)
-		return raise_state(r, wattle_tracker_error(tracker));
+	Py_BEGIN_ALLOW_THREADS r = wattle_tracker_report_json(tracker, &text);
+	Py_END_ALLOW_THREADS if (r < 0) return raise_state(r, wattle_tracker_error(tracker));
 	PyObject *result = PyUnicode_FromString(text);
 	free(text);
 	return result;
@@ -207,8 +200,7 @@ static void free_tracker(PyObject *self)
 	as_tracker(self)->tracker = NULL;
 	if (tracker == NULL)
 		return;
-	Py_BEGIN_ALLOW_THREADS
-	wattle_tracker_free(tracker);
+	Py_BEGIN_ALLOW_THREADS wattle_tracker_free(tracker);
 	Py_END_ALLOW_THREADS
 }
 

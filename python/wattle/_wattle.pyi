@@ -41,13 +41,16 @@ class Tracker:
                  gpu_ram_unit: Optional[str] = None, time_unit: Optional[str] = None, expected_cores: int = 0,
                  gpus: Optional[str] = None, gpu_brand: Optional[str] = None, label: Optional[str] = None, pid: int = 0,
                  keep_environment: bool = False, quiet: bool = False, program: Optional[PathLike] = None,
-                 arguments: Sequence[str] = ()) -> None: ...
+                 arguments: Sequence[str] = (), stop_timeout_s: float = 0.0) -> None: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
     state: int  #: 0 new, 1 started, 2 stopped
     run_file: Optional[str]
     def report_json(self) -> str: ...
     def close(self) -> None: ...  #: removes a temporary run file
+
+def check_gpus(gpus: str, brand: Optional[str] = None, /) -> None:
+    """ValueError lists the GPUs of this machine if `gpus` (UUIDs or indices, comma separated) names one that is not there."""
 
 # ---- meter: include/wattle.h, section meter ----
 

@@ -69,7 +69,8 @@ static bool numbers_are_valid(const struct wattle_tracker_options *options)
 {
 	bool interval = options->interval_s == 0 || (options->interval_s >= 0.001 && options->interval_s <= 3600);
 	bool cores = options->expected_cores >= 0 && options->expected_cores <= 1000000;
-	return interval && cores && options->pid >= 0 && options->pid <= INT32_MAX;
+	bool timeout = options->stop_timeout_s >= 0 && options->stop_timeout_s <= 1e9;
+	return interval && cores && timeout && options->pid >= 0 && options->pid <= INT32_MAX;
 }
 
 static bool arguments_are_valid(const struct wattle_tracker_options *options)

@@ -235,8 +235,9 @@ int tracker_spawn(struct tracker_recorder *recorder, const struct wattle_tracker
 
 /* ---- end ---- */
 
-int tracker_end(struct tracker_recorder *recorder, struct wattle_error *reterr)
+int tracker_end(struct tracker_recorder *recorder, double timeout_s, struct wattle_error *reterr)
 {
+	int64_t wait_ns = timeout_s > 0 ? (int64_t)(timeout_s * NS_PER_S) : REPORT_NS;
 	if (!line_is_ours(recorder)) {
 		recorder->fd = -1;
 		free(recorder->folder); // the recorder still writes there
@@ -245,7 +246,7 @@ int tracker_end(struct tracker_recorder *recorder, struct wattle_error *reterr)
 			"the program has closed the tracker's descriptor: the recording ends with the program");
 	}
 	tracker_say(recorder->fd, "stop"); // if it is gone, what it said before is still to be read
-	int r = hear_until(recorder, "report", &recorder->report, REPORT_NS, reterr);
+	int r = hear_until(recorder, "report", &recorder->report, wait_ns, reterr);
 	if (r == 0 || reterr->code != 0)
 		await_end(recorder);
 	else if (r == -ETIMEDOUT)

@@ -21,7 +21,7 @@ struct tracker_recorder {
 int tracker_spawn(struct tracker_recorder *recorder, const struct wattle_tracker_options *options, pid_t pid,
 	struct wattle_error *reterr);
 // Ends the recording and waits until the run file is whole and the report is here. -EIO with a sentence. No recorder after it.
-int tracker_end(struct tracker_recorder *recorder, struct wattle_error *reterr);
+int tracker_end(struct tracker_recorder *recorder, double timeout_s, struct wattle_error *reterr);
 // Takes a temporary run file away, but not from under a recorder that could not be told to stop.
 void tracker_remove_files(struct tracker_recorder *recorder);
 // The line and the memory; a recorder that is there goes on.

@@ -1,0 +1,169 @@
+"""What a tracked process used: the fields of gpu_tracker's result classes, and its energy.
+
+Memory and time are in the units the tracker was asked for (decimal: a gigabyte is 1e9 bytes), percentages count one busy core
+or GPU as 100, energy is in joules. What could not be known is None, never 0; without a GPU in the machine GPU figures are 0.
+"""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping, Optional
+
+
+@dataclasses.dataclass
+class RSSValues:
+    """Resident memory of a process or of several."""
+
+    total_rss: Optional[float] = 0.0  #: private plus shared
+    private_rss: Optional[float] = 0.0  #: pages that nobody else maps
+    shared_rss: Optional[float] = 0.0  #: of each mapped path what the largest user of the group has of it, added up
+
+
+@dataclasses.dataclass
+class MaxRAM:
+    """The largest memory seen in any sample, in `unit`."""
+
+    unit: str
+    system_capacity: Optional[float]
+    system: Optional[float] = 0.0
+    main: RSSValues = dataclasses.field(default_factory=RSSValues)
+    descendants: RSSValues = dataclasses.field(default_factory=RSSValues)
+    combined: RSSValues = dataclasses.field(default_factory=RSSValues)
+
+
+@dataclasses.dataclass
+class MaxGPURAM:
+    """The largest GPU memory seen in any sample, over the tracked GPUs, in `unit`."""
+
+    unit: str
+    system_capacity: Optional[float]
+    system: Optional[float] = 0.0
+    main: Optional[float] = 0.0
+    descendants: Optional[float] = 0.0
+    combined: Optional[float] = 0.0
+
+
+@dataclasses.dataclass
+class ProcessingUnitPercentages:
+    """Use of cores or GPUs in percent of one ("sum"), and that divided by the number of units expected ("hardware")."""
+
+    max_sum_percent: Optional[float] = 0.0
+    max_hardware_percent: Optional[float] = 0.0
+    mean_sum_percent: Optional[float] = 0.0
+    mean_hardware_percent: Optional[float] = 0.0
+
+
+@dataclasses.dataclass
+class CPUUtilization:
+    """Use of the CPU by the machine, the tracked process, and its descendants; threads are the most at any one time."""
+
+    system_core_count: int
+    n_expected_cores: int
+    system: ProcessingUnitPercentages = dataclasses.field(default_factory=ProcessingUnitPercentages)
+    main: ProcessingUnitPercentages = dataclasses.field(default_factory=ProcessingUnitPercentages)
+    descendants: ProcessingUnitPercentages = dataclasses.field(default_factory=ProcessingUnitPercentages)
+    combined: ProcessingUnitPercentages = dataclasses.field(default_factory=ProcessingUnitPercentages)
+    main_n_threads: Optional[int] = 0
+    descendants_n_threads: Optional[int] = 0
+    combined_n_threads: Optional[int] = 0
+
+
+@dataclasses.dataclass
+class GPUUtilization:
+    """Use of the tracked GPUs, by whomever."""
+
+    system_gpu_count: Optional[int]
+    n_expected_gpus: Optional[int]
+    gpu_percentages: ProcessingUnitPercentages = dataclasses.field(default_factory=ProcessingUnitPercentages)
+
+
+@dataclasses.dataclass
+class ComputeTime:
+    """The time that was tracked, in `unit`."""
+
+    unit: str
+    time: Optional[float] = 0.0
+
+
+@dataclasses.dataclass
+class ResourceUsage:
+    """All of it."""
+
+    max_ram: MaxRAM
+    max_gpu_ram: MaxGPURAM
+    cpu_utilization: CPUUtilization
+    gpu_utilization: GPUUtilization
+    compute_time: ComputeTime
+
+    def to_json(self) -> dict[str, dict[str, Any]]:
+        """The same as dictionaries, as gpu_tracker nests them."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        return text(self.to_json())
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> ResourceUsage:
+        """From to_json(), or from `resource_usage` of a report. Keys that are missing are None."""
+        return _build(cls, values)
+
+
+@dataclasses.dataclass
+class Energy:
+    """Energy in joules. Errors are half of a 95 % interval. `provenance` is measured, estimated or the like (docs/accuracy.md)."""
+
+    total_j: Optional[float]  #: of the machine while tracking
+    error_j: Optional[float]
+    target_j: Optional[float]  #: the tracked processes' part of it
+    target_error_j: Optional[float]
+    provenance: Optional[str]
+    domains: dict[str, Optional[float]] = dataclasses.field(default_factory=dict)  #: J of package-0, dram-0, gpu-0 …
+
+    @classmethod
+    def from_report(cls, report: Mapping[str, Any]) -> Energy:
+        """From a "wattle-report/1"."""
+        energy = report["energy"]
+        return cls(energy["total_j"], energy["error_j"], energy["ledger"]["target_j"], energy["target_error_j"],
+                   energy["provenance"], {domain["domain"]: domain["energy_j"] for domain in energy["domains"]})
+
+
+_CLASSES = {c.__name__: c for c in (RSSValues, MaxRAM, MaxGPURAM, ProcessingUnitPercentages, CPUUtilization, GPUUtilization,
+                                    ComputeTime)}
+
+
+def _build(cls: type, values: Mapping[str, Any]) -> Any:
+    return cls(**{field.name: _field(field, values.get(field.name)) for field in dataclasses.fields(cls)})
+
+
+def _field(field: dataclasses.Field[Any], value: Any) -> Any:
+    if field.type in _CLASSES:
+        return _build(_CLASSES[field.type], value or {})
+    if field.type == "Optional[float]" and value is not None:
+        return float(value)  # JSON writes 0.0 as 0
+    return value
+
+
+_WORDS = {"ram": "RAM", "gpu": "GPU", "gpus": "GPUs", "cpu": "CPU", "rss": "RSS", "j": "J", "n": "number of"}
+
+
+def _label(key: str) -> str:
+    label = " ".join(_WORDS.get(word, word) for word in key.split("_"))
+    return label[0].upper() + label[1:]
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "n/a"
+    if isinstance(value, float):
+        return str(float(f"{value:.3f}"))
+    return str(value)
+
+
+def text(values: Mapping[str, Any], depth: int = 0) -> str:
+    """Nested dictionaries for people: a line a figure, three blanks a level, three decimals, as gpu_tracker prints them."""
+    lines = []
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            lines += [f"{'   ' * depth}{_label(key)}:", text(value, depth + 1)]
+        elif not isinstance(value, Mapping):
+            lines.append(f"{'   ' * depth}{_label(key)}: {_value(value)}")
+    return "\n".join(lines)

@@ -1,0 +1,291 @@
+"""wattle.Tracker: records a process and its descendants from start to stop, with gpu_tracker's arguments, and their energy."""
+from __future__ import annotations
+
+import atexit
+import enum
+import json
+import logging
+import math
+import os
+import pickle
+import threading
+import uuid
+import weakref
+from typing import Any, Collection, Optional, Sequence, Union
+
+from . import _wattle
+from .resource_usage import (ComputeTime, CPUUtilization, Energy, GPUUtilization, MaxGPURAM, MaxRAM,
+                             ProcessingUnitPercentages, ResourceUsage, text)
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+_log = logging.getLogger(__name__)
+
+_MEMORY_UNITS = {"bytes": 1.0, "kilobytes": 1e3, "megabytes": 1e6, "gigabytes": 1e9, "terabytes": 1e12}
+_TIME_UNITS = ("seconds", "minutes", "hours", "days")
+_BRANDS = ("nvidia", "amd", "intel")
+_SHORTEST_S, _LONGEST_S = 0.001, 3600.0
+
+
+class Tracker:
+    """Measures what this process (or another) and all it starts use until stop, in a recorder of its own.
+
+        with wattle.Tracker(time_unit="seconds") as tracker:
+            train()
+        print(tracker)
+        print(tracker.energy.target_j)
+
+    A tracker records once. The attributes `resource_usage` (ResourceUsage), `energy` (Energy, J) and `report` (the contract
+    "wattle-report/1" as a dict) are None until it has stopped. In a forked child the tracker is its parent's.
+    """
+
+    class State(enum.Enum):
+        """What the tracker is doing."""
+
+        NEW = 0
+        STARTED = 1
+        STOPPED = 2
+
+    _warning_level = logging.WARNING  #: of what the recorder has to say
+
+    def __init__(self, sleep_time: float = 1.0, ram_unit: str = "gigabytes", gpu_ram_unit: str = "gigabytes",
+                 time_unit: str = "hours", n_expected_cores: Optional[int] = None, gpu_uuids: Optional[Collection[str]] = None,
+                 disable_logs: bool = False, process_id: Optional[int] = None, resource_usage_file: Optional[PathLike] = None,
+                 n_join_attempts: int = 5, join_timeout: float = 10.0, gpu_brand: Optional[str] = None,
+                 tracking_file: Optional[PathLike] = None, overwrite: bool = False, *, output: Optional[PathLike] = None,
+                 label: Optional[str] = None, arguments: Sequence[str] = ()) -> None:
+        """
+        sleep_time           seconds between two samples, 0.001 to 3600
+        ram_unit             bytes, kilobytes, megabytes, gigabytes or terabytes (decimal); gpu_ram_unit likewise
+        time_unit            seconds, minutes, hours or days
+        n_expected_cores     what hardware percentages of the process are shares of; None: all cores
+        gpu_uuids            the GPUs to measure; None: those visible to the program (CUDA_VISIBLE_DEVICES and the like)
+        disable_logs         no warnings
+        process_id           the process to track; None: this one
+        resource_usage_file  where resource_usage is pickled to if the program ends without stop; None: a hidden file in the
+                             current folder. If given, the run file lies beside it (".sqlite" added) until stop, and
+                             stays there if the program is killed: `wattle report` reads it
+        n_join_attempts      times join_timeout seconds is the longest that stop waits for the recorder, which is then killed
+        gpu_brand            nvidia, amd or intel; None: all found
+        tracking_file        gpu_tracker's tracking file as well, .csv or .sqlite
+        overwrite            replace an existing tracking file or run file
+        output               keep the run file here, for wattle.open(); None: a temporary one, gone with the tracker
+        label                a name for people, kept with the run
+        arguments            further options of `wattle attach`
+
+        ValueError lists what is valid; FileExistsError: tracking_file or output is there and overwrite is not set.
+        """
+        _check_number("Sleep time", sleep_time, _SHORTEST_S, _LONGEST_S, " seconds")
+        _check_choice("RAM unit", ram_unit, _MEMORY_UNITS)
+        _check_choice("GPU RAM unit", gpu_ram_unit, _MEMORY_UNITS)
+        _check_choice("time unit", time_unit, _TIME_UNITS)
+        _check_number("Number of expected cores", 1 if n_expected_cores is None else n_expected_cores, 1, 1_000_000)
+        _check_number("Number of join attempts", n_join_attempts, 1, 1_000_000)
+        _check_number("Join timeout", join_timeout, 0, 1_000_000, " seconds")
+        if gpu_brand is not None and gpu_brand not in _BRANDS:
+            raise ValueError(f'"{gpu_brand}" is not a valid GPU brand. Supported values are {_listed(_BRANDS)}.')
+        self.n_join_attempts = n_join_attempts
+        self.join_timeout = join_timeout
+        self.state = Tracker.State.NEW
+        self.resource_usage: Optional[ResourceUsage] = None
+        self.energy: Optional[Energy] = None
+        self.report: Optional[dict[str, Any]] = None
+        self._disable_logs = disable_logs
+        self._process_id = process_id
+        self._units = ram_unit, gpu_ram_unit, time_unit
+        self._n_expected_cores = n_expected_cores
+        self._usage_file = f".gpu-tracker_{uuid.uuid4()}.pkl" if resource_usage_file is None else os.fspath(resource_usage_file)
+        self._has_target = True
+        self._lock = threading.Lock()
+        self._backup: Optional[str] = None  # a run file of ours that goes when the tracker has stopped
+        if output is None and resource_usage_file is not None:
+            output = self._backup = f"{self._usage_file}.sqlite"
+        for path in (_tracking_file(tracking_file), output if self._backup is None else None):
+            if path is not None and not overwrite and os.path.exists(path):
+                raise FileExistsError(f"File {path} already exists. Set overwrite to True to overwrite the existing file.")
+        self._recorder = _wattle.Tracker(
+            interval_s=sleep_time, output=output, overwrite=overwrite, tracking_file=tracking_file, ram_unit=ram_unit,
+            gpu_ram_unit=gpu_ram_unit, time_unit=time_unit, expected_cores=n_expected_cores or 0,
+            gpus=_gpus(gpu_uuids, gpu_brand), gpu_brand=gpu_brand, label=label, pid=process_id or 0, quiet=True,
+            arguments=arguments, stop_timeout_s=max(n_join_attempts * join_timeout, _SHORTEST_S))
+
+    # ---- start and stop ----
+
+    def start(self) -> None:
+        """Returns when the first sample is taken. RuntimeError: it has been started before; OSError: the recorder refused."""
+        with self._lock:
+            if self.state is not Tracker.State.NEW:
+                raise RuntimeError(f"Cannot start tracking when tracking has already {self.state.name.lower()}.")
+            try:
+                self._recorder.start()
+            except ProcessLookupError:
+                self._warn(f"The target process of ID {self._process_id} ended before tracking could begin.")
+                self._has_target = False
+            self.state = Tracker.State.STARTED
+            _started[id(self)] = self
+
+    def stop(self) -> None:
+        """Returns when the run file is whole and sets resource_usage, energy and report. RuntimeError: it is not started."""
+        with self._lock:
+            if self.state is Tracker.State.NEW:
+                raise RuntimeError("Cannot stop tracking when tracking has not started yet.")
+            if self.state is Tracker.State.STOPPED:
+                raise RuntimeError("Cannot stop tracking when tracking has already stopped.")
+            report = self._end() if self._has_target else None
+            self.state = Tracker.State.STOPPED
+            _started.pop(id(self), None)
+        self._take(report)
+        for warning in (report or {}).get("warnings", ()):
+            self._warn(warning, self._warning_level)
+        self._remove_backup()
+
+    def __enter__(self) -> Tracker:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _end(self) -> Optional[dict[str, Any]]:
+        """The report; None: nothing was recorded (WATTLE_DISABLE)."""
+        try:
+            self._recorder.stop()
+            report: Optional[dict[str, Any]] = json.loads(self._recorder.report_json())
+            return report
+        except OSError as failure:
+            self._warn(f"{failure.strerror}; results are of what it has written.")
+            return self._salvage()
+
+    def _salvage(self) -> dict[str, Any]:
+        """From a run file that nobody finished."""
+        try:
+            report: dict[str, Any] = json.loads(_wattle.Run(self._recorder.run_file).report_json())
+            return report
+        except (OSError, ValueError) as failure:
+            self.state = Tracker.State.STOPPED
+            raise RuntimeError(f"Tracking results cannot be obtained: {failure}") from failure
+
+    def _take(self, report: Optional[dict[str, Any]]) -> None:
+        self.report = report
+        self.energy = Energy.from_report(report) if report else Energy(None, None, None, None, None)
+        self.resource_usage = ResourceUsage.from_json(report["resource_usage"]) if report else self._nothing()
+
+    def _nothing(self) -> ResourceUsage:
+        """Of a process that was gone, or under WATTLE_DISABLE: it used nothing in no time, of the machine nothing is known."""
+        ram_unit, gpu_ram_unit, time_unit = self._units
+        cores = os.cpu_count() or 1
+        capacity = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / _MEMORY_UNITS[ram_unit]
+        unknown = ProcessingUnitPercentages(None, None, None, None)
+        return ResourceUsage(MaxRAM(ram_unit, capacity, None), MaxGPURAM(gpu_ram_unit, None, None),
+                             CPUUtilization(cores, self._n_expected_cores or cores, unknown),
+                             GPUUtilization(None, None, unknown), ComputeTime(time_unit))
+
+    def _warn(self, warning: str, level: int = logging.WARNING) -> None:
+        if not self._disable_logs:
+            _log.log(level, "%s", warning)
+
+    # ---- a program that ends without stop ----
+
+    def _save(self) -> None:
+        """At the end of the interpreter: what the program can't hold any more goes into the usage file."""
+        if self.state is not Tracker.State.STARTED:
+            return
+        try:
+            self.stop()
+            with open(self._usage_file, "wb") as file:
+                pickle.dump(self.resource_usage, file)
+        except (OSError, RuntimeError) as failure:
+            self._warn(f"The program ended without stop, and its resource usage is lost: {failure}")
+            return
+        self._warn(f"The program ended without stop: resource usage is in {self._usage_file}.")
+
+    def _remove_backup(self) -> None:
+        if self._backup is not None:
+            for ending in ("", "-wal", "-shm"):
+                try:
+                    os.remove(self._backup + ending)
+                except FileNotFoundError:
+                    pass
+
+    # ---- results ----
+
+    @property
+    def run_file(self) -> Optional[str]:
+        """Path of the run file, for wattle.open(); None before start. A temporary one is removed with the tracker."""
+        return self._recorder.run_file if self._recorder is not None else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields of resource_usage as dictionaries, and `energy`. RuntimeError before stop."""
+        if self.resource_usage is None or self.energy is None:
+            raise RuntimeError("Cannot display the tracker in string or JSON format before tracking completes. Exit the context "
+                               "manager or call the stop() method before calling to_json() or str()")
+        return {**self.resource_usage.to_json(), "energy": vars(self.energy)}
+
+    def __str__(self) -> str:
+        return text(self.to_json())
+
+    def __repr__(self) -> str:
+        return f"State: {self.state.name}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Results can be pickled, a recorder can't."""
+        if self.state is Tracker.State.STARTED:
+            raise RuntimeError("Cannot pickle a tracker before tracking completes.")
+        return {**self.__dict__, "_recorder": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
+
+# ---- checks of arguments ----
+
+def _listed(words: Collection[str]) -> str:
+    *first, last = (f'"{word}"' for word in words)
+    return f"{', '.join(first)} and {last}"
+
+
+def _check_choice(what: str, value: str, valid: Collection[str]) -> None:
+    if value not in valid:
+        raise ValueError(f'"{value}" is not a valid {what}. Valid values are {", ".join(sorted(valid))}')
+
+
+def _check_number(what: str, value: float, least: float, most: float, unit: str = "") -> None:
+    if not (isinstance(value, (int, float)) and math.isfinite(value) and value >= least):
+        raise ValueError(f"{what} of {value} is invalid. Must be at least {least}{unit}.")
+    if value > most:
+        raise ValueError(f"{what} of {value} is invalid. Must be at most {most}{unit}.")
+
+
+def _tracking_file(path: Optional[PathLike]) -> Optional[PathLike]:
+    if path is not None and not os.fspath(path).endswith((".csv", ".sqlite")):
+        raise ValueError(f'Invalid file name: "{path}". Valid file extensions are ".csv" and ".sqlite".')
+    return path
+
+
+def _gpus(uuids: Optional[Collection[str]], brand: Optional[str]) -> Optional[str]:
+    """The GPUs as the recorder wants them told; ValueError lists those of this machine."""
+    if uuids is None:
+        return None
+    wanted = {uuids} if isinstance(uuids, str) else set(uuids)
+    if not wanted:
+        raise ValueError("gpu_uuids is not None but the set is empty. Please provide a set of at least one GPU UUID.")
+    gpus = ",".join(sorted(wanted))
+    try:
+        _wattle.check_gpus(gpus, brand)
+    except ValueError as failure:
+        raise ValueError(str(failure).replace("--gpus", "GPU UUID", 1)) from None
+    return gpus
+
+
+# ---- the end of the interpreter ----
+
+_started: weakref.WeakValueDictionary[int, Tracker] = weakref.WeakValueDictionary()
+
+
+@atexit.register
+def _save_started() -> None:
+    for tracker in list(_started.values()):
+        tracker._save()
+
+
+os.register_at_fork(after_in_child=_started.clear)  # they are the parent's
