@@ -1,15 +1,15 @@
 /* wattle blocks: what each code block took, of a run, of span files, or of gpu_tracker's own files. */
 #include "cli/command.h"
 
-#include "analysis/compare/tracking_blocks.h"
 #include "analysis/findings.h"
 #include "base/util.h"
-#include "cli/load_blocks.h"
 #include "report/blocks_report.h"
 #include "report/parts.h"
 #include "span/reader/span_file.h"
 #include "store/probe.h"
 #include "store/run_join.h"
+#include "task/load_blocks.h"
+#include "task/tracking_files.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -119,21 +119,6 @@ static int blocks_of_run(const struct values *values, const char *path)
 
 /* gpu_tracker's files */
 
-static int make_findings(const struct values *values, struct arena *arena, struct tracking_table *table,
-	struct tracking_findings *findings, struct wattle_error *error)
-{
-	struct sub_tracking_call *calls;
-	size_t n;
-	bool has_table = values->tracking_file != NULL;
-	int r = has_table ? tracking_table_read(values->tracking_file, arena, table, error) : 0;
-	if (r == 0)
-		r = sub_tracking_read(values->sub_tracking_file, arena, &calls, &n, NULL, error);
-	if (r < 0)
-		return r;
-	r = tracking_blocks_make(has_table ? table : NULL, calls, n, arena, findings);
-	return r < 0 ? error_set(error, r, "%s: out of memory", values->sub_tracking_file) : 0;
-}
-
 static int write_findings(const struct values *values, const struct tracking_findings *findings)
 {
 	struct buf out;
@@ -151,10 +136,10 @@ static int blocks_of_tracking(const struct values *values)
 {
 	struct wattle_error error = {0};
 	struct arena *arena = arena_new();
-	struct tracking_table table;
 	struct tracking_findings findings;
-	int r = arena != NULL ? make_findings(values, arena, &table, &findings, &error)
-			      : error_set(&error, -ENOMEM, "out of memory");
+	int r = arena != NULL
+		? tracking_files_blocks(values->tracking_file, values->sub_tracking_file, arena, &findings, &error)
+		: error_set(&error, -ENOMEM, "out of memory");
 	int status = r == 0 ? write_findings(values, &findings) : cli_fail(EXIT_FAILED, &error);
 	arena_free(arena);
 	return status;

@@ -1,10 +1,9 @@
 /* wattle compare: runs, or what wattle blocks saved of them, side by side. */
 #include "cli/command.h"
 
-#include "analysis/compare/compare.h"
 #include "base/util.h"
-#include "cli/load_blocks.h"
 #include "report/compare_report.h"
+#include "task/compare_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +22,6 @@ static const struct option options[] = {
 		.choices = "text|json"},
 	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
-};
-
-struct named_file { // NAME=FILE
-	char *name; // in the arena
-	const char *file;
 };
 
 static const char *find_twin(const struct named_file *files, size_t n)
@@ -49,12 +43,13 @@ static bool split(const struct command *command, const struct option_list *words
 			*ret_status = cli_usage(command, EXIT_USAGE, "'%.200s' is not NAME=FILE", words->items[i]);
 			return false;
 		}
-		files[i] = (struct named_file){arena_text(arena, words->items[i]), equals + 1};
-		if (files[i].name == NULL) {
+		char *name = arena_text(arena, words->items[i]);
+		if (name == NULL) {
 			*ret_status = EXIT_FAILED;
 			return false;
 		}
-		files[i].name[equals - words->items[i]] = '\0';
+		name[equals - words->items[i]] = '\0';
+		files[i] = (struct named_file){name, equals + 1};
 	}
 	const char *twin = find_twin(files, words->n);
 	if (twin != NULL)
@@ -82,17 +77,9 @@ static int print(const struct values *values, const struct comparison *compariso
 
 static int compare(const struct values *values, const struct named_file *files, size_t n, struct arena *arena)
 {
-	struct compare_session sessions[OPTION_LIST_MAX];
-	struct saved_blocks results[OPTION_LIST_MAX];
 	struct wattle_error error = {0};
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		r = load_blocks(files[i].file, values->statistic, arena, &results[i], &error);
-		sessions[i] = (struct compare_session){files[i].name, &results[i]};
-	}
 	struct comparison comparison;
-	if (r == 0)
-		r = compare_make(sessions, n, arena, &comparison, &error);
+	int r = compare_files(files, n, values->statistic, arena, &comparison, &error);
 	return r < 0 ? cli_fail(EXIT_FAILED, &error) : print(values, &comparison);
 }
 

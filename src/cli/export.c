@@ -2,12 +2,8 @@
 #include "cli/command.h"
 
 #include "base/util.h"
-#include "report/folded.h"
-#include "store/export.h"
-#include "store/export_out.h"
-#include "store/run.h"
+#include "task/export_file.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 struct values {
@@ -28,42 +24,6 @@ static const struct option options[] = {
 		.offset = offsetof(struct values, overwrite)},
 };
 
-static void pass_on(void *data)
-{
-	export_out_more(data);
-}
-
-static int write_folded(const struct findings *findings, const struct values *values, const char *path,
-	struct wattle_error *reterr)
-{
-	enum folded_weight weight = values->weight != NULL && strcmp(values->weight, "time") == 0 ? FOLDED_TIME
-												  : FOLDED_ENERGY;
-	struct export_out out;
-	if (findings->n_blocks == 0)
-		return error_set(reterr, -ENODATA, "%s has no code blocks", path);
-	if (weight == FOLDED_ENERGY && isnan(findings->outside_j))
-		return error_set(reterr, -ENODATA, "%s has no energy; --weight time writes seconds", path);
-	int r = export_out_open(&out, values->output, values->overwrite, reterr);
-	if (r == 0) {
-		folded_text(findings, weight, &out.text, pass_on, &out);
-		return export_out_close(&out, values->output, reterr);
-	}
-	out.failed = r; // nothing gets its name
-	export_out_close(&out, values->output, NULL);
-	return r;
-}
-
-static int export_folded(const struct run *run, const struct values *values, const char *path,
-	struct wattle_error *reterr)
-{
-	struct findings findings;
-	if (findings_make(run, &findings) < 0)
-		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
-	int r = write_folded(&findings, values, path, reterr);
-	findings_finish(&findings);
-	return r;
-}
-
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct values values = {0};
@@ -80,12 +40,8 @@ static int run(const struct command *command, int argc, char **argv)
 	if (values.weight != NULL && !folded)
 		return cli_usage(command, EXIT_USAGE, "--weight is for --format folded");
 	struct wattle_error error = {0};
-	struct run loaded;
-	if (run_load(words.items[0], &loaded, &error) < 0)
-		return cli_fail(EXIT_FAILED, &error);
-	int r = folded ? export_folded(&loaded, &values, words.items[0], &error)
-		       : export_run(&loaded, values.format, values.output, values.overwrite, &error);
-	run_finish(&loaded);
+	struct export_choice choice = {values.format, values.weight, values.output, values.overwrite};
+	int r = export_file(words.items[0], &choice, &error);
 	return r < 0 ? cli_fail(EXIT_FAILED, &error) : EXIT_DONE;
 }
 

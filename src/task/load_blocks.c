@@ -1,4 +1,4 @@
-#include "cli/load_blocks.h"
+#include "task/load_blocks.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"

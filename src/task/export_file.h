@@ -1,0 +1,16 @@
+/* A run file in another layout. */
+#pragma once
+
+#include "base/error.h"
+
+#include <stdbool.h>
+
+struct export_choice {
+	const char *format; // csv, jsonl, gpu_tracker … (export_formats), or folded
+	const char *weight; // of folded: energy or time; NULL: energy
+	const char *path;   // what is written; - is standard output
+	bool overwrite;
+};
+
+// -EINVAL: no such format or weight; -EEXIST; -ENODATA: the run has nothing to write so; what run_load returns.
+int export_file(const char *run_path, const struct export_choice *choice, struct wattle_error *reterr);
