@@ -9,7 +9,8 @@ static PyObject *raise_os(int code, const char *sentence)
 {
 	PyObject *arguments = Py_BuildValue("(is)", -code, sentence);
 	if (arguments != NULL) {
-		PyErr_SetObject(PyExc_OSError, arguments); // called with a code it becomes FileNotFoundError and the like
+		PyErr_SetObject(PyExc_OSError,
+			arguments); // called with a code it becomes FileNotFoundError and the like
 		Py_DECREF(arguments);
 	}
 	return NULL;

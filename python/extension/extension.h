@@ -15,7 +15,7 @@
 // The limited API calls methods with arguments in a row so.
 typedef PyObject *(*fast_method)(PyObject *, PyObject *const *, Py_ssize_t);
 
-enum type_id { TYPE_SPAN, TYPE_TRACKER, TYPES };
+enum type_id { TYPE_SPAN, TYPE_TRACKER, TYPE_METER, TYPE_READING, TYPE_RUN, TYPE_BUFFER, TYPE_COLUMN, TYPES };
 
 struct state {
 	PyObject *types[TYPES];
@@ -29,7 +29,12 @@ struct state *state_of(PyTypeObject *type);
 // Each adds its type or its functions; -1 with an exception.
 int add_span(PyObject *module);
 int add_tracker(PyObject *module);
+int add_meter(PyObject *module);
+int add_buffer(PyObject *module);
+int add_run(PyObject *module);
+int add_files(PyObject *module);
 int add_gpus(PyObject *module);
+int add_sub_tracking(PyObject *module);
 
 /* ---- errors.c ---- */
 

@@ -10,9 +10,8 @@
 #include <math.h>
 
 struct span {
-	PyObject_HEAD
-	PyObject *name;   // str; never NULL
-	const char *text; // its UTF-8, which lives in it
+	PyObject_HEAD PyObject *name; // str; never NULL
+	const char *text;             // its UTF-8, which lives in it
 };
 
 static struct span *as_span(PyObject *object)
@@ -48,7 +47,7 @@ static PyObject *make(PyTypeObject *type, PyObject *name)
 	return (PyObject *)span;
 }
 
-static PyObject *new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+static PyObject *new (PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
 	static char *names[] = {"name", NULL};
 	PyObject *name;
@@ -134,7 +133,8 @@ static PyMethodDef methods[] = {
 static PyGetSetDef members[] = {{"name", get_name, NULL, "What the code block is called.", NULL}, {NULL}};
 
 static PyType_Slot type_slots[] = {
-	{Py_tp_doc, "Span(name)\n--\n\nA code block of the calling thread: context manager and decorator. See wattle.span."},
+	{Py_tp_doc,
+		"Span(name)\n--\n\nA code block of the calling thread: context manager and decorator. See wattle.span."},
 	{Py_tp_new, (void *)new},
 	{Py_tp_dealloc, (void *)dealloc},
 	{Py_tp_repr, (void *)repr},

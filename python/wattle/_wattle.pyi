@@ -74,32 +74,36 @@ class Meter:
 # ---- stored runs ----
 
 class Buffer:
-    """A column of a loaded run, read-only, 1-D or 2-D: buffer protocol, so numpy.asarray() and memoryview() copy nothing and keep
-    the run in memory."""
+    """Numbers of a loaded run, read-only, 1-D: buffer protocol, so numpy.asarray() and memoryview() copy nothing and keep the run
+    in memory. Those of spans have strides, being members of an array of structs."""
+    def __len__(self) -> int: ...
 
 class Column:
     name: str
     unit: str
     meaning: str
-    buffer: Buffer  #: int64, MISSING where nothing was known (float64 where told so)
+    buffer: Buffer  #: int64, MISSING where nothing was known; int32 of pid, tid and the numbers of names of spans
 
 class Run:
     """A run file, loaded whole; released when nothing looks at it any more."""
-    def __init__(self, path: PathLike) -> None: ...
-    path: str
+    def __init__(self, path: PathLike) -> None: ...  #: a span file (WATTLE_SPANS) too: it has spans and no samples
+    @property
+    def path(self) -> str: ...
     def report_json(self) -> str: ...                #: contract "wattle-report/1"
     def report_text(self) -> str: ...
     def blocks_json(self) -> str: ...                #: as `wattle blocks --format json`
     def facts(self) -> dict[str, str]: ...           #: table run
     def samples(self) -> list[Column]: ...           #: t_ns first, then one a metric of the run
+    def process_samples(self) -> list[Column]: ...   #: with --per-process: t_ns, pid, start_ns, then the metrics
     def devices(self) -> list[dict[str, Any]]: ...   #: name, kind, …, "samples": list[Column]
-    def spans(self) -> list[Column]: ...             #: id parent begin_ns end_ns cpu_ns pid tid name_index, without copying
-    def span_names(self) -> list[str]: ...
+    def spans(self) -> list[Column]: ...             #: id parent begin_ns end_ns cpu_ns pid tid name_index category_index
+    #: kind close, without copying
+    def span_names(self) -> list[str]: ...           #: what name_index and category_index count; -1: no category
     def user_metrics(self) -> list[dict[str, Any]]: ...
     def events(self) -> list[dict[str, Any]]: ...
     def processes(self) -> list[dict[str, Any]]: ...
     def segments(self) -> list[dict[str, Any]]: ...
-    def wall_ns(self, t_ns: int) -> int: ...
+    def wall_ns(self, t_ns: int, /) -> Optional[int]: ...  #: Unix time of an instant; None without an anchor
     def divide(self, begin_ns: Any, end_ns: Any, column: Any, n_columns: int, domain: Optional[str] = None
                ) -> list[tuple[float, float, float]]:
         """The target's energy (of one domain, or of all in the total) dealt out by a timeline of the caller's, folded where that
@@ -108,7 +112,9 @@ class Run:
 
 # ---- gpu_tracker's files, and things side by side ----
 
-def tracking_blocks_json(tracking_file: PathLike, sub_tracking_file: PathLike, /) -> str: ...
+def sub_tracking_calls(path: PathLike, /) -> list[tuple[str, float, float]]:
+    """Calls in a sub-tracking file: name, begin_s, end_s (Unix seconds, NaN: never stopped), by name, process and start."""
+def tracking_blocks_json(tracking_file: Optional[PathLike], sub_tracking_file: PathLike, /) -> str: ...
 def compare_json(named: Sequence[tuple[str, PathLike]], statistic: str = "mean", /) -> str: ...
 def combine(out: PathLike, inputs: Sequence[PathLike], /) -> None: ...
-def export(run: PathLike, format: str, out: PathLike, /) -> None: ...
+def export(run: PathLike, format: str, out: PathLike, *, overwrite: bool = False, weight: Optional[str] = None) -> None: ...

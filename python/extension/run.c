@@ -1,0 +1,174 @@
+/* Run: a stored run in memory, and what the reports say of it. wattle.open (run.py) is what users see. */
+#include "run_object.h"
+
+#include "base/buf.h"
+#include "divide.h"
+#include "report/blocks_report.h"
+#include "report/report.h"
+#include "task/load_blocks.h"
+
+#include <errno.h>
+
+enum { DOCUMENT_CEILING = 1 << 30 };
+
+static PyObject *new (PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = {"path", NULL};
+	PyObject *bytes = NULL;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O&:Run", names, PyUnicode_FSConverter, &bytes))
+		return NULL;
+	const char *path = PyBytes_AsString(bytes);
+	struct wattle_error error = {0};
+	struct run run;
+	int r;
+	Py_BEGIN_ALLOW_THREADS r = load_run(path, &run, &error);
+	Py_END_ALLOW_THREADS struct run_object *self = r == 0 ? PyObject_New(struct run_object, type) : NULL;
+	if (self == NULL) {
+		if (r == 0)
+			run_finish(&run);
+		else
+			(void)raise_error(&error);
+		Py_DECREF(bytes);
+		return NULL;
+	}
+	self->run = run;
+	self->has_findings = false;
+	self->name_index = self->category_index = NULL;
+	self->names = (struct intern){0};
+	pthread_mutex_init(&self->lock, NULL);
+	self->path = PyUnicode_DecodeFSDefault(path);
+	Py_DECREF(bytes);
+	if (self->path == NULL)
+		Py_CLEAR(self);
+	return (PyObject *)self;
+}
+
+static void dealloc(PyObject *object)
+{
+	struct run_object *self = as_run(object);
+	PyTypeObject *type = Py_TYPE(object);
+	if (self->has_findings)
+		findings_finish(&self->findings);
+	intern_finish(&self->names);
+	run_finish(&self->run);
+	pthread_mutex_destroy(&self->lock);
+	Py_XDECREF(self->path);
+	PyObject_Free(self);
+	Py_DECREF(type);
+}
+
+int run_object_findings(struct run_object *self)
+{
+	pthread_mutex_lock(&self->lock);
+	int r = self->has_findings ? 0 : findings_make(&self->run, &self->findings);
+	self->has_findings = r == 0;
+	pthread_mutex_unlock(&self->lock);
+	return r;
+}
+
+/* ---- documents ---- */
+
+static void write_text(const struct findings *findings, struct buf *out)
+{
+	report_text(findings, out, false);
+}
+
+static PyObject *document(PyObject *self, void (*write)(const struct findings *findings, struct buf *out))
+{
+	struct buf out;
+	int r;
+	buf_init(&out, DOCUMENT_CEILING);
+	Py_BEGIN_ALLOW_THREADS r = run_object_findings(as_run(self));
+	if (r == 0) {
+		write(&as_run(self)->findings, &out);
+		r = out.failed;
+	}
+	Py_END_ALLOW_THREADS PyObject *text = r == 0 ? PyUnicode_DecodeUTF8(out.data, (Py_ssize_t)out.size, "replace")
+						     : raise_code(r, NULL);
+	buf_finish(&out);
+	return text;
+}
+
+static PyObject *get_report_json(PyObject *self, PyObject *unused)
+{
+	return document(self, report_json);
+}
+
+static PyObject *get_report_text(PyObject *self, PyObject *unused)
+{
+	return document(self, write_text);
+}
+
+static PyObject *get_blocks_json(PyObject *self, PyObject *unused)
+{
+	return document(self, blocks_document);
+}
+
+static PyObject *wall_ns(PyObject *self, PyObject *t_ns)
+{
+	long long t = PyLong_AsLongLong(t_ns);
+	if (t == -1 && PyErr_Occurred())
+		return NULL;
+	int64_t wall = run_wall_ns(&as_run(self)->run, t);
+	return value_ok(wall) ? PyLong_FromLongLong(wall) : Py_NewRef(Py_None);
+}
+
+static PyObject *divide(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	return run_divide(&as_run(self)->run, arguments, keywords);
+}
+
+static PyObject *divide_spans(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	return run_divide_spans(&as_run(self)->run, arguments, keywords);
+}
+
+static PyObject *get_path(PyObject *self, void *unused)
+{
+	return Py_NewRef(as_run(self)->path);
+}
+
+static PyMethodDef methods[] = {
+	{"report_json", get_report_json, METH_NOARGS, "The report, contract wattle-report/1."},
+	{"report_text", get_report_text, METH_NOARGS, "The report for people."},
+	{"blocks_json", get_blocks_json, METH_NOARGS, "As `wattle blocks --format json`."},
+	{"facts", run_facts, METH_NOARGS, "Table run."},
+	{"samples", run_samples, METH_NOARGS, "t_ns, and a column a metric."},
+	{"process_samples", run_process_samples, METH_NOARGS, "t_ns, pid, start_ns, and a column a metric."},
+	{"devices", run_devices, METH_NOARGS, "A dict a device, with its samples."},
+	{"spans", run_spans, METH_NOARGS, "Table span as columns."},
+	{"span_names", run_span_names, METH_NOARGS, "The names that name_index counts."},
+	{"user_metrics", run_user_metrics, METH_NOARGS, "Table user_metric."},
+	{"events", run_events, METH_NOARGS, "Table event."},
+	{"processes", run_processes, METH_NOARGS, "Table process."},
+	{"segments", run_segments, METH_NOARGS, "Table segment."},
+	{"divide", (PyCFunction)(void (*)(void))divide, METH_VARARGS | METH_KEYWORDS,
+		"The target's energy dealt out by a timeline of the caller's."},
+	{"divide_spans", (PyCFunction)(void (*)(void))divide_spans, METH_VARARGS | METH_KEYWORDS,
+		"The target's energy dealt out by spans of given names."},
+	{"wall_ns", wall_ns, METH_O, "Unix time of an instant of the run, ns; None without an anchor."},
+	{NULL},
+};
+
+static PyGetSetDef members[] = {{"path", get_path, NULL, "The file it was read from.", NULL}, {NULL}};
+
+static PyType_Slot type_slots[] = {
+	{Py_tp_doc, "Run(path)\n--\n\nA run file or span file, loaded whole; see wattle.open."},
+	{Py_tp_new, (void *)new},
+	{Py_tp_dealloc, (void *)dealloc},
+	{Py_tp_methods, methods},
+	{Py_tp_getset, members},
+	{0, NULL},
+};
+
+static PyType_Spec type_spec = {"wattle._wattle.Run", sizeof(struct run_object), 0,
+	Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, type_slots};
+
+int add_run(PyObject *module)
+{
+	PyObject *type = PyType_FromModuleAndSpec(module, &type_spec, NULL);
+	if (type == NULL)
+		return -1;
+	state_of_module(module)->types[TYPE_RUN] = type;
+	return PyModule_AddType(module, (PyTypeObject *)type);
+}
