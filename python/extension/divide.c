@@ -11,10 +11,43 @@ enum { WITHOUT_MAX = 64 };
 struct wish { // which energy, and how many columns
 	Py_ssize_t n_columns;
 	const char *domain;
-	PyObject *without; // a sequence, or NULL
+	PyObject *without;  // a sequence, or NULL
+	PyObject *groups;   // of each column its group, a sequence, or NULL
+	uint32_t *group_of; // owned
 	const char *names[WITHOUT_MAX];
 	struct divide_of of;
 };
+
+static int read_groups(struct wish *wish)
+{
+	if (wish->groups == NULL || wish->groups == Py_None)
+		return 0;
+	Py_ssize_t n = PySequence_Size(wish->groups);
+	if (n != wish->n_columns) {
+		if (n >= 0)
+			PyErr_Format(PyExc_ValueError, "groups has %zd items for %zd columns", n, wish->n_columns);
+		return -1;
+	}
+	wish->group_of = calloc_array((size_t)n, sizeof(*wish->group_of));
+	if (wish->group_of == NULL)
+		return (void)PyErr_NoMemory(), -1;
+	for (Py_ssize_t i = 0; i < n; i++) {
+		PyObject *item = PySequence_GetItem(wish->groups, i);
+		Py_ssize_t group = item != NULL ? PyLong_AsSsize_t(item) : -1;
+		Py_XDECREF(item);
+		if (group < 0 || group >= n) {
+			if (!PyErr_Occurred())
+				PyErr_Format(PyExc_ValueError, "group %zd of column %zd is none of 0 to %zd", group, i,
+					n - 1);
+			return -1;
+		}
+		wish->group_of[i] = (uint32_t)group;
+		if ((size_t)group >= wish->of.n_groups)
+			wish->of.n_groups = (size_t)group + 1;
+	}
+	wish->of.group_of = wish->group_of;
+	return 0;
+}
 
 static int read_wish(struct wish *wish)
 {
@@ -38,7 +71,7 @@ static int read_wish(struct wish *wish)
 			return -1;
 	}
 	wish->of.n_without = (size_t)n;
-	return 0;
+	return read_groups(wish);
 }
 
 static PyObject *result(const struct divided *divided, size_t n)
@@ -55,7 +88,8 @@ static PyObject *result(const struct divided *divided, size_t n)
 // Without the GIL: this may take a second.
 static PyObject *deal(const struct run *run, struct divide_piece *pieces, size_t n, const struct wish *wish)
 {
-	struct divided *divided = calloc_array((size_t)wish->n_columns, sizeof(*divided));
+	size_t n_results = (size_t)wish->n_columns + wish->of.n_groups;
+	struct divided *divided = calloc_array(n_results, sizeof(*divided));
 	int r = -ENOMEM;
 	if (divided != NULL) {
 		Py_BEGIN_ALLOW_THREADS;
@@ -64,7 +98,7 @@ static PyObject *deal(const struct run *run, struct divide_piece *pieces, size_t
 	}
 	PyObject *list = NULL;
 	if (r == 0)
-		list = result(divided, (size_t)wish->n_columns);
+		list = result(divided, n_results);
 	else if (r == -ENOENT)
 		PyErr_Format(PyExc_ValueError, "the run has no domain '%s'", wish->domain);
 	else
@@ -128,22 +162,23 @@ static PyObject *divide(const struct run *run, const Py_buffer *views, const str
 
 PyObject *run_divide(const struct run *run, PyObject *arguments, PyObject *keywords)
 {
-	static char *names[] = {"begin_ns", "end_ns", "column", "n_columns", "domain", "without", NULL};
+	static char *names[] = {"begin_ns", "end_ns", "column", "n_columns", "domain", "without", "groups", NULL};
 	struct wish wish = {0};
 	PyObject *objects[ARRAYS];
 	Py_buffer views[ARRAYS];
 	size_t n = 0;
 	PyObject *list = NULL;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OOOn|zO:divide", names, &objects[BEGIN], &objects[END],
-		    &objects[COLUMN], &wish.n_columns, &wish.domain, &wish.without) ||
-		read_wish(&wish) < 0)
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OOOn|zOO:divide", names, &objects[BEGIN], &objects[END],
+		    &objects[COLUMN], &wish.n_columns, &wish.domain, &wish.without, &wish.groups))
 		return NULL;
-	while (n < ARRAYS && get_array(objects[n], n, &views[n]) == 0)
+	bool read = read_wish(&wish) == 0;
+	while (n < ARRAYS && read && get_array(objects[n], n, &views[n]) == 0)
 		n++;
 	if (n == ARRAYS)
 		list = divide(run, views, &wish);
 	while (n > 0)
 		PyBuffer_Release(&views[--n]);
+	free(wish.group_of);
 	return list;
 }
 
@@ -203,17 +238,17 @@ static PyObject *divide_named(const struct run *run, long long pid, const struct
 
 PyObject *run_divide_spans(const struct run *run, PyObject *arguments, PyObject *keywords)
 {
-	static char *names[] = {"columns", "n_columns", "domain", "without", "pid", NULL};
+	static char *names[] = {"columns", "n_columns", "domain", "without", "groups", "pid", NULL};
 	struct wish wish = {0};
 	struct columns columns = {0};
 	long long pid = getpid();
 	PyObject *dict, *list = NULL;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!n|zOL:divide_spans", names, &PyDict_Type, &dict,
-		    &wish.n_columns, &wish.domain, &wish.without, &pid) ||
-		read_wish(&wish) < 0)
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!n|zOOL:divide_spans", names, &PyDict_Type, &dict,
+		    &wish.n_columns, &wish.domain, &wish.without, &wish.groups, &pid))
 		return NULL;
-	if (read_columns(dict, wish.n_columns, &columns) == 0)
+	if (read_wish(&wish) == 0 && read_columns(dict, wish.n_columns, &columns) == 0)
 		list = divide_named(run, pid, &columns, &wish);
+	free(wish.group_of);
 	free(columns.names);
 	free(columns.of);
 	return list;

@@ -5,7 +5,7 @@
 
 #include "store/run.h"
 
-// divide(begin_ns, end_ns, column, n_columns, domain=None, without=())
+// divide(begin_ns, end_ns, column, n_columns, domain=None, without=(), groups=None)
 PyObject *run_divide(const struct run *run, PyObject *arguments, PyObject *keywords);
-// divide_spans(columns, n_columns, domain=None, without=(), pid=own)
+// divide_spans(columns, n_columns, domain=None, without=(), groups=None, pid=own)
 PyObject *run_divide_spans(const struct run *run, PyObject *arguments, PyObject *keywords);

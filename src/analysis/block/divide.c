@@ -104,6 +104,29 @@ static int choose(struct findings *findings, const struct divide_of *of)
 	return any ? 0 : -ENOENT;
 }
 
+// Errors of columns that can't be told apart cancel in their group.
+static int divide_groups(const struct fold *fold, const struct divide_of *of, struct arena *arena, struct divided *ret)
+{
+	uint32_t *columns = arena_alloc(arena, fold->n_columns, sizeof(*columns));
+	size_t *first = arena_alloc(arena, of->n_groups + 2, sizeof(*first)); // of each group among the columns
+	if (columns == NULL || first == NULL)
+		return -ENOMEM;
+	for (uint32_t c = 0; of->n_groups > 0 && c < fold->n_columns; c++)
+		first[of->group_of[c] + 2]++;
+	for (size_t g = 2; g < of->n_groups + 2; g++)
+		first[g] += first[g - 1];
+	for (uint32_t c = 0; of->n_groups > 0 && c < fold->n_columns; c++) {
+		ret[of->group_of[c]].time_s += fold->columns[c].time_s;
+		columns[first[of->group_of[c] + 1]++] = c;
+	}
+	for (size_t g = 0; g < of->n_groups; g++) {
+		struct fold_energy energy = fold_energy_of(fold, columns + first[g], first[g + 1] - first[g]);
+		ret[g].j = energy.j;
+		ret[g].error_j = energy.error_j;
+	}
+	return 0;
+}
+
 static int fold(struct findings *findings, const struct fold_timeline *timeline, const struct divide_of *of,
 	struct divided *ret)
 {
@@ -122,7 +145,7 @@ static int fold(struct findings *findings, const struct fold_timeline *timeline,
 		struct fold_energy energy = fold_energy_of(&fold, &c, 1);
 		ret[c] = (struct divided){fold.columns[c].time_s, energy.j, energy.error_j};
 	}
-	return 0;
+	return divide_groups(&fold, of, findings->arena, ret + timeline->n_columns);
 }
 
 int divide_pieces(const struct run *run, struct divide_piece *pieces, size_t n, size_t n_columns,

@@ -19,6 +19,9 @@ struct divide_of {
 	const char *domain; // NULL: the total
 	const char *const *without;
 	size_t n_without;
+	const uint32_t
+		*group_of; // of each column: what belongs together has an energy and an error of its own; NULL: none
+	size_t n_groups;
 };
 
 struct divided {
@@ -26,7 +29,7 @@ struct divided {
 	double j, error_j; // error_j: half of a 95 % interval; NaN: nothing was measured
 };
 
-/* ret holds n_columns. -ENOENT: the run has no such domain; -ENOMEM. Pieces are sorted in place. */
+/* ret holds n_columns, then n_groups. -ENOENT: the run has no such domain; -ENOMEM. Pieces are sorted in place. */
 int divide_pieces(const struct run *run, struct divide_piece *pieces, size_t n, size_t n_columns,
 	const struct divide_of *of, struct divided *ret);
 
