@@ -1,0 +1,236 @@
+"""De Feo's measurement tools against simulated counters: the CSV's joules and what the counters really gave."""
+import csv
+import math
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["WATTLE_TESTS"], "e2e"))
+sys.path.insert(0, os.path.join(os.environ["WATTLE_TESTS"], "fakes"))
+import truth
+from harness import BUILD, main, near, test
+
+SIMULATOR = BUILD / "tests/fakes/powercap_sim"
+FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
+ZONES = ["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5", "--zone", "package-1=30"]
+PACKAGES = ("package-0", "package-1")
+CARD = "gpu\nname Card\npower_mw constant {mw}\ntemperature_c {c}\nutilization_percent {percent} 40\n"
+CARDS = CARD.format(mw=300000, c=55, percent=90) + CARD.format(mw=100000, c=40, percent=20)
+NO_COUNTER = "error nvmlDeviceGetTotalEnergyConsumption 3\n"
+J_PER_KWH = 3.6e6
+
+
+class Machine:
+    """A simulated machine for Python programs: packages that follow known functions, and two GPUs."""
+
+    def __init__(self, room, zones=ZONES, cards=CARDS):
+        self.room = room
+        self.sysfs = room.folder / "sim"
+        (room.folder / "cards").write_text(cards)
+        simulator = room.start(self.sysfs, *zones, program=SIMULATOR)
+        assert simulator.stdout.readline() == b"ready\n"
+        self.environment = {"WATTLE_SYSFS": str(self.sysfs), "CUDA_VISIBLE_DEVICES": None,
+                            "WATTLE_NVML": str(FAKE_NVML) if cards else "/nowhere",
+                            "WATTLE_FAKE_NVML": str(room.folder / "cards")}
+
+    def run(self, program, status=0, **environment):
+        """Runs a program and gives what it printed, and the numbers that it printed one a line."""
+        (self.room.folder / "program.py").write_text(program)
+        done = self.room.finish(self.room.start("program.py", program=sys.executable,
+                                                env={**self.environment, **environment}))
+        assert done.returncode == status, done
+        return done
+
+    def true_j(self, from_ns, to_ns, zones=PACKAGES):
+        what = truth.load(self.sysfs)
+        return sum(truth.energy_j(what, zone, from_ns, to_ns) for zone in zones)
+
+
+def table(path):
+    """A CSV as its users read it."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return [[float(field) for field in row] for row in csv.reader(file)]
+
+
+IMPORTS = "import os, sys, time\nfrom wattle.compat.measurement import *\n"
+FIVE = IMPORTS + """
+tool = EnergyMeasurementTool(out_file='energy.csv', gpu_num=0)
+for epoch in range(5):
+    before = time.monotonic_ns()
+    tool.start()
+    time.sleep(0.3)
+    tool.stop()
+    print(before, time.monotonic_ns())
+"""
+
+
+@test
+def energy_of_stretches(room):
+    """five stretches: five rows, CPU is both packages and GPU the one asked for, in kWh, against what the counters gave"""
+    machine = Machine(room)
+    done = machine.run(FIVE)
+    rows = table(room.folder / "energy.csv")
+    assert len(rows) == 5 and all(len(row) == 3 for row in rows), rows
+    for row, line in zip(rows, done.stdout.splitlines()):
+        from_ns, to_ns = map(int, line.split())
+        near(row[0], (to_ns - from_ns) / 1e9, relative=0.02)
+        near(row[1] * J_PER_KWH, machine.true_j(from_ns, to_ns), relative=0.03)
+        near(row[2] * J_PER_KWH, 300 * row[0], relative=0.4)  # the card's counter is renewed every 20 ms to 100 ms
+    near(sum(row[2] for row in rows) * J_PER_KWH, 300 * sum(row[0] for row in rows), relative=0.25)
+    assert not done.stderr, done
+
+
+@test
+def the_other_gpu(room):
+    """gpu_num chooses by NVML's index; a number that there is not is refused, with what is there"""
+    machine = Machine(room)
+    machine.run(IMPORTS + "t = EnergyMeasurementTool('o.csv', gpu_num=1)\nt.start(); time.sleep(1); t.stop()\n")
+    near(table(room.folder / "o.csv")[0][2] * J_PER_KWH, 100, relative=0.2)
+    for tool in ("EnergyMeasurementTool", "AsynchronousMeasurementTool"):
+        done = machine.run(IMPORTS + f"{tool}('o.csv', gpu_num=7)\n", status=1)
+        assert done.stderr.splitlines()[-1].startswith("ValueError") and "7" in done.stderr.splitlines()[-1], done
+
+
+@test
+def unknown_is_nan(room):
+    """no GPU, or one without a counter: nan, which float() reads, and never 0"""
+    program = IMPORTS + "t = EnergyMeasurementTool('o.csv')\nt.start(); time.sleep(0.2); t.stop()\n"
+    for cards in ("", CARD.format(mw=1000, c=1, percent=1) + NO_COUNTER):
+        room.folder = room.folder / ("with" if cards else "without")
+        room.folder.mkdir()
+        Machine(room, cards=cards).run(program)
+        row, = table(room.folder / "o.csv")
+        assert row[1] > 0 and math.isnan(row[2]), row
+
+
+@test
+def estimated_is_told(room):
+    """no counter of the CPU: the load model's estimate, and a warning that says so"""
+    machine = Machine(room)
+    machine.environment["WATTLE_SYSFS"] = str(room.tree("empty", {}))
+    done = machine.run(FIVE)
+    assert "estimated" in done.stderr and "wattle sensors" in done.stderr, done
+    assert all(row[1] > 0 for row in table(room.folder / "energy.csv"))
+
+
+@test
+def whatever_ends_the_program(room):
+    """an exception, sys.exit in the middle, os._exit, SIGKILL: the rows of the stretches that ended are there, whole"""
+    machine = Machine(room)
+    for number, end in enumerate(("raise RuntimeError('x')", "sys.exit(3)", "os._exit(4)", "os.kill(os.getpid(), 9)")):
+        status = (1, 3, 4, -9)[number]
+        machine.run(IMPORTS + f"""
+t = EnergyMeasurementTool('{number}.csv')
+for i in range(3):
+    t.start(); t.stop()
+t.start()
+{end}
+""", status=status)
+        assert len(table(room.folder / f"{number}.csv")) == 3, (end, number)
+
+
+@test
+def files(room):
+    """an older file stands until the first row; several tools have files of their own; os.chdir moves nothing"""
+    machine = Machine(room)
+    (room.folder / "a.csv").write_text("old")
+    (room.folder / "sub").mkdir()
+    machine.run(IMPORTS + """
+a, b, c = (EnergyMeasurementTool(f'{name}.csv') for name in 'abc')
+assert open('a.csv').read() == 'old'
+os.chdir('sub')
+a.start(); b.start(); a.stop(); b.stop(); a.start(); a.stop()
+""")
+    assert [len(table(room.folder / f"{name}.csv")) for name in "ab"] == [2, 1]
+    assert sorted(path.name for path in room.folder.glob("*.csv")) == ["a.csv", "b.csv"] and not os.listdir(
+        room.folder / "sub"), os.listdir(room.folder)
+    assert not list(room.folder.glob(".*")), os.listdir(room.folder)
+
+
+@test
+def refusals(room):
+    """wrong calls and files that can't be written: at once, in one line that says what would be right"""
+    machine = Machine(room)
+    for program, says in (
+            ("EnergyMeasurementTool('o.csv').stop()", "RuntimeError: EnergyMeasurementTool.stop() without start()"),
+            ("AsynchronousMeasurementTool('o.csv').stop()", "RuntimeError: AsynchronousMeasurementTool.stop() without start()"),
+            ("t = AsynchronousMeasurementTool('o.csv'); t.start(1); t.start(1)", "RuntimeError: AsynchronousMeasurementTool.start()"),
+            ("AsynchronousMeasurementTool('o.csv').start(0)", "ValueError: interval 0"),
+            ("AsynchronousMeasurementTool('o.csv').start(1e9)", "ValueError"),
+            ("EnergyMeasurementTool('none/o.csv')", "FileNotFoundError: out_file"),
+            ("EnergyMeasurementTool('.')", "IsADirectoryError: out_file"),
+            ("LayerwiseMeasurementTool('none/o.csv', 0)", "FileNotFoundError: out_file")):
+        done = machine.run(IMPORTS + program + "\n", status=1)
+        assert done.stderr.splitlines()[-1].startswith(says), (program, done.stderr)
+
+
+@test
+def asynchronous(room):
+    """a row a reading: energies cumulative from start in kWh, CPU and GPU load, temperature and power as they are"""
+    machine = Machine(room)
+    done = machine.run(IMPORTS + """
+t = AsynchronousMeasurementTool('machine.csv', gpu_num=0)
+before = time.monotonic_ns()
+t.start(0.1)
+end = time.monotonic() + 2
+while time.monotonic() < end: pass
+t.stop()
+print(before, time.monotonic_ns())
+""")
+    rows = table(room.folder / "machine.csv")
+    from_ns, to_ns = map(int, done.stdout.split())
+    assert 15 <= len(rows) <= 23 and all(len(row) == 8 for row in rows), rows
+    assert all(a[i] < b[i] for a, b in zip(rows, rows[1:]) for i in (0, 1)), rows
+    near(rows[0][0], 0.1, absolute=0.06)
+    near(rows[-1][0], (to_ns - from_ns) / 1e9, absolute=0.3)
+    near(rows[-1][1] * J_PER_KWH, 80 * rows[-1][0], relative=0.1)
+    near(rows[-1][4] * J_PER_KWH, 300 * rows[-1][0], relative=0.1)
+    busy = sorted(row[2] for row in rows)[len(rows) // 2]
+    assert 100 / os.cpu_count() * 0.8 <= busy <= 100, busy
+    assert all(math.isnan(row[3]) for row in rows), rows  # this machine tells no CPU temperature
+    assert all(row[5:] == [90, 55, 300] for row in rows), rows
+    assert not done.stderr, done
+
+
+@test
+def asynchronous_without_counters(room):
+    """a GPU that tells power only has it integrated, and so has the load model"""
+    machine = Machine(room, cards=CARD.format(mw=300000, c=55, percent=90) + NO_COUNTER)
+    machine.environment["WATTLE_SYSFS"] = str(room.tree("empty", {}))
+    machine.run(IMPORTS + "t = AsynchronousMeasurementTool('o.csv')\nt.start(0.1); time.sleep(1); t.stop()\n")
+    rows = table(room.folder / "o.csv")
+    near(rows[-1][4] * J_PER_KWH, 300 * rows[-1][0], relative=0.05)
+    assert all(a[1] < b[1] for a, b in zip(rows, rows[1:])) and rows[0][1] > 0, rows
+
+
+@test
+def asynchronous_without_stop(room):
+    """the program ends or fails without stop(): the rows are written all the same; a fork leaves them to the parent"""
+    machine = Machine(room)
+    for number, (end, status) in enumerate((("", 0), ("raise SystemExit(3)", 3), ("1 / 0", 1),
+                                            ("if os.fork() == 0: sys.exit(0)\nos.wait()", 0))):
+        machine.run(IMPORTS + f"t = AsynchronousMeasurementTool('{number}.csv')\nt.start(0.1)\ntime.sleep(0.5)\n{end}\n",
+                    status=status)
+        assert len(table(room.folder / f"{number}.csv")) >= 4, number
+
+
+@test
+def asynchronous_again(room):
+    """started a second time: further rows that count from that start"""
+    machine = Machine(room)
+    machine.run(IMPORTS + "t = AsynchronousMeasurementTool('o.csv')\nfor i in range(2):\n    t.start(0.1); time.sleep(0.35); t.stop()\n")
+    elapsed_s = [row[0] for row in table(room.folder / "o.csv")]
+    assert sum(b < a for a, b in zip(elapsed_s, elapsed_s[1:])) == 1 and elapsed_s.count(min(elapsed_s)) <= 2, elapsed_s
+
+
+@test
+def nothing_is_recorded(room):
+    """WATTLE_DISABLE=1: the program runs, times are known, energies are nan, and there is no file of nothing"""
+    machine = Machine(room)
+    machine.run(FIVE, WATTLE_DISABLE="1")
+    assert all(row[0] > 0.2 and math.isnan(row[1]) for row in table(room.folder / "energy.csv"))
+    machine.run(IMPORTS + "t = AsynchronousMeasurementTool('o.csv')\nt.start(1); t.stop()\n", WATTLE_DISABLE="1")
+    assert not (room.folder / "o.csv").exists()
+
+
+if __name__ == "__main__":
+    main()
