@@ -170,6 +170,11 @@ class Tracker:
         self.energy = Energy.from_report(report) if report else Energy(None, None, None, None, None)
         self.resource_usage = ResourceUsage.from_json(report["resource_usage"]) if report else self._nothing()
 
+    def _adopt(self, report: dict[str, Any]) -> None:
+        """Becomes the tracker of what somebody else has recorded."""
+        self._take(report)
+        self.state = Tracker.State.STOPPED
+
     def _nothing(self) -> ResourceUsage:
         """Of a process that was gone, or under WATTLE_DISABLE: it used nothing in no time, of the machine nothing is known."""
         ram_unit, gpu_ram_unit, time_unit = self._units

@@ -1,0 +1,99 @@
+"""TrackingComparison: results of several sessions side by side."""
+from __future__ import annotations
+
+import json
+import logging
+import os
+from typing import TYPE_CHECKING, Callable, Mapping, Optional, Union
+
+from ... import _wattle
+from . import _unpickle
+from ._results import STATISTICS, CodeBlockResults, ComparisonResults, SubTrackingResults
+
+if TYPE_CHECKING:
+    import pandas
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+_log = logging.getLogger(__name__)
+
+
+class TrackingComparison:
+    """Sessions by name and the file each is in: pickled SubTrackingResults (gpu_tracker's own too; nothing in a pickle is run),
+    JSON that `to_json()` or `wattle blocks` gave (.json), or a run file of wattle's (.sqlite).
+
+    Code blocks match by name. Names that differ only in the line number behind their last colon match in order of the line,
+    with a warning. ValueError: another number of code blocks, or one without a partner.
+
+    results_map: {session: SubTrackingResults}, the blocks of all in the same order.
+    """
+
+    def __init__(self, file_path_map: Mapping[str, PathLike]) -> None:
+        if not file_path_map:
+            raise ValueError("file_path_map is empty. Please provide at least one tracking session.")
+        self.results_map = {name: _load(path) for name, path in file_path_map.items()}
+        for results in self.results_map.values():
+            results.code_block_results = sorted(results.code_block_results, key=lambda block: _sort_key(block.name))
+        self._first = min(self.results_map)
+        for name in self.results_map:
+            if name != self._first:
+                self._check(name)
+
+    def _check(self, name: str) -> None:
+        first, second = (self.results_map[session].code_block_results for session in (self._first, name))
+        if len(first) != len(second):
+            raise ValueError(f"All sub-tracking results must have the same number of code blocks. The first has {len(first)} "
+                             f'code blocks but tracking session "{name}" has {len(second)} code blocks.')
+        for one, other in zip(first, second):
+            if one.name == other.name:
+                continue
+            pair = f'"{one.name}" of tracking session "{self._first}"', f'block name "{other.name}" of tracking session "{name}"'
+            if _line_of(one.name) is None or _sort_key(one.name)[0] != _sort_key(other.name)[0] or _line_of(other.name) is None:
+                raise ValueError(f"Code block name {pair[0]} does not match code {pair[1]}")
+            _log.warning("Code block name %s matched with code %s but they differ by line number. If these code blocks were not "
+                         "meant to match, their comparison will not be valid and their names must be disambiguated.", *pair)
+
+    def compare(self, statistic: str = "mean") -> ComparisonResults:
+        """Of usage and compute time: min, max, mean or std. Sessions ascend by value, unknown ones come last."""
+        if statistic not in STATISTICS:
+            raise ValueError(f"Invalid summary statistic '{statistic}'. Valid values are {' '.join(STATISTICS)}.")
+        metrics = self.results_map[self._first].overall.index
+        has_blocks = bool(self.results_map[self._first].code_block_results)
+        return ComparisonResults(
+            {metric: _series({name: results.overall[statistic][metric] for name, results in self.results_map.items()})
+             for metric in metrics},
+            {metric: self._of_blocks(lambda block, metric=metric: block.resource_usage[statistic][metric])
+             for metric in metrics if has_blocks},
+            self._of_blocks(lambda block: block.compute_time[statistic]))
+
+    def _of_blocks(self, value_of: Callable[[CodeBlockResults], float]) -> dict[str, pandas.Series]:
+        """A series a block; where its name differs between sessions, both are told."""
+        rows = zip(*(results.code_block_results for results in self.results_map.values()))
+        return {" -> ".join(sorted({block.name for block in row})): _series(dict(zip(self.results_map, map(value_of, row))))
+                for row in rows}
+
+
+def _line_of(name: str) -> Optional[int]:
+    line = name.rpartition(":")[2] if ":" in name else ""
+    return int(line) if line.isascii() and line.isdigit() else None
+
+
+def _sort_key(name: str) -> tuple[str, int]:
+    line = _line_of(name)
+    return (name, -1) if line is None else (name.rpartition(":")[0] + ":", line)
+
+
+def _series(values: dict[str, float]) -> pandas.Series:
+    import pandas
+    return pandas.Series(values).sort_values(ascending=True, kind="stable")
+
+
+def _load(path: PathLike) -> SubTrackingResults:
+    with open(path, "rb") as file:
+        start = file.read(16)
+    if start == b"SQLite format 3\0":
+        return SubTrackingResults.from_json(json.loads(_wattle.Run(path).blocks_json()))
+    if start.lstrip().startswith(b"{"):
+        with open(path, encoding="utf-8") as text:
+            return SubTrackingResults.from_json(json.load(text))
+    return _unpickle.load(path)

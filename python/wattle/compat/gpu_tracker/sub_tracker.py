@@ -1,0 +1,112 @@
+"""Code blocks: marking them while a program runs (SubTracker, sub_track), and what they used (the classes of gpu_tracker)."""
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+import threading
+import time
+from types import FrameType
+from typing import Any, Callable, Optional, TypeVar, Union
+
+from ... import _wattle
+from ._analyzer import SubTrackingAnalyzer
+from ._comparison import TrackingComparison
+from ._results import CodeBlockResults, ComparisonResults, SubTrackingResults
+from ._sub_tracking_files import SubTrackingFile, check_ending, open_file
+
+__all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAnalyzer", "SubTrackingResults",
+           "TrackingComparison", "sub_track"]
+
+PathLike = Union[str, "os.PathLike[str]"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+_START, _STOP = 0, 1
+
+
+class SubTracker:
+    """Marks a code block: a row in the sub-tracking file when it starts and when it stops, and a span for whoever records
+    (`wattle run`, a Tracker).
+
+    code_block_name       None: "relative/path.py:LINE" of the caller, or ":ATTRIBUTE" where code_block_attribute is given
+    sub_tracking_file     .csv or .sqlite; None: "PID.csv". Threads and forked children share it; other processes need their own
+    overwrite             replace a file that another program left (the first time this process opens it)
+
+    The column process_id has the number of the thread, which is the process's for the main thread: so calls that overlap in
+    several threads find their own ends.
+    """
+
+    def __init__(self, code_block_name: Optional[str] = None, code_block_attribute: Optional[str] = None,
+                 sub_tracking_file: Optional[PathLike] = None, overwrite: bool = False) -> None:
+        if code_block_name is None:
+            code_block_name = _name_of(sys._getframe(1), code_block_attribute)
+        self.code_block_name = code_block_name
+        self.process_id = os.getpid()
+        self.sub_tracking_file = f"{self.process_id}.csv" if sub_tracking_file is None else os.fspath(sub_tracking_file)
+        check_ending(self.sub_tracking_file)
+        self._overwrite = overwrite
+        self._file: Optional[SubTrackingFile] = None
+        self._span = _wattle.span(code_block_name)
+
+    def __enter__(self) -> SubTracker:
+        if self._file is None:
+            self._file = open_file(self.sub_tracking_file, self._overwrite)
+        self.process_id = os.getpid()
+        self._file.write(threading.get_native_id(), self.code_block_name, _START, time.time())
+        self._span.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        now_s = time.time()
+        self._span.__exit__(None, None, None)
+        if self._file is not None and self.process_id == os.getpid():  # else forked inside the block: it is the parent's to end
+            self._file.write(threading.get_native_id(), self.code_block_name, _STOP, now_s)
+
+
+def sub_track(code_block_name: Optional[str] = None, code_block_attribute: Optional[str] = None,
+              sub_tracking_file: Optional[PathLike] = None, overwrite: bool = False) -> Callable[[F], F]:
+    """Decorator: each call of the function is a code block, of a coroutine function from its first step to its last.
+
+    code_block_name None: "/absolute/path.py:FUNCTION" of where it is decorated, or ":ATTRIBUTE". The rest as for SubTracker.
+    """
+    def decorate(function: F) -> F:
+        name = code_block_name
+        if name is None:
+            path = os.path.abspath(sys._getframe(1).f_code.co_filename)
+            name = f"{path}:{function.__name__ if code_block_attribute is None else code_block_attribute}"
+        block = functools.partial(SubTracker, name, None, sub_tracking_file, overwrite)
+        if inspect.iscoroutinefunction(function):
+            return _around_coroutine(function, block)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with block():
+                return function(*args, **kwargs)
+        return call  # type: ignore[return-value]
+    return decorate
+
+
+def _around_coroutine(function: F, block: Callable[[], SubTracker]) -> F:
+    """Other tasks of the thread run meanwhile, so the recorder is told of a range, which may overlap others."""
+    @functools.wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        tracker = block()
+        file = open_file(tracker.sub_tracking_file, tracker._overwrite)
+        thread = threading.get_native_id()
+        file.write(thread, tracker.code_block_name, _START, time.time())
+        try:
+            async with tracker._span:
+                return await function(*args, **kwargs)
+        finally:
+            file.write(thread, tracker.code_block_name, _STOP, time.time())
+    return call  # type: ignore[return-value]
+
+
+_paths: dict[tuple[str, str], str] = {}  # (file, working folder) -> the one relative to the other
+
+
+def _name_of(frame: FrameType, attribute: Optional[str]) -> str:
+    key = frame.f_code.co_filename, os.getcwd()
+    path = _paths.get(key) or _paths.setdefault(key, os.path.relpath(key[0]))
+    return f"{path}:{frame.f_lineno if attribute is None else attribute}"
