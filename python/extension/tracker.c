@@ -10,6 +10,7 @@
 
 struct tracker {
 	PyObject_HEAD wattle_tracker *tracker; // owned; NULL: closed
+	int n_users;                           // threads that are in a call of it, without the GIL
 };
 
 static struct tracker *as_tracker(PyObject *object)
@@ -106,6 +107,11 @@ static int make(struct tracker *self, struct given *given, struct wattle_tracker
 		(void)raise_code(r, NULL);
 		return -1;
 	}
+	if (self->n_users > 0) {
+		wattle_tracker_free(tracker);
+		PyErr_SetString(PyExc_RuntimeError, "another thread is using this tracker");
+		return -1;
+	}
 	wattle_tracker_free(self->tracker);
 	self->tracker = tracker;
 	return 0;
@@ -157,17 +163,31 @@ static wattle_tracker *get(PyObject *self)
 	return tracker;
 }
 
-static PyObject *change(PyObject *self, int (*how)(wattle_tracker *))
+// Threads may use a tracker at once; none may close it under another.
+static wattle_tracker *take(PyObject *self)
 {
 	wattle_tracker *tracker = get(self);
+	if (tracker != NULL)
+		as_tracker(self)->n_users++;
+	return tracker;
+}
+
+// NULL with an exception; its text is only safe to read while the tracker is taken.
+static PyObject *fail(PyObject *self, int r)
+{
+	return raise_state(r, wattle_tracker_error(as_tracker(self)->tracker));
+}
+
+static PyObject *change(PyObject *self, int (*how)(wattle_tracker *))
+{
+	wattle_tracker *tracker = take(self);
 	if (tracker == NULL)
 		return NULL;
 	int r;
 	Py_BEGIN_ALLOW_THREADS r = how(tracker);
-	Py_END_ALLOW_THREADS if (renew_environ() < 0) return NULL;
-	if (r < 0)
-		return raise_state(r, wattle_tracker_error(tracker));
-	Py_RETURN_NONE;
+	Py_END_ALLOW_THREADS PyObject *result = renew_environ() < 0 ? NULL : r < 0 ? fail(self, r) : Py_NewRef(Py_None);
+	as_tracker(self)->n_users--;
+	return result;
 }
 
 static PyObject *start(PyObject *self, PyObject *unused)
@@ -182,15 +202,15 @@ static PyObject *stop(PyObject *self, PyObject *unused)
 
 static PyObject *report_json(PyObject *self, PyObject *unused)
 {
-	wattle_tracker *tracker = get(self);
+	wattle_tracker *tracker = take(self);
 	if (tracker == NULL)
 		return NULL;
 	char *text = NULL;
 	int r;
 	Py_BEGIN_ALLOW_THREADS r = wattle_tracker_report_json(tracker, &text);
-	Py_END_ALLOW_THREADS if (r < 0) return raise_state(r, wattle_tracker_error(tracker));
-	PyObject *result = PyUnicode_FromString(text);
+	Py_END_ALLOW_THREADS PyObject *result = r < 0 ? fail(self, r) : PyUnicode_FromString(text);
 	free(text);
+	as_tracker(self)->n_users--;
 	return result;
 }
 
@@ -206,6 +226,10 @@ static void free_tracker(PyObject *self)
 
 static PyObject *close_tracker(PyObject *self, PyObject *unused)
 {
+	if (as_tracker(self)->n_users > 0) {
+		PyErr_SetString(PyExc_RuntimeError, "another thread is using this tracker");
+		return NULL;
+	}
 	bool was_open = as_tracker(self)->tracker != NULL;
 	free_tracker(self);
 	if (was_open && renew_environ() < 0)
