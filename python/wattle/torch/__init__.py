@@ -1,0 +1,12 @@
+"""Joules per layer and per step of PyTorch models, which stay as they are.
+
+    with wattle.torch.layers(model) as measured:
+        train()
+    print(measured)
+
+    step = wattle.torch.step(optimizer, samples=64)   # each optimizer.step() is a step: J/step, J/sample
+"""
+from .session import layers
+from .steps import step
+
+__all__ = ["layers", "step"]

@@ -1,0 +1,124 @@
+"""What a model is run with, made from sizes as torchinfo takes them, and where."""
+import copy
+from typing import Any, Mapping, Optional, Sequence, Union
+
+import torch
+from torch import nn
+
+from ._origin import tensors_in
+
+Size = Sequence[Any]  #: (1, 3, 224, 224), or several of these
+Dtypes = Union[None, torch.dtype, Sequence[torch.dtype], Mapping[str, torch.dtype]]
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """That of the first parameter, else of the first buffer, else the CPU."""
+    for tensor in (*model.parameters(), *model.buffers()):
+        return tensor.device
+    return torch.device("cpu")
+
+
+def dtype_of(model: nn.Module) -> torch.dtype:
+    """That of the first parameter with a fraction: a model in half precision takes such input."""
+    for parameter in model.parameters():
+        if parameter.dtype.is_floating_point and parameter.dtype in (torch.float16, torch.bfloat16, torch.float64):
+            return parameter.dtype
+        if parameter.dtype.is_floating_point:
+            break
+    return torch.get_default_dtype()
+
+
+def is_size(value: Any) -> bool:
+    """One size: whole numbers only. () is that of a scalar."""
+    return isinstance(value, (tuple, list, torch.Size)) and all(isinstance(n, int) for n in value)
+
+
+def make_inputs(sizes: Union[Size, Mapping[str, Size]], dtypes: Dtypes, batch_dim: Optional[int], device: torch.device,
+                default: torch.dtype) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments and keyword arguments of these sizes: fractions from 0 to 1, whole numbers 0 (a valid index)."""
+    if isinstance(sizes, Mapping):
+        if not isinstance(dtypes, Mapping):
+            dtypes = dict(zip(sizes, _listed(dtypes, len(sizes))))
+        return (), {name: _make(size, dtypes.get(name), batch_dim, device, default) for name, size in sizes.items()}
+    if not isinstance(sizes, (tuple, list, torch.Size)) or not sizes:
+        raise TypeError(f"input_size: {sizes!r} is not valid; give a size with its batch as (1, 3, 224, 224), a list of "
+                        "sizes, or a dict of sizes by argument name")
+    each = [sizes] if is_size(sizes) else list(sizes)
+    return tuple(_make(size, dtype, batch_dim, device, default)
+                 for size, dtype in zip(each, _listed(dtypes, len(each)))), {}
+
+
+def _listed(dtypes: Any, n: int) -> list[Optional[torch.dtype]]:
+    if dtypes is None or isinstance(dtypes, torch.dtype):
+        return [dtypes] * n
+    if isinstance(dtypes, Mapping) or len(dtypes) != n:
+        raise ValueError(f"dtypes: {dtypes!r} does not match {n} inputs; give one for each")
+    return list(dtypes)
+
+
+def _make(size: Size, dtype: Optional[torch.dtype], batch_dim: Optional[int], device: torch.device,
+          default: torch.dtype) -> torch.Tensor:
+    if not is_size(size):
+        raise TypeError(f"input_size: {size!r} is not a size; give whole numbers as (1, 3, 224, 224)")
+    if any(n <= 0 for n in size):
+        raise ValueError(f"input_size: {tuple(size)} has a length that is not positive")
+    dtype = dtype or default
+    if device.type == "meta":
+        made = torch.empty(tuple(size), dtype=dtype, device=device)
+    elif dtype.is_floating_point or dtype.is_complex:
+        made = torch.rand(tuple(size), generator=torch.Generator().manual_seed(0)).to(device, dtype)
+    else:
+        made = torch.zeros(tuple(size), dtype=dtype, device=device)
+    return made if batch_dim is None else made.unsqueeze(batch_dim)
+
+
+def given_inputs(data: Any, device: Optional[torch.device]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """`input_data` as torchinfo takes it: a tensor, a sequence of arguments or a dict of keyword arguments."""
+    data = _moved(data, device)
+    if isinstance(data, Mapping):
+        return (), dict(data)
+    if isinstance(data, (tuple, list)):
+        return tuple(data), {}
+    return (data,), {}
+
+
+def _moved(value: Any, device: Optional[torch.device]) -> Any:
+    """Arrays become tensors, tensors go to the device."""
+    if isinstance(value, torch.Tensor):
+        return value if device is None else value.to(device)
+    if type(value).__module__ == "numpy" and hasattr(value, "__array__"):
+        return _moved(torch.as_tensor(value), device)
+    if isinstance(value, Mapping):
+        return {name: _moved(item, device) for name, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_moved(item, device) for item in value)
+    return value
+
+
+def input_bytes(args: Any, kwargs: Any) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors_in((args, kwargs)))
+
+
+def model_to_run(model: nn.Module, device: Optional[torch.device]) -> nn.Module:
+    """The model itself, or a copy where running it would change it: on another device, or with lazy parameters.
+
+    A copy for the device "meta" takes no memory for weights.
+    """
+    is_lazy = any(isinstance(tensor, nn.parameter.UninitializedTensorMixin)
+                  for tensor in (*model.parameters(), *model.buffers()))
+    tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    is_elsewhere = device is not None and any(not _is_on(tensor, device) for tensor in tensors.values())
+    if not is_lazy and not is_elsewhere:
+        return model
+    moved = {key: _moved_weight(tensor, device) for key, tensor in tensors.items()} if is_elsewhere and not is_lazy else {}
+    copied = copy.deepcopy(model, moved)
+    return copied.to(device) if is_elsewhere and is_lazy else copied
+
+
+def _is_on(tensor: torch.Tensor, device: torch.device) -> bool:
+    return tensor.device.type == device.type and device.index in (None, tensor.device.index)
+
+
+def _moved_weight(tensor: torch.Tensor, device: Optional[torch.device]) -> torch.Tensor:
+    moved = tensor.detach().to(device)
+    return nn.Parameter(moved, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else moved

@@ -1,0 +1,122 @@
+"""How many multiply-adds an operator of PyTorch does, from the shapes of its tensors.
+
+A multiply-add is one product that enters a sum over products. Matrix products, convolutions and what is made of them have
+such sums; additions, norms, activations, gathers (embeddings) and element-wise products have none and count 0. Operators
+are looked at below the autograd layer, where few are left: einsum arrives as bmm, nn.Linear as addmm, nn.LSTM on a CPU as
+mm and addmm. Operators that look like a sum of products and are not in the table are unknown, never 0.
+"""
+import math
+import re
+from typing import Any, Callable, Iterable, NamedTuple, Optional, Sequence
+
+import torch
+
+
+class Product(NamedTuple):
+    """`count` multiply-adds between `left` and `right`."""
+    count: int
+    left: torch.Tensor
+    right: torch.Tensor
+
+
+Rule = Callable[[Sequence[Any], Any], Iterable[Product]]
+
+
+def _terms(left: torch.Tensor) -> int:
+    """Elements that take part: those that are stored, for sparse matrices."""
+    if left.layout == torch.strided:
+        return left.numel()
+    return left._nnz()
+
+
+def _matrix_product(at: int) -> Rule:
+    """(…, n, k) x (…, k, m) with the left operand at args[at]: each element of the left one meets a row of m."""
+    def rule(args: Sequence[Any], out: Any) -> Iterable[Product]:
+        left, right = args[at], args[at + 1]
+        columns = right.shape[-1] if right.dim() > 1 else 1
+        yield Product(_terms(left) * columns, left, right)
+    return rule
+
+
+def _convolution(args: Sequence[Any], out: torch.Tensor) -> Iterable[Product]:
+    """Every weight acts once at each position of the output; transposed, once at each position of the input, because
+    there an input is spread over the outputs (the zeros between inputs of the usual picture are nobody's work)."""
+    image, weight = args[0], args[1]
+    transposed = bool(args[6]) if len(args) > 6 else False
+    positions = image if transposed else out
+    yield Product(weight.numel() * positions.shape[0] * math.prod(positions.shape[2:]), image, weight)
+
+
+def _plain_convolution(args: Sequence[Any], out: torch.Tensor) -> Iterable[Product]:
+    yield from _convolution(args[:2], out)
+
+
+def _bilinear(args: Sequence[Any], out: torch.Tensor) -> Iterable[Product]:
+    """x1' W x2 for each output feature: every weight once at each position."""
+    left, weight = args[0], args[1]
+    yield Product(weight.numel() * (left.numel() // left.shape[-1]), left, weight)
+
+
+def _attention(args: Sequence[Any], out: Any) -> Iterable[Product]:
+    """softmax(Q K') V, all of it: a causal mask leaves out what is counted here, as the kernels without a mask do not."""
+    query, key, value = args[0], args[1], args[2]
+    rows = query.numel() // query.shape[-1]
+    yield Product(rows * key.shape[-2] * query.shape[-1], query, key)
+    yield Product(rows * value.shape[-2] * value.shape[-1], query, value)
+
+
+def _steps(sequence: torch.Tensor) -> int:
+    """Time steps times sequences; of a packed sequence (rows, features) those that are there."""
+    return sequence.numel() // sequence.shape[-1]
+
+
+def _cudnn_rnn(args: Sequence[Any], out: Any) -> Iterable[Product]:
+    """All layers and directions in one kernel; the vectors among the weights are biases."""
+    for weight in args[1]:
+        if weight.dim() > 1:
+            yield Product(weight.numel() * _steps(args[0]), args[0], weight)
+
+
+def _onednn_rnn(args: Sequence[Any], out: Any) -> Iterable[Product]:
+    """One layer in one direction: input and hidden weights."""
+    for weight in args[1:3]:
+        yield Product(weight.numel() * _steps(args[0]), args[0], weight)
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("aten::mm", "aten::bmm", "aten::mv", "aten::dot", "aten::vdot", "aten::_sparse_mm", "aten::_int_mm"),
+                    _matrix_product(0)),
+    **dict.fromkeys(("aten::addmm", "aten::baddbmm", "aten::addbmm", "aten::addmv", "aten::_addmm_activation",
+                     "aten::_sparse_addmm", "aten::sparse_addmm"), _matrix_product(1)),
+    **dict.fromkeys(("aten::convolution", "aten::_convolution", "aten::convolution_overrideable"), _convolution),
+    "torchvision::deform_conv2d": _plain_convolution,
+    "aten::_trilinear": _bilinear,
+    "aten::mkldnn_rnn_layer": _onednn_rnn,
+    **dict.fromkeys(("aten::_cudnn_rnn", "aten::miopen_rnn"), _cudnn_rnn),
+}
+
+#: looks like a sum of products; the name of what sums nothing over a weight comes first
+_NO_SUM = re.compile(r"^aten::(upsample_|_upsample_|_thnn_fused_|linalg_vector_norm|_pad_|_cudnn_init|_use_)")
+_SUM = re.compile(r"(^|_|:)(mm|mv|bmm|addmm|addmv|baddbmm|addbmm|ger|gemm|conv[a-z0-9]*|convolution|linear|matmul|rnn|lstm"
+                  r"|gru|attention|encoder|bilinear|trilinear|dot|vdot|inner|einsum|tensordot|kron|linalg|solve|inverse"
+                  r"|cdist|fft|stft)(_|$)")
+#: operators of other libraries that use no weights
+_FOREIGN_WITHOUT_SUM = ("torchvision::nms", "torchvision::roi_align", "torchvision::roi_pool",
+                        "torchvision::ps_roi_align", "torchvision::ps_roi_pool", "torchvision::_cuda_version")
+
+
+def rule_of(name: str) -> Optional[Rule]:
+    """The rule for an operator ("aten::mm"), or None."""
+    if "scaled_dot_product" in name and not name.endswith("_backward"):
+        return _attention
+    return RULES.get(name.removesuffix("_"))
+
+
+def is_sum_of_products(name: str) -> bool:
+    """May this operator without a rule hide multiply-adds?"""
+    namespace, _, _ = name.partition("::")
+    if namespace in ("prim", "prims", "profiler", "debugprims"):
+        return False
+    if namespace != "aten":
+        return name not in _FOREIGN_WITHOUT_SUM
+    return _SUM.search(name) is not None and _NO_SUM.match(name) is None

@@ -1,0 +1,111 @@
+"""A model is run and is afterwards what it was before: weights, buffers, modes, attributes, random numbers."""
+import contextlib
+import random
+import sys
+from typing import Any, Iterator
+
+import torch
+from torch import nn
+
+from ._origin import storage_key
+
+#: dicts of a module whose contents a forward pass may replace
+_INNER = ("_parameters", "_buffers", "_modules", "_forward_pre_hooks", "_forward_hooks")
+#: their results have the same shape in either mode, and in training they would change statistics or draw random numbers
+_SAME_SHAPE_IN_EVAL = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
+
+
+class Untouched:
+    """Context manager around a forward pass of `model` in `mode` ("same", "train", "eval")."""
+
+    def __init__(self, model: nn.Module, mode: str) -> None:
+        self._model = model
+        self._mode = mode
+        self._undo = contextlib.ExitStack()
+        self._parameters: dict[int, list[torch.Tensor]] = {}
+
+    def __enter__(self) -> "Untouched":
+        with contextlib.ExitStack() as undo:  # for the case that something of this fails
+            undo.enter_context(_random_state())
+            for module in self._model.modules():
+                undo.callback(_restore, module, _copy(module), module.training)
+            self._keep_buffers(undo)
+            self._set_mode()
+            self._undo = undo.pop_all()
+        for parameter in self._model.parameters():
+            if not isinstance(parameter, nn.parameter.UninitializedTensorMixin):
+                self._parameters.setdefault(storage_key(parameter), []).append(parameter)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._undo.close()
+
+    def before_write(self, tensor: torch.Tensor) -> None:
+        """Called before an operator changes `tensor`: parameters are kept only when somebody does that, as
+        nn.Embedding(max_norm=…) does."""
+        for parameter in self._parameters.pop(storage_key(tensor), ()):
+            self._undo.callback(_write_back, parameter, parameter.detach().clone())
+
+    def _set_mode(self) -> None:
+        if self._mode != "same":
+            self._model.train(self._mode == "train")
+        for module in self._model.modules():
+            if isinstance(module, _SAME_SHAPE_IN_EVAL):
+                module.training = False
+
+    def _keep_buffers(self, undo: contextlib.ExitStack) -> None:
+        for buffer in self._model.buffers():
+            if not isinstance(buffer, nn.parameter.UninitializedTensorMixin):
+                undo.callback(_write_back, buffer, buffer.detach().clone())
+
+
+def _write_back(tensor: torch.Tensor, kept: torch.Tensor) -> None:
+    if tensor.is_meta or tensor.layout != torch.strided or torch.equal(tensor.detach(), kept):
+        return
+    with torch.no_grad():
+        tensor.copy_(kept)
+
+
+def _copy(module: nn.Module) -> dict[str, Any]:
+    kept = dict(module.__dict__)
+    for name in _INNER:
+        if isinstance(kept.get(name), dict):
+            kept["inner " + name] = list(kept[name].items())
+    return kept
+
+
+def _restore(module: nn.Module, kept: dict[str, Any], training: bool) -> None:
+    """Attributes by identity. ScriptModules keep theirs in C++: of these the mode is put back."""
+    if module.training != training:
+        module.training = training
+    if isinstance(module, torch.jit.ScriptModule):
+        return
+    for name in _INNER:
+        items = kept.pop("inner " + name, None)
+        if items is not None and not _are_same(kept[name], items):
+            kept[name].clear()
+            kept[name].update(items)
+    for name in [name for name in module.__dict__ if name not in kept]:
+        del module.__dict__[name]
+    module.__dict__.update(kept)
+
+
+def _are_same(contents: dict[str, Any], items: list[tuple[str, Any]]) -> bool:
+    """By identity: tensors compare element by element."""
+    return [(key, id(value)) for key, value in contents.items()] == [(key, id(value)) for key, value in items]
+
+
+@contextlib.contextmanager
+def _random_state() -> Iterator[None]:
+    """The generators of PyTorch, Python and, where it is loaded, NumPy."""
+    python = random.getstate()
+    numpy = sys.modules.get("numpy")
+    array = numpy.random.get_state() if numpy is not None else None
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(devices):
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            if numpy is not None:
+                numpy.random.set_state(array)

@@ -1,0 +1,132 @@
+"""From what was recorded to rows: the energy of CPUs and memory by spans, that of GPUs by the events in their streams."""
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+from . import cuda
+from .rows import OUTSIDE, Row, known
+
+
+@dataclass
+class Measured:
+    """A module that was looked at. Its columns of the timeline are 2 i + 1, forward, and 2 i + 2, backward."""
+
+    name: str
+    type: str
+    parameters: int
+    calls: int = 0
+
+
+@dataclass
+class Result:
+    rows: List[Row]
+    error_j: Optional[float] = None
+    estimated: Optional[bool] = None
+    report: Optional[str] = None
+    run_file: Optional[str] = None
+
+
+class Share(NamedTuple):
+    """Of a column, or of a module (all its columns): as Run.divide tells."""
+
+    time_s: float
+    energy_j: float
+    error_j: float
+
+
+class Divided:
+    """One division of the run: by columns, and by modules, outside = 0."""
+
+    def __init__(self, told: Sequence[Any], n_columns: int) -> None:
+        self.columns = [Share(*share) for share in told[:n_columns]]
+        self.modules = [Share(*share) for share in told[n_columns:]]
+
+
+def make(measured: Sequence[Measured], numbers: Dict[str, int], run: Optional[Any], pieces: Dict[int, cuda.Pieces],
+         notes: List[str]) -> Result:
+    """Rows of `measured`; `numbers`: column of each span name; `pieces`: of torch's devices."""
+    if run is None:
+        return Result(_unknown(measured))
+    maker = _Maker(measured, numbers, run, pieces, notes)
+    report = run.report_json()
+    energy = json.loads(report)["energy"]
+    return Result(maker.rows(), None, energy["provenance"] == "estimated", report, run.path)
+
+
+def _unknown(measured: Sequence[Measured]) -> List[Row]:
+    rows = [Row(one.name, one.type, one.calls, None, None, None, None, parameters=one.parameters)
+            for one in measured if one.calls > 0]
+    return rows + [Row(OUTSIDE, "", 0, None, None, None, None)]
+
+
+class _Maker:
+    def __init__(self, measured: Sequence[Measured], numbers: Dict[str, int], run: Any, pieces: Dict[int, cuda.Pieces],
+                 notes: List[str]) -> None:
+        self._measured = measured
+        self._n = 2 * len(measured) + 1
+        self._groups = [0] + [i // 2 + 1 for i in range(self._n - 1)]
+        self._gpus = self._domains(run, pieces, notes)
+        self._host = Divided(run.divide_spans(numbers, self._n, without=list(self._gpus), groups=self._groups), self._n)
+        self._device = {name: self._divide(run, each, name) for name, each in self._gpus.items()}
+        self._device_times: Optional[Divided] = None
+        if pieces:
+            together = cuda.Pieces()
+            for each in pieces.values():
+                together.extend(each)
+            self._device_times = self._divide(run, together, None)
+
+    def _divide(self, run: Any, pieces: cuda.Pieces, domain: Optional[str]) -> Divided:
+        return Divided(run.divide(pieces.begin_ns, pieces.end_ns, pieces.column, self._n, domain=domain,
+                                  groups=self._groups), self._n)
+
+    @staticmethod
+    def _domains(run: Any, pieces: Dict[int, cuda.Pieces], notes: List[str]) -> Dict[str, cuda.Pieces]:
+        """Pieces of the GPUs whose energy is in the run"""
+        found: Dict[str, cuda.Pieces] = {}
+        for index, each in pieces.items():
+            name = cuda.domain_of(run.devices(), index)
+            if name is None:
+                notes.append(f"no counter is known to be that of cuda:{index}: its energy is not divided among the layers")
+            else:
+                found[name] = each
+        return found
+
+    def rows(self) -> List[Row]:
+        return [self._row(i, one) for i, one in enumerate(self._measured) if one.calls > 0] + [self._outside()]
+
+    def _row(self, i: int, one: Measured) -> Row:
+        forward, backward = 2 * i + 1, 2 * i + 2
+        times = self._device_times if self._device_times is not None else self._host
+        row = Row(one.name, one.type, one.calls, times.columns[forward].time_s, times.columns[backward].time_s, None, None,
+                  parameters=one.parameters)
+        row.forward_host_s, row.backward_host_s = (self._host.columns[c].time_s for c in (forward, backward))
+        row.forward_j, row.backward_j = (known(self._energy(lambda d, c=c: d.columns[c]).energy_j) for c in (forward, backward))
+        return self._energies(row, i + 1)
+
+    def _outside(self) -> Row:
+        times = self._device_times if self._device_times is not None else self._host
+        row = Row(OUTSIDE, "", 0, times.columns[0].time_s, 0.0, None, None)
+        row.forward_host_s, row.backward_host_s = self._host.columns[0].time_s, 0.0
+        row = self._energies(row, 0)
+        row.forward_j, row.backward_j = row.energy_j, None if row.energy_j is None else 0.0
+        return row
+
+    def _energies(self, row: Row, group: int) -> Row:
+        energy = self._energy(lambda divided: divided.modules[group])
+        gpus = [divided.modules[group].energy_j for divided in self._device.values()]
+        row.energy_j, row.error_j = known(energy.energy_j), known(energy.error_j)
+        row.cpu_j = known(self._host.modules[group].energy_j)
+        row.gpu_j = known(math.fsum(gpus)) if gpus else None
+        row.resolved = None if row.energy_j is None or row.error_j is None else row.error_j < abs(row.energy_j)
+        return row
+
+    def _energy(self, pick: Any) -> Share:
+        """The sum over CPUs, memory and GPUs; what is unknown of one is missing, not the whole."""
+        shares = [share for share in (pick(divided) for divided in (self._host, *self._device.values()))
+                  if not math.isnan(share.energy_j)]
+        if not shares:
+            return Share(math.nan, math.nan, math.nan)
+        return Share(math.nan, sum(share.energy_j for share in shares), math.hypot(*(share.error_j for share in shares)))

@@ -1,0 +1,137 @@
+"""Whose each node of the autograd graph is.
+
+Nothing is added to the graph: nodes that a module's forward made are found from its outputs, get the layer's label in their
+`metadata` (a dict that lives and dies with the node) and a pair of hooks that run just before and just after the node does.
+`register_full_backward_hook` would put nodes of its own into the graph, which breaks models with in-place operations.
+"""
+from __future__ import annotations
+
+import itertools
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+
+import torch
+
+from .stacks import Column, Stacks
+
+_sessions = itertools.count()
+HANDLES_LEAST = 4096
+
+
+def _accumulate_type() -> type:
+    with torch.enable_grad():
+        leaf = torch.zeros((), requires_grad=True)
+        return type(leaf.view_as(leaf).grad_fn.next_functions[0][0])  # type: ignore[union-attr]
+
+
+class Layer:
+    """What the graph needs of a layer: its backward, in a node of C++ or of Python."""
+
+    __slots__ = ("backward", "hooks", "python_hooks")
+
+    def __init__(self, backward: Column, backward_python: Column, graph: "Graph") -> None:
+        self.backward = backward
+        self.hooks = graph.hooks_of(self, backward)
+        self.python_hooks = graph.hooks_of(self, backward_python)
+
+
+Hooks = Tuple[Callable[[Any], None], Callable[[Any, Any], None]]
+
+
+class Graph:
+    """Labels nodes and times them. Keeps no node and no tensor alive."""
+
+    def __init__(self, stacks: Stacks) -> None:
+        self._stacks = stacks
+        self._key = f"wattle.layer.{next(_sessions)}"
+        self._accumulate = _accumulate_type()
+        self._python = torch._C._FunctionBase
+        self.owners: Dict[int, Layer] = {}  #: of parameters, by id
+        self._handles: List[Any] = []
+        self._prune_at = HANDLES_LEAST
+        self.is_on = True
+
+    def hooks_of(self, layer: Layer, column: Column) -> Hooks:
+        stacks, label = self._stacks, self.label
+
+        def begin(grad_outputs: Any) -> None:
+            if not self.is_on:
+                return
+            open_ = stacks.open
+            if open_:
+                top = open_[-1]
+                if top.is_backward and not top.may_nest:
+                    stacks.cut(len(open_) - 1)  # nodes of C++ run one after the other: that one raised
+                    if open_ and not open_[-1].may_nest:
+                        stacks.mend()
+                else:
+                    stacks.mend()
+            stacks.begin(column)
+
+        def end(grad_inputs: Any, grad_outputs: Any) -> None:
+            if not self.is_on:
+                return
+            if torch.is_grad_enabled():  # the gradient has a graph of its own, which is the layer's too
+                label(_nodes(grad_inputs), layer)
+            stacks.end(column)
+
+        return begin, end
+
+    def label(self, nodes: List[Any], layer: Optional[Layer]) -> None:
+        """Nodes and all before them, up to those that have a label, become the layer's; None: nobody's, and only the nodes
+        themselves."""
+        key = self._key
+        while nodes:
+            node = nodes.pop()
+            metadata = node.metadata
+            if key in metadata:
+                continue
+            metadata[key] = True
+            if layer is None:
+                continue
+            kind = type(node)
+            if kind is self._accumulate:
+                owner = self.owners.get(id(node.variable), layer)
+                self._hook(node, owner.hooks)
+                continue
+            self._hook(node, layer.python_hooks if issubclass(kind, self._python) else layer.hooks)
+            for before, _ in node.next_functions:
+                if before is not None:
+                    nodes.append(before)
+
+    def label_tensors(self, tensors: Sequence[torch.Tensor], layer: Optional[Layer]) -> None:
+        nodes = _nodes(tensors)
+        if nodes:
+            self.label(nodes, layer)
+
+    def _hook(self, node: Any, hooks: Hooks) -> None:
+        self._handles.append(node.register_prehook(hooks[0]))
+        self._handles.append(node.register_hook(hooks[1]))
+        if len(self._handles) >= self._prune_at:
+            self._prune()
+
+    def _prune(self) -> None:
+        """Handles of nodes that are gone."""
+        self._handles = [handle for handle in self._handles if handle.hooks_dict_ref() is not None]
+        self._prune_at = max(HANDLES_LEAST, 2 * len(self._handles))
+
+    def close(self) -> None:
+        """Takes the hooks off nodes that are still there."""
+        self.is_on = False
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self.owners.clear()
+
+
+def _nodes(tensors: Iterable[Any]) -> List[Any]:
+    nodes = []
+    for tensor in tensors:
+        if tensor is None or not tensor.requires_grad:
+            continue
+        try:
+            node = tensor.grad_fn
+        except RuntimeError:  # a view that was changed in a way that autograd refuses to look at
+            continue
+        if node is not None:
+            nodes.append(node)
+    return nodes

@@ -1,0 +1,150 @@
+"""Forward: who was called, and what of the graph came of it."""
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence
+
+import torch
+from torch.nn.modules import module as nn_module
+
+from . import tensors
+from .graph import Graph, Layer
+from .stacks import Column, Stacks, call_compiled
+
+
+class Hooked:
+    """A module that is measured."""
+
+    __slots__ = ("forward", "layer", "inside", "calls")
+
+    def __init__(self, forward: Column, layer: Layer) -> None:
+        self.forward = forward
+        self.layer = layer
+        self.inside: FrozenSet[Column] = frozenset()  #: forward columns of the modules around it
+        self.calls = 0
+
+
+def compiling() -> Callable[[], bool]:
+    """torch.compiler.is_compiling, where torch has it: what torch.compile is looking at must not meet our hooks."""
+    compiler = getattr(torch, "compiler", None)
+    return getattr(compiler, "is_compiling", None) or getattr(sys.modules.get("torch._dynamo"), "is_compiling", None) or (
+        lambda: False)
+
+
+class ForwardHooks:
+    """A pair of hooks around each measured module's forward.
+
+    They are torch's global ones: the modules stay as they are, so they can be copied and pickled meanwhile. Where parts are
+    compiled they are the modules' own instead, as a change of the global ones would have everything compiled again.
+    """
+
+    def __init__(self, hooked: Dict[torch.nn.Module, Hooked], stacks: Stacks, graph: Graph,
+                 warn: Callable[[str], None]) -> None:
+        self._hooked = hooked
+        self._by_column = {entry.forward: entry for entry in hooked.values()}
+        self._stacks = stacks
+        self._graph = graph
+        self._warn = warn
+        self._handles: List[Any] = []
+        self._compiled: Dict[torch.nn.Module, Any] = {}
+        self._before, self._after = self._make_before(), self._make_after()
+
+    def open(self, globally: bool, in_place: Sequence[torch.nn.Module] = (),
+             wrap: Callable[[Any], Any] = lambda hook: hook) -> None:
+        """in_place: modules with a compiled call of their own. wrap: what is put around the hooks of modules."""
+        if globally:
+            self._handles = [nn_module.register_module_forward_pre_hook(self._before),
+                             nn_module.register_module_forward_hook(self._after)]
+            return
+        before, after = Hook(wrap(self._before)), Hook(wrap(self._after))
+        for module in in_place:
+            self._compiled[module] = module.__dict__["_compiled_call_impl"]
+            module.__dict__["_compiled_call_impl"] = _compiled_call(module, self._compiled[module], before, after)
+        for module in self._hooked:
+            if module not in self._compiled:
+                self._handles += [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
+
+    def close(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        for module, compiled in self._compiled.items():
+            module.__dict__["_compiled_call_impl"] = compiled
+        self._handles.clear()
+        self._compiled.clear()
+
+    def _make_before(self) -> Callable[[torch.nn.Module, Any], None]:
+        hooked, stacks, is_compiling, label = self._hooked, self._stacks, compiling(), self._label_inputs
+
+        def before(module: torch.nn.Module, args: Any) -> None:
+            entry = hooked.get(module)
+            if entry is None or is_compiling():
+                return
+            open_ = stacks.open
+            if open_ and open_[-1] not in entry.inside:
+                stacks.mend(module)
+            around = open_[-1] if open_ else None
+            entry.calls += 1
+            stacks.begin(entry.forward)
+            if torch.is_grad_enabled():
+                label(args, around, sys._getframe(1))
+
+        return before
+
+    def _make_after(self) -> Callable[[torch.nn.Module, Any, Any], None]:
+        hooked, stacks, is_compiling, label = self._hooked, self._stacks, compiling(), self._label_outputs
+
+        def after(module: torch.nn.Module, args: Any, output: Any) -> None:
+            entry = hooked.get(module)
+            if entry is None or is_compiling():
+                return
+            if torch.is_grad_enabled():
+                label(output, entry.layer)
+            stacks.end(entry.forward)
+
+        return after
+
+    def _label_inputs(self, args: Any, around: Optional[Column], frame: Any) -> None:
+        """What the module takes was made by the layer around it, or outside of all layers."""
+        try:
+            found: List[torch.Tensor] = []
+            tensors.find(args, found)
+            kwargs = frame.f_locals.get("kwargs")  # torch tells the hooks of positional arguments only
+            if kwargs:
+                tensors.find(kwargs, found)
+            if found:
+                entry = self._by_column.get(around) if around is not None else None
+                self._graph.label_tensors(found, entry.layer if entry is not None else None)
+        except Exception as error:  # a measurement must not end a training
+            self._warn(f"the inputs of a module could not be followed: {error!r}; some of its backward time is another layer's")
+
+    def _label_outputs(self, output: Any, layer: Layer) -> None:
+        try:
+            found: List[torch.Tensor] = []
+            tensors.find(output, found)
+            self._graph.label_tensors(found, layer)
+        except Exception as error:
+            self._warn(f"the outputs of a module could not be followed: {error!r}; its backward time is missing")
+
+
+class Hook:
+    """A hook that copies and pickles of its module leave behind: they get one that does nothing."""
+
+    def __init__(self, call: Optional[Callable[..., Any]] = None) -> None:
+        self._call = call
+
+    def __call__(self, *args: Any) -> None:
+        if self._call is not None:
+            self._call(*args)
+
+    def __deepcopy__(self, memo: Any) -> "Hook":
+        return Hook()
+
+    def __reduce__(self) -> Any:
+        return Hook, ()
+
+
+def _compiled_call(module: torch.nn.Module, compiled: Any, before: Hook, after: Hook) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return call_compiled(module, compiled, before, after, args, kwargs)
+
+    return call

@@ -1,0 +1,84 @@
+"""The modules of a model that can be measured, and those that torch.compile has taken over."""
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import Dict, Iterator, List, Mapping, Tuple, Union
+
+import torch
+
+Model = Union[torch.nn.Module, Mapping[str, torch.nn.Module]]
+
+
+@dataclass
+class Part:
+    """A module to measure, under the first of its names."""
+
+    name: str
+    module: torch.nn.Module
+    inside: List[torch.nn.Module] = field(default_factory=list)  #: modules that have it in them, itself not
+    parameters: int = 0  #: its own
+
+
+@dataclass
+class Parts:
+    parts: List[Part]
+    compiled_in_place: List[torch.nn.Module]  #: by module.compile()
+    compiled: List[str]  #: names of compiled modules, of either kind
+
+
+def find(model: Model, inside_compiled: bool) -> Parts:
+    """Modules in the order of named_modules(); those inside a compiled module only where that is asked for."""
+    found: Dict[torch.nn.Module, Part] = {}
+    compiled, in_place = [], []
+    hidden = set()
+    for name, module in _named(model):
+        if module in found or module in hidden:
+            continue
+        found[module] = Part(name, module)
+        by_wrapper, by_itself = _is_wrapper(module), module.__dict__.get("_compiled_call_impl") is not None
+        if not by_wrapper and not by_itself:
+            continue
+        compiled.append(name or type(module).__name__)
+        if not inside_compiled:
+            hidden.update(inner for inner in module.modules() if inner is not module)
+            in_place += [module] * by_itself
+    for part in found.values():
+        for inner in part.module.modules():
+            if inner in found and inner is not part.module:
+                found[inner].inside.append(part.module)
+    _count_parameters(list(found.values()))
+    return Parts(list(found.values()), in_place, compiled)
+
+
+def _named(model: Model) -> Iterator[Tuple[str, torch.nn.Module]]:
+    if isinstance(model, torch.nn.Module):
+        yield from model.named_modules()
+        return
+    if not isinstance(model, Mapping) or not model or not all(
+            isinstance(name, str) and isinstance(one, torch.nn.Module) for name, one in model.items()):
+        raise TypeError("layers() takes a torch.nn.Module, or a dict of names and modules: "
+                        'layers({"generator": G, "discriminator": D})')
+    for name, one in model.items():
+        yield from one.named_modules(prefix=name)
+
+
+def _is_wrapper(module: torch.nn.Module) -> bool:
+    """Whether torch.compile(module) made it."""
+    eval_frame = sys.modules.get("torch._dynamo.eval_frame")
+    kind = getattr(eval_frame, "OptimizedModule", None)
+    return kind is not None and isinstance(module, kind)
+
+
+def _count_parameters(parts: List[Part]) -> None:
+    """Tied ones are the first module's."""
+    seen = set()
+    for part in parts:
+        for parameter in part.module.parameters(recurse=False):
+            if id(parameter) not in seen:
+                seen.add(id(parameter))
+                part.parameters += 0 if _is_lazy(parameter) else parameter.numel()
+
+
+def _is_lazy(parameter: torch.nn.Parameter) -> bool:
+    return isinstance(parameter, torch.nn.parameter.UninitializedParameter)

@@ -1,0 +1,107 @@
+"""What was measured, a row a layer."""
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Iterator, List, Optional, Sequence
+
+OUTSIDE = "outside layers"
+
+
+@dataclass
+class Row:
+    """A module and what was its own: work inside the modules in it is in their rows. Times in seconds, energies in joules;
+    None is unknown. row['energy_j'] and row.energy_j are the same."""
+
+    name: str  #: as in named_modules(); '' is the model itself; 'outside layers' the rest of the program
+    type: str  #: of the module
+    calls: int  #: of forward
+    forward_s: Optional[float]  #: of 'outside layers' all its time
+    backward_s: Optional[float]
+    energy_j: Optional[float]
+    error_j: Optional[float]  #: half of a 95 % interval
+    forward_j: Optional[float] = None
+    backward_j: Optional[float] = None
+    cpu_j: Optional[float] = None  #: packages and memory
+    gpu_j: Optional[float] = None
+    forward_host_s: Optional[float] = None  #: of the thread that calls; forward_s is the GPU's where there is one
+    backward_host_s: Optional[float] = None
+    parameters: int = 0  #: of the module itself, those of modules in it not counted
+    resolved: Optional[bool] = None  #: the error is smaller than the energy
+
+    @property
+    def time_s(self) -> Optional[float]:
+        return None if self.forward_s is None or self.backward_s is None else self.forward_s + self.backward_s
+
+    def __getitem__(self, key: str) -> Any:
+        if key != "time_s" and key not in COLUMNS:
+            raise KeyError(f"a row has no '{key}', but {', '.join(COLUMNS)}")
+        return getattr(self, key)
+
+    def keys(self) -> List[str]:
+        return list(COLUMNS)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COLUMNS)
+
+
+COLUMNS = tuple(field.name for field in fields(Row))
+
+
+def add_up(values: Sequence[Optional[float]]) -> Optional[float]:
+    """Their plain sum, in order: a reader who adds the column gets the same bits. None if one is unknown."""
+    total = 0.0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return total
+
+
+def known(value: float) -> Optional[float]:
+    return None if math.isnan(value) else value
+
+
+# ---- for people ----
+
+_SHOWN = (("layer", 0), ("type", 0), ("calls", 1), ("forward ms", 1), ("backward ms", 1), ("energy J", 1), ("± J", 1),
+          ("share", 1))
+
+
+def _figure(value: Optional[float], factor: float = 1, digits: int = 4) -> str:
+    return "n/a" if value is None else f"{value * factor:.{digits}g}" if value else "0"
+
+
+def _cells(row: Row, total_j: Optional[float]) -> List[str]:
+    share = None if row.energy_j is None or not total_j else row.energy_j / total_j
+    outside = row.name == OUTSIDE
+    return [row.name if row.name else "(model)", row.type, "" if outside else str(row.calls), _figure(row.forward_s, 1e3),
+            "" if outside else _figure(row.backward_s, 1e3),
+            _figure(row.energy_j), _figure(row.error_j, digits=2), "n/a" if share is None else f"{share:.1%}"]
+
+
+def _head(total_s: Optional[float], total_j: Optional[float], estimated: bool) -> str:
+    energy = "energy n/a" if total_j is None else f"{total_j:.4g} J{' (estimated)' if estimated else ''}"
+    return f"{_figure(total_s)} s, {energy}"
+
+
+def text(rows: Sequence[Row], total_s: Optional[float], total_j: Optional[float], estimated: bool,
+         notes: Sequence[str]) -> str:
+    table = [[title for title, _ in _SHOWN]] + [_cells(row, total_j) for row in rows]
+    widths = [max(len(line[i]) for line in table) for i in range(len(_SHOWN))]
+    lines = ["  ".join(cell.rjust(width) if right else cell.ljust(width)
+                       for cell, width, (_, right) in zip(line, widths, _SHOWN)).rstrip() for line in table]
+    return "\n".join([_head(total_s, total_j, estimated), ""] + lines + [""] * bool(notes) + list(notes))
+
+
+def as_html(rows: Sequence[Row], total_s: Optional[float], total_j: Optional[float], estimated: bool,
+            notes: Sequence[str]) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(cell)}</{tag}>'
+                                for cell, (_, right) in zip(cells, _SHOWN)) + "</tr>"
+
+    body = "".join(line(_cells(row, total_j), "td") for row in rows)
+    below = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
+    return (f"<p>{html.escape(_head(total_s, total_j, estimated))}</p><table><thead>"
+            f"{line([title for title, _ in _SHOWN], 'th')}</thead><tbody>{body}</tbody></table>{below}")

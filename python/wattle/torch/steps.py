@@ -1,0 +1,106 @@
+"""step(): each step of an optimizer as a block of the run: joules per step and per sample."""
+from __future__ import annotations
+
+import functools
+import types
+from types import TracebackType
+from typing import Any, Callable, Optional, Type, Union
+
+from .. import _wattle
+
+NAME, SAMPLES = "step", "samples"
+
+
+class step:
+    """Marks training steps for whoever records: `wattle run`, a tracker, layers().
+
+        marked = wattle.torch.step(optimizer, samples=64)   # from now on each optimizer.step() ends a step
+        for batch in data: ...
+        marked.undo()                                       # or `with wattle.torch.step(optimizer, samples=64):`
+
+        with wattle.torch.step(samples=len(batch)):         # one step, where there is no optimizer to follow
+            ...
+
+    optimizer  a torch.optim.Optimizer, or anything with a step(). Its calls are counted and timed, nothing else: closures,
+               schedulers and GradScaler work as before. A step lasts from the end of the one before (the first: from here).
+    samples    of a step: a whole number, or a function that is called at the end of each step and tells it; None: not told
+    name       of the block: 'step' is what `wattle run --step step` and the progress line count
+
+    The block 'step' of the run has calls, times and joules; its units have joules per sample (docs/torch.md). Steps of
+    several optimizers, as in a GAN, overlap: give each its name, or mark one of them only.
+    """
+
+    def __init__(self, optimizer: Optional[Any] = None, *, samples: Union[None, int, Callable[[], int]] = None,
+                 name: str = NAME) -> None:
+        if optimizer is not None and not callable(getattr(optimizer, "step", None)):
+            raise TypeError(f"step() takes an optimizer, which has a method step(); this is a {type(optimizer).__name__}")
+        if not callable(samples) and samples is not None and (samples != int(samples) or samples < 0):
+            raise ValueError(f"samples must be a whole number that is not negative, not {samples!r}")
+        self._samples, self._name = samples, name
+        self._range: Optional[int] = None
+        self._span = _wattle.span(name)
+        self._optimizer: Optional[Any] = None
+        self.count = 0  #: steps that have ended
+        if optimizer is not None:
+            self._follow(optimizer)
+
+    # ---- an optimizer's ----
+
+    def _follow(self, optimizer: Any) -> None:
+        inner = optimizer.step
+
+        @functools.wraps(inner)  # with the marks that schedulers leave on it
+        def marked(_: Any, *args: Any, **kwargs: Any) -> Any:
+            result = inner(*args, **kwargs)
+            if self._optimizer is not None:
+                self._end()
+                self._begin()
+            return result
+
+        self._before = optimizer.__dict__.get("step")
+        self._marked, self._optimizer = types.MethodType(marked, optimizer), optimizer  # schedulers take methods only
+        optimizer.step = self._marked
+        self._begin()
+
+    def undo(self) -> None:
+        """No further steps are marked; the one that has begun is not one. Twice is once."""
+        optimizer, self._optimizer = self._optimizer, None
+        self._range = None
+        if optimizer is None or optimizer.__dict__.get("step") is not self._marked:
+            return  # somebody wrapped it again: what is inside only passes calls on from now on
+        if self._before is None:
+            del optimizer.step
+        else:
+            optimizer.step = self._before
+
+    # ---- one step ----
+
+    def __enter__(self) -> "step":
+        if self._optimizer is None:
+            self._span.__enter__()
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        if self._optimizer is not None:
+            self.undo()
+            return
+        if kind is None:
+            self._tell_samples()
+            self.count += 1
+        self._span.__exit__(None, None, None)
+
+    # A range, as `with` blocks of the program may begin in one step and end in another.
+    def _begin(self) -> None:
+        self._range = _wattle.range_begin(self._name)
+
+    def _end(self) -> None:
+        if self._range is not None:
+            self._tell_samples()
+            _wattle.range_end(self._range)
+        self.count += 1
+
+    def _tell_samples(self) -> None:
+        samples = self._samples() if callable(self._samples) else self._samples
+        if samples is not None:
+            _wattle.metric(SAMPLES, samples)
