@@ -2,10 +2,11 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
-from harness import BURNER, Skip, is_alive, main, near, test, wait_until
+from harness import BURNER, Skip, is_alive, main, test, wait_until
 
 
 def start_burner(room, *act):
@@ -21,31 +22,43 @@ def cpu_s_of(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def first_sample(room):
+    return wait_until(lambda: (room.folder / "run.sqlite").exists() and
+                      room.rows("select count(*) from sample")[0][0] > 0, "the first sample")
+
+
+def between(actual, least, most):
+    """CPU times come in ticks of 10 ms, and several are compared."""
+    assert least - 0.05 <= actual <= most + 0.05, (actual, least, most)
+
+
 @test
 def until_it_ends(room):
     """attach ends with its process; only what was used after attaching counts"""
     burner = start_burner(room, "cpu", "2")
-    time.sleep(0.7)
-    used_s = cpu_s_of(burner.pid)
-    done = room.wattle("attach", "-q", "-o", "run.sqlite", "--json", "-", burner.pid)
+    wait_until(lambda: cpu_s_of(burner.pid) > 0.6, "the burner's work")
+    before_s = cpu_s_of(burner.pid)
+    process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", burner.pid)
+    began_s = first_sample(room) and cpu_s_of(burner.pid)
+    done = room.finish(process)
     assert done.returncode == 0, done
     report = json.loads(done.stdout)
     assert report["run"]["pid"] == burner.pid and report["run"]["exit_code"] is None, report["run"]
     assert report["run"]["command"] == [str(BURNER), "cpu", "2"]
-    near(report["cpu"]["target_cpu_s"], 2 - used_s, absolute=0.12)
+    between(report["cpu"]["target_cpu_s"], 2 - began_s, 2 - before_s)
 
 
-def attach_for(room, pid, seconds, number):
-    """Attaches for a while: the report, and the CPU time that the process used meanwhile."""
+def attach_for(room, pid, cpu_s, number):
+    """Attaches until the process has computed for a while: the report, and the least and most it can have used meanwhile."""
     before_s = cpu_s_of(pid)
     process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", pid)
-    wait_until((room.folder / "run.sqlite").exists, "the run file")
-    time.sleep(seconds)
+    began_s = first_sample(room) and cpu_s_of(pid)
+    wait_until(lambda: cpu_s_of(pid) - began_s >= cpu_s, "the burner's work")
+    least_s = cpu_s_of(pid) - began_s
     process.send_signal(number)
-    used_s = cpu_s_of(pid) - before_s
     done = room.finish(process)
     assert done.returncode == 0, done
-    return json.loads(done.stdout), used_s
+    return json.loads(done.stdout), least_s, cpu_s_of(pid) - before_s
 
 
 def written_bytes():
@@ -74,10 +87,10 @@ def until_a_signal(room):
     """SIGINT and SIGTERM end the measuring, not the process; the run is complete"""
     for number in (signal.SIGINT, signal.SIGTERM):
         burner = start_burner(room, "cpu", "20")
-        report, used_s = attach_for(room, burner.pid, 1.0, number)
+        report, least_s, most_s = attach_for(room, burner.pid, 0.8, number)
         assert is_alive(burner.pid), "the process was ended"
         assert report["run"]["complete"] is True
-        near(report["cpu"]["target_cpu_s"], used_s, absolute=0.15)
+        between(report["cpu"]["target_cpu_s"], least_s, most_s)
         (room.folder / "run.sqlite").unlink()
         burner.kill()
 
@@ -85,12 +98,17 @@ def until_a_signal(room):
 @test
 def with_its_children(room):
     """children that are there already, and those that come and go later, count"""
-    script = f"'{BURNER}' cpu 1.2 & sleep 0.6; '{BURNER}' cpu 0.3; '{BURNER}' cpu 0.3; wait"
-    shell = room.start("-c", script, program="/bin/sh")
-    time.sleep(0.3)
-    done = room.wattle("attach", "-q", "-i", "20ms", "-o", "run.sqlite", "--json", "-", shell.pid)
-    report = json.loads(done.stdout)
-    assert 1.2 < report["cpu"]["target_cpu_s"] < 1.75, report["cpu"]
+    script = f"'{BURNER}' cpu 3 & echo $!; read line; '{BURNER}' cpu 0.3; '{BURNER}' cpu 0.3; wait"
+    shell = room.start("-c", script, program="/bin/sh", stdin=subprocess.PIPE)
+    burner = int(shell.stdout.readline())
+    wait_until(lambda: cpu_s_of(burner) > 0.2, "the burner's work")
+    before_s = cpu_s_of(burner)
+    process = room.start("attach", "-q", "-i", "20ms", "-o", "run.sqlite", "--json", "-", shell.pid)
+    began_s = first_sample(room) and cpu_s_of(burner)
+    shell.stdin.write(b"go\n")
+    shell.stdin.flush()
+    report = json.loads(room.finish(process).stdout)
+    between(report["cpu"]["target_cpu_s"], 3.6 - began_s, 3.6 - before_s + 0.1)
     assert report["cpu"]["processes_seen"] >= 4, report["cpu"]
 
 
@@ -115,13 +133,12 @@ def no_pid(room):
 def a_zombie(room):
     """a process that has ended and is not waited for: told, status 1, no hang"""
     script = "import os, sys, time\npid = os.fork()\nif pid == 0: os._exit(0)\nprint(pid, flush=True)\nsys.stdin.read()\n"
-    import subprocess
     parent = room.start("-c", script, program=sys.executable, stdin=subprocess.PIPE)
     pid = int(parent.stdout.readline())
     wait_until(lambda: not is_alive(pid), "the zombie")
     started = time.monotonic()
     done = room.wattle("attach", "-q", "-o", "run.sqlite", pid)
-    assert time.monotonic() - started < 5 and done.returncode in (0, 1), done
+    assert time.monotonic() - started < 30 and done.returncode in (0, 1), done
     room.finish(parent, b"")
 
 
@@ -130,8 +147,8 @@ def killed_while_attached(room):
     """kill -9 of the process ends attach normally"""
     burner = start_burner(room, "cpu", "20")
     process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", burner.pid)
-    wait_until((room.folder / "run.sqlite").exists, "the run file")
-    time.sleep(0.5)
+    began_s = first_sample(room) and cpu_s_of(burner.pid)
+    wait_until(lambda: cpu_s_of(burner.pid) - began_s > 0.4, "the burner's work")
     os.kill(burner.pid, signal.SIGKILL)
     burner.wait()
     report = json.loads(room.finish(process).stdout)

@@ -97,7 +97,8 @@ def by_its_path(room):
                      if line.startswith("0::"))
         process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--cgroup", shown)
         began(room)
-        time.sleep(0.5)
+        began_s = account_s(folder)
+        wait_until(lambda: account_s(folder) - began_s > 0.5, "the burner's work")
         process.send_signal(signal.SIGINT)
         report = json.loads(room.finish(process).stdout)
         assert is_alive(burner.pid), "attach has ended what it measured"
@@ -141,7 +142,7 @@ def in_and_out(room):
 def version_2_alone(room):
     """a machine with version 2 only, as most have it today: a mount namespace of its own shows one"""
     with cgroup(UNIFIED, "pure") as folder:
-        start_in(room, folder, BURNER, "cpu", "1.5")
+        start_in(room, folder, BURNER, "cpu", "3")
         wait_until(lambda: (folder / "cgroup.procs").read_text(), "the process in the cgroup")
         script = ('mount -t cgroup2 none /sys/fs/cgroup || exit 77\n'
                   'exec "$0" attach -q -o run.sqlite --json - --cgroup "$1"')
@@ -161,7 +162,8 @@ def removed(room):
         wait_until(lambda: (folder / "cgroup.procs").read_text(), "the process in the cgroup")
         process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--cgroup", folder)
         began(room)
-        time.sleep(0.7)
+        began_s = account_s(folder)
+        wait_until(lambda: account_s(folder) - began_s > 0.7, "the burner's work")
         burner.kill()
         burner.wait()
         wait_until(lambda: not (folder / "cgroup.procs").read_text(), "the empty cgroup")

@@ -151,7 +151,7 @@ def a_container_s_cgroup(room):
         tidy()
     said = json.loads(next(line for line in out.splitlines() if line.startswith(b"{")))
     # crun removes the cgroup as fast as it can; on a busy machine what the last sample knew is the last word.
-    near(report["cpu"]["target_cpu_s"], said["self_cpu_s"], absolute=0.12)
+    near(report["cpu"]["target_cpu_s"], said["self_cpu_s"], absolute=0.35)
     assert report["cpu"]["method"] == "cgroup cpu.stat", report["cpu"]
 
 

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from harness import BUILD, TESTS, main, near, test
+from harness import BUILD, TESTS, main, near, run_first, test
 
 sys.path.insert(0, str(TESTS.parent / "tools"))
 sys.dont_write_bytecode = True
@@ -73,6 +73,7 @@ class Stepped:
         self.thread = threading.Thread(target=self.run)
 
     def run(self):
+        run_first()
         while not self.end.wait(self.cards[0].period_s):
             for card in self.cards:
                 try:
@@ -267,6 +268,7 @@ def intel(room):
     end = threading.Event()
 
     def step():
+        run_first()
         while not end.wait(0.02):
             fresh = path.with_name(".energy")
             fresh.write_text(f"{int((time.monotonic() - start_s) * 75e6)}\n")

@@ -54,7 +54,8 @@ def known_power(room):
     acted.check(reading, "cpu_j", "package-0")
     acted.check(reading, "dram_j", "package-0/dram")
     near(reading["total_j"], reading["cpu_j"] + reading["dram_j"], relative=1e-8)
-    near(reading["seconds"], 2, absolute=0.05)
+    assert reading["seconds"] >= 1.99, reading
+    near(reading["seconds"], (reading["to_ns"] - reading["from_ns"]) / 1e9, relative=0.02)
     assert math.isnan(reading["gpu_j"]) and reading["estimated"] == 0, reading
     assert reading["error_j"] < 0.02 * reading["total_j"], reading
 
@@ -192,7 +193,7 @@ def disabled(room):
 def cost(room):
     """start and stop cost microseconds beside the reading of two zones"""
     acted = Simulated(room, "cost", 0, ["--zone", "package-0=50", "--zone", "package-0/dram=5"])
-    assert acted.said["pair_ns"] < 200_000, acted.said
+    assert acted.said["pair_ns"] < 1_000_000, acted.said
 
 
 if __name__ == "__main__":

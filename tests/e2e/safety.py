@@ -43,21 +43,24 @@ def killed_recorder(room):
 @test
 def appended_after_a_kill(room):
     """a run that was cut off can be appended to; the report counts both segments and is not complete"""
-    process = room.start("run", "-q", "-o", "run.sqlite", "--", "sh", "-c", ": > began; exec sleep 2")
-    wait_until((room.folder / "began").exists, "the command's start")
-    time.sleep(1.3)
+    process = room.start("run", "-q", "-o", "run.sqlite", "--", "sh", "-c", "echo $$ > pid; exec sleep 20")
+    wait_until(lambda: (room.folder / "pid").exists() and (room.folder / "pid").read_text(), "the command's start")
+    wait_until(lambda: room.rows("select count(*) from sample")[0][0] > 8, "samples in the file")
+    first_s = room.rows("select (max(t_ns) - min(t_ns)) / 1e9 from sample")[0][0]
     process.kill()
     process.wait()
+    os.kill(int((room.folder / "pid").read_text()), signal.SIGKILL)
     done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--json", "-", "--", "sleep", "0.5")
     assert done.returncode == 0, done
     report = json.loads(done.stdout)
     assert report["run"]["segments"] == 2 and report["run"]["complete"] is False, report["run"]
-    assert 1.4 < report["run"]["duration_s"] < 2.2, report["run"]
+    assert report["run"]["duration_s"] > first_s + 0.5, (report["run"], first_s)
 
 
 @test
 def stopped_recorder(room):
     """a recorder that stands still for a while says how many samples it lost, and times stay true"""
+    begin_s = time.monotonic()
     process = room.start("run", "-q", "-i", "20ms", "-o", "run.sqlite", "--json", "-", "--", "sh", "-c",
                          ": > began; exec sleep 1.5")
     wait_until((room.folder / "began").exists, "the command's start")
@@ -65,8 +68,10 @@ def stopped_recorder(room):
     time.sleep(0.5)
     process.send_signal(signal.SIGCONT)
     report = json.loads(room.finish(process).stdout)
-    assert 15 <= report["run"]["lost_samples"] <= 40, report["run"]
-    assert 1.45 < report["run"]["duration_s"] < 1.75, report["run"]
+    assert report["run"]["lost_samples"] >= 15, report["run"]
+    assert 1.45 < report["run"]["duration_s"] < time.monotonic() - begin_s, report["run"]
+    due = report["run"]["duration_s"] / 0.02
+    near(report["run"]["lost_samples"] + report["run"]["samples"], due, absolute=0.15 * due)
 
 
 @test
@@ -171,7 +176,8 @@ def a_reader_that_holds_a_lock(room):
     done = room.finish(process)
     room.finish(reader, b"")
     report = json.loads(done.stdout)
-    assert report["run"]["complete"] and report["run"]["samples"] > 130, report["run"]
+    assert report["run"]["complete"] and report["run"]["samples"] > 75, report["run"]
+    assert report["run"]["samples"] + report["run"]["lost_samples"] > 130, report["run"]
 
 
 @test

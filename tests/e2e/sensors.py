@@ -8,7 +8,7 @@ import shutil
 import threading
 import time
 
-from harness import BUILD, BURNER, NOBODY, TESTS, Skip, main, near, test, wait_until
+from harness import BUILD, BURNER, NOBODY, TESTS, Skip, main, near, run_first, test, wait_until
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
@@ -149,7 +149,7 @@ def still(room):
     env = machine(room, "still", ["package-0"])
     started = time.monotonic()
     rows, _ = doctor(room, env)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20
     row = row_of(rows, "powercap", "package-0")
     assert row["update_period_s"] is None and row["update_jitter_s"] is None, row
     assert row["last"] == 0.001 and row["last_unit"] == "J", row
@@ -361,6 +361,7 @@ class MovingStat:
         wait_until(lambda: (self.folder / "stat").exists(), "the first stat")
 
     def run(self):
+        run_first()
         started = last = time.monotonic()
         busy = idle = 1000.0
         while not self.stop.wait(0.01):

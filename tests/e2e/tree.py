@@ -76,7 +76,7 @@ def exec_keeps_the_process(room):
 @test
 def a_hundred_sleepers(room):
     """100 children alive at once are all found"""
-    report, _ = room.burn("tree", "100", "0.8")
+    report, _ = room.burn("tree", "100", "2")
     assert report["cpu"]["processes_seen"] == 101, report["cpu"]
     assert report["cpu"]["processes_sampled"] == 101, report["cpu"]
     assert max(row[0] for row in room.rows("select processes from sample")) == 101
