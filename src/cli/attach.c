@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ARGUMENTS_MAX = 256 };
+enum { ARGUMENTS_MAX = 256, ALSO_MAX = 4096 };
 
 struct command_line { // of a running process
 	char text[16384];
@@ -37,8 +37,41 @@ static void read_command_line(pid_t pid, struct command_line *line)
 	line->argv[n] = NULL;
 }
 
+
+
+static int parse_pid(const char *text, pid_t *ret_pid, struct wattle_error *reterr)
+{
+	int64_t pid;
+	if (num_parse_i64(text, &pid) < 0 || pid < 1 || pid > INT32_MAX)
+		return error_set(reterr, -EINVAL, "'%s' is no process id", text);
+	*ret_pid = (pid_t)pid;
+	return 0;
+}
+
+// --also 12,34 --also 56
+static int read_also(const struct measure_options *options, pid_t *pids, size_t *ret_n, struct wattle_error *reterr)
+{
+	*ret_n = 0;
+	for (size_t i = 0; i < options->also.n; i++) {
+		wattle_cleanup_free char *list = strdup(options->also.items[i]);
+		if (list == NULL)
+			return error_set(reterr, -ENOMEM, "out of memory");
+		char *rest = list;
+		for (const char *word; (word = strsep(&rest, ",")) != NULL;) {
+			if (*ret_n == ALSO_MAX)
+				return error_set(reterr, -EINVAL, "--also: more than %d processes", ALSO_MAX);
+			int r = parse_pid(word, &pids[(*ret_n)++], reterr);
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
 struct followed { // what is attached to
 	pid_t pid;
+	const pid_t *also; // n_also further processes
+	size_t n_also;
 	const char *const *command;
 	struct cgroup *cgroup; // NULL: a process
 };
@@ -55,6 +88,8 @@ static int follow(const struct measure_options *options, const struct followed *
 	struct recorder_result result;
 	measure_recorder_options(&measure, &recorder_options);
 	recorder_options.cgroup = followed->cgroup;
+	recorder_options.also = followed->also;
+	recorder_options.n_also = followed->n_also;
 	int r = recorder_attach(&measure.env, &measure.sensors, followed->pid, measure.sinks, measure.n_sinks,
 		&recorder_options, &result, &error);
 	if (r < 0) {
@@ -69,8 +104,14 @@ static int follow(const struct measure_options *options, const struct followed *
 static int measure_process(const struct measure_options *options, pid_t pid)
 {
 	struct command_line line;
+	struct wattle_error error = {0};
+	pid_t also[ALSO_MAX];
+	size_t n_also = 0;
+	if (read_also(options, also, &n_also, &error) < 0)
+		return control_refuse(options->control, EXIT_USAGE, &error);
 	read_command_line(pid, &line);
-	return follow(options, &(struct followed){.pid = pid, .command = line.argv});
+	return follow(options,
+		&(struct followed){.pid = pid, .also = also, .n_also = n_also, .command = line.argv});
 }
 
 static int open_cgroup(struct cgroup *cgroup, const char *path, struct wattle_error *reterr)
@@ -93,7 +134,8 @@ static int measure_cgroup(const struct measure_options *options)
 		cli_fail(status, &error);
 	} else {
 		const char *const command[] = {cgroup.path, NULL};
-		status = follow(options, &(struct followed){cgroup.main_pid, command, &cgroup});
+		status = follow(options,
+			&(struct followed){.pid = cgroup.main_pid, .command = command, .cgroup = &cgroup});
 	}
 	cgroup_close(&cgroup);
 	return status;
@@ -103,7 +145,6 @@ static int measure_cgroup(const struct measure_options *options)
 static int find_target(const struct measure_options *options, int argc, char **argv, pid_t *ret_pid,
 	struct wattle_error *reterr)
 {
-	int64_t pid;
 	const char *capture = injection_option(options);
 	if (capture != NULL)
 		return error_set(reterr, -EINVAL,
@@ -111,14 +152,14 @@ static int find_target(const struct measure_options *options, int argc, char **a
 			capture);
 	if (options->cgroup != NULL && argc > 0)
 		return error_set(reterr, -EINVAL, "'%s' and --cgroup: give one of them", argv[0]);
+	if (options->cgroup != NULL && options->also.n > 0)
+		return error_set(reterr, -EINVAL, "--also and --cgroup: give one of them");
 	if (options->cgroup != NULL)
 		return 0;
 	if (argc != 1)
-		return error_set(reterr, -EINVAL, argc == 0 ? "no process given" : "more than one process given");
-	if (num_parse_i64(argv[0], &pid) < 0 || pid < 1 || pid > INT32_MAX)
-		return error_set(reterr, -EINVAL, "'%s' is no process id", argv[0]);
-	*ret_pid = (pid_t)pid;
-	return 0;
+		return error_set(reterr, -EINVAL,
+			argc == 0 ? "no process given" : "more than one process given; --also takes the others");
+	return parse_pid(argv[0], ret_pid, reterr);
 }
 
 static int attach_by_hand(const struct command *command, int argc, char **argv)

@@ -44,6 +44,7 @@ const struct option measure_option_table[ATTACH_OPTIONS] = {
 	{"nvtx", 0, NULL, "capture the NVTX ranges of an unmodified program as spans (run only)", OPTION_FLAG, AT(nvtx)},
 	{"itt", 0, NULL, "capture the ITT tasks of an unmodified program as spans (run only)", OPTION_FLAG, AT(itt)},
 	// of attach alone
+	{"also", 0, "PID,…", "further processes that belong to the target, with all that they start", OPTION_LIST, AT(also)},
 	{"cgroup", 0, "PATH", "measure what runs in a cgroup (a Slurm job, a pod, a systemd unit) and\nbelow it: its folder, or its path as /proc/PID/cgroup shows it", OPTION_TEXT, AT(cgroup)},
 };
 // clang-format on

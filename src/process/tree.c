@@ -156,19 +156,39 @@ static void begin_attached(struct tree *tree)
 	tree->last_main_ns = tree->last_descendants_ns = 0;
 }
 
-static int attach(struct tree *tree, pid_t main_pid)
+static int add_root(struct tree *tree, pid_t pid, bool is_main)
 {
 	struct process_stat stat;
-	int r = tree_read_stat(tree, main_pid, &stat);
+	int r = tree_read_stat(tree, pid, &stat);
 	if (r < 0)
 		return r;
-	struct tree_member *member = tree_member_add(tree, main_pid);
+	struct tree_member *member = tree_member_add(tree, pid);
 	if (member == NULL)
 		return -ENOMEM;
-	member->is_main = true;
-	tree->n_seen = 1;
-	begin_attached(tree);
+	member->is_main = is_main;
+	tree->n_seen++;
 	return 0;
+}
+
+static int attach(struct tree *tree, pid_t main_pid)
+{
+	int r = add_root(tree, main_pid, true);
+	if (r == 0)
+		begin_attached(tree);
+	return r;
+}
+
+int tree_follow_too(struct tree *tree, const pid_t *pids, size_t n)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		pid_t pid = tree_pid(tree, pids[i]);
+		if (tree_find(tree, pid) == NULL)
+			r = add_root(tree, pid, false);
+	}
+	if (r == 0 && n > 0)
+		begin_attached(tree);
+	return r;
 }
 
 static int follow(struct tree *tree, pid_t main_pid, pid_t reaper_pid)

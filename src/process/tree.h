@@ -107,6 +107,9 @@ struct tree_totals { // one sample
 // Follow `main_pid`. reaper_pid: the recorder's own pid when it is the parent and subreaper of the target; 0 to
 // attach, which fails with -ENOENT or -ESRCH if there is no such process. -ENOMEM.
 int tree_open(struct tree *tree, const struct wattle_env *env, pid_t main_pid, pid_t reaper_pid);
+/* attach: follow these and their descendants as well; those that are members already stay what they are. -ENOENT or -ESRCH
+ * if there is no such process, -ENOMEM. */
+int tree_follow_too(struct tree *tree, const pid_t *pids, size_t n);
 /* Follow the processes in a cgroup instead: those listed in it are the target, wherever they come from. main is the one
  * that started first of those that are there now. -ENOMEM. */
 int tree_open_cgroup(struct tree *tree, const struct wattle_env *env, struct cgroup *cgroup);

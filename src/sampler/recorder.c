@@ -210,10 +210,10 @@ static void loop(struct recorder *recorder)
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.fd == recorder->signal_fd)
 				on_signal(recorder);
-			else if (events[i].data.fd == recorder->process_fd)
-				recorder->stop = true;
 			else if (events[i].data.fd == recorder->cgroup_fd)
 				on_cgroup_event(recorder);
+			else if (recorder_roots_ended(recorder, events[i].data.fd))
+				recorder->stop = true;
 			else if (is_control(recorder, events[i].data.fd))
 				recorder->stop |= recorder->options->control(recorder->options->data);
 			else if (events[i].data.fd == recorder->intake.epoll_fd)
@@ -302,12 +302,13 @@ int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pi
 	if (recorder == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory");
 	recorder->pid = pid;
-	if (options->cgroup == NULL)
-		recorder->process_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	bool is_there = options->cgroup != NULL || recorder->process_fd >= 0;
-	int r = is_there ? recorder_open(recorder) : -errno;
+	int r = options->cgroup == NULL ? recorder_roots_open(recorder, pid, reterr) : 0;
+	if (r == 0) {
+		r = recorder_open(recorder);
+		if (r < 0)
+			error_set(reterr, r, "can't follow process %d: %s", pid, strerror(-r));
+	}
 	if (r < 0) {
-		error_set(reterr, r, "can't follow process %d: %s", pid, strerror(-r));
 		recorder_close(recorder);
 		return r;
 	}

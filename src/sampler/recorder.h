@@ -26,6 +26,8 @@ struct recorder_progress { // since the last one
 struct recorder_options {
 	struct sampler_options sampler;
 	struct cgroup *cgroup; // recorder_attach: the target is what runs in it; NULL: a process. Borrowed
+	const pid_t *also;     // recorder_attach: processes that belong to the target too, n_also of them. Borrowed
+	size_t n_also;
 	bool wait_all;         // --wait-all
 	bool span_cpu;         // --span-cpu
 	const char *step;      // --step, counted for `progress`; NULL: nothing is
@@ -53,7 +55,11 @@ struct recorder {
 	int drain_fd;              // owned: when the rings are to be read; -1 not open
 	bool drain_is_set;
 	char ring_address[RING_ADDRESS_TEXT];                    // for WATTLE_RING; "": there is none
-	int epoll_fd, timer_fd, probe_fd, signal_fd, process_fd; // owned; -1 not open
+	int epoll_fd, timer_fd, probe_fd, signal_fd; // owned; -1 not open
+	struct recorder_roots {
+		int *fds; // owned: pidfds, -1 ended
+		size_t n, living;
+	} roots; // attach: the processes with the last of which the recording ends
 	int cgroup_fd;                                           // borrowed: events of options->cgroup; -1: none
 	int64_t start_ns, end_ns, flushed_ns, settled_ns;
 	int64_t n_missed; // ticks that came too late to be taken
@@ -86,7 +92,8 @@ int recorder_run(const struct wattle_env *env, struct sensor_set *sensors, struc
 	struct recorder_result *ret_result, struct wattle_error *reterr);
 
 /* Records a running process until it ends or SIGINT, SIGTERM or SIGHUP comes. Negative errno with a sentence if there
- * is no such process. With options->cgroup: until that is empty or gone; pid is its main_pid then. */
+ * is no such process. With options->also: until the last of them has ended. With options->cgroup: until that is empty or
+ * gone; pid is its main_pid then. */
 int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pid_t pid, struct outbox_sink *sinks,
 	size_t n_sinks, const struct recorder_options *options, struct recorder_result *ret_result,
 	struct wattle_error *reterr);
@@ -96,6 +103,12 @@ void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_fo
 
 // progress.c: calls options->progress.
 void recorder_tell_progress(struct recorder *recorder);
+
+/* recorder_roots.c: pid and options->also. Negative errno with a sentence if one of them is not there. */
+int recorder_roots_open(struct recorder *recorder, pid_t pid, struct wattle_error *reterr);
+int recorder_roots_watch(struct recorder *recorder); // by epoll_fd
+bool recorder_roots_ended(struct recorder *recorder, int fd); // fd is readable; true: it was that of the last one
+void recorder_roots_close(struct recorder *recorder);
 
 /* recorder_spans.c. A recording without spans is better than none: opening does not fail. */
 void recorder_spans_open(struct recorder *recorder); // after the outbox and the loop

@@ -29,7 +29,6 @@ struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *s
 		.timer_fd = -1,
 		.probe_fd = -1,
 		.signal_fd = -1,
-		.process_fd = -1,
 		.drain_fd = -1,
 		.intake = {.epoll_fd = -1, .door.fd = -1},
 		.cgroup_fd = options->cgroup != NULL ? options->cgroup->events_fd : -1,
@@ -134,8 +133,8 @@ static int open_loop(struct recorder *recorder)
 		r = watch(recorder, recorder->probe_fd);
 	if (r == 0)
 		r = watch(recorder, recorder->signal_fd);
-	if (r == 0 && recorder->process_fd >= 0)
-		r = watch(recorder, recorder->process_fd);
+	if (r == 0)
+		r = recorder_roots_watch(recorder);
 	if (recorder->cgroup_fd >= 0) // files of made trees can't be waited for: the ticks look as well
 		watch_for(recorder, recorder->cgroup_fd, EPOLLPRI);
 	if (r == 0 && recorder->options->control != NULL)
@@ -151,6 +150,8 @@ int recorder_open(struct recorder *recorder)
 	struct cgroup *cgroup = recorder->options->cgroup;
 	int r = cgroup != NULL ? tree_open_cgroup(&recorder->tree, recorder->env, cgroup)
 			       : tree_open(&recorder->tree, recorder->env, recorder->pid, attached ? 0 : getpid());
+	if (r == 0)
+		r = tree_follow_too(&recorder->tree, recorder->options->also, recorder->options->n_also);
 	if (r == 0)
 		r = sampler_open(&recorder->sampler, recorder->env, recorder->sensors, &recorder->tree,
 			&recorder->options->sampler);
@@ -170,10 +171,11 @@ int recorder_open(struct recorder *recorder)
 void recorder_close(struct recorder *recorder)
 {
 	const int fds[] = {recorder->epoll_fd, recorder->timer_fd, recorder->probe_fd, recorder->signal_fd,
-		recorder->process_fd, recorder->sampler.referee_fd};
+		recorder->sampler.referee_fd};
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	recorder_roots_close(recorder);
 	recorder_spans_close(recorder);
 	exits_close(&recorder->exits);
 	probe_close(&recorder->probe);
