@@ -1,0 +1,183 @@
+"""Arithmetic on curves. A curve is a list of segments, a segment a list of {'date': Unix seconds, 'value': number}."""
+from __future__ import annotations
+
+import bisect
+import datetime
+import itertools
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+Point = Dict[str, Any]
+Segment = List[Point]
+Curve = List[Segment]
+DeviceCurves = Dict[str, Curve]  #: per GPU
+
+BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
+
+
+def joules_to_kwh(n: float) -> float:
+    """Joules in kilowatt hours."""
+    return n / 3.6e6
+
+
+def humanize_bytes(num: Optional[float], suffix: str = "B") -> str:
+    """A number of bytes for people, in powers of 1024: 1536 is '1.5KiB'. Unknown is 'n/a'."""
+    if num is None:
+        return "n/a"
+    for prefix in BINARY_PREFIXES[:-1]:
+        if abs(num) < 1024:
+            return f"{num:3.1f}{prefix}{suffix}"
+        num /= 1024
+    return f"{num:.1f}{BINARY_PREFIXES[-1]}{suffix}"
+
+
+def time_to_sec(t: Union[datetime.datetime, float]) -> float:
+    """Unix seconds of a date; without a time zone it is local time. Numbers are seconds already."""
+    return t.timestamp() if isinstance(t, datetime.datetime) else float(t)
+
+
+def cumsum(metric: Sequence[Point]) -> List[float]:
+    """Running sum of the values."""
+    return list(itertools.accumulate(point["value"] for point in metric))
+
+
+def is_iou(s1: float, e1: float, s2: float, e2: float) -> bool:
+    """Whether the stretches from s1 to e1 and from s2 to e2 overlap."""
+    return s2 < e1 and s1 < e2
+
+
+# ---- parts of a segment ----
+
+def value_at(segment: Sequence[Point], date: float, dates: Optional[Sequence[float]] = None) -> Optional[float]:
+    """On the straight line between the two points around `date`; at the ends the first and the last value go on.
+    dates: those of the segment, for who asks often."""
+    after = bisect.bisect_left(dates if dates is not None else [point["date"] for point in segment], date)
+    if after == 0:
+        return segment[0]["value"]
+    if after == len(segment):
+        return segment[-1]["value"]
+    left, right = segment[after - 1], segment[after]
+    if left["value"] is None or right["value"] is None:
+        return None
+    share = (date - left["date"]) / (right["date"] - left["date"])
+    return left["value"] + share * (right["value"] - left["value"])
+
+
+def clip(segment: Segment, start: Optional[float], end: Optional[float]) -> Segment:
+    """The part of a segment from start to end, with a point on its line at each cut; [] where they do not meet."""
+    if not segment:
+        return []
+    first, last = segment[0]["date"], segment[-1]["date"]
+    start = first if start is None else max(start, first)
+    end = last if end is None else min(end, last)
+    if start > end:
+        return []
+    inner = [point for point in segment if start <= point["date"] <= end]
+    if not inner or inner[0]["date"] > start:
+        inner.insert(0, {"date": start, "value": value_at(segment, start)})
+    if inner[-1]["date"] < end:
+        inner.append({"date": end, "value": value_at(segment, end)})
+    return inner
+
+
+def length_s(segment: Segment) -> float:
+    """Seconds from the first to the last point."""
+    return segment[-1]["date"] - segment[0]["date"] if segment else 0.0
+
+
+# ---- integrals ----
+
+def integrate(metric: Segment, start: Optional[float] = None, end: Optional[float] = None,
+              allow_None: bool = False) -> Optional[List[Optional[float]]]:
+    """Running integral over time of one segment, by the trapezoidal rule: watts become joules.
+
+    metric: one segment; start, end: Unix seconds that bound it, None: its own ends. Returns a list as long as the
+    points between the bounds (a cut between two points makes a point of its own), beginning with 0; [-1] is the whole.
+    A value of None makes the result None, or with allow_None just the entries that need it.
+    Raises ValueError where the bounds lie outside of the segment.
+    """
+    points = clip(metric, start, end)
+    if not points:
+        seen = f"the segment goes from {metric[0]['date']} to {metric[-1]['date']}" if metric else "the segment is empty"
+        raise ValueError(f"nothing to integrate from {start} to {end}: {seen}")
+    known = 0.0
+    sums: List[Optional[float]] = [0.0]
+    for left, right in zip(points, points[1:]):
+        if left["value"] is None or right["value"] is None:
+            if not allow_None:
+                return None
+            sums.append(None)
+            continue
+        known += (right["date"] - left["date"]) * (left["value"] + right["value"]) / 2
+        sums.append(known)
+    return sums
+
+
+def _total_of_curve(curve: Curve, start: Optional[float], end: Optional[float]) -> Optional[float]:
+    totals = []
+    for segment in curve:
+        if not segment:
+            continue
+        if clip(segment, start, end):
+            whole = integrate(segment, start, end)
+            totals.append(whole[-1] if whole is not None else None)
+        else:
+            totals.append(0.0)
+    known = [value for value in totals if value is not None]
+    return sum(known) if known else None
+
+
+def total(metric: Union[Curve, DeviceCurves, None], start: Optional[float] = None,
+          end: Optional[float] = None) -> Union[float, Dict[str, Optional[float]], None]:
+    """Integral over time of a whole curve: each segment by itself, the pauses between them count nothing.
+
+    A dict of curves (one a GPU) gives a dict of totals. None where nothing is known.
+    """
+    if metric is None:
+        return None
+    if isinstance(metric, dict):
+        return {device: _total_of_curve(curve, start, end) for device, curve in metric.items()}
+    return _total_of_curve(metric, start, end)
+
+
+def average(metric: Union[Curve, DeviceCurves, None], start: Optional[float] = None,
+            end: Optional[float] = None) -> Union[float, Dict[str, Optional[float]], None]:
+    """Mean over the time in which the metric was recorded; of a single point, its value."""
+    if metric is None:
+        return None
+    if isinstance(metric, dict):
+        return {device: average(curve, start, end) for device, curve in metric.items()}
+    parts = [part for part in (clip(segment, start, end) for segment in metric) if part]
+    seconds = sum(length_s(part) for part in parts)
+    if seconds > 0:
+        whole = _total_of_curve(parts, None, None)
+        return whole / seconds if whole is not None else None
+    values = [point["value"] for part in parts for point in part if point["value"] is not None]
+    return sum(values) / len(values) if values else None
+
+
+def maximum(metric: Union[Curve, DeviceCurves, None], start: Optional[float] = None,
+            end: Optional[float] = None) -> Union[float, Dict[str, Optional[float]], None]:
+    """The largest value that was recorded from start to end."""
+    if metric is None:
+        return None
+    if isinstance(metric, dict):
+        return {device: maximum(curve, start, end) for device, curve in metric.items()}
+    values = [point["value"] for segment in metric for point in segment if point["value"] is not None
+              and (start is None or point["date"] >= start) and (end is None or point["date"] <= end)]
+    return max(values, default=None)
+
+
+# ---- two curves side by side ----
+
+def _at(metric: Segment, dates: Sequence[float]) -> Segment:
+    ordered = sorted(metric, key=lambda point: point["date"])
+    own = [point["date"] for point in ordered]
+    return [{"date": date, "value": value_at(ordered, date, own)} for date in dates]
+
+
+def interpolate(metric1: Segment, metric2: Segment) -> Tuple[Segment, Segment]:
+    """Both with the dates of both, values on straight lines between their own; at the ends the last value goes on."""
+    if not metric1 or not metric2:
+        raise ValueError("interpolate: one of the two has no point")
+    dates = sorted({point["date"] for point in metric1} | {point["date"] for point in metric2})
+    return _at(metric1, dates), _at(metric2, dates)

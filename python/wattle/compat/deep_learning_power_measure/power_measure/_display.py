@@ -1,0 +1,94 @@
+"""Curves of a recording, drawn by matplotlib."""
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
+
+if TYPE_CHECKING:
+    from ._curves import Curve
+    from ._driver import PathLike
+    from ._results import ExpResults
+
+WITHOUT_SCREEN = "curves.png"
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+        import matplotlib.pyplot
+    except ImportError as error:
+        raise ImportError("drawing needs matplotlib (Debian: python3-matplotlib)") from error
+    return matplotlib.pyplot
+
+
+def _lines(results: "ExpResults", name: str) -> Dict[str, "Curve"]:
+    """label -> curve; {} with a warning where there is no such metric."""
+    curve = results.get_curve(name)
+    if curve is None:
+        warnings.warn(results.missing(name), RuntimeWarning, stacklevel=4)
+        return {}
+    return {f"{name}:{device}": one for device, one in curve.items()} if isinstance(curve, dict) else {name: curve}
+
+
+def _draw(axes: Any, results: "ExpResults", lines: Dict[str, "Curve"], colors: Iterator[str]) -> None:
+    """A line a label; between segments there is a gap."""
+    for label, segments in lines.items():
+        color = next(colors)
+        for number, segment in enumerate(segments):
+            axes.plot([results.dated(point["date"]) for point in segment], [point["value"] for point in segment],
+                      color=color, marker="o" if len(segment) == 1 else None, label=None if number else label)
+
+
+def _finish(pyplot: Any, figure: Any, saveto: Optional["PathLike"]) -> Optional[str]:
+    import matplotlib
+    figure.autofmt_xdate(rotation=45)
+    shown = matplotlib.get_backend().lower() not in ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")
+    if saveto is None and shown:
+        pyplot.show()
+        return None
+    name = os.fspath(saveto) if saveto is not None else WITHOUT_SCREEN
+    figure.savefig(name, bbox_inches="tight")
+    pyplot.close(figure)
+    if saveto is None:
+        print(f"no screen to show curves on: they are in {os.path.abspath(name)}", file=sys.stderr)
+    return name
+
+
+def _colors() -> Iterator[str]:
+    number = 0
+    while True:
+        yield f"C{number % 10}"
+        number += 1
+
+
+def curves(results: "ExpResults", names: List[str], saveto: Optional["PathLike"]) -> Optional[str]:
+    """ExpResults.display_curves."""
+    if isinstance(names, str):
+        raise TypeError(f"metric_names is a list of names: ['{names}']")
+    lines = {label: curve for name in names for label, curve in _lines(results, name).items()}
+    if not lines:
+        return None
+    pyplot = _pyplot()
+    figure, axes = pyplot.subplots()
+    _draw(axes, results, lines, _colors())
+    axes.legend()
+    return _finish(pyplot, figure, saveto)
+
+
+def two_curves(results: "ExpResults", name1: str, name2: str, saveto: Optional["PathLike"]) -> Optional[str]:
+    """ExpResults.display_2_curves."""
+    both: List[Tuple[str, Dict[str, "Curve"]]] = [(name, _lines(results, name)) for name in (name1, name2)]
+    drawn = [(name, lines) for name, lines in both if lines]
+    if not drawn:
+        return None
+    pyplot = _pyplot()
+    figure, axes = pyplot.subplots()
+    colors = _colors()
+    for number, (name, lines) in enumerate(drawn):
+        side = axes if number == 0 else axes.twinx()
+        _draw(side, results, lines, colors)
+        side.set_ylabel(name, fontsize=14, color=side.get_lines()[0].get_color())
+    figure.legend()
+    return _finish(pyplot, figure, saveto)

@@ -1,0 +1,173 @@
+"""What Experiment and ExpResults ask of a driver, a place where recordings are kept.
+
+A driver of your own derives from Driver and has at least `run_file`, `erase`, `save_power_metrics` and `records`. The
+recording itself is wattle's, in a process of its own and in a run file; a driver says where that file lies, which
+options the recorder gets (`recorder_arguments`), and takes what was recorded when it ends (`take_run`).
+"""
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import pathlib
+import tempfile
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+
+from . import _wall_meter
+from ._records import SEGMENT_END, Item, Metrics, as_record, gather
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def export(run_file: PathLike, folder: PathLike) -> None:
+    """`wattle export --format aipowermeter`: a run file, also of a recording that goes on or was killed, as a folder."""
+    from wattle import _wattle
+    _wattle.export(os.fspath(run_file), "aipowermeter", os.fspath(folder))
+
+
+def read_lines(path: pathlib.Path) -> Iterator[Item]:
+    """The lines of a power_metrics.json. The last may be cut: its writer was killed. Raises ValueError with the line."""
+    with open(path, encoding="utf-8") as lines:
+        pending: Optional[Tuple[int, str]] = None
+        for number, text in enumerate(lines, 1):
+            if not text.strip():
+                continue
+            if pending is not None:
+                yield _parse(path, *pending)
+            pending = (number, text)
+        if pending is not None and (pending[1].endswith("\n") or _is_whole(pending[1])):
+            yield _parse(path, *pending)
+
+
+def _is_whole(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _parse(path: pathlib.Path, number: int, text: str) -> Item:
+    try:
+        return as_record(json.loads(text))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: line {number} is no record of AIPowerMeter ({error}); "
+                         f'a line is {{"date": …, "metrics": {{…}}}} or "{SEGMENT_END}"') from error
+
+
+def records_of_run(run_file: PathLike) -> List[Item]:
+    """What a run file holds, as records."""
+    with tempfile.TemporaryDirectory(prefix="wattle-") as folder:
+        target = pathlib.Path(folder, "run")
+        export(run_file, target)
+        return list(read_lines(target / "power_metrics.json"))
+
+
+class Driver:
+    """See the module. `folder` names the place in messages."""
+    folder: str = ""
+    wattmeter_logfile: Optional[PathLike] = None  #: CSV of a wall meter (OmegaWatt's layout) that is read beside
+    wattemeter_exec: Optional[str] = None         #: not used: a meter's own program writes its CSV
+
+    # ---- recording ----
+
+    def run_file(self) -> pathlib.Path:
+        """Where the recorder is to write; a file that is there gets one more segment."""
+        raise NotImplementedError
+
+    def recorder_arguments(self) -> List[str]:
+        """Further options of `wattle attach`."""
+        return []
+
+    def take_run(self, run_file: pathlib.Path) -> None:
+        """The recording in `run_file` has ended."""
+        for item in records_of_run(run_file):
+            if isinstance(item, str):
+                self.close_driver()
+            else:
+                self.save_power_metrics(item.metrics, date=item.date)
+
+    def erase(self) -> None:
+        """Forgets what is there; a new experiment begins."""
+        raise NotImplementedError
+
+    def save_power_metrics(self, metrics: Dict[str, Any], date: Optional[datetime.datetime] = None) -> None:
+        """Adds one record, {'cpu': {…}, 'gpu': {…}} with AIPowerMeter's names; date: when, None: now."""
+        raise NotImplementedError
+
+    def close_driver(self) -> None:
+        """Ends a segment: what comes next is integrated by itself."""
+
+    def save_exp_metrics(self, metrics: Dict[str, Any]) -> None:
+        """Adds figures of the experiment as of now: {'accuracy': 0.9}."""
+        raise NotImplementedError
+
+    def save_model_card(self, model_card: Dict[str, Any]) -> None:
+        """Keeps what model_complexity.get_summary gave."""
+
+    # ---- reading ----
+
+    def records(self) -> Iterable[Item]:
+        """All records in order of time, SEGMENT_END behind each segment."""
+        raise NotImplementedError
+
+    def exp_records(self) -> Iterable[Tuple[datetime.datetime, Dict[str, Any]]]:
+        """All figures of the experiment in order of time."""
+        return ()
+
+    def get_model_card(self) -> Optional[Dict[str, Any]]:
+        """The model's parameters and multiply-adds, None: not kept."""
+        return None
+
+    def get_description(self) -> Optional[str]:
+        """What the user said about the experiment."""
+        return None
+
+    def get_segments(self) -> List[datetime.datetime]:
+        """The ends of all segments but the last."""
+        return gather(self.records()).segment_ends
+
+    def load_cpu_metrics(self) -> Optional[Metrics]:
+        """CPU metrics, {name: {'dates': [datetime], 'values': […]}}; per process values are summed."""
+        return gather(self.records()).cpu
+
+    def load_gpu_metrics(self) -> Optional[Metrics]:
+        """GPU metrics; those that begin with per_gpu_ are {name: {gpu: {'dates': …, 'values': …}}}."""
+        return gather(self.records()).gpu
+
+    def load_exp_metrics(self) -> Optional[Metrics]:
+        """Metrics of the experiment itself, such as accuracy."""
+        metrics: Metrics = {}
+        for date, figures in self.exp_records():
+            for name, value in figures.items():
+                curve = metrics.setdefault(name, {"dates": [], "values": []})
+                curve["dates"].append(date)
+                curve["values"].append(value)
+        return metrics or None
+
+    def load_wattmeter_metrics(self) -> Optional[Metrics]:
+        """Columns of the wall meter's CSV; dates are Unix seconds."""
+        if self.wattmeter_logfile is None or not os.path.isfile(self.wattmeter_logfile):
+            return None
+        return _wall_meter.load(self.wattmeter_logfile)
+
+    def load_metrics(self) -> Tuple[Optional[Metrics], Optional[Metrics], Optional[Metrics], Optional[Metrics]]:
+        """CPU, GPU, experiment and wall meter, each None where there is nothing."""
+        recorded = gather(self.records())
+        return recorded.cpu, recorded.gpu, self.load_exp_metrics(), self.load_wattmeter_metrics()
+
+
+def describe(metadata: Dict[str, Any]) -> Optional[str]:
+    """Metadata in words: the description, then what else is there, a line each."""
+    lines = [str(metadata["description"])] if metadata.get("description") else []
+    lines += [f"{key}: {value}" for key, value in metadata.items() if key not in ("description", "date")]
+    return "\n".join(lines) or None
+
+
+def metadata_of(meta_data: Union[str, Dict[str, Any]]) -> Dict[str, Any]:
+    """What is kept about an experiment, from a text or a dict. Raises TypeError for anything else."""
+    if isinstance(meta_data, str):
+        meta_data = {"description": meta_data}
+    if not isinstance(meta_data, dict):
+        raise TypeError(f"meta_data is a text or a dict, not {type(meta_data).__name__}")
+    return {"description": "", **meta_data, "date": str(datetime.datetime.now())}

@@ -1,0 +1,148 @@
+"""Experiment: starts and ends recordings."""
+from __future__ import annotations
+
+import logging
+import math
+import os
+import signal
+import threading
+import time
+import warnings
+from typing import Any, Iterable, List, Optional, Sequence, Tuple
+
+from . import gpu_power, model_complexity, rapl_power
+from ._driver import Driver
+from ._recording import ControlQueue, Recording, is_alive
+
+SHORTEST_S, LONGEST_S = 0.001, 3600.0
+
+_log = logging.getLogger(__name__)
+
+
+def _pid_of(process: Any) -> int:
+    pid = getattr(process, "pid", process)
+    if isinstance(pid, bool) or not isinstance(pid, int) or pid < 1:
+        raise ValueError(f"{process!r} is no process; give a pid or an object with one (psutil.Process)")
+    return pid
+
+
+def _interval_s(period: float, measurement_period: Optional[float]) -> float:
+    for name, value in (("period", period), ("measurement_period", measurement_period)):
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not SHORTEST_S <= value <= LONGEST_S:
+            raise ValueError(f"{name} is a number of seconds from {SHORTEST_S} to {LONGEST_S:.0f}, not {value!r}")
+    return float(period if measurement_period is None else measurement_period)
+
+
+class Experiment:
+    """Records what a program uses, in a process of its own, while the program goes on.
+
+        driver = parsers.JsonParser("folder")
+        p, q = experiment.Experiment(driver).measure_yourself(period=2)
+        train()
+        q.put(experiment.STOP_MESSAGE)
+
+    driver: where recordings are kept; unless cont, what it holds is erased now. Each measurement adds a segment.
+    model, input_size: a torch module and (batch, …), kept as the model card (parameters, multiply-adds).
+    Raises ValueError for a model without input_size.
+    """
+
+    def __init__(self, driver: Driver, model: Any = None, input_size: Optional[Sequence[int]] = None,
+                 cont: bool = False) -> None:
+        self.db_driver = driver
+        if not cont:
+            driver.erase()
+        self.rapl_available, rapl_message = rapl_power.is_rapl_compatible()
+        self.nvidia_available, nvidia_message = gpu_power.is_nvidia_compatible()
+        self.wattmeter_available = bool(getattr(driver, "wall_meter", None))
+        _log.info("%s", nvidia_message)
+        if self.rapl_available:
+            _log.info("%s", rapl_message)
+        else:
+            warnings.warn(f"RAPL not available: {rapl_message}; CPU energy comes from another sensor or is estimated "
+                          "(`wattle doctor` tells)", RuntimeWarning, stacklevel=2)
+        if model is not None:
+            self.save_model_card(model, input_size)
+
+    def save_model_card(self, model: Any, input_size: Optional[Sequence[int]], device: Any = None) -> None:
+        """Counts the model's parameters and multiply-adds and keeps them with the recording."""
+        if model is None or input_size is None:
+            raise ValueError("a model card needs the model and its input_size, (batch, …)")
+        self.db_driver.save_model_card(model_complexity.get_summary(model, input_size, device=device))
+
+    def measure_yourself(self, period: float = 1, measurement_period: Optional[float] = None
+                         ) -> Tuple[Recording, ControlQueue]:
+        """Records this process and all that it starts. period: seconds between two records, 0.001 to 3600;
+        measurement_period, where given, counts instead. Returns (process, queue); queue.put(STOP_MESSAGE) ends it.
+
+        Counters are read at both ends and in between as often as they need it: a long period loses no energy.
+        """
+        return self._record([0], _interval_s(period, measurement_period))
+
+    def measure_from_pid_list(self, pid_list: Iterable[Any], period: float = 1) -> Tuple[Recording, ControlQueue]:
+        """Records these processes (pids, or objects with .pid) and all that they start, until they have ended or
+        STOP_MESSAGE comes. Those that are gone already are left out. Raises ValueError where none is left."""
+        pids: List[int] = list(dict.fromkeys(_pid_of(process) for process in pid_list))
+        living = [pid for pid in pids if is_alive(pid)]
+        if not living:
+            raise ValueError(f"no process to measure: {', '.join(map(str, pids))} ended" if pids else
+                             "no process to measure: the list is empty")
+        return self._record(living, _interval_s(period, None))
+
+    def monitor_machine(self, pid_args: Optional[Iterable[Any]] = None, parent_pid: int = 1, period: float = 1,
+                        measurement_period: Optional[float] = None, *, duration_s: float = math.inf) -> None:
+        """Records all processes (parent_pid and what comes from it; or pid_args) until Ctrl-C, SIGTERM or duration_s.
+
+        Does not return before. The machine's own figures (intel_power, total_mem_use) are of the machine anyhow.
+        """
+        pids = [parent_pid] if pid_args is None else [_pid_of(process) for process in pid_args]
+        recording, _ = self._record(pids, _interval_s(period, measurement_period))
+        end = time.monotonic() + duration_s
+        with _Interruptible() as asked:
+            while recording.is_alive() and not asked.is_set():
+                left = end - time.monotonic()
+                if left <= 0:
+                    break
+                asked.wait(min(left, 0.5))
+        recording.stop()
+
+    def _record(self, pids: Sequence[int], interval_s: float) -> Tuple[Recording, ControlQueue]:
+        recording = Recording(self.db_driver, pids, interval_s)
+        return recording, ControlQueue(recording)
+
+
+class _Interruptible:
+    """An event that SIGINT and SIGTERM set, where this thread may handle signals."""
+
+    def __enter__(self) -> threading.Event:
+        event = threading.Event()
+        self._before = {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, lambda *_: event.set())
+        return event
+
+    def __exit__(self, *_: Any) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+def get_pid_list(current_pid: int, parent_pid: Optional[int] = None) -> List[int]:
+    """The pids of parent_pid (None: this process's parent) and all that comes from it, without current_pid's."""
+    children: dict = {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            parent = rapl_power.parent_of(int(entry.name))
+            if parent is not None:
+                children.setdefault(parent, []).append(int(entry.name))
+
+    def family(pid: int) -> List[int]:
+        found, waiting = [], [pid]
+        while waiting:
+            found.append(waiting.pop(0))
+            waiting += children.get(found[-1], [])
+        return found
+
+    left_out = set(family(current_pid))
+    return [pid for pid in family(os.getppid() if parent_pid is None else parent_pid) if pid not in left_out]

@@ -1,0 +1,230 @@
+"""The folder layout: metadata.json, power_metrics.json, results_exp.json, model_summary.json, omegawatt.csv, and beside
+them wattle.sqlite, the run file, from which power_metrics.json is made when a recording ends.
+
+A program that is killed leaves the run file; power_metrics.json is then made by who reads the folder first.
+"""
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+import warnings
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+
+from . import _wall_meter
+from ._driver import Driver, PathLike, describe, export, metadata_of, read_lines
+from ._records import SEGMENT_END, Item, Record, gather, spans_of
+
+EXP_DATE = "end_training_epoch"  #: the key under which AIPowerMeter's reader looks for the date
+
+ExpRecord = Tuple[datetime.datetime, Dict[str, Any]]
+
+
+class JsonParser(Driver):
+    """Keeps recordings in a folder.
+
+    location: the folder, made where it is missing. meta_data: a text or a dict about the experiment. wall_meter: the
+    CSV that a wall meter is writing (OmegaWatt's layout); it is recorded as a further domain, and its frames are kept.
+    Raises TypeError for other meta_data, OSError where the folder can't be made.
+    """
+
+    def __init__(self, location: PathLike, meta_data: Union[str, Dict[str, Any]] = "", *,
+                 wall_meter: Optional[PathLike] = None) -> None:
+        self.metadata = metadata_of(meta_data)
+        self.folder = os.fspath(location)
+        self.wall_meter = wall_meter
+        self._path = pathlib.Path(self.folder).absolute()  # the program may change its current folder
+        self.metadata_filename = str(self._path / "metadata.json")
+        self.power_metric_filename = str(self._path / "power_metrics.json")
+        self.exp_metric_filename = str(self._path / "results_exp.json")
+        self.model_card_file = str(self._path / "model_summary.json")
+        self.wattmeter_logfile = str(self._path / "omegawatt.csv")
+        self._path.mkdir(parents=True, exist_ok=True)
+        self._write_metadata()
+
+    @property
+    def _kept(self) -> pathlib.Path:
+        """Lines that are in no run file: of AIPowerMeter itself, or saved by hand."""
+        return self._path / "power_metrics.kept.json"
+
+    # ---- recording ----
+
+    def run_file(self) -> pathlib.Path:
+        return self._path / "wattle.sqlite"
+
+    def recorder_arguments(self) -> List[str]:
+        return ["--wall-meter", os.path.abspath(self.wall_meter)] if self.wall_meter is not None else []
+
+    def begin_run(self) -> None:
+        """What another program has recorded in this folder stays in front of what wattle records."""
+        power = pathlib.Path(self.power_metric_filename)
+        if power.exists() and not self.run_file().exists() and not self._kept.exists():
+            os.replace(power, self._kept)
+
+    def take_run(self, run_file: pathlib.Path) -> None:
+        items = self._make_power_metrics()
+        if self.wall_meter is not None and os.path.isfile(self.wall_meter):
+            _wall_meter.keep(self.wall_meter, self.wattmeter_logfile, _spans(items))
+
+    def erase(self) -> None:
+        """Removes the files of a recording, and no other: the folder may be anybody's."""
+        names = [self.metadata_filename, self.power_metric_filename, self.exp_metric_filename, self.model_card_file,
+                 self.wattmeter_logfile, self._kept]
+        for path in [*map(pathlib.Path, names), *self._path.glob("wattle.sqlite*"),
+                     *self._path.glob("wattle-spans*"), *self._path.glob("wattle.sqlite-spans*")]:
+            path.unlink(missing_ok=True)
+        self._path.mkdir(parents=True, exist_ok=True)
+        self._write_metadata()
+
+    def save_power_metrics(self, metrics: Dict[str, Any], date: Optional[datetime.datetime] = None) -> None:
+        self._append({"date": str(date or datetime.datetime.now()), "metrics": metrics})
+
+    def close_driver(self) -> None:
+        self._append(SEGMENT_END)
+
+    def save_exp_metrics(self, metrics: Dict[str, Any]) -> None:
+        """Adds figures of the experiment as of now, in the form that load_exp_metrics reads."""
+        self._add_exp_records([(datetime.datetime.now(), metrics)])
+
+    def save_model_card(self, model_card: Dict[str, Any]) -> None:
+        self._write(self.model_card_file, model_card)
+
+    # ---- reading ----
+
+    def records(self) -> Iterable[Item]:
+        if self._is_stale():
+            return self._make_power_metrics()
+        power = pathlib.Path(self.power_metric_filename)
+        return read_lines(power) if power.exists() else ()
+
+    def exp_records(self) -> Iterator[ExpRecord]:
+        path = pathlib.Path(self.exp_metric_filename)
+        return iter(_read_exp_records(path) if path.exists() else ())
+
+    def get_model_card(self) -> Optional[Dict[str, Any]]:
+        path = pathlib.Path(self.model_card_file)
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def get_description(self) -> Optional[str]:
+        path = pathlib.Path(self.metadata_filename)
+        return describe(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+
+    # ---- files ----
+
+    def _write_metadata(self) -> None:
+        if not os.path.exists(self.metadata_filename):
+            self._write(self.metadata_filename, self.metadata)
+
+    def _write(self, path: PathLike, content: Any) -> None:
+        """All or nothing: a reader never sees half of it."""
+        partial = f"{path}.{os.getpid()}.new"
+        with open(partial, "w", encoding="utf-8") as file:
+            json.dump(content, file)
+        os.replace(partial, path)
+
+    def _append(self, line: Any) -> None:
+        text = json.dumps(line) + "\n"
+        self._path.mkdir(parents=True, exist_ok=True)
+        paths = [pathlib.Path(self.power_metric_filename)]
+        if self.run_file().exists():
+            paths.append(self._kept)  # the other is made anew from the run file
+        for path in paths:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(text)
+
+    def _is_stale(self) -> bool:
+        """Whether the recorder has written since power_metrics.json was made."""
+        try:
+            made_ns = os.stat(self.power_metric_filename).st_mtime_ns
+        except FileNotFoundError:
+            return self.run_file().exists()
+        journal = pathlib.Path(f"{self.run_file()}-wal")
+        return any(path.exists() and path.stat().st_mtime_ns > made_ns for path in (self.run_file(), journal))
+
+    def _make_power_metrics(self) -> List[Item]:
+        """Exports the run file; returns all records. What can't be written (a read-only folder) is still read."""
+        run_file = self.run_file()
+        if not run_file.exists():
+            return []
+        folder = tempfile.mkdtemp(prefix="wattle-")
+        try:
+            made = pathlib.Path(folder, "run")
+            export(run_file, made)
+            lines = made / "power_metrics.json"
+            if self._kept.exists():
+                lines = _join(self._kept, lines, pathlib.Path(folder, "power_metrics.json"))
+            self._take(lines, self.power_metric_filename)
+            if (made / "results_exp.json").exists():
+                self._add_exp_records(_read_exp_records(made / "results_exp.json"))
+            return list(read_lines(lines))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _add_exp_records(self, records: List[ExpRecord]) -> None:
+        """wattle.metric's figures are in the run file, others in results_exp.json alone: neither is lost or doubled."""
+        before = list(self.exp_records())
+        new = [record for record in records if record not in before]
+        merged = sorted(before + new, key=lambda record: record[0].timestamp())
+        if new:
+            self._write(self.exp_metric_filename, [{EXP_DATE: str(date), **figures} for date, figures in merged])
+
+    def _take(self, made: pathlib.Path, name: str) -> None:
+        try:
+            partial = f"{name}.{os.getpid()}.new"
+            shutil.copyfile(made, partial)
+            os.replace(partial, name)
+        except OSError as error:
+            warnings.warn(f"{name}: not written ({error.strerror}); it can be made from {self.run_file()}",
+                          RuntimeWarning, stacklevel=2)
+
+
+def _spans(items: Iterable[Item]) -> List[Tuple[float, float]]:
+    items = list(items)
+    ends = [end.timestamp() for end in gather(items).segment_ends]
+    return spans_of((item.date.timestamp() for item in items if isinstance(item, Record)), ends)
+
+
+def _join(first: pathlib.Path, second: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
+    """Both files' segments by time."""
+    segments: List[List[Record]] = []
+    for path in (first, second):
+        segments.append([])
+        for item in read_lines(path):
+            if isinstance(item, Record):
+                segments[-1].append(item)
+            elif segments[-1]:
+                segments.append([])
+    with open(target, "w", encoding="utf-8") as out:
+        for segment in sorted(filter(None, segments), key=lambda segment: segment[0].date.timestamp()):
+            for record in segment:
+                out.write(json.dumps({"date": str(record.date), "metrics": record.metrics}) + "\n")
+            out.write(json.dumps(SEGMENT_END) + "\n")
+    return target
+
+
+def _objects(text: str) -> List[Dict[str, Any]]:
+    """A list of objects, an object of objects, or an object a line as AIPowerMeter's save_exp_metrics leaves them."""
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    if isinstance(content, dict):
+        return [content] if "metrics" in content and "date" in content else list(content.values())
+    return content
+
+
+def _read_exp_records(path: pathlib.Path) -> List[ExpRecord]:
+    try:
+        return [_exp_record(entry) for entry in _objects(path.read_text(encoding="utf-8"))]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: no list of objects that each have '{EXP_DATE}' ({error})") from error
+
+
+def _exp_record(entry: Dict[str, Any]) -> ExpRecord:
+    if EXP_DATE not in entry and isinstance(entry.get("metrics"), dict):
+        return datetime.datetime.fromisoformat(entry["date"]), entry["metrics"]
+    figures = {name: value for name, value in entry.items() if name != EXP_DATE}
+    return datetime.datetime.fromisoformat(entry[EXP_DATE]), figures

@@ -1,0 +1,200 @@
+"""A recording as AIPowerMeter's callers hold it: a process and a queue. Behind both is wattle's recorder, a process in C."""
+from __future__ import annotations
+
+import atexit
+import os
+import pathlib
+import queue
+import threading
+import time
+import warnings
+import weakref
+from typing import Any, List, Optional, Sequence
+
+from ._driver import Driver
+
+STOP_MESSAGE = "Stop"
+EXP_DONE = "Done"
+POLL_S = 0.02
+
+_running: "weakref.WeakSet[Recording]" = weakref.WeakSet()
+
+
+def recorder_pid(run_file: os.PathLike) -> Optional[int]:
+    """The process that writes a run file, None where /proc does not show it."""
+    wanted = os.fsencode(run_file)
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = pathlib.Path(entry.path, "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if len(words) > 1 and words[1] == b"attach" and wanted in words:
+            return int(entry.name)
+    return None
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process that has not ended."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+
+
+def tracker_of(run_file: pathlib.Path, pids: Sequence[int], period_s: float, arguments: Sequence[str]) -> Any:
+    """A recorder of these processes and what they start, 0: this one; it appends to the run file."""
+    from wattle import _wattle
+    also = [word for pid in pids[1:] for word in ("--also", str(pid))]
+    return _wattle.Tracker(interval_s=period_s, output=run_file, pid=pids[0], quiet=True,
+                           arguments=[*arguments, "--append", "--per-process", *also])
+
+
+class Recording:
+    """The process that records, from start to stop. Looks like a multiprocessing.Process that was started.
+
+    pids: the processes to follow, with all that they start; [0] is this one.
+    """
+    name = "wattle"
+    daemon = True
+
+    def __init__(self, driver: Driver, pids: Sequence[int], period_s: float) -> None:
+        begin = getattr(driver, "begin_run", None)
+        if begin is not None:
+            begin()
+        self._driver = driver
+        self._run_file = driver.run_file()
+        self._run_file.parent.mkdir(parents=True, exist_ok=True)
+        self._tracker = tracker_of(self._run_file, pids, period_s, driver.recorder_arguments())
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+        self._error: Optional[BaseException] = None
+        self._ended = False
+        self._tracker.start()
+        self._pid = recorder_pid(self._run_file)
+        _running.add(self)
+
+    def __repr__(self) -> str:
+        return f"<Recording pid={self._pid} {'ended' if self._ended else 'running'} {self._run_file}>"
+
+    @property
+    def pid(self) -> Optional[int]:
+        """The recorder's; None where /proc does not show it."""
+        return self._pid
+
+    ident = pid
+
+    @property
+    def exitcode(self) -> Optional[int]:
+        """None while it records, then 0, or 1 if the recorder failed."""
+        return None if not self._ended else int(self._error is not None)
+
+    def is_alive(self) -> bool:
+        """Whether it still records."""
+        return not self._ended and (self._pid is None or is_alive(self._pid))
+
+    def join(self, timeout: Optional[float] = None) -> None:
+        """Waits until the recording has ended, at most timeout seconds: by a stop, or because what it follows ended."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while self.is_alive() and (until is None or time.monotonic() < until):
+            time.sleep(POLL_S)
+        if not self.is_alive():
+            self.stop()
+
+    def stop(self) -> None:
+        """Ends the recording and hands it to the driver. What fails is a warning: it must not end a training.
+        Once only; in a forked child it does nothing, the recording is the parent's."""
+        if self._owner != os.getpid():
+            return
+        with self._lock:
+            if self._ended:
+                return
+            try:
+                self._tracker.stop()
+            except (OSError, RuntimeError) as error:
+                self._fail("the recorder", error)
+            try:
+                if self._run_file.exists():
+                    self._driver.take_run(self._run_file)
+            except Exception as error:  # whatever a driver raises
+                self._fail(f"the recording is in {self._run_file}, but", error)
+            self._ended = True
+            _running.discard(self)
+
+    terminate = kill = stop
+
+    def close(self) -> None:
+        """Ends it, as stop does."""
+        self.stop()
+
+    def _fail(self, what: str, error: BaseException) -> None:
+        self._error = self._error or error
+        warnings.warn(f"AIPowerMeter: {what}: {error}", RuntimeWarning, stacklevel=4)
+
+
+class ControlQueue:
+    """The queue that measure_yourself returns: put(STOP_MESSAGE) ends the recording, and has when it returns.
+
+    get gives (None, None) once after the end, (None, error) if it failed. Other messages are dropped, as AIPowerMeter does.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._answers: "queue.Queue[Any]" = queue.Queue()
+        self._lock = threading.Lock()
+        self._answered = False
+
+    def put(self, obj: Any, block: bool = True, timeout: Optional[float] = None) -> None:
+        if obj == STOP_MESSAGE:
+            self._recording.stop()
+            self._answer()
+
+    def put_nowait(self, obj: Any) -> None:
+        self.put(obj, block=False)
+
+    def get(self, block: bool = True, timeout: Optional[float] = None) -> Any:
+        """Raises queue.Empty where nothing comes in time."""
+        if block and not self._answered:
+            self._recording.join(timeout)
+        if self._recording.exitcode is not None:
+            self._answer()
+        return self._answers.get(block=False)
+
+    def get_nowait(self) -> Any:
+        return self.get(block=False)
+
+    def empty(self) -> bool:
+        return self._answers.empty()
+
+    def full(self) -> bool:
+        return False
+
+    def qsize(self) -> int:
+        return self._answers.qsize()
+
+    def close(self) -> None:
+        """Nothing to close; the recording goes on."""
+
+    def cancel_join_thread(self) -> None:
+        """There is no thread."""
+
+    def join_thread(self) -> None:
+        """There is no thread."""
+
+    def _answer(self) -> None:
+        with self._lock:
+            if not self._answered:
+                self._answered = True
+                self._answers.put((None, self._recording._error))
+
+
+def _end_all() -> None:
+    running: List[Recording] = list(_running)
+    for recording in running:
+        recording.stop()
+
+
+# A program that ends without a stop, or in the middle of an exception, has its recording.
+atexit.register(_end_all)

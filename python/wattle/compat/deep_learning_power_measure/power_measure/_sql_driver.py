@@ -1,0 +1,249 @@
+"""A database as a driver: SQLite by the standard library, PostgreSQL by psycopg2.
+
+    aipm_experiment    experiment, metadata, model_card            (JSON texts)
+    aipm_recording     recording, experiment, host, program_pid, run_file: recordings whose run file is still to be read
+    aipm_power_metric  experiment, recording, record, segment, date, unix_s, part, name, gpu, pid, value
+    aipm_exp_metric    experiment, date, unix_s, name, value
+
+A row of aipm_power_metric is one figure: part is cpu or gpu, name AIPowerMeter's (power in W, memory in bytes), gpu and
+pid '' where it is of no single one. While a recording goes on it is in a run file on the machine that records; its rows
+come when it ends, or, if the program was killed, when the experiment is next read on that machine.
+"""
+from __future__ import annotations
+
+import contextlib
+import datetime
+import itertools
+import json
+import os
+import pathlib
+import socket
+import uuid
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+
+from ._database import Database
+from ._driver import Driver, PathLike, describe, metadata_of, records_of_run
+from ._records import SEGMENT_END, Item, Record
+
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS aipm_experiment (experiment TEXT PRIMARY KEY, metadata TEXT NOT NULL, model_card TEXT)",
+    "CREATE TABLE IF NOT EXISTS aipm_recording (recording TEXT PRIMARY KEY, experiment TEXT NOT NULL, "
+    "host TEXT NOT NULL, program_pid INTEGER NOT NULL, run_file TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS aipm_power_metric (experiment TEXT NOT NULL, recording TEXT NOT NULL, "
+    "record INTEGER NOT NULL, segment INTEGER NOT NULL, date TEXT NOT NULL, unix_s DOUBLE PRECISION NOT NULL, "
+    "part TEXT NOT NULL, name TEXT NOT NULL, gpu TEXT NOT NULL, pid TEXT NOT NULL, value DOUBLE PRECISION)",
+    "CREATE INDEX IF NOT EXISTS aipm_power_metric_order ON aipm_power_metric (experiment, name, unix_s)",
+    "CREATE TABLE IF NOT EXISTS aipm_exp_metric (experiment TEXT NOT NULL, date TEXT NOT NULL, "
+    "unix_s DOUBLE PRECISION NOT NULL, name TEXT NOT NULL, value DOUBLE PRECISION)",
+)
+Figure = Tuple[str, str, str, str, Optional[float]]  #: part, name, gpu, pid, value
+
+
+class SqlParser(Driver):
+    """Keeps recordings in a database.
+
+    database: "FILE.sqlite", "sqlite:///FILE" or "postgresql://USER@HOST/NAME". meta_data: a text or a dict about the
+    experiment. experiment: its name; a database has many. wall_meter: as JsonParser's.
+    Raises ImportError without psycopg2, and the library's own errors where the database can't be reached.
+    """
+
+    def __init__(self, database: PathLike, meta_data: Union[str, Dict[str, Any]] = "", *, experiment: str = "experiment",
+                 wall_meter: Optional[PathLike] = None) -> None:
+        self.metadata = metadata_of(meta_data)
+        self.folder = f"{os.fspath(database)} ({experiment})"
+        self.experiment = experiment
+        self.wall_meter = self.wattmeter_logfile = wall_meter
+        self._database = Database(os.fspath(database))
+        self._recording = uuid.uuid4().hex
+        self._by_hand = itertools.count()
+        self._segment = 0
+        with self._database.transaction() as run:
+            for statement in TABLES:
+                run(statement)
+        self._insert_experiment()
+
+    # ---- recording ----
+
+    def run_file(self) -> pathlib.Path:
+        return self._database.folder_of_runs() / f"wattle-{self._recording}.sqlite"
+
+    def recorder_arguments(self) -> List[str]:
+        return ["--wall-meter", os.path.abspath(self.wall_meter)] if self.wall_meter is not None else []
+
+    def begin_run(self) -> None:
+        """A recording of its own, told to who reads before it ends."""
+        self._recording = uuid.uuid4().hex
+        with self._database.transaction() as run:
+            run("INSERT INTO aipm_recording VALUES (?, ?, ?, ?, ?)",
+                (self._recording, self.experiment, socket.gethostname(), os.getpid(), str(self.run_file())))
+
+    def take_run(self, run_file: pathlib.Path) -> None:
+        self._take(self._recording, run_file)
+
+    def erase(self) -> None:
+        """Forgets this experiment, no other."""
+        files = [pathlib.Path(file) for _, _, file in self._pending()]
+        with self._database.transaction() as run:
+            for table in ("aipm_power_metric", "aipm_exp_metric", "aipm_recording", "aipm_experiment"):
+                run(f"DELETE FROM {table} WHERE experiment = ?", (self.experiment,))
+        for file in files:
+            _remove_run(file)
+        self._insert_experiment()
+
+    def save_power_metrics(self, metrics: Dict[str, Any], date: Optional[datetime.datetime] = None) -> None:
+        record = Record(date or datetime.datetime.now(), metrics)
+        recording = f"by hand {os.getpid()} {id(self)}"
+        with self._database.transaction() as run:
+            self._insert(run, recording, [(next(self._by_hand), self._segment, record)])
+
+    def close_driver(self) -> None:
+        self._segment += 1
+
+    def save_exp_metrics(self, metrics: Dict[str, Any]) -> None:
+        """Adds figures of the experiment as of now. Raises ValueError for what is no number."""
+        now = datetime.datetime.now()
+        rows = []
+        for name, value in metrics.items():
+            try:
+                rows.append((self.experiment, str(now), now.timestamp(), name, float(value)))
+            except (TypeError, ValueError):
+                raise ValueError(f"{name}: {value!r} is no number; a database keeps numbers") from None
+        with self._database.transaction() as run:
+            self._database.insert(run, "aipm_exp_metric", rows)
+
+    def save_model_card(self, model_card: Dict[str, Any]) -> None:
+        with self._database.transaction() as run:
+            run("UPDATE aipm_experiment SET model_card = ? WHERE experiment = ?",
+                (json.dumps(model_card), self.experiment))
+
+    # ---- reading ----
+
+    def records(self) -> Iterable[Item]:
+        segments = list(self._stored_segments())
+        for recording, program_pid, file in self._pending():
+            if not os.path.exists(file):
+                continue
+            segments += _segments(records_of_run(file))
+            if not _is_alive(program_pid):
+                self._take(recording, pathlib.Path(file))
+        for segment in sorted(segments, key=lambda segment: segment[0].date.timestamp()):
+            yield from segment
+            yield SEGMENT_END
+
+    def exp_records(self) -> Iterator[Tuple[datetime.datetime, Dict[str, Any]]]:
+        rows = self._database.select("SELECT date, name, value FROM aipm_exp_metric WHERE experiment = ? "
+                                     "ORDER BY unix_s, name", (self.experiment,))
+        for date, group in itertools.groupby(rows, key=lambda row: row[0]):
+            yield datetime.datetime.fromisoformat(date), {name: value for _, name, value in group}
+
+    def get_model_card(self) -> Optional[Dict[str, Any]]:
+        card = self._experiment_column("model_card")
+        return json.loads(card) if card else None
+
+    def get_description(self) -> Optional[str]:
+        metadata = self._experiment_column("metadata")
+        return describe(json.loads(metadata)) if metadata else None
+
+    def close(self) -> None:
+        """Gives the connection back; it is opened anew when needed."""
+        self._database.close()
+
+    # ---- tables ----
+
+    def _insert_experiment(self) -> None:
+        with self._database.transaction() as run:
+            run("INSERT INTO aipm_experiment (experiment, metadata) VALUES (?, ?) ON CONFLICT (experiment) DO NOTHING",
+                (self.experiment, json.dumps(self.metadata)))
+
+    def _experiment_column(self, column: str) -> Optional[str]:
+        rows = self._database.select(f"SELECT {column} FROM aipm_experiment WHERE experiment = ?", (self.experiment,))
+        return rows[0][0] if rows else None
+
+    def _pending(self) -> List[Tuple[str, int, str]]:
+        return self._database.select("SELECT recording, program_pid, run_file FROM aipm_recording "
+                                     "WHERE experiment = ? AND host = ?", (self.experiment, socket.gethostname()))
+
+    def _take(self, recording: str, run_file: pathlib.Path) -> None:
+        """Rows of a run file, all or none; then it goes."""
+        numbered = ((number, segment, record) for segment, records in enumerate(_segments(records_of_run(run_file)))
+                    for number, record in enumerate(records))
+        with self._database.transaction() as run:
+            run("DELETE FROM aipm_recording WHERE recording = ?", (recording,))
+            self._insert(run, recording, numbered)
+        _remove_run(run_file)
+
+    def _insert(self, run: Any, recording: str, numbered: Iterable[Tuple[int, int, Record]]) -> None:
+        rows = ((self.experiment, recording, number, segment, str(record.date), record.date.timestamp(), *figure)
+                for number, segment, record in numbered for figure in _figures(record))
+        self._database.insert(run, "aipm_power_metric", rows)
+
+    def _stored_segments(self) -> Iterator[List[Record]]:
+        rows = self._database.select(
+            "SELECT recording, segment, record, date, part, name, gpu, pid, value FROM aipm_power_metric "
+            "WHERE experiment = ? ORDER BY recording, segment, record", (self.experiment,))
+        for _, segment in itertools.groupby(rows, key=lambda row: row[:2]):
+            yield [_record(list(figures)) for _, figures in itertools.groupby(segment, key=lambda row: row[2])]
+
+
+# ---- records and rows ----
+
+def _segments(items: Iterable[Item]) -> List[List[Record]]:
+    segments: List[List[Record]] = [[]]
+    for item in items:
+        if isinstance(item, Record):
+            segments[-1].append(item)
+        else:
+            segments.append([])
+    return [segment for segment in segments if segment]
+
+
+def _figures(record: Record) -> Iterator[Figure]:
+    for part, metrics in record.metrics.items():
+        if not isinstance(metrics, dict):
+            continue
+        for name, value in metrics.items():
+            yield from _spread(part, name, value)
+
+
+def _spread(part: str, name: str, value: Any) -> Iterator[Figure]:
+    """A number, one per process, one per GPU, or one per process of each GPU. What has no entry has no row."""
+    if not isinstance(value, dict):
+        yield part, name, "", "", value
+        return
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            for pid, number in inner.items():
+                yield part, name, str(key), str(pid), number
+        elif part == "gpu":
+            yield part, name, str(key), "", inner
+        else:
+            yield part, name, "", str(key), inner
+
+
+def _record(rows: List[Tuple[Any, ...]]) -> Record:
+    metrics: Dict[str, Dict[str, Any]] = {}
+    for _, _, _, _, part, name, gpu, pid, value in rows:
+        place = metrics.setdefault(part, {})
+        keys = [name, *(key for key in (gpu, pid) if key)]
+        for key in keys[:-1]:
+            place = place.setdefault(key, {})
+        place[keys[-1]] = value
+    return Record(datetime.datetime.fromisoformat(rows[0][3]), metrics)
+
+
+# ---- run files ----
+
+def _remove_run(run_file: pathlib.Path) -> None:
+    for path in run_file.parent.glob(run_file.name + "*"):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True

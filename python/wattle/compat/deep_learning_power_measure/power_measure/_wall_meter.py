@@ -1,0 +1,81 @@
+"""The CSV that OmegaWatt's reader writes: seconds since 1970, whether the frame is whole, volts, amperes, watts.
+
+    #timestamp,#frame_is_ok,#U1,#U2,#U3,#current1,#activepow1,…
+    1671527189.314471465,true,232.3,0.0,0.0,0.1,20.9
+"""
+from __future__ import annotations
+
+import csv
+import os
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+
+PathLike = Union[str, "os.PathLike[str]"]
+TIMESTAMP, IS_OK = "#timestamp", "#frame_is_ok"
+KEPT = "# frames of the wall meter from the time of the recording, kept by wattle"
+
+
+def _rows(path: PathLike) -> Iterator[List[str]]:
+    """The header first; what its writer said before is left out."""
+    with open(path, encoding="utf-8", errors="replace", newline="") as lines:
+        header: Optional[List[str]] = None
+        for row in csv.reader(lines):
+            names = [name.strip() for name in row]
+            if header is None and TIMESTAMP in names and IS_OK in names:
+                header = names
+                yield header
+            elif header is not None and names != header:
+                yield row
+
+
+def _frames(path: PathLike) -> Iterator[Tuple[List[str], List[str], float]]:
+    """Header, row and time of every whole frame."""
+    rows = _rows(path)
+    header = next(rows, None)
+    if header is None:
+        return
+    timestamp, is_ok = header.index(TIMESTAMP), header.index(IS_OK)
+    for row in rows:
+        if len(row) != len(header) or row[is_ok].strip().lower() != "true":
+            continue
+        try:
+            seconds = float(row[timestamp])
+        except ValueError:
+            continue
+        yield header, row, seconds
+
+
+def load(path: PathLike) -> Optional[Dict[str, Any]]:
+    """Columns by their names, {'dates': [Unix seconds], 'values': […]}; frames that are not whole are left out."""
+    metrics: Dict[str, Any] = {}
+    for header, row, seconds in _frames(path):
+        for name, text in zip(header, row):
+            if name in (TIMESTAMP, IS_OK):
+                continue
+            try:
+                value = float(text)
+            except ValueError:
+                continue
+            curve = metrics.setdefault(name, {"dates": [], "values": []})
+            curve["dates"].append(seconds)
+            curve["values"].append(value)
+    return metrics or None
+
+
+def keep(source: PathLike, target: PathLike, spans: List[Tuple[float, float]]) -> None:
+    """Copies the frames of the given stretches of time, in the layout that AIPowerMeter reads: it takes the second line
+    for the header and drops the last, which may be cut."""
+    with open(target, "w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, lineterminator="\n")
+        header: Optional[List[str]] = None
+        row: List[str] = []
+        for header_now, row_now, seconds in _frames(source):
+            if not any(begin <= seconds <= end for begin, end in spans):
+                continue
+            if header is None:
+                header = header_now
+                out.write(KEPT + "\n")
+                writer.writerow(header)
+            row = row_now
+            writer.writerow(row)
+        if header is not None:
+            writer.writerow(["" for _ in row])

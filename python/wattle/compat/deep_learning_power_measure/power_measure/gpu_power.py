@@ -1,0 +1,125 @@
+"""Single looks at NVIDIA GPUs. Power in W, memory in bytes, use of streaming multiprocessors from 0 to 1 unless said."""
+from __future__ import annotations
+
+import pathlib
+import tempfile
+import time
+from typing import Any, Dict, Iterable, Optional, Tuple
+
+from ._driver import records_of_run
+from ._nvml import Nvml, NvmlError
+from ._proc import pid_of
+from ._records import Record
+
+# AIPowerMeter's two generations of names for the same.
+SAME = {"nvidia_draw_absolute": "nvidia_power", "per_gpu_power_draw": "per_gpu_nvidia_power"}
+LOOK_S = 0.2
+ALL = 1  # what comes from it is every program of the machine, or of the container
+
+
+def is_nvidia_compatible() -> Tuple[bool, str]:
+    """Whether there is an NVIDIA GPU that tells its power, and a text."""
+    reason = "nvidia NOT available for energy consumption\n"
+    try:
+        with Nvml() as nvml:
+            gpus = nvml.gpus()
+    except NvmlError as error:
+        return False, f"{reason}{error}"
+    if not gpus:
+        return False, f"{reason}no GPU found"
+    if all(gpu.power_w is None and gpu.energy_j is None for gpu in gpus):
+        return False, f"{reason}no GPU tells its power"
+    return True, "GPU power will be measured with nvidia"
+
+
+def get_gpu_sample() -> Dict[str, Any]:
+    """A reading of all GPUs: time (Unix s), nvidia_power and per_gpu_nvidia_power (J since the driver was loaded),
+    nvidia_memory and per_gpu_nvidia_memory (bytes), nvidia_use_rate and per_gpu_nvidia_use_rate (percent).
+
+    None where a GPU does not tell. Raises NvmlError (an OSError) without a driver.
+    """
+    with Nvml() as nvml:
+        gpus = dict(enumerate(nvml.gpus()))
+    energy_j = {index: gpu.energy_j for index, gpu in gpus.items()}
+    memory = {index: gpu.memory_bytes for index, gpu in gpus.items()}
+    rates = {index: gpu.use_percent for index, gpu in gpus.items()}
+    rate = _sum(rates)
+    return {"time": time.time(), "nvidia_power": _sum(energy_j), "nvidia_memory": _sum(memory),
+            "per_gpu_nvidia_power": energy_j, "per_gpu_nvidia_use_rate": rates, "per_gpu_nvidia_memory": memory,
+            "nvidia_use_rate": None if rate is None else rate / len(rates)}
+
+
+def get_diff_gpu_sample(s1: Dict[str, Any], s2: Dict[str, Any]) -> Dict[str, Any]:
+    """Between two get_gpu_sample: mean power in W; memory and use as the mean of both. Raises ValueError for one time."""
+    seconds = s2["time"] - s1["time"]
+    if seconds <= 0:
+        raise ValueError("the second sample is not later than the first")
+
+    def between(name: str, first: Optional[float], second: Optional[float]) -> Optional[float]:
+        if first is None or second is None:
+            return None
+        return (second - first) / seconds if "power" in name else (first + second) / 2
+
+    return {name: {gpu: between(name, value, s2[name].get(gpu)) for gpu, value in first.items()}
+            if isinstance(first, dict) else between(name, first, s2[name])
+            for name, first in s1.items() if name != "time"}
+
+
+def get_min_power() -> Dict[int, Optional[float]]:
+    """The least power limit of each GPU, in W."""
+    with Nvml() as nvml:
+        return {index: gpu.least_limit_w for index, gpu in enumerate(nvml.gpus())}
+
+
+def get_nvidia_gpu_power(pid_list: Optional[Iterable[Any]] = None, nsample: int = 1) -> Dict[str, Any]:
+    """Power and use of each GPU, and the part of the processes in pid_list (None: all) and of what they started.
+
+    Records for nsample times 0.2 s with wattle's recorder, so that pids are right in containers too. Returns
+        nvidia_draw_absolute (nvidia_power)          W, all GPUs
+        per_gpu_power_draw (per_gpu_nvidia_power)    {gpu: W}
+        per_gpu_attributable_mem_use                 {gpu: {pid: bytes}}
+        per_gpu_per_pid_utilization_absolute         {gpu: {pid: 0 to 1}}
+        per_gpu_absolute_percent_usage               {gpu: 0 to 1}, of these processes
+        per_gpu_estimated_attributable_utilization   {gpu: 0 to 1}, their part of what was in use
+        per_gpu_attributable_power                   {gpu: W, 'all': W}
+    without those that the GPUs do not tell. Raises NvmlError (an OSError) where there is no GPU.
+    """
+    available, reason = is_nvidia_compatible()
+    if not available:
+        raise NvmlError(reason.replace("\n", ": "))
+    pids = [ALL] if pid_list is None else [pid_of(process) for process in pid_list]
+    if not pids:
+        raise ValueError("pid_list is empty; None stands for all processes")
+    metrics = _record(pids, max(int(nsample), 1))
+    for old, new in SAME.items():
+        for name, other in ((old, new), (new, old)):
+            if other in metrics:
+                metrics.setdefault(name, metrics[other])
+    return {name: _by_number(value) for name, value in metrics.items()}
+
+
+def _record(pids: Any, looks: int) -> Dict[str, Any]:
+    """`gpu` of the last record of a short recording."""
+    from ._recording import tracker_of
+    with tempfile.TemporaryDirectory(prefix="wattle-") as folder:
+        run_file = pathlib.Path(folder, "run.sqlite")
+        tracker = tracker_of(run_file, pids, LOOK_S, [])
+        tracker.start()
+        time.sleep(LOOK_S * (looks + 0.5))
+        tracker.stop()
+        records = [item for item in records_of_run(run_file) if isinstance(item, Record) and "gpu" in item.metrics]
+    if not records:
+        raise NvmlError("the recorder saw no GPU; `wattle doctor` tells why")
+    return records[-1].metrics["gpu"]
+
+
+def _by_number(value: Any) -> Any:
+    """Keys of JSON are texts; AIPowerMeter's GPUs and pids are numbers."""
+    if not isinstance(value, dict):
+        return value
+    return {int(key) if key.isdigit() else key: _by_number(inner) for key, inner in value.items()}
+
+
+def _sum(values: Dict[int, Optional[float]]) -> Optional[float]:
+    known = [value for value in values.values() if value is not None]
+    return sum(known) if known else None

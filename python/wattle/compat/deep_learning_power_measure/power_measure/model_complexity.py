@@ -1,0 +1,30 @@
+"""Parameters and multiply-adds of a model, with torchinfo's definitions, counted by wattle.torch.complexity."""
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, Dict, Sequence
+
+
+def to_bytes(num: int) -> float:
+    """Megabytes of so many numbers of 4 bytes (the name is AIPowerMeter's)."""
+    return num * 4 / 1e6
+
+
+def get_summary(model: Any, input_size: Sequence[int], device: Any = None) -> Dict[str, Any]:
+    """total_params, trainable_params, total_mult_adds, input_size, total_input (numbers in an input).
+
+    model: a torch module; input_size: (batch, …); device: where the input is made, None: where the model is.
+    For other models {} with a warning: torch's alone can be counted so, ONNX files by `wattle model`.
+    """
+    if not any(f"{kind.__module__}.{kind.__name__}" == "torch.nn.modules.module.Module" for kind in type(model).__mro__):
+        warnings.warn(f"{type(model).__name__} is no torch module: its parameters and multiply-adds are not counted; "
+                      "`wattle model FILE.onnx` counts an exported one", RuntimeWarning, stacklevel=2)
+        return {}
+    from wattle.torch import complexity
+    counted = complexity(model, tuple(input_size), **({} if device is None else {"device": device}))
+    parameters = list(model.parameters())
+    return {"input_size": list(input_size), "total_input": math.prod(input_size),
+            "total_params": counted.parameters,
+            "trainable_params": sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
+            "total_mult_adds": counted.multiply_adds}

@@ -1,0 +1,7 @@
+"""Drivers: where recordings are kept and read from. A folder of JSON files, or a database."""
+from ._driver import Driver
+from ._json_driver import JsonParser
+from ._records import SEGMENT_END
+from ._sql_driver import SqlParser
+
+__all__ = ["Driver", "JsonParser", "SEGMENT_END", "SqlParser"]

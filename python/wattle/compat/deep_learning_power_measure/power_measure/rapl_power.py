@@ -1,0 +1,203 @@
+"""Single looks at energy counters, CPU use and memory of processes.
+
+For recordings see experiment: wattle's recorder does not use these. Domains nest: psys contains the packages
+(intel_power), a package contains its cores (total_cpu_power), its uncore and more; DRAM stands beside the packages.
+"""
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+from . import rapl
+from ._proc import (ProcessTimes, SystemTimes, machine_memory, memory_of, parent_of, pid_of, process_times, processes,
+                    system_times)
+
+__all__ = ["get_cpu_uses", "get_diff_power_draw", "get_info_time", "get_mem_uses", "get_metrics", "get_percent_uses",
+           "get_power", "get_processes", "get_rel_power", "get_relative_mem_use", "is_rapl_compatible", "parent_of"]
+
+Info = Dict[int, Tuple[SystemTimes, ProcessTimes]]
+# Names of subdomains -> the key of get_power; several names, since kernels differ.
+SUBDOMAINS = {"core": "total_cpu_power", "cpu": "total_cpu_power", "uncore": "uncore_power", "dram": "total_dram_power",
+              "ram": "total_dram_power"}
+DOMAINS = {"RAM": ("dram", "ram"), "CPU core": ("core", "cpu"), "uncore": ("uncore",), "System on Chip": ("psys",)}
+
+
+class _Pair(tuple):
+    """Two dicts, as AIPowerMeter returns them (`uses, seconds = get_cpu_uses(…)`), that can also be asked like the first,
+    which is what its documentation promises (`get_cpu_uses(…)[pid]`)."""
+
+    def __getitem__(self, key: Any) -> Any:
+        first = tuple.__getitem__(self, 0)
+        return first[key] if key in first else tuple.__getitem__(self, key)
+
+    def keys(self) -> Any:
+        return tuple.__getitem__(self, 0).keys()
+
+    def values(self) -> Any:
+        return tuple.__getitem__(self, 0).values()
+
+    def items(self) -> Any:
+        return tuple.__getitem__(self, 0).items()
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return tuple.__getitem__(self, 0).get(key, default)
+
+
+# ---- energy counters ----
+
+def is_rapl_compatible() -> Tuple[bool, str]:
+    """Whether the counters under /sys/class/powercap can be read, and a text: which there are, or what to do."""
+    folders = list(rapl.zones())
+    if not folders:
+        return False, f"there are no counters in {rapl.rapl_dir}"
+    locked = [folder for folder in folders if not os.access(folder / "energy_uj", os.R_OK)]
+    if locked:
+        return False, f"{locked[0]}/energy_uj is readable by root alone; `wattle doctor` tells how to change that"
+    names = {domain.name for domain in rapl.RAPLSample.take_sample().domains_by_id.values()}
+    lines = [f"{title} related energy consumption {'available' if names & set(words) else 'NOT available'}\n"
+             for title, words in DOMAINS.items()]
+    return True, "RAPL available:\n" + "".join(lines)
+
+
+def get_diff_power_draw(diff: rapl.RAPLDifference) -> Dict[str, float]:
+    """Mean power in W between two samples (`get_power(sample2 - sample1)`).
+
+    intel_power: all packages; total_cpu_power, uncore_power: parts of them; total_dram_power: beside them; psys_power:
+    the platform, with all of it. What this machine does not have is no key.
+    """
+    watts: Dict[str, float] = {}
+
+    def add(key: str, power_w: float) -> None:
+        watts[key] = watts.get(key, 0.0) + power_w
+
+    for domain in diff.domains.values():
+        power_w = diff.average_power(domain.name)
+        if domain.name == "psys":
+            add("psys_power", power_w)
+        elif domain.name.startswith("package"):
+            add("intel_power", power_w)
+        for name in domain.subdomains:
+            key = SUBDOMAINS.get(name.lower())
+            if key is not None:
+                add(key, diff.average_power(domain.name, name))
+    return watts
+
+
+get_power = get_diff_power_draw
+
+
+def get_rel_power(rel_uses: Dict[int, Optional[float]], power: Optional[float]) -> Dict[int, Optional[float]]:
+    """Each process's share (0 to 1) of a power in W. None where a share or the power is not known."""
+    return {pid: None if use is None or power is None else use * power for pid, use in rel_uses.items()}
+
+
+# ---- CPU use ----
+
+def get_processes(pid_list: Iterable[Any]) -> List[Any]:
+    """Objects with .pid for the processes that are there: psutil's where psutil is installed. Others are left out."""
+    return processes(pid_list)
+
+
+def get_info_time(process_list: Iterable[Any], zombies: Optional[List[int]] = None) -> Tuple[Info, List[int]]:
+    """({pid: (CPU time of the machine, CPU time of the process)}, pids that have ended), times in seconds."""
+    infos: Info = {}
+    zombies = [] if zombies is None else zombies
+    for process in process_list:
+        pid = pid_of(process)
+        own = process_times(pid)
+        if own is None:
+            zombies.append(pid)
+        else:
+            infos[pid] = (system_times(), own)
+    return infos, zombies
+
+
+def get_percent_uses(infos1: Info, infos2: Info, zombies: Iterable[int], process_list: Iterable[Any]
+                     ) -> Tuple[Dict[int, Optional[float]], Dict[int, float]]:
+    """Between two get_info_time: ({pid: share of the machine's busy CPU time, 0 to 1}, {pid: CPU seconds}).
+
+    Busy is all but idle and iowait, interrupts too. The share is None where the machine was not busy for a tick.
+    """
+    shares: Dict[int, Optional[float]] = {}
+    seconds: Dict[int, float] = {}
+    gone = set(zombies)
+    for pid in map(pid_of, process_list):
+        if pid in gone or pid not in infos1 or pid not in infos2:
+            continue
+        (machine1, own1), (machine2, own2) = infos1[pid], infos2[pid]
+        busy_s = machine2.busy_s - machine1.busy_s
+        seconds[pid] = own2.user + own2.system - own1.user - own1.system
+        shares[pid] = min(seconds[pid] / busy_s, 1.0) if busy_s > 0 else None
+    return shares, seconds
+
+
+def get_cpu_uses(process_list: Iterable[Any], period: float = 2.0) -> _Pair:
+    """Looks twice, `period` seconds apart: {pid: share of the machine's busy CPU time, 0 to 1}, {pid: CPU seconds}.
+
+    process_list: pids or objects with .pid. A pair of dicts; result[pid] and result.items() ask the first.
+    """
+    process_list = list(process_list)
+    infos1, zombies = get_info_time(process_list)
+    time.sleep(period)
+    infos2, zombies = get_info_time(process_list, zombies)
+    return _Pair(get_percent_uses(infos1, infos2, zombies, process_list))
+
+
+# ---- memory ----
+
+def get_mem_uses(process_list: Iterable[Any]) -> _Pair:
+    """Memory of processes in bytes: {pid: PSS, or RSS where PSS may not be read}, {pid: USS} where it may.
+
+    PSS: pages that several processes share are divided evenly among them. USS: what would be free if the process ended.
+    process_list: pids or objects with .pid; those that ended are left out. A pair of dicts; result[pid] asks the first.
+    """
+    pss: Dict[int, int] = {}
+    uss: Dict[int, int] = {}
+    for pid in map(pid_of, process_list):
+        memory = memory_of(pid)
+        if memory.pss_or_rss is not None:
+            pss[pid] = memory.pss_or_rss
+        if memory.uss is not None:
+            uss[pid] = memory.uss
+    return _Pair((pss, uss))
+
+
+def get_relative_mem_use(mem_info_per_process: Dict[int, int]) -> Dict[int, float]:
+    """Each process's share (0 to 1) of the memory that is in use."""
+    used = machine_memory().used
+    return {pid: memory / used for pid, memory in mem_info_per_process.items()}
+
+
+def get_metrics(pid_list: Iterable[Any], period: float = 2.0, memory_usage: bool = True, measure_rapl: bool = True,
+                measure_cpu_usage: bool = True) -> Dict[str, Any]:
+    """One record's `cpu`: power in W, shares and CPU seconds over `period` seconds, memory in bytes at its end."""
+    found = get_processes(pid_list)
+    before = rapl.RAPLSample.take_sample() if measure_rapl else None
+    metrics: Dict[str, Any] = {}
+    if measure_cpu_usage:
+        metrics["per_process_cpu_uses"], metrics["absolute_cpu_time_per_pid"] = get_cpu_uses(found, period)
+    elif measure_rapl:
+        time.sleep(period)
+    if before is not None:
+        metrics.update(get_power(rapl.RAPLSample.take_sample() - before))
+    if memory_usage:
+        pss, uss = get_mem_uses(found)
+        metrics.update(per_process_mem_use_abs=pss, per_process_mem_use_percent=get_relative_mem_use(pss),
+                       total_mem_use=machine_memory().used)
+        if uss:
+            metrics["per_process_mem_use_uss"] = uss
+    return _with_shares(metrics)
+
+
+# power of the machine, share of a process -> power of a process
+SHARES = (("intel_power", "per_process_cpu_uses", "rel_intel_power"),
+          ("total_cpu_power", "per_process_cpu_uses", "per_process_cpu_power"),
+          ("total_dram_power", "per_process_mem_use_percent", "per_process_dram_power"))
+
+
+def _with_shares(metrics: Dict[str, Any]) -> Dict[str, Any]:
+    for power, share, name in SHARES:
+        if power in metrics and share in metrics:
+            metrics[name] = get_rel_power(metrics[share], metrics[power])
+    return metrics
