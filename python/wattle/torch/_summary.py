@@ -97,11 +97,6 @@ class Complexity:
             del facts["layers"]
         return "model_summary=" + json.dumps(facts, separators=(",", ":"))
 
-    def join(self, measured: Any, *, passes: Optional[float] = None) -> "Any":
-        """Joules per 10^9 multiply-adds of each measured layer: see wattle.torch._joined.join."""
-        from ._joined import join
-        return join(self, measured, passes=passes)
-
     def __str__(self) -> str:
         lines = _aligned([_HEAD, *(_cells(row) for row in self.modules)])
         rule = "-" * max(map(len, lines))
