@@ -28,7 +28,7 @@ static PyStructSequence_Field reading_fields[] = {
 	{NULL, NULL},
 };
 
-static PyStructSequence_Desc reading_description = {"wattle._wattle.Reading", "Energy of the machine since start.",
+static PyStructSequence_Desc reading_description = {"wattle.Reading", "Energy of the machine since start.",
 	reading_fields, 7};
 
 static PyObject *reading_new(const struct state *state, const struct wattle_reading *reading)

@@ -1,13 +1,53 @@
 """wattle: where in a program time, CPU and joules go.
 
-    with wattle.span("forward"):        # a code block; also a decorator, and for `async with`
+    with wattle.span("forward"):            # a code block; also a decorator, and for `async with`
         ...
-    wattle.metric("images", 64)         # joules per image
+    wattle.metric("images", 64)             # joules per image
+
+    with wattle.Tracker() as tracker:       # records this process and what it starts
+        train()
+    with wattle.measure() as m:             # the machine's counters, nothing else
+        work()
+    print(m.energy_j)
+
+    run = wattle.open("run.sqlite")         # of `wattle run`, or of a Tracker with `output`
+    run.report, run.blocks, run.samples, run.to_pandas()
 
 Spans and metrics reach whoever records: `wattle run` around the program, or a tracker in it. Without one they cost some
-nanoseconds and do nothing. Needs nothing but Python; numpy and pandas are used where they are asked for.
+nanoseconds and do nothing. Needs nothing but Python; numpy and pandas are used where they are asked for. Times are in s, energies
+in J, memory in bytes unless a name says otherwise; what is unknown is None, NaN or masked, never 0.
 """
-from ._wattle import VERSION as __version__
-from ._wattle import is_recording, mark, metric, range_begin, range_end, span
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["is_recording", "mark", "metric", "range_begin", "range_end", "span", "__version__"]
+from ._wattle import MISSING
+from ._wattle import VERSION as __version__
+from ._wattle import Reading, is_recording, mark, metric, range_begin, range_end, span
+
+if TYPE_CHECKING:
+    from .files import combine, compare, export
+    from .meter import Meter, measure
+    from .run import Run, open
+    from .tracker import Tracker
+
+__all__ = ["MISSING", "Meter", "Reading", "Run", "Tracker", "combine", "compare", "export", "is_recording", "mark", "measure",
+           "metric", "open", "range_begin", "range_end", "span", "__version__"]
+
+# Imported when first asked for, so that a program that only has spans starts as fast as before.
+_HOMES = {"combine": "files", "compare": "files", "export": "files", "Meter": "meter", "measure": "meter", "Run": "run",
+          "open": "run", "Tracker": "tracker"}
+_PACKAGES = ("torch", "compat")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})

@@ -1,0 +1,80 @@
+"""Figures and tables for people: quantities with units, HTML for notebooks. Every text that comes from outside is escaped."""
+from __future__ import annotations
+
+import html
+import math
+from typing import Any, Iterable, Optional, Sequence
+
+_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+
+
+def is_known(value: Any) -> bool:
+    """False of None and NaN."""
+    return value is not None and not (isinstance(value, float) and math.isnan(value))
+
+
+def number(value: float) -> str:
+    """Three significant digits, without an exponent where that reads well: 0.0123, 1.23, 12.3, 123, 1230."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = 2 - math.floor(math.log10(abs(value)))
+    if not -6 < digits < 9:
+        return f"{value:.3g}"
+    return f"{round(value, digits):.{max(digits, 0)}f}"
+
+
+def quantity(value: Optional[float], unit: str) -> str:
+    """With a prefix: quantity(1234.5, "J") is "1.23 kJ"; unknown values are "n/a"."""
+    if value is None or math.isnan(value):
+        return "n/a"
+    for factor, prefix in _PREFIXES:
+        if abs(value) >= factor * 0.9995:
+            return f"{number(value / factor)} {prefix}{unit}"
+    return f"{number(value)} {unit}" if value == 0 else f"{value:.3g} {unit}"
+
+
+def with_error(value: Optional[float], error: Optional[float], unit: str) -> str:
+    """"1.23 kJ ± 45.0 J"."""
+    return quantity(value, unit) + (f" ± {quantity(error, unit)}" if is_known(value) and is_known(error) else "")
+
+
+# Endings of names, the contract of wattle: a column is shown by its unit.
+_UNITS = {"_s": "s", "_j": "J", "_w": "W", "_bytes": "B"}
+
+
+def cell(name: str, value: Any) -> str:
+    """A value as it is shown under a column of that name."""
+    if not is_known(value):
+        return "n/a"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        for ending, unit in _UNITS.items():
+            if name.endswith(ending):
+                return quantity(float(value), unit)
+        return number(value) if isinstance(value, float) else str(value)
+    return str(value)
+
+
+def html_table(caption: str, names: Sequence[str], rows: Iterable[Sequence[Any]], more: int = 0) -> str:
+    """Rows of values under their names; `more` says how many are not shown."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    body = "".join("<tr>" + "".join(_td(name, value) for name, value in zip(names, row)) + "</tr>" for row in rows)
+    rest = f'<tr><td colspan="{len(names)}">… and {more} more</td></tr>' if more else ""
+    return (f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}{rest}</tbody></table>")
+
+
+def _td(name: str, value: Any) -> str:
+    side = "right" if isinstance(value, (int, float)) and not isinstance(value, bool) else "left"
+    return f'<td style="text-align:{side}">{html.escape(cell(name, value))}</td>'
+
+
+def text_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Aligned columns, numbers to the right."""
+    cells = [[cell(name, value) for name, value in zip(names, row)] for row in rows]
+    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)]
+    right = [any(isinstance(row[i], (int, float)) for row in rows) for i in range(len(names))]
+    lines = [[name.rjust(w) if r else name.ljust(w) for name, w, r in zip(line, widths, right)]
+             for line in (list(names), *cells)]
+    return "\n".join("  ".join(line).rstrip() for line in lines)

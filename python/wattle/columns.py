@@ -1,0 +1,115 @@
+"""The large tables of a run as arrays over the memory that the run was read into: nothing is copied."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Sequence
+
+from . import _show, _wattle
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    Masked = np.ma.MaskedArray[Any, np.dtype[Any]]
+
+Clock = Callable[[Any], Any]  #: CLOCK_MONOTONIC ns (array) to a pandas index
+
+
+class Columns(Mapping[str, "Masked"]):
+    """Columns by name, as masked arrays of int64 over the run's own memory (read-only): what is masked was not known.
+
+        run.samples["main_rss_bytes"].max()
+        run.samples.unit["main_rss_bytes"]      # "bytes", as the name says
+        run.samples.buffer("t_ns")              # without numpy: a memoryview, missing values are wattle.MISSING
+
+    An array keeps the run in memory for as long as it lives. The values under the mask are wattle.MISSING.
+    """
+
+    def __init__(self, columns: Sequence[_wattle.Column], clock: Optional[Clock] = None, what: str = "samples") -> None:
+        self._columns = {column.name: column for column in columns}
+        self._arrays: dict[str, Masked] = {}
+        self._clock = clock
+        self._what = what
+        self.unit: Mapping[str, str] = {name: column.unit for name, column in self._columns.items()}
+        self.meaning: Mapping[str, str] = {name: column.meaning for name, column in self._columns.items()}
+
+    def buffer(self, name: str) -> memoryview:
+        """The numbers without numpy, read-only; those of spans have strides."""
+        return memoryview(self._find(name).buffer)  # type: ignore[arg-type]  # the buffer protocol has no type before 3.12
+
+    def _find(self, name: str) -> _wattle.Column:
+        try:
+            return self._columns[name]
+        except KeyError:
+            raise KeyError(f"no column {name!r}; there are {', '.join(self)}") from None
+
+    def __getitem__(self, name: str) -> Masked:
+        if name not in self._arrays:
+            import numpy
+            data = numpy.asarray(self._find(name).buffer)
+            missing = data == _wattle.MISSING if data.dtype == numpy.int64 else numpy.ma.nomask
+            self._arrays[name] = numpy.ma.masked_array(data, mask=missing, copy=False)  # type: ignore[no-untyped-call]
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        """How many columns; n is the number of rows."""
+        return len(self._columns)
+
+    @property
+    def n(self) -> int:
+        """How many rows."""
+        return len(next(iter(self._columns.values())).buffer) if self._columns else 0
+
+    @property
+    def units(self) -> Mapping[str, str]:
+        """The same as unit."""
+        return self.unit
+
+    def _numbers(self, name: str) -> Any:
+        """For a data frame: NaN where unknown."""
+        array = self[name]
+        return array.astype(float).filled(float("nan")) if array.mask.any() else array.data
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All columns, NaN where unknown, by wall clock (UTC) where the run has one, else by time since boot."""
+        import pandas
+        frame = pandas.DataFrame({name: self._numbers(name) for name in self if name != "t_ns"})
+        if self._clock is not None and "t_ns" in self:
+            frame.index = self._clock(self["t_ns"].data)
+        return frame
+
+    def __repr__(self) -> str:
+        return f"<{self.n} {self._what} of {len(self)} columns: {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        rows = ((name, column.unit, column.meaning) for name, column in self._columns.items())
+        return _show.html_table(f"{self.n} {self._what}", ("column", "unit", "meaning"), rows)
+
+
+class Spans(Columns):
+    """Table span: id, parent, begin_ns, end_ns, cpu_ns, pid, tid, name_index, category_index, kind, close; and `name`, made of
+    name_index. `meaning` tells what the numbers of kind and close say."""
+
+    def __init__(self, columns: Sequence[_wattle.Column], names: list[str], clock: Optional[Clock] = None) -> None:
+        super().__init__(columns, clock, "spans")
+        self.names = names  #: what name_index and category_index count
+
+    def __getitem__(self, name: str) -> Masked:
+        return self.name if name == "name" else super().__getitem__(name)
+
+    @property
+    def name(self) -> Any:
+        """The name of each span: an array of str."""
+        import numpy
+        return numpy.array(self.names, dtype=object)[numpy.asarray(self._find("name_index").buffer)]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row a span, with its name first, its seconds (NaN: never ended) and, as index, when it began."""
+        frame = super().to_pandas()
+        frame.insert(0, "name", self.name)
+        frame["seconds"] = (self["end_ns"] - self["begin_ns"]).astype(float).filled(float("nan")) / 1e9
+        if self._clock is not None:
+            frame.index = self._clock(self["begin_ns"].data)
+        return frame

@@ -1,0 +1,42 @@
+"""Results in files: side by side, put together, in other layouts."""
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Mapping, Sequence, Union
+
+from . import _wattle
+from .run import Run
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def _path(run: Union[PathLike, Run]) -> PathLike:
+    return run.path if isinstance(run, Run) else run
+
+
+def combine(out: PathLike, inputs: Union[PathLike, Sequence[PathLike]]) -> None:
+    """Many span files or sub-tracking files into one, as `wattle combine`: one folder as input means all in it.
+
+    FileExistsError: `out` is there; ValueError: an input is not such a file, or of the other kind.
+    """
+    _wattle.combine(out, [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)
+
+
+def export(run: Union[PathLike, Run], format: str, out: PathLike, *, overwrite: bool = False,
+           weight: Union[str, None] = None) -> None:
+    """A run in another layout, as `wattle export`: csv, jsonl, gpu_tracker, folded …; weight (of folded): energy or time.
+
+    ValueError: no such format; FileExistsError: `out` is there and overwrite is not set.
+    """
+    _wattle.export(_path(run), format, out, overwrite=overwrite, weight=weight)
+
+
+def compare(runs: Mapping[str, Union[PathLike, Run]], statistic: str = "mean") -> dict[str, Any]:
+    """Runs, or JSON that `wattle blocks --format json` saved, side by side: {name: run} to the document of `wattle compare --format
+    json`, where names stand in ascending order of value. statistic: min, max, mean or std.
+
+    ValueError: fewer than two, or code blocks that don't match. What is compared with a caveat is a UserWarning.
+    """
+    document: dict[str, Any] = json.loads(_wattle.compare_json([(name, _path(run)) for name, run in runs.items()], statistic))
+    return document

@@ -1,0 +1,254 @@
+"""wattle.open: a stored run, its report, its samples and its code blocks."""
+from __future__ import annotations
+
+import datetime
+import html
+import json
+import os
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Optional, Type, Union
+
+from . import _show, _wattle
+from .columns import Columns, Spans
+from .table import Table, blocks_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+class Report(dict[str, Any]):
+    """The contract "wattle-report/1" as a dict; unknown figures are None. In a notebook it shows as tables."""
+
+    def summary(self) -> dict[str, str]:
+        """The few first things, for people."""
+        run, energy = self.get("run", {}), self.get("energy", {})
+        estimated = " (estimated)" if energy.get("provenance") == "estimated" else ""
+        return {
+            "command": " ".join(map(str, run.get("command") or ())),
+            "duration": _show.quantity(run.get("duration_s"), "s"),
+            "energy of the machine": _show.with_error(energy.get("total_j"), energy.get("error_j"), "J") + estimated,
+            "energy of the target": _show.with_error((energy.get("ledger") or {}).get("target_j"),
+                                                     energy.get("target_error_j"), "J"),
+            "CPU time": _show.quantity((self.get("cpu") or {}).get("target_cpu_s"), "s"),
+            "peak memory": _show.quantity((self.get("memory") or {}).get("peak_rss_bytes"), "B"),
+        }
+
+    def _repr_html_(self) -> str:
+        energy = self.get("energy", {})
+        parts = [_show.html_table("run", ("", "value"), self.summary().items())]
+        ledger = energy.get("ledger")
+        if ledger:
+            names = tuple(ledger)
+            parts.append(_show.html_table("whose energy", names, [[ledger[name] for name in names]]))
+        names = ("domain", "source", "provenance", "energy_j", "error_j", "mean_w", "max_w", "target_j")
+        domains = energy.get("domains") or ()
+        parts.append(_show.html_table("domains", names, [[row.get(name) for name in names] for row in domains]))
+        if self.get("blocks"):
+            parts.append(blocks_table(self["blocks"])._repr_html_())
+        parts += (f"<p>{html.escape(str(warning))}</p>" for warning in self.get("warnings") or ())
+        return "".join(parts)
+
+
+class Device:
+    """An energy domain or GPU of a run: what table device has of it as attributes (name, kind, source, provenance, uuid, inside …;
+    None unknown), and its samples."""
+
+    def __init__(self, facts: dict[str, Any], samples: Columns) -> None:
+        self.facts = facts
+        self.samples = samples
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["facts"][name]
+        except KeyError:
+            raise AttributeError(f"a device has no {name!r}") from None
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.facts]
+
+    def __repr__(self) -> str:
+        return f"<device {self.facts['name']!r} of {self.facts['source']}, {self.samples.n} samples>"
+
+
+class Run:
+    """A stored run, read whole when it is opened. Arrays that it lends keep it in memory, also after close.
+
+        with wattle.open("run.sqlite") as run:
+            run.report["energy"]["total_j"]
+            run.samples["main_rss_bytes"]              # a numpy array, nothing copied
+            run.devices["package-0"].samples["energy_uj"]
+            run.blocks.find("forward")["total_j"]
+            run.to_pandas()
+
+    Times of samples, spans and events are CLOCK_MONOTONIC in ns; wall_time() tells the date.
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self._run: Optional[_wattle.Run] = _wattle.Run(path)
+        self._cache: dict[str, Any] = {}
+        self.path = self._run.path
+
+    @property
+    def _loaded(self) -> _wattle.Run:
+        if self._run is None:
+            raise ValueError(f"{self.path} is closed")
+        return self._run
+
+    def _once(self, name: str, make: Any) -> Any:
+        loaded = self._loaded
+        if name not in self._cache:
+            self._cache[name] = make(loaded)
+        return self._cache[name]
+
+    # ---- findings ----
+
+    @property
+    def report(self) -> Report:
+        """What `wattle report --format json` prints."""
+        report: Report = self._once("report", lambda run: Report(json.loads(run.report_json())))
+        return report
+
+    @property
+    def blocks(self) -> Table:
+        """Code blocks, by name: calls, total_s, total_j, error_j … (wattle.table)."""
+        blocks: Table = self._once("blocks", lambda run: blocks_table(json.loads(run.blocks_json())["code_block_results"]))
+        return blocks
+
+    @property
+    def text(self) -> str:
+        """What `wattle report` prints."""
+        return self._loaded.report_text()
+
+    # ---- what was stored ----
+
+    @property
+    def samples(self) -> Columns:
+        """t_ns and the metrics of the run, a row a sample; `wattle run --help` and table metric tell what they are."""
+        samples: Columns = self._once("samples", lambda run: Columns(run.samples(), self._index))
+        return samples
+
+    @property
+    def process_samples(self) -> Columns:
+        """A row a process and sample, if the run was recorded with --per-process."""
+        samples: Columns = self._once("process_samples",
+                                      lambda run: Columns(run.process_samples(), self._index, "samples of processes"))
+        return samples
+
+    @property
+    def devices(self) -> dict[str, Device]:
+        """Energy domains and GPUs by name: package-0, dram-0, gpu-0 …"""
+        devices: dict[str, Device] = self._once("devices", self._make_devices)
+        return devices
+
+    def _make_devices(self, run: _wattle.Run) -> dict[str, Device]:
+        return {row["name"]: Device(row, Columns(row.pop("samples"), self._index)) for row in run.devices()}
+
+    @property
+    def spans(self) -> Spans:
+        """Every single span, a row each."""
+        spans: Spans = self._once("spans", lambda run: Spans(run.spans(), run.span_names(), self._index))
+        return spans
+
+    @property
+    def events(self) -> Table:
+        """Marks, gaps, notes: t_ns, kind, text."""
+        return self._table("events", ("t_ns", "kind", "text"))
+
+    @property
+    def user_metrics(self) -> Table:
+        """What the program told by wattle.metric: t_ns, name, value, span (id of the innermost open one), pid, tid."""
+        return self._table("user_metrics", ("t_ns", "name", "value", "span", "pid", "tid"))
+
+    @property
+    def processes(self) -> Table:
+        """The processes of the target that were met."""
+        return self._table("processes", ("pid", "ppid", "start_ns", "end_ns", "cpu_ns", "max_rss_bytes", "command", "is_main",
+                                         "sampled"))
+
+    @property
+    def segments(self) -> Table:
+        """The recordings that were appended to each other; mostly one."""
+        rows = self._loaded.segments()
+        return self._table("segments", tuple(rows[0]) if rows else ("id",))
+
+    def _table(self, what: str, columns: tuple[str, ...]) -> Table:
+        table: Table = self._once(what, lambda run: Table(getattr(run, what)(), columns, title=what.replace("_", " ")))
+        return table
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Table run: what was known at the start, as text."""
+        facts: dict[str, str] = self._once("facts", lambda run: run.facts())
+        return facts
+
+    # ---- time ----
+
+    def wall_time(self, t_ns: int) -> Optional[datetime.datetime]:
+        """When an instant of the run was, UTC; None if the file does not know."""
+        wall_ns = self._loaded.wall_ns(int(t_ns))
+        return None if wall_ns is None else datetime.datetime.fromtimestamp(wall_ns / 1e9, datetime.timezone.utc)
+
+    def _index(self, t_ns: Any) -> Any:
+        """A pandas index for instants: dates (UTC), of each segment by its own clocks; without them the time since boot."""
+        import numpy
+        import pandas
+        begins = [row["start_ns"] for row in self.segments if row["start_ns"] is not None]
+        walls = [self._loaded.wall_ns(begin) for begin in begins]
+        if not begins or None in walls:
+            return pandas.to_timedelta(t_ns, unit="ns").rename("t")
+        starts = numpy.array(begins, dtype=numpy.int64)
+        segment = numpy.clip(numpy.searchsorted(starts, t_ns, side="right") - 1, 0, None)
+        return pandas.to_datetime(t_ns + (numpy.array(walls, dtype=numpy.int64) - starts)[segment], utc=True).rename("time")
+
+    def to_pandas(self, what: str = "samples") -> pd.DataFrame:
+        """A data frame of samples, process_samples, spans, blocks, events, user_metrics, processes or segments, or of the samples
+        of a device by its name; NaN where unknown, samples, spans and events by date (UTC)."""
+        if what in self.devices:
+            return self.devices[what].samples.to_pandas()
+        if what in ("samples", "process_samples", "spans", "blocks", "processes", "segments"):
+            frame: pd.DataFrame = getattr(self, what).to_pandas()
+            return frame
+        if what not in ("events", "user_metrics"):
+            raise ValueError(f"no table {what!r}; there are samples, process_samples, spans, blocks, events, user_metrics, "
+                             f"processes, segments and the devices {', '.join(self.devices) or '(none)'}")
+        frame = getattr(self, what).to_pandas()
+        frame.index = self._index(frame["t_ns"].to_numpy(dtype="int64"))
+        return frame
+
+    # ---- an object among others ----
+
+    def close(self) -> None:
+        """Lets go of the run; arrays that were taken from it stay good."""
+        self._run = None
+        self._cache.clear()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        if self._run is None:
+            return f"<wattle run {self.path!r}, closed>"
+        summary = self.report.summary()
+        return (f"<wattle run {self.path!r}: {summary['duration']}, {summary['energy of the machine']}, "
+                f"{self.samples.n} samples, {len(self.blocks)} code blocks>")
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_() if self._run is not None else html.escape(repr(self))
+
+
+def open(path: PathLike) -> Run:
+    """Reads a run file (of `wattle run`, `wattle attach` or a Tracker with `output`; one that is still growing, or whose recorder
+    died, too) or a span file of WATTLE_SPANS, which has spans and no samples.
+
+    FileNotFoundError, PermissionError; ValueError: it is neither, or damaged; OSError: made by a newer wattle.
+    """
+    return Run(path)
