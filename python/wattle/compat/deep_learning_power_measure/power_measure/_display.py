@@ -67,7 +67,9 @@ def curves(results: "ExpResults", names: List[str], saveto: Optional["PathLike"]
     """ExpResults.display_curves."""
     if isinstance(names, str):
         raise TypeError(f"metric_names is a list of names: ['{names}']")
-    lines = {label: curve for name in names for label, curve in _lines(results, name).items()}
+    lines: Dict[str, "Curve"] = {}
+    for name in names:
+        lines.update(_lines(results, name))
     if not lines:
         return None
     pyplot = _pyplot()
@@ -79,8 +81,11 @@ def curves(results: "ExpResults", names: List[str], saveto: Optional["PathLike"]
 
 def two_curves(results: "ExpResults", name1: str, name2: str, saveto: Optional["PathLike"]) -> Optional[str]:
     """ExpResults.display_2_curves."""
-    both: List[Tuple[str, Dict[str, "Curve"]]] = [(name, _lines(results, name)) for name in (name1, name2)]
-    drawn = [(name, lines) for name, lines in both if lines]
+    drawn: List[Tuple[str, Dict[str, "Curve"]]] = []
+    for name in (name1, name2):
+        lines = _lines(results, name)
+        if lines:
+            drawn.append((name, lines))
     if not drawn:
         return None
     pyplot = _pyplot()

@@ -22,7 +22,7 @@ _running: "weakref.WeakSet[Recording]" = weakref.WeakSet()
 
 def recorder_pid(run_file: os.PathLike) -> Optional[int]:
     """The process that writes a run file, None where /proc does not show it."""
-    wanted = os.fsencode(run_file)
+    wanted = b"--output=" + os.fsencode(run_file)
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit():
             continue
@@ -30,7 +30,7 @@ def recorder_pid(run_file: os.PathLike) -> Optional[int]:
             words = pathlib.Path(entry.path, "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if len(words) > 1 and words[1] == b"attach" and wanted in words:
+        if words[1:2] == [b"attach"] and wanted in words:
             return int(entry.name)
     return None
 

@@ -12,7 +12,7 @@ def to_bytes(num: int) -> float:
 
 
 def get_summary(model: Any, input_size: Sequence[int], device: Any = None) -> Dict[str, Any]:
-    """total_params, trainable_params, total_mult_adds, input_size, total_input (numbers in an input).
+    """total_params, trainable_params, total_mult_adds (None: not known), input_size, total_input (numbers in an input).
 
     model: a torch module; input_size: (batch, …); device: where the input is made, None: where the model is.
     For other models {} with a warning: torch's alone can be counted so, ONNX files by `wattle model`.
@@ -21,10 +21,9 @@ def get_summary(model: Any, input_size: Sequence[int], device: Any = None) -> Di
         warnings.warn(f"{type(model).__name__} is no torch module: its parameters and multiply-adds are not counted; "
                       "`wattle model FILE.onnx` counts an exported one", RuntimeWarning, stacklevel=2)
         return {}
-    from wattle.torch import complexity
-    counted = complexity(model, tuple(input_size), **({} if device is None else {"device": device}))
-    parameters = list(model.parameters())
+    from wattle.torch.complexity import complexity
+    counted = complexity(model, tuple(input_size), device=device)
     return {"input_size": list(input_size), "total_input": math.prod(input_size),
             "total_params": counted.parameters,
-            "trainable_params": sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
+            "trainable_params": counted.trainable_parameters,
             "total_mult_adds": counted.multiply_adds}
