@@ -18,6 +18,7 @@ import time
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 WATTLE, FLOOR, BURNER = BUILD / "src/cli/wattle", BUILD / "bench/floor", BUILD / "bench/burner"
+PYTHON = "/usr/bin/python3"
 SIMULATOR = BUILD / "bench/powercap_sim"
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/fakes"))
 MEASURED = ["-q", "--disable-logs", "--overwrite", "-o", "run.sqlite", "--json", "report.json"]
@@ -285,6 +286,25 @@ def spans():
         f"{ratio:.2f}", "at most 1.5", ratio <= 1.5)
     row("a span's call without a recorder", f"{alone['span_ns'] / 2:.1f} ns", "", "", "under 3 ns",
         alone["span_ns"] / 2 < 3)
+
+
+@bench
+def python_spans():
+    """a with block of a span in Python against the least that one of a C extension can be, two looks at the clock; least of rounds"""
+    if not (BUILD / "python/wattle").exists():
+        return
+    path = {"PYTHONPATH": f"{BUILD / 'python'}:{BUILD / 'bench'}"}
+    program = [PYTHON, pathlib.Path(__file__).resolve().parent / "python_spans.py"]
+    alone = json.loads(subprocess.run([*program, "100"], check=True, capture_output=True, env={**os.environ, **path}).stdout)
+    _, out = wattle("--", *program, 200, env=path)
+    cost = json.loads(out)
+    assert cost["recording"] and not alone["recording"], (cost, alone)
+    for what, told in (("recorded", cost), ("alone", alone)):
+        for kind, words in (("kept", "one object"), ("made", "made each time")):
+            span_ns, floor_ns = told[f"span_{kind}_ns"], told[f"floor_{kind}_ns"]
+            ratio = span_ns / floor_ns
+            row(f"Python span, {words}, {what}", f"{span_ns:.1f} ns", f"floor {floor_ns:.1f} ns", f"{ratio:.2f}",
+                "at most 1.5", ratio <= 1.5)
 
 
 @bench

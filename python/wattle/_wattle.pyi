@@ -4,6 +4,7 @@ Everything that reads counters, files or another process releases the GIL. Codes
 arguments ValueError, wrong state RuntimeError, all else OSError (FileExistsError, FileNotFoundError, PermissionError …) with
 one sentence that says what is wrong.
 """
+import os
 from types import TracebackType
 from typing import Any, Callable, Optional, Sequence, Type, TypeVar, Union
 

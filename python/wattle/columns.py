@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 Clock = Callable[[Any], Any]  #: CLOCK_MONOTONIC ns (array) to a pandas index
 
 
+def _floats(array: Any) -> Any:
+    """Of a masked array: NaN where masked."""
+    return array.astype(float).filled(float("nan"))
+
+
 class Columns(Mapping[str, "Masked"]):
     """Columns by name, as masked arrays of int64 over the run's own memory (read-only): what is masked was not known.
 
@@ -70,7 +75,7 @@ class Columns(Mapping[str, "Masked"]):
     def _numbers(self, name: str) -> Any:
         """For a data frame: NaN where unknown."""
         array = self[name]
-        return array.astype(float).filled(float("nan")) if array.mask.any() else array.data
+        return _floats(array) if array.mask.any() else array.data
 
     def to_pandas(self) -> pd.DataFrame:
         """All columns, NaN where unknown, by wall clock (UTC) where the run has one, else by time since boot."""
@@ -97,7 +102,10 @@ class Spans(Columns):
         self.names = names  #: what name_index and category_index count
 
     def __getitem__(self, name: str) -> Masked:
-        return self.name if name == "name" else super().__getitem__(name)
+        if name != "name":
+            return super().__getitem__(name)
+        array: Masked = self.name
+        return array
 
     @property
     def name(self) -> Any:
@@ -109,7 +117,7 @@ class Spans(Columns):
         """A row a span, with its name first, its seconds (NaN: never ended) and, as index, when it began."""
         frame = super().to_pandas()
         frame.insert(0, "name", self.name)
-        frame["seconds"] = (self["end_ns"] - self["begin_ns"]).astype(float).filled(float("nan")) / 1e9
+        frame["seconds"] = _floats(self["end_ns"] - self["begin_ns"]) / 1e9
         if self._clock is not None:
             frame.index = self._clock(self["begin_ns"].data)
         return frame
