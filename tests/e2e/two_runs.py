@@ -26,8 +26,8 @@ class Run:
                                  "where main_cpu_ns + descendants_cpu_ns + system_cpu_busy_ns is not null order by t_ns", path)
 
     def share_j(self, counter):
-        """Its joules as anybody would work them out by hand: every half second the counter's, by share of busy CPU time."""
-        chosen = [*self.samples[:-1:10], self.samples[-1]]
+        """Its joules as anybody would work them out by hand: every 100 ms the counter's, by share of busy CPU time."""
+        chosen = [*self.samples[:-1:2], self.samples[-1]]
         return sum(truth.energy_j(counter, "package-0", a[0], b[0]) * (b[1] - a[1]) / (b[2] - a[2])
                    for a, b in zip(chosen, chosen[1:]) if b[2] > a[2])
 
