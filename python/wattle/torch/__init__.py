@@ -6,7 +6,8 @@
 
     step = wattle.torch.step(optimizer, samples=64)   # each optimizer.step() is a step: J/step, J/sample
 """
+from .complexity import complexity
 from .session import layers
 from .steps import step
 
-__all__ = ["layers", "step"]
+__all__ = ["complexity", "layers", "step"]

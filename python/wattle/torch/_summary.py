@@ -97,6 +97,28 @@ class Complexity:
             del facts["layers"]
         return "model_summary=" + json.dumps(facts, separators=(",", ":"))
 
+    def keep(self, run_file: Any, layers: bool = True) -> None:
+        """Writes `meta(layers)` into a run file that is complete, as `wattle run --meta` would have done."""
+        import os
+        import sqlite3
+        key, _, value = self.meta(layers).partition("=")
+        if not os.path.isfile(run_file):
+            raise FileNotFoundError(f"{os.fspath(run_file)}: there is no such run file")
+        connection = sqlite3.connect(run_file)
+        try:
+            with connection:
+                connection.execute("INSERT OR REPLACE INTO run (key, value) VALUES (?, ?)", ("meta." + key, value))
+        finally:
+            connection.close()
+
+    def join(self, measured: Any, *, scale: float = 1.0) -> "Any":
+        """The rows of wattle.torch.layers with their multiply-adds: joules per 10^9 multiply-adds and shares.
+
+        scale: how many times the input here a measured batch is: 32 for batches of 32 where one image was counted.
+        """
+        from ._joined import join
+        return join(self, measured, scale)
+
     def __str__(self) -> str:
         lines = _aligned([_HEAD, *(_cells(row) for row in self.modules)])
         rule = "-" * max(map(len, lines))

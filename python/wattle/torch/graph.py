@@ -18,7 +18,7 @@ HANDLES_LEAST = 4096
 
 
 def _accumulate_type() -> type:
-    with torch.enable_grad():
+    with torch.inference_mode(False), torch.enable_grad():
         leaf = torch.zeros((), requires_grad=True)
         return type(leaf.view_as(leaf).grad_fn.next_functions[0][0])  # type: ignore[union-attr]
 
@@ -38,7 +38,7 @@ Hooks = Tuple[Callable[[Any], None], Callable[[Any, Any], None]]
 
 
 class Graph:
-    """Labels nodes and times them. Keeps no node and no tensor alive."""
+    """Labels nodes and times them. Keeps no tensor alive, and no node but those of the parameters."""
 
     def __init__(self, stacks: Stacks) -> None:
         self._stacks = stacks
@@ -46,9 +46,29 @@ class Graph:
         self._accumulate = _accumulate_type()
         self._python = torch._C._FunctionBase
         self.owners: Dict[int, Layer] = {}  #: of parameters, by id
+        self._kept: List[Any] = []  #: nodes of parameters
         self._handles: List[Any] = []
         self._prune_at = HANDLES_LEAST
         self.is_on = True
+
+    def own(self, parameter: torch.nn.Parameter, layer: Layer) -> None:
+        """Whatever adds to the parameter's gradient is the layer's; of shared parameters the first one's.
+
+        The node that does is made anew for each graph unless somebody keeps it, so on a CPU it is kept and hooked once. On a
+        GPU it would be bound to the stream that is current now, which need not be the one of the training."""
+        if id(parameter) in self.owners:
+            return
+        self.owners[id(parameter)] = layer
+        if not parameter.requires_grad or not parameter.is_leaf or parameter.device.type != "cpu" or is_lazy(parameter):
+            return
+        with torch.inference_mode(False), torch.enable_grad():
+            view = parameter.view_as(parameter)
+        if view.grad_fn is None:  # made in inference mode
+            return
+        node = view.grad_fn.next_functions[0][0]
+        self._kept.append(node)
+        node.metadata[self._key] = True
+        self._hook(node, layer.hooks)
 
     def hooks_of(self, layer: Layer, column: Column) -> Hooks:
         stacks, label = self._stacks, self.label
@@ -120,7 +140,15 @@ class Graph:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
+        for node in self._kept:
+            del node.metadata[self._key]
+        self._kept.clear()
         self.owners.clear()
+
+
+def is_lazy(parameter: torch.nn.Parameter) -> bool:
+    """Whether it has no shape yet."""
+    return isinstance(parameter, torch.nn.parameter.UninitializedParameter)
 
 
 def _nodes(tensors: Iterable[Any]) -> List[Any]:

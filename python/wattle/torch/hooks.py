@@ -1,6 +1,7 @@
 """Forward: who was called, and what of the graph came of it."""
 from __future__ import annotations
 
+import itertools
 import sys
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence
 
@@ -15,13 +16,13 @@ from .stacks import Column, Stacks, call_compiled
 class Hooked:
     """A module that is measured."""
 
-    __slots__ = ("forward", "layer", "inside", "calls")
+    __slots__ = ("forward", "layer", "inside", "count_call")
 
     def __init__(self, forward: Column, layer: Layer) -> None:
         self.forward = forward
         self.layer = layer
         self.inside: FrozenSet[Column] = frozenset()  #: forward columns of the modules around it
-        self.calls = 0
+        self.count_call = itertools.count().__next__  #: returns the calls so far; of one instruction, for threads
 
 
 def compiling() -> Callable[[], bool]:
@@ -83,7 +84,7 @@ class ForwardHooks:
             if open_ and open_[-1] not in entry.inside:
                 stacks.mend(module)
             around = open_[-1] if open_ else None
-            entry.calls += 1
+            entry.count_call()
             stacks.begin(entry.forward)
             if torch.is_grad_enabled():
                 label(args, around, sys._getframe(1))
@@ -119,8 +120,11 @@ class ForwardHooks:
 
     def _label_outputs(self, output: Any, layer: Layer) -> None:
         try:
-            found: List[torch.Tensor] = []
-            tensors.find(output, found)
+            if isinstance(output, torch.Tensor):
+                found = [output]
+            else:
+                found = []
+                tensors.find(output, found)
             self._graph.label_tensors(found, layer)
         except Exception as error:
             self._warn(f"the outputs of a module could not be followed: {error!r}; its backward time is missing")

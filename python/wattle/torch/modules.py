@@ -7,6 +7,8 @@ from typing import Dict, Iterator, List, Mapping, Tuple, Union
 
 import torch
 
+from .graph import is_lazy
+
 Model = Union[torch.nn.Module, Mapping[str, torch.nn.Module]]
 
 
@@ -77,8 +79,4 @@ def _count_parameters(parts: List[Part]) -> None:
         for parameter in part.module.parameters(recurse=False):
             if id(parameter) not in seen:
                 seen.add(id(parameter))
-                part.parameters += 0 if _is_lazy(parameter) else parameter.numel()
-
-
-def _is_lazy(parameter: torch.nn.Parameter) -> bool:
-    return isinstance(parameter, torch.nn.parameter.UninitializedParameter)
+                part.parameters += 0 if is_lazy(parameter) else parameter.numel()

@@ -132,7 +132,7 @@ class layers:
         layer = Layer(Column(number + 1, None, True, False, backward.__enter__, backward.__exit__),
                       Column(number + 1, None, True, True, backward.__enter__, backward.__exit__), self._graph)
         for parameter in part.module.parameters(recurse=False):
-            self._graph.owners.setdefault(id(parameter), layer)
+            self._graph.own(parameter, layer)
         return Hooked(Column(number, part.module, False, True, forward.__enter__, forward.__exit__), layer)
 
     def _span_name(self, part: modules.Part) -> str:
@@ -162,7 +162,7 @@ class layers:
         if self._timeline is not None and self._timeline.is_captured:
             self.notes.append("work in CUDA graphs is not timed layer by layer: it counts for the layer that was on before")
         for measured, entry in zip(self._measured, self._hooked.values()):
-            measured.calls = entry.calls
+            measured.calls = entry.count_call()
         del self._forward, self._graph, self._stacks, self._hooked, self._timeline
         return pieces
 

@@ -60,10 +60,11 @@ class Stacks(threading.local):
 
     def end(self, column: Column) -> None:
         """Ends the innermost of this column and all inside it; nothing where it is not open (any more)."""
-        if column not in self.open:
+        open_ = self.open
+        if column not in open_:
             return
         while True:
-            top = self.open.pop()
+            top = open_.pop()
             top.leave(None, None, None)
             if top is column:
                 break

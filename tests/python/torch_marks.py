@@ -1,0 +1,87 @@
+"""What the tests of wattle.torch share: a stand-in for spans that keeps who was at work when, without a recorder."""
+import contextlib
+import threading
+
+import wattle.torch
+from wattle.torch import session
+
+
+class Marks:
+    """(thread, name, begin or end) of each span, in order of time."""
+
+    def __init__(self):
+        self.log = []
+
+    def span(self, name):
+        return _Span(self, name)
+
+    def names(self, ending=""):
+        return [name for _, name, begun in self.log if begun and name.endswith(ending)]
+
+    def forward(self):
+        return [name for name in self.names() if not name.endswith(" backward")]
+
+    def backward(self):
+        return {name.removesuffix(" backward") for name in self.names(" backward")}
+
+    def check(self):
+        """Each thread's spans nest, and none is left open."""
+        open_ = {}
+        for thread, name, begun in self.log:
+            stack = open_.setdefault(thread, [])
+            if begun:
+                stack.append(name)
+            else:
+                assert stack and stack[-1] == name, f"{name} ends inside {stack}"
+                stack.pop()
+        assert not any(open_.values()), open_
+
+    def pairs(self):
+        """{(outer, inner)} of spans that were begun one inside the other"""
+        open_, found = {}, set()
+        for thread, name, begun in self.log:
+            stack = open_.setdefault(thread, [])
+            if begun:
+                found.add((stack[-1] if stack else None, name))
+                stack.append(name)
+            else:
+                stack.pop()
+        return found
+
+
+class _Span:
+    def __init__(self, marks, name):
+        self.marks, self.name = marks, name
+
+    def __enter__(self):
+        self.marks.log.append((threading.get_ident(), self.name, True))
+        return self
+
+    def __exit__(self, *unused):
+        self.marks.log.append((threading.get_ident(), self.name, False))
+
+
+class _Wattle:
+    """wattle._wattle but for its spans."""
+
+    def __init__(self, marks):
+        self.span = marks.span
+
+    def __getattr__(self, name):
+        return getattr(session_wattle, name)
+
+
+session_wattle = session._wattle
+
+
+@contextlib.contextmanager
+def layers(model, **options):
+    """(marks, layers object) while `model` is marked"""
+    marks = Marks()
+    session._wattle = _Wattle(marks)
+    try:
+        with wattle.torch.layers(model, tracker=False, **options) as measured:
+            yield marks, measured
+    finally:
+        session._wattle = session_wattle
+    marks.check()
