@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import logging
 import math
+import numbers
 import os
 import signal
 import threading
@@ -27,12 +28,13 @@ def _pid_of(process: Any) -> int:
 
 
 def _interval_s(period: float, measurement_period: Optional[float]) -> float:
-    for name, value in (("period", period), ("measurement_period", measurement_period)):
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not SHORTEST_S <= value <= LONGEST_S:
+    """Seconds between two records. Raises ValueError."""
+    given = {"period": period} if measurement_period is None else {"period": period,
+                                                                   "measurement_period": measurement_period}
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not SHORTEST_S <= value <= LONGEST_S:
             raise ValueError(f"{name} is a number of seconds from {SHORTEST_S} to {LONGEST_S:.0f}, not {value!r}")
-    return float(period if measurement_period is None else measurement_period)
+    return float(value)
 
 
 class Experiment:

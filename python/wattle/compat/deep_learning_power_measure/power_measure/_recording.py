@@ -119,7 +119,7 @@ class Recording:
                 if self._run_file.exists():
                     self._driver.take_run(self._run_file)
             except Exception as error:  # whatever a driver raises
-                self._fail(f"the recording is in {self._run_file}, but", error)
+                self._fail(f"the recording in {self._run_file} was not handed on", error)
             self._ended = True
             _running.discard(self)
 

@@ -1,0 +1,127 @@
+"""AIPowerMeter's single looks: rapl, rapl_power and gpu_power against made counters, the fake NVML and /proc itself."""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.environ["WATTLE_TESTS"], "e2e"))
+from harness import BUILD, BURNER, main, near, test, wait_until
+
+FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
+CARDS = "gpu\nname Card\npower_mw constant 300000\nutilization_percent 90 40\n" \
+        "gpu\nname Card\npower_mw constant 100000\nutilization_percent 20 40\n"
+RANGE_UJ = 262143328850
+
+
+def zone(name, energy_uj, range_uj=RANGE_UJ):
+    return {"name": name + "\n", "energy_uj": f"{energy_uj}\n", "max_energy_range_uj": f"{range_uj}\n"}
+
+
+def counters(room, **energies_uj):
+    """A server with psys, as the kernel shows it: package with core and dram in it, a second package."""
+    zones = {"intel-rapl:0": zone("package-0", energies_uj["package"]), "intel-rapl:0/intel-rapl:0:0": zone("core", 400),
+             "intel-rapl:0/intel-rapl:0:1": zone("dram", energies_uj["dram"]), "intel-rapl:1": zone("package-1", 1000),
+             "intel-rapl:2": zone("psys", energies_uj["psys"])}
+    return room.tree("sys", {f"class/powercap/intel-rapl/{folder}/{name}": text
+                             for folder, files in zones.items() for name, text in files.items()})
+
+
+def modules(**environment):
+    """The modules as a program with this environment gets them."""
+    for name in [name for name in sys.modules if "deep_learning_power_measure" in name]:
+        del sys.modules[name]
+    os.environ.update({"WATTLE_NVML": "/nowhere", **{key: str(value) for key, value in environment.items()}})
+    from wattle.compat.deep_learning_power_measure.power_measure import gpu_power, rapl, rapl_power
+    return gpu_power, rapl, rapl_power
+
+
+@test
+def power_of_the_domains(room):
+    """two samples: watts by domain, packages added up, over a wrap of one counter; what is not there is no key"""
+    sysfs = counters(room, package=RANGE_UJ - 999_999, dram=10, psys=0)
+    _, rapl, rapl_power = modules(WATTLE_SYSFS=sysfs)
+    available, text = rapl_power.is_rapl_compatible()
+    assert available and "RAM related energy consumption available" in text and "uncore related energy consumption NOT" in text
+    before = rapl.RAPLSample.take_sample()
+    counters(room, package=1_000_000, dram=3_000_010, psys=9_000_000)
+    after = rapl.RAPLSample.take_sample()
+    after.time_s = before.time_s + 2
+    power = rapl_power.get_power(after - before)
+    assert power == {"intel_power": 1.0, "total_cpu_power": 0.0, "total_dram_power": 1.5, "psys_power": 4.5}, power
+    assert (after - before).energy("package-0", "dram", rapl.JOULES) == 3
+
+
+@test
+def without_counters(room):
+    """a machine without RAPL: no, and a sentence; samples are an error, not zeros"""
+    _, rapl, rapl_power = modules(WATTLE_SYSFS=room.tree("empty", {"class/x": ""}))
+    available, text = rapl_power.is_rapl_compatible()
+    assert not available and "no counters" in text
+    try:
+        rapl.RAPLSample.take_sample()
+    except ValueError as error:
+        assert "no RAPL counters" in str(error)
+    else:
+        raise AssertionError("a sample of nothing")
+
+
+@test
+def cpu_of_processes(room):
+    """a busy and a sleeping process: CPU seconds and shares; pids, psutil's objects, and both ways to take the answer"""
+    _, _, rapl_power = modules()
+    busy, idle = room.start("cpu", "30", program=BURNER), room.start("30", program="sleep")
+    gone = room.start("0", program="sleep")
+    gone.wait()
+    began = time.monotonic()
+    uses = rapl_power.get_cpu_uses(rapl_power.get_processes([busy.pid, idle.pid, gone.pid]), period=0.5)
+    near(time.monotonic() - began, 0.5, absolute=0.2)
+    shares, seconds = uses
+    assert set(shares) == set(seconds) == {busy.pid, idle.pid}
+    assert 0.1 < seconds[busy.pid] < 0.7 and seconds[idle.pid] == 0
+    assert 0.1 < shares[busy.pid] <= 1 and shares[idle.pid] == 0
+    assert uses[busy.pid] == shares[busy.pid] and dict(uses.items()) == shares and uses[1] is seconds
+    assert rapl_power.get_rel_power({1: 0.5, 2: None}, 40.0) == {1: 20.0, 2: None}
+
+
+@test
+def memory_of_processes(room):
+    """PSS and USS of this process, which holds 50 MB more; a process that ended is left out"""
+    _, _, rapl_power = modules()
+    before = rapl_power.get_mem_uses([os.getpid()])[os.getpid()]
+    held = bytearray(os.urandom(1)) * 50_000_000
+    pss, uss = rapl_power.get_mem_uses([os.getpid(), 2**22 + 1])
+    assert list(pss) == [os.getpid()]
+    near(pss[os.getpid()] - before, len(held), relative=0.05)
+    assert 50e6 < uss[os.getpid()] <= pss[os.getpid()]
+    assert 0 < rapl_power.get_relative_mem_use(pss)[os.getpid()] < 1
+
+
+@test
+def one_record(room):
+    """get_metrics: all of a record's cpu, with what is per process"""
+    sysfs = counters(room, package=0, dram=0, psys=0)
+    _, _, rapl_power = modules(WATTLE_SYSFS=sysfs)
+    metrics = rapl_power.get_metrics([os.getpid()], period=0.1)
+    assert {"intel_power", "rel_intel_power", "psys_power", "per_process_cpu_power", "per_process_dram_power",
+            "per_process_mem_use_abs", "per_process_mem_use_uss", "total_mem_use", "per_process_cpu_uses",
+            "absolute_cpu_time_per_pid"} <= set(metrics), metrics
+    assert "uncore_power" not in metrics
+
+
+@test
+def gpu_samples(room):
+    """two looks at two GPUs: watts from the energy counters, use in percent; without a driver a sentence"""
+    gpu_power, _, _ = modules()
+    available, text = gpu_power.is_nvidia_compatible()
+    assert not available and "NOT available" in text
+    (room.folder / "cards").write_text(CARDS)
+    gpu_power, _, _ = modules(WATTLE_NVML=FAKE_NVML, WATTLE_FAKE_NVML=room.folder / "cards")
+    assert gpu_power.is_nvidia_compatible() == (True, "GPU power will be measured with nvidia")
+    first = gpu_power.get_gpu_sample()
+    second = wait_until(lambda: (sample := gpu_power.get_gpu_sample())["time"] - first["time"] > 1 and sample, "a second")
+    power = gpu_power.get_diff_gpu_sample(first, second)
+    near(power["nvidia_power"], 400, relative=0.15)
+    assert power["per_gpu_nvidia_use_rate"] == {0: 90, 1: 20} and power["nvidia_use_rate"] == 55
+    near(power["per_gpu_nvidia_power"][0], 300, relative=0.15)
+
+
+main()
