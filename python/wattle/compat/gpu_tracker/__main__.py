@@ -119,8 +119,11 @@ def _put_out(results: Any, options: argparse.Namespace) -> None:
 def _config(path: Optional[str]) -> dict[str, Any]:
     if path is None:
         return {}
-    with open(path, encoding="utf-8") as file:
-        values = json.load(file)
+    try:
+        with open(path, encoding="utf-8") as file:
+            values = json.load(file)
+    except ValueError as failure:
+        raise ValueError(f"{path} is no JSON: {failure}") from None
     if not isinstance(values, dict):
         raise ValueError(f"{path} holds no JSON object")
     return values

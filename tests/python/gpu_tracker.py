@@ -1,0 +1,342 @@
+"""gpu_tracker's Tracker over wattle: its states, errors, fields and text, and the energy beside them."""
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+
+from gpu_tracker_common import refused
+from harness import BUILD, main, near, test, wait_until
+
+import wattle.compat.gpu_tracker as gput
+from wattle.resource_usage import ResourceUsage
+from wattle.tracker import Tracker
+
+SIMULATOR = BUILD / "tests/fakes/powercap_sim"
+FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
+IMPORTS = "import logging, os, sys, time\nimport wattle.compat.gpu_tracker as gput\n"
+TEXT = """\
+Max RAM:
+   Unit: megabytes
+   System capacity: 64000.0
+   System: 2000.5
+   Main:
+      Total RSS: 30.0
+      Private RSS: 20.0
+      Shared RSS: 10.0
+   Descendants:
+      Total RSS: n/a
+      Private RSS: n/a
+      Shared RSS: n/a
+   Combined:
+      Total RSS: 30.0
+      Private RSS: 20.0
+      Shared RSS: 10.0
+Max GPU RAM:
+   Unit: gigabytes
+   System capacity: 16.376
+   System: 0.5
+   Main: 0.25
+   Descendants: 0.0
+   Combined: 0.25
+CPU utilization:
+   System core count: 4
+   Number of expected cores: 2
+   System:
+      Max sum percent: 210.123
+      Max hardware percent: 52.531
+      Mean sum percent: 100.0
+      Mean hardware percent: 25.0
+   Main:
+      Max sum percent: 100.0
+      Max hardware percent: 50.0
+      Mean sum percent: 80.0
+      Mean hardware percent: 40.0
+   Descendants:
+      Max sum percent: 0.0
+      Max hardware percent: 0.0
+      Mean sum percent: 0.0
+      Mean hardware percent: 0.0
+   Combined:
+      Max sum percent: 100.0
+      Max hardware percent: 50.0
+      Mean sum percent: 80.0
+      Mean hardware percent: 40.0
+   Main number of threads: 3
+   Descendants number of threads: 0
+   Combined number of threads: 3
+GPU utilization:
+   System GPU count: 1
+   Number of expected GPUs: 1
+   GPU percentages:
+      Max sum percent: 5.0
+      Max hardware percent: 5.0
+      Mean sum percent: 0.5
+      Mean hardware percent: 0.5
+Compute time:
+   Unit: seconds
+   Time: 2.729"""
+RSS = {"total_rss": 30, "private_rss": 20, "shared_rss": 10}
+UNKNOWN_RSS = dict.fromkeys(RSS)
+
+
+def percentages(*values):
+    return dict(zip(("max_sum_percent", "max_hardware_percent", "mean_sum_percent", "mean_hardware_percent"), values))
+
+
+VALUES = {
+    "max_ram": {"unit": "megabytes", "system_capacity": 64000, "system": 2000.5, "main": RSS, "descendants": UNKNOWN_RSS,
+                "combined": RSS},
+    "max_gpu_ram": {"unit": "gigabytes", "system_capacity": 16.376, "system": 0.5, "main": 0.25, "descendants": 0,
+                    "combined": 0.25},
+    "cpu_utilization": {"system_core_count": 4, "n_expected_cores": 2, "system": percentages(210.12345, 52.53086, 100, 25),
+                        "main": percentages(100, 50, 80, 40), "descendants": percentages(0, 0, 0, 0),
+                        "combined": percentages(100, 50, 80, 40), "main_n_threads": 3, "descendants_n_threads": 0,
+                        "combined_n_threads": 3},
+    "gpu_utilization": {"system_gpu_count": 1, "n_expected_gpus": 1, "gpu_percentages": percentages(5, 5, 0.5, 0.5)},
+    "compute_time": {"unit": "seconds", "time": 2.72856},
+}
+
+
+def run(room, program, status=0, **environment):
+    """Runs a Python program in the room; what it printed."""
+    (room.folder / "program.py").write_text(IMPORTS + program)
+    done = room.finish(room.start("program.py", program=sys.executable, env=environment))
+    assert done.returncode == status, done
+    return done
+
+
+@test
+def text_and_json(room):
+    """resource_usage: the fields, dictionaries and text of gpu_tracker to the letter; what is unknown is None and n/a"""
+    usage = ResourceUsage.from_json(VALUES)
+    assert usage.to_json() == VALUES and str(usage) == TEXT, str(usage)
+    assert usage.max_ram.main.total_rss == 30.0 and usage.max_ram.descendants.total_rss is None
+    assert isinstance(usage.max_gpu_ram.descendants, float) and isinstance(usage.cpu_utilization.main_n_threads, int)
+    assert repr(usage.compute_time) == "ComputeTime(unit='seconds', time=2.72856)"
+
+
+@test
+def measures(room):
+    """a second of work with a child: time, memory, threads and CPU of main, descendants and both, in the units asked for"""
+    with gput.Tracker(sleep_time=0.05, ram_unit="megabytes", time_unit="seconds", n_expected_cores=1) as tracker:
+        block = bytearray(100_000_000)
+        with subprocess.Popen([sys.executable, "-c", "x = bytearray(50_000_000)\nwhile True: pass"]) as child:
+            end = time.monotonic() + 1
+            while time.monotonic() < end:
+                block[0] ^= 1
+            child.kill()
+    usage = tracker.resource_usage
+    near(usage.compute_time.time, 1, relative=0.5)
+    assert usage.compute_time.unit == "seconds" and usage.max_ram.unit == "megabytes"
+    assert usage.max_ram.main.private_rss > 100 and usage.max_ram.descendants.total_rss > 50, usage.max_ram
+    assert usage.max_ram.combined.total_rss > 150 and usage.max_ram.system_capacity > usage.max_ram.system > 150, usage.max_ram
+    cpu = usage.cpu_utilization
+    assert cpu.main_n_threads >= 1 and cpu.descendants_n_threads == 1 and cpu.n_expected_cores == 1, cpu
+    assert cpu.main.max_sum_percent > 10 and cpu.descendants.max_sum_percent > 10, cpu
+    assert cpu.combined.mean_hardware_percent == cpu.combined.mean_sum_percent, cpu
+    assert list(tracker.to_json()) == list(VALUES) and tracker.energy.total_j > 0 and "total_j" not in str(tracker)
+    assert tracker.report["schema"] == "wattle-report/1"
+
+
+@test
+def energy(room):
+    """wattle.Tracker: joules of the machine and of the process, here a simulated package of 50 W"""
+    simulator = room.start(room.folder / "sim", "--zone", "package-0=50", program=SIMULATOR)
+    assert simulator.stdout.readline() == b"ready\n"
+    done = run(room, """
+from wattle.tracker import Tracker
+with Tracker(sleep_time=0.05, output='run.sqlite', label='x') as tracker:
+    end = time.monotonic() + 1
+    while time.monotonic() < end: pass
+assert tracker.run_file.endswith('run.sqlite'), tracker.run_file
+e = tracker.energy
+print(e.total_j / tracker.report['run']['duration_s'], e.target_j, e.total_j, e.error_j, e.provenance, e.domains['package-0'])
+assert tracker.to_json()['energy'] == vars(e)
+print(tracker)
+""", WATTLE_SYSFS=str(room.folder / "sim"), WATTLE_NVML="/nowhere")
+    watts, target_j, total_j, error_j, provenance, package_j = done.stdout.splitlines()[0].split()
+    near(float(watts), 50, relative=0.05)
+    assert provenance == "measured" and package_j == total_j and 0 < float(target_j) <= float(total_j), done.stdout
+    assert 0 <= float(error_j) < 5 and f"Total J: {float(total_j):.3f}".rstrip("0") in done.stdout, done.stdout
+    assert (room.folder / "run.sqlite").exists()
+
+
+@test
+def states(room):
+    """new, started, stopped: what is out of turn is a RuntimeError, and so is asking for results too early"""
+    tracker = gput.Tracker()
+    assert repr(tracker) == "State: NEW" and tracker.state is gput.Tracker.State.NEW and tracker.resource_usage is None
+    refused(RuntimeError, tracker.stop, "has not started yet")
+    refused(RuntimeError, tracker.to_json, "before tracking completes")
+    refused(RuntimeError, lambda: str(tracker), "before tracking completes")
+    tracker.start()
+    assert repr(tracker) == "State: STARTED"
+    refused(RuntimeError, tracker.start, "already started")
+    refused(RuntimeError, lambda: pickle.dumps(tracker), "before tracking completes")
+    tracker.stop()
+    assert repr(tracker) == "State: STOPPED" and tracker.state.value == 2
+    refused(RuntimeError, tracker.start, "already stopped")
+    refused(RuntimeError, tracker.stop, "already stopped")
+
+
+@test
+def validation(room):
+    """bad arguments: refused at once, and the sentence lists what is valid"""
+    (room.folder / "there.csv").write_text("kept")
+    there = str(room.folder / "there.csv")
+    for kind, arguments, *parts in (
+            (ValueError, {"ram_unit": "milibytes"}, '"milibytes" is not a valid RAM unit', "bytes, gigabytes, kilobytes"),
+            (ValueError, {"gpu_ram_unit": "GB"}, "GPU RAM unit", "terabytes"),
+            (ValueError, {"time_unit": "years"}, "time unit", "days, hours, minutes, seconds"),
+            (ValueError, {"sleep_time": 0.0}, "at least 0.001 seconds"),
+            (ValueError, {"sleep_time": float("nan")}, "at least 0.001 seconds"),
+            (ValueError, {"sleep_time": 1e5}, "at most 3600"),
+            (ValueError, {"n_expected_cores": 0}, "at least 1"),
+            (ValueError, {"join_timeout": -1}, "at least 0"),
+            (ValueError, {"gpu_brand": "voodoo"}, '"voodoo" is not a valid GPU brand', '"nvidia", "amd" and "intel"'),
+            (ValueError, {"gpu_uuids": set()}, "at least one GPU UUID"),
+            (ValueError, {"tracking_file": "a.txt"}, '".csv" and ".sqlite"'),
+            (FileExistsError, {"tracking_file": there}, "there.csv already exists", "overwrite")):
+        refused(kind, lambda a=arguments: gput.Tracker(**a), *parts)
+    refused(FileExistsError, lambda: Tracker(output=there), "there.csv already exists")
+    assert (room.folder / "there.csv").read_text() == "kept"
+    with gput.Tracker(sleep_time=0.01, tracking_file=there, overwrite=True, disable_logs=True):
+        time.sleep(0.1)
+    assert (room.folder / "there.csv").read_text().startswith("ram_unit,gpu_ram_unit,")
+
+
+@test
+def gpus(room):
+    """gpu_uuids: an unknown one is a ValueError with those of the machine; of two GPUs one is measured"""
+    (room.folder / "cards").write_text("gpu\nuuid GPU-one\npower_mw constant 100000\nutilization_percent 90 40\n"
+                                       "gpu\nuuid GPU-two\npower_mw constant 50000\nutilization_percent 20 10\n")
+    done = run(room, """
+try:
+    gput.Tracker(gpu_uuids={'GPU-three'})
+except ValueError as failure:
+    print(failure)
+with gput.Tracker(sleep_time=0.05, gpu_uuids={'GPU-one'}, gpu_brand='nvidia') as tracker:
+    time.sleep(0.5)
+gpu = tracker.resource_usage.gpu_utilization
+print(gpu.system_gpu_count, gpu.n_expected_gpus, gpu.gpu_percentages.mean_sum_percent)
+""", WATTLE_NVML=str(FAKE_NVML), WATTLE_FAKE_NVML=str(room.folder / "cards"), CUDA_VISIBLE_DEVICES=None)
+    refusal, counts = done.stdout.splitlines()
+    assert all(uuid in refusal for uuid in ("GPU-three", "GPU-one", "GPU-two")), refusal
+    assert counts == "2 1 90.0", counts
+
+
+@test
+def another_process(room):
+    """process_id: the usage of another program; one that is gone is a warning, its own figures are 0 and the machine's None"""
+    burner = room.start("-c", "x = bytearray(80_000_000)\nprint(flush=True)\nwhile True: pass", program=sys.executable)
+    burner.stdout.readline()
+    with gput.Tracker(sleep_time=0.05, process_id=burner.pid, ram_unit="megabytes") as tracker:
+        time.sleep(0.5)
+    usage = tracker.resource_usage
+    assert usage.max_ram.main.total_rss > 80 and usage.cpu_utilization.main.max_sum_percent > 10, usage
+    burner.kill()
+    burner.wait()
+    program = """
+logging.basicConfig(format='%(levelname)s %(message)s')
+with gput.Tracker(process_id={}, disable_logs={}) as tracker: pass
+usage = tracker.resource_usage
+print(usage.max_ram.main.total_rss, usage.max_ram.system, usage.compute_time.time, tracker.energy.total_j)
+"""
+    done = run(room, program.format(burner.pid, False))
+    assert done.stdout.split() == ["0.0", "None", "0.0", "None"], done
+    assert f"WARNING The target process of ID {burner.pid} ended before tracking could begin." in done.stderr, done
+    assert not run(room, program.format(burner.pid, True)).stderr
+
+
+@test
+def after_an_exception(room):
+    """an exception inside the block ends the tracking, passes through, and leaves the results"""
+    try:
+        with gput.Tracker(sleep_time=0.05) as tracker:
+            raise KeyError("mine")
+    except KeyError:
+        assert tracker.resource_usage.compute_time.time >= 0
+    assert repr(tracker) == "State: STOPPED"
+
+
+@test
+def program_that_ends(room):
+    """a program that ends without stop leaves resource_usage in the file, or, killed, its run file beside it"""
+    run(room, "tracker = gput.Tracker(sleep_time=0.05, resource_usage_file='usage.pkl')\ntracker.start()\ntime.sleep(0.3)\n"
+        "sys.exit(3)", status=3)
+    with open(room.folder / "usage.pkl", "rb") as file:
+        assert pickle.load(file).compute_time.time > 0
+    assert not (room.folder / "usage.pkl.sqlite").exists()
+    run(room, "tracker = gput.Tracker(sleep_time=0.05, resource_usage_file='killed.pkl')\ntracker.start()\ntime.sleep(0.3)\n"
+        "os.kill(os.getpid(), 9)", status=-9)
+    room.environment["PATH"] = f"{BUILD / 'src/cli'}:{os.environ['PATH']}"
+    report = wait_until(lambda: finished(room, "killed.pkl.sqlite"), "the recorder finished the run")
+    assert report["resource_usage"]["compute_time"]["time"] > 0
+    run(room, "with gput.Tracker(sleep_time=0.05, resource_usage_file='good.pkl'): pass")
+    assert not list(room.folder.glob("good*")) and not list(room.folder.glob(".gpu-tracker*"))
+
+
+def finished(room, path):
+    done = room.wattle("report", path, "--format", "json")
+    report = json.loads(done.stdout) if done.returncode == 0 else None
+    return report if report and report["run"]["complete"] else None
+
+
+@test
+def recorder_that_hangs(room):
+    """a recorder that does not end: stop waits n_join_attempts times join_timeout, warns, and gives what was written"""
+    done = run(room, """
+import signal
+logging.basicConfig()
+tracker = gput.Tracker(sleep_time=0.05, n_join_attempts=2, join_timeout=0.25, output='run.sqlite')
+tracker.start()
+time.sleep(2.5)
+recorders = [int(pid) for pid in os.listdir('/proc') if pid.isdigit() and has_our_run(pid)]
+for pid in recorders: os.kill(pid, signal.SIGSTOP)
+before = time.monotonic()
+tracker.stop()
+print(len(recorders), time.monotonic() - before, tracker.resource_usage.compute_time.time > 0, repr(tracker))
+""".replace("import signal\n", """import signal
+def has_our_run(pid):
+    try:
+        with open(f'/proc/{pid}/cmdline', 'rb') as file: words = file.read().split(b'\\0')
+        return b'attach' in words and str(os.getpid()).encode() in words
+    except OSError:
+        return False
+""", 1))
+    recorders, waited_s, has_time, *state = done.stdout.split()
+    assert recorders == "1" and 0.4 < float(waited_s) < 5 and has_time == "True" and state == ["State:", "STOPPED"], done
+    assert "did not finish" in done.stderr, done
+
+
+@test
+def pickled(room):
+    """a stopped tracker and its results survive pickle"""
+    with gput.Tracker(sleep_time=0.05) as tracker:
+        time.sleep(0.1)
+    copy = pickle.loads(pickle.dumps(tracker))
+    assert copy.to_json() == tracker.to_json() and str(copy) == str(tracker) and copy.energy == tracker.energy
+    assert repr(copy) == "State: STOPPED" and copy.run_file is None
+    refused(RuntimeError, copy.start, "already stopped")
+    assert pickle.loads(pickle.dumps(tracker.resource_usage)) == tracker.resource_usage
+
+
+@test
+def forked(room):
+    """in a forked child the tracker is the parent's; the child's work counts as a descendant's"""
+    with gput.Tracker(sleep_time=0.05) as tracker:
+        child = os.fork()
+        if child == 0:
+            try:
+                tracker.stop()
+            except RuntimeError:
+                os._exit(0)
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert tracker.resource_usage.compute_time.time >= 0
+
+
+if __name__ == "__main__":
+    main()
