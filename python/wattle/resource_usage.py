@@ -104,7 +104,8 @@ class ResourceUsage:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> ResourceUsage:
         """From to_json(), or from `resource_usage` of a report. Keys that are missing are None."""
-        return _build(cls, values)
+        usage: ResourceUsage = _build(cls, values)
+        return usage
 
 
 @dataclasses.dataclass
@@ -135,9 +136,10 @@ def _build(cls: type, values: Mapping[str, Any]) -> Any:
 
 
 def _field(field: dataclasses.Field[Any], value: Any) -> Any:
-    if field.type in _CLASSES:
-        return _build(_CLASSES[field.type], value or {})
-    if field.type == "Optional[float]" and value is not None:
+    kind = str(field.type)  # its name: annotations are not evaluated here
+    if kind in _CLASSES:
+        return _build(_CLASSES[kind], value or {})
+    if kind == "Optional[float]" and value is not None:
         return float(value)  # JSON writes 0.0 as 0
     return value
 

@@ -159,7 +159,7 @@ class Tracker:
     def _salvage(self) -> dict[str, Any]:
         """From a run file that nobody finished."""
         try:
-            report: dict[str, Any] = json.loads(_wattle.Run(self._recorder.run_file).report_json())
+            report: dict[str, Any] = json.loads(_wattle.Run(self._recorder.run_file or "").report_json())
             return report
         except (OSError, ValueError) as failure:
             self.state = Tracker.State.STOPPED

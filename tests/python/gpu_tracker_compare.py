@@ -114,8 +114,8 @@ def hostile_pickles(room):
     need_pandas()
     touched = room.folder / "touched"
     frame = pandas.DataFrame({"mean": [1.0]}, index=["main_ram"])
-    patch = (b"\x80\x04\x8c\x11pandas.core.frame\x8c\tDataFrame\x93N}(\x8c\x05evils\x8c\x11pandas.core.frame\x8c\tDataFrame"
-             b"\x93u\x86b.")
+    ours = b"\x8c\x17gpu_tracker.sub_tracker\x8c\x10CodeBlockResults\x93"
+    patch = b"\x80\x04" + ours + b"N}\x8c\x05evils" + ours + b"s\x86b."  # CodeBlockResults.evils = CodeBlockResults
     for number, evil in enumerate((
             pickle.dumps(Runs(os.system, f"touch {touched}")),
             pickle.dumps(SubTrackingResults(frame, pandas.Series(dtype=object), [Runs(os.mkdir, str(touched))])),
@@ -125,7 +125,7 @@ def hostile_pickles(room):
         path = room.folder / f"{number}.pkl"
         path.write_bytes(evil)
         refused(ValueError, lambda p=path: gput.TrackingComparison({"A": p}), f"{number}.pkl", "no pickled sub-tracking results")
-        assert not touched.exists() and not hasattr(pandas.DataFrame, "evils"), number
+        assert not touched.exists() and not hasattr(CodeBlockResults, "evils"), number
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """TrackingComparison: results of several sessions side by side."""
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import os
-from typing import TYPE_CHECKING, Callable, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Union
 
 from ... import _wattle
 from . import _unpickle
@@ -57,20 +58,23 @@ class TrackingComparison:
         """Of usage and compute time: min, max, mean or std. Sessions ascend by value, unknown ones come last."""
         if statistic not in STATISTICS:
             raise ValueError(f"Invalid summary statistic '{statistic}'. Valid values are {' '.join(STATISTICS)}.")
-        metrics = self.results_map[self._first].overall.index
-        has_blocks = bool(self.results_map[self._first].code_block_results)
+        first = self.results_map[self._first]
         return ComparisonResults(
             {metric: _series({name: results.overall[statistic][metric] for name, results in self.results_map.items()})
-             for metric in metrics},
-            {metric: self._of_blocks(lambda block, metric=metric: block.resource_usage[statistic][metric])
-             for metric in metrics if has_blocks},
+             for metric in first.overall.index},
+            {metric: self._of_blocks(functools.partial(_usage, statistic, metric))
+             for metric in first.overall.index if first.code_block_results},
             self._of_blocks(lambda block: block.compute_time[statistic]))
 
-    def _of_blocks(self, value_of: Callable[[CodeBlockResults], float]) -> dict[str, pandas.Series]:
+    def _of_blocks(self, value_of: Callable[[CodeBlockResults], Any]) -> dict[str, pandas.Series]:
         """A series a block; where its name differs between sessions, both are told."""
         rows = zip(*(results.code_block_results for results in self.results_map.values()))
         return {" -> ".join(sorted({block.name for block in row})): _series(dict(zip(self.results_map, map(value_of, row))))
                 for row in rows}
+
+
+def _usage(statistic: str, metric: str, block: CodeBlockResults) -> Any:
+    return block.resource_usage[statistic][metric]
 
 
 def _line_of(name: str) -> Optional[int]:
@@ -83,7 +87,7 @@ def _sort_key(name: str) -> tuple[str, int]:
     return (name, -1) if line is None else (name.rpartition(":")[0] + ":", line)
 
 
-def _series(values: dict[str, float]) -> pandas.Series:
+def _series(values: dict[str, Any]) -> pandas.Series:
     import pandas
     return pandas.Series(values).sort_values(ascending=True, kind="stable")
 

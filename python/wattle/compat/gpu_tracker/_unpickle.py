@@ -60,8 +60,11 @@ def _latin1_bytes(text: str, encoding: str) -> bytes:
     return text.encode("latin1")
 
 
-class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined, misc]  # the one in C has no instruction that can be replaced
-    dispatch = dict(pickle._Unpickler.dispatch)  # type: ignore[attr-defined]
+_Base: Any = getattr(pickle, "_Unpickler")  # the one in Python: instructions of the one in C can't be replaced
+
+
+class _Unpickler(_Base):  # type: ignore[misc]
+    dispatch = dict(_Base.dispatch)
 
     def find_class(self, module: str, name: str) -> Any:
         return _find(module, name)
