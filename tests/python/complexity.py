@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.nn.utils import parametrizations, prune
 from torch.nn.utils import rnn as packing
 
-from harness import main, test
+from harness import main, near, test
 from wattle.torch.complexity import complexity
 
 
@@ -371,6 +371,64 @@ def pruned(room):
     layer = prune.l1_unstructured(nn.Linear(10, 10, bias=False), "weight", amount=0.4)
     found = complexity(layer, (1, 10))
     assert (found.parameters, found.multiply_adds) == (60, 100), found
+
+
+@test
+def joined_with_energy(room):
+    """each measured layer gets joules per 10^9 multiply-adds; out_proj, which is never called, counts in its attention"""
+    model = nn.Sequential(encoder(), nn.ReLU())
+    found = complexity(model, (1, 10, 16))
+    #: 5 calls with batches of 4 where one sequence was counted
+    names = [row.name for row in found.layers if row.calls and row.type != "Dropout"]
+    measured = [{"name": name, "type": "", "calls": 5, "energy_j": 2.0, "error_j": 0.5, "forward_j": 1.0} for name in names]
+    measured.append({"name": "outside layers", "type": "", "calls": 0, "energy_j": 3.0, "error_j": None})
+    rows = {row.name: row for row in found.join(measured, scale=4).rows}
+    attention, outside = rows["0.layers.1.self_attn"], rows["outside layers"]
+    assert attention.multiply_adds == 5 * 4 * 10 * 4 * 16 * 16
+    near(attention.j_per_gmac, 2.0 / (attention.multiply_adds / 1e9), relative=1e-12)
+    near(attention.error_j_per_gmac / attention.j_per_gmac, 0.25, relative=1e-12)
+    near(attention.forward_j_per_gmac / attention.j_per_gmac, 0.5, relative=1e-12)
+    near(sum(row.share for row in rows.values()), 1, relative=1e-12)
+    near(sum(row.multiply_adds_share or 0 for row in rows.values()), 1, relative=1e-12)
+    assert sum(row.multiply_adds or 0 for row in rows.values()) == 5 * 4 * found.multiply_adds
+    assert outside.multiply_adds is None and outside.j_per_gmac is None and rows["1"].j_per_gmac is None
+
+
+@test
+def joined_with_layers(room):
+    """the same with what wattle.torch.layers measured"""
+    import wattle.torch
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 36, 4))
+    found = wattle.torch.complexity(model, (2, 3, 8, 8))
+    with wattle.torch.layers(model) as measured:
+        for _ in range(3):
+            model(torch.rand(2, 3, 8, 8)).sum().backward()
+    table = found.join(measured)
+    assert [row.name for row in table.rows] == [row.name for row in measured.rows]
+    assert sum(row.multiply_adds or 0 for row in table.rows) == 3 * found.multiply_adds
+    assert "j_per_gmac" in str(table) and "Conv2d" in table._repr_html_() and len(table.to_pandas()) == len(table.rows)
+
+
+@test
+def kept_with_a_run(room):
+    """the figures are facts of a run: by --meta while it is made, or by keep() afterwards"""
+    found = complexity(nn.Linear(6, 5), (3, 6))
+    done = room.wattle("run", "-q", "-o", "run.sqlite", "--meta", found.meta(), "--", "true")
+    assert done.returncode == 0, done
+    facts = dict(room.rows("SELECT key, value FROM run"))
+    assert json.loads(facts["meta.model_summary"])["multiply_adds"] == 90
+    assert "layers" not in json.loads(facts["meta.model_summary"])
+    found.keep(room.folder / "run.sqlite")
+    kept = json.loads(dict(room.rows("SELECT key, value FROM run"))["meta.model_summary"])
+    assert kept == found.to_dict()
+    report = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)
+    assert json.loads(report["run"]["labels"]["model_summary"])["parameters"] == 35, report["run"]
+    try:
+        found.keep(room.folder / "none.sqlite")
+    except FileNotFoundError as error:
+        assert "no such run file" in str(error)
+    else:
+        raise AssertionError("no error")
 
 
 @test

@@ -1,0 +1,97 @@
+"""A callback for the Trainer of Hugging Face's transformers.
+
+    from wattle.torch.huggingface import EnergyCallback
+    trainer = Trainer(model, args, train_dataset=data, callbacks=[EnergyCallback()])
+"""
+from __future__ import annotations
+
+from typing import Any, Optional
+
+from .._training import NEVER, Training
+
+try:
+    from transformers import TrainerCallback
+except ImportError as error:
+    raise ImportError("wattle.torch.huggingface needs the package transformers: pip install transformers") from error
+
+
+class EnergyCallback(TrainerCallback):  # type: ignore[misc]
+    """Marks 'epoch', 'step' and 'validation' as blocks of the run, tells samples and tokens of each step, and adds joules per
+    step, sample and token to what the trainer logs.
+
+    samples  of a step of this process; None: per_device_train_batch_size x its GPUs x gradient_accumulation_steps, which
+             the last step of an epoch may not fill
+    every    steps between two figures; None: as often as the trainer logs; 0: none
+
+    A step is an optimizer step, gradient accumulation included. Tokens are known where the trainer counts them
+    (include_num_input_tokens_seen). Figures (wattle/j_per_step …) are of the whole machine; they are added to the logs and the
+    history at the next on_log: callbacks that come after this one see them. Evaluation begins where the trainer decides on it.
+    """
+
+    def __init__(self, samples: Optional[int] = None, every: Optional[int] = None) -> None:
+        super().__init__()
+        self._training = Training(every or 0)
+        self._samples, self._every = samples, every
+        self._figures: dict[str, float] = {}
+        self._steps = 0
+        self._tokens_seen = 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._steps, self._tokens_seen, self._figures = 0, self._seen(state), {}
+        self._training = Training(NEVER if self._every is None else self._every)  # on_log asks for them itself
+        self._training.start()
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._training.stop()
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._training.begin("epoch")
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._training.end("epoch")
+        self._before_evaluation(control)
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._training.begin("step")
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        seen = self._seen(state)
+        tokens, self._tokens_seen = seen - self._tokens_seen, seen
+        figures = self._training.step_ends(self._samples_of(args), tokens or None)
+        self._steps += 1
+        self._figures.update(figures or {})
+        self._before_evaluation(control)
+
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if not self._training.is_open("validation"):
+            self._training.pause("validation")
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._training.resume("validation")
+
+    on_predict = on_evaluate
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Optional[dict[str, float]] = None, **_: Any) -> None:
+        if any(name.startswith("eval_") for name in logs or ()):  # figures of training belong to its own lines
+            return
+        if self._every is None and self._steps > 0:
+            self._figures, self._steps = self._training.figures() or {}, 0
+        figures, self._figures = self._figures, {}
+        history = getattr(state, "log_history", None)
+        for place in (logs, history[-1] if history else None):
+            if place is not None:
+                place.update(figures)
+
+    def _before_evaluation(self, control: Any) -> None:
+        if getattr(control, "should_evaluate", False) and not self._training.is_open("validation"):
+            self._training.pause("validation")
+
+    def _samples_of(self, args: Any) -> Optional[int]:
+        if self._samples is not None:
+            return self._samples
+        batch = getattr(args, "train_batch_size", None)
+        return None if batch is None else batch * getattr(args, "gradient_accumulation_steps", 1)
+
+    @staticmethod
+    def _seen(state: Any) -> int:
+        return int(getattr(state, "num_input_tokens_seen", 0) or 0)
