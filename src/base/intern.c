@@ -93,3 +93,11 @@ int64_t intern_number(struct intern *intern, const void *bytes, size_t size)
 		*slot = (uint32_t)number + 1;
 	return number;
 }
+
+int64_t intern_find(const struct intern *intern, const void *bytes, size_t size)
+{
+	if (intern->n_slots == 0)
+		return -ENOENT;
+	uint32_t slot = *find(intern, bytes, size, hash_of(bytes, size));
+	return slot != 0 ? (int64_t)slot - 1 : -ENOENT;
+}

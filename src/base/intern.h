@@ -23,3 +23,5 @@ void intern_init(struct intern *intern, struct arena *arena);
 void intern_finish(struct intern *intern); // the keys' bytes live on in the arena
 // The key's number; -ENOMEM.
 int64_t intern_number(struct intern *intern, const void *bytes, size_t size);
+// The number of a key that is there already; -ENOENT.
+int64_t intern_find(const struct intern *intern, const void *bytes, size_t size);

@@ -1,0 +1,105 @@
+/* wattle model: parameters and multiply-adds of a model, from its ONNX file alone. */
+#include "cli/command.h"
+
+#include "base/num.h"
+#include "base/util.h"
+#include "model/model.h"
+#include "report/model_report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OUTPUT_CEILING = 1 << 30 };
+
+struct values {
+	const char *format, *output;
+	int64_t batch;
+	struct option_list dims;
+};
+
+static const struct option options[] = {
+	{"format", 0, "text|json", "the form (default text)", OPTION_CHOICE, .offset = offsetof(struct values, format),
+		.choices = "text|json"},
+	{"batch", 0, "N", "size of the batch (default as stored; 1 where the file leaves it open)", OPTION_INTEGER,
+		.offset = offsetof(struct values, batch), .least = 1, .most = INT32_MAX, .range = "1 or more"},
+	{"dim", 0, "NAME=SIZE", "size of an input's dimension that the file leaves open (repeatable)", OPTION_LIST,
+		.offset = offsetof(struct values, dims)},
+	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
+		.offset = offsetof(struct values, output)},
+};
+
+static bool split(const struct command *command, const struct option_list *words, struct arena *arena,
+	struct model_dim *dims, int *ret_status)
+{
+	*ret_status = EXIT_FAILED;
+	for (size_t i = 0; i < words->n; i++) {
+		char *name = arena_text(arena, words->items[i]);
+		char *equals = name != NULL ? strrchr(name, '=') : NULL;
+		if (name == NULL)
+			return false;
+		if (equals == NULL || equals == name || num_parse_i64(equals + 1, &dims[i].size) < 0 || dims[i].size < 0) {
+			*ret_status = cli_usage(command, EXIT_USAGE, "--dim: '%.200s' is not NAME=SIZE, such as sequence=128",
+				words->items[i]);
+			return false;
+		}
+		*equals = '\0';
+		dims[i].name = name;
+	}
+	return true;
+}
+
+static int print(const struct values *values, const char *file, const struct model_figures *figures)
+{
+	struct buf out;
+	buf_init(&out, OUTPUT_CEILING);
+	bool colour = values->output == NULL && isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
+	if (strcmp(values->format, "json") == 0)
+		model_json(figures, &out);
+	else
+		model_text(figures, file, &out, colour);
+	int status = cli_write(&out, values->output);
+	buf_finish(&out);
+	return status;
+}
+
+static int model(const struct command *command, const struct values *values, const char *file, struct arena *arena)
+{
+	struct model_dim dims[OPTION_LIST_MAX];
+	int status;
+	if (!split(command, &values->dims, arena, dims, &status))
+		return status;
+	const struct model_options wanted = {.batch = values->batch, .dims = dims, .n_dims = values->dims.n};
+	struct model_figures figures;
+	struct wattle_error error = {0};
+	if (model_read(file, &wanted, arena, &figures, &error) < 0)
+		return cli_fail(EXIT_FAILED, &error);
+	return print(values, file, &figures);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct values values = {.format = "text", .batch = VALUE_MISSING};
+	struct option_list words;
+	int status;
+	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+		return status;
+	if (words.n != 1)
+		return cli_usage(command, EXIT_USAGE, "one FILE.onnx is needed");
+	if (!cli_spares(values.output, words.items, 1, &status))
+		return status;
+	struct arena *arena = arena_new();
+	status = arena != NULL ? model(command, &values, words.items[0], arena) : EXIT_FAILED;
+	arena_free(arena);
+	return status;
+}
+
+const struct command command_model = {
+	.name = "model",
+	.usage = "FILE.onnx [--format text|json] [--batch N] [--dim NAME=SIZE]… [-o FILE]",
+	.summary = "parameters and multiply-adds of an ONNX model, per layer",
+	.details = "Reads the graph alone: weights stay on disk, in the file or beside it. What can't be known is n/a (null), never 0.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.run = run,
+};

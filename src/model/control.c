@@ -1,0 +1,370 @@
+/* Nodes that hold graphs: If, Loop, Scan, and calls of the file's own functions. */
+#include "model/operator.h"
+
+#include "base/buf.h"
+
+#include <errno.h>
+
+static const Onnx__GraphProto *graph_of(const struct op *op, const char *name)
+{
+	const Onnx__AttributeProto *attribute = op_attribute(op, name);
+	return attribute != NULL ? attribute->g : NULL;
+}
+
+static bool enter(const struct op *op)
+{
+	if (++op->walk->depth > WALK_DEPTH_MAX) {
+		walk_fail(op->walk, -EBADMSG, "%s: node '%.100s': graphs or functions in each other, deeper than %d",
+			op->walk->path, node_name(op->node), WALK_DEPTH_MAX);
+		return false;
+	}
+	return true;
+}
+
+// Names of layers inside: "caller/layer".
+static const char *prefix_for(const struct op *op)
+{
+	struct buf text;
+	buf_init(&text, 4096);
+	buf_printf(&text, "%s%s/", op->scope->prefix, node_name(op->node));
+	const char *prefix = text.failed == 0 ? arena_text(op->walk->arena, text.data) : op->scope->prefix;
+	buf_finish(&text);
+	return prefix != NULL ? prefix : "";
+}
+
+static void take(const struct op *op, size_t i, const struct value *from)
+{
+	struct value *out = op_out(op, i);
+	if (out == NULL || from == NULL)
+		return;
+	const char *name = out->name;
+	*out = *from;
+	out->name = name;
+}
+
+// What holds of both values.
+static void unify(struct value *a, const struct value *b)
+{
+	if (b == NULL || !a->ranked || !b->ranked || a->rank != b->rank)
+		a->ranked = false;
+	for (int i = 0; a->ranked && i < a->rank; i++)
+		if (a->dims[i] != b->dims[i])
+			a->dims[i] = VALUE_MISSING;
+	a->ints = NULL;
+	a->floats = NULL;
+	a->fixed = a->fixed && b != NULL && b->fixed && a->maker == b->maker && a->stored == b->stored;
+	a->number = a->number && b != NULL && b->number;
+	if (!a->fixed)
+		a->stored = NULL;
+}
+
+static struct value *output_of(struct scope *scope, const Onnx__GraphProto *graph, size_t i)
+{
+	const char *name = i < graph->n_output ? graph->output[i]->name : NULL;
+	return name != NULL ? scope_find(scope, name) : NULL;
+}
+
+static bool open_body(struct scope *scope, const struct op *op)
+{
+	scope_init(scope, op->walk, op->scope);
+	scope->prefix = prefix_for(op);
+	return enter(op);
+}
+
+static void close_body(struct scope *scope, const struct op *op)
+{
+	scope_finish(scope);
+	op->walk->depth--;
+}
+
+/* ---- If ---- */
+
+static void branch(struct op *op, const Onnx__GraphProto *graph, bool is_first)
+{
+	struct scope scope;
+	if (open_body(&scope, op) && walk_graph(op->walk, &scope, graph))
+		for (size_t i = 0; i < op->n_out; i++) {
+			const struct value *value = output_of(&scope, graph, i);
+			if (is_first)
+				take(op, i, value);
+			else if (op_out(op, i) != NULL)
+				unify(op_out(op, i), value);
+		}
+	close_body(&scope, op);
+}
+
+void control_if(struct op *op)
+{
+	struct walk *walk = op->walk;
+	const Onnx__GraphProto *then_graph = graph_of(op, "then_branch"), *else_graph = graph_of(op, "else_branch");
+	const struct value *condition = op_in(op, 0);
+	if (then_graph == NULL || else_graph == NULL) {
+		op_contradiction(op, "a branch is missing");
+		return;
+	}
+	int64_t truth = condition != NULL && condition->ints != NULL && value_few(condition) == 1 ? condition->ints[0] :
+																								  VALUE_MISSING;
+	if (value_ok(truth)) {
+		branch(op, truth != 0 ? then_graph : else_graph, true);
+		return;
+	}
+	// Branches are written for different shapes: one that can't be right for this one is not what runs.
+	int64_t runs = walk->runs;
+	const char *why = walk->unknown_runs;
+	walk->runs = VALUE_MISSING;
+	walk->unknown_runs = "which branch runs depends on the input";
+	walk->guarded++;
+	branch(op, then_graph, true);
+	branch(op, else_graph, false);
+	walk->guarded--;
+	walk->runs = runs;
+	walk->unknown_runs = why;
+}
+
+/* ---- Loop and Scan: a body that runs again and again on what it made ---- */
+
+struct turning {
+	struct op *op;
+	const Onnx__GraphProto *body;
+	struct value *states; // what goes round, as known to hold in every turn
+	size_t n_states;
+	struct value *given; // further inputs of the body: before the states for Loop, behind them for Scan
+	size_t n_given;
+	bool given_first;
+	const char *why; // the number of turns is not known
+	int64_t turns;
+	bool goes_on; // Loop: the condition that the body makes is always true
+	struct value *made; // what each turn leaves behind
+	size_t n_made;
+};
+
+static bool bind(struct turning *t, struct scope *scope)
+{
+	size_t n = t->n_states + t->n_given;
+	if (t->body->n_input != n)
+		return op_contradiction(t->op, "the body has %zu inputs for %zu values", t->body->n_input, n);
+	for (size_t i = 0; i < n; i++) {
+		size_t shift = t->given_first ? t->n_given : t->n_states;
+		const struct value *first = t->given_first ? t->given : t->states;
+		const struct value *second = t->given_first ? t->states : t->given;
+		const struct value *like = i < shift ? &first[i] : &second[i - shift];
+		const char *name = t->body->input[i]->name;
+		if (name == NULL || name[0] == '\0')
+			return op_contradiction(t->op, "an input of the body has no name");
+		if (scope_add(t->op->walk, scope, name, like) == NULL)
+			return false;
+	}
+	return true;
+}
+
+// One turn; what it makes of the states is joined into them.
+static bool turn(struct turning *t, bool is_silent)
+{
+	struct walk *walk = t->op->walk;
+	struct scope scope;
+	int64_t runs = walk->runs;
+	const char *why = walk->unknown_runs;
+	bool done = open_body(&scope, t->op) && bind(t, &scope);
+	if (!dims_multiply(runs, t->turns, &walk->runs)) {
+		walk_fail(walk, -EOVERFLOW, "%s: node '%.100s' runs more often than 64 bits can count", walk->path,
+			node_name(t->op->node));
+		done = false;
+	}
+	if (!value_ok(t->turns) && t->why != NULL)
+		walk->unknown_runs = t->why;
+	walk->silent += is_silent;
+	done = done && walk_graph(walk, &scope, t->body);
+	walk->silent -= is_silent;
+	size_t condition = t->given_first ? 1 : 0; // a Loop's first output
+	const struct value *again = done && condition == 1 ? output_of(&scope, t->body, 0) : NULL;
+	t->goes_on = again != NULL && again->ints != NULL && value_few(again) == 1 && again->ints[0] != 0 &&
+		value_ok(again->ints[0]);
+	for (size_t i = 0; done && i < t->n_states; i++)
+		unify(&t->states[i], output_of(&scope, t->body, i + condition));
+	for (size_t i = 0; done && i < t->n_made; i++) {
+		const struct value *made = output_of(&scope, t->body, condition + t->n_states + i);
+		if (made != NULL)
+			t->made[i] = *made;
+	}
+	walk->runs = runs;
+	walk->unknown_runs = why;
+	close_body(&scope, t->op);
+	return done;
+}
+
+static bool read_states(struct turning *t, size_t first, size_t n)
+{
+	t->n_states = n;
+	t->n_made = t->op->n_out > n ? t->op->n_out - n : 0;
+	t->states = walk_alloc(t->op->walk, n + 1, sizeof(*t->states));
+	t->made = walk_alloc(t->op->walk, t->n_made + 1, sizeof(*t->made));
+	if (t->states == NULL || t->made == NULL)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (op_in(t->op, first + i) != NULL)
+			t->states[i] = *t->op->in[first + i];
+		t->states[i].ints = NULL; // it changes as it goes round
+		t->states[i].floats = NULL;
+		t->states[i].fixed = false;
+		t->states[i].stored = NULL;
+	}
+	return true;
+}
+
+static bool all_turns(struct turning *t)
+{
+	for (int i = 0; i < 2; i++) // the first may open dimensions that grow, the second those that follow from them
+		if (!turn(t, true))
+			return false;
+	return turn(t, false);
+}
+
+static void stack(struct turning *t, size_t i, int64_t axis)
+{
+	struct value *out = op_out(t->op, t->n_states + i);
+	const struct value *made = &t->made[i];
+	if (out == NULL)
+		return;
+	out->type = made->type;
+	if (!made->ranked || made->rank >= VALUE_RANK_MAX)
+		return;
+	axis = axis < 0 ? axis + made->rank + 1 : axis;
+	int64_t *dims = op_shape(t->op, t->n_states + i, made->rank + 1);
+	for (int k = 0; k <= made->rank; k++)
+		dims[k] = k == axis ? t->turns : made->dims[k > axis ? k - 1 : k];
+}
+
+static int64_t known_number(const struct value *value)
+{
+	return value != NULL && value->ints != NULL && value_few(value) == 1 ? value->ints[0] : VALUE_MISSING;
+}
+
+void control_loop(struct op *op)
+{
+	static const int64_t yes = 1;
+	struct value given[2] = {
+		{.type = ONNX_INT64, .ranked = true, .number = true},
+		{.type = ONNX_BOOL, .ranked = true, .number = true, .ints = &yes},
+	};
+	struct turning t = {.op = op, .body = graph_of(op, "body"), .given = given, .n_given = 2, .given_first = true,
+		.why = "how often the loop runs depends on the input"};
+	if (t.body == NULL) {
+		op_contradiction(op, "no body");
+		return;
+	}
+	if (!read_states(&t, 2, op->n_in > 2 ? op->n_in - 2 : 0))
+		return;
+	t.turns = VALUE_MISSING;
+	if (!turn(&t, true) || !turn(&t, true))
+		return;
+	int64_t most = known_number(op_in(op, 0)), begins = op_in(op, 1) != NULL ? known_number(op->in[1]) : 1;
+	if (begins == 0)
+		t.turns = 0;
+	else if (value_ok(most) && begins == 1 && t.goes_on)
+		t.turns = most > 0 ? most : 0;
+	if (!turn(&t, false))
+		return;
+	for (size_t i = 0; i < t.n_states; i++)
+		take(op, i, &t.states[i]);
+	for (size_t i = 0; i < t.n_made; i++)
+		stack(&t, i, 0);
+}
+
+static int64_t axis_of(const struct op *op, const char *name, size_t i)
+{
+	const int64_t *axes;
+	return i < op_ints(op, name, &axes) ? axes[i] : 0;
+}
+
+// What the body sees of an input that is scanned: one slice.
+static bool slice_for(struct turning *t, size_t i, const struct value *whole)
+{
+	struct value *slice = &t->given[i];
+	if (whole == NULL)
+		return true;
+	slice->type = whole->type;
+	int axis;
+	if (!whole->ranked)
+		return true;
+	if (!op_axis(t->op, axis_of(t->op, "scan_input_axes", i), whole->rank, &axis))
+		return false;
+	slice->ranked = true;
+	for (int k = 0; k < whole->rank; k++)
+		if (k != axis)
+			slice->dims[slice->rank++] = whole->dims[k];
+	if (!dims_unify(t->turns, whole->dims[axis], &t->turns))
+		return op_contradiction(t->op, "inputs of %lld and %lld slices", (long long)t->turns,
+			(long long)whole->dims[axis]);
+	return true;
+}
+
+void control_scan(struct op *op)
+{
+	struct turning t = {.op = op, .body = graph_of(op, "body"), .turns = VALUE_MISSING,
+		.why = "how often the body runs is not known"};
+	int64_t n_scanned = op_int(op, "num_scan_inputs", 0);
+	if (t.body == NULL || n_scanned < 1 || (size_t)n_scanned > op->n_in) {
+		op_contradiction(op, t.body == NULL ? "no body" : "num_scan_inputs is not the number of any inputs");
+		return;
+	}
+	if (op->opset < 9) // the first Scan had a batch of its own
+		return;
+	size_t n_states = op->n_in - (size_t)n_scanned;
+	t.n_given = (size_t)n_scanned;
+	t.given = walk_alloc(op->walk, t.n_given, sizeof(*t.given));
+	if (t.given == NULL || !read_states(&t, 0, n_states))
+		return;
+	for (size_t i = 0; i < t.n_given; i++)
+		if (!slice_for(&t, i, op_in(op, n_states + i)))
+			return;
+	if (!all_turns(&t))
+		return;
+	for (size_t i = 0; i < t.n_states; i++)
+		take(op, i, &t.states[i]);
+	for (size_t i = 0; i < t.n_made; i++)
+		stack(&t, i, axis_of(op, "scan_output_axes", i));
+}
+
+/* ---- functions of the file ---- */
+
+static const Onnx__FunctionProto *find_function(const struct op *op)
+{
+	struct buf key;
+	buf_init(&key, 4096);
+	buf_printf(&key, "%s\n%s\n%s", op->node->domain != NULL ? op->node->domain : "", op->node->op_type,
+		op->node->overload != NULL ? op->node->overload : "");
+	int64_t i = key.failed == 0 ? intern_find(&op->walk->functions, key.data, key.size) : -1;
+	buf_finish(&key);
+	return i >= 0 ? op->walk->model->functions[i] : NULL;
+}
+
+static bool call_function(struct op *op, const Onnx__FunctionProto *function, struct scope *scope)
+{
+	for (size_t i = 0; i < function->n_input; i++)
+		if (op_in(op, i) != NULL && scope_add(op->walk, scope, function->input[i], op->in[i]) == NULL)
+			return false;
+	if (!walk_nodes(op->walk, scope, function->node, function->n_node))
+		return false;
+	for (size_t i = 0; i < op->n_out && i < function->n_output; i++)
+		take(op, i, scope_find(scope, function->output[i]));
+	return true;
+}
+
+bool control_function(struct op *op)
+{
+	const Onnx__FunctionProto *function = find_function(op);
+	if (function == NULL)
+		return false;
+	struct scope scope;
+	scope_init(&scope, op->walk, NULL);
+	scope.call = op;
+	scope.prefix = prefix_for(op);
+	scope.opsets = function->n_opset_import > 0 ? function->opset_import : op->scope->opsets;
+	scope.n_opsets = function->n_opset_import > 0 ? function->n_opset_import : op->scope->n_opsets;
+	scope.defaults = function->attribute_proto;
+	scope.n_defaults = function->n_attribute_proto;
+	if (enter(op))
+		call_function(op, function, &scope);
+	close_body(&scope, op);
+	return true;
+}

@@ -1,0 +1,378 @@
+/* Operators that pick, repeat and reorder elements. */
+#include "model/operator.h"
+
+// Fills the first output: element i, by coordinates, comes from start + the sum of coordinate * stride of the input.
+static void fold_strided(struct op *op, size_t output, const struct value *in, int64_t start, const int64_t *strides)
+{
+	struct value *out = op_out(op, output);
+	int64_t n = out != NULL ? value_few(out) : -1;
+	if (n < 0 || !value_has_contents(in))
+		return;
+	int64_t *ints = in->ints != NULL ? op_new_ints(op, output, n) : NULL;
+	double *floats = in->ints == NULL ? op_new_floats(op, output, n) : NULL;
+	for (int64_t i = 0; i < n; i++) {
+		int64_t from = start, rest = i;
+		for (int k = out->rank - 1; k >= 0; k--) {
+			from += rest % out->dims[k] * strides[k];
+			rest /= out->dims[k];
+		}
+		if (ints != NULL)
+			ints[i] = in->ints[from];
+		else if (floats != NULL)
+			floats[i] = in->floats[from];
+	}
+}
+
+// Distance between neighbours along each dimension; only for values whose size is known and small.
+static void strides_of(const struct value *value, int64_t *strides)
+{
+	int64_t stride = 1;
+	for (int i = value->rank - 1; i >= 0; i--) {
+		strides[i] = stride;
+		stride *= value->dims[i];
+	}
+}
+
+void shape_transpose(struct op *op)
+{
+	if (!op_ranked(op, 0))
+		return;
+	const struct value *in = op->in[0];
+	const int64_t *order;
+	size_t n = op_ints(op, "perm", &order);
+	if (n > 0 && n != (size_t)in->rank) {
+		op_contradiction(op, "%zu axes for a tensor of %d dimensions", n, in->rank);
+		return;
+	}
+	unsigned bits;
+	if (n > 0 && (!op_axes(op, order, n, in->rank, &bits) || bits != (1U << in->rank) - 1)) {
+		op_contradiction(op, "perm names not every axis once");
+		return;
+	}
+	int64_t *dims = op_shape(op, 0, in->rank), strides[VALUE_RANK_MAX], moved[VALUE_RANK_MAX];
+	bool follows = value_few(in) > 0;
+	if (follows)
+		strides_of(in, strides);
+	for (int i = 0; i < in->rank; i++) {
+		int64_t from = n > 0 ? (order[i] < 0 ? order[i] + in->rank : order[i]) : in->rank - 1 - i;
+		dims[i] = in->dims[from];
+		if (follows)
+			moved[i] = strides[from];
+	}
+	if (follows)
+		fold_strided(op, 0, in, 0, moved);
+}
+
+void shape_expand(struct op *op)
+{
+	if (!op_ranked(op, 0) || op_in(op, 1) == NULL)
+		return;
+	const struct value *in = op->in[0], *shape = op->in[1];
+	int64_t n = shape->ints != NULL ? value_few(shape) : -1;
+	if (n < 0) {
+		if (shape->ranked && shape->rank == 1 && value_ok(shape->dims[0]) && shape->dims[0] <= VALUE_RANK_MAX)
+			op_shape(op, 0, shape->dims[0] > in->rank ? (int)shape->dims[0] : in->rank);
+		return;
+	}
+	if (n > VALUE_RANK_MAX)
+		return;
+	int rank = n > in->rank ? (int)n : in->rank;
+	int64_t *dims = op_shape(op, 0, rank), strides[VALUE_RANK_MAX], from[VALUE_RANK_MAX] = {0};
+	bool follows = value_few(in) > 0;
+	if (follows)
+		strides_of(in, strides);
+	for (int i = 0; i < rank; i++) {
+		int own = i - (rank - in->rank), asked = i - (rank - (int)n);
+		int64_t a = own >= 0 ? in->dims[own] : 1, b = asked >= 0 ? shape->ints[asked] : 1;
+		if (value_ok(b) && b < 0) {
+			op_contradiction(op, "a negative size");
+			return;
+		}
+		if (value_ok(a) && value_ok(b) && a != b && a != 1 && b != 1) {
+			op_contradiction(op, "a size of %lld can't become %lld", (long long)a, (long long)b);
+			return;
+		}
+		dims[i] = a == 1 ? b : (b == 1 || value_ok(a)) ? a : b;
+		if (follows && own >= 0 && a != 1)
+			from[i] = strides[own];
+	}
+	if (follows)
+		fold_strided(op, 0, in, 0, from);
+}
+
+void shape_tile(struct op *op)
+{
+	const struct value *repeats = op_in(op, 1);
+	if (!op_ranked(op, 0) || repeats == NULL)
+		return;
+	int64_t *dims = op_shape(op, 0, op->in[0]->rank);
+	if (repeats->ints == NULL || value_few(repeats) != op->in[0]->rank)
+		return;
+	for (int i = 0; i < op->in[0]->rank; i++)
+		if ((value_ok(repeats->ints[i]) && repeats->ints[i] < 0) ||
+			!dims_multiply(op->in[0]->dims[i], repeats->ints[i], &dims[i]))
+			op_contradiction(op, "more elements than can be counted");
+}
+
+/* ---- Concat, Split ---- */
+
+static void fold_concat(struct op *op, int axis)
+{
+	const struct value *out = op_out(op, 0);
+	int64_t n = out != NULL ? value_few(out) : -1, inner = 1, row = 0, done = 0;
+	bool has_ints = true;
+	for (size_t i = 0; i < op->n_in; i++) {
+		if (op->in[i] == NULL || !value_has_contents(op->in[i]))
+			return;
+		has_ints = has_ints && op->in[i]->ints != NULL;
+	}
+	if (n < 1)
+		return;
+	for (int k = axis + 1; k < out->rank; k++)
+		inner *= out->dims[k];
+	row = out->dims[axis] * inner;
+	int64_t *ints = has_ints ? op_new_ints(op, 0, n) : NULL;
+	double *floats = has_ints ? NULL : op_new_floats(op, 0, n);
+	for (size_t i = 0; i < op->n_in; i++) {
+		int64_t part = op->in[i]->dims[axis] * inner;
+		for (int64_t k = 0, size = value_few(op->in[i]); k < size; k++) {
+			int64_t to = k / part * row + done + k % part;
+			if (ints != NULL)
+				ints[to] = op->in[i]->ints[k];
+			else if (floats != NULL)
+				floats[to] = value_float(op->in[i], k);
+		}
+		done += part;
+	}
+}
+
+void shape_concat(struct op *op)
+{
+	if (!op_ranked(op, 0))
+		return;
+	int axis, rank = op->in[0]->rank;
+	if (!op_axis(op, op_int(op, "axis", 0), rank, &axis))
+		return;
+	int64_t dims[VALUE_RANK_MAX];
+	memcpy(dims, op->in[0]->dims, sizeof(dims));
+	for (size_t i = 1; i < op->n_in; i++) {
+		if (!op_ranked(op, i))
+			return;
+		if (op->in[i]->rank != rank) {
+			op_contradiction(op, "tensors of %d and %d dimensions", rank, op->in[i]->rank);
+			return;
+		}
+		for (int k = 0; k < rank; k++) {
+			int64_t next = op->in[i]->dims[k];
+			if (k != axis && !dims_unify(dims[k], next, &dims[k])) {
+				op_contradiction(op, "sizes %lld and %lld beside each other", (long long)dims[k], (long long)next);
+				return;
+			}
+			if (k != axis)
+				continue;
+			if (!value_ok(dims[k]) || !value_ok(next))
+				dims[k] = VALUE_MISSING;
+			else if (__builtin_add_overflow(dims[k], next, &dims[k])) {
+				op_contradiction(op, "more elements than can be counted");
+				return;
+			}
+		}
+	}
+	memcpy(op_shape(op, 0, rank), dims, sizeof(dims[0]) * (size_t)rank);
+	fold_concat(op, axis);
+}
+
+void shape_split(struct op *op)
+{
+	const int64_t *parts;
+	size_t n;
+	bool known;
+	bool given = op_numbers(op, 1, "split", &parts, &n, &known);
+	int axis;
+	if (!op_ranked(op, 0) || !op_axis(op, op_int(op, "axis", 0), op->in[0]->rank, &axis))
+		return;
+	const struct value *in = op->in[0];
+	if (given && known && n != op->n_out) {
+		op_contradiction(op, "%zu parts for %zu outputs", n, op->n_out);
+		return;
+	}
+	int64_t whole = in->dims[axis], outputs = op_int(op, "num_outputs", (int64_t)op->n_out);
+	if (outputs < (int64_t)op->n_out)
+		outputs = (int64_t)op->n_out;
+	int64_t each = value_ok(whole) && outputs > 0 ? (whole + outputs - 1) / outputs : VALUE_MISSING, start = 0;
+	int64_t strides[VALUE_RANK_MAX];
+	bool follows = value_few(in) > 0;
+	if (follows)
+		strides_of(in, strides);
+	for (size_t i = 0; i < op->n_out; i++) {
+		op_shape_like(op, i, in);
+		int64_t left = value_ok(whole) ? whole - start : VALUE_MISSING;
+		int64_t part = given ? (known ? parts[i] : VALUE_MISSING) : value_ok(each) && each > left ? left : each;
+		if (value_ok(part) && value_ok(left) && (part < 0 || part > left)) {
+			op_contradiction(op, "a part of %lld where %lld are left", (long long)part, (long long)left);
+			return;
+		}
+		if (op_out(op, i) != NULL)
+			op_out(op, i)->dims[axis] = part;
+		if (op_out(op, i) != NULL && op_in(op, 0) != NULL)
+			op_out(op, i)->type = in->type;
+		if (!value_ok(part) || !value_ok(left)) {
+			whole = VALUE_MISSING;
+			continue;
+		}
+		if (follows)
+			fold_strided(op, i, in, start * strides[axis], strides);
+		start += part;
+	}
+}
+
+/* ---- Slice ---- */
+
+// The first element and the number of them along one axis, as NumPy counts.
+static void slice_axis(int64_t size, int64_t start, int64_t end, int64_t step, int64_t *ret_start, int64_t *ret_n)
+{
+	__int128 from = start < 0 ? (__int128)start + size : start, to = end < 0 ? (__int128)end + size : end;
+	__int128 low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
+	from = from < 0 ? 0 : from > high ? high : from;
+	to = to < low ? low : to > high ? high : to;
+	__int128 n = step > 0 ? (to - from + step - 1) / step : (from - to + -(__int128)step - 1) / -(__int128)step;
+	*ret_start = (int64_t)from;
+	*ret_n = n > 0 ? (int64_t)n : 0;
+}
+
+struct slices {
+	const int64_t *starts, *ends, *axes, *steps;
+	size_t n;
+};
+
+// false: not given as it must be, or not known at all.
+static bool read_slices(const struct op *op, struct slices *ret)
+{
+	size_t n_starts, n_ends, n_axes, n_steps;
+	bool known[4];
+	bool given = op_numbers(op, 1, "starts", &ret->starts, &n_starts, &known[0]);
+	given = op_numbers(op, 2, "ends", &ret->ends, &n_ends, &known[1]) && given;
+	if (!op_numbers(op, 3, "axes", &ret->axes, &n_axes, &known[2]))
+		ret->axes = NULL;
+	if (!op_numbers(op, 4, "steps", &ret->steps, &n_steps, &known[3]))
+		ret->steps = NULL;
+	if (!given || !known[2]) // of which axes is what must be known
+		return false;
+	ret->n = known[0] ? n_starts : known[1] ? n_ends : ret->axes != NULL ? n_axes : 0;
+	if ((!known[0] && !known[1] && ret->axes == NULL) || (ret->axes != NULL && n_axes != ret->n))
+		return false;
+	if ((known[0] && n_starts != ret->n) || (known[1] && n_ends != ret->n))
+		return false;
+	if (ret->steps != NULL && known[3] && n_steps != ret->n)
+		return false;
+	static const int64_t none[1];
+	ret->starts = known[0] ? ret->starts : NULL;
+	ret->ends = known[1] ? ret->ends : NULL;
+	if (ret->steps != NULL && !known[3])
+		ret->steps = none; // given, not known
+	if (!known[3])
+		ret->starts = NULL;
+	return true;
+}
+
+void shape_slice(struct op *op)
+{
+	struct slices s;
+	if (!op_ranked(op, 0))
+		return;
+	const struct value *in = op->in[0];
+	op_shape(op, 0, in->rank);
+	if (!read_slices(op, &s))
+		return;
+	op_shape_like(op, 0, in);
+	int64_t strides[VALUE_RANK_MAX], from = 0;
+	bool follows = value_few(in) > 0;
+	if (follows)
+		strides_of(in, strides);
+	for (size_t i = 0; i < s.n; i++) {
+		int axis;
+		if (!op_axis(op, s.axes != NULL ? s.axes[i] : (int64_t)i, in->rank, &axis))
+			return;
+		int64_t size = in->dims[axis], start, n = VALUE_MISSING, step = 1;
+		bool known = s.starts != NULL && s.ends != NULL && value_ok(size) && value_ok(s.starts[i]) && value_ok(s.ends[i]);
+		if (known && s.steps != NULL)
+			step = s.steps[i];
+		known = known && value_ok(step);
+		if (known && step == 0) {
+			op_contradiction(op, "a step of 0");
+			return;
+		}
+		if (known)
+			slice_axis(size, s.starts[i], s.ends[i], step, &start, &n);
+		if (op_out(op, 0) != NULL)
+			op_out(op, 0)->dims[axis] = n;
+		follows = follows && known;
+		if (follows) {
+			from += start * strides[axis];
+			strides[axis] = n > 1 ? strides[axis] * step : 0;
+		}
+	}
+	if (follows)
+		fold_strided(op, 0, in, from, strides);
+}
+
+/* ---- Gather ---- */
+
+static void fold_gather(struct op *op, int axis)
+{
+	const struct value *data = op->in[0], *indices = op->in[1], *out = op_out(op, 0);
+	int64_t n = out != NULL ? value_few(out) : -1, count = value_few(indices), size = data->dims[axis], inner = 1;
+	if (n < 1 || count < 1 || indices->ints == NULL || !value_has_contents(data))
+		return;
+	for (int k = axis + 1; k < data->rank; k++)
+		inner *= data->dims[k];
+	int64_t *ints = data->ints != NULL ? op_new_ints(op, 0, n) : NULL;
+	double *floats = data->ints == NULL ? op_new_floats(op, 0, n) : NULL;
+	for (int64_t i = 0; i < n; i++) {
+		int64_t index = indices->ints[i / inner % count];
+		bool known = value_ok(index) && index >= -size && index < size;
+		int64_t from = known ? (i / inner / count * size + (index < 0 ? index + size : index)) * inner + i % inner : 0;
+		if (ints != NULL)
+			ints[i] = known ? data->ints[from] : VALUE_MISSING;
+		else if (floats != NULL)
+			floats[i] = known ? data->floats[from] : (double)NAN;
+	}
+}
+
+void shape_gather(struct op *op)
+{
+	int axis;
+	if (!op_ranked(op, 0) || !op_ranked(op, 1) || !op_axis(op, op_int(op, "axis", 0), op->in[0]->rank, &axis))
+		return;
+	const struct value *data = op->in[0], *indices = op->in[1];
+	int rank = data->rank + indices->rank - 1;
+	if (rank > VALUE_RANK_MAX)
+		return;
+	int64_t *dims = op_shape(op, 0, rank);
+	for (int i = 0; i < rank; i++)
+		dims[i] = i < axis                  ? data->dims[i] :
+			i < axis + indices->rank        ? indices->dims[i - axis] :
+											  data->dims[i - indices->rank + 1];
+	fold_gather(op, axis);
+}
+
+void shape_gather_elements(struct op *op)
+{
+	op_shape_like(op, 0, op_in(op, 1));
+}
+
+void shape_gather_nd(struct op *op)
+{
+	if (!op_ranked(op, 0) || !op_ranked(op, 1) || op->in[1]->rank < 1)
+		return;
+	const struct value *data = op->in[0], *indices = op->in[1];
+	int64_t batch = op_int(op, "batch_dims", 0), depth = indices->dims[indices->rank - 1];
+	if (!value_ok(depth) || depth < 0 || batch < 0 || batch >= indices->rank || depth > data->rank - batch)
+		return;
+	int rank = indices->rank - 1 + data->rank - (int)depth - (int)batch;
+	if (rank > VALUE_RANK_MAX)
+		return;
+	int64_t *dims = op_shape(op, 0, rank);
+	for (int i = 0; i < rank; i++)
+		dims[i] = i < indices->rank - 1 ? indices->dims[i] : data->dims[i - (indices->rank - 1) + depth + batch];
+}

@@ -1,0 +1,392 @@
+#include "model/operator.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void walk_fail(struct walk *walk, int code, const char *format, ...)
+{
+	if (walk->failed < 0)
+		return;
+	char text[512];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	walk->failed = error_set(walk->reterr, code, "%s", text);
+}
+
+void walk_warn(struct walk *walk, const char *format, ...)
+{
+	if (walk->n_warnings == WALK_WARNINGS_MAX || walk->silent > 0)
+		return;
+	char text[512];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	const char *copy = arena_text(walk->arena, text);
+	if (copy != NULL)
+		walk->warnings[walk->n_warnings++] = copy;
+}
+
+void *walk_alloc(struct walk *walk, size_t n, size_t size)
+{
+	void *start = arena_alloc(walk->arena, n > 0 ? n : 1, size);
+	if (start == NULL)
+		walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+	return start;
+}
+
+const char *node_name(const Onnx__NodeProto *node)
+{
+	if (node->name != NULL && node->name[0] != '\0')
+		return node->name;
+	for (size_t i = 0; i < node->n_output; i++)
+		if (node->output[i][0] != '\0')
+			return node->output[i];
+	return node->op_type != NULL ? node->op_type : "";
+}
+
+/* ---- layers ---- */
+
+static const char *type_name(const struct op *op)
+{
+	const char *domain = op->node->domain, *type = op->node->op_type;
+	if (domain == NULL || domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0)
+		return type;
+	size_t size = strlen(domain) + strlen(type) + 3;
+	char *name = walk_alloc(op->walk, size, 1);
+	if (name != NULL)
+		snprintf(name, size, "%s::%s", domain, type);
+	return name != NULL ? name : type;
+}
+
+static const char *layer_name(const struct op *op)
+{
+	const char *name = node_name(op->node);
+	if (op->scope->prefix[0] == '\0')
+		return name;
+	size_t size = strlen(op->scope->prefix) + strlen(name) + 1;
+	char *whole = walk_alloc(op->walk, size, 1);
+	if (whole != NULL)
+		snprintf(whole, size, "%s%s", op->scope->prefix, name);
+	return whole != NULL ? whole : name;
+}
+
+static void add_layer(struct walk *walk, const struct model_layer *layer)
+{
+	struct model_layer *layers =
+		array_with_room(walk->layers, walk->n_layers, &walk->layer_capacity, sizeof(*layers), 64);
+	if (layers == NULL) {
+		walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+		return;
+	}
+	walk->layers = layers;
+	layers[walk->n_layers++] = *layer;
+}
+
+static void note_unknown(struct walk *walk, const char *type)
+{
+	for (size_t i = 0; i < walk->n_unknown; i++)
+		if (strcmp(walk->unknown[i].type, type) == 0) {
+			walk->unknown[i].count++;
+			return;
+		}
+	struct model_operator *unknown =
+		array_with_room(walk->unknown, walk->n_unknown, &walk->unknown_capacity, sizeof(*unknown), 8);
+	if (unknown == NULL) {
+		walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+		return;
+	}
+	walk->unknown = unknown;
+	unknown[walk->n_unknown++] = (struct model_operator){type, 1};
+}
+
+static bool has_weight(const struct op *op)
+{
+	for (size_t i = 0; i < op->n_in; i++)
+		if (op->in[i] != NULL && op->in[i]->fixed && (i >= 32 || (op->what->factors >> i & 1) != 0))
+			return true;
+	return false;
+}
+
+// How often a node multiplies and adds, in all runs of its graph.
+static int64_t in_all_runs(struct walk *walk, const struct op *op, int64_t count)
+{
+	int64_t all;
+	if (!dims_multiply(count, walk->runs, &all)) {
+		walk_fail(walk, -EOVERFLOW, "%s: node '%.100s' has more multiply-adds than 64 bits can count", walk->path,
+			node_name(op->node));
+		return VALUE_MISSING;
+	}
+	return all;
+}
+
+static void count_layer(struct op *op, struct model_layer *layer)
+{
+	struct walk *walk = op->walk;
+	if (op->what == NULL) {
+		layer->multiply_adds = VALUE_MISSING;
+		layer->activation_multiply_adds = VALUE_MISSING;
+		layer->why = "the operator is not known";
+		note_unknown(walk, layer->type);
+		return;
+	}
+	if (op->what->count == NULL)
+		return;
+	int64_t once = op->what->count(op);
+	*(has_weight(op) ? &layer->multiply_adds : &layer->activation_multiply_adds) = in_all_runs(walk, op, once);
+	if (op->what->count == count_attention)
+		layer->activation_multiply_adds = in_all_runs(walk, op, count_inside(op));
+	if (!value_ok(once))
+		layer->why = "a shape is not known";
+	else if (!value_ok(layer->multiply_adds) || !value_ok(layer->activation_multiply_adds))
+		layer->why = walk->unknown_runs != NULL ? walk->unknown_runs : "a shape is not known";
+}
+
+// Nodes that only turn weights or compute shapes are no layers; their weights belong to the node that uses them.
+static void make_layer(struct op *op)
+{
+	const struct value *out = op_out(op, 0);
+	bool counts = op->what == NULL || op->what->count != NULL;
+	if (op->walk->silent > 0 || (!counts && (op->n_out == 0 || (out != NULL && out->number))))
+		return;
+	struct model_layer layer = {.name = layer_name(op), .type = type_name(op)};
+	layer.parameters = stored_claim(op);
+	count_layer(op, &layer);
+	if (out != NULL) {
+		layer.output.known = out->ranked;
+		layer.output.rank = out->rank;
+		memcpy(layer.output.dims, out->dims, sizeof(layer.output.dims));
+	}
+	add_layer(op->walk, &layer);
+}
+
+/* ---- one node ---- */
+
+static void set_type(struct op *op)
+{
+	struct value *out = op_out(op, 0);
+	static const int32_t types[] = {[TYPE_BOOL] = ONNX_BOOL, [TYPE_INT64] = ONNX_INT64, [TYPE_INT32] = ONNX_INT32,
+		[TYPE_FLOAT] = ONNX_FLOAT, [TYPE_UINT8] = ONNX_UINT8};
+	if (out == NULL || op->what->type == TYPE_OWN)
+		return;
+	if (op->what->type == TYPE_FIRST || op->what->type == TYPE_SECOND) {
+		const struct value *in = op_in(op, op->what->type == TYPE_FIRST ? 0 : 1);
+		out->type = in != NULL ? in->type : ONNX_UNDEFINED;
+	} else {
+		out->type = types[op->what->type];
+	}
+}
+
+// From what the outputs come: from stored tensors alone, from numbers alone, or from the input of the model.
+static bool set_origin(struct op *op)
+{
+	bool fixed = op->n_in > 0, number = op->n_in > 0;
+	for (size_t i = 0; i < op->n_in; i++) {
+		fixed = fixed && (op->in[i] == NULL || op->in[i]->fixed);
+		number = number && (op->in[i] == NULL || op->in[i]->number);
+	}
+	if (op->what != NULL && op->what->shape == shape_constant)
+		fixed = number = true;
+	if (op->what != NULL && (op->what->shape == shape_shape || op->what->shape == shape_size))
+		number = true;
+	if (op->what == NULL || (op->what->shape == shape_random && op->n_in == 0))
+		fixed = number = false;
+	struct call *call = fixed && op->n_in > 0 ? walk_alloc(op->walk, 1, sizeof(*call)) : NULL;
+	if (call != NULL)
+		*call = (struct call){op->what, op->in, op->n_in, 0};
+	for (size_t i = 0; i < op->n_out; i++) {
+		if (op->out[i] == NULL)
+			continue;
+		op->out[i]->fixed = fixed;
+		op->out[i]->number = number;
+		op->out[i]->maker = call;
+	}
+	return op->walk->failed == 0;
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct op *op);
+} controls[] = {{"If", control_if}, {"Loop", control_loop}, {"Scan", control_scan}};
+
+static bool run_control(struct op *op, const char *domain)
+{
+	for (size_t i = 0; domain[0] == '\0' && i < ARRAY_SIZE(controls); i++)
+		if (op_is(op, controls[i].name)) {
+			controls[i].run(op);
+			return true;
+		}
+	return control_function(op);
+}
+
+static void run_operator(struct op *op)
+{
+	if (!set_origin(op))
+		return;
+	if (op->what != NULL) {
+		set_type(op);
+		if (op->what->shape != NULL)
+			op->what->shape(op);
+		if (op->what->fold != NULL && op_out(op, 0) != NULL)
+			op->what->fold(op);
+	}
+	if (op->walk->failed == 0)
+		make_layer(op);
+}
+
+static bool read_values(struct op *op, const struct value **in, struct value **out)
+{
+	struct walk *walk = op->walk;
+	const Onnx__NodeProto *node = op->node;
+	for (size_t i = 0; i < node->n_input; i++) {
+		if (node->input[i][0] == '\0')
+			continue;
+		in[i] = scope_find(op->scope, node->input[i]);
+		// A function's optional input that its caller left out is a name without a value.
+		if (in[i] == NULL && op->scope->call == NULL) {
+			walk_fail(walk, -EBADMSG, "%s: node '%.100s' (%.60s) reads '%.100s', which nothing before it makes: the nodes "
+									  "are out of order or go in a circle",
+				walk->path, node_name(node), node->op_type, node->input[i]);
+			return false;
+		}
+	}
+	for (size_t i = 0; i < node->n_output; i++) {
+		if (node->output[i][0] == '\0')
+			continue;
+		out[i] = scope_add(walk, op->scope, node->output[i], NULL);
+		if (out[i] == NULL)
+			return false;
+	}
+	return true;
+}
+
+static bool walk_node(struct walk *walk, struct scope *scope, const Onnx__NodeProto *node)
+{
+	if (node->op_type == NULL || node->op_type[0] == '\0') {
+		walk_fail(walk, -EBADMSG, "%s: node '%.100s' has no operator", walk->path, node_name(node));
+		return false;
+	}
+	if (++walk->work > WALK_WORK_MAX) {
+		walk_fail(walk, -EFBIG, "%s has more than %d nodes, those of its functions and loops included", walk->path,
+			WALK_WORK_MAX);
+		return false;
+	}
+	const struct value **in = walk_alloc(walk, node->n_input, sizeof(struct value *));
+	struct value **out = walk_alloc(walk, node->n_output, sizeof(struct value *));
+	if (in == NULL || out == NULL)
+		return false;
+	const char *domain = node->domain != NULL && strcmp(node->domain, "ai.onnx") != 0 ? node->domain : "";
+	int64_t spare[VALUE_RANK_MAX];
+	struct op op = {.walk = walk, .scope = scope, .node = node, .what = operator_find(domain, node->op_type),
+		.opset = scope_opset(scope, domain), .n_in = node->n_input, .n_out = node->n_output, .in = in, .out = out,
+		.spare = spare};
+	if (!read_values(&op, in, out))
+		return false;
+	if (!run_control(&op, domain))
+		run_operator(&op);
+	return walk->failed == 0;
+}
+
+bool walk_nodes(struct walk *walk, struct scope *scope, Onnx__NodeProto *const *nodes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!walk_node(walk, scope, nodes[i]))
+			return false;
+	return true;
+}
+
+/* ---- a graph ---- */
+
+static bool add_initializers(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph)
+{
+	for (size_t i = 0; i < graph->n_initializer; i++) {
+		const Onnx__TensorProto *tensor = graph->initializer[i];
+		struct value *value =
+			tensor->name != NULL && tensor->name[0] != '\0' ? scope_add(walk, scope, tensor->name, NULL) : NULL;
+		if (value == NULL) {
+			walk_fail(walk, -EBADMSG, "%s: an initializer has no name", walk->path);
+			return false;
+		}
+		stored_tensor(walk, tensor, false, value);
+	}
+	for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+		const Onnx__SparseTensorProto *tensor = graph->sparse_initializer[i];
+		const char *name = tensor->values != NULL ? tensor->values->name : NULL;
+		struct value *value = name != NULL ? scope_add(walk, scope, name, NULL) : NULL;
+		if (value == NULL) {
+			walk_fail(walk, -EBADMSG, "%s: a sparse initializer has no name", walk->path);
+			return false;
+		}
+		stored_sparse(walk, tensor, false, value);
+	}
+	return walk->failed == 0;
+}
+
+// The shapes that the file states, by name, so that each node finds those of what it makes.
+static bool index_declared(struct walk *walk, const Onnx__GraphProto *graph, struct intern *names,
+	const Onnx__ValueInfoProto **infos)
+{
+	for (size_t i = 0; i < graph->n_value_info + graph->n_output; i++) {
+		const Onnx__ValueInfoProto *info =
+			i < graph->n_value_info ? graph->value_info[i] : graph->output[i - graph->n_value_info];
+		if (info->name == NULL)
+			continue;
+		int64_t number = intern_number(names, info->name, strlen(info->name));
+		if (number < 0) {
+			walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+			return false;
+		}
+		infos[number] = info;
+	}
+	return true;
+}
+
+static bool walk_declared_nodes(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph,
+	const struct intern *names, const Onnx__ValueInfoProto *const *infos)
+{
+	for (size_t i = 0; i < graph->n_node; i++) {
+		const Onnx__NodeProto *node = graph->node[i];
+		if (!walk_node(walk, scope, node))
+			return false;
+		for (size_t k = 0; k < node->n_output; k++) {
+			int64_t number = intern_find(names, node->output[k], strlen(node->output[k]));
+			struct value *value = number >= 0 ? scope_find_here(scope, node->output[k]) : NULL;
+			if (value != NULL)
+				declared_apply(walk, infos[number], value);
+		}
+	}
+	return true;
+}
+
+bool walk_graph(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph)
+{
+	// The main graph's initializers come before its inputs, which may repeat them.
+	if (scope->outer != NULL && !add_initializers(walk, scope, graph))
+		return false;
+	struct intern names;
+	intern_init(&names, walk->arena);
+	const Onnx__ValueInfoProto **infos =
+		walk_alloc(walk, graph->n_value_info + graph->n_output, sizeof(Onnx__ValueInfoProto *));
+	bool done = infos != NULL && index_declared(walk, graph, &names, infos) &&
+		walk_declared_nodes(walk, scope, graph, &names, infos);
+	intern_finish(&names);
+	return done;
+}
+
+bool walk_main_graph(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph,
+	struct model_figures *figures)
+{
+	return add_initializers(walk, scope, graph) && inputs_add(walk, scope, graph, figures) &&
+		walk_graph(walk, scope, graph);
+}
+
+void walk_add_unused(struct walk *walk)
+{
+	struct model_layer layer = {.name = "tensors that no node uses", .type = "Initializer"};
+	layer.parameters = stored_unused(walk);
+	if (layer.parameters > 0)
+		add_layer(walk, &layer);
+}

@@ -1,0 +1,10 @@
+/* What `wattle model` prints. Pure: everything goes to a buffer. */
+#pragma once
+
+#include "base/buf.h"
+#include "model/model.h"
+
+#include <stdbool.h>
+
+void model_json(const struct model_figures *figures, struct buf *out); // contract.md section 3, and more
+void model_text(const struct model_figures *figures, const char *file, struct buf *out, bool colour);
