@@ -53,7 +53,7 @@ def make(measured: Sequence[Measured], numbers: Dict[str, int], run: Optional[An
     maker = _Maker(measured, numbers, run, pieces, notes)
     report = run.report_json()
     energy = json.loads(report)["energy"]
-    return Result(maker.rows(), None, energy["provenance"] == "estimated", report, run.path)
+    return Result(maker.rows(), energy["target_error_j"], energy["provenance"] == "estimated", report, run.path)
 
 
 def _unknown(measured: Sequence[Measured]) -> List[Row]:

@@ -48,6 +48,7 @@ class layers:
         self._break_graphs = break_graphs
         self._tracker: Optional[_wattle.Tracker] = _wattle.Tracker(
             interval_s=interval_s, output=output, overwrite=overwrite, quiet=True) if tracker else None
+        self._keeps = output is not None
         self._state = "new"
         self._result: Optional[figures.Result] = None
         self.notes: List[str] = []  #: what the figures do not tell of, and why
@@ -233,7 +234,8 @@ class layers:
     @property
     def run_file(self) -> Optional[str]:
         """The run file that was asked for by output=."""
-        return self._done().run_file
+        result = self._done()
+        return result.run_file if self._keeps else None
 
     def to_pandas(self) -> Any:
         """The rows as a pandas.DataFrame."""

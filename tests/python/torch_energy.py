@@ -1,0 +1,249 @@
+"""wattle.torch.layers with a recorder: layers that use known power, forward and backward, on a counter that is played."""
+import os
+import time
+
+import powercap_player
+import torch
+from harness import BUILD, main, near, test
+from torch import nn
+
+import wattle.torch
+from wattle.torch import cuda
+
+torch.set_num_threads(1)
+IDLE_W = 20
+TRIES = 3
+OUTSIDE_MOST = 1  # errors are 95 % intervals: of eight figures one may lie outside
+UUID = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
+
+player = None
+
+
+class Burn(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x, layer):
+        context.layer = layer
+        layer.burn(layer.forward_w, layer.forward_s)
+        return x + 1
+
+    @staticmethod
+    def backward(context, gradient):
+        context.layer.burn(context.layer.backward_w, context.layer.backward_s)
+        return gradient * 2, None
+
+
+class Burner(nn.Module):
+    """Keeps a core busy and uses this much power more than what idles."""
+
+    def __init__(self, forward_w, forward_s, backward_w, backward_s):
+        super().__init__()
+        self.forward_w, self.forward_s, self.backward_w, self.backward_s = forward_w, forward_s, backward_w, backward_s
+        self.joules = 0.0
+
+    def burn(self, watts, seconds):
+        if player is not None:
+            player.watts(IDLE_W + watts)
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            pass
+        if player is not None:
+            self.joules += player.watts(IDLE_W)
+
+    def forward(self, x):
+        return Burn.apply(x, self)
+
+
+def model():
+    return nn.Sequential(Burner(10, 2e-3, 40, 3e-3), Burner(60, 1e-3, 60, 2e-3), Burner(5, 4e-3, 20, 1e-3), Burner(30, 1e-3, 5, 4e-3))
+
+
+def train(net, seconds):
+    end = time.monotonic() + seconds
+    x = torch.zeros(4, requires_grad=True)
+    while time.monotonic() < end:
+        net(x).sum().backward()
+
+
+def measure(room):
+    global player
+    top = powercap_player.tree(room)
+    os.environ["WATTLE_SYSFS"] = str(top)
+    net = model()
+    player = powercap_player.Player(room, top, IDLE_W)
+    try:
+        with wattle.torch.layers(net, output=room.folder / "run.sqlite", overwrite=True) as measured:
+            train(net, 4)
+            time.sleep(0.3)
+    finally:
+        player.close()
+        player = None
+        del os.environ["WATTLE_SYSFS"]
+    return net, measured
+
+
+@test
+def known_power(room):
+    """layers of 1 to 4 ms with 5 to 60 W, a counter of 11 ms: energies within their stated errors, which are worth having"""
+    results = []
+    for _ in range(TRIES):
+        net, measured = measure(room)
+        energy = measured.report["energy"]
+        share = energy["ledger"]["target_j"] / energy["total_j"]
+        rows = {row.name: row for row in measured.rows}
+        off = {name: (rows[name].energy_j - layer.joules * share, rows[name].error_j, layer.joules * share)
+               for name, layer in net.named_children()}
+        close = [abs(o) < 0.15 * true for o, _, true in off.values()]
+        if sum(abs(o) > e for o, e, _ in off.values()) <= OUTSIDE_MOST and all(close) and not measured.estimated:
+            return
+        results.append(off)
+        print('#', {n: tuple(round(v, 3) for v in o) for n, o in off.items()})
+    raise AssertionError(results)
+
+
+@test
+def sums(room):
+    """rows add up to the totals, to the bit, and these to what the recorder attributed; the run file is kept on request and is
+    read by everything else; times are those of the layers"""
+    net, measured = measure(room)
+    assert sum(row["energy_j"] for row in measured.rows) == measured.total_j
+    assert sum(row["forward_s"] + row["backward_s"] for row in measured.rows) == measured.total_s
+    near(measured.total_j, measured.report["energy"]["ledger"]["target_j"], relative=1e-9)
+    near(measured.total_s, measured.report["run"]["duration_s"], relative=1e-6)
+    near(sum(row.forward_j + row.backward_j for row in measured.rows), measured.total_j, relative=1e-9)
+    rows = {row.name: row for row in measured.rows}
+    for name, layer in net.named_children():
+        near(rows[name].forward_s / rows[name].calls, layer.forward_s, relative=0.4)
+        near(rows[name].backward_s / rows[name].calls, layer.backward_s, relative=0.4)
+    assert measured.error_j > 0 and rows["1"].cpu_j == rows["1"].energy_j and rows["1"].gpu_j is None
+    assert measured.run_file and os.path.exists(measured.run_file)
+    blocks = {block["name"] for block in measured.report["blocks"]}
+    assert {"Sequential", "0", "0 backward"} <= blocks, blocks
+    assert "outside layers" in str(measured) and "<table>" in measured._repr_html_()
+
+
+@test
+def own_spans(room):
+    """spans of the program inside a layer stay the layer's, and one of the same name in another process is not counted"""
+    class Marked(nn.Module):
+        def forward(self, x):
+            with wattle.span("mine"):
+                time.sleep(0.02)
+            return x
+
+    net = nn.Sequential(Marked())
+    with wattle.span("around"), wattle.torch.layers(net) as measured:
+        for _ in range(5):
+            net(torch.zeros(1))
+    near({row.name: row for row in measured.rows}["0"].forward_s, 0.1, relative=0.3)
+    assert measured.run_file is None
+
+
+class HostClock:
+    """torch.cuda whose GPU runs what it is told at once"""
+
+    class Event:
+        t_ns = 0
+
+    def record(self, device, event):
+        event = event or self.Event()
+        event.t_ns = time.monotonic_ns()
+        return 0, event
+
+    def is_over(self, event):
+        return True
+
+    def wait(self, event):
+        pass
+
+    def elapsed_ms(self, begin, end):
+        return (end.t_ns - begin.t_ns) / 1e6
+
+    def synchronize(self, device):
+        pass
+
+    def is_capturing(self):
+        return False
+
+    monotonic_ns = staticmethod(time.monotonic_ns)
+
+
+class OnGpu(wattle.torch.layers):
+    def _gpus(self):
+        return [0]
+
+    def _cuda(self):
+        return HostClock()
+
+
+def on_gpu(room, uuid):
+    cards = f"gpu\nname NVIDIA H100 80GB HBM3\nuuid {UUID}\npower_mw constant 300000\nenergy_period_ms 20\n" \
+            "utilization_percent 90 40\nprocess env:BURNER_PID C 80 1500000000\n"
+    (room.folder / "cards").write_text(cards)
+    environment = {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
+                   "BURNER_PID": str(os.getpid()), "WATTLE_FAKE_NVML": str(room.folder / "cards"), "WATTLE_SYSFS": str(room.tree("empty", {}))}
+    before = cuda._uuid
+    os.environ.update(environment)
+    cuda._uuid = lambda index: uuid
+    try:
+        net = model()
+        with OnGpu(net) as measured:
+            train(net, 2)
+        return measured
+    finally:
+        cuda._uuid = before
+        for name in environment:
+            del os.environ[name]
+
+
+@test
+def gpu_energy(room):
+    """a GPU's energy is divided by the time of its own events, found by its UUID; sums hold, host times stand beside"""
+    measured = on_gpu(room, UUID.lower().removeprefix("gpu-"))
+    rows = {row.name: row for row in measured.rows}
+    domain = next(d for d in measured.report["energy"]["domains"] if d["domain"] == "gpu-0")
+    near(sum(row.gpu_j for row in measured.rows), domain["target_j"], relative=1e-9)
+    assert sum(row.energy_j for row in measured.rows) == measured.total_j
+    near(rows["0"].gpu_j / domain["target_j"], (rows["0"].forward_s + rows["0"].backward_s) / measured.total_s, relative=0.2)
+    near(rows["3"].backward_host_s, rows["3"].backward_s, relative=0.1)
+    near(measured.total_j, measured.report["energy"]["ledger"]["target_j"], relative=1e-9)
+
+
+@test
+def unknown_gpu(room):
+    """a GPU that no counter is known to belong to: times are there, its energy stays outside and that is said"""
+    measured = on_gpu(room, "00000000-0000-0000-0000-000000000000")
+    rows = {row.name: row for row in measured.rows}
+    assert any("cuda:0" in note for note in measured.notes) and rows["0"].gpu_j is None and rows["0"].forward_s > 0
+    near(measured.total_j, measured.report["energy"]["ledger"]["target_j"], relative=1e-9)
+
+
+@test
+def one_at_a_time(room):
+    """a second layers() with a recorder is refused with what would be right, one that only marks is not"""
+    a, b = nn.Linear(2, 2), nn.Linear(2, 2)
+    with wattle.torch.layers(a):
+        try:
+            wattle.torch.layers(b).start()
+            raise AssertionError("two recorders")
+        except RuntimeError as error:
+            assert "give both models to one" in str(error)
+        with wattle.torch.layers(b, tracker=False) as marks:
+            b(torch.zeros(2))
+    assert marks.rows[0].calls == 1 and marks.rows[0].energy_j is None and marks.total_j is None and marks.notes
+
+
+@test
+def an_exception(room):
+    """an exception in the block passes, and the figures up to it are there"""
+    net = nn.Linear(2, 2)
+    try:
+        with wattle.torch.layers(net) as measured:
+            net(torch.zeros(2))
+            raise KeyError("mine")
+    except KeyError:
+        pass
+    assert measured.rows[0].calls == 1 and measured.total_s > 0
+
+
+if __name__ == "__main__":
+    main()
