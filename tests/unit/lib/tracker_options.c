@@ -37,6 +37,8 @@ static const struct row {
 	{"a tracking file of another kind", {SIZE, .tracking_file = "a.csv/t"}, -EINVAL, NULL},
 	{"cores", {SIZE, .expected_cores = 12}, 0, " --expected-cores=12"},
 	{"more cores than there are", {SIZE, .expected_cores = 1000001}, -EINVAL, NULL},
+	{"a time limit of stop", {SIZE, .stop_timeout_s = 0.5}, 0, ""},
+	{"a limit before now", {SIZE, .stop_timeout_s = -1}, -EINVAL, NULL},
 	{"further arguments come last", {SIZE, .quiet = 1, .arguments = two_arguments}, 0, " --disable-logs --per-process --meta=a=b"},
 	{"a process that can't be", {SIZE, .pid = INT64_C(1) << 40}, -EINVAL, NULL},
 	// clang-format on
