@@ -1,4 +1,4 @@
-"""AIPowerMeter's door, recording: folders against what simulated counters really gave, ends of all kinds, command lines."""
+"""AIPowerMeter's door, recording: folders against what counters really gave, ends of all kinds, command lines."""
 import json
 import os
 import signal
@@ -79,7 +79,7 @@ def lines_of(room):
 
 @test
 def a_program_measures_itself(room):
-    """start, work, stop: the curve's joules are the counters', in a folder with AIPowerMeter's lines; a second run adds a segment"""
+    """start, work, stop: the curve's joules are the counters', the lines AIPowerMeter's; cont adds a segment"""
     machine = Machine(room)
     true_j = 0
     for arguments in (["-c", ONE], ["-c", ONE, "cont"]):
@@ -140,7 +140,10 @@ def wrong_periods(room):
 @test
 def ends_of_programs(room):
     """killed, ended by an exception, or just ended: what was recorded is there for who reads the folder"""
-    begin = IMPORTS + "experiment.Experiment(parsers.JsonParser(sys.argv[1])).measure_yourself(period=0.05)\nwork(0.5)\n"
+    begin = IMPORTS + """
+experiment.Experiment(parsers.JsonParser(sys.argv[1])).measure_yourself(period=0.05)
+work(0.5)
+"""
     for name, end, status in (("killed", "os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
                               ("raised", "raise RuntimeError('no')", 1), ("ended", "", 0)):
         done = room.finish(room.start("-c", begin + end, name, program=sys.executable))

@@ -33,7 +33,8 @@ class Postgresql:
         if os.geteuid() == 0:  # it refuses root
             shutil.chown(self.folder, "postgres", "postgres")
             self.as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        self._run("initdb", "-D", self.data, "-A", "trust", "-U", "meter", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
+        self._run("initdb", "-D", self.data, "-A", "trust", "-U", "meter", "--no-sync", "-E", "UTF8",
+                  "--locale=C.UTF-8")
         self._run("pg_ctl", "-D", self.data, "-w", "-l", self.folder / "log", "-o",
                   f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off", "start")
         return f"postgresql://meter@/postgres?host={self.folder}"
@@ -43,9 +44,9 @@ class Postgresql:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program, *arguments):
-        done = subprocess.run([*self.as_user, "env", "-i", "PATH=/usr/bin:/bin", "LANG=C.UTF-8", str(self.bin / program),
-                               *map(str, arguments)], cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              stdin=subprocess.DEVNULL, check=False)
+        words = [*self.as_user, "env", "-i", "PATH=/usr/bin:/bin", "LANG=C.UTF-8", self.bin / program, *arguments]
+        done = subprocess.run(list(map(str, words)), cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, check=False)
         assert done.returncode == 0, done.stderr.decode()
 
 

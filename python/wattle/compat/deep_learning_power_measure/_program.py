@@ -103,12 +103,13 @@ def read(argv: Optional[Sequence[str]] = None) -> int:
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Records a command (--cmd) and shows the recording. Returns the command's status."""
     parser = argparse.ArgumentParser(prog="deep_learning_power_measure",
-                                     description="Record what a command uses and show it; without --cmd, show a folder.")
+                                     description="Record what a command uses, and show it; or show a folder.")
     _add_reading(parser)
     parser.add_argument("--cmd", help="the command, as a shell takes it")
     parser.add_argument("--cont", type=_truth, default=False, metavar="True|False",
                         help="add to what the folder holds instead of beginning anew (default False)")
-    parser.add_argument("--period", type=_seconds, default=0.1, help="seconds between two records (default %(default)s)")
+    parser.add_argument("--period", type=_seconds, default=0.1, 
+                        help="seconds between two records (default %(default)s)")
     parser.add_argument("--measurement_period", type=_seconds, help="the same; counts where both are given")
     arguments = parser.parse_args(argv)
     warnings.simplefilter("default", RuntimeWarning)

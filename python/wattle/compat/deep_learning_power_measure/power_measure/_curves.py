@@ -67,15 +67,15 @@ def clip(segment: Segment, start: Optional[float], end: Optional[float]) -> Segm
     if not segment:
         return []
     first, last = segment[0]["date"], segment[-1]["date"]
-    start = first if start is None else max(start, first)
-    end = last if end is None else min(end, last)
-    if start > end:
+    begin: float = first if start is None else max(start, first)
+    finish: float = last if end is None else min(end, last)
+    if begin > finish:
         return []
-    inner = [point for point in segment if start <= point["date"] <= end]
-    if not inner or inner[0]["date"] > start:
-        inner.insert(0, {"date": start, "value": value_at(segment, start)})
-    if inner[-1]["date"] < end:
-        inner.append({"date": end, "value": value_at(segment, end)})
+    inner = [point for point in segment if begin <= point["date"] <= finish]
+    if not inner or inner[0]["date"] > begin:
+        inner.insert(0, {"date": begin, "value": value_at(segment, begin)})
+    if inner[-1]["date"] < finish:
+        inner.append({"date": finish, "value": value_at(segment, finish)})
     return inner
 
 
@@ -97,8 +97,8 @@ def integrate(metric: Segment, start: Optional[float] = None, end: Optional[floa
     """
     points = clip(metric, start, end)
     if not points:
-        seen = f"the segment goes from {metric[0]['date']} to {metric[-1]['date']}" if metric else "the segment is empty"
-        raise ValueError(f"nothing to integrate from {start} to {end}: {seen}")
+        reach = f"goes from {metric[0]['date']} to {metric[-1]['date']}" if metric else "is empty"
+        raise ValueError(f"nothing to integrate from {start} to {end}: the segment {reach}")
     known = 0.0
     sums: List[Optional[float]] = [0.0]
     for left, right in zip(points, points[1:]):
@@ -121,9 +121,9 @@ def _total_of_curve(curve: Curve, start: Optional[float], end: Optional[float]) 
             whole = integrate(segment, start, end)
             totals.append(whole[-1] if whole is not None else None)
         else:
-            totals.append(0.0)
+            totals.append(0.0)  # it was recorded, at another time
     known = [value for value in totals if value is not None]
-    return sum(known) if known else None
+    return float(sum(known)) if known else None
 
 
 def total(metric: Union[Curve, DeviceCurves, None], start: Optional[float] = None,
@@ -145,8 +145,12 @@ def average(metric: Union[Curve, DeviceCurves, None], start: Optional[float] = N
     if metric is None:
         return None
     if isinstance(metric, dict):
-        return {device: average(curve, start, end) for device, curve in metric.items()}
-    parts = [part for part in (clip(segment, start, end) for segment in metric) if part]
+        return {device: _average_of_curve(curve, start, end) for device, curve in metric.items()}
+    return _average_of_curve(metric, start, end)
+
+
+def _average_of_curve(curve: Curve, start: Optional[float], end: Optional[float]) -> Optional[float]:
+    parts = [part for part in (clip(segment, start, end) for segment in curve) if part]
     seconds = sum(length_s(part) for part in parts)
     if seconds > 0:
         whole = _total_of_curve(parts, None, None)
@@ -161,8 +165,12 @@ def maximum(metric: Union[Curve, DeviceCurves, None], start: Optional[float] = N
     if metric is None:
         return None
     if isinstance(metric, dict):
-        return {device: maximum(curve, start, end) for device, curve in metric.items()}
-    values = [point["value"] for segment in metric for point in segment if point["value"] is not None
+        return {device: _maximum_of_curve(curve, start, end) for device, curve in metric.items()}
+    return _maximum_of_curve(metric, start, end)
+
+
+def _maximum_of_curve(curve: Curve, start: Optional[float], end: Optional[float]) -> Optional[float]:
+    values = [point["value"] for segment in curve for point in segment if point["value"] is not None
               and (start is None or point["date"] >= start) and (end is None or point["date"] <= end)]
     return max(values, default=None)
 

@@ -20,13 +20,13 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 def export(run_file: PathLike, folder: PathLike) -> None:
-    """`wattle export --format aipowermeter`: a run file, also of a recording that goes on or was killed, as a folder."""
+    """`wattle export --format aipowermeter`: a run file, also of a run that goes on or was killed, as a folder."""
     from wattle import _wattle
     _wattle.export(os.fspath(run_file), "aipowermeter", os.fspath(folder))
 
 
 def read_lines(path: pathlib.Path) -> Iterator[Item]:
-    """The lines of a power_metrics.json. The last may be cut: its writer was killed. Raises ValueError with the line."""
+    """The lines of a power_metrics.json. The last may be cut: its writer was killed. Raises ValueError."""
     with open(path, encoding="utf-8") as lines:
         pending: Optional[Tuple[int, str]] = None
         for number, text in enumerate(lines, 1):
@@ -66,7 +66,8 @@ def records_of_run(run_file: PathLike) -> List[Item]:
 class Driver:
     """See the module. `folder` names the place in messages."""
     folder: str = ""
-    wattmeter_logfile: Optional[PathLike] = None  #: CSV of a wall meter (OmegaWatt's layout) that is read beside
+    wall_meter: Optional[PathLike] = None         #: CSV that a wall meter is writing (OmegaWatt's layout)
+    wattmeter_logfile: Optional[PathLike] = None  #: CSV of a wall meter that is read beside the recording
     wattemeter_exec: Optional[str] = None         #: not used: a meter's own program writes its CSV
 
     # ---- recording ----
@@ -77,7 +78,10 @@ class Driver:
 
     def recorder_arguments(self) -> List[str]:
         """Further options of `wattle attach`."""
-        return []
+        return ["--wall-meter", os.path.abspath(self.wall_meter)] if self.wall_meter is not None else []
+
+    def begin_run(self) -> None:
+        """A recording is about to begin; then run_file is asked."""
 
     def take_run(self, run_file: pathlib.Path) -> None:
         """The recording in `run_file` has ended."""

@@ -57,7 +57,7 @@ class Experiment:
             driver.erase()
         self.rapl_available, rapl_message = rapl_power.is_rapl_compatible()
         self.nvidia_available, nvidia_message = gpu_power.is_nvidia_compatible()
-        self.wattmeter_available = bool(getattr(driver, "wall_meter", None))
+        self.wattmeter_available = driver.wall_meter is not None
         _log.info("%s", nvidia_message)
         if self.rapl_available:
             _log.info("%s", rapl_message)

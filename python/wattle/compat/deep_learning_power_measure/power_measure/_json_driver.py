@@ -41,7 +41,7 @@ class JsonParser(Driver):
         self.power_metric_filename = str(self._path / "power_metrics.json")
         self.exp_metric_filename = str(self._path / "results_exp.json")
         self.model_card_file = str(self._path / "model_summary.json")
-        self.wattmeter_logfile = str(self._path / "omegawatt.csv")
+        self.wattmeter_logfile: str = str(self._path / "omegawatt.csv")
         self._path.mkdir(parents=True, exist_ok=True)
         self._write_metadata()
 
@@ -54,9 +54,6 @@ class JsonParser(Driver):
 
     def run_file(self) -> pathlib.Path:
         return self._path / "wattle.sqlite"
-
-    def recorder_arguments(self) -> List[str]:
-        return ["--wall-meter", os.path.abspath(self.wall_meter)] if self.wall_meter is not None else []
 
     def begin_run(self) -> None:
         """What another program has recorded in this folder stays in front of what wattle records."""
@@ -73,7 +70,7 @@ class JsonParser(Driver):
         """Removes the files of a recording, and no other: the folder may be anybody's."""
         names = [self.metadata_filename, self.power_metric_filename, self.exp_metric_filename, self.model_card_file,
                  self.wattmeter_logfile, self._kept]
-        for path in [*map(pathlib.Path, names), *self._path.glob("wattle.sqlite*"),
+        for path in [*(pathlib.Path(name) for name in names), *self._path.glob("wattle.sqlite*"),
                      *self._path.glob("wattle-spans*"), *self._path.glob("wattle.sqlite-spans*")]:
             path.unlink(missing_ok=True)
         self._path.mkdir(parents=True, exist_ok=True)

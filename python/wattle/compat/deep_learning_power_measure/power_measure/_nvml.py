@@ -1,4 +1,4 @@
-"""The few calls of NVIDIA's management library that single readings need, by ctypes. WATTLE_NVML names another library."""
+"""The few calls of NVIDIA's management library (or of WATTLE_NVML) that single readings need, by ctypes."""
 from __future__ import annotations
 
 import ctypes
@@ -77,9 +77,11 @@ class Nvml:
         least_mw, most_mw = ctypes.c_uint(), ctypes.c_uint()
         limits = self._call("nvmlDeviceGetPowerManagementLimitConstraints", handle, ctypes.byref(least_mw),
                             ctypes.byref(most_mw))
-        return Gpu(None if energy_mj is None else energy_mj.value / 1e3, None if power_mw is None else power_mw.value / 1e3,
-                   None if use is None else float(use.gpu), None if memory is None else memory.used,
-                   least_mw.value / 1e3 if limits else None)
+        return Gpu(energy_j=None if energy_mj is None else energy_mj.value / 1e3,
+                   power_w=None if power_mw is None else power_mw.value / 1e3,
+                   use_percent=None if use is None else float(use.gpu),
+                   memory_bytes=None if memory is None else memory.used,
+                   least_limit_w=least_mw.value / 1e3 if limits else None)
 
     def _ask(self, name: str, handle: ctypes.c_void_p, answer: Any) -> Any:
         return answer if self._call(name, handle, ctypes.byref(answer)) else None

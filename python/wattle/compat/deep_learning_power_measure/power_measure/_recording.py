@@ -1,4 +1,4 @@
-"""A recording as AIPowerMeter's callers hold it: a process and a queue. Behind both is wattle's recorder, a process in C."""
+"""A recording as AIPowerMeter's callers hold it, a process and a queue. Behind both is wattle's recorder in C."""
 from __future__ import annotations
 
 import atexit
@@ -61,9 +61,7 @@ class Recording:
     daemon = True
 
     def __init__(self, driver: Driver, pids: Sequence[int], period_s: float) -> None:
-        begin = getattr(driver, "begin_run", None)
-        if begin is not None:
-            begin()
+        driver.begin_run()
         self._driver = driver
         self._run_file = driver.run_file()
         self._run_file.parent.mkdir(parents=True, exist_ok=True)
@@ -137,7 +135,7 @@ class Recording:
 class ControlQueue:
     """The queue that measure_yourself returns: put(STOP_MESSAGE) ends the recording, and has when it returns.
 
-    get gives (None, None) once after the end, (None, error) if it failed. Other messages are dropped, as AIPowerMeter does.
+    get gives (None, None) once after the end, (None, error) if it failed. Other messages are dropped.
     """
 
     def __init__(self, recording: Recording) -> None:

@@ -41,8 +41,7 @@ def number(value: Any) -> Optional[float]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
-        known = [number(one) for one in value]
-        known = [one for one in known if one is not None]
+        known = [one for one in map(number, value) if one is not None]
         return sum(known) if known else None
     return value if isinstance(value, (int, float)) else None
 

@@ -25,7 +25,7 @@ class ExpResults:
         self.db_driver = db_driver
         self.cpu_metrics, self.gpu_metrics, self.exp_metrics, self.wattmeter_metrics = db_driver.load_metrics()
         if self.cpu_metrics is None and self.gpu_metrics is None and self.exp_metrics is None:
-            raise ValueError(f'no recording in "{db_driver.folder}": there is no power_metrics.json, no run file and no '
+            raise ValueError(f'no recording in "{db_driver.folder}": neither power_metrics.json nor a run file nor '
                              "results_exp.json, or they are empty")
         self.segments = db_driver.get_segments()
         self.model_card = db_driver.get_model_card()
@@ -57,7 +57,7 @@ class ExpResults:
             print(names if names else "      NOT AVAILABLE")
 
     def get_curve(self, name: str) -> Union[Curve, DeviceCurves, None]:
-        """The segments of a metric, each [{'date': Unix seconds, 'value': …}, …]; for a per_gpu_ metric {gpu: segments}.
+        """The segments of a metric, each [{'date': Unix seconds, 'value': …}, …]; per_gpu_ metrics: {gpu: segments}.
 
         Values that are not known are left out. None: no such metric, or nothing known.
         """
@@ -132,12 +132,12 @@ class ExpResults:
     def gpu_energy_j(self, start: Optional[float] = None, end: Optional[float] = None) -> Optional[float]:
         """All GPUs, in J; None: not known."""
         known = (self.total_(name, start, end) for name in GPU_POWER)
-        return next((value for value in known if value is not None), None)
+        return next((value for value in known if isinstance(value, float)), None)
 
     def total_power_draw(self, start: Optional[float] = None, end: Optional[float] = None) -> Optional[float]:
         """CPU packages and GPUs of the whole machine, in J: what is known of both. None: neither is."""
         parts = [self.total_("intel_power", start, end), self.gpu_energy_j(start, end)]
-        known = [part for part in parts if part is not None]
+        known = [part for part in parts if isinstance(part, float)]
         return sum(known) if known else None
 
     # ---- for people ----
@@ -161,7 +161,8 @@ class ExpResults:
         current folder. Returns the file's name, None where it was shown. Metrics that are not there give a warning."""
         return _display.curves(self, metric_names, saveto)
 
-    def display_2_curves(self, metric_name1: str, metric_name2: str, saveto: Optional[PathLike] = None) -> Optional[str]:
+    def display_2_curves(self, metric_name1: str, metric_name2: str, saveto: Optional[PathLike] = None
+                         ) -> Optional[str]:
         """Draws two metrics over time, each with an axis of its own; else as display_curves."""
         return _display.two_curves(self, metric_name1, metric_name2, saveto)
 

@@ -47,8 +47,8 @@ class SqlParser(Driver):
     Raises ImportError without psycopg2, and the library's own errors where the database can't be reached.
     """
 
-    def __init__(self, database: PathLike, meta_data: Union[str, Dict[str, Any]] = "", *, experiment: str = "experiment",
-                 wall_meter: Optional[PathLike] = None) -> None:
+    def __init__(self, database: PathLike, meta_data: Union[str, Dict[str, Any]] = "", *,
+                 experiment: str = "experiment", wall_meter: Optional[PathLike] = None) -> None:
         self.metadata = metadata_of(meta_data)
         self.folder = f"{os.fspath(database)} ({experiment})"
         self.experiment = experiment
@@ -66,9 +66,6 @@ class SqlParser(Driver):
 
     def run_file(self) -> pathlib.Path:
         return self._database.folder_of_runs() / f"wattle-{self._recording}.sqlite"
-
-    def recorder_arguments(self) -> List[str]:
-        return ["--wall-meter", os.path.abspath(self.wall_meter)] if self.wall_meter is not None else []
 
     def begin_run(self) -> None:
         """A recording of its own, told to who reads before it ends."""
@@ -160,8 +157,9 @@ class SqlParser(Driver):
         return rows[0][0] if rows else None
 
     def _pending(self) -> List[Tuple[str, int, str]]:
-        return self._database.select("SELECT recording, program_pid, run_file FROM aipm_recording "
+        rows = self._database.select("SELECT recording, program_pid, run_file FROM aipm_recording "
                                      "WHERE experiment = ? AND host = ?", (self.experiment, socket.gethostname()))
+        return [(recording, program_pid, run_file) for recording, program_pid, run_file in rows]
 
     def _take(self, recording: str, run_file: pathlib.Path) -> None:
         """Rows of a run file, all or none; then it goes."""

@@ -77,8 +77,8 @@ def lines(results: "ExpResults") -> Iterator[str]:
         yield description
     card = results.model_card or {}
     if "total_params" in card and "total_mult_adds" in card:
-        yield (f"MODEL SUMMARY:  {card['total_params']} parameters and  {card['total_mult_adds']} mac operations during "
-               "the forward pass of your model")
+        yield (f"MODEL SUMMARY:  {card['total_params']} parameters and  {card['total_mult_adds']} mac operations "
+               "during the forward pass of your model")
     yield ""
     yield f"Experiment duration:  {figures['duration']:.3f} seconds.  Start: {figures['start']}  end {figures['end']}"
     if "cpu" in figures:

@@ -1,10 +1,10 @@
-"""Single looks at NVIDIA GPUs. Power in W, memory in bytes, use of streaming multiprocessors from 0 to 1 unless said."""
+"""Single looks at NVIDIA GPUs. Power in W, memory in bytes, use of multiprocessors from 0 to 1 unless said."""
 from __future__ import annotations
 
 import pathlib
 import tempfile
 import time
-from typing import Any, Dict, Iterable, Optional, Tuple
+from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
 from ._driver import records_of_run
 from ._nvml import Nvml, NvmlError
@@ -50,7 +50,7 @@ def get_gpu_sample() -> Dict[str, Any]:
 
 
 def get_diff_gpu_sample(s1: Dict[str, Any], s2: Dict[str, Any]) -> Dict[str, Any]:
-    """Between two get_gpu_sample: mean power in W; memory and use as the mean of both. Raises ValueError for one time."""
+    """Between two get_gpu_sample: mean power in W, memory and use as the mean of both. Raises ValueError."""
     seconds = s2["time"] - s1["time"]
     if seconds <= 0:
         raise ValueError("the second sample is not later than the first")
@@ -120,6 +120,6 @@ def _by_number(value: Any) -> Any:
     return {int(key) if key.isdigit() else key: _by_number(inner) for key, inner in value.items()}
 
 
-def _sum(values: Dict[int, Optional[float]]) -> Optional[float]:
+def _sum(values: Mapping[int, Optional[float]]) -> Optional[float]:
     known = [value for value in values.values() if value is not None]
     return sum(known) if known else None

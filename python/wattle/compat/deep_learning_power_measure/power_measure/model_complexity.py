@@ -17,7 +17,8 @@ def get_summary(model: Any, input_size: Sequence[int], device: Any = None) -> Di
     model: a torch module; input_size: (batch, …); device: where the input is made, None: where the model is.
     For other models {} with a warning: torch's alone can be counted so, ONNX files by `wattle model`.
     """
-    if not any(f"{kind.__module__}.{kind.__name__}" == "torch.nn.modules.module.Module" for kind in type(model).__mro__):
+    kinds = [f"{kind.__module__}.{kind.__name__}" for kind in type(model).__mro__]
+    if "torch.nn.modules.module.Module" not in kinds:
         warnings.warn(f"{type(model).__name__} is no torch module: its parameters and multiply-adds are not counted; "
                       "`wattle model FILE.onnx` counts an exported one", RuntimeWarning, stacklevel=2)
         return {}

@@ -1,6 +1,6 @@
 """One reading of all energy counters under /sys/class/powercap, and the difference of two.
 
-For single looks at the counters. A recording does not use this: it is wattle's, which reads them often enough for wraps.
+For single looks. A recording does not use this: wattle's recorder reads them often enough for every wrap.
 """
 from __future__ import annotations
 

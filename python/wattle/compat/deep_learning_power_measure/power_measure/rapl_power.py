@@ -24,8 +24,8 @@ DOMAINS = {"RAM": ("dram", "ram"), "CPU core": ("core", "cpu"), "uncore": ("unco
 
 
 class _Pair(tuple):
-    """Two dicts, as AIPowerMeter returns them (`uses, seconds = get_cpu_uses(…)`), that can also be asked like the first,
-    which is what its documentation promises (`get_cpu_uses(…)[pid]`)."""
+    """Two dicts, as AIPowerMeter returns them (`uses, seconds = get_cpu_uses(…)`), that can be asked like the first, as
+    its documentation promises (`get_cpu_uses(…)[pid]`)."""
 
     def __getitem__(self, key: Any) -> Any:
         first = tuple.__getitem__(self, 0)
