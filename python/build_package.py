@@ -1,19 +1,20 @@
 """Makes packages in a build folder out of the sources: links, so that what is edited needs no copying.
 
-usage: build_package.py SOURCE STAMP DEPFILE PROGRAM PACKAGE,EXTENSION...
+usage: build_package.py SOURCE STAMP DEPFILE PACKAGE,EXTENSION... -- NAME=FILE...
 
-SOURCE is the folder of the package wattle; each PACKAGE is a folder that gets its files, the EXTENSION as
-_wattle.abi3.so and the PROGRAM as bin/wattle. The DEPFILE names the folders of SOURCE, so that new files are seen.
+SOURCE is the folder of the package wattle. Each PACKAGE is a folder that gets its files, the EXTENSION as _wattle.abi3.so, and
+each FILE by its NAME (bin/wattle=…). The DEPFILE names the folders of SOURCE, so that new files are seen.
 """
 import os
 import pathlib
 import sys
 
 SUFFIXES = {".py", ".pyi", ".typed", ".cpp", ".html", ".css", ".js"}
+EXTENSION = "_wattle.abi3.so"
 
 
 def sources(top):
-    """The package's own files, and the folders that they lie in."""
+    """The package's folders, and its files."""
     folders, files = [top], []
     for path in sorted(top.rglob("*")):
         if "__pycache__" in path.parts:
@@ -34,22 +35,23 @@ def link(path, target):
     path.symlink_to(text)
 
 
-def make(package, source, files, extension, program):
-    wanted = {package / path.relative_to(source): path for path in files}
-    wanted[package / "_wattle.abi3.so"] = extension
-    wanted[package / "bin/wattle"] = program
-    for old in package.rglob("*") if package.exists() else ():
-        if old.is_symlink() and old not in wanted:
+def make(package, wanted):
+    """The folder has links of these names to these files, and none else."""
+    for old in list(package.rglob("*")) if package.exists() else ():
+        if old.is_symlink() and old.relative_to(package) not in wanted:
             old.unlink()
-    for path, target in wanted.items():
-        link(path, target)
+    for name, target in wanted.items():
+        link(package / name, target)
 
 
-def main(source, stamp, depfile, program, *packages):
+def main(source, stamp, depfile, *words):
     folders, files = sources(source)
-    for words in packages:
-        package, extension = map(pathlib.Path, words.split(",", 1))
-        make(package, source, files, extension, pathlib.Path(program))
+    middle = words.index("--")
+    wanted = {path.relative_to(source): path for path in files}
+    wanted |= {pathlib.Path(name): pathlib.Path(file) for name, file in (word.split("=", 1) for word in words[middle + 1:])}
+    for word in words[:middle]:
+        package, extension = map(pathlib.Path, word.split(",", 1))
+        make(package, {**wanted, pathlib.Path(EXTENSION): extension})
     depfile.write_text(f"{stamp}: {' '.join(str(path).replace(' ', chr(92) + ' ') for path in folders)}\n")
     stamp.touch()
 
