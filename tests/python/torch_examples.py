@@ -1,0 +1,43 @@
+"""The examples in examples/ that train: they run as a user runs them, and the figures that they print add up."""
+import json
+import re
+
+from harness import TESTS, main, near, test
+from package import python
+
+EXAMPLES = TESTS.parent / "examples"
+
+
+def example(room, name, *arguments):
+    """Its lines."""
+    return python(room, (EXAMPLES / name).read_text(), *arguments)[0]
+
+
+@test
+def training(room):
+    """ResNet-18: layers with joules and multiply-adds, joules a step and an image; the figures stay in the run file"""
+    lines = example(room, "train_resnet18.py", "--size", 32, "--batch", 2, "--steps", 3, "--epochs", 2,
+                    "--output", "run.sqlite")
+    assert lines[0].split() == ["layer", "J", "share", "J/GMAC"], lines
+    assert any(re.match(r"layer4\.\d\.conv\d +[0-9.]+ +[0-9.]+% +[0-9.]+$", line) for line in lines), lines
+    #: 37.01e6 multiply-adds for 32 x 32 pixels: convolutions have 1 / 49 of those for 224 x 224
+    assert any("after 12 images, 0.0370 GMAC each" in line for line in lines), lines
+    step, image = map(float, re.search(r"([0-9.]+) J a step, ([0-9.]+) J an image", "\n".join(lines)).groups())
+    near(step, 2 * image, absolute=0.002)
+    assert room.rows("SELECT count(*) FROM span WHERE name = 'step' AND close = 'ended'") == [(6,)]
+    summary = json.loads(room.rows("SELECT value FROM run WHERE key = 'meta.model_summary'")[0][0])
+    assert summary["parameters"] == 11_689_512 - 997 * 513, summary["parameters"]
+
+
+@test
+def batch_sizes(room):
+    """two batch sizes side by side, each with its milliseconds and joules an image, and wattle.compare's order"""
+    lines = example(room, "batch_sizes.py", 2, 4, "--size", 32, "--images", 8, "--rounds", 1)
+    rows = [line.split() for line in lines[1:3]]
+    assert [row[0] for row in rows] == ["2", "4"] and all(float(row[1]) > 0 for row in rows), lines
+    joules = [float(re.search(r": ([0-9.]+) J", line)[1]) for line in lines[3:]]
+    assert len(joules) == 2 and joules == sorted(joules), lines
+
+
+if __name__ == "__main__":
+    main()
