@@ -124,7 +124,7 @@ def undone(room):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     before = dict(optimizer.__dict__)
     with wattle.torch.step(optimizer):
-        assert optimizer.step.__name__ == "step"
+        assert optimizer.__dict__ != before
     assert optimizer.__dict__ == before and optimizer.step.__func__ is torch.optim.SGD(model.parameters(), lr=0.1).step.__func__
 
 
