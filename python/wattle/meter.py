@@ -1,10 +1,11 @@
-"""The machine's energy counters, read in the calling thread: no process, no thread, no file."""
+"""The machine's energy counters, read in the calling thread: no process and no file."""
 from __future__ import annotations
 
+import threading
 from types import TracebackType
 from typing import Optional, Type
 
-from . import _show, _wattle
+from . import _keeper, _show, _wattle
 from ._wattle import Reading
 
 
@@ -15,39 +16,59 @@ class Meter:
             work()
         m.energy_j, m.error_j, m.seconds, m.power_w
 
-    Energies are in J, NaN where unknown. error_j is half of a 95 % interval of energy_j: counters are renewed in steps, and 10 ms
-    of a counter that is renewed once in 100 ms tell little. Where a stretch is long, read() now and then: counters wrap (those
-    of an Intel package after a minute at the earliest, those of AMD after half), and one that may have wrapped twice gives
-    NaN. Where no package can be read a model's guess takes its place and `estimated` is True.
+    Energies are in J, NaN where unknown. error_j is half of a 95 % interval of energy_j: counters are renewed in
+    steps, and 10 ms of a counter that is renewed once in 100 ms tell little. Counters wrap; a thread of this package
+    reads them every 10 s, so stretches may be of any length. Where no package can be read a model's guess takes its
+    place and `estimated` is True.
 
-    gpus: UUIDs or indices, comma separated (None: those visible to the program); gpu_brand: nvidia, amd or intel (None: any).
-    ValueError: an option is not valid. OSError (ENODEV): nothing that can be read gives energy.
+    gpus: UUIDs or indices, comma separated (None: those visible to the program); gpu_brand: nvidia, amd or intel
+    (None: any). ValueError: an option is not valid. OSError (ENODEV): nothing that can be read gives energy.
 
-    One thread at a time may use a meter (RuntimeError else). In a forked child it goes on on its own.
+    Threads that share a meter wait for each other. In a forked child it goes on on its own.
     """
 
     def __init__(self, gpus: Optional[str] = None, gpu_brand: Optional[str] = None) -> None:
         self._meter = _wattle.Meter(gpus=gpus, gpu_brand=gpu_brand)
         self._reading: Optional[Reading] = None
+        self._lock = threading.Lock()
 
     def start(self) -> None:
         """Takes the readings that the next ones are compared with; may be called again and starts anew."""
-        self._meter.start()
-        self._reading = None
+        _keeper.watch(self)
+        with self._lock:
+            self._meter.start()
+            self._reading = None
 
     def read(self) -> Reading:
         """What was used since start; the meter goes on. RuntimeError: it has not been started."""
-        self._reading = self._meter.read()
-        return self._reading
+        with self._lock:
+            self._reading = reading = self._meter.read()
+        return reading
 
     def stop(self) -> Reading:
         """The same, and the meter must be started again."""
-        self._reading = self._meter.stop()
-        return self._reading
+        with self._lock:
+            self._reading = reading = self._meter.stop()
+        _keeper.forget(self)
+        return reading
 
     def close(self) -> None:
         """Gives the counters back; what was read last stays."""
-        self._meter.close()
+        _keeper.forget(self)
+        with self._lock:
+            self._meter.close()
+
+    def _keep(self) -> None:
+        """A reading that nobody sees, by which the library notices a wrap. Whoever holds the lock is reading just
+        now."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            self._meter.read()
+        except RuntimeError:  # not started (any more)
+            pass
+        finally:
+            self._lock.release()
 
     def __enter__(self) -> Meter:
         self.start()
@@ -71,7 +92,8 @@ class Meter:
 
     @property
     def energy_j(self) -> float:
-        """The machine's energy: the outermost domains that do not overlap (cpu + dram + gpu as far as they are known)."""
+        """The machine's energy: the outermost domains that do not overlap (cpu + dram + gpu as far as they are
+        known)."""
         return self.reading.total_j
 
     @property

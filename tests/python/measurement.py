@@ -65,15 +65,15 @@ for epoch in range(5):
 
 @test
 def energy_of_stretches(room):
-    """five stretches: five rows, CPU is both packages and GPU the one asked for, in kWh, against what the counters gave"""
+    """five stretches: five rows, CPU is both packages, GPU the one asked for, in kWh, as the counters gave them"""
     machine = Machine(room)
     done = machine.run(FIVE)
     rows = table(room.folder / "energy.csv")
     assert len(rows) == 5 and all(len(row) == 3 for row in rows), rows
     for row, line in zip(rows, done.stdout.splitlines()):
         from_ns, to_ns = map(int, line.split())
-        near(row[0], (to_ns - from_ns) / 1e9, relative=0.02)
-        near(row[1] * J_PER_KWH, machine.true_j(from_ns, to_ns), relative=0.03)
+        near(row[0], (to_ns - from_ns) / 1e9, absolute=0.05)
+        near(row[1] * J_PER_KWH, machine.true_j(from_ns, to_ns) * row[0] * 1e9 / (to_ns - from_ns), relative=0.05)
         near(row[2] * J_PER_KWH, 300 * row[0], relative=0.4)  # the card's counter is renewed every 20 ms to 100 ms
     near(sum(row[2] for row in rows) * J_PER_KWH, 300 * sum(row[0] for row in rows), relative=0.25)
     assert not done.stderr, done
@@ -110,6 +110,30 @@ def estimated_is_told(room):
     done = machine.run(FIVE)
     assert "estimated" in done.stderr and "wattle sensors" in done.stderr, done
     assert all(row[1] > 0 for row in table(room.folder / "energy.csv"))
+
+
+@test
+def long_stretches(room):
+    """a counter that may wrap each half second: read on the way no joule is lost, in a forked child neither; else
+    unknown"""
+    machine = Machine(room, zones=["--zone", "package-0=100", "--range", "package-0=1000000000", "--start",
+                                   "package-0=900000000"])
+    machine.run(IMPORTS + """
+from wattle import _keeper
+tool = EnergyMeasurementTool('o.csv')
+for _keeper.READ_EVERY_S in (0.1, 10):
+    tool.start(); time.sleep(2); tool.stop()
+    time.sleep(0.2)
+_keeper.READ_EVERY_S = 0.1
+if os.fork() == 0:
+    tool.start(); time.sleep(2); tool.stop()
+    os._exit(0)
+os.wait()
+""")
+    kept, not_kept, child = table(room.folder / "o.csv")
+    near(kept[1] * J_PER_KWH, 100 * kept[0], relative=0.03)
+    near(child[1] * J_PER_KWH, 100 * child[0], relative=0.03)
+    assert math.isnan(not_kept[1]), not_kept
 
 
 @test
@@ -152,8 +176,9 @@ def refusals(room):
     machine = Machine(room)
     for program, says in (
             ("EnergyMeasurementTool('o.csv').stop()", "RuntimeError: EnergyMeasurementTool.stop() without start()"),
-            ("AsynchronousMeasurementTool('o.csv').stop()", "RuntimeError: AsynchronousMeasurementTool.stop() without start()"),
-            ("t = AsynchronousMeasurementTool('o.csv'); t.start(1); t.start(1)", "RuntimeError: AsynchronousMeasurementTool.start()"),
+            ("AsynchronousMeasurementTool('o.csv').stop()", "RuntimeError: AsynchronousMeasurementTool.stop() without"),
+            ("t = AsynchronousMeasurementTool('o.csv'); t.start(1); t.start(1)",
+             "RuntimeError: AsynchronousMeasurementTool.start()"),
             ("AsynchronousMeasurementTool('o.csv').start(0)", "ValueError: interval 0"),
             ("AsynchronousMeasurementTool('o.csv').start(1e9)", "ValueError"),
             ("EnergyMeasurementTool('none/o.csv')", "FileNotFoundError: out_file"),
@@ -208,8 +233,8 @@ def asynchronous_without_stop(room):
     machine = Machine(room)
     for number, (end, status) in enumerate((("", 0), ("raise SystemExit(3)", 3), ("1 / 0", 1),
                                             ("if os.fork() == 0: sys.exit(0)\nos.wait()", 0))):
-        machine.run(IMPORTS + f"t = AsynchronousMeasurementTool('{number}.csv')\nt.start(0.1)\ntime.sleep(0.5)\n{end}\n",
-                    status=status)
+        machine.run(IMPORTS + f"t = AsynchronousMeasurementTool('{number}.csv')\n"
+                    f"t.start(0.1)\ntime.sleep(0.5)\n{end}\n", status=status)
         assert len(table(room.folder / f"{number}.csv")) >= 4, number
 
 
@@ -217,7 +242,8 @@ def asynchronous_without_stop(room):
 def asynchronous_again(room):
     """started a second time: further rows that count from that start"""
     machine = Machine(room)
-    machine.run(IMPORTS + "t = AsynchronousMeasurementTool('o.csv')\nfor i in range(2):\n    t.start(0.1); time.sleep(0.35); t.stop()\n")
+    machine.run(IMPORTS + "t = AsynchronousMeasurementTool('o.csv')\n"
+                "for i in range(2):\n    t.start(0.1); time.sleep(0.35); t.stop()\n")
     elapsed_s = [row[0] for row in table(room.folder / "o.csv")]
     assert sum(b < a for a, b in zip(elapsed_s, elapsed_s[1:])) == 1 and elapsed_s.count(min(elapsed_s)) <= 2, elapsed_s
 

@@ -17,13 +17,13 @@ class AsynchronousMeasurementTool:
     train()
     tool.stop()
 
-    Rows: `elapsed s,CPU kWh,CPU %,CPU °C,GPU kWh,GPU %,GPU °C,GPU W`, one for each reading after the first, and one at stop().
-    Elapsed and both energies count from start(), CPU % is over the time since the row before; the others are as read at that
-    moment. CPU is all packages (°C: the hottest), CPU % all cores: 100 is the whole machine. GPU is the one of `gpu_num` (NVML's
-    index or a UUID); a GPU without an energy counter has its power integrated.
+    Rows: `elapsed s,CPU kWh,CPU %,CPU °C,GPU kWh,GPU %,GPU °C,GPU W`, one for each reading after the first, and one at
+    stop(). Elapsed and both energies count from start(), CPU % is over the time since the row before; the others are
+    as read at that moment. CPU is all packages (°C: the hottest), CPU % all cores: 100 is the whole machine. GPU is
+    the one of `gpu_num` (NVML's index or a UUID); a GPU without an energy counter has its power integrated.
 
-    The file is written at stop(), or when the program ends without it; the first rows replace an older file. A tool may be
-    started again after stop(): further rows follow, counting from that start.
+    The file is written at stop(), or when the program ends without it; the first rows replace an older file. A tool
+    may be started again after stop(): further rows follow, counting from that start.
 
     ValueError: there are GPUs, but none of that number. OSError: `out_file` can't be written.
     """
@@ -37,15 +37,15 @@ class AsynchronousMeasurementTool:
     def start(self, interval: float = 1) -> None:
         """Begins to record; returns when the first reading is taken.
 
-        interval: seconds, 0.001 to 3600. ValueError: it is not. RuntimeError: it is started already. OSError: the recorder can't be
-        started (the program `wattle` was not found …).
+        interval: seconds, 0.001 to 3600. ValueError: it is not. RuntimeError: it is started already. OSError: the
+        recorder can't be started (the program `wattle` was not found …).
         """
         if self._is_started():
             raise RuntimeError("AsynchronousMeasurementTool.start(): it is started already; stop() it first")
         if not interval > 0:  # the library takes 0 as its own default
             raise ValueError(f"interval {interval!r}: seconds from 0.001 to 3600 are valid")
-        tracker = _wattle.Tracker(interval_s=float(interval), gpus=self._gpus,
-                                  arguments=("--budget", "0"))  # no row needs the program's memory map, so don't hold its lock
+        # No row needs what reading the program's memory map would tell, so don't hold its lock: --budget 0.
+        tracker = _wattle.Tracker(interval_s=float(interval), gpus=self._gpus, arguments=("--budget", "0"))
         tracker.start()
         self._tracker, self._process = tracker, os.getpid()
         atexit.register(self._stop_at_exit)
@@ -64,7 +64,8 @@ class AsynchronousMeasurementTool:
             tracker.close()
 
     def _is_started(self) -> bool:
-        return self._tracker is not None and self._process == os.getpid()  # the recording of a fork's parent is not ours
+        # In a forked child the recording is its parent's.
+        return self._tracker is not None and self._process == os.getpid()
 
     def _stop_at_exit(self) -> None:
         if self._is_started():

@@ -14,9 +14,10 @@ class EnergyMeasurementTool:
         train()
         tool.stop()
 
-    CPU is all packages of the machine, GPU the one of `gpu_num` (NVML's index or a UUID), both from their energy counters,
-    whoever used them meanwhile. A row is in the file as soon as stop() returns, so nothing that may end the program can take it
-    away; the first row replaces an older file. A relative `out_file` is taken from the working folder of now.
+    CPU is all packages of the machine, GPU the one of `gpu_num` (NVML's index or a UUID), both from their energy
+    counters, whoever used them meanwhile. A row is in the file as soon as stop() returns, so nothing that may end the
+    program can take it away; the first row replaces an older file. A relative `out_file` is taken from the working
+    folder of now.
 
     ValueError: there are GPUs, but none of that number. OSError: `out_file` can't be written.
     """
@@ -34,8 +35,8 @@ class EnergyMeasurementTool:
         self._counters.start()
 
     def stop(self) -> None:
-        """Ends the stretch and writes its row. RuntimeError: it was not started. OSError: it can't be written; the next stop()
-        and the end of the program try again."""
+        """Ends the stretch and writes its row. RuntimeError: it was not started. OSError: it can't be written; the
+        next stop() and the end of the program try again."""
         if not self._is_started:
             raise RuntimeError("EnergyMeasurementTool.stop() without start(): nothing is being measured")
         used = self._counters.stop()

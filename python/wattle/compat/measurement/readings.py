@@ -55,14 +55,14 @@ class Device:
         self.power_w = curve("power_mw", 1e-3)
         self.energy_j = curve("energy_uj", 1e-6)
         if not self.energy_j.t_ns:  # the load model tells means, of the time in which it watched the load
-            is_model = device["source"] == "model"
-            self.energy_j = self.power_w.integral_of_means(t_ns[0]) if is_model and len(t_ns) else self.power_w.integral()
+            are_means = device["source"] == "model" and len(t_ns) > 0
+            self.energy_j = self.power_w.integral_of_means(t_ns[0]) if are_means else self.power_w.integral()
         self.utilization = curve("utilization_percent")
         self.temperature_c = curve("temperature_c")
 
 
 def readings(run: _wattle.Run) -> Iterator[Row]:
-    """elapsed s, CPU kWh, CPU %, CPU °C, GPU kWh, GPU %, GPU °C, GPU W: a row for each interval, and for what is left of one."""
+    """elapsed s, CPU kWh, CPU %, CPU °C, GPU kWh, GPU %, GPU °C, GPU W: a row an interval, and one for what is left."""
     sample = _regular(run)
     t_ns = sample["t_ns"]
     load_percent = _load_percent(sample["system_cpu_busy_ns"], sample["system_cpu_idle_ns"])
@@ -80,8 +80,8 @@ def readings(run: _wattle.Run) -> Iterator[Row]:
 
 
 def _regular(run: _wattle.Run) -> dict[str, list[int]]:
-    """The samples, but for those that the next one follows within half an interval: the recorder's last one comes when it is
-    stopped, and what a microsecond's load is nobody knows."""
+    """The samples, but for those that the next one follows within half an interval: the recorder's last one comes when
+    it is stopped, and what a microsecond's load is nobody knows."""
     columns = {column.name: memoryview(column.buffer) for column in run.samples()}
     t_ns, least_ns = columns["t_ns"], int(run.facts()["interval_ns"]) // 2
     kept = [i for i in range(len(t_ns)) if i in (0, len(t_ns) - 1) or t_ns[i + 1] - t_ns[i] >= least_ns]

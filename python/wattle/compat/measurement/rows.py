@@ -14,10 +14,9 @@ J_PER_KWH = 3.6e6
 class RowFile:
     """A CSV that others may read at any time: it replaces an older one by rename, and grows by whole rows.
 
-    The path is taken from the working folder of now, so that a later os.chdir() moves nothing. Nothing is touched before the
-    first row. FileNotFoundError, NotADirectoryError, IsADirectoryError and PermissionError come at once, not after hours of
-    measuring.
-    """
+    The path is taken from the working folder of now, so that a later os.chdir() moves nothing. Nothing is touched
+    before the first row. FileNotFoundError, NotADirectoryError, IsADirectoryError and PermissionError come at once,
+    not after hours of measuring. """
 
     def __init__(self, path: PathLike) -> None:
         self.path = pathlib.Path(os.path.abspath(os.fspath(path)))

@@ -1,0 +1,60 @@
+"""Reads started meters now and then, so that no wrap of a counter is missed however long a stretch is.
+
+One thread for all meters of the process; it begins with the first one that is started, and is gone soon after the last.
+"""
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import TYPE_CHECKING, Optional
+
+if TYPE_CHECKING:
+    from .meter import Meter
+
+#: The quickest counters known, those of AMD's packages, wrap after 33 s of the most that such a device draws.
+READ_EVERY_S = 10.0
+
+_started: weakref.WeakSet[Meter] = weakref.WeakSet()
+_thread: Optional[threading.Thread] = None
+_changes = threading.Lock()  # of the two above; held while the thread reads, so that no fork falls into that
+
+
+def watch(meter: Meter) -> None:
+    """From now on the meter is read."""
+    global _thread
+    with _changes:
+        _started.add(meter)
+        if _thread is None:
+            _thread = threading.Thread(target=_run, name="wattle-meter", daemon=True)
+            _thread.start()
+
+
+def forget(meter: Meter) -> None:
+    """The meter is not read any more."""
+    with _changes:
+        _started.discard(meter)
+
+
+def _run() -> None:
+    global _thread
+    pause = threading.Event()
+    while not pause.wait(READ_EVERY_S):
+        with _changes:
+            if not _started:
+                _thread = None
+                return
+            for meter in list(_started):
+                meter._keep()
+
+
+def _in_child() -> None:
+    """Threads do not survive a fork; what they held is free again."""
+    global _thread
+    _thread = None
+    for meter in list(_started):
+        meter._lock = threading.Lock()
+    _changes.release()
+
+
+os.register_at_fork(before=_changes.acquire, after_in_parent=_changes.release, after_in_child=_in_child)

@@ -1,0 +1,263 @@
+"""The package where people use it: notebooks, pytest with workers, odd options of Python, folders that can't be
+written."""
+import json
+import os
+import pathlib
+import sys
+
+import wattle
+from harness import Skip, main, test
+from package import python
+
+PROGRAM = """
+import wattle
+with wattle.Tracker(sleep_time=0.05, disable_logs=True, output="run.sqlite", overwrite=True) as tracker:
+    with wattle.span("bl\\u00f6ck \\u5c64"):
+        sum(range(100000))
+with wattle.measure() as meter:
+    pass
+run = wattle.open("run.sqlite")
+assert run.report["blocks"][0]["name"] == "bl\\u00f6ck \\u5c64"
+assert meter.seconds > 0
+print(tracker.report["blocks"][0]["num_calls"])
+"""
+
+
+def have(module):
+    try:
+        __import__(module)
+    except ImportError as why:
+        raise Skip(f"{module} is not installed") from why
+
+
+@test
+def interpreter_options(room):
+    """-O, -OO, -X dev, -W error, -bb, -u: not a word, and the same result"""
+    for options in (["-O"], ["-OO"], ["-X", "dev"], ["-W", "error"], ["-bb"], ["-u"]):
+        lines, done = python(room, PROGRAM, interpreter=(sys.executable, *options))
+        assert lines == ["1"] and not done.stderr, (options, done)
+
+
+@test
+def isolated(room):
+    """-I takes no PYTHONPATH: with sys.path set by the program it works, and finds its recorder"""
+    folder = str(pathlib.Path(wattle.__file__).parent.parent)
+    lines, done = python(room, f"import sys; sys.path.insert(0, {folder!r})\n" + PROGRAM,
+                         interpreter=(sys.executable, "-I", "-W", "error"))
+    assert lines == ["1"] and not done.stderr, done
+
+
+@test
+def import_costs_little(room):
+    """import wattle needs nothing but the standard library, and little of it"""
+    lines, _ = python(room, """
+import sys
+before = set(sys.modules)
+import wattle
+new = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(sorted(new & {"numpy", "pandas", "torch", "matplotlib", "multiprocessing", "asyncio", "sqlite3", "subprocess"}))
+""")
+    assert lines == ["[]"], lines
+
+
+@test
+def warnings_of_resources(room):
+    """-X dev and -W error: no resource warnings where trackers, meters and runs are left to the collector"""
+    _, done = python(room, """
+import gc, wattle
+def left():
+    tracker = wattle.Tracker(sleep_time=0.05, disable_logs=True)
+    tracker.start()
+    tracker.stop()
+    run = wattle.open(tracker.run_file)
+    meter = wattle.Meter()
+    meter.start()
+left()
+gc.collect()
+""", interpreter=(sys.executable, "-X", "dev", "-W", "error"))
+    assert not done.stderr, done
+
+
+@test
+def disabled(room):
+    """WATTLE_DISABLE=1: programs run as they are, nothing is written, figures are None or nan"""
+    lines, done = python(room, """
+import math, os, wattle
+with wattle.Tracker(sleep_time=0.05, output="run.sqlite") as tracker:
+    with wattle.span("x"):
+        wattle.metric("n", 1)
+with wattle.measure() as meter:
+    pass
+print(tracker.report, tracker.energy.total_j, tracker.energy.target_j, meter.energy_j, wattle.is_recording())
+print(sorted(os.listdir(".")))
+str(tracker), repr(tracker), tracker.to_json()
+""", env={"WATTLE_DISABLE": "1"})
+    assert lines[0] in ("None None None nan False", "None None None None False"), lines
+    assert lines[1] == "['program.py']" and not done.stderr, done
+
+
+@test
+def no_program(room):
+    """the program wattle is nowhere: spans and meters work, a tracker says in one line what is missing"""
+    _, done = python(room, """
+import pathlib, sys, wattle, wattle._wattle
+tracker = wattle._wattle.Tracker(program="/nowhere/wattle")
+try:
+    tracker.start()
+except FileNotFoundError as why:
+    print(str(why).count("\\n"), "wattle" in str(why))
+else:
+    sys.exit("started")
+with wattle.span("x"), wattle.measure():
+    pass
+""")
+    assert done.stdout == "0 True\n", done
+
+
+@test
+def read_only_folder(room):
+    """a working folder that can't be written (and nobody's rights): a tracker without files works"""
+    if os.geteuid() != 0:
+        raise Skip("only root can become nobody")
+    room.folder.chmod(0o755)
+    (room.folder / "tmp").mkdir()
+    (room.folder / "tmp").chmod(0o777)
+    python(room, """
+import os, sys, tempfile
+import wattle
+os.setgid(65534)
+os.setuid(65534)
+assert not os.access(".", os.W_OK)
+with wattle.Tracker(sleep_time=0.05, disable_logs=True) as tracker:
+    with wattle.span("x"):
+        pass
+assert tracker.report["blocks"][0]["num_calls"] == 1
+try:
+    with wattle.Tracker(output="here.sqlite", disable_logs=True):
+        pass
+except PermissionError as why:
+    assert "here.sqlite" in str(why), why
+else:
+    sys.exit("it was written")
+""", env={"TMPDIR": str(room.folder / "tmp")})
+
+
+@test
+def closed_streams(room):
+    """stdin, stdout and stderr closed: the recorder's descriptors do not become the program's streams"""
+    python(room, """
+import os, sys
+import wattle
+with wattle.Tracker(sleep_time=0.05, output="run.sqlite") as tracker:
+    with wattle.span("x"):
+        with open("file", "w") as file:
+            file.write("mine")
+assert open("file").read() == "mine"
+assert tracker.report["blocks"][0]["num_calls"] == 1
+with open("result", "w") as file:
+    file.write("fine")
+""", interpreter=("/bin/sh", "-c", f'exec {sys.executable} "$@" <&- >&- 2>&-', "sh"))
+    assert (room.folder / "result").read_text() == "fine"
+
+
+@test
+def locales(room):
+    """locale C without UTF-8 mode, and a Latin-1 file name: blocks and files of any name"""
+    for environment in ({"LC_ALL": "C"}, {"LC_ALL": "C.UTF-8"},
+                        {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}):
+        lines, done = python(room, PROGRAM, env=environment)
+        assert lines == ["1"] and not done.stderr, done
+    lines, _ = python(room, """
+import os, wattle
+for name in (b"\\xfcber.sqlite", "\\u5c64 \\U0001f525.sqlite".encode()):
+    with wattle.Tracker(sleep_time=0.05, disable_logs=True, output=os.fsdecode(name)) as tracker:
+        pass
+    assert os.path.exists(name), os.listdir(b".")
+    is_same = ascii(os.fsdecode(name)) == ascii(tracker.run_file.rpartition("/")[2])
+    print(is_same, wattle.open(tracker.run_file).report["run"]["complete"])
+""")
+    assert lines == ["True True"] * 2, lines
+
+
+@test
+def little_is_left(room):
+    """few descriptors, little memory: a clear OSError or a working tracker, never a crash"""
+    for limit in ("NOFILE, (4, 4)", "NOFILE, (12, 12)", "FSIZE, (0, 0)"):
+        lines, _ = python(room, f"""
+import resource, signal, sys, wattle
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+import json, threading, traceback
+resource.setrlimit(resource.RLIMIT_{limit})
+try:
+    with wattle.Tracker(sleep_time=0.05, disable_logs=True) as tracker:
+        with wattle.span("x"):
+            pass
+    print("fine")
+except OSError as why:
+    print("OSError", len(str(why)) > 10)
+""")
+        assert lines in (["fine"], ["OSError True"]), (limit, lines)
+
+
+CELLS = ["""import wattle
+tracker = wattle.Tracker(sleep_time=0.05, disable_logs=True, output="run.sqlite")
+tracker.start()""", """with wattle.span("<cell> & co"):
+    sum(range(10 ** 6))
+tracker.stop()""", "run = wattle.open('run.sqlite')\nrun", "run.blocks", "run.report"]
+
+
+@test
+def notebook(room):
+    """a notebook, run by a real kernel: a run and its blocks are shown as HTML, names escaped"""
+    have("nbconvert")
+    have("ipykernel")
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    cells = [{**cell, "id": f"cell{number}", "source": source} for number, source in enumerate(CELLS)]
+    (room.folder / "book.ipynb").write_text(json.dumps(
+        {"cells": cells, "nbformat": 4, "nbformat_minor": 5,
+         "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}}}))
+    done = room.finish(room.start("-m", "nbconvert", "--to", "notebook", "--execute", "--output", "done.ipynb",
+                                  "book.ipynb", program=sys.executable, env={"HOME": str(room.folder)}))
+    assert done.returncode == 0, done.stderr
+    book = json.loads((room.folder / "done.ipynb").read_text())
+    shown = ["".join(output["data"].get("text/html", "")) for cell in book["cells"] for output in cell["outputs"]
+             if "data" in output]
+    assert len(shown) == 3 and all(html.lstrip().startswith("<") for html in shown[:2]), shown
+    assert "&lt;cell&gt; &amp; co" in shown[1] and "<cell>" not in "".join(shown), shown[1]
+
+
+@test
+def pytest_workers(room):
+    """pytest-xdist: tests that track, span and meter in two workers, all at once, and under one tracker around them"""
+    have("xdist")
+    (room.folder / "test_things.py").write_text("""
+import pytest, wattle
+
+@pytest.mark.parametrize("number", range(8))
+def test_tracked(number, tmp_path):
+    with wattle.Tracker(sleep_time=0.05, disable_logs=True, output=tmp_path / "run.sqlite") as tracker:
+        for _ in range(number + 1):
+            with wattle.span("step"):
+                sum(range(10000))
+    assert wattle.open(tmp_path / "run.sqlite").report["blocks"][0]["num_calls"] == number + 1
+
+@pytest.mark.parametrize("number", range(8))
+def test_spanned(number):
+    with wattle.span("of the run"), wattle.measure() as meter:
+        pass
+    assert meter.seconds > 0
+""")
+    lines, _ = python(room, """
+import subprocess, sys, wattle
+with wattle.Tracker(sleep_time=0.05, disable_logs=True, output="run.sqlite"):
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider"],
+                          capture_output=True, text=True)
+print(done.stdout)
+sys.exit(done.returncode)
+""")
+    assert "16 passed" in "".join(lines), lines
+    assert room.rows("SELECT count(*), count(DISTINCT pid) FROM span WHERE name = 'of the run'")[0][0] == 8
+
+
+if __name__ == "__main__":
+    main()
