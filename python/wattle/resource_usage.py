@@ -1,7 +1,8 @@
 """What a tracked process used: the fields of gpu_tracker's result classes, and its energy.
 
-Memory and time are in the units the tracker was asked for (decimal: a gigabyte is 1e9 bytes), percentages count one busy core
-or GPU as 100, energy is in joules. What could not be known is None, never 0; without a GPU in the machine GPU figures are 0.
+Memory and time are in the units the tracker was asked for (decimal: a gigabyte is 1e9 bytes), percentages count one
+busy core or GPU as 100, energy is in joules. What could not be known is None, never 0; without a GPU in the machine GPU
+figures are 0.
 """
 from __future__ import annotations
 
@@ -110,13 +111,13 @@ class ResourceUsage:
 
 @dataclasses.dataclass
 class Energy:
-    """Energy in joules. Errors are half of a 95 % interval. `provenance` is measured, estimated or the like (docs/accuracy.md)."""
+    """Energy in joules; errors are half of a 95 % interval (docs/accuracy.md)."""
 
     total_j: Optional[float]  #: of the machine while tracking
     error_j: Optional[float]
     target_j: Optional[float]  #: the tracked processes' part of it
     target_error_j: Optional[float]
-    provenance: Optional[str]
+    provenance: Optional[str]  #: measured, derived or estimated
     domains: dict[str, Optional[float]] = dataclasses.field(default_factory=dict)  #: J of package-0, dram-0, gpu-0 …
 
     @classmethod
@@ -127,8 +128,8 @@ class Energy:
                    energy["provenance"], {domain["domain"]: domain["energy_j"] for domain in energy["domains"]})
 
 
-_CLASSES = {c.__name__: c for c in (RSSValues, MaxRAM, MaxGPURAM, ProcessingUnitPercentages, CPUUtilization, GPUUtilization,
-                                    ComputeTime)}
+_CLASSES = {c.__name__: c for c in (RSSValues, MaxRAM, MaxGPURAM, ProcessingUnitPercentages, CPUUtilization,
+                                    GPUUtilization, ComputeTime)}
 
 
 def _build(cls: type, values: Mapping[str, Any]) -> Any:
@@ -161,7 +162,7 @@ def _value(value: Any) -> str:
 
 
 def text(values: Mapping[str, Any], depth: int = 0) -> str:
-    """Nested dictionaries for people: a line a figure, three blanks a level, three decimals, as gpu_tracker prints them."""
+    """Nested dictionaries for people: a line a figure, three blanks a level, three decimals."""
     lines = []
     for key, value in values.items():
         if isinstance(value, Mapping) and value:

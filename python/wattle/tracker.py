@@ -1,4 +1,4 @@
-"""wattle.Tracker: records a process and its descendants from start to stop, with gpu_tracker's arguments, and their energy."""
+"""wattle.Tracker: records a process and its descendants from start to stop, with gpu_tracker's arguments."""
 from __future__ import annotations
 
 import atexit
@@ -35,8 +35,8 @@ class Tracker:
         print(tracker)
         print(tracker.energy.target_j)
 
-    A tracker records once. The attributes `resource_usage` (ResourceUsage), `energy` (Energy, J) and `report` (the contract
-    "wattle-report/1" as a dict) are None until it has stopped. In a forked child the tracker is its parent's.
+    A tracker records once. The attributes `resource_usage` (ResourceUsage), `energy` (Energy, J) and `report` (the
+    contract "wattle-report/1" as a dict) are None until it has stopped. In a forked child the tracker is its parent's.
     """
 
     class State(enum.Enum):
@@ -49,10 +49,13 @@ class Tracker:
     _warning_level = logging.WARNING  #: of what the recorder has to say
 
     def __init__(self, sleep_time: float = 1.0, ram_unit: str = "gigabytes", gpu_ram_unit: str = "gigabytes",
-                 time_unit: str = "hours", n_expected_cores: Optional[int] = None, gpu_uuids: Optional[Collection[str]] = None,
-                 disable_logs: bool = False, process_id: Optional[int] = None, resource_usage_file: Optional[PathLike] = None,
+                 time_unit: str = "hours", n_expected_cores: Optional[int] = None,
+                 gpu_uuids: Optional[Collection[str]] = None,
+                 disable_logs: bool = False, process_id: Optional[int] = None,
+                 resource_usage_file: Optional[PathLike] = None,
                  n_join_attempts: int = 5, join_timeout: float = 10.0, gpu_brand: Optional[str] = None,
-                 tracking_file: Optional[PathLike] = None, overwrite: bool = False, *, output: Optional[PathLike] = None,
+                 tracking_file: Optional[PathLike] = None, overwrite: bool = False, *,
+                 output: Optional[PathLike] = None,
                  label: Optional[str] = None, arguments: Sequence[str] = ()) -> None:
         """
         sleep_time           seconds between two samples, 0.001 to 3600
@@ -62,10 +65,10 @@ class Tracker:
         gpu_uuids            the GPUs to measure; None: those visible to the program (CUDA_VISIBLE_DEVICES and the like)
         disable_logs         no warnings
         process_id           the process to track; None: this one
-        resource_usage_file  where resource_usage is pickled to if the program ends without stop; None: a hidden file in the
-                             current folder. If given, the run file lies beside it (".sqlite" added) until stop, and
-                             stays there if the program is killed: `wattle report` reads it
-        n_join_attempts      times join_timeout seconds is the longest that stop waits for the recorder, which is then killed
+        resource_usage_file  where resource_usage is pickled to if the program ends without stop; None: a hidden file in
+                             the current folder. If given, the run file lies beside it (".sqlite" added) until stop,
+                             and stays there if the program is killed: `wattle report` reads it
+        n_join_attempts      times join_timeout seconds: what stop waits for the recorder before killing it
         gpu_brand            nvidia, amd or intel; None: all found
         tracking_file        gpu_tracker's tracking file as well, .csv or .sqlite
         overwrite            replace an existing tracking file or run file
@@ -94,7 +97,7 @@ class Tracker:
         self._process_id = process_id
         self._units = ram_unit, gpu_ram_unit, time_unit
         self._n_expected_cores = n_expected_cores
-        self._usage_file = f".gpu-tracker_{uuid.uuid4()}.pkl" if resource_usage_file is None else os.fspath(resource_usage_file)
+        self._usage_file = os.fspath(resource_usage_file or f".gpu-tracker_{uuid.uuid4()}.pkl")
         self._has_target = True
         self._lock = threading.Lock()
         self._backup: Optional[str] = None  # a run file of ours that goes when the tracker has stopped
@@ -102,7 +105,8 @@ class Tracker:
             output = self._backup = f"{self._usage_file}.sqlite"
         for path in (_tracking_file(tracking_file), output if self._backup is None else None):
             if path is not None and not overwrite and os.path.exists(path):
-                raise FileExistsError(f"File {path} already exists. Set overwrite to True to overwrite the existing file.")
+                raise FileExistsError(f"File {path} already exists. "
+                                      "Set overwrite to True to overwrite the existing file.")
         self._recorder = _wattle.Tracker(
             interval_s=sleep_time, output=output, overwrite=overwrite, tracking_file=tracking_file, ram_unit=ram_unit,
             gpu_ram_unit=gpu_ram_unit, time_unit=time_unit, expected_cores=n_expected_cores or 0,
@@ -112,7 +116,7 @@ class Tracker:
     # ---- start and stop ----
 
     def start(self) -> None:
-        """Returns when the first sample is taken. RuntimeError: it has been started before; OSError: the recorder refused."""
+        """Returns when the first sample is taken. RuntimeError: started before; OSError: refused."""
         with self._lock:
             if self.state is not Tracker.State.NEW:
                 raise RuntimeError(f"Cannot start tracking when tracking has already {self.state.name.lower()}.")
@@ -125,7 +129,7 @@ class Tracker:
             _started[id(self)] = self
 
     def stop(self) -> None:
-        """Returns when the run file is whole and sets resource_usage, energy and report. RuntimeError: it is not started."""
+        """Returns when the run file is whole; sets resource_usage, energy and report. RuntimeError: not started."""
         with self._lock:
             if self.state is Tracker.State.NEW:
                 raise RuntimeError("Cannot stop tracking when tracking has not started yet.")
@@ -176,7 +180,7 @@ class Tracker:
         self.state = Tracker.State.STOPPED
 
     def _nothing(self) -> ResourceUsage:
-        """Of a process that was gone, or under WATTLE_DISABLE: it used nothing in no time, of the machine nothing is known."""
+        """Of a process that was gone, or under WATTLE_DISABLE: it used nothing, of the machine nothing is known."""
         ram_unit, gpu_ram_unit, time_unit = self._units
         cores = os.cpu_count() or 1
         capacity = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / _MEMORY_UNITS[ram_unit]
@@ -222,8 +226,8 @@ class Tracker:
     def to_json(self) -> dict[str, Any]:
         """The fields of resource_usage as dictionaries, and `energy`. RuntimeError before stop."""
         if self.resource_usage is None or self.energy is None:
-            raise RuntimeError("Cannot display the tracker in string or JSON format before tracking completes. Exit the context "
-                               "manager or call the stop() method before calling to_json() or str()")
+            raise RuntimeError("Cannot display the tracker in string or JSON format before tracking completes. Exit "
+                               "the context manager or call the stop() method before calling to_json() or str()")
         return {**self.resource_usage.to_json(), "energy": vars(self.energy)}
 
     def __str__(self) -> str:

@@ -86,11 +86,12 @@ def percentages(*values):
 
 
 VALUES = {
-    "max_ram": {"unit": "megabytes", "system_capacity": 64000, "system": 2000.5, "main": RSS, "descendants": UNKNOWN_RSS,
-                "combined": RSS},
+    "max_ram": {"unit": "megabytes", "system_capacity": 64000, "system": 2000.5, "main": RSS,
+                "descendants": UNKNOWN_RSS, "combined": RSS},
     "max_gpu_ram": {"unit": "gigabytes", "system_capacity": 16.376, "system": 0.5, "main": 0.25, "descendants": 0,
                     "combined": 0.25},
-    "cpu_utilization": {"system_core_count": 4, "n_expected_cores": 2, "system": percentages(210.12345, 52.53086, 100, 25),
+    "cpu_utilization": {"system_core_count": 4, "n_expected_cores": 2,
+                        "system": percentages(210.12345, 52.53086, 100, 25),
                         "main": percentages(100, 50, 80, 40), "descendants": percentages(0, 0, 0, 0),
                         "combined": percentages(100, 50, 80, 40), "main_n_threads": 3, "descendants_n_threads": 0,
                         "combined_n_threads": 3},
@@ -109,7 +110,8 @@ def run(room, program, status=0, **environment):
 
 @test
 def text_and_json(room):
-    """resource_usage: the fields, dictionaries and text of gpu_tracker to the letter; what is unknown is None and n/a"""
+    """resource_usage: the fields, dictionaries and text of gpu_tracker to the letter; what is unknown is None and
+    n/a"""
     usage = ResourceUsage.from_json(VALUES)
     assert usage.to_json() == VALUES and str(usage) == TEXT, str(usage)
     assert usage.max_ram.main.total_rss == 30.0 and usage.max_ram.descendants.total_rss is None
@@ -119,7 +121,8 @@ def text_and_json(room):
 
 @test
 def measures(room):
-    """a second of work with a child: time, memory, threads and CPU of main, descendants and both, in the units asked for"""
+    """a second of work with a child: time, memory, threads and CPU of main, descendants and both, in the units asked
+    for"""
     with gput.Tracker(sleep_time=0.05, ram_unit="megabytes", time_unit="seconds", n_expected_cores=1) as tracker:
         block = bytearray(100_000_000)
         with subprocess.Popen([sys.executable, "-c", "x = bytearray(50_000_000)\nwhile True: pass"]) as child:
@@ -131,7 +134,8 @@ def measures(room):
     near(usage.compute_time.time, 1, relative=0.5)
     assert usage.compute_time.unit == "seconds" and usage.max_ram.unit == "megabytes"
     assert usage.max_ram.main.private_rss > 100 and usage.max_ram.descendants.total_rss > 50, usage.max_ram
-    assert usage.max_ram.combined.total_rss > 150 and usage.max_ram.system_capacity > usage.max_ram.system > 150, usage.max_ram
+    assert usage.max_ram.combined.total_rss > 150, usage.max_ram
+    assert usage.max_ram.system_capacity > usage.max_ram.system > 150, usage.max_ram
     cpu = usage.cpu_utilization
     assert cpu.main_n_threads >= 1 and cpu.descendants_n_threads == 1 and cpu.n_expected_cores == 1, cpu
     assert cpu.main.max_sum_percent > 10 and cpu.descendants.max_sum_percent > 10, cpu
@@ -152,7 +156,8 @@ with Tracker(sleep_time=0.05, output='run.sqlite', label='x') as tracker:
     while time.monotonic() < end: pass
 assert tracker.run_file.endswith('run.sqlite'), tracker.run_file
 e = tracker.energy
-print(e.total_j / tracker.report['run']['duration_s'], e.target_j, e.total_j, e.error_j, e.provenance, e.domains['package-0'])
+print(e.total_j / tracker.report['run']['duration_s'], e.target_j, e.total_j, e.error_j, e.provenance,
+      e.domains['package-0'])
 assert tracker.to_json()['energy'] == vars(e)
 print(tracker)
 """, WATTLE_SYSFS=str(room.folder / "sim"), WATTLE_NVML="/nowhere")
@@ -187,7 +192,8 @@ def validation(room):
     (room.folder / "there.csv").write_text("kept")
     there = str(room.folder / "there.csv")
     for kind, arguments, *parts in (
-            (ValueError, {"ram_unit": "milibytes"}, '"milibytes" is not a valid RAM unit', "bytes, gigabytes, kilobytes"),
+            (ValueError, {"ram_unit": "milibytes"}, '"milibytes" is not a valid RAM unit',
+             "bytes, gigabytes, kilobytes"),
             (ValueError, {"gpu_ram_unit": "GB"}, "GPU RAM unit", "terabytes"),
             (ValueError, {"time_unit": "years"}, "time unit", "days, hours, minutes, seconds"),
             (ValueError, {"sleep_time": 0.0}, "at least 0.001 seconds"),
@@ -229,7 +235,8 @@ print(gpu.system_gpu_count, gpu.n_expected_gpus, gpu.gpu_percentages.mean_sum_pe
 
 @test
 def another_process(room):
-    """process_id: the usage of another program; one that is gone is a warning, its own figures are 0 and the machine's None"""
+    """process_id: the usage of another program; one that is gone is a warning, its own figures are 0 and the machine's
+    None"""
     burner = room.start("-c", "x = bytearray(80_000_000)\nprint(flush=True)\nwhile True: pass", program=sys.executable)
     burner.stdout.readline()
     with gput.Tracker(sleep_time=0.05, process_id=burner.pid, ram_unit="megabytes") as tracker:
@@ -264,12 +271,14 @@ def after_an_exception(room):
 @test
 def program_that_ends(room):
     """a program that ends without stop leaves resource_usage in the file, or, killed, its run file beside it"""
-    run(room, "tracker = gput.Tracker(sleep_time=0.05, resource_usage_file='usage.pkl')\ntracker.start()\ntime.sleep(0.3)\n"
+    run(room,
+        "tracker = gput.Tracker(sleep_time=0.05, resource_usage_file='usage.pkl')\ntracker.start()\ntime.sleep(0.3)\n"
         "sys.exit(3)", status=3)
     with open(room.folder / "usage.pkl", "rb") as file:
         assert pickle.load(file).compute_time.time > 0
     assert not (room.folder / "usage.pkl.sqlite").exists()
-    run(room, "tracker = gput.Tracker(sleep_time=0.05, resource_usage_file='killed.pkl')\ntracker.start()\ntime.sleep(0.3)\n"
+    run(room,
+        "tracker = gput.Tracker(sleep_time=0.05, resource_usage_file='killed.pkl')\ntracker.start()\ntime.sleep(0.3)\n"
         "os.kill(os.getpid(), 9)", status=-9)
     room.environment["PATH"] = f"{BUILD / 'src/cli'}:{os.environ['PATH']}"
     report = wait_until(lambda: finished(room, "killed.pkl.sqlite"), "the recorder finished the run")
@@ -307,7 +316,8 @@ def has_our_run(pid):
         return False
 """, 1))
     recorders, waited_s, has_time, *state = done.stdout.split()
-    assert recorders == "1" and 0.4 < float(waited_s) < 5 and has_time == "True" and state == ["State:", "STOPPED"], done
+    assert recorders == "1" and 0.4 < float(waited_s) < 5, done
+    assert has_time == "True" and state == ["State:", "STOPPED"], done
     assert "did not finish" in done.stderr, done
 
 

@@ -5,14 +5,16 @@ import os
 import pickle
 import sys
 
-from gpu_tracker_common import COLUMNS, MARKS, METRICS, STATIC, TRACKING, as_sqlite, need_pandas, refused, rows_of, write
+from gpu_tracker_common import (COLUMNS, MARKS, METRICS, STATIC, TRACKING, as_sqlite, need_pandas, refused, rows_of,
+                                write)
 from harness import main, near, test
 
 import wattle.compat.gpu_tracker as gput
 from wattle.compat.gpu_tracker.sub_tracker import CodeBlockResults, SubTrackingResults
 
 def run(room, program, **options):
-    (room.folder / "program.py").write_text("import os, threading\nimport wattle.compat.gpu_tracker as gput\n" + program)
+    imports = "import os, threading\nimport wattle.compat.gpu_tracker as gput\n"
+    (room.folder / "program.py").write_text(imports + program)
     done = room.finish(room.start("program.py", program=sys.executable, **options))
     assert done.returncode == 0, done
     return done
@@ -22,7 +24,8 @@ def run(room, program, **options):
 
 @test
 def default_names(room):
-    """SubTracker: relative path and line, sub_track: absolute path and function; the file is PID.csv with gpu_tracker's columns"""
+    """SubTracker: relative path and line, sub_track: absolute path and function; the file is PID.csv with gpu_tracker's
+    columns"""
     pid = run(room, """
 with gput.SubTracker() as block: pass
 with gput.SubTracker(code_block_attribute='here'): pass
@@ -32,7 +35,8 @@ def work(a, *, b): return a - b
 def other(): pass
 assert work(5, b=3) == 2 and work.__name__ == 'work'
 other()
-assert block.code_block_name == 'program.py:4' and block.sub_tracking_file == f'{os.getpid()}.csv' and block.process_id == os.getpid()
+assert block.code_block_name == 'program.py:4' and block.process_id == os.getpid(), vars(block)
+assert block.sub_tracking_file == f'{os.getpid()}.csv'
 print(os.getpid())
 """).stdout.strip()
     with open(room.folder / f"{pid}.csv", newline="", encoding="utf-8") as file:
@@ -63,7 +67,8 @@ def one_name_each(room):
 
 @test
 def existing_files(room):
-    """somebody's file is kept unless overwrite is set; one that vanishes while it is written is told; bad endings are refused"""
+    """somebody's file is kept unless overwrite is set; one that vanishes while it is written is told; bad endings are
+    refused"""
     for ending in "csv", "sqlite":
         path = write(room, f"mine.{ending}", "mine")
         block = gput.SubTracker("x", sub_tracking_file=path)
@@ -80,7 +85,8 @@ def existing_files(room):
 
 @test
 def threads_and_processes(room):
-    """four threads and three forked children, 200 calls each, into one file: whole rows, and every call finds its own end"""
+    """four threads and three forked children, 200 calls each, into one file: whole rows, and every call finds its own
+    end"""
     program = """
 import time
 def work():
@@ -144,7 +150,7 @@ assert asyncio.run(both()) == [0.2, 0.1]
 @test
 def spans_of_a_run(room):
     """`wattle run` sees the blocks without any file being read"""
-    (room.folder / "program.py").write_text("import time\nimport wattle.compat.gpu_tracker as gput\nfor _ in range(3):\n"
+    (room.folder / "program.py").write_text("import time, wattle.compat.gpu_tracker as gput\nfor _ in range(3):\n"
                                             "    with gput.SubTracker('block'): time.sleep(0.05)\n")
     report, _ = room.report("--", sys.executable, "program.py")
     [block] = report["blocks"]
@@ -156,19 +162,23 @@ def spans_of_a_run(room):
 
 @test
 def pieces(room):
-    """the analyzer's parts: names, pairs (nested and recursive ones right), timepoints inclusive at both ends, static data"""
+    """the analyzer's parts: names, pairs (nested and recursive ones right), timepoints inclusive at both ends, static
+    data"""
     need_pandas()
-    tracking = write(room, "t.csv", TRACKING), as_sqlite(room, "t.sqlite", {"static_data": STATIC, "data": TRACKING.split("\n", 2)[2]})
+    tables = {"static_data": STATIC, "data": TRACKING.split("\n", 2)[2]}
+    tracking = write(room, "t.csv", TRACKING), as_sqlite(room, "t.sqlite", tables)
     marks = write(room, "s.csv", MARKS), as_sqlite(room, "s.sqlite", {"data": MARKS})
     for tracking_file, sub_tracking_file in zip(tracking, marks):
         analyzer = gput.SubTrackingAnalyzer(tracking_file, sub_tracking_file)
         assert analyzer.load_code_block_names() == ["inner", "lost", "outer"]
-        assert analyzer.load_timestamp_pairs("inner") == [(1002.0, 1003.0), (1002.25, 1002.75), (1005.0, 1005.5), (1007.0, 1007.25)]
+        assert analyzer.load_timestamp_pairs("inner") == [(1002.0, 1003.0), (1002.25, 1002.75), (1005.0, 1005.5),
+                                                          (1007.0, 1007.25)]
         assert analyzer.load_timestamp_pairs("lost") == [] and analyzer.load_timestamp_pairs("no such") == []
         timepoints = analyzer.load_timepoints([(1002.0, 1003.0), (1002.5, 1004.0), (1020.0, 1030.0)])
         assert list(timepoints["timestamp"]) == [1002, 1003, 1004] and len(analyzer.load_timepoints([])) == 0
         static = analyzer.read_static_data()
-        assert static["ram_unit"] == "gigabytes" and static["ram_system_capacity"] == 64.5 and static["n_expected_cores"] == 4
+        assert static["ram_unit"] == "gigabytes" and static["ram_system_capacity"] == 64.5, static
+        assert static["n_expected_cores"] == 4, static
         overall = analyzer.overall_timepoint_results()
         assert list(overall.index) == METRICS and list(overall.columns) == ["min", "max", "mean", "std"]
         assert list(overall.loc["combined_ram"]) == [2, 11, 6.5, math.sqrt(8.25)], overall.loc["combined_ram"]
@@ -179,24 +189,28 @@ def results(room):
     """sub_tracking_results: figures worked out by hand, as objects, JSON, text and pickle"""
     need_pandas()
     found = gput.SubTrackingAnalyzer(write(room, "t.csv", TRACKING), write(room, "s.csv", MARKS)).sub_tracking_results()
-    assert isinstance(found, SubTrackingResults) and all(isinstance(b, CodeBlockResults) for b in found.code_block_results)
+    assert isinstance(found, SubTrackingResults)
+    assert all(isinstance(block, CodeBlockResults) for block in found.code_block_results)
     inner, lost, outer = found.code_block_results
     assert (inner.name, inner.num_calls, inner.num_timepoints, inner.num_non_empty_calls) == ("inner", 4, 4, 3), inner
     assert (lost.num_calls, lost.num_timepoints) == (0, 0) and math.isnan(lost.compute_time["mean"]), lost
     assert (outer.num_calls, outer.num_timepoints) == (1, 8), outer
-    assert dict(inner.compute_time) == {"min": 0.25, "max": 1.0, "mean": 0.5625, "std": math.sqrt(0.07421875), "total": 2.25}
+    assert dict(inner.compute_time) == {"min": 0.25, "max": 1.0, "mean": 0.5625, "std": math.sqrt(0.07421875),
+                                        "total": 2.25}
     assert list(inner.resource_usage.loc["main_ram"]) == [2, 7, 4.25, math.sqrt(3.6875)], inner.resource_usage
     values = found.to_json()
     assert values["static_data"]["time_unit"] == "hours" and list(values["overall"]) == METRICS
     assert values["code_block_results"][0]["compute_time"]["total"] == 2.25
-    assert "\tName:                inner\n\tNum Timepoints:      4\n" in str(found) and "Static Data:\n\t   ram_unit" in str(found)
+    assert "\tName:                inner\n\tNum Timepoints:      4\n" in str(found)
+    assert "Static Data:\n\t   ram_unit" in str(found)
     json.dumps(values)
     assert str(pickle.loads(pickle.dumps(found))) == str(found)
 
 
 @test
 def invalid_pairs(room):
-    """a stop before its start, or in another process than its start, is an error that shows both timestamps and processes"""
+    """a stop before its start, or in another process than its start, is an error that shows both timestamps and
+    processes"""
     for rows, *parts in (("1,X,0,30.5\n1,X,1,20.5\n", "20.5", "30.5", "1"),
                          ("1,X,0,1.5\n1,X,1,2.5\n1,X,1,9.5\n2,X,0,3.5\n2,X,1,4.5\n", "9.5", "3.5", "1", "2")):
         analyzer = gput.SubTrackingAnalyzer(None, write(room, "bad.csv", f"{COLUMNS}\n{rows}"))
@@ -207,7 +221,8 @@ def invalid_pairs(room):
 @test
 def combined(room):
     """combine_sub_tracking_files: all rows into a file that must be new and of the same kind"""
-    one, two = write(room, "1.csv", f"{COLUMNS}\n1,X,0,1.5\n1,X,1,2.5\n"), write(room, "2.csv", f"{COLUMNS}\n2,X,0,1.25\n2,X,1,3.5\n")
+    one = write(room, "1.csv", f"{COLUMNS}\n1,X,0,1.5\n1,X,1,2.5\n")
+    two = write(room, "2.csv", f"{COLUMNS}\n2,X,0,1.25\n2,X,1,3.5\n")
     analyzer = gput.SubTrackingAnalyzer(None, room.folder / "all.csv")
     analyzer.combine_sub_tracking_files([one, two])
     assert [tuple(map(str, row)) for row in rows_of(room.folder / "all.csv")] == rows_of(one) + rows_of(two)

@@ -6,7 +6,7 @@ import signal
 import sys
 
 from gpu_tracker_common import COLUMNS, MARKS, TRACKING, need_pandas, rows_of, write
-from harness import BURNER, main, near, test, wait_until
+from harness import main, test, wait_until
 
 
 def start(room, *arguments, **options):
@@ -22,25 +22,28 @@ def gpu_tracker(room, *arguments, status=0, **options):
 @test
 def execute(room):
     """-e: the command's output, a line with its status, and the figures; 0 whatever the command's status was"""
-    done = gpu_tracker(room, "-e", f"{sys.executable} -c 'import sys; print(\"two words\"); sys.exit(3)'", "--st=0.05", "--ru=bytes")
+    done = gpu_tracker(room, "-e", f"{sys.executable} -c 'import sys; print(\"two words\"); sys.exit(3)'", "--st=0.05",
+                       "--ru=bytes")
     first, second, third, *_ = done.stdout.splitlines()
-    assert (first, second, third) == ("two words", "Resource tracking complete. Process completed with status code: 3", "Max RAM:")
+    assert (first, second, third) == ("two words", "Resource tracking complete. Process completed with status code: 3",
+                                      "Max RAM:")
     assert "   Unit: bytes\n" in done.stdout and done.stdout.endswith("\n") and not done.stderr, done
 
 
 @test
 def options_and_config(room):
     """a JSON file of arguments, over which options win; JSON output into a file; a tracking file beside it"""
-    write(room, "config.json", json.dumps({"sleep_time": 0.02, "ram_unit": "megabytes", "time_unit": "hours", "n_expected_cores": 2}))
-    done = gpu_tracker(room, f"--execute={BURNER} cpu 0.5", "--tconfig=config.json", "--tu", "seconds", "--nec", "1", "-f", "json",
-                       "-o", "out.json", "--tf=track.csv")
+    write(room, "config.json",
+          json.dumps({"sleep_time": 0.02, "ram_unit": "megabytes", "time_unit": "hours", "n_expected_cores": 2}))
+    done = gpu_tracker(room, "--execute=sleep 0.5", "--tconfig=config.json", "--tu", "seconds", "--nec", "1",
+                       "-f", "json", "-o", "out.json", "--tf=track.csv")
     assert done.stdout.splitlines()[-1] == "Resource tracking complete. Process completed with status code: 0", done
     text = (room.folder / "out.json").read_text()
     values = json.loads(text)
-    assert text == json.dumps(values, indent=1) and list(values) == ["max_ram", "max_gpu_ram", "cpu_utilization", "gpu_utilization",
-                                                                     "compute_time"]
+    assert text == json.dumps(values, indent=1), text
+    assert list(values) == ["max_ram", "max_gpu_ram", "cpu_utilization", "gpu_utilization", "compute_time"]
     assert values["max_ram"]["unit"] == "megabytes" and values["cpu_utilization"]["n_expected_cores"] == 1, values
-    near(values["compute_time"]["time"], 0.5, absolute=0.4)
+    assert 0.45 < values["compute_time"]["time"] < 10, values
     assert len(rows_of(room.folder / "track.csv")) > 10
     assert "already exists" in gpu_tracker(room, "-e", "true", "--tf=track.csv", status=1).stderr
     gpu_tracker(room, "-e", "sleep 0.2", "--tf=track.csv", "--overwrite", "--st", "0.05", "-f", "text", "-o", "out.txt")
@@ -100,8 +103,9 @@ def refusals(room):
 def help_and_version(room):
     """-h shows every option, -v the version"""
     done = gpu_tracker(room, "-h")
-    for option in ("--execute", "--output", "--format", "--tconfig", "--st", "--ru", "--gru", "--tu", "--nec", "--guuids", "--gb",
-                   "--disable-logs", "--tf", "--overwrite", "--stf", "-p", "--cconfig", "-m", "--stat", "combine", "analyze", "compare"):
+    for option in ("--execute", "--output", "--format", "--tconfig", "--st", "--ru", "--gru", "--tu", "--nec",
+                   "--guuids", "--gb", "--disable-logs", "--tf", "--overwrite", "--stf", "-p", "--cconfig", "-m",
+                   "--stat", "combine", "analyze", "compare"):
         assert option in done.stdout, option
     assert gpu_tracker(room, "--version").stdout.strip()
 
@@ -119,13 +123,15 @@ def sub_track(room):
     write(room, "t.csv", TRACKING)
     gpu_tracker(room, "sub-track", "combine", "--stf=all.csv", "-p", "parts/7.csv", "-p", "parts/8.csv")
     gpu_tracker(room, "sub-track", "combine", "--stf=folder.csv", "-p", "parts")
-    assert rows_of(room.folder / "all.csv") == rows_of(room.folder / "folder.csv") and len(rows_of(room.folder / "all.csv")) == len(rows)
+    together = rows_of(room.folder / "all.csv")
+    assert together == rows_of(room.folder / "folder.csv") and len(together) == len(rows), together
     analyze = "sub-track", "analyze", "--tf=t.csv", "--stf=all.csv"
     assert "Num Calls:           4" in gpu_tracker(room, *analyze).stdout
     values = json.loads(gpu_tracker(room, *analyze, "-f", "json").stdout)
     assert values["code_block_results"][0]["compute_time"]["total"] == 2.25, values["code_block_results"]
     gpu_tracker(room, *analyze, "--format=pickle", "--output=one.pkl")
-    assert gpu_tracker(room, "--tf=t.csv", "--stf=all.csv", "-f", "text", "sub-track", "analyze").stdout.startswith("Overall:")
+    assert gpu_tracker(room, "--tf=t.csv", "--stf=all.csv", "-f", "text", "sub-track",
+                       "analyze").stdout.startswith("Overall:")
     with open(room.folder / "one.pkl", "rb") as file:
         assert pickle.load(file).to_json()["static_data"] == values["static_data"]
     compared = json.loads(gpu_tracker(room, "sub-track", "compare", "-m", "A=one.pkl", "-m", "B=one.pkl", "-f", "json",

@@ -9,8 +9,8 @@ try:
 except ImportError:
     pandas = None
 
-STATIC = ("ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity,system_core_count,n_expected_cores,"
-          "system_gpu_count,n_expected_gpus\ngigabytes,gigabytes,hours,64.5,0.0,4,4,0,0\n")
+STATIC = ("ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity,system_core_count,"
+          "n_expected_cores,system_gpu_count,n_expected_gpus\ngigabytes,gigabytes,hours,64.5,0.0,4,4,0,0\n")
 METRICS = ("main_ram,descendants_ram,combined_ram,system_ram,main_gpu_ram,descendants_gpu_ram,combined_gpu_ram,"
            "system_gpu_ram,gpu_sum_utilization_percent,gpu_hardware_utilization_percent,main_n_threads,"
            "descendants_n_threads,combined_n_threads,cpu_system_sum_utilization_percent,"
@@ -22,7 +22,8 @@ COLUMNS = "process_id,code_block_name,position,timestamp"
 # Ten timepoints a second apart; metric number k is k + the second.
 TRACKING = STATIC + ",".join(METRICS) + ",timestamp\n" + "".join(
     ",".join(str(k + second) for k in range(len(METRICS))) + f",{1000 + second}\n" for second in range(10))
-# outer 0.5..8.5 with inner 2..3 and 5..5.5 in it; inner calls itself; "lost" is never stopped; process 8 runs inner 7..7.25.
+# outer 0.5..8.5 with inner 2..3 and 5..5.5 in it; inner calls itself; "lost" is never stopped; process 8 runs
+# inner 7..7.25.
 MARKS = COLUMNS + """
 7,outer,0,1000.5
 7,inner,0,1002.0

@@ -1,4 +1,4 @@
-"""gpu_tracker's comparisons over wattle: sessions side by side, and pickles, among them such as want to run something."""
+"""gpu_tracker's comparisons over wattle: sessions side by side, and pickles, among them such as want to run things."""
 import logging
 import math
 import os
@@ -41,14 +41,17 @@ def comparison(room):
     compared = gput.TrackingComparison({"A": session(room, "a", 2, ["a.py:9", "a.py:10", "x"]),
                                         "B": session(room, "b", 1, ["x", "a.py:12", "a.py:7"])})
     logging.getLogger("wattle").removeHandler(told)
-    assert len(told.texts) == 2 and all(part in told.texts[0] for part in ('"a.py:9"', '"A"', '"a.py:7"', '"B"')), told.texts
+    assert len(told.texts) == 2 and all(part in told.texts[0]
+                                        for part in ('"a.py:9"', '"A"', '"a.py:7"', '"B"')), told.texts
     values = compared.compare("max").to_json()
     assert values["overall_resource_usage"]["main_ram"] == {"B": 3.0, "A": 6.0}
     assert list(values["overall_resource_usage"]["main_ram"]) == ["B", "A"]
-    assert values["code_block_compute_time"] == {"a.py:7 -> a.py:9": {"A": 4.0, "B": 6.0}, "a.py:10 -> a.py:12": {"B": 4.0, "A": 8.0},
+    assert values["code_block_compute_time"] == {"a.py:7 -> a.py:9": {"A": 4.0, "B": 6.0},
+                                                 "a.py:10 -> a.py:12": {"B": 4.0, "A": 8.0},
                                                  "x": {"B": 2.0, "A": 12.0}}, values["code_block_compute_time"]
     assert values["code_block_resource_usage"]["system_ram"]["x"] == {"B": 4.0, "A": 24.0}
-    assert "\ta.py:7 -> a.py:9:\n" in str(compared.compare()) and "Code Block Compute Time:\n" in str(compared.compare())
+    assert "\ta.py:7 -> a.py:9:\n" in str(compared.compare())
+    assert "Code Block Compute Time:\n" in str(compared.compare())
     refused(ValueError, lambda: compared.compare("median"), "median", "min max mean std")
 
 
@@ -57,7 +60,8 @@ def no_match(room):
     """another number of blocks, or a name without a partner, is an error that names both sessions"""
     need_pandas()
     first = session(room, "a", 1, ["x", "a.py:1"])
-    for names, *parts in ((["x"], "2 code blocks", '"B" has 1'), (["x", "b.py:1"], '"a.py:1"', '"A"', '"b.py:1"', '"B"'),
+    for names, *parts in ((["x"], "2 code blocks", '"B" has 1'),
+                          (["x", "b.py:1"], '"a.py:1"', '"A"', '"b.py:1"', '"B"'),
                           (["x", "a.py:f"], '"a.py:1"', '"a.py:f"')):
         second = session(room, "b", 1, names)
         refused(ValueError, lambda s=second: gput.TrackingComparison({"A": first, "B": s}), *parts)
@@ -69,12 +73,14 @@ def other_sources(room):
     """a session may also be JSON of `wattle blocks`, or a run file"""
     need_pandas()
     write(room, "t.csv", TRACKING), write(room, "s.csv", MARKS)
-    done = room.wattle("blocks", "--tracking-file", "t.csv", "--sub-tracking-file", "s.csv", "--format", "json", "-o", "b.json")
+    done = room.wattle("blocks", "--tracking-file", "t.csv", "--sub-tracking-file", "s.csv", "--format", "json", "-o",
+                       "b.json")
     assert done.returncode == 0, done
     found = gput.SubTrackingAnalyzer(room.folder / "t.csv", room.folder / "s.csv").sub_tracking_results()
     with open(room.folder / "b.pkl", "wb") as file:
         pickle.dump(found, file)
-    series = gput.TrackingComparison({"J": room.folder / "b.json", "P": room.folder / "b.pkl"}).compare("std").code_block_compute_time
+    series = gput.TrackingComparison({"J": room.folder / "b.json",
+                                      "P": room.folder / "b.pkl"}).compare("std").code_block_compute_time
     assert series["inner"]["J"] == series["inner"]["P"] == math.sqrt(0.07421875), series
     (room.folder / "p.py").write_text("import time, wattle\nwith wattle.span('x'): time.sleep(0.1)\n")
     room.report("--", sys.executable, "p.py")
@@ -124,7 +130,8 @@ def hostile_pickles(room):
             patch, pickle.dumps([1]), b"cos\nsystem\n(S'true'\ntR.", b"", b"\x80\x04", b"\0" * 100)):
         path = room.folder / f"{number}.pkl"
         path.write_bytes(evil)
-        refused(ValueError, lambda p=path: gput.TrackingComparison({"A": p}), f"{number}.pkl", "no pickled sub-tracking results")
+        refused(ValueError, lambda p=path: gput.TrackingComparison({"A": p}), f"{number}.pkl",
+                "no pickled sub-tracking results")
         assert not touched.exists() and not hasattr(CodeBlockResults, "evils"), number
 
 

@@ -20,7 +20,8 @@ _USAGE = """
   gpu-tracker -h | --help | -v | --version"""
 
 _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
-    (("-e", "--execute"), dict(metavar="COMMAND", help="command to run and track, with its arguments, quoted as in a shell")),
+    (("-e", "--execute"),
+     dict(metavar="COMMAND", help="command to run and track, with its arguments, quoted as in a shell")),
     (("-o", "--output"), dict(metavar="FILE", help="where results go (default: standard output)")),
     (("-f", "--format"), dict(metavar="FORMAT", help="text (default), json or pickle")),
     (("--tconfig",), dict(metavar="FILE", help="JSON object of arguments of Tracker; options given here win")),
@@ -29,7 +30,8 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--gru",), dict(metavar="UNIT", help="the same for GPU memory")),
     (("--tu",), dict(metavar="UNIT", help="seconds, minutes, hours (default) or days")),
     (("--nec",), dict(metavar="N", help="cores expected to be used (default: all)")),
-    (("--guuids",), dict(metavar="LIST", help="UUIDs of GPUs, comma separated (default: those visible to the command)")),
+    (("--guuids",),
+     dict(metavar="LIST", help="UUIDs of GPUs, comma separated (default: those visible to the command)")),
     (("--gb",), dict(metavar="BRAND", help="nvidia, amd or intel (default: all found)")),
     (("--tf",), dict(metavar="FILE", help="tracking file, .csv or .sqlite: written by --execute, read by analyze")),
     (("--overwrite",), dict(action="store_true", default=None, help="replace an existing tracking file")),
@@ -43,8 +45,9 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
 
 _TRACKER_ARGUMENTS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "st": ("sleep_time", float), "ru": ("ram_unit", str), "gru": ("gpu_ram_unit", str), "tu": ("time_unit", str),
-    "nec": ("n_expected_cores", int), "guuids": ("gpu_uuids", lambda text: set(text.split(","))), "gb": ("gpu_brand", str),
-    "tf": ("tracking_file", str), "overwrite": ("overwrite", bool), "disable_logs": ("disable_logs", bool),
+    "nec": ("n_expected_cores", int), "guuids": ("gpu_uuids", lambda text: set(text.split(","))),
+    "gb": ("gpu_brand", str), "tf": ("tracking_file", str), "overwrite": ("overwrite", bool),
+    "disable_logs": ("disable_logs", bool),
 }
 _OUTPUT = {"output", "format"}
 _MODES: dict[tuple[str, ...], tuple[set[str], set[str]]] = {  # words: (options that must be there, options that may)
@@ -171,8 +174,8 @@ def _compare(options: argparse.Namespace) -> None:
             raise ValueError(f"-m {pair}: NAME=FILE is wanted")
         sessions[name] = path
     if not sessions:
-        raise ValueError("A mapping of tracking session name to file path must be provided either through the -m option or a "
-                         "config file.")
+        raise ValueError("A mapping of tracking session name to file path must be provided either through the -m "
+                         "option or a config file.")
     _put_out(TrackingComparison(sessions).compare(options.stat or config.get("statistic", "mean")), options)
 
 

@@ -1,4 +1,4 @@
-"""SubTrackingAnalyzer: a tracking file and a sub-tracking file, written by wattle or by gpu_tracker, into results a code block."""
+"""SubTrackingAnalyzer: a tracking file and a sub-tracking file, of wattle or gpu_tracker, into results a code block."""
 from __future__ import annotations
 
 import contextlib
@@ -91,19 +91,20 @@ class SubTrackingAnalyzer:
         return sorted(self._blocks())
 
     def load_timestamp_pairs(self, code_block_name: str) -> list[tuple[float, float]]:
-        """(start, stop) of each call in Unix seconds, ordered by process and start; a call that was never stopped is left out.
-        ValueError: a stop without a start, with both timestamps and processes."""
+        """(start, stop) of each call in Unix seconds, ordered by process and start; a call that was never stopped is
+        left out. ValueError: a stop without a start, with both timestamps and processes."""
         return list(self._blocks().get(code_block_name, ()))
 
     def combine_sub_tracking_files(self, files: Sequence[PathLike]) -> None:
-        """Writes the rows of all files into this analyzer's sub-tracking file, which must not exist and be of the same kind."""
+        """Writes all rows into this analyzer's sub-tracking file, which must be of the same kind and not exist yet."""
         target = self._sub_tracking_file
         ending = os.path.splitext(target)[1]
         if os.path.exists(target):
             raise ValueError(f"Cannot create sub-tracking file {target}. File already exists.")
         for file in files:
             if not os.fspath(file).endswith(ending):
-                raise ValueError(f'File {file} does not end with the same extension as {target}. Must end in "{ending}".')
+                raise ValueError(f"File {file} does not end with the same extension as {target}. "
+                                 f'Must end in "{ending}".')
         _wattle.combine(target, list(files))
 
     # ---- both ----

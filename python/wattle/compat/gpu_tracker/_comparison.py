@@ -20,11 +20,11 @@ _log = logging.getLogger(__name__)
 
 
 class TrackingComparison:
-    """Sessions by name and the file each is in: pickled SubTrackingResults (gpu_tracker's own too; nothing in a pickle is run),
-    JSON that `to_json()` or `wattle blocks` gave (.json), or a run file of wattle's (.sqlite).
+    """Sessions by name and the file each is in: pickled SubTrackingResults (gpu_tracker's own too; nothing in a pickle
+    is run), JSON that `to_json()` or `wattle blocks` gave (.json), or a run file of wattle's (.sqlite).
 
-    Code blocks match by name. Names that differ only in the line number behind their last colon match in order of the line,
-    with a warning. ValueError: another number of code blocks, or one without a partner.
+    Code blocks match by name. Names that differ only in the line number behind their last colon match in order of the
+    line, with a warning. ValueError: another number of code blocks, or one without a partner.
 
     results_map: {session: SubTrackingResults}, the blocks of all in the same order.
     """
@@ -43,16 +43,18 @@ class TrackingComparison:
     def _check(self, name: str) -> None:
         first, second = (self.results_map[session].code_block_results for session in (self._first, name))
         if len(first) != len(second):
-            raise ValueError(f"All sub-tracking results must have the same number of code blocks. The first has {len(first)} "
-                             f'code blocks but tracking session "{name}" has {len(second)} code blocks.')
+            raise ValueError("All sub-tracking results must have the same number of code blocks. The first has "
+                             f'{len(first)} code blocks but tracking session "{name}" has {len(second)} code blocks.')
         for one, other in zip(first, second):
             if one.name == other.name:
                 continue
-            pair = f'"{one.name}" of tracking session "{self._first}"', f'block name "{other.name}" of tracking session "{name}"'
-            if _line_of(one.name) is None or _sort_key(one.name)[0] != _sort_key(other.name)[0] or _line_of(other.name) is None:
-                raise ValueError(f"Code block name {pair[0]} does not match code {pair[1]}")
-            _log.warning("Code block name %s matched with code %s but they differ by line number. If these code blocks were not "
-                         "meant to match, their comparison will not be valid and their names must be disambiguated.", *pair)
+            pair = (f'"{one.name}" of tracking session "{self._first}"',
+                    f'code block name "{other.name}" of tracking session "{name}"')
+            if not _differ_in_line(one.name, other.name):
+                raise ValueError(f"Code block name {pair[0]} does not match {pair[1]}")
+            _log.warning("Code block name %s matched with %s but they differ by line number. If these code blocks were "
+                         "not meant to match, their comparison will not be valid and their names must be "
+                         "disambiguated.", *pair)
 
     def compare(self, statistic: str = "mean") -> ComparisonResults:
         """Of usage and compute time: min, max, mean or std. Sessions ascend by value, unknown ones come last."""
@@ -69,8 +71,8 @@ class TrackingComparison:
     def _of_blocks(self, value_of: Callable[[CodeBlockResults], Any]) -> dict[str, pandas.Series]:
         """A series a block; where its name differs between sessions, both are told."""
         rows = zip(*(results.code_block_results for results in self.results_map.values()))
-        return {" -> ".join(sorted({block.name for block in row})): _series(dict(zip(self.results_map, map(value_of, row))))
-                for row in rows}
+        return {" -> ".join(sorted({block.name for block in row})):
+                _series(dict(zip(self.results_map, map(value_of, row)))) for row in rows}
 
 
 def _usage(statistic: str, metric: str, block: CodeBlockResults) -> Any:
@@ -85,6 +87,11 @@ def _line_of(name: str) -> Optional[int]:
 def _sort_key(name: str) -> tuple[str, int]:
     line = _line_of(name)
     return (name, -1) if line is None else (name.rpartition(":")[0] + ":", line)
+
+
+def _differ_in_line(one: str, other: str) -> bool:
+    """Whether two names differ in the line number alone."""
+    return None not in (_line_of(one), _line_of(other)) and _sort_key(one)[0] == _sort_key(other)[0]
 
 
 def _series(values: dict[str, Any]) -> pandas.Series:

@@ -37,13 +37,15 @@ def execute(command: str, arguments: dict[str, Any]) -> tuple[Tracker, int]:
     return tracker, status
 
 
-_FLAGS = {"ram_unit": "--ram-unit", "gpu_ram_unit": "--gpu-ram-unit", "time_unit": "--time-unit", "gpu_brand": "--gpu-brand",
-          "n_expected_cores": "--expected-cores", "tracking_file": "--tracking-file", "label": "--label"}
+_FLAGS = {"ram_unit": "--ram-unit", "gpu_ram_unit": "--gpu-ram-unit", "time_unit": "--time-unit",
+          "gpu_brand": "--gpu-brand", "n_expected_cores": "--expected-cores", "tracking_file": "--tracking-file",
+          "label": "--label"}
 
 
 def _options(arguments: dict[str, Any], run_file: str) -> list[str]:
     """Of `wattle run`, from Tracker's."""
-    words = ["-o", os.fspath(arguments.get("output") or run_file), "-i", f"{round(arguments.get('sleep_time', 1.0) * 1e6)}us"]
+    words = ["-o", os.fspath(arguments.get("output") or run_file), "-i",
+             f"{round(arguments.get('sleep_time', 1.0) * 1e6)}us"]
     for name, flag in _FLAGS.items():
         if arguments.get(name) is not None:
             words += [flag, str(arguments[name])]

@@ -12,8 +12,8 @@ STATISTICS = ("min", "max", "mean", "std")
 
 @dataclasses.dataclass
 class CodeBlockResults:
-    """A code block: compute_time in seconds (min, max, mean, std, total), resource_usage with a row a metric and the columns
-    min, max, mean, std (population) over the timepoints inside its calls, in the units of the tracking file."""
+    """A code block: compute_time in seconds (min, max, mean, std, total), resource_usage with a row a metric and the
+    columns min, max, mean, std (population) over the timepoints inside its calls, in the units of the tracking file."""
 
     name: str
     num_timepoints: int  #: each counts once, however many calls it lies in
@@ -35,7 +35,8 @@ class SubTrackingResults:
         """The same as dictionaries: `overall` and `resource_usage` {metric: {statistic: value}}."""
         return {"overall": _rows(self.overall), "static_data": self.static_data.to_dict(),
                 "code_block_results": [{**vars(block), "compute_time": block.compute_time.to_dict(),
-                                        "resource_usage": _rows(block.resource_usage)} for block in self.code_block_results]}
+                                        "resource_usage": _rows(block.resource_usage)}
+                                       for block in self.code_block_results]}
 
     def __str__(self) -> str:
         blocks = [vars(block) for block in self.code_block_results]
@@ -53,7 +54,7 @@ class SubTrackingResults:
 
 @dataclasses.dataclass
 class ComparisonResults:
-    """One statistic of several sessions, each series ascending: {metric: series}, {metric: {block: series}}, {block: series}."""
+    """One statistic of several sessions by metric, metric and block, block; each series ascends."""
 
     overall_resource_usage: dict[str, pandas.Series]
     code_block_resource_usage: dict[str, dict[str, pandas.Series]]

@@ -1,7 +1,7 @@
 """gpu_tracker's sub-tracking files as they are written: a row at each start and stop of a code block.
 
-Rows of several threads and of forked children may go to one file: each is a single append (CSV) or transaction (SQLite).
-Nothing is kept back, because a worker of multiprocessing ends without any way to empty a buffer.
+Rows of several threads and of forked children may go to one file: each is a single append (CSV) or transaction
+(SQLite). Nothing is kept back, because a worker of multiprocessing ends without any way to empty a buffer.
 """
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def _create(path: str, overwrite: bool) -> int:
     try:
         return os.open(path, flags, 0o666)
     except FileExistsError:
-        raise FileExistsError(f"File {path} already exists. Set overwrite to True to overwrite the existing file.") from None
+        raise FileExistsError(f"File {path} already exists. "
+                              "Set overwrite to True to overwrite the existing file.") from None
 
 
 def _removed(path: str) -> FileNotFoundError:
@@ -57,7 +58,7 @@ class CsvFile:
 
 
 class SqliteFile:
-    """Table `data`, a transaction a row. synchronous is off: a crash of the program loses nothing, one of the machine may."""
+    """Table `data`, a transaction a row. A crash of the program loses nothing, one of the machine may (synchronous)."""
 
     def __init__(self, path: str, overwrite: bool) -> None:
         self.path = path
@@ -70,7 +71,8 @@ class SqliteFile:
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            self._connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None,
+                                               check_same_thread=False)
             self._connection.execute("PRAGMA synchronous = OFF")
         return self._connection
 
@@ -100,7 +102,7 @@ _lock = threading.Lock()
 
 
 def open_file(path: str, overwrite: bool) -> SubTrackingFile:
-    """The file of this name that this process (or the one it was forked from) writes; made the first time it is asked for.
+    """The file of this name that this process (or the one it was forked from) writes, made when it is first asked for.
     FileExistsError: somebody else's is there, and overwrite is not set."""
     file = _files.get(path)
     if file is not None:

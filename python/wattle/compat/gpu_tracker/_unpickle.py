@@ -1,7 +1,7 @@
 """Results that were pickled, by wattle or by gpu_tracker, without running anything that a pickle may ask for.
 
-A pickle names the classes and functions it is made of. Only those below are there; all else is refused. Its BUILD instruction
-could also write into one of these classes themselves, so that is kept to objects.
+A pickle names the classes and functions it is made of. Only those below are there; all else is refused. Its BUILD
+instruction could also write into one of these classes themselves, so that is kept to objects.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _plain_text(text: str, _quote: Any = None) -> str:
 def _find(module: str, name: str) -> Any:
     if module in _RESULT_MODULES and name in _RESULTS:
         return getattr(_results, name)
-    if (module, name) == ("sqlalchemy.sql.elements", "quoted_name"):  # a str, which gpu_tracker's SQLite results have as index
+    if (module, name) == ("sqlalchemy.sql.elements", "quoted_name"):  # texts in the index of results from SQLite
         return _plain_text
     if (module, name) in (("builtins", "slice"), ("__builtin__", "slice")):
         return slice

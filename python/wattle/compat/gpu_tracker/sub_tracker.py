@@ -1,4 +1,4 @@
-"""Code blocks: marking them while a program runs (SubTracker, sub_track), and what they used (the classes of gpu_tracker)."""
+"""Code blocks: marking them while a program runs (SubTracker, sub_track), and what they used."""
 from __future__ import annotations
 
 import functools
@@ -26,15 +26,16 @@ _START, _STOP = 0, 1
 
 
 class SubTracker:
-    """Marks a code block: a row in the sub-tracking file when it starts and when it stops, and a span for whoever records
-    (`wattle run`, a Tracker).
+    """Marks a code block: a row in the sub-tracking file when it starts and when it stops, and a span for whoever
+    records (`wattle run`, a Tracker).
 
-    code_block_name       None: "relative/path.py:LINE" of the caller, or ":ATTRIBUTE" where code_block_attribute is given
-    sub_tracking_file     .csv or .sqlite; None: "PID.csv". Threads and forked children share it; other processes need their own
+    code_block_name       None: "relative/path.py:LINE" of the caller; code_block_attribute takes the place of LINE
+    sub_tracking_file     .csv or .sqlite; None: "PID.csv". Threads and forked children share it; other processes need
+                          their own
     overwrite             replace a file that another program left (the first time this process opens it)
 
-    The column process_id has the number of the thread, which is the process's for the main thread: so calls that overlap in
-    several threads find their own ends.
+    The column process_id has the number of the thread, which is the process's for the main thread: so calls that
+    overlap in several threads find their own ends.
     """
 
     def __init__(self, code_block_name: Optional[str] = None, code_block_attribute: Optional[str] = None,
@@ -60,7 +61,7 @@ class SubTracker:
     def __exit__(self, *_: object) -> None:
         now_s = time.time()
         self._span.__exit__(None, None, None)
-        if self._file is not None and self.process_id == os.getpid():  # else forked inside the block: it is the parent's to end
+        if self._file is not None and self.process_id == os.getpid():  # else forked inside: it is the parent's to end
             self._file.write(threading.get_native_id(), self.code_block_name, _STOP, now_s)
 
 
@@ -68,7 +69,8 @@ def sub_track(code_block_name: Optional[str] = None, code_block_attribute: Optio
               sub_tracking_file: Optional[PathLike] = None, overwrite: bool = False) -> Callable[[F], F]:
     """Decorator: each call of the function is a code block, of a coroutine function from its first step to its last.
 
-    code_block_name None: "/absolute/path.py:FUNCTION" of where it is decorated, or ":ATTRIBUTE". The rest as for SubTracker.
+    code_block_name None: "/absolute/path.py:FUNCTION" of where it is decorated, or ":ATTRIBUTE". The rest as
+    for SubTracker.
     """
     def decorate(function: F) -> F:
         name = code_block_name

@@ -4,16 +4,16 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from ...resource_usage import (ComputeTime, CPUUtilization, GPUUtilization, MaxGPURAM, MaxRAM, ProcessingUnitPercentages,
-                               ResourceUsage, RSSValues)
+from ...resource_usage import (ComputeTime, CPUUtilization, GPUUtilization, MaxGPURAM, MaxRAM,
+                               ProcessingUnitPercentages, ResourceUsage, RSSValues)
 from ...tracker import Tracker as _Tracker
 
-__all__ = ["CPUUtilization", "ComputeTime", "GPUUtilization", "MaxGPURAM", "MaxRAM", "ProcessingUnitPercentages", "RSSValues",
-           "ResourceUsage", "Tracker"]
+__all__ = ["CPUUtilization", "ComputeTime", "GPUUtilization", "MaxGPURAM", "MaxRAM", "ProcessingUnitPercentages",
+           "RSSValues", "ResourceUsage", "Tracker"]
 
 
 class Tracker(_Tracker):
-    """wattle.Tracker whose JSON and text have what gpu_tracker's have and no more. Energy is in `.energy` and `.report`."""
+    """wattle.Tracker whose JSON and text have what gpu_tracker's have. Energy is in `.energy` and `.report`."""
 
     _warning_level = logging.INFO  # that the machine has no energy counter is no news to who did not ask for energy
 
