@@ -77,8 +77,10 @@ class ForwardHooks:
         hooked, stacks, is_compiling, label = self._hooked, self._stacks, compiling(), self._label_inputs
 
         def before(module: torch.nn.Module, args: Any) -> None:
+            if is_compiling():  # first of all: what follows is nothing to compile
+                return
             entry = hooked.get(module)
-            if entry is None or is_compiling():
+            if entry is None:
                 return
             open_ = stacks.open
             if open_ and open_[-1] not in entry.inside:
@@ -95,8 +97,10 @@ class ForwardHooks:
         hooked, stacks, is_compiling, label = self._hooked, self._stacks, compiling(), self._label_outputs
 
         def after(module: torch.nn.Module, args: Any, output: Any) -> None:
+            if is_compiling():
+                return
             entry = hooked.get(module)
-            if entry is None or is_compiling():
+            if entry is None:
                 return
             if torch.is_grad_enabled():
                 label(output, entry.layer)
@@ -109,9 +113,7 @@ class ForwardHooks:
         try:
             found: List[torch.Tensor] = []
             tensors.find(args, found)
-            kwargs = frame.f_locals.get("kwargs")  # torch tells the hooks of positional arguments only
-            if kwargs:
-                tensors.find(kwargs, found)
+            tensors.find(_keywords(frame), found)
             if found:
                 entry = self._by_column.get(around) if around is not None else None
                 self._graph.label_tensors(found, entry.layer if entry is not None else None)
@@ -128,6 +130,21 @@ class ForwardHooks:
             self._graph.label_tensors(found, layer)
         except Exception as error:
             self._warn(f"the outputs of a module could not be followed: {error!r}; its backward time is missing")
+
+
+CALLERS = ("_call_impl", "inner", "call_compiled")  #: of hooks; 'inner' is a part of _call_impl in torch 2.x
+FRAMES_MOST = 6
+
+
+def _keywords(frame: Any) -> Any:
+    """Keyword arguments of the call that a hook belongs to: torch tells global hooks of the positional ones only."""
+    for _ in range(FRAMES_MOST):
+        if frame is None:
+            return None
+        if frame.f_code.co_name in CALLERS:
+            return frame.f_locals.get("kwargs")
+        frame = frame.f_back
+    return None
 
 
 class Hook:
