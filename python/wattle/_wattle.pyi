@@ -105,11 +105,17 @@ class Run:
     def processes(self) -> list[dict[str, Any]]: ...
     def segments(self) -> list[dict[str, Any]]: ...
     def wall_ns(self, t_ns: int, /) -> Optional[int]: ...  #: Unix time of an instant; None without an anchor
-    def divide(self, begin_ns: Any, end_ns: Any, column: Any, n_columns: int, domain: Optional[str] = None
-               ) -> list[tuple[float, float, float]]:
-        """The target's energy (of one domain, or of all in the total) dealt out by a timeline of the caller's, folded where that
-        tells more (docs/accuracy.md): begin_ns, end_ns int64 and column int32 buffers of equal length, ordered by begin_ns,
-        column 0 is the time outside of all. (time_s, energy_j, error_j) a column; the energies add up to the domain's."""
+    def divide(self, begin_ns: Any, end_ns: Any, column: Any, n_columns: int, domain: Optional[str] = None,
+               without: Sequence[str] = (), groups: Optional[Sequence[int]] = None) -> list[tuple[float, float, float]]:
+        """The target's energy (of one domain, or of all in the total but those in `without`) dealt out by a timeline of the
+        caller's, folded where that tells more (docs/accuracy.md): begin_ns, end_ns int64 and column int32 buffers of equal
+        length, in any order; pieces that overlap share evenly, column 0 is the time outside of all. (time_s, energy_j,
+        error_j) a column; the energies add up to the domain's. Then the same a group, if groups[column] are given: errors of
+        columns that can't be told apart cancel in their group. ValueError: no such domain, a piece that can't be."""
+    def divide_spans(self, columns: dict[str, int], n_columns: int, domain: Optional[str] = None, without: Sequence[str] = (),
+                     groups: Optional[Sequence[int]] = None, pid: int = ...) -> list[tuple[float, float, float]]:
+        """The same by the run's own spans of process `pid` (this one): each name has a column; in each thread the innermost
+        span with one of these names counts, other spans are as if they were not there."""
 
 # ---- gpu_tracker's files, and things side by side ----
 
