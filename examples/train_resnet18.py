@@ -71,7 +71,8 @@ def main() -> None:
     run = wattle.open(options.output)
     step = next(block for block in run.blocks if block["name"] == "step")
     images = step["calls"] * options.batch
-    print(f"\nloss {loss:.3f} after {images} images, {counted.multiply_adds / 1e9 / options.batch:.4f} GMAC each (forward)")
+    gmac = counted.multiply_adds / 1e9 / options.batch
+    print(f"\nloss {loss:.3f} after {images} images, {gmac:.4f} GMAC each (forward)")
     per_image = next(unit["j_per_unit"] for unit in step["units"] if unit["name"] == "samples")
     if per_image is not None:
         estimated = " (estimated: no counter can be read here)" if measured.estimated else ""

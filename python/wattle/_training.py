@@ -1,4 +1,5 @@
-"""What the callbacks for training frameworks share: stretches of the run as blocks, and joules per step while it goes on."""
+"""What the callbacks for training frameworks share: stretches of the run as blocks, and joules per step while it
+goes on."""
 from __future__ import annotations
 
 import math
@@ -10,15 +11,16 @@ Count = Union[None, int, Callable[[Any], int]]  #: a number a step, or a functio
 
 NEVER = 1 << 62  #: steps between two figures: counters are read, and figures() is asked for by other events
 
-J_PER_STEP, J_PER_SAMPLE, J_PER_TOKEN, POWER = "wattle/j_per_step", "wattle/j_per_sample", "wattle/j_per_token", "wattle/power_w"
+J_PER_STEP, J_PER_SAMPLE, J_PER_TOKEN = "wattle/j_per_step", "wattle/j_per_sample", "wattle/j_per_token"
+POWER = "wattle/power_w"
 
 
 class Training:
     """Marks epochs, steps and validation for whoever records, and reads the machine's counters for figures.
 
-    Blocks are ranges: frameworks begin and end them in different calls. A block that an exception left open is closed by
-    the next call that is around it. Figures are of the whole machine and of training alone: what validation uses in
-    between is left out, loading data is not.
+    Blocks are ranges: frameworks begin and end them in different calls. A block that an exception left open is
+    closed by the next call that is around it. Figures are of the whole machine and of training alone: what
+    validation uses in between is left out, loading data is not.
 
     every: steps between two figures; 0: none, and no counter is read.
     """
@@ -87,7 +89,8 @@ class Training:
             self._from = self._meter.read()
 
     def step_ends(self, samples: Optional[int], tokens: Optional[int]) -> Optional[Dict[str, float]]:
-        """The step's own numbers, and every so many steps the figures since the last ones (no figure that is not known)."""
+        """The step's own numbers, and every so many steps the figures since the last ones (no figure that is not
+        known)."""
         if self.is_open("step"):
             for name, value in (("samples", samples), ("tokens", tokens)):
                 if value is not None:

@@ -19,15 +19,16 @@ def _base() -> type:
     loaded = [name for name in _PACKAGES if sys.modules.get(name) is not None]
     for name in loaded or _PACKAGES:
         try:
-            return importlib.import_module(name).callbacks.Callback
+            base: type = importlib.import_module(name).callbacks.Callback
+            return base
         except (ImportError, AttributeError):
             continue
     raise ImportError("wattle.keras needs Keras: pip install keras, or tensorflow")
 
 
 class EnergyCallback(_base()):  # type: ignore[misc]
-    """Marks 'epoch', 'step', 'validation' and 'predict' as blocks of the run, tells the samples of each step, and adds joules
-    per step and per sample to the logs of each epoch, where History and later callbacks find them.
+    """Marks 'epoch', 'step', 'validation' and 'predict' as blocks of the run, tells the samples of each step, and
+    adds joules per step and per sample to the logs of each epoch, where History and later callbacks find them.
 
     samples  of a step (the batch size), which Keras does not tell; None: no joules per sample
     figures  False: blocks alone, and no counter is read

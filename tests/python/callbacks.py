@@ -1,7 +1,7 @@
 """The callbacks for Lightning, transformers and Keras, driven in the order of hooks that those document.
 
-The packages themselves are not at hand: STAND_INS are programs of a few lines that call the hooks as the frameworks do. Their
-counter is a number: a step uses 3 J, loading its data 1 J and validation 100 J.
+The packages themselves are not at hand: the stand-ins are programs of a few lines that call the hooks as the frameworks
+do. Their counter is a number: a step uses 3 J, loading its data 1 J and validation 100 J.
 """
 from harness import main, near, test
 from package import python
@@ -11,7 +11,9 @@ COUNTER = """
     used_j = 0.0
     class Meter:
         def start(self): self.at = used_j
-        def read(self): return types.SimpleNamespace(total_j=used_j - self.at, seconds=(used_j - self.at) / 2, estimated=False)
+        def read(self):
+            joules = used_j - self.at
+            return types.SimpleNamespace(total_j=joules, seconds=joules / 2, estimated=False)
         def close(self): pass
     training._wattle = types.SimpleNamespace(**{**vars(training._wattle), "Meter": Meter})
     def use(joules):
@@ -136,7 +138,7 @@ def blocks(room):
 
 @test
 def lightning(room):
-    """Lightning: 2 epochs of 4 steps with 8 samples; 4 J a step, validation apart; J/sample in the log of every 4th step"""
+    """Lightning: 2 epochs of 4 steps with 8 samples; 4 J a step, validation apart; J/sample in the log each 4th step"""
     lines, _ = run(room, {"pytorch_lightning": LIGHTNING}, COUNTER + RECORDED + """
     import numpy, pytorch_lightning as lightning
     from wattle.torch.lightning import EnergyCallback
@@ -166,7 +168,8 @@ def lightning_by_its_new_name(room):
     run(room, {"lightning.pytorch": LIGHTNING, "lightning.__init__": "", "pytorch_lightning": LIGHTNING}, """
     import lightning.pytorch, pytorch_lightning
     from wattle.torch.lightning import EnergyCallback
-    assert issubclass(EnergyCallback, lightning.pytorch.Callback) and issubclass(EnergyCallback, pytorch_lightning.Callback)
+    assert issubclass(EnergyCallback, lightning.pytorch.Callback)
+    assert issubclass(EnergyCallback, pytorch_lightning.Callback)
     """)
 
 
@@ -204,7 +207,8 @@ def transformers(room):
     """)
     history = eval(lines[-1])
     training = [line for line in history if "loss" in line]
-    assert len(training) == 4 and all("wattle/j_per_step" not in line for line in history if "eval_loss" in line), history
+    assert len(training) == 4, history
+    assert all("wattle/j_per_step" not in line for line in history if "eval_loss" in line), history
     for line in training:
         near(line["wattle/j_per_step"], 4)
         near(line["wattle/j_per_sample"], 4 / 8)
@@ -232,10 +236,12 @@ def keras(room):
 @test
 def without_package(room):
     """without the framework there is one line that says what to install"""
-    for module, package in (("torch.huggingface", "transformers"), ("torch.lightning", "lightning"), ("keras", "keras")):
+    modules = (("torch.huggingface", "transformers"), ("torch.lightning", "lightning"), ("keras", "keras"))
+    for module, package in modules:
         python(room, f"""
         import sys
-        for name in ("transformers", "lightning", "lightning.pytorch", "pytorch_lightning", "keras", "tf_keras", "tensorflow"):
+        for name in ("transformers", "lightning", "lightning.pytorch", "pytorch_lightning", "keras", "tf_keras",
+                     "tensorflow"):
             sys.modules[name] = None
         try:
             import wattle.{module}

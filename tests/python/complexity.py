@@ -104,8 +104,8 @@ ROWS = [
      5 * 2 * 2 * 4 * 8 * ((6 + 8) + (2 * 8 + 8)), {}),
     ("an LSTM that projects 8 to 5", lstm_projected, (5, 2, 6),
      5 * 2 * 2 * ((4 * 8 * (6 + 5) + 8 * 5) + (4 * 8 * (2 * 5 + 5) + 8 * 5)), {}),
-    ("cells called in a loop", lambda: Made(lambda m, x: [m.cell(step) for step in x], cell=nn.GRUCell(6, 8)), (5, 2, 6),
-     5 * 2 * 3 * 8 * (6 + 8), {}),
+    ("cells called in a loop", lambda: Made(lambda m, x: [m.cell(step) for step in x], cell=nn.GRUCell(6, 8)),
+     (5, 2, 6), 5 * 2 * 3 * 8 * (6 + 8), {}),
     ("a transformer encoder: q, k, v and out, two linear layers, thrice", encoder, (2, 10, 16),
      3 * 2 * 10 * (4 * 16 * 16 + 2 * 16 * 64), {}),
     ("… that norms first", lambda: encoder(norm_first=True), (2, 10, 16),
@@ -122,7 +122,8 @@ ROWS = [
      2 * 16 * 16 * (4 + 9 + 9 + 4), {}),
     ("positions from a buffer are no products of weights", lambda:
      Made(rotary, frequencies=("buffer", 6), weight=(4, 6)), (2, 5, 6), 2 * 5 * 6 * 4, {}),
-    ("a weight without a layer: F.linear", lambda: Made(lambda m, x: F.linear(x, m.w), w=(5, 7)), (3, 7), 3 * 7 * 5, {}),
+    ("a weight without a layer: F.linear", lambda: Made(lambda m, x: F.linear(x, m.w), w=(5, 7)), (3, 7),
+     3 * 7 * 5, {}),
     ("… matmul from the left", lambda: Made(lambda m, x: m.w @ x, w=(5, 7)), (2, 7, 4), 2 * 5 * 7 * 4, {}),
     ("… einsum", lambda: Made(lambda m, x: torch.einsum("bihw,ior->bohw", x, m.w), w=(3, 5, 2)), (2, 3, 4, 4),
      2 * 16 * 3 * 5, {}),
@@ -144,12 +145,16 @@ ROWS = [
     ("weight_norm makes the weight from weights", lambda: nn.utils.weight_norm(nn.Conv2d(3, 8, 3)), (1, 3, 8, 8),
      36 * 8 * 3 * 9, {}),
     ("spectral_norm by a hook", lambda: nn.utils.spectral_norm(nn.Linear(6, 5)), (3, 6), 3 * 6 * 5, {}),
-    ("spectral_norm by a parametrization", lambda: parametrizations.spectral_norm(nn.Linear(6, 5)), (3, 6), 3 * 6 * 5, {}),
+    ("spectral_norm by a parametrization", lambda: parametrizations.spectral_norm(nn.Linear(6, 5)), (3, 6),
+     3 * 6 * 5, {}),
     ("lazy layers take their shape from the input", lambda: nn.Sequential(nn.LazyConv2d(4, 3), nn.Flatten(),
                                                                         nn.LazyLinear(5)), (1, 2, 6, 6),
      16 * 4 * 2 * 9 + (16 * 4) * 5, {}),
     ("a scripted model", lambda: torch.jit.script(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4))), (3, 6),
      3 * (6 * 5 + 5 * 4), {}),
+    ("… frozen: its weights are constants and no parameters any more", lambda:
+     torch.jit.freeze(torch.jit.script(nn.Sequential(nn.Linear(6, 5), nn.Conv1d(3, 2, 1))).eval()), (3, 6),
+     3 * 6 * 5 + 5 * 3 * 2, {}),
     ("on the device meta nothing is computed: 2^36 multiply-adds", lambda: nn.Linear(2**18, 2**18, device="meta"),
      (1, 2**18), 2**36, {}),
     ("a copy on the device meta", lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.LSTM(6, 4)), (3, 8, 8),
@@ -375,12 +380,14 @@ def pruned(room):
 
 @test
 def joined_with_energy(room):
-    """each measured layer gets joules per 10^9 multiply-adds; out_proj, which is never called, counts in its attention"""
+    """each measured layer gets joules per 10^9 multiply-adds; out_proj, which is never called, counts in its
+    attention"""
     model = nn.Sequential(encoder(), nn.ReLU())
     found = complexity(model, (1, 10, 16))
     #: 5 calls with batches of 4 where one sequence was counted
     names = [row.name for row in found.layers if row.calls and row.type != "Dropout"]
-    measured = [{"name": name, "type": "", "calls": 5, "energy_j": 2.0, "error_j": 0.5, "forward_j": 1.0} for name in names]
+    measured = [{"name": name, "type": "", "calls": 5, "energy_j": 2.0, "error_j": 0.5, "forward_j": 1.0}
+                for name in names]
     measured.append({"name": "outside layers", "type": "", "calls": 0, "energy_j": 3.0, "error_j": None})
     rows = {row.name: row for row in found.join(measured, scale=4).rows}
     attention, outside = rows["0.layers.1.self_attn"], rows["outside layers"]

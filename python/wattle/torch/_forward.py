@@ -1,8 +1,8 @@
 """One forward pass watched: which module runs, which operators it calls, what they multiply.
 
 Nothing is hooked into the model. `nn.Module.__call__` is replaced for the time of the pass, as torch.fx does, a
-TorchDispatchMode sees the operators, and a TorchFunctionMode keeps PyTorch from fusing whole layers into one operator (the
-"fast path" of nn.TransformerEncoderLayer in eval mode), which would hide the layers inside.
+TorchDispatchMode sees the operators, and a TorchFunctionMode keeps PyTorch from fusing whole layers into one
+operator (the "fast path" of nn.TransformerEncoderLayer in eval mode), which would hide the layers inside.
 """
 import contextlib
 import threading
@@ -19,7 +19,7 @@ from ._origin import INPUT, Kind, Origin, Origins, combine, tensors_in
 from ._products import Product, is_sum_of_products, rule_of
 
 #: `nn.Module.__call__` is one for the process: one pass at a time
-_PASS = threading.Lock()
+_PASS = threading.RLock()
 
 #: functions whose first argument is data and whose result is therefore an activation, even if a parameter was the data
 _LAYER_FUNCTIONS = frozenset((
@@ -52,8 +52,8 @@ class Places:
                     self._owners.setdefault(id(parameter), []).append(row_name(name))
 
     def of(self, running: str, weight: Optional[int]) -> str:
-        """Who a product counts for: the running module, or the part of it that owns the weight and is not called itself,
-        as `out_proj` of nn.MultiheadAttention."""
+        """Who a product counts for: the running module, or the part of it that owns the weight and is not called
+        itself, as `out_proj` of nn.MultiheadAttention."""
         owners = self._owners.get(weight, ()) if weight is not None else ()
         if running in owners:
             return running
@@ -67,7 +67,7 @@ def row_name(name: str) -> str:
     return ".".join(parts[:parts.index("parametrizations")]) if "parametrizations" in parts else name
 
 
-class ForwardPass(TorchDispatchMode):
+class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
     """Runs a model once; `work` has what each module did, by its name."""
 
     def __init__(self, model: nn.Module, before_write: Callable[[torch.Tensor], None]) -> None:
@@ -101,11 +101,11 @@ class ForwardPass(TorchDispatchMode):
                 return original(module, *args, **kwargs)
             return self._call(name, module, args, kwargs)
 
-        nn.Module.__call__ = call  # type: ignore[method-assign]
+        nn.Module.__call__ = call
         try:
             yield
         finally:
-            nn.Module.__call__ = original  # type: ignore[method-assign]
+            nn.Module.__call__ = original
 
     def _call(self, name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         module = getattr(module, "_orig_mod", module)  # of torch.compile: eagerly here
@@ -117,7 +117,7 @@ class ForwardPass(TorchDispatchMode):
                 self._enter_preparation(undo)
             else:
                 self._arguments(args, kwargs, undo)
-            if row == name and module._forward_pre_hooks:  # weight_norm, spectral_norm and pruning make the weight there
+            if row == name and module._forward_pre_hooks:  # weight_norm, spectral_norm, pruning: they make the weight
                 leave = self._enter_preparation(undo)
                 undo.callback(module.register_forward_pre_hook(lambda *_: leave()).remove)
             output = nn.Module._call_impl(module, *args, **kwargs)  # past torch.compile's __call__
@@ -138,7 +138,8 @@ class ForwardPass(TorchDispatchMode):
         return leave
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any], undo: contextlib.ExitStack) -> None:
-        """Parameters that a module is given are data to it: attention between learned queries is no product of weights."""
+        """Parameters that a module is given are data to it: attention between learned queries is no product of
+        weights."""
         for tensor in tensors_in((args, kwargs)):
             origin = self._origins[tensor]
             if origin.kind == Kind.PARAMETER:
@@ -220,10 +221,10 @@ class ForwardPass(TorchDispatchMode):
             return
         running = self._running[-1]
         if not is_of_weights:
-            self.work[running].other_multiply_adds += product.count
+            self.work[running].other_multiply_adds += product.number
             return
         weight = right.weight if right.weight is not None else left.weight
-        self.work[self._places.of(running, weight)].multiply_adds += product.count
+        self.work[self._places.of(running, weight)].multiply_adds += product.number
 
     def _unknown(self, name: str, origins: list[Origin], args: Any) -> None:
         """An operator without a rule: what it has of weights decides which figure is unknown."""
@@ -236,8 +237,9 @@ class ForwardPass(TorchDispatchMode):
         (work.unknown if is_of_weights else work.other_unknown)[name] += 1
 
 
-class _LayerFunctions(TorchFunctionMode):
-    """What torch.nn.functional.linear and its kin return is an activation. Its presence alone turns the fast paths off."""
+class _LayerFunctions(TorchFunctionMode):  # type: ignore[misc]
+    """What torch.nn.functional.linear and its kin return is an activation. Its presence alone turns the fast paths
+    off."""
 
     def __init__(self, origins: Origins) -> None:
         super().__init__()

@@ -41,8 +41,8 @@ def make_inputs(sizes: Union[Size, Mapping[str, Size]], dtypes: Dtypes, batch_di
             dtypes = dict(zip(sizes, _listed(dtypes, len(sizes))))
         return (), {name: _make(size, dtypes.get(name), batch_dim, device, default) for name, size in sizes.items()}
     if not isinstance(sizes, (tuple, list, torch.Size)) or not sizes:
-        raise TypeError(f"input_size: {sizes!r} is not valid; give a size with its batch as (1, 3, 224, 224), a list of "
-                        "sizes, or a dict of sizes by argument name")
+        raise TypeError(f"input_size: {sizes!r} is not valid; give a size with its batch as (1, 3, 224, 224), a list "
+                        "of sizes, or a dict of sizes by argument name")
     each = [sizes] if is_size(sizes) else list(sizes)
     return tuple(_make(size, dtype, batch_dim, device, default)
                  for size, dtype in zip(each, _listed(dtypes, len(each)))), {}
@@ -110,9 +110,10 @@ def model_to_run(model: nn.Module, device: Optional[torch.device]) -> nn.Module:
     is_elsewhere = device is not None and any(not _is_on(tensor, device) for tensor in tensors.values())
     if not is_lazy and not is_elsewhere:
         return model
-    moved = {key: _moved_weight(tensor, device) for key, tensor in tensors.items()} if is_elsewhere and not is_lazy else {}
-    copied = copy.deepcopy(model, moved)
-    return copied.to(device) if is_elsewhere and is_lazy else copied
+    if is_lazy:
+        copied = copy.deepcopy(model)
+        return copied.to(device) if is_elsewhere else copied
+    return copy.deepcopy(model, {key: _moved_weight(tensor, device) for key, tensor in tensors.items()})
 
 
 def _is_on(tensor: torch.Tensor, device: torch.device) -> bool:

@@ -40,7 +40,7 @@ class Joined:
         return pandas.DataFrame(self.to_dict(), columns=list(COLUMNS)).astype({"multiply_adds": "Int64"})
 
     def _shown(self) -> list[list[Any]]:
-        return [[getattr(row, name) if name != "name" else row.name or "(model)" for name in _SHOWN] for row in self.rows]
+        return [[row.name or "(model)", *(getattr(row, name) for name in _SHOWN[1:])] for row in self.rows]
 
     def __str__(self) -> str:
         return _show.text_table(_SHOWN, self._shown())
@@ -55,15 +55,16 @@ def join(found: Complexity, measured: Any, scale: float) -> Joined:
     names = {_get(row, "name") for row in rows}
     work = _work(found.modules, names)
     calls = {layer.name: layer.calls for layer in found.modules}
-    done = [_all_calls(work.get(_get(row, "name")), calls.get(_get(row, "name")), _get(row, "calls"), scale) for row in rows]
+    done = [_all_calls(work.get(name), calls.get(name), _get(row, "calls"), scale)
+            for row, name in zip(rows, (_get(row, "name") for row in rows))]
     total_j = _total(_get(row, "energy_j") for row in rows)
     total = _total(count for row, count in zip(rows, done) if _get(row, "name") in work)
     return Joined([_joined(row, count, total_j, total) for row, count in zip(rows, done)])
 
 
 def _work(modules: Iterable[Layer], measured: set[str]) -> dict[str, Optional[int]]:
-    """Multiply-adds by name. What is never called itself has no time of its own (out_proj of nn.MultiheadAttention): its
-    multiply-adds count where they ran, in the nearest module around it that is called."""
+    """Multiply-adds by name. What is never called itself has no time of its own (out_proj of nn.MultiheadAttention):
+    its multiply-adds count where they ran, in the nearest module around it that is called."""
     work = {layer.name: layer.multiply_adds for layer in modules}
     called = {layer.name for layer in modules if layer.calls}
     for layer in modules:

@@ -1,11 +1,11 @@
 """Where a tensor comes from, which decides whether a product is one "of weights".
 
-Shapes cannot tell x @ W from Q @ K. So each tensor of a forward pass carries its origin: an operator's result comes from
-its inputs unless all of them are weights; then it is still a weight, reshaped, cast, scaled, normalised or merged.
+Shapes cannot tell x @ W from Q @ K. So each tensor of a forward pass carries its origin: an operator's result comes
+from its inputs unless all of them are weights; then it is still a weight, reshaped, cast, scaled, normalised or merged.
 """
 import enum
 import weakref
-from typing import Any, Iterable, Iterator, NamedTuple, Optional
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
 
 import torch
 
@@ -13,7 +13,7 @@ import torch
 class Kind(enum.IntEnum):
     """What a tensor was computed from; of several the last in this order tells."""
     CONSTANT = 0   #: made in the forward pass from shapes alone, as torch.arange(n)
-    BUFFER = 1     #: kept with the model and no parameter
+    BUFFER = 1     #: kept with the model, registered or not, and no parameter
     PARAMETER = 2
     INPUT = 3      #: depends on what the model was given
 
@@ -25,7 +25,7 @@ class Origin(NamedTuple):
     is_argument: bool = False       #: a parameter that a module was given to work on, as learned queries are
 
 
-CONSTANT = Origin(Kind.CONSTANT)
+BUFFER = Origin(Kind.BUFFER)
 INPUT = Origin(Kind.INPUT)
 
 
@@ -35,7 +35,7 @@ def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
         yield value
     elif depth > 8 or value is None or isinstance(value, (str, bytes, int, float)):
         return
-    elif isinstance(value, dict):
+    elif isinstance(value, Mapping):
         for item in value.values():
             yield from tensors_in(item, depth + 1)
     elif isinstance(value, (list, tuple, set)):
@@ -64,19 +64,20 @@ def storage_key(tensor: torch.Tensor) -> Optional[int]:
     """Which memory a tensor looks at: views have that of their base, meta tensors too; None for sparse ones."""
     try:
         storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
-        return storage._cdata
+        return int(storage._cdata)
     except (RuntimeError, NotImplementedError, AttributeError, TypeError):
         return None
 
 
 class Origins:
-    """The origin of every tensor that is alive: by its identity, and for new faces of weights (`.data`) by its memory."""
+    """The origin of every tensor that is alive: by its identity, and for new faces of weights (`.data`) by its
+    memory."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._known: dict[int, tuple[weakref.ref[torch.Tensor], Origin]] = {}
         self._memory: dict[int, Origin] = {}
         for buffer in model.buffers():
-            self._enter(buffer, Origin(Kind.BUFFER))
+            self._enter(buffer, BUFFER)
         for parameter in model.parameters():
             self._enter(parameter, Origin(Kind.PARAMETER, id(parameter)))
 
@@ -92,27 +93,32 @@ class Origins:
         self._known[key] = (weakref.ref(tensor, lambda _: self._known.pop(key, None)), origin)
 
     def __getitem__(self, tensor: torch.Tensor) -> Origin:
-        reference, origin = self._known.get(id(tensor), (None, None))
-        if reference is None or reference() is not tensor:
+        known = self._known.get(id(tensor))
+        if known is None or known[0]() is not tensor:
             return self._by_memory(tensor)
+        origin = known[1]
         if origin.kind == Kind.BUFFER:  # a cache may hold activations by now
-            return max(origin, self._memory.get(storage_key(tensor), origin), key=lambda o: o.kind)
+            return max(origin, self._in_memory(tensor) or origin, key=lambda one: one.kind)
         return origin
 
+    def _in_memory(self, tensor: torch.Tensor) -> Optional[Origin]:
+        key = storage_key(tensor)
+        return None if key is None else self._memory.get(key)
+
     def _by_memory(self, tensor: torch.Tensor) -> Origin:
-        origin = self._memory.get(storage_key(tensor))
+        origin = self._in_memory(tensor)
         if origin is not None:
             return origin
         if isinstance(tensor, torch.nn.Parameter):  # made while the model ran
             return Origin(Kind.PARAMETER, id(tensor))
-        return CONSTANT
+        return BUFFER  # not made in this pass: an attribute that is not registered, a constant of a frozen script
 
     def written(self, tensor: torch.Tensor, origin: Origin) -> None:
         """An operator wrote into this tensor: a buffer that took an activation in is no weight any more."""
-        key = storage_key(tensor)
-        owner = self._memory.get(key)
+        owner = self._in_memory(tensor)
         if owner is not None and owner.kind == Kind.PARAMETER:
             return
         self[tensor] = origin
-        if owner is not None and origin.kind == Kind.INPUT:
+        key = storage_key(tensor)
+        if owner is not None and key is not None and origin.kind == Kind.INPUT:
             self._memory[key] = origin

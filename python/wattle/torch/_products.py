@@ -1,9 +1,10 @@
 """How many multiply-adds an operator of PyTorch does, from the shapes of its tensors.
 
-A multiply-add is one product that enters a sum over products. Matrix products, convolutions and what is made of them have
-such sums; additions, norms, activations, gathers (embeddings) and element-wise products have none and count 0. Operators
-are looked at below the autograd layer, where few are left: einsum arrives as bmm, nn.Linear as addmm, nn.LSTM on a CPU as
-mm and addmm. Operators that look like a sum of products and are not in the table are unknown, never 0.
+A multiply-add is one product that enters a sum over products. Matrix products, convolutions and what is made of them
+have such sums; additions, norms, activations, gathers (embeddings) and element-wise products have none and count 0.
+Operators are looked at below the autograd layer, where few are left: einsum arrives as bmm, nn.Linear as addmm,
+nn.LSTM on a CPU as mm and addmm. Operators that look like a sum of products and are not in the table are unknown,
+never 0.
 """
 import math
 import re
@@ -13,8 +14,8 @@ import torch
 
 
 class Product(NamedTuple):
-    """`count` multiply-adds between `left` and `right`."""
-    count: int
+    """`number` of multiply-adds between `left` and `right`."""
+    number: int
     left: torch.Tensor
     right: torch.Tensor
 
@@ -25,8 +26,8 @@ Rule = Callable[[Sequence[Any], Any], Iterable[Product]]
 def _terms(left: torch.Tensor) -> int:
     """Elements that take part: those that are stored, for sparse matrices."""
     if left.layout == torch.strided:
-        return left.numel()
-    return left._nnz()
+        return int(left.numel())
+    return int(left._nnz())
 
 
 def _matrix_product(at: int) -> Rule:
@@ -58,7 +59,8 @@ def _bilinear(args: Sequence[Any], out: torch.Tensor) -> Iterable[Product]:
 
 
 def _attention(args: Sequence[Any], out: Any) -> Iterable[Product]:
-    """softmax(Q K') V, all of it: a causal mask leaves out what is counted here, as the kernels without a mask do not."""
+    """softmax(Q K') V, all of it: a causal mask leaves out what is counted here, as the kernels without a mask do
+    not."""
     query, key, value = args[0], args[1], args[2]
     rows = query.numel() // query.shape[-1]
     yield Product(rows * key.shape[-2] * query.shape[-1], query, key)
@@ -67,7 +69,7 @@ def _attention(args: Sequence[Any], out: Any) -> Iterable[Product]:
 
 def _steps(sequence: torch.Tensor) -> int:
     """Time steps times sequences; of a packed sequence (rows, features) those that are there."""
-    return sequence.numel() // sequence.shape[-1]
+    return int(sequence.numel() // sequence.shape[-1])
 
 
 def _cudnn_rnn(args: Sequence[Any], out: Any) -> Iterable[Product]:
@@ -84,8 +86,8 @@ def _onednn_rnn(args: Sequence[Any], out: Any) -> Iterable[Product]:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("aten::mm", "aten::bmm", "aten::mv", "aten::dot", "aten::vdot", "aten::_sparse_mm", "aten::_int_mm"),
-                    _matrix_product(0)),
+    **dict.fromkeys(("aten::mm", "aten::bmm", "aten::mv", "aten::dot", "aten::vdot", "aten::_sparse_mm",
+                     "aten::_int_mm"), _matrix_product(0)),
     **dict.fromkeys(("aten::addmm", "aten::baddbmm", "aten::addbmm", "aten::addmv", "aten::_addmm_activation",
                      "aten::_sparse_addmm", "aten::sparse_addmm"), _matrix_product(1)),
     **dict.fromkeys(("aten::convolution", "aten::_convolution", "aten::convolution_overrideable"), _convolution),
@@ -97,9 +99,9 @@ RULES: dict[str, Rule] = {
 
 #: looks like a sum of products; the name of what sums nothing over a weight comes first
 _NO_SUM = re.compile(r"^aten::(upsample_|_upsample_|_thnn_fused_|linalg_vector_norm|_pad_|_cudnn_init|_use_)")
-_SUM = re.compile(r"(^|_|:)(mm|mv|bmm|addmm|addmv|baddbmm|addbmm|ger|gemm|conv[a-z0-9]*|convolution|linear|matmul|rnn|lstm"
-                  r"|gru|attention|encoder|bilinear|trilinear|dot|vdot|inner|einsum|tensordot|kron|linalg|solve|inverse"
-                  r"|cdist|fft|stft)(_|$)")
+_SUM = re.compile(r"(^|_|:)(mm|mv|bmm|addmm|addmv|baddbmm|addbmm|ger|gemm|conv[a-z0-9]*|convolution|linear|matmul|rnn"
+                  r"|lstm|gru|attention|encoder|bilinear|trilinear|dot|vdot|inner|einsum|tensordot|kron|linalg|solve"
+                  r"|inverse|cdist|fft|stft)(_|$)")
 #: operators of other libraries that use no weights
 _FOREIGN_WITHOUT_SUM = ("torchvision::nms", "torchvision::roi_align", "torchvision::roi_pool",
                         "torchvision::ps_roi_align", "torchvision::ps_roi_pool", "torchvision::_cuda_version")

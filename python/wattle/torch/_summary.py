@@ -41,8 +41,8 @@ class Memory:
 class Complexity:
     """Parameters and multiply-adds of a model for one input.
 
-    Attributes: parameters, trainable_parameters (elements; shared ones once), multiply_adds (products with weights in one
-    forward pass, whole batch, no biases; None: not known), known_multiply_adds (of the layers that are known),
+    Attributes: parameters, trainable_parameters (elements; shared ones once), multiply_adds (products with weights
+    in one forward pass, whole batch, no biases; None: not known), known_multiply_adds (of the layers that are known),
     other_multiply_adds (products between activations; None: not known), layers (rows that have something of their own),
     modules (all rows, containers included), memory, unknown ({layer: {operator: calls}}).
     """
@@ -147,8 +147,9 @@ class Complexity:
                 yield "… unknown", f"{layer or self.model}: {', '.join(operators)}"
         if self.other_multiply_adds != 0:
             yield "… between activations", _scaled(self.other_multiply_adds)
-        for key, value in (("Input", self.memory.input_bytes), ("Forward and backward", self.memory.forward_backward_bytes),
-                           ("Parameters' memory", self.memory.parameter_bytes), ("Memory", self.memory.total_bytes)):
+        memory = self.memory
+        for key, value in (("Input", memory.input_bytes), ("Forward and backward", memory.forward_backward_bytes),
+                           ("Parameters' memory", memory.parameter_bytes), ("Memory", memory.total_bytes)):
             yield key, f"{value / 1e6:,.2f} MB"
 
 

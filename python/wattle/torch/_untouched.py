@@ -2,10 +2,11 @@
 import contextlib
 import random
 import sys
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from ._origin import storage_key
 
@@ -22,18 +23,18 @@ class Untouched:
         self._model = model
         self._mode = mode
         self._undo = contextlib.ExitStack()
-        self._parameters: dict[int, list[torch.Tensor]] = {}
+        self._parameters: dict[Optional[int], list[torch.Tensor]] = {}
 
     def __enter__(self) -> "Untouched":
         with contextlib.ExitStack() as undo:  # for the case that something of this fails
             undo.enter_context(_random_state())
             for module in self._model.modules():
-                undo.callback(_restore, module, _copy(module), module.training)
+                undo.callback(_restore, module, _copy(module), getattr(module, "training", None))
             self._keep_buffers(undo)
             self._set_mode()
             self._undo = undo.pop_all()
         for parameter in self._model.parameters():
-            if not isinstance(parameter, nn.parameter.UninitializedTensorMixin):
+            if not is_lazy(parameter):
                 self._parameters.setdefault(storage_key(parameter), []).append(parameter)
         return self
 
@@ -55,7 +56,7 @@ class Untouched:
 
     def _keep_buffers(self, undo: contextlib.ExitStack) -> None:
         for buffer in self._model.buffers():
-            if not isinstance(buffer, nn.parameter.UninitializedTensorMixin):
+            if not is_lazy(buffer):
                 undo.callback(_write_back, buffer, buffer.detach().clone())
 
 
@@ -74,9 +75,10 @@ def _copy(module: nn.Module) -> dict[str, Any]:
     return kept
 
 
-def _restore(module: nn.Module, kept: dict[str, Any], training: bool) -> None:
-    """Attributes by identity. ScriptModules keep theirs in C++: of these the mode is put back."""
-    if module.training != training:
+def _restore(module: nn.Module, kept: dict[str, Any], training: Optional[bool]) -> None:
+    """Attributes by identity. ScriptModules keep theirs in C++: of these the mode is put back, which frozen ones
+    have not."""
+    if training is not None and module.training != training:
         module.training = training
     if isinstance(module, torch.jit.ScriptModule):
         return

@@ -7,6 +7,7 @@ from typing import Any, Iterator, Mapping, Optional, Union
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from ._forward import ForwardPass, Work, row_name
 from ._inputs import Dtypes, Size, device_of, dtype_of, given_inputs, input_bytes, make_inputs, model_to_run
@@ -23,19 +24,20 @@ def complexity(model: nn.Module, input_size: Union[None, Size, Mapping[str, Size
                device: Union[None, str, torch.device] = None, mode: str = "same", **arguments: Any) -> Complexity:
     """Counts parameters and multiply-adds of `model` in one forward pass.
 
-    input_size  size of the input with its batch as (1, 3, 224, 224); a list of sizes for several inputs; a dict of sizes by
-                argument name. Inputs with fractions are random, whole numbers are 0.
-    input_data  instead: a tensor, a list of arguments or a dict of keyword arguments. With neither, the model is not run
-                and only parameters are known.
+    input_size  size of the input with its batch as (1, 3, 224, 224); a list of sizes for several inputs; a dict of
+                sizes by argument name. Inputs with fractions are random, whole numbers are 0.
+    input_data  instead: a tensor, a list of arguments or a dict of keyword arguments. With neither, the model is not
+                run and only parameters are known.
     batch_dim   the sizes have no batch: put one of 1 there.
-    dtypes      of the inputs: one, one for each, or by name; default the default of PyTorch or of a model in half precision
+    dtypes      of the inputs: one, one for each, or by name; default the default of PyTorch or of a model in half
+                precision
     device      where to run; default where the model is. Elsewhere a copy runs; "meta" computes nothing at all.
     mode        "same", "train" or "eval"
     arguments   further keyword arguments of forward
 
     The model is afterwards what it was: weights, running statistics, modes, gradients, hooks, attributes; so are the
-    generators of random numbers. Raises ValueError or TypeError for arguments that make no sense, and RuntimeError, with
-    the model's own error as its cause, if the model cannot be run with this input.
+    generators of random numbers. Raises ValueError or TypeError for arguments that make no sense, and RuntimeError,
+    with the model's own error as its cause, if the model cannot be run with this input.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model: {type(model).__name__} is not a torch.nn.Module")
@@ -69,7 +71,7 @@ def _why(model: nn.Module, args: Any, kwargs: Any, error: Exception) -> str:
     hint = ""
     if "indices" in text or "Long" in text:
         hint = " (a model that takes whole numbers wants dtypes=torch.long)"
-    return f"{type(model).__name__} cannot be run with input of {shapes}: {text}{hint}"
+    return f"{_type(model)} cannot be run with input of {shapes}: {text}{hint}"
 
 
 def _summarise(model: nn.Module, original: nn.Module, work: Optional[dict[str, Work]], given_bytes: int) -> Complexity:
@@ -79,7 +81,7 @@ def _summarise(model: nn.Module, original: nn.Module, work: Optional[dict[str, W
     activations = sum(row.output_bytes for row in rows if row.is_leaf and row.parameters + row.shared_parameters)
     unknown = {name: dict(done.unknown) for name, done in (work or {}).items() if done.unknown}
     return Complexity(
-        model=type(original).__name__, modules=rows, unknown=unknown,
+        model=_type(original), modules=rows, unknown=unknown,
         parameters=sum(counted.values()),
         trainable_parameters=sum(counted[id(p)] for p in parameters if p.requires_grad and id(p) in counted),
         memory=Memory(given_bytes, 2 * activations,
@@ -112,11 +114,12 @@ def _rows(model: nn.Module, work: Optional[dict[str, Work]]) -> Iterator[Layer]:
 
 
 def _elements(model: nn.Module) -> Iterator[tuple[nn.Parameter, int]]:
-    """Each parameter once with the number of its elements; of a pruned one those that its mask keeps, as torchinfo does."""
+    """Each parameter once with the number of its elements; of a pruned one those that its mask keeps, as torchinfo
+    does."""
     seen = set()
     for module in model.modules():
         for name, parameter in module._parameters.items():
-            if parameter is None or id(parameter) in seen or isinstance(parameter, nn.parameter.UninitializedTensorMixin):
+            if parameter is None or id(parameter) in seen or is_lazy(parameter):
                 continue
             seen.add(id(parameter))
             mask = module._buffers.get(name.removesuffix("_orig") + "_mask") if name.endswith("_orig") else None

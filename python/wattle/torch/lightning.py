@@ -15,7 +15,8 @@ _PACKAGES = ("lightning.pytorch", "pytorch_lightning")  # the same program under
 
 
 def _bases() -> List[type]:
-    """Callback of the packages that the program uses already, so that either Trainer knows ours; else of one that is there."""
+    """Callback of the packages that the program uses already, so that either Trainer knows ours; else of one that is
+    there."""
     loaded = [name for name in _PACKAGES if sys.modules.get(name) is not None]
     if loaded:
         return [sys.modules[name].Callback for name in loaded]
@@ -28,15 +29,16 @@ def _bases() -> List[type]:
 
 
 class _Hooks:
-    """Marks 'epoch', 'step' and 'validation' (also 'sanity check', 'test', 'predict') as blocks of the run, tells samples and
-    tokens of each step, and logs joules per step and per sample.
+    """Marks 'epoch', 'step' and 'validation' (also 'sanity check', 'test', 'predict') as blocks of the run, tells
+    samples and tokens of each step, and logs joules per step and per sample.
 
     samples  of a batch: a number, or a function of the batch; None: the first length of its first tensor
     tokens   likewise; None: the size of `input_ids` where a batch has them
     every    steps between two figures in the log; 0: none
 
-    A step is a batch of training: what lies between on_train_batch_start and on_train_batch_end. The figures (wattle/j_per_step,
-    wattle/j_per_sample, wattle/j_per_token, wattle/power_w) are of the whole machine, and logged by its global rank 0.
+    A step is a batch of training: what lies between on_train_batch_start and on_train_batch_end. The figures
+    (wattle/j_per_step, wattle/j_per_sample, wattle/j_per_token, wattle/power_w) are of the whole machine, and logged
+    by its global rank 0.
     """
 
     def __init__(self, samples: Count = None, tokens: Count = None, every: int = 50) -> None:
@@ -59,10 +61,10 @@ class _Hooks:
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         self._training.end("epoch")
 
-    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int, *_: Any) -> None:
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, *_: Any) -> None:
         self._training.begin("step")
 
-    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, *_: Any) -> None:
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, *_: Any) -> None:
         figures = self._training.step_ends(count(self._count_samples, batch, samples_in),
                                            count(self._count_tokens, batch, tokens_in))
         if figures is not None and getattr(trainer, "is_global_zero", True):
