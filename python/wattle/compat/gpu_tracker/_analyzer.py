@@ -78,12 +78,17 @@ class SubTrackingAnalyzer:
     # ---- the sub-tracking file ----
 
     def _blocks(self) -> dict[str, list[tuple[float, float]]]:
-        if self._calls is None:
-            self._calls = {}
-            for name, begin_s, end_s in _wattle.sub_tracking_calls(self._sub_tracking_file):
-                calls = self._calls.setdefault(name, [])
-                if not math.isnan(end_s):
-                    calls.append((begin_s, end_s))
+        if self._calls is not None:
+            return self._calls
+        try:
+            rows = _wattle.sub_tracking_calls(self._sub_tracking_file)
+        except ValueError as failure:
+            raise ValueError(f"Sub-tracking file is invalid. {failure}") from None
+        self._calls = {}
+        for name, begin_s, end_s in rows:
+            calls = self._calls.setdefault(name, [])
+            if not math.isnan(end_s):
+                calls.append((begin_s, end_s))
         return self._calls
 
     def load_code_block_names(self) -> list[str]:

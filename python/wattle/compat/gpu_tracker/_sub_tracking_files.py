@@ -99,6 +99,12 @@ SubTrackingFile = Union[CsvFile, SqliteFile]
 
 _files: dict[str, SubTrackingFile] = {}
 _lock = threading.Lock()
+_generation = 0
+
+
+def fork_generation() -> int:
+    """How many forks lie between this process and the one that imported this first: tells children from parents."""
+    return _generation
 
 
 def open_file(path: str, overwrite: bool) -> SubTrackingFile:
@@ -114,8 +120,9 @@ def open_file(path: str, overwrite: bool) -> SubTrackingFile:
 
 
 def _forked() -> None:
-    global _lock
+    global _lock, _generation
     _lock = threading.Lock()
+    _generation += 1
     for file in _files.values():
         file.forked()
 

@@ -14,7 +14,7 @@ from ... import _wattle
 from ._analyzer import SubTrackingAnalyzer
 from ._comparison import TrackingComparison
 from ._results import CodeBlockResults, ComparisonResults, SubTrackingResults
-from ._sub_tracking_files import SubTrackingFile, check_ending, open_file
+from ._sub_tracking_files import SubTrackingFile, check_ending, fork_generation, open_file
 
 __all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAnalyzer", "SubTrackingResults",
            "TrackingComparison", "sub_track"]
@@ -47,22 +47,29 @@ class SubTracker:
         self.sub_tracking_file = f"{self.process_id}.csv" if sub_tracking_file is None else os.fspath(sub_tracking_file)
         check_ending(self.sub_tracking_file)
         self._overwrite = overwrite
+        self._generation = fork_generation()
         self._file: Optional[SubTrackingFile] = None
         self._span = _wattle.span(code_block_name)
 
     def __enter__(self) -> SubTracker:
         if self._file is None:
             self._file = open_file(self.sub_tracking_file, self._overwrite)
-        self.process_id = os.getpid()
-        self._file.write(threading.get_native_id(), self.code_block_name, _START, time.time())
+        if self._generation != fork_generation():  # made before a fork
+            self.process_id, self._generation = os.getpid(), fork_generation()
+        self._file.write(self._number(), self.code_block_name, _START, time.time())
         self._span.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         now_s = time.time()
         self._span.__exit__(None, None, None)
-        if self._file is not None and self.process_id == os.getpid():  # else forked inside: it is the parent's to end
-            self._file.write(threading.get_native_id(), self.code_block_name, _STOP, now_s)
+        if self._file is not None and self._generation == fork_generation():  # else it is the parent's to end
+            self._file.write(self._number(), self.code_block_name, _STOP, now_s)
+
+    def _number(self) -> int:
+        """What stands in the column process_id."""
+        is_main = threading.get_ident() == threading.main_thread().ident
+        return self.process_id if is_main else threading.get_native_id()
 
 
 def sub_track(code_block_name: Optional[str] = None, code_block_attribute: Optional[str] = None,
@@ -95,13 +102,13 @@ def _around_coroutine(function: F, block: Callable[[], SubTracker]) -> F:
     async def call(*args: Any, **kwargs: Any) -> Any:
         tracker = block()
         file = open_file(tracker.sub_tracking_file, tracker._overwrite)
-        thread = threading.get_native_id()
-        file.write(thread, tracker.code_block_name, _START, time.time())
+        number = tracker._number()
+        file.write(number, tracker.code_block_name, _START, time.time())
         try:
             async with tracker._span:
                 return await function(*args, **kwargs)
         finally:
-            file.write(thread, tracker.code_block_name, _STOP, time.time())
+            file.write(number, tracker.code_block_name, _STOP, time.time())
     return call  # type: ignore[return-value]
 
 
