@@ -1,5 +1,6 @@
 """De Feo's measurement tools against simulated counters: the CSV's joules and what the counters really gave."""
 import csv
+import json
 import math
 import os
 import sys
@@ -51,7 +52,7 @@ def table(path):
         return [[float(field) for field in row] for row in csv.reader(file)]
 
 
-IMPORTS = "import os, sys, time\nfrom wattle.compat.measurement import *\n"
+IMPORTS = "import json, os, sys, time\nfrom wattle.compat.measurement import *\n"
 FIVE = IMPORTS + """
 tool = EnergyMeasurementTool(out_file='energy.csv', gpu_num=0)
 for epoch in range(5):
@@ -246,6 +247,49 @@ def asynchronous_again(room):
                 "for i in range(2):\n    t.start(0.1); time.sleep(0.35); t.stop()\n")
     elapsed_s = [row[0] for row in table(room.folder / "o.csv")]
     assert sum(b < a for a, b in zip(elapsed_s, elapsed_s[1:])) == 1 and elapsed_s.count(min(elapsed_s)) <= 2, elapsed_s
+
+
+LAYERS = IMPORTS + """
+import torch
+torch.set_num_threads(1)
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wide, self.narrow, self.unused = torch.nn.Linear(500, 500), torch.nn.Linear(500, 50), torch.nn.Linear(1, 1)
+        self.relu = torch.nn.ReLU(inplace=True)
+    def forward(self, x):
+        return self.narrow(self.relu(self.wide(x)))
+model = torch.nn.Sequential(Block(), torch.nn.Sequential(torch.nn.BatchNorm1d(50)))
+x = torch.randn(300, 500)
+def measure(path, step):
+    tool = LayerwiseMeasurementTool(path)
+    same = tool.start(model)
+    assert same is model
+    for _ in range(40):
+        step()
+    tool.stop()
+    print(json.dumps({row.name: (row.calls, row.energy_j) for row in tool.layers.rows}))
+measure('training.csv', lambda: model(x).sum().backward())
+torch.set_grad_enabled(False)
+measure('inference.csv', lambda: model(x))
+"""
+
+
+@test
+def layerwise(room):
+    """a row a layer in the order of the model: type, mean J of a call, forward and backward; containers have none"""
+    done = Machine(room, cards="").run(LAYERS)
+    training, inference = map(json.loads, done.stdout.splitlines())
+    with open(room.folder / "training.csv", newline="", encoding="utf-8") as file:
+        rows = [(kind, float(joules)) for kind, joules in csv.reader(file)]
+    assert [kind for kind, _ in rows] == ["Linear", "Linear", "Linear", "ReLU", "BatchNorm1d"], rows
+    assert math.isnan(rows[2][1]), rows  # never called
+    for row, name in ((0, "0.wide"), (1, "0.narrow"), (3, "0.relu"), (4, "1.0")):
+        calls, joules = training[name]
+        assert calls == 40
+        near(rows[row][1], joules / 40, relative=1e-12)
+    assert rows[0][1] > 2 * rows[1][1] > 0, rows  # ten times the work
+    assert 0 < inference["0.wide"][1] < 0.8 * training["0.wide"][1], (training, inference)
 
 
 @test

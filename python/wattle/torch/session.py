@@ -33,6 +33,7 @@ class layers:
     tracker       False: only marks spans ('layer1.0.conv1', 'layer1.0.conv1 backward') for a `wattle run` around the program
     interval_s    seconds between two samples, 0.001 to 3600
     output        run file to keep; by default a temporary one is read and removed
+    gpus          UUIDs or indices (NVML's), comma separated; by default those visible to the program
     break_graphs  measure inside compiled modules as well, which breaks their graphs and makes them slower
 
     Neither the model nor its graph is changed: gradients are bitwise the same. A module's row has what is its own; what runs
@@ -43,11 +44,12 @@ class layers:
     """
 
     def __init__(self, model: modules.Model, *, tracker: bool = True, interval_s: float = 0.02,
-                 output: Optional[PathLike] = None, overwrite: bool = False, break_graphs: bool = False) -> None:
+                 output: Optional[PathLike] = None, overwrite: bool = False, gpus: Optional[str] = None,
+                 break_graphs: bool = False) -> None:
         self._parts = modules.find(model, break_graphs)
         self._break_graphs = break_graphs
         self._tracker: Optional[_wattle.Tracker] = _wattle.Tracker(
-            interval_s=interval_s, output=output, overwrite=overwrite, quiet=True) if tracker else None
+            interval_s=interval_s, output=output, overwrite=overwrite, gpus=gpus, quiet=True) if tracker else None
         self._keeps = output is not None
         self._state = "new"
         self._result: Optional[figures.Result] = None

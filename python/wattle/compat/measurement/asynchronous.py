@@ -52,9 +52,10 @@ class AsynchronousMeasurementTool:
 
     def stop(self) -> None:
         """Ends the recording and writes its rows. RuntimeError: it was not started (in this process)."""
-        if not self._is_started():
+        tracker = self._tracker
+        if tracker is None or not self._is_started():
             raise RuntimeError("AsynchronousMeasurementTool.stop() without start(): nothing is being recorded")
-        tracker, self._tracker = self._tracker, None
+        self._tracker = None
         atexit.unregister(self._stop_at_exit)
         try:
             tracker.stop()

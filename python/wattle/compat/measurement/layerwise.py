@@ -78,4 +78,6 @@ def _is_layer(name: str, module: torch.nn.Module) -> bool:
 
 
 def _mean_j(row: Optional[Any]) -> float:
-    return math.nan if row is None or not row.calls or row.energy_j is None else row.energy_j / row.calls
+    if row is None or not row.calls or row.energy_j is None:
+        return math.nan
+    return float(row.energy_j / row.calls)

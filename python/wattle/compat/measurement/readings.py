@@ -46,7 +46,7 @@ class Device:
     """One package or GPU of a run."""
 
     def __init__(self, device: dict[str, Any]) -> None:
-        columns = {column.name: memoryview(column.buffer) for column in device["samples"]}
+        columns = _columns(device["samples"])
         t_ns = columns["t_ns"]
 
         def curve(name: str, factor: float = 1.0) -> Curve:
@@ -82,10 +82,15 @@ def readings(run: _wattle.Run) -> Iterator[Row]:
 def _regular(run: _wattle.Run) -> dict[str, list[int]]:
     """The samples, but for those that the next one follows within half an interval: the recorder's last one comes when
     it is stopped, and what a microsecond's load is nobody knows."""
-    columns = {column.name: memoryview(column.buffer) for column in run.samples()}
+    columns = _columns(run.samples())
     t_ns, least_ns = columns["t_ns"], int(run.facts()["interval_ns"]) // 2
     kept = [i for i in range(len(t_ns)) if i in (0, len(t_ns) - 1) or t_ns[i + 1] - t_ns[i] >= least_ns]
     return {name: [values[i] for i in kept] for name, values in columns.items()}
+
+
+def _columns(columns: Sequence[_wattle.Column]) -> dict[str, memoryview]:
+    # The buffer protocol has no type before Python 3.12.
+    return {column.name: memoryview(column.buffer) for column in columns}  # type: ignore[arg-type]
 
 
 def _known(value: int) -> float:
