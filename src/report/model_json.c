@@ -40,7 +40,7 @@ static void layers(struct jsonw *j, const struct model_figures *f)
 		jsonw_key_string(j, "type", layer->type);
 		number(j, "parameters", layer->parameters);
 		number(j, "multiply_adds", layer->multiply_adds);
-		number(j, "activation_multiply_adds", layer->activation_multiply_adds);
+		number(j, "other_multiply_adds", layer->other_multiply_adds);
 		shape(j, "output_shape", &layer->output);
 		if (layer->why != NULL)
 			jsonw_key_string(j, "unknown", layer->why);
@@ -98,9 +98,9 @@ void model_json(const struct model_figures *figures, struct buf *out)
 	number(&j, "parameters", f->parameters);
 	number(&j, "parameter_bytes", f->parameter_bytes);
 	number(&j, "multiply_adds", f->multiply_adds);
-	number(&j, "multiply_adds_at_least", f->known_multiply_adds);
-	number(&j, "activation_multiply_adds", f->activation_multiply_adds);
-	number(&j, "activation_multiply_adds_at_least", f->known_activation_multiply_adds);
+	number(&j, "known_multiply_adds", f->known_multiply_adds);
+	number(&j, "other_multiply_adds", f->other_multiply_adds);
+	number(&j, "known_other_multiply_adds", f->known_other_multiply_adds);
 	inputs(&j, f);
 	layers(&j, f);
 	unknown_operators(&j, f);

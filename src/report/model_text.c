@@ -86,7 +86,7 @@ static void input_lines(const struct page *page, const struct model_figures *f)
 
 static bool is_shown(const struct model_layer *layer)
 {
-	return layer->parameters != 0 || layer->multiply_adds != 0 || layer->activation_multiply_adds != 0;
+	return layer->parameters != 0 || layer->multiply_adds != 0 || layer->other_multiply_adds != 0;
 }
 
 static void layer_table(const struct page *page, const struct model_figures *f)
@@ -99,20 +99,20 @@ static void layer_table(const struct page *page, const struct model_figures *f)
 		const struct model_layer *layer = &f->layers[i];
 		if (!is_shown(layer))
 			continue;
-		bool between = layer->multiply_adds == 0 && layer->activation_multiply_adds != 0;
+		bool between = layer->multiply_adds == 0 && layer->other_multiply_adds != 0;
 		buf_str(table_cell(&table, false), layer->name);
 		struct buf *type = table_cell(&table, false);
 		buf_str(type, layer->type);
 		buf_str(type, between ? " *" : "");
 		add_shape(table_cell(&table, false), &layer->output);
 		add_count(table_cell(&table, false), layer->parameters);
-		add_count(table_cell(&table, false), between ? layer->activation_multiply_adds : layer->multiply_adds);
+		add_count(table_cell(&table, false), between ? layer->other_multiply_adds : layer->multiply_adds);
 	}
 	if (table.n_cells > 0)
 		buf_printf(page->out, "\n  %sLayers%s\n", page->style->title, page->style->off);
 	table_print(&table, page->out, page->style);
 	table_finish(&table);
-	if (f->known_activation_multiply_adds != 0 || !value_ok(f->activation_multiply_adds))
+	if (f->known_other_multiply_adds != 0 || !value_ok(f->other_multiply_adds))
 		buf_str(page->out, "  * of activations with activations; not in the sum of the weights'\n");
 }
 
@@ -161,8 +161,8 @@ void model_text(const struct model_figures *figures, const char *file, struct bu
 	buf_str(out, "\n\n");
 	parameter_line(&page, f);
 	sum_line(&page, "Multiply-adds of weights", f->multiply_adds, f->known_multiply_adds);
-	if (f->known_activation_multiply_adds != 0 || !value_ok(f->activation_multiply_adds))
-		sum_line(&page, "        of activations", f->activation_multiply_adds, f->known_activation_multiply_adds);
+	if (f->known_other_multiply_adds != 0 || !value_ok(f->other_multiply_adds))
+		sum_line(&page, "        of activations", f->other_multiply_adds, f->known_other_multiply_adds);
 	input_lines(&page, f);
 	layer_table(&page, f);
 	notes(&page, f);

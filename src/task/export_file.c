@@ -5,6 +5,7 @@
 #include "store/export.h"
 #include "store/export_out.h"
 #include "store/run.h"
+#include "task/export_aipowermeter.h"
 
 #include <errno.h>
 
@@ -64,8 +65,12 @@ int export_file(const char *run_path, const struct export_choice *choice, struct
 		r = run_load(run_path, &run, reterr);
 	if (r < 0)
 		return r;
-	r = is_folded ? export_folded(&run, choice, run_path, reterr)
-		      : export_run(&run, choice->format, choice->path, choice->overwrite, reterr);
+	if (is_folded)
+		r = export_folded(&run, choice, run_path, reterr);
+	else if (strcmp(choice->format, "aipowermeter") == 0)
+		r = export_aipowermeter(&run, choice, run_path, reterr);
+	else
+		r = export_run(&run, choice->format, choice->path, choice->overwrite, reterr);
 	run_finish(&run);
 	return r;
 }

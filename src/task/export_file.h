@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 struct export_choice {
-	const char *format; // csv, jsonl, gpu_tracker … (export_formats), or folded
+	const char *format; // csv, jsonl, gpu_tracker … (export_formats), folded, or aipowermeter
 	const char *weight; // of folded: energy or time; NULL: energy
-	const char *path;   // what is written; - is standard output
+	const char *path;   // what is written, aipowermeter's folder; - is standard output
 	bool overwrite;
 };
 

@@ -1,0 +1,193 @@
+#include "analysis/energy/timeline.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+
+/* ---- the grid ---- */
+
+static size_t add_instant(struct timeline *timeline, size_t n, size_t begin, int64_t t_ns)
+{
+	if (n > begin && t_ns <= timeline->t_ns[n - 1])
+		return n;
+	timeline->t_ns[n] = t_ns;
+	return n + 1;
+}
+
+// A segment's windows begin at windows->at[*window]; returns the grid's length.
+static size_t add_segment(struct timeline *timeline, size_t segment, size_t *window, size_t n)
+{
+	const struct run_segment *s = &timeline->run->segments[segment];
+	const struct windows *windows = &timeline->windows;
+	size_t begin = n;
+	bool lasts = s->end_ns > s->start_ns;
+	if (lasts)
+		n = add_instant(timeline, n, begin, s->start_ns);
+	for (; *window < windows->n && windows->at[*window].segment == segment; ++*window)
+		if (lasts && windows->at[*window].end_ns < s->end_ns)
+			n = add_instant(timeline, n, begin, windows->at[*window].end_ns);
+	if (lasts)
+		n = add_instant(timeline, n, begin, s->end_ns);
+	timeline->stretches[segment] = (struct slice){begin, n};
+	return n;
+}
+
+int timeline_make(const struct run *run, struct arena *arena, struct timeline *ret_timeline)
+{
+	struct timeline *t = ret_timeline;
+	*t = (struct timeline){.run = run, .findings = {.run = run, .arena = arena}};
+	t->findings.duration_s = run_duration_s(run);
+	if (windows_make(run, arena, &t->windows) < 0)
+		return -ENOMEM;
+	// The findings point at windows, which therefore stay where they are.
+	if (domains_make(&t->findings, &t->windows, arena, &t->metering) < 0)
+		return -ENOMEM;
+	t->t_ns = arena_alloc(arena, t->windows.n + 2 * run->n_segments, sizeof(*t->t_ns));
+	t->stretches = arena_alloc(arena, run->n_segments, sizeof(*t->stretches));
+	if (t->t_ns == NULL || t->stretches == NULL)
+		return -ENOMEM;
+	size_t n = 0, window = 0;
+	for (size_t s = 0; s < run->n_segments; s++)
+		n = add_segment(t, s, &window, n);
+	return 0;
+}
+
+int64_t timeline_before_ns(const struct timeline *timeline, struct slice stretch, size_t instant)
+{
+	const int64_t *t_ns = timeline->t_ns;
+	return instant > stretch.begin ? t_ns[instant - 1] + (t_ns[instant] - t_ns[instant - 1]) / 2 : t_ns[instant];
+}
+
+int64_t timeline_after_ns(const struct timeline *timeline, struct slice stretch, size_t instant)
+{
+	return instant + 1 < stretch.end ? timeline_before_ns(timeline, stretch, instant + 1) : timeline->t_ns[instant];
+}
+
+/* ---- tracks ---- */
+
+struct track_work {
+	const struct timeline *timeline;
+	const size_t *domains;
+	size_t n;
+	bool *takes_part; // in the segment: each of the domains
+	size_t segment;
+	struct slice stretch;
+};
+
+static bool has_reading(const struct run_device *device, struct slice rows)
+{
+	static const enum device_metric meters[] = {DEVICE_ENERGY, DEVICE_POWER, DEVICE_POWER_AVERAGE};
+	for (size_t i = rows.begin; i < rows.end; i++)
+		for (size_t m = 0; m < ARRAY_SIZE(meters); m++)
+			if (value_ok(device->values[meters[m]][i]))
+				return true;
+	return false;
+}
+
+static const struct run_device *device_of(const struct track_work *work, size_t i)
+{
+	return work->timeline->findings.domains[work->domains[i]].device;
+}
+
+// Whether a domain has an energy in this segment. One that came with a later segment has none in those before.
+static bool has_energy(const struct track_work *work, size_t i)
+{
+	const struct run_device *device = device_of(work, i);
+	return work->timeline->metering.domains[work->domains[i]].curve.known &&
+		has_reading(device, slice_of(work->timeline->run, work->segment, device->t_ns, device->n));
+}
+
+static double all_j(const struct track_work *work, size_t i, int64_t t_ns)
+{
+	return curve_at(&work->timeline->metering.domains[work->domains[i]].curve, work->segment, t_ns);
+}
+
+static double target_j(const struct track_work *work, size_t i, int64_t t_ns)
+{
+	return attribution_at(&work->timeline->metering.domains[work->domains[i]].attribution, t_ns).target_j;
+}
+
+// A counter that was away and is back has bridged the time; else what nobody read is not known.
+static bool is_known(const struct track_work *work, size_t i, size_t instant)
+{
+	int64_t from_ns = timeline_before_ns(work->timeline, work->stretch, instant);
+	int64_t to_ns = timeline_after_ns(work->timeline, work->stretch, instant);
+	const struct run_device *device = device_of(work, i);
+	return has_reading(device, slice_after(device->t_ns, device->n, from_ns, to_ns)) ||
+		all_j(work, i, to_ns) > all_j(work, i, from_ns);
+}
+
+static bool all_known(const struct track_work *work, size_t instant)
+{
+	for (size_t i = 0; i < work->n; i++)
+		if (work->takes_part[i] && !is_known(work, i, instant))
+			return false;
+	return true;
+}
+
+static void fill(const struct track_work *work, size_t instant, int64_t from_ns, int64_t to_ns,
+	struct timeline_track *track)
+{
+	double seconds = (double)(to_ns - from_ns) / 1e9, all = 0, target = 0;
+	for (size_t i = 0; i < work->n; i++) {
+		if (!work->takes_part[i])
+			continue;
+		all += all_j(work, i, to_ns) - all_j(work, i, from_ns);
+		target += target_j(work, i, to_ns) - target_j(work, i, from_ns);
+	}
+	track->all_w[instant] = all / seconds;
+	track->target_w[instant] = target / seconds;
+}
+
+static int64_t middle_ns(int64_t a_ns, int64_t b_ns)
+{
+	return a_ns + (b_ns - a_ns) / 2;
+}
+
+static void fill_segment(const struct track_work *work, struct timeline_track *track)
+{
+	const int64_t *t_ns = work->timeline->t_ns;
+	size_t last = work->stretch.end - 1, at = work->stretch.begin;
+	int64_t from_ns = t_ns[at];
+	while (at < last) {
+		size_t next = at + 1;
+		while (next < last && !all_known(work, next))
+			next++;
+		int64_t to_ns = middle_ns(t_ns[at], t_ns[next]);
+		fill(work, at, from_ns, to_ns, track);
+		at = next;
+		from_ns = to_ns;
+	}
+	fill(work, last, from_ns, t_ns[last], track);
+}
+
+static bool any_takes_part(const struct track_work *work)
+{
+	bool any = false;
+	for (size_t i = 0; i < work->n; i++)
+		any |= work->takes_part[i] = has_energy(work, i);
+	return any;
+}
+
+int timeline_track_make(const struct timeline *timeline, const size_t *domains, size_t n, struct arena *arena,
+	struct timeline_track *ret_track)
+{
+	size_t n_segments = timeline->run->n_segments;
+	size_t length = n_segments > 0 ? timeline->stretches[n_segments - 1].end : 0;
+	struct timeline_track track = {
+		.all_w = arena_alloc(arena, length, sizeof(*track.all_w)),
+		.target_w = arena_alloc(arena, length, sizeof(*track.target_w)),
+	};
+	bool *takes_part = arena_alloc(arena, n, sizeof(*takes_part));
+	if (track.all_w == NULL || track.target_w == NULL || takes_part == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < length; i++)
+		track.all_w[i] = track.target_w[i] = (double)NAN;
+	for (size_t s = 0; s < n_segments; s++) {
+		struct track_work work = {timeline, domains, n, takes_part, s, timeline->stretches[s]};
+		if (work.stretch.end > work.stretch.begin && any_takes_part(&work))
+			fill_segment(&work, &track);
+	}
+	*ret_track = track;
+	return 0;
+}

@@ -1,0 +1,139 @@
+#include "report/aipowermeter_parts.h"
+
+#include "base/util.h"
+
+#include <stdio.h>
+
+static const int64_t stale_ns = 2500 * NS_PER_MS; // an older reading says nothing of a row, but at a segment's end
+
+/* The last reading of a metric up to the row. At a segment's start the first one, for AIPowerMeter cuts a curve into
+ * segments where it finds a point at the very end of one. */
+static double gauge(const struct aipowermeter *a, const struct aipm_row *row, const struct run_device *device,
+	enum device_metric metric)
+{
+	struct slice samples = slice_of(a->run, row->segment, device->t_ns, device->n);
+	int64_t at_ns = a->timeline.t_ns[row->instant];
+	size_t first_after = slice_lower_bound(device->t_ns, device->n, at_ns + 1);
+	for (size_t i = first_after; i > samples.begin; i--) {
+		if (!row->at_end && at_ns - device->t_ns[i - 1] > stale_ns)
+			break;
+		if (value_ok(device->values[metric][i - 1]))
+			return (double)device->values[metric][i - 1];
+	}
+	for (size_t i = first_after; row->at_end && i < samples.end; i++)
+		if (value_ok(device->values[metric][i]))
+			return (double)device->values[metric][i];
+	return (double)NAN;
+}
+
+enum figure { POWER, TARGET_POWER, MEMORY, USE, TARGET_USE, TARGET_SHARE };
+
+static double figure(const struct aipowermeter *a, const struct aipm_row *row, const struct aipm_gpu *gpu,
+	enum figure what)
+{
+	double mine = (double)NAN, others = (double)NAN;
+	switch (what) {
+	case POWER:
+		return gpu->powers.all_w[row->instant];
+	case TARGET_POWER:
+		return gpu->powers.target_w[row->instant];
+	case MEMORY:
+		return gauge(a, row, gpu->device, DEVICE_MEMORY_USED);
+	case USE:
+		return gauge(a, row, gpu->device, DEVICE_UTILIZATION);
+	case TARGET_USE:
+		return gauge(a, row, gpu->device, DEVICE_TARGET_UTILIZATION) / 100;
+	case TARGET_SHARE:
+		mine = gauge(a, row, gpu->device, DEVICE_TARGET_UTILIZATION);
+		others = gauge(a, row, gpu->device, DEVICE_OTHERS_UTILIZATION);
+		return mine == 0 ? 0 : mine / (mine + (isnan(others) ? 0 : others));
+	}
+	return mine;
+}
+
+static void key_index(struct jsonw *j, const struct aipm_gpu *gpu)
+{
+	char text[16];
+	snprintf(text, sizeof(text), "%d", gpu->device->index);
+	jsonw_key(j, text);
+}
+
+// {gpu: figure}, without those that do not know it.
+static void per_gpu(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row, const char *key,
+	enum figure what)
+{
+	jsonw_key(j, key);
+	jsonw_begin_object(j);
+	for (size_t i = 0; i < a->n_gpus; i++) {
+		double value = figure(a, row, &a->gpus[i], what);
+		if (isnan(value))
+			continue;
+		key_index(j, &a->gpus[i]);
+		jsonw_double(j, value);
+	}
+	jsonw_end_object(j);
+}
+
+// {gpu: {pid: figure}}: what is known of the target as a whole stands under its root.
+static void per_gpu_per_pid(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row, const char *key,
+	enum figure what)
+{
+	char pid[24];
+	snprintf(pid, sizeof(pid), "%lld", (long long)aipm_root_pid(a, row->segment));
+	jsonw_key(j, key);
+	jsonw_begin_object(j);
+	for (size_t i = 0; i < a->n_gpus; i++) {
+		double value = what == MEMORY ? gauge(a, row, a->gpus[i].device, DEVICE_TARGET_MEMORY)
+					      : figure(a, row, &a->gpus[i], what);
+		if (isnan(value))
+			continue;
+		key_index(j, &a->gpus[i]);
+		jsonw_begin_object(j);
+		jsonw_key_double(j, pid, value);
+		jsonw_end_object(j);
+	}
+	jsonw_end_object(j);
+}
+
+// Over the GPUs that there are in this segment; NaN where one of them does not know it.
+static double sum(const struct aipowermeter *a, const struct aipm_row *row, enum figure what, size_t *ret_n)
+{
+	double all = (double)NAN;
+	*ret_n = 0;
+	for (size_t i = 0; i < a->n_gpus; i++) {
+		const struct run_device *device = a->gpus[i].device;
+		struct slice samples = slice_of(a->run, row->segment, device->t_ns, device->n);
+		if (samples.begin == samples.end)
+			continue;
+		double value = figure(a, row, &a->gpus[i], what);
+		all = ++*ret_n == 1 ? value : all + value;
+	}
+	return all;
+}
+
+/* The keys of today's AIPowerMeter, whose reader wants all six in every row, and those of before, of which its documentation
+ * tells. Powers are sums over whole GPUs, so one that could not be read makes a row without. */
+void aipm_gpu(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row)
+{
+	size_t n;
+	double use = sum(a, row, USE, &n);
+	if (n == 0)
+		return;
+	double power_w = a->kinds[DOMAIN_GPU].powers.all_w[row->instant];
+	jsonw_key(j, "gpu");
+	jsonw_begin_object(j);
+	jsonw_key_double(j, "nvidia_power", power_w);
+	jsonw_key_double(j, "nvidia_memory", sum(a, row, MEMORY, &n));
+	jsonw_key_double(j, "nvidia_use_rate", use / (double)n);
+	per_gpu(j, a, row, "per_gpu_nvidia_power", POWER);
+	per_gpu(j, a, row, "per_gpu_nvidia_memory", MEMORY);
+	per_gpu(j, a, row, "per_gpu_nvidia_use_rate", USE);
+	jsonw_key_double(j, "nvidia_draw_absolute", power_w);
+	per_gpu(j, a, row, "per_gpu_power_draw", POWER);
+	per_gpu(j, a, row, "per_gpu_attributable_power", TARGET_POWER);
+	per_gpu_per_pid(j, a, row, "per_gpu_attributable_mem_use", MEMORY);
+	per_gpu_per_pid(j, a, row, "per_gpu_per_pid_utilization_absolute", TARGET_USE);
+	per_gpu(j, a, row, "per_gpu_absolute_percent_usage", TARGET_USE);
+	per_gpu(j, a, row, "per_gpu_estimated_attributable_utilization", TARGET_SHARE);
+	jsonw_end_object(j);
+}
