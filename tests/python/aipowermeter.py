@@ -20,22 +20,19 @@ DOOR = "wattle.compat.deep_learning_power_measure"
 IMPORTS = f"""
 import os, signal, sys, time
 from {DOOR}.power_measure import experiment, parsers
-def work(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+def work(cpu_s):
+    end = time.process_time() + cpu_s
+    while time.process_time() < end:
         pass
 """
 ONE = IMPORTS + """
 driver = parsers.JsonParser("out", meta_data="one")
-before = time.monotonic_ns()
 p, q = experiment.Experiment(driver, cont="cont" in sys.argv).measure_yourself(period=0.1)
 assert p.is_alive() and p.pid != os.getpid() and p.exitcode is None, p
 work(0.8)
 q.put(experiment.STOP_MESSAGE)
-after = time.monotonic_ns()
 assert not p.is_alive() and p.exitcode == 0, q.get()
 assert q.get(timeout=1) == (None, None)
-print(before, after)
 """
 
 
@@ -81,18 +78,18 @@ def lines_of(room):
 def a_program_measures_itself(room):
     """start, work, stop: the curve's joules are the counters', the lines AIPowerMeter's; cont adds a segment"""
     machine = Machine(room)
-    true_j = 0
-    for arguments in (["-c", ONE], ["-c", ONE, "cont"]):
-        from_ns, to_ns = map(int, machine.python(*arguments).stdout.split())
-        true_j += machine.true_j(from_ns, to_ns, "package-0", "package-1")
+    machine.python("-c", ONE)
+    machine.python("-c", ONE, "cont")
+    segments = room.rows("select start_ns, end_ns from segment", "out/wattle.sqlite")
+    true_j = sum(machine.true_j(*segment, "package-0", "package-1") for segment in segments)
     results = read(room)
     assert len(results.get_curve("intel_power")) == 2
     near(results.total_("intel_power"), true_j, relative=0.03)
     near(results.total_("total_dram_power"), 5 * results.get_exp_duration()[0], relative=0.05)
-    domains = {domain["name"]: domain["energy_j"] for domain in report_of(room)["energy"]["domains"]}
+    domains = {domain["domain"]: domain["energy_j"] for domain in report_of(room)["energy"]["domains"]}
     near(results.total_("intel_power"), domains["package-0"] + domains["package-1"], relative=0.01)
     near(results.get_exp_duration()[0], report_of(room)["run"]["duration_s"], relative=0.01)
-    assert 1.2 < results.get_summary()["cpu"]["absolute_cpu_time_per_pid"] < 2.2
+    near(results.get_summary()["cpu"]["absolute_cpu_time_per_pid"], 2 * 0.8, relative=0.2)
     assert results.total_("rel_intel_power") < results.total_("intel_power")
 
     lines = lines_of(room)
@@ -149,7 +146,8 @@ work(0.5)
         done = room.finish(room.start("-c", begin + end, name, program=sys.executable))
         assert done.returncode == status, done
         results = read(room, name)
-        assert results.get_exp_duration()[0] > 0.3 and results.get_summary()["cpu"]["absolute_cpu_time_per_pid"] > 0.2
+        assert results.get_exp_duration()[0] > 0.3
+        near(results.get_summary()["cpu"]["absolute_cpu_time_per_pid"], 0.5, absolute=0.2)
         assert (room.folder / name / "power_metrics.json").exists()
 
 
@@ -171,7 +169,7 @@ q.put(experiment.STOP_MESSAGE)
 """
     done = room.finish(room.start("-c", program, program=sys.executable))
     assert done.returncode == 0, done
-    assert read(room).get_summary()["cpu"]["absolute_cpu_time_per_pid"] > 0.3
+    near(read(room).get_summary()["cpu"]["absolute_cpu_time_per_pid"], 0.5, absolute=0.2)
 
 
 @test
@@ -231,7 +229,7 @@ def gpus(room):
 
 @test
 def wall_meter(room):
-    """a wall meter's CSV that grows meanwhile: a domain of the run, and its frames beside it"""
+    """a wall meter's CSV that grows meanwhile: a domain of the run, both sockets together"""
     machine = Machine(room)
     program = ONE.replace('meta_data="one"', 'wall_meter="meter.csv"').replace("work(0.8)", """
 with open("meter.csv", "a") as meter:
@@ -244,8 +242,8 @@ with open("meter.csv", "a") as meter:
     machine.python("-c", program)
     results = read(room)
     frames = results.get_curve("#activepow1")[0]
-    near(results.total_("#activepow1"), 120 * (frames[-1]["date"] - frames[0]["date"]), relative=0.01)
-    assert "wall" in {domain["name"] for domain in report_of(room)["energy"]["domains"]}
+    near(results.total_("#activepow1"), (120 + 30) * (frames[-1]["date"] - frames[0]["date"]), relative=0.01)
+    assert "wall" in {domain["domain"] for domain in report_of(room)["energy"]["domains"]}
     assert (room.folder / "out/omegawatt.csv").read_text().splitlines()[1].startswith("#timestamp")
 
 

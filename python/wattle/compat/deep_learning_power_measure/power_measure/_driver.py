@@ -14,6 +14,7 @@ import tempfile
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _wall_meter
+from ._recorder import settle
 from ._records import SEGMENT_END, Item, Metrics, as_record, gather
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -22,6 +23,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 def export(run_file: PathLike, folder: PathLike) -> None:
     """`wattle export --format aipowermeter`: a run file, also of a run that goes on or was killed, as a folder."""
     from wattle import _wattle
+    settle(run_file)
     _wattle.export(os.fspath(run_file), "aipowermeter", os.fspath(folder))
 
 

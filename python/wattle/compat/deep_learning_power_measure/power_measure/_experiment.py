@@ -13,7 +13,8 @@ from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
 from . import gpu_power, model_complexity, rapl_power
 from ._driver import Driver
-from ._recording import ControlQueue, Recording, is_alive
+from ._recorder import is_alive
+from ._recording import ControlQueue, Recording
 
 SHORTEST_S, LONGEST_S = 0.001, 3600.0
 

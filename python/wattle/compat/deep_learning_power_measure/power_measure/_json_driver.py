@@ -14,9 +14,9 @@ import tempfile
 import warnings
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
-from . import _wall_meter
 from ._driver import Driver, PathLike, describe, export, metadata_of, read_lines
-from ._records import SEGMENT_END, Item, Record, gather, spans_of
+from ._recorder import settle
+from ._records import SEGMENT_END, Item, Record
 
 EXP_DATE = "end_training_epoch"  #: the key under which AIPowerMeter's reader looks for the date
 
@@ -27,7 +27,7 @@ class JsonParser(Driver):
     """Keeps recordings in a folder.
 
     location: the folder, made where it is missing. meta_data: a text or a dict about the experiment. wall_meter: the
-    CSV that a wall meter is writing (OmegaWatt's layout); it is recorded as a further domain, and its frames are kept.
+    CSV that a wall meter is writing (OmegaWatt's layout): a further domain of the recording, and omegawatt.csv.
     Raises TypeError for other meta_data, OSError where the folder can't be made.
     """
 
@@ -62,16 +62,15 @@ class JsonParser(Driver):
             os.replace(power, self._kept)
 
     def take_run(self, run_file: pathlib.Path) -> None:
-        items = self._make_power_metrics()
-        if self.wall_meter is not None and os.path.isfile(self.wall_meter):
-            _wall_meter.keep(self.wall_meter, self.wattmeter_logfile, _spans(items))
+        self._make_power_metrics()
 
     def erase(self) -> None:
         """Removes the files of a recording, and no other: the folder may be anybody's."""
-        names = [self.metadata_filename, self.power_metric_filename, self.exp_metric_filename, self.model_card_file,
-                 self.wattmeter_logfile, self._kept]
-        for path in [*(pathlib.Path(name) for name in names), *self._path.glob("wattle.sqlite*"),
-                     *self._path.glob("wattle-spans*"), *self._path.glob("wattle.sqlite-spans*")]:
+        names = (self.metadata_filename, self.power_metric_filename, self.exp_metric_filename, self.model_card_file,
+                 self.wattmeter_logfile, os.fspath(self._kept))
+        paths = [pathlib.Path(name) for name in names]
+        paths += self._path.glob(f"{self.run_file().name}*")  # with its journal and its spool of spans
+        for path in paths:
             path.unlink(missing_ok=True)
         self._path.mkdir(parents=True, exist_ok=True)
         self._write_metadata()
@@ -133,7 +132,8 @@ class JsonParser(Driver):
                 file.write(text)
 
     def _is_stale(self) -> bool:
-        """Whether the recorder has written since power_metrics.json was made."""
+        """Whether the recorder has written since power_metrics.json was made, or is about to."""
+        settle(self.run_file())
         try:
             made_ns = os.stat(self.power_metric_filename).st_mtime_ns
         except FileNotFoundError:
@@ -154,6 +154,8 @@ class JsonParser(Driver):
             if self._kept.exists():
                 lines = _join(self._kept, lines, pathlib.Path(folder, "power_metrics.json"))
             self._take(lines, self.power_metric_filename)
+            if (made / "omegawatt.csv").exists():
+                self._take(made / "omegawatt.csv", self.wattmeter_logfile)
             if (made / "results_exp.json").exists():
                 self._add_exp_records(_read_exp_records(made / "results_exp.json"))
             return list(read_lines(lines))
@@ -176,12 +178,6 @@ class JsonParser(Driver):
         except OSError as error:
             warnings.warn(f"{name}: not written ({error.strerror}); it can be made from {self.run_file()}",
                           RuntimeWarning, stacklevel=2)
-
-
-def _spans(items: Iterable[Item]) -> List[Tuple[float, float]]:
-    items = list(items)
-    ends = [end.timestamp() for end in gather(items).segment_ends]
-    return spans_of((item.date.timestamp() for item in items if isinstance(item, Record)), ends)
 
 
 def _join(first: pathlib.Path, second: pathlib.Path, target: pathlib.Path) -> pathlib.Path:

@@ -2,46 +2,22 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import pathlib
 import queue
 import threading
 import time
 import warnings
-import weakref
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence, Set
 
 from ._driver import Driver
+from ._recorder import POLL_S, is_alive, recorder_pid
 
 STOP_MESSAGE = "Stop"
 EXP_DONE = "Done"
-POLL_S = 0.02
 
-_running: "weakref.WeakSet[Recording]" = weakref.WeakSet()
-
-
-def recorder_pid(run_file: os.PathLike) -> Optional[int]:
-    """The process that writes a run file, None where /proc does not show it."""
-    wanted = b"--output=" + os.fsencode(run_file)
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
-            continue
-        try:
-            words = pathlib.Path(entry.path, "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[1:2] == [b"attach"] and wanted in words:
-            return int(entry.name)
-    return None
-
-
-def is_alive(pid: int) -> bool:
-    """Whether there is such a process that has not ended."""
-    try:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return False
-    return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+_running: Set["Recording"] = set()  #: who drops p and q still records
 
 
 def tracker_of(run_file: pathlib.Path, pids: Sequence[int], period_s: float, arguments: Sequence[str]) -> Any:
@@ -65,7 +41,9 @@ class Recording:
         self._driver = driver
         self._run_file = driver.run_file()
         self._run_file.parent.mkdir(parents=True, exist_ok=True)
-        self._tracker = tracker_of(self._run_file, pids, period_s, driver.recorder_arguments())
+        card = driver.get_model_card()
+        meta = ["--meta", f"model_summary={json.dumps(card)}"] if card else []
+        self._tracker = tracker_of(self._run_file, pids, period_s, [*driver.recorder_arguments(), *meta])
         self._lock = threading.Lock()
         self._owner = os.getpid()
         self._error: Optional[BaseException] = None

@@ -23,6 +23,7 @@ CPU_FIGURES = {
     "mem_use_abs": ("average_", "per_process_mem_use_abs"),
     "mem_use_uss": ("average_", "per_process_mem_use_uss"),
     "max_total_mem_use": ("max_", "total_mem_use"),
+    "absolute_cpu_time_per_pid": ("total_", "absolute_cpu_time_per_pid"),
     "relative_cpu_use": ("average_", "per_process_cpu_uses"),
 }
 GPU_FIGURES = {
@@ -35,15 +36,6 @@ GPU_FIGURES = {
 }
 
 
-def cpu_time_s(results: "ExpResults", start: Optional[float] = None, end: Optional[float] = None) -> Optional[float]:
-    """CPU seconds. Each record holds those of its period: they are added, not integrated. AIPowerMeter integrates."""
-    curve = results.get_curve("absolute_cpu_time_per_pid")
-    if not isinstance(curve, list):
-        return None
-    return sum(point["value"] for segment in curve for point in segment
-               if (start is None or point["date"] > start) and (end is None or point["date"] <= end))
-
-
 def summary(results: "ExpResults", start: Optional[float], end: Optional[float]) -> Dict[str, Any]:
     """ExpResults.get_summary."""
     seconds, start, end = results.get_exp_duration(start=start, end=end)
@@ -51,7 +43,6 @@ def summary(results: "ExpResults", start: Optional[float], end: Optional[float])
     if results.cpu_metrics is not None:
         figures["cpu"] = {key: getattr(results, call)(name, start=start, end=end)
                           for key, (call, name) in CPU_FIGURES.items()}
-        figures["cpu"]["absolute_cpu_time_per_pid"] = cpu_time_s(results, start, end)
     if results.gpu_metrics is not None:
         figures["gpu"] = {key: getattr(results, call)(name, start=start, end=end)
                           for key, (call, name) in GPU_FIGURES.items()}

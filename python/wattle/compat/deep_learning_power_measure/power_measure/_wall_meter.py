@@ -11,7 +11,6 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 PathLike = Union[str, "os.PathLike[str]"]
 TIMESTAMP, IS_OK = "#timestamp", "#frame_is_ok"
-KEPT = "# frames of the wall meter from the time of the recording, kept by wattle"
 
 
 def _rows(path: PathLike) -> Iterator[List[str]]:
@@ -59,23 +58,3 @@ def load(path: PathLike) -> Optional[Dict[str, Any]]:
             curve["dates"].append(seconds)
             curve["values"].append(value)
     return metrics or None
-
-
-def keep(source: PathLike, target: PathLike, spans: List[Tuple[float, float]]) -> None:
-    """Copies the frames of the given stretches of time, in the layout that AIPowerMeter reads: it takes the second line
-    for the header and drops the last, which may be cut."""
-    with open(target, "w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out, lineterminator="\n")
-        header: Optional[List[str]] = None
-        row: List[str] = []
-        for header_now, row_now, seconds in _frames(source):
-            if not any(begin <= seconds <= end for begin, end in spans):
-                continue
-            if header is None:
-                header = header_now
-                out.write(KEPT + "\n")
-                writer.writerow(header)
-            row = row_now
-            writer.writerow(row)
-        if header is not None:
-            writer.writerow(["" for _ in row])

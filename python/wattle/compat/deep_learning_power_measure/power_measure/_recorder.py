@@ -1,0 +1,62 @@
+"""wattle's recorder as a process that others look at: who writes a run file, and when it has ended."""
+from __future__ import annotations
+
+import os
+import pathlib
+import time
+from typing import List, Optional, Sequence, Tuple
+
+POLL_S = 0.02
+SETTLE_S = 10.0  # a recorder whose program has ended is done in milliseconds, on a machine that is busy in seconds
+OUTPUT, ALSO = b"--output=", b"--also"
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process that has not ended."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+
+
+def _command_of(pid: str) -> Sequence[bytes]:
+    try:
+        return pathlib.Path("/proc", pid, "cmdline").read_bytes().split(b"\0")[:-1]
+    except OSError:
+        return ()
+
+
+def _find(run_file: os.PathLike) -> Optional[Tuple[int, Sequence[bytes]]]:
+    wanted = os.path.realpath(os.fsencode(run_file))
+    for entry in os.scandir("/proc"):
+        words = _command_of(entry.name) if entry.name.isdigit() else ()
+        if words[1:2] == [b"attach"] and any(word.startswith(OUTPUT) and os.path.realpath(word[len(OUTPUT):]) == wanted
+                                             for word in words):
+            return int(entry.name), words
+    return None
+
+
+def recorder_pid(run_file: os.PathLike) -> Optional[int]:
+    """The process that writes a run file, None where /proc does not show it."""
+    found = _find(run_file)
+    return found[0] if found is not None else None
+
+
+def _followed(words: Sequence[bytes]) -> List[int]:
+    """The pids in a recorder's command line."""
+    also = [number for option, number in zip(words, words[1:]) if option == ALSO]
+    return [int(word) for word in (*also, words[-1]) if word.isdigit()]
+
+
+def settle(run_file: os.PathLike) -> None:
+    """If what was followed has ended and its recorder is still writing, waits until that is done."""
+    found = _find(run_file)
+    if found is None:
+        return
+    pid, words = found
+    if any(is_alive(followed) for followed in _followed(words)):
+        return
+    end = time.monotonic() + SETTLE_S
+    while is_alive(pid) and time.monotonic() < end:
+        time.sleep(POLL_S)
