@@ -3,10 +3,11 @@ written."""
 import json
 import os
 import pathlib
+import re
 import sys
 
 import wattle
-from harness import Skip, main, test
+from harness import TESTS, Skip, main, test
 from package import python
 
 PROGRAM = """
@@ -197,6 +198,32 @@ except OSError as why:
     print("OSError", len(str(why)) > 10)
 """)
         assert lines in (["fine"], ["OSError True"]), (limit, lines)
+
+
+@test
+def the_page_for_users(room):
+    """docs/python.md: its blocks of Python, run one after the other as they stand"""
+    have("pandas")
+    page = (TESTS.parent / "docs/python.md").read_text(encoding="utf-8")
+    blocks = re.findall("^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 6
+    _, done = python(room, "".join(blocks) + """
+assert result["energy"]["total_j"].keys() == {"old", "new"}
+assert run.blocks.find("train")["calls"] == 20
+assert m.seconds > 0 and tracker.energy.total_j > 0
+""")
+    assert "Traceback" not in done.stderr, done
+
+
+@test
+def other_programs(room):
+    """the example that measures programs that are not Python: a line a program, with its joules"""
+    example = TESTS.parent / "examples/other_programs.py"
+    (room.folder / "file").write_bytes(b"joules and seconds " * 300_000)
+    done = room.finish(room.start(example, "file", program=sys.executable))
+    assert done.returncode == 0, done
+    lines = {line[:14].strip(): line.split() for line in done.stdout.splitlines()}
+    assert "gzip -1" in lines and float(lines["gzip -9"][-3]) > 0, done.stdout
 
 
 CELLS = ["""import wattle
