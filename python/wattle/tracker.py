@@ -6,6 +6,7 @@ import enum
 import json
 import logging
 import math
+import numbers
 import os
 import pickle
 import threading
@@ -16,10 +17,12 @@ from typing import Any, Collection, Optional, Sequence, Union
 from . import _wattle
 from .resource_usage import (ComputeTime, CPUUtilization, Energy, GPUUtilization, MaxGPURAM, MaxRAM,
                              ProcessingUnitPercentages, ResourceUsage, text)
+from .run import Report
 
 PathLike = Union[str, "os.PathLike[str]"]
 
 _log = logging.getLogger(__name__)
+_told: set[str] = set()  # warnings of recorders that have been logged
 
 _MEMORY_UNITS = {"bytes": 1.0, "kilobytes": 1e3, "megabytes": 1e6, "gigabytes": 1e9, "terabytes": 1e12}
 _TIME_UNITS = ("seconds", "minutes", "hours", "days")
@@ -92,7 +95,7 @@ class Tracker:
         self.state = Tracker.State.NEW
         self.resource_usage: Optional[ResourceUsage] = None
         self.energy: Optional[Energy] = None
-        self.report: Optional[dict[str, Any]] = None
+        self.report: Optional[Report] = None
         self._disable_logs = disable_logs
         self._process_id = process_id
         self._units = ram_unit, gpu_ram_unit, time_unit
@@ -140,7 +143,9 @@ class Tracker:
             _started.pop(id(self), None)
         self._take(report)
         for warning in (report or {}).get("warnings", ()):
-            self._warn(warning, self._warning_level)
+            if not self._disable_logs and warning not in _told:  # what holds for the machine holds for every tracker
+                _told.add(warning)
+                self._warn(warning, self._warning_level)
         self._remove_backup()
 
     def __enter__(self) -> Tracker:
@@ -170,7 +175,7 @@ class Tracker:
             raise RuntimeError(f"Tracking results cannot be obtained: {failure}") from failure
 
     def _take(self, report: Optional[dict[str, Any]]) -> None:
-        self.report = report
+        self.report = Report(report) if report else None
         self.energy = Energy.from_report(report) if report else Energy(None, None, None, None, None)
         self.resource_usage = ResourceUsage.from_json(report["resource_usage"]) if report else self._nothing()
 
@@ -236,6 +241,9 @@ class Tracker:
     def __repr__(self) -> str:
         return f"State: {self.state.name}"
 
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_() if self.report is not None else repr(self)
+
     def __getstate__(self) -> dict[str, Any]:
         """Results can be pickled, a recorder can't."""
         if self.state is Tracker.State.STARTED:
@@ -259,7 +267,7 @@ def _check_choice(what: str, value: str, valid: Collection[str]) -> None:
 
 
 def _check_number(what: str, value: float, least: float, most: float, unit: str = "") -> None:
-    if not (isinstance(value, (int, float)) and math.isfinite(value) and value >= least):
+    if not (isinstance(value, numbers.Real) and math.isfinite(value) and value >= least):
         raise ValueError(f"{what} of {value} is invalid. Must be at least {least}{unit}.")
     if value > most:
         raise ValueError(f"{what} of {value} is invalid. Must be at most {most}{unit}.")

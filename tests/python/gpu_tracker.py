@@ -141,7 +141,7 @@ def measures(room):
     assert cpu.main.max_sum_percent > 10 and cpu.descendants.max_sum_percent > 10, cpu
     assert cpu.combined.mean_hardware_percent == cpu.combined.mean_sum_percent, cpu
     assert list(tracker.to_json()) == list(VALUES) and tracker.energy.total_j > 0 and "total_j" not in str(tracker)
-    assert tracker.report["schema"] == "wattle-report/1"
+    assert tracker.report["schema"] == "wattle-report/1" and tracker._repr_html_().startswith("<table")
 
 
 @test
@@ -293,32 +293,46 @@ def finished(room, path):
     return report if report and report["run"]["complete"] else None
 
 
+RECORDER = """
+import signal
+
+def is_ours(pid):
+    try:
+        with open(f'/proc/{pid}/cmdline', 'rb') as file:
+            words = file.read().split(b'\\0')
+    except OSError:
+        return False
+    return b'attach' in words and str(os.getpid()).encode() in words
+
+logging.basicConfig()
+tracker = gput.Tracker(sleep_time=0.05, time_unit='seconds', n_join_attempts=2, join_timeout=0.25, output='run.sqlite')
+tracker.start()
+time.sleep(2.5)
+recorders = [int(pid) for pid in os.listdir('/proc') if pid.isdigit() and is_ours(pid)]
+for pid in recorders:
+    os.kill(pid, signal.SIG{})
+before = time.monotonic()
+tracker.stop()
+print(len(recorders), time.monotonic() - before, tracker.resource_usage.compute_time.time > 1, repr(tracker))
+"""
+
+
 @test
 def recorder_that_hangs(room):
     """a recorder that does not end: stop waits n_join_attempts times join_timeout, warns, and gives what was written"""
-    done = run(room, """
-import signal
-logging.basicConfig()
-tracker = gput.Tracker(sleep_time=0.05, n_join_attempts=2, join_timeout=0.25, output='run.sqlite')
-tracker.start()
-time.sleep(2.5)
-recorders = [int(pid) for pid in os.listdir('/proc') if pid.isdigit() and has_our_run(pid)]
-for pid in recorders: os.kill(pid, signal.SIGSTOP)
-before = time.monotonic()
-tracker.stop()
-print(len(recorders), time.monotonic() - before, tracker.resource_usage.compute_time.time > 0, repr(tracker))
-""".replace("import signal\n", """import signal
-def has_our_run(pid):
-    try:
-        with open(f'/proc/{pid}/cmdline', 'rb') as file: words = file.read().split(b'\\0')
-        return b'attach' in words and str(os.getpid()).encode() in words
-    except OSError:
-        return False
-""", 1))
+    done = run(room, RECORDER.replace("SIG{}", "SIGSTOP"))
     recorders, waited_s, has_time, *state = done.stdout.split()
     assert recorders == "1" and 0.4 < float(waited_s) < 5, done
     assert has_time == "True" and state == ["State:", "STOPPED"], done
     assert "did not finish" in done.stderr, done
+
+
+@test
+def recorder_that_was_killed(room):
+    """a recorder that somebody killed: stop warns and gives what was written"""
+    done = run(room, RECORDER.replace("SIG{}", "SIGKILL"))
+    assert "1" == done.stdout.split()[0] and "True State: STOPPED" in done.stdout, done
+    assert "recorder died" in done.stderr, done
 
 
 @test

@@ -90,9 +90,9 @@ def _parse(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
 
 # ---- output ----
 
-_FORMATS: dict[str, Callable[[Any], bytes]] = {
-    "text": lambda results: str(results).encode(),
-    "json": lambda results: json.dumps(results.to_json(), indent=1).encode(),
+_FORMATS: dict[str, Callable[[Any], Any]] = {
+    "text": str,
+    "json": lambda results: json.dumps(results.to_json(), indent=1),
     "pickle": pickle.dumps,
 }
 
@@ -107,14 +107,15 @@ def _check_output(options: argparse.Namespace) -> None:
 
 
 def _put_out(results: Any, options: argparse.Namespace) -> None:
-    text = _FORMATS[options.format or "text"](results)
-    if options.output is None:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text if options.format == "pickle" else text + b"\n")
-        sys.stdout.buffer.flush()
-        return
-    with open(options.output, "wb") as file:
-        file.write(text)
+    """Into the file as it is; on standard output text ends its last line."""
+    shown = _FORMATS[options.format or "text"](results)
+    if options.output is not None:
+        with open(options.output, "wb") as file:
+            file.write(shown if isinstance(shown, bytes) else shown.encode())
+    elif isinstance(shown, bytes):
+        sys.stdout.buffer.write(shown)
+    else:
+        print(shown)
 
 
 # ---- commands ----
