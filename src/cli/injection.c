@@ -19,8 +19,8 @@ static const struct injection injections[] = {
 	{"--itt", "INTEL_LIBITTNOTIFY64", "libwattle-itt.so", offsetof(struct measure_options, itt)},
 };
 
-// Where the libraries are, seen from the folder of the program: installed, or in the folder that it was built in.
-static const char *const library_folders[] = {WATTLE_INJECTION_FOLDER, "../span"};
+// Where the libraries are, seen from the folder of the program: installed, in the package for Python, or where it was built.
+static const char *const library_folders[] = {WATTLE_INJECTION_FOLDER, "../lib/wattle", "../span"};
 
 static bool is_asked(const struct injection *injection, const struct measure_options *options)
 {

@@ -1,0 +1,89 @@
+"""pip install of the sources: offline, with and without isolation, and what is there afterwards."""
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+from harness import BUILD, TESTS, main, test
+
+TOP = TESTS.parent
+TRACKED = """
+import wattle
+with wattle.Tracker(sleep_time=0.01) as tracker:
+    with wattle.span("work"):
+        sum(range(10 ** 6))
+assert tracker.report["blocks"][0]["num_calls"] == 1
+print(wattle.__file__, wattle.__version__)
+"""
+# The folder that was built for the tests is packed: what is tested is the packing, not the compiler.
+SETTINGS = ["--no-index", "--disable-pip-version-check", "--quiet", "--config-settings", f"build-dir={BUILD}"]
+
+
+def run(room, *words, status=0):
+    """A program outside of the sources that knows nothing of the build folder."""
+    room.environment = {k: v for k, v in room.environment.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
+    done = room.finish(room.start(*words[1:], program=words[0]))
+    assert done.returncode == status, done
+    return done.stdout
+
+
+def venv(room):
+    run(room, sys.executable, "-m", "venv", "--system-site-packages", "V")
+    return room.folder / "V/bin"
+
+
+@test
+def installed(room):
+    """in a venv: the package, its types, the program and its capture libraries; `wattle` is in the venv's bin"""
+    programs = venv(room)
+    run(room, programs / "pip", "install", *SETTINGS, TOP)
+    path, version = run(room, programs / "python", "-c", TRACKED).split()
+    assert path.startswith(str(room.folder)) and version == "0.1.0", path
+    assert run(room, programs / "wattle", "--version") == run(room, programs / "python", "-m", "wattle", "--version")
+    run(room, programs / "wattle", "run", "-q", "-o", "run.sqlite", "--itt", "--", programs / "python", "-c",
+        "import wattle\nwith wattle.span('inside'): pass")
+    assert room.rows("SELECT name FROM span") == [("inside",)]
+    run(room, programs / "wattle", "run", "-q", "--overwrite", "-o", "run.sqlite", "--", "sh", "-c", "kill -PIPE $$",
+        status=128 + 13)
+    run(room, programs / "pip", "uninstall", "--quiet", "--yes", "wattle")
+    assert not (programs / "wattle").exists()
+
+
+@test
+def wheel(room):
+    """without isolation: one wheel for Python 3.11 and later, with nothing of the build or the machine in it"""
+    run(room, sys.executable, "-m", "pip", "wheel", "--no-build-isolation", *SETTINGS, "-w", "wheels", TOP)
+    path, = (room.folder / "wheels").iterdir()
+    assert path.name == "wattle-0.1.0-cp311-abi3-linux_x86_64.whl" or "-cp311-abi3-linux_" in path.name, path
+    with zipfile.ZipFile(path) as packed:
+        names = set(packed.namelist())
+        assert packed.testzip() is None
+        record = packed.read("wattle-0.1.0.dist-info/RECORD").decode()
+    assert {"wattle/__init__.py", "wattle/py.typed", "wattle/_wattle.pyi", "wattle/_wattle.abi3.so", "wattle/bin/wattle",
+            "wattle/lib/wattle/libwattle-nvtx.so", "wattle-0.1.0.dist-info/LICENSE"} <= names, names
+    assert not [name for name in names if name.endswith((".pyc", ".o")) or name.split("/")[0] not in (
+        "wattle", "wattle-0.1.0.dist-info")], names
+    assert {line.split(",")[0] for line in record.splitlines()} == names
+
+
+@test
+def editable(room):
+    """an editable install imports the sources"""
+    programs = venv(room)
+    run(room, programs / "pip", "install", *SETTINGS, "-e", TOP)
+    out = run(room, programs / "python", "-c", "import os, wattle; print(os.path.realpath(wattle.__file__))")
+    assert out.strip() == str(TOP / "python/wattle/__init__.py"), out
+
+
+@test
+def one_version(room):
+    """the program, the package and the wheel have one version"""
+    project = json.loads(subprocess.run(["meson", "introspect", "--projectinfo", str(BUILD)], check=True,
+                                        capture_output=True).stdout)
+    import tomllib
+    assert tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["version"] == project["version"]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""wattle.open: reports, arrays without copies, tables, data frames and notebooks, against the file read by sqlite3."""
+import json
+import math
+
+from harness import main, near, test
+from package import python
+
+RECORD = """
+    import time, wattle
+    with wattle.Tracker(sleep_time=0.01, output="run.sqlite", overwrite=True) as tracker:
+        for _ in range(3):
+            with wattle.span("outer <b>&"):
+                with wattle.span("inner"):
+                    time.sleep(0.03)
+                wattle.metric("items", 2)
+        wattle.mark("half")
+        wattle.range_begin("open")
+"""
+
+
+def recorded(room):
+    python(room, RECORD)
+    return room
+
+
+def told(room, code):
+    """What a program that opened the run prints as JSON."""
+    lines, _ = python(room, "    import json, wattle\n    run = wattle.open('run.sqlite')\n" + code)
+    return json.loads(lines[-1])
+
+
+@test
+def samples(room):
+    """every sample of the file, missing ones masked; arrays are the run's memory, read-only, and outlive it"""
+    actual = told(recorded(room), """
+    import numpy
+    column = run.samples["main_rss_bytes"]
+    again = numpy.asarray(memoryview(run.samples.buffer("main_rss_bytes")))
+    shared = numpy.shares_memory(column.data, again)
+    unit = run.samples.unit["main_rss_bytes"], run.samples.units["t_ns"]
+    lists = {name: array.tolist() for name, array in run.samples.items()}
+    run.close()
+    del run, again
+    print(json.dumps({"lists": lists, "shared": bool(shared), "writeable": column.data.flags.writeable, "unit": unit,
+                      "alive": column.tolist()}))
+    """)
+    names = [row[1] for row in room.rows("PRAGMA table_info(sample)")]
+    rows = room.rows("SELECT * FROM sample ORDER BY t_ns")
+    assert actual["shared"] and not actual["writeable"] and actual["unit"] == ["bytes", "ns"], actual
+    assert {name: actual["lists"][name] for name in names} == dict(zip(names, map(list, zip(*rows))))
+    assert actual["alive"] == actual["lists"]["main_rss_bytes"]
+
+
+@test
+def spans(room):
+    """every span of the file, by strides over the array of structs; one that never ended is masked"""
+    actual = told(recorded(room), """
+    spans = run.spans
+    print(json.dumps({"rows": list(zip(spans["name"].tolist(), spans["begin_ns"].tolist(), spans["end_ns"].tolist(),
+                                       spans["parent"].tolist())),
+                      "strides": spans["begin_ns"].data.strides[0] > 8, "n": spans.n}))
+    """)
+    rows = room.rows("SELECT name, begin_ns, end_ns, parent FROM span ORDER BY id")
+    assert sorted(actual["rows"], key=lambda row: row[1]) == sorted(map(list, rows), key=lambda row: row[1]), (actual, rows)
+    assert actual["strides"] and actual["n"] == 7 and [r for r in actual["rows"] if r[2] is None][0][0] == "open"
+
+
+@test
+def findings(room):
+    """report and blocks are those of the program; rows, columns and names of the table agree"""
+    actual = told(recorded(room), """
+    blocks = run.blocks
+    print(json.dumps({"report": run.report, "text": run.text, "calls": blocks["calls"].tolist(), "names": blocks.names,
+                      "total_s": blocks["total_s"].tolist(), "row": blocks.find("inner"), "length": len(blocks),
+                      "half": len(blocks[1:]), "items": run.user_metrics["value"].sum(), "kinds": run.events["kind"].tolist()}))
+    """)
+    report = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)
+    assert actual["report"] == report and actual["text"] == room.wattle("report", "run.sqlite").stdout
+    assert actual["names"] == ["inner", "open", "outer <b>&"] and actual["calls"][0] == 3, actual["names"]
+    assert actual["row"]["total_s"] == actual["total_s"][0] == report["blocks"][0]["compute_time"]["total"]
+    near(actual["total_s"][0], 0.09, relative=0.3)
+    assert actual["items"] == 6 and "mark" in actual["kinds"] and actual["half"] == actual["length"] - 1
+
+
+@test
+def frames(room):
+    """data frames by date: NaN where nothing was known, samples of devices, spans with their seconds"""
+    actual = told(recorded(room), """
+    import pandas
+    frame, spans, device = run.to_pandas(), run.to_pandas("spans"), run.to_pandas(next(iter(run.devices)))
+    off = abs((frame.index[0] - pandas.Timestamp(run.report["run"]["start"])).total_seconds())
+    print(json.dumps({"off": off, "rows": len(frame), "missing": int(frame["main_pss_bytes"].isna().sum()),
+                      "seconds": spans[spans["name"] == "inner"]["seconds"].sum(), "open": int(spans["seconds"].isna().sum()),
+                      "device": len(device), "blocks": run.to_pandas("blocks")["calls"].tolist(),
+                      "utc": str(frame.index.tz), "wall": run.wall_time(int(run.samples["t_ns"][0])).isoformat()}))
+    """)
+    n, missing = room.rows("SELECT count(*), sum(main_pss_bytes IS NULL) FROM sample")[0]
+    assert actual["rows"] == actual["device"] == n and actual["missing"] == missing and actual["utc"] == "UTC", actual
+    assert actual["open"] == 1 and actual["off"] < 0.5, actual
+    near(actual["seconds"], 0.09, relative=0.3)
+
+
+@test
+def notebooks(room):
+    """reprs of runs, reports, tables and columns: tables, and nothing that a name could break out of"""
+    actual = told(recorded(room), """
+    shown = [run._repr_html_(), run.report._repr_html_(), run.blocks._repr_html_(), run.samples._repr_html_()]
+    print(json.dumps({"html": shown, "repr": [repr(run), repr(run.blocks), repr(run.spans), repr(run.devices)]}))
+    """)
+    for text in actual["html"][:3]:
+        assert "outer &lt;b&gt;&amp;" in text and "outer <b>" not in text, text
+        assert text.count("<table>") == text.count("</table>") >= 1
+    assert "code blocks>" in actual["repr"][0] and "outer <b>&" in actual["repr"][1], actual["repr"]
+
+
+@test
+def without_numpy(room):
+    """report, blocks as rows, events and buffers need nothing but Python; numpy is asked for by name"""
+    recorded(room)
+    python(room, """
+    import sys
+    sys.modules["numpy"] = sys.modules["pandas"] = None
+    import wattle
+    with wattle.open("run.sqlite") as run:
+        assert run.blocks[0]["name"] == "inner" and run.report["schema"] == "wattle-report/1" and repr(run) and repr(run.blocks)
+        assert len(run.samples.buffer("t_ns")) == run.report["run"]["samples"] and run.spans.buffer("begin_ns")[0] > 0
+        assert list(run.devices) and run.events[0]["kind"]
+        try:
+            run.samples["t_ns"]
+        except ImportError as missing:
+            assert "numpy" in str(missing)
+        else:
+            raise AssertionError("numpy was not needed")
+    """)
+
+
+@test
+def refusals(room):
+    """what is no run, not there, or closed is told in one sentence"""
+    recorded(room)
+    (room.folder / "text").write_text("no run")
+    python(room, """
+    import wattle
+    def refused(kind, part, act, *arguments, **keywords):
+        try:
+            act(*arguments, **keywords)
+        except kind as failure:
+            assert part in str(failure) and "\\n" not in str(failure), failure
+        else:
+            raise AssertionError(f"{act} {arguments} was not refused")
+    refused(FileNotFoundError, "nothing.sqlite", wattle.open, "nothing.sqlite")
+    refused(ValueError, "text", wattle.open, "text")
+    refused(TypeError, "", wattle.open, 3)
+    run = wattle.open("run.sqlite")
+    refused(ValueError, "there are samples", run.to_pandas, "sample")
+    refused(KeyError, "there are t_ns", lambda: run.samples["rss"])
+    refused(KeyError, "there are name", lambda: run.blocks["rss"])
+    refused(KeyError, "rss", run.blocks.find, "rss")
+    refused(TypeError, "read-only", run.samples.buffer("t_ns").__setitem__, 0, 1)
+    run.close()
+    refused(ValueError, "closed", lambda: run.report)
+    refused(ValueError, "csv", wattle.export, "run.sqlite", "cvs", "out")
+    refused(FileExistsError, "run.sqlite", wattle.export, "run.sqlite", "csv", "run.sqlite")
+    refused(ValueError, "two", wattle.compare, {"a": "run.sqlite"})
+    refused(ValueError, "median", wattle.compare, {"a": "run.sqlite", "b": "run.sqlite"}, "median")
+    """)
+
+
+@test
+def side_by_side(room):
+    """compare is the program's, of paths and of open runs; exports and combined files are the program's too"""
+    recorded(room)
+    lines, _ = python(room, """
+    import json, wattle
+    print(json.dumps(wattle.compare({"a": "run.sqlite", "b": wattle.open("run.sqlite")}, "max")))
+    wattle.export("run.sqlite", "csv", "out.csv")
+    """)
+    expected = room.wattle("compare", "a=run.sqlite", "b=run.sqlite", "--stat", "max", "--format", "json").stdout
+    assert json.loads(lines[0]) == json.loads(expected)
+    room.wattle("export", "run.sqlite", "--format", "csv", "-o", "again.csv")
+    assert (room.folder / "out.csv").read_bytes() == (room.folder / "again.csv").read_bytes()
+
+
+@test
+def span_files(room):
+    """a span file of a program without a recorder opens too: spans, no samples"""
+    python(room, """
+    import wattle
+    with wattle.span("alone"):
+        pass
+    """, env={"WATTLE_SPANS": str(room.folder / "spans")})
+    python(room, """
+    import wattle
+    run = wattle.open("spans")
+    assert run.spans["name"].tolist() == ["alone"] and run.samples.n == 0 and run.blocks["calls"].tolist() == [1]
+    assert run.to_pandas("spans")["name"].tolist() == ["alone"] and repr(run) and run._repr_html_()
+    """)
+
+
+@test
+def meters(room):
+    """measure and Meter: what the counters of a made tree say, states, and NaN for what nobody knows"""
+    tree = room.tree("sys", {"class/powercap/intel-rapl:0/name": "package-0\n",
+                             "class/powercap/intel-rapl:0/energy_uj": "1000000\n",
+                             "class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850\n"})
+    lines, _ = python(room, f"""
+    import json, time, wattle
+    counter = "{tree}/class/powercap/intel-rapl:0/energy_uj"
+    with wattle.measure() as m:
+        time.sleep(0.05)
+        open(counter, "w").write("3500000")
+    print(json.dumps([m.energy_j, m.cpu_j, m.gpu_j != m.gpu_j, m.seconds, m.estimated, m.power_w]))
+    meter = wattle.Meter()
+    for act in (meter.read, meter.stop, lambda: meter.energy_j):
+        try:
+            act()
+        except RuntimeError as refused:
+            assert "has not been" in str(refused), refused
+        else:
+            raise AssertionError("not refused")
+    meter.start()
+    first, last = meter.read(), meter.stop()
+    assert first.seconds <= last.seconds and repr(meter) and repr(m)
+    meter.close()
+    """, env={"WATTLE_SYSFS": str(tree)})
+    energy, cpu, no_gpu, seconds, estimated, power = json.loads(lines[0])
+    assert energy == cpu == 2.5 and no_gpu and not estimated, lines
+    near(seconds, 0.05, relative=0.5)
+    assert math.isclose(power, energy / seconds)
+
+
+if __name__ == "__main__":
+    main()
