@@ -146,7 +146,7 @@ class Device:
         device_ns = self._time_ns(last)
         rate = (host_ns - self._anchor_ns) / device_ns if device_ns > 0 else 1.0
 
-        def placed(times: array) -> array:
+        def placed(times: "array[int]") -> "array[int]":
             return array("q", [self._anchor_ns + round(t_ns * rate) for t_ns in times])
 
         pieces = Pieces()

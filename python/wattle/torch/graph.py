@@ -20,7 +20,7 @@ HANDLES_LEAST = 4096
 def _accumulate_type() -> type:
     with torch.inference_mode(False), torch.enable_grad():
         leaf = torch.zeros((), requires_grad=True)
-        return type(leaf.view_as(leaf).grad_fn.next_functions[0][0])  # type: ignore[union-attr]
+        return type(leaf.view_as(leaf).grad_fn.next_functions[0][0])
 
 
 class Layer:

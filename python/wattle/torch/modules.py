@@ -33,7 +33,7 @@ def find(model: Model, inside_compiled: bool) -> Parts:
     """Modules in the order of named_modules(); those inside a compiled module only where that is asked for."""
     found: Dict[torch.nn.Module, Part] = {}
     compiled, in_place = [], []
-    hidden = set()
+    hidden: set[torch.nn.Module] = set()
     for name, module in _named(model):
         if module in found or module in hidden:
             continue

@@ -87,7 +87,7 @@ def load(path: Union[str, "os.PathLike[str]"]) -> _results.SubTrackingResults:
         raise ValueError(f"{os.fspath(path)} holds no pickled sub-tracking results: {failure}") from failure
     if not _is_whole(results):
         raise ValueError(f"{os.fspath(path)} holds no pickled sub-tracking results")
-    return results  # type: ignore[no-any-return]
+    return results
 
 
 def _is_whole(results: Any) -> bool:

@@ -133,7 +133,7 @@ class _Interruptible:
 
 def get_pid_list(current_pid: int, parent_pid: Optional[int] = None) -> List[int]:
     """The pids of parent_pid (None: this process's parent) and all that comes from it, without current_pid's."""
-    children: dict = {}
+    children: dict[int, List[int]] = {}
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             parent = rapl_power.parent_of(int(entry.name))

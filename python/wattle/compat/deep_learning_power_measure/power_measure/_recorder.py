@@ -27,7 +27,7 @@ def _command_of(pid: str) -> Sequence[bytes]:
         return ()
 
 
-def _find(run_file: os.PathLike) -> Optional[Tuple[int, Sequence[bytes]]]:
+def _find(run_file: "str | os.PathLike[str]") -> Optional[Tuple[int, Sequence[bytes]]]:
     wanted = os.path.realpath(os.fsencode(run_file))
     for entry in os.scandir("/proc"):
         words = _command_of(entry.name) if entry.name.isdigit() else ()
@@ -37,7 +37,7 @@ def _find(run_file: os.PathLike) -> Optional[Tuple[int, Sequence[bytes]]]:
     return None
 
 
-def recorder_pid(run_file: os.PathLike) -> Optional[int]:
+def recorder_pid(run_file: "str | os.PathLike[str]") -> Optional[int]:
     """The process that writes a run file, None where /proc does not show it."""
     found = _find(run_file)
     return found[0] if found is not None else None
@@ -49,7 +49,7 @@ def _followed(words: Sequence[bytes]) -> List[int]:
     return [int(word) for word in (*also, words[-1]) if word.isdigit()]
 
 
-def settle(run_file: os.PathLike) -> None:
+def settle(run_file: "str | os.PathLike[str]") -> None:
     """If what was followed has ended and its recorder is still writing, waits until that is done."""
     found = _find(run_file)
     if found is None:

@@ -35,7 +35,7 @@ class RAPLDomain:
         self.subdomains: Dict[str, RAPLDomain] = {}
 
     @classmethod
-    def construct(cls, id: str, path: os.PathLike) -> "RAPLDomain":
+    def construct(cls, id: str, path: "os.PathLike[str]") -> "RAPLDomain":
         """Reads it. Raises PermissionError where only root may: `wattle doctor` tells what to do."""
         folder = pathlib.Path(path)
         largest = folder / "max_energy_range_uj"

@@ -23,7 +23,7 @@ SUBDOMAINS = {"core": "total_cpu_power", "cpu": "total_cpu_power", "uncore": "un
 DOMAINS = {"RAM": ("dram", "ram"), "CPU core": ("core", "cpu"), "uncore": ("uncore",), "System on Chip": ("psys",)}
 
 
-class _Pair(tuple):
+class _Pair(Tuple[Any, ...]):
     """Two dicts, as AIPowerMeter returns them (`uses, seconds = get_cpu_uses(…)`), that can be asked like the first, as
     its documentation promises (`get_cpu_uses(…)[pid]`)."""
 
