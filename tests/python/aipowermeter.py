@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(os.environ["WATTLE_TESTS"], "fakes"))
 import truth
 from harness import BUILD, BURNER, main, near, test, wait_until
 
-from wattle.compat.deep_learning_power_measure.power_measure import experiment, parsers
+from wattle.compat.deep_learning_power_measure.power_measure import _summary, experiment, parsers
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
@@ -287,14 +287,17 @@ def command_lines(room):
 def model_card(room):
     """a torch model's parameters and multiply-adds are kept with the run and in the summary"""
     import torch
-    model = torch.nn.Conv2d(3, 1, 3, bias=False)
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 1, 3))
     driver = parsers.JsonParser(room.folder / "out")
     measured = experiment.Experiment(driver, model=model, input_size=(1, 3, 128, 128))
     _, queue = measured.measure_yourself(period=0.1)
     model(torch.zeros(1, 3, 128, 128))
     queue.put(experiment.STOP_MESSAGE)
     card = json.loads((room.folder / "out/model_summary.json").read_text())
-    assert card["total_params"] == 27 and card["total_mult_adds"] == 126 * 126 * 27, card
+    # AIPowerMeter's documentation: 28 parameters and 444528 mac operations
+    assert card["total_params"] == 28 and card["total_mult_adds"] == 126 * 126 * 28, card
+    assert card["multiply_adds"] == 126 * 126 * 27, card
+    assert "28 parameters and  444528 mac operations" in "\n".join(_summary.lines(experiment.ExpResults(driver)))
     assert experiment.ExpResults(driver).model_card == card
     try:
         experiment.Experiment(driver, model=model)

@@ -1,9 +1,9 @@
-"""Parameters and multiply-adds of a model, with torchinfo's definitions, counted by wattle.torch.complexity."""
+"""Parameters and multiply-adds of a model with torchinfo's definitions, from what wattle.torch.complexity saw it do."""
 from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, Dict, Sequence
+from typing import Any, Dict, Iterable, Sequence
 
 
 def to_bytes(num: int) -> float:
@@ -11,8 +11,31 @@ def to_bytes(num: int) -> float:
     return num * 4 / 1e6
 
 
+def _positions(kind: str, parameter: str, output: Sequence[int]) -> int:
+    """How often torchinfo takes each element of a parameter to be used: a rule by the name of the layer's class."""
+    if parameter not in ("weight", "bias"):
+        return math.prod(output[:2])  # weight_ih_l0 of an LSTM and its kin: batch and time
+    if "Conv" in kind:
+        return math.prod([*output[:1], *output[2:]])
+    return math.prod(output[:-1]) if "Linear" in kind else output[0]
+
+
+def _multiply_adds(model: Any, rows: Iterable[Any]) -> int:
+    """torchinfo's total: layers without layers in them, biases and the parameters of norms included."""
+    modules = dict(model.named_modules())
+    total = 0
+    for row in rows:
+        if not row.is_leaf or not row.calls or not row.output_shape:
+            continue
+        for name, parameter in modules[row.name].named_parameters(recurse=False):
+            if "weight" in name or "bias" in name:
+                total += row.calls * parameter.numel() * _positions(row.type, name, row.output_shape)
+    return total
+
+
 def get_summary(model: Any, input_size: Sequence[int], device: Any = None) -> Dict[str, Any]:
-    """total_params, trainable_params, total_mult_adds (None: not known), input_size, total_input (numbers in an input).
+    """total_params, trainable_params, total_mult_adds (torchinfo's), multiply_adds (wattle's: of weights alone; None: not
+    known), input_size, total_input (numbers in an input).
 
     model: a torch module; input_size: (batch, …); device: where the input is made, None: where the model is.
     For other models {} with a warning: torch's alone can be counted so, ONNX files by `wattle model`.
@@ -27,4 +50,4 @@ def get_summary(model: Any, input_size: Sequence[int], device: Any = None) -> Di
     return {"input_size": list(input_size), "total_input": math.prod(input_size),
             "total_params": counted.parameters,
             "trainable_params": counted.trainable_parameters,
-            "total_mult_adds": counted.multiply_adds}
+            "total_mult_adds": _multiply_adds(model, counted.modules), "multiply_adds": counted.multiply_adds}
