@@ -224,6 +224,7 @@ def rows_of_layers(room):
     """a row has the layer's name, class, kernel, first output shape and calls; a tied weight stands in the first row"""
     found = complexity(nn.Sequential(nn.Conv2d(3, 8, (3, 5)), nn.ReLU()), (2, 3, 8, 8))
     row = found.layers[0]
+    assert row["name"] == "0" and dict(row)["kernel"] == [3, 5] and found["multiply_adds"] == found.multiply_adds
     assert (row.name, row.type, row.kernel, row.output_shape, row.calls) == ("0", "Conv2d", [3, 5], [2, 8, 6, 4], 1)
     first, second = complexity(tied(), (2, 3), dtypes=[torch.long]).layers
     assert (first.parameters, second.parameters, second.shared_parameters) == (400, 0, 400)
@@ -358,6 +359,7 @@ def errors(room):
         (ValueError, "not positive", lambda: complexity(nn.Linear(2, 2), (0, 2))),
         (ValueError, "one for each", lambda: complexity(nn.Linear(2, 2), (1, 2), dtypes=[torch.float] * 2)),
         (RuntimeError, "Linear cannot be run with input of [1, 3]", lambda: complexity(nn.Linear(2, 2), (1, 3))),
+        (RuntimeError, "verbose: forward has no such argument", lambda: complexity(nn.ReLU(), (1, 3), verbose=0)),
         (RuntimeError, "dtypes=torch.long", lambda: complexity(nn.Embedding(2, 2), (1, 3))),
     ]
     for kind, text, attempt in rows:
@@ -427,7 +429,7 @@ def kept_with_a_run(room):
     assert "layers" not in json.loads(facts["meta.model_summary"])
     found.keep(room.folder / "run.sqlite")
     kept = json.loads(dict(room.rows("SELECT key, value FROM run"))["meta.model_summary"])
-    assert kept == found.to_dict()
+    assert kept == {**found.to_dict(), "total_params": 35, "total_mult_adds": 90}
     report = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)
     assert json.loads(report["run"]["labels"]["model_summary"])["parameters"] == 35, report["run"]
     try:
@@ -445,6 +447,10 @@ def views(room):
     model.add_module("<b>", nn.Linear(1000, 3))
     found = complexity(model, (2, 1000))
     assert "3,003" in str(found) and "6,000" in str(found) and "6.000 k" in str(found), str(found)
+    folded = complexity(encoder(), (2, 10, 16)).text(depth=2)
+    #: 3 layers: q, k, v and out (16 x 16), two linear layers (16 x 64), biases, two norms
+    assert folded.count(f"{4 * (256 + 16) + 2 * 1024 + 64 + 16 + 4 * 16:,}") == 3 and "linear1" not in folded, folded
+    assert folded.count(f"{2 * 10 * (4 * 256 + 2 * 1024):,}") == 3, folded
     assert "&lt;b&gt;" in found._repr_html_() and "<b>" not in found._repr_html_()
     frame = found.to_pandas()
     assert list(frame.name) == ["<b>"] and frame.multiply_adds.sum() == 6000

@@ -8,7 +8,7 @@ import contextlib
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 import torch
 from torch import nn
@@ -69,6 +69,8 @@ def row_name(name: str) -> str:
 
 class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
     """Runs a model once; `work` has what each module did, by its name."""
+
+    supports_higher_order_operators = True  # those of PyTorch 2: seen, and unknown
 
     def __init__(self, model: nn.Module, before_write: Callable[[torch.Tensor], None]) -> None:
         super().__init__()
@@ -168,7 +170,7 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        name = func._schema.name
+        name = func._schema.name if hasattr(func, "_schema") else f"higher_order::{func}"
         rule = rule_of(name)
         suspect = rule is None and is_sum_of_products(name)
         if suspect and hasattr(func, "decompose"):  # composite operators arrive whole in inference mode
@@ -197,7 +199,7 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
         """What the operator changes in place, as its schema tells."""
         places = self._writes.get(func)
         if places is None:
-            places = tuple((at, argument.name) for at, argument in enumerate(func._schema.arguments)
+            places = tuple((at, argument.name) for at, argument in enumerate(_arguments_of(func))
                            if argument.alias_info is not None and argument.alias_info.is_write)
             self._writes[func] = places
         for at, name in places:
@@ -235,6 +237,10 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
         work = self.work[self._running[-1]]
         is_of_weights = has_hidden_weights or Kind.PARAMETER in kinds or Kind.BUFFER in kinds
         (work.unknown if is_of_weights else work.other_unknown)[name] += 1
+
+
+def _arguments_of(func: Any) -> Sequence[Any]:
+    return func._schema.arguments if hasattr(func, "_schema") else ()
 
 
 class _LayerFunctions(TorchFunctionMode):  # type: ignore[misc]

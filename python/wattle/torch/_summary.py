@@ -1,14 +1,26 @@
 """What `complexity` found: figures of the model and a row for each layer, as text, HTML, JSON and data frame."""
 import html
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Iterable, Optional, Sequence
 
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
+class Readable:
+    """row.name and row["name"] are the same, and dict(row) works."""
+
+    def keys(self) -> list[str]:
+        return [one.name for one in fields(self)]
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self.keys():
+            raise KeyError(f"there is no {key!r}, but {', '.join(self.keys())}")
+        return getattr(self, key)
+
+
 @dataclass
-class Layer:
+class Layer(Readable):
     """One module. Figures are its own: those of the modules in it stand in their own rows, so that columns add up."""
     name: str                       #: as in named_modules(); "" is the model itself
     type: str                       #: name of its class
@@ -38,7 +50,7 @@ class Memory:
 
 
 @dataclass
-class Complexity:
+class Complexity(Readable):
     """Parameters and multiply-adds of a model for one input.
 
     Attributes: parameters, trainable_parameters (elements; shared ones once), multiply_adds (products with weights
@@ -71,6 +83,9 @@ class Complexity:
     def other_multiply_adds(self) -> Optional[int]:
         return _sum(row.other_multiply_adds for row in self.modules)
 
+    def keys(self) -> list[str]:
+        return [*super().keys(), "layers", "multiply_adds", "known_multiply_adds", "other_multiply_adds"]
+
     def to_dict(self) -> dict[str, Any]:
         """The layout of `wattle model --format json`, with more keys."""
         return {
@@ -91,8 +106,9 @@ class Complexity:
         return frame.astype({name: "Int64" for name in counts}) if len(frame) else frame
 
     def meta(self, layers: bool = False) -> str:
-        """The figures as `KEY=VALUE` for `wattle run --meta` and the trackers: `model_summary={…}`."""
-        facts = self.to_dict()
+        """The figures as `KEY=VALUE` for `wattle run --meta` and the trackers: `model_summary={…}`. `wattle export --format
+        aipowermeter` makes model_summary.json of it, so AIPowerMeter's names are in it as well."""
+        facts = {**self.to_dict(), "total_params": self.parameters, "total_mult_adds": self.multiply_adds}
         if not layers:
             del facts["layers"]
         return "model_summary=" + json.dumps(facts, separators=(",", ":"))
@@ -119,10 +135,15 @@ class Complexity:
         from ._joined import join
         return join(self, measured, scale)
 
-    def __str__(self) -> str:
-        lines = _aligned([_HEAD, *(_cells(row) for row in self.modules)])
+    def text(self, depth: Optional[int] = None) -> str:
+        """The table; modules deeper than `depth` (0 is the model) are added up in those that have them."""
+        rows = self.modules if depth is None else _folded(self.modules, depth)
+        lines = _aligned([_HEAD, *(_cells(row) for row in rows)])
         rule = "-" * max(map(len, lines))
         return "\n".join([lines[0], rule, *lines[1:], rule, *(f"{key:<28}{value}" for key, value in self._totals())])
+
+    def __str__(self) -> str:
+        return self.text()
 
     def __repr__(self) -> str:
         return (f"<Complexity of {self.model}: {self.parameters:,} parameters, "
@@ -151,6 +172,19 @@ class Complexity:
         for key, value in (("Input", memory.input_bytes), ("Forward and backward", memory.forward_backward_bytes),
                            ("Parameters' memory", memory.parameter_bytes), ("Memory", memory.total_bytes)):
             yield key, f"{value / 1e6:,.2f} MB"
+
+
+def _folded(modules: Sequence[Layer], depth: int) -> list[Layer]:
+    rows: dict[str, Layer] = {}
+    for row in modules:
+        if row.depth <= depth:
+            rows[row.name] = replace(row)
+            continue
+        around = rows[".".join(row.name.split(".")[:depth])]
+        around.parameters += row.parameters
+        around.shared_parameters += row.shared_parameters
+        around.multiply_adds = _sum((around.multiply_adds, row.multiply_adds))
+    return list(rows.values())
 
 
 _HEAD = ("Layer", "Type", "Kernel", "Output shape", "Parameters", "Multiply-adds")

@@ -16,6 +16,8 @@ from ._untouched import Untouched
 
 __all__ = ["complexity", "Complexity", "Layer", "Memory"]
 
+#: of torchinfo.summary, for its table
+_LAYOUT = frozenset(("verbose", "depth", "col_names", "col_width", "row_settings", "cache_forward_pass"))
 _MODES = ("same", "train", "eval")
 
 
@@ -69,7 +71,10 @@ def _why(model: nn.Module, args: Any, kwargs: Any, error: Exception) -> str:
     shapes = ", ".join(str(list(getattr(value, "shape", ()))) for value in (*args, *kwargs.values()))
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     hint = ""
-    if "indices" in text or "Long" in text:
+    layout = _LAYOUT.intersection(kwargs)
+    if layout and "keyword" in text:
+        hint = f" ({', '.join(sorted(layout))}: forward has no such argument; the table is print(result.text(depth=…)))"
+    elif "indices" in text or "Long" in text:
         hint = " (a model that takes whole numbers wants dtypes=torch.long)"
     return f"{_type(model)} cannot be run with input of {shapes}: {text}{hint}"
 
