@@ -28,7 +28,7 @@ class Meter:
     """
 
     def __init__(self, gpus: Optional[str] = None, gpu_brand: Optional[str] = None) -> None:
-        self._meter = _wattle.Meter(gpus=gpus, gpu_brand=gpu_brand)
+        self._meter = _open(gpus, gpu_brand)
         self._reading: Optional[Reading] = None
         self._lock = threading.Lock()
 
@@ -138,6 +138,24 @@ class Meter:
         estimated = " (estimated)" if self.estimated else ""
         energy = _show.with_error(self.energy_j, self.error_j, "J")
         return f"<wattle meter: {energy}{estimated} in {_show.quantity(self.seconds, 's')}>"
+
+
+def _open(gpus: Optional[str], gpu_brand: Optional[str]) -> _wattle.Meter:
+    if gpu_brand not in (None, "nvidia", "amd", "intel"):
+        raise ValueError(f"gpu_brand {gpu_brand!r}: valid are 'nvidia', 'amd' and 'intel'")
+    try:
+        return _wattle.Meter(gpus=gpus, gpu_brand=gpu_brand)
+    except ValueError as why:  # the library has no words for what it refuses
+        raise ValueError(_why_not(gpus, gpu_brand) or str(why)) from None
+
+
+def _why_not(gpus: Optional[str], gpu_brand: Optional[str]) -> str:
+    try:
+        if gpus is not None:
+            _wattle.check_gpus(gpus, gpu_brand)
+    except ValueError as why:
+        return str(why).removeprefix("--")
+    return ""
 
 
 def measure(gpus: Optional[str] = None, gpu_brand: Optional[str] = None) -> Meter:

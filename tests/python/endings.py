@@ -137,7 +137,7 @@ with tracker:
 @test
 def threads_beyond_the_end(room):
     """daemon threads in spans and meters while the interpreter ends: no crash, no hang, no word"""
-    for _ in range(5):
+    for _ in range(2):
         _, done = python(room, IMPORTS + """
 tracker = wattle.Tracker(sleep_time=0.05, disable_logs=True)
 tracker.start()
@@ -223,7 +223,7 @@ def interrupt(*_):
 signal.signal(signal.SIGALRM, interrupt)
 n = 0
 with tracker:
-    while n < 200:
+    while n < 100:
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.001)
             while True:

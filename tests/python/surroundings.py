@@ -200,6 +200,37 @@ except OSError as why:
         assert lines in (["fine"], ["OSError True"]), (limit, lines)
 
 
+REFUSALS = (
+    ("wattle.Meter(gpus='9')", "ValueError gpus 9: no NVIDIA GPU can be used"),
+    ("wattle.Meter(gpu_brand='x')", "ValueError gpu_brand 'x': valid are 'nvidia', 'amd' and 'intel'"),
+    ("wattle.Meter().stop()", "RuntimeError the meter has not been started"),
+    ("wattle.Meter().energy_j", "RuntimeError the meter has not been read"),
+    ("wattle.span(3)", "TypeError the name of a span must be a str"),
+    ("wattle.open('nowhere')", "FileNotFoundError [Errno 2] nowhere: No such file or directory"),
+    ("wattle.open('program.py')", "ValueError program.py is not a wattle run file"),
+    ("wattle.compare({'a': 'x'})", "ValueError at least two are needed"),
+    ("wattle.Tracker(sleep_time=0)", "ValueError Sleep time of 0 is invalid. Must be at least 0.001"),
+    ("wattle.Tracker(output='/nowhere/x.sqlite').start()", "FileNotFoundError [Errno 2] /nowhere/x.sqlite: the folder"),
+    ("wattle.Tracker(arguments=['--none']).start()", "ValueError unknown option --none"),
+    ("wattle.nothing", "AttributeError module 'wattle' has no attribute 'nothing'"))
+
+
+@test
+def refusals(room):
+    """wrong arguments, order and files: one line that says what is wrong, and what would be right"""
+    lines, done = python(room, f"""
+import wattle
+for call in {[call for call, _ in REFUSALS]}:
+    try:
+        eval(call)
+    except Exception as why:
+        print(type(why).__name__, why)
+""", env={"WATTLE_NVML": "/nowhere"})
+    assert len(lines) == len(REFUSALS), done
+    for line, (call, said) in zip(lines, REFUSALS):
+        assert line.startswith(said), (call, line)
+
+
 @test
 def the_page_for_users(room):
     """docs/python.md: its blocks of Python, run one after the other as they stand"""
