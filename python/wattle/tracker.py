@@ -12,7 +12,7 @@ import pickle
 import threading
 import uuid
 import weakref
-from typing import Any, Collection, Optional, Sequence, Union
+from typing import Any, Collection, Optional, Self, Sequence, Union
 
 from . import _wattle
 from .resource_usage import (ComputeTime, CPUUtilization, Energy, GPUUtilization, MaxGPURAM, MaxRAM,
@@ -148,7 +148,7 @@ class Tracker:
                 self._warn(warning, self._warning_level)
         self._remove_backup()
 
-    def __enter__(self) -> Tracker:
+    def __enter__(self) -> Self:
         self.start()
         return self
 

@@ -12,6 +12,7 @@ from harness import main, near, test
 import wattle.compat.gpu_tracker as gput
 from wattle.compat.gpu_tracker.sub_tracker import CodeBlockResults, SubTrackingResults
 
+
 def run(room, program, **options):
     imports = "import os, threading\nimport wattle.compat.gpu_tracker as gput\n"
     (room.folder / "program.py").write_text(imports + program)

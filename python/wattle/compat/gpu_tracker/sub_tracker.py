@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from types import FrameType
-from typing import Any, Callable, Optional, TypeVar, Union
+from typing import Any, Callable, Optional, Self, TypeVar, Union
 
 from ... import _wattle
 from ._analyzer import SubTrackingAnalyzer
@@ -51,7 +51,7 @@ class SubTracker:
         self._file: Optional[SubTrackingFile] = None
         self._span = _wattle.span(code_block_name)
 
-    def __enter__(self) -> SubTracker:
+    def __enter__(self) -> Self:
         if self._file is None:
             self._file = open_file(self.sub_tracking_file, self._overwrite)
         if self._generation != fork_generation():  # made before a fork
