@@ -72,8 +72,8 @@ static void conclude(struct walk *walk, const struct scope *scope, struct model_
 	stored_sum(walk, &figures->parameters, &figures->parameter_bytes);
 	figures->multiply_adds =
 		sum(walk, offsetof(struct model_layer, multiply_adds), &figures->known_multiply_adds);
-	figures->activation_multiply_adds = sum(walk, offsetof(struct model_layer, activation_multiply_adds),
-		&figures->known_activation_multiply_adds);
+	figures->other_multiply_adds = sum(walk, offsetof(struct model_layer, other_multiply_adds),
+		&figures->known_other_multiply_adds);
 	note_opset(walk, scope);
 	figures->layers = keep(walk, walk->layers, walk->n_layers, sizeof(*walk->layers));
 	figures->n_layers = walk->n_layers;

@@ -21,7 +21,7 @@ struct model_layer { // a node of the graph; those of functions and subgraphs as
 	const char *why; // multiply_adds is not known: a sentence; else NULL
 	int64_t parameters;
 	int64_t multiply_adds;            // with a weight on one side; VALUE_MISSING: not known
-	int64_t activation_multiply_adds; // of two values that both depend on the input, such as attention's
+	int64_t other_multiply_adds; // of two values that both depend on the input, such as attention's
 	struct model_shape output;        // its first one
 };
 
@@ -41,8 +41,8 @@ struct model_figures {
 	int64_t batch;           // of the figures; VALUE_MISSING: no input has any dimension
 	int64_t parameters;      // VALUE_MISSING: not known
 	int64_t parameter_bytes; // as stored; VALUE_MISSING: not known
-	int64_t multiply_adds, activation_multiply_adds;                   // VALUE_MISSING: some of it is not known
-	int64_t known_multiply_adds, known_activation_multiply_adds;       // of the layers where it is known: at least this
+	int64_t multiply_adds, other_multiply_adds;                   // VALUE_MISSING: some of it is not known
+	int64_t known_multiply_adds, known_other_multiply_adds;       // of the layers where it is known: at least this
 	uint64_t read_bytes;                                               // of the file
 	size_t n_layers, n_inputs, n_unknown_operators, n_free_dims, n_warnings;
 	const struct model_layer *layers;

@@ -36,7 +36,7 @@ static void constant_ints(struct op *op, const Onnx__AttributeProto *given, bool
 		dims[0] = (int64_t)n;
 	op_out(op, 0)->type = ONNX_INT64;
 	int64_t *ints = op_new_ints(op, 0, (int64_t)n);
-	if (ints != NULL)
+	if (ints != NULL && n > 0)
 		memcpy(ints, is_list ? given->ints : &given->i, sizeof(*ints) * n);
 }
 
@@ -96,8 +96,10 @@ void shape_constant_of_shape(struct op *op)
 	static const double zero = 0;
 	struct value with = {.type = ONNX_FLOAT, .ranked = true, .floats = &zero};
 	const Onnx__AttributeProto *given = op_attribute(op, "value");
-	if (given != NULL && given->t != NULL)
+	if (given != NULL && given->t != NULL) {
+		with = (struct value){0};
 		stored_tensor(op->walk, given->t, true, &with);
+	}
 	out->type = with.type;
 	int64_t rank = shape->ints != NULL                             ? value_few(shape) :
 		shape->ranked && shape->rank == 1 && value_ok(shape->dims[0]) ? shape->dims[0] :

@@ -49,7 +49,7 @@ static bool read_dims(struct walk *walk, const char *name, const int64_t *dims, 
 	}
 	value->ranked = n <= VALUE_RANK_MAX;
 	value->rank = (int)n;
-	if (value->ranked)
+	if (value->ranked && n > 0)
 		memcpy(value->dims, dims, sizeof(dims[0]) * n);
 	*ret_elements = empty ? 0 : elements;
 	return true;

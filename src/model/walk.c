@@ -128,7 +128,7 @@ static void count_layer(struct op *op, struct model_layer *layer)
 	struct walk *walk = op->walk;
 	if (op->what == NULL) {
 		layer->multiply_adds = VALUE_MISSING;
-		layer->activation_multiply_adds = VALUE_MISSING;
+		layer->other_multiply_adds = VALUE_MISSING;
 		layer->why = "the operator is not known";
 		note_unknown(walk, layer->type);
 		return;
@@ -136,12 +136,12 @@ static void count_layer(struct op *op, struct model_layer *layer)
 	if (op->what->count == NULL)
 		return;
 	int64_t once = op->what->count(op);
-	*(has_weight(op) ? &layer->multiply_adds : &layer->activation_multiply_adds) = in_all_runs(walk, op, once);
+	*(has_weight(op) ? &layer->multiply_adds : &layer->other_multiply_adds) = in_all_runs(walk, op, once);
 	if (op->what->count == count_attention)
-		layer->activation_multiply_adds = in_all_runs(walk, op, count_inside(op));
+		layer->other_multiply_adds = in_all_runs(walk, op, count_inside(op));
 	if (!value_ok(once))
 		layer->why = "a shape is not known";
-	else if (!value_ok(layer->multiply_adds) || !value_ok(layer->activation_multiply_adds))
+	else if (!value_ok(layer->multiply_adds) || !value_ok(layer->other_multiply_adds))
 		layer->why = walk->unknown_runs != NULL ? walk->unknown_runs : "a shape is not known";
 }
 
