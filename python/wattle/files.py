@@ -25,7 +25,7 @@ def combine(out: PathLike, inputs: Union[PathLike, Sequence[PathLike]]) -> None:
 
 def export(run: Union[PathLike, Run], format: str, out: PathLike, *, overwrite: bool = False,
            weight: Union[str, None] = None) -> None:
-    """A run in another layout, as `wattle export`: csv, jsonl, gpu_tracker, folded …; weight (of folded): energy or time.
+    """A run in another layout, as `wattle export`: csv, jsonl, gpu_tracker, aipowermeter (a folder), folded …; weight (of folded): energy or time.
 
     ValueError: no such format; FileExistsError: `out` is there and overwrite is not set.
     """
