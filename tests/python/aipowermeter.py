@@ -96,7 +96,9 @@ def a_program_measures_itself(room):
     assert lines.count("END OF RECORDING SEGMENT") == 2 and lines[-1] == "END OF RECORDING SEGMENT"
     assert set(lines[0]) == {"date", "metrics"} and "cpu" in lines[0]["metrics"]
     assert "psys_power" not in lines[0]["metrics"]["cpu"] and "gpu" not in lines[0]["metrics"]
-    assert json.loads((room.folder / "out/metadata.json").read_text())["description"] == "one"
+    metadata = json.loads((room.folder / "out/metadata.json").read_text())
+    assert metadata["description"] == "one" and metadata["provenance"]["package-0"] == "measured", metadata
+    assert results.db_driver.get_description() == "one"
     machine.python("-c", ONE)
     assert len(read(room).get_curve("intel_power")) == 1, "without cont the folder begins anew"
 
@@ -112,6 +114,8 @@ def lists_of_pids(room):
     process.join(30)
     assert process.exitcode == 0, queue.get()
     near(read(room).get_summary()["cpu"]["absolute_cpu_time_per_pid"], 1.2, absolute=0.12)
+    sources = json.loads((room.folder / "out/metadata.json").read_text())["provenance"].values()
+    assert ("ESTIMATED" in (read(room).db_driver.get_description() or "")) == ("estimated" in sources), sources
     for wrong, text in (([gone.pid], "ended"), ([], "empty"), (["x"], "is no process")):
         try:
             experiment.Experiment(driver).measure_from_pid_list(wrong)

@@ -57,12 +57,17 @@ def _parse(path: pathlib.Path, number: int, text: str) -> Item:
                          f'a line is {{"date": …, "metrics": {{…}}}} or "{SEGMENT_END}"') from error
 
 
-def records_of_run(run_file: PathLike) -> List[Item]:
-    """What a run file holds, as records."""
+def read_run(run_file: PathLike) -> Tuple[List[Item], Dict[str, Any]]:
+    """What a run file holds, as records, and what the exporter says of it."""
     with tempfile.TemporaryDirectory(prefix="wattle-") as folder:
         target = pathlib.Path(folder, "run")
         export(run_file, target)
-        return list(read_lines(target / "power_metrics.json"))
+        return list(read_lines(target / "power_metrics.json")), exported_metadata(target)
+
+
+def records_of_run(run_file: PathLike) -> List[Item]:
+    """What a run file holds, as records."""
+    return read_run(run_file)[0]
 
 
 class Driver:
@@ -163,10 +168,24 @@ class Driver:
         return recorded.cpu, recorded.gpu, self.load_exp_metrics(), self.load_wattmeter_metrics()
 
 
+# What the exporter says of a recording; provenance is {domain: measured, integrated or estimated}.
+EXPORTED = ("provenance", "host", "wattle_run")
+
+
+def exported_metadata(folder: pathlib.Path) -> Dict[str, Any]:
+    """Of a folder that export made, what is kept beside the user's own words."""
+    metadata = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
+    return {key: metadata[key] for key in EXPORTED if key in metadata}
+
+
 def describe(metadata: Dict[str, Any]) -> Optional[str]:
-    """Metadata in words: the description, then what else is there, a line each."""
+    """Metadata in words: the description, then what else is there, a line each, then what is no measurement."""
     lines = [str(metadata["description"])] if metadata.get("description") else []
-    lines += [f"{key}: {value}" for key, value in metadata.items() if key not in ("description", "date")]
+    lines += [f"{key}: {value}" for key, value in metadata.items() if key not in ("description", "date", *EXPORTED)]
+    provenance = metadata.get("provenance") or {}
+    estimated = [domain for domain, source in provenance.items() if source == "estimated"]
+    if estimated:
+        lines.append(f"ESTIMATED from load, not measured: {', '.join(estimated)}")
     return "\n".join(lines) or None
 
 

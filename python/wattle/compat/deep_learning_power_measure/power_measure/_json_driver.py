@@ -14,7 +14,7 @@ import tempfile
 import warnings
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
-from ._driver import Driver, PathLike, describe, export, metadata_of, read_lines
+from ._driver import Driver, PathLike, describe, export, exported_metadata, metadata_of, read_lines
 from ._recorder import settle
 from ._records import SEGMENT_END, Item, Record
 
@@ -114,9 +114,15 @@ class JsonParser(Driver):
         if not os.path.exists(self.metadata_filename):
             self._write(self.metadata_filename, self.metadata)
 
+    def _add_metadata(self, more: Dict[str, Any]) -> None:
+        path = pathlib.Path(self.metadata_filename)
+        before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else self.metadata
+        if {**before, **more} != before:
+            self._write(path, {**before, **more})
+
     def _write(self, path: PathLike, content: Any) -> None:
         """All or nothing: a reader never sees half of it."""
-        partial = f"{path}.{os.getpid()}.new"
+        partial = f"{os.fspath(path)}.{os.getpid()}.new"
         with open(partial, "w", encoding="utf-8") as file:
             json.dump(content, file)
         os.replace(partial, path)
@@ -153,14 +159,23 @@ class JsonParser(Driver):
             lines = made / "power_metrics.json"
             if self._kept.exists():
                 lines = _join(self._kept, lines, pathlib.Path(folder, "power_metrics.json"))
-            self._take(lines, self.power_metric_filename)
-            if (made / "omegawatt.csv").exists():
-                self._take(made / "omegawatt.csv", self.wattmeter_logfile)
-            if (made / "results_exp.json").exists():
-                self._add_exp_records(_read_exp_records(made / "results_exp.json"))
-            return list(read_lines(lines))
+            items = list(read_lines(lines))
+            self._keep_exported(made, lines)
+            return items
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _keep_exported(self, made: pathlib.Path, lines: pathlib.Path) -> None:
+        try:
+            self._add_metadata(exported_metadata(made))
+            if (made / "omegawatt.csv").exists():
+                _copy(made / "omegawatt.csv", self.wattmeter_logfile)
+            if (made / "results_exp.json").exists():
+                self._add_exp_records(_read_exp_records(made / "results_exp.json"))
+            _copy(lines, self.power_metric_filename)  # last: it tells that all is as new as the run file
+        except OSError as error:
+            warnings.warn(f"{self.folder}: what was recorded is read from {self.run_file().name} but not written into the "
+                          f"folder: {error.strerror}", RuntimeWarning, stacklevel=2)
 
     def _add_exp_records(self, records: List[ExpRecord]) -> None:
         """wattle.metric's figures are in the run file, others in results_exp.json alone: neither is lost or doubled."""
@@ -170,14 +185,11 @@ class JsonParser(Driver):
         if new:
             self._write(self.exp_metric_filename, [{EXP_DATE: str(date), **figures} for date, figures in merged])
 
-    def _take(self, made: pathlib.Path, name: str) -> None:
-        try:
-            partial = f"{name}.{os.getpid()}.new"
-            shutil.copyfile(made, partial)
-            os.replace(partial, name)
-        except OSError as error:
-            warnings.warn(f"{name}: not written ({error.strerror}); it can be made from {self.run_file()}",
-                          RuntimeWarning, stacklevel=2)
+
+def _copy(made: pathlib.Path, name: str) -> None:
+    partial = f"{name}.{os.getpid()}.new"
+    shutil.copyfile(made, partial)
+    os.replace(partial, name)
 
 
 def _join(first: pathlib.Path, second: pathlib.Path, target: pathlib.Path) -> pathlib.Path:

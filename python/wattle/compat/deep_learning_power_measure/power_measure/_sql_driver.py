@@ -22,7 +22,7 @@ import uuid
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ._database import Database
-from ._driver import Driver, PathLike, describe, metadata_of, records_of_run
+from ._driver import Driver, PathLike, describe, metadata_of, read_run, records_of_run
 from ._records import SEGMENT_END, Item, Record
 
 TABLES = (
@@ -163,9 +163,12 @@ class SqlParser(Driver):
 
     def _take(self, recording: str, run_file: pathlib.Path) -> None:
         """Rows of a run file, all or none; then it goes."""
-        numbered = ((number, segment, record) for segment, records in enumerate(_segments(records_of_run(run_file)))
+        items, exported = read_run(run_file)
+        numbered = ((number, segment, record) for segment, records in enumerate(_segments(items))
                     for number, record in enumerate(records))
+        metadata = {**json.loads(self._experiment_column("metadata") or "{}"), **exported}
         with self._database.transaction() as run:
+            run("UPDATE aipm_experiment SET metadata = ? WHERE experiment = ?", (json.dumps(metadata), self.experiment))
             run("DELETE FROM aipm_recording WHERE recording = ?", (recording,))
             self._insert(run, recording, numbered)
         _remove_run(run_file)
