@@ -1,5 +1,5 @@
 """wattle.span in all its forms: what a program in Python leaves in the run file."""
-from harness import main, near, test
+from harness import main, test
 from package import python
 
 RUN = """
@@ -45,6 +45,258 @@ def crossing(room):
     outer = room.rows("SELECT begin_ns, end_ns FROM span WHERE name = 'outer'")[0]
     first = room.rows("SELECT begin_ns, end_ns FROM span WHERE name = 'inner' ORDER BY begin_ns")[0]
     assert begin < outer[0] < first[0] < end < first[1] < outer[1], (begin, end, outer, first)
+
+
+@test
+def decorated(room):
+    """functions, methods, static, class methods and properties: each call a span; names, results and signatures stay"""
+    assert calls(room, """
+    import inspect
+    @wattle.span("function")
+    def add(a: int, b: int = 2) -> int:
+        "adds"
+        return a + b
+    class Model:
+        @wattle.span("method")
+        def forward(self, x):
+            return x * 2
+        @staticmethod
+        @wattle.span("static")
+        def one():
+            return 1
+        @wattle.span("class")
+        @classmethod
+        def two(cls):
+            return cls.__name__
+        @property
+        @wattle.span("property")
+        def three(self):
+            return 3
+    assert add(1) == 3 and add(1, b=1) == 2 and add.__name__ == "add" and add.__doc__ == "adds"
+    assert str(inspect.signature(add)) == "(a: int, b: int = 2) -> int"
+    model = Model()
+    assert model.forward(2) == 4 and Model.one() == model.one() == 1 and Model.two() == "Model" and model.three == 3
+    for wrong in (3, Model, None):
+        try:
+            wattle.span("wrong")(wrong)
+        except TypeError as refused:
+            assert "functions and methods" in str(refused)
+        else:
+            raise AssertionError(wrong)
+    """) == {"function": 2, "method": 1, "static": 2, "class": 1, "property": 1}
+
+
+@test
+def asynchronous(room):
+    """coroutines and `async with` are ranges: tasks that overlap have each its own, as long as it lasted"""
+    assert calls(room, """
+    import asyncio, inspect
+    shared = wattle.span("with")
+    @wattle.span("coroutine")
+    async def work(seconds):
+        async with shared:
+            async with shared:
+                await asyncio.sleep(seconds)
+        return seconds
+    assert inspect.iscoroutinefunction(work)
+    async def main():
+        assert await asyncio.gather(work(0.03), work(0.01), work(0.02)) == [0.03, 0.01, 0.02]
+    asyncio.run(main())
+    """) == {"coroutine": 3, "with": 6}
+    lasted = [s for s, in room.rows("SELECT (end_ns - begin_ns) / 1e9 FROM span WHERE name = 'coroutine' ORDER BY 1")]
+    for actual, least in zip(lasted, (0.01, 0.02, 0.03)):
+        assert actual > least - 0.001, lasted
+    assert room.rows("SELECT DISTINCT kind FROM span") == [("range",)]
+
+
+@test
+def generators(room):
+    """generators and asynchronous ones: values sent, exceptions thrown, results and an early end reach the one inside"""
+    assert calls(room, """
+    import asyncio
+    ended = []
+    @wattle.span("generator")
+    def numbers():
+        try:
+            got = yield 1
+            try:
+                yield got
+            except KeyError:
+                yield "caught"
+            return "result"
+        finally:
+            ended.append("plain")
+    g = numbers()
+    assert next(g) == 1 and g.send(5) == 5 and g.throw(KeyError("x")) == "caught"
+    try:
+        next(g)
+    except StopIteration as stop:
+        assert stop.value == "result"
+    for _ in numbers():
+        break
+    @wattle.span("asynchronous")
+    async def later():
+        try:
+            got = yield 1
+            try:
+                yield got
+            except KeyError:
+                yield "caught"
+        finally:
+            await asyncio.sleep(0)
+            ended.append("asynchronous")
+    async def main():
+        g = later()
+        assert await g.asend(None) == 1 and await g.asend(5) == 5 and await g.athrow(KeyError("x")) == "caught"
+        assert [item async for item in g] == []
+        g = later()
+        await g.asend(None)
+        await g.aclose()
+        assert [item async for item in later()] == [1, None]
+    asyncio.run(main())
+    assert sorted(ended) == ["asynchronous"] * 3 + ["plain"] * 2, ended
+    """) == {"generator": 2, "asynchronous": 3}
+
+
+@test
+def exceptions(room):
+    """an exception goes through a span as it came, and the span ends where it left"""
+    assert calls(room, """
+    class Odd(BaseException):
+        pass
+    def fail():
+        with wattle.span("outer"), wattle.span("inner"):
+            raise Odd("here")
+    try:
+        fail()
+    except Odd as odd:
+        assert odd.args == ("here",) and odd.__traceback__.tb_next.tb_frame.f_code is fail.__code__
+        assert odd.__context__ is None
+    with wattle.span("outer"):
+        pass
+    """) == {"outer": 2, "inner": 1}
+
+
+@test
+def objects(room):
+    """a span is its name: repr, pickle, copy; names are str without NUL; metrics are numbers, and unknown ones are nothing"""
+    python(room, """
+    import copy, math, pickle, wattle
+    span = wattle.span("a 'name'")
+    assert repr(span) == f"wattle.span({span.name!r})" and span.name == "a 'name'"
+    assert pickle.loads(pickle.dumps(span)).name == copy.copy(span).name == span.name
+    for wrong, kind in ((3, TypeError), (b"x", TypeError), ("a\\0b", ValueError), ("\\ud800", ValueError), (None, TypeError)):
+        for act in (wattle.span, wattle.mark, wattle.range_begin, lambda name: wattle.metric(name, 1)):
+            try:
+                act(wrong)
+            except kind:
+                pass
+            else:
+                raise AssertionError((act, wrong))
+    class Half:
+        def __float__(self):
+            return 0.5
+    for value in (1, 2.5, True, Half(), math.nan, math.inf):
+        wattle.metric("value", value)
+    for wrong in ("1", None, 1j):
+        try:
+            wattle.metric("value", wrong)
+        except TypeError:
+            pass
+        else:
+            raise AssertionError(wrong)
+    assert wattle.range_begin("nobody records") == 0 and wattle.range_end(0) is None and not wattle.is_recording()
+    try:
+        span.name = "other"
+    except AttributeError:
+        pass
+    """)
+
+
+@test
+def interpreters(room):
+    """subinterpreters of one process: each has its module, all spans are there"""
+    assert calls(room, """
+    import _xxsubinterpreters as interpreters
+    code = "import sys; sys.path[:0] = %r\\nimport wattle\\nfor i in range(100):\\n    with wattle.span('inside'): pass"
+    for _ in range(5):
+        number = interpreters.create()
+        interpreters.run_string(number, code % [path for path in sys.path if path])
+        interpreters.destroy(number)
+    with wattle.span("outside"):
+        pass
+    """) == {"inside": 500, "outside": 1}
+
+
+@test
+def no_leaks(room):
+    """10^5 spans of each form leave no object, no reference and no memory behind"""
+    python(room, """
+    import asyncio, gc, sys, tracemalloc, wattle
+    shared, name = wattle.span("shared"), "made" + str(id(wattle))
+    @wattle.span("decorated")
+    def decorated():
+        pass
+    async def asynchronous(n):
+        for _ in range(n):
+            async with shared:
+                pass
+    def work(n):
+        for i in range(n):
+            with shared, wattle.span(name), shared:
+                wattle.metric("items", i)
+            decorated()
+        wattle.range_end(wattle.range_begin(name))
+        wattle.mark(name)
+        asyncio.run(asynchronous(n // 10))
+    def state():
+        gc.collect()
+        return sys.getrefcount(name), sys.getrefcount(shared), sys.getrefcount(None), tracemalloc.get_traced_memory()[0]
+    with wattle.Tracker(sleep_time=0.05, disable_logs=True):
+        tracemalloc.start()
+        work(1000)
+        before = state()
+        work(30000)
+        after = state()
+    assert after[0] == before[0] and after[1] == before[1], (before, after)
+    assert abs(after[2] - before[2]) < 100 and after[3] - before[3] < 150_000, (before, after)
+    """)
+
+
+@test
+def no_leaks_of_runs(room):
+    """runs, columns, meters and trackers come and go without leaving memory or descriptors behind"""
+    python(room, """
+    import gc, os, resource, tracemalloc, wattle
+    with wattle.Tracker(sleep_time=0.01, disable_logs=True, output="run.sqlite"):
+        for _ in range(100):
+            with wattle.span("x"):
+                wattle.metric("m", 1)
+    def work():
+        run = wattle.open("run.sqlite")
+        run.report, run.blocks, run.events, [run.samples.buffer(c) for c in run.samples], run.spans.names, run.devices
+        run.spans.buffer("begin_ns").tolist()
+        with wattle.measure() as m:
+            pass
+        for wrong in ("nothing", "/etc/passwd"):
+            try:
+                wattle.open(wrong)
+            except (OSError, ValueError):
+                pass
+    for _ in range(3):
+        work()
+    gc.collect()
+    tracemalloc.start()
+    before, files = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, len(os.listdir("/proc/self/fd"))
+    traced = tracemalloc.get_traced_memory()[0]
+    for _ in range(60):
+        work()
+    gc.collect()
+    assert tracemalloc.get_traced_memory()[0] - traced < 50000
+    assert len(os.listdir("/proc/self/fd")) == files
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 3000 or "WATTLE_SANITIZED" in os.environ, f"{grown} KiB for 60 runs"  # libasan keeps what was freed
+    """)
 
 
 if __name__ == "__main__":
