@@ -144,6 +144,9 @@ ROWS = [
     ("never called: parameters, but no work", lambda: Made(lambda m, x: x, spare=nn.Linear(6, 6)), (3, 6), 0, {}),
     ("weight_norm makes the weight from weights", lambda: nn.utils.weight_norm(nn.Conv2d(3, 8, 3)), (1, 3, 8, 8),
      36 * 8 * 3 * 9, {}),
+    ("… in a copy, which deepcopy() alone would refuse", lambda:
+     nn.Sequential(nn.utils.weight_norm(nn.Conv2d(3, 8, 3)), nn.LazyConv2d(2, 1)), (1, 3, 8, 8),
+     36 * (8 * 3 * 9 + 8 * 2), {}),
     ("spectral_norm by a hook", lambda: nn.utils.spectral_norm(nn.Linear(6, 5)), (3, 6), 3 * 6 * 5, {}),
     ("spectral_norm by a parametrization", lambda: parametrizations.spectral_norm(nn.Linear(6, 5)), (3, 6),
      3 * 6 * 5, {}),
@@ -239,6 +242,23 @@ def contract(room):
     assert (found["parameters"], found["trainable_parameters"], found["multiply_adds"]) == (35, 30, 90), found
     assert {"name": "0", "type": "Linear", "parameters": 35, "multiply_adds": 90, "output_shape": [3, 5]}.items() \
         <= found["layers"][0].items()
+
+
+@test
+def same_as_onnx(room):
+    """`wattle model` counts the same multiply-adds from the file that PyTorch exports"""
+    convolutions = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.BatchNorm2d(8), nn.ReLU(),
+                                 nn.ConvTranspose2d(8, 4, 4, stride=2, padding=1, groups=2), nn.Flatten(1),
+                                 nn.Linear(4 * 64, 5))
+    for model, size in ((convolutions, (2, 3, 8, 8)), (nn.LSTM(6, 8, 2, bidirectional=True), (5, 2, 6)),
+                        (nn.GRU(6, 8), (5, 2, 6)), (encoder(), (2, 10, 16))):
+        found = complexity(model.eval(), size)
+        torch.onnx.export(model, torch.zeros(size), str(room.folder / "model.onnx"), opset_version=13)
+        done = room.wattle("model", "model.onnx", "--format", "json")
+        assert done.returncode == 0, done
+        told = json.loads(done.stdout)
+        for key in ("multiply_adds", "other_multiply_adds"):
+            assert told[key] == found[key], f"{type(model).__name__} {key}: ONNX {told[key]}, {found[key]}"
 
 
 @test
@@ -350,6 +370,13 @@ def unknown(room):
 @test
 def errors(room):
     """what makes no sense is said in one line with what would be right; a model that fails leaves nothing behind"""
+    class Hidden(nn.Linear):
+        def __init__(self):
+            super().__init__(2, 2)
+
+        def __deepcopy__(self, memory):
+            raise TypeError("this holds a lock")
+
     call = nn.Module.__call__
     rows = [
         (TypeError, "not a torch.nn.Module", lambda: complexity(torch.relu, (1, 2))),
@@ -360,6 +387,7 @@ def errors(room):
         (ValueError, "one for each", lambda: complexity(nn.Linear(2, 2), (1, 2), dtypes=[torch.float] * 2)),
         (RuntimeError, "Linear cannot be run with input of [1, 3]", lambda: complexity(nn.Linear(2, 2), (1, 3))),
         (RuntimeError, "verbose: forward has no such argument", lambda: complexity(nn.ReLU(), (1, 3), verbose=0)),
+        (RuntimeError, "no copy of Hidden", lambda: complexity(Hidden(), (1, 2), device="meta")),
         (RuntimeError, "dtypes=torch.long", lambda: complexity(nn.Embedding(2, 2), (1, 3))),
     ]
     for kind, text, attempt in rows:

@@ -1,9 +1,10 @@
 """What a model is run with, made from sizes as torchinfo takes them, and where."""
 import copy
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from ._origin import tensors_in
 
@@ -104,22 +105,33 @@ def model_to_run(model: nn.Module, device: Optional[torch.device]) -> nn.Module:
 
     A copy for the device "meta" takes no memory for weights.
     """
-    is_lazy = any(isinstance(tensor, nn.parameter.UninitializedTensorMixin)
-                  for tensor in (*model.parameters(), *model.buffers()))
-    tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    tensors = {id(tensor): tensor for tensor in _tensors_of(model)}
+    has_lazy = any(is_lazy(tensor) for tensor in tensors.values())
     is_elsewhere = device is not None and any(not _is_on(tensor, device) for tensor in tensors.values())
-    if not is_lazy and not is_elsewhere:
+    if not has_lazy and not is_elsewhere:
         return model
-    if is_lazy:
-        copied = copy.deepcopy(model)
-        return copied.to(device) if is_elsewhere else copied
-    return copy.deepcopy(model, {key: _moved_weight(tensor, device) for key, tensor in tensors.items()})
+    copies = {key: _copied(tensor, device) for key, tensor in tensors.items() if not is_lazy(tensor)}
+    try:
+        copied = copy.deepcopy(model, copies)
+        return copied.to(device) if is_elsewhere else copied  # what is lazy or lies in a script has not moved yet
+    except Exception as error:
+        reason = "its parameters are lazy: run it once before" if has_lazy else f"it is not on {device}: leave device out"
+        name = type(model).__name__
+        raise RuntimeError(f"no copy of {name} can be made ({type(error).__name__}), and {reason}") from error
+
+
+def _tensors_of(model: nn.Module) -> Iterator[torch.Tensor]:
+    """Parameters, buffers and tensors in attributes: weight_norm keeps a weight there that deepcopy() would refuse."""
+    yield from model.parameters()
+    yield from model.buffers()
+    for module in model.modules():
+        yield from (value for value in module.__dict__.values() if isinstance(value, torch.Tensor))
 
 
 def _is_on(tensor: torch.Tensor, device: torch.device) -> bool:
     return tensor.device.type == device.type and device.index in (None, tensor.device.index)
 
 
-def _moved_weight(tensor: torch.Tensor, device: Optional[torch.device]) -> torch.Tensor:
-    moved = tensor.detach().to(device)
-    return nn.Parameter(moved, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else moved
+def _copied(tensor: torch.Tensor, device: Optional[torch.device]) -> torch.Tensor:
+    copied = tensor.detach().clone() if device is None else tensor.detach().to(device)
+    return nn.Parameter(copied, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else copied

@@ -83,8 +83,13 @@ class Complexity(Readable):
     def other_multiply_adds(self) -> Optional[int]:
         return _sum(row.other_multiply_adds for row in self.modules)
 
+    @property
+    def known_other_multiply_adds(self) -> int:
+        return sum(row.other_multiply_adds or 0 for row in self.modules)
+
     def keys(self) -> list[str]:
-        return [*super().keys(), "layers", "multiply_adds", "known_multiply_adds", "other_multiply_adds"]
+        return [*super().keys(), "layers", "multiply_adds", "known_multiply_adds", "other_multiply_adds",
+                "known_other_multiply_adds"]
 
     def to_dict(self) -> dict[str, Any]:
         """The layout of `wattle model --format json`, with more keys."""
@@ -92,6 +97,7 @@ class Complexity(Readable):
             "model": self.model, "parameters": self.parameters, "trainable_parameters": self.trainable_parameters,
             "multiply_adds": self.multiply_adds, "known_multiply_adds": self.known_multiply_adds,
             "other_multiply_adds": self.other_multiply_adds,
+            "known_other_multiply_adds": self.known_other_multiply_adds,
             "memory": {**asdict(self.memory), "total_bytes": self.memory.total_bytes},
             "unknown": self.unknown, "layers": [_without(asdict(row), "is_leaf") for row in self.layers]}
 
@@ -106,8 +112,8 @@ class Complexity(Readable):
         return frame.astype({name: "Int64" for name in counts}) if len(frame) else frame
 
     def meta(self, layers: bool = False) -> str:
-        """The figures as `KEY=VALUE` for `wattle run --meta` and the trackers: `model_summary={…}`. `wattle export --format
-        aipowermeter` makes model_summary.json of it, so AIPowerMeter's names are in it as well."""
+        """The figures as `KEY=VALUE` for `wattle run --meta` and the trackers: `model_summary={…}`. `wattle export
+        --format aipowermeter` makes model_summary.json of it, so AIPowerMeter's names are in it as well."""
         facts = {**self.to_dict(), "total_params": self.parameters, "total_mult_adds": self.multiply_adds}
         if not layers:
             del facts["layers"]

@@ -74,6 +74,9 @@ def _why(model: nn.Module, args: Any, kwargs: Any, error: Exception) -> str:
     layout = _LAYOUT.intersection(kwargs)
     if layout and "keyword" in text:
         hint = f" ({', '.join(sorted(layout))}: forward has no such argument; the table is print(result.text(depth=…)))"
+    elif "'Meta' backend" in text:
+        text = f"this PyTorch has no {text.split(chr(39))[1]} on the device meta"
+        hint = "; try it without device"
     elif "indices" in text or "Long" in text:
         hint = " (a model that takes whole numbers wants dtypes=torch.long)"
     return f"{_type(model)} cannot be run with input of {shapes}: {text}{hint}"
