@@ -48,6 +48,23 @@ def until_it_ends(room):
     between(report["cpu"]["target_cpu_s"], 2 - began_s, 2 - before_s)
 
 
+@test
+def several_processes(room):
+    """--also: two processes and their children are one target, until the last has ended; each wrong word is named"""
+    first, second = start_burner(room, "cpu", "0.3"), start_burner(room, "cpu", "1.5")
+    idle = room.start("60", program="sleep")
+    process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--also", f"{second.pid},{first.pid}", first.pid)
+    began_s = first_sample(room) and cpu_s_of(second.pid)
+    report = json.loads(room.finish(process).stdout)
+    assert report["run"]["pid"] == first.pid and report["cpu"]["processes_seen"] == 2, report
+    between(report["cpu"]["target_cpu_s"], 1.5 - began_s, 1.8)
+    for words, status, text in ((["--also", "x", idle.pid], 2, "'x' is no process id"),
+                                (["--also", "999999999", idle.pid], 1, "can't follow process 999999999"),
+                                (["--also", idle.pid, "--cgroup", "/"], 2, "--also and --cgroup")):
+        done = room.wattle("attach", "-q", "-o", "wrong.sqlite", *words)
+        assert done.returncode == status and text in done.stderr, done
+
+
 def attach_for(room, pid, cpu_s, number):
     """Attaches until the process has computed for a while: the report, and the least and most it can have used meanwhile."""
     before_s = cpu_s_of(pid)
