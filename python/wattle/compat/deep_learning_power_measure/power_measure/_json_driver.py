@@ -174,8 +174,8 @@ class JsonParser(Driver):
                 self._add_exp_records(_read_exp_records(made / "results_exp.json"))
             _copy(lines, self.power_metric_filename)  # last: it tells that all is as new as the run file
         except OSError as error:
-            warnings.warn(f"{self.folder}: what was recorded is read from {self.run_file().name} but not written into the "
-                          f"folder: {error.strerror}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"{self.folder}: what was recorded is read from {self.run_file().name}, and not written into "
+                          f"the folder: {error.strerror}", RuntimeWarning, stacklevel=2)
 
     def _add_exp_records(self, records: List[ExpRecord]) -> None:
         """wattle.metric's figures are in the run file, others in results_exp.json alone: neither is lost or doubled."""

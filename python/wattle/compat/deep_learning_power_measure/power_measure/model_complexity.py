@@ -34,8 +34,8 @@ def _multiply_adds(model: Any, rows: Iterable[Any]) -> int:
 
 
 def get_summary(model: Any, input_size: Sequence[int], device: Any = None) -> Dict[str, Any]:
-    """total_params, trainable_params, total_mult_adds (torchinfo's), multiply_adds (wattle's: of weights alone; None: not
-    known), input_size, total_input (numbers in an input).
+    """total_params, trainable_params, total_mult_adds (torchinfo's), multiply_adds (wattle's, of weights alone; None is
+    not known), input_size, total_input (numbers in an input).
 
     model: a torch module; input_size: (batch, …); device: where the input is made, None: where the model is.
     For other models {} with a warning: torch's alone can be counted so, ONNX files by `wattle model`.
