@@ -115,9 +115,9 @@ def model_to_run(model: nn.Module, device: Optional[torch.device]) -> nn.Module:
         copied = copy.deepcopy(model, copies)
         return copied.to(device) if is_elsewhere else copied  # what is lazy or lies in a script has not moved yet
     except Exception as error:
-        reason = "its parameters are lazy: run it once before" if has_lazy else f"it is not on {device}: leave device out"
+        why = "its parameters are lazy: run it once before" if has_lazy else f"it is not on {device}: leave device out"
         name = type(model).__name__
-        raise RuntimeError(f"no copy of {name} can be made ({type(error).__name__}), and {reason}") from error
+        raise RuntimeError(f"no copy of {name} can be made ({type(error).__name__}), and {why}") from error
 
 
 def _tensors_of(model: nn.Module) -> Iterator[torch.Tensor]:
