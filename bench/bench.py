@@ -308,6 +308,21 @@ def python_spans():
 
 
 @bench
+def torch_layers():
+    """a training step of ResNet-18 with and without wattle.torch.layers, in turns; median ratio of medians, CPU time of the thread"""
+    path = {"PYTHONPATH": str(BUILD / "python"), "OMP_NUM_THREADS": "1"}
+    if not (BUILD / "python/wattle").exists() or subprocess.run([PYTHON, "-c", "import torchvision"], capture_output=True).returncode:
+        return
+    program = [PYTHON, pathlib.Path(__file__).resolve().parent / "torch_layers.py"]
+    for batch, size, steps, rounds in ((8, 64, 20, 5), (8, 224, 2, 3)):
+        done = subprocess.run([*program, *map(str, (batch, size, steps, rounds))], check=True, capture_output=True,
+                              env={**os.environ, **path})
+        told = json.loads(done.stdout)
+        row(f"ResNet-18 step, {batch} x {size} x {size}, layers()", f"{told['plain_s'] * told['ratio'] * 1e3:.1f} ms",
+            f"without {told['plain_s'] * 1e3:.1f} ms", f"{told['ratio']:.3f}", "at most 1.03", told["ratio"] <= 1.03)
+
+
+@bench
 def spans_throughput():
     """spans of 8 threads, 10^6 a second in total for 10 s: what is lost, and what the recorder takes for it"""
     seconds = 10

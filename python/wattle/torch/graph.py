@@ -49,7 +49,6 @@ class Graph:
         self._kept: List[Any] = []  #: nodes of parameters
         self._handles: List[Any] = []
         self._prune_at = HANDLES_LEAST
-        self.is_on = True
 
     def own(self, parameter: torch.nn.Parameter, layer: Layer) -> None:
         """Whatever adds to the parameter's gradient is the layer's; of shared parameters the first one's.
@@ -71,30 +70,37 @@ class Graph:
         self._hook(node, layer.hooks)
 
     def hooks_of(self, layer: Layer, column: Column) -> Hooks:
-        stacks, label = self._stacks, self.label
+        # Run twice a node and step: what Stacks.begin and end do, without calling them.
+        stacks, label, mark, grad_enabled = self._stacks, self.label, self._stacks.mark, torch.is_grad_enabled
+        enter, leave, number = column.enter, column.leave, column.number
 
         def begin(grad_outputs: Any) -> None:
-            if not self.is_on:
-                return
             open_ = stacks.open
             if open_:
-                top = open_[-1]
-                if top.is_backward and not top.may_nest:
-                    stacks.cut(len(open_) - 1)  # nodes of C++ run one after the other: that one raised
-                    if open_ and not open_[-1].may_nest:
-                        stacks.mend()
-                else:
-                    stacks.mend()
-            stacks.begin(column)
+                self._check(open_)
+            open_.append(column)
+            enter()
+            if mark is not None:
+                mark(number)
 
         def end(grad_inputs: Any, grad_outputs: Any) -> None:
-            if not self.is_on:
-                return
-            if torch.is_grad_enabled():  # the gradient has a graph of its own, which is the layer's too
+            if grad_enabled():  # the gradient has a graph of its own, which is the layer's too
                 label(_nodes(grad_inputs), layer)
-            stacks.end(column)
+            open_ = stacks.open
+            if mark is not None or not open_ or open_[-1] is not column:
+                stacks.end(column)
+                return
+            open_.pop()
+            leave(None, None, None)
 
         return begin, end
+
+    def _check(self, open_: List[Column]) -> None:
+        """Before a node runs inside something: does that go on?"""
+        if open_[-1].is_backward and not open_[-1].may_nest:
+            self._stacks.cut(len(open_) - 1)  # nodes of C++ run one after the other: that one raised
+        if open_:
+            self._stacks.mend()
 
     def label(self, nodes: List[Any], layer: Optional[Layer]) -> None:
         """Nodes and all before them, up to those that have a label, become the layer's; None: nobody's, and only the nodes
@@ -118,6 +124,11 @@ class Graph:
                 if before is not None:
                     nodes.append(before)
 
+    def is_known(self, tensor: torch.Tensor) -> bool:
+        """Whether there is nothing to label: the usual case of a tensor that goes from layer to layer."""
+        node = tensor.grad_fn
+        return node is None or self._key in node.metadata
+
     def label_tensors(self, tensors: Sequence[torch.Tensor], layer: Optional[Layer]) -> None:
         nodes = _nodes(tensors)
         if nodes:
@@ -136,7 +147,6 @@ class Graph:
 
     def close(self) -> None:
         """Takes the hooks off nodes that are still there."""
-        self.is_on = False
         for handle in self._handles:
             handle.remove()
         self._handles.clear()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence
 
 import torch
@@ -16,13 +17,22 @@ from .stacks import Column, Stacks, call_compiled
 class Hooked:
     """A module that is measured."""
 
-    __slots__ = ("forward", "layer", "inside", "count_call")
+    __slots__ = ("forward", "layer", "inside", "count_call", "arguments")
 
-    def __init__(self, forward: Column, layer: Layer) -> None:
+    def __init__(self, forward: Column, layer: Layer, arguments: int) -> None:
         self.forward = forward
         self.layer = layer
+        self.arguments = arguments  #: of forward; with so many there are no keywords; -1: there may be any number
         self.inside: FrozenSet[Column] = frozenset()  #: forward columns of the modules around it
         self.count_call = itertools.count().__next__  #: returns the calls so far; of one instruction, for threads
+
+
+def arguments_of(module: torch.nn.Module) -> int:
+    """How many positional arguments forward takes, itself not counted; -1: any number, keywords, or unknown."""
+    code = getattr(getattr(type(module), "forward", None), "__code__", None)
+    if code is None or "forward" in vars(module) or code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
+        return -1
+    return code.co_argcount - 1
 
 
 def compiling() -> Callable[[], bool]:
@@ -75,6 +85,7 @@ class ForwardHooks:
 
     def _make_before(self) -> Callable[[torch.nn.Module, Any], None]:
         hooked, stacks, is_compiling, label = self._hooked, self._stacks, compiling(), self._label_inputs
+        grad_enabled = torch.is_grad_enabled
 
         def before(module: torch.nn.Module, args: Any) -> None:
             if is_compiling():  # first of all: what follows is nothing to compile
@@ -88,8 +99,8 @@ class ForwardHooks:
             around = open_[-1] if open_ else None
             entry.count_call()
             stacks.begin(entry.forward)
-            if torch.is_grad_enabled():
-                label(args, around, sys._getframe(1))
+            if grad_enabled():
+                label(args, around, entry.arguments, sys._getframe(1))
 
         return before
 
@@ -108,12 +119,15 @@ class ForwardHooks:
 
         return after
 
-    def _label_inputs(self, args: Any, around: Optional[Column], frame: Any) -> None:
+    def _label_inputs(self, args: Any, around: Optional[Column], arguments: int, frame: Any) -> None:
         """What the module takes was made by the layer around it, or outside of all layers."""
         try:
+            if arguments == 1 and len(args) == 1 and isinstance(args[0], torch.Tensor) and self._graph.is_known(args[0]):
+                return
             found: List[torch.Tensor] = []
             tensors.find(args, found)
-            tensors.find(_keywords(frame), found)
+            if len(args) != arguments:
+                tensors.find(_keywords(frame), found)
             if found:
                 entry = self._by_column.get(around) if around is not None else None
                 self._graph.label_tensors(found, entry.layer if entry is not None else None)

@@ -12,7 +12,7 @@ import torch
 from .. import _wattle
 from . import cuda, figures, modules, rows
 from .graph import Graph, Layer
-from .hooks import ForwardHooks, Hooked
+from .hooks import ForwardHooks, Hooked, arguments_of
 from .stacks import Column, Stacks
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -136,7 +136,8 @@ class layers:
                       Column(number + 1, None, True, True, backward.__enter__, backward.__exit__), self._graph)
         for parameter in part.module.parameters(recurse=False):
             self._graph.own(parameter, layer)
-        return Hooked(Column(number, part.module, False, True, forward.__enter__, forward.__exit__), layer)
+        return Hooked(Column(number, part.module, False, True, forward.__enter__, forward.__exit__), layer,
+                      arguments_of(part.module))
 
     def _span_name(self, part: modules.Part) -> str:
         name = part.name or type(part.module).__name__

@@ -50,13 +50,13 @@ class Stacks(threading.local):
 
     def __init__(self, mark: Optional[Callable[[int], None]] = None) -> None:
         self.open: List[Column] = []
-        self._mark = mark  #: told the column after each change, for work that is timed where it runs
+        self.mark = mark  #: told the column after each change, for work that is timed where it runs
 
     def begin(self, column: Column) -> None:
         self.open.append(column)
         column.enter()
-        if self._mark is not None:
-            self._mark(column.number)
+        if self.mark is not None:
+            self.mark(column.number)
 
     def end(self, column: Column) -> None:
         """Ends the innermost of this column and all inside it; nothing where it is not open (any more)."""
@@ -68,15 +68,15 @@ class Stacks(threading.local):
             top.leave(None, None, None)
             if top is column:
                 break
-        if self._mark is not None:
-            self._mark(self.open[-1].number if self.open else 0)
+        if self.mark is not None:
+            self.mark(self.open[-1].number if self.open else 0)
 
     def cut(self, depth: int) -> None:
         """Ends all but the outermost `depth`."""
         while len(self.open) > depth:
             self.open.pop().leave(None, None, None)
-        if self._mark is not None:
-            self._mark(self.open[-1].number if self.open else 0)
+        if self.mark is not None:
+            self.mark(self.open[-1].number if self.open else 0)
 
     def mend(self, called: Optional[torch.nn.Module] = None) -> None:
         """Ends what no frame of this thread stands for any more, and all inside that. `called`: the module whose call is just
