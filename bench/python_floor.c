@@ -12,8 +12,7 @@ struct state {
 };
 
 struct block {
-	PyObject_HEAD
-	PyObject *name;
+	PyObject_HEAD PyObject *name;
 };
 
 static struct timespec times[TIMES];

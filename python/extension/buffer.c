@@ -93,8 +93,7 @@ static PyStructSequence_Field column_fields[] = {
 	{NULL, NULL},
 };
 
-static PyStructSequence_Desc column_description = {"wattle.Column", "A column of a stored run.", column_fields,
-	4};
+static PyStructSequence_Desc column_description = {"wattle.Column", "A column of a stored run.", column_fields, 4};
 
 static PyObject *text(const char *text)
 {

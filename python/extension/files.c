@@ -58,8 +58,10 @@ static PyObject *tracking_blocks(PyObject *module, PyObject *arguments)
 	struct buf out;
 	int r;
 	buf_init(&out, DOCUMENT_CEILING);
-	Py_BEGIN_ALLOW_THREADS r = write_tracking(paths[0], paths[1], &out, &error);
-	Py_END_ALLOW_THREADS Py_XDECREF(tracking);
+	Py_BEGIN_ALLOW_THREADS
+	r = write_tracking(paths[0], paths[1], &out, &error);
+	Py_END_ALLOW_THREADS
+	Py_XDECREF(tracking);
 	Py_DECREF(sub_tracking);
 	return text_or_raise(r, &error, &out);
 }
@@ -179,8 +181,10 @@ static PyObject *compare(PyObject *module, PyObject *arguments)
 		int r;
 		buf_init(&out, DOCUMENT_CEILING);
 		buf_init(&warnings, DOCUMENT_CEILING);
-		Py_BEGIN_ALLOW_THREADS r = write_comparison(&comparing, &out, &warnings, &error);
-		Py_END_ALLOW_THREADS text = text_or_raise(r, &error, &out);
+		Py_BEGIN_ALLOW_THREADS
+		r = write_comparison(&comparing, &out, &warnings, &error);
+		Py_END_ALLOW_THREADS
+		text = text_or_raise(r, &error, &out);
 		if (text != NULL && !warn(&warnings))
 			Py_CLEAR(text);
 		buf_finish(&warnings);
@@ -220,7 +224,8 @@ static PyObject *combine(PyObject *module, PyObject *arguments)
 	int r = 0;
 	if (taken) {
 		const char *path = PyBytes_AsString(out);
-		Py_BEGIN_ALLOW_THREADS r = combine_files(path, paths, (size_t)n, &error);
+		Py_BEGIN_ALLOW_THREADS
+		r = combine_files(path, paths, (size_t)n, &error);
 		Py_END_ALLOW_THREADS
 	}
 	free((void *)paths);
@@ -248,8 +253,10 @@ static PyObject *export(PyObject *module, PyObject *arguments, PyObject *keyword
 	choice.overwrite = overwrite != 0;
 	struct wattle_error error = {0};
 	int r;
-	Py_BEGIN_ALLOW_THREADS r = export_file(path, &choice, &error);
-	Py_END_ALLOW_THREADS Py_DECREF(run);
+	Py_BEGIN_ALLOW_THREADS
+	r = export_file(path, &choice, &error);
+	Py_END_ALLOW_THREADS
+	Py_DECREF(run);
 	Py_DECREF(out);
 	if (r < 0)
 		return raise_error(&error);

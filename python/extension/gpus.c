@@ -36,8 +36,11 @@ static PyObject *check_gpus(PyObject *module, PyObject *const *arguments, Py_ssi
 	if (PyErr_Occurred() != NULL)
 		return NULL;
 	int r;
-	Py_BEGIN_ALLOW_THREADS r = look(&choice);
-	Py_END_ALLOW_THREADS if (r < 0) return raise_code(r, choice.error.text);
+	Py_BEGIN_ALLOW_THREADS
+	r = look(&choice);
+	Py_END_ALLOW_THREADS
+	if (r < 0)
+		return raise_code(r, choice.error.text);
 	Py_RETURN_NONE;
 }
 

@@ -62,9 +62,10 @@ static int init(PyObject *self, PyObject *arguments, PyObject *keywords)
 	}
 	wattle_meter *meter = NULL;
 	int r;
-	Py_BEGIN_ALLOW_THREADS r = wattle_meter_open(&options, &meter);
-	Py_END_ALLOW_THREADS if (r < 0)
-	{
+	Py_BEGIN_ALLOW_THREADS
+	r = wattle_meter_open(&options, &meter);
+	Py_END_ALLOW_THREADS
+	if (r < 0) {
 		(void)raise_code(r, NULL);
 		return -1;
 	}
@@ -90,8 +91,10 @@ static PyObject *start(PyObject *self, PyObject *unused)
 		return NULL;
 	wattle_meter *meter = as_meter(self)->meter;
 	int r;
-	Py_BEGIN_ALLOW_THREADS r = wattle_meter_start(meter);
-	Py_END_ALLOW_THREADS as_meter(self)->is_busy = false;
+	Py_BEGIN_ALLOW_THREADS
+	r = wattle_meter_start(meter);
+	Py_END_ALLOW_THREADS
+	as_meter(self)->is_busy = false;
 	if (r < 0)
 		return raise_state(r, NULL);
 	Py_RETURN_NONE;
@@ -104,8 +107,10 @@ static PyObject *take_reading(PyObject *self, int (*how)(wattle_meter *, struct 
 	wattle_meter *meter = as_meter(self)->meter;
 	struct wattle_reading reading = {.size = sizeof(reading)};
 	int r;
-	Py_BEGIN_ALLOW_THREADS r = how(meter, &reading);
-	Py_END_ALLOW_THREADS as_meter(self)->is_busy = false;
+	Py_BEGIN_ALLOW_THREADS
+	r = how(meter, &reading);
+	Py_END_ALLOW_THREADS
+	as_meter(self)->is_busy = false;
 	if (r < 0)
 		return raise_state(r, r == -EPERM ? "the meter has not been started" : NULL);
 	return reading_new(state_of(Py_TYPE(self)), &reading);

@@ -21,8 +21,10 @@ static PyObject *new (PyTypeObject *type, PyObject *arguments, PyObject *keyword
 	struct wattle_error error = {0};
 	struct run run;
 	int r;
-	Py_BEGIN_ALLOW_THREADS r = load_run(path, &run, &error);
-	Py_END_ALLOW_THREADS struct run_object *self = r == 0 ? PyObject_New(struct run_object, type) : NULL;
+	Py_BEGIN_ALLOW_THREADS
+	r = load_run(path, &run, &error);
+	Py_END_ALLOW_THREADS
+	struct run_object *self = r == 0 ? PyObject_New(struct run_object, type) : NULL;
 	if (self == NULL) {
 		if (r == 0)
 			run_finish(&run);
@@ -78,13 +80,14 @@ static PyObject *document(PyObject *self, void (*write)(const struct findings *f
 	struct buf out;
 	int r;
 	buf_init(&out, DOCUMENT_CEILING);
-	Py_BEGIN_ALLOW_THREADS r = run_object_findings(as_run(self));
+	Py_BEGIN_ALLOW_THREADS
+	r = run_object_findings(as_run(self));
 	if (r == 0) {
 		write(&as_run(self)->findings, &out);
 		r = out.failed;
 	}
-	Py_END_ALLOW_THREADS PyObject *text = r == 0 ? PyUnicode_DecodeUTF8(out.data, (Py_ssize_t)out.size, "replace")
-						     : raise_code(r, NULL);
+	Py_END_ALLOW_THREADS
+	PyObject *text = r == 0 ? PyUnicode_DecodeUTF8(out.data, (Py_ssize_t)out.size, "replace") : raise_code(r, NULL);
 	buf_finish(&out);
 	return text;
 }

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 
-static const struct column_view time_column = {.name = "t_ns", .unit = "ns", .meaning = "CLOCK_MONOTONIC", .format = "q"};
+static const struct column_view time_column = {.name = "t_ns",
+	.unit = "ns",
+	.meaning = "CLOCK_MONOTONIC",
+	.format = "q"};
 
 static PyObject *append_metrics(PyObject *self, PyObject *list, enum metric_scope scope, int64_t *const *values,
 	size_t n)
@@ -99,8 +102,11 @@ int run_object_name_spans(struct run_object *self)
 static bool name_spans_released(PyObject *self)
 {
 	int r;
-	Py_BEGIN_ALLOW_THREADS r = run_object_name_spans(as_run(self));
-	Py_END_ALLOW_THREADS if (r < 0)(void) raise_code(r, NULL);
+	Py_BEGIN_ALLOW_THREADS
+	r = run_object_name_spans(as_run(self));
+	Py_END_ALLOW_THREADS
+	if (r < 0)
+		(void)raise_code(r, NULL);
 	return r == 0;
 }
 

@@ -107,8 +107,8 @@ static PyObject *device_samples(PyObject *self, const struct run_device *device)
 	const struct column_view t = {"t_ns", "ns", "CLOCK_MONOTONIC", device->t_ns, device->n, sizeof(int64_t), "q"};
 	bool whole = list != NULL && column_append(state, list, self, &t);
 	for (size_t i = 0; whole && i < n; i++) {
-		const struct column_view column = {metrics[i].name, metrics[i].unit, metrics[i].meaning, device->values[i],
-			device->n, sizeof(int64_t), "q"};
+		const struct column_view column = {metrics[i].name, metrics[i].unit, metrics[i].meaning,
+			device->values[i], device->n, sizeof(int64_t), "q"};
 		whole = column_append(state, list, self, &column);
 	}
 	if (!whole)

@@ -34,9 +34,11 @@ static PyObject *sub_tracking_calls(PyObject *module, PyObject *path)
 	struct calls calls = {.arena = arena_new()};
 	struct wattle_error error = {0};
 	int r = -ENOMEM;
-	Py_BEGIN_ALLOW_THREADS if (calls.arena != NULL)
+	Py_BEGIN_ALLOW_THREADS
+	if (calls.arena != NULL)
 		r = sub_tracking_read(PyBytes_AsString(bytes), calls.arena, &calls.all, &calls.n, NULL, &error);
-	Py_END_ALLOW_THREADS PyObject *list = r < 0 ? raise_code(r, error.text) : list_of(&calls);
+	Py_END_ALLOW_THREADS
+	PyObject *list = r < 0 ? raise_code(r, error.text) : list_of(&calls);
 	arena_free(calls.arena);
 	Py_DECREF(bytes);
 	return list;

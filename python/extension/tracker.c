@@ -143,14 +143,14 @@ static int renew_environ(void)
 {
 	const char *ring = getenv("WATTLE_RING");
 	PyObject *os = PyImport_ImportModule("os");
-	PyObject *environ = os != NULL ? PyObject_GetAttrString(os, "environ") : NULL;
+	PyObject *copy = os != NULL ? PyObject_GetAttrString(os, "environ") : NULL;
 	PyObject *result = NULL;
-	if (environ != NULL && ring != NULL)
-		result = PyObject_CallMethod(environ, "__setitem__", "ss", "WATTLE_RING", ring);
-	else if (environ != NULL)
-		result = PyObject_CallMethod(environ, "pop", "sO", "WATTLE_RING", Py_None);
+	if (copy != NULL && ring != NULL)
+		result = PyObject_CallMethod(copy, "__setitem__", "ss", "WATTLE_RING", ring);
+	else if (copy != NULL)
+		result = PyObject_CallMethod(copy, "pop", "sO", "WATTLE_RING", Py_None);
 	Py_XDECREF(os);
-	Py_XDECREF(environ);
+	Py_XDECREF(copy);
 	Py_XDECREF(result);
 	return result != NULL ? 0 : -1;
 }
@@ -184,8 +184,10 @@ static PyObject *change(PyObject *self, int (*how)(wattle_tracker *))
 	if (tracker == NULL)
 		return NULL;
 	int r;
-	Py_BEGIN_ALLOW_THREADS r = how(tracker);
-	Py_END_ALLOW_THREADS PyObject *result = renew_environ() < 0 ? NULL : r < 0 ? fail(self, r) : Py_NewRef(Py_None);
+	Py_BEGIN_ALLOW_THREADS
+	r = how(tracker);
+	Py_END_ALLOW_THREADS
+	PyObject *result = renew_environ() < 0 ? NULL : r < 0 ? fail(self, r) : Py_NewRef(Py_None);
 	as_tracker(self)->n_users--;
 	return result;
 }
@@ -207,8 +209,10 @@ static PyObject *report_json(PyObject *self, PyObject *unused)
 		return NULL;
 	char *text = NULL;
 	int r;
-	Py_BEGIN_ALLOW_THREADS r = wattle_tracker_report_json(tracker, &text);
-	Py_END_ALLOW_THREADS PyObject *result = r < 0 ? fail(self, r) : PyUnicode_FromString(text);
+	Py_BEGIN_ALLOW_THREADS
+	r = wattle_tracker_report_json(tracker, &text);
+	Py_END_ALLOW_THREADS
+	PyObject *result = r < 0 ? fail(self, r) : PyUnicode_FromString(text);
 	free(text);
 	as_tracker(self)->n_users--;
 	return result;
@@ -220,7 +224,8 @@ static void free_tracker(PyObject *self)
 	as_tracker(self)->tracker = NULL;
 	if (tracker == NULL)
 		return;
-	Py_BEGIN_ALLOW_THREADS wattle_tracker_free(tracker);
+	Py_BEGIN_ALLOW_THREADS
+	wattle_tracker_free(tracker);
 	Py_END_ALLOW_THREADS
 }
 
