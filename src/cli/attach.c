@@ -37,8 +37,6 @@ static void read_command_line(pid_t pid, struct command_line *line)
 	line->argv[n] = NULL;
 }
 
-
-
 static int parse_pid(const char *text, pid_t *ret_pid, struct wattle_error *reterr)
 {
 	int64_t pid;
@@ -110,8 +108,7 @@ static int measure_process(const struct measure_options *options, pid_t pid)
 	if (read_also(options, also, &n_also, &error) < 0)
 		return control_refuse(options->control, EXIT_USAGE, &error);
 	read_command_line(pid, &line);
-	return follow(options,
-		&(struct followed){.pid = pid, .also = also, .n_also = n_also, .command = line.argv});
+	return follow(options, &(struct followed){.pid = pid, .also = also, .n_also = n_also, .command = line.argv});
 }
 
 static int open_cgroup(struct cgroup *cgroup, const char *path, struct wattle_error *reterr)
@@ -154,8 +151,9 @@ static int find_target(const struct measure_options *options, int argc, char **a
 		return error_set(reterr, -EINVAL, "'%s' and --cgroup: give one of them", argv[0]);
 	if (options->cgroup != NULL && options->also.n > 0)
 		return error_set(reterr, -EINVAL, "--also and --cgroup: give one of them");
-	if (options->cgroup != NULL)
-		return 0;
+	int r = measure_check(options, reterr);
+	if (r < 0 || options->cgroup != NULL)
+		return r;
 	if (argc != 1)
 		return error_set(reterr, -EINVAL,
 			argc == 0 ? "no process given" : "more than one process given; --also takes the others");

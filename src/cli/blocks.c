@@ -8,6 +8,7 @@
 #include "span/reader/span_file.h"
 #include "store/probe.h"
 #include "store/run_join.h"
+#include "store/sub_tracking_rows.h"
 #include "task/load_blocks.h"
 #include "task/tracking_files.h"
 
@@ -157,6 +158,11 @@ static int run(const struct command *command, int argc, char **argv)
 		return cli_usage(command, EXIT_USAGE, "give either a run or gpu_tracker's files");
 	if (values.tracking_file != NULL && values.sub_tracking_file == NULL)
 		return cli_usage(command, EXIT_USAGE, "--tracking-file needs --sub-tracking-file");
+	const char *const files[] = {values.tracking_file, values.sub_tracking_file};
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (files[i] != NULL && sub_tracking_ending(files[i]) == NULL)
+			return cli_usage(command, EXIT_USAGE, "%s: %s does not end in .csv or .sqlite",
+				i == 0 ? "--tracking-file" : "--sub-tracking-file", files[i]);
 	if (alone && values.span_files.n > 0)
 		return cli_usage(command, EXIT_USAGE, "--spans needs a run");
 	if (!alone && words.n != 1)

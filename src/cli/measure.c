@@ -37,17 +37,23 @@ static int check_meta(const struct measure_options *options, struct wattle_error
 	return 0;
 }
 
-static int check_options(const struct measure_options *options, struct wattle_error *reterr)
+static int check_ending(const char *option, const char *path, struct wattle_error *reterr)
+{
+	if (path == NULL || sub_tracking_ending(path) != NULL) // those of a tracking file are the same
+		return 0;
+	return error_set(reterr, -EINVAL, "%s: %s does not end in .csv or .sqlite", option, path);
+}
+
+int measure_check(const struct measure_options *options, struct wattle_error *reterr)
 {
 	if (options->overwrite && options->append)
 		return error_set(reterr, -EINVAL, "--append: does not go with --overwrite; give one of them");
 	if (options->json != NULL && options->output != NULL && strcmp(options->json, options->output) == 0)
 		return error_set(reterr, -EINVAL, "--json: %s is the run file; choose another name", options->json);
-	if (options->sub_tracking_file != NULL && sub_tracking_ending(options->sub_tracking_file) == NULL)
-		return error_set(reterr, -EINVAL, "--sub-tracking-file: %s does not end in .csv or .sqlite",
-			options->sub_tracking_file);
-	int r = check_meta(options, reterr);
-	return r < 0 ? r : cli_check_writable("--json", options->json, reterr);
+	int r = check_ending("--tracking-file", options->tracking_file, reterr);
+	if (r == 0)
+		r = check_ending("--sub-tracking-file", options->sub_tracking_file, reterr);
+	return r < 0 ? r : check_meta(options, reterr);
 }
 
 // Version 4, from the kernel's random numbers.
@@ -170,7 +176,7 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	*measure = (struct measure){.options = *options};
-	int r = check_options(options, reterr);
+	int r = cli_check_writable("--json", options->json, reterr);
 	if (r == 0)
 		r = output_path(options->output, pid, measure->path, sizeof(measure->path), reterr);
 	if (r == 0)

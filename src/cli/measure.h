@@ -20,6 +20,9 @@ enum { RUN_OPTIONS = 32, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has more,
 extern const struct option measure_option_table[ATTACH_OPTIONS];
 struct measure_options measure_defaults(void);
 
+// What is wrong with the options whatever the machine: -EINVAL with a sentence that names one.
+int measure_check(const struct measure_options *options, struct wattle_error *reterr);
+
 /* From options to the printed summary. Opened in measure_open, when nothing of the command has run yet; every refusal
  * comes from there. */
 struct measure {

@@ -27,6 +27,8 @@ static int measure_command(const struct measure_options *options, char **argv)
 {
 	struct wattle_error error = {0};
 	struct target target;
+	if (measure_check(options, &error) < 0)
+		return cli_fail(EXIT_OWN_FAILURE, &error);
 	if (start(options, argv, &target, &error) < 0)
 		return cli_fail(EXIT_OWN_FAILURE, &error);
 	struct measure measure;

@@ -147,6 +147,16 @@ def no_pid(room):
 
 
 @test
+def wrong_options(room):
+    """options that are wrong whatever the process: status 2, one line that names the option, no file"""
+    for words, named in ((["--sub-tracking-file", "x.txt"], "--sub-tracking-file: x.txt"), (["--meta", "x"], "--meta"),
+                         (["--tracking-file", "x.txt"], "--tracking-file: x.txt"), (["--overwrite", "--append"], "--append")):
+        done = room.wattle("attach", "-o", "run.sqlite", *words, os.getpid())
+        assert done.returncode == 2 and named in done.stderr and len(done.stderr.splitlines()) == 1, done
+        assert not list(room.folder.iterdir())
+
+
+@test
 def a_zombie(room):
     """a process that has ended and is not waited for: told, status 1, no hang"""
     script = "import os, sys, time\npid = os.fork()\nif pid == 0: os._exit(0)\nprint(pid, flush=True)\nsys.stdin.read()\n"

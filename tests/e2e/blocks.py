@@ -162,6 +162,11 @@ def wrong_use(room):
                   ["--tracking-file", "t.csv"], ["--spans", "s"], ["--sub-tracking-file", "s.csv", "--spans", "s"],
                   ["--format", "xml", "run"]):
         refused(room, *words, status=2)
+    for name in ("t.txt", ".", ".csv", "csv"):
+        line = refused(room, "--tracking-file", "t.csv", "--sub-tracking-file", name, status=2)
+        assert f"--sub-tracking-file: {name} does not end" in line, line
+        line = refused(room, "--tracking-file", name, "--sub-tracking-file", "s.csv", status=2)
+        assert f"--tracking-file: {name} does not end" in line, line
 
 
 @test
@@ -189,7 +194,7 @@ def files_that_are_none(room):
     for name, text in wrong.items():
         (room.folder / name).write_text(text)
         assert name in refused(room, "--tracking-file", name, "--sub-tracking-file", "s.csv")
-    for name in ("nowhere.csv", "nowhere.sqlite", "t.csv", "t.sqlite", "empty.csv", "t.txt", "."):
+    for name in ("nowhere.csv", "nowhere.sqlite", "t.csv", "t.sqlite", "empty.csv"):
         assert name in refused(room, "--sub-tracking-file", name, "--tracking-file", "t.csv")
     for name in ("s.csv", "s.sqlite", "nowhere.sqlite"):
         assert name in refused(room, "--tracking-file", name, "--sub-tracking-file", "s.csv")
