@@ -38,9 +38,10 @@ static bool split(const struct command *command, const struct option_list *words
 		char *equals = name != NULL ? strrchr(name, '=') : NULL;
 		if (name == NULL)
 			return false;
-		if (equals == NULL || equals == name || num_parse_i64(equals + 1, &dims[i].size) < 0 || dims[i].size < 0) {
-			*ret_status = cli_usage(command, EXIT_USAGE, "--dim: '%.200s' is not NAME=SIZE, such as sequence=128",
-				words->items[i]);
+		if (equals == NULL || equals == name || num_parse_i64(equals + 1, &dims[i].size) < 0 ||
+			dims[i].size < 0) {
+			*ret_status = cli_usage(command, EXIT_USAGE,
+				"--dim: '%.200s' is not NAME=SIZE, such as sequence=128", words->items[i]);
 			return false;
 		}
 		*equals = '\0';
@@ -98,7 +99,8 @@ const struct command command_model = {
 	.name = "model",
 	.usage = "FILE.onnx [--format text|json] [--batch N] [--dim NAME=SIZE]… [-o FILE]",
 	.summary = "parameters and multiply-adds of an ONNX model, per layer",
-	.details = "Reads the graph alone: weights stay on disk, in the file or beside it. What can't be known is n/a (null), never 0.",
+	.details =
+		"Reads the graph alone: weights stay on disk, in the file or beside it. What can't be known is n/a (null), never 0.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -102,8 +102,8 @@ void control_if(struct op *op)
 		op_contradiction(op, "a branch is missing");
 		return;
 	}
-	int64_t truth = condition != NULL && condition->ints != NULL && value_few(condition) == 1 ? condition->ints[0] :
-																								  VALUE_MISSING;
+	int64_t truth = condition != NULL && condition->ints != NULL && value_few(condition) == 1 ? condition->ints[0]
+												  : VALUE_MISSING;
 	if (value_ok(truth)) {
 		branch(op, truth != 0 ? then_graph : else_graph, true);
 		return;
@@ -133,7 +133,7 @@ struct turning {
 	bool given_first;
 	const char *why; // the number of turns is not known
 	int64_t turns;
-	bool goes_on; // Loop: the condition that the body makes is always true
+	bool goes_on;       // Loop: the condition that the body makes is always true
 	struct value *made; // what each turn leaves behind
 	size_t n_made;
 };
@@ -246,7 +246,11 @@ void control_loop(struct op *op)
 		{.type = ONNX_INT64, .ranked = true, .number = true},
 		{.type = ONNX_BOOL, .ranked = true, .number = true, .ints = &yes},
 	};
-	struct turning t = {.op = op, .body = graph_of(op, "body"), .given = given, .n_given = 2, .given_first = true,
+	struct turning t = {.op = op,
+		.body = graph_of(op, "body"),
+		.given = given,
+		.n_given = 2,
+		.given_first = true,
 		.why = "how often the loop runs depends on the input"};
 	if (t.body == NULL) {
 		op_contradiction(op, "no body");
@@ -300,7 +304,9 @@ static bool slice_for(struct turning *t, size_t i, const struct value *whole)
 
 void control_scan(struct op *op)
 {
-	struct turning t = {.op = op, .body = graph_of(op, "body"), .turns = VALUE_MISSING,
+	struct turning t = {.op = op,
+		.body = graph_of(op, "body"),
+		.turns = VALUE_MISSING,
 		.why = "how often the body runs is not known"};
 	int64_t n_scanned = op_int(op, "num_scan_inputs", 0);
 	if (t.body == NULL || n_scanned < 1 || (size_t)n_scanned > op->n_in) {

@@ -114,8 +114,8 @@ int64_t count_attention(const struct op *op) // the projection of the input
 int64_t count_attention_plain(const struct op *op)
 {
 	const struct value *q = op_in(op, 0), *k = op_in(op, 1), *v = op_in(op, 2);
-	if (q == NULL || k == NULL || v == NULL || !q->ranked || !k->ranked || !v->ranked || q->rank != 3 || k->rank != 3 ||
-		v->rank != 3 || op_int(op, "kv_num_heads", 0) != 0)
+	if (q == NULL || k == NULL || v == NULL || !q->ranked || !k->ranked || !v->ranked || q->rank != 3 ||
+		k->rank != 3 || v->rank != 3 || op_int(op, "kv_num_heads", 0) != 0)
 		return VALUE_MISSING;
 	// Per head q times k, then the scores times v: heads and their widths multiply to the whole widths.
 	int64_t scores = multiply(op, elements(op, q), k->dims[1]);

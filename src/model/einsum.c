@@ -53,7 +53,8 @@ static bool read_input(const struct op *op, struct einsum *sum, struct term term
 		if (!seen || *size == 1)
 			*size = dim;
 		else if (dim != 1 && !dims_unify(*size, dim, size))
-			return op_contradiction(op, "sizes %lld and %lld for one letter", (long long)*size, (long long)dim);
+			return op_contradiction(op, "sizes %lld and %lld for one letter", (long long)*size,
+				(long long)dim);
 	}
 	return true;
 }
@@ -97,8 +98,8 @@ bool einsum_read(const struct op *op, struct einsum *ret_sum)
 			return false;
 		at = comma != NULL ? comma + 1 : left_end;
 	}
-	ret_sum->out_rank = arrow != NULL ? letters((struct term){arrow + 2, end}, dots, ret_sum->out) :
-										usual_output(text, left_end, dots, ret_sum->out);
+	ret_sum->out_rank = arrow != NULL ? letters((struct term){arrow + 2, end}, dots, ret_sum->out)
+					  : usual_output(text, left_end, dots, ret_sum->out);
 	for (int i = 0; i < ret_sum->out_rank; i++) {
 		ret_sum->kept |= UINT64_C(1) << ret_sum->out[i];
 		if ((ret_sum->used >> ret_sum->out[i] & 1) == 0)

@@ -3,7 +3,9 @@
 
 #include "model/op.h"
 
-enum { EINSUM_LETTERS = 52 + VALUE_RANK_MAX }; // behind the letters: the dimensions that "..." stands for, last one last
+enum {
+	EINSUM_LETTERS = 52 + VALUE_RANK_MAX
+}; // behind the letters: the dimensions that "..." stands for, last one last
 
 struct einsum {
 	int64_t sizes[EINSUM_LETTERS]; // VALUE_MISSING: not known

@@ -54,13 +54,13 @@ static int64_t pow_ints(int64_t a, int64_t b)
 	return product;
 }
 #define COMPARE(name, operation)                                                                                       \
-	static int64_t name##_ints(int64_t a, int64_t b)                                                                   \
-	{                                                                                                                  \
-		return a operation b;                                                                                          \
-	}                                                                                                                  \
-	static double name##_floats(double a, double b)                                                                    \
-	{                                                                                                                  \
-		return a operation b;                                                                                          \
+	static int64_t name##_ints(int64_t a, int64_t b)                                                               \
+	{                                                                                                              \
+		return a operation b;                                                                                  \
+	}                                                                                                              \
+	static double name##_floats(double a, double b)                                                                \
+	{                                                                                                              \
+		return a operation b;                                                                                  \
 	}
 COMPARE(equal, ==)
 COMPARE(less, <)
@@ -201,8 +201,17 @@ static const struct {
 	const char *name;
 	double (*of)(double x);
 } unaries[] = {
-	{"Neg", negative}, {"Abs", fabs}, {"Floor", floor}, {"Ceil", ceil}, {"Round", nearbyint}, {"Sqrt", sqrt},
-	{"Sign", sign}, {"Reciprocal", reciprocal}, {"Not", not_true}, {"Exp", exp}, {"Log", log},
+	{"Neg", negative},
+	{"Abs", fabs},
+	{"Floor", floor},
+	{"Ceil", ceil},
+	{"Round", nearbyint},
+	{"Sqrt", sqrt},
+	{"Sign", sign},
+	{"Reciprocal", reciprocal},
+	{"Not", not_true},
+	{"Exp", exp},
+	{"Log", log},
 };
 
 static bool is_exact(int64_t value) // as a double
@@ -272,13 +281,14 @@ void fold_same(struct op *op)
 void fold_reduce(struct op *op)
 {
 	const struct value *in = op_in(op, 0);
-	if (in == NULL || in->ints == NULL || op_out(op, 0) == NULL || value_few(op_out(op, 0)) != 1 || value_few(in) < 1)
+	if (in == NULL || in->ints == NULL || op_out(op, 0) == NULL || value_few(op_out(op, 0)) != 1 ||
+		value_few(in) < 1)
 		return;
-	int64_t (*join)(int64_t, int64_t) = op_is(op, "ReduceProd") ? mul_ints :
-		op_is(op, "ReduceSum")                                  ? add_ints :
-		op_is(op, "ReduceMax")                                  ? max_ints :
-		op_is(op, "ReduceMin")                                  ? min_ints :
-																  NULL;
+	int64_t (*join)(int64_t, int64_t) = op_is(op, "ReduceProd") ? mul_ints
+		: op_is(op, "ReduceSum")                            ? add_ints
+		: op_is(op, "ReduceMax")                            ? max_ints
+		: op_is(op, "ReduceMin")                            ? min_ints
+								    : NULL;
 	int64_t *result = join != NULL ? op_new_ints(op, 0, 1) : NULL;
 	if (result == NULL)
 		return;

@@ -29,14 +29,15 @@ static bool is_wanted(const struct search *search, const char *name)
 
 static bool is_plain(const Onnx__NodeProto *node)
 {
-	return node->op_type != NULL && (node->domain == NULL || node->domain[0] == '\0' || strcmp(node->domain, "ai.onnx") == 0);
+	return node->op_type != NULL &&
+		(node->domain == NULL || node->domain[0] == '\0' || strcmp(node->domain, "ai.onnx") == 0);
 }
 
 // How many of a node's inputs its first output is made of, where it only turns, cuts or joins them.
 static size_t carried(const Onnx__NodeProto *node)
 {
-	static const char *const carriers[] = {"Transpose", "Reshape", "Unsqueeze", "Squeeze", "Slice", "Cast", "Identity",
-		"Split", "Flatten", "DequantizeLinear"};
+	static const char *const carriers[] = {"Transpose", "Reshape", "Unsqueeze", "Squeeze", "Slice", "Cast",
+		"Identity", "Split", "Flatten", "DequantizeLinear"};
 	if (!is_plain(node) || node->n_input == 0)
 		return 0;
 	if (strcmp(node->op_type, "Concat") == 0)
@@ -50,7 +51,7 @@ static size_t carried(const Onnx__NodeProto *node)
 // The weights whose place says so. MatMul and Gather take weights and activations at the same place.
 static void want_weights(struct search *search, const Onnx__NodeProto *node)
 {
-	const struct operator *what = is_plain(node) ? operator_find("", node->op_type) : NULL;
+	const struct operator* what = is_plain(node) ? operator_find("", node->op_type) : NULL;
 	if (what == NULL || strcmp(node->op_type, "MatMul") == 0 || strcmp(node->op_type, "Gather") == 0 ||
 		strcmp(node->op_type, "Gemm") == 0 || strcmp(node->op_type, "MatMulInteger") == 0 ||
 		strcmp(node->op_type, "DequantizeLinear") == 0 || strcmp(node->op_type, "Einsum") == 0)
@@ -181,7 +182,8 @@ static void note_free(struct opening *o, const char *name)
 	const char **grown = walk_alloc(o->walk, o->n_free + 1, sizeof(*grown));
 	if (grown == NULL || o->n_free >= 100)
 		return;
-	memcpy(grown, o->free_dims, o->n_free * sizeof(*grown));
+	for (size_t i = 0; i < o->n_free; i++)
+		grown[i] = o->free_dims[i];
 	grown[o->n_free++] = name;
 	o->free_dims = grown;
 }
@@ -197,8 +199,9 @@ static int64_t size_of(struct opening *o, const Onnx__TensorShapeProto__Dimensio
 			o->used[i] = true;
 			return options->dims[i].size;
 		}
-	bool is_batch = o->batch_name != NULL && name != NULL ? strcmp(name, o->batch_name) == 0 :
-															 is_first && !is_weight && (o->batch_name == NULL || name == NULL);
+	bool is_batch = o->batch_name != NULL && name != NULL
+		? strcmp(name, o->batch_name) == 0
+		: is_first && !is_weight && (o->batch_name == NULL || name == NULL);
 	if (is_batch) {
 		o->has_batch = true;
 		return value_ok(options->batch) ? options->batch : 1;
@@ -235,7 +238,8 @@ static void open_shape(struct opening *o, const Onnx__ValueInfoProto *input, str
 }
 
 // Where the batch is written into the graph, the one asked for takes its place in all inputs that have it first.
-static void rebatch(struct opening *o, struct value **values, const bool *is_data, size_t n, struct model_figures *figures)
+static void rebatch(struct opening *o, struct value **values, const bool *is_data, size_t n,
+	struct model_figures *figures)
 {
 	int64_t wanted = o->walk->options->batch, stored = VALUE_MISSING;
 	for (size_t i = 0; i < n && !value_ok(stored); i++)
@@ -272,8 +276,9 @@ static void check_names(struct opening *o)
 	const struct model_options *options = o->walk->options;
 	for (size_t i = 0; i < options->n_dims; i++)
 		if (!o->used[i])
-			walk_fail(o->walk, -EINVAL, "--dim: no input of %s has an open dimension '%.100s'%s%.100s", o->walk->path,
-				options->dims[i].name, o->n_free > 0 ? "; one is " : "", o->n_free > 0 ? o->free_dims[0] : "");
+			walk_fail(o->walk, -EINVAL, "--dim: no input of %s has an open dimension '%.100s'%s%.100s",
+				o->walk->path, options->dims[i].name, o->n_free > 0 ? "; one is " : "",
+				o->n_free > 0 ? o->free_dims[0] : "");
 }
 
 bool inputs_add(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph, struct model_figures *figures)

@@ -18,7 +18,8 @@ static bool index_functions(struct walk *walk)
 		struct buf key;
 		buf_init(&key, 4096);
 		buf_printf(&key, "%s\n%s\n%s", function->domain != NULL ? function->domain : "",
-			function->name != NULL ? function->name : "", function->overload != NULL ? function->overload : "");
+			function->name != NULL ? function->name : "",
+			function->overload != NULL ? function->overload : "");
 		int64_t number = key.failed == 0 ? intern_number(&walk->functions, key.data, key.size) : -EFBIG;
 		buf_finish(&key);
 		done = number == (int64_t)i; // else two of one name
@@ -56,13 +57,15 @@ static void note_opset(struct walk *walk, const struct scope *scope)
 {
 	int64_t opset = scope_opset(scope, "");
 	if (opset > 0 && opset < OPSET_FIRST)
-		walk_warn(walk, "operator set %lld: from %d on operators are known as they are today, older ones may be misread",
+		walk_warn(walk,
+			"operator set %lld: from %d on operators are known as they are today, older ones may be misread",
 			(long long)opset, OPSET_FIRST);
 	else if (opset > OPSET_LAST)
-		walk_warn(walk, "operator set %lld: known are those up to %d; what is new in it is not", (long long)opset,
-			OPSET_LAST);
+		walk_warn(walk, "operator set %lld: known are those up to %d; what is new in it is not",
+			(long long)opset, OPSET_LAST);
 	if (walk->n_disagreements > 0)
-		walk_warn(walk, "%zu sizes that the file states for its values are not what its nodes make; the nodes' count",
+		walk_warn(walk,
+			"%zu sizes that the file states for its values are not what its nodes make; the nodes' count",
 			walk->n_disagreements);
 }
 
@@ -70,8 +73,7 @@ static void conclude(struct walk *walk, const struct scope *scope, struct model_
 {
 	walk_add_unused(walk);
 	stored_sum(walk, &figures->parameters, &figures->parameter_bytes);
-	figures->multiply_adds =
-		sum(walk, offsetof(struct model_layer, multiply_adds), &figures->known_multiply_adds);
+	figures->multiply_adds = sum(walk, offsetof(struct model_layer, multiply_adds), &figures->known_multiply_adds);
 	figures->other_multiply_adds = sum(walk, offsetof(struct model_layer, other_multiply_adds),
 		&figures->known_other_multiply_adds);
 	note_opset(walk, scope);
@@ -116,7 +118,11 @@ static int read_graph(struct walk *walk, struct model_figures *ret_figures)
 int model_read(const char *path, const struct model_options *options, struct arena *arena,
 	struct model_figures *ret_figures, struct wattle_error *reterr)
 {
-	struct walk walk = {.arena = arena, .options = options, .path = path, .reterr = reterr, .runs = 1,
+	struct walk walk = {.arena = arena,
+		.options = options,
+		.path = path,
+		.reterr = reterr,
+		.runs = 1,
 		.stored_batch = VALUE_MISSING};
 	struct model_figures figures = {.batch = VALUE_MISSING};
 	int r = onnx_file_read(path, arena, &walk.model, &figures.read_bytes, reterr);

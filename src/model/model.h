@@ -20,9 +20,9 @@ struct model_layer { // a node of the graph; those of functions and subgraphs as
 	const char *name, *type;
 	const char *why; // multiply_adds is not known: a sentence; else NULL
 	int64_t parameters;
-	int64_t multiply_adds;            // with a weight on one side; VALUE_MISSING: not known
+	int64_t multiply_adds;       // with a weight on one side; VALUE_MISSING: not known
 	int64_t other_multiply_adds; // of two values that both depend on the input, such as attention's
-	struct model_shape output;        // its first one
+	struct model_shape output;   // its first one
 };
 
 struct model_input {
@@ -38,12 +38,12 @@ struct model_operator { // that is not known
 struct model_figures {
 	const char *producer; // may be NULL
 	int64_t ir_version, opset;
-	int64_t batch;           // of the figures; VALUE_MISSING: no input has any dimension
-	int64_t parameters;      // VALUE_MISSING: not known
-	int64_t parameter_bytes; // as stored; VALUE_MISSING: not known
-	int64_t multiply_adds, other_multiply_adds;                   // VALUE_MISSING: some of it is not known
-	int64_t known_multiply_adds, known_other_multiply_adds;       // of the layers where it is known: at least this
-	uint64_t read_bytes;                                               // of the file
+	int64_t batch;                              // of the figures; VALUE_MISSING: no input has any dimension
+	int64_t parameters;                         // VALUE_MISSING: not known
+	int64_t parameter_bytes;                    // as stored; VALUE_MISSING: not known
+	int64_t multiply_adds, other_multiply_adds; // VALUE_MISSING: some of it is not known
+	int64_t known_multiply_adds, known_other_multiply_adds; // of the layers where it is known: at least this
+	uint64_t read_bytes;                                    // of the file
 	size_t n_layers, n_inputs, n_unknown_operators, n_free_dims, n_warnings;
 	const struct model_layer *layers;
 	const struct model_input *inputs; // without the weights

@@ -36,13 +36,14 @@ static int unpack(const struct buf *bytes, const char *path, struct arena *arena
 {
 	struct memory memory = {arena, ONNX_MEMORY_MAX, false};
 	ProtobufCAllocator allocator = {memory_alloc, memory_free, &memory};
-	const Onnx__ModelProto *model =
-		onnx__model_proto__unpack(&allocator, bytes->size, (const uint8_t *)bytes->data);
+	const Onnx__ModelProto *model = onnx__model_proto__unpack(&allocator, bytes->size,
+		(const uint8_t *)bytes->data);
 	if (model == NULL && memory.exhausted)
 		return error_set(reterr, -EFBIG, "%s: its graph without the weights takes more than %d MB", path,
 			ONNX_MEMORY_MAX >> 20);
 	if (model == NULL)
-		return error_set(reterr, -EBADMSG, "%s is damaged or no ONNX model: its fields are not of ONNX's types", path);
+		return error_set(reterr, -EBADMSG, "%s is damaged or no ONNX model: its fields are not of ONNX's types",
+			path);
 	*ret_model = model;
 	return 0;
 }
@@ -50,10 +51,10 @@ static int unpack(const struct buf *bytes, const char *path, struct arena *arena
 // A file that was cut between two fields, or bytes that happen to be fields, have not all of these.
 static int check(const Onnx__ModelProto *model, const char *path, struct wattle_error *reterr)
 {
-	const char *lacks = model->graph == NULL               ? "graph" :
-						model->n_opset_import == 0         ? "operator set" :
-						!model->has_ir_version             ? "IR version" :
-														 NULL;
+	const char *lacks = model->graph == NULL ? "graph"
+		: model->n_opset_import == 0     ? "operator set"
+		: !model->has_ir_version         ? "IR version"
+						 : NULL;
 	if (lacks != NULL)
 		return error_set(reterr, -EBADMSG, "%s is damaged or no ONNX model: it names no %s", path, lacks);
 	return 0;

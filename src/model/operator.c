@@ -7,14 +7,14 @@
 #define count_none NULL
 #define IN(i) (UINT32_C(1) << (i))
 #define OPERATOR(in_domain, called, makes, folds, counts, gives, multiplied, trained, set)                             \
-	{.domain = in_domain,                                                                                              \
-		.name = called,                                                                                                \
-		.shape = shape_##makes,                                                                                        \
-		.fold = fold_##folds,                                                                                          \
-		.count = count_##counts,                                                                                       \
-		.type = TYPE_##gives,                                                                                          \
-		.factors = multiplied,                                                                                         \
-		.weights = trained,                                                                                            \
+	{.domain = in_domain,                                                                                          \
+		.name = called,                                                                                        \
+		.shape = shape_##makes,                                                                                \
+		.fold = fold_##folds,                                                                                  \
+		.count = count_##counts,                                                                               \
+		.type = TYPE_##gives,                                                                                  \
+		.factors = multiplied,                                                                                 \
+		.weights = trained,                                                                                    \
 		.settings = set},
 static const struct operator operators[] = {
 #include "model/operators.def"
@@ -23,18 +23,18 @@ static const struct operator operators[] = {
 
 static int compare(const void *key, const void *item)
 {
-	const struct operator *a = key, *b = item;
+	const struct operator* a = key, *b = item;
 	int by_domain = strcmp(a->domain, b->domain);
 	return by_domain != 0 ? by_domain : strcmp(a->name, b->name);
 }
 
-const struct operator *operator_find(const char *domain, const char *name)
+const struct operator* operator_find(const char *domain, const char *name)
 {
 	const struct operator wanted = {.domain = domain, .name = name};
 	return bsearch(&wanted, operators, ARRAY_SIZE(operators), sizeof(operators[0]), compare);
 }
 
-const struct operator *operator_list(size_t *ret_n)
+const struct operator* operator_list(size_t *ret_n)
 {
 	*ret_n = ARRAY_SIZE(operators);
 	return operators;

@@ -3,7 +3,7 @@
 
 #include "model/op.h"
 
-enum type_rule { // of the first output
+enum type_rule {     // of the first output
 	TYPE_FIRST,  // that of input 0
 	TYPE_SECOND, // that of input 1
 	TYPE_BOOL,
@@ -14,10 +14,11 @@ enum type_rule { // of the first output
 	TYPE_OWN, // the shape function says, or it is not known
 };
 
-struct operator {
-	const char *domain, *name; // domain "": ONNX's own
-	void (*shape)(struct op *op); // NULL: what comes out is not known
-	void (*fold)(struct op *op);  // fills contents in where inputs have theirs; NULL: none
+struct operator
+{
+	const char *domain, *name;             // domain "": ONNX's own
+	void (*shape)(struct op * op);         // NULL: what comes out is not known
+	void (*fold)(struct op * op);          // fills contents in where inputs have theirs; NULL: none
 	int64_t (*count)(const struct op *op); // multiply-adds; NULL: none; VALUE_MISSING: not known
 	enum type_rule type;
 	uint32_t factors;  // inputs that are multiplied: with a weight among them the multiply-adds are the weights'
@@ -25,8 +26,8 @@ struct operator {
 	uint32_t settings; // inputs that are no parameters even when they are stored
 };
 
-const struct operator *operator_find(const char *domain, const char *name); // NULL: not known
-const struct operator *operator_list(size_t *ret_n); // all, sorted
+const struct operator* operator_find(const char *domain, const char *name); // NULL: not known
+const struct operator* operator_list(size_t *ret_n);                        // all, sorted
 
 #define SHAPE(name) void shape_##name(struct op *op);
 SHAPE(same)

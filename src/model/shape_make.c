@@ -101,9 +101,9 @@ void shape_constant_of_shape(struct op *op)
 		stored_tensor(op->walk, given->t, true, &with);
 	}
 	out->type = with.type;
-	int64_t rank = shape->ints != NULL                             ? value_few(shape) :
-		shape->ranked && shape->rank == 1 && value_ok(shape->dims[0]) ? shape->dims[0] :
-																	 -1;
+	int64_t rank = shape->ints != NULL                                      ? value_few(shape)
+		: shape->ranked && shape->rank == 1 && value_ok(shape->dims[0]) ? shape->dims[0]
+										: -1;
 	if (rank < 0 || rank > VALUE_RANK_MAX)
 		return;
 	int64_t *dims = op_shape(op, 0, (int)rank);

@@ -165,7 +165,8 @@ void shape_concat(struct op *op)
 		for (int k = 0; k < rank; k++) {
 			int64_t next = op->in[i]->dims[k];
 			if (k != axis && !dims_unify(dims[k], next, &dims[k])) {
-				op_contradiction(op, "sizes %lld and %lld beside each other", (long long)dims[k], (long long)next);
+				op_contradiction(op, "sizes %lld and %lld beside each other", (long long)dims[k],
+					(long long)next);
 				return;
 			}
 			if (k != axis)
@@ -294,7 +295,8 @@ void shape_slice(struct op *op)
 		if (!op_axis(op, s.axes != NULL ? s.axes[i] : (int64_t)i, in->rank, &axis))
 			return;
 		int64_t size = in->dims[axis], start, n = VALUE_MISSING, step = 1;
-		bool known = s.starts != NULL && s.ends != NULL && value_ok(size) && value_ok(s.starts[i]) && value_ok(s.ends[i]);
+		bool known = s.starts != NULL && s.ends != NULL && value_ok(size) && value_ok(s.starts[i]) &&
+			value_ok(s.ends[i]);
 		if (known && s.steps != NULL)
 			step = s.steps[i];
 		known = known && value_ok(step);
@@ -331,7 +333,9 @@ static void fold_gather(struct op *op, int axis)
 	for (int64_t i = 0; i < n; i++) {
 		int64_t index = indices->ints[i / inner % count];
 		bool known = value_ok(index) && index >= -size && index < size;
-		int64_t from = known ? (i / inner / count * size + (index < 0 ? index + size : index)) * inner + i % inner : 0;
+		int64_t from = known
+			? (i / inner / count * size + (index < 0 ? index + size : index)) * inner + i % inner
+			: 0;
 		if (ints != NULL)
 			ints[i] = known ? data->ints[from] : VALUE_MISSING;
 		else if (floats != NULL)
@@ -350,9 +354,9 @@ void shape_gather(struct op *op)
 		return;
 	int64_t *dims = op_shape(op, 0, rank);
 	for (int i = 0; i < rank; i++)
-		dims[i] = i < axis                  ? data->dims[i] :
-			i < axis + indices->rank        ? indices->dims[i - axis] :
-											  data->dims[i - indices->rank + 1];
+		dims[i] = i < axis                 ? data->dims[i]
+			: i < axis + indices->rank ? indices->dims[i - axis]
+						   : data->dims[i - indices->rank + 1];
 	fold_gather(op, axis);
 }
 
@@ -374,5 +378,6 @@ void shape_gather_nd(struct op *op)
 		return;
 	int64_t *dims = op_shape(op, 0, rank);
 	for (int i = 0; i < rank; i++)
-		dims[i] = i < indices->rank - 1 ? indices->dims[i] : data->dims[i - (indices->rank - 1) + depth + batch];
+		dims[i] = i < indices->rank - 1 ? indices->dims[i]
+						: data->dims[i - (indices->rank - 1) + depth + batch];
 }

@@ -96,7 +96,8 @@ void shape_rnn(struct op *op)
 	int64_t directions = op_text_is(op, "direction", "bidirectional", false) ? 2 : 1;
 	int64_t hidden = op_int(op, "hidden_size", VALUE_MISSING);
 	if (r != NULL && r->ranked && r->rank == 3 && !dims_unify(hidden, r->dims[2], &hidden)) {
-		op_contradiction(op, "hidden_size %lld, the weight is for %lld", (long long)hidden, (long long)r->dims[2]);
+		op_contradiction(op, "hidden_size %lld, the weight is for %lld", (long long)hidden,
+			(long long)r->dims[2]);
 		return;
 	}
 	bool batch_first = op_int(op, "layout", 0) != 0, known = x != NULL && x->ranked;
@@ -148,6 +149,7 @@ void shape_attention_plain(struct op *op) // query, key, value
 	op_shape_like(op, 0, op_in(op, 0));
 	struct value *out = op_out(op, 0);
 	const struct value *v = op_in(op, 2);
-	if (out != NULL && out->ranked && v != NULL && v->ranked && v->rank == out->rank && op_int(op, "kv_num_heads", 0) == 0)
+	if (out != NULL && out->ranked && v != NULL && v->ranked && v->rank == out->rank &&
+		op_int(op, "kv_num_heads", 0) == 0)
 		out->dims[out->rank - 1] = v->dims[v->rank - 1];
 }

@@ -33,11 +33,13 @@ static bool read_window(const struct op *op, size_t i, size_t n_space, int64_t k
 {
 	*ret = (struct window){kernel, 1, 1, 0, 0};
 	int64_t stated = VALUE_MISSING;
-	if (!read_axis(op, "kernel_shape", i, n_space, 0, &stated) || !read_axis(op, "strides", i, n_space, 1, &ret->stride) ||
+	if (!read_axis(op, "kernel_shape", i, n_space, 0, &stated) ||
+		!read_axis(op, "strides", i, n_space, 1, &ret->stride) ||
 		!read_axis(op, "dilations", i, n_space, 1, &ret->dilation))
 		return false;
 	if (!dims_unify(kernel, stated, &ret->kernel))
-		return op_contradiction(op, "kernel_shape says %lld, the weight %lld", (long long)stated, (long long)kernel);
+		return op_contradiction(op, "kernel_shape says %lld, the weight %lld", (long long)stated,
+			(long long)kernel);
 	const int64_t *pads;
 	size_t n = op_ints(op, "pads", &pads);
 	if (n == 0 || padding_of(op) != PAD_GIVEN)
@@ -153,8 +155,8 @@ static bool unslide(const struct op *op, size_t i, size_t n_space, const struct 
 		return true;
 	if (padding_of(op) == PAD_SAME)
 		return size_from(op, (__int128)in * w->stride, ret_out);
-	return size_from(op,
-		((__int128)in - 1) * w->stride + extra + reach(w) - (__int128)w->pad_begin - w->pad_end, ret_out);
+	return size_from(op, ((__int128)in - 1) * w->stride + extra + reach(w) - (__int128)w->pad_begin - w->pad_end,
+		ret_out);
 }
 
 void shape_conv_transpose(struct op *op)

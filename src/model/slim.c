@@ -30,8 +30,8 @@ struct tensor { // the contents of one tensor, while its message is read
 
 static int damaged(struct reader *r, const char *what)
 {
-	return error_set(r->reterr, -EBADMSG, "%s is damaged or no ONNX model: %s at byte %" PRIu64, r->source->name, what,
-		r->at);
+	return error_set(r->reterr, -EBADMSG, "%s is damaged or no ONNX model: %s at byte %" PRIu64, r->source->name,
+		what, r->at);
 }
 
 static int fill(struct reader *r)
@@ -129,7 +129,8 @@ static bool is_kept(struct tensor *tensor, const ProtobufCMessageDescriptor *wha
 	const ProtobufCFieldDescriptor *field, uint64_t length)
 {
 	if (!is_contents(what, field))
-		return length <= SLIM_TEXT_MAX || (field->type != PROTOBUF_C_TYPE_BYTES && field->type != PROTOBUF_C_TYPE_STRING);
+		return length <= SLIM_TEXT_MAX ||
+			(field->type != PROTOBUF_C_TYPE_BYTES && field->type != PROTOBUF_C_TYPE_STRING);
 	if (length > SLIM_CONTENTS_MAX - tensor->kept_bytes)
 		return false;
 	tensor->kept_bytes += (size_t)length;
@@ -146,9 +147,10 @@ static int delimited(struct reader *r, const ProtobufCMessageDescriptor *what, c
 	if (failed < 0)
 		return failed;
 	if (length > end - r->at)
-		return damaged(r, r->at + length > r->source->size_bytes || length > r->source->size_bytes ?
-						  "the file ends inside a field" :
-						  "a field goes beyond the end of what holds it");
+		return damaged(r,
+			r->at + length > r->source->size_bytes || length > r->source->size_bytes
+				? "the file ends inside a field"
+				: "a field goes beyond the end of what holds it");
 	if (what == &onnx__tensor_proto__descriptor && field != NULL && field->id == FIELD_RAW_DATA) {
 		tensor->has_raw = true;
 		tensor->raw_bytes = length;
@@ -216,16 +218,17 @@ static int one_field(struct reader *r, const ProtobufCMessageDescriptor *what, u
 static int message(struct reader *r, const ProtobufCMessageDescriptor *what, uint64_t end, int depth)
 {
 	if (depth > SLIM_DEPTH_MAX)
-		return error_set(r->reterr, -EBADMSG, "%s nests graphs in graphs deeper than %d messages", r->source->name,
-			SLIM_DEPTH_MAX);
+		return error_set(r->reterr, -EBADMSG, "%s nests graphs in graphs deeper than %d messages",
+			r->source->name, SLIM_DEPTH_MAX);
 	struct tensor tensor = {0};
 	while (r->at < end) {
 		int failed = one_field(r, what, end, depth, &tensor);
 		if (failed < 0)
 			return failed;
 		if (r->out->failed != 0)
-			return error_set(r->reterr, r->out->failed, "%s: its graph without the weights takes more than %zu MB",
-				r->source->name, r->out->ceiling >> 20);
+			return error_set(r->reterr, r->out->failed,
+				"%s: its graph without the weights takes more than %zu MB", r->source->name,
+				r->out->ceiling >> 20);
 	}
 	if (tensor.has_raw) {
 		put_varint(r->out, FIELD_RAW_BYTES << 3 | WIRE_VARINT);

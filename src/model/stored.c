@@ -37,14 +37,16 @@ static bool read_dims(struct walk *walk, const char *name, const int64_t *dims, 
 	bool fits = true, empty = false;
 	for (size_t i = 0; i < n; i++) {
 		if (dims[i] < 0) {
-			walk_fail(walk, -EBADMSG, "%s: tensor '%.200s' has a size of %lld", walk->path, name, (long long)dims[i]);
+			walk_fail(walk, -EBADMSG, "%s: tensor '%.200s' has a size of %lld", walk->path, name,
+				(long long)dims[i]);
 			return false;
 		}
 		empty = empty || dims[i] == 0;
 		fits = fits && dims_multiply(elements, dims[i], &elements);
 	}
 	if (!fits && !empty) {
-		walk_fail(walk, -EOVERFLOW, "%s: tensor '%.200s' has more elements than 64 bits can count", walk->path, name);
+		walk_fail(walk, -EOVERFLOW, "%s: tensor '%.200s' has more elements than 64 bits can count", walk->path,
+			name);
 		return false;
 	}
 	value->ranked = n <= VALUE_RANK_MAX;
@@ -99,9 +101,9 @@ static const int64_t *read_ints(struct walk *walk, const Onnx__TensorProto *t, i
 		(!is_raw && t->n_int64_data != (size_t)n && t->n_int32_data != (size_t)n))
 		return NULL;
 	for (int64_t i = 0; i < n; i++)
-		ints[i] = is_raw                   ? raw_int(t->raw_data.data + (size_t)i * size, t->data_type) :
-			t->n_int64_data == (size_t)n   ? raw_int((const unsigned char *)&t->int64_data[i], ONNX_INT64) :
-											 t->int32_data[i];
+		ints[i] = is_raw                       ? raw_int(t->raw_data.data + (size_t)i * size, t->data_type)
+			: t->n_int64_data == (size_t)n ? raw_int((const unsigned char *)&t->int64_data[i], ONNX_INT64)
+						       : t->int32_data[i];
 	return ints;
 }
 
@@ -169,7 +171,9 @@ void stored_tensor(struct walk *walk, const Onnx__TensorProto *tensor, bool is_c
 		!check_length(walk, tensor, elements))
 		return;
 	read_contents(walk, tensor, value);
-	struct stored like = {.name = name_of(tensor), .elements = elements, .type = tensor->data_type,
+	struct stored like = {.name = name_of(tensor),
+		.elements = elements,
+		.type = tensor->data_type,
 		.is_constant = is_constant};
 	add(walk, tensor, like, value);
 }
@@ -178,10 +182,14 @@ void stored_sparse(struct walk *walk, const Onnx__SparseTensorProto *tensor, boo
 {
 	struct value numbers = {0};
 	int64_t elements, whole;
-	if (tensor->values == NULL || !read_dims(walk, name_of(tensor->values), tensor->dims, tensor->n_dims, value, &whole) ||
-		!read_dims(walk, name_of(tensor->values), tensor->values->dims, tensor->values->n_dims, &numbers, &elements))
+	if (tensor->values == NULL ||
+		!read_dims(walk, name_of(tensor->values), tensor->dims, tensor->n_dims, value, &whole) ||
+		!read_dims(walk, name_of(tensor->values), tensor->values->dims, tensor->values->n_dims, &numbers,
+			&elements))
 		return;
-	struct stored like = {.name = name_of(tensor->values), .elements = elements, .type = tensor->values->data_type,
+	struct stored like = {.name = name_of(tensor->values),
+		.elements = elements,
+		.type = tensor->values->data_type,
 		.is_constant = is_constant};
 	add(walk, tensor, like, value);
 }
@@ -198,7 +206,7 @@ void stored_input(struct walk *walk, const Onnx__ValueInfoProto *input, struct v
 
 /* ---- which are parameters ---- */
 
-static enum use use_of(const struct operator *what, size_t input, enum use usual)
+static enum use use_of(const struct operator* what, size_t input, enum use usual)
 {
 	uint32_t bit = input < 32 ? UINT32_C(1) << input : 0;
 	if (what == NULL)
@@ -224,7 +232,7 @@ struct claims { // values still to follow to where they come from
 	struct {
 		const struct value *value;
 		enum use use;
-	} *items; // owned
+	} * items; // owned
 	size_t n, capacity;
 };
 
@@ -241,7 +249,7 @@ static bool push(struct claims *claims, const struct value *value, enum use use)
 	return true;
 }
 
-static bool push_inputs(struct claims *claims, const struct operator *what, const struct value *const *in, size_t n,
+static bool push_inputs(struct claims *claims, const struct operator* what, const struct value *const *in, size_t n,
 	enum use usual)
 {
 	bool done = true;
@@ -263,7 +271,8 @@ int64_t stored_claim(const struct op *op)
 			if (!value_ok(elements) || !value_ok(claimed))
 				claimed = VALUE_MISSING;
 			else if (__builtin_add_overflow(claimed, elements, &claimed))
-				walk_fail(op->walk, -EOVERFLOW, "%s has more parameters than 64 bits can count", op->walk->path);
+				walk_fail(op->walk, -EOVERFLOW, "%s has more parameters than 64 bits can count",
+					op->walk->path);
 		} else if ((value->maker->seen & use) == 0) {
 			value->maker->seen |= use;
 			done = push_inputs(&claims, value->maker->what, value->maker->in, value->maker->n_in, use);

@@ -7,7 +7,7 @@
 #include "model/onnx.h"
 
 enum {
-	VALUE_RANK_MAX = 12,     // dimensions that are followed
+	VALUE_RANK_MAX = 12,       // dimensions that are followed
 	VALUE_CONTENTS_MAX = 1024, // numbers that are followed
 };
 
@@ -23,8 +23,8 @@ struct value {
 	// alone: VALUE_MISSING, NaN.
 	const int64_t *ints;
 	const double *floats;
-	struct stored *stored;    // the tensor of the file that this is, or NULL
-	struct call *maker; // the node that makes it; NULL: input or stored
+	struct stored *stored; // the tensor of the file that this is, or NULL
+	struct call *maker;    // the node that makes it; NULL: input or stored
 };
 
 // Number of elements; VALUE_MISSING where it is not known; -EOVERFLOW's sign is never mixed up with it: false then.

@@ -4,6 +4,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+// Names come from the file; a line stays one line, and a terminal obeys nothing in it.
+static void make_harmless(char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+}
+
 void walk_fail(struct walk *walk, int code, const char *format, ...)
 {
 	if (walk->failed < 0)
@@ -13,6 +21,7 @@ void walk_fail(struct walk *walk, int code, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
+	make_harmless(text);
 	walk->failed = error_set(walk->reterr, code, "%s", text);
 }
 
@@ -25,6 +34,7 @@ void walk_warn(struct walk *walk, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
+	make_harmless(text);
 	const char *copy = arena_text(walk->arena, text);
 	if (copy != NULL)
 		walk->warnings[walk->n_warnings++] = copy;
@@ -76,8 +86,8 @@ static const char *layer_name(const struct op *op)
 
 static void add_layer(struct walk *walk, const struct model_layer *layer)
 {
-	struct model_layer *layers =
-		array_with_room(walk->layers, walk->n_layers, &walk->layer_capacity, sizeof(*layers), 64);
+	struct model_layer *layers = array_with_room(walk->layers, walk->n_layers, &walk->layer_capacity,
+		sizeof(*layers), 64);
 	if (layers == NULL) {
 		walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
 		return;
@@ -93,8 +103,8 @@ static void note_unknown(struct walk *walk, const char *type)
 			walk->unknown[i].count++;
 			return;
 		}
-	struct model_operator *unknown =
-		array_with_room(walk->unknown, walk->n_unknown, &walk->unknown_capacity, sizeof(*unknown), 8);
+	struct model_operator *unknown = array_with_room(walk->unknown, walk->n_unknown, &walk->unknown_capacity,
+		sizeof(*unknown), 8);
 	if (unknown == NULL) {
 		walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
 		return;
@@ -116,8 +126,8 @@ static int64_t in_all_runs(struct walk *walk, const struct op *op, int64_t count
 {
 	int64_t all;
 	if (!dims_multiply(count, walk->runs, &all)) {
-		walk_fail(walk, -EOVERFLOW, "%s: node '%.100s' has more multiply-adds than 64 bits can count", walk->path,
-			node_name(op->node));
+		walk_fail(walk, -EOVERFLOW, "%s: node '%.100s' has more multiply-adds than 64 bits can count",
+			walk->path, node_name(op->node));
 		return VALUE_MISSING;
 	}
 	return all;
@@ -168,8 +178,11 @@ static void make_layer(struct op *op)
 static void set_type(struct op *op)
 {
 	struct value *out = op_out(op, 0);
-	static const int32_t types[] = {[TYPE_BOOL] = ONNX_BOOL, [TYPE_INT64] = ONNX_INT64, [TYPE_INT32] = ONNX_INT32,
-		[TYPE_FLOAT] = ONNX_FLOAT, [TYPE_UINT8] = ONNX_UINT8};
+	static const int32_t types[] = {[TYPE_BOOL] = ONNX_BOOL,
+		[TYPE_INT64] = ONNX_INT64,
+		[TYPE_INT32] = ONNX_INT32,
+		[TYPE_FLOAT] = ONNX_FLOAT,
+		[TYPE_UINT8] = ONNX_UINT8};
 	if (out == NULL || op->what->type == TYPE_OWN)
 		return;
 	if (op->what->type == TYPE_FIRST || op->what->type == TYPE_SECOND) {
@@ -247,8 +260,9 @@ static bool read_values(struct op *op, const struct value **in, struct value **o
 		in[i] = scope_find(op->scope, node->input[i]);
 		// A function's optional input that its caller left out is a name without a value.
 		if (in[i] == NULL && op->scope->call == NULL) {
-			walk_fail(walk, -EBADMSG, "%s: node '%.100s' (%.60s) reads '%.100s', which nothing before it makes: the nodes "
-									  "are out of order or go in a circle",
+			walk_fail(walk, -EBADMSG,
+				"%s: node '%.100s' (%.60s) reads '%.100s', which nothing before it makes: the nodes "
+				"are out of order or go in a circle",
 				walk->path, node_name(node), node->op_type, node->input[i]);
 			return false;
 		}
@@ -270,8 +284,8 @@ static bool walk_node(struct walk *walk, struct scope *scope, const Onnx__NodePr
 		return false;
 	}
 	if (++walk->work > WALK_WORK_MAX) {
-		walk_fail(walk, -EFBIG, "%s has more than %d nodes, those of its functions and loops included", walk->path,
-			WALK_WORK_MAX);
+		walk_fail(walk, -EFBIG, "%s has more than %d nodes, those of its functions and loops included",
+			walk->path, WALK_WORK_MAX);
 		return false;
 	}
 	const struct value **in = walk_alloc(walk, node->n_input, sizeof(struct value *));
@@ -280,8 +294,15 @@ static bool walk_node(struct walk *walk, struct scope *scope, const Onnx__NodePr
 		return false;
 	const char *domain = node->domain != NULL && strcmp(node->domain, "ai.onnx") != 0 ? node->domain : "";
 	int64_t spare[VALUE_RANK_MAX];
-	struct op op = {.walk = walk, .scope = scope, .node = node, .what = operator_find(domain, node->op_type),
-		.opset = scope_opset(scope, domain), .n_in = node->n_input, .n_out = node->n_output, .in = in, .out = out,
+	struct op op = {.walk = walk,
+		.scope = scope,
+		.node = node,
+		.what = operator_find(domain, node->op_type),
+		.opset = scope_opset(scope, domain),
+		.n_in = node->n_input,
+		.n_out = node->n_output,
+		.in = in,
+		.out = out,
 		.spare = spare};
 	if (!read_values(&op, in, out))
 		return false;
@@ -304,8 +325,9 @@ static bool add_initializers(struct walk *walk, struct scope *scope, const Onnx_
 {
 	for (size_t i = 0; i < graph->n_initializer; i++) {
 		const Onnx__TensorProto *tensor = graph->initializer[i];
-		struct value *value =
-			tensor->name != NULL && tensor->name[0] != '\0' ? scope_add(walk, scope, tensor->name, NULL) : NULL;
+		struct value *value = tensor->name != NULL && tensor->name[0] != '\0'
+			? scope_add(walk, scope, tensor->name, NULL)
+			: NULL;
 		if (value == NULL) {
 			walk_fail(walk, -EBADMSG, "%s: an initializer has no name", walk->path);
 			return false;
@@ -330,8 +352,8 @@ static bool index_declared(struct walk *walk, const Onnx__GraphProto *graph, str
 	const Onnx__ValueInfoProto **infos)
 {
 	for (size_t i = 0; i < graph->n_value_info + graph->n_output; i++) {
-		const Onnx__ValueInfoProto *info =
-			i < graph->n_value_info ? graph->value_info[i] : graph->output[i - graph->n_value_info];
+		const Onnx__ValueInfoProto *info = i < graph->n_value_info ? graph->value_info[i]
+									   : graph->output[i - graph->n_value_info];
 		if (info->name == NULL)
 			continue;
 		int64_t number = intern_number(names, info->name, strlen(info->name));
@@ -368,8 +390,8 @@ bool walk_graph(struct walk *walk, struct scope *scope, const Onnx__GraphProto *
 		return false;
 	struct intern names;
 	intern_init(&names, walk->arena);
-	const Onnx__ValueInfoProto **infos =
-		walk_alloc(walk, graph->n_value_info + graph->n_output, sizeof(Onnx__ValueInfoProto *));
+	const Onnx__ValueInfoProto **infos = walk_alloc(walk, graph->n_value_info + graph->n_output,
+		sizeof(Onnx__ValueInfoProto *));
 	bool done = infos != NULL && index_declared(walk, graph, &names, infos) &&
 		walk_declared_nodes(walk, scope, graph, &names, infos);
 	intern_finish(&names);

@@ -8,7 +8,7 @@
 #include "model/value.h"
 
 enum {
-	WALK_DEPTH_MAX = 24,          // graphs and functions in each other
+	WALK_DEPTH_MAX = 24,         // graphs and functions in each other
 	WALK_WORK_MAX = 1000 * 1000, // nodes visited; functions that call functions twice grow as 2^n
 	WALK_WARNINGS_MAX = 20,
 };
@@ -17,7 +17,7 @@ enum {
 
 struct operator;
 
-struct scope { // the names of one graph or one call of a function
+struct scope {               // the names of one graph or one call of a function
 	struct scope *outer; // whose names are seen too; NULL: none
 	struct intern names;
 	struct value **values; // of the names, by number; owned
@@ -44,7 +44,7 @@ struct stored {
 
 // A node that makes fixed values: from its outputs one finds the stored tensors that they are made of.
 struct call {
-	const struct operator *what;
+	const struct operator* what;
 	const struct value *const *in;
 	size_t n_in;
 	unsigned seen; // by which kinds of use it was followed
@@ -58,13 +58,13 @@ struct walk {
 	const Onnx__ModelProto *model;
 	const char *path;
 	struct wattle_error *reterr;
-	int failed;    // sticky
-	int guarded;   // > 0: in a branch that may never run, a contradiction only makes things unknown
-	int silent;    // > 0: shapes only, no layers
+	int failed;  // sticky
+	int guarded; // > 0: in a branch that may never run, a contradiction only makes things unknown
+	int silent;  // > 0: shapes only, no layers
 	int depth;
 	int64_t work;
-	int64_t runs;  // how often the graph at hand runs; VALUE_MISSING: not known
-	int64_t stored_batch; // the batch that is asked for replaces this one; VALUE_MISSING: it is open
+	int64_t runs;             // how often the graph at hand runs; VALUE_MISSING: not known
+	int64_t stored_batch;     // the batch that is asked for replaces this one; VALUE_MISSING: it is open
 	const char *unknown_runs; // why `runs` is not known
 	struct intern functions;  // domain, name and overload -> index in the model, the first of that name
 	struct intern stored_ids; // address of a TensorProto or ValueInfoProto -> number
@@ -83,7 +83,7 @@ struct op { // one node with its values at hand
 	struct walk *walk;
 	struct scope *scope;
 	const Onnx__NodeProto *node;
-	const struct operator *what; // NULL: not known
+	const struct operator* what; // NULL: not known
 	int64_t opset;
 	size_t n_in, n_out;
 	const struct value *const *in; // NULL: left out

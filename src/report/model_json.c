@@ -101,6 +101,7 @@ void model_json(const struct model_figures *figures, struct buf *out)
 	number(&j, "known_multiply_adds", f->known_multiply_adds);
 	number(&j, "other_multiply_adds", f->other_multiply_adds);
 	number(&j, "known_other_multiply_adds", f->known_other_multiply_adds);
+	jsonw_key_i64(&j, "read_bytes", (int64_t)f->read_bytes); // of the file
 	inputs(&j, f);
 	layers(&j, f);
 	unknown_operators(&j, f);

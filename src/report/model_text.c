@@ -134,7 +134,8 @@ static void notes(const struct page *page, const struct model_figures *f)
 	if (f->n_unknown_operators + f->n_free_dims + f->n_warnings > 0)
 		buf_char(page->out, '\n');
 	for (size_t i = 0; i < f->n_unknown_operators; i++) {
-		snprintf(text, sizeof(text), "%.200s is not known (%lld of them): what it computes and makes is not counted.",
+		snprintf(text, sizeof(text),
+			"%.200s is not known (%lld of them): what it computes and makes is not counted.",
 			f->unknown_operators[i].type, (long long)f->unknown_operators[i].count);
 		note(page, text);
 	}
