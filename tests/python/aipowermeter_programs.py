@@ -24,6 +24,13 @@ def lists_of_pids(room):
     near(read(room).get_summary()["cpu"]["absolute_cpu_time_per_pid"], 1.2, absolute=0.12)
     sources = json.loads((room.folder / "out/metadata.json").read_text())["provenance"].values()
     assert ("ESTIMATED" in (read(room).db_driver.get_description() or "")) == ("estimated" in sources), sources
+    many = [room.start("30", program="sleep") for _ in range(150)]
+    _, queue = experiment.Experiment(driver).measure_from_pid_list(many, period=0.1)
+    wait_until(lambda: len(room.rows("select distinct pid from process_sample", "out/wattle.sqlite")) == 150,
+               "a sample of each")
+    queue.put(experiment.STOP_MESSAGE)
+    uses = [line["metrics"]["cpu"]["per_process_mem_use_abs"] for line in lines_of(room) if isinstance(line, dict)]
+    assert {str(process.pid) for process in many} in [set(use) for use in uses], uses
     for wrong, text in (([gone.pid], "ended"), ([], "empty"), (["x"], "is no process")):
         try:
             experiment.Experiment(driver).measure_from_pid_list(wrong)

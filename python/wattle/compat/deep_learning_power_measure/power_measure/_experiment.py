@@ -48,11 +48,14 @@ class Experiment:
 
     driver: where recordings are kept; unless cont, what it holds is erased now. Each measurement adds a segment.
     model, input_size: a torch module and (batch, …), kept as the model card (parameters, multiply-adds).
-    Raises ValueError for a model without input_size.
+    Raises ValueError for a model without input_size, TypeError for what is no driver.
     """
 
     def __init__(self, driver: Driver, model: Any = None, input_size: Optional[Sequence[int]] = None,
                  cont: bool = False) -> None:
+        if not isinstance(driver, Driver):
+            raise TypeError(f"driver is a parsers.JsonParser, a parsers.SqlParser or another parsers.Driver, "
+                            f"not {type(driver).__name__}")
         self.db_driver = driver
         if not cont:
             driver.erase()
@@ -86,12 +89,18 @@ class Experiment:
     def measure_from_pid_list(self, pid_list: Iterable[Any], period: float = 1) -> Tuple[Recording, ControlQueue]:
         """Records these processes (pids, or objects with .pid) and all that they start, until they have ended or
         STOP_MESSAGE comes. Those that are gone already are left out. Raises ValueError where none is left."""
-        pids: List[int] = list(dict.fromkeys(_pid_of(process) for process in pid_list))
-        living = [pid for pid in pids if is_alive(pid)]
-        if not living:
-            raise ValueError(f"no process to measure: {', '.join(map(str, pids))} ended" if pids else
-                             "no process to measure: the list is empty")
-        return self._record(living, _interval_s(period, None))
+        pids = list(dict.fromkeys(_pid_of(process) for process in pid_list))
+        interval_s = _interval_s(period, None)
+        while True:
+            living = [pid for pid in pids if is_alive(pid)]
+            if not living:
+                raise ValueError(f"no process to measure: {', '.join(map(str, pids))} ended" if pids else
+                                 "no process to measure: the list is empty")
+            try:
+                return self._record(living, interval_s)
+            except ProcessLookupError:  # one ended meanwhile
+                if all(map(is_alive, living)):
+                    raise
 
     def monitor_machine(self, pid_args: Optional[Iterable[Any]] = None, parent_pid: int = 1, period: float = 1,
                         measurement_period: Optional[float] = None, *, duration_s: float = math.inf) -> None:

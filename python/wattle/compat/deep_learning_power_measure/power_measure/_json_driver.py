@@ -93,8 +93,10 @@ class JsonParser(Driver):
     def records(self) -> Iterable[Item]:
         if self._is_stale():
             return self._make_power_metrics()
-        power = pathlib.Path(self.power_metric_filename)
-        return read_lines(power) if power.exists() else ()
+        for path in (pathlib.Path(self.power_metric_filename), self._kept):
+            if path.exists():
+                return read_lines(path)
+        return ()
 
     def exp_records(self) -> Iterator[ExpRecord]:
         path = pathlib.Path(self.exp_metric_filename)

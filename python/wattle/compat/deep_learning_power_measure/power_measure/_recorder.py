@@ -45,8 +45,8 @@ def recorder_pid(run_file: "str | os.PathLike[str]") -> Optional[int]:
 
 def _followed(words: Sequence[bytes]) -> List[int]:
     """The pids in a recorder's command line."""
-    also = [number for option, number in zip(words, words[1:]) if option == ALSO]
-    return [int(word) for word in (*also, words[-1]) if word.isdigit()]
+    also = [pids for option, pids in zip(words, words[1:]) if option == ALSO]
+    return [int(pid) for pids in (*also, words[-1]) for pid in pids.split(b",") if pid.isdigit()]
 
 
 def settle(run_file: "str | os.PathLike[str]") -> None:

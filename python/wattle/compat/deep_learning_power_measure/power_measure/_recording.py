@@ -23,7 +23,7 @@ _running: Set["Recording"] = set()  #: who drops p and q still records
 def tracker_of(run_file: pathlib.Path, pids: Sequence[int], period_s: float, arguments: Sequence[str]) -> Any:
     """A recorder of these processes and what they start, 0: this one; it appends to the run file."""
     from wattle import _wattle
-    also = [word for pid in pids[1:] for word in ("--also", str(pid))]
+    also = ["--also", ",".join(map(str, pids[1:]))] if pids[1:] else []
     return _wattle.Tracker(interval_s=period_s, output=run_file, pid=pids[0], quiet=True,
                            arguments=[*arguments, "--append", "--per-process", *also])
 
