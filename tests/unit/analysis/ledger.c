@@ -1,5 +1,6 @@
 #include "analysis/energy/ledger.h"
 
+#include "analysis/energy/timeline.h"
 #include "machine.h"
 
 /* Histories at random: whatever is known or not, each joule stands in one row. */
@@ -186,9 +187,67 @@ static void ledger_closes(void **state)
 	}
 }
 
+static double trapezoid_j(const struct timeline *timeline, const double *power_w)
+{
+	double sum_j = 0;
+	for (size_t s = 0; s < timeline->run->n_segments; s++) {
+		size_t before = SIZE_MAX;
+		for (size_t i = timeline->stretches[s].begin; i < timeline->stretches[s].end; i++) {
+			if (isnan(power_w[i]))
+				continue;
+			double seconds = before != SIZE_MAX ? (double)(timeline->t_ns[i] - timeline->t_ns[before]) / 1e9
+							    : 0;
+			sum_j += seconds > 0 ? seconds * (power_w[before] + power_w[i]) / 2 : 0;
+			before = i;
+		}
+	}
+	return sum_j;
+}
+
+// Half way between two instants is a whole nanosecond, and these histories have steps of 10 J in a millisecond.
+static void assert_near(double actual, double expected)
+{
+	assert_true(fabs(actual - expected) <= 1e-9 * fabs(expected) + 1e-3);
+}
+
+static void check_timeline(const struct run *run)
+{
+	struct arena *arena = arena_new();
+	struct timeline timeline;
+	struct timeline_track track;
+	size_t known[16], n = 0;
+	double all_j = 0;
+	assert_int_equal(timeline_make(run, arena, &timeline), 0);
+	for (size_t d = 0; d < timeline.findings.n_domains; d++) {
+		const struct domain_finding *domain = &timeline.findings.domains[d];
+		assert_int_equal(timeline_track_make(&timeline, &d, 1, arena, &track), 0);
+		assert_near(trapezoid_j(&timeline, track.all_w), isnan(domain->energy_j) ? 0 : domain->energy_j);
+		assert_near(trapezoid_j(&timeline, track.target_w),
+			isnan(domain->energy_j) ? 0 : domain->ledger.target_j);
+		known[n++] = d;
+		all_j += isnan(domain->energy_j) ? 0 : domain->energy_j;
+	}
+	assert_int_equal(timeline_track_make(&timeline, known, n, arena, &track), 0);
+	assert_near(trapezoid_j(&timeline, track.all_w), all_j);
+	arena_free(arena);
+}
+
+static void powers_integrate(void **state)
+{
+	for (uint64_t seed = 1; seed <= 1000; seed++) {
+		uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15);
+		struct run run;
+		random_run(&run, &random);
+		check_timeline(&run);
+		build_finish(&run);
+	}
+}
+
 int main(void)
 {
 	struct rows tests = {0};
+	ROWS_ADD_ONE(&tests, "1,000 random histories: the trapezoid rule over a timeline's powers gives each energy",
+		powers_integrate);
 	ROWS_ADD_ONE(&tests, "3,000 random histories: rows add up to 1e-9, none is negative, every error is finite",
 		ledger_closes);
 	return rows_run(&tests, "ledger");
