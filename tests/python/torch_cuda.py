@@ -1,12 +1,9 @@
 """GPU work of layers is timed by events in its streams: a stand-in for torch.cuda plays a GPU that runs behind the host."""
-import heapq
 
 import torch
 from harness import near, main, test
-from torch import nn
 
-import wattle.torch
-from wattle.torch import cuda, figures
+from wattle.torch import cuda
 
 NS = 1_000_000_000
 

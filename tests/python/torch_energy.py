@@ -57,7 +57,8 @@ class Burner(nn.Module):
 
 
 def model():
-    return nn.Sequential(Burner(10, 2e-3, 40, 3e-3), Burner(60, 1e-3, 60, 2e-3), Burner(5, 4e-3, 20, 1e-3), Burner(30, 1e-3, 5, 4e-3))
+    return nn.Sequential(Burner(10, 2e-3, 40, 3e-3), Burner(60, 1e-3, 60, 2e-3), Burner(5, 4e-3, 20, 1e-3),
+                         Burner(30, 1e-3, 5, 4e-3))
 
 
 def train(net, seconds):

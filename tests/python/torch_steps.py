@@ -1,6 +1,5 @@
 """wattle.torch.step: each optimizer step is a block of the run, and the optimizer works as before."""
 import copy
-import json
 import pickle
 import time
 import warnings

@@ -1,8 +1,8 @@
 """When work really ran on a GPU.
 
-The host only launches it. So each change of layer leaves an event in the stream, and the GPU notes the time when it gets there.
-Events are read later, many at once, without waiting for the GPU; two anchors, at start and end, say what the GPU's clock reads
-in CLOCK_MONOTONIC.
+The host only launches it. So each change of layer leaves an event in the stream, and the GPU notes the time when it
+gets there. Events are read later, many at once, without waiting for the GPU; two anchors, at start and end, say what
+the GPU's clock reads in CLOCK_MONOTONIC.
 """
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class TorchCuda:
         return stream.cuda_stream, event
 
     def is_over(self, event: Any) -> bool:
-        return event.query()
+        return bool(event.query())
 
     def wait(self, event: Any) -> None:
         event.synchronize()
 
     def elapsed_ms(self, begin: Any, end: Any) -> float:
-        return begin.elapsed_time(end)
+        return float(begin.elapsed_time(end))
 
     def synchronize(self, device: int) -> None:
         self._cuda.synchronize(device)
 
     def is_capturing(self) -> bool:
         """In a CUDA graph events are part of the graph, and tell no time."""
-        return self._cuda.is_current_stream_capturing()
+        return bool(self._cuda.is_current_stream_capturing())
 
     def monotonic_ns(self) -> int:
         return time.monotonic_ns()
@@ -65,7 +65,8 @@ class Pieces:
 
 
 class Device:
-    """One GPU's events. Times are kept as ns since its first anchor, by its own clock, until the second one is there."""
+    """One GPU's events. Times are kept as ns since its first anchor, by its own clock, until the second one is
+    there."""
 
     def __init__(self, cuda: Any, index: int) -> None:
         self.index = index

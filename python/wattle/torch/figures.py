@@ -1,4 +1,5 @@
-"""From what was recorded to rows: the energy of CPUs and memory by spans, that of GPUs by the events in their streams."""
+"""From what was recorded to rows: the energy of CPUs and memory by spans, that of GPUs by the events in their
+streams."""
 from __future__ import annotations
 
 import json
@@ -89,7 +90,8 @@ class _Maker:
         for index, each in pieces.items():
             name = cuda.domain_of(run.devices(), index)
             if name is None:
-                notes.append(f"no counter is known to be that of cuda:{index}: its energy is not divided among the layers")
+                notes.append(f"no counter is known to be that of cuda:{index}: "
+                             "its energy is not divided among the layers")
             else:
                 found[name] = each
         return found
@@ -100,10 +102,11 @@ class _Maker:
     def _row(self, i: int, one: Measured) -> Row:
         forward, backward = 2 * i + 1, 2 * i + 2
         times = self._device_times if self._device_times is not None else self._host
-        row = Row(one.name, one.type, one.calls, times.columns[forward].time_s, times.columns[backward].time_s, None, None,
-                  parameters=one.parameters)
+        row = Row(one.name, one.type, one.calls, times.columns[forward].time_s, times.columns[backward].time_s,
+                  None, None, parameters=one.parameters)
         row.forward_host_s, row.backward_host_s = (self._host.columns[c].time_s for c in (forward, backward))
-        row.forward_j, row.backward_j = (known(self._energy(lambda d, c=c: d.columns[c]).energy_j) for c in (forward, backward))
+        row.forward_j, row.backward_j = (
+            known(self._energy(lambda divided, c=c: divided.columns[c]).energy_j) for c in (forward, backward))
         return self._energies(row, i + 1)
 
     def _outside(self) -> Row:
@@ -129,4 +132,5 @@ class _Maker:
                   if not math.isnan(share.energy_j)]
         if not shares:
             return Share(math.nan, math.nan, math.nan)
-        return Share(math.nan, sum(share.energy_j for share in shares), math.hypot(*(share.error_j for share in shares)))
+        error_j = math.hypot(*(share.error_j for share in shares))
+        return Share(math.nan, sum(share.energy_j for share in shares), error_j)

@@ -1,8 +1,9 @@
 """Whose each node of the autograd graph is.
 
-Nothing is added to the graph: nodes that a module's forward made are found from its outputs, get the layer's label in their
-`metadata` (a dict that lives and dies with the node) and a pair of hooks that run just before and just after the node does.
-`register_full_backward_hook` would put nodes of its own into the graph, which breaks models with in-place operations.
+Nothing is added to the graph: nodes that a module's forward made are found from its outputs, get the layer's label in
+their `metadata` (a dict that lives and dies with the node) and a pair of hooks that run just before and just after the
+node does. `register_full_backward_hook` would put nodes of its own into the graph, which breaks models with in-place
+operations.
 """
 from __future__ import annotations
 
@@ -53,8 +54,9 @@ class Graph:
     def own(self, parameter: torch.nn.Parameter, layer: Layer) -> None:
         """Whatever adds to the parameter's gradient is the layer's; of shared parameters the first one's.
 
-        The node that does is made anew for each graph unless somebody keeps it, so on a CPU it is kept and hooked once. On a
-        GPU it would be bound to the stream that is current now, which need not be the one of the training."""
+        The node that does is made anew for each graph unless somebody keeps it, so on a CPU it is kept and hooked
+        once. On a GPU it would be bound to the stream that is current now, which need not be the one of the
+        training."""
         if id(parameter) in self.owners:
             return
         self.owners[id(parameter)] = layer
@@ -103,8 +105,8 @@ class Graph:
             self._stacks.mend()
 
     def label(self, nodes: List[Any], layer: Optional[Layer]) -> None:
-        """Nodes and all before them, up to those that have a label, become the layer's; None: nobody's, and only the nodes
-        themselves."""
+        """Nodes and all before them, up to those that have a label, become the layer's; None: nobody's, and only the
+        nodes themselves."""
         key = self._key
         while nodes:
             node = nodes.pop()

@@ -30,23 +30,24 @@ class Hooked:
 def arguments_of(module: torch.nn.Module) -> int:
     """How many positional arguments forward takes, itself not counted; -1: any number, keywords, or unknown."""
     code = getattr(getattr(type(module), "forward", None), "__code__", None)
-    if code is None or "forward" in vars(module) or code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
+    if code is None or "forward" in vars(module) or code.co_kwonlyargcount:
         return -1
-    return code.co_argcount - 1
+    return -1 if code.co_flags & (CO_VARARGS | CO_VARKEYWORDS) else int(code.co_argcount) - 1
 
 
 def compiling() -> Callable[[], bool]:
     """torch.compiler.is_compiling, where torch has it: what torch.compile is looking at must not meet our hooks."""
     compiler = getattr(torch, "compiler", None)
-    return getattr(compiler, "is_compiling", None) or getattr(sys.modules.get("torch._dynamo"), "is_compiling", None) or (
-        lambda: False)
+    dynamo = sys.modules.get("torch._dynamo")
+    return getattr(compiler, "is_compiling", None) or getattr(dynamo, "is_compiling", None) or (lambda: False)
 
 
 class ForwardHooks:
     """A pair of hooks around each measured module's forward.
 
-    They are torch's global ones: the modules stay as they are, so they can be copied and pickled meanwhile. Where parts are
-    compiled they are the modules' own instead, as a change of the global ones would have everything compiled again.
+    They are torch's global ones: the modules stay as they are, so they can be copied and pickled meanwhile. Where
+    parts are compiled they are the modules' own instead, as a change of the global ones would have everything compiled
+    again.
     """
 
     def __init__(self, hooked: Dict[torch.nn.Module, Hooked], stacks: Stacks, graph: Graph,
@@ -122,7 +123,7 @@ class ForwardHooks:
     def _label_inputs(self, args: Any, around: Optional[Column], arguments: int, frame: Any) -> None:
         """What the module takes was made by the layer around it, or outside of all layers."""
         try:
-            if arguments == 1 and len(args) == 1 and isinstance(args[0], torch.Tensor) and self._graph.is_known(args[0]):
+            if arguments == len(args) == 1 and isinstance(args[0], torch.Tensor) and self._graph.is_known(args[0]):
                 return
             found: List[torch.Tensor] = []
             tensors.find(args, found)
@@ -132,7 +133,8 @@ class ForwardHooks:
                 entry = self._by_column.get(around) if around is not None else None
                 self._graph.label_tensors(found, entry.layer if entry is not None else None)
         except Exception as error:  # a measurement must not end a training
-            self._warn(f"the inputs of a module could not be followed: {error!r}; some of its backward time is another layer's")
+            self._warn(f"the inputs of a module could not be followed: {error!r}; "
+                       "some of its backward time is another layer's")
 
     def _label_outputs(self, output: Any, layer: Layer) -> None:
         try:

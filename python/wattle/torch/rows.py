@@ -11,8 +11,8 @@ OUTSIDE = "outside layers"
 
 @dataclass
 class Row:
-    """A module and what was its own: work inside the modules in it is in their rows. Times in seconds, energies in joules;
-    None is unknown. row['energy_j'] and row.energy_j are the same."""
+    """A module and what was its own: work inside the modules in it is in their rows. Times in seconds, energies in
+    joules; None is unknown. row['energy_j'] and row.energy_j are the same."""
 
     name: str  #: as in named_modules(); '' is the model itself; 'outside layers' the rest of the program
     type: str  #: of the module
@@ -76,8 +76,8 @@ def _figure(value: Optional[float], factor: float = 1, digits: int = 4) -> str:
 def _cells(row: Row, total_j: Optional[float]) -> List[str]:
     share = None if row.energy_j is None or not total_j else row.energy_j / total_j
     outside = row.name == OUTSIDE
-    return [row.name if row.name else "(model)", row.type, "" if outside else str(row.calls), _figure(row.forward_s, 1e3),
-            "" if outside else _figure(row.backward_s, 1e3),
+    return [row.name if row.name else "(model)", row.type, "" if outside else str(row.calls),
+            _figure(row.forward_s, 1e3), "" if outside else _figure(row.backward_s, 1e3),
             _figure(row.energy_j), _figure(row.error_j, digits=2), "n/a" if share is None else f"{share:.1%}"]
 
 

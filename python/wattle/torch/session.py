@@ -30,15 +30,17 @@ class layers:
         measured.rows[0].energy_j
 
     model         a module, or a dict of names and modules that are used together: {"generator": G, "discriminator": D}
-    tracker       False: only marks spans ('layer1.0.conv1', 'layer1.0.conv1 backward') for a `wattle run` around the program
+    tracker       False: only marks spans ('layer1.0.conv1', 'layer1.0.conv1 backward') for a `wattle run` around the
+                  program
     interval_s    seconds between two samples, 0.001 to 3600
     output        run file to keep; by default a temporary one is read and removed
     gpus          UUIDs or indices (NVML's), comma separated; by default those visible to the program
     break_graphs  measure inside compiled modules as well, which breaks their graphs and makes them slower
 
-    Neither the model nor its graph is changed: gradients are bitwise the same. A module's row has what is its own; what runs
-    inside the modules in it is in theirs. A module that is used several times has one row, by its first name. Energy is what
-    the recorder attributes to this process, on all its threads; docs/torch.md tells how it is divided.
+    Neither the model nor its graph is changed: gradients are bitwise the same. A module's row has what is its own;
+    what runs inside the modules in it is in theirs. A module that is used several times has one row, by its first
+    name. Energy is what the recorder attributes to this process, on all its threads; docs/torch.md tells how it is
+    divided.
 
     RuntimeError: another layers() with a tracker is measuring; start() twice; results before stop().
     """
@@ -67,7 +69,10 @@ class layers:
                 self._tracker.start()
             self._open()
         except BaseException:
+            self._state = "stopped"
             self._give_turn()
+            if self._tracker is not None:
+                self._tracker.close()
             raise
         self._state = "started"
         return self
@@ -164,7 +169,8 @@ class layers:
         self._stacks.cut(0)
         pieces = self._timeline.finish() if self._timeline is not None else {}
         if self._timeline is not None and self._timeline.is_captured:
-            self.notes.append("work in CUDA graphs is not timed layer by layer: it counts for the layer that was on before")
+            self.notes.append("work in CUDA graphs is not timed layer by layer: "
+                              "it counts for the layer that was on before")
         for measured, entry in zip(self._measured, self._hooked.values()):
             measured.calls = entry.count_call()
         del self._forward, self._graph, self._stacks, self._hooked, self._timeline
@@ -172,7 +178,8 @@ class layers:
 
     def _stop_tracker(self) -> Optional[_wattle.Run]:
         if self._tracker is None:
-            self.notes.append("only spans were marked (tracker=False): times and energies are in the run file of the recorder")
+            self.notes.append("only spans were marked (tracker=False): "
+                              "times and energies are in the run file of the recorder")
             return None
         try:
             self._tracker.stop()
@@ -180,7 +187,8 @@ class layers:
             self.notes.append(f"the recorder ended early: {error}")
         path = self._tracker.run_file
         if path is None or not os.path.exists(path):
-            self.notes.append("nothing was recorded" + (" (WATTLE_DISABLE is set)" if "WATTLE_DISABLE" in os.environ else ""))
+            why = " (WATTLE_DISABLE is set)" if "WATTLE_DISABLE" in os.environ else ""
+            self.notes.append(f"nothing was recorded{why}")
             return None
         return _wattle.Run(path)
 
@@ -189,8 +197,10 @@ class layers:
             return
         names = ", ".join(self._parts.compiled)
         self.notes.append(
-            f"compiled by torch.compile, with graph breaks at each module that is measured: {names}" if self._break_graphs else
-            f"compiled by torch.compile and measured as one layer each: {names} (break_graphs=True measures inside, more slowly)")
+            f"compiled by torch.compile, with graph breaks at each module that is measured: {names}"
+            if self._break_graphs else
+            f"compiled by torch.compile and measured as one layer each: {names} "
+            "(break_graphs=True measures inside, more slowly)")
 
     def _note_once(self, note: str) -> None:
         if note not in self.notes:
@@ -252,7 +262,7 @@ class layers:
         return self._show(rows.as_html) if self._result is not None else None
 
     def _show(self, how: Any) -> str:
-        return how(self.rows, self.total_s, self.total_j, bool(self.estimated), self.notes)
+        return str(how(self.rows, self.total_s, self.total_j, bool(self.estimated), self.notes))
 
     def __repr__(self) -> str:
         return f"<wattle.torch.layers, {self._state}>" if self._result is None else (

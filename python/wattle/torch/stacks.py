@@ -16,7 +16,8 @@ APPLY_CODE = getattr(torch.autograd.function.BackwardCFunction.apply, "__code__"
 
 def call_compiled(module: torch.nn.Module, compiled: Callable[..., Any], before: Callable[..., None],
                   after: Callable[..., None], args: Any, kwargs: Any) -> Any:
-    """Stands for the compiled call of a module that was compiled in place, whose own hooks would be compiled with it."""
+    """Stands for the compiled call of a module that was compiled in place, whose own hooks would be compiled with
+    it."""
     before(module, args)
     output = compiled(*args, **kwargs)
     after(module, args, output)
@@ -27,7 +28,8 @@ COMPILED_CODE = call_compiled.__code__
 
 
 class Column:
-    """One of the two things that a layer does, forward or backward: a column of the timeline that energy is dealt out by."""
+    """One of the two things that a layer does, forward or backward: a column of the timeline that energy is dealt out
+    by."""
 
     __slots__ = ("number", "module", "is_backward", "may_nest", "enter", "leave")
 
@@ -44,8 +46,9 @@ class Column:
 class Stacks(threading.local):
     """What this thread has open, the outermost first.
 
-    Forward hooks are not called when forward raises, nor are those behind a node of the graph that raises. What an outer
-    layer's end does not close is found here when the next thing begins: by the Python frames that are still there.
+    Forward hooks are not called when forward raises, nor are those behind a node of the graph that raises. What an
+    outer layer's end does not close is found here when the next thing begins: by the Python frames that are still
+    there.
     """
 
     def __init__(self, mark: Optional[Callable[[int], None]] = None) -> None:
@@ -79,8 +82,8 @@ class Stacks(threading.local):
             self.mark(self.open[-1].number if self.open else 0)
 
     def mend(self, called: Optional[torch.nn.Module] = None) -> None:
-        """Ends what no frame of this thread stands for any more, and all inside that. `called`: the module whose call is just
-        beginning, and has a frame already."""
+        """Ends what no frame of this thread stands for any more, and all inside that. `called`: the module whose call
+        is just beginning, and has a frame already."""
         frames = _Frames()
         frames.modules[id(called)] -= 1
         for depth, column in enumerate(self.open):
@@ -93,8 +96,10 @@ class _Frames:
     """What this thread is in the midst of, by its Python frames."""
 
     def __init__(self) -> None:
-        known = threading._active.get(threading.get_ident())  # type: ignore[attr-defined]  # current_thread() would make one up
-        self.in_python = known is not None and not isinstance(known, threading._DummyThread)  #: Python began this thread
+        # current_thread() would make one up
+        known = threading._active.get(threading.get_ident())  # type: ignore[attr-defined]
+        #: Python began this thread
+        self.in_python = known is not None and not isinstance(known, threading._DummyThread)
         self.modules: Counter[int] = Counter()  #: calls of modules, by id
         self.backwards = self.functions = 0  #: calls of backward; backward functions written in Python
         frame = sys._getframe(1)

@@ -21,9 +21,11 @@ class step:
         with wattle.torch.step(samples=len(batch)):         # one step, where there is no optimizer to follow
             ...
 
-    optimizer  a torch.optim.Optimizer, or anything with a step(). Its calls are counted and timed, nothing else: closures,
-               schedulers and GradScaler work as before. A step lasts from the end of the one before (the first: from here).
-    samples    of a step: a whole number, or a function that is called at the end of each step and tells it; None: not told
+    optimizer  a torch.optim.Optimizer, or anything with a step(). Its calls are counted and timed, nothing else:
+               closures, schedulers and GradScaler work as before. A step lasts from the end of the one before (the
+               first: from here).
+    samples    of a step: a whole number, or a function that is called at the end of each step and tells it; None: not
+               told
     name       of the block: 'step' is what `wattle run --step step` and the progress line count
 
     The block 'step' of the run has calls, times and joules; its units have joules per sample (docs/torch.md). Steps of
@@ -33,7 +35,8 @@ class step:
     def __init__(self, optimizer: Optional[Any] = None, *, samples: Union[None, int, Callable[[], int]] = None,
                  name: str = NAME) -> None:
         if optimizer is not None and not callable(getattr(optimizer, "step", None)):
-            raise TypeError(f"step() takes an optimizer, which has a method step(); this is a {type(optimizer).__name__}")
+            raise TypeError("step() takes an optimizer, which has a method step(); "
+                            f"this is a {type(optimizer).__name__}")
         if not callable(samples) and samples is not None and (samples != int(samples) or samples < 0):
             raise ValueError(f"samples must be a whole number that is not negative, not {samples!r}")
         self._samples, self._name = samples, name

@@ -11,8 +11,8 @@ _PLAIN = (int, float, bool, str, bytes, type(None))
 
 
 def find(value: Any, found: List[torch.Tensor], depth: int = 0) -> None:
-    """Appends the tensors in `value` to `found`: tuples, lists, mappings (Hugging Face's outputs are some), dataclasses, and
-    the attributes of other objects, some levels deep."""
+    """Appends the tensors in `value` to `found`: tuples, lists, mappings (Hugging Face's outputs are some),
+    dataclasses, and the attributes of other objects, some levels deep."""
     if isinstance(value, torch.Tensor):
         found.append(value)
         return
