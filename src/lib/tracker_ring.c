@@ -7,23 +7,35 @@
 
 static const char variable[] = "WATTLE_RING";
 
-// The writer is one for the process, and so is the pile of those who want it.
+// The writer is one for the process, and so is the pile of those who want it. A signal handler may fork under the lock.
 static struct {
 	pthread_mutex_t lock;
 	pthread_once_t once;
 	struct tracker_ring *top;
-} pile = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
+} pile = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .once = PTHREAD_ONCE_INIT};
 
-// The pile is the parent's, and a thread that is not here may have held its lock.
+/* glibc's setenv has a lock of its own that a child inherits as it is: if another thread was in setenv when the program forked,
+ * the child waits for ever in its first setenv (glibc 2.36). So no fork falls into ours. */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&pile.lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&pile.lock);
+}
+
+// The pile is the parent's.
 static void in_forked_child(void)
 {
-	pthread_mutex_init(&pile.lock, NULL);
+	pile.lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 	pile.top = NULL;
 }
 
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, in_forked_child);
+	pthread_atfork(before_fork, after_fork, in_forked_child);
 }
 
 static void lock_pile(void)

@@ -176,6 +176,37 @@ work()""")
 
 
 @test
+def forks_beside_trackers(room):
+    """forks while threads start and stop trackers and meters: each child has its own, and none hangs"""
+    counts, *_ = spans(room, """
+wattle.measure()  # no fork into an import: Python's own lock of a module stays held in the child
+over = threading.Event()
+def trackers():
+    while not over.is_set():
+        with wattle.Tracker(sleep_time=0.05, disable_logs=True):
+            pass
+def meters():
+    while not over.is_set():
+        with wattle.measure():
+            pass
+threads = [threading.Thread(target=function) for function in (trackers, trackers, meters)]
+[thread.start() for thread in threads]
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        import signal
+        signal.alarm(30)
+        with wattle.Tracker(sleep_time=0.05, disable_logs=True) as own, wattle.measure():
+            with wattle.span("work"):
+                pass
+        os._exit(own.report["blocks"][0]["num_calls"])
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+over.set()
+[thread.join() for thread in threads]""")
+    assert not counts, counts
+
+
+@test
 def trackers_in_workers(room):
     """a worker may have a tracker of its own while its parent has one"""
     counts, *_ = spans(room, """
