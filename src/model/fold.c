@@ -278,21 +278,49 @@ void fold_same(struct op *op)
 
 /* ---- all numbers into one ---- */
 
+static const struct {
+	const char *name;
+	int64_t (*ints)(int64_t a, int64_t b);
+	double (*floats)(double a, double b);
+} reductions[] = {
+	{"ReduceMax", max_ints, fmax},
+	{"ReduceMin", min_ints, fmin},
+	{"ReduceProd", mul_ints, mul_floats},
+	{"ReduceSum", add_ints, add_floats},
+};
+
+static void reduce_ints(struct op *op, const int64_t *in, int64_t n, int64_t (*join)(int64_t a, int64_t b))
+{
+	int64_t *result = op_new_ints(op, 0, 1);
+	if (result == NULL)
+		return;
+	*result = in[0];
+	for (int64_t i = 1; i < n; i++)
+		*result = value_ok(*result) && value_ok(in[i]) ? join(*result, in[i]) : VALUE_MISSING;
+}
+
+static void reduce_floats(struct op *op, const double *in, int64_t n, double (*join)(double a, double b))
+{
+	double *result = op_new_floats(op, 0, 1);
+	if (result == NULL)
+		return;
+	*result = in[0];
+	for (int64_t i = 1; i < n; i++) // fmax and fmin would pass over what is not known
+		*result = isnan(*result) || isnan(in[i]) ? (double)NAN : join(*result, in[i]);
+}
+
 void fold_reduce(struct op *op)
 {
 	const struct value *in = op_in(op, 0);
-	if (in == NULL || in->ints == NULL || op_out(op, 0) == NULL || value_few(op_out(op, 0)) != 1 ||
-		value_few(in) < 1)
+	int64_t n = in != NULL && value_has_contents(in) ? value_few(in) : 0;
+	if (n < 1 || value_few(op_out(op, 0)) != 1)
 		return;
-	int64_t (*join)(int64_t, int64_t) = op_is(op, "ReduceProd") ? mul_ints
-		: op_is(op, "ReduceSum")                            ? add_ints
-		: op_is(op, "ReduceMax")                            ? max_ints
-		: op_is(op, "ReduceMin")                            ? min_ints
-								    : NULL;
-	int64_t *result = join != NULL ? op_new_ints(op, 0, 1) : NULL;
-	if (result == NULL)
-		return;
-	*result = in->ints[0];
-	for (int64_t i = 1, n = value_few(in); i < n; i++)
-		*result = value_ok(*result) && value_ok(in->ints[i]) ? join(*result, in->ints[i]) : VALUE_MISSING;
+	for (size_t i = 0; i < ARRAY_SIZE(reductions); i++) {
+		if (!op_is(op, reductions[i].name))
+			continue;
+		if (in->ints != NULL)
+			reduce_ints(op, in->ints, n, reductions[i].ints);
+		else
+			reduce_floats(op, in->floats, n, reductions[i].floats);
+	}
 }

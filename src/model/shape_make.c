@@ -115,7 +115,7 @@ void shape_constant_of_shape(struct op *op)
 		}
 	}
 	int64_t n = value_few(out);
-	if (n > 0 && value_few(&with) == 1 && value_has_contents(&with))
+	if (n >= 0 && value_few(&with) == 1 && value_has_contents(&with))
 		fill(op, n, &with);
 }
 

@@ -50,7 +50,7 @@ void shape_transpose(struct op *op)
 		return;
 	}
 	int64_t *dims = op_shape(op, 0, in->rank), strides[VALUE_RANK_MAX], moved[VALUE_RANK_MAX];
-	bool follows = value_few(in) > 0;
+	bool follows = value_few(in) >= 0;
 	if (follows)
 		strides_of(in, strides);
 	for (int i = 0; i < in->rank; i++) {
@@ -78,7 +78,7 @@ void shape_expand(struct op *op)
 		return;
 	int rank = n > in->rank ? (int)n : in->rank;
 	int64_t *dims = op_shape(op, 0, rank), strides[VALUE_RANK_MAX], from[VALUE_RANK_MAX] = {0};
-	bool follows = value_few(in) > 0;
+	bool follows = value_few(in) >= 0;
 	if (follows)
 		strides_of(in, strides);
 	for (int i = 0; i < rank; i++) {
@@ -126,7 +126,7 @@ static void fold_concat(struct op *op, int axis)
 			return;
 		has_ints = has_ints && op->in[i]->ints != NULL;
 	}
-	if (n < 1)
+	if (n < 0)
 		return;
 	for (int k = axis + 1; k < out->rank; k++)
 		inner *= out->dims[k];
@@ -202,7 +202,7 @@ void shape_split(struct op *op)
 		outputs = (int64_t)op->n_out;
 	int64_t each = value_ok(whole) && outputs > 0 ? (whole + outputs - 1) / outputs : VALUE_MISSING, start = 0;
 	int64_t strides[VALUE_RANK_MAX];
-	bool follows = value_few(in) > 0;
+	bool follows = value_few(in) >= 0;
 	if (follows)
 		strides_of(in, strides);
 	for (size_t i = 0; i < op->n_out; i++) {
@@ -287,7 +287,7 @@ void shape_slice(struct op *op)
 		return;
 	op_shape_like(op, 0, in);
 	int64_t strides[VALUE_RANK_MAX], from = 0;
-	bool follows = value_few(in) > 0;
+	bool follows = value_few(in) >= 0;
 	if (follows)
 		strides_of(in, strides);
 	for (size_t i = 0; i < s.n; i++) {
@@ -324,7 +324,7 @@ static void fold_gather(struct op *op, int axis)
 {
 	const struct value *data = op->in[0], *indices = op->in[1], *out = op_out(op, 0);
 	int64_t n = out != NULL ? value_few(out) : -1, count = value_few(indices), size = data->dims[axis], inner = 1;
-	if (n < 1 || count < 1 || indices->ints == NULL || !value_has_contents(data))
+	if (n < 0 || count < 0 || indices->ints == NULL || !value_has_contents(data))
 		return;
 	for (int k = axis + 1; k < data->rank; k++)
 		inner *= data->dims[k];
