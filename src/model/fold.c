@@ -149,13 +149,14 @@ static void binary_floats(struct op *op, const struct binary *how, int64_t n)
 
 void fold_binary(struct op *op)
 {
-	if (op->n_in != 2 || !value_has_contents(op->in[0]) || !value_has_contents(op->in[1]))
+	const struct value *a = op_in(op, 0), *b = op_in(op, 1);
+	if (op->n_in != 2 || a == NULL || b == NULL || !value_has_contents(a) || !value_has_contents(b))
 		return;
 	int64_t n = op_out(op, 0) != NULL ? value_few(op_out(op, 0)) : -1;
 	for (size_t i = 0; n >= 0 && i < ARRAY_SIZE(binaries); i++) {
 		if (!op_is(op, binaries[i].name))
 			continue;
-		if (op->in[0]->ints != NULL && op->in[1]->ints != NULL)
+		if (a->ints != NULL && b->ints != NULL)
 			binary_ints(op, &binaries[i], n);
 		else
 			binary_floats(op, &binaries[i], n);
@@ -166,8 +167,9 @@ void fold_binary(struct op *op)
 void fold_where(struct op *op)
 {
 	int64_t n = op_out(op, 0) != NULL ? value_few(op_out(op, 0)) : -1;
-	if (op->n_in != 3 || n < 0 || op->in[0]->ints == NULL || op->in[1]->ints == NULL || op->in[2]->ints == NULL)
-		return;
+	for (size_t i = 0; i < 3; i++)
+		if (n < 0 || op_in(op, i) == NULL || op->in[i]->ints == NULL)
+			return;
 	const struct value *out = op_out(op, 0);
 	int64_t *results = op_new_ints(op, 0, n);
 	for (int64_t i = 0; results != NULL && i < n; i++) {

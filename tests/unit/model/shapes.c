@@ -17,6 +17,8 @@ static const struct row {
 	const char *text;
 } rows[] = {
 	{"sizes of 1 repeat, missing ones at the front too", 13, "Add 2x1x4 3x1 -> 2x3x4"},
+	{"an input that is left out where one must be: nothing is known", 13, "Add [2] - -> n/a"},
+	{"the same of three", 13, "Where [1] - [2] -> n/a"},
 	{"sizes that differ don't broadcast", 13, "Add 2x3 2x4 -> error"},
 	{"a window slides: (size + pads - kernel) / stride + 1", 13,
 		"Conv 1x3x9x8 4x3x3x3 strides=2,2, pads=1,1,1,1, -> 1x4x5x4"},
