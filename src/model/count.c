@@ -24,20 +24,7 @@ static int64_t elements(const struct op *op, const struct value *value)
 	return product;
 }
 
-// Each input meets each of its weights once: of the output's positions those that a stride skips or padding cuts meet fewer.
-int64_t count_conv_transpose(const struct op *op)
-{
-	const struct value *x = op_in(op, 0);
-	int64_t product = elements(op, op_in(op, 1));
-	if (x == NULL || !x->ranked)
-		return VALUE_MISSING;
-	for (int i = 0; i < x->rank; i++)
-		if (i != 1)
-			product = multiply(op, product, x->dims[i]);
-	return product;
-}
-
-int64_t count_conv(const struct op *op)
+int64_t count_conv(const struct op *op) // ConvTranspose as well
 {
 	const struct value *out = op_out(op, 0);
 	bool quantized = op_is(op, "QLinearConv");

@@ -98,7 +98,6 @@ FOLD(reduce)
 
 #define COUNT(name) int64_t count_##name(const struct op *op);
 COUNT(conv)
-COUNT(conv_transpose)
 COUNT(matmul)
 COUNT(matmul_nbits)
 COUNT(gemm)

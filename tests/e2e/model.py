@@ -137,11 +137,11 @@ def convolutions(room):
 
 @test
 def transposed_convolutions(room):
-    """each input meets each of its weights once: batch x input positions x in x out / groups x kernel"""
+    """as plain ones, at output positions: batch x output positions x in x out / groups x kernel"""
     rows = [
-        (torch.nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1), (1, 4, 5, 7), 5 * 7 * 4 * 6 * 9),
-        (torch.nn.ConvTranspose2d(6, 4, 2, stride=2, groups=2), (2, 6, 3, 3), 2 * 9 * 6 * 2 * 4),
-        (torch.nn.ConvTranspose1d(3, 5, 4, dilation=3), (1, 3, 10), 10 * 3 * 5 * 4),
+        (torch.nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1), (1, 4, 5, 7), 10 * 14 * 4 * 6 * 9),
+        (torch.nn.ConvTranspose2d(6, 4, 2, stride=2, groups=2), (2, 6, 3, 3), 2 * 36 * 6 * 2 * 4),
+        (torch.nn.ConvTranspose1d(3, 5, 4, dilation=3), (1, 3, 10), 19 * 3 * 5 * 4),
     ]
     for module, shape, products in rows:
         found = layer(exported(room, module, torch.zeros(shape)), "ConvTranspose")

@@ -40,16 +40,10 @@ def _matrix_product(at: int) -> Rule:
 
 
 def _convolution(args: Sequence[Any], out: torch.Tensor) -> Iterable[Product]:
-    """Every weight acts once at each position of the output; transposed, once at each position of the input, because
-    there an input is spread over the outputs (the zeros between inputs of the usual picture are nobody's work)."""
+    """Every weight at each position of the output, of transposed ones too, as everybody counts them (by arithmetic a
+    strided transposed one has its weights at the positions of the input)."""
     image, weight = args[0], args[1]
-    transposed = bool(args[6]) if len(args) > 6 else False
-    positions = image if transposed else out
-    yield Product(weight.numel() * positions.shape[0] * math.prod(positions.shape[2:]), image, weight)
-
-
-def _plain_convolution(args: Sequence[Any], out: torch.Tensor) -> Iterable[Product]:
-    yield from _convolution(args[:2], out)
+    yield Product(weight.numel() * out.shape[0] * math.prod(out.shape[2:]), image, weight)
 
 
 def _bilinear(args: Sequence[Any], out: torch.Tensor) -> Iterable[Product]:
@@ -91,7 +85,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("aten::addmm", "aten::baddbmm", "aten::addbmm", "aten::addmv", "aten::_addmm_activation",
                      "aten::_sparse_addmm", "aten::sparse_addmm"), _matrix_product(1)),
     **dict.fromkeys(("aten::convolution", "aten::_convolution", "aten::convolution_overrideable"), _convolution),
-    "torchvision::deform_conv2d": _plain_convolution,
+    "torchvision::deform_conv2d": _convolution,
     "aten::_trilinear": _bilinear,
     "aten::mkldnn_rnn_layer": _onednn_rnn,
     **dict.fromkeys(("aten::_cudnn_rnn", "aten::miopen_rnn"), _cudnn_rnn),
