@@ -148,6 +148,33 @@ static PyType_Slot type_slots[] = {
 static PyType_Spec type_spec = {"wattle._wattle.Span", sizeof(struct span), 0,
 	Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, type_slots};
 
+/* ---- by other C code in this process: the observer, ../wattle/torch/observer.cpp; without the GIL ---- */
+
+static void begin_by_key(const void *key, const char *name)
+{
+	if (span_writer_is_on())
+		open_spans_begin(key, name);
+}
+
+static void end_by_key(const void *key)
+{
+	if (span_writer_is_on())
+		open_spans_end(key);
+}
+
+static struct span_calls {
+	void (*begin)(const void *key, const char *name);
+	void (*end)(const void *key);
+} calls = {begin_by_key, end_by_key};
+
+static int add_calls(PyObject *module)
+{
+	PyObject *capsule = PyCapsule_New(&calls, "wattle._wattle.span_calls", NULL);
+	int r = capsule != NULL ? PyModule_AddObjectRef(module, "span_calls", capsule) : -1;
+	Py_XDECREF(capsule);
+	return r;
+}
+
 /* ---- functions ---- */
 
 static PyObject *span(PyObject *module, PyObject *name)
@@ -223,5 +250,7 @@ int add_span(PyObject *module)
 	if (type == NULL)
 		return -1;
 	state_of_module(module)->types[TYPE_SPAN] = type;
-	return PyModule_AddType(module, (PyTypeObject *)type) < 0 ? -1 : PyModule_AddFunctions(module, functions);
+	if (PyModule_AddType(module, (PyTypeObject *)type) < 0 || add_calls(module) < 0)
+		return -1;
+	return PyModule_AddFunctions(module, functions);
 }

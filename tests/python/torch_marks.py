@@ -1,9 +1,14 @@
 """What the tests of wattle.torch share: a stand-in for spans that keeps who was at work when, without a recorder."""
 import contextlib
+import ctypes
+import os
 import threading
 
 import wattle.torch
-from wattle.torch import session
+from wattle.torch import observer, session
+
+OBSERVER = os.environ.get("WATTLE_TEST_OBSERVER") == "1"  #: backward by the observer in C++, else by hooks
+BEGIN, END = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p), ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class Marks:
@@ -11,6 +16,25 @@ class Marks:
 
     def __init__(self):
         self.log = []
+        self._names = {}  # of the observer's spans, by key
+        self._calls = (ctypes.c_void_p * 2)(*(ctypes.cast(call, ctypes.c_void_p) for call in self._functions()))
+
+    def _functions(self):
+        def begin(key, name):
+            self._names[key] = name.decode()
+            self.log.append((threading.get_ident(), self._names[key], True))
+
+        def end(key):
+            self.log.append((threading.get_ident(), self._names[key], False))
+
+        self._kept = BEGIN(begin), END(end)
+        return self._kept
+
+    def span_calls(self):
+        """What _wattle.span_calls is: for the observer."""
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return make(self._calls, b"wattle._wattle.span_calls", None)
 
     def span(self, name):
         return _Span(self, name)
@@ -65,23 +89,26 @@ class _Wattle:
     """wattle._wattle but for its spans."""
 
     def __init__(self, marks):
-        self.span = marks.span
+        self.span, self.span_calls = marks.span, marks.span_calls()
 
     def __getattr__(self, name):
         return getattr(session_wattle, name)
 
 
 session_wattle = session._wattle
+_kept = []  # the observer may hold the functions of earlier ones
 
 
 @contextlib.contextmanager
 def layers(model, **options):
     """(marks, layers object) while `model` is marked"""
     marks = Marks()
-    session._wattle = _Wattle(marks)
+    session._wattle = observer._wattle = _Wattle(marks)
+    _kept.append(marks)
     try:
-        with wattle.torch.layers(model, tracker=False, **options) as measured:
+        with wattle.torch.layers(model, tracker=False, observer=OBSERVER, **options) as measured:
+            assert measured.backward_by == ("observer" if OBSERVER else "hooks")
             yield marks, measured
     finally:
-        session._wattle = session_wattle
+        session._wattle = observer._wattle = session_wattle
     marks.check()

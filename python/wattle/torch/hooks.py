@@ -51,8 +51,10 @@ class ForwardHooks:
     """
 
     def __init__(self, hooked: Dict[torch.nn.Module, Hooked], stacks: Stacks, graph: Graph,
-                 warn: Callable[[str], None]) -> None:
+                 warn: Callable[[str], None], label: bool = True) -> None:
+        """label: nodes of the graph are found here, as nobody else sees backward."""
         self._hooked = hooked
+        self._is_to_label: Callable[[], bool] = torch.is_grad_enabled if label else bool  # bool() is False
         self._by_column = {entry.forward: entry for entry in hooked.values()}
         self._stacks = stacks
         self._graph = graph
@@ -86,7 +88,7 @@ class ForwardHooks:
 
     def _make_before(self) -> Callable[[torch.nn.Module, Any], None]:
         hooked, stacks, is_compiling, label = self._hooked, self._stacks, compiling(), self._label_inputs
-        grad_enabled = torch.is_grad_enabled
+        is_to_label = self._is_to_label
 
         def before(module: torch.nn.Module, args: Any) -> None:
             if is_compiling():  # first of all: what follows is nothing to compile
@@ -100,13 +102,14 @@ class ForwardHooks:
             around = open_[-1] if open_ else None
             entry.count_call()
             stacks.begin(entry.forward)
-            if grad_enabled():
+            if is_to_label():
                 label(args, around, entry.arguments, sys._getframe(1))
 
         return before
 
     def _make_after(self) -> Callable[[torch.nn.Module, Any, Any], None]:
         hooked, stacks, is_compiling, label = self._hooked, self._stacks, compiling(), self._label_outputs
+        is_to_label = self._is_to_label
 
         def after(module: torch.nn.Module, args: Any, output: Any) -> None:
             if is_compiling():
@@ -114,7 +117,7 @@ class ForwardHooks:
             entry = hooked.get(module)
             if entry is None:
                 return
-            if torch.is_grad_enabled():
+            if is_to_label():
                 label(output, entry.layer)
             stacks.end(entry.forward)
 

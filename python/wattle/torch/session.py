@@ -5,7 +5,7 @@ import json
 import os
 import threading
 from types import TracebackType
-from typing import Any, Dict, List, Optional, Type, Union
+from typing import Any, Callable, Dict, List, Optional, Type, Union
 
 import torch
 
@@ -13,6 +13,7 @@ from .. import _wattle
 from . import cuda, figures, modules, rows
 from .graph import Graph, Layer
 from .hooks import ForwardHooks, Hooked, arguments_of
+from .observer import Observer, take
 from .stacks import Column, Stacks
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -36,6 +37,8 @@ class layers:
     output        run file to keep; by default a temporary one is read and removed
     gpus          UUIDs or indices (NVML's), comma separated; by default those visible to the program
     break_graphs  measure inside compiled modules as well, which breaks their graphs and makes them slower
+    observer      True: backward is seen by the observer in C++, False: by hooks in Python; None: by the observer where it
+                  was built for this torch and the work is on CPUs. The rows are the same, the observer is cheaper
 
     Neither the model nor its graph is changed: gradients are bitwise the same. A module's row has what is its own;
     what runs inside the modules in it is in theirs. A module that is used several times has one row, by its first
@@ -47,9 +50,13 @@ class layers:
 
     def __init__(self, model: modules.Model, *, tracker: bool = True, interval_s: float = 0.02,
                  output: Optional[PathLike] = None, overwrite: bool = False, gpus: Optional[str] = None,
-                 break_graphs: bool = False) -> None:
+                 break_graphs: bool = False, observer: Optional[bool] = None) -> None:
         self._parts = modules.find(model, break_graphs)
         self._break_graphs = break_graphs
+        self._wants_observer = observer
+        self._observer: Optional[Observer] = None
+        #: what sees backward, once started: "observer" (C++) or "hooks" (Python); see observer=
+        self.backward_by: Optional[str] = None
         self._tracker: Optional[_wattle.Tracker] = _wattle.Tracker(
             interval_s=interval_s, output=output, overwrite=overwrite, gpus=gpus, quiet=True) if tracker else None
         self._keeps = output is not None
@@ -70,6 +77,8 @@ class layers:
             self._open()
         except BaseException:
             self._state = "stopped"
+            if self._observer is not None:
+                self._observer.close()
             self._give_turn()
             if self._tracker is not None:
                 self._tracker.close()
@@ -121,13 +130,15 @@ class layers:
         self._timeline = cuda.Timeline(devices, self._cuda()) if devices else None
         self._stacks = Stacks(self._timeline.mark if self._timeline is not None else None)
         self._graph = Graph(self._stacks)
+        self._observer = take(self._wants_observer, bool(devices), self._stacks.mend)
+        self.backward_by = "hooks" if self._observer is None else "observer"
         self._measured: List[figures.Measured] = []
         self._numbers: Dict[str, int] = {}  # column of each span name
         hooked = {part.module: self._hook(part) for part in self._parts.parts}
         for part in self._parts.parts:
             hooked[part.module].inside = frozenset(hooked[around].forward for around in part.inside)
         self._hooked = hooked
-        self._forward = ForwardHooks(hooked, self._stacks, self._graph, self._note_once)
+        self._forward = ForwardHooks(hooked, self._stacks, self._graph, self._note_once, label=self._observer is None)
         self._forward.open(globally=not self._parts.compiled, in_place=self._parts.compiled_in_place,
                            wrap=_breaking if self._break_graphs else _as_it_is)
 
@@ -139,10 +150,14 @@ class layers:
         self._measured.append(figures.Measured(part.name, type(part.module).__name__, part.parameters))
         layer = Layer(Column(number + 1, None, True, False, backward.__enter__, backward.__exit__),
                       Column(number + 1, None, True, True, backward.__enter__, backward.__exit__), self._graph)
-        for parameter in part.module.parameters(recurse=False):
-            self._graph.own(parameter, layer)
-        return Hooked(Column(number, part.module, False, True, forward.__enter__, forward.__exit__), layer,
-                      arguments_of(part.module))
+        enter: Callable[[], Any] = forward.__enter__
+        leave: Callable[..., Any] = forward.__exit__
+        if self._observer is not None:
+            enter, leave = self._observer.add(forward.name, backward.name)
+        else:
+            for parameter in part.module.parameters(recurse=False):
+                self._graph.own(parameter, layer)
+        return Hooked(Column(number, part.module, False, True, enter, leave), layer, arguments_of(part.module))
 
     def _span_name(self, part: modules.Part) -> str:
         name = part.name or type(part.module).__name__
@@ -167,6 +182,7 @@ class layers:
         self._forward.close()
         self._graph.close()
         self._stacks.cut(0)
+        self._close_observer()
         pieces = self._timeline.finish() if self._timeline is not None else {}
         if self._timeline is not None and self._timeline.is_captured:
             self.notes.append("work in CUDA graphs is not timed layer by layer: "
@@ -175,6 +191,13 @@ class layers:
             measured.calls = entry.count_call()
         del self._forward, self._graph, self._stacks, self._hooked, self._timeline
         return pieces
+
+    def _close_observer(self) -> None:
+        unknown = self._observer.close() if self._observer is not None else 0
+        self._observer = None
+        if unknown > 0:
+            self.notes.append(f"{unknown} backward functions belong to graphs so old that their layers were forgotten: "
+                              "their time is outside layers (observer=False forgets none)")
 
     def _stop_tracker(self) -> Optional[_wattle.Run]:
         if self._tracker is None:

@@ -1,0 +1,105 @@
+"""The observer in C++ (observer.cpp), where one was built for the torch that runs: backward without Python."""
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import re
+import sys
+from typing import Any, Callable, Iterator, Optional, Tuple
+
+import torch
+
+from .. import _wattle
+
+HOW_TO_BUILD = "python3 -m wattle.torch.build_observer makes one"
+MODULE = "wattle.torch._observer"
+
+_loaded: Optional[Any] = None  # once in a process: a second copy would have threads of its own
+
+
+def tag() -> str:
+    """What an observer is built for: another torch has other C++ types, even under the same version."""
+    abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
+    return f"{torch.__version__}-{str(torch.version.git_version)[:12]}-abi{abi}"
+
+
+def file_name() -> str:
+    return f"observer-{re.sub(r'[^A-Za-z0-9.+-]', '_', tag())}.so"
+
+
+def cache_folder() -> pathlib.Path:
+    """Where build_observer puts what it made."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (pathlib.Path(base) if os.path.isabs(base) else pathlib.Path.home() / ".cache") / "wattle"
+
+
+def _files() -> Iterator[pathlib.Path]:
+    yield pathlib.Path(__file__).with_name(file_name())
+    try:
+        yield cache_folder() / file_name()
+    except RuntimeError:  # no home
+        pass
+
+
+def load() -> Any:
+    """The module. ImportError: there is none for this torch, or it can't be loaded."""
+    global _loaded
+    if _loaded is not None:
+        return _loaded
+    path = next((path for path in _files() if path.is_file()), None)
+    if path is None:
+        raise ImportError(f"there is no observer for torch {torch.__version__}: {HOW_TO_BUILD}")
+    loader = importlib.machinery.ExtensionFileLoader(MODULE, str(path))
+    spec = importlib.util.spec_from_file_location(MODULE, path, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    if module.TORCH != tag():
+        raise ImportError(f"{path} is an observer for torch {module.TORCH}, and this is {tag()}: {HOW_TO_BUILD}")
+    _loaded = module
+    return module
+
+
+class Observer:
+    """One session of it."""
+
+    def __init__(self, mend: Callable[[], None]) -> None:
+        """ImportError: there is none. RuntimeError: another session has it."""
+        self._module = load()
+        self._module.open(_wattle.span_calls, mend)
+
+    def add(self, forward: str, backward: str) -> Tuple[Callable[[], Any], Callable[..., Any]]:
+        """A layer, by the names of its spans: what is to be called when its forward begins and ends."""
+        both: Tuple[Callable[[], Any], Callable[..., Any]] = self._module.add(forward, backward)
+        return both
+
+    def close(self) -> int:
+        """How many backward functions were nobody's, as they were too old."""
+        return int(self._module.close())
+
+
+def take(wanted: Optional[bool], on_gpus: bool, mend: Callable[[], None]) -> Optional[Observer]:
+    """The observer; None: hooks. wanted: None takes it where it is there and serves as well as hooks do; with True it is
+    a RuntimeError if it does not."""
+    why_not = _why_not(on_gpus)
+    if wanted is False or (why_not is not None and not wanted):
+        return None
+    if why_not is not None:
+        raise RuntimeError(f"observer=True: {why_not}")
+    try:
+        return Observer(mend)
+    except (ImportError, RuntimeError) as error:
+        if wanted:
+            raise RuntimeError(f"observer=True: {error}") from error
+        return None
+
+
+def _why_not(on_gpus: bool) -> Optional[str]:
+    if on_gpus:
+        return "work on GPUs is timed by hooks"
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return "communication that gradients start (torch.distributed) is timed by hooks"
+    return None
