@@ -1,4 +1,5 @@
 """AIPowerMeter's single looks: rapl, rapl_power and gpu_power against made counters, the fake NVML and /proc itself."""
+import json
 import os
 import sys
 import time
@@ -30,6 +31,7 @@ def modules(**environment):
     """The modules as a program with this environment gets them."""
     for name in [name for name in sys.modules if "deep_learning_power_measure" in name]:
         del sys.modules[name]
+    os.environ.pop("WATTLE_SYSFS", None)
     os.environ.update({"WATTLE_NVML": "/nowhere", **{key: str(value) for key, value in environment.items()}})
     from wattle.compat.deep_learning_power_measure.power_measure import gpu_power, rapl, rapl_power
     return gpu_power, rapl, rapl_power
@@ -80,7 +82,10 @@ def cpu_of_processes(room):
     assert set(shares) == set(seconds) == {busy.pid, idle.pid}
     assert 0.1 < seconds[busy.pid] < 0.7 and seconds[idle.pid] == 0
     assert 0.1 < shares[busy.pid] <= 1 and shares[idle.pid] == 0
-    assert uses[busy.pid] == shares[busy.pid] and dict(uses.items()) == shares and uses[1] is seconds
+    assert uses == shares and uses[1] is seconds, "a dict of shares that unpacks into both"
+    assert busy.pid in uses and isinstance(uses, dict) and json.loads(json.dumps(uses))[str(idle.pid)] == 0
+    before, after = (({1: (rapl_power.SystemTimes(at), rapl_power.ProcessTimes(0.07, 0.13))}) for at in (1.0, 2.0))
+    assert rapl_power.get_percent_uses(before, after, [], [1]) == ({1: 0}, {1: 0}), "not less than 0 by rounding"
     assert rapl_power.get_rel_power({1: 0.5, 2: None}, 40.0) == {1: 20.0, 2: None}
 
 
@@ -125,6 +130,24 @@ def gpu_samples(room):
     near(power["nvidia_power"], 400, relative=0.15)
     assert power["per_gpu_nvidia_use_rate"] == {0: 90, 1: 20} and power["nvidia_use_rate"] == 55
     near(power["per_gpu_nvidia_power"][0], 300, relative=0.15)
+
+
+@test
+def gpu_of_processes(room):
+    """a look at GPUs: watts, and use and memory of each process of a list, or of all"""
+    pids = [room.start("60", program="sleep").pid for _ in range(2)]
+    (room.folder / "cards").write_text("gpu\npower_mw constant 300000\nutilization_percent 80 40\n"
+                                       f"process {pids[0]} C 60 1000000000\nprocess {pids[1]} C 20 unknown\n")
+    gpu_power, _, _ = modules(WATTLE_NVML=FAKE_NVML, WATTLE_FAKE_NVML=room.folder / "cards")
+    for asked, expected in ((None, {pids[0]: 0.6, pids[1]: 0.2}), (pids, {pids[0]: 0.6, pids[1]: 0.2}),
+                            (pids[1:], {pids[1]: 0.2})):
+        look = gpu_power.get_nvidia_gpu_power(asked)
+        assert look["per_gpu_per_pid_utilization_absolute"] == {0: expected}, look
+        memory = look["per_gpu_attributable_mem_use"].get(0, {})
+        assert memory.get(pids[0]) == (1000000000 if pids[0] in expected else None) and not memory.get(pids[1]), look
+        near(look["per_gpu_absolute_percent_usage"][0], sum(expected.values()), relative=1e-9)
+        near(look["nvidia_draw_absolute"], 300, relative=0.1)
+        near(look["per_gpu_attributable_power"][0], 300 * sum(expected.values()) / 0.8, relative=0.1)
 
 
 main()

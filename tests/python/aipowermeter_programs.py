@@ -3,6 +3,7 @@ import json
 import os
 import signal
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.environ["WATTLE_TESTS"], "e2e"))
 from aipowermeter_parts import DOOR, IMPORTS, lines_of, read
@@ -124,7 +125,34 @@ def command_lines(room):
     assert (room.folder / "a.png").stat().st_size > 1000
     assert "no metric 'nothing'" in run("--curve", "nothing", status=125).stderr
     assert "neither True nor False" in run("--cmd", "true", "--cont", "perhaps", status=2).stderr
+    assert "Not a directory" in run("--cmd", "true", "--output_folder", "a file/x", status=125).stderr
     assert "no folder" in room.finish(room.start("-m", DOOR, "--output_folder", "none", program=sys.executable)).stderr
+
+
+@test
+def two_in_one_place(room):
+    """a folder in which another program records is not erased; this program's own recording ends for its next one"""
+    driver = parsers.JsonParser(room.folder / "out")
+    first, _ = experiment.Experiment(driver).measure_yourself(period=0.05)
+    try:
+        experiment.ExpResults(parsers.JsonParser(room.folder / "out"))  # it may have no sample yet
+    except ValueError as error:
+        assert "no recording" in str(error)
+    again = IMPORTS + "experiment.Experiment(parsers.JsonParser('out'))"
+    done = room.finish(room.start("-c", again, program=sys.executable))
+    assert done.returncode == 1 and "a recording goes on here" in done.stderr, done
+    second, queue = experiment.Experiment(driver).measure_yourself(period=0.05)
+    assert not first.is_alive() and second.is_alive()
+    time.sleep(0.2)
+    queue.put(experiment.STOP_MESSAGE)
+    assert len(read(room).get_curve("total_mem_use")) == 1
+
+    other = parsers.SqlParser(room.folder / "all.sqlite")
+    recordings = [experiment.Experiment(other, cont=True).measure_yourself(period=0.05) for _ in range(2)]
+    time.sleep(0.2)
+    for _, queue in recordings:
+        queue.put(experiment.STOP_MESSAGE)
+    assert len(room.rows("select distinct recording from aipm_power_metric", "all.sqlite")) == 2
 
 
 @test

@@ -79,6 +79,9 @@ def unknown_is_none(room):
     assert [point["value"] for point in read.get_curve("per_process_mem_use_abs")[0]] == [7, 10]
     assert read.total_power_draw() == read.total_("intel_power")
     assert read.get_summary()["cpu"]["total_psys_power"] is None
+    read = results(room, [line(0, {"intel_power": 5}), line(1, {"intel_power": float("nan")}),
+                          line(2, {"intel_power": 5}), line(3, {"intel_power": float("nan")}), END])
+    assert read.total_("intel_power") == 10 and read.average_("intel_power") == 5 == read.max_("intel_power")
     assert experiment.integrate([{"date": 0, "value": 1}, {"date": 1, "value": None}]) is None
     assert experiment.integrate([{"date": 0, "value": 2}, {"date": 1, "value": None}, {"date": 2, "value": 2},
                                  {"date": 3, "value": 2}], allow_None=True) == [0, None, None, 2]

@@ -64,7 +64,7 @@ def record(arguments: argparse.Namespace) -> int:
     driver.begin_run()
     interval_s = arguments.measurement_period or arguments.period
     words = [wattle, "run", "--quiet", "--append", "--per-process", "--interval", f"{round(interval_s * 1e6)}us",
-             "--output", str(driver.run_file()), "--", "/bin/sh", "-c", arguments.cmd]
+             f"--output={driver.run_file()}", "--", "/bin/sh", "-c", arguments.cmd]
     status = subprocess.run(words, check=False).returncode
     if driver.run_file().exists():
         driver.take_run(driver.run_file())
@@ -115,5 +115,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     warnings.simplefilter("default", RuntimeWarning)
     if arguments.cmd is None:
         return show(arguments)
-    status = record(arguments)
+    try:
+        status = record(arguments)
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}")
     return show(arguments) or status

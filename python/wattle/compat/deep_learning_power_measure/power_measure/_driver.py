@@ -7,6 +7,7 @@ options the recorder gets (`recorder_arguments`), and takes what was recorded wh
 from __future__ import annotations
 
 import datetime
+import errno
 import json
 import os
 import pathlib
@@ -15,16 +16,23 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _wall_meter
 from ._recorder import settle
-from ._records import SEGMENT_END, Item, Metrics, as_record, gather
+from ._records import SEGMENT_END, Item, Metrics, as_record, gather, number
 
 PathLike = Union[str, "os.PathLike[str]"]
 
 
-def export(run_file: PathLike, folder: PathLike) -> None:
-    """`wattle export --format aipowermeter`: a run file, also of a run that goes on or was killed, as a folder."""
+def export(run_file: PathLike, folder: PathLike) -> bool:
+    """`wattle export --format aipowermeter`: a run file, also of a run that goes on or was killed, as a folder.
+    False: it has no samples, or none yet, and there is no folder."""
     from wattle import _wattle
     settle(run_file)
-    _wattle.export(os.fspath(run_file), "aipowermeter", os.fspath(folder))
+    try:
+        _wattle.export(os.fspath(run_file), "aipowermeter", os.fspath(folder))
+    except OSError as error:
+        if error.errno != errno.ENODATA:
+            raise
+        return False
+    return True
 
 
 def read_lines(path: pathlib.Path) -> Iterator[Item]:
@@ -61,7 +69,8 @@ def read_run(run_file: PathLike) -> Tuple[List[Item], Dict[str, Any]]:
     """What a run file holds, as records, and what the exporter says of it."""
     with tempfile.TemporaryDirectory(prefix="wattle-") as folder:
         target = pathlib.Path(folder, "run")
-        export(run_file, target)
+        if not export(run_file, target):
+            return [], {}
         return list(read_lines(target / "power_metrics.json")), exported_metadata(target)
 
 
@@ -153,7 +162,7 @@ class Driver:
             for name, value in figures.items():
                 curve = metrics.setdefault(name, {"dates": [], "values": []})
                 curve["dates"].append(date)
-                curve["values"].append(value)
+                curve["values"].append(number(value))
         return metrics or None
 
     def load_wattmeter_metrics(self) -> Optional[Metrics]:

@@ -67,7 +67,7 @@ class Experiment:
             _log.info("%s", rapl_message)
         else:
             warnings.warn(f"RAPL not available: {rapl_message}; CPU energy comes from another sensor or is estimated "
-                          "(`wattle doctor` tells)", RuntimeWarning, stacklevel=2)
+                          "(`wattle sensors` tells)", RuntimeWarning, stacklevel=2)
         if model is not None:
             self.save_model_card(model, input_size)
 

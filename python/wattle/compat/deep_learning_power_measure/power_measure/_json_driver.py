@@ -16,6 +16,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ._driver import Driver, PathLike, describe, export, exported_metadata, metadata_of, read_lines
 from ._recorder import settle
+from ._recording import end_recording
 from ._records import SEGMENT_END, Item, Record
 
 EXP_DATE = "end_training_epoch"  #: the key under which AIPowerMeter's reader looks for the date
@@ -65,7 +66,9 @@ class JsonParser(Driver):
         self._make_power_metrics()
 
     def erase(self) -> None:
-        """Removes the files of a recording, and no other: the folder may be anybody's."""
+        """Removes the files of a recording, and no other: the folder may be anybody's. Raises OSError while another
+        program records there."""
+        end_recording(self.run_file())
         names = (self.metadata_filename, self.power_metric_filename, self.exp_metric_filename, self.model_card_file,
                  self.wattmeter_logfile, os.fspath(self._kept))
         paths = [pathlib.Path(name) for name in names]
@@ -113,8 +116,13 @@ class JsonParser(Driver):
     # ---- files ----
 
     def _write_metadata(self) -> None:
-        if not os.path.exists(self.metadata_filename):
+        if os.path.exists(self.metadata_filename):
+            return
+        try:
             self._write(self.metadata_filename, self.metadata)
+        except OSError as error:
+            if not os.path.exists(self.power_metric_filename) and not self.run_file().exists():
+                raise OSError(error.errno, error.strerror, self.folder) from None  # else it can still be read
 
     def _add_metadata(self, more: Dict[str, Any]) -> None:
         path = pathlib.Path(self.metadata_filename)
@@ -157,7 +165,8 @@ class JsonParser(Driver):
         folder = tempfile.mkdtemp(prefix="wattle-")
         try:
             made = pathlib.Path(folder, "run")
-            export(run_file, made)
+            if not export(run_file, made):
+                return list(read_lines(self._kept)) if self._kept.exists() else []
             lines = made / "power_metrics.json"
             if self._kept.exists():
                 lines = _join(self._kept, lines, pathlib.Path(folder, "power_metrics.json"))

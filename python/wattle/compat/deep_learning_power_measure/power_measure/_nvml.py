@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
+
+PerPid = Dict[int, Optional[float]]
 
 
 class Gpu(NamedTuple):
@@ -21,6 +23,20 @@ class _Utilization(ctypes.Structure):
 
 class _Memory(ctypes.Structure):
     _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
+
+
+class _Process(ctypes.Structure):
+    """Of the functions without a suffix: those with one have changed their layout over the years."""
+    _fields_ = [("pid", ctypes.c_uint), ("memory_bytes", ctypes.c_ulonglong)]
+
+
+class _ProcessUse(ctypes.Structure):
+    _fields_ = [("pid", ctypes.c_uint), ("time_us", ctypes.c_ulonglong), ("sm_percent", ctypes.c_uint),
+                ("others_percent", ctypes.c_uint * 3)]
+
+
+PROCESSES_MAX = 1024
+UNKNOWN_BYTES = 2**64 - 1
 
 
 class NvmlError(OSError):
@@ -66,9 +82,35 @@ class Nvml:
         """A reading of each, in NVML's order."""
         return [self._read(index) for index in range(self.count())]
 
-    def _read(self, index: int) -> Gpu:
+    def memory_per_pid(self, index: int) -> PerPid:
+        """Bytes of each process on a GPU, None: not told; pids as the driver tells them."""
+        found: PerPid = {}
+        for kind in ("Compute", "Graphics"):
+            count, told = ctypes.c_uint(PROCESSES_MAX), (_Process * PROCESSES_MAX)()
+            if self._call(f"nvmlDeviceGet{kind}RunningProcesses", self._handle(index), ctypes.byref(count), told):
+                found.update({one.pid: None if one.memory_bytes == UNKNOWN_BYTES else one.memory_bytes
+                              for one in told[:count.value]})
+        return found
+
+    def use_per_pid(self, index: int, since_us: int) -> PerPid:
+        """The mean use of multiprocessors, 0 to 1, by each process that used them since then (Unix time)."""
+        count, told = ctypes.c_uint(PROCESSES_MAX), (_ProcessUse * PROCESSES_MAX)()
+        samples: Dict[int, List[int]] = {}
+        if self._call("nvmlDeviceGetProcessUtilization", self._handle(index), told, ctypes.byref(count),
+                      ctypes.c_ulonglong(since_us)):
+            for one in told[:count.value]:
+                if one.time_us > since_us and one.sm_percent <= 100:  # drivers give rubbish, too
+                    samples.setdefault(one.pid, []).append(one.sm_percent)
+        return {pid: sum(percents) / len(percents) / 100 for pid, percents in samples.items()}
+
+    def _handle(self, index: int) -> Optional[ctypes.c_void_p]:
         handle = ctypes.c_void_p()
-        if self._library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle)) != 0:
+        found = self._library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle)) == 0
+        return handle if found else None
+
+    def _read(self, index: int) -> Gpu:
+        handle = self._handle(index)
+        if handle is None:
             return Gpu(None, None, None, None, None)
         energy_mj = self._ask("nvmlDeviceGetTotalEnergyConsumption", handle, ctypes.c_ulonglong())
         power_mw = self._ask("nvmlDeviceGetPowerUsage", handle, ctypes.c_uint())
@@ -86,9 +128,11 @@ class Nvml:
     def _ask(self, name: str, handle: ctypes.c_void_p, answer: Any) -> Any:
         return answer if self._call(name, handle, ctypes.byref(answer)) else None
 
-    def _call(self, name: str, *arguments: Any) -> bool:
+    def _call(self, name: str, handle: Optional[ctypes.c_void_p], *arguments: Any) -> bool:
+        if handle is None:
+            return False
         try:
             function = getattr(self._library, name)
         except AttributeError:  # an old driver
             return False
-        return function(*arguments) == 0
+        return function(handle, *arguments) == 0

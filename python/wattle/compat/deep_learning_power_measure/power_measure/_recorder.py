@@ -9,6 +9,7 @@ from typing import List, Optional, Sequence, Tuple
 POLL_S = 0.02
 SETTLE_S = 10.0  # a recorder whose program has ended is done in milliseconds, on a machine that is busy in seconds
 OUTPUT, ALSO = b"--output=", b"--also"
+FOLLOWS, RUNS = b"attach", b"run"  #: wattle's commands that write run files
 
 
 def is_alive(pid: int) -> bool:
@@ -27,11 +28,11 @@ def _command_of(pid: str) -> Sequence[bytes]:
         return ()
 
 
-def _find(run_file: "str | os.PathLike[str]") -> Optional[Tuple[int, Sequence[bytes]]]:
+def _find(run_file: "str | os.PathLike[str]", *commands: bytes) -> Optional[Tuple[int, Sequence[bytes]]]:
     wanted = os.path.realpath(os.fsencode(run_file))
     for entry in os.scandir("/proc"):
         words = _command_of(entry.name) if entry.name.isdigit() else ()
-        if words[1:2] == [b"attach"] and any(word.startswith(OUTPUT) and os.path.realpath(word[len(OUTPUT):]) == wanted
+        if any(word in commands for word in words[1:2]) and any(word.startswith(OUTPUT) and os.path.realpath(word[len(OUTPUT):]) == wanted
                                              for word in words):
             return int(entry.name), words
     return None
@@ -39,7 +40,7 @@ def _find(run_file: "str | os.PathLike[str]") -> Optional[Tuple[int, Sequence[by
 
 def recorder_pid(run_file: "str | os.PathLike[str]") -> Optional[int]:
     """The process that writes a run file, None where /proc does not show it."""
-    found = _find(run_file)
+    found = _find(run_file, FOLLOWS, RUNS)
     return found[0] if found is not None else None
 
 
@@ -51,7 +52,7 @@ def _followed(words: Sequence[bytes]) -> List[int]:
 
 def settle(run_file: "str | os.PathLike[str]") -> None:
     """If what was followed has ended and its recorder is still writing, waits until that is done."""
-    found = _find(run_file)
+    found = _find(run_file, FOLLOWS)
     if found is None:
         return
     pid, words = found

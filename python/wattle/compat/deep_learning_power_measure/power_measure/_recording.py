@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ import warnings
 from typing import Any, List, Optional, Sequence, Set
 
 from ._driver import Driver
-from ._recorder import POLL_S, is_alive, recorder_pid
+from ._recorder import POLL_S, is_alive, recorder_pid, settle
 
 STOP_MESSAGE = "Stop"
 EXP_DONE = "Done"
@@ -26,6 +27,19 @@ def tracker_of(run_file: pathlib.Path, pids: Sequence[int], period_s: float, arg
     also = ["--also", ",".join(map(str, pids[1:]))] if pids[1:] else []
     return _wattle.Tracker(interval_s=period_s, output=run_file, pid=pids[0], quiet=True,
                            arguments=[*arguments, "--append", "--per-process", *also])
+
+
+def end_recording(run_file: pathlib.Path) -> None:
+    """Before a run file is removed: ends this program's recording in it. Raises OSError where another's goes on."""
+    if not run_file.exists():
+        return
+    for recording in [one for one in _running if one.run_file == run_file]:
+        recording.stop()
+    settle(run_file)
+    pid = recorder_pid(run_file)
+    if pid is not None:
+        raise OSError(errno.EBUSY, f"a recording goes on here (process {pid}); end it, or choose another place",
+                      str(run_file))
 
 
 class Recording:
@@ -54,6 +68,11 @@ class Recording:
 
     def __repr__(self) -> str:
         return f"<Recording pid={self._pid} {'ended' if self._ended else 'running'} {self._run_file}>"
+
+    @property
+    def run_file(self) -> pathlib.Path:
+        """Where it writes."""
+        return self._run_file
 
     @property
     def pid(self) -> Optional[int]:
@@ -94,6 +113,8 @@ class Recording:
             try:
                 if self._run_file.exists():
                     self._driver.take_run(self._run_file)
+                elif self._pid is not None:  # WATTLE_DISABLE=1 records nothing
+                    raise FileNotFoundError("it was removed meanwhile")
             except Exception as error:  # whatever a driver raises
                 self._fail(f"the recording in {self._run_file} was not handed on", error)
             self._ended = True

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import bisect
 import datetime
+import math
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 SEGMENT_END = "END OF RECORDING SEGMENT"
@@ -37,13 +38,14 @@ def as_record(line: Any) -> Item:
 
 
 def number(value: Any) -> Optional[float]:
-    """A value, or the sum of what is recorded per process; lists are of AIPowerMeter's first files. None: unknown."""
+    """A value, or the sum of what is recorded per process; lists are of AIPowerMeter's first files. None: unknown, which
+    NaN is too."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         known = [one for one in map(number, value) if one is not None]
         return sum(known) if known else None
-    return value if isinstance(value, (int, float)) else None
+    return value if isinstance(value, (int, float)) and not math.isnan(value) else None
 
 
 def _append(curves: Metrics, name: str, date: datetime.datetime, value: Optional[float]) -> None:

@@ -24,6 +24,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 from ._database import Database
 from ._driver import Driver, PathLike, describe, metadata_of, read_run, records_of_run
 from ._records import SEGMENT_END, Item, Record
+from ._recording import end_recording
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS aipm_experiment (experiment TEXT PRIMARY KEY, metadata TEXT NOT NULL, model_card TEXT)",
@@ -36,6 +37,7 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS aipm_exp_metric (experiment TEXT NOT NULL, date TEXT NOT NULL, "
     "unix_s DOUBLE PRECISION NOT NULL, name TEXT NOT NULL, value DOUBLE PRECISION)",
 )
+RUN = "wattle-"  #: then the recording's id: a run file's name
 Figure = Tuple[str, str, str, str, Optional[float]]  #: part, name, gpu, pid, value
 
 
@@ -65,7 +67,7 @@ class SqlParser(Driver):
     # ---- recording ----
 
     def run_file(self) -> pathlib.Path:
-        return self._database.folder_of_runs() / f"wattle-{self._recording}.sqlite"
+        return self._database.folder_of_runs() / f"{RUN}{self._recording}.sqlite"
 
     def begin_run(self) -> None:
         """A recording of its own, told to who reads before it ends."""
@@ -75,10 +77,12 @@ class SqlParser(Driver):
                 (self._recording, self.experiment, socket.gethostname(), os.getpid(), str(self.run_file())))
 
     def take_run(self, run_file: pathlib.Path) -> None:
-        self._take(self._recording, run_file)
+        self._take(run_file.stem.removeprefix(RUN), run_file)  # not self._recording: another may have begun since
 
     def erase(self) -> None:
-        """Forgets this experiment, no other."""
+        """Forgets this experiment, no other. Raises OSError while another program of this machine records it."""
+        for _, _, file in self._pending():
+            end_recording(pathlib.Path(file))
         files = [pathlib.Path(file) for _, _, file in self._pending()]
         with self._database.transaction() as run:
             for table in ("aipm_power_metric", "aipm_exp_metric", "aipm_recording", "aipm_experiment"):

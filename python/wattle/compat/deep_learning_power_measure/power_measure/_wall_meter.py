@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
@@ -53,6 +54,8 @@ def load(path: PathLike) -> Optional[Dict[str, Any]]:
             try:
                 value = float(text)
             except ValueError:
+                continue
+            if math.isnan(value):
                 continue
             curve = metrics.setdefault(name, {"dates": [], "values": []})
             curve["dates"].append(seconds)

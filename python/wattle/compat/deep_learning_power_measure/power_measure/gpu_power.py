@@ -4,7 +4,7 @@ from __future__ import annotations
 import pathlib
 import tempfile
 import time
-from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from ._driver import records_of_run
 from ._nvml import Nvml, NvmlError
@@ -13,7 +13,9 @@ from ._records import Record
 
 # AIPowerMeter's two generations of names for the same.
 SAME = {"nvidia_draw_absolute": "nvidia_power", "per_gpu_power_draw": "per_gpu_nvidia_power"}
-LOOK_S = 0.2
+LOOK_S = 1.0  # energy counters of GPUs move every 20 to 100 ms, so less would be inexact
+USE, MEMORY = "per_gpu_per_pid_utilization_absolute", "per_gpu_attributable_mem_use"
+ALIKE = 0.05  # shares of two looks at the same
 ALL = 1  # what comes from it is every program of the machine, or of the container
 
 
@@ -74,7 +76,8 @@ def get_min_power() -> Dict[int, Optional[float]]:
 def get_nvidia_gpu_power(pid_list: Optional[Iterable[Any]] = None, nsample: int = 1) -> Dict[str, Any]:
     """Power and use of each GPU, and the part of the processes in pid_list (None: all) and of what they started.
 
-    Records for nsample times 0.2 s with wattle's recorder, so that pids are right in containers too. Returns
+    Records for nsample seconds with wattle's recorder, so that the processes' part is right in containers too; there,
+    and where a process in pid_list has others beneath it, what is per pid stands under the first. Returns
         nvidia_draw_absolute (nvidia_power)          W, all GPUs
         per_gpu_power_draw (per_gpu_nvidia_power)    {gpu: W}
         per_gpu_attributable_mem_use                 {gpu: {pid: bytes}}
@@ -90,26 +93,41 @@ def get_nvidia_gpu_power(pid_list: Optional[Iterable[Any]] = None, nsample: int 
     pids = [ALL] if pid_list is None else [pid_of(process) for process in pid_list]
     if not pids:
         raise ValueError("pid_list is empty; None stands for all processes")
-    metrics = _record(pids, max(int(nsample), 1))
+    metrics = _by_number(_record(pids, LOOK_S * max(int(nsample), 1)))
+    _split(metrics, pids if pid_list is not None else None)
     for old, new in SAME.items():
         for name, other in ((old, new), (new, old)):
             if other in metrics:
                 metrics.setdefault(name, metrics[other])
-    return {name: _by_number(value) for name, value in metrics.items()}
+    return metrics
 
 
-def _record(pids: Any, looks: int) -> Dict[str, Any]:
+def _split(metrics: Dict[str, Any], pids: Optional[List[int]]) -> None:
+    """Between these pids (None: all) what the recorder told of them together, if the driver's figures add up to that."""
+    together = metrics.get(USE, {})
+    began_us = int((time.time() - LOOK_S) * 1e6)
+    with Nvml() as nvml:
+        for gpu, total in together.items():
+            use, memory = nvml.use_per_pid(gpu, began_us), nvml.memory_per_pid(gpu)
+            wanted = set(pids if pids is not None else [*use, *memory])
+            mine = {pid: use.get(pid, 0.0) for pid in memory.keys() | use.keys() if pid in wanted}
+            if mine and (pids is None or abs(sum(mine.values()) - sum(total.values())) < ALIKE):
+                metrics[USE][gpu] = mine
+                metrics[MEMORY][gpu] = {pid: memory.get(pid) for pid in mine}
+
+
+def _record(pids: List[int], seconds: float) -> Dict[str, Any]:
     """`gpu` of the last record of a short recording."""
     from ._recording import tracker_of
     with tempfile.TemporaryDirectory(prefix="wattle-") as folder:
         run_file = pathlib.Path(folder, "run.sqlite")
-        tracker = tracker_of(run_file, pids, LOOK_S, [])
+        tracker = tracker_of(run_file, pids, 2 * seconds, [])  # so that one record is of all the time
         tracker.start()
-        time.sleep(LOOK_S * (looks + 0.5))
+        time.sleep(seconds)
         tracker.stop()
         records = [item for item in records_of_run(run_file) if isinstance(item, Record) and "gpu" in item.metrics]
     if not records:
-        raise NvmlError("the recorder saw no GPU; `wattle doctor` tells why")
+        raise NvmlError("the recorder saw no GPU; `wattle sensors` tells why")
     return records[-1].metrics["gpu"]
 
 

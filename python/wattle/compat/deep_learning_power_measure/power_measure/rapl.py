@@ -36,7 +36,7 @@ class RAPLDomain:
 
     @classmethod
     def construct(cls, id: str, path: "os.PathLike[str]") -> "RAPLDomain":
-        """Reads it. Raises PermissionError where only root may: `wattle doctor` tells what to do."""
+        """Reads it. Raises PermissionError where only root may: `wattle sensors` tells what to do."""
         folder = pathlib.Path(path)
         largest = folder / "max_energy_range_uj"
         return cls(_read(folder / "name"), id, int(_read(folder / "energy_uj")),

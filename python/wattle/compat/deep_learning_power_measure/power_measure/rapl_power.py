@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from . import rapl
 from ._proc import (ProcessTimes, SystemTimes, machine_memory, memory_of, parent_of, pid_of, process_times, processes,
@@ -23,25 +23,21 @@ SUBDOMAINS = {"core": "total_cpu_power", "cpu": "total_cpu_power", "uncore": "un
 DOMAINS = {"RAM": ("dram", "ram"), "CPU core": ("core", "cpu"), "uncore": ("uncore",), "System on Chip": ("psys",)}
 
 
-class _Pair(Tuple[Any, ...]):
-    """Two dicts, as AIPowerMeter returns them (`uses, seconds = get_cpu_uses(…)`), that can be asked like the first, as
-    its documentation promises (`get_cpu_uses(…)[pid]`)."""
+class _Pair(Dict[int, Any]):
+    """The dict that AIPowerMeter's documentation promises (`get_cpu_uses(…)[pid]`), which unpacks into the two that its
+    code returns (`uses, seconds = get_cpu_uses(…)`). So its pids are `.keys()`, not what a loop over it gives."""
 
-    def __getitem__(self, key: Any) -> Any:
-        first = tuple.__getitem__(self, 0)
-        return first[key] if key in first else tuple.__getitem__(self, key)
+    def __init__(self, first: Dict[int, Any], second: Dict[int, Any]) -> None:
+        super().__init__(first)
+        self._both = (first, second)
 
-    def keys(self) -> Any:
-        return tuple.__getitem__(self, 0).keys()
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._both)
 
-    def values(self) -> Any:
-        return tuple.__getitem__(self, 0).values()
-
-    def items(self) -> Any:
-        return tuple.__getitem__(self, 0).items()
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        return tuple.__getitem__(self, 0).get(key, default)
+    def __missing__(self, key: int) -> Any:
+        if key in (0, 1):
+            return self._both[key]
+        raise KeyError(key)
 
 
 # ---- energy counters ----
@@ -53,7 +49,7 @@ def is_rapl_compatible() -> Tuple[bool, str]:
         return False, f"there are no counters in {rapl.rapl_dir}"
     locked = [folder for folder in folders if not os.access(folder / "energy_uj", os.R_OK)]
     if locked:
-        return False, f"{locked[0]}/energy_uj is readable by root alone; `wattle doctor` tells how to change that"
+        return False, f"{locked[0]}/energy_uj is readable by root alone; `wattle sensors` tells how to change that"
     names = {domain.name for domain in rapl.RAPLSample.take_sample().domains_by_id.values()}
     lines = [f"{title} related energy consumption {'available' if names & set(words) else 'NOT available'}\n"
              for title, words in DOMAINS.items()]
@@ -127,7 +123,8 @@ def get_percent_uses(infos1: Info, infos2: Info, zombies: Iterable[int], process
             continue
         (machine1, own1), (machine2, own2) = infos1[pid], infos2[pid]
         busy_s = machine2.busy_s - machine1.busy_s
-        seconds[pid] = own2.user + own2.system - own1.user - own1.system
+        # User and system apart: sums of such numbers would differ by rounding, and be less than 0.
+        seconds[pid] = (own2.user - own1.user) + (own2.system - own1.system)
         shares[pid] = min(seconds[pid] / busy_s, 1.0) if busy_s > 0 else None
     return shares, seconds
 
@@ -135,13 +132,13 @@ def get_percent_uses(infos1: Info, infos2: Info, zombies: Iterable[int], process
 def get_cpu_uses(process_list: Iterable[Any], period: float = 2.0) -> _Pair:
     """Looks twice, `period` seconds apart: {pid: share of the machine's busy CPU time, 0 to 1}, {pid: CPU seconds}.
 
-    process_list: pids or objects with .pid. A pair of dicts; result[pid] and result.items() ask the first.
+    process_list: pids or objects with .pid. The first, which unpacks into both.
     """
     process_list = list(process_list)
     infos1, zombies = get_info_time(process_list)
     time.sleep(period)
     infos2, zombies = get_info_time(process_list, zombies)
-    return _Pair(get_percent_uses(infos1, infos2, zombies, process_list))
+    return _Pair(*get_percent_uses(infos1, infos2, zombies, process_list))
 
 
 # ---- memory ----
@@ -150,7 +147,7 @@ def get_mem_uses(process_list: Iterable[Any]) -> _Pair:
     """Memory of processes in bytes: {pid: PSS, or RSS where PSS may not be read}, {pid: USS} where it may.
 
     PSS: pages that several processes share are divided evenly among them. USS: what would be free if the process ended.
-    process_list: pids or objects with .pid; those that ended are left out. A pair of dicts; result[pid] asks the first.
+    process_list: pids or objects with .pid; those that ended are left out. The first, which unpacks into both.
     """
     pss: Dict[int, int] = {}
     uss: Dict[int, int] = {}
@@ -160,7 +157,7 @@ def get_mem_uses(process_list: Iterable[Any]) -> _Pair:
             pss[pid] = memory.pss_or_rss
         if memory.uss is not None:
             uss[pid] = memory.uss
-    return _Pair((pss, uss))
+    return _Pair(pss, uss)
 
 
 def get_relative_mem_use(mem_info_per_process: Dict[int, int]) -> Dict[int, float]:
