@@ -75,18 +75,52 @@ static size_t next_known(const int64_t *values, size_t from, size_t end)
 	return from;
 }
 
-static double percent(const struct run *run, const int64_t *counter, size_t base, size_t sample)
+struct cpu_series { // what a column is made of
+	enum column column;
+	enum run_metric counter;
+	enum run_metric bound; // of the machine its idle time, else how many threads there were
+};
+
+static double growth(const struct run *run, enum run_metric counter, size_t base, size_t sample)
 {
-	int64_t grown = counter[sample] - counter[base], dt_ns = run->t_ns[sample] - run->t_ns[base];
+	return value_to_double(run->values[counter][sample], 1) - value_to_double(run->values[counter][base], 1);
+}
+
+// The machine's counters have no clock of their own: busy and idle ticks together are the time that passed.
+static double machine_percent(const struct run *run, const struct cpu_series *series, size_t base, size_t sample)
+{
+	double busy = growth(run, series->counter, base, sample), all = busy + growth(run, series->bound, base, sample);
+	return all > 0 ? fmax(busy / all, 0) * 100 * run_fact_double(run, FACT_CORES) : (double)NAN;
+}
+
+static double percent(const struct run *run, const struct cpu_series *series, size_t base, size_t sample)
+{
+	if (series->counter == RUN_SYSTEM_BUSY)
+		return machine_percent(run, series, base, sample);
+	int64_t dt_ns = run->t_ns[sample] - run->t_ns[base];
 	if (dt_ns <= 0)
 		return (double)NAN;
-	return grown > 0 ? (double)grown / (double)dt_ns * 100 : 0;
+	return fmax(growth(run, series->counter, base, sample), 0) / (double)dt_ns * 100;
+}
+
+/* A tick of user and one of system time (10 ms each) may have been counted that began before the run: of a run of a few
+ * milliseconds that is most of the figure. So it is what the threads can have had, if the ticks allow. */
+static double short_run_percent(const struct run *run, const struct cpu_series *series, size_t base, size_t last)
+{
+	double sum = percent(run, series, base, last), threads = (double)NAN;
+	if (series->counter == RUN_SYSTEM_BUSY)
+		return sum;
+	for (size_t i = base; i <= last; i++)
+		threads = fmax(threads, gauge(run, series->bound, i));
+	double ticks = 2 * 10.0 * NS_PER_MS / (double)(run->t_ns[last] - run->t_ns[base]) * 100;
+	return sum > threads * 100 ? fmax(threads * 100, sum - ticks) : sum;
 }
 
 /* Each reading of the counter looks back to the latest one that is about 100 ms older. A run shorter than that has
  * one figure, at its last reading. */
-static void percent_series(const struct run *run, struct slice samples, const int64_t *counter, double *out)
+static void percent_series(const struct run *run, struct slice samples, const struct cpu_series *series, double *out)
 {
+	const int64_t *counter = run->values[series->counter];
 	size_t base = next_known(counter, samples.begin, samples.end), last = base;
 	bool any = false;
 	for (size_t i = base; i < samples.end; i = next_known(counter, i + 1, samples.end)) {
@@ -98,11 +132,11 @@ static void percent_series(const struct run *run, struct slice samples, const in
 		last = i;
 		if (run->t_ns[i] - run->t_ns[base] < WINDOW_MIN_MS * NS_PER_MS)
 			continue;
-		out[i] = percent(run, counter, base, i);
+		out[i] = percent(run, series, base, i);
 		any = true;
 	}
 	if (!any && base < last)
-		out[last] = percent(run, counter, base, last);
+		out[last] = short_run_percent(run, series, base, last);
 }
 
 static void add_hardware(double *out, const double *sum, size_t n, double cores)
@@ -113,20 +147,16 @@ static void add_hardware(double *out, const double *sum, size_t n, double cores)
 
 static void cpu(const struct run *run, double *const *out)
 {
-	static const struct {
-		enum column column;
-		enum run_metric counter;
-	} series[] = {
-		{COLUMN_CPU_SYSTEM_SUM, RUN_SYSTEM_BUSY},
-		{COLUMN_CPU_MAIN_SUM, RUN_MAIN_CPU},
-		{COLUMN_CPU_DESCENDANTS_SUM, RUN_DESCENDANTS_CPU},
+	static const struct cpu_series series[] = {
+		{COLUMN_CPU_SYSTEM_SUM, RUN_SYSTEM_BUSY, RUN_SYSTEM_IDLE},
+		{COLUMN_CPU_MAIN_SUM, RUN_MAIN_CPU, RUN_MAIN_THREADS},
+		{COLUMN_CPU_DESCENDANTS_SUM, RUN_DESCENDANTS_CPU, RUN_DESCENDANTS_THREADS},
 	};
 	for (size_t k = 0; k < ARRAY_SIZE(series); k++) {
 		for (size_t i = 0; i < run->n; i++)
 			out[series[k].column][i] = (double)NAN;
 		for (size_t s = 0; s < run->n_segments; s++)
-			percent_series(run, slice_samples(run, s), run->values[series[k].counter],
-				out[series[k].column]);
+			percent_series(run, slice_samples(run, s), &series[k], out[series[k].column]);
 	}
 	for (size_t i = 0; i < run->n; i++)
 		out[COLUMN_CPU_COMBINED_SUM][i] = out[COLUMN_CPU_MAIN_SUM][i] + out[COLUMN_CPU_DESCENDANTS_SUM][i];

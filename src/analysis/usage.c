@@ -108,9 +108,15 @@ static void gpu_usage(const struct run *run, const struct columns *c, struct res
 		usage->gpu = percentages(run, c, COLUMN_GPU_SUM, COLUMN_GPU_HARDWARE);
 }
 
-// There were descendants, but no sample met one alive: their figures are unknown, not 0.
-static void forget_unsampled(const struct findings *findings, struct resource_usage *usage)
+/* There were descendants, but no sample met one alive: their figures are unknown, not 0. There were none at all: their
+ * memory is 0, also where that of the target itself could not be read. */
+static void settle_descendants(const struct findings *findings, struct resource_usage *usage)
 {
+	if (findings->processes_seen == 1) {
+		usage->descendants = (struct rss_values){0};
+		usage->descendants_threads = 0;
+		return;
+	}
 	double most = stats_max(findings->run->values[RUN_PROCESSES], findings->run->n);
 	if (!(most <= 1) || !(findings->processes_seen > 1))
 		return;
@@ -125,5 +131,5 @@ void usage_make(const struct findings *findings, const struct columns *columns, 
 	memory_usage(findings, columns, ret_usage);
 	cpu_usage(run, columns, ret_usage);
 	gpu_usage(run, columns, ret_usage);
-	forget_unsampled(findings, ret_usage);
+	settle_descendants(findings, ret_usage);
 }

@@ -153,6 +153,23 @@ static void peaks_between_samples(void **state)
 	build_finish(&run);
 }
 
+// The memory of the target itself could not be read, as of a process of somebody else.
+static void descendants_of_the_unreadable(void **state)
+{
+	for (int64_t seen = 1; seen <= 2; seen++) {
+		struct run run;
+		struct findings findings;
+		build_simple(&run, 21);
+		build_gauge(&run, RUN_PROCESSES, seen);
+		run.segments[0].processes_seen = seen;
+		assert_int_equal(findings_make(&run, &findings), 0);
+		assert_close(findings.usage.descendants.private_bytes, seen == 1 ? 0 : (double)NAN);
+		assert_close(findings.usage.main.private_bytes, (double)NAN);
+		findings_finish(&findings);
+		build_finish(&run);
+	}
+}
+
 static void expected_cores(void **state)
 {
 	struct run run;
@@ -309,6 +326,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "gpu_tracker's maxima and means, each on its own", usage);
 	ROWS_ADD_ONE(&tests, "RAM: what was allocated between two readings, and between two samples, counts",
 		peaks_between_samples);
+	ROWS_ADD_ONE(&tests, "no descendants: 0, even where nothing could be read; some: unknown",
+		descendants_of_the_unreadable);
 	ROWS_ADD_ONE(&tests, "--expected-cores divides the target's percent, not the system's", expected_cores);
 	ROWS_ADD(&tests, gpu_rows, gpu);
 	ROWS_ADD_ONE(&tests, "the program's own metrics", user_metrics);

@@ -1,0 +1,60 @@
+// CPU percent of a run: what counters with ticks of 10 ms can say.
+
+#include "analysis/column.h"
+
+#include "builder.h"
+
+static const struct row {
+	const char *teaches;
+	double length_s;
+	int64_t threads;
+	double main_s, busy_s, idle_s;       // how far the counters get from the first sample to the last
+	double main_percent, system_percent; // of a machine with four cores
+} table[] = {
+	{"a long run: CPU time over time", 1, 1, 0.5, 2, 2, 50, 200},
+	{"a tick from before the run: no more than a thread can have had", 0.003, 1, 0.01, 0.01, 0.03, 100, 100},
+	{"two threads", 0.01, 2, 0.03, 0.03, 0.01, 200, 300},
+	{"threads that no sample met: what exceeds the ticks stays", 0.08, 1, 0.32, 0.32, 0, 375, 400},
+	{"a tick of one core: the machine is not more than busy", 0.001, 1, 0, 0.01, 0, 0, 400},
+	{"no tick at all: of the machine nothing is known", 0.001, 1, 0, 0, 0, 0, (double)NAN},
+};
+
+static double known(const double *values, size_t n)
+{
+	double last = (double)NAN;
+	for (size_t i = 0; i < n; i++)
+		last = isnan(values[i]) ? last : values[i];
+	return last;
+}
+
+static bool same(double a, double b)
+{
+	return (isnan(a) && isnan(b)) || fabs(a - b) <= 1e-6;
+}
+
+static void check(void **state)
+{
+	const struct row *row = *state;
+	struct run run;
+	build_run(&run, 2);
+	build_segment(&run, 0, row->length_s);
+	build_times(&run, 0, 2, 0, row->length_s);
+	for (int i = 0; i < 2; i++) {
+		run.values[RUN_MAIN_CPU][i] = llround(i * row->main_s * 1e9);
+		run.values[RUN_SYSTEM_BUSY][i] = llround((1 + i * row->busy_s) * 1e9);
+		run.values[RUN_SYSTEM_IDLE][i] = llround((1 + i * row->idle_s) * 1e9);
+		run.values[RUN_MAIN_THREADS][i] = row->threads;
+	}
+	struct columns columns;
+	assert_int_equal(columns_make(&run, run.arena, &columns), 0);
+	assert_true(same(known(columns.values[COLUMN_CPU_MAIN_SUM], run.n), row->main_percent));
+	assert_true(same(known(columns.values[COLUMN_CPU_SYSTEM_SUM], run.n), row->system_percent));
+	arena_free(run.arena);
+}
+
+int main(void)
+{
+	struct rows rows = {0};
+	ROWS_ADD(&rows, table, check);
+	return rows_run(&rows, "CPU percent");
+}
