@@ -85,8 +85,10 @@ class Tracker:
         _check_choice("RAM unit", ram_unit, _MEMORY_UNITS)
         _check_choice("GPU RAM unit", gpu_ram_unit, _MEMORY_UNITS)
         _check_choice("time unit", time_unit, _TIME_UNITS)
-        _check_number("Number of expected cores", 1 if n_expected_cores is None else n_expected_cores, 1, 1_000_000)
-        _check_number("Number of join attempts", n_join_attempts, 1, 1_000_000)
+        _check_number("Number of expected cores", 1 if n_expected_cores is None else n_expected_cores, 1, 1_000_000,
+                      kind=numbers.Integral)
+        _check_number("Process ID", 1 if process_id is None else process_id, 1, 2**31 - 1, kind=numbers.Integral)
+        _check_number("Number of join attempts", n_join_attempts, 1, 1_000_000, kind=numbers.Integral)
         _check_number("Join timeout", join_timeout, 0, 1_000_000, " seconds")
         if gpu_brand is not None and gpu_brand not in _BRANDS:
             raise ValueError(f'"{gpu_brand}" is not a valid GPU brand. Supported values are {_listed(_BRANDS)}.')
@@ -262,12 +264,16 @@ def _listed(words: Collection[str]) -> str:
 
 
 def _check_choice(what: str, value: str, valid: Collection[str]) -> None:
-    if value not in valid:
+    if value not in tuple(valid):
         raise ValueError(f'"{value}" is not a valid {what}. Valid values are {", ".join(sorted(valid))}')
 
 
-def _check_number(what: str, value: float, least: float, most: float, unit: str = "") -> None:
-    if not (isinstance(value, numbers.Real) and math.isfinite(value) and value >= least):
+def _check_number(what: str, value: Any, least: float, most: float, unit: str = "", *,
+                  kind: type = numbers.Real) -> None:
+    if not isinstance(value, kind):
+        number = "an integer" if kind is numbers.Integral else "a number"
+        raise ValueError(f"{what} of {value!r} is invalid. Must be {number}, at least {least}{unit}.")
+    if not (math.isfinite(value) and value >= least):
         raise ValueError(f"{what} of {value} is invalid. Must be at least {least}{unit}.")
     if value > most:
         raise ValueError(f"{what} of {value} is invalid. Must be at most {most}{unit}.")
@@ -286,6 +292,8 @@ def _gpus(uuids: Optional[Collection[str]], brand: Optional[str]) -> Optional[st
     wanted = {uuids} if isinstance(uuids, str) else set(uuids)
     if not wanted:
         raise ValueError("gpu_uuids is not None but the set is empty. Please provide a set of at least one GPU UUID.")
+    if not all(isinstance(one, str) for one in wanted):
+        raise ValueError(f"gpu_uuids of {wanted} is invalid. Please provide a set of texts.")
     gpus = ",".join(sorted(wanted))
     try:
         _wattle.check_gpus(gpus, brand)

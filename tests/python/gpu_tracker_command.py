@@ -72,6 +72,7 @@ def signals(room):
 def refusals(room):
     """what can't be done is told in a line on stderr with status 1, before anything is started"""
     write(room, "file", "")
+    write(room, "typo.json", '{"sleeptime": 1}')
     touch = ["-e", "touch started"]
     for arguments, *parts in (
             (["-e", "no-such-command x"], 'Command not found: "no-such-command"'),
@@ -83,7 +84,10 @@ def refusals(room):
             ([*touch, "--ru", "stones"], '"stones" is not a valid RAM unit', "megabytes"),
             ([*touch, "--tf", "t.txt"], '".csv" and ".sqlite"'),
             ([*touch, "-o", "no/folder/out"], "--output no/folder/out"),
+            ([*touch, "-o", "."], "--output .", "folder"),
+            ([*touch, "--nec", "1.5"], "--nec 1.5", "integer"),
             ([*touch, "--tconfig", "none.json"], "none.json"),
+            ([*touch, "--tconfig", "typo.json"], "typo.json", "sleeptime", "sleep_time"),
             ([*touch, "--tconfig", "file"], "file"),
             ([*touch, "--stat", "max"], "--stat"),
             ([], "--execute"),

@@ -86,6 +86,10 @@ def other_sources(room):
     room.report("--", sys.executable, "p.py")
     compared = gput.TrackingComparison({"R": room.folder / "run.sqlite"}).compare()
     near(float(compared.code_block_compute_time["x"]["R"]), 0.1, relative=0.5)
+    for text in ('{"run": {}}', '{"overall": 1, "static_data": {}, "code_block_results": []}', "{"):
+        write(room, "other.json", text)
+        refused(ValueError, lambda: gput.TrackingComparison({"A": room.folder / "other.json"}), "other.json",
+                "holds no sub-tracking results")
 
 
 # ---- pickles that were not made by us ----

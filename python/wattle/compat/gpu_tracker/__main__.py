@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import os
 import pickle
 import sys
 from typing import Any, Callable, NoReturn, Optional, Sequence
 
-from . import SubTrackingAnalyzer, TrackingComparison, __version__
+from . import SubTrackingAnalyzer, Tracker, TrackingComparison, __version__
 from ._execute import execute
 
 _USAGE = """
@@ -101,8 +102,12 @@ def _check_output(options: argparse.Namespace) -> None:
     """Before anything runs for hours."""
     if (options.format or "text") not in _FORMATS:
         fail(f'"{options.format}" is not a valid format. Valid values are "text", "json" or "pickle".')
-    folder = os.path.dirname(options.output or "") or "."
-    if options.output is not None and not os.access(folder, os.W_OK):
+    if options.output is None:
+        return
+    folder = os.path.dirname(options.output) or "."
+    if os.path.isdir(options.output):
+        fail(f"--output {options.output}: is a folder; a file is wanted")
+    if not os.access(options.output if os.path.exists(options.output) else folder, os.W_OK):
         fail(f"--output {options.output}: can't write into {folder}")
 
 
@@ -137,11 +142,20 @@ def _number(name: str, convert: Callable[[str], Any], text: Any) -> Any:
     try:
         return convert(text)
     except ValueError:
-        raise ValueError(f"--{name} {text}: not a number") from None
+        raise ValueError(f"--{name} {text}: not {'an integer' if convert is int else 'a number'}") from None
+
+
+def _tracker_arguments(path: Optional[str]) -> dict[str, Any]:
+    arguments = _config(path)
+    valid = inspect.signature(Tracker).parameters
+    for name in arguments:
+        if name not in valid:
+            raise ValueError(f"{path}: Tracker has no argument {name}; it has {', '.join(valid)}")
+    return arguments
 
 
 def _execute(options: argparse.Namespace) -> None:
-    arguments = _config(options.tconfig)
+    arguments = _tracker_arguments(options.tconfig)
     for option, (name, convert) in _TRACKER_ARGUMENTS.items():
         value = getattr(options, option)
         if value is not None:

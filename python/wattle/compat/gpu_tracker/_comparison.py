@@ -105,6 +105,10 @@ def _load(path: PathLike) -> SubTrackingResults:
     if start == b"SQLite format 3\0":
         return SubTrackingResults.from_json(json.loads(_wattle.Run(path).blocks_json()))
     if start.lstrip().startswith(b"{"):
-        with open(path, encoding="utf-8") as text:
-            return SubTrackingResults.from_json(json.load(text))
+        try:
+            with open(path, encoding="utf-8") as text:
+                return SubTrackingResults.from_json(json.load(text))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise ValueError(f"{os.fspath(path)} holds no sub-tracking results: wanted is what to_json() or "
+                             "`wattle blocks --format json` gave") from None
     return _unpickle.load(path)
