@@ -102,7 +102,7 @@ class Tracker:
         self._process_id = process_id
         self._units = ram_unit, gpu_ram_unit, time_unit
         self._n_expected_cores = n_expected_cores
-        self._usage_file = os.fspath(resource_usage_file or f".gpu-tracker_{uuid.uuid4()}.pkl")
+        self._usage_file = os.path.abspath(resource_usage_file or f".gpu-tracker_{uuid.uuid4()}.pkl")
         self._has_target = True
         self._lock = threading.Lock()
         self._backup: Optional[str] = None  # a run file of ours that goes when the tracker has stopped
@@ -113,8 +113,8 @@ class Tracker:
                 raise FileExistsError(f"File {path} already exists. "
                                       "Set overwrite to True to overwrite the existing file.")
         self._recorder = _wattle.Tracker(
-            interval_s=sleep_time, output=output, overwrite=overwrite, tracking_file=tracking_file, ram_unit=ram_unit,
-            gpu_ram_unit=gpu_ram_unit, time_unit=time_unit, expected_cores=n_expected_cores or 0,
+            interval_s=sleep_time, output=_absolute(output), overwrite=overwrite,
+            tracking_file=_absolute(tracking_file), ram_unit=ram_unit, gpu_ram_unit=gpu_ram_unit, time_unit=time_unit, expected_cores=n_expected_cores or 0,
             gpus=_gpus(gpu_uuids, gpu_brand), gpu_brand=gpu_brand, label=label, pid=process_id or 0, quiet=True,
             arguments=arguments, stop_timeout_s=max(n_join_attempts * join_timeout, _SHORTEST_S))
 
@@ -277,6 +277,11 @@ def _check_number(what: str, value: Any, least: float, most: float, unit: str = 
         raise ValueError(f"{what} of {value} is invalid. Must be at least {least}{unit}.")
     if value > most:
         raise ValueError(f"{what} of {value} is invalid. Must be at most {most}{unit}.")
+
+
+def _absolute(path: Optional[PathLike]) -> Optional[str]:
+    """The program may go to another folder before it starts or stops."""
+    return None if path is None else os.path.abspath(path)
 
 
 def _tracking_file(path: Optional[PathLike]) -> Optional[PathLike]:

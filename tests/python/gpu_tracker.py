@@ -325,6 +325,22 @@ print(len(recorders), time.monotonic() - before, tracker.resource_usage.compute_
 
 
 @test
+def another_folder(room):
+    """paths are those of the folder in which the tracker was made, wherever the program goes meanwhile"""
+    done = run(room, """
+os.mkdir('elsewhere')
+kept = gput.Tracker(sleep_time=0.05, output='kept.sqlite', tracking_file='kept.csv')
+backed = gput.Tracker(sleep_time=0.05, resource_usage_file='backup.pkl')
+os.chdir('elsewhere')
+with kept, backed: os.chdir('/')
+print(os.path.exists(kept.run_file))
+""")
+    assert done.stdout.split() == ["True"], done
+    assert sorted(path.name for path in room.folder.glob("[kb]*")) == ["kept.csv", "kept.sqlite"]
+    assert not list((room.folder / "elsewhere").iterdir())
+
+
+@test
 def recorder_that_hangs(room):
     """a recorder that does not end: stop waits n_join_attempts times join_timeout, warns, and gives what was written"""
     done = run(room, RECORDER.replace("SIG{}", "SIGSTOP"))
