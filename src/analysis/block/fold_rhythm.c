@@ -12,7 +12,9 @@ enum { SHARP_MAX = 64, NEAR_UPDATES = 8 };
 static const double tolerance_s = 1e-3;
 static const double sharp_part = 0.125;                         // of a period
 static const double period_off = 0.03, period_off_blind = 2e-4; // with sharp brackets, and without
-static const double energy_tolerance = 0.3;                     // of an update
+// The period comes from a handful of quick looks, 1 or 2 ms apart: of a fast counter that is a large part.
+static const double period_off_s = 1e-3, period_off_max = 0.15;
+static const double energy_tolerance = 0.3; // of an update
 static const double early_cost_max = 25, energy_cost_max = 10;
 
 struct search {
@@ -123,13 +125,18 @@ static void keep(struct search *search, double phase_s, double period_s)
 		put(search, worst, phase_s, period_s, its_cost);
 }
 
+static double period_off_by(double period_s)
+{
+	return fmin(fmax(period_off, period_off_s / period_s), period_off_max);
+}
+
 static void search_all(struct search *search, double period_s)
 {
 	const struct fold_updates *u = search->updates;
 	bool blind = search->n_sharp == 0; // a single one is worth much: a busy machine may look late at all others
 	size_t anchor = blind ? 0 : search->sharp[0];
 	double span_s = fmax(u->t_s[search->n - 1] - u->t_s[0], period_s);
-	double step = 2 * tolerance_s / span_s, off = blind ? period_off_blind : period_off;
+	double step = 2 * tolerance_s / span_s, off = blind ? period_off_blind : period_off_by(period_s);
 	double reach_s = blind ? period_s : 2 * u->within_s[anchor], high_s = u->t_s[anchor] + u->within_s[anchor];
 	int periods = (int)(off / step), phases = (int)(reach_s / tolerance_s) + 1;
 	for (int i = -periods; i <= periods; i++)

@@ -19,7 +19,7 @@ struct loop_kind {
 	double period_s, period_off;  // of the counter; off by up to this, of it
 	double jitter_s, quantum_j;   // each update is early or late by up to this
 	bool samples_only, few_looks; // no quick looks; those at the start met a single update
-	double late_s;                // a reading comes up to so much late
+	double every_s, late_s;       // between two samples, 0: 0.1; a reading comes up to so much late
 	bool threads;  // two of them, each with half of the power; the second runs blocks in another order
 	bool pairs;    // each block is followed by one of its own that takes as long
 	double loop_s; // the loop takes exactly this long; 0: as long as its blocks
@@ -179,8 +179,8 @@ static inline size_t loop_readings(struct loop *loop, struct loop_reading *readi
 	double end_s = loop->kind.length_s;
 	size_t n = 0;
 	readings[n++] = (struct loop_reading){-0.002, true};
-	for (int i = 1; i * 0.1 < end_s; i++)
-		readings[n++] = (struct loop_reading){loop_late(loop, i * 0.1), true};
+	for (int i = 1; i * loop->kind.every_s < end_s; i++)
+		readings[n++] = (struct loop_reading){loop_late(loop, i * loop->kind.every_s), true};
 	readings[n++] = (struct loop_reading){end_s + 0.0005, true};
 	if (!loop->kind.samples_only && loop->counter.period_s >= 3e-3) {
 		n = loop_look(loop, readings, n, -0.002, loop->kind.few_looks ? 1 : 5);
@@ -212,7 +212,7 @@ static inline void loop_cpu(struct loop *loop)
 
 static inline void loop_record(struct loop *loop)
 {
-	size_t room = (size_t)(loop->kind.length_s * 12) + 1000, n = 0, samples = 0;
+	size_t room = (size_t)(1.2 * loop->kind.length_s / loop->kind.every_s) + 1000, n = 0, samples = 0;
 	struct loop_reading *readings = calloc(room, sizeof(*readings));
 	n = loop_readings(loop, readings);
 	build_run(&loop->run, n);
@@ -258,6 +258,8 @@ static inline int loop_fold(struct loop *loop)
 static inline int loop_simulate(struct loop *loop, const struct loop_kind *kind, uint64_t seed)
 {
 	*loop = (struct loop){.kind = *kind, .random = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15)};
+	if (!(loop->kind.every_s > 0))
+		loop->kind.every_s = 0.1;
 	loop_make_blocks(loop);
 	loop_run(loop);
 	double period_s = kind->period_s * loop_vary(loop, kind->period_off);
