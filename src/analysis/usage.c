@@ -57,9 +57,12 @@ static struct rss_values rss_values(const struct run *run, const struct columns 
 }
 
 /* The kernel keeps the peak of resident memory itself (VmHWM, ru_maxrss). What it has above the highest sample was
- * there between two samples, and is private as all that a program allocates (metric/ram.h). */
+ * there between two samples, and is private as all that a program allocates (metric/ram.h). Of a program that no sample
+ * met it is all there is, and how much of it was shared is unknown. */
 static void add_unseen(struct rss_values *values, double peak_bytes, double highest_sample_bytes)
 {
+	if (isnan(values->total_bytes))
+		values->total_bytes = peak_bytes;
 	double unseen_bytes = peak_bytes - highest_sample_bytes;
 	if (!(unseen_bytes > 0))
 		return;

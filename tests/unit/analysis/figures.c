@@ -153,6 +153,22 @@ static void peaks_between_samples(void **state)
 	build_finish(&run);
 }
 
+// A program that ended before the first sample.
+static void peak_of_the_unmet(void **state)
+{
+	struct run run;
+	struct findings findings;
+	build_simple(&run, 2);
+	run.segments[0].processes_seen = 1;
+	run.segments[0].main_peak_rss_bytes = run.segments[0].peak_rss_bytes = 200;
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_close(findings.usage.main.total_bytes, 200);
+	assert_close(findings.usage.combined.total_bytes, 200);
+	assert_close(findings.usage.main.private_bytes, (double)NAN);
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
 // The memory of the target itself could not be read, as of a process of somebody else.
 static void descendants_of_the_unreadable(void **state)
 {
@@ -326,6 +342,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "gpu_tracker's maxima and means, each on its own", usage);
 	ROWS_ADD_ONE(&tests, "RAM: what was allocated between two readings, and between two samples, counts",
 		peaks_between_samples);
+	ROWS_ADD_ONE(&tests, "RAM of a program that no sample met: the kernel's peak", peak_of_the_unmet);
 	ROWS_ADD_ONE(&tests, "no descendants: 0, even where nothing could be read; some: unknown",
 		descendants_of_the_unreadable);
 	ROWS_ADD_ONE(&tests, "--expected-cores divides the target's percent, not the system's", expected_cores);
