@@ -5,6 +5,7 @@ import gc
 import io
 import pickle
 import threading
+import time
 import weakref
 
 import torch
@@ -210,6 +211,52 @@ def rich_outputs(room):
     count = marks.names(" backward").count
     assert count("Rich backward") == 5, marks.names()  # exp and mean, twice, and x's gradient
     assert count("blocks.0 backward") == count("blocks.1 backward") == 1, marks.names()  # the product
+
+
+class Linked:
+    """One of many objects that all know each other"""
+
+    def __init__(self):
+        self.links, self.value = [], torch.randn(8, requires_grad=True)
+
+
+class LooksInto(dict):
+    def values(self):
+        raise AssertionError("code of the model's own data was run")
+
+
+@test
+def objects_without_end(room):
+    """inputs that are graphs of objects, or a hundred thousand numbers, are looked through in no time, and data's own code is
+    not run; what hangs on them is still found"""
+    class Sums(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(8, 1)
+
+        def forward(self, graph, ids, lazy):
+            return self.linear(graph.exp)
+
+    graph = [Linked() for _ in range(200)]
+    for one in graph:
+        one.links, one.exp = graph, torch.exp(one.value)
+    with torch_marks.layers(Sums()) as (marks, measured):
+        begin = time.perf_counter()
+        y = next(iter(measured._hooked))(graph[0], list(range(100000)), LooksInto(x=1))
+        assert time.perf_counter() - begin < 0.5
+        y.sum().backward()
+    assert marks.names(" backward").count("Sums backward") == 0, marks.names()  # exp is nobody's, as Linear's are its own
+    assert not [note for note in measured.notes if "followed" in note], measured.notes
+
+
+@test
+def lazy(room):
+    """lazy modules get their parameters in the first call: the rows tell how many, and backward is theirs"""
+    model = nn.Sequential(nn.LazyConv2d(4, 3), nn.Flatten(), nn.LazyLinear(2))
+    with torch_marks.layers(model) as (marks, measured):
+        model(torch.randn(1, 3, 4, 4)).sum().backward()
+    assert {row.name: row.parameters for row in measured.rows if row.type} == {"": 0, "0": 112, "1": 0, "2": 34}
+    assert {"0", "2"} <= marks.backward()
 
 
 @test

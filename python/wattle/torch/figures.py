@@ -17,7 +17,7 @@ class Measured:
 
     name: str
     type: str
-    parameters: int
+    parameters: int = 0
     calls: int = 0
 
 

@@ -19,7 +19,6 @@ class Part:
     name: str
     module: torch.nn.Module
     inside: List[torch.nn.Module] = field(default_factory=list)  #: modules that have it in them, itself not
-    parameters: int = 0  #: its own
 
 
 @dataclass
@@ -49,7 +48,6 @@ def find(model: Model, inside_compiled: bool) -> Parts:
         for inner in part.module.modules():
             if inner in found and inner is not part.module:
                 found[inner].inside.append(part.module)
-    _count_parameters(list(found.values()))
     return Parts(list(found.values()), in_place, compiled)
 
 
@@ -72,11 +70,12 @@ def _is_wrapper(module: torch.nn.Module) -> bool:
     return kind is not None and isinstance(module, kind)
 
 
-def _count_parameters(parts: List[Part]) -> None:
-    """Tied ones are the first module's."""
-    seen = set()
+def count_parameters(parts: List[Part]) -> List[int]:
+    """Of each its own; tied ones are the first module's. Those of lazy modules are there once they were called."""
+    seen: set[int] = set()
+    counts = []
     for part in parts:
-        for parameter in part.module.parameters(recurse=False):
-            if id(parameter) not in seen:
-                seen.add(id(parameter))
-                part.parameters += 0 if is_lazy(parameter) else parameter.numel()
+        own = {id(one): one for one in part.module.parameters(recurse=False) if id(one) not in seen}
+        seen.update(own)
+        counts.append(sum(one.numel() for one in own.values() if not is_lazy(one)))
+    return counts

@@ -147,7 +147,7 @@ class layers:
         name = self._span_name(part)
         forward, backward = _wattle.span(name), _wattle.span(f"{name} backward")
         self._numbers[forward.name], self._numbers[backward.name] = number, number + 1
-        self._measured.append(figures.Measured(part.name, type(part.module).__name__, part.parameters))
+        self._measured.append(figures.Measured(part.name, type(part.module).__name__))
         layer = Layer(Column(number + 1, None, True, False, backward.__enter__, backward.__exit__),
                       Column(number + 1, None, True, True, backward.__enter__, backward.__exit__), self._graph)
         enter: Callable[[], Any] = forward.__enter__
@@ -187,8 +187,9 @@ class layers:
         if self._timeline is not None and self._timeline.is_captured:
             self.notes.append("work in CUDA graphs is not timed layer by layer: "
                               "it counts for the layer that was on before")
-        for measured, entry in zip(self._measured, self._hooked.values()):
-            measured.calls = entry.count_call()
+        parameters = modules.count_parameters(self._parts.parts)
+        for measured, entry, own in zip(self._measured, self._hooked.values(), parameters):
+            measured.calls, measured.parameters = entry.count_call(), own
         del self._forward, self._graph, self._stacks, self._hooked, self._timeline
         return pieces
 

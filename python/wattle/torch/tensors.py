@@ -2,31 +2,45 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, List, Mapping
+import types
+from itertools import islice
+from typing import Any, Dict, Iterable, List
 
 import torch
 
 DEPTH_MOST = 6
+ITEMS_MOST = 10_000  #: of one level; data in Python's own numbers and graphs of objects have no end
 _PLAIN = (int, float, bool, str, bytes, type(None))
+_CLOSED = (type, types.ModuleType, torch.nn.Module)
 
 
-def find(value: Any, found: List[torch.Tensor], depth: int = 0) -> None:
-    """Appends the tensors in `value` to `found`: tuples, lists, mappings (Hugging Face's outputs are some),
-    dataclasses, and the attributes of other objects, some levels deep."""
-    if isinstance(value, torch.Tensor):
-        found.append(value)
-        return
-    if depth == DEPTH_MOST or isinstance(value, _PLAIN):
-        return
+def find(value: Any, found: List[torch.Tensor]) -> None:
+    """Appends the tensors in `value` to `found`: tuples, lists, dicts (Hugging Face's outputs are some), dataclasses,
+    and the attributes of other objects, some levels deep, the outermost first. Runs no code of theirs."""
+    level: List[Any] = [value]
+    seen: Dict[int, Any] = {}  # by id, which is its own as long as the object is kept
+    for _ in range(DEPTH_MOST):
+        inner: List[Any] = []
+        for one in level:
+            if isinstance(one, torch.Tensor):
+                found.append(one)
+            elif not isinstance(one, _PLAIN) and id(one) not in seen and len(inner) < ITEMS_MOST:
+                seen[id(one)] = one
+                inner.extend(islice(_inside(one), ITEMS_MOST - len(inner)))
+        if not inner:
+            return
+        level = inner
+
+
+def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, (tuple, list, set, frozenset)):
-        items: Any = value
-    elif isinstance(value, Mapping):
-        items = value.values()
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        items = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
-    elif isinstance(value, (type, torch.nn.Module)) or not hasattr(value, "__dict__"):
-        return
-    else:
-        items = list(vars(value).values())
-    for item in items:
-        find(item, found, depth + 1)
+        return value
+    if isinstance(value, dict):
+        return dict.values(value)
+    if isinstance(value, _CLOSED):
+        return ()
+    if isinstance(getattr(value, "__dict__", None), dict):
+        return list(vars(value).values())
+    if dataclasses.is_dataclass(value):  # of slots
+        return [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+    return ()
