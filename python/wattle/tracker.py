@@ -269,7 +269,7 @@ def _check_choice(what: str, value: str, valid: Collection[str]) -> None:
 
 
 def _check_number(what: str, value: Any, least: float, most: float, unit: str = "", *,
-                  kind: type = numbers.Real) -> None:
+                  kind: Any = numbers.Real) -> None:
     if not isinstance(value, kind):
         number = "an integer" if kind is numbers.Integral else "a number"
         raise ValueError(f"{what} of {value!r} is invalid. Must be {number}, at least {least}{unit}.")

@@ -81,9 +81,9 @@ class SqlParser(Driver):
 
     def erase(self) -> None:
         """Forgets this experiment, no other. Raises OSError while another program of this machine records it."""
-        for _, _, file in self._pending():
-            end_recording(pathlib.Path(file))
-        files = [pathlib.Path(file) for _, _, file in self._pending()]
+        for _, _, name in self._pending():
+            end_recording(pathlib.Path(name))
+        files = [pathlib.Path(name) for _, _, name in self._pending()]
         with self._database.transaction() as run:
             for table in ("aipm_power_metric", "aipm_exp_metric", "aipm_recording", "aipm_experiment"):
                 run(f"DELETE FROM {table} WHERE experiment = ?", (self.experiment,))
