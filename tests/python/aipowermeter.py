@@ -1,13 +1,14 @@
 """AIPowerMeter's door: folders against what simulated counters and meters really gave."""
 import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.environ["WATTLE_TESTS"], "e2e"))
 sys.path.insert(0, os.path.join(os.environ["WATTLE_TESTS"], "fakes"))
 import truth
 from aipowermeter_parts import DOOR, IMPORTS, ONE, lines_of, read, report_of
-from harness import BUILD, main, near, test
+from harness import BUILD, Skip, main, near, test
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
@@ -121,6 +122,36 @@ def gpus(room):
     look = machine.python("-c", f"import json\nfrom {DOOR}.power_measure import gpu_power\n"
                           "print(json.dumps(gpu_power.get_nvidia_gpu_power()))").stdout
     near(json.loads(look)["per_gpu_power_draw"]["1"], 100, relative=0.3)
+
+
+@test
+def gpu_in_a_container(room):
+    """a pid namespace whose driver names the host's pids, with the host's /proc given to it: our process's part is ours"""
+    if subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], check=False).returncode != 0:
+        raise Skip("namespaces can't be made here")
+    cards = room.folder / "cards"
+    (room.folder / "hostproc").mkdir()
+    (room.folder / "us").write_text("4000000")
+    cards.write_text("gpu\npower_mw constant 300000\nutilization_percent 90 40\n"
+                     "process file:us C 60 1000000000\nprocess 1 C 30 500000000\n")
+    inside = f"true; '{sys.executable}' program.py; true"
+    outer = "mount --bind /proc hostproc && exec unshare --pid --fork --mount-proc sh -c \"$1\""
+    (room.folder / "program.py").write_text("""
+import os, time
+with open("hostproc/self/status") as status:  # of the host's /proc, where we have the host's number
+    number = next(line.split()[1] for line in status if line.startswith("NSpid:"))
+with open("us.new", "w") as file:
+    file.write(number)
+os.rename("us.new", "us")
+""" + ONE)
+    done = room.finish(room.start("--mount", "sh", "-c", outer, "sh", inside, program="unshare", env={
+        "WATTLE_PROCFS": str(room.folder / "hostproc"), "CUDA_VISIBLE_DEVICES": None,
+        "WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(cards)}))
+    assert done.returncode == 0, done
+    gpu = lines_of(room)[-2]["metrics"]["gpu"]
+    near(gpu["per_gpu_attributable_power"]["0"], 200, relative=0.1)
+    assert list(gpu["per_gpu_attributable_mem_use"]["0"].values()) == [1000000000], gpu
+    assert list(gpu["per_gpu_per_pid_utilization_absolute"]["0"].values()) == [0.6], gpu
 
 
 @test

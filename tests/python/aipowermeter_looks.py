@@ -130,6 +130,10 @@ def gpu_samples(room):
     near(power["nvidia_power"], 400, relative=0.15)
     assert power["per_gpu_nvidia_use_rate"] == {0: 90, 1: 20} and power["nvidia_use_rate"] == 55
     near(power["per_gpu_nvidia_power"][0], 300, relative=0.15)
+    (room.folder / "cards").write_text(CARDS + "error nvmlDeviceGetUtilizationRates 3\n")
+    gpu_power, _, _ = modules(WATTLE_NVML=FAKE_NVML, WATTLE_FAKE_NVML=room.folder / "cards")
+    sample = gpu_power.get_gpu_sample()
+    assert sample["per_gpu_nvidia_use_rate"] == {0: 90, 1: None} and sample["nvidia_use_rate"] == 90, sample
 
 
 @test

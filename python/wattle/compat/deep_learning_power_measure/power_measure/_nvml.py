@@ -135,4 +135,4 @@ class Nvml:
             function = getattr(self._library, name)
         except AttributeError:  # an old driver
             return False
-        return function(handle, *arguments) == 0
+        return bool(function(handle, *arguments) == 0)

@@ -45,10 +45,10 @@ def get_gpu_sample() -> Dict[str, Any]:
     energy_j = {index: gpu.energy_j for index, gpu in gpus.items()}
     memory = {index: gpu.memory_bytes for index, gpu in gpus.items()}
     rates = {index: gpu.use_percent for index, gpu in gpus.items()}
-    rate = _sum(rates)
+    known_rates = [rate for rate in rates.values() if rate is not None]
     return {"time": time.time(), "nvidia_power": _sum(energy_j), "nvidia_memory": _sum(memory),
             "per_gpu_nvidia_power": energy_j, "per_gpu_nvidia_use_rate": rates, "per_gpu_nvidia_memory": memory,
-            "nvidia_use_rate": None if rate is None else rate / len(rates)}
+            "nvidia_use_rate": sum(known_rates) / len(known_rates) if known_rates else None}
 
 
 def get_diff_gpu_sample(s1: Dict[str, Any], s2: Dict[str, Any]) -> Dict[str, Any]:
@@ -103,7 +103,7 @@ def get_nvidia_gpu_power(pid_list: Optional[Iterable[Any]] = None, nsample: int 
 
 
 def _split(metrics: Dict[str, Any], pids: Optional[List[int]]) -> None:
-    """Between these pids (None: all) what the recorder told of them together, if the driver's figures add up to that."""
+    """Between these pids (None: all) what the recorder told of them together, if the driver's figures add up to it."""
     together = metrics.get(USE, {})
     began_us = int((time.time() - LOOK_S) * 1e6)
     with Nvml() as nvml:

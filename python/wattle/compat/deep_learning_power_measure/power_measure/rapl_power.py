@@ -29,14 +29,14 @@ class _Pair(Dict[int, Any]):
 
     def __init__(self, first: Dict[int, Any], second: Dict[int, Any]) -> None:
         super().__init__(first)
-        self._both = (first, second)
+        self.both = (first, second)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._both)
+        return iter(self.both)
 
     def __missing__(self, key: int) -> Any:
         if key in (0, 1):
-            return self._both[key]
+            return self.both[key]
         raise KeyError(key)
 
 
@@ -173,13 +173,13 @@ def get_metrics(pid_list: Iterable[Any], period: float = 2.0, memory_usage: bool
     before = rapl.RAPLSample.take_sample() if measure_rapl else None
     metrics: Dict[str, Any] = {}
     if measure_cpu_usage:
-        metrics["per_process_cpu_uses"], metrics["absolute_cpu_time_per_pid"] = get_cpu_uses(found, period)
+        metrics["per_process_cpu_uses"], metrics["absolute_cpu_time_per_pid"] = get_cpu_uses(found, period).both
     elif measure_rapl:
         time.sleep(period)
     if before is not None:
         metrics.update(get_power(rapl.RAPLSample.take_sample() - before))
     if memory_usage:
-        pss, uss = get_mem_uses(found)
+        pss, uss = get_mem_uses(found).both
         metrics.update(per_process_mem_use_abs=pss, per_process_mem_use_percent=get_relative_mem_use(pss),
                        total_mem_use=machine_memory().used)
         if uss:
