@@ -1,6 +1,6 @@
-"""What `meson install` does for the package: the files of SOURCE and the EXTENSION into FOLDER/wattle.
+"""What `meson install` does for the package: the files of SOURCE, the EXTENSION and the OBSERVER into FOLDER/wattle.
 
-usage: install_package.py SOURCE EXTENSION [FOLDER]     run by meson install; DESTDIR is respected
+usage: install_package.py SOURCE EXTENSION [FOLDER [OBSERVER]]     run by meson install; DESTDIR is respected
 
 Without FOLDER it is where this Python looks for packages inside of the prefix; a prefix that it knows nothing of gets
 lib/pythonX.Y/site-packages, and PYTHONPATH has to name that.
@@ -21,11 +21,13 @@ def folder_of(prefix):
     return own[0] if own else prefix / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 
 
-def main(source, extension, folder=""):
+def main(source, extension, folder="", observer=""):
     prefix = pathlib.Path(os.environ["MESON_INSTALL_PREFIX"])
     top = pathlib.Path(os.environ.get("DESTDIR", "") + str(prefix / folder if folder else folder_of(prefix))) / "wattle"
     wanted = {path.relative_to(source): path for path in sources(source)[1]}
     wanted[pathlib.Path(EXTENSION)] = pathlib.Path(extension)
+    if observer:
+        wanted[pathlib.Path("torch", pathlib.Path(observer).name)] = pathlib.Path(observer)
     for name, file in wanted.items():
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, top / name)

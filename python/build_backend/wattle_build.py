@@ -55,7 +55,7 @@ def _build(folder, settings):
     environment = _environment()
     if not (folder / "build.ninja").exists():
         # The program finds its capture libraries from its own folder, by these two names.
-        options = ["--buildtype=release", "--bindir=bin", "--libdir=lib", "-Dpython=enabled",
+        options = ["--buildtype=release", "-Dtorch-observer=disabled", "--bindir=bin", "--libdir=lib", "-Dpython=enabled",
                    f"-Dpython-program={sys.executable}", *shlex.split((settings or {}).get("setup-args", ""))]
         _run(["meson", "setup", *options, str(folder), str(TOP)], environment)
     _run(["ninja", "-C", str(folder), "python/package.stamp"], environment)
@@ -138,7 +138,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     with _build_folder(config_settings) as folder:
         package = _build(folder, config_settings)
         files = {f"wattle/{path.relative_to(package)}": path.resolve() for path in package.rglob("*") if path.is_file()
-                 and "__pycache__" not in path.parts and "_wattle.abi3.so.p" not in path.parts}
+                 and "__pycache__" not in path.parts and "_wattle.abi3.so.p" not in path.parts
+                 and not path.match("torch/observer-*.so")}  # for one torch only, and a wheel is for all
         return _write_wheel(wheel_directory, {**files, **_dist_info()})
 
 

@@ -33,24 +33,28 @@ struct span_calls {
 };
 }
 
-namespace {
+namespace
+{
 
 constexpr char CALLS[] = "wattle._wattle.span_calls";
 constexpr char ROOT[] = "torch::autograd::GraphRoot"; // where a backward begins; it computes nothing
-constexpr int64_t NO_NUMBER = -1; // of AccumulateGrad
-constexpr size_t CHANGES_MOST = 1 << 18;   // a thread, 4 MB; more are forgotten, the oldest first
-constexpr size_t ENDED_THREADS_MOST = 16; // whose changes are kept for a graph that outlives them
+constexpr int64_t NO_NUMBER = -1;                     // of AccumulateGrad
+constexpr size_t CHANGES_MOST = 1 << 17;              // a thread, 2 MB; more are forgotten, the oldest first
+constexpr size_t ENDED_THREADS_MOST = 16;             // whose changes are kept for a graph that outlives them
 
 // Forward or backward of a layer: its address is the key of its spans.
 struct Column {
 	std::string name;
 	const Column *backward; // of the same layer; of a backward column: itself
 
-	bool is_backward() const { return backward == this; }
+	bool is_backward() const
+	{
+		return backward == this;
+	}
 };
 
 struct Change {
-	uint64_t number; // of the first node
+	uint64_t number;      // of the first node
 	const Column *column; // backward; NULL: outside of all layers
 };
 
@@ -92,13 +96,15 @@ struct Session {
 	const span_calls *calls;
 	PyObject *mend; // closes what exceptions left open in this thread; with the GIL only, NULL after the end
 	at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
-	std::deque<Column> columns; // addresses stay
+	std::deque<Column> columns;                              // addresses stay
 	std::unordered_map<uint64_t, std::shared_ptr<Log>> logs; // by torch's number of the thread
 	std::deque<uint64_t> ended;                              // threads, the first one first
 	bool has_forgotten_threads = false;
 	uint64_t unknown = 0; // nodes whose layer was forgotten
 
-	Session(const span_calls *span_calls, PyObject *mend_stacks) : calls(span_calls), mend(mend_stacks) {}
+	Session(const span_calls *span_calls, PyObject *mend_stacks) : calls(span_calls), mend(mend_stacks)
+	{
+	}
 
 	std::shared_ptr<Log> log_of(uint64_t thread)
 	{
@@ -204,7 +210,9 @@ struct Node : at::ObserverContext {
 	std::shared_ptr<Session> session;
 	size_t depth; // of the thread's stack, before it
 
-	Node(std::shared_ptr<Session> its_session, size_t its_depth) : session(std::move(its_session)), depth(its_depth) {}
+	Node(std::shared_ptr<Session> its_session, size_t its_depth) : session(std::move(its_session)), depth(its_depth)
+	{
+	}
 };
 
 const Column *column_of(Session &session, const at::RecordFunction &function, const Column *last)
@@ -318,7 +326,8 @@ PyObject *callables(const std::shared_ptr<Session> &session, const Column *colum
 		delete forward;
 		return nullptr;
 	}
-	PyObject *begin = PyCFunction_NewEx(&ENTER, capsule, nullptr), *end = PyCFunction_NewEx(&LEAVE, capsule, nullptr);
+	PyObject *begin = PyCFunction_NewEx(&ENTER, capsule, nullptr),
+		 *end = PyCFunction_NewEx(&LEAVE, capsule, nullptr);
 	Py_DECREF(capsule);
 	PyObject *both = begin != nullptr && end != nullptr ? PyTuple_Pack(2, begin, end) : nullptr;
 	Py_XDECREF(begin);

@@ -1,17 +1,17 @@
 """The observer in C++ (observer.cpp), where one was built for the torch that runs: backward without Python."""
 from __future__ import annotations
 
+import contextlib
 import importlib.machinery
 import importlib.util
-import os
 import pathlib
-import re
 import sys
 from typing import Any, Callable, Iterator, Optional, Tuple
 
 import torch
 
 from .. import _wattle
+from ._built_for import cache_folder, file_stem, tag
 
 HOW_TO_BUILD = "python3 -m wattle.torch.build_observer makes one"
 MODULE = "wattle.torch._observer"
@@ -19,28 +19,11 @@ MODULE = "wattle.torch._observer"
 _loaded: Optional[Any] = None  # once in a process: a second copy would have threads of its own
 
 
-def tag() -> str:
-    """What an observer is built for: another torch has other C++ types, even under the same version."""
-    abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
-    return f"{torch.__version__}-{str(torch.version.git_version)[:12]}-abi{abi}"
-
-
-def file_name() -> str:
-    return f"observer-{re.sub(r'[^A-Za-z0-9.+-]', '_', tag())}.so"
-
-
-def cache_folder() -> pathlib.Path:
-    """Where build_observer puts what it made."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (pathlib.Path(base) if os.path.isabs(base) else pathlib.Path.home() / ".cache") / "wattle"
-
-
 def _files() -> Iterator[pathlib.Path]:
-    yield pathlib.Path(__file__).with_name(file_name())
-    try:
-        yield cache_folder() / file_name()
-    except RuntimeError:  # no home
-        pass
+    name = f"{file_stem()}.so"
+    yield pathlib.Path(__file__).with_name(name)
+    with contextlib.suppress(RuntimeError):
+        yield cache_folder() / name
 
 
 def load() -> Any:

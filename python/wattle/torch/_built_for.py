@@ -1,0 +1,51 @@
+"""What an observer in C++ (observer.cpp) is built for and with: the torch that runs. Meson asks this file as a program, so it
+imports nothing of wattle: a fact a line."""
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from typing import List
+
+import torch
+
+
+def tag() -> str:
+    """Another torch has other C++ types, which need not show in its version."""
+    abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
+    return f"{torch.__version__}-{str(torch.version.git_version)[:12]}-abi{abi}"
+
+
+def file_stem() -> str:
+    return f"observer-{re.sub(r'[^A-Za-z0-9.+-]', '_', tag())}"
+
+
+def cache_folder() -> pathlib.Path:
+    """Where build_observer puts what it made. RuntimeError: there is no home."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (pathlib.Path(base) if os.path.isabs(base) else pathlib.Path.home() / ".cache") / "wattle"
+
+
+def standard() -> str:
+    """Of C++, as torch's headers want it."""
+    major, minor = re.match(r"(\d+)\.(\d+)", torch.__version__).groups()  # type: ignore[union-attr]
+    return "gnu++14" if (int(major), int(minor)) < (2, 1) else "gnu++17"
+
+
+def headers() -> List[str]:
+    """torch.utils.cpp_extension knows them too, but has its say about CUDA."""
+    top = pathlib.Path(torch.__file__).parent / "include"
+    return [str(top), str(top / "torch/csrc/api/include")]
+
+
+def libraries() -> str:
+    return str(pathlib.Path(torch.__file__).parent / "lib")
+
+
+def definitions() -> List[str]:
+    """NDEBUG as torch's own extensions have it: some of its types differ without."""
+    return ["-DNDEBUG", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}", f'-DWATTLE_TORCH="{tag()}"']
+
+
+if __name__ == "__main__":
+    print(file_stem(), standard(), libraries(), ",".join(headers()), *definitions(), sep="\n")
