@@ -85,8 +85,8 @@ ROWS = [
     ("three dimensions", lambda: nn.Conv3d(2, 3, (1, 2, 3)), (1, 2, 4, 5, 6), (4 * 4 * 4) * 3 * 2 * (1 * 2 * 3), {}),
     ("padding that mirrors", lambda: nn.Conv2d(2, 3, 3, padding=1, padding_mode="reflect"), (1, 2, 6, 6),
      36 * 3 * 2 * 9, {}),
-    ("transposed: every weight at each of (5 - 1) 2 + 3 = 11 x 11 outputs", lambda: nn.ConvTranspose2d(4, 6, 3, stride=2),
-     (2, 4, 5, 5), 2 * (11 * 11) * 4 * 6 * 9, {}),
+    ("transposed: every weight at each of (5 - 1) 2 + 3 = 11 x 11 outputs", lambda:
+     nn.ConvTranspose2d(4, 6, 3, stride=2), (2, 4, 5, 5), 2 * (11 * 11) * 4 * 6 * 9, {}),
     ("transposed in groups, padded: (5 - 1) 2 + 4 - 2 + 1 = 11", lambda:
      nn.ConvTranspose2d(4, 6, 4, stride=2, padding=1, output_padding=1, groups=2), (1, 4, 5, 5),
      (11 * 11) * 4 * (6 // 2) * 16, {}),
@@ -153,6 +153,12 @@ ROWS = [
     ("lazy layers take their shape from the input", lambda: nn.Sequential(nn.LazyConv2d(4, 3), nn.Flatten(),
                                                                         nn.LazyLinear(5)), (1, 2, 6, 6),
      16 * 4 * 2 * 9 + (16 * 4) * 5, {}),
+    ("lazy norms have lazy buffers", lambda: nn.Sequential(nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(),
+                                                          nn.LazyConvTranspose2d(2, 2, stride=2)), (1, 3, 8, 8),
+     36 * 4 * 3 * 9 + 12 * 12 * 4 * 2 * 4, {}),
+    ("complex numbers: one product each", lambda: nn.Sequential(nn.Conv1d(2, 3, 3, dtype=torch.complex64),
+                                                               nn.Linear(6, 5, dtype=torch.complex64)), (1, 2, 8),
+     6 * 3 * 2 * 3 + 3 * 6 * 5, {"dtypes": torch.complex64}),
     ("a scripted model", lambda: torch.jit.script(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4))), (3, 6),
      3 * (6 * 5 + 5 * 4), {}),
     ("… frozen: its weights are constants and no parameters any more", lambda:
@@ -388,6 +394,7 @@ def errors(room):
         (RuntimeError, "Linear cannot be run with input of [1, 3]", lambda: complexity(nn.Linear(2, 2), (1, 3))),
         (RuntimeError, "verbose: forward has no such argument", lambda: complexity(nn.ReLU(), (1, 3), verbose=0)),
         (RuntimeError, "no copy of Hidden", lambda: complexity(Hidden(), (1, 2), device="meta")),
+        (RuntimeError, 'device="meta"', lambda: complexity(nn.Conv2d(2, 2, 1).half(), (1, 2, 2, 2))),
         (RuntimeError, "dtypes=torch.long", lambda: complexity(nn.Embedding(2, 2), (1, 3))),
     ]
     for kind, text, attempt in rows:

@@ -81,6 +81,7 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
         self._origins = Origins(model)
         self._running: list[str] = [""]
         self._preparing = 0  #: depth in code that makes weights from weights
+        self.parts = 1       #: products that PyTorch makes of one that is counted
         self._writes: dict[Any, tuple[tuple[int, str], ...]] = {}
         self._thread = threading.get_ident()
 
@@ -88,7 +89,7 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
         """One forward pass without gradients."""
         for tensor in tensors_in((args, kwargs)):
             self._origins[tensor] = INPUT
-        with _PASS, torch.no_grad(), _eager(), self._module_calls(), _LayerFunctions(self._origins), self:
+        with _PASS, torch.no_grad(), _eager(), self._module_calls(), _LayerFunctions(self, self._origins), self:
             self._model(*args, **kwargs)
 
     # ---- modules ----
@@ -223,10 +224,10 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
             return
         running = self._running[-1]
         if not is_of_weights:
-            self.work[running].other_multiply_adds += product.number
+            self.work[running].other_multiply_adds += product.number // self.parts
             return
         weight = right.weight if right.weight is not None else left.weight
-        self.work[self._places.of(running, weight)].multiply_adds += product.number
+        self.work[self._places.of(running, weight)].multiply_adds += product.number // self.parts
 
     def _unknown(self, name: str, origins: list[Origin], args: Any) -> None:
         """An operator without a rule: what it has of weights decides which figure is unknown."""
@@ -245,15 +246,23 @@ def _arguments_of(func: Any) -> Sequence[Any]:
 
 class _LayerFunctions(TorchFunctionMode):  # type: ignore[misc]
     """What torch.nn.functional.linear and its kin return is an activation. Its presence alone turns the fast paths
-    off."""
+    off. A convolution of complex numbers counts once, as a matrix product of these does: PyTorch makes three of it."""
 
-    def __init__(self, origins: Origins) -> None:
+    def __init__(self, forward: ForwardPass, origins: Origins) -> None:
         super().__init__()
+        self._forward = forward
         self._origins = origins
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        if getattr(func, "__name__", "") in _LAYER_FUNCTIONS:
+        name = getattr(func, "__name__", "")
+        is_complex = name.startswith("conv") and any(tensor.is_complex() for tensor in tensors_in((args, kwargs)))
+        outside = self._forward.parts
+        self._forward.parts = 3 if is_complex else outside
+        try:
+            out = func(*args, **(kwargs or {}))
+        finally:
+            self._forward.parts = outside
+        if name in _LAYER_FUNCTIONS:
             for tensor in tensors_in(out):
                 self._origins[tensor] = INPUT
         return out

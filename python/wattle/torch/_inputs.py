@@ -110,7 +110,8 @@ def model_to_run(model: nn.Module, device: Optional[torch.device]) -> nn.Module:
     is_elsewhere = device is not None and any(not _is_on(tensor, device) for tensor in tensors.values())
     if not has_lazy and not is_elsewhere:
         return model
-    copies = {key: _copied(tensor, device) for key, tensor in tensors.items() if not is_lazy(tensor)}
+    copies = {key: _copied(tensor, device) for key, tensor in tensors.items()
+              if not isinstance(tensor, nn.UninitializedParameter)}
     try:
         copied = copy.deepcopy(model, copies)
         return copied.to(device) if is_elsewhere else copied  # what is lazy or lies in a script has not moved yet
@@ -133,5 +134,7 @@ def _is_on(tensor: torch.Tensor, device: torch.device) -> bool:
 
 
 def _copied(tensor: torch.Tensor, device: Optional[torch.device]) -> torch.Tensor:
+    if is_lazy(tensor):  # a buffer, which deepcopy() cannot copy
+        return nn.UninitializedBuffer(device=device or tensor.device, dtype=tensor.dtype)
     copied = tensor.detach().clone() if device is None else tensor.detach().to(device)
     return nn.Parameter(copied, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else copied

@@ -58,8 +58,11 @@ def complexity(model: nn.Module, input_size: Union[None, Size, Mapping[str, Size
     kwargs = {**kwargs, **given_inputs(arguments, chosen)[1]}
     runnable = model_to_run(model, chosen)
     with Untouched(runnable, mode) as untouched:
-        forward = ForwardPass(runnable, untouched.before_write)
         try:
+            if any(map(is_lazy, runnable.buffers())):  # PyTorch 1.13 cannot make them while it is watched
+                with torch.no_grad():
+                    runnable(*args, **kwargs)
+            forward = ForwardPass(runnable, untouched.before_write)
             forward.run(args, kwargs)
         except Exception as error:
             raise RuntimeError(_why(model, args, kwargs, error)) from error
@@ -77,6 +80,8 @@ def _why(model: nn.Module, args: Any, kwargs: Any, error: Exception) -> str:
     elif "'Meta' backend" in text:
         text = f"this PyTorch has no {text.split(chr(39))[1]} on the device meta"
         hint = "; try it without device"
+    elif "not implemented for 'Half'" in text:
+        hint = '; this PyTorch cannot compute it here, device="meta" computes nothing'
     elif "indices" in text or "Long" in text:
         hint = " (a model that takes whole numbers wants dtypes=torch.long)"
     return f"{_type(model)} cannot be run with input of {shapes}: {text}{hint}"
