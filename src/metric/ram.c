@@ -17,11 +17,13 @@ static struct ram_values carried(const struct ram_reading *last, int64_t rss_byt
 	double rss = value_to_double(rss_bytes, 1);
 	if (!last->known)
 		return (struct ram_values){rss, (double)NAN, (double)NAN};
-	double shared = (double)last->shared_bytes, private = (double)last->private_bytes;
+	double private_bytes = (double)last->private_bytes, shared_bytes = (double)last->shared_bytes;
 	if (value_ok(rss_bytes) && value_ok(last->rss_bytes))
-	private = fmax(0, private + (double)(rss_bytes - last->rss_bytes));
+		private_bytes = fmax(0, private_bytes + (double)(rss_bytes - last->rss_bytes));
 	// fmin takes the other one where RSS is not known: a reading alone is enough.
-	return (struct ram_values){fmin(private + shared, rss), private, shared};
+	shared_bytes = fmin(shared_bytes, rss);
+	private_bytes = fmin(private_bytes, rss - shared_bytes);
+	return (struct ram_values){private_bytes + shared_bytes, private_bytes, shared_bytes};
 }
 
 void ram_next(struct ram_tracker *tracker, const int64_t *v, struct ram_values ret_values[RAM_GROUPS])

@@ -1,8 +1,9 @@
 /* gpu_tracker's "RAM" (private plus shared memory) at each sample, although smaps is read only now and then.
  *
  * Between two readings the last one is carried forward together with what resident memory has changed by since: what a
- * program allocates is private, and shows in RSS at once. It never exceeds RSS, and it is unknown where RSS is. Before
- * the first reading, and where smaps can't be read, the total is RSS, and private and shared are unknown. */
+ * program allocates is private, and shows in RSS at once. It never exceeds RSS, which was read a moment before smaps, and
+ * it is unknown where RSS is. Before the first reading, and where smaps can't be read, the total is RSS, and private and
+ * shared are unknown. */
 #pragma once
 
 #include "metric/metric.h"
