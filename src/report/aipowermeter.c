@@ -5,6 +5,7 @@
 #include "report/parts.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 static const char segment_end[] = "\"END OF RECORDING SEGMENT\"\n";
@@ -49,6 +50,7 @@ static int make_gpus(struct aipowermeter *a, struct arena *arena)
 			continue;
 		struct aipm_gpu *gpu = &a->gpus[a->n_gpus++];
 		gpu->device = findings->domains[i].device;
+		gpu->is_divided = strcmp(findings->domains[i].attribution, "none") != 0;
 		if (timeline_track_make(&a->timeline, &i, 1, arena, &gpu->powers) < 0)
 			return -ENOMEM;
 	}

@@ -36,7 +36,7 @@ static double figure(const struct aipowermeter *a, const struct aipm_row *row, c
 	case POWER:
 		return gpu->powers.all_w[row->instant];
 	case TARGET_POWER:
-		return gpu->powers.target_w[row->instant];
+		return gpu->is_divided ? gpu->powers.target_w[row->instant] : (double)NAN;
 	case MEMORY:
 		return gauge(a, row, gpu->device, DEVICE_MEMORY_USED);
 	case USE:

@@ -27,6 +27,7 @@ struct aipm_track { // domains of one kind
 struct aipm_gpu {
 	const struct run_device *device;
 	struct timeline_track powers;
+	bool is_divided; // false: whose its energy is nobody knows
 };
 
 /* Memory is read on a cadence of its own: which sample a row takes it from. SIZE_MAX: none. */

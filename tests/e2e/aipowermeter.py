@@ -171,6 +171,20 @@ def gpus(room):
 
 
 @test
+def gpu_of_unknown_users(room):
+    """a GPU whose driver does not say who uses it: its power, and no part of it, not even 0"""
+    (room.folder / "cards").write_text("gpu\npower_mw constant 300000\nutilization_percent 90 40\n" + "".join(
+        f"error nvmlDeviceGet{what} 3\n" for what in ("ProcessUtilization", "ComputeRunningProcesses",
+                                                      "GraphicsRunningProcesses", "MPSComputeRunningProcesses")))
+    report = record(room, "sleep", "1", env={"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
+                                             "WATTLE_SYSFS": str(room.tree("empty", {})), "CUDA_VISIBLE_DEVICES": None})
+    assert [one["attribution"] for one in report["energy"]["domains"] if one["kind"] == "gpu"] == ["none"], report
+    for row in Folder(room).rows:
+        gpu = row["metrics"]["gpu"]
+        assert gpu["per_gpu_attributable_power"] == {} and gpu["per_gpu_power_draw"]["0"] > 250, gpu
+
+
+@test
 def a_wall_meter(room):
     """the wall meter's joules as wall_power and as omegawatt.csv, whose first line is skipped and whose last one is dropped"""
     meter = ("import math, time\nprint('#timestamp,#frame_is_ok,#U1,#current1,#activepow1', flush=True)\n"

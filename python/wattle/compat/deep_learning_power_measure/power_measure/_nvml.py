@@ -92,7 +92,7 @@ class Nvml:
                               for one in told[:count.value]})
         return found
 
-    def use_per_pid(self, index: int, since_us: int) -> PerPid:
+    def use_per_pid(self, index: int, since_us: int) -> Dict[int, float]:
         """The mean use of multiprocessors, 0 to 1, by each process that used them since then (Unix time)."""
         count, told = ctypes.c_uint(PROCESSES_MAX), (_ProcessUse * PROCESSES_MAX)()
         samples: Dict[int, List[int]] = {}

@@ -93,7 +93,7 @@ def get_nvidia_gpu_power(pid_list: Optional[Iterable[Any]] = None, nsample: int 
     pids = [ALL] if pid_list is None else [pid_of(process) for process in pid_list]
     if not pids:
         raise ValueError("pid_list is empty; None stands for all processes")
-    metrics = _by_number(_record(pids, LOOK_S * max(int(nsample), 1)))
+    metrics: Dict[str, Any] = _by_number(_record(pids, LOOK_S * max(int(nsample), 1)))
     _split(metrics, pids if pid_list is not None else None)
     for old, new in SAME.items():
         for name, other in ((old, new), (new, old)):
