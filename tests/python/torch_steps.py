@@ -1,5 +1,6 @@
 """wattle.torch.step: each optimizer step is a block of the run, and the optimizer works as before."""
 import copy
+import math
 import pickle
 import time
 import warnings
@@ -166,8 +167,8 @@ with wattle.torch.step(optimizer, samples=4), wattle.torch.layers({"net": model}
 def misuse(room):
     """errors say what would be right"""
     for call, kind, words in ((lambda: wattle.torch.step(nn.Linear(2, 2)), TypeError, "optimizer"),
-                              (lambda: wattle.torch.step(samples=-1), ValueError, "whole number"),
-                              (lambda: wattle.torch.step(samples=1.5), ValueError, "whole number")):
+                              *((lambda wrong=wrong: wattle.torch.step(samples=wrong), ValueError, "whole number")
+                                for wrong in (-1, 1.5, "64", math.nan, math.inf, [64]))):
         try:
             call()
             raise AssertionError(f"{words}: no error")

@@ -37,7 +37,7 @@ class step:
         if optimizer is not None and not callable(getattr(optimizer, "step", None)):
             raise TypeError("step() takes an optimizer, which has a method step(); "
                             f"this is a {type(optimizer).__name__}")
-        if not callable(samples) and samples is not None and (samples != int(samples) or samples < 0):
+        if not callable(samples) and samples is not None and not _is_count(samples):
             raise ValueError(f"samples must be a whole number that is not negative, not {samples!r}")
         self._samples, self._name = samples, name
         self._range: Optional[int] = None
@@ -107,3 +107,10 @@ class step:
         samples = self._samples() if callable(self._samples) else self._samples
         if samples is not None:
             _wattle.metric(SAMPLES, samples)
+
+
+def _is_count(value: Any) -> bool:
+    try:
+        return bool(value >= 0 and value == int(value))
+    except (TypeError, ValueError, OverflowError):  # no number, NaN, infinity
+        return False
