@@ -5,7 +5,9 @@ output position, without biases) as a formula in the numbers that it is made of.
 over model.parameters() for each of them.
 """
 import json
+import threading
 
+import numpy
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -287,6 +289,7 @@ def inputs(room):
     assert complexity(model, input_data=data).multiply_adds == once
     assert complexity(model, input_data=list(data.values())).multiply_adds == once
     assert complexity(nn.Linear(4, 3), input_data=torch.ones(2, 4)).multiply_adds == 24
+    assert complexity(nn.Linear(4, 3), tuple(numpy.array([2, 4]))).multiply_adds == 24
     assert complexity(nn.Linear(4, 3).half(), input_data=torch.ones(2, 4).half(), device="meta").multiply_adds == 24
 
 
@@ -341,6 +344,48 @@ def untouched(room):
         assert all(torch.equal(value, after[1][name]) for name, value in before[1].items()), mode
         assert torch.equal(before[3], after[3]), mode
     assert seen == [False] * 3 and not hasattr(model, "_wattle") and model.calls == 1
+
+
+@test
+def untouched_by_bold_models(room):
+    """a model that keeps lists, freezes itself, differentiates or makes layers in forward is put back as well"""
+    class Bold(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.seen, self.counts = nn.Linear(4, 3), [], {"calls": 0}
+
+        def forward(self, x):
+            self.seen.append(x)
+            self.counts["calls"] += 1
+            self.made = nn.Linear(3, 2)
+            with torch.enable_grad():
+                self.layer(x).sum().backward()
+            self.layer.requires_grad_(False)
+            return self.made(self.layer(x))
+
+    model = Bold()
+    model.layer.weight.grad = torch.ones(3, 4)
+    grad, before = model.layer.weight.grad, state(model)
+    found = complexity(model, (2, 4))
+    assert state(model)[0] == before[0] and state(model)[2] == before[2], "another state"
+    assert torch.equal(grad, torch.ones(3, 4)) and model.layer.bias.grad is None
+    assert model.seen == [] and model.counts == {"calls": 0} and not hasattr(model, "made")
+    #: forward twice; the gradient of weights is a product of activations; a layer that forward makes counts for its maker
+    assert found.multiply_adds == 2 * (2 * 4 * 3) + 2 * 3 * 2, found
+
+
+@test
+def in_another_thread(room):
+    """operators of another thread are not seen: unknown, not 0"""
+    def forward(module, x):
+        out = []
+        thread = threading.Thread(target=lambda: out.append(module.layer(x)))
+        thread.start()
+        thread.join()
+        return out[0]
+
+    found = complexity(Made(forward, layer=nn.Linear(4, 3)), (2, 4))
+    assert found.multiply_adds is None and "layer" in found.unknown, found
 
 
 @test

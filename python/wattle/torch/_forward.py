@@ -100,7 +100,10 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
 
         def call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             name = self._places.name_of.get(id(module))
-            if name is None or threading.get_ident() != self._thread:
+            if name is not None and threading.get_ident() != self._thread:
+                self.work[row_name(name)].unknown["a call in another thread"] += 1  # its operators are not seen
+                name = None
+            if name is None:
                 return original(module, *args, **kwargs)
             return self._call(name, module, args, kwargs)
 

@@ -1,5 +1,6 @@
 """What a model is run with, made from sizes as torchinfo takes them, and where."""
 import copy
+from numbers import Integral
 from typing import Any, Iterator, Mapping, Optional, Sequence, Union
 
 import torch
@@ -31,7 +32,7 @@ def dtype_of(model: nn.Module) -> torch.dtype:
 
 def is_size(value: Any) -> bool:
     """One size: whole numbers only. () is that of a scalar."""
-    return isinstance(value, (tuple, list, torch.Size)) and all(isinstance(n, int) for n in value)
+    return isinstance(value, (tuple, list, torch.Size)) and all(isinstance(n, Integral) for n in value)
 
 
 def make_inputs(sizes: Union[Size, Mapping[str, Size]], dtypes: Dtypes, batch_dim: Optional[int], device: torch.device,

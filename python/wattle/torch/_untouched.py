@@ -10,8 +10,6 @@ from torch.nn.parameter import is_lazy
 
 from ._origin import storage_key
 
-#: dicts of a module whose contents a forward pass may replace
-_INNER = ("_parameters", "_buffers", "_modules", "_forward_pre_hooks", "_forward_hooks")
 #: their results have the same shape in either mode, and in training they would change statistics or draw random numbers
 _SAME_SHAPE_IN_EVAL = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
 
@@ -23,7 +21,7 @@ class Untouched:
         self._model = model
         self._mode = mode
         self._undo = contextlib.ExitStack()
-        self._parameters: dict[Optional[int], list[torch.Tensor]] = {}
+        self._written: dict[Optional[int], list[torch.Tensor]] = {}
 
     def __enter__(self) -> "Untouched":
         with contextlib.ExitStack() as undo:  # for the case that something of this fails
@@ -31,21 +29,24 @@ class Untouched:
             for module in self._model.modules():
                 undo.callback(_restore, module, _copy(module), getattr(module, "training", None))
             self._keep_buffers(undo)
+            for parameter in self._model.parameters():
+                undo.callback(_restore_parameter, parameter, parameter.requires_grad, parameter.grad)
             self._set_mode()
             self._undo = undo.pop_all()
         for parameter in self._model.parameters():
             if not is_lazy(parameter):
-                self._parameters.setdefault(storage_key(parameter), []).append(parameter)
+                for tensor in (parameter, parameter.grad) if parameter.grad is not None else (parameter,):
+                    self._written.setdefault(storage_key(tensor), []).append(tensor)
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self._undo.close()
 
     def before_write(self, tensor: torch.Tensor) -> None:
-        """Called before an operator changes `tensor`: parameters are kept only when somebody does that, as
-        nn.Embedding(max_norm=…) does."""
-        for parameter in self._parameters.pop(storage_key(tensor), ()):
-            self._undo.callback(_write_back, parameter, parameter.detach().clone())
+        """Called before an operator changes `tensor`: parameters and gradients are kept only when somebody does that,
+        as nn.Embedding(max_norm=…) does."""
+        for changed in self._written.pop(storage_key(tensor), ()):
+            self._undo.callback(_write_back, changed, changed.detach().clone())
 
     def _set_mode(self) -> None:
         if self._mode != "same":
@@ -67,12 +68,25 @@ def _write_back(tensor: torch.Tensor, kept: torch.Tensor) -> None:
         tensor.copy_(kept)
 
 
+def _restore_parameter(parameter: nn.Parameter, requires_grad: bool, grad: Optional[torch.Tensor]) -> None:
+    """For models that freeze or differentiate in forward."""
+    if parameter.requires_grad != requires_grad:
+        parameter.requires_grad = requires_grad
+    if parameter.grad is not grad:
+        parameter.grad = grad
+
+
 def _copy(module: nn.Module) -> dict[str, Any]:
+    """Attributes, and what is in those that are lists and dicts: parameters, hooks, a model's own caches."""
     kept = dict(module.__dict__)
-    for name in _INNER:
-        if isinstance(kept.get(name), dict):
-            kept["inner " + name] = list(kept[name].items())
+    for name, value in module.__dict__.items():
+        if isinstance(value, (dict, list)):
+            kept["inner " + name] = _contents(value)
     return kept
+
+
+def _contents(container: Any) -> list[Any]:
+    return list(container.items()) if isinstance(container, dict) else list(container)
 
 
 def _restore(module: nn.Module, kept: dict[str, Any], training: Optional[bool]) -> None:
@@ -82,19 +96,23 @@ def _restore(module: nn.Module, kept: dict[str, Any], training: Optional[bool]) 
         module.training = training
     if isinstance(module, torch.jit.ScriptModule):
         return
-    for name in _INNER:
-        items = kept.pop("inner " + name, None)
-        if items is not None and not _are_same(kept[name], items):
-            kept[name].clear()
-            kept[name].update(items)
+    for name in [name for name in kept if name.startswith("inner ")]:
+        container, items = kept[name.removeprefix("inner ")], kept.pop(name)
+        if not _are_same(_contents(container), items):
+            container.clear()
+            (container.update if isinstance(container, dict) else container.extend)(items)
     for name in [name for name in module.__dict__ if name not in kept]:
         del module.__dict__[name]
     module.__dict__.update(kept)
 
 
-def _are_same(contents: dict[str, Any], items: list[tuple[str, Any]]) -> bool:
-    """By identity: tensors compare element by element."""
-    return [(key, id(value)) for key, value in contents.items()] == [(key, id(value)) for key, value in items]
+def _are_same(contents: list[Any], items: list[Any]) -> bool:
+    """By identity, of a dict's items too: tensors compare element by element."""
+    return list(map(_identity, contents)) == list(map(_identity, items))
+
+
+def _identity(item: Any) -> Any:
+    return tuple(map(id, item)) if isinstance(item, tuple) else id(item)
 
 
 @contextlib.contextmanager

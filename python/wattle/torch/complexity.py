@@ -113,7 +113,7 @@ def _rows(model: nn.Module, work: Optional[dict[str, Work]]) -> Iterator[Layer]:
         fresh = [p for key, p in own.items() if key not in seen]
         seen.update(own)
         parameters = sum(counted[id(p)] for p in fresh)
-        done = work.get(name) if work is not None else None
+        done = work.get(name, Work()) if work is not None else None  # made by forward itself: part of who made it
         yield Layer(
             name=name, type=_type(module), depth=name.count(".") + 1 if name else 0,
             parameters=parameters, trainable_parameters=sum(counted[id(p)] for p in fresh if p.requires_grad),
