@@ -31,7 +31,7 @@ static uint32_t hash_of(const unsigned char *bytes, size_t size)
 	}
 	for (; size > 0; size--, bytes++)
 		h = (h ^ *bytes) * odd;
-	return (uint32_t)(h ^ h >> 32);
+	return (uint32_t)(h * odd >> 32); // the upper half: on it all bits of the last word bear
 }
 
 static bool equal(const struct intern_key *key, const void *bytes, size_t size, uint32_t hash)
