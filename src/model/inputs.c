@@ -141,6 +141,8 @@ bool *inputs_find_weights(struct walk *walk, const Onnx__GraphProto *graph)
 
 /* ---- open dimensions ---- */
 
+enum { FREE_DIMS_MAX = 100 }; // more tell nobody more
+
 struct opening {
 	struct walk *walk;
 	const char *batch_name; // of the dimension that is the batch; NULL: the first one of each input
@@ -179,13 +181,10 @@ static void note_free(struct opening *o, const char *name)
 	for (size_t i = 0; i < o->n_free; i++)
 		if (strcmp(o->free_dims[i], name) == 0)
 			return;
-	const char **grown = walk_alloc(o->walk, o->n_free + 1, sizeof(*grown));
-	if (grown == NULL || o->n_free >= 100)
-		return;
-	for (size_t i = 0; i < o->n_free; i++)
-		grown[i] = o->free_dims[i];
-	grown[o->n_free++] = name;
-	o->free_dims = grown;
+	if (o->free_dims == NULL)
+		o->free_dims = walk_alloc(o->walk, FREE_DIMS_MAX, sizeof(char *));
+	if (o->free_dims != NULL && o->n_free < FREE_DIMS_MAX)
+		o->free_dims[o->n_free++] = name;
 }
 
 static int64_t size_of(struct opening *o, const Onnx__TensorShapeProto__Dimension *dim, bool is_first, bool is_weight)

@@ -71,7 +71,7 @@ static void note_opset(struct walk *walk, const struct scope *scope)
 
 static void conclude(struct walk *walk, const struct scope *scope, struct model_figures *figures)
 {
-	walk_add_unused(walk);
+	layer_add_unused(walk);
 	stored_sum(walk, &figures->parameters, &figures->parameter_bytes);
 	figures->multiply_adds = sum(walk, offsetof(struct model_layer, multiply_adds), &figures->known_multiply_adds);
 	figures->other_multiply_adds = sum(walk, offsetof(struct model_layer, other_multiply_adds),
@@ -92,6 +92,7 @@ static void walk_finish(struct walk *walk)
 {
 	intern_finish(&walk->functions);
 	intern_finish(&walk->stored_ids);
+	intern_finish(&walk->unknown_types);
 	free(walk->stored);
 	free(walk->layers);
 	free(walk->unknown);
@@ -102,6 +103,7 @@ static int read_graph(struct walk *walk, struct model_figures *ret_figures)
 	struct model_figures figures = *ret_figures;
 	struct scope scope;
 	intern_init(&walk->stored_ids, walk->arena);
+	intern_init(&walk->unknown_types, walk->arena);
 	scope_init(&scope, walk, NULL);
 	scope.opsets = walk->model->opset_import;
 	scope.n_opsets = walk->model->n_opset_import;

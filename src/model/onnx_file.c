@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+enum { OPSETS_MAX = 1000 };
+
 struct memory { // where protobuf-c unpacks to: dropped as a whole, so that nothing is freed one by one
 	struct arena *arena;
 	size_t left_bytes;
@@ -48,6 +50,15 @@ static int unpack(const struct buf *bytes, const char *path, struct arena *arena
 	return 0;
 }
 
+// Each node looks for its own set in the list: a list as long as the graph would take for ever.
+static bool has_many_sets(const Onnx__ModelProto *model)
+{
+	bool many = model->n_opset_import > OPSETS_MAX;
+	for (size_t i = 0; i < model->n_functions; i++)
+		many = many || model->functions[i]->n_opset_import > OPSETS_MAX;
+	return many;
+}
+
 // A file that was cut between two fields, or bytes that happen to be fields, have not all of these.
 static int check(const Onnx__ModelProto *model, const char *path, struct wattle_error *reterr)
 {
@@ -57,6 +68,8 @@ static int check(const Onnx__ModelProto *model, const char *path, struct wattle_
 						 : NULL;
 	if (lacks != NULL)
 		return error_set(reterr, -EBADMSG, "%s is damaged or no ONNX model: it names no %s", path, lacks);
+	if (has_many_sets(model))
+		return error_set(reterr, -EFBIG, "%s imports more than %d operator sets", path, OPSETS_MAX);
 	return 0;
 }
 

@@ -156,7 +156,7 @@ bool op_axes(const struct op *op, const int64_t *axes, size_t n, int rank, unsig
 {
 	*ret_bits = 0;
 	for (size_t i = 0; i < n; i++) {
-		int axis;
+		int axis = 0;
 		if (!op_axis(op, axes[i], rank, &axis))
 			return false;
 		*ret_bits |= 1U << axis;

@@ -20,7 +20,7 @@ static bool read_axis(const struct op *op, const char *name, size_t i, size_t n_
 	size_t n = op_ints(op, name, &given);
 	if (n == 0)
 		return true;
-	if (n < n_space)
+	if (n != n_space)
 		return op_contradiction(op, "%s has %zu numbers for %zu dimensions of space", name, n, n_space);
 	if (given[i] < least)
 		return op_contradiction(op, "%s of %lld", name, (long long)given[i]);
@@ -44,7 +44,7 @@ static bool read_window(const struct op *op, size_t i, size_t n_space, int64_t k
 	size_t n = op_ints(op, "pads", &pads);
 	if (n == 0 || padding_of(op) != PAD_GIVEN)
 		return true;
-	if (n < 2 * n_space)
+	if (n != 2 * n_space)
 		return op_contradiction(op, "pads has %zu numbers for %zu dimensions of space", n, n_space);
 	ret->pad_begin = pads[i];
 	ret->pad_end = pads[i + n_space];
@@ -107,7 +107,7 @@ static int64_t dim_of(const struct value *value, size_t i)
 
 static void conv(struct op *op, const struct value *x, const struct value *weight)
 {
-	size_t n_space;
+	size_t n_space = 0;
 	if (!space_of(op, x, weight, &n_space))
 		return;
 	int64_t group = op_int(op, "group", 1), channels;
@@ -162,7 +162,7 @@ static bool unslide(const struct op *op, size_t i, size_t n_space, const struct 
 void shape_conv_transpose(struct op *op)
 {
 	const struct value *x = op_in(op, 0), *weight = op_in(op, 1);
-	size_t n_space, first = 0;
+	size_t n_space = 0, first = 0;
 	if (!space_of(op, x, weight, &n_space))
 		return;
 	int64_t dims[VALUE_RANK_MAX] = {dim_of(x, 0)}, channels;
@@ -186,7 +186,7 @@ void shape_conv_transpose(struct op *op)
 void shape_pool(struct op *op)
 {
 	const struct value *x = op_in(op, 0);
-	size_t n_space;
+	size_t n_space = 0;
 	if (!space_of(op, x, NULL, &n_space))
 		return;
 	int64_t dims[VALUE_RANK_MAX] = {dim_of(x, 0), dim_of(x, 1)};

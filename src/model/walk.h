@@ -10,6 +10,7 @@
 enum {
 	WALK_DEPTH_MAX = 24,         // graphs and functions in each other
 	WALK_WORK_MAX = 1000 * 1000, // nodes visited; functions that call functions twice grow as 2^n
+	WALK_MEMORY_MAX = 1 << 30,   // bytes; small constants folded again and again
 	WALK_WARNINGS_MAX = 20,
 };
 
@@ -72,6 +73,8 @@ struct walk {
 	size_t n_stored, stored_capacity;
 	struct model_layer *layers;
 	size_t n_layers, layer_capacity;
+	size_t taken_bytes;
+	struct intern unknown_types; // type -> index in `unknown`
 	struct model_operator *unknown;
 	size_t n_unknown, unknown_capacity;
 	const char **warnings;
@@ -99,8 +102,13 @@ bool walk_nodes(struct walk *walk, struct scope *scope, Onnx__NodeProto *const *
 bool walk_graph(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph);
 bool walk_main_graph(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph,
 	struct model_figures *figures);
-void walk_add_unused(struct walk *walk); // a last layer for stored tensors that no node uses
 const char *node_name(const Onnx__NodeProto *node);
+
+/* layer.c */
+void layer_add(struct walk *walk, const struct model_layer *layer);
+// Nodes that only turn weights or compute shapes are no layers; their weights belong to the node that uses them.
+void layer_make(struct op *op);
+void layer_add_unused(struct walk *walk); // a last layer for stored tensors that no node uses
 
 /* scope.c */
 void scope_init(struct scope *scope, struct walk *walk, struct scope *outer);

@@ -28,6 +28,8 @@ static const struct row {
 	{"channels must be the weight's", 13, "Conv 1x5x5x5 4x3x3x3 group=2 -> error"},
 	{"a window larger than its input", 13, "Conv 1x3x2x2 4x3x3x3 -> error"},
 	{"a stride of 0", 13, "Conv 1x3x9x9 4x3x3x3 strides=0,0, -> error"},
+	{"a stride for each dimension of space, no more", 13, "Conv 1x3x9x9 4x3x3x3 strides=2,2,2, -> error"},
+	{"two pads for each", 13, "Conv 1x3x9x9 4x3x3x3 pads=1,1,1,1,1,1, -> error"},
 	{"transposed: (size - 1) * stride + kernel - pads + output_padding", 13,
 		"ConvTranspose 1x4x5x5 4x6x3x3 strides=2,2, pads=1,1,1,1, output_padding=1,1, -> 1x6x10x10"},
 	{"ceil_mode has no window that begins in the padding behind", 13,
