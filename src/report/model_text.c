@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+enum { INPUT_NAME_WIDTH = 30 };
+
 struct page {
 	struct buf *out;
 	const struct style *style;
@@ -77,7 +79,7 @@ static void input_lines(const struct page *page, const struct model_figures *f)
 {
 	for (size_t i = 0; i < f->n_inputs; i++) {
 		begin_line(page, i == 0 ? "Input" : "");
-		text_add_harmless(page->out, f->inputs[i].name, strlen(f->inputs[i].name));
+		text_fit_middle(page->out, f->inputs[i].name, INPUT_NAME_WIDTH);
 		buf_char(page->out, ' ');
 		add_shape(page->out, &f->inputs[i].shape);
 		buf_char(page->out, '\n');
@@ -91,7 +93,7 @@ static bool is_shown(const struct model_layer *layer)
 
 static void layer_table(const struct page *page, const struct model_figures *f)
 {
-	static const struct table_column columns[] = {{"", .middle = true}, {"", false}, {"output", true},
+	static const struct table_column columns[] = {{"", .middle = true}, {"", .middle = true}, {"output", true},
 		{"parameters", true}, {"multiply-adds", true}};
 	struct table table;
 	table_init(&table, columns, ARRAY_SIZE(columns));

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-enum { TABLE_CEILING = 1 << 28, TABLE_INDENT = 2, TABLE_GAP = 2 };
+enum { TABLE_CEILING = 1 << 28, TABLE_INDENT = 2, TABLE_GAP = 2, TABLE_COLUMN_LEAST = 8 };
 
 const struct style *style_for(bool colour)
 {
@@ -117,6 +117,20 @@ static size_t columns_of(const char *text)
 	return text_columns(text, strlen(text));
 }
 
+// The widest of the columns that may be cut; NULL: there is nothing to gain.
+static size_t *widest(const struct table *table, size_t *widths)
+{
+	size_t *found = NULL;
+	for (size_t c = 0; c < table->n_columns; c++) {
+		size_t least = columns_of(table->columns[c].title);
+		least = least > TABLE_COLUMN_LEAST ? least : TABLE_COLUMN_LEAST;
+		bool yields = (c == 0 || table->columns[c].middle) && widths[c] > least;
+		if (yields && (found == NULL || widths[c] > *found))
+			found = &widths[c];
+	}
+	return found;
+}
+
 static void measure(const struct table *table, size_t *widths)
 {
 	size_t all = TABLE_INDENT;
@@ -129,8 +143,9 @@ static void measure(const struct table *table, size_t *widths)
 	}
 	for (size_t c = 0; c < table->n_columns; c++)
 		all += widths[c] + (c > 0 ? TABLE_GAP : 0);
-	size_t excess = all > TEXT_WIDTH ? all - TEXT_WIDTH : 0;
-	widths[0] = widths[0] > excess + 8 ? widths[0] - excess : widths[0];
+	size_t *wide;
+	for (; all > TEXT_WIDTH && (wide = widest(table, widths)) != NULL; all--)
+		(*wide)--;
 }
 
 static void blanks(struct buf *out, size_t n)

@@ -28,10 +28,11 @@ void text_fit_middle(struct buf *out, const char *text, size_t columns);
 struct table_column {
 	const char *title;
 	bool right;  // numbers
-	bool middle; // what is too wide is cut there, else at its begin
+	bool middle; // what is too wide is cut there, else at its begin; such a column gives way as the first does
 };
 
-/* Cells are appended one after the other, row by row; the first column gives way when the table is too wide. */
+/* Cells are appended one after the other, row by row; the first column gives way when the table is too wide,
+ * of several that do the widest. */
 struct table {
 	const struct table_column *columns;
 	size_t n_columns;

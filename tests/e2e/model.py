@@ -398,6 +398,29 @@ def graphs_that_cannot_be(room):
 
 
 @test
+def graphs_that_grow(room):
+    """a small file does not take minutes: lists of operator sets have an end, unknown operators are many"""
+    node, x = helper.make_node, value("x", [2, 4])
+    sets = [f"set{i}" for i in range(1001)]
+    assert "operator sets" in refused(room, saved(room, [node("Relu", ["x"], ["y"])], [x], imports=sets))
+    strangers = [node(f"Foo{i:05}", ["x"], [f"y{i}"]) for i in range(5000)]
+    assert len(figures(room, saved(room, strangers, [x]))["unknown_operators"]) == 5000
+
+
+@test
+def long_names(room):
+    """the text keeps to 80 columns whatever the names: both ends of a long one stay"""
+    name, kind = "/encoder/" + "layers.11/" * 12 + "MatMul", "Fused" + "MatMul" * 8
+    nodes = [helper.make_node("MatMul", ["x" * 90, "w"], ["a"], name=name),
+             helper.make_node(kind, ["a"], ["y"], name=name + "2", domain="com.example")]
+    path = saved(room, nodes, [value("x" * 90, [2, 4])], initializers=[weight("w", 4, 4)], imports=["com.example"])
+    done = room.wattle("model", "g.onnx")
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80, done.stdout
+    assert any("/enc" in line and "MatMul2" in line and "com" in line for line in lines), done.stdout
+
+
+@test
 def wrong_use(room):
     """no file, two files, a folder, a bad batch: 2 for the use, 1 for the file"""
     refused(room, status=2)
