@@ -71,7 +71,7 @@ static int varint(struct reader *r, uint64_t end, uint64_t *ret_value)
 {
 	uint64_t value = 0;
 	for (unsigned i = 0; i < VARINT_BYTES_MAX; i++) {
-		unsigned char b;
+		unsigned char b = 0;
 		int failed = byte(r, end, &b);
 		if (failed < 0)
 			return failed;
