@@ -1,7 +1,7 @@
 """A ResNet-18 training step with and without wattle.torch.layers, in turns: medians of the CPU time of the thread, and of
 the ratio over rounds, as JSON.
 
-usage: torch_layers.py BATCH SIZE STEPS ROUNDS
+usage: torch_layers.py BATCH SIZE STEPS ROUNDS [observer|hooks]     what sees backward; the default is that of layers()
 """
 import json
 import statistics
@@ -14,7 +14,7 @@ import torchvision
 import wattle.torch
 
 
-def main(batch, size, steps, rounds):
+def main(batch, size, steps, rounds, by=None):
     torch.set_num_threads(1)
     model, images = torchvision.models.resnet18(), torch.randn(batch, 3, size, size)
     labels = torch.randint(0, 1000, (batch,))
@@ -35,12 +35,12 @@ def main(batch, size, steps, rounds):
     plain, ratios = [], []
     for _ in range(rounds):
         before = some()
-        with wattle.torch.layers(model):
+        with wattle.torch.layers(model, observer=by) as layers:
             measured = some()
         plain.append((before + some()) / 2)  # a machine that changes its speed meanwhile changes both
         ratios.append(measured / plain[-1])
-    print(json.dumps({"plain_s": statistics.median(plain), "ratio": statistics.median(ratios), "ratios": sorted(ratios)}))
+    print(json.dumps({"by": layers.backward_by, "plain_s": statistics.median(plain), "ratio": statistics.median(ratios), "ratios": sorted(ratios)}))
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*map(int, sys.argv[1:5]), *({"observer": True, "hooks": False}[by] for by in sys.argv[5:]))
