@@ -11,7 +11,7 @@ enum { WITHOUT_MAX = 64 };
 struct wish { // which energy, and how many columns
 	Py_ssize_t n_columns;
 	const char *domain;
-	PyObject *without;  // a sequence, or NULL
+	PyObject *without;  // a sequence, or NULL; then a tuple, owned
 	PyObject *groups;   // of each column its group, a sequence, or NULL
 	uint32_t *group_of; // owned
 	const char *names[WITHOUT_MAX];
@@ -51,27 +51,33 @@ static int read_groups(struct wish *wish)
 
 static int read_wish(struct wish *wish)
 {
+	// Made a tuple of: names are borrowed from it, and another thread may change a list meanwhile.
+	wish->without = wish->without != NULL ? PySequence_Tuple(wish->without) : PyTuple_New(0);
+	if (wish->without == NULL)
+		return -1;
 	wish->of = (struct divide_of){.domain = wish->domain, .without = wish->names};
 	if (wish->n_columns < 1 || wish->n_columns > UINT32_MAX) {
 		PyErr_Format(PyExc_ValueError, "n_columns must be at least 1, not %zd", wish->n_columns);
 		return -1;
 	}
-	Py_ssize_t n = wish->without != NULL ? PySequence_Size(wish->without) : 0;
-	if (n < 0)
-		return -1;
+	Py_ssize_t n = PyTuple_Size(wish->without);
 	if (n > WITHOUT_MAX) {
 		PyErr_Format(PyExc_ValueError, "at most %d domains can be left out, not %zd", WITHOUT_MAX, n);
 		return -1;
 	}
 	for (Py_ssize_t i = 0; i < n; i++) {
-		PyObject *name = PySequence_GetItem(wish->without, i);
-		wish->names[i] = name != NULL ? text_of(name, "a domain to leave out") : NULL;
-		Py_XDECREF(name); // its text lives as long as the sequence, which the caller holds
+		wish->names[i] = text_of(PyTuple_GetItem(wish->without, i), "a domain to leave out");
 		if (wish->names[i] == NULL)
 			return -1;
 	}
 	wish->of.n_without = (size_t)n;
 	return read_groups(wish);
+}
+
+static void finish_wish(struct wish *wish)
+{
+	free(wish->group_of);
+	Py_XDECREF(wish->without);
 }
 
 static PyObject *result(const struct divided *divided, size_t n)
@@ -178,7 +184,7 @@ PyObject *run_divide(const struct run *run, PyObject *arguments, PyObject *keywo
 		list = divide(run, views, &wish);
 	while (n > 0)
 		PyBuffer_Release(&views[--n]);
-	free(wish.group_of);
+	finish_wish(&wish);
 	return list;
 }
 
@@ -246,9 +252,11 @@ PyObject *run_divide_spans(const struct run *run, PyObject *arguments, PyObject 
 	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!n|zOOL:divide_spans", names, &PyDict_Type, &dict,
 		    &wish.n_columns, &wish.domain, &wish.without, &wish.groups, &pid))
 		return NULL;
-	if (read_wish(&wish) == 0 && read_columns(dict, wish.n_columns, &columns) == 0)
+	dict = PyDict_Copy(dict);
+	if (read_wish(&wish) == 0 && dict != NULL && read_columns(dict, wish.n_columns, &columns) == 0)
 		list = divide_named(run, pid, &columns, &wish);
-	free(wish.group_of);
+	Py_XDECREF(dict);
+	finish_wish(&wish);
 	free(columns.names);
 	free(columns.of);
 	return list;

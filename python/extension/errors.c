@@ -5,15 +5,28 @@
 #include <errno.h>
 #include <string.h>
 
-static PyObject *raise_os(int code, const char *sentence)
+// Sentences quote names of files and what damaged files hold: any bytes.
+static PyObject *text_for_people(const char *sentence)
 {
-	PyObject *arguments = Py_BuildValue("(is)", -code, sentence);
-	if (arguments != NULL) {
-		PyErr_SetObject(PyExc_OSError,
-			arguments); // called with a code it becomes FileNotFoundError and the like
-		Py_DECREF(arguments);
-	}
-	return NULL;
+	return PyUnicode_DecodeUTF8(sentence, (Py_ssize_t)strlen(sentence), "backslashreplace");
+}
+
+static void raise_text(PyObject *type, const char *sentence)
+{
+	PyObject *text = text_for_people(sentence);
+	if (text != NULL)
+		PyErr_SetObject(type, text);
+	Py_XDECREF(text);
+}
+
+static void raise_os(int code, const char *sentence)
+{
+	PyObject *text = text_for_people(sentence);
+	PyObject *arguments = text != NULL ? Py_BuildValue("(iN)", -code, text) : NULL;
+	if (arguments != NULL)
+		// called with a code it becomes FileNotFoundError and the like
+		PyErr_SetObject(PyExc_OSError, arguments);
+	Py_XDECREF(arguments);
 }
 
 PyObject *raise_code(int code, const char *sentence)
@@ -22,9 +35,10 @@ PyObject *raise_code(int code, const char *sentence)
 		return PyErr_NoMemory();
 	if (sentence == NULL || sentence[0] == '\0')
 		sentence = wattle_strerror(code);
-	if (code != -EINVAL)
-		return raise_os(code, sentence);
-	PyErr_SetString(PyExc_ValueError, sentence);
+	if (code == -EINVAL)
+		raise_text(PyExc_ValueError, sentence);
+	else
+		raise_os(code, sentence);
 	return NULL;
 }
 
@@ -37,7 +51,7 @@ PyObject *raise_state(int code, const char *sentence)
 {
 	if (code != -EPERM && code != -EALREADY && code != -EBADF)
 		return raise_code(code, sentence);
-	PyErr_SetString(PyExc_RuntimeError, sentence != NULL && sentence[0] != '\0' ? sentence : wattle_strerror(code));
+	raise_text(PyExc_RuntimeError, sentence != NULL && sentence[0] != '\0' ? sentence : wattle_strerror(code));
 	return NULL;
 }
 

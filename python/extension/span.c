@@ -182,13 +182,16 @@ static PyObject *span(PyObject *module, PyObject *name)
 	return make((PyTypeObject *)state_of_module(module)->types[TYPE_SPAN], name);
 }
 
-/* A value that is not finite tells nothing. An exception would end a program only because it is being measured. */
+/* A value that is not finite, or too large to be, tells nothing. An exception would end a program only because it is being
+ * measured; what is no number at all is a mistake in any run. */
 static PyObject *metric(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {
 	if (n != 2)
 		return PyErr_Format(PyExc_TypeError, "metric() takes a name and a value, not %zd arguments", n);
 	const char *name = text_of(arguments[0], "the name of a metric");
 	double value = name != NULL ? PyFloat_AsDouble(arguments[1]) : -1;
+	if (name != NULL && value == -1 && PyErr_ExceptionMatches(PyExc_OverflowError))
+		return PyErr_Clear(), Py_NewRef(Py_None);
 	if (name == NULL || (value == -1 && PyErr_Occurred()))
 		return NULL;
 	if (isfinite(value))

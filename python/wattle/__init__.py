@@ -18,36 +18,31 @@ nanoseconds and do nothing. Needs nothing but Python; numpy and pandas are used 
 in J, memory in bytes unless a name says otherwise; what is unknown is None, NaN or masked, never 0.
 """
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+# All that the package itself has is here from the start: a module that is imported when it is first used would be half imported
+# in a child that another thread forks just then, and the child would wait for it forever.
+from . import _ranges  # for the extension
 from ._wattle import MISSING
 from ._wattle import VERSION as __version__
 from ._wattle import Reading, is_recording, mark, metric, range_begin, range_end, span
-
-if TYPE_CHECKING:
-    from .files import combine, compare, export
-    from .meter import Meter, measure
-    from .run import Run, open
-    from .tracker import Tracker
+from .files import combine, compare, export
+from .meter import Meter, measure
+from .run import Run, open
+from .tracker import Tracker
 
 __all__ = ["MISSING", "Meter", "Reading", "Run", "Tracker", "combine", "compare", "export", "is_recording", "mark", "measure",
            "metric", "open", "range_begin", "range_end", "span", "__version__"]
 
-# Imported when first asked for, so that a program that only has spans starts as fast as before.
-_HOMES = {"combine": "files", "compare": "files", "export": "files", "Meter": "meter", "measure": "meter", "Run": "run",
-          "open": "run", "Tracker": "tracker"}
+# These need, or stand in for, packages that not everybody has.
 _PACKAGES = ("torch", "compat")
 
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES})
+    return sorted({*globals(), *_PACKAGES})

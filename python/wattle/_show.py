@@ -1,7 +1,6 @@
 """Figures and tables for people: quantities with units, HTML for notebooks. Every text that comes from outside is escaped."""
 from __future__ import annotations
 
-import html
 import math
 from typing import Any, Iterable, Optional, Sequence
 
@@ -56,18 +55,24 @@ def cell(name: str, value: Any) -> str:
     return str(value)
 
 
+def escape(text: str) -> str:
+    """For HTML."""
+    import html  # few programs show any, and its table of entities takes its time
+    return html.escape(text)
+
+
 def html_table(caption: str, names: Sequence[str], rows: Iterable[Sequence[Any]], more: int = 0) -> str:
     """Rows of values under their names; `more` says how many are not shown."""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join("<tr>" + "".join(_td(name, value) for name, value in zip(names, row)) + "</tr>" for row in rows)
     rest = f'<tr><td colspan="{len(names)}">… and {more} more</td></tr>' if more else ""
-    return (f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+    return (f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}{rest}</tbody></table>")
 
 
 def _td(name: str, value: Any) -> str:
     side = "right" if isinstance(value, (int, float)) and not isinstance(value, bool) else "left"
-    return f'<td style="text-align:{side}">{html.escape(cell(name, value))}</td>'
+    return f'<td style="text-align:{side}">{escape(cell(name, value))}</td>'
 
 
 def text_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Mapping, Sequence, Union
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
 
 from . import _wattle
 from .run import Run
@@ -38,5 +39,7 @@ def compare(runs: Mapping[str, Union[PathLike, Run]], statistic: str = "mean") -
 
     ValueError: fewer than two, or code blocks that don't match. What is compared with a caveat is a UserWarning.
     """
+    if not isinstance(runs, Mapping):
+        raise TypeError(f"what is compared must be {{name: run}}, not {type(runs).__name__}")
     document: dict[str, Any] = json.loads(_wattle.compare_json([(name, _path(run)) for name, run in runs.items()], statistic))
     return document

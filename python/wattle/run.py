@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import datetime
-import html
 import json
 import os
 from types import TracebackType
@@ -47,7 +46,7 @@ class Report(dict[str, Any]):
         parts.append(_show.html_table("domains", names, [[row.get(name) for name in names] for row in domains]))
         if self.get("blocks"):
             parts.append(blocks_table(self["blocks"])._repr_html_())
-        parts += (f"<p>{html.escape(str(warning))}</p>" for warning in self.get("warnings") or ())
+        parts += (f"<p>{_show.escape(str(warning))}</p>" for warning in self.get("warnings") or ())
         return "".join(parts)
 
 
@@ -242,7 +241,7 @@ class Run:
                 f"{self.samples.n} samples, {len(self.blocks)} code blocks>")
 
     def _repr_html_(self) -> str:
-        return self.report._repr_html_() if self._run is not None else html.escape(repr(self))
+        return self.report._repr_html_() if self._run is not None else _show.escape(repr(self))
 
 
 def open(path: PathLike) -> Run:

@@ -8,9 +8,7 @@ import logging
 import math
 import numbers
 import os
-import pickle
 import threading
-import uuid
 import weakref
 from typing import Any, Collection, Optional, Self, Sequence, Union
 
@@ -102,7 +100,7 @@ class Tracker:
         self._process_id = process_id
         self._units = ram_unit, gpu_ram_unit, time_unit
         self._n_expected_cores = n_expected_cores
-        self._usage_file = os.path.abspath(resource_usage_file or f".gpu-tracker_{uuid.uuid4()}.pkl")
+        self._usage_file = os.path.abspath(resource_usage_file or f".gpu-tracker_{os.urandom(16).hex()}.pkl")
         self._has_target = True
         self._lock = threading.Lock()
         self._backup: Optional[str] = None  # a run file of ours that goes when the tracker has stopped
@@ -208,6 +206,7 @@ class Tracker:
             return
         try:
             self.stop()
+            import pickle
             with open(self._usage_file, "wb") as file:
                 pickle.dump(self.resource_usage, file)
         except (OSError, RuntimeError) as failure:

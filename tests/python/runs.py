@@ -149,6 +149,7 @@ def refusals(room):
         else:
             raise AssertionError(f"{act} {arguments} was not refused")
     refused(FileNotFoundError, "nothing.sqlite", wattle.open, "nothing.sqlite")
+    refused(FileNotFoundError, "\\\\xff.sqlite", wattle.open, "\\udcff.sqlite")
     refused(ValueError, "text", wattle.open, "text")
     refused(TypeError, "", wattle.open, 3)
     run = wattle.open("run.sqlite")
@@ -161,6 +162,7 @@ def refusals(room):
     refused(ValueError, "closed", lambda: run.report)
     refused(ValueError, "csv", wattle.export, "run.sqlite", "cvs", "out")
     refused(FileExistsError, "run.sqlite", wattle.export, "run.sqlite", "csv", "run.sqlite")
+    refused(TypeError, "{name: run}", wattle.compare, ["run.sqlite", "run.sqlite"])
     refused(ValueError, "two", wattle.compare, {"a": "run.sqlite"})
     refused(ValueError, "median", wattle.compare, {"a": "run.sqlite", "b": "run.sqlite"}, "median")
     """)

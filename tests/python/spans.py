@@ -196,7 +196,7 @@ def objects(room):
     class Half:
         def __float__(self):
             return 0.5
-    for value in (1, 2.5, True, Half(), math.nan, math.inf):
+    for value in (1, 2.5, True, Half(), math.nan, math.inf, 10 ** 400):
         wattle.metric("value", value)
     for wrong in ("1", None, 1j):
         try:

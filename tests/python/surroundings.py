@@ -62,6 +62,26 @@ print(sorted(new & {"numpy", "pandas", "torch", "matplotlib", "multiprocessing",
 
 
 @test
+def nothing_is_imported_late(room):
+    """what is used later is imported already: a fork while another thread imports would leave the child half a module"""
+    lines, _ = python(room, """
+import sys, wattle
+before = set(sys.modules)
+@wattle.span("decorated")
+def work():
+    pass
+with wattle.Tracker(sleep_time=0.05, output="run.sqlite") as tracker:
+    work()
+with wattle.open("run.sqlite") as run:
+    run.report, run.blocks[0], len(run.samples), str(tracker)
+with wattle.measure() as m:
+    pass
+print(sorted(set(sys.modules) - before))
+""")
+    assert lines == ["[]"], lines
+
+
+@test
 def warnings_of_resources(room):
     """-X dev and -W error: no resource warnings where trackers, meters and runs are left to the collector"""
     _, done = python(room, """
