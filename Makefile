@@ -39,7 +39,7 @@ clean:
 	rm -rf $(BUILD)
 
 format:
-	git ls-files '*.c' '*.h' | xargs clang-format -i
+	git ls-files '*.c' '*.h' '*.cpp' | xargs clang-format -i
 
 tidy: all
 	git ls-files 'src/*.c' | xargs clang-tidy -p $(BUILD) --quiet

@@ -1,5 +1,6 @@
-"""What an observer in C++ (observer.cpp) is built for and with: the torch that runs. Meson asks this file as a program, so it
-imports nothing of wattle: a fact a line."""
+"""What an observer in C++ (observer.cpp) is built for and with: the torch that runs.
+
+Meson asks this file as a program, so it imports nothing of wattle: a fact a line."""
 from __future__ import annotations
 
 import os

@@ -1,7 +1,7 @@
 """python3 -m wattle.torch.build_observer: builds the observer of wattle.torch for the torch of this Python.
 
-It needs a C++ compiler (c++, or $CXX) and the headers of torch and Python (Debian: g++ libtorch-dev python3-dev; torch from PyPI
-has its own). The result goes into the user's cache folder, where layers() finds it.
+It needs a C++ compiler (c++, or $CXX) and the headers of torch and Python (Debian: g++ libtorch-dev python3-dev; torch
+from PyPI has its own). The result goes into the user's cache folder, where layers() finds it.
 """
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ SOURCE = pathlib.Path(__file__).with_name("observer.cpp")
 
 def command(output: pathlib.Path) -> List[str]:
     headers = [*_built_for.headers(), sysconfig.get_paths()["include"]]
-    return [*(shlex.split(os.environ.get("CXX", "")) or ["c++"]), f"-std={_built_for.standard()}", "-O2", "-fPIC", "-shared",
-            "-fvisibility=hidden", *_built_for.definitions(), *(f"-isystem{folder}" for folder in headers), str(SOURCE),
+    compiler = shlex.split(os.environ.get("CXX", "")) or ["c++"]
+    return [*compiler, f"-std={_built_for.standard()}", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
+            *_built_for.definitions(), *(f"-isystem{folder}" for folder in headers), str(SOURCE),
             f"-L{_built_for.libraries()}", "-ltorch_cpu", "-lc10", "-pthread", "-o", str(output)]
 
 
 def build(output: pathlib.Path) -> None:
-    """OSError: the folder or the compiler can't be used. subprocess.CalledProcessError: the compiler has told why not."""
+    """OSError: the folder or the compiler can't be used. subprocess.CalledProcessError: the compiler told why not."""
     output.parent.mkdir(parents=True, exist_ok=True)
     unfinished = output.with_name(f".{output.name}.{os.getpid()}")  # others may be loading the one that is there
     try:
@@ -46,8 +47,8 @@ def main(words: Optional[List[str]] = None) -> int:
         build(output)
     except (OSError, subprocess.CalledProcessError) as error:
         why = f"{error.cmd[0]} failed" if isinstance(error, subprocess.CalledProcessError) else error
-        print(f"wattle: no observer was built: {why}. It takes a C++ compiler and the headers of torch and Python (Debian: "
-              "g++ libtorch-dev python3-dev); layers() works without it", file=sys.stderr)
+        print(f"wattle: no observer was built: {why}. It takes a C++ compiler and the headers of torch and Python "
+              "(Debian: g++ libtorch-dev python3-dev); layers() works without it", file=sys.stderr)
         return 1
     print(output)
     return 0

@@ -378,17 +378,6 @@ PyMethodDef methods[] = {
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "wattle.torch._observer",
 	"Backward in C++; see wattle/torch/observer.py.", -1, methods, nullptr, nullptr, nullptr, nullptr};
 
-// A fork while another thread holds the lock must not leave it held in the child.
-void before_fork()
-{
-	lock.lock();
-}
-
-void after_fork()
-{
-	lock.unlock();
-}
-
 } // namespace
 
 PyMODINIT_FUNC PyInit__observer(void)
@@ -396,7 +385,8 @@ PyMODINIT_FUNC PyInit__observer(void)
 	PyObject *module = PyModule_Create(&definition);
 	if (module == nullptr)
 		return nullptr;
-	pthread_atfork(before_fork, after_fork, after_fork);
+	// A fork while another thread holds the lock must not leave it held in the child.
+	pthread_atfork([] { lock.lock(); }, [] { lock.unlock(); }, [] { lock.unlock(); });
 	if (PyModule_AddStringConstant(module, "TORCH", WATTLE_TORCH) < 0)
 		Py_CLEAR(module);
 	return module;

@@ -64,8 +64,9 @@ class Observer:
 
 
 def take(wanted: Optional[bool], on_gpus: bool, mend: Callable[[], None]) -> Optional[Observer]:
-    """The observer; None: hooks. wanted: None takes it where it is there and serves as well as hooks do; with True it is
-    a RuntimeError if it does not."""
+    """The observer; None: hooks. wanted: None takes it where it is there and serves as well as hooks do.
+
+    RuntimeError: it was wanted (True), and does not."""
     why_not = _why_not(on_gpus)
     if wanted is False or (why_not is not None and not wanted):
         return None

@@ -37,8 +37,8 @@ class layers:
     output        run file to keep; by default a temporary one is read and removed
     gpus          UUIDs or indices (NVML's), comma separated; by default those visible to the program
     break_graphs  measure inside compiled modules as well, which breaks their graphs and makes them slower
-    observer      True: backward is seen by the observer in C++, False: by hooks in Python; None: by the observer where it
-                  was built for this torch and the work is on CPUs. The rows are the same, the observer is cheaper
+    observer      True: backward is seen by the observer in C++, False: by hooks in Python; None: by the observer where
+                  it was built for this torch and the work is on CPUs. The rows are the same, the observer is cheaper
 
     Neither the model nor its graph is changed: gradients are bitwise the same. A module's row has what is its own;
     what runs inside the modules in it is in theirs. A module that is used several times has one row, by its first
