@@ -26,10 +26,15 @@ PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
 STEM = f"{PROJECT['name']}-{PROJECT['version']}"
 TAG = f"cp311-abi3-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip can tell: one source gives one wheel
-PACKAGES = "apt-get install meson ninja-build gcc libsqlite3-dev libjansson-dev pkg-config python3-dev"
 
 
 # ---- building ----
+
+def _needed():
+    """What the program is built of, on Debian: the project's one list."""
+    lines = (line.split() for line in (TOP / "packaging/packages.txt").read_text().splitlines())
+    return "apt-get install " + " ".join(words[1] for words in lines if words[:1] == ["build"])
+
 
 def _environment():
     """Meson is a program of another Python, to which pip's PYTHONPATH means nothing."""
@@ -37,7 +42,7 @@ def _environment():
         with contextlib.suppress(OSError):
             if subprocess.run(["meson", "--version"], env=environment, capture_output=True).returncode == 0:
                 return dict(environment)
-    raise SystemExit(f"wattle is built by Meson and ninja, and meson can't be run. On Debian: {PACKAGES}")
+    raise SystemExit(f"wattle is built by Meson and ninja, and meson can't be run. On Debian: {_needed()}")
 
 
 @contextlib.contextmanager
@@ -65,7 +70,7 @@ def _build(folder, settings):
 def _run(command, environment):
     status = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL).returncode
     if status != 0:
-        raise SystemExit(f"{' '.join(command)} failed with status {status}. What is needed, on Debian: {PACKAGES}")
+        raise SystemExit(f"{' '.join(command)} failed with status {status}. What is needed, on Debian: {_needed()}")
 
 
 # ---- what wheels have besides the package ----

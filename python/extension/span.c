@@ -134,7 +134,7 @@ static PyGetSetDef members[] = {{"name", get_name, NULL, "What the code block is
 
 static PyType_Slot type_slots[] = {
 	{Py_tp_doc,
-		"Span(name)\n--\n\nA code block of the calling thread: context manager and decorator. See wattle.span."},
+		"Span(name)\n--\n\nA code block of the calling thread: context manager and decorator. help(wattle.span) tells more."},
 	{Py_tp_new, (void *)new},
 	{Py_tp_dealloc, (void *)dealloc},
 	{Py_tp_repr, (void *)repr},
@@ -234,14 +234,30 @@ static PyObject *is_recording(PyObject *module, PyObject *unused)
 	return PyBool_FromLong(wattle_is_recording());
 }
 
+#define SPAN_HELP                                                                                                      \
+	"span(name, /)\n--\n\nA code block: its calls, time, CPU and joules are in the report under this name.\n\n"    \
+	"    with wattle.span(\"forward\"):         # spans of a thread nest\n"                                        \
+	"    @wattle.span(\"train\")                # each call; coroutines and generators too\n"                      \
+	"    async with wattle.span(\"request\"):   # other tasks may run meanwhile\n\n"                               \
+	"The object may be kept and entered again, also inside itself and by several threads; an exception ends the\n" \
+	"block and passes. Names are cut after 1023 bytes. Without a recorder it does nothing.\n\n"                    \
+	"TypeError: the name is no str; ValueError: it has a NUL or can't be UTF-8."
+#define METRIC_HELP                                                                                                            \
+	"metric(name, value, /)\n--\n\nA number that the program knows (tokens, images, accuracy), for the blocks that are\n"  \
+	"open in this thread.\n\nWhole numbers that are not negative count as units of work: their sum inside a block gives\n" \
+	"joules per unit. What is not finite is left out. TypeError: the value is no number, the name no str."
+
 static PyMethodDef functions[] = {
-	{"span", span, METH_O, "span(name, /)\n--\n\nA code block; see wattle.span."},
-	{"metric", (PyCFunction)(void (*)(void))metric, METH_FASTCALL,
-		"metric(name, value, /)\n--\n\nA number that the program knows; see wattle.metric."},
-	{"mark", mark, METH_O, "mark(name, /)\n--\n\nAn instant, kept as an event of the run."},
+	{"span", span, METH_O, SPAN_HELP},
+	{"metric", (PyCFunction)(void (*)(void))metric, METH_FASTCALL, METRIC_HELP},
+	{"mark", mark, METH_O,
+		"mark(name, /)\n--\n\nAn instant (CLOCK_MONOTONIC), kept as an event of the run.\n\n"
+		"TypeError: the name is no str; ValueError: it has a NUL or can't be UTF-8."},
 	{"range_begin", range_begin, METH_O,
-		"range_begin(name, /)\n--\n\nBegins a range, which may overlap others and end in another thread: its number."},
-	{"range_end", range_end, METH_O, "range_end(number, /)\n--\n\nEnds a range of range_begin."},
+		"range_begin(name, /)\n--\n\nBegins a range, which may overlap others and end in another thread: its number, "
+		"for range_end.\n\n0 while nobody records. TypeError, ValueError: as of span."},
+	{"range_end", range_end, METH_O,
+		"range_end(number, /)\n--\n\nEnds a range of range_begin; a number that is not open does nothing."},
 	{"is_recording", is_recording, METH_NOARGS,
 		"is_recording()\n--\n\nWhether spans of this process are being recorded."},
 	{NULL},

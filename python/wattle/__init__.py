@@ -35,14 +35,10 @@ __all__ = ["MISSING", "Meter", "Reading", "Run", "Tracker", "combine", "compare"
            "metric", "open", "range_begin", "range_end", "span", "__version__"]
 
 # These need, or stand in for, packages that not everybody has.
-_PACKAGES = ("torch", "compat")
+_PACKAGES = ("torch", "compat")  # not in dir(), or help(wattle) would import them
 
 
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_PACKAGES})
