@@ -70,7 +70,7 @@ def main() -> None:
 
     run = wattle.open(options.output)
     step = next(block for block in run.blocks if block["name"] == "step")
-    images = step["calls"] * options.batch
+    images = step["num_calls"] * options.batch
     gmac = counted.multiply_adds / 1e9 / options.batch
     print(f"\nloss {loss:.3f} after {images} images, {gmac:.4f} GMAC each (forward)")
     per_image = next(unit["j_per_unit"] for unit in step["units"] if unit["name"] == "samples")

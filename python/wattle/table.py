@@ -96,27 +96,20 @@ class Table(Sequence["dict[str, Any]"]):
         return _show.html_table(self._title, self._shown, self._cells(), max(len(self) - _SHOWN, 0))
 
 
-_BLOCK_COLUMNS = ("name", "calls", "non_empty_calls", "timepoints", "unwound", "cut", "total_s", "min_s", "max_s", "mean_s",
-                  "std_s", "active_s", "self_s", "cpu_s", "thread_cpu_s", "total_j", "error_j", "mean_j", "mean_w", "self_j",
-                  "self_error_j", "method", "resolved", "domains", "resource_usage", "units")
-_BLOCK_SHOWN = ("name", "calls", "total_s", "mean_s", "cpu_s", "total_j", "error_j", "mean_j")
+_BLOCK_COLUMNS = ("name", "num_calls", "num_non_empty_calls", "num_timepoints", "unwound", "cut", "total_s", "min_s", "max_s",
+                  "mean_s", "std_s", "active_s", "self_time_s", "cpu_s", "thread_cpu_s", "total_j", "error_j", "mean_j", "mean_w",
+                  "self_j", "self_error_j", "method", "resolved", "compute_time", "energy", "resource_usage", "units")
+_BLOCK_SHOWN = ("name", "num_calls", "total_s", "mean_s", "cpu_s", "total_j", "error_j", "mean_j")
 
 
 def blocks_table(blocks: Sequence[Mapping[str, Any]]) -> Table:
-    """The code_block_results of contract.md section 3, flat: times in s (total_s adds up the calls, active_s counts no time
-    twice), energies in J of the target while the block ran, inner blocks included (self_j: without them)."""
+    """The code_block_results of `wattle blocks --format json`, each with its figures of time and energy as columns besides:
+    times in s (total_s adds up the calls, active_s counts no time twice), energies in J of the target while the block ran,
+    inner blocks included (self_j: without them)."""
     return Table([_block(block) for block in blocks], _BLOCK_COLUMNS, shown=_BLOCK_SHOWN, title="code blocks")
 
 
 def _block(block: Mapping[str, Any]) -> dict[str, Any]:
-    time, energy = block["compute_time"], block.get("energy") or {}
-    return {
-        "name": block["name"], "calls": block["num_calls"], "non_empty_calls": block["num_non_empty_calls"],
-        "timepoints": block["num_timepoints"], "unwound": block.get("unwound"), "cut": block.get("cut"),
-        "total_s": time["total"], "min_s": time["min"], "max_s": time["max"], "mean_s": time["mean"], "std_s": time["std"],
-        "active_s": block.get("active_s"), "self_s": block.get("self_time_s"), "cpu_s": block.get("cpu_s"),
-        "thread_cpu_s": block.get("thread_cpu_s"),
-        **{name: energy.get(name) for name in ("total_j", "error_j", "mean_j", "mean_w", "self_j", "self_error_j", "method",
-                                               "resolved")},
-        "domains": energy.get("domains", {}), "resource_usage": block["resource_usage"], "units": block.get("units", []),
-    }
+    columns = dict.fromkeys(_BLOCK_COLUMNS)
+    times = {f"{name}_s": value for name, value in block["compute_time"].items()}
+    return {**columns, **times, **(block.get("energy") or {}), "units": [], **block}

@@ -70,7 +70,7 @@ def findings(room):
     """report and blocks are those of the program; rows, columns and names of the table agree"""
     actual = told(recorded(room), """
     blocks = run.blocks
-    print(json.dumps({"report": run.report, "text": run.text, "calls": blocks["calls"].tolist(), "names": blocks.names,
+    print(json.dumps({"report": run.report, "text": run.text, "calls": blocks["num_calls"].tolist(), "names": blocks.names,
                       "total_s": blocks["total_s"].tolist(), "row": blocks.find("inner"), "length": len(blocks),
                       "half": len(blocks[1:]), "items": run.user_metrics["value"].sum(), "kinds": run.events["kind"].tolist()}))
     """)
@@ -91,7 +91,7 @@ def frames(room):
     off = abs((frame.index[0] - pandas.Timestamp(run.report["run"]["start"])).total_seconds())
     print(json.dumps({"off": off, "rows": len(frame), "missing": int(frame["main_pss_bytes"].isna().sum()),
                       "seconds": spans[spans["name"] == "inner"]["seconds"].sum(), "open": int(spans["seconds"].isna().sum()),
-                      "device": len(device), "blocks": run.to_pandas("blocks")["calls"].tolist(),
+                      "device": len(device), "blocks": run.to_pandas("blocks")["num_calls"].tolist(),
                       "utc": str(frame.index.tz), "wall": run.wall_time(int(run.samples["t_ns"][0])).isoformat()}))
     """)
     n, missing = room.rows("SELECT count(*), sum(main_pss_bytes IS NULL) FROM sample")[0]
@@ -194,7 +194,7 @@ def span_files(room):
     python(room, """
     import wattle
     run = wattle.open("spans")
-    assert run.spans["name"].tolist() == ["alone"] and run.samples.n == 0 and run.blocks["calls"].tolist() == [1]
+    assert run.spans["name"].tolist() == ["alone"] and run.samples.n == 0 and run.blocks["num_calls"].tolist() == [1]
     assert run.to_pandas("spans")["name"].tolist() == ["alone"] and repr(run) and run._repr_html_()
     """)
 

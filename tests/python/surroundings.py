@@ -260,7 +260,7 @@ def the_page_for_users(room):
     assert len(blocks) >= 6
     _, done = python(room, "".join(blocks) + """
 assert result["energy"]["total_j"].keys() == {"old", "new"}
-assert run.blocks.find("train")["calls"] == 100
+assert run.blocks.find("train")["num_calls"] == 100
 assert m.seconds > 0 and tracker.energy.total_j > 0
 """)
     assert "Traceback" not in done.stderr, done
