@@ -131,6 +131,19 @@ def sums(room):
 
 
 @test
+def uncalled_modules(room):
+    """attention uses its out_proj's parameters without calling it: what their gradients take is the attention's"""
+    net, x = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), torch.zeros(8, 16, 32)
+    with wattle.torch.layers(net, observer=False) as measured:
+        for _ in range(50):
+            net(x).sum().backward()
+    rows = {row.name: row for row in measured.rows}
+    assert "self_attn.out_proj" not in rows and rows["self_attn"].backward_s > 0, list(rows)
+    near(sum(row.forward_s + row.backward_s for row in measured.rows), measured.report["run"]["duration_s"], relative=1e-9)
+    near(sum(row.energy_j for row in measured.rows), measured.report["energy"]["ledger"]["target_j"], relative=1e-9)
+
+
+@test
 def own_spans(room):
     """spans of the program inside a layer stay the layer's, and one of the same name in another process is not counted"""
     class Marked(nn.Module):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from array import array
 from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
@@ -51,10 +52,28 @@ def make(measured: Sequence[Measured], numbers: Dict[str, int], run: Optional[An
     """Rows of `measured`; `numbers`: column of each span name; `pieces`: of torch's devices."""
     if run is None:
         return Result(_unknown(measured))
+    of = _columns_of_called(measured)
+    numbers = {name: of[column] for name, column in numbers.items()}
+    for each in pieces.values():
+        each.column = array("i", (of[column] for column in each.column))
     maker = _Maker(measured, numbers, run, pieces, notes)
     report = run.report_json()
     energy = json.loads(report)["energy"]
     return Result(maker.rows(), energy["target_error_j"], energy["provenance"] == "estimated", report, run.path)
+
+
+def _columns_of_called(measured: Sequence[Measured]) -> List[int]:
+    """Where the time of each column is told. A module that was never called may have some all the same: others use its
+    parameters (MultiheadAttention those of out_proj), whose gradients come in there. It is that of the module around it."""
+    places = {one.name: i for i, one in enumerate(measured) if one.calls > 0}
+    columns = [0]
+    for one in measured:
+        name = one.name
+        while name not in places and name:
+            name = name.rpartition(".")[0]
+        i = places.get(name)
+        columns += [0, 0] if i is None else [2 * i + 1, 2 * i + 2]
+    return columns
 
 
 def _unknown(measured: Sequence[Measured]) -> List[Row]:
