@@ -1,9 +1,10 @@
 """Reads started meters now and then, so that no wrap of a counter is missed however long a stretch is.
 
-One thread for all meters of the process; it begins with the first one that is started, and is gone soon after the last.
+One thread for all meters of the interpreter; it begins with the first one that is started, and is gone soon after the last.
 """
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import weakref
@@ -17,6 +18,7 @@ READ_EVERY_S = 10.0
 
 _started: weakref.WeakSet[Meter] = weakref.WeakSet()
 _thread: Optional[threading.Thread] = None
+_over = threading.Event()  # the interpreter ends
 _changes = threading.Lock()  # of the two above; held while the thread reads, so that no fork falls into that
 
 
@@ -38,8 +40,7 @@ def forget(meter: Meter) -> None:
 
 def _run() -> None:
     global _thread
-    pause = threading.Event()
-    while not pause.wait(READ_EVERY_S):
+    while not _over.wait(READ_EVERY_S):
         with _changes:
             if not _started:
                 _thread = None
@@ -48,10 +49,18 @@ def _run() -> None:
                 meter._keep()
 
 
+@atexit.register
+def _end() -> None:
+    """A subinterpreter must be left by all of its threads, and waits for none that is a daemon."""
+    _over.set()
+    if _thread is not None:
+        _thread.join(timeout=1.0)
+
+
 def _in_child() -> None:
     """Threads do not survive a fork; what they held is free again."""
-    global _thread
-    _thread = None
+    global _over, _thread
+    _over, _thread = threading.Event(), None
     for meter in list(_started):
         meter._lock = threading.Lock()
     _changes.release()

@@ -158,6 +158,18 @@ time.sleep(0.1)
 
 
 @test
+def subinterpreter(room):
+    """a subinterpreter ends, as embedding programs end it, with a started meter: its thread is gone before"""
+    lines, _ = python(room, """
+import sys
+import _testcapi
+code = "import sys; sys.path[:0] = %r\\nimport wattle\\nmeter = wattle.Meter()\\nmeter.start()" % [p for p in sys.path if p]
+print([_testcapi.run_in_subinterp(code) for _ in range(2)])
+""")
+    assert lines == ["[0, 0]"], lines
+
+
+@test
 def exit_functions(room):
     """functions of atexit, registered before and after the import, may use spans, trackers and meters"""
     lines, done = python(room, """
