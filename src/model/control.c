@@ -97,13 +97,11 @@ void control_if(struct op *op)
 {
 	struct walk *walk = op->walk;
 	const Onnx__GraphProto *then_graph = graph_of(op, "then_branch"), *else_graph = graph_of(op, "else_branch");
-	const struct value *condition = op_in(op, 0);
 	if (then_graph == NULL || else_graph == NULL) {
 		op_contradiction(op, "a branch is missing");
 		return;
 	}
-	int64_t truth = condition != NULL && condition->ints != NULL && value_few(condition) == 1 ? condition->ints[0]
-												  : VALUE_MISSING;
+	int64_t truth = value_lone_int(op_in(op, 0));
 	if (value_ok(truth)) {
 		branch(op, truth != 0 ? then_graph : else_graph, true);
 		return;
@@ -176,9 +174,8 @@ static bool turn(struct turning *t, bool is_silent)
 	done = done && walk_graph(walk, &scope, t->body);
 	walk->silent -= is_silent;
 	size_t condition = t->given_first ? 1 : 0; // a Loop's first output
-	const struct value *again = done && condition == 1 ? output_of(&scope, t->body, 0) : NULL;
-	t->goes_on = again != NULL && again->ints != NULL && value_few(again) == 1 && again->ints[0] != 0 &&
-		value_ok(again->ints[0]);
+	int64_t again = done && condition == 1 ? value_lone_int(output_of(&scope, t->body, 0)) : VALUE_MISSING;
+	t->goes_on = value_ok(again) && again != 0;
 	for (size_t i = 0; done && i < t->n_states; i++)
 		unify(&t->states[i], output_of(&scope, t->body, i + condition));
 	for (size_t i = 0; done && i < t->n_made; i++) {
@@ -219,7 +216,8 @@ static bool all_turns(struct turning *t)
 	return turn(t, false);
 }
 
-static void stack(struct turning *t, size_t i, int64_t axis)
+// What the turns leave behind becomes one tensor, along a new axis.
+static void stack(struct turning *t, size_t i, int64_t where)
 {
 	struct value *out = op_out(t->op, t->n_states + i);
 	const struct value *made = &t->made[i];
@@ -228,15 +226,12 @@ static void stack(struct turning *t, size_t i, int64_t axis)
 	out->type = made->type;
 	if (!made->ranked || made->rank >= VALUE_RANK_MAX)
 		return;
-	axis = axis < 0 ? axis + made->rank + 1 : axis;
+	int axis;
+	if (!op_axis(t->op, where, made->rank + 1, &axis))
+		return;
 	int64_t *dims = op_shape(t->op, t->n_states + i, made->rank + 1);
 	for (int k = 0; k <= made->rank; k++)
 		dims[k] = k == axis ? t->turns : made->dims[k > axis ? k - 1 : k];
-}
-
-static int64_t known_number(const struct value *value)
-{
-	return value != NULL && value->ints != NULL && value_few(value) == 1 ? value->ints[0] : VALUE_MISSING;
 }
 
 void control_loop(struct op *op)
@@ -261,7 +256,7 @@ void control_loop(struct op *op)
 	t.turns = VALUE_MISSING;
 	if (!turn(&t, true) || !turn(&t, true))
 		return;
-	int64_t most = known_number(op_in(op, 0)), begins = op_in(op, 1) != NULL ? known_number(op->in[1]) : 1;
+	int64_t most = value_lone_int(op_in(op, 0)), begins = op_in(op, 1) != NULL ? value_lone_int(op->in[1]) : 1;
 	if (begins == 0)
 		t.turns = 0;
 	else if (value_ok(most) && begins == 1 && t.goes_on)
@@ -333,12 +328,36 @@ void control_scan(struct op *op)
 
 /* ---- functions of the file ---- */
 
+static void function_key(struct buf *ret_key, const char *domain, const char *name, const char *overload)
+{
+	buf_init(ret_key, 4096);
+	buf_printf(ret_key, "%s\n%s\n%s", domain != NULL ? domain : "", name != NULL ? name : "",
+		overload != NULL ? overload : "");
+}
+
+bool control_index_functions(struct walk *walk)
+{
+	for (size_t i = 0; i < walk->model->n_functions; i++) {
+		const Onnx__FunctionProto *function = walk->model->functions[i];
+		struct buf key;
+		function_key(&key, function->domain, function->name, function->overload);
+		int64_t number = key.failed == 0 ? intern_number(&walk->functions, key.data, key.size) : key.failed;
+		buf_finish(&key);
+		if (number == (int64_t)i)
+			continue;
+		if (number == -ENOMEM)
+			walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+		else
+			walk_fail(walk, -EBADMSG, "%s: two functions have one name, or a name is too long", walk->path);
+		return false;
+	}
+	return true;
+}
+
 static const Onnx__FunctionProto *find_function(const struct op *op)
 {
 	struct buf key;
-	buf_init(&key, 4096);
-	buf_printf(&key, "%s\n%s\n%s", op->node->domain != NULL ? op->node->domain : "", op->node->op_type,
-		op->node->overload != NULL ? op->node->overload : "");
+	function_key(&key, op->node->domain, op->node->op_type, op->node->overload);
 	int64_t i = key.failed == 0 ? intern_find(&op->walk->functions, key.data, key.size) : -1;
 	buf_finish(&key);
 	return i >= 0 ? op->walk->model->functions[i] : NULL;

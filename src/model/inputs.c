@@ -33,6 +33,14 @@ static bool is_plain(const Onnx__NodeProto *node)
 		(node->domain == NULL || node->domain[0] == '\0' || strcmp(node->domain, "ai.onnx") == 0);
 }
 
+static bool is_one_of(const Onnx__NodeProto *node, const char *const *types, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(node->op_type, types[i]) == 0)
+			return true;
+	return false;
+}
+
 // How many of a node's inputs its first output is made of, where it only turns, cuts or joins them.
 static size_t carried(const Onnx__NodeProto *node)
 {
@@ -42,19 +50,16 @@ static size_t carried(const Onnx__NodeProto *node)
 		return 0;
 	if (strcmp(node->op_type, "Concat") == 0)
 		return node->n_input;
-	for (size_t i = 0; i < ARRAY_SIZE(carriers); i++)
-		if (strcmp(node->op_type, carriers[i]) == 0)
-			return 1;
-	return 0;
+	return is_one_of(node, carriers, ARRAY_SIZE(carriers)) ? 1 : 0;
 }
 
-// The weights whose place says so. MatMul and Gather take weights and activations at the same place.
+// The weights whose place says so.
 static void want_weights(struct search *search, const Onnx__NodeProto *node)
 {
-	const struct operator* what = is_plain(node) ? operator_find("", node->op_type) : NULL;
-	if (what == NULL || strcmp(node->op_type, "MatMul") == 0 || strcmp(node->op_type, "Gather") == 0 ||
-		strcmp(node->op_type, "Gemm") == 0 || strcmp(node->op_type, "MatMulInteger") == 0 ||
-		strcmp(node->op_type, "DequantizeLinear") == 0 || strcmp(node->op_type, "Einsum") == 0)
+	const struct operator_row *what = is_plain(node) ? operator_find("", node->op_type) : NULL;
+	// These take weights and activations at the same place.
+	static const char *const unsure[] = {"MatMul", "Gather", "Gemm", "MatMulInteger", "DequantizeLinear", "Einsum"};
+	if (what == NULL || is_one_of(node, unsure, ARRAY_SIZE(unsure)))
 		return;
 	uint32_t weights = what->weights;
 	if (strcmp(node->op_type, "BatchNormalization") == 0)
@@ -125,7 +130,8 @@ static void judge(const Onnx__GraphProto *graph, const struct search *search, bo
 	}
 }
 
-bool *inputs_find_weights(struct walk *walk, const Onnx__GraphProto *graph)
+// Which inputs are weights, one flag each; NULL: the walk has failed.
+static bool *find_weights(struct walk *walk, const Onnx__GraphProto *graph)
 {
 	struct search search = {.walk = walk};
 	intern_init(&search.wanted, walk->arena);
@@ -284,7 +290,7 @@ bool inputs_add(struct walk *walk, struct scope *scope, const Onnx__GraphProto *
 {
 	static_assert((int)MODEL_RANK_MAX == (int)VALUE_RANK_MAX, "shapes are copied as they are");
 	size_t n = graph->n_input;
-	const bool *weights = inputs_find_weights(walk, graph);
+	const bool *weights = find_weights(walk, graph);
 	bool *is_data = walk_alloc(walk, n + 1, sizeof(*is_data));
 	struct value **values = walk_alloc(walk, n + 1, sizeof(struct value *));
 	struct opening o = {.walk = walk, .used = walk_alloc(walk, walk->options->n_dims + 1, sizeof(bool))};

@@ -49,11 +49,12 @@ static void note_unknown(struct walk *walk, const char *type)
 	}
 	struct model_operator *unknown = array_with_room(walk->unknown, walk->n_unknown, &walk->unknown_capacity,
 		sizeof(*unknown), 8);
+	if (unknown != NULL)
+		walk->unknown = unknown;
 	if (number < 0 || unknown == NULL) {
 		walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
 		return;
 	}
-	walk->unknown = unknown;
 	unknown[walk->n_unknown++] = (struct model_operator){type, 1};
 }
 
@@ -99,7 +100,6 @@ static void count_layer(struct op *op, struct model_layer *layer)
 		layer->why = walk->unknown_runs != NULL ? walk->unknown_runs : "a shape is not known";
 }
 
-// Nodes that only turn weights or compute shapes are no layers; their weights belong to the node that uses them.
 void layer_make(struct op *op)
 {
 	const struct value *out = op_out(op, 0);

@@ -1,6 +1,5 @@
 #include "model/model.h"
 
-#include "base/buf.h"
 #include "base/util.h"
 #include "model/onnx_file.h"
 #include "model/walk.h"
@@ -8,26 +7,6 @@
 #include <errno.h>
 
 enum { OPSET_FIRST = 7, OPSET_LAST = 21 };
-
-static bool index_functions(struct walk *walk)
-{
-	intern_init(&walk->functions, walk->arena);
-	bool done = true;
-	for (size_t i = 0; done && i < walk->model->n_functions; i++) {
-		const Onnx__FunctionProto *function = walk->model->functions[i];
-		struct buf key;
-		buf_init(&key, 4096);
-		buf_printf(&key, "%s\n%s\n%s", function->domain != NULL ? function->domain : "",
-			function->name != NULL ? function->name : "",
-			function->overload != NULL ? function->overload : "");
-		int64_t number = key.failed == 0 ? intern_number(&walk->functions, key.data, key.size) : -EFBIG;
-		buf_finish(&key);
-		done = number == (int64_t)i; // else two of one name
-	}
-	if (!done)
-		walk_fail(walk, -EBADMSG, "%s: two functions have one name, or a name is too long", walk->path);
-	return done;
-}
 
 // A sum over the layers; what is known of it besides.
 static int64_t sum(struct walk *walk, size_t offset, int64_t *ret_known)
@@ -102,13 +81,14 @@ static int read_graph(struct walk *walk, struct model_figures *ret_figures)
 {
 	struct model_figures figures = *ret_figures;
 	struct scope scope;
+	intern_init(&walk->functions, walk->arena);
 	intern_init(&walk->stored_ids, walk->arena);
 	intern_init(&walk->unknown_types, walk->arena);
 	scope_init(&scope, walk, NULL);
 	scope.opsets = walk->model->opset_import;
 	scope.n_opsets = walk->model->n_opset_import;
 	walk->warnings = walk_alloc(walk, WALK_WARNINGS_MAX, sizeof(char *));
-	if (walk->warnings != NULL && index_functions(walk) &&
+	if (walk->warnings != NULL && control_index_functions(walk) &&
 		walk_main_graph(walk, &scope, walk->model->graph, &figures))
 		conclude(walk, &scope, &figures);
 	scope_finish(&scope);

@@ -16,25 +16,25 @@
 		.factors = multiplied,                                                                                 \
 		.weights = trained,                                                                                    \
 		.settings = set},
-static const struct operator operators[] = {
+static const struct operator_row operators[] = {
 #include "model/operators.def"
 };
 #undef OPERATOR
 
 static int compare(const void *key, const void *item)
 {
-	const struct operator* a = key, *b = item;
+	const struct operator_row *a = key, *b = item;
 	int by_domain = strcmp(a->domain, b->domain);
 	return by_domain != 0 ? by_domain : strcmp(a->name, b->name);
 }
 
-const struct operator* operator_find(const char *domain, const char *name)
+const struct operator_row *operator_find(const char *domain, const char *name)
 {
-	const struct operator wanted = {.domain = domain, .name = name};
+	const struct operator_row wanted = {.domain = domain, .name = name};
 	return bsearch(&wanted, operators, ARRAY_SIZE(operators), sizeof(operators[0]), compare);
 }
 
-const struct operator* operator_list(size_t *ret_n)
+const struct operator_row *operator_list(size_t *ret_n)
 {
 	*ret_n = ARRAY_SIZE(operators);
 	return operators;

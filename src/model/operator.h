@@ -14,11 +14,10 @@ enum type_rule {     // of the first output
 	TYPE_OWN, // the shape function says, or it is not known
 };
 
-struct operator
-{
+struct operator_row {
 	const char *domain, *name;             // domain "": ONNX's own
-	void (*shape)(struct op * op);         // NULL: what comes out is not known
-	void (*fold)(struct op * op);          // fills contents in where inputs have theirs; NULL: none
+	void (*shape)(struct op *op);          // NULL: what comes out is not known
+	void (*fold)(struct op *op);           // fills contents in where inputs have theirs; NULL: none
 	int64_t (*count)(const struct op *op); // multiply-adds; NULL: none; VALUE_MISSING: not known
 	enum type_rule type;
 	uint32_t factors;  // inputs that are multiplied: with a weight among them the multiply-adds are the weights'
@@ -26,13 +25,12 @@ struct operator
 	uint32_t settings; // inputs that are no parameters even when they are stored
 };
 
-const struct operator* operator_find(const char *domain, const char *name); // NULL: not known
-const struct operator* operator_list(size_t *ret_n);                        // all, sorted
+const struct operator_row *operator_find(const char *domain, const char *name); // NULL: not known
+const struct operator_row *operator_list(size_t *ret_n);                        // all, sorted
 
 #define SHAPE(name) void shape_##name(struct op *op);
 SHAPE(same)
 SHAPE(broadcast)
-SHAPE(where)
 SHAPE(cast)
 SHAPE(skip_norm)
 SHAPE(bias_norm)

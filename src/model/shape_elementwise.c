@@ -50,11 +50,6 @@ void shape_broadcast(struct op *op)
 		memcpy(op_shape(op, 0, rank), dims, sizeof(dims[0]) * (size_t)rank);
 }
 
-void shape_where(struct op *op)
-{
-	shape_broadcast(op);
-}
-
 void shape_cast(struct op *op)
 {
 	op_shape_like(op, 0, op_in(op, 0));

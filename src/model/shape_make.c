@@ -147,16 +147,12 @@ void shape_random(struct op *op)
 	if (n == 0 || n > VALUE_RANK_MAX)
 		return;
 	int64_t *dims = op_shape(op, 0, (int)n);
-	for (size_t i = 0; i < n; i++) {
-		dims[i] = shape[i];
-		if (shape[i] < 0)
-			op_contradiction(op, "a negative size");
-	}
+	memcpy(dims, shape, sizeof(dims[0]) * n);
 }
 
 void shape_one_hot(struct op *op)
 {
-	const struct value *indices = op_in(op, 0), *depth = op_in(op, 1), *values = op_in(op, 2);
+	const struct value *indices = op_in(op, 0), *values = op_in(op, 2);
 	if (op_out(op, 0) != NULL && values != NULL)
 		op_out(op, 0)->type = values->type;
 	int axis, rank = op_ranked(op, 0) ? indices->rank + 1 : 0;
@@ -166,10 +162,7 @@ void shape_one_hot(struct op *op)
 	for (int i = 0; i < rank; i++)
 		if (i != axis)
 			dims[i] = indices->dims[i < axis ? i : i - 1];
-	bool known = depth != NULL && value_has_contents(depth) && value_few(depth) == 1;
-	dims[axis] = known ? value_int(depth, 0) : VALUE_MISSING;
-	if (value_ok(dims[axis]) && dims[axis] < 0)
-		op_contradiction(op, "a depth of %lld", (long long)dims[axis]);
+	dims[axis] = value_lone_int(op_in(op, 1));
 }
 
 void shape_eye_like(struct op *op)

@@ -48,14 +48,7 @@ void shape_topk(struct op *op)
 	int axis;
 	if (!op_ranked(op, 0) || !op_axis(op, op_int(op, "axis", -1), op->in[0]->rank, &axis))
 		return;
-	const struct value *given = op_in(op, 1);
-	int64_t k = op_int(op, "k", VALUE_MISSING);
-	if (given != NULL && given->ints != NULL && value_few(given) == 1)
-		k = given->ints[0];
-	if (value_ok(k) && k < 0) {
-		op_contradiction(op, "k of %lld", (long long)k);
-		return;
-	}
+	int64_t k = op_in(op, 1) != NULL ? value_lone_int(op->in[1]) : op_int(op, "k", VALUE_MISSING);
 	for (size_t i = 0; i < op->n_out; i++) {
 		op_shape_like(op, i, op->in[0]);
 		if (op_out(op, i) == NULL)

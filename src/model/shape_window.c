@@ -162,7 +162,7 @@ static bool unslide(const struct op *op, size_t i, size_t n_space, const struct 
 void shape_conv_transpose(struct op *op)
 {
 	const struct value *x = op_in(op, 0), *weight = op_in(op, 1);
-	size_t n_space = 0, first = 0;
+	size_t n_space = 0;
 	if (!space_of(op, x, weight, &n_space))
 		return;
 	int64_t dims[VALUE_RANK_MAX] = {dim_of(x, 0)}, channels;
@@ -172,7 +172,7 @@ void shape_conv_transpose(struct op *op)
 			(long long)dim_of(weight, 0));
 		return;
 	}
-	for (size_t i = first; i < n_space; i++) {
+	for (size_t i = 0; i < n_space; i++) {
 		struct window w;
 		if (!read_window(op, i, n_space, dim_of(weight, i + 2), &w) ||
 			!unslide(op, i, n_space, &w, dim_of(x, i + 2), &dims[i + 2]))
@@ -219,8 +219,6 @@ void shape_roi(struct op *op) // RoiAlign, MaxRoiPool: a window of fixed size fo
 	bool stated = op_ints(op, "pooled_shape", &pooled) == 2;
 	dims[2] = stated ? pooled[0] : op_int(op, "output_height", 1);
 	dims[3] = stated ? pooled[1] : op_int(op, "output_width", 1);
-	if (dims[2] < 0 || dims[3] < 0)
-		op_contradiction(op, "a negative size");
 }
 
 void shape_grid_sample(struct op *op)
@@ -247,6 +245,25 @@ static void resize_axis(struct op *op, const struct value *by, int64_t k, int ax
 	out->dims[axis] = size >= 0 && size < 0x1p62 ? (int64_t)size : VALUE_MISSING;
 }
 
+// Upsample of opset 7 has its scales as an attribute.
+static bool stated_scales(const struct op *op, int rank, double *floats, struct value *ret_scales)
+{
+	const Onnx__AttributeProto *scales = op_attribute(op, "scales");
+	if (scales == NULL || scales->n_floats != (size_t)rank)
+		return false;
+	for (int i = 0; i < rank; i++)
+		floats[i] = (double)scales->floats[i];
+	*ret_scales = (struct value){.ranked = true, .rank = 1, .dims = {rank}, .floats = floats};
+	return true;
+}
+
+// Whether one factor holds for all axes, whatever the sizes say.
+static bool keeps_ratio(const struct op *op)
+{
+	return op_attribute(op, "keep_aspect_ratio_policy") != NULL &&
+		!op_text_is(op, "keep_aspect_ratio_policy", "stretch", true);
+}
+
 void shape_resize(struct op *op)
 {
 	if (!op_ranked(op, 0) || op_out(op, 0) == NULL)
@@ -254,40 +271,23 @@ void shape_resize(struct op *op)
 	int rank = op->in[0]->rank;
 	const int64_t *axes;
 	size_t n_axes = op_ints(op, "axes", &axes);
+	int64_t n = n_axes > 0 ? (int64_t)n_axes : rank;
 	bool newer = op_is(op, "Resize") && op->opset >= 11;
 	const struct value *by = newer && op_in(op, 3) != NULL ? op_in(op, 3) : op_in(op, newer ? 2 : 1);
+	struct value stated;
+	double floats[VALUE_RANK_MAX];
+	if (by == NULL && stated_scales(op, rank, floats, &stated))
+		by = &stated;
+	op_shape(op, 0, rank);
+	if (by == NULL || !value_has_contents(by) || value_few(by) != n || (by->ints != NULL && keeps_ratio(op)))
+		return;
 	if (n_axes > 0)
 		op_shape_like(op, 0, op->in[0]);
-	else
-		op_shape(op, 0, rank);
-	const Onnx__AttributeProto *scales = op_attribute(op, "scales"); // Upsample of opset 7
-	struct value stated = {0};
-	double floats[VALUE_RANK_MAX];
-	if (by == NULL && scales != NULL && scales->n_floats == (size_t)rank) {
-		for (int i = 0; i < rank; i++)
-			floats[i] = (double)scales->floats[i];
-		stated = (struct value){.ranked = true, .rank = 1, .dims = {rank}, .floats = floats};
-		by = &stated;
-	}
-	int64_t n = n_axes > 0 ? (int64_t)n_axes : rank;
-	if (by == NULL || !value_has_contents(by) || value_few(by) != n) {
-		for (int i = 0; i < rank; i++)
-			op_out(op, 0)->dims[i] = VALUE_MISSING;
-		return;
-	}
-	if (op_attribute(op, "keep_aspect_ratio_policy") != NULL &&
-		!op_text_is(op, "keep_aspect_ratio_policy", "stretch", true) && by->ints != NULL) {
-		for (int i = 0; i < rank; i++)
-			op_out(op, 0)->dims[i] = VALUE_MISSING;
-		return;
-	}
 	for (int64_t k = 0; k < n; k++) {
 		int axis = (int)k;
 		if (n_axes > 0 && !op_axis(op, axes[k], rank, &axis))
 			return;
 		resize_axis(op, by, k, axis);
-		if (value_ok(op_out(op, 0)->dims[axis]) && op_out(op, 0)->dims[axis] < 0)
-			op_contradiction(op, "a negative size");
 	}
 }
 

@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 enum {
-	SLIM_CONTENTS_MAX = 8192,    // bytes of a tensor's contents: 1024 numbers of 64 bits
-	SLIM_TEXT_MAX = 65536,       // longer attributes are blobs of some runtime
-	SLIM_DEPTH_MAX = 100,        // messages in messages; a graph inside a graph is three of them
-	SLIM_CEILING = 256 * 1 << 20 // bytes that are kept
+	SLIM_CONTENTS_MAX = 8192, // bytes of a tensor's contents: 1024 numbers of 64 bits
+	SLIM_TEXT_MAX = 65536,    // longer attributes are blobs of some runtime
+	SLIM_DEPTH_MAX = 100,     // messages in messages; a graph inside a graph is three of them
+	SLIM_CEILING = 256 << 20  // bytes that are kept
 };
 
 struct slim_source {

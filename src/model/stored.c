@@ -12,7 +12,8 @@ static struct stored *record(struct walk *walk, const void *identity)
 	int64_t id = intern_number(&walk->stored_ids, &identity, sizeof(identity));
 	if (id >= 0 && (size_t)id < walk->n_stored)
 		return walk->stored[id];
-	struct stored **all = array_with_room(walk->stored, walk->n_stored, &walk->stored_capacity, sizeof(*all), 64);
+	struct stored **all = array_with_room(walk->stored, walk->n_stored, &walk->stored_capacity,
+		sizeof(struct stored *), 64);
 	if (all != NULL)
 		walk->stored = all;
 	struct stored *stored = id >= 0 && all != NULL ? walk_alloc(walk, 1, sizeof(*stored)) : NULL;
@@ -206,7 +207,7 @@ void stored_input(struct walk *walk, const Onnx__ValueInfoProto *input, struct v
 
 /* ---- which are parameters ---- */
 
-static enum use use_of(const struct operator* what, size_t input, enum use usual)
+static enum use use_of(const struct operator_row *what, size_t input, enum use usual)
 {
 	uint32_t bit = input < 32 ? UINT32_C(1) << input : 0;
 	if (what == NULL)
@@ -249,7 +250,7 @@ static bool push(struct claims *claims, const struct value *value, enum use use)
 	return true;
 }
 
-static bool push_inputs(struct claims *claims, const struct operator* what, const struct value *const *in, size_t n,
+static bool push_inputs(struct claims *claims, const struct operator_row *what, const struct value *const *in, size_t n,
 	enum use usual)
 {
 	bool done = true;

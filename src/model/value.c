@@ -52,6 +52,11 @@ int64_t value_int(const struct value *value, int64_t i)
 	return (int64_t)value->floats[i];
 }
 
+int64_t value_lone_int(const struct value *value)
+{
+	return value != NULL && value_few(value) == 1 ? value_int(value, 0) : VALUE_MISSING;
+}
+
 static const unsigned char bits_of_type[] = {
 	[ONNX_FLOAT] = 32,
 	[ONNX_UINT8] = 8,
@@ -69,8 +74,8 @@ static const unsigned char bits_of_type[] = {
 	[ONNX_COMPLEX128] = 128,
 	[ONNX_BFLOAT16] = 16,
 	[ONNX_FLOAT8_FIRST] = 8,
-	[18] = 8,
-	[19] = 8,
+	[ONNX_FLOAT8_FIRST + 1] = 8,
+	[ONNX_FLOAT8_FIRST + 2] = 8,
 	[ONNX_FLOAT8_LAST] = 8,
 	[ONNX_UINT4] = 4,
 	[ONNX_INT4] = 4,

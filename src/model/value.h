@@ -27,7 +27,7 @@ struct value {
 	struct call *maker;    // the node that makes it; NULL: input or stored
 };
 
-// Number of elements; VALUE_MISSING where it is not known; -EOVERFLOW's sign is never mixed up with it: false then.
+// Number of elements, VALUE_MISSING where it is not known; false when 64 bits can't count them.
 bool value_count(const struct value *value, int64_t *ret_count);
 // Number of elements when it is known and small enough to be followed, else -1.
 int64_t value_few(const struct value *value);
@@ -35,6 +35,8 @@ bool value_has_contents(const struct value *value);
 // One of its numbers, whatever their type; NaN when it is not known.
 double value_float(const struct value *value, int64_t i);
 int64_t value_int(const struct value *value, int64_t i); // VALUE_MISSING: not known, or no integer of 64 bits
+// The number of a value that has one element; VALUE_MISSING: NULL, another number of them, or as value_int.
+int64_t value_lone_int(const struct value *value);
 
 // a * b where both are known; false when the product does not fit.
 bool dims_multiply(int64_t a, int64_t b, int64_t *ret_product);

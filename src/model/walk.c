@@ -12,30 +12,38 @@ static void make_harmless(char *text)
 			*text = '?';
 }
 
+struct sentence {
+	char text[512];
+};
+
+static __attribute__((format(printf, 1, 0))) struct sentence sentence_of(const char *format, va_list arguments)
+{
+	struct sentence sentence;
+	vsnprintf(sentence.text, sizeof(sentence.text), format, arguments);
+	make_harmless(sentence.text);
+	return sentence;
+}
+
 void walk_fail(struct walk *walk, int code, const char *format, ...)
 {
 	if (walk->failed < 0)
 		return;
-	char text[512];
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
+	const struct sentence sentence = sentence_of(format, arguments);
 	va_end(arguments);
-	make_harmless(text);
-	walk->failed = error_set(walk->reterr, code, "%s", text);
+	walk->failed = error_set(walk->reterr, code, "%s", sentence.text);
 }
 
 void walk_warn(struct walk *walk, const char *format, ...)
 {
 	if (walk->n_warnings == WALK_WARNINGS_MAX || walk->silent > 0)
 		return;
-	char text[512];
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
+	const struct sentence sentence = sentence_of(format, arguments);
 	va_end(arguments);
-	make_harmless(text);
-	const char *copy = arena_text(walk->arena, text);
+	const char *copy = arena_text(walk->arena, sentence.text);
 	if (copy != NULL)
 		walk->warnings[walk->n_warnings++] = copy;
 }
@@ -127,6 +135,20 @@ static bool run_control(struct op *op, const char *domain)
 	return control_function(op);
 }
 
+// Attributes give sizes as well: a negative one is never passed on.
+static void check_sizes(struct op *op)
+{
+	for (size_t i = 0; i < op->n_out; i++) {
+		struct value *out = op->out[i];
+		for (int k = 0; out != NULL && out->ranked && k < out->rank; k++) {
+			if (!value_ok(out->dims[k]) || out->dims[k] >= 0)
+				continue;
+			op_contradiction(op, "a size of %lld", (long long)out->dims[k]);
+			out->dims[k] = VALUE_MISSING;
+		}
+	}
+}
+
 static void run_operator(struct op *op)
 {
 	if (!set_origin(op))
@@ -135,6 +157,7 @@ static void run_operator(struct op *op)
 		set_type(op);
 		if (op->what->shape != NULL)
 			op->what->shape(op);
+		check_sizes(op);
 		if (op->what->fold != NULL && op_out(op, 0) != NULL)
 			op->what->fold(op);
 	}

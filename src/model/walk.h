@@ -16,7 +16,7 @@ enum {
 
 /* ---- names ---- */
 
-struct operator;
+struct operator_row;
 
 struct scope {               // the names of one graph or one call of a function
 	struct scope *outer; // whose names are seen too; NULL: none
@@ -45,7 +45,7 @@ struct stored {
 
 // A node that makes fixed values: from its outputs one finds the stored tensors that they are made of.
 struct call {
-	const struct operator* what;
+	const struct operator_row *what;
 	const struct value *const *in;
 	size_t n_in;
 	unsigned seen; // by which kinds of use it was followed
@@ -86,7 +86,7 @@ struct op { // one node with its values at hand
 	struct walk *walk;
 	struct scope *scope;
 	const Onnx__NodeProto *node;
-	const struct operator* what; // NULL: not known
+	const struct operator_row *what; // NULL: not known
 	int64_t opset;
 	size_t n_in, n_out;
 	const struct value *const *in; // NULL: left out
@@ -132,12 +132,11 @@ int64_t stored_unused(struct walk *walk);
 void stored_sum(struct walk *walk, int64_t *ret_parameters, int64_t *ret_bytes);
 
 /* inputs.c */
-// Which inputs of the graph are weights, one flag each.
-bool *inputs_find_weights(struct walk *walk, const Onnx__GraphProto *graph);
 // The values of all inputs, with the open dimensions as the options say.
 bool inputs_add(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph, struct model_figures *figures);
 
 /* control.c */
+bool control_index_functions(struct walk *walk); // those of the file, by name; false: the walk has failed
 void control_if(struct op *op);
 void control_loop(struct op *op);
 void control_scan(struct op *op);

@@ -294,6 +294,24 @@ def loops(room):
 
 
 @test
+def scans(room):
+    """what the turns of a Scan leave behind lies along an axis that there is"""
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["s"], ["t"]), helper.make_node("MatMul", ["r", "w"], ["o"])], "body",
+        [value("s", [1]), value("r", [4])], [value("t", [1]), value("o", [3])])
+    inputs, weights = [value("s0", [1]), value("x", [6, 4])], [weight("w", 4, 3)]
+
+    def scan(axis):
+        node = helper.make_node("Scan", ["s0", "x"], ["s1", "y"], body=body, num_scan_inputs=1, scan_output_axes=[axis])
+        return saved(room, [node, helper.make_node("Relu", ["y"], ["z"])], inputs, initializers=weights)
+
+    for axis, shape in (0, [6, 3]), (-1, [3, 6]):
+        found = figures(room, scan(axis))
+        assert found["multiply_adds"] == 6 * 12 and found["layers"][-1]["output_shape"] == shape, found
+    assert "axis -100" in refused(room, scan(-100))
+
+
+@test
 def functions(room):
     """the file's own functions are looked into, with the shapes and attributes of each call"""
     if not hasattr(helper, "make_function"):

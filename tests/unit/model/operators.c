@@ -6,7 +6,7 @@
 static void sorted(void **state)
 {
 	size_t n;
-	const struct operator* all = operator_list(&n);
+	const struct operator_row *all = operator_list(&n);
 	for (size_t i = 1; i < n; i++) {
 		int by_domain = strcmp(all[i - 1].domain, all[i].domain);
 		if (by_domain > 0 || (by_domain == 0 && strcmp(all[i - 1].name, all[i].name) >= 0))
@@ -18,7 +18,7 @@ static void sorted(void **state)
 static void found(void **state)
 {
 	size_t n;
-	const struct operator* all = operator_list(&n);
+	const struct operator_row *all = operator_list(&n);
 	for (size_t i = 0; i < n; i++)
 		assert_ptr_equal(operator_find(all[i].domain, all[i].name), &all[i]);
 	assert_null(operator_find("", "Con"));
@@ -28,7 +28,7 @@ static void found(void **state)
 static void counted_have_factors(void **state)
 {
 	size_t n;
-	const struct operator* all = operator_list(&n);
+	const struct operator_row *all = operator_list(&n);
 	for (size_t i = 0; i < n; i++)
 		if ((all[i].factors != 0) && all[i].count == NULL)
 			fail_msg("%s multiplies and does not count", all[i].name);

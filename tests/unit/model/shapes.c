@@ -75,6 +75,11 @@ static const struct row {
 		"LSTM 7x3x10 2x64x10 2x64x16 hidden_size=16 direction=bidirectional -> 7x2x3x16"},
 	{"features must be the weight's", 14, "GRU 7x3x11 1x48x10 1x48x16 hidden_size=16 -> error"},
 	{"as many as there are is not known", 13, "NonZero 2x3 -> 2x?"},
+	{"attributes give no negative sizes: of a window for each region", 16,
+		"RoiAlign 1x3x8x8 5x4 5 output_height=-1 -> error"},
+	{"of the largest ones", 9, "TopK 2x9 k=-1 -> error"},
+	{"of hidden states", 14, "LSTM 7x3x10 - - hidden_size=-4 -> error"},
+	{"of classes", 13, "OneHot 4 [-3] 2 -> error"},
 	{"a size that overflows", 13, "Tile 4611686018427387904x3 [4,1] -> error"},
 };
 
