@@ -176,6 +176,18 @@ GARBAGE = {
 
 
 @test
+def shorter_than_its_interval(room):
+    """0.3 s at an interval of 10 s: one reading of the model, which is of that time, gives its energy"""
+    report, _ = room.burn("cpu", "0.3", options=["-i", "10s"], env={"WATTLE_SYSFS": sysfs(room, {})})
+    energy = report["energy"]
+    assert energy["provenance"] in ("estimated", None), energy
+    if energy["provenance"]:
+        (domain,) = energy["domains"]
+        near(energy["total_j"], domain["mean_w"] * report["run"]["duration_s"], relative=0.05)
+        assert energy["total_j"] > 0 and energy["error_j"] > 0.5 * energy["total_j"], energy
+
+
+@test
 def garbage(room):
     """zones with garbage in them: the run goes on, the report is valid, nothing is invented"""
     for what, files in GARBAGE.items():

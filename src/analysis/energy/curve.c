@@ -229,6 +229,15 @@ static double step_w(const struct curve *curve)
 	return time_s > 0 ? sqrt(squares / time_s) : 0;
 }
 
+// One reading of a power meter tells an instant; the model's tells the mean since the recording began.
+static bool is_known(const struct curve_builder *b)
+{
+	const struct curve *curve = b->curve;
+	if (curve->n != 1 || !curve->from_power)
+		return curve->n > 0;
+	return b->device->provenance == PROVENANCE_ESTIMATED && !(curve->hole_s > 0);
+}
+
 static int make(struct curve_builder *b)
 {
 	struct curve *curve = b->curve;
@@ -238,7 +247,7 @@ static int make(struct curve_builder *b)
 		return -ENOMEM;
 	for (size_t s = 0; s < b->run->n_segments; s++, curve->n_segments++)
 		make_segment(b, s);
-	curve->known = curve->n > 0 && !(curve->n == 1 && curve->from_power);
+	curve->known = is_known(b);
 	curve->step_w = step_w(curve);
 	return 0;
 }
