@@ -3,7 +3,6 @@
 #include "base/util.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 static const struct power_key {
 	enum domain_kind kind;
@@ -135,11 +134,10 @@ static void memory(struct jsonw *j, const struct aipowermeter *a, const struct a
 	double pss_bytes = memory_at(a, row, AIPM_PSS), rss_bytes = memory_at(a, row, AIPM_RSS);
 	aipm_memory_by_pid(j, a, row, isnan(pss_bytes) ? rss_bytes : pss_bytes, used_bytes);
 	if (!isnan(uss_bytes)) {
-		char pid[24];
-		snprintf(pid, sizeof(pid), "%lld", (long long)aipm_root_pid(a, row->segment));
 		jsonw_key(j, "per_process_mem_use_uss");
 		jsonw_begin_object(j);
-		jsonw_key_double(j, pid, uss_bytes);
+		aipm_key_pid(j, aipm_root_pid(a, row->segment));
+		jsonw_double(j, uss_bytes);
 		jsonw_end_object(j);
 	}
 	if (!isnan(used_bytes))

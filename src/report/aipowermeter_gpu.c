@@ -78,8 +78,6 @@ static void per_gpu(struct jsonw *j, const struct aipowermeter *a, const struct 
 static void per_gpu_per_pid(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row, const char *key,
 	enum figure what)
 {
-	char pid[24];
-	snprintf(pid, sizeof(pid), "%lld", (long long)aipm_root_pid(a, row->segment));
 	jsonw_key(j, key);
 	jsonw_begin_object(j);
 	for (size_t i = 0; i < a->n_gpus; i++) {
@@ -89,7 +87,8 @@ static void per_gpu_per_pid(struct jsonw *j, const struct aipowermeter *a, const
 			continue;
 		key_index(j, &a->gpus[i]);
 		jsonw_begin_object(j);
-		jsonw_key_double(j, pid, value);
+		aipm_key_pid(j, aipm_root_pid(a, row->segment));
+		jsonw_double(j, value);
 		jsonw_end_object(j);
 	}
 	jsonw_end_object(j);

@@ -30,12 +30,11 @@ struct aipm_gpu {
 	bool is_divided; // false: whose its energy is nobody knows
 };
 
-/* Memory is read on a cadence of its own: which sample a row takes it from. SIZE_MAX: none. */
+/* Memory is read on a cadence of its own: which sample a row takes it from. Of each sample the last one of its segment up to
+ * it that knows the metric, and of each segment the first one. SIZE_MAX: none. */
 enum aipm_memory_metric { AIPM_RSS, AIPM_PSS, AIPM_USS, AIPM_USED, AIPM_MEMORY_METRICS };
 struct aipm_memory {
-	size_t *latest
-		[AIPM_MEMORY_METRICS]; // of each sample: the last one of its segment up to it that knows the metric …
-	size_t *first[AIPM_MEMORY_METRICS]; // … and of each segment the first one
+	size_t *latest[AIPM_MEMORY_METRICS], *first[AIPM_MEMORY_METRICS];
 };
 
 struct aipowermeter {
@@ -51,7 +50,9 @@ struct aipowermeter {
 
 int aipm_pids_make(const struct run *run, struct arena *arena, struct aipm_pids *ret_pids);       // -ENOMEM
 int aipm_memory_make(const struct run *run, struct arena *arena, struct aipm_memory *ret_memory); // -ENOMEM
+// The target's first process; 0: of a recorder that died before it knew.
 int64_t aipm_root_pid(const struct aipowermeter *a, size_t segment);
+void aipm_key_pid(struct jsonw *j, int64_t pid);
 
 /* {pid: part}: a figure of the target's by the CPU time that its processes used in the row's window; all of it is the root's
  * where they were not sampled each for itself. NaN writes nothing. */

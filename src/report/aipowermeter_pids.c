@@ -97,7 +97,7 @@ int64_t aipm_root_pid(const struct aipowermeter *a, size_t segment)
 	return value_ok(pid) ? pid : 0; // of a recorder that died before it knew
 }
 
-static void key_pid(struct jsonw *j, int64_t pid)
+void aipm_key_pid(struct jsonw *j, int64_t pid)
 {
 	char text[24];
 	snprintf(text, sizeof(text), "%" PRId64, pid);
@@ -130,11 +130,11 @@ void aipm_by_pid(struct jsonw *j, const struct aipowermeter *a, const struct aip
 		if (!is_last_in(a, i, window) || a->pids.samples->pid[i] == root)
 			continue;
 		double part = used_ns(a, row, i, window) / all_ns;
-		key_pid(j, a->pids.samples->pid[i]);
+		aipm_key_pid(j, a->pids.samples->pid[i]);
 		jsonw_double(j, value * part);
 		rest -= part;
 	}
-	key_pid(j, root);
+	aipm_key_pid(j, root);
 	jsonw_double(j, value * (rest > 0 ? rest : 0));
 	jsonw_end_object(j);
 }
@@ -150,12 +150,12 @@ static void each_memory(struct jsonw *j, const struct aipowermeter *a, const str
 		int64_t rss_bytes = a->pids.samples->values[PROCESS_RSS][i];
 		if (!is_last_in(a, i, window) || !value_ok(rss_bytes))
 			continue;
-		key_pid(j, a->pids.samples->pid[i]);
+		aipm_key_pid(j, a->pids.samples->pid[i]);
 		jsonw_double(j, (double)rss_bytes / unit);
 		n++;
 	}
 	if (n == 0) {
-		key_pid(j, aipm_root_pid(a, row->segment));
+		aipm_key_pid(j, aipm_root_pid(a, row->segment));
 		jsonw_double(j, target / unit);
 	}
 	jsonw_end_object(j);

@@ -19,8 +19,8 @@ struct divide_of {
 	const char *domain; // NULL: the total
 	const char *const *without;
 	size_t n_without;
-	const uint32_t
-		*group_of; // of each column: what belongs together has an energy and an error of its own; NULL: none
+	// Of each column: what belongs together has an energy and an error of its own. NULL: there are no groups.
+	const uint32_t *group_of;
 	size_t n_groups;
 };
 

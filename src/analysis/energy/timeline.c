@@ -52,10 +52,15 @@ int timeline_make(const struct run *run, struct arena *arena, struct timeline *r
 	return 0;
 }
 
+static int64_t middle_ns(int64_t a_ns, int64_t b_ns)
+{
+	return a_ns + (b_ns - a_ns) / 2;
+}
+
 int64_t timeline_before_ns(const struct timeline *timeline, struct slice stretch, size_t instant)
 {
 	const int64_t *t_ns = timeline->t_ns;
-	return instant > stretch.begin ? t_ns[instant - 1] + (t_ns[instant] - t_ns[instant - 1]) / 2 : t_ns[instant];
+	return instant > stretch.begin ? middle_ns(t_ns[instant - 1], t_ns[instant]) : t_ns[instant];
 }
 
 int64_t timeline_after_ns(const struct timeline *timeline, struct slice stretch, size_t instant)
@@ -137,11 +142,6 @@ static void fill(const struct track_work *work, size_t instant, int64_t from_ns,
 	}
 	track->all_w[instant] = all / seconds;
 	track->target_w[instant] = target / seconds;
-}
-
-static int64_t middle_ns(int64_t a_ns, int64_t b_ns)
-{
-	return a_ns + (b_ns - a_ns) / 2;
 }
 
 static void fill_segment(const struct track_work *work, struct timeline_track *track)
