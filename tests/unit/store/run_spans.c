@@ -343,7 +343,7 @@ static const struct tear {
 static void check_tear(void **state)
 {
 	const struct tear *tear = *state;
-	void *fixture;
+	void *fixture = NULL;
 	fixture_setup(&fixture);
 	struct fixture *f = fixture;
 	void *store = open_store(f, false);
