@@ -1,4 +1,4 @@
-/* What a run has to say, as numbers: everything of contract.md section 2 before it becomes text or JSON.
+/* What a run has to say, as numbers: everything of the report before it becomes text or JSON.
  * Pure: struct run in, findings out, no file, no clock. Unknown doubles are NaN, unknown integers VALUE_MISSING. */
 #pragma once
 

@@ -166,7 +166,7 @@ static int attach_by_hand(const struct command *command, int argc, char **argv)
 	struct wattle_error error = {0};
 	void *config;
 	int first, status;
-	pid_t pid;
+	pid_t pid = 0; // with --cgroup
 	if (cli_parse(command, argc, argv, &options, &first, &config, EXIT_USAGE, &status)) {
 		if (find_target(&options, argc - first, argv + first, &pid, &error) < 0)
 			status = cli_usage(command, EXIT_USAGE, "%s", error.text);
@@ -185,7 +185,7 @@ static int attach_under(const struct command *command, struct control *control, 
 	struct wattle_error error = {0};
 	void *config = NULL;
 	int first;
-	pid_t pid;
+	pid_t pid = 0;
 	int r = options_parse(command->options, command->n_options, command->name, argc, argv, &options, &first,
 		&config, &error);
 	if (r == 0 && options.cgroup != NULL)

@@ -16,7 +16,8 @@ static const struct option options[] = {
 		"csv: a row a sample; jsonl: an object a record;\ngpu_tracker: its tracking file, .csv or .sqlite;\n"
 		"aipowermeter: its folder of files;\n"
 		"folded: stacks of code blocks, for flame graphs",
-		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "csv|jsonl|gpu_tracker|aipowermeter|folded"},
+		OPTION_CHOICE, .offset = offsetof(struct values, format),
+		.choices = "csv|jsonl|gpu_tracker|aipowermeter|folded"},
 	{"weight", 0, "energy|time", "of folded stacks: joules, or seconds (default energy)", OPTION_CHOICE,
 		.offset = offsetof(struct values, weight), .choices = "energy|time"},
 	{"output", 'o', "PATH", "write there; - is standard output", OPTION_TEXT,

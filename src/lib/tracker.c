@@ -104,7 +104,9 @@ static int stop(wattle_tracker *tracker)
 {
 	if (tracker->state != WATTLE_STARTED)
 		return -EPERM;
-	int r = tracker->is_disabled ? 0 : tracker_end(&tracker->recorder, tracker->options.stop_timeout_s, &tracker->error);
+	int r = tracker->is_disabled
+		? 0
+		: tracker_end(&tracker->recorder, tracker->options.stop_timeout_s, &tracker->error);
 	tracker_ring_leave(&tracker->ring);
 	tracker->state = WATTLE_STOPPED;
 	return r;

@@ -26,14 +26,16 @@ static struct ram_values carried(const struct ram_reading *last, int64_t rss_byt
 	return (struct ram_values){private_bytes + shared_bytes, private_bytes, shared_bytes};
 }
 
-void ram_next(struct ram_tracker *tracker, const int64_t *v, struct ram_values ret_values[RAM_GROUPS])
+void ram_next(struct ram_tracker *tracker, const int64_t *run_values, struct ram_values ret_values[RAM_GROUPS])
 {
 	const struct ram_reading now[RAM_GROUPS] = {
-		[RAM_MAIN] = {false, v[RUN_MAIN_PRIVATE], v[RUN_MAIN_SHARED], v[RUN_MAIN_RSS]},
-		[RAM_DESCENDANTS] = {false, v[RUN_DESCENDANTS_PRIVATE], v[RUN_DESCENDANTS_SHARED],
-			v[RUN_DESCENDANTS_RSS]},
-		[RAM_COMBINED] = {false, sum(v[RUN_MAIN_PRIVATE], v[RUN_DESCENDANTS_PRIVATE]), v[RUN_COMBINED_SHARED],
-			sum(v[RUN_MAIN_RSS], v[RUN_DESCENDANTS_RSS])},
+		[RAM_MAIN] = {false, run_values[RUN_MAIN_PRIVATE], run_values[RUN_MAIN_SHARED],
+			run_values[RUN_MAIN_RSS]},
+		[RAM_DESCENDANTS] = {false, run_values[RUN_DESCENDANTS_PRIVATE], run_values[RUN_DESCENDANTS_SHARED],
+			run_values[RUN_DESCENDANTS_RSS]},
+		[RAM_COMBINED] = {false, sum(run_values[RUN_MAIN_PRIVATE], run_values[RUN_DESCENDANTS_PRIVATE]),
+			run_values[RUN_COMBINED_SHARED],
+			sum(run_values[RUN_MAIN_RSS], run_values[RUN_DESCENDANTS_RSS])},
 	};
 	for (size_t g = 0; g < RAM_GROUPS; g++) {
 		bool read = value_ok(now[g].private_bytes) && value_ok(now[g].shared_bytes);

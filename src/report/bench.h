@@ -1,4 +1,4 @@
-/* What `wattle bench` found, as text and as JSON (contract.md section 3). Pure. */
+/* What `wattle bench` found, as text and as JSON (schema wattle-bench/1). Pure. */
 #pragma once
 
 #include "analysis/bench/bench.h"

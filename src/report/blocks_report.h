@@ -1,4 +1,4 @@
-/* What `wattle blocks` prints: of a run (contract.md section 3), and of gpu_tracker's own files in its units. */
+/* What `wattle blocks` prints: of a run, and of gpu_tracker's own files in its units. */
 #pragma once
 
 #include "analysis/compare/tracking_blocks.h"

@@ -6,6 +6,6 @@
 
 #include <stdbool.h>
 
-void compare_json(const struct comparison *comparison, struct buf *out); // contract.md section 3
+void compare_json(const struct comparison *comparison, struct buf *out); // keys: docs/compare.md
 // statistic: min, max, mean or std, for the titles.
 void compare_text(const struct comparison *comparison, const char *statistic, struct buf *out, bool colour);

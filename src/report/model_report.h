@@ -6,5 +6,5 @@
 
 #include <stdbool.h>
 
-void model_json(const struct model_figures *figures, struct buf *out); // contract.md section 3, and more
+void model_json(const struct model_figures *figures, struct buf *out); // docs/onnx.md has every key
 void model_text(const struct model_figures *figures, const char *file, struct buf *out, bool colour);

@@ -4,7 +4,7 @@
 #include "analysis/findings.h"
 #include "base/buf.h"
 
-void report_json(const struct findings *findings, struct buf *out); // contract.md section 2
+void report_json(const struct findings *findings, struct buf *out); // schema wattle-report/1
 // Everything a person may want to read, the few first things first. At most 80 columns wide.
 void report_text(const struct findings *findings, struct buf *out, bool colour);
 // The first things only, and what went wrong: what `wattle run` prints when the command has ended.

@@ -28,10 +28,10 @@ struct recorder_options {
 	struct cgroup *cgroup; // recorder_attach: the target is what runs in it; NULL: a process. Borrowed
 	const pid_t *also;     // recorder_attach: processes that belong to the target too, n_also of them. Borrowed
 	size_t n_also;
-	bool wait_all;         // --wait-all
-	bool span_cpu;         // --span-cpu
-	const char *step;      // --step, counted for `progress`; NULL: nothing is
-	void (*warn)(void *data, const char *text);                             // one line, no newline
+	bool wait_all;                              // --wait-all
+	bool span_cpu;                              // --span-cpu
+	const char *step;                           // --step, counted for `progress`; NULL: nothing is
+	void (*warn)(void *data, const char *text); // one line, no newline
 	void (*progress)(void *data, const struct recorder_progress *progress); // about once a second; NULL: none
 	// Attached, and the first sample is taken; ring: what WATTLE_RING is to be, "" if there is none. NULL: nobody wants to know
 	void (*ready)(void *data, const char *ring);
@@ -54,13 +54,13 @@ struct recorder {
 	struct span_intake intake; // door.fd is -1: spans are not recorded
 	int drain_fd;              // owned: when the rings are to be read; -1 not open
 	bool drain_is_set;
-	char ring_address[RING_ADDRESS_TEXT];                    // for WATTLE_RING; "": there is none
+	char ring_address[RING_ADDRESS_TEXT];        // for WATTLE_RING; "": there is none
 	int epoll_fd, timer_fd, probe_fd, signal_fd; // owned; -1 not open
 	struct recorder_roots {
 		int *fds; // owned: pidfds, -1 ended
 		size_t n, living;
-	} roots; // attach: the processes with the last of which the recording ends
-	int cgroup_fd;                                           // borrowed: events of options->cgroup; -1: none
+	} roots;       // attach: the processes with the last of which the recording ends
+	int cgroup_fd; // borrowed: events of options->cgroup; -1: none
 	int64_t start_ns, end_ns, flushed_ns, settled_ns;
 	int64_t n_missed; // ticks that came too late to be taken
 	int64_t n_wakeups;
@@ -106,7 +106,7 @@ void recorder_tell_progress(struct recorder *recorder);
 
 /* recorder_roots.c: pid and options->also. Negative errno with a sentence if one of them is not there. */
 int recorder_roots_open(struct recorder *recorder, pid_t pid, struct wattle_error *reterr);
-int recorder_roots_watch(struct recorder *recorder); // by epoll_fd
+int recorder_roots_watch(struct recorder *recorder);          // by epoll_fd
 bool recorder_roots_ended(struct recorder *recorder, int fd); // fd is readable; true: it was that of the last one
 void recorder_roots_close(struct recorder *recorder);
 

@@ -1,4 +1,4 @@
-/* The tables of the run file (contract.md section 4, docs/run-file.md): made from the metric table and from one list
+/* The tables of the run file (docs/run-file.md): made from the metric table and from one list
  * of columns, which is also what table `metric` of every file explains itself with. */
 #pragma once
 

@@ -128,5 +128,5 @@ struct store_ops {
 	void (*close)(void *state, bool discard);
 };
 
-extern const struct store_ops store_run_file;      // contract.md section 4
+extern const struct store_ops store_run_file;      // docs/run-file.md
 extern const struct store_ops store_tracking_file; // gpu_tracker's CSV or SQLite, by ending
