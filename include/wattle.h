@@ -143,7 +143,8 @@ struct wattle_reading {
 	double cpu_j;    /* all packages; NaN unknown, as are the next ones, and as one that can't be read makes them all */
 	double dram_j;   /* all memory domains */
 	double gpu_j;    /* all GPUs that were chosen */
-	double total_j;  /* of the outermost domains that do not overlap: cpu + dram + gpu as far as they are known */
+	double total_j;  /* of the outermost domains that do not overlap: cpu + dram + gpu as far as they are known; NaN if a
+	                    counter of one of them was reset or could not be read since start */
 	double error_j;  /* half of a 95 % interval of total_j: the sensor's stated error, the counter's step, and its updates: up to
 	                    one period of power is missing or too much at each end (docs/tracker.md) */
 	int estimated;   /* 1: some of it is a model's estimate, no measurement */

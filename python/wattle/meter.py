@@ -92,8 +92,8 @@ class Meter:
 
     @property
     def energy_j(self) -> float:
-        """The machine's energy: the outermost domains that do not overlap (cpu + dram + gpu as far as they are
-        known)."""
+        """The machine's energy: the outermost domains that do not overlap (cpu + dram + gpu as far as they are known);
+        NaN if a counter of one of them was reset or could not be read since start."""
         return self.reading.total_j
 
     @property

@@ -203,7 +203,7 @@ int wattle_meter_start(wattle_meter *meter)
 
 struct sums {
 	double energy_j[DOMAIN_KINDS]; // NaN unknown
-	double total_j;                // NaN: nothing known
+	double total_j;                // NaN: nothing known, or a part was lost
 	double model_error_j, error_j2;
 	bool is_estimated;
 };
@@ -232,11 +232,19 @@ static void add_kinds(const wattle_meter *meter, struct sums *sums)
 			sums->energy_j[k] = (double)NAN;
 }
 
+// Kinds that never tell anything (a counter that stands still is one) are left out; without one that is lost half-way the rest
+// would look like the total, so there is none.
 static void add_total(const wattle_meter *meter, struct sums *sums)
 {
 	for (size_t i = 0; i < meter->sensors.n_devices; i++) {
 		const struct meter_domain *domain = &meter->domains[i];
-		if (!domain->in_total || isnan(sums->energy_j[domain->domain->kind]))
+		if (!domain->in_total || meter->is_missing[domain->domain->kind])
+			continue;
+		if (meter_domain_is_lost(domain)) {
+			sums->total_j = (double)NAN;
+			return;
+		}
+		if (isnan(sums->energy_j[domain->domain->kind]))
 			continue;
 		struct meter_amount amount = meter_domain_amount(domain);
 		add(&sums->total_j, amount.energy_j);

@@ -109,6 +109,11 @@ static struct meter_amount counter_amount(const struct meter_domain *domain, dou
 	return (struct meter_amount){energy_j, fmax(error_j, step_j)};
 }
 
+bool meter_domain_is_lost(const struct meter_domain *domain)
+{
+	return domain->domain->has_energy && (!domain->is_whole || domain->counter.in_gap);
+}
+
 struct meter_amount meter_domain_amount(const struct meter_domain *domain)
 {
 	if (!domain->is_whole)

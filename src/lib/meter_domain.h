@@ -26,5 +26,7 @@ void meter_domain_init(struct meter_domain *domain, const struct domain *descrip
 // row: one reading of the domain, as its sensor fills it. suspended: the machine slept since the reading before.
 void meter_domain_start(struct meter_domain *domain, int64_t t_ns, const int64_t row[DEVICE_COUNT]);
 void meter_domain_feed(struct meter_domain *domain, int64_t t_ns, const int64_t row[DEVICE_COUNT], bool suspended);
+// It is a counter that was reset, skipped or not to be read since start: what it would have told is missing in any sum.
+bool meter_domain_is_lost(const struct meter_domain *domain);
 // Since start, up to what was fed last.
 struct meter_amount meter_domain_amount(const struct meter_domain *domain);

@@ -201,17 +201,32 @@ def span_files(room):
 
 @test
 def meters(room):
-    """measure and Meter: what the counters of a made tree say, states, and NaN for what nobody knows"""
+    """measure and Meter: what the counters of a made tree say, states; NaN for what nobody knows, and a sum of what is lost"""
     tree = room.tree("sys", {"class/powercap/intel-rapl:0/name": "package-0\n",
                              "class/powercap/intel-rapl:0/energy_uj": "1000000\n",
-                             "class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850\n"})
+                             "class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850\n",
+                             "class/powercap/intel-rapl:0:0/name": "dram\n",
+                             "class/powercap/intel-rapl:0:0/energy_uj": "5\n",
+                             "class/powercap/intel-rapl:0:0/max_energy_range_uj": "262143328850\n"})
     lines, _ = python(room, f"""
-    import json, time, wattle
+    import json, math, time, wattle
     counter = "{tree}/class/powercap/intel-rapl:0/energy_uj"
     with wattle.measure() as m:
         time.sleep(0.05)
         open(counter, "w").write("3500000")
     print(json.dumps([m.energy_j, m.cpu_j, m.gpu_j != m.gpu_j, m.seconds, m.estimated, m.power_w]))
+    dram = counter.replace("rapl:0/", "rapl:0:0/")
+    open(dram, "w").write("5")
+    with wattle.measure() as m:
+        pass
+    assert m.dram_j == m.energy_j == 0
+    meter = wattle.Meter()
+    meter.start()
+    open(counter, "w").close()
+    lost = meter.stop()
+    assert lost.dram_j == 0 and math.isnan(lost.cpu_j) and math.isnan(lost.total_j) and math.isnan(lost.error_j), lost
+    open(counter, "w").write("3500000")
+    meter.close()
     meter = wattle.Meter()
     for act in (meter.read, meter.stop, lambda: meter.energy_j):
         try:
