@@ -125,7 +125,8 @@ static int get_array(PyObject *object, size_t which, Py_buffer *view)
 		return -1;
 	const char *format = view->format != NULL ? view->format : "B";
 	format += *format == '@' || *format == '=' || *format == '<';
-	if ((size_t)view->itemsize == item_sizes[which] && strchr("ilq", *format) != NULL && format[0] != '\0')
+	bool is_integer = strlen(format) == 1 && strchr("ilq", *format) != NULL;
+	if (is_integer && (size_t)view->itemsize == item_sizes[which])
 		return 0;
 	PyErr_Format(PyExc_ValueError, "%s must be integers of %zu bytes, not of format '%s'", array_names[which],
 		item_sizes[which], view->format != NULL ? view->format : "B");

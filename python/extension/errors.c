@@ -24,8 +24,7 @@ static void raise_os(int code, const char *sentence)
 	PyObject *text = text_for_people(sentence);
 	PyObject *arguments = text != NULL ? Py_BuildValue("(iN)", -code, text) : NULL;
 	if (arguments != NULL)
-		// called with a code it becomes FileNotFoundError and the like
-		PyErr_SetObject(PyExc_OSError, arguments);
+		PyErr_SetObject(PyExc_OSError, arguments); // with a code it becomes FileNotFoundError and the like
 	Py_XDECREF(arguments);
 }
 
@@ -42,17 +41,17 @@ PyObject *raise_code(int code, const char *sentence)
 	return NULL;
 }
 
-PyObject *raise_error(const struct wattle_error *error)
-{
-	return raise_code(error->code, error->text);
-}
-
 PyObject *raise_state(int code, const char *sentence)
 {
 	if (code != -EPERM && code != -EALREADY && code != -EBADF)
 		return raise_code(code, sentence);
 	raise_text(PyExc_RuntimeError, sentence != NULL && sentence[0] != '\0' ? sentence : wattle_strerror(code));
 	return NULL;
+}
+
+int path_or_none(PyObject *object, void *ret_bytes)
+{
+	return object == Py_None ? 1 : PyUnicode_FSConverter(object, ret_bytes);
 }
 
 const char *text_of(PyObject *object, const char *what)

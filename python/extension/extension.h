@@ -12,9 +12,6 @@
 
 #include <stdint.h>
 
-// The limited API calls methods with arguments in a row so.
-typedef PyObject *(*fast_method)(PyObject *, PyObject *const *, Py_ssize_t);
-
 enum type_id { TYPE_SPAN, TYPE_TRACKER, TYPE_METER, TYPE_READING, TYPE_RUN, TYPE_BUFFER, TYPE_COLUMN, TYPES };
 
 struct state {
@@ -41,7 +38,6 @@ int add_sub_tracking(PyObject *module);
 /* The exception of a negative errno and a sentence (NULL: what the C library says of the code): ValueError for -EINVAL,
  * MemoryError for -ENOMEM, else OSError, which picks its own subclass. Always NULL. */
 PyObject *raise_code(int code, const char *sentence);
-PyObject *raise_error(const struct wattle_error *error);
 // The same where -EPERM, -EALREADY and -EBADF tell of a call in the wrong state: RuntimeError.
 PyObject *raise_state(int code, const char *sentence);
 
@@ -49,3 +45,5 @@ PyObject *raise_state(int code, const char *sentence);
 
 // UTF-8 of a str without NUL, borrowed from it; NULL with TypeError or ValueError. `what` names the argument.
 const char *text_of(PyObject *object, const char *what);
+// A converter for O&: None leaves *ret_bytes as it is, a path becomes bytes, as PyUnicode_FSConverter gives them.
+int path_or_none(PyObject *object, void *ret_bytes);

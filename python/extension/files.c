@@ -27,11 +27,6 @@ static PyObject *text_or_raise(int r, const struct wattle_error *error, struct b
 	return text;
 }
 
-static int path_or_none(PyObject *object, void *ret)
-{
-	return object == Py_None ? 1 : PyUnicode_FSConverter(object, ret);
-}
-
 /* ---- gpu_tracker's files ---- */
 
 static int write_tracking(const char *tracking, const char *sub_tracking, struct buf *out, struct wattle_error *error)
@@ -121,9 +116,9 @@ static bool take_pairs(PyObject *pairs, struct comparing *comparing)
 	comparing->keep = list != NULL ? PyList_New(0) : NULL;
 	comparing->n = list != NULL ? (size_t)PyList_Size(list) : 0;
 	comparing->files = calloc_array(comparing->n, sizeof(*comparing->files));
-	bool taken = comparing->keep != NULL;
-	if (taken && comparing->files == NULL)
-		taken = PyErr_NoMemory() != NULL;
+	if (comparing->files == NULL)
+		(void)PyErr_NoMemory();
+	bool taken = comparing->keep != NULL && comparing->files != NULL;
 	for (size_t i = 0; taken && i < comparing->n; i++)
 		taken = take_pair(PyList_GetItem(list, (Py_ssize_t)i), comparing->keep, &comparing->files[i]);
 	Py_XDECREF(list);
@@ -207,7 +202,9 @@ static PyObject *combine(PyObject *module, PyObject *arguments)
 		list = PySequence_List(inputs);
 	Py_ssize_t n = list != NULL ? PyList_Size(list) : 0;
 	const char **paths = calloc_array((size_t)n, sizeof(*paths));
-	bool taken = list != NULL && (paths != NULL || PyErr_NoMemory() != NULL);
+	if (paths == NULL)
+		(void)PyErr_NoMemory();
+	bool taken = list != NULL && paths != NULL;
 	if (taken && n == 0) {
 		PyErr_SetString(PyExc_ValueError, "at least one input is needed");
 		taken = false;
@@ -232,7 +229,7 @@ static PyObject *combine(PyObject *module, PyObject *arguments)
 	Py_XDECREF(list);
 	Py_DECREF(out);
 	if (r < 0)
-		return raise_error(&error);
+		return raise_code(r, error.text);
 	return taken ? Py_NewRef(Py_None) : NULL;
 }
 
@@ -259,7 +256,7 @@ static PyObject *export(PyObject *module, PyObject *arguments, PyObject *keyword
 	Py_DECREF(run);
 	Py_DECREF(out);
 	if (r < 0)
-		return raise_error(&error);
+		return raise_code(r, error.text);
 	Py_RETURN_NONE;
 }
 

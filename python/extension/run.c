@@ -29,7 +29,7 @@ static PyObject *new (PyTypeObject *type, PyObject *arguments, PyObject *keyword
 		if (r == 0)
 			run_finish(&run);
 		else
-			(void)raise_error(&error);
+			(void)raise_code(r, error.text);
 		Py_DECREF(bytes);
 		return NULL;
 	}

@@ -75,6 +75,7 @@ static int name_spans(struct run_object *self)
 	int32_t *categories = arena_alloc(run->arena, run->n_spans, sizeof(*categories));
 	if (names == NULL || categories == NULL)
 		return -ENOMEM;
+	intern_finish(&self->names); // of a try without memory
 	intern_init(&self->names, run->arena);
 	for (size_t i = 0; i < run->n_spans; i++) {
 		const struct run_span *span = &run->spans[i];
@@ -114,9 +115,13 @@ static_assert(sizeof(enum span_kind) == sizeof(int32_t) && sizeof(enum span_clos
 	"they are shown as int32");
 
 #define SPAN_COLUMN(member, unit, meaning, format)                                                                     \
-	{                                                                                                              \
-#member, unit, meaning, n> 0 ? &spans->member : NULL, n, sizeof(*spans), format                        \
-	}
+	span_column(#member, unit, meaning, n > 0 ? &spans->member : NULL, n, format)
+
+static struct column_view span_column(const char *name, const char *unit, const char *meaning, const void *data,
+	size_t n, const char *format)
+{
+	return (struct column_view){name, unit, meaning, data, n, sizeof(struct run_span), format};
+}
 
 PyObject *run_spans(PyObject *self, PyObject *unused)
 {

@@ -25,9 +25,9 @@ static inline struct run_object *as_run(PyObject *object)
 }
 
 // The findings, made if need be. To be called without the GIL. -ENOMEM.
-int run_object_findings(struct run_object *run);
+int run_object_findings(struct run_object *self);
 // Numbers of the spans' names. Likewise.
-int run_object_name_spans(struct run_object *run);
+int run_object_name_spans(struct run_object *self);
 
 /* ---- run_columns.c, run_rows.c: methods without arguments ---- */
 

@@ -1,10 +1,9 @@
 /* The small tables of a run, as dicts: a table each says what they hold. */
 #include "run_object.h"
 
-#define FIELD(type, member, kind)                                                                                      \
-	{                                                                                                              \
-#member, offsetof(struct type, member), kind                                                           \
-	}
+// clang-format off
+#define FIELD(row, member, kind) {.name = #member, .offset = offsetof(struct row, member), .type = kind}
+// clang-format on
 
 PyObject *run_facts(PyObject *self, PyObject *unused)
 {

@@ -162,14 +162,14 @@ static void end_by_key(const void *key)
 		open_spans_end(key);
 }
 
-static struct span_calls {
+static const struct span_calls {
 	void (*begin)(const void *key, const char *name);
 	void (*end)(const void *key);
 } calls = {begin_by_key, end_by_key};
 
 static int add_calls(PyObject *module)
 {
-	PyObject *capsule = PyCapsule_New(&calls, "wattle._wattle.span_calls", NULL);
+	PyObject *capsule = PyCapsule_New((void *)&calls, "wattle._wattle.span_calls", NULL);
 	int r = capsule != NULL ? PyModule_AddObjectRef(module, "span_calls", capsule) : -1;
 	Py_XDECREF(capsule);
 	return r;

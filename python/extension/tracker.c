@@ -36,13 +36,6 @@ static void release(struct given *given)
 	free((void *)given->words);
 }
 
-static int path_or_none(PyObject *object, void *ret)
-{
-	if (object == Py_None)
-		return 1;
-	return PyUnicode_FSConverter(object, ret);
-}
-
 static const char *bytes_of(PyObject *bytes)
 {
 	return bytes != NULL ? PyBytes_AsString(bytes) : NULL;
@@ -59,8 +52,10 @@ static bool encode_arguments(struct given *given)
 	given->encoded = PySequence_List(given->arguments);
 	Py_ssize_t n = given->encoded != NULL ? PyList_Size(given->encoded) : 0;
 	given->words = calloc((size_t)n + 1, sizeof(*given->words));
+	if (given->encoded != NULL && given->words == NULL)
+		(void)PyErr_NoMemory();
 	if (given->encoded == NULL || given->words == NULL)
-		return given->encoded != NULL ? PyErr_NoMemory() != NULL : false;
+		return false;
 	for (Py_ssize_t i = 0; i < n; i++) {
 		PyObject *bytes = NULL;
 		if (!PyUnicode_FSConverter(PyList_GetItem(given->encoded, i), &bytes))
