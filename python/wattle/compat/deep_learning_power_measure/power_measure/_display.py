@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from ._results import ExpResults
 
 WITHOUT_SCREEN = "curves.png"
+# Of what has such a part in its name.
+UNITS = {"power": "W", "draw": "W", "mem_use_abs": "bytes", "mem_use_uss": "bytes", "total_mem_use": "bytes"}
 
 
 def _pyplot() -> Any:
@@ -32,13 +34,19 @@ def _lines(results: "ExpResults", name: str) -> Dict[str, "Curve"]:
     return {f"{name}:{device}": one for device, one in curve.items()} if isinstance(curve, dict) else {name: curve}
 
 
+def _with_unit(label: str) -> str:
+    """What the curve's axis is: "intel_power (W)"; names of other metrics stay alone."""
+    unit = next((unit for part, unit in UNITS.items() if part in label), None)
+    return label if unit is None else f"{label} ({unit})"
+
+
 def _draw(axes: Any, results: "ExpResults", lines: Dict[str, "Curve"], colors: Iterator[str]) -> None:
     """A line a label; between segments there is a gap."""
     for label, segments in lines.items():
         color = next(colors)
         for number, segment in enumerate(segments):
             axes.plot([results.dated(point["date"]) for point in segment], [point["value"] for point in segment],
-                      color=color, marker="o" if len(segment) == 1 else None, label=None if number else label)
+                      color=color, marker="o" if len(segment) == 1 else None, label=None if number else _with_unit(label))
 
 
 def _finish(pyplot: Any, figure: Any, saveto: Optional["PathLike"]) -> Optional[str]:
@@ -94,6 +102,6 @@ def two_curves(results: "ExpResults", name1: str, name2: str, saveto: Optional["
     for number, (name, lines) in enumerate(drawn):
         side = axes if number == 0 else axes.twinx()
         _draw(side, results, lines, colors)
-        side.set_ylabel(name, fontsize=14, color=side.get_lines()[0].get_color())
+        side.set_ylabel(_with_unit(name), fontsize=14, color=side.get_lines()[0].get_color())
     figure.legend()
     return _finish(pyplot, figure, saveto)
