@@ -1,7 +1,5 @@
-/* Nodes that hold graphs: If, Loop, Scan, and calls of the file's own functions. */
+/* Nodes that hold graphs: If, Loop, Scan. */
 #include "model/operator.h"
-
-#include "base/buf.h"
 
 #include <errno.h>
 
@@ -9,37 +7,6 @@ static const Onnx__GraphProto *graph_of(const struct op *op, const char *name)
 {
 	const Onnx__AttributeProto *attribute = op_attribute(op, name);
 	return attribute != NULL ? attribute->g : NULL;
-}
-
-static bool enter(const struct op *op)
-{
-	if (++op->walk->depth > WALK_DEPTH_MAX) {
-		walk_fail(op->walk, -EBADMSG, "%s: node '%.100s': graphs or functions in each other, deeper than %d",
-			op->walk->path, node_name(op->node), WALK_DEPTH_MAX);
-		return false;
-	}
-	return true;
-}
-
-// Names of layers inside: "caller/layer".
-static const char *prefix_for(const struct op *op)
-{
-	struct buf text;
-	buf_init(&text, 4096);
-	buf_printf(&text, "%s%s/", op->scope->prefix, node_name(op->node));
-	const char *prefix = text.failed == 0 ? arena_text(op->walk->arena, text.data) : op->scope->prefix;
-	buf_finish(&text);
-	return prefix != NULL ? prefix : "";
-}
-
-static void take(const struct op *op, size_t i, const struct value *from)
-{
-	struct value *out = op_out(op, i);
-	if (out == NULL || from == NULL)
-		return;
-	const char *name = out->name;
-	*out = *from;
-	out->name = name;
 }
 
 // What holds of both values.
@@ -64,33 +31,20 @@ static struct value *output_of(struct scope *scope, const Onnx__GraphProto *grap
 	return name != NULL ? scope_find(scope, name) : NULL;
 }
 
-static bool open_body(struct scope *scope, const struct op *op)
-{
-	scope_init(scope, op->walk, op->scope);
-	scope->prefix = prefix_for(op);
-	return enter(op);
-}
-
-static void close_body(struct scope *scope, const struct op *op)
-{
-	scope_finish(scope);
-	op->walk->depth--;
-}
-
 /* ---- If ---- */
 
 static void branch(struct op *op, const Onnx__GraphProto *graph, bool is_first)
 {
 	struct scope scope;
-	if (open_body(&scope, op) && walk_graph(op->walk, &scope, graph))
+	if (body_open(&scope, op, op->scope) && walk_graph(op->walk, &scope, graph))
 		for (size_t i = 0; i < op->n_out; i++) {
 			const struct value *value = output_of(&scope, graph, i);
 			if (is_first)
-				take(op, i, value);
+				body_give(op, i, value);
 			else if (op_out(op, i) != NULL)
 				unify(op_out(op, i), value);
 		}
-	close_body(&scope, op);
+	body_close(&scope, op);
 }
 
 void control_if(struct op *op)
@@ -162,7 +116,7 @@ static bool turn(struct turning *t, bool is_silent)
 	struct scope scope;
 	int64_t runs = walk->runs;
 	const char *why = walk->unknown_runs;
-	bool done = open_body(&scope, t->op) && bind(t, &scope);
+	bool done = body_open(&scope, t->op, t->op->scope) && bind(t, &scope);
 	if (!dims_multiply(runs, t->turns, &walk->runs)) {
 		walk_fail(walk, -EOVERFLOW, "%s: node '%.100s' runs more often than 64 bits can count", walk->path,
 			node_name(t->op->node));
@@ -185,7 +139,7 @@ static bool turn(struct turning *t, bool is_silent)
 	}
 	walk->runs = runs;
 	walk->unknown_runs = why;
-	close_body(&scope, t->op);
+	body_close(&scope, t->op);
 	return done;
 }
 
@@ -264,7 +218,7 @@ void control_loop(struct op *op)
 	if (!turn(&t, false))
 		return;
 	for (size_t i = 0; i < t.n_states; i++)
-		take(op, i, &t.states[i]);
+		body_give(op, i, &t.states[i]);
 	for (size_t i = 0; i < t.n_made; i++)
 		stack(&t, i, 0);
 }
@@ -321,75 +275,7 @@ void control_scan(struct op *op)
 	if (!all_turns(&t))
 		return;
 	for (size_t i = 0; i < t.n_states; i++)
-		take(op, i, &t.states[i]);
+		body_give(op, i, &t.states[i]);
 	for (size_t i = 0; i < t.n_made; i++)
 		stack(&t, i, axis_of(op, "scan_output_axes", i));
-}
-
-/* ---- functions of the file ---- */
-
-static void function_key(struct buf *ret_key, const char *domain, const char *name, const char *overload)
-{
-	buf_init(ret_key, 4096);
-	buf_printf(ret_key, "%s\n%s\n%s", domain != NULL ? domain : "", name != NULL ? name : "",
-		overload != NULL ? overload : "");
-}
-
-bool control_index_functions(struct walk *walk)
-{
-	for (size_t i = 0; i < walk->model->n_functions; i++) {
-		const Onnx__FunctionProto *function = walk->model->functions[i];
-		struct buf key;
-		function_key(&key, function->domain, function->name, function->overload);
-		int64_t number = key.failed == 0 ? intern_number(&walk->functions, key.data, key.size) : key.failed;
-		buf_finish(&key);
-		if (number == (int64_t)i)
-			continue;
-		if (number == -ENOMEM)
-			walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
-		else
-			walk_fail(walk, -EBADMSG, "%s: two functions have one name, or a name is too long", walk->path);
-		return false;
-	}
-	return true;
-}
-
-static const Onnx__FunctionProto *find_function(const struct op *op)
-{
-	struct buf key;
-	function_key(&key, op->node->domain, op->node->op_type, op->node->overload);
-	int64_t i = key.failed == 0 ? intern_find(&op->walk->functions, key.data, key.size) : -1;
-	buf_finish(&key);
-	return i >= 0 ? op->walk->model->functions[i] : NULL;
-}
-
-static bool call_function(struct op *op, const Onnx__FunctionProto *function, struct scope *scope)
-{
-	for (size_t i = 0; i < function->n_input; i++)
-		if (op_in(op, i) != NULL && scope_add(op->walk, scope, function->input[i], op->in[i]) == NULL)
-			return false;
-	if (!walk_nodes(op->walk, scope, function->node, function->n_node))
-		return false;
-	for (size_t i = 0; i < op->n_out && i < function->n_output; i++)
-		take(op, i, scope_find(scope, function->output[i]));
-	return true;
-}
-
-bool control_function(struct op *op)
-{
-	const Onnx__FunctionProto *function = find_function(op);
-	if (function == NULL)
-		return false;
-	struct scope scope;
-	scope_init(&scope, op->walk, NULL);
-	scope.call = op;
-	scope.prefix = prefix_for(op);
-	scope.opsets = function->n_opset_import > 0 ? function->opset_import : op->scope->opsets;
-	scope.n_opsets = function->n_opset_import > 0 ? function->n_opset_import : op->scope->n_opsets;
-	scope.defaults = function->attribute_proto;
-	scope.n_defaults = function->n_attribute_proto;
-	if (enter(op))
-		call_function(op, function, &scope);
-	close_body(&scope, op);
-	return true;
 }

@@ -88,7 +88,7 @@ static int read_graph(struct walk *walk, struct model_figures *ret_figures)
 	scope.opsets = walk->model->opset_import;
 	scope.n_opsets = walk->model->n_opset_import;
 	walk->warnings = walk_alloc(walk, WALK_WARNINGS_MAX, sizeof(char *));
-	if (walk->warnings != NULL && control_index_functions(walk) &&
+	if (walk->warnings != NULL && function_index(walk) &&
 		walk_main_graph(walk, &scope, walk->model->graph, &figures))
 		conclude(walk, &scope, &figures);
 	scope_finish(&scope);

@@ -146,6 +146,22 @@ static void fold_concat(struct op *op, int axis)
 	}
 }
 
+// Puts a tensor behind what has the shape `dims`; false when they don't fit.
+static bool join(const struct op *op, int64_t *dims, const struct value *next, int axis)
+{
+	for (int k = 0; k < next->rank; k++) {
+		int64_t size = next->dims[k];
+		if (k != axis && !dims_unify(dims[k], size, &dims[k]))
+			return op_contradiction(op, "sizes %lld and %lld beside each other", (long long)dims[k],
+				(long long)size);
+	}
+	if (!value_ok(dims[axis]) || !value_ok(next->dims[axis]))
+		dims[axis] = VALUE_MISSING;
+	else if (__builtin_add_overflow(dims[axis], next->dims[axis], &dims[axis]))
+		return op_contradiction(op, "more elements than can be counted");
+	return true;
+}
+
 void shape_concat(struct op *op)
 {
 	if (!op_ranked(op, 0))
@@ -162,22 +178,8 @@ void shape_concat(struct op *op)
 			op_contradiction(op, "tensors of %d and %d dimensions", rank, op->in[i]->rank);
 			return;
 		}
-		for (int k = 0; k < rank; k++) {
-			int64_t next = op->in[i]->dims[k];
-			if (k != axis && !dims_unify(dims[k], next, &dims[k])) {
-				op_contradiction(op, "sizes %lld and %lld beside each other", (long long)dims[k],
-					(long long)next);
-				return;
-			}
-			if (k != axis)
-				continue;
-			if (!value_ok(dims[k]) || !value_ok(next))
-				dims[k] = VALUE_MISSING;
-			else if (__builtin_add_overflow(dims[k], next, &dims[k])) {
-				op_contradiction(op, "more elements than can be counted");
-				return;
-			}
-		}
+		if (!join(op, dims, op->in[i], axis))
+			return;
 	}
 	memcpy(op_shape(op, 0, rank), dims, sizeof(dims[0]) * (size_t)rank);
 	fold_concat(op, axis);
@@ -266,13 +268,29 @@ static bool read_slices(const struct op *op, struct slices *ret)
 		return false;
 	if (ret->steps != NULL && known[3] && n_steps != ret->n)
 		return false;
-	static const int64_t none[1];
-	ret->starts = known[0] ? ret->starts : NULL;
+	// With steps that are given and not known the first elements and sizes are open as well.
+	ret->starts = known[0] && known[3] ? ret->starts : NULL;
 	ret->ends = known[1] ? ret->ends : NULL;
-	if (ret->steps != NULL && !known[3])
-		ret->steps = none; // given, not known
-	if (!known[3])
-		ret->starts = NULL;
+	ret->steps = known[3] ? ret->steps : NULL;
+	return true;
+}
+
+struct cut { // along one axis
+	bool known;
+	int64_t start, n, step;
+};
+
+// The i-th slice; false: its step is 0.
+static bool read_cut(const struct op *op, const struct slices *s, size_t i, int64_t size, struct cut *ret_cut)
+{
+	struct cut cut = {.n = VALUE_MISSING, .step = s->steps != NULL ? s->steps[i] : 1};
+	cut.known = s->starts != NULL && s->ends != NULL && value_ok(size) && value_ok(s->starts[i]) &&
+		value_ok(s->ends[i]) && value_ok(cut.step);
+	if (cut.known && cut.step == 0)
+		return op_contradiction(op, "a step of 0");
+	if (cut.known)
+		slice_axis(size, s->starts[i], s->ends[i], cut.step, &cut.start, &cut.n);
+	*ret_cut = cut;
 	return true;
 }
 
@@ -294,24 +312,15 @@ void shape_slice(struct op *op)
 		int axis;
 		if (!op_axis(op, s.axes != NULL ? s.axes[i] : (int64_t)i, in->rank, &axis))
 			return;
-		int64_t size = in->dims[axis], start, n = VALUE_MISSING, step = 1;
-		bool known = s.starts != NULL && s.ends != NULL && value_ok(size) && value_ok(s.starts[i]) &&
-			value_ok(s.ends[i]);
-		if (known && s.steps != NULL)
-			step = s.steps[i];
-		known = known && value_ok(step);
-		if (known && step == 0) {
-			op_contradiction(op, "a step of 0");
+		struct cut cut;
+		if (!read_cut(op, &s, i, in->dims[axis], &cut))
 			return;
-		}
-		if (known)
-			slice_axis(size, s.starts[i], s.ends[i], step, &start, &n);
 		if (op_out(op, 0) != NULL)
-			op_out(op, 0)->dims[axis] = n;
-		follows = follows && known;
+			op_out(op, 0)->dims[axis] = cut.n;
+		follows = follows && cut.known;
 		if (follows) {
-			from += start * strides[axis];
-			strides[axis] = n > 1 ? strides[axis] * step : 0;
+			from += cut.start * strides[axis];
+			strides[axis] = cut.n > 1 ? strides[axis] * cut.step : 0;
 		}
 	}
 	if (follows)

@@ -132,7 +132,7 @@ static bool run_control(struct op *op, const char *domain)
 			controls[i].run(op);
 			return true;
 		}
-	return control_function(op);
+	return function_run(op);
 }
 
 // Attributes give sizes as well: a negative one is never passed on.

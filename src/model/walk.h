@@ -136,11 +136,18 @@ void stored_sum(struct walk *walk, int64_t *ret_parameters, int64_t *ret_bytes);
 bool inputs_add(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph, struct model_figures *figures);
 
 /* control.c */
-bool control_index_functions(struct walk *walk); // those of the file, by name; false: the walk has failed
 void control_if(struct op *op);
 void control_loop(struct op *op);
 void control_scan(struct op *op);
-bool control_function(struct op *op); // false: no such function in the file
+
+/* function.c */
+bool function_index(struct walk *walk); // those of the file, by name; false: the walk has failed
+bool function_run(struct op *op);       // false: no such function in the file
+// The scope of the graph or function that a node runs; false: the walk has failed. body_close in any case.
+bool body_open(struct scope *scope, const struct op *op, struct scope *outer);
+void body_close(struct scope *scope, const struct op *op);
+// Output i of the node is that value of the body; either may be NULL.
+void body_give(const struct op *op, size_t i, const struct value *from);
 
 /* declared.c */
 // Shapes that the file states for values of the graph: fill what is not known, and are compared with what is.
