@@ -1,8 +1,6 @@
 /* Operators that make values: of shapes, of constants, of chance. */
 #include "model/operator.h"
 
-#include <errno.h>
-
 void shape_shape(struct op *op)
 {
 	int64_t *dims = op_shape(op, 0, 1);
@@ -28,13 +26,19 @@ void shape_size(struct op *op)
 		*n = VALUE_MISSING;
 }
 
-static void constant_ints(struct op *op, const Onnx__AttributeProto *given, bool is_list)
+// Of what an attribute holds: one number, or a list of n.
+static void constant_shape(struct op *op, size_t n, bool is_list, int32_t type)
 {
-	size_t n = is_list ? given->n_ints : 1;
 	int64_t *dims = op_shape(op, 0, is_list ? 1 : 0);
 	if (is_list)
 		dims[0] = (int64_t)n;
-	op_out(op, 0)->type = ONNX_INT64;
+	op_out(op, 0)->type = type;
+}
+
+static void constant_ints(struct op *op, const Onnx__AttributeProto *given, bool is_list)
+{
+	size_t n = is_list ? given->n_ints : 1;
+	constant_shape(op, n, is_list, ONNX_INT64);
 	int64_t *ints = op_new_ints(op, 0, (int64_t)n);
 	if (ints != NULL && n > 0)
 		memcpy(ints, is_list ? given->ints : &given->i, sizeof(*ints) * n);
@@ -43,10 +47,7 @@ static void constant_ints(struct op *op, const Onnx__AttributeProto *given, bool
 static void constant_floats(struct op *op, const Onnx__AttributeProto *given, bool is_list)
 {
 	size_t n = is_list ? given->n_floats : 1;
-	int64_t *dims = op_shape(op, 0, is_list ? 1 : 0);
-	if (is_list)
-		dims[0] = (int64_t)n;
-	op_out(op, 0)->type = ONNX_FLOAT;
+	constant_shape(op, n, is_list, ONNX_FLOAT);
 	double *floats = op_new_floats(op, 0, (int64_t)n);
 	for (size_t i = 0; floats != NULL && i < n; i++)
 		floats[i] = (double)(is_list ? given->floats[i] : given->f);
