@@ -103,5 +103,5 @@ def two_curves(results: "ExpResults", name1: str, name2: str, saveto: Optional["
         side = axes if number == 0 else axes.twinx()
         _draw(side, results, lines, colors)
         side.set_ylabel(_with_unit(name), fontsize=14, color=side.get_lines()[0].get_color())
-    figure.legend()
+    figure.legend(loc="upper center", ncol=2)  # clear of the exponents above the axes
     return _finish(pyplot, figure, saveto)
