@@ -326,3 +326,35 @@ void fold_reduce(struct op *op)
 			reduce_floats(op, in->floats, n, reductions[i].floats);
 	}
 }
+
+/* ---- the same numbers at other places ---- */
+
+void strides_of(const struct value *value, int64_t *ret_strides)
+{
+	int64_t stride = 1;
+	for (int i = value->rank - 1; i >= 0; i--) {
+		ret_strides[i] = stride;
+		stride *= value->dims[i];
+	}
+}
+
+void fold_strided(struct op *op, size_t output, const struct value *in, int64_t start, const int64_t *strides)
+{
+	struct value *out = op_out(op, output);
+	int64_t n = out != NULL ? value_few(out) : -1;
+	if (n < 0 || !value_has_contents(in))
+		return;
+	int64_t *ints = in->ints != NULL ? op_new_ints(op, output, n) : NULL;
+	double *floats = in->ints == NULL ? op_new_floats(op, output, n) : NULL;
+	for (int64_t i = 0; i < n; i++) {
+		int64_t from = start, rest = i;
+		for (int k = out->rank - 1; k >= 0; k--) {
+			from += rest % out->dims[k] * strides[k];
+			rest /= out->dims[k];
+		}
+		if (ints != NULL)
+			ints[i] = in->ints[from];
+		else if (floats != NULL)
+			floats[i] = in->floats[from];
+	}
+}

@@ -93,6 +93,10 @@ FOLD(where)
 FOLD(same)
 FOLD(reduce)
 #undef FOLD
+// Distance between neighbours along each dimension; only for values whose size is known and small.
+void strides_of(const struct value *value, int64_t *ret_strides);
+// Fills an output: element i, by coordinates, comes from start + the sum of coordinate * stride of the input.
+void fold_strided(struct op *op, size_t output, const struct value *in, int64_t start, const int64_t *strides);
 
 #define COUNT(name) int64_t count_##name(const struct op *op);
 COUNT(conv)

@@ -1,38 +1,6 @@
 /* Operators that pick, repeat and reorder elements. */
 #include "model/operator.h"
 
-// Fills the first output: element i, by coordinates, comes from start + the sum of coordinate * stride of the input.
-static void fold_strided(struct op *op, size_t output, const struct value *in, int64_t start, const int64_t *strides)
-{
-	struct value *out = op_out(op, output);
-	int64_t n = out != NULL ? value_few(out) : -1;
-	if (n < 0 || !value_has_contents(in))
-		return;
-	int64_t *ints = in->ints != NULL ? op_new_ints(op, output, n) : NULL;
-	double *floats = in->ints == NULL ? op_new_floats(op, output, n) : NULL;
-	for (int64_t i = 0; i < n; i++) {
-		int64_t from = start, rest = i;
-		for (int k = out->rank - 1; k >= 0; k--) {
-			from += rest % out->dims[k] * strides[k];
-			rest /= out->dims[k];
-		}
-		if (ints != NULL)
-			ints[i] = in->ints[from];
-		else if (floats != NULL)
-			floats[i] = in->floats[from];
-	}
-}
-
-// Distance between neighbours along each dimension; only for values whose size is known and small.
-static void strides_of(const struct value *value, int64_t *strides)
-{
-	int64_t stride = 1;
-	for (int i = value->rank - 1; i >= 0; i--) {
-		strides[i] = stride;
-		stride *= value->dims[i];
-	}
-}
-
 void shape_transpose(struct op *op)
 {
 	if (!op_ranked(op, 0))
@@ -114,121 +82,6 @@ void shape_tile(struct op *op)
 			op_contradiction(op, "more elements than can be counted");
 }
 
-/* ---- Concat, Split ---- */
-
-static void fold_concat(struct op *op, int axis)
-{
-	const struct value *out = op_out(op, 0);
-	int64_t n = out != NULL ? value_few(out) : -1, inner = 1, row = 0, done = 0;
-	bool has_ints = true;
-	for (size_t i = 0; i < op->n_in; i++) {
-		if (op->in[i] == NULL || !value_has_contents(op->in[i]))
-			return;
-		has_ints = has_ints && op->in[i]->ints != NULL;
-	}
-	if (n < 0)
-		return;
-	for (int k = axis + 1; k < out->rank; k++)
-		inner *= out->dims[k];
-	row = out->dims[axis] * inner;
-	int64_t *ints = has_ints ? op_new_ints(op, 0, n) : NULL;
-	double *floats = has_ints ? NULL : op_new_floats(op, 0, n);
-	for (size_t i = 0; i < op->n_in; i++) {
-		int64_t part = op->in[i]->dims[axis] * inner;
-		for (int64_t k = 0, size = value_few(op->in[i]); k < size; k++) {
-			int64_t to = k / part * row + done + k % part;
-			if (ints != NULL)
-				ints[to] = op->in[i]->ints[k];
-			else if (floats != NULL)
-				floats[to] = value_float(op->in[i], k);
-		}
-		done += part;
-	}
-}
-
-// Puts a tensor behind what has the shape `dims`; false when they don't fit.
-static bool join(const struct op *op, int64_t *dims, const struct value *next, int axis)
-{
-	for (int k = 0; k < next->rank; k++) {
-		int64_t size = next->dims[k];
-		if (k != axis && !dims_unify(dims[k], size, &dims[k]))
-			return op_contradiction(op, "sizes %lld and %lld beside each other", (long long)dims[k],
-				(long long)size);
-	}
-	if (!value_ok(dims[axis]) || !value_ok(next->dims[axis]))
-		dims[axis] = VALUE_MISSING;
-	else if (__builtin_add_overflow(dims[axis], next->dims[axis], &dims[axis]))
-		return op_contradiction(op, "more elements than can be counted");
-	return true;
-}
-
-void shape_concat(struct op *op)
-{
-	if (!op_ranked(op, 0))
-		return;
-	int axis, rank = op->in[0]->rank;
-	if (!op_axis(op, op_int(op, "axis", 0), rank, &axis))
-		return;
-	int64_t dims[VALUE_RANK_MAX];
-	memcpy(dims, op->in[0]->dims, sizeof(dims));
-	for (size_t i = 1; i < op->n_in; i++) {
-		if (!op_ranked(op, i))
-			return;
-		if (op->in[i]->rank != rank) {
-			op_contradiction(op, "tensors of %d and %d dimensions", rank, op->in[i]->rank);
-			return;
-		}
-		if (!join(op, dims, op->in[i], axis))
-			return;
-	}
-	memcpy(op_shape(op, 0, rank), dims, sizeof(dims[0]) * (size_t)rank);
-	fold_concat(op, axis);
-}
-
-void shape_split(struct op *op)
-{
-	const int64_t *parts;
-	size_t n;
-	bool known;
-	bool given = op_numbers(op, 1, "split", &parts, &n, &known);
-	int axis;
-	if (!op_ranked(op, 0) || !op_axis(op, op_int(op, "axis", 0), op->in[0]->rank, &axis))
-		return;
-	const struct value *in = op->in[0];
-	if (given && known && n != op->n_out) {
-		op_contradiction(op, "%zu parts for %zu outputs", n, op->n_out);
-		return;
-	}
-	int64_t whole = in->dims[axis], outputs = op_int(op, "num_outputs", (int64_t)op->n_out);
-	if (outputs < (int64_t)op->n_out)
-		outputs = (int64_t)op->n_out;
-	int64_t each = value_ok(whole) && outputs > 0 ? (whole + outputs - 1) / outputs : VALUE_MISSING, start = 0;
-	int64_t strides[VALUE_RANK_MAX];
-	bool follows = value_few(in) >= 0;
-	if (follows)
-		strides_of(in, strides);
-	for (size_t i = 0; i < op->n_out; i++) {
-		op_shape_like(op, i, in);
-		int64_t left = value_ok(whole) ? whole - start : VALUE_MISSING;
-		int64_t part = given ? (known ? parts[i] : VALUE_MISSING) : value_ok(each) && each > left ? left : each;
-		if (value_ok(part) && value_ok(left) && (part < 0 || part > left)) {
-			op_contradiction(op, "a part of %lld where %lld are left", (long long)part, (long long)left);
-			return;
-		}
-		if (op_out(op, i) != NULL)
-			op_out(op, i)->dims[axis] = part;
-		if (op_out(op, i) != NULL && op_in(op, 0) != NULL)
-			op_out(op, i)->type = in->type;
-		if (!value_ok(part) || !value_ok(left)) {
-			whole = VALUE_MISSING;
-			continue;
-		}
-		if (follows)
-			fold_strided(op, i, in, start * strides[axis], strides);
-		start += part;
-	}
-}
-
 /* ---- Slice ---- */
 
 // The first element and the number of them along one axis, as NumPy counts.
@@ -304,7 +157,7 @@ void shape_slice(struct op *op)
 	if (!read_slices(op, &s))
 		return;
 	op_shape_like(op, 0, in);
-	int64_t strides[VALUE_RANK_MAX], from = 0;
+	int64_t strides[VALUE_RANK_MAX] = {0}, from = 0;
 	bool follows = value_few(in) >= 0;
 	if (follows)
 		strides_of(in, strides);
@@ -312,7 +165,7 @@ void shape_slice(struct op *op)
 		int axis;
 		if (!op_axis(op, s.axes != NULL ? s.axes[i] : (int64_t)i, in->rank, &axis))
 			return;
-		struct cut cut;
+		struct cut cut = {0};
 		if (!read_cut(op, &s, i, in->dims[axis], &cut))
 			return;
 		if (op_out(op, 0) != NULL)
