@@ -1,4 +1,4 @@
-"""Figures and tables for people: quantities with units, HTML for notebooks. Every text that comes from outside is escaped."""
+"""Figures and tables for people: quantities with units, HTML for notebooks. Text from outside is escaped."""
 from __future__ import annotations
 
 import math
@@ -61,25 +61,44 @@ def escape(text: str) -> str:
     return html.escape(text)
 
 
-def html_table(caption: str, names: Sequence[str], rows: Iterable[Sequence[Any]], more: int = 0) -> str:
-    """Rows of values under their names; `more` says how many are not shown."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join("<tr>" + "".join(_td(name, value) for name, value in zip(names, row)) + "</tr>" for row in rows)
-    rest = f'<tr><td colspan="{len(names)}">… and {more} more</td></tr>' if more else ""
-    return (f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}{rest}</tbody></table>")
+def aligned(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
+    """Lines of cells under each other; right: the columns that keep to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    return ["  ".join(cell.rjust(width) if to_right else cell.ljust(width)
+                      for cell, width, to_right in zip(line, widths, right)).rstrip() for line in lines]
 
 
-def _td(name: str, value: Any) -> str:
-    side = "right" if isinstance(value, (int, float)) and not isinstance(value, bool) else "left"
-    return f'<td style="text-align:{side}">{escape(cell(name, value))}</td>'
+def html_of(head: Sequence[str], lines: Iterable[Sequence[str]], right: Sequence[bool], caption: str = "",
+            more: int = 0) -> str:
+    """The same as a table for notebooks; `more` says how many lines are not shown. Blanks before a cell indent it."""
+    def row(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f'<{tag} style="text-align:{"right" if r else "left"}">{indented(cell)}</{tag}>'
+                                for cell, r in zip(cells, right)) + "</tr>"
+
+    def indented(cell: str) -> str:
+        text = cell.lstrip(" ")
+        return "&ensp;" * (len(cell) - len(text)) + escape(text)
+
+    rest = f'<tr><td colspan="{len(head)}">… and {more} more</td></tr>' if more else ""
+    title = f'<caption style="text-align:left">{escape(caption)}</caption>' if caption else ""
+    body = "".join(row(line, "td") for line in lines)
+    return f"<table>{title}<thead>{row(head, 'th')}</thead><tbody>{body}{rest}</tbody></table>"
+
+
+def html_table(caption: str, names: Sequence[str], rows: Sequence[Sequence[Any]], more: int = 0) -> str:
+    """Rows of values under their names, numbers to the right."""
+    return html_of(names, _cells(names, rows), _right(names, rows), caption, more)
 
 
 def text_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Aligned columns, numbers to the right."""
-    cells = [[cell(name, value) for name, value in zip(names, row)] for row in rows]
-    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)]
-    right = [any(isinstance(row[i], (int, float)) for row in rows) for i in range(len(names))]
-    lines = [[name.rjust(w) if r else name.ljust(w) for name, w, r in zip(line, widths, right)]
-             for line in (list(names), *cells)]
-    return "\n".join("  ".join(line).rstrip() for line in lines)
+    """The same as text."""
+    return "\n".join(aligned([list(names), *_cells(names, rows)], _right(names, rows)))
+
+
+def _cells(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[list[str]]:
+    return [[cell(name, value) for name, value in zip(names, row)] for row in rows]
+
+
+def _right(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[bool]:
+    return [any(isinstance(row[i], (int, float)) and not isinstance(row[i], bool) for row in rows)
+            for i in range(len(names))]

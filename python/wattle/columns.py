@@ -89,7 +89,7 @@ class Columns(Mapping[str, "Masked"]):
         return f"<{self.n} {self._what} of {len(self)} columns: {', '.join(self)}>"
 
     def _repr_html_(self) -> str:
-        rows = ((name, column.unit, column.meaning) for name, column in self._columns.items())
+        rows = [(name, column.unit, column.meaning) for name, column in self._columns.items()]
         return _show.html_table(f"{self.n} {self._what}", ("column", "unit", "meaning"), rows)
 
 

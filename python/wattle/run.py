@@ -36,7 +36,7 @@ class Report(dict[str, Any]):
 
     def _repr_html_(self) -> str:
         energy = self.get("energy", {})
-        parts = [_show.html_table("run", ("", "value"), self.summary().items())]
+        parts = [_show.html_table("", ("run", ""), list(self.summary().items()))]
         ledger = energy.get("ledger")
         if ledger:
             names = tuple(ledger)

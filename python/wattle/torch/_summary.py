@@ -1,8 +1,9 @@
 """What `complexity` found: figures of the model and a row for each layer, as text, HTML, JSON and data frame."""
-import html
 import json
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Iterable, Optional, Sequence
+
+from .. import _show
 
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -144,7 +145,7 @@ class Complexity(Readable):
     def text(self, depth: Optional[int] = None) -> str:
         """The table; modules deeper than `depth` (0 is the model) are added up in those that have them."""
         rows = self.modules if depth is None else _folded(self.modules, depth)
-        lines = _aligned([_HEAD, *(_cells(row) for row in rows)])
+        lines = _show.aligned([_HEAD, *(_cells(row) for row in rows)], _RIGHT)
         rule = "-" * max(map(len, lines))
         return "\n".join([lines[0], rule, *lines[1:], rule, *(f"{key:<28}{value}" for key, value in self._totals())])
 
@@ -156,13 +157,8 @@ class Complexity(Readable):
                 f"{_number(self.multiply_adds)} multiply-adds>")
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in _HEAD)
-        rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell).replace('  ', '&emsp;')}</td>" for cell in _cells(row))
-                       + "</tr>" for row in self.modules)
-        totals = "".join(f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
-                         for key, value in self._totals())
-        return (f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-                f"<table><tbody>{totals}</tbody></table>")
+        table = _show.html_of(_HEAD, [_cells(row) for row in self.modules], _RIGHT)
+        return table + _show.html_of(("", ""), list(self._totals()), (False, False))
 
     def _totals(self) -> Iterable[tuple[str, str]]:
         yield "Parameters", f"{self.parameters:,}"
@@ -194,6 +190,7 @@ def _folded(modules: Sequence[Layer], depth: int) -> list[Layer]:
 
 
 _HEAD = ("Layer", "Type", "Kernel", "Output shape", "Parameters", "Multiply-adds")
+_RIGHT = (False, False, False, False, True, True)
 
 
 def _cells(row: Layer) -> tuple[str, ...]:
@@ -213,12 +210,6 @@ def _scaled(value: Optional[int]) -> str:
         return "n/a"
     size, unit = next(((size, unit) for size, unit in _UNITS if value >= size), (1, ""))
     return f"{value:,}" if size == 1 else f"{value:,} ({value / size:.3f} {unit})"
-
-
-def _aligned(rows: Sequence[Sequence[str]], numbers_from: int = 4) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) if column < numbers_from else cell.rjust(width)
-                      for column, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in rows]
 
 
 def _sum(values: Iterable[Optional[int]]) -> Optional[int]:

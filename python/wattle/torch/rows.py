@@ -1,10 +1,11 @@
 """What was measured, a row a layer."""
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass, fields
 from typing import Any, Iterator, List, Optional, Sequence
+
+from .. import _show
 
 OUTSIDE = "outside layers"
 
@@ -65,8 +66,8 @@ def known(value: float) -> Optional[float]:
 
 # ---- for people ----
 
-_SHOWN = (("layer", 0), ("type", 0), ("calls", 1), ("forward ms", 1), ("backward ms", 1), ("energy J", 1), ("± J", 1),
-          ("share", 1))
+_SHOWN = ("layer", "type", "calls", "forward ms", "backward ms", "energy J", "± J", "share")
+_RIGHT = (False, False, True, True, True, True, True, True)
 
 
 def _figure(value: Optional[float], factor: float = 1, digits: int = 4) -> str:
@@ -88,20 +89,12 @@ def _head(total_s: Optional[float], total_j: Optional[float], estimated: bool) -
 
 def text(rows: Sequence[Row], total_s: Optional[float], total_j: Optional[float], estimated: bool,
          notes: Sequence[str]) -> str:
-    table = [[title for title, _ in _SHOWN]] + [_cells(row, total_j) for row in rows]
-    widths = [max(len(line[i]) for line in table) for i in range(len(_SHOWN))]
-    lines = ["  ".join(cell.rjust(width) if right else cell.ljust(width)
-                       for cell, width, (_, right) in zip(line, widths, _SHOWN)).rstrip() for line in table]
+    lines = _show.aligned([_SHOWN, *(_cells(row, total_j) for row in rows)], _RIGHT)
     return "\n".join([_head(total_s, total_j, estimated), ""] + lines + [""] * bool(notes) + list(notes))
 
 
 def as_html(rows: Sequence[Row], total_s: Optional[float], total_j: Optional[float], estimated: bool,
             notes: Sequence[str]) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(cell)}</{tag}>'
-                                for cell, (_, right) in zip(cells, _SHOWN)) + "</tr>"
-
-    body = "".join(line(_cells(row, total_j), "td") for row in rows)
-    below = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
-    return (f"<p>{html.escape(_head(total_s, total_j, estimated))}</p><table><thead>"
-            f"{line([title for title, _ in _SHOWN], 'th')}</thead><tbody>{body}</tbody></table>{below}")
+    table = _show.html_of(_SHOWN, [_cells(row, total_j) for row in rows], _RIGHT)
+    below = "".join(f"<p>{_show.escape(note)}</p>" for note in notes)
+    return f"<p>{_show.escape(_head(total_s, total_j, estimated))}</p>{table}{below}"
