@@ -45,7 +45,8 @@ static void spill_spans(void *store, struct store_spans spans)
 
 static void *open_store(struct fixture *f, bool append)
 {
-	return fixture_open(&store_run_file, &(struct store_open_options){.path = f->path, .append = append}, &f->header);
+	return fixture_open(&store_run_file, &(struct store_open_options){.path = f->path, .append = append},
+		&f->header);
 }
 
 static void finish(void *store)
@@ -84,8 +85,8 @@ static void every_column_comes_back(void **state)
 	rows[1].category = IO;
 	rows[1].kind = SPAN_RANGE;
 	rows[1].close = SPAN_AT_DEATH;
-	const struct span_metric_row metric = {
-		.t_ns = fixture_mono_ns + 8, .span = 2, .value = 2.5, .pid = 10, .tid = 11, .name = TOKENS};
+	const struct span_metric_row metric =
+		{.t_ns = fixture_mono_ns + 8, .span = 2, .value = 2.5, .pid = 10, .tid = 11, .name = TOKENS};
 	const struct span_mark_row mark = {.t_ns = fixture_mono_ns + 9, .name = HERE, .category = SPAN_NO_NAME};
 	struct store_spans spans = rows_of(rows, 2);
 	spans.metrics = &metric;
@@ -167,13 +168,14 @@ static void a_file_of_the_first_issue_is_read_and_continued(void **state)
 	finish(store);
 	sqlite3 *db;
 	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db,
-				 "ALTER TABLE span DROP COLUMN cpu_ns; ALTER TABLE span DROP COLUMN category;"
-				 "ALTER TABLE span DROP COLUMN kind; ALTER TABLE span DROP COLUMN close;"
-				 "ALTER TABLE user_metric DROP COLUMN span; ALTER TABLE user_metric DROP COLUMN pid;"
-				 "ALTER TABLE user_metric DROP COLUMN tid; ALTER TABLE segment DROP COLUMN lost_spans;"
-				 "ALTER TABLE segment DROP COLUMN unwound_spans; ALTER TABLE segment DROP COLUMN spool_bytes",
-				 NULL, NULL, NULL),
+	assert_int_equal(
+		sqlite3_exec(db,
+			"ALTER TABLE span DROP COLUMN cpu_ns; ALTER TABLE span DROP COLUMN category;"
+			"ALTER TABLE span DROP COLUMN kind; ALTER TABLE span DROP COLUMN close;"
+			"ALTER TABLE user_metric DROP COLUMN span; ALTER TABLE user_metric DROP COLUMN pid;"
+			"ALTER TABLE user_metric DROP COLUMN tid; ALTER TABLE segment DROP COLUMN lost_spans;"
+			"ALTER TABLE segment DROP COLUMN unwound_spans; ALTER TABLE segment DROP COLUMN spool_bytes",
+			NULL, NULL, NULL),
 		SQLITE_OK);
 	sqlite3_close(db);
 	struct run run = load(f);
@@ -253,15 +255,11 @@ static void metrics_and_marks_take_the_same_way(void **state)
 {
 	struct fixture *f = *state;
 	void *store = open_store(f, false);
-	const struct span_metric_row metric = {
-		.t_ns = fixture_mono_ns + 8, .span = VALUE_MISSING, .value = 3, .pid = 10, .tid = 11, .name = TOKENS};
+	const struct span_metric_row metric =
+		{.t_ns = fixture_mono_ns + 8, .span = VALUE_MISSING, .value = 3, .pid = 10, .tid = 11, .name = TOKENS};
 	const struct span_mark_row mark = {.t_ns = fixture_mono_ns + 9, .name = HERE, .category = SPAN_NO_NAME};
-	const struct store_spans spans = {.names = names,
-		.n_names = NAMES,
-		.metrics = &metric,
-		.n_metrics = 1,
-		.marks = &mark,
-		.n_marks = 1};
+	const struct store_spans spans =
+		{.names = names, .n_names = NAMES, .metrics = &metric, .n_metrics = 1, .marks = &mark, .n_marks = 1};
 	spill_spans(store, spans);
 	for (int pass = 0; pass < 2; pass++) {
 		struct run run = load(f);
@@ -393,8 +391,10 @@ static void a_kill_while_the_spool_becomes_rows_doubles_nothing(void **state)
 {
 	struct fixture *f = *state;
 	void *store = open_store(f, false);
-	const struct span_metric_row metric = {
-		.t_ns = fixture_mono_ns, .span = VALUE_MISSING, .value = 3, .name = TOKENS};
+	const struct span_metric_row metric = {.t_ns = fixture_mono_ns,
+		.span = VALUE_MISSING,
+		.value = 3,
+		.name = TOKENS};
 	struct store_spans spans = many(many_rows, 1000, 1);
 	spans.metrics = &metric;
 	spans.n_metrics = 1;
@@ -461,15 +461,18 @@ int main(void)
 	fixture_add(&tests, "every column comes back", every_column_comes_back);
 	fixture_add(&tests, "an open span is replaced when it ends", an_open_span_is_replaced_when_it_ends);
 	fixture_add(&tests, "ids of an appended segment go on", ids_of_an_appended_segment_go_on);
-	fixture_add(&tests, "a file of the first issue is read and continued", a_file_of_the_first_issue_is_read_and_continued);
+	fixture_add(&tests, "a file of the first issue is read and continued",
+		a_file_of_the_first_issue_is_read_and_continued);
 	fixture_add(&tests, "rows are in order of time", rows_are_in_order_of_time);
 	fixture_add(&tests, "the spool is read, and becomes rows at the end", the_spool_becomes_rows_at_the_end);
 	fixture_add(&tests, "metrics and marks take the same way", metrics_and_marks_take_the_same_way);
 	fixture_add(&tests, "a span that was open ends in the spool", a_span_that_was_open_ends_in_the_spool);
-	fixture_add(&tests, "a dead recorder's spool is taken in by the next", a_dead_recorders_spool_is_taken_in_by_the_next);
+	fixture_add(&tests, "a dead recorder's spool is taken in by the next",
+		a_dead_recorders_spool_is_taken_in_by_the_next);
 	ROWS_ADD(&tests, tears, check_tear);
 	fixture_add(&tests, "the spool of another run is not read", the_spool_of_another_run_is_not_read);
-	fixture_add(&tests, "a kill while the spool becomes rows doubles nothing", a_kill_while_the_spool_becomes_rows_doubles_nothing);
+	fixture_add(&tests, "a kill while the spool becomes rows doubles nothing",
+		a_kill_while_the_spool_becomes_rows_doubles_nothing);
 	fixture_add(&tests, "a full disk leaves what was whole", a_full_disk_leaves_what_was_whole);
 	return rows_run(&tests, "run_spans");
 }
