@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import pathlib
-import shutil
 import subprocess
 import sys
 import warnings
 from typing import List, Optional, Sequence
 
+from ... import _program
 from .power_measure import parsers
 from .power_measure._experiment import LONGEST_S, SHORTEST_S
 from .power_measure._results import ExpResults
@@ -46,16 +45,9 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--saveto", metavar="FILE", help="write the picture there")
 
 
-def program() -> Optional[str]:
-    """The program wattle: the package's own, or the first in PATH."""
-    import wattle
-    own = pathlib.Path(wattle.__file__).parent / "bin/wattle"
-    return str(own) if os.access(own, os.X_OK) else shutil.which("wattle")
-
-
 def record(arguments: argparse.Namespace) -> int:
     """Runs the command under `wattle run`. Returns its status, or 125 with a sentence."""
-    wattle = program()
+    wattle = _program.find()
     if wattle is None:
         return _fail("the program wattle is not there: neither in the package nor in PATH")
     driver = parsers.JsonParser(arguments.output_folder)
@@ -108,7 +100,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--cmd", help="the command, as a shell takes it")
     parser.add_argument("--cont", type=_truth, default=False, metavar="True|False",
                         help="add to what the folder holds instead of beginning anew (default False)")
-    parser.add_argument("--period", type=_seconds, default=0.1, 
+    parser.add_argument("--period", type=_seconds, default=0.1,
                         help="seconds between two records (default %(default)s)")
     parser.add_argument("--measurement_period", type=_seconds, help="the same; counts where both are given")
     arguments = parser.parse_args(argv)

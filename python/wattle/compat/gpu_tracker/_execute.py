@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from typing import Any
 
-from ... import _wattle
+from ... import _program
 from .tracker import Tracker
 
 
@@ -25,10 +25,13 @@ def execute(command: str, arguments: dict[str, Any]) -> tuple[Tracker, int]:
         raise ValueError(f'{reason}: "{words[0]}"')
     if arguments.get("process_id") is not None:
         raise ValueError("process_id can't be given for a command that is yet to be started")
+    program = _program.find()
+    if program is None:
+        raise FileNotFoundError("the program wattle is neither in this package nor in PATH")
     tracker = Tracker(**arguments)  # checks them
     with tempfile.TemporaryDirectory(prefix="wattle-") as folder:
         report_path = os.path.join(folder, "report.json")
-        status = _run([_program(), "run", "-q", "--disable-logs", "--json", report_path,
+        status = _run([program, "run", "-q", "--disable-logs", "--json", report_path,
                        *_options(arguments, os.path.join(folder, "run.sqlite")), "--", *words])
         if not os.path.exists(report_path):
             raise RuntimeError(f"the command was not tracked (status {status})")
@@ -54,15 +57,6 @@ def _options(arguments: dict[str, Any], run_file: str) -> list[str]:
     if arguments.get("overwrite"):
         words.append("--overwrite")
     return words + list(arguments.get("arguments", ()))
-
-
-def _program() -> str:
-    """wattle: the package's own, else that of the system."""
-    own = os.path.join(os.path.dirname(_wattle.__file__), "bin", "wattle")
-    program = own if os.access(own, os.X_OK) else shutil.which("wattle")
-    if program is None:
-        raise FileNotFoundError("the program wattle is neither in this package nor in PATH")
-    return program
 
 
 def _run(words: list[str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import bisect
 import datetime
 import itertools
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 Point = Dict[str, Any]
 Segment = List[Point]
@@ -112,6 +112,18 @@ def integrate(metric: Segment, start: Optional[float] = None, end: Optional[floa
     return sums
 
 
+Figure = Union[float, Dict[str, Optional[float]], None]  #: of a curve, or of each GPU's
+
+
+def _of_each(figure: Callable[[Curve, Optional[float], Optional[float]], Optional[float]],
+             metric: Union[Curve, DeviceCurves, None], start: Optional[float], end: Optional[float]) -> Figure:
+    if metric is None:
+        return None
+    if isinstance(metric, dict):
+        return {device: figure(curve, start, end) for device, curve in metric.items()}
+    return figure(metric, start, end)
+
+
 def _total_of_curve(curve: Curve, start: Optional[float], end: Optional[float]) -> Optional[float]:
     totals = []
     for segment in curve:
@@ -127,26 +139,18 @@ def _total_of_curve(curve: Curve, start: Optional[float], end: Optional[float]) 
 
 
 def total(metric: Union[Curve, DeviceCurves, None], start: Optional[float] = None,
-          end: Optional[float] = None) -> Union[float, Dict[str, Optional[float]], None]:
+          end: Optional[float] = None) -> Figure:
     """Integral over time of a whole curve: each segment by itself, the pauses between them count nothing.
 
     A dict of curves (one a GPU) gives a dict of totals. None where nothing is known.
     """
-    if metric is None:
-        return None
-    if isinstance(metric, dict):
-        return {device: _total_of_curve(curve, start, end) for device, curve in metric.items()}
-    return _total_of_curve(metric, start, end)
+    return _of_each(_total_of_curve, metric, start, end)
 
 
 def average(metric: Union[Curve, DeviceCurves, None], start: Optional[float] = None,
-            end: Optional[float] = None) -> Union[float, Dict[str, Optional[float]], None]:
+            end: Optional[float] = None) -> Figure:
     """Mean over the time in which the metric was recorded; of a single point, its value."""
-    if metric is None:
-        return None
-    if isinstance(metric, dict):
-        return {device: _average_of_curve(curve, start, end) for device, curve in metric.items()}
-    return _average_of_curve(metric, start, end)
+    return _of_each(_average_of_curve, metric, start, end)
 
 
 def _average_of_curve(curve: Curve, start: Optional[float], end: Optional[float]) -> Optional[float]:
@@ -160,13 +164,9 @@ def _average_of_curve(curve: Curve, start: Optional[float], end: Optional[float]
 
 
 def maximum(metric: Union[Curve, DeviceCurves, None], start: Optional[float] = None,
-            end: Optional[float] = None) -> Union[float, Dict[str, Optional[float]], None]:
+            end: Optional[float] = None) -> Figure:
     """The largest value that was recorded from start to end."""
-    if metric is None:
-        return None
-    if isinstance(metric, dict):
-        return {device: _maximum_of_curve(curve, start, end) for device, curve in metric.items()}
-    return _maximum_of_curve(metric, start, end)
+    return _of_each(_maximum_of_curve, metric, start, end)
 
 
 def _maximum_of_curve(curve: Curve, start: Optional[float], end: Optional[float]) -> Optional[float]:

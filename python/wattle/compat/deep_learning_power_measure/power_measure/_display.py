@@ -1,6 +1,7 @@
 """Curves of a recording, drawn by matplotlib."""
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import warnings
@@ -46,7 +47,8 @@ def _draw(axes: Any, results: "ExpResults", lines: Dict[str, "Curve"], colors: I
         color = next(colors)
         for number, segment in enumerate(segments):
             axes.plot([results.dated(point["date"]) for point in segment], [point["value"] for point in segment],
-                      color=color, marker="o" if len(segment) == 1 else None, label=None if number else _with_unit(label))
+                      color=color, marker="o" if len(segment) == 1 else None,
+                      label=None if number else _with_unit(label))
 
 
 def _finish(pyplot: Any, figure: Any, saveto: Optional["PathLike"]) -> Optional[str]:
@@ -65,10 +67,7 @@ def _finish(pyplot: Any, figure: Any, saveto: Optional["PathLike"]) -> Optional[
 
 
 def _colors() -> Iterator[str]:
-    number = 0
-    while True:
-        yield f"C{number % 10}"
-        number += 1
+    return itertools.cycle([f"C{number}" for number in range(10)])
 
 
 def curves(results: "ExpResults", names: List[str], saveto: Optional["PathLike"]) -> Optional[str]:

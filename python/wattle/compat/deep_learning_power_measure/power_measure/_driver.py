@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _wall_meter
 from ._recorder import settle
-from ._records import SEGMENT_END, Item, Metrics, as_record, gather, number
+from ._records import SEGMENT_END, Item, Metrics, append, as_record, gather, number
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -39,12 +39,12 @@ def read_lines(path: pathlib.Path) -> Iterator[Item]:
     """The lines of a power_metrics.json. The last may be cut: its writer was killed. Raises ValueError."""
     with open(path, encoding="utf-8") as lines:
         pending: Optional[Tuple[int, str]] = None
-        for number, text in enumerate(lines, 1):
+        for line, text in enumerate(lines, 1):
             if not text.strip():
                 continue
             if pending is not None:
                 yield _parse(path, *pending)
-            pending = (number, text)
+            pending = (line, text)
         if pending is not None and (pending[1].endswith("\n") or _is_whole(pending[1])):
             yield _parse(path, *pending)
 
@@ -160,9 +160,7 @@ class Driver:
         metrics: Metrics = {}
         for date, figures in self.exp_records():
             for name, value in figures.items():
-                curve = metrics.setdefault(name, {"dates": [], "values": []})
-                curve["dates"].append(date)
-                curve["values"].append(number(value))
+                append(metrics, name, date, number(value))
         return metrics or None
 
     def load_wattmeter_metrics(self) -> Optional[Metrics]:

@@ -17,7 +17,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 from ._driver import Driver, PathLike, describe, export, exported_metadata, metadata_of, read_lines
 from ._recorder import settle
 from ._recording import end_recording
-from ._records import SEGMENT_END, Item, Record
+from ._records import SEGMENT_END, Item, segments_of
 
 EXP_DATE = "end_training_epoch"  #: the key under which AIPowerMeter's reader looks for the date
 
@@ -162,8 +162,7 @@ class JsonParser(Driver):
         run_file = self.run_file()
         if not run_file.exists():
             return []
-        folder = tempfile.mkdtemp(prefix="wattle-")
-        try:
+        with tempfile.TemporaryDirectory(prefix="wattle-") as folder:
             made = pathlib.Path(folder, "run")
             if not export(run_file, made):
                 return list(read_lines(self._kept)) if self._kept.exists() else []
@@ -173,8 +172,6 @@ class JsonParser(Driver):
             items = list(read_lines(lines))
             self._keep_exported(made, lines)
             return items
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _keep_exported(self, made: pathlib.Path, lines: pathlib.Path) -> None:
         try:
@@ -205,16 +202,9 @@ def _copy(made: pathlib.Path, name: str) -> None:
 
 def _join(first: pathlib.Path, second: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
     """Both files' segments by time."""
-    segments: List[List[Record]] = []
-    for path in (first, second):
-        segments.append([])
-        for item in read_lines(path):
-            if isinstance(item, Record):
-                segments[-1].append(item)
-            elif segments[-1]:
-                segments.append([])
+    segments = [segment for path in (first, second) for segment in segments_of(read_lines(path))]
     with open(target, "w", encoding="utf-8") as out:
-        for segment in sorted(filter(None, segments), key=lambda segment: segment[0].date.timestamp()):
+        for segment in sorted(segments, key=lambda segment: segment[0].date.timestamp()):
             for record in segment:
                 out.write(json.dumps({"date": str(record.date), "metrics": record.metrics}) + "\n")
             out.write(json.dumps(SEGMENT_END) + "\n")

@@ -16,9 +16,16 @@ def is_alive(pid: int) -> bool:
     """Whether there is such a process that has not ended."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_bytes()
+        return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except OSError:
+        pass  # it is gone, or somebody else's and hidden (hidepid)
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except ProcessLookupError:
         return False
-    return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    return True
 
 
 def _command_of(pid: str) -> Sequence[bytes]:
@@ -32,8 +39,10 @@ def _find(run_file: "str | os.PathLike[str]", *commands: bytes) -> Optional[Tupl
     wanted = os.path.realpath(os.fsencode(run_file))
     for entry in os.scandir("/proc"):
         words = _command_of(entry.name) if entry.name.isdigit() else ()
-        if any(word in commands for word in words[1:2]) and any(word.startswith(OUTPUT) and os.path.realpath(word[len(OUTPUT):]) == wanted
-                                             for word in words):
+        if len(words) < 2 or words[1] not in commands:
+            continue
+        outputs = [word.removeprefix(OUTPUT) for word in words if word.startswith(OUTPUT)]
+        if any(os.path.realpath(output) == wanted for output in outputs):
             return int(entry.name), words
     return None
 

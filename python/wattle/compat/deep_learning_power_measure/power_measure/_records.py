@@ -38,8 +38,8 @@ def as_record(line: Any) -> Item:
 
 
 def number(value: Any) -> Optional[float]:
-    """A value, or the sum of what is recorded per process; lists are of AIPowerMeter's first files. None: unknown, which
-    NaN is too."""
+    """A value, or the sum of what is recorded per process; lists are of AIPowerMeter's first files. None: unknown, as
+    NaN is."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
@@ -48,7 +48,8 @@ def number(value: Any) -> Optional[float]:
     return value if isinstance(value, (int, float)) and not math.isnan(value) else None
 
 
-def _append(curves: Metrics, name: str, date: datetime.datetime, value: Optional[float]) -> None:
+def append(curves: Metrics, name: str, date: Union[datetime.datetime, float], value: Optional[float]) -> None:
+    """Adds a point to the curve of that name."""
     curve = curves.setdefault(name, {"dates": [], "values": []})
     curve["dates"].append(date)
     curve["values"].append(value)
@@ -59,25 +60,25 @@ def _add_cpu(metrics: Metrics, record: Record) -> None:
         value = number(recorded)
         if name == "psys_power" and value is not None and value < 0:
             continue  # AIPowerMeter's word for «this machine has none»
-        _append(metrics, name, record.date, value)
+        append(metrics, name, record.date, value)
 
 
 def _add_devices(metrics: Metrics, name: str, date: datetime.datetime, recorded: Dict[str, Any]) -> None:
     devices = metrics.setdefault(name, {})
     for device, value in recorded.items():
-        _append(devices, str(device), date, number(value))
+        append(devices, str(device), date, number(value))
 
 
 def _add_gpu(metrics: Metrics, record: Record) -> None:
     for name, recorded in record.metrics["gpu"].items():
         if not isinstance(recorded, dict):
-            _append(metrics, name, record.date, number(recorded))
+            append(metrics, name, record.date, number(recorded))
             continue
         _add_devices(metrics, name, record.date, recorded)
         if name in DERIVED:
             _add_devices(metrics, DERIVED[name], record.date, recorded)
         if name == "per_gpu_attributable_power" and "all" in recorded:
-            _append(metrics, "nvidia_attributable_power", record.date, number(recorded["all"]))
+            append(metrics, "nvidia_attributable_power", record.date, number(recorded["all"]))
 
 
 def gather(items: Iterable[Item]) -> Recorded:
@@ -102,6 +103,17 @@ def gather(items: Iterable[Item]) -> Recorded:
         ends.pop()
     gpu = {name: curve for name, curve in gpu.items() if curve}
     return Recorded(cpu or None, gpu or None, ends)
+
+
+def segments_of(items: Iterable[Item]) -> List[List[Record]]:
+    """The records of each segment; segments without any are left out."""
+    segments: List[List[Record]] = [[]]
+    for item in items:
+        if isinstance(item, Record):
+            segments[-1].append(item)
+        else:
+            segments.append([])
+    return [segment for segment in segments if segment]
 
 
 def spans_of(dates: Iterable[float], ends: Iterable[float]) -> List[Tuple[float, float]]:

@@ -5,11 +5,10 @@ import datetime
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from . import _curves, _display, _summary
-from ._curves import Curve, DeviceCurves, Segment, clip, length_s, time_to_sec
+from ._curves import Curve, DeviceCurves, Figure, Segment, clip, length_s, time_to_sec
 from ._driver import Driver, PathLike
 from ._records import spans_of, split
 
-Figure = Union[float, Dict[str, Optional[float]], None]
 GPU_POWER = ("nvidia_draw_absolute", "nvidia_power")  #: the same of two generations
 
 

@@ -23,7 +23,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from ._database import Database
 from ._driver import Driver, PathLike, describe, metadata_of, read_run, records_of_run
-from ._records import SEGMENT_END, Item, Record
+from ._recorder import is_alive
+from ._records import SEGMENT_END, Item, Record, segments_of
 from ._recording import end_recording
 
 TABLES = (
@@ -124,8 +125,8 @@ class SqlParser(Driver):
         for recording, program_pid, file in self._pending():
             if not os.path.exists(file):
                 continue
-            segments += _segments(records_of_run(file))
-            if not _is_alive(program_pid):
+            segments += segments_of(records_of_run(file))
+            if not is_alive(program_pid):
                 self._take(recording, pathlib.Path(file))
         for segment in sorted(segments, key=lambda segment: segment[0].date.timestamp()):
             yield from segment
@@ -168,7 +169,7 @@ class SqlParser(Driver):
     def _take(self, recording: str, run_file: pathlib.Path) -> None:
         """Rows of a run file, all or none; then it goes."""
         items, exported = read_run(run_file)
-        numbered = ((number, segment, record) for segment, records in enumerate(_segments(items))
+        numbered = ((number, segment, record) for segment, records in enumerate(segments_of(items))
                     for number, record in enumerate(records))
         metadata = {**json.loads(self._experiment_column("metadata") or "{}"), **exported}
         with self._database.transaction() as run:
@@ -191,16 +192,6 @@ class SqlParser(Driver):
 
 
 # ---- records and rows ----
-
-def _segments(items: Iterable[Item]) -> List[List[Record]]:
-    segments: List[List[Record]] = [[]]
-    for item in items:
-        if isinstance(item, Record):
-            segments[-1].append(item)
-        else:
-            segments.append([])
-    return [segment for segment in segments if segment]
-
 
 def _figures(record: Record) -> Iterator[Figure]:
     for part, metrics in record.metrics.items():
@@ -242,13 +233,3 @@ def _remove_run(run_file: pathlib.Path) -> None:
     for path in run_file.parent.glob(run_file.name + "*"):
         with contextlib.suppress(OSError):
             path.unlink()
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True

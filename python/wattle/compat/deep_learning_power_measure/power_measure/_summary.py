@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
 
-from ._curves import humanize_bytes
+from ._curves import Figure, humanize_bytes
 
 if TYPE_CHECKING:
-    from ._results import ExpResults, Figure
+    from ._results import ExpResults
 
 TITLE = " EXPERIMENT SUMMARY ".center(108, "=")
 
@@ -55,7 +55,7 @@ def summary(results: "ExpResults", start: Optional[float], end: Optional[float])
 
 # ---- lines ----
 
-def _joules(value: "Figure") -> str:
+def _joules(value: Figure) -> str:
     return f"{value:.3f} joules" if isinstance(value, (int, float)) else "n/a"
 
 

@@ -10,6 +10,8 @@ import math
 import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
+from ._records import append
+
 PathLike = Union[str, "os.PathLike[str]"]
 TIMESTAMP, IS_OK = "#timestamp", "#frame_is_ok"
 
@@ -57,7 +59,5 @@ def load(path: PathLike) -> Optional[Dict[str, Any]]:
                 continue
             if math.isnan(value):
                 continue
-            curve = metrics.setdefault(name, {"dates": [], "values": []})
-            curve["dates"].append(seconds)
-            curve["values"].append(value)
+            append(metrics, name, seconds, value)
     return metrics or None
