@@ -25,7 +25,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--size", type=int, default=32, help="height and width of the images")
     parser.add_argument("--images", type=int, default=128, help="a round")
     parser.add_argument("--rounds", type=int, default=2)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not all(1 <= batch <= options.images for batch in options.batches):
+        parser.error(f"a batch has from 1 to {options.images} images, those of a round (--images)")
+    return options
 
 
 def train(batch: int, images: int, size: int) -> None:
@@ -49,7 +52,7 @@ def record(path: str, batch: int, options: argparse.Namespace) -> None:
 
 def per_image(paths: List[str], images: int, figure: str) -> Optional[float]:
     """The median round's seconds or joules an image; None where there is none."""
-    blocks = [next(block for block in wattle.open(path).blocks if block["name"] == "round") for path in paths]
+    blocks = [wattle.open(path).blocks.find("round") for path in paths]
     values = [block[figure] for block in blocks]
     return None if None in values else statistics.median(values) / images
 

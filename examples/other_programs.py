@@ -5,7 +5,8 @@ usage: other_programs.py [FILE]
 
 Each command is a code block of one recording, so that time, CPU and joules stand side by side. Without Python the same
 is `wattle run -- xz -9 FILE` for one command, and `wattle bench -- 'gzip FILE' ::: 'xz FILE'` to know how sure a
-difference is. """
+difference is.
+"""
 import os
 import shutil
 import subprocess

@@ -69,7 +69,7 @@ def main() -> None:
         print(f"{row.name or '(model)':24}{energy:>10}{share:>8}{per_gmac:>10}")
 
     run = wattle.open(options.output)
-    step = next(block for block in run.blocks if block["name"] == "step")
+    step = run.blocks.find("step")
     images = step["num_calls"] * options.batch
     gmac = counted.multiply_adds / 1e9 / options.batch
     print(f"\nloss {loss:.3f} after {images} images, {gmac:.4f} GMAC each (forward)")

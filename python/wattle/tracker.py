@@ -106,15 +106,16 @@ class Tracker:
         self._backup: Optional[str] = None  # a run file of ours that goes when the tracker has stopped
         if output is None and resource_usage_file is not None:
             output = self._backup = f"{self._usage_file}.sqlite"
-        for path in (_tracking_file(tracking_file), output if self._backup is None else None):
+        for path in (check_ending(tracking_file), output if self._backup is None else None):
             if path is not None and not overwrite and os.path.exists(path):
                 raise FileExistsError(f"File {path} already exists. "
                                       "Set overwrite to True to overwrite the existing file.")
         self._recorder = _wattle.Tracker(
             interval_s=sleep_time, output=_absolute(output), overwrite=overwrite,
-            tracking_file=_absolute(tracking_file), ram_unit=ram_unit, gpu_ram_unit=gpu_ram_unit, time_unit=time_unit, expected_cores=n_expected_cores or 0,
-            gpus=_gpus(gpu_uuids, gpu_brand), gpu_brand=gpu_brand, label=label, pid=process_id or 0, quiet=True,
-            arguments=arguments, stop_timeout_s=max(n_join_attempts * join_timeout, _SHORTEST_S))
+            tracking_file=_absolute(tracking_file), ram_unit=ram_unit, gpu_ram_unit=gpu_ram_unit,
+            time_unit=time_unit, expected_cores=n_expected_cores or 0, gpus=_gpus(gpu_uuids, gpu_brand),
+            gpu_brand=gpu_brand, label=label, pid=process_id or 0, quiet=True, arguments=arguments,
+            stop_timeout_s=max(n_join_attempts * join_timeout, _SHORTEST_S))
 
     # ---- start and stop ----
 
@@ -283,7 +284,8 @@ def _absolute(path: Optional[PathLike]) -> Optional[str]:
     return None if path is None else os.path.abspath(path)
 
 
-def _tracking_file(path: Optional[PathLike]) -> Optional[PathLike]:
+def check_ending(path: Optional[PathLike]) -> Optional[PathLike]:
+    """The path of a tracking or sub-tracking file; ValueError unless it is .csv or .sqlite, or None."""
     if path is not None and not os.fspath(path).endswith((".csv", ".sqlite")):
         raise ValueError(f'Invalid file name: "{path}". Valid file extensions are ".csv" and ".sqlite".')
     return path

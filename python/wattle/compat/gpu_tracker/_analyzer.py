@@ -5,12 +5,13 @@ import contextlib
 import json
 import math
 import os
+import pathlib
 import sqlite3
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 from ... import _wattle
+from ...tracker import check_ending
 from ._results import STATISTICS, SubTrackingResults
-from ._sub_tracking_files import check_ending
 
 if TYPE_CHECKING:
     import pandas
@@ -28,8 +29,7 @@ class SubTrackingAnalyzer:
         self._tracking_file = None if tracking_file is None else os.fspath(tracking_file)
         self._sub_tracking_file = os.fspath(sub_tracking_file)
         for path in (self._tracking_file, self._sub_tracking_file):
-            if path is not None:
-                check_ending(path)
+            check_ending(path)
         self._calls: Optional[dict[str, list[tuple[float, float]]]] = None
         self._data: Optional[pandas.DataFrame] = None
 
@@ -45,7 +45,7 @@ class SubTrackingAnalyzer:
         path = self._tracking()
         if path.endswith(".csv"):
             return pandas.read_csv(path, float_precision="round_trip", **csv_part)
-        uri = f"file:{os.path.abspath(path).replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro"
+        uri = f"{pathlib.Path(path).absolute().as_uri()}?mode=ro"
         with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
             return pandas.read_sql_query(f'SELECT * FROM "{table}"', connection)
 

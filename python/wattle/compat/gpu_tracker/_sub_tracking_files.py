@@ -14,12 +14,6 @@ COLUMNS = ("process_id", "code_block_name", "position", "timestamp")
 _BUSY_S = 60.0
 
 
-def check_ending(path: str) -> None:
-    """ValueError unless the file is .csv or .sqlite."""
-    if not path.endswith((".csv", ".sqlite")):
-        raise ValueError(f'Invalid file name: "{path}". Valid file extensions are ".csv" and ".sqlite".')
-
-
 def _create(path: str, overwrite: bool) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
     if overwrite:

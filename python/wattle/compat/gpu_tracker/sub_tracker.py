@@ -11,10 +11,11 @@ from types import FrameType
 from typing import Any, Callable, Optional, Self, TypeVar, Union
 
 from ... import _wattle
+from ...tracker import check_ending
 from ._analyzer import SubTrackingAnalyzer
 from ._comparison import TrackingComparison
 from ._results import CodeBlockResults, ComparisonResults, SubTrackingResults
-from ._sub_tracking_files import SubTrackingFile, check_ending, fork_generation, open_file
+from ._sub_tracking_files import SubTrackingFile, fork_generation, open_file
 
 __all__ = ["CodeBlockResults", "ComparisonResults", "SubTracker", "SubTrackingAnalyzer", "SubTrackingResults",
            "TrackingComparison", "sub_track"]

@@ -8,9 +8,10 @@ AsynchronousMeasurementTool  the machine over time, by a process of its own: ela
 LayerwiseMeasurementTool     joules of each layer of a PyTorch model: layer type, mean J per call
 
 All three write CSV without a header. 1 kWh is 3.6e6 J. A figure that could not be had is `nan`, which float(), numpy
-and pandas read as such; it is never 0. docs/migrate-defeo.md says what differs from the original. """
-from wattle.compat.measurement.asynchronous import AsynchronousMeasurementTool
-from wattle.compat.measurement.energy import EnergyMeasurementTool
-from wattle.compat.measurement.layerwise import LayerwiseMeasurementTool
+and pandas read as such; it is never 0. docs/migrate-defeo.md says what differs from the original.
+"""
+from .asynchronous import AsynchronousMeasurementTool
+from .energy import EnergyMeasurementTool
+from .layerwise import LayerwiseMeasurementTool
 
 __all__ = ["AsynchronousMeasurementTool", "EnergyMeasurementTool", "LayerwiseMeasurementTool"]

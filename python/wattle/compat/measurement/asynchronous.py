@@ -3,19 +3,19 @@ import atexit
 import os
 from typing import Optional
 
-from wattle import _wattle
-from wattle.compat.measurement.counters import GpuNumber, gpu_option
-from wattle.compat.measurement.readings import readings
-from wattle.compat.measurement.rows import PathLike, RowFile
+from ... import _wattle
+from .counters import GpuNumber, gpu_option
+from .readings import readings
+from .rows import PathLike, RowFile
 
 
 class AsynchronousMeasurementTool:
     """Records the machine every `interval` seconds, by a process of its own, while the program goes on.
 
-    tool = AsynchronousMeasurementTool(out_file="machine.csv", gpu_num=0)
-    tool.start(1)
-    train()
-    tool.stop()
+        tool = AsynchronousMeasurementTool(out_file="machine.csv", gpu_num=0)
+        tool.start(1)
+        train()
+        tool.stop()
 
     Rows: `elapsed s,CPU kWh,CPU %,CPU °C,GPU kWh,GPU %,GPU °C,GPU W`, one for each reading after the first, and one at
     stop(). Elapsed and both energies count from start(), CPU % is over the time since the row before; the others are

@@ -5,8 +5,8 @@ import warnings
 from dataclasses import dataclass
 from typing import Optional, Union
 
-from wattle import _wattle
-from wattle.meter import Meter
+from ... import _wattle
+from ...meter import Meter
 
 GpuNumber = Union[int, str]
 

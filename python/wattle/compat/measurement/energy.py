@@ -1,18 +1,18 @@
 """EnergyMeasurementTool: what stretches of a program cost."""
 import atexit
 
-from wattle.compat.measurement.counters import Counters, GpuNumber
-from wattle.compat.measurement.rows import J_PER_KWH, PathLike, RowFile
+from .counters import Counters, GpuNumber
+from .rows import J_PER_KWH, PathLike, RowFile
 
 
 class EnergyMeasurementTool:
     """Measures stretches of code: a row `elapsed s,CPU kWh,GPU kWh` for each start() and stop().
 
-    tool = EnergyMeasurementTool(out_file="energy.csv", gpu_num=0)
-    for epoch in range(epochs):
-        tool.start()
-        train()
-        tool.stop()
+        tool = EnergyMeasurementTool(out_file="energy.csv", gpu_num=0)
+        for epoch in range(epochs):
+            tool.start()
+            train()
+            tool.stop()
 
     CPU is all packages of the machine, GPU the one of `gpu_num` (NVML's index or a UUID), both from their energy
     counters, whoever used them meanwhile. A row is in the file as soon as stop() returns, so nothing that may end the

@@ -6,8 +6,8 @@ import math
 import os
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
-from wattle.compat.measurement.counters import GpuNumber, gpu_option
-from wattle.compat.measurement.rows import PathLike, RowFile
+from .counters import GpuNumber, gpu_option
+from .rows import PathLike, RowFile
 
 if TYPE_CHECKING:
     import torch
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class LayerwiseMeasurementTool:
     """Measures a model layer by layer: a row `layer type,mean J per call` for each layer.
 
-    tool = LayerwiseMeasurementTool(out_file="layers.csv", gpu_num=0)
-    model = tool.start(model)
-    for epoch in range(epochs):
-        train()
-    tool.stop()
+        tool = LayerwiseMeasurementTool(out_file="layers.csv", gpu_num=0)
+        model = tool.start(model)
+        for epoch in range(epochs):
+            train()
+        tool.stop()
 
     Layers are the modules inside the model that have none inside themselves, and those of torch.nn that have (but for
     mere containers), in the order of model.named_modules(). Joules are the program's, CPU and memory plus GPU, of a
@@ -41,7 +41,7 @@ class LayerwiseMeasurementTool:
 
     def start(self, model: Model) -> Model:
         """Begins to measure and gives the model back, the same as before. RuntimeError: it is started already."""
-        from wattle.torch import layers
+        from ...torch import layers
         if self._is_started():
             raise RuntimeError("LayerwiseMeasurementTool.start(): it is started already; stop() it first")
         self._types = {name: type(module).__name__ for name, module in model.named_modules() if _is_layer(name, module)}
@@ -71,7 +71,7 @@ class LayerwiseMeasurementTool:
 
 def _is_layer(name: str, module: torch.nn.Module) -> bool:
     import torch
-    if not any(True for _ in module.children()):
+    if next(module.children(), None) is None:
         return True
     containers = torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict
     return name != "" and type(module).__module__.startswith("torch.nn.") and not isinstance(module, containers)

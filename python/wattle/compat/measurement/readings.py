@@ -3,8 +3,8 @@ import bisect
 import math
 from typing import Any, Iterator, Sequence
 
-from wattle import _wattle
-from wattle.compat.measurement.rows import J_PER_KWH
+from ... import _wattle
+from .rows import J_PER_KWH
 
 NS_PER_S = 1e9
 Row = list[float]

@@ -16,7 +16,8 @@ class RowFile:
 
     The path is taken from the working folder of now, so that a later os.chdir() moves nothing. Nothing is touched
     before the first row. FileNotFoundError, NotADirectoryError, IsADirectoryError and PermissionError come at once,
-    not after hours of measuring. """
+    not after hours of measuring.
+    """
 
     def __init__(self, path: PathLike) -> None:
         self.path = pathlib.Path(os.path.abspath(os.fspath(path)))

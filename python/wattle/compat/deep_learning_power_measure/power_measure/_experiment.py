@@ -9,23 +9,17 @@ import signal
 import threading
 import time
 import warnings
-from typing import Any, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from . import gpu_power, model_complexity, rapl_power
 from ._driver import Driver
+from ._proc import all_pids, parent_of, pid_of
 from ._recorder import is_alive
 from ._recording import ControlQueue, Recording
 
 SHORTEST_S, LONGEST_S = 0.001, 3600.0
 
 _log = logging.getLogger(__name__)
-
-
-def _pid_of(process: Any) -> int:
-    pid = getattr(process, "pid", process)
-    if isinstance(pid, bool) or not isinstance(pid, int) or pid < 1:
-        raise ValueError(f"{process!r} is no process; give a pid or an object with one (psutil.Process)")
-    return pid
 
 
 def _interval_s(period: float, measurement_period: Optional[float]) -> float:
@@ -89,12 +83,12 @@ class Experiment:
     def measure_from_pid_list(self, pid_list: Iterable[Any], period: float = 1) -> Tuple[Recording, ControlQueue]:
         """Records these processes (pids, or objects with .pid) and all that they start, until they have ended or
         STOP_MESSAGE comes. Those that are gone already are left out. Raises ValueError where none is left."""
-        pids = list(dict.fromkeys(_pid_of(process) for process in pid_list))
+        wanted = list(dict.fromkeys(map(pid_of, pid_list)))
         interval_s = _interval_s(period, None)
         while True:
-            living = [pid for pid in pids if is_alive(pid)]
+            living = [pid for pid in wanted if is_alive(pid)]
             if not living:
-                raise ValueError(f"no process to measure: {', '.join(map(str, pids))} ended" if pids else
+                raise ValueError(f"no process to measure: {', '.join(map(str, wanted))} ended" if wanted else
                                  "no process to measure: the list is empty")
             try:
                 return self._record(living, interval_s)
@@ -108,8 +102,8 @@ class Experiment:
 
         Does not return before. The machine's own figures (intel_power, total_mem_use) are of the machine anyhow.
         """
-        pids = [parent_pid] if pid_args is None else [_pid_of(process) for process in pid_args]
-        recording, _ = self._record(pids, _interval_s(period, measurement_period))
+        followed = [parent_pid] if pid_args is None else list(map(pid_of, pid_args))
+        recording, _ = self._record(followed, _interval_s(period, measurement_period))
         end = time.monotonic() + duration_s
         with _Interruptible() as asked:
             while recording.is_alive() and not asked.is_set():
@@ -119,8 +113,8 @@ class Experiment:
                 asked.wait(min(left, 0.5))
         recording.stop()
 
-    def _record(self, pids: Sequence[int], interval_s: float) -> Tuple[Recording, ControlQueue]:
-        recording = Recording(self.db_driver, pids, interval_s)
+    def _record(self, followed: Sequence[int], interval_s: float) -> Tuple[Recording, ControlQueue]:
+        recording = Recording(self.db_driver, followed, interval_s)
         return recording, ControlQueue(recording)
 
 
@@ -142,12 +136,11 @@ class _Interruptible:
 
 def get_pid_list(current_pid: int, parent_pid: Optional[int] = None) -> List[int]:
     """The pids of parent_pid (None: this process's parent) and all that comes from it, without current_pid's."""
-    children: dict[int, List[int]] = {}
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
-            parent = rapl_power.parent_of(int(entry.name))
-            if parent is not None:
-                children.setdefault(parent, []).append(int(entry.name))
+    children: Dict[int, List[int]] = {}
+    for pid in all_pids():
+        parent = parent_of(pid)
+        if parent is not None:
+            children.setdefault(parent, []).append(pid)
 
     def family(pid: int) -> List[int]:
         found, waiting = [], [pid]

@@ -1,6 +1,7 @@
 """Single readings of /proc: times and memory of processes and of the machine. None: not there, or not ours to read."""
 from __future__ import annotations
 
+import numbers
 import os
 import pathlib
 from typing import Any, Iterable, List, NamedTuple, Optional
@@ -48,8 +49,11 @@ def _procfs() -> pathlib.Path:
 
 
 def pid_of(process: Any) -> int:
-    """A pid, or the .pid of an object."""
-    return int(getattr(process, "pid", process))
+    """A pid, or the .pid of an object. Raises ValueError for what is neither."""
+    pid = getattr(process, "pid", process)
+    if isinstance(pid, bool) or not isinstance(pid, numbers.Integral) or pid < 1:
+        raise ValueError(f"{process!r} is no process; give a pid or an object with one (psutil.Process)")
+    return int(pid)
 
 
 def processes(pids: Iterable[Any]) -> List[Any]:
@@ -81,6 +85,11 @@ def parent_of(pid: int) -> Optional[int]:
     """The parent's pid."""
     fields = _stat(pid)
     return int(fields[1]) if fields is not None else None
+
+
+def all_pids() -> List[int]:
+    """Of all processes that are shown."""
+    return [int(entry.name) for entry in os.scandir(_procfs()) if entry.name.isdigit()]
 
 
 def process_times(pid: int) -> Optional[ProcessTimes]:

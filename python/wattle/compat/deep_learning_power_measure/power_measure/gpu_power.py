@@ -38,7 +38,7 @@ def get_gpu_sample() -> Dict[str, Any]:
     """A reading of all GPUs: time (Unix s), nvidia_power and per_gpu_nvidia_power (J since the driver was loaded),
     nvidia_memory and per_gpu_nvidia_memory (bytes), nvidia_use_rate and per_gpu_nvidia_use_rate (percent).
 
-    None where a GPU does not tell. Raises NvmlError (an OSError) without a driver.
+    None where a GPU does not tell, so the sums where one does not; the mean of use is of those that do. Raises NvmlError (an OSError) without a driver.
     """
     with Nvml() as nvml:
         gpus = dict(enumerate(nvml.gpus()))
@@ -139,5 +139,6 @@ def _by_number(value: Any) -> Any:
 
 
 def _sum(values: Mapping[int, Optional[float]]) -> Optional[float]:
+    """None where one is unknown: a counter that is missing in one of two sums would look like energy."""
     known = [value for value in values.values() if value is not None]
-    return sum(known) if known else None
+    return sum(known) if known and len(known) == len(values) else None
