@@ -53,6 +53,14 @@ def recorder_pid(run_file: "str | os.PathLike[str]") -> Optional[int]:
     return found[0] if found is not None else None
 
 
+def wait_until_gone(pid: Optional[int]) -> None:
+    """The run file is whole a moment before the recorder that was told to stop has gone; who looks for recorders then
+    (settle, recorder_pid) would still find it."""
+    until = time.monotonic() + SETTLE_S
+    while pid is not None and is_alive(pid) and time.monotonic() < until:
+        time.sleep(POLL_S / 4)
+
+
 def _followed(words: Sequence[bytes]) -> List[int]:
     """The pids in a recorder's command line."""
     also = [pids for option, pids in zip(words, words[1:]) if option == ALSO]

@@ -13,7 +13,7 @@ import warnings
 from typing import Any, List, Optional, Sequence, Set
 
 from ._driver import Driver
-from ._recorder import POLL_S, is_alive, recorder_pid, settle
+from ._recorder import POLL_S, is_alive, recorder_pid, settle, wait_until_gone
 
 STOP_MESSAGE = "Stop"
 EXP_DONE = "Done"
@@ -108,6 +108,7 @@ class Recording:
                 return
             try:
                 self._tracker.stop()
+                wait_until_gone(self._pid)
             except (OSError, RuntimeError) as error:
                 self._fail("the recorder", error)
             try:
