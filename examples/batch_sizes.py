@@ -11,7 +11,7 @@ import argparse
 import os
 import statistics
 import tempfile
-from typing import List, Optional
+from typing import Optional
 
 import torch
 import torchvision
@@ -50,7 +50,7 @@ def record(path: str, batch: int, options: argparse.Namespace) -> None:
         train(batch, options.images, options.size)
 
 
-def per_image(paths: List[str], images: int, figure: str) -> Optional[float]:
+def per_image(paths: list[str], images: int, figure: str) -> Optional[float]:
     """The median round's seconds or joules an image; None where there is none."""
     blocks = [wattle.open(path).blocks.find("round") for path in paths]
     values = [block[figure] for block in blocks]

@@ -7,7 +7,7 @@
 The run file stays: `wattle report resnet18.sqlite`, `wattle blocks resnet18.sqlite`.
 """
 import argparse
-from typing import Iterator, Tuple
+from typing import Iterator
 
 import torch
 import torchvision
@@ -26,7 +26,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def made_data(n: int, batch: int, size: int, device: str) -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
+def made_data(n: int, batch: int, size: int, device: str) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Images of noise, a little brighter in one colour: the colour is the class."""
     for _ in range(n):
         labels = torch.randint(3, (batch,))

@@ -3,7 +3,7 @@ goes on."""
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Dict, Mapping, Optional, Union
+from typing import Any, Callable, Mapping, Optional, Union
 
 from . import _wattle
 
@@ -29,7 +29,7 @@ class Training:
         if every != int(every) or every < 0:
             raise ValueError(f"every must be a whole number of steps, 0 for no figures, not {every!r}")
         self._every = int(every)
-        self._open: Dict[str, int] = {}
+        self._open: dict[str, int] = {}
         self._meter: Optional[_wattle.Meter] = None
         self._estimated = False
         self._clear()
@@ -88,7 +88,7 @@ class Training:
         if self._meter is not None and self._from is None:
             self._from = self._meter.read()
 
-    def step_ends(self, samples: Optional[int], tokens: Optional[int]) -> Optional[Dict[str, float]]:
+    def step_ends(self, samples: Optional[int], tokens: Optional[int]) -> Optional[dict[str, float]]:
         """The step's own numbers, and every so many steps the figures since the last ones (no figure that is not
         known)."""
         if self.is_open("step"):
@@ -103,7 +103,7 @@ class Training:
         self._all_tokens_known &= tokens is not None
         return self.figures() if self._every and self._steps >= self._every else None
 
-    def figures(self) -> Optional[Dict[str, float]]:
+    def figures(self) -> Optional[dict[str, float]]:
         """Joules per step, sample and token and mean power since the last call; None: nothing is known."""
         self._add_energy()
         energy_j, seconds = self._energy_j, self._seconds

@@ -6,7 +6,7 @@ one sentence that says what is wrong.
 """
 import os
 from types import TracebackType
-from typing import Any, Callable, Optional, Sequence, Type, TypeVar, Union
+from typing import Any, Callable, Optional, Sequence, TypeVar, Union
 
 PathLike = Union[str, "os.PathLike[str]"]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -20,7 +20,7 @@ class Span:
     """A code block of this thread. May be entered again and again, also inside itself and by several threads."""
     name: str
     def __enter__(self) -> "Span": ...
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> None: ...
     async def __aenter__(self) -> "Span": ...  #: a range: other tasks may run meanwhile
     async def __aexit__(self, kind: Any, value: Any, traceback: Any) -> None: ...

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import Optional, Type
+from typing import Optional
 
 from . import _keeper, _show, _wattle
 from ._wattle import Reading
@@ -74,7 +74,7 @@ class Meter:
         self.start()
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> None:
         self.stop()
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-from typing import List
-
 import torch
 
 
@@ -33,7 +31,7 @@ def standard() -> str:
     return "gnu++14" if (int(major), int(minor)) < (2, 1) else "gnu++17"
 
 
-def headers() -> List[str]:
+def headers() -> list[str]:
     """torch.utils.cpp_extension knows them too, but has its say about CUDA."""
     top = pathlib.Path(torch.__file__).parent / "include"
     return [str(top), str(top / "torch/csrc/api/include")]
@@ -43,7 +41,7 @@ def libraries() -> str:
     return str(pathlib.Path(torch.__file__).parent / "lib")
 
 
-def definitions() -> List[str]:
+def definitions() -> list[str]:
     """NDEBUG as torch's own extensions have it: some of its types differ without."""
     return ["-DNDEBUG", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}", f'-DWATTLE_TORCH="{tag()}"']
 

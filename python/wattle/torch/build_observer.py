@@ -12,14 +12,14 @@ import shlex
 import subprocess
 import sys
 import sysconfig
-from typing import List, Optional
+from typing import Optional
 
 from . import _built_for
 
 SOURCE = pathlib.Path(__file__).with_name("observer.cpp")
 
 
-def command(output: pathlib.Path) -> List[str]:
+def command(output: pathlib.Path) -> list[str]:
     headers = [*_built_for.headers(), sysconfig.get_paths()["include"]]
     compiler = shlex.split(os.environ.get("CXX", "")) or ["c++"]
     return [*compiler, f"-std={_built_for.standard()}", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
@@ -38,7 +38,7 @@ def build(output: pathlib.Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def main(words: Optional[List[str]] = None) -> int:
+def main(words: Optional[list[str]] = None) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m wattle.torch.build_observer", description=(
         "Builds the observer of wattle.torch for the torch of this Python, into the user's cache folder."))
     parser.parse_args(words)

@@ -10,7 +10,7 @@ import threading
 import time
 from array import array
 from collections import deque
-from typing import Any, Deque, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Optional, Sequence
 
 PENDING_MOST = 4096  #: events that are not read yet, before those that are over are
 ANCHORS = 5
@@ -23,7 +23,7 @@ class TorchCuda:
         import torch
         self._cuda = torch.cuda
 
-    def record(self, device: int, event: Optional[Any]) -> Tuple[int, Any]:
+    def record(self, device: int, event: Optional[Any]) -> tuple[int, Any]:
         """(stream, event): an event, a used one if one is given, in the device's current stream"""
         stream = self._cuda.current_stream(device)
         event = event if event is not None else self._cuda.Event(enable_timing=True)
@@ -71,18 +71,18 @@ class Device:
     def __init__(self, cuda: Any, index: int) -> None:
         self.index = index
         self._cuda = cuda
-        self._pool: List[Any] = []
-        self._pending: Deque[Tuple[int, Any, int]] = deque()
-        self._now: Dict[int, Tuple[int, int]] = {}  #: of each stream: since when it works for which column
+        self._pool: list[Any] = []
+        self._pending: deque[tuple[int, Any, int]] = deque()
+        self._now: dict[int, tuple[int, int]] = {}  #: of each stream: since when it works for which column
         self._pieces = Pieces()
         self._anchor_ns, self._base = self._anchor()
         self._base_ns = 0  #: the base event's time; it moves on, as single-precision milliseconds tell short times only
         self.is_captured = False
         self._lock = threading.Lock()  # backward runs in a thread of its own
 
-    def _anchor(self) -> Tuple[int, Any]:
+    def _anchor(self) -> tuple[int, Any]:
         """(CLOCK_MONOTONIC, event) of one instant: the narrowest of a few tries"""
-        best: Optional[Tuple[int, int, Any]] = None
+        best: Optional[tuple[int, int, Any]] = None
         for _ in range(ANCHORS):
             self._cuda.synchronize(self.index)
             begin_ns = self._cuda.monotonic_ns()
@@ -168,7 +168,7 @@ class Timeline:
         for device in self.devices:
             device.mark(column)
 
-    def finish(self) -> Dict[int, Pieces]:
+    def finish(self) -> dict[int, Pieces]:
         return {device.index: device.finish() for device in self.devices}
 
     @property
@@ -176,7 +176,7 @@ class Timeline:
         return any(device.is_captured for device in self.devices)
 
 
-def domain_of(devices: Sequence[Dict[str, Any]], index: int) -> Optional[str]:
+def domain_of(devices: Sequence[dict[str, Any]], index: int) -> Optional[str]:
     """The run's domain ('gpu-0') of torch's device `index`, or None if that can't be told."""
     gpus = [device for device in devices if device["kind"] == "gpu"]
     uuid = _uuid(index)

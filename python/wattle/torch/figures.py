@@ -6,7 +6,7 @@ import json
 import math
 from array import array
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
 
 from . import cuda
 from .rows import OUTSIDE, Row, known
@@ -24,7 +24,7 @@ class Measured:
 
 @dataclass
 class Result:
-    rows: List[Row]
+    rows: list[Row]
     error_j: Optional[float] = None
     estimated: Optional[bool] = None
     report: Optional[str] = None
@@ -47,8 +47,8 @@ class Divided:
         self.modules = [Share(*share) for share in told[n_columns:]]
 
 
-def make(measured: Sequence[Measured], numbers: Dict[str, int], run: Optional[Any], pieces: Dict[int, cuda.Pieces],
-         notes: List[str]) -> Result:
+def make(measured: Sequence[Measured], numbers: dict[str, int], run: Optional[Any], pieces: dict[int, cuda.Pieces],
+         notes: list[str]) -> Result:
     """Rows of `measured`; `numbers`: column of each span name; `pieces`: of torch's devices."""
     if run is None:
         return Result(_unknown(measured))
@@ -62,7 +62,7 @@ def make(measured: Sequence[Measured], numbers: Dict[str, int], run: Optional[An
     return Result(maker.rows(), energy["target_error_j"], energy["provenance"] == "estimated", report, run.path)
 
 
-def _columns_of_called(measured: Sequence[Measured]) -> List[int]:
+def _columns_of_called(measured: Sequence[Measured]) -> list[int]:
     """Where the time of each column is told. A module that was never called may have some all the same: others use its
     parameters (MultiheadAttention those of out_proj), whose gradients come in there. It is that of the module around it."""
     places = {one.name: i for i, one in enumerate(measured) if one.calls > 0}
@@ -76,15 +76,15 @@ def _columns_of_called(measured: Sequence[Measured]) -> List[int]:
     return columns
 
 
-def _unknown(measured: Sequence[Measured]) -> List[Row]:
+def _unknown(measured: Sequence[Measured]) -> list[Row]:
     rows = [Row(one.name, one.type, one.calls, None, None, None, None, parameters=one.parameters)
             for one in measured if one.calls > 0]
     return rows + [Row(OUTSIDE, "", 0, None, None, None, None)]
 
 
 class _Maker:
-    def __init__(self, measured: Sequence[Measured], numbers: Dict[str, int], run: Any, pieces: Dict[int, cuda.Pieces],
-                 notes: List[str]) -> None:
+    def __init__(self, measured: Sequence[Measured], numbers: dict[str, int], run: Any, pieces: dict[int, cuda.Pieces],
+                 notes: list[str]) -> None:
         self._measured = measured
         self._n = 2 * len(measured) + 1
         self._groups = [0] + [i // 2 + 1 for i in range(self._n - 1)]
@@ -103,9 +103,9 @@ class _Maker:
                                   groups=self._groups), self._n)
 
     @staticmethod
-    def _domains(run: Any, pieces: Dict[int, cuda.Pieces], notes: List[str]) -> Dict[str, cuda.Pieces]:
+    def _domains(run: Any, pieces: dict[int, cuda.Pieces], notes: list[str]) -> dict[str, cuda.Pieces]:
         """Pieces of the GPUs whose energy is in the run"""
-        found: Dict[str, cuda.Pieces] = {}
+        found: dict[str, cuda.Pieces] = {}
         for index, each in pieces.items():
             name = cuda.domain_of(run.devices(), index)
             if name is None:
@@ -115,7 +115,7 @@ class _Maker:
                 found[name] = each
         return found
 
-    def rows(self) -> List[Row]:
+    def rows(self) -> list[Row]:
         return [self._row(i, one) for i, one in enumerate(self._measured) if one.calls > 0] + [self._outside()]
 
     def _row(self, i: int, one: Measured) -> Row:

@@ -8,7 +8,7 @@ operations.
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterable, Optional, Sequence
 
 import torch
 
@@ -35,7 +35,7 @@ class Layer:
         self.python_hooks = graph.hooks_of(self, backward_python)
 
 
-Hooks = Tuple[Callable[[Any], None], Callable[[Any, Any], None]]
+Hooks = tuple[Callable[[Any], None], Callable[[Any, Any], None]]
 
 
 class Graph:
@@ -46,9 +46,9 @@ class Graph:
         self._key = f"wattle.layer.{next(_sessions)}"
         self._accumulate = _accumulate_type()
         self._python = torch._C._FunctionBase
-        self.owners: Dict[int, Layer] = {}  #: of parameters, by id
-        self._kept: List[Any] = []  #: nodes of parameters
-        self._handles: List[Any] = []
+        self.owners: dict[int, Layer] = {}  #: of parameters, by id
+        self._kept: list[Any] = []  #: nodes of parameters
+        self._handles: list[Any] = []
         self._prune_at = HANDLES_LEAST
 
     def own(self, parameter: torch.nn.Parameter, layer: Layer) -> None:
@@ -97,14 +97,14 @@ class Graph:
 
         return begin, end
 
-    def _check(self, open_: List[Column]) -> None:
+    def _check(self, open_: list[Column]) -> None:
         """Before a node runs inside something: does that go on?"""
         if open_[-1].is_backward and not open_[-1].may_nest:
             self._stacks.cut(len(open_) - 1)  # nodes of C++ run one after the other: that one raised
         if open_:
             self._stacks.mend()
 
-    def label(self, nodes: List[Any], layer: Optional[Layer]) -> None:
+    def label(self, nodes: list[Any], layer: Optional[Layer]) -> None:
         """Nodes and all before them, up to those that have a label, become the layer's; None: nobody's, and only the
         nodes themselves."""
         key = self._key
@@ -163,7 +163,7 @@ def is_lazy(parameter: torch.nn.Parameter) -> bool:
     return isinstance(parameter, torch.nn.parameter.UninitializedParameter)
 
 
-def _nodes(tensors: Iterable[Any]) -> List[Any]:
+def _nodes(tensors: Iterable[Any]) -> list[Any]:
     nodes = []
     for tensor in tensors:
         if tensor is None or not tensor.requires_grad:

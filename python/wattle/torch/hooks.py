@@ -4,7 +4,7 @@ from __future__ import annotations
 import itertools
 import sys
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 import torch
 from torch.nn.modules import module as nn_module
@@ -23,7 +23,7 @@ class Hooked:
         self.forward = forward
         self.layer = layer
         self.arguments = arguments  #: of forward; with so many there are no keywords; -1: there may be any number
-        self.inside: FrozenSet[Column] = frozenset()  #: forward columns of the modules around it
+        self.inside: frozenset[Column] = frozenset()  #: forward columns of the modules around it
         self.count_call = itertools.count().__next__  #: returns the calls so far; of one instruction, for threads
 
 
@@ -50,7 +50,7 @@ class ForwardHooks:
     again.
     """
 
-    def __init__(self, hooked: Dict[torch.nn.Module, Hooked], stacks: Stacks, graph: Graph,
+    def __init__(self, hooked: dict[torch.nn.Module, Hooked], stacks: Stacks, graph: Graph,
                  warn: Callable[[str], None], label: bool = True) -> None:
         """label: nodes of the graph are found here, as nobody else sees backward."""
         self._hooked = hooked
@@ -59,8 +59,8 @@ class ForwardHooks:
         self._stacks = stacks
         self._graph = graph
         self._warn = warn
-        self._handles: List[Any] = []
-        self._compiled: Dict[torch.nn.Module, Any] = {}
+        self._handles: list[Any] = []
+        self._compiled: dict[torch.nn.Module, Any] = {}
         self._before, self._after = self._make_before(), self._make_after()
 
     def open(self, globally: bool, in_place: Sequence[torch.nn.Module] = (),
@@ -128,7 +128,7 @@ class ForwardHooks:
         try:
             if arguments == len(args) == 1 and isinstance(args[0], torch.Tensor) and self._graph.is_known(args[0]):
                 return
-            found: List[torch.Tensor] = []
+            found: list[torch.Tensor] = []
             tensors.find(args, found)
             if len(args) != arguments:
                 tensors.find(_keywords(frame), found)

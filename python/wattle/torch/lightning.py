@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any, List
+from typing import Any
 
 from .._training import Count, Training, count, samples_in, tokens_in
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")  # the same program under two names, with classes of their own
 
 
-def _bases() -> List[type]:
+def _bases() -> list[type]:
     """Callback of the packages that the program uses already, so that either Trainer knows ours; else of one that is
     there."""
     loaded = [name for name in _PACKAGES if sys.modules.get(name) is not None]

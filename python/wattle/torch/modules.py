@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Mapping, Tuple, Union
+from typing import Iterator, Mapping, Union
 
 import torch
 
@@ -18,19 +18,19 @@ class Part:
 
     name: str
     module: torch.nn.Module
-    inside: List[torch.nn.Module] = field(default_factory=list)  #: modules that have it in them, itself not
+    inside: list[torch.nn.Module] = field(default_factory=list)  #: modules that have it in them, itself not
 
 
 @dataclass
 class Parts:
-    parts: List[Part]
-    compiled_in_place: List[torch.nn.Module]  #: by module.compile()
-    compiled: List[str]  #: names of compiled modules, of either kind
+    parts: list[Part]
+    compiled_in_place: list[torch.nn.Module]  #: by module.compile()
+    compiled: list[str]  #: names of compiled modules, of either kind
 
 
 def find(model: Model, inside_compiled: bool) -> Parts:
     """Modules in the order of named_modules(); those inside a compiled module only where that is asked for."""
-    found: Dict[torch.nn.Module, Part] = {}
+    found: dict[torch.nn.Module, Part] = {}
     compiled, in_place = [], []
     hidden: set[torch.nn.Module] = set()
     for name, module in _named(model):
@@ -51,7 +51,7 @@ def find(model: Model, inside_compiled: bool) -> Parts:
     return Parts(list(found.values()), in_place, compiled)
 
 
-def _named(model: Model) -> Iterator[Tuple[str, torch.nn.Module]]:
+def _named(model: Model) -> Iterator[tuple[str, torch.nn.Module]]:
     if isinstance(model, torch.nn.Module):
         yield from model.named_modules()
         return
@@ -70,7 +70,7 @@ def _is_wrapper(module: torch.nn.Module) -> bool:
     return kind is not None and isinstance(module, kind)
 
 
-def count_parameters(parts: List[Part]) -> List[int]:
+def count_parameters(parts: list[Part]) -> list[int]:
     """Of each its own; tied ones are the first module's. Those of lazy modules are there once they were called."""
     seen: set[int] = set()
     counts = []

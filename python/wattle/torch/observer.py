@@ -6,7 +6,7 @@ import importlib.machinery
 import importlib.util
 import pathlib
 import sys
-from typing import Any, Callable, Iterator, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional
 
 import torch
 
@@ -53,9 +53,9 @@ class Observer:
         self._module = load()
         self._module.open(_wattle.span_calls, mend)
 
-    def add(self, forward: str, backward: str) -> Tuple[Callable[[], Any], Callable[..., Any]]:
+    def add(self, forward: str, backward: str) -> tuple[Callable[[], Any], Callable[..., Any]]:
         """A layer, by the names of its spans: what is to be called when its forward begins and ends."""
-        both: Tuple[Callable[[], Any], Callable[..., Any]] = self._module.add(forward, backward)
+        both: tuple[Callable[[], Any], Callable[..., Any]] = self._module.add(forward, backward)
         return both
 
     def close(self) -> int:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, Iterator, List, Optional, Sequence
+from typing import Any, Iterator, Optional, Sequence
 
 from .. import _show
 
@@ -40,7 +40,7 @@ class Row:
             raise KeyError(f"a row has no '{key}', but {', '.join(COLUMNS)}")
         return getattr(self, key)
 
-    def keys(self) -> List[str]:
+    def keys(self) -> list[str]:
         return list(COLUMNS)
 
     def __iter__(self) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _figure(value: Optional[float], factor: float = 1, digits: int = 4) -> str:
     return "n/a" if value is None else f"{value * factor:.{digits}g}" if value else "0"
 
 
-def _cells(row: Row, total_j: Optional[float]) -> List[str]:
+def _cells(row: Row, total_j: Optional[float]) -> list[str]:
     share = None if row.energy_j is None or not total_j else row.energy_j / total_j
     outside = row.name == OUTSIDE
     return [row.name if row.name else "(model)", row.type, "" if outside else str(row.calls),

@@ -5,7 +5,7 @@ import json
 import os
 import threading
 from types import TracebackType
-from typing import Any, Callable, Dict, List, Optional, Type, Union
+from typing import Any, Callable, Optional, Union
 
 import torch
 
@@ -62,7 +62,7 @@ class layers:
         self._keeps = output is not None
         self._state = "new"
         self._result: Optional[figures.Result] = None
-        self.notes: List[str] = []  #: what the figures do not tell of, and why
+        self.notes: list[str] = []  #: what the figures do not tell of, and why
         self._note_compiled()
 
     # ---- when ----
@@ -103,7 +103,7 @@ class layers:
     def __enter__(self) -> "layers":
         return self.start()
 
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> None:
         self.stop()
 
@@ -132,8 +132,8 @@ class layers:
         self._graph = Graph(self._stacks)
         self._observer = take(self._wants_observer, bool(devices), self._stacks.mend)
         self.backward_by = "hooks" if self._observer is None else "observer"
-        self._measured: List[figures.Measured] = []
-        self._numbers: Dict[str, int] = {}  # column of each span name
+        self._measured: list[figures.Measured] = []
+        self._numbers: dict[str, int] = {}  # column of each span name
         hooked = {part.module: self._hook(part) for part in self._parts.parts}
         for part in self._parts.parts:
             hooked[part.module].inside = frozenset(hooked[around].forward for around in part.inside)
@@ -165,7 +165,7 @@ class layers:
             name += " (model)"
         return name
 
-    def _gpus(self) -> List[int]:
+    def _gpus(self) -> list[int]:
         """torch's indices of the GPUs that the models lie on"""
         found = set()
         for part in self._parts.parts:
@@ -178,7 +178,7 @@ class layers:
         """Stands in for torch.cuda in tests."""
         return None
 
-    def _close(self) -> Dict[int, cuda.Pieces]:
+    def _close(self) -> dict[int, cuda.Pieces]:
         self._forward.close()
         self._graph.close()
         self._stacks.cut(0)
@@ -238,7 +238,7 @@ class layers:
         return self._result
 
     @property
-    def rows(self) -> List[rows.Row]:
+    def rows(self) -> list[rows.Row]:
         """A row a module whose forward was called, in the order of named_modules(), and last 'outside layers'."""
         return self._done().rows
 
@@ -263,7 +263,7 @@ class layers:
         return self._done().estimated
 
     @property
-    def report(self) -> Optional[Dict[str, Any]]:
+    def report(self) -> Optional[dict[str, Any]]:
         """The whole report of the run, contract "wattle-report/1"; None: nothing was recorded here."""
         report = self._done().report
         return None if report is None else json.loads(report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Optional
 
 import torch
 
@@ -52,7 +52,7 @@ class Stacks(threading.local):
     """
 
     def __init__(self, mark: Optional[Callable[[int], None]] = None) -> None:
-        self.open: List[Column] = []
+        self.open: list[Column] = []
         self.mark = mark  #: told the column after each change, for work that is timed where it runs
 
     def begin(self, column: Column) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import types
 from types import TracebackType
-from typing import Any, Callable, Optional, Type, Union
+from typing import Any, Callable, Optional, Union
 
 from .. import _wattle
 
@@ -83,7 +83,7 @@ class step:
             self._span.__enter__()
         return self
 
-    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
                  traceback: Optional[TracebackType]) -> None:
         if self._optimizer is not None:
             self.undo()

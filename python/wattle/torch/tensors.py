@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from itertools import islice
-from typing import Any, Dict, Iterable, List
+from typing import Any, Iterable
 
 import torch
 
@@ -14,13 +14,13 @@ _PLAIN = (int, float, bool, str, bytes, type(None))
 _CLOSED = (type, types.ModuleType, torch.nn.Module)
 
 
-def find(value: Any, found: List[torch.Tensor]) -> None:
+def find(value: Any, found: list[torch.Tensor]) -> None:
     """Appends the tensors in `value` to `found`: tuples, lists, dicts (Hugging Face's outputs are some), dataclasses,
     and the attributes of other objects, some levels deep, the outermost first. Runs no code of theirs."""
-    level: List[Any] = [value]
-    seen: Dict[int, Any] = {}  # by id, which is its own as long as the object is kept
+    level: list[Any] = [value]
+    seen: dict[int, Any] = {}  # by id, which is its own as long as the object is kept
     for _ in range(DEPTH_MOST):
-        inner: List[Any] = []
+        inner: list[Any] = []
         for one in level:
             if isinstance(one, torch.Tensor):
                 found.append(one)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import warnings
-from typing import List, Optional, Sequence
+from typing import Optional, Sequence
 
 from ... import _program
 from .power_measure import parsers
@@ -34,7 +34,7 @@ def _seconds(text: str) -> float:
     return value
 
 
-def _names(text: str) -> List[str]:
+def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 import bisect
 import datetime
 import itertools
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Optional, Sequence, Union
 
-Point = Dict[str, Any]
-Segment = List[Point]
-Curve = List[Segment]
-DeviceCurves = Dict[str, Curve]  #: per GPU
+Point = dict[str, Any]
+Segment = list[Point]
+Curve = list[Segment]
+DeviceCurves = dict[str, Curve]  #: per GPU
 
 BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 
@@ -35,7 +35,7 @@ def time_to_sec(t: Union[datetime.datetime, float]) -> float:
     return t.timestamp() if isinstance(t, datetime.datetime) else float(t)
 
 
-def cumsum(metric: Sequence[Point]) -> List[float]:
+def cumsum(metric: Sequence[Point]) -> list[float]:
     """Running sum of the values."""
     return list(itertools.accumulate(point["value"] for point in metric))
 
@@ -87,7 +87,7 @@ def length_s(segment: Segment) -> float:
 # ---- integrals ----
 
 def integrate(metric: Segment, start: Optional[float] = None, end: Optional[float] = None,
-              allow_None: bool = False) -> Optional[List[Optional[float]]]:
+              allow_None: bool = False) -> Optional[list[Optional[float]]]:
     """Running integral over time of one segment, by the trapezoidal rule: watts become joules.
 
     metric: one segment; start, end: Unix seconds that bound it, None: its own ends. Returns a list as long as the
@@ -100,7 +100,7 @@ def integrate(metric: Segment, start: Optional[float] = None, end: Optional[floa
         reach = f"goes from {metric[0]['date']} to {metric[-1]['date']}" if metric else "is empty"
         raise ValueError(f"nothing to integrate from {start} to {end}: the segment {reach}")
     known = 0.0
-    sums: List[Optional[float]] = [0.0]
+    sums: list[Optional[float]] = [0.0]
     for left, right in zip(points, points[1:]):
         if left["value"] is None or right["value"] is None:
             if not allow_None:
@@ -112,7 +112,7 @@ def integrate(metric: Segment, start: Optional[float] = None, end: Optional[floa
     return sums
 
 
-Figure = Union[float, Dict[str, Optional[float]], None]  #: of a curve, or of each GPU's
+Figure = Union[float, dict[str, Optional[float]], None]  #: of a curve, or of each GPU's
 
 
 def _of_each(figure: Callable[[Curve, Optional[float], Optional[float]], Optional[float]],
@@ -183,7 +183,7 @@ def _at(metric: Segment, dates: Sequence[float]) -> Segment:
     return [{"date": date, "value": value_at(ordered, date, own)} for date in dates]
 
 
-def interpolate(metric1: Segment, metric2: Segment) -> Tuple[Segment, Segment]:
+def interpolate(metric1: Segment, metric2: Segment) -> tuple[Segment, Segment]:
     """Both with the dates of both, values on straight lines between their own; at the ends the last value goes on."""
     if not metric1 or not metric2:
         raise ValueError("interpolate: one of the two has no point")

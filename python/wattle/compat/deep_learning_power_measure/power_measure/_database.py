@@ -6,7 +6,7 @@ import os
 import pathlib
 import sqlite3
 import threading
-from typing import Any, Callable, Iterable, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Iterable, Iterator, Sequence
 
 Run = Callable[..., Any]
 POSTGRESQL = ("postgresql://", "postgres://")
@@ -60,7 +60,7 @@ class Database:
             finally:
                 cursor.close()
 
-    def select(self, statement: str, parameters: Sequence[Any] = ()) -> List[Tuple[Any, ...]]:
+    def select(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows."""
         with self._lock:
             connection = self._connect()
@@ -72,7 +72,7 @@ class Database:
                 cursor.close()
                 connection.rollback()  # no transaction stays open between two calls
 
-    def insert(self, run: Run, table: str, rows: Iterable[Tuple[Any, ...]]) -> None:
+    def insert(self, run: Run, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Many rows, inside of a transaction."""
         rows = list(rows)
         if not rows:

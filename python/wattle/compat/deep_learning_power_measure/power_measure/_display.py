@@ -5,7 +5,7 @@ import itertools
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 if TYPE_CHECKING:
     from ._curves import Curve
@@ -26,7 +26,7 @@ def _pyplot() -> Any:
     return matplotlib.pyplot
 
 
-def _lines(results: "ExpResults", name: str) -> Dict[str, "Curve"]:
+def _lines(results: "ExpResults", name: str) -> dict[str, "Curve"]:
     """label -> curve; {} with a warning where there is no such metric."""
     curve = results.get_curve(name)
     if curve is None:
@@ -41,7 +41,7 @@ def _with_unit(label: str) -> str:
     return label if unit is None else f"{label} ({unit})"
 
 
-def _draw(axes: Any, results: "ExpResults", lines: Dict[str, "Curve"], colors: Iterator[str]) -> None:
+def _draw(axes: Any, results: "ExpResults", lines: dict[str, "Curve"], colors: Iterator[str]) -> None:
     """A line a label; between segments there is a gap."""
     for label, segments in lines.items():
         color = next(colors)
@@ -70,11 +70,11 @@ def _colors() -> Iterator[str]:
     return itertools.cycle([f"C{number}" for number in range(10)])
 
 
-def curves(results: "ExpResults", names: List[str], saveto: Optional["PathLike"]) -> Optional[str]:
+def curves(results: "ExpResults", names: list[str], saveto: Optional["PathLike"]) -> Optional[str]:
     """ExpResults.display_curves."""
     if isinstance(names, str):
         raise TypeError(f"metric_names is a list of names: ['{names}']")
-    lines: Dict[str, "Curve"] = {}
+    lines: dict[str, "Curve"] = {}
     for name in names:
         lines.update(_lines(results, name))
     if not lines:
@@ -88,7 +88,7 @@ def curves(results: "ExpResults", names: List[str], saveto: Optional["PathLike"]
 
 def two_curves(results: "ExpResults", name1: str, name2: str, saveto: Optional["PathLike"]) -> Optional[str]:
     """ExpResults.display_2_curves."""
-    drawn: List[Tuple[str, Dict[str, "Curve"]]] = []
+    drawn: list[tuple[str, dict[str, "Curve"]]] = []
     for name in (name1, name2):
         lines = _lines(results, name)
         if lines:

@@ -12,7 +12,7 @@ import json
 import os
 import pathlib
 import tempfile
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Iterable, Iterator, Optional, Union
 
 from . import _wall_meter
 from ._recorder import settle
@@ -38,7 +38,7 @@ def export(run_file: PathLike, folder: PathLike) -> bool:
 def read_lines(path: pathlib.Path) -> Iterator[Item]:
     """The lines of a power_metrics.json. The last may be cut: its writer was killed. Raises ValueError."""
     with open(path, encoding="utf-8") as lines:
-        pending: Optional[Tuple[int, str]] = None
+        pending: Optional[tuple[int, str]] = None
         for line, text in enumerate(lines, 1):
             if not text.strip():
                 continue
@@ -65,7 +65,7 @@ def _parse(path: pathlib.Path, number: int, text: str) -> Item:
                          f'a line is {{"date": …, "metrics": {{…}}}} or "{SEGMENT_END}"') from error
 
 
-def read_run(run_file: PathLike) -> Tuple[List[Item], Dict[str, Any]]:
+def read_run(run_file: PathLike) -> tuple[list[Item], dict[str, Any]]:
     """What a run file holds, as records, and what the exporter says of it."""
     with tempfile.TemporaryDirectory(prefix="wattle-") as folder:
         target = pathlib.Path(folder, "run")
@@ -74,7 +74,7 @@ def read_run(run_file: PathLike) -> Tuple[List[Item], Dict[str, Any]]:
         return list(read_lines(target / "power_metrics.json")), exported_metadata(target)
 
 
-def records_of_run(run_file: PathLike) -> List[Item]:
+def records_of_run(run_file: PathLike) -> list[Item]:
     """What a run file holds, as records."""
     return read_run(run_file)[0]
 
@@ -92,7 +92,7 @@ class Driver:
         """Where the recorder is to write; a file that is there gets one more segment."""
         raise NotImplementedError
 
-    def recorder_arguments(self) -> List[str]:
+    def recorder_arguments(self) -> list[str]:
         """Further options of `wattle attach`."""
         return ["--wall-meter", os.path.abspath(self.wall_meter)] if self.wall_meter is not None else []
 
@@ -111,18 +111,18 @@ class Driver:
         """Forgets what is there; a new experiment begins."""
         raise NotImplementedError
 
-    def save_power_metrics(self, metrics: Dict[str, Any], date: Optional[datetime.datetime] = None) -> None:
+    def save_power_metrics(self, metrics: dict[str, Any], date: Optional[datetime.datetime] = None) -> None:
         """Adds one record, {'cpu': {…}, 'gpu': {…}} with AIPowerMeter's names; date: when, None: now."""
         raise NotImplementedError
 
     def close_driver(self) -> None:
         """Ends a segment: what comes next is integrated by itself."""
 
-    def save_exp_metrics(self, metrics: Dict[str, Any]) -> None:
+    def save_exp_metrics(self, metrics: dict[str, Any]) -> None:
         """Adds figures of the experiment as of now: {'accuracy': 0.9}."""
         raise NotImplementedError
 
-    def save_model_card(self, model_card: Dict[str, Any]) -> None:
+    def save_model_card(self, model_card: dict[str, Any]) -> None:
         """Keeps what model_complexity.get_summary gave."""
 
     # ---- reading ----
@@ -131,11 +131,11 @@ class Driver:
         """All records in order of time, SEGMENT_END behind each segment."""
         raise NotImplementedError
 
-    def exp_records(self) -> Iterable[Tuple[datetime.datetime, Dict[str, Any]]]:
+    def exp_records(self) -> Iterable[tuple[datetime.datetime, dict[str, Any]]]:
         """All figures of the experiment in order of time."""
         return ()
 
-    def get_model_card(self) -> Optional[Dict[str, Any]]:
+    def get_model_card(self) -> Optional[dict[str, Any]]:
         """The model's parameters and multiply-adds, None: not kept."""
         return None
 
@@ -143,7 +143,7 @@ class Driver:
         """What the user said about the experiment."""
         return None
 
-    def get_segments(self) -> List[datetime.datetime]:
+    def get_segments(self) -> list[datetime.datetime]:
         """The ends of all segments but the last."""
         return gather(self.records()).segment_ends
 
@@ -169,7 +169,7 @@ class Driver:
             return None
         return _wall_meter.load(self.wattmeter_logfile)
 
-    def load_metrics(self) -> Tuple[Optional[Metrics], Optional[Metrics], Optional[Metrics], Optional[Metrics]]:
+    def load_metrics(self) -> tuple[Optional[Metrics], Optional[Metrics], Optional[Metrics], Optional[Metrics]]:
         """CPU, GPU, experiment and wall meter, each None where there is nothing."""
         recorded = gather(self.records())
         return recorded.cpu, recorded.gpu, self.load_exp_metrics(), self.load_wattmeter_metrics()
@@ -179,13 +179,13 @@ class Driver:
 EXPORTED = ("provenance", "host", "wattle_run")
 
 
-def exported_metadata(folder: pathlib.Path) -> Dict[str, Any]:
+def exported_metadata(folder: pathlib.Path) -> dict[str, Any]:
     """Of a folder that export made, what is kept beside the user's own words."""
     metadata = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
     return {key: metadata[key] for key in EXPORTED if key in metadata}
 
 
-def describe(metadata: Dict[str, Any]) -> Optional[str]:
+def describe(metadata: dict[str, Any]) -> Optional[str]:
     """Metadata in words: the description, then what else is there, a line each, then what is no measurement."""
     lines = [str(metadata["description"])] if metadata.get("description") else []
     lines += [f"{key}: {value}" for key, value in metadata.items() if key not in ("description", "date", *EXPORTED)]
@@ -196,7 +196,7 @@ def describe(metadata: Dict[str, Any]) -> Optional[str]:
     return "\n".join(lines) or None
 
 
-def metadata_of(meta_data: Union[str, Dict[str, Any]]) -> Dict[str, Any]:
+def metadata_of(meta_data: Union[str, dict[str, Any]]) -> dict[str, Any]:
     """What is kept about an experiment, from a text or a dict. Raises TypeError for anything else."""
     if isinstance(meta_data, str):
         meta_data = {"description": meta_data}

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 import warnings
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Iterable, Optional, Sequence
 
 from . import gpu_power, model_complexity, rapl_power
 from ._driver import Driver
@@ -72,7 +72,7 @@ class Experiment:
         self.db_driver.save_model_card(model_complexity.get_summary(model, input_size, device=device))
 
     def measure_yourself(self, period: float = 1, measurement_period: Optional[float] = None
-                         ) -> Tuple[Recording, ControlQueue]:
+                         ) -> tuple[Recording, ControlQueue]:
         """Records this process and all that it starts. period: seconds between two records, 0.001 to 3600;
         measurement_period, where given, counts instead. Returns (process, queue); queue.put(STOP_MESSAGE) ends it.
 
@@ -80,7 +80,7 @@ class Experiment:
         """
         return self._record([0], _interval_s(period, measurement_period))
 
-    def measure_from_pid_list(self, pid_list: Iterable[Any], period: float = 1) -> Tuple[Recording, ControlQueue]:
+    def measure_from_pid_list(self, pid_list: Iterable[Any], period: float = 1) -> tuple[Recording, ControlQueue]:
         """Records these processes (pids, or objects with .pid) and all that they start, until they have ended or
         STOP_MESSAGE comes. Those that are gone already are left out. Raises ValueError where none is left."""
         wanted = list(dict.fromkeys(map(pid_of, pid_list)))
@@ -113,7 +113,7 @@ class Experiment:
                 asked.wait(min(left, 0.5))
         recording.stop()
 
-    def _record(self, followed: Sequence[int], interval_s: float) -> Tuple[Recording, ControlQueue]:
+    def _record(self, followed: Sequence[int], interval_s: float) -> tuple[Recording, ControlQueue]:
         recording = Recording(self.db_driver, followed, interval_s)
         return recording, ControlQueue(recording)
 
@@ -134,15 +134,15 @@ class _Interruptible:
             signal.signal(number, handler)
 
 
-def get_pid_list(current_pid: int, parent_pid: Optional[int] = None) -> List[int]:
+def get_pid_list(current_pid: int, parent_pid: Optional[int] = None) -> list[int]:
     """The pids of parent_pid (None: this process's parent) and all that comes from it, without current_pid's."""
-    children: Dict[int, List[int]] = {}
+    children: dict[int, list[int]] = {}
     for pid in all_pids():
         parent = parent_of(pid)
         if parent is not None:
             children.setdefault(parent, []).append(pid)
 
-    def family(pid: int) -> List[int]:
+    def family(pid: int) -> list[int]:
         found, waiting = [], [pid]
         while waiting:
             found.append(waiting.pop(0))

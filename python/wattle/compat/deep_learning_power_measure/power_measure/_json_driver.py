@@ -12,7 +12,7 @@ import pathlib
 import shutil
 import tempfile
 import warnings
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Iterable, Iterator, Optional, Union
 
 from ._driver import Driver, PathLike, describe, export, exported_metadata, metadata_of, read_lines
 from ._recorder import settle
@@ -21,7 +21,7 @@ from ._records import SEGMENT_END, Item, segments_of
 
 EXP_DATE = "end_training_epoch"  #: the key under which AIPowerMeter's reader looks for the date
 
-ExpRecord = Tuple[datetime.datetime, Dict[str, Any]]
+ExpRecord = tuple[datetime.datetime, dict[str, Any]]
 
 
 class JsonParser(Driver):
@@ -32,7 +32,7 @@ class JsonParser(Driver):
     Raises TypeError for other meta_data, OSError where the folder can't be made.
     """
 
-    def __init__(self, location: PathLike, meta_data: Union[str, Dict[str, Any]] = "", *,
+    def __init__(self, location: PathLike, meta_data: Union[str, dict[str, Any]] = "", *,
                  wall_meter: Optional[PathLike] = None) -> None:
         self.metadata = metadata_of(meta_data)
         self.folder = os.fspath(location)
@@ -78,17 +78,17 @@ class JsonParser(Driver):
         self._path.mkdir(parents=True, exist_ok=True)
         self._write_metadata()
 
-    def save_power_metrics(self, metrics: Dict[str, Any], date: Optional[datetime.datetime] = None) -> None:
+    def save_power_metrics(self, metrics: dict[str, Any], date: Optional[datetime.datetime] = None) -> None:
         self._append({"date": str(date or datetime.datetime.now()), "metrics": metrics})
 
     def close_driver(self) -> None:
         self._append(SEGMENT_END)
 
-    def save_exp_metrics(self, metrics: Dict[str, Any]) -> None:
+    def save_exp_metrics(self, metrics: dict[str, Any]) -> None:
         """Adds figures of the experiment as of now, in the form that load_exp_metrics reads."""
         self._add_exp_records([(datetime.datetime.now(), metrics)])
 
-    def save_model_card(self, model_card: Dict[str, Any]) -> None:
+    def save_model_card(self, model_card: dict[str, Any]) -> None:
         self._write(self.model_card_file, model_card)
 
     # ---- reading ----
@@ -105,7 +105,7 @@ class JsonParser(Driver):
         path = pathlib.Path(self.exp_metric_filename)
         return iter(_read_exp_records(path) if path.exists() else ())
 
-    def get_model_card(self) -> Optional[Dict[str, Any]]:
+    def get_model_card(self) -> Optional[dict[str, Any]]:
         path = pathlib.Path(self.model_card_file)
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
@@ -124,7 +124,7 @@ class JsonParser(Driver):
             if not os.path.exists(self.power_metric_filename) and not self.run_file().exists():
                 raise OSError(error.errno, error.strerror, self.folder) from None  # else it can still be read
 
-    def _add_metadata(self, more: Dict[str, Any]) -> None:
+    def _add_metadata(self, more: dict[str, Any]) -> None:
         path = pathlib.Path(self.metadata_filename)
         before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else self.metadata
         if {**before, **more} != before:
@@ -157,7 +157,7 @@ class JsonParser(Driver):
         journal = pathlib.Path(f"{self.run_file()}-wal")
         return any(path.exists() and path.stat().st_mtime_ns > made_ns for path in (self.run_file(), journal))
 
-    def _make_power_metrics(self) -> List[Item]:
+    def _make_power_metrics(self) -> list[Item]:
         """Exports the run file; returns all records. What can't be written (a read-only folder) is still read."""
         run_file = self.run_file()
         if not run_file.exists():
@@ -185,7 +185,7 @@ class JsonParser(Driver):
             warnings.warn(f"{self.folder}: what was recorded is read from {self.run_file().name}, and not written into "
                           f"the folder: {error.strerror}", RuntimeWarning, stacklevel=2)
 
-    def _add_exp_records(self, records: List[ExpRecord]) -> None:
+    def _add_exp_records(self, records: list[ExpRecord]) -> None:
         """wattle.metric's figures are in the run file, others in results_exp.json alone: neither is lost or doubled."""
         before = list(self.exp_records())
         new = [record for record in records if record not in before]
@@ -211,7 +211,7 @@ def _join(first: pathlib.Path, second: pathlib.Path, target: pathlib.Path) -> pa
     return target
 
 
-def _objects(text: str) -> List[Dict[str, Any]]:
+def _objects(text: str) -> list[dict[str, Any]]:
     """A list of objects, an object of objects, or an object a line as AIPowerMeter's save_exp_metrics leaves them."""
     try:
         content = json.loads(text)
@@ -222,14 +222,14 @@ def _objects(text: str) -> List[Dict[str, Any]]:
     return content
 
 
-def _read_exp_records(path: pathlib.Path) -> List[ExpRecord]:
+def _read_exp_records(path: pathlib.Path) -> list[ExpRecord]:
     try:
         return [_exp_record(entry) for entry in _objects(path.read_text(encoding="utf-8"))]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: no list of objects that each have '{EXP_DATE}' ({error})") from error
 
 
-def _exp_record(entry: Dict[str, Any]) -> ExpRecord:
+def _exp_record(entry: dict[str, Any]) -> ExpRecord:
     if EXP_DATE not in entry and isinstance(entry.get("metrics"), dict):
         return datetime.datetime.fromisoformat(entry["date"]), entry["metrics"]
     figures = {name: value for name, value in entry.items() if name != EXP_DATE}

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
-PerPid = Dict[int, Optional[float]]
+PerPid = dict[int, Optional[float]]
 
 
 class Gpu(NamedTuple):
@@ -78,7 +78,7 @@ class Nvml:
             raise NvmlError(f"GPUs can't be counted: {self._describe(code)}")
         return number.value
 
-    def gpus(self) -> List[Gpu]:
+    def gpus(self) -> list[Gpu]:
         """A reading of each, in NVML's order."""
         return [self._read(index) for index in range(self.count())]
 
@@ -92,10 +92,10 @@ class Nvml:
                               for one in told[:count.value]})
         return found
 
-    def use_per_pid(self, index: int, since_us: int) -> Dict[int, float]:
+    def use_per_pid(self, index: int, since_us: int) -> dict[int, float]:
         """The mean use of multiprocessors, 0 to 1, by each process that used them since then (Unix time)."""
         count, told = ctypes.c_uint(PROCESSES_MAX), (_ProcessUse * PROCESSES_MAX)()
-        samples: Dict[int, List[int]] = {}
+        samples: dict[int, list[int]] = {}
         if self._call("nvmlDeviceGetProcessUtilization", self._handle(index), told, ctypes.byref(count),
                       ctypes.c_ulonglong(since_us)):
             for one in told[:count.value]:

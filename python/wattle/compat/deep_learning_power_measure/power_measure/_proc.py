@@ -4,7 +4,7 @@ from __future__ import annotations
 import numbers
 import os
 import pathlib
-from typing import Any, Iterable, List, NamedTuple, Optional
+from typing import Any, Iterable, NamedTuple, Optional
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -56,7 +56,7 @@ def pid_of(process: Any) -> int:
     return int(pid)
 
 
-def processes(pids: Iterable[Any]) -> List[Any]:
+def processes(pids: Iterable[Any]) -> list[Any]:
     """psutil.Process where there is psutil, else Process; of those that live."""
     living = [pid for pid in map(pid_of, pids) if process_times(pid) is not None]
     try:
@@ -72,7 +72,7 @@ def processes(pids: Iterable[Any]) -> List[Any]:
     return found
 
 
-def _stat(pid: int) -> Optional[List[bytes]]:
+def _stat(pid: int) -> Optional[list[bytes]]:
     """Fields of /proc/PID/stat from the third on; None also for a zombie."""
     try:
         fields = (_procfs() / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
@@ -87,7 +87,7 @@ def parent_of(pid: int) -> Optional[int]:
     return int(fields[1]) if fields is not None else None
 
 
-def all_pids() -> List[int]:
+def all_pids() -> list[int]:
     """Of all processes that are shown."""
     return [int(entry.name) for entry in os.scandir(_procfs()) if entry.name.isdigit()]
 

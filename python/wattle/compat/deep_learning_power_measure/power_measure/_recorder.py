@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import pathlib
 import time
-from typing import List, Optional, Sequence, Tuple
+from typing import Optional, Sequence
 
 POLL_S = 0.02
 SETTLE_S = 10.0  # a recorder whose program has ended is done in milliseconds, on a machine that is busy in seconds
@@ -35,7 +35,7 @@ def _command_of(pid: str) -> Sequence[bytes]:
         return ()
 
 
-def _find(run_file: "str | os.PathLike[str]", *commands: bytes) -> Optional[Tuple[int, Sequence[bytes]]]:
+def _find(run_file: "str | os.PathLike[str]", *commands: bytes) -> Optional[tuple[int, Sequence[bytes]]]:
     wanted = os.path.realpath(os.fsencode(run_file))
     for entry in os.scandir("/proc"):
         words = _command_of(entry.name) if entry.name.isdigit() else ()
@@ -61,7 +61,7 @@ def wait_until_gone(pid: Optional[int]) -> None:
         time.sleep(POLL_S / 4)
 
 
-def _followed(words: Sequence[bytes]) -> List[int]:
+def _followed(words: Sequence[bytes]) -> list[int]:
     """The pids in a recorder's command line."""
     also = [pids for option, pids in zip(words, words[1:]) if option == ALSO]
     return [int(pid) for pids in (*also, words[-1]) for pid in pids.split(b",") if pid.isdigit()]

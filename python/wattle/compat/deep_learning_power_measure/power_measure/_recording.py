@@ -10,7 +10,7 @@ import queue
 import threading
 import time
 import warnings
-from typing import Any, List, Optional, Sequence, Set
+from typing import Any, Optional, Sequence
 
 from ._driver import Driver
 from ._recorder import POLL_S, is_alive, recorder_pid, settle, wait_until_gone
@@ -18,7 +18,7 @@ from ._recorder import POLL_S, is_alive, recorder_pid, settle, wait_until_gone
 STOP_MESSAGE = "Stop"
 EXP_DONE = "Done"
 
-_running: Set["Recording"] = set()  #: who drops p and q still records
+_running: set["Recording"] = set()  #: who drops p and q still records
 
 
 def tracker_of(run_file: pathlib.Path, pids: Sequence[int], period_s: float, arguments: Sequence[str]) -> Any:
@@ -189,7 +189,7 @@ class ControlQueue:
 
 
 def _end_all() -> None:
-    running: List[Recording] = list(_running)
+    running: list[Recording] = list(_running)
     for recording in running:
         recording.stop()
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 import bisect
 import datetime
 import math
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Union
 
 SEGMENT_END = "END OF RECORDING SEGMENT"
 
-Metrics = Dict[str, Any]  #: name -> {'dates': [datetime], 'values': […]}, or GPU -> such a dict
+Metrics = dict[str, Any]  #: name -> {'dates': [datetime], 'values': […]}, or GPU -> such a dict
 
 
 class Record(NamedTuple):
     """One line of power_metrics.json: what was used up to `date`."""
     date: datetime.datetime
-    metrics: Dict[str, Dict[str, Any]]
+    metrics: dict[str, dict[str, Any]]
 
 
 class Recorded(NamedTuple):
     """All lines, gathered by metric. None where there is nothing of the kind."""
     cpu: Optional[Metrics]
     gpu: Optional[Metrics]
-    segment_ends: List[datetime.datetime]  #: of all but the last
+    segment_ends: list[datetime.datetime]  #: of all but the last
 
 
 Item = Union[Record, str]  #: a record, or SEGMENT_END
@@ -63,7 +63,7 @@ def _add_cpu(metrics: Metrics, record: Record) -> None:
         append(metrics, name, record.date, value)
 
 
-def _add_devices(metrics: Metrics, name: str, date: datetime.datetime, recorded: Dict[str, Any]) -> None:
+def _add_devices(metrics: Metrics, name: str, date: datetime.datetime, recorded: dict[str, Any]) -> None:
     devices = metrics.setdefault(name, {})
     for device, value in recorded.items():
         append(devices, str(device), date, number(value))
@@ -85,7 +85,7 @@ def gather(items: Iterable[Item]) -> Recorded:
     """All records by metric. Device metrics that never had a device are left out."""
     cpu: Metrics = {}
     gpu: Metrics = {}
-    ends: List[datetime.datetime] = []
+    ends: list[datetime.datetime] = []
     last: Optional[datetime.datetime] = None
     open_segment = False
     for item in items:
@@ -105,9 +105,9 @@ def gather(items: Iterable[Item]) -> Recorded:
     return Recorded(cpu or None, gpu or None, ends)
 
 
-def segments_of(items: Iterable[Item]) -> List[List[Record]]:
+def segments_of(items: Iterable[Item]) -> list[list[Record]]:
     """The records of each segment; segments without any are left out."""
-    segments: List[List[Record]] = [[]]
+    segments: list[list[Record]] = [[]]
     for item in items:
         if isinstance(item, Record):
             segments[-1].append(item)
@@ -116,7 +116,7 @@ def segments_of(items: Iterable[Item]) -> List[List[Record]]:
     return [segment for segment in segments if segment]
 
 
-def spans_of(dates: Iterable[float], ends: Iterable[float]) -> List[Tuple[float, float]]:
+def spans_of(dates: Iterable[float], ends: Iterable[float]) -> list[tuple[float, float]]:
     """First and last date of each segment, from all dates and the ends of all segments but the last."""
     ordered = sorted(set(dates))
     spans = []
@@ -128,10 +128,10 @@ def spans_of(dates: Iterable[float], ends: Iterable[float]) -> List[Tuple[float,
     return spans
 
 
-def split(points: List[Dict[str, Any]], spans: List[Tuple[float, float]]) -> Iterator[List[Dict[str, Any]]]:
+def split(points: list[dict[str, Any]], spans: list[tuple[float, float]]) -> Iterator[list[dict[str, Any]]]:
     """The points of each segment, without segments that have none. What lies in a pause belongs to the one before."""
     begins = [first for first, _ in spans[1:]]
-    segments: List[List[Dict[str, Any]]] = [[] for _ in spans] or [[]]
+    segments: list[list[dict[str, Any]]] = [[] for _ in spans] or [[]]
     for point in points:
         segments[bisect.bisect_right(begins, point["date"])].append(point)
     return (segment for segment in segments if segment)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Iterator, Optional, Union
 
 from . import _curves, _display, _summary
 from ._curves import Curve, DeviceCurves, Figure, Segment, clip, length_s, time_to_sec
@@ -32,7 +32,7 @@ class ExpResults:
         self._spans = spans_of(dates, map(time_to_sec, self.segments))
 
     @staticmethod
-    def _dates(*groups: Optional[Dict[str, Any]]) -> List[float]:
+    def _dates(*groups: Optional[dict[str, Any]]) -> list[float]:
         found = set()
         for group in groups:
             for metric in (group or {}).values():
@@ -42,7 +42,7 @@ class ExpResults:
 
     # ---- metrics and curves ----
 
-    def list_metrics(self) -> Dict[str, List[str]]:
+    def list_metrics(self) -> dict[str, list[str]]:
         """Names of the metrics: {'CPU': […], 'GPU': […], 'Experiment': […]}, and 'wattmeter' where there is one."""
         groups = {"CPU": self.cpu_metrics, "GPU": self.gpu_metrics, "Experiment": self.exp_metrics}
         if self.wattmeter_metrics is not None:
@@ -67,7 +67,7 @@ class ExpResults:
             return self._while_recording(_points(self.wattmeter_metrics[name])) or None
         return None
 
-    def _curve(self, metric: Dict[str, Any]) -> Union[Curve, DeviceCurves, None]:
+    def _curve(self, metric: dict[str, Any]) -> Union[Curve, DeviceCurves, None]:
         if "dates" in metric:
             return self.split_into_segments(_points(metric)) or None
         curves = {device: self.split_into_segments(_points(curve)) for device, curve in metric.items()}
@@ -81,7 +81,7 @@ class ExpResults:
         """The meter runs on in the pauses."""
         return [part for begin, end in self._spans if (part := clip(points, begin, end)) and length_s(part) > 0]
 
-    def align(self, metric1: str, metric2: str) -> Tuple[Segment, Segment]:
+    def align(self, metric1: str, metric2: str) -> tuple[Segment, Segment]:
         """Two metrics with the dates of both, such as energy and accuracy; see interpolate. Segments are put together.
         Raises ValueError for a metric that is not there or is one per GPU."""
         first, second = (self._one_line(name) for name in (metric1, metric2))
@@ -103,7 +103,7 @@ class ExpResults:
     # ---- figures ----
 
     def get_duration_metric(self, metric_name: str, start: Optional[float] = None, end: Optional[float] = None
-                            ) -> Tuple[float, float, float]:
+                            ) -> tuple[float, float, float]:
         """(seconds, start, end) of the time in which a metric was recorded. Raises ValueError where there is none."""
         curve = self.get_curve(metric_name)
         if curve is None:
@@ -112,7 +112,7 @@ class ExpResults:
         return _duration([(segment[0]["date"], segment[-1]["date"]) for one in curves for segment in one], start, end)
 
     def get_exp_duration(self, start: Optional[float] = None, end: Optional[float] = None
-                         ) -> Tuple[float, float, float]:
+                         ) -> tuple[float, float, float]:
         """(seconds, start, end) of the time in which anything was recorded, pauses between segments not counted."""
         return _duration(self._spans, start, end)
 
@@ -141,7 +141,7 @@ class ExpResults:
 
     # ---- for people ----
 
-    def get_summary(self, start: Optional[float] = None, end: Optional[float] = None) -> Dict[str, Any]:
+    def get_summary(self, start: Optional[float] = None, end: Optional[float] = None) -> dict[str, Any]:
         """All figures as a dict: duration (s), start, end, cpu, gpu."""
         return _summary.summary(self, start, end)
 
@@ -155,7 +155,7 @@ class ExpResults:
             words += [group.replace("Experiment", "Experiments"), "  " + ", ".join(names) if names else "NOT AVAILABLE"]
         return "\n".join([*words, "\n\ncall print() method to display power consumption"])
 
-    def display_curves(self, metric_names: List[str], saveto: Optional[PathLike] = None) -> Optional[str]:
+    def display_curves(self, metric_names: list[str], saveto: Optional[PathLike] = None) -> Optional[str]:
         """Draws metrics over time (matplotlib), into a file or on the screen; without a screen into curves.png in the
         current folder. Returns the file's name, None where it was shown. Metrics that are not there give a warning."""
         return _display.curves(self, metric_names, saveto)
@@ -170,13 +170,13 @@ class ExpResults:
         return datetime.datetime.fromtimestamp(seconds)
 
 
-def _points(metric: Dict[str, Any]) -> Segment:
-    pairs: Iterator[Tuple[Any, Any]] = zip(metric["dates"], metric["values"])
+def _points(metric: dict[str, Any]) -> Segment:
+    pairs: Iterator[tuple[Any, Any]] = zip(metric["dates"], metric["values"])
     return [{"date": time_to_sec(date), "value": value} for date, value in pairs if value is not None]
 
 
-def _duration(spans: List[Tuple[float, float]], start: Optional[float], end: Optional[float]
-              ) -> Tuple[float, float, float]:
+def _duration(spans: list[tuple[float, float]], start: Optional[float], end: Optional[float]
+              ) -> tuple[float, float, float]:
     first, last = min(begin for begin, _ in spans), max(end_ for _, end_ in spans)
     start = first if start is None else max(start, first)
     end = last if end is None else min(end, last)

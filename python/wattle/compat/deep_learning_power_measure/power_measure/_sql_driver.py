@@ -19,7 +19,7 @@ import os
 import pathlib
 import socket
 import uuid
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Iterable, Iterator, Optional, Union
 
 from ._database import Database
 from ._driver import Driver, PathLike, describe, metadata_of, read_run, records_of_run
@@ -39,7 +39,7 @@ TABLES = (
     "unix_s DOUBLE PRECISION NOT NULL, name TEXT NOT NULL, value DOUBLE PRECISION)",
 )
 RUN = "wattle-"  #: then the recording's id: a run file's name
-Figure = Tuple[str, str, str, str, Optional[float]]  #: part, name, gpu, pid, value
+Figure = tuple[str, str, str, str, Optional[float]]  #: part, name, gpu, pid, value
 
 
 class SqlParser(Driver):
@@ -50,7 +50,7 @@ class SqlParser(Driver):
     Raises ImportError without psycopg2, and the library's own errors where the database can't be reached.
     """
 
-    def __init__(self, database: PathLike, meta_data: Union[str, Dict[str, Any]] = "", *,
+    def __init__(self, database: PathLike, meta_data: Union[str, dict[str, Any]] = "", *,
                  experiment: str = "experiment", wall_meter: Optional[PathLike] = None) -> None:
         self.metadata = metadata_of(meta_data)
         self.folder = f"{os.fspath(database)} ({experiment})"
@@ -92,7 +92,7 @@ class SqlParser(Driver):
             _remove_run(file)
         self._insert_experiment()
 
-    def save_power_metrics(self, metrics: Dict[str, Any], date: Optional[datetime.datetime] = None) -> None:
+    def save_power_metrics(self, metrics: dict[str, Any], date: Optional[datetime.datetime] = None) -> None:
         record = Record(date or datetime.datetime.now(), metrics)
         recording = f"by hand {os.getpid()} {id(self)}"
         with self._database.transaction() as run:
@@ -101,7 +101,7 @@ class SqlParser(Driver):
     def close_driver(self) -> None:
         self._segment += 1
 
-    def save_exp_metrics(self, metrics: Dict[str, Any]) -> None:
+    def save_exp_metrics(self, metrics: dict[str, Any]) -> None:
         """Adds figures of the experiment as of now. Raises ValueError for what is no number."""
         now = datetime.datetime.now()
         rows = []
@@ -113,7 +113,7 @@ class SqlParser(Driver):
         with self._database.transaction() as run:
             self._database.insert(run, "aipm_exp_metric", rows)
 
-    def save_model_card(self, model_card: Dict[str, Any]) -> None:
+    def save_model_card(self, model_card: dict[str, Any]) -> None:
         with self._database.transaction() as run:
             run("UPDATE aipm_experiment SET model_card = ? WHERE experiment = ?",
                 (json.dumps(model_card), self.experiment))
@@ -132,13 +132,13 @@ class SqlParser(Driver):
             yield from segment
             yield SEGMENT_END
 
-    def exp_records(self) -> Iterator[Tuple[datetime.datetime, Dict[str, Any]]]:
+    def exp_records(self) -> Iterator[tuple[datetime.datetime, dict[str, Any]]]:
         rows = self._database.select("SELECT date, name, value FROM aipm_exp_metric WHERE experiment = ? "
                                      "ORDER BY unix_s, name", (self.experiment,))
         for date, group in itertools.groupby(rows, key=lambda row: row[0]):
             yield datetime.datetime.fromisoformat(date), {name: value for _, name, value in group}
 
-    def get_model_card(self) -> Optional[Dict[str, Any]]:
+    def get_model_card(self) -> Optional[dict[str, Any]]:
         card = self._experiment_column("model_card")
         return json.loads(card) if card else None
 
@@ -161,7 +161,7 @@ class SqlParser(Driver):
         rows = self._database.select(f"SELECT {column} FROM aipm_experiment WHERE experiment = ?", (self.experiment,))
         return rows[0][0] if rows else None
 
-    def _pending(self) -> List[Tuple[str, int, str]]:
+    def _pending(self) -> list[tuple[str, int, str]]:
         rows = self._database.select("SELECT recording, program_pid, run_file FROM aipm_recording "
                                      "WHERE experiment = ? AND host = ?", (self.experiment, socket.gethostname()))
         return [(recording, program_pid, run_file) for recording, program_pid, run_file in rows]
@@ -178,12 +178,12 @@ class SqlParser(Driver):
             self._insert(run, recording, numbered)
         _remove_run(run_file)
 
-    def _insert(self, run: Any, recording: str, numbered: Iterable[Tuple[int, int, Record]]) -> None:
+    def _insert(self, run: Any, recording: str, numbered: Iterable[tuple[int, int, Record]]) -> None:
         rows = ((self.experiment, recording, number, segment, str(record.date), record.date.timestamp(), *figure)
                 for number, segment, record in numbered for figure in _figures(record))
         self._database.insert(run, "aipm_power_metric", rows)
 
-    def _stored_segments(self) -> Iterator[List[Record]]:
+    def _stored_segments(self) -> Iterator[list[Record]]:
         rows = self._database.select(
             "SELECT recording, segment, record, date, part, name, gpu, pid, value FROM aipm_power_metric "
             "WHERE experiment = ? ORDER BY recording, segment, record", (self.experiment,))
@@ -216,8 +216,8 @@ def _spread(part: str, name: str, value: Any) -> Iterator[Figure]:
             yield part, name, "", str(key), inner
 
 
-def _record(rows: List[Tuple[Any, ...]]) -> Record:
-    metrics: Dict[str, Dict[str, Any]] = {}
+def _record(rows: list[tuple[Any, ...]]) -> Record:
+    metrics: dict[str, dict[str, Any]] = {}
     for _, _, _, _, part, name, gpu, pid, value in rows:
         place = metrics.setdefault(part, {})
         keys = [name, *(key for key in (gpu, pid) if key)]

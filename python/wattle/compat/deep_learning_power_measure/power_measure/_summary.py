@@ -1,7 +1,7 @@
 """The figures of a recording, as a dict and as lines for people."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 from ._curves import Figure, humanize_bytes
 
@@ -36,10 +36,10 @@ GPU_FIGURES = {
 }
 
 
-def summary(results: "ExpResults", start: Optional[float], end: Optional[float]) -> Dict[str, Any]:
+def summary(results: "ExpResults", start: Optional[float], end: Optional[float]) -> dict[str, Any]:
     """ExpResults.get_summary."""
     seconds, start, end = results.get_exp_duration(start=start, end=end)
-    figures: Dict[str, Any] = {"duration": seconds, "start": str(results.dated(start)), "end": str(results.dated(end))}
+    figures: dict[str, Any] = {"duration": seconds, "start": str(results.dated(start)), "end": str(results.dated(end))}
     if results.cpu_metrics is not None:
         figures["cpu"] = {key: getattr(results, call)(name, start=start, end=end)
                           for key, (call, name) in CPU_FIGURES.items()}
@@ -80,7 +80,7 @@ def lines(results: "ExpResults") -> Iterator[str]:
         yield f"wall meter {name.lstrip('#')}: {_joules(value)}"
 
 
-def _cpu_lines(cpu: Dict[str, Any]) -> Iterator[str]:
+def _cpu_lines(cpu: dict[str, Any]) -> Iterator[str]:
     yield "ENERGY CONSUMPTION: "
     yield "on the cpu"
     yield ""
@@ -96,7 +96,7 @@ def _cpu_lines(cpu: Dict[str, Any]) -> Iterator[str]:
     yield f"total psys power:  {_joules(cpu['total_psys_power'])}"
 
 
-def _memory_line(cpu: Dict[str, Any]) -> str:
+def _memory_line(cpu: dict[str, Any]) -> str:
     used, unique = humanize_bytes(cpu["mem_use_abs"]), humanize_bytes(cpu["mem_use_uss"])
     usage = f"{used} among which {unique} is unique to your experiment (ie. USS memory)"
     if cpu["total_dram_power"] is None and cpu["mem_use_abs"] is None:
@@ -108,7 +108,7 @@ def _memory_line(cpu: Dict[str, Any]) -> str:
             f"experiment was: {humanize_bytes(cpu['max_total_mem_use'])}")
 
 
-def _gpu_lines(gpu: Dict[str, Any]) -> Iterator[str]:
+def _gpu_lines(gpu: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield ""
     yield "GPU"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import math
 import os
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Iterator, Optional, Union
 
 from ._records import append
 
@@ -16,10 +16,10 @@ PathLike = Union[str, "os.PathLike[str]"]
 TIMESTAMP, IS_OK = "#timestamp", "#frame_is_ok"
 
 
-def _rows(path: PathLike) -> Iterator[List[str]]:
+def _rows(path: PathLike) -> Iterator[list[str]]:
     """The header first; what its writer said before is left out."""
     with open(path, encoding="utf-8", errors="replace", newline="") as lines:
-        header: Optional[List[str]] = None
+        header: Optional[list[str]] = None
         for row in csv.reader(lines):
             names = [name.strip() for name in row]
             if header is None and TIMESTAMP in names and IS_OK in names:
@@ -29,7 +29,7 @@ def _rows(path: PathLike) -> Iterator[List[str]]:
                 yield row
 
 
-def _frames(path: PathLike) -> Iterator[Tuple[List[str], List[str], float]]:
+def _frames(path: PathLike) -> Iterator[tuple[list[str], list[str], float]]:
     """Header, row and time of every whole frame."""
     rows = _rows(path)
     header = next(rows, None)
@@ -46,9 +46,9 @@ def _frames(path: PathLike) -> Iterator[Tuple[List[str], List[str], float]]:
         yield header, row, seconds
 
 
-def load(path: PathLike) -> Optional[Dict[str, Any]]:
+def load(path: PathLike) -> Optional[dict[str, Any]]:
     """Columns by their names, {'dates': [Unix seconds], 'values': […]}; frames that are not whole are left out."""
-    metrics: Dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     for header, row, seconds in _frames(path):
         for name, text in zip(header, row):
             if name in (TIMESTAMP, IS_OK):

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pathlib
 import tempfile
 import time
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Iterable, Mapping, Optional
 
 from ._driver import records_of_run
 from ._nvml import Nvml, NvmlError
@@ -19,7 +19,7 @@ ALIKE = 0.05  # shares of two looks at the same
 ALL = 1  # what comes from it is every program of the machine, or of the container
 
 
-def is_nvidia_compatible() -> Tuple[bool, str]:
+def is_nvidia_compatible() -> tuple[bool, str]:
     """Whether there is an NVIDIA GPU that tells its power, and a text."""
     reason = "nvidia NOT available for energy consumption\n"
     try:
@@ -34,7 +34,7 @@ def is_nvidia_compatible() -> Tuple[bool, str]:
     return True, "GPU power will be measured with nvidia"
 
 
-def get_gpu_sample() -> Dict[str, Any]:
+def get_gpu_sample() -> dict[str, Any]:
     """A reading of all GPUs: time (Unix s), nvidia_power and per_gpu_nvidia_power (J since the driver was loaded),
     nvidia_memory and per_gpu_nvidia_memory (bytes), nvidia_use_rate and per_gpu_nvidia_use_rate (percent).
 
@@ -51,7 +51,7 @@ def get_gpu_sample() -> Dict[str, Any]:
             "nvidia_use_rate": sum(known_rates) / len(known_rates) if known_rates else None}
 
 
-def get_diff_gpu_sample(s1: Dict[str, Any], s2: Dict[str, Any]) -> Dict[str, Any]:
+def get_diff_gpu_sample(s1: dict[str, Any], s2: dict[str, Any]) -> dict[str, Any]:
     """Between two get_gpu_sample: mean power in W, memory and use as the mean of both. Raises ValueError."""
     seconds = s2["time"] - s1["time"]
     if seconds <= 0:
@@ -67,13 +67,13 @@ def get_diff_gpu_sample(s1: Dict[str, Any], s2: Dict[str, Any]) -> Dict[str, Any
             for name, first in s1.items() if name != "time"}
 
 
-def get_min_power() -> Dict[int, Optional[float]]:
+def get_min_power() -> dict[int, Optional[float]]:
     """The least power limit of each GPU, in W."""
     with Nvml() as nvml:
         return {index: gpu.least_limit_w for index, gpu in enumerate(nvml.gpus())}
 
 
-def get_nvidia_gpu_power(pid_list: Optional[Iterable[Any]] = None, nsample: int = 1) -> Dict[str, Any]:
+def get_nvidia_gpu_power(pid_list: Optional[Iterable[Any]] = None, nsample: int = 1) -> dict[str, Any]:
     """Power and use of each GPU, and the part of the processes in pid_list (None: all) and of what they started.
 
     Records for nsample seconds with wattle's recorder, so that the processes' part is right in containers too; there,
@@ -93,7 +93,7 @@ def get_nvidia_gpu_power(pid_list: Optional[Iterable[Any]] = None, nsample: int 
     pids = [ALL] if pid_list is None else [pid_of(process) for process in pid_list]
     if not pids:
         raise ValueError("pid_list is empty; None stands for all processes")
-    metrics: Dict[str, Any] = _by_number(_record(pids, LOOK_S * max(int(nsample), 1)))
+    metrics: dict[str, Any] = _by_number(_record(pids, LOOK_S * max(int(nsample), 1)))
     _split(metrics, pids if pid_list is not None else None)
     for old, new in SAME.items():
         for name, other in ((old, new), (new, old)):
@@ -102,7 +102,7 @@ def get_nvidia_gpu_power(pid_list: Optional[Iterable[Any]] = None, nsample: int 
     return metrics
 
 
-def _split(metrics: Dict[str, Any], pids: Optional[List[int]]) -> None:
+def _split(metrics: dict[str, Any], pids: Optional[list[int]]) -> None:
     """Between these pids (None: all) what the recorder told of them together, if the driver's figures add up to it."""
     together = metrics.get(USE, {})
     began_us = int((time.time() - LOOK_S) * 1e6)
@@ -116,7 +116,7 @@ def _split(metrics: Dict[str, Any], pids: Optional[List[int]]) -> None:
                 metrics[MEMORY][gpu] = {pid: memory.get(pid) for pid in mine}
 
 
-def _record(pids: List[int], seconds: float) -> Dict[str, Any]:
+def _record(pids: list[int], seconds: float) -> dict[str, Any]:
     """`gpu` of the last record of a short recording."""
     from ._recording import tracker_of
     with tempfile.TemporaryDirectory(prefix="wattle-") as folder:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, Dict, Iterable, Sequence
+from typing import Any, Iterable, Sequence
 
 
 def to_bytes(num: int) -> float:
@@ -33,7 +33,7 @@ def _multiply_adds(model: Any, rows: Iterable[Any]) -> int:
     return total
 
 
-def get_summary(model: Any, input_size: Sequence[int], device: Any = None) -> Dict[str, Any]:
+def get_summary(model: Any, input_size: Sequence[int], device: Any = None) -> dict[str, Any]:
     """total_params, trainable_params, total_mult_adds (torchinfo's), multiply_adds (wattle's, of weights alone; None is
     not known), input_size, total_input (numbers in an input).
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import pathlib
 import time
-from typing import Dict, Iterator, Optional
+from typing import Iterator, Optional
 
 UJOULES, JOULES, WATT_HOURS = 1, 2, 3
 UNITS_J = {UJOULES: 1e-6, JOULES: 1.0, WATT_HOURS: 3600.0}  #: joules of one
@@ -32,7 +32,7 @@ class RAPLDomain:
         self.name, self.id = name, id
         self.values = {"energy_uj": energy_uj}
         self.max_values = {"energy_uj": max_energy_range_uj}
-        self.subdomains: Dict[str, RAPLDomain] = {}
+        self.subdomains: dict[str, RAPLDomain] = {}
 
     @classmethod
     def construct(cls, id: str, path: "os.PathLike[str]") -> "RAPLDomain":
@@ -67,9 +67,9 @@ class RAPLDomain:
 class RAPLSample:
     """All counters at a time; `domains`: the packages and psys by name, `domains_by_id`: all."""
 
-    def __init__(self, domains: Dict[str, RAPLDomain]) -> None:
+    def __init__(self, domains: dict[str, RAPLDomain]) -> None:
         self.domains_by_id = domains
-        self.domains: Dict[str, RAPLDomain] = {}
+        self.domains: dict[str, RAPLDomain] = {}
         self.time_s = time.monotonic()
         for domain in domains.values():
             parent = domains.get(domain.parent_id()) if domain.is_subdomain() else None
@@ -100,7 +100,7 @@ class RAPLSample:
 class RAPLDifference(RAPLSample):
     """What was used between two samples, duration seconds apart."""
 
-    def __init__(self, domains: Dict[str, RAPLDomain], duration: float) -> None:
+    def __init__(self, domains: dict[str, RAPLDomain], duration: float) -> None:
         super().__init__(domains)
         self.duration = duration
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Iterable, Iterator, Optional
 
 from . import rapl
 from ._proc import (ProcessTimes, SystemTimes, machine_memory, memory_of, parent_of, pid_of, process_times, processes,
@@ -16,18 +16,18 @@ from ._proc import (ProcessTimes, SystemTimes, machine_memory, memory_of, parent
 __all__ = ["get_cpu_uses", "get_diff_power_draw", "get_info_time", "get_mem_uses", "get_metrics", "get_percent_uses",
            "get_power", "get_processes", "get_rel_power", "get_relative_mem_use", "is_rapl_compatible", "parent_of"]
 
-Info = Dict[int, Tuple[SystemTimes, ProcessTimes]]
+Info = dict[int, tuple[SystemTimes, ProcessTimes]]
 # Names of subdomains -> the key of get_power; several names, since kernels differ.
 SUBDOMAINS = {"core": "total_cpu_power", "cpu": "total_cpu_power", "uncore": "uncore_power", "dram": "total_dram_power",
               "ram": "total_dram_power"}
 DOMAINS = {"RAM": ("dram", "ram"), "CPU core": ("core", "cpu"), "uncore": ("uncore",), "System on Chip": ("psys",)}
 
 
-class _Pair(Dict[int, Any]):
+class _Pair(dict[int, Any]):
     """The dict that AIPowerMeter's documentation promises (`get_cpu_uses(…)[pid]`), which unpacks into the two that its
     code returns (`uses, seconds = get_cpu_uses(…)`). So its pids are `.keys()`, not what a loop over it gives."""
 
-    def __init__(self, first: Dict[int, Any], second: Dict[int, Any]) -> None:
+    def __init__(self, first: dict[int, Any], second: dict[int, Any]) -> None:
         super().__init__(first)
         self.both = (first, second)
 
@@ -42,7 +42,7 @@ class _Pair(Dict[int, Any]):
 
 # ---- energy counters ----
 
-def is_rapl_compatible() -> Tuple[bool, str]:
+def is_rapl_compatible() -> tuple[bool, str]:
     """Whether the counters under /sys/class/powercap can be read, and a text: which there are, or what to do."""
     folders = list(rapl.zones())
     if not folders:
@@ -56,13 +56,13 @@ def is_rapl_compatible() -> Tuple[bool, str]:
     return True, "RAPL available:\n" + "".join(lines)
 
 
-def get_diff_power_draw(diff: rapl.RAPLDifference) -> Dict[str, float]:
+def get_diff_power_draw(diff: rapl.RAPLDifference) -> dict[str, float]:
     """Mean power in W between two samples (`get_power(sample2 - sample1)`).
 
     intel_power: all packages; total_cpu_power, uncore_power: parts of them; total_dram_power: beside them; psys_power:
     the platform, with all of it. What this machine does not have is no key.
     """
-    watts: Dict[str, float] = {}
+    watts: dict[str, float] = {}
 
     def add(key: str, power_w: float) -> None:
         watts[key] = watts.get(key, 0.0) + power_w
@@ -83,19 +83,19 @@ def get_diff_power_draw(diff: rapl.RAPLDifference) -> Dict[str, float]:
 get_power = get_diff_power_draw
 
 
-def get_rel_power(rel_uses: Dict[int, Optional[float]], power: Optional[float]) -> Dict[int, Optional[float]]:
+def get_rel_power(rel_uses: dict[int, Optional[float]], power: Optional[float]) -> dict[int, Optional[float]]:
     """Each process's share (0 to 1) of a power in W. None where a share or the power is not known."""
     return {pid: None if use is None or power is None else use * power for pid, use in rel_uses.items()}
 
 
 # ---- CPU use ----
 
-def get_processes(pid_list: Iterable[Any]) -> List[Any]:
+def get_processes(pid_list: Iterable[Any]) -> list[Any]:
     """Objects with .pid for the processes that are there: psutil's where psutil is installed. Others are left out."""
     return processes(pid_list)
 
 
-def get_info_time(process_list: Iterable[Any], zombies: Optional[List[int]] = None) -> Tuple[Info, List[int]]:
+def get_info_time(process_list: Iterable[Any], zombies: Optional[list[int]] = None) -> tuple[Info, list[int]]:
     """({pid: (CPU time of the machine, CPU time of the process)}, pids that have ended), times in seconds."""
     infos: Info = {}
     zombies = [] if zombies is None else zombies
@@ -110,13 +110,13 @@ def get_info_time(process_list: Iterable[Any], zombies: Optional[List[int]] = No
 
 
 def get_percent_uses(infos1: Info, infos2: Info, zombies: Iterable[int], process_list: Iterable[Any]
-                     ) -> Tuple[Dict[int, Optional[float]], Dict[int, float]]:
+                     ) -> tuple[dict[int, Optional[float]], dict[int, float]]:
     """Between two get_info_time: ({pid: share of the machine's busy CPU time, 0 to 1}, {pid: CPU seconds}).
 
     Busy is all but idle and iowait, interrupts too. The share is None where the machine was not busy for a tick.
     """
-    shares: Dict[int, Optional[float]] = {}
-    seconds: Dict[int, float] = {}
+    shares: dict[int, Optional[float]] = {}
+    seconds: dict[int, float] = {}
     gone = set(zombies)
     for pid in map(pid_of, process_list):
         if pid in gone or pid not in infos1 or pid not in infos2:
@@ -149,8 +149,8 @@ def get_mem_uses(process_list: Iterable[Any]) -> _Pair:
     PSS: pages that several processes share are divided evenly among them. USS: what would be free if the process ended.
     process_list: pids or objects with .pid; those that ended are left out. The first, which unpacks into both.
     """
-    pss: Dict[int, int] = {}
-    uss: Dict[int, int] = {}
+    pss: dict[int, int] = {}
+    uss: dict[int, int] = {}
     for pid in map(pid_of, process_list):
         memory = memory_of(pid)
         if memory.pss_or_rss is not None:
@@ -160,18 +160,18 @@ def get_mem_uses(process_list: Iterable[Any]) -> _Pair:
     return _Pair(pss, uss)
 
 
-def get_relative_mem_use(mem_info_per_process: Dict[int, int]) -> Dict[int, float]:
+def get_relative_mem_use(mem_info_per_process: dict[int, int]) -> dict[int, float]:
     """Each process's share (0 to 1) of the memory that is in use."""
     used = machine_memory().used
     return {pid: memory / used for pid, memory in mem_info_per_process.items()}
 
 
 def get_metrics(pid_list: Iterable[Any], period: float = 2.0, memory_usage: bool = True, measure_rapl: bool = True,
-                measure_cpu_usage: bool = True) -> Dict[str, Any]:
+                measure_cpu_usage: bool = True) -> dict[str, Any]:
     """One record's `cpu`: power in W, shares and CPU seconds over `period` seconds, memory in bytes at its end."""
     found = get_processes(pid_list)
     before = rapl.RAPLSample.take_sample() if measure_rapl else None
-    metrics: Dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     if measure_cpu_usage:
         metrics["per_process_cpu_uses"], metrics["absolute_cpu_time_per_pid"] = get_cpu_uses(found, period).both
     elif measure_rapl:
@@ -193,7 +193,7 @@ SHARES = (("intel_power", "per_process_cpu_uses", "rel_intel_power"),
           ("total_dram_power", "per_process_mem_use_percent", "per_process_dram_power"))
 
 
-def _with_shares(metrics: Dict[str, Any]) -> Dict[str, Any]:
+def _with_shares(metrics: dict[str, Any]) -> dict[str, Any]:
     for power, share, name in SHARES:
         if power in metrics and share in metrics:
             metrics[name] = get_rel_power(metrics[share], metrics[power])
