@@ -121,13 +121,13 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
             undo.callback(self._running.pop)
             if row != name:
                 self._enter_preparation(undo)
-            else:
-                self._arguments(args, kwargs, undo)
-            if row == name and module._forward_pre_hooks:  # weight_norm, spectral_norm, pruning: they make the weight
+                return nn.Module._call_impl(module, *args, **kwargs)  # past torch.compile's __call__
+            self._enter_arguments(args, kwargs, undo)
+            if module._forward_pre_hooks:  # weight_norm, spectral_norm, pruning: they make the weight
                 leave = self._enter_preparation(undo)
                 undo.callback(module.register_forward_pre_hook(lambda *_: leave()).remove)
-            output = nn.Module._call_impl(module, *args, **kwargs)  # past torch.compile's __call__
-            self._returned(row, row == name, output)
+            output = nn.Module._call_impl(module, *args, **kwargs)
+            self._returned(row, output)
         return output
 
     def _enter_preparation(self, undo: contextlib.ExitStack) -> Callable[[], None]:
@@ -143,7 +143,7 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
         undo.callback(leave)
         return leave
 
-    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any], undo: contextlib.ExitStack) -> None:
+    def _enter_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any], undo: contextlib.ExitStack) -> None:
         """Parameters that a module is given are data to it: attention between learned queries is no product of
         weights."""
         for tensor in tensors_in((args, kwargs)):
@@ -152,16 +152,14 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
                 self._origins[tensor] = origin._replace(is_argument=True)
                 undo.callback(self._origins.__setitem__, tensor, origin)
 
-    def _returned(self, row: str, is_layer: bool, output: Any) -> None:
+    def _returned(self, row: str, output: Any) -> None:
         tensors = list(tensors_in(output))
-        for tensor in tensors if is_layer else ():
+        for tensor in tensors:
             origin = self._origins[tensor]
             if origin.is_product:
                 self._origins[tensor] = INPUT
             elif origin.is_argument:
                 self._origins[tensor] = origin._replace(is_argument=False)
-        if not is_layer:
-            return
         work = self.work[row]
         work.calls += 1
         if not tensors:
@@ -188,15 +186,12 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
             self._before_write(tensor)
         out = func(*args, **kwargs)
         origins = [self._origins[tensor] for tensor in operands]
-        is_product = False
         if rule is not None:
-            products = list(rule(args, out))
-            for product in products:
+            for product in rule(args, out):
                 self._count(product)
-            is_product = True
         elif suspect:
             self._unknown(name, origins, args)
-        self._results(out, written, combine(origins), is_product)
+        self._results(out, written, combine(origins), is_product=rule is not None)
         return out
 
     def _written(self, func: Any, args: Any, kwargs: Any) -> Iterator[torch.Tensor]:

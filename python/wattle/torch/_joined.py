@@ -4,6 +4,7 @@ from typing import Any, Iterable, Mapping, Optional
 
 from .. import _show
 from ._summary import Complexity, Layer
+from .rows import add_up
 
 
 @dataclass
@@ -55,10 +56,10 @@ def join(found: Complexity, measured: Any, scale: float) -> Joined:
     names = {_get(row, "name") for row in rows}
     work = _work(found.modules, names)
     calls = {layer.name: layer.calls for layer in found.modules}
-    done = [_all_calls(work.get(name), calls.get(name), _get(row, "calls"), scale)
-            for row, name in zip(rows, (_get(row, "name") for row in rows))]
-    total_j = _total(_get(row, "energy_j") for row in rows)
-    total = _total(count for row, count in zip(rows, done) if _get(row, "name") in work)
+    done = [_all_calls(work.get(_get(row, "name")), calls.get(_get(row, "name")), _get(row, "calls"), scale)
+            for row in rows]
+    total_j = add_up(_get(row, "energy_j") for row in rows)
+    total = add_up(count for row, count in zip(rows, done) if _get(row, "name") in work)
     return Joined([_joined(row, count, total_j, total) for row, count in zip(rows, done)])
 
 
@@ -99,11 +100,6 @@ def _per_gmac(energy_j: Optional[float], count: Optional[int]) -> Optional[float
 
 def _ratio(value: Optional[float], of: Optional[float]) -> Optional[float]:
     return None if value is None or not of else value / of
-
-
-def _total(values: Iterable[Optional[float]]) -> Optional[float]:
-    found = list(values)
-    return None if None in found else sum(found)  # type: ignore[arg-type]
 
 
 def _get(row: Any, name: str) -> Any:

@@ -8,6 +8,7 @@ import weakref
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
 
 import torch
+from torch.nn.parameter import is_lazy
 
 
 class Kind(enum.IntEnum):
@@ -83,8 +84,7 @@ class Origins:
 
     def _enter(self, tensor: torch.Tensor, origin: Origin) -> None:
         self[tensor] = origin
-        is_lazy = isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin)
-        key = None if is_lazy else storage_key(tensor)
+        key = None if is_lazy(tensor) else storage_key(tensor)
         if key is not None:
             self._memory[key] = origin
 

@@ -1,9 +1,15 @@
 """What `complexity` found: figures of the model and a row for each layer, as text, HTML, JSON and data frame."""
 import json
+import os
+import sqlite3
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Iterable, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence
 
 from .. import _show
+from .rows import add_up
+
+if TYPE_CHECKING:
+    from ._joined import Joined
 
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -74,7 +80,7 @@ class Complexity(Readable):
 
     @property
     def multiply_adds(self) -> Optional[int]:
-        return _sum(row.multiply_adds for row in self.modules)
+        return add_up(row.multiply_adds for row in self.modules)
 
     @property
     def known_multiply_adds(self) -> int:
@@ -82,7 +88,7 @@ class Complexity(Readable):
 
     @property
     def other_multiply_adds(self) -> Optional[int]:
-        return _sum(row.other_multiply_adds for row in self.modules)
+        return add_up(row.other_multiply_adds for row in self.modules)
 
     @property
     def known_other_multiply_adds(self) -> int:
@@ -122,8 +128,6 @@ class Complexity(Readable):
 
     def keep(self, run_file: Any, layers: bool = True) -> None:
         """Writes `meta(layers)` into a run file that is complete, as `wattle run --meta` would have done."""
-        import os
-        import sqlite3
         key, _, value = self.meta(layers).partition("=")
         if not os.path.isfile(run_file):
             raise FileNotFoundError(f"{os.fspath(run_file)}: there is no such run file")
@@ -134,7 +138,7 @@ class Complexity(Readable):
         finally:
             connection.close()
 
-    def join(self, measured: Any, *, scale: float = 1.0) -> "Any":
+    def join(self, measured: Any, *, scale: float = 1.0) -> "Joined":
         """The rows of wattle.torch.layers with their multiply-adds: joules per 10^9 multiply-adds and shares.
 
         scale: how many times the input here a measured batch is: 32 for batches of 32 where one image was counted.
@@ -185,7 +189,7 @@ def _folded(modules: Sequence[Layer], depth: int) -> list[Layer]:
         around = rows[".".join(row.name.split(".")[:depth])]
         around.parameters += row.parameters
         around.shared_parameters += row.shared_parameters
-        around.multiply_adds = _sum((around.multiply_adds, row.multiply_adds))
+        around.multiply_adds = add_up((around.multiply_adds, row.multiply_adds))
     return list(rows.values())
 
 
@@ -210,12 +214,6 @@ def _scaled(value: Optional[int]) -> str:
         return "n/a"
     size, unit = next(((size, unit) for size, unit in _UNITS if value >= size), (1, ""))
     return f"{value:,}" if size == 1 else f"{value:,} ({value / size:.3f} {unit})"
-
-
-def _sum(values: Iterable[Optional[int]]) -> Optional[int]:
-    """None as soon as one is not known."""
-    found = list(values)
-    return None if None in found else sum(found)  # type: ignore[arg-type]
 
 
 def _without(mapping: dict[str, Any], key: str) -> dict[str, Any]:

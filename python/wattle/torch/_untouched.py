@@ -27,7 +27,8 @@ class Untouched:
         with contextlib.ExitStack() as undo:  # for the case that something of this fails
             undo.enter_context(_random_state())
             for module in self._model.modules():
-                undo.callback(_restore, module, _copy(module), getattr(module, "training", None))
+                undo.callback(_restore, module, dict(module.__dict__), _inside(module),
+                              getattr(module, "training", None))
             self._keep_buffers(undo)
             for parameter in self._model.parameters():
                 undo.callback(_restore_parameter, parameter, parameter.requires_grad, parameter.grad)
@@ -76,34 +77,30 @@ def _restore_parameter(parameter: nn.Parameter, requires_grad: bool, grad: Optio
         parameter.grad = grad
 
 
-def _copy(module: nn.Module) -> dict[str, Any]:
-    """Attributes, and what is in those that are lists and dicts: parameters, hooks, a model's own caches."""
-    kept = dict(module.__dict__)
-    for name, value in module.__dict__.items():
-        if isinstance(value, (dict, list)):
-            kept["inner " + name] = _contents(value)
-    return kept
+def _inside(module: nn.Module) -> list[tuple[Any, list[Any]]]:
+    """Attributes that are lists and dicts, and what is in them: parameters, hooks, a model's own caches."""
+    return [(value, _contents(value)) for value in module.__dict__.values() if isinstance(value, (dict, list))]
 
 
 def _contents(container: Any) -> list[Any]:
     return list(container.items()) if isinstance(container, dict) else list(container)
 
 
-def _restore(module: nn.Module, kept: dict[str, Any], training: Optional[bool]) -> None:
+def _restore(module: nn.Module, attributes: dict[str, Any], inside: list[tuple[Any, list[Any]]],
+             training: Optional[bool]) -> None:
     """Attributes by identity. ScriptModules keep theirs in C++: of these the mode is put back, which frozen ones
     have not."""
     if training is not None and module.training != training:
         module.training = training
     if isinstance(module, torch.jit.ScriptModule):
         return
-    for name in [name for name in kept if name.startswith("inner ")]:
-        container, items = kept[name.removeprefix("inner ")], kept.pop(name)
+    for container, items in inside:
         if not _are_same(_contents(container), items):
             container.clear()
             (container.update if isinstance(container, dict) else container.extend)(items)
-    for name in [name for name in module.__dict__ if name not in kept]:
+    for name in [name for name in module.__dict__ if name not in attributes]:
         del module.__dict__[name]
-    module.__dict__.update(kept)
+    module.__dict__.update(attributes)
 
 
 def _are_same(contents: list[Any], items: list[Any]) -> bool:

@@ -24,7 +24,7 @@ class TorchCuda:
         self._cuda = torch.cuda
 
     def record(self, device: int, event: Optional[Any]) -> tuple[int, Any]:
-        """(stream, event): an event, a used one if one is given, in the device's current stream"""
+        """(stream, event): an event, a used one if one is given, in the device's current stream."""
         stream = self._cuda.current_stream(device)
         event = event if event is not None else self._cuda.Event(enable_timing=True)
         event.record(stream)
@@ -81,18 +81,17 @@ class Device:
         self._lock = threading.Lock()  # backward runs in a thread of its own
 
     def _anchor(self) -> tuple[int, Any]:
-        """(CLOCK_MONOTONIC, event) of one instant: the narrowest of a few tries"""
-        best: Optional[tuple[int, int, Any]] = None
-        for _ in range(ANCHORS):
-            self._cuda.synchronize(self.index)
-            begin_ns = self._cuda.monotonic_ns()
-            _, event = self._cuda.record(self.index, None)
-            self._cuda.wait(event)
-            end_ns = self._cuda.monotonic_ns()
-            if best is None or end_ns - begin_ns < best[0]:
-                best = end_ns - begin_ns, (begin_ns + end_ns) // 2, event
-        assert best is not None
-        return best[1], best[2]
+        """(CLOCK_MONOTONIC ns, event) of one instant: the narrowest of a few tries."""
+        begin_ns, end_ns, event = min((self._try_anchor() for _ in range(ANCHORS)), key=lambda one: one[1] - one[0])
+        return (begin_ns + end_ns) // 2, event
+
+    def _try_anchor(self) -> tuple[int, int, Any]:
+        """CLOCK_MONOTONIC ns before and after an event, and the event."""
+        self._cuda.synchronize(self.index)
+        begin_ns = self._cuda.monotonic_ns()
+        _, event = self._cuda.record(self.index, None)
+        self._cuda.wait(event)
+        return begin_ns, self._cuda.monotonic_ns(), event
 
     def mark(self, column: int) -> None:
         """From here on the current stream works for `column`."""

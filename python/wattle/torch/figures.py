@@ -6,7 +6,7 @@ import json
 import math
 from array import array
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 from . import cuda
 from .rows import OUTSIDE, Row, known
@@ -24,6 +24,8 @@ class Measured:
 
 @dataclass
 class Result:
+    """What layers() tells after stop(); None is unknown."""
+
     rows: list[Row]
     error_j: Optional[float] = None
     estimated: Optional[bool] = None
@@ -64,7 +66,8 @@ def make(measured: Sequence[Measured], numbers: dict[str, int], run: Optional[An
 
 def _columns_of_called(measured: Sequence[Measured]) -> list[int]:
     """Where the time of each column is told. A module that was never called may have some all the same: others use its
-    parameters (MultiheadAttention those of out_proj), whose gradients come in there. It is that of the module around it."""
+    parameters (MultiheadAttention those of out_proj), whose gradients come in there. It is that of the module around
+    it."""
     places = {one.name: i for i, one in enumerate(measured) if one.calls > 0}
     columns = [0]
     for one in measured:
@@ -82,7 +85,16 @@ def _unknown(measured: Sequence[Measured]) -> list[Row]:
     return rows + [Row(OUTSIDE, "", 0, None, None, None, None)]
 
 
+def _together(pieces: Iterable[cuda.Pieces]) -> cuda.Pieces:
+    together = cuda.Pieces()
+    for each in pieces:
+        together.extend(each)
+    return together
+
+
 class _Maker:
+    """Divides a run, and makes rows of it. Times are the GPUs' where there are any, else the host's."""
+
     def __init__(self, measured: Sequence[Measured], numbers: dict[str, int], run: Any, pieces: dict[int, cuda.Pieces],
                  notes: list[str]) -> None:
         self._measured = measured
@@ -91,12 +103,7 @@ class _Maker:
         self._gpus = self._domains(run, pieces, notes)
         self._host = Divided(run.divide_spans(numbers, self._n, without=list(self._gpus), groups=self._groups), self._n)
         self._device = {name: self._divide(run, each, name) for name, each in self._gpus.items()}
-        self._device_times: Optional[Divided] = None
-        if pieces:
-            together = cuda.Pieces()
-            for each in pieces.values():
-                together.extend(each)
-            self._device_times = self._divide(run, together, None)
+        self._times = self._host if not pieces else self._divide(run, _together(pieces.values()), None)
 
     def _divide(self, run: Any, pieces: cuda.Pieces, domain: Optional[str]) -> Divided:
         return Divided(run.divide(pieces.begin_ns, pieces.end_ns, pieces.column, self._n, domain=domain,
@@ -104,7 +111,7 @@ class _Maker:
 
     @staticmethod
     def _domains(run: Any, pieces: dict[int, cuda.Pieces], notes: list[str]) -> dict[str, cuda.Pieces]:
-        """Pieces of the GPUs whose energy is in the run"""
+        """Pieces of the GPUs whose energy is in the run."""
         found: dict[str, cuda.Pieces] = {}
         for index, each in pieces.items():
             name = cuda.domain_of(run.devices(), index)
@@ -120,17 +127,16 @@ class _Maker:
 
     def _row(self, i: int, one: Measured) -> Row:
         forward, backward = 2 * i + 1, 2 * i + 2
-        times = self._device_times if self._device_times is not None else self._host
-        row = Row(one.name, one.type, one.calls, times.columns[forward].time_s, times.columns[backward].time_s,
-                  None, None, parameters=one.parameters)
+        times = self._times.columns
+        row = Row(one.name, one.type, one.calls, times[forward].time_s, times[backward].time_s, None, None,
+                  parameters=one.parameters)
         row.forward_host_s, row.backward_host_s = (self._host.columns[c].time_s for c in (forward, backward))
         row.forward_j, row.backward_j = (
             known(self._energy(lambda divided, c=c: divided.columns[c]).energy_j) for c in (forward, backward))
         return self._energies(row, i + 1)
 
     def _outside(self) -> Row:
-        times = self._device_times if self._device_times is not None else self._host
-        row = Row(OUTSIDE, "", 0, times.columns[0].time_s, 0.0, None, None)
+        row = Row(OUTSIDE, "", 0, self._times.columns[0].time_s, 0.0, None, None)
         row.forward_host_s, row.backward_host_s = self._host.columns[0].time_s, 0.0
         row = self._energies(row, 0)
         row.forward_j, row.backward_j = row.energy_j, None if row.energy_j is None else 0.0

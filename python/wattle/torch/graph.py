@@ -11,6 +11,7 @@ import itertools
 from typing import Any, Callable, Iterable, Optional, Sequence
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from .stacks import Column, Stacks
 
@@ -156,11 +157,6 @@ class Graph:
             del node.metadata[self._key]
         self._kept.clear()
         self.owners.clear()
-
-
-def is_lazy(parameter: torch.nn.Parameter) -> bool:
-    """Whether it has no shape yet."""
-    return isinstance(parameter, torch.nn.parameter.UninitializedParameter)
 
 
 def _nodes(tensors: Iterable[Any]) -> list[Any]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Iterator, Mapping, Union
 
 import torch
-
-from .graph import is_lazy
+from torch.nn.parameter import is_lazy
 
 Model = Union[torch.nn.Module, Mapping[str, torch.nn.Module]]
 
@@ -43,7 +42,8 @@ def find(model: Model, inside_compiled: bool) -> Parts:
         compiled.append(name or type(module).__name__)
         if not inside_compiled:
             hidden.update(inner for inner in module.modules() if inner is not module)
-            in_place += [module] * by_itself
+            if by_itself:
+                in_place.append(module)
     for part in found.values():
         for inner in part.module.modules():
             if inner in found and inner is not part.module:

@@ -3,11 +3,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, Iterator, Optional, Sequence
+from typing import Any, Iterable, Iterator, Optional, Sequence, TypeVar
 
 from .. import _show
 
 OUTSIDE = "outside layers"
+
+Number = TypeVar("Number", int, float)
 
 
 @dataclass
@@ -50,9 +52,9 @@ class Row:
 COLUMNS = tuple(field.name for field in fields(Row))
 
 
-def add_up(values: Sequence[Optional[float]]) -> Optional[float]:
+def add_up(values: Iterable[Optional[Number]]) -> Optional[Number]:
     """Their plain sum, in order: a reader who adds the column gets the same bits. None if one is unknown."""
-    total = 0.0
+    total: Any = 0
     for value in values:
         if value is None:
             return None

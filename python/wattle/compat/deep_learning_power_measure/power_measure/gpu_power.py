@@ -38,7 +38,8 @@ def get_gpu_sample() -> dict[str, Any]:
     """A reading of all GPUs: time (Unix s), nvidia_power and per_gpu_nvidia_power (J since the driver was loaded),
     nvidia_memory and per_gpu_nvidia_memory (bytes), nvidia_use_rate and per_gpu_nvidia_use_rate (percent).
 
-    None where a GPU does not tell, so the sums where one does not; the mean of use is of those that do. Raises NvmlError (an OSError) without a driver.
+    None where a GPU does not tell, and sums where one of them does not; the mean of use is of those that do. Raises
+    NvmlError (an OSError) without a driver.
     """
     with Nvml() as nvml:
         gpus = dict(enumerate(nvml.gpus()))
