@@ -1,6 +1,7 @@
 """Builds wheels of wattle: the hooks that pip calls (PEP 517, 660), of Python's standard library alone.
 
-Meson and ninja build the package whole in BUILD/python/wattle, with the extension and the program; a wheel is that folder, packed.
+Meson and ninja build the package whole in BUILD/python/wattle, with the extension and the program; a wheel is that
+folder, packed.
 Settings (pip install --config-settings NAME=VALUE .):
 
     build-dir   a build folder to use and keep; default a temporary one, for editable installs build/editable
@@ -60,8 +61,9 @@ def _build(folder, settings):
     environment = _environment()
     if not (folder / "build.ninja").exists():
         # The program finds its capture libraries from its own folder, by these two names.
-        options = ["--buildtype=release", "-Dtorch-observer=disabled", "--bindir=bin", "--libdir=lib", "-Dpython=enabled",
-                   f"-Dpython-program={sys.executable}", *shlex.split((settings or {}).get("setup-args", ""))]
+        options = ["--buildtype=release", "-Dtorch-observer=disabled", "--bindir=bin", "--libdir=lib",
+                   "-Dpython=enabled", f"-Dpython-program={sys.executable}",
+                   *shlex.split((settings or {}).get("setup-args", ""))]
         _run(["meson", "setup", *options, str(folder), str(TOP)], environment)
     _run(["ninja", "-C", str(folder), "python/package.stamp"], environment)
     return folder / "python/wattle"
@@ -81,7 +83,8 @@ def _metadata():
              "License-File: LICENSE", f"Requires-Python: {PROJECT['requires-python']}"]
     lines += [f"Classifier: {classifier}" for classifier in PROJECT["classifiers"]]
     for extra, packages in PROJECT["optional-dependencies"].items():
-        lines += [f"Provides-Extra: {extra}", *(f"Requires-Dist: {package} ; extra == '{extra}'" for package in packages)]
+        lines.append(f"Provides-Extra: {extra}")
+        lines += (f"Requires-Dist: {package} ; extra == '{extra}'" for package in packages)
     readme = (TOP / PROJECT["readme"]).read_text()
     return "\n".join([*lines, "Description-Content-Type: text/markdown", "", readme])
 
@@ -90,7 +93,8 @@ def _dist_info():
     scripts = "".join(f"{name} = {function}\n" for name, function in PROJECT["scripts"].items())
     return {
         f"{STEM}.dist-info/METADATA": _metadata().encode(),
-        f"{STEM}.dist-info/WHEEL": f"Wheel-Version: 1.0\nGenerator: wattle\nRoot-Is-Purelib: false\nTag: {TAG}\n".encode(),
+        f"{STEM}.dist-info/WHEEL": ("Wheel-Version: 1.0\nGenerator: wattle\nRoot-Is-Purelib: false\n"
+                                    f"Tag: {TAG}\n").encode(),
         f"{STEM}.dist-info/entry_points.txt": f"[console_scripts]\n{scripts}".encode(),
         f"{STEM}.dist-info/LICENSE": (TOP / "LICENSE").read_bytes(),
     }
@@ -122,7 +126,8 @@ def _write_wheel(folder, files):
 
 def get_requires_for_build_wheel(config_settings=None):
     """From the package index only what the machine lacks."""
-    return [package for program, package in (("meson", "meson>=1.0"), ("ninja", "ninja")) if shutil.which(program) is None]
+    packages = {"meson": "meson>=1.0", "ninja": "ninja"}
+    return [package for program, package in packages.items() if shutil.which(program) is None]
 
 
 get_requires_for_build_editable = get_requires_for_build_wheel
@@ -149,23 +154,30 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    """A path to a build folder, whose package is links to the sources: what is edited is what is imported; C needs a ninja."""
+    """A path to a build folder, whose package is links to the sources: edited files are imported; C needs a ninja."""
     with _build_folder(config_settings, "build/editable") as folder:
         package = _build(folder, config_settings)
-        return _write_wheel(wheel_directory, {"__editable__.wattle.pth": f"{package.parent}\n".encode(), **_dist_info()})
+        path = {"__editable__.wattle.pth": f"{package.parent}\n".encode()}
+        return _write_wheel(wheel_directory, {**path, **_dist_info()})
 
 
 def build_sdist(sdist_directory, config_settings=None):
     """What git knows of the sources; without git, what is no build folder."""
     listed = subprocess.run(["git", "-C", str(TOP), "ls-files", "-z"], capture_output=True)
-    names = [name for name in listed.stdout.decode().split("\0") if name] if listed.returncode == 0 else [
-        str(path.relative_to(TOP)) for path in sorted(TOP.rglob("*"))
-        if path.is_file() and path.relative_to(TOP).parts[0] not in ("build", ".git") and "__pycache__" not in path.parts]
+    names = list(filter(None, listed.stdout.decode().split("\0"))) if listed.returncode == 0 else _files()
     with tempfile.TemporaryDirectory() as temporary:
         information = pathlib.Path(temporary) / "PKG-INFO"
         information.write_text(_metadata())
-        with tarfile.open(pathlib.Path(sdist_directory) / f"{STEM}.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        target = pathlib.Path(sdist_directory) / f"{STEM}.tar.gz"
+        with tarfile.open(target, "w:gz", format=tarfile.PAX_FORMAT) as archive:
             for name in names:
                 archive.add(TOP / name, f"{STEM}/{name}", recursive=False)
             archive.add(information, f"{STEM}/PKG-INFO")
     return f"{STEM}.tar.gz"
+
+
+def _files():
+    """What lies here, but for what was built."""
+    paths = [path.relative_to(TOP) for path in sorted(TOP.rglob("*"))
+             if path.is_file() or path.is_symlink()]
+    return [str(path) for path in paths if path.parts[0] not in ("build", ".git") and "__pycache__" not in path.parts]
