@@ -2,8 +2,9 @@
 
 usage: build_package.py SOURCE STAMP DEPFILE PACKAGE,EXTENSION... -- NAME=FILE...
 
-SOURCE is the folder of the package wattle. Each PACKAGE is a folder that gets its files, the EXTENSION as _wattle.abi3.so, and
-each FILE by its NAME (bin/wattle=…). The DEPFILE names the folders of SOURCE, so that new files are seen.
+SOURCE is the folder of the package wattle. Each PACKAGE is a folder that gets its files, the EXTENSION as
+_wattle.abi3.so, and each FILE by its NAME (bin/wattle=…). The DEPFILE names the folders of SOURCE, so that new files
+are seen.
 """
 import os
 import pathlib
@@ -48,7 +49,8 @@ def main(source, stamp, depfile, *words):
     folders, files = sources(source)
     middle = words.index("--")
     wanted = {path.relative_to(source): path for path in files}
-    wanted |= {pathlib.Path(name): pathlib.Path(file) for name, file in (word.split("=", 1) for word in words[middle + 1:])}
+    pairs = (word.split("=", 1) for word in words[middle + 1:])
+    wanted |= {pathlib.Path(name): pathlib.Path(file) for name, file in pairs}
     for word in words[:middle]:
         package, extension = map(pathlib.Path, word.split(",", 1))
         make(package, {**wanted, pathlib.Path(EXTENSION): extension})

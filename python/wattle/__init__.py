@@ -14,14 +14,14 @@
     run.report, run.blocks, run.samples, run.to_pandas()
 
 Spans and metrics reach whoever records: `wattle run` around the program, or a tracker in it. Without one they cost some
-nanoseconds and do nothing. Needs nothing but Python; numpy and pandas are used where they are asked for. Times are in s, energies
-in J, memory in bytes unless a name says otherwise; what is unknown is None, NaN or masked, never 0.
+nanoseconds and do nothing. Needs nothing but Python; numpy and pandas are used where they are asked for. Times are in
+s, energies in J, memory in bytes unless a name says otherwise; what is unknown is None, NaN or masked, never 0.
 """
 import importlib
 from typing import Any
 
-# All that the package itself has is here from the start: a module that is imported when it is first used would be half imported
-# in a child that another thread forks just then, and the child would wait for it forever.
+# All that the package itself has is here from the start: a module that is imported when it is first used would be half
+# imported in a child that another thread forks just then, and the child would wait for it forever.
 from . import _ranges  # for the extension
 from ._wattle import MISSING
 from ._wattle import VERSION as __version__
@@ -31,8 +31,8 @@ from .meter import Meter, measure
 from .run import Run, open
 from .tracker import Tracker
 
-__all__ = ["MISSING", "Meter", "Reading", "Run", "Tracker", "combine", "compare", "export", "is_recording", "mark", "measure",
-           "metric", "open", "range_begin", "range_end", "span", "__version__"]
+__all__ = ["MISSING", "Meter", "Reading", "Run", "Tracker", "combine", "compare", "export", "is_recording", "mark",
+           "measure", "metric", "open", "range_begin", "range_end", "span", "__version__"]
 
 # These need, or stand in for, packages that not everybody has.
 _PACKAGES = ("torch", "compat")  # not in dir(), or help(wattle) would import them

@@ -1,6 +1,6 @@
 """Reads started meters now and then, so that no wrap of a counter is missed however long a stretch is.
 
-One thread for all meters of the interpreter; it begins with the first one that is started, and is gone soon after the last.
+One thread for all meters of the interpreter; it begins with the first that is started and is gone soon after the last.
 """
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from . import _wattle
 if TYPE_CHECKING:
     from ._wattle import Span
 
-# The ranges that a task has open by `async with`: (object, number), innermost last. A context is the task's own in asyncio,
-# trio and curio alike.
+# The ranges that a task has open by `async with`: (object, number), innermost last. A context is the task's own in
+# asyncio, trio and curio alike.
 _open: ContextVar[tuple[tuple["Span", int], ...]] = ContextVar("wattle.open", default=())
 
 

@@ -1,8 +1,8 @@
 """The C side of wattle: what `import wattle` stands on. Private; users see it through the package.
 
 Everything that reads counters, files or another process releases the GIL. Codes of the C library become exceptions: bad
-arguments ValueError, wrong state RuntimeError, all else OSError (FileExistsError, FileNotFoundError, PermissionError …) with
-one sentence that says what is wrong.
+arguments ValueError, wrong state RuntimeError, all else OSError (FileExistsError, FileNotFoundError, PermissionError …)
+with one sentence that says what is wrong.
 """
 import os
 from types import TracebackType
@@ -37,7 +37,7 @@ span_calls: Any  #: capsule of the C functions that begin and end a span by a ke
 # ---- tracker: include/wattle.h, section tracker ----
 
 class Tracker:
-    """A recorder on this process (or on `pid`), as struct wattle_tracker_options has it; once new -> started -> stopped."""
+    """A recorder on this process (or on `pid`), as struct wattle_tracker_options has it; new, started, stopped."""
     def __init__(self, *, interval_s: float = 0.0, output: Optional[PathLike] = None, overwrite: bool = False,
                  tracking_file: Optional[PathLike] = None, ram_unit: Optional[str] = None,
                  gpu_ram_unit: Optional[str] = None, time_unit: Optional[str] = None, expected_cores: int = 0,
@@ -52,7 +52,7 @@ class Tracker:
     def close(self) -> None: ...  #: removes a temporary run file
 
 def check_gpus(gpus: str, brand: Optional[str] = None, /) -> None:
-    """ValueError lists the GPUs of this machine if `gpus` (UUIDs or indices, comma separated) names one that is not there."""
+    """ValueError lists this machine's GPUs if `gpus` (UUIDs or indices, comma separated) has one that is not there."""
 
 # ---- meter: include/wattle.h, section meter ----
 
@@ -76,8 +76,8 @@ class Meter:
 # ---- stored runs ----
 
 class Buffer:
-    """Numbers of a loaded run, read-only, 1-D: buffer protocol, so numpy.asarray() and memoryview() copy nothing and keep the run
-    in memory. Those of spans have strides, being members of an array of structs."""
+    """Numbers of a loaded run, read-only, 1-D: buffer protocol, so numpy.asarray() and memoryview() copy nothing and
+    keep the run in memory. Those of spans have strides, being members of an array of structs."""
     def __len__(self) -> int: ...
 
 class Column:
@@ -98,7 +98,7 @@ class Run:
     def samples(self) -> list[Column]: ...           #: t_ns first, then one a metric of the run
     def process_samples(self) -> list[Column]: ...   #: with --per-process: t_ns, pid, start_ns, then the metrics
     def devices(self) -> list[dict[str, Any]]: ...   #: name, kind, …, "samples": list[Column]
-    def spans(self) -> list[Column]: ...             #: id parent begin_ns end_ns cpu_ns pid tid name_index category_index
+    def spans(self) -> list[Column]: ...        #: id parent begin_ns end_ns cpu_ns pid tid name_index category_index
     #: kind close, without copying
     def span_names(self) -> list[str]: ...           #: what name_index and category_index count; -1: no category
     def user_metrics(self) -> list[dict[str, Any]]: ...
@@ -108,21 +108,24 @@ class Run:
     def wall_ns(self, t_ns: int, /) -> Optional[int]: ...  #: Unix time of an instant; None without an anchor
     def divide(self, begin_ns: Any, end_ns: Any, column: Any, n_columns: int, domain: Optional[str] = None,
                without: Sequence[str] = (), groups: Optional[Sequence[int]] = None) -> list[tuple[float, float, float]]:
-        """The target's energy (of one domain, or of all in the total but those in `without`) dealt out by a timeline of the
-        caller's, folded where that tells more (docs/accuracy.md): begin_ns, end_ns int64 and column int32 buffers of equal
-        length, in any order; pieces that overlap share evenly, column 0 is the time outside of all. (time_s, energy_j,
-        error_j) a column; the energies add up to the domain's. Then the same a group, if groups[column] are given: errors of
-        columns that can't be told apart cancel in their group. ValueError: no such domain, a piece that can't be."""
-    def divide_spans(self, columns: dict[str, int], n_columns: int, domain: Optional[str] = None, without: Sequence[str] = (),
+        """The target's energy (of one domain, or of all in the total but those in `without`) dealt out by a timeline of
+        the caller's, folded where that tells more (docs/accuracy.md): begin_ns, end_ns int64 and column int32 buffers
+        of equal length, in any order; pieces that overlap share evenly, column 0 is the time outside of all. (time_s,
+        energy_j, error_j) a column; the energies add up to the domain's. Then the same a group, if groups[column] are
+        given: errors of columns that can't be told apart cancel in their group. ValueError: no such domain, a piece
+        that can't be."""
+    def divide_spans(self, columns: dict[str, int], n_columns: int, domain: Optional[str] = None,
+                     without: Sequence[str] = (),
                      groups: Optional[Sequence[int]] = None, pid: int = ...) -> list[tuple[float, float, float]]:
-        """The same by the run's own spans of process `pid` (this one): each name has a column; in each thread the innermost
-        span with one of these names counts, other spans are as if they were not there."""
+        """The same by the run's own spans of process `pid` (this one): each name has a column; in each thread the
+        innermost span with one of these names counts, other spans are as if they were not there."""
 
 # ---- gpu_tracker's files, and things side by side ----
 
 def sub_tracking_calls(path: PathLike, /) -> list[tuple[str, float, float]]:
-    """Calls in a sub-tracking file: name, begin_s, end_s (Unix seconds, NaN: never stopped), by name, process and start."""
+    """Calls in a sub-tracking file: name, begin_s, end_s (Unix s, NaN: never stopped), by name, process and start."""
 def tracking_blocks_json(tracking_file: Optional[PathLike], sub_tracking_file: PathLike, /) -> str: ...
 def compare_json(named: Sequence[tuple[str, PathLike]], statistic: str = "mean", /) -> str: ...
 def combine(out: PathLike, inputs: Sequence[PathLike], /) -> None: ...
-def export(run: PathLike, format: str, out: PathLike, *, overwrite: bool = False, weight: Optional[str] = None) -> None: ...
+def export(run: PathLike, format: str, out: PathLike, *, overwrite: bool = False,
+           weight: Optional[str] = None) -> None: ...

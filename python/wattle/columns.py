@@ -39,7 +39,8 @@ class Columns(Mapping[str, "Masked"]):
 
     def buffer(self, name: str) -> memoryview:
         """The numbers without numpy, read-only; those of spans have strides."""
-        return memoryview(self._find(name).buffer)  # type: ignore[arg-type]  # the buffer protocol has no type before 3.12
+        # The buffer protocol has no type before Python 3.12.
+        return memoryview(self._find(name).buffer)  # type: ignore[arg-type]
 
     def _find(self, name: str) -> _wattle.Column:
         try:
@@ -94,8 +95,8 @@ class Columns(Mapping[str, "Masked"]):
 
 
 class Spans(Columns):
-    """Table span: id, parent, begin_ns, end_ns, cpu_ns, pid, tid, name_index, category_index, kind, close; and `name`, made of
-    name_index. `meaning` tells what the numbers of kind and close say."""
+    """Table span: id, parent, begin_ns, end_ns, cpu_ns, pid, tid, name_index, category_index, kind, close; and `name`,
+    made of name_index. `meaning` tells what the numbers of kind and close say."""
 
     def __init__(self, columns: Sequence[_wattle.Column], names: list[str], clock: Optional[Clock] = None) -> None:
         super().__init__(columns, clock, "spans")

@@ -26,7 +26,8 @@ def combine(out: PathLike, inputs: Union[PathLike, Sequence[PathLike]]) -> None:
 
 def export(run: Union[PathLike, Run], format: str, out: PathLike, *, overwrite: bool = False,
            weight: Union[str, None] = None) -> None:
-    """A run in another layout, as `wattle export`: csv, jsonl, gpu_tracker, aipowermeter (a folder), folded …; weight (of folded): energy or time.
+    """A run in another layout, as `wattle export`: csv, jsonl, gpu_tracker, aipowermeter (a folder), folded …; weight
+    (of folded): energy or time.
 
     ValueError: no such format; FileExistsError: `out` is there and overwrite is not set.
     """
@@ -34,12 +35,13 @@ def export(run: Union[PathLike, Run], format: str, out: PathLike, *, overwrite: 
 
 
 def compare(runs: Mapping[str, Union[PathLike, Run]], statistic: str = "mean") -> dict[str, Any]:
-    """Runs, or JSON that `wattle blocks --format json` saved, side by side: {name: run} to the document of `wattle compare --format
-    json`, where names stand in ascending order of value. statistic: min, max, mean or std.
+    """Runs, or JSON that `wattle blocks --format json` saved, side by side: {name: run} to the document of `wattle
+    compare --format json`, where names stand in ascending order of value. statistic: min, max, mean or std.
 
     ValueError: fewer than two, or code blocks that don't match. What is compared with a caveat is a UserWarning.
     """
     if not isinstance(runs, Mapping):
         raise TypeError(f"what is compared must be {{name: run}}, not {type(runs).__name__}")
-    document: dict[str, Any] = json.loads(_wattle.compare_json([(name, _path(run)) for name, run in runs.items()], statistic))
+    paths = [(name, _path(run)) for name, run in runs.items()]
+    document: dict[str, Any] = json.loads(_wattle.compare_json(paths, statistic))
     return document

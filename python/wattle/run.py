@@ -51,8 +51,8 @@ class Report(dict[str, Any]):
 
 
 class Device:
-    """An energy domain or GPU of a run: what table device has of it as attributes (name, kind, source, provenance, uuid, inside …;
-    None unknown), and its samples."""
+    """An energy domain or GPU of a run: what table device has of it as attributes (name, kind, source, provenance,
+    uuid, inside …; None unknown), and its samples."""
 
     def __init__(self, facts: dict[str, Any], samples: Columns) -> None:
         self.facts = facts
@@ -112,7 +112,7 @@ class Run:
     @property
     def blocks(self) -> Table:
         """Code blocks, by name: calls, total_s, total_j, error_j … (wattle.table)."""
-        blocks: Table = self._once("blocks", lambda run: blocks_table(json.loads(run.blocks_json())["code_block_results"]))
+        blocks: Table = self._once("blocks", _blocks)
         return blocks
 
     @property
@@ -163,8 +163,8 @@ class Run:
     @property
     def processes(self) -> Table:
         """The processes of the target that were met."""
-        return self._table("processes", ("pid", "ppid", "start_ns", "end_ns", "cpu_ns", "max_rss_bytes", "command", "is_main",
-                                         "sampled"))
+        return self._table("processes", ("pid", "ppid", "start_ns", "end_ns", "cpu_ns", "max_rss_bytes", "command",
+                                         "is_main", "sampled"))
 
     @property
     def segments(self) -> Table:
@@ -190,7 +190,7 @@ class Run:
         return None if wall_ns is None else datetime.datetime.fromtimestamp(wall_ns / 1e9, datetime.timezone.utc)
 
     def _index(self, t_ns: Any) -> Any:
-        """A pandas index for instants: dates (UTC), of each segment by its own clocks; without them the time since boot."""
+        """A pandas index for instants: dates (UTC), of each segment by its own clocks; without them time since boot."""
         import numpy
         import pandas
         begins = [row["start_ns"] for row in self.segments if row["start_ns"] is not None]
@@ -199,19 +199,20 @@ class Run:
             return pandas.to_timedelta(t_ns, unit="ns").rename("t")
         starts = numpy.array(begins, dtype=numpy.int64)
         segment = numpy.clip(numpy.searchsorted(starts, t_ns, side="right") - 1, 0, None)
-        return pandas.to_datetime(t_ns + (numpy.array(walls, dtype=numpy.int64) - starts)[segment], utc=True).rename("time")
+        offsets = numpy.array(walls, dtype=numpy.int64) - starts
+        return pandas.to_datetime(t_ns + offsets[segment], utc=True).rename("time")
 
     def to_pandas(self, what: str = "samples") -> pd.DataFrame:
-        """A data frame of samples, process_samples, spans, blocks, events, user_metrics, processes or segments, or of the samples
-        of a device by its name; NaN where unknown, samples, spans and events by date (UTC)."""
+        """A data frame of samples, process_samples, spans, blocks, events, user_metrics, processes or segments, or of
+        the samples of a device by its name; NaN where unknown, samples, spans and events by date (UTC)."""
         if what in self.devices:
             return self.devices[what].samples.to_pandas()
         if what in ("samples", "process_samples", "spans", "blocks", "processes", "segments"):
             frame: pd.DataFrame = getattr(self, what).to_pandas()
             return frame
         if what not in ("events", "user_metrics"):
-            raise ValueError(f"no table {what!r}; there are samples, process_samples, spans, blocks, events, user_metrics, "
-                             f"processes, segments and the devices {', '.join(self.devices) or '(none)'}")
+            raise ValueError(f"no table {what!r}; there are samples, process_samples, spans, blocks, events, "
+                             f"user_metrics, processes, segments and the devices {', '.join(self.devices) or '(none)'}")
         frame = getattr(self, what).to_pandas()
         frame.index = self._index(frame["t_ns"].to_numpy(dtype="int64"))
         return frame
@@ -244,9 +245,13 @@ class Run:
         return self.report._repr_html_() if self._run is not None else _show.escape(repr(self))
 
 
+def _blocks(run: _wattle.Run) -> Table:
+    return blocks_table(json.loads(run.blocks_json())["code_block_results"])
+
+
 def open(path: PathLike) -> Run:
-    """Reads a run file (of `wattle run`, `wattle attach` or a Tracker with `output`; one that is still growing, or whose recorder
-    died, too) or a span file of WATTLE_SPANS, which has spans and no samples.
+    """Reads a run file (of `wattle run`, `wattle attach` or a Tracker with `output`; one that is still growing, or
+    whose recorder died, too) or a span file of WATTLE_SPANS, which has spans and no samples.
 
     FileNotFoundError, PermissionError; ValueError: it is neither, or damaged; OSError: made by a newer wattle.
     """

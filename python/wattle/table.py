@@ -96,16 +96,17 @@ class Table(Sequence["dict[str, Any]"]):
         return _show.html_table(self._title, self._shown, self._cells(), max(len(self) - _SHOWN, 0))
 
 
-_BLOCK_COLUMNS = ("name", "num_calls", "num_non_empty_calls", "num_timepoints", "unwound", "cut", "total_s", "min_s", "max_s",
-                  "mean_s", "std_s", "active_s", "self_time_s", "cpu_s", "thread_cpu_s", "total_j", "error_j", "mean_j", "mean_w",
-                  "self_j", "self_error_j", "method", "resolved", "compute_time", "energy", "resource_usage", "units")
+_BLOCK_COLUMNS = ("name", "num_calls", "num_non_empty_calls", "num_timepoints", "unwound", "cut", "total_s", "min_s",
+                  "max_s", "mean_s", "std_s", "active_s", "self_time_s", "cpu_s", "thread_cpu_s", "total_j", "error_j",
+                  "mean_j", "mean_w", "self_j", "self_error_j", "method", "resolved", "compute_time", "energy",
+                  "resource_usage", "units")
 _BLOCK_SHOWN = ("name", "num_calls", "total_s", "mean_s", "cpu_s", "total_j", "error_j", "mean_j")
 
 
 def blocks_table(blocks: Sequence[Mapping[str, Any]]) -> Table:
-    """The code_block_results of `wattle blocks --format json`, each with its figures of time and energy as columns besides:
-    times in s (total_s adds up the calls, active_s counts no time twice), energies in J of the target while the block ran,
-    inner blocks included (self_j: without them)."""
+    """The code_block_results of `wattle blocks --format json`, each with its figures of time and energy as columns
+    besides: times in s (total_s adds up the calls, active_s counts no time twice), energies in J of the target while
+    the block ran, inner blocks included (self_j: without them)."""
     return Table([_block(block) for block in blocks], _BLOCK_COLUMNS, shown=_BLOCK_SHOWN, title="code blocks")
 
 

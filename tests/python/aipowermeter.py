@@ -126,7 +126,7 @@ def gpus(room):
 
 @test
 def gpu_in_a_container(room):
-    """a pid namespace whose driver names the host's pids, with the host's /proc given to it: our process's part is ours"""
+    """a pid namespace whose driver names the host's pids, with the host's /proc given to it: our part is ours"""
     if subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], check=False).returncode != 0:
         raise Skip("namespaces can't be made here")
     cards = room.folder / "cards"

@@ -13,7 +13,8 @@ def strict(room):
         raise Skip("no mypy")
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_PRELOAD")}
     done = subprocess.run(["/usr/bin/mypy", "--config-file", "pyproject.toml", "--cache-dir", BUILD / "mypy-cache",
-                           "-p", "wattle"], cwd=TESTS.parent, env=environment, capture_output=True, text=True, timeout=200)
+                           "-p", "wattle"], cwd=TESTS.parent, env=environment, capture_output=True, text=True,
+                          timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -370,7 +370,8 @@ def untouched_by_bold_models(room):
     assert state(model)[0] == before[0] and state(model)[2] == before[2], "another state"
     assert torch.equal(grad, torch.ones(3, 4)) and model.layer.bias.grad is None
     assert model.seen == [] and model.counts == {"calls": 0} and not hasattr(model, "made")
-    #: forward twice; the gradient of weights is a product of activations; a layer that forward makes counts for its maker
+    #: forward twice; the gradient of weights is a product of activations; a layer that forward makes counts for its
+    #: maker
     assert found.multiply_adds == 2 * (2 * 4 * 3) + 2 * 3 * 2, found
 
 

@@ -52,8 +52,8 @@ def pieces(*rows):
 
 @test
 def dealing(room):
-    """pieces that overlap share evenly, whatever their order; what none covers is column 0's; groups are sums with errors of
-    their own; domains by name, or the total without some"""
+    """pieces that overlap share evenly, whatever their order; what none covers is column 0's; groups are sums with
+    errors of their own; domains by name, or the total without some"""
     import json
     run = recorded(room)
     report = json.loads(run.report_json())

@@ -63,7 +63,8 @@ def runs_that_do_not_match(room):
 
 @test
 def combined_files(room):
-    """sub-tracking files of several processes become one; a folder as input means all in it; an existing OUT is refused"""
+    """sub-tracking files of several processes become one; a folder as input means all in it; an existing OUT is
+    refused"""
     (room.folder / "in").mkdir()
     for pid in (7, 8):
         (room.folder / f"in/{pid}.csv").write_text(SUB_TRACKING.format(pid, 100.5 * pid, 100.5 * pid + 1))

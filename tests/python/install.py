@@ -1,6 +1,5 @@
 """pip install of the sources: offline, with and without isolation, and what is there afterwards."""
 import json
-import os
 import subprocess
 import sys
 import zipfile
@@ -60,8 +59,9 @@ def wheel(room):
         names = set(packed.namelist())
         assert packed.testzip() is None
         record = packed.read("wattle-0.1.0.dist-info/RECORD").decode()
-    assert {"wattle/__init__.py", "wattle/py.typed", "wattle/_wattle.pyi", "wattle/_wattle.abi3.so", "wattle/bin/wattle",
-            "wattle/lib/wattle/libwattle-nvtx.so", "wattle-0.1.0.dist-info/LICENSE"} <= names, names
+    assert {"wattle/__init__.py", "wattle/py.typed", "wattle/_wattle.pyi", "wattle/_wattle.abi3.so",
+            "wattle/bin/wattle", "wattle/lib/wattle/libwattle-nvtx.so",
+            "wattle-0.1.0.dist-info/LICENSE"} <= names, names
     assert not [name for name in names if name.endswith((".pyc", ".o")) or name.split("/")[0] not in (
         "wattle", "wattle-0.1.0.dist-info")], names
     assert {line.split(",")[0] for line in record.splitlines()} == names

@@ -1,4 +1,5 @@
-"""A package's energy counter whose power the test sets at each moment, updated by a process of its own once in PERIOD_S.
+"""A package's energy counter whose power the test sets at each moment, updated by a process of its own once in
+PERIOD_S.
 
 The test's side: player.watts(W) from now on. The truth is in player.joules: what each setting used in all.
 """

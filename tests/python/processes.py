@@ -1,6 +1,6 @@
 """A tracked program that makes processes in every way that Python knows: their spans and their CPU reach its
 tracker."""
-from harness import main, near, test
+from harness import main, test
 from package import python
 
 # Workers that are started afresh import the program again, hence its main. `work` burns 0.1 s of CPU in a span.

@@ -61,7 +61,8 @@ def spans(room):
                       "strides": spans["begin_ns"].data.strides[0] > 8, "n": spans.n}))
     """)
     rows = room.rows("SELECT name, begin_ns, end_ns, parent FROM span ORDER BY id")
-    assert sorted(actual["rows"], key=lambda row: row[1]) == sorted(map(list, rows), key=lambda row: row[1]), (actual, rows)
+    actual_rows, true_rows = (sorted(map(list, one), key=lambda row: row[1]) for one in (actual["rows"], rows))
+    assert actual_rows == true_rows, (actual, rows)
     assert actual["strides"] and actual["n"] == 7 and [r for r in actual["rows"] if r[2] is None][0][0] == "open"
 
 
@@ -70,9 +71,11 @@ def findings(room):
     """report and blocks are those of the program; rows, columns and names of the table agree"""
     actual = told(recorded(room), """
     blocks = run.blocks
-    print(json.dumps({"report": run.report, "text": run.text, "calls": blocks["num_calls"].tolist(), "names": blocks.names,
-                      "total_s": blocks["total_s"].tolist(), "row": blocks.find("inner"), "length": len(blocks),
-                      "half": len(blocks[1:]), "items": run.user_metrics["value"].sum(), "kinds": run.events["kind"].tolist()}))
+    print(json.dumps({"report": run.report, "text": run.text, "calls": blocks["num_calls"].tolist(),
+                      "names": blocks.names, "total_s": blocks["total_s"].tolist(),
+                      "row": blocks.find("inner"), "length": len(blocks),
+                      "half": len(blocks[1:]), "items": run.user_metrics["value"].sum(),
+                      "kinds": run.events["kind"].tolist()}))
     """)
     report = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)
     assert actual["report"] == report and actual["text"] == room.wattle("report", "run.sqlite").stdout
@@ -90,7 +93,8 @@ def frames(room):
     frame, spans, device = run.to_pandas(), run.to_pandas("spans"), run.to_pandas(next(iter(run.devices)))
     off = abs((frame.index[0] - pandas.Timestamp(run.report["run"]["start"])).total_seconds())
     print(json.dumps({"off": off, "rows": len(frame), "missing": int(frame["main_pss_bytes"].isna().sum()),
-                      "seconds": spans[spans["name"] == "inner"]["seconds"].sum(), "open": int(spans["seconds"].isna().sum()),
+                      "seconds": spans[spans["name"] == "inner"]["seconds"].sum(),
+                      "open": int(spans["seconds"].isna().sum()),
                       "device": len(device), "blocks": run.to_pandas("blocks")["num_calls"].tolist(),
                       "utc": str(frame.index.tz), "wall": run.wall_time(int(run.samples["t_ns"][0])).isoformat()}))
     """)
@@ -122,7 +126,8 @@ def without_numpy(room):
     sys.modules["numpy"] = sys.modules["pandas"] = None
     import wattle
     with wattle.open("run.sqlite") as run:
-        assert run.blocks[0]["name"] == "inner" and run.report["schema"] == "wattle-report/1" and repr(run) and repr(run.blocks)
+        assert run.blocks[0]["name"] == "inner" and run.report["schema"] == "wattle-report/1"
+        assert repr(run) and repr(run.blocks)
         assert len(run.samples.buffer("t_ns")) == run.report["run"]["samples"] and run.spans.buffer("begin_ns")[0] > 0
         assert list(run.devices) and run.events[0]["kind"]
         try:
@@ -201,7 +206,8 @@ def span_files(room):
 
 @test
 def meters(room):
-    """measure and Meter: what the counters of a made tree say, states; NaN for what nobody knows, and a sum of what is lost"""
+    """measure and Meter: what the counters of a made tree say, states; NaN for what nobody knows, and a sum of what is
+    lost"""
     tree = room.tree("sys", {"class/powercap/intel-rapl:0/name": "package-0\n",
                              "class/powercap/intel-rapl:0/energy_uj": "1000000\n",
                              "class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850\n",

@@ -111,7 +111,8 @@ def asynchronous(room):
 
 @test
 def generators(room):
-    """generators and asynchronous ones: values sent, exceptions thrown, results and an early end reach the one inside"""
+    """generators and asynchronous ones: values sent, exceptions thrown, results and an early end reach the one
+    inside"""
     assert calls(room, """
     import asyncio
     ended = []
@@ -179,13 +180,15 @@ def exceptions(room):
 
 @test
 def objects(room):
-    """a span is its name: repr, pickle, copy; names are str without NUL; metrics are numbers, and unknown ones are nothing"""
+    """a span is its name: repr, pickle, copy; names are str without NUL; metrics are numbers, and unknown ones are
+    nothing"""
     python(room, """
     import copy, math, pickle, wattle
     span = wattle.span("a 'name'")
     assert repr(span) == f"wattle.span({span.name!r})" and span.name == "a 'name'"
     assert pickle.loads(pickle.dumps(span)).name == copy.copy(span).name == span.name
-    for wrong, kind in ((3, TypeError), (b"x", TypeError), ("a\\0b", ValueError), ("\\ud800", ValueError), (None, TypeError)):
+    for wrong, kind in ((3, TypeError), (b"x", TypeError), ("a\\0b", ValueError), ("\\ud800", ValueError),
+                        (None, TypeError)):
         for act in (wattle.span, wattle.mark, wattle.range_begin, lambda name: wattle.metric(name, 1)):
             try:
                 act(wrong)

@@ -63,7 +63,8 @@ print(sorted(new & {"numpy", "pandas", "torch", "matplotlib", "multiprocessing",
 
 @test
 def nothing_is_imported_late(room):
-    """what is used later is imported already: a fork while another thread imports would leave the child half a module"""
+    """what is used later is imported already: a fork while another thread imports would leave the child half a
+    module"""
     lines, _ = python(room, """
 import sys, wattle
 before = set(sys.modules)

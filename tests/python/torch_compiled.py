@@ -1,5 +1,5 @@
-"""Compiled parts are one layer each, and that is said. torch.compile came with torch 2.0; where there is an older one a stand-in
-for its OptimizedModule and for module.compile() shows what wattle makes of them, not what torch does."""
+"""Compiled parts are one layer each, and that is said. torch.compile came with torch 2.0; where there is an older one a
+stand-in for its OptimizedModule and for module.compile() shows what wattle makes of them, not what torch does."""
 import copy
 import pickle
 import sys
@@ -87,7 +87,8 @@ def copies(room):
 
 @test
 def in_place(room):
-    """module.compile(): one layer too, keywords and exceptions included, and its compiled call is the old one afterwards"""
+    """module.compile(): one layer too, keywords and exceptions included, and its compiled call is the old one
+    afterwards"""
     model = nn.Sequential(nn.Linear(8, 8), CompiledInPlace())
     model[1].compile()
     before = model[1].__dict__["_compiled_call_impl"]

@@ -1,4 +1,5 @@
-"""GPU work of layers is timed by events in its streams: a stand-in for torch.cuda plays a GPU that runs behind the host."""
+"""GPU work of layers is timed by events in its streams: a stand-in for torch.cuda plays a GPU that runs behind the
+host."""
 
 import torch
 from harness import near, main, test
@@ -60,7 +61,8 @@ def time_of(pieces, column):
 
 @test
 def behind_the_host(room):
-    """the host launches in microseconds what runs for milliseconds: each column has its GPU time, and none is another's"""
+    """the host launches in microseconds what runs for milliseconds: each column has its GPU time, and none is
+    another's"""
     fake = FakeCuda(drift=1.0002)
     fake.now_ns = 1 * NS
     device = cuda.Device(fake, 0)
@@ -83,8 +85,8 @@ def behind_the_host(room):
 
 @test
 def placed_on_the_host_clock(room):
-    """after an hour of a drifting clock pieces stand within 20 us of where they were, though events tell single-precision
-    milliseconds"""
+    """after an hour of a drifting clock pieces stand within 20 us of where they were, though events tell
+    single-precision milliseconds"""
     fake = FakeCuda(drift=1.00005)
     fake.now_ns = 5 * NS
     device = cuda.Device(fake, 0)

@@ -1,4 +1,5 @@
-"""wattle.torch.layers with a recorder: layers that use known power, forward and backward, on a counter that is played."""
+"""wattle.torch.layers with a recorder: layers that use known power, forward and backward, on a counter that is
+played."""
 import os
 import time
 
@@ -85,14 +86,15 @@ def measure(room):
 
 
 def truth_j(layer, row, share):
-    """What a layer used of what the program is told to have used: `share` of all, which holds as the program never idles. Around
-    the burning a layer's calls take time too, at the power that is there anyway."""
+    """What a layer used of what the program is told to have used: `share` of all, which holds as the program never
+    idles. Around the burning a layer's calls take time too, at the power that is there anyway."""
     return (layer.joules + IDLE_W * (row.time_s - sum(layer.spent_s.values()))) * share
 
 
 @test
 def known_power(room):
-    """layers of 1 to 4 ms with 5 to 60 W, a counter of 11 ms: energies within their stated errors, which are worth having"""
+    """layers of 1 to 4 ms with 5 to 60 W, a counter of 11 ms: energies within their stated errors, which are worth
+    having"""
     results = []
     for _ in range(TRIES):
         net, measured = measure(room)
@@ -111,8 +113,8 @@ def known_power(room):
 
 @test
 def sums(room):
-    """rows add up to the totals, to the bit, and these to what the recorder attributed; the run file is kept on request and is
-    read by everything else; times are those of the layers"""
+    """rows add up to the totals, to the bit, and these to what the recorder attributed; the run file is kept on request
+    and is read by everything else; times are those of the layers"""
     net, measured = measure(room)
     assert sum(row["energy_j"] for row in measured.rows) == measured.total_j
     assert sum(row["forward_s"] + row["backward_s"] for row in measured.rows) == measured.total_s
@@ -139,13 +141,14 @@ def uncalled_modules(room):
             net(x).sum().backward()
     rows = {row.name: row for row in measured.rows}
     assert "self_attn.out_proj" not in rows and rows["self_attn"].backward_s > 0, list(rows)
-    near(sum(row.forward_s + row.backward_s for row in measured.rows), measured.report["run"]["duration_s"], relative=1e-9)
+    near(sum(row.time_s for row in measured.rows), measured.report["run"]["duration_s"], relative=1e-9)
     near(sum(row.energy_j for row in measured.rows), measured.report["energy"]["ledger"]["target_j"], relative=1e-9)
 
 
 @test
 def own_spans(room):
-    """spans of the program inside a layer stay the layer's, and one of the same name in another process is not counted"""
+    """spans of the program inside a layer stay the layer's, and one of the same name in another process is not
+    counted"""
     class Marked(nn.Module):
         def forward(self, x):
             with wattle.span("mine"):
@@ -202,7 +205,8 @@ def on_gpu(room, uuid):
             "utilization_percent 90 40\nprocess env:BURNER_PID C 80 1500000000\n"
     (room.folder / "cards").write_text(cards)
     environment = {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
-                   "BURNER_PID": str(os.getpid()), "WATTLE_FAKE_NVML": str(room.folder / "cards"), "WATTLE_SYSFS": str(room.tree("empty", {}))}
+                   "BURNER_PID": str(os.getpid()), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
+                   "WATTLE_SYSFS": str(room.tree("empty", {}))}
     before = cuda._uuid
     os.environ.update(environment)
     cuda._uuid = lambda index: uuid
@@ -225,7 +229,7 @@ def gpu_energy(room):
     domain = next(d for d in measured.report["energy"]["domains"] if d["domain"] == "gpu-0")
     near(sum(row.gpu_j for row in measured.rows), domain["target_j"], relative=1e-9)
     assert sum(row.energy_j for row in measured.rows) == measured.total_j
-    near(rows["0"].gpu_j / domain["target_j"], (rows["0"].forward_s + rows["0"].backward_s) / measured.total_s, relative=0.2)
+    near(rows["0"].gpu_j / domain["target_j"], rows["0"].time_s / measured.total_s, relative=0.2)
     near(rows["3"].backward_host_s, rows["3"].backward_s, relative=0.1)
     near(measured.total_j, measured.report["energy"]["ledger"]["target_j"], relative=1e-9)
 

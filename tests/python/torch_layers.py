@@ -1,4 +1,5 @@
-"""wattle.torch.layers leaves models, gradients and random numbers as they are, and knows whose each node of the graph is."""
+"""wattle.torch.layers leaves models, gradients and random numbers as they are, and knows whose each node of the graph
+is."""
 import copy
 import dataclasses
 import gc
@@ -63,10 +64,11 @@ def mean_of(*shape):
 
 @test
 def resnet(room):
-    """ResNet-18, which full backward hooks break: gradients, running statistics and random numbers are bitwise the same, and
-    each layer with parameters has a backward"""
+    """ResNet-18, which full backward hooks break: gradients, running statistics and random numbers are bitwise the
+    same, and each layer with parameters has a backward"""
     marks, measured = unchanged(lambda: torchvision.models.resnet18(num_classes=10), classify)
-    names = [name for name, m in torchvision.models.resnet18().named_modules() if next(m.parameters(recurse=False), None) is not None]
+    names = [name for name, module in torchvision.models.resnet18().named_modules()
+             if next(module.parameters(recurse=False), None) is not None]
     assert marks.backward() >= set(names) | {"layer1.0", "relu", "maxpool", "ResNet"}, marks.backward()
     assert {row.name: row.calls for row in measured.rows}["layer1.0.relu"] == 2
     assert measured.rows[-1].name == "outside layers" and measured.rows[0].name == ""
@@ -227,8 +229,8 @@ class LooksInto(dict):
 
 @test
 def objects_without_end(room):
-    """inputs that are graphs of objects, or a hundred thousand numbers, are looked through in no time, and data's own code is
-    not run; what hangs on them is still found"""
+    """inputs that are graphs of objects, or a hundred thousand numbers, are looked through in no time, and data's own
+    code is not run; what hangs on them is still found"""
     class Sums(nn.Module):
         def __init__(self):
             super().__init__()
@@ -245,7 +247,7 @@ def objects_without_end(room):
         y = next(iter(measured._hooked))(graph[0], list(range(100000)), LooksInto(x=1))
         assert time.perf_counter() - begin < 0.5
         y.sum().backward()
-    assert marks.names(" backward").count("Sums backward") == 0, marks.names()  # exp is nobody's, as Linear's are its own
+    assert marks.names(" backward").count("Sums backward") == 0, marks.names()  # exp is nobody's; Linear's are its own
     assert not [note for note in measured.notes if "followed" in note], measured.notes
 
 
@@ -283,7 +285,8 @@ def two_models(room):
     class Gan(nn.Module):
         def __init__(self):
             super().__init__()
-            self.g, self.d = nn.Sequential(nn.Linear(4, 8), nn.Tanh()), nn.Sequential(nn.Linear(8, 8), nn.ReLU(True), nn.Linear(8, 1))
+            self.g = nn.Sequential(nn.Linear(4, 8), nn.Tanh())
+            self.d = nn.Sequential(nn.Linear(8, 8), nn.ReLU(True), nn.Linear(8, 1))
 
     torch.manual_seed(0)
     plain = Gan()
@@ -475,14 +478,15 @@ def scripted(room):
 
 
 def state(model):
-    return [{key: value if not isinstance(value, dict) else (id(value), list(value)) for key, value in module.__dict__.items()}
+    return [{key: (id(value), list(value)) if isinstance(value, dict) else value
+             for key, value in module.__dict__.items()}
             for module in model.modules()]
 
 
 @test
 def nothing_is_left(room):
-    """meanwhile the model is as it was and can be copied, pickled and saved; afterwards neither torch nor a graph that lives on
-    has a hook"""
+    """meanwhile the model is as it was and can be copied, pickled and saved; afterwards neither torch nor a graph that
+    lives on has a hook"""
     model = torchvision.models.resnet18(num_classes=10)
     before, hooks = state(model), (len(nn_module._global_forward_hooks), len(nn_module._global_forward_pre_hooks))
     with torch_marks.layers(model) as (marks, _):

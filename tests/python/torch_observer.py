@@ -1,4 +1,5 @@
-"""The observer in C++ tells what hooks tell: the same spans, calls and gradients, and times as alike as those of two runs."""
+"""The observer in C++ tells what hooks tell: the same spans, calls and gradients, and times as alike as those of two
+runs."""
 import collections
 import copy
 import gc
@@ -31,9 +32,9 @@ def needs_observer():
 
 
 def spans(path, rows):
-    """How often each row's spans were, inside which other's. Inside itself is nothing new: torch wraps the node of an operation
-    that writes into a view. Gradients of modules that are not called (out_proj of an attention) are added up by who
-    owns them with hooks, by who uses them with the observer."""
+    """How often each row's spans were, inside which other's. Inside itself is nothing new: torch wraps the node of an
+    operation that writes into a view. Gradients of modules that are not called (out_proj of an attention) are added up
+    by who owns them with hooks, by who uses them with the observer."""
     run = _wattle.Run(path)
     column = {c.name: list(memoryview(c.buffer)) for c in run.spans()}
     names = [row_of(run.span_names()[i], rows) for i in column["name_index"]]
@@ -58,7 +59,8 @@ def measure(room, make, work, by_observer, steps=STEPS):
             torch.manual_seed(step)
             work(model)
     assert measured.backward_by == ("observer" if by_observer else "hooks")
-    return measured, spans(path, {row.name for row in measured.rows}), [None if p.grad is None else p.grad.clone() for p in model.parameters()]
+    gradients = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
+    return measured, spans(path, {row.name for row in measured.rows}), gradients
 
 
 def same(room, make, work):
@@ -88,8 +90,8 @@ def resnet(room):
 
     hooks, seen = same(room, lambda: torchvision.models.resnet18(num_classes=10), classify)
     for part in ("layer1", "layer2", "layer3", "layer4"):
-        a, b = (sum(r.backward_s for n, r in rows.items() if n.startswith(part)) / sum(r.backward_s for r in rows.values())
-                for rows in (hooks, seen))
+        a, b = (sum(r.backward_s for n, r in rows.items() if n.startswith(part))
+                / sum(r.backward_s for r in rows.values()) for rows in (hooks, seen))
         assert abs(a - b) < 0.15, (part, a, b)
 
 
@@ -281,7 +283,8 @@ def other_torch(room):
 
 @test
 def built_by_users(room):
-    """python3 -m wattle.torch.build_observer puts one into the user's cache folder; without a compiler it says what is missing"""
+    """python3 -m wattle.torch.build_observer puts one into the user's cache folder; without a compiler it says what is
+    missing"""
     needs_observer()
     command = [sys.executable, "-m", "wattle.torch.build_observer"]
     environment = {**os.environ, "XDG_CACHE_HOME": str(room.folder)}
@@ -289,7 +292,8 @@ def built_by_users(room):
     path = pathlib.Path(done.stdout.strip())
     assert done.returncode == 0 and path.parent == room.folder / "wattle", done
     assert list(path.parent.iterdir()) == [path] and path.stem == _built_for.file_stem()
-    done = subprocess.run(command, env={**environment, "CXX": "no-such-compiler"}, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, env={**environment, "CXX": "no-such-compiler"}, capture_output=True, text=True,
+                          timeout=200)
     assert done.returncode == 1 and "no-such-compiler" in done.stderr and "libtorch-dev" in done.stderr, done
     assert list(path.parent.iterdir()) == [path]
 

@@ -35,7 +35,8 @@ def blocks(measured):
 
 @test
 def joules_per_sample(room):
-    """calls, time and joules a step and a sample, from the end of one step to the end of the next; what follows is no step"""
+    """calls, time and joules a step and a sample, from the end of one step to the end of the next; what follows is no
+    step"""
     model, x = model_and_data()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with wattle.torch.layers(model) as measured:
@@ -54,7 +55,8 @@ def joules_per_sample(room):
 
 @test
 def the_same_training(room):
-    """weights are bitwise the same, with schedulers made before or after, with momentum, and it can be copied and pickled"""
+    """weights are bitwise the same, with schedulers made before or after, with momentum, and it can be copied and
+    pickled"""
     results = []
     for way in ("plain", "scheduler before", "scheduler after"):
         model, x = model_and_data()
@@ -125,7 +127,8 @@ def undone(room):
     before = dict(optimizer.__dict__)
     with wattle.torch.step(optimizer):
         assert optimizer.__dict__ != before
-    assert optimizer.__dict__ == before and optimizer.step.__func__ is torch.optim.SGD(model.parameters(), lr=0.1).step.__func__
+    fresh = torch.optim.SGD(model.parameters(), lr=0.1)
+    assert optimizer.__dict__ == before and optimizer.step.__func__ is fresh.step.__func__
 
 
 @test

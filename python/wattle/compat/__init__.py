@@ -1,1 +1,1 @@
-"""Doors for programs written for other tools: their module tree, their names and shapes, wattle's recorder behind them."""
+"""Doors for programs written for other tools: their modules, names and shapes, with wattle's recorder behind them."""
