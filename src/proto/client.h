@@ -1,5 +1,5 @@
-/* wattle's side of the talk with the helper. One connection; a request waits at most so long for its reply, after which the
- * connection is given up (-ETIMEDOUT) and made again at the next call. Never from a set-uid program. */
+/* wattle's side of the talk with the helper. One connection; a request waits at most so long for its reply, else the
+ * connection is given up, as a late reply would be taken for the next one's. Never from a set-uid program. */
 #pragma once
 
 #include "base/env.h"
@@ -14,12 +14,26 @@ struct proto_client {
 	int owner_pid;                // a forked child has its own connection, or it would take its parent's replies
 };
 
-// Connects and says hello. -ENOENT, -ECONNREFUSED (no helper), -EACCES (the socket is not for this user), -ENODEV (WATTLE_HELPER=off),
-// with a sentence that says how to get one. The client is valid in any case.
+/* Connects and says hello. -ENOENT, -ECONNREFUSED (no helper), -EACCES (the socket is not for this user), -ENODEV
+ * (WATTLE_HELPER=off), -EAGAIN (too many want to talk to it), -ETIMEDOUT, -EPIPE, -EPROTO, with a sentence that says how to
+ * get one. The client is valid in any case. The numbers of counters and devices hold for one connection: after another
+ * opening it may be another helper that answers. */
 int proto_client_open(struct proto_client *client, const struct wattle_env *env, struct proto_hello *ret_hello,
 	struct wattle_error *reterr);
+// As above with a limit of its own to what it may take, for those who must not wait.
+int proto_client_open_within(struct proto_client *client, const struct wattle_env *env, int timeout_ms,
+	struct proto_hello *ret_hello, struct wattle_error *reterr);
 void proto_client_close(struct proto_client *client);
+// False after the connection was lost, and in a forked child.
+bool proto_client_is_open(const struct proto_client *client);
 /* Fills in magic; sends, waits up to timeout_ms. 0 and *ret_reply with code 0; the reply's code, with its text in
- * reterr; -EPIPE, -ETIMEDOUT, -EPROTO: the connection is gone. Allocates nothing. */
+ * reterr; -EPIPE, -ETIMEDOUT, -EPROTO: the connection is lost; -ENOTCONN: it was before, open it again. Texts in the reply
+ * are terminated. Allocates nothing. */
 int proto_client_ask(struct proto_client *client, struct proto_request *request, int timeout_ms,
 	struct proto_reply *ret_reply, struct wattle_error *reterr);
+
+// The socket that is asked, or "off".
+const char *proto_client_socket(const struct wattle_env *env);
+/* What a person does about an opening that failed with `code`, or about a helper that does not let them read or set
+ * (-EPERM): one or two commands. "" where nothing can be done, as with WATTLE_HELPER=off. */
+const char *proto_client_remedy(int code);

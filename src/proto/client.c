@@ -1,0 +1,243 @@
+#include "proto/client.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+// For a helper that systemd starts at the first connection.
+enum { OPEN_TIMEOUT_MS = 2000 };
+
+const char *proto_client_socket(const struct wattle_env *env)
+{
+	return env->helper != NULL ? env->helper : PROTO_SOCKET_DEFAULT;
+}
+
+const char *proto_client_remedy(int code)
+{
+	switch (code) {
+	case -ENOENT:
+	case -ECONNREFUSED:
+		return "sudo systemctl enable --now wattled.socket (without systemd: sudo wattled)";
+	case -EACCES:
+	case -EPERM:
+		return "sudo usermod -aG wattle \"$USER\", then log in again (or a line in wattled's policy file)";
+	case -ETIMEDOUT:
+	case -EPIPE:
+	case -EPROTO:
+		return "sudo systemctl restart wattled (without systemd: end wattled, then sudo wattled)";
+	default:
+		return "";
+	}
+}
+
+static int no_helper(const struct proto_client *client, int code, struct wattle_error *reterr)
+{
+	const char *path = proto_client_socket(client->env), *remedy = proto_client_remedy(code);
+	switch (code) {
+	case -ENOENT:
+	case -ECONNREFUSED:
+		return error_set(reterr, code, "no helper listens at %s; %s", path, remedy);
+	case -EACCES:
+	case -EPERM:
+		return error_set(reterr, -EACCES, "the helper's socket %s is not for this user; %s", path, remedy);
+	case -EAGAIN:
+		return error_set(reterr, code, "the helper at %s has too many to talk to; try again", path);
+	default:
+		return error_set(reterr, code, "the helper at %s: %s", path, strerror(-code));
+	}
+}
+
+/* ---- waiting ---- */
+
+/* Of the kernel's clock, not of env's: a film's may stand still, and what is waited for here is another process. */
+static int64_t real_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+static int wait_readable(int fd, int64_t deadline_ns)
+{
+	for (;;) {
+		int64_t left_ns = deadline_ns - real_now_ns();
+		if (left_ns <= 0)
+			return -ETIMEDOUT;
+		struct timespec left = {left_ns / NS_PER_S, left_ns % NS_PER_S};
+		struct pollfd wanted = {.fd = fd, .events = POLLIN};
+		int r = ppoll(&wanted, 1, &left, NULL);
+		if (r > 0)
+			return 0;
+		if (r < 0 && errno != EINTR)
+			return -errno;
+	}
+}
+
+// All of it, as it may come in pieces.
+static int receive(int fd, void *out, size_t size, int64_t deadline_ns)
+{
+	for (size_t n = 0; n < size;) {
+		ssize_t length = recv(fd, (char *)out + n, size - n, MSG_DONTWAIT);
+		if (length == 0)
+			return -EPIPE;
+		if (length > 0) {
+			n += (size_t)length;
+			continue;
+		}
+		int r = errno == EAGAIN ? wait_readable(fd, deadline_ns) : errno == EINTR ? 0 : -errno;
+		if (r < 0)
+			return r == -ECONNRESET ? -EPIPE : r;
+	}
+	return 0;
+}
+
+// One question at a time: there is always room for it, unless the helper has stopped reading.
+static int send_all(int fd, const void *data, size_t size)
+{
+	ssize_t length;
+	do
+		length = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (length < 0 && errno == EINTR);
+	if (length == (ssize_t)size)
+		return 0;
+	if (length >= 0 || errno == EAGAIN)
+		return -ETIMEDOUT;
+	return errno == ECONNRESET || errno == ENOTCONN ? -EPIPE : -errno;
+}
+
+/* ---- the connection ---- */
+
+void proto_client_close(struct proto_client *client)
+{
+	if (client->fd >= 0)
+		close(client->fd);
+	client->fd = -1;
+}
+
+bool proto_client_is_open(const struct proto_client *client)
+{
+	return client->fd >= 0 && client->owner_pid == getpid();
+}
+
+static int connect_within(struct proto_client *client, int timeout_ms)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *path = proto_client_socket(client->env);
+	// A set-uid program does not act for its caller by the helper, which would take it for the program's owner.
+	if (strcmp(path, "off") == 0 || getauxval(AT_SECURE) != 0)
+		return -ENODEV;
+	if (!text_copy(address.sun_path, sizeof(address.sun_path), path))
+		return -ENAMETOOLONG;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	// How long connect() waits where the queue of those who wait is full.
+	struct timeval limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+		int code = -errno;
+		close(fd);
+		return code == -ENOTDIR ? -ENOENT : code;
+	}
+	client->fd = fd;
+	client->owner_pid = getpid();
+	return 0;
+}
+
+int proto_client_open_within(struct proto_client *client, const struct wattle_env *env, int timeout_ms,
+	struct proto_hello *ret_hello, struct wattle_error *reterr)
+{
+	struct proto_request request = {.type = PROTO_HELLO};
+	struct proto_reply reply;
+	*client = (struct proto_client){.env = env, .fd = -1};
+	int r = connect_within(client, timeout_ms);
+	if (r == -ENODEV)
+		return error_set(reterr, r, "the helper is switched off (WATTLE_HELPER=off)");
+	if (r < 0)
+		return no_helper(client, r, reterr);
+	r = proto_client_ask(client, &request, timeout_ms, &reply, reterr);
+	if (r < 0)
+		proto_client_close(client);
+	else
+		*ret_hello = reply.hello;
+	return r;
+}
+
+int proto_client_open(struct proto_client *client, const struct wattle_env *env, struct proto_hello *ret_hello,
+	struct wattle_error *reterr)
+{
+	return proto_client_open_within(client, env, OPEN_TIMEOUT_MS, ret_hello, reterr);
+}
+
+/* ---- a question ---- */
+
+// A helper of another make may leave them open; nobody behind this line has to think of it.
+static void terminate_texts(struct proto_reply *reply)
+{
+	if (reply->code < 0 || reply->type >= PROTO_SET)
+		reply->outcome.text[sizeof(reply->outcome.text) - 1] = '\0';
+	else if (reply->type == PROTO_COUNTER)
+		reply->counter.name[sizeof(reply->counter.name) - 1] = '\0';
+	if (reply->code < 0 || reply->type != PROTO_DEVICE)
+		return;
+	reply->device.name[sizeof(reply->device.name) - 1] = '\0';
+	reply->device.id[sizeof(reply->device.id) - 1] = '\0';
+	reply->device.lease_name[sizeof(reply->device.lease_name) - 1] = '\0';
+}
+
+static bool is_answer(const struct proto_reply *reply, const struct proto_request *request)
+{
+	bool counts = reply->type != PROTO_READ || reply->code < 0 || reply->readings.count <= PROTO_COUNTERS_MAX;
+	return reply->magic == PROTO_MAGIC && reply->type == request->type && reply->reserved == 0 &&
+		reply->reserved2 == 0 && reply->code <= 0 && reply->code > -4096 && counts;
+}
+
+static int converse(int fd, const struct proto_request *request, int timeout_ms, struct proto_reply *reply)
+{
+	int64_t deadline_ns = real_now_ns() + timeout_ms * NS_PER_MS;
+	int r = send_all(fd, request, sizeof(*request));
+	if (r == 0)
+		r = receive(fd, reply, sizeof(*reply), deadline_ns);
+	return r == 0 && !is_answer(reply, request) ? -EPROTO : r;
+}
+
+static int lost(struct proto_client *client, int code, int timeout_ms, struct wattle_error *reterr)
+{
+	const char *path = proto_client_socket(client->env);
+	proto_client_close(client);
+	if (code == -ETIMEDOUT)
+		return error_set(reterr, code, "the helper at %s did not answer within %d ms; %s", path, timeout_ms,
+			proto_client_remedy(code));
+	if (code == -EPROTO)
+		return error_set(reterr, code, "what answers at %s is no wattled of this version; %s", path,
+			proto_client_remedy(code));
+	return error_set(reterr, -EPIPE, "the helper at %s has gone; %s", path, proto_client_remedy(-EPIPE));
+}
+
+int proto_client_ask(struct proto_client *client, struct proto_request *request, int timeout_ms,
+	struct proto_reply *ret_reply, struct wattle_error *reterr)
+{
+	struct proto_reply reply;
+	if (!proto_client_is_open(client))
+		proto_client_close(client); // in a forked child: its copy only
+	if (client->fd < 0)
+		return error_set(reterr, -ENOTCONN, "there is no connection with the helper");
+	request->magic = PROTO_MAGIC;
+	int r = converse(client->fd, request, timeout_ms, &reply);
+	if (r < 0)
+		return lost(client, r, timeout_ms, reterr);
+	terminate_texts(&reply);
+	if (reply.code < 0)
+		return error_set(reterr, reply.code, "%s",
+			reply.outcome.text[0] != '\0' ? reply.outcome.text : strerror(-reply.code));
+	*ret_reply = reply;
+	return 0;
+}
