@@ -2,9 +2,9 @@
  * what drifts (heat, other users, the clock of the machine) meets all of them alike. */
 #include "cli/bench.h"
 
-#include "analysis/bench/dice.h"
 #include "analysis/bench/order.h"
 #include "base/cleanup.h"
+#include "base/dice.h"
 #include "base/util.h"
 #include "report/table.h"
 #include "sampler/target.h"

@@ -4,7 +4,7 @@
  * least and the greatest with 1 - 2^(1-n), which is below 95 % for n < 6. bootstrap_confidence says which it is. */
 #pragma once
 
-#include "analysis/bench/dice.h"
+#include "base/dice.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "analysis/block/fold_build.h"
 
-#include "analysis/block/cholesky.h"
+#include "base/cholesky.h"
 #include "base/util.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Does the bench keep its word? Runs are drawn from known distributions, benched, and judged by the truth. */
 #include "analysis/bench/bench.h"
-#include "analysis/bench/dice.h"
+#include "base/dice.h"
 
 #include "rows.h"
 

@@ -1,4 +1,4 @@
-#include "analysis/block/cholesky.h"
+#include "base/cholesky.h"
 
 #include "base/util.h"
 
