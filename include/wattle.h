@@ -9,6 +9,7 @@
  *   metrics   what the program did: tokens, images, accuracy. Inside a span they give joules per token.
  *   tracker   records the calling process and its descendants, from start to stop, in a process of its own.
  *   meter     reads the machine's energy counters at start and at stop, in the calling thread.
+ *   caps      power limits of GPUs and CPU packages, which go back when the program ends, and the search for the best one.
  *
  * WATTLE_DISABLE=1 makes every call a no-op that succeeds. In set-uid programs the environment is not looked at. */
 #ifndef WATTLE_H
@@ -161,6 +162,152 @@ WATTLE_API int wattle_meter_read(wattle_meter *meter, struct wattle_reading *ret
 /* The same, and the meter must be started again. */
 WATTLE_API int wattle_meter_stop(wattle_meter *meter, struct wattle_reading *ret);
 WATTLE_API void wattle_meter_close(wattle_meter *meter); /* NULL allowed */
+
+/* ---- caps ----
+ *
+ * Limits of power (W), or of the clock of NVIDIA's GPUs (MHz). A limit that is set here is a lease of the calling process: what
+ * was there before comes back at wattle_cap_reset, at exit, and within a second of any other death, kill -9 included. A
+ * process of its own sees to that, the program wattle, which is found as trackers find it. A forked child does not own its
+ * parent's limits: it can't change them, and its end changes nothing. There is one lease on a device: while another process
+ * has it, set, reset and tune are refused. All threads share the leases of their process.
+ *
+ * device: "gpu-0", "package-1", the UUID of a GPU or the beginning of one, several of these with commas between them, or "gpus",
+ * which are the GPUs visible to the program; they are set one after the other, and if one refuses, those before it go back.
+ * Where the program may not set limits the helper wattled does it, if it allows. Each of these codes may come from any of the
+ * calls that take a device:
+ *
+ *   -ENODEV   there is no such device, or it can't be limited, or it was lost
+ *   -EACCES   neither this program nor the helper may do that (-EPERM where the driver said so)
+ *   -EBUSY    another process has a lease on it, or another thread is searching on it
+ *   -ERANGE   outside of what the device takes; nothing was changed
+ *   -ENOENT   the program wattle was not found, without which no lease is taken; WATTLE_SYSFS names no folder
+ *   -EINVAL   an argument is not valid
+ *   -ENOMEM; -EIO, -EROFS, -ENOSPC and their like: the device, or the journal in WATTLE_STATE, failed
+ *
+ * and wattle_cap_error says in a sentence what is wrong and what would be right. The first call opens the drivers, which may
+ * take seconds; later ones take as long as the device. With WATTLE_DISABLE=1 the list is empty, all values are unknown, and
+ * set, reset and tune do nothing and succeed; the step of tune is never called. */
+
+/* What is wrong: one line about the last call of this thread that failed, until its next one; never NULL, "" nothing. */
+WATTLE_API const char *wattle_cap_error(void);
+/* What is to be known although the last call of this thread succeeded: somebody else had changed the limit, and theirs stays; the
+ * device rounded; a limit that a dead program left behind was put back. One line; never NULL, "" nothing. */
+WATTLE_API const char *wattle_cap_notice(void);
+
+/* Flags. Others are -EINVAL. */
+#define WATTLE_CAP_KEEP 1u    /* set: no lease; it stays like that of `wattle cap set`, until reset */
+#define WATTLE_CAP_CLOCKS 2u  /* an upper bound of the graphics clock, in MHz; NVIDIA's GPUs */
+#define WATTLE_CAP_DEFAULT 4u /* reset: to what the device comes up with */
+
+struct wattle_cap_device {
+	size_t size;                    /* sizeof(struct wattle_cap_device) of the caller (get), of the library (list) */
+	struct wattle_cap_device *next; /* of list; NULL: the last */
+	char device[48];                /* "gpu-0", "package-0" */
+	char name[96];                  /* for people: "NVIDIA H100 80GB HBM3" */
+	char id[96];                    /* the same after a reboot: a UUID, "pci-0000:43:00.0", "package-0" */
+	double current_w;               /* the limit in force; NaN unknown, as all that follow */
+	double default_w;               /* what the device comes up with */
+	double min_w, max_w;            /* what it takes; where it states no minimum, wattle's own guard */
+	double enforced_w;              /* after all limiters, where the device tells */
+	int settable;                   /* 1: this program may set it, as far as can be told without doing it */
+	char why[160], remedy[200];     /* if not: why, and the command that mends it; "" */
+	char lease[128];                /* who has a lease on it, in words: "train.py, pid 4242, user alice"; "" nobody */
+	double min_mhz, max_mhz;        /* bounds of the clock that WATTLE_CAP_CLOCKS would take */
+	int clocks_settable;            /* as settable */
+};
+
+/* All devices that have a limit: GPUs by number, then packages. A machine without any is no error: *ret is NULL then, and
+ * wattle_cap_notice says why there are none. *ret is the caller's, to be released with wattle_cap_list_free. */
+WATTLE_API int wattle_cap_list(struct wattle_cap_device **ret);
+WATTLE_API void wattle_cap_list_free(struct wattle_cap_device *list); /* NULL allowed */
+/* One device; `ret->size` is set by the caller. -EINVAL: it names several. */
+WATTLE_API int wattle_cap_get(const char *device, struct wattle_cap_device *ret);
+/* Limits it to `value`, any number of times; what comes back in the end is what was there before the first. flags: 0, or KEEP and
+ * CLOCKS. The limit is in force when it returns. */
+WATTLE_API int wattle_cap_set(const char *device, double value, unsigned flags);
+/* Ends this process's lease: what was there before comes back. Where it has none, a limit that stays (KEEP, `wattle cap set`) goes
+ * back to what was there before wattle's first change. With DEFAULT what the device comes up with is set then (-ENODATA: it does
+ * not say). Nothing to put back is no error. device NULL: all leases of this process. */
+WATTLE_API int wattle_cap_reset(const char *device, unsigned flags);
+
+/* The search for the limit that saves most. In the calling thread it calls step(data) again and again (one unit of the
+ * program's work: a batch, an iteration), under limits that it sets in random order, the highest one again and again
+ * against drift, and measures energy and time per step from the counters of the limited devices. What was there before,
+ * a limit of this process's own included, is back when it returns, and if the program dies meanwhile. step must return (no
+ * longjmp, no exception, no thread cancellation). Counters are read by a thread that lives as long as the call. */
+#define WATTLE_CAP_NO_MORE 4096 /* what step returns if there is no more work: the search concludes with what it has */
+
+enum wattle_cap_goal {
+	WATTLE_CAP_ED2P = 0,    /* least E * T^2 of a step, J s^2 */
+	WATTLE_CAP_EDP = 1,     /* least E * T, J s */
+	WATTLE_CAP_ENERGY = 2,  /* least E, J */
+	WATTLE_CAP_SLOWDOWN = 3 /* least E of those at most slowdown_percent slower than the highest limit */
+};
+
+struct wattle_cap_progress {
+	size_t size;         /* of the library's */
+	double done;         /* 0 to 1 */
+	double seconds_left; /* at most, settling included as far as can be told */
+	double limit;        /* in force, W or MHz */
+	uint64_t steps;      /* so far, all of them */
+};
+
+struct wattle_cap_tune_options {
+	size_t size;               /* sizeof(struct wattle_cap_tune_options); members that an older program lacks have their defaults */
+	int goal;                  /* enum wattle_cap_goal */
+	double slowdown_percent;   /* of WATTLE_CAP_SLOWDOWN; 0 to 1000 */
+	size_t n_limits;           /* candidates, 2 to 64; 0: 8 */
+	double from_percent;       /* of the default, or the device's minimum if that is higher, up to the default; 0: 30 */
+	double seconds;            /* measured time a limit, at most; 0: 30 */
+	double settle_s;           /* time under a new limit before anything is measured; 0: until the power is steady */
+	uint64_t seed;             /* of the order of limits and of the intervals: same seed and measurements, same answer */
+	int clocks;                /* 1: search the bound of the clock, in MHz, instead of the power */
+	int (*progress)(void *data, const struct wattle_cap_progress *progress); /* after each window; nonzero ends as step's does; NULL */
+	void (*synchronize)(void *data); /* waits for work that step only started (CUDA); called where time is taken; NULL */
+};
+
+struct wattle_cap_interval {
+	double value, low, high; /* 95 %; NaN unknown */
+};
+
+struct wattle_cap_limit {
+	size_t size;                            /* of the library's */
+	double limit;                           /* W or MHz */
+	uint64_t windows;                       /* stretches that were measured under it */
+	double steps, energy_j, time_s;         /* sums over them */
+	struct wattle_cap_interval energy_per_step_j, time_per_step_s; /* drift taken off */
+	struct wattle_cap_interval objective;   /* of a step, in the goal's unit */
+	int allowed;                            /* 0: slower than WATTLE_CAP_SLOWDOWN allows */
+};
+
+struct wattle_cap_tune_result {
+	size_t size;                     /* sizeof(struct wattle_cap_tune_result), set by the caller */
+	double chosen;                   /* W or MHz, inside the device's range; NaN with WATTLE_DISABLE=1 */
+	double previous;                 /* what was in force before and is again; NaN unknown, or not the same on all devices */
+	struct wattle_cap_interval saving_percent;   /* of energy per step, against the highest limit */
+	struct wattle_cap_interval slowdown_percent; /* of time per step */
+	struct wattle_cap_interval chosen_range;     /* where the optimum may lie as well, W or MHz */
+	char objective[24];              /* "ed2p", "edp", "energy", "slowdown" */
+	char objective_unit[16];
+	char model[24];                  /* "exp+sigmoid" or "convex", fitted to all limits; "none": the best one that was measured */
+	double residual_percent, noise_percent, drift_percent; /* of the model, of the windows, of the highest limit meanwhile */
+	char note[320];                  /* what is to be known of it, one line; "" nothing */
+	size_t n_limits;
+	struct wattle_cap_limit **limits; /* n_limits of them, descending */
+	size_t n_parameters;
+	double *parameters;              /* of the model: a b c d e f g of exp+sigmoid */
+	size_t n_curve;
+	double *curve_limit, *curve_objective; /* the model, for pictures */
+	void *memory;                    /* of all these, released by wattle_cap_tune_result_finish */
+};
+
+/* options NULL: all defaults. Returns what step or progress returned if that was neither 0 nor WATTLE_CAP_NO_MORE.
+ * -ENODATA: the work ended before there was anything to compare; -ECANCELED: somebody else changed the limit meanwhile, theirs
+ * stays; -ERANGE: the device's range leaves no two limits; -ENOTSUP: its energy can't be measured; -EBADF: step returned in a forked
+ * child. On failure *ret is untouched, else its memory is to be released with wattle_cap_tune_result_finish. */
+WATTLE_API int wattle_cap_tune(const char *device, const struct wattle_cap_tune_options *options, int (*step)(void *data),
+	void *data, struct wattle_cap_tune_result *ret);
+WATTLE_API void wattle_cap_tune_result_finish(struct wattle_cap_tune_result *result);
 
 /* ---- WATTLE_SPAN("name") { … } ----
  *
