@@ -82,6 +82,14 @@ static bool take_window(char **rest, struct fake_window *ret_when)
 	return true;
 }
 
+// IDLE_MW FULL_MW EXPONENT MEMORY_SHARE
+static bool take_speed(char **rest, struct fake_speed *speed)
+{
+	return take_double(rest, &speed->idle_mw) && take_double(rest, &speed->full_mw) &&
+		take_double(rest, &speed->exponent) && take_double(rest, &speed->memory_share) &&
+		speed->full_mw > speed->idle_mw && speed->exponent > 0 && speed->memory_share < 1;
+}
+
 static bool take_power(char **rest, struct fake_power *ret_power)
 {
 	struct fake_power power = {.duty = 0.5};
@@ -100,9 +108,13 @@ static bool take_power(char **rest, struct fake_power *ret_power)
 		good = take_double(rest, &power.mean_mw) && take_double(rest, &power.amplitude_mw) &&
 			take_double(rest, &ms);
 	}
+	if (!good && strcmp(shape, "speed") == 0) {
+		power.shape = SHAPE_SPEED;
+		good = take_speed(rest, &power.speed);
+	}
 	if (!good)
 		return false;
-	power.period_s = power.shape == SHAPE_CONSTANT ? 1 : ms / 1000;
+	power.period_s = power.shape == SHAPE_STEP || power.shape == SHAPE_SINE ? ms / 1000 : 1;
 	*ret_power = power;
 	return power.period_s > 0;
 }
@@ -135,6 +147,16 @@ static bool take_process(char **rest, struct fake_gpu *gpu)
 	process->memory_bytes = strcmp(memory, "unknown") == 0 ? UINT64_MAX : strtoull(memory, NULL, 0);
 	gpu->n_processes++;
 	return true;
+}
+
+// MIN STEP, in MHz; with the word "stairs" the card has no clocks between.
+static bool take_clocks(char **rest, struct fake_gpu *gpu)
+{
+	if (!take_uint(rest, &gpu->clock_min_mhz) || !take_uint(rest, &gpu->clock_step_mhz) || gpu->clock_step_mhz == 0)
+		return false;
+	const char *word = next_word(rest);
+	gpu->clock_stairs = strcmp(word, "stairs") == 0;
+	return gpu->clock_stairs || word[0] == '\0';
 }
 
 static bool at_end(const char *rest)
@@ -226,6 +248,14 @@ static bool gpu_line(const char *key, char **rest, struct fake_gpu *gpu)
 	KEY("cores", take_uint(rest, &gpu->cores))
 	KEY("throttle_bits", take_u64(rest, &gpu->throttle_bits))
 	KEY("limits_mw", take_limits(rest, gpu))
+	KEY("limit_step_mw", take_uint(rest, &gpu->limit_step_mw) && gpu->limit_step_mw > 0)
+	KEY("limit_delay_ms", take_ms(rest, &gpu->limit_delay_ms))
+	KEY("enforced_mw", take_uint(rest, &gpu->enforced_mw))
+	KEY("set_delay_ms", take_ms(rest, &gpu->set_delay_ms))
+	KEY("set_uid", take_ms(rest, &gpu->set_uid))
+	KEY("clocks_mhz", take_clocks(rest, gpu))
+	KEY("persistence_off", (gpu->persistence_off = true))
+	KEY("lost_when_file", take_word(rest, gpu->lost_when_file, sizeof(gpu->lost_when_file)))
 	KEY("lost_after_ms", take_window(rest, &gpu->lost))
 	KEY("pci", take_word(rest, gpu->pci, sizeof(gpu->pci)))
 	KEY("minor", take_uint(rest, &gpu->minor))
@@ -281,6 +311,11 @@ static bool add_gpu(struct fake_config *config)
 		.limit_max_mw = 400000,
 		.limit_default_mw = 400000,
 		.limit_mw = 400000,
+		.limit_step_mw = 1,
+		.enforced_mw = UINT32_MAX,
+		.set_uid = -1,
+		.clock_min_mhz = 210,
+		.clock_step_mhz = 15,
 		.lost = {FAKE_FOREVER_MS, FAKE_FOREVER_MS},
 		.minor = config->n_gpus,
 		.mig_max = MIG_MAX,

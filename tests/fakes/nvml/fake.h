@@ -15,7 +15,6 @@ enum {
 	PROCESSES_MAX = 32,
 	ERRORS_MAX = 32,
 	FIELDS_MAX = 8,
-	LIMITS_MAX = 1024,
 	PIDS_MAX = 256
 };
 
@@ -53,13 +52,22 @@ struct fake_process {
 	struct fake_window when;
 };
 
-enum fake_shape { SHAPE_CONSTANT, SHAPE_STEP, SHAPE_SINE };
+enum fake_shape { SHAPE_CONSTANT, SHAPE_STEP, SHAPE_SINE, SHAPE_SPEED };
+
+/* A card that works: the clock is the highest that fits under the limit, power and speed follow from it (speed.c).
+ * Clocks are shares of the highest one. */
+struct fake_speed {
+	double idle_mw, full_mw; // at no clock, and at the highest
+	double exponent;         // of power over clock
+	double memory_share;     // of a step's time at full clock that does not depend on the clock
+};
 
 struct fake_power {
 	enum fake_shape shape;
 	double low_mw, high_mw;       // step
 	double mean_mw, amplitude_mw; // constant (mean) and sine
 	double period_s, duty;        // duty: share of the period at high_mw, at its end
+	struct fake_speed speed;
 };
 
 struct fake_gpu {
@@ -79,7 +87,16 @@ struct fake_gpu {
 	unsigned int sm_clock_mhz, memory_clock_mhz, max_sm_clock_mhz, cores;
 	uint64_t throttle_bits;
 	unsigned int limit_min_mw, limit_max_mw, limit_default_mw, limit_mw;
+	unsigned int limit_step_mw;          // what is set is cut to a multiple of it
+	unsigned int enforced_mw;            // another limiter, of which no call tells but the enforced limit
+	int64_t limit_delay_ms;              // until a limit shows in power and speed
+	int64_t set_delay_ms;                // that a call which sets takes
+	int64_t set_uid;                     // who alone may set; negative: anybody
+	unsigned int clock_min_mhz, clock_step_mhz; // of the supported clocks, up to max_sm_clock_mhz
+	bool clock_stairs;                          // the card has no clocks between these
+	bool persistence_off;
 	struct fake_window lost;
+	char lost_when_file[256]; // lost while this file, relative to the cards, exists; "": none
 	struct fake_field fields[FIELDS_MAX]; // those that are refused
 	unsigned int n_fields;
 	double module_mw;        // power of scope 1; negative: there is none
@@ -110,7 +127,7 @@ struct fake_config {
 // What a call is about: a card at a time.
 struct fake_view {
 	const struct fake_config *config;
-	const struct fake_limits *limits;
+	const struct fake_logs *logs;
 	const struct fake_gpu *gpu;
 	unsigned int index;
 	int instance; // of MIG, when the handle is one's; -1: the whole card
@@ -121,27 +138,56 @@ struct fake_view {
 bool fake_config_read(const char *path, int64_t default_epoch_ns, struct fake_config *config);
 bool fake_within(const struct fake_window *when, int64_t t_ms);
 
-// power.c: under a limit, power is the smaller of function and limit; energy is its exact integral from 0.
-double fake_power_mw(const struct fake_power *power, double limit_mw, double t_s);
-double fake_energy_mj(const struct fake_power *power, double limit_mw, double t_s);
+// What holds the card down: a limit, and a locked clock (INFINITY: none).
+struct fake_bound {
+	double limit_mw, clock_mhz;
+};
 
-// limits.c: the limits set so far, kept in FILE.limits so that other processes see them: "T_NS INDEX MW PID" a line.
-struct fake_limit {
+// power.c: under a limit, power is the smaller of function and limit; energy is its exact integral from 0.
+double fake_power_mw(const struct fake_gpu *gpu, struct fake_bound bound, double t_s);
+double fake_energy_mj(const struct fake_gpu *gpu, struct fake_bound bound, double t_s);
+
+// speed.c: of a card of SHAPE_SPEED. Clock as a share of the highest; speed as a share of that at full clock.
+double fake_clock(const struct fake_gpu *gpu, struct fake_bound bound);
+double fake_speed(const struct fake_gpu *gpu, struct fake_bound bound);
+double fake_speed_mw(const struct fake_gpu *gpu, struct fake_bound bound);
+
+/* log.c: what was set so far, kept in FILE.limits and FILE.clocks so that other processes see it, a line a change:
+ * "T_NS INDEX MW PID" and "T_NS INDEX MAX_MHZ PID MIN_MHZ" (0: unlocked). */
+struct fake_change {
 	int64_t t_ns; // CLOCK_MONOTONIC
-	unsigned int index, limit_mw;
+	unsigned int index, value;
 };
-struct fake_limits {
-	struct fake_limit limits[LIMITS_MAX];
+struct fake_log {
+	const char *suffix;          // ".limits"
+	struct fake_change *changes; // as long as the process lives, and never moved
 	size_t n;
+	unsigned long inode;
+	long read_bytes; // of the file
 };
-void fake_limits_read(const char *config_path, struct fake_limits *limits);
-bool fake_limits_add(const char *config_path, int64_t t_ns, unsigned int index, unsigned int limit_mw);
+void fake_log_read(const char *config_path, struct fake_log *log);
+bool fake_log_add(const char *config_path, const struct fake_log *log, unsigned int index, const char *words);
+
+struct fake_logs {
+	struct fake_log limits, clocks;
+};
+
+// limits.c: the last limit that was set; and what is in effect, which may come later.
 unsigned int fake_limit_mw(const struct fake_view *view);
+struct fake_bound fake_bound_at(const struct fake_view *view, double t_s);
+// Calls `each` for every stretch between two times in which nothing changes.
+typedef void fake_stretch(
+	const struct fake_gpu *gpu, struct fake_bound bound, double from_s, double until_s, void *data);
+void fake_stretches(const struct fake_view *view, double from_s, double until_s, fake_stretch *each, void *data);
 // Integral over 0..t_s with the limits as they changed.
 double fake_limited_energy_mj(const struct fake_view *view, double t_s);
 
 // nvml_power.c: what the energy counter shows now.
 double fake_counter_mj(const struct fake_view *view);
+
+// caps.c: whether the caller may set this card at all; a line into a log, in the time that such a call takes.
+bool fake_may_set(const struct fake_view *view);
+int fake_set(const struct fake_view *view, const struct fake_log *log, const char *words);
 
 // pids.c: the processes that `who` means now, seen from the caller of the library.
 size_t fake_pids(const char *who, const char *config_path, pid_t *ret_pids, size_t max);
@@ -156,6 +202,7 @@ void fake_end(void);
 // `parts_too`.
 int fake_enter(const char *function, const void *device, bool parts_too, struct fake_view *ret_view);
 void fake_leave(struct fake_view *view);
+int64_t fake_now_ns(void);                            // CLOCK_MONOTONIC, or where a test has frozen it
 int fake_energy_error(const struct fake_view *view); // what the file says of the energy call
 const void *fake_whole(unsigned int gpu);            // handles
 const void *fake_part(unsigned int gpu, unsigned int instance);

@@ -13,7 +13,7 @@ enum { TYPE_UINT = 1, TYPE_ULL = 3 };
 
 static double power_mw(const struct fake_view *view, double t_s)
 {
-	return fake_power_mw(&view->gpu->power, fake_limit_mw(view), t_s);
+	return fake_power_mw(view->gpu, fake_bound_at(view, t_s), t_s);
 }
 
 #endif

@@ -1,76 +1,80 @@
+/* What holds a card down, and since when: limits and locked clocks in the order in which they took effect. */
 #include "fake.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-static void limits_path(const char *config_path, char *out, size_t size)
-{
-	snprintf(out, size, "%s.limits", config_path);
-}
-
-void fake_limits_read(const char *config_path, struct fake_limits *limits)
-{
-	char path[600];
-	limits->n = 0;
-	limits_path(config_path, path, sizeof(path));
-	FILE *file = fopen(path, "re");
-	if (file == NULL)
-		return;
-	struct fake_limit limit;
-	while (limits->n < LIMITS_MAX &&
-		fscanf(file, "%" SCNd64 " %u %u %*d", &limit.t_ns, &limit.index, &limit.limit_mw) == 3)
-		limits->limits[limits->n++] = limit;
-	fclose(file);
-}
-
-bool fake_limits_add(const char *config_path, int64_t t_ns, unsigned int index, unsigned int limit_mw)
-{
-	char path[600], line[96];
-	limits_path(config_path, path, sizeof(path));
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return false;
-	int length = snprintf(line, sizeof(line), "%" PRId64 " %u %u %d\n", t_ns, index, limit_mw, (int)getpid());
-	bool written = write(fd, line, (size_t)length) == length;
-	close(fd);
-	return written;
-}
+#include <math.h>
 
 unsigned int fake_limit_mw(const struct fake_view *view)
 {
-	const struct fake_limits *limits = view->limits;
+	const struct fake_log *log = &view->logs->limits;
 	unsigned int limit_mw = view->gpu->limit_mw;
-	for (size_t i = 0; i < limits->n; i++) {
-		const struct fake_limit *limit = &limits->limits[i];
-		if (limit->index == view->index && limit->t_ns <= view->config->epoch_ns + view->t_ns)
-			limit_mw = limit->limit_mw;
+	for (size_t i = 0; i < log->n; i++) {
+		const struct fake_change *change = &log->changes[i];
+		if (change->index == view->index && change->t_ns <= view->config->epoch_ns + view->t_ns)
+			limit_mw = change->value;
 	}
 	return limit_mw;
 }
 
-static double between_mj(const struct fake_gpu *gpu, double limit_mw, double from_s, double until_s)
+// The next change of this card in a log, from *i on; INFINITY: none.
+static double effect_s(const struct fake_view *view, const struct fake_log *log, size_t *i, double delay_s)
 {
-	return fake_energy_mj(&gpu->power, limit_mw, until_s) - fake_energy_mj(&gpu->power, limit_mw, from_s);
+	while (*i < log->n && log->changes[*i].index != view->index)
+		(*i)++;
+	return *i < log->n ? (double)(log->changes[*i].t_ns - view->config->epoch_ns) * 1e-9 + delay_s : INFINITY;
+}
+
+static double clock_of(unsigned int mhz)
+{
+	return mhz > 0 ? mhz : INFINITY;
+}
+
+void fake_stretches(const struct fake_view *view, double from_s, double until_s, fake_stretch *each, void *data)
+{
+	const struct fake_log *limits = &view->logs->limits, *clocks = &view->logs->clocks;
+	const struct fake_gpu *gpu = view->gpu;
+	double delay_s = (double)gpu->limit_delay_ms * 1e-3, other_mw = gpu->enforced_mw, at_s = from_s;
+	struct fake_bound bound = {fmin(gpu->limit_mw, other_mw), INFINITY};
+	size_t limit = 0, clock = 0;
+	for (;;) {
+		double limit_s = effect_s(view, limits, &limit, delay_s);
+		double clock_s = effect_s(view, clocks, &clock, delay_s);
+		double next_s = fmin(limit_s, clock_s);
+		if (next_s > until_s)
+			break;
+		if (next_s > at_s) {
+			each(gpu, bound, at_s, next_s, data);
+			at_s = next_s;
+		}
+		if (limit_s <= clock_s)
+			bound.limit_mw = fmin(limits->changes[limit++].value, other_mw);
+		else
+			bound.clock_mhz = clock_of(clocks->changes[clock++].value);
+	}
+	each(gpu, bound, at_s, until_s, data);
+}
+
+static void keep_bound(const struct fake_gpu *gpu, struct fake_bound bound, double from_s, double until_s, void *data)
+{
+	(void)gpu, (void)from_s, (void)until_s;
+	*(struct fake_bound *)data = bound;
+}
+
+struct fake_bound fake_bound_at(const struct fake_view *view, double t_s)
+{
+	struct fake_bound bound;
+	fake_stretches(view, t_s, t_s, keep_bound, &bound);
+	return bound;
+}
+
+static void add_energy(const struct fake_gpu *gpu, struct fake_bound bound, double from_s, double until_s, void *data)
+{
+	double *mj = data;
+	*mj += fake_energy_mj(gpu, bound, until_s) - fake_energy_mj(gpu, bound, from_s);
 }
 
 double fake_limited_energy_mj(const struct fake_view *view, double t_s)
 {
-	const struct fake_limits *limits = view->limits;
-	const struct fake_gpu *gpu = view->gpu;
-	double sum_mj = 0, from_s = 0, limit_mw = gpu->limit_mw;
-	for (size_t i = 0; i < limits->n; i++) {
-		const struct fake_limit *limit = &limits->limits[i];
-		double change_s = (double)(limit->t_ns - view->config->epoch_ns) * 1e-9;
-		if (limit->index != view->index || change_s > t_s)
-			continue;
-		if (change_s > from_s) {
-			sum_mj += between_mj(gpu, limit_mw, from_s, change_s);
-			from_s = change_s;
-		}
-		limit_mw = limit->limit_mw;
-	}
-	return sum_mj + between_mj(gpu, limit_mw, from_s, t_s);
+	double mj = 0;
+	fake_stretches(view, 0, t_s, add_energy, &mj);
+	return mj;
 }

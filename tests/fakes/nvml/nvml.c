@@ -13,11 +13,11 @@
 static struct {
 	struct fake_config config;
 	struct stat read_as; // the file as it was when it was read
-	struct fake_limits limits;
+	struct fake_logs logs;
 	int64_t loaded_ns, wall_minus_monotonic_ns, frozen_ns;
 	bool frozen;
 	int references;
-} library;
+} library = {.logs = {.limits.suffix = ".limits", .clocks.suffix = ".clocks"}};
 
 // A handle is the address of one of these: a GPU, or an instance of it.
 static struct handle {
@@ -46,7 +46,7 @@ void fake_nvml_freeze(int64_t t_ns)
 	library.frozen_ns = t_ns;
 }
 
-static int64_t now_ns(void)
+int64_t fake_now_ns(void)
 {
 	if (library.frozen)
 		return library.config.epoch_ns + library.frozen_ns;
@@ -66,7 +66,8 @@ static bool refresh(void)
 	struct stat now;
 	if (path == NULL || stat(path, &now) < 0)
 		return false;
-	fake_limits_read(path, &library.limits);
+	fake_log_read(path, &library.logs.limits);
+	fake_log_read(path, &library.logs.clocks);
 	if (strcmp(path, library.config.path) == 0 && now.st_ino == library.read_as.st_ino &&
 		now.st_size == library.read_as.st_size && now.st_mtim.tv_sec == library.read_as.st_mtim.tv_sec &&
 		now.st_mtim.tv_nsec == library.read_as.st_mtim.tv_nsec)
@@ -101,14 +102,26 @@ static int enter_library(const char *function, int64_t *ret_t_ns)
 	fake_count(function);
 	if (!refresh())
 		return DRIVER_NOT_LOADED;
-	int64_t t_ns = now_ns() - library.config.epoch_ns;
+	int64_t t_ns = fake_now_ns() - library.config.epoch_ns;
 	*ret_t_ns = t_ns > 0 ? t_ns : 0;
 	return find_error(library.config.errors, library.config.n_errors, function, *ret_t_ns);
 }
 
+// Relative to the cards.
+static bool has_lost_file(const struct fake_gpu *gpu)
+{
+	char path[800];
+	if (gpu->lost_when_file[0] == '\0')
+		return false;
+	const char *slash = strrchr(library.config.path, '/');
+	int folder = gpu->lost_when_file[0] == '/' || slash == NULL ? 0 : (int)(slash + 1 - library.config.path);
+	snprintf(path, sizeof(path), "%.*s%s", folder, library.config.path, gpu->lost_when_file);
+	return access(path, F_OK) == 0;
+}
+
 static int enter_gpu(const char *function, unsigned int index, struct fake_view *ret_view)
 {
-	struct fake_view view = {.config = &library.config, .limits = &library.limits, .index = index, .instance = -1};
+	struct fake_view view = {.config = &library.config, .logs = &library.logs, .index = index, .instance = -1};
 	int code = enter_library(function, &view.t_ns);
 	if (code != SUCCESS)
 		return code;
@@ -118,7 +131,7 @@ static int enter_gpu(const char *function, unsigned int index, struct fake_view 
 		return INVALID_ARGUMENT;
 	view.gpu = &library.config.gpus[index];
 	*ret_view = view;
-	if (fake_within(&view.gpu->lost, view.t_ns / 1000000))
+	if (fake_within(&view.gpu->lost, view.t_ns / 1000000) || has_lost_file(view.gpu))
 		return GPU_IS_LOST;
 	return find_error(view.gpu->errors, view.gpu->n_errors, function, view.t_ns);
 }
@@ -217,6 +230,29 @@ API(nvmlDeviceGetHandleByIndex, unsigned int index, const void **ret_device)
 	return by_index(__func__, index, ret_device);
 }
 
+// A whole GPU or an instance, by all of its name.
+API(nvmlDeviceGetHandleByUUID, const char *uuid, const void **ret_device)
+{
+	int64_t t_ns;
+	int code = enter_library(__func__, &t_ns);
+	if (code != SUCCESS)
+		return code;
+	if (library.references == 0)
+		return UNINITIALIZED;
+	for (unsigned int i = 0; i < library.config.n_gpus; i++) {
+		const struct fake_gpu *gpu = &library.config.gpus[i];
+		if (strcmp(gpu->uuid, uuid) == 0)
+			return by_index(__func__, i, ret_device);
+		for (unsigned int part = 0; part < gpu->n_mig; part++) {
+			if (strcmp(gpu->mig[part].uuid, uuid) != 0)
+				continue;
+			*ret_device = fake_part(i, part);
+			return SUCCESS;
+		}
+	}
+	return NOT_FOUND;
+}
+
 static int copy_text(const char *text, char *out, unsigned int size)
 {
 	if (strlen(text) >= size)
@@ -267,27 +303,6 @@ API(nvmlDeviceGetUtilizationRates, const void *device, struct wire_utilization *
 {
 	GPU(device);
 	*ret = (struct wire_utilization){view.gpu->gpu_percent, view.gpu->memory_percent};
-	return SUCCESS;
-}
-
-API(nvmlDeviceGetClockInfo, const void *device, int type, unsigned int *ret_mhz)
-{
-	GPU(device);
-	*ret_mhz = type == 2 ? view.gpu->memory_clock_mhz : view.gpu->sm_clock_mhz;
-	return type >= 0 && type <= 3 ? SUCCESS : INVALID_ARGUMENT;
-}
-
-API(nvmlDeviceGetMaxClockInfo, const void *device, int type, unsigned int *ret_mhz)
-{
-	GPU(device);
-	*ret_mhz = type == 2 ? view.gpu->memory_clock_mhz : view.gpu->max_sm_clock_mhz;
-	return SUCCESS;
-}
-
-API(nvmlDeviceGetCurrentClocksThrottleReasons, const void *device, unsigned long long *ret_bits)
-{
-	GPU(device);
-	*ret_bits = view.gpu->throttle_bits;
 	return SUCCESS;
 }
 
@@ -365,13 +380,4 @@ API(nvmlDeviceGetConfComputeMemSizeInfo, const void *device, void *ret)
 	return ret != NULL ? NOT_SUPPORTED : INVALID_ARGUMENT;
 }
 
-#endif
-
-#if FAKE_GENERATION >= 550
-API(nvmlDeviceGetCurrentClocksEventReasons, const void *device, unsigned long long *ret_bits)
-{
-	GPU(device);
-	*ret_bits = view.gpu->throttle_bits;
-	return SUCCESS;
-}
 #endif

@@ -13,49 +13,12 @@ API(nvmlDeviceGetPowerUsage, const void *device, unsigned int *ret_mw)
 {
 	GPU(device);
 	double now_s = t_s(&view), since_s = fmax(0, now_s - view.gpu->power_average_s);
-	double mw = fake_power_mw(&view.gpu->power, fake_limit_mw(&view), now_s);
+	double mw = fake_power_mw(view.gpu, fake_bound_at(&view, now_s), now_s);
 	if (since_s < now_s)
 		mw = (fake_limited_energy_mj(&view, now_s) - fake_limited_energy_mj(&view, since_s)) /
 			(now_s - since_s);
 	*ret_mw = (unsigned int)llround(mw);
 	return SUCCESS;
-}
-
-API(nvmlDeviceGetPowerManagementLimit, const void *device, unsigned int *ret_mw)
-{
-	GPU(device);
-	*ret_mw = fake_limit_mw(&view);
-	return SUCCESS;
-}
-
-API(nvmlDeviceGetPowerManagementDefaultLimit, const void *device, unsigned int *ret_mw)
-{
-	GPU(device);
-	*ret_mw = view.gpu->limit_default_mw;
-	return SUCCESS;
-}
-
-API(nvmlDeviceGetPowerManagementLimitConstraints, const void *device, unsigned int *ret_min_mw,
-	unsigned int *ret_max_mw)
-{
-	GPU(device);
-	*ret_min_mw = view.gpu->limit_min_mw;
-	*ret_max_mw = view.gpu->limit_max_mw;
-	return SUCCESS;
-}
-
-static int set_limit(const struct fake_view *view, unsigned int limit_mw)
-{
-	if (limit_mw < view->gpu->limit_min_mw || limit_mw > view->gpu->limit_max_mw)
-		return INVALID_ARGUMENT;
-	bool kept = fake_limits_add(view->config->path, view->config->epoch_ns + view->t_ns, view->index, limit_mw);
-	return kept ? SUCCESS : NO_PERMISSION;
-}
-
-API(nvmlDeviceSetPowerManagementLimit, const void *device, unsigned int limit_mw)
-{
-	GPU(device);
-	return set_limit(&view, limit_mw);
 }
 
 double fake_counter_mj(const struct fake_view *view)
@@ -78,20 +41,5 @@ API(nvmlDeviceGetTotalEnergyConsumption, const void *device, unsigned long long 
 		return NOT_SUPPORTED;
 	*ret_mj = (unsigned long long)fake_counter_mj(&view);
 	return SUCCESS;
-}
-
-API(nvmlDeviceGetEnforcedPowerLimit, const void *device, unsigned int *ret_mw)
-{
-	GPU(device);
-	*ret_mw = fake_limit_mw(&view);
-	return SUCCESS;
-}
-
-API(nvmlDeviceSetPowerManagementLimit_v2, const void *device, const struct wire_power_value *value)
-{
-	GPU(device);
-	if (value->version != (sizeof(*value) | 2u << 24))
-		return VERSION_MISMATCH;
-	return value->scope == 0 ? set_limit(&view, value->limit_mw) : NOT_SUPPORTED;
 }
 #endif

@@ -8,14 +8,17 @@ static double step_mw(const struct fake_power *power, double t_s)
 	return phase < 1 - power->duty ? power->low_mw : power->high_mw;
 }
 
-double fake_power_mw(const struct fake_power *power, double limit_mw, double t_s)
+double fake_power_mw(const struct fake_gpu *gpu, struct fake_bound bound, double t_s)
 {
+	const struct fake_power *power = &gpu->power;
 	double mw = power->mean_mw;
+	if (power->shape == SHAPE_SPEED)
+		return fake_speed_mw(gpu, bound);
 	if (power->shape == SHAPE_STEP)
 		mw = step_mw(power, t_s);
 	if (power->shape == SHAPE_SINE)
 		mw += power->amplitude_mw * sin(2 * M_PI * t_s / power->period_s);
-	return fmax(0, fmin(mw, limit_mw));
+	return fmax(0, fmin(mw, bound.limit_mw));
 }
 
 static double step_energy_mj(const struct fake_power *power, double limit_mw, double t_s)
@@ -66,8 +69,12 @@ static double sine_energy_mj(const struct fake_power *power, double limit_mw, do
 	return free_mj - power->amplitude_mw / omega * excess;
 }
 
-double fake_energy_mj(const struct fake_power *power, double limit_mw, double t_s)
+double fake_energy_mj(const struct fake_gpu *gpu, struct fake_bound bound, double t_s)
 {
+	const struct fake_power *power = &gpu->power;
+	double limit_mw = bound.limit_mw;
+	if (power->shape == SHAPE_SPEED)
+		return fake_speed_mw(gpu, bound) * t_s;
 	if (power->shape == SHAPE_STEP)
 		return step_energy_mj(power, limit_mw, t_s);
 	if (power->shape == SHAPE_SINE && power->amplitude_mw > 0)

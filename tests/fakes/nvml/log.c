@@ -1,0 +1,89 @@
+#include "fake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// Room is only reserved: pages that are never written cost nothing.
+enum { CHANGES_MAX = 1 << 20 };
+
+static bool has_room(struct fake_log *log)
+{
+	if (log->changes == NULL) {
+		void *room = mmap(NULL, CHANGES_MAX * sizeof(*log->changes), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		log->changes = room != MAP_FAILED ? room : NULL;
+	}
+	return log->changes != NULL && log->n < CHANGES_MAX;
+}
+
+// A line that a killed writer left unfinished has no pid and counts for nothing.
+static void take_line(const char *line, struct fake_log *log)
+{
+	struct fake_change change;
+	int pid;
+	if (sscanf(line, "%" SCNd64 " %u %u %d", &change.t_ns, &change.index, &change.value, &pid) == 4 &&
+		has_room(log))
+		log->changes[log->n++] = change;
+}
+
+// Only what was added since the last time; all of it when the file is another one, or was cut.
+void fake_log_read(const char *config_path, struct fake_log *log)
+{
+	char path[600], line[128];
+	struct stat now;
+	snprintf(path, sizeof(path), "%s%s", config_path, log->suffix);
+	if (stat(path, &now) < 0) {
+		log->n = 0;
+		log->inode = 0;
+		return;
+	}
+	if (now.st_ino != log->inode || now.st_size < log->read_bytes) {
+		log->n = 0;
+		log->read_bytes = 0;
+		log->inode = now.st_ino;
+	}
+	if (now.st_size == log->read_bytes)
+		return;
+	FILE *file = fopen(path, "re");
+	if (file == NULL)
+		return;
+	fseek(file, log->read_bytes, SEEK_SET);
+	while (fgets(line, sizeof(line), file) != NULL && strchr(line, '\n') != NULL) {
+		take_line(line, log);
+		log->read_bytes = ftell(file);
+	}
+	fclose(file);
+}
+
+// One that was killed within its write may have left half a line: it is closed, so that ours begins anew.
+static bool ends_in_line(int fd)
+{
+	char last = '\n';
+	off_t size = lseek(fd, 0, SEEK_END);
+	return size <= 0 || pread(fd, &last, 1, size - 1) != 1 || last == '\n';
+}
+
+/* Time is taken under the lock, so that lines stand in the order of their times. The lock is the kernel's: it goes with
+ * the process. */
+bool fake_log_add(const char *config_path, const struct fake_log *log, unsigned int index, const char *words)
+{
+	char path[600], line[128];
+	snprintf(path, sizeof(path), "%s%s", config_path, log->suffix);
+	int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return false;
+	while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
+		continue;
+	int length = snprintf(line, sizeof(line), "%s%" PRId64 " %u %s\n", ends_in_line(fd) ? "" : "\n", fake_now_ns(),
+		index, words);
+	bool written = write(fd, line, (size_t)length) == length;
+	close(fd);
+	return written;
+}
