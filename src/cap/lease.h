@@ -60,6 +60,9 @@ int cap_lease_check(struct cap_lease *lease, struct cap_outcome *ret_outcome);
 int cap_lease_guard_fd(const struct cap_lease *lease); // readable when the guard died: call cap_lease_check. -1: none
 // Restores, strikes it from the journal, frees it. A device that is gone stays in the journal for the next start.
 int cap_lease_end(struct cap_lease *lease, struct cap_outcome *ret_outcome, struct wattle_error *reterr);
+/* In a forked child, which has inherited its parent's lease: closes its copies of descriptors (the lock above all, which would seem
+ * to live on after the parent) and frees it; changes nothing, and is safe straight after the fork of a threaded program. */
+void cap_lease_disown(struct cap_lease *lease);
 // Ends the lease and leaves the limit: it becomes one that stays (tune --apply). `previous` is kept for cap_reset.
 int cap_lease_keep(struct cap_lease *lease, struct wattle_error *reterr);
 
