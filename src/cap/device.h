@@ -48,6 +48,7 @@ struct cap_device {
 	bool settable;    // a change would be accepted from this process now, as far as can be told without one
 	char why[160];    // if not settable: the reason
 	char remedy[200]; // and the command that mends it; "" if nothing can
+	bool asleep;      // a GPU that was not woken to be asked: its figures are unknown until cap_devices_find names it
 	char hint[200];   // settable, but something is to be known: persistence mode is off; "" none
 
 	const struct cap_ops *ops;
@@ -77,9 +78,10 @@ int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_wha
 /* The registers as they are now. -ENODEV: the device is gone; -EACCES, -EIO …; with a sentence. Also renews current,
  * enforced of `device`. */
 int cap_read(struct cap_device *device, struct cap_setting *ret_setting, struct wattle_error *reterr);
-/* What the registers are to be under a limit of `value` (W, MHz), when they are `now`. -ERANGE with a sentence that
- * names the range; nothing is written. */
-int cap_plan(struct cap_device *device, const struct cap_setting *now, double value, struct cap_setting *ret_setting,
+/* What the registers are to be under a limit of `value` (W, MHz), when `before` is what they were before the first change
+ * of who limits. Only those that the limit concerns are in it: what else `before` has is to be left alone. -ERANGE with a
+ * sentence that names the range; nothing is written. */
+int cap_plan(struct cap_device *device, const struct cap_setting *before, double value, struct cap_setting *ret_setting,
 	struct wattle_error *reterr);
 /* Writes them, in their order, skipping those that hold the value already. -EACCES (not allowed: reterr says how to be),
  * -ENODEV (gone), -ERANGE, -EIO. Some of them may have been written then. */

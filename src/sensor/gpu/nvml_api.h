@@ -36,9 +36,10 @@ enum {
 	NVML_VERSION_MISMATCH = 18, // the library is not the kernel module's, after an upgrade
 	NVML_VERSION_ARGUMENT = 25, // a struct of a version that this driver does not know
 	NVML_DEPRECATED = 26,
+	NVML_GPU_NOT_FOUND = 28,
 };
 
-enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEXT_MAX = 96 };
+enum { NVML_CLOCK_GRAPHICS = 0, NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEXT_MAX = 96 };
 
 // Numbers of nvmlDeviceGetFieldValues, and what a value is of. ENERGY_OF is the one that takes a scope.
 enum {
@@ -145,6 +146,14 @@ struct nvml_pci {
 	char address[32]; // "00000000:01:00.0"
 };
 
+struct nvml_power_value {
+	uint32_t version; // in: NVML_POWER_VALUE_VERSION
+	uint8_t scope;    // enum nvml_scope
+	uint32_t power_mw;
+};
+#define NVML_POWER_VALUE_VERSION ((uint32_t)sizeof(struct nvml_power_value) | 2u << 24)
+
+static_assert(sizeof(struct nvml_power_value) == 12, "nvmlPowerValue_v2_t");
 static_assert(sizeof(struct nvml_field) == 40, "nvmlFieldValue_t");
 static_assert(sizeof(struct nvml_sample) == 16, "nvmlSample_t");
 static_assert(sizeof(struct nvml_attributes) == 40, "nvmlDeviceAttributes_t");
@@ -175,6 +184,20 @@ static_assert(sizeof(struct nvml_process_sample) == 32, "nvmlProcessUtilizationS
 	SYMBOL(enforced_limit_mw, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetEnforcedPowerLimit") \
 	SYMBOL(limit_range_mw, DL_OPTIONAL, (nvml_device, unsigned int *, unsigned int *), \
 		"nvmlDeviceGetPowerManagementLimitConstraints") \
+	SYMBOL(limit_mw, DL_OPTIONAL, (nvml_device, unsigned int *), "nvmlDeviceGetPowerManagementLimit") \
+	SYMBOL(default_limit_mw, DL_OPTIONAL, (nvml_device, unsigned int *), \
+		"nvmlDeviceGetPowerManagementDefaultLimit") \
+	SYMBOL(set_limit_mw, DL_OPTIONAL, (nvml_device, unsigned int), "nvmlDeviceSetPowerManagementLimit") \
+	SYMBOL(set_limit_v2, DL_OPTIONAL, (nvml_device, struct nvml_power_value *), \
+		"nvmlDeviceSetPowerManagementLimit_v2") \
+	SYMBOL(persistence, DL_OPTIONAL, (nvml_device, int *), "nvmlDeviceGetPersistenceMode") \
+	SYMBOL(memory_clocks_mhz, DL_OPTIONAL, (nvml_device, unsigned int *, unsigned int *), \
+		"nvmlDeviceGetSupportedMemoryClocks") \
+	SYMBOL(graphics_clocks_mhz, DL_OPTIONAL, (nvml_device, unsigned int, unsigned int *, unsigned int *), \
+		"nvmlDeviceGetSupportedGraphicsClocks") \
+	SYMBOL(lock_clocks_mhz, DL_OPTIONAL, (nvml_device, unsigned int, unsigned int), \
+		"nvmlDeviceSetGpuLockedClocks") \
+	SYMBOL(unlock_clocks, DL_OPTIONAL, (nvml_device), "nvmlDeviceResetGpuLockedClocks") \
 	SYMBOL(utilization, DL_OPTIONAL, (nvml_device, struct nvml_utilization *), "nvmlDeviceGetUtilizationRates") \
 	SYMBOL(memory_v2, DL_OPTIONAL, (nvml_device, struct nvml_memory_v2 *), "nvmlDeviceGetMemoryInfo_v2") \
 	SYMBOL(memory_v1, DL_OPTIONAL, (nvml_device, struct nvml_memory_v1 *), "nvmlDeviceGetMemoryInfo") \

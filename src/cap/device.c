@@ -1,0 +1,269 @@
+#include "cap/device.h"
+
+#include "base/num.h"
+#include "base/util.h"
+#include "cap/ops.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+// In the order in which the sensors number GPUs.
+static const struct cap_ops *const back_ends[] = {&cap_nvml};
+
+/* Under a limit of a few watts a processor crawls so that its machine can't be asked to lift it. The hardware that has
+ * no minimum takes any number, so this is ours. */
+static const double least_share = 0.1, least_w = 5;
+
+static const struct {
+	const char *name, *unit;
+} kinds[] = {[CAP_POWER] = {"power", "W"}, [CAP_CLOCKS] = {"clocks", "MHz"}};
+
+const char *cap_what_name(enum cap_what what)
+{
+	return kinds[what].name;
+}
+
+const char *cap_what_unit(enum cap_what what)
+{
+	return kinds[what].unit;
+}
+
+/* ---- for the back ends ---- */
+
+struct cap_device *cap_finder_add(struct cap_finder *finder, const struct cap_device *like)
+{
+	struct cap_devices *devices = finder->devices;
+	struct cap_device *larger = realloc_array(devices->devices, devices->n + 1, sizeof(*larger));
+	if (larger == NULL)
+		return NULL;
+	devices->devices = larger;
+	struct cap_device *device = &larger[devices->n++];
+	*device = *like;
+	device->current = device->default_ = device->min = device->max = device->enforced = (double)NAN;
+	return device;
+}
+
+void cap_finder_explain(struct cap_finder *finder, const char *format, ...)
+{
+	char *absent = finder->devices->absent;
+	size_t size = sizeof(finder->devices->absent), length = strlen(absent);
+	va_list args;
+	va_start(args, format);
+	if (length > 0)
+		length += (size_t)snprintf(absent + length, size - length, "; ");
+	if (length < size)
+		vsnprintf(absent + length, size - length, format, args);
+	va_end(args);
+}
+
+void cap_set_why(struct cap_device *device, const char *why, const char *remedy)
+{
+	device->settable = false;
+	text_copy(device->why, sizeof(device->why), why);
+	text_copy(device->remedy, sizeof(device->remedy), remedy);
+}
+
+void cap_set_id(struct cap_device *device, const char *prefix, const char *text)
+{
+	snprintf(device->id, sizeof(device->id), "%s%s", prefix, text);
+	for (char *c = device->id; *c != '\0'; c++)
+		if (!isalnum((unsigned char)*c) && (strchr(":-_", *c) == NULL) && (*c != '.' || c == device->id))
+			*c = '_';
+}
+
+void cap_setting_add(struct cap_setting *setting, const char *name, int64_t value)
+{
+	struct cap_field *field = &setting->fields[setting->n++];
+	text_copy(field->name, sizeof(field->name), name);
+	field->value = value;
+}
+
+const struct cap_field *cap_setting_find(const struct cap_setting *setting, const char *name)
+{
+	for (size_t i = 0; i < setting->n; i++)
+		if (strcmp(setting->fields[i].name, name) == 0)
+			return &setting->fields[i];
+	return NULL;
+}
+
+void cap_guard_range(struct cap_device *device)
+{
+	double usual = isnan(device->default_) ? device->current : device->default_;
+	device->min = fmax(usual * least_share, least_w); // fmax leaves NaN aside: 5 W where nothing is known
+	device->min_is_ours = true;
+	if (isnan(device->max))
+		device->max = fmax(device->default_, device->current);
+}
+
+/* ---- find ---- */
+
+int cap_devices_open(struct cap_devices *ret_devices, const struct wattle_env *env, struct wattle_error *reterr)
+{
+	*ret_devices = (struct cap_devices){0};
+	struct cap_finder finder = {.env = env, .devices = ret_devices};
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(back_ends); i++) {
+		struct cap_backend *back_end = &ret_devices->backends[ret_devices->n_backends++];
+		back_end->ops = back_ends[i];
+		r = back_ends[i]->open(&finder, &back_end->state);
+	}
+	return r < 0 ? error_set(reterr, r, "no memory for the list of what can be limited") : 0;
+}
+
+void cap_devices_close(struct cap_devices *devices)
+{
+	for (size_t i = 0; i < devices->n_backends; i++)
+		devices->backends[i].ops->close(devices->backends[i].state);
+	free(devices->devices);
+	*devices = (struct cap_devices){0};
+}
+
+static bool is_named(const struct cap_device *device, const char *name)
+{
+	return strcmp(device->name, name) == 0 || strcasecmp(device->id, name) == 0;
+}
+
+// Some digits behind "GPU-" at least.
+static bool begins(const struct cap_device *device, const char *name)
+{
+	return strncasecmp(name, "GPU-", 4) == 0 && name[4] != '\0' &&
+		strncasecmp(device->id, name, strlen(name)) == 0;
+}
+
+static struct cap_device *find(const struct cap_devices *devices, const char *name, enum cap_what what)
+{
+	struct cap_device *found = NULL;
+	for (size_t i = 0; i < devices->n; i++) {
+		struct cap_device *device = &devices->devices[i];
+		if (device->what != what)
+			continue;
+		if (is_named(device, name))
+			return device;
+		if (begins(device, name) && found != NULL)
+			return NULL; // which?
+		if (begins(device, name))
+			found = device;
+	}
+	return found;
+}
+
+static struct cap_device *first_asleep(const struct cap_devices *devices)
+{
+	for (size_t i = 0; i < devices->n; i++)
+		if (devices->devices[i].asleep && devices->devices[i].id[0] == '\0')
+			return &devices->devices[i];
+	return NULL;
+}
+
+static int fail_not_found(const struct cap_devices *devices, const char *name, enum cap_what what,
+	struct wattle_error *reterr)
+{
+	char list[300] = "";
+	size_t length = 0;
+	for (size_t i = 0; i < devices->n; i++)
+		if (devices->devices[i].what == what && length < sizeof(list))
+			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s",
+				length > 0 ? ", " : "", devices->devices[i].name);
+	if (list[0] == '\0' && devices->absent[0] != '\0')
+		return error_set(reterr, -ENODEV, "nothing here has a limit of %s that could be set: %s",
+			cap_what_name(what), devices->absent);
+	if (list[0] == '\0')
+		return error_set(reterr, -ENODEV, "nothing here has a limit of %s that could be set",
+			cap_what_name(what));
+	return error_set(reterr, -ENODEV, "no device '%s' with a limit of %s; there are: %s", name,
+		cap_what_name(what), list);
+}
+
+int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_what what, struct cap_device **ret_device,
+	struct wattle_error *reterr)
+{
+	struct cap_device *device = find(devices, name, what);
+	// A sleeping GPU's UUID is not known, so it may be the one.
+	struct cap_device *sleeper = device != NULL ? device : first_asleep(devices);
+	if (sleeper != NULL && sleeper->asleep && (device != NULL || strncasecmp(name, "GPU-", 4) == 0)) {
+		int r = sleeper->ops->wake(sleeper, devices, reterr);
+		if (r < 0)
+			return r;
+		device = find(devices, name, what);
+	}
+	if (device == NULL)
+		return fail_not_found(devices, name, what, reterr);
+	*ret_device = device;
+	return 0;
+}
+
+/* ---- read, plan, write ---- */
+
+int cap_read(struct cap_device *device, struct cap_setting *ret_setting, struct wattle_error *reterr)
+{
+	struct cap_setting setting = {0};
+	int r = device->ops->read(device, &setting, reterr);
+	if (r == 0)
+		*ret_setting = setting;
+	return r;
+}
+
+static void number(char out[32], double value)
+{
+	num_format_double(out, 32, round(value * 1000) / 1000);
+}
+
+static int fail_range(const struct cap_device *device, double value, struct wattle_error *reterr)
+{
+	char asked[32], min[32], max[32];
+	const char *unit = cap_what_unit(device->what);
+	const char *ours = device->min_is_ours ? " (it states no minimum: that one is wattle's, to keep it usable)" : "";
+	number(asked, value);
+	number(min, device->min);
+	number(max, device->max);
+	if (isnan(value) || isnan(device->min) || isnan(device->max))
+		return error_set(reterr, -ERANGE, "%s: %s %s is no limit that could be set", device->name, asked, unit);
+	return error_set(reterr, -ERANGE, "%s: %s %s is out of range; %s to %s %s can be set%s", device->name, asked,
+		unit, min, max, unit, ours);
+}
+
+int cap_plan(struct cap_device *device, const struct cap_setting *before, double value, struct cap_setting *ret_setting,
+	struct wattle_error *reterr)
+{
+	// In thousandths, as the hardware's registers are: 99.9999 W of a device whose minimum is 100 W is 100 W.
+	double rounded = round(value * 1000) / 1000;
+	if (!(rounded > 0) || !(rounded < 1e6) || rounded < device->min || rounded > device->max)
+		return fail_range(device, value, reterr);
+	struct cap_setting setting = {0};
+	device->ops->plan(device, before, rounded, &setting);
+	*ret_setting = setting;
+	return 0;
+}
+
+int cap_write(struct cap_device *device, const struct cap_setting *setting, struct wattle_error *reterr)
+{
+	return device->ops->write(device, setting, reterr);
+}
+
+int cap_default_setting(struct cap_device *device, const struct cap_setting *now, struct cap_setting *ret_setting,
+	struct wattle_error *reterr)
+{
+	struct cap_setting setting = {0};
+	if (!device->ops->default_setting(device, now, &setting))
+		return error_set(reterr, -ENODATA, "%s does not say what limit it comes up with", device->name);
+	*ret_setting = setting;
+	return 0;
+}
+
+double cap_value_of(const struct cap_device *device, const struct cap_setting *setting)
+{
+	return device->ops->value_of(device, setting);
+}
+
+bool cap_field_matches(const struct cap_device *device, const char *field, int64_t asked, int64_t found)
+{
+	int64_t step = device->ops->step != NULL ? device->ops->step(field) : 1;
+	return asked - found < step && found - asked < step;
+}
+
+bool cap_reads_back(const struct cap_device *device)
+{
+	return !device->ops->is_blind;
+}

@@ -1,0 +1,31 @@
+/* NVIDIA's GPUs as power limits and locked clocks share them: one session with the driver, its GPUs, its errors in words. */
+#pragma once
+
+#include "cap/ops.h"
+#include "sensor/gpu/nvml_api.h"
+#include "sensor/gpu/nvml_bus.h"
+
+struct cap_nvml {
+	struct nvml_api api;
+	struct nvml_bus bus;
+	nvml_device *handles; // owned; by NVML's index, which is cap_device::index; NULL where the driver refused it
+	size_t n;
+};
+
+static inline nvml_device cap_nvml_handle(const struct cap_device *device)
+{
+	return ((const struct cap_nvml *)device->state)->handles[device->index];
+}
+static inline const struct nvml_api *cap_nvml_api(const struct cap_device *device)
+{
+	return &((const struct cap_nvml *)device->state)->api;
+}
+
+// A failed call as negative errno and a sentence. what: "can't read its power limit".
+int cap_nvml_fail(const struct cap_device *device, const char *what, int code, struct wattle_error *reterr);
+// Fills settable, why and remedy: whether the driver would let this process. has_call: the library has the function at all.
+void cap_nvml_ask_permission(struct cap_device *device, bool has_call);
+// As cap_ops::wake, of both kinds.
+int cap_nvml_wake(struct cap_device *device, struct cap_devices *devices, struct wattle_error *reterr);
+// nvml_clocks.c: fills in the clocks of `device`; false: they can't be locked.
+bool cap_nvml_clocks_describe(struct cap_device *device);
