@@ -1,16 +1,16 @@
-/* Starts the recorder out of a program that must not notice: it may have threads, handlers of SIGCHLD, a loop around
+/* Starts wattle (a recorder, a guard) out of a program that must not notice: it may have threads, handlers of SIGCHLD, a loop around
  * wait(-1), descriptors that must not live on in another process, gigabytes of memory.
  *
- * So the recorder is the orphan of a process in between, which has no exit signal (no SIGCHLD; only a wait with __WALL
- * meets it) and ends at once. Both share the program's memory until the recorder has replaced itself, while the calling
+ * So the new process is the orphan of a process in between, which has no exit signal (no SIGCHLD; only a wait with __WALL
+ * meets it) and ends at once. Both share the program's memory until the new one has replaced itself, while the calling
  * thread stands still: nothing is copied, however large the program is. Where the program inherits orphans (PID 1 of a
- * container, PR_SET_CHILD_SUBREAPER) the recorder becomes its child all the same. */
+ * container, PR_SET_CHILD_SUBREAPER) the new process becomes its child all the same. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { SPAWN_CONTROL_FD = 3 }; // where the recorder finds its end of the line
+enum { SPAWN_CONTROL_FD = 3 }; // where the new process finds its end of the line
 
 struct spawn {
 	const char *program;

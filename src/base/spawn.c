@@ -1,4 +1,4 @@
-#include "lib/tracker_spawn.h"
+#include "base/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@ enum { STACK_BYTES = 64 * 1024, KERNEL_SIGNALS = 64, DESCRIPTORS_MOST = 1 << 20 
 struct journey {
 	const struct spawn *spawn;
 	sigset_t unblocked;
-	char *recorder_stack; // its upper end
-	volatile pid_t recorder;
+	char *inner_stack; // its upper end
+	volatile pid_t pid;
 	volatile int code; // 0 or negative errno
 };
 
@@ -61,7 +61,7 @@ static void settle_descriptors(const struct spawn *spawn)
 	close_from(SPAWN_CONTROL_FD + 1);
 }
 
-static int become_recorder(void *data)
+static int become_program(void *data)
 {
 	struct journey *journey = data;
 	const struct spawn *spawn = journey->spawn;
@@ -76,9 +76,9 @@ static int become_recorder(void *data)
 static int pass_through(void *data)
 {
 	struct journey *journey = data;
-	pid_t recorder = clone(become_recorder, journey->recorder_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, journey);
-	if (recorder > 0)
-		journey->recorder = recorder;
+	pid_t inner = clone(become_program, journey->inner_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, journey);
+	if (inner > 0)
+		journey->pid = inner;
 	else
 		journey->code = -errno;
 	_exit(0);
@@ -86,7 +86,7 @@ static int pass_through(void *data)
 
 static void travel(struct journey *journey, char *stack)
 {
-	// CLONE_VFORK: returns when the process in between has ended, and that when the recorder has replaced itself.
+	// CLONE_VFORK: returns when the process in between has ended, and that when the new one has replaced itself.
 	pid_t between = clone(pass_through, stack, CLONE_VM | CLONE_VFORK, journey);
 	if (between < 0) {
 		journey->code = -errno;
@@ -102,7 +102,7 @@ pid_t spawn_detached(const struct spawn *spawn)
 	char *stacks = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (stacks == MAP_FAILED)
 		return -errno;
-	struct journey journey = {.spawn = spawn, .recorder_stack = stacks + size};
+	struct journey journey = {.spawn = spawn, .inner_stack = stacks + size};
 	sigset_t all, before;
 	sigfillset(&all);
 	sigemptyset(&journey.unblocked);
@@ -110,5 +110,5 @@ pid_t spawn_detached(const struct spawn *spawn)
 	travel(&journey, stacks + STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	munmap(stacks, size);
-	return journey.code < 0 ? journey.code : journey.recorder;
+	return journey.code < 0 ? journey.code : journey.pid;
 }
