@@ -235,6 +235,7 @@ void measure_recorder_options(struct measure *measure, struct recorder_options *
 			},
 		.wait_all = measure->options.wait_all,
 		.span_cpu = measure->options.span_cpu,
+		.flush_ns = measure->options.flush_ns,
 		.step = measure->progress != NULL ? measure->options.step : NULL,
 		.warn = on_warning,
 		.progress = measure->progress != NULL ? on_progress : NULL,

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const int64_t flush_period_ns = NS_PER_S;
+static const int64_t judge_period_ns = NS_PER_S - NS_PER_S / 100; // a second, but for the jitter of ticks
 static const int64_t settle_period_ns = NS_PER_S / 4;
 
 /* ---- ticks ---- */
@@ -48,7 +48,7 @@ static void take_sample(struct recorder *recorder)
 static void flush(struct recorder *recorder)
 {
 	int64_t t_ns = recorder->sampler.last_t_ns;
-	bool due = t_ns - recorder->flushed_ns >= flush_period_ns;
+	bool due = t_ns - recorder->flushed_ns >= recorder->options->flush_ns;
 	if (!due && !outbox_is_crowded(&recorder->outbox))
 		return;
 	settle_ended(recorder);
@@ -57,6 +57,9 @@ static void flush(struct recorder *recorder)
 	if (!due)
 		return;
 	recorder->flushed_ns = t_ns;
+	if (t_ns - recorder->judged_ns < judge_period_ns)
+		return;
+	recorder->judged_ns = t_ns;
 	outbox_spans_judge(&recorder->outbox.spans);
 	if (recorder->options->progress != NULL)
 		recorder_tell_progress(recorder);
@@ -232,7 +235,7 @@ static void loop(struct recorder *recorder)
 
 static void record(struct recorder *recorder, struct recorder_result *result)
 {
-	recorder->flushed_ns = recorder->progress_t_ns = recorder->start_ns;
+	recorder->flushed_ns = recorder->judged_ns = recorder->progress_t_ns = recorder->start_ns;
 	recorder->progress_energy_uj = VALUE_MISSING;
 	start_timer(recorder);
 	set_probe_timer(recorder);

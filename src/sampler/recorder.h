@@ -1,5 +1,5 @@
 /* The recorder: one thread, one epoll loop. It starts or follows the target, ticks the sampler, hands what was gathered
- * to the stores once a second, and ends with the target. */
+ * to the stores every flush_ns, once a second if nobody says otherwise, and ends with the target. */
 #pragma once
 
 #include "base/env.h"
@@ -30,6 +30,7 @@ struct recorder_options {
 	size_t n_also;
 	bool wait_all;                              // --wait-all
 	bool span_cpu;                              // --span-cpu
+	int64_t flush_ns;                           // --flush: how often rows are stored
 	const char *step;                           // --step, counted for `progress`; NULL: nothing is
 	void (*warn)(void *data, const char *text); // one line, no newline
 	void (*progress)(void *data, const struct recorder_progress *progress); // about once a second; NULL: none
@@ -61,7 +62,7 @@ struct recorder {
 		size_t n, living;
 	} roots;       // attach: the processes with the last of which the recording ends
 	int cgroup_fd; // borrowed: events of options->cgroup; -1: none
-	int64_t start_ns, end_ns, flushed_ns, settled_ns;
+	int64_t start_ns, end_ns, flushed_ns, judged_ns, settled_ns;
 	int64_t n_missed; // ticks that came too late to be taken
 	int64_t n_wakeups;
 	int64_t fork_floor_bytes; // own peak memory at the fork: the command's ru_maxrss starts from there

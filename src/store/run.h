@@ -108,6 +108,9 @@ struct run {
 // Reads a run file (complete, still growing, or left behind by a dead recorder). -ENOENT, -EINVAL (not a run file, or
 // damaged), -ENOTSUP (of a newer schema) with a sentence. *ret_run is released by run_finish.
 int run_load(const char *path, struct run *ret_run, struct wattle_error *reterr);
+/* What a part of it says of devices: facts, segments, events, and the samples from from_ns to to_ns; no process, no span. For
+ * those who look again and again at a file that grows. The end of a segment that goes on is the last of those samples. */
+int run_load_devices(const char *path, int64_t from_ns, int64_t to_ns, struct run *ret_run, struct wattle_error *reterr);
 void run_finish(struct run *run);
 // Value of a key in table run, or NULL.
 const char *run_fact(const struct run *run, const char *key);

@@ -26,16 +26,38 @@ static int column_named(sqlite3_stmt *s, const char *name)
 	return -1;
 }
 
+// A statement with ?1 and ?2: the time that is read.
+static int prepare_in_time(struct run_reader *reader, const char *select, sqlite3_stmt **ret_statement)
+{
+	int r = sqlite3_prepare_v2(reader->db, select, -1, ret_statement, NULL);
+	if (r != SQLITE_OK)
+		return r;
+	sqlite3_bind_int64(*ret_statement, 1, reader->from_ns);
+	sqlite3_bind_int64(*ret_statement, 2, reader->to_ns);
+	return SQLITE_OK;
+}
+
+static size_t count_in_time(struct run_reader *reader, const char *select)
+{
+	sqlite3_stmt *s = NULL;
+	size_t n = 0;
+	if (prepare_in_time(reader, select, &s) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
+		n = (size_t)sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	return n;
+}
+
 // ORDER BY the primary key, which is how the rows lie in the file: nothing is sorted. The keys are its first columns.
 static int open_rows(struct run_reader *reader, enum metric_scope scope, struct sample_rows *ret_rows)
 {
 	static const char *const selects[METRIC_SCOPES] = {
-		[METRIC_RUN] = "SELECT * FROM sample ORDER BY t_ns",
-		[METRIC_DEVICE] = "SELECT * FROM device_sample ORDER BY t_ns, device",
-		[METRIC_PROCESS] = "SELECT * FROM process_sample ORDER BY t_ns, pid, start_ns",
+		[METRIC_RUN] = "SELECT * FROM sample WHERE t_ns BETWEEN ?1 AND ?2 ORDER BY t_ns",
+		[METRIC_DEVICE] = "SELECT * FROM device_sample WHERE t_ns BETWEEN ?1 AND ?2 ORDER BY t_ns, device",
+		[METRIC_PROCESS] = "SELECT * FROM process_sample WHERE t_ns BETWEEN ?1 AND ?2 "
+				   "ORDER BY t_ns, pid, start_ns",
 	};
 	struct sample_rows rows = {.n_keys = schema_key_count(scope)};
-	int r = sqlite3_prepare_v2(reader->db, selects[scope], -1, &rows.select, NULL);
+	int r = prepare_in_time(reader, selects[scope], &rows.select);
 	if (r != SQLITE_OK)
 		return r;
 	const struct metric *metrics = metric_table(scope, &rows.n_metrics);
@@ -82,7 +104,7 @@ static void put_values(int64_t *const *columns, size_t at, const int64_t *values
 
 int run_read_samples(struct run_reader *reader, struct run *run)
 {
-	size_t n = (size_t)sql_read_i64(reader->db, "SELECT count(*) FROM sample", 0);
+	size_t n = count_in_time(reader, "SELECT count(*) FROM sample WHERE t_ns BETWEEN ?1 AND ?2");
 	if (!new_columns(reader->arena, n, &run->t_ns, 1) || !new_columns(reader->arena, n, run->values, RUN_COUNT))
 		return SQLITE_NOMEM;
 	struct sample_rows rows;
@@ -109,8 +131,8 @@ static struct run_device *find_device(struct run *run, int64_t id)
 static int size_devices(struct run_reader *reader, struct run *run, size_t *ret_capacities)
 {
 	sqlite3_stmt *s = NULL;
-	int r = sqlite3_prepare_v2(reader->db, "SELECT device, count(*) FROM device_sample GROUP BY device", -1, &s,
-		NULL);
+	int r = prepare_in_time(reader,
+		"SELECT device, count(*) FROM device_sample WHERE t_ns BETWEEN ?1 AND ?2 GROUP BY device", &s);
 	while (r == SQLITE_OK && (r = sqlite3_step(s)) == SQLITE_ROW) {
 		r = SQLITE_OK;
 		struct run_device *device = find_device(run, sqlite3_column_int64(s, 0));
@@ -152,7 +174,7 @@ int run_read_device_samples(struct run_reader *reader, struct run *run)
 int run_read_process_samples(struct run_reader *reader, struct run *run)
 {
 	struct run_process_samples *samples = &run->process_samples;
-	size_t n = (size_t)sql_read_i64(reader->db, "SELECT count(*) FROM process_sample", 0);
+	size_t n = count_in_time(reader, "SELECT count(*) FROM process_sample WHERE t_ns BETWEEN ?1 AND ?2");
 	int64_t *keys_of[KEYS_MAX];
 	if (!new_columns(reader->arena, n, keys_of, KEYS_MAX) ||
 		!new_columns(reader->arena, n, samples->values, PROCESS_COUNT))

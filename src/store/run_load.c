@@ -8,22 +8,20 @@
 #include <errno.h>
 #include <unistd.h>
 
-static int read_all(struct run_reader *reader, struct run *run)
+typedef int read_table(struct run_reader *reader, struct run *run);
+
+// clang-format off
+static read_table *const all_tables[] = {run_read_facts, run_read_devices, run_read_samples, run_read_device_samples,
+	run_read_process_samples, run_read_segments, run_read_processes, run_read_events, run_read_spans, NULL};
+static read_table *const device_tables[] = {run_read_facts, run_read_devices, run_read_samples, run_read_device_samples,
+	run_read_segments, run_read_events, NULL};
+// clang-format on
+
+static int read_tables(struct run_reader *reader, read_table *const *tables, struct run *run)
 {
-	static int (*const steps[])(struct run_reader *, struct run *) = {
-		run_read_facts,
-		run_read_devices,
-		run_read_samples,
-		run_read_device_samples,
-		run_read_process_samples,
-		run_read_segments,
-		run_read_processes,
-		run_read_events,
-		run_read_spans,
-	};
 	int r = sql_exec(reader->db, "BEGIN");
-	for (size_t i = 0; r == SQLITE_OK && i < ARRAY_SIZE(steps); i++)
-		r = steps[i](reader, run);
+	for (; r == SQLITE_OK && *tables != NULL; tables++)
+		r = (*tables)(reader, run);
 	return r;
 }
 
@@ -48,19 +46,20 @@ static void open_spool(struct run_reader *reader, const char *path)
 	reader->spool_fd = run_id[0] != '\0' ? spool_open_reader(path, run_id, &reader->spool) : -1;
 }
 
-int run_load(const char *path, struct run *ret_run, struct wattle_error *reterr)
+static int load(const char *path, read_table *const *tables, int64_t from_ns, int64_t to_ns, struct run *ret_run,
+	struct wattle_error *reterr)
 {
 	int r = probe_run_file(path, reterr);
 	if (r < 0)
 		return r;
-	struct run_reader reader = {.arena = arena_new(), .spool_fd = -1};
+	struct run_reader reader = {.arena = arena_new(), .spool_fd = -1, .from_ns = from_ns, .to_ns = to_ns};
 	struct run run = {.arena = reader.arena};
 	if (reader.arena == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
 	r = sql_open_reader(path, &reader.db, reterr);
 	if (r == 0) {
 		open_spool(&reader, path);
-		int result = read_all(&reader, &run);
+		int result = read_tables(&reader, tables, &run);
 		r = result == SQLITE_OK ? 0 : fail(&reader, result, path, reterr);
 	}
 	sqlite3_close(reader.db);
@@ -74,4 +73,14 @@ int run_load(const char *path, struct run *ret_run, struct wattle_error *reterr)
 	run.anchor_wall_ns = run_fact_i64(&run, "anchor_wall_ns");
 	*ret_run = run;
 	return 0;
+}
+
+int run_load(const char *path, struct run *ret_run, struct wattle_error *reterr)
+{
+	return load(path, all_tables, INT64_MIN, INT64_MAX, ret_run, reterr);
+}
+
+int run_load_devices(const char *path, int64_t from_ns, int64_t to_ns, struct run *ret_run, struct wattle_error *reterr)
+{
+	return load(path, device_tables, from_ns, to_ns, ret_run, reterr);
 }

@@ -10,6 +10,7 @@ struct run_reader {
 	struct arena *arena;
 	int spool_fd; // opened before the transaction began: what became rows meanwhile is told by segment.spool_bytes; -1: none
 	struct spool_header spool;
+	int64_t from_ns, to_ns; // samples of this time are read, both ends included
 };
 
 bool run_has_column(struct run_reader *reader, const char *table, const char *column);

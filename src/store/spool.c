@@ -277,26 +277,40 @@ static int visit_chunk(const unsigned char *bytes, size_t n, bool is_wanted, con
 	return r;
 }
 
+// One chunk: 1, or 0 where what is whole has ended, or what a visitor returned. *at moves on behind it.
+static int read_chunk(int fd, unsigned char *bytes, int64_t *at, bool is_wanted, const struct spool_visitor *visitor)
+{
+	struct spool_chunk chunk;
+	ssize_t n = pread(fd, &chunk, sizeof(chunk), *at);
+	if (n != (ssize_t)sizeof(chunk) || chunk.magic != SPOOL_CHUNK_MAGIC || chunk.bytes > SPOOL_CHUNK_BYTES - sizeof(chunk))
+		return 0;
+	n = pread(fd, bytes, chunk.bytes, *at + (int64_t)sizeof(chunk));
+	if (n != (ssize_t)chunk.bytes)
+		return 0; // torn
+	int r = visit_chunk(bytes, chunk.bytes, is_wanted, visitor);
+	*at += (int64_t)sizeof(chunk) + chunk.bytes;
+	if (r == 0 && is_wanted && visitor->chunk != NULL)
+		r = visitor->chunk(visitor->data, *at);
+	return r == 0 ? 1 : r;
+}
+
 int spool_read(int fd, int64_t from, const struct spool_visitor *visitor)
 {
 	unsigned char *bytes = malloc(SPOOL_CHUNK_BYTES);
-	int r = bytes != NULL ? 0 : -ENOMEM;
-	int64_t at = sizeof(struct spool_header);
-	while (r == 0) {
-		struct spool_chunk chunk;
-		ssize_t n = pread(fd, &chunk, sizeof(chunk), at);
-		if (n != (ssize_t)sizeof(chunk) || chunk.magic != SPOOL_CHUNK_MAGIC ||
-			chunk.bytes > SPOOL_CHUNK_BYTES - sizeof(chunk))
-			break;
-		n = pread(fd, bytes, chunk.bytes, at + (int64_t)sizeof(chunk));
-		if (n != (ssize_t)chunk.bytes)
-			break; // torn
-		bool is_wanted = at >= from;
-		r = visit_chunk(bytes, chunk.bytes, is_wanted, visitor);
-		at += (int64_t)sizeof(chunk) + chunk.bytes;
-		if (r == 0 && is_wanted && visitor->chunk != NULL)
-			r = visitor->chunk(visitor->data, at);
-	}
+	int r = bytes != NULL ? 1 : -ENOMEM;
+	for (int64_t at = sizeof(struct spool_header); r == 1;)
+		r = read_chunk(fd, bytes, &at, at >= from, visitor);
+	free(bytes);
+	return r;
+}
+
+int spool_read_on(int fd, int64_t *at, const struct spool_visitor *visitor)
+{
+	unsigned char *bytes = malloc(SPOOL_CHUNK_BYTES);
+	int r = bytes != NULL ? 1 : -ENOMEM;
+	*at = *at > (int64_t)sizeof(struct spool_header) ? *at : (int64_t)sizeof(struct spool_header);
+	while (r == 1)
+		r = read_chunk(fd, bytes, at, true, visitor);
 	free(bytes);
 	return r;
 }

@@ -86,7 +86,7 @@ void spool_close(struct spool *spool, bool remove); // any number of times
 /* ---- reading ---- */
 
 struct spool_visitor {
-	int (*name)(void *data, uint32_t name, const char *bytes, size_t length); // other than 0 ends the reading
+	int (*name)(void *data, uint32_t name, const char *bytes, size_t length); // a negative number ends the reading
 	int (*span)(void *data, const struct spool_span *row);
 	int (*metric)(void *data, const struct spool_metric *row);
 	int (*mark)(void *data, const struct spool_mark *row);
@@ -100,3 +100,6 @@ int spool_open_reader(const char *run_path, const char *run_id, struct spool_hea
 /* Names are told from the begin on, all else from byte `from` on. 0 at the end of what is whole, whatever comes then; what a
  * visitor returned; -ENOMEM, -EIO. */
 int spool_read(int fd, int64_t from, const struct spool_visitor *visitor);
+/* Goes on at *at (0: the begin), which moves on behind the last whole chunk: for a reader who keeps the names that it was told
+ * and comes again as the spool grows. Returns as spool_read; visitors return 0 or a negative number. */
+int spool_read_on(int fd, int64_t *at, const struct spool_visitor *visitor);
