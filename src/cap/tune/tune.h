@@ -37,23 +37,27 @@ struct tune_window {
 	size_t limit;          // which candidate
 	double steps;          // that ended in it; > 0
 	double energy_j;       // of the limited devices, over time_s
-	double energy_error_j; // its error; NaN unknown
+	double energy_error_j; // what may differ from window to window (a gain that all have cancels out); NaN unknown
 	double time_s;
 	double at_s;           // its middle, since the search began: drift is over this
 };
 
 struct tuner; // opaque
 
-int tuner_new(const struct tune_options *options, const double *limits, size_t n, struct tuner **ret_tuner); // -ENOMEM
+/* `limits` positive and descending, at least 2, `seconds` positive, a slowdown not negative: else -EINVAL. -ENOMEM. */
+int tuner_new(const struct tune_options *options, const double *limits, size_t n, struct tuner **ret_tuner);
 void tuner_free(struct tuner *tuner);
 
-/* The next window to be measured: which limit, and how long (s; for whole runs the number of runs is 1). False: enough is
- * known. Rounds: every limit that is still in question once a round, in random order, with the reference before and after
- * (A B C D A), so that drift can be told and taken off. */
+/* The next window to be measured: which limit, and how long (s, to the end of the step that is under way then; 0 for whole
+ * runs: one run). False: enough is known. Rounds: every limit that is still in question once a round, in random order, with
+ * the reference before and after (A B C D A), so that drift can be told and taken off.
+ * Asked again without an answer it says the same: a window that could not be measured is answered too, with steps 0 and the
+ * time it took; it is not used, and the search goes on. */
 bool tuner_next(struct tuner *tuner, size_t *ret_limit, double *ret_seconds);
 void tuner_add(struct tuner *tuner, const struct tune_window *window);
-double tuner_progress(const struct tuner *tuner);       // 0 to 1: of the time that the search may yet take at most
-double tuner_seconds_left(const struct tuner *tuner);   // measured time still to come, at most; settling is the caller's
+double tuner_progress(const struct tuner *tuner);     // 0 to 1: of the time that the search may yet take at most
+double tuner_seconds_left(const struct tuner *tuner); // measured time still to come, at most; settling is the caller's.
+						      // Whole runs: NaN before the first one
 
 struct tune_interval {
 	double value, low, high; // 95 %; NaN unknown

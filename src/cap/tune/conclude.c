@@ -1,0 +1,97 @@
+#include "cap/tune/estimate.h"
+#include "cap/tune/tuner.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+
+static struct tune_interval interval_of_log(double log_value, double half_width)
+{
+	return (struct tune_interval){exp(log_value), exp(log_value - half_width), exp(log_value + half_width)};
+}
+
+static int fill_limits(const struct tuner *tuner, const struct estimate *estimate, struct tune_result *result,
+	struct arena *arena)
+{
+	double k = tune_time_exponent(tuner->options.goal), t = t_quantile(estimate->degrees);
+	result->limits = arena_alloc(arena, tuner->n_limits, sizeof(*result->limits));
+	if (result->limits == NULL)
+		return -ENOMEM;
+	result->n_limits = tuner->n_limits;
+	for (size_t i = 0; i < tuner->n_limits; i++) {
+		struct tune_limit_result *row = &result->limits[i];
+		double shape = estimate_shape_of_difference(estimate, i, i);
+		row->limit = tuner->limits[i].limit;
+		row->n_windows = tuner->limits[i].n_windows;
+		row->energy_per_step_j = interval_of_log(estimate->log[TUNE_E][i],
+			t * sqrt(shape * estimate->noise[TUNE_E][TUNE_E]));
+		row->time_per_step_s = interval_of_log(estimate->log[TUNE_T][i],
+			t * sqrt(shape * estimate->noise[TUNE_T][TUNE_T]));
+		row->objective = interval_of_log(estimate_log(estimate, i, k), t * sqrt(shape * estimate_noise(estimate, k)));
+	}
+	for (size_t w = 0; w < tuner->n_windows; w++) {
+		struct tune_limit_result *row = &result->limits[tuner->windows[w].limit];
+		row->steps += tuner->windows[w].steps;
+		row->energy_j += tuner->windows[w].energy_j;
+		row->time_s += tuner->windows[w].time_s;
+	}
+	return 0;
+}
+
+static bool allowed(const struct tuner *tuner, const struct tune_result *result, size_t i)
+{
+	if (tuner->options.goal != TUNE_SLOWDOWN || i == 0)
+		return true;
+	double slowdown = result->limits[i].time_per_step_s.value / result->limits[0].time_per_step_s.value - 1;
+	return 100 * slowdown <= tuner->options.slowdown_percent;
+}
+
+static struct tune_interval change_percent(const struct estimate *estimate, enum tune_quantity quantity, size_t limit,
+	double sign)
+{
+	double change = estimate->log[quantity][limit] - estimate->log[quantity][0];
+	double half = t_quantile(estimate->degrees) *
+		sqrt(estimate->noise[quantity][quantity] * estimate_shape_of_difference(estimate, limit, 0));
+	if (limit == 0)
+		return (struct tune_interval){0, 0, 0};
+	struct tune_interval interval = {sign * 100 * expm1(change), sign * 100 * expm1(change - sign * half),
+		sign * 100 * expm1(change + sign * half)};
+	return interval;
+}
+
+static bool can_conclude(const struct tuner *tuner)
+{
+	size_t others = 0;
+	for (size_t i = 1; i < tuner->n_limits; i++)
+		others += tuner->limits[i].n_windows;
+	return tuner->limits[0].n_windows > 0 && others > 0;
+}
+
+int tuner_conclude(const struct tuner *tuner, struct arena *arena, struct tune_result *ret_result)
+{
+	if (!can_conclude(tuner))
+		return -ENODATA;
+	struct estimate estimate;
+	int r = estimate_make(tuner->windows, tuner->n_windows, tuner->n_limits, arena, &estimate);
+	if (r < 0)
+		return r;
+	double k = tune_time_exponent(tuner->options.goal), unknown = (double)NAN;
+	struct tune_result result = {.goal = tuner->options.goal, .slowdown_percent = tuner->options.slowdown_percent,
+		.residual_percent = unknown, .noise_percent = 100 * sqrt(estimate_noise(&estimate, k)),
+		.drift_percent = unknown};
+	r = fill_limits(tuner, &estimate, &result, arena);
+	if (r < 0)
+		return r;
+	size_t best = 0;
+	for (size_t i = 0; i < tuner->n_limits; i++) {
+		result.limits[i].is_allowed = allowed(tuner, &result, i);
+		if (result.limits[i].is_allowed && result.limits[i].objective.value < result.limits[best].objective.value)
+			best = i;
+	}
+	result.chosen = result.limits[best].limit;
+	result.saving_percent = change_percent(&estimate, TUNE_E, best, -1);
+	result.slowdown = change_percent(&estimate, TUNE_T, best, 1);
+	result.chosen_range = (struct tune_interval){result.chosen, unknown, unknown};
+	*ret_result = result;
+	return 0;
+}

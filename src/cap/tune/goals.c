@@ -1,0 +1,62 @@
+#include "cap/tune/tuner.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+
+static const struct goal_row {
+	const char *name, *unit;
+	double time_exponent;
+} goals[] = {
+	[TUNE_ED2P] = {"ed2p", "J·s²", 2},
+	[TUNE_EDP] = {"edp", "J·s", 1},
+	[TUNE_ENERGY] = {"energy", "J", 0},
+	[TUNE_SLOWDOWN] = {"slowdown", "J", 0},
+};
+
+const char *tune_goal_name(enum tune_goal goal)
+{
+	return goals[goal].name;
+}
+
+const char *tune_goal_unit(enum tune_goal goal)
+{
+	return goals[goal].unit;
+}
+
+double tune_time_exponent(enum tune_goal goal)
+{
+	return goals[goal].time_exponent;
+}
+
+const char *tune_model_name(enum tune_model model)
+{
+	static const char *const names[] = {
+		[TUNE_NO_MODEL] = "none",
+		[TUNE_SEED_MODEL] = "exp+sigmoid",
+		[TUNE_CONVEX_MODEL] = "convex",
+	};
+	return names[model];
+}
+
+int tune_candidates(double min, double max, double default_, double from_percent, size_t n, double *ret_values,
+	size_t *ret_n)
+{
+	if (!(default_ > 0 && isfinite(default_)) || !(from_percent > 0 && from_percent <= 100) || n < 2)
+		return -ERANGE;
+	double top = isnan(max) ? default_ : fmin(default_, max), bottom = default_ * from_percent / 100;
+	if (!isnan(min))
+		bottom = fmax(bottom, min);
+	if (!(bottom < top))
+		return -ERANGE;
+	// Evenly from the default downwards; whatever lies below what the device can do is that least limit, once.
+	double step = default_ * (1 - from_percent / 100) / (double)(n - 1);
+	size_t count = 0;
+	for (size_t i = 0; i < n; i++) {
+		double value = i == n - 1 ? bottom : fmax(fmin(default_ - step * (double)i, top), bottom);
+		if (count == 0 || value < ret_values[count - 1])
+			ret_values[count++] = value;
+	}
+	*ret_n = count;
+	return 0;
+}

@@ -1,0 +1,219 @@
+/* The order of windows. A round is the reference, then each limit still in question once, in an order drawn anew, and the
+ * reference again, which the next round shares: what drifts meets all limits alike, and the reference shows how much. */
+#include "cap/tune/tuner.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+
+static size_t rounds_planned(const struct tuner *tuner)
+{
+	if (tuner->options.whole_runs)
+		return TUNE_ROUNDS_MAX;
+	// Windows of 4 s or more average over enough steps and updates of the counter; more of them tell the noise better.
+	double windows = floor(tuner->options.seconds / 4);
+	return (size_t)fmin(fmax(windows, TUNE_WINDOWS_MIN), TUNE_ROUNDS_MAX + 1) - 1;
+}
+
+// The reference has one window more than there are rounds, and its `seconds` are to suffice.
+static double window_s(const struct tuner *tuner)
+{
+	return tuner->options.seconds / (double)(rounds_planned(tuner) + 1);
+}
+
+// Windows last from the end of one step to that of another, so they are longer than was asked for.
+static double expected_s(const struct tuner *tuner, size_t limit)
+{
+	const struct tune_limit *known = &tuner->limits[limit];
+	if (known->n_tried > 0)
+		return fmax(known->used_s / (double)known->n_tried, tuner->options.whole_runs ? 0 : window_s(tuner));
+	if (!tuner->options.whole_runs)
+		return window_s(tuner);
+	// A run under another limit is the best guess; none yet: unknown.
+	double sum = 0;
+	size_t n = 0;
+	for (size_t i = 0; i < tuner->n_limits; i++) {
+		sum += tuner->limits[i].used_s;
+		n += tuner->limits[i].n_tried;
+	}
+	return n > 0 ? sum / (double)n : (double)NAN;
+}
+
+static double left_s(const struct tuner *tuner, size_t limit)
+{
+	return fmax(tuner->options.seconds - tuner->limits[limit].used_s, 0);
+}
+
+// Half a window at least has to fit, a run as a whole. Nothing is known without the first round, so it takes what it needs.
+static bool has_time(const struct tuner *tuner, size_t limit)
+{
+	double expected = expected_s(tuner, limit);
+	return left_s(tuner, limit) >= (tuner->options.whole_runs ? expected : expected / 2);
+}
+
+static size_t count_in_question(const struct tuner *tuner)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < tuner->n_limits; i++)
+		n += tuner->limits[i].in_question;
+	return n;
+}
+
+static void plan_round(struct tuner *tuner)
+{
+	tuner->n_round = tuner->at = 0;
+	for (size_t i = 1; i < tuner->n_limits; i++)
+		if (tuner->limits[i].in_question && (tuner->n_rounds == 0 || has_time(tuner, i)))
+			tuner->round[tuner->n_round++] = (uint32_t)i;
+	if (tuner->n_round == 0)
+		return;
+	dice_shuffle(&tuner->dice, tuner->round, (uint32_t)tuner->n_round);
+	if (tuner->n_rounds == 0) {
+		memmove(tuner->round + 1, tuner->round, tuner->n_round * sizeof(*tuner->round));
+		tuner->round[0] = 0;
+		tuner->n_round++;
+	}
+	tuner->round[tuner->n_round++] = 0;
+}
+
+static void end_round(struct tuner *tuner)
+{
+	tuner->n_rounds++;
+	tune_judge(tuner);
+	tuner->n_round = 0;
+	tuner->is_finished = tuner->n_rounds >= rounds_planned(tuner) || count_in_question(tuner) < 2 || !has_time(tuner, 0);
+	if (tuner->is_finished)
+		return;
+	plan_round(tuner);
+	tuner->is_finished = tuner->n_round == 0;
+}
+
+static bool options_are_good(const struct tune_options *options)
+{
+	bool seconds_are = options->seconds > 0 && isfinite(options->seconds);
+	bool bound_is = options->slowdown_percent >= 0 && isfinite(options->slowdown_percent);
+	return seconds_are && (options->goal != TUNE_SLOWDOWN || bound_is);
+}
+
+static bool limits_are_good(const double *limits, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!(limits[i] > 0 && isfinite(limits[i])) || (i > 0 && !(limits[i] < limits[i - 1])))
+			return false;
+	return n >= 2;
+}
+
+int tuner_new(const struct tune_options *options, const double *limits, size_t n, struct tuner **ret_tuner)
+{
+	if (!options_are_good(options) || !limits_are_good(limits, n))
+		return -EINVAL;
+	struct tuner *tuner = calloc(1, sizeof(*tuner));
+	if (tuner == NULL)
+		return -ENOMEM;
+	*tuner = (struct tuner){.options = *options, .n_limits = n, .dice = dice_make(options->seed, 1)};
+	tuner->limits = calloc_array(n, sizeof(*tuner->limits));
+	tuner->round = calloc_array(n + 1, sizeof(*tuner->round));
+	if (tuner->limits == NULL || tuner->round == NULL) {
+		tuner_free(tuner);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++)
+		tuner->limits[i] = (struct tune_limit){.limit = limits[i], .in_question = true};
+	plan_round(tuner);
+	*ret_tuner = tuner;
+	return 0;
+}
+
+void tuner_free(struct tuner *tuner)
+{
+	if (tuner == NULL)
+		return;
+	free(tuner->windows);
+	free(tuner->round);
+	free(tuner->limits);
+	free(tuner);
+}
+
+bool tuner_next(struct tuner *tuner, size_t *ret_limit, double *ret_seconds)
+{
+	if (tuner->is_finished)
+		return false;
+	size_t limit = tuner->round[tuner->at];
+	*ret_limit = limit;
+	*ret_seconds = 0;
+	if (!tuner->options.whole_runs)
+		*ret_seconds = tuner->n_rounds == 0 ? window_s(tuner) : fmin(window_s(tuner), left_s(tuner, limit));
+	return true;
+}
+
+static bool counts(const struct tune_window *window)
+{
+	const double figures[] = {window->steps, window->energy_j, window->time_s};
+	for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
+		if (!(figures[i] > 0 && isfinite(figures[i])))
+			return false;
+	double energy_j = window->energy_j / window->steps, time_s = window->time_s / window->steps;
+	return isnormal(energy_j) && isnormal(time_s);
+}
+
+// In the order of at_s. Without memory the window is lost, as if it had not been measured.
+static void keep(struct tuner *tuner, struct tune_window window)
+{
+	struct tune_window *windows = array_with_room(tuner->windows, tuner->n_windows, &tuner->windows_capacity,
+		sizeof(*windows), 64);
+	if (windows == NULL)
+		return;
+	tuner->windows = windows;
+	if (!isfinite(window.at_s))
+		window.at_s = tuner->n_windows > 0 ? windows[tuner->n_windows - 1].at_s + window.time_s : 0;
+	size_t at = tuner->n_windows++;
+	for (; at > 0 && windows[at - 1].at_s > window.at_s; at--)
+		windows[at] = windows[at - 1];
+	windows[at] = window;
+	tuner->limits[window.limit].n_windows++;
+}
+
+void tuner_add(struct tuner *tuner, const struct tune_window *window)
+{
+	if (window->limit >= tuner->n_limits)
+		return;
+	struct tune_limit *limit = &tuner->limits[window->limit];
+	limit->n_tried++;
+	if (window->time_s > 0 && isfinite(window->time_s))
+		limit->used_s += window->time_s;
+	if (counts(window))
+		keep(tuner, *window);
+	if (tuner->is_finished || tuner->round[tuner->at] != window->limit)
+		return;
+	if (++tuner->at == tuner->n_round)
+		end_round(tuner);
+}
+
+/* What is left of this round, and all rounds after it for those still in question, as far as their seconds reach. */
+double tuner_seconds_left(const struct tuner *tuner)
+{
+	if (tuner->is_finished)
+		return 0;
+	size_t later = rounds_planned(tuner) - tuner->n_rounds - 1;
+	double sum = 0;
+	for (size_t i = 0; i < tuner->n_limits; i++) {
+		double expected = expected_s(tuner, i), now = 0;
+		for (size_t at = tuner->at; at < tuner->n_round; at++)
+			now += tuner->round[at] == i;
+		double most = fmax(left_s(tuner, i) - now * expected, 0);
+		sum += now * expected;
+		if (tuner->limits[i].in_question || i == 0)
+			sum += fmin((double)later * expected, tuner->options.whole_runs ? floor(most / expected) * expected : most);
+	}
+	return sum;
+}
+
+double tuner_progress(const struct tuner *tuner)
+{
+	double used = 0, left = tuner_seconds_left(tuner);
+	for (size_t i = 0; i < tuner->n_limits; i++)
+		used += tuner->limits[i].used_s;
+	if (left <= 0)
+		return 1;
+	return used > 0 ? used / (used + left) : 0;
+}
