@@ -35,7 +35,8 @@ class Card:
         stairs = " stairs" if self.stairs else ""
         return "\n".join(("gpu", f"limits_mw {limits}", f"power_mw speed {speed}",
                           f"max_sm_clock_mhz {self.clock_max_mhz}",
-                          f"clocks_mhz {self.clock_min_mhz} {self.clock_step_mhz}{stairs}", *self.more, ""))
+                          f"clocks_mhz {self.clock_min_mhz} {self.clock_step_mhz}{stairs}", "utilization_percent 99 40",
+                          "process descendants C 98 1000000000", *self.more, ""))
 
     def clock(self, limit_w, locked_mhz=math.inf):
         """As a share of the highest."""
