@@ -1,0 +1,502 @@
+"""Limits of power and clocks of GPUs and CPU packages, and the search for the one that saves most.
+
+    for device in wattle.cap.list():
+        print(device.device, device.current_w, device.min_w, device.max_w)
+
+    with wattle.cap.set("gpu-0", 250):      # what was there before comes back at the end of the block, and after any
+        train()                             # other end: an exception, exit, kill -9
+
+    result = wattle.cap.tune("gpu-0", lambda: train_step(next(batches)))
+    with result.apply():                    # W with the least energy times time squared of a step
+        train()
+
+device: "gpu-0", "package-1", a GPU's UUID or its beginning, several of these in a list or with commas, or "gpus": those
+visible to this program. A limit is a lease of this process, which no other process gets meanwhile; children do not have
+it. Limits are in W, clocks (NVIDIA's GPUs) in MHz; what is unknown is NaN.
+
+ValueError: outside of the device's range, or an argument is not valid. LookupError: there is no such device, or it can't
+be limited. PermissionError: neither this program nor the helper wattled may do that. BlockingIOError: another process
+has a lease on it, or another thread of this one has a Limit or a search. Other OSErrors: the device or the journal
+(WATTLE_STATE) failed. All have a sentence that says what would be right.
+"""
+from __future__ import annotations
+
+import builtins
+import errno
+import json
+import os
+import sys
+import threading
+import warnings
+import weakref
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
+
+from . import _show, _wattle
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+    import pandas
+
+__all__ = ["Device", "Interval", "Limit", "Progress", "Row", "TuneResult", "get", "list", "reset", "set", "tune"]
+
+Devices = Union[str, Sequence[str]]
+Step = Union[Callable[[], Any], Iterator[Any]]
+
+_NAN = float("nan")
+_J_PER_KWH = 3.6e6
+
+
+@dataclass(frozen=True)
+class Device:
+    """What has a limit, as it was when it was asked for."""
+    device: str  #: "gpu-0", "package-0"
+    name: str  #: for people
+    id: str  #: the same after a reboot
+    current_w: float  #: the limit in force
+    default_w: float  #: what the device comes up with
+    min_w: float  #: where the device states none, wattle's own guard
+    max_w: float
+    enforced_w: float  #: after all limiters, where the device tells
+    settable: bool  #: this program may set it, as far as can be told without doing it
+    why: str  #: if not
+    remedy: str  #: the command that mends it
+    lease: Optional[str]  #: who has one: "train.py, pid 4242, user alice"
+    min_mhz: float  #: bounds of the clock that `clock_mhz` takes
+    max_mhz: float
+    clocks_settable: bool
+
+
+def list() -> builtins.list[Device]:
+    """All devices that have a limit: GPUs by number, then packages."""
+    return [Device(*row) for row in _tell(_wattle.cap_list())]
+
+
+def get(device: str) -> Device:
+    """One device, read now."""
+    return Device(*_tell(_wattle.cap_get(_names(device))))
+
+
+# ---- set ----
+
+class _Leases:
+    """This process's limits, as its threads and blocks have them. A device has a cell for the whole program and one for
+    each block inside another; the last one's value is in force."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.cells: dict[tuple[str, bool], builtins.list[builtins.list[Any]]] = {}  # [Limit or None, value or None]
+        self.limits: weakref.WeakSet[Limit] = weakref.WeakSet()  # one that nobody keeps can't be in another's way
+
+    def of(self, key: tuple[str, bool]) -> builtins.list[builtins.list[Any]]:
+        return self.cells.setdefault(key, [[None, None]])
+
+    def check(self, keys: Sequence[tuple[str, bool]]) -> None:
+        """BlockingIOError if another thread has one of these."""
+        for limit in self.limits:
+            if limit._thread is threading.current_thread() or not limit._thread.is_alive():
+                continue
+            for key in limit._keys:
+                if key in keys and limit._is_on:
+                    raise BlockingIOError(errno.EBUSY, f"{key[0]} is limited by another thread of this program "
+                                              f"({limit._thread.name}): its block must end, or limit.reset(), first")
+
+
+_leases = _Leases()
+
+
+def _after_fork() -> None:
+    global _leases
+    _leases = _Leases()  # the parent's limits are not the child's
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+class Limit:
+    """A limit that set() made. As a context manager it ends with the block, and the limit around the block (or what was
+    there before any) is back; without `with` it lasts until reset() or the end of the process."""
+
+    def __init__(self, names: Sequence[str], values: dict[bool, float], keep: bool) -> None:
+        self.devices = tuple(names)
+        self.power_w = values.get(False)
+        self.clock_mhz = values.get(True)
+        self.keep = keep
+        self._thread = threading.current_thread()
+        self._values = values
+        self._keys = [(name, clocks) for clocks in values for name in names]
+        self._before: dict[tuple[str, bool], Any] = {}
+        self._leases = _leases
+        self._is_on = False
+
+    def _set(self) -> None:
+        leases = self._leases
+        with leases.lock:
+            leases.check(self._keys)
+            for clocks, value in self._values.items():
+                try:
+                    _tell(_wattle.cap_set(",".join(self.devices), value, clocks, self.keep))
+                except BaseException:
+                    self._undo()
+                    raise
+                for name in self.devices:
+                    cell = leases.of((name, clocks))[-1]
+                    self._before[name, clocks] = cell[1]
+                    cell[1] = None if self.keep else value
+            self._is_on = not self.keep
+            leases.limits.add(self)
+
+    def _undo(self) -> None:
+        for (name, clocks), before in self._before.items():
+            self._leases.of((name, clocks))[-1][1] = before
+            _back(name, clocks, before)
+
+    def __enter__(self) -> "Limit":
+        if self.keep:
+            raise ValueError("a limit with keep=True stays; leave it out for one that ends with the block")
+        leases = self._leases
+        with leases.lock:
+            if not self._before or not self._is_on:
+                raise RuntimeError("this limit has had its block, or was reset: call wattle.cap.set again")
+            for (name, clocks), before in self._before.items():
+                cells = leases.of((name, clocks))
+                cells[-1][1] = before  # the block around has its own value again
+                cells.append([self, self._values[clocks]])
+            self._before = {}
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
+                 traceback: Optional[TracebackType]) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """What was there before is back. Of a limit that is over, or of the parent of a forked child: nothing."""
+        leases = self._leases
+        if leases is not _leases:
+            return
+        failure: Optional[BaseException] = None
+        with leases.lock:
+            is_on, self._is_on = self._is_on, False
+            for key in self._keys if is_on else ():
+                try:
+                    self._end(key)
+                except OSError as why:  # the other devices' limits must not stay for that
+                    failure = failure or why
+            self._before = {}
+        if failure is not None:
+            raise failure
+
+    def _end(self, key: tuple[str, bool]) -> None:
+        cells = self._leases.of(key)
+        for i, cell in enumerate(cells):
+            if cell[0] is self:
+                del cells[i]
+                if i == len(cells):  # blocks inside this one that are still open keep theirs
+                    _back(*key, cells[-1][1])
+                return
+        if key in self._before:
+            cells[-1][1] = self._before[key]
+            _back(*key, cells[-1][1])
+
+    def __repr__(self) -> str:
+        of = [_show.quantity(self.power_w, "W")] if self.power_w is not None else []
+        of += [f"{self.clock_mhz:g} MHz"] if self.clock_mhz is not None else []
+        state = "stays" if self.keep else "in force" if self._is_on else "over"
+        return f"<limit of {', '.join(self.devices)}: {', '.join(of)}, {state}>"
+
+
+def _back(name: str, clocks: bool, value: Optional[float]) -> None:
+    if value is None:
+        _tell(_wattle.cap_reset(name, clocks, False))
+    else:
+        _tell(_wattle.cap_set(name, value, clocks, False))
+
+
+def set(device: Devices, power_w: Optional[float] = None, *, clock_mhz: Optional[float] = None,
+        keep: bool = False) -> Limit:
+    """Limits the device's power, or its clock from above, or both; in force when it returns.
+
+    As `with wattle.cap.set(…):` for a block; blocks may be inside each other. Without `with` until reset(device) or the
+    end of the process, whichever way it ends. keep=True: it stays after that too, as that of `wattle cap set`, until
+    reset(device) or `wattle cap reset`.
+    """
+    values = {clocks: float(value) for clocks, value in ((False, power_w), (True, clock_mhz)) if value is not None}
+    if not values:
+        raise ValueError("set(device, power_w) or set(device, clock_mhz=…): there is no limit to set")
+    names = _wattle.cap_names(_names(device), True in values and False not in values)
+    limit = Limit(names, values, keep)
+    limit._set()
+    return limit
+
+
+def reset(device: Devices, default: bool = False) -> None:
+    """Ends this program's limits of power and clock on the device, whichever thread made them. Where it has none, a limit
+    that stays (keep=True, `wattle cap set`) goes back to what was there before wattle's first change. default=True: to what
+    the device comes up with."""
+    with _leases.lock:
+        for name in _wattle.cap_names(_names(device), False):
+            for clocks in (False, True):
+                _leases.cells.pop((name, clocks), None)
+            for limit in _leases.limits:
+                if name in limit.devices:
+                    limit._is_on = False
+            _tell(_wattle.cap_reset(name, None, default))
+
+
+# ---- tune ----
+
+class Interval(NamedTuple):
+    """95 % lie between; NaN unknown."""
+    value: float
+    low: float
+    high: float
+
+
+class Progress(NamedTuple):
+    """What `progress` is called with after each window."""
+    done: float  #: 0 to 1
+    seconds_left: float  #: at most
+    limit: float  #: in force, W or MHz
+    steps: int  #: so far
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured under one limit. Sums over its windows; intervals have the drift taken off."""
+    cap_w: float  #: NaN for clocks
+    clock_mhz: float  #: NaN for power
+    windows: int
+    steps: float
+    energy_j: float
+    time_s: float
+    objective: float  #: of a step, in TuneResult.objective_unit
+    objective_interval: Interval
+    energy_per_step_j: Interval
+    time_per_step_s: Interval
+    allowed: bool  #: False: slower than `slowdown` allows
+
+
+@dataclass(frozen=True)
+class TuneResult:
+    """What the search found."""
+    device: str  #: names with commas
+    objective: str  #: "ed2p", "edp", "energy", "slowdown"
+    objective_unit: str
+    chosen_w: float  #: NaN for clocks
+    chosen_mhz: float  #: NaN for power
+    previous_w: float  #: in force before, and again
+    saving_percent: float  #: of energy per step, against the highest limit
+    saving_interval: Interval
+    slowdown_percent: float  #: of time per step
+    slowdown_interval: Interval
+    chosen_range: Interval  #: where the optimum may lie as well
+    caps: builtins.list[Row]  #: descending
+    model: str  #: "exp+sigmoid", "convex"; "none": the best limit that was measured
+    parameters: builtins.list[float]
+    residual_percent: float
+    noise_percent: float
+    drift_percent: float
+    note: str  #: what is to be known of it; "" nothing
+    curve: builtins.list[tuple[float, float]]  #: the model: limit, objective
+
+    @property
+    def chosen(self) -> float:
+        """W, or MHz for clocks."""
+        return self.chosen_w if _show.is_known(self.chosen_w) else self.chosen_mhz
+
+    @property
+    def unit(self) -> str:
+        """Of limits: "W" or "MHz"."""
+        return "MHz" if _show.is_known(self.chosen_mhz) else "W"
+
+    def apply(self) -> Limit:
+        """Sets it: `with result.apply(): train()`. As set()."""
+        if self.unit == "MHz":
+            return set(self.device, clock_mhz=self.chosen_mhz)
+        return set(self.device, self.chosen_w)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as `wattle cap tune --json` has it; unknown is None."""
+        result: dict[str, Any] = _without_nan(asdict(self))
+        return result
+
+    def to_json(self) -> str:
+        """The same as JSON text."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_csv(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """The table as De Feo's profiler wrote it: cap, steps, kWh, objective a row, then the modelled optimum."""
+        lines = [f"{_limit(row)!r},{row.steps:g},{row.energy_j / _J_PER_KWH!r},{row.objective!r}" for row in self.caps]
+        title = "Modeled Optimal Cap:" if self.unit == "W" else "Modeled Optimal Clock:"
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write("\n".join([*lines, f"{title},{self.chosen!r}"]) + "\n")
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The table, a row a limit."""
+        import pandas
+        return pandas.DataFrame(self._table(), columns=self._columns())
+
+    def plot(self, ax: Optional["matplotlib.axes.Axes"] = None) -> "matplotlib.axes.Axes":
+        """Objective over limit: what was measured with its intervals, the model, what was chosen."""
+        import matplotlib.pyplot
+        if ax is None:
+            ax = matplotlib.pyplot.subplots()[1]
+        x = [_limit(row) for row in self.caps]
+        y = [row.objective_interval for row in self.caps]
+        errors = [[max(i.value - i.low, 0) for i in y], [max(i.high - i.value, 0) for i in y]]
+        ax.errorbar(x, [i.value for i in y], yerr=errors, fmt="o", capsize=3, label="measured, 95 %")
+        if self.curve:
+            ax.plot(*zip(*self.curve), label=self.model)
+        ax.axvline(self.chosen, linestyle="--", color="gray", label=f"chosen: {_show.number(self.chosen)} {self.unit}")
+        ax.set_xlabel(f"limit ({self.unit})")
+        ax.set_ylabel(f"{self.objective} of a step ({self.objective_unit})")
+        ax.set_title(self.device)
+        ax.legend()
+        return ax
+
+    def _columns(self) -> builtins.list[str]:
+        return ["limit_w" if self.unit == "W" else "limit_mhz", "windows", "steps", "energy_j", "time_s",
+                "energy_per_step_j", "time_per_step_s", "objective", "allowed"]
+
+    def _table(self) -> builtins.list[tuple[Any, ...]]:
+        return [(_limit(row), row.windows, row.steps, row.energy_j, row.time_s, row.energy_per_step_j.value,
+                 row.time_per_step_s.value, row.objective, row.allowed) for row in self.caps]
+
+    def _headline(self) -> str:
+        def percent(value: Interval) -> str:
+            if not _show.is_known(value.value):
+                return "n/a"
+            between = f" ({value.low:.1f} to {value.high:.1f})" if _show.is_known(value.low) else ""
+            return f"{value.value:.1f} %{between}"
+        note = f"; {self.note}" if self.note else ""
+        return (f"{self.device}: {_show.number(self.chosen)} {self.unit} by {self.objective}: saves "
+                f"{percent(self.saving_interval)} of energy for {percent(self.slowdown_interval)} of time{note}")
+
+    def __str__(self) -> str:
+        return self._headline() + "\n" + _show.text_table(self._columns(), self._table())
+
+    def _repr_html_(self) -> str:
+        return _show.html_table(self._headline(), self._columns(), self._table())
+
+
+def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Optional[float] = None, caps: int = 8,
+         from_percent: float = 30, seconds: float = 30, settle: Optional[float] = None, clocks: bool = False,
+         seed: int = 0, sync: Optional[Callable[[], Any]] = None,
+         progress: Optional[Callable[[Progress], Any]] = None) -> TuneResult:
+    """Searches for the limit that saves most: runs `step` again and again under limits in random order and measures
+    energy and time per step from the device's counters. What was there before is back when it returns or raises, and if
+    the program dies meanwhile.
+
+    step: one unit of work as a function (StopIteration: there is no more), or an iterator of which next() does one.
+    objective: "ed2p", "edp", "energy" of a step, or with `slowdown` in percent (also as "slowdown=5") the least energy of
+    limits that are at most so much slower than the highest one.
+    caps: candidates, from from_percent of the default (or the device's minimum) to the default; seconds: of measuring
+    for each, at most; settle: s under a new limit before anything is measured (None: until the power is steady).
+    clocks: searches the clock's upper bound instead of the power (NVIDIA's GPUs).
+    sync: waits for work that a step only started, called where time is taken; None: torch.cuda.synchronize if torch is
+    imported and uses CUDA. progress: called after each window.
+
+    Several devices get the same limit, and their energies are added. RuntimeError: the work ended before there was
+    anything to compare, or somebody else changed the limit meanwhile (theirs stays).
+    """
+    goal, percent = _goal(objective, slowdown)
+    names = _wattle.cap_names(_names(device), clocks)
+    with _leases.lock:
+        _leases.check([(name, clocks) for name in names])
+    found = _tell(_wattle.cap_tune(
+        ",".join(names), _call(step), goal=goal, slowdown_percent=percent, n_limits=caps, from_percent=from_percent,
+        seconds=seconds, settle_s=_settle(settle), seed=seed, clocks=clocks,
+        synchronize=sync if sync is not None else _synchronize_cuda(),
+        progress=None if progress is None else lambda *figures: progress(Progress(*figures))))
+    return _result(",".join(names), clocks, found)
+
+
+_GOALS = {"ed2p": 0, "edp": 1, "energy": 2, "slowdown": 3}
+
+
+def _goal(objective: str, slowdown: Optional[float]) -> tuple[int, float]:
+    name, equals, percent = objective.partition("=")
+    if slowdown is not None and objective == "ed2p":
+        name = "slowdown"
+    if equals and name == "slowdown" and slowdown is None:
+        try:
+            slowdown = float(percent)
+        except ValueError:
+            name = ""
+    if name not in _GOALS or (equals and name != "slowdown"):
+        raise ValueError(f"objective {objective!r}: valid are 'ed2p', 'edp', 'energy' and 'slowdown=PERCENT'")
+    if (name == "slowdown") != (slowdown is not None):
+        raise ValueError("slowdown is a percentage for objective 'slowdown', and that needs one")
+    return _GOALS[name], slowdown or 0.0
+
+
+def _settle(settle: Optional[float]) -> float:
+    if settle is None:
+        return 0.0
+    if not settle >= 0:
+        raise ValueError(f"settle {settle!r}: valid are seconds, 0 or more, and None")
+    return max(float(settle), 1e-9)  # 0 is the C library's "until it is steady"
+
+
+def _call(step: Step) -> Callable[[], Any]:
+    if hasattr(step, "__next__"):
+        return step.__next__
+    if not callable(step):
+        raise TypeError(f"step must be a function or an iterator, not {type(step).__name__}; iter() makes one")
+    return step
+
+
+def _synchronize_cuda() -> Optional[Callable[[], Any]]:
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    synchronize: Callable[[], Any] = torch.cuda.synchronize
+    return synchronize
+
+
+def _result(device: str, clocks: bool, found: dict[str, Any]) -> TuneResult:
+    def by_unit(value: float) -> tuple[float, float]:
+        return (_NAN, value) if clocks else (value, _NAN)
+    rows = [Row(*by_unit(limit), windows, steps, energy_j, time_s, objective[0], Interval(*objective), Interval(*energy),
+                Interval(*time), allowed)
+            for limit, windows, steps, energy_j, time_s, objective, energy, time, allowed in found["limits"]]
+    watts, mhz = by_unit(found["chosen"])
+    saving, slowdown = Interval(*found["saving_percent"]), Interval(*found["slowdown_percent"])
+    return TuneResult(
+        device=device, objective=found["objective"], objective_unit=found["objective_unit"], chosen_w=watts,
+        chosen_mhz=mhz, previous_w=by_unit(found["previous"])[0], saving_percent=saving.value, saving_interval=saving,
+        slowdown_percent=slowdown.value, slowdown_interval=slowdown, chosen_range=Interval(*found["chosen_range"]),
+        caps=rows, model=found["model"], parameters=found["parameters"], residual_percent=found["residual_percent"],
+        noise_percent=found["noise_percent"], drift_percent=found["drift_percent"], note=found["note"],
+        curve=found["curve"])
+
+
+def _limit(row: Row) -> float:
+    return row.cap_w if _show.is_known(row.cap_w) else row.clock_mhz
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, Interval):
+        return {name: _without_nan(item) for name, item in value._asdict().items()}
+    if isinstance(value, (builtins.list, tuple)):
+        return [_without_nan(item) for item in value]
+    return value if _show.is_known(value) else None
+
+
+# ---- what all share ----
+
+def _names(device: Devices) -> str:
+    if isinstance(device, str):
+        return device
+    return ",".join(device)
+
+
+def _tell(answer: tuple[Any, str]) -> Any:
+    """The answer without what is to be known of it, which becomes a warning."""
+    value, notice = answer
+    if notice:
+        warnings.warn(notice, RuntimeWarning, stacklevel=4)
+    return value
