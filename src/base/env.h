@@ -33,6 +33,12 @@ struct wattle_env {
 // Reads the variables; never fails for a missing tree (a machine without sensors is normal), only for a
 // WATTLE_SYSFS or WATTLE_PROCFS that names no directory (-ENOENT, -ENOTDIR …).
 int env_open(struct wattle_env *env, struct wattle_error *reterr);
+/* The same from a program's own options, for one that must not listen to variables: the helper. NULL: the default.
+ * *options is read now, its texts are borrowed. */
+struct env_options {
+	const char *sysfs, *procfs, *nvml, *state_dir;
+};
+int env_open_with(struct wattle_env *env, const struct env_options *options, struct wattle_error *reterr);
 void env_close(struct wattle_env *env);
 
 static inline int64_t env_now_ns(const struct wattle_env *env)

@@ -1,0 +1,105 @@
+#include "helper/counters.h"
+
+#include "base/util.h"
+#include "sensor/hwmon_chip.h"
+#include "sensor/powercap.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+// Kept open even if it can't be read now: it may come.
+static void add(struct counters *counters, const struct wattle_env *env, const char *name, const char *path)
+{
+	if (counters->n == COUNTERS_MAX)
+		return;
+	struct counter *counter = &counters->rows[counters->n++];
+	text_copy(counter->name, sizeof(counter->name), name);
+	file_kept_open(&counter->file, env->sysfs_fd, path);
+}
+
+static int add_zones(struct counters *counters, const struct wattle_env *env)
+{
+	struct zone_list list;
+	int r = zone_list_find(env->sysfs_fd, &list);
+	for (size_t i = 0; r == 0 && i < list.n; i++) {
+		char path[sizeof(list.zones[i].path) + 16];
+		snprintf(path, sizeof(path), "%s/energy_uj", list.zones[i].path);
+		if (powercap_zone_is_known(&list.zones[i]))
+			add(counters, env, list.zones[i].id, path);
+	}
+	zone_list_finish(&list);
+	return r;
+}
+
+// The counters of packages, "Esocket0" …; those of cores stand behind them and are not handed out.
+static void add_sockets(struct counters *counters, const struct wattle_env *env, const struct hwmon_chip *chip)
+{
+	static const char socket[] = "Esocket";
+	for (int input = 1; input < COUNTERS_MAX; input++) {
+		char attribute[32], label[32], name[PROTO_NAME_SIZE], path[HWMON_PATH_SIZE];
+		snprintf(attribute, sizeof(attribute), "energy%d_label", input);
+		if (!hwmon_attribute_read(env->sysfs_fd, chip, attribute, label, sizeof(label)))
+			break;
+		snprintf(attribute, sizeof(attribute), "energy%d_input", input);
+		snprintf(name, sizeof(name), "amd_energy/%s", attribute);
+		if (strncmp(label, socket, strlen(socket)) == 0 &&
+			hwmon_attribute_path(env->sysfs_fd, chip, attribute, path))
+			add(counters, env, name, path);
+	}
+}
+
+static int add_amd_energy(struct counters *counters, const struct wattle_env *env)
+{
+	struct hwmon_chips chips;
+	int r = hwmon_chips_find(env->sysfs_fd, &chips);
+	for (size_t i = 0; r == 0 && i < chips.n; i++)
+		if (strcmp(chips.chips[i].name, "amd_energy") == 0) {
+			add_sockets(counters, env, &chips.chips[i]);
+			break; // the driver makes one chip for the whole machine
+		}
+	hwmon_chips_finish(&chips);
+	return r;
+}
+
+int counters_open(struct counters *ret_counters, const struct wattle_env *env)
+{
+	ret_counters->n = 0;
+	int r = add_zones(ret_counters, env);
+	return r < 0 ? r : add_amd_energy(ret_counters, env);
+}
+
+void counters_close(struct counters *counters)
+{
+	for (size_t i = 0; i < counters->n; i++)
+		file_kept_close(&counters->rows[i].file);
+	counters->n = 0;
+}
+
+int counter_class_init(struct counter_class *class, int64_t period_ns, const struct counters *counters)
+{
+	*class = (struct counter_class){.period_ns = period_ns};
+	class->last = calloc_array(counters->n, sizeof(class->last[0]));
+	if (class->last == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < counters->n; i++)
+		class->last[i] = (struct proto_reading){VALUE_MISSING, VALUE_MISSING};
+	return 0;
+}
+
+void counter_class_finish(struct counter_class *class)
+{
+	free(class->last);
+	*class = (struct counter_class){0};
+}
+
+struct proto_reading counters_read(struct counters *counters, struct counter_class *class, size_t number, int64_t now_ns)
+{
+	struct proto_reading *last = &class->last[number];
+	if (value_ok(last->t_ns) && now_ns - last->t_ns < class->period_ns)
+		return *last;
+	uint64_t energy_uj;
+	int r = file_kept_read_u64(&counters->rows[number].file, &energy_uj);
+	last->energy_uj = r == 0 && energy_uj <= INT64_MAX ? (int64_t)energy_uj : VALUE_MISSING;
+	last->t_ns = now_ns;
+	return *last;
+}

@@ -1,0 +1,152 @@
+#include "helper/listen.h"
+
+#include "base/num.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { LISTEN_FDS_START = 3, BACKLOG = 128 }; // sd_listen_fds(3)
+
+static int set_flags(int fd)
+{
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
+		return -errno;
+	return 0;
+}
+
+static int option_of(int fd, int option)
+{
+	int value;
+	socklen_t size = sizeof(value);
+	return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+}
+
+// How many descriptors systemd hands to this process, by sd_listen_fds(3).
+static uint64_t handed_over(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
+	uint64_t for_pid = 0, count = 0;
+	if (pid == NULL || n == NULL || num_parse_u64(pid, &for_pid) < 0 || num_parse_u64(n, &count) < 0)
+		return 0;
+	return for_pid == (uint64_t)getpid() ? count : 0;
+}
+
+static int take_over(struct listener *listener, struct wattle_error *reterr)
+{
+	int fd = LISTEN_FDS_START;
+	if (option_of(fd, SO_DOMAIN) != AF_UNIX || option_of(fd, SO_TYPE) != SOCK_STREAM ||
+		option_of(fd, SO_ACCEPTCONN) != 1)
+		return error_set(reterr, -EINVAL,
+			"LISTEN_FDS: descriptor 3 is no listening Unix stream socket; wattled.socket has to say "
+			"ListenStream= with a path, and Accept=no");
+	int r = set_flags(fd);
+	listener->fd = fd;
+	return r;
+}
+
+static int make_folder(const char *path)
+{
+	char folder[sizeof(((struct listener *)0)->path)];
+	text_copy(folder, sizeof(folder), path);
+	char *slash = strrchr(folder, '/');
+	if (slash == NULL || slash == folder)
+		return 0;
+	*slash = '\0';
+	if (mkdir(folder, 0755) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return chmod(folder, 0755) < 0 ? -errno : 0; // whatever the umask says: everybody has to reach the socket
+}
+
+/* The lock says whether the wattled of this path lives; it is the kernel's, so a dead one's is gone. The file stays: were
+ * it removed, two could hold locks on two files of its name. */
+static int lock(struct listener *listener, struct wattle_error *reterr)
+{
+	char path[sizeof(listener->path) + 8];
+	snprintf(path, sizeof(path), "%s.lock", listener->path);
+	listener->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (listener->lock_fd < 0)
+		return error_set(reterr, -errno, "%s: %s; wattled makes its socket there: give --socket a place that it "
+			"may write to", path, strerror(errno));
+	if (flock(listener->lock_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return error_set(reterr, -EADDRINUSE, "%s: another wattled serves it already; stop that one, or give "
+			"--socket another path", listener->path);
+	return error_set(reterr, -errno, "%s: %s", path, strerror(errno));
+}
+
+// Made beside and renamed: there is never one without its listener, nor one that not everybody may connect to.
+static int make_socket(struct listener *listener)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat st;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", listener->path);
+	listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (listener->fd < 0)
+		return -errno;
+	if (unlink(address.sun_path) < 0 && errno != ENOENT)
+		return -errno;
+	if (bind(listener->fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+		chmod(address.sun_path, 0666) < 0 || listen(listener->fd, BACKLOG) < 0 ||
+		stat(address.sun_path, &st) < 0 || rename(address.sun_path, listener->path) < 0)
+		return -errno;
+	listener->st_dev = st.st_dev;
+	listener->st_ino = st.st_ino;
+	return 0;
+}
+
+static int make(struct listener *listener, const char *path, struct wattle_error *reterr)
+{
+	enum { ROOM = sizeof(listener->path) - 1 };
+	struct stat st;
+	if (path[0] != '/' || strlen(path) > ROOM)
+		return error_set(reterr, -EINVAL, "--socket %.140s: must be an absolute path of at most %d bytes", path,
+			(int)ROOM);
+	text_copy(listener->path, sizeof(listener->path), path);
+	int r = make_folder(path);
+	if (r < 0)
+		return error_set(reterr, r, "the folder of %s can't be made: %s", path, strerror(-r));
+	r = lock(listener, reterr);
+	if (r < 0)
+		return r;
+	if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		return error_set(reterr, -EEXIST, "%s: is there and no socket; give --socket another path", path);
+	r = make_socket(listener);
+	return r < 0 ? error_set(reterr, r, "%s: the socket can't be made: %s", path, strerror(-r)) : 0;
+}
+
+int listener_open(struct listener *ret_listener, const char *path, struct wattle_error *reterr)
+{
+	*ret_listener = (struct listener){.fd = -1, .lock_fd = -1};
+	uint64_t n = handed_over();
+	int r = 0;
+	if (n > 1)
+		r = error_set(reterr, -EINVAL, "LISTEN_FDS: %d sockets; wattled serves one", (int)n);
+	else if (n == 1)
+		r = take_over(ret_listener, reterr);
+	else
+		r = make(ret_listener, path, reterr);
+	if (r < 0)
+		listener_close(ret_listener);
+	return r;
+}
+
+void listener_close(struct listener *listener)
+{
+	struct stat st;
+	if (listener->st_ino != 0 && stat(listener->path, &st) == 0 && st.st_dev == listener->st_dev &&
+		st.st_ino == listener->st_ino)
+		unlink(listener->path);
+	if (listener->fd >= 0)
+		close(listener->fd);
+	if (listener->lock_fd >= 0)
+		close(listener->lock_fd);
+	*listener = (struct listener){.fd = -1, .lock_fd = -1};
+}

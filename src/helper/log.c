@@ -1,0 +1,84 @@
+#include "helper/log.h"
+
+#include "base/util.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LINES_MAX = 20, LINES_PERIOD_S = 10 };
+
+/* The one state of this program that lives at file scope: where its lines go, and how many there were. */
+static struct {
+	bool to_journal;
+	int64_t period_s;
+	int n, left_out;
+} state;
+
+// JOURNAL_STREAM may be inherited from a service by a program whose stderr goes elsewhere, hence the comparison.
+void log_start(void)
+{
+	struct stat st;
+	char mine[64];
+	const char *journal = getenv("JOURNAL_STREAM");
+	if (journal == NULL || fstat(STDERR_FILENO, &st) < 0)
+		return;
+	snprintf(mine, sizeof(mine), "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	state.to_journal = strcmp(journal, mine) == 0;
+}
+
+__attribute__((format(printf, 2, 0))) static void write_line(enum log_level level, const char *format, va_list args)
+{
+	char line[1024];
+	int length = state.to_journal ? snprintf(line, sizeof(line), "<%d>", (int)level)
+				      : snprintf(line, sizeof(line), "wattled: ");
+	int n = vsnprintf(line + length, sizeof(line) - (size_t)length - 1, format, args);
+	if (n < 0)
+		return;
+	for (char *at = line + length; *at != '\0'; at++)
+		if ((unsigned char)*at < ' ') // a name that somebody chose can't begin a line of its own
+			*at = '?';
+	length = (int)strlen(line);
+	line[length++] = '\n';
+	ssize_t written = write(STDERR_FILENO, line, (size_t)length); // one write: lines of two processes don't mix
+	(void)written; // nobody is left to be told
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	write_line(level, format, args);
+	va_end(args);
+}
+
+static int64_t now_s(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+void log_client(enum log_level level, const char *format, ...)
+{
+	int64_t now = now_s();
+	if (now - state.period_s >= LINES_PERIOD_S) {
+		int left_out = state.left_out;
+		state.period_s = now;
+		state.n = state.left_out = 0;
+		if (left_out > 0)
+			log_line(LOG_LEVEL_NOTICE, "%d more lines about clients were left out", left_out);
+	}
+	if (state.n == LINES_MAX) {
+		state.left_out++;
+		return;
+	}
+	state.n++;
+	va_list args;
+	va_start(args, format);
+	write_line(level, format, args);
+	va_end(args);
+}

@@ -1,0 +1,289 @@
+#include "helper/server.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "helper/log.h"
+#include "helper/peer.h"
+#include "helper/request.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const int64_t STUCK_NS = 5 * NS_PER_S; // in the middle of a request or of its reply
+static const int64_t IDLE_NS = 60 * NS_PER_S;
+static const int SWEEP_MS = 1000;
+enum { EVENTS_MAX = 64, ACCEPTS_MAX = 16, PLACES_FEW = 16 };
+
+struct client {
+	int fd; // owned; -1: the place is free
+	struct asker asker;
+	int64_t progress_ns;
+	size_t n_in;  // bytes of the request that are there
+	size_t n_out; // bytes of the reply that are still to go
+	struct proto_request request;
+	struct proto_reply reply;
+};
+
+struct server {
+	struct server_parts parts;
+	struct request_context context;
+	int epoll_fd; // owned
+	int listen_fd, stop_fd;
+	bool is_stopping, is_full; // is_full: of descriptors; the listening one rests until the next sweep
+	int64_t sweep_ns;
+	size_t n_clients;
+	struct counter_class classes[POLICY_RULES_MAX + 1];
+	struct client clients[SERVER_CLIENTS_MAX];
+	struct peer_groups groups; // of the one that is being met
+};
+
+// What epoll hands back: a client's place, a device's lease, or one of these.
+enum { TAG_LISTEN = 1 << 16, TAG_STOP, TAG_LIMITS };
+
+static int watch(struct server *server, int operation, int fd, uint32_t events, uint32_t tag)
+{
+	struct epoll_event event = {.events = events, .data.u32 = tag};
+	return epoll_ctl(server->epoll_fd, operation, fd, &event) < 0 ? -errno : 0;
+}
+
+static void drop(struct server *server, struct client *client)
+{
+	close(client->fd); // epoll forgets it with its last descriptor
+	*client = (struct client){.fd = -1};
+	server->n_clients--;
+}
+
+/* ---- meeting ---- */
+
+static size_t places_of(const struct server *server, uid_t uid)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
+		n += server->clients[i].fd >= 0 && server->clients[i].asker.peer.uid == uid;
+	return n;
+}
+
+/* Half of what is free is the most that one user may have, so a user alone gets a third of all places, and however many
+ * come, there are some for the next one. A few are everybody's right. */
+static bool may_come(const struct server *server, uid_t uid)
+{
+	size_t free_places = SERVER_CLIENTS_MAX - server->n_clients;
+	size_t taken = places_of(server, uid);
+	return free_places > 0 && (taken < PLACES_FEW || taken < free_places / 2);
+}
+
+static struct client *free_place(struct server *server)
+{
+	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
+		if (server->clients[i].fd < 0)
+			return &server->clients[i];
+	return NULL;
+}
+
+// A reply to a question that was not asked yet, as the client is about to.
+static void send_away(int fd, const char *text)
+{
+	struct proto_reply reply = {.magic = PROTO_MAGIC, .type = PROTO_HELLO, .code = -EBUSY};
+	text_copy(reply.outcome.text, sizeof(reply.outcome.text), text);
+	ssize_t sent = send(fd, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)sent; // a client that can't take it sees the end of the connection
+}
+
+int server_adopt(struct server *server, int fd)
+{
+	wattle_cleanup_close int owned = fd;
+	struct asker asker = {.fd = fd};
+	int r = peer_of(fd, server->parts.env, &asker.peer, &server->groups);
+	if (r < 0)
+		return r;
+	if (!may_come(server, asker.peer.uid)) {
+		send_away(fd, "wattled serves as many connections as it may; try again later");
+		log_client(LOG_LEVEL_WARNING, "refused a connection of pid %d, user %u: too many connections",
+			(int)asker.peer.pid, asker.peer.uid);
+		return -EBUSY;
+	}
+	asker.rights = policy_rights_of(server->parts.policy, asker.peer.uid, server->groups.gids, server->groups.n);
+	struct client *client = free_place(server);
+	r = watch(server, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLRDHUP, (uint32_t)(client - server->clients));
+	if (r < 0)
+		return r;
+	*client = (struct client){.fd = take_fd(&owned), .asker = asker, .progress_ns = env_now_ns(server->parts.env)};
+	server->n_clients++;
+	return 0;
+}
+
+static void rest(struct server *server, bool is_full)
+{
+	if (server->is_full == is_full)
+		return;
+	server->is_full = is_full;
+	watch(server, EPOLL_CTL_MOD, server->listen_fd, is_full ? 0 : EPOLLIN, TAG_LISTEN);
+}
+
+static void accept_some(struct server *server)
+{
+	for (int i = 0; i < ACCEPTS_MAX; i++) {
+		int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			server_adopt(server, fd);
+		else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			return rest(server, true); // it would be readable all the time, for nothing
+		else if (errno == EAGAIN)
+			return;
+	}
+}
+
+/* ---- talking ---- */
+
+// 1: gone or malformed, the client is to be dropped.
+static int send_reply(struct server *server, struct client *client)
+{
+	const char *bytes = (const char *)&client->reply + (sizeof(client->reply) - client->n_out);
+	ssize_t n = send(client->fd, bytes, client->n_out, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0)
+		return errno != EAGAIN && errno != EINTR;
+	client->n_out -= (size_t)n;
+	client->progress_ns = env_now_ns(server->parts.env);
+	return 0;
+}
+
+static int receive(struct server *server, struct client *client)
+{
+	char *at = (char *)&client->request + client->n_in;
+	ssize_t n = recv(client->fd, at, sizeof(client->request) - client->n_in, MSG_DONTWAIT);
+	if (n < 0)
+		return errno != EAGAIN && errno != EINTR;
+	if (n == 0)
+		return 1;
+	if (client->n_in == 0) // the time for the rest of it counts from its first byte, or drops would keep a place
+		client->progress_ns = env_now_ns(server->parts.env);
+	client->n_in += (size_t)n;
+	if (client->n_in < sizeof(client->request))
+		return 0;
+	if (!request_is_sound(&client->request)) {
+		log_client(LOG_LEVEL_WARNING, "pid %d, user %u sent what is no request; hung up",
+			(int)client->asker.peer.pid, client->asker.peer.uid);
+		return 1;
+	}
+	request_serve(&server->context, &client->asker, &client->request, &client->reply);
+	client->n_in = 0;
+	client->n_out = sizeof(client->reply);
+	return send_reply(server, client);
+}
+
+static void talk(struct server *server, uint32_t place, uint32_t events)
+{
+	struct client *client = &server->clients[place];
+	bool was_sending = client->n_out > 0;
+	int ends = was_sending ? send_reply(server, client) : receive(server, client);
+	bool is_sending = client->n_out > 0;
+	if (ends != 0 || ((events & (EPOLLERR | EPOLLHUP)) != 0 && !(events & EPOLLIN)))
+		drop(server, client);
+	else if (is_sending != was_sending)
+		watch(server, EPOLL_CTL_MOD, client->fd, is_sending ? EPOLLOUT : EPOLLIN | EPOLLRDHUP, place);
+}
+
+static void sweep(struct server *server)
+{
+	int64_t now_ns = env_now_ns(server->parts.env);
+	if (now_ns - server->sweep_ns < SWEEP_MS * NS_PER_MS)
+		return;
+	server->sweep_ns = now_ns;
+	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++) {
+		struct client *client = &server->clients[i];
+		bool is_stuck = client->n_in > 0 || client->n_out > 0;
+		if (client->fd >= 0 && now_ns - client->progress_ns > (is_stuck ? STUCK_NS : IDLE_NS))
+			drop(server, client);
+	}
+	rest(server, false);
+	limits_sweep(server->parts.limits, now_ns);
+}
+
+/* ---- the loop ---- */
+
+int server_turn(struct server *server, int timeout_ms)
+{
+	struct epoll_event events[EVENTS_MAX];
+	bool somebody_knocks = false;
+	if (timeout_ms < 0 || timeout_ms > SWEEP_MS)
+		timeout_ms = SWEEP_MS;
+	int n = epoll_wait(server->epoll_fd, events, EVENTS_MAX, timeout_ms);
+	if (n < 0 && errno != EINTR)
+		return -errno;
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.u32 == TAG_STOP)
+			server->is_stopping = true;
+		else if (events[i].data.u32 == TAG_LISTEN)
+			somebody_knocks = true;
+		else if (events[i].data.u32 == TAG_LIMITS)
+			limits_turn(server->parts.limits);
+		else
+			talk(server, events[i].data.u32, events[i].events);
+	}
+	// Last: a place that became free in this turn must not be given away while events for its former owner wait.
+	if (somebody_knocks)
+		accept_some(server);
+	sweep(server);
+	return server->is_stopping;
+}
+
+size_t server_clients(const struct server *server)
+{
+	return server->n_clients;
+}
+
+static int prepare(struct server *server)
+{
+	const struct policy *policy = server->parts.policy;
+	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	int r = server->epoll_fd < 0 ? -errno : 0;
+	for (size_t i = 0; r == 0 && i < policy->n_periods; i++)
+		r = counter_class_init(&server->classes[i], policy->periods_ns[i], server->parts.counters);
+	if (r == 0 && server->listen_fd >= 0)
+		r = watch(server, EPOLL_CTL_ADD, server->listen_fd, EPOLLIN, TAG_LISTEN);
+	if (r == 0 && server->stop_fd >= 0)
+		r = watch(server, EPOLL_CTL_ADD, server->stop_fd, EPOLLIN, TAG_STOP);
+	if (r == 0)
+		r = watch(server, EPOLL_CTL_ADD, limits_fd(server->parts.limits), EPOLLIN, TAG_LIMITS);
+	return r;
+}
+
+int server_open(const struct server_parts *parts, int listen_fd, int stop_fd, struct server **ret_server,
+	struct wattle_error *reterr)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	if (server == NULL)
+		return error_set(reterr, -ENOMEM, "no memory for the connections");
+	server->parts = *parts;
+	server->context = (struct request_context){&server->parts, server->classes};
+	server->epoll_fd = -1;
+	server->listen_fd = listen_fd;
+	server->stop_fd = stop_fd;
+	server->sweep_ns = env_now_ns(parts->env);
+	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
+		server->clients[i].fd = -1;
+	int r = prepare(server);
+	if (r < 0) {
+		server_close(server);
+		return error_set(reterr, r, "the server can't be set up: %s", strerror(-r));
+	}
+	*ret_server = server;
+	return 0;
+}
+
+void server_close(struct server *server)
+{
+	if (server == NULL)
+		return;
+	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
+		if (server->clients[i].fd >= 0)
+			drop(server, &server->clients[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(server->classes); i++)
+		counter_class_finish(&server->classes[i]);
+	if (server->epoll_fd >= 0)
+		close(server->epoll_fd);
+	free(server);
+}
