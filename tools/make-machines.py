@@ -53,9 +53,11 @@ class Machine:
         self.write(f"sys/{folder}/enabled", f"{1 if limits else 0}\n")
         if energy_uj is not None:
             self.write(f"sys/{folder}/energy_uj", f"{energy_uj}\n")
-        for i, (label, limit_uw) in enumerate(limits):
-            self.write(f"sys/{folder}/constraint_{i}_name", label + "\n")
-            self.write(f"sys/{folder}/constraint_{i}_power_limit_uw", f"{limit_uw}\n")
+        for i, (label, limit_uw, max_uw, window_us) in enumerate(limits):
+            for name, value in (("name", label), ("power_limit_uw", limit_uw), ("time_window_us", window_us),
+                                ("max_power_uw", max_uw)):
+                if value is not None:
+                    self.write(f"sys/{folder}/constraint_{i}_{name}", f"{value}\n")
         self.link(f"sys/{folder}/device", f"../../{folders[-2]}")
         self.link(f"sys/{folder}/subsystem", "/".join([".."] * (len(folders) + 3)) + "/class/powercap")
         self.link(f"sys/class/powercap/{id}", f"../../{folder}")
@@ -112,8 +114,11 @@ class Machine:
             self.write(f"sys/class/power_supply/{name}/{file}", f"{value}\n")
 
 
-def limits(watts):
-    return (("long_term", watts * 1000000), ("short_term", watts * 1250000))
+def limits(watts, max_watts=None):
+    """The two of a package: long and short term. The kernel says of the first what the package is made for, of the second
+    nothing (reading it gives an error, as of both of a zone without such a limit: here there is no file)."""
+    max_uw = watts * 1000000 if max_watts is None else max_watts * 1000000
+    return (("long_term", watts * 1000000, max_uw or None, 27983872), ("short_term", watts * 1250000, None, 2440))
 
 
 def desktop_intel(m):
@@ -125,7 +130,7 @@ def desktop_intel(m):
     m.zone("intel-rapl:0:1", "uncore", 1093284412, INTEL)
     m.zone("intel-rapl:0:2", "dram", 9120037771, INTEL)
     m.zone("intel-rapl:1", "psys", 190222388114, INTEL, limits(0))
-    m.zone("intel-rapl-mmio:0", "package-0", 84731228417, INTEL, limits(125))
+    m.zone("intel-rapl-mmio:0", "package-0", 84731228417, INTEL, limits(125, 95))
     m.thermal_zone(0, "acpitz", 16800)
     m.coretemp(3, 0, 47000)
 
@@ -346,7 +351,8 @@ def amd_desktop(m):
         "mem_info_vram_used": GIB // 2, "unique_id": "7d3a5f2c9b8e1046", "power/runtime_status": "active",
         "gpu_metrics": gpu_metrics((1, 3), temperature_edge=45, temperature_hotspot=52, average_gfx_activity=7,
                                    average_umc_activity=2, average_socket_power=25, energy_accumulator=65536 * 123456)},
-         {"power1_average": 25000000, "power1_cap": 303000000, "power1_cap_max": 348000000, "power1_label": "PPT",
+         {"power1_average": 25000000, "power1_cap": 303000000, "power1_cap_min": 272000000, "power1_cap_max": 348000000,
+          "power1_cap_default": 303000000, "power1_label": "PPT",
           "temp1_input": 45000, "temp1_label": "edge", "temp2_input": 52000, "temp2_label": "junction",
           "freq1_input": 1500000000, "freq1_label": "sclk", "freq2_input": 96000000, "freq2_label": "mclk"}, 1)
     card(m, 1, "0000:0f:00.0", "amdgpu", (AMD_GPU, 0x164e), {
@@ -370,7 +376,8 @@ def mi300_server(m):
             "gpu_busy_percent": 10 * i, "mem_busy_percent": i, "mem_info_vram_total": 192 * GIB - 4096,
             "mem_info_vram_used": (i + 1) * GIB, "unique_id": f"{0x6b1f09c7e2a4d350 + i:016x}", "numa_node": i // 2,
             "gpu_metrics": gpu_metrics((1, 5), temperature_hotspot=50 + i, curr_socket_power=140 + i, **values)},
-             {"power1_input": (140 + i) * 1000000, "power1_cap": 750000000, "power1_cap_max": 750000000,
+             {"power1_input": (140 + i) * 1000000, "power1_cap": 750000000, "power1_cap_min": 0, "power1_cap_max": 750000000,
+              "power1_cap_default": 750000000,
               "temp2_input": 50000 + 1000 * i, "temp2_label": "junction", "temp3_input": 44000}, 4 + i)
         kfd_node(m, 2 + i, 51000 + i, cpu_cores_count=0, simd_count=1216, location_id=bus << 8, domain=0)
     kfd_process(m, 4711, {51000: 0, 51001: 40 * GIB, 51002: 0, 51003: 0})
