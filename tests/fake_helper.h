@@ -108,25 +108,19 @@ static inline bool fake_reply(int fd, enum fake_manner manner, struct proto_repl
 		reply->code = -EPERM;
 		memset(reply->outcome.text, 'n', sizeof(reply->outcome.text));
 	}
-	switch (manner) {
-	case FAKE_SILENT:
-		return true;
-	case FAKE_HANGS_UP:
-		return false;
-	case FAKE_HALF:
-	case FAKE_HALF_GONE:
+	if (manner == FAKE_SILENT || manner == FAKE_HANGS_UP)
+		return manner == FAKE_SILENT;
+	if (manner == FAKE_HALF || manner == FAKE_HALF_GONE) {
 		fake_send(fd, bytes, sizeof(*reply) / 2);
 		return manner == FAKE_HALF;
-	case FAKE_PIECES:
-		for (size_t at = 0; at < sizeof(*reply); at += 40) {
-			fake_send(fd, bytes + at, sizeof(*reply) - at < 40 ? sizeof(*reply) - at : 40);
-			nanosleep(&pause, NULL);
-		}
-		return true;
-	default:
-		fake_send(fd, bytes, sizeof(*reply));
-		return true;
 	}
+	size_t piece = manner == FAKE_PIECES ? 40 : sizeof(*reply);
+	for (size_t at = 0; at < sizeof(*reply); at += piece) {
+		fake_send(fd, bytes + at, piece);
+		if (manner == FAKE_PIECES)
+			nanosleep(&pause, NULL);
+	}
+	return true;
 }
 
 static inline bool fake_serve(struct fake_table *table, int fd)

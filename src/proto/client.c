@@ -22,37 +22,55 @@ const char *proto_client_socket(const struct wattle_env *env)
 
 const char *proto_client_remedy(int code)
 {
+	bool has_systemd = access("/run/systemd/system", F_OK) == 0;
 	switch (code) {
 	case -ENOENT:
 	case -ECONNREFUSED:
-		return "sudo systemctl enable --now wattled.socket (without systemd: sudo wattled)";
+		return has_systemd ? "sudo systemctl enable --now wattled.socket" : "sudo wattled";
 	case -EACCES:
 	case -EPERM:
-		return "sudo usermod -aG wattle \"$USER\", then log in again (or a line in wattled's policy file)";
+		return "sudo usermod -aG wattle \"$USER\" && newgrp wattle";
 	case -ETIMEDOUT:
 	case -EPIPE:
 	case -EPROTO:
-		return "sudo systemctl restart wattled (without systemd: end wattled, then sudo wattled)";
+		return has_systemd ? "sudo systemctl restart wattled.service" : "";
 	default:
 		return "";
 	}
 }
 
-static int no_helper(const struct proto_client *client, int code, struct wattle_error *reterr)
+const char *proto_client_reason(int code)
 {
-	const char *path = proto_client_socket(client->env), *remedy = proto_client_remedy(code);
 	switch (code) {
+	case -ENODEV:
+		return "the helper is switched off (WATTLE_HELPER=off)";
 	case -ENOENT:
 	case -ECONNREFUSED:
-		return error_set(reterr, code, "no helper listens at %s; %s", path, remedy);
+		return "no helper is running";
 	case -EACCES:
 	case -EPERM:
-		return error_set(reterr, -EACCES, "the helper's socket %s is not for this user; %s", path, remedy);
+		return "the helper does not serve this user";
 	case -EAGAIN:
-		return error_set(reterr, code, "the helper at %s has too many to talk to; try again", path);
+		return "the helper has too many to talk to";
+	case -ETIMEDOUT:
+		return "the helper does not answer";
+	case -EPIPE:
+		return "the helper has gone";
+	case -EPROTO:
+		return "the helper is of another version";
 	default:
-		return error_set(reterr, code, "the helper at %s: %s", path, strerror(-code));
+		return strerror(-code);
 	}
+}
+
+// "… at SOCKET: what to do about it"
+static int no_helper(const struct proto_client *client, int code, struct wattle_error *reterr)
+{
+	const char *remedy = proto_client_remedy(code);
+	bool is_off = code == -ENODEV;
+	return error_set(reterr, code == -EPERM ? -EACCES : code, "%s%s%s%s%s", proto_client_reason(code),
+		is_off ? "" : " at ", is_off ? "" : proto_client_socket(client->env), remedy[0] != '\0' ? "; " : "",
+		remedy);
 }
 
 /* ---- waiting ---- */
@@ -159,8 +177,6 @@ int proto_client_open_within(struct proto_client *client, const struct wattle_en
 	struct proto_reply reply;
 	*client = (struct proto_client){.env = env, .fd = -1};
 	int r = connect_within(client, timeout_ms);
-	if (r == -ENODEV)
-		return error_set(reterr, r, "the helper is switched off (WATTLE_HELPER=off)");
 	if (r < 0)
 		return no_helper(client, r, reterr);
 	r = proto_client_ask(client, &request, timeout_ms, &reply, reterr);
@@ -209,17 +225,10 @@ static int converse(int fd, const struct proto_request *request, int timeout_ms,
 	return r == 0 && !is_answer(reply, request) ? -EPROTO : r;
 }
 
-static int lost(struct proto_client *client, int code, int timeout_ms, struct wattle_error *reterr)
+static int lost(struct proto_client *client, int code, struct wattle_error *reterr)
 {
-	const char *path = proto_client_socket(client->env);
 	proto_client_close(client);
-	if (code == -ETIMEDOUT)
-		return error_set(reterr, code, "the helper at %s did not answer within %d ms; %s", path, timeout_ms,
-			proto_client_remedy(code));
-	if (code == -EPROTO)
-		return error_set(reterr, code, "what answers at %s is no wattled of this version; %s", path,
-			proto_client_remedy(code));
-	return error_set(reterr, -EPIPE, "the helper at %s has gone; %s", path, proto_client_remedy(-EPIPE));
+	return no_helper(client, code == -ETIMEDOUT || code == -EPROTO ? code : -EPIPE, reterr);
 }
 
 int proto_client_ask(struct proto_client *client, struct proto_request *request, int timeout_ms,
@@ -233,7 +242,7 @@ int proto_client_ask(struct proto_client *client, struct proto_request *request,
 	request->magic = PROTO_MAGIC;
 	int r = converse(client->fd, request, timeout_ms, &reply);
 	if (r < 0)
-		return lost(client, r, timeout_ms, reterr);
+		return lost(client, r, reterr);
 	terminate_texts(&reply);
 	if (reply.code < 0)
 		return error_set(reterr, reply.code, "%s",

@@ -34,6 +34,8 @@ int proto_client_ask(struct proto_client *client, struct proto_request *request,
 
 // The socket that is asked, or "off".
 const char *proto_client_socket(const struct wattle_env *env);
-/* What a person does about an opening that failed with `code`, or about a helper that does not let them read or set
- * (-EPERM): one or two commands. "" where nothing can be done, as with WATTLE_HELPER=off. */
+/* What a person does about an opening or a question that failed with `code`, or about a helper that does not let them
+ * (-EPERM): a command. "" where none helps. */
 const char *proto_client_remedy(int code);
+// What the code means, a few words: "no helper is running".
+const char *proto_client_reason(int code);
