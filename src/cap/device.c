@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 // In the order in which the sensors number GPUs.
-static const struct cap_ops *const back_ends[] = {&cap_nvml};
+static const struct cap_ops *const back_ends[] = {&cap_nvml, &cap_amdgpu, &cap_intel_gpu, &cap_powercap};
 
 /* Under a limit of a few watts a processor crawls so that its machine can't be asked to lift it. The hardware that has
  * no minimum takes any number, so this is ours. */
@@ -229,7 +229,9 @@ int cap_plan(struct cap_device *device, const struct cap_setting *before, double
 {
 	// In thousandths, as the hardware's registers are: 99.9999 W of a device whose minimum is 100 W is 100 W.
 	double rounded = round(value * 1000) / 1000;
-	if (!(rounded > 0) || !(rounded < 1e6) || rounded < device->min || rounded > device->max)
+	// What was there may always be set again. fmax leaves NaN aside.
+	double max = fmax(device->max, cap_value_of(device, before));
+	if (!(rounded > 0) || !(rounded < 1e6) || rounded < device->min || rounded > max)
 		return fail_range(device, value, reterr);
 	struct cap_setting setting = {0};
 	device->ops->plan(device, before, rounded, &setting);

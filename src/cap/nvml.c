@@ -226,7 +226,7 @@ static int open_gpus(struct cap_finder *finder, struct cap_nvml *nvml)
 	int code = start(nvml, &count);
 	if (code != NVML_SUCCESS) {
 		struct nvml_failure failure = nvml_failure(code);
-		if (code != NVML_DRIVER_NOT_LOADED || !nvml_bus_has_none(&nvml->bus))
+		if (code != NVML_DRIVER_NOT_LOADED || nvml->bus.n > 0 || finder->env->nvml != NULL)
 			cap_finder_explain(finder, "NVIDIA: %s; %s", failure.why, failure.remedy);
 		return 0;
 	}
@@ -263,7 +263,7 @@ static int open_nvml(struct cap_finder *finder, void **ret_state)
 	if (r < 0)
 		return r;
 	if (nvml_api_open(&nvml->api, finder->env, &cause) < 0) {
-		if (!nvml_bus_has_none(&nvml->bus) || finder->env->nvml != NULL)
+		if (nvml->bus.n > 0 || finder->env->nvml != NULL) // most machines without it have no such GPU
 			cap_finder_explain(finder, "NVIDIA: %s", cause.text);
 		return 0;
 	}
@@ -334,8 +334,6 @@ static int read_limit(struct cap_device *device, struct cap_setting *ret_setting
 static void plan_limit(const struct cap_device *device, const struct cap_setting *before, double value,
 	struct cap_setting *ret_setting)
 {
-	(void)device;
-	(void)before;
 	cap_setting_add(ret_setting, register_name, llround(value * 1000));
 }
 
@@ -371,7 +369,6 @@ static bool default_limit(const struct cap_device *device, const struct cap_sett
 
 static double limit_of(const struct cap_device *device, const struct cap_setting *setting)
 {
-	(void)device;
 	const struct cap_field *field = cap_setting_find(setting, register_name);
 	return field != NULL ? (double)field->value / 1000 : (double)NAN;
 }

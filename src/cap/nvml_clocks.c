@@ -62,8 +62,6 @@ static int read_clocks(struct cap_device *device, struct cap_setting *ret_settin
 static void plan_clocks(const struct cap_device *device, const struct cap_setting *before, double value,
 	struct cap_setting *ret_setting)
 {
-	(void)device;
-	(void)before;
 	cap_setting_add(ret_setting, register_name, llround(value));
 }
 
@@ -89,15 +87,12 @@ static int write_clocks(struct cap_device *device, const struct cap_setting *set
 static bool default_clocks(const struct cap_device *device, const struct cap_setting *now,
 	struct cap_setting *ret_setting)
 {
-	(void)device;
-	(void)now;
 	cap_setting_add(ret_setting, register_name, 0);
 	return true;
 }
 
 static double clock_of(const struct cap_device *device, const struct cap_setting *setting)
 {
-	(void)device;
 	const struct cap_field *field = cap_setting_find(setting, register_name);
 	return field != NULL && field->value > 0 ? (double)field->value : (double)NAN;
 }

@@ -114,11 +114,9 @@ static int open_from_library(struct amdgpu *amdgpu, const struct wattle_env *env
 static int open_cards(struct amdgpu *amdgpu, const struct wattle_env *env, const struct drm_cards *cards)
 {
 	int r = make_room(amdgpu, cards->n);
-	for (size_t i = 0; r == 0 && i < cards->n; i++) {
-		const char *driver = cards->cards[i].driver;
-		if (driver[0] == '\0' || strcmp(driver, "amdgpu") == 0) // not radeon, not vfio-pci
+	for (size_t i = 0; r == 0 && i < cards->n; i++)
+		if (drm_card_is_gpu(&cards->cards[i]))
 			add_card(amdgpu, env, &cards->cards[i]);
-	}
 	if (r == 0)
 		ask_library(amdgpu, env);
 	return r;

@@ -67,18 +67,6 @@ static bool is_apu_product(const struct drm_card *card)
 	return false;
 }
 
-// The name as the board's maker stored it, which few have; else what lspci would look up.
-static void name_device(const struct amdgpu_card *card, struct domain *domain)
-{
-	char path[128];
-	ssize_t length = file_read_line_in(card->env->sysfs_fd,
-		path_in(card->found.device, "product_name", path, sizeof(path)), domain->device,
-		sizeof(domain->device));
-	if (length <= 0)
-		snprintf(domain->device, sizeof(domain->device), "AMD GPU 1002:%04x%s%s", card->found.product,
-			card->found.pci[0] != '\0' ? " at " : "", card->found.pci);
-}
-
 // As rocminfo and ROCR_VISIBLE_DEVICES have it.
 static void set_uuid(const struct amdgpu_card *card, struct domain *domain)
 {
@@ -137,7 +125,7 @@ static void set_counter(const struct amdgpu_card *card, struct domain *domain)
 
 static void describe(struct amdgpu_card *card, struct domain *domain, bool sleeps)
 {
-	name_device(card, domain);
+	drm_card_describe(card->env, &card->found, domain->device, sizeof(domain->device));
 	set_uuid(card, domain);
 	put_inside(card, domain);
 	if (!sleeps) {
@@ -163,7 +151,7 @@ void amdgpu_card_open(struct amdgpu_card *card, const struct wattle_env *env, co
 		describe(card, domain, sleeps);
 	} else {
 		open_nothing(card);
-		name_device(card, domain);
+		drm_card_describe(card->env, &card->found, domain->device, sizeof(domain->device));
 	}
 	gpu_accumulator_init(&card->accumulator,
 		domain->max_power_w > 0 ? domain->max_power_w : domain_kind_max_power_w(DOMAIN_GPU));

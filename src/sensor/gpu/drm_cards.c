@@ -155,6 +155,36 @@ bool drm_cards_find_again(const struct wattle_env *env, struct drm_card *card)
 	return found;
 }
 
+static bool is_driver(const struct drm_card *card, const char *name)
+{
+	return strcmp(card->driver, name) == 0;
+}
+
+// They sit on the root bus, at 00:02.0 since ever.
+bool drm_card_is_integrated(const struct drm_card *card)
+{
+	const char *bus = strchr(card->pci, ':');
+	return card->vendor == DRM_INTEL && bus != NULL && strncmp(bus, ":00:", 4) == 0;
+}
+
+bool drm_card_is_gpu(const struct drm_card *card)
+{
+	if (card->vendor == DRM_AMD) // not radeon, not vfio-pci
+		return card->driver[0] == '\0' || is_driver(card, "amdgpu");
+	bool is_known = card->driver[0] == '\0' || is_driver(card, "i915") || is_driver(card, "xe");
+	return is_known && !drm_card_is_integrated(card);
+}
+
+void drm_card_describe(const struct wattle_env *env, const struct drm_card *card, char *out, size_t size)
+{
+	char path[128];
+	snprintf(path, sizeof(path), "%s/product_name", card->device);
+	if (card->device[0] != '\0' && file_read_line_in(env->sysfs_fd, path, out, size) > 0)
+		return;
+	snprintf(out, size, "%s GPU %04x:%04x%s%s", card->vendor == DRM_AMD ? "AMD" : "Intel", card->vendor,
+		card->product, card->pci[0] != '\0' ? " at " : "", card->pci);
+}
+
 bool drm_is_gone(int code)
 {
 	return code == -ENOENT || code == -ENODEV || code == -ENOTDIR;

@@ -29,5 +29,11 @@ void drm_cards_finish(struct drm_cards *cards);
 // Looks for a card that went away, by its PCI address (by name where it has none): it may have got another number and
 // another hwmon. False, and untouched, if it is not there.
 bool drm_cards_find_again(const struct wattle_env *env, struct drm_card *card);
+// Whether it is one of those that wattle numbers: of a driver it knows, and not inside of a CPU whose RAPL meters it.
+bool drm_card_is_gpu(const struct drm_card *card);
+// Intel's, inside of a CPU.
+bool drm_card_is_integrated(const struct drm_card *card);
+// For people: the name as the board's maker stored it, which few have; else "AMD GPU 1002:744c at 0000:03:00.0".
+void drm_card_describe(const struct wattle_env *env, const struct drm_card *card, char *out, size_t size);
 // Whether a failed reading means that the card is no longer there.
 bool drm_is_gone(int code);

@@ -49,18 +49,6 @@ struct intel_gpu {
 
 static const int64_t FIND_AGAIN_NS = NS_PER_S;
 
-static bool is_known_driver(const struct drm_card *card)
-{
-	return card->driver[0] == '\0' || strcmp(card->driver, "i915") == 0 || strcmp(card->driver, "xe") == 0;
-}
-
-// Integrated ones sit on the root bus, at 00:02.0 since ever.
-static bool is_integrated(const struct drm_card *card)
-{
-	const char *bus = strchr(card->pci, ':');
-	return bus != NULL && strncmp(bus, ":00:", 4) == 0;
-}
-
 static void name_device(const struct drm_card *card, const char *what, struct domain *domain)
 {
 	snprintf(domain->device, sizeof(domain->device), "Intel %s 8086:%04x%s%s", what, card->product,
@@ -194,7 +182,7 @@ static int open_cards(struct intel_gpu *intel, const struct wattle_env *env, con
 	if (intel->cards == NULL || intel->domains == NULL || intel->pci == NULL || intel->uses == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < found->n; i++)
-		if (is_known_driver(&found->cards[i]) && !is_integrated(&found->cards[i]))
+		if (drm_card_is_gpu(&found->cards[i]))
 			open_card(intel, env, &found->cards[i]);
 	intel->n_domains = intel->n_cards;
 	gpu_choice_name(intel->domains, intel->n_cards, options);
@@ -203,7 +191,7 @@ static int open_cards(struct intel_gpu *intel, const struct wattle_env *env, con
 			add_shown(intel, &intel->cards[i].found, DOMAIN_GPU, intel->domains[i].name, "GPU package",
 				"energy2_input is a part of what energy1_input meters");
 	for (size_t i = 0; i < found->n; i++)
-		if (is_integrated(&found->cards[i]))
+		if (drm_card_is_integrated(&found->cards[i]))
 			add_shown(intel, &found->cards[i], DOMAIN_UNCORE, "uncore-0", "integrated GPU",
 				"a part of the CPU: RAPL meters it, as uncore-0");
 	for (size_t i = 0; i < intel->n_cards; i++)

@@ -1,0 +1,248 @@
+#include "base/util.h"
+#include "cap/files.h"
+#include "sensor/gauge.h"
+#include "sensor/gpu/drm_cards.h"
+#include "sensor/gpu/drm_state.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Power limits of AMD's and Intel's graphics cards: files of their driver's hwmon, in µW.
+ *
+ * Any reading wakes a card that is suspended at run time, as those of laptops are: such a one stands without figures until
+ * it is asked for by name. */
+
+struct brand {
+	const struct cap_ops *ops;
+	uint32_t vendor;
+	const char *const *limits; // the first that is there; NULL-terminated
+	const char *burst;         // a further limit, of shorter peaks; NULL: none
+	const char *default_, *min, *max;
+	bool zero_is_off;
+};
+
+/* amdgpu keeps whole watts. Old kernels say 0 for the least, which the firmware does not take; power1_cap_default came
+ * with Linux 5.12.
+ * i915 has power1_max; xe has it for the card, or only power2_max for the package. 0 switches it off. power1_cap is xe's
+ * limit of bursts (Linux 6.15); power1_rated_max is what a card comes up with. */
+static const char *const amd_limits[] = {"power1_cap", NULL};
+static const char *const intel_limits[] = {"power1_max", "power2_max", NULL};
+static const struct brand amd = {&cap_amdgpu, DRM_AMD, amd_limits, NULL, "power1_cap_default", "power1_cap_min",
+	"power1_cap_max", false};
+static const struct brand intel = {&cap_intel_gpu, DRM_INTEL, intel_limits, "power1_cap", "power1_rated_max", NULL, NULL,
+	true};
+static const int64_t amd_step_uw = 1000000, intel_step_uw = 125000;
+
+struct card {
+	struct drm_card found;
+	struct cap_files files;
+	int limit, burst; // in files; -1: none
+};
+
+struct gpu_caps {
+	const struct wattle_env *env; // borrowed
+	const struct brand *brand;
+	struct card *cards; // owned; cap_device::index
+	size_t n;
+};
+
+static struct card *card_of(const struct cap_device *device)
+{
+	return &((const struct gpu_caps *)device->state)->cards[device->index];
+}
+
+/* ---- find ---- */
+
+static bool is_asleep(const struct wattle_env *env, const struct drm_card *card)
+{
+	struct drm_power power;
+	drm_power_open(&power, env, card->device);
+	bool asleep = drm_power_sleeps(&power);
+	drm_power_close(&power);
+	return asleep;
+}
+
+static void find_registers(struct card *card, const struct wattle_env *env, const struct brand *brand)
+{
+	const char *hwmon = card->found.hwmon;
+	card->files.n = 0;
+	card->limit = card->burst = -1;
+	for (const char *const *name = brand->limits; *name != NULL && hwmon[0] != '\0' && card->limit < 0; name++)
+		card->limit = cap_files_add(&card->files, env, hwmon, *name, "");
+	if (card->limit >= 0 && brand->burst != NULL)
+		card->burst = cap_files_add(&card->files, env, hwmon, brand->burst, "");
+}
+
+// In W; NaN for a file that is not there, or says 0, which no limit is.
+static double read_w(const struct wattle_env *env, const struct card *card, const char *name)
+{
+	int64_t uw = name != NULL ? gauge_read_once(env->sysfs_fd, card->found.hwmon, name) : VALUE_MISSING;
+	return uw > 0 ? (double)uw / 1e6 : (double)NAN;
+}
+
+// False: it has no limit.
+static bool describe(struct cap_device *device)
+{
+	struct gpu_caps *caps = device->state;
+	struct card *card = card_of(device);
+	struct cap_setting now = {0};
+	find_registers(card, caps->env, caps->brand);
+	if (card->limit < 0 || cap_read(device, &now, NULL) < 0)
+		return false;
+	device->default_ = read_w(caps->env, card, caps->brand->default_);
+	device->min = read_w(caps->env, card, caps->brand->min);
+	device->max = read_w(caps->env, card, caps->brand->max);
+	if (isnan(device->min))
+		cap_guard_range(device);
+	cap_files_ask_permission(&card->files, caps->env, device);
+	return true;
+}
+
+static int add_card(struct cap_finder *finder, struct gpu_caps *caps, const struct drm_card *found)
+{
+	caps->cards[caps->n].found = *found;
+	struct cap_device like = {.what = CAP_POWER, .ops = caps->brand->ops, .state = caps, .index = caps->n++};
+	snprintf(like.name, sizeof(like.name), "gpu-%zu", finder->n_gpus++);
+	like.asleep = is_asleep(caps->env, found);
+	drm_card_describe(caps->env, found, like.label, sizeof(like.label));
+	cap_set_id(&like, "pci-", found->pci[0] != '\0' ? found->pci : found->name);
+	struct cap_device *device = cap_finder_add(finder, &like);
+	if (device == NULL)
+		return -ENOMEM;
+	if (device->asleep) {
+		cap_set_why(device, "asleep (runtime suspended), not woken",
+			"start a program that uses the GPU, then look again");
+	} else if (!describe(device)) {
+		cap_finder_explain(finder, "%s (%s) has no power limit that could be set", device->name, device->label);
+		finder->devices->n--;
+	}
+	return 0;
+}
+
+static int open_brand(struct cap_finder *finder, const struct brand *brand, void **ret_state)
+{
+	struct drm_cards found;
+	struct gpu_caps *caps = calloc(1, sizeof(*caps));
+	*ret_state = caps;
+	if (caps == NULL)
+		return -ENOMEM;
+	int r = drm_cards_find(finder->env, brand->vendor, &found);
+	*caps = (struct gpu_caps){finder->env, brand, calloc_array(found.n, sizeof(*caps->cards)), 0};
+	if (caps->cards == NULL)
+		r = -ENOMEM;
+	for (size_t i = 0; r == 0 && i < found.n; i++)
+		if (drm_card_is_gpu(&found.cards[i]))
+			r = add_card(finder, caps, &found.cards[i]);
+	drm_cards_finish(&found);
+	return r;
+}
+
+static int open_amd(struct cap_finder *finder, void **ret_state)
+{
+	return open_brand(finder, &amd, ret_state);
+}
+
+static int open_intel(struct cap_finder *finder, void **ret_state)
+{
+	return open_brand(finder, &intel, ret_state);
+}
+
+static void close_cards(void *state)
+{
+	struct gpu_caps *caps = state;
+	if (caps != NULL)
+		free(caps->cards);
+	free(caps);
+}
+
+// The kernel wakes a card by itself when it is read.
+static int wake(struct cap_device *device, struct cap_devices *devices, struct wattle_error *reterr)
+{
+	device->asleep = false;
+	cap_set_why(device, "", "");
+	if (!describe(device))
+		cap_set_why(device, "it has no power limit", "");
+	return 0;
+}
+
+/* ---- read, plan, write ---- */
+
+static double limit_of(const struct cap_device *device, const struct cap_setting *setting)
+{
+	const struct card *card = card_of(device);
+	int64_t uw = cap_files_value(&card->files, card->limit, setting);
+	return uw > 0 ? (double)uw / 1e6 : (double)NAN;
+}
+
+static int read_card(struct cap_device *device, struct cap_setting *ret_setting, struct wattle_error *reterr)
+{
+	const struct gpu_caps *caps = device->state;
+	const struct card *card = card_of(device);
+	device->current = (double)NAN;
+	if (card->limit < 0)
+		return error_set(reterr, -EOPNOTSUPP, "%s has no power limit that could be set", device->name);
+	int r = cap_files_read(&card->files, caps->env, device, ret_setting, reterr);
+	if (r == 0)
+		device->current = limit_of(device, ret_setting);
+	return r;
+}
+
+static void plan_card(const struct cap_device *device, const struct cap_setting *before, double value,
+	struct cap_setting *ret_setting)
+{
+	const struct card *card = card_of(device);
+	int64_t limit_uw = llround(value * 1e6);
+	int64_t burst_uw = cap_files_value(&card->files, card->burst, before);
+	cap_setting_add(ret_setting, card->files.files[card->limit].name, limit_uw);
+	if (value_ok(burst_uw) && burst_uw > limit_uw) // bursts beyond the limit would undo it
+		cap_setting_add(ret_setting, card->files.files[card->burst].name, limit_uw);
+}
+
+static int write_card(struct cap_device *device, const struct cap_setting *setting, struct wattle_error *reterr)
+{
+	const struct gpu_caps *caps = device->state;
+	return cap_files_write(&card_of(device)->files, caps->env, device, setting, reterr);
+}
+
+static bool default_card(const struct cap_device *device, const struct cap_setting *now,
+	struct cap_setting *ret_setting)
+{
+	if (isnan(device->default_))
+		return false;
+	plan_card(device, now, device->default_, ret_setting);
+	return true;
+}
+
+static int64_t step_of_amd(const char *field)
+{
+	return amd_step_uw;
+}
+
+static int64_t step_of_intel(const char *field)
+{
+	return intel_step_uw;
+}
+
+const struct cap_ops cap_amdgpu = {
+	.open = open_amd,
+	.close = close_cards,
+	.wake = wake,
+	.read = read_card,
+	.plan = plan_card,
+	.write = write_card,
+	.default_setting = default_card,
+	.value_of = limit_of,
+	.step = step_of_amd,
+};
+
+const struct cap_ops cap_intel_gpu = {
+	.open = open_intel,
+	.close = close_cards,
+	.wake = wake,
+	.read = read_card,
+	.plan = plan_card,
+	.write = write_card,
+	.default_setting = default_card,
+	.value_of = limit_of,
+	.step = step_of_intel,
+};
