@@ -40,6 +40,10 @@ static int print_help(const struct command *command)
 	buf_printf(&out, "usage: wattle %s %s\n\n%s.\n", command->name, command->usage, command->summary);
 	if (command->details != NULL)
 		buf_printf(&out, "\n%s\n", command->details);
+	if (command->n_parts > 0)
+		buf_printf(&out, "\nwattle %s WORD --help tells more of each:\n", command->name);
+	for (size_t i = 0; i < command->n_parts; i++)
+		buf_printf(&out, "  %-10s %s\n", command->parts[i]->name, command->parts[i]->summary);
 	if (command->n_options > 0)
 		buf_str(&out, "\noptions:\n");
 	options_help(command->options, command->n_options, &out);

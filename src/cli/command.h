@@ -15,11 +15,14 @@ struct command {
 	const char *details; // what else --help says, NULL: nothing
 	const struct option *options;
 	size_t n_options;
+	const struct command *const *parts; // commands of two words that begin with this one ("cap list"); NULL: none
+	size_t n_parts;
 	int (*run)(const struct command *command, int argc, char **argv); // argv[0] is the word after the name
 };
 
 extern const struct command command_run, command_attach, command_sensors, command_report, command_list, command_export,
-	command_bench, command_blocks, command_combine, command_compare, command_model;
+	command_bench, command_blocks, command_combine, command_compare, command_model,
+	command_cap, command_cap_list, command_cap_get;
 
 // "wattle: TEXT" on stderr; returns status.
 int cli_fail(int status, const struct wattle_error *error);

@@ -8,7 +8,7 @@
 
 static const struct command *const commands[] = {&command_run, &command_attach, &command_sensors, &command_report,
 	&command_blocks, &command_combine, &command_compare, &command_bench, &command_export, &command_list,
-	&command_model};
+	&command_model, &command_cap};
 
 static void help(FILE *to)
 {

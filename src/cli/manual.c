@@ -61,6 +61,8 @@ static void add_command(struct buf *out, const struct command *const *commands, 
 		}
 	for (size_t o = 0; o < command->n_options; o++)
 		add_option(out, &command->options[o]);
+	for (size_t p = 0; p < command->n_parts; p++)
+		add_command(out, command->parts, p);
 }
 
 static const char environment[] =

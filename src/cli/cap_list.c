@@ -1,0 +1,169 @@
+/* wattle cap list, wattle cap get: what can be limited, and how it is limited now. Nothing is changed. */
+#include "cli/command.h"
+
+#include "base/util.h"
+#include "cap/device.h"
+#include "report/cap_list.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TEXT_CEILING = 1 << 22 };
+
+struct values {
+	bool json;
+};
+
+static const struct option options[] = {
+	{"json", 0, NULL, "as JSON", OPTION_FLAG, .offset = offsetof(struct values, json)},
+};
+
+struct caps {
+	struct wattle_env env;
+	struct cap_devices devices;
+	struct cap_row *rows; // owned
+	size_t n;
+};
+
+static struct cap_row *row_of(struct caps *caps, const char *name)
+{
+	for (size_t i = 0; i < caps->n; i++) {
+		const struct cap_row *row = &caps->rows[i];
+		if (strcmp((row->power != NULL ? row->power : row->clocks)->name, name) == 0)
+			return &caps->rows[i];
+	}
+	return &caps->rows[caps->n++];
+}
+
+// Of each name power and clocks side by side.
+static int make_rows(struct caps *caps)
+{
+	caps->n = 0;
+	free(caps->rows);
+	caps->rows = calloc_array(caps->devices.n, sizeof(*caps->rows));
+	if (caps->rows == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < caps->devices.n; i++) {
+		const struct cap_device *device = &caps->devices.devices[i];
+		struct cap_row *row = row_of(caps, device->name);
+		bool power = device->what == CAP_POWER;
+		*(power ? &row->power : &row->clocks) = device;
+	}
+	return 0;
+}
+
+static int open_caps(struct caps *caps, struct wattle_error *reterr)
+{
+	*caps = (struct caps){0};
+	int r = env_open(&caps->env, reterr);
+	if (r < 0)
+		return r;
+	r = cap_devices_open(&caps->devices, &caps->env, reterr);
+	if (r == 0 && make_rows(caps) < 0)
+		r = error_set(reterr, -ENOMEM, "no memory for the list of what can be limited");
+	return r;
+}
+
+static void close_caps(struct caps *caps)
+{
+	free(caps->rows);
+	cap_devices_close(&caps->devices);
+	env_close(&caps->env);
+}
+
+static int print_list(const struct caps *caps, bool as_json)
+{
+	struct buf out;
+	buf_init(&out, TEXT_CEILING);
+	if (as_json)
+		cap_list_json(caps->rows, caps->n, &out);
+	else
+		cap_list_text(caps->rows, caps->n, caps->devices.absent,
+			isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL, &out);
+	int status = cli_write(&out, "-");
+	buf_finish(&out);
+	return status;
+}
+
+static int print_one(const struct cap_row *row, bool as_json)
+{
+	struct buf out;
+	buf_init(&out, TEXT_CEILING);
+	if (as_json)
+		cap_get_json(row, &out);
+	else
+		cap_get_text(row, &out);
+	int status = cli_write(&out, "-");
+	buf_finish(&out);
+	return status;
+}
+
+static int run_list(const struct command *command, int argc, char **argv)
+{
+	struct values values = {0};
+	struct wattle_error error = {0};
+	struct option_list words;
+	struct caps caps;
+	int status;
+	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+		return status;
+	if (words.n > 0)
+		return cli_usage(command, EXIT_USAGE, "'%s' is not expected", words.items[0]);
+	status = open_caps(&caps, &error) < 0 ? cli_fail(EXIT_FAILED, &error) : print_list(&caps, values.json);
+	close_caps(&caps);
+	return status;
+}
+
+// A GPU may have clocks only. Finding a sleeping one wakes it: it was asked for.
+static int get_one(struct caps *caps, const char *name, bool as_json)
+{
+	struct wattle_error error = {0};
+	struct cap_setting now;
+	struct cap_device *device;
+	int r = cap_devices_find(&caps->devices, name, CAP_POWER, &device, &error);
+	if (r == -ENODEV && cap_devices_find(&caps->devices, name, CAP_CLOCKS, &device, NULL) == 0)
+		r = 0;
+	if (r == 0)
+		r = cap_read(device, &now, &error);
+	if (r < 0)
+		return cli_fail(EXIT_FAILED, &error);
+	return make_rows(caps) < 0 ? EXIT_FAILED : print_one(row_of(caps, device->name), as_json);
+}
+
+static int run_get(const struct command *command, int argc, char **argv)
+{
+	struct values values = {0};
+	struct wattle_error error = {0};
+	struct option_list words;
+	struct caps caps;
+	int status;
+	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+		return status;
+	if (words.n != 1)
+		return cli_usage(command, EXIT_USAGE, "one DEVICE is expected");
+	status = open_caps(&caps, &error) < 0 ? cli_fail(EXIT_FAILED, &error)
+					      : get_one(&caps, words.items[0], values.json);
+	close_caps(&caps);
+	return status;
+}
+
+const struct command command_cap_list = {
+	.name = "cap list",
+	.usage = "[--json]",
+	.summary = "what can be limited here, in which range, and who holds a limit",
+	.details = "Nothing is changed and no sleeping GPU is woken. `clocks` are those that `wattle cap set --clocks` and\n"
+		   "`wattle cap tune --clocks` would take as an upper bound.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.run = run_list,
+};
+
+const struct command command_cap_get = {
+	.name = "cap get",
+	.usage = "DEVICE [--json]",
+	.summary = "one device's limit, its range, and who holds it",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.run = run_get,
+};

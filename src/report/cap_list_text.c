@@ -1,0 +1,186 @@
+#include "report/cap_list.h"
+
+#include "base/util.h"
+#include "report/table.h"
+
+// As exact as the device's registers are: "650", "321.5"; "-" unknown.
+static void add_number(struct buf *out, double value)
+{
+	if (isnan(value))
+		buf_char(out, '-');
+	else
+		buf_double(out, round(value * 1000) / 1000);
+}
+
+static void add_value(struct buf *out, double value, const char *unit)
+{
+	add_number(out, value);
+	if (!isnan(value))
+		buf_printf(out, " %s", unit);
+}
+
+static void add_range(struct buf *out, const struct cap_device *device)
+{
+	if (device == NULL || (isnan(device->min) && isnan(device->max))) {
+		buf_char(out, '-');
+		return;
+	}
+	add_number(out, device->min);
+	buf_str(out, " to ");
+	add_value(out, device->max, cap_what_unit(device->what));
+}
+
+static const struct cap_device *named(const struct cap_row *row)
+{
+	return row->power != NULL ? row->power : row->clocks;
+}
+
+/* ---- the list ---- */
+
+static const struct table_column columns[] = {{"device"}, {"limit", .right = true}, {"default", .right = true}, {"range"},
+	{"clocks"}, {"", .middle = true}};
+
+static void add_row(const struct cap_row *row, struct table *table)
+{
+	const struct cap_device *power = row->power;
+	bool faint = !named(row)->settable;
+	buf_str(table_cell(table, faint), named(row)->name);
+	add_value(table_cell(table, faint), power != NULL ? power->current : (double)NAN, "W");
+	add_value(table_cell(table, faint), power != NULL ? power->default_ : (double)NAN, "W");
+	add_range(table_cell(table, faint), power);
+	add_range(table_cell(table, faint), row->clocks);
+	text_add_harmless(table_cell(table, faint), named(row)->label, strlen(named(row)->label));
+}
+
+static void add_holder(const char *name, const char *what, const char *holder, struct buf *out)
+{
+	if (holder[0] == '\0')
+		return;
+	buf_printf(out, "%s%s: held by ", name, what);
+	text_add_harmless(out, holder, strlen(holder));
+	buf_char(out, '\n');
+}
+
+static const char *why_not(const struct cap_row *row)
+{
+	return named(row)->why;
+}
+
+static const char *hint(const struct cap_row *row)
+{
+	return row->power != NULL && row->power->settable ? row->power->hint : "";
+}
+
+// One line for all devices of which the same is to be said.
+static void add_notes(const struct cap_row *rows, size_t n, const char *(*note)(const struct cap_row *row),
+	struct buf *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *text = note(&rows[i]);
+		bool said = text[0] == '\0';
+		for (size_t before = 0; before < i && !said; before++)
+			said = strcmp(note(&rows[before]), text) == 0;
+		if (said)
+			continue;
+		size_t start = out->size;
+		for (size_t k = i; k < n; k++)
+			if (strcmp(note(&rows[k]), text) == 0)
+				buf_printf(out, "%s%s", k > i ? ", " : "", named(&rows[k])->name);
+		buf_char(out, ':');
+		text_wrap(out, start, 2, text);
+		buf_char(out, '\n');
+		if (note == why_not && named(&rows[i])->remedy[0] != '\0')
+			buf_printf(out, "  %s\n", named(&rows[i])->remedy);
+	}
+}
+
+static void add_absent(const char *absent, size_t n, struct buf *out)
+{
+	if (n == 0)
+		buf_str(out, "Nothing here has a limit that could be set.\n");
+	if (absent[0] == '\0')
+		return;
+	size_t start = out->size;
+	text_wrap(out, start, 0, absent);
+	buf_char(out, '\n');
+}
+
+void cap_list_text(const struct cap_row *rows, size_t n, const char *absent, bool colour, struct buf *out)
+{
+	struct table table;
+	table_init(&table, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < n; i++)
+		add_row(&rows[i], &table);
+	if (n > 0)
+		table_print(&table, out, style_for(colour));
+	table_finish(&table);
+	for (size_t i = 0; i < n; i++) {
+		add_holder(named(&rows[i])->name, "", rows[i].power_holder, out);
+		add_holder(named(&rows[i])->name, "'s clocks", rows[i].clocks_holder, out);
+	}
+	add_notes(rows, n, why_not, out);
+	add_notes(rows, n, hint, out);
+	add_absent(absent, n, out);
+}
+
+/* ---- one device ---- */
+
+static void add_rights(const struct cap_device *device, struct buf *out)
+{
+	if (!device->settable)
+		buf_printf(out, "            can't be set: %s\n", device->why);
+	if (!device->settable && device->remedy[0] != '\0')
+		buf_printf(out, "            %s\n", device->remedy);
+	if (device->settable && device->hint[0] != '\0') {
+		size_t start = out->size;
+		buf_str(out, "            ");
+		text_wrap(out, start, 12, device->hint);
+		buf_char(out, '\n');
+	}
+}
+
+static void add_power(const struct cap_device *power, const char *holder, struct buf *out)
+{
+	buf_str(out, "  limit     ");
+	add_value(out, power->current, "W");
+	if (power->enforced < power->current) {
+		buf_str(out, ", but another limiter enforces ");
+		add_value(out, power->enforced, "W");
+	}
+	buf_str(out, "\n  default   ");
+	add_value(out, power->default_, "W");
+	buf_str(out, "\n  range     ");
+	add_range(out, power);
+	buf_printf(out, "%s\n  lease     ",
+		power->min_is_ours ? " (the least is wattle's own: it states none)" : "");
+	text_add_harmless(out, holder[0] != '\0' ? holder : "none", strlen(holder[0] != '\0' ? holder : "none"));
+	buf_char(out, '\n');
+	add_rights(power, out);
+}
+
+static void add_clocks(const struct cap_device *clocks, const char *holder, struct buf *out)
+{
+	buf_str(out, "  clocks    ");
+	add_range(out, clocks);
+	buf_str(out, " can be the upper bound (--clocks)\n");
+	if (holder[0] != '\0') {
+		buf_str(out, "            held by ");
+		text_add_harmless(out, holder, strlen(holder));
+		buf_char(out, '\n');
+	}
+	add_rights(clocks, out);
+}
+
+void cap_get_text(const struct cap_row *row, struct buf *out)
+{
+	const struct cap_device *device = named(row);
+	buf_printf(out, "%s  ", device->name);
+	text_add_harmless(out, device->label, strlen(device->label));
+	if (device->id[0] != '\0' && strcmp(device->id, device->name) != 0)
+		buf_printf(out, "  %s", device->id);
+	buf_char(out, '\n');
+	if (row->power != NULL)
+		add_power(row->power, row->power_holder, out);
+	if (row->clocks != NULL)
+		add_clocks(row->clocks, row->clocks_holder, out);
+}
