@@ -36,7 +36,7 @@ enum { FAKE_CLIENTS_MAX = 16, FAKE_COUNTERS_MAX = 24 };
 
 struct fake_table {
 	enum fake_manner hello, other; // to PROTO_HELLO, to everything else
-	uint32_t may_read;
+	uint32_t may_read, read_period_us;
 	uint32_t n_counters;
 	char names[FAKE_COUNTERS_MAX][PROTO_NAME_SIZE];
 	struct proto_reading readings[FAKE_COUNTERS_MAX];
@@ -62,7 +62,7 @@ static inline void fake_answer(struct fake_table *table, const struct proto_requ
 			.n_devices = 1,
 			.may_read = table->may_read,
 			.may_cap = 1,
-			.read_period_us = 1000,
+			.read_period_us = table->read_period_us,
 			.pid = (uint32_t)getpid()};
 		break;
 	case PROTO_COUNTER:
@@ -182,6 +182,7 @@ static inline void fake_make(struct fake_helper *helper)
 		abort();
 	snprintf(helper->socket, sizeof(helper->socket), "%s/wattled.sock", helper->folder);
 	helper->table->may_read = 1;
+	helper->table->read_period_us = 1000;
 }
 
 static inline void fake_kill(struct fake_helper *helper)

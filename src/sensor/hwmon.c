@@ -43,19 +43,38 @@ int hwmon_add(struct hwmon *hwmon, enum domain_kind kind, const char *name, cons
 	}
 	struct domain *d = &hwmon->domains[hwmon->n];
 	*d = (struct domain){.kind = kind, .index = -1, .provenance = PROVENANCE_DERIVED};
-	hwmon->meters[hwmon->n] = (struct hwmon_meter){0};
+	hwmon->meters[hwmon->n] = (struct hwmon_meter){.counter = -1};
 	text_copy(d->name, sizeof(d->name), name);
 	text_copy(d->device, sizeof(d->device), device);
 	return (int)hwmon->n++;
 }
 
+// What is not there is tried again at each reading, at the place where it should be.
+static void find_path(const struct hwmon *hwmon, const struct hwmon_chip *chip, const char *attribute,
+	char ret_path[HWMON_PATH_SIZE])
+{
+	if (!hwmon_attribute_path(hwmon->env->sysfs_fd, chip, attribute, ret_path))
+		snprintf(ret_path, HWMON_PATH_SIZE, "%s/%s", chip->path, attribute);
+}
+
 static void keep(struct hwmon *hwmon, const struct hwmon_chip *chip, const char *attribute, struct file_kept *kept)
 {
 	char path[HWMON_PATH_SIZE];
-	// What is not there is tried again at each reading, at the place where it should be.
-	if (!hwmon_attribute_path(hwmon->env->sysfs_fd, chip, attribute, path))
-		snprintf(path, sizeof(path), "%s/%s", chip->path, attribute);
+	find_path(hwmon, chip, attribute, path);
 	file_kept_open(kept, hwmon->env->sysfs_fd, path);
+}
+
+void hwmon_add_counter(struct hwmon *hwmon, int at, const struct hwmon_chip *chip, const char *attribute)
+{
+	char path[HWMON_PATH_SIZE], name[PROTO_NAME_SIZE];
+	if (at < 0)
+		return;
+	find_path(hwmon, chip, attribute, path);
+	snprintf(name, sizeof(name), "%s/%.30s", chip->name, attribute);
+	int counter = privileged_add(&hwmon->counters, path, name);
+	hwmon->no_memory |= counter < 0;
+	hwmon->meters[at].counter = counter;
+	hwmon->domains[at].has_energy = counter >= 0;
 }
 
 void hwmon_add_term(struct hwmon *hwmon, int at, const struct hwmon_chip *chip, const char *attribute,
@@ -112,11 +131,13 @@ static int read_power_mw(struct hwmon_meter *meter, const struct domain *d, doub
 	return 0;
 }
 
-static int read_energy_uj(struct hwmon_meter *meter, int64_t *ret_uj, struct file_kept **ret_failed)
+static void try_counter(struct hwmon *hwmon, int at)
 {
-	*ret_failed = &meter->terms[0].value;
-	int r = read_i64(&meter->terms[0].value, ret_uj);
-	return r == 0 && *ret_uj < 0 ? -ERANGE : r;
+	uint64_t energy_uj;
+	int64_t t_ns;
+	int counter = hwmon->meters[at].counter;
+	int r = privileged_read(&hwmon->counters, (size_t)counter, &energy_uj, &t_ns);
+	privileged_describe(&hwmon->counters, (size_t)counter, r, &hwmon->domains[at]);
 }
 
 void hwmon_try(struct hwmon *hwmon, int at)
@@ -127,12 +148,14 @@ void hwmon_try(struct hwmon *hwmon, int at)
 	struct hwmon_meter *meter = &hwmon->meters[at];
 	struct file_kept *failed = &meter->terms[0].value;
 	double power_mw;
-	int64_t energy_uj;
 	int r = -EAGAIN;
+	if (d->has_energy) {
+		try_counter(hwmon, at);
+		return;
+	}
 	// Firmware may be busy with the last question; the second answer counts.
 	for (int i = 0; i < 2 && r < 0; i++)
-		r = d->has_energy ? read_energy_uj(meter, &energy_uj, &failed)
-				  : read_power_mw(meter, d, &power_mw, &failed);
+		r = read_power_mw(meter, d, &power_mw, &failed);
 	d->readable = d->used = r == 0;
 	if (r < 0)
 		domain_set_unreadable(d, hwmon->env, failed->path, r);
@@ -150,6 +173,7 @@ static void close_sensor(void *state)
 			if (term->has_factor)
 				file_kept_close(&term->factor);
 		}
+	privileged_close(&hwmon->counters);
 	free(hwmon->domains);
 	free(hwmon->meters);
 	*hwmon = (struct hwmon){0};
@@ -163,6 +187,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 	struct hwmon *hwmon = state;
 	struct hwmon_chips chips;
 	hwmon->env = env;
+	privileged_init(&hwmon->counters, env);
 	int r = hwmon_chips_find(env->sysfs_fd, &chips);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(families); i++)
 		families[i](hwmon, &chips);
@@ -183,17 +208,22 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 {
 	struct hwmon *hwmon = state;
 	struct file_kept *failed;
+	bool any_counter = false;
+	for (size_t i = 0; i < hwmon->n; i++)
+		any_counter |= hwmon->domains[i].used && hwmon->domains[i].has_energy;
+	if (any_counter)
+		privileged_refresh(&hwmon->counters);
 	for (size_t i = 0; i < hwmon->n; i++) {
-		const struct domain *d = &hwmon->domains[i];
+		struct domain *d = &hwmon->domains[i];
 		double power_mw;
-		int64_t energy_uj;
 		if (!d->used)
 			continue;
-		if (d->has_energy && read_energy_uj(&hwmon->meters[i], &energy_uj, &failed) == 0)
-			rows[i][DEVICE_ENERGY] = energy_uj;
-		else if (!d->has_energy && !context->energy_only &&
-			read_power_mw(&hwmon->meters[i], d, &power_mw, &failed) == 0)
+		if (d->has_energy) {
+			privileged_fill(&hwmon->counters, (size_t)hwmon->meters[i].counter, context->t_ns, rows[i]);
+			privileged_note(&hwmon->counters, (size_t)hwmon->meters[i].counter, d);
+		} else if (!context->energy_only && read_power_mw(&hwmon->meters[i], d, &power_mw, &failed) == 0) {
 			rows[i][DEVICE_POWER] = llround(power_mw);
+		}
 	}
 }
 

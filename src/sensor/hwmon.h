@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "sensor/hwmon_chip.h"
+#include "sensor/privileged.h"
 #include "sensor/sensor.h"
 
 enum { HWMON_TERMS_MAX = 3 };
@@ -11,12 +12,13 @@ enum { HWMON_TERMS_MAX = 3 };
 struct hwmon_term {
 	struct file_kept value, factor;
 	bool has_factor;
-	double unit; // mW of one; 1 for energy, which is µJ already
+	double unit; // mW of one
 };
 
 struct hwmon_meter {
 	struct hwmon_term terms[HWMON_TERMS_MAX];
 	size_t n_terms;
+	int counter; // in hwmon->counters, instead of terms; -1: none
 };
 
 // meters[i] feeds domains[i].
@@ -24,6 +26,7 @@ struct hwmon {
 	const struct wattle_env *env; // borrowed
 	struct domain *domains;       // owned
 	struct hwmon_meter *meters;   // owned
+	struct privileged counters;   // those that count energy
 	size_t n, capacity;
 	bool no_memory; // sticky
 };
@@ -37,6 +40,9 @@ int hwmon_add(struct hwmon *hwmon, enum domain_kind kind, const char *name, cons
 // Adds what an attribute of the chip shows, times what `factor` shows unless that is NULL.
 void hwmon_add_term(struct hwmon *hwmon, int at, const struct hwmon_chip *chip, const char *attribute,
 	const char *factor, double unit);
+/* The domain is fed by a counter of energy in µJ, which may be for root only; in the helper's table it is called after the chip
+ * and the attribute. */
+void hwmon_add_counter(struct hwmon *hwmon, int at, const struct hwmon_chip *chip, const char *attribute);
 // Tries to read it: from now on the domain is readable and used, or says why not.
 void hwmon_try(struct hwmon *hwmon, int at);
 // The index of the domain of that name, used or not, or -1.

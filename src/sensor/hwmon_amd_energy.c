@@ -34,24 +34,32 @@ static void add_socket(struct hwmon *hwmon, const struct hwmon_chip *chip, int i
 	snprintf(name, sizeof(name), "package-%d", package);
 	snprintf(attribute, sizeof(attribute), "energy%d_input", input);
 	snprintf(device, sizeof(device), "amd_energy Esocket%d", node);
-	int first = hwmon_find(hwmon, name);
 	int at = hwmon_add(hwmon, DOMAIN_PACKAGE, name, device);
 	if (at < 0)
 		return;
 	struct domain *d = &hwmon->domains[at];
 	d->index = package;
 	d->provenance = PROVENANCE_MEASURED;
-	d->has_energy = true;
-	hwmon_add_term(hwmon, at, chip, attribute, NULL, 1);
-	hwmon_try(hwmon, at);
-	if (first >= 0 && hwmon->domains[first].used)
-		domain_leave_out(&hwmon->domains[at], "%s shows the same counter of the whole socket",
-			hwmon->domains[first].device);
+	hwmon_add_counter(hwmon, at, chip, attribute);
+}
+
+// All of them together, as those for root only come from the helper by one question.
+static void try_sockets(struct hwmon *hwmon, size_t begin)
+{
+	privileged_refresh(&hwmon->counters);
+	for (size_t i = begin; i < hwmon->n; i++) {
+		int first = hwmon_find(hwmon, hwmon->domains[i].name);
+		hwmon_try(hwmon, (int)i);
+		if (first < (int)i && hwmon->domains[first].used)
+			domain_leave_out(&hwmon->domains[i], "%s shows the same counter of the whole socket",
+				hwmon->domains[first].device);
+	}
 }
 
 void hwmon_add_amd_energy(struct hwmon *hwmon, const struct hwmon_chips *chips)
 {
 	static const char socket[] = "Esocket";
+	size_t begin = hwmon->n;
 	for (size_t i = 0; i < chips->n; i++) {
 		if (strcmp(chips->chips[i].name, "amd_energy") != 0)
 			continue;
@@ -67,4 +75,5 @@ void hwmon_add_amd_energy(struct hwmon *hwmon, const struct hwmon_chips *chips)
 				add_socket(hwmon, &chips->chips[i], input, (int)node);
 		}
 	}
+	try_sockets(hwmon, begin);
 }

@@ -2,7 +2,6 @@
 
 #include "base/util.h"
 #include "sensor/cpu_topology.h"
-#include "sensor/unreadable.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,35 +27,44 @@ static uint64_t read_range(int root_fd, const struct zone *zone)
 	return file_read_u64_in(root_fd, path, &range_uj) == 0 ? range_uj : 0;
 }
 
-static void open_counter(const struct wattle_env *env, const struct zone *zone, struct file_kept *counter,
-	struct domain *domain)
+static void describe_counter(struct powercap *powercap, size_t index, const struct wattle_env *env,
+	const struct zone *zone)
 {
-	char path[sizeof(zone->path) + 16];
-	uint64_t energy_uj;
-	snprintf(path, sizeof(path), "%s/energy_uj", zone->path);
-	int r = file_kept_open(counter, env->sysfs_fd, path);
-	if (r == 0)
-		r = file_kept_read_u64(counter, &energy_uj);
+	struct domain *domain = &powercap->domains[index];
+	uint64_t energy_uj = 0;
+	int64_t t_ns;
+	int r = privileged_read(&powercap->counters, index, &energy_uj, &t_ns);
 	domain->provenance = PROVENANCE_MEASURED;
 	domain->has_energy = true;
-	domain->readable = domain->used = r == 0;
 	domain->energy_range_uj = read_range(env->sysfs_fd, zone);
-	if (r < 0) // since Linux 5.10 readable by root only (CVE-2020-8694: power traces leak keys)
-		domain_set_unreadable(domain, env, path, r);
-	else if (energy_uj > domain->energy_range_uj) // a range that the counter is beyond already is no range
+	// Since Linux 5.10 the file is readable by root only (CVE-2020-8694: power traces leak keys).
+	privileged_describe(&powercap->counters, index, r, domain);
+	if (energy_uj > domain->energy_range_uj) // a range that the counter is beyond already is no range
 		domain->energy_range_uj = 0;
 	domain->resolution_uj = resolution_uj(domain->energy_range_uj);
+}
+
+static int open_counters(struct powercap *powercap, const struct zone_list *list)
+{
+	int r = 0;
+	for (size_t i = 0; r >= 0 && i < list->n; i++) {
+		char path[sizeof(list->zones[i].path) + 16];
+		snprintf(path, sizeof(path), "%s/energy_uj", list->zones[i].path);
+		r = privileged_add(&powercap->counters, path, list->zones[i].id);
+	}
+	return r < 0 ? r : 0;
 }
 
 static int open_zones(struct powercap *powercap, const struct wattle_env *env, const struct zone_list *list)
 {
 	powercap->domains = calloc_array(list->n, sizeof(powercap->domains[0]));
-	powercap->counters = calloc_array(list->n, sizeof(powercap->counters[0]));
-	if (powercap->domains == NULL || powercap->counters == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < list->n; i++)
-		open_counter(env, &list->zones[i], &powercap->counters[i], &powercap->domains[i]);
+	int r = powercap->domains != NULL ? open_counters(powercap, list) : -ENOMEM;
+	if (r < 0)
+		return r;
 	powercap->n = list->n;
+	privileged_refresh(&powercap->counters);
+	for (size_t i = 0; i < list->n; i++)
+		describe_counter(powercap, i, env, &list->zones[i]);
 	powercap_name_domains(list->zones, powercap->domains, powercap->n, cpu_dies_share_counter(env));
 	return 0;
 }
@@ -66,6 +74,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 {
 	struct powercap *powercap = state;
 	struct zone_list list;
+	privileged_init(&powercap->counters, env);
 	int r = zone_list_find(env->sysfs_fd, &list);
 	zone_list_keep(&list, powercap_zone_is_known);
 	if (r == 0 && list.n > 0)
@@ -87,21 +96,20 @@ static struct domain *domains(void *state, size_t *ret_count)
 static void read_sensor(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT])
 {
 	struct powercap *powercap = state;
+	privileged_refresh(&powercap->counters);
 	for (size_t i = 0; i < powercap->n; i++) {
-		uint64_t energy_uj;
-		if (powercap->domains[i].used && file_kept_read_u64(&powercap->counters[i], &energy_uj) == 0 &&
-			energy_uj <= INT64_MAX)
-			rows[i][DEVICE_ENERGY] = (int64_t)energy_uj;
+		if (!powercap->domains[i].used)
+			continue;
+		privileged_fill(&powercap->counters, i, context->t_ns, rows[i]);
+		privileged_note(&powercap->counters, i, &powercap->domains[i]);
 	}
 }
 
 static void close_sensor(void *state)
 {
 	struct powercap *powercap = state;
-	for (size_t i = 0; i < powercap->n; i++)
-		file_kept_close(&powercap->counters[i]);
+	privileged_close(&powercap->counters);
 	free(powercap->domains);
-	free(powercap->counters);
 	*powercap = (struct powercap){0};
 }
 

@@ -1,14 +1,14 @@
 /* The parts of the powercap sensor. */
 #pragma once
 
-#include "base/file.h"
 #include "sensor/powercap_tree.h"
+#include "sensor/privileged.h"
 #include "sensor/sensor.h"
 
-// domains[i] is fed from counters[i]; both arrays have n of them.
+// domains[i] is fed from counter i; there are n of both.
 struct powercap {
 	struct domain *domains;     // owned
-	struct file_kept *counters; // owned; energy_uj
+	struct privileged counters; // energy_uj
 	size_t n;
 };
 

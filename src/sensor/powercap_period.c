@@ -26,10 +26,11 @@ static bool has_enough(const struct watch *watch)
 	return watch->n_changes > INTERVALS_WANTED;
 }
 
-static void look(struct watch *watch, struct file_kept *counter, const struct wattle_env *env)
+static void look(struct watch *watch, struct privileged *counters, size_t index, const struct wattle_env *env)
 {
 	uint64_t energy_uj;
-	if (file_kept_read_u64(counter, &energy_uj) < 0 || energy_uj == watch->last_uj)
+	int64_t t_ns;
+	if (privileged_read(counters, index, &energy_uj, &t_ns) < 0 || energy_uj == watch->last_uj)
 		return;
 	int64_t now_ns = env_now_ns(env);
 	if (watch->n_changes > 0)
@@ -44,12 +45,15 @@ static bool look_at_all(struct powercap *powercap, struct watch *watches, const 
 	bool out_of_patience)
 {
 	bool more = false;
+	privileged_refresh(&powercap->counters);
 	for (size_t i = 0; i < powercap->n; i++) {
 		struct watch *watch = &watches[i];
 		bool is_silent = watch->n_changes == 0 && out_of_patience;
-		if (!powercap->domains[i].used || has_enough(watch) || is_silent)
+		// A period that is known already is the helper's, which no watching makes shorter.
+		bool is_known = powercap->domains[i].update_period_ns > 0;
+		if (!powercap->domains[i].used || is_known || has_enough(watch) || is_silent)
 			continue;
-		look(watch, &powercap->counters[i], env);
+		look(watch, &powercap->counters, i, env);
 		more = true;
 	}
 	return more;
@@ -68,9 +72,13 @@ void powercap_measure_periods(struct powercap *powercap, const struct wattle_env
 	struct watch *watches = limit_ns > 0 && powercap->n > 0 ? calloc_array(powercap->n, sizeof(watches[0])) : NULL;
 	if (watches == NULL)
 		return; // unknown periods are normal
-	for (size_t i = 0; i < powercap->n; i++)
-		if (powercap->domains[i].used && file_kept_read_u64(&powercap->counters[i], &watches[i].last_uj) < 0)
+	privileged_refresh(&powercap->counters);
+	for (size_t i = 0; i < powercap->n; i++) {
+		int64_t t_ns;
+		if (powercap->domains[i].used &&
+			privileged_read(&powercap->counters, i, &watches[i].last_uj, &t_ns) < 0)
 			watches[i].last_uj = 0;
+	}
 
 	int64_t start_ns = env_now_ns(env), passed_ns = 0;
 	for (size_t round = 0; round < ROUNDS_MAX && passed_ns < limit_ns; round++) {
