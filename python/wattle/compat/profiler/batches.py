@@ -1,0 +1,67 @@
+"""One batch after another, on the device, without an end."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Callable, Generator, Iterable, Iterator, Optional
+
+import torch
+
+
+def check(model: Any, dataloader: Any, train: bool, loss_fn: Any, optimizer: Any) -> None:
+    """What can be said before anything is done."""
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
+    if isinstance(dataloader, Iterator) or not hasattr(dataloader, "__iter__") and not hasattr(dataloader, "__getitem__"):
+        raise TypeError("dataloader must be something to go through again and again, as a DataLoader or a list of batches, "
+                        f"not {type(dataloader).__name__}")
+    if train and (loss_fn is None or optimizer is None):
+        raise ValueError("train=True needs loss_fn and optimizer")
+
+
+def steps(model: Any, dataloader: Iterable[Any], train: bool, loss_fn: Optional[Callable[..., Any]], optimizer: Any,
+          device: torch.device) -> Generator[None, None, None]:
+    """Each next() takes one batch through the model. It ends only if there is no batch at all."""
+    for batch in _cycle(dataloader):
+        inputs, labels = _split(batch, train)
+        if train:
+            assert loss_fn is not None
+            optimizer.zero_grad()
+            loss_fn(_call(model, _to(device, inputs)), _to(device, labels)).backward()
+            optimizer.step()
+        else:
+            with torch.no_grad():
+                _call(model, _to(device, inputs))
+        yield
+
+
+def _cycle(dataloader: Iterable[Any]) -> Iterator[Any]:
+    while True:
+        has_batch = False
+        for batch in dataloader:
+            has_batch = True
+            yield batch
+        if not has_batch:
+            raise ValueError("the dataloader has no batch")
+
+
+def _split(batch: Any, needs_labels: bool) -> tuple[Any, Any]:
+    """data and labels, as `for data, labels in dataloader` takes them; without training also what is data alone."""
+    if isinstance(batch, (list, tuple)) and len(batch) >= 2:
+        return batch[0], batch[1]
+    if needs_labels:
+        raise ValueError(f"train=True needs batches of data and labels, not of {type(batch).__name__}")
+    return (batch[0], None) if isinstance(batch, (list, tuple)) else (batch, None)
+
+
+def _call(model: Any, inputs: Any) -> Any:
+    return model(**inputs) if isinstance(inputs, Mapping) else model(inputs)
+
+
+def _to(device: torch.device, value: Any) -> Any:
+    if hasattr(value, "to"):
+        return value.to(device)
+    if isinstance(value, Mapping):
+        return {key: _to(device, item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_to(device, item) for item in value]
+    return value

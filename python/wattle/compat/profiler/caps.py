@@ -1,0 +1,34 @@
+"""Limits by the number of a GPU."""
+from __future__ import annotations
+
+from typing import Union
+
+from ... import cap as caps
+
+GpuNumber = Union[int, str]
+
+_set_here: set[str] = set()  # devices whose limit this program has set
+
+
+def device_name(gpu_num: GpuNumber) -> str:
+    """`gpu_num` (NVML's index, or a UUID) as wattle.cap names devices."""
+    is_index = isinstance(gpu_num, int) or gpu_num.isdecimal()
+    return f"gpu-{gpu_num}" if is_index else str(gpu_num)
+
+
+def set_power_cap(gpu_num: GpuNumber, cap: float) -> None:
+    """Limits the GPU to `cap` watts, until reset_power_cap() or the end of the program, whichever way it ends.
+
+    ValueError: outside of the GPU's range, which it names; nothing is set. LookupError: there is no such GPU, or it can't
+    be limited. PermissionError: neither this program nor the helper wattled may do that.
+    """
+    name = device_name(gpu_num)
+    caps.set(name, cap)
+    _set_here.add(name)
+
+
+def reset_power_cap(gpu_num: GpuNumber) -> None:
+    """What was there before set_power_cap() is back; of a GPU that this program has not limited: its default."""
+    name = device_name(gpu_num)
+    caps.reset(name, default=name not in _set_here)
+    _set_here.discard(name)
