@@ -33,8 +33,12 @@ int cap_owner_self(const char *name, struct cap_owner *ret_owner);
 
 /* How a guard is started: argv in front of the guard's own words ("/usr/bin/wattle"; "/usr/sbin/wattled", its options).
  * NULL: none, for tests and for the guard itself. */
+struct cap_guard; // of cap/guard.h
 struct cap_guard_program {
 	const char *const *argv; // NULL-terminated; borrowed
+	/* Borrowed; *shared is NULL at first. Leases with the same place have one guard in common, which guards all that this process
+	 * keeps. NULL: each lease has its own. */
+	struct cap_guard **shared;
 };
 
 struct cap_outcome {
@@ -52,7 +56,8 @@ struct cap_lease; // one device, one owner
  * changed). The owner is this process. */
 int cap_lease_open(const struct wattle_env *env, struct cap_device *device, const struct cap_owner *owner,
 	const struct cap_guard_program *guard, struct cap_lease **ret_lease, struct wattle_error *reterr);
-// Any number of times. -ERANGE with the range; -EACCES, -ENODEV, -EIO: what was there before is back or the sentence says so.
+/* Any number of times. -ERANGE with the range; -EACCES, -ENODEV, -EIO: what was there before is back or the sentence says so.
+ * -ESTALE: somebody else has changed the limit since, theirs stays; *ret_outcome (was_foreign, foreign) is filled in then. */
 int cap_lease_set(struct cap_lease *lease, double value, struct cap_outcome *ret_outcome, struct wattle_error *reterr);
 // 0: as it was set. 1: somebody changed it meanwhile (the lease goes on, and will leave it alone). Also starts the guard again if
 // that was killed. -ENODEV: gone.

@@ -1,0 +1,229 @@
+#include "cap/change.h"
+
+#include "base/num.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct cap_field *find(const struct cap_setting *setting, const char *name)
+{
+	for (size_t i = 0; i < setting->n; i++)
+		if (strcmp(setting->fields[i].name, name) == 0)
+			return &setting->fields[i];
+	return NULL;
+}
+
+static bool holds(const struct cap_device *device, const struct cap_setting *asked, const struct cap_field *found)
+{
+	const struct cap_field *field = find(asked, found->name);
+	return field != NULL && cap_field_matches(device, found->name, field->value, found->value);
+}
+
+bool change_holds(const struct cap_device *device, const struct cap_setting *asked, const struct cap_setting *found)
+{
+	for (size_t i = 0; i < asked->n; i++) {
+		const struct cap_field *field = find(found, asked->fields[i].name);
+		if (field == NULL ||
+			!cap_field_matches(device, field->name, asked->fields[i].value, field->value))
+			return false;
+	}
+	return true;
+}
+
+static bool is_same(const struct cap_setting *a, const struct cap_setting *b)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		const struct cap_field *field = find(b, a->fields[i].name);
+		if (field == NULL || field->value != a->fields[i].value)
+			return false;
+	}
+	return true;
+}
+
+const char *change_amount(const struct cap_device *device, const struct cap_setting *setting, char out[AMOUNT_SIZE])
+{
+	double value = cap_value_of(device, setting);
+	if (isnan(value)) {
+		text_copy(out, AMOUNT_SIZE, "no limit");
+		return out;
+	}
+	char number[24];
+	num_format_double(number, sizeof(number), round(value * 1000) / 1000);
+	snprintf(out, AMOUNT_SIZE, "%s %s", number, cap_what_unit(device->what));
+	return out;
+}
+
+bool change_is_foreign(const struct journal_entry *entry, const struct cap_device *device, const struct cap_setting *now)
+{
+	for (size_t i = 0; cap_reads_back(device) && i < now->n; i++) {
+		const struct cap_field *found = &now->fields[i];
+		if (!holds(device, &entry->previous, found) && !holds(device, &entry->set, found) &&
+			!holds(device, &entry->next, found))
+			return true;
+	}
+	return false;
+}
+
+/* ---- to a limit ---- */
+
+static int write_and_read(struct cap_device *device, const struct cap_setting *next, struct cap_setting *ret_found,
+	struct wattle_error *reterr)
+{
+	int r = cap_write(device, next, reterr);
+	if (r < 0)
+		return r;
+	if (!cap_reads_back(device)) {
+		*ret_found = *next;
+		return 0;
+	}
+	struct cap_setting found;
+	r = cap_read(device, &found, reterr);
+	if (r < 0)
+		return r;
+	if (!change_holds(device, next, &found)) {
+		char asked[AMOUNT_SIZE], has[AMOUNT_SIZE];
+		return error_set(reterr, -EIO, "%s took a limit of %s without complaint, but has %s", device->name,
+			change_amount(device, next, asked), change_amount(device, &found, has));
+	}
+	*ret_found = found;
+	return 0;
+}
+
+static bool can_be_put_back(int code)
+{
+	return code != -ENODEV && code != -EACCES && code != -EPERM; // gone, or nothing was written
+}
+
+// Some registers may have been written before one was refused.
+static int put_back(struct cap_device *device, const struct cap_setting *before, int code, struct wattle_error *reterr)
+{
+	struct wattle_error why = {0};
+	struct cap_setting found;
+	bool reads_back = cap_reads_back(device);
+	if (reads_back && cap_read(device, &found, NULL) == 0 && is_same(before, &found))
+		return 0;
+	int r = can_be_put_back(code) ? cap_write(device, before, &why) : code;
+	if (r == 0 && reads_back) {
+		r = cap_read(device, &found, &why);
+		if (r == 0 && !change_holds(device, before, &found))
+			r = error_set(&why, -EIO, "it has another value");
+	}
+	if (r == 0 || reterr == NULL || !can_be_put_back(code))
+		return r;
+	char first[sizeof(reterr->text)];
+	text_copy(first, sizeof(first), reterr->text);
+	error_set(reterr, code, "%.280s; and what was there before could not be put back: %.280s", first, why.text);
+	return r;
+}
+
+int change_apply(const struct journal *journal, enum journal_kind kind, struct journal_entry *entry,
+	struct cap_device *device, const struct cap_setting *now, const struct cap_setting *next,
+	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	struct cap_setting found;
+	entry->next = *next;
+	int r = journal_write(journal, kind, entry, reterr);
+	if (r < 0) {
+		entry->next.n = 0;
+		return r;
+	}
+	r = write_and_read(device, next, &found, reterr);
+	if (r < 0) {
+		if (put_back(device, now, r, reterr) == 0)
+			entry->next.n = 0;
+		journal_write(journal, kind, entry, NULL);
+		return r;
+	}
+	entry->set = found;
+	entry->next.n = 0;
+	journal_write(journal, kind, entry, NULL); // where it fails, the one before says as much: it is `next` there
+	*ret_outcome = (struct cap_outcome){
+		.previous = cap_value_of(device, &entry->previous),
+		.set = cap_value_of(device, &found),
+		.foreign = (double)NAN,
+		.was_rounded = !is_same(next, &found),
+	};
+	return 0;
+}
+
+/* ---- and back ---- */
+
+static void sort_registers(const struct journal_entry *entry, const struct cap_device *device,
+	const struct cap_setting *now, struct cap_setting *ret_ours, bool *ret_foreign)
+{
+	*ret_ours = (struct cap_setting){0};
+	*ret_foreign = false;
+	for (size_t i = 0; i < entry->previous.n; i++) {
+		const struct cap_field *before = &entry->previous.fields[i], *found = find(now, before->name);
+		if (found == NULL || found->value == before->value)
+			continue;
+		if (holds(device, &entry->set, found) || holds(device, &entry->next, found))
+			ret_ours->fields[ret_ours->n++] = *before;
+		else if (!cap_field_matches(device, before->name, before->value, found->value))
+			*ret_foreign = true;
+	}
+}
+
+// Locked clocks: what they are can't be asked, so what was set counts as there.
+static int undo_blindly(const struct journal_entry *entry, struct cap_device *device, struct wattle_error *reterr)
+{
+	if (entry->set.n == 0 && entry->next.n == 0)
+		return 0;
+	int r = cap_write(device, &entry->previous, reterr);
+	return r < 0 ? r : (int)entry->previous.n;
+}
+
+static int undo_and_read(const struct journal_entry *entry, struct cap_device *device, const struct cap_setting *ours,
+	struct cap_setting *found, struct wattle_error *reterr)
+{
+	if (ours->n == 0)
+		return 0;
+	int r = cap_write(device, ours, reterr);
+	if (r == 0)
+		r = cap_read(device, found, reterr);
+	if (r < 0)
+		return r;
+	if (change_holds(device, ours, found))
+		return (int)ours->n;
+	char asked[AMOUNT_SIZE], has[AMOUNT_SIZE];
+	return error_set(reterr, -EIO, "%s: the limit is to be %s again, but the device has %s", device->name,
+		change_amount(device, &entry->previous, asked), change_amount(device, found, has));
+}
+
+static void tell_foreign(const struct journal_entry *entry, const struct cap_device *device,
+	const struct cap_setting *found, struct cap_outcome *outcome)
+{
+	char has[AMOUNT_SIZE], had[AMOUNT_SIZE];
+	outcome->was_foreign = true;
+	outcome->foreign = cap_value_of(device, found);
+	snprintf(outcome->text, sizeof(outcome->text),
+		"%s: somebody else has changed the limit meanwhile, it is %s and stays so (%s was there before)",
+		device->name, change_amount(device, found, has), change_amount(device, &entry->previous, had));
+}
+
+int change_undo(const struct journal_entry *entry, struct cap_device *device, struct cap_outcome *ret_outcome,
+	struct wattle_error *reterr)
+{
+	struct cap_outcome outcome = {.previous = cap_value_of(device, &entry->previous), .foreign = (double)NAN};
+	struct cap_setting found = entry->previous, ours;
+	bool is_foreign = false;
+	int r;
+	if (!cap_reads_back(device)) {
+		r = undo_blindly(entry, device, reterr);
+	} else {
+		r = cap_read(device, &found, reterr);
+		if (r < 0)
+			return r;
+		sort_registers(entry, device, &found, &ours, &is_foreign);
+		r = undo_and_read(entry, device, &ours, &found, reterr);
+	}
+	if (r < 0)
+		return r;
+	outcome.set = cap_value_of(device, &found);
+	if (is_foreign)
+		tell_foreign(entry, device, &found, &outcome);
+	*ret_outcome = outcome;
+	return r;
+}

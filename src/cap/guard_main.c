@@ -1,0 +1,218 @@
+/* The guard: waits for its owner's death and puts back what that left. It is started as lease.h says: a session of its own,
+ * nothing open but the line to its owner, and no signal handled. */
+#include "base/cleanup.h"
+#include "base/spawn.h"
+#include "base/util.h"
+#include "cap/guard_line.h"
+#include "cap/lease_timed.h"
+#include "cap/recover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { GUARD_OK = 0, GUARD_FAILED = 1, GUARD_USAGE = 2 };
+enum { DYING_MS = 1000 }; // from the close of an owner's descriptors to the end of its last thread
+
+struct guard {
+	const struct wattle_env *env; // borrowed
+	struct guard_order order;
+	struct journal journal;
+	int line_fd, owner_fd; // owner_fd: its pidfd
+	struct cap_devices devices;
+};
+
+/* ---- who we are ---- */
+
+static int receive(struct guard *guard, int line_fd)
+{
+	struct iovec part = {.iov_base = &guard->order, .iov_len = sizeof(guard->order)};
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int[GUARD_FDS]))];
+	} control;
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room)};
+	ssize_t n = recvmsg(line_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	const struct cmsghdr *rights = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (n != (ssize_t)sizeof(guard->order) || guard->order.size != sizeof(guard->order) || rights == NULL ||
+		rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof(int[GUARD_FDS])))
+		return -EPROTO;
+	int fds[GUARD_FDS];
+	memcpy(fds, CMSG_DATA(rights), sizeof(fds));
+	guard->line_fd = line_fd;
+	guard->owner_fd = fds[GUARD_PIDFD];
+	return journal_open_fd(fds[GUARD_JOURNAL], guard->order.journal_path, &guard->journal);
+}
+
+static void ignore_signals(void)
+{
+	static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM,
+		SIGPROF, SIGIO, SIGPWR, SIGTSTP, SIGTTIN, SIGTTOU, SIGXCPU};
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		signal(ignored[i], SIG_IGN);
+}
+
+// Whoever is killed for memory, it should be somebody who holds more of it. As low as this user may.
+static void ask_to_be_spared(void)
+{
+	static const char *const adjustments[] = {"-1000", "-500", "0"};
+	wattle_cleanup_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	for (size_t i = 0; fd >= 0 && i < ARRAY_SIZE(adjustments); i++)
+		if (write(fd, adjustments[i], strlen(adjustments[i])) > 0)
+			return;
+}
+
+static void answer(const struct guard *guard, int code, const struct cap_outcome *outcome, const char *text)
+{
+	struct guard_answer message = {.code = code};
+	if (outcome != NULL)
+		message.outcome = *outcome;
+	text_copy(message.text, sizeof(message.text), text);
+	(void)send(guard->line_fd, &message, sizeof(message), MSG_NOSIGNAL);
+}
+
+/* ---- for an owner ---- */
+
+static size_t recover(struct guard *guard, bool is_dead)
+{
+	struct recovery recovery = {
+		.env = guard->env,
+		.journal = &guard->journal,
+		.devices = &guard->devices,
+		.is_open = true,
+		.of = &guard->order.keeper,
+		.is_dead = is_dead,
+		.patience = LOCK_SLEEP,
+	};
+	recover_all(&recovery);
+	return recovery.n_left;
+}
+
+static bool has_died(const struct guard *guard, int timeout_ms)
+{
+	struct pollfd owner = {.fd = guard->owner_fd, .events = POLLIN};
+	return poll(&owner, 1, timeout_ms) > 0;
+}
+
+// True: there is nothing left to wait for.
+static bool on_line(struct guard *guard)
+{
+	char word;
+	ssize_t n = recv(guard->line_fd, &word, sizeof(word), MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n == 1 && word == GUARD_DONE)
+		return true;
+	/* It is dying; or it has replaced itself (exec) without a word, and lives: then its locks are gone all the same. */
+	close(guard->line_fd);
+	guard->line_fd = -1;
+	if (has_died(guard, DYING_MS))
+		return false;
+	return recover(guard, false) == 0;
+}
+
+// No file system is kept from being unmounted; not earlier, for paths may be relative to where the owner stood.
+static void leave_folder(void)
+{
+	(void)!chdir("/");
+}
+
+static int watch(struct guard *guard)
+{
+	leave_folder();
+	answer(guard, 0, NULL, "");
+	for (;;) {
+		struct pollfd fds[] = {{.fd = guard->owner_fd, .events = POLLIN}, {.fd = guard->line_fd, .events = POLLIN}};
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+			return GUARD_FAILED;
+		if (fds[1].revents != 0 && on_line(guard))
+			return GUARD_OK;
+		if (has_died(guard, 0))
+			return recover(guard, true) == 0 ? GUARD_OK : GUARD_FAILED;
+	}
+}
+
+/* ---- as an owner for some time ---- */
+
+static struct cap_device *find(struct guard *guard)
+{
+	for (size_t i = 0; i < guard->devices.n; i++) {
+		struct cap_device *device = &guard->devices.devices[i];
+		if (device->what == guard->order.what && strcmp(device->id, guard->order.id) == 0)
+			return device;
+	}
+	return NULL;
+}
+
+// Of CLOCK_BOOTTIME: an hour is an hour, also of a laptop that sleeps through it.
+static int wait_for_the_hour(int64_t for_ns, const sigset_t *asked_to_go)
+{
+	wattle_cleanup_close int timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+	wattle_cleanup_close int signal_fd = signalfd(-1, asked_to_go, SFD_CLOEXEC);
+	const struct itimerspec hour = {.it_value = {.tv_sec = for_ns / NS_PER_S, .tv_nsec = for_ns % NS_PER_S}};
+	if (timer_fd < 0 || signal_fd < 0 || timerfd_settime(timer_fd, 0, &hour, NULL) < 0)
+		return -errno;
+	struct pollfd fds[] = {{.fd = timer_fd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
+	while (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno == EINTR)
+		continue;
+	return 0;
+}
+
+static int hold(struct guard *guard)
+{
+	struct wattle_error error = {0};
+	struct cap_outcome outcome = {0};
+	struct cap_lease *lease;
+	struct cap_device *device = find(guard);
+	sigset_t asked_to_go;
+	sigemptyset(&asked_to_go);
+	sigaddset(&asked_to_go, SIGTERM);
+	sigprocmask(SIG_BLOCK, &asked_to_go, NULL);
+	signal(SIGTERM, SIG_DFL); // an ignored one would not come by the descriptor
+	int r = device != NULL ? 0 : error_set(&error, -ENODEV, "%s is not there any more", guard->order.id);
+	if (r == 0)
+		r = lease_open_as(guard->env, device, &guard->order.owner, true, NULL, &lease, &error);
+	if (r < 0) {
+		answer(guard, r, NULL, error.text);
+		return GUARD_FAILED;
+	}
+	leave_folder();
+	r = cap_lease_set(lease, guard->order.value, &outcome, &error);
+	answer(guard, r, &outcome, error.text);
+	close(guard->line_fd);
+	close(guard->owner_fd);
+	if (r == 0)
+		wait_for_the_hour(guard->order.for_ns, &asked_to_go);
+	return cap_lease_end(lease, &outcome, NULL) == 0 && r == 0 ? GUARD_OK : GUARD_FAILED;
+}
+
+int cap_guard_main(const struct wattle_env *env, int argc, char **argv)
+{
+	struct guard guard = {.env = env, .journal = {.fd = -1}, .line_fd = -1, .owner_fd = -1};
+	struct wattle_error error = {0};
+	if (receive(&guard, SPAWN_CONTROL_FD) < 0)
+		return GUARD_USAGE; // by hand, or by another version
+	ignore_signals();
+	ask_to_be_spared();
+	prctl(PR_SET_NAME, "wattle-guard");
+	int r = cap_devices_open(&guard.devices, env, &error);
+	malloc_trim(0);
+	int status = GUARD_FAILED;
+	if (r < 0)
+		answer(&guard, r, NULL, error.text);
+	else
+		status = guard.order.for_ns > 0 ? hold(&guard) : watch(&guard);
+	cap_devices_close(&guard.devices);
+	journal_close(&guard.journal);
+	return status;
+}

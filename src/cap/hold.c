@@ -1,0 +1,112 @@
+#include "cap/hold.h"
+
+#include "base/util.h"
+#include "cap/hold_ops.h"
+
+#include <errno.h>
+
+static const struct hold_ops *const ways[] = {&hold_own};
+
+struct cap_hold {
+	const struct hold_ops *way;
+	void *state; // the way's own
+};
+
+// -EACCES with why, and what would mend it: nothing is begun that could only fail.
+static int choose(const struct cap_holder *holder, const struct cap_device *device, const struct hold_ops **ret_way,
+	struct wattle_error *reterr)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		if (!ways[i]->would(holder, device))
+			continue;
+		*ret_way = ways[i];
+		return 0;
+	}
+	return error_set(reterr, -EACCES, "%s can't be limited: %s%s%s", device->name,
+		device->why[0] != '\0' ? device->why : "it does not let itself be changed",
+		device->remedy[0] != '\0' ? "; " : "", device->remedy);
+}
+
+void cap_holds_describe(const struct cap_holder *holder, struct cap_devices *devices)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
+		if (ways[i]->describe != NULL)
+			ways[i]->describe(holder, devices);
+}
+
+int cap_hold_open(const struct cap_holder *holder, struct cap_device *device, struct cap_hold **ret_hold,
+	struct wattle_error *reterr)
+{
+	const struct hold_ops *way;
+	int r = choose(holder, device, &way, reterr);
+	if (r < 0)
+		return r;
+	struct cap_hold *hold = calloc(1, sizeof(*hold));
+	if (hold == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	hold->way = way;
+	r = way->open(holder, device, &hold->state, reterr);
+	if (r < 0)
+		free(hold);
+	else
+		*ret_hold = hold;
+	return r;
+}
+
+int cap_hold_set(struct cap_hold *hold, double value, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	return hold->way->set(hold->state, value, ret_outcome, reterr);
+}
+
+int cap_hold_check(struct cap_hold *hold, struct cap_outcome *ret_outcome)
+{
+	return hold->way->check(hold->state, ret_outcome);
+}
+
+int cap_hold_fd(const struct cap_hold *hold)
+{
+	return hold->way->fd(hold->state);
+}
+
+int cap_hold_end(struct cap_hold *hold, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	int r = hold->way->end(hold->state, ret_outcome, reterr);
+	free(hold);
+	return r;
+}
+
+void cap_hold_disown(struct cap_hold *hold)
+{
+	if (hold == NULL)
+		return;
+	hold->way->disown(hold->state);
+	free(hold);
+}
+
+int cap_hold_keep(struct cap_hold *hold, struct wattle_error *reterr)
+{
+	int r = hold->way->keep(hold->state, reterr);
+	free(hold);
+	return r;
+}
+
+bool cap_hold_is_helped(const struct cap_hold *hold)
+{
+	return hold->way != &hold_own;
+}
+
+int cap_hold_stand(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
+	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	const struct hold_ops *way;
+	int r = choose(holder, device, &way, reterr);
+	return r < 0 ? r : way->stand(holder, device, value, for_ns, ret_outcome, reterr);
+}
+
+int cap_hold_reset(const struct cap_holder *holder, struct cap_device *device, bool to_default,
+	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	const struct hold_ops *way;
+	int r = choose(holder, device, &way, reterr);
+	return r < 0 ? r : way->reset(holder, device, to_default, ret_outcome, reterr);
+}

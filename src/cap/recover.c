@@ -1,0 +1,273 @@
+#include "cap/recover.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "cap/change.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void tell(const struct recovery *recovery, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void tell(const struct recovery *recovery, const char *format, ...)
+{
+	if (recovery->tell == NULL)
+		return;
+	char text[900];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	recovery->tell(recovery->data, text);
+}
+
+/* ---- one lease of a dead owner ---- */
+
+// A lease that was kept is a standing limit with its token: its owner died before it could strike it.
+static bool was_kept(const struct journal *journal, const char *stem, const struct journal_entry *lease)
+{
+	struct journal_entry standing;
+	return journal_read(journal, stem, JOURNAL_STANDING, &standing, NULL) == 0 && standing.token == lease->token;
+}
+
+static bool has_changed_nothing(const struct journal_entry *lease)
+{
+	return lease->set.n == 0 && lease->next.n == 0;
+}
+
+static bool is_of_this_boot(const struct wattle_env *env, const struct journal_entry *entry)
+{
+	char boot_id[BOOT_ID_SIZE];
+	cap_boot_id(env, boot_id);
+	return strcmp(boot_id, entry->boot_id) == 0;
+}
+
+static int put_aside(const struct recovery *recovery, const char *stem, enum journal_kind kind, const char *why)
+{
+	int r = journal_put_aside(recovery->journal, stem, kind);
+	if (r == 0)
+		tell(recovery, "%s; it is kept aside as .broken; `wattle cap list` shows the limits in force", why);
+	else
+		tell(recovery, "%s; it can't be put aside: %s", why, strerror(-r));
+	return 0;
+}
+
+static int find_device(struct recovery *recovery, const struct journal_entry *entry, struct cap_device **ret_device)
+{
+	if (!recovery->is_open) {
+		int r = cap_devices_open(recovery->devices, recovery->env, NULL);
+		if (r < 0) {
+			cap_devices_close(recovery->devices);
+			return r;
+		}
+		recovery->is_open = true;
+	}
+	for (size_t i = 0; i < recovery->devices->n; i++) {
+		struct cap_device *device = &recovery->devices->devices[i];
+		if (device->what != entry->what || strcmp(device->id, entry->id) != 0)
+			continue;
+		*ret_device = device;
+		return 0;
+	}
+	return -ENODEV;
+}
+
+static void tell_failure(const struct recovery *recovery, const struct journal_entry *lease, int code, const char *why)
+{
+	char owner[160], remedy[800] = "";
+	cap_owner_describe(&lease->owner, owner, sizeof(owner));
+	if ((code == -EACCES || code == -EPERM) && geteuid() != 0)
+		snprintf(remedy, sizeof(remedy), "; `sudo WATTLE_STATE=%.*s wattle cap reset %s` puts it back",
+			(int)(strlen(recovery->journal->path) - strlen("/caps")), recovery->journal->path,
+			lease->device);
+	tell(recovery, "%s still has the limit that a dead owner left (%s): %s%s", lease->device, owner, why, remedy);
+}
+
+static void tell_restored(const struct recovery *recovery, const struct journal_entry *lease,
+	const struct cap_device *device)
+{
+	char owner[160], back[AMOUNT_SIZE], had[AMOUNT_SIZE];
+	const struct cap_setting *ours = lease->next.n > 0 ? &lease->next : &lease->set;
+	cap_owner_describe(&lease->owner, owner, sizeof(owner));
+	tell(recovery, "%s is back at %s; it had been left at %s by an owner who died (%s)", device->name,
+		change_amount(device, &lease->previous, back), change_amount(device, ours, had), owner);
+}
+
+/* A limit does not outlive the machine: after a restart a register that holds something else came up with it, and there is
+ * nothing to tell. Where it does hold what was set (it was kept through kexec, or set again from a file) it goes back. */
+static int undo(struct recovery *recovery, const struct journal_entry *lease, struct cap_device *device,
+	struct wattle_error *reterr)
+{
+	bool same_boot = is_of_this_boot(recovery->env, lease);
+	if (!same_boot && !cap_reads_back(device))
+		return 0;
+	struct cap_outcome outcome;
+	int r = change_undo(lease, device, &outcome, reterr);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		recovery->n_restored++;
+		tell_restored(recovery, lease, device);
+	}
+	if (same_boot && outcome.was_foreign)
+		tell(recovery, "%s", outcome.text);
+	return 0;
+}
+
+static int undo_lease(struct recovery *recovery, const char *stem, const struct journal_entry *lease)
+{
+	struct cap_device *device;
+	struct wattle_error why = {0};
+	int r = 0;
+	if (!has_changed_nothing(lease) && !was_kept(recovery->journal, stem, lease)) {
+		r = find_device(recovery, lease, &device);
+		if (r == 0)
+			r = undo(recovery, lease, device, &why);
+		else if (!is_of_this_boot(recovery->env, lease))
+			r = 0;
+		else
+			error_set(&why, r, "the device is not there");
+	}
+	if (r == 0)
+		r = journal_strike(recovery->journal, JOURNAL_LEASE, lease);
+	if (r < 0)
+		tell_failure(recovery, lease, r, why.text[0] != '\0' ? why.text : strerror(-r));
+	return r;
+}
+
+/* ---- all of them ---- */
+
+static bool concerns(const struct recovery *recovery, const char *stem, const struct journal_entry *lease)
+{
+	if (recovery->of != NULL && !cap_keeper_is(recovery->of, &lease->keeper))
+		return false;
+	return recovery->is_dead || !lock_is_kept(recovery->journal, stem, lease);
+}
+
+static int recover_lease_locked(struct recovery *recovery, const char *stem)
+{
+	struct wattle_error why = {0};
+	struct journal_entry lease;
+	int r = journal_read(recovery->journal, stem, JOURNAL_LEASE, &lease, &why);
+	if (r == -EBADMSG)
+		return put_aside(recovery, stem, JOURNAL_LEASE, why.text);
+	if (r < 0 || !concerns(recovery, stem, &lease))
+		return 0; // somebody else was quicker
+	if (undo_lease(recovery, stem, &lease) < 0)
+		recovery->n_left++;
+	return 0;
+}
+
+// Looked at without the lock first: most leases are of owners who live, and a reader need not be able to lock.
+static int recover_lease(void *data, const char *stem)
+{
+	struct recovery *recovery = data;
+	struct wattle_error why = {0};
+	struct journal_entry lease;
+	int r = journal_read(recovery->journal, stem, JOURNAL_LEASE, &lease, &why);
+	if (r == -ENOENT || (r == 0 && !concerns(recovery, stem, &lease)) || (r < 0 && recovery->of != NULL))
+		return 0;
+	wattle_cleanup_close int lock_fd = -1;
+	int taken = lock_take(recovery->journal, stem, recovery->patience, &lock_fd, r == 0 ? &why : NULL);
+	if (taken == 0) {
+		recover_lease_locked(recovery, stem);
+		lock_drop(lock_fd);
+	} else if (r == 0 && taken != -EBUSY && !has_changed_nothing(&lease)) {
+		tell_failure(recovery, &lease, taken, why.text);
+	} else if (r != 0 && taken != -EBUSY) {
+		tell(recovery, "%s", why.text);
+	}
+	return 0;
+}
+
+// A standing limit goes with the machine's restart; silently, for that is what everybody expects.
+static int forget_locked(struct recovery *recovery, const char *stem)
+{
+	struct wattle_error why = {0};
+	struct journal_entry standing;
+	struct cap_setting now;
+	struct cap_device *device;
+	int r = journal_read(recovery->journal, stem, JOURNAL_STANDING, &standing, &why);
+	if (r == -EBADMSG)
+		return put_aside(recovery, stem, JOURNAL_STANDING, why.text);
+	if (r < 0 || is_of_this_boot(recovery->env, &standing))
+		return 0;
+	r = find_device(recovery, &standing, &device);
+	if (r == 0 && cap_reads_back(device) && cap_read(device, &now, NULL) == 0 &&
+		change_holds(device, &standing.set, &now) && !change_holds(device, &standing.previous, &now)) {
+		cap_boot_id(recovery->env, standing.boot_id); // it has outlived the restart: `cap reset` has something to do
+		return journal_write(recovery->journal, JOURNAL_STANDING, &standing, NULL);
+	}
+	return journal_strike(recovery->journal, JOURNAL_STANDING, &standing);
+}
+
+static int forget_standing(void *data, const char *stem)
+{
+	struct recovery *recovery = data;
+	struct journal_entry standing;
+	int r = journal_read(recovery->journal, stem, JOURNAL_STANDING, &standing, NULL);
+	if (r != -EBADMSG && (r < 0 || is_of_this_boot(recovery->env, &standing)))
+		return 0;
+	wattle_cleanup_close int lock_fd = -1;
+	if (lock_take(recovery->journal, stem, LOCK_TRY, &lock_fd, NULL) < 0)
+		return 0;
+	forget_locked(recovery, stem);
+	lock_drop(lock_fd);
+	return 0;
+}
+
+int recover_all(struct recovery *recovery)
+{
+	int r = journal_each(recovery->journal, JOURNAL_LEASE, recover_lease, recovery);
+	if (r == 0 && recovery->of == NULL)
+		r = journal_each(recovery->journal, JOURNAL_STANDING, forget_standing, recovery);
+	return r;
+}
+
+int cap_recover(const struct wattle_env *env, void (*tell_person)(void *data, const char *text), void *data)
+{
+	struct wattle_error error = {0};
+	struct journal journal;
+	int r = journal_open(env, false, &journal, &error);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	struct cap_devices devices;
+	struct recovery recovery = {.env = env, .journal = &journal, .devices = &devices, .patience = LOCK_WAIT,
+		.tell = tell_person, .data = data};
+	r = recover_all(&recovery);
+	if (recovery.is_open)
+		cap_devices_close(&devices);
+	journal_close(&journal);
+	return r < 0 ? r : (int)recovery.n_restored;
+}
+
+/* ---- one device, for who wants it next ---- */
+
+int recover_refuse(const struct journal_entry *lease, struct wattle_error *reterr)
+{
+	char owner[160];
+	cap_owner_describe(&lease->owner, owner, sizeof(owner));
+	return error_set(reterr, -EBUSY, "%s is limited by %s; its limit ends with it%s%s", lease->device, owner,
+		lease->timed ? ", or with `wattle cap reset " : "", lease->timed ? lease->device : "");
+}
+
+int recover_device(const struct journal *journal, const char *stem, struct cap_device *device,
+	struct wattle_error *reterr)
+{
+	struct journal_entry lease;
+	struct cap_outcome outcome;
+	int r = journal_read(journal, stem, JOURNAL_LEASE, &lease, reterr);
+	if (r == -ENOENT)
+		return 0;
+	if (r == -EBADMSG)
+		return journal_put_aside(journal, stem, JOURNAL_LEASE);
+	if (r < 0)
+		return r;
+	if (lock_is_kept(journal, stem, &lease))
+		return recover_refuse(&lease, reterr);
+	if (!has_changed_nothing(&lease) && !was_kept(journal, stem, &lease))
+		r = change_undo(&lease, device, &outcome, reterr);
+	return r < 0 ? r : journal_strike(journal, JOURNAL_LEASE, &lease);
+}
