@@ -1,4 +1,5 @@
-#include "cap/tune/estimate.h"
+#include "cap/tune/bootstrap.h"
+#include "cap/tune/figures.h"
 #include "cap/tune/tuner.h"
 
 #include "base/util.h"
@@ -46,17 +47,23 @@ static bool allowed(const struct tuner *tuner, const struct tune_result *result,
 	return 100 * slowdown <= tuner->options.slowdown_percent;
 }
 
-static struct tune_interval change_percent(const struct estimate *estimate, enum tune_quantity quantity, size_t limit,
-	double sign)
+// Of the reference itself nothing needs to be measured.
+static const struct tune_interval none = {0, 0, 0};
+
+static int promise(const struct tuner *tuner, const struct figures *figures, const struct choice *choice,
+	struct arena *arena, struct tune_result *result)
 {
-	double change = estimate->log[quantity][limit] - estimate->log[quantity][0];
-	double half = t_quantile(estimate->degrees) *
-		sqrt(estimate->noise[quantity][quantity] * estimate_shape_of_difference(estimate, limit, 0));
-	if (limit == 0)
-		return (struct tune_interval){0, 0, 0};
-	struct tune_interval interval = {sign * 100 * expm1(change), sign * 100 * expm1(change - sign * half),
-		sign * 100 * expm1(change + sign * half)};
-	return interval;
+	double unknown = (double)NAN, chosen = figures->grid[choice->at];
+	result->chosen = chosen;
+	result->chosen_range = (struct tune_interval){chosen, unknown, unknown};
+	result->saving_percent = result->slowdown = none;
+	if (choice->at > 0) {
+		double saving = -100 * expm1(figures_curve(figures, TUNE_E, choice->at));
+		double slowdown = 100 * expm1(figures_curve(figures, TUNE_T, choice->at));
+		result->saving_percent = (struct tune_interval){saving, unknown, unknown};
+		result->slowdown = (struct tune_interval){slowdown, unknown, unknown};
+	}
+	return figures->degrees > 0 ? bootstrap_choice(figures, choice, tuner->options.seed, arena, result) : 0;
 }
 
 static bool can_conclude(const struct tuner *tuner)
@@ -78,20 +85,26 @@ int tuner_conclude(const struct tuner *tuner, struct arena *arena, struct tune_r
 	double k = tune_time_exponent(tuner->options.goal), unknown = (double)NAN;
 	struct tune_result result = {.goal = tuner->options.goal, .slowdown_percent = tuner->options.slowdown_percent,
 		.residual_percent = unknown, .noise_percent = 100 * sqrt(estimate_noise(&estimate, k)),
-		.drift_percent = unknown};
+		.drift_percent = 100 * expm1(estimate.drift[TUNE_E] + k * estimate.drift[TUNE_T])};
 	r = fill_limits(tuner, &estimate, &result, arena);
 	if (r < 0)
 		return r;
-	size_t best = 0;
-	for (size_t i = 0; i < tuner->n_limits; i++) {
+	double *limits = arena_alloc(arena, tuner->n_limits, sizeof(*limits));
+	struct figures figures;
+	for (size_t i = 0; i < tuner->n_limits; i++)
+		limits[i] = tuner->limits[i].limit;
+	r = figures_make(&estimate, limits, tuner->options.goal, tuner->options.slowdown_percent, arena, &figures);
+	if (r < 0)
+		return r;
+	struct choice choice = choose(&figures, NULL);
+	result.model = choice.model.kind;
+	result.residual_percent = 100 * choice.residual;
+	text_copy(result.note, sizeof(result.note), choice.why);
+	r = promise(tuner, &figures, &choice, arena, &result);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < tuner->n_limits; i++)
 		result.limits[i].is_allowed = allowed(tuner, &result, i);
-		if (result.limits[i].is_allowed && result.limits[i].objective.value < result.limits[best].objective.value)
-			best = i;
-	}
-	result.chosen = result.limits[best].limit;
-	result.saving_percent = change_percent(&estimate, TUNE_E, best, -1);
-	result.slowdown = change_percent(&estimate, TUNE_T, best, 1);
-	result.chosen_range = (struct tune_interval){result.chosen, unknown, unknown};
 	*ret_result = result;
 	return 0;
 }

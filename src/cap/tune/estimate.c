@@ -148,6 +148,17 @@ static void centre(struct fit *fit, const double *share, double *mean)
 			fit->inverse[i * n + j] += all - mean[i] - mean[j] + 1 / (double)fit->m;
 }
 
+/* How far the walk went from the first window to the last: its best guess is r·W·(I + r·W)⁻¹·(y − fit), which is
+ * (I − (I + r·W)⁻¹)·(y − fit). To be called before centre(). */
+static double drift_of(struct fit *fit, double strength, enum tune_quantity q, double *left)
+{
+	for (size_t j = 0; j < fit->m; j++)
+		left[j] = fit->y[q][j] - fit->at[q][column_of(fit, j)];
+	solve_walk(fit, strength, left);
+	size_t last = fit->m - 1;
+	return left[last] - fit->solved[last] - left[0] + fit->solved[0];
+}
+
 static void add_fit(struct estimate *sum, const struct fit *fit, const size_t *limit_of, double weight)
 {
 	for (size_t q = 0; q < TUNE_QUANTITIES; q++)
@@ -234,6 +245,8 @@ static int average(struct fit *fit, struct estimate *estimate, const size_t *lim
 		double weight = exp(likelihood[s] - best) / sum;
 		if (!(weight > 1e-6) || !fit_strength(fit, strengths[s], scratch))
 			continue;
+		for (size_t q = 0; q < TUNE_QUANTITIES; q++)
+			estimate->drift[q] += weight * drift_of(fit, strengths[s], (enum tune_quantity)q, scratch);
 		centre(fit, share, mean);
 		add_fit(estimate, fit, limit_of, weight);
 	}

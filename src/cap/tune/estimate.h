@@ -14,7 +14,8 @@ struct estimate {
 	double *shape;                    // n × n; covariance of the logs is shape × noise
 	double noise[TUNE_QUANTITIES][TUNE_QUANTITIES]; // covariance of one window's logs; NaN: can't be told
 	size_t degrees;                   // of freedom of the noise
-	double level[TUNE_QUANTITIES];
+	double drift[TUNE_QUANTITIES];    // of the logs, from the first window to the last
+	double level[TUNE_QUANTITIES];    // mean of all windows' logs
 };
 
 /* `windows` in the order of at_s, all good. Memory in the arena. -ENOMEM. */

@@ -7,50 +7,106 @@
 // Of the objective's logarithm: two limits that differ by less are equally good.
 static const double EQUAL = 0.005;
 
+// One quantity or objective, as logarithms, with its noise.
 struct judged {
 	const struct estimate *estimate;
-	double time_exponent, noise, t;
+	double by_quantity[TUNE_QUANTITIES]; // log E and log T in these parts
+	double noise, t;
 };
-
-// At least so much is a's figure above b's: the lower end of the difference's interval.
-static double surely_above(const struct judged *judged, size_t a, size_t b)
-{
-	double difference = estimate_log(judged->estimate, a, judged->time_exponent) -
-		estimate_log(judged->estimate, b, judged->time_exponent);
-	return difference - judged->t * sqrt(judged->noise * estimate_shape_of_difference(judged->estimate, a, b));
-}
-
-static struct judged judged_make(const struct estimate *estimate, double noise, double time_exponent)
-{
-	return (struct judged){estimate, time_exponent, noise, t_quantile(estimate->degrees)};
-}
 
 static bool is_measured(const struct estimate *estimate, size_t limit)
 {
 	return !isnan(estimate->log[TUNE_E][limit]);
 }
 
-static void judge_objective(struct tuner *tuner, const struct estimate *estimate)
+static struct judged judged_objective(const struct estimate *estimate, double k)
 {
-	double k = tune_time_exponent(tuner->options.goal);
-	struct judged judged = judged_make(estimate, estimate_noise(estimate, k), k);
-	size_t best = tuner->n_limits;
-	for (size_t i = 0; i < tuner->n_limits; i++)
-		if (is_measured(estimate, i) &&
-			(best == tuner->n_limits || estimate_log(estimate, i, k) < estimate_log(estimate, best, k)))
+	return (struct judged){estimate, {1, k}, estimate_noise(estimate, k), t_quantile(estimate->degrees)};
+}
+
+static struct judged judged_time(const struct estimate *estimate)
+{
+	return (struct judged){estimate, {0, 1}, estimate->noise[TUNE_T][TUNE_T], t_quantile(estimate->degrees)};
+}
+
+static double figure(const struct judged *judged, size_t limit)
+{
+	double sum = 0;
+	for (size_t q = 0; q < TUNE_QUANTITIES; q++)
+		sum += judged->by_quantity[q] * judged->estimate->log[q][limit];
+	return sum;
+}
+
+// At least so much is a's figure above b's (lower end of the difference's interval), at most so much (upper end).
+static double least_above(const struct judged *judged, size_t a, size_t b)
+{
+	double half = judged->t * sqrt(judged->noise * estimate_shape_of_difference(judged->estimate, a, b));
+	return figure(judged, a) - figure(judged, b) - half;
+}
+
+static double most_above(const struct judged *judged, size_t a, size_t b)
+{
+	return -least_above(judged, b, a);
+}
+
+// The least figure of the limits named; n: none.
+static size_t best_of(const struct judged *judged, size_t n, const bool *named)
+{
+	size_t best = n;
+	for (size_t i = 0; i < n; i++)
+		if (named[i] && (best == n || figure(judged, i) < figure(judged, best)))
 			best = i;
+	return best;
+}
+
+static void leave_out_worse(struct tuner *tuner, const struct judged *judged, size_t best)
+{
 	for (size_t i = 0; i < tuner->n_limits; i++)
-		if (i != best && is_measured(estimate, i) && surely_above(&judged, i, best) > -EQUAL)
+		if (i != best && is_measured(judged->estimate, i) && least_above(judged, i, best) > -EQUAL)
 			tuner->limits[i].in_question = false;
+}
+
+static void judge_objective(struct tuner *tuner, const struct estimate *estimate, bool *named)
+{
+	struct judged judged = judged_objective(estimate, tune_time_exponent(tuner->options.goal));
+	for (size_t i = 0; i < tuner->n_limits; i++)
+		named[i] = is_measured(estimate, i);
+	leave_out_worse(tuner, &judged, best_of(&judged, tuner->n_limits, named));
+}
+
+/* Out are limits that are surely too slow, and those that surely need more energy than the best of the surely allowed ones.
+ * The limits next to where the bound is passed stay, on both sides: what lies between is read off the curve of T there. */
+static void judge_bound(struct tuner *tuner, const struct estimate *estimate, bool *named)
+{
+	struct judged energy = judged_objective(estimate, 0), time = judged_time(estimate);
+	double bound = log1p(tuner->options.slowdown_percent / 100);
+	size_t lowest_allowed = 0, highest_slow = tuner->n_limits;
+	for (size_t i = 0; i < tuner->n_limits; i++) {
+		named[i] = i == 0 || (is_measured(estimate, i) && most_above(&time, i, 0) <= bound);
+		if (named[i])
+			lowest_allowed = i;
+	}
+	for (size_t i = tuner->n_limits; i-- > 1;)
+		if (is_measured(estimate, i) && i > lowest_allowed && least_above(&time, i, 0) > bound)
+			highest_slow = i;
+	size_t best = best_of(&energy, tuner->n_limits, named);
+	leave_out_worse(tuner, &energy, best);
+	for (size_t i = 1; i < tuner->n_limits; i++)
+		if (i > highest_slow)
+			tuner->limits[i].in_question = false;
+	bool edge_matters = lowest_allowed == best || least_above(&energy, lowest_allowed, best) <= -EQUAL;
+	if (highest_slow < tuner->n_limits && edge_matters)
+		tuner->limits[highest_slow].in_question = tuner->limits[lowest_allowed].in_question = true;
 }
 
 void tune_judge(struct tuner *tuner)
 {
 	struct arena *arena = arena_new();
+	bool *named = arena != NULL ? arena_alloc(arena, tuner->n_limits, sizeof(*named)) : NULL;
 	struct estimate estimate;
-	if (arena != NULL && tuner->n_windows > 0 &&
+	if (named != NULL && tuner->n_windows > 0 &&
 		estimate_make(tuner->windows, tuner->n_windows, tuner->n_limits, arena, &estimate) == 0 &&
 		estimate.degrees > 0 && is_measured(&estimate, 0))
-		judge_objective(tuner, &estimate);
+		(tuner->options.goal == TUNE_SLOWDOWN ? judge_bound : judge_objective)(tuner, &estimate, named);
 	arena_free(arena);
 }

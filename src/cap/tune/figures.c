@@ -1,0 +1,120 @@
+#include "cap/tune/figures.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+
+/* A limit that is 10 % worse than the best need not be met better than to 2 %: models are to be right near the optimum. */
+static const double CARELESS = 0.2;
+
+// Of a window's logs where each limit has one window only, and nothing can be told.
+static const double SUPPOSED_NOISE = 0.02;
+
+enum { GRID_MOST = 1024 };
+
+static size_t count_grid(double low, double high, double *ret_step)
+{
+	*ret_step = fmax(ceil((high - low) / GRID_MOST), 1);
+	return high - low < 1e15 ? (size_t)((high - low) / *ret_step) + 1 : 0;
+}
+
+// Whole limits and the measured ones merged, descending, none twice.
+static int make_grid(struct figures *figures, struct arena *arena)
+{
+	double high = figures->limit[0], low = figures->limit[figures->n - 1], step;
+	size_t whole = count_grid(low, high, &step);
+	figures->grid = arena_alloc(arena, whole + figures->n, sizeof(*figures->grid));
+	figures->grid_of = arena_alloc(arena, figures->n, sizeof(*figures->grid_of));
+	if (figures->grid == NULL || figures->grid_of == NULL)
+		return -ENOMEM;
+	double next = floor(high);
+	size_t n = 0;
+	for (size_t i = 0; i < figures->n; i++) {
+		for (; next > figures->limit[i] && n < whole + i; next -= step)
+			figures->grid[n++] = next;
+		if (next == figures->limit[i])
+			next -= step;
+		figures->grid_of[i] = n;
+		figures->grid[n++] = figures->limit[i];
+	}
+	figures->n_grid = n;
+	return 0;
+}
+
+static bool alloc_figures(struct figures *figures, struct arena *arena)
+{
+	double **rows[] = {&figures->limit, &figures->x, &figures->log[TUNE_E], &figures->log[TUNE_T], &figures->y, &figures->s};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if ((*rows[i] = arena_alloc(arena, figures->n, sizeof(double))) == NULL)
+			return false;
+	figures->shape = arena_alloc(arena, figures->n * figures->n, sizeof(double));
+	return figures->shape != NULL;
+}
+
+int figures_make(const struct estimate *estimate, const double *limits, enum tune_goal goal, double slowdown_percent,
+	struct arena *arena, struct figures *ret_figures)
+{
+	struct figures figures = {.goal = goal, .time_exponent = tune_time_exponent(goal), .degrees = estimate->degrees,
+		.bound = goal == TUNE_SLOWDOWN ? log1p(slowdown_percent / 100) : INFINITY};
+	for (size_t i = 0; i < estimate->n; i++)
+		figures.n += !isnan(estimate->log[TUNE_E][i]);
+	size_t *kept = arena_alloc(arena, estimate->n, sizeof(*kept)), n = 0;
+	if (kept == NULL || !alloc_figures(&figures, arena))
+		return -ENOMEM;
+	for (size_t i = 0; i < estimate->n; i++)
+		if (!isnan(estimate->log[TUNE_E][i]))
+			kept[n++] = i;
+	for (size_t i = 0; i < n; i++) {
+		figures.limit[i] = limits[kept[i]];
+		figures.x[i] = limits[kept[i]] / limits[0];
+		for (size_t q = 0; q < TUNE_QUANTITIES; q++)
+			figures.log[q][i] = estimate->log[q][kept[i]] - estimate->log[q][0];
+		for (size_t j = 0; j < n; j++)
+			figures.shape[i * n + j] = estimate->shape[kept[i] * estimate->n + kept[j]];
+	}
+	memcpy(figures.noise, estimate->noise, sizeof(figures.noise));
+	if (figures.degrees == 0) {
+		memset(figures.noise, 0, sizeof(figures.noise));
+		figures.noise[TUNE_E][TUNE_E] = figures.noise[TUNE_T][TUNE_T] = pow(SUPPOSED_NOISE, 2);
+	}
+	figures_weigh(&figures);
+	int r = make_grid(&figures, arena);
+	if (r == 0)
+		r = curves_make(&figures, arena);
+	if (r == 0)
+		*ret_figures = figures;
+	return r;
+}
+
+static double noise_of_objective(const struct figures *figures)
+{
+	double k = figures->time_exponent;
+	return figures->noise[TUNE_E][TUNE_E] + 2 * k * figures->noise[TUNE_E][TUNE_T] + k * k * figures->noise[TUNE_T][TUNE_T];
+}
+
+void figures_weigh(struct figures *figures)
+{
+	double least = INFINITY, noise = noise_of_objective(figures);
+	for (size_t i = 0; i < figures->n; i++) {
+		figures->y[i] = figures->log[TUNE_E][i] + figures->time_exponent * figures->log[TUNE_T][i];
+		least = fmin(least, figures->y[i]);
+	}
+	for (size_t i = 0; i < figures->n; i++)
+		figures->s[i] = sqrt(noise * figures->shape[i * figures->n + i] +
+			pow(CARELESS * (figures->y[i] - least), 2));
+}
+
+struct model_points figures_points(const struct figures *figures)
+{
+	return (struct model_points){.n = figures->n, .x = figures->x, .y = figures->y, .s = figures->s,
+		.x_low = figures->x[figures->n - 1]};
+}
+
+double figures_curve(const struct figures *figures, enum tune_quantity quantity, size_t at)
+{
+	const double *weights = figures->weights[quantity] + at * figures->n;
+	double sum = 0;
+	for (size_t i = 0; i < figures->n; i++)
+		sum += weights[i] * figures->log[quantity][i];
+	return sum;
+}
