@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/env.h"
+#include "cap/device.h"
 #include "helper/peer.h"
 #include "helper/policy.h"
 #include "proto/protocol.h"
@@ -22,8 +23,9 @@ void limits_turn(struct limits *limits);
 void limits_sweep(struct limits *limits, int64_t now_ns);
 
 size_t limits_count(const struct limits *limits);
-// Whether a device is an NVIDIA GPU, whose driver wants CAP_SYS_ADMIN of who limits it.
-bool limits_need_admin(const struct limits *limits);
+// Whether one is an NVIDIA GPU that can be limited: its driver wants CAP_SYS_ADMIN of who does.
+bool limits_need_admin(const struct cap_devices *devices);
+const struct cap_devices *limits_devices(const struct limits *limits);
 // Whether one of them may be limited under these rights.
 bool limits_may_any(const struct limits *limits, const struct policy *policy, struct policy_rights rights);
 // PROTO_DEVICE to PROTO_RESET. 0 or negative errno, then the reply's outcome.text says why.

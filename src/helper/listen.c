@@ -28,14 +28,13 @@ static int option_of(int fd, int option)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
 }
 
-// How many descriptors systemd hands to this process, by sd_listen_fds(3).
-static uint64_t handed_over(void)
+size_t listener_handed_over(void)
 {
 	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
 	uint64_t for_pid = 0, count = 0;
 	if (pid == NULL || n == NULL || num_parse_u64(pid, &for_pid) < 0 || num_parse_u64(n, &count) < 0)
 		return 0;
-	return for_pid == (uint64_t)getpid() ? count : 0;
+	return for_pid == (uint64_t)getpid() ? (size_t)count : 0;
 }
 
 static int take_over(struct listener *listener, struct wattle_error *reterr)
@@ -122,14 +121,13 @@ static int make(struct listener *listener, const char *path, struct wattle_error
 	return r < 0 ? error_set(reterr, r, "%s: the socket can't be made: %s", path, strerror(-r)) : 0;
 }
 
-int listener_open(struct listener *ret_listener, const char *path, struct wattle_error *reterr)
+int listener_open(struct listener *ret_listener, size_t n_handed_over, const char *path, struct wattle_error *reterr)
 {
 	*ret_listener = (struct listener){.fd = -1, .lock_fd = -1};
-	uint64_t n = handed_over();
-	int r = 0;
-	if (n > 1)
-		r = error_set(reterr, -EINVAL, "LISTEN_FDS: %d sockets; wattled serves one", (int)n);
-	else if (n == 1)
+	int r;
+	if (n_handed_over > 1)
+		r = error_set(reterr, -EINVAL, "LISTEN_FDS: %zu sockets; wattled serves one", n_handed_over);
+	else if (n_handed_over == 1)
 		r = take_over(ret_listener, reterr);
 	else
 		r = make(ret_listener, path, reterr);

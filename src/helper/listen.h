@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 struct listener {
@@ -14,8 +14,10 @@ struct listener {
 	ino_t st_ino;
 };
 
-/* The socket of LISTEN_FDS if there is one for this process, else one at `path`: a dead wattled's is replaced, a living one's
- * is -EADDRINUSE. Everybody may connect; what they may do is the policy's business. */
-int listener_open(struct listener *ret_listener, const char *path, struct wattle_error *reterr);
+// How many sockets systemd hands to this process, by sd_listen_fds(3).
+size_t listener_handed_over(void);
+/* The socket that was handed over if n_handed_over is 1, else one at `path`: a dead wattled's is replaced, a living one's is
+ * -EADDRINUSE. Everybody may connect; what they may do is the policy's business. */
+int listener_open(struct listener *ret_listener, size_t n_handed_over, const char *path, struct wattle_error *reterr);
 // Removes the socket if it is still the one that was made.
 void listener_close(struct listener *listener);

@@ -1,0 +1,151 @@
+#include "helper/guard.h"
+
+#include "base/util.h"
+#include "cap/lease.h"
+#include "helper/limits.h"
+#include "helper/log.h"
+#include "helper/notify.h"
+#include "helper/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int open_stop(int *ret_fd)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	*ret_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+// The guard may have died between the fork and this call; then nobody would ever tell.
+static void be_told(pid_t guard)
+{
+	prctl(PR_SET_PDEATHSIG, SIGUSR1, 0, 0, 0);
+	if (getppid() != guard)
+		kill(getpid(), SIGUSR1);
+}
+
+int guard_split(struct guard *ret_guard, struct wattle_error *reterr)
+{
+	int ready[2], stop_fd;
+	pid_t self = getpid();
+	int r = open_stop(&stop_fd);
+	if (r < 0)
+		return error_set(reterr, r, "signalfd: %s", strerror(-r));
+	if (pipe2(ready, O_CLOEXEC) < 0) {
+		r = -errno;
+		close(stop_fd);
+		return error_set(reterr, r, "pipe: %s", strerror(-r));
+	}
+	pid_t pid = fork();
+	if (pid < 0) {
+		r = -errno;
+		close(stop_fd);
+		close(ready[0]);
+		close(ready[1]);
+		return error_set(reterr, r, "fork: %s", strerror(-r));
+	}
+	if (pid == 0)
+		be_told(self);
+	close(ready[pid == 0 ? 0 : 1]);
+	*ret_guard = (struct guard){.pid = pid, .ready_fd = ready[pid == 0 ? 1 : 0], .stop_fd = stop_fd};
+	return 0;
+}
+
+void guard_close(struct guard *guard)
+{
+	if (guard->ready_fd >= 0)
+		close(guard->ready_fd);
+	if (guard->stop_fd >= 0)
+		close(guard->stop_fd);
+	guard->ready_fd = guard->stop_fd = -1;
+}
+
+void guard_tell_ready(struct guard *guard, const char *status)
+{
+	ssize_t written = write(guard->ready_fd, status, strlen(status));
+	(void)written; // a guard that is gone is told of by a signal
+	close(guard->ready_fd);
+	guard->ready_fd = -1;
+}
+
+/* ---- the guard ---- */
+
+static void tell(void *data, const char *text)
+{
+	log_line(LOG_LEVEL_NOTICE, "%s", text);
+}
+
+// Ready or gone: the pipe says which.
+static void on_ready(struct guard *guard)
+{
+	char status[200];
+	ssize_t n = read(guard->ready_fd, status, sizeof(status) - 1);
+	if (n > 0) {
+		status[n] = '\0';
+		notify("READY=1\nSTATUS=%s", status);
+	}
+	close(guard->ready_fd);
+	guard->ready_fd = -1;
+}
+
+static void on_stop(struct guard *guard)
+{
+	struct signalfd_siginfo info;
+	if (read(guard->stop_fd, &info, sizeof(info)) != sizeof(info) || info.ssi_signo == SIGUSR1)
+		return;
+	notify("STOPPING=1");
+	kill(guard->pid, SIGTERM); // the one that serves restores; this one stays until it has
+}
+
+static int wait_for_end(struct guard *guard, int pidfd)
+{
+	struct pollfd fds[] = {{.fd = pidfd, .events = POLLIN}, {.fd = guard->stop_fd, .events = POLLIN},
+		{.fd = guard->ready_fd, .events = POLLIN}};
+	int status = 0;
+	for (;;) {
+		fds[2].fd = guard->ready_fd;
+		if (poll(fds, ARRAY_SIZE(fds), pidfd < 0 ? 100 : -1) < 0 && errno != EINTR)
+			return EXIT_FAILURE;
+		if (fds[2].revents != 0)
+			on_ready(guard);
+		if (fds[1].revents != 0)
+			on_stop(guard);
+		if (waitpid(guard->pid, &status, WNOHANG) == guard->pid)
+			break;
+	}
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	log_line(LOG_LEVEL_ERROR, "the serving process was ended by signal %d; what it left behind is restored",
+		WTERMSIG(status));
+	return EXIT_FAILURE;
+}
+
+int guard_wait(struct guard *guard, const struct wattle_env *env)
+{
+	struct cap_devices devices;
+	struct sandbox_report report;
+	int pidfd = (int)syscall(SYS_pidfd_open, guard->pid, 0);
+	// NVML may take seconds to start; opened now and never closed, it is there when it is needed.
+	cap_devices_open(&devices, env, NULL);
+	sandbox_enter(limits_need_admin(&devices), &report);
+	int status = wait_for_end(guard, pidfd);
+	cap_recover(env, tell, NULL);
+	cap_devices_close(&devices);
+	if (pidfd >= 0)
+		close(pidfd);
+	return status;
+}

@@ -1,0 +1,173 @@
+#include "helper/sandbox.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void sandbox_limit_resources(size_t n_descriptors)
+{
+	struct rlimit files;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < n_descriptors) {
+		files.rlim_cur = n_descriptors;
+		if (files.rlim_max < n_descriptors)
+			files.rlim_max = n_descriptors;
+		setrlimit(RLIMIT_NOFILE, &files); // with fewer, fewer are served
+	}
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); // a core would hold readings for whoever may read it
+	umask(022); // the journal is no secret: `wattle cap list` of anybody says from it whose a limit is
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct sandbox_report *report, const char *format, ...)
+{
+	size_t length = strlen(report->text);
+	va_list args;
+	va_start(args, format);
+	vsnprintf(report->text + length, sizeof(report->text) - length, format, args);
+	va_end(args);
+}
+
+static void fails(struct sandbox_report *report, const char *what, int error)
+{
+	report->is_whole = false;
+	say(report, "%s%s (%s)", report->text[0] != '\0' ? "; " : "", what, strerror(error));
+}
+
+/* ---- capabilities ---- */
+
+static bool has_capability(int capability)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+	return syscall(SYS_capget, &header, data) == 0 &&
+		(data[capability / 32].effective >> capability % 32 & 1) != 0;
+}
+
+// What is not in the bounding set can't come back by running a program.
+static int bound(int kept)
+{
+	if (!has_capability(CAP_SETPCAP))
+		return 0; // no_new_privs does it as well
+	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
+		if (i != kept && prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0)
+			return errno;
+	return 0;
+}
+
+static int drop_capabilities(int kept)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+	int error = bound(kept);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (kept >= 0 && has_capability(kept)) {
+		data[kept / 32].effective = UINT32_C(1) << kept % 32;
+		data[kept / 32].permitted = UINT32_C(1) << kept % 32;
+	}
+	return syscall(SYS_capset, &header, data) < 0 ? errno : error;
+}
+
+/* ---- system calls ---- */
+
+// What serving, reading counters, the journal, restoring and NVML's talk with its driver take.
+static const char *const allowed[] = {"accept4", "access", "brk", "chmod", "clock_getres", "clock_gettime",
+	"clock_nanosleep", "close", "connect", "dup", "dup2", "dup3", "epoll_create1", "epoll_ctl", "epoll_pwait",
+	"epoll_pwait2", "epoll_wait", "eventfd2", "exit", "exit_group", "faccessat", "faccessat2", "fallocate", "fchmod",
+	"fchmodat", "fcntl", "fdatasync", "flock", "fstat", "fstatfs", "fsync", "ftruncate", "futex", "get_robust_list", "getcpu", "getcwd",
+	"getdents64", "getegid", "geteuid", "getgid", "getpeername", "getpid", "getppid", "getrandom", "getrlimit",
+	"getsockname", "getsockopt", "gettid", "gettimeofday", "getuid", "ioctl", "kill", "lseek", "lstat", "madvise", "membarrier", "memfd_create",
+	"mkdir", "mkdirat", "mmap", "mprotect", "mremap", "munmap", "nanosleep", "newfstatat", "open", "openat", "openat2",
+	"pidfd_open", "pidfd_send_signal", "pipe", "pipe2", "poll", "ppoll", "pread64", "prlimit64", "pselect6", "pwrite64", "read",
+	"readlink", "readlinkat", "readv", "recvfrom", "recvmsg", "rename", "renameat", "renameat2", "restart_syscall",
+	"rseq", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait", "sched_getaffinity", "sched_getparam", "sched_getscheduler", "sched_yield",
+	"select", "sendmsg", "sendto", "set_robust_list", "setsockopt", "shutdown", "sigaltstack", "signalfd4", "stat",
+	"statfs", "statx", "sysinfo", "tgkill", "time", "umask", "uname", "unlink", "unlinkat", "wait4", "waitid", "write",
+	"writev"};
+// What wattled never does: to try is an attack. Everything else is refused with EPERM.
+static const char *const deadly[] = {"add_key", "bpf", "chroot", "delete_module", "execve", "execveat", "finit_module",
+	"init_module", "ioperm", "iopl", "kexec_file_load", "kexec_load", "keyctl", "mount", "move_mount", "open_by_handle_at",
+	"open_tree", "perf_event_open", "pivot_root", "process_vm_readv", "process_vm_writev", "ptrace", "reboot",
+	"request_key", "setns", "settimeofday", "swapon", "umount2", "unshare", "userfaultfd"};
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#elif defined(__has_feature)
+#define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define IS_SANITIZED 0
+#endif
+// The leak checker stops its own process from a second one at the end.
+static const char *const for_sanitizers[] = {"arch_prctl", "clone", "prctl", "ptrace"};
+
+// Names that this architecture does not have are passed over.
+static int add_rules(scmp_filter_ctx filter, uint32_t action, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int number = seccomp_syscall_resolve_name(names[i]);
+		if (number == __NR_SCMP_ERROR || number < 0)
+			continue;
+		int r = seccomp_rule_add(filter, action, number, 0);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Threads, which NVML may want, but no processes: clone3 hides its flags behind a pointer, so it is not there and glibc
+ * falls back to clone. Sockets of this machine alone, for systemd. */
+static int add_careful_rules(scmp_filter_ctx filter)
+{
+	int r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	if (r == 0 && !IS_SANITIZED)
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+			SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+	if (r == 0)
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+	return r;
+}
+
+static int filter_calls(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	if (filter == NULL)
+		return ENOMEM;
+	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); // a binary tree: the list is long, reads are many
+	int r = add_rules(filter, SCMP_ACT_ALLOW, allowed, ARRAY_SIZE(allowed));
+	if (r == 0 && IS_SANITIZED)
+		r = add_rules(filter, SCMP_ACT_ALLOW, for_sanitizers, ARRAY_SIZE(for_sanitizers));
+	if (r == 0 && !IS_SANITIZED)
+		r = add_rules(filter, SCMP_ACT_KILL_PROCESS, deadly, ARRAY_SIZE(deadly));
+	if (r == 0)
+		r = add_careful_rules(filter);
+	if (r == 0)
+		r = seccomp_load(filter);
+	seccomp_release(filter);
+	return -r;
+}
+
+void sandbox_enter(bool keep_admin, struct sandbox_report *ret_report)
+{
+	*ret_report = (struct sandbox_report){.is_whole = true};
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		fails(ret_report, "new privileges can't be renounced", errno);
+	int error = drop_capabilities(keep_admin ? CAP_SYS_ADMIN : -1);
+	if (error != 0)
+		fails(ret_report, "capabilities can't be dropped", error);
+	error = filter_calls();
+	if (error != 0)
+		fails(ret_report, "system calls can't be filtered", error);
+	if (ret_report->is_whole)
+		say(ret_report, "keeps %s; system calls are filtered",
+			keep_admin && has_capability(CAP_SYS_ADMIN)
+				? "CAP_SYS_ADMIN alone, for the limits of NVIDIA GPUs"
+				: "no capability");
+}
