@@ -1,12 +1,14 @@
-"""The measure must be true before anything is measured with it: cards that obey limits, and a program whose steps do."""
+"""The measure must be true before anything is measured with it: cards that obey limits, a program whose steps do."""
 import json
+import os
 import time
 
 from gpu_card import Card
-from harness import BUILD, main, near, test, wait_until
+from harness import BUILD, NOBODY, Skip, main, near, test
 
 LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 WORKER = BUILD / "tests/fakes/gpu_worker"
+PYTHON = "/usr/bin/python3"  # any user may
 
 
 def put(room, *cards):
@@ -28,7 +30,7 @@ def work(room, *options, **keywords):
 
 @test
 def steps_take_as_long_as_the_limit_lets_them(room):
-    """a program's steps take the time that the formula gives for the limit, the locked clock, the slower of two cards"""
+    """a program's steps take the formula's time for the limit, the locked clock, the slower of two cards"""
     card, slow = Card(), Card(memory_share=0, exponent=1.5)
     environment = put(room, card, slow)
     for watts, mhz, gpus, expected_s in [
@@ -67,6 +69,70 @@ def spans_and_energy_of_a_step(room):
     assert block["num_calls"] == 200, block
     near(block["compute_time"]["mean"], time_s, 0.03)
     near(block["energy"]["domains"]["gpu-0"] / 200, energy_j, 0.03)
+
+
+CALLS = """
+import ctypes, os
+nvml = ctypes.CDLL(os.environ["WATTLE_NVML"])
+number, card = ctypes.c_uint(), ctypes.c_void_p()
+assert nvml.nvmlInit_v2() == 0
+
+def ask(function, *arguments):
+    "Its number, or minus its code."
+    code = getattr(nvml, "nvmlDeviceGet" + function)(card, *arguments, ctypes.byref(number))
+    return -code if code else number.value
+
+def give(function, *arguments):
+    return getattr(nvml, "nvmlDevice" + function)(card, *arguments)
+
+assert nvml.nvmlDeviceGetHandleByUUID(b"GPU-00000000-0000-0000-0000-000000000000", ctypes.byref(card)) == 0
+"""
+
+
+def call(room, card, program, user=None):
+    """Runs lines of Python with the library's calls at hand, perhaps as another user."""
+    environment = put(room, card)
+    room.folder.chmod(0o755)
+    as_user = {"user": user} if user is not None else {}
+    done = room.finish(room.start("-c", CALLS + program, program=PYTHON, env=environment, **as_user))
+    assert done.returncode == 0, done.stderr
+
+
+@test
+def the_calls_answer_as_those_of_real_cards(room):
+    """default apart from current, whole watts, another limiter, persistence mode, clocks from a list, a card that is lost"""
+    card = Card(default_w=350, now_w=300, more=("limit_step_mw 1000", "enforced_mw 250000", "persistence_off",
+                                                "lost_when_file gone"))
+    call(room, card, """
+assert ask("PowerManagementLimit") == 300000 and ask("PowerManagementDefaultLimit") == 350000
+assert ask("EnforcedPowerLimit") == 250000 and ask("PersistenceMode") == 0
+assert give("SetPowerManagementLimit", 99999) == 2 and give("SetPowerManagementLimit", 400001) == 2
+assert give("SetPowerManagementLimit", 200900) == 0 and ask("PowerManagementLimit") == 200000
+assert give("SetGpuLockedClocks", 210, 1425) == 2 and give("SetGpuLockedClocks", 210, 600) == 0
+assert ask("ClockInfo", 1) == 600
+mhz = (ctypes.c_uint * 81)()
+assert give("GetSupportedGraphicsClocks", 1, ctypes.byref(number), mhz) == 6
+assert give("GetSupportedGraphicsClocks", 1215, ctypes.byref(number), None) == 7 and number.value == 81
+assert give("GetSupportedGraphicsClocks", 1215, ctypes.byref(number), mhz) == 0
+assert (mhz[0], mhz[80]) == (1410, 210)
+assert give("ResetGpuLockedClocks") == 0 and ask("ClockInfo", 1) > 600
+open("gone", "w")
+assert ask("PowerUsage") == -15
+""")
+    last = (room.folder / "cards.limits").read_text().split()
+    assert last[1:3] == ["0", "200000"] and len(last) == 4, last
+
+
+@test
+def a_user_who_may_not(room):
+    """limits and clocks are for one user only: NO_PERMISSION to others, and nothing is written down"""
+    if os.geteuid() != 0:
+        raise Skip("only root can be somebody else")
+    call(room, Card(more=("set_uid 0",)), """
+assert give("SetPowerManagementLimit", 200000) == 4 and give("SetGpuLockedClocks", 210, 600) == 4
+assert ask("PowerManagementLimit") == 400000
+""", user=NOBODY)
+    assert not (room.folder / "cards.limits").exists()
 
 
 @test
