@@ -2,18 +2,25 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/num.h"
 #include "base/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+// The number in the first line: in a tree of plain files the rest may be what write_number is about to cut off.
 static int read_number(const struct wattle_env *env, const char *path, int64_t *ret_value)
 {
+	char text[64];
 	uint64_t value;
-	int r = file_read_u64_in(env->sysfs_fd, path, &value);
+	ssize_t length = file_read_in(env->sysfs_fd, path, text, sizeof(text));
+	if (length < 0)
+		return (int)length;
+	int r = num_parse_sysfs_u64(text, strcspn(text, "\n"), &value);
 	if (r == 0 && value > INT64_MAX)
 		r = -ERANGE;
 	if (r == 0)
@@ -69,13 +76,20 @@ int cap_files_read(const struct cap_files *files, const struct wattle_env *env, 
 static int write_number(const struct wattle_env *env, const char *path, int64_t value)
 {
 	char text[24];
-	int length = snprintf(text, sizeof(text), "%" PRId64, value);
-	// Not in one piece is not at all: the kernel takes a number as one write.
-	wattle_cleanup_close int fd = file_open_in(env->sysfs_fd, path, O_WRONLY | O_TRUNC);
+	struct stat st;
+	int length = snprintf(text, sizeof(text), "%" PRId64 "\n", value);
+	wattle_cleanup_close int fd = file_open_in(env->sysfs_fd, path, O_WRONLY);
 	if (fd < 0)
 		return fd;
+	// The kernel takes a number as one write.
 	ssize_t written = write(fd, text, (size_t)length);
-	return written == length ? 0 : written < 0 ? -errno : -EIO;
+	if (written != length)
+		return written < 0 ? -errno : -EIO;
+	/* Plain files that stand for the kernel's keep what was longer before. Cut afterwards, not by O_TRUNC: who is killed
+	 * in between leaves a number, not an empty file. */
+	if (fstat(fd, &st) == 0 && st.st_size > length)
+		(void)!ftruncate(fd, length);
+	return 0;
 }
 
 static int fail_write(const struct wattle_env *env, const struct cap_device *device, const char *path, int64_t value,

@@ -15,6 +15,7 @@
  * them is asked for by name. */
 
 static const char register_name[] = "limit_mw";
+static const int64_t step_mw = 1000; // some boards keep whole watts
 
 /* ---- errors and rights ---- */
 
@@ -373,6 +374,11 @@ static double limit_of(const struct cap_device *device, const struct cap_setting
 	return field != NULL ? (double)field->value / 1000 : (double)NAN;
 }
 
+static int64_t step_of(const char *field)
+{
+	return step_mw;
+}
+
 const struct cap_ops cap_nvml = {
 	.open = open_nvml,
 	.close = close_nvml,
@@ -382,4 +388,5 @@ const struct cap_ops cap_nvml = {
 	.write = write_limit,
 	.default_setting = default_limit,
 	.value_of = limit_of,
+	.step = step_of,
 };

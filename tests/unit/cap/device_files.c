@@ -1,0 +1,342 @@
+/* Limits that are files of /sys: CPU packages, AMD's and Intel's graphics cards. */
+#include "cap/device.h"
+
+#include "base/util.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <math.h>
+
+enum { FILES_MAX = 24, CHANGES_MAX = 8 };
+
+struct file {
+	const char *path, *text;
+};
+
+#define RAPL "class/powercap/intel-rapl:0/"
+#define MMIO "class/powercap/intel-rapl-mmio:0/"
+#define CARD "class/drm/card0/device/"
+#define HWMON CARD "hwmon/hwmon3/"
+#define AMD_CARD {CARD "vendor", "0x1002\n"}, {CARD "device", "0x744c\n"}, \
+	{CARD "uevent", "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:03:00.0\n"}, {HWMON "name", "amdgpu\n"}
+#define INTEL_CARD(driver) {CARD "vendor", "0x8086\n"}, {CARD "device", "0x56a0\n"}, \
+	{CARD "uevent", "DRIVER=" driver "\nPCI_SLOT_NAME=0000:03:00.0\n"}, {HWMON "name", driver "\n"}
+#define PACKAGE(folder, enabled, long_uw, short_uw) {folder "name", "package-0\n"}, {folder "enabled", enabled "\n"}, \
+	{folder "constraint_0_name", "long_term\n"}, {folder "constraint_0_power_limit_uw", long_uw "\n"}, \
+	{folder "constraint_1_name", "short_term\n"}, {folder "constraint_1_power_limit_uw", short_uw "\n"}
+#define RATED(folder, uw) {folder "constraint_0_max_power_uw", uw "\n"}
+
+// A machine, a limit, what the files hold then; the files are then put back from what was read before.
+static const struct row {
+	const char *teaches;
+	struct file files[FILES_MAX];
+	const char *device, *id;
+	double current, default_, min, max;
+	bool min_is_ours;
+	double limit;
+	struct file then[CHANGES_MAX];
+} rows[] = {
+	{"a package: mean and bursts are limited",
+		{PACKAGE(RAPL, "1", "95000000", "120000000"), RATED(RAPL, "95000000")}, "package-0", "package-0", 95, 95, 9.5,
+		95, true, 60, {{RAPL "constraint_0_power_limit_uw", "60000000\n"},
+			{RAPL "constraint_1_power_limit_uw", "60000000\n"}, {RAPL "enabled", "1\n"}}},
+	{"bursts that were below the limit stay as they are",
+		{PACKAGE(RAPL, "1", "95000000", "50000000"), RATED(RAPL, "95000000")}, "package-0", "package-0", 95, 95, 9.5,
+		95, true, 60, {{RAPL "constraint_0_power_limit_uw", "60000000\n"},
+			{RAPL "constraint_1_power_limit_uw", "50000000\n"}}},
+	{"a limit above the one that was there leaves bursts as long as they were",
+		{PACKAGE(RAPL, "1", "60000000", "120000000"), RATED(RAPL, "95000000")}, "package-0", "package-0", 60, 95, 9.5,
+		95, true, 90, {{RAPL "constraint_0_power_limit_uw", "90000000\n"},
+			{RAPL "constraint_1_power_limit_uw", "120000000\n"}}},
+	{"a limit that was switched off is switched on",
+		{PACKAGE(RAPL, "0", "0", "0"), RATED(RAPL, "95000000")}, "package-0", "package-0", (double)NAN, 95, 9.5, 95,
+		true, 60, {{RAPL "constraint_0_power_limit_uw", "60000000\n"},
+			{RAPL "constraint_1_power_limit_uw", "60000000\n"}, {RAPL "enabled", "1\n"}}},
+	{"the second set of registers counts too: the lower limit is in force, both are set",
+		{PACKAGE(RAPL, "1", "200000000", "200000000"), PACKAGE(MMIO, "1", "45000000", "90000000"),
+			RATED(RAPL, "45000000")},
+		"package-0", "package-0", 45, 45, 5, 45, true, 30,
+		{{RAPL "constraint_0_power_limit_uw", "30000000\n"}, {RAPL "constraint_1_power_limit_uw", "30000000\n"},
+			{MMIO "constraint_0_power_limit_uw", "30000000\n"},
+			{MMIO "constraint_1_power_limit_uw", "30000000\n"}}},
+	{"a second set that is switched off stays off",
+		{PACKAGE(RAPL, "1", "45000000", "90000000"), PACKAGE(MMIO, "0", "20000000", "20000000"),
+			RATED(RAPL, "45000000")},
+		"package-0", "package-0", 45, 45, 5, 45, true, 30,
+		{{RAPL "constraint_0_power_limit_uw", "30000000\n"}, {MMIO "constraint_0_power_limit_uw", "20000000\n"},
+			{MMIO "enabled", "0\n"}}},
+	{"no rated power: the limit that is there bounds it",
+		{PACKAGE(RAPL, "1", "65000000", "82000000")}, "package-0", "package-0", 65, (double)NAN, 6.5, 65, true, 40.5,
+		{{RAPL "constraint_0_power_limit_uw", "40500000\n"}}},
+	{"constraints are known by name, not by number",
+		{{RAPL "name", "package-0\n"}, {RAPL "constraint_0_name", "short_term\n"},
+			{RAPL "constraint_0_power_limit_uw", "120000000\n"}, {RAPL "constraint_1_name", "long_term\n"},
+			{RAPL "constraint_1_power_limit_uw", "95000000\n"}, {RAPL "constraint_1_max_power_uw", "95000000\n"}},
+		"package-0", "package-0", 95, 95, 9.5, 95, true, 60,
+		{{RAPL "constraint_1_power_limit_uw", "60000000\n"}, {RAPL "constraint_0_power_limit_uw", "60000000\n"}}},
+	{"amdgpu: power1_cap in the range that it states",
+		{AMD_CARD, {HWMON "power1_cap", "303000000\n"}, {HWMON "power1_cap_default", "303000000\n"},
+			{HWMON "power1_cap_min", "272000000\n"}, {HWMON "power1_cap_max", "348000000\n"}},
+		"gpu-0", "pci-0000:03:00.0", 303, 303, 272, 348, false, 280, {{HWMON "power1_cap", "280000000\n"}}},
+	{"amdgpu of old kernels states 0 as the least and no default",
+		{AMD_CARD, {HWMON "power1_cap", "220000000\n"}, {HWMON "power1_cap_min", "0\n"},
+			{HWMON "power1_cap_max", "250000000\n"}},
+		"gpu-0", "pci-0000:03:00.0", 220, (double)NAN, 22, 250, true, 100, {{HWMON "power1_cap", "100000000\n"}}},
+	{"i915: 0 is no limit",
+		{INTEL_CARD("i915"), {HWMON "power1_max", "0\n"}, {HWMON "power1_rated_max", "225000000\n"}}, "gpu-0",
+		"pci-0000:03:00.0", (double)NAN, 225, 22.5, 225, true, 150, {{HWMON "power1_max", "150000000\n"}}},
+	{"xe: bursts beyond the limit are limited too",
+		{INTEL_CARD("xe"), {HWMON "power1_max", "190000000\n"}, {HWMON "power1_cap", "250000000\n"},
+			{HWMON "power1_rated_max", "190000000\n"}},
+		"gpu-0", "pci-0000:03:00.0", 190, 190, 19, 190, true, 120,
+		{{HWMON "power1_max", "120000000\n"}, {HWMON "power1_cap", "120000000\n"}}},
+	{"xe of early kernels has the package's only",
+		{INTEL_CARD("xe"), {HWMON "power2_max", "120000000\n"}}, "gpu-0", "pci-0000:03:00.0", 120, (double)NAN, 12,
+		120, true, 80, {{HWMON "power2_max", "80000000\n"}}},
+};
+
+struct machine {
+	struct tree tree;
+	struct wattle_env env;
+	struct cap_devices devices;
+	struct wattle_error error;
+};
+
+static void open_machine(struct machine *machine, const struct file *files)
+{
+	*machine = (struct machine){0};
+	tree_make(&machine->tree);
+	for (size_t i = 0; i < FILES_MAX && files[i].path != NULL; i++)
+		tree_write(&machine->tree, files[i].path, files[i].text);
+	setenv("WATTLE_SYSFS", machine->tree.root, 1);
+	setenv("WATTLE_PROCFS", machine->tree.root, 1);
+	setenv("WATTLE_NVML", "/does/not/exist", 1);
+	assert_int_equal(env_open(&machine->env, NULL), 0);
+	assert_int_equal(cap_devices_open(&machine->devices, &machine->env, &machine->error), 0);
+}
+
+static void close_machine(struct machine *machine)
+{
+	cap_devices_close(&machine->devices);
+	env_close(&machine->env);
+	tree_finish(&machine->tree);
+}
+
+static void assert_holds(const struct machine *machine, const struct file *file)
+{
+	char path[512], text[64] = "";
+	tree_path(&machine->tree, path, "%s", file->path);
+	FILE *in = fopen(path, "re");
+	assert_non_null(in);
+	text[fread(text, 1, sizeof(text) - 1, in)] = '\0';
+	fclose(in);
+	if (strcmp(text, file->text) != 0)
+		fail_msg("%s holds %s instead of %s", file->path, text, file->text);
+}
+
+static void assert_number(double found, double wanted)
+{
+	if (isnan(found) != isnan(wanted) || fabs(found - wanted) > 1e-9)
+		fail_msg("%g instead of %g", found, wanted);
+}
+
+static struct cap_device *find(struct machine *machine, const char *name)
+{
+	struct cap_device *device = NULL;
+	assert_int_equal(cap_devices_find(&machine->devices, name, CAP_POWER, &device, &machine->error), 0);
+	return device;
+}
+
+static void limit_and_back(void **state)
+{
+	const struct row *row = *state;
+	struct machine machine;
+	open_machine(&machine, row->files);
+	struct cap_device *device = find(&machine, row->device);
+	assert_string_equal(device->id, row->id);
+	assert_number(device->current, row->current);
+	assert_number(device->default_, row->default_);
+	assert_number(device->min, row->min);
+	assert_number(device->max, row->max);
+	assert_int_equal(device->min_is_ours, row->min_is_ours);
+	assert_true(device->settable);
+
+	struct cap_setting before, planned, now;
+	assert_int_equal(cap_read(device, &before, &machine.error), 0);
+	assert_number(cap_value_of(device, &before), row->current);
+	assert_int_equal(cap_plan(device, &before, row->limit, &planned, &machine.error), 0);
+	assert_number(cap_value_of(device, &planned), row->limit);
+	assert_int_equal(cap_write(device, &planned, &machine.error), 0);
+	for (size_t i = 0; i < CHANGES_MAX && row->then[i].path != NULL; i++)
+		assert_holds(&machine, &row->then[i]);
+	assert_int_equal(cap_read(device, &now, &machine.error), 0);
+	assert_number(device->current, row->limit);
+
+	assert_int_equal(cap_write(device, &before, &machine.error), 0);
+	for (size_t i = 0; i < FILES_MAX && row->files[i].path != NULL; i++)
+		assert_holds(&machine, &row->files[i]);
+	close_machine(&machine);
+}
+
+static const struct {
+	const char *teaches;
+	double limit;
+	int error;
+} ranges[] = {
+	{"the least", 9.5, 0},
+	{"below it", 9.4, -ERANGE},
+	{"what was there, beyond the rated power", 110, 0},
+	{"beyond what was there", 110.001, -ERANGE},
+	{"nothing", 0, -ERANGE},
+	{"less than nothing", -5, -ERANGE},
+	{"no number", (double)NAN, -ERANGE},
+	{"endless", (double)INFINITY, -ERANGE},
+};
+
+static void out_of_range(void **state)
+{
+	static const struct file files[FILES_MAX] = {PACKAGE(RAPL, "1", "110000000", "120000000"), RATED(RAPL, "95000000")};
+	struct machine machine;
+	open_machine(&machine, files);
+	struct cap_device *device = find(&machine, "package-0");
+	struct cap_setting before, planned;
+	assert_int_equal(cap_read(device, &before, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		if (cap_plan(device, &before, ranges[i].limit, &planned, &machine.error) != ranges[i].error)
+			fail_msg("%s", ranges[i].teaches);
+	assert_int_equal(cap_plan(device, &before, 8, &planned, &machine.error), -ERANGE);
+	assert_string_equal(machine.error.text,
+		"package-0: 8 W is out of range; 9.5 to 110 W can be set (it states no minimum: that one is wattle's, to keep "
+		"it usable)");
+	close_machine(&machine);
+}
+
+// A rounded limit was taken, another one was not.
+static const struct {
+	const char *teaches, *device, *field;
+	int64_t asked, found;
+	bool matches;
+} roundings[] = {
+	{"RAPL: eighths of a watt", "package-0", "intel-rapl:0/constraint_0_power_limit_uw", 60100000, 60000000, true},
+	{"RAPL: a whole step is another limit", "package-0", "intel-rapl:0/constraint_0_power_limit_uw", 60000000, 59875000,
+		false},
+	{"a switch is on or off", "package-0", "intel-rapl:0/enabled", 1, 0, false},
+	{"amdgpu: whole watts", "gpu-0", "power1_cap", 280900000, 280000000, true},
+	{"amdgpu: another watt", "gpu-0", "power1_cap", 280000000, 281000000, false},
+};
+
+static void rounding(void **state)
+{
+	static const struct file files[FILES_MAX] = {PACKAGE(RAPL, "1", "95000000", "120000000"), AMD_CARD,
+		{HWMON "power1_cap", "303000000\n"}};
+	struct machine machine;
+	open_machine(&machine, files);
+	for (size_t i = 0; i < ARRAY_SIZE(roundings); i++) {
+		struct cap_device *device = find(&machine, roundings[i].device);
+		assert_true(cap_reads_back(device));
+		if (cap_field_matches(device, roundings[i].field, roundings[i].asked, roundings[i].found) !=
+			roundings[i].matches)
+			fail_msg("%s", roundings[i].teaches);
+	}
+	close_machine(&machine);
+}
+
+static void defaults(void **state)
+{
+	static const struct file files[FILES_MAX] = {PACKAGE(RAPL, "1", "95000000", "120000000"), AMD_CARD,
+		{HWMON "power1_cap", "250000000\n"}, {HWMON "power1_cap_default", "303000000\n"},
+		{HWMON "power1_cap_max", "348000000\n"}};
+	struct machine machine;
+	open_machine(&machine, files);
+	struct cap_setting now, setting;
+	struct cap_device *gpu = find(&machine, "gpu-0"), *package = find(&machine, "package-0");
+	assert_int_equal(cap_read(gpu, &now, NULL), 0);
+	assert_int_equal(cap_default_setting(gpu, &now, &setting, &machine.error), 0);
+	assert_number(cap_value_of(gpu, &setting), 303);
+	assert_int_equal(cap_read(package, &now, NULL), 0);
+	assert_int_equal(cap_default_setting(package, &now, &setting, &machine.error), -ENODATA);
+	assert_string_equal(machine.error.text, "package-0 does not say what limit it comes up with");
+	close_machine(&machine);
+}
+
+static void gone(void **state)
+{
+	static const struct file files[FILES_MAX] = {AMD_CARD, {HWMON "power1_cap", "303000000\n"}};
+	struct machine machine;
+	open_machine(&machine, files);
+	struct cap_device *device = find(&machine, "gpu-0");
+	struct cap_setting before;
+	assert_int_equal(cap_read(device, &before, NULL), 0);
+	tree_remove(&machine.tree, HWMON "power1_cap");
+	assert_int_equal(cap_write(device, &before, &machine.error), -ENODEV);
+	assert_non_null(strstr(machine.error.text, "power1_cap is gone"));
+	assert_int_equal(cap_read(device, &before, &machine.error), -ENODEV);
+	assert_number(device->current, (double)NAN);
+	close_machine(&machine);
+}
+
+// The files of a sleeping card are not touched: here they could not even be read.
+static void asleep(void **state)
+{
+	static const struct file files[FILES_MAX] = {AMD_CARD, {CARD "power/runtime_status", "suspended\n"},
+		{HWMON "power1_cap", "not read\n"}};
+	struct machine machine;
+	open_machine(&machine, files);
+	assert_int_equal(machine.devices.n, 1);
+	const struct cap_device *sleeper = &machine.devices.devices[0];
+	assert_true(sleeper->asleep);
+	assert_false(sleeper->settable);
+	assert_number(sleeper->current, (double)NAN);
+	tree_write(&machine.tree, HWMON "power1_cap", "303000000\n");
+	const struct cap_device *woken = find(&machine, "gpu-0");
+	assert_false(woken->asleep);
+	assert_true(woken->settable);
+	assert_number(woken->current, 303);
+	close_machine(&machine);
+}
+
+static void nothing(void **state)
+{
+	static const struct file files[FILES_MAX] = {{RAPL "name", "package-0\n"}, {RAPL "enabled", "0\n"}, AMD_CARD};
+	struct machine machine;
+	struct cap_device *device;
+	open_machine(&machine, files);
+	assert_int_equal(machine.devices.n, 0);
+	assert_int_equal(cap_devices_find(&machine.devices, "gpu-0", CAP_POWER, &device, &machine.error), -ENODEV);
+	assert_non_null(strstr(machine.error.text, "gpu-0 (AMD GPU 1002:744c at 0000:03:00.0) has no power limit"));
+	assert_non_null(strstr(machine.error.text, "CPU packages: this processor's driver offers no power limits"));
+	close_machine(&machine);
+}
+
+static void two_packages(void **state)
+{
+	static const struct file files[FILES_MAX] = {{RAPL "name", "package-1\n"}, {RAPL "constraint_0_name", "long_term\n"},
+		{RAPL "constraint_0_power_limit_uw", "205000000\n"}, {"class/powercap/intel-rapl:1/name", "package-0\n"},
+		{"class/powercap/intel-rapl:1/constraint_0_name", "long_term\n"},
+		{"class/powercap/intel-rapl:1/constraint_0_power_limit_uw", "165000000\n"}};
+	struct machine machine;
+	struct cap_device *device;
+	open_machine(&machine, files);
+	assert_int_equal(machine.devices.n, 2);
+	assert_string_equal(machine.devices.devices[0].name, "package-0");
+	assert_number(find(&machine, "package-0")->current, 165);
+	assert_number(find(&machine, "package-1")->current, 205);
+	assert_int_equal(cap_devices_find(&machine.devices, "package-2", CAP_POWER, &device, &machine.error), -ENODEV);
+	assert_string_equal(machine.error.text,
+		"no device 'package-2' with a limit of power; there are: package-0, package-1");
+	close_machine(&machine);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, limit_and_back);
+	ROWS_ADD_ONE(&tests, "the range is held, and a limit beyond it that was there may come back", out_of_range);
+	ROWS_ADD_ONE(&tests, "a register may read a little less than was asked", rounding);
+	ROWS_ADD_ONE(&tests, "the default, where the device says it", defaults);
+	ROWS_ADD_ONE(&tests, "a card that is gone", gone);
+	ROWS_ADD_ONE(&tests, "a sleeping card is woken by its name only", asleep);
+	ROWS_ADD_ONE(&tests, "nothing can be limited: why", nothing);
+	ROWS_ADD_ONE(&tests, "packages in order of their names, each with its own registers", two_packages);
+	return rows_run(&tests, "limits in files");
+}
