@@ -8,6 +8,7 @@ from harness import BUILD, NOBODY, Skip, main, near, test
 
 LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 WORKER = BUILD / "tests/fakes/gpu_worker"
+SIMULATOR = BUILD / "tests/fakes/limit_sim"
 PYTHON = "/usr/bin/python3"  # any user may
 
 
@@ -69,6 +70,23 @@ def spans_and_energy_of_a_step(room):
     assert block["num_calls"] == 200, block
     near(block["compute_time"]["mean"], time_s, 0.03)
     near(block["energy"]["domains"]["gpu-0"] / 200, energy_j, 0.03)
+
+
+@test
+def a_package_that_obeys_its_limit(room):
+    """files of powercap as a card: the counter gains what the limit allows, and a program's steps take their time"""
+    card, limit_uw = Card(), room.folder / "limit_uw"
+    environment = put(room, card)
+    limit_uw.write_text("400000000\n")
+    simulator = room.start("--gpu", 0, "--limit", limit_uw, "--energy", "energy_uj", program=SIMULATOR, env=environment)
+    assert simulator.stdout.readline() == b"ready\n"
+    limit_uw.write_text("160000000\n")
+    time.sleep(0.1)
+    from_uj, from_s = int((room.folder / "energy_uj").read_text()), time.monotonic()
+    done = work(room, "--steps", 100, env=environment)
+    watts = (int((room.folder / "energy_uj").read_text()) - from_uj) / 1e6 / (time.monotonic() - from_s)
+    near(watts, card.power_w(160), 0.05)
+    near(done["seconds"] / done["steps"], card.step(160)[1], 1e-6)
 
 
 CALLS = """
