@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "lib/meter_domain.h"
 #include "lib/tracker_options.h"
+#include "lib/visible.h"
 #include "process/machine.h"
 
 #include <errno.h>
@@ -37,12 +38,9 @@ static int options_take(const struct wattle_meter_options *options, struct senso
 	*ret_options = (struct sensor_options){
 		.gpus = own.gpus,
 		.gpu_brand = own.gpu_brand,
-		.cuda_visible_devices = secure_getenv("CUDA_VISIBLE_DEVICES"),
-		.cuda_device_order = secure_getenv("CUDA_DEVICE_ORDER"),
-		.hip_visible_devices = secure_getenv("HIP_VISIBLE_DEVICES"),
-		.rocr_visible_devices = secure_getenv("ROCR_VISIBLE_DEVICES"),
 		.calibrate_ns = 5 * NS_PER_MS,
 	};
+	visible_gpus(ret_options);
 	return 0;
 }
 
@@ -127,8 +125,7 @@ int wattle_meter_open(const struct wattle_meter_options *options, wattle_meter *
 	wattle_meter *meter = calloc(1, sizeof(*meter));
 	if (meter == NULL)
 		return -ENOMEM;
-	const char *disable = secure_getenv("WATTLE_DISABLE");
-	meter->is_disabled = disable != NULL && strcmp(disable, "1") == 0;
+	meter->is_disabled = is_disabled_by_environment();
 	if (!meter->is_disabled)
 		r = open_sensors(meter, &sensor_options);
 	if (r < 0)

@@ -3,6 +3,7 @@
 #include "base/util.h"
 #include "lib/tracker_recorder.h"
 #include "lib/tracker_ring.h"
+#include "lib/visible.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -66,8 +67,7 @@ int wattle_tracker_new(const struct wattle_tracker_options *options, wattle_trac
 		free(tracker);
 		return r;
 	}
-	const char *disable = secure_getenv("WATTLE_DISABLE");
-	tracker->is_disabled = disable != NULL && strcmp(disable, "1") == 0;
+	tracker->is_disabled = is_disabled_by_environment();
 	tracker->recorder.fd = -1;
 	pthread_mutex_init(&tracker->lock, NULL);
 	*ret = tracker;

@@ -1,0 +1,255 @@
+#include "lib/cap_search.h"
+
+#include "base/util.h"
+#include "lib/cap_words.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WINDOW_BEGIN, WINDOW_END, SETTLE_BEGIN, SETTLE_END }; // marks of the meter
+static_assert((int)SETTLE_END < (int)CAP_MARKS, "a mark for each");
+
+/* Power is steady when two stretches after each other, of so many updates of the counter at least, differ by no more than
+ * this. Drivers take up to some 100 ms until a new limit acts, so no stretch is shorter. */
+static const double STEADY = 0.03;
+static const int64_t STRETCH_NS = NS_PER_S / 2, SETTLE_MOST_NS = 6 * NS_PER_S;
+enum { STRETCH_UPDATES = 3 };
+// No counter that is worth reading is updated less often.
+static const int64_t UPDATE_MOST_NS = 2 * NS_PER_S;
+/* At the end of a window steps go on until the counter's next update, so that its power is the work's; where they take so long
+ * that a wait costs less, idling up to an update instead changes nothing that counts. */
+static const int64_t STEP_SHORT_NS = NS_PER_S / 2;
+enum { UNKNOWN_MOST = 3 };
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* ---- steps ---- */
+
+// False: there is no more, or the search is to end.
+static bool do_step(struct cap_search *search)
+{
+	int64_t begin_ns = now_ns();
+	int r = search->step(search->data);
+	search->step_ns = now_ns() - begin_ns;
+	if (getpid() != search->owner)
+		r = -EBADF;
+	if (r == 0)
+		search->n_steps++;
+	else if (r == WATTLE_CAP_NO_MORE)
+		search->no_more = true;
+	else
+		search->ended_by = r;
+	return r == 0;
+}
+
+static bool is_over(const struct cap_search *search)
+{
+	return search->no_more || search->ended_by != 0;
+}
+
+static void synchronize(const struct cap_search *search)
+{
+	if (search->options.synchronize != NULL)
+		search->options.synchronize(search->data);
+}
+
+static int64_t mark(const struct cap_search *search, size_t number)
+{
+	synchronize(search);
+	return cap_meter_mark(search->meter, number);
+}
+
+// Works, or waits, until the counters tell of both instants. False: they stand still, or the search is over.
+static bool learn(struct cap_search *search, size_t from, size_t to, struct cap_span *ret_span)
+{
+	int64_t end_ns = now_ns() + UPDATE_MOST_NS;
+	while (!cap_meter_between(search->meter, from, to, ret_span)) {
+		if (search->ended_by != 0 || now_ns() > end_ns || cap_meter_is_lost(search->meter))
+			return false;
+		if (search->no_more || search->step_ns > STEP_SHORT_NS)
+			nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
+		else
+			(void)do_step(search);
+	}
+	return true;
+}
+
+/* ---- settling ---- */
+
+// Mean power of a stretch of steps; NaN: the search is over, or the counters stand still.
+static double stretch_w(struct cap_search *search)
+{
+	int64_t begin_ns = mark(search, SETTLE_BEGIN);
+	uint64_t updates = cap_meter_updates(search->meter);
+	do {
+		if (!do_step(search))
+			return (double)NAN;
+	} while (now_ns() - begin_ns < STRETCH_NS ||
+		(cap_meter_updates(search->meter) < updates + STRETCH_UPDATES && now_ns() - begin_ns < UPDATE_MOST_NS));
+	struct cap_span span;
+	(void)mark(search, SETTLE_END);
+	return learn(search, SETTLE_BEGIN, SETTLE_END, &span) ? span.energy_j / span.seconds : (double)NAN;
+}
+
+static void settle(struct cap_search *search)
+{
+	int64_t begin_ns = now_ns();
+	if (search->options.settle_s > 0) {
+		while (do_step(search) && (double)(now_ns() - begin_ns) / 1e9 < search->options.settle_s)
+			;
+		return;
+	}
+	double before_w = (double)NAN;
+	while (!is_over(search) && now_ns() - begin_ns < SETTLE_MOST_NS) {
+		double power_w = stretch_w(search);
+		if (fabs(power_w - before_w) <= STEADY * fabs(before_w))
+			return;
+		before_w = power_w;
+	}
+}
+
+/* ---- limits ---- */
+
+static int set_all(struct cap_search *search, double value, struct wattle_error *reterr)
+{
+	struct cap_outcome outcome;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < search->n_devices; i++) {
+		struct cap_entry *entry = cap_session_entry(search->session, search->devices[i]);
+		r = cap_hold_set(entry->hold, value, &outcome, reterr);
+		if (r == 0)
+			entry->value = value;
+	}
+	return r;
+}
+
+static int check_all(struct cap_search *search, struct wattle_error *reterr)
+{
+	for (size_t i = 0; i < search->n_devices; i++) {
+		struct cap_outcome outcome = {0};
+		struct cap_hold *hold = cap_session_entry(search->session, search->devices[i])->hold;
+		int r = cap_hold_check(hold, &outcome);
+		if (r > 0)
+			return error_set(reterr, -ECANCELED, "%s; the search is given up", outcome.text);
+		if (r < 0)
+			return error_set(reterr, r, "%s: %s", search->devices[i]->name,
+				outcome.text[0] != '\0' ? outcome.text : wattle_strerror(r));
+	}
+	return 0;
+}
+
+// Other threads may look at the devices meanwhile, so each touch is under the session's lock.
+static int with_session(struct cap_search *search, int (*what)(struct cap_search *, double, struct wattle_error *),
+	double value, struct wattle_error *reterr)
+{
+	struct cap_session *session;
+	int r = cap_session_enter(&session, reterr);
+	if (r < 0)
+		return r;
+	r = what(search, value, reterr);
+	cap_session_leave();
+	return r;
+}
+
+static int check_now(struct cap_search *search, double unused, struct wattle_error *reterr)
+{
+	return check_all(search, reterr);
+}
+
+static int take_limit(struct cap_search *search, size_t limit, struct wattle_error *reterr)
+{
+	if (limit == search->limit)
+		return 0;
+	int r = with_session(search, set_all, search->limits[limit], reterr);
+	if (r < 0)
+		return r;
+	search->limit = limit;
+	settle(search);
+	return 0;
+}
+
+/* ---- windows ---- */
+
+static int count_unknown(struct cap_search *search, const struct tune_window *window, struct wattle_error *reterr)
+{
+	search->n_unknown = isnan(window->energy_j) ? search->n_unknown + 1 : 0;
+	bool is_lost = cap_meter_is_lost(search->meter);
+	if (!is_lost && search->n_unknown < UNKNOWN_MOST)
+		return 0;
+	return error_set(reterr, -EIO, "%s: its energy counter %s", search->devices[0]->name,
+		is_lost ? "was reset or can't be read any more" : "stands still");
+}
+
+static int measure(struct cap_search *search, double seconds, struct wattle_error *reterr)
+{
+	struct tune_window window = {.limit = search->limit, .energy_j = (double)NAN, .energy_error_j = (double)NAN};
+	struct cap_span span;
+	uint64_t steps = search->n_steps;
+	int64_t begin_ns = mark(search, WINDOW_BEGIN);
+	while (do_step(search) && (double)(now_ns() - begin_ns) / 1e9 < seconds)
+		;
+	if (search->ended_by != 0)
+		return 0;
+	window.steps = (double)(search->n_steps - steps);
+	int64_t end_ns = mark(search, WINDOW_END);
+	window.time_s = (double)(end_ns - begin_ns) / 1e9;
+	window.at_s = (double)(begin_ns / 2 + end_ns / 2 - search->start_ns) / 1e9;
+	if (learn(search, WINDOW_BEGIN, WINDOW_END, &span)) {
+		window.energy_j = span.energy_j;
+		window.energy_error_j = span.error_j;
+	}
+	if (search->ended_by != 0 || window.steps == 0)
+		return 0;
+	search->measured_s += window.time_s;
+	tuner_add(search->tuner, &window);
+	return count_unknown(search, &window, reterr);
+}
+
+static void tell_progress(struct cap_search *search)
+{
+	if (search->options.progress == NULL || search->ended_by != 0)
+		return;
+	// What is not measuring, settling above all, goes on taking its share.
+	double elapsed_s = (double)(now_ns() - search->start_ns) / 1e9;
+	double share = search->measured_s > 0 ? elapsed_s / search->measured_s : 1;
+	const struct wattle_cap_progress progress = {
+		.size = sizeof(progress),
+		.done = tuner_progress(search->tuner),
+		.seconds_left = tuner_seconds_left(search->tuner) * share,
+		.limit = search->limits[search->limit],
+		.steps = search->n_steps,
+	};
+	int r = search->options.progress(search->data, &progress);
+	if (r == WATTLE_CAP_NO_MORE)
+		search->no_more = true;
+	else
+		search->ended_by = getpid() != search->owner ? -EBADF : r;
+}
+
+int cap_search_run(struct cap_search *search, struct wattle_error *reterr)
+{
+	size_t limit;
+	double seconds;
+	search->start_ns = now_ns();
+	search->limit = SIZE_MAX;
+	while (!is_over(search) && tuner_next(search->tuner, &limit, &seconds)) {
+		int r = take_limit(search, limit, reterr);
+		if (r == 0 && !is_over(search))
+			r = measure(search, seconds, reterr);
+		if (search->ended_by != 0)
+			return 0;
+		if (r == 0)
+			r = with_session(search, check_now, 0, reterr);
+		if (r < 0)
+			return r;
+		tell_progress(search);
+	}
+	return 0;
+}

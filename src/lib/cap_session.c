@@ -1,0 +1,170 @@
+#include "lib/cap_session.h"
+
+#include "base/util.h"
+#include "lib/tracker_program.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_open, has_handlers; // under the lock
+static struct cap_session the_session;
+static struct {
+	char program[PATH_MAX], name[64];
+} introduction;
+
+/* ---- fork and exit ---- */
+
+static void lock_for_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void unlock_in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* The parent's leases are the parent's. NVML's handles are not for a child either, and to close them could hang it: what they
+ * take of memory is left. */
+static void begin_anew_in_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	if (!is_open)
+		return;
+	for (size_t i = 0; i < the_session.devices.n; i++)
+		cap_hold_disown(the_session.entries[i].hold);
+	free(the_session.entries);
+	env_close(&the_session.env);
+	the_session = (struct cap_session){0};
+	is_open = false;
+}
+
+/* The guard would do it, moments later; so whoever waited for the program finds the limit back. atexit's functions run before
+ * drivers are unloaded, and where this code is in a library that is unloaded, then. A thread that is in a call or in a search
+ * goes on while the program ends: what it holds is the guard's. */
+static void release_at_exit(void)
+{
+	if (pthread_mutex_trylock(&lock) != 0)
+		return;
+	for (size_t i = 0; is_open && i < the_session.devices.n; i++) {
+		struct cap_entry *entry = &the_session.entries[i];
+		struct cap_outcome outcome;
+		bool is_in_use = entry->is_searched && !pthread_equal(entry->searcher, pthread_self());
+		if (entry->hold != NULL && !is_in_use)
+			(void)cap_hold_end(entry->hold, &outcome, NULL);
+		if (!is_in_use)
+			entry->hold = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- open ---- */
+
+void cap_session_introduce(const char *program, const char *name)
+{
+	pthread_mutex_lock(&lock);
+	(void)text_copy(introduction.program, sizeof(introduction.program), program != NULL ? program : "");
+	(void)text_copy(introduction.name, sizeof(introduction.name), name);
+	pthread_mutex_unlock(&lock);
+}
+
+static void remember(void *data, const char *text)
+{
+	struct cap_session *session = data;
+	size_t used = strlen(session->recovered);
+	snprintf(session->recovered + used, sizeof(session->recovered) - used, "%s%s", used > 0 ? "; " : "", text);
+}
+
+static int fill(struct cap_session *session, struct wattle_error *reterr)
+{
+	const char *given = introduction.program[0] != '\0' ? introduction.program : NULL;
+	const char *name = introduction.name[0] != '\0' ? introduction.name : program_invocation_short_name;
+	int r = cap_owner_self(name, &session->holder.owner);
+	if (r < 0)
+		return r;
+	session->program_code = tracker_program_find(given, session->program, sizeof(session->program));
+	session->argv[0] = session->program;
+	session->holder.env = &session->env;
+	session->holder.guard.argv = session->argv;
+	(void)cap_recover(&session->env, remember, session);
+	r = cap_devices_open(&session->devices, &session->env, reterr);
+	if (r < 0)
+		return r;
+	session->entries = calloc_array(session->devices.n, sizeof(*session->entries));
+	for (size_t i = 0; session->entries != NULL && i < session->devices.n; i++)
+		session->entries[i].value = (double)NAN;
+	if (session->entries != NULL)
+		return 0;
+	cap_devices_close(&session->devices);
+	return -ENOMEM;
+}
+
+static int open_session(struct wattle_error *reterr)
+{
+	int r = env_open(&the_session.env, reterr);
+	if (r < 0)
+		return r;
+	r = fill(&the_session, reterr);
+	if (r < 0) {
+		env_close(&the_session.env);
+		the_session = (struct cap_session){0};
+		return r;
+	}
+	is_open = true;
+	if (!has_handlers) {
+		has_handlers = true;
+		(void)pthread_atfork(lock_for_fork, unlock_in_parent, begin_anew_in_child);
+		(void)atexit(release_at_exit);
+	}
+	return 0;
+}
+
+int cap_session_enter(struct cap_session **ret_session, struct wattle_error *reterr)
+{
+	pthread_mutex_lock(&lock);
+	int r = is_open ? 0 : open_session(reterr);
+	if (r < 0)
+		pthread_mutex_unlock(&lock);
+	else
+		*ret_session = &the_session;
+	return r;
+}
+
+void cap_session_leave(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- leases ---- */
+
+struct cap_entry *cap_session_entry(struct cap_session *session, const struct cap_device *device)
+{
+	return &session->entries[device - session->devices.devices];
+}
+
+int cap_session_hold(struct cap_session *session, struct cap_device *device, struct wattle_error *reterr)
+{
+	struct cap_entry *entry = cap_session_entry(session, device);
+	if (entry->is_searched)
+		return error_set(reterr, -EBUSY, "%s: another thread of this program is searching for its best limit",
+			device->name);
+	if (entry->hold != NULL)
+		return 0;
+	if (session->program_code < 0)
+		return error_set(reterr, -ENOENT,
+			"the program wattle, which guards limits, was not found beside this library or in $PATH; install it, "
+			"or add its folder to PATH");
+	return cap_hold_open(&session->holder, device, &entry->hold, reterr);
+}
+
+int cap_session_release(struct cap_session *session, struct cap_device *device, struct cap_outcome *ret_outcome,
+	struct wattle_error *reterr)
+{
+	struct cap_entry *entry = cap_session_entry(session, device);
+	struct cap_hold *hold = entry->hold;
+	entry->hold = NULL;
+	entry->value = (double)NAN;
+	return cap_hold_end(hold, ret_outcome, reterr);
+}
