@@ -5,13 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
-// Sentences quote names of files and what damaged files hold: any bytes.
-static PyObject *text_for_people(const char *sentence)
+PyObject *text_for_people(const char *sentence)
 {
 	return PyUnicode_DecodeUTF8(sentence, (Py_ssize_t)strlen(sentence), "backslashreplace");
 }
 
-static void raise_text(PyObject *type, const char *sentence)
+void raise_text(PyObject *type, const char *sentence)
 {
 	PyObject *text = text_for_people(sentence);
 	if (text != NULL)

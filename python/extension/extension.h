@@ -31,6 +31,7 @@ int add_buffer(PyObject *module);
 int add_run(PyObject *module);
 int add_files(PyObject *module);
 int add_gpus(PyObject *module);
+int add_cap(PyObject *module);
 int add_sub_tracking(PyObject *module);
 
 /* ---- errors.c ---- */
@@ -40,6 +41,15 @@ int add_sub_tracking(PyObject *module);
 PyObject *raise_code(int code, const char *sentence);
 // The same where -EPERM, -EALREADY and -EBADF tell of a call in the wrong state: RuntimeError.
 PyObject *raise_state(int code, const char *sentence);
+
+// Sentences quote names of files and what damaged files hold, any bytes; a str all the same.
+PyObject *text_for_people(const char *sentence);
+void raise_text(PyObject *type, const char *sentence);
+
+/* ---- tracker.c ---- */
+
+// Bytes: the program that came with the package, in wheels and build folders; NULL: the C library looks for the installed one.
+PyObject *program_of_package(PyObject *module);
 
 /* ---- arguments ---- */
 

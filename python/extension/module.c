@@ -4,7 +4,7 @@
 static int execute(PyObject *module)
 {
 	static int (*const add[])(PyObject *) = {add_span, add_tracker, add_meter, add_buffer, add_run, add_files,
-		add_gpus, add_sub_tracking};
+		add_gpus, add_cap, add_sub_tracking};
 	for (size_t i = 0; i < ARRAY_SIZE(add); i++)
 		if (add[i](module) < 0)
 			return -1;

@@ -66,10 +66,8 @@ static bool encode_arguments(struct given *given)
 	return true;
 }
 
-// The program that came with the package, in wheels and build folders; NULL: the C library looks for the installed one.
-static PyObject *program_of_package(PyTypeObject *type)
+PyObject *program_of_package(PyObject *module)
 {
-	PyObject *module = PyType_GetModule(type);
 	PyObject *file = module != NULL ? PyModule_GetFilenameObject(module) : NULL;
 	PyObject *path = NULL, *bytes = NULL;
 	if (file != NULL) {
@@ -91,7 +89,7 @@ static int make(struct tracker *self, struct given *given, struct wattle_tracker
 	if (!encode_arguments(given))
 		return -1;
 	if (given->program == NULL)
-		given->program = program_of_package(Py_TYPE((PyObject *)self));
+		given->program = program_of_package(PyType_GetModule(Py_TYPE((PyObject *)self)));
 	options->output = bytes_of(given->output);
 	options->tracking_file = bytes_of(given->tracking_file);
 	options->program = bytes_of(given->program);

@@ -10,6 +10,10 @@
         work()
     print(m.energy_j)
 
+    with wattle.cap.set("gpu-0", 250):      # a power limit that goes back whatever happens
+        train()
+    wattle.cap.tune("gpu-0", step)          # the limit that saves most
+
     run = wattle.open("run.sqlite")         # of `wattle run`, or of a Tracker with `output`
     run.report, run.blocks, run.samples, run.to_pandas()
 
@@ -23,6 +27,7 @@ from typing import Any
 # All that the package itself has is here from the start: a module that is imported when it is first used would be half
 # imported in a child that another thread forks just then, and the child would wait for it forever.
 from . import _ranges  # for the extension
+from . import cap
 from ._wattle import MISSING
 from ._wattle import VERSION as __version__
 from ._wattle import Reading, is_recording, mark, metric, range_begin, range_end, span
@@ -31,8 +36,8 @@ from .meter import Meter, measure
 from .run import Run, open
 from .tracker import Tracker
 
-__all__ = ["MISSING", "Meter", "Reading", "Run", "Tracker", "combine", "compare", "export", "is_recording", "mark",
-           "measure", "metric", "open", "range_begin", "range_end", "span", "__version__"]
+__all__ = ["MISSING", "Meter", "Reading", "Run", "Tracker", "cap", "combine", "compare", "export", "is_recording",
+           "mark", "measure", "metric", "open", "range_begin", "range_end", "span", "__version__"]
 
 # These need, or stand in for, packages that not everybody has.
 _PACKAGES = ("torch", "compat")  # not in dir(), or help(wattle) would import them

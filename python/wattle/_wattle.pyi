@@ -73,6 +73,21 @@ class Meter:
     def stop(self) -> Reading: ...
     def close(self) -> None: ...
 
+# ---- caps: include/wattle.h, section caps; values come with a notice, "" where there is none ----
+
+CapRow = tuple[str, str, str, float, float, float, float, float, bool, str, str, Optional[str], float, float, bool]
+
+def cap_list() -> tuple[list[CapRow], str]: ...
+def cap_get(device: str, /) -> tuple[CapRow, str]: ...
+def cap_names(device: str, clocks: bool, /) -> list[str]: ...  #: of all that the text means
+def cap_set(device: str, value: float, clocks: bool, keep: bool, /) -> tuple[None, str]: ...
+def cap_reset(device: str, clocks: Optional[bool], default: bool, /) -> tuple[None, str]: ...  #: clocks None: both
+def cap_tune(device: str, step: Callable[[], Any], *, goal: int = 0, slowdown_percent: float = 0.0, n_limits: int = 0,
+             from_percent: float = 0.0, seconds: float = 0.0, settle_s: float = 0.0, seed: int = 0, clocks: bool = False,
+             synchronize: Optional[Callable[[], Any]] = None,
+             progress: Optional[Callable[[float, float, float, int], Any]] = None) -> tuple[dict[str, Any], str]: ...
+def cap_introduce(name: str, /) -> None: ...  #: what owners of leases are called
+
 # ---- stored runs ----
 
 class Buffer:

@@ -47,6 +47,8 @@ Step = Union[Callable[[], Any], Iterator[Any]]
 _NAN = float("nan")
 _J_PER_KWH = 3.6e6
 
+_wattle.cap_introduce(os.path.basename(getattr(sys, "argv", [""])[0]) or "python3")  # "-c" too is what people know it by
+
 
 @dataclass(frozen=True)
 class Device:
