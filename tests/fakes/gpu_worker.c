@@ -89,8 +89,10 @@ static double done_s(const struct worker *worker, double begin_s, double work_s)
 {
 	double last_s = begin_s;
 	for (unsigned int i = 0; i < worker->n_gpus; i++) {
-		struct fake_view view = {.config = &worker->config, .logs = &worker->logs,
-			.gpu = &worker->config.gpus[worker->gpus[i]], .index = worker->gpus[i]};
+		struct fake_view view = {.config = &worker->config,
+			.logs = &worker->logs,
+			.gpu = &worker->config.gpus[worker->gpus[i]],
+			.index = worker->gpus[i]};
 		struct progress progress = {work_s, NAN};
 		fake_stretches(&view, begin_s, begin_s + 1e6, work, &progress);
 		last_s = fmax(last_s, progress.done_s);
@@ -189,17 +191,38 @@ static bool take_options(int argc, char **argv, struct worker *worker)
 	bool good = true;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) >= 0;) {
 		switch (c) {
-		case 'g': gpus = optarg; break;
-		case 't': worker->step_s = strtod(optarg, NULL) * 1e-3; break;
-		case 'n': worker->noise = strtod(optarg, NULL) * 1e-2; break;
-		case 'd': worker->drift_per_s = strtod(optarg, NULL) * 1e-2; break;
-		case 's': worker->random += strtoull(optarg, NULL, 10) * UINT64_C(0x2545F4914F6CDD1D); break;
-		case 'N': worker->steps = strtoull(optarg, NULL, 10); break;
-		case 'S': worker->until_s = strtod(optarg, NULL); break;
-		case 'm': worker->name = optarg; break;
-		case 'a': good = take_marks(optarg, &worker->marks); break;
-		case 'w': worker->warm_up = strtoull(optarg, NULL, 10); break;
-		default: good = false;
+		case 'g':
+			gpus = optarg;
+			break;
+		case 't':
+			worker->step_s = strtod(optarg, NULL) * 1e-3;
+			break;
+		case 'n':
+			worker->noise = strtod(optarg, NULL) * 1e-2;
+			break;
+		case 'd':
+			worker->drift_per_s = strtod(optarg, NULL) * 1e-2;
+			break;
+		case 's':
+			worker->random += strtoull(optarg, NULL, 10) * UINT64_C(0x2545F4914F6CDD1D);
+			break;
+		case 'N':
+			worker->steps = strtoull(optarg, NULL, 10);
+			break;
+		case 'S':
+			worker->until_s = strtod(optarg, NULL);
+			break;
+		case 'm':
+			worker->name = optarg;
+			break;
+		case 'a':
+			good = take_marks(optarg, &worker->marks);
+			break;
+		case 'w':
+			worker->warm_up = strtoull(optarg, NULL, 10);
+			break;
+		default:
+			good = false;
 		}
 	}
 	return good && worker->step_s > 0 && optind == argc && take_gpus(gpus, worker);
@@ -207,8 +230,12 @@ static bool take_options(int argc, char **argv, struct worker *worker)
 
 int main(int argc, char **argv)
 {
-	static struct worker worker = {.step_s = 5e-3, .until_s = INFINITY, .random = UINT64_C(0x9E3779B97F4A7C15),
-		.steps = UINT64_MAX, .name = "step", .logs = {.limits.suffix = ".limits", .clocks.suffix = ".clocks"}};
+	static struct worker worker = {.step_s = 5e-3,
+		.until_s = INFINITY,
+		.random = UINT64_C(0x9E3779B97F4A7C15),
+		.steps = UINT64_MAX,
+		.name = "step",
+		.logs = {.limits.suffix = ".limits", .clocks.suffix = ".clocks"}};
 	worker.cards = getenv("WATTLE_FAKE_NVML");
 	if (worker.cards == NULL || !fake_config_read(worker.cards, fake_now_ns(), &worker.config)) {
 		fprintf(stderr, "gpu_worker: WATTLE_FAKE_NVML names no file of cards\n");

@@ -96,12 +96,23 @@ static bool take_options(int argc, char **argv, struct simulation *sim)
 		{"power", 1, NULL, 'p'}, {"range", 1, NULL, 'r'}, {0}};
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) >= 0;) {
 		switch (c) {
-		case 'g': sim->view.index = (unsigned int)strtoul(optarg, NULL, 10); break;
-		case 'l': sim->limit_file = optarg; break;
-		case 'e': sim->energy_fd = open_file(optarg); break;
-		case 'p': sim->power_fd = open_file(optarg); break;
-		case 'r': sim->range_uj = strtoull(optarg, NULL, 10); break;
-		default: return false;
+		case 'g':
+			sim->view.index = (unsigned int)strtoul(optarg, NULL, 10);
+			break;
+		case 'l':
+			sim->limit_file = optarg;
+			break;
+		case 'e':
+			sim->energy_fd = open_file(optarg);
+			break;
+		case 'p':
+			sim->power_fd = open_file(optarg);
+			break;
+		case 'r':
+			sim->range_uj = strtoull(optarg, NULL, 10);
+			break;
+		default:
+			return false;
 		}
 	}
 	return optind == argc && sim->limit_file != NULL && sim->view.index < sim->config.n_gpus;
@@ -109,12 +120,14 @@ static bool take_options(int argc, char **argv, struct simulation *sim)
 
 int main(int argc, char **argv)
 {
-	static struct simulation sim = {.energy_fd = -1, .power_fd = -1,
+	static struct simulation sim = {.energy_fd = -1,
+		.power_fd = -1,
 		.logs = {.limits.suffix = ".limits", .clocks.suffix = ".clocks"}};
 	sim.cards = getenv("WATTLE_FAKE_NVML");
 	if (sim.cards == NULL || !fake_config_read(sim.cards, fake_now_ns(), &sim.config) ||
 		!take_options(argc, argv, &sim)) {
-		fprintf(stderr, "limit_sim --gpu N --limit FILE [--energy FILE] [--power FILE]; WATTLE_FAKE_NVML: cards\n");
+		fprintf(stderr,
+			"limit_sim --gpu N --limit FILE [--energy FILE] [--power FILE]; WATTLE_FAKE_NVML: cards\n");
 		return 2;
 	}
 	sim.view = (struct fake_view){&sim.config, &sim.logs, &sim.config.gpus[sim.view.index], sim.view.index, -1, 0};

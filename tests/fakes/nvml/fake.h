@@ -9,14 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum {
-	GPUS_MAX = 16,
-	MIG_MAX = 7,
-	PROCESSES_MAX = 32,
-	ERRORS_MAX = 32,
-	FIELDS_MAX = 8,
-	PIDS_MAX = 256
-};
+enum { GPUS_MAX = 16, MIG_MAX = 7, PROCESSES_MAX = 32, ERRORS_MAX = 32, FIELDS_MAX = 8, PIDS_MAX = 256 };
 
 #define FAKE_FOREVER_MS INT64_MAX
 
@@ -87,16 +80,16 @@ struct fake_gpu {
 	unsigned int sm_clock_mhz, memory_clock_mhz, max_sm_clock_mhz, cores;
 	uint64_t throttle_bits;
 	unsigned int limit_min_mw, limit_max_mw, limit_default_mw, limit_mw;
-	unsigned int limit_step_mw;          // what is set is cut to a multiple of it
-	unsigned int enforced_mw;            // another limiter, of which no call tells but the enforced limit
-	int64_t limit_delay_ms;              // until a limit shows in power and speed
-	int64_t set_delay_ms;                // that a call which sets takes
-	int64_t set_uid;                     // who alone may set; negative: anybody
+	unsigned int limit_step_mw;                 // what is set is cut to a multiple of it
+	unsigned int enforced_mw;                   // another limiter, of which no call tells but the enforced limit
+	int64_t limit_delay_ms;                     // until a limit shows in power and speed
+	int64_t set_delay_ms;                       // that a call which sets takes
+	int64_t set_uid;                            // who alone may set; negative: anybody
 	unsigned int clock_min_mhz, clock_step_mhz; // of the supported clocks, up to max_sm_clock_mhz
 	bool clock_stairs;                          // the card has no clocks between these
 	bool persistence_off;
 	struct fake_window lost;
-	char lost_when_file[256]; // lost while this file, relative to the cards, exists; "": none
+	char lost_when_file[256];             // lost while this file, relative to the cards, exists; "": none
 	struct fake_field fields[FIELDS_MAX]; // those that are refused
 	unsigned int n_fields;
 	double module_mw;        // power of scope 1; negative: there is none
@@ -176,8 +169,8 @@ struct fake_logs {
 unsigned int fake_limit_mw(const struct fake_view *view);
 struct fake_bound fake_bound_at(const struct fake_view *view, double t_s);
 // Calls `each` for every stretch between two times in which nothing changes.
-typedef void fake_stretch(
-	const struct fake_gpu *gpu, struct fake_bound bound, double from_s, double until_s, void *data);
+typedef void fake_stretch(const struct fake_gpu *gpu, struct fake_bound bound, double from_s, double until_s,
+	void *data);
 void fake_stretches(const struct fake_view *view, double from_s, double until_s, fake_stretch *each, void *data);
 // Integral over 0..t_s with the limits as they changed.
 double fake_limited_energy_mj(const struct fake_view *view, double t_s);
@@ -202,7 +195,7 @@ void fake_end(void);
 // `parts_too`.
 int fake_enter(const char *function, const void *device, bool parts_too, struct fake_view *ret_view);
 void fake_leave(struct fake_view *view);
-int64_t fake_now_ns(void);                            // CLOCK_MONOTONIC, or where a test has frozen it
+int64_t fake_now_ns(void);                           // CLOCK_MONOTONIC, or where a test has frozen it
 int fake_energy_error(const struct fake_view *view); // what the file says of the energy call
 const void *fake_whole(unsigned int gpu);            // handles
 const void *fake_part(unsigned int gpu, unsigned int instance);
