@@ -78,8 +78,8 @@ static int spawn(const struct cap_guard_program *program, int line_fd, struct wa
 	argv[n++] = (char *)(uintptr_t) "--cap-guard";
 	argv[n++] = pid;
 	argv[n] = NULL;
-	const struct spawn start = {
-		.program = argv[0], .argv = argv, .environment = environ, .control_fd = line_fd, .quiet = true};
+	const struct spawn start = {.program = program->program != NULL ? program->program : argv[0], .argv = argv,
+		.environment = environ, .control_fd = line_fd, .quiet = true};
 	pid_t r = spawn_detached(&start);
 	if (r >= 0)
 		return 0;

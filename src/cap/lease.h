@@ -35,8 +35,9 @@ int cap_owner_self(const char *name, struct cap_owner *ret_owner);
  * NULL: none, for tests and for the guard itself. */
 struct cap_guard; // of cap/guard.h
 struct cap_guard_program {
-	const char *const *argv; // NULL-terminated; borrowed
-	/* Borrowed; *shared is NULL at first. Leases with the same place have one guard in common, which guards all that this process
+	const char *program;     // NULL: argv[0]. Borrowed, as all here; "/proc/self/exe" is us whatever was installed since
+	const char *const *argv; // NULL-terminated
+	/* *shared is NULL at first. Leases with the same place have one guard in common, which guards all that this process
 	 * keeps. NULL: each lease has its own. */
 	struct cap_guard **shared;
 };
@@ -46,6 +47,7 @@ struct cap_outcome {
 	bool was_foreign;        // somebody else had changed it: theirs stays
 	double foreign;          // what it was then
 	bool was_rounded;        // the device took another value than was asked
+	bool was_nothing;        // cap_reset: there was no limit of wattle's
 	char text[300];          // one sentence for people where there is something to tell; "" else
 };
 

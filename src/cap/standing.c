@@ -186,8 +186,8 @@ static void tell_nothing(struct cap_device *device, bool was_timed, struct cap_o
 	struct cap_setting now = {0};
 	char has[AMOUNT_SIZE];
 	cap_read(device, &now, NULL);
-	*ret_outcome = (struct cap_outcome){
-		.previous = (double)NAN, .set = cap_value_of(device, &now), .foreign = (double)NAN};
+	*ret_outcome = (struct cap_outcome){.previous = (double)NAN, .set = cap_value_of(device, &now),
+		.foreign = (double)NAN, .was_nothing = !was_timed};
 	if (was_timed)
 		snprintf(ret_outcome->text, sizeof(ret_outcome->text), "%s: back at %s", device->name,
 			change_amount(device, &now, has));

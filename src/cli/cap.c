@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const struct command *const verbs[] = {&command_cap_list, &command_cap_get};
+static const struct command *const verbs[] = {&command_cap_list, &command_cap_get, &command_cap_set, &command_cap_reset};
 
 static int run(const struct command *command, int argc, char **argv)
 {
@@ -23,7 +23,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_cap = {
 	.name = "cap",
-	.usage = "list|get …",
+	.usage = "list|get|set|reset …",
 	.summary = "power limits: of GPUs and CPU packages, and clocks of NVIDIA GPUs",
 	.details =
 		"DEVICE is a name that the list shows (gpu-0, package-0), or a GPU's UUID or an unambiguous beginning of it.\n"

@@ -1,0 +1,116 @@
+#include "cli/cap_limits.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "cli/command.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char *const guard_argv[] = {"wattle", NULL};
+
+int cap_limits_open(struct cap_limits *limits, const char *owner, struct wattle_error *reterr)
+{
+	*limits = (struct cap_limits){.env = {.sysfs_fd = -1, .procfs_fd = -1}};
+	int r = env_open(&limits->env, reterr);
+	if (r < 0)
+		return r;
+	cap_owner_self(owner, &limits->holder.owner);
+	limits->holder.env = &limits->env;
+	limits->holder.guard = (struct cap_guard_program){
+		.program = "/proc/self/exe", .argv = guard_argv, .shared = &limits->guard};
+	r = cap_devices_open(&limits->devices, &limits->env, reterr);
+	if (r == 0)
+		cap_holds_describe(&limits->holder, &limits->devices);
+	return r;
+}
+
+void cap_limits_close(struct cap_limits *limits)
+{
+	cap_limits_end(limits);
+	cap_devices_close(&limits->devices);
+	env_close(&limits->env);
+}
+
+/* ---- names ---- */
+
+static int add(struct cap_limits *limits, struct cap_device *device, double value, struct wattle_error *reterr)
+{
+	for (size_t i = 0; i < limits->n; i++)
+		if (limits->at[i].device == device)
+			return error_set(reterr, -EINVAL, "%s is named twice", device->name);
+	if (limits->n == CAP_LIMITS_MAX)
+		return error_set(reterr, -EINVAL, "more than %d limits", CAP_LIMITS_MAX);
+	limits->at[limits->n++] = (struct cap_limit){.device = device, .value = value};
+	return 0;
+}
+
+static int add_gpus(struct cap_limits *limits, enum cap_what what, double value, struct wattle_error *reterr)
+{
+	size_t before = limits->n;
+	for (size_t i = 0; i < limits->devices.n; i++) {
+		struct cap_device *device = &limits->devices.devices[i];
+		if (device->what != what || strncmp(device->name, "gpu-", strlen("gpu-")) != 0)
+			continue;
+		int r = add(limits, device, value, reterr);
+		if (r < 0)
+			return r;
+	}
+	if (limits->n > before)
+		return 0;
+	return error_set(reterr, -ENODEV, "no GPU here has a limit of its %s; `wattle cap list` shows what can be limited",
+		cap_what_name(what));
+}
+
+int cap_limits_add(struct cap_limits *limits, const char *names, enum cap_what what, double value,
+	struct wattle_error *reterr)
+{
+	wattle_cleanup_free char *list = strdup(names);
+	if (list == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	char *rest = list;
+	for (const char *name; (name = strsep(&rest, ",")) != NULL;) {
+		struct cap_device *device;
+		int r;
+		if (strcmp(name, "gpus") == 0) {
+			r = add_gpus(limits, what, value, reterr);
+		} else {
+			r = cap_devices_find(&limits->devices, name, what, &device, reterr);
+			if (r == 0)
+				r = add(limits, device, value, reterr);
+		}
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- hold ---- */
+
+int cap_limits_hold(struct cap_limits *limits, struct cap_outcome *ret_outcomes, struct wattle_error *reterr)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < limits->n; i++)
+		r = cap_hold_open(&limits->holder, limits->at[i].device, &limits->at[i].hold, reterr);
+	for (size_t i = 0; r == 0 && i < limits->n; i++)
+		r = cap_hold_set(limits->at[i].hold, limits->at[i].value, &ret_outcomes[i], reterr);
+	if (r < 0)
+		cap_limits_end(limits);
+	return r;
+}
+
+void cap_limits_end(struct cap_limits *limits)
+{
+	for (size_t i = limits->n; i-- > 0;) {
+		struct cap_limit *limit = &limits->at[i];
+		struct wattle_error error = {0};
+		struct cap_outcome outcome;
+		if (limit->hold == NULL)
+			continue;
+		if (cap_hold_end(limit->hold, &outcome, &error) < 0)
+			cli_fail(EXIT_FAILED, &error);
+		else if (outcome.text[0] != '\0')
+			cli_warn(outcome.text);
+		limit->hold = NULL;
+	}
+}

@@ -1,0 +1,94 @@
+/* wattle cap reset: what was there before wattle's first change, or the default. */
+#include "cli/cap_limits.h"
+
+#include "base/util.h"
+#include "cli/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct values {
+	bool to_default, clocks, quiet;
+};
+
+static const struct option options[] = {
+	{"default", 0, NULL, "what the device comes up with, whoever has changed it", OPTION_FLAG,
+		.offset = offsetof(struct values, to_default)},
+	{"clocks", 0, NULL, "of the clocks only; without it, of power, and of clocks where `cap set --clocks` has limited them",
+		OPTION_FLAG, .offset = offsetof(struct values, clocks)},
+	{"quiet", 'q', NULL, "say nothing unless something is wrong", OPTION_FLAG,
+		.offset = offsetof(struct values, quiet)},
+};
+
+static void tell(const struct values *values, const struct cap_device *device, const struct cap_outcome *outcome)
+{
+	if (outcome->text[0] != '\0' && (!values->quiet || outcome->was_foreign))
+		fprintf(stderr, "wattle: %s\n", outcome->text);
+	else if (!values->quiet)
+		fprintf(stderr, "wattle: %s: back at its default\n", device->name);
+}
+
+static int reset_one(const struct values *values, const struct cap_limits *limits, struct cap_device *device,
+	bool to_default, bool tell_nothing, struct wattle_error *reterr)
+{
+	struct cap_outcome outcome;
+	int r = cap_hold_reset(&limits->holder, device, to_default, &outcome, reterr);
+	if (r == 0 && (tell_nothing || !outcome.was_nothing))
+		tell(values, device, &outcome);
+	return r;
+}
+
+// Clocks that wattle has limited go with the power, unless asked for by themselves.
+static int reset_clocks_of(const struct values *values, struct cap_limits *limits, const struct cap_device *device,
+	struct wattle_error *reterr)
+{
+	for (size_t i = 0; i < limits->devices.n; i++) {
+		struct cap_device *other = &limits->devices.devices[i];
+		if (other->what == CAP_CLOCKS && strcmp(other->id, device->id) == 0 && other->settable)
+			return reset_one(values, limits, other, false, false, reterr);
+	}
+	return 0;
+}
+
+static int reset(const struct values *values, struct cap_limits *limits, const char *names, struct wattle_error *reterr)
+{
+	enum cap_what what = values->clocks ? CAP_CLOCKS : CAP_POWER;
+	int r = cap_limits_add(limits, names, what, (double)NAN, reterr);
+	for (size_t i = 0; r == 0 && i < limits->n; i++) {
+		r = reset_one(values, limits, limits->at[i].device, values->to_default, true, reterr);
+		if (r == 0 && !values->clocks)
+			r = reset_clocks_of(values, limits, limits->at[i].device, reterr);
+	}
+	return r;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct values values = {0};
+	struct wattle_error error = {0};
+	struct option_list words;
+	struct cap_limits limits;
+	int status;
+	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+		return status;
+	if (words.n != 1)
+		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no device given" : "more than one word given");
+	int r = cap_limits_open(&limits, "wattle cap reset", &error);
+	if (r == 0)
+		r = reset(&values, &limits, words.items[0], &error);
+	cap_limits_close(&limits);
+	return r < 0 ? cli_fail(EXIT_FAILED, &error) : EXIT_DONE;
+}
+
+const struct command command_cap_reset = {
+	.name = "cap reset",
+	.usage = "DEVICE [--default]",
+	.summary = "put back the limit that was there before wattle's first change, or the default",
+	.details =
+		"DEVICE is as for `wattle cap set`. A limit that somebody else has set meanwhile is left alone, and that is said;\n"
+		"--default overrules it. Refused while a program holds a limit on the device.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.run = run,
+};

@@ -1,0 +1,193 @@
+/* wattle cap set: a limit that stays, for some time, or for as long as a command runs. */
+#include "cli/cap_set.h"
+
+#include "base/num.h"
+#include "base/util.h"
+#include "cli/command.h"
+#include "sampler/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct option options[] = {
+	{"for", 0, "DUR", "only for so long: 90s, 2h; the limit that was there before comes back by itself", OPTION_DURATION,
+		.offset = offsetof(struct cap_set_options, for_ns), .least = 1e9, .most = 366.0 * 86400 * 1e9,
+		.range = "a duration from 1s to 8784h, such as 90s or 2h"},
+	{"clocks", 0, "MHZ", "an upper bound of a GPU's graphics clock, beside WATTS or instead of them", OPTION_NUMBER,
+		.offset = offsetof(struct cap_set_options, clocks_mhz), .least = 1, .most = 100000,
+		.range = "a clock in MHz, such as 1200"},
+	{"quiet", 'q', NULL, "say nothing unless something is wrong", OPTION_FLAG,
+		.offset = offsetof(struct cap_set_options, quiet)},
+};
+
+int cap_set_choose(const struct cap_set_options *values, struct cap_limits *limits, struct wattle_error *reterr)
+{
+	int r = 0;
+	if (!isnan(values->watts))
+		r = cap_limits_add(limits, values->devices, CAP_POWER, values->watts, reterr);
+	if (r == 0 && !isnan(values->clocks_mhz))
+		r = cap_limits_add(limits, values->devices, CAP_CLOCKS, values->clocks_mhz, reterr);
+	return r;
+}
+
+/* ---- what is told ---- */
+
+static void print_amount(struct buf *out, const struct cap_device *device, double value)
+{
+	char number[32];
+	num_format_double(number, sizeof(number), round(value * 1000) / 1000);
+	if (isnan(value))
+		buf_str(out, "no limit");
+	else
+		buf_printf(out, "%s %s", number, cap_what_unit(device->what));
+}
+
+void cap_set_tell(const struct cap_set_options *values, const struct cap_limits *limits,
+	const struct cap_outcome *outcomes, const char *rest)
+{
+	struct buf line;
+	buf_init(&line, 1 << 16);
+	for (size_t i = 0; i < limits->n; i++) {
+		const struct cap_device *device = limits->at[i].device;
+		buf_printf(&line, "%s%s: ", i > 0 ? ", " : "", device->name);
+		print_amount(&line, device, outcomes[i].set);
+		if (outcomes[i].was_rounded)
+			buf_str(&line, " (what the device makes of it)");
+		buf_str(&line, ", before ");
+		print_amount(&line, device, outcomes[i].previous);
+	}
+	if (!values->quiet && !line.failed)
+		fprintf(stderr, "wattle: %s%s\n", line.data, rest);
+	buf_finish(&line);
+	for (size_t i = 0; i < limits->n; i++)
+		if (outcomes[i].text[0] != '\0')
+			cli_warn(outcomes[i].text);
+}
+
+static void tell_stays(const struct cap_set_options *values, const struct cap_limits *limits,
+	const struct cap_outcome *outcomes)
+{
+	char rest[256], number[32];
+	num_format_double(number, sizeof(number), (double)values->for_ns / 1e9);
+	if (values->for_ns > 0)
+		snprintf(rest, sizeof(rest), "; for %s s, or until `wattle cap reset %.100s`", number, values->devices);
+	else
+		snprintf(rest, sizeof(rest), "; until `wattle cap reset %.100s`%s", values->devices,
+			isnan(values->watts) ? " or a restart" : "");
+	cap_set_tell(values, limits, outcomes, rest);
+}
+
+/* ---- limits that stay ---- */
+
+static int keep_all(struct cap_limits *limits, struct cap_outcome *outcomes, struct wattle_error *reterr)
+{
+	int r = cap_limits_hold(limits, outcomes, reterr);
+	for (size_t i = 0; r == 0 && i < limits->n; i++) {
+		r = cap_hold_keep(limits->at[i].hold, reterr);
+		limits->at[i].hold = NULL;
+	}
+	return r;
+}
+
+static int stand_for(struct cap_limits *limits, int64_t for_ns, struct cap_outcome *outcomes, struct wattle_error *reterr)
+{
+	for (size_t i = 0; i < limits->n; i++) {
+		int r = cap_hold_stand(&limits->holder, limits->at[i].device, limits->at[i].value, for_ns, &outcomes[i],
+			reterr);
+		struct cap_outcome undone;
+		for (size_t j = 0; r < 0 && j < i; j++)
+			cap_hold_reset(&limits->holder, limits->at[j].device, false, &undone, NULL);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+// Of several, all or none: as leases, which can be undone, and then kept.
+static int stand(struct cap_limits *limits, int64_t for_ns, struct cap_outcome *outcomes, struct wattle_error *reterr)
+{
+	return for_ns > 0 || limits->n == 1 ? stand_for(limits, for_ns, outcomes, reterr)
+					    : keep_all(limits, outcomes, reterr);
+}
+
+static int set(const struct cap_set_options *values)
+{
+	struct wattle_error error = {0};
+	struct cap_limits limits;
+	struct cap_outcome outcomes[CAP_LIMITS_MAX];
+	int r = cap_limits_open(&limits, "wattle cap set", &error);
+	if (r == 0)
+		r = cap_set_choose(values, &limits, &error);
+	if (r == 0)
+		r = stand(&limits, values->for_ns, outcomes, &error);
+	if (r == 0)
+		tell_stays(values, &limits, outcomes);
+	cap_limits_close(&limits);
+	return r < 0 ? cli_fail(EXIT_FAILED, &error) : EXIT_DONE;
+}
+
+/* ---- the command line ---- */
+
+static size_t words_before_command(int argc, char **argv)
+{
+	size_t n = 0;
+	while (n < (size_t)argc && strcmp(argv[n], "--") != 0)
+		n++;
+	return n;
+}
+
+// A word that tells what is wrong with the words, or NULL.
+static const char *read_words(const struct option_list *words, bool has_command, struct cap_set_options *values)
+{
+	bool has_clocks = !isnan(values->clocks_mhz);
+	if (words->n == 0)
+		return "no device given";
+	values->devices = words->items[0];
+	if (words->n == 1 && !has_clocks)
+		return "no limit given: WATTS, or --clocks MHZ";
+	if (words->n > 2)
+		return has_command ? "more than a device and its limit in front of --" : "write -- in front of a command";
+	if (words->n == 2 && num_parse_double(words->items[1], &values->watts) < 0)
+		return "WATTS must be a number";
+	if (has_command && values->for_ns > 0)
+		return "--for and a command exclude each other: the limit lives as long as the command";
+	return NULL;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct cap_set_options values = {.clocks_mhz = (double)NAN, .watts = (double)NAN};
+	struct option_list words;
+	int status;
+	size_t n = words_before_command(argc, argv);
+	bool has_command = n < (size_t)argc;
+	if (!cli_parse_words(command, (int)n, argv, &values, &words, &status))
+		return status == EXIT_USAGE && has_command ? EXIT_OWN_FAILURE : status;
+	int wrong = has_command ? EXIT_OWN_FAILURE : EXIT_USAGE;
+	const char *problem = read_words(&words, has_command, &values);
+	if (problem != NULL)
+		return cli_usage(command, wrong, "%s", problem);
+	if (!has_command)
+		return set(&values);
+	values.command = argv + n + 1;
+	if (values.command[0] == NULL)
+		return cli_usage(command, wrong, "no command after --");
+	return cap_set_run(&values);
+}
+
+const struct command command_cap_set = {
+	.name = "cap set",
+	.usage = "DEVICE WATTS [--for DUR | -- CMD…]",
+	.summary = "set a limit: for as long as a command runs, for some time, or until it is reset",
+	.details =
+		"DEVICE is as `wattle cap list` shows it, several with commas between them, or gpus for all of them.\n"
+		"Before anything is changed, what was there is written down, and a guard process waits: whatever ends the\n"
+		"command, or wattle (SIGKILL included), the previous limit comes back. Without a command the limit stays, and\n"
+		"`wattle cap reset DEVICE` puts back what was there before wattle's first change.\n"
+		"With a command the status is the command's own, 128+N if signal N ended it, 125 if wattle failed before it\n"
+		"started, 126 if it can't be executed, 127 if it was not found.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.run = run,
+};
