@@ -50,6 +50,7 @@ struct cap_device {
 	char remedy[200]; // and the command that mends it; "" if nothing can
 	bool asleep;      // a GPU that was not woken to be asked: its figures are unknown until cap_devices_find names it
 	char hint[200];   // settable, but something is to be known: persistence mode is off; "" none
+	char lease[160];  // who has a lease on it, in words; "" nobody. Filled in by cap_holds_describe
 
 	const struct cap_ops *ops;
 	void *state;  // ops' own

@@ -29,6 +29,12 @@ static int choose(const struct cap_holder *holder, const struct cap_device *devi
 
 void cap_holds_describe(const struct cap_holder *holder, struct cap_devices *devices)
 {
+	struct cap_owner owner;
+	for (size_t i = 0; i < devices->n; i++) {
+		struct cap_device *device = &devices->devices[i];
+		if (!cap_lease_holder(holder->env, device, &owner, device->lease, sizeof(device->lease)))
+			device->lease[0] = '\0';
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
 		if (ways[i]->describe != NULL)
 			ways[i]->describe(holder, devices);

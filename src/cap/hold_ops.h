@@ -5,8 +5,8 @@
 #include "cap/hold.h"
 
 struct hold_ops {
-	/* Fills in for devices that are not settable so far whether this way would do, or what would make it. NULL: it says so
-	 * without. */
+	/* Fills in for devices that are not settable so far whether this way would do, or what would make it; and `lease` where it
+	 * knows of one that our own journal does not. NULL: it has nothing to add. */
 	void (*describe)(const struct cap_holder *holder, struct cap_devices *devices);
 	// Whether this way would change that device, as far as can be told without a change.
 	bool (*would)(const struct cap_holder *holder, const struct cap_device *device);

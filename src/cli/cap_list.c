@@ -2,7 +2,7 @@
 #include "cli/command.h"
 
 #include "base/util.h"
-#include "cap/device.h"
+#include "cap/hold.h"
 #include "report/cap_list.h"
 
 #include <errno.h>
@@ -36,33 +36,27 @@ static struct cap_row *row_of(struct caps *caps, const char *name)
 	return &caps->rows[caps->n++];
 }
 
-// Of each name power and clocks side by side.
-static int make_rows(struct caps *caps)
+// Of each name power and clocks side by side, with who holds them.
+static int make_rows(struct caps *caps, struct wattle_error *reterr)
 {
-	caps->n = 0;
-	free(caps->rows);
+	const struct cap_holder holder = {.env = &caps->env};
+	cap_holds_describe(&holder, &caps->devices);
 	caps->rows = calloc_array(caps->devices.n, sizeof(*caps->rows));
 	if (caps->rows == NULL)
-		return -ENOMEM;
+		return error_set(reterr, -ENOMEM, "no memory for the list of what can be limited");
 	for (size_t i = 0; i < caps->devices.n; i++) {
 		const struct cap_device *device = &caps->devices.devices[i];
 		struct cap_row *row = row_of(caps, device->name);
-		bool power = device->what == CAP_POWER;
-		*(power ? &row->power : &row->clocks) = device;
+		*(device->what == CAP_POWER ? &row->power : &row->clocks) = device;
 	}
 	return 0;
 }
 
 static int open_caps(struct caps *caps, struct wattle_error *reterr)
 {
-	*caps = (struct caps){0};
+	*caps = (struct caps){.env = {.sysfs_fd = -1, .procfs_fd = -1}};
 	int r = env_open(&caps->env, reterr);
-	if (r < 0)
-		return r;
-	r = cap_devices_open(&caps->devices, &caps->env, reterr);
-	if (r == 0 && make_rows(caps) < 0)
-		r = error_set(reterr, -ENOMEM, "no memory for the list of what can be limited");
-	return r;
+	return r < 0 ? r : cap_devices_open(&caps->devices, &caps->env, reterr);
 }
 
 static void close_caps(struct caps *caps)
@@ -110,7 +104,10 @@ static int run_list(const struct command *command, int argc, char **argv)
 		return status;
 	if (words.n > 0)
 		return cli_usage(command, EXIT_USAGE, "'%s' is not expected", words.items[0]);
-	status = open_caps(&caps, &error) < 0 ? cli_fail(EXIT_FAILED, &error) : print_list(&caps, values.json);
+	int r = open_caps(&caps, &error);
+	if (r == 0)
+		r = make_rows(&caps, &error);
+	status = r < 0 ? cli_fail(EXIT_FAILED, &error) : print_list(&caps, values.json);
 	close_caps(&caps);
 	return status;
 }
@@ -126,9 +123,9 @@ static int get_one(struct caps *caps, const char *name, bool as_json)
 		r = 0;
 	if (r == 0)
 		r = cap_read(device, &now, &error);
-	if (r < 0)
-		return cli_fail(EXIT_FAILED, &error);
-	return make_rows(caps) < 0 ? EXIT_FAILED : print_one(row_of(caps, device->name), as_json);
+	if (r == 0)
+		r = make_rows(caps, &error);
+	return r < 0 ? cli_fail(EXIT_FAILED, &error) : print_one(row_of(caps, device->name), as_json);
 }
 
 static int run_get(const struct command *command, int argc, char **argv)

@@ -7,7 +7,6 @@
 // One name of a device with all that can be limited of it.
 struct cap_row {
 	const struct cap_device *power, *clocks; // one of them may be NULL
-	char power_holder[200], clocks_holder[200]; // whose lease is on it, in words; "" nobody's
 };
 
 // absent: cap_devices::absent.

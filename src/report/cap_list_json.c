@@ -8,9 +8,9 @@ static const char *or_null(const char *text)
 	return text[0] != '\0' ? text : NULL;
 }
 
-static void add_rights(const struct cap_device *device, const char *holder, struct jsonw *j)
+static void add_rights(const struct cap_device *device, struct jsonw *j)
 {
-	jsonw_key_string(j, "lease", or_null(holder));
+	jsonw_key_string(j, "lease", or_null(device->lease));
 	jsonw_key_bool(j, "settable", device->settable);
 	jsonw_key_string(j, "why", or_null(device->why));
 	jsonw_key_string(j, "remedy", or_null(device->remedy));
@@ -27,7 +27,7 @@ static void add_clocks(const struct cap_row *row, struct jsonw *j)
 	jsonw_begin_object(j);
 	jsonw_key_double(j, "min_mhz", row->clocks->min);
 	jsonw_key_double(j, "max_mhz", row->clocks->max);
-	add_rights(row->clocks, row->clocks_holder, j);
+	add_rights(row->clocks, j);
 	jsonw_end_object(j);
 }
 
@@ -46,7 +46,7 @@ static void add_row(const struct cap_row *row, struct jsonw *j)
 	jsonw_key_double(j, "min_w", power->min);
 	jsonw_key_double(j, "max_w", power->max);
 	jsonw_key_double(j, "enforced_w", power->enforced);
-	add_rights(power, row->power_holder, j);
+	add_rights(power, j);
 	add_clocks(row, j);
 	jsonw_end_object(j);
 }

@@ -52,12 +52,12 @@ static void add_row(const struct cap_row *row, struct table *table)
 	text_add_harmless(table_cell(table, faint), named(row)->label, strlen(named(row)->label));
 }
 
-static void add_holder(const char *name, const char *what, const char *holder, struct buf *out)
+static void add_holder(const struct cap_device *device, const char *what, struct buf *out)
 {
-	if (holder[0] == '\0')
+	if (device == NULL || device->lease[0] == '\0')
 		return;
-	buf_printf(out, "%s%s: held by ", name, what);
-	text_add_harmless(out, holder, strlen(holder));
+	buf_printf(out, "%s%s: held by ", device->name, what);
+	text_add_harmless(out, device->lease, strlen(device->lease));
 	buf_char(out, '\n');
 }
 
@@ -115,8 +115,8 @@ void cap_list_text(const struct cap_row *rows, size_t n, const char *absent, boo
 		table_print(&table, out, style_for(colour));
 	table_finish(&table);
 	for (size_t i = 0; i < n; i++) {
-		add_holder(named(&rows[i])->name, "", rows[i].power_holder, out);
-		add_holder(named(&rows[i])->name, "'s clocks", rows[i].clocks_holder, out);
+		add_holder(rows[i].power, "", out);
+		add_holder(rows[i].clocks, "'s clocks", out);
 	}
 	add_notes(rows, n, why_not, out);
 	add_notes(rows, n, hint, out);
@@ -139,7 +139,7 @@ static void add_rights(const struct cap_device *device, struct buf *out)
 	}
 }
 
-static void add_power(const struct cap_device *power, const char *holder, struct buf *out)
+static void add_power(const struct cap_device *power, struct buf *out)
 {
 	buf_str(out, "  limit     ");
 	add_value(out, power->current, "W");
@@ -153,19 +153,20 @@ static void add_power(const struct cap_device *power, const char *holder, struct
 	add_range(out, power);
 	buf_printf(out, "%s\n  lease     ",
 		power->min_is_ours ? " (the least is wattle's own: it states none)" : "");
-	text_add_harmless(out, holder[0] != '\0' ? holder : "none", strlen(holder[0] != '\0' ? holder : "none"));
+	const char *holder = power->lease[0] != '\0' ? power->lease : "none";
+	text_add_harmless(out, holder, strlen(holder));
 	buf_char(out, '\n');
 	add_rights(power, out);
 }
 
-static void add_clocks(const struct cap_device *clocks, const char *holder, struct buf *out)
+static void add_clocks(const struct cap_device *clocks, struct buf *out)
 {
 	buf_str(out, "  clocks    ");
 	add_range(out, clocks);
 	buf_str(out, " can be the upper bound (--clocks)\n");
-	if (holder[0] != '\0') {
+	if (clocks->lease[0] != '\0') {
 		buf_str(out, "            held by ");
-		text_add_harmless(out, holder, strlen(holder));
+		text_add_harmless(out, clocks->lease, strlen(clocks->lease));
 		buf_char(out, '\n');
 	}
 	add_rights(clocks, out);
@@ -180,7 +181,7 @@ void cap_get_text(const struct cap_row *row, struct buf *out)
 		buf_printf(out, "  %s", device->id);
 	buf_char(out, '\n');
 	if (row->power != NULL)
-		add_power(row->power, row->power_holder, out);
+		add_power(row->power, out);
 	if (row->clocks != NULL)
-		add_clocks(row->clocks, row->clocks_holder, out);
+		add_clocks(row->clocks, out);
 }
