@@ -111,8 +111,8 @@ int wattle_cap_list(struct wattle_cap_device **ret)
 	if (rows == NULL)
 		return leave(-ENOMEM);
 	cap_holds_describe(&session->holder, &session->devices);
-	cap_words_notice(session->devices.absent);
 	if (describe_all(session, rows) == 0) {
+		cap_words_notice(session->devices.absent);
 		free(rows);
 		rows = NULL;
 	}

@@ -267,7 +267,7 @@ int wattle_cap_tune(const char *device, const struct wattle_cap_tune_options *op
 	r = tune(&search, device, ret, &own);
 	if (getpid() == search.owner)
 		forget(&search);
-	if (r < 0)
+	if (r < 0 && error != NULL)
 		*error = own;
 	return r < 0 ? cap_words_end(r) : r;
 }
