@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-static const struct command *const verbs[] = {&command_cap_list, &command_cap_get, &command_cap_set, &command_cap_reset};
+static const struct command *const verbs[] = {&command_cap_list, &command_cap_get, &command_cap_set, &command_cap_reset,
+	&command_cap_tune};
 
 static int run(const struct command *command, int argc, char **argv)
 {

@@ -22,7 +22,7 @@ struct command {
 
 extern const struct command command_run, command_attach, command_sensors, command_report, command_list, command_export,
 	command_bench, command_blocks, command_combine, command_compare, command_model,
-	command_cap, command_cap_list, command_cap_get, command_cap_set, command_cap_reset;
+	command_cap, command_cap_list, command_cap_get, command_cap_set, command_cap_reset, command_cap_tune;
 
 // "wattle: TEXT" on stderr; returns status.
 int cli_fail(int status, const struct wattle_error *error);

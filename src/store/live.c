@@ -190,7 +190,7 @@ static int look(struct live *live, sqlite3 *db)
 	if (segment != live->segment)
 		enter_segment(live, db, segment);
 	live->is_over = sql_read_i64(db,
-		"SELECT complete + (spool_bytes IS NOT NULL) FROM segment ORDER BY id DESC LIMIT 1", 0) > 0;
+		"SELECT spool_bytes IS NOT NULL FROM segment ORDER BY id DESC LIMIT 1", 0) > 0;
 	if (live->is_over)
 		return SQLITE_OK;
 	int64_t stored_ns = sql_read_i64(db, "SELECT max(t_ns) FROM sample", VALUE_MISSING);

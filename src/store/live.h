@@ -27,7 +27,7 @@ struct live {
 	struct live_step *steps; // owned: all that was found and not yet forgotten, in order of time, on the clock of this machine
 	size_t n_steps, steps_room;
 	int64_t stored_ns;      // all that happened up to then has been told; VALUE_MISSING: nothing so far
-	bool is_over;           // the recorder has concluded: what comes now are rows that were told before
+	bool is_over;           // the spool becomes rows: those were told before
 };
 
 // is_metric: reports of a metric of that name, else calls of a code block. Of a file's earlier segments nothing is told.

@@ -1,0 +1,494 @@
+/* wattle cap tune: which limit saves most, found out on the program itself while it runs. */
+#include "cli/cap_tune.h"
+
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "base/num.h"
+#include "base/util.h"
+#include "report/parts.h"
+#include "sampler/target.h"
+#include "store/fact.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum { OUTPUT_CEILING = 1 << 26 };
+static const char RUN_FILE_KEY[] = "cap_tune"; // docs/run-file.md
+
+#define AT(member) .offset = offsetof(struct cap_tune_options, member)
+
+// clang-format off
+static const struct option options_table[] = {
+	{"step", 0, "NAME", "what a step is: calls of this code block (a span, an NVTX range);\nwithout it whole runs of CMD are measured", OPTION_TEXT, AT(step)},
+	{"metric", 0, "NAME", "work is counted by this metric of the program: the sum of what it reports", OPTION_TEXT, AT(metric)},
+	{"metric-total", 0, "NAME", "likewise by a metric that is a running total", OPTION_TEXT, AT(metric_total)},
+	{"nvtx", 0, NULL, "capture the NVTX ranges of an unmodified program", OPTION_FLAG, AT(nvtx)},
+	{"itt", 0, NULL, "capture the ITT tasks of an unmodified program", OPTION_FLAG, AT(itt)},
+	{"pid", 0, "PID", "tune a program that runs already, in place of CMD", OPTION_INTEGER, AT(pid), .least = 1, .most = INT32_MAX, .range = "a process id"},
+	{"spans", 0, "FILE", "with --pid: where its spans stand, a file of WATTLE_SPANS or the run file of\nits recorder (default: found out from its environment)", OPTION_TEXT, AT(spans)},
+	{"objective", 0, "WHAT", "to be made small: ed2p (energy x time² a step, default), edp, energy, or\nslowdown=PCT: least energy of steps at most PCT percent longer", OPTION_TEXT, AT(objective)},
+	{"caps", 0, "N", "how many limits are tried (default 8)", OPTION_INTEGER, AT(n_limits), .least = 2, .most = TUNE_LIMITS, .range = "a number of limits from 2 to 64"},
+	{"from", 0, "PERCENT", "lowest limit, of the default one (default 30); never below the device's least", OPTION_NUMBER, AT(from_percent), .least = 1, .most = 99, .range = "a percentage from 1 to 99"},
+	{"seconds", 0, "S", "measure at most so long for each limit (default 30)", OPTION_NUMBER, AT(seconds), .least = 0.01, .most = 86400, .range = "a number of seconds from 0.01 to 86400"},
+	{"settle", 0, "S", "wait so long after each change of the limit (default: until power is steady)", OPTION_NUMBER, AT(settle_s), .least = 0, .most = 3600, .range = "a number of seconds from 0 to 3600"},
+	{"patience", 0, "DUR", "how long to wait for a step (default 2m, or ten times the longest one)", OPTION_DURATION, AT(patience_ns), .least = 1e8, .most = 8.64e13, .range = "a duration from 100ms to 24h, such as 10m"},
+	{"apply", 0, NULL, "leave the chosen limit in force; `wattle cap reset DEVICE` undoes it", OPTION_FLAG, AT(apply)},
+	{"each", 0, NULL, "several devices: one after the other, each its own limit (default: one\nlimit for all of them)", OPTION_FLAG, AT(each)},
+	{"clocks", 0, NULL, "tune the highest graphics clock in place of the power limit (NVIDIA)", OPTION_FLAG, AT(clocks)},
+	{"interval", 'i', "DUR", "sampling period, 1ms to 10s (default 100ms)", OPTION_DURATION, AT(interval_ns), .least = 1e6, .most = 1e10, .range = "a duration from 1ms to 10s, such as 100ms"},
+	{"seed", 0, "N", "of the order of limits and of the intervals (default 1)", OPTION_INTEGER, AT(seed), .least = 0, .most = 1e15, .range = "a whole number, 0 or more"},
+	{"json", 0, "FILE", "write the result as JSON; - is standard output, when CMD has ended", OPTION_TEXT, AT(json)},
+	{"csv", 0, "FILE", "write the table as CSV: cap, steps, kWh, objective", OPTION_TEXT, AT(csv)},
+	{"html", 0, "FILE", "write a page with a picture of it", OPTION_TEXT, AT(html)},
+	{"output", 'o', "FILE", "keep the run file of the search there", OPTION_TEXT, AT(output)},
+	{"quiet", 'q', NULL, "no progress and no table", OPTION_FLAG, AT(quiet)},
+};
+// clang-format on
+
+/* ---- options ---- */
+
+static int parse_objective(struct cap_tune_options *options, struct wattle_error *reterr)
+{
+	static const enum tune_goal goals[] = {TUNE_ED2P, TUNE_EDP, TUNE_ENERGY};
+	static const char slowdown[] = "slowdown=";
+	const char *text = options->objective;
+	for (size_t i = 0; i < ARRAY_SIZE(goals); i++)
+		if (strcmp(text, tune_goal_name(goals[i])) == 0) {
+			options->goal = goals[i];
+			return 0;
+		}
+	bool is_slowdown = strncmp(text, slowdown, strlen(slowdown)) == 0;
+	if (!is_slowdown || num_parse_double(text + strlen(slowdown), &options->slowdown_percent) < 0 ||
+		options->slowdown_percent < 0 || options->slowdown_percent > 1000)
+		return error_set(reterr, -EINVAL, "--objective: '%s' is not valid; give ed2p, edp, energy or slowdown=PCT, "
+			"such as slowdown=5", text);
+	options->goal = TUNE_SLOWDOWN;
+	return 0;
+}
+
+static int check_files(const struct cap_tune_options *options, struct wattle_error *reterr)
+{
+	const struct {
+		const char *option, *path;
+	} files[] = {{"--json", options->json}, {"--csv", options->csv}, {"--html", options->html}};
+	int to_stdout = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		int r = cli_check_writable(files[i].option, files[i].path, reterr);
+		if (r < 0)
+			return r;
+		to_stdout += files[i].path != NULL && strcmp(files[i].path, "-") == 0;
+		if (files[i].path != NULL && options->output != NULL && strcmp(files[i].path, options->output) == 0)
+			return error_set(reterr, -EINVAL, "%s: %s is the run file; choose another name", files[i].option,
+				files[i].path);
+	}
+	return to_stdout <= 1 ? 0 : error_set(reterr, -EINVAL, "only one of --json, --csv and --html can go to standard output");
+}
+
+static int check_source(const struct cap_tune_options *options, struct wattle_error *reterr)
+{
+	int counted = (options->step != NULL) + (options->metric != NULL) + (options->metric_total != NULL);
+	bool attaches = value_ok(options->pid);
+	if (counted > 1)
+		return error_set(reterr, -EINVAL, "--step, --metric and --metric-total: give one of them");
+	if (attaches && options->command != NULL)
+		return error_set(reterr, -EINVAL, "--pid: does not go with a command; give one of them");
+	if (!attaches && options->command == NULL)
+		return error_set(reterr, -EINVAL, "no command given, and no --pid");
+	if (attaches && counted == 0)
+		return error_set(reterr, -EINVAL, "--pid: say what a step is, with --step NAME, --metric NAME or --metric-total NAME");
+	if (attaches && (options->nvtx || options->itt))
+		return error_set(reterr, -EINVAL, "--%s: a program that runs already can't be captured; let `wattle cap tune "
+			"… -- CMD` start it", options->nvtx ? "nvtx" : "itt");
+	if ((options->nvtx || options->itt) && counted == 0)
+		return error_set(reterr, -EINVAL, "--%s: say which of the ranges is a step, with --step NAME",
+			options->nvtx ? "nvtx" : "itt");
+	if (options->spans != NULL && !attaches)
+		return error_set(reterr, -EINVAL, "--spans: goes with --pid only");
+	return 0;
+}
+
+static int check_options(struct cap_tune_options *options, struct wattle_error *reterr)
+{
+	int r = parse_objective(options, reterr);
+	if (r == 0)
+		r = check_source(options, reterr);
+	return r < 0 ? r : check_files(options, reterr);
+}
+
+// DEVICE stands before, between or after the options; behind it or behind "--" the command begins.
+static bool parse(const struct command *command, int argc, char **argv, struct cap_tune_options *options,
+	const char **ret_device, int *ret_status)
+{
+	*ret_device = NULL;
+	for (;;) {
+		void *config; // there is no --config here
+		int first;
+		if (!cli_parse(command, argc, argv, options, &first, &config, EXIT_USAGE, ret_status))
+			return false;
+		bool is_command = first > 0 && strcmp(argv[first - 1], "--") == 0;
+		argc -= first;
+		argv += first;
+		if (*ret_device == NULL && !is_command && argc > 0) {
+			*ret_device = argv[0];
+			argc--;
+			argv++;
+			continue;
+		}
+		options->command = argc > 0 ? argv : NULL;
+		break;
+	}
+	if (*ret_device != NULL)
+		return true;
+	*ret_status = cli_usage(command, EXIT_USAGE, "no device given; `wattle cap list` lists them");
+	return false;
+}
+
+/* ---- a tuning ---- */
+
+struct tuning {
+	const struct cap_tune_options *options; // borrowed
+	struct bench_signals signals;
+	struct tune_devices devices;
+	struct tune_recorder recorder;
+	struct tune_steps steps;
+	struct tune_group groups[TUNE_DEVICES];
+	struct cap_tune_report *reports; // owned: of each group
+	size_t n_groups, n_done;         // n_done: those of which something is to be told
+	struct arena *arena;             // owned: results
+	char *command_text;              // owned
+	char label[200];
+	int signal_fd; // owned
+	bool is_from_terminal;
+};
+
+static char *command_line(char *const *argv)
+{
+	struct buf json, line;
+	struct jsonw j;
+	buf_init(&json, OUTPUT_CEILING);
+	buf_init(&line, OUTPUT_CEILING);
+	jsonw_init(&j, &json, false);
+	jsonw_begin_array(&j);
+	for (; *argv != NULL; argv++)
+		jsonw_string(&j, *argv);
+	jsonw_end_array(&j);
+	command_text(&line, &(struct run_segment){.command_json = json.data});
+	buf_finish(&json);
+	char *text = buf_take(&line);
+	buf_finish(&line);
+	return text;
+}
+
+static void describe(struct tuning *t, size_t index)
+{
+	const struct cap_tune_options *options = t->options;
+	const struct tune_group *group = &t->groups[index];
+	const struct tune_device *first = &t->devices.at[group->first];
+	const char *metric = options->metric != NULL ? options->metric : options->metric_total;
+	struct cap_tune_report *report = &t->reports[index];
+	*report = (struct cap_tune_report){
+		.device = group->name,
+		.label = first->cap->label,
+		.command = t->command_text,
+		.step = metric != NULL ? metric : options->step,
+		.is_metric = metric != NULL,
+		.what = first->cap->what,
+		.previous = first->previous,
+		.min = group->min,
+		.max = group->max,
+		.chosen = (double)NAN,
+		.seed = (uint64_t)options->seed,
+		.source = t->devices.sensors.sources[first->sensor],
+	};
+}
+
+static int make_groups(struct tuning *t)
+{
+	size_t n = t->devices.n;
+	t->n_groups = t->options->each ? n : 1;
+	t->reports = calloc_array(t->n_groups, sizeof(*t->reports));
+	if (t->reports == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->n_groups; i++) {
+		tune_group_make(&t->groups[i], &t->devices, i, t->options->each ? 1 : n);
+		describe(t, i);
+	}
+	return 0;
+}
+
+static int hold_all(struct tuning *t, struct wattle_error *reterr)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < t->n_groups; i++)
+		r = tune_group_hold(&t->groups[i], reterr);
+	return r; // tune_devices_close lets go of the others
+}
+
+// Everything that can be refused, before anything runs or is changed.
+static int prepare(struct tuning *t, const char *words, struct wattle_error *reterr)
+{
+	const struct cap_tune_options *options = t->options;
+	t->arena = arena_new();
+	t->command_text = options->command != NULL ? command_line(options->command) : NULL;
+	if (t->arena == NULL || (options->command != NULL && t->command_text == NULL))
+		return error_set(reterr, -ENOMEM, "out of memory");
+	t->signal_fd = signalfd(-1, &t->signals.taken, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (t->signal_fd < 0)
+		return error_set(reterr, -errno, "can't wait for signals: %s", strerror(errno));
+	int r = tune_recorder_open(&t->recorder, options, &t->signals, reterr);
+	if (r == 0)
+		r = tune_devices_open(&t->devices, words, options->clocks ? CAP_CLOCKS : CAP_POWER, reterr);
+	if (r == 0)
+		r = tune_steps_open(&t->steps, options, &t->recorder, reterr);
+	if (r == 0 && make_groups(t) < 0)
+		r = error_set(reterr, -ENOMEM, "out of memory");
+	return r < 0 ? r : hold_all(t, reterr);
+}
+
+static void release(struct tuning *t)
+{
+	tune_devices_close(&t->devices);
+	tune_steps_close(&t->steps);
+	tune_recorder_close(&t->recorder);
+	if (t->signal_fd >= 0)
+		close(t->signal_fd);
+	free(t->reports);
+	free(t->command_text);
+	arena_free(t->arena);
+}
+
+/* ---- results ---- */
+
+static int write_as(const struct tuning *t, const char *path,
+	void (*make)(const struct cap_tune_report *reports, size_t n, struct buf *out))
+{
+	struct buf out;
+	if (path == NULL)
+		return EXIT_DONE;
+	buf_init(&out, OUTPUT_CEILING);
+	make(t->reports, t->n_done, &out);
+	int status = cli_write(&out, path);
+	buf_finish(&out);
+	return status;
+}
+
+// Standard output is the command's until that has ended.
+static int write_files(const struct tuning *t, bool to_stdout)
+{
+	const struct cap_tune_options *options = t->options;
+	const struct {
+		const char *path;
+		void (*make)(const struct cap_tune_report *reports, size_t n, struct buf *out);
+	} files[] = {{options->json, cap_tune_json}, {options->csv, cap_tune_csv}, {options->html, cap_tune_html}};
+	int status = EXIT_DONE;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		bool is_stdout = files[i].path != NULL && strcmp(files[i].path, "-") == 0;
+		int written = is_stdout == to_stdout ? write_as(t, files[i].path, files[i].make) : EXIT_DONE;
+		status = status != EXIT_DONE ? status : written;
+	}
+	return status;
+}
+
+static void print(const struct tuning *t)
+{
+	struct buf out;
+	if (t->options->quiet)
+		return;
+	buf_init(&out, OUTPUT_CEILING);
+	for (size_t i = 0; i < t->n_done; i++)
+		cap_tune_text(&t->reports[i], &out, isatty(STDERR_FILENO) && getenv("NO_COLOR") == NULL);
+	buf_write_fd(&out, STDERR_FILENO);
+	buf_finish(&out);
+}
+
+static void keep_in_run_file(const struct tuning *t)
+{
+	struct buf out;
+	struct wattle_error error = {0};
+	if (t->options->output == NULL || t->recorder.n_started == 0 || t->n_done == 0)
+		return;
+	buf_init(&out, OUTPUT_CEILING);
+	cap_tune_json_line(t->reports, t->n_done, &out);
+	if (out.failed == 0 && run_keep_fact(t->recorder.path, RUN_FILE_KEY, out.data, &error) < 0)
+		cli_warn(error.text);
+	buf_finish(&out);
+}
+
+/* ---- the order of things ---- */
+
+static const char *why_it_ended(const struct tuning *t, enum tune_event event, char *text, size_t size)
+{
+	switch (event) {
+	case TUNE_GOES_ON:
+	case TUNE_ENDED:
+		return NULL;
+	case TUNE_STOPPED:
+		snprintf(text, size, "interrupted (%s)", strsignal(t->signals.stopped_by));
+		return text;
+	case TUNE_FAILED:
+		snprintf(text, size, "the command failed with status %d", t->recorder.status);
+		return text;
+	case TUNE_CHANGED:
+	case TUNE_BROKEN:
+		break;
+	}
+	return text; // the search has said it
+}
+
+static bool apply(struct tuning *t, size_t index, struct wattle_error *reterr)
+{
+	struct cap_tune_report *report = &t->reports[index];
+	int r = tune_group_set(&t->groups[index], report->chosen, reterr);
+	if (r == 0)
+		r = tune_group_end(&t->groups[index], true, reterr);
+	report->is_applied = r == 0;
+	return r == 0;
+}
+
+static enum tune_event search_one(struct tuning *t, size_t index, char *why, size_t size)
+{
+	struct cap_tune_report *report = &t->reports[index];
+	struct tune_search search = {
+		.options = t->options,
+		.group = &t->groups[index],
+		.recorder = &t->recorder,
+		.steps = &t->steps,
+		.signals = &t->signals,
+		.signal_fd = t->signal_fd,
+		.report = report,
+		.shows_progress = !t->options->quiet && isatty(STDERR_FILENO),
+	};
+	struct wattle_error error = {0};
+	enum tune_event event = TUNE_BROKEN;
+	if (tune_search_open(&search) == 0)
+		event = tune_search_run(&search, t->arena);
+	t->is_from_terminal = search.is_from_terminal;
+	text_copy(why, size, search.error.text);
+	report->end = why_it_ended(t, event, why, size);
+	report->is_whole = event == TUNE_GOES_ON;
+	bool applies = t->options->apply && report->is_whole && report->has_result;
+	if (applies && !apply(t, index, &error))
+		cli_fail(EXIT_FAILED, &error);
+	if (tune_group_end(&t->groups[index], false, &error) < 0)
+		cli_fail(EXIT_FAILED, &error);
+	bool is_unapplied = applies && !report->is_applied;
+	t->n_done = index + 1;
+	tune_search_close(&search);
+	return is_unapplied ? TUNE_BROKEN : event;
+}
+
+static enum tune_event search_all(struct tuning *t)
+{
+	char why[700] = "";
+	enum tune_event event = TUNE_GOES_ON;
+	for (size_t i = 0; event == TUNE_GOES_ON && i < t->n_groups; i++)
+		event = search_one(t, i, why, sizeof(why));
+	for (size_t i = 0; i < t->n_groups; i++) // those that were not reached
+		tune_group_end(&t->groups[i], false, NULL);
+	if (event != TUNE_GOES_ON && why[0] != '\0')
+		fprintf(stderr, "wattle: %s%s\n", why,
+			t->recorder.pid != 0 && t->options->command != NULL && event != TUNE_STOPPED
+				? "; the search is over, the command goes on" : "");
+	for (size_t i = 0; i < t->n_done; i++)
+		t->reports[i].end = t->reports[i].is_whole ? NULL : arena_text(t->arena, why);
+	return event;
+}
+
+// The command runs to its own end; a running program is left alone.
+static void let_it_end(struct tuning *t, enum tune_event event)
+{
+	if (t->recorder.pid == 0)
+		return;
+	if (t->options->command == NULL)
+		tune_recorder_signal(&t->recorder, SIGINT);
+	else if (event == TUNE_STOPPED && !t->is_from_terminal)
+		tune_recorder_signal(&t->recorder, t->signals.stopped_by);
+	tune_recorder_wait(&t->recorder);
+}
+
+static int status_of(const struct tuning *t, enum tune_event event, int stopped_by)
+{
+	if (event == TUNE_STOPPED)
+		return 128 + stopped_by;
+	if (event == TUNE_FAILED)
+		return t->recorder.status;
+	if (event != TUNE_GOES_ON || !t->reports[0].has_result)
+		return EXIT_FAILED;
+	return t->options->command != NULL ? t->recorder.status : EXIT_DONE;
+}
+
+static int tune(const struct cap_tune_options *options, const char *words)
+{
+	struct tuning t = {.options = options, .signal_fd = -1};
+	struct wattle_error error = {0};
+	bench_signals_take(&t.signals);
+	int status = EXIT_FAILED;
+	if (prepare(&t, words, &error) < 0) {
+		cli_fail(status, &error);
+	} else {
+		enum tune_event event = search_all(&t);
+		int stopped_by = t.signals.stopped_by;
+		print(&t);
+		int written = write_files(&t, false);
+		let_it_end(&t, event);
+		int written_last = write_files(&t, true);
+		keep_in_run_file(&t);
+		status = status_of(&t, event, stopped_by);
+		status = status != EXIT_DONE ? status : written != EXIT_DONE ? written : written_last;
+	}
+	release(&t);
+	bench_signals_restore(&t.signals);
+	return status;
+}
+
+static int check_command(const struct cap_tune_options *options)
+{
+	int status = options->command != NULL ? bench_find_command(options->command[0]) : EXIT_DONE;
+	if (status != EXIT_DONE)
+		fprintf(stderr, "wattle: %s: %s; nothing was run and nothing was changed\n", options->command[0],
+			status == EXIT_NOT_FOUND ? "command not found" : "can't be executed");
+	return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct cap_tune_options options = {
+		.objective = "ed2p",
+		.n_limits = 8,
+		.pid = VALUE_MISSING,
+		.seed = 1,
+		.interval_ns = 100 * NS_PER_MS,
+		.patience_ns = 120 * NS_PER_S,
+		.from_percent = 30,
+		.seconds = 30,
+		.settle_s = (double)NAN,
+	};
+	const char *device;
+	int status;
+	if (!parse(command, argc, argv, &options, &device, &status))
+		return status;
+	struct wattle_error error = {0};
+	if (check_options(&options, &error) < 0) {
+		fprintf(stderr, "wattle cap tune: %s\n", error.text);
+		return EXIT_USAGE;
+	}
+	status = check_command(&options);
+	return status != EXIT_DONE ? status : tune(&options, device);
+}
+
+const struct command command_cap_tune = {
+	.name = "cap tune",
+	.usage = "DEVICE [OPTIONS] -- CMD [ARG…] | DEVICE --pid PID --step NAME [OPTIONS]",
+	.summary = "find the power limit that saves most, while the program runs",
+	.details =
+		"DEVICE is a name of `wattle cap list`, several with commas between, or gpus: all that CMD is shown. Limits are\n"
+		"tried in random order, each several times; energy and time of a step decide. A CMD that ends sooner is run\n"
+		"again. The limit is then as it was before, unless --apply was given, and CMD runs to its own end.\n"
+		"The status is CMD's own; 1 if no limit was found, 2 for wrong usage, 128+N after signal N.",
+	.options = options_table,
+	.n_options = ARRAY_SIZE(options_table),
+	.run = run,
+};

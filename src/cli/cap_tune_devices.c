@@ -1,0 +1,252 @@
+// What is limited: devices by their names, with the meter of each, and one limit for a group of them.
+#include "cli/cap_tune.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "cli/gpu_environment.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- meters ---- */
+
+static bool is_meter_of(const struct domain *domain, const struct cap_device *cap)
+{
+	bool same_card = domain->uuid[0] != '\0' && strcmp(domain->uuid, cap->id) == 0;
+	return same_card || strcmp(domain->name, cap->name) == 0;
+}
+
+static const struct domain *find_unused(const struct tune_devices *devices, const struct cap_device *cap)
+{
+	for (size_t s = 0; s < devices->sensors.n_slots; s++)
+		for (size_t i = 0; i < devices->sensors.slots[s].n_domains; i++)
+			if (is_meter_of(&devices->sensors.slots[s].domains[i], cap))
+				return &devices->sensors.slots[s].domains[i];
+	return NULL;
+}
+
+static int find_meter(const struct tune_devices *devices, const struct cap_device *cap, size_t *ret_index,
+	struct wattle_error *reterr)
+{
+	for (size_t i = 0; i < devices->sensors.n_devices; i++)
+		if (is_meter_of(devices->sensors.devices[i], cap)) {
+			*ret_index = i;
+			return 0;
+		}
+	const struct domain *domain = find_unused(devices, cap);
+	if (domain != NULL && domain->why[0] != '\0')
+		return error_set(reterr, -ENODATA, "%s: its energy can't be read: %s%s%s", cap->name, domain->why,
+			domain->remedy[0] != '\0' ? "; " : "", domain->remedy);
+	if (strncmp(cap->name, "gpu-", 4) == 0)
+		return error_set(reterr, -ENODATA, "%s is not among the GPUs that the program is shown; look at "
+			"CUDA_VISIBLE_DEVICES and its kin, and at `wattle sensors`", cap->name);
+	return error_set(reterr, -ENODATA, "%s: nothing here reads its energy; `wattle sensors` says why", cap->name);
+}
+
+/* ---- names ---- */
+
+static int add(struct tune_devices *devices, struct cap_device *cap, struct wattle_error *reterr)
+{
+	size_t meter = 0;
+	for (size_t i = 0; i < devices->n; i++)
+		if (devices->at[i].cap == cap)
+			return error_set(reterr, -EINVAL, "%s is named twice", cap->name);
+	if (devices->n == TUNE_DEVICES)
+		return error_set(reterr, -EINVAL, "more than %d devices", TUNE_DEVICES);
+	if (!cap->settable)
+		return error_set(reterr, -EACCES, "%s can't be limited: %s%s%s", cap->name, cap->why,
+			cap->remedy[0] != '\0' ? "; " : "", cap->remedy);
+	int r = find_meter(devices, cap, &meter, reterr);
+	if (r < 0)
+		return r;
+	devices->at[devices->n++] = (struct tune_device){.cap = cap, .sensor = meter, .previous = cap->current};
+	return 0;
+}
+
+static int add_named(struct tune_devices *devices, const char *name, enum cap_what what, struct wattle_error *reterr)
+{
+	struct cap_device *cap;
+	int r = cap_devices_find(&devices->caps, name, what, &cap, reterr);
+	return r < 0 ? r : add(devices, cap, reterr);
+}
+
+// Those that the program is shown.
+static int add_gpus(struct tune_devices *devices, enum cap_what what, struct wattle_error *reterr)
+{
+	for (size_t i = 0; i < devices->caps.n; i++) {
+		struct cap_device *cap = &devices->caps.devices[i];
+		size_t meter;
+		bool is_gpu = strncmp(cap->name, "gpu-", 4) == 0 && cap->what == what;
+		if (!is_gpu || find_meter(devices, cap, &meter, NULL) < 0)
+			continue;
+		int r = add(devices, cap, reterr);
+		if (r < 0)
+			return r;
+	}
+	return devices->n > 0 ? 0 : error_set(reterr, -ENODEV, "no GPU that can be limited is shown to the program%s%s",
+		devices->caps.absent[0] != '\0' ? ": " : "; `wattle cap list` lists the devices", devices->caps.absent);
+}
+
+static int add_all(struct tune_devices *devices, const char *words, enum cap_what what, struct wattle_error *reterr)
+{
+	if (strcmp(words, "gpus") == 0)
+		return add_gpus(devices, what, reterr);
+	wattle_cleanup_free char *list = strdup(words);
+	if (list == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	char *rest = list;
+	for (const char *word; (word = strsep(&rest, ",")) != NULL;) {
+		int r = add_named(devices, word, what, reterr);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- opening ---- */
+
+static int find_holder(struct tune_devices *devices, struct wattle_error *reterr)
+{
+	ssize_t n = readlink("/proc/self/exe", devices->own_path, sizeof(devices->own_path) - 1);
+	text_copy(devices->own_path, sizeof(devices->own_path), n > 0 ? devices->own_path : "/proc/self/exe");
+	devices->own_argv[0] = devices->own_path;
+	devices->holder = (struct cap_holder){.env = &devices->env, .guard = {.argv = devices->own_argv}};
+	int r = cap_owner_self("wattle cap tune", &devices->holder.owner);
+	return r < 0 ? error_set(reterr, r, "can't tell this process from others: %s", strerror(-r)) : 0;
+}
+
+int tune_devices_open(struct tune_devices *devices, const char *words, enum cap_what what, struct wattle_error *reterr)
+{
+	struct sensor_options options = {.calibrate_ns = 5 * NS_PER_MS};
+	*devices = (struct tune_devices){0};
+	gpu_environment(&options);
+	int r = env_open(&devices->env, reterr);
+	if (r < 0)
+		return r;
+	devices->env_is_open = true;
+	r = cap_devices_open(&devices->caps, &devices->env, reterr);
+	if (r < 0)
+		return r;
+	devices->caps_are_open = true;
+	r = find_holder(devices, reterr);
+	if (r < 0)
+		return r;
+	cap_holds_describe(&devices->holder, &devices->caps);
+	r = sensor_set_open(&devices->sensors, &devices->env, &options, reterr);
+	if (r < 0)
+		return r;
+	devices->sensors_are_open = true;
+	return add_all(devices, words, what, reterr);
+}
+
+void tune_devices_close(struct tune_devices *devices)
+{
+	for (size_t i = 0; i < devices->n; i++)
+		if (devices->at[i].hold != NULL)
+			cap_hold_end(devices->at[i].hold, &(struct cap_outcome){0}, NULL);
+	if (devices->sensors_are_open)
+		sensor_set_close(&devices->sensors);
+	if (devices->caps_are_open)
+		cap_devices_close(&devices->caps);
+	if (devices->env_is_open)
+		env_close(&devices->env);
+	*devices = (struct tune_devices){0};
+}
+
+/* ---- groups ---- */
+
+static struct tune_device *device_at(const struct tune_group *group, size_t i)
+{
+	return &group->devices->at[group->first + i];
+}
+
+// CPU packages may not say what they come up with: then it is the highest limit, else the one that stands.
+static double default_of(const struct cap_device *cap)
+{
+	return !isnan(cap->default_) ? cap->default_ : !isnan(cap->max) ? cap->max : cap->current;
+}
+
+void tune_group_make(struct tune_group *group, struct tune_devices *devices, size_t first, size_t n)
+{
+	*group = (struct tune_group){.devices = devices, .first = first, .n = n, .set = (double)NAN};
+	group->min = group->max = group->default_ = (double)NAN;
+	size_t used = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct cap_device *cap = device_at(group, i)->cap;
+		group->min = fmax(group->min, cap->min); // NaN gives way
+		group->max = fmin(group->max, cap->max);
+		group->default_ = fmin(group->default_, default_of(cap));
+		int length = snprintf(group->name + used, sizeof(group->name) - used, "%s%s", i > 0 ? "," : "", cap->name);
+		used += length > 0 ? (size_t)length : 0;
+		used = used < sizeof(group->name) ? used : sizeof(group->name) - 1;
+	}
+}
+
+int tune_group_hold(struct tune_group *group, struct wattle_error *reterr)
+{
+	for (size_t i = 0; i < group->n; i++) {
+		struct tune_device *device = device_at(group, i);
+		int r = cap_hold_open(&group->devices->holder, device->cap, &device->hold, reterr);
+		if (r == 0)
+			continue;
+		device->hold = NULL;
+		tune_group_end(group, false, NULL);
+		return r;
+	}
+	return 0;
+}
+
+int tune_group_set(struct tune_group *group, double value, struct wattle_error *reterr)
+{
+	if (value == group->set)
+		return 0;
+	group->set = (double)NAN;
+	for (size_t i = 0; i < group->n; i++) {
+		struct tune_device *device = device_at(group, i);
+		struct cap_outcome outcome = {0};
+		int r = cap_hold_set(device->hold, value, &outcome, reterr);
+		if (r < 0)
+			return r;
+		if (outcome.was_foreign)
+			return error_set(reterr, -EBUSY, "%s", outcome.text);
+	}
+	group->set = value;
+	return 0;
+}
+
+int tune_group_check(struct tune_group *group, struct wattle_error *reterr)
+{
+	for (size_t i = 0; i < group->n; i++) {
+		struct tune_device *device = device_at(group, i);
+		struct cap_outcome outcome = {0};
+		int r = device->hold != NULL ? cap_hold_check(device->hold, &outcome) : 0;
+		if (r == 0)
+			continue;
+		const char *text = outcome.text[0] != '\0' ? outcome.text
+			: r > 0 ? "somebody else has changed the limit; theirs stays" : strerror(-r);
+		error_set(reterr, r > 0 ? -EBUSY : r, "%s%s%s", outcome.text[0] != '\0' ? "" : device->cap->name,
+			outcome.text[0] != '\0' ? "" : ": ", text);
+		return r;
+	}
+	return 0;
+}
+
+int tune_group_end(struct tune_group *group, bool keep, struct wattle_error *reterr)
+{
+	int result = 0;
+	for (size_t i = 0; i < group->n; i++) {
+		struct tune_device *device = device_at(group, i);
+		struct cap_outcome outcome = {0};
+		if (device->hold == NULL)
+			continue;
+		int r = keep ? cap_hold_keep(device->hold, reterr) : cap_hold_end(device->hold, &outcome, reterr);
+		device->hold = NULL;
+		result = r < 0 ? r : result;
+		if (outcome.was_foreign && outcome.text[0] != '\0')
+			cli_warn(outcome.text);
+	}
+	group->set = (double)NAN;
+	return result;
+}

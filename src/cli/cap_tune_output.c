@@ -1,0 +1,72 @@
+// What is told while the search goes on, and at its end.
+#include "cli/cap_tune.h"
+
+#include "base/util.h"
+#include "report/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LINE_CEILING = 4096 };
+
+void tune_clear_progress(struct tune_search *search)
+{
+	if (search->line_stands)
+		fputs("\r\033[K", stderr);
+	search->line_stands = false;
+}
+
+// Settling is not the tuner's; it goes on as it did so far.
+static double seconds_left(const struct tune_search *search)
+{
+	double left_s = tuner_seconds_left(search->tuner);
+	if (search->measured_s > 0)
+		left_s *= fmax((double)(bench_now_ns() - search->start_ns) * 1e-9 / search->measured_s, 1);
+	return left_s;
+}
+
+void tune_show_progress(struct tune_search *search, const char *doing)
+{
+	struct buf line;
+	if (!search->shows_progress)
+		return;
+	buf_init(&line, LINE_CEILING);
+	buf_printf(&line, "\r\033[Ktuning %s: %.0f %%", search->group->name, 100 * tuner_progress(search->tuner));
+	if (!isnan(search->group->set)) {
+		buf_str(&line, ", ");
+		human_number(&line, search->group->set, 4);
+		buf_printf(&line, " %s", cap_what_unit(search->report->what));
+	}
+	if (doing != NULL)
+		buf_printf(&line, ", %s", doing);
+	double left_s = seconds_left(search);
+	if (left_s > 0) {
+		buf_str(&line, ", at most ");
+		human_time(&line, left_s < 10 ? left_s : round(left_s));
+		buf_str(&line, " left");
+	}
+	if (line.failed == 0)
+		fputs(line.data, stderr);
+	fflush(stderr);
+	buf_finish(&line);
+	search->line_stands = true;
+}
+
+// Where nobody watches a line change: one for each window.
+void tune_tell_window(struct tune_search *search, const struct tune_window *window)
+{
+	struct buf line;
+	if (search->options->quiet || search->shows_progress)
+		return;
+	buf_init(&line, LINE_CEILING);
+	buf_printf(&line, "tuning %s: %.0f %%, ", search->group->name, 100 * tuner_progress(search->tuner));
+	human_number(&line, search->limits[window->limit], 4);
+	buf_printf(&line, " %s: ", cap_what_unit(search->report->what));
+	human_energy(&line, window->energy_j / window->steps);
+	buf_str(&line, " and ");
+	human_time(&line, window->time_s / window->steps);
+	buf_printf(&line, " a %s\n", search->steps->whole_runs ? "run" : search->steps->is_metric ? "unit" : "step");
+	if (line.failed == 0)
+		fputs(line.data, stderr);
+	buf_finish(&line);
+}

@@ -1,0 +1,178 @@
+/* The child that measures: our own program as `wattle run` or `wattle attach`. It outlives us where we are killed, since the
+ * command is the user's; only the limit goes then, which the guard sees to. */
+#include "cli/cap_tune.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "cli/measure.h"
+#include "sampler/target.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { OWN_ARGUMENTS = 24 };
+
+/* ---- the run file ---- */
+
+static int make_folder(struct tune_recorder *recorder, struct wattle_error *reterr)
+{
+	const char *top = getenv("TMPDIR");
+	top = top != NULL && top[0] != '\0' ? top : "/tmp";
+	int n = snprintf(recorder->folder, sizeof(recorder->folder), "%s/wattle-tune-XXXXXX", top);
+	if (n < 0 || (size_t)n >= sizeof(recorder->folder) || mkdtemp(recorder->folder) == NULL) {
+		recorder->folder[0] = '\0';
+		return error_set(reterr, -errno, "can't make a folder in %s: %s; set TMPDIR", top, strerror(errno));
+	}
+	snprintf(recorder->path, sizeof(recorder->path), "%s/run.sqlite", recorder->folder);
+	return 0;
+}
+
+int tune_recorder_open(struct tune_recorder *recorder, const struct cap_tune_options *options,
+	struct bench_signals *signals, struct wattle_error *reterr)
+{
+	*recorder = (struct tune_recorder){.options = options, .signals = signals};
+	if (options->output == NULL)
+		return make_folder(recorder, reterr);
+	int r = output_path(options->output, getpid(), recorder->path, sizeof(recorder->path), reterr);
+	if (r < 0)
+		return r;
+	if (access(recorder->path, F_OK) == 0)
+		return error_set(reterr, -EEXIST, "--output: %s exists already; choose another name", recorder->path);
+	return cli_check_writable("--output", recorder->path, reterr);
+}
+
+void tune_recorder_close(struct tune_recorder *recorder)
+{
+	if (recorder->folder[0] == '\0')
+		return;
+	wattle_cleanup_dir DIR *folder = opendir(recorder->folder);
+	if (folder != NULL)
+		for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+			unlinkat(dirfd(folder), entry->d_name, 0); // fails for "." and "..", as it should
+	rmdir(recorder->folder);
+	recorder->folder[0] = '\0';
+}
+
+/* ---- the child ---- */
+
+struct arguments {
+	char interval[40], flush[40], path[2 * sizeof(((struct tune_recorder *)0)->path)], pid[24];
+	char *words[OWN_ARGUMENTS];
+	size_t n;
+};
+
+static void add(struct arguments *arguments, const char *word)
+{
+	arguments->words[arguments->n++] = (char *)(uintptr_t)word;
+}
+
+// --output takes patterns, and a folder may be named with a "%".
+static void escape_pattern(const char *path, char *out, size_t size)
+{
+	size_t n = 0;
+	for (; *path != '\0' && n + 2 < size; path++) {
+		if (*path == '%')
+			out[n++] = '%';
+		out[n++] = *path;
+	}
+	out[n] = '\0';
+}
+
+// Short windows should not wait long for their rows.
+static int64_t flush_ns(const struct cap_tune_options *options)
+{
+	int64_t tenth_ns = (int64_t)(options->seconds * 1e8);
+	return tenth_ns < 100 * NS_PER_MS ? 100 * NS_PER_MS : tenth_ns > NS_PER_S ? NS_PER_S : tenth_ns;
+}
+
+static void fill(const struct tune_recorder *recorder, struct arguments *arguments)
+{
+	const struct cap_tune_options *options = recorder->options;
+	bool attaches = options->command == NULL;
+	*arguments = (struct arguments){.n = 0};
+	snprintf(arguments->interval, sizeof(arguments->interval), "%lldus", (long long)(options->interval_ns / 1000));
+	snprintf(arguments->flush, sizeof(arguments->flush), "%lldus", (long long)(flush_ns(options) / 1000));
+	snprintf(arguments->pid, sizeof(arguments->pid), "%lld", (long long)options->pid);
+	escape_pattern(recorder->path, arguments->path, sizeof(arguments->path));
+	const char *const words[] = {"wattle", attaches ? "attach" : "run", "--quiet", "--disable-logs", "--interval",
+		arguments->interval, "--flush", arguments->flush, "--output", arguments->path};
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		add(arguments, words[i]);
+	if (recorder->n_started > 0)
+		add(arguments, "--append");
+	if (options->nvtx)
+		add(arguments, "--nvtx");
+	if (options->itt)
+		add(arguments, "--itt");
+	if (options->step != NULL) {
+		add(arguments, "--step");
+		add(arguments, options->step);
+	}
+	add(arguments, "--");
+	if (attaches)
+		add(arguments, arguments->pid);
+}
+
+static void child(const struct tune_recorder *recorder, char *const *argv)
+{
+	bench_signals_restore(recorder->signals);
+	execv("/proc/self/exe", argv);
+	_exit(EXIT_OWN_FAILURE);
+}
+
+int tune_recorder_start(struct tune_recorder *recorder, struct wattle_error *reterr)
+{
+	struct arguments arguments;
+	size_t n = 0;
+	fill(recorder, &arguments);
+	char *const *command = recorder->options->command;
+	while (command != NULL && command[n] != NULL)
+		n++;
+	wattle_cleanup_free char **argv = calloc_array(arguments.n + n + 1, sizeof(*argv));
+	if (argv == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	memcpy(argv, arguments.words, arguments.n * sizeof(*argv));
+	for (size_t i = 0; i < n; i++)
+		argv[arguments.n + i] = command[i];
+	recorder->started_ns = bench_now_ns();
+	pid_t pid = fork();
+	if (pid == 0)
+		child(recorder, argv);
+	if (pid < 0)
+		return error_set(reterr, -errno, "can't start a process: %s", strerror(errno));
+	recorder->pid = pid;
+	recorder->n_started++;
+	return 0;
+}
+
+static void note_end(struct tune_recorder *recorder, int status)
+{
+	recorder->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	recorder->pid = 0;
+}
+
+bool tune_recorder_has_ended(struct tune_recorder *recorder)
+{
+	int status;
+	if (recorder->pid != 0 && waitpid(recorder->pid, &status, WNOHANG) == recorder->pid)
+		note_end(recorder, status);
+	return recorder->pid == 0;
+}
+
+void tune_recorder_signal(const struct tune_recorder *recorder, int signal)
+{
+	if (recorder->pid != 0)
+		kill(recorder->pid, signal);
+}
+
+void tune_recorder_wait(struct tune_recorder *recorder)
+{
+	if (!tune_recorder_has_ended(recorder))
+		note_end(recorder, bench_wait(recorder->signals, recorder->pid));
+}

@@ -1,0 +1,163 @@
+// All windows, in the order that the tuner wants them, and what may happen meanwhile.
+#include "cli/cap_tune.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+/* ---- waiting ---- */
+
+static bool take_signals(struct tune_search *search)
+{
+	struct signalfd_siginfo info;
+	while (read(search->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo != SIGCHLD) {
+			search->signals->stopped_by = (int)info.ssi_signo;
+			search->is_from_terminal = info.ssi_code == SI_KERNEL;
+		}
+	return search->signals->stopped_by != 0;
+}
+
+static size_t watch(const struct tune_search *search, struct pollfd *fds)
+{
+	const struct tune_group *group = search->group;
+	size_t n = 0;
+	fds[n++] = (struct pollfd){.fd = search->signal_fd, .events = POLLIN};
+	for (size_t i = 0; i < group->n; i++) {
+		const struct cap_hold *hold = group->devices->at[group->first + i].hold;
+		fds[n++] = (struct pollfd){.fd = hold != NULL ? cap_hold_fd(hold) : -1, .events = POLLIN};
+	}
+	return n;
+}
+
+static bool any_ready(const struct pollfd *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (fds[i].revents != 0)
+			return true;
+	return false;
+}
+
+enum tune_event tune_wait(struct tune_search *search, int64_t until_ns)
+{
+	bool has_child = search->recorder->pid != 0, has_checked = false;
+	for (;;) {
+		struct pollfd fds[1 + TUNE_DEVICES];
+		if (take_signals(search))
+			return TUNE_STOPPED;
+		if (has_child && tune_recorder_has_ended(search->recorder))
+			return search->recorder->status == 0 ? TUNE_ENDED : TUNE_FAILED;
+		int64_t left_ns = until_ns - bench_now_ns();
+		if (left_ns <= 0)
+			return TUNE_GOES_ON;
+		const struct timespec left = {left_ns / NS_PER_S, left_ns % NS_PER_S};
+		size_t n = watch(search, fds);
+		int ready = ppoll(fds, has_checked ? 1 : n, &left, NULL);
+		if (ready <= 0 || !any_ready(fds + 1, has_checked ? 0 : n - 1))
+			continue;
+		int r = tune_group_check(search->group, &search->error); // a guard has died: another one starts
+		if (r != 0)
+			return r > 0 ? TUNE_CHANGED : TUNE_BROKEN;
+		has_checked = true; // it may not be mended: once a wait is enough
+	}
+}
+
+/* ---- the search ---- */
+
+int tune_search_open(struct tune_search *search)
+{
+	const struct cap_tune_options *options = search->options;
+	const struct tune_group *group = search->group;
+	const struct sensor_set *sensors = &group->devices->sensors;
+	int r = tune_candidates(group->min, group->max, group->default_, options->from_percent, (size_t)options->n_limits,
+		search->limits, &search->n_limits);
+	if (r < 0)
+		return error_set(&search->error, r, "%s: its limits go from %g to %g %s and %g is its default: there is nothing "
+			"to choose from", group->name, group->min, group->max, cap_what_unit(search->report->what),
+			group->default_);
+	search->counters = calloc_array(sensors->n_devices, sizeof(*search->counters));
+	search->rows = calloc_array(sensors->n_devices, sizeof(*search->rows));
+	const struct tune_options tune = {
+		.goal = options->goal,
+		.slowdown_percent = options->slowdown_percent,
+		.seconds = options->seconds,
+		.seed = search->report->seed,
+		.whole_runs = search->steps->whole_runs,
+	};
+	if (search->counters == NULL || search->rows == NULL)
+		return error_set(&search->error, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < sensors->n_devices; i++)
+		counter_init(&search->counters[i], sensors->devices[i]->energy_range_uj, sensors->devices[i]->max_power_w);
+	r = tuner_new(&tune, search->limits, search->n_limits, &search->tuner);
+	return r < 0 ? error_set(&search->error, r, "the search can't begin: %s", strerror(-r)) : 0;
+}
+
+void tune_search_close(struct tune_search *search)
+{
+	tuner_free(search->tuner);
+	free(search->counters);
+	free(search->rows);
+	search->tuner = NULL;
+	search->counters = NULL;
+	search->rows = NULL;
+}
+
+static void note_all(const struct tune_search *search)
+{
+	struct cap_tune_report *report = search->report;
+	if (search->saw_thermal)
+		cap_tune_note(report, "The device was throttled by heat or by its power supply in a window: such windows tell "
+			"less of the limit than of the cooling.");
+	if (search->n_unsettled > 0)
+		cap_tune_note(report, "After %zu of %zu changes of the limit power was not steady within 10 s; --settle S "
+			"waits as long as you say.", search->n_unsettled, search->n_settled);
+	if (search->from_power)
+		cap_tune_note(report, "The device has no energy counter: its power readings were integrated, which tells less of "
+			"short windows; --seconds 60 is surer.");
+}
+
+// Whole watts and megahertz: the answer is not known better than that, and nobody types more.
+static double rounded(const struct tune_search *search, double value)
+{
+	double whole = round(value);
+	bool fits = whole >= search->limits[search->n_limits - 1] && whole <= search->limits[0];
+	return fits ? whole : value;
+}
+
+static void conclude(struct tune_search *search, struct arena *arena)
+{
+	struct cap_tune_report *report = search->report;
+	int r = search->tuner != NULL ? tuner_conclude(search->tuner, arena, &report->result) : -ENODATA;
+	report->has_result = r == 0;
+	report->chosen = r == 0 ? rounded(search, report->result.chosen) : (double)NAN;
+	report->n_windows = search->n_windows;
+	report->measured_s = search->measured_s;
+	report->elapsed_s = (double)(bench_now_ns() - search->start_ns) * 1e-9;
+	report->scale_error = search->scale_error;
+	note_all(search);
+}
+
+enum tune_event tune_search_run(struct tune_search *search, struct arena *arena)
+{
+	size_t limit;
+	double seconds;
+	enum tune_event event = TUNE_GOES_ON;
+	search->start_ns = bench_now_ns();
+	while (event == TUNE_GOES_ON && tuner_next(search->tuner, &limit, &seconds)) {
+		struct tune_window window;
+		event = tune_measure(search, limit, seconds, &window);
+		if (event != TUNE_GOES_ON)
+			break;
+		tuner_add(search->tuner, &window);
+		search->n_windows++;
+		search->measured_s += window.time_s;
+		tune_tell_window(search, &window);
+	}
+	tune_clear_progress(search);
+	conclude(search, arena);
+	return event;
+}

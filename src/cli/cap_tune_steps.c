@@ -1,0 +1,283 @@
+/* How much work the program has done: calls of a block or reports of a metric, out of the run file that our own recorder
+ * writes. Those of a program that ran before we came go elsewhere: into a span file (WATTLE_SPANS), or into the run file of
+ * the recorder that it was started under. */
+#include "cli/cap_tune.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "span/reader/span_file.h"
+#include "store/probe.h"
+#include "store/span_file_load.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, ENVIRON_SIZE = 1 << 20, ANCESTORS = 64 };
+
+/* ---- a running program ---- */
+
+static char *read_environ(int64_t pid)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%lld/environ", (long long)pid);
+	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = fd >= 0 ? calloc(1, ENVIRON_SIZE + 2) : NULL; // ends in two NULs
+	for (size_t n = 0; text != NULL && n < ENVIRON_SIZE;) {
+		ssize_t got = read(fd, text + n, ENVIRON_SIZE - n);
+		if (got <= 0)
+			break;
+		n += (size_t)got;
+	}
+	return text;
+}
+
+static const char *variable(const char *environment, const char *name)
+{
+	size_t length = strlen(name);
+	for (const char *at = environment; at != NULL && *at != '\0'; at += strlen(at) + 1)
+		if (strncmp(at, name, length) == 0 && at[length] == '=' && at[length + 1] != '\0')
+			return at + length + 1;
+	return NULL;
+}
+
+// As the writer takes WATTLE_SPANS: %p is the pid, a relative name is seen from where the program started.
+static void span_file_of(int64_t pid, const char *pattern, char *out, size_t size)
+{
+	int n = 0;
+	if (pattern[0] != '/')
+		n = snprintf(out, size, "/proc/%lld/cwd/", (long long)pid);
+	for (size_t at = (size_t)n; at < size; pattern++) {
+		if (pattern[0] == '%' && pattern[1] == 'p') {
+			at += (size_t)snprintf(out + at, size - at, "%lld", (long long)pid);
+			pattern++;
+			continue;
+		}
+		out[at++] = *pattern;
+		if (*pattern == '\0')
+			return;
+	}
+	out[size - 1] = '\0';
+}
+
+// A run file among the files that a process has open.
+static bool find_run_file(int64_t pid, char *out, size_t size)
+{
+	char folder[64];
+	snprintf(folder, sizeof(folder), "/proc/%lld/fd", (long long)pid);
+	wattle_cleanup_dir DIR *dir = opendir(folder);
+	if (dir == NULL)
+		return false;
+	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+		ssize_t n = readlinkat(dirfd(dir), entry->d_name, out, size - 1);
+		if (n <= 0 || out[0] != '/')
+			continue;
+		out[n] = '\0';
+		if (probe_run_file(out, NULL) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int64_t parent_of(int64_t pid)
+{
+	char path[64], text[512];
+	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	text[n > 0 ? n : 0] = '\0';
+	const char *after = strrchr(text, ')');
+	long long parent = 0;
+	return after != NULL && sscanf(after + 1, " %*c %lld", &parent) == 1 ? parent : 0;
+}
+
+// `wattle run` is above its command; a tracker's recorder is below the program, or beside it.
+static bool find_recorder(int64_t pid, char *out, size_t size)
+{
+	int64_t at = pid;
+	for (int i = 0; i < ANCESTORS && at > 1; i++, at = parent_of(at))
+		if (find_run_file(at, out, size))
+			return true;
+	wattle_cleanup_dir DIR *proc = opendir("/proc");
+	if (proc == NULL)
+		return false;
+	for (const struct dirent *entry; (entry = readdir(proc)) != NULL;) {
+		long long child = strtoll(entry->d_name, NULL, 10);
+		if (child > 0 && parent_of(child) == pid && find_run_file(child, out, size))
+			return true;
+	}
+	return false;
+}
+
+static int find_steps_of(const struct cap_tune_options *options, char *out, size_t size, struct wattle_error *reterr)
+{
+	wattle_cleanup_free char *environment = read_environ(options->pid);
+	if (environment == NULL)
+		return error_set(reterr, -errno, "--pid: can't look at process %lld: %s", (long long)options->pid,
+			strerror(errno));
+	const char *pattern = variable(environment, "WATTLE_SPANS"), *ring = variable(environment, "WATTLE_RING");
+	if (ring != NULL && find_recorder(options->pid, out, size))
+		return 0;
+	if (pattern != NULL) {
+		span_file_of(options->pid, pattern, out, size);
+		return 0;
+	}
+	if (ring != NULL)
+		return error_set(reterr, -ENODATA, "--pid: the spans of process %lld go to a recorder whose run file can't be "
+			"found; name it with --spans FILE", (long long)options->pid);
+	return error_set(reterr, -ENODATA, "--pid: process %lld leaves its spans nowhere; start it with WATTLE_SPANS=FILE "
+		"in its environment, or under `wattle run` (--nvtx, --itt capture unmodified programs), or let "
+		"`wattle cap tune … -- CMD` start it", (long long)options->pid);
+}
+
+/* ---- opening ---- */
+
+int tune_steps_open(struct tune_steps *steps, const struct cap_tune_options *options,
+	const struct tune_recorder *recorder, struct wattle_error *reterr)
+{
+	const char *metric = options->metric != NULL ? options->metric : options->metric_total;
+	*steps = (struct tune_steps){.is_metric = metric != NULL, .is_total = options->metric_total != NULL};
+	steps->whole_runs = metric == NULL && options->step == NULL;
+	text_copy(steps->path, sizeof(steps->path), recorder->path);
+	if (steps->whole_runs)
+		return 0;
+	int r = 0;
+	if (options->spans != NULL)
+		text_copy(steps->path, sizeof(steps->path), options->spans);
+	else if (options->command == NULL)
+		r = find_steps_of(options, steps->path, sizeof(steps->path), reterr);
+	if (r < 0)
+		return r;
+	steps->is_span_file = span_file_probe(steps->path);
+	bool is_ours = strcmp(steps->path, recorder->path) == 0;
+	if (!is_ours && !steps->is_span_file && (r = probe_run_file(steps->path, reterr)) < 0)
+		return r;
+	live_init(&steps->live, steps->path, metric != NULL ? metric : options->step, metric != NULL);
+	return 0;
+}
+
+void tune_steps_close(struct tune_steps *steps)
+{
+	live_finish(&steps->live);
+}
+
+void tune_steps_begin(struct tune_steps *steps)
+{
+	steps->live.is_over = false;
+	steps->live.stored_ns = VALUE_MISSING;
+}
+
+/* ---- looking ---- */
+
+// Times of a span file that was begun before the machine was: they are on the clock of that start.
+static int64_t clock_shift_ns(const struct run *run)
+{
+	struct timespec wall;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	int64_t ours_ns = wall.tv_sec * NS_PER_S + wall.tv_nsec - bench_now_ns();
+	int64_t shift_ns = run->anchor_wall_ns - run->anchor_mono_ns - ours_ns;
+	return llabs(shift_ns) < NS_PER_S ? 0 : shift_ns; // less is a clock that was put right meanwhile
+}
+
+static int add_step(struct live *live, int64_t t_ns, double value)
+{
+	struct live_step *larger = array_with_room(live->steps, live->n_steps, &live->steps_room, sizeof(*larger), 1024);
+	if (larger == NULL)
+		return -ENOMEM;
+	live->steps = larger;
+	larger[live->n_steps++] = (struct live_step){t_ns, value};
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct live_step *x = a, *y = b;
+	return (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
+}
+
+static int take_steps(struct live *live, const struct run *run)
+{
+	int64_t shift_ns = clock_shift_ns(run);
+	int r = 0;
+	live->n_steps = 0;
+	for (size_t i = 0; r == 0 && live->is_metric && i < run->n_user_metrics; i++)
+		if (strcmp(run->user_metrics[i].name, live->name) == 0)
+			r = add_step(live, run->user_metrics[i].t_ns + shift_ns, run->user_metrics[i].value);
+	for (size_t i = 0; r == 0 && !live->is_metric && i < run->n_spans; i++)
+		if (run->spans[i].close == SPAN_ENDED && strcmp(run->spans[i].name, live->name) == 0)
+			r = add_step(live, run->spans[i].end_ns + shift_ns, 1);
+	if (live->n_steps > 1)
+		qsort(live->steps, live->n_steps, sizeof(*live->steps), by_time);
+	return r;
+}
+
+// Programs write it as they run, so what stands there is all that has happened.
+static int look_at_span_file(struct tune_steps *steps, struct wattle_error *reterr)
+{
+	struct run run;
+	int64_t now_ns = bench_now_ns();
+	int r = span_file_load(steps->path, &run, reterr);
+	if (r < 0)
+		return r;
+	r = take_steps(&steps->live, &run);
+	run_finish(&run);
+	steps->live.stored_ns = now_ns;
+	return r < 0 ? error_set(reterr, r, "out of memory") : 0;
+}
+
+int tune_steps_look(struct tune_steps *steps, struct wattle_error *reterr)
+{
+	return steps->is_span_file ? look_at_span_file(steps, reterr) : live_look(&steps->live, reterr);
+}
+
+bool tune_steps_stretch(const struct tune_steps *steps, int64_t since_ns, int64_t length_ns, size_t least,
+	struct tune_stretch *ret_stretch)
+{
+	const struct live_step *at = steps->live.steps;
+	size_t n = steps->live.n_steps, first = 0, last;
+	while (first < n && at[first].t_ns < since_ns)
+		first++;
+	if (first == n)
+		return false;
+	struct tune_stretch stretch = {.from_ns = at[first].t_ns, .to_ns = at[first].t_ns};
+	for (last = first; last + 1 < n; last++) {
+		bool fits = at[last + 1].t_ns <= stretch.from_ns + length_ns;
+		if (!fits && last - first >= least)
+			break;
+		stretch.to_ns = at[last + 1].t_ns;
+		stretch.steps += at[last + 1].value;
+	}
+	stretch.ends = last - first;
+	if (steps->is_total)
+		stretch.steps = at[last].value - at[first].value;
+	*ret_stretch = stretch;
+	return true;
+}
+
+void tune_steps_names(const struct tune_steps *steps, char *out, size_t size)
+{
+	struct run run;
+	if (!steps->is_span_file) {
+		live_names(steps->path, steps->is_metric, out, size);
+		return;
+	}
+	out[0] = '\0';
+	if (span_file_load(steps->path, &run, NULL) < 0)
+		return;
+	const char *before = NULL;
+	size_t used = 0, most = steps->is_metric ? run.n_user_metrics : run.n_spans;
+	for (size_t i = 0; i < most && used < size; i++) {
+		const char *name = steps->is_metric ? run.user_metrics[i].name : run.spans[i].name;
+		bool is_known = before != NULL && strcmp(before, name) == 0;
+		if (is_known || strstr(out, name) != NULL)
+			continue;
+		int length = snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+		used += length > 0 ? (size_t)length : 0;
+		before = name;
+	}
+	run_finish(&run);
+}

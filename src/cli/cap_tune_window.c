@@ -1,0 +1,342 @@
+/* One window: the program at work under one limit, from the end of one step to the end of another, or from the start of a run
+ * of the command to its end; with the energy of the limited devices between those two instants. */
+#include "cli/cap_tune.h"
+
+#include "analysis/energy/between.h"
+#include "base/util.h"
+#include "sampler/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t AROUND_NS = 3 * NS_PER_S; // readings before a window that tell how counters move
+static const int64_t LEAST_POLL_NS = 50 * NS_PER_MS, MOST_POLL_NS = 300 * NS_PER_MS;
+static const double LONG_STEPS = 10; // a step may take so many times the longest one before it is missed
+enum { LEAST_STEPS = 2, WARM_UP_STEPS = 3, FRUITLESS_RUNS = 3 };
+// NVML: thermal slowdown by software and by hardware, power brake. That the limit itself holds clocks back is what we want.
+static const int64_t THERMAL_BITS = 0x20 | 0x40 | 0x80;
+
+static enum tune_event broken(struct tune_search *search, int code)
+{
+	search->error.code = code;
+	return TUNE_BROKEN;
+}
+
+/* ---- energy ---- */
+
+static const struct run_device *device_of(const struct run *run, const struct domain *domain)
+{
+	for (size_t i = 0; i < run->n_devices; i++) {
+		const struct run_device *device = &run->devices[i];
+		bool same_card = domain->uuid[0] != '\0' && strcmp(domain->uuid, device->uuid) == 0;
+		if (device->n > 0 && (same_card || strcmp(domain->name, device->name) == 0))
+			return device;
+	}
+	return NULL;
+}
+
+// Whether readings reach so far beyond an instant that a counter's update after it is among them.
+static bool is_covered(const struct run_device *device, int64_t t_ns)
+{
+	double period_s = device->update_period_s > 0 ? device->update_period_s : 0.1;
+	return device->t_ns[device->n - 1] >= t_ns + (int64_t)(2.5e9 * period_s);
+}
+
+static bool was_hot(const struct run_device *device, int64_t from_ns, int64_t to_ns)
+{
+	const int64_t *bits = device->values[DEVICE_THROTTLE_REASONS];
+	for (size_t i = 0; i < device->n; i++)
+		if (device->t_ns[i] >= from_ns && device->t_ns[i] <= to_ns && value_ok(bits[i]) &&
+			(bits[i] & THERMAL_BITS) != 0)
+			return true;
+	return false;
+}
+
+struct stretch_energy {
+	double j, error_j2;
+};
+
+static int add_device(struct tune_search *search, const struct run *run, const struct domain *domain,
+	const struct tune_stretch *stretch, bool is_last, struct stretch_energy *sum)
+{
+	const struct run_device *device = device_of(run, domain);
+	struct energy_between energy;
+	if (device == NULL || (!is_last && !is_covered(device, stretch->to_ns)))
+		return is_last ? error_set(&search->error, -ENODATA, "%s was not measured meanwhile", domain->name) : -EAGAIN;
+	int r = energy_between(run, device, stretch->from_ns, stretch->to_ns, &energy);
+	if (r < 0)
+		return error_set(&search->error, r, "out of memory");
+	if (isnan(energy.j))
+		return is_last ? error_set(&search->error, -ENODATA, "%s: its energy could not be read", domain->name)
+			       : -EAGAIN;
+	search->saw_thermal |= was_hot(device, stretch->from_ns, stretch->to_ns);
+	search->scale_error = fmax(search->scale_error, energy.scale_error);
+	search->from_power |= energy.from_power;
+	sum->j += energy.j;
+	sum->error_j2 += energy.error_j * energy.error_j;
+	return 0;
+}
+
+/* -EAGAIN: the rows are not stored yet. is_last: there will be no more. `segment`: the part of the run that the stretch is
+ * all of; NULL: it is a piece of one that goes on, and the ends of the readings are no ends of the program. */
+static int measure_energy(struct tune_search *search, struct run *run, const struct tune_stretch *stretch, bool is_last,
+	struct tune_window *window)
+{
+	struct stretch_energy sum = {0};
+	const struct tune_group *group = search->group;
+	for (size_t i = 0; i < group->n; i++) {
+		const struct tune_devices *devices = group->devices;
+		const struct domain *domain = devices->sensors.devices[devices->at[group->first + i].sensor];
+		int r = add_device(search, run, domain, stretch, is_last, &sum);
+		if (r < 0)
+			return r;
+	}
+	window->energy_j = sum.j;
+	window->energy_error_j = sqrt(sum.error_j2);
+	return 0;
+}
+
+static void fill(const struct tune_search *search, const struct tune_stretch *stretch, struct tune_window *window)
+{
+	window->steps = stretch->steps;
+	window->time_s = (double)(stretch->to_ns - stretch->from_ns) * 1e-9;
+	window->at_s = ((double)(stretch->from_ns - search->start_ns) + (double)(stretch->to_ns - search->start_ns)) * 0.5e-9;
+}
+
+static int measure_stretch(struct tune_search *search, const struct tune_stretch *stretch, bool is_last,
+	struct tune_window *window)
+{
+	struct run run;
+	int r = run_load_devices(search->recorder->path, stretch->from_ns - AROUND_NS, INT64_MAX, &run, &search->error);
+	if (r < 0)
+		return r == -EBUSY ? -EAGAIN : r;
+	if (run.n_segments > 0 && run.n > 0) {
+		run.segments[0] = (struct run_segment){.start_ns = run.t_ns[0], .end_ns = run.t_ns[run.n - 1]};
+		run.n_segments = 1;
+	}
+	r = measure_energy(search, &run, stretch, is_last, window);
+	run_finish(&run);
+	if (r == 0)
+		fill(search, stretch, window);
+	return r;
+}
+
+/* ---- steps ---- */
+
+static enum tune_event say_no_step(struct tune_search *search, int64_t since_ns)
+{
+	char names[300];
+	const struct tune_steps *steps = search->steps;
+	tune_steps_names(steps, names, sizeof(names));
+	const char *kind = steps->is_metric ? "metric" : "step";
+	error_set(&search->error, -ENODATA, "no %s named %s was seen in %.0f s; %s%s%s", kind, steps->live.name,
+		(double)(bench_now_ns() - since_ns) * 1e-9,
+		names[0] != '\0' ? "names seen so far: " : "the program has told of none so far", names,
+		names[0] != '\0' || search->options->nvtx || search->options->itt ? "" :
+			" (--nvtx and --itt capture unmodified programs)");
+	return broken(search, -ENODATA);
+}
+
+static bool has_waited_enough(const struct tune_search *search, int64_t since_ns)
+{
+	double patience_s = (double)search->options->patience_ns * 1e-9;
+	patience_s = fmax(patience_s, LONG_STEPS * search->longest_step_s);
+	return (double)(bench_now_ns() - since_ns) * 1e-9 > patience_s;
+}
+
+static int64_t poll_ns(double seconds)
+{
+	int64_t tenth_ns = (int64_t)(seconds * 1e8);
+	return tenth_ns < LEAST_POLL_NS ? LEAST_POLL_NS : tenth_ns > MOST_POLL_NS ? MOST_POLL_NS : tenth_ns;
+}
+
+// 0, -EAGAIN: nothing there yet, or what is wrong.
+static int look(struct tune_search *search, int64_t since_ns)
+{
+	struct wattle_error error = {0};
+	int r = tune_steps_look(search->steps, &error);
+	if (r == -ENOENT || r == -EBUSY)
+		return -EAGAIN;
+	if (r < 0)
+		search->error = error;
+	live_forget(&search->steps->live, since_ns);
+	return r;
+}
+
+static bool is_complete(const struct tune_search *search, const struct tune_stretch *stretch, int64_t length_ns)
+{
+	int64_t stored_ns = search->steps->live.stored_ns;
+	return stretch->ends >= LEAST_STEPS && value_ok(stored_ns) && stored_ns >= stretch->from_ns + length_ns;
+}
+
+// Where the command is over, what it did until then is taken, if that is something.
+static enum tune_event take(struct tune_search *search, const struct tune_stretch *stretch, bool is_last,
+	struct tune_window *window)
+{
+	if (!(stretch->steps > 0)) {
+		error_set(&search->error, -EINVAL, "metric %s: its values add up to %g in %.1f s, which is no work",
+			search->steps->live.name, stretch->steps, (double)(stretch->to_ns - stretch->from_ns) * 1e-9);
+		return broken(search, -EINVAL);
+	}
+	int r = measure_stretch(search, stretch, is_last, window);
+	if (r == -EAGAIN)
+		return TUNE_ENDED; // not yet
+	if (r < 0)
+		return broken(search, r);
+	search->longest_step_s = fmax(search->longest_step_s, window->time_s / (double)stretch->ends);
+	return TUNE_GOES_ON;
+}
+
+// Waits for the end of so many steps.
+static enum tune_event warm_up(struct tune_search *search)
+{
+	int64_t since_ns = search->recorder->started_ns;
+	for (;;) {
+		struct tune_stretch stretch;
+		enum tune_event event = tune_wait(search, bench_now_ns() + LEAST_POLL_NS);
+		if (event != TUNE_GOES_ON)
+			return event;
+		int r = look(search, since_ns);
+		if (r < 0 && r != -EAGAIN)
+			return broken(search, r);
+		bool any = r == 0 && tune_steps_stretch(search->steps, since_ns, INT64_MAX / 4, 1, &stretch);
+		bool is_slow = any && (double)(stretch.to_ns - stretch.from_ns) * 1e-9 > search->options->seconds;
+		if (any && (stretch.ends + 1 >= WARM_UP_STEPS || is_slow))
+			return TUNE_GOES_ON;
+		if (!any && has_waited_enough(search, since_ns))
+			return say_no_step(search, since_ns);
+		tune_show_progress(search, any ? "warming up" : "waiting for the first step");
+	}
+}
+
+static enum tune_event measure_steps(struct tune_search *search, double seconds, struct tune_window *window)
+{
+	int64_t since_ns = bench_now_ns(), length_ns = (int64_t)(seconds * 1e9);
+	for (;;) {
+		struct tune_stretch stretch;
+		enum tune_event event = tune_wait(search, bench_now_ns() + poll_ns(seconds));
+		bool is_last = event == TUNE_ENDED;
+		if (event != TUNE_GOES_ON && !is_last)
+			return event;
+		int r = look(search, since_ns);
+		if (r < 0 && r != -EAGAIN)
+			return broken(search, r);
+		bool any = tune_steps_stretch(search->steps, since_ns, length_ns, LEAST_STEPS, &stretch);
+		bool is_due = any && stretch.ends > 0 && has_waited_enough(search, stretch.to_ns);
+		if (any && (is_due || is_complete(search, &stretch, length_ns) || (is_last && stretch.ends >= LEAST_STEPS))) {
+			event = take(search, &stretch, is_last, window);
+			if (event != TUNE_ENDED || is_last)
+				return event;
+		}
+		if (is_last)
+			return event;
+		if (has_waited_enough(search, any ? stretch.to_ns : since_ns) && !is_due)
+			return say_no_step(search, any ? stretch.to_ns : since_ns);
+		tune_show_progress(search, NULL);
+	}
+}
+
+/* ---- whole runs ---- */
+
+static int measure_run(struct tune_search *search, struct tune_window *window)
+{
+	struct run run;
+	const struct tune_recorder *recorder = search->recorder;
+	int r = run_load_devices(recorder->path, recorder->started_ns - AROUND_NS, INT64_MAX, &run, &search->error);
+	if (r < 0)
+		return r;
+	if (run.n_segments == 0) {
+		run_finish(&run);
+		return error_set(&search->error, -ENODATA, "%s holds no run", recorder->path);
+	}
+	run.segments[0] = run.segments[run.n_segments - 1];
+	run.n_segments = 1;
+	const struct tune_stretch stretch = {run.segments[0].start_ns, run.segments[0].end_ns, 1, 1};
+	r = measure_energy(search, &run, &stretch, true, window);
+	run_finish(&run);
+	if (r == 0)
+		fill(search, &stretch, window);
+	return r;
+}
+
+static enum tune_event measure_whole_run(struct tune_search *search, struct tune_window *window)
+{
+	enum tune_event event = TUNE_GOES_ON;
+	while (event == TUNE_GOES_ON) {
+		event = tune_wait(search, bench_now_ns() + MOST_POLL_NS);
+		tune_show_progress(search, NULL);
+	}
+	if (event != TUNE_ENDED)
+		return event;
+	int r = measure_run(search, window);
+	return r < 0 ? broken(search, r) : TUNE_GOES_ON;
+}
+
+/* ---- a window ---- */
+
+static enum tune_event check(struct tune_search *search)
+{
+	int r = tune_group_check(search->group, &search->error);
+	return r == 0 ? TUNE_GOES_ON : r > 0 ? TUNE_CHANGED : broken(search, r);
+}
+
+static enum tune_event set(struct tune_search *search, size_t limit)
+{
+	bool is_new = search->group->set != search->limits[limit];
+	int r = tune_group_set(search->group, search->limits[limit], &search->error);
+	if (r < 0)
+		return r == -EBUSY ? TUNE_CHANGED : broken(search, r);
+	return is_new || search->steps->whole_runs ? tune_settle(search) : TUNE_GOES_ON;
+}
+
+static enum tune_event start(struct tune_search *search)
+{
+	if (search->recorder->pid != 0)
+		return TUNE_GOES_ON;
+	tune_steps_begin(search->steps);
+	int r = tune_recorder_start(search->recorder, &search->error);
+	if (r < 0)
+		return broken(search, r);
+	return search->steps->whole_runs ? TUNE_GOES_ON : warm_up(search);
+}
+
+static enum tune_event attempt(struct tune_search *search, size_t limit, double seconds, struct tune_window *window)
+{
+	bool whole_runs = search->steps->whole_runs;
+	tune_show_progress(search, "settling");
+	enum tune_event event = whole_runs ? set(search, limit) : start(search);
+	if (event == TUNE_GOES_ON)
+		event = whole_runs ? start(search) : set(search, limit);
+	if (event != TUNE_GOES_ON)
+		return event;
+	tune_show_progress(search, NULL);
+	event = whole_runs ? measure_whole_run(search, window) : measure_steps(search, seconds, window);
+	return event == TUNE_GOES_ON ? check(search) : event;
+}
+
+enum tune_event tune_measure(struct tune_search *search, size_t limit, double seconds, struct tune_window *ret_window)
+{
+	struct tune_window window = {.limit = limit};
+	for (;;) {
+		enum tune_event event = check(search);
+		if (event == TUNE_GOES_ON)
+			event = attempt(search, limit, seconds, &window);
+		if (event == TUNE_GOES_ON) {
+			search->fruitless_runs = 0;
+			*ret_window = window;
+			return event;
+		}
+		if (event != TUNE_ENDED)
+			return event;
+		if (search->options->command == NULL) {
+			error_set(&search->error, -ESRCH, "process %lld has ended", (long long)search->options->pid);
+			return broken(search, -ESRCH);
+		}
+		if (++search->fruitless_runs < FRUITLESS_RUNS)
+			continue;
+		error_set(&search->error, -ETIME, "the command was over %d times before %d steps named %s could be measured; "
+			"without --step whole runs are", FRUITLESS_RUNS, LEAST_STEPS, search->steps->live.name);
+		return broken(search, -ETIME);
+	}
+}

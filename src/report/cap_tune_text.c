@@ -1,0 +1,334 @@
+#include "report/cap_tune.h"
+
+#include "base/util.h"
+#include "report/report.h"
+#include "report/table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { NOTE_INDENT = 2, CELL_CEILING = 4096 };
+
+void cap_tune_note(struct cap_tune_report *report, const char *format, ...)
+{
+	va_list args;
+	if (report->n_notes == CAP_TUNE_NOTES)
+		return;
+	va_start(args, format);
+	vsnprintf(report->notes[report->n_notes++], CAP_TUNE_NOTE_SIZE, format, args);
+	va_end(args);
+}
+
+/* ---- words ---- */
+
+static void limit(struct buf *out, const struct cap_tune_report *report, double value)
+{
+	if (isnan(value)) {
+		buf_str(out, "n/a");
+		return;
+	}
+	buf_fixed(out, value, fabs(value - round(value)) < 0.05 ? 0 : 1);
+	buf_printf(out, " %s", cap_what_unit(report->what));
+}
+
+static const char *objective_in_words(enum tune_goal goal)
+{
+	static const char *const words[] = {
+		[TUNE_ED2P] = "energy × time²",
+		[TUNE_EDP] = "energy × time",
+		[TUNE_ENERGY] = "energy",
+		[TUNE_SLOWDOWN] = "energy",
+	};
+	return words[goal];
+}
+
+static void a_step(struct buf *out, const struct cap_tune_report *report)
+{
+	if (report->step == NULL) {
+		buf_str(out, "a run");
+		return;
+	}
+	buf_str(out, report->is_metric ? "a unit of " : "a call of ");
+	text_fit_middle(out, report->step, 30);
+}
+
+static void percent(struct buf *out, double value)
+{
+	buf_fixed(out, fabs(value), fabs(value) < 9.95 ? 1 : 0);
+}
+
+// "12.3 % (11.2 … 13.5)", in the direction that the value has.
+static void change(struct buf *out, const struct tune_interval *interval)
+{
+	bool is_back = interval->value < 0;
+	percent(out, interval->value);
+	buf_str(out, " %");
+	if (isnan(interval->low) || isnan(interval->high))
+		return;
+	double sign = is_back ? -1 : 1, low = sign * (is_back ? interval->high : interval->low),
+	       high = sign * (is_back ? interval->low : interval->high);
+	buf_str(out, " (");
+	buf_fixed(out, low, 1);
+	buf_str(out, " … ");
+	buf_fixed(out, high, 1);
+	buf_char(out, ')');
+}
+
+/* ---- head ---- */
+
+static void headline(const struct cap_tune_report *report, struct buf *out, const struct style *style)
+{
+	const struct tune_result *result = &report->result;
+	buf_char(out, '\n');
+	buf_str(out, style->title);
+	text_add_harmless(out, report->device, strlen(report->device));
+	buf_str(out, style->off);
+	if (report->label != NULL && report->label[0] != '\0') {
+		buf_str(out, ", ");
+		text_fit(out, report->label, 40, false);
+	}
+	if (report->has_result) {
+		buf_printf(out, ": least %s of ", objective_in_words(result->goal));
+		a_step(out, report);
+		if (result->goal == TUNE_SLOWDOWN) {
+			buf_str(out, ", at most ");
+			human_number(out, result->slowdown_percent, 3);
+			buf_str(out, " % longer");
+		}
+	}
+	buf_char(out, '\n');
+	if (report->command != NULL) {
+		buf_str(out, "  ");
+		text_fit_middle(out, report->command, TEXT_WIDTH - 2);
+		buf_char(out, '\n');
+	}
+	buf_char(out, '\n');
+}
+
+/* ---- table ---- */
+
+static double seen(const struct tune_interval *interval)
+{
+	return interval->value;
+}
+
+// Half of the interval, as a share: how far to believe a row.
+static void doubt(struct buf *out, const struct tune_interval *interval)
+{
+	double half = (interval->high - interval->low) / 2;
+	if (isnan(half) || !(interval->value > 0))
+		return;
+	buf_str(out, " ± ");
+	buf_fixed(out, 100 * half / interval->value, 1);
+	buf_str(out, " %");
+}
+
+static void against(struct buf *out, double value, double reference)
+{
+	double by = 100 * (value / reference - 1);
+	if (isnan(by)) {
+		buf_str(out, "n/a");
+		return;
+	}
+	buf_str(out, by >= 0.05 ? "+" : by <= -0.05 ? "-" : "");
+	buf_fixed(out, fabs(by), 1);
+	buf_str(out, " %");
+}
+
+static bool is_chosen(const struct cap_tune_report *report, double value)
+{
+	return fabs(value - report->chosen) < 0.5;
+}
+
+static void measured_row(const struct cap_tune_report *report, struct table *table, size_t i)
+{
+	const struct tune_result *result = &report->result;
+	const struct tune_limit_result *row = &result->limits[i], *reference = &result->limits[0];
+	bool chosen = is_chosen(report, row->limit), faint = !row->is_allowed || row->n_windows == 0;
+	buf_str(table_cell(table, faint), chosen ? ">" : "");
+	limit(table_cell(table, faint), report, row->limit);
+	struct buf *cell = table_cell(table, faint);
+	human_energy(cell, seen(&row->energy_per_step_j));
+	doubt(cell, &row->energy_per_step_j);
+	cell = table_cell(table, faint);
+	human_time(cell, seen(&row->time_per_step_s));
+	doubt(cell, &row->time_per_step_s);
+	cell = table_cell(table, faint);
+	against(cell, row->objective.value, reference->objective.value);
+	buf_printf(table_cell(table, faint), "%zu", row->n_windows);
+	buf_str(table_cell(table, faint), chosen ? "chosen" : !row->is_allowed ? "too slow" : "");
+}
+
+// Between two measured limits: what the model expects there.
+static void chosen_row(const struct cap_tune_report *report, struct table *table)
+{
+	const struct tune_result *result = &report->result;
+	const struct tune_limit_result *reference = &result->limits[0];
+	double energy_part = 1 - result->saving_percent.value / 100, time_part = 1 + result->slowdown.value / 100;
+	buf_str(table_cell(table, false), ">");
+	limit(table_cell(table, false), report, report->chosen);
+	human_energy(table_cell(table, false), reference->energy_per_step_j.value * energy_part);
+	human_time(table_cell(table, false), reference->time_per_step_s.value * time_part);
+	double goal = energy_part * (result->goal == TUNE_ED2P ? time_part * time_part : result->goal == TUNE_EDP ? time_part : 1);
+	against(table_cell(table, false), goal, 1);
+	buf_str(table_cell(table, false), "");
+	buf_str(table_cell(table, false), "chosen");
+}
+
+static void rows(const struct cap_tune_report *report, struct buf *out, const struct style *style)
+{
+	const struct tune_result *result = &report->result;
+	const struct table_column columns[] = {
+		{.title = ""},
+		{.title = "limit", .right = true},
+		{.title = report->step == NULL ? "energy a run" : "energy a step", .right = true},
+		{.title = report->step == NULL ? "time of a run" : "time of a step", .right = true},
+		{.title = result->goal == TUNE_SLOWDOWN ? "energy" : tune_goal_name(result->goal), .right = true},
+		{.title = "windows", .right = true},
+		{.title = ""},
+	};
+	struct table table;
+	bool is_told = false;
+	table_init(&table, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < result->n_limits; i++)
+		is_told |= is_chosen(report, result->limits[i].limit);
+	for (size_t i = 0; i < result->n_limits; i++) {
+		if (!is_told && result->limits[i].limit < report->chosen) {
+			chosen_row(report, &table);
+			is_told = true;
+		}
+		measured_row(report, &table, i);
+	}
+	table_print(&table, out, style);
+	table_finish(&table);
+	buf_char(out, '\n');
+}
+
+/* ---- sentences ---- */
+
+static void flush(struct buf *out, struct buf *text)
+{
+	if (text->failed == 0 && text->size > 0) {
+		buf_str(out, "  ");
+		text_wrap(out, out->size - 2, NOTE_INDENT, text->data);
+		buf_char(out, '\n');
+	}
+	buf_clear(text);
+}
+
+static void say_expected(const struct cap_tune_report *report, struct buf *text)
+{
+	const struct tune_result *result = &report->result;
+	limit(text, report, report->chosen);
+	if (is_chosen(report, result->limits[0].limit)) {
+		buf_str(text, " is best: no lower limit was seen to be better.");
+		return;
+	}
+	buf_str(text, ": expect ");
+	change(text, &result->saving_percent);
+	buf_str(text, result->saving_percent.value >= 0 ? " less energy and " : " more energy and ");
+	change(text, &result->slowdown);
+	buf_str(text, result->slowdown.value >= 0 ? " longer steps than at " : " shorter steps than at ");
+	limit(text, report, result->limits[0].limit);
+	buf_char(text, '.');
+}
+
+static void say_range(const struct cap_tune_report *report, struct buf *text)
+{
+	const struct tune_interval *range = &report->result.chosen_range;
+	if (isnan(range->low) || isnan(range->high) || range->high - range->low < 1)
+		return;
+	buf_str(text, "The best limit lies between ");
+	limit(text, report, range->low);
+	buf_str(text, " and ");
+	limit(text, report, range->high);
+	buf_str(text, " (95 %).");
+}
+
+static void say_model(const struct cap_tune_report *report, struct buf *text)
+{
+	const struct tune_result *result = &report->result;
+	if (result->model != TUNE_NO_MODEL) {
+		buf_printf(text, "By the model %s, which misses the measured limits by ", tune_model_name(result->model));
+		human_number(text, result->residual_percent, 2);
+		buf_str(text, " %; ");
+	}
+	buf_str(text, result->model != TUNE_NO_MODEL ? "windows under" : "Windows under");
+	buf_str(text, " one limit differ by ");
+	human_number(text, result->noise_percent, 2);
+	buf_str(text, " %");
+	if (fabs(result->drift_percent) >= 0.05) {
+		buf_str(text, "; the program drifted by ");
+		human_number(text, result->drift_percent, 2);
+		buf_str(text, " %, which was taken off");
+	}
+	buf_char(text, '.');
+}
+
+static void say_source(const struct cap_tune_report *report, struct buf *text)
+{
+	if (report->source == NULL)
+		return;
+	buf_printf(text, "%zu windows, ", report->n_windows);
+	human_time(text, report->measured_s);
+	buf_str(text, " measured in ");
+	human_time(text, report->elapsed_s);
+	buf_printf(text, "; energy of %s by %s", report->device, report->source);
+	if (report->scale_error > 0) {
+		buf_str(text, ", which may be off by ");
+		human_percent(text, 100 * report->scale_error);
+		buf_str(text, ", the same under each limit");
+	}
+	buf_char(text, '.');
+}
+
+static void say_next(const struct cap_tune_report *report, struct buf *text)
+{
+	const char *option = report->what == CAP_CLOCKS ? "--clocks " : "";
+	const char *first = report->device;
+	int length = (int)strcspn(first, ",");
+	if (report->is_applied) {
+		limit(text, report, report->chosen);
+		buf_printf(text, " is in force now and stays; `wattle cap reset %.*s` undoes it.", length, first);
+		return;
+	}
+	buf_printf(text, "Next: wattle cap set %.*s %s", length, first, option);
+	buf_fixed(text, report->chosen, fabs(report->chosen - round(report->chosen)) < 0.05 ? 0 : 1);
+	buf_str(text, " -- CMD");
+}
+
+static void say_end(const struct cap_tune_report *report, struct buf *text)
+{
+	if (report->is_whole)
+		return;
+	buf_str(text, report->has_result ? "The search is not complete: " : "No limit can be told: ");
+	buf_str(text, report->end != NULL && report->end[0] != '\0' ? report->end : "too little was measured");
+	buf_char(text, '.');
+}
+
+void cap_tune_text(const struct cap_tune_report *report, struct buf *out, bool colour)
+{
+	static void (*const sentences[])(const struct cap_tune_report *, struct buf *) = {say_expected, say_range, say_model,
+		say_source, say_next};
+	const struct style *style = style_for(colour);
+	struct buf text;
+	buf_init(&text, CELL_CEILING);
+	headline(report, out, style);
+	if (report->has_result)
+		rows(report, out, style);
+	say_end(report, &text);
+	flush(out, &text);
+	for (size_t i = 0; report->has_result && i < ARRAY_SIZE(sentences); i++) {
+		sentences[i](report, &text);
+		flush(out, &text);
+	}
+	if (report->has_result && report->result.note[0] != '\0') {
+		buf_str(&text, report->result.note);
+		flush(out, &text);
+	}
+	for (size_t i = 0; i < report->n_notes; i++) {
+		buf_str(&text, report->notes[i]);
+		flush(out, &text);
+	}
+	buf_finish(&text);
+}
