@@ -92,7 +92,8 @@ void counter_class_finish(struct counter_class *class)
 	*class = (struct counter_class){0};
 }
 
-struct proto_reading counters_read(struct counters *counters, struct counter_class *class, size_t number, int64_t now_ns)
+struct proto_reading counters_read(struct counters *counters, struct counter_class *class, size_t number,
+	int64_t now_ns)
 {
 	struct proto_reading *last = &class->last[number];
 	if (value_ok(last->t_ns) && now_ns - last->t_ns < class->period_ns)

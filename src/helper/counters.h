@@ -36,4 +36,5 @@ int counter_class_init(struct counter_class *class, int64_t period_ns, const str
 void counter_class_finish(struct counter_class *class);
 
 // The counter as it is now, or as it was less than the class's period ago.
-struct proto_reading counters_read(struct counters *counters, struct counter_class *class, size_t number, int64_t now_ns);
+struct proto_reading counters_read(struct counters *counters, struct counter_class *class, size_t number,
+	int64_t now_ns);

@@ -13,7 +13,7 @@
 struct guard {
 	pid_t pid;    // of the process that serves; 0: this is it
 	int ready_fd; // owned; a pipe's end: the serving process says that it is ready
-	int stop_fd;  // owned; a signalfd: SIGTERM, SIGINT, and for the serving process SIGUSR1, which says that its guard died
+	int stop_fd; // owned; a signalfd: SIGTERM, SIGINT, SIGHUP, SIGQUIT, and for the serving process SIGUSR1, which says that its guard died
 };
 
 // Returns in both processes.

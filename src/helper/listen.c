@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { LISTEN_FDS_START = 3, BACKLOG = 128 }; // sd_listen_fds(3)
+enum { LISTEN_FDS_START = 3, BACKLOG = 1024 }; // sd_listen_fds(3); cut to net.core.somaxconn
 
 static int set_flags(int fd)
 {
@@ -71,13 +71,17 @@ static int lock(struct listener *listener, struct wattle_error *reterr)
 	snprintf(path, sizeof(path), "%s.lock", listener->path);
 	listener->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (listener->lock_fd < 0)
-		return error_set(reterr, -errno, "%s: %s; wattled makes its socket there: give --socket a place that it "
-			"may write to", path, strerror(errno));
+		return error_set(reterr, -errno,
+			"%s: %s; wattled makes its socket there: give --socket a place that it "
+			"may write to",
+			path, strerror(errno));
 	if (flock(listener->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
-		return error_set(reterr, -EADDRINUSE, "%s: another wattled serves it already; stop that one, or give "
-			"--socket another path", listener->path);
+		return error_set(reterr, -EADDRINUSE,
+			"%s: another wattled serves it already; stop that one, or give "
+			"--socket another path",
+			listener->path);
 	return error_set(reterr, -errno, "%s: %s", path, strerror(errno));
 }
 

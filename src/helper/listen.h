@@ -7,10 +7,10 @@
 #include <sys/types.h>
 
 struct listener {
-	int fd;      // owned; listening, not blocking
-	int lock_fd; // owned; PATH.lock: held as long as this program lives; -1: the socket is systemd's
+	int fd;         // owned; listening, not blocking
+	int lock_fd;    // owned; PATH.lock: held as long as this program lives; -1: the socket is systemd's
 	char path[104]; // with ".new" it fits a socket address; "": the socket is systemd's
-	dev_t st_dev; // of the socket as it was made
+	dev_t st_dev;   // of the socket as it was made
 	ino_t st_ino;
 };
 

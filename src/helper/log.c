@@ -44,7 +44,7 @@ __attribute__((format(printf, 2, 0))) static void write_line(enum log_level leve
 	length = (int)strlen(line);
 	line[length++] = '\n';
 	ssize_t written = write(STDERR_FILENO, line, (size_t)length); // one write: lines of two processes don't mix
-	(void)written; // nobody is left to be told
+	(void)written;                                                // nobody is left to be told
 }
 
 void log_line(enum log_level level, const char *format, ...)

@@ -42,8 +42,6 @@ static int open_policy(const struct helper_options *options, struct policy *ret_
 	if (options->policy != NULL)
 		return policy_load(options->policy, ret_policy, reterr);
 	policy_default(ret_policy);
-	if (ret_policy->note[0] != '\0')
-		log_line(LOG_LEVEL_WARNING, "%s", ret_policy->note);
 	return 0;
 }
 
@@ -54,17 +52,20 @@ static int helper_open(struct helper *helper, const struct wattle_env *env, cons
 	int r = open_policy(options, &helper->policy, reterr);
 	if (r < 0)
 		return r;
-	// Before anything is restored: a second wattled must leave the first one's things alone.
-	r = listener_open(&helper->listener, n_handed_over,
-		options->socket != NULL ? options->socket : PROTO_SOCKET_DEFAULT, reterr);
-	if (r < 0)
-		return r;
 	r = counters_open(&helper->counters, env);
 	if (r < 0)
 		return error_set(reterr, r, "no memory for the counters");
 	r = limits_open(env, &helper->limits, reterr);
 	if (r < 0)
 		return r;
+	// When NVML has taken its seconds, so that nobody waits; before anything is restored or said, so that a second wattled
+	// leaves the first one's things alone.
+	r = listener_open(&helper->listener, n_handed_over,
+		options->socket != NULL ? options->socket : PROTO_SOCKET_DEFAULT, reterr);
+	if (r < 0)
+		return r;
+	if (helper->policy.note[0] != '\0')
+		log_line(LOG_LEVEL_WARNING, "%s", helper->policy.note);
 	cap_recover(env, tell, NULL);
 	const struct server_parts parts = {env, &helper->policy, &helper->counters, helper->limits};
 	return server_open(&parts, helper->listener.fd, stop_fd, &helper->server, reterr);
@@ -138,6 +139,7 @@ int main(int argc, char **argv)
 	struct wattle_env env;
 	struct guard guard;
 	log_start();
+	signal(SIGPIPE, SIG_IGN); // who read the log may go
 	if (helper_options_parse(argc, argv, &options, &error) < 0)
 		return fail(&error, STATUS_USAGE);
 	if (options.help)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const char default_group[] = "wattle";
 
@@ -39,7 +40,7 @@ static bool is_member(gid_t gid, const gid_t *groups, size_t n_groups)
 
 struct policy_rights policy_rights_of(const struct policy *policy, uid_t uid, const gid_t *groups, size_t n_groups)
 {
-	struct policy_rights rights = {.all = uid == 0};
+	struct policy_rights rights = {.all = uid == 0 || uid == geteuid()};
 	for (size_t i = 0; i < policy->n; i++) {
 		const struct policy_rule *rule = &policy->rules[i];
 		bool fits = rule->who == POLICY_OTHERS || (rule->who == POLICY_USER && rule->id == uid) ||

@@ -1,7 +1,7 @@
 /* Who may do what: the rules of the policy file, or those that hold without one.
  *
  * A rule is a line, "WHO WHAT": for a question (may this user read? limit this device?) the first rule that speaks of
- * the user and of the question decides; where none does, it is no. Root may all. docs/helper.md is the manual. */
+ * the user and of the question decides; where none does, it is no. Root may all, and so may the user who runs wattled. docs/helper.md is the manual. */
 #pragma once
 
 #include "base/error.h"
@@ -23,10 +23,10 @@ struct policy_rule {
 	enum policy_who who;
 	uint32_t id; // uid or gid
 	enum policy_subject subject;
-	size_t class;         // READ: index in policy::periods_ns
-	char device[96];      // CAP: "any", "gpus", "packages", a device's name or id
+	size_t class;          // READ: index in policy::periods_ns
+	char device[96];       // CAP: "any", "gpus", "packages", a device's name or id
 	enum policy_kind kind; // CAP
-	double least, most;   // CAP: W or MHz; -INFINITY, INFINITY: as far as the device goes
+	double least, most;    // CAP: W or MHz; -INFINITY, INFINITY: as far as the device goes
 };
 
 struct policy {
@@ -39,7 +39,7 @@ struct policy {
 
 // Whoever asks, as the kernel says it: the rules that speak of them, one bit a rule.
 struct policy_rights {
-	bool all; // root
+	bool all; // root, or who runs this program and could do without it
 	uint64_t rules;
 };
 static_assert(POLICY_RULES_MAX <= 64, "a rule has a bit in policy_rights");
@@ -49,7 +49,8 @@ void policy_default(struct policy *ret_policy);
 // From a file that only root (or who runs this program) may change. -EPERM, -EINVAL …, with a sentence that names line and cure.
 int policy_load(const char *path, struct policy *ret_policy, struct wattle_error *reterr);
 // The same from text; `path` is for messages.
-int policy_parse(const char *text, size_t size, const char *path, struct policy *ret_policy, struct wattle_error *reterr);
+int policy_parse(const char *text, size_t size, const char *path, struct policy *ret_policy,
+	struct wattle_error *reterr);
 
 struct policy_rights policy_rights_of(const struct policy *policy, uid_t uid, const gid_t *groups, size_t n_groups);
 bool policy_may_read(const struct policy *policy, struct policy_rights rights, size_t *ret_class);

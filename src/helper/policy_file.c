@@ -22,7 +22,7 @@ static const int64_t OTHERS_PERIOD_NS = 100 * NS_PER_MS;
 struct line {
 	const char *path;
 	int number;
-	char text[LINE_SIZE]; // of which words[] are parts
+	char text[LINE_SIZE];       // of which words[] are parts
 	char *words[WORDS_MAX + 1]; // NULL behind the last
 	size_t n;
 	size_t at; // the next word to look at
@@ -69,7 +69,8 @@ static int parse_who(struct line *line, struct policy_rule *rule)
 		const char *word;
 		enum policy_who who;
 		bool (*id_of)(const char *name, uint32_t *ret_id);
-	} kinds[] = {{"user", POLICY_USER, user_id}, {"group", POLICY_GROUP, group_id}, {"others", POLICY_OTHERS, NULL}};
+	} kinds[] = {{"user", POLICY_USER, user_id}, {"group", POLICY_GROUP, group_id},
+		{"others", POLICY_OTHERS, NULL}};
 	const char *word = next_word(line);
 	size_t i = 0;
 	while (i < ARRAY_SIZE(kinds) && strcmp(kinds[i].word, word) != 0)
@@ -111,7 +112,8 @@ static int parse_read(struct line *line, struct policy *policy, struct policy_ru
 		const char *period = next_word(line);
 		if (strcmp(word, "every") != 0 || period == NULL)
 			return wrong(line, "after `read` comes nothing, or `every` and a time such as 100ms");
-		if (num_parse_duration(period, &period_ns) < 0 || period_ns < PERIOD_LEAST_NS || period_ns > PERIOD_MOST_NS)
+		if (num_parse_duration(period, &period_ns) < 0 || period_ns < PERIOD_LEAST_NS ||
+			period_ns > PERIOD_MOST_NS)
 			return wrong(line, "'%.60s' is no time from 1ms to 1h", period);
 	}
 	rule->class = class_of(policy, period_ns);
@@ -152,7 +154,8 @@ static int parse_cap(struct line *line, struct policy_rule *rule)
 	rule->most = (double)INFINITY;
 	const char *word = next_word(line);
 	if (word == NULL || !is_device_word(word))
-		return wrong(line, "after `cap` comes a device: `gpu-0`, `package-0`, an id, `gpus`, `packages` or `any`");
+		return wrong(line,
+			"after `cap` comes a device: `gpu-0`, `package-0`, an id, `gpus`, `packages` or `any`");
 	text_copy(rule->device, sizeof(rule->device), word);
 	word = next_word(line);
 	if (word != NULL && (strcmp(word, "power") == 0 || strcmp(word, "clocks") == 0)) {
@@ -219,7 +222,8 @@ static int parse_line(struct line *line, struct policy *policy)
 	return r < 0 || line->n == 0 ? r : parse_rule(line, policy);
 }
 
-int policy_parse(const char *text, size_t size, const char *path, struct policy *ret_policy, struct wattle_error *reterr)
+int policy_parse(const char *text, size_t size, const char *path, struct policy *ret_policy,
+	struct wattle_error *reterr)
 {
 	struct policy policy = {.periods_ns = {PERIOD_LEAST_NS}, .n_periods = 1};
 	struct line line = {.path = path, .reterr = reterr};
@@ -251,10 +255,13 @@ static int check_owner(int fd, const char *path, struct wattle_error *reterr)
 	if (!S_ISREG(st.st_mode))
 		return error_set(reterr, -EINVAL, "%s: is no file", path);
 	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return error_set(reterr, -EPERM, "%s: belongs to user %u, who could allow themselves anything; `chown "
-			"root %s`", path, st.st_uid, path);
+		return error_set(reterr, -EPERM,
+			"%s: belongs to user %u, who could allow themselves anything; `chown "
+			"root %s`",
+			path, st.st_uid, path);
 	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return error_set(reterr, -EPERM, "%s: others than its owner may write to it; `chmod go-w %s`", path, path);
+		return error_set(reterr, -EPERM, "%s: others than its owner may write to it; `chmod go-w %s`", path,
+			path);
 	return 0;
 }
 

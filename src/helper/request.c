@@ -56,8 +56,8 @@ static int hello(const struct request_context *context, const struct asker *aske
 	return 0;
 }
 
-static int counter(const struct request_context *context, const struct asker *asker, const struct proto_request *request,
-	struct proto_reply *reply)
+static int counter(const struct request_context *context, const struct asker *asker,
+	const struct proto_request *request, struct proto_reply *reply)
 {
 	const struct counters *counters = context->parts->counters;
 	size_t class;

@@ -49,8 +49,7 @@ static bool has_capability(int capability)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
-	return syscall(SYS_capget, &header, data) == 0 &&
-		(data[capability / 32].effective >> capability % 32 & 1) != 0;
+	return syscall(SYS_capget, &header, data) == 0 && (data[capability / 32].effective >> capability % 32 & 1) != 0;
 }
 
 // What is not in the bounding set can't come back by running a program.
@@ -82,22 +81,23 @@ static int drop_capabilities(int kept)
 // What serving, reading counters, the journal, restoring and NVML's talk with its driver take.
 static const char *const allowed[] = {"accept4", "access", "brk", "chmod", "clock_getres", "clock_gettime",
 	"clock_nanosleep", "close", "connect", "dup", "dup2", "dup3", "epoll_create1", "epoll_ctl", "epoll_pwait",
-	"epoll_pwait2", "epoll_wait", "eventfd2", "exit", "exit_group", "faccessat", "faccessat2", "fallocate", "fchmod",
-	"fchmodat", "fcntl", "fdatasync", "flock", "fstat", "fstatfs", "fsync", "ftruncate", "futex", "get_robust_list", "getcpu", "getcwd",
-	"getdents64", "getegid", "geteuid", "getgid", "getpeername", "getpid", "getppid", "getrandom", "getrlimit",
-	"getsockname", "getsockopt", "gettid", "gettimeofday", "getuid", "ioctl", "kill", "lseek", "lstat", "madvise", "membarrier", "memfd_create",
-	"mkdir", "mkdirat", "mmap", "mprotect", "mremap", "munmap", "nanosleep", "newfstatat", "open", "openat", "openat2",
-	"pidfd_open", "pidfd_send_signal", "pipe", "pipe2", "poll", "ppoll", "pread64", "prlimit64", "pselect6", "pwrite64", "read",
-	"readlink", "readlinkat", "readv", "recvfrom", "recvmsg", "rename", "renameat", "renameat2", "restart_syscall",
-	"rseq", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait", "sched_getaffinity", "sched_getparam", "sched_getscheduler", "sched_yield",
-	"select", "sendmsg", "sendto", "set_robust_list", "setsockopt", "shutdown", "sigaltstack", "signalfd4", "stat",
-	"statfs", "statx", "sysinfo", "tgkill", "time", "umask", "uname", "unlink", "unlinkat", "wait4", "waitid", "write",
-	"writev"};
+	"epoll_pwait2", "epoll_wait", "eventfd2", "exit", "exit_group", "faccessat", "faccessat2", "fallocate",
+	"fchmod", "fchmodat", "fcntl", "fdatasync", "flock", "fstat", "fstatfs", "fsync", "ftruncate", "futex",
+	"get_robust_list", "getcpu", "getcwd", "getdents64", "getegid", "geteuid", "getgid", "getpeername", "getpid",
+	"getppid", "getrandom", "getrlimit", "getsockname", "getsockopt", "gettid", "gettimeofday", "getuid", "ioctl",
+	"kill", "lseek", "lstat", "madvise", "membarrier", "memfd_create", "mkdir", "mkdirat", "mmap", "mprotect",
+	"mremap", "munmap", "nanosleep", "newfstatat", "open", "openat", "openat2", "pidfd_open", "pidfd_send_signal",
+	"pipe", "pipe2", "poll", "ppoll", "pread64", "prlimit64", "pselect6", "pwrite64", "read", "readlink",
+	"readlinkat", "readv", "recvfrom", "recvmsg", "rename", "renameat", "renameat2", "restart_syscall", "rseq",
+	"rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigtimedwait", "sched_getaffinity", "sched_getparam",
+	"sched_getscheduler", "sched_yield", "select", "sendmsg", "sendto", "set_robust_list", "setsockopt", "shutdown",
+	"sigaltstack", "signalfd4", "stat", "statfs", "statx", "sysinfo", "tgkill", "time", "umask", "uname", "unlink",
+	"unlinkat", "wait4", "waitid", "write", "writev"};
 // What wattled never does: to try is an attack. Everything else is refused with EPERM.
 static const char *const deadly[] = {"add_key", "bpf", "chroot", "delete_module", "execve", "execveat", "finit_module",
-	"init_module", "ioperm", "iopl", "kexec_file_load", "kexec_load", "keyctl", "mount", "move_mount", "open_by_handle_at",
-	"open_tree", "perf_event_open", "pivot_root", "process_vm_readv", "process_vm_writev", "ptrace", "reboot",
-	"request_key", "setns", "settimeofday", "swapon", "umount2", "unshare", "userfaultfd"};
+	"init_module", "ioperm", "iopl", "kexec_file_load", "kexec_load", "keyctl", "mount", "move_mount",
+	"open_by_handle_at", "open_tree", "perf_event_open", "pivot_root", "process_vm_readv", "process_vm_writev",
+	"ptrace", "reboot", "request_key", "setns", "settimeofday", "swapon", "umount2", "unshare", "userfaultfd"};
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
 #elif defined(__has_feature)
@@ -162,12 +162,11 @@ void sandbox_enter(bool keep_admin, struct sandbox_report *ret_report)
 	int error = drop_capabilities(keep_admin ? CAP_SYS_ADMIN : -1);
 	if (error != 0)
 		fails(ret_report, "capabilities can't be dropped", error);
-	error = filter_calls();
+	bool has_admin = has_capability(CAP_SYS_ADMIN);
+	error = filter_calls(); // capget and capset among them
 	if (error != 0)
 		fails(ret_report, "system calls can't be filtered", error);
 	if (ret_report->is_whole)
 		say(ret_report, "keeps %s; system calls are filtered",
-			keep_admin && has_capability(CAP_SYS_ADMIN)
-				? "CAP_SYS_ADMIN alone, for the limits of NVIDIA GPUs"
-				: "no capability");
+			has_admin ? "CAP_SYS_ADMIN alone, for the limits of NVIDIA GPUs" : "no capability");
 }

@@ -15,7 +15,7 @@
 static const int64_t STUCK_NS = 5 * NS_PER_S; // in the middle of a request or of its reply
 static const int64_t IDLE_NS = 60 * NS_PER_S;
 static const int SWEEP_MS = 1000;
-enum { EVENTS_MAX = 64, ACCEPTS_MAX = 16, PLACES_FEW = 16 };
+enum { EVENTS_MAX = 64, ACCEPTS_MAX = 64, PLACES_FEW = 16 };
 
 struct client {
 	int fd; // owned; -1: the place is free
