@@ -174,14 +174,16 @@ static int hold(struct guard *guard)
 	struct cap_outcome outcome = {0};
 	struct cap_lease *lease;
 	struct cap_device *device = find(guard);
+	struct cap_owner self; // who asked for it has ended by the time that anybody asks
 	sigset_t asked_to_go;
+	cap_owner_self(guard->order.owner.name, &self);
 	sigemptyset(&asked_to_go);
 	sigaddset(&asked_to_go, SIGTERM);
 	sigprocmask(SIG_BLOCK, &asked_to_go, NULL);
 	signal(SIGTERM, SIG_DFL); // an ignored one would not come by the descriptor
 	int r = device != NULL ? 0 : error_set(&error, -ENODEV, "%s is not there any more", guard->order.id);
 	if (r == 0)
-		r = lease_open_as(guard->env, device, &guard->order.owner, true, NULL, &lease, &error);
+		r = lease_open_as(guard->env, device, &self, true, NULL, &lease, &error);
 	if (r < 0) {
 		answer(guard, r, NULL, error.text);
 		return GUARD_FAILED;

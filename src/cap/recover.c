@@ -249,8 +249,10 @@ int recover_refuse(const struct journal_entry *lease, struct wattle_error *reter
 {
 	char owner[160];
 	cap_owner_describe(&lease->owner, owner, sizeof(owner));
-	return error_set(reterr, -EBUSY, "%s is limited by %s; its limit ends with it%s%s", lease->device, owner,
-		lease->timed ? ", or with `wattle cap reset " : "", lease->timed ? lease->device : "");
+	if (lease->timed)
+		return error_set(reterr, -EBUSY, "%s is limited for some time by %s; `wattle cap reset %s` ends that",
+			lease->device, owner, lease->device);
+	return error_set(reterr, -EBUSY, "%s is limited by %s; the limit ends with it", lease->device, owner);
 }
 
 int recover_device(const struct journal *journal, const char *stem, struct cap_device *device,
