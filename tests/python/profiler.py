@@ -1,5 +1,5 @@
-"""De Feo's power-cap profiler on a fake card that obeys limits: what it finds, and that it leaves nothing behind, neither on
-the card nor in the model, the optimizer and the random generators."""
+"""De Feo's power-cap profiler on a fake card that obeys limits: what it finds, and that it leaves nothing behind, neither
+on the card nor in the model, the optimizer and the random generators."""
 import copy
 import csv
 import os
@@ -10,17 +10,20 @@ import time
 import numpy
 import torch
 from gpu_card import Card
-from harness import BUILD, main, near, test
+from harness import BUILD, main, near, test, wait_until
 from torch import nn
 
 torch.set_num_threads(1)
 
 CARD = Card(memory_share=0.5, now_w=350, more=("energy_period_ms 1", "set_uid 0"))
-STEP_S = 0.004
+STEP_S = 0.008
+FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 
 
 class Work(nn.Module):
-    """As long on the fake card as the limit of the moment makes it."""
+    """A batch a step of the fake card, as long as the limit of the moment makes it; PyTorch's own time is part of it."""
+
+    end_s = 0.0
 
     def forward(self, x):
         watts = CARD.now_w
@@ -28,15 +31,15 @@ class Work(nn.Module):
         if os.path.exists(cards + ".limits"):
             with open(cards + ".limits", encoding="ascii") as file:
                 watts = int(file.read().split("\n")[-2].split()[2]) / 1000
-        time.sleep(CARD.step(watts, STEP_S)[1])
+        self.end_s = max(self.end_s, time.monotonic() - 0.1) + CARD.step(watts, STEP_S)[1]
+        time.sleep(max(0, self.end_s - time.monotonic()))
         return x
 
 
 def make(learns=True):
-    """A model with all that training changes: weights, running means, a counter in an attribute, frozen and shared ones."""
+    """A model with all that training changes: weights, running means, a counter in an attribute, frozen ones."""
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 8), nn.Linear(8, 2))
-    model[3].weight = model[3].weight  # its own
     model[4].bias.requires_grad_(False)
     model[1].eval()  # frozen statistics, while the rest trains
     model.register_buffer("minus_zero", torch.tensor([-0.0, float("nan")]))
@@ -62,7 +65,8 @@ def state(model, optimizer, *more):
 def data(n=16, **options):
     generator = torch.Generator().manual_seed(3)
     x = torch.randn(n, 6, generator=generator)
-    return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, (x.sum(1) > 0).long()), batch_size=4, **options)
+    examples = torch.utils.data.TensorDataset(x, (x.sum(1) > 0).long())
+    return torch.utils.data.DataLoader(examples, batch_size=4, **options)
 
 
 def same(before, after):
@@ -91,6 +95,151 @@ OPTIMIZERS = {
         {"params": list(parameters)[:2], "lr": 0.5}, {"params": list(parameters)[2:]}]),
     "RMSprop": lambda parameters: torch.optim.RMSprop(parameters, lr=0.01),
 }
+
+
+IMPORTS = """
+import os, signal, sys, time
+sys.path.insert(0, os.path.join(os.environ["WATTLE_TESTS"], "python"))
+import torch
+from profiler import Work, data, make, state, same
+from wattle.compat.profiler import power_cap_profiler, reset_power_cap, set_power_cap
+"""
+SEARCH = IMPORTS + """
+model = torch.nn.Sequential(Work(), make())
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+loader, loss = data(n=64, shuffle=True), torch.nn.CrossEntropyLoss()
+before = state(model, optimizer)
+cap = power_cap_profiler(model, loader, gpu_num=0, train=TRAIN, loss_fn=loss, optimizer=optimizer, out_file="caps.csv",
+                         seconds=0.4, settle=0.03)
+same(before, state(model, optimizer))
+print("answer", repr(cap))
+"""
+
+
+class Machine:
+    """A fake card, no other sensors, and the log of what was set on it."""
+
+    def __init__(self, room, card=CARD):
+        self.room, self.cards = room, room.folder / "cards"
+        self.cards.write_text(card.text())
+        self.environment = {"WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(self.cards), "WATTLE_HELPER": "off",
+                            "WATTLE_STATE": str(room.folder / "state"), "WATTLE_SYSFS": str(room.tree("none", {})),
+                            "CUDA_VISIBLE_DEVICES": None}
+
+    def start(self, program, **environment):
+        (self.room.folder / "program.py").write_text(program)
+        return self.room.start("program.py", program=sys.executable, env={**self.environment, **environment})
+
+    def run(self, program, status=0, **environment):
+        done = self.room.finish(self.start(program, **environment))
+        assert done.returncode == status, done
+        return done
+
+    def limits(self):
+        """W, each that was set, in order."""
+        path = self.room.folder / "cards.limits"
+        return [int(line.split()[2]) / 1000 for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@test
+def the_best_cap_is_found_and_printed_and_written(room):
+    """training: within 5 % of the best objective, in whole watts; table, CSV; card and model as before"""
+    machine = Machine(room)
+    done = machine.run(SEARCH.replace("TRAIN", "True"))
+    cap = int(done.stdout.split("answer ")[1])
+    assert CARD.worse_percent("ed2p", cap, from_w=120) < 5, (cap, CARD.best_w("ed2p"), done.stdout)
+    assert "Modeled Optimal Cap: " in done.stdout and "Tested: " in done.stdout, done.stdout
+    with open(room.folder / "caps.csv", newline="", encoding="utf-8") as file:
+        *rows, last = csv.reader(file)
+    assert last == ["Modeled Optimal Cap:", str(cap)], last
+    caps, batches, kwh, objective = zip(*[map(float, row) for row in rows])
+    assert caps[0] == 400 and caps[-1] == 120 and len(caps) == 8 and list(caps) == sorted(caps, reverse=True), caps
+    for watts, n, used, value in zip(caps, batches, kwh, objective):
+        near(used * 3.6e6 / n, CARD.step(watts, STEP_S)[0], relative=0.2)
+        near(value, CARD.objective("ed2p", watts, STEP_S), relative=0.5)
+    limits = machine.limits()
+    assert min(limits) >= CARD.min_w and max(limits) <= CARD.max_w and limits[-1] == CARD.now_w, limits
+
+
+@test
+def inference_leaves_no_trace_either(room):
+    """train=False: the same, with the model in eval mode meanwhile and its statistics untouched"""
+    machine = Machine(room)
+    machine.run(SEARCH.replace("TRAIN", "False").replace("seconds=0.4", "seconds=0.2"))
+    assert machine.limits()[-1] == CARD.now_w, machine.limits()
+
+
+@test
+def an_exception_in_the_work_puts_everything_back(room):
+    """the loss function fails after some hundred batches: its exception comes out, model and limit are as before"""
+    machine = Machine(room)
+    machine.run(IMPORTS + """
+model = torch.nn.Sequential(Work(), make())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+calls = []
+def loss(outputs, labels):
+    calls.append(1)
+    if len(calls) == 150:
+        raise ArithmeticError("no more")
+    return torch.nn.functional.cross_entropy(outputs, labels)
+before = state(model, optimizer)
+try:
+    power_cap_profiler(model, data(), train=True, loss_fn=loss, optimizer=optimizer, seconds=1, settle=0.01)
+except ArithmeticError as why:
+    assert str(why) == "no more"
+else:
+    sys.exit("no exception")
+same(before, state(model, optimizer))
+""")
+    limits = machine.limits()
+    assert len(limits) > 1 and limits[-1] == CARD.now_w, limits
+
+
+@test
+def killed_in_the_search(room):
+    """SIGKILL in the middle of it: the limit is back within a second"""
+    machine = Machine(room)
+    program = machine.start(SEARCH.replace("TRAIN", "True").replace("seconds=0.4", "seconds=30"))
+    wait_until(lambda: len(machine.limits()) >= 2 and machine.limits()[-1] != CARD.now_w, "a cap is being tested")
+    program.kill()
+    killed_s = time.monotonic()
+    wait_until(lambda: machine.limits()[-1] == CARD.now_w, "the limit is back")
+    assert time.monotonic() - killed_s < 1
+
+
+@test
+def set_and_reset(room):
+    """a cap is the program's: reset gives back what was before, so does the program's end; without a set, the default"""
+    machine = Machine(room)
+    machine.run(IMPORTS + "set_power_cap(gpu_num=0, cap=250)\nset_power_cap(0, 200)\nreset_power_cap(gpu_num=0)\n")
+    assert machine.limits() == [250, 200, 350], machine.limits()
+    machine.run(IMPORTS + "set_power_cap(0, 150)\n")
+    assert machine.limits()[3:] == [150, 350], machine.limits()
+    machine.run(IMPORTS + "reset_power_cap(0)\n")
+    assert machine.limits()[5:] == [400], machine.limits()
+
+
+@test
+def what_is_refused(room):
+    """each in a sentence, before anything is done: no limit is set, no batch is taken"""
+    machine = Machine(room)
+    machine.run(IMPORTS + """
+for call, error, words in [
+        (lambda: set_power_cap(0, 90), ValueError, "100"), (lambda: set_power_cap(0, 401), ValueError, "400"),
+        (lambda: set_power_cap(3, 200), LookupError, "gpu-0"),
+        (lambda: power_cap_profiler(make(), data(), gpu_num=3), LookupError, "gpu-0"),
+        (lambda: power_cap_profiler(make(), iter(data())), TypeError, "again and again"),
+        (lambda: power_cap_profiler(make(), data(), train=True), ValueError, "loss_fn and optimizer"),
+        (lambda: power_cap_profiler(make(), data(), out_file="nowhere/caps.csv"), FileNotFoundError, "nowhere"),
+        (lambda: power_cap_profiler(make(), []), ValueError, "no batch")]:
+    try:
+        call()
+    except error as why:
+        assert words in str(why), why
+    else:
+        sys.exit(f"{error.__name__} with {words!r}: was not raised")
+""")
+    assert set(machine.limits()) <= {CARD.now_w, CARD.default_w}, machine.limits()  # the last one had begun
 
 
 @test
