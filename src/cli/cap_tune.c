@@ -38,7 +38,7 @@ static const struct option options_table[] = {
 	{"apply", 0, NULL, "leave the chosen limit in force; `wattle cap reset DEVICE` undoes it", OPTION_FLAG, AT(apply)},
 	{"each", 0, NULL, "several devices: one after the other, each its own limit (default: one\nlimit for all of them)", OPTION_FLAG, AT(each)},
 	{"clocks", 0, NULL, "tune the highest graphics clock in place of the power limit (NVIDIA)", OPTION_FLAG, AT(clocks)},
-	{"interval", 'i', "DUR", "sampling period, 1ms to 10s (default 100ms)", OPTION_DURATION, AT(interval_ns), .least = 1e6, .most = 1e10, .range = "a duration from 1ms to 10s, such as 100ms"},
+	{"interval", 'i', "DUR", "sampling period, 1ms to 10s (default 100ms, less with short --seconds)", OPTION_DURATION, AT(interval_ns), .least = 1e6, .most = 1e10, .range = "a duration from 1ms to 10s, such as 100ms"},
 	{"seed", 0, "N", "of the order of limits and of the intervals (default 1)", OPTION_INTEGER, AT(seed), .least = 0, .most = 1e15, .range = "a whole number, 0 or more"},
 	{"json", 0, "FILE", "write the result as JSON; - is standard output, when CMD has ended", OPTION_TEXT, AT(json)},
 	{"csv", 0, "FILE", "write the table as CSV: cap, steps, kWh, objective", OPTION_TEXT, AT(csv)},
@@ -444,6 +444,13 @@ static int tune(const struct cap_tune_options *options, const char *words)
 	return status;
 }
 
+// A window has at least about a hundred samples.
+static int64_t default_interval_ns(double seconds)
+{
+	double interval_ms = fmin(fmax(round(1000 * seconds / 300), 5), 100);
+	return (int64_t)interval_ms * NS_PER_MS;
+}
+
 static int check_command(const struct cap_tune_options *options)
 {
 	int status = options->command != NULL ? bench_find_command(options->command[0]) : EXIT_DONE;
@@ -460,7 +467,7 @@ static int run(const struct command *command, int argc, char **argv)
 		.n_limits = 8,
 		.pid = VALUE_MISSING,
 		.seed = 1,
-		.interval_ns = 100 * NS_PER_MS,
+		.interval_ns = VALUE_MISSING,
 		.patience_ns = 120 * NS_PER_S,
 		.from_percent = 30,
 		.seconds = 30,
@@ -475,6 +482,8 @@ static int run(const struct command *command, int argc, char **argv)
 		fprintf(stderr, "wattle cap tune: %s\n", error.text);
 		return EXIT_USAGE;
 	}
+	if (!value_ok(options.interval_ns))
+		options.interval_ns = default_interval_ns(options.seconds);
 	status = check_command(&options);
 	return status != EXIT_DONE ? status : tune(&options, device);
 }

@@ -129,7 +129,7 @@ struct tune_search {
 	struct tuner *tuner;            // owned
 	double limits[TUNE_LIMITS];
 	size_t n_limits;
-	int64_t start_ns;
+	int64_t start_ns, steady_ns; // steady_ns: the limit is what it is, and power with it, since then
 	double longest_step_s, settled_s; // seen so far
 	size_t n_windows, n_settled, n_unsettled, fruitless_runs;
 	double measured_s, scale_error;

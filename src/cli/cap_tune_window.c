@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t AROUND_NS = 3 * NS_PER_S; // readings before a window that tell how counters move
+// Readings before a window tell how counters move; those under another limit would tell of its power.
+static const int64_t AROUND_NS = 3 * NS_PER_S, UNSTEADY_NS = 100 * NS_PER_MS;
 static const int64_t LEAST_POLL_NS = 50 * NS_PER_MS, MOST_POLL_NS = 300 * NS_PER_MS;
 static const double LONG_STEPS = 10; // a step may take so many times the longest one before it is missed
 enum { LEAST_STEPS = 2, WARM_UP_STEPS = 3, FRUITLESS_RUNS = 3 };
@@ -78,8 +79,7 @@ static int add_device(struct tune_search *search, const struct run *run, const s
 	return 0;
 }
 
-/* -EAGAIN: the rows are not stored yet. is_last: there will be no more. `segment`: the part of the run that the stretch is
- * all of; NULL: it is a piece of one that goes on, and the ends of the readings are no ends of the program. */
+// -EAGAIN: the rows are not stored yet. is_last: there will be no more.
 static int measure_energy(struct tune_search *search, struct run *run, const struct tune_stretch *stretch, bool is_last,
 	struct tune_window *window)
 {
@@ -108,10 +108,12 @@ static int measure_stretch(struct tune_search *search, const struct tune_stretch
 	struct tune_window *window)
 {
 	struct run run;
-	int r = run_load_devices(search->recorder->path, stretch->from_ns - AROUND_NS, INT64_MAX, &run, &search->error);
+	int64_t earliest_ns = search->steady_ns - UNSTEADY_NS, from_ns = stretch->from_ns - AROUND_NS;
+	from_ns = from_ns > earliest_ns ? from_ns : earliest_ns;
+	int r = run_load_devices(search->recorder->path, from_ns, INT64_MAX, &run, &search->error);
 	if (r < 0)
 		return r == -EBUSY ? -EAGAIN : r;
-	if (run.n_segments > 0 && run.n > 0) {
+	if (run.n_segments > 0 && run.n > 0) { // the ends of the readings are no ends of the program
 		run.segments[0] = (struct run_segment){.start_ns = run.t_ns[0], .end_ns = run.t_ns[run.n - 1]};
 		run.n_segments = 1;
 	}
@@ -287,13 +289,18 @@ static enum tune_event set(struct tune_search *search, size_t limit)
 	int r = tune_group_set(search->group, search->limits[limit], &search->error);
 	if (r < 0)
 		return r == -EBUSY ? TUNE_CHANGED : broken(search, r);
-	return is_new || search->steps->whole_runs ? tune_settle(search) : TUNE_GOES_ON;
+	if (!is_new && !search->steps->whole_runs)
+		return TUNE_GOES_ON;
+	enum tune_event event = tune_settle(search);
+	search->steady_ns = bench_now_ns();
+	return event;
 }
 
 static enum tune_event start(struct tune_search *search)
 {
 	if (search->recorder->pid != 0)
 		return TUNE_GOES_ON;
+	search->group->set = search->steps->whole_runs ? search->group->set : (double)NAN; // it is settled anew
 	tune_steps_begin(search->steps);
 	int r = tune_recorder_start(search->recorder, &search->error);
 	if (r < 0)
