@@ -219,7 +219,7 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 		if (!d->used)
 			continue;
 		if (d->has_energy) {
-			privileged_fill(&hwmon->counters, (size_t)hwmon->meters[i].counter, context->t_ns, rows[i]);
+			privileged_fill(&hwmon->counters, (size_t)hwmon->meters[i].counter, rows[i]);
 			privileged_note(&hwmon->counters, (size_t)hwmon->meters[i].counter, d);
 		} else if (!context->energy_only && read_power_mw(&hwmon->meters[i], d, &power_mw, &failed) == 0) {
 			rows[i][DEVICE_POWER] = llround(power_mw);

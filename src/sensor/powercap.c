@@ -100,7 +100,7 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 	for (size_t i = 0; i < powercap->n; i++) {
 		if (!powercap->domains[i].used)
 			continue;
-		privileged_fill(&powercap->counters, i, context->t_ns, rows[i]);
+		privileged_fill(&powercap->counters, i, rows[i]);
 		privileged_note(&powercap->counters, i, &powercap->domains[i]);
 	}
 }

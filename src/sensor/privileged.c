@@ -178,16 +178,14 @@ int privileged_read(struct privileged *set, size_t index, uint64_t *ret_uj, int6
 	return 0;
 }
 
-void privileged_fill(struct privileged *set, size_t index, int64_t t_ns, int64_t row[DEVICE_COUNT])
+void privileged_fill(struct privileged *set, size_t index, int64_t row[DEVICE_COUNT])
 {
 	uint64_t energy_uj;
 	int64_t read_ns;
 	if (privileged_read(set, index, &energy_uj, &read_ns) < 0 || energy_uj > INT64_MAX)
 		return;
 	row[DEVICE_ENERGY] = (int64_t)energy_uj;
-	// A reading that the helper made for this very sample is as old as the sample.
-	if (value_ok(read_ns))
-		row[DEVICE_ENERGY_TIME] = read_ns < t_ns ? read_ns : t_ns;
+	row[DEVICE_ENERGY_TIME] = read_ns;
 }
 
 /* ---- what is said of it ---- */

@@ -134,7 +134,8 @@ struct sensor_ops {
 	/* One reading of every domain with `used` set: rows[i] belongs to domains[i], preset to VALUE_MISSING, and what
 	 * can't be read stays so. DEVICE_ENERGY is the raw counter in µJ as the hardware gives it, before extension.
 	 * DEVICE_ENERGY_TIME only where the hardware itself says when it updated the counter (a time stamp that stands
-	 * still while the counter does), converted to CLOCK_MONOTONIC. Must not block, allocate or fail: a device that
+	 * still while the counter does), converted to CLOCK_MONOTONIC; or where the helper read it for us, when that
+	 * was, which may be before the sample or a little after it. Must not block, allocate or fail: a device that
 	 * fell off the bus just leaves its row empty. Only called where there are domains. */
 	void (*read)(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT]);
 	/* After open, also after one that failed half-way. */

@@ -9,7 +9,8 @@ enum { CURVE_STUCK_MIN_MS = 1000 };
 struct curve_bracket { // an update: when it may have come, and the energy it brought
 	int64_t low_ns, high_ns;
 	double j;
-	bool next; // it is the first one after the bracket before it
+	bool next;    // it is the first one after the bracket before it
+	bool stamped; // the time is the counter's own, or that of the helper's reading
 };
 
 struct curve_builder {

@@ -13,15 +13,38 @@
 // A time stamp of the hardware is believed if it lies at most this many periods before the reading that brought it.
 static const double stamp_age_periods = 5;
 static const double stamp_age_min_s = 1;
+/* The stamps of these are those of readings, which wattle's helper makes less often than it is asked, or a little later, of
+ * counters that the hardware updates about every millisecond: so old may the value be that was read. */
+static const char *const read_stamped[] = {"powercap", "hwmon"};
+static const int64_t READ_STAMP_LAG_NS = NS_PER_MS, READ_STAMP_LATE_NS = 100 * NS_PER_MS;
 
 struct counter_walk {
 	struct curve_builder *b;
 	struct curve_bracket *at; // of this segment
 	size_t n;
 	int64_t period_ns, jitter_ns, longest_ns; // period_ns 0: unknown
-	int64_t last_t_ns, last_uj;               // the reading before
-	int64_t change_t_ns;                      // reading that showed the last new value
+	int64_t stamp_lag_ns;
+	int64_t last_t_ns, last_uj; // the reading before
+	int64_t change_t_ns;        // reading that showed the last new value
 };
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t stamp_lag_ns(const struct run_device *device)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(read_stamped); i++)
+		if (strcmp(device->source, read_stamped[i]) == 0)
+			return READ_STAMP_LAG_NS;
+	return 0;
+}
 
 static int64_t to_ns(double s)
 {
@@ -33,7 +56,8 @@ static int64_t stamp_at(const struct counter_walk *walk, size_t sample)
 {
 	int64_t t_ns = walk->b->device->t_ns[sample], stamp_ns = walk->b->device->values[DEVICE_ENERGY_TIME][sample];
 	double age_max_s = fmax(stamp_age_min_s, stamp_age_periods * (double)walk->longest_ns / 1e9);
-	bool late = value_ok(stamp_ns) && stamp_ns <= t_ns && (double)(t_ns - stamp_ns) <= age_max_s * 1e9;
+	int64_t most_ns = walk->stamp_lag_ns > 0 ? t_ns + READ_STAMP_LATE_NS : t_ns;
+	bool late = value_ok(stamp_ns) && stamp_ns <= most_ns && (double)(t_ns - stamp_ns) <= age_max_s * 1e9;
 	bool after = walk->n == 0 || stamp_ns > walk->at[walk->n - 1].high_ns;
 	return late && after ? stamp_ns : VALUE_MISSING;
 }
@@ -51,8 +75,12 @@ static void add_bracket(struct counter_walk *walk, size_t sample, double j)
 		if (walk->last_t_ns > bracket.low_ns)
 			bracket.low_ns = walk->last_t_ns;
 	}
-	if (value_ok(stamp_ns))
-		bracket.low_ns = bracket.high_ns = stamp_ns;
+	if (value_ok(stamp_ns)) {
+		int64_t before_ns = walk->n > 0 ? walk->at[walk->n - 1].high_ns : INT64_MIN;
+		bracket.low_ns = later(stamp_ns - walk->stamp_lag_ns, before_ns);
+		bracket.high_ns = stamp_ns;
+		bracket.stamped = true;
+	}
 	walk->at[walk->n++] = bracket;
 }
 
@@ -75,22 +103,12 @@ static void walk_readings(struct counter_walk *walk, struct slice samples)
 	}
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 // One period apart, give or take: each bracket bounds the other.
 static void narrow(const struct counter_walk *walk, struct curve_bracket *before, struct curve_bracket *after)
 {
 	int64_t least_ns = walk->period_ns - walk->jitter_ns, most_ns = walk->period_ns + walk->jitter_ns;
 	bool neighbours = after->next || after->high_ns - before->low_ns < 2 * least_ns;
-	if (!neighbours)
+	if (!neighbours || (before->stamped && after->stamped)) // stamps know better than the period
 		return;
 	int64_t after_low_ns = later(after->low_ns, before->low_ns + least_ns);
 	int64_t after_high_ns = earlier(after->high_ns, before->high_ns + most_ns);
@@ -177,7 +195,8 @@ void curve_counter_segment(struct curve_builder *b, size_t index, struct slice s
 		.at = b->brackets,
 		.period_ns = to_ns(curve->updates.period_s),
 		.jitter_ns = to_ns(curve->updates.jitter_s),
-		.longest_ns = to_ns(curve->updates.longest_s)};
+		.longest_ns = to_ns(curve->updates.longest_s),
+		.stamp_lag_ns = stamp_lag_ns(b->device)};
 	walk_readings(&walk, samples);
 	narrow_all(&walk);
 	add_points(&walk);

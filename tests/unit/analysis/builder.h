@@ -139,7 +139,7 @@ static inline struct run_device *build_device(struct run *run, const char *name,
 		.idle_temperature_c = (double)NAN,
 		.memory_total_bytes = VALUE_MISSING};
 	text_copy(device->name, sizeof(device->name), name);
-	text_copy(device->source, sizeof(device->source), kind == DOMAIN_GPU ? "nvml" : "powercap");
+	text_copy(device->source, sizeof(device->source), kind == DOMAIN_GPU ? "nvml" : "cray");
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
 		device->values[m] = build_unknown(run->arena, run->n);
 	return device;
