@@ -122,7 +122,7 @@ class Helper:
 
     def __init__(self, room, *options, policy=None, wait=True, before=(), program=WATTLED, **keywords):
         self.room = room
-        room.folder.chmod(0o755)
+        room.folder.chmod(room.folder.stat().st_mode & 0o7777 | 0o755)
         self.path = room.folder / "run" / "wattled.sock"
         self.sysfs = room.folder / "sys"
         self.cards = room.folder / "cards"
