@@ -182,6 +182,7 @@ WATTLE_API void wattle_meter_close(wattle_meter *meter); /* NULL allowed */
  *   -ERANGE   outside of what the device takes; nothing was changed
  *   -ENOENT   the program wattle was not found, without which no lease is taken; WATTLE_SYSFS names no folder
  *   -EINVAL   an argument is not valid
+ *   -ESTALE   set: somebody else has changed the limit since this process set it; theirs stays, until reset and a new set
  *   -ENOMEM; -EIO, -EROFS, -ENOSPC and their like: the device, or the journal in WATTLE_STATE, failed
  *
  * and wattle_cap_error says in a sentence what is wrong and what would be right. The first call opens the drivers, which may

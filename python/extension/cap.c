@@ -16,7 +16,7 @@ PyObject *raise_cap(int code)
 		type = PyExc_ValueError;
 	else if (code == -ENODEV)
 		type = PyExc_LookupError;
-	else if (code == -ENODATA || code == -ECANCELED || code == -EBADF)
+	else if (code == -ENODATA || code == -ECANCELED || code == -ESTALE || code == -EBADF)
 		type = PyExc_RuntimeError;
 	else if (code != -EBUSY)
 		return raise_code(code, wattle_cap_error());

@@ -16,7 +16,8 @@ it. Limits are in W, clocks (NVIDIA's GPUs) in MHz; what is unknown is NaN.
 
 ValueError: outside of the device's range, or an argument is not valid. LookupError: there is no such device, or it can't
 be limited. PermissionError: neither this program nor the helper wattled may do that. BlockingIOError: another process
-has a lease on it, or another thread of this one has a Limit or a search. Other OSErrors: the device or the journal
+has a lease on it, or another thread of this one has a Limit or a search. RuntimeError: somebody else has changed the
+limit since (theirs stays), or a Limit is used twice. Other OSErrors: the device or the journal
 (WATTLE_STATE) failed. All have a sentence that says what would be right.
 """
 from __future__ import annotations
@@ -403,6 +404,8 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     anything to compare, or somebody else changed the limit meanwhile (theirs stays).
     """
     goal, percent = _goal(objective, slowdown)
+    if not seconds > 0 or not from_percent > 0:
+        raise ValueError(f"seconds ({seconds!r}) and from_percent ({from_percent!r}) must be above 0")
     names = _wattle.cap_names(_names(device), clocks)
     with _leases.lock:
         _leases.check([(name, clocks) for name in names])

@@ -155,7 +155,7 @@ static int with_session(struct cap_search *search, int (*what)(struct cap_search
 		return r;
 	r = what(search, value, reterr);
 	cap_session_leave();
-	return r;
+	return r == -ESTALE ? -ECANCELED : r;
 }
 
 static int check_now(struct cap_search *search, double unused, struct wattle_error *reterr)
@@ -163,11 +163,21 @@ static int check_now(struct cap_search *search, double unused, struct wattle_err
 	return check_all(search, reterr);
 }
 
+/* The first limit is often the one in force, which is not set again. One that is another is set first, so that a driver's
+ * refusal is known before the program has worked for nothing. */
+static int change_limit(struct cap_search *search, size_t limit, struct wattle_error *reterr)
+{
+	int r = 0;
+	if (search->limit == SIZE_MAX)
+		r = with_session(search, set_all, search->limits[limit == 0 ? 1 : 0], reterr);
+	return r < 0 ? r : with_session(search, set_all, search->limits[limit], reterr);
+}
+
 static int take_limit(struct cap_search *search, size_t limit, struct wattle_error *reterr)
 {
 	if (limit == search->limit)
 		return 0;
-	int r = with_session(search, set_all, search->limits[limit], reterr);
+	int r = change_limit(search, limit, reterr);
 	if (r < 0)
 		return r;
 	search->limit = limit;

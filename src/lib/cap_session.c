@@ -88,6 +88,7 @@ static int fill(struct cap_session *session, struct wattle_error *reterr)
 	session->argv[0] = session->program;
 	session->holder.env = &session->env;
 	session->holder.guard.argv = session->argv;
+	session->holder.guard.shared = &session->guard;
 	(void)cap_recover(&session->env, remember, session);
 	r = cap_devices_open(&session->devices, &session->env, reterr);
 	if (r < 0)

@@ -23,6 +23,7 @@ struct cap_session {
 	struct cap_holder holder;
 	char program[PATH_MAX];
 	const char *argv[2];
+	struct cap_guard *guard; // one for all leases
 	int program_code;   // 0; negative errno: the program wattle was not found, so there is no guard
 	char recovered[600]; // what the opening has put back of dead programs, for the first call to tell; "" nothing
 };
