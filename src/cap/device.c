@@ -128,8 +128,7 @@ static bool is_named(const struct cap_device *device, const char *name)
 // Some digits behind "GPU-" at least.
 static bool begins(const struct cap_device *device, const char *name)
 {
-	return strncasecmp(name, "GPU-", 4) == 0 && name[4] != '\0' &&
-		strncasecmp(device->id, name, strlen(name)) == 0;
+	return strncasecmp(name, "GPU-", 4) == 0 && name[4] != '\0' && strncasecmp(device->id, name, strlen(name)) == 0;
 }
 
 static struct cap_device *find(const struct cap_devices *devices, const char *name, enum cap_what what)
@@ -164,16 +163,16 @@ static int fail_not_found(const struct cap_devices *devices, const char *name, e
 	size_t length = 0;
 	for (size_t i = 0; i < devices->n; i++)
 		if (devices->devices[i].what == what && length < sizeof(list))
-			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s",
-				length > 0 ? ", " : "", devices->devices[i].name);
+			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s", length > 0 ? ", " : "",
+				devices->devices[i].name);
 	if (list[0] == '\0' && devices->absent[0] != '\0')
 		return error_set(reterr, -ENODEV, "nothing here has a limit of %s that could be set: %s",
 			cap_what_name(what), devices->absent);
 	if (list[0] == '\0')
 		return error_set(reterr, -ENODEV, "nothing here has a limit of %s that could be set",
 			cap_what_name(what));
-	return error_set(reterr, -ENODEV, "no device '%s' with a limit of %s; there are: %s", name,
-		cap_what_name(what), list);
+	return error_set(reterr, -ENODEV, "no device '%s' with a limit of %s; there are: %s", name, cap_what_name(what),
+		list);
 }
 
 int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_what what, struct cap_device **ret_device,
@@ -214,7 +213,8 @@ static int fail_range(const struct cap_device *device, double value, struct watt
 {
 	char asked[32], min[32], max[32];
 	const char *unit = cap_what_unit(device->what);
-	const char *ours = device->min_is_ours ? " (it states no minimum: that one is wattle's, to keep it usable)" : "";
+	const char *ours = device->min_is_ours ? " (it states no minimum: that one is wattle's, to keep it usable)"
+					       : "";
 	number(asked, value);
 	number(min, device->min);
 	number(max, device->max);

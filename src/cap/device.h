@@ -37,8 +37,8 @@ struct cap_setting { // fields in the order in which they are written
 struct cap_ops;
 
 struct cap_device {
-	char name[48];       // "gpu-0", "package-0", "package-0-die-1": as the domains of sensor/sensor.h are named
-	char label[96];      // for people: "NVIDIA H100 80GB HBM3", "intel-rapl:0"
+	char name[48];        // "gpu-0", "package-0", "package-0-die-1": as the domains of sensor/sensor.h are named
+	char label[96];       // for people: "NVIDIA H100 80GB HBM3", "intel-rapl:0"
 	char id[CAP_ID_SIZE]; // the same after a reboot and a renumbering: "GPU-8f2c…", "pci-0000:43:00.0", "package-0"
 	enum cap_what what;
 	/* In W or MHz; NaN: unknown. current: what is in force by this device's own register (clocks can't be read back by
@@ -46,11 +46,12 @@ struct cap_device {
 	double current, default_, min, max, enforced;
 	bool min_is_ours; // the device states no minimum: it is wattle's own guard (device.c says which)
 	bool settable;    // a change would be accepted from this process now, as far as can be told without one
+	bool helped; // … by the helper for this process; filled in by cap_holds_describe, which then narrows min and max
 	char why[160];    // if not settable: the reason
 	char remedy[200]; // and the command that mends it; "" if nothing can
-	bool asleep;      // a GPU that was not woken to be asked: its figures are unknown until cap_devices_find names it
 	char hint[200];   // settable, but something is to be known: persistence mode is off; "" none
 	char lease[160];  // who has a lease on it, in words; "" nobody. Filled in by cap_holds_describe
+	bool asleep; // a GPU that was not woken to be asked: its figures are unknown until cap_devices_find names it
 
 	const struct cap_ops *ops;
 	void *state;  // ops' own

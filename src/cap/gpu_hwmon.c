@@ -29,8 +29,8 @@ static const char *const amd_limits[] = {"power1_cap", NULL};
 static const char *const intel_limits[] = {"power1_max", "power2_max", NULL};
 static const struct brand amd = {&cap_amdgpu, DRM_AMD, amd_limits, NULL, "power1_cap_default", "power1_cap_min",
 	"power1_cap_max", false};
-static const struct brand intel = {&cap_intel_gpu, DRM_INTEL, intel_limits, "power1_cap", "power1_rated_max", NULL, NULL,
-	true};
+static const struct brand intel = {&cap_intel_gpu, DRM_INTEL, intel_limits, "power1_cap", "power1_rated_max", NULL,
+	NULL, true};
 static const int64_t amd_step_uw = 1000000, intel_step_uw = 125000;
 
 struct card {

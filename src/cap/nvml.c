@@ -45,8 +45,9 @@ int cap_nvml_fail(const struct cap_device *device, const char *what, int code, s
 	int error = error_code(code);
 	struct nvml_failure failure = nvml_failure(code);
 	if (error == -EACCES)
-		return error_set(reterr, error, "%s: %s: the NVIDIA driver lets only root do that; use sudo, or the "
-						"helper", device->name, what);
+		return error_set(reterr, error,
+			"%s: %s: the NVIDIA driver lets only root do that; use sudo, or the helper", device->name,
+			what);
 	if (error == -ERANGE)
 		return error_set(reterr, error, "%s: %s: the NVIDIA driver does not take that value", device->name,
 			what);

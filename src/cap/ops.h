@@ -29,7 +29,8 @@ struct cap_ops {
 	bool (*default_setting)(const struct cap_device *device, const struct cap_setting *now,
 		struct cap_setting *ret_setting);
 	double (*value_of)(const struct cap_device *device, const struct cap_setting *setting);
-	int64_t (*step)(const char *field); // a register that was set reads less than so much beside it; NULL: 1, exactly
+	// What was set may read less than so much beside what was asked: the hardware's steps. NULL: 1, exactly.
+	int64_t (*step)(const char *field);
 };
 
 extern const struct cap_ops cap_nvml, cap_nvml_clocks, cap_amdgpu, cap_intel_gpu, cap_powercap;

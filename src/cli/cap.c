@@ -24,7 +24,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_cap = {
 	.name = "cap",
-	.usage = "list|get|set|reset …",
+	.usage = "list|get|set|reset|tune …",
 	.summary = "power limits: of GPUs and CPU packages, and clocks of NVIDIA GPUs",
 	.details =
 		"DEVICE is a name that the list shows (gpu-0, package-0), or a GPU's UUID or an unambiguous beginning of it.\n"

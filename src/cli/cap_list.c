@@ -149,8 +149,9 @@ const struct command command_cap_list = {
 	.name = "cap list",
 	.usage = "[--json]",
 	.summary = "what can be limited here, in which range, and who holds a limit",
-	.details = "Nothing is changed and no sleeping GPU is woken. `clocks` are those that `wattle cap set --clocks` and\n"
-		   "`wattle cap tune --clocks` would take as an upper bound.",
+	.details =
+		"Nothing is changed and no sleeping GPU is woken. `clocks` are those that `wattle cap set --clocks` and\n"
+		"`wattle cap tune --clocks` would take as an upper bound.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run_list,

@@ -38,7 +38,7 @@ static void add_option(struct buf *out, const struct option *option)
 
 static bool same_options(const struct command *a, const struct command *b)
 {
-	return a != b && a->options == b->options;
+	return a != b && a->n_options > 0 && a->options == b->options;
 }
 
 static void add_command(struct buf *out, const struct command *const *commands, size_t i)
@@ -69,16 +69,19 @@ static const char environment[] =
 	".SH ENVIRONMENT\n"
 	".TP\n.B WATTLE_SYSFS, WATTLE_PROCFS\nFolders that stand for /sys and /proc.\n"
 	".TP\n.B WATTLE_NVML\nLibrary to load instead of libnvidia\\-ml.so.1.\n"
-	".TP\n.B WATTLE_STATE\nFolder in which the idle power that wattle sensors \\-\\-calibrate\\-idle measured is "
-	"kept; /var/lib/wattle for root, $XDG_STATE_HOME/wattle or ~/.local/state/wattle else.\n"
+	".TP\n.B WATTLE_HELPER\nSocket of the helper, wattled, that is asked where wattle itself is refused; "
+	"/run/wattle/wattled.sock, or off.\n"
+	".TP\n.B WATTLE_STATE\nFolder in which the journal of limits and the idle power that wattle sensors "
+	"\\-\\-calibrate\\-idle measured are kept; /var/lib/wattle for root, $XDG_STATE_HOME/wattle or "
+	"~/.local/state/wattle else.\n"
 	".TP\n.B CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER\nThe GPUs that the command sees are the ones measured, unless "
 	"\\-\\-gpus says otherwise.\n"
 	".TP\n.B NO_COLOR\nNo colour on a terminal either.\n";
 
 static const char exit_status[] =
 	".SH EXIT STATUS\n"
-	".B wattle run\nreturns the command's own status, 128+N if signal N ended it, 125 if wattle itself failed before the "
-	"command started, 126 if the command can't be executed, 127 if it was not found. All others return 0, 1 if they "
+	".B wattle run\nand wattle cap set with a command return the command's own status, 128+N if signal N ended it, 125 if "
+	"wattle itself failed before the command started, 126 if the command can't be executed, 127 if it was not found. All others return 0, 1 if they "
 	"failed, 2 for a wrong use.\n";
 
 void manual_print(const struct command *const *commands, size_t n_commands, struct buf *out)

@@ -33,8 +33,12 @@ static void add_clocks(const struct cap_row *row, struct jsonw *j)
 
 static void add_row(const struct cap_row *row, struct jsonw *j)
 {
-	static const struct cap_device unlimited = {
-		.current = NAN, .default_ = NAN, .min = NAN, .max = NAN, .enforced = NAN, .why = "it has no power limit"};
+	static const struct cap_device unlimited = {.current = NAN,
+		.default_ = NAN,
+		.min = NAN,
+		.max = NAN,
+		.enforced = NAN,
+		.why = "it has no power limit"};
 	const struct cap_device *named = row->power != NULL ? row->power : row->clocks;
 	const struct cap_device *power = row->power != NULL ? row->power : &unlimited;
 	jsonw_begin_object(j);

@@ -37,8 +37,8 @@ static const struct cap_device *named(const struct cap_row *row)
 
 /* ---- the list ---- */
 
-static const struct table_column columns[] = {{"device"}, {"limit", .right = true}, {"default", .right = true}, {"range"},
-	{"clocks"}, {"", .middle = true}};
+static const struct table_column columns[] = {{"device"}, {"limit", .right = true}, {"default", .right = true},
+	{"range"}, {"clocks"}, {"", .middle = true}};
 
 static void add_row(const struct cap_row *row, struct table *table)
 {
@@ -151,8 +151,7 @@ static void add_power(const struct cap_device *power, struct buf *out)
 	add_value(out, power->default_, "W");
 	buf_str(out, "\n  range     ");
 	add_range(out, power);
-	buf_printf(out, "%s\n  lease     ",
-		power->min_is_ours ? " (the least is wattle's own: it states none)" : "");
+	buf_printf(out, "%s\n  lease     ", power->min_is_ours ? " (the least is wattle's own: it states none)" : "");
 	const char *holder = power->lease[0] != '\0' ? power->lease : "none";
 	text_add_harmless(out, holder, strlen(holder));
 	buf_char(out, '\n');

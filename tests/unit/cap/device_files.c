@@ -17,6 +17,7 @@ struct file {
 #define MMIO "class/powercap/intel-rapl-mmio:0/"
 #define CARD "class/drm/card0/device/"
 #define HWMON CARD "hwmon/hwmon3/"
+// clang-format off
 #define AMD_CARD {CARD "vendor", "0x1002\n"}, {CARD "device", "0x744c\n"}, \
 	{CARD "uevent", "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:03:00.0\n"}, {HWMON "name", "amdgpu\n"}
 #define INTEL_CARD(driver) {CARD "vendor", "0x8086\n"}, {CARD "device", "0x56a0\n"}, \
@@ -25,75 +26,82 @@ struct file {
 	{folder "constraint_0_name", "long_term\n"}, {folder "constraint_0_power_limit_uw", long_uw "\n"}, \
 	{folder "constraint_1_name", "short_term\n"}, {folder "constraint_1_power_limit_uw", short_uw "\n"}
 #define RATED(folder, uw) {folder "constraint_0_max_power_uw", uw "\n"}
+#define LONG(folder, uw) {folder "constraint_0_power_limit_uw", uw "\n"}
+#define SHORT(folder, uw) {folder "constraint_1_power_limit_uw", uw "\n"}
+#define UNKNOWN (double)NAN
 
-// A machine, a limit, what the files hold then; the files are then put back from what was read before.
+// A machine, what is said of its device, a limit, what the files hold then; then they are put back.
 static const struct row {
 	const char *teaches;
 	struct file files[FILES_MAX];
-	const char *device, *id;
-	double current, default_, min, max;
-	bool min_is_ours;
+	double current, default_, min, max; // W
+	bool min_is_stated;
 	double limit;
 	struct file then[CHANGES_MAX];
 } rows[] = {
 	{"a package: mean and bursts are limited",
-		{PACKAGE(RAPL, "1", "95000000", "120000000"), RATED(RAPL, "95000000")}, "package-0", "package-0", 95, 95, 9.5,
-		95, true, 60, {{RAPL "constraint_0_power_limit_uw", "60000000\n"},
-			{RAPL "constraint_1_power_limit_uw", "60000000\n"}, {RAPL "enabled", "1\n"}}},
+		{PACKAGE(RAPL, "1", "95000000", "120000000"), RATED(RAPL, "95000000")},
+		.current = 95, .default_ = 95, .min = 9.5, .max = 95,
+		.limit = 60, .then = {LONG(RAPL, "60000000"), SHORT(RAPL, "60000000"), {RAPL "enabled", "1\n"}}},
 	{"bursts that were below the limit stay as they are",
-		{PACKAGE(RAPL, "1", "95000000", "50000000"), RATED(RAPL, "95000000")}, "package-0", "package-0", 95, 95, 9.5,
-		95, true, 60, {{RAPL "constraint_0_power_limit_uw", "60000000\n"},
-			{RAPL "constraint_1_power_limit_uw", "50000000\n"}}},
+		{PACKAGE(RAPL, "1", "95000000", "50000000"), RATED(RAPL, "95000000")},
+		.current = 95, .default_ = 95, .min = 9.5, .max = 95,
+		.limit = 60, .then = {LONG(RAPL, "60000000"), SHORT(RAPL, "50000000")}},
 	{"a limit above the one that was there leaves bursts as long as they were",
-		{PACKAGE(RAPL, "1", "60000000", "120000000"), RATED(RAPL, "95000000")}, "package-0", "package-0", 60, 95, 9.5,
-		95, true, 90, {{RAPL "constraint_0_power_limit_uw", "90000000\n"},
-			{RAPL "constraint_1_power_limit_uw", "120000000\n"}}},
+		{PACKAGE(RAPL, "1", "60000000", "120000000"), RATED(RAPL, "95000000")},
+		.current = 60, .default_ = 95, .min = 9.5, .max = 95,
+		.limit = 90, .then = {LONG(RAPL, "90000000"), SHORT(RAPL, "120000000")}},
 	{"a limit that was switched off is switched on",
-		{PACKAGE(RAPL, "0", "0", "0"), RATED(RAPL, "95000000")}, "package-0", "package-0", (double)NAN, 95, 9.5, 95,
-		true, 60, {{RAPL "constraint_0_power_limit_uw", "60000000\n"},
-			{RAPL "constraint_1_power_limit_uw", "60000000\n"}, {RAPL "enabled", "1\n"}}},
+		{PACKAGE(RAPL, "0", "0", "0"), RATED(RAPL, "95000000")},
+		.current = UNKNOWN, .default_ = 95, .min = 9.5, .max = 95,
+		.limit = 60, .then = {LONG(RAPL, "60000000"), SHORT(RAPL, "60000000"), {RAPL "enabled", "1\n"}}},
 	{"the second set of registers counts too: the lower limit is in force, both are set",
 		{PACKAGE(RAPL, "1", "200000000", "200000000"), PACKAGE(MMIO, "1", "45000000", "90000000"),
 			RATED(RAPL, "45000000")},
-		"package-0", "package-0", 45, 45, 5, 45, true, 30,
-		{{RAPL "constraint_0_power_limit_uw", "30000000\n"}, {RAPL "constraint_1_power_limit_uw", "30000000\n"},
-			{MMIO "constraint_0_power_limit_uw", "30000000\n"},
-			{MMIO "constraint_1_power_limit_uw", "30000000\n"}}},
+		.current = 45, .default_ = 45, .min = 5, .max = 45,
+		.limit = 30, .then = {LONG(RAPL, "30000000"), SHORT(RAPL, "30000000"),
+			LONG(MMIO, "30000000"), SHORT(MMIO, "30000000")}},
 	{"a second set that is switched off stays off",
 		{PACKAGE(RAPL, "1", "45000000", "90000000"), PACKAGE(MMIO, "0", "20000000", "20000000"),
 			RATED(RAPL, "45000000")},
-		"package-0", "package-0", 45, 45, 5, 45, true, 30,
-		{{RAPL "constraint_0_power_limit_uw", "30000000\n"}, {MMIO "constraint_0_power_limit_uw", "20000000\n"},
-			{MMIO "enabled", "0\n"}}},
+		.current = 45, .default_ = 45, .min = 5, .max = 45,
+		.limit = 30, .then = {LONG(RAPL, "30000000"), LONG(MMIO, "20000000"), {MMIO "enabled", "0\n"}}},
 	{"no rated power: the limit that is there bounds it",
-		{PACKAGE(RAPL, "1", "65000000", "82000000")}, "package-0", "package-0", 65, (double)NAN, 6.5, 65, true, 40.5,
-		{{RAPL "constraint_0_power_limit_uw", "40500000\n"}}},
+		{PACKAGE(RAPL, "1", "65000000", "82000000")},
+		.current = 65, .default_ = UNKNOWN, .min = 6.5, .max = 65,
+		.limit = 40.5, .then = {LONG(RAPL, "40500000")}},
 	{"constraints are known by name, not by number",
 		{{RAPL "name", "package-0\n"}, {RAPL "constraint_0_name", "short_term\n"},
-			{RAPL "constraint_0_power_limit_uw", "120000000\n"}, {RAPL "constraint_1_name", "long_term\n"},
-			{RAPL "constraint_1_power_limit_uw", "95000000\n"}, {RAPL "constraint_1_max_power_uw", "95000000\n"}},
-		"package-0", "package-0", 95, 95, 9.5, 95, true, 60,
-		{{RAPL "constraint_1_power_limit_uw", "60000000\n"}, {RAPL "constraint_0_power_limit_uw", "60000000\n"}}},
+			{RAPL "constraint_1_name", "long_term\n"}, LONG(RAPL, "120000000"), SHORT(RAPL, "95000000"),
+			{RAPL "constraint_1_max_power_uw", "95000000\n"}},
+		.current = 95, .default_ = 95, .min = 9.5, .max = 95,
+		.limit = 60, .then = {{RAPL "constraint_1_power_limit_uw", "60000000\n"},
+			{RAPL "constraint_0_power_limit_uw", "60000000\n"}}},
 	{"amdgpu: power1_cap in the range that it states",
 		{AMD_CARD, {HWMON "power1_cap", "303000000\n"}, {HWMON "power1_cap_default", "303000000\n"},
 			{HWMON "power1_cap_min", "272000000\n"}, {HWMON "power1_cap_max", "348000000\n"}},
-		"gpu-0", "pci-0000:03:00.0", 303, 303, 272, 348, false, 280, {{HWMON "power1_cap", "280000000\n"}}},
-	{"amdgpu of old kernels states 0 as the least and no default",
+		.current = 303, .default_ = 303, .min = 272, .max = 348, .min_is_stated = true,
+		.limit = 280, .then = {{HWMON "power1_cap", "280000000\n"}}},
+	{"amdgpu of old kernels states 0 as the least, and no default",
 		{AMD_CARD, {HWMON "power1_cap", "220000000\n"}, {HWMON "power1_cap_min", "0\n"},
 			{HWMON "power1_cap_max", "250000000\n"}},
-		"gpu-0", "pci-0000:03:00.0", 220, (double)NAN, 22, 250, true, 100, {{HWMON "power1_cap", "100000000\n"}}},
+		.current = 220, .default_ = UNKNOWN, .min = 22, .max = 250,
+		.limit = 100, .then = {{HWMON "power1_cap", "100000000\n"}}},
 	{"i915: 0 is no limit",
-		{INTEL_CARD("i915"), {HWMON "power1_max", "0\n"}, {HWMON "power1_rated_max", "225000000\n"}}, "gpu-0",
-		"pci-0000:03:00.0", (double)NAN, 225, 22.5, 225, true, 150, {{HWMON "power1_max", "150000000\n"}}},
+		{INTEL_CARD("i915"), {HWMON "power1_max", "0\n"}, {HWMON "power1_rated_max", "225000000\n"}},
+		.current = UNKNOWN, .default_ = 225, .min = 22.5, .max = 225,
+		.limit = 150, .then = {{HWMON "power1_max", "150000000\n"}}},
 	{"xe: bursts beyond the limit are limited too",
 		{INTEL_CARD("xe"), {HWMON "power1_max", "190000000\n"}, {HWMON "power1_cap", "250000000\n"},
 			{HWMON "power1_rated_max", "190000000\n"}},
-		"gpu-0", "pci-0000:03:00.0", 190, 190, 19, 190, true, 120,
-		{{HWMON "power1_max", "120000000\n"}, {HWMON "power1_cap", "120000000\n"}}},
+		.current = 190, .default_ = 190, .min = 19, .max = 190,
+		.limit = 120, .then = {{HWMON "power1_max", "120000000\n"}, {HWMON "power1_cap", "120000000\n"}}},
 	{"xe of early kernels has the package's only",
-		{INTEL_CARD("xe"), {HWMON "power2_max", "120000000\n"}}, "gpu-0", "pci-0000:03:00.0", 120, (double)NAN, 12,
-		120, true, 80, {{HWMON "power2_max", "80000000\n"}}},
+		{INTEL_CARD("xe"), {HWMON "power2_max", "120000000\n"}},
+		.current = 120, .default_ = UNKNOWN, .min = 12, .max = 120,
+		.limit = 80, .then = {{HWMON "power2_max", "80000000\n"}}},
 };
+// clang-format on
 
 struct machine {
 	struct tree tree;
@@ -152,13 +160,15 @@ static void limit_and_back(void **state)
 	const struct row *row = *state;
 	struct machine machine;
 	open_machine(&machine, row->files);
-	struct cap_device *device = find(&machine, row->device);
-	assert_string_equal(device->id, row->id);
+	assert_int_equal(machine.devices.n, 1);
+	struct cap_device *device = &machine.devices.devices[0];
+	bool is_package = strcmp(device->name, "package-0") == 0;
+	assert_string_equal(device->id, is_package ? "package-0" : "pci-0000:03:00.0");
 	assert_number(device->current, row->current);
 	assert_number(device->default_, row->default_);
 	assert_number(device->min, row->min);
 	assert_number(device->max, row->max);
-	assert_int_equal(device->min_is_ours, row->min_is_ours);
+	assert_int_equal(device->min_is_ours, !row->min_is_stated);
 	assert_true(device->settable);
 
 	struct cap_setting before, planned, now;
@@ -189,13 +199,14 @@ static const struct {
 	{"beyond what was there", 110.001, -ERANGE},
 	{"nothing", 0, -ERANGE},
 	{"less than nothing", -5, -ERANGE},
-	{"no number", (double)NAN, -ERANGE},
+	{"no number", UNKNOWN, -ERANGE},
 	{"endless", (double)INFINITY, -ERANGE},
 };
 
 static void out_of_range(void **state)
 {
-	static const struct file files[FILES_MAX] = {PACKAGE(RAPL, "1", "110000000", "120000000"), RATED(RAPL, "95000000")};
+	static const struct file files[FILES_MAX] = {PACKAGE(RAPL, "1", "110000000", "120000000"),
+		RATED(RAPL, "95000000")};
 	struct machine machine;
 	open_machine(&machine, files);
 	struct cap_device *device = find(&machine, "package-0");
@@ -218,8 +229,8 @@ static const struct {
 	bool matches;
 } roundings[] = {
 	{"RAPL: eighths of a watt", "package-0", "intel-rapl:0/constraint_0_power_limit_uw", 60100000, 60000000, true},
-	{"RAPL: a whole step is another limit", "package-0", "intel-rapl:0/constraint_0_power_limit_uw", 60000000, 59875000,
-		false},
+	{"RAPL: a whole step is another limit", "package-0", "intel-rapl:0/constraint_0_power_limit_uw", 60000000,
+		59875000, false},
 	{"a switch is on or off", "package-0", "intel-rapl:0/enabled", 1, 0, false},
 	{"amdgpu: whole watts", "gpu-0", "power1_cap", 280900000, 280000000, true},
 	{"amdgpu: another watt", "gpu-0", "power1_cap", 280000000, 281000000, false},
@@ -271,7 +282,7 @@ static void gone(void **state)
 	assert_int_equal(cap_write(device, &before, &machine.error), -ENODEV);
 	assert_non_null(strstr(machine.error.text, "power1_cap is gone"));
 	assert_int_equal(cap_read(device, &before, &machine.error), -ENODEV);
-	assert_number(device->current, (double)NAN);
+	assert_number(device->current, UNKNOWN);
 	close_machine(&machine);
 }
 
@@ -286,7 +297,7 @@ static void asleep(void **state)
 	const struct cap_device *sleeper = &machine.devices.devices[0];
 	assert_true(sleeper->asleep);
 	assert_false(sleeper->settable);
-	assert_number(sleeper->current, (double)NAN);
+	assert_number(sleeper->current, UNKNOWN);
 	tree_write(&machine.tree, HWMON "power1_cap", "303000000\n");
 	const struct cap_device *woken = find(&machine, "gpu-0");
 	assert_false(woken->asleep);
@@ -310,8 +321,9 @@ static void nothing(void **state)
 
 static void two_packages(void **state)
 {
-	static const struct file files[FILES_MAX] = {{RAPL "name", "package-1\n"}, {RAPL "constraint_0_name", "long_term\n"},
-		{RAPL "constraint_0_power_limit_uw", "205000000\n"}, {"class/powercap/intel-rapl:1/name", "package-0\n"},
+	static const struct file files[FILES_MAX] = {{RAPL "name", "package-1\n"},
+		{RAPL "constraint_0_name", "long_term\n"}, {RAPL "constraint_0_power_limit_uw", "205000000\n"},
+		{"class/powercap/intel-rapl:1/name", "package-0\n"},
 		{"class/powercap/intel-rapl:1/constraint_0_name", "long_term\n"},
 		{"class/powercap/intel-rapl:1/constraint_0_power_limit_uw", "165000000\n"}};
 	struct machine machine;

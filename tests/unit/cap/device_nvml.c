@@ -74,25 +74,26 @@ static const struct row {
 	bool min_is_ours;
 	const char *hint; // begins so
 } rows[] = {
-	{"all that the driver tells, in W", MODERN, "gpu\nname NVIDIA H100\n" UUID "limits_mw 200000 700000 700000 650500\n",
-		"NVIDIA H100", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 650.5, 700, 200, 700, 650.5, false, ""},
+	{"all that the driver tells, in W", MODERN,
+		"gpu\nname NVIDIA H100\n" UUID "limits_mw 200000 700000 700000 650500\n", "NVIDIA H100",
+		"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 650.5, 700, 200, 700, 650.5, false, ""},
 	{"another limiter is lower", MODERN, "gpu\n" UUID "limits_mw 100000 400000 400000 400000\nenforced_mw 250000\n",
 		"Fake GPU", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 400, 400, 100, 400, 250, false, ""},
 	{"without persistence mode a limit is forgotten", MODERN, "gpu\n" UUID "persistence_off\n", "Fake GPU",
 		"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 400, 400, 100, 400, 400, false, "persistence mode is off"},
-	{"no UUID: where it is plugged in", MODERN, "gpu\npci 00000000:43:00.0\nerror nvmlDeviceGetUUID 3\n", "Fake GPU",
-		"pci-0000:43:00.0", 400, 400, 100, 400, 400, false, ""},
-	{"nor that: its place", MODERN, "gpu\nerror nvmlDeviceGetUUID 3\nerror nvmlDeviceGetPciInfo 3\n", "Fake GPU", "nvml-0",
-		400, 400, 100, 400, 400, false, ""},
-	{"a UUID is the name of a file in the journal", MODERN, "gpu\nuuid ../GPU-a/b\n", "Fake GPU", "_._GPU-a_b", 400, 400,
-		100, 400, 400, false, ""},
+	{"no UUID: where it is plugged in", MODERN, "gpu\npci 00000000:43:00.0\nerror nvmlDeviceGetUUID 3\n",
+		"Fake GPU", "pci-0000:43:00.0", 400, 400, 100, 400, 400, false, ""},
+	{"nor that: its place", MODERN, "gpu\nerror nvmlDeviceGetUUID 3\nerror nvmlDeviceGetPciInfo 3\n", "Fake GPU",
+		"nvml-0", 400, 400, 100, 400, 400, false, ""},
+	{"a UUID is the name of a file in the journal", MODERN, "gpu\nuuid ../GPU-a/b\n", "Fake GPU", "_._GPU-a_b", 400,
+		400, 100, 400, 400, false, ""},
 	{"no default: none", MODERN, "gpu\n" UUID "error nvmlDeviceGetPowerManagementDefaultLimit 3\n", "Fake GPU",
 		"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 400, (double)NAN, 100, 400, 400, false, ""},
 	{"no range: a tenth of the default is the least that wattle sets", MODERN,
 		"gpu\n" UUID "error nvmlDeviceGetPowerManagementLimitConstraints 3\n", "Fake GPU",
 		"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 400, 400, 40, 400, 400, true, ""},
-	{"an old driver enforces in silence", OLD, "gpu\n" UUID, "Fake GPU", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 400,
-		400, 100, 400, (double)NAN, false, ""},
+	{"an old driver enforces in silence", OLD, "gpu\n" UUID, "Fake GPU", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6",
+		400, 400, 100, 400, (double)NAN, false, ""},
 };
 
 static void describe(void **state)
@@ -164,8 +165,8 @@ static const struct {
 		"gpu-0: can't set its power limit: the NVIDIA driver lets only root do that", 400, 1},
 	{"the driver's opinion of the range counts", "gpu\nerror nvmlDeviceSetPowerManagementLimit 2\n", 250, -ERANGE,
 		"does not take that value", 400, 1},
-	{"it fell off the bus", "gpu\nerror nvmlDeviceGetPowerManagementLimit 15 1\n", 250, -ENODEV, "it fell off the bus",
-		400, 0},
+	{"it fell off the bus", "gpu\nerror nvmlDeviceGetPowerManagementLimit 15 1\n", 250, -ENODEV,
+		"it fell off the bus", 400, 0},
 	{"no such function on this board", "gpu\nerror nvmlDeviceSetPowerManagementLimit 3\n", 250, -EOPNOTSUPP,
 		"can't do that", 400, 1},
 };

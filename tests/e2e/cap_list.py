@@ -1,0 +1,143 @@
+"""wattle cap list and get: what can be limited, under the names that the sensors have, and nothing is changed by looking."""
+import json
+import os
+import shutil
+
+from harness import BUILD, NOBODY, TESTS, Skip, main, near, test
+
+FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
+MACHINES = TESTS / "machines"
+KEYS = {"device", "name", "current_w", "default_w", "min_w", "max_w", "lease"}
+CARDS = """
+gpu
+name NVIDIA H100 80GB HBM3
+uuid GPU-8932f937-d72c-4106-c12f-20bd9faed9f6
+limits_mw 200000 700000 700000 650000
+enforced_mw 600000
+persistence_off
+gpu
+uuid GPU-1e5b4d20-0000-4000-8000-000000000001
+limits_mw 60000 140000 120000 120000
+error nvmlDeviceGetSupportedMemoryClocks 3
+"""
+WRITES = ("nvmlDeviceSetPowerManagementLimit", "nvmlDeviceSetGpuLockedClocks", "nvmlDeviceResetGpuLockedClocks")
+
+
+def environment(room, cards=CARDS, sysfs=None):
+    path = room.folder / "cards"
+    path.write_text(cards)
+    (room.folder / "empty").mkdir(exist_ok=True)
+    return {"WATTLE_SYSFS": str(sysfs or room.folder / "empty"), "WATTLE_STATE": str(room.folder / "state"),
+            "WATTLE_HELPER": "off", "WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(path),
+            "WATTLE_FAKE_NVML_CALLS": str(room.folder / "calls")}
+
+
+def calls(room):
+    return {line.split()[0] for line in (room.folder / "calls").read_text().splitlines()}
+
+
+@test
+def listing(room):
+    """the list has the contract's keys, the cards' figures, and who holds a limit: nobody"""
+    rows = json.loads(room.wattle("cap", "list", "--json", env=environment(room)).stdout)
+    assert [row["device"] for row in rows] == ["gpu-0", "gpu-1"], rows
+    assert all(KEYS <= set(row) for row in rows), rows
+    first, second = rows
+    assert (first["current_w"], first["default_w"], first["min_w"], first["max_w"]) == (650, 700, 200, 700), first
+    assert first["name"] == "NVIDIA H100 80GB HBM3" and first["lease"] is None, first
+    near(first["enforced_w"], 600)
+    assert (first["clocks"]["min_mhz"], first["clocks"]["max_mhz"]) == (210, 1410), first
+    assert second["clocks"] is None, second
+
+
+@test
+def no_set_call(room):
+    """looking sets nothing, neither limits nor clocks"""
+    for words in (["list"], ["list", "--json"], ["get", "gpu-0"], ["get", "GPU-1e5b", "--json"]):
+        done = room.wattle("cap", *words, env=environment(room))
+        assert done.returncode == 0 and done.stderr == "", done
+        assert calls(room).isdisjoint(WRITES), calls(room)
+    assert not (room.folder / "cards.limits").exists() and not (room.folder / "cards.clocks").exists()
+    assert not (room.folder / "state").exists()
+
+
+@test
+def in_words(room):
+    """in words: figures, another limiter that is lower, and what to know of this driver"""
+    text = room.wattle("cap", "list", env=environment(room)).stdout
+    assert "gpu-0   650 W    700 W  200 to 700 W  210 to 1410 MHz" in text, text
+    assert "gpu-0: persistence mode is off" in text and "sudo nvidia-smi" in text, text
+    one = room.wattle("cap", "get", "gpu-0", env=environment(room)).stdout
+    assert "650 W, but another limiter enforces 600 W" in one and "GPU-8932f937" in one, one
+
+
+@test
+def as_nobody(room):
+    """a user who may not set limits sees them all the same, with the command that sets them"""
+    if os.geteuid() != 0:
+        raise Skip("only root can become another user")
+    wattle = room.for_everybody()[0]
+    library = shutil.copy2(FAKE_NVML, room.folder)
+    env = {**environment(room), "WATTLE_NVML": str(library)}
+    done = room.finish(room.start("cap", "list", "--json", program=wattle, env=env, user=NOBODY, group=NOBODY))
+    row = json.loads(done.stdout)[0]
+    assert row["current_w"] == 650 and row["settable"] is False, row
+    assert row["why"] and "sudo wattle cap set gpu-0" in row["remedy"], row
+    done = room.finish(room.start("cap", "list", program=wattle, env=env, user=NOBODY, group=NOBODY))
+    assert "gpu-0, gpu-1: only root may set its power limit" in done.stdout, done.stdout
+
+
+@test
+def mistakes(room):
+    """a wrong word is a wrong use; a wrong device lists the right ones"""
+    env = environment(room)
+    for words, status, text in (([], 2, "a word is missing"), (["lst"], 2, "'lst' is none of its words"),
+                                (["list", "gpu-0"], 2, "'gpu-0' is not expected"),
+                                (["get"], 2, "one DEVICE is expected"), (["get", "a", "b"], 2, "one DEVICE is expected"),
+                                (["get", "gpu-2"], 1, "there are: gpu-0, gpu-1"), (["list", "--jsn"], 2, "--jsn")):
+        done = room.wattle("cap", *words, env=env)
+        assert done.returncode == status and text in done.stderr and done.stdout == "", (words, done)
+        assert done.stderr.count("\n") == 1, done.stderr
+
+
+@test
+def help_of_each(room):
+    """cap --help names its words, each has a help of its own, and the manual has them all"""
+    summary, manual = room.wattle("cap", "--help").stdout, room.wattle("--manual").stdout
+    for word in ("list", "get", "set", "reset", "tune"):
+        assert f"cap {word} " in summary, summary
+        done = room.wattle("cap", word, "--help")
+        assert done.returncode == 0 and f"usage: wattle cap {word} " in done.stdout, done
+        assert f".SS wattle cap {word}\n" in manual, word
+
+
+@test
+def nothing(room):
+    """a machine without such devices has an empty list, and says why"""
+    env = {**environment(room), "WATTLE_NVML": "/nonexistent/libnvidia-ml.so.1"}
+    assert json.loads(room.wattle("cap", "list", "--json", env=env).stdout) == []
+    done = room.wattle("cap", "list", env=env)
+    assert done.returncode == 0 and done.stdout.startswith("Nothing here has a limit that could be set.\n"), done
+    assert "libnvidia-ml.so.1" in done.stdout and "CPU packages" in done.stdout, done.stdout
+
+
+@test
+def names_of_the_sensors(room):
+    """on every machine of tests/machines: a device has the name that the sensors give it"""
+    compared = 0
+    for machine in sorted(path for path in MACHINES.iterdir() if (path / "sys").is_dir()):
+        cards = machine / "nvml.cards"
+        env = {**environment(room, sysfs=machine / "sys"), "WATTLE_PROCFS": str(machine / "proc"),
+               "WATTLE_NVML": str(FAKE_NVML) if cards.exists() else "/nonexistent/libnvidia-ml.so.1",
+               "WATTLE_FAKE_NVML": str(cards), "WATTLE_ROCM_SMI": "/nonexistent/librocm_smi64.so"}
+        sensors = json.loads((machine / "sensors.json").read_text())["sensors"]
+        known = {(row["domain"], row["device"]) for row in sensors}
+        for row in json.loads(room.wattle("cap", "list", "--json", env=env).stdout):
+            names = {device for domain, device in known if domain == row["device"]}
+            assert row["name"] in names, (machine.name, row["device"], row["name"], names)
+            compared += 1
+    assert compared > 20, compared
+
+
+if __name__ == "__main__":
+    main()
