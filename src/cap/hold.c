@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-static const struct hold_ops *const ways[] = {&hold_own};
+static const struct hold_ops *const ways[] = {&hold_own, &hold_helped};
 
 struct cap_hold {
 	const struct hold_ops *way;

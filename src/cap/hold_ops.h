@@ -1,4 +1,4 @@
-/* The ways in which a limit can be held. Implemented by hold_own.c (this process writes) and by the helper's half; hold.c asks them
+/* The ways in which a limit can be held. Implemented by hold_own.c (this process writes) and hold_helped.c (the helper does); hold.c asks them
  * in this order, and takes the first that would do it. */
 #pragma once
 
@@ -25,4 +25,4 @@ struct hold_ops {
 		struct cap_outcome *ret_outcome, struct wattle_error *reterr);
 };
 
-extern const struct hold_ops hold_own;
+extern const struct hold_ops hold_own, hold_helped;

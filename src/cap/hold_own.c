@@ -3,7 +3,7 @@
 
 static bool would(const struct cap_holder *holder, const struct cap_device *device)
 {
-	return device->settable;
+	return device->settable && !device->helped;
 }
 
 static int open_own(const struct cap_holder *holder, struct cap_device *device, void **ret_state,

@@ -1,0 +1,414 @@
+/* Through the helper, where this process may not change a device: the lease is the helper's, its owner this process. It lasts as
+ * long as this process does, whatever becomes of the connection, and ends with the helper, whose guard puts back what was
+ * there before. */
+#include "cap/hold_ops.h"
+
+#include "base/util.h"
+#include "cap/owner.h"
+#include "proto/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+// A change of a limit may wake a GPU, which takes NVML seconds.
+enum { ASK_MS = 3000, CHANGE_MS = 20000 };
+
+struct helped {
+	struct proto_client client;
+	const struct wattle_env *env;    // borrowed
+	const struct cap_device *device; // borrowed
+	char owner[24];
+	uint32_t number; // the device's in the table of the helper that answers now
+	bool has_lease;  // as far as we know
+	bool is_lost;    // it went with its helper, which has been told
+};
+
+/* ---- the helper's table ---- */
+
+static double scale(const struct cap_device *device)
+{
+	return device->what == CAP_POWER ? 1e3 : 1; // mW and MHz on the wire
+}
+
+static double from_wire(const struct cap_device *device, int64_t value)
+{
+	return value_to_double(value, 1 / scale(device));
+}
+
+static bool is_row_of(const struct proto_device *row, const struct cap_device *device)
+{
+	if (row->what != (uint32_t)device->what)
+		return false;
+	bool has_ids = row->id[0] != '\0' && device->id[0] != '\0'; // a GPU that sleeps may not tell its own
+	return strcmp(has_ids ? row->id : row->name, has_ids ? device->id : device->name) == 0;
+}
+
+static int ask_row(struct proto_client *client, uint32_t number, struct proto_device *ret_row,
+	struct wattle_error *reterr)
+{
+	struct proto_request request = {.type = PROTO_DEVICE, .number = number};
+	struct proto_reply reply;
+	int r = proto_client_ask(client, &request, ASK_MS, &reply, reterr);
+	if (r == 0)
+		*ret_row = reply.device;
+	return r;
+}
+
+static int find_row(struct proto_client *client, const struct proto_hello *hello, const struct cap_device *device,
+	uint32_t *ret_number, struct proto_device *ret_row, struct wattle_error *reterr)
+{
+	for (uint32_t i = 0; i < hello->n_devices; i++) {
+		struct proto_device row;
+		int r = ask_row(client, i, &row, reterr);
+		if (r < 0)
+			return r;
+		if (!is_row_of(&row, device))
+			continue;
+		*ret_number = i;
+		*ret_row = row;
+		return 0;
+	}
+	return error_set(reterr, -ENODEV, "the helper does not know %s, or can't limit its %s", device->name,
+		cap_what_name(device->what));
+}
+
+// Opens the connection, or opens it again, and finds the device's place.
+static int connect_helped(struct helped *helped, struct proto_device *ret_row, struct wattle_error *reterr)
+{
+	struct proto_hello hello;
+	proto_client_close(&helped->client);
+	int r = proto_client_open(&helped->client, helped->env, &hello, reterr);
+	if (r == 0)
+		r = find_row(&helped->client, &hello, helped->device, &helped->number, ret_row, reterr);
+	if (r < 0)
+		proto_client_close(&helped->client);
+	return r;
+}
+
+// In the helper's log and other people's messages: printable, or it ends the connection.
+static void take_name(const char *name, char out[24])
+{
+	text_copy(out, 24, name);
+	for (char *at = out; *at != '\0'; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+}
+
+static void init(struct helped *helped, const struct cap_holder *holder, const struct cap_device *device)
+{
+	*helped = (struct helped){.client.fd = -1, .env = holder->env, .device = device};
+	take_name(holder->owner.name, helped->owner);
+}
+
+/* The helper drops those who ask seldom; so a connection that turns out to be closed is made again, and the question asked
+ * again: it does the same the second time, as the lease is known by this process and not by the connection. */
+static int ask(struct helped *helped, struct proto_request *request, struct proto_reply *ret_reply,
+	struct wattle_error *reterr)
+{
+	struct proto_device row;
+	memcpy(request->name, helped->owner, sizeof(request->name));
+	request->number = helped->number;
+	int r = proto_client_ask(&helped->client, request, CHANGE_MS, ret_reply, reterr);
+	if ((r != -EPIPE && r != -ENOTCONN) || proto_client_is_open(&helped->client))
+		return r;
+	r = connect_helped(helped, &row, reterr);
+	if (r < 0)
+		return r;
+	request->number = helped->number;
+	return proto_client_ask(&helped->client, request, CHANGE_MS, ret_reply, reterr);
+}
+
+static void take_outcome(const struct cap_device *device, const struct proto_outcome *from, struct cap_outcome *to)
+{
+	*to = (struct cap_outcome){
+		.previous = from_wire(device, from->previous),
+		.set = from_wire(device, from->set),
+		.foreign = from_wire(device, from->foreign),
+		.was_foreign = from->was_foreign != 0,
+		.was_rounded = from->was_rounded != 0,
+	};
+	text_copy(to->text, sizeof(to->text), from->text);
+}
+
+static int change(struct helped *helped, struct proto_request *request, struct cap_outcome *ret_outcome,
+	struct wattle_error *reterr)
+{
+	struct proto_reply reply;
+	int r = ask(helped, request, &reply, reterr);
+	if (r == 0)
+		take_outcome(helped->device, &reply.outcome, ret_outcome);
+	return r;
+}
+
+static int put_value(const struct cap_device *device, double value, struct proto_request *request,
+	struct wattle_error *reterr)
+{
+	double scaled = value * scale(device);
+	if (!(scaled > 0 && scaled < 1e12))
+		return error_set(reterr, -ERANGE, "%s: %g %s is no limit", device->name, value,
+			cap_what_unit(device->what));
+	request->value = llround(scaled);
+	return 0;
+}
+
+/* ---- what it would do ---- */
+
+static void describe_row(struct cap_device *device, const struct proto_device *row)
+{
+	if (device->lease[0] == '\0' && row->lease_name[0] != '\0') {
+		struct cap_owner owner = {.pid = (pid_t)row->lease_pid, .uid = row->lease_uid};
+		text_copy(owner.name, sizeof(owner.name), row->lease_name);
+		cap_owner_describe(&owner, device->lease, sizeof(device->lease));
+	}
+	if (device->settable || row->may_set == 0)
+		return;
+	device->settable = device->helped = true;
+	device->why[0] = device->remedy[0] = '\0';
+	device->min = fmax(device->min, from_wire(device, row->least)); // NaN where neither knows
+	device->max = fmin(device->max, from_wire(device, row->most));
+	if (device->hint[0] == '\0')
+		text_copy(device->hint, sizeof(device->hint), "set through the helper");
+}
+
+// Of those that are not settable where a command would mend that, the helper is another way.
+static void name_helper(struct cap_device *device, int code)
+{
+	char remedy[sizeof(device->remedy)];
+	const char *helper = proto_client_remedy(code);
+	if (device->settable || device->asleep || device->remedy[0] == '\0' || helper[0] == '\0')
+		return;
+	text_copy(remedy, sizeof(remedy), device->remedy);
+	snprintf(device->remedy, sizeof(device->remedy), "%.90s; or, to do it as this user: %.80s", remedy, helper);
+}
+
+static int describe_all(struct proto_client *client, const struct proto_hello *hello, struct cap_devices *devices)
+{
+	for (uint32_t number = 0; number < hello->n_devices; number++) {
+		struct proto_device row;
+		int r = ask_row(client, number, &row, NULL);
+		if (r < 0)
+			return r;
+		for (size_t i = 0; i < devices->n; i++)
+			if (is_row_of(&row, &devices->devices[i]))
+				describe_row(&devices->devices[i], &row);
+	}
+	return -EPERM; // what is not settable after that is so by its policy
+}
+
+static void describe(const struct cap_holder *holder, struct cap_devices *devices)
+{
+	struct proto_client client;
+	struct proto_hello hello;
+	bool all_settable = true;
+	for (size_t i = 0; i < devices->n; i++)
+		all_settable &= devices->devices[i].settable;
+	if (all_settable)
+		return;
+	int r = proto_client_open(&client, holder->env, &hello, NULL);
+	if (r == 0)
+		r = describe_all(&client, &hello, devices);
+	proto_client_close(&client);
+	for (size_t i = 0; i < devices->n; i++)
+		name_helper(&devices->devices[i], r);
+}
+
+// Of a GPU that slept when it was described only now more is known.
+static bool would(const struct cap_holder *holder, const struct cap_device *device)
+{
+	struct helped helped;
+	struct proto_device row;
+	if (device->settable || device->helped)
+		return device->helped;
+	init(&helped, holder, device);
+	bool yes = connect_helped(&helped, &row, NULL) == 0 && row.may_set != 0;
+	proto_client_close(&helped.client);
+	return yes;
+}
+
+/* ---- a lease ---- */
+
+static int check_free(const struct cap_device *device, const struct proto_device *row, struct wattle_error *reterr)
+{
+	char text[160];
+	struct cap_owner owner = {.pid = (pid_t)row->lease_pid, .uid = row->lease_uid};
+	if (row->lease_name[0] == '\0' || owner.pid == getpid())
+		return 0;
+	text_copy(owner.name, sizeof(owner.name), row->lease_name);
+	cap_owner_describe(&owner, text, sizeof(text));
+	return error_set(reterr, -EBUSY, "%s is limited by %s already", device->name, text);
+}
+
+static int open_helped(const struct cap_holder *holder, struct cap_device *device, void **ret_state,
+	struct wattle_error *reterr)
+{
+	struct proto_device row;
+	struct helped *helped = calloc(1, sizeof(*helped));
+	if (helped == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	init(helped, holder, device);
+	int r = connect_helped(helped, &row, reterr);
+	if (r == 0)
+		r = check_free(device, &row, reterr);
+	if (r < 0) {
+		proto_client_close(&helped->client);
+		free(helped);
+		return r;
+	}
+	*ret_state = helped;
+	return 0;
+}
+
+static int set(void *state, double value, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	struct helped *helped = state;
+	struct proto_request request = {.type = PROTO_SET, .mode = PROTO_LEASE};
+	int r = put_value(helped->device, value, &request, reterr);
+	if (r == 0)
+		r = change(helped, &request, ret_outcome, reterr);
+	if (r < 0)
+		return r;
+	helped->has_lease = true;
+	helped->is_lost = false;
+	return 0;
+}
+
+/* What a failed question means for the lease: with its helper it is gone, while one that only hangs, or that says what is wrong,
+ * has it still. */
+static bool went_with_helper(const struct helped *helped, int code)
+{
+	bool answers = proto_client_is_open(&helped->client);
+	return code == -ENOENT || (!answers && code != -ETIMEDOUT && code != -EAGAIN && code != -EACCES);
+}
+
+static const char *how_it_went(const struct helped *helped)
+{
+	return proto_client_is_open(&helped->client)
+		? "the helper was started anew, which ended this limit"
+		: "the helper has gone, and with it this limit: its guard puts back what was there before";
+}
+
+static int check(void *state, struct cap_outcome *ret_outcome)
+{
+	struct helped *helped = state;
+	struct proto_request request = {.type = PROTO_CHECK};
+	struct wattle_error error = {0};
+	*ret_outcome = (struct cap_outcome){.previous = (double)NAN, .set = (double)NAN, .foreign = (double)NAN};
+	if (!helped->has_lease)
+		return helped->is_lost ? -EPIPE : 0;
+	int r = change(helped, &request, ret_outcome, &error);
+	if (r == 0)
+		return ret_outcome->was_foreign;
+	if (!went_with_helper(helped, r)) {
+		text_copy(ret_outcome->text, sizeof(ret_outcome->text), error.text);
+		return r;
+	}
+	helped->has_lease = false;
+	helped->is_lost = true;
+	snprintf(ret_outcome->text, sizeof(ret_outcome->text), "%s: %s", helped->device->name, how_it_went(helped));
+	return -EPIPE;
+}
+
+// Readable when the helper has closed it: it died, or found that nobody had asked for long.
+static int fd(const void *state)
+{
+	const struct helped *helped = state;
+	return helped->has_lease && proto_client_is_open(&helped->client) ? helped->client.fd : -1;
+}
+
+static int finish(struct helped *helped, enum proto_type type, struct cap_outcome *ret_outcome,
+	struct wattle_error *reterr)
+{
+	struct proto_request request = {.type = (uint16_t)type};
+	struct wattle_error error = {0};
+	int r = helped->has_lease ? change(helped, &request, ret_outcome, &error) : helped->is_lost ? -EPIPE : 0;
+	if (r < 0 && helped->has_lease && went_with_helper(helped, r))
+		r = error_set(reterr, -EPIPE, "%s: %s", helped->device->name, how_it_went(helped));
+	else if (r < 0)
+		error_set(reterr, r, "%s",
+			helped->has_lease ? error.text : "the limit had gone already, with the helper");
+	return r;
+}
+
+static void forget(struct helped *helped)
+{
+	proto_client_close(&helped->client);
+	free(helped);
+}
+
+static int end(void *state, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	struct helped *helped = state;
+	struct wattle_error error = {0};
+	*ret_outcome = (struct cap_outcome){.previous = (double)NAN, .set = (double)NAN, .foreign = (double)NAN};
+	int r = finish(helped, PROTO_END, ret_outcome, &error);
+	// That it is over is what was wanted; how, is told once.
+	if (r == -EPIPE && !helped->is_lost)
+		text_copy(ret_outcome->text, sizeof(ret_outcome->text), error.text);
+	else if (r < 0 && r != -EPIPE)
+		error_set(reterr, r, "%s", error.text);
+	forget(helped);
+	return r == -EPIPE ? 0 : r;
+}
+
+static int keep(void *state, struct wattle_error *reterr)
+{
+	struct helped *helped = state;
+	struct cap_outcome outcome;
+	int r = finish(helped, PROTO_KEEP, &outcome, reterr);
+	forget(helped);
+	return r;
+}
+
+static void disown(void *state)
+{
+	forget(state); // the child's copy of the descriptor; the lease is its parent's
+}
+
+/* ---- limits that stay ---- */
+
+static int once(const struct cap_holder *holder, struct cap_device *device, struct proto_request *request,
+	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	struct helped helped;
+	struct proto_device row;
+	init(&helped, holder, device);
+	int r = connect_helped(&helped, &row, reterr);
+	if (r == 0)
+		r = change(&helped, request, ret_outcome, reterr);
+	proto_client_close(&helped.client);
+	return r;
+}
+
+static int stand(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
+	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	struct proto_request request = {.type = PROTO_SET, .mode = PROTO_STANDING};
+	int64_t for_s = (for_ns + NS_PER_S - 1) / NS_PER_S;
+	if (for_s > UINT32_MAX)
+		return error_set(reterr, -ERANGE, "%s: the helper holds no limit for so long", device->name);
+	request.for_s = (uint32_t)for_s;
+	int r = put_value(device, value, &request, reterr);
+	return r < 0 ? r : once(holder, device, &request, ret_outcome, reterr);
+}
+
+static int reset(const struct cap_holder *holder, struct cap_device *device, bool to_default,
+	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	struct proto_request request = {.type = PROTO_RESET, .mode = to_default};
+	return once(holder, device, &request, ret_outcome, reterr);
+}
+
+const struct hold_ops hold_helped = {
+	.describe = describe,
+	.would = would,
+	.open = open_helped,
+	.set = set,
+	.check = check,
+	.fd = fd,
+	.end = end,
+	.keep = keep,
+	.disown = disown,
+	.stand = stand,
+	.reset = reset,
+};
