@@ -83,8 +83,8 @@ def cap_names(device: str, clocks: bool, /) -> list[str]: ...  #: of all that th
 def cap_set(device: str, value: float, clocks: bool, keep: bool, /) -> tuple[None, str]: ...
 def cap_reset(device: str, clocks: Optional[bool], default: bool, /) -> tuple[None, str]: ...  #: clocks None: both
 def cap_tune(device: str, step: Callable[[], Any], *, goal: int = 0, slowdown_percent: float = 0.0, n_limits: int = 0,
-             from_percent: float = 0.0, seconds: float = 0.0, settle_s: float = 0.0, seed: int = 0, clocks: bool = False,
-             synchronize: Optional[Callable[[], Any]] = None,
+             from_percent: float = 0.0, seconds: float = 0.0, settle_s: float = 0.0, seed: int = 0,
+             clocks: bool = False, synchronize: Optional[Callable[[], Any]] = None,
              progress: Optional[Callable[[float, float, float, int], Any]] = None) -> tuple[dict[str, Any], str]: ...
 def cap_introduce(name: str, /) -> None: ...  #: what owners of leases are called
 

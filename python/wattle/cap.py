@@ -14,11 +14,11 @@ device: "gpu-0", "package-1", a GPU's UUID or its beginning, several of these in
 visible to this program. A limit is a lease of this process, which no other process gets meanwhile; children do not have
 it. Limits are in W, clocks (NVIDIA's GPUs) in MHz; what is unknown is NaN.
 
-ValueError: outside of the device's range, or an argument is not valid. LookupError: there is no such device, or it can't
-be limited. PermissionError: neither this program nor the helper wattled may do that. BlockingIOError: another process
-has a lease on it, or another thread of this one has a Limit or a search. RuntimeError: somebody else has changed the
-limit since (theirs stays), or a Limit is used twice. Other OSErrors: the device or the journal
-(WATTLE_STATE) failed. All have a sentence that says what would be right.
+ValueError: outside of the device's range, or an argument is not valid. LookupError: there is no such device, or it
+can't be limited. PermissionError: neither this program nor the helper wattled may do that. BlockingIOError: another
+process has a lease on it, or another thread of this one has a Limit or a search. RuntimeError: somebody else has changed
+the limit since (theirs stays), or a Limit is used twice. Other OSErrors: the device or the journal (WATTLE_STATE)
+failed. All have a sentence that says what would be right.
 """
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Step = Union[Callable[[], Any], Iterator[Any]]
 _NAN = float("nan")
 _J_PER_KWH = 3.6e6
 
-_wattle.cap_introduce(os.path.basename(getattr(sys, "argv", [""])[0]) or "python3")  # "-c" too is what people know it by
+_wattle.cap_introduce(os.path.basename(getattr(sys, "argv", [""])[0]) or "python3")  # what people know it by
 
 
 @dataclass(frozen=True)
@@ -234,9 +234,9 @@ def set(device: Devices, power_w: Optional[float] = None, *, clock_mhz: Optional
 
 
 def reset(device: Devices, default: bool = False) -> None:
-    """Ends this program's limits of power and clock on the device, whichever thread made them. Where it has none, a limit
-    that stays (keep=True, `wattle cap set`) goes back to what was there before wattle's first change. default=True: to what
-    the device comes up with."""
+    """Ends this program's limits of power and clock on the device, whichever thread made them. Where it has none, a
+    limit that stays (keep=True, `wattle cap set`) goes back to what was there before wattle's first change.
+    default=True: to what the device comes up with."""
     with _leases.lock:
         for name in _wattle.cap_names(_names(device), False):
             for clocks in (False, True):
@@ -392,8 +392,8 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     the program dies meanwhile.
 
     step: one unit of work as a function (StopIteration: there is no more), or an iterator of which next() does one.
-    objective: "ed2p", "edp", "energy" of a step, or with `slowdown` in percent (also as "slowdown=5") the least energy of
-    limits that are at most so much slower than the highest one.
+    objective: "ed2p", "edp", "energy" of a step, or with `slowdown` in percent (also as "slowdown=5") the least energy
+    of limits that are at most so much slower than the highest one.
     caps: candidates, from from_percent of the default (or the device's minimum) to the default; seconds: of measuring
     for each, at most; settle: s under a new limit before anything is measured (None: until the power is steady).
     clocks: searches the clock's upper bound instead of the power (NVIDIA's GPUs).
@@ -413,7 +413,7 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
         ",".join(names), _call(step), goal=goal, slowdown_percent=percent, n_limits=caps, from_percent=from_percent,
         seconds=seconds, settle_s=_settle(settle), seed=seed, clocks=clocks,
         synchronize=sync if sync is not None else _synchronize_cuda(),
-        progress=None if progress is None else lambda *figures: progress(Progress(*figures))))
+        progress=None if progress is None else _progress(progress)))
     return _result(",".join(names), clocks, found)
 
 
@@ -444,6 +444,10 @@ def _settle(settle: Optional[float]) -> float:
     return max(float(settle), 1e-9)  # 0 is the C library's "until it is steady"
 
 
+def _progress(tell: Callable[[Progress], Any]) -> Callable[[float, float, float, int], Any]:
+    return lambda *figures: tell(Progress(*figures))
+
+
 def _call(step: Step) -> Callable[[], Any]:
     if hasattr(step, "__next__"):
         return step.__next__
@@ -463,8 +467,8 @@ def _synchronize_cuda() -> Optional[Callable[[], Any]]:
 def _result(device: str, clocks: bool, found: dict[str, Any]) -> TuneResult:
     def by_unit(value: float) -> tuple[float, float]:
         return (_NAN, value) if clocks else (value, _NAN)
-    rows = [Row(*by_unit(limit), windows, steps, energy_j, time_s, objective[0], Interval(*objective), Interval(*energy),
-                Interval(*time), allowed)
+    rows = [Row(*by_unit(limit), windows, steps, energy_j, time_s, objective[0], Interval(*objective),
+                Interval(*energy), Interval(*time), allowed)
             for limit, windows, steps, energy_j, time_s, objective, energy, time, allowed in found["limits"]]
     watts, mhz = by_unit(found["chosen"])
     saving, slowdown = Interval(*found["saving_percent"]), Interval(*found["slowdown_percent"])

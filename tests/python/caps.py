@@ -1,4 +1,4 @@
-"""wattle.cap on fake cards that obey their limits: what is set is in force, and goes back whatever becomes of the program."""
+"""wattle.cap on fake cards that obey: what is set is in force, and goes back whatever becomes of the program."""
 import json
 import os
 import signal
@@ -109,7 +109,7 @@ print(wattle.cap.get("gpu-1").lease, "|", wattle.cap.get("gpu-1").current_w)
 
 @test
 def blocks_in_blocks(room):
-    """a with block's limit ends with it, and the limit around it is back; a plain one lasts to the end of the process"""
+    """a with block's limit ends with it, and the limit around it is back; a plain one lasts as long as the process"""
     machine = Machine(room)
     lines, _ = machine.python(IMPORTS + """
 def now(): print(wattle.cap.get("gpu-0").current_w)
@@ -251,9 +251,9 @@ warnings.simplefilter("always")
 with warnings.catch_warnings(record=True) as caught:
     with wattle.cap.set("gpu-0", 200):
         exec(open("somebody.py").read())
-print(wattle.cap.get("gpu-0").current_w, "|", *(w.message for w in caught), "|", caught[0].filename.endswith("program.py"))
+print(wattle.cap.get("gpu-0").current_w, "|", *(w.message for w in caught), "|", caught[0].filename[-10:])
 """)
-    assert lines[0].startswith("321.0 |") and "321" in lines[0].split("|")[1] and lines[0].endswith("True"), lines
+    assert lines[0].startswith("321.0 |") and "321" in lines[0].split("|")[1] and lines[0].endswith("program.py"), lines
 
 
 # ---- ends of programs ----
@@ -285,8 +285,8 @@ def killed_from_outside(room):
 
 @test
 def children(room):
-    """a forked child does not own its parent's limit: its blocks and its end change nothing, its set is refused; and a child that
-    lives on when the parent is killed does not keep the limit"""
+    """a forked child does not own its parent's limit: its blocks and its end change nothing, its set is refused; and a
+    child that lives on when the parent is killed does not keep the limit"""
     machine = Machine(room)
     process, line = machine.start(IMPORTS + """
 with wattle.cap.set("gpu-0", 200) as limit:
@@ -470,12 +470,14 @@ def what_a_result_shows(room):
 import json
 result = wattle.cap.tune("gpu-0", step, caps=4, seconds=0.4, settle=0.02, objective="edp")
 data = json.loads(result.to_json())
-assert {"device", "objective", "chosen_w", "previous_w", "saving_percent", "slowdown_percent", "caps", "model"} <= set(data)
+assert {"device", "objective", "chosen_w", "previous_w", "saving_percent", "slowdown_percent", "caps",
+        "model"} <= set(data)
 assert all({"cap_w", "steps", "energy_j", "time_s", "objective"} <= set(row) for row in data["caps"])
 result.to_csv("table.csv")
 lines = open("table.csv").read().splitlines()
 assert len(lines) == 5 and lines[-1] == f"Modeled Optimal Cap:,{result.chosen_w!r}", lines
-assert float(lines[0].split(",")[0]) == 400 and abs(float(lines[0].split(",")[2]) * 3.6e6 / result.caps[0].energy_j - 1) < 1e-9
+cap, steps, kwh, objective = map(float, lines[0].split(","))
+assert cap == 400 and steps == result.caps[0].steps and abs(kwh * 3.6e6 / result.caps[0].energy_j - 1) < 1e-9
 assert "gpu-0" in str(result) and "<table>" in result._repr_html_()
 with result.apply(): print(limit_w() == round(result.chosen_w, 3))
 try:
@@ -495,10 +497,13 @@ def two_cards_at_once(room):
     machine = Machine(room, Card(), Card(full_w=300))
     lines, _ = machine.python(STEPS + """
 result = wattle.cap.tune("gpus", step, caps=3, seconds=0.4, settle=0.02, objective="energy")
-both = [card.step(row.cap_w, 0.01)[0] + Card(full_w=300).power_w(row.cap_w) * card.step(row.cap_w, 0.01)[1] for row in result.caps]
-print(result.device, all(abs(row.energy_j / row.steps / j - 1) < 0.06 for row, j in zip(result.caps, both)), limit_w(0), limit_w(1))
+for row in result.caps:
+    energy_j, time_s = card.step(row.cap_w, 0.01)
+    energy_j += Card(full_w=300).power_w(row.cap_w) * time_s
+    assert abs(row.energy_j / row.steps / energy_j - 1) < 0.06, (row, energy_j)
+print(result.device, limit_w(0), limit_w(1))
 """)
-    assert lines == ["gpu-0,gpu-1 True 400.0 400.0"], lines
+    assert lines == ["gpu-0,gpu-1 400.0 400.0"], lines
 
 
 @test
