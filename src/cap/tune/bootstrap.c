@@ -5,17 +5,22 @@
 
 #include <errno.h>
 
-enum { DRAWS = 400 };
+enum { DRAWS = 400, CUT = DRAWS / 40 }; // CUT: 2.5 % on either side
+
+// Half-way between two measured limits a curve that is smooth may miss what is not: steps of the clock, a limit that begins
+// to bind.
+static const double BETWEEN = 0.005;
 
 struct bootstrap {
 	const struct figures *figures;
-	struct figures drawn;            // shares all but the logs, y and s with figures
-	double *truth[TUNE_QUANTITIES];  // n_grid: the curves
-	double *factor;                  // n × n: L of shape
-	double mix[TUNE_QUANTITIES][TUNE_QUANTITIES]; // L of noise
+	size_t chosen;
+	double between;                 // standard deviation at the chosen limit
+	double *curve[TUNE_QUANTITIES]; // n: at the measured limits
+	double *truth[TUNE_QUANTITIES]; // n: of this draw
+	double *doubt[TUNE_QUANTITIES]; // n × n: L of the truth's covariance about the curve
 	double *normals[TUNE_QUANTITIES];
-	double *off[TUNE_QUANTITIES];    // DRAWS: what was promised, less the truth
-	double *chosen;                  // DRAWS
+	double *change[TUNE_QUANTITIES]; // DRAWS: log, at the chosen limit
+	double *best;                    // DRAWS: limits
 	struct dice dice;
 };
 
@@ -39,25 +44,52 @@ static double noise_scale(struct dice *dice, size_t degrees)
 	return sqrt((double)degrees / squares);
 }
 
-static void draw_figures(struct bootstrap *bootstrap)
+static double dot(const double *a, const double *b, size_t n)
+{
+	double sum = 0;
+	for (size_t i = 0; i < n; i++)
+		sum += a[i] * b[i];
+	return sum;
+}
+
+static void draw_truth(struct bootstrap *bootstrap)
+{
+	const struct figures *figures = bootstrap->figures;
+	double scale = noise_scale(&bootstrap->dice, figures->degrees);
+	double together = figures->noise[TUNE_E][TUNE_T] / sqrt(figures->noise[TUNE_E][TUNE_E] * figures->noise[TUNE_T][TUNE_T]);
+	for (size_t i = 0; i < figures->n; i++) {
+		double e = scale * normal(&bootstrap->dice), t = scale * normal(&bootstrap->dice);
+		bootstrap->normals[TUNE_E][i] = e;
+		bootstrap->normals[TUNE_T][i] = together * e + sqrt(fmax(1 - together * together, 0)) * t;
+	}
+	for (size_t q = 0; q < TUNE_QUANTITIES; q++)
+		for (size_t i = 0; i < figures->n; i++)
+			bootstrap->truth[q][i] = bootstrap->curve[q][i] +
+				dot(bootstrap->doubt[q] + i * figures->n, bootstrap->normals[q], i + 1);
+}
+
+static double truth_at(const struct bootstrap *bootstrap, enum tune_quantity q, size_t g)
 {
 	size_t n = bootstrap->figures->n;
-	double scale = noise_scale(&bootstrap->dice, bootstrap->figures->degrees);
-	for (size_t i = 0; i < n; i++) {
-		double e = normal(&bootstrap->dice), t = normal(&bootstrap->dice);
-		bootstrap->normals[TUNE_E][i] = scale * bootstrap->mix[0][0] * e;
-		bootstrap->normals[TUNE_T][i] = scale * (bootstrap->mix[1][0] * e + bootstrap->mix[1][1] * t);
-	}
-	for (size_t q = 0; q < TUNE_QUANTITIES; q++) {
-		double *log = bootstrap->drawn.log[q];
-		for (size_t i = 0; i < n; i++) {
-			log[i] = bootstrap->truth[q][bootstrap->figures->grid_of[i]];
-			for (size_t j = 0; j <= i; j++)
-				log[i] += bootstrap->factor[i * n + j] * bootstrap->normals[q][j];
+	return dot(bootstrap->figures->exact[q] + g * n, bootstrap->truth[q], n);
+}
+
+static double best_of_truth(const struct bootstrap *bootstrap)
+{
+	const struct figures *figures = bootstrap->figures;
+	double least = 0;
+	size_t best = 0;
+	for (size_t g = 1; g < figures->n_grid; g++) {
+		double t = figures->time_exponent > 0 || isfinite(figures->bound) ? truth_at(bootstrap, TUNE_T, g) : 0;
+		if (t > figures->bound)
+			break;
+		double value = truth_at(bootstrap, TUNE_E, g) + figures->time_exponent * t;
+		if (value < least) {
+			least = value;
+			best = g;
 		}
-		for (size_t i = n; i-- > 0;)
-			log[i] -= log[0];
 	}
+	return figures->grid[best];
 }
 
 static int compare(const void *a, const void *b)
@@ -66,72 +98,79 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double *doubles(struct arena *arena, size_t n)
-{
-	return arena_alloc(arena, n, sizeof(double));
-}
-
 static int bootstrap_init(struct bootstrap *bootstrap, struct arena *arena)
 {
-	const struct figures *figures = bootstrap->figures;
-	bool has = true;
+	size_t n = bootstrap->figures->n;
+	bootstrap->best = arena_alloc(arena, DRAWS, sizeof(double));
+	bool has = bootstrap->best != NULL;
 	for (size_t q = 0; q < TUNE_QUANTITIES; q++) {
-		bootstrap->truth[q] = doubles(arena, figures->n_grid);
-		bootstrap->normals[q] = doubles(arena, figures->n);
-		bootstrap->off[q] = doubles(arena, DRAWS);
-		bootstrap->drawn.log[q] = doubles(arena, figures->n);
-		has = has && bootstrap->truth[q] != NULL && bootstrap->normals[q] != NULL && bootstrap->off[q] != NULL &&
-			bootstrap->drawn.log[q] != NULL;
+		bootstrap->curve[q] = arena_alloc(arena, n, sizeof(double));
+		bootstrap->truth[q] = arena_alloc(arena, n, sizeof(double));
+		bootstrap->normals[q] = arena_alloc(arena, n, sizeof(double));
+		bootstrap->doubt[q] = arena_alloc(arena, n * n, sizeof(double));
+		bootstrap->change[q] = arena_alloc(arena, DRAWS, sizeof(double));
+		has = has && bootstrap->curve[q] != NULL && bootstrap->truth[q] != NULL && bootstrap->normals[q] != NULL &&
+			bootstrap->doubt[q] != NULL && bootstrap->change[q] != NULL;
 	}
-	bootstrap->drawn.y = doubles(arena, figures->n);
-	bootstrap->drawn.s = doubles(arena, figures->n);
-	bootstrap->factor = doubles(arena, figures->n * figures->n);
-	bootstrap->chosen = doubles(arena, DRAWS);
-	if (!has || bootstrap->drawn.y == NULL || bootstrap->drawn.s == NULL || bootstrap->factor == NULL ||
-		bootstrap->chosen == NULL)
-		return -ENOMEM;
-	memcpy(bootstrap->factor, figures->shape, figures->n * figures->n * sizeof(double));
-	if (!cholesky_factor(bootstrap->factor, figures->n))
-		return -EDOM;
-	const double(*noise)[TUNE_QUANTITIES] = figures->noise;
-	bootstrap->mix[0][0] = sqrt(noise[TUNE_E][TUNE_E]);
-	bootstrap->mix[1][0] = noise[TUNE_E][TUNE_T] / bootstrap->mix[0][0];
-	bootstrap->mix[1][1] = sqrt(fmax(noise[TUNE_T][TUNE_T] - pow(bootstrap->mix[1][0], 2), 0));
-	for (size_t q = 0; q < TUNE_QUANTITIES; q++)
-		for (size_t g = 0; g < figures->n_grid; g++)
-			bootstrap->truth[q][g] = figures_curve(figures, (enum tune_quantity)q, g);
-	return 0;
+	return has ? 0 : -ENOMEM;
 }
 
-// 95 % of the truths lie between: what is promised less the errors' quantiles.
-static void fill_interval(struct tune_interval *interval, double value_log, double *off, double percent)
+// The middle of the truths. false: their covariance is none, so little was the noise.
+static bool fill_curves(struct bootstrap *bootstrap)
 {
-	qsort(off, DRAWS, sizeof(*off), compare);
-	double a = percent * expm1(value_log - off[DRAWS / 40]), b = percent * expm1(value_log - off[DRAWS - 1 - DRAWS / 40]);
+	const struct figures *figures = bootstrap->figures;
+	size_t n = figures->n;
+	for (size_t q = 0; q < TUNE_QUANTITIES; q++) {
+		for (size_t i = 0; i < n; i++)
+			bootstrap->curve[q][i] = figures_curve(figures, (enum tune_quantity)q, figures->grid_of[i]);
+		memcpy(bootstrap->doubt[q], figures->doubt[q], n * n * sizeof(double));
+		for (size_t i = 0; i < n; i++) // rounding must not make it singular
+			bootstrap->doubt[q][i * n + i] *= 1 + 1e-9;
+		if (!cholesky_factor(bootstrap->doubt[q], n))
+			return false;
+	}
+	return true;
+}
+
+static double between_at(const struct figures *figures, size_t g)
+{
+	size_t below = 1;
+	while (below + 1 < figures->n && figures->grid_of[below] < g)
+		below++;
+	double high = log(figures->limit[below - 1]), low = log(figures->limit[below]);
+	double part = (high - log(figures->grid[g])) / (high - low);
+	return BETWEEN * 4 * fmax(part * (1 - part), 0);
+}
+
+static void fill_interval(struct tune_interval *interval, double *changes, double percent)
+{
+	qsort(changes, DRAWS, sizeof(*changes), compare);
+	double a = percent * expm1(changes[CUT]), b = percent * expm1(changes[DRAWS - 1 - CUT]);
 	interval->low = fmin(a, b);
 	interval->high = fmax(a, b);
 }
 
-int bootstrap_choice(const struct figures *figures, const struct choice *choice, uint64_t seed, struct arena *arena,
+int bootstrap_choice(const struct figures *figures, size_t chosen, uint64_t seed, struct arena *arena,
 	struct tune_result *result)
 {
-	struct bootstrap bootstrap = {.figures = figures, .drawn = *figures, .dice = dice_make(seed, 2)};
+	struct bootstrap bootstrap = {.figures = figures, .chosen = chosen, .between = between_at(figures, chosen),
+		.dice = dice_make(seed, 2)};
 	int r = bootstrap_init(&bootstrap, arena);
-	if (r < 0)
-		return r == -EDOM ? 0 : r;
+	if (r < 0 || !fill_curves(&bootstrap))
+		return r;
 	for (size_t d = 0; d < DRAWS; d++) {
-		draw_figures(&bootstrap);
-		size_t at = choose(&bootstrap.drawn, choice).at;
-		bootstrap.chosen[d] = figures->grid[at];
+		draw_truth(&bootstrap);
+		bootstrap.best[d] = best_of_truth(&bootstrap);
 		for (size_t q = 0; q < TUNE_QUANTITIES; q++)
-			bootstrap.off[q][d] = figures_curve(&bootstrap.drawn, (enum tune_quantity)q, at) - bootstrap.truth[q][at];
+			bootstrap.change[q][d] = truth_at(&bootstrap, (enum tune_quantity)q, chosen) +
+				bootstrap.between * normal(&bootstrap.dice);
 	}
-	qsort(bootstrap.chosen, DRAWS, sizeof(double), compare);
-	result->chosen_range.low = fmin(bootstrap.chosen[DRAWS / 40], figures->grid[choice->at]);
-	result->chosen_range.high = fmax(bootstrap.chosen[DRAWS - 1 - DRAWS / 40], figures->grid[choice->at]);
-	if (choice->at == 0)
+	qsort(bootstrap.best, DRAWS, sizeof(double), compare);
+	result->chosen_range.low = fmin(bootstrap.best[CUT], figures->grid[chosen]);
+	result->chosen_range.high = fmax(bootstrap.best[DRAWS - 1 - CUT], figures->grid[chosen]);
+	if (chosen == 0)
 		return 0;
-	fill_interval(&result->saving_percent, figures_curve(figures, TUNE_E, choice->at), bootstrap.off[TUNE_E], -100);
-	fill_interval(&result->slowdown, figures_curve(figures, TUNE_T, choice->at), bootstrap.off[TUNE_T], 100);
+	fill_interval(&result->saving_percent, bootstrap.change[TUNE_E], -100);
+	fill_interval(&result->slowdown, bootstrap.change[TUNE_T], 100);
 	return 0;
 }

@@ -3,8 +3,8 @@
 
 #include "cap/tune/figures.h"
 
-/* Draws figures anew as they would come if the smooth curves were the truth and the noise what it was, chooses anew each time,
- * and compares what is promised then with that truth: so the luck of the limit that looks best is in the intervals.
+/* Draws truths that the windows leave possible: curves of E and of T, as far off the fitted ones as noise and few windows allow.
+ * What each has at the chosen limit gives the intervals of saving and slowdown; where each has its own optimum, the range.
  * Fills low and high of the three. -ENOMEM. */
-int bootstrap_choice(const struct figures *figures, const struct choice *choice, uint64_t seed, struct arena *arena,
+int bootstrap_choice(const struct figures *figures, size_t chosen, uint64_t seed, struct arena *arena,
 	struct tune_result *result);

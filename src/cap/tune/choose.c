@@ -11,6 +11,8 @@ static const double CROSS_VALIDATED = 4; // mean square of what limits are foret
 static const double FITTED = 2.5;        // the same for limits that the model has seen
 static const double CONTRADICTED = 2;    // standard errors
 
+static const char NOTHING[] = "no limit saves anything that could be measured: the reference stays";
+
 static size_t best_measured(const struct figures *figures)
 {
 	size_t best = 0;
@@ -72,37 +74,60 @@ static struct choice choose_measured(const struct figures *figures, const char *
 {
 	struct choice choice = {.residual = (double)NAN, .why = why};
 	choice.at = figures->grid_of[best_measured(figures)];
-	return choice;
-}
-
-static struct choice choose_by_objective(struct figures *figures, const struct choice *start)
-{
-	figures_weigh(figures);
-	struct model_points points = figures_points(figures);
-	struct choice choice = {.why = ""};
-	if (start != NULL && start->model.kind == TUNE_NO_MODEL)
-		return choose_measured(figures, "");
-	if (start != NULL ? !model_fit(start->model.kind, &points, points.n, &start->model, &choice.model)
-			  : !best_model(&points, &choice.model))
-		return choose_measured(figures, "no model foretells a limit from the others: the best measured limit");
-	choice.residual = residual_of(&choice.model, figures);
-	if (start == NULL && model_loss(&choice.model, &points) > FITTED)
-		return choose_measured(figures, "the models fit worse than the measurements scatter: the best measured limit");
-	choice.at = least_of(figures, &choice.model);
-	size_t best = best_measured(figures);
-	double least = model_at(&choice.model, figures->grid[choice.at] / figures->limit[0]);
-	if (start == NULL && least > figures->y[best] + CONTRADICTED * figures->s[best])
-		return choose_measured(figures, "the model's best limit is worse than a measured one, which is taken");
-	if (model_at(&choice.model, 1) - least < EQUAL) {
+	if (figures->y[0] - figures->y[best_measured(figures)] < EQUAL) {
 		choice.at = 0;
-		choice.why = "no limit saves anything that could be measured: the reference stays";
+		choice.why = NOTHING;
 	}
 	return choice;
 }
 
-struct choice choose(struct figures *figures, const struct choice *start)
+static struct choice choose_by_objective(struct figures *figures)
+{
+	struct model_points points = figures_points(figures);
+	struct choice choice = {.why = ""};
+	if (!best_model(&points, &choice.model))
+		return choose_measured(figures, "no model foretells a limit from the others: the best measured limit");
+	if (model_loss(&choice.model, &points) > FITTED)
+		return choose_measured(figures, "the models fit worse than the measurements scatter: the best measured limit");
+	choice.residual = residual_of(&choice.model, figures);
+	choice.at = least_of(figures, &choice.model);
+	size_t best = best_measured(figures);
+	double least = model_at(&choice.model, figures->grid[choice.at] / figures->limit[0]);
+	if (least > figures->y[best] + CONTRADICTED * figures->s[best])
+		return choose_measured(figures, "the model's best limit is worse than a measured one, which is taken");
+	if (model_at(&choice.model, 1) - least < EQUAL) {
+		choice.at = 0;
+		choice.why = NOTHING;
+	}
+	return choice;
+}
+
+static double residual_of_curve(const struct figures *figures)
+{
+	double sum = 0;
+	for (size_t i = 0; i < figures->n; i++)
+		sum += pow(figures->log[TUNE_E][i] - figures_curve(figures, TUNE_E, figures->grid_of[i]), 2);
+	return sqrt(sum / (double)figures->n);
+}
+
+struct choice choose(struct figures *figures)
 {
 	if (figures->goal != TUNE_SLOWDOWN)
-		return choose_by_objective(figures, start);
-	return (struct choice){.at = choose_within_bound(figures), .residual = (double)NAN, .why = ""};
+		return choose_by_objective(figures);
+	struct choice choice = {.model = {.kind = TUNE_SPLINE_MODEL}, .residual = residual_of_curve(figures), .why = ""};
+	choice.at = choose_within_bound(figures);
+	if (-figures_curve(figures, TUNE_E, choice.at) < EQUAL) {
+		choice.at = 0;
+		choice.why = "no limit within the bound saves anything that could be measured: the reference stays";
+	}
+	return choice;
+}
+
+double choice_curve(const struct figures *figures, const struct choice *choice, size_t at)
+{
+	if (choice->model.kind == TUNE_NO_MODEL)
+		return (double)NAN;
+	if (choice->model.kind == TUNE_SPLINE_MODEL)
+		return figures_curve(figures, TUNE_E, at);
+	return model_at(&choice->model, figures->grid[at] / figures->limit[0]);
 }

@@ -63,7 +63,26 @@ static int promise(const struct tuner *tuner, const struct figures *figures, con
 		result->saving_percent = (struct tune_interval){saving, unknown, unknown};
 		result->slowdown = (struct tune_interval){slowdown, unknown, unknown};
 	}
-	return figures->degrees > 0 ? bootstrap_choice(figures, choice, tuner->options.seed, arena, result) : 0;
+	return figures->degrees > 0 ? bootstrap_choice(figures, choice->at, tuner->options.seed, arena, result) : 0;
+}
+
+static int draw_curve(const struct figures *figures, const struct choice *choice, struct arena *arena,
+	struct tune_result *result)
+{
+	if (choice->model.kind == TUNE_NO_MODEL)
+		return 0;
+	if (choice->model.kind != TUNE_SPLINE_MODEL)
+		result->n_parameters = model_parameters(&choice->model, result->parameters);
+	result->curve_x = arena_alloc(arena, figures->n_grid, sizeof(double));
+	result->curve_y = arena_alloc(arena, figures->n_grid, sizeof(double));
+	if (result->curve_x == NULL || result->curve_y == NULL)
+		return -ENOMEM;
+	result->n_curve = figures->n_grid;
+	for (size_t g = 0; g < figures->n_grid; g++) {
+		result->curve_x[g] = figures->grid[g];
+		result->curve_y[g] = result->limits[0].objective.value * exp(choice_curve(figures, choice, g));
+	}
+	return 0;
 }
 
 static bool can_conclude(const struct tuner *tuner)
@@ -96,10 +115,13 @@ int tuner_conclude(const struct tuner *tuner, struct arena *arena, struct tune_r
 	r = figures_make(&estimate, limits, tuner->options.goal, tuner->options.slowdown_percent, arena, &figures);
 	if (r < 0)
 		return r;
-	struct choice choice = choose(&figures, NULL);
+	struct choice choice = choose(&figures);
 	result.model = choice.model.kind;
 	result.residual_percent = 100 * choice.residual;
 	text_copy(result.note, sizeof(result.note), choice.why);
+	r = draw_curve(&figures, &choice, arena, &result);
+	if (r < 0)
+		return r;
 	r = promise(tuner, &figures, &choice, arena, &result);
 	if (r < 0)
 		return r;

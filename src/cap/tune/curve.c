@@ -1,6 +1,5 @@
 /* Smooth curves of log E and log T over log limit: a cubic smoothing spline, which is the best guess when the curve is a line
- * plus an integrated random walk. How far it may bend is chosen from a list by restricted likelihood. It is linear in the
- * figures, so it comes as a table of weights. */
+ * plus an integrated random walk. It is linear in the figures, so it comes as a table of weights. */
 #include "cap/tune/figures.h"
 
 #include "base/cholesky.h"
@@ -8,8 +7,10 @@
 
 #include <errno.h>
 
-// Variance of the bend, over log limit: from a line to free interpolation. E and T of real devices bend by 1 to 10.
-static const double bends[] = {1e-4, 1e-2, 1e-1, 1, 10, 100};
+// Variance of the bend, over log limit: the slopes of log E and log T of real devices change by 1 to 2 over their limits.
+static const double BEND = 0.5;
+
+static const double EXACT = 1e-3; // of the noise: a curve through the figures themselves
 
 enum { LINE = 2 };
 
@@ -42,21 +43,19 @@ static double dot(const double *a, const double *b, size_t n)
 	return sum;
 }
 
-// -2·log likelihood of y (restricted); NaN: can't be factored.
-static double prepare(struct spline *spline, const double *shape, double noise, double bend, const double *y)
+static bool prepare(struct spline *spline, const double *shape, double noise)
 {
 	size_t n = spline->n;
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j <= i; j++)
-			spline->factor[i * n + j] = bend * kernel(spline->u[i], spline->u[j]) + noise * shape[i * n + j];
+			spline->factor[i * n + j] = BEND * kernel(spline->u[i], spline->u[j]) + noise * shape[i * n + j];
 	if (!cholesky_factor(spline->factor, n))
-		return (double)NAN;
-	double gram[LINE][LINE], with_y[LINE], determinant = 0;
+		return false;
+	double gram[LINE][LINE];
 	for (size_t k = 0; k < LINE; k++) {
 		for (size_t i = 0; i < n; i++)
 			spline->solved[k][i] = base(k, spline->u[i]);
 		cholesky_solve(spline->factor, n, spline->solved[k]);
-		with_y[k] = dot(spline->solved[k], y, n);
 		for (size_t l = 0; l < LINE; l++) {
 			gram[k][l] = 0;
 			for (size_t i = 0; i < n; i++)
@@ -65,28 +64,20 @@ static double prepare(struct spline *spline, const double *shape, double noise, 
 	}
 	double area = gram[0][0] * gram[1][1] - gram[0][1] * gram[1][0];
 	if (!(area > 0))
-		return (double)NAN;
+		return false;
 	spline->line[0][0] = gram[1][1] / area;
 	spline->line[1][1] = gram[0][0] / area;
 	spline->line[0][1] = spline->line[1][0] = -gram[0][1] / area;
-	for (size_t i = 0; i < n; i++)
-		determinant += 2 * log(spline->factor[i * n + i]);
-	memcpy(spline->right, y, n * sizeof(*y));
-	cholesky_solve(spline->factor, n, spline->right);
-	double squares = dot(spline->right, y, n);
-	for (size_t k = 0; k < LINE; k++)
-		for (size_t l = 0; l < LINE; l++)
-			squares -= with_y[k] * spline->line[k][l] * with_y[l];
-	return determinant + log(area) + squares;
+	return true;
 }
 
 // The weights that give the curve at u: of the line, and of what is left of the figures beside it.
-static void weights_at(struct spline *spline, double bend, double u, double *ret_weights)
+static void weights_at(struct spline *spline, double u, double *ret_weights)
 {
 	size_t n = spline->n;
 	double *near = spline->right;
 	for (size_t i = 0; i < n; i++)
-		near[i] = bend * kernel(spline->u[i], u);
+		near[i] = BEND * kernel(spline->u[i], u);
 	cholesky_solve(spline->factor, n, near);
 	double slack[LINE];
 	for (size_t k = 0; k < LINE; k++) {
@@ -102,31 +93,45 @@ static void weights_at(struct spline *spline, double bend, double u, double *ret
 	}
 }
 
-static double choose_bend(struct spline *spline, const struct figures *figures, enum tune_quantity quantity)
+// Without a curve (limits too close together for doubles) a limit's figure is the one of the limit next above it.
+static void weights_of_steps(const struct figures *figures, double *weights)
 {
-	double least = INFINITY, chosen = bends[0];
-	for (size_t b = 0; b < ARRAY_SIZE(bends); b++) {
-		double loss = prepare(spline, figures->shape, figures->noise[quantity][quantity], bends[b],
-			figures->log[quantity]);
-		if (!(loss < least))
-			continue;
-		least = loss;
-		chosen = bends[b];
+	size_t above = 0;
+	for (size_t g = 0; g < figures->n_grid; g++) {
+		while (above + 1 < figures->n && figures->grid_of[above + 1] <= g)
+			above++;
+		weights[g * figures->n + above] = 1;
 	}
-	return chosen;
 }
 
-static void fill_weights(struct spline *spline, struct figures *figures, enum tune_quantity quantity)
+static void fill_weights(struct spline *spline, const struct figures *figures, double noise, double *weights)
 {
 	size_t n = figures->n;
-	double bend = choose_bend(spline, figures, quantity), least = figures->limit[n - 1];
-	double loss = prepare(spline, figures->shape, figures->noise[quantity][quantity], bend, figures->log[quantity]);
-	for (size_t g = 0; g < figures->n_grid && !isnan(loss); g++)
-		weights_at(spline, bend, log(figures->grid[g] / least), figures->weights[quantity] + g * n);
-	// The curve goes by the reference's own level, so that the difference to it is 0 there.
+	bool is_curve = prepare(spline, figures->shape, noise);
+	for (size_t g = 0; g < figures->n_grid && is_curve; g++)
+		weights_at(spline, log(figures->grid[g] / figures->limit[n - 1]), weights + g * n);
+	if (!is_curve)
+		weights_of_steps(figures, weights);
+}
+
+// How far the truth may lie off the curve at the measured limits: weights × noise.
+static void fill_doubt(struct figures *figures, enum tune_quantity q)
+{
+	size_t n = figures->n;
+	double noise = figures->noise[q][q];
+	for (size_t i = 0; i < n; i++) {
+		const double *weights = figures->weights[q] + figures->grid_of[i] * n;
+		for (size_t j = 0; j < n; j++)
+			figures->doubt[q][i * n + j] = noise * dot(weights, figures->shape + j * n, n);
+	}
+}
+
+// The curve goes by its own level at the reference, so that the difference to it is 0 there.
+static void relate_to_reference(const struct figures *figures, double *weights)
+{
 	for (size_t g = figures->n_grid; g-- > 0;)
-		for (size_t i = 0; i < n; i++)
-			figures->weights[quantity][g * n + i] -= figures->weights[quantity][i];
+		for (size_t i = 0; i < figures->n; i++)
+			weights[g * figures->n + i] -= weights[i];
 }
 
 int curves_make(struct figures *figures, struct arena *arena)
@@ -138,14 +143,25 @@ int curves_make(struct figures *figures, struct arena *arena)
 	spline.right = arena_alloc(arena, n, sizeof(double));
 	for (size_t k = 0; k < LINE; k++)
 		spline.solved[k] = arena_alloc(arena, n, sizeof(double));
-	for (size_t q = 0; q < TUNE_QUANTITIES; q++)
+	bool has = u != NULL && spline.factor != NULL && spline.right != NULL && spline.solved[0] != NULL &&
+		spline.solved[1] != NULL;
+	for (size_t q = 0; q < TUNE_QUANTITIES; q++) {
 		figures->weights[q] = arena_alloc(arena, figures->n_grid * n, sizeof(double));
-	if (u == NULL || spline.factor == NULL || spline.right == NULL || spline.solved[0] == NULL ||
-		spline.solved[1] == NULL || figures->weights[TUNE_E] == NULL || figures->weights[TUNE_T] == NULL)
+		figures->exact[q] = arena_alloc(arena, figures->n_grid * n, sizeof(double));
+		figures->doubt[q] = arena_alloc(arena, n * n, sizeof(double));
+		has = has && figures->weights[q] != NULL && figures->exact[q] != NULL && figures->doubt[q] != NULL;
+	}
+	if (!has)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		u[i] = log(figures->limit[i] / figures->limit[n - 1]);
-	for (size_t q = 0; q < TUNE_QUANTITIES; q++)
-		fill_weights(&spline, figures, (enum tune_quantity)q);
+	for (size_t q = 0; q < TUNE_QUANTITIES; q++) {
+		double noise = figures->noise[q][q];
+		fill_weights(&spline, figures, noise, figures->weights[q]);
+		fill_weights(&spline, figures, EXACT * noise, figures->exact[q]);
+		fill_doubt(figures, (enum tune_quantity)q);
+		relate_to_reference(figures, figures->weights[q]);
+		relate_to_reference(figures, figures->exact[q]);
+	}
 	return 0;
 }

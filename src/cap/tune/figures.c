@@ -51,6 +51,24 @@ static bool alloc_figures(struct figures *figures, struct arena *arena)
 	return figures->shape != NULL;
 }
 
+static double noise_of_objective(const struct figures *figures)
+{
+	double k = figures->time_exponent;
+	return figures->noise[TUNE_E][TUNE_E] + 2 * k * figures->noise[TUNE_E][TUNE_T] + k * k * figures->noise[TUNE_T][TUNE_T];
+}
+
+static void fill_objective(struct figures *figures)
+{
+	double least = INFINITY, noise = noise_of_objective(figures);
+	for (size_t i = 0; i < figures->n; i++) {
+		figures->y[i] = figures->log[TUNE_E][i] + figures->time_exponent * figures->log[TUNE_T][i];
+		least = fmin(least, figures->y[i]);
+	}
+	for (size_t i = 0; i < figures->n; i++)
+		figures->s[i] = sqrt(noise * figures->shape[i * figures->n + i] +
+			pow(CARELESS * (figures->y[i] - least), 2));
+}
+
 int figures_make(const struct estimate *estimate, const double *limits, enum tune_goal goal, double slowdown_percent,
 	struct arena *arena, struct figures *ret_figures)
 {
@@ -77,31 +95,13 @@ int figures_make(const struct estimate *estimate, const double *limits, enum tun
 		memset(figures.noise, 0, sizeof(figures.noise));
 		figures.noise[TUNE_E][TUNE_E] = figures.noise[TUNE_T][TUNE_T] = pow(SUPPOSED_NOISE, 2);
 	}
-	figures_weigh(&figures);
+	fill_objective(&figures);
 	int r = make_grid(&figures, arena);
 	if (r == 0)
 		r = curves_make(&figures, arena);
 	if (r == 0)
 		*ret_figures = figures;
 	return r;
-}
-
-static double noise_of_objective(const struct figures *figures)
-{
-	double k = figures->time_exponent;
-	return figures->noise[TUNE_E][TUNE_E] + 2 * k * figures->noise[TUNE_E][TUNE_T] + k * k * figures->noise[TUNE_T][TUNE_T];
-}
-
-void figures_weigh(struct figures *figures)
-{
-	double least = INFINITY, noise = noise_of_objective(figures);
-	for (size_t i = 0; i < figures->n; i++) {
-		figures->y[i] = figures->log[TUNE_E][i] + figures->time_exponent * figures->log[TUNE_T][i];
-		least = fmin(least, figures->y[i]);
-	}
-	for (size_t i = 0; i < figures->n; i++)
-		figures->s[i] = sqrt(noise * figures->shape[i * figures->n + i] +
-			pow(CARELESS * (figures->y[i] - least), 2));
 }
 
 struct model_points figures_points(const struct figures *figures)

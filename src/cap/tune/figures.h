@@ -16,19 +16,20 @@ struct figures {
 	double *shape;               // n × n
 	double noise[TUNE_QUANTITIES][TUNE_QUANTITIES];
 	size_t degrees;
-	double *y, *s;               // the objective and how far off the curve it may lie, for models: see figures_weigh
+	double *y, *s;               // the objective and how far off the curve it may lie, for models
 
 	// Limits that may be chosen: whole ones and the measured ones, descending; [0] is the reference.
 	size_t n_grid;
 	double *grid;
 	size_t *grid_of;             // n: where a measured limit stands in the grid
-	double *weights[TUNE_QUANTITIES]; // n_grid × n: a smooth curve through the logs of E and of T is weights × log
+	double *weights[TUNE_QUANTITIES]; // n_grid × n: a smooth curve near the logs of E and of T is weights × log
+	double *exact[TUNE_QUANTITIES];   // the same for a smooth curve through them
+	double *doubt[TUNE_QUANTITIES];   // n × n: covariance of the truth about the curve, at the measured limits
 };
 
 // -ENOMEM. `limits` has the n limits of the estimate.
 int figures_make(const struct estimate *estimate, const double *limits, enum tune_goal goal, double slowdown_percent,
 	struct arena *arena, struct figures *ret_figures);
-void figures_weigh(struct figures *figures); // y and s anew from log
 
 struct model_points figures_points(const struct figures *figures);
 double figures_curve(const struct figures *figures, enum tune_quantity quantity, size_t at); // log, smooth
@@ -43,7 +44,7 @@ struct choice {
 	const char *why;    // for the note; "" nothing to say
 };
 
-// What the figures say; `start` NULL: the models are cross-validated; else the model of that choice is fitted again.
-struct choice choose(struct figures *figures, const struct choice *start);
+struct choice choose(struct figures *figures);
+double choice_curve(const struct figures *figures, const struct choice *choice, size_t at); // log objective; NaN: no model
 size_t last_within_bound(const struct figures *figures); // in the grid, TUNE_SLOWDOWN
 size_t choose_within_bound(const struct figures *figures); // TUNE_SLOWDOWN

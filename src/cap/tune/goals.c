@@ -35,6 +35,7 @@ const char *tune_model_name(enum tune_model model)
 		[TUNE_NO_MODEL] = "none",
 		[TUNE_SEED_MODEL] = "exp+sigmoid",
 		[TUNE_CONVEX_MODEL] = "convex",
+		[TUNE_SPLINE_MODEL] = "spline",
 	};
 	return names[model];
 }

@@ -72,8 +72,13 @@ struct tune_limit_result {
 	bool is_allowed;                      // TUNE_SLOWDOWN: within the bound
 };
 
-enum tune_model { TUNE_NO_MODEL, TUNE_SEED_MODEL, TUNE_CONVEX_MODEL };
-const char *tune_model_name(enum tune_model model); // "none" (best measured limit), "exp+sigmoid", "convex"
+enum tune_model {
+	TUNE_NO_MODEL,     // the best measured limit
+	TUNE_SEED_MODEL,   // a·exp(b·x − c) + d·sigmoid(e·x − f) + g
+	TUNE_CONVEX_MODEL, // log objective = p0 + p1·log x + p2·(log x)²
+	TUNE_SPLINE_MODEL  // TUNE_SLOWDOWN: smooth curves of E and of T, no parameters
+};
+const char *tune_model_name(enum tune_model model); // "none", "exp+sigmoid", "convex", "spline"
 
 struct tune_result {
 	enum tune_goal goal;
@@ -84,7 +89,7 @@ struct tune_result {
 	struct tune_interval saving_percent, slowdown; // of energy and time per step, against the reference; slowdown in %
 	struct tune_interval chosen_range;             // where the optimum may lie as well
 	enum tune_model model;
-	double parameters[7];             // of exp+sigmoid a b c d e f g, or of the convex model
+	double parameters[7];             // x is limit/reference, the objective in parts of the reference's
 	size_t n_parameters;
 	double residual_percent, noise_percent; // of the model; of the windows among themselves
 	double drift_percent;             // of the reference's objective, from first to last
