@@ -19,10 +19,7 @@ int cap_limits_open(struct cap_limits *limits, const char *owner, struct wattle_
 	limits->holder.env = &limits->env;
 	limits->holder.guard = (struct cap_guard_program){
 		.program = "/proc/self/exe", .argv = guard_argv, .shared = &limits->guard};
-	r = cap_devices_open(&limits->devices, &limits->env, reterr);
-	if (r == 0)
-		cap_holds_describe(&limits->holder, &limits->devices);
-	return r;
+	return cap_devices_open(&limits->devices, &limits->env, reterr);
 }
 
 void cap_limits_close(struct cap_limits *limits)
@@ -34,8 +31,13 @@ void cap_limits_close(struct cap_limits *limits)
 
 /* ---- names ---- */
 
-static int add(struct cap_limits *limits, struct cap_device *device, double value, struct wattle_error *reterr)
+static int add(struct cap_limits *limits, const char *name, enum cap_what what, double value,
+	struct wattle_error *reterr)
 {
+	struct cap_device *device;
+	int r = cap_devices_find(&limits->devices, name, what, &device, reterr); // wakes it
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < limits->n; i++)
 		if (limits->at[i].device == device)
 			return error_set(reterr, -EINVAL, "%s is named twice", device->name);
@@ -49,10 +51,10 @@ static int add_gpus(struct cap_limits *limits, enum cap_what what, double value,
 {
 	size_t before = limits->n;
 	for (size_t i = 0; i < limits->devices.n; i++) {
-		struct cap_device *device = &limits->devices.devices[i];
+		const struct cap_device *device = &limits->devices.devices[i];
 		if (device->what != what || strncmp(device->name, "gpu-", strlen("gpu-")) != 0)
 			continue;
-		int r = add(limits, device, value, reterr);
+		int r = add(limits, device->name, what, value, reterr);
 		if (r < 0)
 			return r;
 	}
@@ -70,18 +72,12 @@ int cap_limits_add(struct cap_limits *limits, const char *names, enum cap_what w
 		return error_set(reterr, -ENOMEM, "out of memory");
 	char *rest = list;
 	for (const char *name; (name = strsep(&rest, ",")) != NULL;) {
-		struct cap_device *device;
-		int r;
-		if (strcmp(name, "gpus") == 0) {
-			r = add_gpus(limits, what, value, reterr);
-		} else {
-			r = cap_devices_find(&limits->devices, name, what, &device, reterr);
-			if (r == 0)
-				r = add(limits, device, value, reterr);
-		}
+		int r = strcmp(name, "gpus") == 0 ? add_gpus(limits, what, value, reterr)
+						  : add(limits, name, what, value, reterr);
 		if (r < 0)
 			return r;
 	}
+	cap_holds_describe(&limits->holder, &limits->devices);
 	return 0;
 }
 
