@@ -106,7 +106,7 @@ static const char *const deadly[] = {"add_key", "bpf", "chroot", "delete_module"
 #define IS_SANITIZED 0
 #endif
 // The leak checker stops its own process from a second one at the end.
-static const char *const for_sanitizers[] = {"arch_prctl", "clone", "prctl", "ptrace"};
+static const char *const for_sanitizers[] = {"arch_prctl", "clone", "getdents", "prctl", "ptrace"};
 
 // Names that this architecture does not have are passed over.
 static int add_rules(scmp_filter_ctx filter, uint32_t action, const char *const *names, size_t n)
