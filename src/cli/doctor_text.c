@@ -1,8 +1,10 @@
 #include "cli/doctor.h"
 
 #include "base/util.h"
+#include "proto/client.h"
 #include "report/report.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 /* For a terminal of 80 columns. What a person would copy, a command, stands on a line of its own and is never broken. */
@@ -198,6 +200,34 @@ static const char *put_chmod(const struct doctor *doctor, struct buf *out)
 	return lasting;
 }
 
+static bool any_remedy(const struct doctor *doctor, const char *remedy)
+{
+	for (size_t i = 0; i < doctor->n_rows; i++)
+		if (strcmp(doctor->rows[i].domain->remedy, remedy) == 0)
+			return true;
+	return false;
+}
+
+static bool is_helper(const char *remedy)
+{
+	return strcmp(remedy, proto_client_remedy(-ENOENT)) == 0 || strcmp(remedy, proto_client_remedy(-EPERM)) == 0;
+}
+
+// Both ways to start it, whatever this machine has: who reads this may be about to install it.
+static void put_helper(const struct doctor *doctor, struct buf *out)
+{
+	bool is_missing = any_remedy(doctor, proto_client_remedy(-ENOENT));
+	bool refuses = any_remedy(doctor, proto_client_remedy(-EPERM));
+	if (is_missing)
+		buf_str(out,
+			"  wattle's helper, which reads for members of group wattle; with systemd:\n"
+			"    sudo systemctl enable --now wattled.socket\n"
+			"  without:\n"
+			"    sudo wattled\n");
+	if (is_missing || refuses)
+		buf_printf(out, "  to be such a member:\n    %s\n", proto_client_remedy(-EPERM));
+}
+
 static void put_remedies(const struct doctor *doctor, struct buf *out)
 {
 	bool any = false, any_chmod = false;
@@ -216,9 +246,11 @@ static void put_remedies(const struct doctor *doctor, struct buf *out)
 				"  for good (not on a machine shared with strangers: power traces can leak keys):\n    %s\n",
 				lasting);
 	}
+	put_helper(doctor, out);
 	for (size_t i = 0; i < doctor->n_rows; i++) {
 		const struct domain *domain = doctor->rows[i].domain;
-		if (domain->remedy[0] != '\0' && !is_chmod(domain->remedy) && !is_repeated(doctor, i))
+		bool is_said = is_chmod(domain->remedy) || is_helper(domain->remedy) || is_repeated(doctor, i);
+		if (domain->remedy[0] != '\0' && !is_said)
 			buf_printf(out, "  %s by %s:\n    %s\n", domain->name, doctor->rows[i].sensor, domain->remedy);
 	}
 	buf_char(out, '\n');

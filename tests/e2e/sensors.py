@@ -130,6 +130,18 @@ def root_only(room):
     assert f"    sudo chmod a+r {files[0]} {files[1]}\n" in text and text.count("/etc/udev/rules.d/") == 1, text
     assert "The command above would have it measured." in " ".join(text.split()), text
     assert_fits(text)
+    # Where the helper could do it, that is the better way.
+    who["env"] = {**env, "WATTLE_HELPER": "/nonexistent/wattled.sock"}
+    rows = json.loads(room.finish(room.start("sensors", "--json", **who)).stdout)["sensors"]
+    systemd = pathlib.Path("/run/systemd/system").exists()
+    for row in (row for row in rows if row["sensor"] == "powercap"):
+        assert row["why"] == "energy_uj is readable by root only; no helper is running", row
+        assert row["remedy"] == ("sudo systemctl enable --now wattled.socket" if systemd else "sudo wattled"), row
+        assert row["lasting_remedy"] is None, row
+    text = room.finish(room.start("sensors", **who)).stdout
+    for command in ("systemctl enable --now wattled.socket", "wattled", 'usermod -aG wattle "$USER" && newgrp wattle'):
+        assert text.count(f"    sudo {command}\n") == 1, (command, text)
+    assert_fits(text)
 
 
 @test
