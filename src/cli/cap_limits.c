@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "cli/command.h"
+#include "cli/gpu_environment.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,8 +18,9 @@ int cap_limits_open(struct cap_limits *limits, const char *owner, struct wattle_
 		return r;
 	cap_owner_self(owner, &limits->holder.owner);
 	limits->holder.env = &limits->env;
-	limits->holder.guard = (struct cap_guard_program){
-		.program = "/proc/self/exe", .argv = guard_argv, .shared = &limits->guard};
+	limits->holder.guard = (struct cap_guard_program){.program = "/proc/self/exe",
+		.argv = guard_argv,
+		.shared = &limits->guard};
 	return cap_devices_open(&limits->devices, &limits->env, reterr);
 }
 
@@ -47,20 +49,46 @@ static int add(struct cap_limits *limits, const char *name, enum cap_what what, 
 	return 0;
 }
 
+// Hidden by CUDA_VISIBLE_DEVICES or its kin: on a shared machine those are other people's.
+static bool is_hidden(const struct sensor_set *sensors, const char *name)
+{
+	for (size_t s = 0; s < sensors->n_slots; s++)
+		for (size_t i = 0; i < sensors->slots[s].n_domains; i++) {
+			const struct domain *domain = &sensors->slots[s].domains[i];
+			if (domain->unwanted && strcmp(domain->name, name) == 0)
+				return true;
+		}
+	return false;
+}
+
+static int add_shown(struct cap_limits *limits, const struct sensor_set *sensors, enum cap_what what, double value,
+	struct wattle_error *reterr)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < limits->devices.n; i++) {
+		const struct cap_device *device = &limits->devices.devices[i];
+		bool is_gpu = strncmp(device->name, "gpu-", strlen("gpu-")) == 0;
+		if (device->what == what && is_gpu && !is_hidden(sensors, device->name))
+			r = add(limits, device->name, what, value, reterr);
+	}
+	return r;
+}
+
 static int add_gpus(struct cap_limits *limits, enum cap_what what, double value, struct wattle_error *reterr)
 {
 	size_t before = limits->n;
-	for (size_t i = 0; i < limits->devices.n; i++) {
-		const struct cap_device *device = &limits->devices.devices[i];
-		if (device->what != what || strncmp(device->name, "gpu-", strlen("gpu-")) != 0)
-			continue;
-		int r = add(limits, device->name, what, value, reterr);
-		if (r < 0)
-			return r;
-	}
-	if (limits->n > before)
-		return 0;
-	return error_set(reterr, -ENODEV, "no GPU here has a limit of its %s; `wattle cap list` shows what can be limited",
+	struct sensor_set sensors;
+	struct sensor_options options = {0};
+	gpu_environment(&options);
+	int r = sensor_set_open(&sensors, &limits->env, &options, reterr);
+	if (r < 0)
+		return r;
+	r = add_shown(limits, &sensors, what, value, reterr);
+	sensor_set_close(&sensors);
+	if (r < 0 || limits->n > before)
+		return r;
+	return error_set(reterr, -ENODEV,
+		"no GPU that this program is shown has a limit of its %s; `wattle cap list` shows what can be limited",
 		cap_what_name(what));
 }
 
