@@ -54,9 +54,9 @@ static PyObject *row(const struct wattle_cap_device *device)
 		Py_XDECREF(why);
 		return NULL;
 	}
-	return Py_BuildValue("(sNsdddddNNsNddN)", device->device, name, device->id, device->current_w, device->default_w,
-		device->min_w, device->max_w, device->enforced_w, PyBool_FromLong(device->settable), why,
-		device->remedy, lease, device->min_mhz, device->max_mhz, PyBool_FromLong(device->clocks_settable));
+	return Py_BuildValue("(sNsdddddNNsNddN)", device->device, name, device->id, device->current_w,
+		device->default_w, device->min_w, device->max_w, device->enforced_w, PyBool_FromLong(device->settable),
+		why, device->remedy, lease, device->min_mhz, device->max_mhz, PyBool_FromLong(device->clocks_settable));
 }
 
 static PyObject *list_devices(PyObject *module, PyObject *unused)
@@ -156,8 +156,8 @@ static PyObject *reset_limit(PyObject *module, PyObject *arguments)
 	if (r < 0)
 		return raise_cap(r);
 	size_t used = strlen(notice);
-	(void)snprintf(notice + used, sizeof(notice) - used, "%s%s", used > 0 && wattle_cap_notice()[0] != '\0' ? "; " : "",
-		wattle_cap_notice());
+	(void)snprintf(notice + used, sizeof(notice) - used, "%s%s",
+		used > 0 && wattle_cap_notice()[0] != '\0' ? "; " : "", wattle_cap_notice());
 	return with_notice(Py_NewRef(Py_None), notice);
 }
 
@@ -177,8 +177,10 @@ static PyMethodDef functions[] = {
 	{"cap_get", get_device, METH_O, "One device, and a notice."},
 	{"cap_names", choose_names, METH_VARARGS, "The devices that a text means."},
 	{"cap_set", set_limit, METH_VARARGS, "Sets a limit: device, value, clocks, keep."},
-	{"cap_reset", reset_limit, METH_VARARGS, "Puts back what was there before: device, clocks or None, to the default."},
-	{"cap_tune", (PyCFunction)(void (*)(void))cap_tune, METH_VARARGS | METH_KEYWORDS, "Searches for the best limit."},
+	{"cap_reset", reset_limit, METH_VARARGS,
+		"Puts back what was there before: device, clocks or None, to the default."},
+	{"cap_tune", (PyCFunction)(void (*)(void))cap_tune, METH_VARARGS | METH_KEYWORDS,
+		"Searches for the best limit."},
 	{"cap_introduce", introduce, METH_O, "What owners of leases are called."},
 	{NULL},
 };

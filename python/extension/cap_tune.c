@@ -103,8 +103,8 @@ static PyObject *result_of(const struct wattle_cap_tune_result *r)
 	PyObject *note = text_for_people(r->note);
 	if (note == NULL)
 		return NULL;
-	return Py_BuildValue("{s:d,s:d,s:N,s:N,s:N,s:s,s:s,s:s,s:d,s:d,s:d,s:N,s:N,s:N,s:N}", "chosen", r->chosen, "previous",
-		r->previous, "saving_percent", interval(&r->saving_percent), "slowdown_percent",
+	return Py_BuildValue("{s:d,s:d,s:N,s:N,s:N,s:s,s:s,s:s,s:d,s:d,s:d,s:N,s:N,s:N,s:N}", "chosen", r->chosen,
+		"previous", r->previous, "saving_percent", interval(&r->saving_percent), "slowdown_percent",
 		interval(&r->slowdown_percent), "chosen_range", interval(&r->chosen_range), "objective", r->objective,
 		"objective_unit", r->objective_unit, "model", r->model, "residual_percent", r->residual_percent,
 		"noise_percent", r->noise_percent, "drift_percent", r->drift_percent, "note", note, "limits",
@@ -147,11 +147,12 @@ PyObject *cap_tune(PyObject *module, PyObject *arguments, PyObject *keywords)
 	const char *device;
 	Py_ssize_t n_limits = 0;
 	unsigned long long seed = 0;
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sO|$idndddKpOO:cap_tune", names, &device, &callbacks.step,
-		    &o.goal, &o.slowdown_percent, &n_limits, &o.from_percent, &o.seconds, &o.settle_s, &seed, &o.clocks,
-		    &callbacks.synchronize, &callbacks.progress))
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sO|$idndddKpOO:cap_tune", names, &device,
+		    &callbacks.step, &o.goal, &o.slowdown_percent, &n_limits, &o.from_percent, &o.seconds, &o.settle_s,
+		    &seed, &o.clocks, &callbacks.synchronize, &callbacks.progress))
 		return NULL;
-	if (!is_callable_or_none(callbacks.step, "step") || !is_callable_or_none(callbacks.synchronize, "synchronize") ||
+	if (!is_callable_or_none(callbacks.step, "step") ||
+		!is_callable_or_none(callbacks.synchronize, "synchronize") ||
 		!is_callable_or_none(callbacks.progress, "progress"))
 		return NULL;
 	o.n_limits = n_limits > 0 ? (size_t)n_limits : 1; // 0 is the C library's default

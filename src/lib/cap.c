@@ -46,7 +46,8 @@ static struct wattle_cap_device unknown_device(const char *name)
 	return device;
 }
 
-static void describe_power(struct wattle_cap_device *device, const struct cap_session *session, struct cap_device *found)
+static void describe_power(struct wattle_cap_device *device, const struct cap_session *session,
+	struct cap_device *found)
 {
 	struct cap_setting setting;
 	struct cap_owner owner;
@@ -147,7 +148,8 @@ int wattle_cap_get(const char *device, struct wattle_cap_device *ret)
 	if (device == NULL || ret == NULL || ret->size < sizeof(ret->size) || ret->size > SIZE_MOST)
 		return cap_words_end(-EINVAL);
 	if (strchr(device, ',') != NULL || strcmp(device, "gpus") == 0)
-		return cap_words_end(error_set(error, -EINVAL, "%s: name one device; wattle_cap_list has them all", device));
+		return cap_words_end(
+			error_set(error, -EINVAL, "%s: name one device; wattle_cap_list has them all", device));
 	struct wattle_cap_device row = unknown_device(device);
 	if (!is_disabled_by_environment()) {
 		struct cap_session *session;
@@ -269,7 +271,8 @@ int wattle_cap_set(const char *device, double value, unsigned flags)
 
 /* ---- reset ---- */
 
-static int reset_one(struct cap_session *session, struct cap_device *device, bool to_default, struct wattle_error *reterr)
+static int reset_one(struct cap_session *session, struct cap_device *device, bool to_default,
+	struct wattle_error *reterr)
 {
 	struct cap_entry *entry = cap_session_entry(session, device);
 	struct cap_outcome outcome = {0};
@@ -327,5 +330,6 @@ int wattle_cap_reset(const char *device, unsigned flags)
 	bool to_default = flags & WATTLE_CAP_DEFAULT;
 	if (device == NULL)
 		return leave(reset_ours(session, to_default, error));
-	return leave(reset_named(session, device, flags & WATTLE_CAP_CLOCKS ? CAP_CLOCKS : CAP_POWER, to_default, error));
+	return leave(
+		reset_named(session, device, flags & WATTLE_CAP_CLOCKS ? CAP_CLOCKS : CAP_POWER, to_default, error));
 }

@@ -64,8 +64,8 @@ int cap_choose(struct cap_session *session, const char *text, enum cap_what what
 		size_t length = strcspn(at, ",");
 		int n = snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name)), at);
 		if (n <= 0 || (size_t)n >= sizeof(name))
-			return error_set(reterr, -EINVAL, "%s: an entry is empty or too long; give names with one comma between",
-				text);
+			return error_set(reterr, -EINVAL,
+				"%s: an entry is empty or too long; give names with one comma between", text);
 		int r = strcmp(name, "gpus") == 0 ? add_visible(&choice) : add_named(&choice, name);
 		if (r < 0)
 			return r;
@@ -93,7 +93,8 @@ static int names_of(struct cap_session *session, const char *text, enum cap_what
 int cap_choose_names(const char *text, enum cap_what what, char *ret_names, size_t size, struct wattle_error *reterr)
 {
 	if (is_disabled_by_environment())
-		return text_copy(ret_names, size, text) ? 0 : error_set(reterr, -EINVAL, "the list of devices is too long");
+		return text_copy(ret_names, size, text) ? 0
+							: error_set(reterr, -EINVAL, "the list of devices is too long");
 	struct cap_session *session;
 	int r = cap_session_enter(&session, reterr);
 	if (r < 0)

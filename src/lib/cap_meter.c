@@ -140,8 +140,8 @@ static int no_energy(const struct cap_device *device, const struct domain *domai
 	return error_set(reterr, -ENOTSUP, "%s: its energy can't be measured%s%s%s%s%s", device->name,
 		is_guess ? ", only guessed from the load" : "",
 		domain != NULL && !is_guess && domain->why[0] != '\0' ? ": " : "",
-		domain != NULL && !is_guess ? domain->why : "",
-		domain != NULL && domain->remedy[0] != '\0' ? "; " : "", domain != NULL ? domain->remedy : "");
+		domain != NULL && !is_guess ? domain->why : "", domain != NULL && domain->remedy[0] != '\0' ? "; " : "",
+		domain != NULL ? domain->remedy : "");
 }
 
 // `ret_seen`: a domain of that name that is not used, for the message.

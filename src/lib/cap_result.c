@@ -82,8 +82,10 @@ int cap_search_result(const struct cap_search *search, double previous, struct w
 	struct arena *arena = arena_new();
 	int r = arena != NULL ? fill(search, arena, &result) : -ENOMEM;
 	if (r == -ENODATA)
-		error_set(reterr, r, "the work ended after %llu steps, before two limits could be compared; give it more steps, "
-			"or fewer seconds and limits", (unsigned long long)search->n_steps);
+		error_set(reterr, r,
+			"the work ended after %llu steps, before two limits could be compared; give it more steps, "
+			"or fewer seconds and limits",
+			(unsigned long long)search->n_steps);
 	if (r < 0) {
 		arena_free(arena);
 		return r;

@@ -243,10 +243,19 @@ static void tell_progress(struct cap_search *search)
 		search->ended_by = getpid() != search->owner ? -EBADF : r;
 }
 
+// What happens before a counter's first update is not to be known.
+static void wait_for_update(const struct cap_search *search)
+{
+	int64_t end_ns = now_ns() + UPDATE_MOST_NS;
+	while (cap_meter_updates(search->meter) == 0 && now_ns() < end_ns)
+		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
+}
+
 int cap_search_run(struct cap_search *search, struct wattle_error *reterr)
 {
 	size_t limit;
 	double seconds;
+	wait_for_update(search);
 	search->start_ns = now_ns();
 	search->limit = SIZE_MAX;
 	while (!is_over(search) && tuner_next(search->tuner, &limit, &seconds)) {

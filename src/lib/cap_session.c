@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool is_open, has_handlers; // under the lock
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool is_open, has_exit_handler; // under the lock
 static struct cap_session the_session;
 static struct {
 	char program[PATH_MAX], name[64];
@@ -114,16 +115,19 @@ static int open_session(struct wattle_error *reterr)
 		return r;
 	}
 	is_open = true;
-	if (!has_handlers) {
-		has_handlers = true;
-		(void)pthread_atfork(lock_for_fork, unlock_in_parent, begin_anew_in_child);
-		(void)atexit(release_at_exit);
-	}
+	if (!has_exit_handler) // after the drivers were loaded, so that it runs before theirs
+		has_exit_handler = atexit(release_at_exit) == 0;
 	return 0;
+}
+
+static void watch_forks(void)
+{
+	(void)pthread_atfork(lock_for_fork, unlock_in_parent, begin_anew_in_child);
 }
 
 int cap_session_enter(struct cap_session **ret_session, struct wattle_error *reterr)
 {
+	pthread_once(&once, watch_forks); // before the lock can be held while somebody forks
 	pthread_mutex_lock(&lock);
 	int r = is_open ? 0 : open_session(reterr);
 	if (r < 0)

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <pthread.h>
 
-struct cap_entry { // of one device
+struct cap_entry {             // of one device
 	struct cap_hold *hold; // owned; NULL: this process has no lease on it
 	double value;          // W or MHz, of the lease; NaN: none was set yet
 	bool is_searched;      // by `searcher`, who alone uses the hold and sets these, until the end of its search
@@ -24,7 +24,7 @@ struct cap_session {
 	char program[PATH_MAX];
 	const char *argv[2];
 	struct cap_guard *guard; // one for all leases
-	int program_code;   // 0; negative errno: the program wattle was not found, so there is no guard
+	int program_code;        // 0; negative errno: the program wattle was not found, so there is no guard
 	char recovered[600]; // what the opening has put back of dead programs, for the first call to tell; "" nothing
 };
 

@@ -29,10 +29,14 @@ static void resolve(const struct cap_trace *trace, struct cap_mark *mark, int64_
 
 static void update(struct cap_trace *trace, int64_t t_ns, int64_t off_ns, double energy_j)
 {
-	for (size_t i = 0; trace->is_primed && t_ns > trace->last_t_ns && i < CAP_MARKS; i++) {
+	for (size_t i = 0; i < CAP_MARKS; i++) {
 		struct cap_mark *mark = &trace->marks[i];
-		if (mark->t_ns != 0 && !mark->is_known && t_ns >= mark->t_ns)
+		if (mark->t_ns == 0 || mark->is_known || t_ns < mark->t_ns)
+			continue;
+		if (trace->is_primed && t_ns > trace->last_t_ns)
 			resolve(trace, mark, t_ns, off_ns, energy_j);
+		else
+			mark->t_ns = 0; // before the first update: never to be known
 	}
 	trace->is_primed = true;
 	trace->last_t_ns = t_ns;

@@ -19,19 +19,20 @@ static int check_options(const struct wattle_cap_tune_options *o, struct wattle_
 	if (o->goal < WATTLE_CAP_ED2P || o->goal > WATTLE_CAP_SLOWDOWN)
 		return error_set(reterr, -EINVAL, "goal %d is none; valid are 0 to %d", o->goal, WATTLE_CAP_SLOWDOWN);
 	if (!(o->slowdown_percent >= 0 && o->slowdown_percent <= 1000))
-		return error_set(reterr, -EINVAL, "a slowdown of %g %% is none; valid are 0 to 1000", o->slowdown_percent);
+		return error_set(reterr, -EINVAL, "a slowdown of %g %% is none; valid are 0 to 1000",
+			o->slowdown_percent);
 	if (o->n_limits < 2 || o->n_limits > SEARCH_LIMITS_MOST)
 		return error_set(reterr, -EINVAL, "%zu limits can't be compared; valid are 2 to %d", o->n_limits,
 			SEARCH_LIMITS_MOST);
 	if (!(o->from_percent > 0 && o->from_percent < 100))
-		return error_set(reterr, -EINVAL, "limits can't begin at %g %% of the default; valid are above 0, below 100",
-			o->from_percent);
+		return error_set(reterr, -EINVAL,
+			"limits can't begin at %g %% of the default; valid are above 0, below 100", o->from_percent);
 	if (!(o->seconds > 0 && o->seconds <= SECONDS_MOST))
 		return error_set(reterr, -EINVAL, "%g s a limit are too many or none; valid are up to %g", o->seconds,
 			SECONDS_MOST);
 	if (!(o->settle_s >= 0 && o->settle_s <= SECONDS_MOST))
-		return error_set(reterr, -EINVAL, "%g s to settle are too many or none; valid are up to %g", o->settle_s,
-			SECONDS_MOST);
+		return error_set(reterr, -EINVAL, "%g s to settle are too many or none; valid are up to %g",
+			o->settle_s, SECONDS_MOST);
 	return 0;
 }
 
@@ -52,7 +53,8 @@ static int take_options(const struct wattle_cap_tune_options *options, struct wa
 	struct wattle_cap_tune_options own = {0};
 	if (options != NULL) {
 		if (!is_of_our_time(options))
-			return error_set(reterr, -EINVAL, "the options have no size, or are of a newer wattle than this");
+			return error_set(reterr, -EINVAL,
+				"the options have no size, or are of a newer wattle than this");
 		memcpy(&own, options, options->size < sizeof(own) ? options->size : sizeof(own));
 	}
 	own.size = sizeof(own);
@@ -83,8 +85,8 @@ static int find_limits(struct cap_search *search, struct wattle_error *reterr)
 	}
 	int r = -ERANGE;
 	if (isfinite(max) && isfinite(default_))
-		r = tune_candidates(min, max, default_, search->options.from_percent, search->options.n_limits, search->limits,
-			&search->n_limits);
+		r = tune_candidates(min, max, default_, search->options.from_percent, search->options.n_limits,
+			search->limits, &search->n_limits);
 	if (r == -ERANGE)
 		error_set(reterr, r, "%s: its range (%g to %g %s, default %g) leaves no two limits to compare",
 			search->devices[0]->name, min, max, cap_what_unit(search->what), default_);
@@ -246,8 +248,8 @@ static struct wattle_cap_tune_result unknown_result(size_t size)
 	};
 }
 
-int wattle_cap_tune(const char *device, const struct wattle_cap_tune_options *options, int (*step)(void *data), void *data,
-	struct wattle_cap_tune_result *ret)
+int wattle_cap_tune(const char *device, const struct wattle_cap_tune_options *options, int (*step)(void *data),
+	void *data, struct wattle_cap_tune_result *ret)
 {
 	struct wattle_error *error = cap_words_begin();
 	if (device == NULL || step == NULL || ret == NULL || ret->size < sizeof(*ret) || ret->size > SIZE_MOST)
