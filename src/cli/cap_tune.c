@@ -299,7 +299,8 @@ static void print(const struct tuning *t)
 		return;
 	buf_init(&out, OUTPUT_CEILING);
 	for (size_t i = 0; i < t->n_done; i++)
-		cap_tune_text(&t->reports[i], &out, isatty(STDERR_FILENO) && getenv("NO_COLOR") == NULL);
+		if (t->reports[i].has_result) // else it was said what went wrong, and there is no more
+			cap_tune_text(&t->reports[i], &out, isatty(STDERR_FILENO) && getenv("NO_COLOR") == NULL);
 	buf_write_fd(&out, STDERR_FILENO);
 	buf_finish(&out);
 }
@@ -372,7 +373,7 @@ static enum tune_event search_one(struct tuning *t, size_t index, char *why, siz
 	bool applies = t->options->apply && report->is_whole && report->has_result;
 	if (applies && !apply(t, index, &error))
 		cli_fail(EXIT_FAILED, &error);
-	if (tune_group_end(&t->groups[index], false, &error) < 0)
+	if (tune_group_end(&t->groups[index], false, &error) < 0 && strcmp(error.text, search.error.text) != 0)
 		cli_fail(EXIT_FAILED, &error);
 	bool is_unapplied = applies && !report->is_applied;
 	t->n_done = index + 1;

@@ -66,6 +66,45 @@ enum tune_event tune_wait(struct tune_search *search, int64_t until_ns)
 	}
 }
 
+/* ---- limits ---- */
+
+// Whole watts and megahertz: nobody types more.
+static double rounded(const struct tune_group *group, double value)
+{
+	double whole = round(value);
+	return whole >= group->min && whole <= group->default_ ? whole : value;
+}
+
+// What the device makes of it: clocks come in steps.
+static double taken(const struct tune_group *group, double value)
+{
+	struct cap_device *device = group->devices->at[group->first].cap;
+	struct cap_setting now, next;
+	if (cap_read(device, &now, NULL) < 0 || cap_plan(device, &now, value, &next, NULL) < 0)
+		return value;
+	double taken_value = cap_value_of(device, &next);
+	return isnan(taken_value) ? value : taken_value;
+}
+
+static int find_limits(struct tune_search *search)
+{
+	const struct tune_group *group = search->group;
+	double *limits = search->limits;
+	size_t n = 0;
+	int r = tune_candidates(group->min, group->max, group->default_, search->options->from_percent,
+		(size_t)search->options->n_limits, limits, &search->n_limits);
+	for (size_t i = 0; r == 0 && i < search->n_limits; i++) {
+		double value = taken(group, rounded(group, limits[i]));
+		if (n == 0 || value < limits[n - 1])
+			limits[n++] = value;
+	}
+	search->n_limits = n;
+	if (r == 0 && n >= 2)
+		return 0;
+	return error_set(&search->error, -ERANGE, "%s: its limits go from %g to %g %s and %g is its default: there is nothing to "
+		"choose from", group->name, group->min, group->max, cap_what_unit(search->report->what), group->default_);
+}
+
 /* ---- the search ---- */
 
 int tune_search_open(struct tune_search *search)
@@ -73,12 +112,9 @@ int tune_search_open(struct tune_search *search)
 	const struct cap_tune_options *options = search->options;
 	const struct tune_group *group = search->group;
 	const struct sensor_set *sensors = &group->devices->sensors;
-	int r = tune_candidates(group->min, group->max, group->default_, options->from_percent, (size_t)options->n_limits,
-		search->limits, &search->n_limits);
+	int r = find_limits(search);
 	if (r < 0)
-		return error_set(&search->error, r, "%s: its limits go from %g to %g %s and %g is its default: there is nothing "
-			"to choose from", group->name, group->min, group->max, cap_what_unit(search->report->what),
-			group->default_);
+		return r;
 	search->counters = calloc_array(sensors->n_devices, sizeof(*search->counters));
 	search->rows = calloc_array(sensors->n_devices, sizeof(*search->rows));
 	const struct tune_options tune = {
@@ -120,20 +156,12 @@ static void note_all(const struct tune_search *search)
 			"short windows; --seconds 60 is surer.");
 }
 
-// Whole watts and megahertz: the answer is not known better than that, and nobody types more.
-static double rounded(const struct tune_search *search, double value)
-{
-	double whole = round(value);
-	bool fits = whole >= search->limits[search->n_limits - 1] && whole <= search->limits[0];
-	return fits ? whole : value;
-}
-
 static void conclude(struct tune_search *search, struct arena *arena)
 {
 	struct cap_tune_report *report = search->report;
 	int r = search->tuner != NULL ? tuner_conclude(search->tuner, arena, &report->result) : -ENODATA;
 	report->has_result = r == 0;
-	report->chosen = r == 0 ? rounded(search, report->result.chosen) : (double)NAN;
+	report->chosen = r == 0 ? taken(search->group, rounded(search->group, report->result.chosen)) : (double)NAN;
 	report->n_windows = search->n_windows;
 	report->measured_s = search->measured_s;
 	report->elapsed_s = (double)(bench_now_ns() - search->start_ns) * 1e-9;

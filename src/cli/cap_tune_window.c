@@ -177,7 +177,7 @@ static enum tune_event take(struct tune_search *search, const struct tune_stretc
 	struct tune_window *window)
 {
 	if (!(stretch->steps > 0)) {
-		error_set(&search->error, -EINVAL, "metric %s: its values add up to %g in %.1f s, which is no work",
+		error_set(&search->error, -EINVAL, "metric %s: it tells of %g units of work in %.1f s; --metric adds values up, --metric-total is for running totals",
 			search->steps->live.name, stretch->steps, (double)(stretch->to_ns - stretch->from_ns) * 1e-9);
 		return broken(search, -EINVAL);
 	}

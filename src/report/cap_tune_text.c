@@ -259,7 +259,7 @@ static void say_model(const struct cap_tune_report *report, struct buf *text)
 	buf_str(text, " %");
 	if (fabs(result->drift_percent) >= 0.05) {
 		buf_str(text, "; the program drifted by ");
-		human_number(text, result->drift_percent, 2);
+		human_number(text, fabs(result->drift_percent), 2);
 		buf_str(text, " %, which was taken off");
 	}
 	buf_char(text, '.');
@@ -287,6 +287,8 @@ static void say_next(const struct cap_tune_report *report, struct buf *text)
 	const char *option = report->what == CAP_CLOCKS ? "--clocks " : "";
 	const char *first = report->device;
 	int length = (int)strcspn(first, ",");
+	if (is_chosen(report, report->result.limits[0].limit) || (!report->is_whole && !report->is_applied))
+		return;
 	if (report->is_applied) {
 		limit(text, report, report->chosen);
 		buf_printf(text, " is in force now and stays; `wattle cap reset %.*s` undoes it.", length, first);
@@ -295,6 +297,16 @@ static void say_next(const struct cap_tune_report *report, struct buf *text)
 	buf_printf(text, "Next: wattle cap set %.*s %s", length, first, option);
 	buf_fixed(text, report->chosen, fabs(report->chosen - round(report->chosen)) < 0.05 ? 0 : 1);
 	buf_str(text, " -- CMD");
+}
+
+// The tuner's notes are phrases.
+static void sentence(struct buf *text, const char *phrase)
+{
+	size_t length = strlen(phrase);
+	buf_char(text, phrase[0] >= 'a' && phrase[0] <= 'z' ? (char)(phrase[0] - 'a' + 'A') : phrase[0]);
+	buf_str(text, phrase + 1);
+	if (length > 1 && strchr(".!?", phrase[length - 1]) == NULL)
+		buf_char(text, '.');
 }
 
 static void say_end(const struct cap_tune_report *report, struct buf *text)
@@ -323,7 +335,7 @@ void cap_tune_text(const struct cap_tune_report *report, struct buf *out, bool c
 		flush(out, &text);
 	}
 	if (report->has_result && report->result.note[0] != '\0') {
-		buf_str(&text, report->result.note);
+		sentence(&text, report->result.note);
 		flush(out, &text);
 	}
 	for (size_t i = 0; i < report->n_notes; i++) {
