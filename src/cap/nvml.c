@@ -151,6 +151,8 @@ static bool describe(struct cap_device *device, nvml_device handle)
 		return false;
 	device->enforced = read_w(api->enforced_limit_mw, handle);
 	read_range(device, api, handle);
+	if (device->max <= 0) // what some laptops answer where there is none
+		return false;
 	hint_persistence(device, api, handle);
 	cap_nvml_ask_permission(device, api->set_limit_mw != NULL || api->set_limit_v2 != NULL);
 	return true;

@@ -124,7 +124,7 @@ static void numbers(void **state)
 	struct cap_device *device;
 	open_machine(&machine, MODERN,
 		"gpu\nuuid GPU-aa\ngpu\nuuid GPU-ab\nerror nvmlDeviceGetPowerManagementLimit 3\n"
-		"gpu\nuuid GPU-bb\ngpu\nerror nvmlDeviceGetHandleByIndex 4\n");
+		"gpu\nuuid GPU-bb\ngpu\nerror nvmlDeviceGetHandleByIndex 4\ngpu\nlimits_mw 0 0 0 0\n");
 	assert_string_equal(find(&machine, "gpu-2", CAP_POWER)->id, "GPU-bb");
 	assert_string_equal(find(&machine, "GPU-b", CAP_POWER)->id, "GPU-bb");
 	assert_string_equal(find(&machine, "gpu-aa", CAP_POWER)->name, "gpu-0");
@@ -133,6 +133,7 @@ static void numbers(void **state)
 	assert_int_equal(cap_devices_find(&machine.devices, "GPU-", CAP_POWER, &device, &machine.error), -ENODEV);
 	assert_non_null(strstr(machine.devices.absent, "gpu-1 (Fake GPU) has no power limit that could be set"));
 	assert_non_null(strstr(machine.devices.absent, "gpu-3: no permission to use this GPU"));
+	assert_non_null(strstr(machine.devices.absent, "gpu-4 (Fake GPU) has no power limit that could be set"));
 	close_machine(&machine);
 }
 
