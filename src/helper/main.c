@@ -1,6 +1,7 @@
 /* wattled: the order in which it comes up and goes down. */
 #include "base/env.h"
 #include "base/util.h"
+#include "cap/journal.h"
 #include "cap/lease.h"
 #include "helper/counters.h"
 #include "helper/guard.h"
@@ -45,6 +46,17 @@ static int open_policy(const struct helper_options *options, struct policy *ret_
 	return 0;
 }
 
+// Made while root's rights are still there, wherever the admin wants it; no limit is changed without.
+static void make_journal(const struct wattle_env *env)
+{
+	struct wattle_error error = {0};
+	struct journal journal;
+	if (journal_open(env, true, &journal, &error) == 0)
+		journal_close(&journal);
+	else
+		log_line(LOG_LEVEL_WARNING, "%s (--state), so none can be set", error.text);
+}
+
 static int helper_open(struct helper *helper, const struct wattle_env *env, const struct helper_options *options,
 	size_t n_handed_over, int stop_fd, struct wattle_error *reterr)
 {
@@ -67,6 +79,8 @@ static int helper_open(struct helper *helper, const struct wattle_env *env, cons
 	if (helper->policy.note[0] != '\0')
 		log_line(LOG_LEVEL_WARNING, "%s", helper->policy.note);
 	cap_recover(env, tell, NULL);
+	if (limits_count(helper->limits) > 0)
+		make_journal(env);
 	const struct server_parts parts = {env, &helper->policy, &helper->counters, helper->limits};
 	return server_open(&parts, helper->listener.fd, stop_fd, &helper->server, reterr);
 }

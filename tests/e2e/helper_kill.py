@@ -1,0 +1,114 @@
+"""SIGKILL at random moments of wattled, its guard, its client, and all sets of them: the limits are back each time, at the latest
+at the next start, and nothing is left in the journal."""
+import itertools
+import os
+import random
+import signal
+import time
+
+import harness
+from harness import is_alive, test, wait_until
+from helper_client import CARD, END, LEASE, SET, Client, Helper, Refused
+
+ROUNDS = 8  # of each set of victims
+WHO = ("server", "guard", "client")
+SETS = [victims for n in (1, 2, 3) for victims in itertools.combinations(WHO, n)]
+
+
+def play(path, gpu, package, dice):
+    """A client that changes its mind all the time; never returns."""
+    client = Client(path)
+    try:
+        while True:
+            client.outcome(SET, gpu, mode=LEASE, value=dice.randrange(200, 700) * 1000)
+            client.outcome(SET, package, mode=LEASE, value=dice.randrange(50, 200) * 1000)
+            if dice.random() < 0.3:
+                client.outcome(END, gpu)
+                client.outcome(END, package)
+    except Refused:
+        time.sleep(60)  # too many changes: holds what it has
+    except OSError:
+        time.sleep(60)
+
+
+def start_client(helper, dice):
+    with helper.client() as client:
+        gpu, package = helper.row(client, "gpu-0"), helper.row(client, "package-0")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            play(helper.path, gpu, package, dice)
+        finally:
+            os._exit(0)
+    return pid
+
+
+def left_in_journal(room):
+    """Entries; one that was being written when its writer died (.ID.lease.new) is none yet."""
+    return [path.name for path in (room.folder / "state/caps").glob("[!.]*") if path.suffix != ".lock"]
+
+
+def is_back(helper):
+    calls = helper.gpu_calls()
+    return (not calls or calls[-1] == (0, 700000)) and helper.package_uw() == 205_000_000
+
+
+def wait_for_death(pid):
+    wait_until(lambda: not is_alive(pid), "it is gone")
+
+
+def one_round(room, victims, dice):
+    helper = Helper(room)
+    client = start_client(helper, random.Random(dice.random()))
+    pids = {"server": helper.pid, "guard": helper.process.pid, "client": client}
+    time.sleep(dice.random() * 0.03)
+    when = time.monotonic()
+    for victim in victims:
+        os.kill(pids[victim], signal.SIGKILL)
+    try:
+        if "server" in victims and "guard" in victims:
+            wait_for_death(helper.pid)
+            helper.process.wait(20)
+            helper.log.unlink()
+            helper = Helper(room)
+        try:
+            wait_until(lambda: is_back(helper) and not left_in_journal(room), f"{victims}: all is back", 5)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {left_in_journal(room)}, {helper.gpu_calls()[-1:]}, {helper.package_uw()}, "
+                                 f"{helper.said()}") from None
+        assert time.monotonic() - when < 2, victims
+    finally:
+        if "client" not in victims:
+            os.kill(client, signal.SIGKILL)
+        os.waitpid(client, 0)
+        if helper.process.poll() is None and victims == ("client",) or {"server", "guard"} <= set(victims):
+            helper.stop()
+        helper.process.wait(20)
+        wait_for_death(helper.pid)
+    assert is_back(helper) and not left_in_journal(room), (victims, helper.said())
+    helper.log.unlink()
+
+
+def make(victims):
+    def kills(room):
+        dice = random.Random(repr(victims))
+        for _ in range(ROUNDS):
+            one_round(room, victims, dice)
+    kills.__name__ = "_".join(victims)
+    kills.__doc__ = f"kill -9 of {' and '.join(victims)} at {ROUNDS} random moments: all limits are back, nothing is left"
+    return kills
+
+
+@test
+def slow_card(room):
+    """A card that takes 300 ms for a change, killed in the middle of it: its limit is back all the same"""
+    Helper.prepare(room, cards=CARD + "set_delay_ms 300\n")
+    dice = random.Random(1)
+    for victims in (("server",), ("guard",), ("client",), ("server", "guard")):
+        one_round(room, victims, dice)
+
+
+for each in SETS:
+    test(make(each))
+
+harness.main()
