@@ -412,7 +412,7 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     found = _tell(_wattle.cap_tune(
         ",".join(names), _call(step), goal=goal, slowdown_percent=percent, n_limits=caps, from_percent=from_percent,
         seconds=seconds, settle_s=_settle(settle), seed=seed, clocks=clocks,
-        synchronize=sync if sync is not None else _synchronize_cuda(),
+        synchronize=sync if sync is not None else _synchronize_cuda,
         progress=None if progress is None else _progress(progress)))
     return _result(",".join(names), clocks, found)
 
@@ -456,12 +456,10 @@ def _call(step: Step) -> Callable[[], Any]:
     return step
 
 
-def _synchronize_cuda() -> Optional[Callable[[], Any]]:
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
-        return None
-    synchronize: Callable[[], Any] = torch.cuda.synchronize
-    return synchronize
+def _synchronize_cuda() -> None:
+    torch = sys.modules.get("torch")  # the first step may import it
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
 
 
 def _result(device: str, clocks: bool, found: dict[str, Any]) -> TuneResult:

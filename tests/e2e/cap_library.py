@@ -1,12 +1,14 @@
 """wattle_cap_* of include/wattle.h in C programs (programs/caps.c), on fake cards and a simulated package that obey limits."""
 import errno
 import os
+import re
 import signal
+import subprocess
 import time
 
 from c_programs import build
 from gpu_card import Card
-from harness import BUILD, main, near, test, wait_until
+from harness import BUILD, TESTS, main, near, test, wait_until
 
 LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 
@@ -179,6 +181,19 @@ def no_guard(room):
     code, text = one(said, "set")
     assert code == -errno.ENOENT and "wattle" in text, (code, text)
     assert one(said, "lease")[0] == -errno.ENOENT and machine.log() == [250000, 160000, 400000], "KEEP needs no guard"
+
+
+@test
+def the_manual(room):
+    """the example of docs/caps.md compiles, in C and in C++"""
+    text = (TESTS.parent / "docs/caps.md").read_text(encoding="utf-8")
+    example, = re.findall(r"^```c\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    top, _, body = example.partition("\n\tstruct")
+    source = ("#include <stdio.h>\nint train_step(void *data);\nvoid f(void *model);\n"
+              f"{top}\nvoid f(void *model)\n{{\n\tstruct{body}}}\n")
+    for compiler, language in (("gcc", "c"), ("g++", "c++")):
+        subprocess.run([compiler, f"-x{language}", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror",
+                        "-fsyntax-only", "-I", TESTS.parent / "include", "-"], input=source.encode(), check=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """wattle.cap on fake cards that obey: what is set is in force, and goes back whatever becomes of the program."""
 import json
 import os
+import re
 import signal
 import sys
 import time
 
 from gpu_card import Card
-from harness import BUILD, main, near, test, wait_until
+from harness import BUILD, TESTS, main, near, test, wait_until
 from package import python
 
 LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
@@ -504,6 +505,34 @@ for row in result.caps:
 print(result.device, limit_w(0), limit_w(1))
 """)
     assert lines == ["gpu-0,gpu-1 400.0 400.0"], lines
+
+
+@test
+def the_example(room):
+    """examples/tune_cap.py, with a step that the fake card slows: a table, a CSV, and the limit as it was"""
+    machine = Machine(room)
+    (room.folder / "tune_cap.py").write_text((TESTS.parent / "examples/tune_cap.py").read_text(encoding="utf-8"))
+    lines, done = machine.python(STEPS + """
+import tune_cap
+tune_cap.main(step)
+""", "--objective", "edp", "--seconds", 0.4, "--settle", 0.02, "--caps", 4, "--steps", 5, "--csv", "caps.csv")
+    assert lines[0].startswith("gpu-0: ") and "saves" in lines[0] and lines[-1].startswith("5 steps under "), lines
+    assert len((room.folder / "caps.csv").read_text().splitlines()) == 5 and "100%" in done.stderr
+    assert machine.limit_w() == 400
+    lines, done = python(room, "import runpy, sys; sys.modules['torch'] = None; runpy.run_path('tune_cap.py')",
+                         env={**machine.environment, "WATTLE_NVML": "/nowhere"})
+    assert not lines and "Traceback" not in done.stderr, done
+
+
+@test
+def the_manual(room):
+    """docs/caps.md: its Python runs as it stands, but for the seconds"""
+    machine = Machine(room)
+    page = (TESTS.parent / "docs/caps.md").read_text(encoding="utf-8")
+    blocks = re.findall("^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 1
+    machine.python(STEPS + "train = train_step = step\n" + blocks[0].replace("seconds=10", "seconds=0.3, settle=0.01"))
+    assert machine.limit_w() == 400 and (room.folder / "caps.csv").exists()
 
 
 @test

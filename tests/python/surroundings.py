@@ -7,7 +7,7 @@ import re
 import sys
 
 import wattle
-from harness import TESTS, Skip, main, test
+from harness import BUILD, TESTS, Skip, main, test
 from package import python
 
 PROGRAM = """
@@ -259,11 +259,15 @@ def the_page_for_users(room):
     page = (TESTS.parent / "docs/python.md").read_text(encoding="utf-8")
     blocks = re.findall("^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 6
+    (room.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 400000\n", encoding="ascii")
+    fake = {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
+            "WATTLE_FAKE_NVML": str(room.folder / "cards"), "WATTLE_STATE": str(room.folder / "state")}
     _, done = python(room, "".join(blocks) + """
+assert wattle.cap.list()[0].device == "gpu-0"
 assert result["energy"]["total_j"].keys() == {"old", "new"}
 assert run.blocks.find("train")["num_calls"] == 100
 assert m.seconds > 0 and tracker.energy.total_j > 0
-""")
+""", env=fake)
     assert "Traceback" not in done.stderr, done
 
 
