@@ -29,14 +29,17 @@ static void tell(const struct values *values, const struct cap_device *device, c
 		fprintf(stderr, "wattle: %s: back at its default\n", device->name);
 }
 
+// 1: there was something to reset.
 static int reset_one(const struct values *values, const struct cap_limits *limits, struct cap_device *device,
 	bool to_default, bool tell_nothing, struct wattle_error *reterr)
 {
 	struct cap_outcome outcome;
 	int r = cap_hold_reset(&limits->holder, device, to_default, &outcome, reterr);
-	if (r == 0 && (tell_nothing || !outcome.was_nothing))
+	if (r < 0)
+		return r;
+	if (tell_nothing || !outcome.was_nothing)
 		tell(values, device, &outcome);
-	return r;
+	return !outcome.was_nothing;
 }
 
 // Clocks that wattle has limited go with the power, unless asked for by themselves.
@@ -55,12 +58,13 @@ static int reset(const struct values *values, struct cap_limits *limits, const c
 {
 	enum cap_what what = values->clocks ? CAP_CLOCKS : CAP_POWER;
 	int r = cap_limits_add(limits, names, what, (double)NAN, reterr);
-	for (size_t i = 0; r == 0 && i < limits->n; i++) {
-		r = reset_one(values, limits, limits->at[i].device, values->to_default, true, reterr);
-		if (r == 0 && !values->clocks)
-			r = reset_clocks_of(values, limits, limits->at[i].device, reterr);
+	for (size_t i = 0; r >= 0 && i < limits->n; i++) {
+		struct cap_device *device = limits->at[i].device;
+		int clocks = values->clocks ? 0 : reset_clocks_of(values, limits, device, reterr);
+		r = reset_one(values, limits, device, values->to_default, clocks == 0, clocks < 0 ? NULL : reterr);
+		r = clocks < 0 ? clocks : r;
 	}
-	return r;
+	return r < 0 ? r : 0;
 }
 
 static int run(const struct command *command, int argc, char **argv)
