@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -123,6 +124,9 @@ int cap_set_run(const struct cap_set_options *values)
 	char *const environment[] = {NULL};
 	if (target_start(&target, values->command, environment, &error) < 0)
 		return cli_fail(EXIT_OWN_FAILURE, &error);
+	/* Not before the fork: it is the command's to decide. A reader of our messages who went away, and a command that was killed
+	 * while it was held, must not end us while a limit is set. */
+	signal(SIGPIPE, SIG_IGN);
 	int status = run_limited(values, &limits, &target);
 	cap_limits_close(&limits);
 	return status;

@@ -1,0 +1,401 @@
+"""Power limits come back, whoever is killed, whenever: SIGKILL at random moments of the whole life of `wattle cap set`.
+
+Each trial is a machine of its own, a fake card whose set calls take some milliseconds, so that moments fall into them, before and
+after the limit counts. The card's log has each call that sets: it tells what was done twice, too low, or after the end.
+"""
+import concurrent.futures
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import harness
+from harness import BUILD, WATTLE, test, wait_until
+
+MIN_W, PREVIOUS_W, LIMIT_W = 100, 300, 200
+PROMISE_S = 1.0
+BUSY_MACHINE = 10  # a promise of time is kept here, too, but other tests may take the processors meanwhile
+SIDE_BY_SIDE = 4
+CARDS = f"gpu\nlimits_mw {MIN_W}000 400000 400000 {PREVIOUS_W}000\nset_delay_ms 6\n"
+WHO = ("wattle", "guard", "command", "wattle and guard", "wattle and command", "guard and command")
+
+
+class Machine:
+    """A card, a journal, and the calls that were made."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir()
+        (self.folder / "sys").mkdir()
+        (self.folder / "cards").write_text(CARDS)
+        self.environment = {**os.environ, "LC_ALL": "C", "WATTLE_SYSFS": str(self.folder / "sys"), "WATTLE_HELPER": "off",
+                            "WATTLE_STATE": str(self.folder / "state"), "WATTLE_FAKE_NVML": str(self.folder / "cards"),
+                            "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so")}
+
+    def start(self, *arguments, **options):
+        return subprocess.Popen([str(WATTLE), *arguments], cwd=self.folder, env=self.environment, **options)
+
+    def wattle(self, *arguments):
+        """What it says of others' limits, and its status."""
+        done = subprocess.run([str(WATTLE), *arguments], cwd=self.folder, env=self.environment, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=harness.TIMEOUT_S)
+        assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr, done.stderr
+        return done
+
+    def calls(self):
+        """(W, pid) of each call that has set a limit."""
+        path = self.folder / "cards.limits"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [(int(words[2]) / 1000, int(words[3])) for words in (line.split() for line in lines) if len(words) == 4]
+
+    def limit_w(self):
+        calls = self.calls()
+        return calls[-1][0] if calls else PREVIOUS_W
+
+    def journal(self):
+        return sorted(path.name for path in (self.folder / "state" / "caps").glob("*.lease"))
+
+    def check_calls(self):
+        """Never below the minimum, never the same twice: no call was needless, and none came after the restore."""
+        limits = [PREVIOUS_W] + [watts for watts, _ in self.calls()]
+        assert min(limits) >= MIN_W, limits
+        assert all(a != b for a, b in zip(limits, limits[1:])), f"a needless call: {limits}"
+
+
+def guards_of(pid):
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if b"--cap-guard" in words and str(pid).encode() in words:
+            found.append(int(entry.name))
+    return found
+
+
+def children_of(pid):
+    try:
+        return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def runs_command(process):
+    """The command is a child that is wattle itself until it is let go."""
+    try:
+        return any(pathlib.Path(f"/proc/{pid}/exe").resolve() != WATTLE.resolve() for pid in children_of(process.pid))
+    except OSError:
+        return False
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def strike(who, process):
+    """Kills all of them at one moment: wattle stands still while the others are looked for."""
+    os.kill(process.pid, signal.SIGSTOP)
+    guards, commands = guards_of(process.pid), children_of(process.pid)
+    for pid in (guards if "guard" in who else []) + (commands if "command" in who else []):
+        kill(pid)
+    os.kill(process.pid, signal.SIGKILL if "wattle" in who else signal.SIGCONT)
+    return guards
+
+
+def sleep_until(when):
+    time.sleep(max(0.0, when - time.monotonic()))
+
+
+def live_once(machine):
+    """An undisturbed life: how long until the command runs, and from the command's end to ours."""
+    began = time.monotonic()
+    process = machine.start("cap", "set", "-q", "gpu-0", str(LIMIT_W), "--", "cat", stdin=subprocess.PIPE)
+    wait_until(lambda: machine.limit_w() == LIMIT_W, "the limit")
+    until_limit_s = time.monotonic() - began
+    process.communicate()
+    return until_limit_s, time.monotonic() - began
+
+
+def one_kill(folder, number, life):
+    """The command is `cat`: it lives until its standard input ends, or until it is killed."""
+    machine, chance = Machine(folder), random.Random(number)
+    until_limit_s, life_s = life
+    who = WHO[number % len(WHO)]
+    began = time.monotonic()
+    moment, command_ends = began + chance.uniform(0, 1.1 * life_s), began + 1.2 * until_limit_s
+    process = machine.start("cap", "set", "gpu-0", str(LIMIT_W), "--", "cat", stdin=subprocess.PIPE,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    ends_first = command_ends < moment
+    if ends_first:
+        sleep_until(command_ends)
+        process.stdin.close()
+    sleep_until(moment)
+    guards = strike(who, process)
+    story = f"trial {number}: {who} killed after {1000 * (time.monotonic() - began):.1f} ms of {1000 * life_s:.0f}"
+    if "wattle" in who:
+        process.wait()
+        if "guard" not in who:  # the command lives on, for we still have its standard input
+            killed = time.monotonic()
+            wait_until(lambda: machine.limit_w() == PREVIOUS_W and not any(map(harness.is_alive, guards)),
+                       f"{story}: back", PROMISE_S * BUSY_MACHINE)
+            took_s = time.monotonic() - killed
+        else:
+            took_s = 0.0
+    else:
+        took_s = 0.0
+    if not ends_first:
+        try:
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+    error = process.stderr.read()
+    process.stderr.close()
+    process.wait(timeout=harness.TIMEOUT_S)
+    wait_until(lambda: not guards_of(process.pid), f"{story}: the end of its guard")
+    was_left = machine.limit_w() != PREVIOUS_W
+    assert not was_left or who == "wattle and guard", \
+        f"{story}: left at {machine.limit_w()} W, {machine.journal()}, status {process.returncode}: {error}"
+    told = machine.wattle("cap", "get", "gpu-0")
+    assert machine.limit_w() == PREVIOUS_W, f"{story}: not even the next start: {told.stderr}"
+    assert ("is back at 300 W" in told.stderr) == was_left, f"{story}: {told.stderr}"
+    assert machine.journal() == [], f"{story}: {machine.journal()}"
+    machine.check_calls()
+    shutil.rmtree(folder)
+    return who, was_left, took_s
+
+
+@test
+def two_hundred_kills(room):
+    """200 kills of wattle, the guard, the command, or two of them: the limit is back each time, and nobody sets it needlessly"""
+    life = live_once(Machine(room.folder / "undisturbed"))
+    with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        trials = [pool.submit(one_kill, room.folder / f"trial-{number}", number, life) for number in range(200)]
+        outcomes = [trial.result() for trial in trials]
+    left = sum(was_left for _, was_left, _ in outcomes)
+    slowest_s = max(took_s for _, _, took_s in outcomes)
+    print(f"# {left} of {sum(who == WHO[3] for who, _, _ in outcomes)} kills of wattle and its guard left a limit to the next "
+          f"start; the slowest guard took {1000 * slowest_s:.0f} ms")
+    assert left > 0, "no moment fell into the limit's life"
+
+
+def hold(machine, *command):
+    """Starts a command under a limit; returns when it is set."""
+    process = machine.start("cap", "set", "-q", "gpu-0", str(LIMIT_W), "--", *command, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: runs_command(process), "the command")
+    return process
+
+
+def end(process):
+    out, error = process.communicate(timeout=harness.TIMEOUT_S)
+    assert b"Sanitizer" not in error, error
+    return out, error
+
+
+@test
+def within_the_promise(room):
+    """After a SIGKILL of wattle alone the limit is back within 1 s, though the command lives on"""
+    machine = Machine(room.folder / "machine")
+    took_s = []
+    for _ in range(3):  # a stop of the whole machine does not come three times
+        process = hold(machine, "cat")
+        began = time.monotonic()
+        process.kill()
+        wait_until(lambda: machine.limit_w() == PREVIOUS_W, "back")
+        took_s.append(time.monotonic() - began)
+        process.stdin.write(b"alive")
+        assert end(process)[0] == b"alive"
+    assert min(took_s) < PROMISE_S, took_s
+
+
+@test
+def guard_is_renewed(room):
+    """A guard that is killed is started again, and does what the first would have done"""
+    machine = Machine(room.folder / "machine")
+    process = hold(machine, "cat")
+    first = wait_until(lambda: guards_of(process.pid), "a guard")
+    kill(first[0])
+    second = wait_until(lambda: [pid for pid in guards_of(process.pid) if pid not in first], "a second guard")
+    assert harness.is_alive(second[0])
+    wait_until(lambda: pathlib.Path(f"/proc/{second[0]}/cwd").resolve() == pathlib.Path("/"), "its readiness")
+    process.kill()
+    wait_until(lambda: machine.limit_w() == PREVIOUS_W, "back")
+    end(process)
+
+
+@test
+def guard_is_alone(room):
+    """The guard leads a session of its own, stands in /, has no descriptor of its owner's, and ignores what ends others"""
+    machine = Machine(room.folder / "machine")
+    process = hold(machine, "cat")
+    (guard,) = wait_until(lambda: guards_of(process.pid), "a guard")
+    assert os.getsid(guard) == guard
+    assert pathlib.Path(f"/proc/{guard}/cwd").resolve() == pathlib.Path("/")
+    open_files = {os.readlink(path) for path in pathlib.Path(f"/proc/{guard}/fd").iterdir()}
+    assert not any(name.startswith("pipe:") for name in open_files), open_files
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        os.kill(guard, number)
+    process.kill()
+    wait_until(lambda: machine.limit_w() == PREVIOUS_W, "back")
+    end(process)
+
+
+@test
+def pipes_close(room):
+    """A reader of the command's output sees its end when the command ends"""
+    machine = Machine(room.folder / "machine")
+    process = hold(machine, "sh", "-c", "read line; echo $line")
+    out, _ = process.communicate(b"text\n", timeout=harness.TIMEOUT_S)
+    assert out == b"text\n" and process.returncode == 0
+    wait_until(lambda: not guards_of(process.pid), "the end of the guard")
+
+
+@test
+def second_is_refused(room):
+    """While a lease is on a device, set, reset and a second lease are refused with the owner's name"""
+    machine = Machine(room.folder / "machine")
+    process = hold(machine, "cat")
+    for words in (("set", "gpu-0", "250"), ("reset", "gpu-0"), ("reset", "gpu-0", "--default"),
+                  ("set", "gpu-0", "250", "--for", "5s"), ("set", "gpu-0", "250", "--", "true")):
+        done = machine.wattle("cap", *words)
+        assert done.returncode == (125 if "--" in words else 1), (words, done)
+        assert f"wattle cap set, pid {process.pid}, user" in done.stderr, done.stderr
+    assert machine.limit_w() == LIMIT_W
+    end(process)
+    machine.check_calls()
+
+
+@test
+def leases_nest_in_standing_limits(room):
+    """After a lease the limit that stood before is back, killed or not; reset puts back what was there before all of them"""
+    machine = Machine(room.folder / "machine")
+    assert machine.wattle("cap", "set", "gpu-0", "250").returncode == 0
+    assert machine.wattle("cap", "set", "gpu-0", "200", "--", "true").returncode == 0
+    assert machine.limit_w() == 250
+    process = hold(machine, "cat")
+    process.kill()
+    wait_until(lambda: machine.limit_w() == 250, "back")
+    end(process)
+    assert machine.wattle("cap", "set", "gpu-0", "220").returncode == 0
+    done = machine.wattle("cap", "reset", "gpu-0")
+    assert machine.limit_w() == PREVIOUS_W and "back at 300 W" in done.stderr, done.stderr
+    assert list((machine.folder / "state/caps").glob("*.standing")) == []
+
+
+@test
+def foreign_limit_stays(room):
+    """A limit that somebody else sets meanwhile is left alone and told of, at the end and after a kill"""
+    for killed in (False, True):
+        machine = Machine(room.folder / f"machine-{killed}")
+        process = hold(machine, "cat")
+        with (machine.folder / "cards.limits").open("a") as log:
+            log.write("1 0 150000 1\n")
+        if killed:
+            for pid in guards_of(process.pid) + [process.pid]:
+                os.kill(pid, signal.SIGSTOP)
+            for pid in guards_of(process.pid) + [process.pid]:
+                kill(pid)
+        _, error = end(process)
+        told = machine.wattle("cap", "get", "gpu-0").stderr if killed else error.decode()
+        assert machine.limit_w() == 150 and machine.journal() == [], machine.calls()
+        assert "somebody else has changed the limit meanwhile, it is 150 W and stays so" in told, told
+
+
+@test
+def for_some_time(room):
+    """--for returns at once; the limit goes by itself, by reset, by SIGTERM, and after a SIGKILL with the next start"""
+    machine = Machine(room.folder / "machine")
+    assert machine.wattle("cap", "set", "gpu-0", "200", "--for", "1s").returncode == 0
+    assert machine.limit_w() == LIMIT_W
+    wait_until(lambda: machine.limit_w() == PREVIOUS_W, "back")
+    wait_until(lambda: machine.journal() == [], "struck")
+    owner = None
+    for ending in ("reset", "TERM", "KILL"):
+        assert machine.wattle("cap", "set", "gpu-0", "200", "--for", "600s").returncode == 0
+        busy = machine.wattle("cap", "set", "gpu-0", "250")
+        assert busy.returncode == 1 and "`wattle cap reset gpu-0` ends that" in busy.stderr, busy.stderr
+        (lease,) = (machine.folder / "state/caps").glob("*.lease")
+        owner = int(dict(line.split("=", 1) for line in lease.read_text().splitlines())["owner_pid"])
+        if ending == "reset":
+            assert machine.wattle("cap", "reset", "gpu-0").returncode == 0
+        else:
+            os.kill(owner, signal.Signals[f"SIG{ending}"])
+            wait_until(lambda: not harness.is_alive(owner), "its end")
+        if ending == "KILL":
+            assert machine.limit_w() == LIMIT_W
+            assert "is back at 300 W" in machine.wattle("cap", "list").stderr
+        assert machine.limit_w() == PREVIOUS_W and machine.journal() == [], ending
+        assert not harness.is_alive(owner)
+    machine.check_calls()
+
+
+@test
+def after_a_restart(room):
+    """A lease of another boot: what the device still has of it goes back, what it lost is forgotten without a word"""
+    for still_there in (True, False):
+        machine = Machine(room.folder / f"machine-{still_there}")
+        process = hold(machine, "cat")
+        for pid in guards_of(process.pid) + [process.pid]:
+            os.kill(pid, signal.SIGSTOP)
+        for pid in guards_of(process.pid) + [process.pid]:
+            kill(pid)
+        end(process)
+        proc = machine.folder / "proc/sys/kernel/random"
+        proc.mkdir(parents=True)
+        (proc / "boot_id").write_text("00000000-1111-2222-3333-444444444444\n")
+        machine.environment["WATTLE_PROCFS"] = str(machine.folder / "proc")
+        if not still_there:
+            (machine.folder / "cards.limits").unlink()
+        told = machine.wattle("cap", "get", "gpu-0").stderr
+        assert machine.journal() == [] and machine.limit_w() == PREVIOUS_W
+        assert ("is back at 300 W" in told) == still_there, told
+        assert still_there or told == "", told
+
+
+@test
+def standing_limit_is_forgotten_with_the_boot(room):
+    """A limit that was to stay is gone after a restart: its entry goes, silently; reset has nothing to do then"""
+    machine = Machine(room.folder / "machine")
+    machine.wattle("cap", "set", "gpu-0", "200")
+    (machine.folder / "cards.limits").unlink()
+    (machine.folder / "proc/sys/kernel/random").mkdir(parents=True)
+    (machine.folder / "proc/sys/kernel/random/boot_id").write_text("00000000-1111-2222-3333-444444444444\n")
+    machine.environment["WATTLE_PROCFS"] = str(machine.folder / "proc")
+    assert machine.wattle("cap", "get", "gpu-0").stderr == ""
+    assert "nothing to reset" in machine.wattle("cap", "reset", "gpu-0").stderr
+    assert machine.calls() == []
+
+
+@test
+def damaged_journal_is_kept_aside(room):
+    """A journal file that is cut, edited or of a stranger is put aside and told of, once, and nothing is set because of it"""
+    damages = {"cut": lambda text: text[:len(text) // 2], "edited": lambda text: text.replace("=300000", "=400000"),
+               "empty": lambda text: "", "bytes": lambda text: "\0\xff" * 5000}
+    for name, damage in damages.items():
+        machine = Machine(room.folder / name)
+        process = hold(machine, "cat")
+        (path,) = (machine.folder / "state/caps").glob("*.lease")
+        text = path.read_text()
+        for pid in guards_of(process.pid) + [process.pid]:
+            os.kill(pid, signal.SIGSTOP)
+        for pid in guards_of(process.pid) + [process.pid]:
+            kill(pid)
+        end(process)
+        path.write_text(damage(text))
+        told = machine.wattle("cap", "get", "gpu-0")
+        assert told.returncode == 0 and "is kept aside as .broken" in told.stderr, (name, told.stderr)
+        assert [path.name + ".broken"] == [found.name for found in path.parent.glob("*.lease*")]
+        assert machine.limit_w() == LIMIT_W
+        assert machine.wattle("cap", "get", "gpu-0").stderr == ""
+        assert machine.wattle("cap", "reset", "gpu-0", "--default").returncode == 0 and machine.limit_w() == 400
+
+
+if __name__ == "__main__":
+    harness.main()
