@@ -1,5 +1,6 @@
-/* The limits that clients hold. A lease belongs to a process, known by its pidfd: it ends when that ends, whatever becomes of
- * its connections. wattled itself holds the lock and writes the device (cap/lease.h); its guard restores if it dies. */
+/* The limits that clients hold. A lease belongs to a process, known by its pidfd: it ends when that ends, whatever
+ * becomes of its connections. wattled itself holds the lock and writes the device (cap/lease.h); its guard restores
+ * if it dies. */
 #pragma once
 
 #include "base/env.h"

@@ -63,8 +63,8 @@ static int make_folder(const char *path)
 	return chmod(folder, 0755) < 0 ? -errno : 0; // whatever the umask says: everybody has to reach the socket
 }
 
-/* The lock says whether the wattled of this path lives; it is the kernel's, so a dead one's is gone. The file stays: were
- * it removed, two could hold locks on two files of its name. */
+/* The lock says whether the wattled of this path lives; it is the kernel's, so a dead one's is gone. The file stays:
+ * were it removed, two could hold locks on two files of its name. */
 static int lock(struct listener *listener, struct wattle_error *reterr)
 {
 	char path[sizeof(listener->path) + 8];

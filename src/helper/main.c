@@ -70,8 +70,8 @@ static int helper_open(struct helper *helper, const struct wattle_env *env, cons
 	r = limits_open(env, &helper->limits, reterr);
 	if (r < 0)
 		return r;
-	// When NVML has taken its seconds, so that nobody waits; before anything is restored or said, so that a second wattled
-	// leaves the first one's things alone.
+	/* When NVML has taken its seconds, so that nobody waits; before anything is restored or said, so that a
+	 * second wattled leaves the first one's things alone. */
 	r = listener_open(&helper->listener, n_handed_over,
 		options->socket != NULL ? options->socket : PROTO_SOCKET_DEFAULT, reterr);
 	if (r < 0)

@@ -8,8 +8,8 @@
 
 const char helper_help[] =
 	"usage: wattled [OPTIONS]\n\n"
-	"Reads energy counters and sets power limits for people whom the policy allows to. Stays in the foreground, logs\n"
-	"to its standard error; SIGTERM and SIGINT restore all limits and end it. WATTLE_* variables are ignored.\n\n"
+	"Reads energy counters and sets power limits for people whom the policy allows to. Stays in the foreground,\n"
+	"logs to its standard error; SIGTERM and SIGINT restore all limits and end it. WATTLE_* variables are ignored.\n\n"
 	"  --socket PATH   where clients come to (default " PROTO_SOCKET_DEFAULT ")\n"
 	"  --policy FILE   who may do what; without one members of group wattle may read, and limit the power of\n"
 	"                  devices within their own ranges\n"

@@ -55,8 +55,8 @@ static bool is_alive(int pidfd)
 	return poll(&ends, 1, 0) == 0;
 }
 
-/* Kernels without SO_PEERPIDFD. The number may be another process's by now: one that began after we met the peer, or that
- * is another user's. */
+/* Kernels without SO_PEERPIDFD. The number may be another process's by now: one that began after we met the peer, or
+ * that is another user's. */
 static int pidfd_by_number(const struct peer *peer, const struct wattle_env *env)
 {
 	wattle_cleanup_close int pidfd = (int)syscall(SYS_pidfd_open, peer->pid, 0);

@@ -22,8 +22,8 @@ struct peer_groups {
 };
 
 int peer_of(int fd, const struct wattle_env *env, struct peer *ret_peer, struct peer_groups *ret_groups);
-/* A pidfd of the process that connected, to be closed by the caller. -ESRCH: it is gone, even if a process of its number is
- * there again. */
+/* A pidfd of the process that connected, to be closed by the caller. -ESRCH: it is gone, even if a process of its
+ * number is there again. */
 int peer_pidfd(int fd, const struct peer *peer, const struct wattle_env *env);
 // Field 22 of /proc/PID/stat; 0: can't be read.
 uint64_t peer_start_ticks(const struct wattle_env *env, pid_t pid);

@@ -1,7 +1,8 @@
 /* Who may do what: the rules of the policy file, or those that hold without one.
  *
- * A rule is a line, "WHO WHAT": for a question (may this user read? limit this device?) the first rule that speaks of
- * the user and of the question decides; where none does, it is no. Root may all, and so may the user who runs wattled. docs/helper.md is the manual. */
+ * A rule is a line, "WHO WHAT": for a question (may this user read? limit this device?) the first rule that speaks
+ * of the user and of the question decides; where none does, it is no. Root may all, and so may the user who runs
+ * wattled. docs/helper.md is the manual. */
 #pragma once
 
 #include "base/error.h"
@@ -14,7 +15,7 @@
 
 enum { POLICY_RULES_MAX = 64, POLICY_FILE_MAX = 64 * 1024 };
 
-// Half-open rights would be guesses, so a question is one of these.
+// What a rule speaks of. POLICY_NOTHING: of everything, and says no.
 enum policy_subject { POLICY_NOTHING, POLICY_READ, POLICY_CAP };
 enum policy_who { POLICY_USER, POLICY_GROUP, POLICY_OTHERS };
 enum policy_kind { POLICY_POWER, POLICY_CLOCKS }; // as enum cap_what
@@ -46,7 +47,8 @@ static_assert(POLICY_RULES_MAX <= 64, "a rule has a bit in policy_rights");
 
 // Members of group wattle may read every millisecond, and limit the power of devices within their ranges.
 void policy_default(struct policy *ret_policy);
-// From a file that only root (or who runs this program) may change. -EPERM, -EINVAL …, with a sentence that names line and cure.
+/* From a file that only root (or who runs this program) may change. -EPERM, -EINVAL …, with a sentence that names
+ * line and cure. */
 int policy_load(const char *path, struct policy *ret_policy, struct wattle_error *reterr);
 // The same from text; `path` is for messages.
 int policy_parse(const char *text, size_t size, const char *path, struct policy *ret_policy,

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* The policy file: a rule a line, words between blanks, "#" to the end of the line is a comment. What it says wrong is an
- * error with its line: a rule that is passed over could be the one that was to forbid something. */
+/* The policy file: a rule a line, words between blanks, "#" to the end of the line is a comment. What it says wrong
+ * is an error with its line: a rule that is passed over could be the one that was to forbid something. */
 
 enum { WORDS_MAX = 8, LINE_SIZE = 512 };
 static const int64_t PERIOD_LEAST_NS = NS_PER_MS, PERIOD_MOST_NS = 3600 * NS_PER_S;

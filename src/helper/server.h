@@ -1,9 +1,9 @@
-/* The server: one thread, epoll, places that are made once. A client has a place with room for one request and one reply;
- * nothing it sends makes anything grow.
+/* The server: one thread, epoll, places that are made once. A client has a place with room for one request and one
+ * reply; nothing it sends makes anything grow.
  *
- * A turn of the loop serves at most one request of each client, so a fast one slows nobody down by more than that. Who
- * does not read its reply, or stops in the middle of a request, is dropped; so is who is idle for long: a limit does not
- * hang on the connection. */
+ * A turn of the loop serves at most one request of each client, so a fast one slows nobody down by more than that.
+ * Who does not read its reply, or stops in the middle of a request, is dropped; so is who is idle for long: a limit
+ * does not hang on the connection. */
 #pragma once
 
 #include "base/env.h"
@@ -22,14 +22,15 @@ struct server_parts { // all borrowed
 	struct limits *limits;
 };
 
-/* listen_fd: a listening stream socket, not blocking, borrowed; -1: none (server_adopt alone). stop_fd: readable when the
- * server is to stop; -1: never. */
+/* listen_fd: a listening stream socket, not blocking, borrowed; -1: none (server_adopt alone). stop_fd: readable
+ * when the server is to stop; -1: never. */
 int server_open(const struct server_parts *parts, int listen_fd, int stop_fd, struct server **ret_server,
 	struct wattle_error *reterr);
 // Hangs up on everybody. Limits are not its business.
 void server_close(struct server *server);
 // A connection that came another way; taken over in any case. -EBUSY: all places are taken, or too many by this user.
 int server_adopt(struct server *server, int fd);
-// Waits at most timeout_ms (-1: for long) and serves what came. 0; 1: to stop; negative errno: the loop itself is broken.
+/* Waits at most timeout_ms (-1: for long) and serves what came. 0; 1: to stop; negative errno: the loop itself is
+ * broken. */
 int server_turn(struct server *server, int timeout_ms);
 size_t server_clients(const struct server *server);

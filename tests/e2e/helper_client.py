@@ -1,4 +1,5 @@
-"""The helper's protocol from its header, in Python: clients that behave, and clients that do not; and wattled in a room."""
+"""The helper's protocol from its header, in Python: clients that behave, and clients that do not; and wattled in a
+room."""
 import contextlib
 import os
 import pathlib

@@ -1,5 +1,5 @@
-"""SIGKILL at random moments of wattled, its guard, its client, and all sets of them: the limits are back each time, at the latest
-at the next start, and nothing is left in the journal."""
+"""SIGKILL at random moments of wattled, its guard, its client, and all sets of them: the limits are back each time, at
+the latest at the next start, and nothing is left in the journal."""
 import itertools
 import os
 import random
@@ -95,7 +95,8 @@ def make(victims):
         for _ in range(ROUNDS):
             one_round(room, victims, dice)
     kills.__name__ = "_".join(victims)
-    kills.__doc__ = f"kill -9 of {' and '.join(victims)} at {ROUNDS} random moments: all limits are back, nothing is left"
+    kills.__doc__ = (f"kill -9 of {' and '.join(victims)} at {ROUNDS} random moments: all limits are back, "
+                     "nothing is left")
     return kills
 
 

@@ -1,4 +1,5 @@
-"""wattled as friends and enemies meet it: who may what, clients that flood, stall and lie, and what is left when it is killed."""
+"""wattled as friends and enemies meet it: who may what, clients that flood, stall and lie, and what is left when it is
+killed."""
 import os
 import pathlib
 import shutil
@@ -10,8 +11,8 @@ import time
 
 import harness
 from harness import NOBODY, Skip, is_alive, test, wait_until
-from helper_client import (CHECK, COUNTER, END, HELLO, KEEP, LEASE, MISSING, READ, RESET, SET, STANDING, WATTLED, Client,
-                           NVML, Helper, Refused, as_user, is_refused, many, request)
+from helper_client import (CHECK, COUNTER, END, HELLO, KEEP, LEASE, MISSING, NVML, READ, RESET, SET, STANDING, WATTLED,
+                           Client, Helper, Refused, as_user, is_refused, many, request)
 
 FLOOD = 100_000
 GROUP = 54321  # nobody's on any machine
@@ -152,7 +153,8 @@ gpu, clocks, package, other = rows["gpu-0", 0], rows["gpu-0", 1], rows["package-
 row = c.device(gpu)
 assert (row["least"], row["most"], row["may_set"]) == (250000, 400000, 1), row
 assert c.device(package)["most"] == 205000 and c.device(other)["may_set"] == 0 and c.device(clocks)["may_set"] == 0
-for number, value in ((gpu, 249999), (gpu, 400001), (gpu, 0), (gpu, -1), (gpu, 2 ** 63 - 1), (gpu, -2 ** 63), (package, 205001)):
+for number, value in ((gpu, 249999), (gpu, 400001), (gpu, 0), (gpu, -1), (gpu, 2 ** 63 - 1), (gpu, -2 ** 63),
+                      (package, 205001)):
     for mode in (client.LEASE, client.STANDING):
         print(client.is_refused(34, c.outcome, client.SET, number, mode=mode, value=value))
 for number in (clocks, other):
@@ -165,8 +167,8 @@ client.is_refused(22, c.outcome, client.SET, gpu, mode=7, value=300000)
 
 @test
 def group_wattle(room):
-    """Without a policy members of group wattle may read every millisecond and limit power in the device's own range, not
-    clocks"""
+    """Without a policy members of group wattle may read every millisecond and limit power in the device's own range,
+    not clocks"""
     (room.folder / "group").write_text(f"root:x:0:\nwattle:x:{GROUP}:\n")
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode != 0:
         raise Skip("no mount namespaces here")
@@ -232,7 +234,8 @@ def bad_policies(room):
 def policy_owner(room):
     """A policy that others may write to, or that is theirs, is refused"""
     Helper(room, policy="others read", wait=True).stop()
-    for change, expected in ((lambda path: path.chmod(0o664), "chmod go-w"), (lambda path: os.chown(path, NOBODY, 0), "chown")):
+    for change, expected in ((lambda path: path.chmod(0o664), "chmod go-w"),
+                             (lambda path: os.chown(path, NOBODY, 0), "chown")):
         change(room.folder / "policy")
         (room.folder / "log").unlink()
         helper = Helper(room, "--policy", room.folder / "policy", wait=False)
@@ -243,7 +246,8 @@ def policy_owner(room):
 
 @test
 def lease_ends_with_its_process(room):
-    """A limit goes within a second after a kill -9 of the process that holds it; nobody else can end it or take the device"""
+    """A limit goes within a second after a kill -9 of the process that holds it; nobody else can end it or take the
+    device"""
     helper = Helper(room)
     with helper.client() as client:
         gpu = helper.row(client, "gpu-0")
@@ -431,7 +435,8 @@ def malformed(room):
 
 @test
 def flood(room):
-    """10^5 requests that nobody reads the replies of: others are served meanwhile, memory and descriptors stay what they were"""
+    """10^5 requests that nobody reads the replies of: others are served meanwhile, memory and descriptors stay what
+    they were"""
     helper = Helper(room)
     with helper.client() as friend:
         friend.read(0, 4)
@@ -476,7 +481,8 @@ def deaf(room):
 
 @test
 def half_messages(room):
-    """A request may come in pieces; who stops in the middle of one is dropped after seconds, others are served meanwhile"""
+    """A request may come in pieces; who stops in the middle of one is dropped after seconds, others are served
+    meanwhile"""
     helper = Helper(room)
     before = usage(helper.pid)
     with helper.client() as slow, many(helper.path, 20) as enemies, helper.client() as friend:
@@ -496,8 +502,8 @@ def half_messages(room):
 
 @test
 def many_connections(room):
-    """1,000 connections of one user: some are served, the others told that there are too many; another user is served all the
-    while, and so is the first one when they have gone"""
+    """1,000 connections of one user: some are served, the others told that there are too many; another user is served
+    all the while, and so is the first one when they have gone"""
     helper = Helper(room, policy="others read\n")
     before = usage(helper.pid)
     program = """
@@ -534,8 +540,8 @@ def activated(room):
     notices.settimeout(20)
     os.dup2(listener.fileno(), 200)
     process = room.start("-c", "import os, sys; os.dup2(200, 3); os.environ['LISTEN_PID'] = str(os.getpid()); "
-                         "os.execv(sys.argv[1], sys.argv[1:])", WATTLED, "--sysfs", room.tree("sys", {"class/x": ""}), "--nvml",
-                         "/nowhere", "--state", room.folder / "state", program=sys.executable, pass_fds=(200,),
+                         "os.execv(sys.argv[1], sys.argv[1:])", WATTLED, "--sysfs", room.tree("sys", {"class/x": ""}),
+                         "--nvml", "/nowhere", "--state", room.folder / "state", program=sys.executable, pass_fds=(200,),
                          env={"LISTEN_FDS": "1", "NOTIFY_SOCKET": str(room.folder / "notify")})
     os.close(200)
     assert notices.recv(1000).decode().startswith("READY=1\nSTATUS=serves 0 counters and 0 limits at systemd's socket")
@@ -550,8 +556,8 @@ def activated(room):
 
 @test
 def sandboxed(room):
-    """Both processes run without new privileges and under a filter; of capabilities CAP_SYS_ADMIN alone is left, and that only
-    where there is an NVIDIA GPU"""
+    """Both processes run without new privileges and under a filter; of capabilities CAP_SYS_ADMIN alone is left, and
+    that only where there is an NVIDIA GPU"""
     helper = Helper(room)
 
     def state(pid):
@@ -584,9 +590,10 @@ def variables(room):
 @test
 def usage_errors(room):
     """Wrong options are said in one line; --help and --version answer on stdout"""
-    for words, status, expected in ((["--help"], 0, "usage: wattled"), (["--version"], 0, "wattled "), (["--socket"], 2, "--socket"),
-                                    (["x"], 2, "'x' is no option"), (["--socket", "relative"], 1, "absolute"),
-                                    (["--socket", "/" + "x" * 200], 1, "absolute"), (["--sysfs", "/not/there"], 1, "--sysfs"),
+    for words, status, expected in ((["--help"], 0, "usage: wattled"), (["--version"], 0, "wattled "),
+                                    (["--socket"], 2, "--socket"), (["x"], 2, "'x' is no option"), (["--socket", "relative"], 1, "absolute"),
+                                    (["--socket", "/" + "x" * 200], 1, "absolute"),
+                                    (["--sysfs", "/not/there"], 1, "--sysfs"),
                                     (["--policy", "/not/there", "--socket", room.folder / "s"], 1, "/not/there")):
         done = room.finish(room.start(*words, program=WATTLED))
         assert done.returncode == status and expected in done.stdout + done.stderr, (words, done)
@@ -598,7 +605,8 @@ def links(room):
     """It is linked with libc, libm and libseccomp alone: no SQL, no JSON, no HTTP"""
     done = subprocess.run(["ldd", str(WATTLED)], capture_output=True, text=True, check=True)
     names = {pathlib.Path(line.split()[0]).name.split(".so")[0] for line in done.stdout.splitlines()}
-    extra = names - {"linux-vdso", "libc", "libm", "libdl", "libseccomp", "libpthread", "ld-linux-x86-64", "ld-linux-aarch64"}
+    extra = names - {"linux-vdso", "libc", "libm", "libdl", "libseccomp", "libpthread", "ld-linux-x86-64",
+                     "ld-linux-aarch64"}
     if any(name.endswith("san") for name in names):
         extra = {name for name in extra if not name.endswith("san")} - {"libstdc++", "libgcc_s"}
     assert not extra, extra
