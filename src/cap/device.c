@@ -88,10 +88,15 @@ const struct cap_field *cap_setting_find(const struct cap_setting *setting, cons
 	return NULL;
 }
 
+// fmax leaves NaN aside: 5 W where nothing is known.
+static double least(const struct cap_device *device, double before)
+{
+	return fmax(least_w, least_share * (isnan(device->default_) ? before : device->default_));
+}
+
 void cap_guard_range(struct cap_device *device)
 {
-	double usual = isnan(device->default_) ? device->current : device->default_;
-	device->min = fmax(usual * least_share, least_w); // fmax leaves NaN aside: 5 W where nothing is known
+	device->min = least(device, device->current);
 	device->min_is_ours = true;
 	if (isnan(device->max))
 		device->max = fmax(device->default_, device->current);
@@ -209,16 +214,29 @@ static void number(char out[32], double value)
 	num_format_double(out, 32, round(value * 1000) / 1000);
 }
 
-static int fail_range(const struct cap_device *device, double value, struct wattle_error *reterr)
+struct range {
+	double min, max;
+};
+
+// What was there before may always be set again, and where nothing else is known it says what is little.
+static struct range find_range(const struct cap_device *device, const struct cap_setting *before)
+{
+	double value = cap_value_of(device, before);
+	return (struct range){
+		.min = device->min_is_ours ? least(device, value) : device->min,
+		.max = fmax(device->max, value),
+	};
+}
+
+static int fail_range(const struct cap_device *device, double value, struct range range, struct wattle_error *reterr)
 {
 	char asked[32], min[32], max[32];
 	const char *unit = cap_what_unit(device->what);
-	const char *ours = device->min_is_ours ? " (it states no minimum: that one is wattle's, to keep it usable)"
-					       : "";
+	const char *ours = device->min_is_ours ? " (the least is wattle's own: this device states none)" : "";
 	number(asked, value);
-	number(min, device->min);
-	number(max, device->max);
-	if (isnan(value) || isnan(device->min) || isnan(device->max))
+	number(min, range.min);
+	number(max, range.max);
+	if (isnan(value) || isnan(range.min) || isnan(range.max))
 		return error_set(reterr, -ERANGE, "%s: %s %s is no limit that could be set", device->name, asked, unit);
 	return error_set(reterr, -ERANGE, "%s: %s %s is out of range; %s to %s %s can be set%s", device->name, asked,
 		unit, min, max, unit, ours);
@@ -229,10 +247,9 @@ int cap_plan(struct cap_device *device, const struct cap_setting *before, double
 {
 	// In thousandths, as the hardware's registers are: 99.9999 W of a device whose minimum is 100 W is 100 W.
 	double rounded = round(value * 1000) / 1000;
-	// What was there may always be set again. fmax leaves NaN aside.
-	double max = fmax(device->max, cap_value_of(device, before));
-	if (!(rounded > 0) || !(rounded < 1e6) || rounded < device->min || rounded > max)
-		return fail_range(device, value, reterr);
+	struct range range = find_range(device, before);
+	if (!(rounded > 0) || !(rounded < 1e6) || rounded < range.min || rounded > range.max)
+		return fail_range(device, value, range, reterr);
 	struct cap_setting setting = {0};
 	device->ops->plan(device, before, rounded, &setting);
 	*ret_setting = setting;

@@ -217,8 +217,28 @@ static void out_of_range(void **state)
 			fail_msg("%s", ranges[i].teaches);
 	assert_int_equal(cap_plan(device, &before, 8, &planned, &machine.error), -ERANGE);
 	assert_string_equal(machine.error.text,
-		"package-0: 8 W is out of range; 9.5 to 110 W can be set (it states no minimum: that one is wattle's, to keep "
-		"it usable)");
+		"package-0: 8 W is out of range; 9.5 to 110 W can be set (the least is wattle's own: this device states none)");
+	close_machine(&machine);
+}
+
+// Else each limit would make room for a lower one, and none for a higher one.
+static void range_of_before(void **state)
+{
+	static const struct file files[FILES_MAX] = {PACKAGE(RAPL, "1", "200000000", "250000000")};
+	struct machine machine;
+	open_machine(&machine, files);
+	struct cap_device *device = find(&machine, "package-0");
+	struct cap_setting before, planned;
+	assert_int_equal(cap_read(device, &before, NULL), 0);
+	assert_int_equal(cap_plan(device, &before, 50, &planned, NULL), 0);
+	assert_int_equal(cap_write(device, &planned, NULL), 0);
+	cap_devices_close(&machine.devices);
+	assert_int_equal(cap_devices_open(&machine.devices, &machine.env, NULL), 0);
+	device = find(&machine, "package-0");
+	assert_number(device->current, 50);
+	assert_int_equal(cap_plan(device, &before, 200, &planned, NULL), 0);
+	assert_int_equal(cap_plan(device, &before, 19, &planned, &machine.error), -ERANGE);
+	assert_non_null(strstr(machine.error.text, "20 to 200 W can be set"));
 	close_machine(&machine);
 }
 
@@ -344,6 +364,8 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, limit_and_back);
 	ROWS_ADD_ONE(&tests, "the range is held, and a limit beyond it that was there may come back", out_of_range);
+	ROWS_ADD_ONE(&tests, "nothing but a limit is known: the range is that of the limit that was there first",
+		range_of_before);
 	ROWS_ADD_ONE(&tests, "a register may read a little less than was asked", rounding);
 	ROWS_ADD_ONE(&tests, "the default, where the device says it", defaults);
 	ROWS_ADD_ONE(&tests, "a card that is gone", gone);
