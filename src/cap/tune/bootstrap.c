@@ -5,7 +5,11 @@
 
 #include <errno.h>
 
-enum { DRAWS = 400, CUT = DRAWS / 40 }; // CUT: 2.5 % on either side
+enum {
+	DRAWS = 400,
+	CUT = DRAWS / 40, // 2.5 % on either side
+	PLACES = 128      // where an optimum is looked for: the range is no finer
+};
 
 // Half-way between two measured limits a curve that is smooth may miss what is not: steps of the clock, a limit that begins
 // to bind.
@@ -78,8 +82,9 @@ static double best_of_truth(const struct bootstrap *bootstrap)
 {
 	const struct figures *figures = bootstrap->figures;
 	double least = 0;
-	size_t best = 0;
-	for (size_t g = 1; g < figures->n_grid; g++) {
+	size_t best = 0, step = figures->n_grid / PLACES + 1, last = figures->n_grid - 1;
+	for (size_t place = step; place < last + step; place += step) {
+		size_t g = place < last ? place : last;
 		double t = figures->time_exponent > 0 || isfinite(figures->bound) ? truth_at(bootstrap, TUNE_T, g) : 0;
 		if (t > figures->bound)
 			break;

@@ -2,16 +2,23 @@
  * else the best measured one. */
 #include "cap/tune/figures.h"
 
+#include "base/cholesky.h"
 #include "base/util.h"
 
 // Against the reference, of the objective: less is no gain.
 static const double EQUAL = 0.005;
+static const double DOUBTFUL = 0.01; // less is no gain where the limits do not differ for sure
 
 static const double CROSS_VALIDATED = 4; // mean square of what limits are foretold wrong by, in their own noise: at most
 static const double FITTED = 2.5;        // the same for limits that the model has seen
 static const double CONTRADICTED = 2;    // standard errors
+static const double SURE = 1.645;        // 95 % of a normal variable
 
 static const char NOTHING[] = "no limit saves anything that could be measured: the reference stays";
+
+static const char ALIKE[] = "the limits differ by no more than the measurements scatter: the reference stays";
+
+static const char HARDLY[] = "the limits hardly differ by more than the measurements scatter: longer windows would tell more";
 
 static size_t best_measured(const struct figures *figures)
 {
@@ -81,7 +88,35 @@ static struct choice choose_measured(const struct figures *figures, const char *
 	return choice;
 }
 
-static struct choice choose_by_objective(struct figures *figures)
+/* Do the limits differ at all? The F test of all of them against one level, with Paulson's approximation to its quantile. */
+static bool all_alike(const struct figures *figures, struct arena *arena)
+{
+	size_t n = figures->n;
+	double *factor = arena_alloc(arena, n * n, sizeof(*factor)), *ones = arena_alloc(arena, n, sizeof(*ones));
+	double *y = arena_alloc(arena, n, sizeof(*y));
+	if (figures->degrees < 3 || factor == NULL || ones == NULL || y == NULL)
+		return false;
+	memcpy(factor, figures->shape, n * n * sizeof(*factor));
+	memcpy(y, figures->y, n * sizeof(*y));
+	for (size_t i = 0; i < n; i++)
+		ones[i] = 1;
+	if (!cholesky_factor(factor, n))
+		return false;
+	cholesky_solve(factor, n, ones);
+	cholesky_solve(factor, n, y);
+	double weight = 0, level = 0, squares = 0;
+	for (size_t i = 0; i < n; i++) {
+		weight += ones[i];
+		level += ones[i] * figures->y[i];
+		squares += y[i] * figures->y[i];
+	}
+	double above = (double)(n - 1), below = (double)figures->degrees;
+	double f = (squares - level * level / weight) / above / figures->noise_of_objective;
+	double a = 2 / (9 * above), b = 2 / (9 * below), root = cbrt(fmax(f, 0));
+	return (1 - b) * root - (1 - a) < SURE * sqrt(b * root * root + a);
+}
+
+static struct choice choose_by_objective(const struct figures *figures, struct arena *arena)
 {
 	struct model_points points = figures_points(figures);
 	struct choice choice = {.why = ""};
@@ -95,9 +130,13 @@ static struct choice choose_by_objective(struct figures *figures)
 	double least = model_at(&choice.model, figures->grid[choice.at] / figures->limit[0]);
 	if (least > figures->y[best] + CONTRADICTED * figures->s[best])
 		return choose_measured(figures, "the model's best limit is worse than a measured one, which is taken");
-	if (model_at(&choice.model, 1) - least < EQUAL) {
+	double gain = model_at(&choice.model, 1) - least;
+	bool alike = all_alike(figures, arena);
+	if (gain < EQUAL || (gain < DOUBTFUL && alike)) {
 		choice.at = 0;
-		choice.why = NOTHING;
+		choice.why = gain < EQUAL ? NOTHING : ALIKE;
+	} else if (alike) {
+		choice.why = HARDLY;
 	}
 	return choice;
 }
@@ -110,10 +149,10 @@ static double residual_of_curve(const struct figures *figures)
 	return sqrt(sum / (double)figures->n);
 }
 
-struct choice choose(struct figures *figures)
+struct choice choose(const struct figures *figures, struct arena *arena)
 {
 	if (figures->goal != TUNE_SLOWDOWN)
-		return choose_by_objective(figures);
+		return choose_by_objective(figures, arena);
 	struct choice choice = {.model = {.kind = TUNE_SPLINE_MODEL}, .residual = residual_of_curve(figures), .why = ""};
 	choice.at = choose_within_bound(figures);
 	if (-figures_curve(figures, TUNE_E, choice.at) < EQUAL) {

@@ -115,7 +115,7 @@ int tuner_conclude(const struct tuner *tuner, struct arena *arena, struct tune_r
 	r = figures_make(&estimate, limits, tuner->options.goal, tuner->options.slowdown_percent, arena, &figures);
 	if (r < 0)
 		return r;
-	struct choice choice = choose(&figures);
+	struct choice choice = choose(&figures, arena);
 	result.model = choice.model.kind;
 	result.residual_percent = 100 * choice.residual;
 	text_copy(result.note, sizeof(result.note), choice.why);

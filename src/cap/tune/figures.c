@@ -51,21 +51,17 @@ static bool alloc_figures(struct figures *figures, struct arena *arena)
 	return figures->shape != NULL;
 }
 
-static double noise_of_objective(const struct figures *figures)
-{
-	double k = figures->time_exponent;
-	return figures->noise[TUNE_E][TUNE_E] + 2 * k * figures->noise[TUNE_E][TUNE_T] + k * k * figures->noise[TUNE_T][TUNE_T];
-}
-
 static void fill_objective(struct figures *figures)
 {
-	double least = INFINITY, noise = noise_of_objective(figures);
+	double least = INFINITY, k = figures->time_exponent;
+	const double(*noise)[TUNE_QUANTITIES] = figures->noise;
+	figures->noise_of_objective = noise[TUNE_E][TUNE_E] + 2 * k * noise[TUNE_E][TUNE_T] + k * k * noise[TUNE_T][TUNE_T];
 	for (size_t i = 0; i < figures->n; i++) {
-		figures->y[i] = figures->log[TUNE_E][i] + figures->time_exponent * figures->log[TUNE_T][i];
+		figures->y[i] = figures->log[TUNE_E][i] + k * figures->log[TUNE_T][i];
 		least = fmin(least, figures->y[i]);
 	}
 	for (size_t i = 0; i < figures->n; i++)
-		figures->s[i] = sqrt(noise * figures->shape[i * figures->n + i] +
+		figures->s[i] = sqrt(figures->noise_of_objective * figures->shape[i * figures->n + i] +
 			pow(CARELESS * (figures->y[i] - least), 2));
 }
 

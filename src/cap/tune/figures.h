@@ -15,6 +15,7 @@ struct figures {
 	double *log[TUNE_QUANTITIES];
 	double *shape;               // n × n
 	double noise[TUNE_QUANTITIES][TUNE_QUANTITIES];
+	double noise_of_objective;
 	size_t degrees;
 	double *y, *s;               // the objective and how far off the curve it may lie, for models
 
@@ -44,7 +45,7 @@ struct choice {
 	const char *why;    // for the note; "" nothing to say
 };
 
-struct choice choose(struct figures *figures);
+struct choice choose(const struct figures *figures, struct arena *arena);
 double choice_curve(const struct figures *figures, const struct choice *choice, size_t at); // log objective; NaN: no model
 size_t last_within_bound(const struct figures *figures); // in the grid, TUNE_SLOWDOWN
 size_t choose_within_bound(const struct figures *figures); // TUNE_SLOWDOWN

@@ -4,6 +4,9 @@
 
 #include "base/util.h"
 
+// The noise of a first round is known from two windows of the reference only, which may agree by chance.
+enum { LEAST_DEGREES = 3 };
+
 // Of the objective's logarithm: two limits that differ by less are equally good.
 static const double EQUAL = 0.005;
 
@@ -106,7 +109,7 @@ void tune_judge(struct tuner *tuner)
 	struct estimate estimate;
 	if (named != NULL && tuner->n_windows > 0 &&
 		estimate_make(tuner->windows, tuner->n_windows, tuner->n_limits, arena, &estimate) == 0 &&
-		estimate.degrees > 0 && is_measured(&estimate, 0))
+		estimate.degrees >= LEAST_DEGREES && is_measured(&estimate, 0))
 		(tuner->options.goal == TUNE_SLOWDOWN ? judge_bound : judge_objective)(tuner, &estimate, named);
 	arena_free(arena);
 }

@@ -215,5 +215,7 @@ double tuner_progress(const struct tuner *tuner)
 		used += tuner->limits[i].used_s;
 	if (left <= 0)
 		return 1;
+	if (!isfinite(used))
+		return 1;
 	return used > 0 ? used / (used + left) : 0;
 }

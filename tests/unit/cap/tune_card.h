@@ -35,7 +35,7 @@ static const struct card cards[] = {
 	{"a staircase of clocks, coarse", 350, 100, 55, 340, 0.6, 0.6, 0.4, 1, 0.1, 0.04, 0.2},
 	{"least limit is 60 % of the default", 250, 150, 40, 250, 0.7, 0.5, 0.6, 2, 0.1, 0, 0.2},
 	{"least limit is 80 % of the default", 125, 100, 25, 130, 0.6, 0.6, 0.3, 1, 0.1, 0, 0.2},
-	{"clock can't fall far: duty cycles below", 300, 90, 60, 300, 0.6, 0.6, 0.3, 1, 0.55, 0, 0.2},
+	{"clock can't fall far: duty cycles below", 300, 90, 60, 300, 0.6, 0.6, 0.3, 1, 0.5, 0, 0.2},
 	{"optimum at the least limit", 300, 150, 5, 310, 1, 0.2, 0.85, 1, 0.1, 0, 0.2},
 	{"optimum at the default", 300, 100, 140, 330, 0.2, 0.85, 0, 1, 0.1, 0, 0.2},
 	{"a big card of 700 W", 700, 200, 80, 680, 0.65, 0.55, 0.35, 1, 0.15, 0.0075, 0.4},
