@@ -30,7 +30,7 @@ import sys
 import threading
 import warnings
 import weakref
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
 
@@ -279,6 +279,17 @@ class Row:
     time_per_step_s: Interval
     allowed: bool  #: False: slower than `slowdown` allows
 
+    def to_dict(self) -> dict[str, Any]:
+        """Under the names of `wattle cap tune --json`."""
+        return {"cap_w": self.cap_w, **({"clock_mhz": self.clock_mhz} if _show.is_known(self.clock_mhz) else {}),
+                "steps": self.steps, "energy_j": self.energy_j, "time_s": self.time_s, "objective": self.objective,
+                "objective_low": self.objective_interval.low, "objective_high": self.objective_interval.high,
+                "energy_per_step_j": self.energy_per_step_j.value,
+                "energy_per_step_low_j": self.energy_per_step_j.low,
+                "energy_per_step_high_j": self.energy_per_step_j.high, "time_per_step_s": self.time_per_step_s.value,
+                "time_per_step_low_s": self.time_per_step_s.low, "time_per_step_high_s": self.time_per_step_s.high,
+                "windows": self.windows, "allowed": self.allowed}
+
 
 @dataclass(frozen=True)
 class TuneResult:
@@ -320,8 +331,20 @@ class TuneResult:
         return set(self.device, self.chosen_w)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as `wattle cap tune --json` has it; unknown is None."""
-        result: dict[str, Any] = _without_nan(asdict(self))
+        """All of it, under the names of `wattle cap tune --json`; unknown is None."""
+        by_clock = self.unit == "MHz"
+        result: dict[str, Any] = _without_nan({
+            "schema": "wattle-cap-tune/1", "device": self.device, "what": "clocks" if by_clock else "power",
+            "objective": self.objective, "objective_unit": self.objective_unit, "chosen_w": self.chosen_w,
+            "previous_w": self.previous_w, **({"chosen_mhz": self.chosen_mhz} if by_clock else {}),
+            "saving_percent": self.saving_percent, "saving_low_percent": self.saving_interval.low,
+            "saving_high_percent": self.saving_interval.high, "slowdown_percent": self.slowdown_percent,
+            "slowdown_low_percent": self.slowdown_interval.low, "slowdown_high_percent": self.slowdown_interval.high,
+            "chosen_low": self.chosen_range.low, "chosen_high": self.chosen_range.high,
+            "caps": [row.to_dict() for row in self.caps],
+            "model": {"name": self.model, "parameters": self.parameters, "residual_percent": self.residual_percent},
+            "noise_percent": self.noise_percent, "drift_percent": self.drift_percent, "curve": self.curve,
+            "note": self.note or None})
         return result
 
     def to_json(self) -> str:
@@ -330,10 +353,10 @@ class TuneResult:
 
     def to_csv(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """The table as De Feo's profiler wrote it: cap, steps, kWh, objective a row, then the modelled optimum."""
-        lines = [f"{_limit(row)!r},{row.steps:g},{row.energy_j / _J_PER_KWH!r},{row.objective!r}" for row in self.caps]
-        title = "Modeled Optimal Cap:" if self.unit == "W" else "Modeled Optimal Clock:"
+        rows = [(_limit(row), row.steps, row.energy_j / _J_PER_KWH, row.objective) for row in self.caps]
+        lines = [",".join(map(_number, row)) for row in rows] + [f"Modeled Optimal Cap:,{_number(self.chosen)}"]
         with open(path, "w", encoding="utf-8", newline="") as file:
-            file.write("\n".join([*lines, f"{title},{self.chosen!r}"]) + "\n")
+            file.write("\n".join(lines) + "\n")
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The table, a row a limit."""
@@ -483,11 +506,16 @@ def _limit(row: Row) -> float:
     return row.cap_w if _show.is_known(row.cap_w) else row.clock_mhz
 
 
+def _number(value: float) -> str:
+    """For a CSV: all digits, nothing for what is not known."""
+    if not _show.is_known(value):
+        return ""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
 def _without_nan(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, Interval):
-        return {name: _without_nan(item) for name, item in value._asdict().items()}
     if isinstance(value, (builtins.list, tuple)):
         return [_without_nan(item) for item in value]
     return value if _show.is_known(value) else None

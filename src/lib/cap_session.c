@@ -4,6 +4,7 @@
 #include "lib/tracker_program.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -125,11 +126,28 @@ static void watch_forks(void)
 	(void)pthread_atfork(lock_for_fork, unlock_in_parent, begin_anew_in_child);
 }
 
+/* A guard that was killed is started again; leases may have one in common. Nobody looks between two calls: then, should the
+ * program be killed too, it is the next start of wattle that puts the limit back. */
+static void tend(struct cap_session *session)
+{
+	for (size_t i = 0; i < session->devices.n; i++) {
+		struct cap_entry *entry = &session->entries[i];
+		struct pollfd guard = {.fd = -1, .events = POLLIN};
+		struct cap_outcome outcome;
+		if (entry->hold != NULL && !entry->is_searched)
+			guard.fd = cap_hold_fd(entry->hold);
+		if (guard.fd >= 0 && poll(&guard, 1, 0) > 0)
+			(void)cap_hold_check(entry->hold, &outcome);
+	}
+}
+
 int cap_session_enter(struct cap_session **ret_session, struct wattle_error *reterr)
 {
 	pthread_once(&once, watch_forks); // before the lock can be held while somebody forks
 	pthread_mutex_lock(&lock);
 	int r = is_open ? 0 : open_session(reterr);
+	if (r == 0)
+		tend(&the_session);
 	if (r < 0)
 		pthread_mutex_unlock(&lock);
 	else

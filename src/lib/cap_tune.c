@@ -219,7 +219,7 @@ static int tune(struct cap_search *search, const char *device, struct wattle_cap
 		return r;
 	r = cap_search_run(search, reterr);
 	if (getpid() != search->owner)
-		return -EBADF; // a child: all of this is its parent's, the meter's thread above all
+		return error_set(reterr, -EBADF, "step returned in a forked child: the search is its parent's");
 	struct wattle_error back = {0};
 	int released = end(search, &back);
 	if (released < 0 && (r < 0 || search->ended_by != 0))
