@@ -51,6 +51,7 @@ int guard_split(struct guard *ret_guard, struct wattle_error *reterr)
 		close(stop_fd);
 		return error_set(reterr, r, "pipe: %s", strerror(-r));
 	}
+	signal(SIGCHLD, SIG_DFL); // who started us may have it ignored, and then nobody could be waited for
 	pid_t pid = fork();
 	if (pid < 0) {
 		r = -errno;
@@ -125,7 +126,7 @@ static int wait_for_end(struct guard *guard, int pidfd)
 			on_ready(guard);
 		if (fds[1].revents != 0)
 			on_stop(guard);
-		if (waitpid(guard->pid, &status, WNOHANG) == guard->pid)
+		if (waitpid(guard->pid, &status, WNOHANG) != 0)
 			break;
 	}
 	if (WIFEXITED(status))

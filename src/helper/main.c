@@ -14,6 +14,7 @@
 #include "helper/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
@@ -146,12 +147,25 @@ static int run_server(struct guard *guard, const struct wattle_env *env, const s
 	return r < 0 ? fail(&error, STATUS_FAILED) : STATUS_DONE;
 }
 
+/* Started with 0, 1 or 2 closed, the next files would get these numbers, and the log would be written into a client's
+ * socket. */
+static void fill_standard_files(void)
+{
+	int fd;
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct helper_options options;
 	struct wattle_error error = {0};
 	struct wattle_env env;
 	struct guard guard;
+	fill_standard_files();
 	log_start();
 	signal(SIGPIPE, SIG_IGN); // who read the log may go
 	if (helper_options_parse(argc, argv, &options, &error) < 0)

@@ -19,10 +19,10 @@ void sandbox_limit_resources(size_t n_descriptors)
 {
 	struct rlimit files;
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < n_descriptors) {
-		files.rlim_cur = n_descriptors;
-		if (files.rlim_max < n_descriptors)
-			files.rlim_max = n_descriptors;
-		setrlimit(RLIMIT_NOFILE, &files); // with fewer, fewer are served
+		struct rlimit wanted = {n_descriptors, files.rlim_max < n_descriptors ? n_descriptors : files.rlim_max};
+		files.rlim_cur = files.rlim_max; // as far as one may without rights; with fewer, fewer are served
+		if (setrlimit(RLIMIT_NOFILE, &wanted) < 0)
+			setrlimit(RLIMIT_NOFILE, &files);
 	}
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); // a core would hold readings for whoever may read it
 	umask(022); // the journal is no secret: `wattle cap list` of anybody says from it whose a limit is

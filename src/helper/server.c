@@ -120,6 +120,8 @@ static void rest(struct server *server, bool is_full)
 	if (server->is_full == is_full)
 		return;
 	server->is_full = is_full;
+	if (is_full)
+		log_client(LOG_LEVEL_WARNING, "out of descriptors or memory: new connections wait");
 	watch(server, EPOLL_CTL_MOD, server->listen_fd, is_full ? 0 : EPOLLIN, TAG_LISTEN);
 }
 
