@@ -65,6 +65,14 @@ void cap_set_why(struct cap_device *device, const char *why, const char *remedy)
 	text_copy(device->remedy, sizeof(device->remedy), remedy);
 }
 
+void cap_set_asleep(struct cap_device *device)
+{
+	char remedy[sizeof(device->remedy)];
+	snprintf(remedy, sizeof(remedy), "wattle cap get %s", device->name); // wakes it, as any mention by name
+	device->asleep = true;
+	cap_set_why(device, "asleep (runtime suspended), not woken", remedy);
+}
+
 void cap_set_id(struct cap_device *device, const char *prefix, const char *text)
 {
 	snprintf(device->id, sizeof(device->id), "%s%s", prefix, text);

@@ -103,15 +103,13 @@ static int add_card(struct cap_finder *finder, struct gpu_caps *caps, const stru
 	caps->cards[caps->n].found = *found;
 	struct cap_device like = {.what = CAP_POWER, .ops = caps->brand->ops, .state = caps, .index = caps->n++};
 	snprintf(like.name, sizeof(like.name), "gpu-%zu", finder->n_gpus++);
-	like.asleep = is_asleep(caps->env, found);
 	drm_card_describe(caps->env, found, like.label, sizeof(like.label));
 	cap_set_id(&like, "pci-", found->pci[0] != '\0' ? found->pci : found->name);
 	struct cap_device *device = cap_finder_add(finder, &like);
 	if (device == NULL)
 		return -ENOMEM;
-	if (device->asleep) {
-		cap_set_why(device, "asleep (runtime suspended), not woken",
-			"start a program that uses the GPU, then look again");
+	if (is_asleep(caps->env, found)) {
+		cap_set_asleep(device);
 	} else if (!describe(device)) {
 		cap_finder_explain(finder, "%s (%s) has no power limit that could be set", device->name, device->label);
 		finder->devices->n--;

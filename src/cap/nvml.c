@@ -8,14 +8,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Power limits of NVIDIA's GPUs. The driver keeps one limit a board, in mW; it forgets it when the last client goes, unless
- * persistence mode is on, and at a reboot always.
+/* NVIDIA's GPUs: one session with the driver for the limits of power and of clocks.
  *
  * Laptops: asking the driver wakes a sleeping GPU, so while all of them sleep their rows stand without figures until one of
  * them is asked for by name. */
 
-static const char register_name[] = "limit_mw";
-static const int64_t step_mw = 1000; // some boards keep whole watts
+static const struct {
+	const struct cap_ops *ops;
+	bool (*describe)(struct cap_device *device);
+	const char *absent;
+} kinds[] = {
+	[CAP_POWER] = {&cap_nvml_power, cap_nvml_power_describe, "it has no power limit"},
+	[CAP_CLOCKS] = {&cap_nvml_clocks, cap_nvml_clocks_describe, "its clocks can't be locked"},
+};
 
 /* ---- errors and rights ---- */
 
@@ -84,12 +89,6 @@ void cap_nvml_ask_permission(struct cap_device *device, bool has_call)
 
 /* ---- describe ---- */
 
-static double read_w(int (*get)(nvml_device, unsigned int *), nvml_device handle)
-{
-	unsigned int mw;
-	return get != NULL && get(handle, &mw) == NVML_SUCCESS ? mw / 1000.0 : (double)NAN;
-}
-
 static void read_text(int (*get)(nvml_device, char *, unsigned int), nvml_device handle, char out[NVML_TEXT_MAX])
 {
 	out[0] = '\0';
@@ -99,8 +98,10 @@ static void read_text(int (*get)(nvml_device, char *, unsigned int), nvml_device
 }
 
 // By UUID, else by where it is plugged in, else by its place in the driver's list.
-static void identify(struct cap_device *device, const struct nvml_api *api, nvml_device handle)
+static void identify(struct cap_device *device)
 {
+	const struct nvml_api *api = cap_nvml_api(device);
+	nvml_device handle = cap_nvml_handle(device);
 	char text[NVML_TEXT_MAX];
 	struct nvml_pci pci = {0};
 	read_text(api->name, handle, text);
@@ -117,97 +118,58 @@ static void identify(struct cap_device *device, const struct nvml_api *api, nvml
 	cap_set_id(device, "", text);
 }
 
-static void read_range(struct cap_device *device, const struct nvml_api *api, nvml_device handle)
+// False: that can't be limited.
+static bool describe(struct cap_device *device)
 {
-	unsigned int min_mw, max_mw;
-	device->default_ = read_w(api->default_limit_mw, handle);
-	if (api->limit_range_mw != NULL && api->limit_range_mw(handle, &min_mw, &max_mw) == NVML_SUCCESS) {
-		device->min = min_mw / 1000.0;
-		device->max = max_mw / 1000.0;
-	} else {
-		cap_guard_range(device);
-	}
-}
-
-static void hint_persistence(struct cap_device *device, const struct nvml_api *api, nvml_device handle)
-{
-	int on;
-	if (api->persistence == NULL || api->persistence(handle, &on) != NVML_SUCCESS || on != 0)
-		return;
-	snprintf(device->hint, sizeof(device->hint),
-		"persistence mode is off: the driver forgets a limit when the last program leaves the GPU; "
-		"sudo nvidia-smi -i %zu -pm 1",
-		device->index);
-}
-
-// False: this GPU has no limit. `device` has its name and number.
-static bool describe(struct cap_device *device, nvml_device handle)
-{
-	const struct nvml_api *api = cap_nvml_api(device);
-	device->asleep = false;
-	identify(device, api, handle);
-	device->current = read_w(api->limit_mw, handle);
-	if (isnan(device->current))
-		return false;
-	device->enforced = read_w(api->enforced_limit_mw, handle);
-	read_range(device, api, handle);
-	if (device->max <= 0) // what some laptops answer where there is none
-		return false;
-	hint_persistence(device, api, handle);
-	cap_nvml_ask_permission(device, api->set_limit_mw != NULL || api->set_limit_v2 != NULL);
-	return true;
+	identify(device);
+	return kinds[device->what].describe(device);
 }
 
 /* ---- open ---- */
 
-static struct cap_device blank(struct cap_nvml *nvml, size_t index, size_t number, enum cap_what what)
+static int add_device(struct cap_finder *finder, struct cap_nvml *nvml, size_t index, enum cap_what what,
+	struct cap_device **ret_device)
 {
-	struct cap_device device = {
-		.what = what,
-		.ops = what == CAP_POWER ? &cap_nvml : &cap_nvml_clocks,
-		.state = nvml,
-		.index = index,
-	};
-	snprintf(device.name, sizeof(device.name), "gpu-%zu", number);
-	return device;
+	struct cap_device like = {.what = what, .ops = kinds[what].ops, .state = nvml, .index = index};
+	snprintf(like.name, sizeof(like.name), "gpu-%zu", finder->n_gpus);
+	*ret_device = cap_finder_add(finder, &like);
+	return *ret_device != NULL ? 0 : -ENOMEM;
 }
 
-static int add_power(struct cap_finder *finder, const struct cap_device *like)
+static int add_awake(struct cap_finder *finder, struct cap_nvml *nvml, size_t index, enum cap_what what)
 {
-	struct cap_device *device = cap_finder_add(finder, like);
-	if (device == NULL)
-		return -ENOMEM;
-	if (!describe(device, cap_nvml_handle(device))) {
+	struct cap_device *device;
+	int r = add_device(finder, nvml, index, what, &device);
+	if (r < 0 || describe(device))
+		return r;
+	if (what == CAP_POWER)
 		cap_finder_explain(finder, "%s (%s) has no power limit that could be set", device->name, device->label);
-		finder->devices->n--;
-	}
+	finder->devices->n--;
 	return 0;
 }
 
-static int add_clocks(struct cap_finder *finder, const struct cap_device *like)
+static int add_asleep(struct cap_finder *finder, struct cap_nvml *nvml, size_t index, enum cap_what what)
 {
-	struct cap_device *device = cap_finder_add(finder, like);
-	if (device == NULL)
-		return -ENOMEM;
-	identify(device, cap_nvml_api(device), cap_nvml_handle(device));
-	if (!cap_nvml_clocks_describe(device))
-		finder->devices->n--;
+	struct cap_device *device;
+	int r = add_device(finder, nvml, index, what, &device);
+	if (r < 0)
+		return r;
+	cap_set_asleep(device);
+	snprintf(device->label, sizeof(device->label), "NVIDIA GPU %s", nvml->bus.gpus[index].address);
 	return 0;
 }
 
 static int add_gpu(struct cap_finder *finder, struct cap_nvml *nvml, unsigned int index)
 {
-	size_t number = finder->n_gpus++;
-	struct cap_device power = blank(nvml, index, number, CAP_POWER);
-	struct cap_device clocks = blank(nvml, index, number, CAP_CLOCKS);
-	int code = nvml->api.by_index(index, &nvml->handles[index]);
+	int r = 0, code = nvml->api.by_index(index, &nvml->handles[index]);
 	if (code != NVML_SUCCESS) {
 		nvml->handles[index] = NULL;
-		cap_finder_explain(finder, "%s: %s", power.name, nvml_failure(code).why);
-		return 0;
+		cap_finder_explain(finder, "gpu-%zu: %s", finder->n_gpus, nvml_failure(code).why);
 	}
-	int r = add_power(finder, &power);
-	return r == 0 ? add_clocks(finder, &clocks) : r;
+	for (enum cap_what what = CAP_POWER; r == 0 && code == NVML_SUCCESS && what <= CAP_CLOCKS; what++)
+		r = add_awake(finder, nvml, index, what);
+	finder->n_gpus++;
+	return r;
 }
 
 static int start(struct cap_nvml *nvml, unsigned int *ret_count)
@@ -245,14 +207,8 @@ static int open_asleep(struct cap_finder *finder, struct cap_nvml *nvml)
 {
 	int r = make_room(nvml, nvml->bus.n);
 	for (size_t i = 0; r == 0 && i < nvml->n; i++, finder->n_gpus++)
-		for (enum cap_what what = CAP_POWER; r == 0 && what <= CAP_CLOCKS; what++) {
-			struct cap_device like = blank(nvml, i, finder->n_gpus, what);
-			like.asleep = true;
-			snprintf(like.label, sizeof(like.label), "NVIDIA GPU %s", nvml->bus.gpus[i].address);
-			cap_set_why(&like, "asleep (runtime suspended), not woken",
-				"start a program that uses the GPU, then look again");
-			r = cap_finder_add(finder, &like) != NULL ? 0 : -ENOMEM;
-		}
+		for (enum cap_what what = CAP_POWER; r == 0 && what <= CAP_CLOCKS; what++)
+			r = add_asleep(finder, nvml, i, what);
 	return r;
 }
 
@@ -289,17 +245,12 @@ static void close_nvml(void *state)
 
 static void describe_woken(struct cap_device *device)
 {
-	nvml_device handle = cap_nvml_handle(device);
-	bool power = device->what == CAP_POWER;
 	device->asleep = false;
 	cap_set_why(device, "", "");
-	if (handle == NULL) {
+	if (cap_nvml_handle(device) == NULL)
 		cap_set_why(device, "the NVIDIA driver refuses it", "nvidia-smi");
-		return;
-	}
-	identify(device, cap_nvml_api(device), handle);
-	if (!(power ? describe(device, handle) : cap_nvml_clocks_describe(device)))
-		cap_set_why(device, power ? "it has no power limit" : "its clocks can't be locked", "");
+	else if (!describe(device))
+		cap_set_why(device, kinds[device->what].absent, "");
 }
 
 int cap_nvml_wake(struct cap_device *device, struct cap_devices *devices, struct wattle_error *reterr)
@@ -318,78 +269,7 @@ int cap_nvml_wake(struct cap_device *device, struct cap_devices *devices, struct
 	return 0;
 }
 
-/* ---- read and write ---- */
-
-static int read_limit(struct cap_device *device, struct cap_setting *ret_setting, struct wattle_error *reterr)
-{
-	const struct nvml_api *api = cap_nvml_api(device);
-	nvml_device handle = cap_nvml_handle(device);
-	unsigned int limit_mw = 0;
-	int code = handle == NULL || api->limit_mw == NULL ? NVML_NOT_SUPPORTED : api->limit_mw(handle, &limit_mw);
-	device->current = device->enforced = (double)NAN;
-	if (code != NVML_SUCCESS)
-		return cap_nvml_fail(device, "can't read its power limit", code, reterr);
-	device->current = limit_mw / 1000.0;
-	device->enforced = read_w(api->enforced_limit_mw, handle);
-	cap_setting_add(ret_setting, register_name, limit_mw);
-	return 0;
-}
-
-static void plan_limit(const struct cap_device *device, const struct cap_setting *before, double value,
-	struct cap_setting *ret_setting)
-{
-	cap_setting_add(ret_setting, register_name, llround(value * 1000));
-}
-
-static int set_limit(const struct nvml_api *api, nvml_device handle, unsigned int limit_mw)
-{
-	struct nvml_power_value value = {NVML_POWER_VALUE_VERSION, NVML_SCOPE_GPU, limit_mw};
-	if (api->set_limit_mw != NULL)
-		return api->set_limit_mw(handle, limit_mw);
-	return api->set_limit_v2 != NULL ? api->set_limit_v2(handle, &value) : NVML_FUNCTION_NOT_FOUND;
-}
-
-static int write_limit(struct cap_device *device, const struct cap_setting *setting, struct wattle_error *reterr)
-{
-	struct cap_setting now = {0};
-	const struct cap_field *field = cap_setting_find(setting, register_name);
-	if (field == NULL || field->value <= 0 || field->value > UINT32_MAX)
-		return error_set(reterr, -EINVAL, "%s: no power limit to set", device->name);
-	int r = read_limit(device, &now, reterr);
-	if (r < 0 || now.fields[0].value == field->value)
-		return r;
-	int code = set_limit(cap_nvml_api(device), cap_nvml_handle(device), (unsigned int)field->value);
-	return code == NVML_SUCCESS ? 0 : cap_nvml_fail(device, "can't set its power limit", code, reterr);
-}
-
-static bool default_limit(const struct cap_device *device, const struct cap_setting *now,
-	struct cap_setting *ret_setting)
-{
-	if (isnan(device->default_))
-		return false;
-	plan_limit(device, now, device->default_, ret_setting);
-	return true;
-}
-
-static double limit_of(const struct cap_device *device, const struct cap_setting *setting)
-{
-	const struct cap_field *field = cap_setting_find(setting, register_name);
-	return field != NULL ? (double)field->value / 1000 : (double)NAN;
-}
-
-static int64_t step_of(const char *field)
-{
-	return step_mw;
-}
-
 const struct cap_ops cap_nvml = {
 	.open = open_nvml,
 	.close = close_nvml,
-	.wake = cap_nvml_wake,
-	.read = read_limit,
-	.plan = plan_limit,
-	.write = write_limit,
-	.default_setting = default_limit,
-	.value_of = limit_of,
-	.step = step_of,
 };

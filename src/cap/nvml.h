@@ -27,5 +27,8 @@ int cap_nvml_fail(const struct cap_device *device, const char *what, int code, s
 void cap_nvml_ask_permission(struct cap_device *device, bool has_call);
 // As cap_ops::wake, of both kinds.
 int cap_nvml_wake(struct cap_device *device, struct cap_devices *devices, struct wattle_error *reterr);
-// nvml_clocks.c: fills in the clocks of `device`; false: they can't be locked.
+
+// Fill in the figures of a device that has its name and its handle; false: that can't be limited.
+bool cap_nvml_power_describe(struct cap_device *device);
 bool cap_nvml_clocks_describe(struct cap_device *device);
+extern const struct cap_ops cap_nvml_power, cap_nvml_clocks;

@@ -33,7 +33,7 @@ struct cap_ops {
 	int64_t (*step)(const char *field);
 };
 
-extern const struct cap_ops cap_nvml, cap_nvml_clocks, cap_amdgpu, cap_intel_gpu, cap_powercap;
+extern const struct cap_ops cap_nvml, cap_amdgpu, cap_intel_gpu, cap_powercap;
 
 // A new device, zeroed but for what `like` has and its figures, which are unknown. NULL: no memory. Valid until the next one.
 struct cap_device *cap_finder_add(struct cap_finder *finder, const struct cap_device *like);
@@ -41,6 +41,7 @@ struct cap_device *cap_finder_add(struct cap_finder *finder, const struct cap_de
 void cap_finder_explain(struct cap_finder *finder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void cap_set_why(struct cap_device *device, const char *why, const char *remedy); // not settable
+void cap_set_asleep(struct cap_device *device);
 // Copies what may stand in a file's name; the rest becomes "_".
 void cap_set_id(struct cap_device *device, const char *prefix, const char *text);
 void cap_setting_add(struct cap_setting *setting, const char *name, int64_t value);
