@@ -43,7 +43,7 @@ void cap_holds_describe(const struct cap_holder *holder, struct cap_devices *dev
 int cap_hold_open(const struct cap_holder *holder, struct cap_device *device, struct cap_hold **ret_hold,
 	struct wattle_error *reterr)
 {
-	const struct hold_ops *way;
+	const struct hold_ops *way = NULL;
 	int r = choose(holder, device, &way, reterr);
 	if (r < 0)
 		return r;
@@ -104,7 +104,7 @@ bool cap_hold_is_helped(const struct cap_hold *hold)
 int cap_hold_stand(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	const struct hold_ops *way;
+	const struct hold_ops *way = NULL;
 	int r = choose(holder, device, &way, reterr);
 	return r < 0 ? r : way->stand(holder, device, value, for_ns, ret_outcome, reterr);
 }
@@ -112,7 +112,7 @@ int cap_hold_stand(const struct cap_holder *holder, struct cap_device *device, d
 int cap_hold_reset(const struct cap_holder *holder, struct cap_device *device, bool to_default,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	const struct hold_ops *way;
+	const struct hold_ops *way = NULL;
 	int r = choose(holder, device, &way, reterr);
 	return r < 0 ? r : way->reset(holder, device, to_default, ret_outcome, reterr);
 }
