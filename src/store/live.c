@@ -33,6 +33,8 @@ void live_forget(struct live *live, int64_t before_ns)
 	size_t n = 0;
 	while (n < live->n_steps && live->steps[n].t_ns < before_ns)
 		n++;
+	if (n == 0) // nor is there anything to move where there is no array yet
+		return;
 	live->n_steps -= n;
 	memmove(live->steps, live->steps + n, live->n_steps * sizeof(*live->steps));
 }
