@@ -1,5 +1,5 @@
-"""wattle through wattled, as users who may and who may not: what they read and how well, what they limit, and what is left of that
-when anybody is killed."""
+"""wattle through wattled, as users who may and who may not: what they read and how well, what they limit, and what is left of
+that when anybody is killed."""
 import concurrent.futures
 import json
 import os
@@ -92,7 +92,8 @@ def who_may_read(room):
     simulate(room)
     helper = Helper(room, policy=f"group {GROUP} read\nuser 65533 read every 20ms\n")
     member = User(room, MEMBER).sensors()
-    assert all(row["readable"] and row["used"] and "through the helper" in row["note"] for row in member.values()), member
+    for row in member.values():
+        assert row["readable"] and row["used"] and "through the helper" in row["note"], member
     assert set(member) == {"package-0", "dram-0"} and member["package-0"]["update_period_s"] < 0.02, member
     slow = User(room, {"user": 65533, "group": 65533, "extra_groups": []}).sensors()["package-0"]
     assert slow["readable"] and 0.019 < slow["update_period_s"] < 0.06 and "every 20 ms" in slow["note"], slow
@@ -124,7 +125,7 @@ def run_energy(room, user, seconds):
 
 @test
 def energy_within_its_error(room):
-    """runs of members (new readings) and of others (readings of up to 100 ms ago): the truth lies within the stated error"""
+    """runs of members (new readings) and of others (of up to 100 ms ago): the truth lies within the stated error"""
     needs_root()
     simulate(room)
     out = room.folder / "out"
@@ -145,7 +146,7 @@ def energy_within_its_error(room):
 
 @test
 def helper_dies_and_comes_back(room):
-    """a helper that is killed during a run is a gap with its reason, one that comes back is used again, and no energy is lost"""
+    """a helper that is killed is a gap with its reason, one that comes back is used again, and no energy is lost"""
     needs_root()
     simulate(room, "40")
     (room.folder / "out").mkdir()
@@ -209,7 +210,7 @@ def helper_that_hangs(room):
 
 @test
 def limits_of_a_member(room):
-    """cap list, set, reset, set -- CMD and --for as nobody with a group in the policy: as root's, in the policy's range"""
+    """cap list, set, reset, set -- CMD, --for as nobody with a group in the policy: as root's, in the policy's range"""
     needs_root()
     package(room.folder / "sys")
     helper = Helper(room, policy=POLICY)
@@ -267,9 +268,10 @@ def tune_of_a_member(room):
     user = User(room, MEMBER, WATTLE_NVML=str(library), WATTLE_FAKE_NVML=str(room.folder / "cards"),
                 LD_LIBRARY_PATH=str(room.folder))
     result = room.folder / "out/tune.json"
+    work = [worker, "--step-ms", "2", "--seconds", "6"]
     done = room.finish(user.start("cap", "tune", "gpu-0", "--caps", "4", "--seconds", "0.3", "--settle", "0.06",
-                                  "--objective", "edp", "--json", result, "--step", "step", "--", worker, "--step-ms", "2",
-                                  "--seconds", "6", cwd=room.folder / "out"))
+                                  "--objective", "edp", "--json", result, "--step", "step", "--", *work,
+                                  cwd=room.folder / "out"))
     assert done.returncode == 0, done.stderr
     found = json.loads(result.read_text())
     assert len(found["caps"]) >= 3 and found["previous_w"] == card.default_w, found
@@ -308,7 +310,7 @@ class Place:
 
 
 def helper_of(place, before=None):
-    """A new helper, once both processes of the one before are gone: a second one at the same socket would be refused."""
+    """A new helper, once both processes of the one before are gone: a second one at its socket would be refused."""
     if before is not None:
         wait_until(lambda: before.process.poll() is not None and not harness.is_alive(before.pid), "both are gone")
     (place.folder / "log").unlink(missing_ok=True)
@@ -341,8 +343,8 @@ def end_of(process):
 
 
 def one_kill(place, number, helper):
-    """Somebody is killed at a random moment of `cap set package-0 90 -- cat`, beside a limit of another client. The helper that
-    serves afterwards."""
+    """Somebody is killed at a random moment of `cap set package-0 90 -- cat`, beside a limit of another client. The
+    helper that serves afterwards."""
     chance = random.Random(number)
     who = WHO[number % len(WHO)]
     process = User(place, MEMBER).start("cap", "set", "-q", "package-0", "90", "--", "cat", stdin=subprocess.PIPE)
@@ -403,7 +405,7 @@ def many_kills(place, numbers):
 
 @test
 def sixty_kills(room):
-    """60 kills of wattle, its command, the helper's two processes, in pairs: the limit is back, another's is left alone"""
+    """60 kills of wattle, its command, the helper's two processes, pairs: the limit is back, another's left alone"""
     needs_root()
     room.for_everybody()
     places = [Place(room, room.folder / f"place-{i}") for i in range(SIDE_BY_SIDE)]
