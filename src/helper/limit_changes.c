@@ -1,0 +1,223 @@
+/* What a client does with a limit. */
+#include "helper/limit_table.h"
+
+#include "helper/log.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { CHANGES_MAX = 100 }; // at once; then one every CHANGE_NS
+static const int64_t CHANGE_NS = 50 * NS_PER_MS;
+
+// A lease is its process's: by number while that process lives, so the number can't be another's yet.
+static bool is_holder(const struct question *question)
+{
+	const struct cap_owner *owner = &question->held->owner;
+	return question->held->lease != NULL && question->held->pidfd >= 0 && owner->pid == question->asker->peer.pid &&
+		owner->uid == question->asker->peer.uid;
+}
+
+static struct cap_owner owner_of(const struct question *question)
+{
+	const struct peer *peer = &question->asker->peer;
+	struct cap_owner owner = {.pid = peer->pid, .uid = peer->uid};
+	owner.start_ticks = peer_start_ticks(question->limits->env, peer->pid);
+	text_copy(owner.name, sizeof(owner.name),
+		question->request->name[0] != '\0' ? question->request->name : "a client");
+	return owner;
+}
+
+static void log_set(const struct question *question, const struct cap_outcome *outcome, const char *how)
+{
+	const struct peer *peer = &question->asker->peer;
+	const char *unit = cap_what_unit(question->device->what);
+	log_client(LOG_LEVEL_INFO, "%s: %.6g %s (before: %.6g) %s by %s, pid %d, user %u", question->device->name,
+		outcome->set, unit, outcome->previous, how, question->request->name, (int)peer->pid, peer->uid);
+}
+
+static int out_of_range(const struct question *question, struct wattle_error *reterr)
+{
+	const char *unit = cap_what_unit(question->device->what);
+	return error_set(reterr, -ERANGE, "%s: %.6g %s is not within %.6g to %.6g %s, which the helper lets you set",
+		question->device->name, limit_from_wire(question->device, question->request->value), unit,
+		question->least, question->most, unit);
+}
+
+// A lease for `held`, which is empty, with a limit; or nothing at all.
+static int lease(const struct question *question, int pidfd, int64_t until_ns, struct cap_outcome *ret_outcome,
+	struct wattle_error *reterr)
+{
+	struct held *held = question->held;
+	struct held taken = {.owner = owner_of(question), .pidfd = pidfd, .until_ns = until_ns};
+	struct epoll_event event = {.events = EPOLLIN,
+		.data.u32 = (uint32_t)(question->device - question->limits->devices.devices)};
+	// No guard of its own: wattled has one for all (guard.h).
+	int r = cap_lease_open(question->limits->env, question->device, &taken.owner, NULL, &taken.lease, reterr);
+	if (r < 0)
+		return r;
+	r = cap_lease_set(taken.lease, limit_from_wire(question->device, question->request->value), ret_outcome,
+		reterr);
+	if (r == 0 && pidfd >= 0 && epoll_ctl(question->limits->epoll_fd, EPOLL_CTL_ADD, pidfd, &event) < 0)
+		r = error_set(reterr, -errno, "epoll: %s", strerror(errno));
+	if (r < 0) {
+		struct cap_outcome ignored;
+		cap_lease_end(taken.lease, &ignored, NULL);
+		return r;
+	}
+	*held = taken;
+	return 0;
+}
+
+static int lease_for_process(const struct question *question, struct cap_outcome *ret_outcome,
+	struct wattle_error *reterr)
+{
+	int pidfd = peer_pidfd(question->asker->fd, &question->asker->peer, question->limits->env);
+	if (pidfd < 0)
+		return error_set(reterr, pidfd,
+			"the process that connected can't be watched (%s), so it can't hold a limit", strerror(-pidfd));
+	int r = lease(question, pidfd, VALUE_MISSING, ret_outcome, reterr);
+	if (r < 0)
+		close(pidfd);
+	return r;
+}
+
+static int set_lease(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	double value = limit_from_wire(question->device, question->request->value);
+	if (question->request->for_s != 0)
+		return error_set(reterr, -EINVAL, "a limit of a process has no time of its own");
+	int r = is_holder(question) ? cap_lease_set(question->held->lease, value, ret_outcome, reterr)
+				    : lease_for_process(question, ret_outcome, reterr);
+	if (r == 0)
+		log_set(question, ret_outcome, "as long as it lives,");
+	return r;
+}
+
+static int set_standing(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	const struct wattle_env *env = question->limits->env;
+	struct cap_owner owner = owner_of(question);
+	uint32_t for_s = question->request->for_s;
+	int r;
+	if (for_s > 0)
+		r = lease(question, -1, env_now_ns(env) + for_s * NS_PER_S, ret_outcome, reterr);
+	else
+		r = cap_stand(env, question->device, &owner,
+			limit_from_wire(question->device, question->request->value), 0, NULL, ret_outcome, reterr);
+	if (r == 0)
+		log_set(question, ret_outcome, for_s > 0 ? "for a time" : "to stay");
+	return r;
+}
+
+static int set(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	struct cap_device *same;
+	struct cap_device *device = question->device;
+	// Wakes a GPU that sleeps, whose range is not known before; it stays at its place.
+	int r = cap_devices_find(&question->limits->devices, device->name, device->what, &same, reterr);
+	if (r < 0)
+		return r;
+	double value = limit_from_wire(device, question->request->value);
+	if (value < question->least || value > question->most)
+		return out_of_range(question, reterr);
+	if (question->request->mode == PROTO_LEASE)
+		return set_lease(question, ret_outcome, reterr);
+	if (question->request->mode == PROTO_STANDING)
+		return set_standing(question, ret_outcome, reterr);
+	return error_set(reterr, -EINVAL, "there is no such way to set a limit");
+}
+
+static int check_mine(const struct question *question, struct wattle_error *reterr)
+{
+	if (is_holder(question))
+		return 0;
+	return error_set(reterr, -ENOENT, "%s: this process holds no limit of it", question->device->name);
+}
+
+static int check(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	int r = check_mine(question, reterr);
+	if (r < 0)
+		return r;
+	r = cap_lease_check(question->held->lease, ret_outcome);
+	if (r < 0)
+		return error_set(reterr, r, "%s: %s", question->device->name,
+			ret_outcome->text[0] != '\0' ? ret_outcome->text : strerror(-r));
+	return 0; // somebody else's change is said by the outcome
+}
+
+static int end(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	int r = check_mine(question, reterr);
+	if (r < 0)
+		return r;
+	r = cap_lease_end(question->held->lease, ret_outcome, reterr); // which frees it, come what may
+	log_client(LOG_LEVEL_INFO, "%s: %s, pid %d, user %u is done with it", question->device->name,
+		question->held->owner.name, (int)question->held->owner.pid, question->held->owner.uid);
+	held_forget(question->held);
+	return r;
+}
+
+static int keep(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	int r = check_mine(question, reterr);
+	if (r < 0)
+		return r;
+	r = cap_lease_keep(question->held->lease, reterr);
+	log_client(LOG_LEVEL_INFO, "%s: %s, pid %d, user %u leaves its limit to stay", question->device->name,
+		question->held->owner.name, (int)question->held->owner.pid, question->held->owner.uid);
+	held_forget(question->held);
+	return r;
+}
+
+// A limit for a time hangs on no process: who asked for it, or root, may end it before.
+static bool may_cut_short(const struct question *question)
+{
+	uid_t uid = question->asker->peer.uid;
+	return value_ok(question->held->until_ns) && (uid == 0 || uid == question->held->owner.uid);
+}
+
+static int reset(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	const struct peer *peer = &question->asker->peer;
+	if (may_cut_short(question)) {
+		int r = cap_lease_end(question->held->lease, ret_outcome, reterr);
+		held_forget(question->held);
+		if (r < 0 || question->request->mode != 1)
+			return r;
+	}
+	int r = cap_reset(question->limits->env, question->device, question->request->mode == 1, ret_outcome, reterr);
+	if (r == 0)
+		log_client(LOG_LEVEL_INFO, "%s: reset by pid %d, user %u", question->device->name, (int)peer->pid,
+			peer->uid);
+	return r;
+}
+
+static bool is_too_fast(struct pace *pace, int64_t now_ns)
+{
+	if (pace->free_ns < now_ns)
+		pace->free_ns = now_ns;
+	if (pace->free_ns - now_ns >= CHANGES_MAX * CHANGE_NS)
+		return true;
+	pace->free_ns += CHANGE_NS;
+	return false;
+}
+
+int limit_change(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+{
+	static int (*const kinds[])(const struct question *, struct cap_outcome *, struct wattle_error *) = {
+		[PROTO_SET] = set,
+		[PROTO_CHECK] = check,
+		[PROTO_END] = end,
+		[PROTO_KEEP] = keep,
+		[PROTO_RESET] = reset,
+	};
+	const struct proto_request *request = question->request;
+	struct limits *limits = question->limits;
+	if ((request->type == PROTO_SET || request->type == PROTO_RESET) &&
+		is_too_fast(&limits->paces[request->number], env_now_ns(limits->env)))
+		return error_set(reterr, -EAGAIN, "%s is limited too often; the helper does it 20 times a second",
+			question->device->name);
+	return kinds[request->type](question, ret_outcome, reterr);
+}
