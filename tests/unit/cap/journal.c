@@ -1,0 +1,282 @@
+/* The journal's files: what is written is read back, and nothing else is believed. */
+#include "cap/journal.h"
+
+#include "base/buf.h"
+#include "base/util.h"
+#include "rows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct journal_entry an_entry(void)
+{
+	struct journal_entry entry = {
+		.device = "package-0",
+		.id = "package-0",
+		.boot_id = "283a899d-8d74-4180-834f-7240925a8c22",
+		.since_unix_s = 1795272275,
+		.token = INT64_C(1415098779002911764),
+		.owner = {.pid = 4242, .start_ticks = UINT64_MAX, .uid = UINT32_MAX, .name = "train.py --x=1"},
+		.keeper = {.pid = 4243, .start_ticks = 1, .pid_ns = 4026531836},
+		.previous = {.fields = {{"intel-rapl:0/constraint_0_power_limit_uw", 65000000},
+				     {"intel-rapl:0/enabled", 0}},
+			.n = 2},
+		.set = {.fields = {{"intel-rapl:0/constraint_0_power_limit_uw", -1}}, .n = 1},
+	};
+	return entry;
+}
+
+static void print(const struct journal_entry *entry, struct buf *text)
+{
+	buf_init(text, JOURNAL_TEXT_MAX);
+	journal_entry_print(entry, text);
+	assert_int_equal(text->failed, 0);
+}
+
+static void assert_same(const struct cap_setting *a, const struct cap_setting *b)
+{
+	assert_int_equal(a->n, b->n);
+	for (size_t i = 0; i < a->n; i++) {
+		assert_string_equal(a->fields[i].name, b->fields[i].name);
+		assert_true(a->fields[i].value == b->fields[i].value);
+	}
+}
+
+static void reads_what_it_wrote(void **state)
+{
+	struct journal_entry entry = an_entry(), found;
+	struct buf text;
+	print(&entry, &text);
+	assert_int_equal(journal_entry_parse(text.data, text.size, &found, NULL), 0);
+	assert_string_equal(found.device, entry.device);
+	assert_string_equal(found.boot_id, entry.boot_id);
+	assert_string_equal(found.owner.name, entry.owner.name);
+	assert_true(found.token == entry.token && found.since_unix_s == entry.since_unix_s && !found.timed);
+	assert_true(found.owner.pid == 4242 && found.owner.start_ticks == UINT64_MAX && found.owner.uid == UINT32_MAX);
+	assert_true(cap_keeper_is(&found.keeper, &entry.keeper));
+	assert_same(&found.previous, &entry.previous);
+	assert_same(&found.set, &entry.set);
+	assert_int_equal(found.next.n, 0);
+	buf_finish(&text);
+}
+
+static void a_name_is_one_line(void **state)
+{
+	struct journal_entry entry = an_entry(), found;
+	struct buf text;
+	text_copy(entry.owner.name, sizeof(entry.owner.name), "a\nprevious.x=1\nb\x7f\x1b[2J\xc3\xa4");
+	print(&entry, &text);
+	assert_int_equal(journal_entry_parse(text.data, text.size, &found, NULL), 0);
+	assert_string_equal(found.owner.name, "a?previous.x=1?b??[2J\xc3\xa4");
+	assert_int_equal(found.previous.n, 2);
+	buf_finish(&text);
+}
+
+/* ---- what is not believed ---- */
+
+// The whole text with its own checksum, so that the line itself is what is refused.
+static void sign(struct buf *text)
+{
+	uint64_t sum = UINT64_C(0xcbf29ce484222325);
+	for (size_t i = 0; i < text->size; i++)
+		sum = (sum ^ (unsigned char)text->data[i]) * UINT64_C(0x100000001b3);
+	buf_printf(text, "end=%016llx\n", (unsigned long long)sum);
+}
+
+static const struct row {
+	const char *teaches, *from, *to;
+} refused[] = {
+	{"of another version", "wattle-cap-journal=1", "wattle-cap-journal=2"},
+	{"a line that is not known", "token=", "tokens="},
+	{"a line twice", "device=package-0\n", "device=package-0\ndevice=package-0\n"},
+	{"a line that is missing", "device=package-0\n", ""},
+	{"a line without a value", "device=package-0\n", "device\n"},
+	{"an empty line", "device=package-0\n", "\ndevice=package-0\n"},
+	{"no device", "\nid=package-0\n", "\nid=\n"},
+	{"a number that is none", "owner_pid=4242", "owner_pid=4242x"},
+	{"a number that is too large for its place", "owner_pid=4242", "owner_pid=4294967296"},
+	{"a process id below 0", "keeper_pid=4243", "keeper_pid=4294967295"},
+	{"a kind of limit that there is not", "what=power", "what=speed"},
+	{"neither yes nor no", "timed=0", "timed=2"},
+	{"a register without a value", "intel-rapl:0/enabled=0", "intel-rapl:0/enabled="},
+	{"a register that is no number", "intel-rapl:0/enabled=0", "intel-rapl:0/enabled=0.5"},
+	{"a register without a name", "previous.intel-rapl:0/enabled=0", "previous.=0"},
+	{"a register twice", "previous.intel-rapl:0/enabled=0\n",
+		"previous.intel-rapl:0/enabled=0\nprevious.intel-rapl:0/enabled=1\n"},
+	{"a text that is too long", "boot_id=", "boot_id=0000000000000000000000000000000000000000000000000000"},
+};
+
+static void check_refused(void **state)
+{
+	const struct row *row = *state;
+	struct journal_entry entry = an_entry(), found;
+	struct wattle_error error = {0};
+	struct buf text, changed;
+	print(&entry, &text);
+	const char *at = strstr(text.data, row->from);
+	assert_non_null(at);
+	buf_init(&changed, JOURNAL_TEXT_MAX);
+	buf_add(&changed, text.data, (size_t)(at - text.data));
+	buf_str(&changed, row->to);
+	buf_str(&changed, at + strlen(row->from));
+	changed.size -= strlen("end=0123456789abcdef\n");
+	sign(&changed);
+	assert_int_equal(journal_entry_parse(changed.data, changed.size, &found, &error), -EBADMSG);
+	assert_string_not_equal(error.text, "");
+	buf_finish(&text);
+	buf_finish(&changed);
+}
+
+static void cut_anywhere(void **state)
+{
+	struct journal_entry entry = an_entry(), found;
+	struct buf text;
+	print(&entry, &text);
+	for (size_t size = 0; size < text.size; size++)
+		assert_int_equal(journal_entry_parse(text.data, size, &found, NULL), -EBADMSG);
+	buf_finish(&text);
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+// Bytes changed, doubled, dropped, with and without a checksum that fits: refused or understood, never worse.
+static void fuzzed(void **state)
+{
+	struct journal_entry entry = an_entry(), found;
+	struct buf text;
+	uint64_t random = UINT64_C(0x9e3779b97f4a7c15);
+	size_t n_understood = 0;
+	print(&entry, &text);
+	for (int trial = 0; trial < 50000; trial++) {
+		struct buf changed;
+		bool is_signed = next_random(&random) % 4 != 0;
+		buf_init(&changed, 2 * JOURNAL_TEXT_MAX);
+		buf_add(&changed, text.data, text.size - (is_signed ? strlen("end=0123456789abcdef\n") : 0));
+		for (uint64_t n = 1 + next_random(&random) % 4; n > 0; n--) {
+			size_t at = next_random(&random) % changed.size, length = 1 + next_random(&random) % 40;
+			length = at + length > changed.size ? changed.size - at : length;
+			switch (next_random(&random) % 3) {
+			case 0:
+				changed.data[at] = (char)next_random(&random);
+				break;
+			case 1:
+				buf_add(&changed, text.data + at % text.size % (text.size - 40), length);
+				break;
+			default:
+				memmove(changed.data + at, changed.data + at + length, changed.size - at - length);
+				changed.size -= length - (length == changed.size);
+			}
+		}
+		if (is_signed)
+			sign(&changed);
+		int r = journal_entry_parse(changed.data, changed.size, &found, NULL);
+		assert_true(r == 0 || r == -EBADMSG);
+		n_understood += r == 0;
+		assert_true(r < 0 || (found.previous.n > 0 && found.previous.n <= CAP_FIELDS_MAX));
+		buf_finish(&changed);
+	}
+	assert_true(n_understood > 0); // or the checksum keeps the fuzzer from the lines
+	buf_finish(&text);
+}
+
+static void too_long(void **state)
+{
+	char text[JOURNAL_TEXT_MAX];
+	struct journal_entry found;
+	memset(text, 'a', sizeof(text));
+	assert_int_equal(journal_entry_parse(text, sizeof(text), &found, NULL), -EBADMSG);
+}
+
+/* ---- files ---- */
+
+static void open_journal(struct journal *journal, char folder[64])
+{
+	struct wattle_env env = {.sysfs_fd = -1, .procfs_fd = -1};
+	snprintf(folder, 64, "/tmp/wattle-journal-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	snprintf(env.state_dir, sizeof(env.state_dir), "%s/a/state", folder);
+	assert_int_equal(journal_open(&env, false, journal, NULL), -ENOENT);
+	mode_t before = umask(0077);
+	assert_int_equal(journal_open(&env, true, journal, NULL), 0);
+	umask(before);
+}
+
+static void close_journal(struct journal *journal, const char *folder)
+{
+	char command[128];
+	journal_close(journal);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
+static void others_may_look(void **state)
+{
+	struct journal_entry entry = an_entry(), found;
+	struct journal journal;
+	struct stat st;
+	char folder[64];
+	open_journal(&journal, folder);
+	mode_t before = umask(0077);
+	assert_int_equal(journal_write(&journal, JOURNAL_LEASE, &entry, NULL), 0);
+	umask(before);
+	assert_int_equal(fstat(journal.fd, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0755);
+	assert_int_equal(fstatat(journal.fd, "package-0.lease", &st, 0), 0);
+	assert_int_equal(st.st_mode & 0777, 0644);
+	assert_int_equal(journal_read(&journal, "package-0", JOURNAL_LEASE, &found, NULL), 0);
+	assert_int_equal(journal_read(&journal, "package-0", JOURNAL_STANDING, &found, NULL), -ENOENT);
+	assert_int_equal(journal_strike(&journal, JOURNAL_LEASE, &entry), 0);
+	assert_int_equal(journal_strike(&journal, JOURNAL_LEASE, &entry), 0);
+	assert_int_equal(journal_read(&journal, "package-0", JOURNAL_LEASE, &found, NULL), -ENOENT);
+	close_journal(&journal, folder);
+}
+
+static void not_believed(const struct journal *journal, const char *stem)
+{
+	struct journal_entry found;
+	assert_int_equal(journal_read(journal, stem, JOURNAL_LEASE, &found, NULL), -EBADMSG);
+}
+
+static void strangers_files(void **state)
+{
+	struct journal_entry entry = an_entry();
+	struct journal journal;
+	char folder[64];
+	open_journal(&journal, folder);
+	assert_int_equal(journal_write(&journal, JOURNAL_LEASE, &entry, NULL), 0);
+	assert_int_equal(fchmodat(journal.fd, "package-0.lease", 0666, 0), 0);
+	not_believed(&journal, "package-0");
+	assert_int_equal(fchmodat(journal.fd, "package-0.lease", 0644, 0), 0);
+	assert_int_equal(renameat(journal.fd, "package-0.lease", journal.fd, "package-1.lease"), 0);
+	not_believed(&journal, "package-1"); // it speaks of another device
+	assert_int_equal(symlinkat("package-1.lease", journal.fd, "package-0.lease"), 0);
+	not_believed(&journal, "package-0");
+	assert_int_equal(journal_put_aside(&journal, "package-0", JOURNAL_LEASE), 0);
+	assert_int_equal(mkfifoat(journal.fd, "package-0.lease", 0600), 0);
+	not_believed(&journal, "package-0"); // and nobody waits at it
+	close_journal(&journal, folder);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD_ONE(&tests, "what is written is read back, extremes too", reads_what_it_wrote);
+	ROWS_ADD_ONE(&tests, "an owner's name can't add lines", a_name_is_one_line);
+	ROWS_ADD(&tests, refused, check_refused);
+	ROWS_ADD_ONE(&tests, "a file cut short at any byte is refused", cut_anywhere);
+	ROWS_ADD_ONE(&tests, "a file longer than any of ours is refused", too_long);
+	ROWS_ADD_ONE(&tests, "fuzzed files are refused or understood, never worse", fuzzed);
+	ROWS_ADD_ONE(&tests, "others may look, whatever the umask", others_may_look);
+	ROWS_ADD_ONE(&tests, "files that others may write, links, fifos and those of another device are not believed",
+		strangers_files);
+	return rows_run(&tests, "journal");
+}
