@@ -12,6 +12,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_open, has_exit_handler; // under the lock
 static struct cap_session the_session;
+static struct cap_devices left_behind;
 static struct {
 	char program[PATH_MAX], name[64];
 } introduction;
@@ -28,8 +29,8 @@ static void unlock_in_parent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The parent's leases are the parent's. NVML's handles are not for a child either, and to close them could hang it: what they
- * take of memory is left. */
+/* The parent's leases are the parent's. NVML's handles are not for a child either, and to close them could hang it: they are left, in
+ * sight of tools that look for leaks. */
 static void begin_anew_in_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
@@ -39,6 +40,7 @@ static void begin_anew_in_child(void)
 		cap_hold_disown(the_session.entries[i].hold);
 	free(the_session.entries);
 	env_close(&the_session.env);
+	left_behind = the_session.devices;
 	the_session = (struct cap_session){0};
 	is_open = false;
 }

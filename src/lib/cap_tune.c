@@ -173,9 +173,11 @@ static int prepare(struct cap_search *search, const char *device, struct wattle_
 	return r < 0 ? r : hold_all(search, reterr);
 }
 
+// The meter's thread did not come along into a child, and can't be waited for there.
 static void forget(struct cap_search *search)
 {
-	cap_meter_close(search->meter);
+	if (getpid() == search->owner)
+		cap_meter_close(search->meter);
 	tuner_free(search->tuner);
 	free(search->devices);
 	free(search->before);
@@ -267,8 +269,7 @@ int wattle_cap_tune(const char *device, const struct wattle_cap_tune_options *op
 	// Other wattle_cap calls from step or progress have words of their own in this thread: ours are kept apart.
 	struct wattle_error own = {0};
 	r = tune(&search, device, ret, &own);
-	if (getpid() == search.owner)
-		forget(&search);
+	forget(&search);
 	if (r < 0 && error != NULL)
 		*error = own;
 	return r < 0 ? cap_words_end(r) : r;
