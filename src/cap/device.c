@@ -112,6 +112,18 @@ void cap_guard_range(struct cap_device *device)
 
 /* ---- find ---- */
 
+// The journal goes by id: a driver that gives two GPUs one UUID must not have them taken for one.
+static void make_ids_unique(struct cap_devices *devices)
+{
+	for (size_t i = 0; i < devices->n; i++)
+		for (size_t before = 0; before < i; before++) {
+			struct cap_device *device = &devices->devices[i];
+			const struct cap_device *other = &devices->devices[before];
+			if (device->id[0] != '\0' && device->what == other->what && strcmp(device->id, other->id) == 0)
+				cap_set_id(device, device->name, "");
+		}
+}
+
 int cap_devices_open(struct cap_devices *ret_devices, const struct wattle_env *env, struct wattle_error *reterr)
 {
 	*ret_devices = (struct cap_devices){0};
@@ -122,6 +134,7 @@ int cap_devices_open(struct cap_devices *ret_devices, const struct wattle_env *e
 		back_end->ops = back_ends[i];
 		r = back_ends[i]->open(&finder, &back_end->state);
 	}
+	make_ids_unique(ret_devices);
 	return r < 0 ? error_set(reterr, r, "no memory for the list of what can be limited") : 0;
 }
 

@@ -146,6 +146,17 @@ static void ambiguous(void **state)
 	close_machine(&machine);
 }
 
+static void same_uuid(void **state)
+{
+	struct machine machine;
+	open_machine(&machine, MODERN, "gpu\nuuid GPU-aa\ngpu\nuuid GPU-aa\n");
+	assert_string_equal(find(&machine, "gpu-0", CAP_POWER)->id, "GPU-aa");
+	assert_string_equal(find(&machine, "gpu-1", CAP_POWER)->id, "gpu-1");
+	assert_string_equal(find(&machine, "gpu-1", CAP_CLOCKS)->id, "gpu-1");
+	assert_string_equal(find(&machine, "GPU-aa", CAP_POWER)->name, "gpu-0");
+	close_machine(&machine);
+}
+
 /* ---- setting ---- */
 
 static const struct {
@@ -317,6 +328,7 @@ int main(void)
 		rows_add(&tests, settings[i].teaches, set_power, (const void *)(uintptr_t)i);
 	ROWS_ADD_ONE(&tests, "GPUs have NVML's numbers, those without limits too; a UUID may be shortened", numbers);
 	ROWS_ADD_ONE(&tests, "the beginning of two UUIDs names neither", ambiguous);
+	ROWS_ADD_ONE(&tests, "one UUID for two GPUs: the journal keeps them apart", same_uuid);
 	ROWS_ADD_ONE(&tests, "a limit may read a little less than was asked", rounding);
 	ROWS_ADD_ONE(&tests, "the default is not what is set", defaults);
 	ROWS_ADD_ONE(&tests, "clocks: an upper bound, and no lock again", clocks);
