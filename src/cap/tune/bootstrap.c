@@ -59,7 +59,7 @@ static double dot(const double *a, const double *b, size_t n)
 static void draw_truth(struct bootstrap *bootstrap)
 {
 	const struct figures *figures = bootstrap->figures;
-	double scale = noise_scale(&bootstrap->dice, figures->degrees);
+	double scale = noise_scale(&bootstrap->dice, figures->degrees + 1);
 	double together = figures->noise[TUNE_E][TUNE_T] / sqrt(figures->noise[TUNE_E][TUNE_E] * figures->noise[TUNE_T][TUNE_T]);
 	for (size_t i = 0; i < figures->n; i++) {
 		double e = scale * normal(&bootstrap->dice), t = scale * normal(&bootstrap->dice);

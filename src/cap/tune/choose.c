@@ -69,12 +69,16 @@ static bool best_model(const struct model_points *points, struct model *ret_mode
 	return found;
 }
 
+// Standard deviation of the limits about the model, each as much as it matters.
 static double residual_of(const struct model *model, const struct figures *figures)
 {
-	double sum = 0;
-	for (size_t i = 0; i < figures->n; i++)
-		sum += pow(figures->y[i] - model_at(model, figures->x[i]), 2);
-	return sqrt(sum / (double)figures->n);
+	double sum = 0, weights = 0;
+	for (size_t i = 0; i < figures->n; i++) {
+		double weight = pow(figures->s[0] / figures->s[i], 2);
+		sum += weight * pow(figures->y[i] - model_at(model, figures->x[i]), 2);
+		weights += weight;
+	}
+	return sqrt(sum / weights);
 }
 
 static struct choice choose_measured(const struct figures *figures, const char *why)
@@ -153,8 +157,9 @@ struct choice choose(const struct figures *figures, struct arena *arena)
 {
 	if (figures->goal != TUNE_SLOWDOWN)
 		return choose_by_objective(figures, arena);
-	struct choice choice = {.model = {.kind = TUNE_SPLINE_MODEL}, .residual = residual_of_curve(figures), .why = ""};
+	struct choice choice = {.model = {.kind = TUNE_SPLINE_MODEL}, .residual = residual_of_curve(figures)};
 	choice.at = choose_within_bound(figures);
+	choice.why = "allowed is what the fitted curve of time says; its error is in the interval of the slowdown";
 	if (-figures_curve(figures, TUNE_E, choice.at) < EQUAL) {
 		choice.at = 0;
 		choice.why = "no limit within the bound saves anything that could be measured: the reference stays";

@@ -39,12 +39,14 @@ static int fill_limits(const struct tuner *tuner, const struct estimate *estimat
 	return 0;
 }
 
-static bool allowed(const struct tuner *tuner, const struct tune_result *result, size_t i)
+static void fill_allowed(const struct figures *figures, struct tune_result *result)
 {
-	if (tuner->options.goal != TUNE_SLOWDOWN || i == 0)
-		return true;
-	double slowdown = result->limits[i].time_per_step_s.value / result->limits[0].time_per_step_s.value - 1;
-	return 100 * slowdown <= tuner->options.slowdown_percent;
+	size_t last = figures->goal == TUNE_SLOWDOWN ? last_within_bound(figures) : figures->n_grid - 1, n = 0;
+	for (size_t i = 0; i < result->n_limits; i++) {
+		bool is_measured = n < figures->n && figures->limit[n] == result->limits[i].limit;
+		result->limits[i].is_allowed = is_measured ? figures->grid_of[n] <= last : figures->goal != TUNE_SLOWDOWN;
+		n += is_measured;
+	}
 }
 
 // Of the reference itself nothing needs to be measured.
@@ -125,8 +127,7 @@ int tuner_conclude(const struct tuner *tuner, struct arena *arena, struct tune_r
 	r = promise(tuner, &figures, &choice, arena, &result);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < tuner->n_limits; i++)
-		result.limits[i].is_allowed = allowed(tuner, &result, i);
+	fill_allowed(&figures, &result);
 	*ret_result = result;
 	return 0;
 }

@@ -7,8 +7,9 @@
 /* A limit that is 10 % worse than the best need not be met better than to 2 %: models are to be right near the optimum. */
 static const double CARELESS = 0.2;
 
-// Of a window's logs where each limit has one window only, and nothing can be told.
-static const double SUPPOSED_NOISE = 0.02;
+// Few windows may agree by chance, and one window a limit tells nothing of the noise: as if one degree of freedom more had
+// shown this (standard deviation of a window's logs).
+static const double SUPPOSED_NOISE = 0.01;
 
 enum { GRID_MOST = 1024 };
 
@@ -65,6 +66,16 @@ static void fill_objective(struct figures *figures)
 			pow(CARELESS * (figures->y[i] - least), 2));
 }
 
+static void fill_noise(struct figures *figures, const struct estimate *estimate)
+{
+	double degrees = (double)estimate->degrees;
+	for (size_t q = 0; q < TUNE_QUANTITIES; q++)
+		for (size_t p = 0; p < TUNE_QUANTITIES; p++) {
+			double seen = degrees > 0 ? degrees * estimate->noise[q][p] : 0;
+			figures->noise[q][p] = (seen + (q == p ? pow(SUPPOSED_NOISE, 2) : 0)) / (degrees + 1);
+		}
+}
+
 int figures_make(const struct estimate *estimate, const double *limits, enum tune_goal goal, double slowdown_percent,
 	struct arena *arena, struct figures *ret_figures)
 {
@@ -86,11 +97,7 @@ int figures_make(const struct estimate *estimate, const double *limits, enum tun
 		for (size_t j = 0; j < n; j++)
 			figures.shape[i * n + j] = estimate->shape[kept[i] * estimate->n + kept[j]];
 	}
-	memcpy(figures.noise, estimate->noise, sizeof(figures.noise));
-	if (figures.degrees == 0) {
-		memset(figures.noise, 0, sizeof(figures.noise));
-		figures.noise[TUNE_E][TUNE_E] = figures.noise[TUNE_T][TUNE_T] = pow(SUPPOSED_NOISE, 2);
-	}
+	fill_noise(&figures, estimate);
 	fill_objective(&figures);
 	int r = make_grid(&figures, arena);
 	if (r == 0)
