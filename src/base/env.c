@@ -65,6 +65,8 @@ static void find_state_dir(struct wattle_env *env)
 	const char *state = variable("WATTLE_STATE");
 	const char *xdg = variable("XDG_STATE_HOME");
 	const char *home = variable("HOME");
+	if (state == NULL && geteuid() != 0)
+		env->root_state_dir = state_dir_of_root;
 	if (state != NULL)
 		snprintf(env->state_dir, sizeof(env->state_dir), "%s", state);
 	else if (geteuid() == 0)

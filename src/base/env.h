@@ -27,6 +27,7 @@ struct wattle_env {
 	const char *rocm_smi; // likewise
 	const char *helper;   // socket of the helper, "off", or NULL for the default; borrowed
 	char state_dir[512];  // cap journal and calibrations
+	const char *root_state_dir; // root's, to look at, where state_dir is a user's own by default; NULL: none other
 	struct env_clock clock;
 };
 

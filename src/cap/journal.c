@@ -72,6 +72,19 @@ int journal_open(const struct wattle_env *env, bool make, struct journal *ret_jo
 	return r;
 }
 
+int journal_open_of_root(const struct wattle_env *env, struct journal *ret_journal)
+{
+	if (env->root_state_dir == NULL)
+		return -ENOENT;
+	struct journal journal;
+	snprintf(journal.path, sizeof(journal.path), "%s/caps", env->root_state_dir);
+	journal.fd = open(journal.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (journal.fd < 0)
+		return -errno;
+	*ret_journal = journal;
+	return 0;
+}
+
 int journal_open_fd(int fd, const char *path, struct journal *ret_journal)
 {
 	*ret_journal = (struct journal){.fd = fd};

@@ -32,6 +32,7 @@ struct journal {
 
 // -ENOENT without a sentence where there is none and `make` is false.
 int journal_open(const struct wattle_env *env, bool make, struct journal *ret_journal, struct wattle_error *reterr);
+int journal_open_of_root(const struct wattle_env *env, struct journal *ret_journal); // to look at. -ENOENT: no other than ours
 int journal_open_fd(int fd, const char *path, struct journal *ret_journal); // takes fd
 void journal_close(struct journal *journal);
 

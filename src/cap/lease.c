@@ -64,7 +64,9 @@ static int find_previous(struct cap_lease *lease, struct wattle_error *reterr)
 // Under byte 0 of the lock, so that of two who come at once one sees the other's entry.
 static int enter(struct cap_lease *lease, struct wattle_error *reterr)
 {
-	int r = recover_device(&lease->journal, lease->stem, lease->device, reterr);
+	int r = recover_refuse_roots(lease->env, lease->stem, reterr);
+	if (r == 0)
+		r = recover_device(&lease->journal, lease->stem, lease->device, reterr);
 	if (r == 0)
 		r = find_previous(lease, reterr);
 	if (r < 0)
@@ -269,18 +271,28 @@ int cap_lease_keep(struct cap_lease *lease, struct wattle_error *reterr)
 	return 0;
 }
 
+static bool find_holder(const struct journal *journal, const char *stem, struct journal_entry *ret_lease)
+{
+	return journal_read(journal, stem, JOURNAL_LEASE, ret_lease, NULL) == 0 &&
+		lock_is_kept(journal, stem, ret_lease);
+}
+
 bool cap_lease_holder(const struct wattle_env *env, const struct cap_device *device, struct cap_owner *ret_owner,
 	char *ret_text, size_t size)
 {
 	struct journal journal;
 	struct journal_entry lease;
 	char stem[JOURNAL_NAME_SIZE];
-	if (journal_open(env, false, &journal, NULL) < 0)
-		return false;
+	bool is_held = false;
 	journal_stem(device->id, device->what, stem);
-	bool is_held = journal_read(&journal, stem, JOURNAL_LEASE, &lease, NULL) == 0 &&
-		lock_is_kept(&journal, stem, &lease);
-	journal_close(&journal);
+	if (journal_open(env, false, &journal, NULL) == 0) {
+		is_held = find_holder(&journal, stem, &lease);
+		journal_close(&journal);
+	}
+	if (!is_held && journal_open_of_root(env, &journal) == 0) {
+		is_held = find_holder(&journal, stem, &lease);
+		journal_close(&journal);
+	}
 	if (!is_held)
 		return false;
 	*ret_owner = lease.owner;

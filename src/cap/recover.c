@@ -255,6 +255,19 @@ int recover_refuse(const struct journal_entry *lease, struct wattle_error *reter
 	return error_set(reterr, -EBUSY, "%s is limited by %s; the limit ends with it", lease->device, owner);
 }
 
+int recover_refuse_roots(const struct wattle_env *env, const char *stem, struct wattle_error *reterr)
+{
+	struct journal journal;
+	struct journal_entry lease;
+	if (journal_open_of_root(env, &journal) < 0)
+		return 0;
+	int r = 0;
+	if (journal_read(&journal, stem, JOURNAL_LEASE, &lease, NULL) == 0 && lock_is_kept(&journal, stem, &lease))
+		r = recover_refuse(&lease, reterr);
+	journal_close(&journal);
+	return r;
+}
+
 int recover_device(const struct journal *journal, const char *stem, struct cap_device *device,
 	struct wattle_error *reterr)
 {

@@ -22,5 +22,7 @@ int recover_all(struct recovery *recovery);
  * what a dead one left can't be put back. */
 int recover_device(const struct journal *journal, const char *stem, struct cap_device *device,
 	struct wattle_error *reterr);
+// A user who may set limits has a journal of their own, and root's to look at: -EBUSY while a lease of root's is on the device.
+int recover_refuse_roots(const struct wattle_env *env, const char *stem, struct wattle_error *reterr);
 // -EBUSY with the sentence that names the owner of a lease.
 int recover_refuse(const struct journal_entry *lease, struct wattle_error *reterr);

@@ -37,7 +37,9 @@ static int enter(struct place *place, const struct wattle_env *env, struct cap_d
 {
 	*place = (struct place){.journal = {.fd = -1}, .lock_fd = -1};
 	journal_stem(device->id, device->what, place->stem);
-	int r = journal_open(env, true, &place->journal, reterr);
+	int r = recover_refuse_roots(env, place->stem, reterr);
+	if (r == 0)
+		r = journal_open(env, true, &place->journal, reterr);
 	if (r == 0)
 		r = lock_take(&place->journal, place->stem, LOCK_WAIT, &place->lock_fd, reterr);
 	if (r == 0)
