@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,7 +20,7 @@
 static int open_stop(int *ret_fd)
 {
 	// Whatever a terminal or an admin sends at both at once: limits are restored first.
-	static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1};
+	static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 	sigset_t set;
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
@@ -31,18 +30,9 @@ static int open_stop(int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-// The guard may have died between the fork and this call; then nobody would ever tell.
-static void be_told(pid_t guard)
-{
-	prctl(PR_SET_PDEATHSIG, SIGUSR1, 0, 0, 0);
-	if (getppid() != guard)
-		kill(getpid(), SIGUSR1);
-}
-
 int guard_split(struct guard *ret_guard, struct wattle_error *reterr)
 {
 	int ready[2], stop_fd;
-	pid_t self = getpid();
 	int r = open_stop(&stop_fd);
 	if (r < 0)
 		return error_set(reterr, r, "signalfd: %s", strerror(-r));
@@ -60,28 +50,24 @@ int guard_split(struct guard *ret_guard, struct wattle_error *reterr)
 		close(ready[1]);
 		return error_set(reterr, r, "fork: %s", strerror(-r));
 	}
-	if (pid == 0)
-		be_told(self);
 	close(ready[pid == 0 ? 0 : 1]);
-	*ret_guard = (struct guard){.pid = pid, .ready_fd = ready[pid == 0 ? 1 : 0], .stop_fd = stop_fd};
+	*ret_guard = (struct guard){.pid = pid, .pipe_fd = ready[pid == 0 ? 1 : 0], .stop_fd = stop_fd};
 	return 0;
 }
 
 void guard_close(struct guard *guard)
 {
-	if (guard->ready_fd >= 0)
-		close(guard->ready_fd);
+	if (guard->pipe_fd >= 0)
+		close(guard->pipe_fd);
 	if (guard->stop_fd >= 0)
 		close(guard->stop_fd);
-	guard->ready_fd = guard->stop_fd = -1;
+	guard->pipe_fd = guard->stop_fd = -1;
 }
 
 void guard_tell_ready(struct guard *guard, const char *status)
 {
-	ssize_t written = write(guard->ready_fd, status, strlen(status));
-	(void)written; // a guard that is gone is told of by a signal
-	close(guard->ready_fd);
-	guard->ready_fd = -1;
+	ssize_t written = write(guard->pipe_fd, status, strlen(status));
+	(void)written; // that the guard has gone is seen by the pipe, too
 }
 
 /* ---- the guard ---- */
@@ -95,19 +81,20 @@ static void tell(void *data, const char *text)
 static void on_ready(struct guard *guard)
 {
 	char status[200];
-	ssize_t n = read(guard->ready_fd, status, sizeof(status) - 1);
+	ssize_t n = read(guard->pipe_fd, status, sizeof(status) - 1);
 	if (n > 0) {
 		status[n] = '\0';
 		notify("READY=1\nSTATUS=%s", status);
+		return;
 	}
-	close(guard->ready_fd);
-	guard->ready_fd = -1;
+	close(guard->pipe_fd);
+	guard->pipe_fd = -1;
 }
 
 static void on_stop(struct guard *guard)
 {
 	struct signalfd_siginfo info;
-	if (read(guard->stop_fd, &info, sizeof(info)) != sizeof(info) || info.ssi_signo == SIGUSR1)
+	if (read(guard->stop_fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	notify("STOPPING=1");
 	kill(guard->pid, SIGTERM); // the one that serves restores; this one stays until it has
@@ -116,10 +103,10 @@ static void on_stop(struct guard *guard)
 static int wait_for_end(struct guard *guard, int pidfd)
 {
 	struct pollfd fds[] = {{.fd = pidfd, .events = POLLIN}, {.fd = guard->stop_fd, .events = POLLIN},
-		{.fd = guard->ready_fd, .events = POLLIN}};
+		{.fd = guard->pipe_fd, .events = POLLIN}};
 	int status = 0;
 	for (;;) {
-		fds[2].fd = guard->ready_fd;
+		fds[2].fd = guard->pipe_fd;
 		if (poll(fds, ARRAY_SIZE(fds), pidfd < 0 ? 100 : -1) < 0 && errno != EINTR)
 			return EXIT_FAILURE;
 		if (fds[2].revents != 0)

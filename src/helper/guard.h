@@ -2,8 +2,8 @@
  *
  * The one that was started is the guard: it forks the one that serves before either has opened a device (NVML does
  * not survive a fork) and waits. When the serving one ends, however it ends, the guard restores what it left behind,
- * as every start does (cap_recover). When the guard is killed, the serving one is told by the kernel, restores what
- * clients hold, and ends; systemd starts both again. So neither has to start programs, and both can do without that
+ * as every start does (cap_recover). When the guard is killed, the pipe between them breaks: the serving one restores
+ * what clients hold, and ends; systemd starts both again. So neither has to start programs, and both can do without that
  * right. */
 #pragma once
 
@@ -12,11 +12,9 @@
 #include <sys/types.h>
 
 struct guard {
-	pid_t pid;    // of the process that serves; 0: this is it
-	int ready_fd; // owned; a pipe's end: the serving process says that it is ready
-	/* Owned; a signalfd: SIGTERM, SIGINT, SIGHUP, SIGQUIT, and for the serving process SIGUSR1, which says that its
-	 * guard died. */
-	int stop_fd;
+	pid_t pid;   // of the process that serves; 0: this is it
+	int pipe_fd; // owned; the serving process writes once, when it is ready; the end of either closes its end
+	int stop_fd; // owned; a signalfd: SIGTERM, SIGINT, SIGHUP, SIGQUIT
 };
 
 // Returns in both processes.

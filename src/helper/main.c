@@ -59,7 +59,7 @@ static void make_journal(const struct wattle_env *env)
 }
 
 static int helper_open(struct helper *helper, const struct wattle_env *env, const struct helper_options *options,
-	size_t n_handed_over, int stop_fd, struct wattle_error *reterr)
+	size_t n_handed_over, const struct guard *guard, struct wattle_error *reterr)
 {
 	*helper = (struct helper){.listener = {.fd = -1, .lock_fd = -1}};
 	int r = open_policy(options, &helper->policy, reterr);
@@ -83,7 +83,8 @@ static int helper_open(struct helper *helper, const struct wattle_env *env, cons
 	if (limits_count(helper->limits) > 0)
 		make_journal(env);
 	const struct server_parts parts = {env, &helper->policy, &helper->counters, helper->limits};
-	return server_open(&parts, helper->listener.fd, stop_fd, &helper->server, reterr);
+	const struct server_doors doors = {helper->listener.fd, guard->stop_fd, guard->pipe_fd};
+	return server_open(&parts, &doors, &helper->server, reterr);
 }
 
 static void helper_close(struct helper *helper)
@@ -116,7 +117,7 @@ static int serve(struct helper *helper, struct guard *guard, struct wattle_error
 	struct signalfd_siginfo info = {0};
 	if (r < 0)
 		return error_set(reterr, r, "the server: %s", strerror(-r));
-	if (read(guard->stop_fd, &info, sizeof(info)) == sizeof(info) && info.ssi_signo == SIGUSR1)
+	if (read(guard->stop_fd, &info, sizeof(info)) != sizeof(info))
 		return error_set(reterr, -EPIPE, "the guard was killed; without one no limits are held, so this ends");
 	return 0;
 }
@@ -138,7 +139,7 @@ static int run_server(struct guard *guard, const struct wattle_env *env, const s
 {
 	static struct helper helper; // a hundred kilobytes
 	struct wattle_error error = {0};
-	int r = helper_open(&helper, env, options, n_handed_over, guard->stop_fd, &error);
+	int r = helper_open(&helper, env, options, n_handed_over, guard, &error);
 	if (r == 0) {
 		shut_in(&helper);
 		r = serve(&helper, guard, &error);

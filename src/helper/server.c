@@ -31,7 +31,7 @@ struct server {
 	struct server_parts parts;
 	struct request_context context;
 	int epoll_fd; // owned
-	int listen_fd, stop_fd;
+	struct server_doors doors;
 	bool is_stopping, is_full; // is_full: of descriptors; the listening one rests until the next sweep
 	int64_t sweep_ns;
 	size_t n_clients;
@@ -122,13 +122,13 @@ static void rest(struct server *server, bool is_full)
 	server->is_full = is_full;
 	if (is_full)
 		log_client(LOG_LEVEL_WARNING, "out of descriptors or memory: new connections wait");
-	watch(server, EPOLL_CTL_MOD, server->listen_fd, is_full ? 0 : EPOLLIN, TAG_LISTEN);
+	watch(server, EPOLL_CTL_MOD, server->doors.listen_fd, is_full ? 0 : EPOLLIN, TAG_LISTEN);
 }
 
 static void accept_some(struct server *server)
 {
 	for (int i = 0; i < ACCEPTS_MAX; i++) {
-		int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int fd = accept4(server->doors.listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0)
 			server_adopt(server, fd);
 		else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
@@ -244,16 +244,19 @@ static int prepare(struct server *server)
 	int r = server->epoll_fd < 0 ? -errno : 0;
 	for (size_t i = 0; r == 0 && i < policy->n_periods; i++)
 		r = counter_class_init(&server->classes[i], policy->periods_ns[i], server->parts.counters);
-	if (r == 0 && server->listen_fd >= 0)
-		r = watch(server, EPOLL_CTL_ADD, server->listen_fd, EPOLLIN, TAG_LISTEN);
-	if (r == 0 && server->stop_fd >= 0)
-		r = watch(server, EPOLL_CTL_ADD, server->stop_fd, EPOLLIN, TAG_STOP);
+	const struct server_doors *doors = &server->doors;
+	if (r == 0 && doors->listen_fd >= 0)
+		r = watch(server, EPOLL_CTL_ADD, doors->listen_fd, EPOLLIN, TAG_LISTEN);
+	if (r == 0 && doors->stop_fd >= 0)
+		r = watch(server, EPOLL_CTL_ADD, doors->stop_fd, EPOLLIN, TAG_STOP);
+	if (r == 0 && doors->guard_fd >= 0)
+		r = watch(server, EPOLL_CTL_ADD, doors->guard_fd, 0, TAG_STOP); // EPOLLERR comes unasked
 	if (r == 0)
 		r = watch(server, EPOLL_CTL_ADD, limits_fd(server->parts.limits), EPOLLIN, TAG_LIMITS);
 	return r;
 }
 
-int server_open(const struct server_parts *parts, int listen_fd, int stop_fd, struct server **ret_server,
+int server_open(const struct server_parts *parts, const struct server_doors *doors, struct server **ret_server,
 	struct wattle_error *reterr)
 {
 	struct server *server = calloc(1, sizeof(*server));
@@ -262,8 +265,7 @@ int server_open(const struct server_parts *parts, int listen_fd, int stop_fd, st
 	server->parts = *parts;
 	server->context = (struct request_context){&server->parts, server->classes};
 	server->epoll_fd = -1;
-	server->listen_fd = listen_fd;
-	server->stop_fd = stop_fd;
+	server->doors = *doors;
 	server->sweep_ns = env_now_ns(parts->env);
 	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
 		server->clients[i].fd = -1;

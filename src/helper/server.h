@@ -22,9 +22,12 @@ struct server_parts { // all borrowed
 	struct limits *limits;
 };
 
-/* listen_fd: a listening stream socket, not blocking, borrowed; -1: none (server_adopt alone). stop_fd: readable
- * when the server is to stop; -1: never. */
-int server_open(const struct server_parts *parts, int listen_fd, int stop_fd, struct server **ret_server,
+struct server_doors {  // all borrowed; -1: none
+	int listen_fd; // a listening stream socket, not blocking
+	int stop_fd;   // readable when the server is to stop
+	int guard_fd;  // a pipe to write to; without its reader the server is to stop, too
+};
+int server_open(const struct server_parts *parts, const struct server_doors *doors, struct server **ret_server,
 	struct wattle_error *reterr);
 // Hangs up on everybody. Limits are not its business.
 void server_close(struct server *server);

@@ -98,7 +98,7 @@ seen, end = set(), time.monotonic() + 1
 while time.monotonic() < end:
     seen.add(c.read()[0][1])
 times = sorted(seen)
-assert all(b - a >= 100_000_000 for a, b in zip(times, times[1:])), times
+assert all(b - a >= 95_000_000 for a, b in zip(times, times[1:])), times
 print(len(times))
 """, helper.path)
     assert 2 <= int(slow) <= 11, slow
@@ -106,7 +106,7 @@ print(len(times))
 c = client.Client(sys.argv[2])
 assert c.hello()["period_us"] == 1000
 times = sorted({c.read()[0][1] for _ in range(5000)})
-assert all(b - a >= 1_000_000 for a, b in zip(times, times[1:])), times
+assert all(b - a >= 950_000 for a, b in zip(times, times[1:])), times
 print(len(times))
 """, helper.path)
     assert int(fast) > 3 and energy.exists(), fast
@@ -572,6 +572,33 @@ def sandboxed(room):
     helper.log.unlink()
     helper = Helper(room)
     assert int(state(helper.pid)["CapEff"], 16) == 0 and "keeps no capability" in helper.said(), helper.said()
+
+
+# Runs the rest of its words where capset, prctl and seccomp are refused, as some containers do.
+REFUSING = """
+import ctypes, os, sys
+lib = ctypes.CDLL("libseccomp.so.2")
+lib.seccomp_init.restype = ctypes.c_void_p
+lib.seccomp_rule_add.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint]
+lib.seccomp_load.argtypes = [ctypes.c_void_p]
+filter = lib.seccomp_init(0x7fff0000)
+for name in (b"capset", b"seccomp", b"prctl"):
+    assert lib.seccomp_rule_add(filter, 0x00050001, lib.seccomp_syscall_resolve_name(name), 0) == 0
+assert lib.seccomp_load(filter) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@test
+def nothing_to_give_away(room):
+    """Where the kernel or a container refuses the sandbox, wattled says what it could not give away, and works"""
+    helper = Helper(room, before=(sys.executable, "-c", REFUSING))
+    for expected in ("new privileges can't be renounced", "capabilities can't be dropped", "system calls can't be filtered"):
+        assert expected in helper.said(), helper.said()
+    with helper.client() as client:
+        client.outcome(SET, helper.row(client, "gpu-0"), mode=LEASE, value=300000)
+    os.kill(helper.process.pid, signal.SIGKILL)
+    wait_until(lambda: helper.gpu_calls()[-1] == (0, 700000), "its guard's death is seen all the same", 5)
 
 
 @test

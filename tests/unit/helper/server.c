@@ -52,7 +52,7 @@ static struct place *set_up(void)
 	assert_int_equal(limits_open(&place->env, &place->limits, NULL), 0);
 	place->stop_fd = eventfd(0, EFD_CLOEXEC);
 	const struct server_parts parts = {&place->env, &place->policy, &place->counters, place->limits};
-	assert_int_equal(server_open(&parts, -1, place->stop_fd, &place->server, NULL), 0);
+	assert_int_equal(server_open(&parts, &(struct server_doors){-1, place->stop_fd, -1}, &place->server, NULL), 0);
 	return place;
 }
 
@@ -249,6 +249,22 @@ static void stops(void **state)
 	tear_down(place);
 }
 
+static void breaks(void **state)
+{
+	struct place *place = set_up();
+	int ends[2];
+	struct server *server;
+	assert_int_equal(pipe(ends), 0);
+	const struct server_parts parts = {&place->env, &place->policy, &place->counters, place->limits};
+	assert_int_equal(server_open(&parts, &(struct server_doors){-1, -1, ends[1]}, &server, NULL), 0);
+	assert_int_equal(server_turn(server, 0), 0);
+	close(ends[0]);
+	assert_int_equal(server_turn(server, -1), 1);
+	server_close(server);
+	close(ends[1]);
+	tear_down(place);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -260,5 +276,6 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "who does not read is no longer read, then dropped", deaf);
 	ROWS_ADD_ONE(&tests, "one user can't have all places, and has them again when they are free", share);
 	ROWS_ADD_ONE(&tests, "stops when it is told to", stops);
+	ROWS_ADD_ONE(&tests, "stops when its guard's end of the pipe is closed", breaks);
 	return rows_run(&tests, "server");
 }
