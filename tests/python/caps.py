@@ -505,6 +505,37 @@ print(result.device, limit_w(0), limit_w(1))
 
 
 @test
+def a_package(room):
+    """CPU packages too: the counter of powercap, the registers of powercap; all of them are as they were afterwards"""
+    machine = Machine(room, Card(default_w=200, max_w=200, full_w=190, idle_w=40))
+    zone = room.folder / "sys/class/powercap/intel-rapl:0"
+    zone.mkdir(parents=True)
+    registers = {"name": "package-0", "energy_uj": "0", "max_energy_range_uj": "262143328850", "enabled": "1",
+                 "constraint_0_name": "long_term", "constraint_0_power_limit_uw": "200000000",
+                 "constraint_0_max_power_uw": "200000000", "constraint_1_name": "short_term",
+                 "constraint_1_power_limit_uw": "240000000", "constraint_1_max_power_uw": "0"}
+    for name, value in registers.items():
+        (zone / name).write_text(value + "\n")
+    simulator = room.start("--gpu", 0, "--limit", zone / "constraint_0_power_limit_uw", "--energy", zone / "energy_uj",
+                           program=BUILD / "tests/fakes/limit_sim", env=machine.environment)
+    assert simulator.stdout.readline() == b"ready\n"
+    machine.environment["WATTLE_NVML"] = "/nowhere"
+    lines, _ = machine.python(STEPS + """
+LIMIT = "sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw"
+card = Card(default_w=200, max_w=200, full_w=190, idle_w=40)
+def limit_w(): return int(open(LIMIT).read()) / 1e6
+with wattle.cap.set("package-0", 100): print(limit_w(), wattle.cap.get("package-0").current_w)
+result = wattle.cap.tune("package-0", step, caps=3, seconds=0.4, settle=0.02, objective="energy")
+for row in result.caps:
+    assert abs(row.energy_j / row.time_s / card.power_w(row.cap_w) - 1) < 0.05, row
+print(limit_w(), result.device)
+""")
+    assert lines == ["100.0 100.0", "200.0 package-0"], lines
+    assert (zone / "constraint_1_power_limit_uw").read_text().strip() == "240000000"
+    assert not machine.leases()
+
+
+@test
 def the_example(room):
     """examples/tune_cap.py, with a step that the fake card slows: a table, a CSV, and the limit as it was"""
     machine = Machine(room)
