@@ -69,7 +69,7 @@ def a_package_takes_eighths_of_a_watt(room):
 
 @test
 def a_limit_that_was_off_is_off_again(room):
-    """a package whose limits are off: on while the command runs; after a kill -9 of wattle all three registers are back"""
+    """a package whose limits are off: on while the command runs; after a kill -9 of wattle all three are back"""
     machine = one_domain(room)
     (machine.sysfs / PACKAGE / ENABLED).write_text("0\n")
     wattle = machine.start("set", "package-0", "60", "--", "sh", "-c", "echo $$ > pid; exec sleep 60")
