@@ -51,6 +51,8 @@ struct cap_device {
 	char remedy[200]; // and the command that mends it; "" if nothing can
 	char hint[200];   // settable, but something is to be known: persistence mode is off; "" none
 	char lease[160];  // who has a lease on it, in words; "" nobody. Filled in by cap_holds_describe
+	bool stands;      // a limit of wattle's that stays is on it; likewise
+	double before;    // and what was there before it, what `cap reset` puts back; NaN: none, or not known
 	bool asleep; // a GPU that was not woken to be asked: its figures are unknown until cap_devices_find names it
 
 	const struct cap_ops *ops;

@@ -11,6 +11,7 @@ static const char *or_null(const char *text)
 static void add_rights(const struct cap_device *device, struct jsonw *j)
 {
 	jsonw_key_string(j, "lease", or_null(device->lease));
+	jsonw_key_bool(j, "stands", device->stands);
 	jsonw_key_bool(j, "settable", device->settable);
 	jsonw_key_string(j, "why", or_null(device->why));
 	jsonw_key_string(j, "remedy", or_null(device->remedy));
@@ -38,6 +39,7 @@ static void add_row(const struct cap_row *row, struct jsonw *j)
 		.min = NAN,
 		.max = NAN,
 		.enforced = NAN,
+		.before = NAN,
 		.why = "it has no power limit"};
 	const struct cap_device *named = row->power != NULL ? row->power : row->clocks;
 	const struct cap_device *power = row->power != NULL ? row->power : &unlimited;
@@ -50,6 +52,7 @@ static void add_row(const struct cap_row *row, struct jsonw *j)
 	jsonw_key_double(j, "min_w", power->min);
 	jsonw_key_double(j, "max_w", power->max);
 	jsonw_key_double(j, "enforced_w", power->enforced);
+	jsonw_key_double(j, "previous_w", power->before);
 	add_rights(power, j);
 	add_clocks(row, j);
 	jsonw_end_object(j);

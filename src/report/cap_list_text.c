@@ -61,6 +61,24 @@ static void add_holder(const struct cap_device *device, const char *what, struct
 	buf_char(out, '\n');
 }
 
+static void add_way_back(const struct cap_device *device, struct buf *out)
+{
+	buf_printf(out, "set to stay; `wattle cap reset %s` goes back to ", device->name);
+	if (isnan(device->before))
+		buf_str(out, "no limit");
+	else
+		add_value(out, device->before, cap_what_unit(device->what));
+	buf_char(out, '\n');
+}
+
+static void add_standing(const struct cap_device *device, const char *what, struct buf *out)
+{
+	if (device == NULL || !device->stands)
+		return;
+	buf_printf(out, "%s%s: ", device->name, what);
+	add_way_back(device, out);
+}
+
 static const char *why_not(const struct cap_row *row)
 {
 	return named(row)->why;
@@ -115,6 +133,8 @@ void cap_list_text(const struct cap_row *rows, size_t n, const char *absent, boo
 		table_print(&table, out, style_for(colour));
 	table_finish(&table);
 	for (size_t i = 0; i < n; i++) {
+		add_standing(rows[i].power, "", out);
+		add_standing(rows[i].clocks, "'s clocks", out);
 		add_holder(rows[i].power, "", out);
 		add_holder(rows[i].clocks, "'s clocks", out);
 	}
@@ -127,6 +147,10 @@ void cap_list_text(const struct cap_row *rows, size_t n, const char *absent, boo
 
 static void add_rights(const struct cap_device *device, struct buf *out)
 {
+	if (device->stands) {
+		buf_str(out, "            ");
+		add_way_back(device, out);
+	}
 	if (!device->settable)
 		buf_printf(out, "            can't be set: %s\n", device->why);
 	if (!device->settable && device->remedy[0] != '\0')

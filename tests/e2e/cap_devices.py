@@ -1,0 +1,167 @@
+"""wattle cap set, reset and list on each kind of device: registers, ranges, names, rights. How a limit lives: cap_set.py, cap_kill.py."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+
+from harness import BUILD, NOBODY, Skip, main, test, wait_until
+
+FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
+CARDS = "gpu\nuuid GPU-aaaa\nlimits_mw 100000 400000 400000 300000\ngpu\nuuid GPU-bbbb\nlimits_mw 100000 400000 400000 350000\n"
+RAPL, HWMON = "class/powercap/intel-rapl:0", "class/drm/card0/device/hwmon/hwmon2"
+FILES = {
+    f"{RAPL}/name": "package-0\n", f"{RAPL}/enabled": "0\n",
+    f"{RAPL}/constraint_0_name": "long_term\n", f"{RAPL}/constraint_0_power_limit_uw": "95000000\n",
+    f"{RAPL}/constraint_0_max_power_uw": "95000000\n",
+    f"{RAPL}/constraint_1_name": "short_term\n", f"{RAPL}/constraint_1_power_limit_uw": "119000000\n",
+    "class/drm/card0/device/vendor": "0x1002\n", "class/drm/card0/device/device": "0x744c\n",
+    "class/drm/card0/device/uevent": "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:03:00.0\n",
+    f"{HWMON}/name": "amdgpu\n", f"{HWMON}/power1_cap": "303000000\n", f"{HWMON}/power1_cap_default": "303000000\n",
+    f"{HWMON}/power1_cap_min": "272000000\n", f"{HWMON}/power1_cap_max": "348000000\n",
+}
+CHANGING = (f"{RAPL}/enabled", f"{RAPL}/constraint_0_power_limit_uw", f"{RAPL}/constraint_1_power_limit_uw",
+            f"{HWMON}/power1_cap")
+
+
+class Machine:
+    """Two NVIDIA cards (gpu-0, gpu-1), one of AMD's (gpu-2), a package."""
+
+    def __init__(self, room, cards=CARDS):
+        self.room, self.cards = room, room.folder / "cards"
+        self.sysfs = room.tree("sys", FILES)
+        self.cards.write_text(cards)
+        self.env = {"WATTLE_SYSFS": str(self.sysfs), "WATTLE_STATE": str(room.folder / "state"), "WATTLE_HELPER": "off",
+                    "WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(self.cards), "WATTLE_ROCM_SMI": "/nonexistent",
+                    "CUDA_VISIBLE_DEVICES": None, "HIP_VISIBLE_DEVICES": None, "ROCR_VISIBLE_DEVICES": None}
+
+    def cap(self, *words, env=None, **options):
+        return self.room.wattle("cap", *words, env={**self.env, **(env or {})}, **options)
+
+    def set_calls(self, of="limits"):
+        """What was set, in order: (GPU's index, mW or MHz)."""
+        path = pathlib.Path(f"{self.cards}.{of}")
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [tuple(map(int, line.split()[1:3])) for line in lines]
+
+    def files(self):
+        return [int((self.sysfs / path).read_text()) for path in CHANGING]
+
+
+@test
+def stays_until_reset(room):
+    """a limit without a command stays; reset puts back what was there before the first of them, --default the default"""
+    machine = Machine(room)
+    assert machine.cap("set", "gpu-0", "250").returncode == 0
+    assert machine.cap("set", "GPU-aaaa", "200.5").returncode == 0
+    assert "gpu-0: set to stay; `wattle cap reset gpu-0` goes back to 300 W" in machine.cap("list").stdout
+    rows = json.loads(machine.cap("list", "--json").stdout)
+    assert [(row["stands"], row["previous_w"]) for row in rows[:2]] == [(True, 300), (False, None)], rows
+    assert machine.cap("reset", "gpu-0").returncode == 0
+    assert machine.set_calls() == [(0, 250000), (0, 200500), (0, 300000)], machine.set_calls()
+    assert machine.cap("reset", "gpu-0", "--default").returncode == 0
+    assert machine.set_calls()[-1] == (0, 400000), machine.set_calls()
+    done = machine.cap("reset", "gpu-0")
+    assert len(machine.set_calls()) == 4 and done.returncode == 0, done
+
+
+@test
+def mistakes(room):
+    """what is wrong is said in one line, nothing is set, and a command is not started"""
+    machine = Machine(room)
+    never = ["--", "touch", str(room.folder / "started")]
+    for words, status, text in (
+            (["gpu-0", "99"], 1, "gpu-0: 99 W is out of range; 100 to 400 W can be set"),
+            (["gpu-0", "401"], 1, "100 to 400 W"), (["gpu-9", "200"], 1, "gpu-0, gpu-1, gpu-2, package-0"),
+            (["gpu-0", "many"], 2, "WATTS must be a number"), (["gpu-0"], 2, "no limit given"), ([], 2, "no device given"),
+            (["gpu-0", "-5"], 2, "-5"), (["gpu-0,gpu-0", "200"], 1, "gpu-0 is named twice"),
+            (["gpu-2", "--clocks", "1000"], 1, "clocks")):
+        for command in ([], never):
+            done = machine.cap("set", *words, *command)
+            expected = 125 if command else status
+            assert done.returncode == expected and text in done.stderr, (words, command, done)
+            assert done.stderr.count("\n") == 1, done.stderr
+    assert machine.set_calls() == [] and not (room.folder / "started").exists()
+
+
+@test
+def those_shown(room):
+    """gpus are those that CUDA_VISIBLE_DEVICES shows: the others may be somebody else's"""
+    machine = Machine(room)
+    done = machine.cap("set", "gpus", "280", "--", "true", env={"CUDA_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "-1"})
+    assert done.returncode == 0, done
+    assert machine.set_calls() == [(1, 280000), (1, 350000)] and machine.files()[3] == 303000000, machine.set_calls()
+    before = machine.files()
+    assert machine.cap("set", "gpus", "280", "--", "grep", "-q", "280000000", str(machine.sysfs / CHANGING[3])).returncode == 0
+    assert sorted(machine.set_calls()[2:]) == [(0, 280000), (0, 300000), (1, 280000), (1, 350000)], machine.set_calls()
+    assert machine.files() == before, machine.files()
+
+
+@test
+def package(room):
+    """a package: mean and burst limits are lowered and switched on, and all three registers come back"""
+    machine = Machine(room)
+    before = machine.files()
+    shown = "cat " + " ".join(str(machine.sysfs / path) for path in CHANGING[:3])
+    done = machine.cap("set", "package-0", "60.5", "--", "sh", "-c", shown)
+    assert done.stdout == "1\n60500000\n60500000\n", done
+    assert machine.files() == before, machine.files()
+    assert machine.cap("set", "package-0", "5").returncode == 1  # below wattle's own guard
+
+
+@test
+def amd(room):
+    """amdgpu: within the range that it states; --default goes to power1_cap_default"""
+    machine = Machine(room)
+    assert machine.cap("set", "gpu-2", "280").returncode == 0 and machine.files()[3] == 280000000
+    done = machine.cap("set", "gpu-2", "200")
+    assert done.returncode == 1 and "272 to 348 W" in done.stderr, done
+    assert machine.cap("reset", "gpu-2").returncode == 0 and machine.files()[3] == 303000000
+
+
+@test
+def clocks(room):
+    """clocks: an upper bound from the lowest clock on, and no lock afterwards; power is left alone"""
+    machine = Machine(room)
+    done = machine.cap("set", "gpu-0", "--clocks", "1200", "--", "true")
+    assert done.returncode == 0, done
+    assert machine.set_calls("clocks") == [(0, 1200), (0, 0)], machine.set_calls("clocks")
+    assert machine.set_calls() == []
+    done = machine.cap("set", "gpu-0", "--clocks", "100", "--", "true")
+    assert done.returncode == 125 and "210 to 1410 MHz" in done.stderr, done
+    done = machine.cap("set", "gpu-0", "250", "--clocks", "1200", "--", "true")
+    assert done.returncode == 0 and machine.set_calls() == [(0, 250000), (0, 300000)], done
+
+
+@test
+def as_nobody(room):
+    """who may not set a limit is told how it is done, and the command does not run"""
+    if os.geteuid() != 0:
+        raise Skip("only root can become another user")
+    machine = Machine(room, CARDS.replace("gpu\n", "gpu\nset_uid 0\n"))
+    wattle, library = room.for_everybody()[0], shutil.copy2(FAKE_NVML, room.folder)
+    env = {**machine.env, "WATTLE_NVML": str(library), "WATTLE_STATE": str(room.folder / "own")}
+    for device in ("gpu-0", "package-0"):
+        done = room.finish(room.start("cap", "set", device, "80" if device == "package-0" else "250", "--", "touch",
+                                      str(room.folder / "started"), program=wattle, env=env, user=NOBODY, group=NOBODY))
+        assert done.returncode == 125 and "root" in done.stderr and "sudo wattle cap set" in done.stderr, done
+        assert done.stderr.count("\n") == 1, done.stderr
+    assert machine.set_calls() == [] and not (room.folder / "started").exists()
+
+
+@test
+def owner_in_the_list(room):
+    """while a command runs the list names who holds the limit, and others are refused with that name"""
+    machine = Machine(room)
+    process = room.start("cap", "set", "-q", "gpu-0", "250", "--", "sleep", "1000", env=machine.env)
+    wait_until(lambda: (0, 250000) in machine.set_calls(), "the limit")
+    assert f"gpu-0: held by wattle cap set, pid {process.pid}" in machine.cap("list").stdout
+    done = machine.cap("set", "gpu-0", "200")
+    assert done.returncode == 1 and f"pid {process.pid}" in done.stderr, done
+    process.send_signal(signal.SIGTERM)
+    assert room.finish(process).returncode == 128 + signal.SIGTERM
+    assert machine.set_calls() == [(0, 250000), (0, 300000)], machine.set_calls()
+
+
+if __name__ == "__main__":
+    main()
