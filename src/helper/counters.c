@@ -78,26 +78,33 @@ void counters_close(struct counters *counters)
 int counter_class_init(struct counter_class *class, int64_t period_ns, const struct counters *counters)
 {
 	*class = (struct counter_class){.period_ns = period_ns};
-	class->last = calloc_array(counters->n, sizeof(class->last[0]));
-	if (class->last == NULL)
+	class->told = calloc_array(counters->n, sizeof(class->told[0]));
+	if (class->told == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < counters->n; i++)
-		class->last[i] = (struct proto_reading){VALUE_MISSING, VALUE_MISSING};
+		class->told[i].last = (struct proto_reading){VALUE_MISSING, VALUE_MISSING};
 	return 0;
 }
 
 void counter_class_finish(struct counter_class *class)
 {
-	free(class->last);
+	free(class->told);
 	*class = (struct counter_class){0};
 }
 
 struct proto_reading counters_read(struct counters *counters, struct counter_class *class, size_t number,
 	int64_t now_ns)
 {
-	struct proto_reading *last = &class->last[number];
-	if (value_ok(last->t_ns) && now_ns - last->t_ns < class->period_ns)
+	struct counter_told *told = &class->told[number];
+	struct proto_reading *last = &told->last;
+	if (value_ok(last->t_ns) && now_ns < told->due_ns)
 		return *last;
+	/* Who asks once a period comes now a little late, now a little early, and would get every other reading only. So what
+	 * one reading is late the next may come sooner, a twentieth of the period at most: on average it stays one a
+	 * period, and whoever asks all the time gets none sooner. */
+	int64_t late_ns = value_ok(last->t_ns) ? now_ns - told->due_ns : 0;
+	int64_t most_ns = class->period_ns / 20;
+	told->due_ns = now_ns + class->period_ns - (late_ns < most_ns ? late_ns : most_ns);
 	uint64_t energy_uj;
 	int r = file_kept_read_u64(&counters->rows[number].file, &energy_uj);
 	last->energy_uj = r == 0 && energy_uj <= INT64_MAX ? (int64_t)energy_uj : VALUE_MISSING;

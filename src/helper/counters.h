@@ -21,11 +21,16 @@ struct counters {
 	size_t n;
 };
 
+struct counter_told {
+	struct proto_reading last; // t_ns VALUE_MISSING: none yet
+	int64_t due_ns;            // when the next one may be made
+};
+
 /* A class of readers, those with one period: what they were told last. Fast reading power tells others' secret keys, so
  * a reading for those who may read every millisecond must not reach those who may every 100 ms. */
 struct counter_class {
 	int64_t period_ns;
-	struct proto_reading *last; // owned; one a counter; t_ns VALUE_MISSING: none yet
+	struct counter_told *told; // owned; one a counter
 };
 
 // A machine without any is normal. -ENOMEM only; *ret_counters is valid in any case.
