@@ -11,8 +11,8 @@ enum {
 	PLACES = 128      // where an optimum is looked for: the range is no finer
 };
 
-// Half-way between two measured limits a curve that is smooth may miss what is not: steps of the clock, a limit that begins
-// to bind.
+// Half-way between two measured limits a curve that is smooth may miss what is not: steps of the clock, a limit that
+// begins to bind.
 static const double BETWEEN = 0.005;
 
 struct bootstrap {
@@ -60,7 +60,8 @@ static void draw_truth(struct bootstrap *bootstrap)
 {
 	const struct figures *figures = bootstrap->figures;
 	double scale = noise_scale(&bootstrap->dice, figures->degrees + 1);
-	double together = figures->noise[TUNE_E][TUNE_T] / sqrt(figures->noise[TUNE_E][TUNE_E] * figures->noise[TUNE_T][TUNE_T]);
+	double together = figures->noise[TUNE_E][TUNE_T] /
+		sqrt(figures->noise[TUNE_E][TUNE_E] * figures->noise[TUNE_T][TUNE_T]);
 	for (size_t i = 0; i < figures->n; i++) {
 		double e = scale * normal(&bootstrap->dice), t = scale * normal(&bootstrap->dice);
 		bootstrap->normals[TUNE_E][i] = e;
@@ -114,8 +115,8 @@ static int bootstrap_init(struct bootstrap *bootstrap, struct arena *arena)
 		bootstrap->normals[q] = arena_alloc(arena, n, sizeof(double));
 		bootstrap->doubt[q] = arena_alloc(arena, n * n, sizeof(double));
 		bootstrap->change[q] = arena_alloc(arena, DRAWS, sizeof(double));
-		has = has && bootstrap->curve[q] != NULL && bootstrap->truth[q] != NULL && bootstrap->normals[q] != NULL &&
-			bootstrap->doubt[q] != NULL && bootstrap->change[q] != NULL;
+		has = has && bootstrap->curve[q] != NULL && bootstrap->truth[q] != NULL &&
+			bootstrap->normals[q] != NULL && bootstrap->doubt[q] != NULL && bootstrap->change[q] != NULL;
 	}
 	return has ? 0 : -ENOMEM;
 }
@@ -158,7 +159,9 @@ static void fill_interval(struct tune_interval *interval, double *changes, doubl
 int bootstrap_choice(const struct figures *figures, size_t chosen, uint64_t seed, struct arena *arena,
 	struct tune_result *result)
 {
-	struct bootstrap bootstrap = {.figures = figures, .chosen = chosen, .between = between_at(figures, chosen),
+	struct bootstrap bootstrap = {.figures = figures,
+		.chosen = chosen,
+		.between = between_at(figures, chosen),
 		.dice = dice_make(seed, 2)};
 	int r = bootstrap_init(&bootstrap, arena);
 	if (r < 0 || !fill_curves(&bootstrap))

@@ -1,5 +1,5 @@
-/* Which limit: the least of the model that foretells limits best which it has not seen, if it is as good as the measurements;
- * else the best measured one. */
+/* Which limit: the least of the model that foretells limits best which it has not seen, if it is as good as the
+ * measurements; else the best measured one. */
 #include "cap/tune/figures.h"
 
 #include "base/cholesky.h"
@@ -9,16 +9,18 @@
 static const double EQUAL = 0.005;
 static const double DOUBTFUL = 0.01; // less is no gain where the limits do not differ for sure
 
-static const double CROSS_VALIDATED = 4; // mean square of what limits are foretold wrong by, in their own noise: at most
-static const double FITTED = 2.5;        // the same for limits that the model has seen
-static const double CONTRADICTED = 2;    // standard errors
-static const double SURE = 1.645;        // 95 % of a normal variable
+static const double CROSS_VALIDATED =
+	4;                            // mean square of what limits are foretold wrong by, in their own noise: at most
+static const double FITTED = 2.5;     // the same for limits that the model has seen
+static const double CONTRADICTED = 2; // standard errors
+static const double SURE = 1.645;     // 95 % of a normal variable
 
 static const char NOTHING[] = "no limit saves anything that could be measured: the reference stays";
 
 static const char ALIKE[] = "the limits differ by no more than the measurements scatter: the reference stays";
 
-static const char HARDLY[] = "the limits hardly differ by more than the measurements scatter: longer windows would tell more";
+static const char HARDLY[] =
+	"the limits hardly differ by more than the measurements scatter: longer windows would tell more";
 
 static size_t best_measured(const struct figures *figures)
 {
@@ -92,7 +94,8 @@ static struct choice choose_measured(const struct figures *figures, const char *
 	return choice;
 }
 
-/* Do the limits differ at all? The F test of all of them against one level, with Paulson's approximation to its quantile. */
+/* Do the limits differ at all? The F test of all of them against one level, with Paulson's approximation to its
+ * quantile. */
 static bool all_alike(const struct figures *figures, struct arena *arena)
 {
 	size_t n = figures->n;
@@ -127,7 +130,8 @@ static struct choice choose_by_objective(const struct figures *figures, struct a
 	if (!best_model(&points, &choice.model))
 		return choose_measured(figures, "no model foretells a limit from the others: the best measured limit");
 	if (model_loss(&choice.model, &points) > FITTED)
-		return choose_measured(figures, "the models fit worse than the measurements scatter: the best measured limit");
+		return choose_measured(figures,
+			"the models fit worse than the measurements scatter: the best measured limit");
 	choice.residual = residual_of(&choice.model, figures);
 	choice.at = least_of(figures, &choice.model);
 	size_t best = best_measured(figures);

@@ -28,7 +28,8 @@ static int fill_limits(const struct tuner *tuner, const struct estimate *estimat
 			t * sqrt(shape * estimate->noise[TUNE_E][TUNE_E]));
 		row->time_per_step_s = interval_of_log(estimate->log[TUNE_T][i],
 			t * sqrt(shape * estimate->noise[TUNE_T][TUNE_T]));
-		row->objective = interval_of_log(estimate_log(estimate, i, k), t * sqrt(shape * estimate_noise(estimate, k)));
+		row->objective = interval_of_log(estimate_log(estimate, i, k),
+			t * sqrt(shape * estimate_noise(estimate, k)));
 	}
 	for (size_t w = 0; w < tuner->n_windows; w++) {
 		struct tune_limit_result *row = &result->limits[tuner->windows[w].limit];
@@ -44,7 +45,8 @@ static void fill_allowed(const struct figures *figures, struct tune_result *resu
 	size_t last = figures->goal == TUNE_SLOWDOWN ? last_within_bound(figures) : figures->n_grid - 1, n = 0;
 	for (size_t i = 0; i < result->n_limits; i++) {
 		bool is_measured = n < figures->n && figures->limit[n] == result->limits[i].limit;
-		result->limits[i].is_allowed = is_measured ? figures->grid_of[n] <= last : figures->goal != TUNE_SLOWDOWN;
+		result->limits[i].is_allowed = is_measured ? figures->grid_of[n] <= last
+							   : figures->goal != TUNE_SLOWDOWN;
 		n += is_measured;
 	}
 }
@@ -104,8 +106,10 @@ int tuner_conclude(const struct tuner *tuner, struct arena *arena, struct tune_r
 	if (r < 0)
 		return r;
 	double k = tune_time_exponent(tuner->options.goal), unknown = (double)NAN;
-	struct tune_result result = {.goal = tuner->options.goal, .slowdown_percent = tuner->options.slowdown_percent,
-		.residual_percent = unknown, .noise_percent = 100 * sqrt(estimate_noise(&estimate, k)),
+	struct tune_result result = {.goal = tuner->options.goal,
+		.slowdown_percent = tuner->options.slowdown_percent,
+		.residual_percent = unknown,
+		.noise_percent = 100 * sqrt(estimate_noise(&estimate, k)),
 		.drift_percent = 100 * expm1(estimate.drift[TUNE_E] + k * estimate.drift[TUNE_T])};
 	r = fill_limits(tuner, &estimate, &result, arena);
 	if (r < 0)

@@ -1,5 +1,5 @@
-/* Smooth curves of log E and log T over log limit: a cubic smoothing spline, which is the best guess when the curve is a line
- * plus an integrated random walk. It is linear in the figures, so it comes as a table of weights. */
+/* Smooth curves of log E and log T over log limit: a cubic smoothing spline, which is the best guess when the curve
+ * is a line plus an integrated random walk. It is linear in the figures, so it comes as a table of weights. */
 #include "cap/tune/figures.h"
 
 #include "base/cholesky.h"
@@ -7,7 +7,8 @@
 
 #include <errno.h>
 
-// Variance of the bend, over log limit: the slopes of log E and log T of real devices change by 1 to 2 over their limits.
+// Variance of the bend, over log limit: the slopes of log E and log T of real devices change by 1 to 2 over their
+// limits.
 static const double BEND = 0.5;
 
 static const double EXACT = 1e-3; // of the noise: a curve through the figures themselves
@@ -16,11 +17,11 @@ enum { LINE = 2 };
 
 struct spline {
 	size_t n;
-	const double *u;        // log limit, from the least one, in their range
-	double *factor;         // n × n: L of bend·K + noise
-	double *solved[LINE];   // n: covariance⁻¹ · (1, u)
+	const double *u;         // log limit, from the least one, in their range
+	double *factor;          // n × n: L of bend·K + noise
+	double *solved[LINE];    // n: covariance⁻¹ · (1, u)
 	double line[LINE][LINE]; // inverse of (1, u)ᵀ·covariance⁻¹·(1, u)
-	double *right;          // n
+	double *right;           // n
 };
 
 // Of an integrated random walk from 0: the covariance of where it is at two places.
@@ -48,7 +49,8 @@ static bool prepare(struct spline *spline, const double *shape, double noise)
 	size_t n = spline->n;
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j <= i; j++)
-			spline->factor[i * n + j] = BEND * kernel(spline->u[i], spline->u[j]) + noise * shape[i * n + j];
+			spline->factor[i * n + j] = BEND * kernel(spline->u[i], spline->u[j]) +
+				noise * shape[i * n + j];
 	if (!cholesky_factor(spline->factor, n))
 		return false;
 	double gram[LINE][LINE];

@@ -1,7 +1,8 @@
-/* log(figure of a window) = that of its limit + drift(at) + noise. The drift is a random walk in time whose strength, against
- * the noise, the windows tell themselves: the fit is done for each strength of a list, and the results are averaged by how
- * likely the windows are under each (restricted likelihood). Strength 0 averages the windows of a limit; a strong walk is
- * the same as taking the line between two windows of the reference off those between them. */
+/* log(figure of a window) = that of its limit + drift(at) + noise. The drift is a random walk in time whose
+ * strength, against the noise, the windows tell themselves: the fit is done for each strength of a list, and the
+ * results are averaged by how likely the windows are under each (restricted likelihood). Strength 0 averages the
+ * windows of a limit; a strong walk is the same as taking the line between two windows of the reference off those
+ * between them. */
 #include "cap/tune/estimate.h"
 
 #include "base/cholesky.h"
@@ -16,20 +17,20 @@ enum { STRENGTHS = ARRAY_SIZE(strengths) };
 static const double LEAST_NOISE = 1e-12; // variance: what doubles and counters in µJ leave even when nothing scatters
 
 struct fit {
-	size_t m, n;                  // windows, limits that have any
+	size_t m, n; // windows, limits that have any
 	const struct tune_window *windows;
-	const size_t *column;         // of a limit: its place among the n
-	double *y[TUNE_QUANTITIES];   // m: logs, less their mean
-	double *steps;                // m: time since the window before, in mean ones
-	double *pivot, *below;        // m: LDLᵀ of the tridiagonal matrix of one strength
-	double *solved;               // m
-	double *normal, *inverse;     // n × n
-	double *at[TUNE_QUANTITIES];  // n: the solution
+	const size_t *column;        // of a limit: its place among the n
+	double *y[TUNE_QUANTITIES];  // m: logs, less their mean
+	double *steps;               // m: time since the window before, in mean ones
+	double *pivot, *below;       // m: LDLᵀ of the tridiagonal matrix of one strength
+	double *solved;              // m
+	double *normal, *inverse;    // n × n
+	double *at[TUNE_QUANTITIES]; // n: the solution
 	double noise[TUNE_QUANTITIES][TUNE_QUANTITIES], likelihood; // log
 };
 
-/* The walk's covariance W has a tridiagonal inverse, so (I + r·W)⁻¹·v = v − (I + W⁻¹/r)⁻¹·v costs a pass there and back.
- * Factors it; returns log|I + r·W|. */
+/* The walk's covariance W has a tridiagonal inverse, so (I + r·W)⁻¹·v = v − (I + W⁻¹/r)⁻¹·v costs a pass there and
+ * back. Factors it; returns log|I + r·W|. */
 static double factor_walk(struct fit *fit, double strength)
 {
 	if (strength <= 0)
@@ -117,7 +118,8 @@ static bool fit_strength(struct fit *fit, double strength, double *indicator)
 	}
 	cholesky_inverse(fit->normal, fit->n, fit->inverse);
 	double degrees = (double)(fit->m - fit->n);
-	double e = fmax(squares[TUNE_E][TUNE_E] / degrees, LEAST_NOISE), t = fmax(squares[TUNE_T][TUNE_T] / degrees, LEAST_NOISE);
+	double e = fmax(squares[TUNE_E][TUNE_E] / degrees, LEAST_NOISE),
+	       t = fmax(squares[TUNE_T][TUNE_T] / degrees, LEAST_NOISE);
 	double both = squares[TUNE_T][TUNE_E] / degrees, most = sqrt(e * t);
 	fit->noise[TUNE_E][TUNE_E] = e;
 	fit->noise[TUNE_T][TUNE_T] = t;
@@ -128,8 +130,9 @@ static bool fit_strength(struct fit *fit, double strength, double *indicator)
 	return true;
 }
 
-/* The fit knows levels at the walk's start. What is wanted is the level of the whole search: the drift's mean is 0 over the
- * windows. Both the figures and their covariance are moved there; differences between limits stay what they are. */
+/* The fit knows levels at the walk's start. What is wanted is the level of the whole search: the drift's mean is 0
+ * over the windows. Both the figures and their covariance are moved there; differences between limits stay what they
+ * are. */
 static void centre(struct fit *fit, const double *share, double *mean)
 {
 	size_t n = fit->n;
@@ -172,7 +175,8 @@ static void add_fit(struct estimate *sum, const struct fit *fit, const size_t *l
 			sum->noise[q][p] += weight * fit->noise[q][p];
 }
 
-// What the counters could not tell is there even where the windows agree by chance: the error is two standard deviations.
+// What the counters could not tell is there even where the windows agree by chance: the error is two standard
+// deviations.
 static void add_measurement_error(struct estimate *estimate, const struct tune_window *windows, size_t n)
 {
 	double squares = 0;

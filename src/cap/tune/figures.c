@@ -4,11 +4,12 @@
 
 #include <errno.h>
 
-/* A limit that is 10 % worse than the best need not be met better than to 2 %: models are to be right near the optimum. */
+/* A limit that is 10 % worse than the best need not be met better than to 2 %: models are to be right near the
+ * optimum. */
 static const double CARELESS = 0.2;
 
-// Few windows may agree by chance, and one window a limit tells nothing of the noise: as if one degree of freedom more had
-// shown this (standard deviation of a window's logs).
+// Few windows may agree by chance, and one window a limit tells nothing of the noise: as if one degree of freedom more
+// had shown this (standard deviation of a window's logs).
 static const double SUPPOSED_NOISE = 0.01;
 
 enum { GRID_MOST = 1024 };
@@ -44,7 +45,8 @@ static int make_grid(struct figures *figures, struct arena *arena)
 
 static bool alloc_figures(struct figures *figures, struct arena *arena)
 {
-	double **rows[] = {&figures->limit, &figures->x, &figures->log[TUNE_E], &figures->log[TUNE_T], &figures->y, &figures->s};
+	double **rows[] = {&figures->limit, &figures->x, &figures->log[TUNE_E], &figures->log[TUNE_T], &figures->y,
+		&figures->s};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if ((*rows[i] = arena_alloc(arena, figures->n, sizeof(double))) == NULL)
 			return false;
@@ -56,7 +58,8 @@ static void fill_objective(struct figures *figures)
 {
 	double least = INFINITY, k = figures->time_exponent;
 	const double(*noise)[TUNE_QUANTITIES] = figures->noise;
-	figures->noise_of_objective = noise[TUNE_E][TUNE_E] + 2 * k * noise[TUNE_E][TUNE_T] + k * k * noise[TUNE_T][TUNE_T];
+	figures->noise_of_objective = noise[TUNE_E][TUNE_E] + 2 * k * noise[TUNE_E][TUNE_T] +
+		k * k * noise[TUNE_T][TUNE_T];
 	for (size_t i = 0; i < figures->n; i++) {
 		figures->y[i] = figures->log[TUNE_E][i] + k * figures->log[TUNE_T][i];
 		least = fmin(least, figures->y[i]);
@@ -79,7 +82,9 @@ static void fill_noise(struct figures *figures, const struct estimate *estimate)
 int figures_make(const struct estimate *estimate, const double *limits, enum tune_goal goal, double slowdown_percent,
 	struct arena *arena, struct figures *ret_figures)
 {
-	struct figures figures = {.goal = goal, .time_exponent = tune_time_exponent(goal), .degrees = estimate->degrees,
+	struct figures figures = {.goal = goal,
+		.time_exponent = tune_time_exponent(goal),
+		.degrees = estimate->degrees,
 		.bound = goal == TUNE_SLOWDOWN ? log1p(slowdown_percent / 100) : INFINITY};
 	for (size_t i = 0; i < estimate->n; i++)
 		figures.n += !isnan(estimate->log[TUNE_E][i]);
@@ -109,7 +114,10 @@ int figures_make(const struct estimate *estimate, const double *limits, enum tun
 
 struct model_points figures_points(const struct figures *figures)
 {
-	return (struct model_points){.n = figures->n, .x = figures->x, .y = figures->y, .s = figures->s,
+	return (struct model_points){.n = figures->n,
+		.x = figures->x,
+		.y = figures->y,
+		.s = figures->s,
 		.x_low = figures->x[figures->n - 1]};
 }
 

@@ -77,8 +77,9 @@ static void judge_objective(struct tuner *tuner, const struct estimate *estimate
 	leave_out_worse(tuner, &judged, best_of(&judged, tuner->n_limits, named));
 }
 
-/* Out are limits that are surely too slow, and those that surely need more energy than the best of the surely allowed ones.
- * The limits next to where the bound is passed stay, on both sides: what lies between is read off the curve of T there. */
+/* Out are limits that are surely too slow, and those that surely need more energy than the best of the surely
+ * allowed ones. The limits next to where the bound is passed stay, on both sides: what lies between is read off the
+ * curve of T there. */
 static void judge_bound(struct tuner *tuner, const struct estimate *estimate, bool *named)
 {
 	struct judged energy = judged_objective(estimate, 0), time = judged_time(estimate);

@@ -32,7 +32,8 @@ static bool fit_polynomial(const struct model_points *points, size_t left_out, s
 	for (size_t i = 0; i < points->n; i++)
 		heaviest = i == left_out ? heaviest : fmax(heaviest, 1 / points->s[i]);
 	for (size_t i = 0; i < points->n; i++) {
-		double u = log(points->x[i]), power[2 * CONVEX_TERMS] = {1}, weight = pow(1 / points->s[i] / heaviest, 2);
+		double u = log(points->x[i]), power[2 * CONVEX_TERMS] = {1},
+		       weight = pow(1 / points->s[i] / heaviest, 2);
 		if (i == left_out)
 			continue;
 		for (size_t k = 1; k < ARRAY_SIZE(power); k++)

@@ -1,5 +1,5 @@
-/* Models of the objective against the limit. Limits in parts of the reference, objectives as logarithms of their ratio to the
- * reference's: of order 1, whatever the device and the unit. */
+/* Models of the objective against the limit. Limits in parts of the reference, objectives as logarithms of their
+ * ratio to the reference's: of order 1, whatever the device and the unit. */
 #pragma once
 
 #include "cap/tune/tune.h"

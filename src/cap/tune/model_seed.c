@@ -1,7 +1,7 @@
-/* Bounds by transformation: the fit moves logarithms of what must be positive (a, −b, d, e, g), and the middle of the
- * sigmoid, f/e, through a logistic function into the range of the limits. a and c say the same, so c is b·x_low: a is then
- * the height of the exponential at the least limit. What few limits leave open is held by weak expectations, which are
- * residuals like the points'. */
+/* Bounds by transformation: the fit moves logarithms of what must be positive (a, −b, d, e, g), and the middle of
+ * the sigmoid, f/e, through a logistic function into the range of the limits. a and c say the same, so c is b·x_low:
+ * a is then the height of the exponential at the least limit. What few limits leave open is held by weak
+ * expectations, which are residuals like the points'. */
 #include "cap/tune/model_seed.h"
 
 #include "base/util.h"
@@ -30,10 +30,12 @@ static const double starts[][MODEL_SHAPE] = {
 };
 
 struct parts {
-	double fall, rise, slope, middle, share, value; // slope: of the sigmoid; share: the logistic that gives its middle
+	double fall, rise, slope, middle, share,
+		value; // slope: of the sigmoid; share: the logistic that gives its middle
 };
 
-static const double MIDDLE_LOW = -0.2, MIDDLE_HIGH = 1.3; // of the sigmoid, in the range of the limits: beyond is a line
+static const double MIDDLE_LOW = -0.2,
+		    MIDDLE_HIGH = 1.3; // of the sigmoid, in the range of the limits: beyond is a line
 
 static struct parts parts_at(const double *shape, double x_low, double x)
 {
@@ -77,9 +79,11 @@ static void fill_slopes(const struct task *task, const double *shape, double *ja
 	for (size_t i = 0; i < points->n; i++) {
 		struct parts parts = parts_at(shape, points->x_low, points->x[i]);
 		double unit = i == task->left_out ? 0 : 1 / (parts.value * points->s[i]);
-		double middle_slope = (1 - points->x_low) * (MIDDLE_HIGH - MIDDLE_LOW) * parts.share * (1 - parts.share);
+		double middle_slope = (1 - points->x_low) * (MIDDLE_HIGH - MIDDLE_LOW) * parts.share *
+			(1 - parts.share);
 		jacobian[FALL * rows + i] = parts.fall * unit;
-		jacobian[FALL_RATE * rows + i] = -parts.fall * exp(shape[FALL_RATE]) * (points->x[i] - points->x_low) * unit;
+		jacobian[FALL_RATE * rows + i] = -parts.fall * exp(shape[FALL_RATE]) * (points->x[i] - points->x_low) *
+			unit;
 		jacobian[RISE * rows + i] = parts.rise * unit;
 		jacobian[RISE_RATE * rows + i] = parts.slope * (points->x[i] - parts.middle) * unit;
 		jacobian[RISE_AT * rows + i] = -parts.slope * middle_slope * unit;
@@ -109,8 +113,8 @@ static double minimise(struct task *task, double *shape)
 	double residuals[ROWS_MAX], jacobian[ROWS_MAX * MODEL_SHAPE], scale[MODEL_SHAPE], qtf[MODEL_SHAPE];
 	double work[3][MODEL_SHAPE], work_rows[ROWS_MAX];
 	int pivots[MODEL_SHAPE], evaluations, jacobians, rows = (int)task->points->n + MODEL_SHAPE;
-	int info = lmder(residuals_or_slopes, task, rows, MODEL_SHAPE, shape, residuals, jacobian, rows, 1e-9, 1e-9, 0, 100,
-		scale, 1, 10, 0, &evaluations, &jacobians, pivots, qtf, work[0], work[1], work[2], work_rows);
+	int info = lmder(residuals_or_slopes, task, rows, MODEL_SHAPE, shape, residuals, jacobian, rows, 1e-9, 1e-9, 0,
+		100, scale, 1, 10, 0, &evaluations, &jacobians, pivots, qtf, work[0], work[1], work[2], work_rows);
 	if (info <= 0)
 		return (double)NAN;
 	double sum = 0;

@@ -1,5 +1,6 @@
-/* The order of windows. A round is the reference, then each limit still in question once, in an order drawn anew, and the
- * reference again, which the next round shares: what drifts meets all limits alike, and the reference shows how much. */
+/* The order of windows. A round is the reference, then each limit still in question once, in an order drawn anew,
+ * and the reference again, which the next round shares: what drifts meets all limits alike, and the reference shows
+ * how much. */
 #include "cap/tune/tuner.h"
 
 #include "base/util.h"
@@ -44,7 +45,8 @@ static double left_s(const struct tuner *tuner, size_t limit)
 	return fmax(tuner->options.seconds - tuner->limits[limit].used_s, 0);
 }
 
-// Half a window at least has to fit, a run as a whole. Nothing is known without the first round, so it takes what it needs.
+// Half a window at least has to fit, a run as a whole. Nothing is known without the first round, so it takes what it
+// needs.
 static bool has_time(const struct tuner *tuner, size_t limit)
 {
 	double expected = expected_s(tuner, limit);
@@ -81,7 +83,8 @@ static void end_round(struct tuner *tuner)
 	tuner->n_rounds++;
 	tune_judge(tuner);
 	tuner->n_round = 0;
-	tuner->is_finished = tuner->n_rounds >= rounds_planned(tuner) || count_in_question(tuner) < 2 || !has_time(tuner, 0);
+	tuner->is_finished = tuner->n_rounds >= rounds_planned(tuner) || count_in_question(tuner) < 2 ||
+		!has_time(tuner, 0);
 	if (tuner->is_finished)
 		return;
 	plan_round(tuner);
@@ -203,7 +206,8 @@ double tuner_seconds_left(const struct tuner *tuner)
 		double most = fmax(left_s(tuner, i) - now * expected, 0);
 		sum += now * expected;
 		if (tuner->limits[i].in_question || i == 0)
-			sum += fmin((double)later * expected, tuner->options.whole_runs ? floor(most / expected) * expected : most);
+			sum += fmin((double)later * expected,
+				tuner->options.whole_runs ? floor(most / expected) * expected : most);
 	}
 	return sum;
 }

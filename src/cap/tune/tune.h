@@ -1,8 +1,8 @@
-/* The search for the limit that saves most: which one to measure next, and what the measurements say. Pure: no device, no
- * clock, no file; the same windows in, the same answer out, on every machine.
+/* The search for the limit that saves most: which one to measure next, and what the measurements say. Pure: no
+ * device, no clock, no file; the same windows in, the same answer out, on every machine.
  *
- * A window is a stretch of the program's work under one limit, from the end of one step to the end of another. The caller
- * measures windows as `tuner_next` asks for them and hands them back; then tuner_conclude. */
+ * A window is a stretch of the program's work under one limit, from the end of one step to the end of another. The
+ * caller measures windows as `tuner_next` asks for them and hands them back; then tuner_conclude. */
 #pragma once
 
 #include "base/arena.h"
@@ -28,8 +28,8 @@ struct tune_options {
 	bool whole_runs;         // a window is one run of the command: `seconds` does not cut it
 };
 
-/* Candidate limits, descending, the first is the reference: n of them from `from_percent` of default to default, evenly,
- * those below min moved up to min, doubles dropped. At least 2, else -ERANGE. ret_values has room for n. */
+/* Candidate limits, descending, the first is the reference: n of them from `from_percent` of default to default,
+ * evenly, those below min moved up to min, doubles dropped. At least 2, else -ERANGE. ret_values has room for n. */
 int tune_candidates(double min, double max, double default_, double from_percent, size_t n, double *ret_values,
 	size_t *ret_n);
 
@@ -48,11 +48,11 @@ struct tuner; // opaque
 int tuner_new(const struct tune_options *options, const double *limits, size_t n, struct tuner **ret_tuner);
 void tuner_free(struct tuner *tuner);
 
-/* The next window to be measured: which limit, and how long (s, to the end of the step that is under way then; 0 for whole
- * runs: one run). False: enough is known. Rounds: every limit that is still in question once a round, in random order, with
- * the reference before and after (A B C D A), so that drift can be told and taken off.
- * Asked again without an answer it says the same: a window that could not be measured is answered too, with steps 0 and the
- * time it took; it is not used, and the search goes on. */
+/* The next window to be measured: which limit, and how long (s, to the end of the step that is under way then; 0 for
+ * whole runs: one run). False: enough is known. Rounds: every limit that is still in question once a round, in
+ * random order, with the reference before and after (A B C D A), so that drift can be told and taken off. Asked
+ * again without an answer it says the same: a window that could not be measured is answered too, with steps 0 and
+ * the time it took; it is not used, and the search goes on. */
 bool tuner_next(struct tuner *tuner, size_t *ret_limit, double *ret_seconds);
 void tuner_add(struct tuner *tuner, const struct tune_window *window);
 double tuner_progress(const struct tuner *tuner);     // 0 to 1: of the time that the search may yet take at most

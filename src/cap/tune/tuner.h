@@ -11,8 +11,8 @@ enum {
 
 struct tune_limit {
 	double limit;
-	double used_s;   // measured so far, windows in which nothing was learnt included
-	size_t n_tried;  // windows asked for and answered
+	double used_s;    // measured so far, windows in which nothing was learnt included
+	size_t n_tried;   // windows asked for and answered
 	size_t n_windows; // of them those that count
 	bool in_question;
 };

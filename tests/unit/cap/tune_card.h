@@ -103,10 +103,10 @@ static inline double dice_normal(struct dice *dice)
 }
 
 struct weather {
-	double noise;                 // of time and of energy, each, of a window
-	double drift;                 // of energy over the search, half of it of time
-	double search_s;              // about
-	double phase;                 // of its slow swing
+	double noise;    // of time and of energy, each, of a window
+	double drift;    // of energy over the search, half of it of time
+	double search_s; // about
+	double phase;    // of its slow swing
 };
 
 // A card warms up, and others come and go.
@@ -124,8 +124,11 @@ static inline struct tune_window card_window(const struct card *card, double lim
 	double step_s = truth.time_s * exp(weather->noise * dice_normal(dice) + drift / 2);
 	double step_j = truth.energy_j * exp(weather->noise * dice_normal(dice) + drift);
 	double steps = fmax(ceil(seconds / step_s), 1);
-	struct tune_window window = {.steps = steps, .energy_j = steps * step_j, .energy_error_j = 0.002 * steps * step_j,
-		.time_s = steps * step_s, .at_s = *clock_s + 2 + steps * step_s / 2};
+	struct tune_window window = {.steps = steps,
+		.energy_j = steps * step_j,
+		.energy_error_j = 0.002 * steps * step_j,
+		.time_s = steps * step_s,
+		.at_s = *clock_s + 2 + steps * step_s / 2};
 	*clock_s += 2 + window.time_s; // the limit settles for 2 s
 	return window;
 }

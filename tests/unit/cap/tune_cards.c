@@ -1,5 +1,5 @@
-/* Does the tuner keep its word? Searches on simulated cards, judged by the truth: how often the chosen limit is within 3 % of
- * the best there is, how often the intervals hold the truth, how many windows it took.
+/* Does the tuner keep its word? Searches on simulated cards, judged by the truth: how often the chosen limit is
+ * within 3 % of the best there is, how often the intervals hold the truth, how many windows it took.
  *
  * test_cap_tune_cards [SEEDS]     a few seeds by default; the figures in docs/caps.md are of 1000 */
 #include "tune_card.h"
@@ -49,7 +49,9 @@ static bool holds(struct tune_interval interval, double truth)
 
 static size_t search(struct tuner *tuner, const struct card *card, const double *limits, struct dice *dice)
 {
-	struct weather weather = {.noise = NOISE, .drift = DRIFT * (2 * dice_uniform(dice) - 1), .search_s = 500,
+	struct weather weather = {.noise = NOISE,
+		.drift = DRIFT * (2 * dice_uniform(dice) - 1),
+		.search_s = 500,
 		.phase = 2 * M_PI * dice_uniform(dice)};
 	double clock_s = 0, seconds;
 	size_t limit, n = 0;
@@ -85,7 +87,9 @@ static struct figures_of_goal search_often(const struct card *card, enum tune_go
 	assert_int_equal(tune_candidates(card->min_w, NAN, card->default_w, 30, LIMITS, limits, &n), 0);
 	double best = best_objective(card, goal, limits[0], limits[n - 1]);
 	for (int seed = 1; seed <= all.seeds; seed++) {
-		struct tune_options options = {.goal = goal, .slowdown_percent = SLOWDOWN_PERCENT, .seconds = SECONDS,
+		struct tune_options options = {.goal = goal,
+			.slowdown_percent = SLOWDOWN_PERCENT,
+			.seconds = SECONDS,
 			.seed = (uint64_t)seed};
 		struct dice dice = dice_make((uint64_t)seed, (uint64_t)(card - cards) * GOALS + goal);
 		struct tuner *tuner;
@@ -105,12 +109,13 @@ static struct figures_of_goal search_often(const struct card *card, enum tune_go
 
 static void print_figures(const char *name, enum tune_goal goal, const struct figures_of_goal *figures)
 {
-	printf("# %-8s %-50s %5.1f %% within 3 %%, saving held %5.1f %%, slowdown %5.1f %%, windows %2.0f %%", tune_goal_name(goal),
-		name, 100 * figures->good / figures->searches, 100 * figures->saving_held / figures->others,
-		100 * figures->slowdown_held / figures->others, 100 * figures->windows / figures->full_windows);
+	printf("# %-8s %-50s %5.1f %% within 3 %%, saving held %5.1f %%, slowdown %5.1f %%, windows %2.0f %%",
+		tune_goal_name(goal), name, 100 * figures->good / figures->searches,
+		100 * figures->saving_held / figures->others, 100 * figures->slowdown_held / figures->others,
+		100 * figures->windows / figures->full_windows);
 	if (goal == TUNE_SLOWDOWN)
-		printf(", above the bound %.1f %%, by more than the noise %.1f %%", 100 * figures->slow / figures->searches,
-			100 * figures->slower / figures->searches);
+		printf(", above the bound %.1f %%, by more than the noise %.1f %%",
+			100 * figures->slow / figures->searches, 100 * figures->slower / figures->searches);
 	printf("\n");
 }
 
@@ -122,7 +127,8 @@ static void add_figures(struct figures_of_goal *sum, const struct figures_of_goa
 		to[i] += from[i];
 }
 
-// A single card by few seeds: chance is large, so this only finds what is quite wrong. With 200 seeds and more the promise holds.
+// A single card by few seeds: chance is large, so this only finds what is quite wrong. With 200 seeds and more the
+// promise holds.
 static void check_card(void **state)
 {
 	const struct card *card = *state;

@@ -42,8 +42,8 @@ static void check_candidates(void **state)
 	const struct candidates_row *row = *state;
 	double values[LIMITS_MAX];
 	size_t n = 0;
-	assert_int_equal(
-		tune_candidates(row->min, row->max, row->default_, row->from_percent, row->n, values, &n), row->code);
+	assert_int_equal(tune_candidates(row->min, row->max, row->default_, row->from_percent, row->n, values, &n),
+		row->code);
 	if (row->code < 0)
 		return;
 	assert_int_equal(n, row->n_values);
@@ -107,8 +107,12 @@ static struct tune_window a_window(struct bed *bed, size_t limit, double step_s,
 	double time_s = step_s * exp(0.5 * u * u + noise * dice_normal(&bed->dice));
 	double energy_j = 40 * step_s * exp(0.9 * u + 0.8 * u * u + noise * dice_normal(&bed->dice));
 	double steps = fmax(ceil(seconds / time_s), 1);
-	struct tune_window window = {.limit = limit, .steps = steps, .energy_j = steps * energy_j, .energy_error_j = NAN,
-		.time_s = steps * time_s, .at_s = bed->clock_s + steps * time_s / 2};
+	struct tune_window window = {.limit = limit,
+		.steps = steps,
+		.energy_j = steps * energy_j,
+		.energy_error_j = NAN,
+		.time_s = steps * time_s,
+		.at_s = bed->clock_s + steps * time_s / 2};
 	bed->clock_s += steps * time_s;
 	return window;
 }
@@ -142,7 +146,10 @@ static void order(void **state)
 			assert_false(i < 4 && seen[limit]);
 			seen[limit] = true;
 			// Alike for all limits, so none is left out; half of the noise is between the rounds.
-			struct tune_window window = {.limit = limit, .steps = 10, .energy_j = i % 2 == r ? 100 : 104, .time_s = 4,
+			struct tune_window window = {.limit = limit,
+				.steps = 10,
+				.energy_j = i % 2 == r ? 100 : 104,
+				.time_s = 4,
 				.at_s = bed.clock_s += 4};
 			tuner_add(bed.tuner, &window);
 		}
@@ -227,10 +234,12 @@ static void whole_runs(void **state)
 {
 	for (size_t r = 0; r < 2; r++) {
 		struct bed bed;
-		bed_init(&bed, &(struct tune_options){.seconds = r == 0 ? 30 : 100, .seed = 4, .whole_runs = true}, 3, 400);
+		bed_init(&bed, &(struct tune_options){.seconds = r == 0 ? 30 : 100, .seed = 4, .whole_runs = true}, 3,
+			400);
 		assert_true(isnan(tuner_seconds_left(bed.tuner)));
 		measure(&bed, 40, 0.3);
-		assert_int_equal(bed.n_windows[0], r == 0 ? 2 : 3); // a run longer than `seconds`: once, and the reference again
+		assert_int_equal(bed.n_windows[0],
+			r == 0 ? 2 : 3); // a run longer than `seconds`: once, and the reference again
 		assert_true(bed.n_windows[1] >= 1 && bed.n_windows[2] >= 1);
 		tuner_free(bed.tuner);
 	}
@@ -362,7 +371,8 @@ static void sixty_four(void **state)
 {
 	struct arena *arena = arena_new();
 	struct tune_result result;
-	conclude_of(&(struct tune_options){.goal = TUNE_ENERGY, .seconds = 30, .seed = 2}, LIMITS_MAX, 0.02, arena, &result);
+	conclude_of(&(struct tune_options){.goal = TUNE_ENERGY, .seconds = 30, .seed = 2}, LIMITS_MAX, 0.02, arena,
+		&result);
 	assert_true(fabs(log(result.chosen / 400) + 0.9 / 1.6) < 0.19); // within 3 % of the least energy
 	arena_free(arena);
 }
@@ -400,8 +410,12 @@ static void nothing_differs(void **state)
 	bed_init(&bed, &(struct tune_options){.seconds = 30, .seed = 2}, 8, 400);
 	for (size_t w = 0; w < 49; w++) {
 		double noise = 0.001 * dice_normal(&bed.dice);
-		tuner_add(bed.tuner, &(struct tune_window){.limit = w % 8, .steps = 10, .energy_j = 100 * exp(noise), .time_s = 4,
-			.at_s = (double)w});
+		tuner_add(bed.tuner,
+			&(struct tune_window){.limit = w % 8,
+				.steps = 10,
+				.energy_j = 100 * exp(noise),
+				.time_s = 4,
+				.at_s = (double)w});
 	}
 	assert_int_equal(tuner_conclude(bed.tuner, arena, &result), 0);
 	assert_near(result.chosen, 400, 0);
@@ -415,8 +429,8 @@ static void bound_of_nothing(void **state)
 {
 	struct arena *arena = arena_new();
 	struct tune_result result;
-	conclude_of(&(struct tune_options){.goal = TUNE_SLOWDOWN, .slowdown_percent = 0, .seconds = 30, .seed = 2}, 8, 0.002,
-		arena, &result);
+	conclude_of(&(struct tune_options){.goal = TUNE_SLOWDOWN, .slowdown_percent = 0, .seconds = 30, .seed = 2}, 8,
+		0.002, arena, &result);
 	assert_true(result.limits[0].is_allowed && !result.limits[7].is_allowed);
 	assert_true(result.chosen > 350); // 400 itself, or as good as that by the noise
 	arena_free(arena);
@@ -435,8 +449,11 @@ static void fuzz(void **state)
 	for (uint64_t seed = 0; seed < FUZZ_ROUNDS; seed++) {
 		struct dice dice = dice_make(seed, 9);
 		size_t n = 2 + dice_below(&dice, dice_below(&dice, 8) == 0 ? 60 : 6), limit;
-		struct tune_options options = {.goal = dice_below(&dice, 4), .slowdown_percent = dice_below(&dice, 20),
-			.seconds = fmin(exp(3 * dice_normal(&dice)), 1e6), .seed = seed, .whole_runs = dice_below(&dice, 4) == 0};
+		struct tune_options options = {.goal = dice_below(&dice, 4),
+			.slowdown_percent = dice_below(&dice, 20),
+			.seconds = fmin(exp(3 * dice_normal(&dice)), 1e6),
+			.seed = seed,
+			.whole_runs = dice_below(&dice, 4) == 0};
 		struct bed bed;
 		struct tune_result result;
 		struct arena *arena = arena_new();
@@ -445,9 +462,12 @@ static void fuzz(void **state)
 		for (size_t i = 0; tuner_next(bed.tuner, &limit, &seconds); i++) {
 			assert_true(i <= 7 * n + 7 && limit < n && seconds >= 0);
 			bool sane = dice_below(&dice, 3) > 0;
-			struct tune_window window = {.limit = limit, .steps = sane ? 5 : nonsense(&dice),
-				.energy_j = sane ? exp(dice_normal(&dice)) : nonsense(&dice), .energy_error_j = nonsense(&dice),
-				.time_s = sane ? exp(dice_normal(&dice)) : nonsense(&dice), .at_s = nonsense(&dice)};
+			struct tune_window window = {.limit = limit,
+				.steps = sane ? 5 : nonsense(&dice),
+				.energy_j = sane ? exp(dice_normal(&dice)) : nonsense(&dice),
+				.energy_error_j = nonsense(&dice),
+				.time_s = sane ? exp(dice_normal(&dice)) : nonsense(&dice),
+				.at_s = nonsense(&dice)};
 			if (dice_below(&dice, 10) == 0) {
 				struct tune_window other = window;
 				other.limit = dice_below(&dice, 2 * (uint32_t)n);
