@@ -330,7 +330,11 @@ static const char *why_it_ended(const struct tuning *t, enum tune_event event, c
 		snprintf(text, size, "interrupted (%s)", strsignal(t->signals.stopped_by));
 		return text;
 	case TUNE_FAILED:
-		snprintf(text, size, "the command failed with status %d", t->recorder.status);
+		if (t->options->command == NULL)
+			snprintf(text, size, "process %lld can't be measured", (long long)t->options->pid);
+		else
+			snprintf(text, size, "the command failed with status %d%s", t->recorder.status,
+				t->recorder.status == EXIT_OWN_FAILURE ? ", or it could not be measured" : "");
 		return text;
 	case TUNE_CHANGED:
 	case TUNE_BROKEN:

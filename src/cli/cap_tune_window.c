@@ -108,8 +108,10 @@ static int measure_stretch(struct tune_search *search, const struct tune_stretch
 	struct tune_window *window)
 {
 	struct run run;
-	int64_t earliest_ns = search->steady_ns - UNSTEADY_NS, from_ns = stretch->from_ns - AROUND_NS;
-	from_ns = from_ns > earliest_ns ? from_ns : earliest_ns;
+	int64_t from_ns = stretch->from_ns - AROUND_NS;
+	from_ns = from_ns > search->steady_ns ? from_ns : search->steady_ns;
+	// Counters begin again with each recording.
+	from_ns = from_ns > search->recorder->started_ns ? from_ns : search->recorder->started_ns;
 	int r = run_load_devices(search->recorder->path, from_ns, INT64_MAX, &run, &search->error);
 	if (r < 0)
 		return r == -EBUSY ? -EAGAIN : r;
@@ -245,7 +247,7 @@ static int measure_run(struct tune_search *search, struct tune_window *window)
 {
 	struct run run;
 	const struct tune_recorder *recorder = search->recorder;
-	int r = run_load_devices(recorder->path, recorder->started_ns - AROUND_NS, INT64_MAX, &run, &search->error);
+	int r = run_load_devices(recorder->path, recorder->started_ns, INT64_MAX, &run, &search->error);
 	if (r < 0)
 		return r;
 	if (run.n_segments == 0) {
@@ -291,8 +293,11 @@ static enum tune_event set(struct tune_search *search, size_t limit)
 		return r == -EBUSY ? TUNE_CHANGED : broken(search, r);
 	if (!is_new && !search->steps->whole_runs)
 		return TUNE_GOES_ON;
+	int64_t start_ns = bench_now_ns();
 	enum tune_event event = tune_settle(search);
 	search->steady_ns = bench_now_ns();
+	int64_t quarter_ns = (search->steady_ns - start_ns) / 4; // the last part of it tells how counters move
+	search->steady_ns -= quarter_ns < UNSTEADY_NS ? quarter_ns : UNSTEADY_NS;
 	return event;
 }
 

@@ -64,6 +64,11 @@ static void print_percent(struct buf *out, double value)
 	number(out, value, 1);
 }
 
+static bool is_at(const struct cap_tune_report *report, double value)
+{
+	return fabs(value - report->chosen) < 0.5;
+}
+
 /* ---- parts ---- */
 
 static void answer(const struct cap_tune_report *report, struct buf *out)
@@ -71,18 +76,23 @@ static void answer(const struct cap_tune_report *report, struct buf *out)
 	const struct tune_result *result = &report->result;
 	buf_str(out, "<p class=\"answer\"><strong>");
 	limit(out, report, report->chosen);
-	buf_str(out, "</strong>: ");
+	buf_str(out, "</strong>");
+	if (is_at(report, result->limits[0].limit)) {
+		buf_str(out, " is best: no lower limit was seen to be better.</p>\n");
+		return;
+	}
+	buf_str(out, ": energy less by ");
 	interval(out, &result->saving_percent, print_percent);
-	buf_str(out, " % less energy and ");
+	buf_printf(out, " %%, time of a %s more by ", report->step == NULL ? "run" : "step");
 	interval(out, &result->slowdown, print_percent);
-	buf_str(out, " % more time a step than at ");
+	buf_str(out, " %, against ");
 	limit(out, report, result->limits[0].limit);
 	buf_str(out, ".</p>\n");
 }
 
 static void row(const struct cap_tune_report *report, const struct tune_limit_result *row, struct buf *out)
 {
-	bool is_best = fabs(row->limit - report->chosen) < 0.5;
+	bool is_best = is_at(report, row->limit);
 	buf_printf(out, "<tr%s><td>", is_best ? " class=\"best\"" : "");
 	limit(out, report, row->limit);
 	buf_str(out, is_best ? " (chosen)" : !row->is_allowed ? " (too slow)" : "");
@@ -97,14 +107,35 @@ static void row(const struct cap_tune_report *report, const struct tune_limit_re
 	buf_printf(out, "</td><td>%zu</td></tr>\n", row->n_windows);
 }
 
+// Between two measured limits: what is expected there.
+static void chosen_row(const struct cap_tune_report *report, struct buf *out)
+{
+	const struct tune_result *result = &report->result;
+	buf_str(out, "<tr class=\"best\"><td>");
+	limit(out, report, report->chosen);
+	buf_str(out, " (chosen)</td><td>");
+	human_energy(out, result->limits[0].energy_per_step_j.value * (1 - result->saving_percent.value / 100));
+	buf_str(out, "</td><td>");
+	human_time(out, result->limits[0].time_per_step_s.value * (1 + result->slowdown.value / 100));
+	buf_str(out, "</td><td></td><td></td><td></td></tr>\n");
+}
+
 static void table(const struct cap_tune_report *report, struct buf *out)
 {
 	const struct tune_result *result = &report->result;
 	buf_str(out, "<div class=\"wide\"><table>\n<thead><tr><th>limit</th><th>energy a step</th><th>time a step</th><th>");
 	buf_str(out, tune_goal_name(result->goal));
 	buf_str(out, "</th><th>steps</th><th>windows</th></tr></thead>\n<tbody>\n");
+	bool is_told = false;
 	for (size_t i = 0; i < result->n_limits; i++)
+		is_told |= is_at(report, result->limits[i].limit);
+	for (size_t i = 0; i < result->n_limits; i++) {
+		if (!is_told && result->limits[i].limit < report->chosen) {
+			chosen_row(report, out);
+			is_told = true;
+		}
 		row(report, &result->limits[i], out);
+	}
 	buf_str(out, "</tbody></table></div>\n");
 }
 
@@ -127,7 +158,7 @@ static void details(const struct cap_tune_report *report, struct buf *out)
 	buf_str(out, "Windows under one limit differ by ");
 	number(out, result->noise_percent, 2);
 	buf_str(out, " %; drift of ");
-	number(out, result->drift_percent, 2);
+	number(out, fabs(result->drift_percent), 2);
 	buf_printf(out, " %% was taken off. %zu windows, ", report->n_windows);
 	human_time(out, report->measured_s);
 	buf_str(out, " measured in ");

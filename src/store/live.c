@@ -79,10 +79,10 @@ static bool is_done(const struct live *live, int64_t id)
  * open one on are looked at again, and those of them that have ended are remembered. */
 static int read_spans(struct live *live, sqlite3 *db)
 {
-	static const char select[] = "SELECT id, end_ns FROM span WHERE id >= ?1 AND name = ?2 ORDER BY id";
+	static const char select[] = "SELECT id, end_ns, close = 'ended' FROM span WHERE id >= ?1 AND name = ?2 ORDER BY id";
 	int64_t *done = NULL, first_open = INT64_MAX;
 	size_t n_done = 0, room = 0;
-	int64_t last_id = sql_read_i64(db, "SELECT max(id) FROM span", live->next_id - 1);
+	int64_t last_id = sql_read_i64(db, "SELECT max(id) FROM span", 0);
 	sqlite3_stmt *s = NULL;
 	int r = prepare(live, db, select, live->next_id, &s);
 	while (r == SQLITE_OK && (r = sqlite3_step(s)) == SQLITE_ROW) {
@@ -92,7 +92,8 @@ static int read_spans(struct live *live, sqlite3 *db)
 			first_open = id < first_open ? id : first_open;
 			continue;
 		}
-		if (!is_done(live, id) && add_step(live, end_ns, 1) < 0)
+		// What ended with its thread or by an outer end was not done.
+		if (sql_i64(s, 2) == 1 && !is_done(live, id) && add_step(live, end_ns, 1) < 0)
 			r = SQLITE_NOMEM;
 		int64_t *larger = array_with_room(done, n_done, &room, sizeof(*done), 64);
 		if (larger == NULL) {
@@ -108,6 +109,7 @@ static int read_spans(struct live *live, sqlite3 *db)
 	live->n_done = n_done;
 	live->done_room = room;
 	live->next_id = first_open < INT64_MAX ? first_open : last_id + 1;
+	live->last_id = last_id;
 	return r == SQLITE_DONE ? SQLITE_OK : r;
 }
 
@@ -137,7 +139,7 @@ static int take_name(void *data, uint32_t name, const char *bytes, size_t length
 static int take_span(void *data, const struct spool_span *row)
 {
 	struct live *live = data;
-	bool is_step = !live->is_metric && row->name == live->spool_name && value_ok(row->end_ns);
+	bool is_step = !live->is_metric && row->name == live->spool_name && row->close == SPAN_ENDED;
 	return is_step ? add_step(live, row->end_ns, 1) : 0;
 }
 
@@ -176,6 +178,8 @@ static void enter_segment(struct live *live, sqlite3 *db, int64_t segment)
 	live->spool_at = 0;
 	live->spool_name = SPOOL_NAMES;
 	live->shift_ns = sql_read_i64(db, "SELECT shift_ns FROM segment ORDER BY id DESC LIMIT 1", 0);
+	if (!is_new) // what was open then will never end
+		live->next_id = live->last_id + 1;
 	if (!is_new || segment == 1)
 		return;
 	live->next_id = sql_read_i64(db, "SELECT max(id) FROM span", 0) + 1;

@@ -18,6 +18,7 @@ struct live {
 	const char *path, *name; // borrowed
 	bool is_metric;
 	int64_t segment;        // the one that is read; 0: none so far
+	int64_t last_id;        // of table span, whatever its name
 	int64_t next_id;        // of table span: lower ones are known, or of an earlier segment …
 	int64_t *done;          // owned: … as are these above it, ascending
 	size_t n_done, done_room;

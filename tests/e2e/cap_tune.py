@@ -16,8 +16,10 @@ from harness import BUILD, NOBODY, is_alive, main, near, test, wait_until
 
 LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 WORKER = BUILD / "tests/fakes/gpu_worker"
-CARD = Card(more=("limit_delay_ms 20",))
-QUICK = ["--caps", "5", "--seconds", "0.3", "--settle", "0.05", "--objective", "edp"]
+# Counters that are renewed often and say when, so that short windows are sharp.
+SHARP = ("limit_delay_ms 20", "energy_period_ms 5", "field_times")
+CARD = Card(more=SHARP)
+QUICK = ["--caps", "5", "--seconds", "0.3", "--settle", "0.08", "--objective", "edp"]
 # A program that goes on until it is told to end, as `tune` does when the result is there.
 WORK = ["sh", "-c", 'echo $$ > pid; exec "$0" "$@"', WORKER, "--step-ms", "2"]
 NEARLY = 6  # percent above the best objective: windows are short, and machines that test are busy
@@ -191,7 +193,7 @@ def program_without_spans(room):
 @test
 def several_cards(room):
     """one limit for two cards that work together, then each its own"""
-    put(room, CARD, Card(memory_share=0.6, more=("limit_delay_ms 20",)))
+    put(room, CARD, Card(memory_share=0.6, more=SHARP))
     both, _ = tune(room, "--caps", 4, "--step", "step", "--", *WORK, "--gpus", "0,1", device="gpu-0,gpu-1")
     assert both["device"] == "gpu-0,gpu-1" and both["complete"], both
     near(both["caps"][0]["energy_per_step_j"], 2 * CARD.step(400, 0.002)[0], relative=0.08)
@@ -273,7 +275,7 @@ def somebody_else(room):
 @test
 def lost_card(room):
     """a card that is lost while capped: said, the command goes on; back again, the next start of wattle restores"""
-    put(room, Card(more=("limit_delay_ms 20", "lost_when_file lost")))
+    put(room, Card(more=(*SHARP, "lost_when_file lost")))
     process = start(room, "--step", "step", "--", *WORK, "--seconds", 3)
     wait_until(lambda: limit_w(room) < 400, "a lower limit")
     (room.folder / "lost").touch()
