@@ -53,8 +53,8 @@ static int open_rows(struct run_reader *reader, enum metric_scope scope, struct 
 	static const char *const selects[METRIC_SCOPES] = {
 		[METRIC_RUN] = "SELECT * FROM sample WHERE t_ns BETWEEN ?1 AND ?2 ORDER BY t_ns",
 		[METRIC_DEVICE] = "SELECT * FROM device_sample WHERE t_ns BETWEEN ?1 AND ?2 ORDER BY t_ns, device",
-		[METRIC_PROCESS] = "SELECT * FROM process_sample WHERE t_ns BETWEEN ?1 AND ?2 "
-				   "ORDER BY t_ns, pid, start_ns",
+		[METRIC_PROCESS] = ("SELECT * FROM process_sample WHERE t_ns BETWEEN ?1 AND ?2 "
+				    "ORDER BY t_ns, pid, start_ns"),
 	};
 	struct sample_rows rows = {.n_keys = schema_key_count(scope)};
 	int r = prepare_in_time(reader, selects[scope], &rows.select);
