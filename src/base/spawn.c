@@ -12,8 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From clone to exec the two processes run in the program's memory: they make system calls, write to their stacks and to
- * struct journey, and nothing else. Interposed libraries (sigaction of a Java VM, say) are not called where it matters. */
+/* From clone to exec the two processes run in the program's memory: they make system calls, write to their stacks and
+ * to struct journey, and nothing else. Interposed libraries (sigaction of a Java VM, say) are not called where it
+ * matters. */
 enum { STACK_BYTES = 64 * 1024, KERNEL_SIGNALS = 64, DESCRIPTORS_MOST = 1 << 20 };
 
 struct journey {

@@ -25,8 +25,7 @@ bool change_holds(const struct cap_device *device, const struct cap_setting *ask
 {
 	for (size_t i = 0; i < asked->n; i++) {
 		const struct cap_field *field = find(found, asked->fields[i].name);
-		if (field == NULL ||
-			!cap_field_matches(device, field->name, asked->fields[i].value, field->value))
+		if (field == NULL || !cap_field_matches(device, field->name, asked->fields[i].value, field->value))
 			return false;
 	}
 	return true;
@@ -55,7 +54,8 @@ const char *change_amount(const struct cap_device *device, const struct cap_sett
 	return out;
 }
 
-bool change_is_foreign(const struct journal_entry *entry, const struct cap_device *device, const struct cap_setting *now)
+bool change_is_foreign(const struct journal_entry *entry, const struct cap_device *device,
+	const struct cap_setting *now)
 {
 	for (size_t i = 0; cap_reads_back(device) && i < now->n; i++) {
 		const struct cap_field *found = &now->fields[i];

@@ -42,7 +42,8 @@ static int open_line(int fds[2], struct wattle_error *reterr)
 }
 
 // The order waits in the socket until the guard is there; the descriptors go with it.
-static int send_order(int fd, const struct guard_order *order, const struct journal *journal, struct wattle_error *reterr)
+static int send_order(int fd, const struct guard_order *order, const struct journal *journal,
+	struct wattle_error *reterr)
 {
 	wattle_cleanup_close int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (pidfd < 0)
@@ -52,16 +53,20 @@ static int send_order(int fd, const struct guard_order *order, const struct jour
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int[GUARD_FDS]))];
 	} control = {0};
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room)};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = sizeof(control.room)};
 	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-	*rights = (struct cmsghdr){
-		.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int[GUARD_FDS]))};
+	*rights = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
+		.cmsg_type = SCM_RIGHTS,
+		.cmsg_len = CMSG_LEN(sizeof(int[GUARD_FDS]))};
 	memcpy(CMSG_DATA(rights), (int[GUARD_FDS]){[GUARD_PIDFD] = pidfd, [GUARD_JOURNAL] = journal->fd},
 		sizeof(int[GUARD_FDS]));
 	ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
-	return n == (ssize_t)sizeof(*order) ? 0 : error_set(reterr, -errno, "can't tell the limit's guard: %s",
-		strerror(errno));
+	return n == (ssize_t)sizeof(*order)
+		? 0
+		: error_set(reterr, -errno, "can't tell the limit's guard: %s", strerror(errno));
 }
 
 static int spawn(const struct cap_guard_program *program, int line_fd, struct wattle_error *reterr)
@@ -78,8 +83,11 @@ static int spawn(const struct cap_guard_program *program, int line_fd, struct wa
 	argv[n++] = (char *)(uintptr_t) "--cap-guard";
 	argv[n++] = pid;
 	argv[n] = NULL;
-	const struct spawn start = {.program = program->program != NULL ? program->program : argv[0], .argv = argv,
-		.environment = environ, .control_fd = line_fd, .quiet = true};
+	const struct spawn start = {.program = program->program != NULL ? program->program : argv[0],
+		.argv = argv,
+		.environment = environ,
+		.control_fd = line_fd,
+		.quiet = true};
 	pid_t r = spawn_detached(&start);
 	if (r >= 0)
 		return 0;
@@ -99,7 +107,7 @@ static int await_answer(int fd, struct guard_answer *answer, struct wattle_error
 			READY_MS / 1000);
 	if (n != (ssize_t)sizeof(*answer))
 		return error_set(reterr, -EPIPE,
-			"the limit's guard ended before it was ready; nothing was changed (is another version installed?)");
+			"the limit's guard ended before it was ready; nothing was changed (another version?)");
 	if (answer->code < 0)
 		return error_set(reterr, answer->code, "%s", answer->text);
 	return 0;
@@ -159,9 +167,9 @@ int guard_start(const struct cap_guard_program *program, const struct journal *j
 	return 0;
 }
 
-int guard_hold_for(const struct cap_guard_program *program, const struct journal *journal, const struct cap_device *device,
-	const struct cap_owner *owner, double value, int64_t for_ns, struct cap_outcome *ret_outcome,
-	struct wattle_error *reterr)
+int guard_hold_for(const struct cap_guard_program *program, const struct journal *journal,
+	const struct cap_device *device, const struct cap_owner *owner, double value, int64_t for_ns,
+	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
 	struct guard_order order;
 	struct guard_answer answer;

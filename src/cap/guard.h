@@ -17,6 +17,6 @@ void guard_end(const struct cap_guard_program *program, struct cap_guard *guard)
 void guard_disown(struct cap_guard *guard);
 
 /* A guard that is the owner of a limit for some time. */
-int guard_hold_for(const struct cap_guard_program *program, const struct journal *journal, const struct cap_device *device,
-	const struct cap_owner *owner, double value, int64_t for_ns, struct cap_outcome *ret_outcome,
-	struct wattle_error *reterr);
+int guard_hold_for(const struct cap_guard_program *program, const struct journal *journal,
+	const struct cap_device *device, const struct cap_owner *owner, double value, int64_t for_ns,
+	struct cap_outcome *ret_outcome, struct wattle_error *reterr);

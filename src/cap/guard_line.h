@@ -1,5 +1,5 @@
-/* What an owner and its guard say to each other: one order, one answer, and GUARD_DONE. Both are the same program, started a
- * moment apart; `size` finds out where they are not (a new version was installed in between). */
+/* What an owner and its guard say to each other: one order, one answer, and GUARD_DONE. Both are the same program,
+ * started a moment apart; `size` finds out where they are not (a new version was installed in between). */
 #pragma once
 
 #include "cap/owner.h"
@@ -13,9 +13,9 @@ struct guard_order {
 	struct cap_keeper keeper; // whom to wait for
 	int64_t for_ns;           // 0: wait for the keeper's death; else: set `value` on the device `id` for so long
 	double value;
-	struct cap_owner owner;   // whom people know, of that
+	struct cap_owner owner; // whom people know, of that
 	char id[CAP_ID_SIZE];
-	char journal_path[600];   // for messages
+	char journal_path[600]; // for messages
 };
 
 struct guard_answer {

@@ -1,5 +1,5 @@
-/* The guard: waits for its owner's death and puts back what that left. It is started as lease.h says: a session of its own,
- * nothing open but the line to its owner, and no signal handled. */
+/* The guard: waits for its owner's death and puts back what that left. It is started as lease.h says: a session of its
+ * own, nothing open but the line to its owner, and no signal handled. */
 #include "base/cleanup.h"
 #include "base/spawn.h"
 #include "base/util.h"
@@ -40,8 +40,10 @@ static int receive(struct guard *guard, int line_fd)
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int[GUARD_FDS]))];
 	} control;
-	struct msghdr message = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room)};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = sizeof(control.room)};
 	ssize_t n = recvmsg(line_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	const struct cmsghdr *rights = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 	if (n != (ssize_t)sizeof(guard->order) || guard->order.size != sizeof(guard->order) || rights == NULL ||
@@ -113,7 +115,8 @@ static bool on_line(struct guard *guard)
 		return false;
 	if (n == 1 && word == GUARD_DONE)
 		return true;
-	/* It is dying; or it has replaced itself (exec) without a word, and lives: then its locks are gone all the same. */
+	/* It is dying; or it has replaced itself (exec) without a word, and lives: then its locks are gone all the
+	 * same. */
 	close(guard->line_fd);
 	guard->line_fd = -1;
 	if (has_died(guard, DYING_MS))
@@ -132,7 +135,8 @@ static int watch(struct guard *guard)
 	leave_folder();
 	answer(guard, 0, NULL, "");
 	for (;;) {
-		struct pollfd fds[] = {{.fd = guard->owner_fd, .events = POLLIN}, {.fd = guard->line_fd, .events = POLLIN}};
+		struct pollfd fds[] = {{.fd = guard->owner_fd, .events = POLLIN},
+			{.fd = guard->line_fd, .events = POLLIN}};
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
 			return GUARD_FAILED;
 		if (fds[1].revents != 0 && on_line(guard))

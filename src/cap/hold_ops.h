@@ -1,12 +1,12 @@
-/* The ways in which a limit can be held. Implemented by hold_own.c (this process writes) and hold_helped.c (the helper does); hold.c asks them
- * in this order, and takes the first that would do it. */
+/* The ways in which a limit can be held. Implemented by hold_own.c (this process writes) and hold_helped.c (the helper
+ * does); hold.c asks them in this order, and takes the first that would do it. */
 #pragma once
 
 #include "cap/hold.h"
 
 struct hold_ops {
-	/* Fills in for devices that are not settable so far whether this way would do, or what would make it; and `lease` where it
-	 * knows of one that our own journal does not. NULL: it has nothing to add. */
+	/* Fills in for devices that are not settable so far whether this way would do, or what would make it; and
+	 * `lease` where it knows of one that our own journal does not. NULL: it has nothing to add. */
 	void (*describe)(const struct cap_holder *holder, struct cap_devices *devices);
 	// Whether this way would change that device, as far as can be told without a change.
 	bool (*would)(const struct cap_holder *holder, const struct cap_device *device);

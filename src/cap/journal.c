@@ -65,8 +65,8 @@ int journal_open(const struct wattle_env *env, bool make, struct journal *ret_jo
 	}
 	if (r < 0 && (r != -ENOENT || make))
 		return error_set(reterr, r,
-			"%s: %s; without a journal no limit is changed, WATTLE_STATE names another folder", journal.path,
-			strerror(-r));
+			"%s: %s; without a journal no limit is changed, WATTLE_STATE names another folder",
+			journal.path, strerror(-r));
 	if (r == 0)
 		*ret_journal = journal;
 	return r;
@@ -101,7 +101,8 @@ void journal_close(struct journal *journal)
 
 /* ---- in ---- */
 
-// A file that others may write, or that belongs to neither root, us nor the folder's owner, would have us set what they like.
+// A file that others may write, or that belongs to neither root, us nor the folder's owner, would have us set what they
+// like.
 static bool is_trusted(const struct journal *journal, const struct stat *file)
 {
 	struct stat folder;
@@ -125,8 +126,8 @@ static ssize_t read_whole(int fd, char *out, size_t size)
 	}
 }
 
-int journal_read(const struct journal *journal, const char *stem, enum journal_kind kind, struct journal_entry *ret_entry,
-	struct wattle_error *reterr)
+int journal_read(const struct journal *journal, const char *stem, enum journal_kind kind,
+	struct journal_entry *ret_entry, struct wattle_error *reterr)
 {
 	char name[FILE_NAME_SIZE], text[JOURNAL_TEXT_MAX], expected[JOURNAL_NAME_SIZE];
 	struct wattle_error why = {0};
@@ -140,7 +141,7 @@ int journal_read(const struct journal *journal, const char *stem, enum journal_k
 		return error_set(reterr, -errno, "%s/%s: %s", journal->path, name, strerror(errno));
 	if (fd < 0 || fstat(fd, &st) < 0 || !is_trusted(journal, &st))
 		return error_set(reterr, -EBADMSG,
-			"%s/%s is not believed: it must be a file of root or of the folder's owner, for others to read only",
+			"%s/%s is not believed: it must be root's or the folder's owner's, read-only for others",
 			journal->path, name);
 	ssize_t length = read_whole(fd, text, sizeof(text));
 	if (length < 0)
@@ -185,8 +186,8 @@ int journal_each(const struct journal *journal, enum journal_kind kind, int (*ca
 
 static int write_synced(int folder_fd, const char *name, const struct buf *text)
 {
-	wattle_cleanup_close int fd =
-		openat(folder_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0644);
+	wattle_cleanup_close int fd = openat(folder_fd, name,
+		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0644);
 	if (fd < 0 || fchmod(fd, 0644) < 0)
 		return -errno;
 	int r = buf_write_fd(text, fd);
@@ -195,8 +196,8 @@ static int write_synced(int folder_fd, const char *name, const struct buf *text)
 	return r;
 }
 
-/* The name of the new file is always the same: there is one writer (who has the lease or the lock), and what one that was
- * killed leaves is overwritten by the next. */
+/* The name of the new file is always the same: there is one writer (who has the lease or the lock), and what one that
+ * was killed leaves is overwritten by the next. */
 int journal_write(const struct journal *journal, enum journal_kind kind, const struct journal_entry *entry,
 	struct wattle_error *reterr)
 {

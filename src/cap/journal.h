@@ -1,8 +1,8 @@
 /* What was there before, on disk: the files of STATE/caps that lease.h describes.
  *
- * A file is written beside its name, synced, renamed over it, and the folder synced: whoever is killed, and where the power
- * goes, there is the old one or the new one. Its last line is a checksum of all before it. What does not hold that, or
- * belongs to somebody who has no say here, is not believed and not thrown away: it is put aside. */
+ * A file is written beside its name, synced, renamed over it, and the folder synced: whoever is killed, and where the
+ * power goes, there is the old one or the new one. Its last line is a checksum of all before it. What does not hold
+ * that, or belongs to somebody who has no say here, is not believed and not thrown away: it is put aside. */
 #pragma once
 
 #include "cap/owner.h"
@@ -16,9 +16,10 @@ struct journal_entry {
 	enum cap_what what;
 	char boot_id[BOOT_ID_SIZE];
 	int64_t since_unix_s;
-	int64_t token;  // of a lease: the byte of the lock file that its keeper has locked. Of a standing limit: that of the
-	                // lease that it comes from; 0: none
-	bool timed;     // the keeper waits for its hour only, and goes when asked (SIGTERM)
+	/* Of a lease: the byte of the lock file that its keeper has locked. Of a standing limit: that of the lease that
+	 * it comes from; 0: none. */
+	int64_t token;
+	bool timed; // the keeper waits for its hour only, and goes when asked (SIGTERM)
 	struct cap_owner owner;
 	struct cap_keeper keeper;
 	struct cap_setting previous;  // before the first change
@@ -32,15 +33,16 @@ struct journal {
 
 // -ENOENT without a sentence where there is none and `make` is false.
 int journal_open(const struct wattle_env *env, bool make, struct journal *ret_journal, struct wattle_error *reterr);
-int journal_open_of_root(const struct wattle_env *env, struct journal *ret_journal); // to look at. -ENOENT: no other than ours
+// To look at. -ENOENT: there is no other than ours.
+int journal_open_of_root(const struct wattle_env *env, struct journal *ret_journal);
 int journal_open_fd(int fd, const char *path, struct journal *ret_journal); // takes fd
 void journal_close(struct journal *journal);
 
 // "ID" or "ID+clocks", of which the files' names are made
 void journal_stem(const char *id, enum cap_what what, char out[JOURNAL_NAME_SIZE]);
 // -ENOENT: there is none; -EBADMSG with a sentence: there is one that can't be believed.
-int journal_read(const struct journal *journal, const char *stem, enum journal_kind kind, struct journal_entry *ret_entry,
-	struct wattle_error *reterr);
+int journal_read(const struct journal *journal, const char *stem, enum journal_kind kind,
+	struct journal_entry *ret_entry, struct wattle_error *reterr);
 int journal_write(const struct journal *journal, enum journal_kind kind, const struct journal_entry *entry,
 	struct wattle_error *reterr);
 int journal_strike(const struct journal *journal, enum journal_kind kind, const struct journal_entry *entry);

@@ -20,9 +20,9 @@ static const struct key {
 	size_t offset, size;
 	enum value_kind kind;
 } keys[] = {
-#define KEY(name, member, kind) \
-	{ \
-		name, offsetof(struct journal_entry, member), sizeof(((struct journal_entry *)NULL)->member), kind \
+#define KEY(name, member, kind)                                                                                        \
+	{                                                                                                              \
+		name, offsetof(struct journal_entry, member), sizeof(((struct journal_entry *)NULL)->member), kind     \
 	}
 	KEY("device", device, TEXT),
 	KEY("id", id, TEXT),

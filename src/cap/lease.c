@@ -1,16 +1,18 @@
 /* A lease: one device, one owner who may die at any moment.
  *
- * What follows if the owner is killed (SIGKILL, out of memory) after each step, in their order; "the guard" stands for the
- * guard, or, where that was killed too, the next start of wattle or of the helper. All of them do the same (recover.c).
+ * What follows if the owner is killed (SIGKILL, out of memory) after each step, in their order; "the guard" stands for
+ * the guard, or, where that was killed too, the next start of wattle or of the helper. All of them do the same
+ * (recover.c).
  *
  *   lock        The kernel drops it. There is no entry, nothing was changed: nothing is left.
  *   journal     An entry with `previous` alone. Nothing was changed, so nothing is written; the entry is struck.
- *   guard       From here on it waits. Before it is ready nothing is written, so an owner that dies while its guard still opens the
- *               devices leaves what the line above says; and the guard finds its pidfd readable at the first look.
- *   next        The journal knows `next`. The device may hold previous, next, or, of several registers, some of each. Each that holds
- *               `next` goes back, the others hold `previous` already.
- *   write       The same. A write in flight is over when the guard learns of the death: a task leaves the kernel before its
- *               pidfd or its locks tell. So no write of the owner can follow the guard's.
+ *   guard       From here on it waits. Before it is ready nothing is written, so an owner that dies while its guard
+ *               still opens the devices leaves what the line above says; and the guard finds the pidfd readable at its
+ *               first look.
+ *   next        The journal knows `next`. The device may hold previous, next, or, of several registers, some of each.
+ *               Each that holds `next` goes back, the others hold `previous` already.
+ *   write       The same. A write in flight is over when the guard learns of the death: a task leaves the kernel
+ *               before its pidfd or its locks tell. So no write of the owner can follow the guard's.
  *   read back   The same; hardware rounds, and a register that holds what `next` is rounded to counts as ours.
  *   set         The journal knows `set`, and the device holds it. It goes back.
  *   restore     At the end. The device holds `previous`: nothing is written a second time, the entry is struck.
@@ -19,9 +21,9 @@
  * And if the guard is killed: its socket says so to the owner, which starts another (cap_lease_check). Owner and guard
  * together: the entry stays, its byte of the lock is free, and whoever starts next finds both.
  *
- * Journal files are written beside, synced, and renamed: after a power cut there is one or the other, and after the restart that
- * follows, the limit is gone with the driver's memory of it. The end is restore, verify, strike, in this order: struck first, a
- * death in between would leave a limit of which nobody knows. */
+ * Journal files are written beside, synced, and renamed: after a power cut there is one or the other, and after the
+ * restart that follows, the limit is gone with the driver's memory of it. The end is restore, verify, strike, in this
+ * order: struck first, a death in between would leave a limit of which nobody knows. */
 #include "cap/lease.h"
 
 #include "base/util.h"
@@ -184,7 +186,8 @@ int cap_lease_set(struct cap_lease *lease, double value, struct cap_outcome *ret
 	if (r < 0)
 		return r;
 	if (entry->set.n == 0 && entry->next.n == 0)
-		entry->previous = now; // changed since the lease was opened, and not by us: this is what was there before
+		entry->previous =
+			now; // changed since the lease was opened, and not by us: this is what was there before
 	if (change_is_foreign(entry, lease->device, &now))
 		return refuse_foreign(lease, &now, ret_outcome, reterr);
 	r = cap_plan(lease->device, &entry->previous, value, &next, reterr);
@@ -198,7 +201,8 @@ int cap_lease_check(struct cap_lease *lease, struct cap_outcome *ret_outcome)
 	const struct journal_entry *entry = &lease->entry;
 	struct cap_setting now = *blind_now(entry);
 	struct wattle_error error = {0};
-	struct cap_outcome outcome = {.previous = cap_value_of(lease->device, &entry->previous), .foreign = (double)NAN};
+	struct cap_outcome outcome = {.previous = cap_value_of(lease->device, &entry->previous),
+		.foreign = (double)NAN};
 	int r = 0;
 	renew_guard(lease, &error); // without one the lease goes on, and that is told
 	if (cap_reads_back(lease->device))
@@ -245,8 +249,8 @@ int cap_lease_end(struct cap_lease *lease, struct cap_outcome *ret_outcome, stru
 	return r;
 }
 
-/* The standing entry comes first, with the lease's token: found beside a lease of a dead owner it says that this one was to be
- * kept, and only its own entry is to be struck. */
+/* The standing entry comes first, with the lease's token: found beside a lease of a dead owner it says that this one
+ * was to be kept, and only its own entry is to be struck. */
 static int keep(struct cap_lease *lease, struct wattle_error *reterr)
 {
 	struct journal_entry standing = lease->entry, before;

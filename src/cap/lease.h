@@ -5,18 +5,18 @@
  * end, the guard when the owner's pidfd says that it died, else the next start of wattle or of the helper.
  *
  * The journal is a folder, STATE/caps, with for each device and kind of limit (ID, ID+clocks):
- *   ID.lock      never removed. An OFD lock on it says that a lease's owner lives; it is the kernel's, so it goes with the
- *                process, needs no pid and can't be stale.
- *   ID.lease     what was there before the lease began, what is or is about to be set, owner (pid, start time, uid, name),
- *                boot id. Text, "key=value" a line, written beside and renamed.
- *   ID.standing  the same for a limit that stays (`cap set` without a command): what was there before the first of them.
+ *   ID.lock      never removed. An OFD lock on a byte of it says that a lease's owner lives; it is the kernel's, so it
+ *                goes with the process, needs no pid and can't be stale.
+ *   ID.lease     what was there before the lease began, what is or is about to be set, owner (pid, start time, uid,
+ *                name), boot id. Text, "key=value" a line, written beside and renamed.
+ *   ID.standing  the same for a limit that stays (`cap set` without a command): what was there before the first.
  *
  * A register that holds neither what was set, nor what was about to be, nor what was there before was changed by
  * somebody else: it is left as it is, and that is told.
  *
- * The guard is the program itself again, `wattle --cap-guard …` (wattled likewise): a process of its own session with the
- * owner's pidfd, which has opened the devices beforehand so that it restores within moments, also where NVML takes seconds
- * to start. SIGTERM and SIGINT do not end it while the owner lives. */
+ * The guard is the program itself again, `wattle --cap-guard …` (wattled likewise): a process of its own session with
+ * the owner's pidfd, which has opened the devices beforehand so that it restores within moments, also where NVML takes
+ * seconds to start. SIGTERM and SIGINT do not end it while the owner lives. */
 #pragma once
 
 #include "cap/device.h"
@@ -27,7 +27,7 @@ struct cap_owner {
 	pid_t pid;
 	uint64_t start_ticks; // field 22 of /proc/PID/stat: pids are used again
 	uid_t uid;
-	char name[64];        // what people know it by: "wattle cap set", "train.py"
+	char name[64]; // what people know it by: "wattle cap set", "train.py"
 };
 int cap_owner_self(const char *name, struct cap_owner *ret_owner);
 
@@ -35,40 +35,43 @@ int cap_owner_self(const char *name, struct cap_owner *ret_owner);
  * NULL: none, for tests and for the guard itself. */
 struct cap_guard; // of cap/guard.h
 struct cap_guard_program {
-	const char *program;     // NULL: argv[0]. Borrowed, as all here; "/proc/self/exe" is us whatever was installed since
+	// NULL: argv[0]. Borrowed, as all here. "/proc/self/exe" is us, whatever was installed since.
+	const char *program;
 	const char *const *argv; // NULL-terminated
-	/* *shared is NULL at first. Leases with the same place have one guard in common, which guards all that this process
-	 * keeps. NULL: each lease has its own. */
+	/* *shared is NULL at first. Leases with the same place have one guard in common, which guards all that this
+	 * process keeps. NULL: each lease has its own. */
 	struct cap_guard **shared;
 };
 
 struct cap_outcome {
-	double previous, set;    // W or MHz; set: as read back
-	bool was_foreign;        // somebody else had changed it: theirs stays
-	double foreign;          // what it was then
-	bool was_rounded;        // the device took another value than was asked
-	bool was_nothing;        // cap_reset: there was no limit of wattle's
-	char text[300];          // one sentence for people where there is something to tell; "" else
+	double previous, set; // W or MHz; set: as read back
+	bool was_foreign;     // somebody else had changed it: theirs stays
+	double foreign;       // what it was then
+	bool was_rounded;     // the device took another value than was asked
+	bool was_nothing;     // cap_reset: there was no limit of wattle's
+	char text[300];       // one sentence for people where there is something to tell; "" else
 };
 
 struct cap_lease; // one device, one owner
 
-/* Takes the lease and starts its guard; changes nothing yet. -EBUSY with a sentence that names the owner of the lease that
- * there is; -EACCES, -ENODEV as cap_write; -EROFS and its like where the journal can't be written (then nothing may be
- * changed). The owner is this process. */
+/* Takes the lease and starts its guard; changes nothing yet. -EBUSY with a sentence that names the owner of the lease
+ * that there is; -EACCES, -ENODEV as cap_write; -EROFS and its like where the journal can't be written (then nothing
+ * may be changed). The owner is this process. */
 int cap_lease_open(const struct wattle_env *env, struct cap_device *device, const struct cap_owner *owner,
 	const struct cap_guard_program *guard, struct cap_lease **ret_lease, struct wattle_error *reterr);
-/* Any number of times. -ERANGE with the range; -EACCES, -ENODEV, -EIO: what was there before is back or the sentence says so.
- * -ESTALE: somebody else has changed the limit since, theirs stays; *ret_outcome (was_foreign, foreign) is filled in then. */
+/* Any number of times. -ERANGE with the range; -EACCES, -ENODEV, -EIO: what was there before is back or the sentence
+ * says so. -ESTALE: somebody else has changed the limit since, theirs stays; *ret_outcome (was_foreign, foreign) is
+ * filled in then. */
 int cap_lease_set(struct cap_lease *lease, double value, struct cap_outcome *ret_outcome, struct wattle_error *reterr);
-// 0: as it was set. 1: somebody changed it meanwhile (the lease goes on, and will leave it alone). Also starts the guard again if
-// that was killed. -ENODEV: gone.
+// 0: as it was set. 1: somebody changed it meanwhile (the lease goes on, and will leave it alone). Also starts the
+// guard again if that was killed. -ENODEV: gone.
 int cap_lease_check(struct cap_lease *lease, struct cap_outcome *ret_outcome);
 int cap_lease_guard_fd(const struct cap_lease *lease); // readable when the guard died: call cap_lease_check. -1: none
 // Restores, strikes it from the journal, frees it. A device that is gone stays in the journal for the next start.
 int cap_lease_end(struct cap_lease *lease, struct cap_outcome *ret_outcome, struct wattle_error *reterr);
-/* In a forked child, which has inherited its parent's lease: closes its copies of descriptors (the lock above all, which would seem
- * to live on after the parent) and frees it; changes nothing, and is safe straight after the fork of a threaded program. */
+/* In a forked child, which has inherited its parent's lease: closes its copies of descriptors (the lock above all,
+ * which would seem to live on after the parent) and frees it; changes nothing, and is safe straight after the fork of a
+ * threaded program. */
 void cap_lease_disown(struct cap_lease *lease);
 // Ends the lease and leaves the limit: it becomes one that stays (tune --apply). `previous` is kept for cap_reset.
 int cap_lease_keep(struct cap_lease *lease, struct wattle_error *reterr);

@@ -1,8 +1,9 @@
-/* The two things that STEM.lock locks, both as OFD locks, which the kernel drops with the last descriptor of whoever died.
+/* The two things that STEM.lock locks, both as OFD locks, which the kernel drops with the last descriptor of whoever
+ * died.
  *
- * Byte 0, for moments: who reads the journal of a device and changes it. Byte `token`, for a lease's life: its keeper has it.
- * Each lease has a byte of its own, because a child that was forked without exec shares its parent's locks and may outlive it:
- * what it still has locked then says nothing of the next lease. */
+ * Byte 0, for moments: who reads the journal of a device and changes it. Byte `token`, for a lease's life: its keeper
+ * has it. Each lease has a byte of its own, because a child that was forked without exec shares its parent's locks and
+ * may outlive it: what it still has locked then says nothing of the next lease. */
 #pragma once
 
 #include "cap/journal.h"

@@ -15,8 +15,8 @@
 
 enum { STAT_START_TICKS = 22, STAT_AFTER_NAME = 3 }; // fields of /proc/PID/stat, counted from 1
 
-/* The identity of processes is the kernel's own /proc, also where WATTLE_PROCFS stands for the target's. `who` is a pid or
- * "self". *ret_state: 'Z' and 'X' have ended. */
+/* The identity of processes is the kernel's own /proc, also where WATTLE_PROCFS stands for the target's. `who` is a pid
+ * or "self". *ret_state: 'Z' and 'X' have ended. */
 static int read_stat(const char *who, uint64_t *ret_start_ticks, char *ret_state)
 {
 	char path[48], text[1024], ticks[32];
@@ -74,8 +74,7 @@ int cap_owner_self(const char *name, struct cap_owner *ret_owner)
 
 void cap_keeper_self(struct cap_keeper *ret_keeper)
 {
-	*ret_keeper = (struct cap_keeper){
-		.pid = getpid(), .start_ticks = own_start_ticks(), .pid_ns = own_pid_ns()};
+	*ret_keeper = (struct cap_keeper){.pid = getpid(), .start_ticks = own_start_ticks(), .pid_ns = own_pid_ns()};
 }
 
 bool cap_keeper_is(const struct cap_keeper *a, const struct cap_keeper *b)

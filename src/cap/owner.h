@@ -1,5 +1,5 @@
-/* Who holds a limit, in the two senses there are: the owner, whom people know and the journal names; and the keeper, the
- * process that has the lock and puts the limit back (the same one, but for the clients of the helper). */
+/* Who holds a limit, in the two senses there are: the owner, whom people know and the journal names; and the keeper,
+ * the process that has the lock and puts the limit back (the same one, but for the clients of the helper). */
 #pragma once
 
 #include "cap/lease.h"
@@ -14,8 +14,8 @@ struct cap_keeper {
 void cap_keeper_self(struct cap_keeper *ret_keeper);
 bool cap_keeper_is_self(const struct cap_keeper *keeper);
 bool cap_keeper_is(const struct cap_keeper *a, const struct cap_keeper *b);
-/* Whether it has ended for sure; false where that can't be told. The lock says so too, but for one case: a child that it
- * forked without exec has a copy of the lock, and may outlive it. */
+/* Whether it has ended for sure; false where that can't be told. The lock says so too, but for one case: a child that
+ * it forked without exec has a copy of the lock, and may outlive it. */
 bool cap_keeper_is_gone(const struct cap_keeper *keeper);
 
 // "wattle cap set, pid 4242, user alice"

@@ -95,8 +95,9 @@ static void tell_restored(const struct recovery *recovery, const struct journal_
 		change_amount(device, &lease->previous, back), change_amount(device, ours, had), owner);
 }
 
-/* A limit does not outlive the machine: after a restart a register that holds something else came up with it, and there is
- * nothing to tell. Where it does hold what was set (it was kept through kexec, or set again from a file) it goes back. */
+/* A limit does not outlive the machine: after a restart a register that holds something else came up with it, and there
+ * is nothing to tell. Where it does hold what was set (it was kept through kexec, or set again from a file) it goes
+ * back. */
 static int undo(struct recovery *recovery, const struct journal_entry *lease, struct cap_device *device,
 	struct wattle_error *reterr)
 {
@@ -197,7 +198,8 @@ static int forget_locked(struct recovery *recovery, const char *stem)
 	r = find_device(recovery, &standing, &device);
 	if (r == 0 && cap_reads_back(device) && cap_read(device, &now, NULL) == 0 &&
 		change_holds(device, &standing.set, &now) && !change_holds(device, &standing.previous, &now)) {
-		cap_boot_id(recovery->env, standing.boot_id); // it has outlived the restart: `cap reset` has something to do
+		cap_boot_id(recovery->env,
+			standing.boot_id); // it has outlived the restart: `cap reset` has something to do
 		return journal_write(recovery->journal, JOURNAL_STANDING, &standing, NULL);
 	}
 	return journal_strike(recovery->journal, JOURNAL_STANDING, &standing);
@@ -234,8 +236,12 @@ int cap_recover(const struct wattle_env *env, void (*tell_person)(void *data, co
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	struct cap_devices devices;
-	struct recovery recovery = {.env = env, .journal = &journal, .devices = &devices, .patience = LOCK_WAIT,
-		.tell = tell_person, .data = data};
+	struct recovery recovery = {.env = env,
+		.journal = &journal,
+		.devices = &devices,
+		.patience = LOCK_WAIT,
+		.tell = tell_person,
+		.data = data};
 	r = recover_all(&recovery);
 	if (recovery.is_open)
 		cap_devices_close(&devices);

@@ -1,6 +1,6 @@
-/* Limits that stay. Nobody lives who could put them back, so they have no guard; the journal has what was there before the first
- * of them, for `wattle cap reset`. The steps are those of a lease (lease.c), and so is what a death between them leaves: an
- * entry that knows both what was and what was about to be set. */
+/* Limits that stay. Nobody lives who could put them back, so they have no guard; the journal has what was there before
+ * the first of them, for `wattle cap reset`. The steps are those of a lease (lease.c), and so is what a death between
+ * them leaves: an entry that knows both what was and what was about to be set. */
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "cap/change.h"
@@ -52,16 +52,18 @@ static int enter(struct place *place, const struct wattle_env *env, struct cap_d
 static void describe(const struct wattle_env *env, const struct cap_device *device, const struct cap_owner *owner,
 	const struct cap_setting *now, struct journal_entry *entry)
 {
-	*entry = (struct journal_entry){
-		.what = device->what, .owner = *owner, .since_unix_s = env_wall_ns(env) / NS_PER_S, .previous = *now};
+	*entry = (struct journal_entry){.what = device->what,
+		.owner = *owner,
+		.since_unix_s = env_wall_ns(env) / NS_PER_S,
+		.previous = *now};
 	text_copy(entry->device, sizeof(entry->device), device->name);
 	text_copy(entry->id, sizeof(entry->id), device->id);
 	cap_boot_id(env, entry->boot_id);
 	cap_keeper_self(&entry->keeper);
 }
 
-/* What was there before wattle's first change: what the standing entry says, unless that is of another boot, or somebody else
- * has set a limit since, which then is what was there before. */
+/* What was there before wattle's first change: what the standing entry says, unless that is of another boot, or
+ * somebody else has set a limit since, which then is what was there before. */
 static int find_before(const struct place *place, struct cap_device *device, struct journal_entry *entry,
 	struct cap_setting *now, struct wattle_error *reterr)
 {
@@ -127,8 +129,8 @@ int cap_stand(const struct wattle_env *env, struct cap_device *device, const str
 
 /* ---- reset ---- */
 
-/* A guard that waits for its hour only is asked to go, which puts back what was there. It is the one that the journal means, or
- * nobody: its pidfd is opened before it is compared. */
+/* A guard that waits for its hour only is asked to go, which puts back what was there. It is the one that the journal
+ * means, or nobody: its pidfd is opened before it is compared. */
 static int end_timed(const struct wattle_env *env, const struct cap_device *device, struct wattle_error *reterr)
 {
 	struct journal journal;
@@ -146,8 +148,9 @@ static int end_timed(const struct wattle_env *env, const struct cap_device *devi
 	if (pidfd < 0 || cap_keeper_is_gone(&lease.keeper))
 		return 0;
 	if (syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) < 0)
-		return errno == ESRCH ? 0 : error_set(reterr, -errno, "%s: can't end its limit (pid %d): %s",
-			device->name, (int)lease.keeper.pid, strerror(errno));
+		return errno == ESRCH ? 0
+				      : error_set(reterr, -errno, "%s: can't end its limit (pid %d): %s", device->name,
+						(int)lease.keeper.pid, strerror(errno));
 	poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, GOING_MS);
 	return 1;
 }
@@ -188,8 +191,10 @@ static void tell_nothing(struct cap_device *device, bool was_timed, struct cap_o
 	struct cap_setting now = {0};
 	char has[AMOUNT_SIZE];
 	cap_read(device, &now, NULL);
-	*ret_outcome = (struct cap_outcome){.previous = (double)NAN, .set = cap_value_of(device, &now),
-		.foreign = (double)NAN, .was_nothing = !was_timed};
+	*ret_outcome = (struct cap_outcome){.previous = (double)NAN,
+		.set = cap_value_of(device, &now),
+		.foreign = (double)NAN,
+		.was_nothing = !was_timed};
 	if (was_timed)
 		snprintf(ret_outcome->text, sizeof(ret_outcome->text), "%s: back at %s", device->name,
 			change_amount(device, &now, has));

@@ -15,7 +15,8 @@ struct values {
 static const struct option options[] = {
 	{"default", 0, NULL, "what the device comes up with, whoever has changed it", OPTION_FLAG,
 		.offset = offsetof(struct values, to_default)},
-	{"clocks", 0, NULL, "of the clocks only; without it, of power, and of clocks where `cap set --clocks` has limited them",
+	{"clocks", 0, NULL,
+		"of the clocks only; without it, of power, and of clocks where `cap set --clocks` has limited them",
 		OPTION_FLAG, .offset = offsetof(struct values, clocks)},
 	{"quiet", 'q', NULL, "say nothing unless something is wrong", OPTION_FLAG,
 		.offset = offsetof(struct values, quiet)},
@@ -90,8 +91,8 @@ const struct command command_cap_reset = {
 	.usage = "DEVICE [--default]",
 	.summary = "put back the limit that was there before wattle's first change, or the default",
 	.details =
-		"DEVICE is as for `wattle cap set`. A limit that somebody else has set meanwhile is left alone, and that is said;\n"
-		"--default overrules it. Refused while a program holds a limit on the device.",
+		"DEVICE is as for `wattle cap set`. A limit that somebody else has set meanwhile is left alone, and\n"
+		"that is said; --default overrules it. Refused while a program holds a limit on the device.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

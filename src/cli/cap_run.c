@@ -1,5 +1,5 @@
-/* wattle cap set … -- CMD: the limit lives as long as the command. Its streams are its own, signals go on to it, its status is
- * ours, as with `wattle run`. */
+/* wattle cap set … -- CMD: the limit lives as long as the command. Its streams are its own, signals go on to it, its
+ * status is ours, as with `wattle run`. */
 #include "cli/cap_set.h"
 
 #include "base/cleanup.h"
@@ -114,8 +114,8 @@ static int run_limited(const struct cap_set_options *values, struct cap_limits *
 	return run_held(values, limits, target);
 }
 
-/* The command is forked first, before libraries of drivers are loaded, and held: it inherits nothing of ours, and ends without
- * having run anything if we die before it is let go. */
+/* The command is forked first, before libraries of drivers are loaded, and held: it inherits nothing of ours, and ends
+ * without having run anything if we die before it is let go. */
 int cap_set_run(const struct cap_set_options *values)
 {
 	struct wattle_error error = {0};
@@ -124,8 +124,8 @@ int cap_set_run(const struct cap_set_options *values)
 	char *const environment[] = {NULL};
 	if (target_start(&target, values->command, environment, &error) < 0)
 		return cli_fail(EXIT_OWN_FAILURE, &error);
-	/* Not before the fork: it is the command's to decide. A reader of our messages who went away, and a command that was killed
-	 * while it was held, must not end us while a limit is set. */
+	/* Not before the fork: it is the command's to decide. A reader of our messages who went away, and a command
+	 * that was killed while it was held, must not end us while a limit is set. */
 	signal(SIGPIPE, SIG_IGN);
 	int status = run_limited(values, &limits, &target);
 	cap_limits_close(&limits);

@@ -11,9 +11,9 @@
 #include <string.h>
 
 static const struct option options[] = {
-	{"for", 0, "DUR", "only for so long: 90s, 2h; the limit that was there before comes back by itself", OPTION_DURATION,
-		.offset = offsetof(struct cap_set_options, for_ns), .least = 1e9, .most = 366.0 * 86400 * 1e9,
-		.range = "a duration from 1s to 8784h, such as 90s or 2h"},
+	{"for", 0, "DUR", "only for so long: 90s, 2h; the limit that was there before comes back by itself",
+		OPTION_DURATION, .offset = offsetof(struct cap_set_options, for_ns), .least = 1e9,
+		.most = 366.0 * 86400 * 1e9, .range = "a duration from 1s to 8784h, such as 90s or 2h"},
 	{"clocks", 0, "MHZ", "an upper bound of a GPU's graphics clock, beside WATTS or instead of them", OPTION_NUMBER,
 		.offset = offsetof(struct cap_set_options, clocks_mhz), .least = 1, .most = 100000,
 		.range = "a clock in MHz, such as 1200"},
@@ -90,7 +90,8 @@ static int keep_all(struct cap_limits *limits, struct cap_outcome *outcomes, str
 	return r;
 }
 
-static int stand_for(struct cap_limits *limits, int64_t for_ns, struct cap_outcome *outcomes, struct wattle_error *reterr)
+static int stand_for(struct cap_limits *limits, int64_t for_ns, struct cap_outcome *outcomes,
+	struct wattle_error *reterr)
 {
 	for (size_t i = 0; i < limits->n; i++) {
 		int r = cap_hold_stand(&limits->holder, limits->at[i].device, limits->at[i].value, for_ns, &outcomes[i],
@@ -147,7 +148,8 @@ static const char *read_words(const struct option_list *words, bool has_command,
 	if (words->n == 1 && !has_clocks)
 		return "no limit given: WATTS, or --clocks MHZ";
 	if (words->n > 2)
-		return has_command ? "more than a device and its limit in front of --" : "write -- in front of a command";
+		return has_command ? "more than a device and its limit in front of --"
+				   : "write -- in front of a command";
 	if (words->n == 2 && num_parse_double(words->items[1], &values->watts) < 0)
 		return "WATTS must be a number";
 	if (has_command && values->for_ns > 0)
@@ -182,11 +184,11 @@ const struct command command_cap_set = {
 	.summary = "set a limit: for as long as a command runs, for some time, or until it is reset",
 	.details =
 		"DEVICE is as `wattle cap list` shows it, several with commas between them, or gpus for all of them.\n"
-		"Before anything is changed, what was there is written down, and a guard process waits: whatever ends the\n"
-		"command, or wattle (SIGKILL included), the previous limit comes back. Without a command the limit stays, and\n"
-		"`wattle cap reset DEVICE` puts back what was there before wattle's first change.\n"
-		"With a command the status is the command's own, 128+N if signal N ended it, 125 if wattle failed before it\n"
-		"started, 126 if it can't be executed, 127 if it was not found.",
+		"Before anything is changed, what was there is written down, and a guard process waits: whatever ends\n"
+		"the command, or wattle (SIGKILL included), the previous limit comes back. Without a command the\n"
+		"limit stays, and `wattle cap reset DEVICE` puts back what was there before wattle's first change.\n"
+		"With a command the status is the command's own, 128+N if signal N ended it, 125 if wattle failed\n"
+		"before it started, 126 if it can't be executed, 127 if it was not found.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

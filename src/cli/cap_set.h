@@ -1,4 +1,5 @@
-/* wattle cap set, in parts: cap_set.c has the options and limits that stay, cap_run.c those that live as long as a command. */
+/* wattle cap set, in parts: cap_set.c has the options and limits that stay, cap_run.c those that live as long as a
+ * command. */
 #pragma once
 
 #include "cli/cap_limits.h"
@@ -8,7 +9,7 @@ struct cap_set_options {
 	int64_t for_ns;    // 0: it stays
 	bool quiet;
 	const char *devices;
-	double watts;        // NaN: not given
+	double watts;         // NaN: not given
 	char *const *command; // NULL: none
 };
 

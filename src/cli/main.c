@@ -36,8 +36,8 @@ static void tell_recovered(void *data, const char *text)
 	fprintf(stderr, "wattle: %s\n", text);
 }
 
-/* What owners of power limits left who were killed together with their guards. Without a journal, one failed open; a bad
- * variable is for the command to complain of. */
+/* What owners of power limits left who were killed together with their guards. Without a journal, one failed open; a
+ * bad variable is for the command to complain of. */
 static void recover_caps(void)
 {
 	struct wattle_env env;
