@@ -212,12 +212,13 @@ struct wattle_cap_device {
 	double enforced_w;              /* after all limiters, where the device tells */
 	int settable;                   /* 1: this program may set it, as far as can be told without doing it */
 	char why[160], remedy[200];     /* if not: why, and the command that mends it; "" */
-	char lease[128];                /* who has a lease on it, in words: "train.py, pid 4242, user alice"; "" nobody */
+	char lease[160];                /* who has a lease on it, in words: "train.py, pid 4242, user alice"; "" nobody */
 	double min_mhz, max_mhz;        /* bounds of the clock that WATTLE_CAP_CLOCKS would take */
 	int clocks_settable;            /* as settable */
 };
 
-/* All devices that have a limit: GPUs by number, then packages. A machine without any is no error: *ret is NULL then, and
+/* All devices that have a limit: GPUs by number, then packages. A GPU that sleeps is left asleep, its figures
+ * unknown; get wakes it. A machine without any is no error: *ret is NULL then, and
  * wattle_cap_notice says why there are none. *ret is the caller's, to be released with wattle_cap_list_free. */
 WATTLE_API int wattle_cap_list(struct wattle_cap_device **ret);
 WATTLE_API void wattle_cap_list_free(struct wattle_cap_device *list); /* NULL allowed */

@@ -46,12 +46,11 @@ static struct wattle_cap_device unknown_device(const char *name)
 	return device;
 }
 
-static void describe_power(struct wattle_cap_device *device, const struct cap_session *session,
-	struct cap_device *found)
+static void describe_power(struct wattle_cap_device *device, struct cap_device *found)
 {
 	struct cap_setting setting;
-	struct cap_owner owner;
-	(void)cap_read(found, &setting, NULL); // renews; what can't be read is unknown
+	if (!found->asleep)                            // to look must not wake it
+		(void)cap_read(found, &setting, NULL); // renews; what can't be read is unknown
 	device->current_w = found->current;
 	device->default_w = found->default_;
 	device->min_w = found->min;
@@ -60,17 +59,16 @@ static void describe_power(struct wattle_cap_device *device, const struct cap_se
 	device->settable = found->settable;
 	(void)text_copy(device->why, sizeof(device->why), found->why);
 	(void)text_copy(device->remedy, sizeof(device->remedy), found->remedy);
-	if (!cap_lease_holder(&session->env, found, &owner, device->lease, sizeof(device->lease)))
-		device->lease[0] = '\0';
+	(void)text_copy(device->lease, sizeof(device->lease), found->lease);
 }
 
 // One device is a row for power and, for some, one for clocks.
-static void describe(struct wattle_cap_device *device, const struct cap_session *session, struct cap_device *found)
+static void describe(struct wattle_cap_device *device, struct cap_device *found)
 {
 	(void)text_copy(device->name, sizeof(device->name), found->label);
 	(void)text_copy(device->id, sizeof(device->id), found->id);
 	if (found->what == CAP_POWER) {
-		describe_power(device, session, found);
+		describe_power(device, found);
 		return;
 	}
 	device->min_mhz = found->min;
@@ -88,7 +86,7 @@ static size_t describe_all(struct cap_session *session, struct wattle_cap_device
 			row++;
 		if (row == n)
 			rows[n++] = unknown_device(found->name);
-		describe(&rows[row], session, found);
+		describe(&rows[row], found);
 	}
 	for (size_t row = 0; row + 1 < n; row++)
 		rows[row].next = &rows[row + 1];
@@ -137,7 +135,7 @@ static int find_one(struct cap_session *session, const char *name, struct wattle
 	*ret_device = unknown_device(found->name);
 	for (size_t i = 0; i < session->devices.n; i++)
 		if (strcmp(session->devices.devices[i].name, found->name) == 0)
-			describe(ret_device, session, &session->devices.devices[i]);
+			describe(ret_device, &session->devices.devices[i]);
 	struct cap_setting setting;
 	return cap_read(found, &setting, error); // a device that is lost has no limit
 }

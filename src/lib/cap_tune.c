@@ -152,7 +152,11 @@ static int choose(struct cap_search *search, const char *device, struct wattle_e
 	if (search->devices == NULL || search->before == NULL)
 		return -ENOMEM;
 	int r = cap_choose(search->session, device, search->what, search->devices, &search->n_devices, reterr);
-	return r < 0 ? r : find_limits(search, reterr);
+	if (r < 0)
+		return r;
+	cap_holds_describe(&search->session->holder,
+		&search->session->devices); // the helper may allow less than the device
+	return find_limits(search, reterr);
 }
 
 static int prepare(struct cap_search *search, const char *device, struct wattle_error *reterr)
