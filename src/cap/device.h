@@ -1,4 +1,5 @@
-/* What of this machine can be limited: power of GPUs and CPU packages, clocks of NVIDIA GPUs. Find, read, change, verify.
+/* What of this machine can be limited: power of GPUs and CPU packages, clocks of NVIDIA GPUs. Find, read, change,
+ * verify.
  *
  * A device is described by the registers that a limit touches, in the hardware's own units; a whole state of them is a
  * `struct cap_setting`. Nothing here remembers anything: who may change a device, what is written down before, and what
@@ -41,8 +42,9 @@ struct cap_device {
 	char label[96];       // for people: "NVIDIA H100 80GB HBM3", "intel-rapl:0"
 	char id[CAP_ID_SIZE]; // the same after a reboot and a renumbering: "GPU-8f2c…", "pci-0000:43:00.0", "package-0"
 	enum cap_what what;
-	/* In W or MHz; NaN: unknown. current: what is in force by this device's own register (clocks can't be read back by
-	 * NVML: NaN). default: what the device comes up with, where it says so. enforced: after all limiters, if told. */
+	/* In W or MHz; NaN: unknown. current: what is in force by this device's own register (clocks can't be read back
+	 * by NVML: NaN). default: what the device comes up with, where it says so. enforced: after all limiters, if
+	 * told. */
 	double current, default_, min, max, enforced;
 	bool min_is_ours; // the device states no minimum: it is wattle's own guard (device.c says which)
 	bool settable;    // a change would be accepted from this process now, as far as can be told without one
@@ -75,20 +77,21 @@ struct cap_devices {
 // Negative errno only for -ENOMEM; a machine without such devices is normal. *ret_devices is always valid.
 int cap_devices_open(struct cap_devices *ret_devices, const struct wattle_env *env, struct wattle_error *reterr);
 void cap_devices_close(struct cap_devices *devices);
-// By name ("gpu-0"), by id, by an unambiguous beginning of a GPU's UUID. -ENODEV with a sentence that lists those there are.
+// By name ("gpu-0"), by id, by an unambiguous beginning of a GPU's UUID. -ENODEV with a sentence that lists those there
+// are.
 int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_what what, struct cap_device **ret_device,
 	struct wattle_error *reterr);
 
 /* The registers as they are now. -ENODEV: the device is gone; -EACCES, -EIO …; with a sentence. Also renews current,
  * enforced of `device`. */
 int cap_read(struct cap_device *device, struct cap_setting *ret_setting, struct wattle_error *reterr);
-/* What the registers are to be under a limit of `value` (W, MHz), when `before` is what they were before the first change
- * of who limits. Only those that the limit concerns are in it: what else `before` has is to be left alone. -ERANGE with a
- * sentence that names the range; nothing is written. */
+/* What the registers are to be under a limit of `value` (W, MHz), when `before` is what they were before the first
+ * change of who limits. Only those that the limit concerns are in it: what else `before` has is to be left alone.
+ * -ERANGE with a sentence that names the range; nothing is written. */
 int cap_plan(struct cap_device *device, const struct cap_setting *before, double value, struct cap_setting *ret_setting,
 	struct wattle_error *reterr);
-/* Writes them, in their order, skipping those that hold the value already. -EACCES (not allowed: reterr says how to be),
- * -ENODEV (gone), -ERANGE, -EIO. Some of them may have been written then. */
+/* Writes them, in their order, skipping those that hold the value already. -EACCES (not allowed: reterr says how to
+ * be), -ENODEV (gone), -ERANGE, -EIO. Some of them may have been written then. */
 int cap_write(struct cap_device *device, const struct cap_setting *setting, struct wattle_error *reterr);
 // The setting that the device comes up with. -ENODATA where it does not say.
 int cap_default_setting(struct cap_device *device, const struct cap_setting *now, struct cap_setting *ret_setting,

@@ -13,8 +13,8 @@ struct cap_holder {
 	struct cap_guard_program guard;
 };
 
-/* Fills in, for devices that this process may not set, whether the helper would (settable, why, remedy), and who has a lease.
- * With the helper away or refusing, they stay as they are, with a remedy that names it. */
+/* Fills in, for devices that this process may not set, whether the helper would (settable, why, remedy), and who has a
+ * lease. With the helper away or refusing, they stay as they are, with a remedy that names it. */
 void cap_holds_describe(const struct cap_holder *holder, struct cap_devices *devices);
 
 int cap_hold_open(const struct cap_holder *holder, struct cap_device *device, struct cap_hold **ret_hold,

@@ -1,4 +1,5 @@
-/* NVIDIA's GPUs as power limits and locked clocks share them: one session with the driver, its GPUs, its errors in words. */
+/* NVIDIA's GPUs as power limits and locked clocks share them: one session with the driver, its GPUs, its errors in
+ * words. */
 #pragma once
 
 #include "cap/ops.h"
@@ -23,7 +24,8 @@ static inline const struct nvml_api *cap_nvml_api(const struct cap_device *devic
 
 // A failed call as negative errno and a sentence. what: "can't read its power limit".
 int cap_nvml_fail(const struct cap_device *device, const char *what, int code, struct wattle_error *reterr);
-// Fills settable, why and remedy: whether the driver would let this process. has_call: the library has the function at all.
+// Fills settable, why and remedy: whether the driver would let this process. has_call: the library has the function at
+// all.
 void cap_nvml_ask_permission(struct cap_device *device, bool has_call);
 // As cap_ops::wake, of both kinds.
 int cap_nvml_wake(struct cap_device *device, struct cap_devices *devices, struct wattle_error *reterr);

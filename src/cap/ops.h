@@ -1,5 +1,5 @@
-/* A back end of cap/device.h: one kind of hardware that can be limited. Implemented by the files of this room that end in a
- * `const struct cap_ops`; called by device.c only. */
+/* A back end of cap/device.h: one kind of hardware that can be limited. Implemented by the files of this room that end
+ * in a `const struct cap_ops`; called by device.c only. */
 #pragma once
 
 #include "cap/device.h"
@@ -13,8 +13,9 @@ struct cap_finder {
 
 struct cap_ops {
 	bool is_blind; // what was written can't be read back
-	/* Adds what it finds with cap_finder_add, numbers GPUs by finder->n_gpus, says with cap_finder_explain why there are
-	 * fewer than one would expect. -ENOMEM only; *ret_state is closed after a failure too. Not in ops of single devices. */
+	/* Adds what it finds with cap_finder_add, numbers GPUs by finder->n_gpus, says with cap_finder_explain why
+	 * there are fewer than one would expect. -ENOMEM only; *ret_state is closed after a failure too. Not in ops of
+	 * single devices. */
 	int (*open)(struct cap_finder *finder, void **ret_state);
 	void (*close)(void *state); // NULL allowed
 	// Fills in a device that was found asleep, and its fellows, at the price of waking it. NULL: none ever sleeps.
@@ -35,7 +36,8 @@ struct cap_ops {
 
 extern const struct cap_ops cap_nvml, cap_amdgpu, cap_intel_gpu, cap_powercap;
 
-// A new device, zeroed but for what `like` has and its figures, which are unknown. NULL: no memory. Valid until the next one.
+// A new device, zeroed but for what `like` has and its figures, which are unknown. NULL: no memory. Valid until the
+// next one.
 struct cap_device *cap_finder_add(struct cap_finder *finder, const struct cap_device *like);
 // A sentence for cap_devices::absent.
 void cap_finder_explain(struct cap_finder *finder, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -46,6 +48,6 @@ void cap_set_asleep(struct cap_device *device);
 void cap_set_id(struct cap_device *device, const char *prefix, const char *text);
 void cap_setting_add(struct cap_setting *setting, const char *name, int64_t value);
 const struct cap_field *cap_setting_find(const struct cap_setting *setting, const char *name); // NULL: not in it
-// For devices that state no minimum: 10 % of the default (else of what is in force), at least 5 W; with it max, where the
-// hardware has no bound of its own: the larger of the two.
+// For devices that state no minimum: 10 % of the default (else of what is in force), at least 5 W; with it max, where
+// the hardware has no bound of its own: the larger of the two.
 void cap_guard_range(struct cap_device *device);
