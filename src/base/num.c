@@ -229,5 +229,10 @@ size_t num_format_fixed(char *out, size_t size, double value, int decimals)
 {
 	if (isnan(value))
 		return printed(snprintf(out, size, "nan"), size);
-	return point_for_separator(out, printed(snprintf(out, size, "%.*f", decimals, value), size));
+	size_t n = point_for_separator(out, printed(snprintf(out, size, "%.*f", decimals, value), size));
+	// What rounds to nothing has no sign.
+	if (n == 0 || out[0] != '-' || strspn(out + 1, "0.") != n - 1)
+		return n;
+	memmove(out, out + 1, n);
+	return n - 1;
 }

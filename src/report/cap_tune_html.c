@@ -124,7 +124,7 @@ static void table(const struct cap_tune_report *report, struct buf *out)
 {
 	const struct tune_result *result = &report->result;
 	buf_str(out, "<div class=\"wide\"><table>\n<thead><tr><th>limit</th><th>energy a step</th><th>time a step</th><th>");
-	buf_str(out, tune_goal_name(result->goal));
+	buf_str(out, tune_goal_title(result->goal));
 	buf_str(out, "</th><th>steps</th><th>windows</th></tr></thead>\n<tbody>\n");
 	bool is_told = false;
 	for (size_t i = 0; i < result->n_limits; i++)

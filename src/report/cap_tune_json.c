@@ -3,6 +3,8 @@
 #include "base/jsonw.h"
 #include "base/util.h"
 
+enum { CURVE_POINTS = 60 };
+
 static void interval(struct jsonw *j, const char *low, const char *high, const struct tune_interval *interval)
 {
 	jsonw_key_double(j, low, interval->low);
@@ -53,6 +55,25 @@ static void model(struct jsonw *j, const struct tune_result *result)
 	jsonw_end_object(j);
 }
 
+// A line a point of at most CURVE_POINTS, from one end to the other.
+static void curve(struct jsonw *j, const struct tune_result *result)
+{
+	size_t n = result->n_curve < CURVE_POINTS ? result->n_curve : CURVE_POINTS;
+	jsonw_key(j, "curve");
+	jsonw_begin_array(j);
+	for (size_t i = 0; i < n; i++) {
+		size_t at = n > 1 ? (i * (result->n_curve - 1) + (n - 1) / 2) / (n - 1) : 0;
+		bool pretty = j->pretty;
+		jsonw_begin_array(j);
+		j->pretty = false;
+		jsonw_double(j, result->curve_x[at]);
+		jsonw_double(j, result->curve_y[at]);
+		jsonw_end_array(j);
+		j->pretty = pretty;
+	}
+	jsonw_end_array(j);
+}
+
 static void found(struct jsonw *j, const struct cap_tune_report *report)
 {
 	const struct tune_result *result = &report->result;
@@ -70,15 +91,7 @@ static void found(struct jsonw *j, const struct cap_tune_report *report)
 	model(j, result);
 	jsonw_key_double(j, "noise_percent", result->noise_percent);
 	jsonw_key_double(j, "drift_percent", result->drift_percent);
-	jsonw_key(j, "curve");
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < result->n_curve; i++) {
-		jsonw_begin_array(j);
-		jsonw_double(j, result->curve_x[i]);
-		jsonw_double(j, result->curve_y[i]);
-		jsonw_end_array(j);
-	}
-	jsonw_end_array(j);
+	curve(j, result);
 }
 
 static void not_found(struct jsonw *j)
@@ -156,7 +169,6 @@ static void document(const struct cap_tune_report *reports, size_t n, struct buf
 void cap_tune_json(const struct cap_tune_report *reports, size_t n, struct buf *out)
 {
 	document(reports, n, out, true);
-	buf_char(out, '\n');
 }
 
 void cap_tune_json_line(const struct cap_tune_report *reports, size_t n, struct buf *out)

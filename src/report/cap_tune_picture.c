@@ -93,8 +93,7 @@ static void axes(const struct picture *p)
 	buf_printf(out, "%s in %s</text>\n", p->report->what == CAP_CLOCKS ? "highest clock" : "power limit",
 		cap_what_unit(p->report->what));
 	begin_label(out, "", "start", 8, 16);
-	buf_printf(out, "%s a step, %% of that at the highest limit</text>\n",
-		p->report->result.goal == TUNE_SLOWDOWN ? "energy" : tune_goal_name(p->report->result.goal));
+	buf_printf(out, "%s a step, %% of that at the highest limit</text>\n", tune_goal_title(p->report->result.goal));
 }
 
 static void curve(const struct picture *p)
@@ -144,7 +143,7 @@ static void words(const struct picture *p, size_t number)
 {
 	const struct tune_result *result = &p->report->result;
 	buf_printf(p->out, "<title id=\"t%zu\">", number);
-	buf_printf(p->out, "%s a step under each limit</title>\n<desc id=\"d%zu\">", tune_goal_name(result->goal), number);
+	buf_printf(p->out, "%s a step under each limit</title>\n<desc id=\"d%zu\">", tune_goal_title(result->goal), number);
 	for (size_t i = 0; i < result->n_limits; i++) {
 		const struct tune_limit_result *row = &result->limits[i];
 		if (!isfinite(row->objective.value))

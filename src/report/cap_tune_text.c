@@ -183,7 +183,7 @@ static void rows(const struct cap_tune_report *report, struct buf *out, const st
 		{.title = "limit", .right = true},
 		{.title = report->step == NULL ? "energy a run" : "energy a step", .right = true},
 		{.title = report->step == NULL ? "time of a run" : "time of a step", .right = true},
-		{.title = result->goal == TUNE_SLOWDOWN ? "energy" : tune_goal_name(result->goal), .right = true},
+		{.title = tune_goal_title(result->goal), .right = true},
 		{.title = "windows", .right = true},
 		{.title = ""},
 	};

@@ -5,18 +5,23 @@
 #include <errno.h>
 
 static const struct goal_row {
-	const char *name, *unit;
+	const char *name, *title, *unit;
 	double time_exponent;
 } goals[] = {
-	[TUNE_ED2P] = {"ed2p", "J·s²", 2},
-	[TUNE_EDP] = {"edp", "J·s", 1},
-	[TUNE_ENERGY] = {"energy", "J", 0},
-	[TUNE_SLOWDOWN] = {"slowdown", "J", 0},
+	[TUNE_ED2P] = {"ed2p", "ED²P", "J·s²", 2},
+	[TUNE_EDP] = {"edp", "EDP", "J·s", 1},
+	[TUNE_ENERGY] = {"energy", "energy", "J", 0},
+	[TUNE_SLOWDOWN] = {"slowdown", "energy", "J", 0},
 };
 
 const char *tune_goal_name(enum tune_goal goal)
 {
 	return goals[goal].name;
+}
+
+const char *tune_goal_title(enum tune_goal goal)
+{
+	return goals[goal].title;
 }
 
 const char *tune_goal_unit(enum tune_goal goal)

@@ -17,7 +17,8 @@ enum tune_goal {
 	TUNE_ENERGY,  // E of a step: J
 	TUNE_SLOWDOWN // least E of a step with T at most (1 + slowdown_percent/100) of that at the reference limit: J
 };
-const char *tune_goal_name(enum tune_goal goal); // "ed2p", "edp", "energy", "slowdown"
+const char *tune_goal_name(enum tune_goal goal);  // "ed2p", "edp", "energy", "slowdown"
+const char *tune_goal_title(enum tune_goal goal); // what is made small, for people: "ED²P", "EDP", "energy"
 const char *tune_goal_unit(enum tune_goal goal);
 
 struct tune_options {

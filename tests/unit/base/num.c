@@ -308,6 +308,12 @@ static void fixed_decimals(void **state)
 	char text[64];
 	assert_int_equal(num_format_fixed(text, sizeof(text), 2.5, 3), 5);
 	assert_string_equal(text, "2.500");
+	num_format_fixed(text, sizeof(text), -0.04, 1);
+	assert_string_equal(text, "0.0");
+	num_format_fixed(text, sizeof(text), -0.06, 1);
+	assert_string_equal(text, "-0.1");
+	num_format_fixed(text, sizeof(text), -0.4, 0);
+	assert_string_equal(text, "0");
 	num_format_fixed(text, sizeof(text), (double)NAN, 2);
 	assert_string_equal(text, "nan");
 }
