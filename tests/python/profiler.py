@@ -1,5 +1,6 @@
 """De Feo's power-cap profiler on a fake card that obeys limits: what it finds, and that it leaves nothing behind, neither
 on the card nor in the model, the optimizer and the random generators."""
+import collections
 import copy
 import csv
 import os
@@ -80,9 +81,12 @@ def train_some(model, optimizer, loader, batches):
     """What a search does to its victims, and worse."""
     model.train()
     for i, (x, y) in enumerate(loader):
-        optimizer.zero_grad(set_to_none=i % 2 == 0)
-        nn.functional.cross_entropy(model(x), y).backward()
-        optimizer.step()
+        def closure():
+            optimizer.zero_grad(set_to_none=i % 2 == 0)
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            return loss
+        optimizer.step(closure)
         model.calls += 1
         random.random(), numpy.random.rand(), torch.rand(1)
         if i + 1 == batches:
@@ -94,6 +98,7 @@ OPTIMIZERS = {
     "Adam": lambda parameters: torch.optim.Adam(parameters, lr=0.01, amsgrad=True),
     "AdamW in two groups": lambda parameters: torch.optim.AdamW([
         {"params": list(parameters)[:2], "lr": 0.5}, {"params": list(parameters)[2:]}]),
+    "LBFGS": lambda parameters: torch.optim.LBFGS(parameters, max_iter=2),
     "RMSprop": lambda parameters: torch.optim.RMSprop(parameters, lr=0.01),
 }
 
@@ -166,13 +171,13 @@ def the_best_cap_is_found_and_printed_and_written(room):
 def inference_leaves_no_trace_either(room):
     """train=False: the same, with the model in eval mode meanwhile and its statistics untouched"""
     machine = Machine(room)
-    machine.run(SEARCH.replace("TRAIN", "False").replace("seconds=0.4", "seconds=0.2"))
+    machine.run(SEARCH.replace("TRAIN", "False").replace("seconds=0.4", "seconds=0.1"))
     assert machine.limits()[-1] == CARD.now_w, machine.limits()
 
 
 @test
 def an_exception_in_the_work_puts_everything_back(room):
-    """the loss function fails after some hundred batches: its exception comes out, model and limit are as before"""
+    """the loss function fails after some batches: its exception comes out, model and limit are as before"""
     machine = Machine(room)
     machine.run(IMPORTS + """
 model = torch.nn.Sequential(Work(), make())
@@ -180,12 +185,12 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 calls = []
 def loss(outputs, labels):
     calls.append(1)
-    if len(calls) == 150:
+    if len(calls) == 60:
         raise ArithmeticError("no more")
     return torch.nn.functional.cross_entropy(outputs, labels)
 before = state(model, optimizer)
 try:
-    power_cap_profiler(model, data(), train=True, loss_fn=loss, optimizer=optimizer, seconds=1, settle=0.01)
+    power_cap_profiler(model, data(), train=True, loss_fn=loss, optimizer=optimizer, seconds=0.1, settle=0.01)
 except ArithmeticError as why:
     assert str(why) == "no more"
 else:
@@ -212,10 +217,9 @@ def killed_in_the_search(room):
 def set_and_reset(room):
     """a cap is the program's: reset gives back what was before, so does the program's end; without a set, the default"""
     machine = Machine(room)
-    machine.run(IMPORTS + "set_power_cap(gpu_num=0, cap=250)\nset_power_cap(0, 200)\nreset_power_cap(gpu_num=0)\n")
-    assert machine.limits() == [250, 200, 350], machine.limits()
-    machine.run(IMPORTS + "set_power_cap(0, 150)\n")
-    assert machine.limits()[3:] == [150, 350], machine.limits()
+    machine.run(IMPORTS + "set_power_cap(gpu_num=0, cap=250)\nset_power_cap(0, 200)\nreset_power_cap(gpu_num=0)\n"
+                + "import numpy\nset_power_cap(numpy.int64(0), 150)\n")
+    assert machine.limits() == [250, 200, 350, 150, 350], machine.limits()
     machine.run(IMPORTS + "reset_power_cap(0)\n")
     assert machine.limits()[5:] == [400], machine.limits()
 
@@ -284,6 +288,104 @@ def training_goes_on_as_if_nothing_had_been(room):
             train_some(model, optimizer, loader, 4)
         results.append([parameter.detach().numpy().tobytes() for parameter in model.parameters()])
     assert results[0] == results[1]
+
+
+class Counts(nn.Module):
+    """Has state that is no tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen, self.last = set(), collections.deque(maxlen=2)
+
+    def forward(self, x):
+        self.seen.add(len(self.seen))
+        self.last.append(len(self.seen))
+        return x
+
+
+class AnySampler:
+    """Not of PyTorch's classes, with a generator of its own."""
+
+    def __init__(self, n):
+        self.n, self.random, self.epoch = n, random.Random(3), 0
+
+    def __iter__(self):
+        self.epoch += 1
+        return iter(self.random.sample(range(self.n), self.n))
+
+    def __len__(self):
+        return self.n
+
+
+class Wrapped(torch.utils.data.Dataset):
+    """A data set in another one that counts."""
+
+    def __init__(self, inner=None):
+        self.inner, self.reads = inner, 0
+
+    def __getitem__(self, i):
+        self.reads += 1
+        return self.inner[i] if self.inner else (torch.randn(6), 0)
+
+
+@test
+def what_is_not_in_plain_attributes(room):
+    """TorchScript's tensors and modes, sets and deques, samplers of any class, data sets in data sets, workers that stay"""
+    from wattle.compat.profiler.state import Kept
+    model = nn.Sequential(torch.jit.script(nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6))), Counts())
+    inner = Wrapped()
+    loader = torch.utils.data.DataLoader(Wrapped(inner), batch_size=4, sampler=AnySampler(16))
+    loader._iterator = stays = object()  # as persistent_workers keeps it
+
+    def seen():
+        tensors = [tensor.detach().numpy().tobytes() for tensor in (*model.parameters(), *model.buffers())]
+        return (tensors, [part.training for part in model.modules()], model[1].seen.copy(), list(model[1].last),
+                loader.sampler.random.getstate(), loader.sampler.epoch, loader.dataset.reads, inner.reads)
+    before = seen()
+    kept = Kept(model, None, None, loader)
+    assert loader._iterator is None, "the user's workers must not do the search's work"
+    for x, _ in loader:
+        model(x)
+    with torch.no_grad():
+        model[0][0].weight.add_(1)
+    model.eval()
+    assert all(old != new for old, new in zip(before, seen()))
+    kept.restore()
+    assert seen() == before and loader._iterator is stays
+
+
+@test
+def an_optimizer_whose_entries_are_in_another_order(room):
+    """keys that are tensors are compared by what they are, not by their elements"""
+    from wattle.compat.profiler.state import Kept
+    a, b = [nn.Parameter(torch.ones(3)) for _ in range(2)]
+    state = {a: 1, b: 2}
+    kept = Kept(state)
+    del state[a]
+    state[a] = 3
+    kept.restore()
+    assert [(id(key), value) for key, value in state.items()] == [(id(a), 1), (id(b), 2)]
+
+
+@test
+def a_key_press_while_it_is_put_back(room):
+    """Ctrl-C in the middle of restore: the part is put back again, KeyboardInterrupt comes out in the end"""
+    from wattle.compat.profiler.state import Kept
+    kept = Kept(data := [1, 2])
+    parts = iter([KeyboardInterrupt, None])
+
+    def interrupted():
+        if why := next(parts):
+            raise why
+        data.append(4)
+    kept._restores.append(interrupted)
+    data.clear()
+    try:
+        kept.restore()
+    except KeyboardInterrupt:
+        assert data == [1, 2] and next(parts, "none left") == "none left", data
+    else:
+        raise AssertionError("it was swallowed")
 
 
 @test

@@ -34,13 +34,25 @@ def steps(model: Any, dataloader: Iterable[Any], train: bool, loss_fn: Optional[
         inputs, labels = _split(batch, train)
         if train:
             assert loss_fn is not None
-            optimizer.zero_grad()
-            loss_fn(_call(model, _to(device, inputs)), _to(device, labels)).backward()
-            optimizer.step()
+            _train(model, _to(device, inputs), _to(device, labels), loss_fn, optimizer)
         else:
             with torch.no_grad():
                 _call(model, _to(device, inputs))
         yield
+
+
+def _train(model: Any, inputs: Any, labels: Any, loss_fn: Callable[..., Any], optimizer: Any) -> None:
+    def forward_and_backward() -> Any:
+        optimizer.zero_grad()
+        loss = loss_fn(_call(model, inputs), labels)
+        loss.backward()
+        return loss
+
+    if isinstance(optimizer, torch.optim.LBFGS):  # evaluates the model as often as it likes
+        optimizer.step(forward_and_backward)
+        return
+    forward_and_backward()
+    optimizer.step()
 
 
 def _cycle(dataloader: Iterable[Any]) -> Iterator[Any]:

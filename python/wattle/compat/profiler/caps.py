@@ -1,6 +1,7 @@
 """Limits by the number of a GPU."""
 from __future__ import annotations
 
+import operator
 from typing import Union
 
 from ... import cap as caps
@@ -12,8 +13,9 @@ _set_here: set[str] = set()  # devices whose limit this program has set
 
 def device_name(gpu_num: GpuNumber) -> str:
     """`gpu_num` (NVML's index, or a UUID) as wattle.cap names devices."""
-    is_index = isinstance(gpu_num, int) or gpu_num.isdecimal()
-    return f"gpu-{gpu_num}" if is_index else str(gpu_num)
+    if isinstance(gpu_num, str) and not gpu_num.isdecimal():
+        return gpu_num
+    return f"gpu-{gpu_num if isinstance(gpu_num, str) else operator.index(gpu_num)}"
 
 
 def set_power_cap(gpu_num: GpuNumber, cap: float) -> None:

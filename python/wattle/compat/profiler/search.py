@@ -53,7 +53,7 @@ def _search(model: Any, dataloader: Any, train: bool, loss_fn: Any, optimizer: A
     try:
         device = _torch_device(gpu)
         model.to(device)
-        if optimizer is not None:
+        if isinstance(optimizer, torch.optim.Optimizer):
             optimizer.load_state_dict(optimizer.state_dict())  # its tensors follow those of the model
         model.train(train)
         work = batches.steps(model, dataloader, train, loss_fn, optimizer, device)

@@ -2,6 +2,8 @@
 objects in which it was."""
 from __future__ import annotations
 
+import collections
+import functools
 import random
 import sys
 from typing import Any, Callable, Iterable
@@ -20,24 +22,35 @@ class Kept:
         finally:
             kept.restore()
 
-    Followed are attributes of these, and in them dicts, lists, tuples, modules, tensors, arrays, generators. Copies of
-    tensors are in the computer's memory, not the GPU's.
+    Followed are attributes of these, and in them dicts, lists, tuples, sets, deques, modules, tensors, arrays, generators.
+    Copies of tensors are in the computer's memory, not the GPU's.
     """
 
     def __init__(self, *objects: Any) -> None:
         self._seen: dict[int, Any] = {}  # what is followed already, held so that its id is no other's
         self._restores: list[Restore] = [*_global_generators()]
-        for thing in objects:
-            self._keep(thing)
+        try:
+            for thing in objects:
+                self._keep(thing)
+                if id(thing) not in self._seen:
+                    self._keep_small(thing)
+        except BaseException:
+            self.restore()
+            raise
 
     def restore(self) -> None:
-        """All of it, also if a part fails; the first failure is raised in the end."""
+        """All of it, also if a part fails or somebody presses Ctrl-C; the first failure is raised in the end."""
         failure: BaseException | None = None
-        for restore in reversed(self._restores):
+        left = list(self._restores)
+        while left:
             try:
-                restore()
+                left[-1]()
+            except KeyboardInterrupt as why:
+                failure = failure or why
+                continue  # this part again
             except BaseException as why:
                 failure = failure or why
+            left.pop()
         if failure is not None:
             raise failure
 
@@ -53,10 +66,11 @@ class Kept:
     def _kinds(self) -> Iterable[tuple[Any, Callable[[Any], None]]]:
         data = torch.utils.data
         yield torch.Tensor, self._keep_tensor
+        yield torch.jit.ScriptModule, self._keep_script
         yield (torch.nn.Module, torch.optim.Optimizer, data.Sampler), lambda thing: self._keep(vars(thing))
         yield data.DataLoader, self._keep_loader
         yield dict, self._keep_dict
-        yield list, self._keep_list
+        yield (list, set, collections.deque), self._keep_list
         yield tuple, self._keep_all
         yield torch.Generator, self._keep_generator
         yield random.Random, lambda thing: self._add(thing.setstate, thing.getstate())
@@ -77,7 +91,7 @@ class Kept:
         items = dict(thing)
 
         def restore() -> None:
-            if list(thing) == list(items):
+            if [*map(id, thing)] == [*map(id, items)]:  # an optimizer's are tensors, which == compares by element
                 thing.update(items)  # the same keys in the same order
                 return
             thing.clear()
@@ -85,13 +99,20 @@ class Kept:
         self._restores.append(restore)
         self._keep_all(items.values())
 
-    def _keep_list(self, thing: list[Any]) -> None:
+    def _keep_list(self, thing: Any) -> None:
         items = list(thing)
 
         def restore() -> None:
-            thing[:] = items
+            thing.clear()
+            (thing.update if isinstance(thing, set) else thing.extend)(items)
         self._restores.append(restore)
         self._keep_all(items)
+
+    def _keep_script(self, module: Any) -> None:
+        """What TorchScript has in C++, not in the attributes of Python's object."""
+        for part in module.modules():
+            self._add(functools.partial(setattr, part, "training"), part.training)
+        self._keep_all([*module.parameters(), *module.buffers()])
 
     def _keep_tensor(self, tensor: torch.Tensor) -> None:
         if torch.nn.parameter.is_lazy(tensor):
@@ -126,20 +147,40 @@ class Kept:
         """Its own generators and numbers, those of its samplers; of its data set only these too, for that may be large."""
         attributes = vars(loader)
         for name in ("generator", "sampler", "batch_sampler"):
-            self._keep(attributes.get(name))
-        if attributes.get("_iterator") is None:  # workers that stay are this search's own
-            self._restores.append(lambda: attributes.__setitem__("_iterator", None))
-        self._keep_small(getattr(loader, "dataset", None))
+            self._keep_sampler(attributes.get(name))
+        self._add(functools.partial(attributes.__setitem__, "_iterator"), attributes.get("_iterator"))
+        attributes["_iterator"] = None  # workers that stay, and what is half read, are not for others
+        self._keep_small(attributes.get("dataset"))
 
-    def _keep_small(self, dataset: Any) -> None:
-        attributes: dict[str, Any] = getattr(dataset, "__dict__", {})
+    def _keep_sampler(self, sampler: Any) -> None:
+        """Any object will do as one, and a batch sampler has another one inside."""
+        attributes = getattr(sampler, "__dict__", None)
+        if attributes is None:
+            self._keep(sampler)
+        elif id(attributes) not in self._seen:
+            self._keep(attributes)
+            self._keep_sampler(attributes.get("sampler"))
+
+    def _keep_small(self, thing: Any) -> None:
+        """Numbers and generators of data sets and of whatever wraps one of these; not what may be large."""
+        attributes: dict[str, Any] = getattr(thing, "__dict__", {})
+        if id(attributes) in self._seen:
+            return
+        self._seen[id(attributes)] = attributes
         numbers = {name: value for name, value in attributes.items() if isinstance(value, (bool, int, float, str))}
         self._restores.append(lambda: attributes.update(numbers))
-        generators: tuple[Any, ...] = (torch.Generator, random.Random)
+        data = torch.utils.data
+        parts: tuple[Any, ...] = (torch.nn.Module, torch.optim.Optimizer, torch.Generator, random.Random,
+                                  data.DataLoader, data.Sampler)
         if "numpy" in sys.modules:
             numpy_random = sys.modules["numpy"].random
-            generators += (numpy_random.RandomState, numpy_random.Generator)
-        self._keep_all(value for value in attributes.values() if isinstance(value, generators))
+            parts += (numpy_random.RandomState, numpy_random.Generator)
+        for value in attributes.values():
+            if isinstance(value, parts):
+                self._keep(value)
+            for inner in value if isinstance(value, (list, tuple)) and len(value) < 1000 else [value]:
+                if isinstance(inner, data.Dataset):
+                    self._keep_small(inner)
 
 
 def _can_be_written(tensor: torch.Tensor) -> bool:
