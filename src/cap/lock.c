@@ -48,11 +48,10 @@ int lock_take(const struct journal *journal, const char *stem, enum lock_patienc
 	lock_name(stem, name);
 	static const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 	wattle_cleanup_close int fd = openat(journal->fd, name, flags);
-	if (fd < 0 && errno == ENOENT) {
-		fd = openat(journal->fd, name, flags | O_CREAT, 0644);
-		if (fd >= 0)
-			(void)fchmod(fd, 0644); // umask would keep others from seeing who has a lease
-	}
+	/* Nobody else's to open: who may read a file may hold a lock for readers on it for ever, and no limit could be
+	 * set or put back any more. */
+	if (fd < 0 && errno == ENOENT)
+		fd = openat(journal->fd, name, flags | O_CREAT, 0600);
 	int r = fd >= 0 ? take(fd, patience) : -errno;
 	if (r == -EBUSY)
 		return error_set(reterr, r, "another wattle is changing this limit just now (%s/%s); try again",
@@ -88,7 +87,8 @@ bool lock_is_kept(const struct journal *journal, const char *stem, const struct 
 	lock_name(stem, name);
 	wattle_cleanup_close int fd = openat(journal->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct flock lock = of_byte(F_WRLCK, lease->token);
-	if (fd < 0 || fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type == F_UNLCK)
+	bool is_others = fd < 0 && errno == EACCES; // whose lock can't be looked at, only its process
+	if (!is_others && (fd < 0 || fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type == F_UNLCK))
 		return false;
 	return !cap_keeper_is_gone(&lease->keeper);
 }

@@ -98,6 +98,7 @@ static void on_stop(struct guard *guard)
 		return;
 	notify("STOPPING=1");
 	kill(guard->pid, SIGTERM); // the one that serves restores; this one stays until it has
+	kill(guard->pid, SIGCONT); // also if somebody had stopped it
 }
 
 static int wait_for_end(struct guard *guard, int pidfd)

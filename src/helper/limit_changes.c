@@ -36,12 +36,11 @@ static void log_set(const struct question *question, const struct cap_outcome *o
 		outcome->set, unit, outcome->previous, how, question->request->name, (int)peer->pid, peer->uid);
 }
 
-static int out_of_range(const struct question *question, struct wattle_error *reterr)
+static int out_of_range(const struct question *question, double value, struct wattle_error *reterr)
 {
 	const char *unit = cap_what_unit(question->device->what);
 	return error_set(reterr, -ERANGE, "%s: %.6g %s is not within %.6g to %.6g %s, which the helper lets you set",
-		question->device->name, limit_from_wire(question->device, question->request->value), unit,
-		question->least, question->most, unit);
+		question->device->name, value, unit, question->least, question->most, unit);
 }
 
 // A lease for `held`, which is empty, with a limit; or nothing at all.
@@ -110,6 +109,26 @@ static int set_standing(const struct question *question, struct cap_outcome *ret
 	return r;
 }
 
+typedef int (*change_fn)(const struct question *, struct cap_outcome *, struct wattle_error *);
+
+/* Not so often that disk and driver have no time for others. What is refused because somebody holds the device does not
+ * count, or whoever may limit it could keep its holder from doing so. */
+static int at_pace(const struct question *question, change_fn change, struct cap_outcome *ret_outcome,
+	struct wattle_error *reterr)
+{
+	struct pace *pace = &question->limits->paces[question->request->number];
+	int64_t now_ns = env_now_ns(question->limits->env);
+	if (pace->free_ns < now_ns)
+		pace->free_ns = now_ns;
+	if (pace->free_ns - now_ns >= CHANGES_MAX * CHANGE_NS)
+		return error_set(reterr, -EAGAIN, "%s is limited too often; the helper does it 20 times a second",
+			question->device->name);
+	int r = change(question, ret_outcome, reterr);
+	if (r != -EBUSY && !ret_outcome->was_nothing)
+		pace->free_ns += CHANGE_NS;
+	return r;
+}
+
 static int set(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
 	struct cap_device *same;
@@ -120,11 +139,11 @@ static int set(const struct question *question, struct cap_outcome *ret_outcome,
 		return r;
 	double value = limit_from_wire(device, question->request->value);
 	if (value < question->least || value > question->most)
-		return out_of_range(question, reterr);
+		return out_of_range(question, value, reterr);
 	if (question->request->mode == PROTO_LEASE)
-		return set_lease(question, ret_outcome, reterr);
+		return at_pace(question, set_lease, ret_outcome, reterr);
 	if (question->request->mode == PROTO_STANDING)
-		return set_standing(question, ret_outcome, reterr);
+		return at_pace(question, set_standing, ret_outcome, reterr);
 	return error_set(reterr, -EINVAL, "there is no such way to set a limit");
 }
 
@@ -178,7 +197,41 @@ static bool may_cut_short(const struct question *question)
 	return value_ok(question->held->until_ns) && (uid == 0 || uid == question->held->owner.uid);
 }
 
-static int reset(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+// What a reset goes back to; NaN: nothing to go back to, or not known.
+static double reset_to(const struct question *question)
+{
+	const struct cap_device *device = question->device;
+	double before = (double)NAN;
+	bool stands = cap_stands(question->limits->env, device, &before);
+	bool to_default = question->request->mode == 1;
+	if (device->what == CAP_CLOCKS && (stands || to_default))
+		return isnan(device->max) ? (double)INFINITY : device->max; // no lock at all
+	return to_default ? device->default_ : before;
+}
+
+/* A reset sets a limit, too: who may set 200 to 400 W may not take the device back to 700 W. Nor may it end what root set
+ * for a time without this helper. */
+static int check_reset(const struct question *question, struct wattle_error *reterr)
+{
+	struct cap_device *same;
+	struct cap_owner owner;
+	char who[160];
+	uid_t uid = question->asker->peer.uid;
+	if (cap_lease_holder(question->limits->env, question->device, &owner, who, sizeof(who)) && uid != 0 &&
+		uid != owner.uid)
+		return error_set(reterr, -EBUSY, "%s is limited by %s, who alone may end that, or root",
+			question->device->name, who);
+	int r = cap_devices_find(&question->limits->devices, question->device->name, question->device->what, &same,
+		reterr);
+	if (r < 0)
+		return r;
+	double to = reset_to(question);
+	if (to < question->least || to > question->most)
+		return out_of_range(question, to, reterr);
+	return 0;
+}
+
+static int reset_now(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
 	const struct peer *peer = &question->asker->peer;
 	if (may_cut_short(question)) {
@@ -187,6 +240,9 @@ static int reset(const struct question *question, struct cap_outcome *ret_outcom
 		if (r < 0 || question->request->mode != 1)
 			return r;
 	}
+	int allowed = check_reset(question, reterr);
+	if (allowed < 0)
+		return allowed;
 	int r = cap_reset(question->limits->env, question->device, question->request->mode == 1, ret_outcome, reterr);
 	if (r == 0)
 		log_client(LOG_LEVEL_INFO, "%s: reset by pid %d, user %u", question->device->name, (int)peer->pid,
@@ -194,30 +250,19 @@ static int reset(const struct question *question, struct cap_outcome *ret_outcom
 	return r;
 }
 
-static bool is_too_fast(struct pace *pace, int64_t now_ns)
+static int reset(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	if (pace->free_ns < now_ns)
-		pace->free_ns = now_ns;
-	if (pace->free_ns - now_ns >= CHANGES_MAX * CHANGE_NS)
-		return true;
-	pace->free_ns += CHANGE_NS;
-	return false;
+	return at_pace(question, reset_now, ret_outcome, reterr);
 }
 
 int limit_change(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	static int (*const kinds[])(const struct question *, struct cap_outcome *, struct wattle_error *) = {
+	static const change_fn kinds[] = {
 		[PROTO_SET] = set,
 		[PROTO_CHECK] = check,
 		[PROTO_END] = end,
 		[PROTO_KEEP] = keep,
 		[PROTO_RESET] = reset,
 	};
-	const struct proto_request *request = question->request;
-	struct limits *limits = question->limits;
-	if ((request->type == PROTO_SET || request->type == PROTO_RESET) &&
-		is_too_fast(&limits->paces[request->number], env_now_ns(limits->env)))
-		return error_set(reterr, -EAGAIN, "%s is limited too often; the helper does it 20 times a second",
-			question->device->name);
-	return kinds[request->type](question, ret_outcome, reterr);
+	return kinds[question->request->type](question, ret_outcome, reterr);
 }

@@ -130,7 +130,7 @@ bool limits_may_any(const struct limits *limits, const struct policy *policy, st
 {
 	double least, most;
 	for (size_t i = 0; i < limits->devices.n; i++)
-		if (limits->devices.devices[i].settable &&
+		if ((limits->devices.devices[i].settable || limits->devices.devices[i].asleep) &&
 			may_cap(&limits->devices.devices[i], policy, rights, &least, &most))
 			return true;
 	return false;
@@ -156,7 +156,7 @@ static void describe(const struct question *question, struct proto_device *ret_r
 	text_copy(ret_row->name, sizeof(ret_row->name), device->name);
 	text_copy(ret_row->id, sizeof(ret_row->id), device->id);
 	ret_row->what = (uint32_t)device->what;
-	ret_row->may_set = question->may && device->settable;
+	ret_row->may_set = question->may && (device->settable || device->asleep); // to set it wakes it
 	ret_row->least = limit_to_wire(device, question->least);
 	ret_row->most = limit_to_wire(device, question->most);
 	if (!cap_lease_holder(question->limits->env, device, &owner, text, sizeof(text)))

@@ -58,9 +58,7 @@ static int make_folder(const char *path)
 	if (slash == NULL || slash == folder)
 		return 0;
 	*slash = '\0';
-	if (mkdir(folder, 0755) < 0)
-		return errno == EEXIST ? 0 : -errno;
-	return chmod(folder, 0755) < 0 ? -errno : 0; // whatever the umask says: everybody has to reach the socket
+	return mkdir(folder, 0755) < 0 && errno != EEXIST ? -errno : 0;
 }
 
 /* The lock says whether the wattled of this path lives; it is the kernel's, so a dead one's is gone. The file stays:
@@ -85,7 +83,17 @@ static int lock(struct listener *listener, struct wattle_error *reterr)
 	return error_set(reterr, -errno, "%s: %s", path, strerror(errno));
 }
 
-// Made beside and renamed: there is never one without its listener, nor one that not everybody may connect to.
+/* Everybody may connect. By the umask: chmod() follows links, and who may write to the folder could put one there in
+ * between. */
+static int bind_for_all(int fd, const struct sockaddr_un *address)
+{
+	mode_t umask_before = umask(0111);
+	int r = bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
+	umask(umask_before);
+	return r;
+}
+
+// Made beside and renamed: there is never one without its listener.
 static int make_socket(struct listener *listener)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -96,9 +104,11 @@ static int make_socket(struct listener *listener)
 		return -errno;
 	if (unlink(address.sun_path) < 0 && errno != ENOENT)
 		return -errno;
-	if (bind(listener->fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-		chmod(address.sun_path, 0666) < 0 || listen(listener->fd, BACKLOG) < 0 ||
-		stat(address.sun_path, &st) < 0 || rename(address.sun_path, listener->path) < 0)
+	int r = bind_for_all(listener->fd, &address);
+	if (r < 0)
+		return r;
+	if (listen(listener->fd, BACKLOG) < 0 || lstat(address.sun_path, &st) < 0 ||
+		rename(address.sun_path, listener->path) < 0)
 		return -errno;
 	listener->st_dev = st.st_dev;
 	listener->st_ino = st.st_ino;
@@ -143,7 +153,7 @@ int listener_open(struct listener *ret_listener, size_t n_handed_over, const cha
 void listener_close(struct listener *listener)
 {
 	struct stat st;
-	if (listener->st_ino != 0 && stat(listener->path, &st) == 0 && st.st_dev == listener->st_dev &&
+	if (listener->st_ino != 0 && lstat(listener->path, &st) == 0 && st.st_dev == listener->st_dev &&
 		st.st_ino == listener->st_ino)
 		unlink(listener->path);
 	if (listener->fd >= 0)

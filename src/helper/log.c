@@ -11,11 +11,14 @@
 
 enum { LINES_MAX = 20, LINES_PERIOD_S = 10 };
 
-/* The one state of this program that lives at file scope: where its lines go, and how many there were. */
+/* The one state of this program that lives at file scope: where its lines go, and how many there were of each level:
+ * warnings, which anybody can cause, must not keep a changed limit out of the log. */
 static struct {
 	bool to_journal;
-	int64_t period_s;
-	int n, left_out;
+	struct share {
+		int64_t period_s;
+		int n, left_out;
+	} shares[LOG_LEVEL_INFO + 1];
 } state;
 
 // JOURNAL_STREAM may be inherited from a service by a program whose stderr goes elsewhere, hence the comparison.
@@ -64,19 +67,19 @@ static int64_t now_s(void)
 
 void log_client(enum log_level level, const char *format, ...)
 {
+	struct share *share = &state.shares[level];
 	int64_t now = now_s();
-	if (now - state.period_s >= LINES_PERIOD_S) {
-		int left_out = state.left_out;
-		state.period_s = now;
-		state.n = state.left_out = 0;
+	if (now - share->period_s >= LINES_PERIOD_S) {
+		int left_out = share->left_out;
+		*share = (struct share){.period_s = now};
 		if (left_out > 0)
 			log_line(LOG_LEVEL_NOTICE, "%d more lines about clients were left out", left_out);
 	}
-	if (state.n == LINES_MAX) {
-		state.left_out++;
+	if (share->n == LINES_MAX) {
+		share->left_out++;
 		return;
 	}
-	state.n++;
+	share->n++;
 	va_list args;
 	va_start(args, format);
 	write_line(level, format, args);

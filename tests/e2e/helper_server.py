@@ -166,6 +166,66 @@ client.is_refused(22, c.outcome, client.SET, gpu, mode=7, value=300000)
 
 
 @test
+def resets_within_ranges(room):
+    """Who may limit within a range can't reset a device to what lies outside of it, nor end what root set for a time"""
+    helper = Helper(room, policy=f"user {NOBODY} cap gpu-0 250..400\nuser {NOBODY} cap package-0\n")
+    said = as_user(NOBODY, [], """
+c = client.Client(sys.argv[2])
+rows = {(r["name"], r["what"]): i for i, r in ((i, c.device(i)) for i in range(c.hello()["devices"]))}
+gpu, package = rows["gpu-0", 0], rows["package-0", 0]
+c.outcome(client.SET, gpu, mode=client.STANDING, value=300000)
+for mode in (0, 1):
+    print(client.is_refused(34, c.outcome, client.RESET, gpu, mode=mode))
+c.outcome(client.SET, package, mode=client.STANDING, value=100000)
+assert c.outcome(client.RESET, package)["set"] > 100000
+""", helper.path)
+    assert "700 W is not within 250 to 400 W" in said and helper.gpu_calls() == [(0, 300000)], said
+    environment = {"WATTLE_STATE": str(room.folder / "state"), "WATTLE_FAKE_NVML": str(helper.cards),
+                   "WATTLE_NVML": str(NVML), "WATTLE_SYSFS": str(helper.sysfs)}
+    room.wattle("cap", "set", "package-0", "90", "--for", "1h", env=environment)
+    program = """
+c = client.Client(sys.argv[2])
+row = next(i for i in range(c.hello()["devices"]) if c.device(i)["name"] == "package-0")
+print(client.is_refused(16, c.outcome, client.RESET, row))
+"""
+    assert "wattle cap set" in as_user(NOBODY, [], program, helper.path)
+    assert helper.package_uw() == 90000000
+    room.wattle("cap", "reset", "package-0", env=environment)
+
+
+@test
+def readers_of_the_journal(room):
+    """Nobody else can lock a file of the journal, which would keep limits from being set and from being put back"""
+    helper = Helper(room)
+    with helper.client() as client:
+        client.outcome(SET, helper.row(client, "gpu-0"), mode=LEASE, value=300000)
+    locks = list((room.folder / "state" / "caps").glob("*.lock"))
+    assert locks and all(path.stat().st_mode & 0o077 == 0 for path in locks), locks
+
+
+@test
+def flood_of_refusals(room):
+    """What is refused because a device is held does not count against its holder, and garbage keeps no change out of
+    the log"""
+    helper = Helper(room, policy=f"user {NOBODY} cap any\n")
+    with helper.client() as client:
+        gpu = helper.row(client, "gpu-0")
+        client.outcome(SET, gpu, mode=LEASE, value=300000)
+        as_user(NOBODY, [], """
+c, gpu = client.Client(sys.argv[2]), int(sys.argv[3])
+for _ in range(300):
+    client.is_refused(16, c.outcome, client.SET, gpu, mode=client.LEASE, value=350000)
+    client.is_refused(16, c.outcome, client.RESET, gpu)
+    client.is_refused(34, c.outcome, client.SET, gpu, mode=client.LEASE, value=1)
+for _ in range(40):
+    with client.Client(sys.argv[2]) as other:
+        other.send(b"x" * 64)
+""", helper.path, gpu)
+        assert client.outcome(SET, gpu, mode=LEASE, value=410000)["set"] == 410000
+    assert "gpu-0: 410 W" in helper.said(), helper.said()
+
+
+@test
 def group_wattle(room):
     """Without a policy members of group wattle may read every millisecond and limit power in the device's own range,
     not clocks"""
