@@ -205,29 +205,41 @@ static void describe(struct tuning *t, size_t index)
 	};
 }
 
-static int make_groups(struct tuning *t)
+static int make_groups(struct tuning *t, struct wattle_error *reterr)
 {
 	size_t n = t->devices.n;
 	t->n_groups = t->options->each ? n : 1;
 	t->reports = calloc_array(t->n_groups, sizeof(*t->reports));
 	if (t->reports == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->n_groups; i++) {
-		tune_group_make(&t->groups[i], &t->devices, i, t->options->each ? 1 : n);
+		return error_set(reterr, -ENOMEM, "out of memory");
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < t->n_groups; i++) {
+		r = tune_group_make(&t->groups[i], &t->devices, i, t->options->each ? 1 : n, t->options, reterr);
 		describe(t, i);
 	}
-	return 0;
+	return r;
+}
+
+// What waits for its turn (--each) has the limit it had.
+static int hold(struct tune_group *group, bool waits, struct wattle_error *reterr)
+{
+	int r = tune_group_hold(group, reterr);
+	if (r == 0)
+		r = tune_group_try(group, reterr);
+	if (r == 0 && waits)
+		r = tune_group_end(group, false, reterr);
+	return r < 0 || !waits ? r : tune_group_hold(group, reterr);
 }
 
 static int hold_all(struct tuning *t, struct wattle_error *reterr)
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < t->n_groups; i++)
-		r = tune_group_hold(&t->groups[i], reterr);
+		r = hold(&t->groups[i], i > 0, reterr);
 	return r; // tune_devices_close lets go of the others
 }
 
-// Everything that can be refused, before anything runs or is changed.
+// Everything that can be refused, before anything runs.
 static int prepare(struct tuning *t, const char *words, struct wattle_error *reterr)
 {
 	const struct cap_tune_options *options = t->options;
@@ -243,8 +255,8 @@ static int prepare(struct tuning *t, const char *words, struct wattle_error *ret
 		r = tune_devices_open(&t->devices, words, options->clocks ? CAP_CLOCKS : CAP_POWER, reterr);
 	if (r == 0)
 		r = tune_steps_open(&t->steps, options, &t->recorder, reterr);
-	if (r == 0 && make_groups(t) < 0)
-		r = error_set(reterr, -ENOMEM, "out of memory");
+	if (r == 0)
+		r = make_groups(t, reterr);
 	return r < 0 ? r : hold_all(t, reterr);
 }
 

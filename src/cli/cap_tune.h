@@ -54,9 +54,16 @@ struct tune_group {
 	char name[200];
 	double min, max, default_; // what all of them take
 	double set;                // NaN: nothing yet
+	double limits[TUNE_LIMITS]; // to be tried, descending
+	size_t n_limits;
 };
-void tune_group_make(struct tune_group *group, struct tune_devices *devices, size_t first, size_t n);
+// -ERANGE with a sentence: there is nothing to choose from.
+int tune_group_make(struct tune_group *group, struct tune_devices *devices, size_t first, size_t n,
+	const struct cap_tune_options *options, struct wattle_error *reterr);
 int tune_group_hold(struct tune_group *group, struct wattle_error *reterr); // all or none
+// Sets a limit other than the one there was: whether the devices take any is known before a program starts.
+int tune_group_try(struct tune_group *group, struct wattle_error *reterr);
+double tune_group_taken(const struct tune_group *group, double value); // what the devices make of it
 int tune_group_set(struct tune_group *group, double value, struct wattle_error *reterr);
 // 0, 1: somebody has changed one, -ENODEV: one is gone; with a sentence. Also looks after the guards.
 int tune_group_check(struct tune_group *group, struct wattle_error *reterr);
@@ -127,8 +134,6 @@ struct tune_search {
 	int64_t (*rows)[DEVICE_COUNT]; // owned: … and its reading
 	struct cap_tune_report *report; // borrowed: notes, result
 	struct tuner *tuner;            // owned
-	double limits[TUNE_LIMITS];
-	size_t n_limits;
 	int64_t start_ns, steady_ns; // steady_ns: the limit is what it is, and power with it, since then
 	double longest_step_s, settled_s; // seen so far
 	size_t n_windows, n_settled, n_unsettled, fruitless_runs;
@@ -137,7 +142,7 @@ struct tune_search {
 	bool shows_progress, line_stands, saw_thermal, is_from_terminal; // the signal that stopped us: the command has it too
 	struct wattle_error error;
 };
-int tune_search_open(struct tune_search *search);  // the borrowed ones are set. -ENOMEM, -ERANGE with search->error
+int tune_search_open(struct tune_search *search);  // the borrowed ones are set. -ENOMEM with search->error
 void tune_search_close(struct tune_search *search);
 // Measures until enough is known. What was found stands in the report, whichever way it ended.
 enum tune_event tune_search_run(struct tune_search *search, struct arena *arena);

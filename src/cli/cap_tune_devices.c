@@ -168,7 +168,45 @@ static double default_of(const struct cap_device *cap)
 	return !isnan(cap->default_) ? cap->default_ : !isnan(cap->max) ? cap->max : cap->current;
 }
 
-void tune_group_make(struct tune_group *group, struct tune_devices *devices, size_t first, size_t n)
+// Whole watts and megahertz: nobody types more.
+static double rounded(const struct tune_group *group, double value)
+{
+	double whole = round(value);
+	return whole >= group->min && whole <= group->default_ ? whole : value;
+}
+
+// Clocks come in steps.
+double tune_group_taken(const struct tune_group *group, double value)
+{
+	struct cap_device *device = device_at(group, 0)->cap;
+	struct cap_setting now, next;
+	value = rounded(group, value);
+	if (cap_read(device, &now, NULL) < 0 || cap_plan(device, &now, value, &next, NULL) < 0)
+		return value;
+	double taken = cap_value_of(device, &next);
+	return isnan(taken) ? value : taken;
+}
+
+static int find_limits(struct tune_group *group, const struct cap_tune_options *options, struct wattle_error *reterr)
+{
+	double *limits = group->limits;
+	size_t n = 0;
+	int r = tune_candidates(group->min, group->max, group->default_, options->from_percent, (size_t)options->n_limits, limits,
+		&group->n_limits);
+	for (size_t i = 0; r == 0 && i < group->n_limits; i++) {
+		double value = tune_group_taken(group, limits[i]);
+		if (n == 0 || value < limits[n - 1])
+			limits[n++] = value;
+	}
+	group->n_limits = n;
+	if (r == 0 && n >= 2)
+		return 0;
+	return error_set(reterr, -ERANGE, "%s: its limits go from %g to %g %s and %g is its default: there is nothing to "
+		"choose from", group->name, group->min, group->max, cap_what_unit(device_at(group, 0)->cap->what), group->default_);
+}
+
+int tune_group_make(struct tune_group *group, struct tune_devices *devices, size_t first, size_t n,
+	const struct cap_tune_options *options, struct wattle_error *reterr)
 {
 	*group = (struct tune_group){.devices = devices, .first = first, .n = n, .set = (double)NAN};
 	group->min = group->max = group->default_ = (double)NAN;
@@ -182,6 +220,20 @@ void tune_group_make(struct tune_group *group, struct tune_devices *devices, siz
 		used += length > 0 ? (size_t)length : 0;
 		used = used < sizeof(group->name) ? used : sizeof(group->name) - 1;
 	}
+	return find_limits(group, options, reterr);
+}
+
+// The highest that changes something on every device, if there is one.
+static double trial(const struct tune_group *group)
+{
+	for (size_t i = 0; i < group->n_limits; i++) {
+		bool differs = true;
+		for (size_t k = 0; k < group->n; k++)
+			differs &= !(fabs(device_at(group, k)->previous - group->limits[i]) < 1);
+		if (differs)
+			return group->limits[i];
+	}
+	return group->limits[group->n_limits - 1];
 }
 
 int tune_group_hold(struct tune_group *group, struct wattle_error *reterr)
@@ -214,6 +266,11 @@ int tune_group_set(struct tune_group *group, double value, struct wattle_error *
 	}
 	group->set = value;
 	return 0;
+}
+
+int tune_group_try(struct tune_group *group, struct wattle_error *reterr)
+{
+	return tune_group_set(group, trial(group), reterr);
 }
 
 int tune_group_check(struct tune_group *group, struct wattle_error *reterr)

@@ -60,7 +60,7 @@ void tune_tell_window(struct tune_search *search, const struct tune_window *wind
 		return;
 	buf_init(&line, LINE_CEILING);
 	buf_printf(&line, "tuning %s: %.0f %%, ", search->group->name, 100 * tuner_progress(search->tuner));
-	human_number(&line, search->limits[window->limit], 4);
+	human_number(&line, search->group->limits[window->limit], 4);
 	buf_printf(&line, " %s: ", cap_what_unit(search->report->what));
 	human_energy(&line, window->energy_j / window->steps);
 	buf_str(&line, " and ");

@@ -87,8 +87,8 @@ static void escape_pattern(const char *path, char *out, size_t size)
 // Short windows should not wait long for their rows.
 static int64_t flush_ns(const struct cap_tune_options *options)
 {
-	int64_t tenth_ns = (int64_t)(options->seconds * 1e8);
-	return tenth_ns < 100 * NS_PER_MS ? 100 * NS_PER_MS : tenth_ns > NS_PER_S ? NS_PER_S : tenth_ns;
+	double ms = fmin(fmax(options->seconds * 1e3 / 30, 50), 500);
+	return (int64_t)ms * NS_PER_MS;
 }
 
 static void fill(const struct tune_recorder *recorder, struct arguments *arguments)

@@ -66,45 +66,6 @@ enum tune_event tune_wait(struct tune_search *search, int64_t until_ns)
 	}
 }
 
-/* ---- limits ---- */
-
-// Whole watts and megahertz: nobody types more.
-static double rounded(const struct tune_group *group, double value)
-{
-	double whole = round(value);
-	return whole >= group->min && whole <= group->default_ ? whole : value;
-}
-
-// What the device makes of it: clocks come in steps.
-static double taken(const struct tune_group *group, double value)
-{
-	struct cap_device *device = group->devices->at[group->first].cap;
-	struct cap_setting now, next;
-	if (cap_read(device, &now, NULL) < 0 || cap_plan(device, &now, value, &next, NULL) < 0)
-		return value;
-	double taken_value = cap_value_of(device, &next);
-	return isnan(taken_value) ? value : taken_value;
-}
-
-static int find_limits(struct tune_search *search)
-{
-	const struct tune_group *group = search->group;
-	double *limits = search->limits;
-	size_t n = 0;
-	int r = tune_candidates(group->min, group->max, group->default_, search->options->from_percent,
-		(size_t)search->options->n_limits, limits, &search->n_limits);
-	for (size_t i = 0; r == 0 && i < search->n_limits; i++) {
-		double value = taken(group, rounded(group, limits[i]));
-		if (n == 0 || value < limits[n - 1])
-			limits[n++] = value;
-	}
-	search->n_limits = n;
-	if (r == 0 && n >= 2)
-		return 0;
-	return error_set(&search->error, -ERANGE, "%s: its limits go from %g to %g %s and %g is its default: there is nothing to "
-		"choose from", group->name, group->min, group->max, cap_what_unit(search->report->what), group->default_);
-}
-
 /* ---- the search ---- */
 
 int tune_search_open(struct tune_search *search)
@@ -112,9 +73,6 @@ int tune_search_open(struct tune_search *search)
 	const struct cap_tune_options *options = search->options;
 	const struct tune_group *group = search->group;
 	const struct sensor_set *sensors = &group->devices->sensors;
-	int r = find_limits(search);
-	if (r < 0)
-		return r;
 	search->counters = calloc_array(sensors->n_devices, sizeof(*search->counters));
 	search->rows = calloc_array(sensors->n_devices, sizeof(*search->rows));
 	const struct tune_options tune = {
@@ -128,7 +86,7 @@ int tune_search_open(struct tune_search *search)
 		return error_set(&search->error, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < sensors->n_devices; i++)
 		counter_init(&search->counters[i], sensors->devices[i]->energy_range_uj, sensors->devices[i]->max_power_w);
-	r = tuner_new(&tune, search->limits, search->n_limits, &search->tuner);
+	int r = tuner_new(&tune, group->limits, group->n_limits, &search->tuner);
 	return r < 0 ? error_set(&search->error, r, "the search can't begin: %s", strerror(-r)) : 0;
 }
 
@@ -142,6 +100,15 @@ void tune_search_close(struct tune_search *search)
 	search->rows = NULL;
 }
 
+static bool has_counters(const struct tune_group *group)
+{
+	const struct tune_devices *devices = group->devices;
+	for (size_t i = 0; i < group->n; i++)
+		if (!devices->sensors.devices[devices->at[group->first + i].sensor]->has_energy)
+			return false;
+	return true;
+}
+
 static void note_all(const struct tune_search *search)
 {
 	struct cap_tune_report *report = search->report;
@@ -152,8 +119,10 @@ static void note_all(const struct tune_search *search)
 		cap_tune_note(report, "After %zu of %zu changes of the limit power was not steady within 10 s; --settle S "
 			"waits as long as you say.", search->n_unsettled, search->n_settled);
 	if (search->from_power)
-		cap_tune_note(report, "The device has no energy counter: its power readings were integrated, which tells less of "
-			"short windows; --seconds 60 is surer.");
+		cap_tune_note(report, "%s: power readings were integrated, which tells less of short windows; %s",
+			has_counters(search->group) ? "Windows were too short for the device's energy counter" :
+				"The device has no energy counter",
+			search->steps->whole_runs ? "a command that takes longer is measured better." : "--seconds 60 is surer.");
 }
 
 static void conclude(struct tune_search *search, struct arena *arena)
@@ -161,7 +130,7 @@ static void conclude(struct tune_search *search, struct arena *arena)
 	struct cap_tune_report *report = search->report;
 	int r = search->tuner != NULL ? tuner_conclude(search->tuner, arena, &report->result) : -ENODATA;
 	report->has_result = r == 0;
-	report->chosen = r == 0 ? taken(search->group, rounded(search->group, report->result.chosen)) : (double)NAN;
+	report->chosen = r == 0 ? tune_group_taken(search->group, report->result.chosen) : (double)NAN;
 	report->n_windows = search->n_windows;
 	report->measured_s = search->measured_s;
 	report->elapsed_s = (double)(bench_now_ns() - search->start_ns) * 1e-9;

@@ -12,7 +12,7 @@
 
 // Readings before a window tell how counters move; those under another limit would tell of its power.
 static const int64_t AROUND_NS = 3 * NS_PER_S, UNSTEADY_NS = 100 * NS_PER_MS;
-static const int64_t LEAST_POLL_NS = 50 * NS_PER_MS, MOST_POLL_NS = 300 * NS_PER_MS;
+static const int64_t LEAST_POLL_NS = 30 * NS_PER_MS, MOST_POLL_NS = 300 * NS_PER_MS;
 static const double LONG_STEPS = 10; // a step may take so many times the longest one before it is missed
 enum { LEAST_STEPS = 2, WARM_UP_STEPS = 3, FRUITLESS_RUNS = 3 };
 // NVML: thermal slowdown by software and by hardware, power brake. That the limit itself holds clocks back is what we want.
@@ -149,10 +149,11 @@ static bool has_waited_enough(const struct tune_search *search, int64_t since_ns
 	return (double)(bench_now_ns() - since_ns) * 1e-9 > patience_s;
 }
 
-static int64_t poll_ns(double seconds)
+// Rarely until a window can be over, then often at first: its rows are about to come.
+static int64_t next_look_ns(int64_t end_ns)
 {
-	int64_t tenth_ns = (int64_t)(seconds * 1e8);
-	return tenth_ns < LEAST_POLL_NS ? LEAST_POLL_NS : tenth_ns > MOST_POLL_NS ? MOST_POLL_NS : tenth_ns;
+	int64_t now_ns = bench_now_ns(), wait_ns = now_ns < end_ns ? end_ns - now_ns : (now_ns - end_ns) / 5;
+	return now_ns + (wait_ns < LEAST_POLL_NS ? LEAST_POLL_NS : wait_ns > MOST_POLL_NS ? MOST_POLL_NS : wait_ns);
 }
 
 // 0, -EAGAIN: nothing there yet, or what is wrong.
@@ -219,7 +220,7 @@ static enum tune_event measure_steps(struct tune_search *search, double seconds,
 	int64_t since_ns = bench_now_ns(), length_ns = (int64_t)(seconds * 1e9);
 	for (;;) {
 		struct tune_stretch stretch;
-		enum tune_event event = tune_wait(search, bench_now_ns() + poll_ns(seconds));
+		enum tune_event event = tune_wait(search, next_look_ns(since_ns + length_ns));
 		bool is_last = event == TUNE_ENDED;
 		if (event != TUNE_GOES_ON && !is_last)
 			return event;
@@ -285,26 +286,34 @@ static enum tune_event check(struct tune_search *search)
 	return r == 0 ? TUNE_GOES_ON : r > 0 ? TUNE_CHANGED : broken(search, r);
 }
 
+static enum tune_event change(struct tune_search *search, size_t limit)
+{
+	int r = tune_group_set(search->group, search->group->limits[limit], &search->error);
+	return r == 0 ? TUNE_GOES_ON : r == -EBUSY ? TUNE_CHANGED : broken(search, r);
+}
+
 static enum tune_event set(struct tune_search *search, size_t limit)
 {
-	bool is_new = search->group->set != search->limits[limit];
-	int r = tune_group_set(search->group, search->limits[limit], &search->error);
-	if (r < 0)
-		return r == -EBUSY ? TUNE_CHANGED : broken(search, r);
-	if (!is_new && !search->steps->whole_runs)
-		return TUNE_GOES_ON;
+	bool is_new = search->group->set != search->group->limits[limit];
+	enum tune_event event = change(search, limit);
+	if (event != TUNE_GOES_ON || (!is_new && !search->steps->whole_runs))
+		return event;
 	int64_t start_ns = bench_now_ns();
-	enum tune_event event = tune_settle(search);
+	event = tune_settle(search);
 	search->steady_ns = bench_now_ns();
 	int64_t quarter_ns = (search->steady_ns - start_ns) / 4; // the last part of it tells how counters move
 	search->steady_ns -= quarter_ns < UNSTEADY_NS ? quarter_ns : UNSTEADY_NS;
 	return event;
 }
 
-static enum tune_event start(struct tune_search *search)
+// It warms up under the limit that is to be measured.
+static enum tune_event start(struct tune_search *search, size_t limit)
 {
 	if (search->recorder->pid != 0)
 		return TUNE_GOES_ON;
+	enum tune_event event = change(search, limit);
+	if (event != TUNE_GOES_ON)
+		return event;
 	search->group->set = search->steps->whole_runs ? search->group->set : (double)NAN; // it is settled anew
 	tune_steps_begin(search->steps);
 	int r = tune_recorder_start(search->recorder, &search->error);
@@ -317,9 +326,9 @@ static enum tune_event attempt(struct tune_search *search, size_t limit, double 
 {
 	bool whole_runs = search->steps->whole_runs;
 	tune_show_progress(search, "settling");
-	enum tune_event event = whole_runs ? set(search, limit) : start(search);
+	enum tune_event event = whole_runs ? set(search, limit) : start(search, limit);
 	if (event == TUNE_GOES_ON)
-		event = whole_runs ? start(search) : set(search, limit);
+		event = whole_runs ? start(search, limit) : set(search, limit);
 	if (event != TUNE_GOES_ON)
 		return event;
 	tune_show_progress(search, NULL);

@@ -123,7 +123,9 @@ static void chosen_row(const struct cap_tune_report *report, struct buf *out)
 static void table(const struct cap_tune_report *report, struct buf *out)
 {
 	const struct tune_result *result = &report->result;
-	buf_str(out, "<div class=\"wide\"><table>\n<thead><tr><th>limit</th><th>energy a step</th><th>time a step</th><th>");
+	const char *unit = report->step == NULL ? "run" : "step";
+	buf_printf(out, "<div class=\"wide\"><table>\n<thead><tr><th>limit</th><th>energy a %s</th><th>time of a %s</th><th>", unit,
+		unit);
 	buf_str(out, tune_goal_title(result->goal));
 	buf_str(out, "</th><th>steps</th><th>windows</th></tr></thead>\n<tbody>\n");
 	bool is_told = false;

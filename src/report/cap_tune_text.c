@@ -228,7 +228,8 @@ static void say_expected(const struct cap_tune_report *report, struct buf *text)
 	change(text, &result->saving_percent);
 	buf_str(text, result->saving_percent.value >= 0 ? " less energy and " : " more energy and ");
 	change(text, &result->slowdown);
-	buf_str(text, result->slowdown.value >= 0 ? " longer steps than at " : " shorter steps than at ");
+	buf_printf(text, " %s %s than at ", result->slowdown.value >= 0 ? "longer" : "shorter",
+		report->step == NULL ? "runs" : "steps");
 	limit(text, report, result->limits[0].limit);
 	buf_char(text, '.');
 }

@@ -2,20 +2,22 @@
  * clocks of the moment let them. tests/fakes/nvml/README.md has the formulas, tests/e2e/gpu_card.py their values.
  *
  *	gpu_worker [--gpus 0,1] [--step-ms 5] [--noise PERCENT] [--drift PERCENT_PER_S] [--seed N]
- *	           [--steps N | --seconds S] [--name step] [--as spans|nvtx|metric|nothing] [--warm-up N]
+ *	           [--steps N | --seconds S] [--name step] [--as spans|nvtx|metric|total|nothing] [--warm-up N] [--prompt]
  *
  * A step takes --step-ms at full clock, times 1 + noise; one on several cards ends when the slowest is done. The first
  * --warm-up steps take three times as long. Without --steps and --seconds it works until it is killed; SIGTERM and
  * SIGINT end it after the step. Prints {"steps": N, "seconds": S} at the end.
  *
  * A step ends when its work is done by the formula, also if the program is told late; the next begins then. So the rate
- * of work is exact on a machine that is busy, and only the program's own marks come late. */
+ * of work is exact on a machine that is busy, and only the program's own marks come late; with --prompt it goes before other
+ * programs, so that these do not either. --as total reports the steps so far. */
 #include "nvml/fake.h"
 #include "nvtx_program.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,8 +25,8 @@
 #include <unistd.h>
 #include <wattle.h>
 
-enum marks { MARK_SPANS, MARK_NVTX, MARK_METRIC, MARK_NOTHING };
-static const char *const mark_names[] = {"spans", "nvtx", "metric", "nothing"};
+enum marks { MARK_SPANS, MARK_NVTX, MARK_METRIC, MARK_TOTAL, MARK_NOTHING };
+static const char *const mark_names[] = {"spans", "nvtx", "metric", "total", "nothing"};
 
 struct worker {
 	unsigned int gpus[GPUS_MAX], n_gpus;
@@ -129,7 +131,7 @@ static void mark_begin(const struct worker *worker)
 		nvtxRangePushA(worker->name);
 }
 
-static void mark_end(const struct worker *worker)
+static void mark_end(const struct worker *worker, uint64_t n_done)
 {
 	if (worker->marks == MARK_SPANS)
 		wattle_span_end();
@@ -137,6 +139,8 @@ static void mark_end(const struct worker *worker)
 		nvtxRangePop();
 	if (worker->marks == MARK_METRIC)
 		wattle_metric(worker->name, 1);
+	if (worker->marks == MARK_TOTAL)
+		wattle_metric(worker->name, (double)n_done);
 }
 
 static void run(struct worker *worker)
@@ -149,7 +153,7 @@ static void run(struct worker *worker)
 		work_s *= (1 + worker->drift_per_s * (at_s - start_s)) * (n < worker->warm_up ? 3 : 1);
 		mark_begin(worker);
 		at_s = step(worker, at_s, work_s);
-		mark_end(worker);
+		mark_end(worker, n + 1);
 		at_s = now_s(worker) - at_s > behind_max_s ? now_s(worker) : at_s;
 		n++;
 	}
@@ -185,7 +189,7 @@ static bool take_options(int argc, char **argv, struct worker *worker)
 {
 	const struct option options[] = {{"gpus", 1, NULL, 'g'}, {"step-ms", 1, NULL, 't'}, {"noise", 1, NULL, 'n'},
 		{"drift", 1, NULL, 'd'}, {"seed", 1, NULL, 's'}, {"steps", 1, NULL, 'N'}, {"seconds", 1, NULL, 'S'},
-		{"name", 1, NULL, 'm'}, {"as", 1, NULL, 'a'}, {"warm-up", 1, NULL, 'w'}, {0}};
+		{"name", 1, NULL, 'm'}, {"as", 1, NULL, 'a'}, {"warm-up", 1, NULL, 'w'}, {"prompt", 0, NULL, 'p'}, {0}};
 	char first[] = "0";
 	char *gpus = first;
 	bool good = true;
@@ -220,6 +224,9 @@ static bool take_options(int argc, char **argv, struct worker *worker)
 			break;
 		case 'w':
 			worker->warm_up = strtoull(optarg, NULL, 10);
+			break;
+		case 'p': // where that is not allowed it does what it can
+			sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 			break;
 		default:
 			good = false;

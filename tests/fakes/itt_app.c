@@ -56,8 +56,10 @@ static void spin_ms(long ms)
 	while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < ms);
 }
 
-int main(void)
+// itt_app [BATCHES]
+int main(int argc, char **argv)
 {
+	uint32_t n = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 3;
 	const struct itt_id none = {0}, a = {1, 0, 0}, b = {2, 0, 0};
 	load();
 	if (task_begin == NULL) {
@@ -67,7 +69,7 @@ int main(void)
 	struct itt_domain *domain = domain_create("app");
 	overlapped_begin(domain, a, none, string_create("first"));
 	overlapped_begin(domain, b, none, string_create("second"));
-	for (uint32_t i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		uint32_t images = 8;
 		task_begin(domain, none, none, string_create("batch"));
 		metadata_add(domain, none, string_create("images"), ITT_U32, 1, &images);
