@@ -1,4 +1,5 @@
 /* wattled: the order in which it comes up and goes down. */
+#include "base/buf.h"
 #include "base/env.h"
 #include "base/util.h"
 #include "cap/journal.h"
@@ -128,10 +129,19 @@ static int fail(const struct wattle_error *error, int status)
 	return status;
 }
 
-static int say(const char *text)
+static void version(struct buf *out)
 {
-	ssize_t written = write(STDOUT_FILENO, text, strlen(text));
-	return written < 0 ? STATUS_FAILED : STATUS_DONE;
+	buf_str(out, "wattled " WATTLE_VERSION "\n");
+}
+
+static int say(void (*tell_it)(struct buf *out))
+{
+	struct buf out;
+	buf_init(&out, 64 * 1024);
+	tell_it(&out);
+	int r = out.failed ? -ENOMEM : buf_write_fd(&out, STDOUT_FILENO);
+	buf_finish(&out);
+	return r < 0 ? STATUS_FAILED : STATUS_DONE;
 }
 
 static int run_server(struct guard *guard, const struct wattle_env *env, const struct helper_options *options,
@@ -171,10 +181,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN); // who read the log may go
 	if (helper_options_parse(argc, argv, &options, &error) < 0)
 		return fail(&error, STATUS_USAGE);
-	if (options.help)
-		return say(helper_help);
-	if (options.version)
-		return say("wattled " WATTLE_VERSION "\n");
+	if (options.help || options.manual || options.version)
+		return say(options.help ? helper_help : options.manual ? helper_manual : version);
 	const struct env_options places = {options.sysfs, options.procfs, options.nvml, options.state};
 	size_t n_handed_over = listener_handed_over();
 	sandbox_limit_resources(DESCRIPTORS);

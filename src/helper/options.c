@@ -1,35 +1,34 @@
 #include "helper/options.h"
 
+#include "base/buf.h"
 #include "base/util.h"
 #include "proto/protocol.h"
 
 #include <errno.h>
 #include <stddef.h>
 
-const char helper_help[] =
-	"usage: wattled [OPTIONS]\n\n"
-	"Reads energy counters and sets power limits for people whom the policy allows to. Stays in the foreground,\n"
-	"logs to its standard error; SIGTERM and SIGINT restore all limits and end it. WATTLE_* variables are ignored.\n\n"
-	"  --socket PATH   where clients come to (default " PROTO_SOCKET_DEFAULT ")\n"
-	"  --policy FILE   who may do what; without one members of group wattle may read, and limit the power of\n"
-	"                  devices within their own ranges\n"
-	"  --state DIR     journal of limits (default /var/lib/wattle)\n"
-	"  --nvml LIB      library to load instead of libnvidia-ml.so.1\n"
-	"  --sysfs DIR     folder that stands for /sys\n"
-	"  --procfs DIR    folder that stands for /proc\n"
-	"  --version\n"
-	"  --help\n";
-
 static const struct {
-	const char *name;
+	const char *name, *argument, *help;
 	size_t offset; // of a const char *
 } texts[] = {
-	{"--socket", offsetof(struct helper_options, socket)},
-	{"--sysfs", offsetof(struct helper_options, sysfs)},
-	{"--procfs", offsetof(struct helper_options, procfs)},
-	{"--nvml", offsetof(struct helper_options, nvml)},
-	{"--state", offsetof(struct helper_options, state)},
-	{"--policy", offsetof(struct helper_options, policy)},
+	{"--socket", "PATH", "where clients come to (default " PROTO_SOCKET_DEFAULT ")",
+		offsetof(struct helper_options, socket)},
+	{"--policy", "FILE",
+		"who may do what; without one members of group wattle may\nread, and limit the power of devices within their "
+		"own ranges",
+		offsetof(struct helper_options, policy)},
+	{"--state", "DIR", "journal of limits (default /var/lib/wattle)", offsetof(struct helper_options, state)},
+	{"--nvml", "LIB", "library to load instead of libnvidia-ml.so.1", offsetof(struct helper_options, nvml)},
+	{"--sysfs", "DIR", "folder that stands for /sys", offsetof(struct helper_options, sysfs)},
+	{"--procfs", "DIR", "folder that stands for /proc", offsetof(struct helper_options, procfs)},
+};
+static const struct {
+	const char *name, *help;
+	size_t offset; // of a bool
+} switches[] = {
+	{"--version", "says the version", offsetof(struct helper_options, version)},
+	{"--help", "says this", offsetof(struct helper_options, help)},
+	{"--manual", "prints the manual page", offsetof(struct helper_options, manual)},
 };
 
 // "--name VALUE" or "--name=VALUE". 1: taken, *at moved on to its last word.
@@ -50,19 +49,24 @@ static int take_text(char **argv, int *at, struct helper_options *options, struc
 	return 0;
 }
 
+static bool take_switch(const char *word, struct helper_options *options)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(switches); i++) {
+		if (strcmp(switches[i].name, word) != 0)
+			continue;
+		*(bool *)((char *)options + switches[i].offset) = true;
+		return true;
+	}
+	return false;
+}
+
 int helper_options_parse(int argc, char **argv, struct helper_options *ret_options, struct wattle_error *reterr)
 {
 	struct helper_options options = {0};
 	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-			options.help = true;
+		const char *word = strcmp(argv[i], "-h") == 0 ? "--help" : argv[i];
+		if (take_switch(word, &options))
 			continue;
-		}
-		if (strcmp(argv[i], "--version") == 0) {
-			options.version = true;
-			continue;
-		}
-		const char *word = argv[i];
 		int r = take_text(argv, &i, &options, reterr);
 		if (r < 0)
 			return r;
@@ -71,4 +75,79 @@ int helper_options_parse(int argc, char **argv, struct helper_options *ret_optio
 	}
 	*ret_options = options;
 	return 0;
+}
+
+/* ---- what it says of itself ---- */
+
+static const char summary[] = "Reads energy counters and sets power limits for people whom the policy lets.";
+static const char behaviour[] =
+	"Stays in the foreground and logs to its standard error. SIGTERM and SIGINT restore all limits and end it.\n"
+	"WATTLE_* variables are ignored.";
+
+static const char rest_of_manual[] =
+	".SH POLICY\n"
+	"A rule a line, # begins a comment. For each question the first rule that speaks of the user and of the question "
+	"decides; where none does, the answer is no.\n"
+	".PP\n.nf\n"
+	"WHO read [every TIME]\n"
+	"WHO cap DEVICE [power | clocks] [FROM..TO]\n"
+	"WHO nothing\n"
+	".fi\n.PP\n"
+	"WHO is user NAME, group NAME or others; DEVICE a name such as gpu-0, the UUID of a GPU, gpus, packages or any; TIME "
+	"1ms to 1h; the range is in W, or MHz with clocks. The file belongs to root, and nobody else may write to it.\n"
+	".SH EXIT STATUS\n"
+	"0 after SIGTERM or SIGINT, 1 if it could not start or one of its two processes was killed, 2 for wrong options.\n"
+	".SH FILES\n"
+	".TP\n.B /var/lib/wattle/caps\nThe journal: what there was before each limit, and whose the limit is.\n"
+	".SH SEE ALSO\n.BR wattle (1)\n";
+
+// Further lines of a text under its first one.
+static void add_indented(struct buf *out, const char *text)
+{
+	for (; *text != '\0'; text++)
+		buf_str(out, *text == '\n' ? "\n                  " : (const char[]){*text, '\0'});
+}
+
+void helper_help(struct buf *out)
+{
+	buf_printf(out, "usage: wattled [OPTIONS]\n\n%s\n%s\n\n", summary, behaviour);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		buf_printf(out, "  %-8s %-5s  ", texts[i].name, texts[i].argument);
+		add_indented(out, texts[i].help);
+		buf_char(out, '\n');
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
+		buf_printf(out, "  %-14s  %s\n", switches[i].name, switches[i].help);
+}
+
+// roff takes a bare dash for a hyphen.
+static void add_roff(struct buf *out, const char *text)
+{
+	for (; *text != '\0'; text++)
+		buf_str(out, *text == '-' ? "\\-" : (const char[]){*text, '\0'});
+}
+
+static void add_option(struct buf *out, const char *name, const char *argument, const char *help)
+{
+	buf_str(out, ".TP\n\\fB");
+	add_roff(out, name);
+	buf_printf(out, "\\fR \\fI%s\\fR\n", argument);
+	add_roff(out, help);
+	buf_char(out, '\n');
+}
+
+void helper_manual(struct buf *out)
+{
+	buf_str(out, ".TH WATTLED 8 \"\" \"wattle " WATTLE_VERSION "\" \"System Administration\"\n"
+		     ".SH NAME\nwattled \\- energy counters and power limits for users\n"
+		     ".SH SYNOPSIS\n.B wattled\n[OPTIONS]\n.SH DESCRIPTION\n");
+	add_roff(out, summary);
+	buf_char(out, '\n');
+	add_roff(out, behaviour);
+	buf_str(out, "\n.SH OPTIONS\n");
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		add_option(out, texts[i].name, texts[i].argument, texts[i].help);
+	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
+		add_option(out, switches[i].name, "", switches[i].help);
+	add_roff(out, rest_of_manual);
 }

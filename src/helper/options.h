@@ -7,8 +7,11 @@
 
 struct helper_options {
 	const char *socket, *sysfs, *procfs, *nvml, *state, *policy; // borrowed from argv; NULL: the default
-	bool help, version;
+	bool help, version, manual;
 };
 
 int helper_options_parse(int argc, char **argv, struct helper_options *ret_options, struct wattle_error *reterr);
-extern const char helper_help[];
+
+struct buf;
+void helper_help(struct buf *out);
+void helper_manual(struct buf *out); // a manual page, from the same table

@@ -2,6 +2,7 @@
 killed."""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -685,6 +686,15 @@ def usage_errors(room):
         done = room.finish(room.start(*words, program=WATTLED))
         assert done.returncode == status and expected in done.stdout + done.stderr, (words, done)
         assert status == 0 or done.stderr.count("\n") == 1, done.stderr
+
+
+@test
+def manual(room):
+    """The manual has every option that the help has"""
+    texts = [room.finish(room.start(word, program=WATTLED)).stdout for word in ("--help", "--manual")]
+    options = re.findall(r"^  (--\w+)", texts[0], re.MULTILINE)
+    assert len(options) == 9, options
+    assert all(f"\\fB\\-\\-{option[2:]}\\fR" in texts[1] for option in options), texts[1]
 
 
 @test
