@@ -15,13 +15,23 @@ static const struct cap_field *find(const struct cap_setting *setting, const cha
 	return NULL;
 }
 
-static bool holds(const struct cap_device *device, const struct cap_setting *asked, const struct cap_field *found)
+static bool is_exactly(const struct cap_setting *read, const struct cap_field *found)
 {
-	const struct cap_field *field = find(asked, found->name);
-	return field != NULL && cap_field_matches(device, found->name, field->value, found->value);
+	const struct cap_field *field = find(read, found->name);
+	return field != NULL && field->value == found->value;
 }
 
-bool change_holds(const struct cap_device *device, const struct cap_setting *asked, const struct cap_setting *found)
+/* What was read back is known to the last digit, and another number is somebody else's, however near. Of what was about
+ * to be written only the device knows what it makes of it. */
+static bool is_ours(const struct journal_entry *entry, const struct cap_device *device, const struct cap_field *found)
+{
+	const struct cap_field *next = find(&entry->next, found->name);
+	return is_exactly(&entry->set, found) ||
+		(next != NULL && cap_field_matches(device, found->name, next->value, found->value));
+}
+
+// Whether all registers hold that, but for what hardware rounds.
+static bool holds(const struct cap_device *device, const struct cap_setting *asked, const struct cap_setting *found)
 {
 	for (size_t i = 0; i < asked->n; i++) {
 		const struct cap_field *field = find(found, asked->fields[i].name);
@@ -31,7 +41,7 @@ bool change_holds(const struct cap_device *device, const struct cap_setting *ask
 	return true;
 }
 
-static bool is_same(const struct cap_setting *a, const struct cap_setting *b)
+bool change_is_same(const struct cap_setting *a, const struct cap_setting *b)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		const struct cap_field *field = find(b, a->fields[i].name);
@@ -59,8 +69,7 @@ bool change_is_foreign(const struct journal_entry *entry, const struct cap_devic
 {
 	for (size_t i = 0; cap_reads_back(device) && i < now->n; i++) {
 		const struct cap_field *found = &now->fields[i];
-		if (!holds(device, &entry->previous, found) && !holds(device, &entry->set, found) &&
-			!holds(device, &entry->next, found))
+		if (!is_exactly(&entry->previous, found) && !is_ours(entry, device, found))
 			return true;
 	}
 	return false;
@@ -82,7 +91,7 @@ static int write_and_read(struct cap_device *device, const struct cap_setting *n
 	r = cap_read(device, &found, reterr);
 	if (r < 0)
 		return r;
-	if (!change_holds(device, next, &found)) {
+	if (!holds(device, next, &found)) {
 		char asked[AMOUNT_SIZE], has[AMOUNT_SIZE];
 		return error_set(reterr, -EIO, "%s took a limit of %s without complaint, but has %s", device->name,
 			change_amount(device, next, asked), change_amount(device, &found, has));
@@ -102,12 +111,12 @@ static int put_back(struct cap_device *device, const struct cap_setting *before,
 	struct wattle_error why = {0};
 	struct cap_setting found;
 	bool reads_back = cap_reads_back(device);
-	if (reads_back && cap_read(device, &found, NULL) == 0 && is_same(before, &found))
+	if (reads_back && cap_read(device, &found, NULL) == 0 && change_is_same(before, &found))
 		return 0;
 	int r = can_be_put_back(code) ? cap_write(device, before, &why) : code;
 	if (r == 0 && reads_back) {
 		r = cap_read(device, &found, &why);
-		if (r == 0 && !change_holds(device, before, &found))
+		if (r == 0 && !holds(device, before, &found))
 			r = error_set(&why, -EIO, "it has another value");
 	}
 	if (r == 0 || reterr == NULL || !can_be_put_back(code))
@@ -143,7 +152,7 @@ int change_apply(const struct journal *journal, enum journal_kind kind, struct j
 		.previous = cap_value_of(device, &entry->previous),
 		.set = cap_value_of(device, &found),
 		.foreign = (double)NAN,
-		.was_rounded = !is_same(next, &found),
+		.was_rounded = !change_is_same(next, &found),
 	};
 	return 0;
 }
@@ -159,9 +168,9 @@ static void sort_registers(const struct journal_entry *entry, const struct cap_d
 		const struct cap_field *before = &entry->previous.fields[i], *found = find(now, before->name);
 		if (found == NULL || found->value == before->value)
 			continue;
-		if (holds(device, &entry->set, found) || holds(device, &entry->next, found))
+		if (is_ours(entry, device, found))
 			ret_ours->fields[ret_ours->n++] = *before;
-		else if (!cap_field_matches(device, before->name, before->value, found->value))
+		else
 			*ret_foreign = true;
 	}
 }
@@ -185,7 +194,7 @@ static int undo_and_read(const struct journal_entry *entry, struct cap_device *d
 		r = cap_read(device, found, reterr);
 	if (r < 0)
 		return r;
-	if (change_holds(device, ours, found))
+	if (holds(device, ours, found))
 		return (int)ours->n;
 	char asked[AMOUNT_SIZE], has[AMOUNT_SIZE];
 	return error_set(reterr, -EIO, "%s: the limit is to be %s again, but the device has %s", device->name,

@@ -18,8 +18,8 @@ int change_undo(const struct journal_entry *entry, struct cap_device *device, st
 // back.
 bool change_is_foreign(const struct journal_entry *entry, const struct cap_device *device,
 	const struct cap_setting *now);
-// Whether all registers hold that, but for what hardware rounds.
-bool change_holds(const struct cap_device *device, const struct cap_setting *asked, const struct cap_setting *found);
+// Whether all registers of the first have the same value in the second. Both as they were read: to the last digit.
+bool change_is_same(const struct cap_setting *one, const struct cap_setting *other);
 // "300 W", "1410 MHz", "no limit"
 enum { AMOUNT_SIZE = 40 };
 const char *change_amount(const struct cap_device *device, const struct cap_setting *setting, char out[AMOUNT_SIZE]);

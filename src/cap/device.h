@@ -52,6 +52,7 @@ struct cap_device {
 	char why[160];    // if not settable: the reason
 	char remedy[200]; // and the command that mends it; "" if nothing can
 	char hint[200];   // settable, but something is to be known: persistence mode is off; "" none
+	bool forgets;     // what is set is lost when the last program leaves the device; `hint` says so
 	char lease[160];  // who has a lease on it, in words; "" nobody. Filled in by cap_holds_describe
 	bool stands;      // a limit of wattle's that stays is on it; likewise
 	double before;    // and what was there before it, what `cap reset` puts back; NaN: none, or not known

@@ -209,7 +209,7 @@ int cap_lease_check(struct cap_lease *lease, struct cap_outcome *ret_outcome)
 		r = cap_read(lease->device, &now, &error);
 	outcome.set = cap_value_of(lease->device, &now);
 	text_copy(outcome.text, sizeof(outcome.text), error.text);
-	if (r == 0 && !change_holds(lease->device, blind_now(entry), &now)) {
+	if (r == 0 && !change_is_same(blind_now(entry), &now)) {
 		refuse_foreign(lease, &now, &outcome, NULL);
 		r = 1;
 	}

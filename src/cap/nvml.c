@@ -49,6 +49,11 @@ int cap_nvml_fail(const struct cap_device *device, const char *what, int code, s
 {
 	int error = error_code(code);
 	struct nvml_failure failure = nvml_failure(code);
+	if (error == -EACCES && geteuid() == 0)
+		return error_set(reterr, error,
+			"%s: %s: the NVIDIA driver refuses it, to root too, as in containers and on shared or virtual GPUs; "
+			"set it on the host",
+			device->name, what);
 	if (error == -EACCES)
 		return error_set(reterr, error,
 			"%s: %s: the NVIDIA driver lets only root do that; use sudo, or the helper", device->name,

@@ -8,7 +8,7 @@
  * and at a reboot always. */
 
 static const char register_name[] = "limit_mw";
-static const int64_t step_mw = 1000; // some boards keep whole watts
+static const int64_t step_mw = 5000; // some boards keep whole watts, or take the nearest of a list
 
 static double read_w(int (*get)(nvml_device, unsigned int *), nvml_device handle)
 {
@@ -31,7 +31,8 @@ static void read_range(struct cap_device *device, const struct nvml_api *api, nv
 static void hint_persistence(struct cap_device *device, const struct nvml_api *api, nvml_device handle)
 {
 	int on;
-	if (api->persistence != NULL && api->persistence(handle, &on) == NVML_SUCCESS && on == 0)
+	device->forgets = api->persistence != NULL && api->persistence(handle, &on) == NVML_SUCCESS && on == 0;
+	if (device->forgets)
 		text_copy(device->hint, sizeof(device->hint),
 			"persistence mode is off: the driver forgets a limit when the last program leaves the GPU; "
 			"sudo nvidia-smi -pm 1");

@@ -197,9 +197,9 @@ static int forget_locked(struct recovery *recovery, const char *stem)
 		return 0;
 	r = find_device(recovery, &standing, &device);
 	if (r == 0 && cap_reads_back(device) && cap_read(device, &now, NULL) == 0 &&
-		change_holds(device, &standing.set, &now) && !change_holds(device, &standing.previous, &now)) {
-		cap_boot_id(recovery->env,
-			standing.boot_id); // it has outlived the restart: `cap reset` has something to do
+		change_is_same(&standing.set, &now) && !change_is_same(&standing.previous, &now)) {
+		// It has outlived the restart: `cap reset` has something to do.
+		cap_boot_id(recovery->env, standing.boot_id);
 		return journal_write(recovery->journal, JOURNAL_STANDING, &standing, NULL);
 	}
 	return journal_strike(recovery->journal, JOURNAL_STANDING, &standing);

@@ -99,7 +99,7 @@ static int stand(const struct wattle_env *env, const struct place *place, struct
 	if (r == 0)
 		r = change_apply(&place->journal, JOURNAL_STANDING, &entry, device, &now, &next, ret_outcome, reterr);
 	bool is_as_before = cap_reads_back(device) && entry.next.n == 0 &&
-		(entry.set.n == 0 || change_holds(device, &entry.previous, &entry.set));
+		(entry.set.n == 0 || change_is_same(&entry.previous, &entry.set));
 	if (is_as_before) // nothing that a reset could do
 		journal_strike(&place->journal, JOURNAL_STANDING, &entry);
 	return r;

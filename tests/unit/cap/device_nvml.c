@@ -173,8 +173,9 @@ static const struct {
 	{"below the range", "gpu\n", 99.9, -ERANGE, "gpu-0: 99.9 W is out of range; 100 to 400 W can be set", 400, 0},
 	{"above it", "gpu\n", 401, -ERANGE, "100 to 400 W", 400, 0},
 	{"a board of whole watts", "gpu\nlimit_step_mw 1000\n", 250.5, 0, "", 250, 1},
-	{"root only", "gpu\nerror nvmlDeviceSetPowerManagementLimit 4\n", 250, -EACCES,
-		"gpu-0: can't set its power limit: the NVIDIA driver lets only root do that", 400, 1},
+	{"a board of few limits", "gpu\nlimit_step_mw 5000\n", 252.5, 0, "", 250, 1},
+	{"not allowed", "gpu\nerror nvmlDeviceSetPowerManagementLimit 4\n", 250, -EACCES,
+		"gpu-0: can't set its power limit: the NVIDIA driver ", 400, 1},
 	{"the driver's opinion of the range counts", "gpu\nerror nvmlDeviceSetPowerManagementLimit 2\n", 250, -ERANGE,
 		"does not take that value", 400, 1},
 	{"it fell off the bus", "gpu\nerror nvmlDeviceGetPowerManagementLimit 15 1\n", 250, -ENODEV,
@@ -206,8 +207,8 @@ static void rounding(void **state)
 	open_machine(&machine, MODERN, "gpu\n");
 	const struct cap_device *device = find(&machine, "gpu-0", CAP_POWER);
 	assert_true(cap_reads_back(device));
-	assert_true(cap_field_matches(device, "limit_mw", 250500, 250000));
-	assert_false(cap_field_matches(device, "limit_mw", 251000, 250000));
+	assert_true(cap_field_matches(device, "limit_mw", 254500, 250000));
+	assert_false(cap_field_matches(device, "limit_mw", 255000, 250000));
 	close_machine(&machine);
 }
 
