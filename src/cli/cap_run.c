@@ -18,12 +18,9 @@
 static void pass_on(int signal_fd, pid_t pid)
 {
 	struct signalfd_siginfo info;
-	while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		// Typed at the terminal, the signal went to the whole foreground group: the command has it already.
-		bool from_terminal = info.ssi_code == SI_KERNEL;
-		if (info.ssi_signo != SIGCHLD && !from_terminal)
+	while (read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo != SIGCHLD && !target_has_signal((int)info.ssi_signo, info.ssi_code))
 			kill(pid, (int)info.ssi_signo);
-	}
 }
 
 // A guard that was killed is started again; a limit of somebody else's is told at the end, when theirs stays.

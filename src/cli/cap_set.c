@@ -76,6 +76,11 @@ static void tell_stays(const struct cap_set_options *values, const struct cap_li
 		snprintf(rest, sizeof(rest), "; until `wattle cap reset %.100s`%s", values->devices,
 			isnan(values->watts) ? " or a restart" : "");
 	cap_set_tell(values, limits, outcomes, rest);
+	for (size_t i = 0; values->for_ns == 0 && i < limits->n; i++)
+		if (limits->at[i].device->forgets && !limits->at[i].device->helped) {
+			snprintf(rest, sizeof(rest), "%s: %s", limits->at[i].device->name, limits->at[i].device->hint);
+			cli_warn(rest);
+		}
 }
 
 /* ---- limits that stay ---- */
@@ -90,15 +95,24 @@ static int keep_all(struct cap_limits *limits, struct cap_outcome *outcomes, str
 	return r;
 }
 
+// The end of a limit for some time; cap_hold_reset takes one that stood below it off as well.
+static void go_back(struct cap_limits *limits, const struct cap_limit *limit)
+{
+	struct cap_outcome outcome;
+	cap_hold_reset(&limits->holder, limit->device, false, &outcome, NULL);
+	if (limit->device->stands)
+		cap_hold_stand(&limits->holder, limit->device, limit->before, 0, &outcome, NULL);
+}
+
 static int stand_for(struct cap_limits *limits, int64_t for_ns, struct cap_outcome *outcomes,
 	struct wattle_error *reterr)
 {
 	for (size_t i = 0; i < limits->n; i++) {
-		int r = cap_hold_stand(&limits->holder, limits->at[i].device, limits->at[i].value, for_ns, &outcomes[i],
-			reterr);
-		struct cap_outcome undone;
-		for (size_t j = 0; r < 0 && j < i; j++)
-			cap_hold_reset(&limits->holder, limits->at[j].device, false, &undone, NULL);
+		struct cap_limit *limit = &limits->at[i];
+		limit->before = limit->device->current;
+		int r = cap_hold_stand(&limits->holder, limit->device, limit->value, for_ns, &outcomes[i], reterr);
+		for (size_t j = i; r < 0 && j-- > 0;)
+			go_back(limits, &limits->at[j]);
 		if (r < 0)
 			return r;
 	}

@@ -151,9 +151,7 @@ static bool tree_is_empty(struct recorder *recorder)
 
 static void pass_on(const struct recorder *recorder, const struct signalfd_siginfo *info)
 {
-	// Typed at the terminal, the signal went to the whole foreground group: the command has it already.
-	bool from_terminal = info->ssi_code == SI_KERNEL;
-	if (!from_terminal && !recorder->main_ended)
+	if (!recorder->main_ended && !target_has_signal((int)info->ssi_signo, info->ssi_code))
 		kill(recorder->pid, (int)info->ssi_signo);
 }
 

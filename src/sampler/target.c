@@ -23,6 +23,13 @@ void target_signals(sigset_t *ret_set)
 		sigaddset(ret_set, passed_on[i]);
 }
 
+bool target_has_signal(int number, int code)
+{
+	// A terminal that is closed tells the leader of its session alone, which a shell would pass on to its jobs.
+	bool is_ours_to_pass_on = number == SIGHUP && getsid(0) == getpid();
+	return code == SI_KERNEL && !is_ours_to_pass_on;
+}
+
 static void child(const struct target *target, int hold_fd, int exec_fd, char *const *argv, char *const *environment)
 {
 	char ring[TARGET_RING_SIZE];

@@ -29,3 +29,6 @@ int target_release(struct target *target, const char *command, const char *ring,
 // Gives up before release: the child ends without having run anything.
 void target_abandon(struct target *target);
 void target_signals(sigset_t *ret_set); // what the recorder takes: SIGCHLD and all that it passes on
+/* Whether the command got it as we did, by its number and si_code: what is typed at a terminal goes to the whole
+ * foreground group. */
+bool target_has_signal(int number, int code);

@@ -117,6 +117,49 @@ def limits_that_stay(room):
 
 
 @test
+def near_limits(room):
+    """Half a watt is another limit: of wattle's it goes back, of somebody else's it stays; cards of few limits round"""
+    furnish(room)
+    (room.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 300000\n")
+    room.wattle("cap", "set", "gpu-0", "299.5")
+    assert room.wattle("cap", "reset", "gpu-0").returncode == 0
+    assert calls(room) == [(0, 299500), (0, 300000)]
+    for foreign_mw in (200500, 299500):
+        told = room.wattle("cap", "set", "gpu-0", "200", "--", "sh", "-c", f"echo 1 0 {foreign_mw} 1 >> cards.limits")
+        assert f"{foreign_mw / 1000:g} W and stays so" in told.stderr, told
+        assert calls(room)[-1] == (0, foreign_mw)
+    (room.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 300000\nlimit_step_mw 5000\n")
+    told = room.wattle("cap", "set", "gpu-0", "253", "--", "true")
+    assert told.returncode == 0 and "250 W (what the device makes of it)" in told.stderr, told
+
+
+@test
+def persistence_off(room):
+    """A limit that is to stay, on a card that forgets it: that is said; a lease is there as long as its command"""
+    furnish(room)
+    (room.folder / "cards").write_text(CARDS.replace("gpu\n", "gpu\npersistence_off\n", 1))
+    for words, says in ((("gpu-0", "200"), True), (("gpu-1", "200"), False), (("gpu-0", "210", "--", "true"), False)):
+        told = room.wattle("cap", "set", *words)
+        assert told.returncode == 0 and ("persistence mode is off" in told.stderr) == says, told
+
+
+@test
+def refused_for_some_time(room):
+    """Of several devices the second is refused: the first has the limit again that stood on it"""
+    furnish(room)
+    assert room.wattle("cap", "set", "gpu-0", "250").returncode == 0
+    assert room.wattle("cap", "set", "gpu-1", "300").returncode == 0
+    with room.start("cap", "set", "gpu-1", "200", "--", "cat", stdin=subprocess.PIPE) as process:
+        wait_until(lambda: (1, 200000) in calls(room), "the limit")
+        assert room.wattle("cap", "set", "gpus", "220", "--for", "60s").returncode == 1
+        process.stdin.close()
+        process.wait(timeout=harness.TIMEOUT_S)
+    assert [mw for index, mw in calls(room) if index == 0][-1] == 250000
+    assert room.wattle("cap", "reset", "gpu-0").returncode == 0
+    assert calls(room)[-1] == (0, 300000)
+
+
+@test
 def several_devices(room):
     """Several devices: all or none, one guard; and clocks beside power"""
     furnish(room)
@@ -191,6 +234,21 @@ def terminal(room):
     _, status = os.waitpid(pid, 0)
     os.close(terminal_fd)
     assert os.waitstatus_to_exitcode(status) == 130, status
+    assert calls(room)[-1] == (0, 300000) and journal(room) == []
+
+
+@test
+def closed_terminal(room):
+    """A terminal that is closed tells the leader of its session alone: wattle, which passes it on to the command"""
+    furnish(room)
+    pid, terminal_fd = pty.fork()
+    if pid == 0:
+        os.chdir(room.folder)
+        os.execve(WATTLE, [str(WATTLE), "cap", "set", "-q", "gpu-0", "200", "--", "sleep", "60"], room.environment)
+    wait_until(lambda: calls(room) != [], "the limit")
+    os.close(terminal_fd)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 129, status
     assert calls(room)[-1] == (0, 300000) and journal(room) == []
 
 
