@@ -16,13 +16,19 @@ void tune_clear_progress(struct tune_search *search)
 	search->line_stands = false;
 }
 
+static void add_limit(struct buf *line, const struct tune_search *search, double value)
+{
+	buf_fixed(line, value, fabs(value - round(value)) < 0.05 ? 0 : 1);
+	buf_printf(line, " %s", cap_what_unit(search->report->what));
+}
+
 // Settling is not the tuner's; it goes on as it did so far.
 static double seconds_left(const struct tune_search *search)
 {
-	double left_s = tuner_seconds_left(search->tuner);
-	if (search->measured_s > 0)
-		left_s *= fmax((double)(bench_now_ns() - search->start_ns) * 1e-9 / search->measured_s, 1);
-	return left_s;
+	if (!(search->measured_s > 0))
+		return (double)NAN;
+	return tuner_seconds_left(search->tuner) *
+		fmax((double)(bench_now_ns() - search->start_ns) * 1e-9 / search->measured_s, 1);
 }
 
 void tune_show_progress(struct tune_search *search, const char *doing)
@@ -34,14 +40,13 @@ void tune_show_progress(struct tune_search *search, const char *doing)
 	buf_printf(&line, "\r\033[Ktuning %s: %.0f %%", search->group->name, 100 * tuner_progress(search->tuner));
 	if (!isnan(search->group->set)) {
 		buf_str(&line, ", ");
-		human_number(&line, search->group->set, 4);
-		buf_printf(&line, " %s", cap_what_unit(search->report->what));
+		add_limit(&line, search, search->group->set);
 	}
 	if (doing != NULL)
 		buf_printf(&line, ", %s", doing);
 	double left_s = seconds_left(search);
 	if (left_s > 0) {
-		buf_str(&line, ", at most ");
+		buf_str(&line, ", about ");
 		human_time(&line, left_s < 10 ? left_s : round(left_s));
 		buf_str(&line, " left");
 	}
@@ -60,8 +65,8 @@ void tune_tell_window(struct tune_search *search, const struct tune_window *wind
 		return;
 	buf_init(&line, LINE_CEILING);
 	buf_printf(&line, "tuning %s: %.0f %%, ", search->group->name, 100 * tuner_progress(search->tuner));
-	human_number(&line, search->group->limits[window->limit], 4);
-	buf_printf(&line, " %s: ", cap_what_unit(search->report->what));
+	add_limit(&line, search, search->group->limits[window->limit]);
+	buf_str(&line, ": ");
 	human_energy(&line, window->energy_j / window->steps);
 	buf_str(&line, " and ");
 	human_time(&line, window->time_s / window->steps);

@@ -185,8 +185,8 @@ static enum tune_event take(struct tune_search *search, const struct tune_stretc
 		return broken(search, -EINVAL);
 	}
 	int r = measure_stretch(search, stretch, is_last, window);
-	if (r == -EAGAIN)
-		return TUNE_ENDED; // not yet
+	if (r == -EAGAIN || (r == -ENODATA && is_last))
+		return TUNE_ENDED; // not yet; or not of the run that is over: another one tells
 	if (r < 0)
 		return broken(search, r);
 	search->longest_step_s = fmax(search->longest_step_s, window->time_s / (double)stretch->ends);
@@ -336,6 +336,17 @@ static enum tune_event attempt(struct tune_search *search, size_t limit, double 
 	return event == TUNE_GOES_ON ? check(search) : event;
 }
 
+static enum tune_event say_too_short(struct tune_search *search)
+{
+	char names[300], why[sizeof(search->error.text)];
+	tune_steps_names(search->steps, names, sizeof(names));
+	text_copy(why, sizeof(why), search->error.text); // of a device's energy, or none
+	error_set(&search->error, -ETIME, "the command was over %d times before %d steps named %s could be measured; %s%s"
+		"without --step whole runs are%s%s", FRUITLESS_RUNS, LEAST_STEPS, search->steps->live.name, why,
+		why[0] != '\0' ? "; " : "", names[0] != '\0' ? "; names seen: " : "", names);
+	return broken(search, -ETIME);
+}
+
 enum tune_event tune_measure(struct tune_search *search, size_t limit, double seconds, struct tune_window *ret_window)
 {
 	struct tune_window window = {.limit = limit};
@@ -356,8 +367,6 @@ enum tune_event tune_measure(struct tune_search *search, size_t limit, double se
 		}
 		if (++search->fruitless_runs < FRUITLESS_RUNS)
 			continue;
-		error_set(&search->error, -ETIME, "the command was over %d times before %d steps named %s could be measured; "
-			"without --step whole runs are", FRUITLESS_RUNS, LEAST_STEPS, search->steps->live.name);
-		return broken(search, -ETIME);
+		return say_too_short(search);
 	}
 }

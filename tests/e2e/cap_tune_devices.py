@@ -1,0 +1,121 @@
+"""`wattle cap tune`: what is limited: several cards, clocks, a card that tells its power only, one that the
+helper limits; --apply, and how it looks on a terminal. CPU packages: cap_kernel.py."""
+import json
+import os
+import pty
+import shutil
+import signal
+
+from gpu_card import Card
+from harness import BUILD, NOBODY, Skip, main, near, test, wait_until
+from helper_client import Helper
+from tune_room import (CARD, LIBRARY, NEARLY, QUICK, SHARP, WORK, WORKER, calls, is_as_before, limit_w, program, put,
+                       tune)
+
+
+@test
+def several_cards(room):
+    """one limit for two cards that work together"""
+    put(room, CARD, Card(memory_share=0.6, more=SHARP))
+    both, _ = tune(room, "--caps", 4, "--step", "step", "--", *WORK, "--gpus", "0,1", device="gpu-0,gpu-1")
+    assert both["device"] == "gpu-0,gpu-1" and both["complete"], both
+    near(both["caps"][0]["energy_per_step_j"], 2 * CARD.step(400, 0.002)[0], relative=0.08)
+    assert {gpu for gpu, _ in calls(room)} == {0, 1}
+    assert (limit_w(room, 0), limit_w(room, 1)) == (400, 400)
+
+
+@test
+def each(room):
+    """--each: one card after the other, each its own limit; while one is tuned the other's limit is as it was"""
+    put(room, CARD, Card(memory_share=0.6, more=SHARP))
+    each, _ = tune(room, "--each", "--caps", 3, "--step", "step", "--", *WORK, "--gpus", "0,1", device="gpus")
+    order = [gpu for gpu, _ in calls(room)]
+    assert order[:4] == [0, 1, 1, 0] and order[4:] == sorted(order[4:]), calls(room)  # each was tried before CMD began
+    assert [one["device"] for one in each] == ["gpu-0", "gpu-1"], each
+    assert (limit_w(room, 0), limit_w(room, 1)) == (400, 400)
+
+
+@test
+def apply(room):
+    """--apply: the chosen limit stays, `cap reset` brings back what was before; the result stands in the run file"""
+    put(room, CARD)
+    result, _ = tune(room, "--apply", "-o", "kept.sqlite", "--step", "step", "--", *WORK)
+    assert result["applied"] and limit_w(room) == result["chosen_w"] < 400 and result["previous_w"] == 400, result
+    kept = json.loads(room.rows("select value from run where key = 'cap_tune'", "kept.sqlite")[0][0])
+    assert kept == result
+    assert room.wattle("cap", "reset", "gpu-0").returncode == 0
+    is_as_before(room)
+
+
+@test
+def clocks(room):
+    """--clocks: the highest clock in place of the limit; the lock is gone afterwards"""
+    put(room, CARD)
+    result, _ = tune(room, "--clocks", "--objective", "energy", "--step", "step", "--", *WORK)
+    best = CARD.best_clock_mhz("energy")
+    energy_j, least_j = (CARD.step(400, locked_mhz=mhz)[0] for mhz in (result["chosen_mhz"], best))
+    assert energy_j < least_j * (1 + NEARLY / 100), (result["chosen_mhz"], best)
+    assert result["chosen_w"] is None and calls(room) == []
+    assert (room.folder / "cards.clocks").read_text().splitlines()[-1].split()[2] == "0"
+
+
+@test
+def power_only(room):
+    """a card without an energy counter: its power is integrated, and that is said"""
+    card = Card(more=("limit_delay_ms 20", "error nvmlDeviceGetTotalEnergyConsumption 3", "field_error 83 0 3"))
+    put(room, card)
+    result, _ = tune(room, "--caps", 3, "--seconds", 0.9, "--step", "step", "--", *WORK)
+    for row in result["caps"]:
+        near(row["energy_per_step_j"], card.step(row["cap_w"], 0.002)[0], relative=0.1 + result["noise_percent"] / 100)
+    assert any("no energy counter" in note for note in result["notes"]), result["notes"]
+    is_as_before(room)
+
+
+@test
+def through_the_helper(room):
+    """a user who may not set limits, and whom the helper lets: the best limit, and the limit as it was"""
+    if os.geteuid() != 0:
+        raise Skip("only root can be refused as somebody else")
+    Helper.prepare(room)
+    put(room, Card(more=(*SHARP, "set_uid 0")))
+    helper = Helper(room, policy="others read\nothers cap gpus\n")
+    wattle, _ = room.for_everybody()
+    worker = shutil.copy2(WORKER, room.folder / "worker")
+    library = shutil.copy2(LIBRARY, room.folder / "nvml.so")
+    shutil.copy2(BUILD / "src/libwattle.so.0", room.folder / "libwattle.so.0")
+    done = room.finish(room.start(
+        "cap", "tune", "gpu-0", *QUICK, "--caps", 3, "-q", "--json", "tune.json", "--step", "step", "--", worker,
+        "--step-ms", 2, "--seconds", 8, program=wattle, user=NOBODY, group=NOBODY, extra_groups=[],
+        env={"WATTLE_NVML": str(library), "WATTLE_HELPER": str(helper.path),
+             "WATTLE_STATE": str(room.folder / "own-state"), "LD_LIBRARY_PATH": str(room.folder)}))
+    assert done.returncode == 0, done.stderr
+    result = json.loads((room.folder / "tune.json").read_text())
+    assert result["complete"] and {watts for _, watts in calls(room)} == {400, 260, 120}, (result, calls(room))
+    assert limit_w(room) == 400
+    helper.stop()
+
+
+@test
+def progress_on_a_terminal(room):
+    """a line that says what is tried and about how long it takes, and is gone when the result stands there"""
+    put(room, CARD)
+    terminal, other = pty.openpty()
+    process = room.start("cap", "tune", "gpu-0", *QUICK, "--caps", 2, "--json", "tune.json", "--step", "step",
+                         "--", *WORK, stderr=other, stdin=other)
+    os.close(other)
+    shown = b""
+    while b"Next:" not in shown and b"best" not in shown:
+        shown += os.read(terminal, 65536)
+    wait_until(lambda: (room.folder / "tune.json").exists(), "the result")
+    os.kill(program(room), signal.SIGTERM)
+    assert process.wait(20) == 0
+    os.close(terminal)
+    lines = shown.decode().split("\r\x1b[K")
+    doing = [line for line in lines if line.startswith("tuning gpu-0: ")]
+    assert any("120 W, settling, about " in line for line in doing), lines
+    assert all("\n" not in line for line in doing), doing
+    assert lines[-1].startswith("\r\n") or lines[-1].startswith("\n"), lines[-1]
+    is_as_before(room)
+
+
+main()

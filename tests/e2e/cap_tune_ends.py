@@ -1,0 +1,181 @@
+"""`wattle cap tune`: everything that may go wrong before and meanwhile. After each test the limit is what it was, or
+what somebody else has set."""
+import os
+import pathlib
+import shutil
+import signal
+import time
+
+from gpu_card import Card
+from harness import NOBODY, is_alive, main, test, wait_until
+from tune_room import (CARD, LIBRARY, SHARP, WORK, WORKER, calls, is_as_before, leases, limit_w, program, put, start,
+                       tune)
+
+
+def parent(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def is_at_work(room):
+    """A limit below the one before, not the one that is tried before the program starts."""
+    wait_until(lambda: len(calls(room)) >= 3 and limit_w(room) < 400, "a lower limit")
+
+
+@test
+def ctrl_c(room):
+    """SIGTERM: the limit comes back at once, the command gets the signal, the status says which"""
+    put(room, CARD)
+    process = start(room, "--step", "step", "--", *WORK)
+    is_at_work(room)
+    process.send_signal(signal.SIGTERM)
+    done = room.finish(process)
+    assert done.returncode == 128 + signal.SIGTERM, done
+    assert "interrupted" in done.stderr and '"steps"' in done.stdout, (done.stdout, done.stderr)
+    is_as_before(room)
+
+
+@test
+def killed(room):
+    """a kill -9 of the tuner: the limit is back within a second, and the command lives on"""
+    put(room, CARD)
+    process = start(room, "--step", "step", "--", *WORK)
+    is_at_work(room)
+    pid = program(room)
+    process.kill()
+    process.wait()
+    wait_until(lambda: limit_w(room) == 400, "the limit is back", 10)
+    assert is_alive(pid)
+    recorder = parent(pid)
+    os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: not is_alive(pid) and not is_alive(recorder), "the command and its recorder end")
+
+
+@test
+def killed_recorder(room):
+    """a kill -9 of the recorder: the search ends with its status, the limit is back"""
+    put(room, CARD)
+    process = start(room, "--step", "step", "--", *WORK)
+    is_at_work(room)
+    pid = program(room)
+    os.kill(parent(pid), signal.SIGKILL)
+    wait_until(lambda: process.poll() is not None, "the end")
+    if is_alive(pid):  # it holds the pipes
+        os.kill(pid, signal.SIGTERM)
+    done = room.finish(process)
+    assert done.returncode == 128 + signal.SIGKILL and "could not be measured" not in done.stderr, done
+    is_as_before(room)
+
+
+@test
+def somebody_else(room):
+    """somebody else changes the limit: the search stops, theirs stays, the command goes on to its end"""
+    put(room, CARD)
+    process = start(room, "--step", "step", "--", *WORK, "--seconds", 3)
+    wait_until(lambda: len(calls(room)) >= 3, "the third limit")
+    with open(room.folder / "cards.limits", "a") as file:
+        file.write(f"{time.monotonic_ns()} 0 245000 1\n")
+    done = room.finish(process)
+    assert done.returncode == 1 and "changed" in done.stderr and "245 W" in done.stderr, done
+    assert limit_w(room) == 245 and '"seconds": 3' in done.stdout, done.stdout
+    assert leases(room) == []
+
+
+@test
+def lost_card(room):
+    """a card that is lost while capped: said, the command goes on; back again, the next start of wattle restores"""
+    put(room, Card(more=(*SHARP, "lost_when_file lost")))
+    process = start(room, "--step", "step", "--", *WORK, "--seconds", 3)
+    is_at_work(room)
+    (room.folder / "lost").touch()
+    done = room.finish(process)
+    assert done.returncode == 1 and "gpu-0" in done.stderr and '"seconds": 3' in done.stdout, done
+    (room.folder / "lost").unlink()
+    assert "back at 400 W" in room.wattle("cap", "list").stderr
+    is_as_before(room)
+
+
+@test
+def failing_command(room):
+    """a command that fails ends the search with its status, and the limit is back"""
+    put(room, CARD)
+    _, done = tune(room, "--step", "step", "--", "sh", "-c", f"{WORKER} --step-ms 2 --seconds 1.2; exit 7", status=7)
+    assert "failed with status 7" in done.stderr, done.stderr
+    is_as_before(room)
+
+
+@test
+def runs_of_nothing(room):
+    """a command that makes no step and ends each time: after three times it is said what would help"""
+    put(room, CARD)
+    _, done = tune(room, "--step", "step", "--", "sh", "-c", "echo ran >> runs", status=1)
+    assert "over 3 times" in done.stderr and "without --step" in done.stderr, done.stderr
+    assert (room.folder / "runs").read_text() == "ran\n" * 3
+    is_as_before(room)
+
+
+@test
+def no_such_step(room):
+    """no step of that name: the names that there are; the command goes on"""
+    put(room, CARD)
+    process = start(room, "--step", "stpe", "--patience", "500ms", "--", *WORK, "--seconds", 1.5)
+    done = room.finish(process)
+    assert done.returncode == 1 and '"seconds": 1.5' in done.stdout, done
+    assert "no step named stpe" in done.stderr and "names seen so far: step" in done.stderr, done.stderr
+    is_as_before(room)
+
+
+@test
+def refused(room):
+    """what can't work is refused with one line before anything runs"""
+    put(room, CARD)
+    holder = room.start("cap", "set", "gpu-0", 300, "--", "sleep", 60)
+    wait_until(lambda: limit_w(room) == 300, "somebody's lease")
+    (room.folder / "there.sqlite").write_text("")
+    run = ["--", "touch", "it-ran"]
+    for status, word, options in [
+            (1, "wattle cap set", ["gpu-0", *run]),
+            (1, "gpu-7", ["gpu-7", *run]),
+            (2, "--objective", ["gpu-0", "--objective", "speed", *run]),
+            (2, "--caps", ["gpu-0", "--caps", "1", *run]),
+            (2, "--pid", ["gpu-0", "--pid", "1", *run]),
+            (2, "--pid", ["gpu-0", "--pid", "1"]),
+            (2, "no command", ["gpu-0"]),
+            (2, "no device", run),
+            (2, "--nvtx", ["gpu-0", "--nvtx", *run]),
+            (1, "there.sqlite", ["gpu-0", "-o", "there.sqlite", *run]),
+            (127, "not found", ["gpu-0", "--", "no-such-command"])]:
+        done = room.wattle("cap", "tune", *options)
+        assert done.returncode == status and word in done.stderr and done.stderr.count("\n") == 1, (options, done)
+    assert limit_w(room) == 300 and not (room.folder / "it-ran").exists()
+    holder.terminate()
+    holder.wait()
+
+
+@test
+def not_allowed(room):
+    """a user who may not, and a machine without any device: one line that says what would help; nothing runs"""
+    put(room, Card(more=("set_uid 0",)))
+    wattle, _ = room.for_everybody()
+    library = shutil.copy2(LIBRARY, room.folder / "nvml.so")
+    if os.geteuid() == 0:
+        done = room.finish(room.start("cap", "tune", "gpu-0", "--", "touch", "it-ran", program=wattle, user=NOBODY,
+                                      env={"WATTLE_NVML": str(library), "XDG_STATE_HOME": str(room.folder),
+                                           "WATTLE_STATE": None}))
+        assert done.returncode == 1 and "sudo" in done.stderr and done.stderr.count("\n") == 1, done
+    done = room.wattle("cap", "tune", "gpus", "--", "touch", "it-ran", env={"WATTLE_NVML": "/nonexistent.so"})
+    assert done.returncode == 1 and "limited" in done.stderr, done
+    assert not (room.folder / "it-ran").exists() and calls(room) == []
+
+
+@test
+def refused_by_the_driver(room):
+    """a driver that refuses changes, of any of the cards: one line, and nothing runs"""
+    put(room, CARD, Card(more=("error nvmlDeviceSetPowerManagementLimit 4",)))
+    for device, *options in (["gpu-1"], ["gpus"], ["gpus", "--each"]):
+        done = room.wattle("cap", "tune", device, *options, "--step", "step", "--", "touch", "it-ran")
+        assert done.returncode == 1 and "gpu-1" in done.stderr and done.stderr.count("\n") == 1, done
+        assert limit_w(room) == 400 and leases(room) == [], (calls(room), leases(room))
+    assert not (room.folder / "it-ran").exists() and {gpu for gpu, _ in calls(room)} == {0}, calls(room)
+
+
+main()

@@ -1,0 +1,87 @@
+"""What the tests of `wattle cap tune` share: a machine of cards of the fake NVML whose best limit is known
+(gpu_card.py), and gpu_worker, a program whose steps take as long as their limit lets them. Limits are looked up in the log
+of the fake."""
+import json
+import os
+import signal
+
+from gpu_card import Card
+from harness import BUILD, is_alive, near, wait_until
+
+LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
+WORKER = BUILD / "tests/fakes/gpu_worker"
+# Counters that are renewed often and say when, so that short windows are sharp.
+SHARP = ("limit_delay_ms 20", "energy_period_ms 5", "field_times")
+CARD = Card(more=SHARP)
+QUICK = ["--caps", "5", "--seconds", "0.3", "--settle", "0.08", "--objective", "edp"]
+# The program plays hardware, which no other keeps from its work: where that is allowed it goes first.
+WORKING = [WORKER, "--prompt", "--step-ms", "2"]
+# One that goes on until it is told to end, as `tune` does when the result is there.
+WORK = ["sh", "-c", 'echo $$ > pid; exec "$0" "$@"', *WORKING]
+NEARLY = 6  # percent above the best objective: windows are short
+
+
+
+def put(room, *cards):
+    """The file of cards and the environment in which they are the machine's."""
+    (room.folder / "cards").write_text("".join(card.text() for card in cards))
+    room.environment |= {"WATTLE_NVML": str(LIBRARY), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
+                         "WATTLE_SYSFS": str(room.tree("empty", {})), "WATTLE_STATE": str(room.folder / "state"),
+                         "WATTLE_HELPER": "off"}
+
+
+def calls(room):
+    """(GPU, W) of each call that has set a limit."""
+    path = room.folder / "cards.limits"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(int(words[1]), int(words[2]) / 1000) for words in map(str.split, lines) if len(words) == 4]
+
+
+def limit_w(room, gpu=0, card=CARD):
+    """The limit that is in force now."""
+    return ([watts for which, watts in calls(room) if which == gpu] or [card.now_w or card.default_w])[-1]
+
+
+def leases(room):
+    return [path.name for path in (room.folder / "state/caps").glob("*.lease")]
+
+
+def start(room, *options, device="gpu-0", **keywords):
+    return room.start("cap", "tune", device, *QUICK, *options, **keywords)
+
+
+def program(room):
+    return int((room.folder / "pid").read_text())
+
+
+def tune(room, *options, status=0, device="gpu-0", **keywords):
+    """The result, and what was said. The program is told to end when the search is over."""
+    result = room.folder / "tune.json"
+    process = start(room, "--json", result, *options, device=device, **keywords)
+    wait_until(lambda: result.exists() or process.poll() is not None, "the result", 60)
+    if process.poll() is None and (room.folder / "pid").exists() and is_alive(program(room)):
+        os.kill(program(room), signal.SIGTERM)
+    done = room.finish(process)
+    assert done.returncode == status, f"status {done.returncode}, expected {status}: {done.stderr}"
+    return (json.loads(result.read_text()) if result.exists() else None), done
+
+
+def is_good(result, card=CARD, goal="edp", from_w=120):
+    assert result["complete"], result
+    worse = card.worse_percent(goal, result["chosen_w"], from_w=from_w)
+    best_w = card.best_w(goal, from_w=from_w)
+    assert worse < NEARLY + result["noise_percent"], f"{result['chosen_w']} W is {worse:.1f} % worse than {best_w} W"
+
+
+def is_as_before(room, watts=400):
+    assert limit_w(room) == watts, calls(room)
+    assert leases(room) == [], leases(room)
+
+def is_true(result, card=CARD, step_s=0.002):
+    """What was measured is what the card's formulas say, within the errors that are stated and 3 %."""
+    for row in result["caps"]:
+        truths = card.step(row["cap_w"], step_s)
+        for name, unit, truth in zip(("energy", "time"), ("j", "s"), truths):
+            low, high = (row[f"{name}_per_step_{end}_{unit}"] for end in ("low", "high"))
+            assert low * 0.97 <= truth <= high * 1.03, (name, row, truth)
+        near(row["energy_j"] / row["steps"] * row["time_s"] / row["steps"], row["objective"], relative=0.1)
