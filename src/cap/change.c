@@ -55,7 +55,7 @@ const char *change_amount(const struct cap_device *device, const struct cap_sett
 {
 	double value = cap_value_of(device, setting);
 	if (isnan(value)) {
-		text_copy(out, AMOUNT_SIZE, "no limit");
+		text_copy(out, AMOUNT_SIZE, device->what == CAP_CLOCKS ? "no limit of its clocks" : "no limit");
 		return out;
 	}
 	char number[24];

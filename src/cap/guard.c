@@ -197,6 +197,12 @@ int guard_fd(const struct cap_guard *guard)
 	return guard->fd;
 }
 
+void guard_tell(const struct cap_guard *guard, const struct journal_entry *lease)
+{
+	if (guard != NULL)
+		(void)send(guard->fd, lease, sizeof(*lease), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 bool guard_is_dead(const struct cap_guard *guard)
 {
 	struct pollfd line = {.fd = guard->fd, .events = POLLIN};

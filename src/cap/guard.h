@@ -10,6 +10,9 @@ struct cap_guard;
 int guard_start(const struct cap_guard_program *program, const struct journal *journal, struct cap_guard **ret_guard,
 	struct wattle_error *reterr);
 int guard_fd(const struct cap_guard *guard); // readable: it died
+/* What the journal has of a lease, or (neither set nor next) that it has ended: the guard's memory of it, for where
+ * somebody has removed the journal's folder meanwhile. NULL allowed. */
+void guard_tell(const struct cap_guard *guard, const struct journal_entry *lease);
 bool guard_is_dead(const struct cap_guard *guard);
 // One lease less; with its last one the guard is told that all is well, and goes. NULL allowed.
 void guard_end(const struct cap_guard_program *program, struct cap_guard *guard);

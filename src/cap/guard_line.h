@@ -1,4 +1,5 @@
-/* What an owner and its guard say to each other: one order, one answer, and GUARD_DONE. Both are the same program,
+/* What an owner and its guard say to each other: one order, one answer, a struct journal_entry whenever the journal gets
+ * one, and GUARD_DONE. Both are the same program,
  * started a moment apart; `size` finds out where they are not (a new version was installed in between). */
 #pragma once
 

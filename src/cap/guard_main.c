@@ -29,6 +29,8 @@ struct guard {
 	struct journal journal;
 	int line_fd, owner_fd; // owner_fd: its pidfd
 	struct cap_devices devices;
+	struct journal_entry *told; // owned: of each lease what its owner has told last
+	size_t n_told;
 };
 
 /* ---- who we are ---- */
@@ -97,6 +99,7 @@ static size_t recover(struct guard *guard, bool is_dead)
 		.patience = LOCK_SLEEP,
 	};
 	recover_all(&recovery);
+	recover_told(&recovery, guard->told, guard->n_told);
 	return recovery.n_left;
 }
 
@@ -106,14 +109,36 @@ static bool has_died(const struct guard *guard, int timeout_ms)
 	return poll(&owner, 1, timeout_ms) > 0;
 }
 
+static void remember(struct guard *guard, const struct journal_entry *lease)
+{
+	size_t i = 0;
+	while (i < guard->n_told && (guard->told[i].what != lease->what || strcmp(guard->told[i].id, lease->id) != 0))
+		i++;
+	if (i == guard->n_told) {
+		struct journal_entry *larger = realloc_array(guard->told, i + 1, sizeof(*larger));
+		if (larger == NULL)
+			return;
+		guard->told = larger;
+		guard->n_told++;
+	}
+	guard->told[i] = *lease;
+}
+
 // True: there is nothing left to wait for.
 static bool on_line(struct guard *guard)
 {
-	char word;
-	ssize_t n = recv(guard->line_fd, &word, sizeof(word), MSG_DONTWAIT);
+	union {
+		char word;
+		struct journal_entry lease;
+	} message;
+	ssize_t n = recv(guard->line_fd, &message, sizeof(message), MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	if (n == 1 && word == GUARD_DONE)
+	if (n == (ssize_t)sizeof(message.lease)) {
+		remember(guard, &message.lease);
+		return false;
+	}
+	if (n == 1 && message.word == GUARD_DONE)
 		return true;
 	/* It is dying; or it has replaced itself (exec) without a word, and lives: then its locks are gone all the
 	 * same. */
@@ -139,9 +164,10 @@ static int watch(struct guard *guard)
 			{.fd = guard->line_fd, .events = POLLIN}};
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
 			return GUARD_FAILED;
-		if (fds[1].revents != 0 && on_line(guard))
-			return GUARD_OK;
-		if (has_died(guard, 0))
+		if (fds[1].revents != 0) { // all that it still had to tell, first
+			if (on_line(guard))
+				return GUARD_OK;
+		} else if (has_died(guard, 0))
 			return recover(guard, true) == 0 ? GUARD_OK : GUARD_FAILED;
 	}
 }
@@ -220,5 +246,6 @@ int cap_guard_main(const struct wattle_env *env, int argc, char **argv)
 		status = guard.order.for_ns > 0 ? hold(&guard) : watch(&guard);
 	cap_devices_close(&guard.devices);
 	journal_close(&guard.journal);
+	free(guard.told);
 	return status;
 }

@@ -152,7 +152,9 @@ static int renew_guard(struct cap_lease *lease, struct wattle_error *reterr)
 		return 0;
 	guard_end(&lease->program, lease->guard);
 	lease->guard = NULL;
-	return guard_start(&lease->program, &lease->journal, &lease->guard, reterr);
+	int r = guard_start(&lease->program, &lease->journal, &lease->guard, reterr);
+	guard_tell(lease->guard, &lease->entry);
+	return r;
 }
 
 static int refuse_foreign(const struct cap_lease *lease, const struct cap_setting *now, struct cap_outcome *ret_outcome,
@@ -193,7 +195,11 @@ int cap_lease_set(struct cap_lease *lease, double value, struct cap_outcome *ret
 	r = cap_plan(lease->device, &entry->previous, value, &next, reterr);
 	if (r < 0)
 		return r;
-	return change_apply(&lease->journal, JOURNAL_LEASE, entry, lease->device, &now, &next, ret_outcome, reterr);
+	entry->next = next;
+	guard_tell(lease->guard, entry);
+	r = change_apply(&lease->journal, JOURNAL_LEASE, entry, lease->device, &now, &next, ret_outcome, reterr);
+	guard_tell(lease->guard, entry);
+	return r;
 }
 
 int cap_lease_check(struct cap_lease *lease, struct cap_outcome *ret_outcome)
@@ -234,12 +240,19 @@ void cap_lease_disown(struct cap_lease *lease)
 
 /* ---- end ---- */
 
+static int strike(struct cap_lease *lease)
+{
+	lease->entry.set.n = lease->entry.next.n = 0;
+	guard_tell(lease->guard, &lease->entry);
+	return journal_strike(&lease->journal, JOURNAL_LEASE, &lease->entry);
+}
+
 int cap_lease_end(struct cap_lease *lease, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
 	int r = change_undo(&lease->entry, lease->device, ret_outcome, reterr);
 	if (r >= 0) {
 		r = 0;
-		int struck = journal_strike(&lease->journal, JOURNAL_LEASE, &lease->entry);
+		int struck = strike(lease);
 		if (struck < 0)
 			snprintf(ret_outcome->text, sizeof(ret_outcome->text),
 				"%s has its limit back, but its entry in the journal can't be removed: %s",
@@ -270,7 +283,7 @@ int cap_lease_keep(struct cap_lease *lease, struct wattle_error *reterr)
 		cap_lease_end(lease, &outcome, NULL);
 		return r;
 	}
-	journal_strike(&lease->journal, JOURNAL_LEASE, &lease->entry);
+	strike(lease);
 	release(lease);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void tell(const struct recovery *recovery, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -226,6 +227,19 @@ int recover_all(struct recovery *recovery)
 	if (r == 0 && recovery->of == NULL)
 		r = journal_each(recovery->journal, JOURNAL_STANDING, forget_standing, recovery);
 	return r;
+}
+
+void recover_told(struct recovery *recovery, const struct journal_entry *leases, size_t n)
+{
+	struct stat folder;
+	if (fstat(recovery->journal->fd, &folder) < 0 || folder.st_nlink > 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		char stem[JOURNAL_NAME_SIZE];
+		journal_stem(leases[i].id, leases[i].what, stem);
+		if (undo_lease(recovery, stem, &leases[i]) < 0)
+			recovery->n_left++;
+	}
 }
 
 int cap_recover(const struct wattle_env *env, void (*tell_person)(void *data, const char *text), void *data)

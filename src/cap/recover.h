@@ -19,6 +19,8 @@ struct recovery {
 
 // All entries of the journal.
 int recover_all(struct recovery *recovery);
+// These, where the journal's folder has been removed, and they with it; else nothing.
+void recover_told(struct recovery *recovery, const struct journal_entry *leases, size_t n);
 /* One device, under byte 0 of its lock: 0: nobody has it now. -EBUSY with a sentence that names the owner who lives;
  * else why what a dead one left can't be put back. */
 int recover_device(const struct journal *journal, const char *stem, struct cap_device *device,

@@ -244,6 +244,21 @@ def guard_is_alone(room):
 
 
 @test
+def journal_is_removed(room):
+    """Whoever removes the journal's folder: its guard and wattle itself know what was there"""
+    machine = Machine(room.folder / "machine")
+    process = hold(machine, "cat")
+    shutil.rmtree(machine.folder / "state")
+    process.kill()
+    wait_until(lambda: machine.limit_w() == PREVIOUS_W, "back")
+    end(process)
+    process = hold(machine, "rm", "-r", "state")
+    end(process)
+    assert process.returncode == 0 and machine.limit_w() == PREVIOUS_W
+    machine.check_calls()
+
+
+@test
 def pipes_close(room):
     """A reader of the command's output sees its end when the command ends"""
     machine = Machine(room.folder / "machine")
