@@ -167,9 +167,10 @@ WATTLE_API void wattle_meter_close(wattle_meter *meter); /* NULL allowed */
  *
  * Limits of power (W), or of the clock of NVIDIA's GPUs (MHz). A limit that is set here is a lease of the calling process: what
  * was there before comes back at wattle_cap_reset, at exit, and within a second of any other death, kill -9 included. A
- * process of its own sees to that, the program wattle, which is found as trackers find it. A forked child does not own its
- * parent's limits: it can't change them, and its end changes nothing. There is one lease on a device: while another process
- * has it, set, reset and tune are refused. All threads share the leases of their process.
+ * process of its own sees to that, the program wattle, which is found as trackers find it. If that is killed, the next call
+ * of these functions starts another one; if the program is killed before, the next start of wattle puts the limit back. A
+ * forked child does not own its parent's limits: it can't change them, and its end changes nothing. There is one lease on a
+ * device: while another process has it, set, reset and tune are refused. All threads share the leases of their process.
  *
  * device: "gpu-0", "package-1", the UUID of a GPU or the beginning of one, several of these with commas between them, or "gpus",
  * which are the GPUs visible to the program; they are set one after the other, and if one refuses, those before it go back.
@@ -178,7 +179,7 @@ WATTLE_API void wattle_meter_close(wattle_meter *meter); /* NULL allowed */
  *
  *   -ENODEV   there is no such device, or it can't be limited, or it was lost
  *   -EACCES   neither this program nor the helper may do that (-EPERM where the driver said so)
- *   -EBUSY    another process has a lease on it, or another thread is searching on it
+ *   -EBUSY    another process has a lease on it, or a thread of this one is searching on it
  *   -ERANGE   outside of what the device takes; nothing was changed
  *   -ENOENT   the program wattle was not found, without which no lease is taken; WATTLE_SYSFS names no folder
  *   -EINVAL   an argument is not valid
@@ -291,13 +292,13 @@ struct wattle_cap_tune_result {
 	struct wattle_cap_interval chosen_range;     /* where the optimum may lie as well, W or MHz */
 	char objective[24];              /* "ed2p", "edp", "energy", "slowdown" */
 	char objective_unit[16];
-	char model[24];                  /* "exp+sigmoid" or "convex", fitted to all limits; "none": the best one that was measured */
+	char model[24];                  /* "exp+sigmoid", "convex", "spline", fitted to all limits; "none": the best one that was measured */
 	double residual_percent, noise_percent, drift_percent; /* of the model, of the windows, of the highest limit meanwhile */
 	char note[320];                  /* what is to be known of it, one line; "" nothing */
 	size_t n_limits;
 	struct wattle_cap_limit **limits; /* n_limits of them, descending */
 	size_t n_parameters;
-	double *parameters;              /* of the model: a b c d e f g of exp+sigmoid */
+	double *parameters;              /* of the model: a b c d e f g of exp+sigmoid; a spline has none */
 	size_t n_curve;
 	double *curve_limit, *curve_objective; /* the model, for pictures */
 	void *memory;                    /* of all these, released by wattle_cap_tune_result_finish */

@@ -30,9 +30,8 @@ import sys
 import threading
 import warnings
 import weakref
-from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
 from . import _show, _wattle
 
@@ -51,8 +50,7 @@ _J_PER_KWH = 3.6e6
 _wattle.cap_introduce(os.path.basename(getattr(sys, "argv", [""])[0]) or "python3")  # what people know it by
 
 
-@dataclass(frozen=True)
-class Device:
+class Device(NamedTuple):
     """What has a limit, as it was when it was asked for."""
     device: str  #: "gpu-0", "package-0"
     name: str  #: for people
@@ -106,7 +104,8 @@ class _Leases:
                                               f"({limit._thread.name}): its block must end, or limit.reset(), first")
 
 
-_leases = _Leases()
+if "_leases" not in globals():  # importlib.reload must not forget what is in force
+    _leases = _Leases()
 
 
 def _after_fork() -> None:
@@ -264,8 +263,7 @@ class Progress(NamedTuple):
     steps: int  #: so far
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """What was measured under one limit. Sums over its windows; intervals have the drift taken off."""
     cap_w: float  #: NaN for clocks
     clock_mhz: float  #: NaN for power
@@ -291,8 +289,7 @@ class Row:
                 "windows": self.windows, "allowed": self.allowed}
 
 
-@dataclass(frozen=True)
-class TuneResult:
+class TuneResult(NamedTuple):
     """What the search found."""
     device: str  #: names with commas
     objective: str  #: "ed2p", "edp", "energy", "slowdown"
@@ -306,8 +303,8 @@ class TuneResult:
     slowdown_interval: Interval
     chosen_range: Interval  #: where the optimum may lie as well
     caps: builtins.list[Row]  #: descending
-    model: str  #: "exp+sigmoid", "convex"; "none": the best limit that was measured
-    parameters: builtins.list[float]
+    model: str  #: "exp+sigmoid", "convex", "spline" (of "slowdown"); "none": the best limit that was measured
+    parameters: builtins.list[float]  #: of the model; a spline has none
     residual_percent: float
     noise_percent: float
     drift_percent: float
@@ -427,13 +424,18 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     anything to compare, or somebody else changed the limit meanwhile (theirs stays).
     """
     goal, percent = _goal(objective, slowdown)
+    call = _call(step)
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be a function, not {type(progress).__name__}")
+    if caps < 2:
+        raise ValueError(f"caps={caps!r}: two limits at least are compared")
     if not seconds > 0 or not from_percent > 0:
         raise ValueError(f"seconds ({seconds!r}) and from_percent ({from_percent!r}) must be above 0")
     names = _wattle.cap_names(_names(device), clocks)
     with _leases.lock:
         _leases.check([(name, clocks) for name in names])
     found = _tell(_wattle.cap_tune(
-        ",".join(names), _call(step), goal=goal, slowdown_percent=percent, n_limits=caps, from_percent=from_percent,
+        ",".join(names), call, goal=goal, slowdown_percent=percent, n_limits=caps, from_percent=from_percent,
         seconds=seconds, settle_s=_settle(settle), seed=seed, clocks=clocks,
         synchronize=sync if sync is not None else _synchronize_cuda,
         progress=None if progress is None else _progress(progress)))
@@ -444,7 +446,7 @@ _GOALS = {"ed2p": 0, "edp": 1, "energy": 2, "slowdown": 3}
 
 
 def _goal(objective: str, slowdown: Optional[float]) -> tuple[int, float]:
-    name, equals, percent = objective.partition("=")
+    name, equals, percent = str(objective).partition("=")
     if slowdown is not None and objective == "ed2p":
         name = "slowdown"
     if equals and name == "slowdown" and slowdown is None:
@@ -524,9 +526,11 @@ def _without_nan(value: Any) -> Any:
 # ---- what all share ----
 
 def _names(device: Devices) -> str:
-    if isinstance(device, str):
-        return device
-    return ",".join(device)
+    names: builtins.list[Any] = [*device] if isinstance(device, Iterable) and not isinstance(device, str) else [device]
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"device must be a name as 'gpu-0', or several of them, not {name!r}")
+    return ",".join(names)
 
 
 def _tell(answer: tuple[Any, str]) -> Any:

@@ -96,9 +96,9 @@ static size_t describe_all(struct cap_session *session, struct wattle_cap_device
 int wattle_cap_list(struct wattle_cap_device **ret)
 {
 	struct cap_session *session;
-	(void)cap_words_begin();
+	struct wattle_error *error = cap_words_begin();
 	if (ret == NULL)
-		return cap_words_end(-EINVAL);
+		return cap_words_end(error_set(error, -EINVAL, "ret must not be NULL"));
 	if (is_disabled_by_environment()) {
 		*ret = NULL;
 		return 0;
@@ -144,7 +144,8 @@ int wattle_cap_get(const char *device, struct wattle_cap_device *ret)
 {
 	struct wattle_error *error = cap_words_begin();
 	if (device == NULL || ret == NULL || ret->size < sizeof(ret->size) || ret->size > SIZE_MOST)
-		return cap_words_end(-EINVAL);
+		return cap_words_end(error_set(error, -EINVAL,
+			"device and ret must not be NULL, and ret->size be sizeof(struct wattle_cap_device)"));
 	if (strchr(device, ',') != NULL || strcmp(device, "gpus") == 0)
 		return cap_words_end(
 			error_set(error, -EINVAL, "%s: name one device; wattle_cap_list has them all", device));
@@ -250,7 +251,8 @@ int wattle_cap_set(const char *device, double value, unsigned flags)
 {
 	struct wattle_error *error = cap_words_begin();
 	if (flags & ~(WATTLE_CAP_KEEP | WATTLE_CAP_CLOCKS))
-		return cap_words_end(-EINVAL);
+		return cap_words_end(error_set(error, -EINVAL,
+			"flags of set are WATTLE_CAP_KEEP and WATTLE_CAP_CLOCKS, not %#x", flags));
 	if (is_disabled_by_environment())
 		return 0;
 	if (!isfinite(value) || value <= 0)
@@ -318,7 +320,8 @@ int wattle_cap_reset(const char *device, unsigned flags)
 {
 	struct wattle_error *error = cap_words_begin();
 	if (flags & ~(WATTLE_CAP_CLOCKS | WATTLE_CAP_DEFAULT))
-		return cap_words_end(-EINVAL);
+		return cap_words_end(error_set(error, -EINVAL,
+			"flags of reset are WATTLE_CAP_CLOCKS and WATTLE_CAP_DEFAULT, not %#x", flags));
 	if (is_disabled_by_environment())
 		return 0;
 	struct cap_session *session;

@@ -173,8 +173,9 @@ int cap_session_hold(struct cap_session *session, struct cap_device *device, str
 {
 	struct cap_entry *entry = cap_session_entry(session, device);
 	if (entry->is_searched)
-		return error_set(reterr, -EBUSY, "%s: another thread of this program is searching for its best limit",
-			device->name);
+		return error_set(reterr, -EBUSY, "%s: %s is searching for its best limit", device->name,
+			pthread_equal(entry->searcher, pthread_self()) ? "this thread"
+								       : "another thread of this program");
 	if (entry->hold != NULL)
 		return 0;
 	if (session->program_code < 0)

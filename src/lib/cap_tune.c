@@ -230,7 +230,10 @@ static int tune(struct cap_search *search, const char *device, struct wattle_cap
 	int released = end(search, &back);
 	if (released < 0 && (r < 0 || search->ended_by != 0))
 		cap_words_notice(back.text);
-	if (search->ended_by != 0)
+	if (search->ended_by < 0)
+		return error_set(reterr, search->ended_by, "step or progress ended the search with %d",
+			search->ended_by);
+	if (search->ended_by > 0)
 		return search->ended_by;
 	if (r == 0 && released < 0)
 		return error_set(reterr, released, "%s", back.text);
@@ -259,7 +262,8 @@ int wattle_cap_tune(const char *device, const struct wattle_cap_tune_options *op
 {
 	struct wattle_error *error = cap_words_begin();
 	if (device == NULL || step == NULL || ret == NULL || ret->size < sizeof(*ret) || ret->size > SIZE_MOST)
-		return cap_words_end(-EINVAL);
+		return cap_words_end(error_set(error, -EINVAL,
+			"device, step and ret must not be NULL, and ret->size be sizeof(struct wattle_cap_tune_result)"));
 	struct cap_search search = {.step = step, .data = data, .owner = getpid()};
 	int r = take_options(options, &search.options, error);
 	if (r < 0)

@@ -78,7 +78,7 @@ def set_and_reset(room):
     said = machine.act("set")
     assert limits(said) == [200, 200, 400, 160, 160, 400], said
     for name, code, part in [("out of range", errno.ERANGE, "100 to 400 W"), ("unknown", errno.ENODEV, "gpu-0"),
-                             ("flags", errno.EINVAL, "valid"), ("null", errno.EINVAL, "gpu-0")]:
+                             ("flags", errno.EINVAL, "WATTLE_CAP_KEEP"), ("null", errno.EINVAL, "gpu-0")]:
         assert one(said, name)[0] == -code and part in one(said, name)[1], (name, one(said, name))
     for name in ("set", "again", "reset", "nothing", "keep", "lease", "lease stays", "reset all", "default"):
         assert one(said, name)[0] == 0, (name, said)

@@ -1,0 +1,75 @@
+"""What the tests of wattle.cap share: fake cards, and programs that use them."""
+import sys
+import time
+
+from gpu_card import Card
+from harness import BUILD, wait_until
+from package import python
+
+LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
+IMPORTS = "import os, signal, sys, threading, time, warnings\nimport wattle\n"
+# A step of the program's is as fast as the card under its limit: the last line of the fake's log.
+STEPS = IMPORTS + """
+from gpu_card import Card
+card = Card(**CARD)
+def limit_w(gpu=0):
+    try:
+        lines = [line.split() for line in open("cards.limits")]
+    except FileNotFoundError:
+        lines = []
+    return next((int(line[2]) / 1000 for line in reversed(lines) if line[1] == str(gpu)), card.default_w)
+due = time.monotonic()
+def step():
+    global due
+    due = max(due, time.monotonic() - 0.5) + card.step(limit_w(), 0.01)[1]  # what came late is made up for
+    time.sleep(max(due - time.monotonic(), 0))
+"""
+
+
+class Machine:
+    """Cards for the programs of one test."""
+
+    def __init__(self, room, *cards):
+        self.room = room
+        self.cards = cards or (Card(),)
+        (room.folder / "cards").write_text("".join(card.text() for card in self.cards))
+        (room.folder / "sys").mkdir()
+        self.environment = {"WATTLE_NVML": str(LIBRARY), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
+                            "WATTLE_STATE": str(room.folder / "state"), "WATTLE_SYSFS": str(room.folder / "sys"),
+                            "WATTLE_HELPER": "off", "CUDA_VISIBLE_DEVICES": None}
+
+    def python(self, code, *arguments, **options):
+        environment = {**self.environment, **options.pop("env", {})}
+        return python(self.room, code.replace("**CARD", "**{}"), *arguments, env=environment, **options)
+
+    def start(self, code):
+        """Runs it until it has printed a line."""
+        (self.room.folder / "started.py").write_text(code)
+        process = self.room.start("started.py", program=sys.executable, env=self.environment)
+        line = process.stdout.readline().decode().strip()
+        assert line, process.stderr.read().decode()
+        return process, line
+
+    def log(self, gpu=0, name="limits"):
+        """What was set, in W (or MHz), in order."""
+        try:
+            lines = [line.split() for line in (self.room.folder / f"cards.{name}").read_text().splitlines()]
+        except FileNotFoundError:
+            return []
+        return [int(line[2]) / (1000 if name == "limits" else 1) for line in lines if int(line[1]) == gpu]
+
+    def limit_w(self, gpu=0):
+        return (self.log(gpu) or [self.cards[gpu].default_w])[-1]
+
+    def somebody_sets(self, watts, gpu=0):
+        with open(self.room.folder / "cards.limits", "a", encoding="ascii") as file:
+            file.write(f"{time.monotonic_ns()} {gpu} {watts * 1000} 1\n")
+
+    def is_back(self, watts=400, seconds=5.0):
+        """And the journal says nothing any more."""
+        wait_until(lambda: self.limit_w() == watts, "the limit is back", seconds)
+        wait_until(lambda: not self.leases(), "the journal is empty", seconds)
+        return True
+
+    def leases(self):
+        return list((self.room.folder / "state/caps").glob("*.lease"))
