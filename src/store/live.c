@@ -18,6 +18,8 @@ void live_init(struct live *live, const char *path, const char *name, bool is_me
 		.next_id = 1,
 		.spool_name = SPOOL_NAMES,
 		.stored_ns = VALUE_MISSING,
+		.newest_ns = INT64_MIN,
+		.known_ns = INT64_MIN,
 	};
 }
 
@@ -41,12 +43,16 @@ void live_forget(struct live *live, int64_t before_ns)
 
 static int add_step(struct live *live, int64_t t_ns, double value)
 {
+	t_ns -= live->shift_ns;
+	if (t_ns <= live->known_ns)
+		return 0;
 	struct live_step *steps =
 		array_with_room(live->steps, live->n_steps, &live->steps_room, sizeof(*steps), 1024);
 	if (steps == NULL)
 		return -ENOMEM;
 	live->steps = steps;
-	steps[live->n_steps++] = (struct live_step){t_ns - live->shift_ns, value};
+	steps[live->n_steps++] = (struct live_step){t_ns, value};
+	live->newest_ns = t_ns > live->newest_ns ? t_ns : live->newest_ns;
 	return 0;
 }
 
@@ -177,6 +183,7 @@ static void enter_segment(struct live *live, sqlite3 *db, int64_t segment)
 	live->n_done = 0;
 	live->spool_at = 0;
 	live->spool_name = SPOOL_NAMES;
+	live->known_ns = live->newest_ns;
 	live->shift_ns = sql_read_i64(db, "SELECT shift_ns FROM segment ORDER BY id DESC LIMIT 1", 0);
 	if (!is_new) // what was open then will never end
 		live->next_id = live->last_id + 1;

@@ -24,6 +24,7 @@ struct live {
 	size_t n_done, done_room;
 	int64_t last_row;       // of table user_metric
 	int64_t spool_at, shift_ns;
+	int64_t newest_ns, known_ns; // told so far; of it, in earlier segments, whose spools have become rows meanwhile
 	uint32_t spool_name;    // SPOOL_NAMES: the name did not come yet
 	struct live_step *steps; // owned: all that was found and not yet forgotten, in order of time, on the clock of this machine
 	size_t n_steps, steps_room;
