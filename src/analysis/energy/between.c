@@ -22,7 +22,7 @@ static bool has_hole(const struct curve *curve, const struct curve_segment *segm
 {
 	if (segment->points.end - segment->points.begin < 2 || from_ns < segment->first_ns || to_ns > segment->last_ns)
 		return true;
-	if (!curve->from_power || curve->long_holes == 0)
+	if (!curve->from_power || curve->long_holes + curve->missing_runs == 0) // then flat is a device without power
 		return false;
 	for (size_t k = segment->points.begin; k + 1 < segment->points.end; k++)
 		if (curve->t_ns[k] < to_ns && curve->t_ns[k + 1] > from_ns && curve->j[k] == curve->j[k + 1])
