@@ -46,6 +46,7 @@ static inline void story_domains(struct run *run)
 		struct run_device *device = build_metered(run, domains[i].name, domains[i].kind, domains[i].power_w);
 		text_copy(device->inside, sizeof(device->inside), domains[i].inside);
 		text_copy(device->device, sizeof(device->device), domains[i].device);
+		text_copy(device->source, sizeof(device->source), "powercap");
 		device->update_period_s = 0.001;
 		device->resolution_j = 0.000061;
 		device->update_jitter_s = 0.00002;

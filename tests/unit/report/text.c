@@ -40,6 +40,7 @@ static void doubtful_build(struct run *run)
 	struct run_device *half = build_metered(run, "gpu-0", DOMAIN_GPU, 100);
 	struct run_device *stuck = build_metered(run, "gpu-1", DOMAIN_GPU, 100);
 	struct run_device *dead = build_metered(run, "package-0", DOMAIN_PACKAGE, 100);
+	text_copy(dead->source, sizeof(dead->source), "powercap");
 	half->update_period_s = stuck->update_period_s = 0.1;
 	dead->update_period_s = 0.001;
 	for (size_t i = 0; i < run->n; i++) {
