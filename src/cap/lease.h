@@ -82,6 +82,8 @@ int cap_stand(const struct wattle_env *env, struct cap_device *device, const str
 	struct wattle_error *reterr);
 // Whether a limit that stays is on it, and what was there before; NaN: none.
 bool cap_stands(const struct wattle_env *env, const struct cap_device *device, double *ret_before);
+// The same by device->current and lease: one that somebody has changed, or that the driver has forgotten, stands no more.
+bool cap_stands_still(const struct wattle_env *env, const struct cap_device *device, double *ret_before);
 /* What was there before wattle's first change, else (or to_default) the device's default. Without a standing limit and
  * without to_default nothing is done, and the outcome says so. -EBUSY while a lease is on it. */
 int cap_reset(const struct wattle_env *env, struct cap_device *device, bool to_default, struct cap_outcome *ret_outcome,

@@ -2,18 +2,37 @@
 #include "cap/journal.h"
 #include "cap/lease.h"
 
-bool cap_stands(const struct wattle_env *env, const struct cap_device *device, double *ret_before)
+static bool find(const struct wattle_env *env, const struct cap_device *device, struct journal_entry *ret_standing)
 {
 	struct journal journal;
-	struct journal_entry standing;
 	char stem[JOURNAL_NAME_SIZE];
 	if (journal_open(env, false, &journal, NULL) < 0)
 		return false;
 	journal_stem(device->id, device->what, stem);
-	bool stands = journal_read(&journal, stem, JOURNAL_STANDING, &standing, NULL) == 0 &&
-		(standing.set.n > 0 || standing.next.n > 0); // next: whoever set it was killed before it could say so
+	bool found = journal_read(&journal, stem, JOURNAL_STANDING, ret_standing, NULL) == 0;
 	journal_close(&journal);
-	if (stands)
-		*ret_before = cap_value_of(device, &standing.previous);
-	return stands;
+	// next: who set it was killed before it could say so.
+	return found && (ret_standing->set.n > 0 || ret_standing->next.n > 0);
+}
+
+bool cap_stands(const struct wattle_env *env, const struct cap_device *device, double *ret_before)
+{
+	struct journal_entry standing;
+	if (!find(env, device, &standing))
+		return false;
+	*ret_before = cap_value_of(device, &standing.previous);
+	return true;
+}
+
+bool cap_stands_still(const struct wattle_env *env, const struct cap_device *device, double *ret_before)
+{
+	struct journal_entry standing;
+	if (!find(env, device, &standing))
+		return false;
+	// False where the one or the other is not known, and so where it can't be read.
+	bool is_other = fabs(device->current - cap_value_of(device, &standing.set)) > 0.0005;
+	if (is_other && standing.next.n == 0 && device->lease[0] == '\0')
+		return false;
+	*ret_before = cap_value_of(device, &standing.previous);
+	return true;
 }

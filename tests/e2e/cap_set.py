@@ -110,8 +110,10 @@ def limits_that_stay(room):
     assert room.wattle("cap", "reset", "gpu-0", "--default").returncode == 0
     assert calls(room)[3:] == [(0, 250000), (0, 400000)] and journal(room) == []
     room.wattle("cap", "set", "gpu-0", "250")
+    assert '"stands": true,\n  "settable"' in room.wattle("cap", "get", "gpu-0", "--json").stdout
     with (room.folder / "cards.limits").open("a") as log:
         log.write("1 0 180000 1\n")
+    assert '"stands": false,\n  "settable"' in room.wattle("cap", "get", "gpu-0", "--json").stdout
     told = room.wattle("cap", "reset", "gpu-0")
     assert "180 W and stays so" in told.stderr and calls(room)[-1] == (0, 180000) and journal(room) == []
 
