@@ -247,9 +247,25 @@ static int strike(struct cap_lease *lease)
 	return journal_strike(&lease->journal, JOURNAL_LEASE, &lease->entry);
 }
 
+// To what was there before: then there is nothing to undo. Of a dead owner's lease it could have been a guard.
+static void tell_put_back(const struct cap_lease *lease, struct cap_outcome *outcome)
+{
+	const struct journal_entry *entry = &lease->entry;
+	char has[AMOUNT_SIZE];
+	if (!cap_reads_back(lease->device) || outcome->was_foreign || change_is_same(blind_now(entry), &entry->previous))
+		return;
+	outcome->was_foreign = true;
+	outcome->foreign = outcome->set;
+	snprintf(outcome->text, sizeof(outcome->text),
+		"%s: somebody else has changed the limit meanwhile, back to the %s that were there before",
+		lease->device->name, change_amount(lease->device, &entry->previous, has));
+}
+
 int cap_lease_end(struct cap_lease *lease, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
 	int r = change_undo(&lease->entry, lease->device, ret_outcome, reterr);
+	if (r == 0)
+		tell_put_back(lease, ret_outcome);
 	if (r >= 0) {
 		r = 0;
 		int struck = strike(lease);
