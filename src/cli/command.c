@@ -5,6 +5,7 @@
 #include "store/probe.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -119,23 +120,29 @@ static bool holds_measurements(const char *path)
 	return probe_database(path) || span_file_probe(path);
 }
 
+// A pipe or a terminal is not opened: whoever reads there would see it end. What is not there is made for a moment, since
+// folders may look writable and take no file (/proc, a full quota).
+static int try_to_write(const char *path)
+{
+	struct stat st;
+	if (stat(path, &st) == 0)
+		return S_ISDIR(st.st_mode) ? -EISDIR : access(path, W_OK) == 0 ? 0 : -errno;
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return errno == EEXIST ? 0 : -errno; // a link to a file that will be
+	close(fd);
+	unlink(path);
+	return 0;
+}
+
 int cli_check_writable(const char *option, const char *path, struct wattle_error *reterr)
 {
 	if (path == NULL || strcmp(path, "-") == 0)
 		return 0;
-	char folder[4096];
-	const char *slash = strrchr(path, '/');
-	size_t length = slash == NULL ? 0 : (size_t)(slash - path) + (slash == path);
-	if (length >= sizeof(folder))
-		return error_set(reterr, -ENAMETOOLONG, "%s: the path is too long", option);
-	memcpy(folder, path, length);
-	folder[length] = '\0';
-	bool exists = access(path, F_OK) == 0;
 	if (holds_measurements(path))
 		return error_set(reterr, -EEXIST, "%s: %s holds measurements; choose another name", option, path);
-	if (access(exists ? path : length > 0 ? folder : ".", W_OK) == 0)
-		return 0;
-	return error_set(reterr, -errno, "%s: can't write %s: %s", option, path, strerror(errno));
+	int r = try_to_write(path);
+	return r == 0 ? 0 : error_set(reterr, r, "%s: can't write %s: %s", option, path, strerror(-r));
 }
 
 int cli_write(const struct buf *out, const char *path)

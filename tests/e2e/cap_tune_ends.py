@@ -142,6 +142,9 @@ def refused(room):
             (2, "no command", ["gpu-0"]),
             (2, "no device", run),
             (2, "--nvtx", ["gpu-0", "--nvtx", *run]),
+            (2, "Is a directory", ["gpu-0", "--csv", ".", *run]),
+            (2, "/proc/x", ["gpu-0", "--html", "/proc/x", *run]),
+            (2, "--json", ["gpu-0", "--json", "nowhere/x", *run]),
             (1, "there.sqlite", ["gpu-0", "-o", "there.sqlite", *run]),
             (127, "not found", ["gpu-0", "--", "no-such-command"])]:
         done = room.wattle("cap", "tune", *options)
