@@ -252,7 +252,8 @@ static void tell_put_back(const struct cap_lease *lease, struct cap_outcome *out
 {
 	const struct journal_entry *entry = &lease->entry;
 	char has[AMOUNT_SIZE];
-	if (!cap_reads_back(lease->device) || outcome->was_foreign || change_is_same(blind_now(entry), &entry->previous))
+	if (!cap_reads_back(lease->device) || outcome->was_foreign ||
+		change_is_same(blind_now(entry), &entry->previous))
 		return;
 	outcome->was_foreign = true;
 	outcome->foreign = outcome->set;
