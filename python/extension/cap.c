@@ -136,7 +136,7 @@ static PyObject *reset_limit(PyObject *module, PyObject *arguments)
 {
 	const char *device;
 	PyObject *clocks;
-	int to_default, is_true = 0, r = 0;
+	int to_default, is_true = 0, of_clocks = 0, r;
 	char notice[2048] = "";
 	if (!PyArg_ParseTuple(arguments, "sOp:cap_reset", &device, &clocks, &to_default))
 		return NULL;
@@ -146,12 +146,13 @@ static PyObject *reset_limit(PyObject *module, PyObject *arguments)
 	unsigned flags = to_default ? WATTLE_CAP_DEFAULT : 0;
 	Py_BEGIN_ALLOW_THREADS
 	if (both) {
-		r = wattle_cap_reset(device, flags | WATTLE_CAP_CLOCKS);
+		of_clocks = wattle_cap_reset(device, flags | WATTLE_CAP_CLOCKS);
 		(void)snprintf(notice, sizeof(notice), "%s", wattle_cap_notice());
-		r = r == -ENODEV ? 0 : r;
 	}
-	if (r == 0)
-		r = wattle_cap_reset(device, flags | (is_true ? WATTLE_CAP_CLOCKS : 0));
+	r = wattle_cap_reset(device, flags | (is_true ? WATTLE_CAP_CLOCKS : 0));
+	// Who may limit power, not clocks, has none of clocks to end. Another failure is told, by trying again for its words.
+	if (r == 0 && of_clocks < 0 && of_clocks != -ENODEV && of_clocks != -EACCES && of_clocks != -EPERM)
+		r = wattle_cap_reset(device, flags | WATTLE_CAP_CLOCKS);
 	Py_END_ALLOW_THREADS
 	if (r < 0)
 		return raise_cap(r);

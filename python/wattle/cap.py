@@ -235,7 +235,7 @@ def set(device: Devices, power_w: Optional[float] = None, *, clock_mhz: Optional
 def reset(device: Devices, default: bool = False) -> None:
     """Ends this program's limits of power and clock on the device, whichever thread made them. Where it has none, a
     limit that stays (keep=True, `wattle cap set`) goes back to what was there before wattle's first change.
-    default=True: to what the device comes up with."""
+    default=True: to what the device comes up with. Clocks that this program may not set are left."""
     with _leases.lock:
         for name in _wattle.cap_names(_names(device), False):
             for clocks in (False, True):

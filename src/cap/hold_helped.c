@@ -174,12 +174,16 @@ static void describe_row(struct cap_device *device, const struct proto_device *r
 // Of those that are not settable where a command would mend that, the helper is another way.
 static void name_helper(struct cap_device *device, int code)
 {
+	static const char between[] = "; or, to do it as this user: ";
 	char remedy[sizeof(device->remedy)];
 	const char *helper = proto_client_remedy(code);
 	if (device->settable || device->asleep || device->remedy[0] == '\0' || helper[0] == '\0')
 		return;
 	text_copy(remedy, sizeof(remedy), device->remedy);
-	snprintf(device->remedy, sizeof(device->remedy), "%.90s; or, to do it as this user: %.80s", remedy, helper);
+	char *named_before = strstr(remedy, between); // programs that stay ask often
+	if (named_before != NULL)
+		*named_before = '\0';
+	snprintf(device->remedy, sizeof(device->remedy), "%.90s%s%.80s", remedy, between, helper);
 }
 
 static int describe_all(struct proto_client *client, const struct proto_hello *hello, struct cap_devices *devices)

@@ -1,10 +1,11 @@
 """wattle.cap on fake cards that obey: what is set is in force, and goes back whatever becomes of the program."""
 import os
+import shutil
 import signal
 
-from caps_common import IMPORTS, Machine
+from caps_common import IMPORTS, LIBRARY, Machine
 from gpu_card import Card
-from harness import main, test
+from harness import BUILD, Skip, main, test, wait_until
 from package import python
 
 
@@ -171,6 +172,35 @@ def not_allowed(room):
     lines, _ = machine.python(errors('wattle.cap.set("gpu-0", 200)', 'wattle.cap.tune("gpu-0", lambda: 1 / 0)'))
     assert all(line.startswith("PermissionError") for line in lines), lines
     assert not machine.log()
+
+
+@test
+def power_by_the_helper_but_no_clocks(room):
+    """who may limit power through the helper, and clocks not at all: reset ends the limit, and a remedy stands once"""
+    if os.geteuid() != 0:
+        raise Skip("needs root, to be somebody else")
+    machine = Machine(room, Card(now_w=350, more=("set_uid 0",)))
+    room.for_everybody()
+    (room.folder / "policy").write_text("user nobody read\nuser nobody cap gpus 150..380\n")
+    environment = {**machine.environment, "WATTLE_NVML": str(shutil.copy2(LIBRARY, room.folder))}
+    wattled = room.start("--socket", room.folder / "socket", "--policy", room.folder / "policy", "--state",
+                         room.folder / "wattled", "--nvml", environment["WATTLE_NVML"], "--sysfs", room.folder / "sys",
+                         program=BUILD / "src/helper/wattled", env=environment)
+    wait_until((room.folder / "socket").exists, "the helper is there")
+    code = IMPORTS + """
+os.setgid(65534), os.setuid(65534)
+wattle.cap.set("gpu-0", 200)
+wattle.cap.reset("gpu-0")
+assert wattle.cap.get("gpu-0").current_w == 350
+for _ in range(3):
+    try: wattle.cap.set("gpu-0", clock_mhz=600)
+    except PermissionError as why: assert str(why).count("usermod") == 1, why
+    else: assert False
+"""
+    python(room, code, env={**environment, "WATTLE_HELPER": str(room.folder / "socket")})
+    wattled.terminate()
+    room.finish(wattled)
+    assert machine.log() == [200, 350], machine.log()
 
 
 @test

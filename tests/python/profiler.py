@@ -218,10 +218,10 @@ def set_and_reset(room):
     """a cap is the program's: reset gives back what was before, so does the program's end; without a set, the default"""
     machine = Machine(room)
     machine.run(IMPORTS + "set_power_cap(gpu_num=0, cap=250)\nset_power_cap(0, 200)\nreset_power_cap(gpu_num=0)\n"
-                + "import numpy\nset_power_cap(numpy.int64(0), 150)\n")
-    assert machine.limits() == [250, 200, 350, 150, 350], machine.limits()
+                + "import numpy\nset_power_cap(numpy.int64(0), 150)\nreset_power_cap('GPU-0000')\nset_power_cap('0', 150)\n")
+    assert machine.limits() == [250, 200, 350, 150, 350, 150, 350], machine.limits()
     machine.run(IMPORTS + "reset_power_cap(0)\n")
-    assert machine.limits()[5:] == [400], machine.limits()
+    assert machine.limits()[7:] == [400], machine.limits()
 
 
 @test
@@ -235,6 +235,7 @@ for call, error, words in [
         (lambda: power_cap_profiler(make(), data(), gpu_num=3), LookupError, "gpu-0"),
         (lambda: power_cap_profiler(make(), iter(data())), TypeError, "again and again"),
         (lambda: power_cap_profiler(make(), data(), train=True), ValueError, "loss_fn and optimizer"),
+        (lambda: power_cap_profiler(make(), data(), train=True, loss_fn=print, optimizer=7), TypeError, "not builtin"),
         (lambda: power_cap_profiler(make(), data(), out_file="nowhere/caps.csv"), FileNotFoundError, "nowhere"),
         (lambda: power_cap_profiler(make(), []), ValueError, "no batch")]:
     try:

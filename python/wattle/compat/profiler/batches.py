@@ -18,6 +18,9 @@ def check(model: Any, dataloader: Any, train: bool, loss_fn: Any, optimizer: Any
         raise ValueError("the dataloader has no batch")
     if train and (loss_fn is None or optimizer is None):
         raise ValueError("train=True needs loss_fn and optimizer")
+    if train and not (callable(loss_fn) and hasattr(optimizer, "step") and hasattr(optimizer, "zero_grad")):
+        raise TypeError(f"loss_fn must be a function and optimizer a torch.optim.Optimizer, not {type(loss_fn).__name__} "
+                        f"and {type(optimizer).__name__}")
 
 
 def _is_empty(dataloader: Any) -> bool:

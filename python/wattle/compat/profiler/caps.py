@@ -24,13 +24,11 @@ def set_power_cap(gpu_num: GpuNumber, cap: float) -> None:
     ValueError: outside of the GPU's range, which it names; nothing is set. LookupError: there is no such GPU, or it can't
     be limited. PermissionError: neither this program nor the helper wattled may do that.
     """
-    name = device_name(gpu_num)
-    caps.set(name, cap)
-    _set_here.add(name)
+    _set_here.update(caps.set(device_name(gpu_num), cap).devices)
 
 
 def reset_power_cap(gpu_num: GpuNumber) -> None:
     """What was there before set_power_cap() is back; of a GPU that this program has not limited: its default."""
-    name = device_name(gpu_num)
+    name = caps.get(device_name(gpu_num)).device  # a UUID means the same one
     caps.reset(name, default=name not in _set_here)
     _set_here.discard(name)
