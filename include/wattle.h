@@ -259,7 +259,7 @@ struct wattle_cap_tune_options {
 	size_t size;               /* sizeof(struct wattle_cap_tune_options); members that an older program lacks have their defaults */
 	int goal;                  /* enum wattle_cap_goal */
 	double slowdown_percent;   /* of WATTLE_CAP_SLOWDOWN; 0 to 1000 */
-	size_t n_limits;           /* candidates, 2 to 64; 0: 8 */
+	size_t n_limits;           /* 2 to 64; 0: 8, then more beside the best one */
 	double from_percent;       /* of the default, or the device's minimum if that is higher, up to the default; 0: 30 */
 	double seconds;            /* measured time a limit, at most; 0: 30 */
 	double settle_s;           /* time under a new limit before anything is measured; 0: until the power is steady */

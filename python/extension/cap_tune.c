@@ -155,7 +155,7 @@ PyObject *cap_tune(PyObject *module, PyObject *arguments, PyObject *keywords)
 		!is_callable_or_none(callbacks.synchronize, "synchronize") ||
 		!is_callable_or_none(callbacks.progress, "progress"))
 		return NULL;
-	o.n_limits = n_limits > 0 ? (size_t)n_limits : 1; // 0 is the C library's default
+	o.n_limits = n_limits >= 0 ? (size_t)n_limits : 1; // 0 is the C library's default
 	o.seed = seed;
 	return search(device, &o, &callbacks);
 }

@@ -30,7 +30,7 @@ static const struct option options_table[] = {
 	{"pid", 0, "PID", "tune a program that runs already, in place of CMD", OPTION_INTEGER, AT(pid), .least = 1, .most = INT32_MAX, .range = "a process id"},
 	{"spans", 0, "FILE", "with --pid: where its spans stand, a file of WATTLE_SPANS or the run file of\nits recorder (default: found out from its environment)", OPTION_TEXT, AT(spans)},
 	{"objective", 0, "WHAT", "to be made small: ed2p (energy x time² a step, default), edp, energy, or\nslowdown=PCT: least energy of steps at most PCT percent longer", OPTION_TEXT, AT(objective)},
-	{"caps", 0, "N", "how many limits are tried (default 8)", OPTION_INTEGER, AT(n_limits), .least = 2, .most = TUNE_LIMITS, .range = "a number of limits from 2 to 64"},
+	{"caps", 0, "N", "how many limits are tried (default 8, then more beside the best one)", OPTION_INTEGER, AT(n_limits), .least = 2, .most = TUNE_LIMITS, .range = "a number of limits from 2 to 64"},
 	{"from", 0, "PERCENT", "lowest limit, of the default one (default 30); never below the device's least", OPTION_NUMBER, AT(from_percent), .least = 1, .most = 99, .range = "a percentage from 1 to 99"},
 	{"seconds", 0, "S", "measure at most so long for each limit (default 30)", OPTION_NUMBER, AT(seconds), .least = 0.01, .most = 86400, .range = "a number of seconds from 0.01 to 86400"},
 	{"settle", 0, "S", "wait so long after each change of the limit (default: until power is steady)", OPTION_NUMBER, AT(settle_s), .least = 0, .most = 3600, .range = "a number of seconds from 0 to 3600"},
@@ -481,7 +481,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
 	struct cap_tune_options options = {
 		.objective = "ed2p",
-		.n_limits = 8,
+		.n_limits = VALUE_MISSING,
 		.pid = VALUE_MISSING,
 		.seed = 1,
 		.interval_ns = VALUE_MISSING,

@@ -168,6 +168,8 @@ static double default_of(const struct cap_device *cap)
 	return !isnan(cap->default_) ? cap->default_ : !isnan(cap->max) ? cap->max : cap->current;
 }
 
+enum { LIMITS_DEFAULT = 8 };
+
 // Whole watts and megahertz: nobody types more.
 static double rounded(const struct tune_group *group, double value)
 {
@@ -190,8 +192,8 @@ double tune_group_taken(const struct tune_group *group, double value)
 static int find_limits(struct tune_group *group, const struct cap_tune_options *options, struct wattle_error *reterr)
 {
 	double *limits = group->limits;
-	size_t n = 0;
-	int r = tune_candidates(group->min, group->max, group->default_, options->from_percent, (size_t)options->n_limits, limits,
+	size_t n = 0, wanted = options->n_limits != VALUE_MISSING ? (size_t)options->n_limits : LIMITS_DEFAULT;
+	int r = tune_candidates(group->min, group->max, group->default_, options->from_percent, wanted, limits,
 		&group->n_limits);
 	for (size_t i = 0; r == 0 && i < group->n_limits; i++) {
 		double value = tune_group_taken(group, limits[i]);

@@ -65,7 +65,7 @@ void tune_tell_window(struct tune_search *search, const struct tune_window *wind
 		return;
 	buf_init(&line, LINE_CEILING);
 	buf_printf(&line, "tuning %s: %.0f %%, ", search->group->name, 100 * tuner_progress(search->tuner));
-	add_limit(&line, search, search->group->limits[window->limit]);
+	add_limit(&line, search, tuner_limit(search->tuner, window->limit));
 	buf_str(&line, ": ");
 	human_energy(&line, window->energy_j / window->steps);
 	buf_str(&line, " and ");

@@ -68,6 +68,11 @@ enum tune_event tune_wait(struct tune_search *search, int64_t until_ns)
 
 /* ---- the search ---- */
 
+static double taken(void *group, double value)
+{
+	return tune_group_taken(group, value);
+}
+
 int tune_search_open(struct tune_search *search)
 {
 	const struct cap_tune_options *options = search->options;
@@ -81,6 +86,9 @@ int tune_search_open(struct tune_search *search)
 		.seconds = options->seconds,
 		.seed = search->report->seed,
 		.whole_runs = search->steps->whole_runs,
+		.adds_limits = options->n_limits == VALUE_MISSING,
+		.taken = taken,
+		.data = search->group,
 	};
 	if (search->counters == NULL || search->rows == NULL)
 		return error_set(&search->error, -ENOMEM, "out of memory");

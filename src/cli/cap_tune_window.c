@@ -288,13 +288,13 @@ static enum tune_event check(struct tune_search *search)
 
 static enum tune_event change(struct tune_search *search, size_t limit)
 {
-	int r = tune_group_set(search->group, search->group->limits[limit], &search->error);
+	int r = tune_group_set(search->group, tuner_limit(search->tuner, limit), &search->error);
 	return r == 0 ? TUNE_GOES_ON : r == -EBUSY ? TUNE_CHANGED : broken(search, r);
 }
 
 static enum tune_event set(struct tune_search *search, size_t limit)
 {
-	bool is_new = search->group->set != search->group->limits[limit];
+	bool is_new = search->group->set != tuner_limit(search->tuner, limit);
 	enum tune_event event = change(search, limit);
 	if (event != TUNE_GOES_ON || (!is_new && !search->steps->whole_runs))
 		return event;

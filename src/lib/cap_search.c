@@ -169,8 +169,8 @@ static int change_limit(struct cap_search *search, size_t limit, struct wattle_e
 {
 	int r = 0;
 	if (search->limit == SIZE_MAX)
-		r = with_session(search, set_all, search->limits[limit == 0 ? 1 : 0], reterr);
-	return r < 0 ? r : with_session(search, set_all, search->limits[limit], reterr);
+		r = with_session(search, set_all, tuner_limit(search->tuner, limit == 0 ? 1 : 0), reterr);
+	return r < 0 ? r : with_session(search, set_all, tuner_limit(search->tuner, limit), reterr);
 }
 
 static int take_limit(struct cap_search *search, size_t limit, struct wattle_error *reterr)
@@ -233,7 +233,7 @@ static void tell_progress(struct cap_search *search)
 		.size = sizeof(progress),
 		.done = tuner_progress(search->tuner),
 		.seconds_left = tuner_seconds_left(search->tuner) * share,
-		.limit = search->limits[search->limit],
+		.limit = tuner_limit(search->tuner, search->limit),
 		.steps = search->n_steps,
 	};
 	int r = search->options.progress(search->data, &progress);

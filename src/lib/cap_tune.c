@@ -21,7 +21,7 @@ static int check_options(const struct wattle_cap_tune_options *o, struct wattle_
 	if (!(o->slowdown_percent >= 0 && o->slowdown_percent <= 1000))
 		return error_set(reterr, -EINVAL, "a slowdown of %g %% is none; valid are 0 to 1000",
 			o->slowdown_percent);
-	if (o->n_limits < 2 || o->n_limits > SEARCH_LIMITS_MOST)
+	if (o->n_limits != 0 && (o->n_limits < 2 || o->n_limits > SEARCH_LIMITS_MOST))
 		return error_set(reterr, -EINVAL, "%zu limits can't be compared; valid are 2 to %d", o->n_limits,
 			SEARCH_LIMITS_MOST);
 	if (!(o->from_percent > 0 && o->from_percent < 100))
@@ -58,8 +58,6 @@ static int take_options(const struct wattle_cap_tune_options *options, struct wa
 		memcpy(&own, options, options->size < sizeof(own) ? options->size : sizeof(own));
 	}
 	own.size = sizeof(own);
-	if (own.n_limits == 0)
-		own.n_limits = LIMITS_DEFAULT;
 	if (own.from_percent == 0)
 		own.from_percent = FROM_DEFAULT_PERCENT;
 	if (own.seconds == 0)
@@ -83,10 +81,11 @@ static int find_limits(struct cap_search *search, struct wattle_error *reterr)
 		max = fmin(max, device->max);
 		default_ = fmin(default_, isnan(top) ? device->current : top);
 	}
+	size_t n = search->options.n_limits != 0 ? search->options.n_limits : LIMITS_DEFAULT;
 	int r = -ERANGE;
 	if (isfinite(max) && isfinite(default_))
-		r = tune_candidates(min, max, default_, search->options.from_percent, search->options.n_limits,
-			search->limits, &search->n_limits);
+		r = tune_candidates(min, max, default_, search->options.from_percent, n, search->limits,
+			&search->n_limits);
 	if (r == -ERANGE)
 		error_set(reterr, r, "%s: its range (%g to %g %s, default %g) leaves no two limits to compare",
 			search->devices[0]->name, min, max, cap_what_unit(search->what), default_);
@@ -172,6 +171,7 @@ static int prepare(struct cap_search *search, const char *device, struct wattle_
 		.slowdown_percent = search->options.slowdown_percent,
 		.seconds = search->options.seconds,
 		.seed = search->options.seed,
+		.adds_limits = search->options.n_limits == 0,
 	};
 	r = tuner_new(&options, search->limits, search->n_limits, &search->tuner);
 	return r < 0 ? r : hold_all(search, reterr);

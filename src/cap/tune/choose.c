@@ -1,5 +1,5 @@
 /* Which limit: the least of the model that foretells limits best which it has not seen, if it is as good as the
- * measurements; else the best measured one. */
+ * measurements; the least of the smooth curves where these know a better one; else the best measured one. */
 #include "cap/tune/figures.h"
 
 #include "base/cholesky.h"
@@ -11,9 +11,8 @@ static const double DOUBTFUL = 0.01; // less is no gain where the limits do not 
 
 static const double CROSS_VALIDATED =
 	4;                            // mean square of what limits are foretold wrong by, in their own noise: at most
-static const double FITTED = 2.5;     // the same for limits that the model has seen
-static const double CONTRADICTED = 2; // standard errors
-static const double SURE = 1.645;     // 95 % of a normal variable
+static const double FITTED = 2.5; // the same for limits that the model has seen
+static const double SURE = 1.645; // 95 % of a normal variable
 
 static const char NOTHING[] = "no limit saves anything that could be measured: the reference stays";
 
@@ -21,6 +20,8 @@ static const char ALIKE[] = "the limits differ by no more than the measurements 
 
 static const char HARDLY[] =
 	"the limits hardly differ by more than the measurements scatter: longer windows would tell more";
+
+static const char BETTER[] = "smooth curves of energy and time know a better limit than the models: it is taken";
 
 static size_t best_measured(const struct figures *figures)
 {
@@ -38,12 +39,12 @@ static bool may_be_chosen(const struct figures *figures, size_t at)
 }
 
 // The least of the model over the grid; of equal ones the highest limit.
-static size_t least_of(const struct figures *figures, const struct model *model)
+static size_t least_of(const struct figures *figures, const struct choice *choice)
 {
 	size_t best = 0;
-	double least = model_at(model, 1);
+	double least = choice_curve(figures, choice, 0);
 	for (size_t g = 1; g < figures->n_grid; g++) {
-		double value = model_at(model, figures->grid[g] / figures->limit[0]);
+		double value = choice_curve(figures, choice, g);
 		if (value < least - 1e-12 && may_be_chosen(figures, g)) {
 			best = g;
 			least = value;
@@ -72,12 +73,12 @@ static bool best_model(const struct model_points *points, struct model *ret_mode
 }
 
 // Standard deviation of the limits about the model, each as much as it matters.
-static double residual_of(const struct model *model, const struct figures *figures)
+static double residual_of(const struct figures *figures, const struct choice *choice)
 {
 	double sum = 0, weights = 0;
 	for (size_t i = 0; i < figures->n; i++) {
 		double weight = pow(figures->s[0] / figures->s[i], 2);
-		sum += weight * pow(figures->y[i] - model_at(model, figures->x[i]), 2);
+		sum += weight * pow(figures->y[i] - choice_curve(figures, choice, figures->grid_of[i]), 2);
 		weights += weight;
 	}
 	return sqrt(sum / weights);
@@ -132,13 +133,13 @@ static struct choice choose_by_objective(const struct figures *figures, struct a
 	if (model_loss(&choice.model, &points) > FITTED)
 		return choose_measured(figures,
 			"the models fit worse than the measurements scatter: the best measured limit");
-	choice.residual = residual_of(&choice.model, figures);
-	choice.at = least_of(figures, &choice.model);
-	size_t best = best_measured(figures);
-	double least = model_at(&choice.model, figures->grid[choice.at] / figures->limit[0]);
-	if (least > figures->y[best] + CONTRADICTED * figures->s[best])
-		return choose_measured(figures, "the model's best limit is worse than a measured one, which is taken");
-	double gain = model_at(&choice.model, 1) - least;
+	choice.at = least_of(figures, &choice);
+	struct choice smooth = {.model = {.kind = TUNE_SPLINE_MODEL}, .why = BETTER};
+	smooth.at = least_of(figures, &smooth);
+	if (choice_curve(figures, &smooth, choice.at) - choice_curve(figures, &smooth, smooth.at) > EQUAL)
+		choice = smooth;
+	choice.residual = residual_of(figures, &choice);
+	double gain = choice_curve(figures, &choice, 0) - choice_curve(figures, &choice, choice.at);
 	bool alike = all_alike(figures, arena);
 	if (gain < EQUAL || (gain < DOUBTFUL && alike)) {
 		choice.at = 0;
@@ -149,19 +150,12 @@ static struct choice choose_by_objective(const struct figures *figures, struct a
 	return choice;
 }
 
-static double residual_of_curve(const struct figures *figures)
-{
-	double sum = 0;
-	for (size_t i = 0; i < figures->n; i++)
-		sum += pow(figures->log[TUNE_E][i] - figures_curve(figures, TUNE_E, figures->grid_of[i]), 2);
-	return sqrt(sum / (double)figures->n);
-}
-
 struct choice choose(const struct figures *figures, struct arena *arena)
 {
 	if (figures->goal != TUNE_SLOWDOWN)
 		return choose_by_objective(figures, arena);
-	struct choice choice = {.model = {.kind = TUNE_SPLINE_MODEL}, .residual = residual_of_curve(figures)};
+	struct choice choice = {.model = {.kind = TUNE_SPLINE_MODEL}};
+	choice.residual = residual_of(figures, &choice);
 	choice.at = choose_within_bound(figures);
 	choice.why = "allowed is what the fitted curve of time says; its error is in the interval of the slowdown";
 	if (-figures_curve(figures, TUNE_E, choice.at) < EQUAL) {
@@ -176,6 +170,7 @@ double choice_curve(const struct figures *figures, const struct choice *choice, 
 	if (choice->model.kind == TUNE_NO_MODEL)
 		return (double)NAN;
 	if (choice->model.kind == TUNE_SPLINE_MODEL)
-		return figures_curve(figures, TUNE_E, at);
+		return figures_curve(figures, TUNE_E, at) +
+			figures->time_exponent * figures_curve(figures, TUNE_T, at);
 	return model_at(&choice->model, figures->grid[at] / figures->limit[0]);
 }

@@ -18,9 +18,14 @@ static int fill_limits(const struct tuner *tuner, const struct estimate *estimat
 	result->limits = arena_alloc(arena, tuner->n_limits, sizeof(*result->limits));
 	if (result->limits == NULL)
 		return -ENOMEM;
-	result->n_limits = tuner->n_limits;
+	size_t *row_of = arena_alloc(arena, tuner->n_limits, sizeof(*row_of));
+	if (row_of == NULL)
+		return -ENOMEM;
 	for (size_t i = 0; i < tuner->n_limits; i++) {
-		struct tune_limit_result *row = &result->limits[i];
+		if (tuner->limits[i].index >= tuner->n_candidates && tuner->limits[i].n_windows == 0)
+			continue; // added, and then the search was ended
+		row_of[i] = result->n_limits;
+		struct tune_limit_result *row = &result->limits[result->n_limits++];
 		double shape = estimate_shape_of_difference(estimate, i, i);
 		row->limit = tuner->limits[i].limit;
 		row->n_windows = tuner->limits[i].n_windows;
@@ -32,7 +37,7 @@ static int fill_limits(const struct tuner *tuner, const struct estimate *estimat
 			t * sqrt(shape * estimate_noise(estimate, k)));
 	}
 	for (size_t w = 0; w < tuner->n_windows; w++) {
-		struct tune_limit_result *row = &result->limits[tuner->windows[w].limit];
+		struct tune_limit_result *row = &result->limits[row_of[tuner->windows[w].limit]];
 		row->steps += tuner->windows[w].steps;
 		row->energy_j += tuner->windows[w].energy_j;
 		row->time_s += tuner->windows[w].time_s;

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 
-// Variance of the bend, over log limit: the slopes of log E and log T of real devices change by 1 to 2 over their
-// limits.
-static const double BEND = 0.5;
+/* Variance of the bend, over log limit: the slopes of log E and log T of most devices change by 1 to 2 over their
+ * limits, but where a program begins to wait for its clocks there is a corner. The figures tell: a curve for each is
+ * averaged by how likely they are under it (restricted likelihood). */
+static const double bends[] = {0.5, 4, 32, 256};
+enum { BENDS = ARRAY_SIZE(bends) };
 
 static const double EXACT = 1e-3; // of the noise: a curve through the figures themselves
 
@@ -22,6 +24,7 @@ struct spline {
 	double *solved[LINE];    // n: covariance⁻¹ · (1, u)
 	double line[LINE][LINE]; // inverse of (1, u)ᵀ·covariance⁻¹·(1, u)
 	double *right;           // n
+	double bend;
 };
 
 // Of an integrated random walk from 0: the covariance of where it is at two places.
@@ -49,7 +52,7 @@ static bool prepare(struct spline *spline, const double *shape, double noise)
 	size_t n = spline->n;
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j <= i; j++)
-			spline->factor[i * n + j] = BEND * kernel(spline->u[i], spline->u[j]) +
+			spline->factor[i * n + j] = spline->bend * kernel(spline->u[i], spline->u[j]) +
 				noise * shape[i * n + j];
 	if (!cholesky_factor(spline->factor, n))
 		return false;
@@ -73,13 +76,13 @@ static bool prepare(struct spline *spline, const double *shape, double noise)
 	return true;
 }
 
-// The weights that give the curve at u: of the line, and of what is left of the figures beside it.
-static void weights_at(struct spline *spline, double u, double *ret_weights)
+// Adds the weights that give the curve at u: of the line, and of what is left of the figures beside it.
+static void add_weights_at(struct spline *spline, double u, double share, double *weights)
 {
 	size_t n = spline->n;
 	double *near = spline->right;
 	for (size_t i = 0; i < n; i++)
-		near[i] = BEND * kernel(spline->u[i], u);
+		near[i] = spline->bend * kernel(spline->u[i], u);
 	cholesky_solve(spline->factor, n, near);
 	double slack[LINE];
 	for (size_t k = 0; k < LINE; k++) {
@@ -88,10 +91,11 @@ static void weights_at(struct spline *spline, double u, double *ret_weights)
 			slack[k] -= near[i] * base(k, spline->u[i]);
 	}
 	for (size_t i = 0; i < n; i++) {
-		ret_weights[i] = near[i];
+		double weight = near[i];
 		for (size_t k = 0; k < LINE; k++)
 			for (size_t l = 0; l < LINE; l++)
-				ret_weights[i] += slack[k] * spline->line[k][l] * spline->solved[l][i];
+				weight += slack[k] * spline->line[k][l] * spline->solved[l][i];
+		weights[i] += share * weight;
 	}
 }
 
@@ -106,14 +110,55 @@ static void weights_of_steps(const struct figures *figures, double *weights)
 	}
 }
 
-static void fill_weights(struct spline *spline, const struct figures *figures, double noise, double *weights)
+// Log, but for a constant; after prepare().
+static double likelihood(struct spline *spline, const double *y)
+{
+	size_t n = spline->n;
+	double *solved = spline->right, log_determinant = 0, along[LINE];
+	for (size_t i = 0; i < n; i++)
+		log_determinant += 2 * log(spline->factor[i * n + i]);
+	memcpy(solved, y, n * sizeof(*y));
+	cholesky_solve(spline->factor, n, solved);
+	double squares = dot(y, solved, n);
+	for (size_t k = 0; k < LINE; k++)
+		along[k] = dot(spline->solved[k], y, n);
+	for (size_t k = 0; k < LINE; k++)
+		for (size_t l = 0; l < LINE; l++)
+			squares -= along[k] * spline->line[k][l] * along[l];
+	double area = spline->line[0][0] * spline->line[1][1] - spline->line[0][1] * spline->line[1][0];
+	return -(log_determinant - log(area) + squares) / 2;
+}
+
+// How much each bend counts; false: there is no curve.
+static bool weigh_bends(struct spline *spline, const struct figures *figures, enum tune_quantity q, double *ret_shares)
+{
+	double most = -INFINITY, sum = 0;
+	for (size_t b = 0; b < BENDS; b++) {
+		spline->bend = bends[b];
+		if (!prepare(spline, figures->shape, figures->noise[q][q]))
+			return false;
+		ret_shares[b] = likelihood(spline, figures->log[q]);
+		most = fmax(most, ret_shares[b]);
+	}
+	for (size_t b = 0; b < BENDS; b++)
+		sum += ret_shares[b] = exp(ret_shares[b] - most);
+	for (size_t b = 0; b < BENDS; b++)
+		ret_shares[b] /= sum;
+	return isfinite(sum);
+}
+
+static void fill_weights(struct spline *spline, const struct figures *figures, const double *shares, double noise,
+	double *weights)
 {
 	size_t n = figures->n;
-	bool is_curve = prepare(spline, figures->shape, noise);
-	for (size_t g = 0; g < figures->n_grid && is_curve; g++)
-		weights_at(spline, log(figures->grid[g] / figures->limit[n - 1]), weights + g * n);
-	if (!is_curve)
-		weights_of_steps(figures, weights);
+	for (size_t b = 0; b < BENDS; b++) {
+		spline->bend = bends[b];
+		if (!prepare(spline, figures->shape, noise))
+			continue;
+		for (size_t g = 0; g < figures->n_grid; g++)
+			add_weights_at(spline, log(figures->grid[g] / figures->limit[n - 1]), shares[b],
+				weights + g * n);
+	}
 }
 
 // How far the truth may lie off the curve at the measured limits: weights × noise.
@@ -158,9 +203,14 @@ int curves_make(struct figures *figures, struct arena *arena)
 	for (size_t i = 0; i < n; i++)
 		u[i] = log(figures->limit[i] / figures->limit[n - 1]);
 	for (size_t q = 0; q < TUNE_QUANTITIES; q++) {
-		double noise = figures->noise[q][q];
-		fill_weights(&spline, figures, noise, figures->weights[q]);
-		fill_weights(&spline, figures, EXACT * noise, figures->exact[q]);
+		double noise = figures->noise[q][q], shares[BENDS];
+		if (weigh_bends(&spline, figures, (enum tune_quantity)q, shares)) {
+			fill_weights(&spline, figures, shares, noise, figures->weights[q]);
+			fill_weights(&spline, figures, shares, EXACT * noise, figures->exact[q]);
+		} else {
+			weights_of_steps(figures, figures->weights[q]);
+			weights_of_steps(figures, figures->exact[q]);
+		}
 		fill_doubt(figures, (enum tune_quantity)q);
 		relate_to_reference(figures, figures->weights[q]);
 		relate_to_reference(figures, figures->exact[q]);

@@ -1,5 +1,6 @@
 /* Which limits stay in question after a round. */
 #include "cap/tune/estimate.h"
+#include "cap/tune/refine.h"
 #include "cap/tune/tuner.h"
 
 #include "base/util.h"
@@ -110,7 +111,10 @@ void tune_judge(struct tuner *tuner)
 	struct estimate estimate;
 	if (named != NULL && tuner->n_windows > 0 &&
 		estimate_make(tuner->windows, tuner->n_windows, tuner->n_limits, arena, &estimate) == 0 &&
-		estimate.degrees >= LEAST_DEGREES && is_measured(&estimate, 0))
+		estimate.degrees >= LEAST_DEGREES && is_measured(&estimate, 0)) {
 		(tuner->options.goal == TUNE_SLOWDOWN ? judge_bound : judge_objective)(tuner, &estimate, named);
+		if (tuner->options.adds_limits)
+			tune_refine(tuner, &estimate);
+	}
 	arena_free(arena);
 }

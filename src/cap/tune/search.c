@@ -11,7 +11,8 @@ static size_t rounds_planned(const struct tuner *tuner)
 {
 	if (tuner->options.whole_runs)
 		return TUNE_ROUNDS_MAX;
-	// Windows of 4 s or more average over enough steps and updates of the counter; more of them tell the noise better.
+	// Windows of 4 s average over enough steps and updates of the counter; more of them tell the noise better. In less
+	// than 16 s shorter ones are worth it: the third round is the first that can look beside the best limit.
 	double windows = floor(tuner->options.seconds / 4);
 	return (size_t)fmin(fmax(windows, TUNE_WINDOWS_MIN), TUNE_ROUNDS_MAX + 1) - 1;
 }
@@ -91,6 +92,29 @@ static void end_round(struct tuner *tuner)
 	tuner->is_finished = tuner->n_round == 0;
 }
 
+// What the rounds to come may take. To be asked between rounds.
+static double planned_s(const struct tuner *tuner)
+{
+	double rounds = (double)(rounds_planned(tuner) - tuner->n_rounds), sum = 0;
+	for (size_t i = 0; i < tuner->n_limits; i++)
+		if (i == 0 || tuner->limits[i].in_question)
+			sum += fmin(rounds * expected_s(tuner, i), left_s(tuner, i));
+	return sum;
+}
+
+bool tune_has_time_for_another(const struct tuner *tuner)
+{
+	double used = 0, windows = 0;
+	for (size_t i = 0; i < tuner->n_limits; i++) {
+		used += tuner->limits[i].used_s;
+		windows += (double)tuner->limits[i].n_tried;
+	}
+	double another = used / windows, rounds = (double)(rounds_planned(tuner) - tuner->n_rounds);
+	double seconds = tuner->options.seconds, share = tuner->options.whole_runs ? 1 : 0.5;
+	return seconds >= share * another &&
+		used + planned_s(tuner) + fmin(rounds * another, seconds) <= (double)tuner->n_candidates * seconds;
+}
+
 static bool options_are_good(const struct tune_options *options)
 {
 	bool seconds_are = options->seconds > 0 && isfinite(options->seconds);
@@ -113,15 +137,18 @@ int tuner_new(const struct tune_options *options, const double *limits, size_t n
 	struct tuner *tuner = calloc(1, sizeof(*tuner));
 	if (tuner == NULL)
 		return -ENOMEM;
-	*tuner = (struct tuner){.options = *options, .n_limits = n, .dice = dice_make(options->seed, 1)};
-	tuner->limits = calloc_array(n, sizeof(*tuner->limits));
-	tuner->round = calloc_array(n + 1, sizeof(*tuner->round));
+	*tuner = (struct tuner){.options = *options, 
+		.n_limits = n,
+		.n_candidates = n,
+		.dice = dice_make(options->seed, 1)};
+	tuner->limits = calloc_array(2 * n, sizeof(*tuner->limits));
+	tuner->round = calloc_array(2 * n + 1, sizeof(*tuner->round));
 	if (tuner->limits == NULL || tuner->round == NULL) {
 		tuner_free(tuner);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++)
-		tuner->limits[i] = (struct tune_limit){.limit = limits[i], .in_question = true};
+		tuner->limits[i] = (struct tune_limit){.limit = limits[i], .index = i, .in_question = true};
 	plan_round(tuner);
 	*ret_tuner = tuner;
 	return 0;
@@ -142,11 +169,26 @@ bool tuner_next(struct tuner *tuner, size_t *ret_limit, double *ret_seconds)
 	if (tuner->is_finished)
 		return false;
 	size_t limit = tuner->round[tuner->at];
-	*ret_limit = limit;
+	*ret_limit = tuner->limits[limit].index;
 	*ret_seconds = 0;
 	if (!tuner->options.whole_runs)
 		*ret_seconds = tuner->n_rounds == 0 ? window_s(tuner) : fmin(window_s(tuner), left_s(tuner, limit));
 	return true;
+}
+
+// Where the limit is that the caller knows by this index; n_limits: there is none.
+static size_t place_of(const struct tuner *tuner, size_t index)
+{
+	size_t place = 0;
+	while (place < tuner->n_limits && tuner->limits[place].index != index)
+		place++;
+	return place;
+}
+
+double tuner_limit(const struct tuner *tuner, size_t index)
+{
+	size_t place = place_of(tuner, index);
+	return place < tuner->n_limits ? tuner->limits[place].limit : (double)NAN;
 }
 
 static bool counts(const struct tune_window *window)
@@ -176,22 +218,6 @@ static void keep(struct tuner *tuner, struct tune_window window)
 	tuner->limits[window.limit].n_windows++;
 }
 
-void tuner_add(struct tuner *tuner, const struct tune_window *window)
-{
-	if (window->limit >= tuner->n_limits)
-		return;
-	struct tune_limit *limit = &tuner->limits[window->limit];
-	limit->n_tried++;
-	if (window->time_s > 0 && isfinite(window->time_s))
-		limit->used_s += window->time_s;
-	if (counts(window))
-		keep(tuner, *window);
-	if (tuner->is_finished || tuner->round[tuner->at] != window->limit)
-		return;
-	if (++tuner->at == tuner->n_round)
-		end_round(tuner);
-}
-
 /* What is left of this round, and all rounds after it for those still in question, as far as their seconds reach. */
 double tuner_seconds_left(const struct tuner *tuner)
 {
@@ -212,7 +238,7 @@ double tuner_seconds_left(const struct tuner *tuner)
 	return sum;
 }
 
-double tuner_progress(const struct tuner *tuner)
+static double share_done(const struct tuner *tuner)
 {
 	double used = 0, left = tuner_seconds_left(tuner);
 	for (size_t i = 0; i < tuner->n_limits; i++)
@@ -222,4 +248,26 @@ double tuner_progress(const struct tuner *tuner)
 	if (!isfinite(used))
 		return 1;
 	return used > 0 ? used / (used + left) : 0;
+}
+
+void tuner_add(struct tuner *tuner, const struct tune_window *window)
+{
+	struct tune_window kept = *window;
+	kept.limit = place_of(tuner, window->limit);
+	if (kept.limit == tuner->n_limits)
+		return;
+	struct tune_limit *limit = &tuner->limits[kept.limit];
+	limit->n_tried++;
+	if (window->time_s > 0 && isfinite(window->time_s))
+		limit->used_s += window->time_s;
+	if (counts(window))
+		keep(tuner, kept);
+	if (!tuner->is_finished && tuner->round[tuner->at] == kept.limit && ++tuner->at == tuner->n_round)
+		end_round(tuner);
+	tuner->progress = fmax(tuner->progress, share_done(tuner));
+}
+
+double tuner_progress(const struct tuner *tuner)
+{
+	return tuner->progress;
 }

@@ -27,6 +27,9 @@ struct tune_options {
 	double seconds;          // at most so much measured time a limit, all its windows together
 	uint64_t seed;           // of the order of limits and of the bootstrap
 	bool whole_runs;         // a window is one run of the command: `seconds` does not cut it
+	bool adds_limits;        // beside the best one, where time is left
+	double (*taken)(void *data, double limit); // what the device makes of a limit; NULL: it takes any
+	void *data;
 };
 
 /* Candidate limits, descending, the first is the reference: n of them from `from_percent` of default to default,
@@ -35,7 +38,7 @@ int tune_candidates(double min, double max, double default_, double from_percent
 	size_t *ret_n);
 
 struct tune_window {
-	size_t limit;          // which candidate
+	size_t limit;          // its index, as tuner_next said it
 	double steps;          // that ended in it; > 0
 	double energy_j;       // of the limited devices, over time_s
 	double energy_error_j; // what may differ from window to window (a gain that all have cancels out); NaN unknown
@@ -51,14 +54,17 @@ void tuner_free(struct tuner *tuner);
 
 /* The next window to be measured: which limit, and how long (s, to the end of the step that is under way then; 0 for
  * whole runs: one run). False: enough is known. Rounds: every limit that is still in question once a round, in
- * random order, with the reference before and after (A B C D A), so that drift can be told and taken off. Asked
- * again without an answer it says the same: a window that could not be measured is answered too, with steps 0 and
+ * random order, with the reference before and after (A B C D A), so that drift can be told and taken off. With
+ * `adds_limits` the time of limits that are out of question goes to new ones beside the best, which get the indices
+ * after the candidates'. Asked again without an answer it says the same: a window that could not be measured is answered too, with steps 0 and
  * the time it took; it is not used, and the search goes on. */
 bool tuner_next(struct tuner *tuner, size_t *ret_limit, double *ret_seconds);
+double tuner_limit(const struct tuner *tuner, size_t index); // W or MHz; NaN: there is none
 void tuner_add(struct tuner *tuner, const struct tune_window *window);
 double tuner_progress(const struct tuner *tuner);     // 0 to 1: of the time that the search may yet take at most
-double tuner_seconds_left(const struct tuner *tuner); // measured time still to come, at most; settling is the caller's.
-						      // Whole runs: NaN before the first one
+double tuner_seconds_left(const struct tuner *tuner); // measured time still to come, at most, if no limit
+						      // is added; settling is the caller's. Whole runs:
+						      // NaN before the first one
 
 struct tune_interval {
 	double value, low, high; // 95 %; NaN unknown
@@ -77,7 +83,7 @@ enum tune_model {
 	TUNE_NO_MODEL,     // the best measured limit
 	TUNE_SEED_MODEL,   // a·exp(b·x − c) + d·sigmoid(e·x − f) + g
 	TUNE_CONVEX_MODEL, // log objective = p0 + p1·log x + p2·(log x)²
-	TUNE_SPLINE_MODEL  // TUNE_SLOWDOWN: smooth curves of E and of T, no parameters
+	TUNE_SPLINE_MODEL  // smooth curves of E and of T, no parameters
 };
 const char *tune_model_name(enum tune_model model); // "none", "exp+sigmoid", "convex", "spline"
 

@@ -21,7 +21,7 @@ struct figures_of_goal {
 static struct {
 	int seeds;
 	struct figures_of_goal goals[GOALS];
-} all = {.seeds = 16};
+} all = {.seeds = 8};
 
 static double objective(struct truth truth, enum tune_goal goal)
 {
@@ -47,7 +47,7 @@ static bool holds(struct tune_interval interval, double truth)
 	return truth >= interval.low - 1e-6 && truth <= interval.high + 1e-6;
 }
 
-static size_t search(struct tuner *tuner, const struct card *card, const double *limits, struct dice *dice)
+static size_t search(struct tuner *tuner, const struct card *card, struct dice *dice)
 {
 	struct weather weather = {.noise = NOISE,
 		.drift = DRIFT * (2 * dice_uniform(dice) - 1),
@@ -56,7 +56,7 @@ static size_t search(struct tuner *tuner, const struct card *card, const double 
 	double clock_s = 0, seconds;
 	size_t limit, n = 0;
 	for (; tuner_next(tuner, &limit, &seconds); n++) {
-		struct tune_window window = card_window(card, limits[limit], seconds, &weather, &clock_s, dice);
+		struct tune_window window = card_window(card, tuner_limit(tuner, limit), seconds, &weather, &clock_s, dice);
 		window.limit = limit;
 		tuner_add(tuner, &window);
 	}
@@ -90,13 +90,14 @@ static struct figures_of_goal search_often(const struct card *card, enum tune_go
 		struct tune_options options = {.goal = goal,
 			.slowdown_percent = SLOWDOWN_PERCENT,
 			.seconds = SECONDS,
-			.seed = (uint64_t)seed};
+			.seed = (uint64_t)seed,
+			.adds_limits = true};
 		struct dice dice = dice_make((uint64_t)seed, (uint64_t)(card - cards) * GOALS + goal);
 		struct tuner *tuner;
 		struct tune_result result;
 		struct arena *arena = arena_new();
 		assert_int_equal(tuner_new(&options, limits, n, &tuner), 0);
-		figures.windows += (double)search(tuner, card, limits, &dice);
+		figures.windows += (double)search(tuner, card, &dice);
 		figures.full_windows += (double)(6 * n + 1);
 		assert_int_equal(tuner_conclude(tuner, arena, &result), 0);
 		assert_true(result.chosen <= limits[0] && result.chosen >= limits[n - 1]);
@@ -127,8 +128,7 @@ static void add_figures(struct figures_of_goal *sum, const struct figures_of_goa
 		to[i] += from[i];
 }
 
-// A single card by few seeds: chance is large, so this only finds what is quite wrong. With 200 seeds and more the
-// promise holds.
+// The promise, card by card. Few seeds leave more to chance, though always the same: the sums below are narrower.
 static void check_card(void **state)
 {
 	const struct card *card = *state;
@@ -136,8 +136,9 @@ static void check_card(void **state)
 		struct figures_of_goal figures = search_often(card, goal);
 		print_figures(card->teaches, goal, &figures);
 		add_figures(&all.goals[goal], &figures);
-		double least = goal == TUNE_SLOWDOWN ? 0.5 : all.seeds < 200 ? 0.75 : 0.93;
-		assert_true(figures.good >= least * figures.searches);
+		bool is_hard = goal == TUNE_SLOWDOWN && card->slowdown_share > 0;
+		double least = is_hard ? card->slowdown_share : 0.95, luck = all.seeds < 100 ? 0.2 : 0;
+		assert_true(figures.good >= (least - luck) * figures.searches);
 	}
 }
 
@@ -146,10 +147,10 @@ static const struct goal_row {
 	enum tune_goal goal;
 	double least_good, least_held, most_windows;
 } goal_rows[] = {
-	{"ED²P: within 3 % of the best, intervals hold, early stopping saves", TUNE_ED2P, 0.97, 0.88, 0.7},
-	{"EDP: the same", TUNE_EDP, 0.97, 0.88, 0.7},
-	{"energy: the same", TUNE_ENERGY, 0.97, 0.88, 0.55},
-	{"least energy within 5 % of slowdown: the same", TUNE_SLOWDOWN, 0.93, 0.88, 0.75},
+	{"ED²P: within 3 % of the best, intervals hold, early stopping saves", TUNE_ED2P, 0.97, 0.88, 0.9},
+	{"EDP: the same", TUNE_EDP, 0.97, 0.88, 0.85},
+	{"energy: the same", TUNE_ENERGY, 0.97, 0.88, 0.7},
+	{"least energy within 5 % of slowdown: the same", TUNE_SLOWDOWN, 0.91, 0.88, 0.9},
 };
 
 static void check_goal(void **state)

@@ -88,8 +88,8 @@ struct bed {
 	size_t n;
 	double clock_s;
 	struct dice dice;
-	size_t n_windows[LIMITS_MAX];
-	double measured_s[LIMITS_MAX];
+	size_t n_windows[2 * LIMITS_MAX]; // by index; the search adds no more limits than there were
+	double measured_s[2 * LIMITS_MAX];
 };
 
 static void bed_init(struct bed *bed, const struct tune_options *options, size_t n, double top)
@@ -103,7 +103,7 @@ static void bed_init(struct bed *bed, const struct tune_options *options, size_t
 // log E falls with the limit at first and rises then, log T rises; both scale with `unit`.
 static struct tune_window a_window(struct bed *bed, size_t limit, double step_s, double seconds, double noise)
 {
-	double u = log(bed->limits[limit] / bed->limits[0]);
+	double u = log(tuner_limit(bed->tuner, limit) / bed->limits[0]);
 	double time_s = step_s * exp(0.5 * u * u + noise * dice_normal(&bed->dice));
 	double energy_j = 40 * step_s * exp(0.9 * u + 0.8 * u * u + noise * dice_normal(&bed->dice));
 	double steps = fmax(ceil(seconds / time_s), 1);
@@ -178,8 +178,8 @@ static const struct length_row {
 } length_rows[] = {
 	{"seven windows of 4 s", 30, 0.01, 7, 30.5},
 	{"a long time: longer windows, no more of them", 600, 0.01, 7, 601},
-	{"little time: three windows", 6, 0.01, 3, 6.1},
-	{"very little", 0.3, 0.01, 3, 0.4},
+	{"little time: four windows", 6, 0.01, 4, 6.1},
+	{"very little", 0.3, 0.01, 4, 0.4},
 	{"steps longer than windows: as many as fit, by half", 30, 9, 3, 46},
 	{"a step longer than all the time: one window, and the reference twice", 2, 9, 2, 25},
 };
@@ -211,6 +211,47 @@ static void worse_are_left_out(void **state)
 	tuner_free(bed.tuner);
 }
 
+// A corner between two candidates: only a window there tells of it. Devices may take steps of 7 only.
+static double sevens(void *data, double limit)
+{
+	(*(size_t *)data)++;
+	return 7 * floor(limit / 7);
+}
+
+static void corner_is_found(void **state)
+{
+	struct arena *arena = arena_new();
+	struct bed bed;
+	struct tune_result result;
+	size_t limit, asked = 0;
+	double seconds, least = INFINITY, measured_s = 0;
+	bed_init(&bed, &(struct tune_options){.goal = TUNE_EDP, .seconds = 30, .seed = 9, .adds_limits = true, .taken = sevens, .data = &asked},
+		8, 400);
+	while (tuner_next(bed.tuner, &limit, &seconds)) {
+		double limit_w = tuner_limit(bed.tuner, limit), u = fabs(log(limit_w / 224));
+		double noise = 1 + 0.01 * dice_normal(&bed.dice);
+		assert_true(limit < 8 || fmod(limit_w, 7) == 0);
+		assert_true(limit < 8 ? limit_w == bed.limits[limit] : limit_w > 160 && limit_w < 280);
+		measured_s += seconds;
+		least = fmin(least, u);
+		tuner_add(bed.tuner,
+			&(struct tune_window){.limit = limit,
+				.steps = 10,
+				.energy_j = 100 * exp(u) * noise,
+				.time_s = seconds,
+				.at_s = measured_s});
+	}
+	assert_true(asked > 0 && least < 0.06); // the candidates next to it are 240 and 200
+	assert_true(measured_s <= 8 * 30.1);    // in no more time than the candidates might have taken
+	assert_true(isnan(tuner_limit(bed.tuner, 99)));
+	assert_int_equal(tuner_conclude(bed.tuner, arena, &result), 0);
+	assert_true(result.chosen > 210 && result.chosen < 240);
+	for (size_t i = 1; i < result.n_limits; i++)
+		assert_true(result.limits[i].limit < result.limits[i - 1].limit && result.limits[i].n_windows > 0);
+	arena_free(arena);
+	tuner_free(bed.tuner);
+}
+
 static void progress_rises(void **state)
 {
 	struct bed bed;
@@ -223,7 +264,7 @@ static void progress_rises(void **state)
 		struct tune_window window = a_window(&bed, limit, 0.01, seconds, 0.02);
 		tuner_add(bed.tuner, &window);
 		double now = tuner_progress(bed.tuner);
-		assert_true(now > before && now <= 1);
+		assert_true(now >= before && now > 0 && now <= 1);
 		before = now;
 	}
 	assert_near(before, 1, 0);
@@ -393,8 +434,8 @@ static void drift_is_taken_off(void **state)
 	}
 	assert_int_equal(tuner_conclude(bed.tuner, arena, &result), 0);
 	assert_true(fabs(result.drift_percent - 100 * expm1(0.004 * (bed.clock_s - 4))) < 3);
-	for (size_t i = 1; i < 8; i++) {
-		double u = log(bed.limits[i] / 400), ratio = exp(0.9 * u + 0.8 * u * u);
+	for (size_t i = 1; i < result.n_limits; i++) {
+		double u = log(result.limits[i].limit / 400), ratio = exp(0.9 * u + 0.8 * u * u);
 		double found = result.limits[i].energy_per_step_j.value / result.limits[0].energy_per_step_j.value;
 		assert_true(fabs(found / ratio - 1) < 0.01);
 	}
@@ -453,14 +494,15 @@ static void fuzz(void **state)
 			.slowdown_percent = dice_below(&dice, 20),
 			.seconds = fmin(exp(3 * dice_normal(&dice)), 1e6),
 			.seed = seed,
-			.whole_runs = dice_below(&dice, 4) == 0};
+			.whole_runs = dice_below(&dice, 4) == 0,
+			.adds_limits = dice_below(&dice, 2) == 0};
 		struct bed bed;
 		struct tune_result result;
 		struct arena *arena = arena_new();
 		double seconds;
 		bed_init(&bed, &options, n, exp(2 + 2 * fabs(dice_normal(&dice))));
 		for (size_t i = 0; tuner_next(bed.tuner, &limit, &seconds); i++) {
-			assert_true(i <= 7 * n + 7 && limit < n && seconds >= 0);
+			assert_true(i <= 14 * n + 7 && limit < 2 * n && seconds >= 0);
 			bool sane = dice_below(&dice, 3) > 0;
 			struct tune_window window = {.limit = limit,
 				.steps = sane ? 5 : nonsense(&dice),
@@ -496,6 +538,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "asked twice without an answer: the same window", asked_twice);
 	ROWS_ADD(&tests, length_rows, check_length);
 	ROWS_ADD_ONE(&tests, "limits that are clearly worse are left out", worse_are_left_out);
+	ROWS_ADD_ONE(&tests, "a corner between two candidates is looked for, at limits that the device takes", corner_is_found);
 	ROWS_ADD_ONE(&tests, "progress rises from 0 to 1", progress_rises);
 	ROWS_ADD_ONE(&tests, "whole runs: one a limit, more only where they fit", whole_runs);
 	ROWS_ADD_ONE(&tests, "windows that could not be measured: the search ends all the same", lost_windows_end);

@@ -1,0 +1,66 @@
+/* Curves have corners, where a program begins to wait for its clocks, and between two candidates the objective may be
+ * far below both. No model knows; only a window there does. So the gaps on either side of the best limit are halved,
+ * round by round. */
+#include "cap/tune/refine.h"
+
+#include "base/util.h"
+
+// Of the reference: limits closer together hardly differ by more than what can be told apart.
+static const double FINEST = 0.02;
+
+// A place where the bound is passed is looked for no nearer than this part of the gap to a limit that is known.
+static const double LEAST_PART = 0.25;
+
+static void insert(struct tuner *tuner, size_t place, double value)
+{
+	struct tune_limit *at = &tuner->limits[place];
+	memmove(at + 1, at, (tuner->n_limits - place) * sizeof(*at));
+	*at = (struct tune_limit){.limit = value, .index = tuner->n_limits++, .in_question = true};
+	for (size_t w = 0; w < tuner->n_windows; w++)
+		tuner->windows[w].limit += tuner->windows[w].limit >= place;
+}
+
+// Between the limit at `above` and the next: `part` of the way down.
+static void add_between(struct tuner *tuner, size_t above, double part)
+{
+	if (above + 1 >= tuner->n_limits || tuner->n_limits >= 2 * tuner->n_candidates)
+		return;
+	double high = tuner->limits[above].limit, low = tuner->limits[above + 1].limit;
+	if (high - low < 2 * FINEST * tuner->limits[0].limit || !tune_has_time_for_another(tuner))
+		return;
+	double value = high - part * (high - low), whole = round(value);
+	if (whole > low && whole < high)
+		value = whole;
+	if (tuner->options.taken != NULL)
+		value = tuner->options.taken(tuner->options.data, value);
+	if (value > low && value < high)
+		insert(tuner, above + 1, value);
+}
+
+// The lowest limit of those that keep the bound one after the other, down from the reference.
+static size_t last_allowed(const struct estimate *estimate, double bound)
+{
+	size_t last = 0;
+	while (last + 1 < estimate->n && estimate->log[TUNE_T][last + 1] - estimate->log[TUNE_T][0] <= bound)
+		last++;
+	return last;
+}
+
+void tune_refine(struct tuner *tuner, const struct estimate *estimate)
+{
+	bool is_bound = tuner->options.goal == TUNE_SLOWDOWN;
+	double k = tune_time_exponent(tuner->options.goal), bound = log1p(tuner->options.slowdown_percent / 100);
+	size_t best = 0, last = is_bound ? last_allowed(estimate, bound) : estimate->n - 1;
+	for (size_t i = 1; i <= last; i++)
+		if (estimate_log(estimate, i, k) < estimate_log(estimate, best, k))
+			best = i;
+	double part = 0.5;
+	if (is_bound && best == last && last + 1 < estimate->n) {
+		const double *t = estimate->log[TUNE_T];
+		part = (bound - (t[last] - t[0])) / (t[last + 1] - t[last]);
+		part = fmin(fmax(part, LEAST_PART), 1 - LEAST_PART); // NaN, of a limit without a window: LEAST_PART
+	}
+	add_between(tuner, best, part);
+	if (best > 0)
+		add_between(tuner, best - 1, 0.5);
+}
