@@ -403,7 +403,8 @@ class TuneResult(NamedTuple):
         return _show.html_table(self._headline(), self._columns(), self._table())
 
 
-def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Optional[float] = None, caps: int = 8,
+def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Optional[float] = None,
+         caps: Optional[int] = None,
          from_percent: float = 30, seconds: float = 30, settle: Optional[float] = None, clocks: bool = False,
          seed: int = 0, sync: Optional[Callable[[], Any]] = None,
          progress: Optional[Callable[[Progress], Any]] = None) -> TuneResult:
@@ -414,7 +415,8 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     step: one unit of work as a function (StopIteration: there is no more), or an iterator of which next() does one.
     objective: "ed2p", "edp", "energy" of a step, or with `slowdown` in percent (also as "slowdown=5") the least energy
     of limits that are at most so much slower than the highest one.
-    caps: candidates, from from_percent of the default (or the device's minimum) to the default; seconds: of measuring
+    caps: how many limits, from from_percent of the default (or the device's minimum) to the default; None: 8, then more
+    beside the best one in the time that the others leave; seconds: of measuring
     for each, at most; settle: s under a new limit before anything is measured (None: until the power is steady).
     clocks: searches the clock's upper bound instead of the power (NVIDIA's GPUs).
     sync: waits for work that a step only started, called where time is taken; None: torch.cuda.synchronize if torch is
@@ -435,7 +437,8 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     with _leases.lock:
         _leases.check([(name, clocks) for name in names])
     found = _tell(_wattle.cap_tune(
-        ",".join(names), call, goal=goal, slowdown_percent=percent, n_limits=caps, from_percent=from_percent,
+        ",".join(names), call, goal=goal, slowdown_percent=percent,
+        n_limits=0 if caps is None else caps or 1, from_percent=from_percent,
         seconds=seconds, settle_s=_settle(settle), seed=seed, clocks=clocks,
         synchronize=sync if sync is not None else _synchronize_cuda,
         progress=None if progress is None else _progress(progress)))
