@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { STAT_START_TICKS = 22, STAT_AFTER_NAME = 3 }; // fields of /proc/PID/stat, counted from 1
+enum { STAT_THREADS = 20, STAT_START_TICKS = 22, STAT_AFTER_NAME = 3 }; // fields of /proc/PID/stat, counted from 1
 
 /* The identity of processes is the kernel's own /proc, also where WATTLE_PROCFS stands for the target's. `who` is a pid
  * or "self". *ret_state: 'Z' and 'X' have ended. */
-static int read_stat(const char *who, uint64_t *ret_start_ticks, char *ret_state)
+static int read_stat(const char *who, uint64_t *ret_start_ticks, bool *ret_is_dead)
 {
 	char path[48], text[1024], ticks[32];
 	snprintf(path, sizeof(path), "%s/stat", who);
@@ -29,13 +29,16 @@ static int read_stat(const char *who, uint64_t *ret_start_ticks, char *ret_state
 	if (at == NULL || at[1] != ' ')
 		return -EINVAL;
 	at += 2;
-	*ret_state = *at;
+	bool is_zombie = *at == 'Z' || *at == 'X', is_last_thread = true;
 	for (int field = STAT_AFTER_NAME; field < STAT_START_TICKS; field++) {
 		at = strchr(at, ' ');
 		if (at == NULL)
 			return -EINVAL;
 		at++;
+		if (field + 1 == STAT_THREADS)
+			is_last_thread = strncmp(at, "0 ", 2) == 0 || strncmp(at, "1 ", 2) == 0;
 	}
+	*ret_is_dead = is_zombie && is_last_thread; // its first thread may have ended before the others
 	snprintf(ticks, sizeof(ticks), "%.*s", (int)strcspn(at, " \n"), at);
 	return num_parse_u64(ticks, ret_start_ticks);
 }
@@ -55,8 +58,8 @@ static bool proc_is_ours(void)
 static uint64_t own_start_ticks(void)
 {
 	uint64_t ticks;
-	char state;
-	return read_stat("self", &ticks, &state) == 0 ? ticks : 0;
+	bool is_dead;
+	return read_stat("self", &ticks, &is_dead) == 0 ? ticks : 0;
 }
 
 static uint64_t own_pid_ns(void)
@@ -95,12 +98,13 @@ bool cap_keeper_is_gone(const struct cap_keeper *keeper)
 		return false;
 	if (kill(keeper->pid, 0) < 0 && errno == ESRCH)
 		return true;
-	char who[16], state;
+	char who[16];
 	uint64_t ticks;
+	bool is_dead;
 	snprintf(who, sizeof(who), "%d", (int)keeper->pid);
-	if (keeper->start_ticks == 0 || !proc_is_ours() || read_stat(who, &ticks, &state) < 0)
+	if (keeper->start_ticks == 0 || !proc_is_ours() || read_stat(who, &ticks, &is_dead) < 0)
 		return false;
-	return ticks != keeper->start_ticks || state == 'Z' || state == 'X';
+	return ticks != keeper->start_ticks || is_dead;
 }
 
 void cap_owner_describe(const struct cap_owner *owner, char *out, size_t size)

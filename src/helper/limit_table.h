@@ -24,6 +24,7 @@ struct limits {
 	struct cap_devices devices;
 	struct held *held;  // owned; as many as devices
 	struct pace *paces; // owned; likewise
+	bool *can_be_set;   // owned; likewise; as it was at start, as another thread than the rest may look
 	int epoll_fd;       // owned; the pidfds
 };
 

@@ -24,10 +24,14 @@ int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct
 		limits->held = calloc_array(limits->devices.n, sizeof(limits->held[0]));
 	if (r == 0)
 		limits->paces = calloc_array(limits->devices.n, sizeof(limits->paces[0]));
-	if (r == 0 && (limits->held == NULL || limits->paces == NULL))
+	if (r == 0)
+		limits->can_be_set = calloc_array(limits->devices.n, sizeof(limits->can_be_set[0]));
+	if (r == 0 && (limits->held == NULL || limits->paces == NULL || limits->can_be_set == NULL))
 		r = error_set(reterr, -ENOMEM, "no memory for the devices");
-	for (size_t i = 0; r == 0 && i < limits->devices.n; i++)
+	for (size_t i = 0; r == 0 && i < limits->devices.n; i++) {
 		limits->held[i] = (struct held){.pidfd = -1, .until_ns = VALUE_MISSING};
+		limits->can_be_set[i] = limits->devices.devices[i].settable || limits->devices.devices[i].asleep;
+	}
 	if (r == 0 && (limits->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
 		r = error_set(reterr, -errno, "epoll: %s", strerror(errno));
 	if (r < 0) {
@@ -70,6 +74,7 @@ void limits_close(struct limits *limits)
 		close(limits->epoll_fd);
 	free(limits->held);
 	free(limits->paces);
+	free(limits->can_be_set);
 	cap_devices_close(&limits->devices);
 	free(limits);
 }
@@ -129,10 +134,12 @@ static bool may_cap(const struct cap_device *device, const struct policy *policy
 bool limits_may_any(const struct limits *limits, const struct policy *policy, struct policy_rights rights)
 {
 	double least, most;
-	for (size_t i = 0; i < limits->devices.n; i++)
-		if ((limits->devices.devices[i].settable || limits->devices.devices[i].asleep) &&
-			may_cap(&limits->devices.devices[i], policy, rights, &least, &most))
+	for (size_t i = 0; i < limits->devices.n; i++) {
+		const struct cap_device *device = &limits->devices.devices[i]; // name, id and kind, which stay
+		if (limits->can_be_set[i] && policy_may_cap(policy, rights, device->name, device->id,
+						     (enum policy_kind)device->what, &least, &most))
 			return true;
+	}
 	return false;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/util.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,12 +15,13 @@ enum { LINES_MAX = 20, LINES_PERIOD_S = 10 };
 /* The one state of this program that lives at file scope: where its lines go, and how many there were of each level:
  * warnings, which anybody can cause, must not keep a changed limit out of the log. */
 static struct {
+	pthread_mutex_t mutex; // of shares
 	bool to_journal;
 	struct share {
 		int64_t period_s;
 		int n, left_out;
 	} shares[LOG_LEVEL_INFO + 1];
-} state;
+} state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 // JOURNAL_STREAM may be inherited from a service by a program whose stderr goes elsewhere, hence the comparison.
 void log_start(void)
@@ -65,22 +67,29 @@ static int64_t now_s(void)
 	return now.tv_sec;
 }
 
-void log_client(enum log_level level, const char *format, ...)
+// Whether there is room for one more of this level.
+static bool is_let_through(enum log_level level)
 {
 	struct share *share = &state.shares[level];
 	int64_t now = now_s();
+	pthread_mutex_lock(&state.mutex);
 	if (now - share->period_s >= LINES_PERIOD_S) {
 		int left_out = share->left_out;
 		*share = (struct share){.period_s = now};
 		if (left_out > 0)
 			log_line(LOG_LEVEL_NOTICE, "%d more lines about clients were left out", left_out);
 	}
-	if (share->n == LINES_MAX) {
-		share->left_out++;
-		return;
-	}
-	share->n++;
+	bool has_room = share->n < LINES_MAX;
+	*(has_room ? &share->n : &share->left_out) += 1;
+	pthread_mutex_unlock(&state.mutex);
+	return has_room;
+}
+
+void log_client(enum log_level level, const char *format, ...)
+{
 	va_list args;
+	if (!is_let_through(level))
+		return;
 	va_start(args, format);
 	write_line(level, format, args);
 	va_end(args);

@@ -96,11 +96,15 @@ static void helper_close(struct helper *helper)
 	counters_close(&helper->counters);
 }
 
+// A thread that is made after it is shut in, too.
 static void shut_in(const struct helper *helper)
 {
 	struct sandbox_report report;
 	sandbox_enter(limits_need_admin(limits_devices(helper->limits)), &report);
 	log_line(report.is_whole ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", report.text);
+	int r = limits_count(helper->limits) > 0 ? server_start_worker(helper->server) : 0;
+	if (r < 0)
+		log_line(LOG_LEVEL_WARNING, "no thread for limits (%s): readings wait for them", strerror(-r));
 }
 
 // 0 after SIGTERM or SIGINT.

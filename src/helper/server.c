@@ -5,6 +5,7 @@
 #include "helper/log.h"
 #include "helper/peer.h"
 #include "helper/request.h"
+#include "helper/worker.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,6 +24,8 @@ struct client {
 	int64_t progress_ns;
 	size_t n_in;  // bytes of the request that are there
 	size_t n_out; // bytes of the reply that are still to go
+	bool is_waiting; // for the worker, whose the rest is until then
+	bool is_gone;    // meanwhile
 	struct proto_request request;
 	struct proto_reply reply;
 };
@@ -30,7 +33,8 @@ struct client {
 struct server {
 	struct server_parts parts;
 	struct request_context context;
-	int epoll_fd; // owned
+	int epoll_fd;          // owned
+	struct worker *worker; // owned; NULL: none
 	struct server_doors doors;
 	bool is_stopping, is_full; // is_full: of descriptors; the listening one rests until the next sweep
 	int64_t sweep_ns;
@@ -41,7 +45,7 @@ struct server {
 };
 
 // What epoll hands back: a client's place, a device's lease, or one of these.
-enum { TAG_LISTEN = 1 << 16, TAG_STOP, TAG_LIMITS };
+enum { TAG_LISTEN = 1 << 16, TAG_STOP, TAG_LIMITS, TAG_WORKER };
 
 static int watch(struct server *server, int operation, int fd, uint32_t events, uint32_t tag)
 {
@@ -170,22 +174,58 @@ static int receive(struct server *server, struct client *client)
 			(int)client->asker.peer.pid, client->asker.peer.uid);
 		return 1;
 	}
-	request_serve(&server->context, &client->asker, &client->request, &client->reply);
 	client->n_in = 0;
+	client->is_waiting = server->worker != NULL && client->request.type >= PROTO_DEVICE;
+	if (client->is_waiting) {
+		worker_give(server->worker, (uint32_t)(client - server->clients));
+		return 0;
+	}
+	request_serve(&server->context, &client->asker, &client->request, &client->reply);
 	client->n_out = sizeof(client->reply);
 	return send_reply(server, client);
+}
+
+static uint32_t wanted(const struct client *client)
+{
+	return client->is_waiting ? 0 : client->n_out > 0 ? EPOLLOUT : EPOLLIN | EPOLLRDHUP;
 }
 
 static void talk(struct server *server, uint32_t place, uint32_t events)
 {
 	struct client *client = &server->clients[place];
-	bool was_sending = client->n_out > 0;
-	int ends = was_sending ? send_reply(server, client) : receive(server, client);
-	bool is_sending = client->n_out > 0;
+	if (client->is_waiting) { // only that it hung up is told then; the place is free when the worker is done with it
+		client->is_gone = true;
+		epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, client->fd, NULL);
+		return;
+	}
+	uint32_t wanted_before = wanted(client);
+	int ends = client->n_out > 0 ? send_reply(server, client) : receive(server, client);
 	if (ends != 0 || ((events & (EPOLLERR | EPOLLHUP)) != 0 && !(events & EPOLLIN)))
 		drop(server, client);
-	else if (is_sending != was_sending)
-		watch(server, EPOLL_CTL_MOD, client->fd, is_sending ? EPOLLOUT : EPOLLIN | EPOLLRDHUP, place);
+	else if (wanted(client) != wanted_before)
+		watch(server, EPOLL_CTL_MOD, client->fd, wanted(client), place);
+}
+
+// In the worker's thread.
+static void serve_limit(void *data, uint32_t place)
+{
+	struct server *server = data;
+	struct client *client = &server->clients[place];
+	request_serve(&server->context, &client->asker, &client->request, &client->reply);
+}
+
+static void hand_out(struct server *server)
+{
+	uint32_t place;
+	while (worker_take(server->worker, &place)) {
+		struct client *client = &server->clients[place];
+		client->is_waiting = false;
+		client->n_out = sizeof(client->reply);
+		if (client->is_gone || send_reply(server, client) != 0)
+			drop(server, client);
+		else
+			watch(server, EPOLL_CTL_MOD, client->fd, wanted(client), place);
+	}
 }
 
 static void sweep(struct server *server)
@@ -197,11 +237,12 @@ static void sweep(struct server *server)
 	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++) {
 		struct client *client = &server->clients[i];
 		bool is_stuck = client->n_in > 0 || client->n_out > 0;
-		if (client->fd >= 0 && now_ns - client->progress_ns > (is_stuck ? STUCK_NS : IDLE_NS))
+		if (client->fd >= 0 && !client->is_waiting && now_ns - client->progress_ns > (is_stuck ? STUCK_NS : IDLE_NS))
 			drop(server, client);
 	}
 	rest(server, false);
-	limits_sweep(server->parts.limits, now_ns);
+	if (server->worker == NULL)
+		limits_sweep(server->parts.limits, now_ns);
 }
 
 /* ---- the loop ---- */
@@ -209,7 +250,7 @@ static void sweep(struct server *server)
 int server_turn(struct server *server, int timeout_ms)
 {
 	struct epoll_event events[EVENTS_MAX];
-	bool somebody_knocks = false;
+	bool somebody_knocks = false, is_done = false;
 	if (timeout_ms < 0 || timeout_ms > SWEEP_MS)
 		timeout_ms = SWEEP_MS;
 	int n = epoll_wait(server->epoll_fd, events, EVENTS_MAX, timeout_ms);
@@ -222,10 +263,14 @@ int server_turn(struct server *server, int timeout_ms)
 			somebody_knocks = true;
 		else if (events[i].data.u32 == TAG_LIMITS)
 			limits_turn(server->parts.limits);
+		else if (events[i].data.u32 == TAG_WORKER)
+			is_done = true;
 		else
 			talk(server, events[i].data.u32, events[i].events);
 	}
 	// Last: a place that became free in this turn must not be given away while events for its former owner wait.
+	if (is_done)
+		hand_out(server);
 	if (somebody_knocks)
 		accept_some(server);
 	sweep(server);
@@ -278,10 +323,22 @@ int server_open(const struct server_parts *parts, const struct server_doors *doo
 	return 0;
 }
 
+int server_start_worker(struct server *server)
+{
+	int limits = limits_fd(server->parts.limits);
+	int r = worker_start(server->parts.limits, server->parts.env, SERVER_CLIENTS_MAX, serve_limit, server,
+		&server->worker);
+	if (r < 0)
+		return r;
+	epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, limits, NULL); // they are the worker's now
+	return watch(server, EPOLL_CTL_ADD, worker_fd(server->worker), EPOLLIN, TAG_WORKER);
+}
+
 void server_close(struct server *server)
 {
 	if (server == NULL)
 		return;
+	worker_stop(server->worker);
 	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
 		if (server->clients[i].fd >= 0)
 			drop(server, &server->clients[i]);

@@ -1,5 +1,6 @@
-/* The server: one thread, epoll, places that are made once. A client has a place with room for one request and one
- * reply; nothing it sends makes anything grow.
+/* The server: epoll, places that are made once. A client has a place with room for one request and one reply; nothing
+ * it sends makes anything grow. Its one thread answers all; but for questions about limits, once it has a worker
+ * (helper/worker.h).
  *
  * A turn of the loop serves at most one request of each client, so a fast one slows nobody down by more than that.
  * Who does not read its reply, or stops in the middle of a request, is dropped; so is who is idle for long: a limit
@@ -29,6 +30,8 @@ struct server_doors {  // all borrowed; -1: none
 };
 int server_open(const struct server_parts *parts, const struct server_doors *doors, struct server **ret_server,
 	struct wattle_error *reterr);
+// Without, what is asked about limits is answered in turn with the rest. After sandbox_enter.
+int server_start_worker(struct server *server);
 // Hangs up on everybody. Limits are not its business.
 void server_close(struct server *server);
 // A connection that came another way; taken over in any case. -EBUSY: all places are taken, or too many by this user.

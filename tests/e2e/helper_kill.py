@@ -53,8 +53,16 @@ def is_back(helper):
     return (not calls or calls[-1] == (0, 700000)) and helper.package_uw() == 205_000_000
 
 
+def n_threads(pid):
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0
+
+
 def wait_for_death(pid):
-    wait_until(lambda: not is_alive(pid), "it is gone")
+    """Of all its threads: the last one to end lets go of the locks."""
+    wait_until(lambda: not is_alive(pid) and n_threads(pid) <= 1, "it is gone")
 
 
 def one_round(room, victims, dice):

@@ -3,6 +3,7 @@ killed."""
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import socket
@@ -12,7 +13,7 @@ import time
 
 import harness
 from harness import NOBODY, Skip, is_alive, test, wait_until
-from helper_client import (CHECK, COUNTER, END, HELLO, KEEP, LEASE, MISSING, NVML, READ, RESET, SET, STANDING, WATTLED,
+from helper_client import (CARD, CHECK, COUNTER, END, HELLO, KEEP, LEASE, MISSING, NVML, READ, RESET, SET, STANDING, WATTLED,
                            Client, Helper, Refused, as_user, is_refused, many, request)
 
 FLOOD = 100_000
@@ -519,6 +520,28 @@ def flood(room):
         assert enemy.returncode == 0, enemy.stderr.read()
         assert len(waits) > 10 and sorted(waits)[len(waits) // 2] < 0.05, sorted(waits)[-5:]
     does_not_grow(helper, before)
+
+
+@test
+def slow_driver(room):
+    """While a driver takes its time for a limit, readings are answered; what was asked by who hung up meanwhile is done
+    all the same"""
+    Helper.prepare(room, cards=CARD + "set_delay_ms 1500\n")
+    helper = Helper(room)
+    with helper.client() as reader, helper.client() as setter:
+        gpu = helper.row(reader, "gpu-0")
+        setter.send(request(SET, gpu, mode=LEASE, value=300000))
+        time.sleep(0.1)
+        for _ in range(20):
+            assert len(reader.read(0, 4)) == 4
+        assert not select.select([setter.socket], [], [], 0)[0], "the limit was set before the readings were over"
+        setter.reply()
+        for value in (350000, 360000):
+            with helper.client() as other:
+                other.send(request(SET, gpu, mode=LEASE, value=value))
+        wait_until(lambda: helper.gpu_calls()[-1] == (0, 360000), "both were set", 20)
+        assert reader.outcome(END, gpu)["set"] == 700000
+    helper.stop()
 
 
 @test

@@ -6,10 +6,53 @@
 #include "rows.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+static void *stay(void *data)
+{
+	(void)data;
+	for (;;)
+		pause();
+	return NULL;
+}
+
+// A program of threads lives as long as one of them does, though its first one shows as a zombie.
+static void first_thread_ends(void **state)
+{
+	int told[2];
+	struct cap_keeper keeper;
+	siginfo_t info;
+	assert_int_equal(pipe(told), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		pthread_t thread;
+		alarm(10); // if the test fails
+		cap_keeper_self(&keeper);
+		bool ok = pthread_create(&thread, NULL, stay, NULL) == 0 &&
+			write(told[1], &keeper, sizeof(keeper)) == (ssize_t)sizeof(keeper);
+		if (!ok)
+			_exit(1);
+		syscall(SYS_exit, 0); // of this thread alone
+	}
+	assert_int_equal(read(told[0], &keeper, sizeof(keeper)), sizeof(keeper));
+	for (int i = 0; i < 20; i++) {
+		assert_false(cap_keeper_is_gone(&keeper));
+		usleep(5000);
+	}
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_true(cap_keeper_is_gone(&keeper)); // a zombie all of it
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(told[0]);
+	close(told[1]);
+}
 
 static struct journal_entry an_entry(void)
 {
@@ -275,6 +318,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "a file cut short at any byte is refused", cut_anywhere);
 	ROWS_ADD_ONE(&tests, "a file longer than any of ours is refused", too_long);
 	ROWS_ADD_ONE(&tests, "fuzzed files are refused or understood, never worse", fuzzed);
+	ROWS_ADD_ONE(&tests, "an owner whose first thread has ended lives", first_thread_ends);
 	ROWS_ADD_ONE(&tests, "others may look, whatever the umask", others_may_look);
 	ROWS_ADD_ONE(&tests, "files that others may write, links, fifos and those of another device are not believed",
 		strangers_files);

@@ -1,0 +1,155 @@
+#include "helper/worker.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { SWEEP_MS = 1000 };
+
+// Places on their way; as none is twice on it, there is room for all.
+struct queue {
+	int fd; // owned; an eventfd that counts what is in it
+	pthread_mutex_t mutex;
+	uint32_t *places; // owned
+	size_t capacity, first, n;
+};
+
+struct worker {
+	struct limits *limits; // borrowed, as are env and data
+	const struct wattle_env *env;
+	worker_serve_fn serve;
+	void *data;
+	struct queue asked, done;
+	atomic_bool is_stopping;
+	bool has_thread;
+	pthread_t thread;
+};
+
+/* ---- queues ---- */
+
+static int queue_init(struct queue *queue, size_t capacity)
+{
+	*queue = (struct queue){.mutex = PTHREAD_MUTEX_INITIALIZER, .capacity = capacity};
+	queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+	queue->places = calloc_array(capacity, sizeof(queue->places[0]));
+	return queue->fd < 0 ? -errno : queue->places == NULL ? -ENOMEM : 0;
+}
+
+static void queue_finish(struct queue *queue)
+{
+	if (queue->fd >= 0)
+		close(queue->fd);
+	free(queue->places);
+	pthread_mutex_destroy(&queue->mutex);
+}
+
+static void count_one(struct queue *queue)
+{
+	ssize_t written = write(queue->fd, &(uint64_t){1}, sizeof(uint64_t));
+	(void)written; // it counts far beyond the number of places
+}
+
+static void put(struct queue *queue, uint32_t place)
+{
+	pthread_mutex_lock(&queue->mutex);
+	queue->places[(queue->first + queue->n++) % queue->capacity] = place;
+	pthread_mutex_unlock(&queue->mutex);
+	count_one(queue);
+}
+
+static bool take(struct queue *queue, uint32_t *ret_place)
+{
+	uint64_t one;
+	if (read(queue->fd, &one, sizeof(one)) != sizeof(one))
+		return false;
+	pthread_mutex_lock(&queue->mutex);
+	bool is_there = queue->n > 0;
+	if (is_there) {
+		*ret_place = queue->places[queue->first];
+		queue->first = (queue->first + 1) % queue->capacity;
+		queue->n--;
+	}
+	pthread_mutex_unlock(&queue->mutex);
+	return is_there;
+}
+
+/* ---- the thread ---- */
+
+// Those who died before those who ask: a limit goes within a second of its owner, however many questions wait.
+static void *work(void *data)
+{
+	struct worker *worker = data;
+	struct pollfd wanted[] = {{.fd = worker->asked.fd, .events = POLLIN},
+		{.fd = limits_fd(worker->limits), .events = POLLIN}};
+	while (!atomic_load(&worker->is_stopping)) {
+		uint32_t place;
+		poll(wanted, ARRAY_SIZE(wanted), SWEEP_MS);
+		limits_turn(worker->limits);
+		limits_sweep(worker->limits, env_now_ns(worker->env));
+		if (atomic_load(&worker->is_stopping) || !take(&worker->asked, &place))
+			continue;
+		worker->serve(worker->data, place);
+		put(&worker->done, place);
+	}
+	return NULL;
+}
+
+/* ---- its owner ---- */
+
+int worker_start(struct limits *limits, const struct wattle_env *env, size_t n_places, worker_serve_fn serve, void *data,
+	struct worker **ret_worker)
+{
+	struct worker *worker = calloc(1, sizeof(*worker));
+	if (worker == NULL)
+		return -ENOMEM;
+	worker->limits = limits;
+	worker->env = env;
+	worker->serve = serve;
+	worker->data = data;
+	int r = queue_init(&worker->asked, n_places);
+	int r_done = queue_init(&worker->done, n_places);
+	r = r < 0 ? r : r_done;
+	if (r == 0)
+		r = -pthread_create(&worker->thread, NULL, work, worker);
+	worker->has_thread = r == 0;
+	if (r < 0) {
+		worker_stop(worker);
+		return r;
+	}
+	*ret_worker = worker;
+	return 0;
+}
+
+void worker_stop(struct worker *worker)
+{
+	if (worker == NULL)
+		return;
+	if (worker->has_thread) {
+		atomic_store(&worker->is_stopping, true);
+		count_one(&worker->asked); // wakes it
+		pthread_join(worker->thread, NULL);
+	}
+	queue_finish(&worker->asked);
+	queue_finish(&worker->done);
+	free(worker);
+}
+
+int worker_fd(const struct worker *worker)
+{
+	return worker->done.fd;
+}
+
+void worker_give(struct worker *worker, uint32_t place)
+{
+	put(&worker->asked, place);
+}
+
+bool worker_take(struct worker *worker, uint32_t *ret_place)
+{
+	return take(&worker->done, ret_place);
+}
