@@ -281,6 +281,7 @@ struct wattle_cap_limit {
 	struct wattle_cap_interval energy_per_step_j, time_per_step_s; /* drift taken off */
 	struct wattle_cap_interval objective;   /* of a step, in the goal's unit */
 	int allowed;                            /* 0: slower than WATTLE_CAP_SLOWDOWN allows */
+	int added;                              /* 1: none of the n_limits candidates: looked at beside the best of them */
 };
 
 struct wattle_cap_tune_result {

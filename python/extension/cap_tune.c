@@ -82,9 +82,9 @@ static PyObject *list_of(size_t n, const void *data, PyObject *(*make)(const voi
 static PyObject *limit(const void *data, size_t i)
 {
 	const struct wattle_cap_limit *from = ((const struct wattle_cap_tune_result *)data)->limits[i];
-	return Py_BuildValue("(dKdddNNNN)", from->limit, (unsigned long long)from->windows, from->steps, from->energy_j,
-		from->time_s, interval(&from->objective), interval(&from->energy_per_step_j),
-		interval(&from->time_per_step_s), PyBool_FromLong(from->allowed));
+	return Py_BuildValue("(dKdddNNNNN)", from->limit, (unsigned long long)from->windows, from->steps,
+		from->energy_j, from->time_s, interval(&from->objective), interval(&from->energy_per_step_j),
+		interval(&from->time_per_step_s), PyBool_FromLong(from->allowed), PyBool_FromLong(from->added));
 }
 
 static PyObject *parameter(const void *data, size_t i)

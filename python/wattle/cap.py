@@ -276,6 +276,7 @@ class Row(NamedTuple):
     energy_per_step_j: Interval
     time_per_step_s: Interval
     allowed: bool  #: False: slower than `slowdown` allows
+    added: bool  #: no candidate: looked at beside the best of them
 
     def to_dict(self) -> dict[str, Any]:
         """Under the names of `wattle cap tune --json`."""
@@ -338,11 +339,17 @@ class TuneResult(NamedTuple):
             "saving_high_percent": self.saving_interval.high, "slowdown_percent": self.slowdown_percent,
             "slowdown_low_percent": self.slowdown_interval.low, "slowdown_high_percent": self.slowdown_interval.high,
             "chosen_low": self.chosen_range.low, "chosen_high": self.chosen_range.high,
-            "caps": [row.to_dict() for row in self.caps],
+            "caps": [row.to_dict() for row in self.candidates],
+            "added_caps": [row.to_dict() for row in self.caps if row.added],
             "model": {"name": self.model, "parameters": self.parameters, "residual_percent": self.residual_percent},
             "noise_percent": self.noise_percent, "drift_percent": self.drift_percent, "curve": self.curve,
             "note": self.note or None})
         return result
+
+    @property
+    def candidates(self) -> builtins.list[Row]:
+        """The caps without those that were added beside the best."""
+        return [row for row in self.caps if not row.added]
 
     def to_json(self) -> str:
         """The same as JSON text."""
@@ -350,7 +357,7 @@ class TuneResult(NamedTuple):
 
     def to_csv(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """The table as De Feo's profiler wrote it: cap, steps, kWh, objective a row, then the modelled optimum."""
-        rows = [(_limit(row), row.steps, row.energy_j / _J_PER_KWH, row.objective) for row in self.caps]
+        rows = [(_limit(row), row.steps, row.energy_j / _J_PER_KWH, row.objective) for row in self.candidates]
         lines = [",".join(map(_number, row)) for row in rows] + [f"Modeled Optimal Cap:,{_number(self.chosen)}"]
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write("\n".join(lines) + "\n")
@@ -380,11 +387,12 @@ class TuneResult(NamedTuple):
 
     def _columns(self) -> builtins.list[str]:
         return ["limit_w" if self.unit == "W" else "limit_mhz", "windows", "steps", "energy_j", "time_s",
-                "energy_per_step_j", "time_per_step_s", "objective", "allowed"]
+                "energy_per_step_j", "time_per_step_s", "objective", "allowed", "added"]
 
     def _table(self) -> builtins.list[tuple[Any, ...]]:
         return [(_limit(row), row.windows, row.steps, row.energy_j, row.time_s, row.energy_per_step_j.value,
-                 row.time_per_step_s.value, row.objective, row.allowed) for row in self.caps]
+                 row.time_per_step_s.value, row.objective, row.allowed, row.added)
+                for row in self.caps]
 
     def _headline(self) -> str:
         def percent(value: Interval) -> str:
@@ -494,8 +502,8 @@ def _result(device: str, clocks: bool, found: dict[str, Any]) -> TuneResult:
     def by_unit(value: float) -> tuple[float, float]:
         return (_NAN, value) if clocks else (value, _NAN)
     rows = [Row(*by_unit(limit), windows, steps, energy_j, time_s, objective[0], Interval(*objective),
-                Interval(*energy), Interval(*time), allowed)
-            for limit, windows, steps, energy_j, time_s, objective, energy, time, allowed in found["limits"]]
+                Interval(*energy), Interval(*time), allowed, added)
+            for limit, windows, steps, energy_j, time_s, objective, energy, time, allowed, added in found["limits"]]
     watts, mhz = by_unit(found["chosen"])
     saving, slowdown = Interval(*found["saving_percent"]), Interval(*found["slowdown_percent"])
     return TuneResult(

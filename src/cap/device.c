@@ -41,7 +41,8 @@ struct cap_device *cap_finder_add(struct cap_finder *finder, const struct cap_de
 	devices->devices = larger;
 	struct cap_device *device = &larger[devices->n++];
 	*device = *like;
-	device->current = device->default_ = device->min = device->max = device->enforced = device->before = (double)NAN;
+	device->current = device->default_ = device->min = device->max = device->enforced = device->before = (double)
+		NAN;
 	return device;
 }
 

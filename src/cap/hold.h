@@ -20,7 +20,8 @@ void cap_holds_describe(const struct cap_holder *holder, struct cap_devices *dev
 int cap_hold_open(const struct cap_holder *holder, struct cap_device *device, struct cap_hold **ret_hold,
 	struct wattle_error *reterr);
 int cap_hold_set(struct cap_hold *hold, double value, struct cap_outcome *ret_outcome, struct wattle_error *reterr);
-int cap_hold_check(struct cap_hold *hold, struct cap_outcome *ret_outcome); // as cap_lease_check; -EPIPE: the helper died
+int cap_hold_check(struct cap_hold *hold,
+	struct cap_outcome *ret_outcome);     // as cap_lease_check; -EPIPE: the helper died
 int cap_hold_fd(const struct cap_hold *hold); // readable: call cap_hold_check. -1: none
 int cap_hold_end(struct cap_hold *hold, struct cap_outcome *ret_outcome, struct wattle_error *reterr);
 void cap_hold_disown(struct cap_hold *hold); // in a forked child, as cap_lease_disown; NULL allowed

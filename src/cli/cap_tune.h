@@ -1,4 +1,4 @@
-/* wattle cap tune, in parts: cap_tune.c has the options and the order of things, cap_tune_devices.c what is limited,
+/* wattle cap tune, in parts: cap_tune.c has the order of things, cap_tune_options.c what can be asked for, cap_tune_devices.c what is limited,
  * cap_tune_recorder.c the child that measures, cap_tune_steps.c how much work was done, cap_tune_settle.c when power is
  * steady, cap_tune_window.c one window, cap_tune_search.c all of them, cap_tune_output.c what is told. docs/caps.md. */
 #pragma once
@@ -23,6 +23,13 @@ struct cap_tune_options {
 	double slowdown_percent;
 	char *const *command; // NULL: pid
 };
+
+/* ---- cap_tune_options.c ---- */
+enum { CAP_TUNE_OPTIONS = 23 };
+extern const struct option cap_tune_option_table[CAP_TUNE_OPTIONS];
+// Defaults, then what is given. False, with *ret_status and after a message: nothing is to be done.
+bool cap_tune_parse(const struct command *command, int argc, char **argv, struct cap_tune_options *options,
+	const char **ret_device, int *ret_status);
 
 /* ---- cap_tune_devices.c ---- */
 struct tune_device {
@@ -52,8 +59,8 @@ struct tune_group {
 	struct tune_devices *devices; // borrowed
 	size_t first, n;
 	char name[200];
-	double min, max, default_; // what all of them take
-	double set;                // NaN: nothing yet
+	double min, max, default_;  // what all of them take
+	double set;                 // NaN: nothing yet
 	double limits[TUNE_LIMITS]; // to be tried, descending
 	size_t n_limits;
 };
@@ -99,7 +106,7 @@ struct tune_steps {
 int tune_steps_open(struct tune_steps *steps, const struct cap_tune_options *options,
 	const struct tune_recorder *recorder, struct wattle_error *reterr);
 void tune_steps_close(struct tune_steps *steps);
-void tune_steps_begin(struct tune_steps *steps); // the recorder starts anew
+void tune_steps_begin(struct tune_steps *steps);                            // the recorder starts anew
 int tune_steps_look(struct tune_steps *steps, struct wattle_error *reterr); // -ENOENT: nothing there yet
 
 struct tune_stretch { // from the end of one step to the end of another
@@ -129,20 +136,21 @@ struct tune_search {
 	struct tune_recorder *recorder;
 	struct tune_steps *steps;
 	struct bench_signals *signals;
-	int signal_fd; // owned by cap_tune.c
-	struct counter *counters;      // owned: of each device of the sensors …
-	int64_t (*rows)[DEVICE_COUNT]; // owned: … and its reading
-	struct cap_tune_report *report; // borrowed: notes, result
-	struct tuner *tuner;            // owned
-	int64_t start_ns, steady_ns; // steady_ns: the limit is what it is, and power with it, since then
+	int signal_fd;                    // owned by cap_tune.c
+	struct counter *counters;         // owned: of each device of the sensors …
+	int64_t (*rows)[DEVICE_COUNT];    // owned: … and its reading
+	struct cap_tune_report *report;   // borrowed: notes, result
+	struct tuner *tuner;              // owned
+	int64_t start_ns, steady_ns;      // steady_ns: the limit is what it is, and power with it, since then
 	double longest_step_s, settled_s; // seen so far
 	size_t n_windows, n_settled, n_unsettled, fruitless_runs;
 	double measured_s, scale_error;
 	bool from_power;
-	bool shows_progress, line_stands, saw_thermal, is_from_terminal; // the signal that stopped us: the command has it too
+	bool shows_progress, line_stands, saw_thermal,
+		is_from_terminal; // the signal that stopped us: the command has it too
 	struct wattle_error error;
 };
-int tune_search_open(struct tune_search *search);  // the borrowed ones are set. -ENOMEM with search->error
+int tune_search_open(struct tune_search *search); // the borrowed ones are set. -ENOMEM with search->error
 void tune_search_close(struct tune_search *search);
 // Measures until enough is known. What was found stands in the report, whichever way it ended.
 enum tune_event tune_search_run(struct tune_search *search, struct arena *arena);

@@ -40,8 +40,10 @@ static int find_meter(const struct tune_devices *devices, const struct cap_devic
 		return error_set(reterr, -ENODATA, "%s: its energy can't be read: %s%s%s", cap->name, domain->why,
 			domain->remedy[0] != '\0' ? "; " : "", domain->remedy);
 	if (strncmp(cap->name, "gpu-", 4) == 0)
-		return error_set(reterr, -ENODATA, "%s is not among the GPUs that the program is shown; look at "
-			"CUDA_VISIBLE_DEVICES and its kin, and at `wattle sensors`", cap->name);
+		return error_set(reterr, -ENODATA,
+			"%s is not among the GPUs that the program is shown; look at "
+			"CUDA_VISIBLE_DEVICES and its kin, and at `wattle sensors`",
+			cap->name);
 	return error_set(reterr, -ENODATA, "%s: nothing here reads its energy; `wattle sensors` says why", cap->name);
 }
 
@@ -85,8 +87,11 @@ static int add_gpus(struct tune_devices *devices, enum cap_what what, struct wat
 		if (r < 0)
 			return r;
 	}
-	return devices->n > 0 ? 0 : error_set(reterr, -ENODEV, "no GPU that can be limited is shown to the program%s%s",
-		devices->caps.absent[0] != '\0' ? ": " : "; `wattle cap list` lists the devices", devices->caps.absent);
+	return devices->n > 0
+		? 0
+		: error_set(reterr, -ENODEV, "no GPU that can be limited is shown to the program%s%s",
+			  devices->caps.absent[0] != '\0' ? ": " : "; `wattle cap list` lists the devices",
+			  devices->caps.absent);
 }
 
 static int add_all(struct tune_devices *devices, const char *words, enum cap_what what, struct wattle_error *reterr)
@@ -203,8 +208,10 @@ static int find_limits(struct tune_group *group, const struct cap_tune_options *
 	group->n_limits = n;
 	if (r == 0 && n >= 2)
 		return 0;
-	return error_set(reterr, -ERANGE, "%s: its limits go from %g to %g %s and %g is its default: there is nothing to "
-		"choose from", group->name, group->min, group->max, cap_what_unit(device_at(group, 0)->cap->what), group->default_);
+	return error_set(reterr, -ERANGE,
+		"%s: its limits go from %g to %g %s and %g is its default: there is nothing to "
+		"choose from",
+		group->name, group->min, group->max, cap_what_unit(device_at(group, 0)->cap->what), group->default_);
 }
 
 int tune_group_make(struct tune_group *group, struct tune_devices *devices, size_t first, size_t n,
@@ -218,7 +225,8 @@ int tune_group_make(struct tune_group *group, struct tune_devices *devices, size
 		group->min = fmax(group->min, cap->min); // NaN gives way
 		group->max = fmin(group->max, cap->max);
 		group->default_ = fmin(group->default_, default_of(cap));
-		int length = snprintf(group->name + used, sizeof(group->name) - used, "%s%s", i > 0 ? "," : "", cap->name);
+		int length = snprintf(group->name + used, sizeof(group->name) - used, "%s%s", i > 0 ? "," : "",
+			cap->name);
 		used += length > 0 ? (size_t)length : 0;
 		used = used < sizeof(group->name) ? used : sizeof(group->name) - 1;
 	}
@@ -284,7 +292,8 @@ int tune_group_check(struct tune_group *group, struct wattle_error *reterr)
 		if (r == 0)
 			continue;
 		const char *text = outcome.text[0] != '\0' ? outcome.text
-			: r > 0 ? "somebody else has changed the limit; theirs stays" : strerror(-r);
+			: r > 0                            ? "somebody else has changed the limit; theirs stays"
+							   : strerror(-r);
 		error_set(reterr, r > 0 ? -EBUSY : r, "%s%s%s", outcome.text[0] != '\0' ? "" : device->cap->name,
 			outcome.text[0] != '\0' ? "" : ": ", text);
 		return r;

@@ -93,7 +93,8 @@ int tune_search_open(struct tune_search *search)
 	if (search->counters == NULL || search->rows == NULL)
 		return error_set(&search->error, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < sensors->n_devices; i++)
-		counter_init(&search->counters[i], sensors->devices[i]->energy_range_uj, sensors->devices[i]->max_power_w);
+		counter_init(&search->counters[i], sensors->devices[i]->energy_range_uj,
+			sensors->devices[i]->max_power_w);
 	int r = tuner_new(&tune, group->limits, group->n_limits, &search->tuner);
 	return r < 0 ? error_set(&search->error, r, "the search can't begin: %s", strerror(-r)) : 0;
 }
@@ -121,16 +122,20 @@ static void note_all(const struct tune_search *search)
 {
 	struct cap_tune_report *report = search->report;
 	if (search->saw_thermal)
-		cap_tune_note(report, "The device was throttled by heat or by its power supply in a window: such windows tell "
+		cap_tune_note(report,
+			"The device was throttled by heat or by its power supply in a window: such windows tell "
 			"less of the limit than of the cooling.");
 	if (search->n_unsettled > 0)
-		cap_tune_note(report, "After %zu of %zu changes of the limit power was not steady within 10 s; --settle S "
-			"waits as long as you say.", search->n_unsettled, search->n_settled);
+		cap_tune_note(report,
+			"After %zu of %zu changes of the limit power was not steady within 10 s; --settle S "
+			"waits as long as you say.",
+			search->n_unsettled, search->n_settled);
 	if (search->from_power)
 		cap_tune_note(report, "%s: power readings were integrated, which tells less of short windows; %s",
-			has_counters(search->group) ? "Windows were too short for the device's energy counter" :
-				"The device has no energy counter",
-			search->steps->whole_runs ? "a command that takes longer is measured better." : "--seconds 60 is surer.");
+			has_counters(search->group) ? "Windows were too short for the device's energy counter"
+						    : "The device has no energy counter",
+			search->steps->whole_runs ? "a command that takes longer is measured better."
+						  : "--seconds 60 is surer.");
 }
 
 static void conclude(struct tune_search *search, struct arena *arena)

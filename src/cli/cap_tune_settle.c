@@ -14,7 +14,7 @@ static const double LONGER = 1.25, AGREES = 0.02, AGREES_W = 0.5;
  * often, and given up after so long: then the reading counts as it is. */
 static const int64_t LOOK_NS = 2 * NS_PER_MS, NO_UPDATE_NS = 200 * NS_PER_MS;
 
-struct look { // of each device of the group
+struct look {                                                 // of each device of the group
 	double energy_j[TUNE_DEVICES], power_w[TUNE_DEVICES]; // NaN: none
 	int64_t t_ns[TUNE_DEVICES];
 };
@@ -118,7 +118,8 @@ enum tune_event tune_settle(struct tune_search *search)
 	double fixed_s = search->options->settle_s;
 	if (search->steps->whole_runs && isnan(fixed_s))
 		return TUNE_GOES_ON; // nothing runs yet, and a run begins as it always does
-	enum tune_event event = isnan(fixed_s) ? until_steady(search) : tune_wait(search, start_ns + (int64_t)(fixed_s * 1e9));
+	enum tune_event event = isnan(fixed_s) ? until_steady(search)
+					       : tune_wait(search, start_ns + (int64_t)(fixed_s * 1e9));
 	search->settled_s += (double)(bench_now_ns() - start_ns) * 1e-9;
 	search->n_settled++;
 	return event;

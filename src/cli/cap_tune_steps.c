@@ -127,11 +127,15 @@ static int find_steps_of(const struct cap_tune_options *options, char *out, size
 		return 0;
 	}
 	if (ring != NULL)
-		return error_set(reterr, -ENODATA, "--pid: the spans of process %lld go to a recorder whose run file can't be "
-			"found; name it with --spans FILE", (long long)options->pid);
-	return error_set(reterr, -ENODATA, "--pid: process %lld leaves its spans nowhere; start it with WATTLE_SPANS=FILE "
+		return error_set(reterr, -ENODATA,
+			"--pid: the spans of process %lld go to a recorder whose run file can't be "
+			"found; name it with --spans FILE",
+			(long long)options->pid);
+	return error_set(reterr, -ENODATA,
+		"--pid: process %lld leaves its spans nowhere; start it with WATTLE_SPANS=FILE "
 		"in its environment, or under `wattle run` (--nvtx, --itt capture unmodified programs), or let "
-		"`wattle cap tune … -- CMD` start it", (long long)options->pid);
+		"`wattle cap tune … -- CMD` start it",
+		(long long)options->pid);
 }
 
 /* ---- opening ---- */
@@ -185,7 +189,8 @@ static int64_t clock_shift_ns(const struct run *run)
 
 static int add_step(struct live *live, int64_t t_ns, double value)
 {
-	struct live_step *larger = array_with_room(live->steps, live->n_steps, &live->steps_room, sizeof(*larger), 1024);
+	struct live_step *larger = array_with_room(live->steps, live->n_steps, &live->steps_room, sizeof(*larger),
+		1024);
 	if (larger == NULL)
 		return -ENOMEM;
 	live->steps = larger;

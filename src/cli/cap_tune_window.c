@@ -64,7 +64,8 @@ static int add_device(struct tune_search *search, const struct run *run, const s
 	const struct run_device *device = device_of(run, domain);
 	struct energy_between energy;
 	if (device == NULL || (!is_last && !is_covered(device, stretch->to_ns)))
-		return is_last ? error_set(&search->error, -ENODATA, "%s was not measured meanwhile", domain->name) : -EAGAIN;
+		return is_last ? error_set(&search->error, -ENODATA, "%s was not measured meanwhile", domain->name)
+			       : -EAGAIN;
 	int r = energy_between(run, device, stretch->from_ns, stretch->to_ns, &energy);
 	if (r < 0)
 		return error_set(&search->error, r, "out of memory");
@@ -101,7 +102,8 @@ static void fill(const struct tune_search *search, const struct tune_stretch *st
 {
 	window->steps = stretch->steps;
 	window->time_s = (double)(stretch->to_ns - stretch->from_ns) * 1e-9;
-	window->at_s = ((double)(stretch->from_ns - search->start_ns) + (double)(stretch->to_ns - search->start_ns)) * 0.5e-9;
+	window->at_s = ((double)(stretch->from_ns - search->start_ns) + (double)(stretch->to_ns - search->start_ns)) *
+		0.5e-9;
 }
 
 static int measure_stretch(struct tune_search *search, const struct tune_stretch *stretch, bool is_last,
@@ -137,8 +139,9 @@ static enum tune_event say_no_step(struct tune_search *search, int64_t since_ns)
 	error_set(&search->error, -ENODATA, "no %s named %s was seen in %.0f s; %s%s%s", kind, steps->live.name,
 		(double)(bench_now_ns() - since_ns) * 1e-9,
 		names[0] != '\0' ? "names seen so far: " : "the program has told of none so far", names,
-		names[0] != '\0' || search->options->nvtx || search->options->itt ? "" :
-			" (--nvtx and --itt capture unmodified programs)");
+		names[0] != '\0' || search->options->nvtx || search->options->itt
+			? ""
+			: " (--nvtx and --itt capture unmodified programs)");
 	return broken(search, -ENODATA);
 }
 
@@ -180,7 +183,8 @@ static enum tune_event take(struct tune_search *search, const struct tune_stretc
 	struct tune_window *window)
 {
 	if (!(stretch->steps > 0)) {
-		error_set(&search->error, -EINVAL, "metric %s: it tells of %g units of work in %.1f s; --metric adds values up, --metric-total is for running totals",
+		error_set(&search->error, -EINVAL,
+			"metric %s: it tells of %g units of work in %.1f s; --metric adds values up, --metric-total is for running totals",
 			search->steps->live.name, stretch->steps, (double)(stretch->to_ns - stretch->from_ns) * 1e-9);
 		return broken(search, -EINVAL);
 	}
@@ -229,7 +233,9 @@ static enum tune_event measure_steps(struct tune_search *search, double seconds,
 			return broken(search, r);
 		bool any = tune_steps_stretch(search->steps, since_ns, length_ns, LEAST_STEPS, &stretch);
 		bool is_due = any && stretch.ends > 0 && has_waited_enough(search, stretch.to_ns);
-		if (any && (is_due || is_complete(search, &stretch, length_ns) || (is_last && stretch.ends >= LEAST_STEPS))) {
+		if (any &&
+			(is_due || is_complete(search, &stretch, length_ns) ||
+				(is_last && stretch.ends >= LEAST_STEPS))) {
 			event = take(search, &stretch, is_last, window);
 			if (event != TUNE_ENDED || is_last)
 				return event;
@@ -341,9 +347,11 @@ static enum tune_event say_too_short(struct tune_search *search)
 	char names[300], why[sizeof(search->error.text)];
 	tune_steps_names(search->steps, names, sizeof(names));
 	text_copy(why, sizeof(why), search->error.text); // of a device's energy, or none
-	error_set(&search->error, -ETIME, "the command was over %d times before %d steps named %s could be measured; %s%s"
-		"without --step whole runs are%s%s", FRUITLESS_RUNS, LEAST_STEPS, search->steps->live.name, why,
-		why[0] != '\0' ? "; " : "", names[0] != '\0' ? "; names seen: " : "", names);
+	error_set(&search->error, -ETIME,
+		"the command was over %d times before %d steps named %s could be measured; %s%s"
+		"without --step whole runs are%s%s",
+		FRUITLESS_RUNS, LEAST_STEPS, search->steps->live.name, why, why[0] != '\0' ? "; " : "",
+		names[0] != '\0' ? "; names seen: " : "", names);
 	return broken(search, -ETIME);
 }
 

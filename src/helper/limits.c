@@ -136,8 +136,9 @@ bool limits_may_any(const struct limits *limits, const struct policy *policy, st
 	double least, most;
 	for (size_t i = 0; i < limits->devices.n; i++) {
 		const struct cap_device *device = &limits->devices.devices[i]; // name, id and kind, which stay
-		if (limits->can_be_set[i] && policy_may_cap(policy, rights, device->name, device->id,
-						     (enum policy_kind)device->what, &least, &most))
+		if (limits->can_be_set[i] &&
+			policy_may_cap(policy, rights, device->name, device->id, (enum policy_kind)device->what, &least,
+				&most))
 			return true;
 	}
 	return false;

@@ -22,8 +22,8 @@ struct client {
 	int fd; // owned; -1: the place is free
 	struct asker asker;
 	int64_t progress_ns;
-	size_t n_in;  // bytes of the request that are there
-	size_t n_out; // bytes of the reply that are still to go
+	size_t n_in;     // bytes of the request that are there
+	size_t n_out;    // bytes of the reply that are still to go
 	bool is_waiting; // for the worker, whose the rest is until then
 	bool is_gone;    // meanwhile
 	struct proto_request request;
@@ -237,7 +237,8 @@ static void sweep(struct server *server)
 	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++) {
 		struct client *client = &server->clients[i];
 		bool is_stuck = client->n_in > 0 || client->n_out > 0;
-		if (client->fd >= 0 && !client->is_waiting && now_ns - client->progress_ns > (is_stuck ? STUCK_NS : IDLE_NS))
+		if (client->fd >= 0 && !client->is_waiting &&
+			now_ns - client->progress_ns > (is_stuck ? STUCK_NS : IDLE_NS))
 			drop(server, client);
 	}
 	rest(server, false);

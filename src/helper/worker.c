@@ -101,8 +101,8 @@ static void *work(void *data)
 
 /* ---- its owner ---- */
 
-int worker_start(struct limits *limits, const struct wattle_env *env, size_t n_places, worker_serve_fn serve, void *data,
-	struct worker **ret_worker)
+int worker_start(struct limits *limits, const struct wattle_env *env, size_t n_places, worker_serve_fn serve,
+	void *data, struct worker **ret_worker)
 {
 	struct worker *worker = calloc(1, sizeof(*worker));
 	if (worker == NULL)

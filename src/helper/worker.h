@@ -16,8 +16,8 @@ typedef void (*worker_serve_fn)(void *data, uint32_t place);
 
 /* To be started after sandbox_enter, which counts for the threads that come after it. Everything is borrowed;
  * `n_places` is how many questions there can be at once. */
-int worker_start(struct limits *limits, const struct wattle_env *env, size_t n_places, worker_serve_fn serve, void *data,
-	struct worker **ret_worker);
+int worker_start(struct limits *limits, const struct wattle_env *env, size_t n_places, worker_serve_fn serve,
+	void *data, struct worker **ret_worker);
 // Waits for the question at hand; those behind it are not answered. NULL is nothing.
 void worker_stop(struct worker *worker);
 

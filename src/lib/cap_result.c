@@ -23,6 +23,7 @@ static struct wattle_cap_limit limit(const struct tune_limit_result *from)
 		.time_per_step_s = interval(&from->time_per_step_s),
 		.objective = interval(&from->objective),
 		.allowed = from->is_allowed,
+		.added = from->is_added,
 	};
 }
 

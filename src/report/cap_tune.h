@@ -8,25 +8,25 @@
 enum { CAP_TUNE_NOTES = 12, CAP_TUNE_NOTE_SIZE = 400 };
 
 struct cap_tune_report {
-	const char *device;     // "gpu-0"; of several "gpu-0,gpu-1"
-	const char *label;      // "NVIDIA H100 80GB HBM3"
-	const char *command;    // as a shell would take it; NULL: a running process
-	const char *step;       // what a step is: the name of a block or of a metric; NULL: a run of the command
-	bool is_metric;         // that is a metric, and a step is a unit of what it reports
+	const char *device;  // "gpu-0"; of several "gpu-0,gpu-1"
+	const char *label;   // "NVIDIA H100 80GB HBM3"
+	const char *command; // as a shell would take it; NULL: a running process
+	const char *step;    // what a step is: the name of a block or of a metric; NULL: a run of the command
+	bool is_metric;      // that is a metric, and a step is a unit of what it reports
 	enum cap_what what;
-	double previous;        // W or MHz: the limit before the search; NaN unknown (clocks)
-	double min, max;        // the device's range
-	double chosen;          // the one to be set: result.chosen in units that the device takes
-	bool is_applied;        // and it was
-	bool is_whole;          // the search came to its end; else these are the windows until then
-	const char *end;        // why not, in words; NULL: it did
+	double previous; // W or MHz: the limit before the search; NaN unknown (clocks)
+	double min, max; // the device's range
+	double chosen;   // the one to be set: result.chosen in units that the device takes
+	bool is_applied; // and it was
+	bool is_whole;   // the search came to its end; else these are the windows until then
+	const char *end; // why not, in words; NULL: it did
 	struct tune_result result;
-	bool has_result;        // false: nothing could be told from what there was; the rest of it is not to be read
+	bool has_result; // false: nothing could be told from what there was; the rest of it is not to be read
 	double elapsed_s, measured_s;
 	size_t n_windows;
 	uint64_t seed;
-	const char *source;     // of the energy: "nvml, a counter"
-	double scale_error;     // of that meter, the same under all limits: 0.05 is 5 %; 0: none stated
+	const char *source; // of the energy: "nvml, a counter"
+	double scale_error; // of that meter, the same under all limits: 0.05 is 5 %; 0: none stated
 	char notes[CAP_TUNE_NOTES][CAP_TUNE_NOTE_SIZE];
 	size_t n_notes;
 };

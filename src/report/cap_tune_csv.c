@@ -15,6 +15,8 @@ static void one(const struct cap_tune_report *report, struct buf *out)
 {
 	for (size_t i = 0; report->has_result && i < report->result.n_limits; i++) {
 		const struct tune_limit_result *row = &report->result.limits[i];
+		if (row->is_added) // the layout has the candidates
+			continue;
 		number(out, row->limit);
 		buf_char(out, ',');
 		number(out, row->steps);

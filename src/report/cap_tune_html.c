@@ -124,8 +124,9 @@ static void table(const struct cap_tune_report *report, struct buf *out)
 {
 	const struct tune_result *result = &report->result;
 	const char *unit = report->step == NULL ? "run" : "step";
-	buf_printf(out, "<div class=\"wide\"><table>\n<thead><tr><th>limit</th><th>energy a %s</th><th>time of a %s</th><th>", unit,
-		unit);
+	buf_printf(out,
+		"<div class=\"wide\"><table>\n<thead><tr><th>limit</th><th>energy a %s</th><th>time of a %s</th><th>",
+		unit, unit);
 	buf_str(out, tune_goal_title(result->goal));
 	buf_str(out, "</th><th>steps</th><th>windows</th></tr></thead>\n<tbody>\n");
 	bool is_told = false;
@@ -153,7 +154,8 @@ static void details(const struct cap_tune_report *report, struct buf *out)
 	const struct tune_result *result = &report->result;
 	buf_str(out, "<p class=\"faint\">In brackets: 95 % intervals. ");
 	if (result->model != TUNE_NO_MODEL) {
-		buf_printf(out, "The curve is the model %s; it misses the measured limits by ", tune_model_name(result->model));
+		buf_printf(out, "The curve is the model %s; it misses the measured limits by ",
+			tune_model_name(result->model));
 		number(out, result->residual_percent, 2);
 		buf_str(out, " %. ");
 	}
@@ -183,7 +185,8 @@ static void one(const struct cap_tune_report *report, struct buf *out, size_t nu
 		buf_str(out, "</code></p>\n");
 	}
 	if (!report->is_whole)
-		paragraph(out, "answer", report->end != NULL && report->end[0] != '\0' ? report->end : "The search is not complete.");
+		paragraph(out, "answer",
+			report->end != NULL && report->end[0] != '\0' ? report->end : "The search is not complete.");
 	if (report->has_result) {
 		answer(report, out);
 		cap_tune_picture(report, out, number_of);

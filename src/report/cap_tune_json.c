@@ -41,6 +41,16 @@ static void cap(struct jsonw *j, const struct cap_tune_report *report, const str
 	jsonw_end_object(j);
 }
 
+static void caps(struct jsonw *j, const char *key, const struct cap_tune_report *report, bool added)
+{
+	jsonw_key(j, key);
+	jsonw_begin_array(j);
+	for (size_t i = 0; i < report->result.n_limits; i++)
+		if (report->result.limits[i].is_added == added)
+			cap(j, report, &report->result.limits[i]);
+	jsonw_end_array(j);
+}
+
 static void model(struct jsonw *j, const struct tune_result *result)
 {
 	jsonw_key(j, "model");
@@ -51,7 +61,8 @@ static void model(struct jsonw *j, const struct tune_result *result)
 	for (size_t i = 0; i < result->n_parameters; i++)
 		jsonw_double(j, result->parameters[i]);
 	jsonw_end_array(j);
-	jsonw_key_double(j, "residual_percent", result->model != TUNE_NO_MODEL ? result->residual_percent : (double)NAN);
+	jsonw_key_double(j, "residual_percent",
+		result->model != TUNE_NO_MODEL ? result->residual_percent : (double)NAN);
 	jsonw_end_object(j);
 }
 
@@ -83,11 +94,8 @@ static void found(struct jsonw *j, const struct cap_tune_report *report)
 	interval(j, "slowdown_low_percent", "slowdown_high_percent", &result->slowdown);
 	jsonw_key_double(j, "chosen_low", result->chosen_range.low);
 	jsonw_key_double(j, "chosen_high", result->chosen_range.high);
-	jsonw_key(j, "caps");
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < result->n_limits; i++)
-		cap(j, report, &result->limits[i]);
-	jsonw_end_array(j);
+	caps(j, "caps", report, false);
+	caps(j, "added_caps", report, true);
 	model(j, result);
 	jsonw_key_double(j, "noise_percent", result->noise_percent);
 	jsonw_key_double(j, "drift_percent", result->drift_percent);

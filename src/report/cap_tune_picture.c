@@ -118,7 +118,8 @@ static void point(const struct picture *p, const struct tune_limit_result *row)
 		return;
 	buf_printf(p->out, "<g%s>", row->is_allowed ? "" : " class=\"refused\"");
 	if (isfinite(row->objective.low) && isfinite(row->objective.high)) {
-		double low = place(&p->y, percent(p, row->objective.low)), high = place(&p->y, percent(p, row->objective.high));
+		double low = place(&p->y, percent(p, row->objective.low)),
+		       high = place(&p->y, percent(p, row->objective.high));
 		line(p->out, "bar", x, low, x, high);
 		line(p->out, "bar", x - 4, low, x + 4, low);
 		line(p->out, "bar", x - 4, high, x + 4, high);
@@ -143,7 +144,8 @@ static void words(const struct picture *p, size_t number)
 {
 	const struct tune_result *result = &p->report->result;
 	buf_printf(p->out, "<title id=\"t%zu\">", number);
-	buf_printf(p->out, "%s a step under each limit</title>\n<desc id=\"d%zu\">", tune_goal_title(result->goal), number);
+	buf_printf(p->out, "%s a step under each limit</title>\n<desc id=\"d%zu\">", tune_goal_title(result->goal),
+		number);
 	for (size_t i = 0; i < result->n_limits; i++) {
 		const struct tune_limit_result *row = &result->limits[i];
 		if (!isfinite(row->objective.value))
@@ -186,7 +188,8 @@ void cap_tune_picture(const struct cap_tune_report *report, struct buf *out, siz
 	scale(&p);
 	if (!isfinite(p.y.low) || !isfinite(p.y.high) || !(p.x.high > p.x.low))
 		return;
-	buf_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"t%zu d%zu\">\n", WIDTH, HEIGHT, number, number);
+	buf_printf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"t%zu d%zu\">\n", WIDTH, HEIGHT,
+		number, number);
 	words(&p, number);
 	axes(&p);
 	curve(&p);

@@ -156,7 +156,11 @@ static void measured_row(const struct cap_tune_report *report, struct table *tab
 	cell = table_cell(table, faint);
 	against(cell, row->objective.value, reference->objective.value);
 	buf_printf(table_cell(table, faint), "%zu", row->n_windows);
-	buf_str(table_cell(table, faint), chosen ? "chosen" : !row->is_allowed ? "too slow" : "");
+	buf_str(table_cell(table, faint),
+		chosen                     ? "chosen"
+			: !row->is_allowed ? "too slow"
+			: row->is_added    ? "added"
+					   : "");
 }
 
 // Between two measured limits: what the model expects there.
@@ -169,7 +173,10 @@ static void chosen_row(const struct cap_tune_report *report, struct table *table
 	limit(table_cell(table, false), report, report->chosen);
 	human_energy(table_cell(table, false), reference->energy_per_step_j.value * energy_part);
 	human_time(table_cell(table, false), reference->time_per_step_s.value * time_part);
-	double goal = energy_part * (result->goal == TUNE_ED2P ? time_part * time_part : result->goal == TUNE_EDP ? time_part : 1);
+	double goal = energy_part *
+		(result->goal == TUNE_ED2P                 ? time_part * time_part
+				: result->goal == TUNE_EDP ? time_part
+							   : 1);
 	against(table_cell(table, false), goal, 1);
 	buf_str(table_cell(table, false), "");
 	buf_str(table_cell(table, false), "chosen");
@@ -250,7 +257,8 @@ static void say_model(const struct cap_tune_report *report, struct buf *text)
 {
 	const struct tune_result *result = &report->result;
 	if (result->model != TUNE_NO_MODEL) {
-		buf_printf(text, "By the model %s, which misses the measured limits by ", tune_model_name(result->model));
+		buf_printf(text, "By the model %s, which misses the measured limits by ",
+			tune_model_name(result->model));
 		human_number(text, result->residual_percent, 2);
 		buf_str(text, " %; ");
 	}
@@ -321,8 +329,8 @@ static void say_end(const struct cap_tune_report *report, struct buf *text)
 
 void cap_tune_text(const struct cap_tune_report *report, struct buf *out, bool colour)
 {
-	static void (*const sentences[])(const struct cap_tune_report *, struct buf *) = {say_expected, say_range, say_model,
-		say_source, say_next};
+	static void (*const sentences[])(const struct cap_tune_report *, struct buf *) = {say_expected, say_range,
+		say_model, say_source, say_next};
 	const struct style *style = style_for(colour);
 	struct buf text;
 	buf_init(&text, CELL_CEILING);

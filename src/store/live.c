@@ -46,8 +46,7 @@ static int add_step(struct live *live, int64_t t_ns, double value)
 	t_ns -= live->shift_ns;
 	if (t_ns <= live->known_ns)
 		return 0;
-	struct live_step *steps =
-		array_with_room(live->steps, live->n_steps, &live->steps_room, sizeof(*steps), 1024);
+	struct live_step *steps = array_with_room(live->steps, live->n_steps, &live->steps_room, sizeof(*steps), 1024);
 	if (steps == NULL)
 		return -ENOMEM;
 	live->steps = steps;
@@ -85,7 +84,8 @@ static bool is_done(const struct live *live, int64_t id)
  * open one on are looked at again, and those of them that have ended are remembered. */
 static int read_spans(struct live *live, sqlite3 *db)
 {
-	static const char select[] = "SELECT id, end_ns, close = 'ended' FROM span WHERE id >= ?1 AND name = ?2 ORDER BY id";
+	static const char select[] =
+		"SELECT id, end_ns, close = 'ended' FROM span WHERE id >= ?1 AND name = ?2 ORDER BY id";
 	int64_t *done = NULL, first_open = INT64_MAX;
 	size_t n_done = 0, room = 0;
 	int64_t last_id = sql_read_i64(db, "SELECT max(id) FROM span", 0);
@@ -121,7 +121,8 @@ static int read_spans(struct live *live, sqlite3 *db)
 
 static int read_metrics(struct live *live, sqlite3 *db)
 {
-	static const char select[] = "SELECT rowid, t_ns, value FROM user_metric WHERE rowid > ?1 AND name = ?2 ORDER BY rowid";
+	static const char select[] =
+		"SELECT rowid, t_ns, value FROM user_metric WHERE rowid > ?1 AND name = ?2 ORDER BY rowid";
 	int64_t last_row = sql_read_i64(db, "SELECT max(rowid) FROM user_metric", live->last_row);
 	sqlite3_stmt *s = NULL;
 	int r = prepare(live, db, select, live->last_row, &s);
@@ -202,8 +203,7 @@ static int look(struct live *live, sqlite3 *db)
 		return SQLITE_OK;
 	if (segment != live->segment)
 		enter_segment(live, db, segment);
-	live->is_over = sql_read_i64(db,
-		"SELECT spool_bytes IS NOT NULL FROM segment ORDER BY id DESC LIMIT 1", 0) > 0;
+	live->is_over = sql_read_i64(db, "SELECT spool_bytes IS NOT NULL FROM segment ORDER BY id DESC LIMIT 1", 0) > 0;
 	if (live->is_over)
 		return SQLITE_OK;
 	int64_t stored_ns = sql_read_i64(db, "SELECT max(t_ns) FROM sample", VALUE_MISSING);
@@ -237,7 +237,9 @@ int live_look(struct live *live, struct wattle_error *reterr)
 			r = sql_fail(db, live->path, reterr);
 	}
 	sqlite3_close(db);
-	if (r == 0 && sort_rows(live->steps, sizeof(*live->steps), live->n_steps, offsetof(struct live_step, t_ns), SORT_NO_ID) < 0)
+	if (r == 0 &&
+		sort_rows(live->steps, sizeof(*live->steps), live->n_steps, offsetof(struct live_step, t_ns),
+			SORT_NO_ID) < 0)
 		r = error_set(reterr, -ENOMEM, "out of memory");
 	return r;
 }
@@ -245,7 +247,8 @@ int live_look(struct live *live, struct wattle_error *reterr)
 void live_names(const char *path, bool of_metrics, char *out, size_t size)
 {
 	static const char spans[] = "SELECT name FROM span GROUP BY name ORDER BY count(*) DESC, name LIMIT 12",
-			  metrics[] = "SELECT name FROM user_metric GROUP BY name ORDER BY count(*) DESC, name LIMIT 12";
+			  metrics[] =
+				  "SELECT name FROM user_metric GROUP BY name ORDER BY count(*) DESC, name LIMIT 12";
 	sqlite3 *db = NULL;
 	sqlite3_stmt *s = NULL;
 	size_t n = 0;
@@ -253,7 +256,8 @@ void live_names(const char *path, bool of_metrics, char *out, size_t size)
 	if (sql_open_reader(path, &db, NULL) == 0 &&
 		sqlite3_prepare_v2(db, of_metrics ? metrics : spans, -1, &s, NULL) == SQLITE_OK)
 		while (n < size && sqlite3_step(s) == SQLITE_ROW) {
-			int length = snprintf(out + n, size - n, "%s%s", n > 0 ? ", " : "", (const char *)sqlite3_column_text(s, 0));
+			int length = snprintf(out + n, size - n, "%s%s", n > 0 ? ", " : "",
+				(const char *)sqlite3_column_text(s, 0));
 			n += length > 0 ? (size_t)length : 0;
 		}
 	sqlite3_finalize(s);

@@ -17,19 +17,20 @@ struct live_step {
 struct live {
 	const char *path, *name; // borrowed
 	bool is_metric;
-	int64_t segment;        // the one that is read; 0: none so far
-	int64_t last_id;        // of table span, whatever its name
-	int64_t next_id;        // of table span: lower ones are known, or of an earlier segment …
-	int64_t *done;          // owned: … as are these above it, ascending
+	int64_t segment; // the one that is read; 0: none so far
+	int64_t last_id; // of table span, whatever its name
+	int64_t next_id; // of table span: lower ones are known, or of an earlier segment …
+	int64_t *done;   // owned: … as are these above it, ascending
 	size_t n_done, done_room;
-	int64_t last_row;       // of table user_metric
+	int64_t last_row; // of table user_metric
 	int64_t spool_at, shift_ns;
 	int64_t newest_ns, known_ns; // told so far; of it, in earlier segments, whose spools have become rows meanwhile
-	uint32_t spool_name;    // SPOOL_NAMES: the name did not come yet
-	struct live_step *steps; // owned: all that was found and not yet forgotten, in order of time, on the clock of this machine
+	uint32_t spool_name;         // SPOOL_NAMES: the name did not come yet
+	struct live_step *
+		steps; // owned: all that was found and not yet forgotten, in order of time, on the clock of this machine
 	size_t n_steps, steps_room;
-	int64_t stored_ns;      // all that happened up to then has been told; VALUE_MISSING: nothing so far
-	bool is_over;           // the spool becomes rows: those were told before
+	int64_t stored_ns; // all that happened up to then has been told; VALUE_MISSING: nothing so far
+	bool is_over;      // the spool becomes rows: those were told before
 };
 
 // is_metric: reports of a metric of that name, else calls of a code block. Of a file's earlier segments nothing is told.

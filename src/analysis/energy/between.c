@@ -7,7 +7,8 @@
 
 #include <errno.h>
 
-static const struct curve_segment *segment_of(const struct curve *curve, int64_t from_ns, int64_t to_ns, size_t *ret_index)
+static const struct curve_segment *segment_of(const struct curve *curve, int64_t from_ns, int64_t to_ns,
+	size_t *ret_index)
 {
 	for (size_t i = 0; i < curve->n_segments; i++)
 		if (curve->segments[i].start_ns <= from_ns && to_ns <= curve->segments[i].end_ns) {

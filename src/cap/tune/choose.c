@@ -10,7 +10,7 @@ static const double EQUAL = 0.005;
 static const double DOUBTFUL = 0.01; // less is no gain where the limits do not differ for sure
 
 static const double CROSS_VALIDATED =
-	4;                            // mean square of what limits are foretold wrong by, in their own noise: at most
+	4;                        // mean square of what limits are foretold wrong by, in their own noise: at most
 static const double FITTED = 2.5; // the same for limits that the model has seen
 static const double SURE = 1.645; // 95 % of a normal variable
 
@@ -170,7 +170,6 @@ double choice_curve(const struct figures *figures, const struct choice *choice, 
 	if (choice->model.kind == TUNE_NO_MODEL)
 		return (double)NAN;
 	if (choice->model.kind == TUNE_SPLINE_MODEL)
-		return figures_curve(figures, TUNE_E, at) +
-			figures->time_exponent * figures_curve(figures, TUNE_T, at);
+		return figures_curve(figures, TUNE_E, at) + figures->time_exponent * figures_curve(figures, TUNE_T, at);
 	return model_at(&choice->model, figures->grid[at] / figures->limit[0]);
 }

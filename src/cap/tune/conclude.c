@@ -29,6 +29,7 @@ static int fill_limits(const struct tuner *tuner, const struct estimate *estimat
 		double shape = estimate_shape_of_difference(estimate, i, i);
 		row->limit = tuner->limits[i].limit;
 		row->n_windows = tuner->limits[i].n_windows;
+		row->is_added = tuner->limits[i].index >= tuner->n_candidates;
 		row->energy_per_step_j = interval_of_log(estimate->log[TUNE_E][i],
 			t * sqrt(shape * estimate->noise[TUNE_E][TUNE_E]));
 		row->time_per_step_s = interval_of_log(estimate->log[TUNE_T][i],

@@ -137,7 +137,7 @@ int tuner_new(const struct tune_options *options, const double *limits, size_t n
 	struct tuner *tuner = calloc(1, sizeof(*tuner));
 	if (tuner == NULL)
 		return -ENOMEM;
-	*tuner = (struct tuner){.options = *options, 
+	*tuner = (struct tuner){.options = *options,
 		.n_limits = n,
 		.n_candidates = n,
 		.dice = dice_make(options->seed, 1)};

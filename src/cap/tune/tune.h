@@ -23,11 +23,11 @@ const char *tune_goal_unit(enum tune_goal goal);
 
 struct tune_options {
 	enum tune_goal goal;
-	double slowdown_percent; // TUNE_SLOWDOWN
-	double seconds;          // at most so much measured time a limit, all its windows together
-	uint64_t seed;           // of the order of limits and of the bootstrap
-	bool whole_runs;         // a window is one run of the command: `seconds` does not cut it
-	bool adds_limits;        // beside the best one, where time is left
+	double slowdown_percent;                   // TUNE_SLOWDOWN
+	double seconds;                            // at most so much measured time a limit, all its windows together
+	uint64_t seed;                             // of the order of limits and of the bootstrap
+	bool whole_runs;                           // a window is one run of the command: `seconds` does not cut it
+	bool adds_limits;                          // beside the best one, where time is left
 	double (*taken)(void *data, double limit); // what the device makes of a limit; NULL: it takes any
 	void *data;
 };
@@ -43,7 +43,7 @@ struct tune_window {
 	double energy_j;       // of the limited devices, over time_s
 	double energy_error_j; // what may differ from window to window (a gain that all have cancels out); NaN unknown
 	double time_s;
-	double at_s;           // its middle, since the search began: drift is over this
+	double at_s; // its middle, since the search began: drift is over this
 };
 
 struct tuner; // opaque
@@ -71,12 +71,13 @@ struct tune_interval {
 };
 
 struct tune_limit_result {
-	double limit;                         // W or MHz
+	double limit; // W or MHz
 	size_t n_windows;
-	double steps, energy_j, time_s;       // sums over its windows, as measured
+	double steps, energy_j, time_s;                          // sums over its windows, as measured
 	struct tune_interval energy_per_step_j, time_per_step_s; // drift taken off
-	struct tune_interval objective;       // per step
-	bool is_allowed;                      // TUNE_SLOWDOWN: within the bound
+	struct tune_interval objective;                          // per step
+	bool is_allowed;                                         // TUNE_SLOWDOWN: within the bound
+	bool is_added;                                           // beside the best one; no candidate of the caller's
 };
 
 enum tune_model {
@@ -92,17 +93,18 @@ struct tune_result {
 	double slowdown_percent;
 	struct tune_limit_result *limits; // descending; in the arena
 	size_t n_limits;
-	double chosen;                    // inside the limits; where a model was taken it may lie between candidates
-	struct tune_interval saving_percent, slowdown; // of energy and time per step, against the reference; slowdown in %
-	struct tune_interval chosen_range;             // where the optimum may lie as well
+	double chosen; // inside the limits; where a model was taken it may lie between candidates
+	struct tune_interval saving_percent,
+		slowdown;                  // of energy and time per step, against the reference; slowdown in %
+	struct tune_interval chosen_range; // where the optimum may lie as well
 	enum tune_model model;
-	double parameters[7];             // x is limit/reference, the objective in parts of the reference's
+	double parameters[7]; // x is limit/reference, the objective in parts of the reference's
 	size_t n_parameters;
 	double residual_percent, noise_percent; // of the model; of the windows among themselves
-	double drift_percent;             // of the reference's objective, from first to last
-	size_t n_curve;                   // the model's objective at curve_x, for pictures; 0: none
-	double *curve_x, *curve_y;        // in the arena
-	char note[300];                   // why no model was taken, that nothing differs from the reference, …; "" none
+	double drift_percent;                   // of the reference's objective, from first to last
+	size_t n_curve;                         // the model's objective at curve_x, for pictures; 0: none
+	double *curve_x, *curve_y;              // in the arena
+	char note[300]; // why no model was taken, that nothing differs from the reference, …; "" none
 };
 
 // -ENODATA: no window of the reference, or of no other limit.

@@ -11,9 +11,9 @@ enum {
 
 struct tune_limit {
 	double limit;
-	size_t index;     // what the caller knows it by: candidates come first, then limits in the order they were added
-	double used_s;    // measured so far, windows in which nothing was learnt included
-	size_t n_tried;   // windows asked for and answered
+	size_t index;   // what the caller knows it by: candidates come first, then limits in the order they were added
+	double used_s;  // measured so far, windows in which nothing was learnt included
+	size_t n_tried; // windows asked for and answered
 	size_t n_windows; // of them those that count
 	bool in_question;
 };
