@@ -80,8 +80,9 @@ int cap_lease_keep(struct cap_lease *lease, struct wattle_error *reterr);
 int cap_stand(const struct wattle_env *env, struct cap_device *device, const struct cap_owner *owner, double value,
 	int64_t for_ns, const struct cap_guard_program *guard, struct cap_outcome *ret_outcome,
 	struct wattle_error *reterr);
-// Whether a limit that stays is on it, and what was there before; NaN: none.
-bool cap_stands(const struct wattle_env *env, const struct cap_device *device, double *ret_before);
+// Whether a limit that stays is on it, what was there before (NaN: none), and who was the first to set one, or root.
+bool cap_stands(const struct wattle_env *env, const struct cap_device *device, double *ret_before,
+	struct cap_owner *ret_owner);
 // The same by device->current and lease: one that somebody has changed, or that the driver has forgotten, stands no more.
 bool cap_stands_still(const struct wattle_env *env, const struct cap_device *device, double *ret_before);
 /* What was there before wattle's first change, else (or to_default) the device's default. Without a standing limit and

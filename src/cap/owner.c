@@ -10,16 +10,32 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { STAT_THREADS = 20, STAT_START_TICKS = 22, STAT_AFTER_NAME = 3 }; // fields of /proc/PID/stat, counted from 1
+// Fields of /proc/PID/stat, counted from 1.
+enum { STAT_AFTER_NAME = 3, STAT_FLAGS = 9, STAT_THREADS = 20, STAT_START_TICKS = 22 };
+enum { FLAG_EXITING = 0x4 }; // PF_EXITING of the kernel
+
+struct stat_line {
+	uint64_t start_ticks;
+	bool is_dead, is_exiting;
+};
+
+static uint64_t number_at(const char *at)
+{
+	char digits[32];
+	uint64_t value = 0;
+	snprintf(digits, sizeof(digits), "%.*s", (int)strcspn(at, " \n"), at);
+	return num_parse_u64(digits, &value) == 0 ? value : 0;
+}
 
 /* The identity of processes is the kernel's own /proc, also where WATTLE_PROCFS stands for the target's. `who` is a pid
- * or "self". *ret_state: 'Z' and 'X' have ended. */
-static int read_stat(const char *who, uint64_t *ret_start_ticks, bool *ret_is_dead)
+ * or "self". */
+static int read_stat(const char *who, struct stat_line *ret_line)
 {
-	char path[48], text[1024], ticks[32];
+	char path[48], text[1024];
 	snprintf(path, sizeof(path), "%s/stat", who);
 	wattle_cleanup_close int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	ssize_t length = file_read_in(proc_fd, path, text, sizeof(text));
@@ -29,18 +45,41 @@ static int read_stat(const char *who, uint64_t *ret_start_ticks, bool *ret_is_de
 	if (at == NULL || at[1] != ' ')
 		return -EINVAL;
 	at += 2;
-	bool is_zombie = *at == 'Z' || *at == 'X', is_last_thread = true;
-	for (int field = STAT_AFTER_NAME; field < STAT_START_TICKS; field++) {
+	bool is_zombie = *at == 'Z' || *at == 'X', is_last_thread = true, is_exiting = false;
+	for (int field = STAT_AFTER_NAME; field < STAT_START_TICKS;) {
 		at = strchr(at, ' ');
 		if (at == NULL)
 			return -EINVAL;
 		at++;
-		if (field + 1 == STAT_THREADS)
-			is_last_thread = strncmp(at, "0 ", 2) == 0 || strncmp(at, "1 ", 2) == 0;
+		field++;
+		if (field == STAT_FLAGS)
+			is_exiting = (number_at(at) & FLAG_EXITING) != 0;
+		if (field == STAT_THREADS)
+			is_last_thread = number_at(at) <= 1;
 	}
-	*ret_is_dead = is_zombie && is_last_thread; // its first thread may have ended before the others
-	snprintf(ticks, sizeof(ticks), "%.*s", (int)strcspn(at, " \n"), at);
-	return num_parse_u64(ticks, ret_start_ticks);
+	*ret_line = (struct stat_line){
+		.start_ticks = number_at(at),
+		.is_dead = is_zombie && is_last_thread, // its first thread may have ended before the others
+		.is_exiting = is_exiting,
+	};
+	return 0;
+}
+
+// A SIGKILL that it has not come to yet.
+static bool is_being_killed(const char *who)
+{
+	char path[48], text[4096];
+	snprintf(path, sizeof(path), "%s/status", who);
+	wattle_cleanup_close int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (file_read_in(proc_fd, path, text, sizeof(text)) < 0)
+		return false;
+	static const char *const masks[] = {"\nSigPnd:\t", "\nShdPnd:\t"};
+	for (size_t i = 0; i < ARRAY_SIZE(masks); i++) {
+		const char *at = strstr(text, masks[i]);
+		if (at != NULL && (strtoull(at + strlen(masks[i]), NULL, 16) >> (SIGKILL - 1) & 1) != 0)
+			return true;
+	}
+	return false;
 }
 
 // Of a /proc that was mounted for another namespace of pids: its numbers are not ours.
@@ -57,9 +96,8 @@ static bool proc_is_ours(void)
 
 static uint64_t own_start_ticks(void)
 {
-	uint64_t ticks;
-	bool is_dead;
-	return read_stat("self", &ticks, &is_dead) == 0 ? ticks : 0;
+	struct stat_line line;
+	return read_stat("self", &line) == 0 ? line.start_ticks : 0;
 }
 
 static uint64_t own_pid_ns(void)
@@ -92,19 +130,33 @@ bool cap_keeper_is_self(const struct cap_keeper *keeper)
 	return cap_keeper_is(keeper, &self);
 }
 
+static bool can_be_looked_at(const struct cap_keeper *keeper)
+{
+	return keeper->pid > 0 && keeper->pid_ns != 0 && keeper->pid_ns == own_pid_ns();
+}
+
 bool cap_keeper_is_gone(const struct cap_keeper *keeper)
 {
-	if (keeper->pid <= 0 || keeper->pid_ns == 0 || keeper->pid_ns != own_pid_ns())
+	if (!can_be_looked_at(keeper))
 		return false;
 	if (kill(keeper->pid, 0) < 0 && errno == ESRCH)
 		return true;
 	char who[16];
-	uint64_t ticks;
-	bool is_dead;
+	struct stat_line line;
 	snprintf(who, sizeof(who), "%d", (int)keeper->pid);
-	if (keeper->start_ticks == 0 || !proc_is_ours() || read_stat(who, &ticks, &is_dead) < 0)
+	if (keeper->start_ticks == 0 || !proc_is_ours() || read_stat(who, &line) < 0)
 		return false;
-	return ticks != keeper->start_ticks || is_dead;
+	return line.start_ticks != keeper->start_ticks || line.is_dead;
+}
+
+bool cap_keeper_is_dying(const struct cap_keeper *keeper)
+{
+	char who[16];
+	struct stat_line line;
+	snprintf(who, sizeof(who), "%d", (int)keeper->pid);
+	if (!can_be_looked_at(keeper) || !proc_is_ours() || read_stat(who, &line) < 0)
+		return false;
+	return line.is_exiting || is_being_killed(who);
 }
 
 void cap_owner_describe(const struct cap_owner *owner, char *out, size_t size)

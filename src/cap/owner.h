@@ -17,6 +17,8 @@ bool cap_keeper_is(const struct cap_keeper *a, const struct cap_keeper *b);
 /* Whether it has ended for sure; false where that can't be told. The lock says so too, but for one case: a child that
  * it forked without exec has a copy of the lock, and may outlive it. */
 bool cap_keeper_is_gone(const struct cap_keeper *keeper);
+// Killed, or on its way out, and not there yet: its lock is about to go.
+bool cap_keeper_is_dying(const struct cap_keeper *keeper);
 
 // "wattle cap set, pid 4242, user alice"
 void cap_owner_describe(const struct cap_owner *owner, char *out, size_t size);

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+
+enum { DYING_MS = 1000, DYING_LOOK_MS = 5 };
 
 static void tell(const struct recovery *recovery, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -141,11 +144,24 @@ static int undo_lease(struct recovery *recovery, const char *stem, const struct 
 
 /* ---- all of them ---- */
 
+/* Whoever starts right after a kill may be quicker than the kernel is with the killed one's locks; taken for alive, the limit
+ * would stay till the next start. */
+static bool is_dead(const struct journal *journal, const char *stem, const struct journal_entry *lease)
+{
+	static const struct timespec between_looks = {.tv_nsec = DYING_LOOK_MS * NS_PER_MS};
+	for (int waited_ms = 0; lock_is_kept(journal, stem, lease); waited_ms += DYING_LOOK_MS) {
+		if (waited_ms >= DYING_MS || !cap_keeper_is_dying(&lease->keeper))
+			return !lock_is_kept(journal, stem, lease); // it may have gone between the two looks
+		nanosleep(&between_looks, NULL);
+	}
+	return true;
+}
+
 static bool concerns(const struct recovery *recovery, const char *stem, const struct journal_entry *lease)
 {
 	if (recovery->of != NULL && !cap_keeper_is(recovery->of, &lease->keeper))
 		return false;
-	return recovery->is_dead || !lock_is_kept(recovery->journal, stem, lease);
+	return recovery->is_dead || is_dead(recovery->journal, stem, lease);
 }
 
 static int recover_lease_locked(struct recovery *recovery, const char *stem)
@@ -300,7 +316,7 @@ int recover_device(const struct journal *journal, const char *stem, struct cap_d
 		return journal_put_aside(journal, stem, JOURNAL_LEASE);
 	if (r < 0)
 		return r;
-	if (lock_is_kept(journal, stem, &lease))
+	if (!is_dead(journal, stem, &lease))
 		return recover_refuse(&lease, reterr);
 	if (!has_changed_nothing(&lease) && !was_kept(journal, stem, &lease))
 		r = change_undo(&lease, device, &outcome, reterr);

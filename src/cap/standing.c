@@ -78,6 +78,8 @@ static int find_before(const struct place *place, struct cap_device *device, str
 	if (strcmp(before.boot_id, entry->boot_id) != 0 || change_is_foreign(&before, device, now))
 		return 0;
 	entry->previous = before.previous;
+	if (entry->owner.uid != 0) // whose reset may go back to it: who was first, or root
+		entry->owner = before.owner;
 	entry->set = before.set;
 	if (!cap_reads_back(device) && before.set.n > 0)
 		*now = before.set;

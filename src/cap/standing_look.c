@@ -15,11 +15,13 @@ static bool find(const struct wattle_env *env, const struct cap_device *device, 
 	return found && (ret_standing->set.n > 0 || ret_standing->next.n > 0);
 }
 
-bool cap_stands(const struct wattle_env *env, const struct cap_device *device, double *ret_before)
+bool cap_stands(const struct wattle_env *env, const struct cap_device *device, double *ret_before,
+	struct cap_owner *ret_owner)
 {
 	struct journal_entry standing;
 	if (!find(env, device, &standing))
 		return false;
+	*ret_owner = standing.owner;
 	*ret_before = cap_value_of(device, &standing.previous);
 	return true;
 }

@@ -197,20 +197,23 @@ static bool may_cut_short(const struct question *question)
 	return value_ok(question->held->until_ns) && (uid == 0 || uid == question->held->owner.uid);
 }
 
-// What a reset goes back to; NaN: nothing to go back to, or not known.
+// What a reset goes back to; NaN: nothing to go back to, not known, or what this user has changed.
 static double reset_to(const struct question *question)
 {
 	const struct cap_device *device = question->device;
 	double before = (double)NAN;
-	bool stands = cap_stands(question->limits->env, device, &before);
+	struct cap_owner first;
+	bool stands = cap_stands(question->limits->env, device, &before, &first);
 	bool to_default = question->request->mode == 1;
+	if (stands && !to_default && first.uid == question->asker->peer.uid)
+		return (double)NAN;
 	if (device->what == CAP_CLOCKS && (stands || to_default))
 		return isnan(device->max) ? (double)INFINITY : device->max; // no lock at all
 	return to_default ? device->default_ : before;
 }
 
-/* A reset sets a limit, too: who may set 200 to 400 W may not take the device back to 700 W. Nor may it end what root set
- * for a time without this helper. */
+/* A reset sets a limit, too: who may set 200 to 400 W may not take the device to 700 W, but back to it if it was there when
+ * they came. Nor may it end what root set for a time without this helper. */
 static int check_reset(const struct question *question, struct wattle_error *reterr)
 {
 	struct cap_device *same;

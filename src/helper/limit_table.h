@@ -26,6 +26,8 @@ struct limits {
 	struct pace *paces; // owned; likewise
 	bool *can_be_set;   // owned; likewise; as it was at start, as another thread than the rest may look
 	int epoll_fd;       // owned; the pidfds
+	int64_t recover_ns; // when the journal is looked at next
+	char told[900];     // the last sentence of that
 };
 
 // One question about one device, on its way through the functions below.

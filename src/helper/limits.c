@@ -1,5 +1,6 @@
 #include "helper/limits.h"
 
+#include "cap/recover.h"
 #include "helper/limit_table.h"
 #include "helper/log.h"
 
@@ -10,6 +11,8 @@
 
 static_assert((int)POLICY_POWER == (int)CAP_POWER && (int)POLICY_CLOCKS == (int)CAP_CLOCKS, "one numbering of kinds");
 
+enum { RECOVER_S = 10 };
+
 /* ---- coming and going ---- */
 
 int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct wattle_error *reterr)
@@ -19,6 +22,7 @@ int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct
 		return error_set(reterr, -ENOMEM, "no memory for the devices");
 	limits->env = env;
 	limits->epoll_fd = -1;
+	limits->recover_ns = env_now_ns(env) + NS_PER_S; // main has done it once
 	int r = cap_devices_open(&limits->devices, env, reterr);
 	if (r == 0)
 		limits->held = calloc_array(limits->devices.n, sizeof(limits->held[0]));
@@ -47,6 +51,16 @@ void held_forget(struct held *held)
 	if (held->pidfd >= 0)
 		close(held->pidfd); // epoll forgets it with it
 	*held = (struct held){.pidfd = -1, .until_ns = VALUE_MISSING};
+}
+
+// What can't be put back is found again each time, and told once.
+static void tell(void *data, const char *text)
+{
+	struct limits *limits = data;
+	if (strcmp(limits->told, text) == 0)
+		return;
+	text_copy(limits->told, sizeof(limits->told), text);
+	log_line(LOG_LEVEL_NOTICE, "%s", text);
 }
 
 // Nobody is there to be told but the log.
@@ -93,8 +107,32 @@ void limits_turn(struct limits *limits)
 			end_unasked(limits, events[i].data.u32, "which has ended");
 }
 
+/* What others left behind while this one runs: a wattle of root's and its guard that were killed together, an earlier
+ * wattled that was still dying when this one started, a device that was lost at its lease's end and is back. */
+static void recover_again(struct limits *limits, int64_t now_ns)
+{
+	struct journal journal;
+	if (now_ns < limits->recover_ns)
+		return;
+	limits->recover_ns = now_ns + RECOVER_S * NS_PER_S;
+	if (journal_open(limits->env, false, &journal, NULL) < 0)
+		return;
+	struct recovery recovery = {
+		.env = limits->env,
+		.journal = &journal,
+		.devices = &limits->devices,
+		.is_open = true,
+		.patience = LOCK_TRY,
+		.tell = tell,
+		.data = limits,
+	};
+	recover_all(&recovery);
+	journal_close(&journal);
+}
+
 void limits_sweep(struct limits *limits, int64_t now_ns)
 {
+	recover_again(limits, now_ns);
 	for (size_t i = 0; i < limits->devices.n; i++)
 		if (value_ok(limits->held[i].until_ns) && now_ns >= limits->held[i].until_ns)
 			end_unasked(limits, i, "its time is over");

@@ -13,7 +13,7 @@ import subprocess
 import time
 
 import harness
-from harness import BUILD, WATTLE, test, wait_until
+from harness import BUILD, WATTLE, children_of, guards_of, test, wait_until
 
 MIN_W, PREVIOUS_W, LIMIT_W = 100, 300, 200
 PROMISE_S = 1.0
@@ -64,25 +64,6 @@ class Machine:
         limits = [PREVIOUS_W] + [watts for watts, _ in self.calls()]
         assert min(limits) >= MIN_W, limits
         assert all(a != b for a, b in zip(limits, limits[1:])), f"a needless call: {limits}"
-
-
-def guards_of(pid):
-    found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-        except OSError:
-            continue
-        if b"--cap-guard" in words and str(pid).encode() in words:
-            found.append(int(entry.name))
-    return found
-
-
-def children_of(pid):
-    try:
-        return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
 
 
 def runs_command(process):

@@ -66,6 +66,26 @@ def run_first():
         pass
 
 
+def children_of(pid):
+    try:
+        return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def guards_of(pid):
+    """The guards of the limits that a process holds."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if b"--cap-guard" in words and str(pid).encode() in words:
+            found.append(int(entry.name))
+    return found
+
+
 def is_alive(pid):
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:

@@ -7,8 +7,8 @@ import signal
 import time
 
 import harness
-from harness import is_alive, test, wait_until
-from helper_client import CARD, END, LEASE, SET, Client, Helper, Refused
+from harness import children_of, guards_of, is_alive, test, wait_until
+from helper_client import CARD, END, LEASE, NVML, SET, Client, Helper, Refused
 
 ROUNDS = 8  # of each set of victims
 WHO = ("server", "guard", "client")
@@ -115,6 +115,24 @@ def slow_card(room):
     dice = random.Random(1)
     for victims in (("server",), ("guard",), ("client",), ("server", "guard")):
         one_round(room, victims, dice)
+
+
+@test
+def others_leave_a_limit(room):
+    """What root's own wattle and its guard leave, killed together, a wattled that runs puts back"""
+    helper = Helper(room)
+    places = {"WATTLE_STATE": str(room.folder / "state"), "WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(helper.cards)}
+    wattle = room.start("cap", "set", "-q", "gpu-0", "300", "--", "sleep", "60", env=places)
+    wait_until(lambda: helper.gpu_calls()[-1:] == [(0, 300000)], "the limit")
+    [guard] = guards_of(wattle.pid)
+    os.kill(guard, signal.SIGSTOP)  # else it may be quicker than we are
+    for pid in (*children_of(wattle.pid), wattle.pid, guard):
+        os.kill(pid, signal.SIGKILL)
+    wattle.wait()
+    wait_until(lambda: helper.gpu_calls()[-1] == (0, 700000), "wattled looks at the journal")
+    wait_until(lambda: not left_in_journal(room), "the journal is empty")
+    assert "had been left at 300 W" in helper.said(), helper.said()
+    helper.stop()
 
 
 for each in SETS:

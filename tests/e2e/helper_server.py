@@ -169,29 +169,32 @@ client.is_refused(22, c.outcome, client.SET, gpu, mode=7, value=300000)
 
 @test
 def resets_within_ranges(room):
-    """Who may limit within a range can't reset a device to what lies outside of it, nor end what root set for a time"""
+    """Who may limit within a range can reset what they changed themselves; not to a default outside of it, not what root set"""
     helper = Helper(room, policy=f"user {NOBODY} cap gpu-0 250..400\nuser {NOBODY} cap package-0\n")
-    said = as_user(NOBODY, [], """
+    environment = {"WATTLE_STATE": str(room.folder / "state"), "WATTLE_FAKE_NVML": str(helper.cards),
+                   "WATTLE_NVML": str(NVML), "WATTLE_SYSFS": str(helper.sysfs)}
+    begin = """
 c = client.Client(sys.argv[2])
 rows = {(r["name"], r["what"]): i for i, r in ((i, c.device(i)) for i in range(c.hello()["devices"]))}
 gpu, package = rows["gpu-0", 0], rows["package-0", 0]
+"""
+    said = as_user(NOBODY, [], begin + """
 c.outcome(client.SET, gpu, mode=client.STANDING, value=300000)
-for mode in (0, 1):
-    print(client.is_refused(34, c.outcome, client.RESET, gpu, mode=mode))
+print(client.is_refused(34, c.outcome, client.RESET, gpu, mode=1))
 c.outcome(client.SET, package, mode=client.STANDING, value=100000)
 assert c.outcome(client.RESET, package)["set"] > 100000
+assert c.outcome(client.RESET, gpu)["set"] == 700000
 """, helper.path)
-    assert "700 W is not within 250 to 400 W" in said and helper.gpu_calls() == [(0, 300000)], said
-    environment = {"WATTLE_STATE": str(room.folder / "state"), "WATTLE_FAKE_NVML": str(helper.cards),
-                   "WATTLE_NVML": str(NVML), "WATTLE_SYSFS": str(helper.sysfs)}
+    assert "700 W is not within 250 to 400 W" in said and helper.gpu_calls() == [(0, 300000), (0, 700000)], said
+    room.wattle("cap", "set", "gpu-0", "350", env=environment)
     room.wattle("cap", "set", "package-0", "90", "--for", "1h", env=environment)
-    program = """
-c = client.Client(sys.argv[2])
-row = next(i for i in range(c.hello()["devices"]) if c.device(i)["name"] == "package-0")
-print(client.is_refused(16, c.outcome, client.RESET, row))
-"""
-    assert "wattle cap set" in as_user(NOBODY, [], program, helper.path)
-    assert helper.package_uw() == 90000000
+    said = as_user(NOBODY, [], begin + """
+c.outcome(client.SET, gpu, mode=client.STANDING, value=300000)
+print(client.is_refused(34, c.outcome, client.RESET, gpu))
+print(client.is_refused(16, c.outcome, client.RESET, package))
+""", helper.path)
+    assert "700 W is not within 250 to 400 W" in said and "wattle cap set" in said, said
+    assert helper.gpu_calls()[-1] == (0, 300000) and helper.package_uw() == 90000000
     room.wattle("cap", "reset", "package-0", env=environment)
 
 

@@ -13,7 +13,7 @@ import time
 
 import harness
 from gpu_card import Card
-from harness import BUILD, NOBODY, Skip, TESTS, test, wait_until
+from harness import BUILD, NOBODY, TESTS, Skip, children_of, test, wait_until
 from helper_client import LEASE, NVML, SET, Helper
 
 sys.path.insert(0, str(TESTS / "fakes"))
@@ -315,13 +315,6 @@ def helper_of(place, before=None):
         wait_until(lambda: before.process.poll() is not None and not harness.is_alive(before.pid), "both are gone")
     (place.folder / "log").unlink(missing_ok=True)
     return Helper(place, policy=f"group {GROUP} cap any\n")
-
-
-def children_of(pid):
-    try:
-        return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
 
 
 def kill_all(pids):
