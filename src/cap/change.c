@@ -100,26 +100,25 @@ static int write_and_read(struct cap_device *device, const struct cap_setting *n
 	return 0;
 }
 
-static bool can_be_put_back(int code)
-{
-	return code != -ENODEV && code != -EACCES && code != -EPERM; // gone, or nothing was written
-}
-
 // Some registers may have been written before one was refused.
 static int put_back(struct cap_device *device, const struct cap_setting *before, int code, struct wattle_error *reterr)
 {
 	struct wattle_error why = {0};
 	struct cap_setting found;
-	bool reads_back = cap_reads_back(device);
+	bool reads_back = cap_reads_back(device), is_refused = code == -EACCES || code == -EPERM;
+	if (code == -ENODEV)
+		return code;
+	if (!reads_back && is_refused) // clocks are one register: nothing was written
+		return 0;
 	if (reads_back && cap_read(device, &found, NULL) == 0 && change_is_same(before, &found))
 		return 0;
-	int r = can_be_put_back(code) ? cap_write(device, before, &why) : code;
+	int r = cap_write(device, before, &why);
 	if (r == 0 && reads_back) {
 		r = cap_read(device, &found, &why);
 		if (r == 0 && !holds(device, before, &found))
 			r = error_set(&why, -EIO, "it has another value");
 	}
-	if (r == 0 || reterr == NULL || !can_be_put_back(code))
+	if (r == 0 || reterr == NULL)
 		return r;
 	char first[sizeof(reterr->text)];
 	text_copy(first, sizeof(first), reterr->text);
@@ -184,17 +183,30 @@ static int undo_blindly(const struct journal_entry *entry, struct cap_device *de
 	return r < 0 ? r : (int)entry->previous.n;
 }
 
+// A register that still has what it had before the write, however near that is.
+static bool has_stood_still(const struct cap_setting *ours, const struct cap_setting *before,
+	const struct cap_setting *after)
+{
+	for (size_t i = 0; i < ours->n; i++) {
+		const struct cap_field *was = find(before, ours->fields[i].name);
+		if (was != NULL && is_exactly(after, was))
+			return true;
+	}
+	return false;
+}
+
 static int undo_and_read(const struct journal_entry *entry, struct cap_device *device, const struct cap_setting *ours,
 	struct cap_setting *found, struct wattle_error *reterr)
 {
 	if (ours->n == 0)
 		return 0;
+	const struct cap_setting before = *found;
 	int r = cap_write(device, ours, reterr);
 	if (r == 0)
 		r = cap_read(device, found, reterr);
 	if (r < 0)
 		return r;
-	if (holds(device, ours, found))
+	if (holds(device, ours, found) && !has_stood_still(ours, &before, found))
 		return (int)ours->n;
 	char asked[AMOUNT_SIZE], has[AMOUNT_SIZE];
 	return error_set(reterr, -EIO, "%s: the limit is to be %s again, but the device has %s", device->name,

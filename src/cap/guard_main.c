@@ -76,13 +76,14 @@ static void ask_to_be_spared(void)
 			return;
 }
 
-static void answer(const struct guard *guard, int code, const struct cap_outcome *outcome, const char *text)
+// False: nobody is there to hear it.
+static bool answer(const struct guard *guard, int code, const struct cap_outcome *outcome, const char *text)
 {
 	struct guard_answer message = {.code = code};
 	if (outcome != NULL)
 		message.outcome = *outcome;
 	text_copy(message.text, sizeof(message.text), text);
-	(void)send(guard->line_fd, &message, sizeof(message), MSG_NOSIGNAL);
+	return send(guard->line_fd, &message, sizeof(message), MSG_NOSIGNAL) == (ssize_t)sizeof(message);
 }
 
 /* ---- for an owner ---- */
@@ -198,6 +199,13 @@ static int wait_for_the_hour(int64_t for_ns, const sigset_t *asked_to_go)
 	return 0;
 }
 
+// Who asked has died, or has waited too long and said that nothing was changed.
+static bool is_wanted(const struct guard *guard)
+{
+	struct pollfd fds[] = {{.fd = guard->owner_fd, .events = POLLIN}, {.fd = guard->line_fd}};
+	return poll(fds, ARRAY_SIZE(fds), 0) == 0;
+}
+
 static int hold(struct guard *guard)
 {
 	struct wattle_error error = {0};
@@ -219,11 +227,11 @@ static int hold(struct guard *guard)
 		return GUARD_FAILED;
 	}
 	leave_folder();
-	r = cap_lease_set(lease, guard->order.value, &outcome, &error);
-	answer(guard, r, &outcome, error.text);
+	r = is_wanted(guard) ? cap_lease_set(lease, guard->order.value, &outcome, &error) : -ECANCELED;
+	bool is_heard = answer(guard, r, &outcome, error.text);
 	close(guard->line_fd);
 	close(guard->owner_fd);
-	if (r == 0)
+	if (r == 0 && is_heard)
 		wait_for_the_hour(guard->order.for_ns, &asked_to_go);
 	return cap_lease_end(lease, &outcome, NULL) == 0 && r == 0 ? GUARD_OK : GUARD_FAILED;
 }

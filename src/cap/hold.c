@@ -115,5 +115,11 @@ int cap_hold_reset(const struct cap_holder *holder, struct cap_device *device, b
 {
 	const struct hold_ops *way = NULL;
 	int r = choose(holder, device, &way, reterr);
-	return r < 0 ? r : way->reset(holder, device, to_default, ret_outcome, reterr);
+	if (r < 0)
+		return r;
+	r = way->reset(holder, device, to_default, ret_outcome, reterr);
+	// Of a limit for some time that the helper holds only it can end the time.
+	if (r == -EBUSY && way == &hold_own && hold_helped.reset(holder, device, to_default, ret_outcome, NULL) == 0)
+		r = 0;
+	return r;
 }

@@ -31,6 +31,7 @@
 #include "cap/guard.h"
 #include "cap/lease_timed.h"
 #include "cap/recover.h"
+#include "cap/standing.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -283,18 +284,23 @@ int cap_lease_end(struct cap_lease *lease, struct cap_outcome *ret_outcome, stru
  * was to be kept, and only its own entry is to be struck. */
 static int keep(struct cap_lease *lease, struct wattle_error *reterr)
 {
-	struct journal_entry standing = lease->entry, before;
+	struct journal_entry standing = lease->entry;
+	struct cap_setting stood;
 	if (lease->entry.set.n == 0)
 		return 0; // nothing was set: nothing to keep
-	int r = journal_read(&lease->journal, lease->stem, JOURNAL_STANDING, &before, NULL);
-	if (r == 0 && strcmp(before.boot_id, standing.boot_id) == 0)
-		standing.previous = before.previous;
-	return journal_write(&lease->journal, JOURNAL_STANDING, &standing, reterr);
+	int r = standing_inherit(&lease->journal, lease->stem, lease->device, &lease->entry.previous, &standing, &stood,
+		reterr);
+	return r < 0 ? r : journal_write(&lease->journal, JOURNAL_STANDING, &standing, reterr);
 }
 
 int cap_lease_keep(struct cap_lease *lease, struct wattle_error *reterr)
 {
-	int r = keep(lease, reterr);
+	int r = lock_retake(lease->lock_fd, LOCK_WAIT);
+	if (r < 0)
+		error_set(reterr, r, "can't lock %s/%s.lock: %s", lease->journal.path, lease->stem, strerror(-r));
+	else
+		r = keep(lease, reterr);
+	lock_drop(lease->lock_fd);
 	if (r < 0) {
 		struct cap_outcome outcome;
 		cap_lease_end(lease, &outcome, NULL);

@@ -19,7 +19,7 @@ static struct flock of_byte(short type, int64_t at)
 	return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
 }
 
-static int take(int fd, enum lock_patience patience)
+int lock_retake(int fd, enum lock_patience patience)
 {
 	struct flock lock = of_byte(F_WRLCK, 0);
 	int tries = patience == LOCK_WAIT ? TRIES_MAX : 1;
@@ -52,7 +52,7 @@ int lock_take(const struct journal *journal, const char *stem, enum lock_patienc
 	 * set or put back any more. */
 	if (fd < 0 && errno == ENOENT)
 		fd = openat(journal->fd, name, flags | O_CREAT, 0600);
-	int r = fd >= 0 ? take(fd, patience) : -errno;
+	int r = fd >= 0 ? lock_retake(fd, patience) : -errno;
 	if (r == -EBUSY)
 		return error_set(reterr, r, "another wattle is changing this limit just now (%s/%s); try again",
 			journal->path, name);

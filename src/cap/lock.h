@@ -17,6 +17,7 @@ enum lock_patience {
 // Opens STEM.lock and takes byte 0. *ret_fd is the caller's. -EBUSY with a sentence.
 int lock_take(const struct journal *journal, const char *stem, enum lock_patience patience, int *ret_fd,
 	struct wattle_error *reterr);
+int lock_retake(int fd, enum lock_patience patience); // byte 0 again, with an open descriptor of lock_take
 void lock_drop(int fd); // byte 0; the descriptor stays open
 // Takes the byte of a new lease, with an open descriptor of lock_take.
 int lock_keep(int fd, int64_t *ret_token);

@@ -10,17 +10,16 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-// Fields of /proc/PID/stat, counted from 1.
-enum { STAT_AFTER_NAME = 3, STAT_FLAGS = 9, STAT_THREADS = 20, STAT_START_TICKS = 22 };
+// Fields of /proc/PID/stat, counted from 1, as far as the last one that is looked at.
+enum { STAT_AFTER_NAME = 3, STAT_FLAGS = 9, STAT_THREADS = 20, STAT_START_TICKS = 22, STAT_PENDING = 31 };
 enum { FLAG_EXITING = 0x4 }; // PF_EXITING of the kernel
 
 struct stat_line {
 	uint64_t start_ticks;
-	bool is_dead, is_exiting;
+	bool is_dead, is_dying;
 };
 
 static uint64_t number_at(const char *at)
@@ -36,50 +35,28 @@ static uint64_t number_at(const char *at)
 static int read_stat(const char *who, struct stat_line *ret_line)
 {
 	char path[48], text[1024];
+	const char *fields[STAT_PENDING + 1];
 	snprintf(path, sizeof(path), "%s/stat", who);
 	wattle_cleanup_close int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	ssize_t length = file_read_in(proc_fd, path, text, sizeof(text));
 	if (length < 0)
 		return (int)length;
 	const char *at = strrchr(text, ')'); // the name before it may hold anything
-	if (at == NULL || at[1] != ' ')
-		return -EINVAL;
-	at += 2;
-	bool is_zombie = *at == 'Z' || *at == 'X', is_last_thread = true, is_exiting = false;
-	for (int field = STAT_AFTER_NAME; field < STAT_START_TICKS;) {
-		at = strchr(at, ' ');
+	for (int field = STAT_AFTER_NAME; field <= STAT_PENDING; field++) {
+		at = at != NULL ? strchr(at, ' ') : NULL;
 		if (at == NULL)
 			return -EINVAL;
-		at++;
-		field++;
-		if (field == STAT_FLAGS)
-			is_exiting = (number_at(at) & FLAG_EXITING) != 0;
-		if (field == STAT_THREADS)
-			is_last_thread = number_at(at) <= 1;
+		fields[field] = ++at;
 	}
+	char state = *fields[STAT_AFTER_NAME];
+	uint64_t pending = number_at(fields[STAT_PENDING]); // a SIGKILL waits in each thread of its own
 	*ret_line = (struct stat_line){
-		.start_ticks = number_at(at),
-		.is_dead = is_zombie && is_last_thread, // its first thread may have ended before the others
-		.is_exiting = is_exiting,
+		.start_ticks = number_at(fields[STAT_START_TICKS]),
+		// its first thread may have ended before the others
+		.is_dead = (state == 'Z' || state == 'X') && number_at(fields[STAT_THREADS]) <= 1,
+		.is_dying = (number_at(fields[STAT_FLAGS]) & FLAG_EXITING) != 0 || (pending >> (SIGKILL - 1) & 1) != 0,
 	};
 	return 0;
-}
-
-// A SIGKILL that it has not come to yet.
-static bool is_being_killed(const char *who)
-{
-	char path[48], text[4096];
-	snprintf(path, sizeof(path), "%s/status", who);
-	wattle_cleanup_close int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (file_read_in(proc_fd, path, text, sizeof(text)) < 0)
-		return false;
-	static const char *const masks[] = {"\nSigPnd:\t", "\nShdPnd:\t"};
-	for (size_t i = 0; i < ARRAY_SIZE(masks); i++) {
-		const char *at = strstr(text, masks[i]);
-		if (at != NULL && (strtoull(at + strlen(masks[i]), NULL, 16) >> (SIGKILL - 1) & 1) != 0)
-			return true;
-	}
-	return false;
 }
 
 // Of a /proc that was mounted for another namespace of pids: its numbers are not ours.
@@ -156,7 +133,7 @@ bool cap_keeper_is_dying(const struct cap_keeper *keeper)
 	snprintf(who, sizeof(who), "%d", (int)keeper->pid);
 	if (!can_be_looked_at(keeper) || !proc_is_ours() || read_stat(who, &line) < 0)
 		return false;
-	return line.is_exiting || is_being_killed(who);
+	return line.is_dying;
 }
 
 void cap_owner_describe(const struct cap_owner *owner, char *out, size_t size)

@@ -58,16 +58,22 @@ static int put_aside(const struct recovery *recovery, const char *stem, enum jou
 	return 0;
 }
 
+static int open_devices(struct recovery *recovery)
+{
+	if (recovery->is_open)
+		return 0;
+	int r = cap_devices_open(recovery->devices, recovery->env, NULL);
+	if (r < 0)
+		cap_devices_close(recovery->devices);
+	recovery->is_open = r == 0;
+	return r;
+}
+
 static int find_device(struct recovery *recovery, const struct journal_entry *entry, struct cap_device **ret_device)
 {
-	if (!recovery->is_open) {
-		int r = cap_devices_open(recovery->devices, recovery->env, NULL);
-		if (r < 0) {
-			cap_devices_close(recovery->devices);
-			return r;
-		}
-		recovery->is_open = true;
-	}
+	int r = open_devices(recovery);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < recovery->devices->n; i++) {
 		struct cap_device *device = &recovery->devices->devices[i];
 		if (device->what != entry->what || strcmp(device->id, entry->id) != 0)
@@ -76,6 +82,18 @@ static int find_device(struct recovery *recovery, const struct journal_entry *en
 		return 0;
 	}
 	return -ENODEV;
+}
+
+// A GPU that sleeps has its limit still, but tells its id only when it is woken; what has its name may be another by now.
+static int find_awake(struct recovery *recovery, const struct journal_entry *lease, struct cap_device **ret_device)
+{
+	struct cap_device *woken;
+	int r = find_device(recovery, lease, ret_device);
+	if (!recovery->is_open || (r == 0 && !(*ret_device)->asleep))
+		return r;
+	if (cap_devices_find(recovery->devices, lease->id, lease->what, &woken, NULL) < 0)
+		cap_devices_find(recovery->devices, lease->device, lease->what, &woken, NULL);
+	return find_device(recovery, lease, ret_device);
 }
 
 static void tell_failure(const struct recovery *recovery, const struct journal_entry *lease, int code, const char *why)
@@ -127,7 +145,7 @@ static int undo_lease(struct recovery *recovery, const char *stem, const struct 
 	struct wattle_error why = {0};
 	int r = 0;
 	if (!has_changed_nothing(lease) && !was_kept(recovery->journal, stem, lease)) {
-		r = find_device(recovery, lease, &device);
+		r = find_awake(recovery, lease, &device);
 		if (r == 0)
 			r = undo(recovery, lease, device, &why);
 		else if (!is_of_this_boot(recovery->env, lease))
@@ -149,8 +167,10 @@ static int undo_lease(struct recovery *recovery, const char *stem, const struct 
 static bool is_dead(const struct journal *journal, const char *stem, const struct journal_entry *lease)
 {
 	static const struct timespec between_looks = {.tv_nsec = DYING_LOOK_MS * NS_PER_MS};
+	int n_signs = 1; // between the signal and the exit there is a moment without a sign of either
 	for (int waited_ms = 0; lock_is_kept(journal, stem, lease); waited_ms += DYING_LOOK_MS) {
-		if (waited_ms >= DYING_MS || !cap_keeper_is_dying(&lease->keeper))
+		n_signs -= !cap_keeper_is_dying(&lease->keeper);
+		if (waited_ms >= DYING_MS || n_signs < 0)
 			return !lock_is_kept(journal, stem, lease); // it may have gone between the two looks
 		nanosleep(&between_looks, NULL);
 	}

@@ -6,6 +6,7 @@
 #include "cap/change.h"
 #include "cap/guard.h"
 #include "cap/recover.h"
+#include "cap/standing.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -64,13 +65,15 @@ static void describe(const struct wattle_env *env, const struct cap_device *devi
 
 /* What was there before wattle's first change: what the standing entry says, unless that is of another boot, or
  * somebody else has set a limit since, which then is what was there before. */
-static int find_before(const struct place *place, struct cap_device *device, struct journal_entry *entry,
-	struct cap_setting *now, struct wattle_error *reterr)
+int standing_inherit(const struct journal *journal, const char *stem, const struct cap_device *device,
+	const struct cap_setting *now, struct journal_entry *entry, struct cap_setting *ret_set,
+	struct wattle_error *reterr)
 {
 	struct journal_entry before;
-	int r = journal_read(&place->journal, place->stem, JOURNAL_STANDING, &before, reterr);
+	*ret_set = (struct cap_setting){0};
+	int r = journal_read(journal, stem, JOURNAL_STANDING, &before, reterr);
 	if (r == -EBADMSG)
-		r = journal_put_aside(&place->journal, place->stem, JOURNAL_STANDING) < 0 ? r : -ENOENT;
+		r = journal_put_aside(journal, stem, JOURNAL_STANDING) < 0 ? r : -ENOENT;
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)
@@ -80,9 +83,7 @@ static int find_before(const struct place *place, struct cap_device *device, str
 	entry->previous = before.previous;
 	if (entry->owner.uid != 0) // whose reset may go back to it: who was first, or root
 		entry->owner = before.owner;
-	entry->set = before.set;
-	if (!cap_reads_back(device) && before.set.n > 0)
-		*now = before.set;
+	*ret_set = before.set;
 	return 0;
 }
 
@@ -95,13 +96,15 @@ static int stand(const struct wattle_env *env, const struct place *place, struct
 	if (r < 0)
 		return r;
 	describe(env, device, owner, &now, &entry);
-	r = find_before(place, device, &entry, &now, reterr);
+	r = standing_inherit(&place->journal, place->stem, device, &now, &entry, &entry.set, reterr);
+	if (!cap_reads_back(device) && entry.set.n > 0)
+		now = entry.set;
 	if (r == 0)
 		r = cap_plan(device, &entry.previous, value, &next, reterr);
 	if (r == 0)
 		r = change_apply(&place->journal, JOURNAL_STANDING, &entry, device, &now, &next, ret_outcome, reterr);
-	bool is_as_before = cap_reads_back(device) && entry.next.n == 0 &&
-		(entry.set.n == 0 || change_is_same(&entry.previous, &entry.set));
+	bool is_as_before = entry.next.n == 0 &&
+		(entry.set.n == 0 || (cap_reads_back(device) && change_is_same(&entry.previous, &entry.set)));
 	if (is_as_before) // nothing that a reset could do
 		journal_strike(&place->journal, JOURNAL_STANDING, &entry);
 	return r;
@@ -133,7 +136,7 @@ int cap_stand(const struct wattle_env *env, struct cap_device *device, const str
 
 /* A guard that waits for its hour only is asked to go, which puts back what was there. It is the one that the journal
  * means, or nobody: its pidfd is opened before it is compared. */
-static int end_timed(const struct wattle_env *env, const struct cap_device *device, struct wattle_error *reterr)
+int standing_end_timed(const struct wattle_env *env, const struct cap_device *device, struct wattle_error *reterr)
 {
 	struct journal journal;
 	struct journal_entry lease;
@@ -153,7 +156,8 @@ static int end_timed(const struct wattle_env *env, const struct cap_device *devi
 		return errno == ESRCH ? 0
 				      : error_set(reterr, -errno, "%s: can't end its limit (pid %d): %s", device->name,
 						(int)lease.keeper.pid, strerror(errno));
-	poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, GOING_MS);
+	while (poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, GOING_MS) < 0 && errno == EINTR)
+		continue;
 	return 1;
 }
 
@@ -169,6 +173,8 @@ static int to_default_setting(const struct place *place, struct cap_device *devi
 	if (!is_standing)
 		standing->previous = now;
 	r = change_apply(&place->journal, JOURNAL_STANDING, standing, device, &now, &usual, ret_outcome, reterr);
+	if (r < 0 && !is_standing && standing->next.n == 0)
+		journal_strike(&place->journal, JOURNAL_STANDING, standing); // nothing was changed
 	if (r < 0)
 		return r;
 	ret_outcome->previous = cap_value_of(device, &now);
@@ -231,7 +237,7 @@ int cap_reset(const struct wattle_env *env, struct cap_device *device, bool to_d
 	struct wattle_error *reterr)
 {
 	struct place place;
-	int was_timed = end_timed(env, device, reterr);
+	int was_timed = standing_end_timed(env, device, reterr);
 	if (was_timed < 0)
 		return was_timed;
 	int r = enter(&place, env, device, reterr);

@@ -55,17 +55,32 @@ static int reset_clocks_of(const struct values *values, struct cap_limits *limit
 	return 0;
 }
 
+static int reset_device(const struct values *values, struct cap_limits *limits, struct cap_device *device,
+	struct wattle_error *reterr)
+{
+	int clocks = values->clocks ? 0 : reset_clocks_of(values, limits, device, reterr);
+	int r = reset_one(values, limits, device, values->to_default, clocks == 0, clocks < 0 ? NULL : reterr);
+	return clocks < 0 ? clocks : r;
+}
+
 static int reset(const struct values *values, struct cap_limits *limits, const char *names, struct wattle_error *reterr)
 {
 	enum cap_what what = values->clocks ? CAP_CLOCKS : CAP_POWER;
 	int r = cap_limits_add(limits, names, what, (double)NAN, reterr);
-	for (size_t i = 0; r >= 0 && i < limits->n; i++) {
-		struct cap_device *device = limits->at[i].device;
-		int clocks = values->clocks ? 0 : reset_clocks_of(values, limits, device, reterr);
-		r = reset_one(values, limits, device, values->to_default, clocks == 0, clocks < 0 ? NULL : reterr);
-		r = clocks < 0 ? clocks : r;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < limits->n; i++) { // one that is refused leaves none of the others limited
+		struct wattle_error error = {0};
+		int failed = reset_device(values, limits, limits->at[i].device, &error);
+		if (failed >= 0)
+			continue;
+		if (r < 0) // the first is told at the end
+			cli_warn(error.text);
+		else
+			*reterr = error;
+		r = failed;
 	}
-	return r < 0 ? r : 0;
+	return r;
 }
 
 static int run(const struct command *command, int argc, char **argv)

@@ -45,8 +45,7 @@ struct tune_devices {
 	struct cap_devices caps;
 	bool env_is_open, sensors_are_open, caps_are_open;
 	struct cap_holder holder;
-	char own_path[4096];
-	const char *own_argv[2];
+	struct cap_guard *guard; // of all of them; the leases' own
 	struct tune_device at[TUNE_DEVICES];
 	size_t n;
 };

@@ -114,10 +114,9 @@ static int add_all(struct tune_devices *devices, const char *words, enum cap_wha
 
 static int find_holder(struct tune_devices *devices, struct wattle_error *reterr)
 {
-	ssize_t n = readlink("/proc/self/exe", devices->own_path, sizeof(devices->own_path) - 1);
-	text_copy(devices->own_path, sizeof(devices->own_path), n > 0 ? devices->own_path : "/proc/self/exe");
-	devices->own_argv[0] = devices->own_path;
-	devices->holder = (struct cap_holder){.env = &devices->env, .guard = {.argv = devices->own_argv}};
+	static const char *const guard_argv[] = {"wattle", NULL};
+	devices->holder = (struct cap_holder){.env = &devices->env,
+		.guard = {.program = "/proc/self/exe", .argv = guard_argv, .shared = &devices->guard}};
 	int r = cap_owner_self("wattle cap tune", &devices->holder.owner);
 	return r < 0 ? error_set(reterr, r, "can't tell this process from others: %s", strerror(-r)) : 0;
 }
