@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import harness
-from harness import BUILD, WATTLE, test, wait_until
+from harness import BUILD, WATTLE, guards_of, test, wait_until
 
 CARDS = ("gpu\nlimits_mw 100000 400000 400000 300000\nlimit_step_mw 1000\n"
          "gpu\nlimits_mw 100000 400000 400000 400000\n")
@@ -37,18 +37,6 @@ def calls(room, name="cards.limits"):
 
 def journal(room):
     return [path.name for path in (room.folder / "state/caps").glob("*") if path.suffix in (".lease", ".standing")]
-
-
-def guards_of(owner):
-    found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-        except OSError:
-            continue
-        if b"--cap-guard" in words and str(owner).encode() in words:
-            found.append(int(entry.name))
-    return found
 
 
 @test
@@ -200,6 +188,23 @@ def packages(room):
     (tree / SHORT).write_text("50000000")  # by somebody else, this one only
     told = room.wattle("cap", "reset", "package-0")
     assert registers() == [65000000, 50000000, 0] and "somebody else" in told.stderr, (registers(), told.stderr)
+
+
+@test
+def refusals_leave_nothing(room):
+    """Clocks that the driver refuses leave no entry in the journal; reset goes on behind a device that is held"""
+    furnish(room)
+    cards = room.folder / "cards"
+    cards.write_text(CARDS.replace("gpu\n", "gpu\nerror nvmlDeviceSetGpuLockedClocks 4\n", 1))
+    assert room.wattle("cap", "set", "gpu-0", "--clocks", "900").returncode == 1 and journal(room) == []
+    assert room.wattle("cap", "set", "gpu-0", "--clocks", "900", "--", "true").returncode == 125 and journal(room) == []
+    assert room.wattle("cap", "set", "gpu-1", "250").returncode == 0
+    holder = room.start("cap", "set", "-q", "gpu-0", "200", "--", "cat", stdin=subprocess.PIPE)
+    wait_until(lambda: (0, 200000) in calls(room), "the limit")
+    done = room.wattle("cap", "reset", "gpu-0,gpu-1")
+    assert done.returncode == 1 and f"pid {holder.pid}" in done.stderr, done.stderr
+    assert calls(room)[-1] == (1, 400000), "the other one is back"
+    holder.communicate(timeout=harness.TIMEOUT_S)
 
 
 @test
