@@ -110,6 +110,13 @@ int cap_hold_stand(const struct cap_holder *holder, struct cap_device *device, d
 	return r < 0 ? r : way->stand(holder, device, value, for_ns, ret_outcome, reterr);
 }
 
+int cap_hold_end_timed(const struct cap_holder *holder, struct cap_device *device, struct wattle_error *reterr)
+{
+	const struct hold_ops *way = NULL;
+	int r = choose(holder, device, &way, reterr);
+	return r < 0 ? r : way->end_timed(holder, device, reterr);
+}
+
 int cap_hold_reset(const struct cap_holder *holder, struct cap_device *device, bool to_default,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {

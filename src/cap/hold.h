@@ -31,5 +31,7 @@ bool cap_hold_is_helped(const struct cap_hold *hold);
 // The limits that stay, likewise by ourselves or by the helper.
 int cap_hold_stand(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr);
+// Ends the limit for some time that this process has just set, and nothing else.
+int cap_hold_end_timed(const struct cap_holder *holder, struct cap_device *device, struct wattle_error *reterr);
 int cap_hold_reset(const struct cap_holder *holder, struct cap_device *device, bool to_default,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr);

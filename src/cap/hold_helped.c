@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// A change of a limit may wake a GPU, which takes NVML seconds.
-enum { ASK_MS = 3000, CHANGE_MS = 20000 };
+// A change of a limit may wake a GPU, which takes NVML seconds; questions about devices wait behind others' changes.
+enum { CHANGE_MS = 20000 };
 
 struct helped {
 	struct proto_client client;
@@ -22,6 +22,7 @@ struct helped {
 	uint32_t number; // the device's in the table of the helper that answers now
 	bool has_lease;  // as far as we know
 	bool is_lost;    // it went with its helper, which has been told
+	bool is_unsure;  // has_lease, but the answer never came
 };
 
 /* ---- the helper's table ---- */
@@ -49,7 +50,7 @@ static int ask_row(struct proto_client *client, uint32_t number, struct proto_de
 {
 	struct proto_request request = {.type = PROTO_DEVICE, .number = number};
 	struct proto_reply reply;
-	int r = proto_client_ask(client, &request, ASK_MS, &reply, reterr);
+	int r = proto_client_ask(client, &request, CHANGE_MS, &reply, reterr);
 	if (r == 0)
 		*ret_row = reply.device;
 	return r;
@@ -268,21 +269,34 @@ static int set(void *state, double value, struct cap_outcome *ret_outcome, struc
 	struct helped *helped = state;
 	struct proto_request request = {.type = PROTO_SET, .mode = PROTO_LEASE};
 	int r = put_value(helped->device, value, &request, reterr);
-	if (r == 0)
-		r = change(helped, &request, ret_outcome, reterr);
 	if (r < 0)
 		return r;
+	r = change(helped, &request, ret_outcome, reterr);
+	bool is_unheard = r == -ETIMEDOUT || r == -EPIPE; // it may be set all the same: then end() ends it
+	if (r < 0 && !is_unheard)
+		return r;
+	helped->is_unsure = r < 0 && (helped->is_unsure || !helped->has_lease);
 	helped->has_lease = true;
 	helped->is_lost = false;
-	return 0;
+	return r;
 }
 
-/* What a failed question means for the lease: with its helper it is gone, while one that only hangs, or that says what is wrong,
- * has it still. */
+/* What a failed question means for the lease: with its helper it is gone, while one that only hangs, that is full, or that says
+ * what is wrong, has it still; so has one that this process can't reach for want of descriptors or memory. */
 static bool went_with_helper(const struct helped *helped, int code)
 {
 	bool answers = proto_client_is_open(&helped->client);
-	return code == -ENOENT || (!answers && code != -ETIMEDOUT && code != -EAGAIN && code != -EACCES);
+	switch (code) {
+	case -ENOENT: // no socket, or a helper that knows of no such lease
+		return true;
+	case -EPIPE:
+	case -ECONNREFUSED:
+	case -EPROTO:
+	case -ENODEV: // another helper, which has no such device
+		return !answers;
+	default:
+		return false;
+	}
 }
 
 static const char *how_it_went(const struct helped *helped)
@@ -347,7 +361,7 @@ static int end(void *state, struct cap_outcome *ret_outcome, struct wattle_error
 	*ret_outcome = (struct cap_outcome){.previous = (double)NAN, .set = (double)NAN, .foreign = (double)NAN};
 	int r = finish(helped, PROTO_END, ret_outcome, &error);
 	// That it is over is what was wanted; how, is told once.
-	if (r == -EPIPE && !helped->is_lost)
+	if (r == -EPIPE && !helped->is_lost && !helped->is_unsure)
 		text_copy(ret_outcome->text, sizeof(ret_outcome->text), error.text);
 	else if (r < 0 && r != -EPIPE)
 		error_set(reterr, r, "%s", error.text);
@@ -403,6 +417,13 @@ static int reset(const struct cap_holder *holder, struct cap_device *device, boo
 	return once(holder, device, &request, ret_outcome, reterr);
 }
 
+// The helper's reset of a limit for some time ends that alone.
+static int end_timed(const struct cap_holder *holder, struct cap_device *device, struct wattle_error *reterr)
+{
+	struct cap_outcome outcome;
+	return reset(holder, device, false, &outcome, reterr);
+}
+
 const struct hold_ops hold_helped = {
 	.describe = describe,
 	.would = would,
@@ -414,5 +435,6 @@ const struct hold_ops hold_helped = {
 	.keep = keep,
 	.disown = disown,
 	.stand = stand,
+	.end_timed = end_timed,
 	.reset = reset,
 };

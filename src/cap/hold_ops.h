@@ -21,6 +21,8 @@ struct hold_ops {
 	void (*disown)(void *state);                                                           // frees state
 	int (*stand)(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
 		struct cap_outcome *ret_outcome, struct wattle_error *reterr);
+	// Ends a limit for some time before its hour; a limit that stands below it stays.
+	int (*end_timed)(const struct cap_holder *holder, struct cap_device *device, struct wattle_error *reterr);
 	int (*reset)(const struct cap_holder *holder, struct cap_device *device, bool to_default,
 		struct cap_outcome *ret_outcome, struct wattle_error *reterr);
 };

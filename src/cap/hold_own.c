@@ -1,5 +1,6 @@
 /* By ourselves: a lease of this process. */
 #include "cap/hold_ops.h"
+#include "cap/standing.h"
 
 static bool would(const struct cap_holder *holder, const struct cap_device *device)
 {
@@ -52,6 +53,12 @@ static int stand(const struct cap_holder *holder, struct cap_device *device, dou
 	return cap_stand(holder->env, device, &holder->owner, value, for_ns, &holder->guard, ret_outcome, reterr);
 }
 
+static int end_timed(const struct cap_holder *holder, struct cap_device *device, struct wattle_error *reterr)
+{
+	int r = standing_end_timed(holder->env, device, reterr);
+	return r < 0 ? r : 0;
+}
+
 static int reset(const struct cap_holder *holder, struct cap_device *device, bool to_default,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
@@ -68,5 +75,6 @@ const struct hold_ops hold_own = {
 	.keep = keep,
 	.disown = disown,
 	.stand = stand,
+	.end_timed = end_timed,
 	.reset = reset,
 };

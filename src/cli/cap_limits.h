@@ -8,7 +8,7 @@ enum { CAP_LIMITS_MAX = 64 };
 
 struct cap_limit {
 	struct cap_device *device; // the devices' own
-	double value, before;      // W or MHz; before: what was there, of limits for some time
+	double value;              // W or MHz
 	struct cap_hold *hold;     // owned; NULL: none
 };
 

@@ -95,24 +95,14 @@ static int keep_all(struct cap_limits *limits, struct cap_outcome *outcomes, str
 	return r;
 }
 
-// The end of a limit for some time; cap_hold_reset takes one that stood below it off as well.
-static void go_back(struct cap_limits *limits, const struct cap_limit *limit)
-{
-	struct cap_outcome outcome;
-	cap_hold_reset(&limits->holder, limit->device, false, &outcome, NULL);
-	if (limit->device->stands)
-		cap_hold_stand(&limits->holder, limit->device, limit->before, 0, &outcome, NULL);
-}
-
 static int stand_for(struct cap_limits *limits, int64_t for_ns, struct cap_outcome *outcomes,
 	struct wattle_error *reterr)
 {
 	for (size_t i = 0; i < limits->n; i++) {
 		struct cap_limit *limit = &limits->at[i];
-		limit->before = limit->device->current;
 		int r = cap_hold_stand(&limits->holder, limit->device, limit->value, for_ns, &outcomes[i], reterr);
 		for (size_t j = i; r < 0 && j-- > 0;)
-			go_back(limits, &limits->at[j]);
+			cap_hold_end_timed(&limits->holder, limits->at[j].device, NULL);
 		if (r < 0)
 			return r;
 	}

@@ -399,6 +399,11 @@ def for_a_time(room):
         client.outcome(SET, package, mode=STANDING, value=100000, for_s=1000)
         client.outcome(RESET, package)
         assert helper.package_uw() == 205_000_000
+        client.outcome(SET, package, mode=STANDING, value=100000, for_s=1000)
+    told = room.wattle("cap", "reset", "package-0", env={
+        "WATTLE_HELPER": str(helper.path), "WATTLE_STATE": str(room.folder / "state"),
+        "WATTLE_SYSFS": str(helper.sysfs), "WATTLE_NVML": NVML, "WATTLE_FAKE_NVML": str(helper.cards)})
+    assert told.returncode == 0 and helper.package_uw() == 205_000_000, told  # root could write it, but not end the time
 
 
 # ---- what is left ----

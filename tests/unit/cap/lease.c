@@ -182,6 +182,35 @@ static void kept(void **state)
 	close_machine(&machine);
 }
 
+// As limits that stay from the start: what is handed on is the first one's, unless somebody else has set one since.
+static void kept_on_another(void **state)
+{
+	enum { FIRST_W = 60, FOREIGN_W = 50, FIRST_UID = 1000 };
+	for (int is_foreign = 0; is_foreign <= 1; is_foreign++) {
+		struct machine machine;
+		struct cap_outcome outcome;
+		struct cap_owner owner, first;
+		struct cap_lease *mine;
+		double before;
+		open_machine(&machine);
+		cap_owner_self("test", &owner);
+		owner.uid = FIRST_UID;
+		assert_int_equal(
+			cap_stand(&machine.env, machine.package, &owner, FIRST_W, 0, NULL, &outcome, NULL), 0);
+		if (is_foreign != 0)
+			put(machine.folder, "constraint_0_power_limit_uw", "50000000\n");
+		owner.uid++;
+		assert_int_equal(cap_lease_open(&machine.env, machine.package, &owner, NULL, &mine, NULL), 0);
+		assert_int_equal(cap_lease_set(mine, LIMIT_W, &outcome, NULL), 0);
+		assert_int_equal(cap_lease_keep(mine, NULL), 0);
+		assert_true(cap_stands(&machine.env, machine.package, &before, &first));
+		assert_int_equal(first.uid, is_foreign != 0 ? owner.uid : FIRST_UID);
+		assert_int_equal(cap_reset(&machine.env, machine.package, false, &outcome, NULL), 0);
+		assert_true(limit_uw(&machine) == (is_foreign != 0 ? FOREIGN_W * 1000000LL : BEFORE_UW));
+		close_machine(&machine);
+	}
+}
+
 // Only what somebody else has changed is left; a later set is refused.
 static void foreign_changes(void **state)
 {
@@ -208,6 +237,9 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "a limit that was to stay stays, where its owner died between the two steps of keeping it",
 		killed_while_keeping);
 	ROWS_ADD_ONE(&tests, "a kept limit stays until it is reset", kept);
+	ROWS_ADD_ONE(&tests,
+		"a limit kept on top of another goes back to what was there before the first, or to a foreign one",
+		kept_on_another);
 	ROWS_ADD_ONE(&tests, "a limit of somebody else's is noticed, not overruled, and left", foreign_changes);
 	return rows_run(&tests, "lease");
 }
