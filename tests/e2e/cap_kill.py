@@ -4,6 +4,7 @@ Each trial is a machine of its own, a fake card whose set calls take some millis
 after the limit counts. The card's log has each call that sets: it tells what was done twice, too low, or after the end.
 """
 import concurrent.futures
+import fcntl
 import os
 import pathlib
 import random
@@ -69,7 +70,7 @@ class Machine:
 def runs_command(process):
     """The command is a child that is wattle itself until it is let go."""
     try:
-        return any(pathlib.Path(f"/proc/{pid}/exe").resolve() != WATTLE.resolve() for pid in children_of(process.pid))
+        return any(os.readlink(f"/proc/{pid}/exe") != str(WATTLE.resolve()) for pid in children_of(process.pid))
     except OSError:
         return False
 
@@ -325,6 +326,51 @@ def for_some_time(room):
         assert machine.limit_w() == PREVIOUS_W and machine.journal() == [], ending
         assert not harness.is_alive(owner)
     machine.check_calls()
+
+
+@test
+def nobody_waits(room):
+    """Who asked for a limit for some time is killed before it is set: it is not set"""
+    machine = Machine(room.folder / "machine")
+    assert machine.wattle("cap", "set", "gpu-0", "200", "--", "true").returncode == 0
+    before = machine.calls()
+    (path,) = (machine.folder / "state/caps").glob("*.lock")
+    with path.open("r+b") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX, 1, 0)  # the guard comes no further
+        process = machine.start("cap", "set", "gpu-0", "200", "--for", "600s")
+        wait_until(lambda: guards_of(process.pid), "the guard")
+        (guard,) = guards_of(process.pid)
+        process.kill()
+        process.wait()
+    wait_until(lambda: not harness.is_alive(guard), "its end")
+    assert machine.calls() == before and machine.journal() == []
+
+
+@test
+def left_on_a_sleeper(room):
+    """A GPU that fell asleep under a dead owner's limit is woken to be given its own back; for what is over it is not"""
+    machine = Machine(room.folder / "machine")
+    proc = machine.folder / "proc/sys/kernel/random"
+    proc.mkdir(parents=True)
+    process = hold(machine, "cat")
+    guards = guards_of(process.pid)
+    for pid in guards + [process.pid]:
+        os.kill(pid, signal.SIGSTOP)
+    for pid in guards + [process.pid]:
+        kill(pid)
+    end(process)
+    device = machine.folder / "sys/bus/pci/devices/0000:01:00.0"
+    (device / "power").mkdir(parents=True)
+    for name, text in (("vendor", "0x10de\n"), ("class", "0x030000\n"), ("power/runtime_status", "suspended\n")):
+        (device / name).write_text(text)
+    told = machine.wattle("cap", "list").stderr
+    assert "is back at 300 W" in told and machine.limit_w() == PREVIOUS_W and machine.journal() == [], told
+    assert machine.wattle("cap", "set", "gpu-0", "200").returncode == 0
+    (proc / "boot_id").write_text("00000000-1111-2222-3333-444444444444\n")
+    machine.environment.update(WATTLE_PROCFS=str(machine.folder / "proc"),
+                               WATTLE_FAKE_NVML_CALLS=str(machine.folder / "calls"))
+    assert machine.wattle("cap", "list").returncode == 0
+    assert not (machine.folder / "calls").exists() and not list((machine.folder / "state/caps").glob("*.standing"))
 
 
 @test
