@@ -412,9 +412,8 @@ class TuneResult(NamedTuple):
 
 
 def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Optional[float] = None,
-         caps: Optional[int] = None,
-         from_percent: float = 30, seconds: float = 30, settle: Optional[float] = None, clocks: bool = False,
-         seed: int = 0, sync: Optional[Callable[[], Any]] = None,
+         caps: Optional[int] = None, from_percent: float = 30, seconds: float = 30, settle: Optional[float] = None,
+         clocks: bool = False, seed: int = 0, sync: Optional[Callable[[], Any]] = None,
          progress: Optional[Callable[[Progress], Any]] = None) -> TuneResult:
     """Searches for the limit that saves most: runs `step` again and again under limits in random order and measures
     energy and time per step from the device's counters. What was there before is back when it returns or raises, and if
@@ -424,8 +423,8 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     objective: "ed2p", "edp", "energy" of a step, or with `slowdown` in percent (also as "slowdown=5") the least energy
     of limits that are at most so much slower than the highest one.
     caps: how many limits, from from_percent of the default (or the device's minimum) to the default; None: 8, then more
-    beside the best one in the time that the others leave; seconds: of measuring
-    for each, at most; settle: s under a new limit before anything is measured (None: until the power is steady).
+    beside the best one in the time that the others leave; seconds: of measuring for each, at most; settle: s under a new
+    limit before anything is measured (None: until the power is steady).
     clocks: searches the clock's upper bound instead of the power (NVIDIA's GPUs).
     sync: waits for work that a step only started, called where time is taken; None: torch.cuda.synchronize if torch is
     imported and uses CUDA. progress: called after each window.
@@ -437,7 +436,7 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     call = _call(step)
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be a function, not {type(progress).__name__}")
-    if caps < 2:
+    if caps is not None and caps < 2:
         raise ValueError(f"caps={caps!r}: two limits at least are compared")
     if not seconds > 0 or not from_percent > 0:
         raise ValueError(f"seconds ({seconds!r}) and from_percent ({from_percent!r}) must be above 0")
@@ -446,7 +445,7 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
         _leases.check([(name, clocks) for name in names])
     found = _tell(_wattle.cap_tune(
         ",".join(names), call, goal=goal, slowdown_percent=percent,
-        n_limits=0 if caps is None else caps or 1, from_percent=from_percent,
+        n_limits=0 if caps is None else caps, from_percent=from_percent,
         seconds=seconds, settle_s=_settle(settle), seed=seed, clocks=clocks,
         synchronize=sync if sync is not None else _synchronize_cuda,
         progress=None if progress is None else _progress(progress)))

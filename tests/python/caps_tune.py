@@ -147,6 +147,20 @@ except ModuleNotFoundError: pass
 
 
 @test
+def limits_that_are_added(room):
+    """Without caps= there are eight candidates, and the CSV has these; limits added beside the best stand apart"""
+    machine = Machine(room)
+    lines, _ = machine.python(STEPS + """
+result = wattle.cap.tune("gpu-0", step, seconds=0.3, settle=0.01, objective="edp")
+data = result.to_dict()
+result.to_csv("table.csv")
+print(len(data["caps"]), len(open("table.csv").read().splitlines()), len(result.caps) - len(data["added_caps"]),
+      sorted(row["cap_w"] for row in data["caps"])[0])
+""")
+    assert lines == ["8 9 8 120.0"], lines
+
+
+@test
 def two_cards_at_once(room):
     """"gpus": the same limit for both, their energies added"""
     machine = Machine(room, Card(), Card(full_w=300))
