@@ -195,6 +195,38 @@ def eight_gpus():
 
 
 @bench
+def limits():
+    """a power limit around a command, and how soon it goes when wattle is killed, by the fake card's own log"""
+    pathlib.Path("cards").write_text("gpu\nlimits_mw 100000 400000 400000 400000\n")
+    env = {**os.environ, "WATTLE_NVML": str(BUILD / "bench/libnvml-fake.so"), "WATTLE_FAKE_NVML": "cards",
+           "WATTLE_STATE": str(pathlib.Path("state").resolve()), "WATTLE_HELPER": "off"}
+    log, limited = pathlib.Path("cards.limits"), [WATTLE, "cap", "set", "-q", "gpu-0", "200", "--"]
+
+    def calls():
+        return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+    plain, around, gone_ms = [], [], []
+    for _ in range(30):
+        plain.append(milliseconds(["true"]))
+        around.append(milliseconds(["env", *(f"{name}={env[name]}" for name in env if name.startswith("WATTLE_")),
+                                    *limited, "true"]))
+        made = len(calls())
+        process = subprocess.Popen([*limited, "sleep", "0.3"], env=env)
+        while len(calls()) == made:
+            time.sleep(0.002)
+        killed_ns = time.monotonic_ns()
+        process.kill()
+        process.wait()
+        while len(calls()) < made + 2:
+            time.sleep(0.002)
+        gone_ms.append((int(calls()[-1][0]) - killed_ns) / 1e6)
+    more = statistics.median(around) - statistics.median(plain)
+    row("cap set around true", f"{statistics.median(around):.1f} ms", f"true {statistics.median(plain):.1f} ms",
+        f"+{more:.1f} ms", "at most 30 ms more", more <= 30)
+    row("a limit is gone after a kill -9, slowest", f"{max(gone_ms):.1f} ms", f"median {statistics.median(gone_ms):.1f} ms",
+        "", "within 1000 ms", max(gone_ms) <= 1000)
+
+
+@bench
 def nvtx():
     """push and pop of an unmodified NVTX program under capture, against the two looks at the clock that they need"""
     subprocess.run([WATTLE, "run", *MEASURED, "--nvtx", "--", BUILD / "bench/nvtx_app", "cost"], check=True,
