@@ -16,9 +16,9 @@ it. Limits are in W, clocks (NVIDIA's GPUs) in MHz; what is unknown is NaN.
 
 ValueError: outside of the device's range, or an argument is not valid. LookupError: there is no such device, or it
 can't be limited. PermissionError: neither this program nor the helper wattled may do that. BlockingIOError: another
-process has a lease on it, or another thread of this one has a Limit or a search. RuntimeError: somebody else has changed
-the limit since (theirs stays), or a Limit is used twice. Other OSErrors: the device or the journal (WATTLE_STATE)
-failed. All have a sentence that says what would be right.
+process has a lease on it, or another thread of this one has a Limit or a search. RuntimeError: somebody else has
+changed the limit since (theirs stays), or a Limit is used twice. Other OSErrors: the device or the journal
+(WATTLE_STATE) failed. All have a sentence that says what would be right.
 """
 from __future__ import annotations
 
@@ -423,8 +423,8 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     objective: "ed2p", "edp", "energy" of a step, or with `slowdown` in percent (also as "slowdown=5") the least energy
     of limits that are at most so much slower than the highest one.
     caps: how many limits, from from_percent of the default (or the device's minimum) to the default; None: 8, then more
-    beside the best one in the time that the others leave; seconds: of measuring for each, at most; settle: s under a new
-    limit before anything is measured (None: until the power is steady).
+    beside the best one in the time that the others leave; seconds: of measuring for each, at most; settle: s under a
+    new limit before anything is measured (None: until the power is steady).
     clocks: searches the clock's upper bound instead of the power (NVIDIA's GPUs).
     sync: waits for work that a step only started, called where time is taken; None: torch.cuda.synchronize if torch is
     imported and uses CUDA. progress: called after each window.
