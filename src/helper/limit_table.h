@@ -19,15 +19,29 @@ struct pace {
 	int64_t free_ns; // when all changes so far would have been made at that rate
 };
 
+/* What does not change of a device, as it was at start: the rest is the worker's (worker.h), which wakes GPUs, while who
+ * says hello is answered by another thread. */
+struct known {
+	char name[48], id[CAP_ID_SIZE];
+	enum policy_kind kind;
+	bool can_be_set;
+};
+
+enum { TOLD_MAX = 32 };
+struct told { // sentences of one look at the journal
+	uint64_t hashes[TOLD_MAX];
+	size_t n;
+};
+
 struct limits {
 	const struct wattle_env *env; // borrowed
 	struct cap_devices devices;
-	struct held *held;  // owned; as many as devices
-	struct pace *paces; // owned; likewise
-	bool *can_be_set;   // owned; likewise; as it was at start, as another thread than the rest may look
-	int epoll_fd;       // owned; the pidfds
-	int64_t recover_ns; // when the journal is looked at next
-	char told[900];     // the last sentence of that
+	struct held *held;             // owned; as many as devices
+	struct pace *paces;            // owned; likewise
+	struct known *known;           // owned; likewise
+	int epoll_fd;                  // owned; the pidfds
+	int64_t recover_ns;            // when the journal is looked at next
+	struct told told, told_before; // of the last look and the one before
 };
 
 // One question about one device, on its way through the functions below.

@@ -1,5 +1,6 @@
 #include "helper/limits.h"
 
+#include "cap/nvml.h"
 #include "cap/recover.h"
 #include "helper/limit_table.h"
 #include "helper/log.h"
@@ -15,6 +16,14 @@ enum { RECOVER_S = 10 };
 
 /* ---- coming and going ---- */
 
+static void know(struct known *known, const struct cap_device *device)
+{
+	text_copy(known->name, sizeof(known->name), device->name);
+	text_copy(known->id, sizeof(known->id), device->id);
+	known->kind = (enum policy_kind)device->what;
+	known->can_be_set = device->settable || device->asleep;
+}
+
 int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct wattle_error *reterr)
 {
 	struct limits *limits = calloc(1, sizeof(*limits));
@@ -29,12 +38,12 @@ int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct
 	if (r == 0)
 		limits->paces = calloc_array(limits->devices.n, sizeof(limits->paces[0]));
 	if (r == 0)
-		limits->can_be_set = calloc_array(limits->devices.n, sizeof(limits->can_be_set[0]));
-	if (r == 0 && (limits->held == NULL || limits->paces == NULL || limits->can_be_set == NULL))
+		limits->known = calloc_array(limits->devices.n, sizeof(limits->known[0]));
+	if (r == 0 && (limits->held == NULL || limits->paces == NULL || limits->known == NULL))
 		r = error_set(reterr, -ENOMEM, "no memory for the devices");
 	for (size_t i = 0; r == 0 && i < limits->devices.n; i++) {
 		limits->held[i] = (struct held){.pidfd = -1, .until_ns = VALUE_MISSING};
-		limits->can_be_set[i] = limits->devices.devices[i].settable || limits->devices.devices[i].asleep;
+		know(&limits->known[i], &limits->devices.devices[i]);
 	}
 	if (r == 0 && (limits->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
 		r = error_set(reterr, -errno, "epoll: %s", strerror(errno));
@@ -53,14 +62,31 @@ void held_forget(struct held *held)
 	*held = (struct held){.pidfd = -1, .until_ns = VALUE_MISSING};
 }
 
-// What can't be put back is found again each time, and told once.
+static uint64_t hash_of(const char *text) // FNV-1a
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static bool was_told(const struct told *told, uint64_t hash)
+{
+	for (size_t i = 0; i < told->n; i++)
+		if (told->hashes[i] == hash)
+			return true;
+	return false;
+}
+
+// What can't be put back is found again each time, device by device, and told once.
 static void tell(void *data, const char *text)
 {
 	struct limits *limits = data;
-	if (strcmp(limits->told, text) == 0)
-		return;
-	text_copy(limits->told, sizeof(limits->told), text);
-	log_line(LOG_LEVEL_NOTICE, "%s", text);
+	uint64_t hash = hash_of(text);
+	if (limits->told.n < TOLD_MAX)
+		limits->told.hashes[limits->told.n++] = hash;
+	if (!was_told(&limits->told_before, hash))
+		log_client(LOG_LEVEL_NOTICE, "%s", text);
 }
 
 // Nobody is there to be told but the log.
@@ -88,7 +114,7 @@ void limits_close(struct limits *limits)
 		close(limits->epoll_fd);
 	free(limits->held);
 	free(limits->paces);
-	free(limits->can_be_set);
+	free(limits->known);
 	cap_devices_close(&limits->devices);
 	free(limits);
 }
@@ -126,6 +152,8 @@ static void recover_again(struct limits *limits, int64_t now_ns)
 		.tell = tell,
 		.data = limits,
 	};
+	limits->told_before = limits->told;
+	limits->told.n = 0;
 	recover_all(&recovery);
 	journal_close(&journal);
 }
@@ -150,10 +178,13 @@ const struct cap_devices *limits_devices(const struct limits *limits)
 
 bool limits_need_admin(const struct cap_devices *devices)
 {
-	for (size_t i = 0; i < devices->n; i++)
-		if ((devices->devices[i].settable || devices->devices[i].asleep) &&
-			strncmp(devices->devices[i].id, "GPU-", 4) == 0)
+	// By the back end: those that sleep have told no UUID yet, and some have none.
+	for (size_t i = 0; i < devices->n; i++) {
+		const struct cap_device *device = &devices->devices[i];
+		bool is_nvidia = device->ops == &cap_nvml_power || device->ops == &cap_nvml_clocks;
+		if (is_nvidia && (device->settable || device->asleep))
 			return true;
+	}
 	return false;
 }
 
@@ -173,10 +204,9 @@ bool limits_may_any(const struct limits *limits, const struct policy *policy, st
 {
 	double least, most;
 	for (size_t i = 0; i < limits->devices.n; i++) {
-		const struct cap_device *device = &limits->devices.devices[i]; // name, id and kind, which stay
-		if (limits->can_be_set[i] &&
-			policy_may_cap(policy, rights, device->name, device->id, (enum policy_kind)device->what, &least,
-				&most))
+		const struct known *known = &limits->known[i];
+		if (known->can_be_set &&
+			policy_may_cap(policy, rights, known->name, known->id, known->kind, &least, &most))
 			return true;
 	}
 	return false;
@@ -212,10 +242,28 @@ static void describe(const struct question *question, struct proto_device *ret_r
 	text_copy(ret_row->lease_name, sizeof(ret_row->lease_name), owner.name);
 }
 
+static const char may_not_limit[] = "the helper's policy does not let you limit this device";
+
 static int refuse(struct proto_reply *reply, int code, const char *text)
 {
 	text_copy(reply->outcome.text, sizeof(reply->outcome.text), text);
 	return code;
+}
+
+/* Neither the range of a GPU that sleeps is known nor its UUID, which the policy may name: who may limit it by what was
+ * known has it woken, and the policy is asked again. It stays at its place. */
+static int wake(struct question *question, const struct policy *policy, struct proto_reply *reply)
+{
+	struct cap_device *same;
+	struct cap_device *device = question->device;
+	struct wattle_error error = {0};
+	if (!device->asleep)
+		return 0;
+	int r = cap_devices_find(&question->limits->devices, device->name, device->what, &same, &error);
+	if (r < 0)
+		return refuse(reply, r, error.text);
+	question->may = may_cap(device, policy, question->asker->rights, &question->least, &question->most);
+	return question->may ? 0 : refuse(reply, -EACCES, may_not_limit);
 }
 
 static int change(const struct question *question, struct proto_reply *reply)
@@ -250,8 +298,11 @@ int limits_serve(struct limits *limits, const struct policy *policy, const struc
 		return 0;
 	}
 	if (!question.may)
-		return refuse(reply, -EACCES, "the helper's policy does not let you limit this device");
-	if (!question.device->settable && !question.device->asleep && request->type == PROTO_SET)
+		return refuse(reply, -EACCES, may_not_limit);
+	int r = request->type == PROTO_SET || request->type == PROTO_RESET ? wake(&question, policy, reply) : 0;
+	if (r < 0)
+		return r;
+	if (!question.device->settable && request->type == PROTO_SET)
 		return refuse(reply, -EACCES, question.device->why);
 	return change(&question, reply);
 }

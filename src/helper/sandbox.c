@@ -140,6 +140,7 @@ static int filter_calls(void)
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	if (filter == NULL)
 		return ENOMEM;
+	seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);    // for threads that NVML has started already, too
 	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); // a binary tree: the list is long, reads are many
 	int r = add_rules(filter, SCMP_ACT_ALLOW, allowed, ARRAY_SIZE(allowed));
 	if (r == 0 && IS_SANITIZED)
@@ -159,6 +160,9 @@ void sandbox_enter(bool keep_admin, struct sandbox_report *ret_report)
 	*ret_report = (struct sandbox_report){.is_whole = true};
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		fails(ret_report, "new privileges can't be renounced", errno);
+	// Not to be traced by others of its user. The leak checker traces its own process.
+	if (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		fails(ret_report, "it can be traced", errno);
 	int error = drop_capabilities(keep_admin ? CAP_SYS_ADMIN : -1);
 	if (error != 0)
 		fails(ret_report, "capabilities can't be dropped", error);

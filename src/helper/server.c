@@ -8,6 +8,7 @@
 #include "helper/worker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -44,7 +45,7 @@ struct server {
 	struct peer_groups groups; // of the one that is being met
 };
 
-// What epoll hands back: a client's place, a device's lease, or one of these.
+// What epoll hands back: a client's place, or one of these.
 enum { TAG_LISTEN = 1 << 16, TAG_STOP, TAG_LIMITS, TAG_WORKER };
 
 static int watch(struct server *server, int operation, int fd, uint32_t events, uint32_t tag)
@@ -90,7 +91,7 @@ static struct client *free_place(struct server *server)
 // A reply to a question that was not asked yet, as the client is about to.
 static void send_away(int fd, const char *text)
 {
-	struct proto_reply reply = {.magic = PROTO_MAGIC, .type = PROTO_HELLO, .code = -EBUSY};
+	struct proto_reply reply = {.magic = PROTO_MAGIC, .type = PROTO_HELLO, .code = -EAGAIN};
 	text_copy(reply.outcome.text, sizeof(reply.outcome.text), text);
 	ssize_t sent = send(fd, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)sent; // a client that can't take it sees the end of the connection
@@ -211,6 +212,11 @@ static void serve_limit(void *data, uint32_t place)
 {
 	struct server *server = data;
 	struct client *client = &server->clients[place];
+	struct pollfd other_end = {.fd = client->fd}; // stays open until hand_out
+	bool is_change = client->request.type == PROTO_SET || client->request.type == PROTO_RESET;
+	// Who gave up while it waited for its turn believes that nothing was changed.
+	if (is_change && poll(&other_end, 1, 0) > 0)
+		return;
 	request_serve(&server->context, &client->asker, &client->request, &client->reply);
 }
 
@@ -331,8 +337,14 @@ int server_start_worker(struct server *server)
 		&server->worker);
 	if (r < 0)
 		return r;
+	r = watch(server, EPOLL_CTL_ADD, worker_fd(server->worker), EPOLLIN, TAG_WORKER);
+	if (r < 0) {
+		worker_stop(server->worker);
+		server->worker = NULL;
+		return r;
+	}
 	epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, limits, NULL); // they are the worker's now
-	return watch(server, EPOLL_CTL_ADD, worker_fd(server->worker), EPOLLIN, TAG_WORKER);
+	return 0;
 }
 
 void server_close(struct server *server)

@@ -30,8 +30,7 @@ const char *proto_client_remedy(int code)
 	case -EACCES:
 	case -EPERM:
 		return "sudo usermod -aG wattle \"$USER\" && newgrp wattle";
-	case -ETIMEDOUT:
-	case -EPIPE:
+	case -EPIPE: // not -ETIMEDOUT: a busy helper holds other people's limits, which a restart would end
 	case -EPROTO:
 		return has_systemd ? "sudo systemctl restart wattled.service" : "";
 	default:
@@ -154,6 +153,8 @@ static int connect_within(struct proto_client *client, int timeout_ms)
 		return -ENODEV;
 	if (!text_copy(address.sun_path, sizeof(address.sun_path), path))
 		return -ENAMETOOLONG;
+	if (timeout_ms <= 0)
+		return -ETIMEDOUT; // for SO_SNDTIMEO 0 is for ever
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
