@@ -19,8 +19,8 @@ struct pace {
 	int64_t free_ns; // when all changes so far would have been made at that rate
 };
 
-/* What does not change of a device, as it was at start: the rest is the worker's (worker.h), which wakes GPUs, while who
- * says hello is answered by another thread. */
+/* What does not change of a device, as it was at start: the rest is the worker's (worker.h), which wakes GPUs while
+ * another thread answers who says hello. */
 struct known {
 	char name[48], id[CAP_ID_SIZE];
 	enum policy_kind kind;

@@ -199,6 +199,41 @@ static void connection_was_dropped(void **state)
 	finish(&f);
 }
 
+static void refused_at_the_door(void **state)
+{
+	struct fixture f;
+	struct cap_outcome outcome;
+	make(&f);
+	struct cap_hold *hold = open_hold(&f);
+	assert_int_equal(cap_hold_set(hold, 200, &outcome, NULL), 0);
+	fake_kill(&f.helper);
+	fake_start(&f.helper);
+	f.helper.table->hello = FAKE_REFUSES;
+	int r = cap_hold_check(hold, &outcome);
+	assert_true(r < 0 && r != -EPIPE);
+	f.helper.table->hello = FAKE_HONEST;
+	assert_int_equal(cap_hold_check(hold, &outcome), 0);
+	assert_int_equal(cap_hold_end(hold, &outcome, NULL), 0);
+	assert_int_equal(f.helper.table->n_asked[PROTO_END], 1);
+	finish(&f);
+}
+
+static void answer_got_lost(void **state)
+{
+	struct fixture f;
+	struct cap_outcome outcome;
+	make(&f);
+	struct cap_hold *hold = open_hold(&f);
+	f.helper.table->other = FAKE_HANGS_UP;
+	assert_int_equal(cap_hold_set(hold, 200, &outcome, NULL), -EPIPE);
+	f.helper.table->other = FAKE_HONEST;
+	f.helper.table->outcome.code = -ENOENT; // it was not set
+	assert_int_equal(cap_hold_end(hold, &outcome, NULL), 0);
+	assert_int_equal(f.helper.table->n_asked[PROTO_END], 1);
+	assert_string_equal(outcome.text, "");
+	finish(&f);
+}
+
 static void no_helper(void **state)
 {
 	struct fixture f;
@@ -228,6 +263,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "a helper that was started anew has not our limit", helper_was_started_anew);
 	ROWS_ADD_ONE(&tests, "a connection that was dropped is made again; the lease is the process's",
 		connection_was_dropped);
+	ROWS_ADD_ONE(&tests, "refused at a new connection: the lease is still there", refused_at_the_door);
+	ROWS_ADD_ONE(&tests, "a limit whose answer never came is ended all the same", answer_got_lost);
 	ROWS_ADD_ONE(&tests, "switched off: as without", no_helper);
 	return rows_run(&tests, "hold_helped");
 }
