@@ -308,7 +308,8 @@ struct wattle_cap_tune_result {
 /* options NULL: all defaults. Returns what step or progress returned if that was neither 0 nor WATTLE_CAP_NO_MORE.
  * -ENODATA: the work ended before there was anything to compare; -ECANCELED: somebody else changed the limit meanwhile, theirs
  * stays; -ERANGE: the device's range leaves no two limits; -ENOTSUP: its energy can't be measured; -EBADF: step returned in a forked
- * child. On failure *ret is untouched, else its memory is to be released with wattle_cap_tune_result_finish. */
+ * child; -ENOSYS: a static program that was linked without -lcminpack. On failure *ret is untouched, else its memory is to be
+ * released with wattle_cap_tune_result_finish. */
 WATTLE_API int wattle_cap_tune(const char *device, const struct wattle_cap_tune_options *options, int (*step)(void *data),
 	void *data, struct wattle_cap_tune_result *ret);
 WATTLE_API void wattle_cap_tune_result_finish(struct wattle_cap_tune_result *result);

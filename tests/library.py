@@ -168,7 +168,7 @@ def leaves(name, flags, text, expected, library):
     pathlib.Path(source).write_text(text)
     link = [ARCHIVE] if library == "static" else [SHARED, f"-Wl,-rpath,{SHARED.parent}"]
     run(compiler(name), *flags, *STRICT, "-O1", "-I", HEADER.parent, source, *link,
-        "-lcminpack", "-lm", "-ldl", "-o", "leaves")
+        "-lm", "-ldl", "-o", "leaves")
     spans = pathlib.Path("spans")
     environment = {**os.environ, "WATTLE_SPANS": str(spans)}
     environment.pop("WATTLE_RING", None)

@@ -174,6 +174,8 @@ static int prepare(struct cap_search *search, const char *device, struct wattle_
 		.adds_limits = search->options.n_limits == 0,
 	};
 	r = tuner_new(&options, search->limits, search->n_limits, &search->tuner);
+	if (r == -ENOSYS)
+		error_set(reterr, r, "this program was linked statically without -lcminpack, which the search needs");
 	return r < 0 ? r : hold_all(search, reterr);
 }
 
@@ -219,7 +221,7 @@ static int end(struct cap_search *search, struct wattle_error *reterr)
 static int tune(struct cap_search *search, const char *device, struct wattle_cap_tune_result *ret_result,
 	struct wattle_error *reterr)
 {
-	double previous;
+	double previous = (double)NAN;
 	int r = begin(search, device, &previous, reterr);
 	if (r < 0)
 		return r;

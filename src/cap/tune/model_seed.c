@@ -8,6 +8,9 @@
 
 #include <cminpack.h>
 
+// A program that is linked with the static library and never tunes need not have it.
+#pragma weak lmder
+
 enum { FALL, FALL_RATE, RISE, RISE_RATE, RISE_AT, LEVEL };
 
 // Of each of the six: expected, and how far it may be off.
@@ -139,6 +142,11 @@ bool seed_model_fit(const struct model_points *points, size_t left_out, const do
 		memcpy(ret_shape, shape, sizeof(shape));
 	}
 	return isfinite(best);
+}
+
+bool seed_model_is_linked(void)
+{
+	return lmder != NULL;
 }
 
 size_t seed_model_parameters(const double *shape, double x_low, double ret_parameters[7])

@@ -1,6 +1,7 @@
 /* The order of windows. A round is the reference, then each limit still in question once, in an order drawn anew,
  * and the reference again, which the next round shares: what drifts meets all limits alike, and the reference shows
  * how much. */
+#include "cap/tune/model_seed.h"
 #include "cap/tune/tuner.h"
 
 #include "base/util.h"
@@ -134,6 +135,8 @@ int tuner_new(const struct tune_options *options, const double *limits, size_t n
 {
 	if (!options_are_good(options) || !limits_are_good(limits, n))
 		return -EINVAL;
+	if (!seed_model_is_linked())
+		return -ENOSYS;
 	struct tuner *tuner = calloc(1, sizeof(*tuner));
 	if (tuner == NULL)
 		return -ENOMEM;

@@ -48,7 +48,8 @@ struct tune_window {
 
 struct tuner; // opaque
 
-/* `limits` positive and descending, at least 2, `seconds` positive, a slowdown not negative: else -EINVAL. -ENOMEM. */
+/* `limits` positive and descending, at least 2, `seconds` positive, a slowdown not negative: else -EINVAL. -ENOMEM.
+ * -ENOSYS: a static program that was linked without cminpack. */
 int tuner_new(const struct tune_options *options, const double *limits, size_t n, struct tuner **ret_tuner);
 void tuner_free(struct tuner *tuner);
 
