@@ -13,6 +13,8 @@ from . import batches
 from .caps import GpuNumber, device_name
 from .state import Kept
 
+N_CAPS = 8  # as De Feo's table has them; no limits are added
+
 
 def power_cap_profiler(model: torch.nn.Module, dataloader: Iterable[Any], gpu_num: GpuNumber = 0, train: bool = False,
                        loss_fn: Optional[Callable[..., Any]] = None, optimizer: Optional[torch.optim.Optimizer] = None,
@@ -38,7 +40,7 @@ def power_cap_profiler(model: torch.nn.Module, dataloader: Iterable[Any], gpu_nu
         return math.nan
     gpu = caps.get(device_name(gpu_num))
     result = _search(model, dataloader, train, loss_fn, optimizer, gpu,
-                     {"objective": objective, "seconds": seconds, "settle": settle, "seed": seed})
+                     {"objective": objective, "caps": N_CAPS, "seconds": seconds, "settle": settle, "seed": seed})
     chosen_w = _whole_watts(result.chosen_w, gpu)
     print(_table(result, chosen_w))
     if file is not None:
