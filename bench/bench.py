@@ -198,7 +198,8 @@ def eight_gpus():
 def limits():
     """a power limit around a command, and how soon it goes when wattle is killed, by the fake card's own log"""
     pathlib.Path("cards").write_text("gpu\nlimits_mw 100000 400000 400000 400000\n")
-    env = {**os.environ, "WATTLE_NVML": str(BUILD / "bench/libnvml-fake.so"), "WATTLE_FAKE_NVML": "cards",
+    env = {**os.environ, "WATTLE_NVML": str(BUILD / "bench/libnvml-fake.so"),
+           "WATTLE_FAKE_NVML": str(pathlib.Path("cards").resolve()),
            "WATTLE_STATE": str(pathlib.Path("state").resolve()), "WATTLE_HELPER": "off"}
     log, limited = pathlib.Path("cards.limits"), [WATTLE, "cap", "set", "-q", "gpu-0", "200", "--"]
 
