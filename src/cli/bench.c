@@ -2,7 +2,6 @@
 #include "cli/bench.h"
 
 #include "base/cleanup.h"
-#include "base/jsonw.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "sampler/target.h"
@@ -13,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { REPORT_CEILING = 1 << 28, WORDS_CEILING = 1 << 22 };
+enum { REPORT_CEILING = 1 << 28 };
 
 #define AT(member) .offset = offsetof(struct bench_options, member)
 
@@ -60,24 +59,6 @@ static int split(const struct command *command, int argc, char **argv, char ***r
 	*ret_firsts = firsts;
 	*ret_n = n;
 	return EXIT_DONE;
-}
-
-static char *command_line(char *const *argv)
-{
-	struct buf json, line;
-	struct jsonw j;
-	buf_init(&json, WORDS_CEILING);
-	buf_init(&line, WORDS_CEILING);
-	jsonw_init(&j, &json, false);
-	jsonw_begin_array(&j);
-	for (; *argv != NULL; argv++)
-		jsonw_string(&j, *argv);
-	jsonw_end_array(&j);
-	command_text(&line, &(struct run_segment){.command_json = json.data});
-	buf_finish(&json);
-	char *text = buf_take(&line);
-	buf_finish(&line);
-	return text;
 }
 
 // Before anything runs: a bench that fails at its third command an hour later was no use.
@@ -228,7 +209,7 @@ static int bench_commands(const struct bench_options *options, double settle_s, 
 	bool whole = result.series != NULL && result.commands != NULL;
 	for (size_t c = 0; c < n && whole; c++) {
 		result.commands[c].argv = firsts[c];
-		result.commands[c].text = command_line(firsts[c]);
+		result.commands[c].text = command_line_text(firsts[c]);
 		whole = result.commands[c].text != NULL;
 	}
 	int status = whole ? bench(options, settle_s, &result)

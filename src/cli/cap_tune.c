@@ -2,7 +2,6 @@
 #include "cli/cap_tune.h"
 
 #include "base/cleanup.h"
-#include "base/jsonw.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "report/parts.h"
@@ -35,24 +34,6 @@ struct tuning {
 	int signal_fd; // owned
 	bool is_from_terminal;
 };
-
-static char *command_line(char *const *argv)
-{
-	struct buf json, line;
-	struct jsonw j;
-	buf_init(&json, OUTPUT_CEILING);
-	buf_init(&line, OUTPUT_CEILING);
-	jsonw_init(&j, &json, false);
-	jsonw_begin_array(&j);
-	for (; *argv != NULL; argv++)
-		jsonw_string(&j, *argv);
-	jsonw_end_array(&j);
-	command_text(&line, &(struct run_segment){.command_json = json.data});
-	buf_finish(&json);
-	char *text = buf_take(&line);
-	buf_finish(&line);
-	return text;
-}
 
 static void describe(struct tuning *t, size_t index)
 {
@@ -116,7 +97,7 @@ static int prepare(struct tuning *t, const char *words, struct wattle_error *ret
 {
 	const struct cap_tune_options *options = t->options;
 	t->arena = arena_new();
-	t->command_text = options->command != NULL ? command_line(options->command) : NULL;
+	t->command_text = options->command != NULL ? command_line_text(options->command) : NULL;
 	if (t->arena == NULL || (options->command != NULL && t->command_text == NULL))
 		return error_set(reterr, -ENOMEM, "out of memory");
 	t->signal_fd = signalfd(-1, &t->signals.taken, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -1,6 +1,7 @@
 #include "report/parts.h"
 
 #include "analysis/facts.h"
+#include "base/jsonw.h"
 #include "base/units.h"
 #include "base/util.h"
 #include "report/command.h"
@@ -90,4 +91,22 @@ double column_factor(const struct run *run, enum column column)
 		return 1;
 	double size = unit_size(UNIT_MEMORY, run_fact(run, facts[scale]));
 	return 1 / (isnan(size) ? 1e9 : size);
+}
+
+char *command_line_text(char *const *argv)
+{
+	struct buf json, line;
+	struct jsonw j;
+	buf_init(&json, WORDS_CEILING);
+	buf_init(&line, WORDS_CEILING);
+	jsonw_init(&j, &json, false);
+	jsonw_begin_array(&j);
+	for (; *argv != NULL; argv++)
+		jsonw_string(&j, *argv);
+	jsonw_end_array(&j);
+	command_text(&line, &(struct run_segment){.command_json = json.data});
+	buf_finish(&json);
+	char *text = buf_take(&line);
+	buf_finish(&line);
+	return text;
 }
