@@ -1,0 +1,99 @@
+/* What this machine does now, for whoever looks at it live: `wattle top` and `wattle serve`. Sensors and processes are read here as
+ * the recorder reads them, but nothing is stored; what was is kept as a history of fixed length. One thread, no timer of its own: the
+ * caller looks when it wants to, and gets the time since the look before.
+ *
+ * Attribution is that of reports (docs/accuracy.md, --attribution busy), over all processes of the machine: package energy by
+ * share of busy CPU time, DRAM by share of resident memory, GPUs by share of SM time, else of memory. What no process has is in
+ * `idle` and `unattributed`. Units are in the names; unknown doubles are NaN, unknown integers VALUE_MISSING. */
+#pragma once
+
+#include "base/env.h"
+#include "base/error.h"
+#include "metric/metric.h"
+#include "sensor/sensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { NOW_COMMAND_SIZE = 64, NOW_HISTORY = 600 };
+
+struct now_options {
+	const struct wattle_env *env;         // borrowed until close
+	const struct sensor_options *sensors; // borrowed during open; NULL: all that there is
+	pid_t pid;                            // whose tree is marked as the target; 0: none
+	size_t most_processes; // in the list, those with the most power, CPU time, memory; 0: all. Sums are over all anyway
+	size_t history;        // of each domain and total, at most NOW_HISTORY; 0: none
+};
+
+struct now_history {   // a ring of the last looks
+	float *values; // `room` of them; NaN unknown
+	size_t n, room, next;
+};
+// The value `ago` looks before the last one (0: the last); NaN where there was none.
+double now_history_at(const struct now_history *history, size_t ago);
+
+struct now_domain {
+	const struct domain *domain; // borrowed from the sensor: name, kind, inside, device, provenance …
+	const char *source;          // "powercap", "nvml" …
+	bool in_total;               // it enters total_w
+	int64_t energy_uj; // since open, extended to 64 bits, never falls; from power where there is no counter
+	double power_w;    // over the time since the look before; of a counter between its own updates
+	double cap_w;      // limit in force
+	double target_w;   // attributed to the tree of options.pid
+	double temperature_c, utilization_percent, memory_used_bytes, memory_total_bytes, clock_mhz;
+	int64_t throttle_bits; // NVML's mask; VALUE_MISSING unknown
+	uint32_t wraps, resets, gaps;
+	struct now_history power_history_w, utilization_history_percent;
+};
+
+struct now_process {
+	pid_t pid, ppid;
+	uid_t uid;
+	int64_t start_ns;               // CLOCK_MONOTONIC
+	char command[NOW_COMMAND_SIZE]; // its command line, or comm in brackets; control characters are '?'
+	char state;                     // as in /proc/PID/stat
+	bool is_target;                 // in the tree of options.pid
+	bool is_own;                    // this process
+	bool is_gone;     // ended since the look before: shown once, with what it used until then where that is known
+	double cpu_cores; // over the time since the look before; 1 is one core busy
+	int64_t cpu_ns, rss_bytes, threads;
+	double gpu_percent;       // SM time, summed over GPUs; 100 is one GPU busy; NaN: unknown, or on no GPU
+	int64_t gpu_memory_bytes; // likewise summed; VALUE_MISSING
+	double cpu_w, dram_w, gpu_w, power_w; // attributed; power_w is their sum, of what is known
+	double energy_j;                      // attributed since it was first seen here
+};
+
+struct now_sum { // of the watts of all domains in the total: each watt stands in one of them
+	double target_w, others_w, own_w, idle_w, unattributed_w;
+};
+
+struct now {
+	int64_t t_ns, wall_ns;
+	double dt_s; // since the look before; NaN: this is the first one
+	int64_t cores;
+	double busy_cores;
+	int64_t memory_total_bytes, memory_used_bytes;
+	struct now_domain *domains; // by kind and number; they stay where they are until close
+	size_t n_domains;
+	struct now_process *processes; // in no order; until the next look
+	size_t n_processes;
+	int64_t processes_seen, threads_seen; // of the whole machine, listed or not
+	double total_w;                       // outermost domains that do not overlap, as energy.total_j of the report
+	int64_t total_energy_uj;              // since open
+	enum provenance provenance;           // of the total: the weakest part's
+	struct now_sum sum;
+	struct now_history total_history_w, target_history_w, cpu_history_cores, memory_history_bytes;
+	double own_cpu_percent; // what looking costs, of one core, since open
+	int64_t own_rss_bytes;
+	bool target_is_gone; // the process of options.pid has ended
+	const char *problem; // why there is no energy at all, a sentence; NULL: there is some
+};
+
+struct now_state;
+// Opens the sensors and takes the first look, which has no powers yet. -ENOENT: no such pid, with a sentence; -ENOMEM.
+int now_open(const struct now_options *options, struct now_state **ret_state, struct wattle_error *reterr);
+void now_close(struct now_state *state); // NULL allowed
+// Looks, and lends the result until the next call. Never fails: what can't be read is unknown.
+const struct now *now_look(struct now_state *state);

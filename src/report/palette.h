@@ -1,0 +1,21 @@
+/* Colours by name; palette.def has them. */
+#pragma once
+
+#include <stdint.h>
+
+#define COLOUR(id, css, light, dark, meaning) COLOUR_##id,
+enum colour {
+#include "report/palette.def"
+	COLOURS
+};
+#undef COLOUR
+
+enum { COLOUR_SERIES = 8 };
+
+struct colour_row {
+	const char *css, *meaning;
+	uint32_t light, dark; // 0xRRGGBB
+};
+extern const struct colour_row palette[COLOURS];
+
+enum colour colour_of_series(unsigned int n);
