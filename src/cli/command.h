@@ -1,4 +1,4 @@
-/* A command of the program: one file each, listed in main.c. */
+/* A command of the program: one file each, listed in commands.def. */
 #pragma once
 
 #include "base/error.h"
@@ -20,9 +20,10 @@ struct command {
 	int (*run)(const struct command *command, int argc, char **argv); // argv[0] is the word after the name
 };
 
-extern const struct command command_run, command_attach, command_sensors, command_report, command_list, command_export,
-	command_bench, command_blocks, command_combine, command_compare, command_model,
-	command_cap, command_cap_list, command_cap_get, command_cap_set, command_cap_reset, command_cap_tune;
+#define COMMAND(name) extern const struct command command_##name;
+#include "cli/commands.def"
+#undef COMMAND
+extern const struct command command_cap_list, command_cap_get, command_cap_set, command_cap_reset, command_cap_tune;
 
 // "wattle: TEXT" on stderr; returns status.
 int cli_fail(int status, const struct wattle_error *error);

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct command *const commands[] = {&command_run, &command_attach, &command_sensors, &command_report,
-	&command_blocks, &command_combine, &command_compare, &command_bench, &command_export, &command_list,
-	&command_model, &command_cap};
+static const struct command *const commands[] = {
+#define COMMAND(name) &command_##name,
+#include "cli/commands.def"
+#undef COMMAND
+};
 
 static void help(FILE *to)
 {
