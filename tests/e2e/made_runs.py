@@ -1,0 +1,172 @@
+#!/usr/bin/python3
+"""Run files of any size and kind, for tests and for looking at: what a run of that kind would have left, without the wait.
+
+    made_runs.py WATTLE KIND FILE     makes one (WATTLE is the program, which makes the tables)
+    made_runs.py WATTLE all FOLDER    makes all but those of a day
+    made_runs.py                      lists the kinds
+
+The numbers come from a story (made_story.py): a program that trains a model in epochs of steps. Equal plans make equal files, but
+for the tables themselves, which `wattle run` makes, so that they are always today's. `make` returns what is true of the file.
+"""
+import dataclasses
+import json
+import pathlib
+import sqlite3
+import subprocess
+import sys
+
+import made_story
+from made_story import Device, Plan
+
+BOOTED_NS = 5_000 * 10**9
+WALL_NS = 1_793_000_000 * 10**9
+
+# Text that somebody has called a block, a process, a label or a GPU, and that must be seen as what it is.
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"><svg onload=alert(1)>",
+    "' onmouseover='alert(1)",
+    "a & b &lt;c&gt; &amp;",
+    "<!-- --> ]]> <![CDATA[",
+    "\u202egnp.exe\u202c then left to right",
+    "مرحبا بالعالم",
+    "עברית (שלום)",
+    "🔥🦙👩‍👩‍👧‍👦 émoji",
+    "two\nlines\ttab",
+    "\x01\x1b[31mred\x1b[0m\x7f\x9b",
+    "line\u2028separator\u2029paragraph",
+    "__proto__",
+    "constructor",
+    "javascript:alert(1)",
+    "{{7*7}} ${7*7} %s %n",
+    "'; DROP TABLE span; --",
+    " ",
+    "",
+    "NaN",
+    "null",
+    "n" * 10_000,
+    "spaces " * 1_400,
+    "\ufeff\u200b\u00ad",
+    "Z̸̡̛̗͕͎̈́a̷̧̛l̶̗̈g̵̱̈ȯ̸̙",
+    b"not UTF-8: \xff\xfe\xc3(",
+]
+
+PACKAGE = Device("package", "package-0", "Intel(R) Xeon(R) Platinum 8468", "powercap", resolution_uj=61, period_ns=1_000_000)
+PACKAGE_1 = dataclasses.replace(PACKAGE, name="package-1", idx=1)
+DRAM = Device("dram", "dram-0", "intel-rapl:0:0", "powercap", inside=None, resolution_uj=61, period_ns=1_000_000)
+MODEL = Device("package", "package-0", "AMD EPYC 7763 64-Core Processor", "model", provenance="estimated", has_energy=False,
+               relative_error=0.8)
+
+
+def gpu(number, name="NVIDIA H100 80GB HBM3"):
+    return Device("gpu", f"gpu-{number}", name, "nvml", idx=number, uuid=f"GPU-6d5f1c9e-0000-4000-8000-00000000000{number:x}",
+                  resolution_uj=1000, period_ns=20_000_000, memory_bytes=85_520_809_984)
+
+
+BESIDE = [
+    Device("core", "core-0", "intel-rapl:0:1", "powercap", inside="package-0", resolution_uj=61, period_ns=1_000_000),
+    Device("psys", "psys-0", "intel-rapl:1", "powercap", resolution_uj=61, period_ns=1_000_000),
+    Device("wall", "wall", "Shelly Plug S", "wall meter", has_energy=False, relative_error=0.01),
+]
+
+KINDS = {
+    "training": Plan("two minutes of training on one GPU", 1_200, devices=[PACKAGE, DRAM, gpu(0)], steps=160),
+    "slower": Plan("the same program with a cap of 500 W: slower, and less energy", 1_500, devices=[PACKAGE, DRAM, gpu(0)],
+                   steps=160, gpu_scale=0.62, cap_w=500),
+    "no_gpu": Plan("a server without a GPU, estimated by the load model", 600, devices=[MODEL], steps=60),
+    "no_energy": Plan("a machine that tells nothing of energy", 600, devices=[], steps=60),
+    "eight_gpus": Plan("two packages and eight GPUs", 1_200, devices=[PACKAGE, PACKAGE_1, DRAM, *map(gpu, range(8))], steps=120,
+                       workers=4),
+    "laptop": Plan("domains beside and inside others: core, psys, a wall meter", 600, devices=[PACKAGE, DRAM, *BESIDE], steps=60),
+    "segments": Plan("three recordings in one file, with pauses", 900, devices=[PACKAGE, DRAM, gpu(0)], steps=90, segments=3,
+                     pause_s=3_600),
+    "killed": Plan("the recorder was killed in the middle", 600, devices=[PACKAGE, DRAM, gpu(0)], steps=60, is_killed=True),
+    "hostile": Plan("names that want to be more than names", 600, devices=[PACKAGE, gpu(0, HOSTILE[1])], steps=60, names=HOSTILE),
+    "holes": Plan("readings are missing for a tenth of the time", 900, devices=[PACKAGE, DRAM, gpu(0)], steps=60, hole=True),
+    "short": Plan("50 ms", 6, interval_ns=10_000_000, devices=[PACKAGE, DRAM, gpu(0)], steps=1),
+    "one_sample": Plan("a single sample", 1, devices=[PACKAGE, DRAM, gpu(0)], steps=0),
+    "empty": Plan("over before the first sample", 0, devices=[PACKAGE, DRAM], steps=0),
+    "day": Plan("24 h at 10 Hz with 100,000 spans", 864_000, devices=[PACKAGE, DRAM, gpu(0)], steps=20_000),
+    "day_without_spans": Plan("24 h at 10 Hz", 864_000, devices=[PACKAGE, DRAM, gpu(0)], steps=0),
+    "many_spans": Plan("a million spans in ten minutes", 6_000, devices=[PACKAGE, DRAM, gpu(0)], steps=200_000),
+    "many_threads": Plan("300 threads with spans of their own", 1_200, devices=[PACKAGE, DRAM, gpu(0)], steps=60, workers=300),
+}
+LONG = {"day", "day_without_spans", "many_spans"}
+
+
+def tables(wattle, path):
+    """An empty run file with the tables of this version."""
+    path = pathlib.Path(path)
+    for name in (path, pathlib.Path(f"{path}-wal"), pathlib.Path(f"{path}-shm")):
+        name.unlink(missing_ok=True)
+    subprocess.run([str(wattle), "run", "-q", "--disable-logs", "--overwrite", "-o", str(path), "--", "true"], check=True)
+    file = sqlite3.connect(path)
+    file.execute("pragma journal_mode = off")
+    file.execute("pragma synchronous = off")
+    for table in ("sample", "device", "device_sample", "process", "process_sample", "span", "user_metric", "event", "segment"):
+        file.execute(f"delete from {table}")
+    return file
+
+
+def insert(file, table, rows):
+    """Inserts rows of equal keys; a text that isn't UTF-8 is given as bytes."""
+    rows = iter(rows)
+    first = next(rows, None)
+    if first is None:
+        return
+    texts = {"name", "command", "text", "device"} if table != "device_sample" else set()
+    values = ", ".join("cast(? as text)" if key in texts else "?" for key in first)
+    statement = f"insert or replace into {table} ({', '.join(first)}) values ({values})"
+    file.execute(statement, tuple(first.values()))
+    file.executemany(statement, (tuple(row.values()) for row in rows))
+
+
+def write_facts(file, plan):
+    facts = {"complete": "false" if plan.is_killed else "true", "id": plan.run_id, "host": plan.name("node-17", 4),
+             "interval_ns": plan.interval_ns, "command": json.dumps(plan.command), "anchor_mono_ns": BOOTED_NS, "anchor_wall_ns": WALL_NS,
+             "memory_total_bytes": 540_000_000_000, "n_cores": plan.cores, "expected_cores": plan.cores,
+             "n_gpus_system": sum(d.kind == "gpu" for d in plan.devices), "label": plan.name("baseline", 2),
+             "step": plan.block_name(2), "meta.dataset": plan.name("imagenet-1k", 0), "meta.batch_size": "256",
+             "carbon_intensity_g_per_kwh": "380"}
+    file.executemany("insert or replace into run (key, value) values (?, ?)", facts.items())
+
+
+def make(wattle, path, plan):
+    """Makes a run file of a plan (or of the name of one) and returns what is true of it."""
+    plan = KINDS[plan] if isinstance(plan, str) else plan
+    file = tables(wattle, path)
+    write_facts(file, plan)
+    story = made_story.Story(plan, BOOTED_NS, WALL_NS)
+    insert(file, "device", (device.row(i) for i, device in enumerate(plan.devices)))
+    insert(file, "sample", story.samples())
+    insert(file, "device_sample", story.device_samples())
+    insert(file, "process", story.processes())
+    insert(file, "span", story.spans())
+    insert(file, "user_metric", story.user_metrics())
+    insert(file, "event", story.events())
+    insert(file, "segment", story.segments())
+    file.commit()
+    file.close()
+    return story.truth
+
+
+def main(arguments):
+    if len(arguments) != 3 or arguments[1] not in {*KINDS, "all"}:
+        print(__doc__)
+        for name, plan in KINDS.items():
+            print(f"    {name:18} {plan.what}")
+        return 2
+    wattle, kind, path = arguments
+    if kind != "all":
+        print(make(wattle, path, kind))
+        return 0
+    pathlib.Path(path).mkdir(parents=True, exist_ok=True)
+    for name in KINDS:
+        if name not in LONG:
+            make(wattle, pathlib.Path(path) / f"{name}.sqlite", name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

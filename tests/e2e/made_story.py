@@ -1,0 +1,337 @@
+"""What the program of a made run did at every instant: made_runs.py writes it down.
+
+A program sets up, then trains in epochs; an epoch is steps of load, forward, backward and optimizer, then a validation and a
+checkpoint, during which the GPU rests. Power follows, temperature follows power slowly, clocks fall when it is hot.
+"""
+import dataclasses
+import json
+import math
+
+MAIN_PID = 4242
+SETUP = 0.06  # of the run
+EPOCHS = 6
+TRAIN, VALIDATE = 0.82, 0.12  # of an epoch; the rest is the checkpoint
+THERMAL, POWER_CAP, IDLE = 0x20, 0x4, 0x1  # NVML's reasons
+BLOCKS = ["setup", "epoch", "step", "load", "forward", "backward", "optimizer", "validate", "checkpoint", "decode"]
+PARTS = [(3, 0.0, 0.18), (4, 0.18, 0.5), (5, 0.5, 0.9), (6, 0.9, 0.99)]  # of a step: block, from, to
+
+
+@dataclasses.dataclass
+class Device:
+    kind: str
+    name: str
+    device: str
+    source: str
+    provenance: str = "measured"
+    inside: str | None = None
+    uuid: str | None = None
+    idx: int = 0
+    has_energy: bool = True
+    resolution_uj: int | None = None
+    period_ns: int | None = None
+    relative_error: float | None = None
+    memory_bytes: int | None = None
+
+    def row(self, number):
+        return {"id": number, "kind": self.kind, "name": self.name, "uuid": self.uuid, "device": self.device, "inside": self.inside,
+                "idx": self.idx, "source": self.source, "provenance": self.provenance, "has_energy": int(self.has_energy),
+                "resolution_uj": self.resolution_uj, "update_period_ns": self.period_ns,
+                "update_jitter_ns": self.period_ns and self.period_ns // 50, "relative_error": self.relative_error,
+                "memory_total_bytes": self.memory_bytes}
+
+
+@dataclasses.dataclass
+class Plan:
+    what: str
+    n_samples: int
+    interval_ns: int = 100_000_000
+    devices: list = dataclasses.field(default_factory=list)
+    steps: int = 0          # five spans each
+    names: list | None = None  # in place of those of blocks, processes and labels
+    workers: int = 2        # threads with spans of their own
+    segments: int = 1
+    pause_s: float = 0.0    # between two of them
+    is_killed: bool = False
+    hole: bool = False      # from 0.45 to 0.55 of the run nothing could be read
+    gpu_scale: float = 1.0
+    cap_w: float = 700.0
+    cores: int = 96
+    run_id: str = "7e57ab1e-0000-4000-8000-000000000001"
+
+    @property
+    def length_s(self):
+        return max(0, self.n_samples - self.segments) * self.interval_ns / 1e9
+
+    @property
+    def command(self):
+        if self.names is None:
+            return ["python3", "train.py", "--epochs", str(EPOCHS), "--batch-size", "256"]
+        return ["python3", *(name for name in self.names if isinstance(name, str) and name)]
+
+    def name(self, usual, number):
+        return usual if self.names is None else self.names[number % len(self.names)]
+
+    def block_name(self, block):
+        return self.name(BLOCKS[block], block)
+
+
+class Story:
+    def __init__(self, plan, booted_ns, wall_ns):
+        self.plan = plan
+        self.booted_ns = booted_ns
+        self.wall_ns = wall_ns
+        self.step_s = plan.length_s * (1 - SETUP) * TRAIN / plan.steps if plan.steps else math.inf
+        self.epoch_s = plan.length_s * (1 - SETUP) / EPOCHS or 1.0
+        self.peak = int(plan.n_samples * 0.618)  # a single sample that no picture may lose
+        self.truth = {"n_samples": plan.n_samples, "n_spans": 0, "length_s": plan.length_s, "peak_w": {}, "energy_j": {}}
+
+    # ---- time ----
+
+    def ticks(self):
+        """(number, segment, t_ns, seconds of measured time) of every sample."""
+        plan = self.plan
+        each = -(-plan.n_samples // plan.segments) if plan.n_samples else 0
+        t_ns, measured_ns = self.booted_ns, 0
+        for number in range(plan.n_samples):
+            if number > 0:
+                if number % each == 0:
+                    t_ns += int(plan.pause_s * 1e9)
+                else:
+                    t_ns += plan.interval_ns
+                    measured_ns += plan.interval_ns
+            yield number, number // each, t_ns, measured_ns / 1e9
+
+    def segment_s(self):
+        plan = self.plan
+        return (-(-plan.n_samples // plan.segments) - 1) * plan.interval_ns / 1e9 if plan.segments > 1 else math.inf
+
+    def t_ns(self, at_s):
+        """The clock at a measured time: pauses between segments are jumped over."""
+        segment = min(int(at_s / self.segment_s()), self.plan.segments - 1)
+        return self.booted_ns + int((at_s + segment * self.plan.pause_s) * 1e9)
+
+    def span_end_ns(self, from_s, to_s):
+        """No span outlives its segment, for its process does not."""
+        segment = min(int(from_s / self.segment_s()), self.plan.segments - 1)
+        to_s = min(to_s, self.plan.length_s, (segment + 1) * self.segment_s())
+        return self.booted_ns + int((to_s + segment * self.plan.pause_s) * 1e9)
+
+    def phase(self, at_s):
+        """(kind of work, position in it from 0 to 1) at a measured time."""
+        setup_s = self.plan.length_s * SETUP
+        if at_s < setup_s:
+            return "setup", at_s / setup_s
+        part = ((at_s - setup_s) / self.epoch_s) % 1.0
+        if part < TRAIN:
+            return "train", ((part * self.epoch_s) / self.step_s) % 1.0
+        if part < TRAIN + VALIDATE:
+            return "validate", (part - TRAIN) / VALIDATE
+        return "checkpoint", (part - TRAIN - VALIDATE) / (1 - TRAIN - VALIDATE)
+
+    def load(self, number, at_s):
+        """(cores of the target, use of the GPU from 0 to 1)."""
+        kind, part = self.phase(at_s)
+        wobble = 0.5 + 0.5 * math.sin(number * 12.9898) * math.sin(number * 0.37)
+        if kind == "setup":
+            return 1.0 + 6.0 * part * wobble, 0.02
+        if kind == "train":
+            if part < 0.18:
+                return 12.0 + 4.0 * wobble, 0.25
+            return 4.0 + 1.5 * wobble, 0.88 + 0.10 * wobble
+        if kind == "validate":
+            return 8.0 + 2.0 * wobble, 0.55 + 0.08 * wobble
+        return 1.2 + 0.3 * wobble, 0.03
+
+    def in_hole(self, number):
+        n = self.plan.n_samples
+        return self.plan.hole and 0.45 * n <= number < 0.55 * n
+
+    # ---- rows ----
+
+    def samples(self):
+        plan = self.plan
+        dt_ns, last_segment = plan.interval_ns, -1
+        busy = idle = main = others = own = 0
+        for number, segment, t_ns, at_s in self.ticks():
+            cores, _ = self.load(number, at_s)
+            if segment != last_segment:
+                last_segment, busy, idle, main, others, own = segment, 0, 0, 0, 0, 0
+            else:
+                own += 180_000
+                main += int(min(cores, 1.0) * dt_ns)
+                others += int(max(cores - 1.0, 0.0) * dt_ns)
+                busy += int((cores + 1.5) * dt_ns) + 180_000
+                idle += int((plan.cores - cores - 1.5) * dt_ns)
+            grown = min(1.0, 3.0 * at_s / plan.length_s) if plan.length_s else 1.0
+            row = {"t_ns": t_ns, "self_cpu_ns": own, "system_cpu_busy_ns": busy, "system_cpu_idle_ns": idle, "main_cpu_ns": main,
+                   "descendants_cpu_ns": others, "system_memory_bytes": int(38e9 + 21e9 * grown), "self_rss_bytes": 5_100_000,
+                   "main_rss_bytes": int(2e9 + 14e9 * grown), "descendants_rss_bytes": int(6e9 * grown + 2e8 * cores),
+                   "main_threads": 34, "descendants_threads": 8, "processes": 1 + min(8, int(cores)),
+                   "main_pss_bytes": None, "descendants_pss_bytes": None}
+            if number % 10 == 0:
+                row["main_pss_bytes"] = int(1.9e9 + 13.8e9 * grown)
+                row["descendants_pss_bytes"] = int(4e9 * grown)
+            if self.in_hole(number):
+                row.update((key, None) for key in row if key != "t_ns")
+            yield row
+
+    def power_w(self, device, number, cores, use):
+        """The device's power, and what that says of everything else on it."""
+        if device.kind == "gpu":
+            skew = 1.0 - 0.013 * device.idx
+            watts = min(self.plan.cap_w, 72 + 600 * self.plan.gpu_scale * use * skew)
+            return watts * 1.12 if number == self.peak else watts
+        if device.kind == "dram":
+            return 9 + 0.9 * cores
+        if device.kind == "core":
+            return 12 + 5.5 * cores
+        if device.kind in ("psys", "node", "wall"):
+            return 110 + 11.0 * cores
+        return (58 + 7.5 * cores) / (1 + device.idx) * (1.25 if number == self.peak else 1.0)
+
+    def device_samples(self):
+        devices = self.plan.devices
+        energy_uj, temperature_c = [0] * len(devices), [34.0] * len(devices)
+        dt_s, last_segment = self.plan.interval_ns / 1e9, -1
+        for number, segment, t_ns, at_s in self.ticks():
+            cores, use = self.load(number, at_s)
+            is_first = segment != last_segment
+            last_segment = segment
+            for i, device in enumerate(devices):
+                watts = self.power_w(device, number, cores, use)
+                if is_first:
+                    energy_uj[i] = 0
+                else:
+                    energy_uj[i] += int(watts * dt_s * 1e6)
+                    self.note(device, watts, dt_s)
+                goal = 30 + watts * (0.085 if device.kind == "gpu" else 0.16)
+                temperature_c[i] += (goal - temperature_c[i]) * min(1.0, dt_s / 12)
+                row = self.device_row(device, i, t_ns, watts, use, energy_uj[i], temperature_c[i], at_s)
+                if self.in_hole(number):
+                    row.update((key, None) for key in row if key not in ("t_ns", "device"))
+                yield row
+
+    def note(self, device, watts, dt_s):
+        peaks, sums = self.truth["peak_w"], self.truth["energy_j"]
+        peaks[device.name] = max(peaks.get(device.name, 0.0), watts)
+        sums[device.name] = sums.get(device.name, 0.0) + watts * dt_s
+
+    def device_row(self, device, number, t_ns, watts, use, energy_uj, temperature_c, at_s):
+        is_gpu = device.kind == "gpu"
+        row = {"t_ns": t_ns, "device": number, "energy_uj": energy_uj if device.has_energy else None,
+               "power_mw": int(watts * 1e3) if is_gpu or not device.has_energy else None, "power_cap_mw": None, "utilization_percent": None,
+               "target_utilization_percent": None, "others_utilization_percent": None, "memory_used_bytes": None,
+               "main_memory_bytes": None, "target_memory_bytes": None, "others_memory_bytes": None, "target_processes": None,
+               "others_processes": None, "temperature_c": int(temperature_c) if is_gpu or device.kind == "package" else None,
+               "sm_clock_mhz": None, "memory_clock_mhz": None, "throttle_reasons_bits": None}
+        if not is_gpu:
+            return row
+        used = int(64e9 * min(1.0, 0.05 + 4.0 * at_s / self.plan.length_s)) if self.plan.length_s else int(3e9)
+        is_hot = temperature_c > 78
+        bits = THERMAL if is_hot else POWER_CAP if watts >= self.plan.cap_w else IDLE if use < 0.05 else 0
+        row.update(power_cap_mw=int(self.plan.cap_w * 1e3), utilization_percent=int(100 * use),
+                   target_utilization_percent=int(96 * use), others_utilization_percent=int(2 * use), memory_used_bytes=used + 600_000_000,
+                   main_memory_bytes=used, target_memory_bytes=used, others_memory_bytes=600_000_000, target_processes=1,
+                   others_processes=1, sm_clock_mhz=345 if use < 0.05 else 1600 if is_hot else 1980,
+                   memory_clock_mhz=2619, throttle_reasons_bits=bits)
+        return row
+
+    def processes(self):
+        if self.plan.n_samples == 0:
+            return
+        end_ns = None if self.plan.is_killed else self.t_ns(self.plan.length_s)
+        for i in range(5):
+            yield {"pid": MAIN_PID + i, "start_ns": self.booted_ns + i * 1_000, "end_ns": end_ns, "ppid": 4000 if i == 0 else MAIN_PID,
+                   "command": self.plan.name("python3 train.py" if i == 0 else "pt_data_worker", i),
+                   "cpu_ns": int((9e8 if i == 0 else 8e8) * self.plan.length_s), "max_rss_bytes": 16_000_000_000 if i == 0 else 1_500_000_000,
+                   "is_main": int(i == 0), "sampled": 1}
+
+    # ---- spans ----
+
+    def span(self, block, from_s, to_s, parent=None, tid=MAIN_PID, kind="nested", pid=MAIN_PID, name=None):
+        self.truth["n_spans"] += 1
+        is_open = self.plan.is_killed and to_s > self.plan.length_s * 0.999
+        return {"id": self.truth["n_spans"], "parent": parent, "pid": pid, "tid": tid,
+                "name": self.plan.block_name(block) if name is None else name, "begin_ns": self.t_ns(from_s),
+                "end_ns": None if is_open else self.span_end_ns(from_s, to_s), "kind": kind, "close": "open" if is_open else "ended"}
+
+    def spans(self):
+        if self.plan.steps == 0 or self.plan.length_s == 0:
+            return
+        yield self.span(0, 0.0, self.plan.length_s * SETUP)
+        for epoch in range(EPOCHS):
+            yield from self.epoch_spans(epoch)
+        yield from self.other_names()
+
+    def epoch_spans(self, epoch):
+        begin = self.plan.length_s * SETUP + epoch * self.epoch_s
+        outer = self.span(1, begin, begin + self.epoch_s * 0.9999)
+        yield outer
+        steps = self.plan.steps // EPOCHS or 1
+        step_s = self.epoch_s * TRAIN / steps
+        for i in range(steps):
+            yield from self.step_spans(begin + i * step_s, step_s, outer["id"])
+        at = begin + self.epoch_s * TRAIN
+        yield self.span(7, at, at + self.epoch_s * VALIDATE * 0.99, outer["id"])
+        at += self.epoch_s * VALIDATE
+        yield self.span(8, at, begin + self.epoch_s * 0.999, outer["id"])
+        # Written by another thread while the next epoch begins: a range, which overlaps.
+        yield self.span(8, at, min(at + self.epoch_s * 0.15, self.plan.length_s), None, 0, "range")
+        for worker in range(self.plan.workers):
+            length = self.epoch_s * TRAIN / (4 + worker % 3)
+            yield from (self.span(9, begin + i * length, begin + (i + 0.7) * length, None, MAIN_PID + 100 + worker)
+                        for i in range(4 + worker % 3))
+
+    def step_spans(self, begin, step_s, epoch):
+        step = self.span(2, begin, begin + step_s * 0.995, epoch)
+        yield step
+        for block, start, end in PARTS:
+            yield self.span(block, begin + start * step_s, begin + end * step_s, step["id"])
+
+    def other_names(self):
+        """With names of one's own each of them is a block, in a thread of its own."""
+        for i, name in enumerate(self.plan.names or []):
+            at = self.plan.length_s * i / len(self.plan.names)
+            yield self.span(9, at, at + self.plan.length_s / 40, None, MAIN_PID + 50, name=name)
+
+    def user_metrics(self):
+        for i in range(min(self.plan.steps, 2_000)):
+            at_s = self.plan.length_s * (SETUP + (1 - SETUP) * i / min(self.plan.steps, 2_000))
+            yield {"t_ns": self.t_ns(at_s), "name": self.plan.name("loss", 0), "value": 0.4 + 6.2 * math.exp(-3.0 * at_s / self.plan.length_s),
+                   "pid": MAIN_PID, "tid": MAIN_PID}
+            yield {"t_ns": self.t_ns(at_s), "name": self.plan.name("tokens", 1), "value": 4096, "pid": MAIN_PID, "tid": MAIN_PID}
+
+    def events(self):
+        length = self.plan.length_s
+        if length == 0:
+            return
+        for i, text in enumerate(self.plan.names or []):
+            yield {"t_ns": self.t_ns(length * i / len(self.plan.names)), "kind": "mark" if i % 2 else "note", "text": text}
+        if any(d.kind == "gpu" for d in self.plan.devices):
+            yield {"t_ns": self.t_ns(length * 0.4), "kind": "throttle", "text": "gpu-0: clocks held back (NVML reasons 0x20)"}
+            yield {"t_ns": self.t_ns(length * 0.43), "kind": "throttle-end", "text": "gpu-0: clocks are free again"}
+        yield {"t_ns": self.t_ns(length * 0.5), "kind": "mark", "text": self.plan.name("learning rate halved", 0)}
+
+    def segments(self):
+        plan = self.plan
+        spans = {}
+        for _, segment, t_ns, _ in self.ticks():
+            spans.setdefault(segment, [t_ns, t_ns])[1] = t_ns
+        if not spans:
+            spans[0] = [self.booted_ns, self.booted_ns + 400_000]
+        for number, (start_ns, end_ns) in spans.items():
+            is_cut = plan.is_killed and number == plan.segments - 1
+            length = (end_ns - start_ns) / 1e9
+            yield {"id": number + 1, "start_ns": start_ns, "end_ns": None if is_cut else end_ns,
+                   "wall_start_ns": self.wall_ns + start_ns - self.booted_ns, "shift_ns": 0, "boot_id": "made", "host": plan.name("node-17", 4),
+                   "pid": MAIN_PID, "command": self.command_json(), "exit_code": None if is_cut else 0, "complete": int(not is_cut),
+                   "cpu_method": None if is_cut else "rusage", "samples": None if is_cut else plan.n_samples // plan.segments,
+                   "lost_samples": None if is_cut else 0, "main_cpu_ns": None if is_cut else int(9e8 * length),
+                   "descendants_cpu_ns": None if is_cut else int(3.5e9 * length), "processes_seen": None if is_cut else 5,
+                   "processes_sampled": None if is_cut else 5, "peak_rss_bytes": None if is_cut else 24_000_000_000,
+                   "main_peak_rss_bytes": None if is_cut else 16_000_000_000, "read_bytes": None if is_cut else int(1.2e9 * length),
+                   "written_bytes": None if is_cut else int(5e7 * length), "self_cpu_ns": None if is_cut else int(1.8e6 * length),
+                   "self_max_rss_bytes": None if is_cut else 5_100_000, "self_wakeups": None if is_cut else int(10 * length)}
+
+    def command_json(self):
+        return json.dumps(self.plan.command)
