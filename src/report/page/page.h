@@ -23,3 +23,8 @@ enum page_script { PAGE_SCRIPT_NONE, PAGE_SCRIPT_REPORT, PAGE_SCRIPT_COMPARE, PA
 // Doctype up to and including <main>; `connect`: the page may fetch from where it came from ('self'), for the live page.
 void page_begin(struct buf *out, const char *title, enum page_script script, bool connect);
 void page_end(struct buf *out, enum page_script script);
+// The Content-Security-Policy of such a page; serve sends it as a header as well.
+void page_policy(struct buf *out, enum page_script script, bool connect);
+/* Data for the script: JSON in a block that no browser runs, <script type="application/json" id="ID">. What could end the block early is
+ * written as \u003c and the like, so the JSON may hold any text. */
+void page_json(struct buf *out, const char *id, const char *json, size_t size);

@@ -1,0 +1,104 @@
+/* Of all pages: light or dark, one tooltip. Everything below runs in one function of its own (tools/embed-assets.py). */
+const root = document.documentElement;
+root.classList.add("js");
+
+/* Called for each part of a page when its body is there. What fails must not take the figures with it: without the class the
+ * still pictures are shown, as in a browser that runs no script. */
+function whenReady(start) {
+	document.addEventListener("DOMContentLoaded", () => {
+		try {
+			start();
+		} catch (error) {
+			root.classList.remove("js");
+			console.error(error);
+		}
+	});
+}
+
+/* Told when colours change: pictures on canvas have to be drawn again. */
+const onColours = [];
+
+function isDark() {
+	const chosen = root.dataset.theme;
+	return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/* Storage is refused to pages of some browsers opened from a file: then the choice holds until the page is closed. */
+function keepTheme(theme) {
+	try {
+		localStorage.setItem("wattle-theme", theme);
+	} catch {
+		return;
+	}
+}
+
+function keptTheme() {
+	try {
+		return localStorage.getItem("wattle-theme");
+	} catch {
+		return null;
+	}
+}
+
+function showTheme(button) {
+	button.textContent = isDark() ? "Light" : "Dark";
+	for (const call of onColours)
+		call();
+}
+
+const theme = keptTheme();
+if (theme === "dark" || theme === "light")
+	root.dataset.theme = theme;
+
+whenReady(() => {
+	const button = document.getElementById("theme");
+	button.hidden = false;
+	button.addEventListener("click", () => {
+		root.dataset.theme = isDark() ? "light" : "dark";
+		keepTheme(root.dataset.theme);
+		showTheme(button);
+	});
+	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => showTheme(button));
+	showTheme(button);
+});
+
+/* An element with text in it. Names of programs come here as text and never as markup. */
+function element(tag, className, text) {
+	const made = document.createElement(tag);
+	if (className)
+		made.className = className;
+	if (text !== undefined)
+		made.textContent = text;
+	return made;
+}
+
+/* What a program called something: its direction of writing must not turn what stands around it. */
+function nameElement(text, limit = 300) {
+	return element("bdi", "", text.length > limit ? text.slice(0, limit) + "…" : text);
+}
+
+/* ---- one tooltip ---- */
+
+let tipBox = null;
+
+function showTip(x, y, title, lines) {
+	if (!tipBox) {
+		tipBox = element("div");
+		tipBox.id = "tip";
+		document.body.append(tipBox);
+	}
+	const heading = element("strong");
+	heading.append(nameElement(title));
+	tipBox.replaceChildren(heading, ...lines.map((line) => element("div", "", line)));
+	tipBox.hidden = false;
+	const width = tipBox.offsetWidth, height = tipBox.offsetHeight;
+	const left = x + 14 + width > innerWidth ? x - 14 - width : x + 14;
+	const top = y + 18 + height > innerHeight ? y - 12 - height : y + 18;
+	tipBox.style.left = Math.max(4, left) + "px";
+	tipBox.style.top = Math.max(4, top) + "px";
+}
+
+function hideTip() {
+	if (tipBox)
+		tipBox.hidden = true;
+}

@@ -1,0 +1,85 @@
+#include "report/page/page.h"
+
+#include "report/html.h"
+#include "report/page/assets.h"
+
+static const char ICON[] =
+	"<link rel=\"icon\" href=\"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
+	"%3Cpath fill='%230072b2' d='M9 0 2 9h5l-1 7 8-10H8z'/%3E%3C/svg%3E\">\n";
+
+void page_policy(struct buf *out, enum page_script script, bool connect)
+{
+	const struct page_assets *assets = &page_assets[script];
+	buf_str(out, "default-src 'none'; script-src");
+	for (size_t i = 0; i < assets->n_scripts; i++)
+		buf_printf(out, " '%s'", assets->scripts[i].hash);
+	if (assets->n_scripts == 0)
+		buf_str(out, " 'none'");
+	buf_printf(out, "; style-src '%s'; img-src data:; %sbase-uri 'none'; form-action 'none'", assets->style.hash,
+		connect ? "connect-src 'self'; " : "");
+}
+
+void page_begin(struct buf *out, const char *title, enum page_script script, bool connect)
+{
+	const struct page_assets *assets = &page_assets[script];
+	buf_str(out,
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"");
+	page_policy(out, script, connect);
+	buf_str(out,
+		"\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"color-scheme\" content=\"light dark\">\n"
+		"<meta name=\"generator\" content=\"wattle " WATTLE_VERSION "\">\n"
+		"<meta name=\"referrer\" content=\"no-referrer\">\n<title>");
+	html_text(out, title);
+	buf_str(out, "</title>\n");
+	buf_str(out, ICON);
+	buf_str(out, "<style>");
+	buf_add(out, assets->style.text, assets->style.size);
+	buf_str(out, "</style>\n");
+	// In the head: they choose light or dark, and hide what is for browsers without script, before anything is drawn.
+	for (size_t i = 0; i < assets->n_scripts; i++) {
+		buf_str(out, "<script>");
+		buf_add(out, assets->scripts[i].text, assets->scripts[i].size);
+		buf_str(out, "</script>\n");
+	}
+	buf_str(out,
+		"</head>\n<body>\n<a class=\"skip\" href=\"#main\">To the figures</a>\n"
+		"<header class=\"bar\"><span class=\"brand\">wattle</span><span class=\"bar-tools\">"
+		"<button type=\"button\" id=\"theme\" class=\"tool\" hidden>Dark</button></span></header>\n"
+		"<main id=\"main\">\n");
+}
+
+void page_end(struct buf *out, enum page_script script)
+{
+	buf_str(out, "</main>\n<footer class=\"bar\">Made by wattle " WATTLE_VERSION ".");
+	if (page_assets[script].n_scripts > 1)
+		buf_str(out, " Charts by dygraphs, MIT licence.");
+	buf_str(out, " This page loads nothing from anywhere.</footer>\n</body>\n</html>\n");
+}
+
+void page_json(struct buf *out, const char *id, const char *json, size_t size)
+{
+	buf_printf(out, "<script type=\"application/json\" id=\"%s\">", id);
+	size_t from = 0;
+	for (size_t i = 0; i < size; i++) {
+		const char *escape = json[i] == '<' ? "\\u003c"
+			: json[i] == '>'            ? "\\u003e"
+			: json[i] == '&'            ? "\\u0026"
+						    : NULL;
+		size_t length = 1;
+		if (escape == NULL && json[i] == '\xe2' && i + 2 < size && json[i + 1] == '\x80' &&
+			(json[i + 2] == '\xa8' || json[i + 2] == '\xa9')) {
+			escape = json[i + 2] == '\xa8' ? "\\u2028" : "\\u2029";
+			length = 3;
+		}
+		if (escape == NULL)
+			continue;
+		buf_add(out, json + from, i - from);
+		buf_str(out, escape);
+		i += length - 1;
+		from = i + 1;
+	}
+	buf_add(out, json + from, size - from);
+	buf_str(out, "</script>\n");
+}
