@@ -1,7 +1,8 @@
 """What the program of a made run did at every instant: made_runs.py writes it down.
 
-A program sets up, then trains in epochs; an epoch is steps of load, forward, backward and optimizer, then a validation and a
-checkpoint, during which the GPU rests. Power follows, temperature follows power slowly, clocks fall when it is hot.
+A program sets up, then trains in epochs; an epoch is steps of load, forward, backward and optimizer, then a validation
+and a checkpoint, during which the GPU rests. Power follows, temperature follows power slowly, clocks fall when it is
+hot.
 """
 import dataclasses
 import json
@@ -13,6 +14,9 @@ EPOCHS = 6
 TRAIN, VALIDATE = 0.82, 0.12  # of an epoch; the rest is the checkpoint
 THERMAL, POWER_CAP, IDLE = 0x20, 0x4, 0x1  # NVML's reasons
 BLOCKS = ["setup", "epoch", "step", "load", "forward", "backward", "optimizer", "validate", "checkpoint", "decode"]
+GPU_COLUMNS = ["power_cap_mw", "utilization_percent", "target_utilization_percent", "others_utilization_percent",
+               "memory_used_bytes", "main_memory_bytes", "target_memory_bytes", "others_memory_bytes",
+               "target_processes", "others_processes", "sm_clock_mhz", "memory_clock_mhz", "throttle_reasons_bits"]
 PARTS = [(3, 0.0, 0.18), (4, 0.18, 0.5), (5, 0.5, 0.9), (6, 0.9, 0.99)]  # of a step: block, from, to
 
 
@@ -33,20 +37,19 @@ class Device:
     memory_bytes: int | None = None
 
     def row(self, number):
-        return {"id": number, "kind": self.kind, "name": self.name, "uuid": self.uuid, "device": self.device, "inside": self.inside,
-                "idx": self.idx, "source": self.source, "provenance": self.provenance, "has_energy": int(self.has_energy),
-                "resolution_uj": self.resolution_uj, "update_period_ns": self.period_ns,
-                "update_jitter_ns": self.period_ns and self.period_ns // 50, "relative_error": self.relative_error,
-                "memory_total_bytes": self.memory_bytes}
+        same = ("kind", "name", "uuid", "device", "inside", "idx", "source", "provenance", "resolution_uj", "relative_error")
+        row = {key: getattr(self, key) for key in same}
+        return {"id": number, **row, "has_energy": int(self.has_energy), "memory_total_bytes": self.memory_bytes,
+                "update_period_ns": self.period_ns, "update_jitter_ns": self.period_ns and self.period_ns // 50}
 
 
 @dataclasses.dataclass
 class Plan:
     what: str
+    devices: list
     n_samples: int
     interval_ns: int = 100_000_000
-    devices: list = dataclasses.field(default_factory=list)
-    steps: int = 0          # five spans each
+    steps: int = 60         # five spans each
     names: list | None = None  # in place of those of blocks, processes and labels
     workers: int = 2        # threads with spans of their own
     segments: int = 1
@@ -56,6 +59,7 @@ class Plan:
     gpu_scale: float = 1.0
     cap_w: float = 700.0
     cores: int = 96
+    times: int = 1          # all of that so many times, one after the other
     run_id: str = "7e57ab1e-0000-4000-8000-000000000001"
 
     @property
@@ -83,7 +87,14 @@ class Story:
         self.step_s = plan.length_s * (1 - SETUP) * TRAIN / plan.steps if plan.steps else math.inf
         self.epoch_s = plan.length_s * (1 - SETUP) / EPOCHS or 1.0
         self.peak = int(plan.n_samples * 0.618)  # a single sample that no picture may lose
-        self.truth = {"n_samples": plan.n_samples, "n_spans": 0, "length_s": plan.length_s, "peak_w": {}, "energy_j": {}}
+        self.truth = {"n_samples": plan.n_samples, "n_spans": 0, "length_s": plan.length_s,
+                      "peak_w": {}, "energy_j": {}}
+
+    def truth_of_all(self):
+        times, truth = self.plan.times, self.truth
+        return {**truth, "n_samples": truth["n_samples"] * times, "n_spans": truth["n_spans"] * times,
+                "length_s": truth["length_s"] + (times - 1) * self.plan.n_samples * self.plan.interval_ns / 1e9,
+                "energy_j": {name: energy_j * times for name, energy_j in truth["energy_j"].items()}}
 
     # ---- time ----
 
@@ -163,8 +174,9 @@ class Story:
                 busy += int((cores + 1.5) * dt_ns) + 180_000
                 idle += int((plan.cores - cores - 1.5) * dt_ns)
             grown = min(1.0, 3.0 * at_s / plan.length_s) if plan.length_s else 1.0
-            row = {"t_ns": t_ns, "self_cpu_ns": own, "system_cpu_busy_ns": busy, "system_cpu_idle_ns": idle, "main_cpu_ns": main,
-                   "descendants_cpu_ns": others, "system_memory_bytes": int(38e9 + 21e9 * grown), "self_rss_bytes": 5_100_000,
+            row = {"t_ns": t_ns, "self_cpu_ns": own, "system_cpu_busy_ns": busy, "system_cpu_idle_ns": idle,
+                   "main_cpu_ns": main, "descendants_cpu_ns": others,
+                   "system_memory_bytes": int(38e9 + 21e9 * grown), "self_rss_bytes": 5_100_000,
                    "main_rss_bytes": int(2e9 + 14e9 * grown), "descendants_rss_bytes": int(6e9 * grown + 2e8 * cores),
                    "main_threads": 34, "descendants_threads": 8, "processes": 1 + min(8, int(cores)),
                    "main_pss_bytes": None, "descendants_pss_bytes": None}
@@ -219,21 +231,22 @@ class Story:
     def device_row(self, device, number, t_ns, watts, use, energy_uj, temperature_c, at_s):
         is_gpu = device.kind == "gpu"
         row = {"t_ns": t_ns, "device": number, "energy_uj": energy_uj if device.has_energy else None,
-               "power_mw": int(watts * 1e3) if is_gpu or not device.has_energy else None, "power_cap_mw": None, "utilization_percent": None,
-               "target_utilization_percent": None, "others_utilization_percent": None, "memory_used_bytes": None,
-               "main_memory_bytes": None, "target_memory_bytes": None, "others_memory_bytes": None, "target_processes": None,
-               "others_processes": None, "temperature_c": int(temperature_c) if is_gpu or device.kind == "package" else None,
-               "sm_clock_mhz": None, "memory_clock_mhz": None, "throttle_reasons_bits": None}
+               "power_mw": int(watts * 1e3) if is_gpu or not device.has_energy else None,
+               "temperature_c": int(temperature_c) if is_gpu or device.kind == "package" else None}
+        row.update(dict.fromkeys(GPU_COLUMNS))
         if not is_gpu:
             return row
-        used = int(64e9 * min(1.0, 0.05 + 4.0 * at_s / self.plan.length_s)) if self.plan.length_s else int(3e9)
+        filled = min(1.0, 0.05 + 4.0 * at_s / self.plan.length_s) if self.plan.length_s else 0.05
+        used_bytes, others_bytes = int(64e9 * filled), 600_000_000
         is_hot = temperature_c > 78
         bits = THERMAL if is_hot else POWER_CAP if watts >= self.plan.cap_w else IDLE if use < 0.05 else 0
-        row.update(power_cap_mw=int(self.plan.cap_w * 1e3), utilization_percent=int(100 * use),
-                   target_utilization_percent=int(96 * use), others_utilization_percent=int(2 * use), memory_used_bytes=used + 600_000_000,
-                   main_memory_bytes=used, target_memory_bytes=used, others_memory_bytes=600_000_000, target_processes=1,
+        row.update(power_cap_mw=int(self.plan.cap_w * 1e3), throttle_reasons_bits=bits,
+                   utilization_percent=int(100 * use), target_utilization_percent=int(96 * use),
+                   others_utilization_percent=int(2 * use),
+                   memory_used_bytes=used_bytes + others_bytes, main_memory_bytes=used_bytes,
+                   target_memory_bytes=used_bytes, others_memory_bytes=others_bytes, target_processes=1,
                    others_processes=1, sm_clock_mhz=345 if use < 0.05 else 1600 if is_hot else 1980,
-                   memory_clock_mhz=2619, throttle_reasons_bits=bits)
+                   memory_clock_mhz=2619)
         return row
 
     def processes(self):
@@ -241,10 +254,12 @@ class Story:
             return
         end_ns = None if self.plan.is_killed else self.t_ns(self.plan.length_s)
         for i in range(5):
-            yield {"pid": MAIN_PID + i, "start_ns": self.booted_ns + i * 1_000, "end_ns": end_ns, "ppid": 4000 if i == 0 else MAIN_PID,
-                   "command": self.plan.name("python3 train.py" if i == 0 else "pt_data_worker", i),
-                   "cpu_ns": int((9e8 if i == 0 else 8e8) * self.plan.length_s), "max_rss_bytes": 16_000_000_000 if i == 0 else 1_500_000_000,
-                   "is_main": int(i == 0), "sampled": 1}
+            is_main = i == 0
+            yield {"pid": MAIN_PID + i, "start_ns": self.booted_ns + i * 1_000, "end_ns": end_ns,
+                   "ppid": 4000 if is_main else MAIN_PID, "is_main": int(is_main), "sampled": 1,
+                   "command": self.plan.name("python3 train.py" if is_main else "pt_data_worker", i),
+                   "cpu_ns": int((9e8 if is_main else 8e8) * self.plan.length_s),
+                   "max_rss_bytes": 16_000_000_000 if is_main else 1_500_000_000}
 
     # ---- spans ----
 
@@ -253,7 +268,8 @@ class Story:
         is_open = self.plan.is_killed and to_s > self.plan.length_s * 0.999
         return {"id": self.truth["n_spans"], "parent": parent, "pid": pid, "tid": tid,
                 "name": self.plan.block_name(block) if name is None else name, "begin_ns": self.t_ns(from_s),
-                "end_ns": None if is_open else self.span_end_ns(from_s, to_s), "kind": kind, "close": "open" if is_open else "ended"}
+                "end_ns": None if is_open else self.span_end_ns(from_s, to_s), "kind": kind,
+                "close": "open" if is_open else "ended"}
 
     def spans(self):
         if self.plan.steps == 0 or self.plan.length_s == 0:
@@ -295,43 +311,46 @@ class Story:
             yield self.span(9, at, at + self.plan.length_s / 40, None, MAIN_PID + 50, name=name)
 
     def user_metrics(self):
-        for i in range(min(self.plan.steps, 2_000)):
-            at_s = self.plan.length_s * (SETUP + (1 - SETUP) * i / min(self.plan.steps, 2_000))
-            yield {"t_ns": self.t_ns(at_s), "name": self.plan.name("loss", 0), "value": 0.4 + 6.2 * math.exp(-3.0 * at_s / self.plan.length_s),
-                   "pid": MAIN_PID, "tid": MAIN_PID}
-            yield {"t_ns": self.t_ns(at_s), "name": self.plan.name("tokens", 1), "value": 4096, "pid": MAIN_PID, "tid": MAIN_PID}
+        reports = min(self.plan.steps, 2_000)
+        for i in range(reports):
+            part = SETUP + (1 - SETUP) * i / reports
+            row = {"t_ns": self.t_ns(self.plan.length_s * part), "pid": MAIN_PID, "tid": MAIN_PID}
+            yield {**row, "name": self.plan.name("loss", 0), "value": 0.4 + 6.2 * math.exp(-3.0 * part)}
+            yield {**row, "name": self.plan.name("tokens", 1), "value": 4096}
 
     def events(self):
-        length = self.plan.length_s
-        if length == 0:
+        length_s, names = self.plan.length_s, self.plan.names or []
+        if length_s == 0:
             return
-        for i, text in enumerate(self.plan.names or []):
-            yield {"t_ns": self.t_ns(length * i / len(self.plan.names)), "kind": "mark" if i % 2 else "note", "text": text}
-        if any(d.kind == "gpu" for d in self.plan.devices):
-            yield {"t_ns": self.t_ns(length * 0.4), "kind": "throttle", "text": "gpu-0: clocks held back (NVML reasons 0x20)"}
-            yield {"t_ns": self.t_ns(length * 0.43), "kind": "throttle-end", "text": "gpu-0: clocks are free again"}
-        yield {"t_ns": self.t_ns(length * 0.5), "kind": "mark", "text": self.plan.name("learning rate halved", 0)}
+        for i, text in enumerate(names):
+            yield {"t_ns": self.t_ns(length_s * i / len(names)), "kind": "mark" if i % 2 else "note", "text": text}
+        if any(device.kind == "gpu" for device in self.plan.devices):
+            for part, kind, text in ((0.4, "throttle", "gpu-0: clocks held back (NVML reasons 0x20)"),
+                                     (0.43, "throttle-end", "gpu-0: clocks are free again")):
+                yield {"t_ns": self.t_ns(length_s * part), "kind": kind, "text": text}
+        yield {"t_ns": self.t_ns(length_s * 0.5), "kind": "mark", "text": self.plan.name("learning rate halved", 0)}
 
     def segments(self):
         plan = self.plan
-        spans = {}
+        ends = {}
         for _, segment, t_ns, _ in self.ticks():
-            spans.setdefault(segment, [t_ns, t_ns])[1] = t_ns
-        if not spans:
-            spans[0] = [self.booted_ns, self.booted_ns + 400_000]
-        for number, (start_ns, end_ns) in spans.items():
+            ends.setdefault(segment, [t_ns, t_ns])[1] = t_ns
+        for number, (start_ns, end_ns) in (ends or {0: [self.booted_ns, self.booted_ns + 400_000]}).items():
             is_cut = plan.is_killed and number == plan.segments - 1
-            length = (end_ns - start_ns) / 1e9
+            figures = self.figures((end_ns - start_ns) / 1e9)
             yield {"id": number + 1, "start_ns": start_ns, "end_ns": None if is_cut else end_ns,
-                   "wall_start_ns": self.wall_ns + start_ns - self.booted_ns, "shift_ns": 0, "boot_id": "made", "host": plan.name("node-17", 4),
-                   "pid": MAIN_PID, "command": self.command_json(), "exit_code": None if is_cut else 0, "complete": int(not is_cut),
-                   "cpu_method": None if is_cut else "rusage", "samples": None if is_cut else plan.n_samples // plan.segments,
-                   "lost_samples": None if is_cut else 0, "main_cpu_ns": None if is_cut else int(9e8 * length),
-                   "descendants_cpu_ns": None if is_cut else int(3.5e9 * length), "processes_seen": None if is_cut else 5,
-                   "processes_sampled": None if is_cut else 5, "peak_rss_bytes": None if is_cut else 24_000_000_000,
-                   "main_peak_rss_bytes": None if is_cut else 16_000_000_000, "read_bytes": None if is_cut else int(1.2e9 * length),
-                   "written_bytes": None if is_cut else int(5e7 * length), "self_cpu_ns": None if is_cut else int(1.8e6 * length),
-                   "self_max_rss_bytes": None if is_cut else 5_100_000, "self_wakeups": None if is_cut else int(10 * length)}
+                   "wall_start_ns": self.wall_ns + start_ns - self.booted_ns, "shift_ns": 0, "boot_id": "made",
+                   "host": plan.name("node-17", 4), "pid": MAIN_PID, "command": self.command_json(),
+                   "complete": int(not is_cut), **(dict.fromkeys(figures) if is_cut else figures)}
+
+    def figures(self, length_s):
+        """What a recorder that is not killed knows at the end of a segment."""
+        return {"exit_code": 0, "cpu_method": "rusage", "samples": self.plan.n_samples // self.plan.segments,
+                "lost_samples": 0, "main_cpu_ns": int(9e8 * length_s), "descendants_cpu_ns": int(3.5e9 * length_s),
+                "processes_seen": 5, "processes_sampled": 5, "peak_rss_bytes": 24_000_000_000,
+                "main_peak_rss_bytes": 16_000_000_000, "read_bytes": int(1.2e9 * length_s),
+                "written_bytes": int(5e7 * length_s), "self_cpu_ns": int(1.8e6 * length_s),
+                "self_max_rss_bytes": 5_100_000, "self_wakeups": int(10 * length_s)}
 
     def command_json(self):
         return json.dumps(self.plan.command)
