@@ -1,5 +1,7 @@
 #include "base/jsonw.h"
 
+#include "base/utf8.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -68,39 +70,14 @@ void jsonw_end_array(struct jsonw *j)
 	end(j, ']');
 }
 
-// Length of the valid UTF-8 sequence at text, 0 if there is none.
-static size_t utf8_length(const unsigned char *text)
-{
-	static const struct {
-		unsigned char mask, value;
-		size_t length;
-		unsigned min;
-	} forms[] = {{0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0x800}, {0xf8, 0xf0, 4, 0x10000}};
-	if (text[0] < 0x80)
-		return 1;
-	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
-		if ((text[0] & forms[f].mask) != forms[f].value)
-			continue;
-		unsigned code = text[0] & (unsigned char)~forms[f].mask;
-		for (size_t i = 1; i < forms[f].length; i++) {
-			if ((text[i] & 0xc0) != 0x80)
-				return 0;
-			code = code << 6 | (text[i] & 0x3fu);
-		}
-		bool surrogate = code >= 0xd800 && code <= 0xdfff;
-		return code >= forms[f].min && code <= 0x10ffff && !surrogate ? forms[f].length : 0;
-	}
-	return 0;
-}
-
 static void quoted(struct jsonw *j, const char *text)
 {
 	static const char hex[] = "0123456789abcdef";
 	buf_char(j->out, '"');
 	for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-		size_t length = utf8_length(at);
+		size_t length = utf8_length((const char *)at);
 		if (length == 0) {
-			buf_str(j->out, "\xef\xbf\xbd");
+			buf_str(j->out, UTF8_REPLACEMENT);
 			at++;
 			continue;
 		}
