@@ -1,0 +1,192 @@
+#include "now/divide.h"
+
+#include "base/util.h"
+
+// Parts of a domain's power; what is left of 1 is the others'.
+struct split {
+	double target, own, idle, unattributed;
+};
+
+/* What a resource is divided by: each process's part is its use over the whole. */
+struct divisor {
+	double whole; // NaN: unknown; 0: nobody uses it
+	double (*use)(const struct process_row *);
+};
+
+static double cpu_use(const struct process_row *row)
+{
+	return value_ok(row->used_ns) ? (double)row->used_ns : 0;
+}
+
+static double memory_use(const struct process_row *row)
+{
+	return value_ok(row->now.rss_bytes) ? (double)row->now.rss_bytes : 0;
+}
+
+/* The whole is what the machine says, or what all processes say together where that is more: ticks are rounded, and pages
+ * that several processes share are in the RSS of each. */
+static struct divisor divisor_make(const struct process_table *processes, int64_t machine_says,
+	double (*use)(const struct process_row *))
+{
+	double sum = 0;
+	for (size_t i = 0; i < processes->n; i++)
+		sum += use(&processes->rows[i]);
+	return (struct divisor){value_ok(machine_says) ? fmax((double)machine_says, sum) : (double)NAN, use};
+}
+
+static double part_of(const struct divisor *divisor, const struct process_row *row)
+{
+	return divisor->whole > 0 ? divisor->use(row) / divisor->whole : 0;
+}
+
+static struct split split_by(const struct divisor *divisor, const struct process_table *processes)
+{
+	struct split split = {0};
+	if (isnan(divisor->whole))
+		return (struct split){.unattributed = 1};
+	if (!(divisor->whole > 0))
+		return (struct split){.idle = 1};
+	for (size_t i = 0; i < processes->n; i++) {
+		const struct process_row *row = &processes->rows[i];
+		if (row->now.is_own)
+			split.own += part_of(divisor, row);
+		else if (row->now.is_target)
+			split.target += part_of(divisor, row);
+	}
+	return split;
+}
+
+/* ---- GPUs ---- */
+
+static bool share_of(int64_t target, int64_t others, struct split *ret_split)
+{
+	double t = value_to_double(target, 1), o = value_to_double(others, 1);
+	if (!value_ok(target)) // without a target the sensors tell of the others alone
+		t = 0;
+	if (!(t + o > 0))
+		return false;
+	*ret_split = (struct split){.target = t / (t + o)};
+	return true;
+}
+
+static bool by_slices(const int64_t *row, struct split *ret_split)
+{
+	double target = value_to_double(row[DEVICE_TARGET_MIG_SHARE], 1e-6);
+	double others = value_to_double(row[DEVICE_OTHERS_MIG_SHARE], 1e-6);
+	if (isnan(target) && isnan(others))
+		return false;
+	target = target > 0 ? target : 0;
+	others = others > 0 ? others : 0;
+	double whole = fmax(target + others, 1);
+	*ret_split = (struct split){.target = target / whole, .idle = 1 - (target + others) / whole};
+	return true;
+}
+
+// As shares_gpu of the report: slices, SM time, memory, presence.
+static struct split split_gpu(const int64_t *row)
+{
+	int64_t target = row[DEVICE_TARGET_PROCESSES], others = row[DEVICE_OTHERS_PROCESSES];
+	bool nobody = others == 0 && (target == 0 || !value_ok(target));
+	struct split split;
+	if (nobody || row[DEVICE_UTILIZATION] == 0)
+		return (struct split){.idle = 1};
+	if (by_slices(row, &split) ||
+		share_of(row[DEVICE_TARGET_UTILIZATION], row[DEVICE_OTHERS_UTILIZATION], &split) ||
+		share_of(row[DEVICE_TARGET_MEMORY], row[DEVICE_OTHERS_MEMORY], &split))
+		return split;
+	if (value_ok(others) && (target == 0 || !value_ok(target)))
+		return (struct split){0};
+	if (value_ok(target) && others == 0)
+		return (struct split){.target = 1};
+	return (struct split){.unattributed = 1};
+}
+
+/* ---- processes ---- */
+
+enum resource { RESOURCE_CPU, RESOURCE_DRAM, RESOURCES };
+
+// What all domains of a resource draw together, as far as it is known.
+struct supply {
+	double power_w; // NaN: none is known
+	double added_j; // by this look
+};
+
+static void supply_add(struct supply *supply, const struct now_domain *domain, const struct meter *meter)
+{
+	if (!isnan(domain->power_w))
+		supply->power_w = isnan(supply->power_w) ? domain->power_w : supply->power_w + domain->power_w;
+	supply->added_j += (double)meter->added_uj * 1e-6;
+}
+
+static double add_known(double sum, double part)
+{
+	if (isnan(part))
+		return sum;
+	return isnan(sum) ? part : sum + part;
+}
+
+static void give(struct process_row *row, const struct supply *supplies, const struct divisor *divisors)
+{
+	double watts[RESOURCES];
+	for (int r = 0; r < RESOURCES; r++) {
+		bool known = !isnan(divisors[r].whole) && (r != RESOURCE_CPU || value_ok(row->used_ns));
+		double part = known ? part_of(&divisors[r], row) : (double)NAN;
+		watts[r] = part * supplies[r].power_w;
+		row->now.energy_j += known ? part * supplies[r].added_j : 0;
+	}
+	row->now.cpu_w = watts[RESOURCE_CPU];
+	row->now.dram_w = watts[RESOURCE_DRAM];
+	row->now.power_w = add_known(add_known(row->now.cpu_w, row->now.dram_w), row->now.gpu_w);
+}
+
+/* ---- all of it ---- */
+
+static struct split split_of(const struct now_domain *domain, const int64_t *row, const struct split *splits)
+{
+	if (domain->domain->kind == DOMAIN_GPU)
+		return split_gpu(row);
+	return splits[domain->domain->kind == DOMAIN_DRAM ? RESOURCE_DRAM : RESOURCE_CPU];
+}
+
+static void sum_add(struct now_sum *sum, const struct split *split, double power_w)
+{
+	if (isnan(power_w))
+		return;
+	double others = 1 - split->target - split->own - split->idle - split->unattributed;
+	sum->target_w += split->target * power_w;
+	sum->own_w += split->own * power_w;
+	sum->idle_w += split->idle * power_w;
+	sum->unattributed_w += split->unattributed * power_w;
+	sum->others_w += others > 0 ? others * power_w : 0;
+}
+
+void divide_watts(struct domain_table *domains, struct process_table *processes, const struct divide_machine *machine,
+	struct now_sum *ret_sum)
+{
+	const struct divisor divisors[RESOURCES] = {
+		[RESOURCE_CPU] = divisor_make(processes, machine->busy_ns, cpu_use),
+		[RESOURCE_DRAM] = divisor_make(processes, machine->memory_used_bytes, memory_use),
+	};
+	const struct split splits[RESOURCES] = {
+		split_by(&divisors[RESOURCE_CPU], processes),
+		split_by(&divisors[RESOURCE_DRAM], processes),
+	};
+	struct supply supplies[RESOURCES] = {{.power_w = (double)NAN}, {.power_w = (double)NAN}};
+	struct now_sum sum = {0};
+	for (size_t i = 0; i < domains->n; i++) {
+		struct now_domain *domain = &domains->domains[i];
+		const size_t device = domains->device_of[i];
+		struct split split = split_of(domain, domains->rows[device], splits);
+		domain->target_w = processes->target_pid != 0 ? split.target * domain->power_w : (double)NAN;
+		if (!domain->in_total)
+			continue;
+		sum_add(&sum, &split, domain->power_w);
+		if (domain->domain->kind == DOMAIN_PACKAGE)
+			supply_add(&supplies[RESOURCE_CPU], domain, &domains->meters[device]);
+		else if (domain->domain->kind == DOMAIN_DRAM)
+			supply_add(&supplies[RESOURCE_DRAM], domain, &domains->meters[device]);
+	}
+	for (size_t i = 0; i < processes->n; i++)
+		give(&processes->rows[i], supplies, divisors);
+	*ret_sum = sum;
+}

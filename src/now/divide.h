@@ -1,0 +1,17 @@
+/* Whose the watts are: the attribution of reports (analysis/energy/shares_*), over all processes of the machine and for one look.
+ * Pure: from two tables to figures in them. */
+#pragma once
+
+#include "now/domains.h"
+#include "now/now.h"
+#include "now/processes.h"
+#include "process/machine.h"
+
+struct divide_machine {
+	int64_t busy_ns;           // CPU time since the look before, all cores; VALUE_MISSING unknown
+	int64_t memory_used_bytes; // VALUE_MISSING unknown
+};
+
+// Fills what is attributed: of each process its watts, GPU use and joules, of each domain target_w.
+void divide_watts(struct domain_table *domains, struct process_table *processes, const struct divide_machine *machine,
+	struct now_sum *ret_sum);

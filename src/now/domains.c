@@ -1,0 +1,179 @@
+#include "now/domains.h"
+
+#include "base/util.h"
+#include "now/history.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* CLOCK_BOOTTIME and CLOCK_MONOTONIC are read one after the other; a real sleep lasts longer than this. */
+static const int64_t suspend_min_ns = 100 * NS_PER_MS;
+static const int64_t calibrate_ns = 5 * NS_PER_MS;
+
+/* ---- open ---- */
+
+static const struct domain *find_named(const struct sensor_set *set, const char *name)
+{
+	for (size_t i = 0; name[0] != '\0' && i < set->n_devices; i++)
+		if (strcmp(set->devices[i]->name, name) == 0)
+			return set->devices[i];
+	return NULL;
+}
+
+// What lies in a domain that is added would be added twice. As energy.total_j of the report.
+static bool enters_total(const struct sensor_set *set, const struct domain *domain)
+{
+	if (!domain_kind_adds_up(domain->kind))
+		return false;
+	const struct domain *outer = domain;
+	for (size_t depth = 0; depth < set->n_devices; depth++) { // a ring of names can't hold us
+		outer = find_named(set, outer->inside);
+		if (outer == NULL)
+			return true;
+		if (domain_kind_adds_up(outer->kind))
+			return false;
+	}
+	return true;
+}
+
+static int compare_domains(const struct domain *a, const struct domain *b)
+{
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (a->index != b->index)
+		return a->index < b->index ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+// An insertion sort: there are a few dozen at most.
+static void put_in_order(struct domain_table *table)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		size_t k = i;
+		for (; k > 0; k--) {
+			size_t before = table->device_of[k - 1];
+			if (compare_domains(table->sensors.devices[before], table->sensors.devices[i]) <= 0)
+				break;
+			table->device_of[k] = before;
+		}
+		table->device_of[k] = i;
+	}
+}
+
+static int open_domain(struct domain_table *table, size_t i, size_t history)
+{
+	const double none = (double)NAN;
+	const size_t device = table->device_of[i];
+	const struct domain *domain = table->sensors.devices[device];
+	meter_init(&table->meters[device], domain);
+	table->domains[i] = (struct now_domain){
+		.domain = domain,
+		.source = table->sensors.sources[device],
+		.in_total = enters_total(&table->sensors, domain),
+		.power_w = none,
+		.cap_w = none,
+		.target_w = none,
+		.temperature_c = none,
+		.utilization_percent = none,
+		.memory_used_bytes = none,
+		.memory_total_bytes = domain->memory_total_bytes > 0 ? (double)domain->memory_total_bytes : none,
+		.clock_mhz = none,
+		.throttle_bits = VALUE_MISSING,
+	};
+	int r = now_history_open(&table->domains[i].power_history_w, history);
+	return r == 0 ? now_history_open(&table->domains[i].utilization_history_percent, history) : r;
+}
+
+// The sentence for whoever sees no watts: what would meter this machine, and how to get at it.
+static void tell_problem(struct domain_table *table)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (table->domains[i].in_total)
+			return;
+	for (size_t s = 0; s < table->sensors.n_slots; s++)
+		for (size_t i = 0; i < table->sensors.slots[s].n_domains; i++) {
+			const struct domain *domain = &table->sensors.slots[s].domains[i];
+			if (domain->readable || !domain_kind_adds_up(domain->kind))
+				continue;
+			snprintf(table->problem, sizeof(table->problem), "%s can't be read: %s%s%s", domain->name,
+				domain->why, domain->remedy[0] != '\0' ? "; " : "", domain->remedy);
+			return;
+		}
+	text_copy(table->problem, sizeof(table->problem),
+		"this machine has no sensor of energy or power that wattle can read; `wattle sensors` tells of each");
+}
+
+int domain_table_open(struct domain_table *table, const struct now_options *options, struct wattle_error *reterr)
+{
+	const struct sensor_options all = {.calibrate_ns = calibrate_ns};
+	*table = (struct domain_table){0};
+	int r = sensor_set_open(&table->sensors, options->env, options->sensors != NULL ? options->sensors : &all,
+		reterr);
+	if (r < 0)
+		return r;
+	size_t n = table->sensors.n_devices;
+	table->rows = calloc_array(n, sizeof(*table->rows));
+	table->meters = calloc_array(n, sizeof(*table->meters));
+	table->domains = calloc_array(n, sizeof(*table->domains));
+	table->device_of = calloc_array(n, sizeof(*table->device_of));
+	if (table->rows == NULL || table->meters == NULL || table->domains == NULL || table->device_of == NULL)
+		return error_set(reterr, -ENOMEM, "no memory for %zu domains", n);
+	table->n = n;
+	table->suspended_ns = env_boottime_ns(options->env) - env_now_ns(options->env);
+	put_in_order(table);
+	for (size_t i = 0; i < n; i++)
+		if (open_domain(table, i, options->history) < 0)
+			return error_set(reterr, -ENOMEM, "no memory for the history of %zu domains", n);
+	tell_problem(table);
+	return 0;
+}
+
+void domain_table_close(struct domain_table *table)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		now_history_close(&table->domains[i].power_history_w);
+		now_history_close(&table->domains[i].utilization_history_percent);
+	}
+	sensor_set_close(&table->sensors);
+	free(table->rows);
+	free(table->meters);
+	free(table->domains);
+	free(table->device_of);
+	*table = (struct domain_table){0};
+}
+
+/* ---- a look ---- */
+
+static bool was_suspended(struct domain_table *table, const struct wattle_env *env)
+{
+	int64_t suspended_ns = env_boottime_ns(env) - env_now_ns(env);
+	int64_t slept_ns = suspended_ns - table->suspended_ns;
+	table->suspended_ns = suspended_ns;
+	return slept_ns >= suspend_min_ns;
+}
+
+static void fill(struct now_domain *domain, const struct meter *meter, const int64_t *row)
+{
+	domain->energy_uj = meter->energy_uj;
+	domain->power_w = meter->power_w;
+	domain->wraps = meter->counter.wraps;
+	domain->resets = meter->counter.resets;
+	domain->gaps = meter->counter.gaps;
+	domain->cap_w = value_to_double(row[DEVICE_POWER_CAP], 1e-3);
+	domain->temperature_c = value_to_double(row[DEVICE_TEMPERATURE], 1);
+	domain->utilization_percent = value_to_double(row[DEVICE_UTILIZATION], 1);
+	domain->memory_used_bytes = value_to_double(row[DEVICE_MEMORY_USED], 1);
+	domain->clock_mhz = value_to_double(row[DEVICE_SM_CLOCK], 1);
+	domain->throttle_bits = row[DEVICE_THROTTLE_REASONS];
+}
+
+void domain_table_look(struct domain_table *table, const struct wattle_env *env, const struct sensor_context *context)
+{
+	bool suspended = was_suspended(table, env);
+	sensor_set_read(&table->sensors, context, table->rows);
+	for (size_t i = 0; i < table->n; i++) {
+		const size_t device = table->device_of[i];
+		meter_feed(&table->meters[device], context->t_ns, table->rows[device], suspended);
+		fill(&table->domains[i], &table->meters[device], table->rows[device]);
+	}
+}

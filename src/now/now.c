@@ -1,0 +1,268 @@
+#include "now/now.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "now/divide.h"
+#include "now/domains.h"
+#include "now/history.h"
+#include "now/processes.h"
+#include "process/machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+struct now_state {
+	const struct wattle_env *env;
+	struct now_options options;
+	struct machine machine;
+	int64_t busy_ns; // of the machine, at the last look
+	struct domain_table domains;
+	struct process_table processes;
+	pid_t *target_pids; // owned; ascending
+	size_t target_room;
+	struct now_process *listed; // owned: now.processes
+	size_t listed_room;
+	int64_t opened_ns, opened_cpu_ns;
+	struct now now;
+};
+
+/* ---- ourselves ---- */
+
+static int64_t own_cpu_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+// Our own is the real one, whatever stands for /proc.
+static int64_t own_rss_bytes(void)
+{
+	char text[64];
+	wattle_cleanup_close int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (length <= 0)
+		return VALUE_MISSING;
+	text[length] = '\0';
+	const char *resident = strchr(text, ' '); // the second number
+	return resident != NULL ? strtoll(resident, NULL, 10) * sysconf(_SC_PAGESIZE) : VALUE_MISSING;
+}
+
+static void fill_own(struct now_state *state, struct now *now)
+{
+	int64_t wall_ns = now->t_ns - state->opened_ns;
+	now->own_cpu_percent = wall_ns > 0 ? (double)(own_cpu_ns() - state->opened_cpu_ns) / (double)wall_ns * 100
+					   : (double)NAN;
+	now->own_rss_bytes = own_rss_bytes();
+}
+
+/* ---- open and close ---- */
+
+static int open_histories(struct now *now, size_t history)
+{
+	struct now_history *all[] = {&now->total_history_w, &now->target_history_w, &now->cpu_history_cores,
+		&now->memory_history_bytes};
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (now_history_open(all[i], history) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+int now_open(const struct now_options *options, struct now_state **ret_state, struct wattle_error *reterr)
+{
+	struct now_state *state = calloc(1, sizeof(*state));
+	if (state == NULL)
+		return error_set(reterr, -ENOMEM, "no memory to look at this machine");
+	state->env = options->env;
+	state->options = *options;
+	state->options.sensors = NULL; // was lent for the opening
+	state->busy_ns = VALUE_MISSING;
+	state->now.t_ns = VALUE_MISSING;
+	state->opened_ns = env_now_ns(options->env);
+	state->opened_cpu_ns = own_cpu_ns();
+	machine_open(&state->machine, options->env);
+	int r = process_table_open(&state->processes, options, reterr);
+	if (r == 0)
+		r = domain_table_open(&state->domains, options, reterr);
+	if (r == 0 && open_histories(&state->now, options->history) < 0)
+		r = error_set(reterr, -ENOMEM, "no memory for the history");
+	if (r < 0) {
+		now_close(state);
+		return r;
+	}
+	state->now.cores = machine_cores(options->env);
+	now_look(state);
+	*ret_state = state;
+	return 0;
+}
+
+void now_close(struct now_state *state)
+{
+	if (state == NULL)
+		return;
+	machine_close(&state->machine);
+	domain_table_close(&state->domains);
+	process_table_close(&state->processes);
+	now_history_close(&state->now.total_history_w);
+	now_history_close(&state->now.target_history_w);
+	now_history_close(&state->now.cpu_history_cores);
+	now_history_close(&state->now.memory_history_bytes);
+	free(state->target_pids);
+	free(state->listed);
+	free(state);
+}
+
+/* ---- what is listed ---- */
+
+static bool uses_more(const struct now_process *a, const struct now_process *b)
+{
+	const double pairs[][2] = {
+		{a->power_w, b->power_w},
+		{a->cpu_cores, b->cpu_cores},
+		{value_to_double(a->rss_bytes, 1), value_to_double(b->rss_bytes, 1)},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		double x = isnan(pairs[i][0]) ? -1 : pairs[i][0], y = isnan(pairs[i][1]) ? -1 : pairs[i][1];
+		if (x != y)
+			return x > y;
+	}
+	return a->pid < b->pid;
+}
+
+static int by_use(const void *left, const void *right)
+{
+	return uses_more(left, right) ? -1 : 1;
+}
+
+static void list_processes(struct now_state *state)
+{
+	const struct process_table *table = &state->processes;
+	struct now *now = &state->now;
+	size_t n = table->n + table->n_gone;
+	if (n > state->listed_room) {
+		struct now_process *larger = realloc_array(state->listed, n + n / 4, sizeof(*larger));
+		if (larger != NULL) {
+			state->listed = larger;
+			state->listed_room = n + n / 4;
+		}
+	}
+	now->n_processes = 0;
+	for (size_t i = 0; i < n && now->n_processes < state->listed_room; i++)
+		state->listed[now->n_processes++] = i < table->n ? table->rows[i].now : table->gone[i - table->n].now;
+	size_t most = state->options.most_processes;
+	if (most > 0 && now->n_processes > most) {
+		qsort(state->listed, now->n_processes, sizeof(state->listed[0]), by_use);
+		now->n_processes = most;
+	}
+	now->processes = state->listed;
+}
+
+/* ---- a look ---- */
+
+static size_t find_target_pids(struct now_state *state)
+{
+	const struct process_table *table = &state->processes;
+	size_t n = 0;
+	for (size_t i = 0; i < table->n; i++) {
+		if (!table->rows[i].now.is_target)
+			continue;
+		pid_t *larger = array_with_room(state->target_pids, n, &state->target_room, sizeof(*larger), 64);
+		if (larger == NULL)
+			break;
+		state->target_pids = larger;
+		larger[n++] = table->rows[i].now.pid;
+	}
+	return n;
+}
+
+static void read_domains(struct now_state *state, int64_t t_ns, const struct machine_reading *reading)
+{
+	const struct sensor_context context = {
+		.t_ns = t_ns,
+		.system_busy_ns = reading->cpu_busy_ns,
+		.system_idle_ns = reading->cpu_idle_ns,
+		.main_pid = state->processes.target_pid,
+		.n_target_pids = find_target_pids(state),
+		.target_pids = state->target_pids,
+		.self_pid = state->processes.own_pid,
+	};
+	domain_table_look(&state->domains, state->env, &context);
+}
+
+// Powers are over the time between two looks: a total of the first one would have those parts alone that a sensor gives.
+static void add_up(struct now_state *state)
+{
+	struct now *now = &state->now;
+	now->total_w = (double)NAN;
+	now->total_energy_uj = 0;
+	now->provenance = PROVENANCE_MEASURED;
+	for (size_t i = 0; i < state->domains.n; i++) {
+		const struct now_domain *domain = &state->domains.domains[i];
+		if (!domain->in_total)
+			continue;
+		now->total_energy_uj += domain->energy_uj;
+		if (domain->domain->provenance > now->provenance)
+			now->provenance = domain->domain->provenance;
+		if (isnan(domain->power_w) || isnan(now->dt_s))
+			continue;
+		now->total_w = isnan(now->total_w) ? domain->power_w : now->total_w + domain->power_w;
+	}
+}
+
+static void remember(struct now_state *state)
+{
+	struct now *now = &state->now;
+	for (size_t i = 0; i < state->domains.n; i++) {
+		struct now_domain *domain = &state->domains.domains[i];
+		now_history_add(&domain->power_history_w, domain->power_w);
+		now_history_add(&domain->utilization_history_percent, domain->utilization_percent);
+	}
+	now_history_add(&now->total_history_w, now->total_w);
+	now_history_add(&now->target_history_w, now->sum.target_w);
+	now_history_add(&now->cpu_history_cores, now->busy_cores);
+	now_history_add(&now->memory_history_bytes, value_to_double(now->memory_used_bytes, 1));
+}
+
+static void fill_machine(struct now_state *state, const struct machine_reading *reading, int64_t busy_ns)
+{
+	struct now *now = &state->now;
+	now->busy_cores = value_ok(busy_ns) && now->dt_s > 0 ? (double)busy_ns / 1e9 / now->dt_s : (double)NAN;
+	now->memory_total_bytes = reading->memory_total_bytes;
+	now->memory_used_bytes = reading->memory_used_bytes;
+	now->processes_seen = (int64_t)state->processes.n;
+	now->threads_seen = state->processes.threads;
+	now->domains = state->domains.domains;
+	now->n_domains = state->domains.n;
+	now->target_is_gone = state->processes.target_is_gone;
+	now->problem = state->domains.problem[0] != '\0' ? state->domains.problem : NULL;
+}
+
+const struct now *now_look(struct now_state *state)
+{
+	struct now *now = &state->now;
+	struct machine_reading reading;
+	machine_read(&state->machine, &reading);
+	int64_t t_ns = env_now_ns(state->env), before_ns = state->busy_ns;
+	bool is_first = !value_ok(now->t_ns);
+	now->dt_s = is_first ? (double)NAN : (double)(t_ns - now->t_ns) / 1e9;
+	now->t_ns = t_ns;
+	now->wall_ns = env_wall_ns(state->env);
+	state->busy_ns = reading.cpu_busy_ns;
+	bool known = value_ok(before_ns) && value_ok(reading.cpu_busy_ns);
+	int64_t busy_ns = known ? reading.cpu_busy_ns - before_ns : VALUE_MISSING;
+	if (busy_ns < 0 && known) // idle time steps back at times, and with it what is left
+		busy_ns = 0;
+	process_table_look(&state->processes, t_ns, busy_ns);
+	read_domains(state, t_ns, &reading);
+	const struct divide_machine machine = {busy_ns, reading.memory_used_bytes};
+	divide_watts(&state->domains, &state->processes, &machine, &now->sum);
+	fill_machine(state, &reading, busy_ns);
+	add_up(state);
+	list_processes(state);
+	fill_own(state, now);
+	if (!is_first)
+		remember(state);
+	return now;
+}

@@ -1,0 +1,432 @@
+#include "now/processes.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/num.h"
+#include "base/util.h"
+#include "process/proc_pid.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum {
+	FOLDER_TEXT = 32768, // 1,300 processes in one system call
+	FILES_SPARED = 128,  // open files that are left to whoever uses us
+	FILES_MOST = 16384,
+	ANCESTORS_MOST = 256, // a ring of parents, read while they changed, can't hold us
+};
+
+/* ---- open and close ---- */
+
+static bool is_real_proc(int fd)
+{
+	struct statfs file_system;
+	return fstatfs(fd, &file_system) == 0 && file_system.f_type == PROC_SUPER_MAGIC;
+}
+
+static size_t files_allowed(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= FILES_SPARED)
+		return 0;
+	rlim_t most = limit.rlim_cur == RLIM_INFINITY ? FILES_MOST : (limit.rlim_cur - FILES_SPARED);
+	return most < FILES_MOST ? (size_t)most : FILES_MOST;
+}
+
+// Our number for a process, as this /proc has it; 0: it knows none.
+static pid_t number_in_proc(const struct wattle_env *env, pid_t pid)
+{
+	bool is_foreign = !env->procfs_replaced && proc_is_foreign(env->procfs_fd);
+	return is_foreign ? proc_pid(env->procfs_fd, pid) : pid;
+}
+
+static bool exists(const struct wattle_env *env, pid_t pid)
+{
+	char path[32], text[1024];
+	snprintf(path, sizeof(path), "%d/stat", (int)pid);
+	return pid > 0 && file_read_in(env->procfs_fd, path, text, sizeof(text)) > 0;
+}
+
+int process_table_open(struct process_table *table, const struct now_options *options, struct wattle_error *reterr)
+{
+	const struct wattle_env *env = options->env;
+	*table = (struct process_table){
+		.env = env,
+		.units = process_units_get(),
+		.folder_fd = file_open_in(env->procfs_fd, ".", O_RDONLY | O_DIRECTORY),
+		.own_pid = number_in_proc(env, getpid()),
+		.most_files = files_allowed(),
+		.last_t_ns = VALUE_MISSING,
+		.text = calloc_array(1, FOLDER_TEXT),
+	};
+	if (table->text == NULL)
+		return error_set(reterr, -ENOMEM, "no memory for the list of processes");
+	table->keeps_files = table->folder_fd >= 0 && is_real_proc(table->folder_fd);
+	if (options->pid <= 0)
+		return 0;
+	table->target_pid = number_in_proc(env, options->pid);
+	if (!exists(env, table->target_pid))
+		return error_set(reterr, -ENOENT, "there is no process %d", (int)options->pid);
+	return 0;
+}
+
+static void close_file(struct process_table *table, struct process_row *row)
+{
+	if (row->stat_fd < 0)
+		return;
+	close(row->stat_fd);
+	row->stat_fd = -1;
+	table->n_files--;
+}
+
+void process_table_close(struct process_table *table)
+{
+	for (size_t i = 0; i < table->n; i++)
+		close_file(table, &table->rows[i]);
+	if (table->text != NULL && table->folder_fd >= 0)
+		close(table->folder_fd);
+	free(table->rows);
+	free(table->old);
+	free(table->gone);
+	free(table->text);
+	*table = (struct process_table){.folder_fd = -1};
+}
+
+/* ---- who is there ---- */
+
+static int by_pid(const void *left, const void *right)
+{
+	const struct process_row *a = left, *b = right;
+	return (a->now.pid > b->now.pid) - (a->now.pid < b->now.pid);
+}
+
+static struct process_row *find(struct process_row *rows, size_t n, pid_t pid)
+{
+	size_t low = 0, high = n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (rows[middle].now.pid == pid)
+			return &rows[middle];
+		if (rows[middle].now.pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+struct process_row *process_table_find(const struct process_table *table, pid_t pid)
+{
+	return find(table->rows, table->n, pid);
+}
+
+static struct process_row *add_row(struct process_row **rows, size_t *n, size_t *room)
+{
+	struct process_row *larger = array_with_room(*rows, *n, room, sizeof(**rows), 256);
+	if (larger == NULL)
+		return NULL;
+	*rows = larger;
+	return &larger[(*n)++];
+}
+
+// Nothing is known of it yet but its number.
+static struct process_row blank_row(pid_t pid)
+{
+	const double none = (double)NAN;
+	return (struct process_row){
+		.now = {.pid = pid,
+			.uid = (uid_t)-1,
+			.state = '?',
+			.start_ns = VALUE_MISSING,
+			.cpu_cores = none,
+			.cpu_ns = VALUE_MISSING,
+			.rss_bytes = VALUE_MISSING,
+			.threads = VALUE_MISSING,
+			.gpu_percent = none,
+			.gpu_memory_bytes = VALUE_MISSING,
+			.cpu_w = none,
+			.dram_w = none,
+			.gpu_w = none,
+			.power_w = none,
+			.energy_j = 0},
+		.used_ns = VALUE_MISSING,
+		.stat_fd = -1,
+		.is_new = true,
+	};
+}
+
+// The kernel lists them in ascending order; a made tree may not.
+static void list_numbers(struct process_table *table)
+{
+	bool ascending = true;
+	table->n = 0;
+	if (table->folder_fd < 0)
+		return;
+	struct folder_walk walk = folder_walk_begin(table->folder_fd, table->text, FOLDER_TEXT);
+	for (const char *name; (name = folder_walk_next(&walk, NULL)) != NULL;) {
+		uint64_t pid;
+		if (name[0] < '1' || name[0] > '9' || num_parse_u64(name, &pid) < 0 || pid > INT32_MAX)
+			continue;
+		struct process_row *row = add_row(&table->rows, &table->n, &table->room);
+		if (row == NULL)
+			return;
+		*row = blank_row((pid_t)pid);
+		ascending = ascending && (table->n < 2 || row[-1].now.pid < row->now.pid);
+	}
+	if (!ascending)
+		qsort(table->rows, table->n, sizeof(table->rows[0]), by_pid);
+}
+
+/* ---- one process ---- */
+
+static ssize_t read_stat(struct process_table *table, struct process_row *row, char *text, size_t size)
+{
+	char path[32];
+	if (row->stat_fd < 0) {
+		snprintf(path, sizeof(path), "%d/stat", (int)row->now.pid);
+		row->stat_fd = file_open_in(table->env->procfs_fd, path, O_RDONLY);
+		if (row->stat_fd < 0)
+			return row->stat_fd;
+		table->n_files++;
+	}
+	ssize_t length = pread(row->stat_fd, text, size - 1, 0);
+	int code = errno;
+	if (length <= 0 || !table->keeps_files || table->n_files > table->most_files)
+		close_file(table, row);
+	text[length > 0 ? length : 0] = '\0';
+	return length < 0 ? -code : length;
+}
+
+static int64_t start_ns(const struct process_table *table, uint64_t start_ticks)
+{
+	int64_t suspended_ns = env_boottime_ns(table->env) - env_now_ns(table->env);
+	return (int64_t)start_ticks * table->units.tick_ns - suspended_ns;
+}
+
+static void take_over(struct process_table *table, const struct process_stat *stat, struct process_row *row)
+{
+	struct now_process *now = &row->now;
+	bool renamed = strcmp(row->comm, stat->name) != 0;
+	now->ppid = stat->ppid;
+	now->state = stat->state;
+	now->cpu_ns = stat->own_ns;
+	now->rss_bytes = stat->rss_bytes;
+	now->threads = stat->threads;
+	now->is_own = now->pid == table->own_pid;
+	row->own_ns = stat->own_ns;
+	row->children_ns = stat->children_ns;
+	if (row->is_new) {
+		row->start_ticks = stat->start_ticks;
+		now->start_ns = start_ns(table, stat->start_ticks);
+	}
+	// Between fork and exec a process has its parent's words and perhaps its owner: the second look asks again.
+	if (row->is_new || !row->words_known || renamed) {
+		memcpy(row->comm, stat->name, sizeof(row->comm));
+		process_words_read(table->env, row->comm, now);
+		row->words_known = !row->is_new;
+	}
+}
+
+static void count_own(const struct process_row *before, int64_t last_t_ns, struct process_row *row)
+{
+	row->late_ns = row->counted_ns = 0;
+	if (before != NULL)
+		row->used_ns = row->own_ns > before->own_ns ? row->own_ns - before->own_ns : 0;
+	else // it came since the look before; or it was there and hidden, or this is the first look
+		row->used_ns = value_ok(last_t_ns) && row->now.start_ns >= last_t_ns - NS_PER_S / 10 ? row->own_ns
+												     : VALUE_MISSING;
+}
+
+// False: it is not there any more.
+static bool read_row(struct process_table *table, struct process_row *row, const struct process_row *before)
+{
+	char text[1024];
+	struct process_stat stat;
+	ssize_t length = read_stat(table, row, text, sizeof(text));
+	if (length <= 0 || process_stat_parse(text, (size_t)length, &table->units, &stat) < 0) {
+		close_file(table, row);
+		return false;
+	}
+	if (before != NULL && stat.start_ticks != row->start_ticks)
+		return false; // its number went to another process
+	take_over(table, &stat, row);
+	count_own(before, table->last_t_ns, row);
+	return true;
+}
+
+static void mark_gone(struct process_table *table, struct process_row *row)
+{
+	close_file(table, row);
+	struct process_row *gone = add_row(&table->gone, &table->n_gone, &table->gone_room);
+	if (gone == NULL)
+		return;
+	*gone = *row;
+	gone->now.is_gone = true;
+	gone->now.cpu_cores = gone->now.power_w = gone->now.cpu_w = gone->now.dram_w = gone->now.gpu_w = (double)NAN;
+	gone->now.gpu_percent = (double)NAN;
+	gone->now.rss_bytes = gone->now.gpu_memory_bytes = VALUE_MISSING;
+}
+
+// The old row goes on where it is the same process; else it is gone and another has its number.
+static bool follow(struct process_table *table, struct process_row *row, struct process_row *old)
+{
+	const pid_t pid = row->now.pid;
+	if (old != NULL) {
+		struct process_row before = *old;
+		*row = before;
+		row->is_new = false;
+		old->stat_fd = -1; // the new row's now
+		if (read_row(table, row, &before))
+			return true;
+		before.stat_fd = row->stat_fd;
+		mark_gone(table, &before);
+		*row = blank_row(pid);
+	}
+	return read_row(table, row, NULL);
+}
+
+// Both lists ascend. Those that end while they are read are left out.
+static void read_all(struct process_table *table)
+{
+	size_t kept = 0, at = 0;
+	for (size_t i = 0; i < table->n; i++) {
+		struct process_row row = table->rows[i];
+		while (at < table->n_old && table->old[at].now.pid < row.now.pid)
+			mark_gone(table, &table->old[at++]);
+		bool known = at < table->n_old && table->old[at].now.pid == row.now.pid;
+		if (follow(table, &row, known ? &table->old[at] : NULL))
+			table->rows[kept++] = row;
+		at += known;
+	}
+	while (at < table->n_old)
+		mark_gone(table, &table->old[at++]);
+	table->n = kept;
+}
+
+/* ---- children that ended ---- */
+
+// Who waited for it: its parent, or whoever waited for that one if it has ended as well.
+static struct process_row *find_heir(struct process_table *table, const struct process_row *gone)
+{
+	pid_t parent = gone->now.ppid;
+	for (int i = 0; i < ANCESTORS_MOST && parent > 0; i++) {
+		struct process_row *heir = find(table->rows, table->n, parent);
+		if (heir != NULL && !heir->is_new)
+			return heir;
+		const struct process_row *before = find(table->old, table->n_old, parent);
+		if (before == NULL)
+			return NULL;
+		parent = before->now.ppid;
+	}
+	return NULL;
+}
+
+static void count_gone(struct process_table *table)
+{
+	for (size_t i = 0; i < table->n_gone; i++) {
+		struct process_row *heir = find_heir(table, &table->gone[i]);
+		if (heir != NULL)
+			heir->counted_ns += table->gone[i].own_ns + table->gone[i].children_ns;
+	}
+}
+
+/* What children used that ended between two looks shows up with the parent when it waits for them. An orphan's whole life may
+ * show up with init, so all of that together is held below what the machine had left to give. */
+static void count_late(struct process_table *table, int64_t busy_ns)
+{
+	double late_ns = 0, own_ns = 0;
+	size_t at = 0;
+	for (size_t i = 0; i < table->n; i++) {
+		struct process_row *row = &table->rows[i];
+		while (at < table->n_old && table->old[at].now.pid < row->now.pid)
+			at++;
+		own_ns += value_ok(row->used_ns) ? (double)row->used_ns : 0;
+		if (row->is_new || at == table->n_old || !value_ok(row->used_ns))
+			continue;
+		int64_t grown_ns = row->children_ns - table->old[at].children_ns - row->counted_ns;
+		row->late_ns = grown_ns > 0 ? grown_ns : 0;
+		late_ns += (double)row->late_ns;
+	}
+	double left_ns = value_ok(busy_ns) ? fmax((double)busy_ns - own_ns, 0) : late_ns;
+	double part = late_ns > left_ns ? left_ns / late_ns : 1;
+	for (size_t i = 0; i < table->n; i++) {
+		struct process_row *row = &table->rows[i];
+		row->late_ns = (int64_t)((double)row->late_ns * part);
+		if (value_ok(row->used_ns))
+			row->used_ns += row->late_ns;
+	}
+}
+
+/* ---- the target's tree ---- */
+
+static bool has_ended(const struct process_row *row)
+{
+	return row == NULL || row->now.state == 'Z' || row->now.state == 'X';
+}
+
+// Once in the tree, always in the tree: one that was orphaned keeps its mark.
+static bool descends_from_target(const struct process_table *table, const struct process_row *row)
+{
+	for (int i = 0; i < ANCESTORS_MOST && row != NULL && !row->now.is_target; i++)
+		row = row->now.ppid > 0 ? process_table_find(table, row->now.ppid) : NULL;
+	return row != NULL && row->now.is_target;
+}
+
+static void mark_target(struct process_table *table)
+{
+	if (table->target_pid == 0)
+		return;
+	struct process_row *root = process_table_find(table, table->target_pid);
+	if (root != NULL && !value_ok(table->last_t_ns)) // later its number may be another's
+		root->now.is_target = true;
+	table->target_is_gone = has_ended(root) || !root->now.is_target;
+	for (size_t i = 0; i < table->n; i++)
+		if (table->rows[i].is_new)
+			table->rows[i].now.is_target = descends_from_target(table, &table->rows[i]);
+}
+
+/* ---- a look ---- */
+
+static void swap_lists(struct process_table *table)
+{
+	struct process_row *rows = table->rows;
+	size_t room = table->room;
+	table->rows = table->old;
+	table->room = table->old_room;
+	table->old = rows;
+	table->old_room = room;
+	table->n_old = table->n;
+	table->n = table->n_gone = 0;
+}
+
+static void sum_up(struct process_table *table, int64_t t_ns)
+{
+	double dt_ns = value_ok(table->last_t_ns) ? (double)(t_ns - table->last_t_ns) : 0;
+	table->threads = table->own_sum_ns = 0;
+	for (size_t i = 0; i < table->n; i++) {
+		struct process_row *row = &table->rows[i];
+		bool known = value_ok(row->used_ns) && dt_ns > 0;
+		row->now.cpu_cores = known ? (double)row->used_ns / dt_ns : (double)NAN;
+		table->threads += value_ok(row->now.threads) ? row->now.threads : 0;
+		table->own_sum_ns += known ? row->used_ns : 0;
+	}
+}
+
+void process_table_look(struct process_table *table, int64_t t_ns, int64_t busy_ns)
+{
+	swap_lists(table);
+	list_numbers(table);
+	read_all(table);
+	count_gone(table);
+	count_late(table, busy_ns);
+	mark_target(table);
+	sum_up(table, t_ns);
+	table->n_old = 0;
+	table->last_t_ns = t_ns;
+}
