@@ -1,4 +1,4 @@
-"""A real browser for tests of pages: Debian's Chromium without a window, driven by selenium. One browser a test program.
+"""A real browser for tests of pages: Debian's Chromium without a window, driven by selenium. One a test program.
 
     page = browser.open(path)          a file, or an address on loopback
     page.js("return 1 + 1")            runs in the page
@@ -23,8 +23,8 @@ from harness import Skip
 CHROMIUM, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--lang=en",
          "--hide-scrollbars", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--disable-default-apps", "--disable-extensions", "--force-device-scale-factor=1", "--force-color-profile=srgb",
-         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]
+         "--disable-default-apps", "--disable-extensions", "--force-device-scale-factor=1",
+         "--force-color-profile=srgb", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]
 A4_INCHES = (8.27, 11.69)
 # What a page does on an event is seen in the frame after the next one.
 TWO_FRAMES = """const done = arguments[arguments.length - 1];
@@ -126,7 +126,8 @@ class Page:
         y = box["y"] + box["height"] / 2
         modifiers = 8 if shift else 0
         for kind, part in (("mouseMoved", from_part), ("mousePressed", from_part),
-                           ("mouseMoved", (from_part + to_part) / 2), ("mouseMoved", to_part), ("mouseReleased", to_part)):
+                           ("mouseMoved", (from_part + to_part) / 2), ("mouseMoved", to_part),
+                           ("mouseReleased", to_part)):
             self.mouse(kind, box["x"] + part * box["width"], y, modifiers=modifiers, button="left", clickCount=1)
         self.settle()
 
@@ -157,7 +158,8 @@ class Page:
         """Scrolls the first such element into view and returns its box."""
         return self.js("const e = document.querySelector(arguments[0]);"
                        "e.scrollIntoView({block: 'center', behavior: 'instant'});"
-                       "const {x, y, width, height} = e.getBoundingClientRect(); return {x, y, width, height};", selector)
+                       "const {x, y, width, height} = e.getBoundingClientRect();"
+                       "return {x, y, width, height};", selector)
 
     # ---- what it did ----
 
