@@ -1,0 +1,285 @@
+/* Does the forecast keep its word? Programs are drawn whose steps behave in known ways; while each "runs" the forecast is
+ * made at several moments, from what a recorder with ticks of 100 ms would have seen, and judged by how it really went on.
+ * The 95 % interval must hold the truth about as often as it says, and must not be much wider than it had to be. */
+#include "analysis/forecast/forecast.h"
+#include "base/dice.h"
+
+#include "rows.h"
+
+#include <math.h>
+
+enum { RUNS = 100, STEPS = 1000 };
+static const double TICK_S = 0.1, POWER_W = 100;
+
+static double uniform(struct dice *dice)
+{
+	return ((double)(dice_roll(dice) >> 11) + 0.5) * 0x1p-53;
+}
+
+static double normal(struct dice *dice)
+{
+	double radius = sqrt(-2 * log(uniform(dice)));
+	return radius * cos(2 * M_PI * uniform(dice));
+}
+
+/* ---- programs: what step i takes, in usual steps ---- */
+
+struct program {
+	struct dice dice;
+	double state;
+	double pause; // between this step and the next
+};
+
+static double constant(struct program *program, int i)
+{
+	return 1;
+}
+
+static double noisy(struct program *program, int i)
+{
+	return fmax(1 + 0.1 * normal(&program->dice), 0.1);
+}
+
+static double skewed(struct program *program, int i)
+{
+	return exp(0.5 * normal(&program->dice));
+}
+
+static double on_a_line(struct program *program, int i)
+{
+	return 1 + 0.5 * i / STEPS + 0.05 * normal(&program->dice);
+}
+
+static double wandering(struct program *program, int i)
+{
+	program->state += 0.2 / sqrt(STEPS) * normal(&program->dice);
+	return exp(program->state) * (1 + 0.05 * normal(&program->dice));
+}
+
+static double correlated(struct program *program, int i)
+{
+	program->state = 0.9 * program->state + 0.1 * sqrt(1 - 0.81) * normal(&program->dice);
+	return 1 + program->state;
+}
+
+static double warming_up(struct program *program, int i)
+{
+	return (i < 25 ? 3 : 1) * (1 + 0.05 * normal(&program->dice));
+}
+
+static double bursty(struct program *program, int i)
+{
+	return (uniform(&program->dice) < 0.02 ? 10 : 1) * (1 + 0.05 * normal(&program->dice));
+}
+
+static double with_epochs(struct program *program, int i)
+{
+	program->pause = (i + 1) % 100 == 0 ? 20 + 2 * normal(&program->dice) : 0;
+	return 1 + 0.05 * normal(&program->dice);
+}
+
+enum { MOMENTS = 3 };
+static const double moments[MOMENTS] = {0.2, 0.5, 0.9}; // shares of the steps
+
+static const struct kind {
+	const char *teaches;
+	double (*step)(struct program *program, int i);
+	double step_s;
+	double least_percent; // of the intervals hold the truth, at each moment
+} kinds[] = {
+	{"steps that all take the same, their energy does not", constant, 0.25, 88},
+	{"steps that scatter by 10 %, each longer than a tick", noisy, 0.25, 90},
+	{"the same, many in a tick", noisy, 0.02, 90},
+	{"steps that scatter by a factor of 1.6", skewed, 0.25, 90},
+	{"each step a little slower than the one before", on_a_line, 0.25, 88},
+	{"a level that wanders: how far, a fifth of it hardly shows", wandering, 0.25, 80},
+	{"slow phases of some steps", correlated, 0.25, 90},
+	{"the first 25 steps take three times as long", warming_up, 0.25, 90},
+	{"one step in 50 takes ten times as long", bursty, 0.25, 87},
+	{"validation after each 100 steps, the last ones included", with_epochs, 0.25, 88},
+	{"the same, many steps in a tick", with_epochs, 0.02, 88},
+};
+
+struct course { // of one program
+	double time_s[STEPS + 1], energy_j[STEPS + 1], end_s, end_j;
+};
+
+static void run_program(const struct kind *kind, double step_s, uint64_t seed, struct course *course)
+{
+	struct program program = {.dice = dice_make(seed, 1)};
+	double time_s = 3, energy_j = 200; // it starts up
+	for (int i = 0; i < STEPS; i++) {
+		program.pause = 0;
+		double took_s = kind->step(&program, i) * step_s;
+		time_s += took_s;
+		energy_j += took_s * POWER_W * (1 + 0.03 * normal(&program.dice));
+		course->time_s[i] = time_s;
+		course->energy_j[i] = energy_j;
+		time_s += program.pause * step_s;
+		energy_j += program.pause * step_s * POWER_W / 2;
+	}
+	course->end_s = time_s;
+	course->end_j = energy_j;
+}
+
+struct judged {
+	int held;
+	double width[RUNS], error[RUNS]; // shares of the truth; half the interval's width
+};
+
+static void judge(struct judged *judged, int run, const struct forecast_figure *figure, double truth)
+{
+	judged->held += truth >= figure->low * (1 - 1e-9) && truth <= figure->high * (1 + 1e-9);
+	judged->width[run] = (figure->high - figure->low) / 2 / truth;
+	judged->error[run] = fabs(figure->left - truth) / truth;
+}
+
+/* What the recorder hands on at its ticks. */
+static struct forecast look(const struct course *course, double now_s, double *ret_energy_j)
+{
+	struct forecast_log log = {0};
+	int done = 0;
+	for (double t_s = TICK_S; t_s <= now_s + 1e-6; t_s += TICK_S) {
+		int before = done;
+		while (done < STEPS && course->time_s[done] <= t_s)
+			done++;
+		if (done > before)
+			forecast_add(&log,
+				(struct forecast_point){done, course->time_s[done - 1], course->energy_j[done - 1]});
+	}
+	*ret_energy_j = course->energy_j[done - 1] + POWER_W * (now_s - course->time_s[done - 1]);
+	return forecast_make(&log, STEPS, (struct forecast_point){done, now_s, *ret_energy_j});
+}
+
+static void simulate(const struct kind *kind, double moment, struct judged *times, struct judged *energies)
+{
+	static struct course course;
+	*times = *energies = (struct judged){0};
+	for (int run = 0; run < RUNS; run++) {
+		run_program(kind, kind->step_s, (uint64_t)run * 1000 + 17, &course);
+		double energy_j, now_s = TICK_S * ceil(course.time_s[(int)(STEPS * moment)] / TICK_S + 1e-6);
+		struct forecast forecast = look(&course, now_s, &energy_j);
+		judge(times, run, &forecast.time_s, course.end_s - now_s);
+		judge(energies, run, &forecast.energy_j, course.end_j - energy_j);
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static double quantile(double *values, double share)
+{
+	qsort(values, RUNS, sizeof(*values), by_value);
+	return values[(int)(share * (RUNS - 1))];
+}
+
+// At half time and later also not much wider than it has to be.
+static void check_judged(const struct kind *kind, double moment, const char *quantity, struct judged *judged)
+{
+	double held = 100.0 * judged->held / RUNS, width = 100 * quantile(judged->width, 0.5);
+	double needed = 100 * quantile(judged->error, 0.95);
+	printf("# %2.0f %% done: %s held in %.0f %%, half width %.3g %%, that of 95 %% would be %.3g %%\n",
+		100 * moment, quantity, held, width, needed);
+	fflush(stdout);
+	assert_true(held >= kind->least_percent);
+	assert_true(moment < 0.5 || width <= 2 * needed + 1e-6);
+}
+
+static void check_kind(void **state)
+{
+	static struct judged times, energies;
+	const struct kind *kind = *state;
+	for (int m = 0; m < MOMENTS; m++) {
+		simulate(kind, moments[m], &times, &energies);
+		check_judged(kind, moments[m], "time", &times);
+		check_judged(kind, moments[m], "energy", &energies);
+	}
+}
+
+/* ---- ends and oddities ---- */
+
+static struct forecast after_steps(int64_t n, double step_s, double step_j, int64_t all, double late_s)
+{
+	struct forecast_log log = {0};
+	for (int64_t i = 1; i <= n; i++)
+		forecast_add(&log, (struct forecast_point){i, step_s * (double)i, step_j * (double)i});
+	double t = (double)n;
+	return forecast_make(&log, all, (struct forecast_point){n, step_s * t + late_s, step_j * t});
+}
+
+static void too_few(void **state)
+{
+	assert_true(isnan(after_steps(0, 1, 1, 10, 0).time_s.left));
+	assert_true(isnan(after_steps(3, 1, 1, 10, 0).time_s.left));
+	assert_false(isnan(after_steps(4, 1, 1, 10, 0).time_s.left));
+}
+
+static void too_many(void **state)
+{
+	assert_true(isnan(after_steps(10, 1, 1, 10, 0).time_s.left));
+	assert_true(isnan(after_steps(20, 1, 1, 10, 0).energy_j.high));
+}
+
+static void no_energy(void **state)
+{
+	struct forecast forecast = after_steps(20, 1, (double)NAN, 100, 0);
+	assert_true(isnan(forecast.energy_j.left) && isnan(forecast.energy_j.high));
+	assert_true(fabs(forecast.time_s.left - 80) < 1e-6);
+}
+
+static void part_of_a_step(void **state)
+{
+	assert_true(fabs(after_steps(20, 10, 1, 100, 4).time_s.left - 796) < 1e-6);
+}
+
+static void hanging(void **state)
+{
+	struct forecast forecast = after_steps(20, 10, 1, 100, 500);
+	assert_true(fabs(forecast.time_s.left - 790) < 1e-6);
+	assert_true(forecast.time_s.high > forecast.time_s.left + 400);
+}
+
+static void nothing_takes_any(void **state)
+{
+	struct forecast forecast = after_steps(20, 0, 0, 100, 0);
+	assert_true(forecast.time_s.left < 1e-9 && forecast.energy_j.high >= 0 && forecast.time_s.high < 1e-9);
+}
+
+static void millions(void **state)
+{
+	struct forecast_log log = {0};
+	const int64_t at_once = 7919, n = 200000;
+	for (int64_t i = 1; i <= n; i++)
+		forecast_add(&log, (struct forecast_point){i * at_once, 0.1 * (double)i, 5 * (double)i});
+	assert_true(log.n <= FORECAST_POINTS && log.n > FORECAST_POINTS / 4);
+	struct forecast_point now = {n * at_once, 0.1 * (double)n, 5 * (double)n};
+	struct forecast forecast = forecast_make(&log, 4 * n * at_once, now);
+	assert_true(fabs(forecast.time_s.left / (3 * now.time_s) - 1) < 1e-3);
+	assert_true(fabs(forecast.energy_j.left / (3 * now.energy_j) - 1) < 1e-3);
+}
+
+static void clock_that_stands(void **state)
+{
+	struct forecast_log log = {0};
+	for (int i = 0; i < 50; i++)
+		forecast_add(&log, (struct forecast_point){5, i, i});
+	assert_int_equal(log.n, 1);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, kinds, check_kind);
+	ROWS_ADD_ONE(&tests, "fewer than 4 steps tell nothing", too_few);
+	ROWS_ADD_ONE(&tests, "as many steps as there were to be, or more: nothing is foreseen", too_many);
+	ROWS_ADD_ONE(&tests, "where energy is not known, time is", no_energy);
+	ROWS_ADD_ONE(&tests, "what has been done of the step under way is taken off", part_of_a_step);
+	ROWS_ADD_ONE(&tests, "a step that hangs may hang as long again", hanging);
+	ROWS_ADD_ONE(&tests, "steps that take no time and no energy", nothing_takes_any);
+	ROWS_ADD_ONE(&tests, "a billion steps in fixed memory", millions);
+	ROWS_ADD_ONE(&tests, "points without a new step are left out", clock_that_stands);
+	return rows_run(&tests, "forecast");
+}
