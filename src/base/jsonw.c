@@ -1,5 +1,6 @@
 #include "base/jsonw.h"
 
+#include "base/num.h"
 #include "base/utf8.h"
 
 #include <assert.h>
@@ -135,6 +136,17 @@ void jsonw_double(struct jsonw *j, double value)
 	}
 	lead(j);
 	buf_double(j->out, value);
+}
+
+void jsonw_rounded(struct jsonw *j, double value, int digits)
+{
+	char text[40];
+	if (!isfinite(value)) {
+		jsonw_null(j);
+		return;
+	}
+	lead(j);
+	buf_add(j->out, text, num_format_significant(text, sizeof(text), value, digits));
 }
 
 void jsonw_bool(struct jsonw *j, bool value)

@@ -26,6 +26,7 @@ void jsonw_string(struct jsonw *j, const char *text); // NULL -> null
 void jsonw_i64(struct jsonw *j, int64_t value);
 void jsonw_u64(struct jsonw *j, uint64_t value);
 void jsonw_double(struct jsonw *j, double value);
+void jsonw_rounded(struct jsonw *j, double value, int digits); // to significant digits; much faster, for very many
 void jsonw_bool(struct jsonw *j, bool value);
 void jsonw_null(struct jsonw *j);
 

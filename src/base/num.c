@@ -236,3 +236,45 @@ size_t num_format_fixed(char *out, size_t size, double value, int decimals)
 	memmove(out, out + 1, n);
 	return n - 1;
 }
+
+static const int64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000,
+	100000000000, 1000000000000, 10000000000000, 100000000000000, 1000000000000000};
+
+// scaled / tens[decimals], without zeros at the end.
+static size_t write_decimal(char *out, int64_t scaled, int decimals)
+{
+	char digits[32];
+	size_t n = 0, length = 0;
+	for (; decimals > 0 && scaled % 10 == 0; decimals--)
+		scaled /= 10;
+	uint64_t rest = scaled < 0 ? 0 - (uint64_t)scaled : (uint64_t)scaled;
+	do {
+		digits[n++] = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest > 0 || n <= (size_t)decimals);
+	if (scaled < 0)
+		out[length++] = '-';
+	while (n > 0) {
+		out[length++] = digits[--n];
+		if (n > 0 && n == (size_t)decimals)
+			out[length++] = '.';
+	}
+	out[length] = '\0';
+	return length;
+}
+
+size_t num_format_significant(char *out, size_t size, double value, int digits)
+{
+	enum { ROOM = 40, MOST = sizeof(tens) / sizeof(tens[0]) - 1 };
+	double magnitude = fabs(value);
+	if (size < ROOM || !(magnitude == 0 || (magnitude >= 1e-6 && magnitude < 1e15)))
+		return num_format_double(out, size, value);
+	int decimals = digits; // of the first digit before the point, one less
+	while (decimals > digits - (int)MOST && magnitude >= (double)tens[digits - decimals])
+		decimals--;
+	for (double limit = 0.1; decimals < (int)MOST && magnitude > 0 && magnitude < limit; limit /= 10)
+		decimals++;
+	if (decimals >= 0)
+		return write_decimal(out, llround(value * (double)tens[decimals]), decimals);
+	return write_decimal(out, llround(value / (double)tens[-decimals]) * tens[-decimals], 0);
+}

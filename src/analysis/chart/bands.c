@@ -1,0 +1,242 @@
+// Stretches in which something held: clocks held back, meters that could not be read. And instants: events.
+#include "analysis/chart/make.h"
+
+#include "base/buf.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+enum { BANDS_ACROSS = 2000, MARKS_ACROSS = 500 }; // what is closer together than this part of the axis is put together
+
+/* ---- bands ---- */
+
+struct band_list {
+	struct chart_work *work;
+	size_t room;
+	double nearest_s;
+};
+
+static int add_band(struct band_list *list, const struct chart_band *band)
+{
+	struct charts *charts = list->work->charts;
+	if (charts->n_bands == list->room) {
+		size_t room = list->room > 0 ? 2 * list->room : 16;
+		struct chart_band *more = arena_alloc(list->work->arena, room, sizeof(*more));
+		if (more == NULL)
+			return -ENOMEM;
+		if (charts->n_bands > 0)
+			memcpy(more, charts->bands, charts->n_bands * sizeof(*more));
+		charts->bands = more;
+		list->room = room;
+	}
+	charts->bands[charts->n_bands++] = *band;
+	return 0;
+}
+
+// NVML's reasons for clocks below the maximum; what a sensor of another maker reports is put into these.
+static const struct {
+	int64_t bit;
+	const char *text;
+} reasons[] = {
+	{0x4, "power limit"},
+	{0x8, "hardware slowdown"},
+	{0x10, "waits for other GPUs"},
+	{0x20, "thermal slowdown"},
+	{0x40, "thermal slowdown by hardware"},
+	{0x80, "power brake"},
+};
+// An idle GPU, clocks that the user asked for, a display's needs: nobody's loss.
+static const int64_t harmless_bits = 0x1 | 0x2 | 0x100;
+
+static const char *reasons_text(struct arena *arena, int64_t bits)
+{
+	struct buf text;
+	buf_init(&text, 256);
+	const char *separator = "";
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		if ((bits & reasons[i].bit) == 0)
+			continue;
+		buf_printf(&text, "%s%s", separator, reasons[i].text);
+		separator = ", ";
+	}
+	const char *kept = text.failed != 0 ? NULL : arena_text(arena, text.size > 0 ? text.data : "other reasons");
+	buf_finish(&text);
+	return kept;
+}
+
+struct throttle {
+	double from_s, to_s;
+	int64_t bits; // 0: none
+};
+
+static int end_throttle(struct band_list *list, const struct run_device *device, struct throttle *held)
+{
+	if (held->bits == 0)
+		return 0;
+	struct chart_band band = {held->from_s, held->to_s, device, "throttle",
+		reasons_text(list->work->arena, held->bits)};
+	held->bits = 0;
+	return band.text != NULL ? add_band(list, &band) : -ENOMEM;
+}
+
+// A reading tells of the time since the one before it, as throttled_s of the report has it.
+static int throttle_bands(struct band_list *list, const struct run_device *device)
+{
+	const struct chart_axis *axis = &list->work->charts->axis;
+	const int64_t *values = device->values[DEVICE_THROTTLE_REASONS];
+	struct throttle held = {0};
+	int64_t before_ns = VALUE_MISSING;
+	for (size_t i = 0; i < device->n; i++) {
+		if (slice_is_look(device, i))
+			continue;
+		int64_t from_ns = before_ns, to_ns = device->t_ns[i], bits = values[i];
+		before_ns = to_ns;
+		bits = value_ok(bits) ? bits & ~harmless_bits : 0;
+		if (bits == 0 || !value_ok(from_ns))
+			continue;
+		double from_s = chart_axis_s(axis, from_ns), to_s = chart_axis_s(axis, to_ns);
+		bool joins = held.bits != 0 && from_s - held.to_s <= list->nearest_s &&
+			(held.bits == bits || held.to_s - held.from_s < list->nearest_s);
+		if (!joins && end_throttle(list, device, &held) < 0)
+			return -ENOMEM;
+		if (!joins)
+			held = (struct throttle){.from_s = from_s};
+		held.to_s = to_s;
+		held.bits |= bits;
+	}
+	return end_throttle(list, device, &held);
+}
+
+/* ---- gaps ---- */
+
+struct gaps {
+	struct band_list *list;
+	const struct run_device *device; // NULL: the run's samples
+	struct chart_band last;          // text NULL: none yet
+};
+
+static int end_gap(struct gaps *gaps)
+{
+	int r = gaps->last.text != NULL ? add_band(gaps->list, &gaps->last) : 0;
+	gaps->last.text = NULL;
+	return r;
+}
+
+static int add_gap(struct gaps *gaps, int64_t from_ns, int64_t to_ns)
+{
+	const struct chart_work *work = gaps->list->work;
+	const struct run *run = work->run;
+	if (to_ns - from_ns <= work->hole_ns)
+		return 0;
+	if (gaps->device != NULL) { // where nothing at all was sampled, the run's own band says so
+		struct slice between = slice_after(run->t_ns, run->n, from_ns, to_ns - 1);
+		if (between.begin == between.end)
+			return 0;
+	}
+	struct chart_band band = {chart_axis_s(&work->charts->axis, from_ns), chart_axis_s(&work->charts->axis, to_ns),
+		gaps->device, "gap", gaps->device != NULL ? "could not be read" : "nothing was sampled"};
+	if (!(band.to_s > band.from_s))
+		return 0;
+	if (gaps->last.text != NULL && band.from_s - gaps->last.to_s <= gaps->list->nearest_s) {
+		gaps->last.to_s = band.to_s;
+		return 0;
+	}
+	int r = end_gap(gaps);
+	gaps->last = band;
+	return r;
+}
+
+static bool is_metered(const struct run_device *device, size_t row)
+{
+	return value_ok(device->values[DEVICE_ENERGY][row]) || value_ok(device->values[DEVICE_POWER][row]) ||
+		value_ok(device->values[DEVICE_POWER_AVERAGE][row]);
+}
+
+static int64_t within(int64_t t_ns, const struct run_segment *segment)
+{
+	t_ns = t_ns > segment->start_ns ? t_ns : segment->start_ns;
+	return t_ns < segment->end_ns ? t_ns : segment->end_ns;
+}
+
+static int gap_bands(struct band_list *list, const struct run_device *device)
+{
+	const struct run *run = list->work->run;
+	const int64_t *t_ns = device != NULL ? device->t_ns : run->t_ns;
+	size_t n = device != NULL ? device->n : run->n;
+	struct gaps gaps = {.list = list, .device = device};
+	for (size_t s = 0; s < run->n_segments; s++) {
+		const struct run_segment *segment = &run->segments[s];
+		struct slice rows = slice_of(run, s, t_ns, n);
+		int64_t before_ns = segment->start_ns;
+		bool any = false;
+		for (size_t i = rows.begin; i < rows.end; i++) {
+			if (device != NULL && !is_metered(device, i))
+				continue;
+			int64_t now_ns = within(t_ns[i], segment);
+			if (add_gap(&gaps, before_ns, now_ns) < 0)
+				return -ENOMEM;
+			before_ns = now_ns;
+			any = true;
+		}
+		// A device that came with a later segment is not missed in the ones before.
+		if ((any || device == NULL) && add_gap(&gaps, before_ns, segment->end_ns) < 0)
+			return -ENOMEM;
+	}
+	return end_gap(&gaps);
+}
+
+int chart_bands(struct chart_work *work)
+{
+	const struct findings *f = work->findings;
+	struct band_list list = {.work = work, .nearest_s = work->charts->axis.length_s / BANDS_ACROSS};
+	if (gap_bands(&list, NULL) < 0)
+		return -ENOMEM;
+	for (size_t d = 0; d < f->n_domains; d++) {
+		const struct run_device *device = f->domains[d].device;
+		if (throttle_bands(&list, device) < 0 ||
+			(!isnan(f->domains[d].energy_j) && gap_bands(&list, device) < 0))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- marks ---- */
+
+// Bands tell of throttling, and that a counter began anew is nobody's business.
+static bool is_told_else(const char *kind)
+{
+	return strcmp(kind, "throttle") == 0 || strcmp(kind, "throttle-end") == 0 || strcmp(kind, "wrap") == 0;
+}
+
+static bool is_near_another(const struct charts *charts, const struct chart_mark *mark, double nearest_s)
+{
+	for (size_t i = charts->n_marks; i > 0; i--) {
+		const struct chart_mark *before = &charts->marks[i - 1];
+		if (mark->at_s - before->at_s > nearest_s)
+			return false;
+		if (strcmp(before->kind, mark->kind) == 0)
+			return true;
+	}
+	return false;
+}
+
+int chart_marks(struct chart_work *work)
+{
+	const struct run *run = work->run;
+	struct charts *charts = work->charts;
+	double nearest_s = charts->axis.length_s / MARKS_ACROSS;
+	charts->marks = arena_alloc(work->arena, run->n_events, sizeof(*charts->marks));
+	if (charts->marks == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < run->n_events; i++) {
+		const struct run_event *event = &run->events[i];
+		if (event->kind == NULL || is_told_else(event->kind))
+			continue;
+		const struct chart_mark mark = {chart_axis_s(&charts->axis, event->t_ns), event->t_ns, event->kind,
+			event->text != NULL ? event->text : ""};
+		bool crowded = charts->n_marks >= MARKS_ACROSS;
+		if (!crowded || !is_near_another(charts, &mark, nearest_s))
+			charts->marks[charts->n_marks++] = mark;
+	}
+	return 0;
+}

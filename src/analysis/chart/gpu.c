@@ -1,0 +1,107 @@
+// What devices tell besides energy: utilization, memory, temperature, clocks. GPUs mostly, packages their temperature.
+#include "analysis/chart/make.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct device_row { // of a chart: a series for each device that tells it
+	enum device_metric metric;
+	enum chart_line line;
+	const char *suffix, *words; // of the name, and of the label
+};
+
+struct device_chart {
+	const char *id, *title, *unit;
+	double ceiling; // 0: what all devices have of memory, if that is the same
+	struct device_row rows[3];
+	size_t n_rows;
+};
+
+static const struct device_chart device_charts[] = {
+	{"gpu_utilization", "GPU utilization", "percent", 100,
+		{{DEVICE_UTILIZATION, CHART_PART, "", ""},
+			{DEVICE_TARGET_UTILIZATION, CHART_TARGET, " target", ", target"}},
+		2},
+	{"gpu_memory", "GPU memory", "bytes", 0,
+		{{DEVICE_MEMORY_USED, CHART_PART, "", ""}, {DEVICE_TARGET_MEMORY, CHART_TARGET, " target", ", target"}},
+		2},
+	{"temperature", "Temperature", "c", (double)NAN, {{DEVICE_TEMPERATURE, CHART_PART, "", ""}}, 1},
+	{"clock", "Clocks", "mhz", (double)NAN,
+		{{DEVICE_SM_CLOCK, CHART_PART, "", ""}, {DEVICE_MEMORY_CLOCK, CHART_BESIDE, " memory", ", memory"}}, 2},
+};
+
+static const char *text_of(struct arena *arena, const struct run_device *device, bool with_device, const char *suffix)
+{
+	char text[sizeof(device->name) + sizeof(device->device) + 32];
+	bool both = with_device && device->kind == DOMAIN_GPU && device->device[0] != '\0';
+	if (both)
+		snprintf(text, sizeof(text), "%s (%s)%s", device->name, device->device, suffix);
+	else
+		snprintf(text, sizeof(text), "%s%s", device->name, suffix);
+	return arena_text(arena, text);
+}
+
+static bool tells(const struct run_device *device, enum device_metric metric)
+{
+	for (size_t i = 0; i < device->n; i++)
+		if (value_ok(device->values[metric][i]))
+			return true;
+	return false;
+}
+
+static int add(struct chart_work *work, struct chart *chart, const struct run_device *device,
+	const struct device_row *row)
+{
+	if (!tells(device, row->metric))
+		return 0;
+	const struct chart_series like = {.name = text_of(work->arena, device, false, row->suffix),
+		.label = text_of(work->arena, device, true, row->words),
+		.line = row->line,
+		.device = device};
+	struct chart_series *series = like.name != NULL && like.label != NULL ? chart_add(work, chart, &like) : NULL;
+	if (series == NULL)
+		return -ENOMEM;
+	return pen_gauge(work, series,
+		&(struct chart_gauge){.t_ns = device->t_ns,
+			.values = device->values[row->metric],
+			.n = device->n,
+			.scale = 1,
+			.device = device});
+}
+
+// The memory of each, where all have as much.
+static double memory_of_each(const struct chart *chart)
+{
+	double bytes = (double)NAN;
+	for (size_t i = 0; i < chart->n_series; i++) {
+		double own = value_to_double(chart->series[i].device->memory_total_bytes, 1);
+		if (i > 0 && own != bytes)
+			return (double)NAN;
+		bytes = own;
+	}
+	return bytes;
+}
+
+static int make(struct chart_work *work, const struct device_chart *row)
+{
+	const struct findings *f = work->findings;
+	struct chart chart = {.id = row->id, .title = row->title, .unit = row->unit, .look = CHART_LINES};
+	if (!chart_begin(work, &chart, row->n_rows * f->n_domains))
+		return -ENOMEM;
+	for (size_t d = 0; d < f->n_domains; d++)
+		for (size_t r = 0; r < row->n_rows; r++)
+			if (add(work, &chart, f->domains[d].device, &row->rows[r]) < 0)
+				return -ENOMEM;
+	chart.ceiling = row->ceiling != 0 ? row->ceiling : memory_of_each(&chart);
+	return chart_end(work, &chart);
+}
+
+int chart_gpus(struct chart_work *work)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(device_charts); i++)
+		if (make(work, &device_charts[i]) < 0)
+			return -ENOMEM;
+	return 0;
+}

@@ -1,0 +1,350 @@
+/* Power along the time. A bucket's mean is the energy in it by its length, so the integral over the run is the domain's energy; its low
+ * and high are of finer stretches: a counter's own updates, power readings, and the windows over which the run was divided among programs.
+ *
+ * The whole is the sum of the domains that enter energy.total_j, of those that are known in a bucket: what could not be
+ * read is missing there as it is in the total, and a band says so. */
+#include "analysis/chart/make.h"
+
+#include "base/buf.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+/* ---- is it known? ---- */
+
+static bool is_read(const struct run_device *device, size_t row)
+{
+	static const enum device_metric meters[] = {DEVICE_ENERGY, DEVICE_POWER, DEVICE_POWER_AVERAGE};
+	for (size_t m = 0; m < ARRAY_SIZE(meters); m++)
+		if (value_ok(device->values[meters[m]][row]))
+			return true;
+	return false;
+}
+
+static void go_on(struct chart_meter *meter, int64_t to_ns)
+{
+	const struct run_device *device = meter->device;
+	for (; meter->next < device->n; meter->next++) {
+		bool read = is_read(device, meter->next);
+		if (read && device->t_ns[meter->next] >= to_ns)
+			return;
+		if (!read)
+			continue;
+		meter->before_ns = device->t_ns[meter->next];
+		meter->any = true;
+	}
+}
+
+// Of the time between two readings nothing is known if they are too far apart; beyond the last one the line itself ends.
+static bool is_near(const struct chart_meter *meter, int64_t to_ns)
+{
+	const struct run_device *device = meter->device;
+	bool more = meter->next < device->n;
+	int64_t after_ns = more ? device->t_ns[meter->next] : to_ns;
+	return meter->any ? after_ns - meter->before_ns <= meter->hole_ns : more;
+}
+
+bool meter_knows(struct chart_meter *meter, size_t segment, int64_t from_ns, int64_t to_ns, double energy_j)
+{
+	const struct curve_segment *line = &meter->curve->segments[segment];
+	bool is_flat = line->points.begin == line->points.end;
+	if (is_flat) // a counter that never moved, and that is taken for nothing used
+		return meter->curve->known && meter->curve->unseen_s == 0 && meter->curve->silent_s > 0;
+	if (to_ns <= line->first_ns || from_ns >= line->last_ns)
+		return false;
+	if (energy_j > 0)
+		return true;
+	go_on(meter, to_ns);
+	return is_near(meter, to_ns);
+}
+
+/* ---- one domain ---- */
+
+struct power_work {
+	struct chart_work *work;
+	struct chart_series *whole, *target;
+	double *whole_w, *target_w; // of each window; NaN: none of the domains is known there
+};
+
+static void add(double *sum, double value)
+{
+	if (!isnan(value))
+		*sum = (isnan(*sum) ? 0 : *sum) + value;
+}
+
+static double seconds(int64_t from_ns, int64_t to_ns)
+{
+	return (double)(to_ns - from_ns) / 1e9;
+}
+
+static void fill_means(struct power_work *p, size_t domain, struct chart_series *series, bool in_total)
+{
+	const struct chart_work *work = p->work;
+	const struct metering_domain *metering = &work->timeline.metering.domains[domain];
+	struct attribution_walk walk = attribution_walk_begin(&metering->attribution);
+	struct chart_meter meter = {.device = series->device, .curve = &metering->curve, .hole_ns = work->hole_ns};
+	struct attribution_point from, to;
+	for (size_t s = 0; s < work->run->n_segments; s++)
+		for (size_t i = work->buckets[s].begin; i < work->buckets[s].end; i++) {
+			int64_t from_ns = work->from_ns[i], to_ns = work->to_ns[i];
+			attribution_walk_to(&walk, from_ns, &from);
+			double before_j = curve_walk_to(&walk.curve, s, from_ns);
+			attribution_walk_to(&walk, to_ns, &to);
+			double energy_j = curve_walk_to(&walk.curve, s, to_ns) - before_j;
+			if (!meter_knows(&meter, s, from_ns, to_ns, energy_j))
+				continue;
+			series->mean[i] = energy_j / seconds(from_ns, to_ns);
+			if (!in_total)
+				continue;
+			add(&p->whole->mean[i], series->mean[i]);
+			add(&p->target->mean[i], (to.part.target_j - from.part.target_j) / seconds(from_ns, to_ns));
+		}
+}
+
+// What the domain had in each window, as the report's own largest power is found.
+static void fill_windows(struct power_work *p, size_t domain, struct chart_pen *pen, bool in_total)
+{
+	const struct chart_work *work = p->work;
+	const struct windows *windows = &work->timeline.windows;
+	const struct metering_domain *metering = &work->timeline.metering.domains[domain];
+	const struct attribution *attribution = &metering->attribution;
+	struct curve_walk walk = {.curve = &metering->curve};
+	struct chart_meter meter = {.device = attribution->device, .curve = &metering->curve, .hole_ns = work->hole_ns};
+	for (size_t i = 0; i < windows->n; i++) {
+		const struct window *w = &windows->at[i];
+		double power_w = curve_walk_power_w(&walk, w->segment, w->begin_ns, w->end_ns);
+		if (isnan(power_w) || !meter_knows(&meter, w->segment, w->begin_ns, w->end_ns, power_w))
+			continue;
+		pen_touch(pen, w->begin_ns, w->end_ns, power_w);
+		if (!in_total)
+			continue;
+		add(&p->whole_w[i], power_w);
+		add(&p->target_w[i], power_w * attribution->shares[i].target);
+	}
+}
+
+/* The power between two updates is known as well as their times are. Those closer together than ten times the doubt of
+ * their places, or with less than ten of the counter's steps between them, are put together, but for no more than a second. */
+static bool is_sharp(const struct curve *curve, size_t from, size_t to)
+{
+	double length_s = seconds(curve->t_ns[from], curve->t_ns[to]);
+	if (length_s >= 1)
+		return true;
+	double doubt_s = curve->within_s[from] + curve->within_s[to];
+	return length_s > 0 && length_s >= 10 * doubt_s && length_s >= 0.9 * curve->updates.period_s &&
+		curve->j[to] - curve->j[from] >= 10 * curve->updates.quantum_j;
+}
+
+static void fill_updates(const struct curve *curve, struct chart_pen *pen)
+{
+	for (size_t s = 0; s < curve->n_segments; s++) {
+		struct slice points = curve->segments[s].points;
+		for (size_t from = points.begin, to = from + 1; to < points.end; to++) {
+			if (!is_sharp(curve, from, to))
+				continue;
+			pen_touch(pen, curve->t_ns[from], curve->t_ns[to],
+				(curve->j[to] - curve->j[from]) / seconds(curve->t_ns[from], curve->t_ns[to]));
+			from = to;
+		}
+	}
+}
+
+// The trapezoid rule has each reading in the stretches on both sides of it.
+static void fill_readings(const struct chart_work *work, const struct run_device *device, struct chart_pen *pen)
+{
+	const int64_t *power_mw = device->values[DEVICE_POWER];
+	size_t i = 0;
+	while (i < device->n && !value_ok(power_mw[i]))
+		i++;
+	if (i == device->n)
+		power_mw = device->values[DEVICE_POWER_AVERAGE];
+	int64_t before_ns = INT64_MIN, at_ns = INT64_MIN;
+	double w = (double)NAN;
+	for (i = 0; i < device->n; i++) {
+		if (!value_ok(power_mw[i]))
+			continue;
+		int64_t now_ns = device->t_ns[i];
+		bool apart = at_ns == INT64_MIN || now_ns - at_ns > work->hole_ns;
+		pen_touch(pen, before_ns, apart ? at_ns : now_ns, w);
+		before_ns = apart ? now_ns : at_ns;
+		at_ns = now_ns;
+		w = (double)power_mw[i] / 1e3;
+	}
+	if (!isnan(w))
+		pen_touch(pen, before_ns, at_ns <= INT64_MAX - work->hole_ns ? at_ns + work->hole_ns : at_ns, w);
+}
+
+// A bucket of which nothing is known has no extremes either; and a mean lies between them.
+static void settle(const struct chart_work *work, struct chart_series *series)
+{
+	for (size_t i = 0; i < work->charts->axis.n; i++) {
+		double mean = series->mean[i];
+		bool known = !isnan(mean);
+		series->low[i] = known ? fmin(mean, series->low[i]) : (double)NAN;
+		series->high[i] = known ? fmax(mean, series->high[i]) : (double)NAN;
+	}
+}
+
+static int fill_domain(struct power_work *p, size_t domain, struct chart_series *series)
+{
+	const struct chart_work *work = p->work;
+	const struct metering_domain *metering = &work->timeline.metering.domains[domain];
+	bool in_total = work->timeline.findings.domains[domain].in_total;
+	struct chart_pen windows, fine;
+	if (pen_begin(&windows, work, series) < 0 || pen_begin(&fine, work, series) < 0)
+		return -ENOMEM;
+	fill_means(p, domain, series, in_total);
+	fill_windows(p, domain, &windows, in_total);
+	if (metering->curve.from_power)
+		fill_readings(work, series->device, &fine);
+	else
+		fill_updates(&metering->curve, &fine);
+	settle(work, series);
+	return 0;
+}
+
+/* ---- the whole, and the target's part ---- */
+
+static int fill_sums(struct power_work *p)
+{
+	const struct chart_work *work = p->work;
+	const struct windows *windows = &work->timeline.windows;
+	struct chart_pen whole, target;
+	if (pen_begin(&whole, work, p->whole) < 0 || pen_begin(&target, work, p->target) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < windows->n; i++) {
+		const struct window *w = &windows->at[i];
+		pen_touch(&whole, w->begin_ns, w->end_ns, p->whole_w[i]);
+		pen_touch(&target, w->begin_ns, w->end_ns, p->target_w[i]);
+	}
+	return 0;
+}
+
+// When one of the parts was at its highest, the others were at their lowest at least: a peak of the whole.
+static void widen_whole(const struct chart *chart, struct chart_series *whole, size_t bucket)
+{
+	double low = 0, high = 0, largest_range = 0;
+	for (size_t i = 0; i < chart->n_series; i++) {
+		const struct chart_series *part = &chart->series[i];
+		if (part->line != CHART_PART || isnan(part->mean[bucket]))
+			continue;
+		low += part->low[bucket];
+		high += part->high[bucket];
+		largest_range = fmax(largest_range, part->high[bucket] - part->low[bucket]);
+	}
+	whole->high[bucket] = fmax(whole->high[bucket], low + largest_range);
+	whole->low[bucket] = fmin(whole->low[bucket], high - largest_range);
+}
+
+static enum provenance derived_at_least(enum provenance provenance)
+{
+	return provenance > PROVENANCE_DERIVED ? provenance : PROVENANCE_DERIVED;
+}
+
+static const char *label_of(const struct chart_work *work, const struct run_device *device, const char *suffix)
+{
+	struct buf text;
+	buf_init(&text, sizeof(device->name) + sizeof(device->device) + 64);
+	buf_str(&text, device->name);
+	if (device->kind == DOMAIN_GPU && device->device[0] != '\0')
+		buf_printf(&text, " (%s)", device->device);
+	buf_str(&text, suffix);
+	const char *label = text.failed == 0 ? arena_text(work->arena, text.data) : NULL;
+	buf_finish(&text);
+	return label;
+}
+
+static int add_domains(struct power_work *p, struct chart *chart, enum chart_line line)
+{
+	struct chart_work *work = p->work;
+	const struct findings *f = &work->timeline.findings;
+	for (size_t d = 0; d < f->n_domains; d++) {
+		const struct domain_finding *domain = &f->domains[d];
+		if (isnan(domain->energy_j) || domain->in_total != (line == CHART_PART))
+			continue;
+		const struct chart_series like = {.name = domain->device->name,
+			.label = label_of(work, domain->device, ""),
+			.line = line,
+			.provenance = domain->provenance,
+			.device = domain->device};
+		struct chart_series *series = like.label != NULL ? chart_add(work, chart, &like) : NULL;
+		if (series == NULL || fill_domain(p, d, series) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_limits(struct chart_work *work, struct chart *chart)
+{
+	const struct findings *f = work->findings;
+	for (size_t d = 0; d < f->n_domains; d++) {
+		const struct run_device *device = f->domains[d].device;
+		struct buf name;
+		buf_init(&name, sizeof(device->name) + 16);
+		buf_printf(&name, "%s limit", device->name);
+		const struct chart_series like = {.name = name.failed == 0 ? arena_text(work->arena, name.data) : NULL,
+			.label = label_of(work, device, ", power limit"),
+			.line = CHART_LIMIT,
+			.device = device};
+		buf_finish(&name);
+		struct chart_series *series = like.name != NULL && like.label != NULL ? chart_add(work, chart, &like)
+										      : NULL;
+		if (series == NULL ||
+			pen_gauge(work, series,
+				&(struct chart_gauge){device->t_ns, device->values[DEVICE_POWER_CAP], device->n, 1e-3,
+					device, false}) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static double *unknown(struct arena *arena, size_t n)
+{
+	double *values = arena_alloc(arena, n, sizeof(*values));
+	for (size_t i = 0; values != NULL && i < n; i++)
+		values[i] = (double)NAN;
+	return values;
+}
+
+static int add_sums(struct power_work *p, struct chart *chart)
+{
+	struct chart_work *work = p->work;
+	const struct chart_series whole = {.name = "total",
+		.label = "total",
+		.line = CHART_WHOLE,
+		.provenance = work->findings->provenance};
+	const struct chart_series target = {.name = "target",
+		.label = "target",
+		.line = CHART_TARGET,
+		.provenance = derived_at_least(work->findings->provenance)};
+	size_t n = work->timeline.windows.n;
+	p->whole_w = unknown(work->scratch, n);
+	p->target_w = unknown(work->scratch, n);
+	p->whole = chart_add(work, chart, &whole);
+	p->target = chart_add(work, chart, &target);
+	bool all = p->whole_w != NULL && p->target_w != NULL && p->whole != NULL && p->target != NULL;
+	return all ? 0 : -ENOMEM;
+}
+
+int chart_power(struct chart_work *work)
+{
+	struct power_work p = {.work = work};
+	struct chart chart = {.id = "power",
+		.title = "Power",
+		.unit = "w",
+		.look = CHART_STACKED,
+		.ceiling = (double)NAN};
+	if (work->timeline.windows.n == 0) // no segment, no time
+		return 0;
+	if (!chart_begin(work, &chart, 2 * work->findings->n_domains + 2) || add_sums(&p, &chart) < 0 ||
+		add_domains(&p, &chart, CHART_PART) < 0 || fill_sums(&p) < 0)
+		return -ENOMEM;
+	settle(work, p.whole);
+	for (size_t i = 0; i < work->charts->axis.n; i++)
+		if (!isnan(p.whole->mean[i]))
+			widen_whole(&chart, p.whole, i);
+	settle(work, p.target);
+	if (add_domains(&p, &chart, CHART_BESIDE) < 0 || add_limits(work, &chart) < 0)
+		return -ENOMEM;
+	return chart_end(work, &chart);
+}

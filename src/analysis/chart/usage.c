@@ -1,0 +1,223 @@
+// What the program and the machine had of CPU, memory and processes, and what the program itself told.
+#include "analysis/chart/make.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+/* ---- CPU: the windows of the attribution, so that the two tell the same ---- */
+
+static double window_s(const struct window *window)
+{
+	return (double)(window->end_ns - window->begin_ns) / 1e9;
+}
+
+// The machine's counters have no clock of their own: busy and idle ticks together are the time that passed.
+static double machine_cores(const struct window *window, double cores)
+{
+	double all_ns = window->busy_ns + window->idle_ns;
+	if (all_ns > 0 && cores > 0)
+		return window->busy_ns / all_ns * cores;
+	return window->busy_ns / 1e9 / window_s(window);
+}
+
+enum cpu_series { CPU_MACHINE, CPU_TARGET, CPU_WATTLE, CPU_SERIES };
+
+static double cores_of(const struct window *window, enum cpu_series which, double cores)
+{
+	if (!(window_s(window) > 0))
+		return (double)NAN;
+	if (which == CPU_MACHINE)
+		return machine_cores(window, cores);
+	return (which == CPU_TARGET ? window->target_ns : window->wattle_ns) / 1e9 / window_s(window);
+}
+
+static int fill_cpu(struct chart_work *work, struct chart_series *series, enum cpu_series which, double cores)
+{
+	const struct windows *windows = &work->timeline.windows;
+	struct chart_pen pen;
+	if (pen_begin(&pen, work, series) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < windows->n; i++) {
+		const struct window *window = &windows->at[i];
+		pen_hold(&pen, window->from_ns, window->to_ns, cores_of(window, which, cores));
+	}
+	pen_end(&pen);
+	return 0;
+}
+
+int chart_cpu(struct chart_work *work)
+{
+	static const struct chart_series rows[CPU_SERIES] = {
+		[CPU_MACHINE] = {.name = "machine", .label = "whole machine", .line = CHART_PART},
+		[CPU_TARGET] = {.name = "target", .label = "target", .line = CHART_TARGET},
+		[CPU_WATTLE] = {.name = "wattle", .label = "wattle itself", .line = CHART_BESIDE},
+	};
+	double cores = run_fact_double(work->run, FACT_CORES);
+	struct chart chart = {.id = "cpu", .title = "CPU", .unit = "cores", .look = CHART_LINES, .ceiling = cores};
+	if (!chart_begin(work, &chart, CPU_SERIES))
+		return -ENOMEM;
+	for (enum cpu_series i = 0; i < CPU_SERIES; i++) {
+		struct chart_series *series = chart_add(work, &chart, &rows[i]);
+		if (series == NULL || fill_cpu(work, series, i, cores) < 0)
+			return -ENOMEM;
+	}
+	return chart_end(work, &chart);
+}
+
+/* ---- gauges of the run ---- */
+
+// Main and descendants together, at each sample. NULL: no memory.
+static int64_t *both(const struct chart_work *work, enum run_metric main, enum run_metric descendants)
+{
+	const struct run *run = work->run;
+	int64_t *sum = arena_alloc(work->scratch, run->n, sizeof(*sum));
+	for (size_t i = 0; sum != NULL && i < run->n; i++) {
+		int64_t a = run->values[main][i], b = run->values[descendants][i];
+		sum[i] = value_ok(a) && value_ok(b) ? a + b : VALUE_MISSING;
+	}
+	return sum;
+}
+
+static int add_gauge(struct chart_work *work, struct chart *chart, const struct chart_series *like,
+	const int64_t *values, bool is_held)
+{
+	const struct run *run = work->run;
+	struct chart_series *series = values != NULL ? chart_add(work, chart, like) : NULL;
+	if (series == NULL)
+		return -ENOMEM;
+	return pen_gauge(work, series,
+		&(struct chart_gauge){.t_ns = run->t_ns, .values = values, .n = run->n, .scale = 1, .is_held = is_held});
+}
+
+int chart_memory(struct chart_work *work)
+{
+	static const struct chart_series machine = {.name = "machine", .label = "whole machine", .line = CHART_PART};
+	static const struct chart_series target = {.name = "target", .label = "target, resident", .line = CHART_TARGET};
+	// Resident memory counts shared pages once a process; this one divides them, and is read now and then.
+	static const struct chart_series pss = {.name = "target_pss",
+		.label = "target, shared pages divided (PSS)",
+		.line = CHART_BESIDE};
+	struct chart chart = {.id = "memory",
+		.title = "Memory",
+		.unit = "bytes",
+		.look = CHART_LINES,
+		.ceiling = run_fact_double(work->run, FACT_MEMORY_TOTAL)};
+	if (!chart_begin(work, &chart, 3) ||
+		add_gauge(work, &chart, &machine, work->run->values[RUN_SYSTEM_MEMORY], false) < 0 ||
+		add_gauge(work, &chart, &target, both(work, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS), false) < 0 ||
+		add_gauge(work, &chart, &pss, both(work, RUN_MAIN_PSS, RUN_DESCENDANTS_PSS), true) < 0)
+		return -ENOMEM;
+	return chart_end(work, &chart);
+}
+
+int chart_processes(struct chart_work *work)
+{
+	static const struct chart_series target = {.name = "target", .label = "target", .line = CHART_TARGET};
+	struct chart chart = {.id = "processes",
+		.title = "Processes",
+		.unit = "processes",
+		.look = CHART_LINES,
+		.ceiling = (double)NAN};
+	if (!chart_begin(work, &chart, 1) ||
+		add_gauge(work, &chart, &target, work->run->values[RUN_PROCESSES], false) < 0)
+		return -ENOMEM;
+	return chart_end(work, &chart);
+}
+
+/* ---- the program's own metrics ---- */
+
+enum { METRIC_CHARTS_MAX = 24 };
+
+struct metric_report {
+	int64_t t_ns;
+	const char *name;
+	double value;
+};
+
+static int by_name_and_time(const void *a, const void *b)
+{
+	const struct metric_report *x = a, *y = b;
+	int by_name = strcmp(x->name, y->name);
+	return by_name != 0 ? by_name : (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
+}
+
+// "metric:NAME", in the arena; *ret_name is the name in it.
+static const char *id_of(struct arena *arena, const char *name, const char **ret_name)
+{
+	static const char prefix[] = "metric:";
+	size_t size = strlen(name) + 1;
+	char *id = arena_alloc(arena, sizeof(prefix) - 1 + size, 1);
+	if (id == NULL)
+		return NULL;
+	memcpy(id, prefix, sizeof(prefix) - 1);
+	memcpy(id + sizeof(prefix) - 1, name, size);
+	*ret_name = id + sizeof(prefix) - 1;
+	return id;
+}
+
+// Reports are instants: nobody told of the time between them.
+static int add_metric(struct chart_work *work, const struct metric_report *reports, size_t n)
+{
+	const char *name = NULL, *id = id_of(work->arena, reports[0].name, &name);
+	struct chart chart = {.id = id, .title = name, .unit = "", .look = CHART_LINES, .ceiling = (double)NAN};
+	const struct chart_series like = {.name = name, .label = name, .line = CHART_PART};
+	struct chart_series *series = NULL;
+	struct chart_pen pen;
+	if (id == NULL || !chart_begin(work, &chart, 1) || (series = chart_add(work, &chart, &like)) == NULL ||
+		pen_begin(&pen, work, series) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		pen_dot(&pen, reports[i].t_ns, isfinite(reports[i].value) ? reports[i].value : (double)NAN);
+	pen_end(&pen);
+	return chart_end(work, &chart);
+}
+
+static size_t end_of_group(const struct metric_report *reports, size_t n, size_t begin)
+{
+	size_t end = begin + 1;
+	while (end < n && strcmp(reports[end].name, reports[begin].name) == 0)
+		end++;
+	return end;
+}
+
+// Nobody looks at a hundred charts. How many reports a metric must have to be among those with the most.
+static size_t least_reports(const struct metric_report *reports, size_t n)
+{
+	size_t most[METRIC_CHARTS_MAX] = {0}; // descending
+	for (size_t i = 0, end; i < n; i = end) {
+		end = end_of_group(reports, n, i);
+		size_t count = end - i, at = METRIC_CHARTS_MAX;
+		for (; at > 0 && most[at - 1] < count; at--)
+			if (at < METRIC_CHARTS_MAX)
+				most[at] = most[at - 1];
+		if (at < METRIC_CHARTS_MAX)
+			most[at] = count;
+	}
+	return most[METRIC_CHARTS_MAX - 1];
+}
+
+int chart_metrics(struct chart_work *work)
+{
+	const struct run *run = work->run;
+	size_t n = run->n_user_metrics;
+	struct metric_report *reports = arena_alloc(work->scratch, n, sizeof(*reports));
+	if (reports == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		reports[i] = (struct metric_report){run->user_metrics[i].t_ns,
+			run->user_metrics[i].name,
+			run->user_metrics[i].value};
+	qsort(reports, n, sizeof(*reports), by_name_and_time);
+	size_t least = least_reports(reports, n), n_charts = 0;
+	for (size_t i = 0, end; i < n && n_charts < METRIC_CHARTS_MAX; i = end) {
+		end = end_of_group(reports, n, i);
+		if (end - i < least)
+			continue;
+		if (add_metric(work, reports + i, end - i) < 0)
+			return -ENOMEM;
+		n_charts++;
+	}
+	return 0;
+}

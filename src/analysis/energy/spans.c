@@ -1,0 +1,174 @@
+#include "analysis/energy/spans.h"
+
+#include "analysis/block/moments.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+/* Begins and ends in ascending order; at one instant ends come first, so that what they hold is free again. The order among equals is
+ * that of the spans, for results that are the same each time. */
+struct instant {
+	int64_t t_ns;
+	uint32_t span;
+	bool is_end;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct instant *x = a, *y = b;
+	if (x->t_ns != y->t_ns)
+		return x->t_ns > y->t_ns ? 1 : -1;
+	if (x->is_end != y->is_end)
+		return x->is_end ? -1 : 1;
+	return (x->span > y->span) - (x->span < y->span);
+}
+
+static bool has_ended(const struct run_span *span)
+{
+	return value_ok(span->end_ns) && span->end_ns > span->begin_ns;
+}
+
+// A span without length used nothing, and its end would come before its begin.
+static size_t list_instants(const struct run *run, struct instant *out)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < run->n_spans; i++) {
+		const struct run_span *span = &run->spans[i];
+		if (!has_ended(span))
+			continue;
+		out[n++] = (struct instant){span->begin_ns, (uint32_t)i, false};
+		out[n++] = (struct instant){span->end_ns, (uint32_t)i, true};
+	}
+	qsort(out, n, sizeof(*out), by_time);
+	return n;
+}
+
+struct span_work {
+	const struct findings *findings;
+	struct moments moments;
+	uint32_t *since;           // of each span: its begin, while it is open
+	struct part_error *errors; // scratch, of each domain
+	double *energy_j, *error_j;
+};
+
+static double error_since(struct span_work *work, uint32_t since)
+{
+	const struct findings *f = work->findings;
+	struct error_sum sum = {0};
+	memset(work->errors, 0, f->n_domains * sizeof(*work->errors));
+	moments_add_errors(&work->moments, since, 1, work->errors);
+	for (size_t d = 0; d < f->n_domains; d++) {
+		if (!f->domains[d].in_total || work->moments.walks[d].attribution == NULL)
+			continue;
+		double j = moments_point(&work->moments, work->moments.now, d)->part.target_j -
+			moments_point(&work->moments, since, d)->part.target_j;
+		error_sum_add(&sum, &f->domains[d], part_error_j(&work->errors[d], &f->domains[d], j),
+			work->errors[d].doubt_j);
+	}
+	return error_sum_j(&sum);
+}
+
+static int with_errors(struct span_work *work, const struct instant *instants, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t span = instants[i].span;
+		if (moments_go_to(&work->moments, instants[i].t_ns) < 0)
+			return -ENOMEM;
+		if (!instants[i].is_end) {
+			work->since[span] = moments_hold(&work->moments);
+			continue;
+		}
+		uint32_t since = work->since[span];
+		work->energy_j[span] = moments_now(&work->moments)->target_j - work->moments.at[since].target_j;
+		work->error_j[span] = error_since(work, since);
+		moments_let_go(&work->moments, since);
+	}
+	return 0;
+}
+
+// Most callers want no errors, which take most of the time.
+static void without_errors(struct span_work *work, const struct instant *instants, size_t n)
+{
+	struct attribution_point point;
+	for (size_t d = 0; d < work->findings->n_domains; d++) {
+		struct attribution_walk *walk = &work->moments.walks[d];
+		if (!work->findings->domains[d].in_total || walk->attribution == NULL)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			if (i == 0 || instants[i].t_ns != instants[i - 1].t_ns)
+				attribution_walk_to(walk, instants[i].t_ns, &point);
+			double *energy_j = &work->energy_j[instants[i].span];
+			*energy_j += instants[i].is_end ? point.part.target_j : -point.part.target_j;
+		}
+	}
+}
+
+static double *unknown(struct arena *arena, size_t n)
+{
+	double *values = arena_alloc(arena, n, sizeof(*values));
+	for (size_t i = 0; values != NULL && i < n; i++)
+		values[i] = (double)NAN;
+	return values;
+}
+
+// A span without length, if anything is known at all; and where every span begins to be added up.
+static void begin_at_nothing(const struct run *run, double *values)
+{
+	for (size_t i = 0; values != NULL && i < run->n_spans; i++)
+		if (value_ok(run->spans[i].end_ns))
+			values[i] = 0;
+}
+
+static int fill(struct span_work *work, const struct timeline *timeline, struct arena *scratch)
+{
+	const struct run *run = work->findings->run;
+	struct instant *instants = arena_alloc(scratch, 2 * run->n_spans, sizeof(*instants));
+	work->since = arena_alloc(scratch, run->n_spans, sizeof(*work->since));
+	work->errors = arena_alloc(scratch, work->findings->n_domains, sizeof(*work->errors));
+	if (instants == NULL || work->since == NULL || work->errors == NULL ||
+		moments_init(&work->moments, work->findings, &timeline->metering, &timeline->windows, scratch) < 0)
+		return -ENOMEM;
+	if (!work->moments.any_energy)
+		return 0;
+	begin_at_nothing(run, work->energy_j);
+	begin_at_nothing(run, work->error_j);
+	size_t n = list_instants(run, instants);
+	int r = 0;
+	if (work->error_j != NULL)
+		r = with_errors(work, instants, n);
+	else
+		without_errors(work, instants, n);
+	moments_finish(&work->moments);
+	return r;
+}
+
+int spans_energy_along(const struct findings *findings, const struct timeline *timeline, struct arena *arena,
+	double **ret_energy_j, double **ret_error_j)
+{
+	size_t n = findings->run->n_spans;
+	struct span_work work = {.findings = findings, .energy_j = unknown(arena, n)};
+	if (ret_error_j != NULL)
+		work.error_j = unknown(arena, n);
+	if (n > UINT32_MAX / 2 || work.energy_j == NULL || (ret_error_j != NULL && work.error_j == NULL))
+		return -ENOMEM;
+	struct arena *scratch = arena_new();
+	int r = scratch != NULL ? fill(&work, timeline, scratch) : -ENOMEM;
+	arena_free(scratch);
+	if (r < 0)
+		return r;
+	*ret_energy_j = work.energy_j;
+	if (ret_error_j != NULL)
+		*ret_error_j = work.error_j;
+	return 0;
+}
+
+int spans_energy(const struct findings *findings, struct arena *arena, double **ret_energy_j, double **ret_error_j)
+{
+	struct arena *scratch = arena_new();
+	struct timeline timeline;
+	int r = scratch != NULL ? timeline_make(findings->run, scratch, &timeline) : -ENOMEM;
+	if (r == 0)
+		r = spans_energy_along(findings, &timeline, arena, ret_energy_j, ret_error_j);
+	arena_free(scratch);
+	return r;
+}
