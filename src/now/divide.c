@@ -1,11 +1,7 @@
 #include "now/divide.h"
 
 #include "base/util.h"
-
-// Parts of a domain's power; what is left of 1 is the others'.
-struct split {
-	double target, own, idle, unattributed;
-};
+#include "now/divide_gpu.h"
 
 /* What a resource is divided by: each process's part is its use over the whole. */
 struct divisor {
@@ -56,51 +52,6 @@ static struct split split_by(const struct divisor *divisor, const struct process
 	return split;
 }
 
-/* ---- GPUs ---- */
-
-static bool share_of(int64_t target, int64_t others, struct split *ret_split)
-{
-	double t = value_to_double(target, 1), o = value_to_double(others, 1);
-	if (!value_ok(target)) // without a target the sensors tell of the others alone
-		t = 0;
-	if (!(t + o > 0))
-		return false;
-	*ret_split = (struct split){.target = t / (t + o)};
-	return true;
-}
-
-static bool by_slices(const int64_t *row, struct split *ret_split)
-{
-	double target = value_to_double(row[DEVICE_TARGET_MIG_SHARE], 1e-6);
-	double others = value_to_double(row[DEVICE_OTHERS_MIG_SHARE], 1e-6);
-	if (isnan(target) && isnan(others))
-		return false;
-	target = target > 0 ? target : 0;
-	others = others > 0 ? others : 0;
-	double whole = fmax(target + others, 1);
-	*ret_split = (struct split){.target = target / whole, .idle = 1 - (target + others) / whole};
-	return true;
-}
-
-// As shares_gpu of the report: slices, SM time, memory, presence.
-static struct split split_gpu(const int64_t *row)
-{
-	int64_t target = row[DEVICE_TARGET_PROCESSES], others = row[DEVICE_OTHERS_PROCESSES];
-	bool nobody = others == 0 && (target == 0 || !value_ok(target));
-	struct split split;
-	if (nobody || row[DEVICE_UTILIZATION] == 0)
-		return (struct split){.idle = 1};
-	if (by_slices(row, &split) ||
-		share_of(row[DEVICE_TARGET_UTILIZATION], row[DEVICE_OTHERS_UTILIZATION], &split) ||
-		share_of(row[DEVICE_TARGET_MEMORY], row[DEVICE_OTHERS_MEMORY], &split))
-		return split;
-	if (value_ok(others) && (target == 0 || !value_ok(target)))
-		return (struct split){0};
-	if (value_ok(target) && others == 0)
-		return (struct split){.target = 1};
-	return (struct split){.unattributed = 1};
-}
-
 /* ---- processes ---- */
 
 enum resource { RESOURCE_CPU, RESOURCE_DRAM, RESOURCES };
@@ -116,13 +67,6 @@ static void supply_add(struct supply *supply, const struct now_domain *domain, c
 	if (!isnan(domain->power_w))
 		supply->power_w = isnan(supply->power_w) ? domain->power_w : supply->power_w + domain->power_w;
 	supply->added_j += (double)meter->added_uj * 1e-6;
-}
-
-static double add_known(double sum, double part)
-{
-	if (isnan(part))
-		return sum;
-	return isnan(sum) ? part : sum + part;
 }
 
 static void give(struct process_row *row, const struct supply *supplies, const struct divisor *divisors)
@@ -141,11 +85,13 @@ static void give(struct process_row *row, const struct supply *supplies, const s
 
 /* ---- all of it ---- */
 
-static struct split split_of(const struct now_domain *domain, const int64_t *row, const struct split *splits)
+static struct split split_of(struct domain_table *domains, size_t i, struct process_table *processes,
+	const struct split *splits)
 {
-	if (domain->domain->kind == DOMAIN_GPU)
-		return split_gpu(row);
-	return splits[domain->domain->kind == DOMAIN_DRAM ? RESOURCE_DRAM : RESOURCE_CPU];
+	enum domain_kind kind = domains->domains[i].domain->kind;
+	if (kind == DOMAIN_GPU)
+		return divide_gpu(domains, i, processes);
+	return splits[kind == DOMAIN_DRAM ? RESOURCE_DRAM : RESOURCE_CPU];
 }
 
 static void sum_add(struct now_sum *sum, const struct split *split, double power_w)
@@ -173,10 +119,11 @@ void divide_watts(struct domain_table *domains, struct process_table *processes,
 	};
 	struct supply supplies[RESOURCES] = {{.power_w = (double)NAN}, {.power_w = (double)NAN}};
 	struct now_sum sum = {0};
+	divide_gpu_begin(processes);
 	for (size_t i = 0; i < domains->n; i++) {
 		struct now_domain *domain = &domains->domains[i];
 		const size_t device = domains->device_of[i];
-		struct split split = split_of(domain, domains->rows[device], splits);
+		struct split split = split_of(domains, i, processes, splits);
 		domain->target_w = processes->target_pid != 0 ? split.target * domain->power_w : (double)NAN;
 		if (!domain->in_total)
 			continue;

@@ -106,9 +106,10 @@ static void tell_problem(struct domain_table *table)
 int domain_table_open(struct domain_table *table, const struct now_options *options, struct wattle_error *reterr)
 {
 	const struct sensor_options all = {.calibrate_ns = calibrate_ns};
+	struct sensor_options asked = options->sensors != NULL ? *options->sensors : all;
+	asked.list_users = true;
 	*table = (struct domain_table){0};
-	int r = sensor_set_open(&table->sensors, options->env, options->sensors != NULL ? options->sensors : &all,
-		reterr);
+	int r = sensor_set_open(&table->sensors, options->env, &asked, reterr);
 	if (r < 0)
 		return r;
 	size_t n = table->sensors.n_devices;

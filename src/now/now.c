@@ -20,8 +20,8 @@ struct now_state {
 	int64_t busy_ns; // of the machine, at the last look
 	struct domain_table domains;
 	struct process_table processes;
-	pid_t *target_pids; // owned; ascending
-	size_t target_room;
+	pid_t *pids; // owned: first all, then, from `pids_room` on, the target's
+	size_t pids_room, n_target;
 	struct now_process *listed; // owned: now.processes
 	size_t listed_room;
 	int64_t opened_ns, opened_cpu_ns;
@@ -109,7 +109,7 @@ void now_close(struct now_state *state)
 	now_history_close(&state->now.target_history_w);
 	now_history_close(&state->now.cpu_history_cores);
 	now_history_close(&state->now.memory_history_bytes);
-	free(state->target_pids);
+	free(state->pids);
 	free(state->listed);
 	free(state);
 }
@@ -161,31 +161,38 @@ static void list_processes(struct now_state *state)
 
 /* ---- a look ---- */
 
-static size_t find_target_pids(struct now_state *state)
+// All processes and those of the target, both ascending. False: no memory, and nothing is known of them.
+static bool list_pids(struct now_state *state)
 {
 	const struct process_table *table = &state->processes;
-	size_t n = 0;
-	for (size_t i = 0; i < table->n; i++) {
-		if (!table->rows[i].now.is_target)
-			continue;
-		pid_t *larger = array_with_room(state->target_pids, n, &state->target_room, sizeof(*larger), 64);
+	state->n_target = 0;
+	if (table->n > state->pids_room) {
+		pid_t *larger = realloc_array(state->pids, 2 * (table->n + table->n / 4), sizeof(*larger));
 		if (larger == NULL)
-			break;
-		state->target_pids = larger;
-		larger[n++] = table->rows[i].now.pid;
+			return false;
+		state->pids = larger;
+		state->pids_room = table->n + table->n / 4;
 	}
-	return n;
+	for (size_t i = 0; i < table->n; i++) {
+		state->pids[i] = table->rows[i].now.pid;
+		if (table->rows[i].now.is_target)
+			state->pids[state->pids_room + state->n_target++] = table->rows[i].now.pid;
+	}
+	return true;
 }
 
 static void read_domains(struct now_state *state, int64_t t_ns, const struct machine_reading *reading)
 {
+	bool listed = list_pids(state);
 	const struct sensor_context context = {
 		.t_ns = t_ns,
 		.system_busy_ns = reading->cpu_busy_ns,
 		.system_idle_ns = reading->cpu_idle_ns,
 		.main_pid = state->processes.target_pid,
-		.n_target_pids = find_target_pids(state),
-		.target_pids = state->target_pids,
+		.target_pids = state->pids + state->pids_room,
+		.n_target_pids = state->n_target,
+		.all_pids = state->pids,
+		.n_all_pids = listed ? state->processes.n : 0,
 		.self_pid = state->processes.own_pid,
 	};
 	domain_table_look(&state->domains, state->env, &context);

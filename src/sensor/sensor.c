@@ -256,3 +256,14 @@ void sensor_set_read(struct sensor_set *set, const struct sensor_context *contex
 	if (!context->energy_only)
 		fill_temperatures(set, ret_rows);
 }
+
+const struct device_user *sensor_set_users(const struct sensor_set *set, size_t device, size_t *ret_count)
+{
+	for (size_t s = 0; s < set->n_slots; s++) {
+		const struct sensor_slot *slot = &set->slots[s];
+		for (size_t i = 0; i < slot->n_domains; i++)
+			if (&slot->domains[i] == set->devices[device])
+				return slot->ops->users != NULL ? slot->ops->users(slot->state, i, ret_count) : NULL;
+	}
+	return NULL;
+}

@@ -94,6 +94,8 @@ struct sensor_context {
 	const pid_t *target_pids; // ascending, the root included
 	size_t n_target_pids;
 	pid_t self_pid;
+	const pid_t *all_pids; // of the whole machine, ascending; where list_users was asked for, else NULL
+	size_t n_all_pids;
 	bool energy_only; // fill DEVICE_ENERGY and DEVICE_ENERGY_TIME and leave out the rest: a quick look for the
 			  // moment at which a counter is updated, between two samples
 };
@@ -111,10 +113,20 @@ struct sensor_options {
 	const char *hip_visible_devices;
 	const char *rocr_visible_devices;
 	const char *wall_meter;    // --wall-meter FILE or NULL; borrowed until close
+	bool list_users;           // users() will be asked, and all_pids be told
 	bool describe_only;        // wattle sensors: list everything, GPUs hidden from the target too
 	int64_t calibrate_ns;      // at most this much time may go into measuring update periods at open; 0: none.
 				   // To find a counter dead (AMD GPUs: 250 ms, perf in guests: 3 ms) may take more
 	struct gpu_roster *roster; // set by sensor_set_open: numbers GPUs over all sensors, answers --gpus
+};
+
+/* What one process does on one device. A process that stands there more than once, on several MIG instances say, has as many
+ * of these; they add up. */
+struct device_user {
+	pid_t pid;               // as /proc here numbers it; 0: nobody can tell which process here it is, if any
+	double busy_percent;     // of the device's time; NaN: not told
+	int64_t memory_bytes;    // VALUE_MISSING: not told
+	double instance_percent; // the part of a GPU's SM slices that is this process's; NaN: the GPU is not cut into instances
 };
 
 struct sensor_ops {
@@ -138,6 +150,9 @@ struct sensor_ops {
 	 * was, which may be before the sample or a little after it. Must not block, allocate or fail: a device that
 	 * fell off the bus just leaves its row empty. Only called where there are domains. */
 	void (*read)(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT]);
+	/* Optional; NULL: it never knows. Who was on domains[domain] at the last complete reading, target or not, where
+	 * options.list_users was set at open. NULL: unknown now; *ret_count 0: nobody. Borrowed until the next read. */
+	const struct device_user *(*users)(void *state, size_t domain, size_t *ret_count);
 	/* After open, also after one that failed half-way. */
 	void (*close)(void *state);
 };
@@ -172,3 +187,5 @@ int sensor_set_open(struct sensor_set *set, const struct wattle_env *env, const 
 void sensor_set_close(struct sensor_set *set);
 // Reads all; values of device i go to ret_rows[i]. No allocation.
 void sensor_set_read(struct sensor_set *set, const struct sensor_context *context, int64_t (*ret_rows)[DEVICE_COUNT]);
+// Who was on devices[device] at the last reading, as sensor_ops.users.
+const struct device_user *sensor_set_users(const struct sensor_set *set, size_t device, size_t *ret_count);

@@ -20,6 +20,7 @@ struct nvml_state {
 	struct nvml_api api;
 	struct nvml_bus bus;
 	bool waits_for_waking;
+	bool list_users;
 	struct nvml_gpu *gpus; // owned
 	size_t n_gpus;
 	struct domain *domains; // owned: first those of the GPUs, in their order, then modules, then MIG instances
@@ -106,6 +107,7 @@ static struct nvml_gpu *init_gpu(struct nvml_state *nvml, size_t index, int firs
 		.domain = &nvml->domains[index],
 		.minor = UINT32_MAX,
 		.on_bus = -1,
+		.users = {.wanted = nvml->list_users},
 	};
 	init_domain(gpu->domain, first + (int)index);
 	return gpu;
@@ -139,8 +141,6 @@ static void find_gpu(struct nvml_state *nvml, unsigned int index, int first)
 		snprintf(gpu->domain->device, sizeof(gpu->domain->device), "NVIDIA GPU %d", gpu->domain->index);
 	struct nvml_failure failure = nvml_failure(code);
 	set_unreadable(gpu->domain, failure.why, failure.remedy);
-	if (gpu->domain->device[0] == '\0')
-		snprintf(gpu->domain->device, sizeof(gpu->domain->device), "NVIDIA GPU %u", index);
 }
 
 static int find_gpus(struct nvml_state *nvml, unsigned int count, int first)
@@ -318,6 +318,7 @@ static int nvml_open(void *state, const struct wattle_env *env, const struct sen
 	struct nvml_state *nvml = state;
 	struct wattle_error cause = {0};
 	nvml->env = env;
+	nvml->list_users = options->list_users;
 	if (options->gpu_brand != NULL && strcmp(options->gpu_brand, "nvidia") != 0)
 		return 0;
 	int r = nvml_bus_open(&nvml->bus, env);
@@ -365,6 +366,15 @@ static void nvml_read(void *state, const struct sensor_context *context, int64_t
 	}
 }
 
+static const struct device_user *nvml_users(void *state, size_t domain, size_t *ret_count)
+{
+	struct nvml_state *nvml = state;
+	if (domain >= nvml->n_gpus || !nvml->gpus[domain].users.known)
+		return NULL;
+	*ret_count = nvml->gpus[domain].users.n;
+	return nvml->gpus[domain].users.users;
+}
+
 static void nvml_close(void *state)
 {
 	struct nvml_state *nvml = state;
@@ -383,5 +393,6 @@ const struct sensor_ops sensor_nvml = {
 	.open = nvml_open,
 	.domains = nvml_domains,
 	.read = nvml_read,
+	.users = nvml_users,
 	.close = nvml_close,
 };

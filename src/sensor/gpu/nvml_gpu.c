@@ -171,12 +171,14 @@ static void read_processes(struct nvml_gpu *gpu, struct nvml_scratch *scratch, s
 		known = (by_instance && set->n > 0) || list_all(gpu, scratch) || by_instance;
 	}
 	gpu->owners = (struct nvml_owners){.rest = PID_UNKNOWN};
+	nvml_users_forget(&gpu->users);
 	if (!known)
 		return;
 	nvml_process_set_judge(set, match, gpu->minor, &gpu->owners);
 	nvml_process_set_sum(set, &gpu->owners, has_target, row);
 	nvml_mig_put_shares(&gpu->mig, set, &gpu->owners, has_target, row);
 	nvml_accounts_read(&gpu->accounts, &gpu->board, &scratch->accounts, match, row);
+	nvml_users_list(&gpu->users, set, &gpu->mig, match);
 	tell_method(gpu, has_target);
 }
 
@@ -185,7 +187,8 @@ static void read_use(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct 
 	if (!nvml_asks(&gpu->board, NVML_QUERY_SM_SAMPLES))
 		return;
 	int code = nvml_use_read(&gpu->use, &gpu->board, &scratch->use, match, &gpu->owners, row);
-	nvml_note(&gpu->board, NVML_QUERY_SM_SAMPLES, code);
+	if (nvml_note(&gpu->board, NVML_QUERY_SM_SAMPLES, code) == NVML_SUCCESS)
+		nvml_users_add_use(&gpu->users, &gpu->use, match);
 }
 
 /* ---- a reading ---- */
@@ -229,6 +232,7 @@ static void forget(struct nvml_gpu *gpu)
 {
 	for (size_t i = 0; i < DEVICE_COUNT; i++)
 		gpu->held[i] = VALUE_MISSING;
+	nvml_users_forget(&gpu->users);
 }
 
 static void ask_often(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match)

@@ -11,6 +11,7 @@
 #include "sensor/gpu/nvml_process.h"
 #include "sensor/gpu/nvml_scratch.h"
 #include "sensor/gpu/nvml_use.h"
+#include "sensor/gpu/nvml_users.h"
 #include "sensor/sensor.h"
 
 #include <stdbool.h>
@@ -29,6 +30,7 @@ struct nvml_gpu {
 	struct nvml_mig mig;
 	struct nvml_accounts accounts;
 	struct nvml_owners owners;
+	struct nvml_users users;
 	unsigned int minor;          // of /dev/nvidia<minor>
 	int on_bus;                  // its place in nvml_bus; -1: not found there
 	int64_t next_ns[NVML_PACES]; // when the queries of that pace are due

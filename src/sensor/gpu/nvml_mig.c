@@ -197,3 +197,28 @@ void nvml_mig_put_shares(const struct nvml_mig *mig, const struct nvml_process_s
 	if (has_target)
 		row[DEVICE_TARGET_MIG_SHARE] = llround(target * 1e6);
 }
+
+// By memory where that is known of all who share the instance, else in equal parts.
+static double part_of_instance(const struct tenants *tenants, const struct nvml_process *process)
+{
+	double bytes = 0, heads = 0;
+	for (int side = 0; side <= PID_UNKNOWN; side++) {
+		bytes += tenants->bytes[side];
+		heads += tenants->processes[side];
+	}
+	return !tenants->bytes_unknown && bytes > 0 ? (double)process->used_bytes / bytes : 1 / heads;
+}
+
+double nvml_mig_part_of(const struct nvml_mig *mig, const struct nvml_process_set *set,
+	const struct nvml_process *process)
+{
+	if (!mig->on || process->instance == NVML_NO_INSTANCE)
+		return (double)NAN;
+	for (size_t i = 0; i < mig->n; i++) {
+		if (!is_on_instance(process, &mig->instances[i]))
+			continue;
+		struct tenants tenants = find_tenants(set, &mig->instances[i]);
+		return part_of_instance(&tenants, process) * mig->instances[i].share;
+	}
+	return (double)NAN;
+}

@@ -34,5 +34,9 @@ void nvml_mig_open(struct nvml_mig *mig, const struct nvml_board *board, uint64_
 // Fills TARGET_MIG_SHARE and OTHERS_MIG_SHARE from a set that was judged. Nothing where MIG is off.
 void nvml_mig_put_shares(const struct nvml_mig *mig, const struct nvml_process_set *set,
 	const struct nvml_owners *owners, bool has_target, int64_t *row);
+// The part of the GPU that is one process's of the set: of its instance, divided with the others there. NaN where MIG is off, or
+// it is not told on which instance the process is.
+double nvml_mig_part_of(const struct nvml_mig *mig, const struct nvml_process_set *set,
+	const struct nvml_process *process);
 // Slices in the name of an instance: 3 for "… MIG 3g.20gb", 1 for "… MIG 1c.3g.20gb"; 0 if it tells none. Pure.
 uint32_t nvml_mig_slices_of_name(const char *name);

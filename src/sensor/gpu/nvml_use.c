@@ -19,6 +19,8 @@ static size_t drop_garbage(struct nvml_process_sample *samples, size_t n, uint64
 		if (is_sample(&samples[i], last_seen_us))
 			samples[kept++] = samples[i];
 	}
+	for (size_t i = kept; i < n; i++) // else who goes through them again meets some twice
+		samples[i].pid = 0;
 	return kept;
 }
 
@@ -82,6 +84,19 @@ uint64_t nvml_sm_sum(struct nvml_process_sample *samples, size_t n, uint64_t las
 			newest_us = samples[i + count - 1].timestamp_us;
 	}
 	return newest_us;
+}
+
+size_t nvml_sm_of_pids(struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us, struct nvml_pid_use *pids,
+	size_t room)
+{
+	size_t n_pids = 0;
+	n = drop_garbage(samples, n, last_seen_us);
+	sort_samples(samples, n);
+	for (size_t i = 0, count; i < n && n_pids < room; i += count) {
+		pids[n_pids].pid = samples[i].pid;
+		pids[n_pids++].percent = mean_of_first(&samples[i], n - i, last_seen_us, &count);
+	}
+	return n_pids;
 }
 
 /* ---- asking the driver ---- */
@@ -161,10 +176,12 @@ int nvml_use_read(struct nvml_use *use, struct nvml_board *board, const struct n
 		count = 0;
 	uint64_t newest_us = nvml_sm_sum(room->samples, count, use->seen_us, match, &now);
 	if (newest_us > use->seen_us) {
+		use->n_pids = nvml_sm_of_pids(room->samples, count, use->seen_us, use->pids, ARRAY_SIZE(use->pids));
 		note_fresh(use, newest_us, match->t_ns);
 		use->last = now;
 	} else if (!holds(use, match->t_ns)) {
 		use->last = (struct nvml_sm_use){0};
+		use->n_pids = 0;
 		use->awaits_first = false;
 	}
 	if (use->awaits_first)

@@ -257,6 +257,17 @@ enum pid_side pid_match_side(struct pid_match *match, uint32_t pid, enum pid_met
 	return side_by_proc(match, (pid_t)pid, ret_method, ret_pid);
 }
 
+pid_t pid_match_local(struct pid_match *match, uint32_t pid)
+{
+	enum pid_method method;
+	pid_t local;
+	if (pid == 0 || pid > INT32_MAX)
+		return 0;
+	if (pid_match_side(match, pid, &method, &local) == PID_TARGET)
+		return local;
+	return match->view == PID_VIEW_NESTED && is_foreign(match) ? 0 : (pid_t)pid;
+}
+
 /* ---- devices that are held open ---- */
 
 struct pid_holders pid_match_holders(struct pid_match *match, unsigned int minor)

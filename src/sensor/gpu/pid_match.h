@@ -87,5 +87,7 @@ void pid_match_update(struct pid_match *match, const struct sensor_context *cont
 void pid_match_meet(struct pid_match *match, uint32_t pid);
 // PID_UNKNOWN: not by what this file knows. *ret_method is set with the answer; *ret_pid is the id as we know it.
 enum pid_side pid_match_side(struct pid_match *match, uint32_t pid, enum pid_method *ret_method, pid_t *ret_pid);
+// The number by which /proc here knows the process with this id, target or not; 0: that can't be told.
+pid_t pid_match_local(struct pid_match *match, uint32_t pid);
 // Who has /dev/nvidia<minor> open (or only /dev/nvidia-uvm), looked up at most once a second.
 struct pid_holders pid_match_holders(struct pid_match *match, unsigned int minor);
