@@ -1,0 +1,176 @@
+/* The live page: fetches its own figures again and again, and puts them in place of the old ones node by node, so that what is
+ * selected, focused or sorted stays so. */
+
+/* ---- new figures for old ---- */
+
+function syncAttributes(old, fresh) {
+	for (const { name, value } of fresh.attributes)
+		if (old.getAttribute(name) !== value)
+			old.setAttribute(name, value);
+	for (const { name } of Array.from(old.attributes))
+		if (!fresh.hasAttribute(name))
+			old.removeAttribute(name);
+}
+
+/* Children with an id are known by it wherever they stand, the others by their place. */
+function replaceChildren(old, fresh) {
+	const known = new Map();
+	for (const child of old.children)
+		if (child.id)
+			known.set(child.id, child);
+	let at = old.firstChild;
+	for (const child of Array.from(fresh.childNodes)) {
+		const place = at && !at.id && at.nodeName === child.nodeName ? at : null;
+		const match = child.id ? known.get(child.id) : place;
+		if (match === at && match)
+			at = at.nextSibling;
+		else
+			old.insertBefore(match || child, at);
+		if (match)
+			replaceNode(match, child);
+	}
+	while (at) {
+		const next = at.nextSibling;
+		at.remove();
+		at = next;
+	}
+}
+
+function replaceNode(old, fresh) {
+	if (old.nodeType === Node.TEXT_NODE) {
+		if (old.data !== fresh.data)
+			old.data = fresh.data;
+		return;
+	}
+	if (old.nodeName === "THEAD") // never changes, and has the buttons that sort
+		return;
+	syncAttributes(old, fresh);
+	replaceChildren(old, fresh);
+}
+
+function keepOrder(table, fresh) {
+	const heads = Array.from(table.tHead.rows[0].cells);
+	const column = heads.findIndex((head) => /cending/.test(head.getAttribute("aria-sort")));
+	const order = column < 0 ? "" : heads[column].getAttribute("aria-sort");
+	if (order && !(heads[column].textContent === "Power" && order === "descending")) // as it comes
+		sortTable(fresh, column, order);
+}
+
+function showFigures(page) {
+	for (const fresh of page.querySelectorAll("table.sortable")) {
+		const table = document.getElementById(fresh.id);
+		if (table)
+			keepOrder(table, fresh);
+	}
+	for (const id of ["first", "rest"])
+		replaceNode(document.getElementById(id), page.getElementById(id));
+	for (const table of document.querySelectorAll("table.sortable"))
+		if (!table.tHead.querySelector("button"))
+			makeSortable(table);
+}
+
+/* ---- what was, for the charts ---- */
+
+const LOOKS = 600; // as many as the server keeps
+let trail = null;
+
+function readBlock(page, id) {
+	const block = page.getElementById(id);
+	return block ? JSON.parse(block.textContent) : null;
+}
+
+function appendColumns(old, fresh) {
+	for (const [key, values] of Object.entries(fresh)) {
+		if (key === "domains" || !Array.isArray(values))
+			continue;
+		if (!old[key]) // a domain that has had no such reading until now
+			old[key] = new Array(trail.unix_s.length - 1).fill(null);
+		old[key].push(...values);
+		if (old[key].length > LOOKS)
+			old[key].splice(0, old[key].length - LOOKS);
+	}
+}
+
+function appendLook(fresh) {
+	appendColumns(trail, fresh);
+	fresh.domains.forEach((domain, i) => appendColumns(trail.domains[i], domain));
+	trail.look = fresh.look;
+}
+
+/* After a pause (the page was hidden, the computer slept), or when another server answers, all of it is fetched again. */
+async function fetchTrail() {
+	const answer = await fetch("now.json?trail=1", { cache: "no-store", signal: AbortSignal.timeout(10000) });
+	if (!answer.ok)
+		throw new Error(`the server says ${answer.status}`);
+	const now = await answer.json();
+	trail = { ...now.trail, look: now.look, interval_s: now.interval_s, cores: now.cores,
+		memory_total_bytes: now.memory_total_bytes };
+	drawCharts(true);
+}
+
+async function follow(newest) {
+	if (newest.look === trail.look)
+		return;
+	if (newest.look !== trail.look + 1 || newest.domains.length !== trail.domains.length) {
+		await fetchTrail();
+		return;
+	}
+	appendLook(newest);
+	drawCharts(false);
+}
+
+/* ---- again and again ---- */
+
+let failedSince = null;
+let timer = 0;
+
+function showState(text, className) {
+	const state = document.getElementById("state");
+	state.textContent = text;
+	state.className = "beat" + (className ? " " + className : "");
+}
+
+async function fetchFigures() {
+	const answer = await fetch("figures", { cache: "no-store", signal: AbortSignal.timeout(10000) });
+	if (!answer.ok)
+		throw new Error(`the server says ${answer.status}`);
+	const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+	const newest = readBlock(page, "newest");
+	const isNew = newest.look !== trail.look;
+	if (isNew)
+		showFigures(page);
+	await follow(newest);
+	return isNew;
+}
+
+function again(delay_ms) {
+	clearTimeout(timer);
+	timer = setTimeout(turn, delay_ms);
+}
+
+/* Asks a little more often than the server looks when it came too early, so that it soon asks right after a look. */
+async function turn() {
+	if (document.hidden)
+		return; // nobody sees it; visibilitychange starts again
+	const interval_ms = trail.interval_s * 1000;
+	try {
+		const isNew = await fetchFigures();
+		failedSince = null;
+		showState("Live", "");
+		again(isNew ? interval_ms : Math.max(50, interval_ms / 8));
+	} catch (error) {
+		failedSince = failedSince || new Date();
+		showState(`No answer since ${failedSince.toLocaleTimeString()} (${error.message}), trying again`, "is-lost");
+		again(Math.max(2000, interval_ms));
+	}
+}
+
+whenReady(() => {
+	trail = readBlock(document, "trail");
+	if (!trail)
+		return;
+	drawCharts(true);
+	onColours.push(() => drawCharts(true));
+	document.addEventListener("visibilitychange", () => again(0));
+	again(trail.interval_s * 1000);
+});

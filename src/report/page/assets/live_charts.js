@@ -1,0 +1,258 @@
+/* The charts of the live page, drawn by dygraphs. The axis is the time until now, so that it stands still while lines move. */
+const WHOSE = [
+	{ key: "target_w", name: "the target", colour: "target" },
+	{ key: "others_w", name: "programs", colour: "others" },
+	{ key: "wattle_w", name: "wattle itself", colour: "wattle" },
+	{ key: "idle_w", name: "idle", colour: "idle" },
+	{ key: "unattributed_w", name: "nobody’s, or unknown", colour: "unattributed" },
+];
+const WINDOWS = [60, 180, 600]; // looks
+let windowLooks = 600;
+const drawn = new Map(); // chart id to what stands on the page
+
+/* ---- which charts there are ---- */
+
+function domainSeries(column, wanted) {
+	return trail.domains
+		.map((domain, i) => ({ domain, i }))
+		.filter(({ domain }) => domain[column] && wanted(domain))
+		.map(({ domain, i }) => ({
+			name: domain.domain,
+			colour: `series-${i % 8}`,
+			isEstimated: domain.provenance === "estimated",
+			values: domain[column],
+		}));
+}
+
+function wholeSeries(key, name, colour) {
+	return trail[key] ? [{ name, colour, isEstimated: false, values: trail[key] }] : [];
+}
+
+function whoseSeries() {
+	return WHOSE.filter(({ key }) => trail[key] && trail[key].some((value) => value !== null))
+		.map(({ key, name, colour }) => ({ name, colour, isEstimated: false, values: trail[key] }));
+}
+
+function charts() {
+	const isGpu = (domain) => domain.kind === "gpu";
+	const all = [
+		{ id: "power", title: "Power by domain", unit: "w", isStacked: true,
+			series: domainSeries("power_w", (domain) => domain.in_total) },
+		{ id: "whose", title: "Power by whose it is (attributed)", unit: "w", isStacked: true, series: whoseSeries() },
+		{ id: "gpu", title: "GPU utilisation", unit: "percent", series: domainSeries("utilization_percent", isGpu),
+			ceiling: 100 },
+		{ id: "gpu-memory", title: "GPU memory", unit: "bytes", series: domainSeries("memory_used_bytes", isGpu) },
+		{ id: "cpu", title: "CPU", unit: "cores", series: wholeSeries("busy_cores", "busy cores", "series-0"),
+			ceiling: trail.cores },
+		{ id: "memory", title: "Memory", unit: "bytes", series: wholeSeries("memory_used_bytes", "in use", "series-2"),
+			ceiling: trail.memory_total_bytes },
+		{ id: "temperature", title: "Temperature", unit: "c", series: domainSeries("temperature_c", () => true) },
+		{ id: "beside", title: "Power not in the sum (parts and wholes of the above)", unit: "w",
+			series: domainSeries("power_w", (domain) => !domain.in_total) },
+	];
+	return all.filter((chart) => chart.series.some((series) => series.values.some((value) => value !== null)));
+}
+
+/* ---- drawing ---- */
+
+function colourOf(name) {
+	return getComputedStyle(root).getPropertyValue("--" + name).trim();
+}
+
+function rowsOf(chart) {
+	const newest = trail.unix_s[trail.unix_s.length - 1];
+	return trail.unix_s.map((t, i) => [t - newest, ...chart.series.map((series) => series.values[i] ?? null)]);
+}
+
+function agoTicks(from, to) {
+	const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200];
+	const step = steps.find((size) => (to - from) / size <= 6) || 14400;
+	const ticks = [];
+	for (let at = Math.ceil(from / step) * step; at <= to + 1e-9; at += step)
+		ticks.push({ v: at, label: agoText(at) });
+	return ticks;
+}
+
+function agoText(at) {
+	if (Math.abs(at) < 1e-9)
+		return "now";
+	return at % 60 === 0 ? `−${-at / 60} min` : `−${-at} s`;
+}
+
+/* Round numbers: 1, 2 or 5 times a power of ten, for bytes too, as they are decimal here. */
+function roundTicks(low, high, pixels, unit) {
+	const most = Math.max(2, Math.floor(pixels / 34));
+	const power = Math.pow(10, Math.floor(Math.log10((high - low || 1) / most)));
+	const step = [1, 2, 5, 10].map((size) => size * power).find((size) => (high - low) / size <= most);
+	const ticks = [];
+	for (let i = Math.ceil(low / step); i * step <= high * (1 + 1e-9); i++)
+		ticks.push({ v: i * step, label: quantity(Number((i * step).toPrecision(12)), unit) });
+	return ticks;
+}
+
+function topOf(chart, rows) {
+	const from = -windowLooks * trail.interval_s;
+	let top = 0;
+	for (const row of rows) {
+		if (row[0] < from)
+			continue;
+		const values = row.slice(1).filter((value) => value !== null);
+		top = Math.max(top, chart.isStacked ? values.reduce((sum, value) => sum + value, 0) : Math.max(0, ...values));
+	}
+	return chart.ceiling ? Math.max(chart.ceiling, top) * 1.02 : (top || 1) * 1.12;
+}
+
+function windowOf() {
+	const held_s = trail.unix_s[trail.unix_s.length - 1] - trail.unix_s[0];
+	const asked_s = windowLooks * trail.interval_s;
+	return [-Math.min(asked_s, Math.max(held_s, 60 * trail.interval_s)), 0];
+}
+
+function changingOptions(chart) {
+	const rows = rowsOf(chart);
+	return { file: rows, dateWindow: windowOf(), valueRange: [0, topOf(chart, rows)] };
+}
+
+function drawCeiling(chart) {
+	return (canvas, area, graph) => {
+		if (!chart.ceiling)
+			return;
+		const y = graph.toDomYCoord(chart.ceiling);
+		canvas.strokeStyle = colourOf("faint");
+		canvas.setLineDash([2, 3]);
+		canvas.beginPath();
+		canvas.moveTo(area.x, y);
+		canvas.lineTo(area.x + area.w, y);
+		canvas.stroke();
+		canvas.setLineDash([]);
+	};
+}
+
+function lasting(chart, figure) {
+	const labels = chart.series.map((_, i) => `s${i}`);
+	const look = {};
+	chart.series.forEach((series, i) => {
+		look[`s${i}`] = { color: colourOf(series.colour), strokePattern: series.isEstimated ? [5, 3] : null };
+	});
+	return {
+		labels: ["t", ...labels],
+		series: look,
+		stackedGraph: Boolean(chart.isStacked),
+		fillGraph: true,
+		fillAlpha: chart.isStacked ? 0.55 : 0.1,
+		strokeWidth: 1.4,
+		legend: "never",
+		highlightCircleSize: 2.5,
+		interactionModel: {}, // a chart that moves can't be dragged
+		axisLineColor: colourOf("line"),
+		gridLineColor: colourOf("line"),
+		underlayCallback: drawCeiling(chart),
+		highlightCallback: (event, x, points, row) => pointAt(chart.id, row),
+		unhighlightCallback: () => pointAt(chart.id, -1),
+		axes: {
+			x: { ticker: agoTicks, axisLabelWidth: 60, drawGrid: false },
+			y: { ticker: (low, high, pixels) => roundTicks(low, high, pixels, chart.unit), axisLabelWidth: 62 },
+		},
+	};
+}
+
+/* ---- what a chart says in words ---- */
+
+function entry(series, value, unit) {
+	const line = element("span", "nowrap");
+	const swatch = element("span", `swatch c-${series.colour}${series.isEstimated ? " is-estimated" : ""}`);
+	line.append(swatch, nameElement(series.name), ` ${quantity(value, unit)}`);
+	return line;
+}
+
+function showLegend(held, row) {
+	const { chart, caption } = held;
+	const last = trail.unix_s.length - 1;
+	const at = row >= 0 && row <= last ? row : last;
+	const title = element("strong", "", chart.title);
+	const parts = chart.series.map((series) => entry(series, series.values[at], chart.unit));
+	if (row >= 0)
+		parts.push(element("span", "faint", new Date(trail.unix_s[at] * 1000).toLocaleTimeString()));
+	if (chart.series.some((series) => series.isEstimated))
+		parts.push(element("span", "tag tag-estimated", "dashed: estimated"));
+	caption.replaceChildren(title, ...parts);
+}
+
+function describe(held) {
+	const { chart, canvas } = held;
+	const last = trail.unix_s.length - 1;
+	const words = chart.series.map((series) => `${series.name} ${quantity(series.values[last], chart.unit)}`);
+	canvas.setAttribute("aria-label", `${chart.title}, now: ${words.join(", ")}`);
+}
+
+/* One cursor for all charts. */
+function pointAt(from, row) {
+	for (const [id, held] of drawn) {
+		if (id !== from && row >= 0)
+			held.graph.setSelection(row);
+		else if (id !== from)
+			held.graph.clearSelection();
+		held.row = row;
+		showLegend(held, row);
+	}
+}
+
+/* ---- on the page ---- */
+
+function windowButtons() {
+	const line = element("div", "spans-of-time");
+	line.append(element("h2", "", "The last minutes"));
+	for (const looks of WINDOWS) {
+		const button = element("button", "tool", duration(looks * trail.interval_s).replace(/ 00(\.0)? s$/, ""));
+		button.type = "button";
+		button.setAttribute("aria-pressed", String(looks === windowLooks));
+		button.addEventListener("click", () => {
+			windowLooks = looks;
+			for (const other of line.querySelectorAll("button"))
+				other.setAttribute("aria-pressed", String(other === button));
+			drawCharts(false);
+		});
+		line.append(button);
+	}
+	return line;
+}
+
+function makeChart(chart, grid) {
+	const figure = element("figure", "live-chart");
+	const held = { chart, row: -1, caption: element("figcaption"), canvas: element("div", "canvas"), graph: null };
+	held.canvas.setAttribute("role", "img");
+	figure.id = "chart-" + chart.id;
+	figure.append(held.caption, held.canvas);
+	grid.append(figure);
+	const { file, ...changing } = changingOptions(chart);
+	held.graph = new Dygraph(held.canvas, file, { ...lasting(chart), ...changing });
+	return held;
+}
+
+function makeCharts(wanted) {
+	for (const held of drawn.values())
+		held.graph.destroy();
+	drawn.clear();
+	const grid = element("div", "grid-of-charts");
+	document.getElementById("charts").replaceChildren(windowButtons(), grid);
+	for (const chart of wanted)
+		drawn.set(chart.id, makeChart(chart, grid));
+}
+
+function isSame(wanted) {
+	const key = (chart) => chart.id + ":" + chart.series.map((series) => series.name).join();
+	return wanted.length === drawn.size && wanted.every((chart) => drawn.has(chart.id) && key(chart) === key(drawn.get(chart.id).chart));
+}
+
+function drawCharts(anew) {
+	const wanted = charts();
+	if (anew || !isSame(wanted))
+		makeCharts(wanted);
+	for (const chart of wanted) {
+		const held = drawn.get(chart.id);
+		held.chart = chart;
+		held.graph.updateOptions(changingOptions(chart));
+		showLegend(held, -1);
+		describe(held);
+	}
+}
