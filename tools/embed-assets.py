@@ -12,14 +12,15 @@ import re
 import sys
 from pathlib import Path
 
+CHARTS = ["axis.js", "model.js", "paint.js", "charts.js"]
 # kind: (styles, does it draw charts with dygraphs, scripts); "palette" is made of palette.def
 PAGES: dict[str, tuple[list[str], bool, list[str]]] = {
     "PAGE_SCRIPT_NONE": (["palette", "page.css"], False, []),
     "PAGE_SCRIPT_REPORT": (["palette", "page.css", "charts.css", "report.css"], True,
-                           ["page.js", "numbers.js", "tables.js"]),
+                           ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "view.js", "report.js"]),
     "PAGE_SCRIPT_COMPARE": (["palette", "page.css"], False, ["page.js", "numbers.js", "tables.js"]),
-    "PAGE_SCRIPT_LIVE": (["palette", "page.css", "charts.css"], True,
-                         ["page.js", "numbers.js", "tables.js"]),
+    "PAGE_SCRIPT_LIVE": (["palette", "page.css", "charts.css", "live.css"], True,
+                         ["page.js", "numbers.js", "tables.js", "live_charts.js", "live.js"]),
 }
 LITERAL_SIZE = 4000  # of one C string; the compiler joins them
 

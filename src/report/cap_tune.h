@@ -41,3 +41,8 @@ void cap_tune_json_line(const struct cap_tune_report *reports, size_t n, struct 
 // De Feo's layout: cap W,steps,kWh,objective a row, then "Modeled Optimal Cap:,W".
 void cap_tune_csv(const struct cap_tune_report *reports, size_t n, struct buf *out);
 void cap_tune_html(const struct cap_tune_report *reports, size_t n, struct buf *out);
+// One report as a part of a page; `number` makes its ids differ from those of others, `heading` is "h1" or another element.
+void cap_tune_part(const struct cap_tune_report *report, struct buf *out, size_t number, const char *heading);
+/* What cap_tune_json wrote, of one or of several, read back as far as a page shows it; texts and arrays are in the arena. It may come
+ * from anywhere: -EINVAL for what is no such document, figures that can't be drawn are left out. -ENOMEM. */
+int cap_tune_read(const char *json, struct arena *arena, struct cap_tune_report **ret_reports, size_t *ret_n);

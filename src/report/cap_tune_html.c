@@ -170,15 +170,15 @@ static void details(const struct cap_tune_report *report, struct buf *out)
 	buf_printf(out, ", seed %llu.</p>\n", (unsigned long long)report->seed);
 }
 
-static void one(const struct cap_tune_report *report, struct buf *out, size_t number_of)
+void cap_tune_part(const struct cap_tune_report *report, struct buf *out, size_t number_of, const char *heading)
 {
-	buf_str(out, "<section>\n<h1>");
+	buf_printf(out, "<section class=\"tune\">\n<%s>", heading);
 	html_text(out, report->device);
 	if (report->label != NULL && report->label[0] != '\0') {
 		buf_str(out, ", ");
 		html_text(out, report->label);
 	}
-	buf_str(out, "</h1>\n");
+	buf_printf(out, "</%s>\n", heading);
 	if (report->command != NULL) {
 		buf_str(out, "<p><code>");
 		html_text(out, report->command);
@@ -204,6 +204,6 @@ void cap_tune_html(const struct cap_tune_report *reports, size_t n, struct buf *
 {
 	buf_str(out, HEAD);
 	for (size_t i = 0; i < n; i++)
-		one(&reports[i], out, i);
+		cap_tune_part(&reports[i], out, i, "h1");
 	buf_str(out, "</main>\n</body>\n</html>\n");
 }

@@ -2,6 +2,7 @@
 
 #include "base/util.h"
 #include "report/parts.h"
+#include "report/words.h"
 
 #include <stdio.h>
 
@@ -13,28 +14,11 @@ struct chosen {
 	size_t n;
 };
 
-// Most energy first; where there is none, most time.
-static int by_cost(const void *a, const void *b)
-{
-	const struct block_finding *x = *(const struct block_finding *const *)a;
-	const struct block_finding *y = *(const struct block_finding *const *)b;
-	double x_j = isnan(x->total_j) ? 0 : x->total_j, y_j = isnan(y->total_j) ? 0 : y->total_j;
-	if (x_j != y_j)
-		return x_j > y_j ? -1 : 1;
-	if (x->compute_time_s.total != y->compute_time_s.total)
-		return x->compute_time_s.total > y->compute_time_s.total ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
-
 static struct chosen choose(const struct findings *f, size_t rows_max)
 {
-	struct chosen chosen = {.blocks = calloc_array(f->n_blocks, sizeof(const struct block_finding *))};
-	if (f->n_blocks == 0 || chosen.blocks == NULL)
-		return chosen;
-	for (size_t i = 0; i < f->n_blocks; i++)
-		chosen.blocks[i] = &f->blocks[i];
-	qsort(chosen.blocks, f->n_blocks, sizeof(const struct block_finding *), by_cost);
-	chosen.n = f->n_blocks < rows_max ? f->n_blocks : rows_max;
+	struct chosen chosen = {.blocks = blocks_by_cost(f)};
+	if (chosen.blocks != NULL)
+		chosen.n = f->n_blocks < rows_max ? f->n_blocks : rows_max;
 	return chosen;
 }
 
@@ -162,14 +146,11 @@ static void energy_table(const struct text *text, const struct chosen *chosen)
 
 /* ---- per unit of work ---- */
 
-// "tokens" are counted, and one of them is a token.
 static void one_of(struct buf *out, const char *name)
 {
-	size_t length = strlen(name);
-	bool plural = length > 2 && name[length - 1] == 's' && name[length - 2] != 's';
 	struct buf one;
 	buf_init(&one, 1 << 12);
-	buf_add(&one, name, plural ? length - 1 : length);
+	buf_add(&one, name, words_one_of(name));
 	if (one.failed == 0)
 		text_fit_middle(out, one.data, NAME_COLUMNS);
 	buf_finish(&one);

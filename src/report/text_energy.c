@@ -1,6 +1,7 @@
 #include "report/text.h"
 
 #include "base/util.h"
+#include "report/words.h"
 
 enum { BAR_COLUMNS = 34 };
 
@@ -14,35 +15,11 @@ static void bar(struct buf *out, double share)
 	buf_str(out, eighths[n]);
 }
 
-// "cpu time for package-0 and package-1": each method once, in the order of the domains.
-static void methods(struct buf *out, const struct findings *f)
-{
-	for (size_t i = 0; i < f->n_domains; i++) {
-		const struct domain_finding *d = &f->domains[i];
-		bool told = !d->in_total || isnan(d->energy_j);
-		for (size_t k = 0; k < i && !told; k++)
-			told = f->domains[k].in_total && strcmp(f->domains[k].attribution, d->attribution) == 0;
-		if (told)
-			continue;
-		buf_printf(out, "%s%s for ", out->size > 0 ? "; " : "Divided by ", d->attribution);
-		const char *separator = "";
-		for (size_t k = i; k < f->n_domains; k++) {
-			const struct domain_finding *same = &f->domains[k];
-			if (!same->in_total || isnan(same->energy_j) || strcmp(same->attribution, d->attribution) != 0)
-				continue;
-			buf_printf(out, "%s%s", separator, same->device->name);
-			separator = ", ";
-		}
-	}
-	if (out->size > 0)
-		buf_char(out, '.');
-}
-
 static void methods_line(const struct text *text)
 {
 	struct buf plain;
 	buf_init(&plain, 1 << 16);
-	methods(&plain, text->findings);
+	words_attribution(&plain, text->findings);
 	if (plain.size > 0 && plain.failed == 0) {
 		struct buf wrapped;
 		buf_init(&wrapped, 1 << 16);

@@ -3,6 +3,7 @@
 #include "analysis/facts.h"
 #include "base/util.h"
 #include "report/parts.h"
+#include "report/words.h"
 
 #include <stdio.h>
 
@@ -62,16 +63,6 @@ static void end(struct line *line)
 	buf_finish(&line->remark);
 }
 
-static void how_it_ended(struct buf *out, const struct run_segment *segment)
-{
-	if (segment == NULL || !value_ok(segment->exit_code))
-		return;
-	if (segment->exit_code > 128 && segment->exit_code <= 128 + 64)
-		buf_printf(out, "signal %lld", (long long)segment->exit_code - 128);
-	else
-		buf_printf(out, "exit %lld", (long long)segment->exit_code);
-}
-
 void text_headline(const struct text *text)
 {
 	const struct run_segment *segment = report_segment(text->findings->run);
@@ -79,7 +70,7 @@ void text_headline(const struct text *text)
 	buf_init(&command, 1 << 22);
 	buf_init(&ended, 64);
 	command_text(&command, segment);
-	how_it_ended(&ended, segment);
+	words_ending(&ended, segment);
 	if (command.size > 0 && command.failed == 0) {
 		size_t line_start = text->out->size, room = TEXT_WIDTH - 2 - ended.size - (ended.size > 0 ? 2 : 0);
 		buf_str(text->out, text->style->title);
@@ -119,26 +110,6 @@ static void time_line(const struct text *text)
 	end(&line);
 }
 
-// "measured by powercap and nvml": the sources of what the total is made of.
-static void sources(struct buf *out, const struct findings *f)
-{
-	const char *seen[8];
-	size_t n = 0;
-	for (size_t i = 0; i < f->n_domains && n < ARRAY_SIZE(seen); i++) {
-		const struct domain_finding *d = &f->domains[i];
-		bool known = !d->in_total || isnan(d->energy_j);
-		for (size_t k = 0; k < n; k++)
-			known |= strcmp(seen[k], d->device->source) == 0;
-		if (!known)
-			seen[n++] = d->device->source;
-	}
-	buf_str(out, provenance_name(f->provenance));
-	for (size_t k = 0; k < n; k++) {
-		buf_str(out, k == 0 ? " by " : k + 1 < n ? ", " : " and ");
-		buf_str(out, seen[k]);
-	}
-}
-
 static void energy_line(const struct text *text)
 {
 	const struct findings *f = text->findings;
@@ -150,7 +121,7 @@ static void energy_line(const struct text *text)
 	} else {
 		buf_char(&line.value, ' ');
 		human_error(&line.value, f->error_j);
-		sources(also(&line), f);
+		words_sources(also(&line), f);
 	}
 	if (!isnan(f->carbon_g)) {
 		human_number(also(&line), f->carbon_g, 3);

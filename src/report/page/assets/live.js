@@ -42,7 +42,7 @@ function replaceNode(old, fresh) {
 			old.data = fresh.data;
 		return;
 	}
-	if (old.nodeName === "THEAD") // never changes, and has the buttons that sort
+	if (old.nodeName === "THEAD" && old.textContent === fresh.textContent) // has the buttons that sort
 		return;
 	syncAttributes(old, fresh);
 	replaceChildren(old, fresh);
@@ -51,9 +51,13 @@ function replaceNode(old, fresh) {
 function keepOrder(table, fresh) {
 	const heads = Array.from(table.tHead.rows[0].cells);
 	const column = heads.findIndex((head) => /cending/.test(head.getAttribute("aria-sort")));
-	const order = column < 0 ? "" : heads[column].getAttribute("aria-sort");
-	if (order && !(heads[column].textContent === "Power" && order === "descending")) // as it comes
-		sortTable(fresh, column, order);
+	if (column < 0)
+		return;
+	const order = heads[column].getAttribute("aria-sort");
+	const same = Array.from(fresh.tHead.rows[0].cells).findIndex((head) => head.textContent === heads[column].textContent);
+	if (same < 0 || (order === "descending" && fresh.tHead.rows[0].cells[same].getAttribute("aria-sort") === order))
+		return; // as it comes
+	sortTable(fresh, same, order);
 }
 
 function showFigures(page) {

@@ -79,6 +79,11 @@ function agoText(at) {
 	return at % 60 === 0 ? `−${-at / 60} min` : `−${-at} s`;
 }
 
+/* "5.00 W" is a reading, "5 W" a place on an axis. */
+function plain(text) {
+	return text.replace(/\.0+(?= |$)/, "").replace(/(\.\d*?)0+(?= |$)/, "$1");
+}
+
 /* Round numbers: 1, 2 or 5 times a power of ten, for bytes too, as they are decimal here. */
 function roundTicks(low, high, pixels, unit) {
 	const most = Math.max(2, Math.floor(pixels / 34));
@@ -86,7 +91,7 @@ function roundTicks(low, high, pixels, unit) {
 	const step = [1, 2, 5, 10].map((size) => size * power).find((size) => (high - low) / size <= most);
 	const ticks = [];
 	for (let i = Math.ceil(low / step); i * step <= high * (1 + 1e-9); i++)
-		ticks.push({ v: i * step, label: quantity(Number((i * step).toPrecision(12)), unit) });
+		ticks.push({ v: i * step, label: plain(quantity(Number((i * step).toPrecision(12)), unit)) });
 	return ticks;
 }
 

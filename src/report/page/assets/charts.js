@@ -1,0 +1,146 @@
+/* Charts under each other on one axis, by dygraphs: it lays out axes, ticks and grids, the painter above draws what is in them. */
+/* Its own legend puts style attributes into the page, which the policy forbids. */
+Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
+
+const AXIS_WIDTH = 62; // of the numbers at the left, the same for all, so that the charts stand below each other
+
+function seriesColour(chart, series, index) {
+	if (series.line === "limit")
+		return "warn";
+	if (series.line === "whole")
+		return "faint";
+	if (series.line === "target" && series.device === null)
+		return chart.look === "stacked" ? "ink" : "target";
+	return "series-" + index % SERIES_COLOURS;
+}
+
+/* A device has its colour in all charts, in the order in which they are met; other lines have theirs in their chart. */
+function giveColours(charts) {
+	const devices = new Map();
+	for (const chart of charts) {
+		let other = 0;
+		for (const series of chart.series) {
+			if (series.device !== null && !devices.has(series.device))
+				devices.set(series.device, devices.size);
+			series.colour = seriesColour(chart, series, series.device !== null ? devices.get(series.device) : ++other);
+		}
+	}
+}
+
+function describe(chart) {
+	const known = chart.series.filter((series) => series.line !== "limit" && series.highest !== null);
+	const words = known.map((series) => `${series.label} from ${quantity(series.lowest, chart.unit)} to ${quantity(series.highest, chart.unit)}`);
+	return `${chart.title} over time: ${words.join("; ") || "nothing is known"}`;
+}
+
+class ChartView {
+	constructor(parent, chart, model, time) {
+		this.chart = chart;
+		this.model = model;
+		this.time = time;
+		this.box = element("section", "chart chart-" + chart.id.replace(/\W.*/, ""));
+		const head = element("div", "chart-head");
+		const title = element("h3", "");
+		title.append(nameElement(chart.title));
+		this.legend = element("div", "legend");
+		head.append(title, this.legend);
+		this.plot = element("div", "plot");
+		this.plot.setAttribute("role", "img");
+		this.plot.setAttribute("aria-label", describe(chart));
+		this.box.append(head, this.plot);
+		parent.append(this.box);
+		this.makeLegend();
+		this.restack();
+		this.makeGraph();
+	}
+
+	restack() {
+		this.chart.stack = this.chart.look === "stacked" ? stackOf(this.chart, this.model.axis.n) : null;
+	}
+
+	makeLegend() {
+		for (const series of this.chart.series) {
+			const entry = element("button", `key line-${series.line}` + (series.provenance === "estimated" ? " estimated" : ""));
+			entry.type = "button";
+			entry.setAttribute("aria-pressed", "true");
+			entry.title = "show or hide";
+			series.swatch = element("span", "swatch c-" + series.colour);
+			series.value = element("span", "value");
+			entry.append(series.swatch, nameElement(series.label, 60));
+			if (series.provenance !== "measured" && this.chart.unit === "w")
+				entry.append(element("span", "tag tag-" + series.provenance, series.provenance));
+			entry.append(series.value);
+			entry.addEventListener("click", () => this.toggle(series, entry));
+			this.legend.append(entry);
+		}
+	}
+
+	toggle(series, entry) {
+		series.hidden = !series.hidden;
+		entry.setAttribute("aria-pressed", String(!series.hidden));
+		this.restack();
+		this.update();
+	}
+
+	makeGraph() {
+		const length = this.model.axis.length;
+		this.graph = new Dygraph(this.plot, [[0, 0], [length, 0]], {
+			labels: ["s", this.chart.id],
+			plotter: (event) => this.paint(event),
+			interactionModel: {},
+			xRangePad: 0,
+			rightGap: 8,
+			highlightCircleSize: 0,
+			animatedZooms: false,
+			axisLineWidth: 1,
+			gridLineWidth: 1,
+			...this.colours(),
+			...this.ranges(),
+			axes: {
+				x: { axisLabelHeight: 16, ticker: (from, to) => timeTicks(from, to, this.plot.clientWidth - AXIS_WIDTH) },
+				y: { axisLabelWidth: AXIS_WIDTH - 6, ticker: (low, high, height) => valueTicks(low, high, height, this.chart.unit) },
+			},
+		});
+	}
+
+	colours() {
+		return { axisLineColor: colourOf("faint"), gridLineColor: colourOf("line") };
+	}
+
+	ranges() {
+		return { dateWindow: this.time.shown, valueRange: valueRange(this.chart, this.model.axis, this.time.shown) };
+	}
+
+	paint(event) {
+		const area = event.plotArea, graph = event.dygraph, [low, high] = graph.yAxisRange(0);
+		paintChart(event.drawingContext, area, {
+			pen: event.drawingContext,
+			shown: this.time.shown,
+			x: (seconds) => graph.toDomXCoord(seconds),
+			y: (value) => graph.toDomYCoord(value),
+			isInside: (value) => value >= low && value <= high,
+		}, this.chart, this.model);
+	}
+
+	update() {
+		this.graph.updateOptions({ ...this.colours(), ...this.ranges() });
+	}
+
+	/* The values under the cursor: mean, and what it varied between where that is worth telling. */
+	read(seconds) {
+		const bucket = seconds === null ? -1 : lastNotAbove(this.model.axis.from, seconds);
+		for (const series of this.chart.series)
+			series.value.textContent = bucket < 0 ? "" : valueText(series, bucket, this.chart.unit);
+	}
+
+	resize() {
+		this.graph.resize();
+	}
+}
+
+function valueText(series, bucket, unit) {
+	const mean = series.mean[bucket], low = series.low[bucket], high = series.high[bucket];
+	const text = quantity(mean, unit);
+	const low_text = quantity(low, unit), high_text = quantity(high, unit);
+	return low_text === high_text || low !== low ? text : `${text} [${low_text} … ${high_text}]`;
+}

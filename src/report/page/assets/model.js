@@ -1,0 +1,77 @@
+/* What the page's block of JSON holds (docs/charts.md), as arrays that are quick to draw. Nothing is computed of it. */
+
+/* Numbers as they come, null for unknown, to NaN: those are quicker to draw. */
+function numbersOf(list) {
+	return Float64Array.from(list, (value) => (value === null ? NaN : value));
+}
+
+/* Buckets that do not begin where the one before ended: at the start of a segment. */
+function breaksOf(from, to) {
+	const breaks = new Set();
+	for (let i = 1; i < from.length; i++)
+		if (from[i] > to[i - 1] * (1 + 1e-9) + 1e-9)
+			breaks.add(i);
+	return breaks;
+}
+
+function readAxis(json) {
+	const from = numbersOf(json.from_s), to = numbersOf(json.to_s);
+	const segments = json.segments.map((one) => ({
+		from: one.from_s,
+		to: one.to_s,
+		wall: one.wall_start_ns === null ? null : one.wall_start_ns / 1e9,
+		pause: one.pause_s,
+	}));
+	const breaks = breaksOf(from, to);
+	for (const segment of segments.slice(1))
+		breaks.add(lastNotAbove(from, segment.from));
+	return { n: from.length, from, to, segments, breaks, length: json.length_s };
+}
+
+function readSeries(json) {
+	const mean = numbersOf(json.mean);
+	return {
+		...json,
+		mean,
+		low: json.low ? numbersOf(json.low) : mean,
+		high: json.high ? numbersOf(json.high) : mean,
+		hidden: false,
+	};
+}
+
+/* The target is this program, to whoever reads the page. */
+function readChart(json) {
+	const series = json.series.map(readSeries);
+	for (const one of series)
+		one.label = one.label.replace(/\btarget\b/, "this program");
+	return { ...json, series, dotted: json.id.startsWith("metric:") };
+}
+
+/* Items by column: [from_s, to_s, block, count, energy_j, span id, is open] each. */
+function readLane(json) {
+	const items = json.items, n = items.length;
+	const lane = { ...json, items: null, n, from: new Float64Array(n), to: new Float64Array(n), block: new Int32Array(n),
+		count: new Uint32Array(n), energy: new Float64Array(n), open: new Uint8Array(n) };
+	for (let i = 0; i < n; i++) {
+		const item = items[i];
+		lane.from[i] = item[0];
+		lane.to[i] = item[1];
+		lane.block[i] = item[2] === null ? -1 : item[2];
+		lane.count[i] = item[3];
+		lane.energy[i] = item[4] === null ? NaN : item[4];
+		lane.open[i] = item[6];
+	}
+	return lane;
+}
+
+function readModel(json) {
+	return {
+		axis: readAxis(json.axis),
+		charts: json.charts.map(readChart),
+		bands: json.bands.map((band) => ({ ...band, from: band.from_s, to: band.to_s })),
+		marks: json.marks.map((mark) => ({ ...mark, at: mark.at_s })),
+		blocks: json.blocks,
+		lanes: json.lanes.map(readLane),
+		spans: json.n_spans,
+	};
+}

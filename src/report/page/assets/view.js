@@ -1,0 +1,254 @@
+/* Charts and lanes as one: one cursor, one zoom, for mouse, touch and keys. */
+const KEYS_TOLD = "Drag to zoom, Shift-drag or swipe sideways to pan, Ctrl-wheel to zoom, double click to see all. Keys: + − zoom, ← → pan, "
+	+ "Shift ← → move the cursor, Home or Escape all.";
+
+class View {
+	constructor(box, model) {
+		this.box = box;
+		this.model = model;
+		this.time = new TimeWindow(model.axis);
+		box.tabIndex = 0;
+		box.setAttribute("role", "group");
+		box.setAttribute("aria-label", "Charts over time, one cursor and one zoom for all. " + KEYS_TOLD);
+		this.makeTools();
+		this.stack = element("div", "stack");
+		this.cursor = element("div", "cursor");
+		this.range = element("div", "range");
+		this.cursor.hidden = this.range.hidden = true;
+		box.append(this.stack);
+		giveColours(model.charts);
+		this.charts = model.charts.map((chart) => new ChartView(this.stack, chart, model, this.time));
+		this.lanes = this.makeLanes();
+		this.stack.append(this.cursor, this.range);
+		this.time.watch((shown) => this.update(shown));
+		this.listen();
+		onColours.push(() => this.update(true));
+		new ResizeObserver(() => this.resize()).observe(this.stack);
+		this.resize();
+		this.tell();
+	}
+
+	makeLanes() {
+		const made = [], events = eventLanes(this.model);
+		if (events.length > 0)
+			made.push(new LanesView(this.section("Throttling, gaps, events"), events, eventSource(), this.time, `${events.length} rows of events over time`));
+		if (this.model.lanes.length > 0)
+			made.push(new LanesView(this.section("Spans"), this.model.lanes, spanSource(this.model), this.time,
+				`${this.model.spans} spans over time, by process and thread; the table of code blocks has their figures`));
+		return made;
+	}
+
+	section(title) {
+		const section = element("section", "chart chart-lanes");
+		const head = element("div", "chart-head");
+		head.append(element("h3", "", title));
+		section.append(head);
+		this.stack.append(section);
+		return section;
+	}
+
+	makeTools() {
+		const tools = element("div", "view-tools");
+		const add = (text, label, call) => {
+			const button = element("button", "tool", text);
+			button.type = "button";
+			button.setAttribute("aria-label", label);
+			button.title = label;
+			button.addEventListener("click", call);
+			tools.append(button);
+			return button;
+		};
+		add("+", "Zoom in", () => this.time.zoom(0.5));
+		add("−", "Zoom out", () => this.time.zoom(2));
+		this.left = add("←", "Earlier", () => this.time.pan(-0.25));
+		this.right = add("→", "Later", () => this.time.pan(0.25));
+		this.all = add("All", "Show all of the time", () => this.time.reset());
+		this.told = element("span", "told");
+		this.told.setAttribute("role", "status");
+		const help = add("?", KEYS_TOLD, () => {
+			this.help.hidden = !this.help.hidden;
+			help.setAttribute("aria-expanded", String(!this.help.hidden));
+		});
+		help.setAttribute("aria-expanded", "false");
+		tools.append(this.told);
+		this.help = element("p", "faint small", KEYS_TOLD);
+		this.help.hidden = true;
+		this.box.append(tools, this.help);
+	}
+
+	get area() {
+		return { x: AXIS_WIDTH, w: this.stack.clientWidth - AXIS_WIDTH - 8 };
+	}
+
+	x(seconds) {
+		const [from, to] = this.time.shown;
+		return this.area.x + (seconds - from) / (to - from) * this.area.w;
+	}
+
+	seconds(clientX) {
+		const [from, to] = this.time.shown;
+		const x = clientX - this.stack.getBoundingClientRect().left - this.area.x;
+		return from + x / this.area.w * (to - from);
+	}
+
+	resize() {
+		for (const chart of this.charts)
+			chart.resize();
+		for (const lanes of this.lanes)
+			lanes.resize();
+		this.placeCursor();
+	}
+
+	update(shown) {
+		if (shown) {
+			for (const chart of this.charts)
+				chart.update();
+			for (const lanes of this.lanes)
+				lanes.draw();
+		}
+		for (const chart of this.charts)
+			chart.read(this.time.cursor);
+		this.placeCursor();
+		this.tell();
+	}
+
+	placeCursor() {
+		const at = this.time.cursor, [from, to] = this.time.shown;
+		this.cursor.hidden = at === null || at < from || at > to;
+		if (!this.cursor.hidden)
+			this.cursor.style.transform = `translateX(${Math.round(this.x(at))}px)`;
+	}
+
+	/* Where the cursor is; else what is shown. */
+	tell() {
+		const [from, to] = this.time.shown, step = (to - from) / 1000;
+		const at = this.time.cursor;
+		const wall = at === null ? "" : wallText(this.model.axis, at);
+		this.told.textContent = at !== null
+			? clockText(at, niceStep(step)) + (wall ? ` · ${wall}` : "")
+			: this.time.isWhole ? `all ${duration(this.time.all[1])}` : `${clockText(from, niceStep(step * 10))} – ${clockText(to, niceStep(step * 10))}, ${duration(to - from)}`;
+		this.left.disabled = from <= 0;
+		this.right.disabled = to >= this.time.all[1];
+		this.all.disabled = this.time.isWhole;
+	}
+
+	listen() {
+		const stack = this.stack;
+		stack.addEventListener("pointermove", (event) => this.move(event));
+		stack.addEventListener("pointerleave", () => this.drag || this.time.point(null));
+		stack.addEventListener("pointerdown", (event) => this.press(event));
+		stack.addEventListener("pointerup", (event) => this.release(event));
+		stack.addEventListener("pointercancel", () => this.forget());
+		stack.addEventListener("dblclick", (event) => this.inPlot(event) && this.time.reset());
+		stack.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+		this.box.addEventListener("keydown", (event) => this.key(event));
+	}
+
+	inPlot(event) {
+		return event.target.closest(".plot, .lanes") !== null && event.clientX - this.stack.getBoundingClientRect().left >= this.area.x;
+	}
+
+	press(event) {
+		if (event.button !== 0 || !this.inPlot(event) || event.pointerType === "touch")
+			return;
+		this.drag = { x: event.clientX, from: this.seconds(event.clientX), shown: this.time.shown, pans: event.shiftKey };
+		this.stack.setPointerCapture(event.pointerId);
+		hideTip();
+	}
+
+	move(event) {
+		if (this.drag && this.drag.pans) {
+			const [from, to] = this.drag.shown, by = (this.drag.x - event.clientX) / this.area.w * (to - from);
+			this.time.show(from + by, to + by);
+			return;
+		}
+		const at = this.seconds(event.clientX);
+		if (this.drag)
+			this.markRange(this.drag.from, at);
+		this.time.point(this.drag || this.inPlot(event) ? at : null);
+	}
+
+	markRange(a, b) {
+		const left = Math.max(this.area.x, this.x(Math.min(a, b))), right = Math.min(this.area.x + this.area.w, this.x(Math.max(a, b)));
+		this.range.hidden = right - left < 3;
+		this.range.style.left = left + "px";
+		this.range.style.width = Math.max(0, right - left) + "px";
+	}
+
+	release(event) {
+		const drag = this.drag;
+		this.forget();
+		if (!drag || drag.pans)
+			return;
+		const at = this.seconds(event.clientX);
+		if (Math.abs(event.clientX - drag.x) >= 4)
+			this.time.show(Math.min(drag.from, at), Math.max(drag.from, at));
+		else
+			this.pick(event);
+	}
+
+	forget() {
+		this.drag = null;
+		this.range.hidden = true;
+	}
+
+	/* A click on a span stands its block out, here and in the table; a second one, or one beside spans, takes that back. */
+	pick(event) {
+		for (const lanes of this.lanes) {
+			const box = lanes.canvas.getBoundingClientRect();
+			if (!lanes.rows.some((row) => row.lane && row.lane.block) || event.clientY < box.top || event.clientY > box.bottom)
+				continue;
+			const found = lanes.find(event), block = found ? found.lane.block[found.item] : -1;
+			this.chooseBlock(block >= 0 && block !== lanes.chosen ? block : null);
+		}
+	}
+
+	chooseBlock(block) {
+		this.chosen = block;
+		for (const lanes of this.lanes)
+			if (lanes.rows.some((row) => row.lane && row.lane.block))
+				lanes.choose(block);
+		document.querySelectorAll("tr[data-block]").forEach((row) =>
+			row.classList.toggle("chosen", block !== null && Number(row.dataset.block) === block));
+	}
+
+	wheel(event) {
+		const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+		if (!this.inPlot(event) || !(event.ctrlKey || event.metaKey || sideways))
+			return;
+		event.preventDefault();
+		if (event.ctrlKey || event.metaKey)
+			this.time.zoom(1.0018 ** Math.max(-400, Math.min(400, event.deltaY)), this.seconds(event.clientX));
+		else
+			this.time.pan(event.deltaX / this.area.w);
+	}
+
+	step(direction) {
+		const [from, to] = this.time.shown;
+		this.time.point((this.time.cursor ?? (from + to) / 2) + direction * (to - from) / 200);
+	}
+
+	key(event) {
+		if (event.ctrlKey || event.metaKey || event.altKey)
+			return;
+		const right = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+		const calls = {
+			"+": () => this.time.zoom(0.5),
+			"=": () => this.time.zoom(0.5),
+			"-": () => this.time.zoom(2),
+			"_": () => this.time.zoom(2),
+			ArrowLeft: () => (event.shiftKey ? this.step(right) : this.time.pan(right / 8)),
+			ArrowRight: () => (event.shiftKey ? this.step(right) : this.time.pan(right / 8)),
+			Home: () => this.time.reset(),
+			Escape: () => {
+				this.forget();
+				this.time.reset();
+				this.chooseBlock(null);
+			},
+		};
+		if (!calls[event.key])
+			return;
+		event.preventDefault();
+		calls[event.key]();
+	}
+}

@@ -1,0 +1,215 @@
+/* Runs side by side: the order of the page, what it says in words, and the runs themselves. */
+#include "report/page/compare.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+#include "report/html.h"
+#include "report/page/part.h"
+#include "report/parts.h"
+#include "report/report.h"
+#include "report/words.h"
+
+enum { TITLE_CEILING = 1 << 16, COMMAND_CEILING = 1 << 22, NAMES_IN_TITLE = 4 };
+
+static const struct run *run_of(const struct compare_page *page, size_t i)
+{
+	return page->runs[i].charts != NULL ? page->runs[i].charts->findings->run : NULL;
+}
+
+/* ---- what differs, in words ---- */
+
+static void percent(struct buf *out, double value, double error)
+{
+	int decimals = (isnan(error) || error == 0 ? fabs(value) / 100 : error) >= 0.1 ? 1 : 2;
+	buf_fixed(out, fabs(value), decimals);
+	if (!isnan(error)) {
+		buf_str(out, " ± ");
+		buf_fixed(out, error, decimals);
+	}
+	buf_str(out, " %");
+}
+
+// "took 8.1 ± 0.2 % less energy", "no difference of energy is seen"
+static void energy_words(const struct compare_page *page, size_t run)
+{
+	struct buf *out = page->out;
+	struct compare_change change = compare_change(compare_energy(page, 0), compare_energy(page, run));
+	if (change.verdict == COMPARE_UNKNOWN || !isfinite(change.percent)) {
+		buf_str(out, "of its energy nothing can be said");
+		return;
+	}
+	if (change.verdict == COMPARE_NO_CHANGE) {
+		buf_str(out, "no difference of energy is seen: the intervals overlap");
+		return;
+	}
+	buf_str(out, "<strong>");
+	percent(out, change.percent, change.error_percent);
+	buf_printf(out, " %s energy</strong>", change.percent < 0 ? "less" : "more");
+}
+
+static void time_words(const struct compare_page *page, size_t run)
+{
+	struct buf *out = page->out;
+	struct compare_change change = compare_change(compare_time(page, 0), compare_time(page, run));
+	if (!isfinite(change.percent))
+		return;
+	if (fabs(change.percent) < 0.05) {
+		buf_str(out, "; it took as long");
+		return;
+	}
+	buf_str(out, "; it took ");
+	percent(out, change.percent, change.error_percent);
+	buf_str(out, change.percent < 0 ? " less time" : " longer");
+}
+
+static void block_words(const struct compare_page *page, size_t run)
+{
+	size_t counts[COMPARE_MORE + 1] = {0};
+	const struct comparison *c = page->comparison;
+	struct buf *out = page->out;
+	for (size_t b = 0; c->has_energy && b < c->n_blocks; b++)
+		counts[compare_change(compare_figure_of(page, &c->block_energy[b], 0),
+			compare_figure_of(page, &c->block_energy[b], run))
+				.verdict]++;
+	if (counts[COMPARE_LESS] + counts[COMPARE_MORE] + counts[COMPARE_NO_CHANGE] == 0)
+		return;
+	buf_printf(out, "; of %zu code block%s %zu need%s less, %zu more, of %zu no difference is seen", c->n_blocks,
+		c->n_blocks == 1 ? "" : "s", counts[COMPARE_LESS], counts[COMPARE_LESS] == 1 ? "s" : "",
+		counts[COMPARE_MORE], counts[COMPARE_NO_CHANGE]);
+}
+
+static void differences(const struct compare_page *page)
+{
+	buf_str(page->out, "<ul class=\"differences\">\n");
+	for (size_t i = 1; i < page->n_runs; i++) {
+		buf_str(page->out, "<li>");
+		compare_run_name(page, i);
+		buf_str(page->out, ": ");
+		energy_words(page, i);
+		time_words(page, i);
+		block_words(page, i);
+		buf_str(page->out, ".</li>\n");
+	}
+	buf_str(page->out, "</ul>\n");
+}
+
+void compare_head(const struct compare_page *page)
+{
+	struct buf *out = page->out;
+	buf_str(out, "<h1>");
+	for (size_t i = 0; i < page->n_runs && i < NAMES_IN_TITLE; i++) {
+		buf_str(out, i == 0 ? "" : i + 1 == page->n_runs ? " and " : ", ");
+		part_name(out, page->runs[i].name);
+	}
+	if (page->n_runs > NAMES_IN_TITLE)
+		buf_printf(out, " and %zu more", page->n_runs - NAMES_IN_TITLE);
+	buf_str(out, " compared</h1>\n<p class=\"faint\">Against ");
+	compare_run_name(page, 0);
+	buf_str(out, ", what differs by more than the errors of both:</p>\n");
+	differences(page);
+	if (page->comparison->n_warnings == 0)
+		return;
+	buf_str(out, "<ul class=\"notes\" aria-label=\"What to know of these figures\">\n");
+	for (size_t i = 0; i < page->comparison->n_warnings; i++) {
+		buf_str(out, "<li>");
+		html_text(out, page->comparison->warnings[i]);
+		buf_str(out, "</li>\n");
+	}
+	buf_str(out, "</ul>\n");
+}
+
+/* ---- the runs ---- */
+
+static void command_cell(struct buf *out, const struct run *run)
+{
+	struct buf command;
+	buf_init(&command, COMMAND_CEILING);
+	command_text(&command, report_segment(run));
+	buf_str(out, "<code>");
+	part_name(out, command.data);
+	buf_str(out, "</code>");
+	const char *label = run_fact(run, FACT_LABEL);
+	if (label != NULL && label[0] != '\0') {
+		buf_str(out, "<br><span class=\"small\">");
+		part_name(out, label);
+		buf_str(out, "</span>");
+	}
+	buf_finish(&command);
+}
+
+static void run_row(const struct compare_page *page, size_t i)
+{
+	struct buf *out = page->out;
+	const struct run *run = run_of(page, i);
+	buf_str(out, "<tr><th scope=\"row\" class=\"name\">");
+	compare_run_name(page, i);
+	buf_str(out, "</th>");
+	if (run == NULL) {
+		buf_str(out,
+			"<td class=\"name faint\">results saved by wattle blocks</td><td></td><td></td><td></td></tr>\n");
+		return;
+	}
+	const struct findings *f = page->runs[i].charts->findings;
+	buf_str(out, "<td class=\"name\">");
+	command_cell(out, run);
+	buf_str(out, "</td><td class=\"text\">");
+	if (run->n_segments > 0 && value_ok(run->segments[0].wall_start_ns))
+		rfc3339(out, run->segments[0].wall_start_ns);
+	buf_str(out, "</td><td class=\"text\">");
+	if (run_fact(run, FACT_HOST) != NULL)
+		part_name(out, run_fact(run, FACT_HOST));
+	buf_str(out, "</td><td class=\"text\">");
+	words_ending(out, report_segment(run));
+	if (!f->complete)
+		buf_str(out, " <span class=\"warn\">not complete</span>");
+	buf_str(out, "</td><td class=\"text\">");
+	if (!isnan(f->total_j))
+		part_tag(out, f->provenance);
+	buf_str(out, "</td></tr>\n");
+}
+
+void compare_runs(const struct compare_page *page)
+{
+	buf_str(page->out,
+		"<h2>Runs</h2>\n<div class=\"wide\"><table id=\"runs\"><thead><tr><th scope=\"col\" class=\"name\">Run</th>"
+		"<th scope=\"col\" class=\"name\">Command</th><th scope=\"col\" class=\"text\">Began</th>"
+		"<th scope=\"col\" class=\"text\">On</th><th scope=\"col\" class=\"text\">Ended</th>"
+		"<th scope=\"col\" class=\"text\">Energy is</th></tr></thead>\n<tbody>\n");
+	for (size_t i = 0; i < page->n_runs; i++)
+		run_row(page, i);
+	buf_str(page->out, "</tbody></table></div>\n");
+}
+
+void compare_notes(const struct compare_page *page)
+{
+	buf_str(page->out,
+		"<p class=\"faint small\">± is half of a 95 % interval, of meters and of the division among programs. It is not how "
+		"much runs of one program differ from each other: <code>wattle bench</code> repeats them, and tells whether "
+		"a difference is real. Of times, memory and use of the machine no interval is known; hollow dots stand for those. "
+		"An arrow stands for more than the scale holds.</p>\n");
+}
+
+/* ---- the page ---- */
+
+static void title(struct buf *out, const struct page_run *runs, size_t n_runs)
+{
+	for (size_t i = 0; i < n_runs && i < NAMES_IN_TITLE; i++)
+		buf_printf(out, "%s%.100s", i == 0 ? "" : ", ", runs[i].name);
+	buf_str(out, n_runs > NAMES_IN_TITLE ? " … compared · wattle" : " compared · wattle");
+}
+
+void page_compare(const struct comparison *comparison, const struct page_run *runs, size_t n_runs,
+	const char *statistic, struct buf *out)
+{
+	static void (*const parts[])(const struct compare_page *) = {compare_head, compare_figures, compare_power,
+		compare_ledgers, compare_domains, compare_blocks, compare_usage, compare_runs, compare_notes};
+	const struct compare_page page = {out, comparison, runs, n_runs, statistic};
+	struct buf text;
+	buf_init(&text, TITLE_CEILING);
+	title(&text, runs, n_runs);
+	page_begin(out, text.data, PAGE_SCRIPT_COMPARE, false);
+	buf_finish(&text);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		parts[i](&page);
+	page_end(out, PAGE_SCRIPT_COMPARE);
+}

@@ -1,0 +1,178 @@
+/* What differs, and by how much: the arithmetic of the comparison's page, and its figures of whole runs. */
+#include "report/page/compare.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+#include "report/report.h"
+
+#include <string.h>
+
+static const struct compare_figure unknown = {(double)NAN, (double)NAN};
+
+/* ---- change ---- */
+
+static double or_zero(double error)
+{
+	return isnan(error) ? 0 : error;
+}
+
+static enum compare_verdict verdict(struct compare_figure first, struct compare_figure other)
+{
+	if (isnan(first.value) || isnan(other.value))
+		return COMPARE_UNKNOWN;
+	if (isnan(first.error) || isnan(other.error))
+		return first.value == other.value ? COMPARE_NO_CHANGE : COMPARE_UNTOLD;
+	if (fabs(other.value - first.value) <= first.error + other.error) // as the text report has it
+		return COMPARE_NO_CHANGE;
+	return other.value < first.value ? COMPARE_LESS : COMPARE_MORE;
+}
+
+struct compare_change compare_change(struct compare_figure first, struct compare_figure other)
+{
+	struct compare_change change = {(double)NAN, (double)NAN, verdict(first, other)};
+	if (!(first.value > 0) || isnan(other.value))
+		return change;
+	double ratio = other.value / first.value;
+	change.percent = 100 * (ratio - 1);
+	if (!isnan(first.error) || !isnan(other.error))
+		change.error_percent = 100 *
+			hypot(or_zero(other.error) / first.value, ratio * or_zero(first.error) / first.value);
+	return change;
+}
+
+struct compare_figure compare_figure_of(const struct compare_page *page, const struct compare_row *row, size_t run)
+{
+	for (size_t i = 0; i < page->comparison->n_sessions; i++)
+		if (strcmp(row->values[i].session, page->runs[run].name) == 0)
+			return (struct compare_figure){row->values[i].value, row->values[i].error};
+	return unknown;
+}
+
+/* ---- figures of whole runs ---- */
+
+static const struct findings *findings_of(const struct compare_page *page, size_t run)
+{
+	const struct charts *charts = page->runs[run].charts;
+	return charts != NULL ? charts->findings : NULL;
+}
+
+struct compare_figure compare_energy(const struct compare_page *page, size_t run)
+{
+	return page->comparison->has_energy ? compare_figure_of(page, &page->comparison->energy, run) : unknown;
+}
+
+static struct compare_figure energy(const struct findings *f)
+{
+	return (struct compare_figure){f->total_j, f->error_j};
+}
+
+static struct compare_figure duration(const struct findings *f)
+{
+	return (struct compare_figure){f->duration_s, (double)NAN};
+}
+
+struct compare_figure compare_time(const struct compare_page *page, size_t run)
+{
+	const struct findings *f = findings_of(page, run);
+	return f != NULL ? duration(f) : unknown;
+}
+
+static struct compare_figure target_energy(const struct findings *f)
+{
+	return (struct compare_figure){f->ledger.target_j, f->target_error_j};
+}
+
+static struct compare_figure mean_power(const struct findings *f)
+{
+	if (!(f->duration_s > 0))
+		return unknown;
+	return (struct compare_figure){f->total_j / f->duration_s, f->error_j / f->duration_s};
+}
+
+static const struct block_finding *step_of(const struct findings *f)
+{
+	const char *name = run_fact(f->run, FACT_STEP);
+	for (size_t i = 0; name != NULL && i < f->n_blocks; i++)
+		if (strcmp(f->blocks[i].name, name) == 0 && f->blocks[i].calls > 0)
+			return &f->blocks[i];
+	return NULL;
+}
+
+static struct compare_figure step_energy(const struct findings *f)
+{
+	const struct block_finding *step = step_of(f);
+	if (step == NULL)
+		return unknown;
+	return (struct compare_figure){step->total_j / (double)step->calls, step->error_j / (double)step->calls};
+}
+
+static struct compare_figure step_time(const struct findings *f)
+{
+	const struct block_finding *step = step_of(f);
+	return step != NULL ? (struct compare_figure){step->compute_time_s.mean, (double)NAN} : unknown;
+}
+
+static struct compare_figure cpu_time(const struct findings *f)
+{
+	return (struct compare_figure){f->target_cpu_s, (double)NAN};
+}
+
+static struct compare_figure peak_memory(const struct findings *f)
+{
+	return (struct compare_figure){value_to_double(f->peak_rss_bytes, 1), (double)NAN};
+}
+
+static struct compare_figure gpu_memory(const struct findings *f)
+{
+	double sum = f->n_gpus > 0 ? 0 : (double)NAN;
+	for (size_t i = 0; i < f->n_gpus; i++)
+		sum += value_to_double(f->gpus[i].target_max_memory_bytes, 1);
+	return (struct compare_figure){sum, (double)NAN};
+}
+
+static struct compare_figure gpu_busy(const struct findings *f)
+{
+	double sum = f->n_gpus > 0 ? 0 : (double)NAN;
+	for (size_t i = 0; i < f->n_gpus; i++)
+		sum += f->gpus[i].mean_utilization_percent / (double)f->n_gpus;
+	return (struct compare_figure){sum, (double)NAN};
+}
+
+static const struct {
+	const char *title;
+	struct compare_figure (*get)(const struct findings *f);
+	void (*print)(struct buf *, double);
+} rows[] = {
+	{"Energy", energy, human_energy},
+	{"of it, the program", target_energy, human_energy},
+	{"Time", duration, human_time},
+	{"Mean power", mean_power, human_power},
+	{"Energy of a step", step_energy, human_energy},
+	{"Time of a step", step_time, human_time},
+	{"CPU time", cpu_time, human_time},
+	{"Peak memory", peak_memory, human_bytes},
+	{"GPU memory, at most", gpu_memory, human_bytes},
+	{"GPUs busy", gpu_busy, human_percent},
+};
+
+enum { ROW_ENERGY };
+
+static struct compare_figure figure(const struct compare_page *page, size_t row, size_t run)
+{
+	const struct findings *f = findings_of(page, run);
+	if (f != NULL)
+		return rows[row].get(f);
+	return row == ROW_ENERGY ? compare_energy(page, run) : unknown;
+}
+
+void compare_figures(const struct compare_page *page)
+{
+	struct compare_table table = {.id = "figures", .head = "Whole run"};
+	for (size_t row = 0; row < ARRAY_SIZE(rows); row++) {
+		struct compare_line *line = compare_line_add(page, &table, rows[row].title, rows[row].print);
+		for (size_t i = 0; line != NULL && i < page->n_runs; i++)
+			line->figures[i] = figure(page, row, i);
+		compare_line_settle(page, &table);
+	}
+	compare_table_write(page, &table);
+}

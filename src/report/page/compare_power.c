@@ -1,0 +1,55 @@
+/* Power and its kin along the time of each run, on one axis from their starts. The script draws it; paper and browsers without one
+ * get still pictures. */
+#include "report/page/compare.h"
+
+#include "analysis/chart/together.h"
+#include "base/util.h"
+#include "report/charts_json.h"
+#include "report/picture/picture.h"
+
+#include <errno.h>
+
+enum { CHARTS_CEILING = 1 << 28 };
+
+static void still_picture(const struct compare_page *page, const struct charts *charts)
+{
+	const struct picture_look look = {.id_prefix = "p-"};
+	if (!picture_has(charts, PICTURE_POWER))
+		return;
+	buf_str(page->out, "<div class=\"still picture\">\n");
+	picture_svg(charts, PICTURE_POWER, &look, page->out);
+	buf_str(page->out, "</div>\n");
+}
+
+static void write_charts(const struct compare_page *page, const struct charts *charts)
+{
+	struct buf json;
+	if (charts->n_charts == 0)
+		return;
+	buf_str(page->out,
+		"<h2 id=\"time\">Over time</h2>\n<p class=\"faint small\">Each from its own start; pauses between "
+		"segments are left out.</p>\n<div id=\"view\" class=\"live\"></div>\n");
+	still_picture(page, charts);
+	buf_init(&json, CHARTS_CEILING);
+	charts_json(charts, &json);
+	if (json.failed == 0)
+		page_json(page->out, "charts", json.data, json.size);
+	else
+		page->out->failed = json.failed;
+	buf_finish(&json);
+}
+
+void compare_power(const struct compare_page *page)
+{
+	struct charts charts;
+	struct chart_member *members = calloc_array(page->n_runs, sizeof(*members));
+	for (size_t i = 0; members != NULL && i < page->n_runs; i++)
+		members[i] = (struct chart_member){page->runs[i].name, page->runs[i].charts};
+	if (members == NULL || charts_together(members, page->n_runs, &charts) < 0) {
+		page->out->failed = -ENOMEM;
+	} else {
+		write_charts(page, &charts);
+		charts_finish(&charts);
+	}
+	free(members);
+}

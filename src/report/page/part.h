@@ -1,0 +1,53 @@
+/* The parts of a run's page, and the small things they are made of. Each part writes nothing at all where it has nothing to say. */
+#pragma once
+
+#include "analysis/chart/chart.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct part {
+	struct buf *out;
+	const struct charts *charts;
+	const struct findings *f;
+	const struct run *run;
+};
+
+void part_head(const struct part *part);      // what was run, the headline figures, what to know of them
+void part_ledger(const struct part *part);    // where the energy went
+void part_time(const struct part *part);      // charts and lanes
+void part_blocks(const struct part *part);    // code blocks, and energy per unit of work
+void part_flame(const struct part *part);     // the flame graph
+void part_layers(const struct part *part);    // layers and complexity of a model
+void part_tune(const struct part *part);      // what `wattle cap tune` found
+void part_domains(const struct part *part);   // energy by domain, where each figure comes from
+void part_gpus(const struct part *part);      // what each GPU did
+void part_metrics(const struct part *part);   // what the program told
+void part_processes(const struct part *part); // those with most CPU time
+void part_about(const struct part *part);     // machine, command, labels, what the meter cost, what happened
+
+/* ---- pieces ---- */
+
+void part_title(const struct part *part, const char *id, const char *title); // <h2>
+// What a program or a machine called something: <bdi>, shortened in its middle where it is very long; "(unnamed)" where nothing shows.
+void part_name(struct buf *out, const char *name);
+// A cell that sorts by its value; `print` is one of human_*.
+void part_cell(struct buf *out, double value, void (*print)(struct buf *, double));
+void part_cell_count(struct buf *out, int64_t value); // VALUE_MISSING: n/a
+// Energy with its error; where that is larger, what the energy is at most.
+void part_cell_energy(struct buf *out, double energy_j, double error_j);
+void part_cell_energy_per(struct buf *out, double energy_j, double error_j, const char *unit); // "… per token"
+void part_tag(struct buf *out, enum provenance provenance); // "measured", "derived", "estimated"
+void part_share(struct buf *out, double share);             // 0 to 1, as a small bar
+bool part_has_time(const struct part *part);                // there is an axis to draw on
+
+struct part_column {
+	const char *title;
+	const char *class; // "name", "text", or NULL for figures
+	const char *sort;  // "descending": rows stand so; NULL: by other columns
+};
+// <table> up to <tbody>; ends with part_table_end.
+void part_table_begin(const struct part *part, const char *id, const char *caption, const struct part_column *columns,
+	size_t n, bool sortable);
+void part_table_end(const struct part *part);

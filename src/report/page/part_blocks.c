@@ -1,0 +1,230 @@
+/* Code blocks: what each cost. */
+#include "report/page/part.h"
+
+#include "base/util.h"
+#include "report/html.h"
+#include "report/palette.h"
+#include "report/report.h"
+#include "report/words.h"
+
+#include <stdlib.h>
+
+enum { ROWS_MAX = 2000, UNIT_ROWS_MAX = 500 }; // what a person may still scroll through; the rest is counted
+
+struct rows {
+	const struct part *part;
+	const struct block_finding **blocks; // owned
+	size_t n;
+	bool has_energy, has_cpu;
+};
+
+static double per_call(const struct block_finding *block, double value)
+{
+	return block->calls > 0 ? value / (double)block->calls : (double)NAN;
+}
+
+static const struct block_unit *first_unit(const struct block_finding *block)
+{
+	for (size_t i = 0; i < block->n_units; i++)
+		if (!isnan(block->units[i].j_per_unit))
+			return &block->units[i];
+	return NULL;
+}
+
+static void unit_cell(struct buf *out, const struct block_finding *block)
+{
+	const struct block_unit *unit = first_unit(block);
+	if (unit == NULL) {
+		buf_str(out, "<td data-value=\"\"></td>");
+		return;
+	}
+	struct buf one;
+	buf_init(&one, 1 << 12);
+	buf_add(&one, unit->name, words_one_of(unit->name));
+	part_cell_energy_per(out, unit->j_per_unit, unit->error_j_per_unit, one.data);
+	buf_finish(&one);
+}
+
+static void energy_cells(const struct rows *rows, const struct block_finding *block)
+{
+	struct buf *out = rows->part->out;
+	const double none = (double)NAN, all_j = rows->part->f->ledger.target_j;
+	bool known = block->calls > 0, resolved = known && block->resolved;
+	double share = resolved && all_j > 0 ? block->total_j / all_j : none;
+	part_cell_energy(out, known ? block->total_j : none, block->error_j);
+	buf_str(out, "<td data-value=\"");
+	if (isfinite(share))
+		buf_double(out, share);
+	buf_str(out, "\">");
+	if (isfinite(share)) {
+		part_share(out, share);
+		buf_char(out, ' ');
+		human_percent(out, share * 100);
+	}
+	buf_str(out, "</td>");
+	part_cell_energy(out, known ? block->self_j : none, block->self_error_j);
+	part_cell(out, resolved ? per_call(block, block->total_j) : none, human_energy);
+	part_cell(out, resolved && block->active_s > 0 ? block->total_j / block->active_s : none, human_power);
+}
+
+static void row(const struct rows *rows, const struct block_finding *block, bool has_units)
+{
+	struct buf *out = rows->part->out;
+	size_t index = (size_t)(block - rows->part->f->blocks);
+	buf_printf(out, "<tr data-block=\"%zu\"><th scope=\"row\" class=\"name\"><span class=\"swatch c-%s\"></span>",
+		index, palette[colour_of_series((unsigned int)index)].css);
+	part_name(out, block->name);
+	buf_str(out, "</th>");
+	part_cell_count(out, block->calls);
+	part_cell(out, block->compute_time_s.total, human_time);
+	part_cell(out, block->compute_time_s.mean, human_time);
+	part_cell(out, block->self_time_s, human_time);
+	if (rows->has_cpu)
+		part_cell(out, block->calls > 0 ? block->cpu_s : (double)NAN, human_time);
+	if (rows->has_energy)
+		energy_cells(rows, block);
+	if (has_units)
+		unit_cell(out, block);
+	buf_str(out, "</tr>\n");
+}
+
+static void outside_row(const struct rows *rows, bool has_units)
+{
+	const struct findings *f = rows->part->f;
+	struct buf *out = rows->part->out;
+	buf_str(out, "<tfoot><tr class=\"beside\"><th scope=\"row\" class=\"name\">outside of them</th>");
+	for (int i = 0; i < (rows->has_cpu ? 5 : 4); i++)
+		buf_str(out, "<td></td>");
+	part_cell_energy(out, f->outside_j, f->outside_error_j);
+	part_cell(out, f->outside_error_j < fabs(f->outside_j) ? f->outside_j / f->ledger.target_j * 100 : (double)NAN,
+		human_percent);
+	for (int i = 0; i < (has_units ? 4 : 3); i++)
+		buf_str(out, "<td></td>");
+	buf_str(out, "</tr></tfoot>\n");
+}
+
+// Calls that have no end of their own.
+static void endings(const struct rows *rows)
+{
+	long long cut = 0, unwound = 0;
+	for (size_t i = 0; i < rows->part->f->n_blocks; i++) {
+		cut += rows->part->f->blocks[i].cut;
+		unwound += rows->part->f->blocks[i].unwound;
+	}
+	struct buf *out = rows->part->out;
+	if (cut > 0)
+		buf_printf(out, "<p class=\"faint small\">%lld call%s ended with %s thread, program or process.</p>\n",
+			cut, cut == 1 ? "" : "s", cut == 1 ? "its" : "their");
+	if (unwound > 0)
+		buf_printf(out,
+			"<p class=\"faint small\">%lld call%s left without an end and ended with the one around.</p>\n",
+			unwound, unwound == 1 ? " was" : "s were");
+}
+
+static bool any_units(const struct rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++)
+		if (first_unit(rows->blocks[i]) != NULL)
+			return true;
+	return false;
+}
+
+static bool any_bound(const struct rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++)
+		if (rows->blocks[i]->error_j > 0 && !rows->blocks[i]->resolved)
+			return true;
+	return false;
+}
+
+static void table(const struct rows *rows)
+{
+	struct part_column columns[12];
+	size_t n = 0;
+	bool has_units = any_units(rows);
+	const char *sorted = rows->has_energy ? NULL : "descending";
+	columns[n++] = (struct part_column){"block", "name", NULL};
+	columns[n++] = (struct part_column){"calls", NULL, NULL};
+	columns[n++] = (struct part_column){"time", NULL, sorted};
+	columns[n++] = (struct part_column){"per call", NULL, NULL};
+	columns[n++] = (struct part_column){"own", NULL, NULL};
+	if (rows->has_cpu)
+		columns[n++] = (struct part_column){"CPU", NULL, NULL};
+	if (rows->has_energy) {
+		columns[n++] = (struct part_column){"energy", NULL, "descending"};
+		columns[n++] = (struct part_column){"share", NULL, NULL};
+		columns[n++] = (struct part_column){"own energy", NULL, NULL};
+		columns[n++] = (struct part_column){"J per call", NULL, NULL};
+		columns[n++] = (struct part_column){"power", NULL, NULL};
+	}
+	if (has_units)
+		columns[n++] = (struct part_column){"J per unit", NULL, NULL};
+	part_table_begin(rows->part, "blocks-table", NULL, columns, n, true);
+	for (size_t i = 0; i < rows->n; i++)
+		row(rows, rows->blocks[i], has_units);
+	if (rows->has_energy)
+		outside_row(rows, has_units);
+	part_table_end(rows->part);
+}
+
+// Of all units that a block told of; the table above has the first only.
+static void units(const struct rows *rows)
+{
+	static const struct part_column columns[] = {{"block", "name"}, {"work"}, {"unit", "text"}, {"energy of one"}};
+	size_t several = 0, shown = 0;
+	for (size_t i = 0; i < rows->n; i++)
+		several += rows->blocks[i]->n_units > 1;
+	if (several == 0)
+		return;
+	buf_str(rows->part->out, "<h3>Energy per unit of work</h3>\n");
+	part_table_begin(rows->part, "units-table", NULL, columns, ARRAY_SIZE(columns), true);
+	for (size_t i = 0; i < rows->n; i++)
+		for (size_t k = 0; k < rows->blocks[i]->n_units && shown < UNIT_ROWS_MAX; k++) {
+			const struct block_unit *unit = &rows->blocks[i]->units[k];
+			struct buf *out = rows->part->out;
+			if (isnan(unit->j_per_unit))
+				continue;
+			shown++;
+			buf_str(out, "<tr><th scope=\"row\" class=\"name\">");
+			part_name(out, rows->blocks[i]->name);
+			buf_str(out, "</th><td data-value=\"");
+			buf_double(out, unit->sum);
+			buf_str(out, "\">");
+			if (unit->sum < 1e4 && unit->sum == floor(unit->sum))
+				buf_fixed(out, unit->sum, 0);
+			else
+				human_number(out, unit->sum, 4);
+			buf_str(out, "</td><td class=\"text\">");
+			part_name(out, unit->name);
+			buf_str(out, "</td>");
+			part_cell_energy(out, unit->j_per_unit, unit->error_j_per_unit);
+			buf_str(out, "</tr>\n");
+		}
+	part_table_end(rows->part);
+}
+
+void part_blocks(const struct part *part)
+{
+	struct rows rows = {.part = part, .blocks = blocks_by_cost(part->f), .n = part->f->n_blocks};
+	if (rows.blocks == NULL)
+		return;
+	if (rows.n > ROWS_MAX)
+		rows.n = ROWS_MAX;
+	rows.has_energy = !isnan(part->f->outside_j);
+	for (size_t i = 0; i < rows.n; i++)
+		rows.has_cpu |= !isnan(rows.blocks[i]->cpu_s);
+	buf_str(part->out, "<section>\n");
+	part_title(part, "blocks", "Code blocks");
+	table(&rows);
+	if (rows.n < part->f->n_blocks)
+		buf_printf(part->out, "<p class=\"faint small\">… and %zu more: `wattle blocks` tells of all.</p>\n",
+			part->f->n_blocks - rows.n);
+	if (rows.has_energy && any_bound(&rows))
+		buf_str(part->out,
+			"<p class=\"faint small\">&lt;: the error is larger than the energy, which is not told from what is "
+			"around it.</p>\n");
+	endings(&rows);
+	units(&rows);
+	buf_str(part->out, "</section>\n");
+	free(rows.blocks);
+}

@@ -1,0 +1,353 @@
+/* What was run, the headline figures, and what a reader must know of them. */
+#include "report/page/part.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+#include "report/html.h"
+#include "report/parts.h"
+#include "report/report.h"
+#include "report/warnings.h"
+#include "report/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TILE_CEILING = 1 << 16, COMMAND_SHOWN = 240, COMMAND_CEILING = 1 << 22 };
+
+/* ---- what was run ---- */
+
+static void command_heading(const struct part *part)
+{
+	struct buf command;
+	buf_init(&command, COMMAND_CEILING);
+	command_text(&command, report_segment(part->run));
+	const char *label = run_fact(part->run, FACT_LABEL);
+	buf_str(part->out, "<h1>");
+	if (label != NULL && label[0] != '\0')
+		part_name(part->out, label);
+	else if (command.size > 0 && command.size <= COMMAND_SHOWN) {
+		buf_str(part->out, "<code><bdi>");
+		html_text(part->out, command.data);
+		buf_str(part->out, "</bdi></code>");
+	} else if (command.size > 0) {
+		buf_str(part->out, "<code>");
+		part_name(part->out, command.data);
+		buf_str(part->out, "</code>");
+	} else {
+		buf_str(part->out, "A run without a command");
+	}
+	buf_str(part->out, "</h1>\n");
+	buf_finish(&command);
+}
+
+// "2026-01-31 12:00:00 +01:00": seconds do for people.
+static void start_time(struct buf *out, int64_t wall_ns)
+{
+	struct buf text;
+	buf_init(&text, 64);
+	rfc3339(&text, wall_ns);
+	const char *zone = text.size > 19 ? strpbrk(text.data + 19, "+-") : NULL;
+	if (zone != NULL)
+		buf_printf(out, "%.10s %.8s %s", text.data, text.data + 11, zone);
+	buf_finish(&text);
+}
+
+static void subtitle(const struct part *part)
+{
+	const struct run_segment *segment = report_segment(part->run);
+	const char *host = run_fact(part->run, FACT_HOST);
+	struct buf ended;
+	buf_init(&ended, 64);
+	words_ending(&ended, segment);
+	buf_str(part->out, "<p class=\"faint\">");
+	if (segment != NULL && value_ok(part->run->segments[0].wall_start_ns)) {
+		buf_str(part->out, "Began ");
+		start_time(part->out, part->run->segments[0].wall_start_ns);
+	}
+	if (host != NULL) {
+		buf_str(part->out, " on ");
+		part_name(part->out, host);
+	}
+	if (ended.size > 0)
+		buf_printf(part->out, " · <span%s>%s</span>", segment->exit_code != 0 ? " class=\"warn\"" : "",
+			ended.data);
+	if (!part->f->complete)
+		buf_str(part->out, " · <span class=\"warn\">not complete</span>");
+	buf_str(part->out, "</p>\n");
+	buf_finish(&ended);
+}
+
+/* ---- tiles: title, figure, remark ---- */
+
+struct tile {
+	const char *title;
+	struct buf figure, remark; // HTML
+};
+
+static void tile_begin(struct tile *tile, const char *title)
+{
+	tile->title = title;
+	buf_init(&tile->figure, TILE_CEILING);
+	buf_init(&tile->remark, TILE_CEILING);
+}
+
+static void tile_end(const struct part *part, struct tile *tile)
+{
+	buf_printf(part->out, "<div class=\"tile\"><dt>%s</dt><dd class=\"figure\">", tile->title);
+	if (tile->figure.failed == 0)
+		buf_add(part->out, tile->figure.data, tile->figure.size);
+	buf_str(part->out, "</dd>");
+	if (tile->remark.size > 0 && tile->remark.failed == 0)
+		buf_printf(part->out, "<dd class=\"remark\">%s</dd>", tile->remark.data);
+	buf_str(part->out, "</div>\n");
+	buf_finish(&tile->figure);
+	buf_finish(&tile->remark);
+}
+
+static void figure_energy(struct buf *out, double energy_j, double error_j)
+{
+	human_energy(out, energy_j);
+	if (!isfinite(energy_j) || !isfinite(error_j))
+		return;
+	buf_str(out, " <span class=\"error\">");
+	human_error(out, error_j);
+	buf_str(out, "</span>");
+}
+
+static void energy_tile(const struct part *part)
+{
+	const struct findings *f = part->f;
+	struct tile tile;
+	tile_begin(&tile, "Energy");
+	figure_energy(&tile.figure, f->total_j, f->error_j);
+	if (isnan(f->total_j)) {
+		buf_str(&tile.remark, f->n_domains == 0 ? "no sensor could be read" : "no sensor gave a reading");
+	} else {
+		struct buf sources;
+		buf_init(&sources, 512);
+		words_sources(&sources, f);
+		part_tag(&tile.remark, f->provenance);
+		buf_char(&tile.remark, ' ');
+		const char *by = strstr(sources.data, "by ");
+		html_text(&tile.remark, by != NULL ? by : "");
+		buf_finish(&sources);
+	}
+	tile_end(part, &tile);
+}
+
+static void target_tile(const struct part *part)
+{
+	const struct findings *f = part->f;
+	if (!(f->total_j > 0))
+		return;
+	struct tile tile;
+	tile_begin(&tile, "Of it, this program");
+	figure_energy(&tile.figure, f->ledger.target_j, f->target_error_j);
+	human_percent(&tile.remark, f->ledger.target_j / f->total_j * 100);
+	if (f->duration_s > 0) {
+		buf_str(&tile.remark, ", ");
+		human_power(&tile.remark, f->ledger.target_j / f->duration_s);
+		buf_str(&tile.remark, " on average");
+	}
+	tile_end(part, &tile);
+}
+
+static void power_tile(const struct part *part)
+{
+	const struct findings *f = part->f;
+	if (!(f->total_j >= 0) || !(f->duration_s > 0))
+		return;
+	struct tile tile;
+	const struct chart *power = charts_find(part->charts, "power");
+	double peak_w = NAN;
+	for (size_t i = 0; power != NULL && i < power->n_series; i++)
+		if (power->series[i].line == CHART_WHOLE)
+			peak_w = power->series[i].highest;
+	tile_begin(&tile, "Mean power");
+	human_power(&tile.figure, f->total_j / f->duration_s);
+	if (isfinite(peak_w)) {
+		buf_str(&tile.remark, "at most ");
+		human_power(&tile.remark, peak_w);
+	}
+	tile_end(part, &tile);
+}
+
+static void time_tile(const struct part *part)
+{
+	const struct findings *f = part->f;
+	double interval_s = run_fact_double(f->run, FACT_INTERVAL) / 1e9;
+	struct tile tile;
+	tile_begin(&tile, "Time");
+	human_time(&tile.figure, f->duration_s);
+	if (value_ok(f->samples))
+		buf_printf(&tile.remark, "%lld sample%s", (long long)f->samples, f->samples == 1 ? "" : "s");
+	if (interval_s > 0) {
+		buf_str(&tile.remark, ", one every ");
+		human_time(&tile.remark, interval_s);
+	}
+	if (f->run->n_segments > 1)
+		buf_printf(&tile.remark, ", in %zu segments", f->run->n_segments);
+	tile_end(part, &tile);
+}
+
+static void step_tile(const struct part *part)
+{
+	const struct findings *f = part->f;
+	const char *name = run_fact(f->run, FACT_STEP);
+	for (size_t i = 0; name != NULL && i < f->n_blocks; i++) {
+		const struct block_finding *step = &f->blocks[i];
+		if (strcmp(step->name, name) != 0 || step->calls == 0)
+			continue;
+		struct tile tile;
+		double calls = (double)step->calls;
+		tile_begin(&tile, "Each step");
+		figure_energy(&tile.figure, step->resolved ? step->total_j / calls : (double)NAN,
+			step->error_j / calls);
+		human_time(&tile.remark, step->compute_time_s.mean);
+		buf_printf(&tile.remark, ", %lld of ", (long long)step->calls);
+		part_name(&tile.remark, name);
+		tile_end(part, &tile);
+	}
+}
+
+static void cpu_tile(const struct part *part)
+{
+	const struct findings *f = part->f;
+	double cores = f->target_cpu_s / f->duration_s;
+	struct tile tile;
+	tile_begin(&tile, "CPU time");
+	human_time(&tile.figure, f->target_cpu_s);
+	if (isfinite(cores)) {
+		human_number(&tile.remark, cores, 3);
+		if (value_ok(f->usage.system_core_count))
+			buf_printf(&tile.remark, " of %lld", (long long)f->usage.system_core_count);
+		buf_str(&tile.remark, " cores busy");
+	}
+	if (value_ok(f->processes_seen))
+		buf_printf(&tile.remark, "%s%lld process%s", tile.remark.size > 0 ? ", " : "",
+			(long long)f->processes_seen, f->processes_seen == 1 ? "" : "es");
+	tile_end(part, &tile);
+}
+
+static void memory_tile(const struct part *part)
+{
+	const struct findings *f = part->f;
+	struct tile tile;
+	tile_begin(&tile, "Peak memory");
+	if (value_ok(f->peak_rss_bytes))
+		human_bytes(&tile.figure, (double)f->peak_rss_bytes);
+	else
+		buf_str(&tile.figure, "n/a");
+	if (!isnan(f->usage.ram_capacity_bytes)) {
+		buf_str(&tile.remark, "of ");
+		human_bytes(&tile.remark, f->usage.ram_capacity_bytes);
+	}
+	tile_end(part, &tile);
+}
+
+static void gpus_tile(const struct part *part)
+{
+	const struct findings *f = part->f;
+	double energy_j = 0, busy = 0, peak_bytes = 0;
+	if (f->n_gpus == 0)
+		return;
+	for (size_t i = 0; i < f->n_gpus; i++) {
+		energy_j += f->gpus[i].energy_j;
+		busy += f->gpus[i].mean_utilization_percent / (double)f->n_gpus;
+		peak_bytes += value_to_double(f->gpus[i].target_max_memory_bytes, 1);
+	}
+	struct tile tile;
+	char title[32] = "GPU";
+	if (f->n_gpus > 1)
+		snprintf(title, sizeof(title), "%zu GPUs", f->n_gpus);
+	tile_begin(&tile, title);
+	human_energy(&tile.figure, energy_j);
+	if (isfinite(busy)) {
+		buf_str(&tile.remark, "busy ");
+		human_percent(&tile.remark, busy);
+	}
+	if (isfinite(peak_bytes)) {
+		buf_str(&tile.remark, tile.remark.size > 0 ? ", " : "");
+		human_bytes(&tile.remark, peak_bytes);
+		buf_str(&tile.remark, f->n_gpus == 1 ? " used" : " used at most, added up");
+	}
+	tile_end(part, &tile);
+}
+
+static void carbon_tile(const struct part *part)
+{
+	const struct findings *f = part->f;
+	if (isnan(f->carbon_g))
+		return;
+	struct tile tile;
+	tile_begin(&tile, "Emissions");
+	bool kilograms = f->carbon_g >= 1000;
+	human_number(&tile.figure, kilograms ? f->carbon_g / 1000 : f->carbon_g, 3);
+	buf_str(&tile.figure, kilograms ? " kg" : " g");
+	buf_str(&tile.remark, "CO<sub>2</sub>e");
+	if (isfinite(f->pue) && f->pue != 1) {
+		buf_str(&tile.remark, ", of ");
+		human_energy(&tile.remark, f->facility_j);
+		buf_str(&tile.remark, " with a PUE of ");
+		human_number(&tile.remark, f->pue, 3);
+	}
+	tile_end(part, &tile);
+}
+
+static void self_tile(const struct part *part)
+{
+	const struct findings *f = part->f;
+	struct tile tile;
+	tile_begin(&tile, "The meter itself");
+	if (isfinite(f->self_energy_j))
+		human_energy(&tile.figure, f->self_energy_j);
+	else
+		human_time(&tile.figure, f->self_cpu_s);
+	if (isfinite(f->self_cpu_s)) {
+		human_time(&tile.remark, f->self_cpu_s);
+		buf_str(&tile.remark, " CPU");
+	}
+	if (f->self_cpu_percent <= 100) { // else the run was shorter than getting ready for it
+		buf_str(&tile.remark, ", ");
+		human_number(&tile.remark, f->self_cpu_percent, 2);
+		buf_str(&tile.remark, " % of a core");
+	}
+	tile_end(part, &tile);
+}
+
+/* ---- what to know ---- */
+
+struct note_list {
+	struct buf *out;
+	bool any;
+};
+
+static void note(void *data, const char *text)
+{
+	struct note_list *list = data;
+	buf_str(list->out,
+		list->any ? "<li>" : "<ul class=\"notes\" aria-label=\"What to know of these figures\">\n<li>");
+	list->any = true;
+	html_text(list->out, text);
+	buf_str(list->out, "</li>\n");
+}
+
+void part_head(const struct part *part)
+{
+	static void (*const tiles[])(const struct part *) = {energy_tile, target_tile, power_tile, time_tile, step_tile,
+		cpu_tile, memory_tile, gpus_tile, carbon_tile, self_tile};
+	command_heading(part);
+	subtitle(part);
+	buf_str(part->out, "<dl class=\"tiles\">\n");
+	for (size_t i = 0; i < ARRAY_SIZE(tiles); i++)
+		tiles[i](part);
+	buf_str(part->out, "</dl>\n");
+	if (isfinite(part->f->error_j))
+		buf_str(part->out,
+			"<p class=\"faint small\">± is half of a 95 % interval. Energy is of the whole machine as far as it "
+			"is metered; attribution to programs has an error of its own, which is in theirs.</p>\n");
+	struct note_list list = {.out = part->out};
+	report_warnings(part->f, note, &list);
+	if (list.any)
+		buf_str(part->out, "</ul>\n");
+}

@@ -1,0 +1,27 @@
+/* What `wattle cap tune` found, when this is the run file of its search. */
+#include "report/page/part.h"
+
+#include "base/arena.h"
+#include "report/cap_tune.h"
+
+#include <stdio.h>
+
+static const char KEY[] = "cap_tune"; // docs/run-file.md
+
+void part_tune(const struct part *part)
+{
+	const char *stored = run_fact(part->run, KEY);
+	struct arena *arena = stored != NULL ? arena_new() : NULL;
+	struct cap_tune_report *reports;
+	size_t n;
+	if (arena == NULL)
+		return;
+	if (cap_tune_read(stored, arena, &reports, &n) == 0) {
+		buf_str(part->out, "<section>\n");
+		part_title(part, "tune", "Search for the best power limit");
+		for (size_t i = 0; i < n; i++)
+			cap_tune_part(&reports[i], part->out, i, "h3");
+		buf_str(part->out, "</section>\n");
+	}
+	arena_free(arena);
+}

@@ -1,0 +1,91 @@
+#include "report/words.h"
+
+#include "base/util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void words_ending(struct buf *out, const struct run_segment *segment)
+{
+	if (segment == NULL || !value_ok(segment->exit_code))
+		return;
+	if (segment->exit_code > 128 && segment->exit_code <= 128 + 64)
+		buf_printf(out, "signal %lld", (long long)segment->exit_code - 128);
+	else
+		buf_printf(out, "exit %lld", (long long)segment->exit_code);
+}
+
+void words_sources(struct buf *out, const struct findings *f)
+{
+	const char *seen[8];
+	size_t n = 0;
+	for (size_t i = 0; i < f->n_domains && n < ARRAY_SIZE(seen); i++) {
+		const struct domain_finding *d = &f->domains[i];
+		bool known = !d->in_total || isnan(d->energy_j);
+		for (size_t k = 0; k < n; k++)
+			known |= strcmp(seen[k], d->device->source) == 0;
+		if (!known)
+			seen[n++] = d->device->source;
+	}
+	buf_str(out, provenance_name(f->provenance));
+	for (size_t k = 0; k < n; k++) {
+		buf_str(out, k == 0 ? " by " : k + 1 < n ? ", " : " and ");
+		buf_str(out, seen[k]);
+	}
+}
+
+// Each method once, in the order of the domains.
+void words_attribution(struct buf *out, const struct findings *f)
+{
+	for (size_t i = 0; i < f->n_domains; i++) {
+		const struct domain_finding *d = &f->domains[i];
+		bool told = !d->in_total || isnan(d->energy_j);
+		for (size_t k = 0; k < i && !told; k++)
+			told = f->domains[k].in_total && strcmp(f->domains[k].attribution, d->attribution) == 0;
+		if (told)
+			continue;
+		buf_printf(out, "%s%s for ", out->size > 0 ? "; " : "Divided by ", d->attribution);
+		const char *separator = "";
+		for (size_t k = i; k < f->n_domains; k++) {
+			const struct domain_finding *same = &f->domains[k];
+			if (!same->in_total || isnan(same->energy_j) || strcmp(same->attribution, d->attribution) != 0)
+				continue;
+			buf_printf(out, "%s%s", separator, same->device->name);
+			separator = ", ";
+		}
+	}
+	if (out->size > 0)
+		buf_char(out, '.');
+}
+
+size_t words_one_of(const char *name)
+{
+	size_t length = strlen(name);
+	bool plural = length > 2 && name[length - 1] == 's' && name[length - 2] != 's';
+	return plural ? length - 1 : length;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+	const struct block_finding *x = *(const struct block_finding *const *)a;
+	const struct block_finding *y = *(const struct block_finding *const *)b;
+	double x_j = isnan(x->total_j) ? 0 : x->total_j, y_j = isnan(y->total_j) ? 0 : y->total_j;
+	if (x_j != y_j)
+		return x_j > y_j ? -1 : 1;
+	if (x->compute_time_s.total != y->compute_time_s.total)
+		return x->compute_time_s.total > y->compute_time_s.total ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+const struct block_finding **blocks_by_cost(const struct findings *f)
+{
+	const struct block_finding **order = f->n_blocks > 0
+		? calloc_array(f->n_blocks, sizeof(const struct block_finding *))
+		: NULL;
+	if (order == NULL)
+		return NULL;
+	for (size_t i = 0; i < f->n_blocks; i++)
+		order[i] = &f->blocks[i];
+	qsort(order, f->n_blocks, sizeof(const struct block_finding *), by_cost);
+	return order;
+}

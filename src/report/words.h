@@ -1,0 +1,15 @@
+/* Phrases that the text report and the page both have. */
+#pragma once
+
+#include "analysis/findings.h"
+#include "base/buf.h"
+
+void words_ending(struct buf *out, const struct run_segment *segment); // "exit 0", "signal 9"; nothing where unknown
+void words_sources(struct buf *out, const struct findings *f);         // "measured by powercap and nvml"
+// "Divided by cpu time for package-0, package-1; sm time for gpu-0."; nothing without energy. Into an empty buffer.
+void words_attribution(struct buf *out, const struct findings *f);
+// "tokens" are counted, and one of them is a "token": how many bytes of the name that is.
+size_t words_one_of(const char *name);
+
+// All blocks, those first that took most energy; where there is none, most time. The caller frees it; NULL: none, or no memory.
+const struct block_finding **blocks_by_cost(const struct findings *f);
