@@ -98,12 +98,14 @@ static void sum_add(struct now_sum *sum, const struct split *split, double power
 {
 	if (isnan(power_w))
 		return;
-	double others = 1 - split->target - split->own - split->idle - split->unattributed;
+	// Parts that add up to 1 leave a last bit or two.
+	double rest = 1 - split->target - split->own - split->idle - split->unattributed,
+	       others = rest > 1e-12 ? rest : 0;
 	sum->target_w += split->target * power_w;
 	sum->own_w += split->own * power_w;
 	sum->idle_w += split->idle * power_w;
 	sum->unattributed_w += split->unattributed * power_w;
-	sum->others_w += others > 0 ? others * power_w : 0;
+	sum->others_w += others * power_w;
 }
 
 void divide_watts(struct domain_table *domains, struct process_table *processes, const struct divide_machine *machine,

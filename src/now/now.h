@@ -86,6 +86,7 @@ struct now {
 	struct now_sum sum;
 	struct now_history total_history_w, target_history_w, cpu_history_cores, memory_history_bytes;
 	double own_cpu_percent; // what looking costs, of one core, since open
+	double own_cpu_s;       // CPU time of this process since it started
 	int64_t own_rss_bytes;
 	bool target_is_gone; // the process of options.pid has ended
 	const char *problem; // why there is no energy at all, a sentence; NULL: there is some

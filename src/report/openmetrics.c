@@ -1,0 +1,131 @@
+#include "report/openmetrics.h"
+
+#include "base/utf8.h"
+#include "base/util.h"
+
+static const struct {
+	const char *word, *suffix; // what a sample's name ends in besides
+} types[] = {
+	[OM_GAUGE] = {"gauge", ""},
+	[OM_COUNTER] = {"counter", "_total"},
+	[OM_INFO] = {"info", "_info"},
+};
+
+void om_begin(struct om *om, struct buf *out, enum om_format format)
+{
+	*om = (struct om){.out = out, .format = format};
+}
+
+void om_family(struct om *om, const struct om_family *family)
+{
+	om->family = *family;
+	om->has_head = false;
+}
+
+/* ---- texts of other people ---- */
+
+// The formats know three escapes. Other control characters, and what is no UTF-8, some readers refuse the whole document for.
+static void put_escaped(struct buf *out, const char *text)
+{
+	for (size_t length; *text != '\0'; text += length > 0 ? length : 1) {
+		length = utf8_length(text);
+		bool is_control = (unsigned char)*text < 0x20 || *text == 0x7f;
+		if (*text == '\n')
+			buf_str(out, "\\n");
+		else if (*text == '"' || *text == '\\')
+			buf_printf(out, "\\%c", *text);
+		else if (length == 0 || is_control)
+			buf_str(out, UTF8_REPLACEMENT);
+		else
+			buf_add(out, text, length);
+	}
+}
+
+static void put_labels(struct buf *out, const struct om_label *labels, size_t n)
+{
+	char before = '{';
+	for (size_t i = 0; i < n; i++) {
+		if (labels[i].value == NULL || labels[i].value[0] == '\0')
+			continue; // an empty label is no label
+		buf_char(out, before);
+		buf_str(out, labels[i].name);
+		buf_str(out, "=\"");
+		put_escaped(out, labels[i].value);
+		buf_char(out, '"');
+		before = ',';
+	}
+	if (before == ',')
+		buf_char(out, '}');
+}
+
+/* ---- families and samples ---- */
+
+static void put_head(struct om *om)
+{
+	const struct om_family *family = &om->family;
+	const bool classic = om->format == OM_CLASSIC;
+	// The classic format knows counters and infos by their samples' names, and infos not at all.
+	const char *suffix = classic ? types[family->type].suffix : "";
+	const char *word = classic && family->type == OM_INFO ? "gauge" : types[family->type].word;
+	buf_printf(om->out, "# HELP %s%s ", family->name, suffix);
+	put_escaped(om->out, family->help);
+	buf_printf(om->out, "\n# TYPE %s%s %s\n", family->name, suffix, word);
+	if (!classic && family->unit != NULL)
+		buf_printf(om->out, "# UNIT %s %s\n", family->name, family->unit);
+	om->has_head = true;
+}
+
+static void put_number(struct buf *out, double value)
+{
+	if (isinf(value))
+		buf_str(out, value > 0 ? "+Inf" : "-Inf");
+	else
+		buf_double(out, value);
+}
+
+static bool can_be_told(const struct om *om, double value)
+{
+	return !isnan(value) && (om->family.type != OM_COUNTER || value >= 0);
+}
+
+static void put_sample(struct om *om, const struct om_label *labels, size_t n_labels, double value)
+{
+	if (!om->has_head)
+		put_head(om);
+	buf_str(om->out, om->family.name);
+	buf_str(om->out, types[om->family.type].suffix);
+	put_labels(om->out, labels, n_labels);
+	buf_char(om->out, ' ');
+	put_number(om->out, value);
+}
+
+void om_value(struct om *om, const struct om_label *labels, size_t n_labels, double value)
+{
+	if (!can_be_told(om, value))
+		return;
+	put_sample(om, labels, n_labels, value);
+	buf_char(om->out, '\n');
+}
+
+void om_value_at(struct om *om, const struct om_label *labels, size_t n_labels, double value, int64_t wall_ms)
+{
+	if (!can_be_told(om, value))
+		return;
+	put_sample(om, labels, n_labels, value);
+	if (om->format == OM_CLASSIC)
+		buf_printf(om->out, " %lld\n", (long long)wall_ms);
+	else
+		buf_printf(om->out, " %lld.%03lld\n", (long long)(wall_ms / 1000), (long long)(wall_ms % 1000));
+}
+
+void om_end(struct om *om)
+{
+	if (om->format == OM_OPENMETRICS)
+		buf_str(om->out, "# EOF\n");
+}
+
+const char *om_content_type(enum om_format format)
+{
+	return format == OM_OPENMETRICS ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+					: "text/plain; version=0.0.4; charset=utf-8";
+}

@@ -1,0 +1,47 @@
+/* Figures as text for Prometheus and its kin: OpenMetrics 1.0 (github.com/prometheus/OpenMetrics), or the classic text format 0.0.4
+ * of the same figures.
+ *
+ *	om_begin(&om, out, OM_OPENMETRICS);
+ *	om_family(&om, &(struct om_family){"wattle_power_watts", OM_GAUGE, "watts", "Power of this machine."});
+ *	om_value(&om, NULL, 0, total_w);
+ *	om_end(&om);
+ *
+ * Units are base units (joules, watts, bytes, seconds, celsius, ratio), and a family's name ends in its unit; "_total" of counters and
+ * "_info" are added here. What is unknown (NaN) is not told, and a family of which nothing is known has no head. */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum om_format { OM_OPENMETRICS, OM_CLASSIC };
+enum om_type { OM_GAUGE, OM_COUNTER, OM_INFO };
+
+struct om_family {
+	const char *name; // without _total and _info
+	enum om_type type;
+	const char *unit; // last word of the name; NULL: a plain number
+	const char *help; // a full sentence
+};
+
+struct om_label {
+	const char *name, *value; // value: any text, escaped here; NULL or "": left out
+};
+
+struct om {
+	struct buf *out; // borrowed
+	enum om_format format;
+	struct om_family family;
+	bool has_head;
+};
+
+void om_begin(struct om *om, struct buf *out, enum om_format format);
+// What follows belongs to this family. Each stands once in a document.
+void om_family(struct om *om, const struct om_family *family);
+void om_value(struct om *om, const struct om_label *labels, size_t n_labels, double value);
+// The same with the time that it is of, Unix time in ms. The samples of one set of labels come one after the other, in time.
+void om_value_at(struct om *om, const struct om_label *labels, size_t n_labels, double value, int64_t wall_ms);
+void om_end(struct om *om);
+
+const char *om_content_type(enum om_format format); // for HTTP

@@ -1,0 +1,272 @@
+#include "serve/metrics.h"
+
+#include "base/util.h"
+
+/* ---- domains ---- */
+
+static double energy_j(const struct now_domain *domain)
+{
+	return (double)domain->energy_uj / 1e6;
+}
+
+static double power_w(const struct now_domain *domain)
+{
+	return domain->power_w;
+}
+
+static double target_w(const struct now_domain *domain)
+{
+	return domain->target_w;
+}
+
+static double cap_w(const struct now_domain *domain)
+{
+	return domain->cap_w;
+}
+
+static double temperature_c(const struct now_domain *domain)
+{
+	return domain->temperature_c;
+}
+
+static double utilization(const struct now_domain *domain)
+{
+	return domain->utilization_percent / 100;
+}
+
+static double memory_used_bytes(const struct now_domain *domain)
+{
+	return domain->memory_used_bytes;
+}
+
+static double memory_size_bytes(const struct now_domain *domain)
+{
+	return domain->memory_total_bytes;
+}
+
+static double clock_hz(const struct now_domain *domain)
+{
+	return domain->clock_mhz * 1e6;
+}
+
+static double has_counter(const struct now_domain *domain, double value)
+{
+	return domain->domain->has_energy ? value : (double)NAN;
+}
+
+static double wraps(const struct now_domain *domain)
+{
+	return has_counter(domain, domain->wraps);
+}
+
+static double resets(const struct now_domain *domain)
+{
+	return has_counter(domain, domain->resets);
+}
+
+static double gaps(const struct now_domain *domain)
+{
+	return has_counter(domain, domain->gaps);
+}
+
+static const struct {
+	struct om_family family;
+	double (*of)(const struct now_domain *);
+} domain_rows[] = {
+	{{"wattle_domain_energy_joules", OM_COUNTER, "joules", "Energy of the domain since wattle serve started."},
+		energy_j},
+	{{"wattle_domain_power_watts", OM_GAUGE, "watts", "Power of the domain between the last two looks."}, power_w},
+	{{"wattle_domain_target_power_watts", OM_GAUGE, "watts",
+		 "Power of the domain that is attributed to the target."},
+		target_w},
+	{{"wattle_domain_power_limit_watts", OM_GAUGE, "watts", "Power limit in force."}, cap_w},
+	{{"wattle_domain_temperature_celsius", OM_GAUGE, "celsius", "Temperature of the device."}, temperature_c},
+	{{"wattle_domain_utilization_ratio", OM_GAUGE, "ratio", "Part of the time in which the device worked."},
+		utilization},
+	{{"wattle_domain_memory_used_bytes", OM_GAUGE, "bytes", "Device memory in use."}, memory_used_bytes},
+	{{"wattle_domain_memory_size_bytes", OM_GAUGE, "bytes", "Device memory that there is."}, memory_size_bytes},
+	{{"wattle_domain_clock_hertz", OM_GAUGE, "hertz", "Clock of the device's cores."}, clock_hz},
+	{{"wattle_domain_wraps", OM_COUNTER, NULL, "Times the hardware's energy counter wrapped."}, wraps},
+	{{"wattle_domain_resets", OM_COUNTER, NULL,
+		 "Times the hardware's energy counter started anew; the energy in between is unknown."},
+		resets},
+	{{"wattle_domain_gaps", OM_COUNTER, NULL, "Times the energy counter could not be read."}, gaps},
+};
+
+static void write_domain_infos(const struct now *now, struct om *om)
+{
+	om_family(om,
+		&(struct om_family){"wattle_domain", OM_INFO, NULL,
+			"What a domain is, and where its figures come from."});
+	for (size_t i = 0; i < now->n_domains; i++) {
+		const struct now_domain *row = &now->domains[i];
+		const struct domain *domain = row->domain;
+		const struct om_label labels[] = {
+			{"domain", domain->name},
+			{"kind", domain_kind_name(domain->kind)},
+			{"inside", domain->inside},
+			{"device", domain->device},
+			{"uuid", domain->uuid},
+			{"source", row->source},
+			{"provenance", provenance_name(domain->provenance)},
+			{"in_total", row->in_total ? "true" : "false"},
+		};
+		om_value(om, labels, ARRAY_SIZE(labels), 1);
+	}
+}
+
+static void write_domains(const struct now *now, struct om *om)
+{
+	write_domain_infos(now, om);
+	for (size_t k = 0; k < ARRAY_SIZE(domain_rows); k++) {
+		om_family(om, &domain_rows[k].family);
+		for (size_t i = 0; i < now->n_domains; i++) {
+			const struct domain *domain = now->domains[i].domain;
+			const struct om_label labels[] = {{"domain", domain->name},
+				{"kind", domain_kind_name(domain->kind)}};
+			om_value(om, labels, ARRAY_SIZE(labels), domain_rows[k].of(&now->domains[i]));
+		}
+	}
+}
+
+/* NVML's reasons that hold a busy GPU back; what remains (idle, application clocks, display) is no reason to worry. */
+static const struct {
+	int64_t bit;
+	const char *reason;
+} reasons[] = {
+	{0x4, "sw_power_cap"},
+	{0x8, "hw_slowdown"},
+	{0x10, "sync_boost"},
+	{0x20, "sw_thermal_slowdown"},
+	{0x40, "hw_thermal_slowdown"},
+	{0x80, "hw_power_brake"},
+};
+
+static void write_throttling(const struct now *now, struct om *om)
+{
+	om_family(om,
+		&(struct om_family){"wattle_domain_throttled", OM_GAUGE, NULL,
+			"Whether clocks are held back for this reason (1) or not (0)."});
+	for (size_t i = 0; i < now->n_domains; i++) {
+		const int64_t bits = now->domains[i].throttle_bits;
+		for (size_t r = 0; value_ok(bits) && r < ARRAY_SIZE(reasons); r++) {
+			const struct om_label labels[] = {{"domain", now->domains[i].domain->name},
+				{"reason", reasons[r].reason}};
+			om_value(om, labels, ARRAY_SIZE(labels), (bits & reasons[r].bit) != 0);
+		}
+	}
+}
+
+/* ---- the machine ---- */
+
+static double of_i64(int64_t value)
+{
+	return value_to_double(value, 1);
+}
+
+static void write_one(struct om *om, const struct om_family *family, double value)
+{
+	om_family(om, family);
+	om_value(om, NULL, 0, value);
+}
+
+static bool has_energy(const struct now *now)
+{
+	for (size_t i = 0; i < now->n_domains; i++)
+		if (now->domains[i].in_total)
+			return true;
+	return false;
+}
+
+static void write_energy(const struct now *now, struct om *om)
+{
+	const struct om_label label = {"provenance", provenance_name(now->provenance)};
+	bool known = has_energy(now);
+	om_family(om,
+		&(struct om_family){"wattle_energy_joules", OM_COUNTER, "joules",
+			"Energy of the machine since wattle serve started: the outermost domains that do not overlap."});
+	om_value(om, &label, 1, known ? (double)now->total_energy_uj / 1e6 : (double)NAN);
+	om_family(om,
+		&(struct om_family){"wattle_power_watts", OM_GAUGE, "watts",
+			"Power of the machine between the last two looks: the outermost domains that do not overlap."});
+	om_value(om, &label, 1, now->total_w);
+}
+
+static void write_attribution(const struct now *now, const struct metrics_options *options, struct om *om)
+{
+	const double none = (double)NAN;
+	const struct {
+		const char *to;
+		double watts;
+	} rows[] = {
+		{"target", options->has_target ? now->sum.target_w : none},
+		{"others", now->sum.others_w},
+		{"wattle", now->sum.own_w},
+		{"idle", now->sum.idle_w},
+		{"unattributed", now->sum.unattributed_w},
+	};
+	if (isnan(now->total_w))
+		return;
+	om_family(om,
+		&(struct om_family){"wattle_attributed_power_watts", OM_GAUGE, "watts",
+			"Power of the machine by who used it; the rows add up to wattle_power_watts."});
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		om_value(om, &(struct om_label){"to", rows[i].to}, 1, rows[i].watts);
+}
+
+static void write_machine(const struct now *now, struct om *om)
+{
+	write_one(om,
+		&(struct om_family){"wattle_cpu_busy_cores", OM_GAUGE, "cores",
+			"Cores that were busy between the last two looks."},
+		now->busy_cores);
+	write_one(om, &(struct om_family){"wattle_cpu_cores", OM_GAUGE, "cores", "Cores online."}, of_i64(now->cores));
+	write_one(om,
+		&(struct om_family){"wattle_memory_used_bytes", OM_GAUGE, "bytes",
+			"Memory in use: total less available."},
+		of_i64(now->memory_used_bytes));
+	write_one(om, &(struct om_family){"wattle_memory_size_bytes", OM_GAUGE, "bytes", "Memory that there is."},
+		of_i64(now->memory_total_bytes));
+	write_one(om, &(struct om_family){"wattle_processes", OM_GAUGE, NULL, "Processes of the machine."},
+		of_i64(now->processes_seen));
+	write_one(om, &(struct om_family){"wattle_threads", OM_GAUGE, NULL, "Threads of the machine."},
+		of_i64(now->threads_seen));
+	write_one(om,
+		&(struct om_family){"wattle_look_timestamp_seconds", OM_GAUGE, "seconds",
+			"When these figures were taken, Unix time."},
+		(double)(now->wall_ns / NS_PER_MS) / 1e3);
+}
+
+/* ---- ourselves: the names that every exporter has ---- */
+
+static void write_own(const struct now *now, const struct metrics_options *options, struct om *om)
+{
+	write_one(om,
+		&(struct om_family){"process_cpu_seconds", OM_COUNTER, "seconds", "CPU time of wattle serve itself."},
+		now->own_cpu_s);
+	write_one(om,
+		&(struct om_family){"process_resident_memory_bytes", OM_GAUGE, "bytes",
+			"Resident memory of wattle serve itself."},
+		of_i64(now->own_rss_bytes));
+	write_one(om,
+		&(struct om_family){"process_start_time_seconds", OM_GAUGE, "seconds",
+			"Since when the counters count, Unix time."},
+		value_to_double(options->opened_wall_ns, 1e-9));
+	om_family(om, &(struct om_family){"wattle_build", OM_INFO, NULL, "What writes these figures."});
+	om_value(om, &(struct om_label){"version", WATTLE_VERSION}, 1, 1);
+}
+
+void metrics_write(const struct now *now, const struct metrics_options *options, struct buf *out)
+{
+	struct om om;
+	om_begin(&om, out, options->format);
+	write_energy(now, &om);
+	write_attribution(now, options, &om);
+	write_domains(now, &om);
+	write_throttling(now, &om);
+	write_machine(now, &om);
+	metrics_write_processes(now, options, &om);
+	write_own(now, options, &om);
+	metrics_write_seed(now, options, &om);
+	om_end(&om);
+}

@@ -1,0 +1,25 @@
+/* One look as figures for Prometheus. docs/metrics.md has every family. Pure. */
+#pragma once
+
+#include "base/buf.h"
+#include "now/now.h"
+#include "report/openmetrics.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct metrics_options {
+	enum om_format format;
+	bool has_target;        // somebody's tree is marked: its part is told
+	bool seed_names;        // AIPowerMeter's five gauges as well
+	size_t most_processes;  // told one by one, those with the most power; each is a series of its own. 0: none
+	int64_t opened_wall_ns; // since when the counters count; VALUE_MISSING unknown
+};
+
+void metrics_write(const struct now *now, const struct metrics_options *options, struct buf *out);
+
+// metrics_seed.c
+void metrics_write_seed(const struct now *now, const struct metrics_options *options, struct om *om);
+// metrics_processes.c
+void metrics_write_processes(const struct now *now, const struct metrics_options *options, struct om *om);

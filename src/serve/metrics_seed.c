@@ -1,0 +1,74 @@
+#include "serve/metrics.h"
+
+#include "base/util.h"
+
+static bool counts(const struct now_process *process, const struct metrics_options *options)
+{
+	return !process->is_gone && (!options->has_target || process->is_target);
+}
+
+static double add_known(double sum, double part)
+{
+	if (isnan(part))
+		return sum;
+	return isnan(sum) ? part : sum + part;
+}
+
+static double of_processes(const struct now *now, const struct metrics_options *options,
+	double (*figure)(const struct now_process *))
+{
+	double sum = (double)NAN;
+	for (size_t i = 0; i < now->n_processes; i++)
+		if (counts(&now->processes[i], options))
+			sum = add_known(sum, figure(&now->processes[i]));
+	return sum;
+}
+
+static double of_domains(const struct now *now, enum domain_kind first, enum domain_kind second)
+{
+	double sum = (double)NAN;
+	for (size_t i = 0; i < now->n_domains; i++) {
+		enum domain_kind kind = now->domains[i].domain->kind;
+		if (now->domains[i].in_total && (kind == first || kind == second))
+			sum = add_known(sum, now->domains[i].power_w);
+	}
+	return sum;
+}
+
+static double cpu_w(const struct now_process *process)
+{
+	return add_known(process->cpu_w, process->dram_w);
+}
+
+static double rss_bytes(const struct now_process *process)
+{
+	return value_to_double(process->rss_bytes, 1);
+}
+
+static double gpu_memory_bytes(const struct now_process *process)
+{
+	return value_to_double(process->gpu_memory_bytes, 1);
+}
+
+/* AIPowerMeter's gauges, under its own names and without labels, so that its dashboards go on. */
+void metrics_write_seed(const struct now *now, const struct metrics_options *options, struct om *om)
+{
+	const struct {
+		const char *name, *help;
+		double value;
+	} gauges[] = {
+		{"power_draw_cpu", "CPU and DRAM power of the target's processes, of all without a target, in watts.",
+			of_processes(now, options, cpu_w)},
+		{"intel_power", "Power of all CPU packages and their DRAM, in watts.",
+			of_domains(now, DOMAIN_PACKAGE, DOMAIN_DRAM)},
+		{"mem_used_cpu", "Resident memory of the target's processes, of all without a target, in bytes.",
+			of_processes(now, options, rss_bytes)},
+		{"mem_used_gpu", "GPU memory of the target's processes, of all without a target, in bytes.",
+			of_processes(now, options, gpu_memory_bytes)},
+		{"power_draw_gpu", "Power of all GPUs, in watts.", of_domains(now, DOMAIN_GPU, DOMAIN_GPU)},
+	};
+	for (size_t i = 0; options->seed_names && i < ARRAY_SIZE(gauges); i++) {
+		om_family(om, &(struct om_family){gauges[i].name, OM_GAUGE, NULL, gauges[i].help});
+		om_value(om, NULL, 0, gauges[i].value);
+	}
+}
