@@ -42,8 +42,11 @@ function replaceNode(old, fresh) {
 			old.data = fresh.data;
 		return;
 	}
-	if (old.nodeName === "THEAD" && old.textContent === fresh.textContent) // has the buttons that sort
+	if (old.nodeName === "THEAD") { // has the buttons that sort
+		if (old.textContent !== fresh.textContent)
+			old.replaceWith(fresh);
 		return;
+	}
 	syncAttributes(old, fresh);
 	replaceChildren(old, fresh);
 }

@@ -1,0 +1,130 @@
+/* wattle serve: this machine's power for Prometheus and for browsers. */
+#include "cli/command.h"
+
+#include "base/cleanup.h"
+#include "base/env.h"
+#include "base/util.h"
+#include "serve/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+
+struct values {
+	const char *listen, *token_file;
+	bool seed_names;
+	int64_t interval_ns, pid;
+};
+
+static const struct option options[] = {
+	{"listen", 0, "ADDRESS",
+		"HOST:PORT or unix:PATH (default 127.0.0.1:9095; port 0: any\n"
+		"free one); without a token only programs of this machine may\n"
+		"be let in",
+		OPTION_TEXT, .offset = offsetof(struct values, listen)},
+	{"token-file", 0, "FILE",
+		"who asks must know the token on the one line of FILE: as\n"
+		"`Authorization: Bearer TOKEN`, or as the password of any user;\n"
+		"FILE must be readable by its owner only",
+		OPTION_TEXT, .offset = offsetof(struct values, token_file)},
+	{"interval", 'i', "DUR",
+		"time between two looks at the machine (default 1s); all who\n"
+		"ask get what the last one saw",
+		OPTION_DURATION, .offset = offsetof(struct values, interval_ns), .least = 1e8, .most = 6e10,
+		.range = "100ms to 1m"},
+	{"pid", 0, "PID", "tell of this process and what it starts apart from the rest", OPTION_INTEGER,
+		.offset = offsetof(struct values, pid), .least = 1, .most = 4194304, .range = "a process id"},
+	{"seed-names", 0, NULL, "AIPowerMeter's gauges (power_draw_cpu, …) at /metrics as well", OPTION_FLAG,
+		.offset = offsetof(struct values, seed_names)},
+};
+
+// A descriptor that can be read once somebody wants us to stop.
+static int open_stop(void)
+{
+	sigset_t stops;
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGINT);
+	sigaddset(&stops, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &stops, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return -errno;
+	int fd = signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+static int fail(const struct command *command, int r, const struct wattle_error *error)
+{
+	if (r == -EINVAL || r == -EPERM)
+		return cli_usage(command, EXIT_USAGE, "%s", error->text);
+	return cli_fail(EXIT_FAILED, error);
+}
+
+static void tell(const struct server *server)
+{
+	if (server_token_is_short(server))
+		cli_warn("the token is short; one of 32 random characters can't be guessed");
+	if (server_problem(server) != NULL)
+		cli_warn(server_problem(server));
+	fprintf(stderr, "wattle: serving at %s (metrics at %s%s)\n", server_url(server), server_url(server),
+		strncmp(server_url(server), "unix:", 5) == 0 ? ":/metrics" : "metrics");
+}
+
+static int serve(const struct command *command, const struct server_options *wanted)
+{
+	struct wattle_error error = {0};
+	struct server *server;
+	wattle_cleanup_close int stop_fd = open_stop();
+	if (stop_fd < 0) {
+		error_set(&error, stop_fd, "signals can't be had: %s", strerror(-stop_fd));
+		return cli_fail(EXIT_FAILED, &error);
+	}
+	int r = server_open(wanted, &server, &error);
+	if (r < 0)
+		return fail(command, r, &error);
+	tell(server);
+	r = server_run(server, stop_fd);
+	server_close(server);
+	if (r == 0)
+		return EXIT_DONE;
+	error_set(&error, r, "serving ended: %s", strerror(-r));
+	return cli_fail(EXIT_FAILED, &error);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct values values = {.listen = "127.0.0.1:9095", .interval_ns = NS_PER_S};
+	struct option_list words;
+	struct wattle_error error = {0};
+	struct wattle_env env;
+	int status;
+	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+		return status;
+	if (words.n > 0)
+		return cli_usage(command, EXIT_USAGE, "'%s' is not expected", words.items[0]);
+	if (env_open(&env, &error) < 0)
+		return cli_fail(EXIT_FAILED, &error);
+	const struct server_options wanted = {
+		.env = &env,
+		.listen = values.listen,
+		.token_file = values.token_file,
+		.seed_names = values.seed_names,
+		.interval_ns = values.interval_ns,
+		.pid = (pid_t)values.pid,
+	};
+	status = serve(command, &wanted);
+	env_close(&env);
+	return status;
+}
+
+const struct command command_serve = {
+	.name = "serve",
+	.usage = "[--listen ADDRESS] [--token-file FILE] [OPTIONS]",
+	.summary = "this machine's power as metrics for Prometheus and as a page that keeps itself up to date",
+	.details =
+		"Serves a page at /, OpenMetrics at /metrics and the same as JSON at /now.json, until SIGINT or SIGTERM.\n"
+		"Nothing can be changed through it. Readings of power tell secrets of what runs on a machine, and the\n"
+		"page shows the commands of all users: think of who can reach it. docs/serve.md has more.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.run = run,
+};

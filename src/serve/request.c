@@ -1,0 +1,116 @@
+#include "serve/request.h"
+
+#include "base/util.h"
+#include "serve/ask.h"
+
+#include <strings.h>
+
+struct refusal {
+	unsigned int status;
+	const char *text;
+	const char *header, *value; // NULL: none
+};
+
+static const struct refusal refusals[] = {
+	{400, "There has to be one Host header.\n"},
+	{403,
+		"This address is served under localhost, its number, or the name given with --listen; not under the name that was asked "
+		"for.\n"},
+	{403, "Other sites may not read this.\n"},
+	{401, "A token is needed: as `Authorization: Bearer TOKEN`, or as the password of any user.\n",
+		"WWW-Authenticate", "Basic realm=\"wattle\", charset=\"UTF-8\""},
+	{405, "This server is read only: GET and HEAD.\n", "Allow", "GET, HEAD"},
+	{404, "There is / (the page), /metrics (OpenMetrics) and /now.json.\n"},
+	{500, "There is no memory.\n"},
+};
+enum { TWO_HOSTS, WRONG_HOST, ELSEWHERE, NO_TOKEN, READ_ONLY, NOT_FOUND, NO_MEMORY };
+
+static enum MHD_Result refuse(const struct mhd *mhd, struct MHD_Connection *connection, size_t which)
+{
+	const struct refusal *refusal = &refusals[which];
+	struct MHD_Response *response = answer_text(mhd, refusal->text);
+	if (response == NULL)
+		return MHD_NO;
+	if (refusal->header != NULL)
+		mhd->header(response, refusal->header, refusal->value);
+	enum MHD_Result r = mhd->queue(connection, refusal->status, response);
+	mhd->drop(response);
+	return r;
+}
+
+static const char *header_of(const struct mhd *mhd, struct MHD_Connection *connection, const char *name)
+{
+	return mhd->value(connection, MHD_HEADER_KIND, name);
+}
+
+struct hosts {
+	const char *first;
+	size_t n;
+};
+
+static enum MHD_Result count_hosts(void *data, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	struct hosts *hosts = data;
+	if (strcasecmp(key, "Host") == 0 && hosts->n++ == 0)
+		hosts->first = value;
+	return MHD_YES;
+}
+
+// Only HTTP/1.0 goes without, which no browser speaks; the library sees to that.
+static int check_host(const struct request_rules *rules, struct MHD_Connection *connection)
+{
+	struct hosts hosts = {0};
+	rules->mhd->values(connection, MHD_HEADER_KIND, count_hosts, &hosts);
+	if (hosts.n > 1)
+		return TWO_HOSTS;
+	if (!rules->checks_host || hosts.n == 0)
+		return -1;
+	return hosts.first != NULL && ask_host_is_ours(hosts.first, rules->name) ? -1 : WRONG_HOST;
+}
+
+bool request_is_reading(const char *method)
+{
+	return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
+// The refusal, or -1: it may ask.
+static int check(const struct request_rules *rules, struct MHD_Connection *connection, const char *method)
+{
+	const struct mhd *mhd = rules->mhd;
+	int wrong = check_host(rules, connection);
+	if (wrong >= 0)
+		return wrong;
+	if (ask_is_from_elsewhere(header_of(mhd, connection, "Sec-Fetch-Site"),
+		    header_of(mhd, connection, "Sec-Fetch-Mode")))
+		return ELSEWHERE;
+	if (rules->token->length > 0 && !token_matches(rules->token, header_of(mhd, connection, "Authorization")))
+		return NO_TOKEN;
+	return request_is_reading(method) ? -1 : READ_ONLY;
+}
+
+static int find(const struct mhd *mhd, struct MHD_Connection *connection, const char *path)
+{
+	if (strcmp(path, "/") == 0)
+		return ANSWER_PAGE;
+	if (strcmp(path, "/figures") == 0) // what the page's script fetches
+		return ANSWER_FIGURES;
+	if (strcmp(path, "/metrics") == 0)
+		return ask_wants_openmetrics(header_of(mhd, connection, "Accept")) ? ANSWER_OPENMETRICS : ANSWER_TEXT;
+	if (strcmp(path, "/now.json") == 0)
+		return mhd->value(connection, MHD_GET_ARGUMENT_KIND, "trail") != NULL ? ANSWER_TRAIL : ANSWER_NOW;
+	return -1;
+}
+
+enum MHD_Result request_answer(const struct request_rules *rules, struct answers *answers, const struct view *view,
+	struct MHD_Connection *connection, const char *path, const char *method)
+{
+	const struct mhd *mhd = rules->mhd;
+	int wrong = check(rules, connection, method);
+	if (wrong >= 0)
+		return refuse(mhd, connection, (size_t)wrong);
+	int which = find(mhd, connection, path);
+	if (which < 0)
+		return refuse(mhd, connection, NOT_FOUND);
+	struct MHD_Response *response = answers_get(answers, (enum answer)which, view);
+	return response != NULL ? mhd->queue(connection, MHD_HTTP_OK, response) : refuse(mhd, connection, NO_MEMORY);
+}

@@ -1,0 +1,269 @@
+#include "serve/server.h"
+
+#include "base/util.h"
+#include "now/now.h"
+#include "serve/address.h"
+#include "serve/request.h"
+#include "serve/visits.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	REQUEST_ROOM = 16 << 10, // of a connection: head and all; longer heads are refused (431)
+	SWEEP_MS = 1000,
+	FIRST_LOOK_MS = 200
+};
+
+struct server {
+	struct address address;
+	struct token token;
+	struct now_state *state; // owned
+	struct mhd mhd;
+	struct MHD_Daemon *daemon; // owned
+	int epoll_fd;              // the daemon's
+	int timer_fd;              // owned
+	const struct wattle_env *env;
+	char host[256];
+	struct view view;
+	struct trail trail;
+	struct answers answers;
+	struct request_rules rules;
+	struct visits visits;
+	int64_t first_ns;
+};
+
+static void look(struct server *server)
+{
+	const struct now *now = now_look(server->state);
+	server->view.now = now;
+	server->view.look++;
+	server->view.up_ns = now->t_ns - server->first_ns;
+	if (server->trail.domains == NULL && trail_init(&server->trail, now->n_domains) < 0)
+		return;
+	trail_add(&server->trail, now);
+	answers_forget(&server->answers);
+}
+
+/* ---- called by the library, from within its `run` ---- */
+
+static void on_connection(void *data, struct MHD_Connection *connection, void **visit,
+	enum MHD_ConnectionNotificationCode what)
+{
+	struct server *server = data;
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		visits_end(&server->visits, *visit);
+		return;
+	}
+	const union MHD_ConnectionInfo *info = server->mhd.connection_info(connection,
+		MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (info != NULL)
+		*visit = visits_begin(&server->visits, info->connect_fd, env_now_ns(server->env));
+}
+
+static void mark(struct server *server, struct MHD_Connection *connection, bool is_answered)
+{
+	const union MHD_ConnectionInfo *info = server->mhd.connection_info(connection,
+		MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	if (info != NULL)
+		visit_is_answered(info->socket_context, is_answered, env_now_ns(server->env));
+}
+
+/* Called when the head is here and again when the request is whole: an answer to the first call would cost the connection. Nothing that
+ * is served takes a body: who sends one with a GET is hung up on, and other methods are refused before theirs has come. */
+static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *path, const char *method,
+	const char *version, const char *upload, size_t *upload_size, void **request)
+{
+	struct server *server = data;
+	bool is_whole = *request != NULL;
+	if (!is_whole && request_is_reading(method)) {
+		*request = server;
+		return MHD_YES;
+	}
+	if (is_whole && *upload_size > 0)
+		return MHD_NO;
+	mark(server, connection, true);
+	return request_answer(&server->rules, &server->answers, &server->view, connection, path, method);
+}
+
+static void on_answered(void *data, struct MHD_Connection *connection, void **request,
+	enum MHD_RequestTerminationCode how)
+{
+	mark(data, connection, false);
+}
+
+/* ---- opening ---- */
+
+static int start_daemon(struct server *server, struct wattle_error *reterr)
+{
+	server->daemon = server->mhd.start(MHD_USE_EPOLL, 0, NULL, NULL, on_request, server, // its loop is ours
+		MHD_OPTION_LISTEN_SOCKET, server->address.fd,                                //
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)VISITS_MAX,                       //
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_ROOM,                    //
+		MHD_OPTION_STRICT_FOR_CLIENT, 1,                                             //
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,                         //
+		MHD_OPTION_NOTIFY_COMPLETED, on_answered, server,                            //
+		MHD_OPTION_END);
+	if (server->daemon == NULL)
+		return error_set(reterr, -ENOSYS, "libmicrohttpd can't serve %s", server->address.url);
+	const union MHD_DaemonInfo *info = server->mhd.daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	if (info == NULL)
+		return error_set(reterr, -ENOSYS, "libmicrohttpd is built without epoll");
+	server->epoll_fd = info->epoll_fd;
+	return 0;
+}
+
+/* Power is known from the second look on, and what lies right behind the first would be noise: so the first that anybody sees is taken
+ * a moment later. */
+static int open_look(struct server *server, const struct server_options *options, struct wattle_error *reterr)
+{
+	static const struct timespec moment = {.tv_nsec = FIRST_LOOK_MS * NS_PER_MS};
+	const struct now_options now = {.env = options->env, .pid = options->pid, .most_processes = VIEW_PROCESSES};
+	int r = now_open(&now, &server->state, reterr);
+	if (r < 0)
+		return r;
+	server->first_ns = env_now_ns(server->env);
+	nanosleep(&moment, NULL);
+	look(server);
+	return server->trail.domains != NULL ? 0 : error_set(reterr, -ENOMEM, "%s", strerror(ENOMEM));
+}
+
+static int start_timer(struct server *server, int64_t interval_ns, struct wattle_error *reterr)
+{
+	const struct timespec interval = {interval_ns / NS_PER_S, interval_ns % NS_PER_S};
+	const struct itimerspec times = {.it_interval = interval, .it_value = interval};
+	server->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (server->timer_fd < 0 || timerfd_settime(server->timer_fd, 0, &times, NULL) < 0)
+		return error_set(reterr, -errno, "timer: %s", strerror(errno));
+	return 0;
+}
+
+static int open_parts(struct server *server, const struct server_options *options, struct wattle_error *reterr)
+{
+	int r = mhd_open(&server->mhd, reterr);
+	if (r < 0)
+		return r;
+	r = options->token_file != NULL ? token_read(&server->token, options->token_file, reterr) : 0;
+	if (r < 0)
+		return r;
+	r = address_open(&server->address, options->listen, options->token_file != NULL, reterr);
+	if (r < 0)
+		return r;
+	// A browser that was led here by another name must not read what has no token.
+	server->rules.checks_host = server->token.length == 0 && server->address.socket_path[0] == '\0';
+	r = open_look(server, options, reterr);
+	if (r < 0)
+		return r;
+	r = start_timer(server, options->interval_ns, reterr);
+	return r < 0 ? r : start_daemon(server, reterr);
+}
+
+static void set_up(struct server *server, const struct server_options *options)
+{
+	server->env = options->env;
+	server->address.fd = server->timer_fd = -1;
+	if (gethostname(server->host, sizeof(server->host) - 1) < 0)
+		server->host[0] = '\0';
+	server->view = (struct view){
+		.trail = &server->trail,
+		.host = server->host,
+		.interval_ns = options->interval_ns,
+		.has_target = options->pid != 0,
+		.seed_names = options->seed_names,
+	};
+	server->answers.mhd = &server->mhd;
+	server->rules = (struct request_rules){
+		.mhd = &server->mhd,
+		.name = server->address.host,
+		.token = &server->token,
+	};
+	visits_init(&server->visits);
+}
+
+int server_open(const struct server_options *options, struct server **ret_server, struct wattle_error *reterr)
+{
+	struct server *server = calloc(1, sizeof(*server));
+	if (server == NULL)
+		return error_set(reterr, -ENOMEM, "%s", strerror(ENOMEM));
+	set_up(server, options);
+	int r = open_parts(server, options, reterr);
+	if (r < 0)
+		server_close(server);
+	else
+		*ret_server = server;
+	return r;
+}
+
+void server_close(struct server *server)
+{
+	if (server == NULL)
+		return;
+	if (server->daemon != NULL) {
+		answers_forget(&server->answers);
+		server->mhd.stop(server->daemon);
+		server->address.fd = -1; // the daemon has closed it
+	}
+	if (server->timer_fd >= 0)
+		close(server->timer_fd);
+	now_close(server->state);
+	trail_finish(&server->trail);
+	address_close(&server->address);
+	mhd_close(&server->mhd);
+	free(server);
+}
+
+const char *server_url(const struct server *server)
+{
+	return server->address.url;
+}
+
+const char *server_problem(const struct server *server)
+{
+	return server->view.now->problem;
+}
+
+bool server_token_is_short(const struct server *server)
+{
+	return server->token.length > 0 && server->token.length < TOKEN_SHORT;
+}
+
+/* ---- running ---- */
+
+static int timeout_ms(struct server *server)
+{
+	MHD_UNSIGNED_LONG_LONG wanted_ms;
+	int ms = server->visits.n > 0 ? SWEEP_MS : -1;
+	if (server->mhd.timeout(server->daemon, &wanted_ms) == MHD_YES && (ms < 0 || wanted_ms < (unsigned int)ms))
+		ms = wanted_ms < SWEEP_MS ? (int)wanted_ms : SWEEP_MS;
+	return ms;
+}
+
+// However late we are, one look: what was missed is in its energy.
+static void look_if_due(struct server *server)
+{
+	uint64_t ticks;
+	if (read(server->timer_fd, &ticks, sizeof(ticks)) == (ssize_t)sizeof(ticks))
+		look(server);
+}
+
+int server_run(struct server *server, int stop_fd)
+{
+	struct pollfd fds[] = {
+		{.fd = stop_fd, .events = POLLIN},
+		{.fd = server->timer_fd, .events = POLLIN},
+		{.fd = server->epoll_fd, .events = POLLIN},
+	};
+	for (;;) {
+		if (poll(fds, ARRAY_SIZE(fds), timeout_ms(server)) < 0 && errno != EINTR)
+			return -errno;
+		if ((fds[0].revents & POLLIN) != 0)
+			return 0;
+		look_if_due(server);
+		if (server->mhd.run(server->daemon) != MHD_YES)
+			return -EIO;
+		visits_sweep(&server->visits, env_now_ns(server->env));
+	}
+}

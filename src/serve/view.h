@@ -1,0 +1,35 @@
+/* What there is to be told at one look, and the documents that tell it. Pure: each is made of this struct alone. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/jsonw.h"
+#include "now/now.h"
+#include "serve/trail.h"
+
+struct view {
+	const struct now *now;
+	const struct trail *trail;
+	uint64_t look;       // how many looks there were, this one included
+	int64_t interval_ns; // between two looks
+	int64_t up_ns;       // since the first
+	const char *host;    // this machine's name
+	bool has_target;     // somebody's tree is marked
+	bool seed_names;
+};
+
+enum { VIEW_PROCESSES = 100 }; // as many are told of, those with the most power
+
+void view_page(const struct view *view, struct buf *out);             // HTML, whole
+void view_figures(const struct view *view, struct buf *out);          // what of it changes: HTML without a frame
+void view_json(const struct view *view, bool trail, struct buf *out); // "wattle-now/1", docs/serve.md
+void view_metrics(const struct view *view, bool openmetrics, struct buf *out);
+
+/* ---- pieces ---- */
+
+/* The processes to tell of: those with the most power, then CPU time, then memory. NULL: no memory. The caller frees the array. */
+const struct now_process **view_ranked(const struct now *now, size_t *ret_n);
+// The charts' columns from the look `first` on (0: the oldest there is), as the page's script takes them; in an object that is open.
+void view_trail(const struct view *view, size_t first, struct jsonw *j);
+// Whether something holds its clocks back that is worth telling; and what, as words.
+bool view_is_throttled(const struct now_domain *domain);
+void view_throttling(const struct now_domain *domain, struct buf *out);

@@ -1,0 +1,73 @@
+/* The live page. Its figures are HTML made here, whether a browser runs scripts or not; the script fetches the parts that change and
+ * puts them in place of the old ones, so there is one place that knows how a figure is written. */
+#include "serve/page_parts.h"
+
+#include "base/util.h"
+#include "report/page/page.h"
+
+enum { TITLE_CEILING = 1 << 12, COLUMNS_CEILING = 1 << 24 };
+
+// What the script needs to draw: the columns from `first` on.
+static void data(const struct view *view, const char *id, size_t first, struct buf *out)
+{
+	struct buf text;
+	struct jsonw j;
+	buf_init(&text, COLUMNS_CEILING);
+	jsonw_init(&j, &text, false);
+	jsonw_begin_object(&j);
+	jsonw_key_i64(&j, "look", (int64_t)view->look);
+	jsonw_key_double(&j, "interval_s", (double)view->interval_ns / 1e9);
+	jsonw_key_i64(&j, "cores", view->now->cores);
+	jsonw_key_double(&j, "memory_total_bytes", value_to_double(view->now->memory_total_bytes, 1));
+	view_trail(view, first, &j);
+	jsonw_end_object(&j);
+	if (!text.failed)
+		page_json(out, id, text.data, text.size);
+	buf_finish(&text);
+}
+
+static void first_figures(const struct view *view, struct buf *out)
+{
+	buf_str(out, "<div id=\"first\">\n");
+	page_heading(view, out);
+	page_tiles(view, out);
+	page_ledger(view, out);
+	buf_str(out, "</div>\n");
+}
+
+static void other_figures(const struct view *view, struct buf *out)
+{
+	buf_str(out, "<div id=\"rest\">\n");
+	page_domains(view, out);
+	page_processes(view, out);
+	page_about(view, out);
+	buf_str(out, "</div>\n");
+}
+
+void view_figures(const struct view *view, struct buf *out)
+{
+	first_figures(view, out);
+	other_figures(view, out);
+	data(view, "newest", view->trail->n > 0 ? view->trail->n - 1 : 0, out);
+}
+
+static void begin(const struct view *view, struct buf *out)
+{
+	struct buf title;
+	buf_init(&title, TITLE_CEILING);
+	buf_printf(&title, "%s · wattle", view->host[0] != '\0' ? view->host : "this machine");
+	page_begin(out, title.data, PAGE_SCRIPT_LIVE, true);
+	buf_finish(&title);
+}
+
+void view_page(const struct view *view, struct buf *out)
+{
+	begin(view, out);
+	// Without script the browser fetches the whole page again.
+	buf_str(out, "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript>\n");
+	first_figures(view, out);
+	buf_str(out, "<section id=\"charts\" class=\"live\" aria-label=\"Charts of the last minutes\"></section>\n");
+	other_figures(view, out);
+	data(view, "trail", 0, out);
+	page_end(out, PAGE_SCRIPT_LIVE);
+}
