@@ -2,6 +2,7 @@
 
 #include "base/util.h"
 #include "report/folded.h"
+#include "report/trace/trace.h"
 #include "store/export.h"
 #include "store/export_out.h"
 #include "store/run.h"
@@ -14,36 +15,82 @@ static void pass_on(void *data)
 	export_out_more(data);
 }
 
-static int write_folded(const struct findings *findings, const struct export_choice *choice, const char *run_path,
-	struct wattle_error *reterr)
+/* ---- formats that are made of findings ---- */
+
+static bool by_time(const struct export_choice *choice)
 {
-	enum folded_weight weight = choice->weight != NULL && strcmp(choice->weight, "time") == 0 ? FOLDED_TIME
-												  : FOLDED_ENERGY;
-	struct export_out out;
-	if (findings->n_blocks == 0)
-		return error_set(reterr, -ENODATA, "%s has no code blocks", run_path);
-	if (weight == FOLDED_ENERGY && isnan(findings->outside_j))
-		return error_set(reterr, -ENODATA, "%s has no energy; --weight time writes seconds", run_path);
-	int r = export_out_open(&out, choice->path, choice->overwrite, reterr);
-	if (r == 0) {
-		folded_text(findings, weight, &out.text, pass_on, &out);
-		return export_out_close(&out, choice->path, reterr);
-	}
-	out.failed = r; // nothing gets its name
-	export_out_close(&out, choice->path, NULL);
-	return r;
+	return choice->weight != NULL && strcmp(choice->weight, "time") == 0;
 }
 
-static int export_folded(const struct run *run, const struct export_choice *choice, const char *run_path,
+static int check_folded(const struct findings *findings, const struct export_choice *choice, const char *run_path,
 	struct wattle_error *reterr)
+{
+	if (findings->n_blocks == 0)
+		return error_set(reterr, -ENODATA, "%s has no code blocks", run_path);
+	if (!by_time(choice) && isnan(findings->outside_j))
+		return error_set(reterr, -ENODATA, "%s has no energy; --weight time writes seconds", run_path);
+	return 0;
+}
+
+static int write_folded(const struct findings *findings, const struct export_choice *choice, struct export_out *out)
+{
+	folded_text(findings, by_time(choice) ? FOLDED_TIME : FOLDED_ENERGY, &out->text, pass_on, out);
+	return 0;
+}
+
+static int write_perfetto(const struct findings *findings, const struct export_choice *choice, struct export_out *out)
+{
+	return trace_perfetto(findings, &out->text, pass_on, out);
+}
+
+static const struct findings_format {
+	const char *name;
+	// Whether there is anything to write, before a file is made; NULL: always.
+	int (*check)(const struct findings *findings, const struct export_choice *choice, const char *run_path,
+		struct wattle_error *reterr);
+	int (*write)(const struct findings *findings, const struct export_choice *choice,
+		struct export_out *out); // -ENOMEM
+} findings_formats[] = {
+	{"folded", check_folded, write_folded},
+	{"perfetto", NULL, write_perfetto},
+};
+
+static const struct findings_format *find_format(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(findings_formats); i++)
+		if (strcmp(findings_formats[i].name, name) == 0)
+			return &findings_formats[i];
+	return NULL;
+}
+
+static int write_file(const struct findings_format *format, const struct findings *findings,
+	const struct export_choice *choice, struct wattle_error *reterr)
+{
+	struct export_out out;
+	int r = export_out_open(&out, choice->path, choice->overwrite, reterr);
+	if (r == 0)
+		r = format->write(findings, choice, &out);
+	if (r == 0)
+		return export_out_close(&out, choice->path, reterr);
+	out.failed = r; // nothing gets its name
+	export_out_close(&out, choice->path, NULL);
+	return r == -ENOMEM ? error_set(reterr, r, "%s: out of memory", choice->path) : r;
+}
+
+static int export_findings(const struct findings_format *format, const struct run *run,
+	const struct export_choice *choice, const char *run_path, struct wattle_error *reterr)
 {
 	struct findings findings;
 	if (findings_make(run, &findings) < 0)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", run_path);
-	int r = write_folded(&findings, choice, run_path, reterr);
+	int r = format->check != NULL ? format->check(&findings, choice, run_path, reterr) : 0;
+	if (r == 0)
+		r = write_file(format, &findings, choice, reterr);
 	findings_finish(&findings);
 	return r;
 }
+
+/* ---- all formats ---- */
 
 static int check_weight(const struct export_choice *choice, bool is_folded, struct wattle_error *reterr)
 {
@@ -58,15 +105,15 @@ static int check_weight(const struct export_choice *choice, bool is_folded, stru
 
 int export_file(const char *run_path, const struct export_choice *choice, struct wattle_error *reterr)
 {
-	bool is_folded = strcmp(choice->format, "folded") == 0;
+	const struct findings_format *format = find_format(choice->format);
 	struct run run;
-	int r = check_weight(choice, is_folded, reterr);
+	int r = check_weight(choice, strcmp(choice->format, "folded") == 0, reterr);
 	if (r == 0)
 		r = run_load(run_path, &run, reterr);
 	if (r < 0)
 		return r;
-	if (is_folded)
-		r = export_folded(&run, choice, run_path, reterr);
+	if (format != NULL)
+		r = export_findings(format, &run, choice, run_path, reterr);
 	else if (strcmp(choice->format, "aipowermeter") == 0)
 		r = export_aipowermeter(&run, choice, run_path, reterr);
 	else

@@ -1,0 +1,46 @@
+#include "report/trace/parts.h"
+
+#include "base/util.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static bool same(double a, double b)
+{
+	return a == b || (isnan(a) && isnan(b));
+}
+
+void trace_counter_put(struct trace_counter *counter, int64_t t_ns, double value)
+{
+	bool appeared = counter->track != 0;
+	if (appeared ? same(value, counter->last) : isnan(value))
+		return;
+	if (!appeared) {
+		counter->about.unit = &counter->unit;
+		counter->track = trace_track(counter->trace, &counter->about);
+	}
+	counter->last = value;
+	trace_value(counter->trace, counter->track, t_ns, value);
+}
+
+// The outer windows of a segment reach to the end of time.
+void trace_window_put(struct trace_counter *counter, const struct windows *windows, size_t window, double value)
+{
+	const struct window *at = &windows->at[window];
+	const struct run_segment *segment = &counter->trace->run->segments[at->segment];
+	bool is_last = window + 1 == windows->n || at[1].segment != at->segment;
+	trace_counter_put(counter, trace_later_ns(at->from_ns, segment->start_ns), value);
+	if (is_last)
+		trace_counter_put(counter, trace_sooner_ns(at->to_ns, segment->end_ns), (double)NAN);
+}
+
+const char *trace_words(struct trace *trace, const char *format, ...)
+{
+	char text[256]; // names of domains and devices are shorter than that
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	const char *copy = arena_text(trace->arena, text);
+	return copy != NULL ? copy : "";
+}

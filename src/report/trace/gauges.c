@@ -1,0 +1,192 @@
+// What was read as it is: memory, processes, utilisation, temperature, clocks; and CPU time as cores.
+#include "report/trace/parts.h"
+
+#include "base/util.h"
+
+/* ---- a column of readings ---- */
+
+struct readings {
+	const int64_t *t_ns, *values;
+	double scale;
+	bool is_sparse; // it is not read at every sample, so that a missing value means nothing
+};
+
+static int64_t end_of(const struct trace *trace, size_t segment, const int64_t *t_ns, struct slice rows)
+{
+	int64_t end_ns = trace->run->segments[segment].end_ns;
+	return rows.end > rows.begin ? trace_later_ns(end_ns, t_ns[rows.end - 1]) : end_ns;
+}
+
+static void put_row(struct trace_counter *counter, const struct readings *readings, size_t row)
+{
+	int64_t value = readings->values[row];
+	if (value_ok(value) || !readings->is_sparse)
+		trace_counter_put(counter, readings->t_ns[row], value_to_double(value, readings->scale));
+}
+
+/* ---- devices ---- */
+
+void trace_device_gauge(struct trace_counter *counter, const struct run_device *device, enum device_metric metric,
+	double scale)
+{
+	const struct trace *trace = counter->trace;
+	const struct readings readings = {device->t_ns, device->values[metric], scale, false};
+	for (size_t s = 0; s < trace->run->n_segments; s++) {
+		struct slice rows = slice_of(trace->run, s, device->t_ns, device->n);
+		for (size_t i = rows.begin; i < rows.end; i++)
+			if (!slice_is_look(device, i))
+				put_row(counter, &readings, i);
+		trace_counter_put(counter, end_of(trace, s, device->t_ns, rows), (double)NAN);
+	}
+}
+
+static const struct device_gauge {
+	enum device_metric metric;
+	const char *name, *unit, *axis_key;
+} device_gauges[] = {
+	{DEVICE_UTILIZATION, "utilization", "%", "utilization"},
+	{DEVICE_TARGET_UTILIZATION, "utilization by the target", "%", "utilization"},
+	{DEVICE_OTHERS_UTILIZATION, "utilization by others", "%", "utilization"},
+	{DEVICE_MEMORY_UTILIZATION, "memory bus utilization", "%", "utilization"},
+	{DEVICE_MEMORY_USED, "memory used", "bytes", "memory"},
+	{DEVICE_TARGET_MEMORY, "memory of the target", "bytes", "memory"},
+	{DEVICE_OTHERS_MEMORY, "memory of others", "bytes", "memory"},
+	{DEVICE_TEMPERATURE, "temperature", "°C", NULL},
+	{DEVICE_SM_CLOCK, "SM clock", "MHz", NULL},
+	{DEVICE_MEMORY_CLOCK, "memory clock", "MHz", NULL},
+	{DEVICE_TARGET_PROCESSES, "processes of the target", "processes", NULL},
+	{DEVICE_OTHERS_PROCESSES, "other processes", "processes", NULL},
+};
+
+static bool has_any(const struct run_device *device, enum device_metric metric)
+{
+	for (size_t i = 0; i < device->n; i++)
+		if (value_ok(device->values[metric][i]))
+			return true;
+	return false;
+}
+
+static void show_device(struct trace *trace, const struct run_device *device, int rank)
+{
+	const char *label = trace_words(trace, device->device[0] != '\0' ? "%s (%s)" : "%s", device->name,
+		device->device);
+	uint64_t group = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(device_gauges); i++) {
+		const struct device_gauge *gauge = &device_gauges[i];
+		if (!has_any(device, gauge->metric))
+			continue;
+		if (group == 0)
+			group = trace_group(trace, rank, label);
+		struct trace_counter counter = {
+			.trace = trace,
+			.about = {.name = trace_words(trace, "%s %s", device->name, gauge->name),
+				.parent = group,
+				.rank = (int)i + 1},
+			.unit = {gauge->unit, gauge->axis_key},
+		};
+		trace_device_gauge(&counter, device, gauge->metric, 1);
+	}
+}
+
+void trace_devices(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->run->n_devices; i++)
+		show_device(trace, &trace->run->devices[i], RANK_DEVICES + (int)i);
+}
+
+/* ---- the run's own ---- */
+
+static const struct run_gauge {
+	enum run_metric metric;
+	const char *name, *unit;
+	bool is_sparse;
+} run_gauges[] = {
+	{RUN_SYSTEM_MEMORY, "memory in use on the machine", "bytes", false},
+	{RUN_MAIN_RSS, "resident memory of the main process", "bytes", false},
+	{RUN_DESCENDANTS_RSS, "resident memory of its descendants", "bytes", false},
+	{RUN_MAIN_PSS, "proportional memory (PSS) of the main process", "bytes", true},
+	{RUN_DESCENDANTS_PSS, "proportional memory (PSS) of its descendants", "bytes", true},
+	{RUN_MAIN_USS, "own memory (USS) of the main process", "bytes", true},
+	{RUN_DESCENDANTS_USS, "own memory (USS) of its descendants", "bytes", true},
+	{RUN_SELF_RSS, "resident memory of wattle", "bytes", true},
+	{RUN_PROCESSES, "processes of the target", "processes", false},
+	{RUN_MAIN_THREADS, "threads of the main process", "threads", false},
+	{RUN_DESCENDANTS_THREADS, "threads of its descendants", "threads", false},
+};
+
+static void show_gauge(struct trace *trace, const struct run_gauge *gauge, uint64_t group, int rank)
+{
+	const struct run *run = trace->run;
+	const struct readings readings = {run->t_ns, run->values[gauge->metric], 1, gauge->is_sparse};
+	struct trace_counter counter = {
+		.trace = trace,
+		.about = {.name = gauge->name, .parent = group, .rank = rank},
+		.unit = {gauge->unit, NULL},
+	};
+	for (size_t s = 0; s < run->n_segments; s++) {
+		struct slice rows = slice_samples(run, s);
+		for (size_t i = rows.begin; i < rows.end; i++)
+			put_row(&counter, &readings, i);
+		trace_counter_put(&counter, end_of(trace, s, run->t_ns, rows), (double)NAN);
+	}
+}
+
+void trace_memory(struct trace *trace)
+{
+	if (trace->run->n == 0)
+		return;
+	uint64_t group = trace_group(trace, RANK_MEMORY, "memory and processes");
+	for (size_t i = 0; i < ARRAY_SIZE(run_gauges); i++)
+		show_gauge(trace, &run_gauges[i], group, (int)i + 1);
+}
+
+/* ---- CPU time ---- */
+
+static double busy_ns(const struct window *window)
+{
+	return window->busy_ns;
+}
+
+static double target_ns(const struct window *window)
+{
+	return window->target_ns;
+}
+
+static double wattle_ns(const struct window *window)
+{
+	return window->wattle_ns;
+}
+
+static const struct cpu_use {
+	const char *name, *description;
+	double (*ns)(const struct window *window);
+} cpu_uses[] = {
+	{"CPU of the machine", "cores busy with anything", busy_ns},
+	{"CPU of the target", "cores busy with the measured program and all that it started", target_ns},
+	{"CPU of wattle", "cores busy with measuring", wattle_ns},
+};
+
+// /proc counts in ticks of 10 ms: over a window of 100 ms that is a figure, over a sample of 1 ms it is noise.
+static void show_cpu(struct trace *trace, const struct cpu_use *use, uint64_t group, int rank)
+{
+	const struct windows *windows = &trace->timeline.windows;
+	struct trace_counter counter = {
+		.trace = trace,
+		.about = {.name = use->name, .description = use->description, .parent = group, .rank = rank},
+		.unit = {"cores", "cores"},
+	};
+	for (size_t w = 0; w < windows->n; w++) {
+		const struct window *at = &windows->at[w];
+		double length_ns = (double)(at->end_ns - at->begin_ns);
+		trace_window_put(&counter, windows, w, length_ns > 0 ? use->ns(at) / length_ns : (double)NAN);
+	}
+}
+
+void trace_cpu(struct trace *trace)
+{
+	if (trace->run->n == 0)
+		return;
+	uint64_t group = trace_group(trace, RANK_CPU, "CPU");
+	for (size_t i = 0; i < ARRAY_SIZE(cpu_uses); i++)
+		show_cpu(trace, &cpu_uses[i], group, (int)i + 1);
+}

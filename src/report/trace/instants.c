@@ -1,0 +1,127 @@
+// What happened at an instant: limits, throttling, gaps, marks of the program, and the segments' ends.
+#include "report/trace/parts.h"
+
+#include "base/util.h"
+
+enum { NAME_CEILING = 1 << 24 };
+
+enum kind_track { TRACK_SEGMENTS, TRACK_LIMITS, TRACK_THROTTLING, TRACK_GAPS, TRACK_MARKS, TRACK_NOTES, KIND_TRACKS };
+
+static const char *const track_names[KIND_TRACKS] = {
+	[TRACK_SEGMENTS] = "recording",
+	[TRACK_LIMITS] = "power limits",
+	[TRACK_THROTTLING] = "throttling",
+	[TRACK_GAPS] = "gaps",
+	[TRACK_MARKS] = "marks",
+	[TRACK_NOTES] = "notes",
+};
+
+static const struct {
+	const char *kind;
+	enum kind_track track;
+} kinds[] = {
+	{"segment", TRACK_SEGMENTS},
+	{"cap", TRACK_LIMITS},
+	{"throttle", TRACK_THROTTLING},
+	{"throttle-end", TRACK_THROTTLING},
+	{"gap", TRACK_GAPS},
+	{"gap-end", TRACK_GAPS},
+	{"reset", TRACK_GAPS},
+	{"suspend", TRACK_GAPS},
+	{"lost", TRACK_GAPS},
+	{"mark", TRACK_MARKS},
+};
+
+struct instants {
+	struct trace *trace;
+	uint64_t group, tracks[KIND_TRACKS]; // 0: nothing appeared yet
+};
+
+static enum kind_track track_of(const char *kind)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(kinds[i].kind, kind) == 0)
+			return kinds[i].track;
+	return TRACK_NOTES;
+}
+
+static uint64_t track(struct instants *instants, enum kind_track kind)
+{
+	if (instants->group == 0)
+		instants->group = trace_group(instants->trace, RANK_RUN, "run");
+	if (instants->tracks[kind] == 0)
+		instants->tracks[kind] = trace_track(instants->trace,
+			&(struct trace_track){.name = track_names[kind],
+				.parent = instants->group,
+				.rank = (int)kind + 1});
+	return instants->tracks[kind];
+}
+
+static void put_event(struct instants *instants, const struct run_event *event)
+{
+	struct trace *trace = instants->trace;
+	const char *kind = event->kind != NULL ? event->kind : "", *text = event->text != NULL ? event->text : "";
+	bool is_mark = strcmp(kind, "mark") == 0; // its text is the name that the program gave
+	uint64_t at = track(instants, track_of(kind));
+	struct trace_event instant = trace_instant(trace, at, event->t_ns);
+	struct buf name;
+	buf_init(&name, NAME_CEILING);
+	if (!is_mark) {
+		buf_str(&name, kind);
+		buf_str(&name, ": ");
+	}
+	buf_str(&name, text);
+	trace_event_name(trace, name.data != NULL && !name.failed ? name.data : kind, kind);
+	trace_argument_text(trace, "text", text);
+	trace_event_close(trace, instant);
+	buf_finish(&name);
+}
+
+/* ---- segments ---- */
+
+static void put_start(struct instants *instants, size_t index)
+{
+	struct trace *trace = instants->trace;
+	const struct findings *findings = trace->findings;
+	const struct run_segment *segment = &trace->run->segments[index];
+	struct trace_event instant = trace_instant(trace, track(instants, TRACK_SEGMENTS), segment->start_ns);
+	trace_event_name(trace, "start", "segment");
+	trace_argument_text(trace, "command", segment->command_json);
+	trace_argument_int(trace, "pid", segment->pid);
+	trace_argument_int(trace, "segment", segment->id);
+	if (index == 0) { // what is said of the whole run stands once
+		trace_argument_text(trace, "run", run_fact(trace->run, "id"));
+		trace_argument_text(trace, "host", run_fact(trace->run, "host"));
+		trace_argument_text(trace, "label", run_fact(trace->run, "label"));
+		trace_argument_text(trace, "wattle", run_fact(trace->run, "wattle_version"));
+		trace_argument_double(trace, "energy_j", findings->total_j);
+		trace_argument_double(trace, "error_j", findings->error_j);
+		trace_argument_double(trace, "target_j", findings->ledger.target_j);
+		trace_argument_text(trace, "provenance",
+			isnan(findings->total_j) ? NULL : provenance_name(findings->provenance));
+	}
+	trace_event_close(trace, instant);
+}
+
+static void put_end(struct instants *instants, const struct run_segment *segment)
+{
+	struct trace *trace = instants->trace;
+	struct trace_event instant = trace_instant(trace, track(instants, TRACK_SEGMENTS), segment->end_ns);
+	trace_event_name(trace, segment->complete ? "end" : "end of what was recorded", "segment");
+	trace_argument_int(trace, "exit_code", segment->exit_code);
+	trace_argument_int(trace, "samples", segment->samples);
+	trace_argument_int(trace, "lost_samples", segment->lost_samples);
+	trace_event_close(trace, instant);
+}
+
+void trace_instants(struct trace *trace)
+{
+	struct instants instants = {.trace = trace};
+	for (size_t i = 0; i < trace->run->n_segments; i++) {
+		put_start(&instants, i);
+		if (value_ok(trace->run->segments[i].end_ns))
+			put_end(&instants, &trace->run->segments[i]);
+	}
+	for (size_t i = 0; i < trace->run->n_events; i++)
+		put_event(&instants, &trace->run->events[i]);
+}

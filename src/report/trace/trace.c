@@ -1,0 +1,52 @@
+#include "report/trace/trace.h"
+
+#include "base/util.h"
+#include "report/trace/parts.h"
+
+#include <errno.h>
+
+/* Tracks of different runs had better not share a number when their traces are opened together. Each of millions of events carries
+ * one, and a small number takes few bytes. */
+static uint64_t uuid_base_of(const struct run *run)
+{
+	const char *id = run_fact(run, "id");
+	uint32_t h = 2166136261; // FNV-1a
+	for (; id != NULL && *id != '\0'; id++)
+		h = (h ^ (unsigned char)*id) * 16777619;
+	return (uint64_t)((h ^ h >> 16) & 0xffff) << 18;
+}
+
+static int show(struct trace *trace)
+{
+	static int (*const parts[])(struct trace *) = {trace_user_metrics, trace_process_samples, trace_spans};
+	if (timeline_make(trace->run, trace->arena, &trace->timeline) < 0 || trace_processes_find(trace) < 0)
+		return -ENOMEM;
+	trace_begin(trace);
+	trace_instants(trace);
+	trace_power(trace);
+	trace_cpu(trace);
+	trace_memory(trace);
+	trace_devices(trace);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i](trace) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+int trace_perfetto(const struct findings *findings, struct buf *out, void (*more)(void *data), void *data)
+{
+	struct trace trace = {
+		.findings = findings,
+		.run = findings->run,
+		.arena = arena_new(),
+		.out = out,
+		.more = more,
+		.data = data,
+		.uuid_base = uuid_base_of(findings->run),
+	};
+	if (trace.arena == NULL)
+		return -ENOMEM;
+	int r = show(&trace);
+	arena_free(trace.arena);
+	return r < 0 ? r : out->failed;
+}
