@@ -97,3 +97,19 @@ void human_time(struct buf *out, double seconds)
 	else
 		buf_printf(out, "%lld d %02lld h", hours / 24, hours % 24);
 }
+
+void human_short_time(struct buf *out, double seconds)
+{
+	static const struct {
+		double from_s, unit_s;
+		const char *unit;
+	} units[] = {{9.995 * 3600, 3600, " h"}, {599.5, 60, " min"}, {59.95, 1, " s"}};
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (!(seconds >= units[i].from_s))
+			continue;
+		human_number(out, seconds / units[i].unit_s, 3);
+		buf_str(out, units[i].unit);
+		return;
+	}
+	human_time(out, seconds);
+}

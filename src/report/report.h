@@ -15,6 +15,8 @@ void human_energy(struct buf *out, double energy_j);
 void human_power(struct buf *out, double power_w);
 void human_bytes(struct buf *out, double bytes); // decimal, as gpu_tracker
 void human_time(struct buf *out, double seconds);
+// Narrower, for tables of many columns: 62.3 s, 12.3 min, 14.2 h.
+void human_short_time(struct buf *out, double seconds);
 void human_percent(struct buf *out, double percent);
 // A number with n significant digits and no unit: 0.0123, 1.23, 12.3, 123, 1230.
 void human_number(struct buf *out, double value, int digits);

@@ -22,23 +22,6 @@ static struct chosen choose(const struct findings *f, size_t rows_max)
 	return chosen;
 }
 
-// Narrower than human_time, so that all columns have room: 62.3 s, 12.3 min, 1.23 h.
-static void short_time(struct buf *out, double seconds)
-{
-	static const struct {
-		double from_s, unit_s;
-		const char *unit;
-	} units[] = {{9.995 * 3600, 3600, " h"}, {599.5, 60, " min"}, {59.95, 1, " s"}};
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		if (!(seconds >= units[i].from_s))
-			continue;
-		human_number(out, seconds / units[i].unit_s, 3);
-		buf_str(out, units[i].unit);
-		return;
-	}
-	human_time(out, seconds);
-}
-
 static void name_cell(struct table *table, const struct block_finding *block)
 {
 	text_fit_middle(table_cell(table, false), block->name, NAME_COLUMNS);
@@ -48,10 +31,10 @@ static void time_row(struct table *table, const struct block_finding *block)
 {
 	name_cell(table, block);
 	buf_i64(table_cell(table, false), block->calls);
-	short_time(table_cell(table, false), block->compute_time_s.total);
-	short_time(table_cell(table, false), block->compute_time_s.mean);
-	short_time(table_cell(table, false), block->self_time_s);
-	short_time(table_cell(table, false), block->calls > 0 ? block->cpu_s : (double)NAN);
+	human_short_time(table_cell(table, false), block->compute_time_s.total);
+	human_short_time(table_cell(table, false), block->compute_time_s.mean);
+	human_short_time(table_cell(table, false), block->self_time_s);
+	human_short_time(table_cell(table, false), block->calls > 0 ? block->cpu_s : (double)NAN);
 }
 
 static void time_table(const struct text *text, const struct chosen *chosen)

@@ -37,8 +37,7 @@ static void command(const struct part *part)
 	buf_init(&words, COMMAND_CEILING);
 	command_text(&words, report_segment(part->run));
 	if (words.size > 0 && words.failed == 0) {
-		begin(part->out, "command");
-		buf_str(part->out, "<code><bdi>");
+		buf_str(part->out, "<dt>command</dt><dd class=\"long\"><code><bdi>");
 		if (words.size > VALUE_SHOWN)
 			words.data[VALUE_SHOWN] = '\0';
 		html_text(part->out, words.data);

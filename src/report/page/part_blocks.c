@@ -58,8 +58,9 @@ static void energy_cells(const struct rows *rows, const struct block_finding *bl
 	buf_str(out, "\">");
 	if (isfinite(share)) {
 		part_share(out, share);
-		buf_char(out, ' ');
+		buf_str(out, "<span class=\"percent\">");
 		human_percent(out, share * 100);
+		buf_str(out, "</span>");
 	}
 	buf_str(out, "</td>");
 	part_cell_energy(out, known ? block->self_j : none, block->self_error_j);
@@ -76,11 +77,11 @@ static void row(const struct rows *rows, const struct block_finding *block, bool
 	part_name(out, block->name);
 	buf_str(out, "</th>");
 	part_cell_count(out, block->calls);
-	part_cell(out, block->compute_time_s.total, human_time);
-	part_cell(out, block->compute_time_s.mean, human_time);
-	part_cell(out, block->self_time_s, human_time);
+	part_cell(out, block->compute_time_s.total, human_short_time);
+	part_cell(out, block->compute_time_s.mean, human_short_time);
+	part_cell(out, block->self_time_s, human_short_time);
 	if (rows->has_cpu)
-		part_cell(out, block->calls > 0 ? block->cpu_s : (double)NAN, human_time);
+		part_cell(out, block->calls > 0 ? block->cpu_s : (double)NAN, human_short_time);
 	if (rows->has_energy)
 		energy_cells(rows, block);
 	if (has_units)
@@ -167,14 +168,24 @@ static void table(const struct rows *rows)
 	part_table_end(rows->part);
 }
 
+static bool any_several_units(const struct rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		size_t known = 0;
+		for (size_t k = 0; k < rows->blocks[i]->n_units; k++)
+			known += !isnan(rows->blocks[i]->units[k].j_per_unit);
+		if (known > 1)
+			return true;
+	}
+	return false;
+}
+
 // Of all units that a block told of; the table above has the first only.
 static void units(const struct rows *rows)
 {
 	static const struct part_column columns[] = {{"block", "name"}, {"work"}, {"unit", "text"}, {"energy of one"}};
-	size_t several = 0, shown = 0;
-	for (size_t i = 0; i < rows->n; i++)
-		several += rows->blocks[i]->n_units > 1;
-	if (several == 0)
+	size_t shown = 0;
+	if (!any_several_units(rows))
 		return;
 	buf_str(rows->part->out, "<h3>Energy per unit of work</h3>\n");
 	part_table_begin(rows->part, "units-table", NULL, columns, ARRAY_SIZE(columns), true);

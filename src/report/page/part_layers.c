@@ -136,7 +136,7 @@ static void row(const struct layers *layers, const json_t *json)
 		double all_j = layers->part->f->ledger.target_j,
 		       calls = layer.forward != NULL ? (double)layer.forward->calls : (double)NAN;
 		bool resolved = layer.error_j < fabs(layer.energy_j);
-		part_cell(out, layer.time_s, human_time);
+		part_cell(out, layer.time_s, human_short_time);
 		part_cell_energy(out, layer.energy_j, layer.error_j);
 		part_cell(out, resolved ? layer.energy_j / all_j * 100 : (double)NAN, human_percent);
 		part_cell(out,

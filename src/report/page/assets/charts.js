@@ -2,6 +2,7 @@
 /* Its own legend puts style attributes into the page, which the policy forbids. */
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
+const RANGES_MOST = 6; // lines of a chart whose legend has room for lowest and highest
 const AXIS_WIDTH = 62; // of the numbers at the left, the same for all, so that the charts stand below each other
 
 function seriesColour(chart, series, index) {
@@ -29,7 +30,7 @@ function giveColours(charts) {
 
 function describe(chart) {
 	const known = chart.series.filter((series) => series.line !== "limit" && series.highest !== null);
-	const words = known.map((series) => `${series.label} from ${quantity(series.lowest, chart.unit)} to ${quantity(series.highest, chart.unit)}`);
+	const words = known.map((series) => `${series.text} from ${quantity(series.lowest, chart.unit)} to ${quantity(series.highest, chart.unit)}`);
 	return `${chart.title} over time: ${words.join("; ") || "nothing is known"}`;
 }
 
@@ -39,7 +40,7 @@ class ChartView {
 		this.model = model;
 		this.time = time;
 		this.box = element("section", "chart chart-" + chart.id.replace(/\W.*/, ""));
-		const head = element("div", "chart-head");
+		const head = this.head = element("div", "chart-head");
 		const title = element("h3", "");
 		title.append(nameElement(chart.title));
 		this.legend = element("div", "legend");
@@ -50,23 +51,20 @@ class ChartView {
 		this.box.append(head, this.plot);
 		parent.append(this.box);
 		this.makeLegend();
-		this.restack();
 		this.makeGraph();
-	}
-
-	restack() {
-		this.chart.stack = this.chart.look === "stacked" ? stackOf(this.chart, this.model.axis.n) : null;
 	}
 
 	makeLegend() {
 		for (const series of this.chart.series) {
 			const entry = element("button", `key line-${series.line}` + (series.provenance === "estimated" ? " estimated" : ""));
 			entry.type = "button";
-			entry.setAttribute("aria-pressed", "true");
-			entry.title = "show or hide";
+			entry.setAttribute("aria-pressed", String(!series.hidden));
+			entry.title = series.label + ": show or hide";
 			series.swatch = element("span", "swatch c-" + series.colour);
 			series.value = element("span", "value");
-			entry.append(series.swatch, nameElement(series.label, 60));
+			entry.append(series.swatch);
+			if (series.text !== this.chart.title)
+				entry.append(nameElement(series.text, 60));
 			if (series.provenance !== "measured" && this.chart.unit === "w")
 				entry.append(element("span", "tag tag-" + series.provenance, series.provenance));
 			entry.append(series.value);
@@ -78,7 +76,6 @@ class ChartView {
 	toggle(series, entry) {
 		series.hidden = !series.hidden;
 		entry.setAttribute("aria-pressed", String(!series.hidden));
-		this.restack();
 		this.update();
 	}
 
@@ -108,7 +105,8 @@ class ChartView {
 	}
 
 	ranges() {
-		return { dateWindow: this.time.shown, valueRange: valueRange(this.chart, this.model.axis, this.time.shown) };
+		this.drawn = drawnOf(this.chart, this.model.axis, this.time.shown, this.plot.clientWidth - AXIS_WIDTH);
+		return { dateWindow: this.time.shown, valueRange: valueRange(this.chart, this.drawn) };
 	}
 
 	paint(event) {
@@ -119,28 +117,53 @@ class ChartView {
 			x: (seconds) => graph.toDomXCoord(seconds),
 			y: (value) => graph.toDomYCoord(value),
 			isInside: (value) => value >= low && value <= high,
-		}, this.chart, this.model);
+		}, this.chart, this.drawn, this.model);
 	}
 
 	update() {
 		this.graph.updateOptions({ ...this.colours(), ...this.ranges() });
 	}
 
-	/* The values under the cursor: mean, and what it varied between where that is worth telling. */
+	/* The values under the cursor: mean, and what it varied between where there is room to tell. */
 	read(seconds) {
-		const bucket = seconds === null ? -1 : lastNotAbove(this.model.axis.from, seconds);
+		const axis = this.model.axis, bucket = seconds === null ? -1 : lastNotAbove(axis.from, seconds);
+		for (const series of this.chart.series) {
+			const at = this.chart.dotted ? lastKnown(series.mean, bucket) : bucket;
+			series.value.textContent = at < 0 ? "" : valueText(series, at, this.chart.unit, this.chart.series.length <= RANGES_MOST);
+		}
+	}
+
+	/* Values come and go under the cursor; what stands below them must stay where it is. */
+	reserve() {
+		if (this.chart.series.length > RANGES_MOST)
+			return;
+		this.head.style.minHeight = "";
 		for (const series of this.chart.series)
-			series.value.textContent = bucket < 0 ? "" : valueText(series, bucket, this.chart.unit);
+			series.value.textContent = "88.8 GB [88.8…88.8]";
+		const height = this.head.offsetHeight;
+		for (const series of this.chart.series)
+			series.value.textContent = "";
+		this.head.style.minHeight = height + "px";
 	}
 
 	resize() {
+		this.reserve();
 		this.graph.resize();
+		this.update();
 	}
 }
 
-function valueText(series, bucket, unit) {
-	const mean = series.mean[bucket], low = series.low[bucket], high = series.high[bucket];
-	const text = quantity(mean, unit);
-	const low_text = quantity(low, unit), high_text = quantity(high, unit);
-	return low_text === high_text || low !== low ? text : `${text} [${low_text} … ${high_text}]`;
+function lastKnown(values, index) {
+	while (index >= 0 && values[index] !== values[index])
+		index--;
+	return index;
+}
+
+/* "576 W [567…581]" */
+function valueText(series, bucket, unit, withRange) {
+	const mean = quantity(series.mean[bucket], unit), low = quantity(series.low[bucket], unit), high = quantity(series.high[bucket], unit);
+	if (!withRange || low === high || series.low[bucket] !== series.low[bucket])
+		return mean;
+	const same = low.split(" ")[1] === high.split(" ")[1] && high.split(" ")[1] === mean.split(" ")[1];
+	return same ? `${mean} [${low.split(" ")[0]}…${high.split(" ")[0]}]` : `${mean} [${low}…${high}]`;
 }

@@ -102,6 +102,11 @@ class LanesView {
 
 	drawLane(lane, y) {
 		const pen = this.pen, [from, to] = this.time.shown;
+		if (lane.label) {
+			pen.globalAlpha = 1;
+			pen.fillStyle = this.colours.faint;
+			pen.fillText(lane.label, 4, y + LANE_HEIGHT / 2, AXIS_WIDTH - 8);
+		}
 		pen.save();
 		pen.beginPath();
 		pen.rect(this.area.x, y, this.area.w, LANE_HEIGHT);
@@ -112,7 +117,9 @@ class LanesView {
 			const left = this.area.x + (lane.from[i] - from) * scale, right = this.area.x + (lane.to[i] - from) * scale;
 			if (right < this.area.x || right <= filled)
 				continue;
-			if (right - left < 1.5) {
+			if (this.source.least) {
+				this.drawItem(lane, i, left, Math.max(right, left + this.source.least), y);
+			} else if (right - left < 1.5) {
 				filled = left + 0.75;
 				this.drawTiny(lane, i, left, y);
 			} else {
@@ -229,8 +236,8 @@ function spanSource(model) {
 
 const BAND_WORDS = { throttle: "clocks held back", gap: "could not be read", suspend: "the machine slept" };
 
-function bandLane(heading, bands) {
-	const lane = { heading, n: bands.length, bands, from: new Float64Array(bands.length), to: new Float64Array(bands.length) };
+function bandLane(heading, label, bands) {
+	const lane = { heading, label, n: bands.length, bands, from: new Float64Array(bands.length), to: new Float64Array(bands.length) };
 	bands.forEach((band, i) => {
 		lane.from[i] = band.from;
 		lane.to[i] = band.to;
@@ -241,18 +248,20 @@ function bandLane(heading, bands) {
 function eventLanes(model) {
 	const groups = new Map();
 	for (const band of [...model.bands].sort((a, b) => a.from - b.from)) {
-		const heading = `${band.device || "run"} · ${BAND_WORDS[band.kind] || band.kind}`;
-		groups.set(heading, [...(groups.get(heading) || []), band]);
+		const key = JSON.stringify([band.kind, band.device]);
+		groups.set(key, [...(groups.get(key) || []), band]);
 	}
-	const lanes = Array.from(groups, ([heading, bands]) => bandLane(heading, bands));
+	const lanes = Array.from(groups.values(), (bands) => bandLane(BAND_WORDS[bands[0].kind] || bands[0].kind, bands[0].device || "run", bands));
+	lanes.sort((a, b) => (a.heading > b.heading) - (a.heading < b.heading));
 	if (model.marks.length > 0)
-		lanes.push(bandLane("events", model.marks.map((mark) => ({ ...mark, from: mark.at, to: mark.at }))));
+		lanes.push(bandLane("events", "", model.marks.map((mark) => ({ ...mark, from: mark.at, to: mark.at }))));
 	return lanes;
 }
 
 function eventSource() {
 	const text = (lane, i) => lane.bands[i].text || BAND_WORDS[lane.bands[i].kind] || lane.bands[i].kind;
 	return {
+		least: 3, // pixels
 		text,
 		colour: (lane, i) => colourOf(lane.bands[i].kind === "throttle" ? "warn" : lane.bands[i].kind === "mark" ? "target" : "faint"),
 		tip(lane, i) {

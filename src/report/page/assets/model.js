@@ -39,11 +39,19 @@ function readSeries(json) {
 	};
 }
 
-/* The target is this program, to whoever reads the page. */
+/* The target is this program, to whoever reads the page; what a device is called in full stands in the tables. */
+function shortLabel(series) {
+	if (series.device === null)
+		return series.label.replace(/^target\b/, "this program");
+	return series.name.replace(/ target$/, ", this program");
+}
+
 function readChart(json) {
-	const series = json.series.map(readSeries);
+	const series = json.series.map(readSeries), limits = series.filter((one) => one.line === "limit");
 	for (const one of series)
-		one.label = one.label.replace(/\btarget\b/, "this program");
+		one.text = shortLabel(one);
+	for (const one of limits)
+		one.hidden = limits.length > 2; // a line each for eight GPUs would hide what they limit
 	return { ...json, series, dotted: json.id.startsWith("metric:") };
 }
 

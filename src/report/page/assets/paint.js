@@ -34,6 +34,58 @@ function bucketRange(axis, shown) {
 	return [first, Math.max(first, last)];
 }
 
+const BIN_PIXELS = 2;
+
+/* The buckets that are shown, put together where there are several for a pixel: `first` has the index of each bin's first bucket. */
+function binAxis(axis, shown, width) {
+	const [first, last] = bucketRange(axis, shown), least = (shown[1] - shown[0]) / width * BIN_PIXELS;
+	const firsts = [], breaks = new Set();
+	let end = -Infinity;
+	for (let i = first; i < last; i++) {
+		if (axis.from[i] < end && !axis.breaks.has(i))
+			continue;
+		if (axis.breaks.has(i))
+			breaks.add(firsts.length);
+		firsts.push(i);
+		end = axis.from[i] + least * 0.999;
+	}
+	const from = Float64Array.from(firsts, (i) => axis.from[i]);
+	const to = Float64Array.from(firsts, (_, k) => axis.to[(k + 1 < firsts.length ? firsts[k + 1] : last) - 1]);
+	return { n: firsts.length, firsts, last, from, to, breaks };
+}
+
+/* Mean over the time of a bin; lowest and highest in it, so that no peak is lost. */
+function binSeries(series, axis, bins) {
+	const n = bins.n, mean = new Float64Array(n), low = new Float64Array(n), high = new Float64Array(n);
+	for (let k = 0; k < n; k++) {
+		const end = k + 1 < n ? bins.firsts[k + 1] : bins.last;
+		let sum = 0, time = 0, least = Infinity, most = -Infinity;
+		for (let i = bins.firsts[k]; i < end; i++) {
+			if (series.mean[i] !== series.mean[i])
+				continue;
+			const length = axis.to[i] - axis.from[i];
+			sum += series.mean[i] * length;
+			time += length;
+			least = Math.min(least, series.low[i]);
+			most = Math.max(most, series.high[i]);
+		}
+		mean[k] = time > 0 ? sum / time : NaN;
+		low[k] = time > 0 ? least : NaN;
+		high[k] = time > 0 ? most : NaN;
+	}
+	return { series, mean, low, high };
+}
+
+/* What there is to draw of a chart: its visible series in bins, and the areas of a stack. */
+function drawnOf(chart, axis, shown, width) {
+	const bins = binAxis(axis, shown, Math.max(width, 50));
+	const series = chart.series.filter((one) => !one.hidden).map((one) => binSeries(one, axis, bins));
+	const drawn = { bins, range: [0, bins.n], series, stack: null };
+	if (chart.look === "stacked")
+		drawn.stack = stackOf(series, bins.n);
+	return drawn;
+}
+
 /* Stretches of buckets without a hole: unknown values and pauses between segments end one. */
 function* stretches(values, axis, first, last) {
 	let start = -1;
@@ -99,70 +151,85 @@ function setLine(pen, colour, width, dash) {
 	pen.globalAlpha = 1;
 }
 
-/* Parts on top of each other: where one is unknown and others are not, it adds nothing. */
-function stackOf(chart, n) {
-	const tops = [];
+/* Parts on top of each other: where one is unknown and others are not, it adds nothing. Those with a limit come first, so that the
+ * limit of a single one is a level line. */
+function stackOf(drawn, n) {
+	const limited = new Set(drawn.filter((one) => one.series.line === "limit").map((one) => one.series.device));
+	const parts = drawn.filter((one) => one.series.line === "part");
+	const stack = [];
 	let below = null;
-	for (const series of chart.series) {
-		if (series.line !== "part" || series.hidden)
-			continue;
-		const top = new Float64Array(n);
+	for (const part of [...parts.filter((one) => limited.has(one.series.device)), ...parts.filter((one) => !limited.has(one.series.device))]) {
+		const top = new Float64Array(n), floor = below && new Float64Array(n);
 		for (let i = 0; i < n; i++) {
-			const under = below ? below[i] : NaN, value = series.mean[i];
-			top[i] = value !== value ? under : under !== under ? value : under + value;
+			const under = below && below[i] === below[i] ? below[i] : 0, value = part.mean[i];
+			top[i] = value === value ? under + value : below ? below[i] : NaN;
+			if (floor)
+				floor[i] = under;
 		}
-		tops.push({ series, low: below, high: top });
+		stack.push({ series: part.series, low: floor, high: top });
 		below = top;
 	}
-	return tops;
+	return stack;
 }
 
-function paintStack(place, chart, axis, range) {
-	for (const { series, low, high } of chart.stack) {
+function paintStack(place, drawn) {
+	const { bins, range } = drawn;
+	for (const { series, low, high } of drawn.stack) {
 		const colour = colourOf(series.colour), estimated = series.provenance === "estimated";
 		place.pen.globalAlpha = estimated ? 0.16 : 0.42;
 		place.pen.fillStyle = colour;
-		const floor = low && high.map((value, i) => (value === value && low[i] !== low[i] ? 0 : low[i]));
-		fillBetween(place, axis, floor, high, range);
+		fillBetween(place, bins, low, high, range);
 		if (estimated) {
 			place.pen.globalAlpha = 0.55;
 			place.pen.fillStyle = hatchOf(place.pen, colour);
-			fillBetween(place, axis, floor, high, range);
+			fillBetween(place, bins, low, high, range);
 		}
 		setLine(place.pen, colour, 1.2);
-		strokeSteps(place, axis, high, range);
+		strokeSteps(place, bins, high, range);
 	}
 }
+
+const FILLED_MOST = 4; // lines in a chart: more areas than that make mud
 
 /* How a line is drawn tells what it is; colour tells whose. */
 const LINE_LOOKS = {
 	part: { width: 1.5, band: 0.2 },
 	whole: { width: 0.8, peak: true },
-	target: { width: 1.8, band: 0.14 },
+	target: { width: 1.8, band: 0.14, fill: true },
 	beside: { width: 1.1, dash: [5, 3], band: 0.08 },
 	limit: { width: 1.4, dash: [9, 4] },
 };
 
-function paintLine(place, chart, series, axis, range) {
-	const look = LINE_LOOKS[series.line], colour = colourOf(series.colour);
-	const stacked = chart.look === "stacked";
-	if (look.band && !stacked) {
-		place.pen.globalAlpha = look.band;
-		place.pen.fillStyle = series.provenance === "estimated" ? hatchOf(place.pen, colour) : colour;
-		fillBetween(place, axis, series.low, series.high, range);
-	}
-	if (chart.series.length === 1 || (series.line === "target" && !stacked)) {
-		place.pen.globalAlpha = 0.13;
-		place.pen.fillStyle = colour;
-		fillBetween(place, axis, null, series.mean, range);
-	}
+function paintLine(place, chart, drawn, one) {
+	const { bins, range } = drawn, series = one.series;
+	const look = LINE_LOOKS[series.line], colour = colourOf(series.colour), pen = place.pen;
 	if (chart.dotted) {
-		paintDots(place, axis, series.mean, range, colour);
+		paintDots(place, bins, one.mean, range, colour);
 		return;
 	}
-	setLine(place.pen, colour, look.width, look.dash);
-	// Of a sum the peaks are worth a line: its mean is the edge of the uppermost area.
-	strokeSteps(place, axis, look.peak && stacked ? series.high : series.mean, range);
+	if (look.band) {
+		pen.globalAlpha = look.band;
+		pen.fillStyle = series.provenance === "estimated" ? hatchOf(pen, colour) : colour;
+		fillBetween(place, bins, one.low, one.high, range);
+	}
+	if (look.fill && !drawn.stack && chart.series.length <= FILLED_MOST || chart.series.length === 1) {
+		pen.globalAlpha = 0.13;
+		pen.fillStyle = colour;
+		fillBetween(place, bins, null, one.mean, range);
+	}
+	setLine(pen, colour, look.width, look.dash);
+	strokeSteps(place, bins, drawnValues(drawn, one), range);
+}
+
+/* Of a sum the peaks are worth a line: its mean is the edge of the uppermost area. In a stack the limit of a device stands on what
+ * its area stands on, so that the room below it is what the device may still take. */
+function drawnValues(drawn, one) {
+	if (!drawn.stack)
+		return one.mean;
+	if (one.series.line !== "limit")
+		return LINE_LOOKS[one.series.line].peak ? one.high : one.mean;
+	const area = drawn.stack.find((part) => part.series.device === one.series.device);
+	return area && area.low ? one.mean.map((value, i) => value + area.low[i]) : one.mean;
 }
 
 /* What a program reports now and then: points, and a thin line to the next one. */
@@ -223,8 +290,7 @@ function paintPauses(place, model, area) {
 	}
 }
 
-function paintChart(pen, area, place, chart, model) {
-	const range = bucketRange(model.axis, place.shown);
+function paintChart(pen, area, place, chart, drawn, model) {
 	pen.save();
 	pen.beginPath();
 	pen.rect(area.x, area.y, area.w, area.h);
@@ -232,40 +298,50 @@ function paintChart(pen, area, place, chart, model) {
 	pen.lineJoin = "round";
 	paintBands(place, chart, model, area);
 	paintPauses(place, model, area);
-	if (chart.stack)
-		paintStack(place, chart, model.axis, range);
-	for (const series of chart.series)
-		if (!series.hidden && !(chart.stack && series.line === "part"))
-			paintLine(place, chart, series, model.axis, range);
+	if (drawn.stack)
+		paintStack(place, drawn);
+	for (const one of drawn.series)
+		if (!drawn.stack || one.series.line !== "part")
+			paintLine(place, chart, drawn, one);
 	paintCeiling(place, chart, area);
 	pen.restore();
 }
 
+/* ---- the range of values ---- */
+
+function widened(range, values) {
+	for (let i = 0; i < values.length; i++) {
+		if (values[i] < range[0])
+			range[0] = values[i];
+		if (values[i] > range[1])
+			range[1] = values[i];
+	}
+	return range;
+}
+
+/* A limit is worth room when what it limits comes near. */
+function withLimit(high, limit) {
+	return high > limit * 0.6 ? Math.max(high, limit) : high;
+}
+
 /* Lowest and highest of what is shown; charts of what can't be negative begin at zero. */
-function valueRange(chart, axis, shown) {
-	const [first, last] = bucketRange(axis, shown);
-	let low = Infinity, high = -Infinity;
-	const take = (values) => {
-		for (let i = first; i < last; i++) {
-			if (values[i] < low)
-				low = values[i];
-			if (values[i] > high)
-				high = values[i];
-		}
-	};
-	for (const series of chart.series)
-		if (!series.hidden && !(chart.stack && series.line === "part")) {
-			take(series.high);
-			take(chart.stack && series.line === "whole" ? series.high : series.low);
-		}
-	for (const { high: top } of chart.stack || [])
-		take(top);
+function valueRange(chart, drawn) {
+	const range = [Infinity, -Infinity];
+	for (const one of drawn.series)
+		if (one.series.line !== "limit" && !(drawn.stack && one.series.line === "part"))
+			widened(widened(range, one.high), one.low);
+	for (const part of drawn.stack || [])
+		widened(range, part.high);
+	let [low, high] = range;
 	if (!(low <= high))
 		return [0, 1];
 	if (low >= 0 && chart.unit !== "c")
 		low = 0;
-	if (chart.ceiling !== null && high > chart.ceiling * 0.6)
-		high = Math.max(high, chart.ceiling);
+	for (const one of drawn.series)
+		if (one.series.line === "limit")
+			high = withLimit(high, widened([0, 0], drawnValues(drawn, one))[1]);
+	if (chart.ceiling !== null)
+		high = withLimit(high, chart.ceiling);
 	const margin = (high - low) * 0.07 || Math.abs(high) * 0.1 || 1;
-	return [low === 0 || low >= 0 && low < margin ? 0 : low - margin, high + margin];
+	return [low === 0 || low > 0 && low < margin ? 0 : low - margin, high + margin];
 }

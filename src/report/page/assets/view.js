@@ -63,14 +63,15 @@ class View {
 		this.left = add("←", "Earlier", () => this.time.pan(-0.25));
 		this.right = add("→", "Later", () => this.time.pan(0.25));
 		this.all = add("All", "Show all of the time", () => this.time.reset());
+		this.shown = element("span", "shown");
+		this.shown.setAttribute("role", "status");
 		this.told = element("span", "told");
-		this.told.setAttribute("role", "status");
 		const help = add("?", KEYS_TOLD, () => {
 			this.help.hidden = !this.help.hidden;
 			help.setAttribute("aria-expanded", String(!this.help.hidden));
 		});
 		help.setAttribute("aria-expanded", "false");
-		tools.append(this.told);
+		tools.append(this.shown, this.told);
 		this.help = element("p", "faint small", KEYS_TOLD);
 		this.help.hidden = true;
 		this.box.append(tools, this.help);
@@ -119,14 +120,14 @@ class View {
 			this.cursor.style.transform = `translateX(${Math.round(this.x(at))}px)`;
 	}
 
-	/* Where the cursor is; else what is shown. */
+	/* What is shown, and where the cursor is. */
 	tell() {
-		const [from, to] = this.time.shown, step = (to - from) / 1000;
-		const at = this.time.cursor;
+		const [from, to] = this.time.shown, at = this.time.cursor, step = niceStep((to - from) / 1000);
 		const wall = at === null ? "" : wallText(this.model.axis, at);
-		this.told.textContent = at !== null
-			? clockText(at, niceStep(step)) + (wall ? ` · ${wall}` : "")
-			: this.time.isWhole ? `all ${duration(this.time.all[1])}` : `${clockText(from, niceStep(step * 10))} – ${clockText(to, niceStep(step * 10))}, ${duration(to - from)}`;
+		this.told.textContent = at === null ? "" : clockText(at, step) + (wall ? ` · ${wall}` : "");
+		this.shown.textContent = this.time.isWhole
+			? duration(this.time.all[1])
+			: `${clockText(from, step)} – ${clockText(to, step)} (${duration(to - from)})`;
 		this.left.disabled = from <= 0;
 		this.right.disabled = to >= this.time.all[1];
 		this.all.disabled = this.time.isWhole;
