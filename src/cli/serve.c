@@ -14,7 +14,7 @@
 struct values {
 	const char *listen, *token_file;
 	bool seed_names;
-	int64_t interval_ns, pid;
+	int64_t interval_ns, pid, processes;
 };
 
 static const struct option options[] = {
@@ -35,6 +35,11 @@ static const struct option options[] = {
 		.range = "100ms to 1m"},
 	{"pid", 0, "PID", "tell of this process and what it starts apart from the rest", OPTION_INTEGER,
 		.offset = offsetof(struct values, pid), .least = 1, .most = 4194304, .range = "a process id"},
+	{"processes", 0, "N",
+		"so many processes have metrics of their own, those with the\n"
+		"most power (default 0: each is a series that Prometheus keeps)",
+		OPTION_INTEGER, .offset = offsetof(struct values, processes), .least = 0, .most = 1000,
+		.range = "0 to 1000"},
 	{"seed-names", 0, NULL, "AIPowerMeter's gauges (power_draw_cpu, …) at /metrics as well", OPTION_FLAG,
 		.offset = offsetof(struct values, seed_names)},
 };
@@ -110,6 +115,7 @@ static int run(const struct command *command, int argc, char **argv)
 		.seed_names = values.seed_names,
 		.interval_ns = values.interval_ns,
 		.pid = (pid_t)values.pid,
+		.most_processes = (size_t)values.processes,
 	};
 	status = serve(command, &wanted);
 	env_close(&env);

@@ -136,7 +136,7 @@ static void write_url(struct address *address)
 
 static int refuse_public(const char *listen, struct wattle_error *reterr)
 {
-	return error_set(reterr, -EACCES,
+	return error_set(reterr, -EPERM,
 		"--listen %.100s: other machines could reach it, and readings of power tell secrets: add --token-file FILE, "
 		"or listen on 127.0.0.1",
 		listen);

@@ -121,13 +121,14 @@ static int start_daemon(struct server *server, struct wattle_error *reterr)
 static int open_look(struct server *server, const struct server_options *options, struct wattle_error *reterr)
 {
 	static const struct timespec moment = {.tv_nsec = FIRST_LOOK_MS * NS_PER_MS};
-	const struct now_options now = {.env = options->env, .pid = options->pid, .most_processes = VIEW_PROCESSES};
+	const struct now_options now = {.env = options->env, .pid = options->pid};
 	int r = now_open(&now, &server->state, reterr);
 	if (r < 0)
 		return r;
 	server->first_ns = env_now_ns(server->env);
 	nanosleep(&moment, NULL);
 	look(server);
+	server->view.opened_wall_ns = server->view.now->wall_ns - server->view.up_ns;
 	return server->trail.domains != NULL ? 0 : error_set(reterr, -ENOMEM, "%s", strerror(ENOMEM));
 }
 
@@ -173,6 +174,7 @@ static void set_up(struct server *server, const struct server_options *options)
 		.interval_ns = options->interval_ns,
 		.has_target = options->pid != 0,
 		.seed_names = options->seed_names,
+		.most_processes = options->most_processes,
 	};
 	server->answers.mhd = &server->mhd;
 	server->rules = (struct request_rules){

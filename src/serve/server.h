@@ -14,6 +14,7 @@ struct server_options {
 	const char *listen;           // serve/address.h
 	const char *token_file;       // NULL: none
 	bool seed_names;              // the gauges of AIPowerMeter as well
+	size_t most_processes;        // so many have metrics of their own
 	int64_t interval_ns;          // between two looks
 	pid_t pid;                    // whose tree is the target; 0: none
 };

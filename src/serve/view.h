@@ -9,12 +9,14 @@
 struct view {
 	const struct now *now;
 	const struct trail *trail;
-	uint64_t look;       // how many looks there were, this one included
-	int64_t interval_ns; // between two looks
-	int64_t up_ns;       // since the first
-	const char *host;    // this machine's name
-	bool has_target;     // somebody's tree is marked
-	bool seed_names;
+	uint64_t look;          // how many looks there were, this one included
+	int64_t interval_ns;    // between two looks
+	int64_t up_ns;          // since the first
+	const char *host;       // this machine's name
+	int64_t opened_wall_ns; // Unix time of the first
+	bool has_target;        // somebody's tree is marked
+	bool seed_names;        // AIPowerMeter's gauges among the metrics as well
+	size_t most_processes;  // told one by one among the metrics
 };
 
 enum { VIEW_PROCESSES = 100 }; // as many are told of, those with the most power

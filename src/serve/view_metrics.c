@@ -8,7 +8,8 @@ void view_metrics(const struct view *view, bool openmetrics, struct buf *out)
 		.format = openmetrics ? OM_OPENMETRICS : OM_CLASSIC,
 		.has_target = view->has_target,
 		.seed_names = view->seed_names,
-		.opened_wall_ns = view->now->wall_ns - view->up_ns,
+		.most_processes = view->most_processes,
+		.opened_wall_ns = view->opened_wall_ns,
 	};
 	metrics_write(view->now, &options, out);
 }

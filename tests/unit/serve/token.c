@@ -1,0 +1,144 @@
+#include "serve/token.h"
+
+#include "base/util.h"
+
+#include "rows.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct file_row {
+	const char *teaches;
+	const char *text;
+	mode_t mode;
+	int result;
+	const char *token;
+	const char *says; // NULL: nothing
+} files[] = {
+	{"one line", "s3cret\n", 0600, 0, "s3cret", NULL},
+	{"no newline at its end", "s3cret", 0400, 0, "s3cret", NULL},
+	{"as Windows ends lines", "s3cret\r\n", 0600, 0, "s3cret", NULL},
+	{"others may read it", "s3cret\n", 0644, -EACCES, NULL, "chmod 600"},
+	{"a group may read it", "s3cret\n", 0640, -EACCES, NULL, "chmod 600"},
+	{"others may write it", "s3cret\n", 0602, -EACCES, NULL, "chmod 600"},
+	{"empty", "", 0600, -EINVAL, NULL, "is empty"},
+	{"only a newline", "\n", 0600, -EINVAL, NULL, "is empty"},
+	{"two lines", "one\ntwo\n", 0600, -EINVAL, NULL, "one line"},
+	{"a blank inside", "one two\n", 0600, -EINVAL, NULL, "without blanks"},
+	{"beyond ASCII, which browsers and curl send in different ways", "s\xc3\xa9same\n", 0600, -EINVAL, NULL,
+		"ASCII"},
+};
+
+static void write_file(const char *path, const char *text, size_t size, mode_t mode)
+{
+	unlink(path);
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, size), (ssize_t)size);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static void file_path(char *path, size_t size)
+{
+	const char *folder = getenv("TMPDIR");
+	snprintf(path, size, "%s/wattle-token-%d", folder != NULL ? folder : "/tmp", (int)getpid());
+}
+
+static void check_file(void **state)
+{
+	const struct file_row *row = *state;
+	struct token token = {0};
+	struct wattle_error error = {0};
+	char path[256];
+	file_path(path, sizeof(path));
+	write_file(path, row->text, strlen(row->text), row->mode);
+	assert_int_equal(token_read(&token, path, &error), row->result);
+	unlink(path);
+	if (row->token != NULL)
+		assert_string_equal(token.text, row->token);
+	if (row->says != NULL)
+		assert_non_null(strstr(error.text, row->says));
+	if (row->says != NULL)
+		assert_non_null(strstr(error.text, path));
+}
+
+static void longest(void **state)
+{
+	char path[256], text[TOKEN_MAX + 2];
+	struct token token = {0};
+	struct wattle_error error = {0};
+	file_path(path, sizeof(path));
+	memset(text, 'x', sizeof(text));
+	text[TOKEN_MAX] = '\n';
+	write_file(path, text, TOKEN_MAX + 1, 0600);
+	assert_int_equal(token_read(&token, path, &error), 0);
+	assert_int_equal(token.length, TOKEN_MAX);
+	text[TOKEN_MAX] = 'x';
+	write_file(path, text, TOKEN_MAX + 1, 0600);
+	assert_int_equal(token_read(&token, path, &error), -EINVAL);
+	unlink(path);
+}
+
+static void no_file(void **state)
+{
+	struct token token = {0};
+	struct wattle_error error = {0};
+	assert_int_equal(token_read(&token, "/nowhere/token", &error), -ENOENT);
+	assert_int_equal(token_read(&token, "/", &error), -EINVAL);
+}
+
+static const struct match_row {
+	const char *teaches;
+	const char *authorization;
+	bool matches;
+} matches[] = {
+	{"Bearer", "Bearer s3cret", true},
+	{"the scheme in any case", "bearer s3cret", true},
+	{"Bearer with more blanks", "Bearer   s3cret", true},
+	{"no header", NULL, false},
+	{"another token", "Bearer s3creT", false},
+	{"the beginning of it", "Bearer s3cre", false},
+	{"more than it", "Bearer s3crets", false},
+	{"twice", "Bearer s3crets3cret", false},
+	{"nothing", "Bearer ", false},
+	{"without a scheme", "s3cret", false},
+	{"Basic, no name: ':s3cret'", "Basic OnMzY3JldA==", true},
+	{"Basic, any name: 'any:s3cret'", "Basic YW55OnMzY3JldA==", true},
+	{"Basic without padding", "Basic YW55OnMzY3JldA", true},
+	{"Basic, a colon in the password: 'any:s3cret:x'", "Basic YW55OnMzY3JldDp4", false},
+	{"Basic, the token as the name: 's3cret:'", "Basic czNjcmV0Og==", false},
+	{"Basic, no colon: 's3cret'", "Basic czNjcmV0", false},
+	{"Basic, no base64", "Basic :s3cret", false},
+	{"Basic, nothing", "Basic ", false},
+	{"Digest is not spoken", "Digest username=\"s3cret\"", false},
+};
+
+static void check_match(void **state)
+{
+	const struct match_row *row = *state;
+	const struct token token = {.text = "s3cret", .length = 6};
+	assert_int_equal(token_matches(&token, row->authorization), row->matches);
+}
+
+static void long_credentials(void **state)
+{
+	const struct token token = {.text = "s3cret", .length = 6};
+	char text[8192] = "Basic ";
+	memset(text + 6, 'A', sizeof(text) - 7);
+	text[sizeof(text) - 1] = '\0';
+	assert_false(token_matches(&token, text));
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, files, check_file);
+	ROWS_ADD_ONE(&tests, "the longest token, and one that is longer", longest);
+	ROWS_ADD_ONE(&tests, "no such file, and a folder", no_file);
+	ROWS_ADD(&tests, matches, check_match);
+	ROWS_ADD_ONE(&tests, "credentials longer than any", long_credentials);
+	return rows_run(&tests, "token");
+}

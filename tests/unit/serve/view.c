@@ -1,0 +1,263 @@
+/* The documents of one look that is made by hand: what is unknown, and names that are no names. */
+#include "serve/view.h"
+
+#include "base/util.h"
+
+#include "rows.h"
+
+#include <jansson.h>
+
+struct machine {
+	struct domain package, gpu;
+	struct now_domain domains[2];
+	struct now_process processes[3];
+	struct now now;
+	struct trail trail;
+	struct view view;
+};
+
+static struct now_domain domain_of(const struct domain *domain, bool in_total, double power_w)
+{
+	return (struct now_domain){
+		.domain = domain,
+		.source = "powercap",
+		.in_total = in_total,
+		.energy_uj = 1500000,
+		.power_w = power_w,
+		.cap_w = (double)NAN,
+		.target_w = (double)NAN,
+		.temperature_c = (double)NAN,
+		.utilization_percent = (double)NAN,
+		.memory_used_bytes = (double)NAN,
+		.memory_total_bytes = (double)NAN,
+		.clock_mhz = (double)NAN,
+		.throttle_bits = VALUE_MISSING,
+	};
+}
+
+static struct now_process process_of(pid_t pid, const char *command, double power_w, double cpu_cores)
+{
+	struct now_process process = {
+		.pid = pid,
+		.start_ns = pid,
+		.state = 'R',
+		.cpu_cores = cpu_cores,
+		.rss_bytes = 1000000,
+		.threads = 1,
+		.gpu_percent = (double)NAN,
+		.gpu_memory_bytes = VALUE_MISSING,
+		.cpu_w = power_w,
+		.dram_w = (double)NAN,
+		.gpu_w = (double)NAN,
+		.power_w = power_w,
+		.energy_j = (double)NAN,
+	};
+	text_copy(process.command, sizeof(process.command), command);
+	return process;
+}
+
+static void fill(struct machine *m)
+{
+	*m = (struct machine){0};
+	m->package = (struct domain){.name = "package-0", .kind = DOMAIN_PACKAGE, .device = "intel-rapl:0"};
+	m->gpu = (struct domain){.name = "gpu-0", .kind = DOMAIN_GPU, .device = "</td><script>alert(1)</script>"};
+	m->domains[0] = domain_of(&m->package, true, 42.5);
+	m->domains[1] = domain_of(&m->gpu, true, (double)NAN);
+	m->domains[1].throttle_bits = 0x1 | 0x4 | 0x40;
+	m->processes[0] = process_of(7, "idle", (double)NAN, 0);
+	m->processes[1] = process_of(8, "</script><img src=x onerror=\"alert(1)\">&\xe2\x80\xa8", 3, 0.1);
+	m->processes[2] = process_of(9, "\xff\xfe busy", 30, 2);
+	m->now = (struct now){
+		.t_ns = 100 * NS_PER_S,
+		.wall_ns = INT64_C(1700000000) * NS_PER_S,
+		.dt_s = 1,
+		.cores = 4,
+		.busy_cores = 2.1,
+		.memory_total_bytes = 8000000000,
+		.memory_used_bytes = VALUE_MISSING,
+		.domains = m->domains,
+		.n_domains = ARRAY_SIZE(m->domains),
+		.processes = m->processes,
+		.n_processes = ARRAY_SIZE(m->processes),
+		.processes_seen = 3,
+		.threads_seen = 3,
+		.total_w = (double)NAN,
+		.total_energy_uj = 3000000,
+		.sum = {(double)NAN, 33, 0.5, 9, 0},
+		.own_cpu_percent = 0.25,
+		.own_rss_bytes = 5000000,
+	};
+	assert_int_equal(trail_init(&m->trail, m->now.n_domains), 0);
+	m->view = (struct view){
+		.now = &m->now,
+		.trail = &m->trail,
+		.look = 1,
+		.interval_ns = NS_PER_S,
+		.up_ns = NS_PER_S,
+		.host = "<b>host</b>",
+	};
+	trail_add(&m->trail, &m->now);
+}
+
+static void finish(struct machine *m)
+{
+	trail_finish(&m->trail);
+}
+
+static json_t *json_of(const struct view *view, bool trail)
+{
+	struct buf out;
+	buf_init(&out, 1 << 24);
+	view_json(view, trail, &out);
+	json_error_t error;
+	json_t *root = json_loads(out.data, JSON_REJECT_DUPLICATES, &error);
+	if (root == NULL)
+		fail_msg("%s", error.text);
+	buf_finish(&out);
+	return root;
+}
+
+static void unknown_is_null(void **state)
+{
+	struct machine m;
+	fill(&m);
+	json_t *root = json_of(&m.view, false);
+	json_t *gpu = json_array_get(json_object_get(root, "domains"), 1);
+	assert_true(json_is_null(json_object_get(root, "total_w")));
+	assert_true(json_is_null(json_object_get(root, "memory_used_bytes")));
+	assert_true(json_is_null(json_object_get(json_object_get(root, "ledger"), "target_w")));
+	assert_true(json_is_null(json_object_get(gpu, "power_w")));
+	assert_true(json_is_null(json_object_get(gpu, "cap_w")));
+	assert_string_equal(json_string_value(json_object_get(gpu, "throttling")),
+		"power limit, hot (hardware slowdown)");
+	assert_null(json_object_get(root, "trail"));
+	json_decref(root);
+	finish(&m);
+}
+
+static void ranked(void **state)
+{
+	struct machine m;
+	fill(&m);
+	json_t *root = json_of(&m.view, false), *processes = json_object_get(root, "processes");
+	static const int order[] = {9, 8, 7};
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		assert_int_equal(json_integer_value(json_object_get(json_array_get(processes, i), "pid")), order[i]);
+	json_decref(root);
+	finish(&m);
+}
+
+static char *html_of(const struct view *view, void (*write)(const struct view *, struct buf *))
+{
+	struct buf out;
+	buf_init(&out, 1 << 24);
+	write(view, &out);
+	return buf_take(&out);
+}
+
+static size_t count(const char *text, const char *what)
+{
+	size_t n = 0;
+	for (const char *at = strstr(text, what); at != NULL; at = strstr(at + 1, what))
+		n++;
+	return n;
+}
+
+static void names_are_no_markup(void **state)
+{
+	struct machine m;
+	fill(&m);
+	char *html = html_of(&m.view, view_figures);
+	assert_null(strstr(html, "<img"));
+	assert_null(strstr(html, "<b>host"));
+	assert_null(strstr(html, "<script>"));
+	assert_int_equal(count(html, "<script"), 1); // the data
+	assert_int_equal(count(html, "</script"), 1);
+	assert_non_null(strstr(html, "&lt;img src=x onerror=&quot;alert(1)&quot;&gt;&amp;"));
+	free(html);
+	html = html_of(&m.view, view_page);
+	assert_null(strstr(html, "<img"));
+	assert_null(strstr(html, "<b>host"));
+	assert_null(strstr(html, "<script>alert"));
+	free(html);
+	finish(&m);
+}
+
+static void no_column_of_nothing(void **state)
+{
+	struct machine m;
+	fill(&m);
+	char *html = html_of(&m.view, view_figures);
+	assert_non_null(strstr(html, ">Power</th>"));
+	assert_null(strstr(html, ">Temperature</th>"));
+	assert_null(strstr(html, ">GPU memory</th>"));
+	free(html);
+	m.domains[1].temperature_c = 61;
+	m.processes[2].gpu_memory_bytes = 1000000000;
+	html = html_of(&m.view, view_figures);
+	assert_non_null(strstr(html, ">Temperature</th>"));
+	assert_non_null(strstr(html, ">GPU memory</th>"));
+	free(html);
+	finish(&m);
+}
+
+static void no_energy_at_all(void **state)
+{
+	struct machine m;
+	fill(&m);
+	m.now.n_domains = m.now.n_processes = 0;
+	m.now.problem = "no sensor of energy can be read <here>";
+	m.now.sum = (struct now_sum){(double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
+	m.now.total_energy_uj = VALUE_MISSING;
+	m.trail.n_domains = 0;
+	char *html = html_of(&m.view, view_page);
+	assert_non_null(strstr(html, "no sensor of energy can be read &lt;here&gt;"));
+	assert_non_null(strstr(html, "n/a"));
+	free(html);
+	html = html_of(&m.view, view_figures);
+	assert_null(strstr(html, "nan"));
+	free(html);
+	json_t *root = json_of(&m.view, true);
+	assert_true(json_is_null(json_object_get(root, "total_j")));
+	assert_true(json_is_null(json_object_get(root, "provenance")));
+	json_decref(root);
+	finish(&m);
+}
+
+static void trail_has_its_length(void **state)
+{
+	struct machine m;
+	fill(&m);
+	for (int i = 0; i < 3 * TRAIL_LOOKS; i++) {
+		m.now.t_ns += NS_PER_S;
+		m.now.wall_ns += NS_PER_S;
+		m.domains[0].power_w = i;
+		trail_add(&m.trail, &m.now);
+	}
+	json_t *root = json_of(&m.view, true), *trail = json_object_get(root, "trail");
+	json_t *times = json_object_get(trail, "unix_s");
+	json_t *package = json_array_get(json_object_get(trail, "domains"), 0),
+	       *power = json_object_get(package, "power_w");
+	assert_int_equal(json_array_size(times), TRAIL_LOOKS);
+	assert_int_equal(json_array_size(power), TRAIL_LOOKS);
+	assert_float_equal(json_number_value(json_array_get(power, TRAIL_LOOKS - 1)), 3 * TRAIL_LOOKS - 1, 0.01);
+	assert_float_equal(json_number_value(json_array_get(power, 0)), 2 * TRAIL_LOOKS, 0.01);
+	double first_s = json_number_value(json_array_get(times, 0)),
+	       last_s = json_number_value(json_array_get(times, TRAIL_LOOKS - 1));
+	assert_true(fabs(last_s - first_s - (TRAIL_LOOKS - 1)) < 0.001);
+	assert_null(json_object_get(package, "temperature_c")); // it never had one
+	json_decref(root);
+	finish(&m);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD_ONE(&tests, "what is unknown is null, what holds clocks back is told in words", unknown_is_null);
+	ROWS_ADD_ONE(&tests, "the processes with the most power come first, unknown ones last", ranked);
+	ROWS_ADD_ONE(&tests, "names of programs and machines are no markup", names_are_no_markup);
+	ROWS_ADD_ONE(&tests, "a column of which nothing is known is left out", no_column_of_nothing);
+	ROWS_ADD_ONE(&tests, "a machine without energy says why, and nothing is nan", no_energy_at_all);
+	ROWS_ADD_ONE(&tests, "the trail keeps the last looks and no more", trail_has_its_length);
+	return rows_run(&tests, "view");
+}
