@@ -1,29 +1,44 @@
 /* --progress: one line on standard error, with steps counted from spans, and from gpu_tracker's sub-tracking file as it
- * grows. */
+ * grows. On a terminal the line stands in its place and goes at the end; elsewhere it comes more and more rarely. */
 #include "cli/measure.h"
 
+#include "analysis/forecast/forecast.h"
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "base/util.h"
-#include "report/report.h"
+#include "cli/progress_line.h"
+#include "report/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { LINE_SIZE = 4096 };
+enum { LINE_SIZE = 4096, COLUMNS_DEFAULT = 80 };
+
+struct file_steps { // of the sub-tracking file
+	off_t read;
+	char line[LINE_SIZE];
+	size_t line_size;
+	int64_t n;
+	double wall_s; // when the last of them ended
+};
 
 struct measure_progress {
 	const struct measure_options *options; // borrowed
-	bool terminal;
-	size_t shown; // width of the line that stands there
-	off_t read;   // of the sub-tracking file
-	char line[LINE_SIZE];
-	size_t line_size;
-	int64_t steps; // VALUE_MISSING: nothing counts them
-	double elapsed_at_first_step_s;
+	bool is_terminal;
+	size_t shown;   // columns of the line that stands there
+	double shown_s; // when a line was written last, elsewhere …
+	char *waiting;  // … and the one after that: the last one of a run is never left out
+	struct file_steps file;
+	int64_t before_ns; // the call before
+	double before_j;
+	struct forecast_log log;
 };
 
 struct measure_progress *progress_new(const struct measure_options *options)
@@ -32,100 +47,192 @@ struct measure_progress *progress_new(const struct measure_options *options)
 	if (progress == NULL)
 		return NULL;
 	progress->options = options;
-	progress->terminal = isatty(STDERR_FILENO);
-	progress->steps = VALUE_MISSING;
+	progress->is_terminal = isatty(STDERR_FILENO);
 	return progress;
+}
+
+/* ---- writing ---- */
+
+// Who does not read must not hold the recorder up: the line is left out then.
+static void put(const char *text, size_t size)
+{
+	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+	if (poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0 && write(STDERR_FILENO, text, size) < 0)
+		return; // nobody can be told
+}
+
+static void put_waiting(struct measure_progress *progress)
+{
+	if (progress->waiting != NULL)
+		put(progress->waiting, strlen(progress->waiting));
+	free(progress->waiting);
+	progress->waiting = NULL;
+}
+
+static size_t terminal_columns(void)
+{
+	struct winsize size;
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : COLUMNS_DEFAULT;
+}
+
+// Blanks to the end of what stood there before.
+static void draw(struct measure_progress *progress, const struct progress_figures *figures)
+{
+	struct buf out;
+	buf_init(&out, LINE_SIZE);
+	size_t columns = terminal_columns() - 1; // in the last one some terminals begin a new line
+	buf_char(&out, '\r');
+	progress_line(figures, columns, &out);
+	size_t shown = text_columns(out.data + 1, out.size - 1);
+	for (size_t i = shown; i < progress->shown && i < columns; i++)
+		buf_char(&out, ' ');
+	if (out.failed == 0)
+		put(out.data, out.size);
+	progress->shown = shown;
+	buf_finish(&out);
+}
+
+// Each second at first, later each ten, and after ten minutes each minute.
+static double pause_s(double elapsed_s)
+{
+	return elapsed_s < 60 ? 0 : elapsed_s < 600 ? 9.5 : 59.5;
+}
+
+static void print(struct measure_progress *progress, const struct progress_figures *figures)
+{
+	struct buf out;
+	buf_init(&out, LINE_SIZE);
+	progress_line(figures, 0, &out);
+	buf_char(&out, '\n');
+	free(progress->waiting);
+	progress->waiting = buf_take(&out);
+	if (figures->elapsed_s - progress->shown_s < pause_s(figures->elapsed_s))
+		return;
+	put_waiting(progress);
+	progress->shown_s = figures->elapsed_s;
 }
 
 void progress_free(struct measure_progress *progress)
 {
-	if (progress != NULL && progress->terminal && progress->shown > 0)
+	if (progress == NULL)
+		return;
+	if (progress->is_terminal && progress->shown > 0)
 		fprintf(stderr, "\r%*s\r", (int)progress->shown, "");
+	put_waiting(progress);
 	free(progress);
 }
 
-// "pid,NAME,1,timestamp": the end of a step.
-static bool is_step(const char *line, const char *name)
+/* ---- steps out of the sub-tracking file ---- */
+
+// "pid,NAME,1,timestamp": the end of a step. Returns the timestamp, or NULL.
+static const char *step_time(const char *line, const char *name)
 {
 	const char *comma = strchr(line, ',');
 	if (comma == NULL)
-		return false;
+		return NULL;
 	const char *found = comma + 1;
 	bool quoted = *found == '"';
 	for (found += quoted; *name != '\0' && *found == *name; name++)
 		found += quoted && *name == '"' && found[1] == '"' ? 2 : 1; // in quotes a quote is doubled
 	if (*name != '\0')
-		return false;
+		return NULL;
 	found += quoted && *found == '"';
-	return strncmp(found, ",1,", 3) == 0;
+	return strncmp(found, ",1,", 3) == 0 ? found + 3 : NULL;
 }
 
-static void take_char(struct measure_progress *progress, char c)
+static void take_line(struct file_steps *file, const char *name)
 {
-	if (c != '\n') {
-		if (progress->line_size < LINE_SIZE - 1)
-			progress->line[progress->line_size++] = c;
+	size_t n = file->line_size;
+	file->line_size = 0;
+	file->line[n > 0 && file->line[n - 1] == '\r' ? n - 1 : n] = '\0';
+	const char *time = step_time(file->line, name);
+	if (time == NULL)
 		return;
-	}
-	progress->line[progress->line_size] = '\0';
-	progress->line_size = 0;
-	if (is_step(progress->line, progress->options->step))
-		progress->steps = (value_ok(progress->steps) ? progress->steps : 0) + 1;
+	double wall_s;
+	file->n++;
+	if (num_parse_double(time, &wall_s) == 0)
+		file->wall_s = fmax(file->wall_s, wall_s);
 }
 
-static void count_steps(struct measure_progress *progress)
+static void take_char(struct file_steps *file, char c, const char *name)
+{
+	if (c == '\n')
+		take_line(file, name);
+	else if (file->line_size < LINE_SIZE - 1)
+		file->line[file->line_size++] = c;
+}
+
+static void read_file(struct measure_progress *progress)
 {
 	const struct measure_options *options = progress->options;
+	struct file_steps *file = &progress->file;
 	if (options->step == NULL || options->sub_tracking_file == NULL)
 		return;
 	wattle_cleanup_close int fd = open(options->sub_tracking_file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (!value_ok(progress->steps))
-		progress->steps = 0;
 	char text[LINE_SIZE];
-	for (ssize_t n; (n = pread(fd, text, sizeof(text), progress->read)) > 0; progress->read += n)
+	for (ssize_t n; (n = pread(fd, text, sizeof(text), file->read)) > 0; file->read += n)
 		for (ssize_t i = 0; i < n; i++)
-			take_char(progress, text[i]);
+			take_char(file, text[i], options->step);
 }
 
-static void add_steps(const struct measure_progress *progress, const struct recorder_progress *figures, struct buf *out)
+// On our clock; between this look and the one before.
+static int64_t newest_of_file_ns(const struct measure_progress *progress, const struct recorder_progress *figures)
 {
-	double elapsed_s = figures->elapsed_s;
-	int64_t all = progress->options->steps;
-	int64_t of_file = progress->steps, of_spans = figures->steps;
-	if (!value_ok(of_file) && !value_ok(of_spans))
-		return;
-	int64_t steps = (value_ok(of_file) ? of_file : 0) + (value_ok(of_spans) ? of_spans : 0);
-	buf_printf(out, ", step %lld", (long long)steps);
-	if (!value_ok(all))
-		return;
-	buf_printf(out, "/%lld", (long long)all);
-	if (steps > 0 && steps < all) {
-		buf_str(out, ", left ");
-		human_time(out, elapsed_s / (double)steps * (double)(all - steps));
+	struct timespec wall;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	double ago_s = (double)wall.tv_sec + (double)wall.tv_nsec * 1e-9 - progress->file.wall_s;
+	double most_s = (double)(figures->t_ns - progress->before_ns) * 1e-9;
+	return figures->t_ns - (int64_t)(fmin(fmax(ago_s, 0), most_s) * 1e9);
+}
+
+/* ---- all steps ---- */
+
+static void add_point(struct measure_progress *progress, const struct recorder_progress *figures, int64_t steps,
+	int64_t t_ns, double energy_j)
+{
+	double time_s = (double)(t_ns - figures->start_ns) * 1e-9;
+	forecast_add(&progress->log, (struct forecast_point){steps, time_s, energy_j});
+}
+
+// Steps of both kinds add up.
+static void note_steps(struct measure_progress *progress, const struct recorder_progress *figures)
+{
+	int64_t of_file = progress->file.n;
+	read_file(progress);
+	for (size_t i = 0; i < figures->n_points; i++) {
+		const struct step_point *point = &figures->points[i];
+		add_point(progress, figures, of_file + point->steps, point->t_ns, point->energy_j);
 	}
+	if (progress->file.n > of_file) {
+		int64_t t_ns = newest_of_file_ns(progress, figures), dt_ns = figures->t_ns - progress->before_ns;
+		double share = dt_ns > 0 ? (double)(t_ns - progress->before_ns) / (double)dt_ns : 1;
+		double energy_j = progress->before_j + share * (figures->energy_j - progress->before_j);
+		add_point(progress, figures, progress->file.n + figures->steps, t_ns, energy_j);
+	}
+	progress->before_ns = figures->t_ns;
+	progress->before_j = figures->energy_j;
 }
 
 void progress_show(struct measure_progress *progress, const struct recorder_progress *figures)
 {
-	count_steps(progress);
-	struct buf out;
-	buf_init(&out, LINE_SIZE);
-	buf_str(&out, "wattle: ");
-	human_time(&out, figures->elapsed_s);
-	buf_str(&out, ", ");
-	human_power(&out, figures->power_w);
-	buf_str(&out, ", ");
-	buf_fixed(&out, figures->cpu_cores, 2);
-	buf_str(&out, " cores, ");
-	human_bytes(&out, value_to_double(figures->rss_bytes, 1));
-	buf_printf(&out, ", %lld process%s", (long long)figures->processes, figures->processes == 1 ? "" : "es");
-	add_steps(progress, figures, &out);
-	if (progress->terminal)
-		fprintf(stderr, "\r%-*s", (int)progress->shown, out.data);
+	const struct measure_options *options = progress->options;
+	if (progress->before_ns == 0)
+		progress->before_ns = figures->start_ns;
+	note_steps(progress, figures);
+	struct progress_figures shown = {
+		.elapsed_s = (double)(figures->t_ns - figures->start_ns) * 1e-9,
+		.energy_j = figures->energy_j,
+		.power_w = figures->power_w,
+		.step = options->step,
+		.steps = progress->file.n + figures->steps,
+		.all_steps = options->steps,
+	};
+	const struct forecast_point now = {shown.steps, shown.elapsed_s, shown.energy_j};
+	shown.forecast = forecast_make(&progress->log, value_ok(options->steps) ? options->steps : 0, now);
+	if (progress->is_terminal)
+		draw(progress, &shown);
 	else
-		fprintf(stderr, "%s\n", out.data);
-	progress->shown = out.size > progress->shown ? out.size : progress->shown;
-	buf_finish(&out);
+		print(progress, &shown);
 }

@@ -39,6 +39,7 @@ static void settle_ended(struct recorder *recorder)
 static void take_sample(struct recorder *recorder)
 {
 	sampler_tick(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);
+	so_far_tick(&recorder->so_far, &recorder->sampler, recorder->start_ns);
 	recorder->stop |= recorder->tree.cgroup != NULL && recorder->tree.listed == 0;
 	bool crowded = recorder->tree.n_members > 2 * recorder->tree.n_pids + OUTBOX_PROCESSES / 4;
 	if (crowded || recorder->sampler.last_t_ns - recorder->settled_ns >= settle_period_ns)
@@ -234,7 +235,7 @@ static void loop(struct recorder *recorder)
 static void record(struct recorder *recorder, struct recorder_result *result)
 {
 	recorder->flushed_ns = recorder->judged_ns = recorder->progress_t_ns = recorder->start_ns;
-	recorder->progress_energy_uj = VALUE_MISSING;
+	recorder->progress_energy_j = so_far_energy_j(&recorder->so_far);
 	start_timer(recorder);
 	set_probe_timer(recorder);
 	loop(recorder);
@@ -245,6 +246,8 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 	settle_ended(recorder);
 	look_past_the_end(recorder);
 	recorder_finish_spans(recorder);
+	if (recorder->options->progress != NULL)
+		recorder_tell_progress(recorder); // how it stood at the end
 	recorder_make_footer(recorder, &result->footer);
 	outbox_add_living(&recorder->outbox, &recorder->tree);
 	result->status = value_ok(result->footer.exit_code) ? (int)result->footer.exit_code : 0;

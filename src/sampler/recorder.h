@@ -8,6 +8,7 @@
 #include "sampler/outbox.h"
 #include "sampler/probe.h"
 #include "sampler/sampler.h"
+#include "sampler/so_far.h"
 #include "sampler/target.h"
 #include "span/reader/intake.h"
 #include "store/store.h"
@@ -16,11 +17,14 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-struct recorder_progress { // since the last one
-	double elapsed_s;
-	double power_w, cpu_cores;    // NaN unknown
-	int64_t rss_bytes, processes; // VALUE_MISSING unknown
-	int64_t steps;                // calls of options->step that have ended; VALUE_MISSING: none so far
+struct recorder_progress {
+	int64_t start_ns, t_ns;          // of the recording; of the last sample
+	double energy_j;                 // since the start, the sum that is energy.total_j of the report; NaN unknown
+	double power_w, cpu_cores;       // since it was told last; NaN unknown
+	int64_t rss_bytes, processes;    // VALUE_MISSING unknown
+	int64_t steps;                   // calls of options->step that have ended
+	const struct step_point *points; // where they did since it was told last, n_points of them; borrowed
+	size_t n_points;
 };
 
 struct recorder_options {
@@ -70,9 +74,10 @@ struct recorder {
 	int wait_status;
 	bool main_childless; // it never waited for a child: its rusage is its own alone
 	bool main_ended, stop;
-	int64_t progress_t_ns, progress_cpu_ns, progress_energy_uj;
+	struct so_far so_far; // for options->progress, as are these
+	int64_t progress_t_ns, progress_cpu_ns;
+	double progress_energy_j;
 	struct recorder_steps {
-		int64_t n;
 		uint32_t name;    // SPAN_NO_NAME: not among the names yet …
 		uint32_t n_names; // … of which so many have been looked at
 	} steps;

@@ -155,6 +155,8 @@ int recorder_open(struct recorder *recorder)
 	if (r == 0)
 		r = sampler_open(&recorder->sampler, recorder->env, recorder->sensors, &recorder->tree,
 			&recorder->options->sampler);
+	if (r == 0 && recorder->options->progress != NULL)
+		r = so_far_open(&recorder->so_far, &recorder->sampler);
 	if (r == 0)
 		r = outbox_open(&recorder->outbox, batch_capacity(recorder));
 	if (r == 0)
@@ -179,6 +181,7 @@ void recorder_close(struct recorder *recorder)
 	recorder_spans_close(recorder);
 	exits_close(&recorder->exits);
 	probe_close(&recorder->probe);
+	so_far_close(&recorder->so_far);
 	sampler_close(&recorder->sampler);
 	tree_close(&recorder->tree);
 	outbox_close(&recorder->outbox);

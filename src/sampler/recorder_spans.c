@@ -51,21 +51,22 @@ static pid_t admit(void *data, const struct door_guest *guest)
 
 /* ---- rows ---- */
 
-static void count_step(struct recorder *recorder, uint32_t name)
+static void count_step(struct recorder *recorder, const struct span_row *row)
 {
 	struct recorder_steps *steps = &recorder->steps;
 	const struct outbox_spans *spans = &recorder->outbox.spans;
 	for (; steps->name == SPAN_NO_NAME && steps->n_names < *spans->n_names; steps->n_names++)
 		if (strcmp((*spans->names)[steps->n_names], recorder->options->step) == 0)
 			steps->name = steps->n_names;
-	steps->n += name != SPAN_NO_NAME && name == steps->name;
+	if (steps->name != SPAN_NO_NAME && row->name == steps->name && row->close == SPAN_ENDED)
+		so_far_step(&recorder->so_far, row->end_ns);
 }
 
 static void on_span(void *data, const struct span_row *row)
 {
 	struct recorder *recorder = data;
 	if (recorder->options->step != NULL)
-		count_step(recorder, row->name);
+		count_step(recorder, row);
 	outbox_add_span(&recorder->outbox.spans, row);
 }
 

@@ -6,6 +6,8 @@
 
 enum quantity { TIME, ENERGY };
 
+static const struct forecast_figure unknown = {(double)NAN, (double)NAN, (double)NAN};
+
 static double amount_of(const struct forecast_point *point, enum quantity quantity)
 {
 	return quantity == TIME ? point->time_s : point->energy_j;
@@ -32,49 +34,60 @@ static bool is_known(const struct forecast_log *log, enum quantity quantity, dou
 	return known;
 }
 
-/* A part of the step that is under way has been done. One that takes longer than usual may take as long again: who hangs is
- * not about to end. */
-static struct forecast_figure from_now(const struct outlook *sum, double rate, double since_last)
+/* A part of what is under way has been done: of a step, and of the pause after it where one is due. What takes longer than it
+ * usually does may take as long again: who hangs is not about to end. */
+static struct forecast_figure from_now(const struct outlook *sum, double usual, double since_last)
 {
-	double overdue = fmax(since_last - 2 * rate, 0);
+	double done = fmin(since_last, usual), overdue = fmax(since_last - 2 * usual, 0);
 	return (struct forecast_figure){
-		.left = fmax(sum->mean - fmin(since_last, rate), 0),
-		.low = fmax(sum->low - fmin(since_last, rate), 0),
-		.high = fmax(sum->high - fmin(since_last, rate), 0) + overdue,
+		.left = fmax(sum->mean - done, 0),
+		.low = fmax(sum->low - done, 0),
+		.high = fmax(sum->high - done, 0) + overdue,
+	};
+}
+
+static struct outlook add_outlooks(const struct outlook *a, const struct outlook *b)
+{
+	double mean = a->mean + b->mean;
+	return (struct outlook){
+		.mean = mean,
+		.low = mean - hypot(a->mean - a->low, b->mean - b->low),
+		.high = mean + hypot(a->high - a->mean, b->high - b->mean),
 	};
 }
 
 static struct forecast_figure foresee(const struct forecast_log *log, enum quantity quantity,
-	const struct pauses *pauses, int64_t all_steps, double now)
+	const struct pauses *pauses, int64_t all_steps, const struct forecast_point *now)
 {
-	const struct forecast_figure unknown = {(double)NAN, (double)NAN, (double)NAN};
 	struct stretch stretches[FORECAST_POINTS];
-	if (!is_known(log, quantity, now))
+	double amount_now = amount_of(now, quantity);
+	if (!is_known(log, quantity, amount_now))
 		return unknown;
 	const struct forecast_point *last = &log->points[log->n - 1];
+	bool is_newer = now->steps > last->steps; // so many have ended since, the last of them about now
+	double done = (double)(is_newer ? now->steps : last->steps),
+	       since_last = amount_now - amount_of(last, quantity);
 	size_t n = make_stretches(log, quantity, stretches);
-	struct outlook of_pauses = pauses_take_out(pauses, stretches, n, pauses_to_come(pauses, (double)all_steps));
-	struct outlook sum = rate_outlook(stretches, n, (double)(all_steps - last->steps));
-	double below = hypot(sum.mean - sum.low, of_pauses.mean - of_pauses.low);
-	double above = hypot(sum.high - sum.mean, of_pauses.high - of_pauses.mean);
-	sum.mean += of_pauses.mean;
-	sum.low = sum.mean - below;
-	sum.high = sum.mean + above;
-	return from_now(&sum, stretch_median_rate(stretches, n), fmax(now - amount_of(last, quantity), 0));
+	double n_pauses = pauses_to_come(pauses, (double)all_steps);
+	struct outlook of_pauses = pauses_take_out(pauses, stretches, n, n_pauses);
+	struct outlook of_steps = rate_outlook(stretches, n, (double)all_steps - done);
+	struct outlook sum = add_outlooks(&of_steps, &of_pauses);
+	bool is_due = n_pauses > 0 && done >= floor(pauses->last + pauses->every);
+	double usual = stretch_median_rate(stretches, n) + (is_due ? of_pauses.mean / n_pauses : 0);
+	return from_now(&sum, usual, is_newer ? 0 : fmax(since_last, 0));
 }
 
 struct forecast forecast_make(const struct forecast_log *log, int64_t all_steps, struct forecast_point now)
 {
-	const struct forecast_figure unknown = {(double)NAN, (double)NAN, (double)NAN};
 	struct forecast forecast = {unknown, unknown, 0};
-	int64_t done = log->n > 0 ? log->points[log->n - 1].steps : 0;
-	if (log->n < FORECAST_LEAST_STEPS || done >= all_steps)
+	bool is_early = log->n < FORECAST_LEAST_STEPS;
+	if (is_early || now.steps >= all_steps || log->points[log->n - 1].steps >= all_steps)
 		return forecast;
 	struct stretch times[FORECAST_POINTS];
 	size_t n = make_stretches(log, TIME, times);
 	struct pauses pauses = pauses_find(times, n);
-	forecast.time_s = foresee(log, TIME, &pauses, all_steps, now.time_s);
-	forecast.energy_j = foresee(log, ENERGY, &pauses, all_steps, now.energy_j);
+	forecast.time_s = foresee(log, TIME, &pauses, all_steps, &now);
+	forecast.energy_j = foresee(log, ENERGY, &pauses, all_steps, &now);
 	forecast.pause_every = pauses.n > 0 ? llround(pauses.every) : 0;
 	return forecast;
 }

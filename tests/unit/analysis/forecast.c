@@ -242,6 +242,21 @@ static void hanging(void **state)
 	assert_true(forecast.time_s.high > forecast.time_s.left + 400);
 }
 
+// 3 epochs of 10 s and 5 s of validation, and 4 s into the fourth one's.
+static void part_of_a_pause(void **state)
+{
+	struct forecast_log log = {0};
+	double t_s = 0;
+	for (int64_t i = 1; i <= 400; i++) {
+		t_s += 0.1;
+		forecast_add(&log, (struct forecast_point){i, t_s, t_s});
+		t_s += i % 100 == 0 ? 5 : 0;
+	}
+	struct forecast forecast = forecast_make(&log, 500, (struct forecast_point){400, t_s - 1, t_s - 1});
+	assert_int_equal(forecast.pause_every, 100);
+	assert_true(fabs(forecast.time_s.left - (1 + 10 + 5)) < 0.2);
+}
+
 static void nothing_takes_any(void **state)
 {
 	struct forecast forecast = after_steps(20, 0, 0, 100, 0);
@@ -278,6 +293,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "where energy is not known, time is", no_energy);
 	ROWS_ADD_ONE(&tests, "what has been done of the step under way is taken off", part_of_a_step);
 	ROWS_ADD_ONE(&tests, "a step that hangs may hang as long again", hanging);
+	ROWS_ADD_ONE(&tests, "what has been done of a pause that was foreseen is taken off", part_of_a_pause);
 	ROWS_ADD_ONE(&tests, "steps that take no time and no energy", nothing_takes_any);
 	ROWS_ADD_ONE(&tests, "a billion steps in fixed memory", millions);
 	ROWS_ADD_ONE(&tests, "points without a new step are left out", clock_that_stands);

@@ -1,0 +1,123 @@
+#include "cli/progress_line.h"
+
+#include "base/util.h"
+#include "report/report.h"
+#include "report/table.h"
+
+#include <string.h>
+
+enum detail { EVERYTHING, PLUS_MINUS, NO_STEPS, NO_ERRORS, NO_FORECAST, LEAST, DETAILS };
+enum { NO_STEP_AFTER_S = 10, NAME_COLUMNS = 32 };
+
+// What is still to come is never known to a tenth of a second, when it is minutes.
+static void rough_time(struct buf *out, double seconds)
+{
+	long long whole = llround(seconds);
+	if (isnan(seconds) || seconds < 9.95 || seconds >= 3570)
+		human_time(out, seconds);
+	else if (whole < 60)
+		buf_printf(out, "%lld s", whole);
+	else
+		buf_printf(out, "%lld min %02lld s", whole / 60, whole % 60);
+}
+
+typedef void write_figure(struct buf *out, double value);
+
+// A range of one unit has it once.
+static void add_range(struct buf *out, double low, double high, write_figure *write)
+{
+	struct buf texts[2];
+	double ends[2] = {low, high};
+	for (int i = 0; i < 2; i++) {
+		buf_init(&texts[i], 100);
+		write(&texts[i], ends[i]);
+	}
+	if (texts[0].failed == 0 && texts[1].failed == 0 && strcmp(texts[0].data, texts[1].data) != 0) {
+		const char *units[2] = {strchr(texts[0].data, ' '), strchr(texts[1].data, ' ')};
+		bool is_shared = units[0] != NULL && units[1] != NULL && strcmp(units[0], units[1]) == 0;
+		size_t length = is_shared ? (size_t)(units[0] - texts[0].data) : texts[0].size;
+		buf_str(out, " (");
+		buf_add(out, texts[0].data, length);
+		buf_printf(out, " … %s)", texts[1].data);
+	}
+	buf_finish(&texts[0]);
+	buf_finish(&texts[1]);
+}
+
+static void add_error(struct buf *out, const struct forecast_figure *figure, write_figure *write)
+{
+	double error = fmax(figure->high - figure->left, figure->left - figure->low);
+	if (!(error > figure->left * 1e-3))
+		return;
+	buf_str(out, " ± ");
+	write(out, error);
+}
+
+static void add_figure(struct buf *out, const struct forecast_figure *figure, write_figure *write, enum detail detail)
+{
+	write(out, figure->left);
+	if (detail == EVERYTHING)
+		add_range(out, figure->low, figure->high, write);
+	else if (detail < NO_ERRORS)
+		add_error(out, figure, write);
+}
+
+static void add_forecast(struct buf *out, const struct progress_figures *figures, enum detail detail)
+{
+	const struct forecast *forecast = &figures->forecast;
+	if (isnan(forecast->time_s.left))
+		return;
+	buf_str(out, ", to go ");
+	add_figure(out, &forecast->time_s, rough_time, detail);
+	if (isnan(forecast->energy_j.left))
+		return;
+	buf_str(out, detail == EVERYTHING ? " and " : ", ");
+	add_figure(out, &forecast->energy_j, human_energy, detail);
+}
+
+static void add_steps(struct buf *out, const struct progress_figures *figures)
+{
+	if (figures->step == NULL)
+		return;
+	if (figures->steps == 0 && figures->elapsed_s >= NO_STEP_AFTER_S) {
+		buf_str(out, ", no step named ");
+		text_fit(out, figures->step, NAME_COLUMNS, false);
+		buf_str(out, " yet");
+		return;
+	}
+	buf_printf(out, ", step %lld", (long long)figures->steps);
+	if (value_ok(figures->all_steps))
+		buf_printf(out, "/%lld", (long long)figures->all_steps);
+}
+
+static void add_line(struct buf *out, const struct progress_figures *figures, enum detail detail)
+{
+	buf_str(out, detail < LEAST ? "wattle: " : "");
+	if (detail == EVERYTHING)
+		human_time(out, figures->elapsed_s);
+	else
+		rough_time(out, figures->elapsed_s);
+	buf_str(out, ", ");
+	human_energy(out, figures->energy_j);
+	if (detail == LEAST)
+		return;
+	buf_str(out, ", ");
+	human_power(out, figures->power_w);
+	if (detail != NO_STEPS)
+		add_steps(out, figures);
+	if (detail < NO_FORECAST)
+		add_forecast(out, figures, detail);
+}
+
+void progress_line(const struct progress_figures *figures, size_t width, struct buf *out)
+{
+	size_t start = out->size;
+	for (enum detail detail = EVERYTHING; detail < DETAILS; detail++) {
+		add_line(out, figures, detail);
+		if (out->failed != 0 || width == 0 || text_columns(out->data + start, out->size - start) <= width)
+			return;
+		if (detail + 1 == DETAILS)
+			return; // narrower than the narrowest
+		out->size = start;
+	}
+}

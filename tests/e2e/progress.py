@@ -1,0 +1,162 @@
+"""--progress: one quiet line on standard error; what it says is what the report says later."""
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import termios
+import time
+
+from harness import BUILD, WATTLE, main, test
+
+SPANNER, SIMULATOR = BUILD / "tests/fakes/spanner", BUILD / "tests/fakes/powercap_sim"
+LINE = re.compile(r"wattle: (?P<elapsed>[^,]+), (?P<energy>[^,]+), (?P<power>[^,]+?)(, step (?P<steps>\d+)(/(?P<all>\d+))?)?"
+                  r"(, to go (?P<time>[^(]+?)( \((?P<times>[^)]+)\))?( and (?P<more>[^(]+?)( \((?P<energies>[^)]+)\))?)?)?")
+UNITS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600, "µJ": 1e-6, "mJ": 1e-3, "J": 1, "kJ": 1e3}
+# Sub-tracking rows of steps of so many seconds, as gpu_tracker writes them.
+FILE_STEPS = """
+import sys, time
+with open("s.csv", "w") as file:
+    file.write("process_id,code_block_name,position,timestamp\\n")
+    for _ in range(int(sys.argv[1])):
+        file.write(f"1,step,0,{time.time()}\\n")
+        time.sleep(float(sys.argv[2]))
+        file.write(f"1,step,1,{time.time()}\\n")
+        file.flush()
+"""
+
+
+def figure(text):
+    """The number of a text such as "1 min 02 s", in s or J."""
+    words = text.split()
+    return sum(float(number) * UNITS[unit] for number, unit in zip(words[::2], words[1::2]))
+
+
+def ends(text):
+    """Both ends of a range such as "1.05 … 1.17 s" or "968 ms … 1.12 s"."""
+    low, high = (end.strip() for end in text.split("…"))
+    return figure(low if " " in low else f"{low} {high.split()[-1]}"), figure(high)
+
+
+def lines_of(text):
+    found = [LINE.fullmatch(line) for line in text.splitlines() if line.startswith("wattle: ")]
+    assert found and None not in found, text
+    return found
+
+
+@test
+def energy_so_far(room):
+    """what the last line says was used is energy.total_j of the report, within its error: quick counters, slow ones, a wrap"""
+    for options in (["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"],
+                    ["--zone", "package-0=80", "--tick", "200000"],
+                    ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"]):
+        simulator = room.start(room.folder / "sim", *options, program=SIMULATOR)
+        assert simulator.stdout.readline() == b"ready\n"
+        done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--progress", "--",
+                           "sleep", "2.35", env={"WATTLE_SYSFS": str(room.folder / "sim")})
+        simulator.terminate()
+        simulator.wait()
+        energy = json.loads((room.folder / "report.json").read_text())["energy"]
+        last = lines_of(done.stderr)[-1]
+        shown_j = figure(last["energy"])
+        rounding_j = 0.005 * energy["total_j"]  # three digits
+        assert abs(shown_j - energy["total_j"]) <= energy["error_j"] + rounding_j, (options, shown_j, energy)
+        assert len(lines_of(done.stderr)) in (3, 4), done.stderr
+
+
+@test
+def no_energy(room):
+    """where nothing gives energy the line says n/a, not 0"""
+    done = room.wattle("run", "-q", "--progress", "--", "true")
+    assert lines_of(done.stderr)[-1]["energy"] in ("n/a", "0 J") or figure(lines_of(done.stderr)[-1]["energy"]) > 0
+    (room.folder / "proc").mkdir()
+    done = room.wattle("run", "-q", "--progress", "--", "sleep", "0.3",
+                       env={"WATTLE_SYSFS": str(room.tree("sys", {"x": ""})), "WATTLE_PROCFS": str(room.folder / "proc")})
+    assert " n/a, n/a" in done.stderr, done.stderr
+
+
+@test
+def forecast(room):
+    """steps that are told how many there will be: time and energy to go, with intervals, and none when all are done"""
+    done = room.wattle("run", "-q", "-o", "run.sqlite", "--progress", "--step", "inner", "--steps", "600", "--", SPANNER,
+                       "pulse", "3.3")
+    lines = lines_of(done.stderr)
+    steps = [int(line["steps"]) for line in lines]
+    assert steps == sorted(steps) and steps[0] > 20 and {line["all"] for line in lines} == {"600"}, done.stderr
+    assert steps[-1] == room.rows("SELECT count(*) FROM span WHERE name = 'inner'")[0][0], done.stderr
+    for line, n in list(zip(lines, steps))[:3]:
+        left_s, elapsed_s = figure(line["time"]), figure(line["elapsed"])
+        low_s, high_s = ends(line["times"]) if line["times"] else (left_s, left_s)
+        assert low_s <= left_s <= high_s, line[0]
+        assert low_s * 0.8 < elapsed_s / n * (600 - n) < high_s * 1.25, line[0]
+        assert line["more"], f"energy to go is missing: {line[0]}"
+    enough = room.wattle("run", "-q", "-o", "enough.sqlite", "--progress", "--step", "inner", "--steps", "5", "--", SPANNER,
+                         "pulse", "1.2")
+    assert "to go" not in enough.stderr and not lines_of(enough.stderr)[0]["time"], enough.stderr
+
+
+@test
+def steps_of_a_file(room):
+    """steps that a program leaves in gpu_tracker's file are foreseen as well"""
+    done = room.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv", "-o",
+                       "run.sqlite", "--", "/usr/bin/python3", "-c", FILE_STEPS, "55", "0.1")
+    forecasts = [line for line in lines_of(done.stderr) if line["time"]]
+    assert forecasts, done.stderr
+    for line in forecasts:
+        expected_s = figure(line["elapsed"]) / int(line["steps"]) * (100 - int(line["steps"]))
+        assert 0.6 * expected_s < figure(line["time"]) < 1.6 * expected_s, line[0]
+
+
+def on_terminal(room, columns, *arguments):
+    """All that a terminal of so many columns was sent."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(room.folder)
+        fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.execve(WATTLE, [str(WATTLE), *map(str, arguments)], {**room.environment, "TERM": "xterm"})
+    shown = b""
+    try:
+        while chunk := os.read(terminal, 65536):
+            shown += chunk
+    except OSError:
+        pass
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    return shown.decode()
+
+
+@test
+def on_terminals(room):
+    """on a terminal the line stays in its place, fits into each width, and is gone at the end"""
+    for columns in (200, 80, 40, 20):
+        shown = on_terminal(room, columns, "run", "-q", "--overwrite", "-o", "run.sqlite", "--progress", "--step", "inner",
+                            "--steps", "900", "--", SPANNER, "pulse", "2.2")
+        drawn = shown.split("\r")
+        assert "\n" not in shown and all(len(line) < columns for line in drawn), (columns, drawn)
+        assert ("to go" in shown) == (columns >= 80), (columns, drawn)
+        assert not drawn[-1].strip() and not drawn[-2].strip(), (columns, drawn[-3:])
+
+
+@test
+def nobody_reads(room):
+    """a pipe that is full, or closed, holds nothing up: samples go on, the status is the command's"""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    try:
+        while True:
+            os.write(write_end, b"x" * 4096)
+    except BlockingIOError:
+        pass
+    os.set_blocking(write_end, True)
+    process = room.start("run", "-q", "-o", "run.sqlite", "--progress", "--", "sh", "-c", "exec 2>&-; sleep 2.2; exit 7",
+                         stderr=write_end)
+    assert process.wait(timeout=20) == 7
+    os.close(write_end)
+    os.close(read_end)
+    times = [row[0] for row in room.rows("SELECT t_ns FROM sample ORDER BY t_ns")]
+    assert max(b - a for a, b in zip(times, times[1:])) < 1.5e9, "the recorder stood still"
+
+
+if __name__ == "__main__":
+    main()
