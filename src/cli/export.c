@@ -16,9 +16,10 @@ static const struct option options[] = {
 		"csv: a row a sample; jsonl: an object a record;\ngpu_tracker: its tracking file, .csv or .sqlite;\n"
 		"aipowermeter: its folder of files;\n"
 		"folded: stacks of code blocks, for flame graphs;\n"
-		"perfetto: a trace for ui.perfetto.dev",
+		"perfetto: a trace for ui.perfetto.dev;\n"
+		"openmetrics: samples with their times, for Prometheus",
 		OPTION_CHOICE, .offset = offsetof(struct values, format),
-		.choices = "csv|jsonl|gpu_tracker|aipowermeter|folded|perfetto"},
+		.choices = "csv|jsonl|gpu_tracker|aipowermeter|folded|perfetto|openmetrics"},
 	{"weight", 0, "energy|time", "of folded stacks: joules, or seconds (default energy)", OPTION_CHOICE,
 		.offset = offsetof(struct values, weight), .choices = "energy|time"},
 	{"output", 'o', "PATH", "write there; - is standard output", OPTION_TEXT,
@@ -50,7 +51,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_export = {
 	.name = "export",
-	.usage = "RUN --format csv|jsonl|gpu_tracker|aipowermeter|folded|perfetto -o PATH",
+	.usage = "RUN --format csv|jsonl|gpu_tracker|aipowermeter|folded|perfetto|openmetrics -o PATH",
 	.summary = "a run in another layout",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),

@@ -112,10 +112,9 @@ void om_value_at(struct om *om, const struct om_label *labels, size_t n_labels, 
 	if (!can_be_told(om, value))
 		return;
 	put_sample(om, labels, n_labels, value);
-	if (om->format == OM_CLASSIC)
-		buf_printf(om->out, " %lld\n", (long long)wall_ms);
-	else
-		buf_printf(om->out, " %lld.%03lld\n", (long long)(wall_ms / 1000), (long long)(wall_ms % 1000));
+	/* The classic format has ms. OpenMetrics has seconds, and "e-3" instead of a point: the strict parser of Debian 12
+	 * (prometheus_client 0.16) takes 1.9 for later than 2.0 and refuses what follows. */
+	buf_printf(om->out, om->format == OM_CLASSIC ? " %lld\n" : " %llde-3\n", (long long)wall_ms);
 }
 
 void om_end(struct om *om)

@@ -2,6 +2,7 @@
 
 #include "base/util.h"
 #include "report/folded.h"
+#include "report/openmetrics_run.h"
 #include "report/trace/trace.h"
 #include "store/export.h"
 #include "store/export_out.h"
@@ -43,6 +44,19 @@ static int write_perfetto(const struct findings *findings, const struct export_c
 	return trace_perfetto(findings, &out->text, pass_on, out);
 }
 
+static int check_openmetrics(const struct findings *findings, const struct export_choice *choice, const char *run_path,
+	struct wattle_error *reterr)
+{
+	if (openmetrics_run_can(findings->run))
+		return 0;
+	return error_set(reterr, -ENODATA, "%s has no samples whose time of day is known", run_path);
+}
+
+static int write_openmetrics(const struct findings *findings, const struct export_choice *choice, struct export_out *out)
+{
+	return openmetrics_run(findings, &out->text, pass_on, out);
+}
+
 static const struct findings_format {
 	const char *name;
 	// Whether there is anything to write, before a file is made; NULL: always.
@@ -53,6 +67,7 @@ static const struct findings_format {
 } findings_formats[] = {
 	{"folded", check_folded, write_folded},
 	{"perfetto", NULL, write_perfetto},
+	{"openmetrics", check_openmetrics, write_openmetrics},
 };
 
 static const struct findings_format *find_format(const char *name)

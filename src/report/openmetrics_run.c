@@ -1,0 +1,111 @@
+#include "report/openmetrics_run.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+#include "report/command.h"
+#include "report/openmetrics_run_parts.h"
+
+#include <errno.h>
+
+/* ---- series ---- */
+
+void om_run_family(struct om_run *w, const struct om_family *family)
+{
+	om_family(&w->om, family);
+}
+
+void om_run_series(struct om_run *w, const char *name, const char *value)
+{
+	w->labels[0] = (struct om_label){"run", run_fact(w->run, FACT_RUN_ID)};
+	w->n_labels = 1;
+	w->last_ms = INT64_MIN;
+	if (name != NULL)
+		om_run_label(w, name, value);
+}
+
+void om_run_label(struct om_run *w, const char *name, const char *value)
+{
+	w->labels[w->n_labels++] = (struct om_label){name, value};
+}
+
+void om_run_put(struct om_run *w, int64_t t_ns, double value)
+{
+	int64_t wall_ns = run_wall_ns(w->run, t_ns);
+	if (isnan(value) || !value_ok(wall_ns) || wall_ns < 0 || wall_ns / NS_PER_MS <= w->last_ms)
+		return;
+	w->last_ms = wall_ns / NS_PER_MS;
+	om_value_at(&w->om, w->labels, w->n_labels, value, w->last_ms);
+	w->more(w->data);
+}
+
+static int64_t end_ns(const struct run *run)
+{
+	int64_t end_ns = VALUE_MISSING; // the least of all
+	for (size_t i = 0; i < run->n_segments; i++)
+		end_ns = run->segments[i].end_ns > end_ns ? run->segments[i].end_ns : end_ns;
+	return end_ns;
+}
+
+void om_run_put_end(struct om_run *w, double value)
+{
+	if (value_ok(end_ns(w->run)))
+		om_run_put(w, end_ns(w->run), value);
+}
+
+/* ---- the run itself ---- */
+
+static void write_info(struct om_run *w, const char *command)
+{
+	const struct run *run = w->run;
+	const struct om_label labels[] = {
+		{"run", run_fact(run, FACT_RUN_ID)},
+		{"host", run_fact(run, FACT_HOST)},
+		{"label", run_fact(run, FACT_LABEL)},
+		{"command", command},
+		{"attribution", run_fact(run, FACT_ATTRIBUTION)},
+	};
+	om_run_family(w, &(struct om_family){"wattle_run", OM_INFO, NULL, "What was measured."});
+	om_value_at(&w->om, labels, ARRAY_SIZE(labels), 1, run_wall_ns(run, run->segments[0].start_ns) / NS_PER_MS);
+}
+
+static void write_run(struct om_run *w)
+{
+	struct buf words;
+	buf_init(&words, 1 << 20);
+	const char *json = w->run->segments[0].command_json;
+	bool known = json != NULL && command_words(json, &words) == 0 && words.failed == 0;
+	for (size_t i = 0; known && i + 1 < words.size; i++)
+		if (words.data[i] == '\0')
+			words.data[i] = ' ';
+	write_info(w, known ? words.data : NULL);
+	buf_finish(&words);
+	om_run_family(w,
+		&(struct om_family){"wattle_run_duration_seconds", OM_GAUGE, "seconds", "How long the run took."});
+	om_run_series(w, NULL, NULL);
+	om_run_put_end(w, w->findings->duration_s);
+}
+
+bool openmetrics_run_can(const struct run *run)
+{
+	return run->n_segments > 0 &&
+		run_wall_ns(run, run->segments[0].start_ns) >= 0; // VALUE_MISSING is the least of all
+}
+
+int openmetrics_run(const struct findings *findings, struct buf *out, void (*more)(void *data), void *data)
+{
+	struct om_run w = {.findings = findings, .run = findings->run, .more = more, .data = data};
+	w.arena = arena_new();
+	if (w.arena == NULL || timeline_make(findings->run, w.arena, &w.timeline) < 0) {
+		arena_free(w.arena);
+		return -ENOMEM;
+	}
+	om_begin(&w.om, out, OM_OPENMETRICS);
+	write_run(&w);
+	int r = om_run_energy(&w);
+	om_run_gauges(&w);
+	if (r == 0)
+		r = om_run_told(&w);
+	om_end(&w.om);
+	arena_free(w.arena);
+	return r;
+}

@@ -1,0 +1,160 @@
+// Joules and watts, at the instants of the timeline's grid.
+#include "report/openmetrics_run_parts.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+static const struct domain_finding *domain_at(const struct om_run *w, size_t i)
+{
+	return &w->timeline.findings.domains[i];
+}
+
+static bool is_known(const struct om_run *w, size_t i)
+{
+	return w->timeline.metering.domains[i].curve.known;
+}
+
+static void series_of_domain(struct om_run *w, size_t i)
+{
+	const struct run_device *device = domain_at(w, i)->device;
+	om_run_series(w, "domain", device->name);
+	om_run_label(w, "kind", domain_kind_name(device->kind));
+}
+
+static void write_info(struct om_run *w)
+{
+	om_run_family(w,
+		&(struct om_family){"wattle_domain", OM_INFO, NULL,
+			"What a domain is, and where its figures come from."});
+	for (size_t i = 0; i < w->timeline.findings.n_domains; i++) {
+		const struct domain_finding *domain = domain_at(w, i);
+		const struct run_device *device = domain->device;
+		const struct om_label labels[] = {
+			{"run", run_fact(w->run, FACT_RUN_ID)},
+			{"domain", device->name},
+			{"kind", domain_kind_name(device->kind)},
+			{"inside", device->inside},
+			{"device", device->device},
+			{"uuid", device->uuid},
+			{"source", device->source},
+			{"provenance", provenance_name(domain->provenance)},
+			{"attribution", domain->attribution},
+			{"in_total", domain->in_total ? "true" : "false"},
+		};
+		int64_t wall_ns = run_wall_ns(w->run, w->run->segments[0].start_ns);
+		om_value_at(&w->om, labels, ARRAY_SIZE(labels), 1, wall_ns / NS_PER_MS);
+	}
+}
+
+/* ---- counters ---- */
+
+static double energy_of(struct curve_walk *all, struct attribution_walk *target, size_t segment, int64_t t_ns)
+{
+	struct attribution_point point;
+	if (all != NULL)
+		return curve_walk_to(all, segment, t_ns);
+	attribution_walk_to(target, t_ns, &point);
+	return point.part.target_j;
+}
+
+static void write_energy(struct om_run *w, size_t domain, bool of_target)
+{
+	const struct metering_domain *metering = &w->timeline.metering.domains[domain];
+	struct curve_walk all = {.curve = &metering->curve};
+	struct attribution_walk target = attribution_walk_begin(&metering->attribution);
+	series_of_domain(w, domain);
+	for (size_t s = 0; s < w->run->n_segments; s++) {
+		struct slice stretch = w->timeline.stretches[s];
+		for (size_t i = stretch.begin; i < stretch.end; i++) {
+			int64_t t_ns = w->timeline.t_ns[i];
+			om_run_put(w, t_ns, energy_of(of_target ? NULL : &all, &target, s, t_ns));
+		}
+	}
+}
+
+static void write_energies(struct om_run *w, const struct om_family *family, bool of_target)
+{
+	om_run_family(w, family);
+	for (size_t i = 0; i < w->timeline.findings.n_domains; i++)
+		if (is_known(w, i))
+			write_energy(w, i, of_target);
+}
+
+/* ---- powers ---- */
+
+static int write_power(struct om_run *w, size_t domain, bool of_target)
+{
+	struct timeline_track track;
+	struct arena *arena = arena_new(); // as long as the run, so for one domain at a time
+	int r = arena != NULL ? timeline_track_make(&w->timeline, &domain, 1, arena, &track) : -ENOMEM;
+	series_of_domain(w, domain);
+	for (size_t s = 0; r == 0 && s < w->run->n_segments; s++)
+		for (size_t i = w->timeline.stretches[s].begin; i < w->timeline.stretches[s].end; i++)
+			om_run_put(w, w->timeline.t_ns[i], of_target ? track.target_w[i] : track.all_w[i]);
+	arena_free(arena);
+	return r;
+}
+
+static int write_powers(struct om_run *w, const struct om_family *family, bool of_target)
+{
+	int r = 0;
+	om_run_family(w, family);
+	for (size_t i = 0; r == 0 && i < w->timeline.findings.n_domains; i++)
+		if (is_known(w, i))
+			r = write_power(w, i, of_target);
+	return r;
+}
+
+/* ---- the whole ---- */
+
+static void write_ledger(struct om_run *w)
+{
+	const struct ledger *ledger = &w->findings->ledger;
+	const struct {
+		const char *to;
+		double j;
+	} rows[] = {
+		{"target", ledger->target_j},
+		{"others", ledger->others_j},
+		{"wattle", ledger->wattle_j},
+		{"idle", ledger->idle_j},
+		{"unattributed", ledger->unattributed_j},
+	};
+	om_run_family(w,
+		&(struct om_family){"wattle_run_energy_joules", OM_GAUGE, "joules",
+			"Energy of the whole run by who used it; the rows add up to its total."});
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		om_run_series(w, "to", rows[i].to);
+		om_run_label(w, "provenance", provenance_name(w->findings->provenance));
+		om_run_put_end(w, rows[i].j);
+	}
+	om_run_family(w,
+		&(struct om_family){"wattle_run_energy_error_joules", OM_GAUGE, "joules",
+			"Half of the 95 % interval of the run's energy."});
+	om_run_series(w, NULL, NULL);
+	om_run_put_end(w, w->findings->error_j);
+}
+
+int om_run_energy(struct om_run *w)
+{
+	write_info(w);
+	write_energies(w,
+		&(struct om_family){"wattle_domain_energy_joules", OM_COUNTER, "joules",
+			"Energy of the domain since the run began."},
+		false);
+	write_energies(w,
+		&(struct om_family){"wattle_domain_target_energy_joules", OM_COUNTER, "joules",
+			"Energy of the domain that is attributed to the target since the run began."},
+		true);
+	int r = write_powers(w,
+		&(struct om_family){"wattle_domain_power_watts", OM_GAUGE, "watts", "Power of the domain."}, false);
+	if (r == 0)
+		r = write_powers(w,
+			&(struct om_family){"wattle_domain_target_power_watts", OM_GAUGE, "watts",
+				"Power of the domain that is attributed to the target."},
+			true);
+	write_ledger(w);
+	return r;
+}
