@@ -3,6 +3,7 @@
 
 #include "base/util.h"
 #include "report/compare_report.h"
+#include "report/page/page.h"
 #include "task/compare_files.h"
 
 #include <stdlib.h>
@@ -18,8 +19,8 @@ struct values {
 static const struct option options[] = {
 	{"stat", 0, "STATISTIC", "min, max, mean or std (default mean)", OPTION_CHOICE,
 		.offset = offsetof(struct values, statistic), .choices = "min|max|mean|std"},
-	{"format", 0, "text|json", "the form (default text)", OPTION_CHOICE, .offset = offsetof(struct values, format),
-		.choices = "text|json"},
+	{"format", 0, "text|json|html", "the form (default text); html is a page that needs nothing but a browser",
+		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html"},
 	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
 };
@@ -59,10 +60,15 @@ static bool split(const struct command *command, const struct option_list *words
 	return twin == NULL && words->n >= 2;
 }
 
-static int print(const struct values *values, const struct comparison *comparison)
+static void warn(const struct comparison *comparison)
 {
 	for (size_t i = 0; i < comparison->n_warnings; i++)
 		cli_warn(comparison->warnings[i]);
+}
+
+static int print(const struct values *values, const struct comparison *comparison)
+{
+	warn(comparison);
 	struct buf out;
 	buf_init(&out, OUTPUT_CEILING);
 	bool colour = values->output == NULL && isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
@@ -81,6 +87,36 @@ static int compare(const struct values *values, const struct named_file *files, 
 	struct comparison comparison;
 	int r = compare_files(files, n, values->statistic, arena, &comparison, &error);
 	return r < 0 ? cli_fail(EXIT_FAILED, &error) : print(values, &comparison);
+}
+
+static int write_page(const struct values *values, const struct named_file *files, size_t n,
+	const struct comparison *comparison, const struct compared_run *runs, struct arena *arena)
+{
+	struct page_run *shown = arena_alloc(arena, n, sizeof(*shown));
+	struct buf out;
+	if (shown == NULL)
+		return EXIT_FAILED;
+	for (size_t i = 0; i < n; i++)
+		shown[i] = (struct page_run){files[i].name, runs[i].is_run ? &runs[i].charts : NULL};
+	warn(comparison);
+	buf_init(&out, OUTPUT_CEILING);
+	page_compare(comparison, shown, n, values->statistic, &out);
+	int status = cli_write(&out, values->output);
+	buf_finish(&out);
+	return status;
+}
+
+static int compare_page(const struct values *values, const struct named_file *files, size_t n, struct arena *arena)
+{
+	struct wattle_error error = {0};
+	struct comparison comparison;
+	struct compared_run *runs = arena_alloc(arena, n, sizeof(*runs));
+	if (runs == NULL)
+		return EXIT_FAILED;
+	int r = compare_runs(files, n, values->statistic, arena, runs, &comparison, &error);
+	int status = r < 0 ? cli_fail(EXIT_FAILED, &error) : write_page(values, files, n, &comparison, runs, arena);
+	compare_runs_finish(runs, n);
+	return status;
 }
 
 static bool spares_all(const char *output, const struct named_file *files, size_t n, int *ret_status)
@@ -103,14 +139,15 @@ static int run(const struct command *command, int argc, char **argv)
 	status = EXIT_FAILED;
 	if (arena != NULL && split(command, &words, arena, files, &status) &&
 		spares_all(values.output, files, words.n, &status))
-		status = compare(&values, files, words.n, arena);
+		status = strcmp(values.format, "html") == 0 ? compare_page(&values, files, words.n, arena)
+							    : compare(&values, files, words.n, arena);
 	arena_free(arena);
 	return status;
 }
 
 const struct command command_compare = {
 	.name = "compare",
-	.usage = "NAME=FILE NAME=FILE… [--stat min|max|mean|std] [--format text|json] [-o FILE]",
+	.usage = "NAME=FILE NAME=FILE… [--stat min|max|mean|std] [--format text|json|html] [-o FILE]",
 	.summary = "runs or saved results side by side",
 	.details =
 		"FILE is a run file, or JSON that wattle blocks --format json wrote. Code blocks match by name; names that "

@@ -1,9 +1,14 @@
 #include "task/compare_files.h"
 
+#include "base/buf.h"
 #include "base/util.h"
 #include "task/load_blocks.h"
 
 #include <errno.h>
+#include <string.h>
+
+// Over all runs together: a page of many of them must still open at once.
+enum { BUCKETS_OF_ALL = 6000, BUCKETS_LEAST = 300, BUCKETS_MOST = 2000 };
 
 int compare_files(const struct named_file *files, size_t n, const char *statistic, struct arena *arena,
 	struct comparison *ret_comparison, struct wattle_error *reterr)
@@ -19,4 +24,80 @@ int compare_files(const struct named_file *files, size_t n, const char *statisti
 		sessions[i] = (struct compare_session){files[i].name, &results[i]};
 	}
 	return compare_make(sessions, n, arena, ret_comparison, reterr);
+}
+
+/* ---- with the runs ---- */
+
+static size_t buckets_each(size_t n)
+{
+	size_t each = BUCKETS_OF_ALL / n;
+	return each < BUCKETS_LEAST ? BUCKETS_LEAST : each > BUCKETS_MOST ? BUCKETS_MOST : each;
+}
+
+static int open_run(const struct named_file *file, const char *statistic, size_t buckets, struct arena *arena,
+	struct compared_run *run, struct saved_blocks *ret_results, struct wattle_error *reterr)
+{
+	// A page shows no lanes of a comparison.
+	const struct chart_limits limits = {.buckets = buckets, .items = 1, .lanes = 1};
+	if (!load_is_run(file->file))
+		return saved_blocks_load(file->file, statistic, arena, ret_results, reterr);
+	int r = load_findings(file->file, &run->run, &run->findings, reterr);
+	if (r < 0)
+		return r;
+	run->is_run = true;
+	r = charts_make(&run->findings, &limits, &run->charts);
+	if (r < 0)
+		return error_set(reterr, r, "%s: %s", file->file, strerror(-r));
+	return load_blocks_of(&run->findings, file->file, statistic, arena, ret_results, reterr);
+}
+
+// Blocks that don't match are no reason to refuse the rest of a page: it says why they are missing.
+static int without_blocks(const struct compare_session *sessions, struct saved_blocks *results, size_t n,
+	struct arena *arena, struct comparison *ret_comparison, struct wattle_error *reterr)
+{
+	struct buf text;
+	buf_init(&text, sizeof(reterr->text) + 64);
+	buf_printf(&text, "%s; code blocks are left out", reterr->text);
+	const char **warning = arena_alloc(arena, 1, sizeof(*warning));
+	if (warning != NULL)
+		*warning = text.failed == 0 ? arena_text(arena, text.data) : NULL;
+	buf_finish(&text);
+	if (warning == NULL || *warning == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++)
+		results[i].n_blocks = 0;
+	int r = compare_make(sessions, n, arena, ret_comparison, reterr);
+	if (r == 0 && ret_comparison->n_warnings == 0) {
+		ret_comparison->warnings = warning;
+		ret_comparison->n_warnings = 1;
+	}
+	return r;
+}
+
+int compare_runs(const struct named_file *files, size_t n, const char *statistic, struct arena *arena,
+	struct compared_run *ret_runs, struct comparison *ret_comparison, struct wattle_error *reterr)
+{
+	struct compare_session *sessions = arena_alloc(arena, n, sizeof(*sessions));
+	struct saved_blocks *results = arena_alloc(arena, n, sizeof(*results));
+	if (sessions == NULL || results == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		int r = open_run(&files[i], statistic, buckets_each(n), arena, &ret_runs[i], &results[i], reterr);
+		if (r < 0)
+			return r;
+		sessions[i] = (struct compare_session){files[i].name, &results[i]};
+	}
+	int r = compare_make(sessions, n, arena, ret_comparison, reterr);
+	return r == -EINVAL ? without_blocks(sessions, results, n, arena, ret_comparison, reterr) : r;
+}
+
+void compare_runs_finish(struct compared_run *runs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!runs[i].is_run)
+			continue;
+		charts_finish(&runs[i].charts);
+		findings_finish(&runs[i].findings);
+		run_finish(&runs[i].run);
+	}
 }

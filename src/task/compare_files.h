@@ -1,6 +1,7 @@
 /* Results in files, side by side. */
 #pragma once
 
+#include "analysis/chart/chart.h"
 #include "analysis/compare/compare.h"
 
 struct named_file {
@@ -11,3 +12,14 @@ struct named_file {
  * compare_make return. */
 int compare_files(const struct named_file *files, size_t n, const char *statistic, struct arena *arena,
 	struct comparison *ret_comparison, struct wattle_error *reterr);
+
+struct compared_run { // what a page shows of one of them, besides
+	struct run run;
+	struct findings findings;
+	struct charts charts;
+	bool is_run; // false: saved results, of which there is nothing else
+};
+// The same, and the runs themselves: n of them, zeroed by the caller, and his to finish whatever comes back.
+int compare_runs(const struct named_file *files, size_t n, const char *statistic, struct arena *arena,
+	struct compared_run *ret_runs, struct comparison *ret_comparison, struct wattle_error *reterr);
+void compare_runs_finish(struct compared_run *runs, size_t n);

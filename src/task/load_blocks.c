@@ -30,34 +30,54 @@ static bool is_database(const char *path)
 		memcmp(head, magic, sizeof(magic)) == 0;
 }
 
+bool load_is_run(const char *path)
+{
+	return is_database(path) || span_file_probe(path);
+}
+
 // Through the same document that wattle blocks saves, so that a run and what was saved of it compare as equals.
-static int document_of_run(const char *path, struct buf *out, struct wattle_error *reterr)
+int load_blocks_of(const struct findings *findings, const char *path, const char *statistic, struct arena *arena,
+	struct saved_blocks *ret_saved, struct wattle_error *reterr)
+{
+	struct buf document;
+	buf_init(&document, DOCUMENT_CEILING);
+	blocks_document(findings, &document);
+	int r = document.failed;
+	if (r < 0)
+		error_set(reterr, r, "%s: %s", path, strerror(-r));
+	else
+		r = saved_blocks_parse(document.data, document.size, path, statistic, arena, ret_saved, reterr);
+	buf_finish(&document);
+	return r;
+}
+
+int load_findings(const char *path, struct run *ret_run, struct findings *ret_findings, struct wattle_error *reterr)
 {
 	struct run run;
 	int r = load_run(path, &run, reterr);
 	if (r < 0)
 		return r;
-	struct findings findings;
-	r = findings_make(&run, &findings);
-	if (r == 0) {
-		blocks_document(&findings, out);
-		r = out->failed;
-		findings_finish(&findings);
+	*ret_run = run; // at its place first: the findings point to it
+	r = findings_make(ret_run, ret_findings);
+	if (r < 0) {
+		run_finish(ret_run);
+		return error_set(reterr, r, "%s: %s", path, strerror(-r));
 	}
-	run_finish(&run);
-	return r < 0 ? error_set(reterr, r, "%s: %s", path, strerror(-r)) : 0;
+	return 0;
 }
 
 int load_blocks(const char *path, const char *statistic, struct arena *arena, struct saved_blocks *ret_saved,
 	struct wattle_error *reterr)
 {
-	if (!is_database(path) && !span_file_probe(path))
+	if (!load_is_run(path))
 		return saved_blocks_load(path, statistic, arena, ret_saved, reterr);
-	struct buf document;
-	buf_init(&document, DOCUMENT_CEILING);
-	int r = document_of_run(path, &document, reterr);
-	if (r == 0)
-		r = saved_blocks_parse(document.data, document.size, path, statistic, arena, ret_saved, reterr);
-	buf_finish(&document);
+	struct run run;
+	struct findings findings;
+	int r = load_findings(path, &run, &findings, reterr);
+	if (r < 0)
+		return r;
+	r = load_blocks_of(&findings, path, statistic, arena, ret_saved, reterr);
+	findings_finish(&findings);
+	run_finish(&run);
 	return r;
 }

@@ -176,6 +176,9 @@ static int make(const struct together *t)
 	t->charts->charts = arena_alloc(t->charts->arena, ARRAY_SIZE(kinds), sizeof(*t->charts->charts));
 	if (t->places == NULL || t->charts->charts == NULL)
 		return -ENOMEM;
+	for (size_t m = t->n; m-- > 0;)
+		if (t->members[m].charts != NULL)
+			t->charts->findings = t->members[m].charts->findings;
 	for (size_t m = 0; m < t->n; m++)
 		snprintf(t->places[m].name, sizeof(t->places[m].name), "run-%zu", m);
 	int r = make_axis(t);

@@ -10,5 +10,5 @@ struct chart_member {
 };
 
 /* Power of the machine, energy so far, power of the program, its cores and its memory, each with a series a run that has it: named
- * as its member, `device` named "run-N" with N its place. Borrows names; charts->findings is NULL. -ENOMEM. */
+ * as its member, `device` named "run-N" with N its place. Borrows names; charts->findings is of the first run that has any. -ENOMEM. */
 int charts_together(const struct chart_member *members, size_t n_members, struct charts *ret_charts);

@@ -24,7 +24,7 @@ static void percent(struct buf *out, double value, double error)
 	buf_fixed(out, fabs(value), decimals);
 	if (!isnan(error)) {
 		buf_str(out, " ± ");
-		buf_fixed(out, error, decimals);
+		buf_fixed(out, fmax(error, 0.01), decimals);
 	}
 	buf_str(out, " %");
 }
@@ -73,8 +73,8 @@ static void block_words(const struct compare_page *page, size_t run)
 				.verdict]++;
 	if (counts[COMPARE_LESS] + counts[COMPARE_MORE] + counts[COMPARE_NO_CHANGE] == 0)
 		return;
-	buf_printf(out, "; of %zu code block%s %zu need%s less, %zu more, of %zu no difference is seen", c->n_blocks,
-		c->n_blocks == 1 ? "" : "s", counts[COMPARE_LESS], counts[COMPARE_LESS] == 1 ? "s" : "",
+	buf_printf(out, "; %zu of %zu code block%s need%s less, %zu more, and of %zu no difference is seen",
+		counts[COMPARE_LESS], c->n_blocks, c->n_blocks == 1 ? "" : "s", counts[COMPARE_LESS] == 1 ? "s" : "",
 		counts[COMPARE_MORE], counts[COMPARE_NO_CHANGE]);
 }
 
@@ -168,10 +168,10 @@ static void run_row(const struct compare_page *page, size_t i)
 	buf_str(out, "</td></tr>\n");
 }
 
-void compare_runs(const struct compare_page *page)
+void compare_commands(const struct compare_page *page)
 {
 	buf_str(page->out,
-		"<h2>Runs</h2>\n<div class=\"wide\"><table id=\"runs\"><thead><tr><th scope=\"col\" class=\"name\">Run</th>"
+		"<div class=\"wide\"><table id=\"runs\"><thead><tr><th scope=\"col\" class=\"name\">Run</th>"
 		"<th scope=\"col\" class=\"name\">Command</th><th scope=\"col\" class=\"text\">Began</th>"
 		"<th scope=\"col\" class=\"text\">On</th><th scope=\"col\" class=\"text\">Ended</th>"
 		"<th scope=\"col\" class=\"text\">Energy is</th></tr></thead>\n<tbody>\n");
@@ -201,8 +201,8 @@ static void title(struct buf *out, const struct page_run *runs, size_t n_runs)
 void page_compare(const struct comparison *comparison, const struct page_run *runs, size_t n_runs,
 	const char *statistic, struct buf *out)
 {
-	static void (*const parts[])(const struct compare_page *) = {compare_head, compare_figures, compare_power,
-		compare_ledgers, compare_domains, compare_blocks, compare_usage, compare_runs, compare_notes};
+	static void (*const parts[])(const struct compare_page *) = {compare_head, compare_commands, compare_figures,
+		compare_power, compare_ledgers, compare_domains, compare_blocks, compare_usage, compare_notes};
 	const struct compare_page page = {out, comparison, runs, n_runs, statistic};
 	struct buf text;
 	buf_init(&text, TITLE_CEILING);

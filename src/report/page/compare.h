@@ -14,15 +14,15 @@ struct compare_page {
 	const char *statistic;
 };
 
-void compare_head(const struct compare_page *page);    // what is compared, and what differs, in words
-void compare_runs(const struct compare_page *page);    // a row a run: its command, start, end
-void compare_figures(const struct compare_page *page); // energy, time, power …
-void compare_power(const struct compare_page *page);   // power over time of each on one axis
-void compare_ledgers(const struct compare_page *page); // where the energy went
-void compare_domains(const struct compare_page *page); // energy by domain
-void compare_blocks(const struct compare_page *page);  // energy and time of the code blocks that match
-void compare_usage(const struct compare_page *page);   // all metrics, overall and while in a block
-void compare_notes(const struct compare_page *page);   // what these intervals are, and are not
+void compare_head(const struct compare_page *page);     // what is compared, and what differs, in words
+void compare_commands(const struct compare_page *page); // a row a run: its command, start, end
+void compare_figures(const struct compare_page *page);  // energy, time, power …
+void compare_power(const struct compare_page *page);    // power over time of each on one axis
+void compare_ledgers(const struct compare_page *page);  // where the energy went
+void compare_domains(const struct compare_page *page);  // energy by domain
+void compare_blocks(const struct compare_page *page);   // energy and time of the code blocks that match
+void compare_usage(const struct compare_page *page);    // all metrics, overall and while in a block
+void compare_notes(const struct compare_page *page);    // what these intervals are, and are not
 
 /* ---- figures and what differs ---- */
 

@@ -23,11 +23,24 @@ static void add_row(const struct compare_page *page, struct compare_table *table
 		line->figures[i] = compare_figure_of(page, row, i);
 }
 
+static double first_value(const struct compare_line *line)
+{
+	return isnan(line->figures[0].value) ? -1 : line->figures[0].value;
+}
+
+static int largest_first(const void *a, const void *b)
+{
+	double x = first_value(a), y = first_value(b);
+	return (x < y) - (x > y);
+}
+
 static void block_rows(const struct compare_page *page, struct compare_table *table, const struct compare_row *rows,
 	void (*print)(struct buf *, double))
 {
 	for (size_t b = 0; b < page->comparison->n_blocks; b++)
 		add_row(page, table, rows[b].name, &rows[b], print);
+	if (table->n_lines > 0)
+		qsort(table->lines, table->n_lines, sizeof(*table->lines), largest_first);
 	compare_table_write(page, table);
 }
 

@@ -87,8 +87,8 @@ void compare_ledgers(const struct compare_page *page)
 	struct buf *out = page->out;
 	buf_str(out, "<h2>Where the energy went</h2>\n<p class=\"small colours\">");
 	for (size_t s = 0; s < ARRAY_SIZE(shares); s++)
-		buf_printf(out, "<span><span class=\"swatch c-%s\"></span>%s</span> ",
-			palette[shares[s].colour].css, shares[s].title);
+		buf_printf(out, "<span><span class=\"swatch c-%s\"></span>%s</span> ", palette[shares[s].colour].css,
+			shares[s].title);
 	buf_str(out, "</p>\n<div class=\"wide\"><table id=\"ledgers\"><tbody>\n");
 	for (size_t i = 0; i < page->n_runs; i++)
 		bar_row(page, i, largest_j);

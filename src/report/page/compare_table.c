@@ -44,16 +44,17 @@ void compare_line_settle(const struct compare_page *page, struct compare_table *
 
 /* ---- the small picture ---- */
 
-enum { PLOT_WIDTH = 220, PLOT_MARGIN = 8, PLOT_ROW = 11, PLOT_CLIP = 100 };
+enum { PLOT_MARGIN = 8, PLOT_ROW = 11, PLOT_CLIP = 100 };
 
 struct scale { // in percent
 	double low, high, step;
+	int width; // of the picture, in CSS pixels
 };
 
 static double place(const struct scale *scale, double percent)
 {
 	double inside = fmin(fmax(percent, scale->low), scale->high);
-	return PLOT_MARGIN + (inside - scale->low) / (scale->high - scale->low) * (PLOT_WIDTH - 2 * PLOT_MARGIN);
+	return PLOT_MARGIN + (inside - scale->low) / (scale->high - scale->low) * (scale->width - 2 * PLOT_MARGIN);
 }
 
 static void widen(struct scale *scale, double percent)
@@ -68,7 +69,7 @@ static void widen(struct scale *scale, double percent)
 static struct scale scale_of(const struct compare_page *page, const struct compare_table *table)
 {
 	static const double steps[] = {0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50};
-	struct scale scale = {-0.5, 0.5, 100};
+	struct scale scale = {-0.5, 0.5, 100, page->n_runs == 2 ? 440 : page->n_runs == 3 ? 320 : 220};
 	for (size_t l = 0; l < table->n_lines; l++)
 		for (size_t i = 1; i < page->n_runs; i++) {
 			struct compare_change change = compare_change(table->lines[l].figures[0],
@@ -85,13 +86,13 @@ static struct scale scale_of(const struct compare_page *page, const struct compa
 	return scale;
 }
 
-static void svg_begin(struct buf *out, double height, const char *more)
+static void svg_begin(struct buf *out, const struct scale *scale, double height)
 {
-	buf_printf(out, "<svg class=\"change\" viewBox=\"0 0 %d ", PLOT_WIDTH);
+	buf_printf(out, "<svg class=\"change\" aria-hidden=\"true\" viewBox=\"0 0 %d ", scale->width);
 	buf_fixed(out, height, 0);
-	buf_printf(out, "\" width=\"%d\" height=\"", PLOT_WIDTH);
+	buf_printf(out, "\" width=\"%d\" height=\"", scale->width);
 	buf_fixed(out, height, 0);
-	buf_printf(out, "\"%s>", more);
+	buf_str(out, "\">");
 }
 
 static void svg_line(struct buf *out, const char *class, double x1, double y1, double x2, double y2)
@@ -120,7 +121,7 @@ static void plot_head(const struct compare_page *page, const struct scale *scale
 	struct buf *out = page->out;
 	int decimals = scale->step < 1 ? 1 : 0;
 	double ticks[] = {scale->low, 0, scale->high};
-	svg_begin(out, 14, " aria-hidden=\"true\"");
+	svg_begin(out, scale, 14);
 	for (size_t i = 0; i < ARRAY_SIZE(ticks); i++) {
 		bool is_edge = i != 1;
 		if (is_edge && fabs(place(scale, ticks[i]) - place(scale, 0)) < 36)
@@ -129,7 +130,7 @@ static void plot_head(const struct compare_page *page, const struct scale *scale
 			!is_edge         ? "middle"
 				: i == 0 ? "start"
 					 : "end");
-		buf_fixed(out, i == 0 ? 0 : i == 2 ? PLOT_WIDTH : place(scale, 0), 1);
+		buf_fixed(out, i == 0 ? 0 : i == 2 ? scale->width : place(scale, 0), 1);
 		buf_str(out, "\">");
 		if (is_edge)
 			signed_percent(out, ticks[i], decimals);
@@ -175,7 +176,7 @@ static void plot(const struct compare_page *page, const struct compare_line *lin
 {
 	struct buf *out = page->out;
 	double height = PLOT_ROW * (double)(page->n_runs - 1) + 8;
-	svg_begin(out, height, " aria-hidden=\"true\"");
+	svg_begin(out, scale, height);
 	for (double tick = scale->low; tick <= scale->high + scale->step / 2; tick += scale->step)
 		svg_line(out, fabs(tick) < scale->step / 2 ? "s-faint" : "s-line", place(scale, tick), 0,
 			place(scale, tick), height);
@@ -232,7 +233,7 @@ static void print_change(struct buf *out, struct compare_change change)
 		signed_percent(out, change.percent, decimals);
 		if (!isnan(change.error_percent)) {
 			buf_str(out, " ± ");
-			buf_fixed(out, change.error_percent, decimals);
+			buf_fixed(out, fmax(change.error_percent, 0.01), decimals); // an error is never 0
 		}
 	}
 	buf_str(out, "</span>");

@@ -1,0 +1,73 @@
+"""What tests of pages share: a page of a made run in a real browser, and what must hold of every page whatever it shows."""
+import re
+
+import browser
+import made_runs
+from harness import WATTLE
+
+# What a figure that is not known must never read.
+NONSENSE = re.compile(r"\bNaN\b|\bundefined\b|\bnull\b|\bInfinity\b|\binf\b|\bnan\b|\[object |-nan|%!")
+
+
+def make_page(room, kind, name=None):
+    """Writes the page of a made run; (path, what is true of the run)."""
+    name = name or (kind if isinstance(kind, str) else "made")
+    truth = made_runs.make(WATTLE, room.folder / f"{name}.sqlite", kind)
+    path = room.folder / f"{name}.html"
+    done = room.wattle("report", f"{name}.sqlite", "--format", "html", "-o", path)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return path, truth
+
+
+def open_page(room, kind, **options):
+    path, _ = make_page(room, kind)
+    return browser.open(path, **options)
+
+
+def is_quiet(page, name=""):
+    """Nothing in the console, nothing asked of anybody, nothing wider than the window, no figure that is none."""
+    assert not page.complaints(), f"{name}: {page.complaints()}"
+    assert not page.requests(), f"{name}: {page.requests()}"
+    assert page.overflow_px() <= 0, f"{name}: {page.overflow_px()} px wider than the window"
+    found = NONSENSE.search(page.js("return document.body.innerText"))
+    assert not found, f"{name}: reads {found.group()!r}"
+
+
+def has_text_for_pictures(page, name=""):
+    """Whoever sees no picture is told what is in it."""
+    silent = page.js("""return Array.from(document.querySelectorAll("svg, canvas, img, [role=img]")).filter((e) => {
+        if (e.closest("[aria-hidden=true]") || e.closest("[role=img]") !== e && e.closest("[role=img]"))
+            return false;
+        const title = e.querySelector(":scope > title");
+        return !e.getAttribute("aria-label") && !e.getAttribute("aria-labelledby") && !(title && title.textContent.trim());
+    }).map((e) => e.outerHTML.slice(0, 120))""")
+    assert not silent, f"{name}: without words: {silent[:3]}"
+
+
+def contrasts(page):
+    """Of all text that is seen: the least contrast to its ground, by WCAG, and the text it is of."""
+    return page.js("""
+        const luminance = (rgb) => rgb.map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+            .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+        const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
+        const ground = (e) => {
+            for (; e; e = e.parentElement) {
+                const back = numbers(getComputedStyle(e).backgroundColor);
+                if (back.length < 4 || back[3] === 1)
+                    return back.slice(0, 3);
+            }
+            return [255, 255, 255];
+        };
+        let least = [99, ""];
+        const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        while (walk.nextNode()) {
+            const e = walk.currentNode.parentElement;
+            if (!walk.currentNode.data.trim() || e.getClientRects().length === 0 || e.closest("svg, script, style, :disabled"))
+                continue;
+            const ink = numbers(getComputedStyle(e).color);
+            const [a, b] = [luminance(ink.slice(0, 3)), luminance(ground(e))].sort((x, y) => y - x);
+            const contrast = (a + 0.05) / (b + 0.05);
+            if (contrast < least[0])
+                least = [contrast, walk.currentNode.data.slice(0, 60)];
+        }
+        return least;""")
