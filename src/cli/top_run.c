@@ -1,0 +1,289 @@
+/* A run in progress out of its file: whether it still runs, what it has used, which spans run now. */
+#include "cli/top.h"
+
+#include "analysis/findings.h"
+#include "base/util.h"
+#include "report/parts.h"
+#include "store/run.h"
+#include "store/watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Energy so far is the report's, in parts: the samples up to `settled_ns` once and for all, those since then again at each
+ * look. So a look costs the same in the first minute and after a day. */
+enum { PART_SAMPLES = 20000, SETTLE_SAMPLES = 600 };
+static const int64_t WORK_NS = 150 * NS_PER_MS; // in one look, until the past has been taken in
+
+struct sum {
+	double target_j, total_j;
+};
+
+struct top_run {
+	struct watch watch;
+	struct live_run view;
+	char *command;      // owned
+	int64_t settled_ns; // in times of the file; VALUE_MISSING: nothing so far
+	struct sum settled;
+	double interval_s;
+	struct live_span *spans; // owned
+	size_t spans_room;
+};
+
+/* ---- energy ---- */
+
+// From one sample to another; NaN where it could not be had.
+static struct sum energy_in(const char *path, int64_t from_ns, int64_t to_ns)
+{
+	struct sum sum = {(double)NAN, (double)NAN};
+	struct run run;
+	struct findings findings;
+	if (run_load_devices(path, from_ns, to_ns, &run, NULL) < 0)
+		return sum;
+	if (run.n_segments > 0 && run.n > 1) { // one recording, from sample to sample
+		struct run_segment *segment = &run.segments[run.n_segments - 1];
+		segment->start_ns = run.t_ns[0];
+		segment->end_ns = run.t_ns[run.n - 1];
+		run.segments = segment;
+		run.n_segments = 1;
+		if (findings_make(&run, &findings) == 0) {
+			sum = (struct sum){findings.ledger.target_j, findings.total_j};
+			findings_finish(&findings);
+		}
+	}
+	run_finish(&run);
+	return sum;
+}
+
+static struct sum plus(struct sum a, struct sum b)
+{
+	return (struct sum){a.target_j + b.target_j, a.total_j + b.total_j};
+}
+
+static int64_t steady_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+// Takes in what lies far enough back to be settled; false: there is more of it than fits into one look.
+static bool settle(struct top_run *run, int64_t stored_ns, int64_t limit_ns)
+{
+	int64_t begun_ns = steady_ns();
+	for (;;) {
+		int64_t to_ns = watch_nth_sample(&run->watch, run->settled_ns, PART_SAMPLES);
+		int64_t tail_ns = stored_ns - (int64_t)(SETTLE_SAMPLES / 2 * run->interval_s * 1e9);
+		if (to_ns >= tail_ns && watch_nth_sample(&run->watch, run->settled_ns, SETTLE_SAMPLES) >= stored_ns)
+			return true;
+		if (to_ns > tail_ns)
+			to_ns = tail_ns;
+		// Parts share a sample: it ends one and begins the next.
+		int64_t next_ns = watch_nth_sample(&run->watch, to_ns - 1, 1);
+		if (next_ns <= run->settled_ns)
+			return true;
+		run->settled = plus(run->settled, energy_in(run->watch.path, run->settled_ns, next_ns));
+		run->settled_ns = next_ns;
+		if (steady_ns() - begun_ns > limit_ns)
+			return false;
+	}
+}
+
+static void add_energy(struct top_run *run, int64_t limit_ns)
+{
+	const struct watch_segment *segment = &run->watch.segment;
+	if (!value_ok(run->watch.stored_ns))
+		return;
+	int64_t stored_ns = run->watch.stored_ns + segment->shift_ns;
+	if (!value_ok(run->settled_ns)) {
+		run->settled_ns = watch_nth_sample(&run->watch, segment->start_ns + segment->shift_ns - 1, 1);
+		run->settled = (struct sum){0};
+	}
+	if (!settle(run, stored_ns, limit_ns)) {
+		run->view.target_j = run->view.total_j = (double)NAN;
+		return;
+	}
+	struct sum sum = plus(run->settled, energy_in(run->watch.path, run->settled_ns, stored_ns));
+	run->view.target_j = sum.target_j;
+	run->view.total_j = sum.total_j;
+}
+
+/* ---- spans ---- */
+
+// By process and thread, in each of them as they lie inside each other: by begin.
+static int by_thread(const void *left, const void *right)
+{
+	const struct live_span *a = left, *b = right;
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns < b->begin_ns ? -1 : 1;
+	return (a->depth > b->depth) - (a->depth < b->depth);
+}
+
+// Parents have lower ids, so they stand before.
+static int depth_of(const struct watch *watch, size_t at)
+{
+	int depth = 0;
+	int64_t parent = watch->spans[at].parent;
+	for (size_t i = at; i-- > 0 && value_ok(parent);)
+		if (watch->spans[i].id == parent) {
+			parent = watch->spans[i].parent;
+			depth++;
+		}
+	return depth;
+}
+
+static void add_spans(struct top_run *run)
+{
+	enum { MOST = 512 }; // more fit on no screen
+	const struct watch *watch = &run->watch;
+	size_t n = watch->n_spans < MOST ? watch->n_spans : MOST;
+	if (n > run->spans_room) {
+		struct live_span *larger = realloc_array(run->spans, n, sizeof(*larger));
+		if (larger == NULL)
+			return;
+		run->spans = larger;
+		run->spans_room = n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct watch_span *from = &watch->spans[i];
+		struct live_span *span = &run->spans[i];
+		*span = (struct live_span){.begin_ns = from->begin_ns,
+			.pid = from->pid,
+			.tid = from->tid,
+			.depth = depth_of(watch, i)};
+		text_copy(span->name, sizeof(span->name), from->name);
+	}
+	qsort(run->spans, n, sizeof(*run->spans), by_thread);
+	run->view.spans = run->spans;
+	run->view.n_spans = n;
+	run->view.spans_open = (int64_t)watch->n_spans + watch->more;
+}
+
+/* ---- open ---- */
+
+static void read_text_file(const char *path, char *out, size_t size)
+{
+	FILE *file = fopen(path, "re");
+	out[0] = '\0';
+	if (file == NULL)
+		return;
+	if (fgets(out, (int)size, file) != NULL)
+		out[strcspn(out, "\n")] = '\0';
+	fclose(file);
+}
+
+// Whose pid it is: ours, of this machine since it was started.
+static int check_place(const struct watch *watch, struct wattle_error *reterr)
+{
+	char host[256] = "", boot_id[40];
+	const struct watch_segment *segment = &watch->segment;
+	gethostname(host, sizeof(host) - 1);
+	read_text_file("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id));
+	if (segment->host[0] != '\0' && host[0] != '\0' && strcmp(segment->host, host) != 0)
+		return error_set(reterr, -ESRCH, "%s: this run is on %s; look at it there", watch->path, segment->host);
+	if (segment->boot_id[0] != '\0' && boot_id[0] != '\0' && strcmp(segment->boot_id, boot_id) != 0)
+		return error_set(reterr, -ESRCH,
+			"%s: this run ended when the machine did; `wattle report %s` tells what is known of it",
+			watch->path, watch->path);
+	return 0;
+}
+
+static int check(const struct watch *watch, struct wattle_error *reterr)
+{
+	const struct watch_segment *segment = &watch->segment;
+	if (segment->id == 0)
+		return error_set(reterr, -ESRCH, "%s: no run has begun in it yet", watch->path);
+	if (segment->is_over)
+		return error_set(reterr, -ESRCH, "%s: this run is over; `wattle report %s` tells what it has used",
+			watch->path, watch->path);
+	if (!value_ok(segment->pid) || segment->pid <= 0)
+		return error_set(reterr, -ESRCH,
+			"%s: this run has no root process (a cgroup); `wattle top` shows the whole machine",
+			watch->path);
+	return check_place(watch, reterr);
+}
+
+static void read_facts(struct top_run *run)
+{
+	struct run facts;
+	if (run_load_devices(run->watch.path, INT64_MAX, INT64_MAX, &facts, NULL) < 0)
+		return;
+	run->interval_s = value_to_double(run_fact_i64(&facts, "interval_ns"), 1e-9);
+	if (facts.n_segments > 0) {
+		struct buf line;
+		buf_init(&line, 1 << 22);
+		command_text(&line, &facts.segments[facts.n_segments - 1]);
+		run->command = buf_take(&line);
+		buf_finish(&line);
+	}
+	run_finish(&facts);
+}
+
+int top_run_open(const char *path, struct top_run **ret_run, struct wattle_error *reterr)
+{
+	struct top_run *run = calloc(1, sizeof(*run));
+	if (run == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	watch_init(&run->watch, path);
+	run->settled_ns = VALUE_MISSING;
+	int r = watch_look(&run->watch, reterr);
+	if (r == 0)
+		r = check(&run->watch, reterr);
+	if (r < 0) {
+		top_run_close(run);
+		return r;
+	}
+	read_facts(run);
+	if (!(run->interval_s > 0))
+		run->interval_s = 0.1;
+	run->view = (struct live_run){.path = path,
+		.command = run->command,
+		.target_j = (double)NAN,
+		.total_j = (double)NAN,
+		.start_ns = run->watch.segment.start_ns,
+		.stored_ns = run->watch.stored_ns};
+	*ret_run = run;
+	return 0;
+}
+
+void top_run_close(struct top_run *run)
+{
+	if (run == NULL)
+		return;
+	watch_finish(&run->watch);
+	free(run->command);
+	free(run->spans);
+	free(run);
+}
+
+void top_run_look(struct top_run *run, int64_t now_ns, bool to_the_end)
+{
+	const double LATE_S = 3, LATE_INTERVALS = 5;
+	if (run == NULL || run->view.is_over)
+		return;
+	if (watch_look(&run->watch, NULL) < 0)
+		return;
+	struct live_run *view = &run->view;
+	view->stored_ns = run->watch.stored_ns;
+	view->is_over = run->watch.segment.is_over;
+	int64_t newest_ns = value_ok(view->stored_ns) ? view->stored_ns : view->start_ns;
+	view->is_late = (double)(now_ns - newest_ns) * 1e-9 > LATE_S + LATE_INTERVALS * run->interval_s;
+	add_spans(run);
+	add_energy(run, to_the_end ? INT64_MAX : WORK_NS);
+}
+
+const struct live_run *top_run_view(const struct top_run *run)
+{
+	return run != NULL ? &run->view : NULL;
+}
+
+pid_t top_run_pid(const struct top_run *run)
+{
+	return (pid_t)run->watch.segment.pid;
+}

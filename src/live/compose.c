@@ -1,0 +1,80 @@
+#include "live/parts.h"
+
+const struct pen pen_plain = {.colour = COLOUR_INK}, pen_faint = {.colour = COLOUR_FAINT, .looks = LOOK_FAINT},
+		 pen_bold = {.colour = COLOUR_INK, .looks = LOOK_BOLD},
+		 pen_warn = {.colour = COLOUR_WARN, .looks = LOOK_BOLD},
+		 pen_title = {.colour = COLOUR_INK, .looks = LOOK_REVERSE};
+
+static void (*const parts[PANELS])(const struct canvas *canvas) = {
+	[PANEL_HEAD] = part_head,
+	[PANEL_TOTAL] = part_total,
+	[PANEL_LEDGER] = part_ledger,
+	[PANEL_LEGEND] = part_legend,
+	[PANEL_MACHINE] = part_machine,
+	[PANEL_TARGET] = part_target,
+	[PANEL_GRAPH] = part_graph,
+	[PANEL_DOMAINS] = part_domains,
+	[PANEL_SPANS] = part_spans,
+	[PANEL_PROCESSES] = part_processes,
+	[PANEL_KEYS] = part_keys,
+};
+
+static int bounded(size_t n)
+{
+	return n < 10000 ? (int)n : 10000;
+}
+
+struct live_need live_need_of(const struct live_view *view)
+{
+	const struct live_run *run = view->run;
+	bool has_spans = run != NULL && !view->ui->no_spans;
+	return (struct live_need){
+		.domains = bounded(view->now->n_domains),
+		.processes = bounded(view->rows->n),
+		.spans = has_spans ? bounded(run->n_spans > 0 ? run->n_spans : 1) : 0, // or that there are none
+		.target = view->pid != 0,
+		.energy = view->now->problem == NULL,
+		.past = !view->is_once,
+	};
+}
+
+int live_list_height(const struct live_layout *layout)
+{
+	int height = layout->panels[PANEL_PROCESSES].height;
+	return height > 1 ? height - 1 : height;
+}
+
+double target_joules(const struct live_view *view)
+{
+	return view->run != NULL ? view->run->target_j : view->target_j;
+}
+
+// Numbered over those in the total, so that equal colours stand far apart; parts of a domain have its colour.
+enum colour domain_colour(const struct now *now, size_t domain)
+{
+	const char *inside = now->domains[domain].domain->inside;
+	unsigned int number = 0;
+	for (size_t i = 0; i < now->n_domains; i++) {
+		if (i == domain || (inside[0] != '\0' && strcmp(now->domains[i].domain->name, inside) == 0))
+			break;
+		number += now->domains[i].in_total;
+	}
+	return colour_of_series(number);
+}
+
+void live_compose(const struct live_view *view, const struct live_layout *layout, struct frame *frame)
+{
+	frame_clear(frame);
+	for (int i = 0; i < PANELS; i++) {
+		const struct canvas canvas = {view, frame, layout->panels[i]};
+		bool is_covered = view->ui->help && i != PANEL_HEAD && i != PANEL_KEYS;
+		if (canvas.area.height > 0 && canvas.area.width > 0 && !is_covered)
+			parts[i](&canvas);
+	}
+	if (view->ui->help) {
+		int above = layout->panels[PANEL_HEAD].height, below = layout->panels[PANEL_KEYS].height;
+		const struct canvas canvas = {view, frame,
+			{.y = above, .width = frame->columns, .height = frame->rows - above - below}};
+		part_help(&canvas);
+	}
+}

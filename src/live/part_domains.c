@@ -1,0 +1,276 @@
+/* A row for each domain: power, a bar up to its limit, its past, and what else it tells. */
+#include "live/parts.h"
+
+#include "base/util.h"
+
+#include <stdio.h>
+
+enum {
+	NAME_WIDTH = 11,
+	POWER_WIDTH = 9,
+	LIMIT_WIDTH = 8,
+	BAR_LEAST = 8,
+	BAR_MOST = 40,
+	PAST_LEAST = 8,
+	PAST_MOST = 60
+};
+
+/* What may stand behind, the most wanted first; each only where some domain has it. */
+struct extra {
+	int width;
+	bool (*has)(const struct now_domain *domain);
+	void (*write)(struct line *line, const struct now_domain *domain, int width);
+};
+
+static void write_unit(struct line *line, double value, const char *unit, int width)
+{
+	char text[FIGURE_SIZE + 16] = "";
+	if (!isnan(value))
+		snprintf(text, sizeof(text), "%.0f%s", value, unit);
+	line_column(line, pen_plain, text, width - 1, true);
+}
+
+static bool has_utilization(const struct now_domain *domain)
+{
+	return !isnan(domain->utilization_percent);
+}
+
+static void write_utilization(struct line *line, const struct now_domain *domain, int width)
+{
+	write_unit(line, domain->utilization_percent, " %", width);
+}
+
+static bool has_temperature(const struct now_domain *domain)
+{
+	return !isnan(domain->temperature_c);
+}
+
+static void write_temperature(struct line *line, const struct now_domain *domain, int width)
+{
+	write_unit(line, domain->temperature_c, sign(line->frame, SIGN_DEGREE), width);
+}
+
+static bool has_memory(const struct now_domain *domain)
+{
+	return !isnan(domain->memory_used_bytes);
+}
+
+static void write_memory(struct line *line, const struct now_domain *domain, int width)
+{
+	char text[2 * FIGURE_SIZE + 2] = "";
+	if (has_memory(domain))
+		snprintf(text, sizeof(text), "%s/%s", figure_bytes(domain->memory_used_bytes).text,
+			figure_bytes(domain->memory_total_bytes).text);
+	line_column(line, pen_plain, text, width - 1, true);
+}
+
+// Reasons that are no more than idling or a setting of an application are no throttling (NVML's bits 0x1 and 0x2).
+static bool is_throttled(const struct now_domain *domain)
+{
+	return value_ok(domain->throttle_bits) && (domain->throttle_bits & ~INT64_C(3)) != 0;
+}
+
+static void write_throttling(struct line *line, const struct now_domain *domain, int width)
+{
+	line_column(line, pen_warn, is_throttled(domain) ? "throttled" : "", width - 1, false);
+}
+
+static bool has_clock(const struct now_domain *domain)
+{
+	return !isnan(domain->clock_mhz);
+}
+
+static void write_clock(struct line *line, const struct now_domain *domain, int width)
+{
+	write_unit(line, domain->clock_mhz, " MHz", width);
+}
+
+static bool has_provenance(const struct now_domain *domain)
+{
+	return true;
+}
+
+static void write_provenance(struct line *line, const struct now_domain *domain, int width)
+{
+	enum provenance provenance = domain->domain->provenance;
+	line_column(line, provenance == PROVENANCE_MEASURED ? pen_faint : pen_warn, provenance_name(provenance),
+		width - 1, false);
+}
+
+static void write_source(struct line *line, const struct now_domain *domain, int width)
+{
+	line_column(line, pen_faint, domain->source, width - 1, false);
+}
+
+static bool has_device(const struct now_domain *domain)
+{
+	return domain->domain->kind == DOMAIN_GPU;
+}
+
+static void write_device(struct line *line, const struct now_domain *domain, int width)
+{
+	line_column(line, pen_faint, domain->domain->device, width - 1, false);
+}
+
+static const struct extra extras[] = {
+	{6, has_utilization, write_utilization},
+	{7, has_temperature, write_temperature},
+	{12, has_memory, write_memory},
+	{10, is_throttled, write_throttling},
+	{10, has_provenance, write_provenance},
+	{24, has_device, write_device},
+	{9, has_clock, write_clock},
+	{10, has_provenance, write_source},
+};
+
+struct plan { // columns of this panel
+	int name, bar, past;
+	bool limit, extras[ARRAY_SIZE(extras)];
+};
+
+static bool any_has(const struct now *now, bool (*has)(const struct now_domain *domain))
+{
+	for (size_t i = 0; i < now->n_domains; i++)
+		if (has(&now->domains[i]))
+			return true;
+	return false;
+}
+
+static bool has_limit(const struct now_domain *domain)
+{
+	return !isnan(domain->cap_w);
+}
+
+static struct plan plan_for(const struct now *now, int width, bool has_past)
+{
+	struct plan plan = {.name = width < 40 ? 10 : NAME_WIDTH + 2};
+	int left = width - plan.name - POWER_WIDTH;
+	plan.limit = any_has(now, has_limit) && left >= LIMIT_WIDTH + BAR_LEAST + 2;
+	left -= plan.limit ? LIMIT_WIDTH : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
+		// Beside a bar and a past; below that the figures are worth more than a picture.
+		int keep = width < 60 ? 0 : BAR_LEAST + 2 + PAST_LEAST;
+		plan.extras[i] = any_has(now, extras[i].has) && left - extras[i].width >= keep;
+		left -= plan.extras[i] ? extras[i].width : 0;
+	}
+	if (has_past && left >= BAR_LEAST + 3 + PAST_LEAST) {
+		plan.past = left / 2 < PAST_MOST ? left / 2 : PAST_MOST;
+		left -= plan.past + 1;
+	}
+	plan.bar = left - 2 < BAR_LEAST ? 0 : left - 2 < BAR_MOST ? left - 2 : BAR_MOST;
+	return plan;
+}
+
+/* ---- a row ---- */
+
+static double largest(const struct now_domain *domain)
+{
+	double most = domain->power_w;
+	for (size_t i = 0; i < NOW_HISTORY && i < domain->power_history_w.n; i++)
+		most = fmax(most, now_history_at(&domain->power_history_w, i));
+	return most;
+}
+
+// The limit where one is known; else a round number above all that was seen.
+static double scale_of(const struct now_domain *domain)
+{
+	return domain->cap_w > 0 ? fmax(domain->cap_w, 1) : graph_top(largest(domain), 1);
+}
+
+static void draw_bar(const struct canvas *canvas, struct line *line, size_t number, const struct plan *plan)
+{
+	const struct now_domain *domain = &canvas->view->now->domains[number];
+	double scale_w = scale_of(domain),
+	       target_w = canvas->view->pid != 0 && domain->target_w > 0 ? domain->target_w : 0;
+	enum fill fill = fill_of(domain->domain->provenance);
+	const struct bar_segment segments[] = {
+		{target_w / scale_w, fill, COLOUR_TARGET},
+		{(domain->power_w - target_w) / scale_w, fill,
+			canvas->view->pid != 0 ? COLOUR_IDLE : domain_colour(canvas->view->now, number)},
+	};
+	line_text(line, pen_faint, "[");
+	struct area bar = {.x = line->x, .y = line->y, .width = plan->bar, .height = 1};
+	bar_draw(canvas->frame, bar, canvas->view->ui->style, segments, ARRAY_SIZE(segments));
+	line_blank(line, plan->bar);
+	line_text(line, pen_faint, "]");
+}
+
+static void draw_past(const struct canvas *canvas, struct line *line, size_t number, int width)
+{
+	const struct now_domain *domain = &canvas->view->now->domains[number];
+	enum graph_style style = canvas->frame->utf8 ? canvas->view->ui->style : GRAPH_ASCII;
+	double values[NOW_HISTORY];
+	size_t n = graph_room(style, width);
+	n = n < NOW_HISTORY ? n : NOW_HISTORY;
+	for (size_t i = 0; i < n; i++)
+		values[i] = now_history_at(&domain->power_history_w, n - 1 - i);
+	const struct graph graph = {.style = style,
+		.values = values,
+		.n = n,
+		.top = scale_of(domain),
+		.pen = {.colour = domain_colour(canvas->view->now, number)}};
+	graph_draw(canvas->frame, (struct area){.x = line->x, .y = line->y, .width = width, .height = 1}, &graph);
+	line_blank(line, width + 1);
+}
+
+static void draw_name(struct line *line, const struct now_domain *domain, int width)
+{
+	char text[64];
+	const char *name = domain->domain->name;
+	// Parts of another one, and what is shown but not added, stand a little to the right.
+	snprintf(text, sizeof(text), "%s%s", domain->in_total ? "" : "  ", name);
+	line_column(line, domain->in_total ? pen_plain : pen_faint, text, width - 1, false);
+	line_blank(line, 1);
+}
+
+static void draw_row(const struct canvas *canvas, size_t number, int row, const struct plan *plan)
+{
+	const struct now_domain *domain = &canvas->view->now->domains[number];
+	struct line line = line_in(canvas->frame, canvas->area, row);
+	char text[FIGURE_SIZE + 8];
+	draw_name(&line, domain, plan->name);
+	snprintf(text, sizeof(text), "%s%s", domain->domain->provenance == PROVENANCE_ESTIMATED ? "~" : "",
+		figure_power(domain->power_w).text);
+	line_column(&line, isnan(domain->power_w) ? pen_faint : pen_bold, text, POWER_WIDTH - 1, true);
+	line_blank(&line, 1);
+	if (plan->bar > 0)
+		draw_bar(canvas, &line, number, plan);
+	if (plan->limit) {
+		text[0] = '\0';
+		if (has_limit(domain))
+			snprintf(text, sizeof(text), "/%s W", figure_number(domain->cap_w).text);
+		line_column(&line, pen_faint, text, LIMIT_WIDTH - 1, false);
+		line_blank(&line, 1);
+	}
+	if (plan->past > 0)
+		draw_past(canvas, &line, number, plan->past);
+	for (size_t i = 0; i < ARRAY_SIZE(extras); i++)
+		if (plan->extras[i]) {
+			extras[i].write(&line, domain, extras[i].width);
+			line_blank(&line, 1);
+		}
+}
+
+// Those that do not fit, in one row.
+static void draw_rest(const struct canvas *canvas, size_t first, int row)
+{
+	const struct now *now = canvas->view->now;
+	struct line line = line_in(canvas->frame, canvas->area, row);
+	double sum_w = 0;
+	for (size_t i = first; i < now->n_domains; i++)
+		if (now->domains[i].in_total && !isnan(now->domains[i].power_w))
+			sum_w += now->domains[i].power_w;
+	line_printf(&line, pen_faint, "%zu more: %s", now->n_domains - first, figure_power(sum_w).text);
+}
+
+void part_domains(const struct canvas *canvas)
+{
+	const struct now *now = canvas->view->now;
+	const struct plan plan = plan_for(now, canvas->area.width, !canvas->view->is_once);
+	size_t height = (size_t)canvas->area.height, n = now->n_domains;
+	size_t shown = n <= height ? n : height - 1;
+	for (size_t i = 0; i < shown; i++)
+		draw_row(canvas, i, (int)i, &plan);
+	if (shown < n)
+		draw_rest(canvas, shown, (int)shown);
+}

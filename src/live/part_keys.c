@@ -1,0 +1,61 @@
+/* The last line, and the help. */
+#include "live/parts.h"
+
+#include "base/util.h"
+
+static void draw_filter(const struct canvas *canvas)
+{
+	struct line line = line_in(canvas->frame, canvas->area, 0);
+	line_text(&line, pen_bold, "filter: ");
+	line_text(&line, pen_plain, canvas->view->ui->filter);
+	line_text(&line, pen_bold, "_");
+	line_text(&line, pen_faint, "   Enter keep  Esc drop");
+}
+
+void part_keys(const struct canvas *canvas)
+{
+	const struct live_view *view = canvas->view;
+	if (view->is_once)
+		return;
+	if (view->ui->editing) {
+		draw_filter(canvas);
+		return;
+	}
+	struct line line = line_in(canvas->frame, canvas->area, 0);
+	for (size_t i = 0; i < n_live_keys; i++) {
+		const struct live_key_row *key = &live_keys[i];
+		bool is_useless = strcmp(key->keys, "a") == 0 && !view->ui->has_target;
+		if (key->brief == NULL || is_useless)
+			continue;
+		int width = (int)strlen(key->keys) + 1 + (int)strlen(key->brief);
+		bool is_help = i + 1 == n_live_keys;
+		if (!is_help && line.x + width + 8 > line.end && i > 0) // the help must fit
+			continue;
+		line_text(&line, pen_bold, key->keys);
+		line_printf(&line, pen_faint, " %s", key->brief);
+		line_blank(&line, 2);
+	}
+}
+
+static const char *const legend[] = {
+	"",
+	"Watts of processes are attributed: packages by share of busy CPU time, DRAM by share of",
+	"resident memory, GPUs by share of SM time, else of memory. `idle` is what nobody caused.",
+	"~ stands before what is estimated; bars are solid where measured, hatched where not.",
+	"J: since a process was first seen here. -: on no GPU, or its driver does not tell.",
+};
+
+void part_help(const struct canvas *canvas)
+{
+	int row = 0;
+	for (size_t i = 0; i < n_live_keys; i++, row++) {
+		struct line line = line_in(canvas->frame, canvas->area, row);
+		line_column(&line, pen_bold, live_keys[i].keys, 10, false);
+		line_blank(&line, 1);
+		line_text(&line, pen_plain, live_keys[i].does);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(legend); i++, row++) {
+		struct line line = line_in(canvas->frame, canvas->area, row);
+		line_text(&line, pen_faint, legend[i]);
+	}
+}

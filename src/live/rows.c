@@ -1,0 +1,294 @@
+#include "live/rows.h"
+
+#include "base/util.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+
+struct row_node {
+	const struct now_process *process;
+	double value;  // by which is sorted
+	size_t parent; // index of a node, or NO_NODE
+	size_t first_child, next_sibling;
+};
+#define NO_NODE SIZE_MAX
+
+void live_rows_finish(struct live_rows *rows)
+{
+	free(rows->rows);
+	free(rows->nodes);
+	*rows = (struct live_rows){0};
+}
+
+double live_sort_value(const struct now_process *process, enum live_sort sort)
+{
+	switch (sort) {
+	case SORT_ENERGY:
+		return process->energy_j;
+	case SORT_CPU:
+		return process->cpu_cores;
+	case SORT_MEMORY:
+		return value_to_double(process->rss_bytes, 1);
+	case SORT_GPU:
+		return process->gpu_percent;
+	case SORT_GPU_MEMORY:
+		return value_to_double(process->gpu_memory_bytes, 1);
+	case SORT_PID:
+		return (double)process->pid;
+	case SORT_POWER:
+	case SORTS:
+		break;
+	}
+	return process->power_w;
+}
+
+/* ---- filter ---- */
+
+static bool contains(const char *text, const char *part)
+{
+	return text != NULL && strcasestr(text, part) != NULL;
+}
+
+static bool is_wanted(const struct now_process *process, const struct live_ui *ui, const struct user_names *users)
+{
+	if (ui->only_target && ui->has_target && !process->is_target)
+		return false;
+	if (ui->filter[0] == '\0')
+		return true;
+	char pid[24];
+	snprintf(pid, sizeof(pid), "%lld", (long long)process->pid);
+	return contains(process->command, ui->filter) || contains(pid, ui->filter) ||
+		(users != NULL && contains(users->name_of(users->data, process->uid), ui->filter));
+}
+
+/* ---- order ---- */
+
+// The largest first; process ids, which say nothing by their size, from the smallest. Unknown ones last.
+static int compare_values(double a, double b, const struct live_ui *ui)
+{
+	if (isnan(a) || isnan(b))
+		return (int)isnan(a) - (int)isnan(b);
+	int order = (a < b) - (a > b);
+	bool is_turned = ui->reverse != (ui->sort == SORT_PID);
+	return is_turned ? -order : order;
+}
+
+// Most processes do nothing most of the time: of those, whoever has done more or is larger. Then they keep their places.
+static int compare_equals(const struct now_process *a, const struct now_process *b)
+{
+	if (a->cpu_ns != b->cpu_ns)
+		return a->cpu_ns > b->cpu_ns ? -1 : 1;
+	if (a->rss_bytes != b->rss_bytes)
+		return a->rss_bytes > b->rss_bytes ? -1 : 1;
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static int compare_nodes(const void *a, const void *b, void *data)
+{
+	const struct row_node *left = a, *right = b;
+	int order = compare_values(left->value, right->value, data);
+	return order != 0 ? order : compare_equals(left->process, right->process);
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const struct row_node *left = a, *right = b;
+	return (left->process->pid > right->process->pid) - (left->process->pid < right->process->pid);
+}
+
+static size_t find_pid(const struct row_node *nodes, size_t n, pid_t pid)
+{
+	size_t low = 0, high = n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (nodes[middle].process->pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && nodes[low].process->pid == pid ? low : NO_NODE;
+}
+
+/* ---- tree ---- */
+
+static void link_parents(struct row_node *nodes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t parent = find_pid(nodes, n, nodes[i].process->ppid);
+		nodes[i].parent = parent == i ? NO_NODE : parent;
+	}
+	// Two reused pids may be each other's parents for one look: whoever does not come to a root becomes one.
+	for (size_t i = 0; i < n; i++) {
+		size_t steps = 0;
+		for (size_t at = nodes[i].parent; at != NO_NODE && steps <= TREE_DEPTH_MOST * 64; at = nodes[at].parent)
+			steps++;
+		if (steps > TREE_DEPTH_MOST * 64)
+			nodes[i].parent = NO_NODE;
+	}
+}
+
+// Each node's own value is added to all above it.
+static void sum_up(struct row_node *nodes, size_t n, const double *own)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t at = nodes[i].parent; at != NO_NODE && !isnan(own[i]); at = nodes[at].parent)
+			nodes[at].value = (isnan(nodes[at].value) ? 0 : nodes[at].value) + own[i];
+}
+
+static void link_children(struct row_node *nodes, size_t n, const size_t *order, size_t *ret_first)
+{
+	*ret_first = NO_NODE;
+	for (size_t i = 0; i < n; i++)
+		nodes[i].first_child = nodes[i].next_sibling = NO_NODE;
+	for (size_t i = n; i-- > 0;) { // the last in order first: each goes before those that are there
+		size_t at = order[i];
+		size_t *head = nodes[at].parent == NO_NODE ? ret_first : &nodes[nodes[at].parent].first_child;
+		nodes[at].next_sibling = *head;
+		*head = at;
+	}
+}
+
+struct by_value {
+	const struct row_node *nodes;
+	const struct live_ui *ui;
+};
+
+static int compare_places(const void *a, const void *b, void *data)
+{
+	const struct by_value *by = data;
+	const struct row_node *left = &by->nodes[*(const size_t *)a], *right = &by->nodes[*(const size_t *)b];
+	int order = compare_values(left->value, right->value, by->ui);
+	return order != 0 ? order : compare_equals(left->process, right->process);
+}
+
+// From the top down, each before its children; a walk without recursion, as chains of processes may be long.
+static void flatten(struct live_rows *rows, size_t first)
+{
+	struct row_node *nodes = rows->nodes;
+	size_t depth = 0;
+	uint32_t trunks = 0;
+	for (size_t at = first; at != NO_NODE;) {
+		bool is_last = nodes[at].next_sibling == NO_NODE;
+		uint8_t drawn = (uint8_t)(depth < TREE_DEPTH_MOST ? depth : TREE_DEPTH_MOST);
+		rows->rows[rows->n++] = (struct live_row){.process = nodes[at].process,
+			.trunks = trunks,
+			.depth = drawn,
+			.is_last = is_last};
+		if (nodes[at].first_child != NO_NODE) {
+			if (depth < TREE_DEPTH_MOST)
+				trunks = is_last ? trunks & ~(1U << depth) : trunks | 1U << depth;
+			depth++;
+			at = nodes[at].first_child;
+			continue;
+		}
+		while (at != NO_NODE && nodes[at].next_sibling == NO_NODE) {
+			at = nodes[at].parent;
+			depth -= depth > 0;
+		}
+		at = at == NO_NODE ? NO_NODE : nodes[at].next_sibling;
+	}
+}
+
+static int make_tree(struct live_rows *rows, size_t n, const struct live_ui *ui)
+{
+	struct row_node *nodes = rows->nodes;
+	double *own = calloc_array(n, sizeof(*own));
+	size_t *order = calloc_array(n, sizeof(*order)), first;
+	if (own == NULL || order == NULL) {
+		free(own);
+		free(order);
+		return -ENOMEM;
+	}
+	qsort(nodes, n, sizeof(*nodes), compare_pids);
+	for (size_t i = 0; i < n; i++) {
+		own[i] = nodes[i].value;
+		order[i] = i;
+	}
+	link_parents(nodes, n);
+	if (ui->sort != SORT_PID)
+		sum_up(nodes, n, own);
+	struct by_value by = {nodes, ui};
+	qsort_r(order, n, sizeof(*order), compare_places, &by);
+	link_children(nodes, n, order, &first);
+	flatten(rows, first);
+	free(own);
+	free(order);
+	return 0;
+}
+
+/* ---- all ---- */
+
+static int reserve(struct live_rows *rows, size_t n)
+{
+	if (n <= rows->room)
+		return 0;
+	live_rows_finish(rows);
+	rows->rows = calloc_array(n, sizeof(*rows->rows));
+	rows->nodes = calloc_array(n, sizeof(*rows->nodes));
+	if (rows->rows == NULL || rows->nodes == NULL) {
+		live_rows_finish(rows);
+		return -ENOMEM;
+	}
+	rows->room = n;
+	return 0;
+}
+
+int live_rows_make(struct live_rows *rows, const struct now *now, const struct live_ui *ui,
+	const struct user_names *users)
+{
+	rows->n = 0;
+	if (reserve(rows, now->n_processes) < 0)
+		return -ENOMEM;
+	size_t n = 0;
+	for (size_t i = 0; i < now->n_processes; i++) {
+		const struct now_process *process = &now->processes[i];
+		if (is_wanted(process, ui, users))
+			rows->nodes[n++] = (struct row_node){.process = process,
+				.value = live_sort_value(process, ui->sort)};
+	}
+	if (n == 0)
+		return 0;
+	if (ui->tree)
+		return make_tree(rows, n, ui);
+	struct live_ui order = *ui;
+	qsort_r(rows->nodes, n, sizeof(*rows->nodes), compare_nodes, &order);
+	for (size_t i = 0; i < n; i++)
+		rows->rows[i] = (struct live_row){.process = rows->nodes[i].process, .is_last = true};
+	rows->n = n;
+	return 0;
+}
+
+static int row_of(const struct live_rows *rows, pid_t pid)
+{
+	for (size_t i = 0; pid != 0 && i < rows->n; i++)
+		if (rows->rows[i].process->pid == pid)
+			return (int)i;
+	return -1;
+}
+
+static int limit(int value, int low, int high)
+{
+	return value > high ? high : value < low ? low : value;
+}
+
+int live_rows_select(const struct live_rows *rows, struct live_ui *ui, int height)
+{
+	int n = (int)rows->n, at = row_of(rows, ui->selected);
+	int moves = ui->moves + ui->pages * (height > 1 ? height - 1 : 1);
+	ui->moves = ui->pages = 0;
+	if (n == 0 || height < 1) {
+		ui->first = 0;
+		return -1;
+	}
+	if (moves != 0) {
+		// The first move selects what is seen at the top or the bottom already.
+		at = at >= 0 ? at + moves : moves > 0 ? ui->first + moves - 1 : ui->first + height + moves;
+		at = limit(at, 0, n - 1);
+		ui->selected = rows->rows[at].process->pid;
+	}
+	if (at >= 0)
+		ui->first = limit(ui->first, at - height + 1, at);
+	ui->first = limit(ui->first, 0, n > height ? n - height : 0);
+	return at;
+}

@@ -1,0 +1,251 @@
+// ncurses' calls for wide characters stand behind this.
+#define NCURSES_WIDECHAR 1
+#include "live/screen.h"
+
+#include "base/util.h"
+#include "live/ui.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+struct screen {
+	SCREEN *curses; // owned
+	int out_fd;
+	bool has_colours, can_faint;
+};
+
+/* ---- colours ---- */
+
+// The nearest of xterm's 6 x 6 x 6 cube and its 24 greys.
+static int nearest_of_256(uint32_t rgb)
+{
+	static const int levels[] = {0, 95, 135, 175, 215, 255};
+	int best = 16, best_distance = INT32_MAX;
+	for (int i = 16; i < 256; i++) {
+		int grey = 8 + 10 * (i - 232);
+		int cube[3] = {levels[(i - 16) / 36 % 6], levels[(i - 16) / 6 % 6], levels[(i - 16) % 6]};
+		int distance = 0;
+		for (int c = 0; c < 3; c++) {
+			int wanted = (int)(rgb >> (16 - 8 * c) & 0xff), have = i < 232 ? cube[c] : grey;
+			distance += (wanted - have) * (wanted - have);
+		}
+		if (distance < best_distance) {
+			best = i;
+			best_distance = distance;
+		}
+	}
+	return best;
+}
+
+// Where there are only eight, in the order of the palette.
+static const short of_eight[COLOURS] = {
+	[COLOUR_BACK] = -1,
+	[COLOUR_PANEL] = -1,
+	[COLOUR_INK] = -1,
+	[COLOUR_FAINT] = -1,
+	[COLOUR_LINE] = -1,
+	[COLOUR_SERIES_0] = COLOR_BLUE,
+	[COLOUR_SERIES_1] = COLOR_YELLOW,
+	[COLOUR_SERIES_2] = COLOR_GREEN,
+	[COLOUR_SERIES_3] = COLOR_MAGENTA,
+	[COLOUR_SERIES_4] = COLOR_CYAN,
+	[COLOUR_SERIES_5] = COLOR_RED,
+	[COLOUR_SERIES_6] = COLOR_YELLOW,
+	[COLOUR_SERIES_7] = -1,
+	[COLOUR_TARGET] = COLOR_CYAN,
+	[COLOUR_OTHERS] = COLOR_YELLOW,
+	[COLOUR_WATTLE] = COLOR_MAGENTA,
+	[COLOUR_IDLE] = -1,
+	[COLOUR_UNATTRIBUTED] = -1,
+	[COLOUR_WARN] = COLOR_RED,
+	[COLOUR_GOOD] = COLOR_GREEN,
+};
+
+static bool begin_colours(enum screen_colours colours)
+{
+	if (colours == SCREEN_NO_COLOURS || !has_colors() || start_color() == ERR || COLOR_PAIRS <= COLOURS)
+		return false;
+	bool has_default = use_default_colors() == OK;
+	for (int i = 0; i < COLOURS; i++) {
+		uint32_t rgb = colours == SCREEN_ON_LIGHT ? palette[i].light : palette[i].dark;
+		int colour = COLORS >= 256 ? nearest_of_256(rgb) : of_eight[i];
+		if (i == COLOUR_INK)
+			colour = -1; // the terminal's own, whatever it is
+		init_pair((short)(i + 1), (short)(colour < 0 && !has_default ? COLOR_WHITE : colour),
+			has_default ? -1 : COLOR_BLACK);
+	}
+	return true;
+}
+
+/* ---- open and close ---- */
+
+static int refuse(struct screen *screen, struct wattle_error *reterr)
+{
+	const char *type = getenv("TERM");
+	screen_close(screen);
+	return error_set(reterr, -ENOTTY,
+		"a terminal of type '%s' can't place its cursor (TERM=vt100 or xterm can); --once prints one picture",
+		type != NULL ? type : "");
+}
+
+// By name: the macros of <term.h> are called `columns`, `lines` and the like.
+static bool has_capability(const char *name)
+{
+	const char *value = tigetstr(name);
+	return value != NULL && value != (const char *)-1;
+}
+
+int screen_open(FILE *in, FILE *out, enum screen_colours colours, struct screen **ret_screen,
+	struct wattle_error *reterr)
+{
+	struct screen *screen = calloc(1, sizeof(*screen));
+	if (screen == NULL)
+		return error_set(reterr, -ENOMEM, "no memory for the screen");
+	screen->out_fd = fileno(out);
+	screen->curses = newterm(NULL, out, in);
+	if (screen->curses == NULL || !has_capability("cup"))
+		return refuse(screen, reterr);
+	screen->has_colours = begin_colours(colours);
+	screen->can_faint = has_capability("dim");
+	cbreak();
+	noecho();
+	nonl();
+	curs_set(0);
+	keypad(stdscr, TRUE);
+	nodelay(stdscr, TRUE);
+	set_escdelay(25);
+	*ret_screen = screen;
+	return 0;
+}
+
+void screen_close(struct screen *screen)
+{
+	if (screen == NULL)
+		return;
+	if (screen->curses != NULL) {
+		endwin();
+		delscreen(screen->curses);
+	}
+	free(screen);
+}
+
+void screen_size(const struct screen *screen, int *ret_columns, int *ret_rows)
+{
+	getmaxyx(stdscr, *ret_rows, *ret_columns);
+}
+
+bool screen_is_behind(const struct screen *screen)
+{
+	int queued = 0;
+	struct pollfd out = {.fd = screen->out_fd, .events = POLLOUT};
+	bool is_full = poll(&out, 1, 0) == 0;
+	// Pseudoterminals do not tell; serial lines do.
+	return is_full || (ioctl(screen->out_fd, TIOCOUTQ, &queued) == 0 && queued > 0);
+}
+
+/* ---- frames ---- */
+
+static attr_t attributes_of(const struct screen *screen, const struct cell *cell)
+{
+	attr_t attributes = 0;
+	bool has_own_colour = screen->has_colours && cell->colour != COLOUR_INK;
+	if (cell->looks & LOOK_BOLD)
+		attributes |= A_BOLD;
+	if (cell->looks & LOOK_REVERSE)
+		attributes |= A_REVERSE;
+	if (cell->looks & LOOK_LINE)
+		attributes |= A_UNDERLINE;
+	// In colours what is faint has one of its own, which is easier to read than what terminals make of "dim".
+	if ((cell->looks & LOOK_FAINT) && screen->can_faint && !(has_own_colour && COLORS >= 256))
+		attributes |= A_DIM;
+	return attributes;
+}
+
+static bool looks_alike(const struct cell *a, const struct cell *b)
+{
+	return a->colour == b->colour && a->looks == b->looks;
+}
+
+static void draw_row(const struct screen *screen, const struct frame *frame, int y, int columns)
+{
+	wchar_t text[256 * CELL_RUNES];
+	for (int x = 0; x < columns;) {
+		const struct cell *first = frame_cell(frame, x, y), *cell = first;
+		size_t n = 0;
+		int start = x;
+		for (; x < columns && n + CELL_RUNES < ARRAY_SIZE(text) &&
+			looks_alike(first, cell = frame_cell(frame, x, y));
+			x++)
+			for (size_t i = 0; i < CELL_RUNES && cell->runes[i] != 0; i++)
+				text[n++] = cell->runes[i];
+		attr_set(attributes_of(screen, first), (short)(screen->has_colours ? first->colour + 1 : 0), NULL);
+		mvaddnwstr(y, start, text, (int)n);
+	}
+}
+
+void screen_draw(struct screen *screen, const struct frame *frame, bool anew)
+{
+	int columns, rows;
+	screen_size(screen, &columns, &rows);
+	columns = columns < frame->columns ? columns : frame->columns;
+	rows = rows < frame->rows ? rows : frame->rows;
+	erase();
+	for (int y = 0; y < rows; y++)
+		draw_row(screen, frame, y, columns);
+	attr_set(A_NORMAL, 0, NULL);
+	if (anew)
+		clearok(stdscr, TRUE);
+	refresh();
+}
+
+/* ---- keys ---- */
+
+static const struct {
+	uint32_t curses, key;
+} function_keys[] = {
+	{KEY_UP, KEY_CODE_UP},
+	{KEY_DOWN, KEY_CODE_DOWN},
+	{KEY_LEFT, KEY_CODE_LEFT},
+	{KEY_RIGHT, KEY_CODE_RIGHT},
+	{KEY_PPAGE, KEY_CODE_PAGE_UP},
+	{KEY_NPAGE, KEY_CODE_PAGE_DOWN},
+	{KEY_HOME, KEY_CODE_HOME},
+	{KEY_END, KEY_CODE_END},
+	{KEY_BACKSPACE, KEY_CODE_ERASE},
+	{KEY_ENTER, KEY_CODE_ENTER},
+	{KEY_F(1), KEY_CODE_HELP},
+	{KEY_F(10), KEY_CODE_QUIT},
+	{KEY_RESIZE, KEY_CODE_REDRAW},
+};
+static const struct {
+	uint32_t rune, key;
+} control_keys[] = {
+	{'\r', KEY_CODE_ENTER},
+	{'\n', KEY_CODE_ENTER},
+	{0x7f, KEY_CODE_ERASE},
+	{'\b', KEY_CODE_ERASE},
+	{0x1b, KEY_CODE_ESCAPE},
+	{'L' & 0x1f, KEY_CODE_REDRAW},
+};
+enum { UNKNOWN_KEY = 0x7fffffff };
+
+uint32_t screen_key(struct screen *screen)
+{
+	wint_t key;
+	int kind = get_wch(&key);
+	if (kind == ERR)
+		return 0;
+	if (kind == KEY_CODE_YES) {
+		for (size_t i = 0; i < ARRAY_SIZE(function_keys); i++)
+			if (function_keys[i].curses == key)
+				return function_keys[i].key;
+		return UNKNOWN_KEY;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(control_keys); i++)
+		if (control_keys[i].rune == key)
+			return control_keys[i].key;
+	return key == 0 ? UNKNOWN_KEY : (uint32_t)key;
+}

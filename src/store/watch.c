@@ -1,0 +1,246 @@
+#include "store/watch.h"
+
+#include "base/utf8.h"
+#include "base/util.h"
+#include "store/probe.h"
+#include "store/sql.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+void watch_init(struct watch *watch, const char *path)
+{
+	*watch = (struct watch){.path = path, .stored_ns = VALUE_MISSING};
+}
+
+void watch_finish(struct watch *watch)
+{
+	free(watch->spans);
+	*watch = (struct watch){0};
+}
+
+/* ---- the segment ---- */
+
+static int read_segment(sqlite3 *db, struct watch_segment *ret_segment)
+{
+	static const char select[] =
+		"SELECT s.id, s.start_ns, s.shift_ns, s.pid, s.complete OR s.spool_bytes IS NOT NULL, s.boot_id, s.host, "
+		"(SELECT max(p.start_ns) FROM process p WHERE p.is_main AND p.pid = s.pid) "
+		"FROM segment s ORDER BY s.id DESC LIMIT 1";
+	sqlite3_stmt *s = NULL;
+	struct watch_segment segment = {.main_start_ns = VALUE_MISSING, .pid = VALUE_MISSING};
+	int r = sqlite3_prepare_v2(db, select, -1, &s, NULL);
+	if (r == SQLITE_OK && (r = sqlite3_step(s)) == SQLITE_ROW) {
+		segment.id = sql_i64(s, 0);
+		segment.shift_ns = sql_i64(s, 2);
+		segment.start_ns = sql_i64(s, 1) - segment.shift_ns;
+		segment.pid = sql_i64(s, 3);
+		segment.is_over = sqlite3_column_int(s, 4) != 0;
+		sql_copy_text(s, 5, segment.boot_id, sizeof(segment.boot_id));
+		sql_copy_text(s, 6, segment.host, sizeof(segment.host));
+		int64_t main_start_ns = sql_i64(s, 7);
+		segment.main_start_ns = value_ok(main_start_ns) ? main_start_ns - segment.shift_ns : VALUE_MISSING;
+	}
+	sqlite3_finalize(s);
+	if (r != SQLITE_ROW && r != SQLITE_DONE)
+		return r;
+	*ret_segment = segment;
+	return SQLITE_OK;
+}
+
+/* ---- spans ---- */
+
+static void copy_name(sqlite3_stmt *s, int column, char *out, size_t size)
+{
+	const char *text = (const char *)sqlite3_column_text(s, column);
+	if (text == NULL)
+		text = "";
+	size_t n = strlen(text);
+	if (n >= size) {
+		n = size - 1;
+		while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+			n--;
+	}
+	memcpy(out, text, n);
+	out[n] = '\0';
+}
+
+// Of those that ran at the look before: which still do. A row is replaced when its span ends.
+static int drop_ended(struct watch *watch, sqlite3 *db)
+{
+	sqlite3_stmt *s = NULL;
+	size_t n = 0;
+	int r = sqlite3_prepare_v2(db, "SELECT end_ns IS NULL FROM span WHERE id = ?", -1, &s, NULL);
+	for (size_t i = 0; r == SQLITE_OK && i < watch->n_spans; i++) {
+		sqlite3_bind_int64(s, 1, watch->spans[i].id);
+		bool runs = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 0) != 0;
+		if (runs && n != i)
+			watch->spans[n] = watch->spans[i];
+		n += runs;
+		sqlite3_reset(s);
+	}
+	sqlite3_finalize(s);
+	if (r == SQLITE_OK)
+		watch->n_spans = n;
+	return r;
+}
+
+static int add_span(struct watch *watch, sqlite3_stmt *s)
+{
+	if (watch->n_spans == WATCH_SPANS_MOST) {
+		watch->more++;
+		return SQLITE_OK;
+	}
+	struct watch_span *spans = array_with_room(watch->spans, watch->n_spans, &watch->room, sizeof(*spans), 64);
+	if (spans == NULL)
+		return SQLITE_NOMEM;
+	watch->spans = spans;
+	struct watch_span *span = &spans[watch->n_spans++];
+	*span = (struct watch_span){
+		.id = sql_i64(s, 0),
+		.parent = sql_i64(s, 1),
+		.pid = sql_i64(s, 2),
+		.tid = sql_i64(s, 3),
+		.begin_ns = sql_i64(s, 4) - watch->segment.shift_ns,
+	};
+	copy_name(s, 5, span->name, sizeof(span->name));
+	return SQLITE_OK;
+}
+
+// Ids are given when spans begin, and what runs at a flush is stored then: new ones have higher ids than all before.
+static int add_begun(struct watch *watch, sqlite3 *db)
+{
+	static const char select[] = "SELECT id, parent, pid, tid, begin_ns, name FROM span "
+				     "WHERE id > ?1 AND end_ns IS NULL AND begin_ns >= ?2 ORDER BY id";
+	sqlite3_stmt *s = NULL;
+	int64_t last_id = sql_read_i64(db, "SELECT max(id) FROM span", 0);
+	int r = sqlite3_prepare_v2(db, select, -1, &s, NULL);
+	if (r == SQLITE_OK) {
+		sqlite3_bind_int64(s, 1, watch->last_id);
+		sqlite3_bind_int64(s, 2, watch->segment.start_ns + watch->segment.shift_ns);
+	}
+	while (r == SQLITE_OK && (r = sqlite3_step(s)) == SQLITE_ROW)
+		r = add_span(watch, s);
+	sqlite3_finalize(s);
+	watch->last_id = last_id;
+	return r == SQLITE_DONE ? SQLITE_OK : r;
+}
+
+/* ---- the spool, in which spans end whose rows say that they run ---- */
+
+static int take_name(void *data, uint32_t name, const char *bytes, size_t length)
+{
+	return 0;
+}
+
+static int take_span(void *data, const struct spool_span *row)
+{
+	struct watch *watch = data;
+	size_t low = 0, high = watch->n_spans;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (watch->spans[middle].id < row->id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == watch->n_spans || watch->spans[low].id != row->id || !value_ok(row->end_ns))
+		return 0;
+	memmove(&watch->spans[low], &watch->spans[low + 1], (watch->n_spans - low - 1) * sizeof(*watch->spans));
+	watch->n_spans--;
+	return 0;
+}
+
+static int take_metric(void *data, const struct spool_metric *row)
+{
+	return 0;
+}
+
+static int take_mark(void *data, const struct spool_mark *row)
+{
+	return 0;
+}
+
+static void read_spool(struct watch *watch, sqlite3 *db)
+{
+	char run_id[40] = "";
+	sqlite3_stmt *s = NULL;
+	if (sqlite3_prepare_v2(db, "SELECT value FROM run WHERE key = 'id'", -1, &s, NULL) == SQLITE_OK &&
+		sqlite3_step(s) == SQLITE_ROW)
+		sql_copy_text(s, 0, run_id, sizeof(run_id));
+	sqlite3_finalize(s);
+	struct spool_header header;
+	int fd = spool_open_reader(watch->path, run_id, &header);
+	if (fd < 0)
+		return; // there is none, as usual
+	const struct spool_visitor visitor = {take_name, take_span, take_metric, take_mark, NULL, watch};
+	if (header.segment == watch->segment.id)
+		spool_read_on(fd, &watch->spool_at, &visitor);
+	close(fd);
+}
+
+/* ---- a look ---- */
+
+static int look(struct watch *watch, sqlite3 *db)
+{
+	struct watch_segment segment;
+	int r = read_segment(db, &segment);
+	if (r != SQLITE_OK)
+		return r;
+	if (segment.id != watch->segment.id) { // what ran in an earlier one will never end
+		watch->n_spans = 0;
+		watch->more = 0;
+		watch->spool_at = 0;
+	}
+	watch->segment = segment;
+	if (segment.id == 0)
+		return SQLITE_OK;
+	int64_t stored_ns = sql_read_i64(db, "SELECT max(t_ns) FROM sample", VALUE_MISSING);
+	bool is_of_it = value_ok(stored_ns) && stored_ns - segment.shift_ns >= segment.start_ns;
+	watch->stored_ns = is_of_it ? stored_ns - segment.shift_ns : VALUE_MISSING;
+	r = drop_ended(watch, db);
+	if (r == SQLITE_OK)
+		r = add_begun(watch, db);
+	if (r == SQLITE_OK)
+		read_spool(watch, db);
+	return r;
+}
+
+int watch_look(struct watch *watch, struct wattle_error *reterr)
+{
+	sqlite3 *db;
+	int r = probe_run_file(watch->path, reterr);
+	if (r < 0)
+		return r;
+	r = sql_open_reader(watch->path, &db, reterr);
+	if (r == 0) {
+		int result = sql_exec(db, "BEGIN");
+		if (result == SQLITE_OK)
+			result = look(watch, db);
+		if (result == SQLITE_NOMEM)
+			r = error_set(reterr, -ENOMEM, "out of memory");
+		else if (result != SQLITE_OK)
+			r = sql_fail(db, watch->path, reterr);
+	}
+	sqlite3_close(db);
+	return r;
+}
+
+int64_t watch_nth_sample(const struct watch *watch, int64_t t_ns, int64_t n)
+{
+	sqlite3 *db;
+	sqlite3_stmt *s = NULL;
+	int64_t found_ns = VALUE_MISSING;
+	if (sql_open_reader(watch->path, &db, NULL) == 0 &&
+		sqlite3_prepare_v2(db,
+			"SELECT max(t_ns) FROM (SELECT t_ns FROM sample WHERE t_ns > ?1 ORDER BY t_ns LIMIT ?2)", -1,
+			&s, NULL) == SQLITE_OK) {
+		sqlite3_bind_int64(s, 1, t_ns);
+		sqlite3_bind_int64(s, 2, n);
+		if (sqlite3_step(s) == SQLITE_ROW)
+			found_ns = sql_i64(s, 0);
+	}
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return value_ok(found_ns) ? found_ns : t_ns;
+}
