@@ -1,0 +1,202 @@
+#include "report/picture/axis.h"
+
+#include "base/util.h"
+#include "report/report.h"
+
+enum { TICKS_APART = 78 }; // pixels, at least
+
+/* ---- time ---- */
+
+double axis_x(const struct picture *p, const struct plot *plot, double at_s)
+{
+	double length_s = p->charts->axis.length_s;
+	return length_s > 0 ? plot->left + at_s / length_s * plot_width(plot) : plot->left;
+}
+
+static double nice_step(double rough)
+{
+	double ten = pow(10, floor(log10(rough))), part = rough / ten;
+	return ten * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
+}
+
+static double time_step(double rough_s)
+{
+	static const double steps_s[] = {60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200, 86400};
+	if (rough_s <= 30)
+		return rough_s > 20 ? 30 : nice_step(rough_s);
+	for (size_t i = 0; i < ARRAY_SIZE(steps_s); i++)
+		if (rough_s <= steps_s[i])
+			return steps_s[i];
+	return 86400 * nice_step(rough_s / 86400);
+}
+
+// "1:30" is a minute and a half, "1:30 h" an hour and a half.
+static void tick_words(struct buf *out, double at_s, double step_s, double length_s)
+{
+	long long s = llround(at_s);
+	if (length_s >= 2 * 86400) {
+		buf_printf(out, "%lld d", s / 86400);
+		if (s % 86400 != 0)
+			buf_printf(out, " %lld h", s % 86400 / 3600);
+	} else if (length_s >= 2 * 3600) {
+		buf_printf(out, "%lld:%02lld h", s / 3600, s % 3600 / 60);
+	} else if (length_s >= 120) {
+		buf_printf(out, "%lld:%02lld", s / 60, s % 60);
+	} else if (step_s >= 1) {
+		buf_printf(out, "%lld s", s);
+	} else {
+		bool is_us = length_s < 0.002;
+		double size = length_s >= 1 ? 1 : is_us ? 1e-6 : 1e-3;
+		buf_fixed(out, at_s / size, step_s / size < 0.999 ? (step_s / size < 0.0999 ? 2 : 1) : 0);
+		buf_str(out, length_s >= 1 ? " s" : is_us ? " µs" : " ms");
+	}
+}
+
+static void pauses(struct picture *p, const struct plot *plot)
+{
+	const struct chart_axis *axis = &p->charts->axis;
+	double free_from = plot->left;
+	for (size_t s = 1; s < axis->n_segments; s++) {
+		const struct chart_segment *segment = &axis->segments[s];
+		double x = axis_x(p, plot, segment->from_s);
+		draw_line(p, &(struct draw_style){.colour = COLOUR_FAINT, .is_line = true, .dash = "3 3"}, x, plot->top, x,
+			plot->bottom);
+		if (x < free_from || x + 90 > plot->right)
+			continue;
+		draw_text_begin(p,
+			&(struct draw_text){.x = x + 4,
+				.y = plot->top + 11,
+				.colour = COLOUR_FAINT,
+				.size = SMALL_TEXT_SIZE - 1});
+		buf_str(p->out, "pause");
+		if (segment->pause_s > 0) {
+			buf_char(p->out, ' ');
+			time_words(p->out, segment->pause_s);
+		}
+		draw_text_end(p);
+		free_from = x + 110;
+	}
+}
+
+void axis_time(struct picture *p, const struct plot *plot)
+{
+	const struct draw_style line = {.colour = COLOUR_FAINT, .is_line = true};
+	double length_s = p->charts->axis.length_s;
+	draw_line(p, &line, plot->left, plot->bottom, plot->right, plot->bottom);
+	pauses(p, plot);
+	if (!(length_s > 0))
+		return;
+	double step_s = time_step(length_s * TICKS_APART / plot_width(plot));
+	for (long long i = 0; (double)i * step_s <= length_s * (1 + 1e-9); i++) {
+		double at_s = (double)i * step_s, x = axis_x(p, plot, at_s);
+		draw_line(p, &line, x, plot->bottom, x, plot->bottom + 4);
+		draw_text_begin(p,
+			&(struct draw_text){.x = fmin(x, plot->right - 2),
+				.y = plot->bottom + 17,
+				.anchor = x > plot->right - 14 ? ANCHOR_END : ANCHOR_MIDDLE,
+				.colour = COLOUR_FAINT,
+				.size = SMALL_TEXT_SIZE});
+		tick_words(p->out, at_s, step_s, length_s);
+		draw_text_end(p);
+	}
+}
+
+void time_words(struct buf *out, double seconds)
+{
+	human_time(out, seconds);
+}
+
+/* ---- values ---- */
+
+struct unit_row {
+	const char *quantity; // as the chart names it
+	double size;
+	const char *unit;
+};
+
+static const struct unit_row units[] = {
+	{"w", 1e6, "MW"}, {"w", 1e3, "kW"}, {"w", 1, "W"}, {"w", 1e-3, "mW"}, {"w", 1e-6, "µW"},
+	{"j", 1e9, "GJ"}, {"j", 1e6, "MJ"}, {"j", 1e3, "kJ"}, {"j", 1, "J"}, {"j", 1e-3, "mJ"}, {"j", 1e-6, "µJ"},
+	{"bytes", 1e12, "TB"}, {"bytes", 1e9, "GB"}, {"bytes", 1e6, "MB"}, {"bytes", 1e3, "kB"}, {"bytes", 1, "B"},
+	{"mhz", 1e3, "GHz"}, {"mhz", 1, "MHz"},
+	{"cores", 1, "cores"}, {"percent", 1, "%"}, {"c", 1, "°C"}, {"processes", 1, "processes"},
+};
+
+// The largest unit that the value has one of; the smallest one there is for what is less.
+static const struct unit_row *unit_for(const char *quantity, double value)
+{
+	static const struct unit_row none = {"", 1, ""};
+	const struct unit_row *found = &none;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strcmp(units[i].quantity, quantity) != 0)
+			continue;
+		found = &units[i];
+		if (fabs(value) >= found->size * 0.9995 || (value == 0 && found->size == 1))
+			break;
+	}
+	return found;
+}
+
+struct value_axis value_axis_make(const char *unit, double lowest, double highest, bool from_zero)
+{
+	enum { STEPS = 4 };
+	double low = from_zero ? fmin(lowest, 0) : lowest;
+	if (!(highest > low)) // one value only, or nothing at all
+		highest = low + (low != 0 ? fabs(low) : 1);
+	const struct unit_row *shown = unit_for(unit, fmax(fabs(low), fabs(highest)));
+	double step = nice_step((highest - low) / STEPS / shown->size) * shown->size;
+	if (strcmp(unit, "processes") == 0 || strcmp(unit, "c") == 0)
+		step = fmax(step, 1);
+	struct value_axis axis = {.low = floor(low / step + 1e-9) * step,
+		.high = ceil(highest / step - 1e-9) * step,
+		.step = step,
+		.size = shown->size,
+		.unit = shown->unit};
+	double part = step / shown->size;
+	axis.decimals = part >= 0.9999 ? 0 : (int)ceil(-log10(part) - 1e-9);
+	return axis;
+}
+
+double value_axis_y(const struct value_axis *axis, const struct plot *plot, double value)
+{
+	double part = (value - axis->low) / (axis->high - axis->low);
+	return plot->bottom - fmin(fmax(part, 0), 1) * plot_height(plot);
+}
+
+void value_axis_draw(struct picture *p, const struct plot *plot, const struct value_axis *axis)
+{
+	long long n = llround((axis->high - axis->low) / axis->step);
+	for (long long i = 0; i <= n; i++) {
+		double value = axis->low + (double)i * axis->step, y = value_axis_y(axis, plot, value);
+		if (i > 0)
+			draw_line(p, &(struct draw_style){.colour = COLOUR_LINE, .is_line = true}, plot->left, y,
+				plot->right, y);
+		draw_text_begin(p,
+			&(struct draw_text){.x = plot->left - 6,
+				.y = y + 4,
+				.anchor = ANCHOR_END,
+				.colour = COLOUR_FAINT,
+				.size = SMALL_TEXT_SIZE});
+		double shown = value / axis->size;
+		buf_fixed(p->out, shown, axis->decimals < 9 ? axis->decimals : 9);
+		if (i == n && axis->unit[0] != '\0') {
+			buf_char(p->out, ' ');
+			draw_words(p->out, axis->unit);
+		}
+		draw_text_end(p);
+	}
+}
+
+void value_words(struct buf *out, const char *unit, double value)
+{
+	if (isnan(value)) {
+		buf_str(out, "n/a");
+		return;
+	}
+	const struct unit_row *shown = unit_for(unit, value);
+	human_number(out, value / shown->size, 3);
+	if (shown->unit[0] == '\0')
+		return;
+	buf_char(out, ' ');
+	draw_words(out, shown->unit);
+}

@@ -1,0 +1,214 @@
+#include "report/picture/chart_picture.h"
+
+#include "base/util.h"
+
+enum { LEFT = 58, RIGHT = 10, BOTTOM = 26, LEGEND_ROW = 17, SWATCH = 10, BAND_HEIGHT = 5 };
+
+/* ---- the legend ---- */
+
+struct legend {
+	struct chart_picture *c;
+	double x, y;
+	bool draws; // else it only finds how high it is
+};
+
+static const char *provenance_tag(const struct chart_series *s)
+{
+	if (s->line == CHART_LIMIT || s->provenance == PROVENANCE_MEASURED)
+		return "";
+	return s->provenance == PROVENANCE_DERIVED ? ", derived" : ", estimated";
+}
+
+static const char *series_words(const struct chart_series *s)
+{
+	return s->line == CHART_WHOLE ? "highest of total" : s->device != NULL ? s->name : s->label;
+}
+
+static void swatch(struct legend *legend, const struct series_look *look)
+{
+	struct picture *p = legend->c->p;
+	double y = legend->y - SWATCH + 1;
+	if (look->is_area) {
+		bool is_pale = legend->c->chart->look != CHART_STACKED;
+		draw_rect(p, &(struct draw_style){.colour = look->colour, .opacity = is_pale ? 0.4 : 0.85}, legend->x, y, SWATCH,
+			SWATCH);
+		if (look->is_hatched)
+			draw_hatched(p, false, legend->x, y, SWATCH, SWATCH);
+		return;
+	}
+	draw_line(p,
+		&(struct draw_style){.colour = look->colour, .is_line = true, .stroke_width = look->width + 0.4, .dash = look->dash},
+		legend->x, y + SWATCH / 2.0, legend->x + SWATCH + 4, y + SWATCH / 2.0);
+}
+
+static void legend_item(struct legend *legend, const struct chart_series *s)
+{
+	enum { NAME_WIDTH = 260, GAP = 16, TAIL = 18 };
+	struct picture *p = legend->c->p;
+	struct series_look look = series_look(legend->c, s);
+	const char *words = series_words(s), *tag = provenance_tag(s);
+	if (!look.is_shown)
+		return;
+	double width = fmin(draw_width(words, SMALL_TEXT_SIZE), NAME_WIDTH) + draw_width(tag, SMALL_TEXT_SIZE) + TAIL;
+	if (legend->x + width > p->width - RIGHT && legend->x > LEFT) {
+		legend->x = LEFT;
+		legend->y += LEGEND_ROW;
+	}
+	if (legend->draws) {
+		swatch(legend, &look);
+		draw_text_begin(p,
+			&(struct draw_text){.x = legend->x + TAIL,
+				.y = legend->y,
+				.colour = COLOUR_INK,
+				.size = SMALL_TEXT_SIZE});
+		draw_name(p->out, words, NAME_WIDTH * (double)TEXT_SIZE / SMALL_TEXT_SIZE);
+		draw_words(p->out, tag);
+		draw_text_end(p);
+	}
+	legend->x += width + GAP;
+}
+
+static const char *unit_of_title(const struct chart *chart)
+{
+	return strcmp(chart->unit, "cores") == 0 ? ", cores" : "";
+}
+
+// Returns where the plot may begin.
+static double legend_and_title(struct chart_picture *c, bool draws)
+{
+	struct picture *p = c->p;
+	char title[64];
+	text_copy(title, sizeof(title), c->chart->title);
+	double width = fmin(draw_width(c->chart->title, TEXT_SIZE) * 1.06, 220) +
+		draw_width(unit_of_title(c->chart), TEXT_SIZE);
+	struct legend legend = {.c = c, .x = fmax(width + 20, LEFT), .y = 13, .draws = draws};
+	if (draws) {
+		draw_text_begin(p, &(struct draw_text){.x = 0, .y = 13, .colour = COLOUR_INK, .is_bold = true});
+		draw_name(p->out, c->chart->title, 220);
+		draw_words(p->out, unit_of_title(c->chart));
+		draw_text_end(p);
+	}
+	for (size_t i = 0; i < c->chart->n_series; i++)
+		legend_item(&legend, &c->chart->series[i]);
+	return legend.y + 12;
+}
+
+/* ---- columns ---- */
+
+static void add_bucket(struct chart_picture *c, size_t bucket, size_t segment, size_t *last_segment)
+{
+	const struct chart_axis *axis = &c->p->charts->axis;
+	double x0 = axis_x(c->p, &c->plot, axis->from_s[bucket]), x1 = axis_x(c->p, &c->plot, axis->to_s[bucket]);
+	struct picture_column *last = c->n > 0 ? &c->columns[c->n - 1] : NULL;
+	bool same = last != NULL && segment == *last_segment;
+	if (last != NULL && ((same && x1 - last->x0 <= 1) || c->n == COLUMNS_MAX)) {
+		last->end = bucket + 1;
+		last->x1 = x1;
+		c->is_decimated = true;
+		return;
+	}
+	c->columns[c->n++] = (struct picture_column){bucket, bucket + 1, x0, x1, same};
+	*last_segment = segment;
+}
+
+static void make_columns(struct chart_picture *c)
+{
+	const struct chart_axis *axis = &c->p->charts->axis;
+	size_t segment = 0, last_segment = 0;
+	for (size_t i = 0; i < axis->n; i++) {
+		double middle_s = (axis->from_s[i] + axis->to_s[i]) / 2;
+		while (segment + 1 < axis->n_segments && middle_s > axis->segments[segment].to_s)
+			segment++;
+		add_bucket(c, i, segment, &last_segment);
+	}
+	for (size_t k = 0; k < c->chart->n_series && !c->is_decimated; k++) {
+		const struct chart_series *s = &c->chart->series[k];
+		for (size_t i = 0; i < axis->n; i++)
+			c->is_decimated |= s->high[i] - s->low[i] > 0.02 * fabs(s->mean[i]);
+	}
+}
+
+/* ---- the frame ---- */
+
+static double highest_shown(const struct chart_picture *c)
+{
+	double highest = -INFINITY;
+	for (size_t k = 0; k < c->chart->n_series; k++) {
+		const struct chart_series *s = &c->chart->series[k];
+		if (series_look(c, s).is_shown || s->line == CHART_WHOLE)
+			highest = fmax(highest, s->highest);
+	}
+	return isfinite(highest) ? highest : 0;
+}
+
+static double lowest_shown(const struct chart_picture *c)
+{
+	double lowest = INFINITY;
+	for (size_t k = 0; k < c->chart->n_series; k++)
+		lowest = fmin(lowest, c->chart->series[k].lowest);
+	return isfinite(lowest) ? lowest : 0;
+}
+
+// Temperatures and what a program tells have no nothing to begin at.
+static bool begins_at_zero(const struct chart *chart)
+{
+	return chart->unit[0] != '\0' && strcmp(chart->unit, "c") != 0;
+}
+
+static void ceiling(struct chart_picture *c)
+{
+	double y = value_axis_y(&c->axis, &c->plot, c->chart->ceiling);
+	if (!(c->chart->ceiling <= c->axis.high))
+		return;
+	draw_line(c->p, &(struct draw_style){.colour = COLOUR_FAINT, .is_line = true, .dash = "6 3"}, c->plot.left, y,
+		c->plot.right, y);
+}
+
+static bool has_device(const struct chart *chart, const struct run_device *device)
+{
+	for (size_t i = 0; i < chart->n_series; i++)
+		if (chart->series[i].device == device)
+			return true;
+	return false;
+}
+
+// What could not be read is hatched where nothing at all is known; throttling is a strip along the top.
+static void bands(struct chart_picture *c)
+{
+	struct picture *p = c->p;
+	for (size_t i = 0; i < p->charts->n_bands; i++) {
+		const struct chart_band *band = &p->charts->bands[i];
+		double x0 = axis_x(p, &c->plot, band->from_s), x1 = fmax(axis_x(p, &c->plot, band->to_s), x0 + 1);
+		bool is_gap = strcmp(band->kind, "gap") == 0;
+		if (band->device != NULL && (!has_device(c->chart, band->device) || strcmp(c->chart->id, "temperature") == 0))
+			continue;
+		if (is_gap && band->device == NULL)
+			draw_hatched(p, true, x0, c->plot.top, x1 - x0, plot_height(&c->plot));
+		else
+			draw_rect(p, &(struct draw_style){.colour = is_gap ? COLOUR_FAINT : COLOUR_WARN, .opacity = 0.75}, x0,
+				c->plot.top, x1 - x0, BAND_HEIGHT);
+	}
+}
+
+double picture_chart_height(const struct picture *p, const struct chart *chart)
+{
+	return chart->look == CHART_STACKED ? 270 : 150;
+}
+
+void picture_chart(struct picture *p, const struct chart *chart)
+{
+	struct chart_picture c = {.p = p, .chart = chart};
+	c.plot = (struct plot){.left = LEFT, .right = p->width - RIGHT, .bottom = p->height - BOTTOM};
+	make_columns(&c);
+	c.plot.top = legend_and_title(&c, false);
+	double highest = highest_shown(&c);
+	if (chart->ceiling <= 1.25 * highest)
+		highest = fmax(highest, chart->ceiling);
+	c.axis = value_axis_make(chart->unit, lowest_shown(&c), highest, begins_at_zero(chart));
+	legend_and_title(&c, true);
+	value_axis_draw(p, &c.plot, &c.axis);
+	series_draw(&c);
+	ceiling(&c);
+	bands(&c);
+	axis_time(p, &c.plot);
+}

@@ -1,0 +1,273 @@
+// The series of a chart: areas on top of each other, or lines, with the range that a mean has lost as a pale band.
+#include "report/picture/chart_picture.h"
+
+#include "base/util.h"
+
+enum colour colour_of_device(const struct findings *f, const struct run_device *device)
+{
+	unsigned int n = 0, beside = 0;
+	for (size_t d = 0; d < f->n_domains; d++)
+		n += f->domains[d].in_total;
+	for (size_t d = 0, in_total = 0; d < f->n_domains; d++) {
+		const struct domain_finding *domain = &f->domains[d];
+		if (domain->device == device)
+			return colour_of_series(domain->in_total ? (unsigned int)in_total : n + beside);
+		in_total += domain->in_total;
+		beside += !domain->in_total;
+	}
+	return COLOUR_SERIES_0;
+}
+
+// What lies inside a part of the sum would only clutter the picture; what is around it is worth a line.
+static bool is_outer(const struct run_device *device)
+{
+	static const enum domain_kind outer[] = {DOMAIN_PSYS, DOMAIN_NODE, DOMAIN_MODULE, DOMAIN_BATTERY, DOMAIN_WALL};
+	for (size_t i = 0; device != NULL && i < ARRAY_SIZE(outer); i++)
+		if (device->kind == outer[i])
+			return true;
+	return false;
+}
+
+static size_t count_parts(const struct chart *chart)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < chart->n_series; i++)
+		n += chart->series[i].line == CHART_PART;
+	return n;
+}
+
+static struct series_look stacked_look(const struct chart_picture *c, const struct chart_series *s)
+{
+	bool is_target = s->line == CHART_TARGET;
+	struct series_look look = {.colour = is_target ? COLOUR_INK : COLOUR_FAINT, .width = is_target ? 1.6 : 1};
+	look.is_shown = true;
+	if (s->line == CHART_PART) {
+		look.colour = colour_of_device(c->p->f, s->device);
+		look.is_area = true;
+		look.is_hatched = s->provenance == PROVENANCE_ESTIMATED;
+	} else if (s->line == CHART_WHOLE) {
+		look.is_shown = c->is_decimated;
+		look.width = 0.8;
+	} else if (s->line == CHART_BESIDE) {
+		look.is_shown = is_outer(s->device);
+		look.dash = "5 3";
+	} else if (s->line == CHART_LIMIT) { // of one part; beside others it would be read as one of the sum
+		look.is_shown = count_parts(c->chart) == 1;
+		look.colour = COLOUR_WARN;
+		look.dash = "2 3";
+	}
+	return look;
+}
+
+struct series_look series_look(const struct chart_picture *c, const struct chart_series *s)
+{
+	if (c->chart->look == CHART_STACKED)
+		return stacked_look(c, s);
+	struct series_look look = {.colour = COLOUR_TARGET, .width = 1.4, .is_shown = true};
+	if (s->device != NULL) {
+		look.colour = colour_of_device(c->p->f, s->device);
+		look.dash = s->line == CHART_PART ? NULL : s->line == CHART_TARGET ? "4 2" : "1 2";
+	} else if (strcmp(s->name, "machine") == 0) {
+		look.colour = COLOUR_IDLE;
+		look.is_area = true;
+	} else if (strcmp(s->name, "wattle") == 0) {
+		look.colour = COLOUR_WATTLE;
+	} else if (s->line == CHART_BESIDE) {
+		look.dash = "4 2";
+	}
+	return look;
+}
+
+// A mean over the buckets' times, of what is known; the extremes are those of all.
+struct picture_point series_point(const struct chart_picture *c, const struct chart_series *s, const struct picture_column *column)
+{
+	const struct chart_axis *axis = &c->p->charts->axis;
+	struct picture_point point = {0, INFINITY, -INFINITY};
+	double known_s = 0;
+	for (size_t i = column->begin; i < column->end; i++) {
+		if (isnan(s->mean[i]))
+			continue;
+		double length_s = axis->to_s[i] - axis->from_s[i];
+		point.mean += s->mean[i] * length_s;
+		known_s += length_s;
+		point.low = fmin(point.low, s->low[i]);
+		point.high = fmax(point.high, s->high[i]);
+	}
+	if (!(known_s > 0))
+		return (struct picture_point){(double)NAN, (double)NAN, (double)NAN};
+	point.mean /= known_s;
+	return point;
+}
+
+static double y_of(const struct chart_picture *c, double value)
+{
+	return value_axis_y(&c->axis, &c->plot, value);
+}
+
+typedef double (*choose)(const struct picture_point *);
+
+static double the_mean(const struct picture_point *point)
+{
+	return point->mean;
+}
+
+static double the_low(const struct picture_point *point)
+{
+	return point->low;
+}
+
+static double the_high(const struct picture_point *point)
+{
+	return point->high;
+}
+
+static double value_at(const struct chart_picture *c, const struct chart_series *s, size_t column, choose which)
+{
+	struct picture_point point = series_point(c, s, &c->columns[column]);
+	return which(&point);
+}
+
+// Steps: a bucket's figure is of all of its time. Reports of a program are instants, which a line may join.
+static void steps(struct chart_picture *c, const struct chart_series *s, choose which)
+{
+	bool is_metric = strncmp(c->chart->id, "metric:", strlen("metric:")) == 0, on = false;
+	for (size_t i = 0; i < c->n; i++) {
+		const struct picture_column *column = &c->columns[i];
+		double value = value_at(c, s, i, which);
+		if (isnan(value)) {
+			on = on && is_metric;
+			continue;
+		}
+		double y = y_of(c, value), middle = (column->x0 + column->x1) / 2;
+		if (is_metric) {
+			draw_to(c->p, on ? 'L' : 'M', middle, y);
+		} else {
+			draw_to(c->p, on && column->joins ? 'V' : 'M', column->x0, y);
+			draw_to(c->p, 'H', column->x1, y);
+		}
+		on = true;
+	}
+}
+
+static void line(struct chart_picture *c, const struct chart_series *s, const struct draw_style *style, choose which)
+{
+	draw_path_begin(c->p, style);
+	steps(c, s, which);
+	draw_path_end(c->p);
+}
+
+// One stretch of columns without a hole: along the upper edge, and back along the lower one.
+static void area_stretch(struct chart_picture *c, const double *lower, const double *upper, size_t begin, size_t end)
+{
+	for (size_t i = begin; i < end; i++) {
+		draw_to(c->p, i == begin ? 'M' : 'V', c->columns[i].x0, y_of(c, upper[i]));
+		draw_to(c->p, 'H', c->columns[i].x1, 0);
+	}
+	for (size_t i = end; i > begin; i--) {
+		draw_to(c->p, i == end ? 'L' : 'V', c->columns[i - 1].x1, y_of(c, lower[i - 1]));
+		draw_to(c->p, 'H', c->columns[i - 1].x0, 0);
+	}
+	draw_to(c->p, 'Z', 0, 0);
+}
+
+static void areas(struct chart_picture *c, const double *lower, const double *upper)
+{
+	for (size_t begin = 0, end; begin < c->n; begin = end) {
+		end = begin + 1;
+		if (isnan(upper[begin]) || isnan(lower[begin]))
+			continue;
+		while (end < c->n && c->columns[end].joins && !isnan(upper[end]) && !isnan(lower[end]))
+			end++;
+		area_stretch(c, lower, upper, begin, end);
+	}
+}
+
+static void fill(struct chart_picture *c, const struct draw_style *style, const double *lower, const double *upper)
+{
+	draw_path_begin(c->p, style);
+	areas(c, lower, upper);
+	draw_path_end(c->p);
+}
+
+/* ---- stacked ---- */
+
+// A part that is not known somewhere has no height there, unless none is known.
+static void stack(struct chart_picture *c)
+{
+	double lower[COLUMNS_MAX] = {0}, upper[COLUMNS_MAX];
+	for (size_t k = 0; k < c->chart->n_series; k++) {
+		const struct chart_series *s = &c->chart->series[k];
+		if (s->line != CHART_PART)
+			continue;
+		struct series_look look = series_look(c, s);
+		for (size_t i = 0; i < c->n; i++)
+			upper[i] = lower[i] + value_at(c, s, i, the_mean);
+		fill(c, &(struct draw_style){.colour = look.colour, .opacity = 0.85}, lower, upper);
+		if (look.is_hatched) {
+			draw_path_hatched(c->p);
+			areas(c, lower, upper);
+			draw_path_end(c->p);
+		}
+		for (size_t i = 0; i < c->n; i++)
+			lower[i] = isnan(upper[i]) ? lower[i] : upper[i];
+	}
+}
+
+static void over_stack(struct chart_picture *c)
+{
+	for (size_t k = 0; k < c->chart->n_series; k++) {
+		const struct chart_series *s = &c->chart->series[k];
+		struct series_look look = series_look(c, s);
+		if (s->line == CHART_PART || !look.is_shown)
+			continue;
+		choose which = s->line == CHART_WHOLE ? the_high : the_mean;
+		if (s->line == CHART_TARGET) // seen on any colour
+			line(c, s, &(struct draw_style){.colour = COLOUR_BACK, .is_line = true, .stroke_width = 3.6, .opacity = 0.8},
+				the_mean);
+		line(c, s,
+			&(struct draw_style){.colour = look.colour, .is_line = true, .stroke_width = look.width, .dash = look.dash},
+			which);
+	}
+}
+
+/* ---- lines ---- */
+
+static void range(struct chart_picture *c, const struct chart_series *s, const struct series_look *look)
+{
+	double lower[COLUMNS_MAX], upper[COLUMNS_MAX];
+	for (size_t i = 0; i < c->n; i++) {
+		lower[i] = look->is_area ? c->axis.low : value_at(c, s, i, the_low);
+		upper[i] = value_at(c, s, i, look->is_area ? the_mean : the_high);
+	}
+	fill(c, &(struct draw_style){.colour = look->colour, .opacity = look->is_area ? 0.3 : 0.22}, lower, upper);
+}
+
+static void lines(struct chart_picture *c)
+{
+	for (size_t k = 0; k < c->chart->n_series; k++) {
+		const struct chart_series *s = &c->chart->series[k];
+		struct series_look look = series_look(c, s);
+		if (look.is_area || c->is_decimated)
+			range(c, s, &look);
+	}
+	for (size_t k = 0; k < c->chart->n_series; k++) {
+		const struct chart_series *s = &c->chart->series[k];
+		struct series_look look = series_look(c, s);
+		line(c, s,
+			&(struct draw_style){.colour = look.colour,
+				.is_line = true,
+				.stroke_width = look.is_area ? 0.8 : look.width,
+				.dash = look.dash},
+			look.is_area && c->is_decimated ? the_high : the_mean);
+	}
+}
+
+void series_draw(struct chart_picture *c)
+{
+	if (c->chart->look == CHART_STACKED) {
+		stack(c);
+		over_stack(c);
+	} else {
+		lines(c);
+	}
+}

@@ -1,0 +1,252 @@
+#include "report/picture/draw.h"
+
+#include "base/num.h"
+#include "base/utf8.h"
+#include "base/util.h"
+#include "report/html.h"
+
+enum { NAME_MOST = 200 }; // characters, where no width is asked for
+
+void draw_number(struct buf *out, double value)
+{
+	char text[40];
+	double tenths = round(value * 10) / 10;
+	buf_add(out, text, num_format_significant(text, sizeof(text), fabs(tenths) < 0.05 ? 0 : tenths, 7));
+}
+
+void draw_attribute(struct picture *p, const char *name, double value)
+{
+	buf_printf(p->out, " %s=\"", name);
+	draw_number(p->out, value);
+	buf_char(p->out, '"');
+}
+
+static void share(struct picture *p, const char *name, double value)
+{
+	char text[40];
+	buf_printf(p->out, " %s=\"", name);
+	buf_add(p->out, text, num_format_significant(text, sizeof(text), value, 3));
+	buf_char(p->out, '"');
+}
+
+static void style_attributes(struct picture *p, const struct draw_style *style)
+{
+	buf_printf(p->out, " class=\"%c-%s\"", style->is_line ? 's' : 'c', palette[style->colour].css);
+	if (style->opacity > 0)
+		share(p, "opacity", style->opacity);
+	if (style->stroke_width > 0)
+		share(p, "stroke-width", style->stroke_width);
+	if (style->dash != NULL)
+		buf_printf(p->out, " stroke-dasharray=\"%s\"", style->dash);
+}
+
+void draw_line(struct picture *p, const struct draw_style *style, double x1, double y1, double x2, double y2)
+{
+	buf_str(p->out, "<line");
+	style_attributes(p, style);
+	draw_attribute(p, "x1", x1);
+	draw_attribute(p, "y1", y1);
+	draw_attribute(p, "x2", x2);
+	draw_attribute(p, "y2", y2);
+	buf_str(p->out, "/>\n");
+}
+
+static void place(struct picture *p, double x, double y, double width, double height)
+{
+	draw_attribute(p, "x", x);
+	draw_attribute(p, "y", y);
+	draw_attribute(p, "width", fmax(width, 0));
+	draw_attribute(p, "height", fmax(height, 0));
+}
+
+void draw_rect(struct picture *p, const struct draw_style *style, double x, double y, double width, double height)
+{
+	buf_str(p->out, "<rect");
+	style_attributes(p, style);
+	place(p, x, y, width, height);
+	buf_str(p->out, "/>\n");
+}
+
+static void hatch_fill(struct picture *p, bool is_wide)
+{
+	buf_printf(p->out, " fill=\"url(#%s%s)\"", p->id, is_wide ? "gap" : "hatch");
+}
+
+void draw_hatched(struct picture *p, bool is_wide, double x, double y, double width, double height)
+{
+	buf_str(p->out, "<rect");
+	hatch_fill(p, is_wide);
+	place(p, x, y, width, height);
+	buf_str(p->out, "/>\n");
+}
+
+void draw_path_begin(struct picture *p, const struct draw_style *style)
+{
+	buf_str(p->out, "<path");
+	style_attributes(p, style);
+	if (style->is_line)
+		buf_str(p->out, " stroke-linejoin=\"round\"");
+	buf_str(p->out, " d=\"");
+}
+
+void draw_path_hatched(struct picture *p)
+{
+	buf_str(p->out, "<path");
+	hatch_fill(p, false);
+	buf_str(p->out, " d=\"");
+}
+
+void draw_to(struct picture *p, char command, double x, double y)
+{
+	buf_char(p->out, command);
+	if (command == 'Z')
+		return;
+	if (command != 'V')
+		draw_number(p->out, x);
+	if (command != 'V' && command != 'H')
+		buf_char(p->out, ' ');
+	if (command != 'H')
+		draw_number(p->out, y);
+}
+
+void draw_path_end(struct picture *p)
+{
+	buf_str(p->out, "\"/>\n");
+}
+
+/* ---- text ---- */
+
+void draw_text_begin(struct picture *p, const struct draw_text *text)
+{
+	static const char *const anchors[] = {NULL, "middle", "end"};
+	buf_printf(p->out, "<text class=\"c-%s\"", palette[text->colour].css);
+	draw_attribute(p, "x", text->x);
+	draw_attribute(p, "y", text->y);
+	if (text->size > 0)
+		draw_attribute(p, "font-size", text->size);
+	if (text->is_bold)
+		buf_str(p->out, " font-weight=\"600\"");
+	if (anchors[text->anchor] != NULL)
+		buf_printf(p->out, " text-anchor=\"%s\"", anchors[text->anchor]);
+	if (text->turned != 0) {
+		buf_str(p->out, " transform=\"rotate(");
+		draw_number(p->out, text->turned);
+		buf_char(p->out, ' ');
+		draw_number(p->out, text->x);
+		buf_char(p->out, ' ');
+		draw_number(p->out, text->y);
+		buf_str(p->out, ")\"");
+	}
+	buf_char(p->out, '>');
+}
+
+void draw_text_end(struct picture *p)
+{
+	buf_str(p->out, "</text>\n");
+}
+
+void draw_text(struct picture *p, const struct draw_text *text, const char *words)
+{
+	draw_text_begin(p, text);
+	draw_words(p->out, words);
+	draw_text_end(p);
+}
+
+void draw_words(struct buf *out, const char *words)
+{
+	html_text(out, words);
+}
+
+static uint32_t code_point(const char *bytes, size_t length)
+{
+	static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	uint32_t code = (unsigned char)bytes[0] & masks[length];
+	for (size_t i = 1; i < length; i++)
+		code = code << 6 | ((unsigned char)bytes[i] & 0x3f);
+	return code;
+}
+
+// In parts of the size of letters. Letters of most alphabets are alike, those of East Asia and pictures are twice as wide.
+static double advance(uint32_t code)
+{
+	static const char narrow[] = "iljtfrI.,:;'|!()[]/ ", broad[] = "mwMW@%&";
+	if (code >= 0x1100)
+		return 1;
+	if (code < 0x80 && code > 0 && strchr(narrow, (int)code) != NULL)
+		return 0.33;
+	if (code < 0x80 && code > 0 && strchr(broad, (int)code) != NULL)
+		return 0.85;
+	return code < 0x80 && code >= 'A' && code <= 'Z' ? 0.68 : 0.56;
+}
+
+// A character of the text, 0 bytes at its end; what is none, or XML does not know, is U+FFFD.
+static size_t next_character(const char *at, uint32_t *ret_code)
+{
+	if (*at == '\0')
+		return 0;
+	size_t length = utf8_length(at);
+	*ret_code = length > 0 ? code_point(at, length) : 0xfffd;
+	bool is_blank = *ret_code == '\n' || *ret_code == '\t';
+	if (is_blank)
+		*ret_code = ' ';
+	else if (*ret_code < 0x20 || (*ret_code >= 0x7f && *ret_code < 0xa0) || (*ret_code & 0xfffe) == 0xfffe)
+		*ret_code = 0xfffd;
+	return length > 0 ? length : 1;
+}
+
+double draw_width(const char *text, double size)
+{
+	double width = 0;
+	uint32_t code = 0;
+	for (size_t n; (n = next_character(text, &code)) > 0; text += n)
+		width += advance(code);
+	return width * size;
+}
+
+static void add_character(struct buf *out, const char *at, size_t length, uint32_t code)
+{
+	char one[8] = {0};
+	if (code == 0xfffd) {
+		buf_str(out, UTF8_REPLACEMENT);
+		return;
+	}
+	if (code == ' ')
+		one[0] = ' ';
+	else
+		memcpy(one, at, length);
+	html_text(out, one);
+}
+
+void draw_name(struct buf *out, const char *name, double most_width)
+{
+	static const char isolate[] = "\u2068", end_isolate[] = "\u2069", ellipsis[] = "\u2026";
+	bool all = most_width <= 0 || draw_width(name, TEXT_SIZE) <= most_width;
+	double room = all ? INFINITY : most_width - TEXT_SIZE;
+	size_t left = NAME_MOST;
+	uint32_t code = 0;
+	bool is_plain = true;
+	for (const char *c = name; *c != '\0' && is_plain; c++)
+		is_plain = (unsigned char)*c < 0x80;
+	if (!is_plain)
+		buf_str(out, isolate);
+	for (size_t n; (n = next_character(name, &code)) > 0; name += n) {
+		room -= advance(code) * TEXT_SIZE;
+		if (room < 0 || left-- == 0) {
+			buf_str(out, ellipsis);
+			break;
+		}
+		add_character(out, name, n, code);
+	}
+	if (!is_plain)
+		buf_str(out, end_isolate);
+}
+
+void draw_tip_begin(struct picture *p)
+{
+	buf_str(p->out, "<title>");
+}
+
+void draw_tip_end(struct picture *p)
+{
+	buf_str(p->out, "</title>");
+}
