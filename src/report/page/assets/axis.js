@@ -10,8 +10,18 @@ function niceStep(rough) {
 	return ten * [1, 2, 5, 10].find((part) => part * ten >= rough * 0.999);
 }
 
+/* 5 min, 2 h, 1 h 30 min: when whole minutes tell the ticks apart. */
+function minutesText(seconds) {
+	const minutes = Math.round(seconds / 60), hours = Math.floor(minutes / 60), rest = minutes % 60;
+	if (hours === 0)
+		return minutes + " min";
+	return rest === 0 ? hours + " h" : `${hours} h ${String(rest).padStart(2, "0")} min`;
+}
+
 /* 0 s, 12.5 s, 3:20, 1:02:03: what the step needs to tell ticks apart, and no more. */
 function clockText(seconds, step) {
+	if (step >= 60 && seconds >= 30)
+		return minutesText(seconds);
 	const decimals = step >= 1 ? 0 : Math.min(9, Math.ceil(-Math.log10(step) - 1e-9));
 	if (seconds < 60 - step / 2)
 		return step >= 1e-3 || seconds === 0 ? seconds.toFixed(decimals) + " s" : (seconds * 1e3).toFixed(decimals - 3) + " ms";

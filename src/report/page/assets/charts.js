@@ -139,7 +139,7 @@ class ChartView {
 			return;
 		this.head.style.minHeight = "";
 		for (const series of this.chart.series)
-			series.value.textContent = "88.8 GB [88.8…88.8]";
+			series.value.textContent = `${quantity(series.highest, this.chart.unit)} [88.8…88.8]`;
 		const height = this.head.offsetHeight;
 		for (const series of this.chart.series)
 			series.value.textContent = "";

@@ -207,7 +207,7 @@ function paintLine(place, chart, drawn, one) {
 		paintDots(place, bins, one.mean, range, colour);
 		return;
 	}
-	if (look.band) {
+	if (look.band && !(drawn.stack && series.line === "target")) {
 		pen.globalAlpha = look.band;
 		pen.fillStyle = series.provenance === "estimated" ? hatchOf(pen, colour) : colour;
 		fillBetween(place, bins, one.low, one.high, range);
@@ -261,15 +261,16 @@ function paintCeiling(place, chart, area) {
 	place.pen.stroke();
 }
 
-/* Throttling and gaps, behind the lines; of a device only in charts that show it. */
+/* Throttling as a strip along the upper edge, gaps behind the lines; of a device only in charts that show it. */
 function paintBands(place, chart, model, area) {
 	for (const band of model.bands) {
 		if (band.to < place.shown[0] || band.from > place.shown[1] || !chartShows(chart, band))
 			continue;
 		const from = Math.max(area.x, place.x(band.from)), to = Math.min(area.x + area.w, place.x(band.to));
-		place.pen.globalAlpha = band.kind === "throttle" ? 0.13 : 0.35;
-		place.pen.fillStyle = band.kind === "throttle" ? colourOf("warn") : hatchOf(place.pen, colourOf("line"));
-		place.pen.fillRect(from, area.y, Math.max(1, to - from), area.h);
+		const throttles = band.kind === "throttle";
+		place.pen.globalAlpha = throttles ? 0.8 : 0.5;
+		place.pen.fillStyle = throttles ? colourOf("warn") : hatchOf(place.pen, colourOf("idle"));
+		place.pen.fillRect(from, area.y, Math.max(1, to - from), throttles ? 3 : area.h);
 	}
 }
 
