@@ -26,8 +26,9 @@ static void title(const struct run *run, struct buf *out)
 
 void page_report(const struct charts *charts, struct buf *out)
 {
-	static void (*const parts[])(const struct part *part) = {part_head, part_ledger, part_time, part_blocks,
-		part_flame, part_layers, part_tune, part_domains, part_gpus, part_metrics, part_processes, part_about};
+	static void (*const parts[])(const struct part *part) = {section_head, section_ledger, section_time,
+		section_blocks, section_flame, section_layers, section_tune, section_domains, section_gpus,
+		section_metrics, section_processes, section_about};
 	const struct part part = {.out = out, .charts = charts, .f = charts->findings, .run = charts->findings->run};
 	struct buf name;
 	buf_init(&name, TITLE_CEILING);

@@ -14,18 +14,18 @@ struct part {
 	const struct run *run;
 };
 
-void part_head(const struct part *part);      // what was run, the headline figures, what to know of them
-void part_ledger(const struct part *part);    // where the energy went
-void part_time(const struct part *part);      // charts and lanes
-void part_blocks(const struct part *part);    // code blocks, and energy per unit of work
-void part_flame(const struct part *part);     // the flame graph
-void part_layers(const struct part *part);    // layers and complexity of a model
-void part_tune(const struct part *part);      // what `wattle cap tune` found
-void part_domains(const struct part *part);   // energy by domain, where each figure comes from
-void part_gpus(const struct part *part);      // what each GPU did
-void part_metrics(const struct part *part);   // what the program told
-void part_processes(const struct part *part); // those with most CPU time
-void part_about(const struct part *part);     // machine, command, labels, what the meter cost, what happened
+void section_head(const struct part *part);      // what was run, the headline figures, what to know of them
+void section_ledger(const struct part *part);    // where the energy went
+void section_time(const struct part *part);      // charts and lanes
+void section_blocks(const struct part *part);    // code blocks, and energy per unit of work
+void section_flame(const struct part *part);     // the flame graph
+void section_layers(const struct part *part);    // layers and complexity of a model
+void section_tune(const struct part *part);      // what `wattle cap tune` found
+void section_domains(const struct part *part);   // energy by domain, where each figure comes from
+void section_gpus(const struct part *part);      // what each GPU did
+void section_metrics(const struct part *part);   // what the program told
+void section_processes(const struct part *part); // those with most CPU time
+void section_about(const struct part *part);     // machine, command, labels, what the meter cost, what happened
 
 /* ---- pieces ---- */
 

@@ -218,7 +218,7 @@ static void events(const struct part *part)
 	buf_str(part->out, "</section>\n");
 }
 
-void part_about(const struct part *part)
+void section_about(const struct part *part)
 {
 	static void (*const facts[])(
 		const struct part *) = {command, labels, machine, how_measured, segments, io, self};

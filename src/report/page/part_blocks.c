@@ -214,7 +214,7 @@ static void units(const struct rows *rows)
 	part_table_end(rows->part);
 }
 
-void part_blocks(const struct part *part)
+void section_blocks(const struct part *part)
 {
 	struct rows rows = {.part = part, .blocks = blocks_by_cost(part->f), .n = part->f->n_blocks};
 	if (rows.blocks == NULL)

@@ -35,7 +35,7 @@ static void attribution(const struct part *part)
 	buf_finish(&words);
 }
 
-void part_ledger(const struct part *part)
+void section_ledger(const struct part *part)
 {
 	const struct findings *f = part->f;
 	const struct {
@@ -70,7 +70,7 @@ void part_ledger(const struct part *part)
 	buf_str(part->out, "</section>\n");
 }
 
-void part_flame(const struct part *part)
+void section_flame(const struct part *part)
 {
 	if (!picture_has(part->charts, PICTURE_FLAME))
 		return;
@@ -138,7 +138,7 @@ static void domain_rows(const struct part *part, const char *outer, int depth)
 	}
 }
 
-void part_domains(const struct part *part)
+void section_domains(const struct part *part)
 {
 	static const struct part_column columns[] = {{"", "name"}, {"energy"}, {"this program"}, {"mean"}, {"at most"},
 		{"updated every"}, {"gaps"}, {"source", "text"}, {"divided by", "text"}};

@@ -332,7 +332,7 @@ static void note(void *data, const char *text)
 	buf_str(list->out, "</li>\n");
 }
 
-void part_head(const struct part *part)
+void section_head(const struct part *part)
 {
 	static void (*const tiles[])(const struct part *) = {energy_tile, target_tile, power_tile, time_tile, step_tile,
 		cpu_tile, memory_tile, gpus_tile, carbon_tile, self_tile};

@@ -217,7 +217,7 @@ static bool any_span(const struct layers *layers)
 	return false;
 }
 
-void part_layers(const struct part *part)
+void section_layers(const struct part *part)
 {
 	const char *stored = run_fact(part->run, FACT_META_PREFIX "model_summary");
 	struct layers layers = {.part = part, .summary = stored != NULL ? json_loads(stored, 0, NULL) : NULL};

@@ -42,7 +42,7 @@ static void gpu_row(const struct part *part, const struct gpu_finding *gpu)
 	buf_str(out, "</tr>\n");
 }
 
-void part_gpus(const struct part *part)
+void section_gpus(const struct part *part)
 {
 	static const struct part_column columns[] = {{"", "name"}, {"energy"}, {"mean"}, {"at most"}, {"limit"},
 		{"busy"}, {"by this program"}, {"its memory"}, {"all memory"}, {"there is"}, {"hottest"},
@@ -68,7 +68,7 @@ static void print_four(struct buf *out, double value)
 		human_number(out, value, 4);
 }
 
-void part_metrics(const struct part *part)
+void section_metrics(const struct part *part)
 {
 	static const struct part_column columns[] = {{"", "name"}, {"last"}, {"min"}, {"max"}, {"mean"}, {"count"}};
 	const struct findings *f = part->f;
@@ -123,7 +123,7 @@ static void process_row(const struct part *part, const struct run_process *proce
 	buf_str(out, "</tr>\n");
 }
 
-void part_processes(const struct part *part)
+void section_processes(const struct part *part)
 {
 	static const struct part_column columns[] = {{"command", "name"}, {"pid"}, {"CPU time", NULL, "descending"},
 		{"peak memory"}, {"lived"}};

@@ -33,7 +33,7 @@ static void stills(const struct part *part)
 	buf_str(part->out, "</div>\n");
 }
 
-void part_time(const struct part *part)
+void section_time(const struct part *part)
 {
 	if (!part_has_time(part)) {
 		buf_str(part->out, "<section>\n");

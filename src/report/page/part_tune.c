@@ -8,7 +8,7 @@
 
 static const char KEY[] = "cap_tune"; // docs/run-file.md
 
-void part_tune(const struct part *part)
+void section_tune(const struct part *part)
 {
 	const char *stored = run_fact(part->run, KEY);
 	struct arena *arena = stored != NULL ? arena_new() : NULL;
