@@ -1,5 +1,6 @@
 /* wattle report: the findings of a stored run. */
 #include "cli/command.h"
+#include "cli/report_pictures.h"
 
 #include "analysis/chart/chart.h"
 #include "analysis/findings.h"
@@ -8,6 +9,7 @@
 #include "report/report.h"
 #include "store/run.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,9 +21,10 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"format", 0, "text|json|html", "the form (default text); html is a page with charts that needs nothing else",
-		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html"},
-	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
+	{"format", 0, "text|json|html|svg",
+		"the form (default text); html is a page with charts that needs nothing else, svg are pictures for papers",
+		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html|svg"},
+	{"output", 'o', "FILE", "write there; for svg a folder, which is made (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
 };
 
@@ -30,45 +33,91 @@ static bool wants_colour(const char *output)
 	return output == NULL && isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
 }
 
-static void as_text(const struct values *values, const struct findings *findings, struct buf *out)
+static bool is_stdout(const char *output)
 {
-	report_text(findings, out, wants_colour(values->output));
+	return output == NULL || strcmp(output, "-") == 0;
 }
 
-static void as_json(const struct values *values, const struct findings *findings, struct buf *out)
+/* ---- forms: each makes findings into a file and returns an exit status ---- */
+
+static int write_text(const struct findings *findings, const char *output)
 {
-	report_json(findings, out);
+	struct buf out;
+	buf_init(&out, REPORT_CEILING);
+	report_text(findings, &out, wants_colour(output));
+	int status = cli_write(&out, output);
+	buf_finish(&out);
+	return status;
 }
 
-static void as_page(const struct values *values, const struct findings *findings, struct buf *out)
+static int write_json(const struct findings *findings, const char *output)
+{
+	struct buf out;
+	buf_init(&out, REPORT_CEILING);
+	report_json(findings, &out);
+	int status = cli_write(&out, output);
+	buf_finish(&out);
+	return status;
+}
+
+static int write_charts(const struct findings *findings, const char *output,
+	int (*write)(const struct charts *charts, const char *output))
 {
 	struct charts charts;
-	out->failed = charts_make(findings, NULL, &charts);
-	if (out->failed < 0)
-		return;
-	page_report(&charts, out);
+	if (charts_make(findings, NULL, &charts) < 0) {
+		struct wattle_error error = {0};
+		error_set(&error, -ENOMEM, "out of memory");
+		return cli_fail(EXIT_FAILED, &error);
+	}
+	int status = write(&charts, output);
 	charts_finish(&charts);
+	return status;
+}
+
+static int page(const struct charts *charts, const char *output)
+{
+	struct buf out;
+	buf_init(&out, REPORT_CEILING);
+	page_report(charts, &out);
+	int status = cli_write(&out, output);
+	buf_finish(&out);
+	return status;
+}
+
+static int write_page(const struct findings *findings, const char *output)
+{
+	return write_charts(findings, output, page);
+}
+
+static int write_pictures(const struct findings *findings, const char *output)
+{
+	return write_charts(findings, output, report_pictures);
 }
 
 static const struct form {
 	const char *name;
-	void (*make)(const struct values *values, const struct findings *findings, struct buf *out);
-	bool is_for_files; // nobody reads it on a terminal
-} forms[] = {
-	{"text", as_text, false},
-	{"json", as_json, false},
-	{"html", as_page, true},
-};
+	int (*write)(const struct findings *findings, const char *output);
+} forms[] = {{"text", write_text}, {"json", write_json}, {"html", write_page}, {"svg", write_pictures}};
 
 static const struct form *form_of(const char *name)
 {
-	size_t i = 0;
-	while (i + 1 < ARRAY_SIZE(forms) && strcmp(forms[i].name, name) != 0)
-		i++;
-	return &forms[i];
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (strcmp(forms[i].name, name) == 0)
+			return &forms[i];
+	return &forms[0]; // the option's own table has no other
 }
 
-static int report(const struct values *values, const struct form *form, const char *path)
+// A page on a terminal, or pictures nowhere, are a mistake; better told before the work than after.
+static const char *wrong_output(const struct form *form, const char *output)
+{
+	if (form->write == write_page && is_stdout(output) && isatty(STDOUT_FILENO))
+		return "--format html writes a page, which a terminal can't show: give -o FILE";
+	if (form->write == write_pictures && is_stdout(output))
+		return "--format svg writes several files: give -o DIR, a folder";
+	return NULL;
+}
+
+static int report(const struct form *form, const char *path, const char *output)
 {
 	struct wattle_error error = {0};
 	struct run run;
@@ -77,11 +126,7 @@ static int report(const struct values *values, const struct form *form, const ch
 	int status = EXIT_FAILED;
 	struct findings findings;
 	if (findings_make(&run, &findings) == 0) {
-		struct buf out;
-		buf_init(&out, REPORT_CEILING);
-		form->make(values, &findings, &out);
-		status = cli_write(&out, values->output);
-		buf_finish(&out);
+		status = form->write(&findings, output);
 		findings_finish(&findings);
 	}
 	run_finish(&run);
@@ -99,14 +144,15 @@ static int run(const struct command *command, int argc, char **argv)
 		return cli_usage(command, EXIT_USAGE,
 			words.n == 0 ? "no run file given" : "more than one run file given");
 	const struct form *form = form_of(values.format);
-	if (form->is_for_files && values.output == NULL && isatty(STDOUT_FILENO))
-		return cli_usage(command, EXIT_USAGE, "--format html writes a page, which a terminal can't show: give -o FILE");
-	return report(&values, form, words.items[0]);
+	const char *wrong = wrong_output(form, values.output);
+	if (wrong != NULL)
+		return cli_usage(command, EXIT_USAGE, "%s", wrong);
+	return report(form, words.items[0], values.output);
 }
 
 const struct command command_report = {
 	.name = "report",
-	.usage = "RUN [--format text|json|html] [-o FILE]",
+	.usage = "RUN [--format text|json|html|svg] [-o FILE]",
 	.summary = "the findings of a run",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),

@@ -48,8 +48,8 @@ struct chart_pen {
 	size_t bucket;    // the first one that a later stretch may touch
 };
 int pen_begin(struct chart_pen *pen, const struct chart_work *work, struct chart_series *series); // -ENOMEM
-void pen_hold(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value);  // mean, low and high
-void pen_touch(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value); // low and high only
+void pen_hold(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value);               // mean, low and high
+void pen_touch(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value);              // low and high only
 // An instant, whose mean is over instants; before and after the run, and in a pause, as chart_axis_s has it. No other calls on this pen.
 void pen_dot(struct chart_pen *pen, int64_t t_ns, double value);
 void pen_end(struct chart_pen *pen); // sums become means
@@ -71,8 +71,8 @@ struct chart_meter {
 	const struct run_device *device;
 	const struct curve *curve;
 	int64_t hole_ns;
-	size_t next; // row at or after the latest stretch's end that has a reading; device->n: none
-	bool any;    // there is one before it …
+	size_t next;       // row at or after the latest stretch's end that has a reading; device->n: none
+	bool any;          // there is one before it …
 	int64_t before_ns; // … at this time
 };
 bool meter_knows(struct chart_meter *meter, size_t segment, int64_t from_ns, int64_t to_ns, double energy_j);

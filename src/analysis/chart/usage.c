@@ -88,7 +88,11 @@ static int add_gauge(struct chart_work *work, struct chart *chart, const struct 
 	if (series == NULL)
 		return -ENOMEM;
 	return pen_gauge(work, series,
-		&(struct chart_gauge){.t_ns = run->t_ns, .values = values, .n = run->n, .scale = 1, .is_held = is_held});
+		&(struct chart_gauge){.t_ns = run->t_ns,
+			.values = values,
+			.n = run->n,
+			.scale = 1,
+			.is_held = is_held});
 }
 
 int chart_memory(struct chart_work *work)
@@ -206,8 +210,7 @@ int chart_metrics(struct chart_work *work)
 	if (reports == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		reports[i] = (struct metric_report){run->user_metrics[i].t_ns,
-			run->user_metrics[i].name,
+		reports[i] = (struct metric_report){run->user_metrics[i].t_ns, run->user_metrics[i].name,
 			run->user_metrics[i].value};
 	qsort(reports, n, sizeof(*reports), by_name_and_time);
 	size_t least = least_reports(reports, n), n_charts = 0;

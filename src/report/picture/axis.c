@@ -59,8 +59,8 @@ static void pauses(struct picture *p, const struct plot *plot)
 	for (size_t s = 1; s < axis->n_segments; s++) {
 		const struct chart_segment *segment = &axis->segments[s];
 		double x = axis_x(p, plot, segment->from_s);
-		draw_line(p, &(struct draw_style){.colour = COLOUR_FAINT, .is_line = true, .dash = "3 3"}, x, plot->top, x,
-			plot->bottom);
+		draw_line(p, &(struct draw_style){.colour = COLOUR_FAINT, .is_line = true, .dash = "3 3"}, x, plot->top,
+			x, plot->bottom);
 		if (x < free_from || x + 90 > plot->right)
 			continue;
 		draw_text_begin(p,
@@ -115,11 +115,28 @@ struct unit_row {
 };
 
 static const struct unit_row units[] = {
-	{"w", 1e6, "MW"}, {"w", 1e3, "kW"}, {"w", 1, "W"}, {"w", 1e-3, "mW"}, {"w", 1e-6, "µW"},
-	{"j", 1e9, "GJ"}, {"j", 1e6, "MJ"}, {"j", 1e3, "kJ"}, {"j", 1, "J"}, {"j", 1e-3, "mJ"}, {"j", 1e-6, "µJ"},
-	{"bytes", 1e12, "TB"}, {"bytes", 1e9, "GB"}, {"bytes", 1e6, "MB"}, {"bytes", 1e3, "kB"}, {"bytes", 1, "B"},
-	{"mhz", 1e3, "GHz"}, {"mhz", 1, "MHz"},
-	{"cores", 1, "cores"}, {"percent", 1, "%"}, {"c", 1, "°C"}, {"processes", 1, "processes"},
+	{"w", 1e6, "MW"},
+	{"w", 1e3, "kW"},
+	{"w", 1, "W"},
+	{"w", 1e-3, "mW"},
+	{"w", 1e-6, "µW"},
+	{"j", 1e9, "GJ"},
+	{"j", 1e6, "MJ"},
+	{"j", 1e3, "kJ"},
+	{"j", 1, "J"},
+	{"j", 1e-3, "mJ"},
+	{"j", 1e-6, "µJ"},
+	{"bytes", 1e12, "TB"},
+	{"bytes", 1e9, "GB"},
+	{"bytes", 1e6, "MB"},
+	{"bytes", 1e3, "kB"},
+	{"bytes", 1, "B"},
+	{"mhz", 1e3, "GHz"},
+	{"mhz", 1, "MHz"},
+	{"cores", 1, "cores"},
+	{"percent", 1, "%"},
+	{"c", 1, "°C"},
+	{"processes", 1, "processes"},
 };
 
 // The largest unit that the value has one of; the smallest one there is for what is less.

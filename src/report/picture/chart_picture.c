@@ -30,14 +30,17 @@ static void swatch(struct legend *legend, const struct series_look *look)
 	double y = legend->y - SWATCH + 1;
 	if (look->is_area) {
 		bool is_pale = legend->c->chart->look != CHART_STACKED;
-		draw_rect(p, &(struct draw_style){.colour = look->colour, .opacity = is_pale ? 0.4 : 0.85}, legend->x, y, SWATCH,
-			SWATCH);
+		draw_rect(p, &(struct draw_style){.colour = look->colour, .opacity = is_pale ? 0.4 : 0.85}, legend->x,
+			y, SWATCH, SWATCH);
 		if (look->is_hatched)
 			draw_hatched(p, false, legend->x, y, SWATCH, SWATCH);
 		return;
 	}
 	draw_line(p,
-		&(struct draw_style){.colour = look->colour, .is_line = true, .stroke_width = look->width + 0.4, .dash = look->dash},
+		&(struct draw_style){.colour = look->colour,
+			.is_line = true,
+			.stroke_width = look->width + 0.4,
+			.dash = look->dash},
 		legend->x, y + SWATCH / 2.0, legend->x + SWATCH + 4, y + SWATCH / 2.0);
 }
 
@@ -180,13 +183,15 @@ static void bands(struct chart_picture *c)
 		const struct chart_band *band = &p->charts->bands[i];
 		double x0 = axis_x(p, &c->plot, band->from_s), x1 = fmax(axis_x(p, &c->plot, band->to_s), x0 + 1);
 		bool is_gap = strcmp(band->kind, "gap") == 0;
-		if (band->device != NULL && (!has_device(c->chart, band->device) || strcmp(c->chart->id, "temperature") == 0))
+		if (band->device != NULL &&
+			(!has_device(c->chart, band->device) || strcmp(c->chart->id, "temperature") == 0))
 			continue;
 		if (is_gap && band->device == NULL)
 			draw_hatched(p, true, x0, c->plot.top, x1 - x0, plot_height(&c->plot));
 		else
-			draw_rect(p, &(struct draw_style){.colour = is_gap ? COLOUR_FAINT : COLOUR_WARN, .opacity = 0.75}, x0,
-				c->plot.top, x1 - x0, BAND_HEIGHT);
+			draw_rect(p,
+				&(struct draw_style){.colour = is_gap ? COLOUR_FAINT : COLOUR_WARN, .opacity = 0.75},
+				x0, c->plot.top, x1 - x0, BAND_HEIGHT);
 	}
 }
 

@@ -33,7 +33,8 @@ struct series_look {
 };
 
 struct series_look series_look(const struct chart_picture *c, const struct chart_series *series);
-struct picture_point series_point(const struct chart_picture *c, const struct chart_series *series, const struct picture_column *column);
+struct picture_point series_point(const struct chart_picture *c, const struct chart_series *series,
+	const struct picture_column *column);
 void series_draw(struct chart_picture *c);
 
 void picture_chart(struct picture *p, const struct chart *chart);

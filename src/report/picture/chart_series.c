@@ -79,7 +79,8 @@ struct series_look series_look(const struct chart_picture *c, const struct chart
 }
 
 // A mean over the buckets' times, of what is known; the extremes are those of all.
-struct picture_point series_point(const struct chart_picture *c, const struct chart_series *s, const struct picture_column *column)
+struct picture_point series_point(const struct chart_picture *c, const struct chart_series *s,
+	const struct picture_column *column)
 {
 	const struct chart_axis *axis = &c->p->charts->axis;
 	struct picture_point point = {0, INFINITY, -INFINITY};
@@ -222,10 +223,17 @@ static void over_stack(struct chart_picture *c)
 			continue;
 		choose which = s->line == CHART_WHOLE ? the_high : the_mean;
 		if (s->line == CHART_TARGET) // seen on any colour
-			line(c, s, &(struct draw_style){.colour = COLOUR_BACK, .is_line = true, .stroke_width = 3.6, .opacity = 0.8},
+			line(c, s,
+				&(struct draw_style){.colour = COLOUR_BACK,
+					.is_line = true,
+					.stroke_width = 3.6,
+					.opacity = 0.8},
 				the_mean);
 		line(c, s,
-			&(struct draw_style){.colour = look.colour, .is_line = true, .stroke_width = look.width, .dash = look.dash},
+			&(struct draw_style){.colour = look.colour,
+				.is_line = true,
+				.stroke_width = look.width,
+				.dash = look.dash},
 			which);
 	}
 }

@@ -11,10 +11,10 @@ static const double narrowest = 0.7; // pixels
 struct flame {
 	struct picture *p;
 	const struct findings *f;
-	double *total_j;           // of each stack, with what is inside
-	uint32_t *first, *next;    // child, and sibling; by energy, most first
+	double *total_j;        // of each stack, with what is inside
+	uint32_t *first, *next; // child, and sibling; by energy, most first
 	uint32_t first_root;
-	double whole_j, scale;     // pixels a joule
+	double whole_j, scale; // pixels a joule
 	size_t n_boxes;
 };
 

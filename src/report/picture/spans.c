@@ -53,7 +53,8 @@ static enum colour colour_of_item(const struct chart_item *item)
 }
 
 // All of one colour in a single path: there may be as many as pixels.
-static void boxes(struct picture *p, const struct plot *plot, const struct chart_lane *lane, enum colour colour, double y)
+static void boxes(struct picture *p, const struct plot *plot, const struct chart_lane *lane, enum colour colour,
+	double y)
 {
 	double drawn_to = -1;
 	bool any = false;
