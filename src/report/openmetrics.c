@@ -77,7 +77,9 @@ static void put_head(struct om *om)
 
 static void put_number(struct buf *out, double value)
 {
-	if (isinf(value))
+	if (isnan(value))
+		buf_str(out, "NaN");
+	else if (isinf(value))
 		buf_str(out, value > 0 ? "+Inf" : "-Inf");
 	else
 		buf_double(out, value);
@@ -103,6 +105,12 @@ void om_value(struct om *om, const struct om_label *labels, size_t n_labels, dou
 {
 	if (!can_be_told(om, value))
 		return;
+	put_sample(om, labels, n_labels, value);
+	buf_char(om->out, '\n');
+}
+
+void om_value_or_nan(struct om *om, const struct om_label *labels, size_t n_labels, double value)
+{
 	put_sample(om, labels, n_labels, value);
 	buf_char(om->out, '\n');
 }

@@ -40,6 +40,8 @@ void om_begin(struct om *om, struct buf *out, enum om_format format);
 // What follows belongs to this family. Each stands once in a document.
 void om_family(struct om *om, const struct om_family *family);
 void om_value(struct om *om, const struct om_label *labels, size_t n_labels, double value);
+// The same, but what is unknown has its row, NaN: for names that somebody's dashboards expect.
+void om_value_or_nan(struct om *om, const struct om_label *labels, size_t n_labels, double value);
 // The same with the time that it is of, Unix time in ms. The samples of one set of labels come one after the other, in time.
 void om_value_at(struct om *om, const struct om_label *labels, size_t n_labels, double value, int64_t wall_ms);
 void om_end(struct om *om);

@@ -50,7 +50,8 @@ static double gpu_memory_bytes(const struct now_process *process)
 	return value_to_double(process->gpu_memory_bytes, 1);
 }
 
-/* AIPowerMeter's gauges, under its own names and without labels, so that its dashboards go on. */
+/* AIPowerMeter's gauges, under its own names and without labels, so that its dashboards go on. All five are always there, as its
+ * own are; what is unknown is NaN. */
 void metrics_write_seed(const struct now *now, const struct metrics_options *options, struct om *om)
 {
 	const struct {
@@ -69,6 +70,6 @@ void metrics_write_seed(const struct now *now, const struct metrics_options *opt
 	};
 	for (size_t i = 0; options->seed_names && i < ARRAY_SIZE(gauges); i++) {
 		om_family(om, &(struct om_family){gauges[i].name, OM_GAUGE, NULL, gauges[i].help});
-		om_value(om, NULL, 0, gauges[i].value);
+		om_value_or_nan(om, NULL, 0, gauges[i].value);
 	}
 }

@@ -1,0 +1,390 @@
+"""wattle serve as programs meet it: who may ask, what is answered, and what clients that mean no good can do."""
+import base64
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from harness import Skip, main, near, test, wait_until
+from serving import Server, gpus, powercap, raw
+
+TOKEN = "kq3vVUmbXhfdF0eX8aCXTVYgW6w4c1yQ"
+ZONES = ["package-0=50+20*sin@0.7", "package-0/dram=5"]
+SEED_NAMES = ["power_draw_cpu", "intel_power", "mem_used_cpu", "mem_used_gpu", "power_draw_gpu"]
+CARDS = """gpu
+name NVIDIA H100 "80GB" \\HBM3
+uuid GPU-8932f937-d72c-4106-c12f-20bd9faed9f6
+memory_total_bytes 85520809984
+memory_used_bytes 2000000000
+power_mw constant 300000
+utilization_percent 90 40
+temperature_c 55
+throttle_bits 4
+limits_mw 200000 700000 700000 650000
+"""
+
+
+def token_file(room, text=TOKEN + "\n", mode=0o600):
+    path = room.folder / "token"
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def basic(name, password):
+    return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
+
+
+@test
+def start_and_stop(room):
+    """it says where it serves, has a page, metrics and JSON there, and ends with status 0 on SIGTERM and SIGINT"""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        server = Server(room)
+        status, headers, page = server.ask("/")
+        assert status == 200 and headers["Content-Type"].startswith("text/html"), headers
+        assert b"<!DOCTYPE html>" in page and b"Power now" in page
+        assert server.ask("/metrics")[0] == 200
+        assert server.now()["schema"] == "wattle-now/1"
+        server.process.send_signal(number)
+        done = room.finish(server.process)
+        assert done.returncode == 0 and done.stdout == "" and done.stderr == "", done
+
+
+@test
+def wrong_options(room):
+    """a wrong address, interval, token file or process: one line that names the option, and nothing is served"""
+    open_file, empty = token_file(room, mode=0o644), room.folder / "empty"
+    empty.touch(mode=0o600)
+    taken = Server(room)
+    rows = [
+        (["--listen", "0.0.0.0:0"], 2, "--token-file"),
+        (["--listen", ":0"], 2, "--token-file"),
+        (["--listen", "[::]:0"], 2, "--token-file"),
+        (["--listen", "9095"], 2, "HOST:PORT"),
+        (["--listen", f"127.0.0.1:{taken.port}"], 1, "another program listens there"),
+        (["--listen", "0.0.0.0:0", "--token-file", open_file], 1, f"chmod 600 {open_file}"),
+        (["--token-file", empty], 2, "is empty"),
+        (["--token-file", room.folder / "none"], 1, "No such file"),
+        (["--interval", "1ms"], 2, "100ms to 1m"),
+        (["--pid", "0"], 2, "--pid"),
+        (["--pid", "4194303"], 1, "4194303"),
+        (["somebody"], 2, "'somebody'"),
+    ]
+    for options, status, says in rows:
+        done = room.wattle("serve", *options)
+        assert done.returncode == status and says in done.stderr, (options, done)
+        assert done.stderr.count("\n") == 1 and "serving" not in done.stderr, done.stderr
+
+
+@test
+def who_may_ask(room):
+    """names that others can make lead here, other sites' scripts and other methods are refused, each with a reason"""
+    server = Server(room)
+    here = f"{server.host}:{server.port}"
+    rows = [
+        ("GET", "/", {}, 200),
+        ("HEAD", "/metrics", {}, 200),
+        ("GET", "/now.json?trail=1", {}, 200),
+        ("GET", "/nothing", {}, 404),
+        ("GET", "/../../etc/passwd", {}, 404),
+        ("POST", "/", {}, 405),
+        ("DELETE", "/metrics", {}, 405),
+        ("OPTIONS", "/", {}, 405),
+        ("GET", "/", {"Host": "attacker.example"}, 403),
+        ("GET", "/metrics", {"Host": f"attacker.example:{server.port}"}, 403),
+        ("GET", "/", {"Host": f"localhost:{server.port}"}, 200),
+        ("GET", "/", {"Host": here, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200),
+        ("GET", "/now.json", {"Host": here, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+        ("GET", "/now.json", {"Host": here, "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}, 200),
+    ]
+    for method, path, headers, expected in rows:
+        status, answer, body = server.ask(path, method, headers)
+        assert status == expected, (method, path, headers, status, body)
+        assert answer["X-Content-Type-Options"] == "nosniff" and answer["Cache-Control"] == "no-store", answer
+        assert "frame-ancestors 'none'" in answer["Content-Security-Policy"], answer
+        assert "Access-Control-Allow-Origin" not in answer
+        assert body if method != "HEAD" else not body
+    assert b"400" in raw(server, b"GET / HTTP/1.1\r\n\r\n").split(b"\r\n")[0]
+    twice = f"GET / HTTP/1.1\r\nHost: {here}\r\nHost: attacker.example\r\nConnection: close\r\n\r\n".encode()
+    assert b"400" in raw(server, twice).split(b"\r\n")[0]
+    assert b"200" in raw(server, b"GET /metrics HTTP/1.0\r\n\r\n").split(b"\r\n")[0]
+
+
+@test
+def tokens(room):
+    """with a token it serves other addresses; who does not know it gets 401, whatever the path and the name"""
+    server = Server(room, "--token-file", token_file(room), listen="0.0.0.0:0")
+    server.host = "127.0.0.1"
+    rows = [
+        (None, 401),
+        (f"Bearer {TOKEN}", 200),
+        (basic("", TOKEN), 200),
+        (basic("anybody", TOKEN), 200),
+        (basic(TOKEN, ""), 401),
+        (f"Bearer {TOKEN[:-1]}", 401),
+        (f"Bearer {TOKEN}x", 401),
+        ("Bearer ", 401),
+        ("Basic ====", 401),
+    ]
+    for path in ("/", "/metrics", "/now.json", "/figures", "/nothing"):
+        for authorization, expected in rows:
+            expected = 404 if expected == 200 and path == "/nothing" else expected
+            status, headers, _ = server.ask(path, headers={"Authorization": authorization} if authorization else {})
+            assert status == expected, (path, authorization, status)
+            assert ("WWW-Authenticate" in headers) == (status == 401)
+    # A browser that was led here by another name sends no password to it, so with a token any name is well.
+    assert server.ask("/", headers={"Host": "node7.example", "Authorization": f"Bearer {TOKEN}"})[0] == 200
+    assert TOKEN.encode() not in server.said
+
+
+@test
+def unix_socket(room):
+    """on a Unix socket, which is its owner's alone and goes with the server"""
+    path = room.folder / "serve.sock"
+    server = Server(room, listen=f"unix:{path}")
+    assert path.stat().st_mode & 0o777 == 0o600
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+        client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        answer = b""
+        while chunk := client.recv(65536):
+            answer += chunk
+    assert b"200 OK" in answer and b"wattle_cpu_busy_cores" in answer
+    server.process.terminate()
+    assert room.finish(server.process).returncode == 0
+    assert not path.exists()
+
+
+@test
+def figures(room):
+    """energy between two looks is what the hardware really used, and page, JSON and metrics tell of the same look"""
+    environment, top = powercap(room, *ZONES)
+    server = Server(room, "--interval", "100ms", env={**environment, **gpus(room, CARDS)})
+    first = server.now()
+    server.wait_for_looks(first["look"] + 25)
+    last = server.now()
+    moved = {domain["domain"]: domain["energy_j"] - before["energy_j"]
+             for domain, before in zip(last["domains"], first["domains"])}
+    seconds = last["unix_s"] - first["unix_s"]
+    near(moved["package-0"], 50 * seconds, relative=0.5)
+    near(moved["dram-0"], 5 * seconds, relative=0.1)
+    near(moved["gpu-0"], 300 * seconds, relative=0.1)
+    near(last["total_j"] - first["total_j"], sum(moved.values()), relative=1e-6)
+    near(sum(watts or 0 for watts in last["ledger"].values()), last["total_w"], relative=0.01, absolute=0.1)
+    gpu = last["domains"][-1]
+    assert gpu["throttling"] == "power limit" and gpu["cap_w"] == 650 and gpu["temperature_c"] == 55, gpu
+    assert last["provenance"] == "measured" and last["problem"] is None
+
+
+@test
+def same_look(room):
+    """all who ask between two looks get the same figures, however often they ask"""
+    server = Server(room, "--interval", "60s")
+    assert len({server.ask("/now.json")[2] for _ in range(50)}) == 1
+    assert len({server.ask("/metrics")[2] for _ in range(50)}) == 1
+
+
+def strict_families(text):
+    try:
+        from prometheus_client.openmetrics.parser import text_string_to_metric_families
+    except ImportError as error:
+        raise Skip("python3-prometheus-client is not installed") from error
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+@test
+def metrics_formats(room):
+    """OpenMetrics for who asks for it, by the strict parser; else the classic format, by promtool; seeds' names when asked"""
+    environment, _ = powercap(room, *ZONES)
+    server = Server(room, "--seed-names", "--processes", "5", env={**environment, **gpus(room, CARDS)})
+    status, headers, body = server.ask("/metrics", headers={"Accept": "application/openmetrics-text;version=1.0.0"})
+    assert headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    families = strict_families(body.decode())
+    assert families["wattle_domain_energy_joules"].type == "counter"
+    assert families["wattle_domain_energy_joules"].unit == "joules"
+    seeds = {name: families[name].samples[0].value for name in SEED_NAMES}
+    assert seeds["power_draw_gpu"] > 250 and seeds["intel_power"] > 10 and seeds["mem_used_cpu"] > 1e6, seeds
+    _, headers, body = server.ask("/metrics")
+    assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert b"# EOF" not in body and b"\\\\HBM3" in body
+    if shutil.which("promtool") is None:
+        raise Skip("prometheus is not installed")
+    done = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True)
+    # What it has against AIPowerMeter's names is AIPowerMeter's.
+    against = [line for line in (done.stdout + done.stderr).decode().splitlines()
+               if not line.startswith(tuple(SEED_NAMES))]
+    assert not against, against
+
+
+@test
+def no_seed_names(room):
+    """without --seed-names every name begins with wattle_, but for those of the process itself"""
+    names = {line.split("{")[0].split()[0] for line in Server(room).ask("/metrics")[2].decode().splitlines()
+             if not line.startswith("#")}
+    assert names and not [name for name in names if not name.startswith(("wattle_", "process_"))], names
+
+
+@test
+def the_target(room):
+    """--pid tells of a process and what it starts apart from the rest, and when it has ended"""
+    environment, _ = powercap(room, *ZONES)
+    busy = room.start("-c", "while :; do :; done", program="/bin/sh")
+    server = Server(room, "--pid", busy.pid, "--interval", "200ms", env=environment)
+    now = wait_until(lambda: (n := server.now())["ledger"]["target_w"] and n["ledger"]["target_w"] > 1 and n,
+                     "power of the target")
+    mine = [process for process in now["processes"] if process["is_target"]]
+    assert [process["pid"] for process in mine] == [busy.pid], mine
+    assert b'wattle_attributed_power_watts{to="target"}' in server.ask("/metrics")[2]
+    busy.kill()
+    busy.wait()
+    wait_until(lambda: b"has ended" in server.ask("/")[2], "the page says that the target has ended")
+
+
+@test
+def no_energy(room):
+    """a machine that shows nothing serves what there is, says why there is no energy, and no figure is nan"""
+    server = Server(room, env={"WATTLE_SYSFS": str(room.tree("empty", {}))})
+    page = server.ask("/")[2]
+    assert b">nan" not in page
+    for line in server.ask("/metrics")[2].decode().splitlines():
+        assert line.startswith("#") or not line.endswith("NaN"), line
+    now = server.now()
+    assert now["cores"] > 0
+
+
+@test
+def hostile_requests(room):
+    """garbage, endless heads and bodies, and half of a request harm nobody"""
+    server = Server(room)
+    here = f"Host: {server.host}:{server.port}\r\n".encode()
+    rows = [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + os.urandom(400) + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + here + b"X: " + b"x" * 100_000 + b"\r\n\r\n",
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n" + here + b"\r\n",
+        b"GET / HTTP/1.1\r\n" + here + b"X: y\r\n" * 20_000 + b"\r\n",
+        b"GET / HTTP/1.1\r\n" + here + b"Content-Length: 1000000000\r\n\r\n" + b"x" * 100_000,
+        b"POST / HTTP/1.1\r\n" + here + b"Transfer-Encoding: chunked\r\n\r\n" + b"ffff\r\n" + b"x" * 65535,
+        b"GET / HTTP/1.1\r\n" + here + b"Content-Length: -1\r\nConnection: close\r\n\r\n",
+        b"GET /%00%ff%2e%2e/ HTTP/1.1\r\n" + here + b"Connection: close\r\n\r\n",
+        b"GET / HTTP/9.9\r\n" + here + b"Connection: close\r\n\r\n",
+    ]
+    for row in rows:
+        # It may hang up before all has been sent; others are served all the same.
+        with server.connect() as connection, contextlib.suppress(OSError):
+            connection.settimeout(2)
+            connection.sendall(row)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(65536):
+                pass
+        assert server.ask("/metrics")[0] == 200, row[:60]
+    server.process.terminate()
+    done = room.finish(server.process)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+@test
+def crowd(room):
+    """hundreds who connect and say nothing, and dozens who ask and never read, keep nobody out"""
+    server = Server(room, "--interval", "100ms")
+    before = server.rss_bytes()
+    ask = f"GET / HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n\r\n".encode()
+    with contextlib.ExitStack() as stack:
+        for i in range(300):
+            connection = stack.enter_context(server.connect())
+            if i % 5 == 0:
+                with contextlib.suppress(ConnectionError):
+                    connection.sendall(ask * 20)
+            if i % 25 == 0:
+                assert server.ask("/metrics")[0] == 200, i
+        server.wait_for_looks(server.looks() + 3)
+        assert server.ask("/")[0] == 200
+    # 64 connections with one page each that is being sent, and no more.
+    assert server.rss_bytes() - before < 64 << 20, server.rss_bytes() - before
+
+
+@test
+def pipelined(room):
+    """requests behind each other on one connection are answered in turn"""
+    server = Server(room)
+    ask = f"GET /now.json HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n".encode()
+    answer = raw(server, (ask + b"\r\n") * 199 + ask + b"Connection: close\r\n\r\n")
+    assert answer.count(b"HTTP/1.1 200 OK") == 200, answer.count(b"HTTP/1.1 200 OK")
+
+
+@test
+def no_growth(room):
+    """thousands of answers on connections that stay, over many looks: its memory stays as it is"""
+    server = Server(room, "--interval", "100ms")
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=10)
+    paths = ["/", "/figures", "/now.json", "/now.json?trail=1", "/metrics", "/nothing"]
+
+    def ask(times):
+        for i in range(times):
+            connection.request("GET", paths[i % len(paths)])
+            connection.getresponse().read()
+
+    def many(seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            ask(60)
+
+    many(3)
+    before, looks = server.rss_bytes(), server.looks()
+    many(6)
+    grown, seen = server.rss_bytes() - before, server.looks() - looks
+    connection.close()
+    assert seen > 10
+    # What the trail takes until it is full: 600 looks of 6 columns and more; and the allocator's own.
+    assert grown < 2 << 20, f"{grown} bytes in {seen} looks"
+
+
+@test
+def real_prometheus(room):
+    """Prometheus scrapes it with the token as its password file has it, and knows names, types and units"""
+    if shutil.which("prometheus") is None:
+        raise Skip("prometheus is not installed")
+    environment, _ = powercap(room, *ZONES)
+    server = Server(room, "--token-file", token_file(room), env=environment)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (room.folder / "prometheus.yml").write_text(f"""
+scrape_configs:
+  - job_name: wattle
+    scrape_interval: 1s
+    authorization: {{credentials_file: {room.folder}/token}}
+    static_configs: [{{targets: ["{server.host}:{server.port}"]}}]
+""")
+    room.start(f"--config.file={room.folder}/prometheus.yml", f"--storage.tsdb.path={room.folder}/data",
+               f"--web.listen-address=127.0.0.1:{port}", program=shutil.which("prometheus"), stderr=subprocess.DEVNULL)
+
+    def query(path):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        try:
+            connection.request("GET", path)
+            return json.loads(connection.getresponse().read())["data"]
+        except (OSError, ValueError):  # it is not ready yet
+            return None
+        finally:
+            connection.close()
+
+    def scraped():
+        data = query("/api/v1/query?query=wattle_domain_energy_joules_total") or {}
+        return data.get("result")
+
+    rows = wait_until(scraped, "the first scrape", 30)
+    assert {row["metric"]["domain"] for row in rows} == {"package-0", "dram-0"}, rows
+    metadata = query("/api/v1/metadata?metric=wattle_domain_energy_joules")
+    assert metadata["wattle_domain_energy_joules"][0]["type"] == "counter", metadata
+    assert metadata["wattle_domain_energy_joules"][0]["unit"] == "joules", metadata
+    targets = query("/api/v1/targets")["activeTargets"]
+    assert targets[0]["health"] == "up" and targets[0]["lastError"] == "", targets
+
+
+if __name__ == "__main__":
+    main()
