@@ -69,6 +69,7 @@ PyObject *run_segments(PyObject *self, PyObject *unused)
 		FIELD(run_segment, start_ns, FIELD_I64),
 		FIELD(run_segment, end_ns, FIELD_I64),
 		FIELD(run_segment, wall_start_ns, FIELD_I64),
+		FIELD(run_segment, boot_start_ns, FIELD_I64),
 		FIELD(run_segment, pid, FIELD_I64),
 		FIELD(run_segment, exit_code, FIELD_I64),
 		FIELD(run_segment, command_json, FIELD_TEXT),

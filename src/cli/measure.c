@@ -140,6 +140,7 @@ static int open_stores(struct measure *measure, const char *const *command, bool
 		.run_id = run_id,
 		.anchor_mono_ns = env_now_ns(env),
 		.anchor_wall_ns = env_wall_ns(env),
+		.anchor_boot_ns = env_boottime_ns(env),
 		.boot_id = boot_id,
 		.host = host,
 		.command = command,

@@ -2,6 +2,7 @@
 
 #include "base/util.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- what happened to a counter ---- */
@@ -83,6 +84,31 @@ static void tell_throttling(struct sampler *sampler, size_t device, int64_t t_ns
 	*told_bits = bits;
 }
 
+static void put_watts(char text[32], int64_t power_mw)
+{
+	int64_t w = power_mw / 1000, rest_mw = power_mw % 1000;
+	if (rest_mw == 0)
+		snprintf(text, 32, "%lld W", (long long)w);
+	else
+		snprintf(text, 32, "%lld.%03lld W", (long long)w, (long long)rest_mw);
+}
+
+// Who changed it is not known: this program, `wattle cap`, nvidia-smi, the driver.
+static void tell_cap(struct sampler *sampler, size_t device, int64_t t_ns)
+{
+	int64_t *told_mw = &sampler->told[device].cap_mw;
+	int64_t cap_mw = sampler->rows[device][DEVICE_POWER_CAP];
+	char now[32], before[32];
+	if (!value_ok(cap_mw) || cap_mw < 0 || cap_mw == *told_mw)
+		return;
+	put_watts(now, cap_mw);
+	put_watts(before, *told_mw);
+	if (*told_mw != 0) // the first limit seen is no change
+		sampler_event(sampler, t_ns, "cap", "%s: power limit %s (before: %s)",
+			sampler->sensors->devices[device]->name, now, before);
+	*told_mw = cap_mw;
+}
+
 static void tell_note(struct sampler *sampler, size_t device, int64_t t_ns)
 {
 	const struct domain *domain = sampler->sensors->devices[device];
@@ -123,6 +149,7 @@ void devices_sample(struct sampler *sampler, int64_t t_ns, bool suspended, struc
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
 		extend_energy(sampler, i, t_ns, suspended);
 		tell_throttling(sampler, i, t_ns);
+		tell_cap(sampler, i, t_ns);
 		tell_note(sampler, i, t_ns);
 		remember(sampler, i, t_ns, true);
 		struct record *record = batch_add(batch, METRIC_DEVICE, t_ns, (int64_t)i, 0);

@@ -30,6 +30,7 @@ struct device_look {
 
 struct device_told {
 	int64_t throttle_bits;
+	int64_t cap_mw; // 0: none seen yet
 	char note[160];
 };
 

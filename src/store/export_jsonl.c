@@ -52,6 +52,7 @@ static void put_segment(const struct run_segment *segment, struct export_out *ou
 	begin(&j, out, "segment");
 	put_i64(&j, "id", segment->id);
 	put_i64(&j, "wall_start_ns", segment->wall_start_ns);
+	put_i64(&j, "boot_start_ns", segment->boot_start_ns);
 	jsonw_key_string(&j, "command", segment->command_json); // the array as text: it is what table segment has
 	jsonw_key_bool(&j, "complete", segment->complete);
 	jsonw_key_string(&j, "cpu_method", segment->cpu_method);

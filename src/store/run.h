@@ -40,6 +40,7 @@ struct run_process { // a row of table process
 struct run_segment {                  // a row of table segment: one recording of an appended-to file
 	int64_t id, start_ns, end_ns; // end_ns: of the last sample if the recorder died
 	int64_t wall_start_ns;        // Unix time of start_ns
+	int64_t boot_start_ns;        // CLOCK_BOOTTIME of it; VALUE_MISSING unknown
 	int64_t pid, exit_code;       // VALUE_MISSING unknown
 	const char *command_json;     // argv as a JSON array
 	bool complete;

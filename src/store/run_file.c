@@ -243,10 +243,11 @@ static int write_figures(struct state *s, const struct store_footer *footer)
 static int mark_complete(struct state *s, const struct store_footer *footer)
 {
 	sqlite3_stmt *update = NULL;
-	// The anchor is the start that was assumed until now; the wall clock follows the correction.
+	// The anchor is the start that was assumed until now; the other clocks follow the correction.
 	int r = sqlite3_prepare_v2(s->db,
 		"UPDATE segment SET complete = 1, cpu_method = ?2, "
-		"wall_start_ns = wall_start_ns + coalesce(?3 - start_ns, 0) WHERE id = ?1",
+		"wall_start_ns = wall_start_ns + coalesce(?3 - start_ns, 0), "
+		"boot_start_ns = boot_start_ns + coalesce(?3 - start_ns, 0) WHERE id = ?1",
 		-1, &update, NULL);
 	if (r != SQLITE_OK)
 		return r;

@@ -378,15 +378,23 @@ struct segment_row {
 	const char *command;
 };
 
+// On another start of the machine CLOCK_BOOTTIME began anew, and stands in no relation to the file's clock.
+static int64_t boot_start_ns(const struct segment_row *row)
+{
+	bool known = row->header->anchor_boot_ns != 0 && row->shift_ns == 0;
+	return known ? row->header->anchor_boot_ns : VALUE_MISSING;
+}
+
 static void bind_segment(sqlite3_stmt *s, const void *data)
 {
 	const struct segment_row *row = data;
 	sql_bind_i64(s, 1, row->header->anchor_mono_ns + row->shift_ns);
 	sql_bind_i64(s, 2, row->header->anchor_wall_ns);
-	sql_bind_i64(s, 3, row->shift_ns);
-	sql_bind_name(s, 4, row->header->boot_id);
-	sql_bind_name(s, 5, row->header->host);
-	sql_bind_text(s, 6, row->command);
+	sql_bind_i64(s, 3, boot_start_ns(row));
+	sql_bind_i64(s, 4, row->shift_ns);
+	sql_bind_name(s, 5, row->header->boot_id);
+	sql_bind_name(s, 6, row->header->host);
+	sql_bind_text(s, 7, row->command);
 }
 
 int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t shift_ns, int64_t *ret_id)
@@ -398,8 +406,8 @@ int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t s
 	int r = command.failed != 0
 		? SQLITE_NOMEM
 		: run_once(db,
-			  "INSERT INTO segment (start_ns, wall_start_ns, shift_ns, boot_id, host, command, "
-			  "complete) VALUES (?, ?, ?, ?, ?, ?, 0)",
+			  "INSERT INTO segment (start_ns, wall_start_ns, boot_start_ns, shift_ns, boot_id, host, "
+			  "command, complete) VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
 			  bind_segment, &row);
 	buf_finish(&command);
 	*ret_id = r == SQLITE_OK ? sqlite3_last_insert_rowid(db) : 0;

@@ -161,7 +161,7 @@ int run_read_events(struct run_reader *reader, struct run *run)
 
 /* Table segment: the figures of the footer come by the same list that wrote them. */
 
-enum { SEGMENT_FIXED = 5 };
+enum { SEGMENT_FIXED = 6 };
 
 static void fill_segment(sqlite3_stmt *s, struct arena *arena, void *row)
 {
@@ -171,6 +171,7 @@ static void fill_segment(sqlite3_stmt *s, struct arena *arena, void *row)
 	segment->command_json = text_or_empty(s, 2, arena);
 	segment->complete = sql_i64(s, 3) == 1;
 	segment->cpu_method = sql_text(s, 4, arena);
+	segment->boot_start_ns = sql_i64(s, 5);
 	size_t n;
 	const struct schema_figure *figures = schema_figures(&n);
 	for (size_t i = 0; i < n; i++) {
@@ -210,6 +211,7 @@ int run_read_segments(struct run_reader *reader, struct run *run)
 	struct buf select;
 	buf_init(&select, 65536);
 	buf_str(&select, "SELECT id, wall_start_ns, command, complete, cpu_method");
+	buf_str(&select, run_has_column(reader, "segment", "boot_start_ns") ? ", boot_start_ns" : ", NULL");
 	size_t n;
 	const struct schema_figure *figures = schema_figures(&n);
 	for (size_t i = 0; i < n; i++) // a file that an older wattle has made lacks some

@@ -113,13 +113,14 @@ static const struct schema_column columns[] = {
 	{"user_metric", "tid", "INTEGER", "", "thread id"},
 
 	{"event", "t_ns", "INTEGER NOT NULL", "ns", "when it happened"},
-	{"event", "kind", "TEXT NOT NULL", "", "gap, wrap, reset, suspend, throttle, segment, note, mark (of the program), warning, lost ..."},
+	{"event", "kind", "TEXT NOT NULL", "", "gap, wrap, reset, suspend, throttle, cap, segment, note, mark (of the program), warning, lost ..."},
 	{"event", "text", "TEXT", "", "what happened, as a sentence"},
 
 	{"segment", "id", "INTEGER PRIMARY KEY NOT NULL", "", "number of the recording in this file, from 1"},
 	{"segment", "start_ns", "INTEGER NOT NULL", "ns", "when the target started"},
 	{"segment", "end_ns", "INTEGER", "ns", "when it ended; null: still running, or the recorder died"},
 	{"segment", "wall_start_ns", "INTEGER", "ns", "start_ns as Unix time"},
+	{"segment", "boot_start_ns", "INTEGER", "ns", "start_ns on CLOCK_BOOTTIME; null: unknown, or another clock than the file's"},
 	{"segment", "shift_ns", "INTEGER NOT NULL", "ns", "added to this recording's clock so that times go on increasing"},
 	{"segment", "boot_id", "TEXT", "", "which start of the machine"},
 	{"segment", "host", "TEXT", "", "name of the machine"},

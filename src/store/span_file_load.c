@@ -185,6 +185,7 @@ static int make_segment(struct making *m)
 	segment->id = 1;
 	segment->start_ns = start_ns;
 	segment->end_ns = end_ns;
+	segment->boot_start_ns = VALUE_MISSING;
 	segment->wall_start_ns = m->facts->anchor_wall_ns + (start_ns - m->facts->anchor_mono_ns);
 	segment->command_json = "[]";
 	segment->complete = true;

@@ -15,6 +15,7 @@
 struct store_header {
 	const char *run_id;                     // UUID, text; the same for all segments of a file
 	int64_t anchor_mono_ns, anchor_wall_ns; // the same instant on CLOCK_MONOTONIC and CLOCK_REALTIME
+	int64_t anchor_boot_ns;                 // the same on CLOCK_BOOTTIME; 0 unknown
 	const char *boot_id;                    // /proc/sys/kernel/random/boot_id, "" unknown
 	const char *host;
 	const char *const *command; // NULL-terminated argv; for attach the target's own command line

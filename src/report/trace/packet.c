@@ -47,13 +47,13 @@ static void add_clock(struct trace *trace, enum clock_id id, int64_t t_ns)
 
 /* The trace's own time is CLOCK_MONOTONIC too, so that what a reader shows is what stands in the run file; Perfetto's choice
  * would be CLOCK_BOOTTIME. */
-static void tell_clocks(struct trace *trace, int64_t t_ns, int64_t boot_ns)
+static void tell_clocks(struct trace *trace, const struct run_segment *segment)
 {
 	size_t packet = begin_packet(trace, SEQUENCE_NEEDS_STATE);
 	size_t snapshot = proto_begin(trace->out, PACKET_CLOCK_SNAPSHOT);
-	add_clock(trace, BUILTIN_MONOTONIC, t_ns);
-	add_clock(trace, BUILTIN_REALTIME, run_wall_ns(trace->run, t_ns));
-	add_clock(trace, BUILTIN_BOOTTIME, boot_ns);
+	add_clock(trace, BUILTIN_MONOTONIC, segment->start_ns);
+	add_clock(trace, BUILTIN_REALTIME, run_wall_ns(trace->run, segment->start_ns));
+	add_clock(trace, BUILTIN_BOOTTIME, segment->boot_start_ns);
 	proto_uint(trace->out, SNAPSHOT_PRIMARY_CLOCK, BUILTIN_MONOTONIC);
 	proto_end(trace->out, snapshot);
 	end_packet(trace, packet);
@@ -63,7 +63,7 @@ void trace_begin(struct trace *trace)
 {
 	set_defaults(trace);
 	for (size_t i = 0; i < trace->run->n_segments; i++)
-		tell_clocks(trace, trace->run->segments[i].start_ns, VALUE_MISSING);
+		tell_clocks(trace, &trace->run->segments[i]);
 }
 
 /* ---- tracks ---- */
