@@ -121,7 +121,8 @@ static int open_sink(struct measure *measure, const struct store_ops *ops, const
 	return ops->open(state, &options, header, reterr);
 }
 
-static int open_stores(struct measure *measure, const char *const *command, bool attached, struct wattle_error *reterr)
+static int open_stores(struct measure *measure, pid_t pid, const char *const *command, bool attached,
+	struct wattle_error *reterr)
 {
 	const struct measure_options *options = &measure->options;
 	const struct wattle_env *env = &measure->env;
@@ -143,6 +144,7 @@ static int open_stores(struct measure *measure, const char *const *command, bool
 		.anchor_boot_ns = env_boottime_ns(env),
 		.boot_id = boot_id,
 		.host = host,
+		.pid = options->cgroup != NULL ? 0 : pid,
 		.command = command,
 		.interval_ns = options->interval_ns,
 		.attached = attached,
@@ -186,7 +188,7 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 	if (r == 0)
 		r = open_sensors(measure, reterr);
 	if (r == 0)
-		r = open_stores(measure, command, attached, reterr);
+		r = open_stores(measure, pid, command, attached, reterr);
 	if (r == 0 && options->progress)
 		measure->progress = progress_new(&measure->options);
 	return r;

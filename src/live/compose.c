@@ -1,22 +1,22 @@
-#include "live/parts.h"
+#include "live/panels.h"
 
 const struct pen pen_plain = {.colour = COLOUR_INK}, pen_faint = {.colour = COLOUR_FAINT, .looks = LOOK_FAINT},
 		 pen_bold = {.colour = COLOUR_INK, .looks = LOOK_BOLD},
 		 pen_warn = {.colour = COLOUR_WARN, .looks = LOOK_BOLD},
 		 pen_title = {.colour = COLOUR_INK, .looks = LOOK_REVERSE};
 
-static void (*const parts[PANELS])(const struct canvas *canvas) = {
-	[PANEL_HEAD] = part_head,
-	[PANEL_TOTAL] = part_total,
-	[PANEL_LEDGER] = part_ledger,
-	[PANEL_LEGEND] = part_legend,
-	[PANEL_MACHINE] = part_machine,
-	[PANEL_TARGET] = part_target,
-	[PANEL_GRAPH] = part_graph,
-	[PANEL_DOMAINS] = part_domains,
-	[PANEL_SPANS] = part_spans,
-	[PANEL_PROCESSES] = part_processes,
-	[PANEL_KEYS] = part_keys,
+static void (*const panels[PANELS])(const struct canvas *canvas) = {
+	[PANEL_HEAD] = panel_head,
+	[PANEL_TOTAL] = panel_total,
+	[PANEL_LEDGER] = panel_ledger,
+	[PANEL_LEGEND] = panel_legend,
+	[PANEL_MACHINE] = panel_machine,
+	[PANEL_TARGET] = panel_target,
+	[PANEL_GRAPH] = panel_graph,
+	[PANEL_DOMAINS] = panel_domains,
+	[PANEL_SPANS] = panel_spans,
+	[PANEL_PROCESSES] = panel_processes,
+	[PANEL_KEYS] = panel_keys,
 };
 
 static int bounded(size_t n)
@@ -69,12 +69,12 @@ void live_compose(const struct live_view *view, const struct live_layout *layout
 		const struct canvas canvas = {view, frame, layout->panels[i]};
 		bool is_covered = view->ui->help && i != PANEL_HEAD && i != PANEL_KEYS;
 		if (canvas.area.height > 0 && canvas.area.width > 0 && !is_covered)
-			parts[i](&canvas);
+			panels[i](&canvas);
 	}
 	if (view->ui->help) {
 		int above = layout->panels[PANEL_HEAD].height, below = layout->panels[PANEL_KEYS].height;
 		const struct canvas canvas = {view, frame,
 			{.y = above, .width = frame->columns, .height = frame->rows - above - below}};
-		part_help(&canvas);
+		panel_help(&canvas);
 	}
 }

@@ -397,6 +397,12 @@ static void bind_segment(sqlite3_stmt *s, const void *data)
 	sql_bind_text(s, 7, row->command);
 }
 
+static void bind_pid(sqlite3_stmt *s, const void *data)
+{
+	const struct store_header *header = data;
+	sql_bind_i64(s, 1, header->pid);
+}
+
 int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t shift_ns, int64_t *ret_id)
 {
 	struct buf command;
@@ -411,6 +417,8 @@ int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t s
 			  bind_segment, &row);
 	buf_finish(&command);
 	*ret_id = r == SQLITE_OK ? sqlite3_last_insert_rowid(db) : 0;
+	if (r == SQLITE_OK && header->pid > 0) // for those who look at a run in progress
+		r = run_once(db, "UPDATE segment SET pid = ?1 WHERE id = last_insert_rowid()", bind_pid, header);
 	return r;
 }
 

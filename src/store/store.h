@@ -18,6 +18,7 @@ struct store_header {
 	int64_t anchor_boot_ns;                 // the same on CLOCK_BOOTTIME; 0 unknown
 	const char *boot_id;                    // /proc/sys/kernel/random/boot_id, "" unknown
 	const char *host;
+	int64_t pid;                // of the root process; 0: a cgroup, or unknown
 	const char *const *command; // NULL-terminated argv; for attach the target's own command line
 	const char *cgroup;         // attach --cgroup: as /proc/PID/cgroup shows it; NULL: the target is a process
 	int64_t interval_ns;

@@ -24,11 +24,10 @@ void watch_finish(struct watch *watch)
 static int read_segment(sqlite3 *db, struct watch_segment *ret_segment)
 {
 	static const char select[] =
-		"SELECT s.id, s.start_ns, s.shift_ns, s.pid, s.complete OR s.spool_bytes IS NOT NULL, s.boot_id, s.host, "
-		"(SELECT max(p.start_ns) FROM process p WHERE p.is_main AND p.pid = s.pid) "
+		"SELECT s.id, s.start_ns, s.shift_ns, s.pid, s.complete OR s.spool_bytes IS NOT NULL, s.boot_id, s.host "
 		"FROM segment s ORDER BY s.id DESC LIMIT 1";
 	sqlite3_stmt *s = NULL;
-	struct watch_segment segment = {.main_start_ns = VALUE_MISSING, .pid = VALUE_MISSING};
+	struct watch_segment segment = {.pid = VALUE_MISSING};
 	int r = sqlite3_prepare_v2(db, select, -1, &s, NULL);
 	if (r == SQLITE_OK && (r = sqlite3_step(s)) == SQLITE_ROW) {
 		segment.id = sql_i64(s, 0);
@@ -38,8 +37,6 @@ static int read_segment(sqlite3 *db, struct watch_segment *ret_segment)
 		segment.is_over = sqlite3_column_int(s, 4) != 0;
 		sql_copy_text(s, 5, segment.boot_id, sizeof(segment.boot_id));
 		sql_copy_text(s, 6, segment.host, sizeof(segment.host));
-		int64_t main_start_ns = sql_i64(s, 7);
-		segment.main_start_ns = value_ok(main_start_ns) ? main_start_ns - segment.shift_ns : VALUE_MISSING;
 	}
 	sqlite3_finalize(s);
 	if (r != SQLITE_ROW && r != SQLITE_DONE)

@@ -21,7 +21,6 @@ struct watch_segment {
 	int64_t id;                  // 0: there is none yet
 	int64_t start_ns, shift_ns;  // times in the file are later than on this machine by shift_ns
 	int64_t pid;                 // of the root process; VALUE_MISSING: a cgroup, or unknown
-	int64_t main_start_ns;       // when that was started; VALUE_MISSING: not told yet
 	bool is_over;                // complete, or its spans are being gathered
 	char boot_id[40], host[128]; // "" unknown
 };

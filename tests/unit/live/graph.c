@@ -19,16 +19,20 @@ static const struct graph_row {
 	double top;
 	const char *shown;
 } graph_rows[] = {
-	{"braille: two values a cell, four steps", GRAPH_BRAILLE, 2, 1, true, 4, {1, 2, 3, 4}, 4, "\xe2\xa3\xa0\xe2\xa3\xbe\n"},
+	{"braille: two values a cell, four steps", GRAPH_BRAILLE, 2, 1, true, 4, {1, 2, 3, 4}, 4,
+		"\xe2\xa3\xa0\xe2\xa3\xbe\n"},
 	{"a known 0 has the lowest dot", GRAPH_BRAILLE, 1, 1, true, 2, {0, 0}, 4, "\xe2\xa3\x80\n"},
 	{"what is unknown has none", GRAPH_BRAILLE, 1, 1, true, 2, {GAP, 0}, 4, "\xe2\xa2\x80\n"},
 	{"the newest value stands at the right edge", GRAPH_BLOCK, 4, 1, true, 1, {8}, 8, "   \xe2\x96\x88\n"},
-	{"blocks: one value a cell, eight steps", GRAPH_BLOCK, 3, 1, true, 3, {1, 4, 8}, 8, "\xe2\x96\x81\xe2\x96\x84\xe2\x96\x88\n"},
-	{"two rows", GRAPH_BLOCK, 3, 2, true, 3, {4, 8, 12}, 16, "  \xe2\x96\x84\n\xe2\x96\x84\xe2\x96\x88\xe2\x96\x88\n"},
+	{"blocks: one value a cell, eight steps", GRAPH_BLOCK, 3, 1, true, 3, {1, 4, 8}, 8,
+		"\xe2\x96\x81\xe2\x96\x84\xe2\x96\x88\n"},
+	{"two rows", GRAPH_BLOCK, 3, 2, true, 3, {4, 8, 12}, 16,
+		"  \xe2\x96\x84\n\xe2\x96\x84\xe2\x96\x88\xe2\x96\x88\n"},
 	{"a value above the top fills the column", GRAPH_BLOCK, 1, 1, true, 1, {100}, 8, "\xe2\x96\x88\n"},
 	{"without UTF-8: ASCII whatever was asked for", GRAPH_BRAILLE, 3, 1, false, 3, {1, 2, 3}, 3, ".:|\n"},
 	{"ASCII has three steps", GRAPH_ASCII, 3, 2, true, 3, {1, 3, 6}, 6, "  |\n.||\n"},
-	{"values that do not fit are the oldest", GRAPH_BLOCK, 2, 1, true, 3, {8, 1, 8}, 8, "\xe2\x96\x81\xe2\x96\x88\n"},
+	{"values that do not fit are the oldest", GRAPH_BLOCK, 2, 1, true, 3, {8, 1, 8}, 8,
+		"\xe2\x96\x81\xe2\x96\x88\n"},
 	{"no values", GRAPH_BRAILLE, 2, 1, true, 0, {0}, 1, "\n"},
 };
 
@@ -101,14 +105,17 @@ static const struct bar_row {
 } bar_rows[] = {
 	{"half of it", true, {{0.5, FILL_SOLID, COLOUR_TARGET}}, "\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88\n"},
 	{"without UTF-8", false, {{0.5, FILL_SOLID, COLOUR_TARGET}}, "####\n"},
-	{"eighths of a cell", true, {{0}, {0}, {0.3125, FILL_SOLID, COLOUR_TARGET}}, "\xe2\x96\x88\xe2\x96\x88\xe2\x96\x8c\n"},
+	{"eighths of a cell", true, {{0}, {0}, {0.3125, FILL_SOLID, COLOUR_TARGET}},
+		"\xe2\x96\x88\xe2\x96\x88\xe2\x96\x8c\n"},
 	{"what is made of what is told without colour", false,
 		{{0.25, FILL_SOLID, COLOUR_TARGET}, {0.25, FILL_DENSE, COLOUR_OTHERS}, {0.5, FILL_THIN, COLOUR_IDLE}},
 		"##==----\n"},
 	{"estimated is hatched", true, {{0.25, FILL_HALF, COLOUR_TARGET}}, "\xe2\x96\x92\xe2\x96\x92\n"},
-	{"more than all fills it and no more", false, {{3, FILL_SOLID, COLOUR_TARGET}, {1, FILL_DENSE, COLOUR_IDLE}}, "########\n"},
+	{"more than all fills it and no more", false, {{3, FILL_SOLID, COLOUR_TARGET}, {1, FILL_DENSE, COLOUR_IDLE}},
+		"########\n"},
 	{"unknown and negative shares are nothing", false,
-		{{GAP, FILL_SOLID, COLOUR_TARGET}, {-1, FILL_DENSE, COLOUR_IDLE}, {0.5, FILL_THIN, COLOUR_IDLE}}, "----\n"},
+		{{GAP, FILL_SOLID, COLOUR_TARGET}, {-1, FILL_DENSE, COLOUR_IDLE}, {0.5, FILL_THIN, COLOUR_IDLE}},
+		"----\n"},
 };
 
 static void check_bar(void **state)
@@ -116,7 +123,8 @@ static void check_bar(void **state)
 	const struct bar_row *row = *state;
 	struct frame frame;
 	assert_int_equal(frame_init(&frame, 8, 1, row->utf8), 0);
-	bar_draw(&frame, (struct area){.width = 8, .height = 1}, GRAPH_BRAILLE, row->segments, ARRAY_SIZE(row->segments));
+	bar_draw(&frame, (struct area){.width = 8, .height = 1}, GRAPH_BRAILLE, row->segments,
+		ARRAY_SIZE(row->segments));
 	compare(&frame, row->shown);
 }
 

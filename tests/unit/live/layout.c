@@ -9,13 +9,16 @@ static const struct need_row {
 	struct live_need need;
 } need_rows[] = {
 	{"a laptop", {.domains = 5, .processes = 300, .energy = true, .past = true}},
-	{"a virtual machine with one estimated package", {.domains = 1, .processes = 100, .energy = true, .past = true}},
+	{"a virtual machine with one estimated package",
+		{.domains = 1, .processes = 100, .energy = true, .past = true}},
 	{"no energy and no process that the filter leaves", {.domains = 0, .processes = 0, .past = true}},
 	{"eight GPUs, two packages, a run with many spans",
 		{.domains = 24, .processes = 5000, .spans = 600, .target = true, .energy = true, .past = true}},
 	{"a target of one process", {.domains = 3, .processes = 1, .target = true, .energy = true, .past = true}},
-	{"one picture: there is no past to show", {.domains = 5, .processes = 300, .spans = 3, .target = true, .energy = true}},
-	{"more domains than any screen has rows", {.domains = 10000, .processes = 10000, .spans = 10000, .energy = true, .past = true}},
+	{"one picture: there is no past to show",
+		{.domains = 5, .processes = 300, .spans = 3, .target = true, .energy = true}},
+	{"more domains than any screen has rows",
+		{.domains = 10000, .processes = 10000, .spans = 10000, .energy = true, .past = true}},
 };
 
 static bool is_inside(struct area area, int columns, int rows)
@@ -26,8 +29,8 @@ static bool is_inside(struct area area, int columns, int rows)
 
 static bool overlap(struct area a, struct area b)
 {
-	return a.width > 0 && a.height > 0 && b.width > 0 && b.height > 0 && a.x < b.x + b.width && b.x < a.x + a.width &&
-		a.y < b.y + b.height && b.y < a.y + a.height;
+	return a.width > 0 && a.height > 0 && b.width > 0 && b.height > 0 && a.x < b.x + b.width &&
+		b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 }
 
 static void check_size(const struct live_need *need, int columns, int rows)
@@ -38,8 +41,8 @@ static void check_size(const struct live_need *need, int columns, int rows)
 	for (int i = 0; i < PANELS; i++) {
 		struct area area = layout.panels[i];
 		if (!is_inside(area, columns, rows))
-			fail_msg("%d x %d: panel %d is outside: %d,%d %d x %d", columns, rows, i, area.x, area.y, area.width,
-				area.height);
+			fail_msg("%d x %d: panel %d is outside: %d,%d %d x %d", columns, rows, i, area.x, area.y,
+				area.width, area.height);
 		for (int j = 0; j < i; j++)
 			if (overlap(area, layout.panels[j]))
 				fail_msg("%d x %d: panels %d and %d overlap", columns, rows, i, j);
@@ -82,23 +85,48 @@ static const struct size_row {
 	int heights[PANELS];
 	bool is_wide;
 } size_rows[] = {
-	{"20 x 5: the watts, the keys and three rows of processes", 20, 5, {.domains = 5, .processes = 100, .energy = true, .past = true},
+	{"20 x 5: the watts, the keys and three rows of processes", 20, 5,
+		{.domains = 5, .processes = 100, .energy = true, .past = true},
 		{[PANEL_HEAD] = 1, [PANEL_TOTAL] = 1, [PANEL_KEYS] = 1, [PANEL_PROCESSES] = 2}, false},
-	{"80 x 24: all five domains, a graph, nine processes", 80, 24, {.domains = 5, .processes = 100, .energy = true, .past = true},
-		{[PANEL_HEAD] = 1, [PANEL_TOTAL] = 1, [PANEL_LEDGER] = 1, [PANEL_LEGEND] = 1, [PANEL_MACHINE] = 1,
-			[PANEL_DOMAINS] = 5, [PANEL_GRAPH] = 4, [PANEL_PROCESSES] = 9, [PANEL_KEYS] = 1},
+	{"80 x 24: all five domains, a graph, nine processes", 80, 24,
+		{.domains = 5, .processes = 100, .energy = true, .past = true},
+		{[PANEL_HEAD] = 1,
+			[PANEL_TOTAL] = 1,
+			[PANEL_LEDGER] = 1,
+			[PANEL_LEGEND] = 1,
+			[PANEL_MACHINE] = 1,
+			[PANEL_DOMAINS] = 5,
+			[PANEL_GRAPH] = 4,
+			[PANEL_PROCESSES] = 9,
+			[PANEL_KEYS] = 1},
 		false},
 	{"120 x 40 with spans: they stand above the processes", 120, 40,
 		{.domains = 3, .processes = 100, .spans = 4, .target = true, .energy = true, .past = true},
-		{[PANEL_HEAD] = 1, [PANEL_TOTAL] = 1, [PANEL_LEDGER] = 1, [PANEL_LEGEND] = 1, [PANEL_MACHINE] = 1,
-			[PANEL_TARGET] = 1, [PANEL_DOMAINS] = 3, [PANEL_SPANS] = 5, [PANEL_GRAPH] = 9, [PANEL_PROCESSES] = 16,
+		{[PANEL_HEAD] = 1,
+			[PANEL_TOTAL] = 1,
+			[PANEL_LEDGER] = 1,
+			[PANEL_LEGEND] = 1,
+			[PANEL_MACHINE] = 1,
+			[PANEL_TARGET] = 1,
+			[PANEL_DOMAINS] = 3,
+			[PANEL_SPANS] = 5,
+			[PANEL_GRAPH] = 9,
+			[PANEL_PROCESSES] = 16,
 			[PANEL_KEYS] = 1},
 		false},
 	{"200 x 50: the graph stands beside the figures, spans beside the processes", 200, 50,
 		{.domains = 3, .processes = 100, .spans = 4, .target = true, .energy = true, .past = true},
-		{[PANEL_HEAD] = 1, [PANEL_TOTAL] = 1, [PANEL_LEDGER] = 1, [PANEL_LEGEND] = 1, [PANEL_MACHINE] = 1,
-			[PANEL_TARGET] = 1, [PANEL_DOMAINS] = 10, [PANEL_SPANS] = 33, [PANEL_GRAPH] = 15,
-			[PANEL_PROCESSES] = 33, [PANEL_KEYS] = 1},
+		{[PANEL_HEAD] = 1,
+			[PANEL_TOTAL] = 1,
+			[PANEL_LEDGER] = 1,
+			[PANEL_LEGEND] = 1,
+			[PANEL_MACHINE] = 1,
+			[PANEL_TARGET] = 1,
+			[PANEL_DOMAINS] = 10,
+			[PANEL_SPANS] = 33,
+			[PANEL_GRAPH] = 15,
+			[PANEL_PROCESSES] = 33,
+			[PANEL_KEYS] = 1},
 		true},
 };
 

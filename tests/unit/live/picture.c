@@ -128,8 +128,11 @@ static void make_server(struct made *made)
 	made->pid = 1000;
 	made->ui.has_target = made->ui.only_target = true;
 	made->spans[0] = (struct live_span){.name = "epoch 3", .begin_ns = 900 * NS_PER_S, .pid = 1000, .tid = 1000};
-	made->spans[1] = (struct live_span){
-		.name = "forward", .begin_ns = 999 * NS_PER_S, .pid = 1000, .tid = 1000, .depth = 1};
+	made->spans[1] = (struct live_span){.name = "forward",
+		.begin_ns = 999 * NS_PER_S,
+		.pid = 1000,
+		.tid = 1000,
+		.depth = 1};
 	made->spans[2] = (struct live_span){.name = "load", .begin_ns = 999 * NS_PER_S, .pid = 1001, .tid = 1007};
 	made->run = (struct live_run){.path = "run.sqlite",
 		.command = "python train.py",
@@ -173,25 +176,28 @@ static const struct picture_row {
 	const char *seen[10], *unseen[4];
 } picture_rows[] = {
 	{"a laptop at 80 x 24", make_laptop, 80, 24, true, false, false,
-		{"wattle top · host", "Power 142 W measured · 12.4 kJ", "wattle 100 mW", "6.20 of 16 cores", "12.3G of 64.0G",
-			"package-0", "  core-0", "W▼", "python train.py", "q quit"},
+		{"wattle top · host", "Power 142 W measured · 12.4 kJ", "wattle 100 mW", "6.20 of 16 cores",
+			"12.3G of 64.0G", "package-0", "  core-0", "W▼", "python train.py", "q quit"},
 		{"~", "target", "GPU"}},
 	{"without UTF-8 nothing but ASCII", make_laptop, 80, 24, false, false, false,
 		{"wattle top | host", "Wv", "[####", "= programs 20.0 W", "q quit"}, {"·"}},
-	{"20 x 5: watts and processes", make_laptop, 20, 5, true, false, false, {"Power 142 W", "30.00 python", "q quit"}, {"core-0"}},
-	{"40 x 10", make_laptop, 40, 10, true, false, false, {"Power 142 W measured", "package-0", "62.3 W", "python"}, {"USER"}},
+	{"20 x 5: watts and processes", make_laptop, 20, 5, true, false, false,
+		{"Power 142 W", "30.00 python", "q quit"}, {"core-0"}},
+	{"40 x 10", make_laptop, 40, 10, true, false, false, {"Power 142 W measured", "package-0", "62.3 W", "python"},
+		{"USER"}},
 	{"eight GPUs and a run at 120 x 40", make_server, 120, 40, true, false, false,
-		{"Run 80.0 W · 8.20 MJ in 16:39", "gpu-7", "/700 W", "98 %", "61 °C", "31.2G/80.0G", "throttled", "epoch 3",
-			"  forward", "GMEM"},
+		{"Run 80.0 W · 8.20 MJ in 16:39", "gpu-7", "/700 W", "98 %", "61 °C", "31.2G/80.0G", "throttled",
+			"epoch 3", "  forward", "GMEM"},
 		{"worker"}},
 	{"eight GPUs at 80 x 24: what does not fit is summed up", make_server, 80, 24, true, false, false,
 		{"Power 4.52 kW", "more: ", "epoch 3", "GMEM"}, {"gpu-7"}},
 	{"300 x 100: names of GPUs, parts of watts", make_server, 300, 100, true, false, false,
 		{"NVIDIA H100 80GB HBM3", "CPU W", "GPU W", "SPAN (3 running, 0.40s ago)"}, {0}},
 	{"an unknown value is n/a and never 0", make_nothing, 80, 24, true, false, false,
-		{"no energy: no sensor", "n/a of n/a cores", "n/a of n/a"}, {"0 W", "NaN", "nan", "-9223372036854775808"}},
-	{"what is estimated is marked and hatched; hostile names stay in their cells", make_estimate, 80, 24, true, false, false,
-		{"Power ~10.8 W estimated", "~10.8 W [▒", "?[2J🔥 火<script>"}, {"\x1b"}},
+		{"no energy: no sensor", "n/a of n/a cores", "n/a of n/a"},
+		{"0 W", "NaN", "nan", "-9223372036854775808"}},
+	{"what is estimated is marked and hatched; hostile names stay in their cells", make_estimate, 80, 24, true,
+		false, false, {"Power ~10.8 W estimated", "~10.8 W [▒", "?[2J🔥 火<script>"}, {"\x1b"}},
 	{"the help tells of all keys", make_laptop, 80, 24, true, false, true,
 		{"sort by power", "as a tree", "attributed"}, {"package-0"}},
 	{"one picture has no keys and no past", make_laptop, 80, 40, true, true, false, {"package-0", "python"},

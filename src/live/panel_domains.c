@@ -1,5 +1,5 @@
 /* A row for each domain: power, a bar up to its limit, its past, and what else it tells. */
-#include "live/parts.h"
+#include "live/panels.h"
 
 #include "base/util.h"
 
@@ -157,7 +157,8 @@ static struct plan plan_for(const struct now *now, int width, bool has_past)
 		plan.past = left / 2 < PAST_MOST ? left / 2 : PAST_MOST;
 		left -= plan.past + 1;
 	}
-	plan.bar = left - 2 < BAR_LEAST ? 0 : left - 2 < BAR_MOST ? left - 2 : BAR_MOST;
+	left -= plan.limit ? 2 : 3;
+	plan.bar = left < BAR_LEAST ? 0 : left < BAR_MOST ? left : BAR_MOST;
 	return plan;
 }
 
@@ -193,6 +194,7 @@ static void draw_bar(const struct canvas *canvas, struct line *line, size_t numb
 	bar_draw(canvas->frame, bar, canvas->view->ui->style, segments, ARRAY_SIZE(segments));
 	line_blank(line, plan->bar);
 	line_text(line, pen_faint, "]");
+	line_blank(line, plan->limit ? 0 : 1); // a limit belongs to it: "]/700 W"
 }
 
 static void draw_past(const struct canvas *canvas, struct line *line, size_t number, int width)
@@ -263,7 +265,7 @@ static void draw_rest(const struct canvas *canvas, size_t first, int row)
 	line_printf(&line, pen_faint, "%zu more: %s", now->n_domains - first, figure_power(sum_w).text);
 }
 
-void part_domains(const struct canvas *canvas)
+void panel_domains(const struct canvas *canvas)
 {
 	const struct now *now = canvas->view->now;
 	const struct plan plan = plan_for(now, canvas->area.width, !canvas->view->is_once);

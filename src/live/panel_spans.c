@@ -1,5 +1,5 @@
 /* What the program says it is doing: its spans that have begun and not ended. */
-#include "live/parts.h"
+#include "live/panels.h"
 
 #include "base/util.h"
 
@@ -33,7 +33,7 @@ static void draw_span(const struct canvas *canvas, const struct live_span *span,
 		line_printf(&line, pen_faint, "  thread %lld", (long long)span->tid);
 }
 
-void part_spans(const struct canvas *canvas)
+void panel_spans(const struct canvas *canvas)
 {
 	const struct live_run *run = canvas->view->run;
 	if (run == NULL)

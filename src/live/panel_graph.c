@@ -1,5 +1,5 @@
 /* Power over time, large. */
-#include "live/parts.h"
+#include "live/panels.h"
 
 #include "base/util.h"
 
@@ -42,7 +42,7 @@ static void draw_axis(const struct canvas *canvas, const struct area *axis, doub
 	line_column(&line, pen_faint, text, axis->width - 1, true);
 }
 
-void part_graph(const struct canvas *canvas)
+void panel_graph(const struct canvas *canvas)
 {
 	enum { AXIS = 9 };
 	const struct live_view *view = canvas->view;

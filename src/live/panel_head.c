@@ -1,5 +1,5 @@
 /* The lines of figures about the whole machine and the target. */
-#include "live/parts.h"
+#include "live/panels.h"
 
 #include "base/util.h"
 
@@ -20,7 +20,7 @@ static void at_right(struct line *line, struct pen pen, const char *text)
 	line_text(line, pen, text);
 }
 
-void part_head(const struct canvas *canvas)
+void panel_head(const struct canvas *canvas)
 {
 	const struct live_view *view = canvas->view;
 	const struct now *now = view->now;
@@ -53,7 +53,7 @@ static const char *guess(enum provenance provenance)
 	return provenance == PROVENANCE_ESTIMATED ? "~" : "";
 }
 
-void part_total(const struct canvas *canvas)
+void panel_total(const struct canvas *canvas)
 {
 	const struct live_view *view = canvas->view;
 	const struct now *now = view->now;
@@ -102,7 +102,7 @@ static void ledger_of(const struct live_view *view, struct ledger_row rows[LEDGE
 	memcpy(rows, all, sizeof(all));
 }
 
-void part_ledger(const struct canvas *canvas)
+void panel_ledger(const struct canvas *canvas)
 {
 	struct ledger_row rows[LEDGER_ROWS];
 	struct bar_segment segments[LEDGER_ROWS];
@@ -128,7 +128,7 @@ static int legend_width(const struct ledger_row *rows, bool is_brief)
 	return width - 2;
 }
 
-void part_legend(const struct canvas *canvas)
+void panel_legend(const struct canvas *canvas)
 {
 	struct ledger_row rows[LEDGER_ROWS];
 	ledger_of(canvas->view, rows);
@@ -159,7 +159,7 @@ static void gauge(const struct canvas *canvas, struct line *line, const char *na
 	line_text(line, pen_faint, "] ");
 }
 
-void part_machine(const struct canvas *canvas)
+void panel_machine(const struct canvas *canvas)
 {
 	const struct now *now = canvas->view->now;
 	struct line line = line_in(canvas->frame, canvas->area, 0);
@@ -213,7 +213,7 @@ static const char *target_command(const struct live_view *view)
 	return "";
 }
 
-void part_target(const struct canvas *canvas)
+void panel_target(const struct canvas *canvas)
 {
 	const struct live_view *view = canvas->view;
 	struct line line = line_in(canvas->frame, canvas->area, 0);

@@ -1,5 +1,5 @@
 /* The list of processes. */
-#include "live/parts.h"
+#include "live/panels.h"
 
 #include "base/util.h"
 
@@ -214,7 +214,7 @@ static void draw_row(const struct canvas *canvas, const struct live_row *row, in
 		line_text(&line, pen_faint, " (ended)");
 }
 
-void part_processes(const struct canvas *canvas)
+void panel_processes(const struct canvas *canvas)
 {
 	const struct live_view *view = canvas->view;
 	bool shown[ARRAY_SIZE(columns)];

@@ -1,5 +1,5 @@
 /* The last line, and the help. */
-#include "live/parts.h"
+#include "live/panels.h"
 
 #include "base/util.h"
 
@@ -12,7 +12,7 @@ static void draw_filter(const struct canvas *canvas)
 	line_text(&line, pen_faint, "   Enter keep  Esc drop");
 }
 
-void part_keys(const struct canvas *canvas)
+void panel_keys(const struct canvas *canvas)
 {
 	const struct live_view *view = canvas->view;
 	if (view->is_once)
@@ -45,7 +45,7 @@ static const char *const legend[] = {
 	"J: since a process was first seen here. -: on no GPU, or its driver does not tell.",
 };
 
-void part_help(const struct canvas *canvas)
+void panel_help(const struct canvas *canvas)
 {
 	int row = 0;
 	for (size_t i = 0; i < n_live_keys; i++, row++) {
