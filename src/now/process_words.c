@@ -6,28 +6,27 @@
 
 #include <stdio.h>
 
-/* Length of the character at text; 0: a control character, or no valid one. C1 controls move the cursor of some terminals,
- * as C0's do of all. */
-static size_t printable_length(const char *text)
+// C1 controls move the cursor of some terminals, as C0's do of all.
+static bool is_control(const char *text)
 {
-	const unsigned char first = (unsigned char)text[0], second = first != 0 ? (unsigned char)text[1] : 0;
-	bool is_c1 = first == 0xc2 && second < 0xa0;
-	return first < 0x20 || first == 0x7f || is_c1 ? 0 : utf8_length(text);
+	const unsigned char first = (unsigned char)text[0];
+	return first < 0x20 || first == 0x7f || (first == 0xc2 && (unsigned char)text[1] < 0xa0);
 }
 
 // Never cuts a character in two.
 static size_t copy_clean(const char *text, size_t size, char *out, size_t out_size)
 {
 	size_t used = 0;
-	for (size_t i = 0, step; i<size; i += step> 0 ? step : 1) {
-		step = printable_length(text + i);
-		if (used + (step > 0 ? step : 1) >= out_size)
+	for (size_t i = 0, length; i<size; i += length> 0 ? length : 1) {
+		length = utf8_length(text + i); // of a NUL: 1
+		bool is_fine = length > 0 && !is_control(text + i);
+		if (used + (is_fine ? length : 1) >= out_size)
 			break;
-		if (step > 0)
-			memcpy(out + used, text + i, step);
+		if (is_fine)
+			memcpy(out + used, text + i, length);
 		else
 			out[used] = text[i] == '\0' ? ' ' : '?';
-		used += step > 0 ? step : 1;
+		used += is_fine ? length : 1;
 	}
 	out[used] = '\0';
 	return used;
