@@ -179,8 +179,10 @@ static int make(const struct together *t)
 	for (size_t m = t->n; m-- > 0;)
 		if (t->members[m].charts != NULL)
 			t->charts->findings = t->members[m].charts->findings;
-	for (size_t m = 0; m < t->n; m++)
+	for (size_t m = 0; m < t->n; m++) {
+		t->places[m].index = (int)m;
 		snprintf(t->places[m].name, sizeof(t->places[m].name), "run-%zu", m);
+	}
 	int r = make_axis(t);
 	for (size_t kind = 0; r == 0 && t->charts->axis.n > 0 && kind < ARRAY_SIZE(kinds); kind++)
 		r = make_chart(t, kind);

@@ -97,7 +97,8 @@ void compare_usage(const struct compare_page *page)
 	struct compare_table table = {.id = "usage", .head = "All the time"};
 	for (size_t m = 0; m < c->n_metrics; m++)
 		add_metric(page, &table, c->overall[m].name, &c->overall[m]);
-	buf_printf(page->out, "<h2>Use of the machine, %s</h2>\n", page->statistic);
+	// On paper the figures of whole runs do.
+	buf_printf(page->out, "<div class=\"no-print\">\n<h2>Use of the machine, %s</h2>\n", page->statistic);
 	compare_table_write(page, &table);
 	for (size_t b = 0; b < c->n_blocks && b < USAGE_BLOCKS_MAX; b++)
 		usage_of_block(page, b);
@@ -105,4 +106,5 @@ void compare_usage(const struct compare_page *page)
 		buf_printf(page->out,
 			"<p class=\"faint\">And %zu more blocks: <code>wattle compare --format json</code> has them all.</p>\n",
 			c->n_blocks - USAGE_BLOCKS_MAX);
+	buf_str(page->out, "</div>\n");
 }

@@ -5,10 +5,21 @@
 #include "analysis/chart/together.h"
 #include "base/util.h"
 #include "report/charts_json.h"
+#include "report/picture/picture.h"
 
 #include <errno.h>
 
 enum { CHARTS_CEILING = 1 << 28 };
+
+static void still_picture(const struct compare_page *page, const struct charts *charts)
+{
+	const struct picture_look look = {.id_prefix = "p-"};
+	if (!picture_has(charts, PICTURE_POWER))
+		return;
+	buf_str(page->out, "<div class=\"still picture\">\n");
+	picture_svg(charts, PICTURE_POWER, &look, page->out);
+	buf_str(page->out, "</div>\n");
+}
 
 static void write_charts(const struct compare_page *page, const struct charts *charts)
 {
@@ -18,6 +29,7 @@ static void write_charts(const struct compare_page *page, const struct charts *c
 	buf_str(page->out,
 		"<h2 id=\"time\">Over time</h2>\n<p class=\"faint small\">Each from its own start; pauses between "
 		"segments are left out.</p>\n<div id=\"view\" class=\"live\"></div>\n");
+	still_picture(page, charts);
 	buf_init(&json, CHARTS_CEILING);
 	charts_json(charts, &json);
 	if (json.failed == 0)

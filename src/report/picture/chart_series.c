@@ -15,7 +15,8 @@ enum colour colour_of_device(const struct findings *f, const struct run_device *
 		in_total += domain->in_total;
 		beside += !domain->in_total;
 	}
-	return COLOUR_SERIES_0;
+	// Of no domain: a run of several, by its place (chart/together.h).
+	return colour_of_series(device->index > 0 ? (unsigned int)device->index : 0);
 }
 
 // What lies inside a part of the sum would only clutter the picture; what is around it is worth a line.
@@ -39,7 +40,7 @@ static size_t count_parts(const struct chart *chart)
 static struct series_look stacked_look(const struct chart_picture *c, const struct chart_series *s)
 {
 	bool is_target = s->line == CHART_TARGET;
-	struct series_look look = {.colour = is_target ? COLOUR_INK : COLOUR_FAINT, .width = is_target ? 1.6 : 1};
+	struct series_look look = {.colour = is_target ? COLOUR_INK : COLOUR_FAINT, .width = is_target ? 1 : 0.8};
 	look.is_shown = true;
 	if (s->line == CHART_PART) {
 		look.colour = colour_of_device(c->p->f, s->device);
@@ -47,7 +48,7 @@ static struct series_look stacked_look(const struct chart_picture *c, const stru
 		look.is_hatched = s->provenance == PROVENANCE_ESTIMATED;
 	} else if (s->line == CHART_WHOLE) {
 		look.is_shown = c->is_decimated;
-		look.width = 0.8;
+		look.width = 0.6;
 	} else if (s->line == CHART_BESIDE) {
 		look.is_shown = is_outer(s->device);
 		look.dash = "5 3";
@@ -222,13 +223,6 @@ static void over_stack(struct chart_picture *c)
 		if (s->line == CHART_PART || !look.is_shown)
 			continue;
 		choose which = s->line == CHART_WHOLE ? the_high : the_mean;
-		if (s->line == CHART_TARGET) // seen on any colour
-			line(c, s,
-				&(struct draw_style){.colour = COLOUR_BACK,
-					.is_line = true,
-					.stroke_width = 3.6,
-					.opacity = 0.8},
-				the_mean);
 		line(c, s,
 			&(struct draw_style){.colour = look.colour,
 				.is_line = true,

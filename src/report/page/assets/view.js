@@ -140,7 +140,8 @@ class View {
 		stack.addEventListener("pointerdown", (event) => this.press(event));
 		stack.addEventListener("pointerup", (event) => this.release(event));
 		stack.addEventListener("pointercancel", () => this.forget());
-		stack.addEventListener("dblclick", (event) => this.inPlot(event) && this.time.reset());
+		// A captured pointer's clicks are the stack's: where it was pressed tells.
+		stack.addEventListener("dblclick", () => this.pressed && this.time.reset());
 		stack.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
 		this.box.addEventListener("keydown", (event) => this.key(event));
 	}
@@ -150,7 +151,8 @@ class View {
 	}
 
 	press(event) {
-		if (event.button !== 0 || !this.inPlot(event) || event.pointerType === "touch")
+		this.pressed = this.inPlot(event);
+		if (event.button !== 0 || !this.pressed || event.pointerType === "touch")
 			return;
 		this.drag = { x: event.clientX, from: this.seconds(event.clientX), shown: this.time.shown, pans: event.shiftKey };
 		this.stack.setPointerCapture(event.pointerId);
