@@ -103,7 +103,12 @@ class Page:
         return self.js("""return Array.from(document.querySelectorAll(arguments[0]), (c) => {
             if (c.width * c.height === 0)
                 return 0;
-            const pixels = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+            const copy = document.createElement("canvas"); // to read the page's own would change how it is drawn
+            copy.width = c.width;
+            copy.height = c.height;
+            const pen = copy.getContext("2d", {willReadFrequently: true});
+            pen.drawImage(c, 0, 0);
+            const pixels = pen.getImageData(0, 0, c.width, c.height).data;
             let inked = 0;
             for (let i = 3; i < pixels.length; i += 4)
                 inked += pixels[i] > 0;

@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+"""The page of a run in a real browser: what is drawn, what mouse and keys do, and what is left on paper and without a script."""
+import json
+
+import browser
+from harness import main, near, test
+from page_room import contrasts, has_text_for_pictures, is_quiet, open_page
+
+KINDS = ["eight_gpus", "segments", "killed", "holes", "no_gpu", "no_energy", "laptop", "short", "one_sample", "empty",
+         "many_threads"]
+
+
+def data_of(page):
+    return json.loads(page.text("#charts"))
+
+
+def shown_time(page):
+    return page.text("#view .shown")
+
+
+@test
+def all_is_drawn(room):
+    """every chart of the data is drawn, and the lanes of spans; nothing complains, and nobody is asked for anything"""
+    page = open_page(room, "training")
+    charts = [chart["id"] for chart in data_of(page)["charts"]]
+    assert {"power", "cpu", "memory", "gpu_utilization", "gpu_memory", "temperature", "clock"} <= set(charts), charts
+    for chart in charts:
+        name = chart.partition(":")[0]
+        inked = page.inked(f".chart-{name} canvas")
+        assert inked and max(inked) > 0.01, f"{chart}: {inked}"
+    assert page.shown(".plot") == len(charts)
+    lanes = page.inked(".lanes canvas")
+    assert lanes and min(lanes) > 0.01, lanes
+    is_quiet(page)
+    has_text_for_pictures(page)
+
+
+@test
+def one_cursor(room):
+    """the cursor of one chart is that of all: their legends tell the values of its bucket, mean and range"""
+    page = open_page(room, "training")
+    page.hover(".chart-power .plot", 0.5)
+    told = page.texts(".key .value")
+    assert all(told), told
+    assert page.shown(".cursor") == 1
+    power = page.texts(".chart-power .key .value")
+    assert any("W" in text for text in power), power
+    page.hover("h1")
+    assert page.shown(".cursor") == 0
+
+
+@test
+def one_zoom(room):
+    """a drag zooms all charts, with Shift it pans; Escape, a double click and Home show all again"""
+    page = open_page(room, "training")
+    whole = shown_time(page)
+    axis = page.texts(".chart-cpu .dygraph-axis-label-x")
+    page.drag(".chart-power .plot", 0.4, 0.5)
+    page.hover("h1")
+    part = shown_time(page)
+    assert part != whole and page.texts(".chart-cpu .dygraph-axis-label-x") != axis, part
+    page.drag(".chart-cpu .plot", 0.4, 0.6, shift=True)
+    page.hover("h1")
+    assert shown_time(page) not in (part, whole), "Shift pans"
+    for back in (lambda: page.keys("ESCAPE", on="#view"), lambda: page.keys("HOME", on="#view"),
+                 lambda: page.click(".chart-memory .plot", times=2)):
+        page.drag(".chart-power .plot", 0.3, 0.4)
+        back()
+        page.hover("h1")
+        assert shown_time(page) == whole, shown_time(page)
+    is_quiet(page)
+
+
+@test
+def by_keys(room):
+    """the view is reached by Tab; + and − zoom, the arrows move, and a wheel with Ctrl zooms where one without scrolls"""
+    page = open_page(room, "training")
+    whole, seen = shown_time(page), []
+    for _ in range(12):
+        page.keys("TAB")
+        seen.append(page.js("return document.activeElement.id || document.activeElement.className"))
+        if seen[-1] == "view":
+            break
+    assert seen[-1] == "view", seen
+    page.keys("+")
+    half = shown_time(page)
+    assert half != whole
+    page.keys("ARROW_RIGHT")
+    assert shown_time(page) != half
+    page.keys("ARROW_LEFT")
+    page.keys("-")
+    assert shown_time(page) == whole, shown_time(page)
+    page.wheel(".chart-power .plot", -300, ctrl=True)
+    page.hover("h1")
+    assert shown_time(page) != whole
+    page.keys("ESCAPE", on="#view")
+    page.wheel(".chart-power .plot", 200)
+    page.hover("h1")
+    assert shown_time(page) == whole
+
+
+@test
+def blocks_sort(room):
+    """the table of blocks sorts by click and by key, figures from the largest, names from the first"""
+    page = open_page(room, "training")
+    heads = page.js("return Array.from(document.querySelectorAll('#blocks-table thead th'), (e) => e.textContent.trim())")
+    for column, head in enumerate(heads):
+        page.click(f"#blocks-table thead th:nth-child({column + 1})", height_part=0.5)
+        order = page.js("return document.querySelector(arguments[0]).getAttribute('aria-sort')",
+                        f"#blocks-table thead th:nth-child({column + 1})")
+        values = page.js("""return Array.from(document.querySelector("#blocks-table tbody").rows, (r) => {
+            const cell = r.cells[arguments[0]];
+            return cell.dataset.value === undefined ? cell.textContent.trim() : cell.dataset.value; })""", column)
+        known = [float(v) for v in values if v != ""] if column > 0 else values
+        assert order in ("ascending", "descending"), head
+        assert known == sorted(known, reverse=order == "descending"), (head, order, values)
+        assert not [v for v in values[:len(known)] if v == ""], f"{head}: unknown ones come last"
+    page.keys("ENTER", on="#blocks-table thead th:nth-child(2) button")
+    first = page.text("#blocks-table tbody tr:first-child")
+    page.keys("ENTER", on="#blocks-table thead th:nth-child(2) button")
+    assert page.text("#blocks-table tbody tr:first-child") != first
+
+
+@test
+def light_and_dark(room):
+    """light and dark come from the system, a button turns them; all text stands out from its ground in both"""
+    page = open_page(room, "training")
+    grounds = {}
+    for scheme in ("light", "dark"):
+        page.colours(scheme)
+        page.settle()
+        grounds[scheme] = page.js("return getComputedStyle(document.body).backgroundColor")
+        contrast, text = contrasts(page)
+        assert contrast >= 4.5 or len(text) < 4 and contrast >= 3, f"{scheme}: {contrast:.2f} for {text!r}"
+    assert grounds["light"] == "rgb(255, 255, 255)" != grounds["dark"], grounds
+    page.click("#theme")
+    assert page.js("return getComputedStyle(document.body).backgroundColor") == grounds["light"]
+    assert max(page.inked(".chart-power canvas")) > 0.01
+    page.click("#theme")
+    is_quiet(page)
+
+
+@test
+def on_paper(room):
+    """a run is printed on two A4 pages at most, with still pictures and without buttons"""
+    for kind in ("training", "eight_gpus", "killed", "no_energy", "empty"):
+        page = open_page(room, kind)
+        pages = page.print_to(room.folder / "page.pdf")
+        assert 1 <= pages <= 2, f"{kind}: {pages} pages"
+    page.open(room.folder / "training.html").colours(media="print")
+    assert page.shown("button") == 0 and page.shown(".still svg") >= 3 and page.shown(".live") == 0
+
+
+@test
+def without_script(room):
+    """where no script runs all figures and tables are there, and still pictures in place of the charts"""
+    page = open_page(room, "training")
+    figures = page.texts(".figure")
+    without = browser.page().scripts(False).open(room.folder / "training.html", wait=False)
+    assert without.texts(".figure") == figures and figures
+    assert without.shown(".still svg") >= 3 and without.shown(".live") == 0 and without.shown("button") == 0
+    assert without.count("#blocks-table tbody tr") >= 9
+    has_text_for_pictures(without)
+
+
+@test
+def every_kind(room):
+    """runs that are empty, short, killed, in segments, without GPU, with eight: no complaint, no figure that is none"""
+    for kind in KINDS:
+        page = open_page(room, kind)
+        is_quiet(page, kind)
+        has_text_for_pictures(page, kind)
+        for section in page.js("return Array.from(document.querySelectorAll('.chart canvas')).length ? ['canvas'] : []"):
+            assert max(page.inked(section)) > 0, kind
+    assert "n/a" in open_page(room, "no_energy").text(".tiles")
+
+
+@test
+def every_width(room):
+    """at 1400, 700, 400 and 320 px nothing but wide tables scrolls sideways, and the charts fill the width"""
+    page = open_page(room, "eight_gpus")
+    for width in (1400, 700, 400, 320):
+        page.size(width).open(room.folder / "eight_gpus.html")
+        is_quiet(page, width)
+        plot = page.js("return document.querySelector('.chart-power .plot').getBoundingClientRect().width")
+        near(plot, min(width, 1280), relative=0.15)
+
+
+main()
