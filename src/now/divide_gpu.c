@@ -146,7 +146,7 @@ struct split divide_gpu(struct domain_table *domains, size_t i, struct process_t
 	const int64_t *row = domains->rows[device];
 	size_t n = 0;
 	const struct device_user *users = sensor_set_users(&domains->sensors, device, &n);
-	bool idle = is_idle(row) || (users != NULL && n == 0);
+	bool idle = is_idle(row); // an empty list is no proof: a user may see no process but his own
 	struct keys keys = idle ? (struct keys){by_nothing, 1} : choose_keys(users, n);
 	double target = users != NULL ? give(users, n, &keys, &domains->domains[i], &domains->meters[device], processes)
 				      : 0;

@@ -3,6 +3,7 @@
 #include "base/util.h"
 #include "sensor/gpu/amdgpu_card.h"
 #include "sensor/gpu/amdgpu_use.h"
+#include "sensor/gpu/amdgpu_users.h"
 #include "sensor/gpu/gpu_choice.h"
 
 #include <errno.h>
@@ -19,18 +20,22 @@ static const int64_t FIND_AGAIN_NS = NS_PER_S;
 /* The firmware renews its counter every millisecond. One that does not move for so long while there is power is believed
  * no more; only machines with such a counter wait. */
 enum { LOOK_MS = 2, FROZEN_MS = 250 };
+enum { USERS_MAX = 256 };
 
 struct amdgpu {
 	struct amdgpu_card *cards; // owned; cards[i] belongs to domains[i]
 	struct domain *domains;    // owned
 	const char **pci;          // owned; the cards' addresses
 	size_t n;
-	struct drm_clients *clients; // owned
-	struct kfd *kfd;             // owned; NULL: there is none
-	struct rocm_smi *smi;        // owned; NULL: not needed, or not there
-	struct drm_use *drm_uses;    // owned, n
-	struct kfd_use *kfd_uses;    // owned, n
-	int64_t looked_ns;           // when a card that is gone was last looked for
+	struct drm_clients *clients;         // owned
+	struct kfd *kfd;                     // owned; NULL: there is none
+	struct rocm_smi *smi;                // owned; NULL: not needed, or not there
+	struct drm_use *drm_uses;            // owned, n
+	struct kfd_use *kfd_uses;            // owned, n
+	int64_t looked_ns;                   // when a card that is gone was last looked for
+	struct drm_clients *all;             // owned; of all processes, where they are to be listed; else NULL
+	int64_t *busy_percent;               // owned, n: of each card at the last reading
+	struct device_user users[USERS_MAX]; // of the card that was asked for last
 };
 
 /* ---- open ---- */
@@ -42,8 +47,9 @@ static int make_room(struct amdgpu *amdgpu, size_t n)
 	amdgpu->pci = calloc_array(n, sizeof(*amdgpu->pci));
 	amdgpu->drm_uses = calloc_array(n, sizeof(*amdgpu->drm_uses));
 	amdgpu->kfd_uses = calloc_array(n, sizeof(*amdgpu->kfd_uses));
+	amdgpu->busy_percent = calloc_array(n, sizeof(*amdgpu->busy_percent));
 	bool all = amdgpu->cards != NULL && amdgpu->domains != NULL && amdgpu->pci != NULL &&
-		amdgpu->drm_uses != NULL && amdgpu->kfd_uses != NULL;
+		amdgpu->drm_uses != NULL && amdgpu->kfd_uses != NULL && amdgpu->busy_percent != NULL;
 	return all ? 0 : -ENOMEM;
 }
 
@@ -122,8 +128,11 @@ static int open_cards(struct amdgpu *amdgpu, const struct wattle_env *env, const
 	return r;
 }
 
-static int open_uses(struct amdgpu *amdgpu, const struct wattle_env *env)
+static int open_uses(struct amdgpu *amdgpu, const struct wattle_env *env, bool list_users)
 {
+	amdgpu->all = list_users ? drm_clients_new(env, amdgpu->pci, amdgpu->n) : NULL;
+	if (list_users && amdgpu->all == NULL)
+		return -ENOMEM;
 	amdgpu->kfd = kfd_new(env, amdgpu->pci, amdgpu->n);
 	amdgpu->clients = drm_clients_new(env, amdgpu->pci, amdgpu->n);
 	return amdgpu->clients != NULL ? 0 : -ENOMEM;
@@ -224,7 +233,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 		r = cards.n > 0 ? open_cards(amdgpu, env, &cards) : open_from_library(amdgpu, env);
 	drm_cards_finish(&cards);
 	if (r == 0 && amdgpu->n > 0)
-		r = open_uses(amdgpu, env);
+		r = open_uses(amdgpu, env, options->list_users);
 	gpu_choice_name(amdgpu->domains, amdgpu->n, options);
 	if (r == 0 && amdgpu->n > 0)
 		r = choose(amdgpu, options);
@@ -252,6 +261,8 @@ static void tell(const struct amdgpu_card *card, struct domain *domain, int read
 static void read_uses(struct amdgpu *amdgpu, const struct sensor_context *context)
 {
 	drm_clients_read(amdgpu->clients, context, amdgpu->drm_uses);
+	if (amdgpu->all != NULL)
+		drm_clients_read_all(amdgpu->all, context);
 	if (amdgpu->kfd != NULL)
 		kfd_read(amdgpu->kfd, context, amdgpu->kfd_uses);
 }
@@ -262,6 +273,8 @@ static void read_card(struct amdgpu *amdgpu, size_t i, const struct sensor_conte
 	bool find_again = context->t_ns - amdgpu->looked_ns >= FIND_AGAIN_NS && !context->energy_only;
 	int r = amdgpu_card_read(card, context, row);
 	tell(card, &amdgpu->domains[i], r);
+	if (!context->energy_only)
+		amdgpu->busy_percent[i] = row[DEVICE_UTILIZATION];
 	if (r == 0 && !context->energy_only)
 		amdgpu_use_fill(&amdgpu->drm_uses[i], kfd_has(amdgpu->kfd, i) ? &amdgpu->kfd_uses[i] : NULL, context,
 			row);
@@ -284,9 +297,24 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 			read_card(amdgpu, i, context, rows[i]);
 }
 
+static const struct device_user *list_users(void *state, size_t card, size_t *ret_count)
+{
+	struct amdgpu *amdgpu = state;
+	struct kfd_process processes[USERS_MAX];
+	if (amdgpu->all == NULL || card >= amdgpu->n)
+		return NULL;
+	size_t n_processes = kfd_has(amdgpu->kfd, card) ? kfd_processes(amdgpu->kfd, card, processes, USERS_MAX) : 0;
+	size_t n = drm_clients_users(amdgpu->all, card, amdgpu->users, USERS_MAX);
+	*ret_count = amdgpu_users_merge(amdgpu->users, n, USERS_MAX, processes, n_processes,
+		amdgpu->busy_percent[card]);
+	return amdgpu->users;
+}
+
 static void close_sensor(void *state)
 {
 	struct amdgpu *amdgpu = state;
+	drm_clients_free(amdgpu->all);
+	free(amdgpu->busy_percent);
 	for (size_t i = 0; i < amdgpu->n; i++)
 		amdgpu_card_close(&amdgpu->cards[i]);
 	drm_clients_free(amdgpu->clients);
@@ -306,5 +334,6 @@ const struct sensor_ops sensor_amdgpu = {
 	.open = open_sensor,
 	.domains = domains,
 	.read = read_sensor,
+	.users = list_users,
 	.close = close_sensor,
 };

@@ -12,7 +12,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { CARDS_MAX = 64, DESCRIPTORS_MAX = 512, CLIENTS_MAX = 512, SCAN_MAX = 1024, TEXT_SIZE = 8192 };
+enum {
+	CARDS_MAX = 64,
+	DESCRIPTORS_MAX = 512,
+	CLIENTS_MAX = 512,
+	SCAN_MAX = 1024,
+	SCAN_MAX_OF_ALL = 512,
+	TEXT_SIZE = 8192
+};
 static const int64_t SCAN_EVERY_NS = NS_PER_S;
 
 struct descriptor {
@@ -32,6 +39,7 @@ struct client {
 	uint64_t reading; // in which it was last met
 	struct drm_engine_use engines[DRM_ENGINES];
 	int64_t t_ns;
+	struct device_user user; // the process that it was met with, and what it did
 };
 
 struct drm_clients {
@@ -107,7 +115,7 @@ static int scan_process(struct drm_clients *c, pid_t pid)
 }
 
 // A part of a scan, or all of it. The list in use changes only when a scan is complete.
-static void scan(struct drm_clients *c, const struct sensor_context *context)
+static void scan(struct drm_clients *c, const struct sensor_context *context, int most)
 {
 	if (!c->scanning && context->t_ns - c->scan_began_ns < SCAN_EVERY_NS)
 		return;
@@ -116,7 +124,7 @@ static void scan(struct drm_clients *c, const struct sensor_context *context)
 		c->scan_at = c->found.n = 0;
 		c->scan_began_ns = context->t_ns;
 	}
-	for (int looked_at = 0; c->scan_at < context->n_target_pids && looked_at < SCAN_MAX; c->scan_at++) {
+	for (int looked_at = 0; c->scan_at < context->n_target_pids && looked_at < most; c->scan_at++) {
 		pid_t pid = context->target_pids[c->scan_at];
 		int r = scan_process(c, pid);
 		looked_at += r > 0 ? r : 1;
@@ -178,20 +186,20 @@ static double advance(struct drm_engine_use *before, const struct drm_engine_use
 	return span > 0 ? busy / span / (double)now->capacity * 100 : 0;
 }
 
-// The sum is unknown if a client tells of no engine, as all do under old kernels.
-static void add_busy(struct client *client, const struct drm_fdinfo *info, int64_t t_ns, struct drm_use *use)
+// NaN if a client tells of no engine, as all do under old kernels.
+static double busy_percent(struct client *client, const struct drm_fdinfo *info, int64_t t_ns)
 {
 	int64_t dt_ns = t_ns - client->t_ns;
+	double percent = 0;
 	bool told = false;
 	for (size_t e = 0; e < DRM_ENGINES; e++) {
 		if (!value_ok(client->engines[e].busy) || !value_ok(info->engines[e].busy))
 			continue;
-		use->busy_percent += advance(&client->engines[e], &info->engines[e], dt_ns);
+		percent += advance(&client->engines[e], &info->engines[e], dt_ns);
 		told = true;
 	}
-	if (!told)
-		use->busy_percent = (double)NAN;
 	client->t_ns = t_ns;
+	return told ? percent : (double)NAN;
 }
 
 static void add_memory(const struct drm_fdinfo *info, bool is_main, struct drm_use *use)
@@ -233,14 +241,21 @@ static void add_descriptor(struct drm_clients *c, const struct descriptor *descr
 		memcpy(client->engines, info.engines, sizeof(client->engines));
 		client->t_ns = context->t_ns;
 	}
-	add_busy(client, &info, context->t_ns, &uses[card]);
+	client->user = (struct device_user){
+		.pid = descriptor->pid,
+		.busy_percent = busy_percent(client, &info, context->t_ns),
+		.memory_bytes = info.memory_bytes,
+		.instance_percent = (double)NAN,
+	};
+	uses[card].busy_percent += client->user.busy_percent; // unknown if one is
 	add_memory(&info, descriptor->pid == context->main_pid, &uses[card]);
 }
 
-void drm_clients_read(struct drm_clients *c, const struct sensor_context *context, struct drm_use *ret_uses)
+static void read_clients(struct drm_clients *c, const struct sensor_context *context, int scan_most,
+	struct drm_use *ret_uses)
 {
 	c->reading++;
-	scan(c, context);
+	scan(c, context, scan_most);
 	for (size_t i = 0; i < c->n_cards; i++) {
 		ret_uses[i] = (struct drm_use){.known = c->visible};
 		c->last_pids[i] = 0;
@@ -248,4 +263,28 @@ void drm_clients_read(struct drm_clients *c, const struct sensor_context *contex
 	for (size_t i = 0; i < c->known.n; i++)
 		add_descriptor(c, &c->known.items[i], context, ret_uses);
 	forget_closed_clients(c);
+}
+
+void drm_clients_read(struct drm_clients *c, const struct sensor_context *context, struct drm_use *ret_uses)
+{
+	read_clients(c, context, SCAN_MAX, ret_uses);
+}
+
+void drm_clients_read_all(struct drm_clients *c, const struct sensor_context *context)
+{
+	struct drm_use uses[CARDS_MAX];
+	struct sensor_context all = *context;
+	all.main_pid = 0;
+	all.target_pids = context->all_pids;
+	all.n_target_pids = context->n_all_pids;
+	read_clients(c, &all, SCAN_MAX_OF_ALL, uses);
+}
+
+size_t drm_clients_users(const struct drm_clients *c, size_t card, struct device_user *users, size_t room)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < c->n_clients && n < room; i++)
+		if (c->clients[i].card == card)
+			users[n++] = c->clients[i].user;
+	return n;
 }

@@ -1,4 +1,4 @@
-/* What the target's processes do on graphics cards, by the descriptors that they have open (drm_fdinfo.h).
+/* What processes, the target's or all, do on graphics cards, by the descriptors that they have open (drm_fdinfo.h).
  *
  * Which descriptors those are is looked for once a second, a limited number a reading; in between only they are read.
  * Everything is allocated at open. Shared by the sensors of all makers whose drivers speak this format. */
@@ -27,3 +27,10 @@ struct drm_clients *drm_clients_new(const struct wattle_env *env, const char *co
 void drm_clients_free(struct drm_clients *clients); // NULL allowed
 // One reading; ret_uses[i] is for card i.
 void drm_clients_read(struct drm_clients *clients, const struct sensor_context *context, struct drm_use *ret_uses);
+
+/* Of all processes, one by one, for those who look at the whole machine: clients of their own, which take the numbers from
+ * context.all_pids and look through fewer descriptors a reading, as there are so many. Those of other users are seen by root
+ * alone. */
+void drm_clients_read_all(struct drm_clients *clients, const struct sensor_context *context);
+// Who was on a card at the last reading; one that opened it several times stands there as often. Returns how many.
+size_t drm_clients_users(const struct drm_clients *clients, size_t card, struct device_user *users, size_t room);

@@ -23,7 +23,7 @@ static const struct gauge gauges[] = {
 	{DEVICE_TEMPERATURE, true, 1000, {"temp2_input", "temp1_input"}}, // xe: temp2 is the package
 	{DEVICE_SM_CLOCK, false, 1, {"tile0/gt0/freq0/act_freq"}},
 };
-enum { GAUGES = ARRAY_SIZE(gauges), COUNTERS_MAX = 2 };
+enum { GAUGES = ARRAY_SIZE(gauges), COUNTERS_MAX = 2, USERS_MAX = 256 };
 
 // A limit of 300 W does not keep peaks of some milliseconds below 300 W.
 static const double peak_over_limit = 1.2;
@@ -40,11 +40,13 @@ struct intel_gpu {
 	struct intel_card *cards; // owned
 	struct domain *domains;   // owned; first one for each card, then what is only shown
 	size_t n_cards, n_domains;
-	const char **pci;             // owned; the cards' addresses
-	struct drm_clients *clients;  // owned
-	struct drm_use *uses;         // owned; one for each card
-	const struct wattle_env *env; // borrowed
-	int64_t looked_ns;            // when a card that is gone was last looked for
+	const char **pci;                    // owned; the cards' addresses
+	struct drm_clients *clients;         // owned
+	struct drm_use *uses;                // owned; one for each card
+	struct drm_clients *all;             // owned; of all processes, where they are to be listed; else NULL
+	struct device_user users[USERS_MAX]; // of the card that was asked for last
+	const struct wattle_env *env;        // borrowed
+	int64_t looked_ns;                   // when a card that is gone was last looked for
 };
 
 static const int64_t FIND_AGAIN_NS = NS_PER_S;
@@ -197,7 +199,8 @@ static int open_cards(struct intel_gpu *intel, const struct wattle_env *env, con
 	for (size_t i = 0; i < intel->n_cards; i++)
 		intel->pci[i] = intel->cards[i].found.pci;
 	intel->clients = drm_clients_new(intel->env, intel->pci, intel->n_cards);
-	if (intel->clients == NULL)
+	intel->all = options->list_users ? drm_clients_new(intel->env, intel->pci, intel->n_cards) : NULL;
+	if (intel->clients == NULL || (options->list_users && intel->all == NULL))
 		return -ENOMEM;
 	return intel->n_cards > 0 ? gpu_choice_settle(intel->domains, intel->n_cards, NULL, NULL, options) : 0;
 }
@@ -265,6 +268,8 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 	bool look = context->t_ns - intel->looked_ns >= FIND_AGAIN_NS && !context->energy_only;
 	if (intel->n_cards > 0 && !context->energy_only)
 		drm_clients_read(intel->clients, context, intel->uses);
+	if (intel->all != NULL && !context->energy_only)
+		drm_clients_read_all(intel->all, context);
 	for (size_t i = 0; i < intel->n_cards; i++) {
 		if (!intel->domains[i].used)
 			continue;
@@ -279,9 +284,19 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 	}
 }
 
+static const struct device_user *list_users(void *state, size_t card, size_t *ret_count)
+{
+	struct intel_gpu *intel = state;
+	if (intel->all == NULL || card >= intel->n_cards)
+		return NULL;
+	*ret_count = drm_clients_users(intel->all, card, intel->users, USERS_MAX);
+	return intel->users;
+}
+
 static void close_sensor(void *state)
 {
 	struct intel_gpu *intel = state;
+	drm_clients_free(intel->all);
 	for (size_t i = 0; i < intel->n_cards; i++)
 		close_files(&intel->cards[i]);
 	drm_clients_free(intel->clients);
@@ -298,5 +313,6 @@ const struct sensor_ops sensor_intel_gpu = {
 	.open = open_sensor,
 	.domains = domains,
 	.read = read_sensor,
+	.users = list_users,
 	.close = close_sensor,
 };

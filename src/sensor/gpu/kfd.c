@@ -22,6 +22,11 @@ struct kfd {
 	struct kfd_use uses[CARDS_MAX];
 	int64_t read_ns;
 	struct pid_match match;
+	struct on_card {
+		size_t card;
+		struct kfd_process process;
+	} on_cards[PROCESSES_MAX];
+	size_t n_on_cards;
 };
 
 /* ---- open ---- */
@@ -126,11 +131,14 @@ static void add_process(struct kfd *kfd, size_t card, uint32_t number, enum pid_
 	int64_t bytes = read_of(kfd, number, "vram_", kfd->ids[card], "");
 	if (!(bytes > 0))
 		return;
+	int64_t units = read_of(kfd, number, "stats_", kfd->ids[card], "/cu_occupancy");
+	if (kfd->n_on_cards < PROCESSES_MAX)
+		kfd->on_cards[kfd->n_on_cards++] = (struct on_card){card,
+			{pid_match_local(&kfd->match, number), bytes, units}};
 	if (side == PID_UNKNOWN) {
 		use->unknown_processes++;
 		return;
 	}
-	int64_t units = read_of(kfd, number, "stats_", kfd->ids[card], "/cu_occupancy");
 	bool is_target = side == PID_TARGET;
 	add(is_target ? &use->target_bytes : &use->others_bytes, bytes);
 	add(is_target ? &use->target_units : &use->others_units, units);
@@ -192,8 +200,18 @@ void kfd_read(struct kfd *kfd, const struct sensor_context *context, struct kfd_
 {
 	if (context->t_ns - kfd->read_ns >= READ_EVERY_NS) {
 		memset(kfd->uses, 0, sizeof(kfd->uses));
+		kfd->n_on_cards = 0;
 		read_processes(kfd, context);
 		kfd->read_ns = context->t_ns;
 	}
 	memcpy(ret_uses, kfd->uses, kfd->n_cards * sizeof(*ret_uses));
+}
+
+size_t kfd_processes(const struct kfd *kfd, size_t card, struct kfd_process *processes, size_t room)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < kfd->n_on_cards && n < room; i++)
+		if (kfd->on_cards[i].card == card)
+			processes[n++] = kfd->on_cards[i].process;
+	return n;
 }

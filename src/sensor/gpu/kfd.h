@@ -17,6 +17,11 @@ struct kfd_use {
 	int64_t unknown_processes;          // of which it can't be told whose they are: KFD has the host's numbers
 };
 
+struct kfd_process { // one of them
+	pid_t pid; // as /proc here numbers it; 0: that can't be told
+	int64_t bytes, units;
+};
+
 struct kfd;
 
 // pci: addresses of the n cards, read now. NULL: no KFD, or no memory.
@@ -26,3 +31,5 @@ void kfd_free(struct kfd *kfd); // NULL allowed
 bool kfd_has(const struct kfd *kfd, size_t card);
 // ret_uses[i] is for card i, all 0 for one without KFD. /sys is asked four times a second at most.
 void kfd_read(struct kfd *kfd, const struct sensor_context *context, struct kfd_use *ret_uses);
+// The processes on card i at that time. Returns how many.
+size_t kfd_processes(const struct kfd *kfd, size_t card, struct kfd_process *processes, size_t room);

@@ -170,6 +170,32 @@ static void many_descriptors(void **state)
 	finish(&f);
 }
 
+static void users_one_by_one(void **state)
+{
+	struct fixture f;
+	struct device_user users[4];
+	static const pid_t all[] = {100, 200, 300};
+	init(&f);
+	put(&f, 100, 5, cards[0], 1, 0, 1024);
+	put(&f, 300, 7, cards[0], 2, 0, 512); // not of the target
+	put(&f, 300, 8, cards[1], 3, 0, 1);
+	for (int64_t t_ms = 0; t_ms <= 100; t_ms += 100) {
+		const struct sensor_context context = {.t_ns = t_ms * NS_PER_MS,
+			.all_pids = all,
+			.n_all_pids = ARRAY_SIZE(all)};
+		put(&f, 300, 7, cards[0], 2, t_ms * NS_PER_MS / 4, 512);
+		drm_clients_read_all(f.clients, &context);
+	}
+	assert_int_equal(drm_clients_users(f.clients, 0, users, ARRAY_SIZE(users)), 2);
+	assert_int_equal(users[0].pid, 100);
+	assert_percent(users[0].busy_percent, 0);
+	assert_int_equal(users[1].pid, 300);
+	assert_percent(users[1].busy_percent, 25);
+	assert_int_equal(users[1].memory_bytes, 512 * 1024);
+	assert_int_equal(drm_clients_users(f.clients, 1, users, ARRAY_SIZE(users)), 1);
+	finish(&f);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -179,5 +205,6 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "devices are looked for once a second", opened_later_and_closed_again);
 	ROWS_ADD_ONE(&tests, "what can't be seen is unknown", of_nobody_nothing_is_known);
 	ROWS_ADD_ONE(&tests, "a scan of many descriptors takes several readings", many_descriptors);
+	ROWS_ADD_ONE(&tests, "all processes, one by one", users_one_by_one);
 	return rows_run(&tests, "drm_clients");
 }
