@@ -12,9 +12,9 @@
 
 enum { DEPTH_MAX = 3, WORDS_CEILING = 1 << 16 };
 
-static void picture(const struct part *part, enum picture_kind kind, const char *prefix)
+static void picture(const struct part *part, enum picture_kind kind, const char *prefix, double width)
 {
-	const struct picture_look look = {.id_prefix = prefix};
+	const struct picture_look look = {.width = width, .id_prefix = prefix};
 	if (!picture_has(part->charts, kind))
 		return;
 	buf_str(part->out, "<div class=\"picture\">");
@@ -54,7 +54,8 @@ void section_ledger(const struct part *part)
 		return;
 	buf_str(part->out, "<section>\n");
 	part_title(part, "ledger", "Where the energy went");
-	picture(part, PICTURE_LEDGER, "ledger-");
+	buf_str(part->out, "<div class=\"beside-each-other\">\n");
+	picture(part, PICTURE_LEDGER, "ledger-", 720);
 	part_table_begin(part, "ledger-table", NULL, columns, ARRAY_SIZE(columns), false);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		buf_printf(part->out,
@@ -66,6 +67,7 @@ void section_ledger(const struct part *part)
 		buf_str(part->out, "</tr>\n");
 	}
 	part_table_end(part);
+	buf_str(part->out, "</div>\n");
 	attribution(part);
 	buf_str(part->out, "</section>\n");
 }
@@ -76,10 +78,8 @@ void section_flame(const struct part *part)
 		return;
 	buf_str(part->out, "<section>\n");
 	part_title(part, "flame", "Energy by call");
-	picture(part, PICTURE_FLAME, "flame-");
-	buf_str(part->out,
-		"<p class=\"faint small\">Each bar is a block inside the one below or above it; its width is the energy that this "
-		"program took while it ran, what is inside included.</p>\n</section>\n");
+	picture(part, PICTURE_FLAME, "flame-", 1240);
+	buf_str(part->out, "<p class=\"faint small\">XX</p>\n</section>\n");
 }
 
 /* ---- domains ---- */

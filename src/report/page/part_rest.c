@@ -74,7 +74,7 @@ void section_metrics(const struct part *part)
 	const struct findings *f = part->f;
 	if (f->n_user_metrics == 0)
 		return;
-	buf_str(part->out, "<section>\n");
+	buf_str(part->out, "<section class=\"half-in-print\">\n");
 	part_title(part, "metrics", "What the program told");
 	part_table_begin(part, "metrics-table", NULL, columns, ARRAY_SIZE(columns), true);
 	for (size_t i = 0; i < f->n_user_metrics && i < METRICS_MAX; i++) {
@@ -136,7 +136,7 @@ void section_processes(const struct part *part)
 	for (size_t i = 0; i < run->n_processes; i++)
 		order[i] = &run->processes[i];
 	qsort(order, run->n_processes, sizeof(const struct run_process *), by_cpu);
-	buf_str(part->out, "<section>\n");
+	buf_str(part->out, "<section class=\"half-in-print\">\n");
 	part_title(part, "processes", "Processes");
 	part_table_begin(part, "processes-table", NULL, columns, ARRAY_SIZE(columns), true);
 	for (size_t i = 0; i < run->n_processes && i < PROCESSES_MAX; i++)

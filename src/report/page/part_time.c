@@ -16,16 +16,18 @@ static void stills(const struct part *part)
 	static const struct {
 		enum picture_kind kind;
 		const char *class;
-	} stills[] = {{PICTURE_POWER, "whole"}, {PICTURE_CPU, "half"}, {PICTURE_MEMORY, "half"},
-		{PICTURE_GPU_UTILIZATION, "half"}, {PICTURE_GPU_MEMORY, "half"}, {PICTURE_TEMPERATURE, "half"},
-		{PICTURE_CLOCK, "half"}, {PICTURE_SPANS, "whole"}};
+		double width, height;
+	} stills[] = {{PICTURE_POWER, "whole", 1040, 270}, {PICTURE_CPU, "half", 512, 150},
+		{PICTURE_MEMORY, "half", 512, 150}, {PICTURE_GPU_UTILIZATION, "half", 512, 150},
+		{PICTURE_GPU_MEMORY, "half", 512, 150}, {PICTURE_TEMPERATURE, "half", 512, 150},
+		{PICTURE_CLOCK, "half", 512, 150}, {PICTURE_SPANS, "whole", 1040, 0}};
 	buf_str(part->out, "<div class=\"still\">\n");
 	for (size_t i = 0; i < ARRAY_SIZE(stills); i++) {
 		if (!picture_has(part->charts, stills[i].kind))
 			continue;
 		char prefix[32];
 		snprintf(prefix, sizeof(prefix), "still-%zu-", i);
-		const struct picture_look look = {.id_prefix = prefix};
+		const struct picture_look look = {stills[i].width, stills[i].height, false, prefix};
 		buf_printf(part->out, "<div class=\"%s\">", stills[i].class);
 		picture_svg(part->charts, stills[i].kind, &look, part->out);
 		buf_str(part->out, "</div>\n");
