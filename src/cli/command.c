@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include "base/util.h"
+#include "cli/examples.h"
 #include "span/reader/span_file.h"
 #include "store/probe.h"
 
@@ -34,6 +35,16 @@ void cli_warn(const char *text)
 	fprintf(stderr, "wattle: warning: %s\n", text);
 }
 
+static void add_examples(const struct command *command, struct buf *out)
+{
+	size_t at = 0;
+	const struct example *example = example_next(command->name, false, &at);
+	if (example != NULL)
+		buf_str(out, "\nexamples:\n");
+	for (; example != NULL; example = example_next(command->name, false, &at))
+		buf_printf(out, "  %s\n      %s\n", example->line, example->meaning);
+}
+
 static int print_help(const struct command *command)
 {
 	struct buf out;
@@ -48,6 +59,7 @@ static int print_help(const struct command *command)
 	if (command->n_options > 0)
 		buf_str(&out, "\noptions:\n");
 	options_help(command->options, command->n_options, &out);
+	add_examples(command, &out);
 	int status = cli_write(&out, "-");
 	buf_finish(&out);
 	return status;

@@ -2,6 +2,7 @@
 
 #include "base/util.h"
 #include "cap/lease.h"
+#include "cli/completion.h"
 #include "cli/manual.h"
 
 #include <stdio.h>
@@ -23,14 +24,54 @@ static void help(FILE *to)
 		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 }
 
-static int manual(void)
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strcmp(name, commands[i]->name) == 0)
+			return commands[i];
+	fprintf(stderr, "wattle: unknown command '%s'; `wattle --help` lists the commands\n", name);
+	return NULL;
+}
+
+static int print(struct buf *out)
+{
+	int status = cli_write(out, "-");
+	buf_finish(out);
+	return status;
+}
+
+// wattle --manual [COMMAND]
+static int manual(const char *name)
+{
+	const struct command *command = name != NULL ? find_command(name) : NULL;
+	if (name != NULL && command == NULL)
+		return EXIT_USAGE;
+	struct buf out;
+	buf_init(&out, 1 << 20);
+	if (command != NULL)
+		manual_print_command(command, &out);
+	else
+		manual_print(commands, ARRAY_SIZE(commands), &out);
+	return print(&out);
+}
+
+static int completion(const char *shell)
 {
 	struct buf out;
 	buf_init(&out, 1 << 20);
-	manual_print(commands, ARRAY_SIZE(commands), &out);
-	int status = cli_write(&out, "-");
-	buf_finish(&out);
-	return status;
+	if (shell != NULL && completion_print(shell, commands, ARRAY_SIZE(commands), &out))
+		return print(&out);
+	fprintf(stderr, "wattle: --completion: give one of bash, zsh, fish\n");
+	return EXIT_USAGE;
+}
+
+// wattle --complete devices: what completions ask for
+static int complete(const char *what)
+{
+	struct buf out;
+	buf_init(&out, 1 << 20);
+	completion_list(what != NULL ? what : "", &out);
+	return print(&out);
 }
 
 static void tell_recovered(void *data, const char *text)
@@ -76,16 +117,17 @@ int main(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	if (strcmp(argv[1], "--manual") == 0)
-		return manual();
+		return manual(argv[2]);
+	if (strcmp(argv[1], "--completion") == 0)
+		return completion(argv[2]);
+	if (strcmp(argv[1], "--complete") == 0)
+		return complete(argv[2]);
 	if (strcmp(argv[1], "--cap-guard") == 0) // started by the owner of a limit, cap/lease.h
 		return guard(argc - 2, argv + 2);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		help(stdout);
 		return EXIT_DONE;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (strcmp(argv[1], commands[i]->name) == 0)
-			return run(commands[i], argc - 2, argv + 2);
-	fprintf(stderr, "wattle: unknown command '%s'; `wattle --help` lists the commands\n", argv[1]);
-	return EXIT_USAGE;
+	const struct command *command = find_command(argv[1]);
+	return command != NULL ? run(command, argc - 2, argv + 2) : EXIT_USAGE;
 }

@@ -1,6 +1,9 @@
-/* wattle --manual: the manual page, from the same tables as --help. The build installs what it prints. */
+/* wattle --manual [COMMAND]: the manual pages, from the same tables as --help. The build installs what is printed. */
 #include "cli/manual.h"
 
+#include "cli/examples.h"
+
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +19,91 @@ static void add_text(struct buf *out, const char *text)
 		buf_char(out, *text == '\\' ? 'e' : *text);
 		line_start = *text == '\n';
 	}
+}
+
+// A text of several lines; those that begin with a blank stand as they are, an empty one begins a paragraph.
+static void add_paragraphs(struct buf *out, const char *text)
+{
+	bool is_table = false, is_empty = true;
+	while (*text != '\0') {
+		char line[512];
+		size_t length = strcspn(text, "\n");
+		snprintf(line, sizeof(line), "%.*s", (int)length, text);
+		text += length + (text[length] == '\n');
+		bool is_row = line[0] == ' ' || line[0] == '\t';
+		if (is_row != is_table)
+			buf_str(out, is_row ? ".PP\n.nf\n" : ".fi\n.PP\n");
+		else if (line[0] == '\0' && !is_empty && *text != '\0')
+			buf_str(out, ".PP\n");
+		is_table = is_row;
+		is_empty = line[0] == '\0';
+		if (is_empty)
+			continue;
+		add_text(out, line);
+		buf_char(out, '\n');
+	}
+	if (is_table)
+		buf_str(out, ".fi\n");
+}
+
+static void add_sentence(struct buf *out, const char *summary)
+{
+	buf_char(out, (char)toupper((unsigned char)summary[0]));
+	add_text(out, summary + 1);
+	buf_str(out, ".\n");
+}
+
+static void add_header(struct buf *out, const char *name, const char *summary)
+{
+	buf_str(out, ".TH WATTLE");
+	buf_str(out, name[0] != '\0' ? "-" : "");
+	for (const char *c = name; *c != '\0'; c++)
+		buf_char(out, (char)toupper((unsigned char)*c));
+	buf_printf(out, " 1 \"%s\" \"wattle %s\" \"User Commands\"\n.SH NAME\nwattle%s%s \\- ", WATTLE_DATE,
+		WATTLE_VERSION, name[0] != '\0' ? "\\-" : "", name);
+	add_text(out, summary);
+	buf_char(out, '\n');
+}
+
+/* roff joins lines anyway, and those who check pages ask for short ones. Not in tables, nor where a request begins the line. */
+static void wrap(const struct buf *page, struct buf *out)
+{
+	enum { MOST = 78 };
+	bool is_table = false;
+	for (const char *line = page->data; *line != '\0';) {
+		size_t length = strcspn(line, "\n");
+		is_table = (is_table || strncmp(line, ".nf", 3) == 0) && strncmp(line, ".fi", 3) != 0;
+		while (!is_table && line[0] != '.' && length > MOST) {
+			const char *blank = memrchr(line, ' ', MOST);
+			if (blank == NULL || blank == line)
+				break;
+			buf_add(out, line, (size_t)(blank - line));
+			buf_str(out, blank[1] == '.' || blank[1] == '\'' ? "\n\\&" : "\n");
+			length -= (size_t)(blank + 1 - line);
+			line = blank + 1;
+		}
+		buf_add(out, line, length);
+		buf_char(out, '\n');
+		line += length + (line[length] == '\n');
+	}
+}
+
+static void finish(struct buf *page, struct buf *out)
+{
+	if (page->failed == 0)
+		wrap(page, out);
+	else
+		out->failed = page->failed;
+	buf_finish(page);
+}
+
+/* ---- a command ---- */
+
+static void add_usage(struct buf *out, const struct command *command)
+{
+	buf_printf(out, ".B wattle %s\n", command->name);
+	add_text(out, command->usage);
+	buf_char(out, '\n');
 }
 
 static void add_option(struct buf *out, const struct option *option)
@@ -36,65 +124,135 @@ static void add_option(struct buf *out, const struct option *option)
 	buf_char(out, '\n');
 }
 
-static bool same_options(const struct command *a, const struct command *b)
+static void add_options(struct buf *out, const struct command *command)
 {
-	return a != b && a->n_options > 0 && a->options == b->options;
+	for (size_t i = 0; i < command->n_options; i++)
+		add_option(out, &command->options[i]);
 }
 
-static void add_command(struct buf *out, const struct command *const *commands, size_t i)
+static void add_part(struct buf *out, const struct command *part)
 {
-	const struct command *command = commands[i];
-	buf_printf(out, ".SS wattle %s\n.B wattle %s\n", command->name, command->name);
-	add_text(out, command->usage);
-	buf_str(out, "\n.PP\n");
-	add_text(out, command->summary);
-	buf_str(out, ".\n");
-	if (command->details != NULL) {
+	buf_printf(out, ".SS wattle %s\n", part->name);
+	add_usage(out, part);
+	buf_str(out, ".PP\n");
+	add_sentence(out, part->summary);
+	if (part->details != NULL) {
 		buf_str(out, ".PP\n");
-		add_text(out, command->details);
+		add_paragraphs(out, part->details);
+	}
+	add_options(out, part);
+}
+
+static void add_examples(struct buf *out, const char *command, bool of_parts)
+{
+	size_t at = 0;
+	const struct example *example = example_next(command, of_parts, &at);
+	if (example != NULL)
+		buf_str(out, ".SH EXAMPLES\n");
+	for (; example != NULL; example = example_next(command, of_parts, &at)) {
+		buf_str(out, ".TP\n.B ");
+		add_text(out, example->line);
+		buf_char(out, '\n');
+		add_text(out, example->meaning);
 		buf_char(out, '\n');
 	}
-	for (size_t before = 0; before < i; before++)
-		if (same_options(commands[before], command)) {
-			buf_printf(out, ".PP\nThe options are those of wattle %s.\n", commands[before]->name);
-			return;
-		}
-	for (size_t o = 0; o < command->n_options; o++)
-		add_option(out, &command->options[o]);
-	for (size_t p = 0; p < command->n_parts; p++)
-		add_command(out, command->parts, p);
 }
+
+static bool runs_a_command(const struct command *command)
+{
+	return strcmp(command->name, "run") == 0 || strcmp(command->name, "cap") == 0;
+}
+
+static const char status_of_command[] =
+	".SH EXIT STATUS\nWhere a command is run: its own, 128+N if signal N ended it, 125 if wattle itself failed before it "
+	"started, 126 if it can't be executed, 127 if it was not found.\n";
+static const char status_of_others[] = ".SH EXIT STATUS\n0, 1 if it failed, 2 for a wrong use.\n";
+
+static void add_command_page(const struct command *command, struct buf *out)
+{
+	add_header(out, command->name, command->summary);
+	buf_str(out, ".SH SYNOPSIS\n");
+	if (command->n_parts == 0)
+		add_usage(out, command);
+	for (size_t i = 0; i < command->n_parts; i++) {
+		add_usage(out, command->parts[i]);
+		buf_str(out, i + 1 < command->n_parts ? ".br\n" : "");
+	}
+	buf_str(out, ".SH DESCRIPTION\n");
+	add_sentence(out, command->summary);
+	if (command->details != NULL) {
+		buf_str(out, ".PP\n");
+		add_paragraphs(out, command->details);
+	}
+	buf_str(out, command->n_parts > 0 ? ".SH COMMANDS\n" : command->n_options > 0 ? ".SH OPTIONS\n" : "");
+	add_options(out, command);
+	for (size_t i = 0; i < command->n_parts; i++)
+		add_part(out, command->parts[i]);
+	buf_str(out, runs_a_command(command) ? status_of_command : status_of_others);
+	add_examples(out, command->name, true);
+	buf_str(out, ".SH SEE ALSO\n.BR wattle (1)\n");
+}
+
+void manual_print_command(const struct command *command, struct buf *out)
+{
+	struct buf page;
+	buf_init(&page, 1 << 20);
+	add_command_page(command, &page);
+	finish(&page, out);
+}
+
+/* ---- all of it ---- */
+
+static const char description[] =
+	".SH SYNOPSIS\n.B wattle\n.I COMMAND\n[OPTIONS]\n"
+	".br\n.B wattle \\-\\-version\n|\n.B \\-\\-help\n"
+	".SH DESCRIPTION\nMeasures the energy and the resources that a program and all that it starts use, and where they go. "
+	"Each figure says whether it was measured, derived or estimated, and how wrong it may be. A run is one SQLite "
+	"file.\n";
 
 static const char environment[] =
 	".SH ENVIRONMENT\n"
-	".TP\n.B WATTLE_SYSFS, WATTLE_PROCFS\nFolders that stand for /sys and /proc.\n"
-	".TP\n.B WATTLE_NVML\nLibrary to load instead of libnvidia\\-ml.so.1.\n"
+	".TP\n.B WATTLE_SYSFS\\fR, \\fBWATTLE_PROCFS\nFolders that stand for /sys and /proc.\n"
+	".TP\n.B WATTLE_NVML\\fR, \\fBWATTLE_ROCM_SMI\nLibraries to load instead of libnvidia\\-ml.so.1 and librocm_smi64.so.\n"
 	".TP\n.B WATTLE_HELPER\nSocket of the helper, wattled, that is asked where wattle itself is refused; "
 	"/run/wattle/wattled.sock, or off.\n"
 	".TP\n.B WATTLE_STATE\nFolder in which the journal of limits and the idle power that wattle sensors "
 	"\\-\\-calibrate\\-idle measured are kept; /var/lib/wattle for root, $XDG_STATE_HOME/wattle or "
 	"~/.local/state/wattle else.\n"
-	".TP\n.B CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER\nThe GPUs that the command sees are the ones measured, unless "
-	"\\-\\-gpus says otherwise.\n"
+	".TP\n.B WATTLE_SPANS\nFile in which a program that nobody records leaves its spans; %p is its process id.\n"
+	".TP\n.B WATTLE_DISABLE\n1: the calls of the library do nothing.\n"
+	".TP\n.B CUDA_VISIBLE_DEVICES\\fR, \\fBCUDA_DEVICE_ORDER\nThe GPUs that the command sees are the ones measured, "
+	"unless \\-\\-gpus says otherwise.\n"
 	".TP\n.B NO_COLOR\nNo colour on a terminal either.\n";
 
 static const char exit_status[] =
 	".SH EXIT STATUS\n"
-	".B wattle run\nand wattle cap set with a command return the command's own status, 128+N if signal N ended it, 125 if "
-	"wattle itself failed before the command started, 126 if the command can't be executed, 127 if it was not found. All others return 0, 1 if they "
-	"failed, 2 for a wrong use.\n";
+	"wattle run, and wattle cap set with a command, return the command's own status, 128+N if signal N ended it, 125 if wattle "
+	"itself failed before the command started, 126 if the command can't be executed, 127 if it was not found. All "
+	"others return 0, 1 if they failed, 2 for a wrong use.\n";
+
+static void add_page(const struct command *const *commands, size_t n_commands, struct buf *out)
+{
+	add_header(out, "", "energy and resources that a program uses");
+	buf_str(out, description);
+	buf_str(out, ".SH COMMANDS\n");
+	for (size_t i = 0; i < n_commands; i++) {
+		buf_printf(out, ".TP\n.BR wattle\\-%s (1)\n", commands[i]->name);
+		add_sentence(out, commands[i]->summary);
+	}
+	buf_str(out, environment);
+	buf_str(out, exit_status);
+	add_examples(out, "run", false);
+	buf_str(out, ".SH SEE ALSO\n");
+	for (size_t i = 0; i < n_commands; i++)
+		buf_printf(out, ".BR wattle\\-%s (1),\n", commands[i]->name);
+	buf_str(out, ".BR wattled (8)\n");
+}
 
 void manual_print(const struct command *const *commands, size_t n_commands, struct buf *out)
 {
-	buf_str(out,
-		".TH WATTLE 1 \"\" \"wattle " WATTLE_VERSION "\" \"User Commands\"\n"
-		".SH NAME\nwattle \\- energy and resources that a program uses\n"
-		".SH SYNOPSIS\n.B wattle\n.I COMMAND\n[OPTIONS]\n"
-		".SH DESCRIPTION\nMeasures the energy and the resources that a program and all that it starts use, and "
-		"where they go. Each figure says whether it was measured, derived or estimated, and how wrong it may "
-		"be. A run is one SQLite file.\n.SH COMMANDS\n");
-	for (size_t i = 0; i < n_commands; i++)
-		add_command(out, commands, i);
-	buf_str(out, environment);
-	buf_str(out, exit_status);
+	struct buf page;
+	buf_init(&page, 1 << 20);
+	add_page(commands, n_commands, &page);
+	finish(&page, out);
 }

@@ -103,7 +103,7 @@ def mistakes(room):
 @test
 def help_of_each(room):
     """cap --help names its words, each has a help of its own, and the manual has them all"""
-    summary, manual = room.wattle("cap", "--help").stdout, room.wattle("--manual").stdout
+    summary, manual = room.wattle("cap", "--help").stdout, room.wattle("--manual", "cap").stdout
     for word in ("list", "get", "set", "reset", "tune"):
         assert f"cap {word} " in summary, summary
         done = room.wattle("cap", word, "--help")

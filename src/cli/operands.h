@@ -1,0 +1,43 @@
+/* What the words of a command line stand for, read out of the tables that --help is made of: the argument of an option ("FILE",
+ * "PID"), and the words of a usage ("DEVICE WATTS [-- CMD…]"). The completions of all shells are made of it. */
+#pragma once
+
+#include "cli/command.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum word_kind {
+	WORD_ANYTHING,
+	WORD_FILE,
+	WORD_FOLDER,
+	WORD_RUN,
+	WORD_NAMED_RUN,
+	WORD_ONNX,
+	WORD_JSON,
+	WORD_DEVICE,
+	WORD_PID
+};
+
+enum { OPERANDS_MOST = 4 };
+struct operands {
+	struct operand {
+		char name[32];
+		enum word_kind kind;
+	} at[OPERANDS_MOST];
+	size_t n;
+	bool repeats;                                                                 // the last one may come again
+	enum { TAKES_NO_COMMAND, TAKES_COMMAND, TAKES_COMMAND_AFTER_DASHES } command; // CMD comes after them
+};
+
+// Of the argument of an option; -1: a word that is not in the vocabulary (a test says so).
+int word_kind_of(const char *name);
+struct operands operands_of(const struct command *command);
+
+// Each command and each part of one, in the order of --help, until the function returns false.
+typedef bool visit_command(void *data, const struct command *command);
+bool visit_commands(const struct command *const *commands, size_t n, visit_command *visit, void *data);
+// An option that can be had and completed.
+bool option_is_offered(const struct option *option);
+// Its help as a few words on one line, without a newline.
+void option_summary(const struct option *option, struct buf *out);
