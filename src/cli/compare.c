@@ -127,6 +127,16 @@ static bool spares_all(const char *output, const struct named_file *files, size_
 	return cli_spares(output, inputs, n, ret_status);
 }
 
+static bool is_page(const struct values *values)
+{
+	return strcmp(values->format, "html") == 0;
+}
+
+static bool is_for_terminal(const struct values *values)
+{
+	return (values->output == NULL || strcmp(values->output, "-") == 0) && isatty(STDOUT_FILENO);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct values values = {.statistic = "mean", .format = "text"};
@@ -134,13 +144,16 @@ static int run(const struct command *command, int argc, char **argv)
 	int status;
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
+	if (is_page(&values) && is_for_terminal(&values))
+		return cli_usage(command, EXIT_USAGE,
+			"--format html writes a page, which a terminal can't show: give -o FILE");
 	struct arena *arena = arena_new();
 	struct named_file files[OPTION_LIST_MAX];
 	status = EXIT_FAILED;
 	if (arena != NULL && split(command, &words, arena, files, &status) &&
 		spares_all(values.output, files, words.n, &status))
-		status = strcmp(values.format, "html") == 0 ? compare_page(&values, files, words.n, arena)
-							    : compare(&values, files, words.n, arena);
+		status = is_page(&values) ? compare_page(&values, files, words.n, arena)
+					  : compare(&values, files, words.n, arena);
 	arena_free(arena);
 	return status;
 }

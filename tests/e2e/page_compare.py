@@ -1,0 +1,141 @@
+#!/usr/bin/python3
+"""Runs side by side in a page: figures with intervals, what differs beyond its error, power of each on one axis."""
+import dataclasses
+import json
+import os
+
+import browser
+import made_runs
+from harness import WATTLE, main, test
+from page_room import contrasts, has_text_for_pictures, is_quiet
+
+
+def make_runs(room, **kinds):
+    for name, kind in kinds.items():
+        made_runs.make(WATTLE, room.folder / f"{name}.sqlite", kind)
+
+
+def compare(room, *words, status=0, options=()):
+    path = room.folder / "compare.html"
+    done = room.wattle("compare", *words, "--format", "html", "-o", path, *options)
+    assert done.returncode == status, done.stderr
+    return path, done
+
+
+def open_compare(room, *words):
+    return browser.open(compare(room, *words)[0])
+
+
+def cells(page, table, row, column):
+    return page.js("""const r = Array.from(document.querySelector(arguments[0]).tBodies[0].rows)
+        .find((r) => r.cells[0].textContent.trim() === arguments[1]);
+        return r ? r.cells[arguments[2]].innerText.trim().replace(/\\s+/g, " ") : null;""", f"#{table}", row, column)
+
+
+@test
+def side_by_side(room):
+    """figures stand beside those of the first run, with intervals, and what differs is said in words, as the JSON has it"""
+    make_runs(room, plain="training", capped="slower")
+    path, done = compare(room, "plain=plain.sqlite", "capped=capped.sqlite")
+    assert not done.stderr, done.stderr
+    page = browser.open(path)
+    truth = json.loads(room.wattle("compare", "plain=plain.sqlite", "capped=capped.sqlite", "--format", "json").stdout)
+    change = 100 * (truth["energy"]["total_j"]["capped"] / truth["energy"]["total_j"]["plain"] - 1)
+    cell = cells(page, "figures", "Energy", 2)
+    assert "±" in cell and f"−{abs(change):.2f} %" in cell, (cell, change)
+    words = page.text(".differences")
+    assert f"{abs(change):.1f}" in words and "less energy" in words and "25.0 % longer" in words, words
+    assert cells(page, "block-energy", "forward", 2) is not None
+    assert cells(page, "figures", "Peak memory", 2).endswith("no difference seen")
+    assert page.count("#figures .change circle") >= 8
+    charts = [chart["id"] for chart in json.loads(page.text("#charts"))["charts"]]
+    assert charts == ["power", "energy", "program_power", "program_cpu", "program_memory"], charts
+    for chart in charts:
+        assert max(page.inked(f".chart-{chart} canvas")) > 0.01, chart
+    is_quiet(page)
+    has_text_for_pictures(page)
+
+
+@test
+def zoom_and_sort(room):
+    """one cursor and one zoom for all charts, and tables that sort"""
+    make_runs(room, plain="training", capped="slower")
+    page = open_compare(room, "plain=plain.sqlite", "capped=capped.sqlite")
+    whole = page.text("#view .shown")
+    page.drag(".chart-power .plot", 0.4, 0.5)
+    assert page.text("#view .shown") != whole
+    page.keys("ESCAPE", on="#view")
+    assert page.text("#view .shown") == whole
+    page.hover(".chart-power .plot", 0.5)
+    assert all(page.texts(".key .value"))
+    first = page.text("#block-energy tbody tr:first-child th")
+    page.keys("ENTER", on="#block-energy thead th:nth-child(2) button")
+    page.keys("ENTER", on="#block-energy thead th:nth-child(2) button")
+    assert page.text("#block-energy tbody tr:first-child th") != first
+    is_quiet(page)
+
+
+@test
+def equal_runs(room):
+    """of a run and itself no difference is seen anywhere"""
+    make_runs(room, one="training")
+    page = open_compare(room, "a=one.sqlite", "b=one.sqlite")
+    assert "no difference of energy is seen" in page.text(".differences")
+    assert page.count(".less, .more") == 0
+    is_quiet(page)
+
+
+@test
+def of_any_kind(room):
+    """eight runs of any kind and results that were saved, with hostile names: nothing complains, unknown is n/a"""
+    kinds = ["training", "eight_gpus", "segments", "killed", "no_energy", "empty", "short", "holes"]
+    for kind in kinds:
+        plan = made_runs.KINDS[kind]
+        made_runs.make(WATTLE, room.folder / f"{kind}.sqlite", dataclasses.replace(plan, steps=min(plan.steps, 6)))
+    saved = room.wattle("blocks", "training.sqlite", "--format", "json", "-o", "saved.json")
+    assert saved.returncode == 0, saved.stderr
+    names = [name for name in made_runs.HOSTILE if isinstance(name, str) and name.strip() and "=" not in name]
+    words = [f"{names[i]}={kind}.sqlite" for i, kind in enumerate(kinds)]
+    path, done = compare(room, *words, "saved=saved.json")
+    assert "code blocks are left out" in done.stderr, done.stderr
+    page = browser.open(path)
+    is_quiet(page)
+    has_text_for_pictures(page)
+    assert page.count("img, iframe, form, base") == 0
+    assert "n/a" in page.text("#figures")
+    page.size(400).open(path)
+    is_quiet(page, "400 px")
+    page.open(path).colours("dark")
+    contrast, text = contrasts(page)
+    assert contrast >= 4.5 or len(text) < 4, f"{contrast:.2f} for {text!r}"
+
+
+@test
+def paper_and_no_script(room):
+    """two runs take two pages of paper at most; without a script there is a still picture of their power"""
+    make_runs(room, plain="training", capped="slower")
+    path, _ = compare(room, "plain=plain.sqlite", "capped=capped.sqlite")
+    page = browser.open(path)
+    assert page.print_to(room.folder / "page.pdf") <= 2
+    page = browser.page().scripts(False).open(path, wait=False)
+    assert page.shown(".still svg") == 1 and page.shown("#view") == 0
+    assert cells(page, "figures", "Energy", 1)
+
+
+@test
+def refusals(room):
+    """what can't be compared is refused in one line, and a page is no text for a terminal"""
+    make_runs(room, plain="training")
+    for words, said in ((["a=plain.sqlite"], "at least two"), (["a=plain.sqlite", "a=plain.sqlite"], "twice"),
+                        (["a=plain.sqlite", "b=nowhere.sqlite"], "nowhere.sqlite")):
+        done = room.wattle("compare", *words, "--format", "html", "-o", "refused.html")
+        assert done.returncode != 0 and said in done.stderr, done.stderr
+        assert not (room.folder / "refused.html").exists()
+    ours, theirs = os.openpty()
+    done = room.finish(room.start("compare", "a=plain.sqlite", "b=plain.sqlite", "--format", "html", stdout=theirs))
+    assert done.returncode == 2 and "-o FILE" in done.stderr, done.stderr
+    os.close(ours)
+    os.close(theirs)
+
+
+main()
