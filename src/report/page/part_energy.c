@@ -79,7 +79,9 @@ void section_flame(const struct part *part)
 	buf_str(part->out, "<section>\n");
 	part_title(part, "flame", "Energy by call");
 	picture(part, PICTURE_FLAME, "flame-", 1240);
-	buf_str(part->out, "<p class=\"faint small\">XX</p>\n</section>\n");
+	buf_str(part->out,
+		"<p class=\"faint small\">Each bar is a block inside the one above it; its width is the energy that this program "
+		"took while it ran, what is inside included.</p>\n</section>\n");
 }
 
 /* ---- domains ---- */

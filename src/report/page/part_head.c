@@ -322,13 +322,34 @@ struct note_list {
 	bool any;
 };
 
+// Sentences name commands in backticks.
+static void sentence(struct buf *out, const char *text)
+{
+	const char *begin = strchr(text, '`'), *end = begin != NULL ? strchr(begin + 1, '`') : NULL;
+	if (end == NULL) {
+		html_text(out, text);
+		return;
+	}
+	struct buf piece;
+	buf_init(&piece, strlen(text) + 1);
+	buf_add(&piece, text, (size_t)(begin - text));
+	html_text(out, piece.data);
+	buf_clear(&piece);
+	buf_add(&piece, begin + 1, (size_t)(end - begin - 1));
+	buf_str(out, "<code>");
+	html_text(out, piece.data);
+	buf_str(out, "</code>");
+	buf_finish(&piece);
+	sentence(out, end + 1);
+}
+
 static void note(void *data, const char *text)
 {
 	struct note_list *list = data;
 	buf_str(list->out,
 		list->any ? "<li>" : "<ul class=\"notes\" aria-label=\"What to know of these figures\">\n<li>");
 	list->any = true;
-	html_text(list->out, text);
+	sentence(list->out, text);
 	buf_str(list->out, "</li>\n");
 }
 

@@ -23,8 +23,10 @@ function clockText(seconds, step) {
 	if (step >= 60 && seconds >= 30)
 		return minutesText(seconds);
 	const decimals = step >= 1 ? 0 : Math.min(9, Math.ceil(-Math.log10(step) - 1e-9));
+	if (seconds < 1 && step < 0.1)
+		return (seconds * 1e3).toFixed(Math.max(0, decimals - 3)) + " ms";
 	if (seconds < 60 - step / 2)
-		return step >= 1e-3 || seconds === 0 ? seconds.toFixed(decimals) + " s" : (seconds * 1e3).toFixed(decimals - 3) + " ms";
+		return seconds.toFixed(decimals) + " s";
 	const scale = 10 ** decimals, whole = Math.round(seconds * scale);
 	const rest = whole % (60 * scale), minutes = Math.floor(whole / (60 * scale));
 	const text = (rest / scale).toFixed(decimals).padStart(decimals ? decimals + 3 : 2, "0");

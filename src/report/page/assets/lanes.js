@@ -253,6 +253,12 @@ function eventLanes(model) {
 	}
 	const lanes = Array.from(groups.values(), (bands) => bandLane(BAND_WORDS[bands[0].kind] || bands[0].kind, bands[0].device || "run", bands));
 	lanes.sort((a, b) => (a.heading > b.heading) - (a.heading < b.heading));
+	const pauses = model.axis.segments.slice(1).map((segment) => ({
+		kind: "pause", from: segment.from, to: segment.from,
+		text: segment.pause === null ? "a pause" : `a pause of ${duration(segment.pause)}, which takes no room here`,
+	}));
+	if (pauses.length > 0)
+		lanes.push(bandLane("pauses between segments", "", pauses));
 	if (model.marks.length > 0)
 		lanes.push(bandLane("events", "", model.marks.map((mark) => ({ ...mark, from: mark.at, to: mark.at }))));
 	return lanes;

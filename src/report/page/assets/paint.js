@@ -283,7 +283,7 @@ function paintPauses(place, model, area) {
 		const x = Math.round(place.x(segment.from)) + 0.5;
 		if (x < area.x || x > area.x + area.w)
 			continue;
-		setLine(place.pen, colourOf("faint"), 1, [1, 3]);
+		setLine(place.pen, colourOf("faint"), 1.2, [2, 3]);
 		place.pen.beginPath();
 		place.pen.moveTo(x, area.y);
 		place.pen.lineTo(x, area.y + area.h);

@@ -107,6 +107,7 @@ class View {
 			for (const lanes of this.lanes)
 				lanes.draw();
 		}
+		this.box.classList.toggle("reading", this.time.cursor !== null);
 		for (const chart of this.charts)
 			chart.read(this.time.cursor);
 		this.placeCursor();
