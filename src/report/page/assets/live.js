@@ -76,6 +76,24 @@ function showFigures(page) {
 			makeSortable(table);
 }
 
+/* ---- asking ---- */
+
+const PATIENCE_MS = 10000;
+
+/* The limit on time is taken back when the answer is here; AbortSignal.timeout() would hold on to each answer until then. */
+async function fetchText(path) {
+	const stop = new AbortController();
+	const limit = setTimeout(() => stop.abort(), PATIENCE_MS);
+	try {
+		const answer = await fetch(path, { cache: "no-store", signal: stop.signal });
+		if (!answer.ok)
+			throw new Error(`the server says ${answer.status}`);
+		return await answer.text();
+	} finally {
+		clearTimeout(limit);
+	}
+}
+
 /* ---- what was, for the charts ---- */
 
 const LOOKS = 600; // as many as the server keeps
@@ -106,10 +124,7 @@ function appendLook(fresh) {
 
 /* After a pause (the page was hidden, the computer slept), or when another server answers, all of it is fetched again. */
 async function fetchTrail() {
-	const answer = await fetch("now.json?trail=1", { cache: "no-store", signal: AbortSignal.timeout(10000) });
-	if (!answer.ok)
-		throw new Error(`the server says ${answer.status}`);
-	const now = await answer.json();
+	const now = JSON.parse(await fetchText("now.json?trail=1"));
 	trail = { ...now.trail, look: now.look, interval_s: now.interval_s, cores: now.cores,
 		memory_total_bytes: now.memory_total_bytes };
 	drawCharts(true);
@@ -138,10 +153,7 @@ function showState(text, className) {
 }
 
 async function fetchFigures() {
-	const answer = await fetch("figures", { cache: "no-store", signal: AbortSignal.timeout(10000) });
-	if (!answer.ok)
-		throw new Error(`the server says ${answer.status}`);
-	const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+	const page = new DOMParser().parseFromString(await fetchText("figures"), "text/html");
 	const newest = readBlock(page, "newest");
 	const isNew = newest.look !== trail.look;
 	if (isNew)

@@ -1,0 +1,202 @@
+#!/usr/bin/python3
+"""The live page in a real browser: it draws, keeps itself up to date, keeps what the reader chose, and does not grow."""
+import http.server
+import json
+import re
+import threading
+
+import browser
+from harness import main, near, test, wait_until
+from serving import Server, gpus, powercap
+
+ZONES = ["package-0=50+20*sin@0.7", "package-0/dram=5"]
+CARDS = "".join(f"gpu\nname Card {i} <b>bold</b>\npower_mw constant {100000 + 10000 * i}\nutilization_percent {90 - 10 * i} 1\n"
+                f"memory_used_bytes {i + 1}000000000\n" for i in range(8))
+LOOKS, FAST_S = 600, 0.004  # that the charts keep; between two in the test of growth
+HOSTILE = ["<script>window.hit=1</script>", "\"'><img src=x onerror=window.hit=1>", "\u202egnp.exe", "emoji 🔋 ok"]
+
+
+def machine(room):
+    environment, _ = powercap(room, *ZONES)
+    return {**environment, **gpus(room, CARDS)}
+
+
+def looks(page):
+    """What the reader sees change with every look."""
+    return page.text("time")
+
+
+def is_quiet(page, url):
+    complaints = page.complaints()
+    assert not complaints, complaints[0]
+    asked = {request.removeprefix(url) for request in page.requests()}
+    assert asked <= {"", "figures", "now.json?trail=1"}, asked
+
+
+@test
+def all_is_drawn(room):
+    """charts, tables and bars of a machine with eight GPUs, in light and dark, wide and narrow; nothing complains"""
+    server = Server(room, "--interval", "200ms", env=machine(room))
+    page = browser.open(server.url)
+    titles = page.texts(".live-chart figcaption strong")
+    assert titles == ["Power by domain", "Power by whose it is (attributed)", "GPU utilisation", "GPU memory", "CPU",
+                      "Memory", "Temperature"], titles
+    server.wait_for_looks(15)
+    is_quiet(page, server.url)
+    for scheme in ("light", "dark"):
+        for width in (1400, 400):
+            page.colours(scheme).size(width).settle()
+            inked = page.inked(".live-chart canvas:first-of-type")
+            assert min(inked) > 0.005, (scheme, width, inked)
+            assert page.overflow_px() == 0, width
+    assert page.count("#domain-table tbody tr") == 10
+    assert page.count("#process-table tbody tr") > 1
+    assert page.count("#domain-table b") == 0 and "<b>bold</b>" in page.text("#domain-table")
+
+
+@test
+def keeps_up(room):
+    """it shows each new look by itself, rows keep their element, and what the reader has sorted or focused stays"""
+    server = Server(room, "--interval", "200ms", env=machine(room))
+    page = browser.open(server.url)
+    page.js("document.querySelector('#domain-gpu-0').marked = true;"
+            "document.querySelector('#process-table thead th:nth-child(2) button').focus()")
+    page.keys("ENTER")
+    assert page.js("return document.querySelector('#process-table thead th:nth-child(2)').ariaSort") == "descending"
+    for _ in range(3):
+        before = looks(page)
+        wait_until(lambda: looks(page) != before or server.looks() < 2, "another look", 10)
+    wait_until(lambda: server.looks() > 15, "some looks")
+    pids = [int(pid) for pid in page.texts("#process-table tbody td:nth-child(2)")]
+    assert pids == sorted(pids, reverse=True), pids
+    assert page.js("return document.querySelector('#domain-gpu-0').marked")
+    assert page.js("return document.activeElement.textContent") == "PID"
+    assert page.js("return document.querySelector('#process-table thead th:nth-child(2)').ariaSort") == "descending"
+    is_quiet(page, server.url)
+
+
+@test
+def one_cursor(room):
+    """the cursor in one chart shows the same moment in all of them, and the time of day"""
+    server = Server(room, "--interval", "60s", env=machine(room))
+    page = browser.open(server.url)
+    near(float(page.texts("#chart-power figcaption .nowrap")[0].split()[-2]), 50, absolute=25)
+    page.hover("#chart-cpu .canvas", 0.99)
+    assert re.search(r"\d:\d\d:\d\d", page.text("#chart-power figcaption")), page.text("#chart-power figcaption")
+    page.hover("h1")
+    assert not re.search(r"\d:\d\d:\d\d", page.text("#chart-power figcaption"))
+
+
+@test
+def hostile_commands(room):
+    """commands that look like markup or turn the direction of writing are text, in the page and after each look"""
+    server = Server(room, "--interval", "200ms", env=machine(room))
+    for name in HOSTILE:  # busy, so that they are listed
+        room.start("-c", "while :; do :; done", name, program="/bin/sh")
+    page = browser.open(server.url)
+    wait_until(lambda: sum("onerror" in row or "script>" in row for row in page.texts("#process-table .name bdi")) >= 2,
+               "the commands in the table")
+    assert page.js("return window.hit") is None and page.count("#rest img") == 0 and page.count("#rest script") == 0
+    is_quiet(page, server.url)
+
+
+@test
+def server_goes_and_comes(room):
+    """when nobody answers the page says since when, and goes on by itself with whoever answers then"""
+    server = Server(room, "--interval", "200ms", env=machine(room))
+    page = browser.open(server.url)
+    server.process.terminate()
+    server.process.wait()
+    wait_until(lambda: "No answer since" in page.text("#state"), "the page says that nobody answers")
+    again = Server(room, "--interval", "200ms", listen=f"127.0.0.1:{server.port}", env=machine(room))
+    wait_until(lambda: page.text("#state") == "Live", "the page is live again")
+    near(page.js("return document.querySelectorAll('.live-chart').length"), 7)
+    assert again.looks() > 0
+
+
+@test
+def without_script(room):
+    """a browser that runs no script shows the figures, and no empty frames of charts"""
+    server = Server(room, env=machine(room))
+    page = browser.page().scripts(False)
+    try:
+        page.open(server.url, wait=False)
+        assert page.find("#domain-table").is_displayed()
+        assert "Power now" in page.find(".tiles").text
+        assert not page.find("#charts").is_displayed()
+    finally:
+        page.scripts(True)
+
+
+class Fast(http.server.BaseHTTPRequestHandler):
+    """The real page with looks that come thousands of times faster than a server's would."""
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        body = self.server.page if self.path == "/" else self.server.next_figures()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class FastServer(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, real):
+        super().__init__(("127.0.0.1", 0), Fast)
+        page, figures = real.ask("/")[2], real.ask("/figures")[2]
+        self.newest, self.before, _ = self.cut(figures, b"newest")
+        trail, before, after = self.cut(page, b"trail")
+        self.look = trail["look"]
+        for columns in (trail, *trail["domains"]):  # charts that are full
+            columns.update({key: [values[-1]] * LOOKS for key, values in columns.items()
+                            if isinstance(values, list) and key != "domains"})
+        trail["unix_s"] = [trail["unix_s"][-1] - (LOOKS - 1 - i) * FAST_S for i in range(LOOKS)]
+        self.page = before + json.dumps({**trail, "interval_s": FAST_S}).encode() + after
+
+    @staticmethod
+    def cut(page, name):
+        """The data of a block, and what stands before and behind it."""
+        before, block, rest = re.split(rb'(<script type="application/json" id="%s">)' % name, page)
+        data, end, after = rest.partition(b"</script>")
+        return json.loads(data), before + block, end + after
+
+    def next_figures(self):
+        self.look += 1
+        self.newest.update(look=self.look, interval_s=FAST_S, unix_s=[self.newest["unix_s"][0] + FAST_S])
+        figures = self.before.replace(b"process-", b"process-%d-" % self.look)  # all processes are others each time
+        return figures + json.dumps(self.newest).encode() + b"</script>\n"
+
+
+@test
+def no_growth(room):
+    """after hundreds of looks its memory and its number of elements are what they were when its charts were full"""
+    environment, _ = powercap(room, *ZONES)
+    fast = FastServer(Server(room, "--interval", "60s", env=environment))
+    thread = threading.Thread(target=fast.serve_forever, daemon=True)
+    thread.start()
+    try:
+        page = browser.open(f"http://127.0.0.1:{fast.server_address[1]}/").size(700, 500)
+        at = fast.look
+        wait_until(lambda: fast.look - at > 20, "looks", 30)
+        full, elements, at = page.heap_bytes(), page.count("*"), fast.look
+        wait_until(lambda: fast.look - at > 200, "many looks more", 60)
+        grown = page.heap_bytes() - full
+        # The engine itself takes 3 MB until it has settled; the rows alone of as many looks would be 20.
+        assert grown < 5 << 20, f"{grown} bytes in {fast.look - at} looks"
+        near(page.count("*"), elements, relative=0.02)
+        is_quiet(page, page.address)
+    finally:
+        page.open("about:blank")
+        fast.shutdown()
+        fast.server_close()
+        thread.join()
+
+
+if __name__ == "__main__":
+    main()
