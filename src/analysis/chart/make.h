@@ -61,7 +61,6 @@ struct chart_gauge {
 	size_t n;
 	double scale;
 	const struct run_device *device; // whose quick looks at counters are passed over; NULL: a run's samples
-	bool is_held;                    // a reading holds until the next one, however long that takes: rare readings
 };
 int pen_gauge(const struct chart_work *work, struct chart_series *series, const struct chart_gauge *gauge); // -ENOMEM
 

@@ -163,8 +163,7 @@ static bool counts(const struct chart_gauge *gauge, size_t i)
 {
 	if (value_ok(gauge->values[i]))
 		return true;
-	// A sample without a value is a hole; a rare reading is no news in most samples.
-	return !gauge->is_held && !(gauge->device != NULL && slice_is_look(gauge->device, i));
+	return gauge->device == NULL || !slice_is_look(gauge->device, i); // a sample without a value is a hole
 }
 
 static double value_of(const struct chart_gauge *gauge, size_t i)
@@ -177,15 +176,16 @@ struct gauge_walk {
 	const struct chart_gauge *gauge;
 	int64_t start_ns, end_ns, hole_ns; // of the segment
 	int64_t before_ns;
-	double before; // NaN: none, or a hole
-	bool any;
+	double before; // NaN: there was none
+	bool any;      // there is one before
 };
 
+// One that was taken before the start tells nothing of the run, unless it is the only one.
 static void first_reading(struct gauge_walk *walk, int64_t t_ns, double value)
 {
-	if (t_ns <= walk->start_ns) // just before the start, which is where its first bucket begins
-		pen_touch(walk->pen, walk->start_ns, walk->start_ns + 1, value);
-	else if (t_ns - walk->start_ns <= walk->hole_ns)
+	if (t_ns <= walk->start_ns)
+		return;
+	if (t_ns - walk->start_ns <= walk->hole_ns)
 		pen_hold(walk->pen, walk->start_ns, t_ns, value);
 	else
 		pen_touch(walk->pen, t_ns, t_ns, value);
@@ -197,8 +197,6 @@ static void reading(struct gauge_walk *walk, size_t i)
 	double value = value_of(walk->gauge, i);
 	if (!walk->any)
 		first_reading(walk, t_ns, value);
-	else if (walk->gauge->is_held)
-		pen_hold(walk->pen, walk->before_ns, t_ns, walk->before);
 	else if (t_ns - walk->before_ns <= walk->hole_ns)
 		pen_hold(walk->pen, walk->before_ns, t_ns, value);
 	else
@@ -213,8 +211,8 @@ static void gauge_segment(struct gauge_walk *walk, struct slice rows)
 	for (size_t i = rows.begin; i < rows.end; i++)
 		if (counts(walk->gauge, i))
 			reading(walk, i);
-	bool late = walk->gauge->is_held || walk->end_ns - walk->before_ns <= walk->hole_ns;
-	if (walk->any && late && walk->end_ns > walk->before_ns)
+	bool soon = walk->end_ns - walk->before_ns <= walk->hole_ns;
+	if (walk->any && soon && walk->end_ns > walk->before_ns)
 		pen_hold(walk->pen, walk->before_ns, walk->end_ns, walk->before);
 }
 

@@ -292,7 +292,7 @@ static int add_limits(struct chart_work *work, struct chart *chart)
 		if (series == NULL ||
 			pen_gauge(work, series,
 				&(struct chart_gauge){device->t_ns, device->values[DEVICE_POWER_CAP], device->n, 1e-3,
-					device, false}) < 0)
+					device}) < 0)
 			return -ENOMEM;
 	}
 	return 0;

@@ -80,19 +80,38 @@ static int64_t *both(const struct chart_work *work, enum run_metric main, enum r
 	return sum;
 }
 
+/* PSS is read now and then. It holds as long as resident memory, which every sample has, has moved by less than a tenth since: the rule
+ * of the attribution. */
+static int64_t *fresh_pss(const struct chart_work *work)
+{
+	int64_t *pss = both(work, RUN_MAIN_PSS, RUN_DESCENDANTS_PSS);
+	const int64_t *rss = both(work, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS);
+	if (pss == NULL || rss == NULL)
+		return NULL;
+	int64_t last = VALUE_MISSING, rss_then = VALUE_MISSING;
+	for (size_t i = 0, segment = 0; i < work->run->n; i++) {
+		for (; segment < work->run->n_segments && slice_samples(work->run, segment).begin <= i; segment++)
+			last = VALUE_MISSING; // other processes
+		if (value_ok(pss[i])) {
+			last = pss[i];
+			rss_then = rss[i];
+		} else if (value_ok(last) && value_ok(rss_then) && value_ok(rss[i]) &&
+			fabs((double)rss[i] - (double)rss_then) <= 0.1 * (double)rss[i]) {
+			pss[i] = last;
+		}
+	}
+	return pss;
+}
+
 static int add_gauge(struct chart_work *work, struct chart *chart, const struct chart_series *like,
-	const int64_t *values, bool is_held)
+	const int64_t *values)
 {
 	const struct run *run = work->run;
 	struct chart_series *series = values != NULL ? chart_add(work, chart, like) : NULL;
 	if (series == NULL)
 		return -ENOMEM;
 	return pen_gauge(work, series,
-		&(struct chart_gauge){.t_ns = run->t_ns,
-			.values = values,
-			.n = run->n,
-			.scale = 1,
-			.is_held = is_held});
+		&(struct chart_gauge){.t_ns = run->t_ns, .values = values, .n = run->n, .scale = 1});
 }
 
 int chart_memory(struct chart_work *work)
@@ -109,9 +128,9 @@ int chart_memory(struct chart_work *work)
 		.look = CHART_LINES,
 		.ceiling = run_fact_double(work->run, FACT_MEMORY_TOTAL)};
 	if (!chart_begin(work, &chart, 3) ||
-		add_gauge(work, &chart, &machine, work->run->values[RUN_SYSTEM_MEMORY], false) < 0 ||
-		add_gauge(work, &chart, &target, both(work, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS), false) < 0 ||
-		add_gauge(work, &chart, &pss, both(work, RUN_MAIN_PSS, RUN_DESCENDANTS_PSS), true) < 0)
+		add_gauge(work, &chart, &machine, work->run->values[RUN_SYSTEM_MEMORY]) < 0 ||
+		add_gauge(work, &chart, &target, both(work, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS)) < 0 ||
+		add_gauge(work, &chart, &pss, fresh_pss(work)) < 0)
 		return -ENOMEM;
 	return chart_end(work, &chart);
 }
@@ -124,8 +143,7 @@ int chart_processes(struct chart_work *work)
 		.unit = "processes",
 		.look = CHART_LINES,
 		.ceiling = (double)NAN};
-	if (!chart_begin(work, &chart, 1) ||
-		add_gauge(work, &chart, &target, work->run->values[RUN_PROCESSES], false) < 0)
+	if (!chart_begin(work, &chart, 1) || add_gauge(work, &chart, &target, work->run->values[RUN_PROCESSES]) < 0)
 		return -ENOMEM;
 	return chart_end(work, &chart);
 }

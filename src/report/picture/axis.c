@@ -64,8 +64,8 @@ static void pauses(struct picture *p, const struct plot *plot)
 		if (x < free_from || x + 90 > plot->right)
 			continue;
 		draw_text_begin(p,
-			&(struct draw_text){.x = x + 4,
-				.y = plot->top + 11,
+			&(struct draw_text){.x = x + 2,
+				.y = plot->top - 3,
 				.colour = COLOUR_FAINT,
 				.size = SMALL_TEXT_SIZE - 1});
 		buf_str(p->out, "pause");

@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 
-enum { LEFT = 58, RIGHT = 10, BOTTOM = 26, LEGEND_ROW = 17, SWATCH = 10, BAND_HEIGHT = 5 };
+enum { LEFT = 58, RIGHT = 10, BOTTOM = 26, LEGEND_ROW = 17, SWATCH = 10, BAND_HEIGHT = 5, TOP_GAP = 15 };
 
 /* ---- the legend ---- */
 
@@ -19,8 +19,23 @@ static const char *provenance_tag(const struct chart_series *s)
 	return s->provenance == PROVENANCE_DERIVED ? ", derived" : ", estimated";
 }
 
-static const char *series_words(const struct chart_series *s)
+static bool is_of_device(const struct chart *chart, const struct chart_series *s)
 {
+	return chart->look == CHART_LINES && s->device != NULL && s->line != CHART_PART;
+}
+
+static size_t count_like(const struct chart *chart, enum chart_line line)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < chart->n_series; i++)
+		n += chart->series[i].line == line;
+	return n;
+}
+
+static const char *series_words(const struct chart *chart, const struct chart_series *s)
+{
+	if (is_of_device(chart, s) && count_like(chart, s->line) > 1)
+		return s->line == CHART_TARGET ? "target's part of each" : "memory of each";
 	return s->line == CHART_WHOLE ? "highest of total" : s->device != NULL ? s->name : s->label;
 }
 
@@ -44,21 +59,17 @@ static void swatch(struct legend *legend, const struct series_look *look)
 		legend->x, y + SWATCH / 2.0, legend->x + SWATCH + 4, y + SWATCH / 2.0);
 }
 
-static void legend_item(struct legend *legend, const struct chart_series *s)
+static void legend_key(struct legend *legend, const struct series_look *look, const char *words, const char *tag)
 {
 	enum { NAME_WIDTH = 260, GAP = 16, TAIL = 18 };
 	struct picture *p = legend->c->p;
-	struct series_look look = series_look(legend->c, s);
-	const char *words = series_words(s), *tag = provenance_tag(s);
-	if (!look.is_shown)
-		return;
 	double width = fmin(draw_width(words, SMALL_TEXT_SIZE), NAME_WIDTH) + draw_width(tag, SMALL_TEXT_SIZE) + TAIL;
 	if (legend->x + width > p->width - RIGHT && legend->x > LEFT) {
 		legend->x = LEFT;
 		legend->y += LEGEND_ROW;
 	}
 	if (legend->draws) {
-		swatch(legend, &look);
+		swatch(legend, look);
 		draw_text_begin(p,
 			&(struct draw_text){.x = legend->x + TAIL,
 				.y = legend->y,
@@ -71,9 +82,53 @@ static void legend_item(struct legend *legend, const struct chart_series *s)
 	legend->x += width + GAP;
 }
 
+static void legend_item(struct legend *legend, const struct chart_series *s)
+{
+	struct series_look look = series_look(legend->c, s);
+	if (look.is_shown)
+		legend_key(legend, &look, series_words(legend->c->chart, s), provenance_tag(s));
+}
+
+// Of several devices one line of each other kind is enough: they have their devices' colours.
+static bool is_told(const struct chart *chart, size_t series)
+{
+	const struct chart_series *s = &chart->series[series];
+	for (size_t i = 0; i < series && is_of_device(chart, s); i++)
+		if (chart->series[i].line == s->line)
+			return true;
+	return false;
+}
+
 static const char *unit_of_title(const struct chart *chart)
 {
 	return strcmp(chart->unit, "cores") == 0 ? ", cores" : "";
+}
+
+static bool has_device(const struct chart *chart, const struct run_device *device)
+{
+	for (size_t i = 0; i < chart->n_series; i++)
+		if (chart->series[i].device == device)
+			return true;
+	return false;
+}
+
+// Temperatures are read whether clocks are held back or not.
+static bool is_shown(const struct chart *chart, const struct chart_band *band)
+{
+	return band->device == NULL || (has_device(chart, band->device) && strcmp(chart->id, "temperature") != 0);
+}
+
+static const struct {
+	const char *kind, *words;
+	enum colour colour;
+} band_looks[] = {{"throttle", "clocks held back", COLOUR_WARN}, {"gap", "not read", COLOUR_FAINT}};
+
+static bool has_band(const struct chart_picture *c, const char *kind)
+{
+	for (size_t i = 0; i < c->p->charts->n_bands; i++)
+		if (strcmp(c->p->charts->bands[i].kind, kind) == 0 && is_shown(c->chart, &c->p->charts->bands[i]))
+			return true;
+	return false;
 }
 
 // Returns where the plot may begin.
@@ -92,8 +147,17 @@ static double legend_and_title(struct chart_picture *c, bool draws)
 		draw_text_end(p);
 	}
 	for (size_t i = 0; i < c->chart->n_series; i++)
-		legend_item(&legend, &c->chart->series[i]);
-	return legend.y + 12;
+		if (c->chart->series[i].line == CHART_PART)
+			legend_item(&legend, &c->chart->series[i]);
+	for (size_t i = 0; i < c->chart->n_series; i++)
+		if (c->chart->series[i].line != CHART_PART && !is_told(c->chart, i))
+			legend_item(&legend, &c->chart->series[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(band_looks); i++)
+		if (has_band(c, band_looks[i].kind))
+			legend_key(&legend,
+				&(struct series_look){.colour = band_looks[i].colour, .width = BAND_HEIGHT - 1},
+				band_looks[i].words, "");
+	return legend.y + TOP_GAP;
 }
 
 /* ---- columns ---- */
@@ -167,14 +231,6 @@ static void ceiling(struct chart_picture *c)
 		c->plot.right, y);
 }
 
-static bool has_device(const struct chart *chart, const struct run_device *device)
-{
-	for (size_t i = 0; i < chart->n_series; i++)
-		if (chart->series[i].device == device)
-			return true;
-	return false;
-}
-
 // What could not be read is hatched where nothing at all is known; throttling is a strip along the top.
 static void bands(struct chart_picture *c)
 {
@@ -183,8 +239,7 @@ static void bands(struct chart_picture *c)
 		const struct chart_band *band = &p->charts->bands[i];
 		double x0 = axis_x(p, &c->plot, band->from_s), x1 = fmax(axis_x(p, &c->plot, band->to_s), x0 + 1);
 		bool is_gap = strcmp(band->kind, "gap") == 0;
-		if (band->device != NULL &&
-			(!has_device(c->chart, band->device) || strcmp(c->chart->id, "temperature") == 0))
+		if (!is_shown(c->chart, band))
 			continue;
 		if (is_gap && band->device == NULL)
 			draw_hatched(p, true, x0, c->plot.top, x1 - x0, plot_height(&c->plot));
@@ -195,17 +250,25 @@ static void bands(struct chart_picture *c)
 	}
 }
 
-double picture_chart_height(const struct picture *p, const struct chart *chart)
-{
-	return chart->look == CHART_STACKED ? 270 : 150;
-}
-
-void picture_chart(struct picture *p, const struct chart *chart)
+static struct chart_picture begin(struct picture *p, const struct chart *chart)
 {
 	struct chart_picture c = {.p = p, .chart = chart};
 	c.plot = (struct plot){.left = LEFT, .right = p->width - RIGHT, .bottom = p->height - BOTTOM};
 	make_columns(&c);
 	c.plot.top = legend_and_title(&c, false);
+	return c;
+}
+
+// A long legend takes nothing from the plot.
+double picture_chart_height(const struct picture *p, const struct chart *chart)
+{
+	struct picture unseen = *p;
+	return begin(&unseen, chart).plot.top + BOTTOM + (chart->look == CHART_STACKED ? 216 : 96);
+}
+
+void picture_chart(struct picture *p, const struct chart *chart)
+{
+	struct chart_picture c = begin(p, chart);
 	double highest = highest_shown(&c);
 	if (chart->ceiling <= 1.25 * highest)
 		highest = fmax(highest, chart->ceiling);

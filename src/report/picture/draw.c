@@ -169,14 +169,14 @@ static uint32_t code_point(const char *bytes, size_t length)
 // In parts of the size of letters. Letters of most alphabets are alike, those of East Asia and pictures are twice as wide.
 static double advance(uint32_t code)
 {
-	static const char narrow[] = "iljtfrI.,:;'|!()[]/ ", broad[] = "mwMW@%&";
+	static const char narrow[] = "iljtfrI.,:;'|!()[]/ ", broad[] = "mwMW@%&<>=+~#";
 	if (code >= 0x1100)
 		return 1;
 	if (code < 0x80 && code > 0 && strchr(narrow, (int)code) != NULL)
 		return 0.33;
 	if (code < 0x80 && code > 0 && strchr(broad, (int)code) != NULL)
 		return 0.85;
-	return code < 0x80 && code >= 'A' && code <= 'Z' ? 0.68 : 0.56;
+	return code < 0x80 && code >= 'A' && code <= 'Z' ? 0.7 : 0.6;
 }
 
 // A character of the text, 0 bytes at its end; what is none, or XML does not know, is U+FFFD.

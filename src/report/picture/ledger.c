@@ -5,7 +5,16 @@
 #include "base/util.h"
 #include "report/report.h"
 
-enum { BAR_TOP = 24, BAR_HEIGHT = 26, THIN_TOP = 56, THIN_HEIGHT = 10, LEGEND_TOP = 84, ROW = 17, SWATCH = 10 };
+enum {
+	BAR_TOP = 24,
+	BAR_HEIGHT = 26,
+	THIN_TOP = 56,
+	THIN_HEIGHT = 10,
+	LEGEND_TOP = 84,
+	ROW = 17,
+	SWATCH = 10,
+	TAIL = 16
+};
 
 static const struct {
 	size_t offset;
@@ -34,12 +43,24 @@ bool ledger_has(const struct charts *charts)
 struct keys_row { // of the legend
 	struct picture *p;
 	double x, y;
+	bool draws; // else it only finds how high it is
 };
+
+static void draw_key(const struct keys_row *row, enum colour colour, const char *name, double name_width,
+	const char *figure)
+{
+	struct picture *p = row->p;
+	draw_rect(p, &(struct draw_style){.colour = colour}, row->x, row->y - SWATCH + 1, SWATCH, SWATCH);
+	draw_text_begin(p, &(struct draw_text){.x = row->x + TAIL, .y = row->y, .colour = COLOUR_INK});
+	draw_name(p->out, name, name_width);
+	draw_words(p->out, figure != NULL ? figure : "");
+	draw_text_end(p);
+}
 
 static void key(struct keys_row *row, enum colour colour, const char *name, double energy_j, double total_j,
 	const char *tag)
 {
-	enum { NAME_WIDTH = 180, GAP = 20, TAIL = 16 };
+	enum { NAME_WIDTH = 180, GAP = 20 };
 	struct picture *p = row->p;
 	struct buf figure;
 	buf_init(&figure, 64);
@@ -54,11 +75,8 @@ static void key(struct keys_row *row, enum colour colour, const char *name, doub
 		row->x = 0;
 		row->y += ROW;
 	}
-	draw_rect(p, &(struct draw_style){.colour = colour}, row->x, row->y - SWATCH + 1, SWATCH, SWATCH);
-	draw_text_begin(p, &(struct draw_text){.x = row->x + TAIL, .y = row->y, .colour = COLOUR_INK});
-	draw_name(p->out, name, NAME_WIDTH);
-	draw_words(p->out, figure.data != NULL ? figure.data : "");
-	draw_text_end(p);
+	if (row->draws)
+		draw_key(row, colour, name, NAME_WIDTH, figure.data);
 	row->x += width + GAP;
 	buf_finish(&figure);
 }
@@ -107,14 +125,27 @@ static const char *tag_of(enum provenance provenance)
 	return tags[provenance];
 }
 
-// Words take about as much room at any width; a second row for the domains.
+// Returns where it ends.
+static double legend(struct picture *p, bool draws)
+{
+	const struct findings *f = p->f;
+	struct keys_row row = {.p = p, .y = LEGEND_TOP, .draws = draws};
+	for (size_t i = 0; i < ARRAY_SIZE(owners); i++)
+		if (part_of(f, i) > 0)
+			key(&row, owners[i].colour, owners[i].words, part_of(f, i), f->total_j, "");
+	row.x = 0;
+	row.y += ROW + 4;
+	for (size_t d = 0; d < f->n_domains; d++)
+		if (counts(&f->domains[d]))
+			key(&row, colour_of_device(f, f->domains[d].device), f->domains[d].device->name,
+				f->domains[d].energy_j, f->total_j, tag_of(f->domains[d].provenance));
+	return row.y;
+}
+
 double ledger_height(const struct picture *p)
 {
-	size_t n = 0;
-	for (size_t d = 0; d < p->f->n_domains; d++)
-		n += counts(&p->f->domains[d]);
-	size_t a_row = p->width > 200 ? (size_t)(p->width / 170) : 1;
-	return LEGEND_TOP + ROW * (double)(2 + (n + a_row - 1) / a_row);
+	struct picture unseen = *p;
+	return legend(&unseen, false) + 8;
 }
 
 void ledger_draw(struct picture *p)
@@ -129,15 +160,7 @@ void ledger_draw(struct picture *p)
 	draw_text_end(p);
 	by_owner(p);
 	by_domain(p);
-	struct keys_row row = {.p = p, .y = LEGEND_TOP};
-	for (size_t i = 0; i < ARRAY_SIZE(owners); i++)
-		if (part_of(f, i) > 0)
-			key(&row, owners[i].colour, owners[i].words, part_of(f, i), f->total_j, "");
-	row = (struct keys_row){.p = p, .y = row.y + ROW + 4};
-	for (size_t d = 0; d < f->n_domains; d++)
-		if (counts(&f->domains[d]))
-			key(&row, colour_of_device(f, f->domains[d].device), f->domains[d].device->name,
-				f->domains[d].energy_j, f->total_j, tag_of(f->domains[d].provenance));
+	legend(p, true);
 }
 
 void ledger_words(const struct charts *charts, struct buf *out)
