@@ -9,10 +9,10 @@ static const char *const words[] = {
 	[WORD_ANYTHING] = " -x",
 	[WORD_FILE] = " -r -F",
 	[WORD_FOLDER] = " -x -a '(__fish_complete_directories)'",
-	[WORD_RUN] = " -x -k -a '(__fish_complete_suffix .sqlite)'",
+	[WORD_RUN] = " -x -a '(__wattle_files sqlite)'",
 	[WORD_NAMED_RUN] = " -r -F",
-	[WORD_ONNX] = " -x -k -a '(__fish_complete_suffix .onnx)'",
-	[WORD_JSON] = " -x -k -a '(__fish_complete_suffix .json)'",
+	[WORD_ONNX] = " -x -a '(__wattle_files onnx)'",
+	[WORD_JSON] = " -x -a '(__wattle_files json)'",
 	[WORD_DEVICE] = " -x -a '(__wattle_devices)'",
 	[WORD_PID] = " -x -a '(__fish_complete_pids)'",
 };

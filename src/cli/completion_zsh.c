@@ -91,8 +91,7 @@ static void add_operands(struct buf *out, const struct command *command)
 		buf_printf(out, ":%s'", actions[operands.at[i].kind]);
 	}
 	if (operands.command != TAKES_NO_COMMAND)
-		buf_printf(out, " \\\n\t\t'(-)%zu:program: _command_names -e' '*:::arguments: _normal'",
-			operands.n + 1);
+		buf_str(out, " \\\n\t\t'(-)*:::program and its arguments: _normal'");
 }
 
 static void begin_function(struct buf *out, const char *name)

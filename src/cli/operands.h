@@ -30,7 +30,7 @@ struct operands {
 	enum { TAKES_NO_COMMAND, TAKES_COMMAND, TAKES_COMMAND_AFTER_DASHES } command; // CMD comes after them
 };
 
-// Of the argument of an option; -1: a word that is not in the vocabulary (a test says so).
+// Of the argument of an option; -ENOENT: a word that is not in the vocabulary, which takes a row there then.
 int word_kind_of(const char *name);
 struct operands operands_of(const struct command *command);
 

@@ -65,6 +65,13 @@ function __wattle_complete_target # what fish would say of that program's own li
 	complete -C (string join ' ' -- (string escape -- $words) (commandline -ct))
 end
 
+function __wattle_files # with these endings, and folders; all files where there is none
+	set -l all (complete -C "__fish_command_without_completions $(commandline -ct)")
+	set -l found (string match -e -r "(\\.($(string join '|' $argv))|/)(\t|\$)" -- $all)
+	set -q found[1]; or set found $all
+	printf '%s\n' $found
+end
+
 function __wattle_devices
 	set -l words (commandline -opc)
 	command $words[1] --complete devices 2>/dev/null

@@ -1,0 +1,203 @@
+"""Completions in the real shells: what the Tab key would offer, or does, for lines as people type them."""
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import time
+
+from harness import BUILD, Skip, WATTLE, main, test
+
+WORDS = ["list", "get", "set", "reset", "tune"]
+# A line, with the cursor at its end; what is among those offered; what is not.
+LINES = [
+    ("wattle r", {"run", "report"}, {"list"}),
+    ("wattle ", {"run", "attach", "cap", "model"}, {"gpu-0"}),
+    ("wattle cap ", set(WORDS), {"run"}),
+    ("wattle cap s", {"set"}, {"reset"}),
+    ("wattle run --ti", {"--time-unit"}, {"--interval"}),
+    ("wattle run --ram-unit ", {"bytes", "gigabytes", "terabytes"}, {"hours"}),
+    ("wattle report two.sqlite --format js", {"json"}, {"text"}),
+    ("wattle report t", {"two.sqlite"}, {"ten.txt"}),
+    ("wattle run -o t", {"two.sqlite", "ten.txt"}, set()),
+    ("wattle model n", {"net.onnx"}, {"new.txt"}),
+    ("wattle run -q ech", {"echo"}, {"run"}),
+    ("wattle run -o x -i 100ms -- ech", {"echo"}, set()),
+    ("wattle run -q cat t", {"ten.txt"}, set()),
+    ("wattle cap set gpu-0 250 -- ech", {"echo"}, set()),
+    ("wattle cap get gpu", {"gpu-0", "gpu-1"}, {"package-0"}),
+    ("wattle list f", {"folder"}, {"ten.txt"}),
+]
+
+
+def prepare(room):
+    """A folder with files to complete, the program in PATH, and two GPUs."""
+    folder = room.tree("here", {"two.sqlite": "", "ten.txt": "", "net.onnx": "", "new.txt": "", "a b.sqlite": "",
+                                "folder/in.sqlite": ""})
+    (room.folder / "cards").write_text("gpu\npower_mw constant 100000\nlimits_mw 100000 400000 400000 400000\n" * 2)
+    for shell in ("bash", "zsh", "fish"):
+        (room.folder / f"completion.{shell}").write_text(room.wattle("--completion", shell).stdout)
+    room.environment.update({
+        "PATH": f"{WATTLE.parent}:{os.environ['PATH']}", "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
+        "WATTLE_FAKE_NVML": str(room.folder / "cards"), "HOME": str(room.folder), "XDG_CONFIG_HOME": str(room.folder / "config"),
+        "XDG_DATA_HOME": str(room.folder / "data"), "TERM": "xterm", "PS1": "> "})
+    return folder
+
+
+def check(offered_for):
+    for line, wanted, unwanted in LINES:
+        offered = offered_for(line)
+        assert wanted <= offered, f"{line!r}: offered {sorted(offered)[:20]}, wanted {wanted}"
+        assert not unwanted & offered, f"{line!r}: offered {sorted(offered)[:20]}, not wanted {unwanted}"
+
+
+def shell(name):
+    path = shutil.which(name)
+    if path is None:
+        raise Skip(f"{name} is not installed")
+    return path
+
+
+BASH = r"""
+%s
+source "$1"
+COMP_LINE=$2 COMP_POINT=${#2}
+read -ra COMP_WORDS <<<"$2"
+[[ $2 != *' ' ]] || COMP_WORDS+=('')
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_wattle wattle "${COMP_WORDS[COMP_CWORD]}" ''
+printf '%%s\n' "${COMPREPLY[@]}"
+"""
+
+
+@test
+def in_bash(room):
+    """bash, with and without bash-completion, offers what stands in the tables"""
+    folder = prepare(room)
+    for library in ("source /usr/share/bash-completion/bash_completion", ""):
+        def offered(line):
+            done = room.finish(room.start("-c", BASH % library, "bash", room.folder / "completion.bash", line,
+                                          program=shell("bash"), cwd=folder))
+            return {word.rstrip("/ ") for word in done.stdout.splitlines()}
+        check(offered)
+
+
+@test
+def in_fish(room):
+    """fish offers what stands in the tables, each with a few words"""
+    folder = prepare(room)
+    script = 'source $argv[1]; complete -C "$argv[2]"'
+
+    def offered(line):
+        done = room.finish(room.start("--no-config", "-c", script, room.folder / "completion.fish", line,
+                                      program=shell("fish"), cwd=folder))
+        assert not done.stderr, (line, done.stderr)
+        return {row.split("\t")[0].rstrip("/") for row in done.stdout.splitlines()}
+    check(offered)
+    done = room.finish(room.start("--no-config", "-c", script, room.folder / "completion.fish", "wattle at",
+                                  program=shell("fish"), cwd=folder))
+    assert "attach\tmeasure a running process" in done.stdout, done.stdout
+
+
+# Tab lists what there is and inserts nothing, however few there are.
+ZSH = r"""
+autoload -U compinit; compinit -D
+zstyle ':completion:*' verbose no
+LISTMAX=0
+source %s
+bindkey '^I' list-choices
+PS1='READY> '
+"""
+ESCAPE = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[=>])")
+
+
+class Terminal:
+    """An interactive shell on a terminal of its own, and what it showed."""
+
+    def __init__(self, room, folder, program, *arguments):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execve(program, [program, *map(str, arguments)], room.environment)
+        self.shown = b""
+
+    def until(self, mark, seconds=15):
+        end = time.monotonic() + seconds
+        while mark not in self.shown:
+            ready, _, _ = select.select([self.fd], [], [], max(end - time.monotonic(), 0))
+            assert ready, (mark, self.shown)
+            self.shown += os.read(self.fd, 65536)
+        found, _, self.shown = self.shown.partition(mark)
+        return found.decode()
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def close(self):
+        os.close(self.fd)
+        os.kill(self.pid, 9)
+        os.waitpid(self.pid, 0)
+
+
+@test
+def in_zsh(room):
+    """zsh, on a terminal, adds what stands in the tables when Tab is pressed"""
+    folder = prepare(room)
+    (room.folder / ".zshrc").write_text(ZSH % (room.folder / "completion.zsh"))
+    terminal = Terminal(room, folder, shell("zsh"), "-i")
+    try:
+        terminal.until(b"READY> ")
+
+        def offered(line):
+            terminal.type(line + "\t")
+            shown = terminal.until(b"\r\x1b[7C").rpartition("\x1b[J")[2]  # back to behind the prompt, the list is drawn
+            terminal.type("\x15")
+            return {word.replace("\\", "").rstrip("/") for word in re.split(r"[\r\n]+|\s\s+", ESCAPE.sub("", shown))}
+        check(offered)
+    finally:
+        terminal.close()
+
+
+@test
+def tab_in_bash(room):
+    """Tab on a terminal: a name with a blank comes out quoted, --format= is completed behind the ="""
+    folder = prepare(room)
+    (room.folder / "rc").write_text(f"source {room.folder}/completion.bash\nPS1='READY> '\nbind 'set bell-style none'\n")
+    terminal = Terminal(room, folder, shell("bash"), "--rcfile", room.folder / "rc", "-i")
+    try:
+        for typed, line in (("wattle report a\t", "wattle report a\\ b.sqlite "),
+                            ("wattle report two.sqlite --format=js\t", "wattle report two.sqlite --format=json "),
+                            ("wattle compare old=tw\t", "wattle compare old=two.sqlite "),
+                            ("wattle sens\t", "wattle sensors ")):
+            terminal.until(b"READY> ")
+            terminal.type(typed)
+            terminal.until(line.encode())
+            terminal.type("\x15\n")
+    finally:
+        terminal.close()
+
+
+@test
+def vocabulary(room):
+    """every option that takes a value says in a word of the vocabulary what it is, so that none is left without completion"""
+    table = room.wattle("--completion", "bash").stdout
+    commands = re.findall(r"^  (\w+) +", room.wattle("--help").stdout, re.MULTILINE)
+    for command in commands:
+        parts = re.findall(rf"^  {command} (\w+) +", room.wattle(command, "--help").stdout, re.MULTILINE)
+        for name in [f"{command} {part}" for part in parts] or [command]:
+            for option in re.findall(r"^  (?:-\w, )?--([\w-]+) \S", room.wattle(*name.split(), "--help").stdout, re.MULTILINE):
+                assert f"'{name} --{option}'" in table, (name, option)
+    assert "unheard-of" not in table, [line for line in table.splitlines() if "unheard-of" in line]
+
+
+@test
+def wrong_shell(room):
+    """a shell that there is no completion for: one line that names those that there are"""
+    for words in (["--completion"], ["--completion", "tcsh"]):
+        done = room.wattle(*words)
+        assert done.returncode == 2 and done.stderr == "wattle: --completion: give one of bash, zsh, fish\n", done
+
+
+if __name__ == "__main__":
+    main()

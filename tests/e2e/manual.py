@@ -1,0 +1,89 @@
+"""Manual pages: one a command, complete, well-formed, found by man where they are installed."""
+import os
+import re
+import shutil
+import subprocess
+
+from harness import BUILD, Skip, main, test
+
+OPTION = re.compile(r"^  (?:-(\w), )?--([\w-]+)", re.MULTILINE)
+
+
+def commands(room):
+    names = re.findall(r"^  (\w+) +", room.wattle("--help").stdout, re.MULTILINE)
+    assert len(names) >= 12, names
+    return names
+
+
+def parts(room, command):
+    return re.findall(rf"^  {command} (\w+) +", room.wattle(command, "--help").stdout, re.MULTILINE)
+
+
+def plain(page):
+    """A page's source as the words that a reader sees."""
+    return re.sub(r"\\f[BRI]|\\&", "", page).replace("\\-", "-").replace("\\e", "\\")
+
+
+@test
+def pages(room):
+    """each command has a page with its usage, each of its options and each of its parts; the main page names them all"""
+    overview = plain(room.wattle("--manual").stdout)
+    for command in commands(room):
+        page = plain(room.wattle("--manual", command).stdout)
+        assert f".BR wattle-{command} (1)" in overview and f"\nwattle-{command} - " in page, command
+        for name in [command, *(f"{command} {part}" for part in parts(room, command))]:
+            help_text = room.wattle(*name.split(), "--help").stdout
+            usage = help_text.splitlines()[0].removeprefix(f"usage: wattle {name} ")
+            if name == command and parts(room, command):
+                continue  # "list|get|…": the page has each of them instead
+            assert usage in " ".join(page.split("\n")), (name, usage)
+            for letter, option in OPTION.findall(help_text.partition("\noptions:\n")[2].partition("\nexamples:\n")[0]):
+                assert re.search(rf"^(-{letter}, )?--{option}( .*)?$", page, re.MULTILINE), (name, option)
+            for line in re.findall(r"^  (wattle .*)$", help_text.partition("\nexamples:\n")[2], re.MULTILINE):
+                assert f".B {line}\n" in page, (name, line)
+
+
+@test
+def well_formed(room):
+    """mandoc's lint has nothing to say of any page"""
+    if shutil.which("mandoc") is None:
+        raise Skip("mandoc is not installed")
+    for words in ([], *([name] for name in commands(room))):
+        path = room.folder / "page.1"
+        path.write_text(room.wattle("--manual", *words).stdout)
+        done = room.finish(room.start("-Tlint", "-W", "style", path, program="mandoc"))
+        said = [line for line in done.stdout.splitlines() + done.stderr.splitlines() if "referenced manual not found" not in line]
+        assert not said, said
+
+
+@test
+def installed(room):
+    """what is installed lies where man, bash-completion, zsh and fish look, and man shows it by its name"""
+    if shutil.which("meson") is None:
+        raise Skip("meson is not installed")
+    place = room.folder / "place"
+    subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", place], check=True, capture_output=True)
+    found = {path.name: path for path in place.rglob("*") if path.is_file()}
+    for command in commands(room):
+        page = found[f"wattle-{command}.1"]
+        assert page.parent.name == "man1" and page.read_text() == room.wattle("--manual", command).stdout, command
+    prefix = found["wattle.1"].parents[3]
+    for shell, name in (("bash", "share/bash-completion/completions/wattle"), ("zsh", "share/zsh/site-functions/_wattle"),
+                        ("fish", "share/fish/vendor_completions.d/wattle.fish")):
+        assert (prefix / name).read_text() == room.wattle("--completion", shell).stdout, name
+    if shutil.which("man") is None:
+        raise Skip("man is not installed")
+    shown = room.finish(room.start("-P", "cat", "wattle-cap", program="man",
+                                   env={"MANPATH": str(prefix / "share/man"), "MANWIDTH": "80", "PATH": os.environ["PATH"]}))
+    assert "wattle cap tune DEVICE" in " ".join(shown.stdout.split()), shown
+
+
+@test
+def unknown_page(room):
+    """a page of no command: one line, status 2"""
+    done = room.wattle("--manual", "fly")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "'fly'" in done.stderr, done
+
+
+if __name__ == "__main__":
+    main()
