@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -144,32 +145,43 @@ static int print_once(struct session *session, struct top_run *run, bool utf8)
 
 /* ---- until it is quit ---- */
 
-static volatile sig_atomic_t is_asked_to_end;
+static volatile sig_atomic_t is_asked_to_end, is_drawing;
+static struct termios found_modes; // of the terminal, before us
 
+/* A terminal that takes nothing more (Ctrl-S, a dead connection) holds us in the middle of a frame, and ncurses writes until all
+ * is written: then there is no way back to the loop. */
 static void ask_to_end(int signal)
 {
 	is_asked_to_end = 1;
+	if (is_drawing && tcsetattr(STDOUT_FILENO, TCSANOW, &found_modes) == 0)
+		_exit(EXIT_DONE);
 }
+
+struct masks { // of blocked signals
+	sigset_t waiting, drawing;
+};
 
 /* Signals come only while we wait, so that none is overlooked between a check and the wait; and ncurses' own, for a new size
  * and for being stopped, find it at rest. */
-static void prepare_signals(sigset_t *ret_waiting)
+static void prepare_signals(struct masks *ret_masks)
 {
 	static const int ends[] = {SIGINT, SIGTERM, SIGHUP}, others[] = {SIGWINCH, SIGTSTP};
 	struct sigaction action = {.sa_handler = ask_to_end};
-	sigset_t blocked;
-	sigemptyset(&blocked);
+	sigset_t blocked, found;
+	sigprocmask(SIG_SETMASK, NULL, &found);
+	blocked = ret_masks->waiting = ret_masks->drawing = found;
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		sigaction(ends[i], &action, NULL);
 		sigaddset(&blocked, ends[i]);
+		sigdelset(&ret_masks->waiting, ends[i]);
+		sigdelset(&ret_masks->drawing, ends[i]);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		sigaddset(&blocked, others[i]);
-	sigprocmask(SIG_BLOCK, &blocked, ret_waiting);
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-		sigdelset(ret_waiting, ends[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		sigdelset(ret_waiting, others[i]);
+		sigdelset(&ret_masks->waiting, others[i]);
+		sigaddset(&ret_masks->drawing, others[i]);
+	}
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
 struct loop {
@@ -178,7 +190,7 @@ struct loop {
 	struct top_run *run;
 	int in_fd;
 	bool utf8, anew;
-	sigset_t waiting;
+	struct masks masks;
 };
 
 static void draw(struct loop *loop)
@@ -188,8 +200,14 @@ static void draw(struct loop *loop)
 		return;
 	screen_size(loop->screen, &columns, &rows);
 	const struct frame *frame = session_frame(loop->session, columns, rows, loop->utf8);
-	if (frame != NULL)
-		screen_draw(loop->screen, frame, loop->anew);
+	if (frame == NULL)
+		return;
+	sigset_t blocked;
+	is_drawing = 1;
+	sigprocmask(SIG_SETMASK, &loop->masks.drawing, &blocked);
+	screen_draw(loop->screen, frame, loop->anew);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	is_drawing = 0;
 	loop->anew = false;
 }
 
@@ -198,7 +216,7 @@ static bool wait_for(struct loop *loop, int64_t ns)
 {
 	struct pollfd in = {.fd = loop->in_fd, .events = POLLIN};
 	struct timespec timeout = {ns / NS_PER_S, ns % NS_PER_S};
-	int n = ppoll(&in, 1, &timeout, &loop->waiting);
+	int n = ppoll(&in, 1, &timeout, &loop->masks.waiting);
 	return n <= 0 || (in.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
 }
 
@@ -260,7 +278,8 @@ static int show(struct session *session, struct top_run *run, const struct value
 	if (in == NULL)
 		return print_once(session, run, utf8);
 	loop.in_fd = fileno(in);
-	prepare_signals(&loop.waiting);
+	tcgetattr(STDOUT_FILENO, &found_modes);
+	prepare_signals(&loop.masks);
 	int r = screen_open(in, stdout, colours_of(values), &loop.screen, &error);
 	if (r == 0)
 		follow(&loop, env);
@@ -307,6 +326,8 @@ static int top(const struct values *values, const char *path, const struct wattl
 	session_set_run(session, top_run_view(run));
 	if (!session_options.is_once) // which looks later
 		top_run_look(run, session_now(session)->t_ns, false);
+	if (!values->once && isatty(STDOUT_FILENO) && !is_terminal)
+		cli_warn("this kind of terminal can't place its cursor (TERM=vt100 or xterm can): one picture");
 	if (session_options.is_once)
 		status = print_once(session, run, utf8);
 	else

@@ -76,13 +76,13 @@ static void share(const int *want, int rows, int *given)
 	given[PANEL_PROCESSES] += left;
 }
 
-// A screen that few processes leave half empty shows more of the past.
-static void fill(const int *want, int *given)
+// A screen that few processes leave half empty shows more of the past: in its own rows, or beside those of the domains.
+static void fill(const int *want, bool is_wide, int rows, int *given)
 {
-	int spare = given[PANEL_PROCESSES] - want[PANEL_PROCESSES];
-	if (spare > 0 && given[PANEL_GRAPH] > 0) {
-		int n = least(spare, 8);
-		given[PANEL_GRAPH] += n;
+	enum panel larger = is_wide ? PANEL_DOMAINS : PANEL_GRAPH;
+	int n = least(given[PANEL_PROCESSES] - want[PANEL_PROCESSES], rows / 3);
+	if (n > 0 && given[larger] > 0) {
+		given[larger] += n;
 		given[PANEL_PROCESSES] -= n;
 	}
 }
@@ -98,17 +98,18 @@ static void stack(const int *given, int columns, struct live_layout *layout)
 
 static struct area right_of(struct area *left, int width)
 {
+	enum { GAP = 2 };
 	struct area right = *left;
 	left->width = width;
-	right.x = width + 1;
-	right.width -= width + 1;
+	right.x = width + GAP;
+	right.width -= width + GAP;
 	return right;
 }
 
-// The figures keep 80 columns or two fifths, the past gets the rest; spans the last two fifths beside the processes.
+// The figures keep 80 columns or half of all, the past gets the rest; spans the last two fifths beside the processes.
 static void widen(const struct live_need *need, int columns, struct live_layout *layout)
 {
-	int figures = most(78, columns * 2 / 5);
+	int figures = most(80, columns / 2);
 	struct area above = {.x = 0, .y = layout->panels[PANEL_TOTAL].y, .width = columns, .height = 0};
 	for (int i = PANEL_TOTAL; i < PANEL_SPANS; i++)
 		above.height += layout->panels[i].height;
@@ -129,7 +130,7 @@ void live_layout(const struct live_need *need, int columns, int rows, struct liv
 	ret_layout->is_wide = columns >= LAYOUT_WIDE && rows >= 12 && need->past && need->energy;
 	wanted(need, columns, rows, ret_layout->is_wide, want);
 	share(want, rows, given);
-	fill(want, given);
+	fill(want, ret_layout->is_wide, rows, given);
 	stack(given, columns, ret_layout);
 	if (ret_layout->is_wide)
 		widen(need, columns, ret_layout);

@@ -200,7 +200,9 @@ static void draw_bar(const struct canvas *canvas, struct line *line, size_t numb
 static void draw_past(const struct canvas *canvas, struct line *line, size_t number, int width)
 {
 	const struct now_domain *domain = &canvas->view->now->domains[number];
-	enum graph_style style = canvas->frame->utf8 ? canvas->view->ui->style : GRAPH_ASCII;
+	// In one row blocks tell eight heights, dots only four.
+	enum graph_style style = !canvas->frame->utf8 || canvas->view->ui->style == GRAPH_ASCII ? GRAPH_ASCII
+												: GRAPH_BLOCK;
 	double values[NOW_HISTORY];
 	size_t n = graph_room(style, width);
 	n = n < NOW_HISTORY ? n : NOW_HISTORY;
@@ -209,7 +211,7 @@ static void draw_past(const struct canvas *canvas, struct line *line, size_t num
 	const struct graph graph = {.style = style,
 		.values = values,
 		.n = n,
-		.top = scale_of(domain),
+		.top = graph_top(largest(domain), 1),
 		.pen = {.colour = domain_colour(canvas->view->now, number)}};
 	graph_draw(canvas->frame, (struct area){.x = line->x, .y = line->y, .width = width, .height = 1}, &graph);
 	line_blank(line, width + 1);
@@ -254,25 +256,63 @@ static void draw_row(const struct canvas *canvas, size_t number, int row, const 
 }
 
 // Those that do not fit, in one row.
-static void draw_rest(const struct canvas *canvas, size_t first, int row)
+static void draw_rest(const struct canvas *canvas, const size_t *rest, size_t n, int row)
 {
 	const struct now *now = canvas->view->now;
 	struct line line = line_in(canvas->frame, canvas->area, row);
 	double sum_w = 0;
-	for (size_t i = first; i < now->n_domains; i++)
-		if (now->domains[i].in_total && !isnan(now->domains[i].power_w))
-			sum_w += now->domains[i].power_w;
-	line_printf(&line, pen_faint, "%zu more: %s", now->n_domains - first, figure_power(sum_w).text);
+	for (size_t i = 0; i < n; i++) {
+		const struct now_domain *domain = &now->domains[rest[i]];
+		if (domain->in_total && !isnan(domain->power_w))
+			sum_w += domain->power_w;
+	}
+	line_printf(&line, pen_faint, "%zu more: %s", n, figure_power(sum_w).text);
+}
+
+/* ---- all of them ---- */
+
+enum { ORDERED_MOST = 256 };
+
+static bool lies_in(const struct now *now, size_t part, size_t whole)
+{
+	return part != whole && strcmp(now->domains[part].domain->inside, now->domains[whole].domain->name) == 0;
+}
+
+static bool is_outermost(const struct now *now, size_t number)
+{
+	for (size_t i = 0; i < now->n_domains; i++)
+		if (lies_in(now, number, i))
+			return false;
+	return true;
+}
+
+// Parts stand below what they are parts of; parts of parts at the end of these.
+static size_t order_domains(const struct now *now, size_t *order)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < now->n_domains && n < ORDERED_MOST; i++) {
+		if (!is_outermost(now, i))
+			continue;
+		size_t first = n;
+		order[n++] = i;
+		for (size_t at = first; at < n; at++)
+			for (size_t part = 0; part < now->n_domains && n < ORDERED_MOST; part++)
+				if (lies_in(now, part, order[at]))
+					order[n++] = part;
+	}
+	return n;
 }
 
 void panel_domains(const struct canvas *canvas)
 {
 	const struct now *now = canvas->view->now;
+	size_t order[ORDERED_MOST];
+	size_t n = order_domains(now, order);
 	const struct plan plan = plan_for(now, canvas->area.width, !canvas->view->is_once);
-	size_t height = (size_t)canvas->area.height, n = now->n_domains;
+	size_t height = (size_t)canvas->area.height;
 	size_t shown = n <= height ? n : height - 1;
 	for (size_t i = 0; i < shown; i++)
-		draw_row(canvas, i, (int)i, &plan);
+		draw_row(canvas, order[i], (int)i, &plan);
 	if (shown < n)
-		draw_rest(canvas, shown, (int)shown);
+		draw_rest(canvas, order + shown, n - shown, (int)shown);
 }

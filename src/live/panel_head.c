@@ -39,7 +39,7 @@ void panel_head(const struct canvas *canvas)
 	}
 	char cost[2 * FIGURE_SIZE + 40];
 	snprintf(cost, sizeof(cost), "looking costs %s %% of a core, %s", figure_number(now->own_cpu_percent).text,
-		figure_bytes(value_to_double(now->own_rss_bytes, 1)).text);
+		figure_memory(value_to_double(now->own_rss_bytes, 1)).text);
 	at_right(&line, pen_faint, cost);
 	char brief[64];
 	snprintf(brief, sizeof(brief), "cost %s %%", figure_number(now->own_cpu_percent).text);
@@ -165,7 +165,7 @@ void panel_machine(const struct canvas *canvas)
 	struct line line = line_in(canvas->frame, canvas->area, 0);
 	double used = value_to_double(now->memory_used_bytes, 1), all = value_to_double(now->memory_total_bytes, 1);
 	double cores = value_to_double(now->cores, 1);
-	int width = canvas->area.width / 2 - 27;
+	int width = canvas->area.width / 2 - 29;
 	if (width > 40)
 		width = 40;
 	if (width >= 5) {
@@ -174,12 +174,12 @@ void panel_machine(const struct canvas *canvas)
 			figure_count(now->cores).text);
 		line_to(&line, canvas->area.x + canvas->area.width / 2 + 1);
 		gauge(canvas, &line, "Memory", used / all, COLOUR_SERIES_4, width);
-		line_printf(&line, pen_plain, "%s of %s", figure_bytes(used).text, figure_bytes(all).text);
+		line_printf(&line, pen_plain, "%s of %s", figure_memory(used).text, figure_memory(all).text);
 		return;
 	}
 	line_printf(&line, pen_plain, "CPU %s/%s", figure_number(now->busy_cores).text, figure_count(now->cores).text);
 	dot(&line);
-	line_printf(&line, pen_plain, "memory %s/%s", figure_bytes(used).text, figure_bytes(all).text);
+	line_printf(&line, pen_plain, "memory %s/%s", figure_memory(used).text, figure_memory(all).text);
 }
 
 /* ---- the target ---- */

@@ -39,10 +39,10 @@ void panel_keys(const struct canvas *canvas)
 
 static const char *const legend[] = {
 	"",
-	"Watts of processes are attributed: packages by share of busy CPU time, DRAM by share of",
-	"resident memory, GPUs by share of SM time, else of memory. `idle` is what nobody caused.",
-	"~ stands before what is estimated; bars are solid where measured, hatched where not.",
-	"J: since a process was first seen here. -: on no GPU, or its driver does not tell.",
+	"Watts of a process are its share: of a package by CPU time, of DRAM by resident",
+	"memory, of a GPU by SM time, else by memory. `idle` is what nobody has caused.",
+	"~: estimated, and bars are hatched; solid: measured. J: since it was first seen",
+	"here. GPU -: on none, or its driver does not tell. CPU%: 100 is one core.",
 };
 
 void panel_help(const struct canvas *canvas)

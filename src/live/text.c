@@ -103,6 +103,11 @@ struct figure figure_power(double power_w)
 	return written(human_power, power_w);
 }
 
+struct figure figure_memory(double bytes)
+{
+	return isfinite(bytes) ? written(human_bytes, bytes) : unknown();
+}
+
 struct figure figure_energy(double energy_j)
 {
 	return written(human_energy, energy_j);

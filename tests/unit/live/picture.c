@@ -177,7 +177,7 @@ static const struct picture_row {
 } picture_rows[] = {
 	{"a laptop at 80 x 24", make_laptop, 80, 24, true, false, false,
 		{"wattle top · host", "Power 142 W measured · 12.4 kJ", "wattle 100 mW", "6.20 of 16 cores",
-			"12.3G of 64.0G", "package-0", "  core-0", "W▼", "python train.py", "q quit"},
+			"12.3 GB of 64.0 GB", "package-0", "  core-0", "W▼", "python train.py", "q quit"},
 		{"~", "target", "GPU"}},
 	{"without UTF-8 nothing but ASCII", make_laptop, 80, 24, false, false, false,
 		{"wattle top | host", "Wv", "[####", "= programs 20.0 W", "q quit"}, {"·"}},
@@ -199,7 +199,7 @@ static const struct picture_row {
 	{"what is estimated is marked and hatched; hostile names stay in their cells", make_estimate, 80, 24, true,
 		false, false, {"Power ~10.8 W estimated", "~10.8 W [▒", "?[2J🔥 火<script>"}, {"\x1b"}},
 	{"the help tells of all keys", make_laptop, 80, 24, true, false, true,
-		{"sort by power", "as a tree", "attributed"}, {"package-0"}},
+		{"sort by power", "as a tree", "are its share"}, {"package-0"}},
 	{"one picture has no keys and no past", make_laptop, 80, 40, true, true, false, {"package-0", "python"},
 		{"q quit", "every", "⣿"}},
 };

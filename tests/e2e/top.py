@@ -1,0 +1,429 @@
+"""wattle top: in terminals of five sizes (tmux), in ones that can little, and as text."""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+from harness import BUILD, BURNER, WATTLE, Skip, main, near, test, wait_until
+
+SIMULATOR = BUILD / "tests/fakes/powercap_sim"
+SPANNER = BUILD / "tests/fakes/spanner"
+NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
+
+
+def simulate(room, *zones):
+    """A powercap tree with known powers, which all that is started from now on sees."""
+    tree = room.folder / "sys"
+    words = [word for zone in zones for word in ("--zone", zone)]
+    process = room.start(tree, *words, program=SIMULATOR)
+    assert process.stdout.readline() == b"ready\n"
+    room.environment["WATTLE_SYSFS"] = str(tree)
+
+
+def watts(text, name):
+    """The figure after a name, in watts."""
+    found = re.search(name + r"\s+~?([\d.]+) (mW|W|kW)", text)
+    assert found, f"no watts of {name} in\n{text}"
+    return float(found[1]) * {"mW": 1e-3, "W": 1, "kW": 1e3}[found[2]]
+
+
+def joules(text):
+    """What the line of the target says it has used so far."""
+    found = re.search(r"^(?:Run|Target) .*?· ([\d.]+) (mJ|J|kJ)", text, re.MULTILINE)
+    assert found, f"no energy of the target in\n{text}"
+    return float(found[1]) * {"mJ": 1e-3, "J": 1, "kJ": 1e3}[found[2]]
+
+
+def picture(room, *arguments, columns=100, status=0, env=None):
+    done = room.wattle("top", "--once", *arguments,
+                       env={"COLUMNS": str(columns), "LC_ALL": "C.UTF-8", "LINES": "60", **(env or {})})
+    assert done.returncode == status, (done.returncode, done.stderr)
+    assert all(len(line) <= columns for line in done.stdout.splitlines()), done.stdout
+    assert "\x1b" not in done.stdout, repr(done.stdout)
+    return done.stdout if status == 0 else done.stderr
+
+
+# ---- as text
+
+@test
+def known_powers(room):
+    """--once prints what the hardware does, and where it goes adds up to it"""
+    simulate(room, "package-0=50", "package-0/dram=5", "package-1=20")
+    text = picture(room, "-i", "1s")
+    near(watts(text, "package-0"), 50, relative=0.1)
+    near(watts(text, "package-1"), 20, relative=0.1)
+    near(watts(text, "dram-0"), 5, relative=0.1)
+    total = watts(text, "Power")
+    near(total, 75, relative=0.1)
+    parts = sum(watts(text, name) for name in ("programs", "wattle", "idle", "unattributed"))
+    near(parts, total, relative=0.02)
+    assert "measured" in text and "~" not in text.splitlines()[1], text
+
+
+@test
+def widths(room):
+    """the text is as wide as COLUMNS says, down to nothing; without it 80"""
+    for columns in (1, 20, 40, 80, 133, 300):
+        picture(room, "-i", "100ms", columns=columns)
+    done = room.wattle("top", "--once", "-i", "100ms", env={"COLUMNS": None, "LC_ALL": "C.UTF-8"})
+    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 80, done.stdout
+
+
+@test
+def without_utf8(room):
+    """with LC_ALL=C there is nothing but ASCII"""
+    text = picture(room, "-i", "100ms", env={"LC_ALL": "C"})
+    assert text.isascii() and "wattle top | " in text, text
+
+
+@test
+def a_process(room):
+    """--pid: what the process and its children are attributed, and only they are listed"""
+    simulate(room, "package-0=50")
+    burner = room.start("cpu", 20, program=BURNER)
+    text = picture(room, "--pid", burner.pid, "-i", "1s")
+    rows = text[text.index("COMMAND"):].splitlines()[1:]
+    assert len(rows) == 1 and str(burner.pid) in rows[0], text
+    target = watts(text, "Target")
+    assert 0 < target <= 55, text
+    near(watts(text, "target"), target, relative=0.01)
+    text = picture(room, "--pid", burner.pid, "-i", "100ms", "--all", env={"LINES": "1000"})
+    assert str(os.getpid()) in text, text
+
+
+@test
+def hostile_commands(room):
+    """what other people's programs are called neither moves the cursor nor turns the line round"""
+    name = "\x1b[2J\x07<script>\u202e evil \U0001f525 \u05e9\u05dc\u05d5\u05dd " + "x" * 10000
+    sleeper = subprocess.Popen([name, "30"], executable="/bin/sleep")
+    try:
+        text = picture(room, "--pid", sleeper.pid, "-i", "100ms")
+        assert "?[2J?<script>" in text and "\u202e" not in text and "\x07" not in text, text
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+@test
+def filters_and_orders(room):
+    """--filter, --sort and --tree do what their keys do"""
+    room.start("cpu", 20, program=BURNER)
+    text = picture(room, "-i", "300ms", "--filter", "BURNER", "--sort", "memory")
+    rows = text[text.index("COMMAND"):].splitlines()[1:]
+    assert rows and all("burner" in row.lower() for row in rows), text
+    assert "MEM▼" in text, text
+    assert "└─" in picture(room, "-i", "100ms", "--tree", columns=160)
+
+
+@test
+def eight_gpus(room):
+    """each GPU with its limit, temperature and memory, and whose power it is"""
+    cards = "".join(f"gpu\nname Card {i}\npower_mw constant {100000 + i}\nutilization_percent 90 40\ntemperature_c {50 + i}\n"
+                    f"memory_total_bytes 85520809984\nmemory_used_bytes 2000000000\nlimits_mw 100000 700000 700000 650000\n"
+                    for i in range(8))
+    (room.folder / "cards").write_text(cards)
+    env = {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
+           "WATTLE_SYSFS": str(room.tree("empty", {}))}
+    text = picture(room, "-i", "1s", columns=160, env=env)
+    for i in range(8):
+        near(watts(text, f"gpu-{i}"), 100, relative=0.2)
+        assert f"{50 + i} °C" in text and f"Card {i}" in text, text
+    assert text.count("/650 W") == 8 and "GMEM" in text, text
+
+
+# ---- a run in progress
+
+@test
+def a_run(room):
+    """the energy of a run so far is what its report will say, and its open spans are shown"""
+    simulate(room, "package-0=50")
+    script = f"{SPANNER} wait & {BURNER} cpu 2; kill $!"
+    run = room.start("run", "-q", "-o", "run.sqlite", "--flush", "100ms", "--json", "report.json", "--", "sh", "-c", script)
+    wait_until(lambda: (room.folder / "run.sqlite").exists() and len(room.rows(
+        "select 1 from span where end_ns is null")) == 2, "two open spans")
+    text = picture(room, "run.sqlite", "-i", "1s")
+    found = re.search(r"in ([\d.]+)s · pid (\d+)", text)
+    assert found and "SPAN (2 running" in text, text
+    assert re.search(r"\d outer$", text, re.MULTILINE) and re.search(r"\d   inner$", text, re.MULTILINE), text
+    so_far_j, so_far_s = joules(text), float(found[1])
+    room.finish(run)
+    report = json.loads((room.folder / "report.json").read_text())
+    assert int(found[2]) == report["run"]["pid"], text
+    # Both are attributed by the same rule over the same samples; the program does the same all the time.
+    whole_j, whole_s = report["energy"]["ledger"]["target_j"], report["run"]["duration_s"]
+    near(so_far_j / so_far_s, whole_j / whole_s, relative=0.5)
+    assert so_far_j < whole_j, (so_far_j, whole_j)
+    text = picture(room, "run.sqlite", status=1)
+    assert "this run is over; `wattle report run.sqlite`" in text, text
+
+
+@test
+def no_run(room):
+    """what is no run in progress is refused with what would be right"""
+    (room.folder / "text").write_text("no database")
+    room.wattle("run", "-q", "-o", "done.sqlite", "--", "true")
+    for words, status, said in ((["nowhere"], 1, "nowhere: No such file"), (["text"], 1, "not a wattle run file"),
+                                (["done.sqlite"], 1, "wattle report done.sqlite"), (["a", "b"], 2, "more than one run"),
+                                (["--pid", "x"], 2, "--pid: 'x'"), (["--pid", "99999999"], 1, "no process 99999999"),
+                                (["done.sqlite", "--pid", "1"], 2, "--pid"), (["-i", "1ms"], 2, "100ms to 1h")):
+        done = room.wattle("top", "--once", *words)
+        assert done.returncode == status and said in done.stderr and done.stdout == "", (words, done)
+        assert done.stderr.count("\n") == 1, done.stderr
+
+
+# ---- in a terminal
+
+class Tmux:
+    """wattle top in a terminal of tmux, which is a terminal emulator without a window."""
+
+    def __init__(self, room, columns, rows, *arguments, env=None):
+        self.words = ["tmux", "-L", f"wattle-{os.getpid()}-{columns}", "-f", "/dev/null"]
+        self.environment = {**room.environment, "LC_ALL": "C.UTF-8", "TMUX_TMPDIR": str(room.folder), "TERM": "xterm",
+                            **(env or {})}
+        self.environment.pop("TMUX", None)
+        self.done = room.folder / "status"
+        command = " ".join(map(str, [WATTLE, "top", *arguments]))
+        try:
+            self.call("new-session", "-d", "-x", str(columns), "-y", str(rows),
+                      f"{command} 2>{room.folder}/stderr; echo $? >{self.done}; sleep 60")
+        except FileNotFoundError:
+            raise Skip("there is no tmux")
+        self.call("set", "-g", "status", "off")
+        self.call("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def call(self, *words):
+        return subprocess.run([*self.words, *words], env=self.environment, check=True, capture_output=True,
+                              text=True).stdout
+
+    def screen(self):
+        return self.call("capture-pane", "-p").rstrip("\n").split("\n")
+
+    def wait(self, condition, what):
+        def look():
+            screen = self.screen()
+            return screen if condition(screen) else None
+        try:
+            return wait_until(look, what)
+        except AssertionError as error:
+            raise AssertionError("\n".join([str(error), *self.screen()]))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run([*self.words, "kill-server"], env=self.environment, capture_output=True)
+
+
+def has(text):
+    return lambda screen: any(text in line for line in screen)
+
+
+SIZES = ((20, 5), (40, 12), (80, 24), (132, 43), (240, 67))
+
+
+@test
+def five_sizes(room):
+    """from 20 x 5 to full screen: power, processes and keys are there and each stands in its line"""
+    for columns, rows in SIZES:
+        with Tmux(room, columns, rows, "-i", "200ms") as terminal:
+            screen = terminal.wait(lambda s: has("q quit")(s) and has("Power")(s) and not has("Power n/a")(s), "a picture")
+            assert len(screen) == rows and screen[-1].startswith("q quit"), screen
+            assert screen[0].startswith("wattle top"), screen
+            assert any("COMMAND" in line for line in screen), screen
+            assert ("package" in "".join(screen)) == (rows > 10), screen
+
+
+@test
+def a_new_size(room):
+    """a terminal that becomes larger or smaller is filled again, with nothing left over"""
+    with Tmux(room, 80, 24, "-i", "200ms") as terminal:
+        terminal.wait(lambda s: len(s) == 24 and s[-1].startswith("q quit"), "a picture of 24 rows")
+        for columns, rows in ((132, 43), (30, 6), (80, 24)):
+            terminal.call("resize-window", "-x", str(columns), "-y", str(rows))
+            screen = terminal.wait(lambda s: len(s) == rows and s[-1].startswith("q quit") and s[0].startswith("wattle top"),
+                                   f"a picture of {rows} rows")
+            assert sum(line.startswith("q quit") for line in screen) == 1, screen
+
+
+@test
+def keys(room):
+    """sorting, tree, filter, help and quitting by keys"""
+    room.start("cpu", 60, program=BURNER)
+    with Tmux(room, 100, 30, "-i", "200ms") as terminal:
+        press = lambda *keys: terminal.call("send-keys", *keys)
+        terminal.wait(has("W▼"), "processes by power")
+        press("m")
+        terminal.wait(has("MEM▼"), "processes by memory")
+        press("r")
+        terminal.wait(has("MEM▲"), "the reverse")
+        press("t")
+        terminal.wait(has("─ "), "a tree")
+        press("/", "b", "u", "r", "n", "e", "r")
+        terminal.wait(has("filter: burner"), "the filter that is typed")
+        press("Enter")
+        screen = terminal.wait(has("COMMAND (burner)"), "the filter")
+        rows = [line for line in screen[screen.index(next(s for s in screen if "COMMAND" in s)) + 1:-1] if line]
+        assert rows and all("burner" in row for row in rows), screen
+        press("?")
+        terminal.wait(has("sort by power"), "the help")
+        press("Escape")
+        terminal.wait(lambda s: not has("sort by power")(s), "no help")
+        press("b")
+        press("b")
+        terminal.wait(has("graph"), "another style")
+        press("q")
+        wait_until(lambda: terminal.done.exists() and terminal.done.read_text() == "0\n", "the end")
+        assert (room.folder / "stderr").read_text() == ""
+
+
+@test
+def an_ended_target(room):
+    """that the process has ended is said, and what it used stays"""
+    simulate(room, "package-0=50")
+    burner = room.start("cpu", 60, program=BURNER)
+    with Tmux(room, 100, 30, "-i", "200ms", "--pid", burner.pid, env={"WATTLE_SYSFS": str(room.folder / "sys")}) as terminal:
+        terminal.wait(lambda s: has("Target")(s) and not has("Target n/a")(s), "the target")
+        burner.kill()
+        burner.wait()
+        terminal.wait(has("has ended"), "that it has ended")
+
+
+class Terminal:
+    """A pseudoterminal whose bytes are looked at as they come."""
+
+    def __init__(self, room, *arguments, kind="xterm-256color", size=(80, 24), env=None):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+            os.chdir(room.folder)
+            os.execve(WATTLE, [str(WATTLE), "top", *map(str, arguments)],
+                      {**room.environment, "LC_ALL": "C.UTF-8", "TERM": kind, **(env or {})})
+        self.shown = b""
+
+    def read(self, seconds):
+        """What came within that time, or until the other end was closed."""
+        came, end = b"", time.monotonic() + seconds
+        try:
+            while (left := end - time.monotonic()) > 0:
+                if select.select([self.fd], [], [], left)[0]:
+                    came += os.read(self.fd, 65536)
+        except OSError:
+            pass
+        self.shown += came
+        return came
+
+    def until(self, text):
+        wait_until(lambda: self.read(0.05) is not None and text in self.shown, f"{text!r}")
+
+    def end(self, number=None):
+        """Its exit status, after a signal."""
+        if number is not None:
+            os.kill(self.pid, number)
+        try:
+            status = wait_until(self.look_for_end, "the end", seconds=10)
+        except AssertionError:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            raise AssertionError(f"did not end: {self.shown[-300:]!r}")
+        finally:
+            os.close(self.fd)
+        return os.waitstatus_to_exitcode(status[0])
+
+    def look_for_end(self):
+        self.read(0.02)
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if pid != 0:
+            self.read(0.02)
+        return [status] if pid != 0 else None
+
+
+COLOUR = re.compile(rb"\x1b\[[\d;]*(?:3[0-7]|38;5;\d+|4[0-7])[\d;]*m")
+
+
+@test
+def colours(room):
+    """colours where the terminal has them, none with NO_COLOR, --colours none or TERM=vt100"""
+    for kind, options, env, expected in (("xterm-256color", [], {}, True), ("xterm", [], {}, True),
+                                         ("xterm-256color", [], {"NO_COLOR": "1"}, False),
+                                         ("xterm-256color", ["--colours", "none"], {}, False), ("vt100", [], {}, False)):
+        terminal = Terminal(room, "-i", "100ms", *options, kind=kind, env=env)
+        terminal.until(b"quit")
+        terminal.read(0.3)
+        assert terminal.end(signal.SIGTERM) == 0
+        assert bool(COLOUR.search(terminal.shown)) == expected, (kind, env, terminal.shown)
+
+
+@test
+def ascii_terminal(room):
+    """a terminal without UTF-8 gets ASCII"""
+    terminal = Terminal(room, "-i", "100ms", kind="vt100", env={"LC_ALL": "C"})
+    terminal.until(b"quit")
+    terminal.read(0.5)
+    assert terminal.end(signal.SIGTERM) == 0
+    assert terminal.shown.isascii() and b"[#" in terminal.shown, terminal.shown
+
+
+@test
+def what_stands_there_afterwards(room):
+    """the terminal is as it was: its own screen, its cursor, its modes"""
+    for how in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, b"q", b"\x03"):
+        terminal = Terminal(room, "-i", "100ms")
+        terminal.until(b"quit")
+        before = len(terminal.shown)
+        if isinstance(how, bytes):
+            os.write(terminal.fd, how)
+            how = None
+        assert terminal.end(how) == 0, how
+        after = terminal.shown[before:]
+        assert b"\x1b[?1049l" in after and b"\x1b[?25h" in after, after
+
+
+@test
+def slow_terminals(room):
+    """a refresh is a part of a screen: what has changed"""
+    quiet = room.start("60", program="/bin/sleep")
+    terminal = Terminal(room, "-i", "500ms", "--pid", quiet.pid)
+    terminal.until(b"quit")
+    first = len(terminal.shown)
+    terminal.read(1.2)
+    refreshes = len(terminal.read(3)) / 6
+    assert terminal.end(signal.SIGTERM) == 0
+    print(f"# 80 x 24: {first} bytes at first, {refreshes:.0f} bytes a refresh", flush=True)
+    assert 0 < refreshes < 1000, refreshes
+
+
+@test
+def a_terminal_that_takes_nothing(room):
+    """frames are left out, not queued, while nothing is taken, and it ends when it is asked to"""
+    terminal = Terminal(room, "-i", "100ms", size=(200, 60))
+    time.sleep(2.5)
+    waiting = len(terminal.read(0.3))
+    assert waiting < 60000, waiting  # 25 frames of up to 5 kB otherwise
+    terminal.until(b"quit")
+    terminal.read(0.3)
+    time.sleep(1.5)
+    os.kill(terminal.pid, signal.SIGTERM)  # also while it is held in the middle of a frame
+    wait_until(lambda: os.waitpid(terminal.pid, os.WNOHANG)[0] != 0, "the end of it", seconds=5)
+    os.close(terminal.fd)
+
+
+@test
+def terminals_that_can_nothing(room):
+    """one whose cursor can't be placed gets one picture and is told why; an unknown one is named"""
+    terminal = Terminal(room, "-i", "100ms", kind="dumb")
+    assert terminal.end() == 0
+    assert b"one picture" in terminal.shown and b"COMMAND" in terminal.shown and b"\x1b" not in terminal.shown
+    terminal = Terminal(room, "-i", "100ms", kind="no-such-terminal")
+    assert terminal.end() == 1
+    assert b"'no-such-terminal'" in terminal.shown and b"--once" in terminal.shown, terminal.shown
+
+
+if __name__ == "__main__":
+    main()
