@@ -9,6 +9,7 @@
 struct values {
 	const char *format, *output, *weight;
 	bool overwrite;
+	int64_t every_ns;
 };
 
 static const struct option options[] = {
@@ -22,6 +23,9 @@ static const struct option options[] = {
 		.choices = "csv|jsonl|gpu_tracker|aipowermeter|folded|perfetto|openmetrics"},
 	{"weight", 0, "energy|time", "of folded stacks: joules, or seconds (default energy)", OPTION_CHOICE,
 		.offset = offsetof(struct values, weight), .choices = "energy|time"},
+	{"every", 0, "DUR", "of openmetrics: at most one sample of a series in so long\n(default all)", OPTION_DURATION,
+		.offset = offsetof(struct values, every_ns), .least = 1e6, .most = 3.6e12,
+		.range = "a duration from 1ms to 1h, such as 1s"},
 	{"output", 'o', "PATH", "write there; - is standard output", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
 	{"overwrite", 0, NULL, "replace what is there already", OPTION_FLAG,
@@ -43,8 +47,10 @@ static int run(const struct command *command, int argc, char **argv)
 	bool folded = strcmp(values.format, "folded") == 0;
 	if (values.weight != NULL && !folded)
 		return cli_usage(command, EXIT_USAGE, "--weight is for --format folded");
+	if (values.every_ns != 0 && strcmp(values.format, "openmetrics") != 0)
+		return cli_usage(command, EXIT_USAGE, "--every is for --format openmetrics");
 	struct wattle_error error = {0};
-	struct export_choice choice = {values.format, values.weight, values.output, values.overwrite};
+	struct export_choice choice = {values.format, values.weight, values.output, values.overwrite, values.every_ns};
 	int r = export_file(words.items[0], &choice, &error);
 	return r < 0 ? cli_fail(EXIT_FAILED, &error) : EXIT_DONE;
 }

@@ -9,16 +9,32 @@
 
 /* ---- series ---- */
 
+static void write(struct om_run *w, int64_t wall_ms, double value)
+{
+	w->last_ms = wall_ms;
+	w->has_held = false;
+	om_value_at(&w->om, w->labels, w->n_labels, value, wall_ms);
+	w->more(w->data);
+}
+
+void om_run_end_series(struct om_run *w)
+{
+	if (w->has_held)
+		write(w, w->held_ms, w->held);
+}
+
 void om_run_family(struct om_run *w, const struct om_family *family)
 {
+	om_run_end_series(w);
 	om_family(&w->om, family);
 }
 
 void om_run_series(struct om_run *w, const char *name, const char *value)
 {
+	om_run_end_series(w);
 	w->labels[0] = (struct om_label){"run", run_fact(w->run, FACT_RUN_ID)};
 	w->n_labels = 1;
-	w->last_ms = INT64_MIN;
+	w->last_ms = -1;
 	if (name != NULL)
 		om_run_label(w, name, value);
 }
@@ -31,11 +47,16 @@ void om_run_label(struct om_run *w, const char *name, const char *value)
 void om_run_put(struct om_run *w, int64_t t_ns, double value)
 {
 	int64_t wall_ns = run_wall_ns(w->run, t_ns);
-	if (isnan(value) || !value_ok(wall_ns) || wall_ns < 0 || wall_ns / NS_PER_MS <= w->last_ms)
+	int64_t wall_ms = wall_ns / NS_PER_MS;
+	if (isnan(value) || wall_ns < 0 || wall_ms <= w->last_ms) // VALUE_MISSING is the least of all
 		return;
-	w->last_ms = wall_ns / NS_PER_MS;
-	om_value_at(&w->om, w->labels, w->n_labels, value, w->last_ms);
-	w->more(w->data);
+	if (w->last_ms < 0 || wall_ms - w->last_ms >= w->every_ms) {
+		write(w, wall_ms, value);
+		return;
+	}
+	w->has_held = true;
+	w->held_ms = wall_ms;
+	w->held = value;
 }
 
 static int64_t end_ns(const struct run *run)
@@ -91,9 +112,11 @@ bool openmetrics_run_can(const struct run *run)
 		run_wall_ns(run, run->segments[0].start_ns) >= 0; // VALUE_MISSING is the least of all
 }
 
-int openmetrics_run(const struct findings *findings, struct buf *out, void (*more)(void *data), void *data)
+int openmetrics_run(const struct findings *findings, int64_t every_ns, struct buf *out, void (*more)(void *data),
+	void *data)
 {
 	struct om_run w = {.findings = findings, .run = findings->run, .more = more, .data = data};
+	w.every_ms = every_ns > NS_PER_MS ? every_ns / NS_PER_MS : 1;
 	w.arena = arena_new();
 	if (w.arena == NULL || timeline_make(findings->run, w.arena, &w.timeline) < 0) {
 		arena_free(w.arena);
@@ -105,6 +128,7 @@ int openmetrics_run(const struct findings *findings, struct buf *out, void (*mor
 	om_run_gauges(&w);
 	if (r == 0)
 		r = om_run_told(&w);
+	om_run_end_series(&w);
 	om_end(&w.om);
 	arena_free(w.arena);
 	return r;

@@ -7,8 +7,11 @@
 #include "base/buf.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 // Whether it is known at what time of day the run was; without that there is nothing to write.
 bool openmetrics_run_can(const struct run *run);
-// `more` is called now and then, so that `out` may be passed on and cleared. -ENOMEM.
-int openmetrics_run(const struct findings *findings, struct buf *out, void (*more)(void *data), void *data);
+/* every_ns: at most one sample of a series in so long, and its last one; 0: all. `more` is called now and then, so that `out` may be
+ * passed on and cleared. -ENOMEM. */
+int openmetrics_run(const struct findings *findings, int64_t every_ns, struct buf *out, void (*more)(void *data),
+	void *data);

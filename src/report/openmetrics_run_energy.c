@@ -69,7 +69,8 @@ static void write_energy(struct om_run *w, size_t domain, bool of_target)
 		struct slice stretch = w->timeline.stretches[s];
 		for (size_t i = stretch.begin; i < stretch.end; i++) {
 			int64_t t_ns = w->timeline.t_ns[i];
-			om_run_put(w, t_ns, energy_of(of_target ? NULL : &all, &target, s, t_ns));
+			double energy_j = energy_of(of_target ? NULL : &all, &target, s, t_ns);
+			om_run_put(w, t_ns, energy_j < 0 ? 0 : energy_j); // the first may be a last bit below 0
 		}
 	}
 }

@@ -15,10 +15,14 @@ struct om_run {
 	struct arena *arena; // scratch
 	void (*more)(void *data);
 	void *data;
+	int64_t every_ms; // at least 1
 	// The series that is being written.
 	struct om_label labels[OM_RUN_LABELS];
 	size_t n_labels;
 	int64_t last_ms;
+	bool has_held; // a sample that came too soon, and is written if it is the last one
+	int64_t held_ms;
+	double held;
 };
 
 void om_run_family(struct om_run *w, const struct om_family *family);
@@ -28,6 +32,7 @@ void om_run_label(struct om_run *w, const char *name, const char *value);
 // Its next sample; what is not later than the one before is left out, as are NaN and times that no clock knows.
 void om_run_put(struct om_run *w, int64_t t_ns, double value);
 void om_run_put_end(struct om_run *w, double value); // at the end of the run
+void om_run_end_series(struct om_run *w);
 
 int om_run_energy(struct om_run *w);  // openmetrics_run_energy.c; -ENOMEM
 void om_run_gauges(struct om_run *w); // openmetrics_run_gauges.c

@@ -52,9 +52,10 @@ static int check_openmetrics(const struct findings *findings, const struct expor
 	return error_set(reterr, -ENODATA, "%s has no samples whose time of day is known", run_path);
 }
 
-static int write_openmetrics(const struct findings *findings, const struct export_choice *choice, struct export_out *out)
+static int write_openmetrics(const struct findings *findings, const struct export_choice *choice,
+	struct export_out *out)
 {
-	return openmetrics_run(findings, &out->text, pass_on, out);
+	return openmetrics_run(findings, choice->every_ns, &out->text, pass_on, out);
 }
 
 static const struct findings_format {

@@ -1,0 +1,193 @@
+#!/usr/bin/python3
+"""wattle export --format openmetrics: a run with the times of its samples, as strict readers and Prometheus take it."""
+import dataclasses
+import json
+import math
+import shutil
+import sqlite3
+import subprocess
+
+import made_runs
+from harness import WATTLE, Skip, main, near, test
+
+try:
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families
+except ImportError:
+    text_string_to_metric_families = None
+
+
+def make(room, kind):
+    """A made run of a kind, but not longer than it must be."""
+    plan = made_runs.KINDS[kind]
+    plan = dataclasses.replace(plan, n_samples=min(plan.n_samples, 200), steps=min(plan.steps, 30),
+                               workers=min(plan.workers, 40))
+    made_runs.make(WATTLE, room.folder / f"{kind}.sqlite", plan)
+
+
+def export(room, kind, *options):
+    done = room.wattle("export", f"{kind}.sqlite", "--format", "openmetrics", "-o", f"{kind}.om", "--overwrite",
+                       *options)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
+    return (room.folder / f"{kind}.om").read_bytes().decode()
+
+
+def series(text):
+    """{(sample name, labels): [(time in s, value)]} by the strict parser."""
+    if text_string_to_metric_families is None:
+        raise Skip("python3-prometheus-client is not installed")
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            key = (sample.name, frozenset((k, v) for k, v in sample.labels.items() if k != "run"))
+            found.setdefault(key, []).append((float(sample.timestamp), sample.value))
+    return found
+
+
+def of(found, sample, /, **labels):
+    """The points of the one series with this name that has these labels."""
+    those = [points for (name, has), points in found.items() if name == sample and set(labels.items()) <= has]
+    assert len(those) == 1, f"{sample} {labels}: {len(those)} series"
+    return those[0]
+
+
+def report_of(room, kind):
+    done = room.wattle("report", f"{kind}.sqlite", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def trapezoid(points):
+    return sum((t - s) * (v + w) / 2 for (s, v), (t, w) in zip(points, points[1:]))
+
+
+@test
+def every_kind_is_read(room):
+    """whatever the run: the strict parser takes it, each series ascends in time, no counter falls, nothing reads NaN"""
+    for kind in ("training", "no_gpu", "no_energy", "eight_gpus", "laptop", "segments", "killed", "holes", "short",
+                 "one_sample", "empty"):
+        make(room, kind)
+        text = export(room, kind)
+        assert text.endswith("\n# EOF\n"), kind
+        for (name, labels), points in series(text).items():
+            assert not any(math.isnan(value) for _, value in points), f"{kind}: {name}"
+            assert all(s[0] < t[0] for s, t in zip(points, points[1:])), f"{kind}: {name}"
+            if name.startswith("wattle_domain_energy") and kind != "segments":
+                assert all(s[1] <= t[1] for s, t in zip(points, points[1:])), f"{kind}: {name} {labels}"
+
+
+@test
+def joules_are_the_reports(room):
+    """counters begin at 0 and end at the report's joules, all of it and the target's; powers integrate to them"""
+    for kind in ("training", "laptop", "no_gpu", "segments"):
+        make(room, kind)
+        report, found = report_of(room, kind), series(export(room, kind))
+        for domain in report["energy"]["domains"]:
+            labels = {"domain": domain["domain"], "kind": domain["kind"]}
+            points = of(found, "wattle_domain_energy_joules_total", **labels)
+            assert points[0][1] == 0, f"{kind} {labels}: {points[0]}"
+            near(points[-1][1], domain["energy_j"], relative=1e-9)
+            targets = of(found, "wattle_domain_target_energy_joules_total", **labels)
+            near(targets[-1][1], domain["target_j"], relative=1e-9)
+            if kind != "segments":  # pauses have no power
+                near(trapezoid(of(found, "wattle_domain_power_watts", **labels)), domain["energy_j"], relative=1e-6)
+        for to, key in (("target", "target_j"), ("others", "others_j"), ("idle", "idle_j")):
+            near(of(found, "wattle_run_energy_joules", to=to)[-1][1], report["energy"]["ledger"][key], relative=1e-9)
+        near(of(found, "wattle_run_energy_error_joules")[-1][1], report["energy"]["error_j"], relative=1e-9)
+        near(of(found, "wattle_run_duration_seconds")[-1][1], report["run"]["duration_s"], relative=1e-9)
+
+
+@test
+def samples_are_the_files(room):
+    """gauges are the stored samples in base units, at their times of day to the millisecond"""
+    make(room, "training")
+    found = series(export(room, "training"))
+    rows = sqlite3.connect(room.folder / "training.sqlite").execute(
+        "select s.t_ns, temperature_c, sm_clock_mhz, memory_used_bytes, utilization_percent from device_sample s "
+        "join device d on d.id = s.device where d.name = 'gpu-0' and temperature_c is not null "
+        "order by s.t_ns").fetchall()
+    for at, name, scale in ((1, "wattle_domain_temperature_celsius", 1), (2, "wattle_domain_clock_hertz", 1e6),
+                            (3, "wattle_domain_memory_used_bytes", 1), (4, "wattle_domain_utilization_ratio", 0.01)):
+        points = of(found, name, domain="gpu-0")
+        assert len(points) == len(rows), f"{name}: {len(points)} of {len(rows)}"
+        for (t, value), row in zip(points, rows):
+            near(value, row[at] * scale, relative=1e-12)
+            assert abs(t - (row[0] - made_runs.BOOTED_NS + made_runs.WALL_NS) / 1e9) < 1e-3, f"{name} at {row[0]}"
+
+
+@test
+def code_blocks_and_metrics(room):
+    """code blocks stand at the end with their joules; what the program reported, when it did"""
+    make(room, "training")
+    report, found = report_of(room, "training"), series(export(room, "training"))
+    assert report["blocks"]
+    for block in report["blocks"]:
+        points = of(found, "wattle_block_energy_joules_total", block=block["name"])
+        near(points[-1][1], block["energy"]["total_j"], relative=1e-9)
+        assert of(found, "wattle_block_calls_total", block=block["name"])[-1][1] == block["num_calls"]
+    told = [metric for metric in report["metrics"] if metric["name"] in ("loss", "tokens")]  # the rest are wattle's own
+    assert len(told) == 2, report["metrics"]
+    for metric in told:
+        points = of(found, "wattle_metric", name=metric["name"])
+        near(points[-1][1], metric["last"], relative=1e-12)
+
+
+@test
+def hostile_names(room):
+    """names with quotes, backslashes, emoji and right-to-left text are read back as they are; no control character is left"""
+    make(room, "hostile")
+    text = export(room, "hostile")
+    file = sqlite3.connect(room.folder / "hostile.sqlite")
+    file.text_factory = lambda name: name.decode(errors="replace")
+    names = {name for name, in file.execute("select distinct name from span")}
+    blocks = {dict(labels).get("block", "") for name, labels in series(text) if name == "wattle_block_calls_total"}
+    plain = {name for name in names if not any(c < " " or c == "\x7f" for c in name)}
+    assert len(plain) >= 5 and plain <= blocks, sorted(plain - blocks)
+    assert all(c >= " " or c == "\n" for c in text), "control characters"
+
+
+@test
+def prometheus_takes_it(room):
+    """promtool makes blocks of it, with every sample, pauses between segments too"""
+    if shutil.which("promtool") is None:
+        raise Skip("promtool is not installed")
+    for kind in ("training", "segments", "short"):
+        make(room, kind)
+        text = export(room, kind)
+        done = subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", f"{kind}.om", f"{kind}.db"],
+                              cwd=room.folder, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
+        rows = [line.split() for line in done.stdout.splitlines() if line.startswith("01")]
+        samples = [line for line in text.split("\n") if line and not line.startswith("#")]
+        assert sum(int(row[4]) for row in rows) == len(samples), done.stdout
+
+
+@test
+def thinned(room):
+    """--every: at most one sample of a series in so long, and the last one, so that counters end where they end"""
+    make(room, "training")
+    all_of_it, thin = series(export(room, "training")), series(export(room, "training", "--every", "2s"))
+    assert set(all_of_it) == set(thin)
+    name = "wattle_domain_energy_joules_total"
+    whole, part = of(all_of_it, name, domain="gpu-0"), of(thin, name, domain="gpu-0")
+    assert len(part) < len(whole) / 10, (len(part), len(whole))
+    assert (part[0], part[-1]) == (whole[0], whole[-1])
+    assert all(t[0] - s[0] > 1.9995 for s, t in zip(part, part[1:-1])), part
+
+
+@test
+def refused(room):
+    """a run whose time of day nobody knows is one line; so is --every with another format"""
+    make(room, "short")
+    file = sqlite3.connect(room.folder / "short.sqlite")
+    file.execute("delete from segment")
+    file.execute("delete from run where key like 'anchor%'")
+    file.commit()
+    done = room.wattle("export", "short.sqlite", "--format", "openmetrics", "-o", "out.om")
+    assert done.returncode == 1 and "time of day" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert not (room.folder / "out.om").exists()
+    done = room.wattle("export", "short.sqlite", "--format", "csv", "--every", "1s", "-o", "out.csv")
+    assert done.returncode == 2 and "--every" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    main()
