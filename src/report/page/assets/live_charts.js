@@ -67,9 +67,9 @@ function rowsOf(chart) {
 	return trail.unix_s.map((t, i) => [t - newest, ...chart.series.map((series) => series.values[i] ?? null)]);
 }
 
-function agoTicks(from, to) {
+function agoTicks(from, to, pixels) {
 	const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200];
-	const step = steps.find((size) => (to - from) / size <= 6) || 14400;
+	const step = steps.find((size) => (to - from) / size <= pixels / 64) || 14400;
 	const ticks = [];
 	for (let at = Math.ceil(from / step) * step; at <= to + 1e-9; at += step)
 		ticks.push({ v: at, label: agoText(at) });
@@ -146,7 +146,7 @@ function lasting(chart, figure) {
 		labels: ["t", ...labels],
 		series: look,
 		stackedGraph: Boolean(chart.isStacked),
-		fillGraph: true,
+		fillGraph: Boolean(chart.isStacked) || chart.series.length === 1, // more areas over each other make mud
 		fillAlpha: chart.isStacked ? 0.55 : 0.1,
 		strokeWidth: 1.4,
 		legend: "never",
