@@ -55,8 +55,9 @@ void page_end(struct buf *out, enum page_script script)
 	buf_str(out, "</main>\n<footer class=\"bar\">Made by wattle " WATTLE_VERSION ".");
 	if (page_assets[script].n_scripts > 1)
 		buf_str(out, " Charts by dygraphs, MIT licence.");
-	buf_str(out, script == PAGE_SCRIPT_LIVE ? " This page asks nobody but the server it came from."
-						: " This page loads nothing from anywhere.");
+	buf_str(out,
+		script == PAGE_SCRIPT_LIVE ? " This page asks nobody but the server it came from."
+					   : " This page loads nothing from anywhere.");
 	buf_str(out, "</footer>\n</body>\n</html>\n");
 }
 
