@@ -43,6 +43,11 @@ static void energy_words(const struct compare_page *page, size_t run)
 		return;
 	}
 	buf_str(out, "<strong>");
+	if (change.percent >= 100) {
+		human_number(out, 1 + change.percent / 100, 3);
+		buf_str(out, " times the energy</strong>");
+		return;
+	}
 	percent(out, change.percent, change.error_percent);
 	buf_printf(out, " %s energy</strong>", change.percent < 0 ? "less" : "more");
 }
@@ -73,9 +78,22 @@ static void block_words(const struct compare_page *page, size_t run)
 				.verdict]++;
 	if (counts[COMPARE_LESS] + counts[COMPARE_MORE] + counts[COMPARE_NO_CHANGE] == 0)
 		return;
-	buf_printf(out, "; %zu of %zu code block%s need%s less, %zu more, and of %zu no difference is seen",
-		counts[COMPARE_LESS], c->n_blocks, c->n_blocks == 1 ? "" : "s", counts[COMPARE_LESS] == 1 ? "s" : "",
-		counts[COMPARE_MORE], counts[COMPARE_NO_CHANGE]);
+	static const struct {
+		enum compare_verdict verdict;
+		const char *before, *after;
+	} words[] = {{COMPARE_LESS, "", " less"}, {COMPARE_MORE, "", " more"},
+		{COMPARE_NO_CHANGE, "no difference is seen of ", ""}};
+	const char *between = "";
+	buf_printf(out, "; of %zu code block%s ", c->n_blocks, c->n_blocks == 1 ? "" : "s");
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		size_t n = counts[words[i].verdict];
+		if (n == 0)
+			continue;
+		buf_printf(out, "%s%s%zu", between, words[i].before, n);
+		if (words[i].after[0] != '\0')
+			buf_printf(out, " need%s%s", n == 1 ? "s" : "", words[i].after);
+		between = ", ";
+	}
 }
 
 static void differences(const struct compare_page *page)
@@ -137,6 +155,18 @@ static void command_cell(struct buf *out, const struct run *run)
 	buf_finish(&command);
 }
 
+// "2026-01-31 12:00:00 +01:00": seconds do for people.
+static void start_time(struct buf *out, int64_t wall_ns)
+{
+	struct buf text;
+	buf_init(&text, 64);
+	rfc3339(&text, wall_ns);
+	const char *zone = text.size > 19 ? strpbrk(text.data + 19, "+-") : NULL;
+	if (zone != NULL)
+		buf_printf(out, "%.10s %.8s %s", text.data, text.data + 11, zone);
+	buf_finish(&text);
+}
+
 static void run_row(const struct compare_page *page, size_t i)
 {
 	struct buf *out = page->out;
@@ -154,7 +184,7 @@ static void run_row(const struct compare_page *page, size_t i)
 	command_cell(out, run);
 	buf_str(out, "</td><td class=\"text\">");
 	if (run->n_segments > 0 && value_ok(run->segments[0].wall_start_ns))
-		rfc3339(out, run->segments[0].wall_start_ns);
+		start_time(out, run->segments[0].wall_start_ns);
 	buf_str(out, "</td><td class=\"text\">");
 	if (run_fact(run, FACT_HOST) != NULL)
 		part_name(out, run_fact(run, FACT_HOST));

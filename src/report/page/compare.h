@@ -33,6 +33,7 @@ struct compare_figure {
 enum compare_verdict {
 	COMPARE_UNKNOWN,   // one of them is
 	COMPARE_UNTOLD,    // they differ by so much, but nothing is known of their errors
+	COMPARE_EQUAL,     // to the last digit, and nothing is known of their errors
 	COMPARE_NO_CHANGE, // the intervals overlap
 	COMPARE_LESS,
 	COMPARE_MORE

@@ -68,7 +68,7 @@ static void bar_row(const struct compare_page *page, size_t i, double largest_j)
 	if (f == NULL || isnan(f->total_j))
 		return;
 	buf_str(out, "<tr><th scope=\"row\" class=\"name\">");
-	compare_run_name(page, i);
+	part_name(out, page->runs[i].name); // without its colour: here colours are whose the energy is
 	buf_str(out, "</th><td class=\"bar-cell\">");
 	bar(out, f, largest_j);
 	buf_str(out, "</td><td>");

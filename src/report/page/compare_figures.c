@@ -21,7 +21,7 @@ static enum compare_verdict verdict(struct compare_figure first, struct compare_
 	if (isnan(first.value) || isnan(other.value))
 		return COMPARE_UNKNOWN;
 	if (isnan(first.error) || isnan(other.error))
-		return first.value == other.value ? COMPARE_NO_CHANGE : COMPARE_UNTOLD;
+		return first.value == other.value ? COMPARE_EQUAL : COMPARE_UNTOLD;
 	if (fabs(other.value - first.value) <= first.error + other.error) // as the text report has it
 		return COMPARE_NO_CHANGE;
 	return other.value < first.value ? COMPARE_LESS : COMPARE_MORE;
@@ -144,7 +144,7 @@ static const struct {
 	void (*print)(struct buf *, double);
 } rows[] = {
 	{"Energy", energy, human_energy},
-	{"of it, the program", target_energy, human_energy},
+	{"Energy of the program", target_energy, human_energy},
 	{"Time", duration, human_time},
 	{"Mean power", mean_power, human_power},
 	{"Energy of a step", step_energy, human_energy},

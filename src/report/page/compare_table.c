@@ -215,6 +215,7 @@ static void print_change(struct buf *out, struct compare_change change)
 {
 	static const char *const classes[] = {[COMPARE_UNKNOWN] = "faint",
 		[COMPARE_UNTOLD] = "faint",
+		[COMPARE_EQUAL] = "faint",
 		[COMPARE_NO_CHANGE] = "faint",
 		[COMPARE_LESS] = "less",
 		[COMPARE_MORE] = "more"};
@@ -223,9 +224,11 @@ static void print_change(struct buf *out, struct compare_change change)
 	buf_printf(out, "<span class=\"against %s\">", classes[change.verdict]);
 	if (change.verdict == COMPARE_NO_CHANGE) {
 		buf_str(out, "no difference seen");
+	} else if (change.verdict == COMPARE_EQUAL) {
+		buf_str(out, "equal");
 	} else if (!isfinite(change.percent)) {
 		buf_str(out, "first is 0");
-	} else if (change.percent >= 900) {
+	} else if (change.percent >= 100) {
 		buf_str(out, "× ");
 		human_number(out, 1 + change.percent / 100, 3);
 	} else {
