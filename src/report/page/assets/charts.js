@@ -51,7 +51,6 @@ class ChartView {
 		this.box.append(head, this.plot);
 		parent.append(this.box);
 		this.makeLegend();
-		this.makeGraph();
 	}
 
 	makeLegend() {
@@ -94,7 +93,7 @@ class ChartView {
 			...this.colours(),
 			...this.ranges(),
 			axes: {
-				x: { axisLabelHeight: 16, ticker: (from, to) => timeTicks(from, to, this.plot.clientWidth - AXIS_WIDTH) },
+				x: { axisLabelHeight: 16, ticker: (from, to) => timeTicks(from, to, this.time.width) },
 				y: { axisLabelWidth: AXIS_WIDTH - 6, ticker: (low, high, height) => valueTicks(low, high, height, this.chart.unit) },
 			},
 		});
@@ -105,17 +104,18 @@ class ChartView {
 	}
 
 	ranges() {
-		this.drawn = drawnOf(this.chart, this.model.axis, this.time.shown, this.plot.clientWidth - AXIS_WIDTH);
+		this.drawn = drawnOf(this.chart, this.model.axis, this.time.shown, this.time.width);
 		return { dateWindow: this.time.shown, valueRange: valueRange(this.chart, this.drawn) };
 	}
 
 	paint(event) {
-		const area = event.plotArea, graph = event.dygraph, [low, high] = graph.yAxisRange(0);
+		const area = event.plotArea, [low, high] = event.dygraph.yAxisRange(0), [from, to] = this.time.shown;
+		const perSecond = area.w / (to - from), perUnit = area.h / (high - low);
 		paintChart(event.drawingContext, area, {
 			pen: event.drawingContext,
 			shown: this.time.shown,
-			x: (seconds) => graph.toDomXCoord(seconds),
-			y: (value) => graph.toDomYCoord(value),
+			x: (seconds) => area.x + (seconds - from) * perSecond,
+			y: (value) => area.y + (high - value) * perUnit,
 			isInside: (value) => value >= low && value <= high,
 		}, this.chart, this.drawn, this.model);
 	}
@@ -133,24 +133,30 @@ class ChartView {
 		}
 	}
 
-	/* Values come and go under the cursor; what stands below them must stay where it is. */
-	reserve() {
-		if (this.chart.series.length > RANGES_MOST)
-			return;
-		this.head.style.minHeight = "";
+	/* The legend as wide as it gets under the cursor; null: as it is without. */
+	fillLegend(text) {
 		for (const series of this.chart.series)
-			series.value.textContent = `${quantity(series.highest, this.chart.unit)} [88.8…88.8]`;
-		const height = this.head.offsetHeight;
-		for (const series of this.chart.series)
-			series.value.textContent = "";
-		this.head.style.minHeight = height + "px";
+			series.value.textContent = text === null ? "" : `${quantity(series.highest, this.chart.unit)} ${text}`;
 	}
 
 	resize() {
-		this.reserve();
 		this.graph.resize();
 		this.update();
 	}
+}
+
+/* Values come and go under the cursor; what stands below them must stay where it is. All at once, so that the page is laid out once. */
+function reserveLegends(charts) {
+	const few = charts.filter((view) => view.chart.series.length <= RANGES_MOST);
+	for (const view of few) {
+		view.head.style.minHeight = "";
+		view.fillLegend("[88.8…88.8]");
+	}
+	const heights = few.map((view) => view.head.offsetHeight);
+	few.forEach((view, i) => {
+		view.fillLegend(null);
+		view.head.style.minHeight = heights[i] + "px";
+	});
 }
 
 function lastKnown(values, index) {

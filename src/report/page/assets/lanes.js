@@ -209,16 +209,9 @@ class LanesView {
 function spanSource(model) {
 	const name = (lane, i) => (lane.block[i] < 0 ? "several blocks" : model.blocks[lane.block[i]] || "(unnamed)");
 	const text = (lane, i) => (lane.count[i] > 1 ? `${lane.count[i]} × ${name(lane, i)}` : name(lane, i));
-	const colours = new Map();
-	onColours.unshift(() => colours.clear());
 	return {
 		text,
-		colour(lane, i) {
-			const id = lane.block[i] < 0 ? "idle" : "series-" + lane.block[i] % SERIES_COLOURS;
-			if (!colours.has(id))
-				colours.set(id, colourOf(id));
-			return colours.get(id);
-		},
+		colour: (lane, i) => colourOf(lane.block[i] < 0 ? "idle" : "series-" + lane.block[i] % SERIES_COLOURS),
 		tip(lane, i) {
 			const length = lane.to[i] - lane.from[i], several = lane.count[i] > 1;
 			const lines = [`${duration(length)}${lane.open[i] ? ", and never ended" : ""}, from ${clockText(lane.from[i], length / 100 || 1e-6)}`];

@@ -1,8 +1,13 @@
 /* Charts on a canvas. What is measured is plain; what is estimated is hatched. Each bucket is a step: its mean over its time. */
 const SERIES_COLOURS = 8;
 
+const colours = new Map();
+onColours.unshift(() => colours.clear());
+
 function colourOf(name) {
-	return getComputedStyle(root).getPropertyValue("--" + name).trim();
+	if (!colours.has(name))
+		colours.set(name, getComputedStyle(root).getPropertyValue("--" + name).trim());
+	return colours.get(name);
 }
 
 const hatches = new Map();

@@ -20,11 +20,16 @@ class View {
 		this.charts = model.charts.map((chart) => new ChartView(this.stack, chart, model, this.time));
 		this.lanes = this.makeLanes();
 		this.stack.append(this.cursor, this.range);
+		this.measure();
+		reserveLegends(this.charts);
+		for (const chart of this.charts)
+			chart.makeGraph();
+		for (const lanes of this.lanes)
+			lanes.resize();
 		this.time.watch((shown) => this.update(shown));
 		this.listen();
 		onColours.push(() => this.update(true));
 		new ResizeObserver(() => this.resize()).observe(this.stack);
-		this.resize();
 		this.tell();
 	}
 
@@ -78,7 +83,7 @@ class View {
 	}
 
 	get area() {
-		return { x: AXIS_WIDTH, w: this.stack.clientWidth - AXIS_WIDTH - 8 };
+		return { x: AXIS_WIDTH, w: this.width - AXIS_WIDTH - 8 };
 	}
 
 	x(seconds) {
@@ -92,7 +97,18 @@ class View {
 		return from + x / this.area.w * (to - from);
 	}
 
+	/* True: its width is another one than before. */
+	measure() {
+		const before = this.width;
+		this.width = this.stack.clientWidth;
+		this.time.width = Math.max(50, this.area.w);
+		return this.width !== before && this.width > 0;
+	}
+
 	resize() {
+		if (!this.measure())
+			return;
+		reserveLegends(this.charts);
 		for (const chart of this.charts)
 			chart.resize();
 		for (const lanes of this.lanes)
