@@ -1,9 +1,11 @@
 /* Run: a stored run in memory, and what the reports say of it. wattle.open (run.py) is what users see. */
 #include "run_object.h"
 
+#include "analysis/chart/chart.h"
 #include "base/buf.h"
 #include "divide.h"
 #include "report/blocks_report.h"
+#include "report/charts_json.h"
 #include "report/report.h"
 #include "task/load_blocks.h"
 
@@ -107,6 +109,41 @@ static PyObject *get_blocks_json(PyObject *self, PyObject *unused)
 	return document(self, blocks_document);
 }
 
+static int write_charts(struct run_object *self, const struct chart_limits *limits, struct buf *out)
+{
+	struct charts charts;
+	int r = run_object_findings(self);
+	if (r == 0)
+		r = charts_make(&self->findings, limits, &charts);
+	if (r < 0)
+		return r;
+	charts_json(&charts, out);
+	charts_finish(&charts);
+	return out->failed;
+}
+
+static PyObject *get_charts_json(PyObject *self, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = {"buckets", "items", NULL};
+	Py_ssize_t buckets = 0, items = 0;
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|nn:charts_json", names, &buckets, &items))
+		return NULL;
+	if (buckets < 0 || items < 0) {
+		PyErr_SetString(PyExc_ValueError, "buckets and items: how many at most; 0 for the default");
+		return NULL;
+	}
+	const struct chart_limits limits = {.buckets = (size_t)buckets, .items = (size_t)items};
+	struct buf out;
+	int r;
+	buf_init(&out, DOCUMENT_CEILING);
+	Py_BEGIN_ALLOW_THREADS
+	r = write_charts(as_run(self), &limits, &out);
+	Py_END_ALLOW_THREADS
+	PyObject *text = r == 0 ? PyUnicode_DecodeUTF8(out.data, (Py_ssize_t)out.size, "replace") : raise_code(r, NULL);
+	buf_finish(&out);
+	return text;
+}
+
 static PyObject *wall_ns(PyObject *self, PyObject *t_ns)
 {
 	long long t = PyLong_AsLongLong(t_ns);
@@ -135,6 +172,8 @@ static PyMethodDef methods[] = {
 	{"report_json", get_report_json, METH_NOARGS, "The report, contract wattle-report/1."},
 	{"report_text", get_report_text, METH_NOARGS, "The report for people."},
 	{"blocks_json", get_blocks_json, METH_NOARGS, "As `wattle blocks --format json`."},
+	{"charts_json", (PyCFunction)(void (*)(void))get_charts_json, METH_VARARGS | METH_KEYWORDS,
+		"What pictures show, contract wattle-charts/1."},
 	{"facts", run_facts, METH_NOARGS, "Table run."},
 	{"samples", run_samples, METH_NOARGS, "t_ns, and a column a metric."},
 	{"process_samples", run_process_samples, METH_NOARGS, "t_ns, pid, start_ns, and a column a metric."},

@@ -109,6 +109,7 @@ class Run:
     def report_json(self) -> str: ...                #: contract "wattle-report/1"
     def report_text(self) -> str: ...
     def blocks_json(self) -> str: ...                #: as `wattle blocks --format json`
+    def charts_json(self, buckets: int = 0, items: int = 0) -> str: ...  #: "wattle-charts/1"; at most so many, 0: default
     def facts(self) -> dict[str, str]: ...           #: table run
     def samples(self) -> list[Column]: ...           #: t_ns first, then one a metric of the run
     def process_samples(self) -> list[Column]: ...   #: with --per-process: t_ns, pid, start_ns, then the metrics

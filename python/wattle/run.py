@@ -5,7 +5,7 @@ import datetime
 import json
 import os
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 from . import _show, _wattle
 from .columns import Columns, Spans
@@ -13,12 +13,24 @@ from .table import Table, blocks_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 PathLike = Union[str, "os.PathLike[str]"]
 
 
 class Report(dict[str, Any]):
     """The contract "wattle-report/1" as a dict; unknown figures are None. In a notebook it shows as tables."""
+
+    _charts: Optional[Callable[[], dict[str, Any]]] = None  #: of the run that it is of
+
+    def plot(self, kind: Optional[str] = None, ax: Optional[Axes] = None) -> Axes:
+        """A picture of the run by matplotlib, on `ax` or in a new figure: "power", "cpu", "memory", "gpu_utilization",
+        "gpu_memory", "temperature", "clock", "processes", "metric:NAME", "spans", "blocks" or "ledger"; without a kind
+        power, or the first one that there is. ValueError lists those that this run has."""
+        from . import plot
+        if self._charts is None:
+            raise ValueError("this report is of no run that is at hand: wattle.open(FILE).report has pictures")
+        return plot.plot(self, self._charts(), kind, ax)
 
     def summary(self) -> dict[str, str]:
         """The few first things, for people."""
@@ -106,8 +118,24 @@ class Run:
     @property
     def report(self) -> Report:
         """What `wattle report --format json` prints."""
-        report: Report = self._once("report", lambda run: Report(json.loads(run.report_json())))
+        report: Report = self._once("report", self._make_report)
         return report
+
+    def _make_report(self, run: _wattle.Run) -> Report:
+        report = Report(json.loads(run.report_json()))
+        report._charts = lambda: self.charts
+        return report
+
+    @property
+    def charts(self) -> dict[str, Any]:
+        """What pictures of the run show, contract "wattle-charts/1" (docs/charts.md): few enough points to draw, with
+        mean, low and high, so that no peak is lost."""
+        charts: dict[str, Any] = self._once("charts", lambda run: json.loads(run.charts_json()))
+        return charts
+
+    def plot(self, kind: Optional[str] = None, ax: Optional[Axes] = None) -> Axes:
+        """As report.plot."""
+        return self.report.plot(kind, ax)
 
     @property
     def blocks(self) -> Table:

@@ -2,6 +2,7 @@
 
 #include "base/jsonw.h"
 #include "base/util.h"
+#include "report/palette.h"
 
 enum { DIGITS = 5 };
 
@@ -207,12 +208,35 @@ static void lanes(struct jsonw *j, const struct charts *charts)
 	jsonw_end_array(j);
 }
 
+static void colour(struct jsonw *j, const char *key, uint32_t rgb)
+{
+	char text[8] = "#000000";
+	for (int i = 6; i > 0; i--, rgb >>= 4)
+		text[i] = "0123456789abcdef"[rgb & 15];
+	jsonw_key_string(j, key, text);
+}
+
+static void colours(struct jsonw *j)
+{
+	jsonw_key(j, "palette");
+	jsonw_begin_object(j);
+	for (size_t i = 0; i < COLOURS; i++) {
+		jsonw_key(j, palette[i].css);
+		jsonw_begin_object(j);
+		colour(j, "light", palette[i].light);
+		colour(j, "dark", palette[i].dark);
+		jsonw_end_object(j);
+	}
+	jsonw_end_object(j);
+}
+
 void charts_json(const struct charts *charts, struct buf *out)
 {
 	struct jsonw j;
 	jsonw_init(&j, out, false);
 	jsonw_begin_object(&j);
 	jsonw_key_string(&j, "schema", "wattle-charts/1");
+	colours(&j);
 	axis(&j, &charts->axis);
 	charts_part(&j, charts);
 	bands(&j, charts);
