@@ -255,7 +255,7 @@ class Story:
         end_ns = None if self.plan.is_killed else self.t_ns(self.plan.length_s)
         for i in range(5):
             is_main = i == 0
-            yield {"pid": MAIN_PID + i, "start_ns": self.booted_ns + i * 1_000, "end_ns": end_ns,
+            yield {"pid": MAIN_PID + i, "start_ns": self.booted_ns - 5_000 + i * 1_000, "end_ns": end_ns,
                    "ppid": 4000 if is_main else MAIN_PID, "is_main": int(is_main), "sampled": 1,
                    "command": self.plan.name("python3 train.py" if is_main else "pt_data_worker", i),
                    "cpu_ns": int((9e8 if is_main else 8e8) * self.plan.length_s),
