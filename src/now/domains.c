@@ -60,12 +60,13 @@ static void put_in_order(struct domain_table *table)
 	}
 }
 
-static int open_domain(struct domain_table *table, size_t i, size_t history)
+static int open_domain(struct domain_table *table, const struct wattle_env *env, size_t i, size_t history)
 {
 	const double none = (double)NAN;
 	const size_t device = table->device_of[i];
 	const struct domain *domain = table->sensors.devices[device];
 	meter_init(&table->meters[device], domain);
+	package_limit_open(&table->limits[i], env, domain, table->sensors.sources[device]);
 	table->domains[i] = (struct now_domain){
 		.domain = domain,
 		.source = table->sensors.sources[device],
@@ -116,14 +117,16 @@ int domain_table_open(struct domain_table *table, const struct now_options *opti
 	table->rows = calloc_array(n, sizeof(*table->rows));
 	table->meters = calloc_array(n, sizeof(*table->meters));
 	table->domains = calloc_array(n, sizeof(*table->domains));
+	table->limits = calloc_array(n, sizeof(*table->limits));
 	table->device_of = calloc_array(n, sizeof(*table->device_of));
-	if (table->rows == NULL || table->meters == NULL || table->domains == NULL || table->device_of == NULL)
+	if (table->rows == NULL || table->meters == NULL || table->domains == NULL || table->limits == NULL ||
+		table->device_of == NULL)
 		return error_set(reterr, -ENOMEM, "no memory for %zu domains", n);
 	table->n = n;
 	table->suspended_ns = env_boottime_ns(options->env) - env_now_ns(options->env);
 	put_in_order(table);
 	for (size_t i = 0; i < n; i++)
-		if (open_domain(table, i, options->history) < 0)
+		if (open_domain(table, options->env, i, options->history) < 0)
 			return error_set(reterr, -ENOMEM, "no memory for the history of %zu domains", n);
 	tell_problem(table);
 	return 0;
@@ -132,6 +135,7 @@ int domain_table_open(struct domain_table *table, const struct now_options *opti
 void domain_table_close(struct domain_table *table)
 {
 	for (size_t i = 0; i < table->n; i++) {
+		package_limit_close(&table->limits[i]);
 		now_history_close(&table->domains[i].power_history_w);
 		now_history_close(&table->domains[i].utilization_history_percent);
 	}
@@ -139,6 +143,7 @@ void domain_table_close(struct domain_table *table)
 	free(table->rows);
 	free(table->meters);
 	free(table->domains);
+	free(table->limits);
 	free(table->device_of);
 	*table = (struct domain_table){0};
 }
@@ -176,5 +181,7 @@ void domain_table_look(struct domain_table *table, const struct wattle_env *env,
 		const size_t device = table->device_of[i];
 		meter_feed(&table->meters[device], context->t_ns, table->rows[device], suspended);
 		fill(&table->domains[i], &table->meters[device], table->rows[device]);
+		if (table->limits[i].exists)
+			table->domains[i].cap_w = package_limit_w(&table->limits[i]);
 	}
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/env.h"
+#include "now/limits.h"
 #include "now/meter.h"
 #include "now/now.h"
 #include "process/machine.h"
@@ -12,6 +13,7 @@ struct domain_table {
 	int64_t (*rows)[DEVICE_COUNT]; // owned: of the last look, one for each device of the set
 	struct meter *meters;          // owned: likewise
 	struct now_domain *domains;    // owned: by kind and number
+	struct package_limit *limits;  // owned: of each of `domains`
 	size_t *device_of;             // owned: domains[i] is device device_of[i] of the set
 	size_t n;
 	int64_t suspended_ns; // time that the machine had slept at the last look

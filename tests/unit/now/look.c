@@ -323,6 +323,27 @@ static void a_counter_that_goes_away_is_unknown_and_not_0(void **state)
 	made_finish(&m);
 }
 
+static void a_packages_limit_is_told_while_it_is_enabled(void **state)
+{
+	struct made_machine m;
+	made_begin(&m);
+	made_energy(&m, "intel-rapl:0", "package-0", 5000000);
+	made_file(&m, "sys/class/powercap/intel-rapl:0/constraint_0_name", "short_term\n");
+	made_file(&m, "sys/class/powercap/intel-rapl:0/constraint_1_name", "long_term\n");
+	made_file(&m, "sys/class/powercap/intel-rapl:0/constraint_1_power_limit_uw", "150000000\n");
+	made_file(&m, "sys/class/powercap/intel-rapl:0/enabled", "1\n");
+	made_open(&m, 0, 0);
+	second(&m);
+	assert_near(m.now->domains[0].cap_w, 150);
+	made_file(&m, "sys/class/powercap/intel-rapl:0/constraint_1_power_limit_uw", "90000000\n");
+	second(&m);
+	assert_near(m.now->domains[0].cap_w, 90);
+	made_file(&m, "sys/class/powercap/intel-rapl:0/enabled", "0\n");
+	second(&m);
+	assert_near(m.now->domains[0].cap_w, (double)NAN);
+	made_finish(&m);
+}
+
 static void history_has_the_last_looks(void **state)
 {
 	struct made_machine m;
@@ -379,6 +400,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "a counter that wraps goes on", a_wrap_of_the_counter_is_no_fall);
 	ROWS_ADD_ONE(&tests, "a counter that can't be read is unknown, not 0",
 		a_counter_that_goes_away_is_unknown_and_not_0);
+	ROWS_ADD_ONE(&tests, "a package's limit is the long-term one, while it is enabled",
+		a_packages_limit_is_told_while_it_is_enabled);
 	ROWS_ADD_ONE(&tests, "history keeps the last looks and no more", history_has_the_last_looks);
 	ROWS_ADD_ONE(&tests, "commands: control characters are '?'", names_are_made_fit_to_be_shown);
 	return rows_run(&tests, "look");
