@@ -126,8 +126,6 @@ static int print_once(struct session *session, struct top_run *run, bool utf8)
 {
 	enum { CEILING = 1 << 24 };
 	int columns, rows;
-	nap(session_ui(session)->interval_ns);
-	session_look(session);
 	top_run_look(run, session_now(session)->t_ns, true);
 	size_of_text(&columns, &rows);
 	const struct frame *frame = session_frame(session, columns, rows, utf8);
@@ -243,10 +241,7 @@ static void look(struct loop *loop)
 
 static void follow(struct loop *loop, const struct wattle_env *env)
 {
-	// The first figures come early: until there are two looks there is no power.
-	const int64_t FIRST_NS = 300 * NS_PER_MS;
-	int64_t interval_ns = session_ui(loop->session)->interval_ns;
-	int64_t next_ns = env_now_ns(env) + (interval_ns < FIRST_NS ? interval_ns : FIRST_NS);
+	int64_t interval_ns = session_ui(loop->session)->interval_ns, next_ns = env_now_ns(env) + interval_ns;
 	draw(loop);
 	for (;;) {
 		bool is_changed = false;
@@ -304,6 +299,9 @@ static struct live_ui ui_of(const struct values *values, bool utf8)
 	return ui;
 }
 
+// The first picture comes early, though over a short time.
+static const int64_t FIRST_NS = 300 * NS_PER_MS;
+
 static int top(const struct values *values, const char *path, const struct wattle_env *env)
 {
 	struct wattle_error error = {0};
@@ -324,10 +322,13 @@ static int top(const struct values *values, const char *path, const struct wattl
 		return cli_fail(EXIT_FAILED, &error);
 	}
 	session_set_run(session, top_run_view(run));
-	if (!session_options.is_once) // which looks later
-		top_run_look(run, session_now(session)->t_ns, false);
 	if (!values->once && isatty(STDOUT_FILENO) && !is_terminal)
 		cli_warn("this kind of terminal can't place its cursor (TERM=vt100 or xterm can): one picture");
+	int64_t first_ns = session_options.is_once || values->interval_ns < FIRST_NS ? values->interval_ns : FIRST_NS;
+	nap(first_ns);
+	session_look(session);
+	if (!session_options.is_once)
+		top_run_look(run, session_now(session)->t_ns, false);
 	if (session_options.is_once)
 		status = print_once(session, run, utf8);
 	else

@@ -15,7 +15,8 @@
 /* Energy so far is the report's, in parts: the samples up to `settled_ns` once and for all, those since then again at each
  * look. So a look costs the same in the first minute and after a day. */
 enum { PART_SAMPLES = 20000, SETTLE_SAMPLES = 600 };
-static const int64_t WORK_NS = 150 * NS_PER_MS; // in one look, until the past has been taken in
+static const int64_t WORK_NS = 150 * NS_PER_MS;  // in one look, until the past has been taken in
+static const int64_t AGAIN_NS = 900 * NS_PER_MS; // it is stored once a second; asking costs milliseconds
 
 struct sum {
 	double target_j, total_j;
@@ -28,6 +29,7 @@ struct top_run {
 	int64_t settled_ns; // in times of the file; VALUE_MISSING: nothing so far
 	struct sum settled;
 	double interval_s;
+	int64_t added_ns;        // when energy was asked for last
 	struct live_span *spans; // owned
 	size_t spans_room;
 };
@@ -275,6 +277,9 @@ void top_run_look(struct top_run *run, int64_t now_ns, bool to_the_end)
 	int64_t newest_ns = value_ok(view->stored_ns) ? view->stored_ns : view->start_ns;
 	view->is_late = (double)(now_ns - newest_ns) * 1e-9 > LATE_S + LATE_INTERVALS * run->interval_s;
 	add_spans(run);
+	if (!to_the_end && now_ns - run->added_ns < AGAIN_NS)
+		return;
+	run->added_ns = now_ns;
 	add_energy(run, to_the_end ? INT64_MAX : WORK_NS);
 }
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-enum { COMMAND_LEAST = 18 };
+enum { COMMAND_LEAST = 18, COMMAND_PART = 5 }; // a fifth of the list where that is more
 
 /* Columns, from left to right. Those of the highest rank go first when the screen is narrow. */
 struct column {
@@ -128,13 +128,15 @@ static bool has_gpus(const struct now *now)
 static void choose(const struct canvas *canvas, bool *shown)
 {
 	bool gpus = has_gpus(canvas->view->now);
+	int command = canvas->area.width / COMMAND_PART;
+	command = command > COMMAND_LEAST ? command : COMMAND_LEAST;
 	for (int rank = 10; rank >= 0; rank--) {
 		int width = 0;
 		for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
 			shown[i] = columns[i].rank <= rank && (gpus || !columns[i].of_gpus);
 			width += shown[i] ? columns[i].width + 1 : 0;
 		}
-		if (width + COMMAND_LEAST <= canvas->area.width || rank == 0)
+		if (width + command <= canvas->area.width || rank == 0)
 			return;
 	}
 }

@@ -94,8 +94,7 @@ int session_open(const struct session_options *options, struct session **ret_ses
 		session_close(session);
 		return r;
 	}
-	session_look(session);
-	session->first_ns = session->now->t_ns;
+	session->first_ns = env_now_ns(options->env);
 	*ret_session = session;
 	return 0;
 }
