@@ -19,7 +19,6 @@ enum {
 	FOLDER_TEXT = 32768, // 1,300 processes in one system call
 	FILES_SPARED = 128,  // open files that are left to whoever uses us
 	FILES_MOST = 16384,
-	ANCESTORS_MOST = 256, // a ring of parents, read while they changed, can't hold us
 };
 
 /* ---- open and close ---- */
@@ -106,7 +105,7 @@ static int by_pid(const void *left, const void *right)
 	return (a->now.pid > b->now.pid) - (a->now.pid < b->now.pid);
 }
 
-static struct process_row *find(struct process_row *rows, size_t n, pid_t pid)
+struct process_row *process_rows_find(struct process_row *rows, size_t n, pid_t pid)
 {
 	size_t low = 0, high = n;
 	while (low < high) {
@@ -123,7 +122,7 @@ static struct process_row *find(struct process_row *rows, size_t n, pid_t pid)
 
 struct process_row *process_table_find(const struct process_table *table, pid_t pid)
 {
-	return find(table->rows, table->n, pid);
+	return process_rows_find(table->rows, table->n, pid);
 }
 
 static struct process_row *add_row(struct process_row **rows, size_t *n, size_t *room)
@@ -309,88 +308,6 @@ static void read_all(struct process_table *table)
 	table->n = kept;
 }
 
-/* ---- children that ended ---- */
-
-// Who waited for it: its parent, or whoever waited for that one if it has ended as well.
-static struct process_row *find_heir(struct process_table *table, const struct process_row *gone)
-{
-	pid_t parent = gone->now.ppid;
-	for (int i = 0; i < ANCESTORS_MOST && parent > 0; i++) {
-		struct process_row *heir = find(table->rows, table->n, parent);
-		if (heir != NULL && !heir->is_new)
-			return heir;
-		const struct process_row *before = find(table->old, table->n_old, parent);
-		if (before == NULL)
-			return NULL;
-		parent = before->now.ppid;
-	}
-	return NULL;
-}
-
-static void count_gone(struct process_table *table)
-{
-	for (size_t i = 0; i < table->n_gone; i++) {
-		struct process_row *heir = find_heir(table, &table->gone[i]);
-		if (heir != NULL)
-			heir->counted_ns += table->gone[i].own_ns + table->gone[i].children_ns;
-	}
-}
-
-/* What children used that ended between two looks shows up with the parent when it waits for them. An orphan's whole life may
- * show up with init, so all of that together is held below what the machine had left to give. */
-static void count_late(struct process_table *table, int64_t busy_ns)
-{
-	double late_ns = 0, own_ns = 0;
-	size_t at = 0;
-	for (size_t i = 0; i < table->n; i++) {
-		struct process_row *row = &table->rows[i];
-		while (at < table->n_old && table->old[at].now.pid < row->now.pid)
-			at++;
-		own_ns += value_ok(row->used_ns) ? (double)row->used_ns : 0;
-		if (row->is_new || at == table->n_old || !value_ok(row->used_ns))
-			continue;
-		int64_t grown_ns = row->children_ns - table->old[at].children_ns - row->counted_ns;
-		row->late_ns = grown_ns > 0 ? grown_ns : 0;
-		late_ns += (double)row->late_ns;
-	}
-	double left_ns = value_ok(busy_ns) ? fmax((double)busy_ns - own_ns, 0) : late_ns;
-	double part = late_ns > left_ns ? left_ns / late_ns : 1;
-	for (size_t i = 0; i < table->n; i++) {
-		struct process_row *row = &table->rows[i];
-		row->late_ns = (int64_t)((double)row->late_ns * part);
-		if (value_ok(row->used_ns))
-			row->used_ns += row->late_ns;
-	}
-}
-
-/* ---- the target's tree ---- */
-
-static bool has_ended(const struct process_row *row)
-{
-	return row == NULL || row->now.state == 'Z' || row->now.state == 'X';
-}
-
-// Once in the tree, always in the tree: one that was orphaned keeps its mark.
-static bool descends_from_target(const struct process_table *table, const struct process_row *row)
-{
-	for (int i = 0; i < ANCESTORS_MOST && row != NULL && !row->now.is_target; i++)
-		row = row->now.ppid > 0 ? process_table_find(table, row->now.ppid) : NULL;
-	return row != NULL && row->now.is_target;
-}
-
-static void mark_target(struct process_table *table)
-{
-	if (table->target_pid == 0)
-		return;
-	struct process_row *root = process_table_find(table, table->target_pid);
-	if (root != NULL && !value_ok(table->last_t_ns)) // later its number may be another's
-		root->now.is_target = true;
-	table->target_is_gone = has_ended(root) || !root->now.is_target;
-	for (size_t i = 0; i < table->n; i++)
-		if (table->rows[i].is_new)
-			table->rows[i].now.is_target = descends_from_target(table, &table->rows[i]);
-}
-
 /* ---- a look ---- */
 
 static void swap_lists(struct process_table *table)
@@ -423,9 +340,8 @@ void process_table_look(struct process_table *table, int64_t t_ns, int64_t busy_
 	swap_lists(table);
 	list_numbers(table);
 	read_all(table);
-	count_gone(table);
-	count_late(table, busy_ns);
-	mark_target(table);
+	process_kin_count(table, busy_ns);
+	process_kin_mark_target(table);
 	sum_up(table, t_ns);
 	table->n_old = 0;
 	table->last_t_ns = t_ns;

@@ -53,6 +53,12 @@ void process_table_close(struct process_table *table);
 void process_table_look(struct process_table *table, int64_t t_ns, int64_t busy_ns);
 struct process_row *process_table_find(const struct process_table *table, pid_t pid); // NULL: not there
 
+/* ---- between the files of it ---- */
+
+struct process_row *process_rows_find(struct process_row *rows, size_t n, pid_t pid); // ascending ones; NULL: not there
+// process_kin.c: adds to used_ns what children used that ended meanwhile; marks who came to the target's tree.
+void process_kin_count(struct process_table *table, int64_t busy_ns);
+void process_kin_mark_target(struct process_table *table);
 // process_words.c: fills command and uid from /proc/PID/cmdline and status.
 void process_words_read(const struct wattle_env *env, const char *comm, struct now_process *process);
 // Pure half: the words of a command line, a NUL after each, as one line. False if there are none (a kernel thread, a zombie).
