@@ -5,9 +5,12 @@
     print(measured)
 
     step = wattle.torch.step(optimizer, samples=64)   # each optimizer.step() is a step: J/step, J/sample
+
+    wattle.torch.join_profile("run.sqlite", "profile.json", "both.pftrace")   # torch.profiler's events, and joules
 """
 from .complexity import complexity
+from .profile import join_profile
 from .session import layers
 from .steps import step
 
-__all__ = ["complexity", "layers", "step"]
+__all__ = ["complexity", "join_profile", "layers", "step"]

@@ -1,0 +1,115 @@
+"""wattle.torch.join_profile: a run and a real trace of torch.profiler in one file, on one clock."""
+import gzip
+import json
+import sqlite3
+import statistics
+import sys
+
+from harness import main, near, test
+from perfetto_reader import Trace
+from trace_processor import COMPLAINTS, TraceProcessor
+
+import wattle.torch
+
+STEPS = 20
+NEAR_US = 500  # a record_function takes some 50 µs to begin; a busy machine takes it to ten times that
+PROGRAM = f"""
+import sys, time, torch, wattle
+from torch.profiler import ProfilerActivity, profile, record_function
+matrix = torch.randn(200, 200)
+
+def step():
+    with record_function("step"), wattle.span("step"):
+        with record_function("product"), wattle.span("product"):
+            matrix @ matrix
+        with record_function("wait"), wattle.span("wait"):
+            time.sleep(0.001)
+
+for _ in range(3):  # these are not profiled: the two files don't begin together
+    step()
+with profile(activities=[ProfilerActivity.CPU]) as measured:
+    for _ in range({STEPS}):
+        step()
+measured.export_chrome_trace("profile.json")
+"""
+
+
+def joined(room, profile="profile.json"):
+    both = room.folder / "both.pftrace"
+    alignment = wattle.torch.join_profile(room.folder / "run.sqlite", room.folder / profile, both, overwrite=True)
+    return alignment, Trace(both.read_bytes())
+
+
+def shifted(room, shift_us, **document):
+    """The profile as newer ones are: with Unix times, in an object."""
+    events = json.loads((room.folder / "profile.json").read_text())
+    for event in events:
+        if "ts" in event:
+            event["ts"] += shift_us
+    return {"traceEvents": events, **document}
+
+
+def is_ours(one):
+    return "span" in one.arguments
+
+
+def lined_up(trace):
+    """Differences of the begins of profiled steps and their parts, µs."""
+    ours = [one for one in trace.slices if is_ours(one)]
+    found = []
+    for name in ("step", "product", "wait"):
+        theirs = [one for one in trace.slices if one.name == name and not is_ours(one)]
+        assert len(theirs) == STEPS, name
+        for one in theirs:
+            found.append(min((other.begin_ns - one.begin_ns for other in ours if other.name == name), key=abs) / 1e3)
+    return found
+
+
+@test
+def a_real_profile(room):
+    """each range that both recorded begins at the same time in both, on whichever clock the profiler was"""
+    room.report("-i", "20ms", "--", sys.executable, "-c", PROGRAM)
+    alignment, trace = joined(room)
+    assert alignment.by == "spans" and alignment.matched >= 3 * STEPS * 0.9, alignment
+    differences = lined_up(trace)
+    print(f"# by {alignment.by}: begins differ by {min(differences):.0f} to {max(differences):.0f} µs, half of them by "
+          f"no more than {statistics.median(map(abs, differences)):.0f} µs")
+    assert statistics.median(map(abs, differences)) < NEAR_US, differences
+    operators = [one for one in trace.slices if one.name.startswith("aten::")]
+    assert len(operators) >= STEPS and all(trace.tracks[one.track.parent].name == "torch.profiler" for one in operators)
+
+    start_ns, wall_ns = sqlite3.connect(room.folder / "run.sqlite").execute(
+        "select start_ns, wall_start_ns from segment").fetchone()
+    unix_us = (alignment.offset_ns - start_ns + wall_ns) / 1e3
+    (room.folder / "unix.json").write_text(json.dumps(shifted(room, unix_us)))
+    base = shifted(room, unix_us - 1.7e15, baseTimeNanoseconds=int(1.7e18))
+    (room.folder / "base.json.gz").write_bytes(gzip.compress(json.dumps(base).encode()))
+    for name in ("unix.json", "base.json.gz"):
+        alignment, trace = joined(room, name)
+        assert alignment.by == "wall clock" and alignment.matched >= 3 * STEPS * 0.9, (name, alignment)
+        near(statistics.median(lined_up(trace)), statistics.median(differences), absolute=1)
+
+    (complaints, counted), = TraceProcessor().ask([(room.folder / "both.pftrace", [
+        COMPLAINTS, "select count(*) as n from slice where name like 'aten::%'"])])
+    assert complaints == [] and int(counted[0]["n"]) == len(operators)
+
+
+@test
+def what_does_not_fit(room):
+    """a profile that nothing relates to the run, and what is no profile, are errors; no file is left"""
+    room.burn("cpu", "0.1")
+    cases = (("[]", "has no events"), ("no JSON", "is no Chrome trace"), ('{"traceEvents": 7}', "has no events"),
+             ('[{"name": "elsewhere", "ph": "X", "ts": 5, "dur": 1, "pid": 1, "tid": 1}]', "one name around the same"))
+    for text, said in cases:
+        (room.folder / "profile.json").write_text(text)
+        try:
+            joined(room)
+        except ValueError as error:
+            assert said in str(error), error
+        else:
+            raise AssertionError(f"{text} was taken")
+    assert not (room.folder / "both.pftrace").exists()
+
+
+if __name__ == "__main__":
+    main()
