@@ -1,0 +1,126 @@
+/* Whole pages of made runs: which sections there are, and that nothing in them runs or loads that the policy would have to forbid. */
+#include "report/page/page.h"
+
+#include "story.h"
+
+#include <string.h>
+
+static void small_build(struct run *run)
+{
+	story_poor(run);
+}
+
+// A model that was looked at, a search for a limit, and names that want to be more than names.
+static void rich_build(struct run *run)
+{
+	story_build(run);
+	build_fact(run, "label", "</title><script>alert(1)</script>");
+	build_fact(run, "meta.\"><img src=x onerror=alert(1)>", "' onclick='alert(1)");
+	build_fact(run, "meta.model_summary",
+		"{\"model\": \"ResNet\", \"parameters\": 25557032, \"layers\": [{\"name\": \"<conv1>\", \"type\": \"Conv2d\", "
+		"\"parameters\": 9408, \"multiply_adds\": 118013952, \"output_shape\": [1, 64, null]}, {\"name\": 7}, null]}");
+	build_fact(run, "cap_tune",
+		"{\"device\": \"gpu-0\", \"objective\": \"edp\", \"chosen_w\": 200, \"complete\": true, \"caps\": [{\"cap_w\": 300, "
+		"\"objective\": 10}, {\"cap_w\": 200, \"objective\": 8}]}");
+}
+
+// Facts that programs wrote, and wrote wrongly.
+static void broken_build(struct run *run)
+{
+	story_poor(run);
+	build_fact(run, "meta.model_summary", "{\"layers\": 3, \"unknown\": [], \"parameters\": \"many\"}");
+	build_fact(run, "cap_tune", "[{\"caps\": {}}, 4]");
+	build_fact(run, "wattle_version", "");
+}
+
+static void estimated_build(struct run *run)
+{
+	build_simple(run, 101);
+	build_cpu(run, 0.8, 0, 0.001, 1);
+	struct run_device *device = build_powered(run, "package-0", DOMAIN_PACKAGE, 12.3);
+	device->provenance = PROVENANCE_ESTIMATED;
+	text_copy(device->source, sizeof(device->source), "model");
+}
+
+static const struct row {
+	const char *teaches;
+	void (*build)(struct run *run);
+	const char *has[14], *has_not[8];
+} rows[] = {
+	{"a run with everything has all sections", rich_build,
+		{"id=\"ledger\"", "id=\"time\"", "id=\"blocks\"", "id=\"flame\"", "id=\"layers\"", "id=\"tune\"",
+			"id=\"domains\"", "id=\"gpus\"", "id=\"metrics\"", "id=\"processes\"", "id=\"about\"",
+			"what the meter cost", "&lt;conv1&gt;"},
+		{"<img", "<script>alert", "onclick='", "<conv1>"}},
+	{"a poor run has no empty sections", small_build, {"id=\"about\""},
+		{"id=\"layers\"", "id=\"tune\"", "id=\"gpus\"", "id=\"metrics\"", "id=\"flame\""}},
+	{"what is estimated is tagged so", estimated_build,
+		{"tag-estimated\">estimated", "Energy is estimated, not measured"}, {NULL}},
+	{"facts that are no such documents do no harm", broken_build, {"id=\"about\""}, {">nan", "inf J"}},
+};
+
+static size_t count(const char *text, const char *what)
+{
+	size_t n = 0;
+	for (const char *at = strstr(text, what); at != NULL; at = strstr(at + 1, what))
+		n++;
+	return n;
+}
+
+// The body alone: the scripts' own code speaks of styles and handlers.
+static void check_harmless(const char *page)
+{
+	static const char *const never[] = {" style=", " src=", " onload=", " onerror=", "javascript:", "http-equiv",
+		"<link", "<iframe"};
+	const char *body = strstr(page, "<body>");
+	assert_non_null(body);
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++) {
+		const char *found = strstr(body, never[i]);
+		// In a name it is text: an attribute would stand in a tag.
+		for (; found != NULL; found = strstr(found + 1, never[i])) {
+			const char *tag = found;
+			while (tag > body && *tag != '<' && *tag != '>')
+				tag--;
+			assert_true(*tag == '>');
+		}
+	}
+	assert_int_equal(count(body, "<script"), count(body, "type=\"application/json\""));
+	assert_int_equal(count(body, "<section"), count(body, "</section>"));
+	assert_int_equal(count(body, "<table"), count(body, "</table>"));
+	assert_int_equal(count(body, "<div"), count(body, "</div>"));
+	assert_int_equal(count(body, "<dl"), count(body, "</dl>"));
+}
+
+static void check(void **state)
+{
+	const struct row *row = *state;
+	struct run run;
+	struct findings findings;
+	struct charts charts;
+	struct buf out;
+	row->build(&run);
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_int_equal(charts_make(&findings, NULL, &charts), 0);
+	buf_init(&out, 1 << 26);
+	page_report(&charts, &out);
+	assert_int_equal(out.failed, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(row->has) && row->has[i] != NULL; i++)
+		if (strstr(out.data, row->has[i]) == NULL)
+			fail_msg("not on the page: %s", row->has[i]);
+	const char *body = strstr(out.data, "<body>");
+	for (size_t i = 0; i < ARRAY_SIZE(row->has_not) && row->has_not[i] != NULL; i++)
+		if (strstr(body, row->has_not[i]) != NULL)
+			fail_msg("on the page: %s", row->has_not[i]);
+	check_harmless(out.data);
+	buf_finish(&out);
+	charts_finish(&charts);
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, check);
+	return rows_run(&tests, "page_whole");
+}
