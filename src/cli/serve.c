@@ -127,9 +127,9 @@ const struct command command_serve = {
 	.usage = "[--listen ADDRESS] [--token-file FILE] [OPTIONS]",
 	.summary = "this machine's power as metrics for Prometheus and as a page that keeps itself up to date",
 	.details =
-		"Serves a page at /, OpenMetrics at /metrics and the same as JSON at /now.json, until SIGINT or SIGTERM.\n"
-		"Nothing can be changed through it. Readings of power tell secrets of what runs on a machine, and the\n"
-		"page shows the commands of all users: think of who can reach it. docs/serve.md has more.",
+		"Serves a page at /, OpenMetrics at /metrics and the same as JSON at /now.json, until SIGINT or\n"
+		"SIGTERM. Nothing can be changed through it. Readings of power tell secrets of what runs on a machine,\n"
+		"and the page shows the commands of all users: think of who can reach it. docs/serve.md has more.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

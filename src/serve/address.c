@@ -20,8 +20,8 @@ static const char unix_prefix[] = "unix:";
 static int wrong(const char *listen, struct wattle_error *reterr)
 {
 	return error_set(reterr, -EINVAL,
-		"--listen %.100s: must be HOST:PORT, such as 127.0.0.1:9095 or [::1]:9095, with a port from 0 (any free one) "
-		"to 65535, or unix:PATH",
+		"--listen %.100s: must be HOST:PORT, such as 127.0.0.1:9095 or [::1]:9095, with a port from 0 (any "
+		"free one) to 65535, or unix:PATH",
 		listen);
 }
 
@@ -137,8 +137,8 @@ static void write_url(struct address *address)
 static int refuse_public(const char *listen, struct wattle_error *reterr)
 {
 	return error_set(reterr, -EPERM,
-		"--listen %.100s: other machines could reach it, and readings of power tell secrets: add --token-file FILE, "
-		"or listen on 127.0.0.1",
+		"--listen %.100s: other machines could reach it, and readings of power tell secrets: add --token-file "
+		"FILE, or listen on 127.0.0.1",
 		listen);
 }
 
@@ -180,8 +180,8 @@ static int open_inet(struct address *address, const char *listen, bool may_be_pu
 	return 0;
 }
 
-/* Nobody but the user may connect: by the umask, as chmod() follows links. Who wants it open to a group gives its folder that group
- * and the set-group-ID bit, and a chmod after the start. */
+/* Nobody but the user may connect: by the umask, as chmod() follows links. Who wants it open to a group gives its
+ * folder that group and the set-group-ID bit, and a chmod after the start. */
 static int bind_private(int fd, const struct sockaddr_un *where)
 {
 	mode_t before = umask(0177);

@@ -1,5 +1,5 @@
-/* Where to listen: the text of --listen into a listening socket. "127.0.0.1:9095", "[::1]:9095", "localhost:0", ":9095" (all
- * addresses), "unix:/run/wattle/serve.sock". Port 0 is any free one. */
+/* Where to listen: the text of --listen into a listening socket. "127.0.0.1:9095", "[::1]:9095", "localhost:0",
+ * ":9095" (all addresses), "unix:/run/wattle/serve.sock". Port 0 is any free one. */
 #pragma once
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ struct address {
 	ino_t st_ino;
 };
 
-/* -EINVAL: no such form or no such host, with a sentence that says what would be right; -EPERM: other machines could reach it, and
- * `may_be_public` is not set; else what bind and listen have to say. */
+/* -EINVAL: no such form or no such host, with a sentence that says what would be right; -EPERM: other machines could
+ * reach it, and `may_be_public` is not set; else what bind and listen have to say. */
 int address_open(struct address *ret_address, const char *listen, bool may_be_public, struct wattle_error *reterr);
 void address_close(struct address *address);

@@ -1,5 +1,5 @@
-/* The documents of one look as responses of the library, each made when it is first asked for and kept until the next look: however
- * many clients ask however often, each is made once a look. */
+/* The documents of one look as responses of the library, each made when it is first asked for and kept until the next
+ * look: however many clients ask however often, each is made once a look. */
 #pragma once
 
 #include "serve/mhd.h"

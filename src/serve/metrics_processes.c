@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* Each process is a series that ends with it, and a scraper keeps them all: only as many as were asked for are told, without
- * those that rest. */
+/* Each process is a series that ends with it, and a scraper keeps them all: only as many as were asked for are told,
+ * without those that rest. */
 static bool is_worth_telling(const struct now_process *process)
 {
 	return !process->is_gone &&

@@ -1,5 +1,5 @@
-/* libmicrohttpd, loaded when it is wanted: it brings GnuTLS along, which no other command should have to start with. Its header gives the
- * types. */
+/* libmicrohttpd, loaded when it is wanted: it brings GnuTLS along, which no other command should have to start with.
+ * Its header gives the types. */
 #pragma once
 
 #include "base/error.h"

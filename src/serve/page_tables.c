@@ -10,7 +10,8 @@
 
 enum { COLUMNS_MAX = 16 };
 
-// A column of figures. Those of which no row knows anything are left out: most machines have no GPU, most domains no clock.
+// A column of figures. Those of which no row knows anything are left out: most machines have no GPU, most domains no
+// clock.
 struct figure {
 	const char *title, *sort;
 	double (*value)(const void *row);

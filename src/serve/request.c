@@ -14,7 +14,8 @@ struct refusal {
 static const struct refusal refusals[] = {
 	{400, "There has to be one Host header.\n"},
 	{403,
-		"This address is served under localhost, its number, or the name given with --listen; not under the name that was asked "
+		"This address is served under localhost, its number, or the name given with --listen; not under "
+		"the name that was asked "
 		"for.\n"},
 	{403, "Other sites may not read this.\n"},
 	{401, "A token is needed: as `Authorization: Bearer TOKEN`, or as the password of any user.\n",

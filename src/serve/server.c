@@ -72,8 +72,9 @@ static void mark(struct server *server, struct MHD_Connection *connection, bool 
 		visit_is_answered(info->socket_context, is_answered, env_now_ns(server->env));
 }
 
-/* Called when the head is here and again when the request is whole: an answer to the first call would cost the connection. Nothing that
- * is served takes a body: who sends one with a GET is hung up on, and other methods are refused before theirs has come. */
+/* Called when the head is here and again when the request is whole: an answer to the first call would cost the
+ * connection. Nothing that is served takes a body: who sends one with a GET is hung up on, and other methods are
+ * refused before theirs has come. */
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *path, const char *method,
 	const char *version, const char *upload, size_t *upload_size, void **request)
 {
@@ -116,8 +117,8 @@ static int start_daemon(struct server *server, struct wattle_error *reterr)
 	return 0;
 }
 
-/* Power is known from the second look on, and what lies right behind the first would be noise: so the first that anybody sees is taken
- * a moment later. */
+/* Power is known from the second look on, and what lies right behind the first would be noise: so the first that
+ * anybody sees is taken a moment later. */
 static int open_look(struct server *server, const struct server_options *options, struct wattle_error *reterr)
 {
 	static const struct timespec moment = {.tv_nsec = FIRST_LOOK_MS * NS_PER_MS};

@@ -1,5 +1,5 @@
-/* The server: one thread, one loop over the sockets and a timer. Looks come by the timer alone, so what clients ask can neither cost nor
- * tell more than the interval allows; they all get what the last look saw. */
+/* The server: one thread, one loop over the sockets and a timer. Looks come by the timer alone, so what clients ask
+ * can neither cost nor tell more than the interval allows; they all get what the last look saw. */
 #pragma once
 
 #include "base/env.h"
@@ -21,8 +21,8 @@ struct server_options {
 
 struct server;
 
-/* Opens the address first, then the sensors. -EINVAL, -EPERM: the options are wrong; else what can't be had. A sentence in all
- * cases. */
+/* Opens the address first, then the sensors. -EINVAL, -EPERM: the options are wrong; else what can't be had. A
+ * sentence in all cases. */
 int server_open(const struct server_options *options, struct server **ret_server, struct wattle_error *reterr);
 const char *server_url(const struct server *server);     // "http://127.0.0.1:9095/", "unix:PATH"
 const char *server_problem(const struct server *server); // why there is no energy at all; NULL: there is some

@@ -1,4 +1,5 @@
-/* What was, for the charts of a page that is opened later: the figures of the last looks, as many as there is room for. Made once. */
+/* What was, for the charts of a page that is opened later: the figures of the last looks, as many as there is room
+ * for. Made once. */
 #pragma once
 
 #include "now/now.h"

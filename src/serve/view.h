@@ -28,9 +28,11 @@ void view_metrics(const struct view *view, bool openmetrics, struct buf *out);
 
 /* ---- pieces ---- */
 
-/* The processes to tell of: those with the most power, then CPU time, then memory. NULL: no memory. The caller frees the array. */
+/* The processes to tell of: those with the most power, then CPU time, then memory. NULL: no memory. The caller frees
+ * the array. */
 const struct now_process **view_ranked(const struct now *now, size_t *ret_n);
-// The charts' columns from the look `first` on (0: the oldest there is), as the page's script takes them; in an object that is open.
+// The charts' columns from the look `first` on (0: the oldest there is), as the page's script takes them; in an
+// object that is open.
 void view_trail(const struct view *view, size_t first, struct jsonw *j);
 // Whether something holds its clocks back that is worth telling; and what, as words.
 bool view_is_throttled(const struct now_domain *domain);

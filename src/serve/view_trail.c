@@ -1,4 +1,5 @@
-/* The charts' columns. Times are Unix seconds of the look's own clock, so that two looks never lie further apart than they did. */
+/* The charts' columns. Times are Unix seconds of the look's own clock, so that two looks never lie further apart than
+ * they did. */
 #include "serve/view.h"
 
 #include "base/util.h"

@@ -1,5 +1,6 @@
-/* Who is connected and for how long, so that clients that say nothing, say it one byte at a time or never read the answer don't keep
- * others out. (libmicrohttpd's own time limit starts again with each byte.) Pure but for shutdown(2) on the sockets. */
+/* Who is connected and for how long, so that clients that say nothing, say it one byte at a time or never read the
+ * answer don't keep others out. (libmicrohttpd's own time limit starts again with each byte.) Pure but for
+ * shutdown(2) on the sockets. */
 #pragma once
 
 #include <stdbool.h>

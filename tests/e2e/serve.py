@@ -199,7 +199,7 @@ def strict_families(text):
 
 @test
 def metrics_formats(room):
-    """OpenMetrics for who asks for it, by the strict parser; else the classic format, by promtool; seeds' names when asked"""
+    """OpenMetrics for who asks for it, by the strict parser; else the classic format, by promtool; seeds' names"""
     environment, _ = powercap(room, *ZONES)
     server = Server(room, "--seed-names", "--processes", "5", env={**environment, **gpus(room, CARDS)})
     status, headers, body = server.ask("/metrics", headers={"Accept": "application/openmetrics-text;version=1.0.0"})

@@ -1,5 +1,5 @@
-/* The live page: fetches its own figures again and again, and puts them in place of the old ones node by node, so that what is
- * selected, focused or sorted stays so. */
+/* The live page: fetches its own figures again and again, and puts them in place of the old ones node by node, so
+ * that what is selected, focused or sorted stays so. */
 
 /* ---- new figures for old ---- */
 
@@ -57,8 +57,9 @@ function keepOrder(table, fresh) {
 	if (column < 0)
 		return;
 	const order = heads[column].getAttribute("aria-sort");
-	const same = Array.from(fresh.tHead.rows[0].cells).findIndex((head) => head.textContent === heads[column].textContent);
-	if (same < 0 || (order === "descending" && fresh.tHead.rows[0].cells[same].getAttribute("aria-sort") === order))
+	const freshHeads = Array.from(fresh.tHead.rows[0].cells);
+	const same = freshHeads.findIndex((head) => head.textContent === heads[column].textContent);
+	if (same < 0 || (order === "descending" && freshHeads[same].getAttribute("aria-sort") === order))
 		return; // as it comes
 	sortTable(fresh, same, order);
 }
@@ -80,7 +81,8 @@ function showFigures(page) {
 
 const PATIENCE_MS = 10000;
 
-/* The limit on time is taken back when the answer is here; AbortSignal.timeout() would hold on to each answer until then. */
+/* The limit on time is taken back when the answer is here; AbortSignal.timeout() would hold on to each answer until
+ * then. */
 async function fetchText(path) {
 	const stop = new AbortController();
 	const limit = setTimeout(() => stop.abort(), PATIENCE_MS);
@@ -122,7 +124,8 @@ function appendLook(fresh) {
 	trail.look = fresh.look;
 }
 
-/* After a pause (the page was hidden, the computer slept), or when another server answers, all of it is fetched again. */
+/* After a pause (the page was hidden, the computer slept), or when another server answers, all of it is fetched
+ * again. */
 async function fetchTrail() {
 	const now = JSON.parse(await fetchText("now.json?trail=1"));
 	trail = { ...now.trail, look: now.look, interval_s: now.interval_s, cores: now.cores,
@@ -179,7 +182,8 @@ async function turn() {
 		again(isNew ? interval_ms : Math.max(50, interval_ms / 8));
 	} catch (error) {
 		failedSince = failedSince || new Date();
-		showState(`No answer since ${failedSince.toLocaleTimeString()} (${error.message}), trying again`, "is-lost");
+		const since = failedSince.toLocaleTimeString();
+		showState(`No answer since ${since} (${error.message}), trying again`, "is-lost");
 		again(Math.max(2000, interval_ms));
 	}
 }

@@ -1,4 +1,5 @@
-/* The charts of the live page, drawn by dygraphs. The axis is the time until now, so that it stands still while lines move. */
+/* The charts of the live page, drawn by dygraphs. The axis is the time until now, so that it stands still while lines
+ * move. */
 /* Its own legend puts style attributes into the page, which the policy forbids. */
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
@@ -41,15 +42,18 @@ function charts() {
 	const all = [
 		{ id: "power", title: "Power by domain", unit: "w", isStacked: true,
 			series: domainSeries("power_w", (domain) => domain.in_total) },
-		{ id: "whose", title: "Power by whose it is (attributed)", unit: "w", isStacked: true, series: whoseSeries() },
-		{ id: "gpu", title: "GPU utilisation", unit: "percent", series: domainSeries("utilization_percent", isGpu),
-			ceiling: 100 },
-		{ id: "gpu-memory", title: "GPU memory", unit: "bytes", series: domainSeries("memory_used_bytes", isGpu) },
+		{ id: "whose", title: "Power by whose it is (attributed)", unit: "w", isStacked: true,
+			series: whoseSeries() },
+		{ id: "gpu", title: "GPU utilisation", unit: "percent", ceiling: 100,
+			series: domainSeries("utilization_percent", isGpu) },
+		{ id: "gpu-memory", title: "GPU memory", unit: "bytes",
+			series: domainSeries("memory_used_bytes", isGpu) },
 		{ id: "cpu", title: "CPU", unit: "cores", series: wholeSeries("busy_cores", "busy cores", "series-0"),
 			ceiling: trail.cores },
-		{ id: "memory", title: "Memory", unit: "bytes", series: wholeSeries("memory_used_bytes", "in use", "series-2"),
-			ceiling: trail.memory_total_bytes },
-		{ id: "temperature", title: "Temperature", unit: "c", series: domainSeries("temperature_c", () => true) },
+		{ id: "memory", title: "Memory", unit: "bytes", ceiling: trail.memory_total_bytes,
+			series: wholeSeries("memory_used_bytes", "in use", "series-2") },
+		{ id: "temperature", title: "Temperature", unit: "c",
+			series: domainSeries("temperature_c", () => true) },
 		{ id: "beside", title: "Power not in the sum (parts and wholes of the above)", unit: "w",
 			series: domainSeries("power_w", (domain) => !domain.in_total) },
 	];
@@ -105,7 +109,8 @@ function topOf(chart, rows) {
 		if (row[0] < from)
 			continue;
 		const values = row.slice(1).filter((value) => value !== null);
-		top = Math.max(top, chart.isStacked ? values.reduce((sum, value) => sum + value, 0) : Math.max(0, ...values));
+		const here = chart.isStacked ? values.reduce((sum, value) => sum + value, 0) : Math.max(0, ...values);
+		top = Math.max(top, here);
 	}
 	return chart.ceiling ? Math.max(chart.ceiling, top) * 1.02 : (top || 1) * 1.12;
 }
@@ -159,7 +164,10 @@ function lasting(chart, figure) {
 		unhighlightCallback: () => pointAt(chart.id, -1),
 		axes: {
 			x: { ticker: agoTicks, axisLabelWidth: 60, drawGrid: false },
-			y: { ticker: (low, high, pixels) => roundTicks(low, high, pixels, chart.unit), axisLabelWidth: 62 },
+			y: {
+				ticker: (low, high, pixels) => roundTicks(low, high, pixels, chart.unit),
+				axisLabelWidth: 62,
+			},
 		},
 	};
 }
@@ -211,7 +219,8 @@ function windowButtons() {
 	const line = element("div", "spans-of-time");
 	line.append(element("h2", "", "The last minutes"));
 	for (const looks of WINDOWS) {
-		const button = element("button", "tool", duration(looks * trail.interval_s).replace(/ 00(\.0)? s$/, ""));
+		const text = duration(looks * trail.interval_s).replace(/ 00(\.0)? s$/, "");
+		const button = element("button", "tool", text);
 		button.type = "button";
 		button.setAttribute("aria-pressed", String(looks === windowLooks));
 		button.addEventListener("click", () => {
@@ -249,7 +258,8 @@ function makeCharts(wanted) {
 
 function isSame(wanted) {
 	const key = (chart) => chart.id + ":" + chart.series.map((series) => series.name).join();
-	return wanted.length === drawn.size && wanted.every((chart) => drawn.has(chart.id) && key(chart) === key(drawn.get(chart.id).chart));
+	return wanted.length === drawn.size &&
+		wanted.every(({ id }, i) => drawn.has(id) && key(wanted[i]) === key(drawn.get(id).chart));
 }
 
 function drawCharts(anew) {
