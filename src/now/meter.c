@@ -85,7 +85,11 @@ static void feed_counter(struct meter *meter, int64_t t_ns, const int64_t *row, 
 static void feed_power(struct meter *meter, int64_t t_ns, const int64_t *row)
 {
 	double power_w = value_to_double(row[DEVICE_POWER], 1e-3);
-	int64_t dt_ns = t_ns - meter->last_power_ns;
+	int64_t dt_ns = meter->last_power_ns > 0 ? t_ns - meter->last_power_ns : 0;
+	// The load model needs two looks for its first reading, which then is of the time between them.
+	if (!meter->had_power)
+		meter->last_power_w = power_w;
+	meter->had_power = meter->had_power || !isnan(power_w);
 	bool joined = !isnan(power_w) && !isnan(meter->last_power_w) && dt_ns > 0 && dt_ns <= join_most_ns;
 	if (joined)
 		meter->integrated_uj += (power_w + meter->last_power_w) / 2 * (double)dt_ns / 1e3; // W·ns = 10^-3 µJ

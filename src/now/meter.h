@@ -22,6 +22,7 @@ struct meter {
 	int64_t seen_ns; // look at which the newest point was made
 	int64_t last_power_ns;
 	double last_power_w; // of the sensor's own reading; NaN unknown
+	bool had_power;      // ever
 	double integrated_uj;
 	double power_w;    // NaN unknown
 	int64_t energy_uj; // since open; never falls

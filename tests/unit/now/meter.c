@@ -64,6 +64,11 @@ static const struct row {
 		{2000, -1, 20000, 0, 20, 15000},
 		{3000, -1, 20000, 0, 20, 35000},
 	}},
+	{"power alone: a first reading that takes two looks is of the time between them", false, 0, {
+		{1000, -1, -1, 0, NAN, 0},
+		{2000, -1, 10000, 0, 10, 10000},
+		{3000, -1, 20000, 0, 20, 25000},
+	}},
 	{"power alone: a gap joins nothing", false, 0, {
 		{1000, -1, 10000, 0, 10, 0},
 		{2000, -1, -1, 0, NAN, 0},
