@@ -327,6 +327,11 @@ static int top(const struct values *values, const char *path, const struct wattl
 	int64_t first_ns = session_options.is_once || values->interval_ns < FIRST_NS ? values->interval_ns : FIRST_NS;
 	nap(first_ns);
 	session_look(session);
+	if (top_run_check(run, session_now(session), &error) < 0) {
+		session_close(session);
+		top_run_close(run);
+		return cli_fail(EXIT_FAILED, &error);
+	}
 	if (!session_options.is_once)
 		top_run_look(run, session_now(session)->t_ns, false);
 	if (session_options.is_once)

@@ -8,6 +8,7 @@
 #include "store/watch.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -196,6 +197,13 @@ static int check_place(const struct watch *watch, struct wattle_error *reterr)
 	return 0;
 }
 
+static int say_gone(const struct watch *watch, struct wattle_error *reterr)
+{
+	return error_set(reterr, -ESRCH,
+		"%s: the program of this run has ended and its recorder was killed; `wattle report %s` tells what was stored",
+		watch->path, watch->path);
+}
+
 static int check(const struct watch *watch, struct wattle_error *reterr)
 {
 	const struct watch_segment *segment = &watch->segment;
@@ -208,7 +216,21 @@ static int check(const struct watch *watch, struct wattle_error *reterr)
 		return error_set(reterr, -ESRCH,
 			"%s: this run has no root process (a cgroup); `wattle top` shows the whole machine",
 			watch->path);
-	return check_place(watch, reterr);
+	int r = check_place(watch, reterr);
+	if (r == 0 && kill((pid_t)segment->pid, 0) != 0 && errno == ESRCH)
+		r = say_gone(watch, reterr);
+	return r;
+}
+
+int top_run_check(const struct top_run *run, const struct now *now, struct wattle_error *reterr)
+{
+	for (size_t i = 0; run != NULL && i < now->n_processes; i++) {
+		const struct now_process *process = &now->processes[i];
+		if (process->pid == run->watch.segment.pid && value_ok(process->start_ns) &&
+			process->start_ns > run->watch.segment.start_ns + NS_PER_S)
+			return say_gone(&run->watch, reterr);
+	}
+	return 0;
 }
 
 static void read_facts(struct top_run *run)

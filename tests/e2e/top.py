@@ -165,6 +165,19 @@ def a_run(room):
 
 
 @test
+def a_dead_recorder(room):
+    """a run whose recorder and program were killed is over, though its file does not say so"""
+    run = room.start("run", "-q", "-o", "run.sqlite", "--", "sleep", "60")
+    wait_until(lambda: (room.folder / "run.sqlite").exists() and room.rows("select 1 from sample"), "a sample")
+    pid, = room.rows("select pid from segment")[0]
+    os.kill(run.pid, signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the program")
+    text = picture(room, "run.sqlite", status=1)
+    assert "its recorder was killed; `wattle report run.sqlite`" in text, text
+
+
+@test
 def no_run(room):
     """what is no run in progress is refused with what would be right"""
     (room.folder / "text").write_text("no database")
