@@ -1,0 +1,81 @@
+"""Every example of --help and the manual is run as it stands there, in a folder that has the files it speaks of."""
+import re
+import shlex
+
+from gpu_card import Card
+from harness import BUILD, WATTLE, main, test
+
+SPANNER = BUILD / "tests/fakes/spanner"
+PROGRAMS = {  # what examples call
+    "train": f"#!/bin/sh\n[ -z \"$WATTLE_RING\" ] || exec {SPANNER} pulse 1\nsleep 0.2\n",
+    "old": "#!/bin/sh\nsleep 0.1\n",
+    "new": "#!/bin/sh\nsleep 0.12\n",
+    "Makefile": "all:\n\t@sleep 0.1\n",
+}
+SPAN_FILES = ("first.csv", "second.csv")
+LEFT_OUT = {
+    "cap tune": "takes minutes; tests/e2e/cap_tune.py",
+    "model": "wants a model; tests/e2e/model.py",
+    "top": "a terminal; tests/e2e/top.py",
+    "serve": "does not end; tests/e2e/serve.py",
+    "attach": "wants a process; here with one",
+}
+
+
+def commands(room):
+    for command in re.findall(r"^  (\w+) +", room.wattle("--help").stdout, re.MULTILINE):
+        yield command
+        for part in re.findall(rf"^  {command} (\w+) +", room.wattle(command, "--help").stdout, re.MULTILINE):
+            yield f"{command} {part}"
+
+
+def examples(room):
+    for command in commands(room):
+        text = room.wattle(*command.split(), "--help").stdout.partition("\nexamples:\n")[2]
+        for line in re.findall(r"^  (wattle .*)$", text, re.MULTILINE):
+            yield command, line
+
+
+def prepare(room):
+    for name, text in PROGRAMS.items():
+        path = room.folder / name
+        path.write_text(text)
+        path.chmod(0o755)
+    for number, name in enumerate(SPAN_FILES):
+        (room.folder / name).write_text(f"process_id,code_block_name,position,timestamp\n{number},a,0,1.0\n{number},a,1,2.0\n")
+    for name in ("run.sqlite", "a.sqlite", "b.sqlite"):
+        room.wattle("run", "-q", "-o", name, "--", SPANNER, "pulse", "0.3")
+    room.environment["PATH"] = f"{WATTLE.parent}:{room.environment['PATH']}"
+
+
+@test
+def all_of_them(room):
+    """each example does what it says: status 0"""
+    prepare(room)
+    (room.folder / "cards").write_text(Card().text())
+    env = {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
+           "WATTLE_STATE": str(room.folder / "state")}
+    found = list(examples(room))
+    assert len(found) > 15 and {"run", "cap set", "report"} <= {command for command, _ in found}, found
+    for command, line in found:
+        if command in LEFT_OUT and command != "attach":
+            continue
+        script = f"sleep 2 & sleep 0.2; {line}" if command == "attach" else line
+        done = room.finish(room.start("-c", script, program="/bin/sh", env=env))
+        assert done.returncode == 0 or command == "sensors", (line, done.stdout[-500:], done.stderr[-500:])
+        assert "unknown option" not in done.stderr, (line, done.stderr)
+
+
+@test
+def options_that_exist(room):
+    """examples that are not run here name options that their command has"""
+    for command, line in examples(room):
+        known = room.wattle(*command.split(), "--help").stdout
+        words = shlex.split(line.partition(" -- ")[0])[1:]
+        for word in words:
+            if word.startswith("--"):
+                assert re.search(rf"{word.partition('=')[0]}\b", known), (line, word)
+
+
+if __name__ == "__main__":
+    main()

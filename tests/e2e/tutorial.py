@@ -1,0 +1,60 @@
+"""docs/tutorial.md, from its first command to its last, as a reader would do it: in order, in one empty folder."""
+import json
+import re
+import shutil
+
+from harness import BUILD, Skip, TESTS, WATTLE, main, test
+
+TUTORIAL = TESTS.parent / "docs/tutorial.md"
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SAVED_AS = re.compile(r"Save it as `([\w.]+)`")
+
+
+def blocks(text):
+    """(language, text, name of the file that it is saved as or None), in order."""
+    for found in BLOCK.finditer(text):
+        names = SAVED_AS.findall(text[:found.start()].rpartition("```")[2])
+        yield found[1], found[2], names[0] if names else None
+
+
+@test
+def every_command(room):
+    """every command of the tutorial works as it stands there, and leaves the files that it speaks of"""
+    for program in ("cc", "pkg-config"):
+        if shutil.which(program) is None:
+            raise Skip(f"{program} is not installed")
+    text = TUTORIAL.read_text()
+    room.environment.update({
+        "PATH": f"{WATTLE.parent}:{room.environment['PATH']}", "LD_LIBRARY_PATH": str(BUILD / "src"),
+        "PKG_CONFIG_PATH": str(BUILD / "meson-uninstalled"), "ASAN_OPTIONS": "detect_leaks=0"})
+    n_commands = 0
+    for language, block, name in blocks(text):
+        if name is not None:
+            (room.folder / name).write_text(block)
+        if language != "sh":
+            continue
+        n_commands += len(block.splitlines())
+        done = room.finish(room.start("-ec", block, program="/bin/sh"))
+        allowed = (0, 1) if block == "wattle sensors\n" else (0,)  # 1: nothing measures energy here
+        assert done.returncode in allowed, (block, done.stdout[-500:], done.stderr[-1500:])
+        if "--progress" in block:
+            assert "step 100/100" in done.stderr, done.stderr
+    assert n_commands >= 18, n_commands
+    for name in ("train.html", "both.html", "stacks.txt", "train.pftrace", "train.csv"):
+        assert (room.folder / name).stat().st_size > 0, name
+    report = json.loads((room.folder / "train.json").read_text())
+    calls = {block["name"]: block["num_calls"] for block in report["blocks"]}
+    assert calls == {"epoch": 4, "step": 100, "validation": 4}, calls
+    assert list((room.folder / "pictures").glob("*.svg"))
+
+
+@test
+def links(room):
+    """every file that the tutorial and the other pages refer to is there"""
+    for page in sorted(TUTORIAL.parent.glob("*.md")) + [TUTORIAL.parent.parent / "README.md"]:
+        for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", page.read_text()):
+            assert (page.parent / target).exists(), (page.name, target)
+
+
+if __name__ == "__main__":
+    main()
