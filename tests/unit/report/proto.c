@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const struct row {
-	const char *what;
+	const char *teaches;
 	uint32_t field;
 	enum { UINT, DOUBLE, TEXT } type;
 	uint64_t number;
@@ -40,20 +40,18 @@ static void write_row(struct buf *out, const struct row *row)
 		proto_text(out, row->field, row->text);
 }
 
-static void test_fields(void **state)
+static void check(void **state)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct buf out, hex;
-		buf_init(&out, 1024);
-		buf_init(&hex, 1024);
-		write_row(&out, &rows[i]);
-		for (size_t b = 0; b < out.size; b++)
-			buf_printf(&hex, b > 0 ? " %02x" : "%02x", (unsigned)(unsigned char)out.data[b]);
-		if (strcmp(hex.data, rows[i].hex) != 0)
-			fail_msg("%s: %s, expected %s", rows[i].what, hex.data, rows[i].hex);
-		buf_finish(&out);
-		buf_finish(&hex);
-	}
+	const struct row *row = *state;
+	struct buf out, hex;
+	buf_init(&out, 1024);
+	buf_init(&hex, 1024);
+	write_row(&out, row);
+	for (size_t b = 0; b < out.size; b++)
+		buf_printf(&hex, b > 0 ? " %02x" : "%02x", (unsigned)(unsigned char)out.data[b]);
+	assert_string_equal(hex.data, row->hex);
+	buf_finish(&out);
+	buf_finish(&hex);
 }
 
 // The length stands before what is only known afterwards, and may take one byte or more.
@@ -105,10 +103,9 @@ static void test_ceiling(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_ceiling),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD_ONE(&tests, "messages in messages, of lengths that take one byte to three", test_messages);
+	ROWS_ADD_ONE(&tests, "a buffer that is full: an error, and nothing written beside it", test_ceiling);
+	return rows_run(&tests, "proto");
 }
