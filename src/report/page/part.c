@@ -119,7 +119,7 @@ void part_cell_energy_per(struct buf *out, double energy_j, double error_j, cons
 	cell_begin(out, energy_j);
 	value_and_error(out, energy_j, error_j);
 	if (unit != NULL) {
-		buf_str(out, " <span class=\"faint\">per ");
+		buf_str(out, " <span class=\"faint per\">per ");
 		part_name(out, unit);
 		buf_str(out, "</span>");
 	}

@@ -74,7 +74,7 @@ static const struct cell_row {
 		"<td data-value=\"\"><span class=\"faint\">n/a</span></td>"},
 	{"unknown error: none is claimed", 5, NAN, NULL, "<td data-value=\"5\">5.00 J</td>"},
 	{"per unit of work", 0.5, 0.01, "token",
-		"<td data-value=\"0.5\">500 mJ <span class=\"faint\">± 10 mJ</span> <span class=\"faint\">per "
+		"<td data-value=\"0.5\">500 mJ <span class=\"faint\">± 10 mJ</span> <span class=\"faint per\">per "
 		"<bdi>token</bdi></span></td>"},
 };
 
