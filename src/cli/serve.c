@@ -83,12 +83,12 @@ static int serve(const struct command *command, const struct server_options *wan
 		error_set(&error, stop_fd, "signals can't be had: %s", strerror(-stop_fd));
 		return cli_fail(EXIT_FAILED, &error);
 	}
-	int r = server_open(wanted, &server, &error);
+	int r = serve_open(wanted, &server, &error);
 	if (r < 0)
 		return fail(command, r, &error);
 	tell(server);
 	r = server_run(server, stop_fd);
-	server_close(server);
+	serve_close(server);
 	if (r == 0)
 		return EXIT_DONE;
 	error_set(&error, r, "serving ended: %s", strerror(-r));

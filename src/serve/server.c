@@ -186,7 +186,7 @@ static void set_up(struct server *server, const struct server_options *options)
 	visits_init(&server->visits);
 }
 
-int server_open(const struct server_options *options, struct server **ret_server, struct wattle_error *reterr)
+int serve_open(const struct server_options *options, struct server **ret_server, struct wattle_error *reterr)
 {
 	struct server *server = calloc(1, sizeof(*server));
 	if (server == NULL)
@@ -194,13 +194,13 @@ int server_open(const struct server_options *options, struct server **ret_server
 	set_up(server, options);
 	int r = open_parts(server, options, reterr);
 	if (r < 0)
-		server_close(server);
+		serve_close(server);
 	else
 		*ret_server = server;
 	return r;
 }
 
-void server_close(struct server *server)
+void serve_close(struct server *server)
 {
 	if (server == NULL)
 		return;

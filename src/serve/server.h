@@ -23,10 +23,10 @@ struct server;
 
 /* Opens the address first, then the sensors. -EINVAL, -EPERM: the options are wrong; else what can't be had. A
  * sentence in all cases. */
-int server_open(const struct server_options *options, struct server **ret_server, struct wattle_error *reterr);
+int serve_open(const struct server_options *options, struct server **ret_server, struct wattle_error *reterr);
 const char *server_url(const struct server *server);     // "http://127.0.0.1:9095/", "unix:PATH"
 const char *server_problem(const struct server *server); // why there is no energy at all; NULL: there is some
 bool server_token_is_short(const struct server *server);
 // Until stop_fd can be read. Negative errno: the loop itself is broken.
 int server_run(struct server *server, int stop_fd);
-void server_close(struct server *server); // NULL allowed
+void serve_close(struct server *server); // NULL allowed
