@@ -20,8 +20,8 @@ function minutesText(seconds) {
 
 /* 0 s, 12.5 s, 3:20, 1:02:03: what the step needs to tell ticks apart, and no more. */
 function clockText(seconds, step) {
-	if (step >= 60 && seconds >= 30)
-		return minutesText(seconds);
+	if (step >= 60)
+		return seconds < 30 ? "0" : minutesText(seconds);
 	const decimals = step >= 1 ? 0 : Math.min(9, Math.ceil(-Math.log10(step) - 1e-9));
 	if (seconds < 1 && step < 0.1)
 		return (seconds * 1e3).toFixed(Math.max(0, decimals - 3)) + " ms";

@@ -214,7 +214,7 @@ function spanSource(model) {
 		colour: (lane, i) => colourOf(lane.block[i] < 0 ? "idle" : "series-" + lane.block[i] % SERIES_COLOURS),
 		tip(lane, i) {
 			const length = lane.to[i] - lane.from[i], several = lane.count[i] > 1;
-			const lines = [`${duration(length)}${lane.open[i] ? ", and never ended" : ""}, from ${clockText(lane.from[i], length / 100 || 1e-6)}`];
+			const lines = [`${duration(length)}${lane.open[i] ? ", and never ended" : ""}, from ${clockText(lane.from[i], Math.min(1, length / 100) || 1e-6)}`];
 			if (!Number.isNaN(lane.energy[i]))
 				lines.push(`${quantity(lane.energy[i], "j")} of this program meanwhile` + (length > 0 ? `, ${quantity(lane.energy[i] / length, "w")}` : ""));
 			if (several)
@@ -265,7 +265,7 @@ function eventSource() {
 		colour: (lane, i) => colourOf(lane.bands[i].kind === "throttle" ? "warn" : lane.bands[i].kind === "mark" ? "target" : "faint"),
 		tip(lane, i) {
 			const band = lane.bands[i], length = band.to - band.from;
-			const at = `at ${clockText(band.from, length / 100 || 1e-3)}`;
+			const at = `at ${clockText(band.from, Math.min(1, length / 100) || 1e-3)}`;
 			return { title: text(lane, i), lines: [band.kind, length > 0 ? `${duration(length)}, ${at}` : at] };
 		},
 	};

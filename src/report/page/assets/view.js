@@ -139,7 +139,7 @@ class View {
 
 	/* What is shown, and where the cursor is. */
 	tell() {
-		const [from, to] = this.time.shown, at = this.time.cursor, step = niceStep((to - from) / 1000);
+		const [from, to] = this.time.shown, at = this.time.cursor, step = Math.min(1, niceStep((to - from) / 1000));
 		const wall = at === null ? "" : wallText(this.model.axis, at);
 		this.told.textContent = at === null ? "" : clockText(at, step) + (wall ? ` · ${wall}` : "");
 		this.shown.textContent = this.time.isWhole
