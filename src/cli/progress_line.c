@@ -44,22 +44,34 @@ static void add_range(struct buf *out, double low, double high, write_figure *wr
 	buf_finish(&texts[1]);
 }
 
+static void time_error(struct buf *out, double error_s)
+{
+	buf_str(out, "± ");
+	if (error_s >= 9.5) {
+		rough_time(out, error_s);
+		return;
+	}
+	human_number(out, error_s, 2);
+	buf_str(out, " s");
+}
+
 static void add_error(struct buf *out, const struct forecast_figure *figure, write_figure *write)
 {
 	double error = fmax(figure->high - figure->left, figure->left - figure->low);
 	if (!(error > figure->left * 1e-3))
 		return;
-	buf_str(out, " ± ");
+	buf_char(out, ' ');
 	write(out, error);
 }
 
-static void add_figure(struct buf *out, const struct forecast_figure *figure, write_figure *write, enum detail detail)
+static void add_figure(struct buf *out, const struct forecast_figure *figure, write_figure *write,
+	write_figure *write_error, enum detail detail)
 {
 	write(out, figure->left);
 	if (detail == EVERYTHING)
 		add_range(out, figure->low, figure->high, write);
 	else if (detail < NO_ERRORS)
-		add_error(out, figure, write);
+		add_error(out, figure, write_error);
 }
 
 static void add_forecast(struct buf *out, const struct progress_figures *figures, enum detail detail)
@@ -68,11 +80,11 @@ static void add_forecast(struct buf *out, const struct progress_figures *figures
 	if (isnan(forecast->time_s.left))
 		return;
 	buf_str(out, ", to go ");
-	add_figure(out, &forecast->time_s, rough_time, detail);
+	add_figure(out, &forecast->time_s, rough_time, time_error, detail);
 	if (isnan(forecast->energy_j.left))
 		return;
 	buf_str(out, detail == EVERYTHING ? " and " : ", ");
-	add_figure(out, &forecast->energy_j, human_energy, detail);
+	add_figure(out, &forecast->energy_j, human_energy, human_error, detail);
 }
 
 static void add_steps(struct buf *out, const struct progress_figures *figures)

@@ -56,6 +56,14 @@ static const struct progress_figures certain = {.elapsed_s = 20,
 	.all_steps = 10,
 	.forecast = {{20, 20, 20}, {20, 20, 20}, 0}};
 
+static const struct progress_figures soon = {.elapsed_s = 3.2,
+	.energy_j = 30,
+	.power_w = 10,
+	.step = "step",
+	.steps = 90,
+	.all_steps = 200,
+	.forecast = {{3.43, 3.36, 3.518}, {37, 36.1, 37.95}, 0}};
+
 static const struct row {
 	const char *teaches;
 	const struct progress_figures *figures;
@@ -66,10 +74,10 @@ static const struct row {
 		"wattle: 2 min 03.4 s, 12.3 kJ, 98.3 W, step 240/1000, to go 6 min 30 s (6 min 11 s … 6 min 52 s) and 38.1 kJ "
 		"(36.0 … 40.4 kJ)"},
 	{"100 columns: one error each", &middle, 100,
-		"wattle: 2 min 03 s, 12.3 kJ, 98.3 W, step 240/1000, to go 6 min 30 s ± 22 s, 38.1 kJ ± 2.32 kJ"},
+		"wattle: 2 min 03 s, 12.3 kJ, 98.3 W, step 240/1000, to go 6 min 30 s ± 22 s, 38.1 kJ ± 2.3 kJ"},
 	{"80 columns: without the steps", &middle, 80,
-		"wattle: 2 min 03 s, 12.3 kJ, 98.3 W, to go 6 min 30 s ± 22 s, 38.1 kJ ± 2.32 kJ"},
-	{"78 columns: without the errors", &middle, 78,
+		"wattle: 2 min 03 s, 12.3 kJ, 98.3 W, to go 6 min 30 s ± 22 s, 38.1 kJ ± 2.3 kJ"},
+	{"77 columns: without the errors", &middle, 77,
 		"wattle: 2 min 03 s, 12.3 kJ, 98.3 W, step 240/1000, to go 6 min 30 s, 38.1 kJ"},
 	{"50 columns: what was", &middle, 55, "wattle: 2 min 03 s, 12.3 kJ, 98.3 W, step 240/1000"},
 	{"next to nothing: time and energy", &middle, 3, "2 min 03 s, 12.3 kJ"},
@@ -77,6 +85,8 @@ static const struct row {
 	{"too early for a forecast", &early, 0, "wattle: 3.20 s, 30.0 J, 10.0 W, step 2"},
 	{"a name that no span has", &misspelt, 0, "wattle: 12.0 s, 120 J, 10.0 W, no step named stpe yet"},
 	{"time without energy", &without_energy, 0, "wattle: 20.0 s, n/a, n/a, step 5/10, to go 20 s (19 … 21 s)"},
+	{"errors of seconds have two digits too", &soon, 90,
+		"wattle: 3.20 s, 30.0 J, 10.0 W, step 90/200, to go 3.43 s ± 0.088 s, 37.0 J ± 950 mJ"},
 	{"no range where its ends are the same", &certain, 0,
 		"wattle: 20.0 s, 20.0 J, 1.00 W, step 5/10, to go 20 s and 20.0 J"},
 };
