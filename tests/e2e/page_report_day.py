@@ -3,10 +3,12 @@
 import json
 
 import browser
+import harness
 from harness import main, near, test
 from page_room import is_quiet, make_page
 
 OPENS_WITHIN_MS = 1_000  # the promise
+harness.TIMEOUT_S = 180  # a machine that does other things as well, and sanitizers: only the opening is promised
 
 
 @test
