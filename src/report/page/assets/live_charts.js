@@ -32,9 +32,13 @@ function wholeSeries(key, name, colour) {
 	return trail[key] ? [{ name, colour, isEstimated: false, values: trail[key] }] : [];
 }
 
+function whoseName(key, name) {
+	return key === "others_w" && trail.target_w ? "other programs" : name;
+}
+
 function whoseSeries() {
 	return WHOSE.filter(({ key }) => trail[key] && trail[key].some((value) => value !== null))
-		.map(({ key, name, colour }) => ({ name, colour, isEstimated: false, values: trail[key] }));
+		.map(({ key, name, colour }) => ({ name: whoseName(key, name), colour, isEstimated: false, values: trail[key] }));
 }
 
 function charts() {
