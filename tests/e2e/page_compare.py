@@ -34,7 +34,7 @@ def cells(page, table, row, column):
 
 @test
 def side_by_side(room):
-    """figures stand beside those of the first run, with intervals, and what differs is said in words, as the JSON has it"""
+    """figures stand beside those of the first run, with intervals; what differs is said in words, as JSON has it"""
     make_runs(room, plain="training", capped="slower")
     path, done = compare(room, "plain=plain.sqlite", "capped=capped.sqlite")
     assert not done.stderr, done.stderr

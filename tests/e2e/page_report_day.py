@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The page of a day at 10 Hz with 100,000 spans: it opens at once, and what happened in a tenth of a second is still in it."""
+"""The page of a day at 10 Hz with 100,000 spans: it opens at once, and what took a tenth of a second is still in it."""
 import json
 
 import browser
@@ -13,7 +13,7 @@ harness.TIMEOUT_S = 180  # a machine that does other things as well, and sanitiz
 
 @test
 def a_day(room):
-    """864,000 samples and 100,000 spans open within a second, small enough to be sent, and no peak of one sample is lost"""
+    """864,000 samples and 100,000 spans open within a second, small enough to be sent; no peak of one is lost"""
     path, truth = make_page(room, "day")
     assert truth["n_samples"] == 864_000 and truth["n_spans"] > 100_000
     assert path.stat().st_size < 12e6, f"{path.stat().st_size / 1e6:.1f} MB"
