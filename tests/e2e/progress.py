@@ -149,7 +149,7 @@ def nobody_reads(room):
     except BlockingIOError:
         pass
     os.set_blocking(write_end, True)
-    process = room.start("run", "-q", "-o", "run.sqlite", "--progress", "--", "sh", "-c", "exec 2>&-; sleep 2.2; exit 7",
+    process = room.start("run", "-q", "--disable-logs", "-o", "run.sqlite", "--progress", "--", "sh", "-c", "exec 2>&-; sleep 2.2; exit 7",
                          stderr=write_end)
     assert process.wait(timeout=20) == 7
     os.close(write_end)

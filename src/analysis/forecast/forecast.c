@@ -13,24 +13,39 @@ static double amount_of(const struct forecast_point *point, enum quantity quanti
 	return quantity == TIME ? point->time_s : point->energy_j;
 }
 
-static size_t make_stretches(const struct forecast_log *log, enum quantity quantity, struct stretch *out)
+struct past { // the points that are used
+	const struct forecast_point *points;
+	size_t n;
+};
+
+/* Energy may be known a moment later than time: then the first points are left out, if there are enough without them. */
+static struct past choose_points(const struct forecast_log *log)
 {
-	for (size_t i = 0; i + 1 < log->n; i++) {
-		const struct forecast_point *a = &log->points[i], *b = &log->points[i + 1];
+	size_t from = 0;
+	while (from < log->n && isnan(log->points[from].energy_j))
+		from++;
+	from = log->n - from >= FORECAST_LEAST_STEPS ? from : 0;
+	return (struct past){log->points + from, log->n - from};
+}
+
+static size_t make_stretches(const struct past *past, enum quantity quantity, struct stretch *out)
+{
+	for (size_t i = 0; i + 1 < past->n; i++) {
+		const struct forecast_point *a = &past->points[i], *b = &past->points[i + 1];
 		out[i] = (struct stretch){
 			.after = (double)a->steps,
 			.steps = (double)(b->steps - a->steps),
 			.amount = amount_of(b, quantity) - amount_of(a, quantity),
 		};
 	}
-	return log->n - 1;
+	return past->n - 1;
 }
 
-static bool is_known(const struct forecast_log *log, enum quantity quantity, double now)
+static bool is_known(const struct past *past, enum quantity quantity, double now)
 {
 	bool known = isfinite(now);
-	for (size_t i = 0; known && i < log->n; i++)
-		known = isfinite(amount_of(&log->points[i], quantity));
+	for (size_t i = 0; known && i < past->n; i++)
+		known = isfinite(amount_of(&past->points[i], quantity));
 	return known;
 }
 
@@ -56,18 +71,18 @@ static struct outlook add_outlooks(const struct outlook *a, const struct outlook
 	};
 }
 
-static struct forecast_figure foresee(const struct forecast_log *log, enum quantity quantity,
-	const struct pauses *pauses, int64_t all_steps, const struct forecast_point *now)
+static struct forecast_figure foresee(const struct past *past, enum quantity quantity, const struct pauses *pauses,
+	int64_t all_steps, const struct forecast_point *now)
 {
 	struct stretch stretches[FORECAST_POINTS];
 	double amount_now = amount_of(now, quantity);
-	if (!is_known(log, quantity, amount_now))
+	if (!is_known(past, quantity, amount_now))
 		return unknown;
-	const struct forecast_point *last = &log->points[log->n - 1];
+	const struct forecast_point *last = &past->points[past->n - 1];
 	bool is_newer = now->steps > last->steps; // so many have ended since, the last of them about now
 	double done = (double)(is_newer ? now->steps : last->steps),
 	       since_last = amount_now - amount_of(last, quantity);
-	size_t n = make_stretches(log, quantity, stretches);
+	size_t n = make_stretches(past, quantity, stretches);
 	double n_pauses = pauses_to_come(pauses, (double)all_steps);
 	struct outlook of_pauses = pauses_take_out(pauses, stretches, n, n_pauses);
 	struct outlook of_steps = rate_outlook(stretches, n, (double)all_steps - done);
@@ -84,10 +99,11 @@ struct forecast forecast_make(const struct forecast_log *log, int64_t all_steps,
 	if (is_early || now.steps >= all_steps || log->points[log->n - 1].steps >= all_steps)
 		return forecast;
 	struct stretch times[FORECAST_POINTS];
-	size_t n = make_stretches(log, TIME, times);
+	const struct past past = choose_points(log);
+	size_t n = make_stretches(&past, TIME, times);
 	struct pauses pauses = pauses_find(times, n);
-	forecast.time_s = foresee(log, TIME, &pauses, all_steps, &now);
-	forecast.energy_j = foresee(log, ENERGY, &pauses, all_steps, &now);
+	forecast.time_s = foresee(&past, TIME, &pauses, all_steps, &now);
+	forecast.energy_j = foresee(&past, ENERGY, &pauses, all_steps, &now);
 	forecast.pause_every = pauses.n > 0 ? llround(pauses.every) : 0;
 	return forecast;
 }

@@ -230,6 +230,15 @@ static void no_energy(void **state)
 	assert_true(fabs(forecast.time_s.left - 80) < 1e-6);
 }
 
+static void late_energy(void **state)
+{
+	struct forecast_log log = {0};
+	for (int i = 1; i <= 20; i++)
+		forecast_add(&log, (struct forecast_point){i, i, i > 3 ? 2.0 * i : (double)NAN});
+	struct forecast forecast = forecast_make(&log, 100, (struct forecast_point){20, 20, 40});
+	assert_true(fabs(forecast.energy_j.left - 160) < 1e-6 && fabs(forecast.time_s.left - 80) < 1e-6);
+}
+
 static void part_of_a_step(void **state)
 {
 	assert_true(fabs(after_steps(20, 10, 1, 100, 4).time_s.left - 796) < 1e-6);
@@ -291,6 +300,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "fewer than 4 steps tell nothing", too_few);
 	ROWS_ADD_ONE(&tests, "as many steps as there were to be, or more: nothing is foreseen", too_many);
 	ROWS_ADD_ONE(&tests, "where energy is not known, time is", no_energy);
+	ROWS_ADD_ONE(&tests, "where energy is known later than time, it is foreseen from then on", late_energy);
 	ROWS_ADD_ONE(&tests, "what has been done of the step under way is taken off", part_of_a_step);
 	ROWS_ADD_ONE(&tests, "a step that hangs may hang as long again", hanging);
 	ROWS_ADD_ONE(&tests, "what has been done of a pause that was foreseen is taken off", part_of_a_pause);
