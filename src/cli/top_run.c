@@ -104,7 +104,8 @@ static void add_energy(struct top_run *run, int64_t limit_ns)
 		run->settled_ns = watch_nth_sample(&run->watch, segment->start_ns + segment->shift_ns - 1, 1);
 		run->settled = (struct sum){0};
 	}
-	if (!settle(run, stored_ns, limit_ns)) {
+	run->view.is_adding_up = !settle(run, stored_ns, limit_ns);
+	if (run->view.is_adding_up) {
 		run->view.target_j = run->view.total_j = (double)NAN;
 		return;
 	}
@@ -299,7 +300,7 @@ void top_run_look(struct top_run *run, int64_t now_ns, bool to_the_end)
 	int64_t newest_ns = value_ok(view->stored_ns) ? view->stored_ns : view->start_ns;
 	view->is_late = (double)(now_ns - newest_ns) * 1e-9 > LATE_S + LATE_INTERVALS * run->interval_s;
 	add_spans(run);
-	if (!to_the_end && now_ns - run->added_ns < AGAIN_NS)
+	if (!to_the_end && !view->is_adding_up && now_ns - run->added_ns < AGAIN_NS)
 		return;
 	run->added_ns = now_ns;
 	add_energy(run, to_the_end ? INT64_MAX : WORK_NS);

@@ -174,8 +174,6 @@ const char *sign(const struct frame *frame, enum sign which)
 		[SIGN_LAST] = {"`-", "└─"},
 		[SIGN_TRUNK] = {"| ", "│ "},
 		[SIGN_DEGREE] = {" C", " °C"},
-		[SIGN_RULE] = {"-", "─"},
-		[SIGN_TIMES] = {"x", "×"},
 	};
 	return signs[which][frame->utf8];
 }

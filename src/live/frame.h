@@ -14,7 +14,7 @@
 
 enum { CELL_RUNES = 3 }; // one with a width, then what is put upon it: accents
 
-enum look { LOOK_BOLD = 1, LOOK_FAINT = 2, LOOK_REVERSE = 4, LOOK_LINE = 8 };
+enum look { LOOK_BOLD = 1, LOOK_FAINT = 2, LOOK_REVERSE = 4 };
 
 struct pen {
 	enum colour colour; // COLOUR_INK: the terminal's own
@@ -50,19 +50,7 @@ void frame_look(struct frame *frame, struct area area, unsigned int looks); // a
 void frame_text(const struct frame *frame, struct buf *out);
 
 /* Signs that there are two of. */
-enum sign {
-	SIGN_MORE,
-	SIGN_DOT,
-	SIGN_DOWN,
-	SIGN_UP,
-	SIGN_BRANCH,
-	SIGN_LAST,
-	SIGN_TRUNK,
-	SIGN_DEGREE,
-	SIGN_RULE,
-	SIGN_TIMES,
-	SIGNS
-};
+enum sign { SIGN_MORE, SIGN_DOT, SIGN_DOWN, SIGN_UP, SIGN_BRANCH, SIGN_LAST, SIGN_TRUNK, SIGN_DEGREE, SIGNS };
 const char *sign(const struct frame *frame, enum sign which);
 
 /* A line that is written from left to right until its end; what does not fit is cut with a sign. */

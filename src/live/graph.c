@@ -7,11 +7,6 @@
 static const char *const style_names[GRAPH_STYLES] =
 	{[GRAPH_BRAILLE] = "braille", [GRAPH_BLOCK] = "block", [GRAPH_ASCII] = "ascii"};
 
-const char *graph_style_name(enum graph_style style)
-{
-	return style_names[style];
-}
-
 int graph_style_from_name(const char *name)
 {
 	for (int i = 0; i < GRAPH_STYLES; i++)

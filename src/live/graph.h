@@ -10,8 +10,7 @@ enum graph_style {
 	GRAPH_ASCII,   // 1 x 3 steps a cell
 	GRAPH_STYLES
 };
-const char *graph_style_name(enum graph_style style); // "braille", "block", "ascii"
-int graph_style_from_name(const char *name);          // or -EINVAL
+int graph_style_from_name(const char *name); // "braille", "block", "ascii"; or -EINVAL
 
 struct graph {
 	enum graph_style style;

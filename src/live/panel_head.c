@@ -58,9 +58,8 @@ void panel_total(const struct canvas *canvas)
 	const struct live_view *view = canvas->view;
 	const struct now *now = view->now;
 	struct line line = line_in(canvas->frame, canvas->area, 0);
-	const char *problem = view->problem != NULL ? view->problem : now->problem;
-	if (problem != NULL) {
-		line_text(&line, pen_warn, problem);
+	if (now->problem != NULL) {
+		line_text(&line, pen_warn, now->problem);
 		return;
 	}
 	line_text(&line, pen_plain, "Power ");
@@ -192,6 +191,8 @@ static const char *target_state(const struct live_view *view)
 		return "has ended";
 	if (view->run != NULL && view->run->is_late)
 		return "no new samples";
+	if (view->run != NULL && view->run->is_adding_up)
+		return "adding up its past";
 	return NULL;
 }
 

@@ -156,8 +156,6 @@ static attr_t attributes_of(const struct screen *screen, const struct cell *cell
 		attributes |= A_BOLD;
 	if (cell->looks & LOOK_REVERSE)
 		attributes |= A_REVERSE;
-	if (cell->looks & LOOK_LINE)
-		attributes |= A_UNDERLINE;
 	// In colours what is faint has one of its own, which is easier to read than what terminals make of "dim".
 	if ((cell->looks & LOOK_FAINT) && screen->can_faint && !(has_own_colour && COLORS >= 256))
 		attributes |= A_DIM;

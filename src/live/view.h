@@ -20,6 +20,7 @@ struct live_run { // a run in progress, as its file tells
 	int64_t start_ns;         // of its segment, on the clock of this machine
 	int64_t stored_ns;        // its last sample; VALUE_MISSING: none yet
 	bool is_late;             // no sample came for much longer than its interval
+	bool is_adding_up;        // its past is long and not yet all in the joules, which are unknown until then
 	bool is_over;
 	struct live_span *spans; // those that began first come first, inner ones after outer ones
 	size_t n_spans;
@@ -34,8 +35,7 @@ struct live_view {
 	double since_s;                         // how long that is
 	const struct now_history *dt_history_s; // of the looks
 	const char *host;
-	const char *clock;   // time of day, as text
-	const char *problem; // something to be told for a while; NULL: nothing
+	const char *clock; // time of day, as text
 	const struct live_rows *rows;
 	const struct live_ui *ui;
 	const struct user_names *users;

@@ -25,7 +25,8 @@ static struct span_row span_of(int64_t id, int64_t parent, uint32_t name, int64_
 
 static void *open_store(struct fixture *f, bool append)
 {
-	return fixture_open(&store_run_file, &(struct store_open_options){.path = f->path, .append = append}, &f->header);
+	return fixture_open(&store_run_file, &(struct store_open_options){.path = f->path, .append = append},
+		&f->header);
 }
 
 static void finish(void *store)
