@@ -185,6 +185,21 @@ def readings_are_counters(room):
 
 
 @test
+def unknown_is_not_a_value(room):
+    """what could not be read for over a second is unknown meanwhile; what is read less often than sampled goes on"""
+    run, _, trace = made(room, "holes")
+    start, end = run.execute("select start_ns, end_ns from segment").fetchone()
+    middle = (start + end) // 2  # nothing was read from 0.45 to 0.55
+    for name in ("gpu-0 utilization", "gpu-0 memory used", "memory in use on the machine"):
+        value = [value for t_ns, value in trace.counter(name).values if t_ns <= middle][-1]
+        assert math.isnan(value), name
+    room.burn("cpu", "0.4", options=["-i", "5ms"])
+    assert room.rows("select count(*) from sample where system_memory_bytes is null") > [(10,)]
+    *values, (_, last) = export(room).counter("memory in use on the machine").values
+    assert math.isnan(last) and not any(math.isnan(value) for _, value in values)
+
+
+@test
 def clocks(room):
     """times are those of the run file; the wall clock and CLOCK_BOOTTIME stand beside them at each segment's start"""
     run, _, trace = made(room, "segments")

@@ -8,7 +8,7 @@
 struct readings {
 	const int64_t *t_ns, *values;
 	double scale;
-	bool is_sparse; // it is not read at every sample, so that a missing value means nothing
+	bool is_sparse; // it is read now and then, so that a missing value means nothing
 };
 
 static int64_t end_of(const struct trace *trace, size_t segment, const int64_t *t_ns, struct slice rows)
@@ -17,11 +17,37 @@ static int64_t end_of(const struct trace *trace, size_t segment, const int64_t *
 	return rows.end > rows.begin ? trace_later_ns(end_ns, t_ns[rows.end - 1]) : end_ns;
 }
 
-static void put_row(struct trace_counter *counter, const struct readings *readings, size_t row)
+struct hole {                       // readings that are missing
+	int64_t known_ns, since_ns; // the last one that is there, the first one that is not; VALUE_MISSING: none
+};
+
+/* Between fast samples /proc is not read each time: what is missing for less than a second, or five intervals, goes on as it
+ * was. */
+static void end_hole(struct trace_counter *counter, const struct readings *readings, const struct hole *hole,
+	int64_t t_ns)
 {
-	int64_t value = readings->values[row];
-	if (value_ok(value) || !readings->is_sparse)
-		trace_counter_put(counter, readings->t_ns[row], value_to_double(value, readings->scale));
+	bool is_missing = value_ok(hole->known_ns) && value_ok(hole->since_ns);
+	if (!readings->is_sparse && is_missing && t_ns - hole->known_ns > counter->trace->hole_ns)
+		trace_counter_put(counter, hole->since_ns, (double)NAN);
+}
+
+static void put_row(struct trace_counter *counter, const struct readings *readings, size_t row, struct hole *hole)
+{
+	int64_t value = readings->values[row], t_ns = readings->t_ns[row];
+	if (!value_ok(value)) {
+		hole->since_ns = value_ok(hole->since_ns) ? hole->since_ns : t_ns;
+		return;
+	}
+	end_hole(counter, readings, hole, t_ns);
+	trace_counter_put(counter, t_ns, value_to_double(value, readings->scale));
+	*hole = (struct hole){t_ns, VALUE_MISSING};
+}
+
+static void put_end(struct trace_counter *counter, const struct readings *readings, int64_t t_ns,
+	const struct hole *hole)
+{
+	end_hole(counter, readings, hole, t_ns);
+	trace_counter_put(counter, t_ns, (double)NAN);
 }
 
 /* ---- devices ---- */
@@ -33,10 +59,11 @@ void trace_device_gauge(struct trace_counter *counter, const struct run_device *
 	const struct readings readings = {device->t_ns, device->values[metric], scale, false};
 	for (size_t s = 0; s < trace->run->n_segments; s++) {
 		struct slice rows = slice_of(trace->run, s, device->t_ns, device->n);
+		struct hole hole = {VALUE_MISSING, VALUE_MISSING};
 		for (size_t i = rows.begin; i < rows.end; i++)
 			if (!slice_is_look(device, i))
-				put_row(counter, &readings, i);
-		trace_counter_put(counter, end_of(trace, s, device->t_ns, rows), (double)NAN);
+				put_row(counter, &readings, i, &hole);
+		put_end(counter, &readings, end_of(trace, s, device->t_ns, rows), &hole);
 	}
 }
 
@@ -125,9 +152,10 @@ static void show_gauge(struct trace *trace, const struct run_gauge *gauge, uint6
 	};
 	for (size_t s = 0; s < run->n_segments; s++) {
 		struct slice rows = slice_samples(run, s);
+		struct hole hole = {VALUE_MISSING, VALUE_MISSING};
 		for (size_t i = rows.begin; i < rows.end; i++)
-			put_row(&counter, &readings, i);
-		trace_counter_put(&counter, end_of(trace, s, run->t_ns, rows), (double)NAN);
+			put_row(&counter, &readings, i, &hole);
+		put_end(&counter, &readings, end_of(trace, s, run->t_ns, rows), &hole);
 	}
 }
 

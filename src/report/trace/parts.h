@@ -19,6 +19,7 @@ struct trace {
 	struct buf *out;
 	void (*more)(void *data);
 	void *data;
+	int64_t hole_ns; // what is not read for longer is unknown meanwhile: as curve.h has it
 	uint64_t uuid_base, n_tracks;
 	struct trace_process *processes; // by pid, then start
 	size_t n_processes;

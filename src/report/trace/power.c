@@ -6,7 +6,6 @@
 struct power {
 	struct trace *trace;
 	uint64_t group; // 0: nothing appeared yet
-	int64_t hole_ns;
 	int rank;
 };
 
@@ -48,7 +47,7 @@ static void domain_segment(const struct power *power, const struct curve *curve,
 	for (size_t i = points.begin; i + 1 < points.end && curve->t_ns[i] < to_ns; i++)
 		if (curve->t_ns[i + 1] > from_ns)
 			trace_counter_put(counter, trace_later_ns(curve->t_ns[i], from_ns),
-				slope_w(curve, i, power->hole_ns));
+				slope_w(curve, i, power->trace->hole_ns));
 	if (curve->t_ns[points.end - 1] < to_ns)
 		trace_counter_put(counter, trace_later_ns(curve->t_ns[points.end - 1], from_ns), segment->last_w);
 	trace_counter_put(counter, to_ns, (double)NAN);
@@ -182,11 +181,9 @@ void trace_power(struct trace *trace)
 {
 	if (!any_known(trace))
 		return;
-	int64_t interval_ns = run_fact_i64(trace->run, "interval_ns");
 	struct power power = {
 		.trace = trace,
 		.group = trace_group(trace, RANK_POWER, "power"),
-		.hole_ns = value_ok(interval_ns) ? trace_later_ns(5 * interval_ns, NS_PER_S) : NS_PER_S,
 	};
 	total(&power);
 	for (size_t d = 0; d < trace->findings->n_domains; d++) {

@@ -16,6 +16,12 @@ static uint64_t uuid_base_of(const struct run *run)
 	return (uint64_t)((h ^ h >> 16) & 0xffff) << 18;
 }
 
+static int64_t hole_of(const struct run *run)
+{
+	int64_t interval_ns = run_fact_i64(run, "interval_ns");
+	return value_ok(interval_ns) && interval_ns > NS_PER_S / 5 ? 5 * interval_ns : NS_PER_S;
+}
+
 static int show(struct trace *trace)
 {
 	static int (*const parts[])(struct trace *) = {trace_user_metrics, trace_process_samples, trace_spans};
@@ -42,6 +48,7 @@ int trace_perfetto(const struct findings *findings, struct buf *out, void (*more
 		.out = out,
 		.more = more,
 		.data = data,
+		.hole_ns = hole_of(findings->run),
 		.uuid_base = uuid_base_of(findings->run),
 	};
 	if (trace.arena == NULL)
