@@ -139,7 +139,7 @@ static void add_option(struct buf *out, const char *name, const char *argument, 
 void helper_manual(struct buf *out)
 {
 	buf_str(out,
-		".TH WATTLED 8 \"\" \"wattle " WATTLE_VERSION "\" \"System Administration\"\n"
+		".TH WATTLED 8 \"" WATTLE_DATE "\" \"wattle " WATTLE_VERSION "\" \"System Administration\"\n"
 		".SH NAME\nwattled \\- energy counters and power limits for users\n"
 		".SH SYNOPSIS\n.B wattled\n[OPTIONS]\n.SH DESCRIPTION\n");
 	add_roff(out, summary);
