@@ -125,8 +125,9 @@ def filters_and_orders(room):
 @test
 def eight_gpus(room):
     """each GPU with its limit, temperature and memory, and whose power it is"""
-    cards = "".join(f"gpu\nname Card {i}\npower_mw constant {100000 + i}\nutilization_percent 90 40\ntemperature_c {50 + i}\n"
-                    f"memory_total_bytes 85520809984\nmemory_used_bytes 2000000000\nlimits_mw 100000 700000 700000 650000\n"
+    cards = "".join(f"gpu\nname Card {i}\npower_mw constant {100000 + i}\nutilization_percent 90 40\n"
+                    f"temperature_c {50 + i}\nmemory_total_bytes 85520809984\nmemory_used_bytes 2000000000\n"
+                    f"limits_mw 100000 700000 700000 650000\n"
                     for i in range(8))
     (room.folder / "cards").write_text(cards)
     env = {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
@@ -145,7 +146,8 @@ def a_run(room):
     """the energy of a run so far is what its report will say, and its open spans are shown"""
     simulate(room, "package-0=50")
     script = f"{SPANNER} wait & {BURNER} cpu 2; kill $!"
-    run = room.start("run", "-q", "-o", "run.sqlite", "--flush", "100ms", "--json", "report.json", "--", "sh", "-c", script)
+    run = room.start("run", "-q", "-o", "run.sqlite", "--flush", "100ms", "--json", "report.json", "--", "sh", "-c",
+                     script)
     wait_until(lambda: (room.folder / "run.sqlite").exists() and len(room.rows(
         "select 1 from span where end_ns is null")) == 2, "two open spans")
     text = picture(room, "run.sqlite", "-i", "1s")
@@ -246,7 +248,8 @@ def five_sizes(room):
     """from 20 x 5 to full screen: power, processes and keys are there and each stands in its line"""
     for columns, rows in SIZES:
         with Tmux(room, columns, rows, "-i", "200ms") as terminal:
-            screen = terminal.wait(lambda s: has("q quit")(s) and has("Power")(s) and not has("Power n/a")(s), "a picture")
+            screen = terminal.wait(lambda s: has("q quit")(s) and has("Power")(s) and not has("Power n/a")(s),
+                                   "a picture")
             assert len(screen) == rows and screen[-1].startswith("q quit"), screen
             assert screen[0].startswith("wattle top"), screen
             assert any("COMMAND" in line for line in screen), screen
@@ -260,8 +263,9 @@ def a_new_size(room):
         terminal.wait(lambda s: len(s) == 24 and s[-1].startswith("q quit"), "a picture of 24 rows")
         for columns, rows in ((132, 43), (30, 6), (80, 24)):
             terminal.call("resize-window", "-x", str(columns), "-y", str(rows))
-            screen = terminal.wait(lambda s: len(s) == rows and s[-1].startswith("q quit") and s[0].startswith("wattle top"),
-                                   f"a picture of {rows} rows")
+            screen = terminal.wait(
+                lambda s: len(s) == rows and s[-1].startswith("q quit") and s[0].startswith("wattle top"),
+                f"a picture of {rows} rows")
             assert sum(line.startswith("q quit") for line in screen) == 1, screen
 
 
@@ -301,7 +305,7 @@ def an_ended_target(room):
     """that the process has ended is said, and what it used stays"""
     simulate(room, "package-0=50")
     burner = room.start("cpu", 60, program=BURNER)
-    with Tmux(room, 100, 30, "-i", "200ms", "--pid", burner.pid, env={"WATTLE_SYSFS": str(room.folder / "sys")}) as terminal:
+    with Tmux(room, 100, 30, "-i", "200ms", "--pid", burner.pid) as terminal:
         terminal.wait(lambda s: has("Target")(s) and not has("Target n/a")(s), "the target")
         burner.kill()
         burner.wait()
@@ -365,7 +369,8 @@ def colours(room):
     """colours where the terminal has them, none with NO_COLOR, --colours none or TERM=vt100"""
     for kind, options, env, expected in (("xterm-256color", [], {}, True), ("xterm", [], {}, True),
                                          ("xterm-256color", [], {"NO_COLOR": "1"}, False),
-                                         ("xterm-256color", ["--colours", "none"], {}, False), ("vt100", [], {}, False)):
+                                         ("xterm-256color", ["--colours", "none"], {}, False),
+                                         ("vt100", [], {}, False)):
         terminal = Terminal(room, "-i", "100ms", *options, kind=kind, env=env)
         terminal.until(b"quit")
         terminal.read(0.3)
