@@ -123,7 +123,7 @@ static void fill_windows(struct power_work *p, size_t domain, struct chart_pen *
 	}
 }
 
-/* The power between two updates is known as well as their times are. Those closer together than ten times the doubt of
+/* The power between two updates is known as well as their times are. Those closer together than five times the doubt of
  * their places, or with less than ten of the counter's steps between them, are put together, but for no more than a second. */
 static bool is_sharp(const struct curve *curve, size_t from, size_t to)
 {
@@ -131,7 +131,7 @@ static bool is_sharp(const struct curve *curve, size_t from, size_t to)
 	if (length_s >= 1)
 		return true;
 	double doubt_s = curve->within_s[from] + curve->within_s[to];
-	return length_s > 0 && length_s >= 10 * doubt_s && length_s >= 0.9 * curve->updates.period_s &&
+	return length_s > 0 && length_s >= 5 * doubt_s && length_s >= 0.9 * curve->updates.period_s &&
 		curve->j[to] - curve->j[from] >= 10 * curve->updates.quantum_j;
 }
 

@@ -1,5 +1,6 @@
 #include "analysis/chart/chart.h"
 
+#include "analysis/energy/spans.h"
 #include "random_run.h"
 
 /* What holds for the charts of any run, and what single ones must show. */
@@ -133,9 +134,205 @@ static void any_run(void **state)
 	}
 }
 
+/* ---- single runs ---- */
+
+static void make(const struct run *run, const struct chart_limits *limits, struct findings *findings,
+	struct charts *charts)
+{
+	assert_int_equal(findings_make(run, findings), 0);
+	assert_int_equal(charts_make(findings, limits, charts), 0);
+}
+
+static void finish(struct run *run, struct findings *findings, struct charts *charts)
+{
+	charts_finish(charts);
+	findings_finish(findings);
+	build_finish(run);
+}
+
+// 60 s at 10 ms; 20 W, but 300 W in the 30 ms after 50 s: far shorter than a bucket, and than a window of the attribution.
+static void short_peak(void **state)
+{
+	bool by_counter = *(const bool *)*state;
+	struct run run;
+	struct findings findings;
+	struct charts charts;
+	build_run(&run, 6001);
+	build_segment(&run, 0, 60);
+	build_times(&run, 0, 6001, 0, 0.01);
+	build_cpu(&run, 1, 0, 0, 2);
+	struct run_device *device = by_counter ? build_metered(&run, "package-0", DOMAIN_PACKAGE, 20)
+					       : build_powered(&run, "package-0", DOMAIN_PACKAGE, 20);
+	device->update_period_s = 0.001;
+	device->update_jitter_s = 0.00002;
+	device->resolution_j = 0.000061;
+	for (size_t i = 5001; i <= 6000; i++) {
+		size_t peak = i < 5003 ? i - 5000 : 3;
+		if (by_counter)
+			device->values[DEVICE_ENERGY][i] += (int64_t)peak * 2800000;
+		else if (i <= 5003)
+			device->values[DEVICE_POWER][i] = 300000;
+	}
+	make(&run, &(struct chart_limits){.buckets = 3}, &findings, &charts);
+	const struct chart_series *part = series_of(&charts, "power", "package-0"),
+				  *whole = series_of(&charts, "power", "total");
+	assert_int_equal(charts.axis.n, 3);
+	assert_true(fabs(part->highest - 300) < 15 && fabs(whole->highest - 300) < 15);
+	assert_true(part->high[0] < 21 && part->high[1] < 21 && part->mean[2] < 22);
+	finish(&run, &findings, &charts);
+}
+
+// Two recordings an hour apart: the pause takes no room, and instants in it are at its end.
+static void pauses_are_cut(void **state)
+{
+	struct run run;
+	struct findings findings;
+	struct charts charts;
+	build_run(&run, 40);
+	build_segment(&run, 0, 1.9);
+	build_segment(&run, 3600, 3601.9);
+	build_times(&run, 0, 20, 0, 0.1);
+	build_times(&run, 20, 40, 3600, 0.1);
+	build_metered(&run, "package-0", DOMAIN_PACKAGE, 20);
+	make(&run, NULL, &findings, &charts);
+	const struct chart_axis *axis = &charts.axis;
+	assert_near(axis->length_s, 3.8);
+	assert_near(axis->segments[1].pause_s, 3598.1);
+	const struct row {
+		double t_s, at_s;
+	} rows[] = {{-5, 0}, {1, 1}, {1.9, 1.9}, {1000, 1.9}, {3600.5, 2.4}, {9999, 3.8}};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_near(chart_axis_s(axis, at_s(rows[i].t_s)), rows[i].at_s);
+	assert_int_equal(chart_axis_t_ns(axis, 2.4), at_s(3600.5));
+	assert_int_equal(chart_axis_wall_ns(axis, 2.4), build_wall_ns + llround(3600.5e9));
+	for (size_t i = 0; i < axis->n; i++)
+		assert_true(axis->to_s[i] <= 1.9 + 1e-9 || axis->from_s[i] >= 1.9 - 1e-9);
+	finish(&run, &findings, &charts);
+}
+
+// A GPU that is not read for 20 s and held back for 10 s.
+static void bands_tell(void **state)
+{
+	struct run run;
+	struct findings findings;
+	struct charts charts;
+	build_simple(&run, 601);
+	build_cpu(&run, 1, 0, 0, 2);
+	struct run_device *gpu = build_powered(&run, "gpu-0", DOMAIN_GPU, 200);
+	for (size_t i = 0; i < run.n; i++)
+		gpu->values[DEVICE_THROTTLE_REASONS][i] = i > 100 && i <= 200 ? 0x24 : 0x1;
+	for (size_t i = 301; i < 500; i++)
+		for (size_t m = 0; m < DEVICE_COUNT; m++)
+			gpu->values[m][i] = VALUE_MISSING;
+	make(&run, NULL, &findings, &charts);
+	assert_int_equal(charts.n_bands, 2);
+	assert_string_equal(charts.bands[0].kind, "throttle");
+	assert_string_equal(charts.bands[0].text, "power limit, thermal slowdown");
+	assert_near(charts.bands[0].from_s, 10);
+	assert_near(charts.bands[0].to_s, 20);
+	assert_string_equal(charts.bands[1].kind, "gap");
+	assert_near(charts.bands[1].from_s, 30);
+	assert_near(charts.bands[1].to_s, 50);
+	const struct chart_series *power = series_of(&charts, "power", "gpu-0");
+	assert_true(isnan(power->mean[400]) && power->mean[299] == 200 && power->mean[510] == 200);
+	finish(&run, &findings, &charts);
+}
+
+static struct run_span lane_spans[] = {
+	{.id = 1, .pid = 7, .tid = 7, .name = "outer"},
+	{.id = 2, .pid = 7, .tid = 7, .name = "inner"},
+	{.id = 3, .pid = 7, .tid = 7, .name = "crossing"},
+	{.id = 4, .pid = 7, .tid = 8, .name = "open"},
+	{.id = 5, .pid = 7, .tid = 7, .name = "range", .kind = SPAN_RANGE},
+	{.id = 6, .pid = 7, .tid = 8, .name = "range", .kind = SPAN_RANGE},
+	{.id = 7, .pid = 7, .tid = 7, .name = "nothing"},
+};
+
+static void build_spans(struct run *run)
+{
+	static const double begins_s[] = {1, 2, 3, 6, 0, 4, 9}, ends_s[] = {5, 3, 7, 0, 5, 8, 9};
+	build_simple(run, 101);
+	build_cpu(run, 1, 0, 0, 1);
+	build_stamps(build_metered(run, "package-0", DOMAIN_PACKAGE, 20));
+	for (size_t i = 0; i < ARRAY_SIZE(lane_spans); i++) {
+		lane_spans[i].begin_ns = at_s(begins_s[i]);
+		lane_spans[i].end_ns = i == 3 ? VALUE_MISSING : at_s(ends_s[i]);
+		lane_spans[i].cpu_ns = VALUE_MISSING;
+	}
+	run->spans = lane_spans;
+	run->n_spans = ARRAY_SIZE(lane_spans);
+}
+
+static void lanes(void **state)
+{
+	static const struct row {
+		uint32_t depth;
+		bool is_range;
+		size_t n, span;
+		double from_s, to_s, energy_j;
+	} rows[] = {
+		// each lane's first item
+		{0, false, 2, 0, 1, 5, 80},
+		{1, false, 2, 1, 2, 3, 20},
+		{0, false, 1, 3, 6, 10, (double)NAN},
+		{0, true, 1, 4, 0, 5, 100},
+		{1, true, 1, 5, 4, 8, 80},
+	};
+	struct run run;
+	struct findings findings;
+	struct charts charts;
+	build_spans(&run);
+	make(&run, NULL, &findings, &charts);
+	assert_int_equal(charts.n_lanes, ARRAY_SIZE(rows));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct chart_lane *lane = &charts.lanes[i];
+		const struct chart_item *item = &lane->items[0];
+		assert_int_equal(lane->depth, rows[i].depth);
+		assert_int_equal(lane->is_range, rows[i].is_range);
+		assert_int_equal(lane->n_items, rows[i].n);
+		assert_int_equal(item->span, rows[i].span);
+		assert_near(item->from_s, rows[i].from_s);
+		assert_near(item->to_s, rows[i].to_s);
+		if (isnan(rows[i].energy_j))
+			assert_true(isnan(item->energy_j) && item->is_open);
+		else
+			assert_near(item->energy_j, rows[i].energy_j);
+	}
+	finish(&run, &findings, &charts);
+}
+
+// A block with one call: span and block have the same energy, and the same error.
+static void span_energies(void **state)
+{
+	struct run run;
+	struct findings findings;
+	double *energy_j, *error_j;
+	build_spans(&run);
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_int_equal(spans_energy(&findings, run.arena, &energy_j, &error_j), 0);
+	for (size_t b = 0; b < findings.n_blocks; b++)
+		for (size_t i = 0; i < run.n_spans; i++)
+			if (findings.blocks[b].calls == 1 && strcmp(findings.blocks[b].name, run.spans[i].name) == 0) {
+				assert_close(energy_j[i], findings.blocks[b].total_j);
+				assert_close(error_j[i], findings.blocks[b].error_j);
+			}
+	assert_true(isnan(energy_j[3]) && isnan(error_j[3]));
+	assert_true(energy_j[6] == 0);
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
+	static const bool by_counter = true, by_power = false;
+	rows_add(&tests, "a peak of 30 ms is in the chart of a minute in three buckets: a counter", short_peak,
+		&by_counter);
+	rows_add(&tests, "… and power readings", short_peak, &by_power);
+	ROWS_ADD_ONE(&tests, "pauses between segments take no room on the axis", pauses_are_cut);
+	ROWS_ADD_ONE(&tests, "bands: clocks held back, a device that could not be read", bands_tell);
+	ROWS_ADD_ONE(&tests, "lanes: nested, crossing and open spans, ranges side by side", lanes);
+	ROWS_ADD_ONE(&tests, "a span's energy and error are those of a block that is it alone", span_energies);
 	ROWS_ADD_ONE(&tests, "1,000 random histories: power integrates to each energy, means lie between low and high",
 		any_run);
 	return rows_run(&tests, "charts");
