@@ -147,7 +147,9 @@ def _chart(picture: Picture, chart: Json) -> None:
     ceiling = chart["ceiling"]
     if ceiling is not None and ceiling <= 1.25 * highest:
         ax.axhline(ceiling / size, color=picture.colour("faint"), linestyle="--", linewidth=0.8)
-    if chart["unit"] not in ("", "c"):
+    if chart["unit"] == "c":  # temperatures have no nothing to begin at
+        ax.set_ylim(min(s["lowest"] for s in series) - 3, highest + 3)
+    elif chart["unit"]:
         ax.set_ylim(bottom=0)
     ax.set_ylabel(f"{title}, {unit}" if unit and unit.lower() != title.lower() else title)
     if not chart["id"].startswith("metric:"):

@@ -71,7 +71,7 @@ struct chart {
 struct chart_band { // a stretch of time in which something held
 	double from_s, to_s;
 	const struct run_device *device; // NULL: of the run
-	const char *kind;                // "throttle", "gap", "suspend"
+	const char *kind;                // "throttle", "gap"
 	const char *text;                // "power cap, thermal slowdown"
 };
 

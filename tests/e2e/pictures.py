@@ -1,0 +1,74 @@
+"""wattle report --format svg: files that any reader of SVG takes, for runs of all kinds, and what refuses."""
+import xml.etree.ElementTree as ElementTree
+
+import made_runs
+from harness import WATTLE, main, test
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def pictures(room, kind):
+    """The pictures of a made run, by name, parsed."""
+    made_runs.make(WATTLE, room.folder / f"{kind}.sqlite", made_runs.KINDS[kind])
+    done = room.wattle("report", f"{kind}.sqlite", "--format", "svg", "-o", kind)
+    assert done.returncode == 0, done.stderr
+    files = sorted((room.folder / kind).iterdir())
+    assert all(path.name in done.stderr for path in files), done.stderr
+    return {path.stem: ElementTree.fromstring(path.read_bytes()) for path in files}
+
+
+@test
+def every_kind(room):
+    """a run with a GPU and spans has all pictures, each with a title and a description in words; no style attribute, no link"""
+    found = pictures(room, "training")
+    assert set(found) == {"power", "cpu", "memory", "gpu_utilization", "gpu_memory", "temperature", "clock", "spans",
+                          "ledger", "flame", "blocks"}, set(found)
+    for name, root in found.items():
+        assert root.tag == SVG + "svg" and root.find(SVG + "title").text, name
+        assert len(root.find(SVG + "desc").text) > 20, name
+        for element in root.iter():
+            assert "style" not in element.attrib and not any("href" in key for key in element.attrib), (name, element.tag)
+    assert "highest" in found["power"].find(SVG + "desc").text
+
+
+@test
+def all_runs(room):
+    """runs without energy, of 50 ms, killed, in segments, with holes and hostile names give what they have, as valid XML"""
+    for kind in ("no_energy", "short", "killed", "segments", "holes", "hostile", "eight_gpus"):
+        found = pictures(room, kind)
+        assert ("power" in found) == (kind != "no_energy"), (kind, set(found))
+        assert "cpu" in found and "spans" in found, (kind, set(found))
+        assert all(element.tag != SVG + "script" for root in found.values() for element in root.iter()), kind
+
+
+@test
+def nothing_to_show(room):
+    """an empty run has no picture, which is no failure"""
+    made_runs.make(WATTLE, room.folder / "empty.sqlite", made_runs.KINDS["empty"])
+    done = room.wattle("report", "empty.sqlite", "--format", "svg", "-o", "none")
+    assert done.returncode == 0 and "no picture" in done.stderr, done
+    assert list((room.folder / "none").iterdir()) == []
+
+
+@test
+def estimated(room):
+    """what is estimated is hatched and said to be"""
+    found = pictures(room, "no_gpu")
+    for name in ("power", "ledger", "blocks"):
+        assert any(element.get("fill", "").startswith("url(#") for element in found[name].iter()), name
+    assert "estimated" in found["power"].find(SVG + "desc").text
+
+
+@test
+def refusals(room):
+    """no folder, or a file in its place: one line that says what would be right"""
+    made_runs.make(WATTLE, room.folder / "run.sqlite", made_runs.KINDS["short"])
+    done = room.wattle("report", "run.sqlite", "--format", "svg")
+    assert done.returncode == 2 and "-o DIR" in done.stderr, done
+    (room.folder / "file").write_text("mine")
+    done = room.wattle("report", "run.sqlite", "--format", "svg", "-o", "file")
+    assert done.returncode == 1 and "file" in done.stderr and (room.folder / "file").read_text() == "mine", done
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""run.plot(): every kind that a run has, by matplotlib, on axes of one's own or new ones; what it refuses."""
+import json
+
+import made_runs
+from harness import WATTLE, main, near, test
+from package import python
+
+DRAW = """
+    import json, warnings
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot
+    import wattle
+    run = wattle.open("run.sqlite")
+    try:
+        run.plot("nothing")
+    except ValueError as error:
+        refusal = str(error)
+    kinds = refusal.split("it has ")[1].split(", ") if "it has " in refusal else []
+    drawn = {}
+    for kind in [kind for kind in kinds if not kind.startswith("metric:")]:
+        ax = matplotlib.pyplot.subplots()[1]
+        assert run.report.plot(kind, ax) is ax
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # fonts that lack what a name has
+            ax.figure.canvas.draw()
+        drawn[kind] = [ax.get_xlabel(), ax.get_ylabel()]
+        matplotlib.pyplot.close("all")
+    axis = run.charts["axis"]
+    power = {s["name"]: sum((m or 0) * (to - begin) for m, begin, to in zip(s["mean"], axis["from_s"], axis["to_s"]))
+             for c in run.charts["charts"] if c["id"] == "power" for s in c["series"]}
+    print(json.dumps({"refusal": refusal, "drawn": drawn, "power": power, "report": run.report["energy"]}))
+"""
+
+
+def drawn(room, kind):
+    made_runs.make(WATTLE, room.folder / "run.sqlite", made_runs.KINDS[kind])
+    lines, _ = python(room, DRAW)
+    return json.loads(lines[-1])
+
+
+@test
+def every_kind(room):
+    """all kinds of a run with a GPU are drawn; their axes have units; the integral of power is the energy"""
+    found = drawn(room, "training")
+    assert {"power", "cpu", "memory", "gpu_utilization", "spans", "blocks", "ledger"} <= set(found["drawn"]), found
+    assert found["drawn"]["power"][1] == "Power, W" and "kJ" in found["drawn"]["blocks"][0], found["drawn"]
+    near(found["power"]["total"], found["report"]["total_j"], relative=1e-4)
+    near(found["power"]["target"], found["report"]["ledger"]["target_j"], relative=1e-4)
+
+
+@test
+def hostile_names(room):
+    """names with $, control characters and 10,000 letters are drawn as text"""
+    assert "blocks" in drawn(room, "hostile")["drawn"]
+
+
+@test
+def nothing(room):
+    """an empty run has no picture, and says so"""
+    assert "nothing to show" in drawn(room, "empty")["refusal"]
+
+
+if __name__ == "__main__":
+    main()
