@@ -326,6 +326,31 @@ static void never_past_the_end(void **state)
 	assert_int_equal(text[4], '#');
 }
 
+static const struct significant_row {
+	const char *teaches;
+	double value;
+	int digits;
+	const char *text;
+} significant_rows[] = {
+	{"zeros at the end go", 0.5, 5, "0.5"},
+	{"nothing has no sign", -0.0, 5, "0"},
+	{"digits are counted from the first that is none of the zeros", 0.001234567, 5, "0.0012346"},
+	{"what rounds up to the next power of ten", 99999.96, 5, "100000"},
+	{"digits before the point are kept, as zeros", 123456789, 5, "123460000"},
+	{"negative ones", -86400.123456, 8, "-86400.123"},
+	{"very small ones are written as any double", 1e-9, 5, "1e-09"},
+	{"unknown", (double)NAN, 5, "nan"},
+};
+
+static void format_significant(void **state)
+{
+	const struct significant_row *row = *state;
+	char text[64];
+	size_t n = num_format_significant(text, sizeof(text), row->value, row->digits);
+	assert_string_equal(text, row->text);
+	assert_int_equal(n, strlen(row->text));
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -342,5 +367,6 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "all: a locale with a decimal comma changes nothing", a_comma_locale_changes_nothing);
 	ROWS_ADD_ONE(&tests, "format: fixed decimals", fixed_decimals);
 	ROWS_ADD_ONE(&tests, "format: what does not fit is cut, never written past the end", never_past_the_end);
+	ROWS_ADD(&tests, significant_rows, format_significant);
 	return rows_run(&tests, "num");
 }
