@@ -15,6 +15,8 @@ demo: all
 	@$(CC) -O2 -Iinclude -o $(BUILD)/demo-workload tools/demo-workload.c $(BUILD)/src/libwattle.a -pthread -lm -ldl
 	$(BUILD)/wattle run -q --overwrite -o $(BUILD)/demo.sqlite -- $(BUILD)/demo-workload
 	$(BUILD)/wattle report $(BUILD)/demo.sqlite
+	$(BUILD)/wattle report $(BUILD)/demo.sqlite --format html -o $(BUILD)/demo.html
+	@echo "The same as a page with charts, for any browser: $(abspath $(BUILD)/demo.html)"
 
 # The tests run under ASan and UBSan; the second build only proves that clang has nothing to say either.
 test: packages-build packages-test
