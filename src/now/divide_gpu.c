@@ -26,11 +26,12 @@ static bool by_slices(const int64_t *row, struct split *ret_split)
 	return true;
 }
 
+// Busy with nobody on it is not: somebody is there whom we may not see, as in a container.
 static bool is_idle(const int64_t *row)
 {
-	int64_t target = row[DEVICE_TARGET_PROCESSES];
+	int64_t target = row[DEVICE_TARGET_PROCESSES], busy_percent = row[DEVICE_UTILIZATION];
 	bool nobody = row[DEVICE_OTHERS_PROCESSES] == 0 && (target == 0 || !value_ok(target));
-	return nobody || row[DEVICE_UTILIZATION] == 0;
+	return busy_percent == 0 || (nobody && !value_ok(busy_percent));
 }
 
 // As shares_gpu of the report: slices, SM time, memory, presence. False: the sensor's sums don't tell.

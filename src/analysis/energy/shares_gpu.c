@@ -60,8 +60,10 @@ struct shares shares_gpu(const struct attribution *a, const struct window *windo
 	struct slice samples = slice_after(device->t_ns, device->n, window->from_ns, window->to_ns);
 	double target_processes = mean_in(device, samples, DEVICE_TARGET_PROCESSES);
 	double others_processes = mean_in(device, samples, DEVICE_OTHERS_PROCESSES);
-	bool nobody = target_processes + others_processes == 0;
-	if (nobody || mean_in(device, samples, DEVICE_UTILIZATION) == 0)
+	double busy = mean_in(device, samples, DEVICE_UTILIZATION);
+	// Busy with nobody on it: somebody is there whom we may not see, as in a container.
+	bool nobody = target_processes + others_processes == 0 && !(busy > 0);
+	if (nobody || busy == 0)
 		return (struct shares){.idle = 1, .method = METHOD_IDLE};
 	struct shares shares;
 	if (by_slices(device, samples, &shares))

@@ -306,6 +306,8 @@ static const struct gpu_row {
 	{"only others are there: theirs", 90, -1, -1, -1, -1, 0, 1, 0, 1, 0, "exclusive"},
 	{"both there and nothing else known: unattributed", 90, -1, -1, -1, -1, 1, 1, 0, 0, 0, "none"},
 	{"nobody there: idle", -1, -1, -1, -1, -1, 0, 0, 0, 0, 1, "idle"},
+	{"busy, and nobody seen there: unattributed, as in a container that hides who it is", 90, -1, -1, 0, 0, 0, 0, 0, 0,
+		0, "none"},
 	{"no kernel ran: idle", 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, "idle"},
 	{"nothing known: unattributed", -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, "none"},
 	{"MIG: three of eight slices are the target's, four others', one is idle", -1, -1, -1, 1, 9, 1, 1, 0.375, 0.5,

@@ -36,6 +36,8 @@ static const struct row {
 	{"a process on two instances has both", false, {{10, NAN, 1, 40}, {10, NAN, 1, 20}}, 2,
 		{{DEVICE_TARGET_MIG_SHARE, 600000}, {DEVICE_OTHERS_MIG_SHARE, 0}}, 60, NAN, 60, 0, 40, 0},
 	{"nobody is on it: idle", false, {{0}}, 0, {{DEVICE_OTHERS_PROCESSES, 0}}, NAN, NAN, 0, 0, 100, 0},
+	{"busy, and nobody seen there: unattributed", false, {{0}}, 0,
+		{{DEVICE_OTHERS_PROCESSES, 0}, {DEVICE_UTILIZATION, 90}}, NAN, NAN, 0, 0, 0, 100},
 	{"it rests, though somebody holds memory: idle", false, {{10, NAN, 1, NAN}}, 1,
 		{{DEVICE_UTILIZATION, 0}, {DEVICE_TARGET_MEMORY, 1}}, 0, NAN, 0, 0, 100, 0},
 	{"nothing is told: unattributed, not the others'", true, {{0}}, 0, {{0}}, NAN, NAN, 0, 0, 0, 100},
