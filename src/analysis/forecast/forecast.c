@@ -86,7 +86,8 @@ static struct forecast_figure foresee(const struct past *past, enum quantity qua
 	double n_pauses = pauses_to_come(pauses, (double)all_steps);
 	struct outlook of_pauses = pauses_take_out(pauses, stretches, n, n_pauses);
 	struct outlook of_steps = rate_outlook(stretches, n, (double)all_steps - done);
-	struct outlook sum = add_outlooks(&of_steps, &of_pauses);
+	struct outlook sum = pauses->n > 0 ? add_outlooks(&of_steps, &of_pauses)
+					   : unseen_add(&of_steps, done, (double)all_steps);
 	bool is_due = n_pauses > 0 && done >= floor(pauses->last + pauses->every);
 	double usual = stretch_median_rate(stretches, n) + (is_due ? of_pauses.mean / n_pauses : 0);
 	return from_now(&sum, usual, is_newer ? 0 : fmax(since_last, 0));

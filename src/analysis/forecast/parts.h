@@ -30,4 +30,7 @@ double pauses_to_come(const struct pauses *pauses, double all_steps);
 /* Takes the pauses out of one quantity: their stretches become like the others. What `to_come` of them will add. */
 struct outlook pauses_take_out(const struct pauses *pauses, struct stretch *stretches, size_t n, double to_come);
 
+/* unseen.c: the interval of steps among which no pause was seen, as wide as it has to be while little of the program was. */
+struct outlook unseen_add(const struct outlook *steps, double done, double all_steps);
+
 double stretch_median_rate(const struct stretch *stretches, size_t n); // of amount a step, each step counted

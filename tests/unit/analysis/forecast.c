@@ -3,6 +3,7 @@
  * The 95 % interval must hold the truth about as often as it says, and must not be much wider than it had to be. */
 #include "analysis/forecast/forecast.h"
 #include "base/dice.h"
+#include "base/util.h"
 
 #include "rows.h"
 
@@ -78,8 +79,8 @@ static double with_epochs(struct program *program, int i)
 	return 1 + 0.05 * normal(&program->dice);
 }
 
-enum { MOMENTS = 3 };
-static const double moments[MOMENTS] = {0.2, 0.5, 0.9}; // shares of the steps
+enum { MOMENTS = 4 };
+static const double moments[MOMENTS] = {0.05, 0.2, 0.5, 0.9}; // shares of the steps
 
 static const struct kind {
 	const char *teaches;
@@ -266,6 +267,29 @@ static void part_of_a_pause(void **state)
 	assert_true(fabs(forecast.time_s.left - (1 + 10 + 5)) < 0.2);
 }
 
+/* Steady steps, and how wide the interval is: early it has room for a first pause that is to come and for a beginning that was
+ * slow, later it has not. */
+static void what_is_to_come(void **state)
+{
+	static const struct {
+		int64_t done, all;
+		double low_most, high_least, high_most; // of what is to come as steps go on
+	} rows[] = {
+		{5, 1000, 0.5, 1.3, 1.6},
+		{50, 1000, 0.9, 1.3, 1.5},
+		{200, 1000, 1, 1.1, 1.25},
+		{500, 1000, 1, 1, 1.001},
+		{50000, 1000000, 1, 1.3, 1.5},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct forecast_figure time_s = after_steps(rows[i].done, 1, 1, rows[i].all, 0).time_s;
+		double left = (double)(rows[i].all - rows[i].done);
+		assert_true(fabs(time_s.left / left - 1) < 1e-3);
+		assert_true(time_s.low >= 0 && time_s.low <= rows[i].low_most * left * 1.001);
+		assert_true(time_s.high >= rows[i].high_least * left * 0.999 && time_s.high <= rows[i].high_most * left);
+	}
+}
+
 static void nothing_takes_any(void **state)
 {
 	struct forecast forecast = after_steps(20, 0, 0, 100, 0);
@@ -304,6 +328,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "what has been done of the step under way is taken off", part_of_a_step);
 	ROWS_ADD_ONE(&tests, "a step that hangs may hang as long again", hanging);
 	ROWS_ADD_ONE(&tests, "what has been done of a pause that was foreseen is taken off", part_of_a_pause);
+	ROWS_ADD_ONE(&tests, "early, what may be to come is in the interval; at half time steady steps have a narrow one",
+		what_is_to_come);
 	ROWS_ADD_ONE(&tests, "steps that take no time and no energy", nothing_takes_any);
 	ROWS_ADD_ONE(&tests, "a billion steps in fixed memory", millions);
 	ROWS_ADD_ONE(&tests, "points without a new step are left out", clock_that_stands);
