@@ -4,8 +4,9 @@
  * What it assumes: the steps to come are like those that were. Their level may wander as it did so far, or go on as a line if
  * it lies on one; a slow beginning that is clearly over is left out; pauses that come every so many steps go on coming. For
  * what has not happened yet, the first validation above all, the interval has room while little was seen (unseen.c); a slower
- * last phase, or what the program does after its last step, can't be known. The interval holds the rest 19 times in 20 in simulation (tests/unit/analysis/forecast.c); the error of the meter
- * is not in it: it is about what the report will say, not about what the truth is. */
+ * last phase, or what the program does after its last step, can't be known. The interval holds the rest 19 times in 20 in
+ * simulation (tests/unit/analysis/forecast.c); the error of the meter is not in it: it is about what the report will say, not
+ * about what the truth is. */
 #pragma once
 
 #include <stdbool.h>
