@@ -10,6 +10,7 @@
 #include "task/export_aipowermeter.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 static void pass_on(void *data)
 {
@@ -119,11 +120,22 @@ static int check_weight(const struct export_choice *choice, bool is_folded, stru
 	return 0;
 }
 
+// Not even --overwrite means the measurement itself.
+static int check_spares_run(const char *run_path, const struct export_choice *choice, struct wattle_error *reterr)
+{
+	struct stat run, out;
+	bool is_run = stat(run_path, &run) == 0 && stat(choice->path, &out) == 0 && run.st_dev == out.st_dev &&
+		run.st_ino == out.st_ino;
+	return is_run ? error_set(reterr, -EEXIST, "%s is the run itself: choose another name", choice->path) : 0;
+}
+
 int export_file(const char *run_path, const struct export_choice *choice, struct wattle_error *reterr)
 {
 	const struct findings_format *format = find_format(choice->format);
 	struct run run;
 	int r = check_weight(choice, strcmp(choice->format, "folded") == 0, reterr);
+	if (r == 0)
+		r = check_spares_run(run_path, choice, reterr);
 	if (r == 0)
 		r = run_load(run_path, &run, reterr);
 	if (r < 0)
