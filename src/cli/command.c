@@ -2,9 +2,11 @@
 
 #include "base/util.h"
 #include "cli/examples.h"
+#include "cli/help.h"
 #include "span/reader/span_file.h"
 #include "store/probe.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -49,16 +51,20 @@ static int print_help(const struct command *command)
 {
 	struct buf out;
 	buf_init(&out, 1 << 20);
-	buf_printf(&out, "usage: wattle %s %s\n\n%s.\n", command->name, command->usage, command->summary);
-	if (command->details != NULL)
-		buf_printf(&out, "\n%s\n", command->details);
+	size_t columns = help_columns();
+	buf_printf(&out, "usage: wattle %s %s\n\n%c%s.\n", command->name, command->usage,
+		toupper((unsigned char)command->summary[0]), command->summary + 1);
+	if (command->details != NULL) {
+		buf_char(&out, '\n');
+		help_paragraphs(command->details, columns, &out);
+	}
 	if (command->n_parts > 0)
 		buf_printf(&out, "\nwattle %s WORD --help tells more of each:\n", command->name);
 	for (size_t i = 0; i < command->n_parts; i++)
 		buf_printf(&out, "  %-10s %s\n", command->parts[i]->name, command->parts[i]->summary);
 	if (command->n_options > 0)
 		buf_str(&out, "\noptions:\n");
-	options_help(command->options, command->n_options, &out);
+	options_help(command->options, command->n_options, columns, &out);
 	add_examples(command, &out);
 	int status = cli_write(&out, "-");
 	buf_finish(&out);
@@ -69,7 +75,7 @@ bool cli_parse(const struct command *command, int argc, char **argv, void *value
 	int usage_status, int *ret_status)
 {
 	*ret_config = NULL;
-	if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
+	if (options_ask_help(command->options, command->n_options, argc, argv)) {
 		*ret_status = print_help(command);
 		return false;
 	}

@@ -1,6 +1,7 @@
 /* A command of the program: one file each, listed in commands.def. */
 #pragma once
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "cli/option.h"
 

@@ -1,6 +1,7 @@
 /* wattle --manual [COMMAND]: the manual pages, from the same tables as --help. The build installs what is printed. */
 #include "cli/manual.h"
 
+#include "base/util.h"
 #include "cli/examples.h"
 
 #include <ctype.h>
@@ -158,15 +159,30 @@ static void add_examples(struct buf *out, const char *command, bool of_parts)
 	}
 }
 
-static bool runs_a_command(const struct command *command)
-{
-	return strcmp(command->name, "run") == 0 || strcmp(command->name, "cap") == 0;
-}
+static const struct {
+	const char *command, *text;
+} exit_statuses[] = {
+	{"run",
+		"The command's own, 128+N if signal N ended it, 125 if wattle itself failed before it started, 126 if it can't be "
+		"executed, 127 if it was not found.\n"},
+	{"cap",
+		"Of list, get, reset, and of set without a command: 0, 1 if it failed, 2 for a wrong use.\n.PP\n"
+		"Of set with a command: the command's own, 128+N if signal N ended it, 125 if wattle itself failed before it "
+		"started, 126 if it can't be executed, 127 if it was not found.\n.PP\n"
+		"Of tune: the command's own, 1 if no limit was found, 2 for a wrong use, 128+N after signal N.\n"},
+	{"bench", "0, 1 if a command or wattle failed, 2 for a wrong use, 128+N after signal N.\n"},
+	{"sensors", "0, 1 if nothing is measured on this machine (all is estimated, or nothing can be had), 2 for a wrong use.\n"},
+};
 
-static const char status_of_command[] =
-	".SH EXIT STATUS\nWhere a command is run: its own, 128+N if signal N ended it, 125 if wattle itself failed before it "
-	"started, 126 if it can't be executed, 127 if it was not found.\n";
-static const char status_of_others[] = ".SH EXIT STATUS\n0, 1 if it failed, 2 for a wrong use.\n";
+static void add_exit_status(struct buf *out, const char *command)
+{
+	const char *text = "0, 1 if it failed, 2 for a wrong use.\n";
+	for (size_t i = 0; i < ARRAY_SIZE(exit_statuses); i++)
+		if (strcmp(exit_statuses[i].command, command) == 0)
+			text = exit_statuses[i].text;
+	buf_str(out, ".SH EXIT STATUS\n");
+	buf_str(out, text);
+}
 
 static void add_command_page(const struct command *command, struct buf *out)
 {
@@ -188,7 +204,7 @@ static void add_command_page(const struct command *command, struct buf *out)
 	add_options(out, command);
 	for (size_t i = 0; i < command->n_parts; i++)
 		add_part(out, command->parts[i]);
-	buf_str(out, runs_a_command(command) ? status_of_command : status_of_others);
+	add_exit_status(out, command->name);
 	add_examples(out, command->name, true);
 	buf_str(out, ".SH SEE ALSO\n.BR wattle (1)\n");
 }
@@ -229,7 +245,7 @@ static const char exit_status[] =
 	".SH EXIT STATUS\n"
 	"wattle run, and wattle cap set with a command, return the command's own status, 128+N if signal N ended it, 125 if wattle "
 	"itself failed before the command started, 126 if the command can't be executed, 127 if it was not found. All "
-	"others return 0, 1 if they failed, 2 for a wrong use.\n";
+	"others return 0, 1 if they failed, 2 for a wrong use; their pages say where there is more to it.\n";
 
 static void add_page(const struct command *const *commands, size_t n_commands, struct buf *out)
 {

@@ -274,11 +274,25 @@ static int words_after(const struct parse *parse, const char *word)
 	return 0;
 }
 
+static bool is_option(int argc, char **argv, int i)
+{
+	return i < argc && argv[i][0] == '-' && argv[i][1] != '\0' && strcmp(argv[i], "--") != 0;
+}
+
+bool options_ask_help(const struct option *options, size_t n_options, int argc, char **argv)
+{
+	struct parse parse = {.options = options, .n_options = n_options};
+	for (int i = 0; is_option(argc, argv, i); i += 1 + words_after(&parse, argv[i]))
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+			return true;
+	return false;
+}
+
 // The value of --config on the command line, the last one if there are several; not one that the command takes.
 static const char *find_config(const struct parse *parse, int argc, char **argv)
 {
 	const char *path = NULL;
-	for (int i = 0; i < argc && argv[i][0] == '-' && argv[i][1] != '\0' && strcmp(argv[i], "--") != 0; i++) {
+	for (int i = 0; is_option(argc, argv, i); i++) {
 		if (strncmp(argv[i], "--config=", 9) == 0)
 			path = argv[i] + 9;
 		else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc)
@@ -301,39 +315,4 @@ int options_parse(const struct option *options, size_t n_options, const char *co
 			return r;
 	}
 	return take_words(&parse, argc, argv, ret_first);
-}
-
-/* ---- help ---- */
-
-static void help_line(const struct option *option, struct buf *out)
-{
-	enum { HELP_COLUMN = 30 };
-	size_t start = out->size;
-	buf_str(out, "  ");
-	if (option->letter != 0)
-		buf_printf(out, "-%c, ", option->letter);
-	buf_printf(out, "--%s", option->name);
-	if (option->argument != NULL)
-		buf_printf(out, " %s", option->argument);
-	if (out->size - start >= HELP_COLUMN - 1) {
-		buf_char(out, '\n');
-		start = out->size;
-	}
-	buf_pad_to(out, start, HELP_COLUMN);
-	for (const char *line = option->help; line != NULL;) {
-		size_t length = strcspn(line, "\n");
-		buf_add(out, line, length);
-		buf_char(out, '\n');
-		line = line[length] == '\n' ? line + length + 1 : NULL;
-		if (line != NULL) {
-			start = out->size;
-			buf_pad_to(out, start, HELP_COLUMN);
-		}
-	}
-}
-
-void options_help(const struct option *options, size_t n_options, struct buf *out)
-{
-	for (size_t i = 0; i < n_options; i++)
-		help_line(&options[i], out);
 }

@@ -1,7 +1,6 @@
-/* Command-line options from one table: parsing, --config files, --help and the manual all read it. */
+/* Command-line options from one table: parsing, --config files, --help (help.h) and the manual all read it. */
 #pragma once
 
-#include "base/buf.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -44,5 +43,5 @@ struct option {
 int options_parse(const struct option *options, size_t n_options, const char *command, int argc, char **argv,
 	void *values, int *ret_first, void **ret_config, struct wattle_error *reterr);
 void option_config_free(void *config);
-
-void options_help(const struct option *options, size_t n_options, struct buf *out);
+// Whether --help or -h is among the options; not where it is the value of one, or a word of the command behind them.
+bool options_ask_help(const struct option *options, size_t n_options, int argc, char **argv);

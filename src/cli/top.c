@@ -163,7 +163,7 @@ struct masks { // of blocked signals
  * and for being stopped, find it at rest. */
 static void prepare_signals(struct masks *ret_masks)
 {
-	static const int ends[] = {SIGINT, SIGTERM, SIGHUP}, others[] = {SIGWINCH, SIGTSTP};
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT}, others[] = {SIGWINCH, SIGTSTP};
 	struct sigaction action = {.sa_handler = ask_to_end};
 	sigset_t blocked, found;
 	sigprocmask(SIG_SETMASK, NULL, &found);
@@ -279,6 +279,7 @@ static int show(struct session *session, struct top_run *run, const struct value
 	if (r == 0)
 		follow(&loop, env);
 	screen_close(loop.screen);
+	tcsetattr(STDOUT_FILENO, TCSANOW, &found_modes); // where it took no last words
 	if (in != stdin)
 		fclose(in);
 	return r < 0 ? cli_fail(EXIT_FAILED, &error) : EXIT_DONE;
@@ -370,7 +371,7 @@ const struct command command_top = {
 	.details =
 		"Without RUN and --pid: the whole machine. RUN is the file of a run in progress: its energy so far and the\n"
 		"spans that run now. Keys stand in the last line; ? tells of all. Where standard output is no terminal,\n"
-		"one picture is printed as text, COLUMNS wide (80).\n",
+		"one picture is printed as text, COLUMNS wide (80).",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -90,6 +90,8 @@ def a_report_replaces_no_measurement(room):
                            (1, "blocks", "--sub-tracking-file", "s.csv", "-o", "s.csv"),
                            (1, "compare", "a=run.sqlite", "b=saved.json", "-o", "saved.json"),
                            (1, "compare", "a=run.sqlite", "b=saved.json", "-o", "other.sqlite"),
+                           (1, "export", "run.sqlite", "--format", "perfetto", "-o", "./run.sqlite", "--overwrite"),
+                           (1, "export", "run.sqlite", "--format", "gpu_tracker", "-o", "run.sqlite", "--overwrite"),
                            (125, "run", "-o", "new.sqlite", "--json", "run.sqlite", "--", "touch", "started"),
                            (2, "bench", "--json", "run.sqlite", "--", "touch", "started")):
         done = room.wattle(*words)
@@ -97,6 +99,21 @@ def a_report_replaces_no_measurement(room):
         assert len(done.stderr.splitlines()) == 1 and "choose another name" in done.stderr, (words, done.stderr)
         assert {path.name: path.read_bytes() for path in room.folder.iterdir()} == before, words
     assert room.wattle("report", "run.sqlite", "-o", "report.json").returncode == 0, "a report may be written anew"
+
+
+@test
+def help_fits(room):
+    """--help, before or behind other options, prints lines of at most 100 columns; status 0"""
+    commands = re.findall(r"^  (\w+) +", room.wattle("--help").stdout, re.MULTILINE)
+    parts = re.findall(r"^  (cap \w+) +", room.wattle("cap", "--help").stdout, re.MULTILINE)
+    assert len(commands) >= 14 and len(parts) == 5, (commands, parts)
+    for name in commands + parts:
+        done = room.wattle(*name.split(), "--help")
+        long = [line for line in done.stdout.splitlines() if len(line) > 100 and not line.startswith("usage:")]
+        assert done.returncode == 0 and not long and "\n\n\n" not in done.stdout, (name, long)
+    assert room.wattle("run", "-i", "1s", "--help").stdout == room.wattle("run", "-h").stdout
+    assert room.wattle("report", "x.sqlite", "--help").stdout == room.wattle("report", "--help").stdout
+    assert room.wattle("run", "-q", "--label", "--help", "-o", "run.sqlite", "--", "echo", "-h").stdout == "-h\n"
 
 
 @test

@@ -1,3 +1,5 @@
+#include "base/buf.h"
+#include "cli/help.h"
 #include "cli/option.h"
 
 #include "base/util.h"
@@ -161,7 +163,7 @@ static void help_names_all(void **state)
 {
 	struct buf out;
 	buf_init(&out, 1 << 16);
-	options_help(options, ARRAY_SIZE(options), &out);
+	options_help(options, ARRAY_SIZE(options), 100, &out);
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		char name[64];
 		snprintf(name, sizeof(name), "--%s", options[i].name);
