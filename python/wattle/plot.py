@@ -92,7 +92,10 @@ def _hatched(provenance: Optional[str]) -> Json:
 def _stack(picture: Picture, series: list[Json], size: float) -> None:
     import numpy
     edges, base = picture.edges(), numpy.zeros(len(picture.charts["axis"]["from_s"]))
-    for one in (s for s in series if s["line"] == "part"):
+    limited = [s["device"] for s in series if s["line"] == "limit"]
+    # Those with a limit come first, as in the page's chart.
+    for one in sorted((s for s in series if s["line"] == "part"),
+                      key=lambda s: s["device"] not in limited or len(limited) > 2):
         top = base + numpy.nan_to_num(_values(one, "mean")) / size
         picture.ax.stairs(top, edges, baseline=base, fill=True, facecolor=picture.device_colour(one["device"]),
                           alpha=0.85, linewidth=0, label=_label(one), **_hatched(one["provenance"]))
@@ -189,10 +192,10 @@ def _blocks(picture: Picture, _: Any = None) -> None:
     picture.ax.set_yticks(range(len(best)), [short(block["name"]) for block in best])
     picture.ax.invert_yaxis()
     picture.ax.set_xlim(left=0)
-    picture.ax.set_xlabel(f"energy of the target, {unit} ({provenance})")
+    picture.ax.set_xlabel(f"energy of this program, {unit} ({provenance})")
 
 
-OWNERS = (("target_j", "target", "target"), ("others_j", "other programs", "others"),
+OWNERS = (("target_j", "this program", "target"), ("others_j", "other programs", "others"),
           ("wattle_j", "wattle itself", "wattle"), ("idle_j", "idle", "idle"),
           ("unattributed_j", "unattributed", "unattributed"))
 

@@ -1,5 +1,6 @@
 #include "report/words.h"
 
+#include "base/utf8.h"
 #include "base/util.h"
 
 #include <stdlib.h>
@@ -88,4 +89,34 @@ const struct block_finding **blocks_by_cost(const struct findings *f)
 		order[i] = &f->blocks[i];
 	qsort(order, f->n_blocks, sizeof(const struct block_finding *), by_cost);
 	return order;
+}
+
+static bool is_seen(const char *name)
+{
+	for (size_t n; *name != '\0'; name += n) {
+		n = utf8_length(name);
+		if (n == 0 || utf8_is_seen(utf8_code(name, n))) // a byte that is none is written as U+FFFD
+			return true;
+	}
+	return false;
+}
+
+bool words_unseen(struct buf *out, const char *name)
+{
+	enum { TOLD_MAX = 4 };
+	if (name == NULL || name[0] == '\0') {
+		buf_str(out, "(unnamed)");
+		return true;
+	}
+	if (is_seen(name))
+		return false;
+	const char *separator = "(";
+	size_t told = 0;
+	for (size_t n; *name != '\0' && told < TOLD_MAX; name += n, told++) {
+		n = utf8_length(name);
+		buf_printf(out, "%sU+%04X", separator, utf8_code(name, n));
+		separator = " ";
+	}
+	buf_str(out, *name != '\0' ? " …)" : ")");
+	return true;
 }

@@ -11,5 +11,9 @@ void words_attribution(struct buf *out, const struct findings *f);
 // "tokens" are counted, and one of them is a "token": how many bytes of the name that is.
 size_t words_one_of(const char *name);
 
+// A name of which nothing is seen says what it is made of: "(U+200B)", "(U+FEFF U+200B U+00AD)"; one of nothing is "(unnamed)".
+// false, and nothing is written: it is seen. NULL is nothing.
+bool words_unseen(struct buf *out, const char *name);
+
 // All blocks, those first that took most energy; where there is none, most time. The caller frees it; NULL: none, or no memory.
 const struct block_finding **blocks_by_cost(const struct findings *f);

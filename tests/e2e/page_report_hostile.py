@@ -1,9 +1,14 @@
 #!/usr/bin/python3
 """Names that programs, people and machines give, in the page of a run: they are text, whatever they look like."""
+import json
+import sqlite3
+
 import browser
 import made_runs
-from harness import main, test
+from harness import WATTLE, main, test
 from page_room import is_quiet, make_page
+
+MARKUP = "<b marked>\"' marked='`</script></title></style>"
 
 
 @test
@@ -26,6 +31,29 @@ def names_are_text(room):
 
 
 @test
+def every_text(room):
+    """markup in every text of a run file, a sensor's and a metric's too: none of it is an element of the page"""
+    made_runs.make(WATTLE, room.folder / "run.sqlite", "training")
+    file = sqlite3.connect(room.folder / "run.sqlite")
+    words = {("device", "provenance"), ("device", "kind"), ("span", "kind"), ("span", "close")}  # one of a few
+    for table, in file.execute("select name from sqlite_master where type = 'table'").fetchall():
+        for _, column, kind, *_ in file.execute(f"pragma table_info({table})").fetchall():
+            if kind == "TEXT" and (table, column) not in words and table not in ("run", "metric"):
+                file.execute(f"update {table} set {column} = coalesce({column}, '') || ?", (MARKUP,))
+    for fact in ("label", "host", "command", "attribution", "wattle_version", "id", "cap_tune", f"meta.{MARKUP}"):
+        file.execute("insert or replace into run (key, value) values (?, ?)", (fact, MARKUP))
+    model = {"model": MARKUP, "layers": [{"name": MARKUP, "type": MARKUP, "output_shape": [MARKUP]}]}
+    file.execute("insert into run (key, value) values ('meta.model_summary', ?)", (json.dumps(model),))
+    file.commit()
+    file.close()
+    for command in (("report", "run.sqlite"), ("compare", "a=run.sqlite", "<b marked>=run.sqlite")):
+        done = room.wattle(*command, "--format", "html")
+        assert done.returncode == 0 and done.stdout.count("&lt;b marked&gt;") > 5, done.stderr
+        at = done.stdout.find("<b marked")
+        assert at < 0, done.stdout[at - 200:at + 50]
+
+
+@test
 def names_are_seen(room):
     """names are seen as they are; their direction of writing turns nothing else; long ones are cut"""
     path, _ = make_page(room, "hostile")
@@ -35,7 +63,8 @@ def names_are_seen(room):
         if isinstance(name, str) and 3 < len(name) < 60 and name.isprintable() and name.strip() == name:
             assert name in shown, name
     assert any(text.startswith("nnnn") and "…" in text and len(text) < 400 for text in shown)
-    assert "(unnamed)" in page.text("#blocks-table")
+    for unseen in ("(unnamed)", "(U+0020)", "(U+FEFF U+200B U+00AD)"):
+        assert unseen in page.text("#blocks-table"), unseen
     outside = page.js("""return Array.from(document.querySelectorAll("body *")).flatMap((e) => Array.from(e.childNodes))
         .filter((n) => n.nodeType === 3 && /[\\u0590-\\u06ff\\u202e]/.test(n.data)
             && !n.parentElement.closest("bdi, script, title, desc, svg")

@@ -22,10 +22,10 @@ struct device_chart {
 static const struct device_chart device_charts[] = {
 	{"gpu_utilization", "GPU utilization", "percent", 100,
 		{{DEVICE_UTILIZATION, CHART_PART, "", ""},
-			{DEVICE_TARGET_UTILIZATION, CHART_TARGET, " target", ", target"}},
+			{DEVICE_TARGET_UTILIZATION, CHART_TARGET, " target", ", this program"}},
 		2},
 	{"gpu_memory", "GPU memory", "bytes", 0,
-		{{DEVICE_MEMORY_USED, CHART_PART, "", ""}, {DEVICE_TARGET_MEMORY, CHART_TARGET, " target", ", target"}},
+		{{DEVICE_MEMORY_USED, CHART_PART, "", ""}, {DEVICE_TARGET_MEMORY, CHART_TARGET, " target", ", this program"}},
 		2},
 	{"temperature", "Temperature", "c", (double)NAN, {{DEVICE_TEMPERATURE, CHART_PART, "", ""}}, 1},
 	{"clock", "Clocks", "mhz", (double)NAN,

@@ -314,7 +314,7 @@ static int add_sums(struct power_work *p, struct chart *chart)
 		.line = CHART_WHOLE,
 		.provenance = work->findings->provenance};
 	const struct chart_series target = {.name = "target",
-		.label = "target",
+		.label = "this program",
 		.line = CHART_TARGET,
 		.provenance = derived_at_least(work->findings->provenance)};
 	size_t n = work->timeline.windows.n;

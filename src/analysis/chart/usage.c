@@ -51,7 +51,7 @@ int chart_cpu(struct chart_work *work)
 {
 	static const struct chart_series rows[CPU_SERIES] = {
 		[CPU_MACHINE] = {.name = "machine", .label = "whole machine", .line = CHART_PART},
-		[CPU_TARGET] = {.name = "target", .label = "target", .line = CHART_TARGET},
+		[CPU_TARGET] = {.name = "target", .label = "this program", .line = CHART_TARGET},
 		[CPU_WATTLE] = {.name = "wattle", .label = "wattle itself", .line = CHART_BESIDE},
 	};
 	double cores = run_fact_double(work->run, FACT_CORES);
@@ -117,10 +117,10 @@ static int add_gauge(struct chart_work *work, struct chart *chart, const struct 
 int chart_memory(struct chart_work *work)
 {
 	static const struct chart_series machine = {.name = "machine", .label = "whole machine", .line = CHART_PART};
-	static const struct chart_series target = {.name = "target", .label = "target, resident", .line = CHART_TARGET};
+	static const struct chart_series target = {.name = "target", .label = "this program, resident", .line = CHART_TARGET};
 	// Resident memory counts shared pages once a process; this one divides them, and is read now and then.
 	static const struct chart_series pss = {.name = "target_pss",
-		.label = "target, shared pages divided (PSS)",
+		.label = "this program, shared pages divided (PSS)",
 		.line = CHART_BESIDE};
 	struct chart chart = {.id = "memory",
 		.title = "Memory",
@@ -137,7 +137,7 @@ int chart_memory(struct chart_work *work)
 
 int chart_processes(struct chart_work *work)
 {
-	static const struct chart_series target = {.name = "target", .label = "target", .line = CHART_TARGET};
+	static const struct chart_series target = {.name = "target", .label = "this program", .line = CHART_TARGET};
 	struct chart chart = {.id = "processes",
 		.title = "Processes",
 		.unit = "processes",

@@ -155,18 +155,6 @@ static void command_cell(struct buf *out, const struct run *run)
 	buf_finish(&command);
 }
 
-// "2026-01-31 12:00:00 +01:00": seconds do for people.
-static void start_time(struct buf *out, int64_t wall_ns)
-{
-	struct buf text;
-	buf_init(&text, 64);
-	rfc3339(&text, wall_ns);
-	const char *zone = text.size > 19 ? strpbrk(text.data + 19, "+-") : NULL;
-	if (zone != NULL)
-		buf_printf(out, "%.10s %.8s %s", text.data, text.data + 11, zone);
-	buf_finish(&text);
-}
-
 static void run_row(const struct compare_page *page, size_t i)
 {
 	struct buf *out = page->out;
@@ -176,7 +164,7 @@ static void run_row(const struct compare_page *page, size_t i)
 	buf_str(out, "</th>");
 	if (run == NULL) {
 		buf_str(out,
-			"<td class=\"name faint\">results saved by wattle blocks</td><td></td><td></td><td></td></tr>\n");
+			"<td class=\"name faint\">results saved by wattle blocks</td><td></td><td></td><td></td><td></td></tr>\n");
 		return;
 	}
 	const struct findings *f = page->runs[i].charts->findings;
@@ -184,7 +172,7 @@ static void run_row(const struct compare_page *page, size_t i)
 	command_cell(out, run);
 	buf_str(out, "</td><td class=\"text\">");
 	if (run->n_segments > 0 && value_ok(run->segments[0].wall_start_ns))
-		start_time(out, run->segments[0].wall_start_ns);
+		part_start_time(out, run->segments[0].wall_start_ns);
 	buf_str(out, "</td><td class=\"text\">");
 	if (run_fact(run, FACT_HOST) != NULL)
 		part_name(out, run_fact(run, FACT_HOST));

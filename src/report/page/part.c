@@ -2,7 +2,9 @@
 
 #include "base/util.h"
 #include "report/html.h"
+#include "report/parts.h"
 #include "report/report.h"
+#include "report/words.h"
 
 #include <string.h>
 
@@ -14,15 +16,6 @@ void part_title(const struct part *part, const char *id, const char *title)
 }
 
 /* ---- names ---- */
-
-// Nothing of it is seen: blanks and control characters.
-static bool is_blank(const char *name)
-{
-	for (; *name != '\0'; name++)
-		if ((unsigned char)*name > ' ' && *name != 0x7f)
-			return false;
-	return true;
-}
 
 static bool is_inside_character(char c)
 {
@@ -40,10 +33,14 @@ static void cut_text(struct buf *out, const char *name, size_t from, size_t to)
 
 void part_name(struct buf *out, const char *name)
 {
-	if (name == NULL || is_blank(name)) {
-		buf_str(out, "<span class=\"faint\">(unnamed)</span>");
+	struct buf unseen;
+	buf_init(&unseen, 128);
+	bool is_unseen = words_unseen(&unseen, name);
+	if (is_unseen)
+		buf_printf(out, "<span class=\"faint\">%s</span>", unseen.data);
+	buf_finish(&unseen);
+	if (is_unseen)
 		return;
-	}
 	size_t length = strlen(name), head = NAME_HEAD, tail = length - NAME_TAIL;
 	buf_str(out, "<bdi>");
 	if (length <= NAME_HEAD + NAME_TAIL) {
@@ -58,6 +55,19 @@ void part_name(struct buf *out, const char *name)
 		cut_text(out, name, tail, length);
 	}
 	buf_str(out, "</bdi>");
+}
+
+/* ---- time ---- */
+
+void part_start_time(struct buf *out, int64_t wall_ns)
+{
+	struct buf text;
+	buf_init(&text, 64);
+	rfc3339(&text, wall_ns);
+	const char *zone = text.size > 19 ? strpbrk(text.data + 19, "+-") : NULL;
+	if (zone != NULL)
+		buf_printf(out, "%.10s %.8s %s", text.data, text.data + 11, zone);
+	buf_finish(&text);
 }
 
 /* ---- cells ---- */

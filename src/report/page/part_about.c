@@ -38,8 +38,10 @@ static void command(const struct part *part)
 	command_text(&words, report_segment(part->run));
 	if (words.size > 0 && words.failed == 0) {
 		buf_str(part->out, "<dt>command</dt><dd class=\"long\"><code><bdi>");
-		if (words.size > VALUE_SHOWN)
-			words.data[VALUE_SHOWN] = '\0';
+		size_t shown = words.size < VALUE_SHOWN ? words.size : VALUE_SHOWN;
+		while (shown > 0 && ((unsigned char)words.data[shown] & 0xc0) == 0x80) // not within a character
+			shown--;
+		words.data[shown] = '\0';
 		html_text(part->out, words.data);
 		buf_printf(part->out, "</bdi></code>%s", words.size > VALUE_SHOWN ? " …" : "");
 		end(part->out);
@@ -52,9 +54,13 @@ static void how_measured(const struct part *part)
 	const struct findings *f = part->f;
 	const char *mode = run_fact(part->run, FACT_ATTRIBUTION);
 	if (!isnan(f->total_j)) {
+		struct buf sources;
+		buf_init(&sources, VALUE_SHOWN);
+		words_sources(&sources, f);
 		begin(part->out, "energy");
-		words_sources(part->out, f);
+		html_text(part->out, sources.data);
 		end(part->out);
+		buf_finish(&sources);
 	}
 	if (mode != NULL) {
 		begin(part->out, "attribution");

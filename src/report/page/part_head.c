@@ -40,18 +40,6 @@ static void command_heading(const struct part *part)
 	buf_finish(&command);
 }
 
-// "2026-01-31 12:00:00 +01:00": seconds do for people.
-static void start_time(struct buf *out, int64_t wall_ns)
-{
-	struct buf text;
-	buf_init(&text, 64);
-	rfc3339(&text, wall_ns);
-	const char *zone = text.size > 19 ? strpbrk(text.data + 19, "+-") : NULL;
-	if (zone != NULL)
-		buf_printf(out, "%.10s %.8s %s", text.data, text.data + 11, zone);
-	buf_finish(&text);
-}
-
 static void subtitle(const struct part *part)
 {
 	const struct run_segment *segment = report_segment(part->run);
@@ -62,7 +50,7 @@ static void subtitle(const struct part *part)
 	buf_str(part->out, "<p class=\"faint\">");
 	if (segment != NULL && value_ok(part->run->segments[0].wall_start_ns)) {
 		buf_str(part->out, "Began ");
-		start_time(part->out, part->run->segments[0].wall_start_ns);
+		part_start_time(part->out, part->run->segments[0].wall_start_ns);
 	}
 	if (host != NULL) {
 		buf_str(part->out, " on ");

@@ -58,7 +58,7 @@ static void row(struct picture *p, const struct block_finding *block, double y, 
 	enum colour colour = colour_of_block((uint32_t)(block - p->f->blocks));
 	draw_text_begin(p,
 		&(struct draw_text){.x = NAME_WIDTH - 8, .y = middle + 4, .anchor = ANCHOR_END, .colour = COLOUR_INK});
-	draw_name(p->out, block->name[0] != '\0' ? block->name : "(unnamed)", NAME_WIDTH - 10);
+	draw_name(p->out, block->name, NAME_WIDTH - 10);
 	draw_text_end(p);
 	// Where the error is larger than the energy, the energy itself is no more than a guess.
 	draw_rect(p, &(struct draw_style){.colour = colour, .opacity = block->resolved ? 0.85 : 0.3}, NAME_WIDTH,

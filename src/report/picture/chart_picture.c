@@ -35,7 +35,9 @@ static size_t count_like(const struct chart *chart, enum chart_line line)
 static const char *series_words(const struct chart *chart, const struct chart_series *s)
 {
 	if (is_of_device(chart, s) && count_like(chart, s->line) > 1)
-		return s->line == CHART_TARGET ? "target's part of each" : "memory of each";
+		return s->line == CHART_TARGET ? "this program's part of each" : "memory of each";
+	if (s->device != NULL && s->line == CHART_TARGET)
+		return "this program";
 	return s->line == CHART_WHOLE ? "highest of total" : s->device != NULL ? s->name : s->label;
 }
 

@@ -29,12 +29,18 @@ static bool is_outer(const struct run_device *device)
 	return false;
 }
 
-static size_t count_parts(const struct chart *chart)
+// That of the part that the stack begins with, if power comes near it; several would be read as one of the sum.
+static bool limit_is_shown(const struct chart *chart, const struct chart_series *limit)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < chart->n_series; i++)
-		n += chart->series[i].line == CHART_PART;
-	return n;
+	double highest = 0;
+	for (size_t i = 0; i < chart->n_series; i++) {
+		const struct chart_series *s = &chart->series[i];
+		if (s->line == CHART_LIMIT && s != limit)
+			return false;
+		if (s->line == CHART_WHOLE)
+			highest = s->highest;
+	}
+	return highest > 0.6 * limit->highest;
 }
 
 static struct series_look stacked_look(const struct chart_picture *c, const struct chart_series *s)
@@ -52,8 +58,8 @@ static struct series_look stacked_look(const struct chart_picture *c, const stru
 	} else if (s->line == CHART_BESIDE) {
 		look.is_shown = is_outer(s->device);
 		look.dash = "5 3";
-	} else if (s->line == CHART_LIMIT) { // of one part; beside others it would be read as one of the sum
-		look.is_shown = count_parts(c->chart) == 1;
+	} else if (s->line == CHART_LIMIT) {
+		look.is_shown = limit_is_shown(c->chart, s);
 		look.colour = COLOUR_WARN;
 		look.dash = "2 3";
 	}
@@ -193,26 +199,47 @@ static void fill(struct chart_picture *c, const struct draw_style *style, const 
 
 /* ---- stacked ---- */
 
-// A part that is not known somewhere has no height there, unless none is known.
+// Limits of more than two devices would hide what they limit.
+static bool has_limit(const struct chart *chart, const struct chart_series *part)
+{
+	size_t n = 0;
+	bool has = false;
+	for (size_t i = 0; i < chart->n_series; i++) {
+		if (chart->series[i].line != CHART_LIMIT)
+			continue;
+		n++;
+		has |= chart->series[i].device == part->device;
+	}
+	return has && n <= 2;
+}
+
+// A part that is not known somewhere has no height there, unless none is known. `lower` is raised by it.
+static void stack_part(struct chart_picture *c, const struct chart_series *s, double *lower)
+{
+	double upper[COLUMNS_MAX];
+	struct series_look look = series_look(c, s);
+	for (size_t i = 0; i < c->n; i++)
+		upper[i] = lower[i] + value_at(c, s, i, the_mean);
+	fill(c, &(struct draw_style){.colour = look.colour, .opacity = 0.85}, lower, upper);
+	if (look.is_hatched) {
+		draw_path_hatched(c->p);
+		areas(c, lower, upper);
+		draw_path_end(c->p);
+	}
+	for (size_t i = 0; i < c->n; i++)
+		lower[i] = isnan(upper[i]) ? lower[i] : upper[i];
+}
+
+// Those with a limit come first, so that the limit of a single one is a level line; the page's chart (assets/paint.js) does the same.
 static void stack(struct chart_picture *c)
 {
-	double lower[COLUMNS_MAX] = {0}, upper[COLUMNS_MAX];
-	for (size_t k = 0; k < c->chart->n_series; k++) {
-		const struct chart_series *s = &c->chart->series[k];
-		if (s->line != CHART_PART)
-			continue;
-		struct series_look look = series_look(c, s);
-		for (size_t i = 0; i < c->n; i++)
-			upper[i] = lower[i] + value_at(c, s, i, the_mean);
-		fill(c, &(struct draw_style){.colour = look.colour, .opacity = 0.85}, lower, upper);
-		if (look.is_hatched) {
-			draw_path_hatched(c->p);
-			areas(c, lower, upper);
-			draw_path_end(c->p);
+	double lower[COLUMNS_MAX] = {0};
+	for (int limited = 1; limited >= 0; limited--)
+		for (size_t k = 0; k < c->chart->n_series; k++) {
+			const struct chart_series *s = &c->chart->series[k];
+			if (s->line == CHART_PART && has_limit(c->chart, s) == (limited == 1))
+				stack_part(c, s, lower);
 		}
-		for (size_t i = 0; i < c->n; i++)
-			lower[i] = isnan(upper[i]) ? lower[i] : upper[i];
-	}
 }
 
 static void over_stack(struct chart_picture *c)

@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "base/util.h"
 #include "report/html.h"
+#include "report/words.h"
 
 enum { NAME_MOST = 200 }; // characters, where no width is asked for
 
@@ -157,15 +158,6 @@ void draw_words(struct buf *out, const char *words)
 	html_text(out, words);
 }
 
-static uint32_t code_point(const char *bytes, size_t length)
-{
-	static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-	uint32_t code = (unsigned char)bytes[0] & masks[length];
-	for (size_t i = 1; i < length; i++)
-		code = code << 6 | ((unsigned char)bytes[i] & 0x3f);
-	return code;
-}
-
 // In parts of the size of letters. Letters of most alphabets are alike, those of East Asia and pictures are twice as wide.
 static double advance(uint32_t code)
 {
@@ -185,7 +177,7 @@ static size_t next_character(const char *at, uint32_t *ret_code)
 	if (*at == '\0')
 		return 0;
 	size_t length = utf8_length(at);
-	*ret_code = length > 0 ? code_point(at, length) : 0xfffd;
+	*ret_code = length > 0 ? utf8_code(at, length) : 0xfffd;
 	bool is_blank = *ret_code == '\n' || *ret_code == '\t';
 	if (is_blank)
 		*ret_code = ' ';
@@ -225,6 +217,8 @@ void draw_name(struct buf *out, const char *name, double most_width)
 	size_t left = NAME_MOST;
 	uint32_t code = 0;
 	bool is_plain = true;
+	if (words_unseen(out, name))
+		return;
 	for (const char *c = name; *c != '\0' && is_plain; c++)
 		is_plain = (unsigned char)*c < 0x80;
 	if (!is_plain)

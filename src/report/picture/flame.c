@@ -165,8 +165,8 @@ void flame_draw(struct picture *p)
 	struct flame flame = {.p = p, .f = p->f};
 	if (!prepare(&flame, p->charts->arena))
 		return;
-	picture_heading(p, "Energy of the target, block inside block");
-	box(&flame, "target", COLOUR_TARGET, 0, 0, flame.whole_j);
+	picture_heading(p, "Energy of this program, block inside block");
+	box(&flame, "this program", COLOUR_TARGET, 0, 0, flame.whole_j);
 	children(&flame, flame.first_root, 0, 1);
 	double outside = outside_j(p->f);
 	if (outside * flame.scale >= narrowest)
@@ -177,7 +177,7 @@ void flame_words(const struct charts *charts, struct buf *out)
 {
 	const struct findings *f = charts->findings;
 	human_energy(out, f->ledger.target_j);
-	buf_printf(out, " of the target in %zu blocks inside each other.", f->n_blocks);
+	buf_printf(out, " of this program in %zu blocks inside each other.", f->n_blocks);
 	if (f->outside_j > 0) {
 		buf_str(out, " Outside of them: ");
 		human_energy(out, f->outside_j);

@@ -21,7 +21,7 @@ static const struct {
 	const char *words;
 	enum colour colour;
 } owners[] = {
-	{offsetof(struct ledger, target_j), "target", COLOUR_TARGET},
+	{offsetof(struct ledger, target_j), "this program", COLOUR_TARGET},
 	{offsetof(struct ledger, others_j), "other programs", COLOUR_OTHERS},
 	{offsetof(struct ledger, wattle_j), "wattle itself", COLOUR_WATTLE},
 	{offsetof(struct ledger, idle_j), "idle", COLOUR_IDLE},

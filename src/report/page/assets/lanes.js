@@ -207,7 +207,7 @@ class LanesView {
 /* ---- what spans tell ---- */
 
 function spanSource(model) {
-	const name = (lane, i) => (lane.block[i] < 0 ? "several blocks" : model.blocks[lane.block[i]] || "(unnamed)");
+	const name = (lane, i) => (lane.block[i] < 0 ? "several blocks" : model.blocks[lane.block[i]]);
 	const text = (lane, i) => (lane.count[i] > 1 ? `${lane.count[i]} × ${name(lane, i)}` : name(lane, i));
 	return {
 		text,

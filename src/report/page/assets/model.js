@@ -39,11 +39,9 @@ function readSeries(json) {
 	};
 }
 
-/* The target is this program, to whoever reads the page; what a device is called in full stands in the tables. */
+/* What a device is called in full stands in the tables. */
 function shortLabel(series) {
-	if (series.device === null)
-		return series.label.replace(/^target\b/, "this program");
-	return series.name.replace(/ target$/, ", this program");
+	return series.device === null ? series.label : series.name.replace(/ target$/, ", this program");
 }
 
 function readChart(json) {
@@ -58,7 +56,7 @@ function readChart(json) {
 /* Items by column: [from_s, to_s, block, count, energy_j, span id, is open] each. */
 function readLane(json) {
 	const items = json.items, n = items.length;
-	const lane = { ...json, items: null, n, from: new Float64Array(n), to: new Float64Array(n), block: new Int32Array(n),
+	const lane = { ...json, process: json.process && seenName(json.process), thread: json.thread && seenName(json.thread), items: null, n, from: new Float64Array(n), to: new Float64Array(n), block: new Int32Array(n),
 		count: new Uint32Array(n), energy: new Float64Array(n), open: new Uint8Array(n) };
 	for (let i = 0; i < n; i++) {
 		const item = items[i];
@@ -78,7 +76,7 @@ function readModel(json) {
 		charts: json.charts.map(readChart),
 		bands: json.bands.map((band) => ({ ...band, from: band.from_s, to: band.to_s })),
 		marks: json.marks.map((mark) => ({ ...mark, at: mark.at_s })),
-		blocks: json.blocks,
+		blocks: json.blocks.map(seenName),
 		lanes: json.lanes.map(readLane),
 		spans: json.n_spans,
 	};

@@ -72,8 +72,17 @@ function element(tag, className, text) {
 	return made;
 }
 
+/* A name of which nothing is seen says what it is made of, as words_unseen in report/words.c has it. */
+function seenName(text) {
+	if (/[^\p{Cc}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u.test(text))
+		return text;
+	const codes = Array.from(text, (one) => "U+" + one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0"));
+	return codes.length === 0 ? "(unnamed)" : `(${codes.slice(0, 4).join(" ")}${codes.length > 4 ? " …" : ""})`;
+}
+
 /* What a program called something: its direction of writing must not turn what stands around it. */
-function nameElement(text, limit = 300) {
+function nameElement(name, limit = 300) {
+	const text = seenName(name);
 	return element("bdi", "", text.length > limit ? text.slice(0, limit) + "…" : text);
 }
 
