@@ -3,11 +3,15 @@ BUILD = build
 TEST_BUILD = build/test
 CLANG_BUILD = build/clang
 PYTHON = /usr/bin/python3
+# Debian's folder for libraries, lib/x86_64-linux-gnu, Meson finds with dpkg-dev only; elsewhere neither pkg-config nor the
+# loader would look. The compiler knows it always; where there is no such folder it says nothing.
+MULTIARCH = $(shell $(CC) -print-multiarch 2>/dev/null)
+SETUP = meson setup $(if $(MULTIARCH),-Dlibdir=lib/$(MULTIARCH))
 
 .PHONY: all demo test bench install clean format tidy packages-build packages-test
 
 all: packages-build
-	@[ -f $(BUILD)/build.ninja ] || meson setup $(BUILD)
+	@[ -f $(BUILD)/build.ninja ] || $(SETUP) $(BUILD)
 	@ninja -C $(BUILD)
 	@ln -sf src/cli/wattle $(BUILD)/wattle
 
@@ -20,22 +24,25 @@ demo: all
 
 # The tests run under ASan and UBSan; the second build only proves that clang has nothing to say either.
 test: packages-build packages-test
-	@[ -f $(TEST_BUILD)/build.ninja ] || meson setup $(TEST_BUILD) -Dtests=true -Dwerror=true \
+	@[ -f $(TEST_BUILD)/build.ninja ] || $(SETUP) $(TEST_BUILD) -Dtests=true -Dwerror=true \
 		-Db_sanitize=address,undefined
 	@ninja -C $(TEST_BUILD)
-	@[ -f $(CLANG_BUILD)/build.ninja ] || CC=clang meson setup $(CLANG_BUILD) -Dtests=true -Dwerror=true \
+	@[ -f $(CLANG_BUILD)/build.ninja ] || CC=clang $(SETUP) $(CLANG_BUILD) -Dtests=true -Dwerror=true \
 		-Doptimization=1
 	@ninja -C $(CLANG_BUILD)
 	@$(PYTHON) tools/run-tests.py $(TEST_BUILD)
 
 bench: packages-build
-	@[ -f $(BUILD)/build.ninja ] || meson setup $(BUILD)
+	@[ -f $(BUILD)/build.ninja ] || $(SETUP) $(BUILD)
 	@meson configure $(BUILD) -Dbench=true
 	@ninja -C $(BUILD)
 	@$(PYTHON) bench/bench.py $(BUILD)
 
+# PREFIX=/opt/wattle and DESTDIR=/tmp/package as everywhere. The loader finds libwattle when its cache knows of it.
 install: all
+	@$(if $(PREFIX),meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) && ninja -C $(BUILD))
 	@meson install -C $(BUILD) --no-rebuild
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || /sbin/ldconfig
 
 clean:
 	rm -rf $(BUILD)
