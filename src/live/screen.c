@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 struct screen {
@@ -84,11 +85,15 @@ static bool begin_colours(enum screen_colours colours)
 
 static int refuse(struct screen *screen, struct wattle_error *reterr)
 {
-	const char *type = getenv("TERM");
+	const char *type = getenv("TERM"), *name = type != NULL ? type : "";
+	bool is_known = screen->curses != NULL;
 	screen_close(screen);
+	if (!is_known)
+		return error_set(reterr, -ENOTTY,
+			"nothing is known here of terminals of type '%s'; TERM=xterm-256color fits most, --once prints one picture",
+			name);
 	return error_set(reterr, -ENOTTY,
-		"a terminal of type '%s' can't place its cursor (TERM=vt100 or xterm can); --once prints one picture",
-		type != NULL ? type : "");
+		"a terminal of type '%s' can't place its cursor; TERM=vt100 or xterm can, --once prints one picture", name);
 }
 
 // By name: the macros of <term.h> are called `columns`, `lines` and the like.
@@ -121,12 +126,25 @@ int screen_open(FILE *in, FILE *out, enum screen_colours colours, struct screen 
 	return 0;
 }
 
+static bool takes_output(const struct screen *screen, int timeout_ms)
+{
+	struct pollfd out = {.fd = screen->out_fd, .events = POLLOUT};
+	return poll(&out, 1, timeout_ms) != 0;
+}
+
+// ncurses waits until its last words are taken; of a connection that is dead they never are.
+enum { LAST_WORD_MS = 500 };
+
 void screen_close(struct screen *screen)
 {
 	if (screen == NULL)
 		return;
 	if (screen->curses != NULL) {
-		endwin();
+		// What Ctrl-S stopped goes on: Linux resumes only what TCOOFF has stopped as well.
+		tcflow(screen->out_fd, TCOOFF);
+		tcflow(screen->out_fd, TCOON);
+		if (takes_output(screen, LAST_WORD_MS))
+			endwin();
 		delscreen(screen->curses);
 	}
 	free(screen);
@@ -140,10 +158,8 @@ void screen_size(const struct screen *screen, int *ret_columns, int *ret_rows)
 bool screen_is_behind(const struct screen *screen)
 {
 	int queued = 0;
-	struct pollfd out = {.fd = screen->out_fd, .events = POLLOUT};
-	bool is_full = poll(&out, 1, 0) == 0;
 	// Pseudoterminals do not tell; serial lines do.
-	return is_full || (ioctl(screen->out_fd, TIOCOUTQ, &queued) == 0 && queued > 0);
+	return !takes_output(screen, 0) || (ioctl(screen->out_fd, TIOCOUTQ, &queued) == 0 && queued > 0);
 }
 
 /* ---- frames ---- */
