@@ -1,7 +1,6 @@
 /* wattle serve: this machine's power for Prometheus and for browsers. */
 #include "cli/command.h"
 
-#include "base/cleanup.h"
 #include "base/env.h"
 #include "base/util.h"
 #include "serve/server.h"
@@ -9,12 +8,15 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct values {
 	const char *listen, *token_file;
 	bool seed_names;
-	int64_t interval_ns, pid, processes;
+	int64_t interval_ns, pid, processes, exit_with;
 };
 
 static const struct option options[] = {
@@ -40,12 +42,14 @@ static const struct option options[] = {
 		"most power (default 0: each is a series that Prometheus keeps)",
 		OPTION_INTEGER, .offset = offsetof(struct values, processes), .least = 0, .most = 1000,
 		.range = "0 to 1000"},
+	{"exit-with", 0, "PID", "end when this process does, however that ends", OPTION_INTEGER,
+		.offset = offsetof(struct values, exit_with), .least = 1, .most = 4194304, .range = "a process id"},
 	{"seed-names", 0, NULL, "AIPowerMeter's gauges (power_draw_cpu, …) at /metrics as well", OPTION_FLAG,
 		.offset = offsetof(struct values, seed_names)},
 };
 
 // A descriptor that can be read once somebody wants us to stop.
-static int open_stop(void)
+static int open_signals(void)
 {
 	sigset_t stops;
 	sigemptyset(&stops);
@@ -55,6 +59,39 @@ static int open_stop(void)
 		return -errno;
 	int fd = signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? -errno : fd;
+}
+
+static int watch(int stop_fd, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	return epoll_ctl(stop_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+struct stops {
+	int fd;      // can be read once there is a reason to end
+	int signals; // of its reasons
+	int process; // -1: none to end with
+};
+
+static void close_stops(struct stops *stops)
+{
+	const int fds[] = {stops->fd, stops->signals, stops->process};
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static int open_stops(struct stops *stops, pid_t exit_with, struct wattle_error *reterr)
+{
+	*stops = (struct stops){.fd = epoll_create1(EPOLL_CLOEXEC), .signals = open_signals(), .process = -1};
+	int r = stops->fd < 0 ? -errno : stops->signals < 0 ? stops->signals : watch(stops->fd, stops->signals);
+	if (r < 0)
+		return error_set(reterr, r, "signals can't be had: %s", strerror(-r));
+	if (exit_with == 0)
+		return 0;
+	stops->process = (int)syscall(SYS_pidfd_open, exit_with, 0);
+	r = stops->process < 0 ? -errno : watch(stops->fd, stops->process);
+	return r < 0 ? error_set(reterr, r, "--exit-with %d: %s", (int)exit_with, strerror(-r)) : 0;
 }
 
 static int fail(const struct command *command, int r, const struct wattle_error *error)
@@ -74,15 +111,10 @@ static void tell(const struct server *server)
 		strncmp(server_url(server), "unix:", 5) == 0 ? ":/metrics" : "metrics");
 }
 
-static int serve(const struct command *command, const struct server_options *wanted)
+static int serve(const struct command *command, const struct server_options *wanted, int stop_fd)
 {
 	struct wattle_error error = {0};
 	struct server *server;
-	wattle_cleanup_close int stop_fd = open_stop();
-	if (stop_fd < 0) {
-		error_set(&error, stop_fd, "signals can't be had: %s", strerror(-stop_fd));
-		return cli_fail(EXIT_FAILED, &error);
-	}
 	int r = serve_open(wanted, &server, &error);
 	if (r < 0)
 		return fail(command, r, &error);
@@ -117,7 +149,10 @@ static int run(const struct command *command, int argc, char **argv)
 		.pid = (pid_t)values.pid,
 		.most_processes = (size_t)values.processes,
 	};
-	status = serve(command, &wanted);
+	struct stops stops;
+	status = open_stops(&stops, (pid_t)values.exit_with, &error) < 0 ? cli_fail(EXIT_FAILED, &error)
+									 : serve(command, &wanted, stops.fd);
+	close_stops(&stops);
 	env_close(&env);
 	return status;
 }

@@ -7,16 +7,23 @@
 #include <netinet/in.h>
 #include <strings.h>
 
+static bool is_port(const char *text)
+{
+	return *text == '\0' || (*text == ':' && text[1 + strspn(text + 1, "0123456789")] == '\0');
+}
+
 // Without port, brackets and the dot that may end a name; false: no such thing.
 static bool name_of(const char *host, char *out, size_t size)
 {
 	const char *end;
 	if (*host == '[') {
 		end = strchr(host++, ']');
-		if (end == NULL || (end[1] != '\0' && end[1] != ':'))
+		if (end == NULL || !is_port(end + 1))
 			return false;
 	} else {
 		end = host + strcspn(host, ":");
+		if (!is_port(end))
+			return false;
 		if (end > host && end[-1] == '.')
 			end--;
 	}

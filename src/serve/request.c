@@ -89,8 +89,19 @@ static int check(const struct request_rules *rules, struct MHD_Connection *conne
 	return request_is_reading(method) ? -1 : READ_ONLY;
 }
 
-static int find(const struct mhd *mhd, struct MHD_Connection *connection, const char *path)
+// Who asks through a proxy may send the whole address; by which name it came was judged by Host.
+static const char *without_origin(const char *url)
 {
+	static const char scheme[] = "http://";
+	if (strncasecmp(url, scheme, strlen(scheme)) != 0)
+		return url;
+	const char *path = strchr(url + strlen(scheme), '/');
+	return path != NULL ? path : "/";
+}
+
+static int find(const struct mhd *mhd, struct MHD_Connection *connection, const char *url)
+{
+	const char *path = without_origin(url);
 	if (strcmp(path, "/") == 0)
 		return ANSWER_PAGE;
 	if (strcmp(path, "/figures") == 0) // what the page's script fetches

@@ -56,6 +56,17 @@ def start_and_stop(room):
 
 
 @test
+def ends_with_another(room):
+    """--exit-with: when that process is killed, the server ends as it does when it is told to"""
+    other = room.start("60", program="sleep")
+    server = Server(room, "--exit-with", str(other.pid))
+    assert server.ask("/metrics")[0] == 200
+    other.kill()
+    done = room.finish(server.process)
+    assert done.returncode == 0 and done.stderr == "", done
+
+
+@test
 def wrong_options(room):
     """a wrong address, interval, token file or process: one line that names the option, and nothing is served"""
     open_file, empty = token_file(room, mode=0o644), room.folder / "empty"
@@ -73,6 +84,7 @@ def wrong_options(room):
         (["--interval", "1ms"], 2, "100ms to 1m"),
         (["--pid", "0"], 2, "--pid"),
         (["--pid", "4194303"], 1, "4194303"),
+        (["--exit-with", "4194303"], 1, "--exit-with 4194303: No such process"),
         (["somebody"], 2, "'somebody'"),
     ]
     for options, status, says in rows:
@@ -90,6 +102,8 @@ def who_may_ask(room):
         ("GET", "/", {}, 200),
         ("HEAD", "/metrics", {}, 200),
         ("GET", "/now.json?trail=1", {}, 200),
+        ("GET", f"http://{here}/metrics", {}, 200),
+        ("GET", "http://attacker.example/metrics", {"Host": "attacker.example"}, 403),
         ("GET", "/nothing", {}, 404),
         ("GET", "/../../etc/passwd", {}, 404),
         ("POST", "/", {}, 405),

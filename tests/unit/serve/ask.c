@@ -23,6 +23,9 @@ static const struct host_row {
 	{"only a port", ":9095", "", false},
 	{"a bracket that does not end", "[::1", "::1", false},
 	{"something behind the bracket", "[::1]x:9095", "::1", false},
+	{"what is no port behind a name of ours", "localhost:80@attacker.example", "127.0.0.1", false},
+	{"what is no port behind a bracket", "[::1]:80x", "::1", false},
+	{"a colon without a port, which is allowed", "localhost:", "127.0.0.1", true},
 	{"a user in front", "127.0.0.1@attacker.example", "127.0.0.1", false},
 };
 

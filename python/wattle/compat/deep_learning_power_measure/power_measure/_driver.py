@@ -12,11 +12,14 @@ import json
 import os
 import pathlib
 import tempfile
-from typing import Any, Iterable, Iterator, Optional, Union
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional, Sequence, Union
 
 from . import _wall_meter
 from ._recorder import settle
 from ._records import SEGMENT_END, Item, Metrics, append, as_record, gather, number
+
+if TYPE_CHECKING:
+    from ._recording import Beside
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -95,6 +98,11 @@ class Driver:
     def recorder_arguments(self) -> list[str]:
         """Further options of `wattle attach`."""
         return ["--wall-meter", os.path.abspath(self.wall_meter)] if self.wall_meter is not None else []
+
+    def record(self, pids: Sequence[int], period_s: float) -> Beside:
+        """Starts what follows these processes and all that they start, 0: this one: wattle's recorder."""
+        from ._recording import Recording  # which needs this module
+        return Recording(self, pids, period_s)
 
     def begin_run(self) -> None:
         """A recording is about to begin; then run_file is asked."""

@@ -15,7 +15,7 @@ from . import gpu_power, model_complexity, rapl_power
 from ._driver import Driver
 from ._proc import all_pids, parent_of, pid_of
 from ._recorder import is_alive
-from ._recording import ControlQueue, Recording
+from ._recording import Beside, ControlQueue
 
 SHORTEST_S, LONGEST_S = 0.001, 3600.0
 
@@ -48,8 +48,8 @@ class Experiment:
     def __init__(self, driver: Driver, model: Any = None, input_size: Optional[Sequence[int]] = None,
                  cont: bool = False) -> None:
         if not isinstance(driver, Driver):
-            raise TypeError(f"driver is a parsers.JsonParser, a parsers.SqlParser or another parsers.Driver, "
-                            f"not {type(driver).__name__}")
+            raise TypeError("driver is a parsers.JsonParser, a parsers.SqlParser, a prometheus_client.PrometheusClient "
+                            f"or another parsers.Driver, not {type(driver).__name__}")
         self.db_driver = driver
         if not cont:
             driver.erase()
@@ -72,7 +72,7 @@ class Experiment:
         self.db_driver.save_model_card(model_complexity.get_summary(model, input_size, device=device))
 
     def measure_yourself(self, period: float = 1, measurement_period: Optional[float] = None
-                         ) -> tuple[Recording, ControlQueue]:
+                         ) -> tuple[Beside, ControlQueue]:
         """Records this process and all that it starts. period: seconds between two records, 0.001 to 3600;
         measurement_period, where given, counts instead. Returns (process, queue); queue.put(STOP_MESSAGE) ends it.
 
@@ -80,7 +80,7 @@ class Experiment:
         """
         return self._record([0], _interval_s(period, measurement_period))
 
-    def measure_from_pid_list(self, pid_list: Iterable[Any], period: float = 1) -> tuple[Recording, ControlQueue]:
+    def measure_from_pid_list(self, pid_list: Iterable[Any], period: float = 1) -> tuple[Beside, ControlQueue]:
         """Records these processes (pids, or objects with .pid) and all that they start, until they have ended or
         STOP_MESSAGE comes. Those that are gone already are left out. Raises ValueError where none is left."""
         wanted = list(dict.fromkeys(map(pid_of, pid_list)))
@@ -113,8 +113,8 @@ class Experiment:
                 asked.wait(min(left, 0.5))
         recording.stop()
 
-    def _record(self, followed: Sequence[int], interval_s: float) -> tuple[Recording, ControlQueue]:
-        recording = Recording(self.db_driver, followed, interval_s)
+    def _record(self, followed: Sequence[int], interval_s: float) -> tuple[Beside, ControlQueue]:
+        recording = self.db_driver.record(followed, interval_s)
         return recording, ControlQueue(recording)
 
 

@@ -18,7 +18,7 @@ from ._recorder import POLL_S, is_alive, recorder_pid, settle, wait_until_gone
 STOP_MESSAGE = "Stop"
 EXP_DONE = "Done"
 
-_running: set["Recording"] = set()  #: who drops p and q still records
+_running: set["Beside"] = set()  #: who drops p and q still records
 
 
 def tracker_of(run_file: pathlib.Path, pids: Sequence[int], period_s: float, arguments: Sequence[str]) -> Any:
@@ -42,56 +42,39 @@ def end_recording(run_file: pathlib.Path) -> None:
                       str(run_file))
 
 
-class Recording:
-    """The process that records, from start to stop. Looks like a multiprocessing.Process that was started.
-
-    pids: the processes to follow, with all that they start; [0] is this one.
-    """
+class Beside:
+    """A process beside the program, from start to stop. Looks like a multiprocessing.Process that was started."""
     name = "wattle"
     daemon = True
+    run_file: Optional[pathlib.Path] = None  #: where it writes
 
-    def __init__(self, driver: Driver, pids: Sequence[int], period_s: float) -> None:
-        driver.begin_run()
-        self._driver = driver
-        self._run_file = driver.run_file()
-        self._run_file.parent.mkdir(parents=True, exist_ok=True)
-        card = driver.get_model_card()
-        meta = ["--meta", f"model_summary={json.dumps(card)}"] if card else []
-        self._tracker = tracker_of(self._run_file, pids, period_s, [*driver.recorder_arguments(), *meta])
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._owner = os.getpid()
         self._error: Optional[BaseException] = None
         self._ended = False
-        self._tracker.start()
-        self._pid = recorder_pid(self._run_file)
-        _running.add(self)
-
-    def __repr__(self) -> str:
-        return f"<Recording pid={self._pid} {'ended' if self._ended else 'running'} {self._run_file}>"
-
-    @property
-    def run_file(self) -> pathlib.Path:
-        """Where it writes."""
-        return self._run_file
 
     @property
     def pid(self) -> Optional[int]:
-        """The recorder's; None where /proc does not show it."""
-        return self._pid
+        """Its number; None where /proc does not show it."""
+        raise NotImplementedError
 
-    ident = pid
+    @property
+    def ident(self) -> Optional[int]:
+        """The same."""
+        return self.pid
 
     @property
     def exitcode(self) -> Optional[int]:
-        """None while it records, then 0, or 1 if the recorder failed."""
+        """None while it goes on, then 0, or 1 if it failed."""
         return None if not self._ended else int(self._error is not None)
 
     def is_alive(self) -> bool:
-        """Whether it still records."""
-        return not self._ended and (self._pid is None or is_alive(self._pid))
+        """Whether it goes on."""
+        return not self._ended and (self.pid is None or is_alive(self.pid))
 
     def join(self, timeout: Optional[float] = None) -> None:
-        """Waits until the recording has ended, at most timeout seconds: by a stop, or because what it follows ended."""
+        """Waits until it has ended, at most timeout seconds: by a stop, or because what it follows ended."""
         until = None if timeout is None else time.monotonic() + timeout
         while self.is_alive() and (until is None or time.monotonic() < until):
             time.sleep(POLL_S)
@@ -99,37 +82,71 @@ class Recording:
             self.stop()
 
     def stop(self) -> None:
-        """Ends the recording and hands it to the driver. What fails is a warning: it must not end a training.
-        Once only; in a forked child it does nothing, the recording is the parent's."""
+        """Ends it. What fails is a warning: it must not end a training.
+        Once only; in a forked child it does nothing, the process is the parent's."""
         if self._owner != os.getpid():
             return
         with self._lock:
             if self._ended:
                 return
-            try:
-                self._tracker.stop()
-                wait_until_gone(self._pid)
-            except (OSError, RuntimeError) as error:
-                self._fail("the recorder", error)
-            try:
-                if self._run_file.exists():
-                    self._driver.take_run(self._run_file)
-                elif self._pid is not None:  # WATTLE_DISABLE=1 records nothing
-                    raise FileNotFoundError("it was removed meanwhile")
-            except Exception as error:  # whatever a driver raises
-                self._fail(f"the recording in {self._run_file} was not handed on", error)
+            self._end()
             self._ended = True
             _running.discard(self)
 
-    terminate = kill = stop
-
-    def close(self) -> None:
+    def terminate(self) -> None:
         """Ends it, as stop does."""
         self.stop()
 
+    kill = close = terminate
+
+    def _end(self) -> None:
+        raise NotImplementedError
+
     def _fail(self, what: str, error: BaseException) -> None:
         self._error = self._error or error
-        warnings.warn(f"AIPowerMeter: {what}: {error}", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"AIPowerMeter: {what}: {error}", RuntimeWarning, stacklevel=5)
+
+
+class Recording(Beside):
+    """The process that records, from start to stop, when it hands the recording to the driver.
+
+    pids: the processes to follow, with all that they start; [0] is this one.
+    """
+
+    def __init__(self, driver: Driver, pids: Sequence[int], period_s: float) -> None:
+        super().__init__()
+        driver.begin_run()
+        self._driver = driver
+        self.run_file = run_file = driver.run_file()
+        run_file.parent.mkdir(parents=True, exist_ok=True)
+        card = driver.get_model_card()
+        meta = ["--meta", f"model_summary={json.dumps(card)}"] if card else []
+        self._tracker = tracker_of(run_file, pids, period_s, [*driver.recorder_arguments(), *meta])
+        self._tracker.start()
+        self._pid = recorder_pid(run_file)
+        _running.add(self)
+
+    def __repr__(self) -> str:
+        return f"<Recording pid={self._pid} {'ended' if self._ended else 'running'} {self.run_file}>"
+
+    @property
+    def pid(self) -> Optional[int]:
+        return self._pid
+
+    def _end(self) -> None:
+        try:
+            self._tracker.stop()
+            wait_until_gone(self._pid)
+        except (OSError, RuntimeError) as error:
+            self._fail("the recorder", error)
+        assert self.run_file is not None
+        try:
+            if self.run_file.exists():
+                self._driver.take_run(self.run_file)
+            elif self._pid is not None:  # WATTLE_DISABLE=1 records nothing
+                raise FileNotFoundError("it was removed meanwhile")
+        except Exception as error:  # whatever a driver raises
+            self._fail(f"the recording in {self.run_file} was not handed on", error)
 
 
 class ControlQueue:
@@ -138,7 +155,7 @@ class ControlQueue:
     get gives (None, None) once after the end, (None, error) if it failed. Other messages are dropped.
     """
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Beside) -> None:
         self._recording = recording
         self._answers: "queue.Queue[Any]" = queue.Queue()
         self._lock = threading.Lock()
@@ -189,9 +206,9 @@ class ControlQueue:
 
 
 def _end_all() -> None:
-    running: list[Recording] = list(_running)
-    for recording in running:
-        recording.stop()
+    running: list[Beside] = list(_running)
+    for beside in running:
+        beside.stop()
 
 
 # A program that ends without a stop, or in the middle of an exception, has its recording.
