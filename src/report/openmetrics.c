@@ -24,7 +24,9 @@ void om_family(struct om *om, const struct om_family *family)
 
 /* ---- texts of other people ---- */
 
-// The formats know three escapes. Other control characters, and what is no UTF-8, some readers refuse the whole document for.
+/* The formats know three escapes. Other control characters, and what is no UTF-8, some readers refuse the whole document
+ * for: U+FFFD and two hex digits stand for such a byte, two U+FFFD for one that was there, so that texts that differ
+ * stay series that differ. */
 static void put_escaped(struct buf *out, const char *text)
 {
 	for (size_t length; *text != '\0'; text += length > 0 ? length : 1) {
@@ -35,7 +37,9 @@ static void put_escaped(struct buf *out, const char *text)
 		else if (*text == '"' || *text == '\\')
 			buf_printf(out, "\\%c", *text);
 		else if (length == 0 || is_control)
-			buf_str(out, UTF8_REPLACEMENT);
+			buf_printf(out, "%s%02x", UTF8_REPLACEMENT, (unsigned char)*text);
+		else if (strncmp(text, UTF8_REPLACEMENT, length) == 0)
+			buf_str(out, UTF8_REPLACEMENT UTF8_REPLACEMENT);
 		else
 			buf_add(out, text, length);
 	}
