@@ -83,6 +83,8 @@ struct run_process_samples { // table process_sample, with --per-process; ascend
 	int64_t *values[PROCESS_COUNT];
 };
 
+/* Columns are to be read only: those without any value are one and the same, and a device that was read with each sample and
+ * never else has the run's times for its own. */
 struct run {
 	struct run_fact *facts;
 	size_t n_facts;

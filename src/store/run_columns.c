@@ -96,16 +96,58 @@ static bool new_columns(struct arena *arena, size_t n, int64_t **columns, size_t
 	return true;
 }
 
-static void put_values(int64_t *const *columns, size_t at, const int64_t *values, size_t n)
+static void put_keys(int64_t *const *columns, size_t at, const int64_t *keys, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
+		columns[i][at] = keys[i];
+}
+
+static int64_t *missing_values(struct arena *arena, size_t room, size_t n)
+{
+	int64_t *column = arena_alloc(arena, room, sizeof(*column));
+	for (size_t i = 0; column != NULL && i < n; i++)
+		column[i] = VALUE_MISSING;
+	return column;
+}
+
+/* Most machines tell a part of the metrics, and of a day each column is megabytes: one gets memory with its first value and is
+ * NULL until then. */
+static bool put_values(struct arena *arena, int64_t **columns, size_t n_columns, size_t room, size_t at,
+	const int64_t *values)
+{
+	for (size_t i = 0; i < n_columns; i++) {
+		if (columns[i] == NULL && !value_ok(values[i]))
+			continue;
+		if (columns[i] == NULL)
+			columns[i] = missing_values(arena, room, at);
+		if (columns[i] == NULL)
+			return false;
 		columns[i][at] = values[i];
+	}
+	return true;
+}
+
+// Those that never got one share one.
+static bool share_missing(struct run_reader *reader, int64_t **columns, size_t n_columns, size_t n)
+{
+	for (size_t i = 0; i < n_columns; i++) {
+		if (columns[i] != NULL)
+			continue;
+		if (reader->missing == NULL || reader->n_missing < n) {
+			reader->missing = missing_values(reader->arena, n, n);
+			reader->n_missing = n;
+		}
+		columns[i] = reader->missing;
+		if (columns[i] == NULL)
+			return false;
+	}
+	return true;
 }
 
 int run_read_samples(struct run_reader *reader, struct run *run)
 {
 	size_t n = count_in_time(reader, "SELECT count(*) FROM sample WHERE t_ns BETWEEN ?1 AND ?2");
-	if (!new_columns(reader->arena, n, &run->t_ns, 1) || !new_columns(reader->arena, n, run->values, RUN_COUNT))
+	if (!new_columns(reader->arena, n, &run->t_ns, 1))
 		return SQLITE_NOMEM;
 	struct sample_rows rows;
 	int r = open_rows(reader, METRIC_RUN, &rows);
@@ -114,9 +156,11 @@ int run_read_samples(struct run_reader *reader, struct run *run)
 	int64_t keys[KEYS_MAX], values[METRICS_MAX];
 	while (run->n < n && (r = next_row(&rows, keys, values)) == SQLITE_ROW) {
 		run->t_ns[run->n] = keys[0];
-		put_values(run->values, run->n++, values, RUN_COUNT);
+		if (!put_values(reader->arena, run->values, RUN_COUNT, n, run->n++, values))
+			return close_rows(&rows, SQLITE_NOMEM);
 	}
-	return close_rows(&rows, r);
+	r = close_rows(&rows, r);
+	return r == SQLITE_OK && !share_missing(reader, run->values, RUN_COUNT, n) ? SQLITE_NOMEM : r;
 }
 
 static struct run_device *find_device(struct run *run, int64_t id)
@@ -127,48 +171,70 @@ static struct run_device *find_device(struct run *run, int64_t id)
 	return NULL;
 }
 
-// How many samples each device has, so that its columns can be allocated; SQLite walks the key once.
-static int size_devices(struct run_reader *reader, struct run *run, size_t *ret_capacities)
+// How many samples each device has. Counted here: SQLite would sort them by device.
+static int count_of_devices(struct run_reader *reader, struct run *run, size_t *counts)
 {
 	sqlite3_stmt *s = NULL;
-	int r = prepare_in_time(reader,
-		"SELECT device, count(*) FROM device_sample WHERE t_ns BETWEEN ?1 AND ?2 GROUP BY device", &s);
+	int r = prepare_in_time(reader, "SELECT device FROM device_sample WHERE t_ns BETWEEN ?1 AND ?2", &s);
 	while (r == SQLITE_OK && (r = sqlite3_step(s)) == SQLITE_ROW) {
 		r = SQLITE_OK;
-		struct run_device *device = find_device(run, sqlite3_column_int64(s, 0));
-		if (device == NULL)
-			continue;
-		size_t n = (size_t)sqlite3_column_int64(s, 1);
-		if (!new_columns(reader->arena, n, &device->t_ns, 1) ||
-			!new_columns(reader->arena, n, device->values, DEVICE_COUNT))
-			r = SQLITE_NOMEM;
-		ret_capacities[device - run->devices] = n;
+		const struct run_device *device = find_device(run, sqlite3_column_int64(s, 0));
+		if (device != NULL)
+			counts[device - run->devices]++;
 	}
 	sqlite3_finalize(s);
 	return r == SQLITE_DONE ? SQLITE_OK : r;
 }
 
-int run_read_device_samples(struct run_reader *reader, struct run *run)
+// Most devices are read at the times of the run's samples and at no others; then the column is the run's.
+static bool put_time(struct arena *arena, const struct run *run, struct run_device *device, size_t room, int64_t t_ns)
 {
-	size_t *capacities = arena_alloc(reader->arena, run->n_devices, sizeof(*capacities));
-	if (capacities == NULL)
-		return SQLITE_NOMEM;
-	int r = size_devices(reader, run, capacities);
-	if (r != SQLITE_OK)
-		return r;
+	bool is_shared = device->t_ns == run->t_ns;
+	if (is_shared && device->n < run->n && run->t_ns[device->n] == t_ns)
+		return true;
+	if (is_shared) {
+		device->t_ns = arena_alloc(arena, room, sizeof(*device->t_ns));
+		if (device->t_ns == NULL)
+			return false;
+		memcpy(device->t_ns, run->t_ns, device->n * sizeof(*device->t_ns));
+	}
+	device->t_ns[device->n] = t_ns;
+	return true;
+}
+
+static int read_device_rows(struct run_reader *reader, struct run *run, const size_t *counts)
+{
 	struct sample_rows rows;
-	r = open_rows(reader, METRIC_DEVICE, &rows);
+	int r = open_rows(reader, METRIC_DEVICE, &rows);
 	if (r != SQLITE_OK)
 		return r;
 	int64_t keys[KEYS_MAX], values[METRICS_MAX];
 	while ((r = next_row(&rows, keys, values)) == SQLITE_ROW) {
 		struct run_device *device = find_device(run, keys[1]);
-		if (device == NULL || device->n == capacities[device - run->devices])
+		size_t room = device != NULL ? counts[device - run->devices] : 0;
+		if (device == NULL || device->n == room)
 			continue; // a row of no device is no reason to lose the others
-		device->t_ns[device->n] = keys[0];
-		put_values(device->values, device->n++, values, DEVICE_COUNT);
+		if (!put_time(reader->arena, run, device, room, keys[0]) ||
+			!put_values(reader->arena, device->values, DEVICE_COUNT, room, device->n++, values))
+			return close_rows(&rows, SQLITE_NOMEM);
 	}
 	return close_rows(&rows, r);
+}
+
+int run_read_device_samples(struct run_reader *reader, struct run *run)
+{
+	size_t *counts = arena_alloc(reader->arena, run->n_devices, sizeof(*counts));
+	if (counts == NULL)
+		return SQLITE_NOMEM;
+	for (size_t i = 0; i < run->n_devices; i++)
+		run->devices[i].t_ns = run->t_ns;
+	int r = count_of_devices(reader, run, counts);
+	if (r == SQLITE_OK)
+		r = read_device_rows(reader, run, counts);
+	for (size_t i = 0; r == SQLITE_OK && i < run->n_devices; i++)
+		if (!share_missing(reader, run->devices[i].values, DEVICE_COUNT, counts[i]))
+			r = SQLITE_NOMEM;
+	return r;
 }
 
 int run_read_process_samples(struct run_reader *reader, struct run *run)
@@ -176,8 +242,7 @@ int run_read_process_samples(struct run_reader *reader, struct run *run)
 	struct run_process_samples *samples = &run->process_samples;
 	size_t n = count_in_time(reader, "SELECT count(*) FROM process_sample WHERE t_ns BETWEEN ?1 AND ?2");
 	int64_t *keys_of[KEYS_MAX];
-	if (!new_columns(reader->arena, n, keys_of, KEYS_MAX) ||
-		!new_columns(reader->arena, n, samples->values, PROCESS_COUNT))
+	if (!new_columns(reader->arena, n, keys_of, KEYS_MAX))
 		return SQLITE_NOMEM;
 	samples->t_ns = keys_of[0];
 	samples->pid = keys_of[1];
@@ -188,8 +253,10 @@ int run_read_process_samples(struct run_reader *reader, struct run *run)
 		return r;
 	int64_t keys[KEYS_MAX], values[METRICS_MAX];
 	while (samples->n < n && (r = next_row(&rows, keys, values)) == SQLITE_ROW) {
-		put_values(keys_of, samples->n, keys, KEYS_MAX);
-		put_values(samples->values, samples->n++, values, PROCESS_COUNT);
+		put_keys(keys_of, samples->n, keys, KEYS_MAX);
+		if (!put_values(reader->arena, samples->values, PROCESS_COUNT, n, samples->n++, values))
+			return close_rows(&rows, SQLITE_NOMEM);
 	}
-	return close_rows(&rows, r);
+	r = close_rows(&rows, r);
+	return r == SQLITE_OK && !share_missing(reader, samples->values, PROCESS_COUNT, n) ? SQLITE_NOMEM : r;
 }

@@ -11,6 +11,8 @@ struct run_reader {
 	int spool_fd; // opened before the transaction began: what became rows meanwhile is told by segment.spool_bytes; -1: none
 	struct spool_header spool;
 	int64_t from_ns, to_ns; // samples of this time are read, both ends included
+	int64_t *missing;       // the column of all metrics that were never read, n_missing long
+	size_t n_missing;
 };
 
 bool run_has_column(struct run_reader *reader, const char *table, const char *column);
