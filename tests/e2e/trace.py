@@ -2,6 +2,8 @@
 import dataclasses
 import json
 import math
+import resource
+import shutil
 import sqlite3
 
 import made_runs
@@ -131,6 +133,47 @@ def awkward_spans(room):
     found, = perfetto.ask([(room.folder / "run.sqlite.pftrace", [COMPLAINTS, with_length, never_ended])])
     assert found[0] == [] and len(found[1]) == len(AWKWARD) - 3, found
     assert [row["name"] for row in found[2]] == ["s14", "s7"], found
+
+
+def overlapping(room, kind, n):
+    """The CPU time of making a trace with so many spans open at once, each of which ends after those before it; the trace."""
+    path = f"{kind}-{n}.sqlite"
+    shutil.copy(room.folder / "run.sqlite", room.folder / path)
+    run = sqlite3.connect(room.folder / path)
+    start, pid = run.execute("select start_ns, pid from segment").fetchone()
+    run.executemany("insert into span (id, pid, tid, name, begin_ns, end_ns, kind, close) "
+                    "values (?, ?, ?, 'task', ?, ?, ?, 'ended')",
+                    ((i + 1, pid, pid, start + i, start + n + i, kind) for i in range(n)))
+    run.commit()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    trace = export(room, path)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, trace
+
+
+@test
+def many_at_once(room):
+    """four times as many spans that overlap take four times as long, ranges and those of coroutines; none is lost"""
+    room.burn("cpu", "0.1")
+    for kind in ("range", "nested"):
+        _, trace = overlapping(room, kind, 300)
+        assert len(trace.slices) == 300 and all(one.end_ns - one.begin_ns == 300 for one in trace.slices)
+        assert len({one.track.uuid for one in trace.slices}) == 300
+        some_s, _ = overlapping(room, kind, 10_000)
+        more_s, _ = overlapping(room, kind, 40_000)
+        assert more_s < 8 * some_s, f"{kind}: {some_s} s, {more_s} s"
+
+
+@test
+def processes_of_a_dead_recorder(room):
+    """a recorder that was killed has not told of the living processes: their samples stand on their own tracks"""
+    room.burn("cpu", "0.5", options=["--per-process", "-i", "20ms"])
+    run = sqlite3.connect(room.folder / "run.sqlite")
+    run.execute("delete from process")
+    run.commit()
+    rows = run.execute("select pid, start_ns, count(*) from process_sample group by 1, 2").fetchall()
+    trace = export(room)
+    memory = [track for track in trace.tracks.values() if track.is_counter and track.name == "resident memory"]
+    assert sorted(trace.process_of(track) for track in memory) == sorted(pid for pid, _, n in rows if n > 1)
 
 
 @test

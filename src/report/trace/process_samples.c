@@ -66,7 +66,8 @@ static void put_rows(struct trace *trace, const struct row *rows, size_t n)
 				counter_of(trace, parent, "threads", "threads"),
 			};
 		}
-		bool goes_on = i + 1 < n && same_process(&rows[i], &rows[i + 1]);
+		bool goes_on = i + 1 < n && same_process(&rows[i], &rows[i + 1]) &&
+			rows[i + 1].t_ns - rows[i].t_ns <= trace->hole_ns; // not over a pause between two segments
 		put_row(&counters, &trace->run->process_samples, &rows[i], goes_on ? &rows[i + 1] : NULL);
 	}
 }

@@ -63,6 +63,14 @@ static void add_unknown(struct finding *finding, int64_t pid)
 		finding->processes[finding->n++] = (struct trace_process){.pid = pid, .start_ns = VALUE_MISSING};
 }
 
+// A recorder that is killed has not told of those that live on: their samples do.
+static void add_sampled(struct finding *finding, const struct run_process_samples *samples, size_t sample)
+{
+	const struct trace_process process = {.pid = samples->pid[sample], .start_ns = samples->start_ns[sample]};
+	if (bsearch(&process, finding->processes, finding->n_known, sizeof(process), by_pid_then_start) == NULL)
+		finding->processes[finding->n++] = process;
+}
+
 static size_t without_doubles(struct trace_process *processes, size_t n)
 {
 	size_t kept = 0;
@@ -75,7 +83,9 @@ static size_t without_doubles(struct trace_process *processes, size_t n)
 int trace_processes_find(struct trace *trace)
 {
 	const struct run *run = trace->run;
-	size_t most = run->n_processes + run->n_spans + run->n_user_metrics;
+	const struct run_process_samples *samples = &run->process_samples;
+	size_t most = run->n_processes + run->n_spans + run->n_user_metrics +
+		samples->n; // untouched memory costs nothing
 	struct finding finding = {arena_alloc(trace->arena, most, sizeof(*finding.processes)), 0, 0};
 	if (finding.processes == NULL)
 		return -ENOMEM;
@@ -86,6 +96,10 @@ int trace_processes_find(struct trace *trace)
 	}
 	qsort(finding.processes, finding.n, sizeof(*finding.processes), by_pid_then_start);
 	finding.n_known = finding.n;
+	for (size_t i = 0; i < samples->n; i++)
+		add_sampled(&finding, samples, i);
+	qsort(finding.processes, finding.n, sizeof(*finding.processes), by_pid_then_start);
+	finding.n_known = finding.n = without_doubles(finding.processes, finding.n);
 	for (size_t i = 0; i < run->n_spans; i++)
 		add_unknown(&finding, run->spans[i].pid);
 	for (size_t i = 0; i < run->n_user_metrics; i++)

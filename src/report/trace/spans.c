@@ -1,9 +1,5 @@
-/* Spans as slices.
- *
- * Slices of one track must lie inside each other: Perfetto ends the innermost one, whatever an end was meant for. So a thread's
- * spans are on the thread's track as long as they nest, and one that crosses another goes to a further track beside it. Ranges
- * are no part of a thread's nesting; those that overlap are on tracks of their own. Nothing is cut and nothing left out. */
-#include "report/trace/parts.h"
+// Spans as slices. lanes.h says on which track each is.
+#include "report/trace/lanes.h"
 
 #include "analysis/energy/spans.h"
 #include "analysis/names.h"
@@ -13,20 +9,12 @@
 
 /* ---- in which order, on which track ---- */
 
-struct row { // a span on its way to a track
-	size_t process;
-	int64_t begin_ns, end_ns; // INT64_MAX: it never ended
-	size_t span;
-	int32_t tid; // 0: ranges, and spans of unknown threads
-	bool is_range;
-};
-
 static int compare(int64_t a, int64_t b)
 {
 	return (a > b) - (a < b);
 }
 
-static bool same_thread(const struct row *a, const struct row *b)
+static bool same_thread(const struct lane_row *a, const struct lane_row *b)
 {
 	return a->process == b->process && a->is_range == b->is_range && a->tid == b->tid;
 }
@@ -34,7 +22,7 @@ static bool same_thread(const struct row *a, const struct row *b)
 // By thread, then as they began; of two that begin at once the longer is the outer one, and of equal ones the first.
 static int by_thread_then_begin(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct lane_row *x = a, *y = b;
 	if (x->process != y->process)
 		return x->process < y->process ? -1 : 1;
 	if (x->is_range != y->is_range)
@@ -48,12 +36,12 @@ static int by_thread_then_begin(const void *a, const void *b)
 	return compare((int64_t)x->span, (int64_t)y->span);
 }
 
-static struct row row_of(const struct trace *trace, size_t index)
+static struct lane_row row_of(const struct trace *trace, size_t index)
 {
 	const struct run_span *span = &trace->run->spans[index];
 	bool ended = value_ok(span->end_ns);
 	bool is_range = span->kind == SPAN_RANGE;
-	return (struct row){
+	return (struct lane_row){
 		.process = trace_process_at(trace, span->pid, span->begin_ns),
 		.begin_ns = span->begin_ns,
 		.end_ns = !ended                        ? INT64_MAX
@@ -67,17 +55,6 @@ static struct row row_of(const struct trace *trace, size_t index)
 
 /* ---- tracks with what is open on them ---- */
 
-struct lane {
-	uint64_t track;
-	const struct row **open; // one inside the other; owned
-	size_t n, capacity;
-};
-
-struct lanes { // of one thread, or of the ranges of one process
-	struct lane *items;
-	size_t n, capacity;
-};
-
 struct work {
 	struct trace *trace;
 	const double *energy_j, *error_j;
@@ -86,36 +63,8 @@ struct work {
 	struct lanes lanes;
 };
 
-static void end_innermost(struct work *work, struct lane *lane)
-{
-	const struct row *row = lane->open[--lane->n];
-	if (row->end_ns != INT64_MAX)
-		trace_slice_end(work->trace, lane->track, row->end_ns);
-}
-
-// One without duration at the end of the span that it was inside of is still inside of it.
-static bool is_over(const struct work *work, const struct row *open, const struct row *next)
-{
-	const struct run_span *spans = work->trace->run->spans;
-	bool is_inside = next->end_ns == open->end_ns && spans[next->span].parent == spans[open->span].id;
-	return open->end_ns <= next->begin_ns && !is_inside;
-}
-
-static void end_until(struct work *work, struct lane *lane, const struct row *next)
-{
-	while (lane->n > 0 && is_over(work, lane->open[lane->n - 1], next))
-		end_innermost(work, lane);
-}
-
-static bool has_place(const struct lane *lane, const struct row *row)
-{
-	if (lane->n == 0)
-		return true;
-	return !row->is_range && row->end_ns <= lane->open[lane->n - 1]->end_ns;
-}
-
 // The first track is the thread's own.
-static uint64_t new_track(struct work *work, const struct row *row)
+static uint64_t new_track(struct work *work, const struct lane_row *row)
 {
 	struct trace *trace = work->trace;
 	uint64_t process = trace_process_track(trace, row->process);
@@ -124,47 +73,13 @@ static uint64_t new_track(struct work *work, const struct row *row)
 		track.name = "ranges";
 	else if (row->tid == 0 || trace->processes[row->process].pid <= 0)
 		track.name = "spans";
-	else if (work->lanes.n == 0)
+	else if (work->lanes.n == 1)
 		track = (struct trace_track){.parent = process,
 			.process = &trace->processes[row->process],
 			.tid = row->tid};
 	else
 		track.name = trace_words(trace, "spans of thread %d that cross others", (int)row->tid);
 	return trace_track(trace, &track);
-}
-
-static struct lane *add_lane(struct work *work, const struct row *row)
-{
-	struct lanes *lanes = &work->lanes;
-	struct lane *larger = array_with_room(lanes->items, lanes->n, &lanes->capacity, sizeof(*larger), 8);
-	if (larger == NULL)
-		return NULL;
-	lanes->items = larger;
-	uint64_t track = new_track(work, row);
-	lanes->items[lanes->n] = (struct lane){.track = track};
-	return &lanes->items[lanes->n++];
-}
-
-static struct lane *find_lane(struct work *work, const struct row *row)
-{
-	for (size_t i = 0; i < work->lanes.n; i++) {
-		struct lane *lane = &work->lanes.items[i];
-		end_until(work, lane, row);
-		if (has_place(lane, row))
-			return lane;
-	}
-	return add_lane(work, row);
-}
-
-static void end_all(struct work *work)
-{
-	for (size_t i = 0; i < work->lanes.n; i++) {
-		struct lane *lane = &work->lanes.items[i];
-		while (lane->n > 0)
-			end_innermost(work, lane);
-		free(lane->open);
-	}
-	work->lanes.n = 0;
 }
 
 /* ---- slices ---- */
@@ -207,46 +122,33 @@ static void put_slice(struct work *work, const struct lane *lane, size_t index)
 	trace_event_close(trace, slice);
 }
 
-// Nothing has a place beside a range that never ended. Thousands of those would have to be looked at again and again.
-static void close_lane(struct work *work, struct lane *lane)
+static int put_row(struct work *work, const struct lane_row *row)
 {
-	free(lane->open);
-	*lane = work->lanes.items[--work->lanes.n];
-}
-
-static int put_row(struct work *work, const struct row *row)
-{
-	struct lane *lane = find_lane(work, row);
+	struct lane *lane = lanes_put(&work->lanes, row);
 	if (lane == NULL)
 		return -ENOMEM;
-	const struct row **larger = array_with_room(lane->open, lane->n, &lane->capacity, sizeof(*larger), 4);
-	if (larger == NULL)
-		return -ENOMEM;
-	lane->open = larger;
-	lane->open[lane->n++] = row;
+	if (lane->track == 0)
+		lane->track = new_track(work, row);
 	put_slice(work, lane, row->span);
-	if (row->is_range && row->end_ns == INT64_MAX)
-		close_lane(work, lane);
 	return 0;
 }
 
-static int put_rows(struct work *work, const struct row *rows, size_t n)
+static int put_rows(struct work *work, const struct lane_row *rows, size_t n)
 {
 	int r = 0;
 	for (size_t i = 0; i < n && r == 0; i++) {
 		if (i > 0 && !same_thread(&rows[i - 1], &rows[i]))
-			end_all(work);
+			lanes_end_all(&work->lanes);
 		r = put_row(work, &rows[i]);
 	}
-	end_all(work);
-	free(work->lanes.items);
+	lanes_free(&work->lanes);
 	return r;
 }
 
 int trace_spans(struct trace *trace)
 {
 	const struct run *run = trace->run;
-	struct work work = {.trace = trace};
+	struct work work = {.trace = trace, .lanes = {.trace = trace}};
 	double *energy_j, *error_j;
 	if (run->n_spans == 0)
 		return 0;
@@ -257,7 +159,7 @@ int trace_spans(struct trace *trace)
 	work.energy_j = energy_j;
 	work.error_j = error_j;
 	work.is_told = arena_alloc(trace->arena, work.names.n, sizeof(*work.is_told));
-	struct row *rows = arena_alloc(trace->arena, run->n_spans, sizeof(*rows));
+	struct lane_row *rows = arena_alloc(trace->arena, run->n_spans, sizeof(*rows));
 	if (work.is_told == NULL || rows == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < run->n_spans; i++)

@@ -25,7 +25,7 @@ static int64_t hole_of(const struct run *run)
 static int show(struct trace *trace)
 {
 	static int (*const parts[])(struct trace *) = {trace_user_metrics, trace_process_samples, trace_spans};
-	if (timeline_make(trace->run, trace->arena, &trace->timeline) < 0 || trace_processes_find(trace) < 0)
+	if (timeline_of(trace->findings, trace->arena, &trace->timeline) < 0 || trace_processes_find(trace) < 0)
 		return -ENOMEM;
 	trace_begin(trace);
 	trace_instants(trace);
