@@ -3,12 +3,9 @@
 #include "analysis/slice.h"
 #include "analysis/stats.h"
 #include "base/util.h"
+#include "metric/throttle.h"
 
 #include <errno.h>
-
-/* NVML's reasons for clocks below the maximum that are nobody's loss: an idle GPU, clocks that the user asked for,
- * and a display's needs. Everything else (power cap, heat, power brake, waiting for other GPUs) holds the program back. */
-static const int64_t harmless_reasons = 0x1 | 0x2 | 0x100;
 
 // A mean over time: each sample tells of the time since the sample before it.
 struct weighted {
@@ -42,7 +39,7 @@ static void over_time(const struct run *run, const struct run_device *device, st
 			int64_t reasons = device->values[DEVICE_THROTTLE_REASONS][i];
 			weigh(&all, device->values[DEVICE_UTILIZATION][i], dt_s);
 			weigh(&target, device->values[DEVICE_TARGET_UTILIZATION][i], dt_s);
-			weigh(&throttled, value_ok(reasons) ? (reasons & ~harmless_reasons) != 0 : VALUE_MISSING, dt_s);
+			weigh(&throttled, value_ok(reasons) ? throttle_held_back(reasons) != 0 : VALUE_MISSING, dt_s);
 		}
 	}
 	gpu->mean_utilization_percent = weighted_mean(all);

@@ -2,6 +2,7 @@
 #include "live/panels.h"
 
 #include "base/util.h"
+#include "metric/throttle.h"
 
 #include <stdio.h>
 
@@ -64,10 +65,9 @@ static void write_memory(struct line *line, const struct now_domain *domain, int
 	line_column(line, pen_plain, text, width - 1, true);
 }
 
-// Reasons that are no more than idling or a setting of an application are no throttling (NVML's bits 0x1 and 0x2).
 static bool is_throttled(const struct now_domain *domain)
 {
-	return value_ok(domain->throttle_bits) && (domain->throttle_bits & ~INT64_C(3)) != 0;
+	return throttle_held_back(domain->throttle_bits) != 0;
 }
 
 static void write_throttling(struct line *line, const struct now_domain *domain, int width)

@@ -1,6 +1,7 @@
 #include "sampler/devices.h"
 
 #include "base/util.h"
+#include "metric/throttle.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,22 +67,19 @@ static bool extend_energy(struct sampler *sampler, size_t device, int64_t t_ns, 
 
 static void tell_throttling(struct sampler *sampler, size_t device, int64_t t_ns)
 {
-	// Idle, application clocks and display clock are no reasons to worry; the rest hold a busy GPU back.
-	static const int64_t harmless_bits = 0x1 | 0x2 | 0x100;
 	int64_t *told_bits = &sampler->told[device].throttle_bits;
-	int64_t bits = sampler->rows[device][DEVICE_THROTTLE_REASONS];
-	if (!value_ok(bits))
+	int64_t bits = sampler->rows[device][DEVICE_THROTTLE_REASONS], held_back = throttle_held_back(bits);
+	if (!value_ok(bits) || held_back == *told_bits)
 		return;
-	bits &= ~harmless_bits;
-	if (bits == *told_bits)
-		return;
+	*told_bits = held_back;
 	const char *name = sampler->sensors->devices[device]->name;
-	if (bits != 0)
-		sampler_event(sampler, t_ns, "throttle", "%s: clocks held back (NVML reasons 0x%llx)", name,
-			(unsigned long long)bits);
-	else
+	if (held_back == 0) {
 		sampler_event(sampler, t_ns, "throttle-end", "%s: clocks are free again", name);
-	*told_bits = bits;
+		return;
+	}
+	char words[THROTTLE_WORDS_SIZE];
+	throttle_words(held_back, words);
+	sampler_event(sampler, t_ns, "throttle", "%s: clocks held back: %s", name, words);
 }
 
 static void put_watts(char text[32], int64_t power_mw)

@@ -1,6 +1,7 @@
 #include "serve/metrics.h"
 
 #include "base/util.h"
+#include "metric/throttle.h"
 
 /* ---- domains ---- */
 
@@ -129,19 +130,6 @@ static void write_domains(const struct now *now, struct om *om)
 	}
 }
 
-/* NVML's reasons that hold a busy GPU back; what remains (idle, application clocks, display) is no reason to worry. */
-static const struct {
-	int64_t bit;
-	const char *reason;
-} reasons[] = {
-	{0x4, "sw_power_cap"},
-	{0x8, "hw_slowdown"},
-	{0x10, "sync_boost"},
-	{0x20, "sw_thermal_slowdown"},
-	{0x40, "hw_thermal_slowdown"},
-	{0x80, "hw_power_brake"},
-};
-
 static void write_throttling(const struct now *now, struct om *om)
 {
 	om_family(om,
@@ -149,10 +137,10 @@ static void write_throttling(const struct now *now, struct om *om)
 			"Whether clocks are held back for this reason (1) or not (0)."});
 	for (size_t i = 0; i < now->n_domains; i++) {
 		const int64_t bits = now->domains[i].throttle_bits;
-		for (size_t r = 0; value_ok(bits) && r < ARRAY_SIZE(reasons); r++) {
+		for (size_t r = 0; value_ok(bits) && r < THROTTLE_REASONS; r++) {
 			const struct om_label labels[] = {{"domain", now->domains[i].domain->name},
-				{"reason", reasons[r].reason}};
-			om_value(om, labels, ARRAY_SIZE(labels), (bits & reasons[r].bit) != 0);
+				{"reason", throttle_reasons[r].key}};
+			om_value(om, labels, ARRAY_SIZE(labels), (bits & throttle_reasons[r].bit) != 0);
 		}
 	}
 }

@@ -2,6 +2,7 @@
 #include "serve/page_parts.h"
 
 #include "base/util.h"
+#include "metric/throttle.h"
 #include "report/html.h"
 #include "report/page/part.h"
 #include "report/report.h"
@@ -108,17 +109,16 @@ static unsigned int depth_of(const struct now *now, const struct now_domain *dom
 
 static void domain_name(const struct now_domain *domain, struct buf *out)
 {
+	char words[THROTTLE_WORDS_SIZE];
 	buf_str(out, "<th scope=\"row\" class=\"name\"><bdi>");
 	html_text(out, domain->domain->name);
 	buf_str(out, "</bdi> <span class=\"faint\"><bdi>");
 	if (strcmp(domain->domain->device, domain->domain->name) != 0)
 		html_text(out, domain->domain->device);
 	buf_str(out, "</bdi></span>");
-	if (view_is_throttled(domain)) {
-		buf_str(out, " <span class=\"tag warn\">held back: ");
-		view_throttling(domain, out);
-		buf_str(out, "</span>");
-	}
+	throttle_words(domain->throttle_bits, words);
+	if (words[0] != '\0')
+		buf_printf(out, " <span class=\"tag warn\">held back: %s</span>", words);
 	buf_str(out, "</th>");
 }
 

@@ -34,6 +34,3 @@ const struct now_process **view_ranked(const struct now *now, size_t *ret_n);
 // The charts' columns from the look `first` on (0: the oldest there is), as the page's script takes them; in an
 // object that is open.
 void view_trail(const struct view *view, size_t first, struct jsonw *j);
-// Whether something holds its clocks back that is worth telling; and what, as words.
-bool view_is_throttled(const struct now_domain *domain);
-void view_throttling(const struct now_domain *domain, struct buf *out);

@@ -2,6 +2,7 @@
 #include "serve/view.h"
 
 #include "base/util.h"
+#include "metric/throttle.h"
 #include "report/parts.h"
 
 static void key_count(struct jsonw *j, const char *key, int64_t value)
@@ -42,12 +43,10 @@ static void ledger(const struct view *view, struct jsonw *j)
 
 static void throttling(const struct now_domain *domain, struct jsonw *j)
 {
-	struct buf words;
-	buf_init(&words, 1 << 10);
-	view_throttling(domain, &words);
-	// null: unknown; "": nothing
-	jsonw_key_string(j, "throttling", !value_ok(domain->throttle_bits) ? NULL : words.size > 0 ? words.data : "");
-	buf_finish(&words);
+	char words[THROTTLE_WORDS_SIZE];
+	throttle_words(domain->throttle_bits, words);
+	jsonw_key_string(j, "throttling",
+		value_ok(domain->throttle_bits) ? words : NULL); // "": nothing holds them back
 }
 
 static void domain(const struct view *view, const struct now_domain *domain, struct jsonw *j)

@@ -325,7 +325,7 @@ class Story:
         for i, text in enumerate(names):
             yield {"t_ns": self.t_ns(length_s * i / len(names)), "kind": "mark" if i % 2 else "note", "text": text}
         if any(device.kind == "gpu" for device in self.plan.devices):
-            for part, kind, text in ((0.4, "throttle", "gpu-0: clocks held back (NVML reasons 0x20)"),
+            for part, kind, text in ((0.4, "throttle", "gpu-0: clocks held back: thermal slowdown"),
                                      (0.43, "throttle-end", "gpu-0: clocks are free again")):
                 yield {"t_ns": self.t_ns(length_s * part), "kind": kind, "text": text}
         yield {"t_ns": self.t_ns(length_s * 0.5), "kind": "mark", "text": self.plan.name("learning rate halved", 0)}

@@ -1,8 +1,8 @@
 // Stretches in which something held: clocks held back, meters that could not be read. And instants: events.
 #include "analysis/chart/make.h"
 
-#include "base/buf.h"
 #include "base/util.h"
+#include "metric/throttle.h"
 
 #include <errno.h>
 
@@ -33,37 +33,6 @@ static int add_band(struct band_list *list, const struct chart_band *band)
 	return 0;
 }
 
-// NVML's reasons for clocks below the maximum; what a sensor of another maker reports is put into these.
-static const struct {
-	int64_t bit;
-	const char *text;
-} reasons[] = {
-	{0x4, "power limit"},
-	{0x8, "hardware slowdown"},
-	{0x10, "waits for other GPUs"},
-	{0x20, "thermal slowdown"},
-	{0x40, "thermal slowdown by hardware"},
-	{0x80, "power brake"},
-};
-// An idle GPU, clocks that the user asked for, a display's needs: nobody's loss.
-static const int64_t harmless_bits = 0x1 | 0x2 | 0x100;
-
-static const char *reasons_text(struct arena *arena, int64_t bits)
-{
-	struct buf text;
-	buf_init(&text, 256);
-	const char *separator = "";
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
-		if ((bits & reasons[i].bit) == 0)
-			continue;
-		buf_printf(&text, "%s%s", separator, reasons[i].text);
-		separator = ", ";
-	}
-	const char *kept = text.failed != 0 ? NULL : arena_text(arena, text.size > 0 ? text.data : "other reasons");
-	buf_finish(&text);
-	return kept;
-}
-
 struct throttle {
 	double from_s, to_s;
 	int64_t bits; // 0: none
@@ -73,8 +42,9 @@ static int end_throttle(struct band_list *list, const struct run_device *device,
 {
 	if (held->bits == 0)
 		return 0;
-	struct chart_band band = {held->from_s, held->to_s, device, "throttle",
-		reasons_text(list->work->arena, held->bits)};
+	char words[THROTTLE_WORDS_SIZE];
+	throttle_words(held->bits, words);
+	struct chart_band band = {held->from_s, held->to_s, device, "throttle", arena_text(list->work->arena, words)};
 	held->bits = 0;
 	return band.text != NULL ? add_band(list, &band) : -ENOMEM;
 }
@@ -91,7 +61,7 @@ static int throttle_bands(struct band_list *list, const struct run_device *devic
 			continue;
 		int64_t from_ns = before_ns, to_ns = device->t_ns[i], bits = values[i];
 		before_ns = to_ns;
-		bits = value_ok(bits) ? bits & ~harmless_bits : 0;
+		bits = throttle_held_back(bits);
 		if (bits == 0 || !value_ok(from_ns))
 			continue;
 		double from_s = chart_axis_s(axis, from_ns), to_s = chart_axis_s(axis, to_ns);

@@ -129,7 +129,7 @@ static void unknown_is_null(void **state)
 	assert_true(json_is_null(json_object_get(gpu, "power_w")));
 	assert_true(json_is_null(json_object_get(gpu, "cap_w")));
 	assert_string_equal(json_string_value(json_object_get(gpu, "throttling")),
-		"power limit, hot (hardware slowdown)");
+		"power limit, thermal slowdown by hardware");
 	assert_null(json_object_get(root, "trail"));
 	json_decref(root);
 	finish(&m);
