@@ -1,25 +1,23 @@
 /* --progress: one line on standard error, with steps counted from spans, and from gpu_tracker's sub-tracking file as it
- * grows. On a terminal the line stands in its place and goes at the end; elsewhere it comes more and more rarely. */
+ * grows. On a terminal the line stands in the last row and goes at the end; elsewhere it comes more and more rarely. */
 #include "cli/measure.h"
 
 #include "analysis/forecast/forecast.h"
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/util.h"
+#include "cli/last_row.h"
 #include "cli/progress_line.h"
-#include "report/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_SIZE = 4096, COLUMNS_DEFAULT = 80 };
+enum { LINE_SIZE = 4096 };
 
 struct file_steps { // of the sub-tracking file
 	off_t read;
@@ -32,7 +30,7 @@ struct file_steps { // of the sub-tracking file
 struct measure_progress {
 	const struct measure_options *options; // borrowed
 	bool is_terminal;
-	size_t shown;   // columns of the line that stands there
+	struct last_row row;
 	double shown_s; // when a line was written last, elsewhere …
 	char *waiting;  // … and the one after that: the last one of a run is never left out
 	struct file_steps file;
@@ -48,6 +46,7 @@ struct measure_progress *progress_new(const struct measure_options *options)
 		return NULL;
 	progress->options = options;
 	progress->is_terminal = isatty(STDERR_FILENO);
+	progress->row.fd = STDERR_FILENO;
 	return progress;
 }
 
@@ -69,26 +68,13 @@ static void put_waiting(struct measure_progress *progress)
 	progress->waiting = NULL;
 }
 
-static size_t terminal_columns(void)
-{
-	struct winsize size;
-	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : COLUMNS_DEFAULT;
-}
-
-// Blanks to the end of what stood there before.
 static void draw(struct measure_progress *progress, const struct progress_figures *figures)
 {
 	struct buf out;
 	buf_init(&out, LINE_SIZE);
-	size_t columns = terminal_columns() - 1; // in the last one some terminals begin a new line
-	buf_char(&out, '\r');
-	progress_line(figures, columns, &out);
-	size_t shown = text_columns(out.data + 1, out.size - 1);
-	for (size_t i = shown; i < progress->shown && i < columns; i++)
-		buf_char(&out, ' ');
+	progress_line(figures, last_row_columns(&progress->row), &out);
 	if (out.failed == 0)
-		put(out.data, out.size);
-	progress->shown = shown;
+		last_row_draw(&progress->row, out.data, out.size);
 	buf_finish(&out);
 }
 
@@ -116,8 +102,8 @@ void progress_free(struct measure_progress *progress)
 {
 	if (progress == NULL)
 		return;
-	if (progress->is_terminal && progress->shown > 0)
-		fprintf(stderr, "\r%*s\r", (int)progress->shown, "");
+	if (progress->is_terminal)
+		last_row_finish(&progress->row);
 	put_waiting(progress);
 	free(progress);
 }

@@ -5,10 +5,11 @@ import os
 import pty
 import re
 import struct
+import subprocess
 import termios
 import time
 
-from harness import BUILD, WATTLE, main, test
+from harness import BUILD, WATTLE, Skip, main, test, wait_until
 
 SPANNER, SIMULATOR = BUILD / "tests/fakes/spanner", BUILD / "tests/fakes/powercap_sim"
 LINE = re.compile(r"wattle: (?P<elapsed>[^,]+), (?P<energy>[^,]+), (?P<power>[^,]+?)(, step (?P<steps>\d+)(/(?P<all>\d+))?)?"
@@ -108,13 +109,13 @@ def steps_of_a_file(room):
         assert 0.6 * expected_s < figure(line["time"]) < 1.6 * expected_s, line[0]
 
 
-def on_terminal(room, columns, *arguments):
+def on_terminal(room, columns, *arguments, kind="xterm"):
     """All that a terminal of so many columns was sent."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(room.folder)
         fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        os.execve(WATTLE, [str(WATTLE), *map(str, arguments)], {**room.environment, "TERM": "xterm"})
+        os.execve(WATTLE, [str(WATTLE), *map(str, arguments)], {**room.environment, "TERM": kind})
     shown = b""
     try:
         while chunk := os.read(terminal, 65536):
@@ -126,16 +127,55 @@ def on_terminal(room, columns, *arguments):
     return shown.decode()
 
 
+LAST_ROW = re.compile(r"\x1b7\x1b\[24;1H([^\x1b]*)\x1b\[K\x1b8")
+
+
 @test
 def on_terminals(room):
-    """on a terminal the line stays in its place, fits into each width, and is gone at the end"""
+    """on a terminal the line stands in the last row, fits into each width, and is gone at the end"""
     for columns in (200, 80, 40, 20):
-        shown = on_terminal(room, columns, "run", "-q", "--overwrite", "-o", "run.sqlite", "--progress", "--step", "inner",
-                            "--steps", "900", "--", SPANNER, "pulse", "2.2")
-        drawn = shown.split("\r")
-        assert "\n" not in shown and all(len(line) < columns for line in drawn), (columns, drawn)
+        shown = on_terminal(room, columns, "run", "-q", "--overwrite", "-o", "run.sqlite", "--progress", "--step",
+                            "inner", "--steps", "900", "--", SPANNER, "pulse", "2.2")
+        drawn = LAST_ROW.findall(shown)
+        assert len(drawn) >= 2 and all(line and len(line) < columns for line in drawn), (columns, shown)
         assert ("to go" in shown) == (columns >= 80), (columns, drawn)
-        assert not drawn[-1].strip() and not drawn[-2].strip(), (columns, drawn[-3:])
+        assert shown.endswith("\x1b[r\x1b[24;1H\x1b[K\x1b8") and "\n" not in shown, (columns, shown)
+
+
+@test
+def on_simple_terminals(room):
+    """where the last row can't be kept free the line stands where the cursor is, and goes with blanks"""
+    shown = on_terminal(room, 80, "run", "-q", "-o", "run.sqlite", "--progress", "--", "sleep", "2.2", kind="dumb")
+    drawn = shown.split("\r")
+    assert "\x1b" not in shown and "\n" not in shown and all(len(line) < 80 for line in drawn), drawn
+    assert len(drawn) >= 4 and not drawn[-1].strip() and not drawn[-2].strip(), drawn
+
+
+@test
+def beside_output(room):
+    """what the program writes meanwhile is whole, before, while and after the screen is full"""
+    words = ["tmux", "-L", f"wattle-progress-{os.getpid()}", "-f", "/dev/null"]
+    environment = {**room.environment, "TMUX_TMPDIR": str(room.folder), "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+    environment.pop("TMUX", None)
+    call = lambda *more: subprocess.run([*words, *more], env=environment, cwd=room.folder, check=True,
+                                        capture_output=True, text=True).stdout
+    script = "for i in $(seq 1 30); do echo epoch $i; sleep 0.1; done; printf open; sleep 1.1"
+    try:
+        call("new-session", "-d", "-x", "80", "-y", "12",
+             f"{WATTLE} run -q -o run.sqlite --progress -- sh -c '{script}'; touch done; sleep 60")
+    except FileNotFoundError:
+        raise Skip("there is no tmux")
+    try:
+        call("set", "-g", "status", "off")
+        call("resize-window", "-x", "80", "-y", "12")
+        wait_until(lambda: "epoch 20" in call("capture-pane", "-p"), "a full screen")
+        rows = call("capture-pane", "-p").rstrip("\n").split("\n")
+        assert len(rows) == 12 and rows[-1].startswith("wattle: "), rows
+        wait_until(lambda: (room.folder / "done").exists(), "the end")
+        rows = call("capture-pane", "-p", "-S", "-100").strip().split("\n")
+        assert rows == [f"epoch {i}" for i in range(1, 31)] + ["open"], rows
+    finally:
+        subprocess.run([*words, "kill-server"], env=environment, capture_output=True)
 
 
 @test
