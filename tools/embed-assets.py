@@ -17,7 +17,8 @@ CHARTS = ["axis.js", "model.js", "paint.js", "charts.js"]
 PAGES: dict[str, tuple[list[str], bool, list[str]]] = {
     "PAGE_SCRIPT_NONE": (["palette", "page.css"], False, []),
     "PAGE_SCRIPT_REPORT": (["palette", "page.css", "charts.css", "report.css"], True,
-                           ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "view.js", "report.js"]),
+                           ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "view.js", "flame.js",
+                            "report.js"]),
     "PAGE_SCRIPT_COMPARE": (["palette", "page.css", "charts.css", "compare.css"], True,
                             ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "view.js", "compare.js"]),
     "PAGE_SCRIPT_LIVE": (["palette", "page.css", "charts.css", "live.css"], True,

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """The page of a run in a real browser: what is drawn, what mouse and keys do, what is left on paper."""
 import json
+import re
 
 import browser
-from harness import main, near, test
+from harness import TESTS, main, near, test
 from page_room import contrasts, has_text_for_pictures, is_quiet, open_page
 
 KINDS = ["eight_gpus", "segments", "killed", "holes", "no_gpu", "no_energy", "laptop", "short", "one_sample", "empty",
@@ -119,6 +120,67 @@ def blocks_sort(room):
     first = page.text("#blocks-table tbody tr:first-child")
     page.keys("ENTER", on="#blocks-table thead th:nth-child(2) button")
     assert page.text("#blocks-table tbody tr:first-child") != first
+
+
+@test
+def flame(room):
+    """a click on a block of the flame graph shows what is inside over the whole width; Escape, and paper, show all"""
+    page = open_page(room, "training")
+    bars = """return Array.from(document.querySelectorAll(".flame g:not([hidden])"), (g) => [
+        g.getAttribute("aria-label").split(":")[0], g.querySelector("rect").getBoundingClientRect().width,
+        g.querySelector("text").textContent])"""
+    labels = "return Array.from(document.querySelectorAll('.flame g'), (g) => g.getAttribute('aria-label'))"
+    whole = page.js(bars)
+    width = {name: pixels for name, pixels, _ in whole}
+    joules = page.js(labels)
+    assert any(name == text == "step" for name, _, text in whole), whole
+    page.click(f".flame g:nth-of-type({[name for name, _, _ in whole].index('step') + 1}) rect")
+    part = page.js(bars)
+    assert {name for name, _, _ in part} < set(width) and "decode" not in [name for name, _, _ in part], part
+    zoomed = {name: pixels for name, pixels, _ in part}
+    near(zoomed["step"], width["this program"], relative=0.01)
+    near(zoomed["load"] / width["load"], width["this program"] / width["step"], relative=0.05)
+    assert joules == page.js(labels)
+    page.print_to(room.folder / "page.pdf")
+    page.keys("ESCAPE", on=".flame g:nth-of-type(1)")
+    assert page.js(bars) == whole
+    page.keys("ENTER", on=f".flame g:nth-of-type({[name for name, _, _ in whole].index('step') + 1})")
+    assert page.js(bars) == part
+    is_quiet(page)
+
+
+# What is left of red, green and blue to whoever sees no red, no green, no blue (Machado et al. 2009, severity 1).
+SIGHTS = {"all": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+          "no red": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+          "no green": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.01182, 0.04294, 0.968881)),
+          "no blue": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.3039))}
+
+
+def lab(colour, sight):
+    linear = [(v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4)
+              for v in (int(colour[i:i + 2], 16) / 255 for i in (0, 2, 4))]
+    r, g, b = (min(1, max(0, sum(weight * v for weight, v in zip(row, linear)))) for row in sight)
+    white = ((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505, 0.2126 * r + 0.7152 * g + 0.0722 * b,
+             (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089)
+    x, y, z = (t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in white)
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+@test
+def colours_differ(room):
+    """the colours of series differ from each other for any kind of sight, and from the ground by 3:1"""
+    text = (TESTS.parent / "src/report/palette.def").read_text()
+    rows = {name: pair for name, *pair in re.findall(r"^COLOUR\((\w+),.*?0x(\w{6}), 0x(\w{6})", text, re.M)}
+    series = [name for name in rows if name.startswith("SERIES")]
+    for ground in (0, 1):
+        for name in [*series, "OTHERS", "TARGET", "WATTLE", "WARN", "GOOD", "IDLE"]:
+            low, high = sorted((lab(rows[one][ground], SIGHTS["all"])[0] + 16) / 116 for one in (name, "BACK"))
+            assert (high ** 3 + 0.05) / (low ** 3 + 0.05) >= 3, f"{name} on {('light', 'dark')[ground]} ground"
+        for sight, matrix in SIGHTS.items():
+            seen = [lab(rows[name][ground], matrix) for name in series]
+            least = min((sum((x - y) ** 2 for x, y in zip(seen[i], seen[k])) ** 0.5, i, k)
+                        for i in range(len(seen)) for k in range(i))
+            assert least[0] > 10, f"{sight}, {('light', 'dark')[ground]} ground: {least}"
 
 
 @test

@@ -187,7 +187,7 @@ static void units(const struct rows *rows)
 	size_t shown = 0;
 	if (!any_several_units(rows))
 		return;
-	buf_str(rows->part->out, "<h3>Energy per unit of work</h3>\n");
+	buf_str(rows->part->out, "<h3 id=\"units\">Energy per unit of work</h3>\n");
 	part_table_begin(rows->part, "units-table", NULL, columns, ARRAY_SIZE(columns), true);
 	for (size_t i = 0; i < rows->n; i++)
 		for (size_t k = 0; k < rows->blocks[i]->n_units && shown < UNIT_ROWS_MAX; k++) {

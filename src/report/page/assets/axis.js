@@ -86,7 +86,9 @@ function wallText(axis, seconds) {
 	const segment = segmentAt(axis, seconds);
 	if (!segment || segment.wall === null)
 		return "";
-	const date = new Date((segment.wall + seconds - segment.from) * 1e3);
+	const slept = axis.sleeps.filter((one) => one.at_s > segment.from && one.at_s <= seconds)
+		.reduce((sum, one) => sum + one.slept_s, 0);
+	const date = new Date((segment.wall + seconds - segment.from + slept) * 1e3);
 	const text = date.toLocaleTimeString("en-GB") + "." + String(date.getMilliseconds()).padStart(3, "0");
 	return axis.length > 43200 ? date.toLocaleDateString("en-GB", { weekday: "short" }) + " " + text : text;
 }

@@ -3,6 +3,7 @@
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
 const RANGES_MOST = 6; // lines of a chart whose legend has room for lowest and highest
+const NAMED_COLOURS = { machine: "idle", wattle: "wattle", target_pss: "target" }; // as src/report/picture/chart_series.c has them
 const AXIS_WIDTH = 62; // of the numbers at the left, the same for all, so that the charts stand below each other
 
 function seriesColour(chart, series, index) {
@@ -12,7 +13,7 @@ function seriesColour(chart, series, index) {
 		return "faint";
 	if (series.line === "target" && series.device === null)
 		return chart.look === "stacked" ? "ink" : "target";
-	return "series-" + index % SERIES_COLOURS;
+	return NAMED_COLOURS[series.name] ?? "series-" + index % SERIES_COLOURS;
 }
 
 /* A device has its colour in all charts, in the order in which they are met; other lines have theirs in their chart. */

@@ -13,6 +13,7 @@ const WHOSE = [
 const WINDOWS = [60, 180, 600]; // looks
 let windowLooks = 600;
 const drawn = new Map(); // chart id to what stands on the page
+let pointedAgo = null; // looks before the newest, where the cursor is; null: nowhere
 
 /* ---- which charts there are ---- */
 
@@ -65,10 +66,6 @@ function charts() {
 }
 
 /* ---- drawing ---- */
-
-function colourOf(name) {
-	return getComputedStyle(root).getPropertyValue("--" + name).trim();
-}
 
 function rowsOf(chart) {
 	const newest = trail.unix_s[trail.unix_s.length - 1];
@@ -145,18 +142,66 @@ function drawCeiling(chart) {
 	};
 }
 
-function lasting(chart, figure) {
+/* More areas over each other make mud. */
+function isFilled(chart) {
+	return Boolean(chart.isStacked) || chart.series.length === 1;
+}
+
+/* Between a series and the one that it stands on, stretch by stretch: unknown values end one. */
+function traceArea(pen, points, below, floor) {
+	const isKnown = (point) => point && isFinite(point.canvasy);
+	for (let from = 0; from < points.length; from++) {
+		if (!isKnown(points[from]))
+			continue;
+		let to = from;
+		while (isKnown(points[to + 1]))
+			to++;
+		pen.moveTo(points[from].canvasx, points[from].canvasy);
+		for (let i = from + 1; i <= to; i++)
+			pen.lineTo(points[i].canvasx, points[i].canvasy);
+		for (let i = to; i >= from; i--)
+			pen.lineTo(points[i].canvasx, below && isKnown(below[i]) ? below[i].canvasy : floor);
+		pen.closePath();
+		from = to;
+	}
+}
+
+/* What is estimated is hatched, as in reports. dygraphs lays the last series lowest. */
+function hatchEstimated(chart) {
+	return ({ drawingContext: pen, seriesIndex, points, allSeriesPoints, plotArea, dygraph }) => {
+		const series = chart.series[seriesIndex];
+		if (!series.isEstimated)
+			return;
+		pen.save();
+		pen.globalAlpha = 0.55;
+		pen.fillStyle = hatchOf(pen, colourOf(series.colour));
+		pen.beginPath();
+		traceArea(pen, points, chart.isStacked && allSeriesPoints[seriesIndex + 1], dygraph.toDomYCoord(0));
+		pen.fill();
+		pen.restore();
+	};
+}
+
+/* An area that is hatched is fainter, so that the hatching is seen; a line without one is dashed. */
+function lookOf(chart, series) {
+	const filled = isFilled(chart);
+	return {
+		color: colourOf(series.colour),
+		strokePattern: series.isEstimated && !filled ? [5, 3] : null,
+		fillAlpha: chart.isStacked ? (series.isEstimated ? 0.16 : 0.42) : 0.1,
+	};
+}
+
+function lasting(chart) {
 	const labels = chart.series.map((_, i) => `s${i}`);
-	const look = {};
-	chart.series.forEach((series, i) => {
-		look[`s${i}`] = { color: colourOf(series.colour), strokePattern: series.isEstimated ? [5, 3] : null };
-	});
+	const look = Object.fromEntries(chart.series.map((series, i) => [labels[i], lookOf(chart, series)]));
+	const { fillPlotter, linePlotter } = Dygraph.Plotters;
 	return {
 		labels: ["t", ...labels],
 		series: look,
 		stackedGraph: Boolean(chart.isStacked),
-		fillGraph: Boolean(chart.isStacked) || chart.series.length === 1, // more areas over each other make mud
-		fillAlpha: chart.isStacked ? 0.55 : 0.1,
+		fillGraph: isFilled(chart),
+		plotter: isFilled(chart) ? [fillPlotter, hatchEstimated(chart), linePlotter] : linePlotter,
 		strokeWidth: 1.4,
 		legend: "never",
 		highlightCircleSize: 2.5,
@@ -194,7 +239,7 @@ function showLegend(held, row) {
 	if (row >= 0)
 		parts.push(element("span", "faint", new Date(trail.unix_s[at] * 1000).toLocaleTimeString()));
 	if (chart.series.some((series) => series.isEstimated))
-		parts.push(element("span", "tag tag-estimated", "dashed: estimated"));
+		parts.push(element("span", "tag tag-estimated", `${isFilled(chart) ? "hatched" : "dashed"}: estimated`));
 	caption.replaceChildren(title, ...parts);
 }
 
@@ -205,14 +250,14 @@ function describe(held) {
 	canvas.setAttribute("aria-label", `${chart.title}, now: ${words.join(", ")}`);
 }
 
-/* One cursor for all charts. */
+/* One cursor for all charts. It stands still while lines move, so it is kept as the time until now. */
 function pointAt(from, row) {
+	pointedAgo = row >= 0 ? trail.unix_s.length - 1 - row : null;
 	for (const [id, held] of drawn) {
 		if (id !== from && row >= 0)
 			held.graph.setSelection(row);
 		else if (id !== from)
 			held.graph.clearSelection();
-		held.row = row;
 		showLegend(held, row);
 	}
 }
@@ -240,7 +285,7 @@ function windowButtons() {
 
 function makeChart(chart, grid) {
 	const figure = element("figure", "live-chart");
-	const held = { chart, row: -1, caption: element("figcaption"), canvas: element("div", "canvas"), graph: null };
+	const held = { chart, caption: element("figcaption"), canvas: element("div", "canvas"), graph: null };
 	held.canvas.setAttribute("role", "img");
 	figure.id = "chart-" + chart.id;
 	figure.append(held.caption, held.canvas);
@@ -267,14 +312,16 @@ function isSame(wanted) {
 }
 
 function drawCharts(anew) {
-	const wanted = charts();
+	const wanted = charts(), row = pointedAgo === null ? -1 : Math.max(0, trail.unix_s.length - 1 - pointedAgo);
 	if (anew || !isSame(wanted))
 		makeCharts(wanted);
 	for (const chart of wanted) {
 		const held = drawn.get(chart.id);
 		held.chart = chart;
 		held.graph.updateOptions(changingOptions(chart));
-		showLegend(held, -1);
+		if (row >= 0)
+			held.graph.setSelection(row);
+		showLegend(held, row);
 		describe(held);
 	}
 }

@@ -25,7 +25,7 @@ function readAxis(json) {
 	const breaks = breaksOf(from, to);
 	for (const segment of segments.slice(1))
 		breaks.add(lastNotAbove(from, segment.from));
-	return { n: from.length, from, to, segments, breaks, length: json.length_s };
+	return { n: from.length, from, to, segments, sleeps: json.sleeps || [], breaks, length: json.length_s };
 }
 
 function readSeries(json) {

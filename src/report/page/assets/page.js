@@ -18,6 +18,38 @@ function whenReady(start) {
 /* Told when colours change: pictures on canvas have to be drawn again. */
 const onColours = [];
 
+const colours = new Map();
+onColours.push(() => colours.clear());
+
+function colourOf(name) {
+	if (!colours.has(name))
+		colours.set(name, getComputedStyle(root).getPropertyValue("--" + name).trim());
+	return colours.get(name);
+}
+
+/* What fills an area that is estimated, in charts of all pages. */
+const hatches = new Map();
+onColours.push(() => hatches.clear());
+
+function hatchOf(context, colour) {
+	if (hatches.has(colour))
+		return hatches.get(colour);
+	const tile = document.createElement("canvas");
+	tile.width = tile.height = 8;
+	const pen = tile.getContext("2d");
+	pen.strokeStyle = colour;
+	pen.lineWidth = 1.6;
+	pen.beginPath();
+	for (const shift of [-8, 0, 8]) {
+		pen.moveTo(shift, 8);
+		pen.lineTo(shift + 8, 0);
+	}
+	pen.stroke();
+	const pattern = context.createPattern(tile, "repeat");
+	hatches.set(colour, pattern);
+	return pattern;
+}
+
 function isDark() {
 	const chosen = root.dataset.theme;
 	return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;

@@ -1,37 +1,6 @@
 /* Charts on a canvas. What is measured is plain; what is estimated is hatched. Each bucket is a step: its mean over its time. */
 const SERIES_COLOURS = 8;
 
-const colours = new Map();
-onColours.unshift(() => colours.clear());
-
-function colourOf(name) {
-	if (!colours.has(name))
-		colours.set(name, getComputedStyle(root).getPropertyValue("--" + name).trim());
-	return colours.get(name);
-}
-
-const hatches = new Map();
-onColours.unshift(() => hatches.clear());
-
-function hatchOf(context, colour) {
-	if (hatches.has(colour))
-		return hatches.get(colour);
-	const tile = document.createElement("canvas");
-	tile.width = tile.height = 8;
-	const pen = tile.getContext("2d");
-	pen.strokeStyle = colour;
-	pen.lineWidth = 1.6;
-	pen.beginPath();
-	for (const shift of [-8, 0, 8]) {
-		pen.moveTo(shift, 8);
-		pen.lineTo(shift + 8, 0);
-	}
-	pen.stroke();
-	const pattern = context.createPattern(tile, "repeat");
-	hatches.set(colour, pattern);
-	return pattern;
-}
-
 /* First and one after the last bucket of what is shown. */
 function bucketRange(axis, shown) {
 	const first = Math.max(0, lastNotAbove(axis.from, shown[0]));

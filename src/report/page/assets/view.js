@@ -9,7 +9,8 @@ class View {
 		this.time = new TimeWindow(model.axis);
 		box.tabIndex = 0;
 		box.setAttribute("role", "group");
-		box.setAttribute("aria-label", "Charts over time, one cursor and one zoom for all. " + KEYS_TOLD);
+		box.setAttribute("aria-label", "Charts over time, one cursor and one zoom for all");
+		box.setAttribute("aria-describedby", "view-help");
 		this.makeTools();
 		this.stack = element("div", "stack");
 		this.cursor = element("div", "cursor");
@@ -71,13 +72,14 @@ class View {
 		this.shown = element("span", "shown");
 		this.shown.setAttribute("role", "status");
 		this.told = element("span", "told");
-		const help = add("?", KEYS_TOLD, () => {
+		const help = add("?", "Help: mouse and keys", () => {
 			this.help.hidden = !this.help.hidden;
 			help.setAttribute("aria-expanded", String(!this.help.hidden));
 		});
 		help.setAttribute("aria-expanded", "false");
 		tools.append(this.shown, this.told);
 		this.help = element("p", "faint small", KEYS_TOLD);
+		this.help.id = "view-help";
 		this.help.hidden = true;
 		this.box.append(tools, this.help);
 	}

@@ -1,0 +1,88 @@
+/* The flame graph as a picture that answers: as wide as there is room, letters as large as elsewhere, a click on a block shows what is
+ * inside of it. Its boxes are those of the still picture. */
+const FLAME_LETTER = 6.3, FLAME_LEAST = 30; // pixels: of a letter on average; of a box that has room for some
+
+class Flame {
+	constructor(svg) {
+		this.svg = svg;
+		[, , this.width, this.height] = svg.getAttribute("viewBox").split(" ").map(Number);
+		this.boxes = Array.from(svg.querySelectorAll("g"), (g) => this.read(g));
+		this.whole = this.boxes[0];
+		this.shown = this.whole;
+		svg.setAttribute("role", "group");
+		svg.parentElement.classList.add("flame");
+		svg.parentElement.nextElementSibling.append(" A click on a bar, or Enter, shows what is inside of it; Escape shows all.");
+		this.fit();
+		new ResizeObserver(() => this.fit()).observe(svg.parentElement);
+		addEventListener("beforeprint", () => this.place(this.whole, this.width));
+		addEventListener("afterprint", () => this.fit());
+	}
+
+	read(g) {
+		const rect = g.querySelector("rect"), title = g.querySelector("title"), told = title.textContent, colon = told.lastIndexOf(": ");
+		const number = (name) => Number(rect.getAttribute(name));
+		const text = g.querySelector("text") || document.createElementNS(this.svg.namespaceURI, "text");
+		const box = { g, rect, text, name: told.slice(0, colon), figures: told.slice(colon + 2), x: number("x"), w: number("width") };
+		if (!text.parentNode) {
+			text.setAttribute("class", "c-ink");
+			text.setAttribute("y", number("y") + 13);
+			text.setAttribute("font-size", 11);
+			g.append(text);
+		}
+		title.remove(); // its place is taken by a tip that comes at once
+		g.setAttribute("role", "button");
+		g.setAttribute("aria-label", told);
+		g.addEventListener("click", () => this.choose(box));
+		g.addEventListener("keydown", (event) => this.key(event, box));
+		g.addEventListener("pointermove", (event) => showTip(event.clientX, event.clientY, box.name, [box.figures]));
+		g.addEventListener("pointerleave", hideTip);
+		return box;
+	}
+
+	/* A second click on what fills the picture shows all again. */
+	choose(box) {
+		this.shown = box === this.shown ? this.whole : box;
+		hideTip();
+		this.fit();
+	}
+
+	key(event, box) {
+		if (event.key === "Enter" || event.key === " ")
+			this.choose(box);
+		else if (event.key === "Escape")
+			this.choose(this.whole);
+		else
+			return;
+		event.preventDefault();
+	}
+
+	fit() {
+		const width = this.svg.parentElement.clientWidth;
+		if (width > 0)
+			this.place(this.shown, width);
+	}
+
+	/* `shown` over the whole of the width: what is around it fills its row as well, what is beside it is gone. */
+	place(shown, width) {
+		this.svg.setAttribute("viewBox", `0 0 ${width} ${this.height}`);
+		const scale = width / (shown === this.whole ? this.width : shown.w);
+		for (const box of this.boxes) {
+			const left = Math.max(0, (box.x - shown.x) * scale), right = Math.min(width, (box.x + box.w - shown.x) * scale);
+			const isSeen = right - left > 0.2, most = right - left < FLAME_LEAST ? 0 : Math.floor((right - left - 8) / FLAME_LETTER);
+			box.g.toggleAttribute("hidden", !isSeen);
+			if (!isSeen)
+				continue;
+			box.rect.setAttribute("x", left);
+			box.rect.setAttribute("width", right - left);
+			box.text.setAttribute("x", left + 4);
+			box.text.textContent = box.name.length > most ? (most > 2 ? box.name.slice(0, most - 1) + "…" : "") : box.name;
+			box.g.tabIndex = most > 0 ? 0 : -1;
+		}
+	}
+}
+
+whenReady(() => {
+	const svg = document.querySelector("#flame ~ .picture svg");
+	if (svg)
+		new Flame(svg);
+});
