@@ -49,23 +49,24 @@ static double gauge(const struct run *run, enum run_metric metric, size_t sample
 	return value_to_double(run->values[metric][sample], 1);
 }
 
-static void memory_and_threads(const struct run *run, size_t i, struct ram_tracker *ram, struct columns *columns)
+static void keep_larger(double *max, double value)
 {
-	double *const *out = columns->values;
+	if (value > *max || isnan(*max))
+		*max = value;
+}
+
+static void memory(const struct run *run, size_t i, struct ram_tracker *ram, struct columns *columns)
+{
 	int64_t sample[RUN_COUNT];
 	for (size_t m = 0; m < RUN_COUNT; m++)
 		sample[m] = run->values[m][i];
 	struct ram_values values[RAM_GROUPS];
 	ram_next(ram, sample, values);
 	for (size_t g = 0; g < RAM_GROUPS; g++) {
-		out[COLUMN_MAIN_RAM + g][i] = values[g].total_bytes;
-		columns->private_bytes[g][i] = values[g].private_bytes;
-		columns->shared_bytes[g][i] = values[g].shared_bytes;
+		columns->ram[g][i] = values[g].total_bytes;
+		keep_larger(&columns->private_max_bytes[g], values[g].private_bytes);
+		keep_larger(&columns->shared_max_bytes[g], values[g].shared_bytes);
 	}
-	out[COLUMN_SYSTEM_RAM][i] = gauge(run, RUN_SYSTEM_MEMORY, i);
-	out[COLUMN_MAIN_THREADS][i] = gauge(run, RUN_MAIN_THREADS, i);
-	out[COLUMN_DESCENDANTS_THREADS][i] = gauge(run, RUN_DESCENDANTS_THREADS, i);
-	out[COLUMN_COMBINED_THREADS][i] = out[COLUMN_MAIN_THREADS][i] + out[COLUMN_DESCENDANTS_THREADS][i];
 }
 
 static size_t next_known(const int64_t *values, size_t from, size_t end)
@@ -75,8 +76,7 @@ static size_t next_known(const int64_t *values, size_t from, size_t end)
 	return from;
 }
 
-struct cpu_series { // what a column is made of
-	enum column column;
+struct cpu_series { // what a column of percent is made of
 	enum run_metric counter;
 	enum run_metric bound; // of the machine its idle time, else how many threads there were
 };
@@ -139,43 +139,23 @@ static void percent_series(const struct run *run, struct slice samples, const st
 		out[last] = short_run_percent(run, series, base, last);
 }
 
-static void add_hardware(double *out, const double *sum, size_t n, double cores)
+static void cpu(const struct run *run, const struct columns *columns)
 {
-	for (size_t i = 0; i < n; i++)
-		out[i] = sum[i] / cores;
-}
-
-static void cpu(const struct run *run, double *const *out)
-{
-	static const struct cpu_series series[] = {
-		{COLUMN_CPU_SYSTEM_SUM, RUN_SYSTEM_BUSY, RUN_SYSTEM_IDLE},
-		{COLUMN_CPU_MAIN_SUM, RUN_MAIN_CPU, RUN_MAIN_THREADS},
-		{COLUMN_CPU_DESCENDANTS_SUM, RUN_DESCENDANTS_CPU, RUN_DESCENDANTS_THREADS},
+	const struct {
+		struct cpu_series of;
+		double *out;
+	} series[] = {
+		{{RUN_SYSTEM_BUSY, RUN_SYSTEM_IDLE}, columns->system_percent},
+		{{RUN_MAIN_CPU, RUN_MAIN_THREADS}, columns->main_percent},
+		{{RUN_DESCENDANTS_CPU, RUN_DESCENDANTS_THREADS}, columns->descendants_percent},
 	};
 	for (size_t k = 0; k < ARRAY_SIZE(series); k++) {
 		for (size_t i = 0; i < run->n; i++)
-			out[series[k].column][i] = (double)NAN;
+			series[k].out[i] = (double)NAN;
 		for (size_t s = 0; s < run->n_segments; s++)
-			percent_series(run, slice_samples(run, s), &series[k], out[series[k].column]);
+			percent_series(run, slice_samples(run, s), &series[k].of, series[k].out);
 	}
-	for (size_t i = 0; i < run->n; i++)
-		out[COLUMN_CPU_COMBINED_SUM][i] = out[COLUMN_CPU_MAIN_SUM][i] + out[COLUMN_CPU_DESCENDANTS_SUM][i];
-	double cores = run_fact_double(run, FACT_CORES), expected = run_fact_double(run, FACT_EXPECTED_CORES);
-	add_hardware(out[COLUMN_CPU_SYSTEM_HARDWARE], out[COLUMN_CPU_SYSTEM_SUM], run->n, cores);
-	add_hardware(out[COLUMN_CPU_MAIN_HARDWARE], out[COLUMN_CPU_MAIN_SUM], run->n, expected);
-	add_hardware(out[COLUMN_CPU_DESCENDANTS_HARDWARE], out[COLUMN_CPU_DESCENDANTS_SUM], run->n, expected);
-	add_hardware(out[COLUMN_CPU_COMBINED_HARDWARE], out[COLUMN_CPU_COMBINED_SUM], run->n, expected);
 }
-
-static const struct {
-	enum column column;
-	enum device_metric metric;
-} gpu_sums[] = {
-	{COLUMN_MAIN_GPU_RAM, DEVICE_MAIN_MEMORY},
-	{COLUMN_COMBINED_GPU_RAM, DEVICE_TARGET_MEMORY},
-	{COLUMN_SYSTEM_GPU_RAM, DEVICE_MEMORY_USED},
-	{COLUMN_GPU_SUM, DEVICE_UTILIZATION},
-};
 
 static size_t next_sample(const struct run_device *device, size_t row)
 {
@@ -186,62 +166,100 @@ static size_t next_sample(const struct run_device *device, size_t row)
 }
 
 // Adds the device's samples to those of the run, each to the nearest in time.
-static void add_gpu(const struct run *run, const struct run_device *device, double *const *out)
+static void add_gpu(const struct run *run, const struct run_device *device, const struct columns *columns)
 {
+	const struct {
+		enum device_metric metric;
+		double *sum;
+	} sums[] = {
+		{DEVICE_MAIN_MEMORY, columns->main_gpu_ram},
+		{DEVICE_TARGET_MEMORY, columns->combined_gpu_ram},
+		{DEVICE_MEMORY_USED, columns->system_gpu_ram},
+		{DEVICE_UTILIZATION, columns->gpu_percent},
+	};
 	size_t at = 0, next = next_sample(device, 0);
 	for (size_t i = 0; i < run->n; i++) {
 		for (; next < device->n &&
 			llabs(device->t_ns[next] - run->t_ns[i]) <= llabs(device->t_ns[at] - run->t_ns[i]);
 			next = next_sample(device, next))
 			at = next;
-		for (size_t k = 0; k < ARRAY_SIZE(gpu_sums); k++)
-			out[gpu_sums[k].column][i] += device->n > 0
-				? value_to_double(device->values[gpu_sums[k].metric][at], 1)
-				: (double)NAN;
+		for (size_t k = 0; k < ARRAY_SIZE(sums); k++)
+			sums[k].sum[i] += device->n > 0 ? value_to_double(device->values[sums[k].metric][at], 1)
+							: (double)NAN;
 	}
 }
 
-static void gpus(const struct run *run, double *const *out)
+static void gpus(const struct run *run, struct columns *columns)
 {
-	size_t n_gpus = 0;
 	for (size_t d = 0; d < run->n_devices; d++) {
 		if (run->devices[d].kind != DOMAIN_GPU)
 			continue;
-		add_gpu(run, &run->devices[d], out);
-		n_gpus++;
-	}
-	for (size_t i = 0; i < run->n; i++) {
-		out[COLUMN_DESCENDANTS_GPU_RAM][i] = out[COLUMN_COMBINED_GPU_RAM][i] - out[COLUMN_MAIN_GPU_RAM][i];
-		out[COLUMN_GPU_HARDWARE][i] = n_gpus > 0 ? out[COLUMN_GPU_SUM][i] / (double)n_gpus : 0;
+		add_gpu(run, &run->devices[d], columns);
+		columns->n_gpus++;
 	}
 }
 
-static int allocate(struct arena *arena, size_t n, double **ret_values)
+static bool allocate(const struct run *run, struct arena *arena, struct columns *columns)
 {
-	*ret_values = arena_alloc(arena, n, sizeof(double));
-	return *ret_values != NULL ? 0 : -ENOMEM;
+	double **const all[] = {&columns->ram[RAM_MAIN], &columns->ram[RAM_DESCENDANTS], &columns->ram[RAM_COMBINED],
+		&columns->system_percent, &columns->main_percent, &columns->descendants_percent, &columns->main_gpu_ram,
+		&columns->combined_gpu_ram, &columns->system_gpu_ram, &columns->gpu_percent};
+	for (size_t c = 0; c < ARRAY_SIZE(all); c++) {
+		*all[c] = arena_alloc(arena, run->n, sizeof(double));
+		if (*all[c] == NULL)
+			return false;
+	}
+	for (size_t g = 0; g < RAM_GROUPS; g++)
+		columns->private_max_bytes[g] = columns->shared_max_bytes[g] = (double)NAN;
+	return true;
 }
 
 int columns_make(const struct run *run, struct arena *arena, struct columns *ret_columns)
 {
-	struct columns columns;
-	int r = 0;
-	for (size_t c = 0; c < COLUMN_COUNT; c++)
-		r |= allocate(arena, run->n, &columns.values[c]);
-	for (size_t g = 0; g < RAM_GROUPS; g++)
-		r |= allocate(arena, run->n, &columns.private_bytes[g]) |
-			allocate(arena, run->n, &columns.shared_bytes[g]);
-	if (r != 0)
+	struct columns columns = {.run = run,
+		.cores = run_fact_double(run, FACT_CORES),
+		.expected_cores = run_fact_double(run, FACT_EXPECTED_CORES)};
+	if (!allocate(run, arena, &columns))
 		return -ENOMEM;
 	struct ram_tracker ram;
 	ram_init(&ram);
 	for (size_t i = 0, segment = 0; i < run->n; i++) {
 		for (; segment < run->n_segments && slice_samples(run, segment).begin <= i; segment++)
 			ram_init(&ram); // other processes: nothing is carried over
-		memory_and_threads(run, i, &ram, &columns);
+		memory(run, i, &ram, &columns);
 	}
-	cpu(run, columns.values);
-	gpus(run, columns.values);
+	cpu(run, &columns);
+	gpus(run, &columns);
 	*ret_columns = columns;
 	return 0;
+}
+
+static void cpu_at(const struct columns *columns, size_t i, double *out)
+{
+	out[COLUMN_CPU_SYSTEM_SUM] = columns->system_percent[i];
+	out[COLUMN_CPU_MAIN_SUM] = columns->main_percent[i];
+	out[COLUMN_CPU_DESCENDANTS_SUM] = columns->descendants_percent[i];
+	out[COLUMN_CPU_COMBINED_SUM] = out[COLUMN_CPU_MAIN_SUM] + out[COLUMN_CPU_DESCENDANTS_SUM];
+	out[COLUMN_CPU_SYSTEM_HARDWARE] = out[COLUMN_CPU_SYSTEM_SUM] / columns->cores;
+	out[COLUMN_CPU_MAIN_HARDWARE] = out[COLUMN_CPU_MAIN_SUM] / columns->expected_cores;
+	out[COLUMN_CPU_DESCENDANTS_HARDWARE] = out[COLUMN_CPU_DESCENDANTS_SUM] / columns->expected_cores;
+	out[COLUMN_CPU_COMBINED_HARDWARE] = out[COLUMN_CPU_COMBINED_SUM] / columns->expected_cores;
+}
+
+void columns_at(const struct columns *columns, size_t i, double ret_values[COLUMN_COUNT])
+{
+	double *out = ret_values;
+	for (size_t g = 0; g < RAM_GROUPS; g++)
+		out[COLUMN_MAIN_RAM + g] = columns->ram[g][i];
+	out[COLUMN_SYSTEM_RAM] = gauge(columns->run, RUN_SYSTEM_MEMORY, i);
+	out[COLUMN_MAIN_GPU_RAM] = columns->main_gpu_ram[i];
+	out[COLUMN_COMBINED_GPU_RAM] = columns->combined_gpu_ram[i];
+	out[COLUMN_DESCENDANTS_GPU_RAM] = out[COLUMN_COMBINED_GPU_RAM] - out[COLUMN_MAIN_GPU_RAM];
+	out[COLUMN_SYSTEM_GPU_RAM] = columns->system_gpu_ram[i];
+	out[COLUMN_GPU_SUM] = columns->gpu_percent[i];
+	out[COLUMN_GPU_HARDWARE] = columns->n_gpus > 0 ? out[COLUMN_GPU_SUM] / columns->n_gpus : 0;
+	out[COLUMN_MAIN_THREADS] = gauge(columns->run, RUN_MAIN_THREADS, i);
+	out[COLUMN_DESCENDANTS_THREADS] = gauge(columns->run, RUN_DESCENDANTS_THREADS, i);
+	out[COLUMN_COMBINED_THREADS] = out[COLUMN_MAIN_THREADS] + out[COLUMN_DESCENDANTS_THREADS];
+	cpu_at(columns, i, out);
 }

@@ -39,9 +39,16 @@ enum column_scale { COLUMN_PLAIN, COLUMN_RAM, COLUMN_GPU_RAM }; // the latter tw
 const char *column_name(enum column column); // as in the tracking file
 enum column_scale column_scale(enum column column);
 
+/* What takes more than one sample to know, a number for each sample; the other columns are made of these and of the run. */
 struct columns {
-	double *values[COLUMN_COUNT]; // each as long as the run's samples; bytes, percent, threads; NaN unknown
-	double *private_bytes[RAM_GROUPS], *shared_bytes[RAM_GROUPS]; // the two parts of RAM
+	const struct run *run;
+	double *ram[RAM_GROUPS]; // bytes; NaN unknown, here and below
+	double *system_percent, *main_percent, *descendants_percent;
+	double *main_gpu_ram, *combined_gpu_ram, *system_gpu_ram, *gpu_percent;
+	double private_max_bytes[RAM_GROUPS], shared_max_bytes[RAM_GROUPS]; // the two parts of RAM
+	double cores, expected_cores, n_gpus;
 };
 
 int columns_make(const struct run *run, struct arena *arena, struct columns *ret_columns); // -ENOMEM
+// All columns at one of the run's samples: bytes, percent, threads; NaN unknown.
+void columns_at(const struct columns *columns, size_t sample, double ret_values[COLUMN_COUNT]);

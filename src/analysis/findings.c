@@ -60,40 +60,54 @@ static void carbon(const struct run *run, struct findings *findings)
 
 static void overall(const struct run *run, const struct columns *columns, struct findings *findings)
 {
-	for (size_t c = 0; c < COLUMN_COUNT; c++) {
-		struct tally tally = {0};
-		for (size_t i = 0; i < run->n; i++)
-			tally_add(&tally, columns->values[c][i]);
-		findings->overall[c] = tally_value_stats(&tally);
+	struct tally tallies[COLUMN_COUNT] = {0};
+	double row[COLUMN_COUNT];
+	for (size_t i = 0; i < run->n; i++) {
+		columns_at(columns, i, row);
+		for (size_t c = 0; c < COLUMN_COUNT; c++)
+			tally_add(&tallies[c], row[c]);
 	}
+	for (size_t c = 0; c < COLUMN_COUNT; c++)
+		findings->overall[c] = tally_value_stats(&tallies[c]);
+}
+
+static int energies(const struct run *run, struct findings *findings)
+{
+	struct windows *windows = arena_alloc(findings->times_arena, 1, sizeof(*windows));
+	struct metering *metering = arena_alloc(findings->times_arena, 1, sizeof(*metering));
+	if (windows == NULL || metering == NULL || windows_make(run, findings->times_arena, windows) < 0 ||
+		domains_make(findings, windows, findings->times_arena, metering) < 0)
+		return -ENOMEM;
+	findings->windows = windows;
+	findings->metering = metering;
+	findings->self_energy_j = findings->ledger.wattle_j;
+	carbon(run, findings);
+	return 0;
 }
 
 static int make(const struct run *run, struct arena *scratch, struct findings *findings)
 {
-	struct windows windows;
 	struct columns columns;
-	struct metering metering;
 	findings->duration_s = run_duration_s(run);
 	findings->complete = is_complete(run);
 	footer_figures(run, findings);
 	memory(run, findings);
 	stats_run_metrics(run, findings->run_metrics);
+	// Energies first: what they need for a while is gone again when the columns come.
 	if (stats_user_metrics(run, findings->arena, &findings->user_metrics, &findings->n_user_metrics) < 0 ||
-		windows_make(run, scratch, &windows) < 0 || columns_make(run, scratch, &columns) < 0 ||
-		domains_make(findings, &windows, scratch, &metering) < 0 || gpus_make(findings) < 0)
+		energies(run, findings) < 0 || gpus_make(findings) < 0 || columns_make(run, scratch, &columns) < 0)
 		return -ENOMEM;
-	findings->self_energy_j = findings->ledger.wattle_j;
-	carbon(run, findings);
-	usage_make(findings, &columns, &findings->usage);
 	overall(run, &columns, findings);
-	return blocks_make(findings, &columns, &windows, &metering, scratch);
+	usage_make(findings, &columns, &findings->usage);
+	return blocks_make(findings, &columns, findings->windows, findings->metering, scratch);
 }
 
 int findings_make(const struct run *run, struct findings *ret_findings)
 {
-	struct findings findings = {.run = run, .arena = arena_new()};
+	struct findings findings = {.run = run, .arena = arena_new(), .times_arena = arena_new()};
 	struct arena *scratch = arena_new();
-	int r = findings.arena != NULL && scratch != NULL ? make(run, scratch, &findings) : -ENOMEM;
+	bool ready = findings.arena != NULL && findings.times_arena != NULL && scratch != NULL;
+	int r = ready ? make(run, scratch, &findings) : -ENOMEM;
 	arena_free(scratch);
 	if (r < 0)
 		findings_finish(&findings);
@@ -102,8 +116,17 @@ int findings_make(const struct run *run, struct findings *ret_findings)
 	return r;
 }
 
+void findings_forget_times(struct findings *findings)
+{
+	arena_free(findings->times_arena);
+	findings->times_arena = NULL;
+	findings->windows = NULL;
+	findings->metering = NULL;
+}
+
 void findings_finish(struct findings *findings)
 {
+	findings_forget_times(findings);
 	arena_free(findings->arena);
 	*findings = (struct findings){0};
 }

@@ -153,9 +153,18 @@ struct findings {
 
 	double self_cpu_s, self_cpu_percent, self_energy_j;
 	int64_t self_max_rss_bytes, self_wakeups;
+
+	/* The energies along the time, for charts, traces and spans, which would have to make them anew: some 100 bytes for a window
+	 * of a tenth of a second, and again for each domain. findings_forget_times drops them sooner than the rest. */
+	const struct windows *windows;
+	const struct metering *metering; // as domains
+	struct arena *times_arena;       // owns both
+
 	struct arena *arena; // owns what is pointed to here, but for run
 };
 
 // -ENOMEM only. `run` must outlive the findings.
 int findings_make(const struct run *run, struct findings *ret_findings);
+// Afterwards no charts, traces or energies of single spans can be made of them; all figures stay.
+void findings_forget_times(struct findings *findings);
 void findings_finish(struct findings *findings);

@@ -55,31 +55,14 @@ double stats_max(const int64_t *values, size_t n)
 	return value_to_double(max, 1);
 }
 
-double stats_max_double(const double *values, size_t n)
-{
-	double max = (double)NAN;
-	for (size_t i = 0; i < n; i++)
-		if (values[i] > max || isnan(max))
-			max = values[i];
-	return max;
-}
-
-double stats_mean_double(const double *values, size_t n)
-{
-	struct tally tally = {0};
-	for (size_t i = 0; i < n; i++)
-		tally_add(&tally, values[i]);
-	return tally_value_stats(&tally).mean;
-}
-
 void stats_run_metrics(const struct run *run, struct stats ret_stats[RUN_COUNT])
 {
-	for (size_t m = 0; m < RUN_COUNT; m++) {
-		struct tally tally = {0};
-		for (size_t i = 0; i < run->n; i++)
-			tally_add(&tally, value_to_double(run->values[m][i], 1));
-		ret_stats[m] = tally_stats(&tally);
-	}
+	struct tally tallies[RUN_COUNT] = {0};
+	for (size_t i = 0; i < run->n; i++)
+		for (size_t m = 0; m < RUN_COUNT; m++)
+			tally_add(&tallies[m], value_to_double(run->values[m][i], 1));
+	for (size_t m = 0; m < RUN_COUNT; m++)
+		ret_stats[m] = tally_stats(&tallies[m]);
 }
 
 int stats_user_metrics(const struct run *run, struct arena *arena, struct user_metric_finding **ret_metrics,

@@ -15,8 +15,6 @@ struct value_stats tally_value_stats(const struct tally *tally); // std of the p
 struct stats tally_stats(const struct tally *tally);
 
 double stats_max(const int64_t *values, size_t n); // NaN: none known
-double stats_max_double(const double *values, size_t n);
-double stats_mean_double(const double *values, size_t n);
 
 // The recording's own gauges, and the program's metrics by name (in arena memory). -ENOMEM.
 void stats_run_metrics(const struct run *run, struct stats ret_stats[RUN_COUNT]);

@@ -5,19 +5,13 @@
 #include "analysis/stats.h"
 #include "base/util.h"
 
-static double column_max(const struct run *run, const struct columns *columns, enum column column)
-{
-	return stats_max_double(columns->values[column], run->n);
-}
-
-static struct unit_percentages percentages(const struct run *run, const struct columns *columns, enum column sum,
-	enum column hardware)
+static struct unit_percentages percentages(const struct value_stats *sum, const struct value_stats *hardware)
 {
 	return (struct unit_percentages){
-		.max_sum = column_max(run, columns, sum),
-		.max_hardware = column_max(run, columns, hardware),
-		.mean_sum = stats_mean_double(columns->values[sum], run->n),
-		.mean_hardware = stats_mean_double(columns->values[hardware], run->n),
+		.max_sum = sum->max,
+		.max_hardware = hardware->max,
+		.mean_sum = sum->mean,
+		.mean_hardware = hardware->mean,
 	};
 }
 
@@ -26,17 +20,18 @@ static int64_t as_count(double value)
 	return isnan(value) ? VALUE_MISSING : (int64_t)value;
 }
 
-static void cpu_usage(const struct run *run, const struct columns *c, struct resource_usage *usage)
+static void cpu_usage(const struct run *run, const struct value_stats *columns, struct resource_usage *usage)
 {
+	const struct value_stats *c = columns;
 	usage->system_core_count = run_fact_i64(run, FACT_CORES);
 	usage->expected_cores = run_fact_i64(run, FACT_EXPECTED_CORES);
-	usage->cpu_system = percentages(run, c, COLUMN_CPU_SYSTEM_SUM, COLUMN_CPU_SYSTEM_HARDWARE);
-	usage->cpu_main = percentages(run, c, COLUMN_CPU_MAIN_SUM, COLUMN_CPU_MAIN_HARDWARE);
-	usage->cpu_descendants = percentages(run, c, COLUMN_CPU_DESCENDANTS_SUM, COLUMN_CPU_DESCENDANTS_HARDWARE);
-	usage->cpu_combined = percentages(run, c, COLUMN_CPU_COMBINED_SUM, COLUMN_CPU_COMBINED_HARDWARE);
-	usage->main_threads = as_count(column_max(run, c, COLUMN_MAIN_THREADS));
-	usage->descendants_threads = as_count(column_max(run, c, COLUMN_DESCENDANTS_THREADS));
-	usage->combined_threads = as_count(column_max(run, c, COLUMN_COMBINED_THREADS));
+	usage->cpu_system = percentages(&c[COLUMN_CPU_SYSTEM_SUM], &c[COLUMN_CPU_SYSTEM_HARDWARE]);
+	usage->cpu_main = percentages(&c[COLUMN_CPU_MAIN_SUM], &c[COLUMN_CPU_MAIN_HARDWARE]);
+	usage->cpu_descendants = percentages(&c[COLUMN_CPU_DESCENDANTS_SUM], &c[COLUMN_CPU_DESCENDANTS_HARDWARE]);
+	usage->cpu_combined = percentages(&c[COLUMN_CPU_COMBINED_SUM], &c[COLUMN_CPU_COMBINED_HARDWARE]);
+	usage->main_threads = as_count(c[COLUMN_MAIN_THREADS].max);
+	usage->descendants_threads = as_count(c[COLUMN_DESCENDANTS_THREADS].max);
+	usage->combined_threads = as_count(c[COLUMN_COMBINED_THREADS].max);
 }
 
 static double max_of_sum(const struct run *run, enum run_metric a, enum run_metric b)
@@ -47,12 +42,12 @@ static double max_of_sum(const struct run *run, enum run_metric a, enum run_metr
 	return max;
 }
 
-static struct rss_values rss_values(const struct run *run, const struct columns *c, enum ram_group group)
+static struct rss_values rss_values(const struct findings *findings, const struct columns *columns, enum ram_group group)
 {
 	return (struct rss_values){
-		.total_bytes = column_max(run, c, COLUMN_MAIN_RAM + group),
-		.private_bytes = stats_max_double(c->private_bytes[group], run->n),
-		.shared_bytes = stats_max_double(c->shared_bytes[group], run->n),
+		.total_bytes = findings->overall[COLUMN_MAIN_RAM + group].max,
+		.private_bytes = columns->private_max_bytes[group],
+		.shared_bytes = columns->shared_max_bytes[group],
 	};
 }
 
@@ -74,10 +69,10 @@ static void memory_usage(const struct findings *findings, const struct columns *
 {
 	const struct run *run = findings->run;
 	usage->ram_capacity_bytes = run_fact_double(run, FACT_MEMORY_TOTAL);
-	usage->ram_system_bytes = column_max(run, c, COLUMN_SYSTEM_RAM);
-	usage->main = rss_values(run, c, RAM_MAIN);
-	usage->descendants = rss_values(run, c, RAM_DESCENDANTS);
-	usage->combined = rss_values(run, c, RAM_COMBINED);
+	usage->ram_system_bytes = findings->overall[COLUMN_SYSTEM_RAM].max;
+	usage->main = rss_values(findings, c, RAM_MAIN);
+	usage->descendants = rss_values(findings, c, RAM_DESCENDANTS);
+	usage->combined = rss_values(findings, c, RAM_COMBINED);
 	add_unseen(&usage->main, value_to_double(findings->main_peak_rss_bytes, 1),
 		stats_max(run->values[RUN_MAIN_RSS], run->n));
 	add_unseen(&usage->combined, value_to_double(findings->peak_rss_bytes, 1),
@@ -85,12 +80,12 @@ static void memory_usage(const struct findings *findings, const struct columns *
 }
 
 // Where there are no samples there is no GPU figure either, unless there is no GPU: that is known to be 0.
-static double gpu_max(const struct run *run, const struct columns *columns, enum column column, int64_t n_gpus)
+static double gpu_max(const struct value_stats *column, int64_t n_gpus)
 {
-	return n_gpus > 0 ? column_max(run, columns, column) : 0;
+	return n_gpus > 0 ? column->max : 0;
 }
 
-static void gpu_usage(const struct run *run, const struct columns *c, struct resource_usage *usage)
+static void gpu_usage(const struct run *run, const struct value_stats *columns, struct resource_usage *usage)
 {
 	int64_t n_gpus = 0;
 	double capacity_bytes = 0;
@@ -103,12 +98,12 @@ static void gpu_usage(const struct run *run, const struct columns *c, struct res
 	usage->system_gpu_count = run_fact_i64(run, FACT_GPUS_SYSTEM);
 	usage->expected_gpus = n_gpus;
 	usage->gpu_ram_capacity_bytes = capacity_bytes;
-	usage->gpu_ram_system_bytes = gpu_max(run, c, COLUMN_SYSTEM_GPU_RAM, n_gpus);
-	usage->gpu_ram_main_bytes = gpu_max(run, c, COLUMN_MAIN_GPU_RAM, n_gpus);
-	usage->gpu_ram_descendants_bytes = gpu_max(run, c, COLUMN_DESCENDANTS_GPU_RAM, n_gpus);
-	usage->gpu_ram_combined_bytes = gpu_max(run, c, COLUMN_COMBINED_GPU_RAM, n_gpus);
+	usage->gpu_ram_system_bytes = gpu_max(&columns[COLUMN_SYSTEM_GPU_RAM], n_gpus);
+	usage->gpu_ram_main_bytes = gpu_max(&columns[COLUMN_MAIN_GPU_RAM], n_gpus);
+	usage->gpu_ram_descendants_bytes = gpu_max(&columns[COLUMN_DESCENDANTS_GPU_RAM], n_gpus);
+	usage->gpu_ram_combined_bytes = gpu_max(&columns[COLUMN_COMBINED_GPU_RAM], n_gpus);
 	if (n_gpus > 0)
-		usage->gpu = percentages(run, c, COLUMN_GPU_SUM, COLUMN_GPU_HARDWARE);
+		usage->gpu = percentages(&columns[COLUMN_GPU_SUM], &columns[COLUMN_GPU_HARDWARE]);
 }
 
 /* There were descendants, but no sample met one alive: their figures are unknown, not 0. There were none at all: their
@@ -132,7 +127,7 @@ void usage_make(const struct findings *findings, const struct columns *columns, 
 	const struct run *run = findings->run;
 	*ret_usage = (struct resource_usage){.compute_time_s = run_duration_s(run)};
 	memory_usage(findings, columns, ret_usage);
-	cpu_usage(run, columns, ret_usage);
-	gpu_usage(run, columns, ret_usage);
+	cpu_usage(run, findings->overall, ret_usage);
+	gpu_usage(run, findings->overall, ret_usage);
 	settle_descendants(findings, ret_usage);
 }

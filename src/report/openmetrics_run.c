@@ -118,7 +118,7 @@ int openmetrics_run(const struct findings *findings, int64_t every_ns, struct bu
 	struct om_run w = {.findings = findings, .run = findings->run, .more = more, .data = data};
 	w.every_ms = every_ns > NS_PER_MS ? every_ns / NS_PER_MS : 1;
 	w.arena = arena_new();
-	if (w.arena == NULL || timeline_make(findings->run, w.arena, &w.timeline) < 0) {
+	if (w.arena == NULL || timeline_of(findings, w.arena, &w.timeline) < 0) {
 		arena_free(w.arena);
 		return -ENOMEM;
 	}

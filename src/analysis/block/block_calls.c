@@ -62,6 +62,9 @@ void calls_end(struct blocks_work *work, const struct open_span *open)
 
 int calls_sample(struct blocks_work *work, size_t sample)
 {
+	double row[COLUMN_COUNT];
+	if (work->n_open_blocks > 0)
+		columns_at(work->columns, sample, row);
 	for (size_t i = 0; i < work->n_open_blocks; i++) {
 		struct block_work *block = &work->blocks[work->open_blocks[i]];
 		if (block->columns == NULL)
@@ -70,7 +73,7 @@ int calls_sample(struct blocks_work *work, size_t sample)
 			return -ENOMEM;
 		block->timepoints++;
 		for (size_t c = 0; c < COLUMN_COUNT; c++)
-			tally_add(&block->columns[c], work->columns->values[c][sample]);
+			tally_add(&block->columns[c], row[c]);
 	}
 	return 0;
 }

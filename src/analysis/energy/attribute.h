@@ -50,7 +50,7 @@ struct attribution { // one domain's
 	const struct run_device *device;
 	const struct curve *curve;
 	const struct windows *windows;
-	const struct memory_use *memory;
+	const struct memory_use *memory; // while the windows are divided
 	bool active; // --attribution active
 	enum baseline baseline;
 	double idle_w, idle_error_w; // NaN unknown

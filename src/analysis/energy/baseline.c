@@ -55,8 +55,10 @@ void baseline_make(struct attribution *a)
 
 double baseline_share(const struct attribution *a, const struct window *window)
 {
+	if (isnan(a->idle_w))
+		return 0;
 	double power_w = measured_power_w(a, window);
-	if (isnan(a->idle_w) || isnan(power_w))
+	if (isnan(power_w))
 		return 0;
 	return power_w > a->idle_w ? a->idle_w / power_w : 1;
 }

@@ -149,12 +149,12 @@ static double mean_power_w(const struct findings *findings, const struct curve *
 }
 
 static int measure(struct findings *findings, struct domain_finding *domain, struct metering_domain *metering,
-	struct arena *scratch)
+	struct arena *arena)
 {
 	struct attribution *attribution = &metering->attribution;
 	const struct curve *curve = attribution->curve;
 	enum method method;
-	if (attribute(attribution, scratch, &domain->ledger, &method) < 0)
+	if (attribute(attribution, arena, &domain->ledger, &method) < 0)
 		return -ENOMEM;
 	domain->attribution = attribution_text(attribution, method, findings->arena);
 	domain->energy_j = curve_total_j(curve);
@@ -224,41 +224,61 @@ static const struct run_device **devices_for_readers(const struct run *run, stru
 }
 
 static int make_domain(struct findings *findings, const struct run_device *device, struct metering_domain *metering,
-	struct domain_finding *domain, struct arena *scratch)
+	struct domain_finding *domain, struct arena *arena)
 {
 	const struct run *run = findings->run;
-	if (curve_make(run, device, run_fact_i64(run, FACT_INTERVAL), scratch, &metering->curve) < 0)
+	if (curve_make(run, device, run_fact_i64(run, FACT_INTERVAL), arena, &metering->curve) < 0)
 		return -ENOMEM;
 	metering->attribution.device = device;
 	metering->attribution.curve = &metering->curve;
 	*domain = describe(run, device, &metering->curve);
-	return metering->curve.known ? measure(findings, domain, metering, scratch) : 0;
+	return metering->curve.known ? measure(findings, domain, metering, arena) : 0;
 }
 
-int domains_make(struct findings *findings, const struct windows *windows, struct arena *scratch,
-	struct metering *ret_metering)
+static int make_all(struct findings *findings, const struct attribution *like, struct metering *metering,
+	struct arena *arena, struct arena *scratch)
+{
+	const struct run_device **devices = devices_for_readers(findings->run, scratch);
+	if (devices == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < findings->n_domains; i++) {
+		struct metering_domain *domain = &metering->domains[i];
+		domain->attribution = *like;
+		if (make_domain(findings, devices[i], domain, &findings->domains[i], arena) < 0)
+			return -ENOMEM;
+		domain->attribution.memory = NULL; // is needed no longer
+	}
+	return 0;
+}
+
+static int divide_all(struct findings *findings, const struct windows *windows, struct metering *metering,
+	struct arena *arena, struct arena *scratch)
 {
 	const struct run *run = findings->run;
-	size_t n = run->n_devices;
-	struct metering metering = {.domains = arena_alloc(scratch, n, sizeof(*metering.domains))};
-	struct memory_use *memory = arena_alloc(scratch, 1, sizeof(*memory));
-	const struct run_device **devices = devices_for_readers(run, scratch);
-	findings->domains = arena_alloc(findings->arena, n, sizeof(*findings->domains));
-	if (metering.domains == NULL || findings->domains == NULL || memory == NULL || devices == NULL)
-		return -ENOMEM;
-	if (memory_use_make(run, scratch, memory) < 0)
+	struct memory_use memory;
+	if (memory_use_make(run, scratch, &memory) < 0)
 		return -ENOMEM;
 	const char *attribution = run_fact(run, FACT_ATTRIBUTION);
-	bool active = attribution != NULL && strcmp(attribution, "active") == 0;
+	const struct attribution like = {.run = run,
+		.windows = windows,
+		.memory = &memory,
+		.active = attribution != NULL && strcmp(attribution, "active") == 0};
+	return make_all(findings, &like, metering, arena, scratch);
+}
+
+int domains_make(struct findings *findings, const struct windows *windows, struct arena *arena,
+	struct metering *ret_metering)
+{
+	size_t n = findings->run->n_devices;
+	struct metering metering = {.domains = arena_alloc(arena, n, sizeof(*metering.domains))};
+	struct arena *scratch = arena_new();
+	findings->domains = arena_alloc(findings->arena, n, sizeof(*findings->domains));
 	findings->n_domains = n;
-	for (size_t i = 0; i < n; i++) {
-		metering.domains[i].attribution = (struct attribution){.run = run,
-			.windows = windows,
-			.memory = memory,
-			.active = active};
-		if (make_domain(findings, devices[i], &metering.domains[i], &findings->domains[i], scratch) < 0)
-			return -ENOMEM;
-	}
+	bool ready = metering.domains != NULL && findings->domains != NULL && scratch != NULL;
+	int r = ready ? divide_all(findings, windows, &metering, arena, scratch) : -ENOMEM;
+	arena_free(scratch);
+	if (r < 0)
+		return r;
 	add_up(findings, &metering);
 	*ret_metering = metering;
 	return 0;

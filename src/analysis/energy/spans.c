@@ -166,7 +166,7 @@ int spans_energy(const struct findings *findings, struct arena *arena, double **
 {
 	struct arena *scratch = arena_new();
 	struct timeline timeline;
-	int r = scratch != NULL ? timeline_make(findings->run, scratch, &timeline) : -ENOMEM;
+	int r = scratch != NULL ? timeline_of(findings, scratch, &timeline) : -ENOMEM;
 	if (r == 0)
 		r = spans_energy_along(findings, &timeline, arena, ret_energy_j, ret_error_j);
 	arena_free(scratch);

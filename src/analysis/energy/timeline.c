@@ -32,6 +32,19 @@ static size_t add_segment(struct timeline *timeline, size_t segment, size_t *win
 	return n;
 }
 
+static int make_grid(struct timeline *t, struct arena *arena)
+{
+	const struct run *run = t->run;
+	t->t_ns = arena_alloc(arena, t->windows.n + 2 * run->n_segments, sizeof(*t->t_ns));
+	t->stretches = arena_alloc(arena, run->n_segments, sizeof(*t->stretches));
+	if (t->t_ns == NULL || t->stretches == NULL)
+		return -ENOMEM;
+	size_t n = 0, window = 0;
+	for (size_t s = 0; s < run->n_segments; s++)
+		n = add_segment(t, s, &window, n);
+	return 0;
+}
+
 int timeline_make(const struct run *run, struct arena *arena, struct timeline *ret_timeline)
 {
 	struct timeline *t = ret_timeline;
@@ -42,14 +55,18 @@ int timeline_make(const struct run *run, struct arena *arena, struct timeline *r
 	// The findings point at windows, which therefore stay where they are.
 	if (domains_make(&t->findings, &t->windows, arena, &t->metering) < 0)
 		return -ENOMEM;
-	t->t_ns = arena_alloc(arena, t->windows.n + 2 * run->n_segments, sizeof(*t->t_ns));
-	t->stretches = arena_alloc(arena, run->n_segments, sizeof(*t->stretches));
-	if (t->t_ns == NULL || t->stretches == NULL)
-		return -ENOMEM;
-	size_t n = 0, window = 0;
-	for (size_t s = 0; s < run->n_segments; s++)
-		n = add_segment(t, s, &window, n);
-	return 0;
+	return make_grid(t, arena);
+}
+
+int timeline_of(const struct findings *findings, struct arena *arena, struct timeline *ret_timeline)
+{
+	if (findings->metering == NULL)
+		return -EINVAL;
+	*ret_timeline = (struct timeline){.run = findings->run,
+		.findings = *findings,
+		.metering = *findings->metering,
+		.windows = *findings->windows};
+	return make_grid(ret_timeline, arena);
 }
 
 static int64_t middle_ns(int64_t a_ns, int64_t b_ns)

@@ -17,6 +17,9 @@ struct timeline {
 };
 
 int timeline_make(const struct run *run, struct arena *arena, struct timeline *ret_timeline); // -ENOMEM
+/* The same of findings, which know the energies already and must outlive the timeline. -ENOMEM; -EINVAL after
+ * findings_forget_times. */
+int timeline_of(const struct findings *findings, struct arena *arena, struct timeline *ret_timeline);
 // The instants half way to the neighbours, or the segment's ends.
 int64_t timeline_before_ns(const struct timeline *timeline, struct slice stretch, size_t instant);
 int64_t timeline_after_ns(const struct timeline *timeline, struct slice stretch, size_t instant);

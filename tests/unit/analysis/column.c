@@ -47,8 +47,8 @@ static void check(void **state)
 	}
 	struct columns columns;
 	assert_int_equal(columns_make(&run, run.arena, &columns), 0);
-	assert_true(same(known(columns.values[COLUMN_CPU_MAIN_SUM], run.n), row->main_percent));
-	assert_true(same(known(columns.values[COLUMN_CPU_SYSTEM_SUM], run.n), row->system_percent));
+	assert_true(same(known(columns.main_percent, run.n), row->main_percent));
+	assert_true(same(known(columns.system_percent, run.n), row->system_percent));
 	arena_free(run.arena);
 }
 
