@@ -75,6 +75,15 @@ static void axis(struct jsonw *j, const struct chart_axis *axis)
 		jsonw_end_object(j);
 	}
 	jsonw_end_array(j);
+	jsonw_key(j, "sleeps");
+	jsonw_begin_array(j);
+	for (size_t i = 0; i < axis->n_sleeps; i++) {
+		jsonw_begin_object(j);
+		key_instant(j, "at_s", axis->sleeps[i].at_s);
+		key_instant(j, "slept_s", axis->sleeps[i].slept_s);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
 	jsonw_end_object(j);
 }
 

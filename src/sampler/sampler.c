@@ -82,6 +82,7 @@ void sampler_event(struct sampler *sampler, int64_t t_ns, const char *kind, cons
 	}
 	struct store_event *event = &sampler->events[sampler->n_events++];
 	event->t_ns = t_ns;
+	event->slept_ns = VALUE_MISSING;
 	text_copy(event->kind, sizeof(event->kind), kind);
 	va_list args;
 	va_start(args, format);
@@ -122,7 +123,10 @@ static bool was_suspended(struct sampler *sampler, int64_t t_ns)
 	sampler->suspended_ns = suspended_ns;
 	if (slept_ns < suspend_min_ns)
 		return false;
+	size_t n_before = sampler->n_events;
 	sampler_event(sampler, t_ns, "suspend", "the machine slept for %lld ms", (long long)(slept_ns / NS_PER_MS));
+	if (sampler->n_events > n_before)
+		sampler->events[n_before].slept_ns = slept_ns;
 	return true;
 }
 

@@ -38,6 +38,15 @@ int64_t run_fact_i64(const struct run *run, const char *key)
 	return value;
 }
 
+int64_t run_slept_ns(const struct run *run, int64_t from_ns, int64_t to_ns)
+{
+	int64_t slept_ns = 0;
+	for (size_t i = 0; i < run->n_sleeps; i++)
+		if (run->sleeps[i].t_ns > from_ns && run->sleeps[i].t_ns <= to_ns)
+			slept_ns += run->sleeps[i].slept_ns;
+	return slept_ns;
+}
+
 int64_t run_wall_ns(const struct run *run, int64_t t_ns)
 {
 	int64_t mono_ns = run->anchor_mono_ns, wall_ns = run->anchor_wall_ns;
@@ -48,5 +57,6 @@ int64_t run_wall_ns(const struct run *run, int64_t t_ns)
 		mono_ns = segment->start_ns;
 		wall_ns = segment->wall_start_ns;
 	}
-	return value_ok(mono_ns) && value_ok(wall_ns) ? wall_ns + (t_ns - mono_ns) : VALUE_MISSING;
+	return value_ok(mono_ns) && value_ok(wall_ns) ? wall_ns + (t_ns - mono_ns) + run_slept_ns(run, mono_ns, t_ns)
+						      : VALUE_MISSING;
 }

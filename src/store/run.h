@@ -58,6 +58,10 @@ struct run_event {
 	const char *kind, *text;
 };
 
+struct run_sleep { // the machine was suspended; CLOCK_MONOTONIC stood still just before t_ns
+	int64_t t_ns, slept_ns;
+};
+
 struct run_span { // a row of table span; equal names are one pointer
 	int64_t id, parent;       // ids from 1; parent VALUE_MISSING or 0: none, or unknown
 	int64_t begin_ns, end_ns; // end_ns VALUE_MISSING: never ended
@@ -100,6 +104,8 @@ struct run {
 	struct run_process_samples process_samples;
 	struct run_event *events;
 	size_t n_events;
+	struct run_sleep *sleeps;
+	size_t n_sleeps;
 	struct run_span *spans;
 	size_t n_spans;
 	struct run_user_metric *user_metrics;
@@ -121,3 +127,5 @@ double run_fact_double(const struct run *run, const char *key); // NaN if absent
 int64_t run_fact_i64(const struct run *run, const char *key);   // VALUE_MISSING if absent
 // Unix time of an instant of the run, by the clocks of the segment it lies in; VALUE_MISSING without any anchor.
 int64_t run_wall_ns(const struct run *run, int64_t t_ns);
+// How much longer it was from one instant to a later one by the clocks that go on while the machine sleeps.
+int64_t run_slept_ns(const struct run *run, int64_t from_ns, int64_t to_ns);

@@ -92,7 +92,7 @@ static int prepare_all(struct state *s)
 			"INSERT OR REPLACE INTO process (pid, start_ns, end_ns, ppid, command, "
 			"cpu_ns, max_rss_bytes, is_main, sampled) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
 	if (r == SQLITE_OK)
-		r = prepare(s, STATEMENT_EVENT, "INSERT INTO event (t_ns, kind, text) VALUES (?, ?, ?)");
+		r = prepare(s, STATEMENT_EVENT, "INSERT INTO event (t_ns, kind, text, slept_ns) VALUES (?, ?, ?, ?)");
 	return r;
 }
 
@@ -178,6 +178,7 @@ static int write_event(struct state *s, const struct store_event *event)
 	sql_bind_i64(insert, 1, shifted(s, event->t_ns));
 	sql_bind_text(insert, 2, event->kind);
 	sql_bind_text(insert, 3, event->text);
+	sql_bind_i64(insert, 4, event->slept_ns);
 	return sql_run(insert);
 }
 

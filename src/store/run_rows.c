@@ -149,6 +149,24 @@ static void fill_event(sqlite3_stmt *s, struct arena *arena, void *row)
 	event->text = text_or_empty(s, 2, arena);
 }
 
+static void fill_sleep(sqlite3_stmt *s, struct arena *arena, void *row)
+{
+	*(struct run_sleep *)row = (struct run_sleep){sql_i64(s, 0), sql_i64(s, 1)};
+}
+
+static int read_sleeps(struct run_reader *reader, struct run *run)
+{
+	static const struct rows rows = {"SELECT count(*) FROM event WHERE slept_ns > 0",
+		"SELECT t_ns, slept_ns FROM event WHERE slept_ns > 0 ORDER BY t_ns", sizeof(struct run_sleep),
+		fill_sleep};
+	void *sleeps = NULL;
+	if (!run_has_column(reader, "event", "slept_ns"))
+		return SQLITE_OK;
+	int r = read_rows(reader, &rows, &sleeps, &run->n_sleeps);
+	run->sleeps = sleeps;
+	return r;
+}
+
 int run_read_events(struct run_reader *reader, struct run *run)
 {
 	static const struct rows rows = {"SELECT count(*) FROM event",
@@ -156,7 +174,7 @@ int run_read_events(struct run_reader *reader, struct run *run)
 	void *events = NULL;
 	int r = read_rows(reader, &rows, &events, &run->n_events);
 	run->events = events;
-	return r;
+	return r == SQLITE_OK ? read_sleeps(reader, run) : r;
 }
 
 /* Table segment: the figures of the footer come by the same list that wrote them. */
@@ -215,7 +233,8 @@ int run_read_segments(struct run_reader *reader, struct run *run)
 	size_t n;
 	const struct schema_figure *figures = schema_figures(&n);
 	for (size_t i = 0; i < n; i++) // a file that an older wattle has made lacks some
-		buf_printf(&select, ", %s", run_has_column(reader, "segment", figures[i].column) ? figures[i].column : "NULL");
+		buf_printf(&select, ", %s",
+			run_has_column(reader, "segment", figures[i].column) ? figures[i].column : "NULL");
 	buf_str(&select, " FROM segment ORDER BY id");
 	const struct rows rows = {"SELECT count(*) FROM segment", select.data, sizeof(struct run_segment),
 		fill_segment};

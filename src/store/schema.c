@@ -115,6 +115,7 @@ static const struct schema_column columns[] = {
 	{"event", "t_ns", "INTEGER NOT NULL", "ns", "when it happened"},
 	{"event", "kind", "TEXT NOT NULL", "", "gap, wrap, reset, suspend, throttle, cap, segment, note, mark (of the program), warning, lost ..."},
 	{"event", "text", "TEXT", "", "what happened, as a sentence"},
+	{"event", "slept_ns", "INTEGER", "ns", "suspend: how long CLOCK_MONOTONIC stood still before t_ns"},
 
 	{"segment", "id", "INTEGER PRIMARY KEY NOT NULL", "", "number of the recording in this file, from 1"},
 	{"segment", "start_ns", "INTEGER NOT NULL", "ns", "when the target started"},

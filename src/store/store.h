@@ -59,6 +59,7 @@ struct store_event {
 	int64_t t_ns;
 	char kind[EVENT_KIND_SIZE]; // "gap", "wrap", "reset", "suspend", "throttle", "segment", "warning", "lost"
 	char text[EVENT_TEXT_SIZE];
+	int64_t slept_ns; // of a suspend; VALUE_MISSING else
 };
 
 /* Spans, metrics and marks, with the names that they refer to by number. */

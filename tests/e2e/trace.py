@@ -1,5 +1,7 @@
 """wattle export --format perfetto: the trace says what the run says, to the nanosecond and the joule."""
+import csv
 import dataclasses
+import io
 import json
 import math
 import resource
@@ -253,6 +255,31 @@ def clocks(room):
     clock, = export(room).clocks
     boot_ns, = room.rows("select boot_start_ns - start_ns from segment")[0]
     assert clock[BOOTTIME] - clock[MONOTONIC] == boot_ns >= 0
+
+
+def last_wall_time(room):
+    done = room.wattle("export", "run.sqlite", "--format", "csv", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    return float(list(csv.DictReader(io.StringIO(done.stdout)))[-1]["timestamp"])
+
+
+@test
+def clocks_after_a_suspend(room):
+    """CLOCK_MONOTONIC stands still while the machine sleeps: the other clocks are further on thereafter, everywhere"""
+    room.burn("cpu", "0.3")
+    run = sqlite3.connect(room.folder / "run.sqlite")
+    start, = run.execute("select start_ns from segment").fetchone()
+    sleeps = [(start + 100_000_000, 3_600 * 10**9), (start + 200_000_000, 7 * 10**9 + 1)]
+    ends = [last_wall_time(room)]
+    run.executemany("insert into event (t_ns, kind, text, slept_ns) values (?, 'suspend', 'the machine slept', ?)", sleeps)
+    run.commit()
+    awake, first, second = export(room).clocks
+    for clock, t_ns, slept_ns in ((first, sleeps[0][0], sleeps[0][1]), (second, sleeps[1][0], sleeps[0][1] + sleeps[1][1])):
+        assert clock[MONOTONIC] == t_ns
+        for other in (REALTIME, BOOTTIME):
+            assert clock[other] - clock[MONOTONIC] == awake[other] - awake[MONOTONIC] + slept_ns
+    ends.append(last_wall_time(room))
+    assert round(ends[1] - ends[0], 3) == 3607, ends
 
 
 @test

@@ -86,7 +86,7 @@ static double pause_s(const struct run *run, size_t segment)
 	const struct run_segment *s = &run->segments[segment], *before = s - 1;
 	if (!value_ok(s->wall_start_ns) || !value_ok(before->wall_start_ns))
 		return (double)NAN;
-	double pause = seconds(before->wall_start_ns, s->wall_start_ns) - segment_duration_s(before);
+	double pause = seconds(run_wall_ns(run, before->end_ns), s->wall_start_ns);
 	return pause > 0 ? pause : 0; // the clock on the wall may have been set back
 }
 
@@ -107,15 +107,25 @@ static void place_segments(const struct run *run, struct chart_axis *axis)
 	axis->length_s = at_s;
 }
 
+static void place_sleeps(const struct run *run, struct chart_axis *axis)
+{
+	for (size_t i = 0; i < run->n_sleeps; i++)
+		axis->sleeps[i] = (struct chart_sleep){.at_s = chart_axis_s(axis, run->sleeps[i].t_ns),
+			.slept_s = (double)run->sleeps[i].slept_ns / 1e9};
+	axis->n_sleeps = run->n_sleeps;
+}
+
 int axis_make(struct chart_work *work, size_t most_buckets)
 {
 	const struct run *run = work->run;
 	struct chart_axis *axis = &work->charts->axis;
 	axis->segments = arena_alloc(work->arena, run->n_segments, sizeof(*axis->segments));
 	work->buckets = arena_alloc(work->scratch, run->n_segments, sizeof(*work->buckets));
-	if (axis->segments == NULL || work->buckets == NULL)
+	axis->sleeps = arena_alloc(work->arena, run->n_sleeps, sizeof(*axis->sleeps));
+	if (axis->segments == NULL || axis->sleeps == NULL || work->buckets == NULL)
 		return -ENOMEM;
 	place_segments(run, axis);
+	place_sleeps(run, axis);
 	size_t room = 0;
 	bool at_samples = false;
 	for (size_t s = 0; s < run->n_segments; s++)
@@ -180,5 +190,9 @@ int64_t chart_axis_wall_ns(const struct chart_axis *axis, double at_s)
 	const struct chart_segment *segment = segment_at(axis, at_s);
 	if (segment == NULL || !value_ok(segment->wall_start_ns))
 		return VALUE_MISSING;
-	return segment->wall_start_ns + within_ns(segment, at_s);
+	int64_t wall_ns = segment->wall_start_ns + within_ns(segment, at_s);
+	for (size_t i = 0; i < axis->n_sleeps; i++)
+		if (axis->sleeps[i].at_s > segment->from_s && axis->sleeps[i].at_s <= at_s)
+			wall_ns += llround(axis->sleeps[i].slept_s * 1e9);
+	return wall_ns;
 }

@@ -22,11 +22,17 @@ struct chart_segment {
 	double pause_s;        // real time between the segment before and this one; 0 for the first; NaN unknown
 };
 
+struct chart_sleep { // the machine was suspended: no measured time, but time on the wall
+	double at_s, slept_s;
+};
+
 struct chart_axis {
 	size_t n;              // buckets
 	double *from_s, *to_s; // of each, ascending; to_s[i] is from_s[i + 1] but at the end of a segment
 	struct chart_segment *segments;
 	size_t n_segments;
+	struct chart_sleep *sleeps;
+	size_t n_sleeps;
 	double length_s;
 };
 

@@ -47,23 +47,37 @@ static void add_clock(struct trace *trace, enum clock_id id, int64_t t_ns)
 
 /* The trace's own time is CLOCK_MONOTONIC too, so that what a reader shows is what stands in the run file; Perfetto's choice
  * would be CLOCK_BOOTTIME. */
-static void tell_clocks(struct trace *trace, const struct run_segment *segment)
+static void tell_clocks(struct trace *trace, const struct run_segment *segment, int64_t t_ns)
 {
+	int64_t boot_ns = segment->boot_start_ns;
+	if (value_ok(boot_ns))
+		boot_ns += t_ns - segment->start_ns + run_slept_ns(trace->run, segment->start_ns, t_ns);
 	size_t packet = begin_packet(trace, SEQUENCE_NEEDS_STATE);
 	size_t snapshot = proto_begin(trace->out, PACKET_CLOCK_SNAPSHOT);
-	add_clock(trace, BUILTIN_MONOTONIC, segment->start_ns);
-	add_clock(trace, BUILTIN_REALTIME, run_wall_ns(trace->run, segment->start_ns));
-	add_clock(trace, BUILTIN_BOOTTIME, segment->boot_start_ns);
+	add_clock(trace, BUILTIN_MONOTONIC, t_ns);
+	add_clock(trace, BUILTIN_REALTIME, run_wall_ns(trace->run, t_ns));
+	add_clock(trace, BUILTIN_BOOTTIME, boot_ns);
 	proto_uint(trace->out, SNAPSHOT_PRIMARY_CLOCK, BUILTIN_MONOTONIC);
 	proto_end(trace->out, snapshot);
 	end_packet(trace, packet);
+}
+
+// CLOCK_MONOTONIC stands still while the machine sleeps: the others are further on thereafter.
+static void tell_clocks_of(struct trace *trace, const struct run_segment *segment)
+{
+	tell_clocks(trace, segment, segment->start_ns);
+	for (size_t i = 0; i < trace->run->n_sleeps; i++) {
+		int64_t t_ns = trace->run->sleeps[i].t_ns;
+		if (t_ns > segment->start_ns && t_ns <= segment->end_ns)
+			tell_clocks(trace, segment, t_ns);
+	}
 }
 
 void trace_begin(struct trace *trace)
 {
 	set_defaults(trace);
 	for (size_t i = 0; i < trace->run->n_segments; i++)
-		tell_clocks(trace, &trace->run->segments[i]);
+		tell_clocks_of(trace, &trace->run->segments[i]);
 }
 
 /* ---- tracks ---- */
