@@ -409,11 +409,11 @@ def what_stands_there_afterwards(room):
 def slow_terminals(room):
     """a refresh is a part of a screen: what has changed"""
     quiet = room.start("60", program="/bin/sleep")
-    terminal = Terminal(room, "-i", "500ms", "--pid", quiet.pid)
+    terminal = Terminal(room, "-i", "200ms", "--pid", quiet.pid)
     terminal.until(b"quit")
     first = len(terminal.shown)
-    terminal.read(1.2)
-    refreshes = len(terminal.read(3)) / 6
+    terminal.read(0.6)
+    refreshes = len(terminal.read(1.6)) / 8
     assert terminal.end(signal.SIGTERM) == 0
     print(f"# 80 x 24: {first} bytes at first, {refreshes:.0f} bytes a refresh", flush=True)
     assert 0 < refreshes < 1000, refreshes
@@ -423,12 +423,12 @@ def slow_terminals(room):
 def a_terminal_that_takes_nothing(room):
     """frames are left out, not queued, while nothing is taken, and it ends when it is asked to"""
     terminal = Terminal(room, "-i", "100ms", size=(200, 60))
-    time.sleep(2.5)
+    time.sleep(1.5)
     waiting = len(terminal.read(0.3))
-    assert waiting < 60000, waiting  # 25 frames of up to 5 kB otherwise
+    assert waiting < 35000, waiting  # 15 frames of up to 5 kB otherwise
     terminal.until(b"quit")
     terminal.read(0.3)
-    time.sleep(1.5)
+    time.sleep(1)
     os.kill(terminal.pid, signal.SIGTERM)  # also while it is held in the middle of a frame
     wait_until(lambda: os.waitpid(terminal.pid, os.WNOHANG)[0] != 0, "the end of it", seconds=5)
     os.close(terminal.fd)
