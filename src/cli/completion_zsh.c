@@ -78,6 +78,15 @@ static void add_spec(struct buf *out, const struct option *option, bool is_lette
 	buf_char(out, '\'');
 }
 
+#define PROGRAM_SPEC "(-)*:::program and its arguments: _normal"
+
+// Where the program stands behind --, options may come up to that; its spec would end them with the first word.
+static void add_program_behind_dashes(struct buf *out, const struct command *command)
+{
+	if (operands_of(command).command == TAKES_COMMAND_AFTER_DASHES)
+		buf_str(out, "\tlocal -a program\n\t(( $words[(i)--] < CURRENT )) && program=('" PROGRAM_SPEC "')\n");
+}
+
 static void add_operands(struct buf *out, const struct command *command)
 {
 	struct operands operands = operands_of(command);
@@ -90,8 +99,10 @@ static void add_operands(struct buf *out, const struct command *command)
 		add_text(out, operands.at[i].name, ":\\");
 		buf_printf(out, ":%s'", actions[operands.at[i].kind]);
 	}
-	if (operands.command != TAKES_NO_COMMAND)
-		buf_str(out, " \\\n\t\t'(-)*:::program and its arguments: _normal'");
+	if (operands.command == TAKES_COMMAND)
+		buf_str(out, " \\\n\t\t'" PROGRAM_SPEC "'");
+	else if (operands.command == TAKES_COMMAND_AFTER_DASHES)
+		buf_str(out, " \\\n\t\t$program");
 }
 
 static void begin_function(struct buf *out, const char *name)
@@ -137,6 +148,7 @@ static bool add_command(void *data, const struct command *command)
 		return true;
 	}
 	begin_function(out, command->name);
+	add_program_behind_dashes(out, command);
 	buf_str(out, "\t_arguments -s -S \\\n\t\t'(- *)--help[say what it does]'");
 	for (size_t i = 0; i < command->n_options; i++) {
 		const struct option *option = &command->options[i];

@@ -26,6 +26,9 @@ LINES = [
     ("wattle run -o x -i 100ms -- ech", {"echo"}, set()),
     ("wattle run -q cat t", {"ten.txt"}, set()),
     ("wattle cap set gpu-0 250 -- ech", {"echo"}, set()),
+    ("wattle cap set gpu-0 250 --fo", {"--for"}, set()),
+    ("wattle cap tune gpu-0 --obj", {"--objective"}, set()),
+    ("wattle cap tune gpu-0 --step s -- ech", {"echo"}, set()),
     ("wattle cap get gpu", {"gpu-0", "gpu-1"}, {"package-0"}),
     ("wattle list f", {"folder"}, {"ten.txt"}),
 ]
@@ -33,7 +36,8 @@ LINES = [
 
 def prepare(room):
     """A folder with files to complete, the program in PATH, and two GPUs."""
-    folder = room.tree("here", {"two.sqlite": "", "ten.txt": "", "net.onnx": "", "new.txt": "", "a b.sqlite": "",
+    folder = room.tree("here", {"two.sqlite": "", "ten.txt": "", "net.onnx": "", "new.txt": "", "a b.sqlite": "", "co:lon.sqlite": "",
+                                "eq=ual.sqlite": "", "-dash.sqlite": "",
                                 "folder/in.sqlite": ""})
     (room.folder / "cards").write_text("gpu\npower_mw constant 100000\nlimits_mw 100000 400000 400000 400000\n" * 2)
     for shell in ("bash", "zsh", "fish"):
@@ -169,6 +173,10 @@ def tab_in_bash(room):
         for typed, line in (("wattle report a\t", "wattle report a\\ b.sqlite "),
                             ("wattle report two.sqlite --format=js\t", "wattle report two.sqlite --format=json "),
                             ("wattle compare old=tw\t", "wattle compare old=two.sqlite "),
+                            ("wattle compare old=co:\t", "wattle compare old=co:lon.sqlite "),
+                            ("wattle report co:\t", "wattle report co:lon.sqlite "),
+                            ("wattle report eq=u\t", "wattle report eq=ual.sqlite "),
+                            ("wattle report -- -d\t", "wattle report -- -dash.sqlite "),
                             ("wattle sens\t", "wattle sensors ")):
             terminal.until(b"READY> ")
             terminal.type(typed)

@@ -1,15 +1,18 @@
 # Completion of wattle for bash, made from the tables of its --help. Installed where bash-completion looks; `wattle --completion
 # bash` prints it.
 
-# Words as the program gets them: bash cuts at = and :, and tells so only by having them as words of their own.
+# Words as the program gets them: bash cuts at = and :, and tells so only by having them as words of their own, without a
+# blank before them.
 _wattle_read_words() {
-	local i word joins=
+	local i word line=$COMP_LINE joins=
 	words=() places=()
 	for ((i = 0; i <= COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
-		if [[ ( $word == = || $joins ) && ${#words[@]} -gt 1 ]]; then
+		if [[ $line == [[:space:]]* || $i -eq 0 ]]; then joins=; elif [[ $word == [=:]* ]]; then joins=1; fi
+		line=${line#*"$word"}
+		if [[ $joins ]]; then
 			words[-1]+=$word
-			if [[ $word == = ]]; then joins=1; else joins=; fi
+			[[ $word == [=:]* ]] || joins=
 		else
 			words+=("$word") places+=("$i")
 		fi
@@ -61,7 +64,7 @@ _wattle_command_line() { # the words from place $1 on are another program's
 }
 
 _wattle() {
-	local words places cur i word command= operands=0 takes target=
+	local words places cur i word command= operands=0 takes target= dashes=
 	COMPREPLY=()
 	_wattle_read_words
 	local last=$((${#words[@]} - 1))
@@ -76,7 +79,9 @@ _wattle() {
 		elif [[ $word == -- && $takes ]]; then
 			target=${places[i + 1]}
 			break
-		elif [[ $word == -* ]]; then
+		elif [[ $word == -- ]]; then
+			dashes=1
+		elif [[ $word == -* && ! $dashes ]]; then
 			[[ $word == *=* || -z $(_wattle_value "$command" "$word") ]] || ((i++))
 		elif [[ $takes == anywhere && $operands -eq $(_wattle_count "$command") ]]; then
 			target=${places[i]}
@@ -96,11 +101,11 @@ _wattle() {
 	local value
 	if ((i > last)); then # the option before wants a value
 		_wattle_of_kind "$(_wattle_value "$command" "${words[last - 1]}")"
-	elif [[ $cur == --*=* ]]; then
+	elif [[ $cur == --*=* && ! $dashes ]]; then
 		value=$(_wattle_value "$command" "${cur%%=*}")
 		cur=${cur#*=}
 		_wattle_of_kind "$value"
-	elif [[ $cur == -* ]]; then
+	elif [[ $cur == -* && ! $dashes ]]; then
 		_wattle_names "$(_wattle_options "$command")"
 	elif [[ -z $command ]]; then
 		_wattle_names "$(_wattle_parts '')"
@@ -111,8 +116,14 @@ _wattle() {
 	else
 		_wattle_of_kind "$(_wattle_operand "$command" "$operands")"
 	fi
-	word=${COMP_WORDS[COMP_CWORD]} # where = is no end of words for bash, all of the word is replaced
-	[[ $word != *?=* ]] || COMPREPLY=("${COMPREPLY[@]/#/${word%%=*}=}")
+	# Names are of all that was typed; bash replaces what it takes for the last word.
+	local typed=${words[last]} before
+	word=${COMP_WORDS[COMP_CWORD]}
+	if [[ $word == [=:]* ]]; then before=$typed; else before=${typed%"$word"}; fi
+	for i in "${!COMPREPLY[@]}"; do
+		word=${typed%"$cur"}${COMPREPLY[i]}
+		COMPREPLY[i]=${word#"$before"}
+	done
 }
 
 complete -F _wattle wattle
