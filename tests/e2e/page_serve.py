@@ -43,6 +43,9 @@ def all_is_drawn(room):
                       "Memory", "Temperature"], titles
     server.wait_for_looks(15)
     is_quiet(page, server.url)
+    widths = page.js("return Array.from(document.querySelectorAll('.live-chart'), (chart) =>"
+                     "[chart.clientWidth, chart.querySelector('canvas').clientWidth])")
+    assert all(canvas <= frame for frame, canvas in widths), widths  # as it is opened, before its window changes
     for scheme in ("light", "dark"):
         for width in (1400, 400):
             page.colours(scheme).size(width).settle()
@@ -78,13 +81,32 @@ def keeps_up(room):
 @test
 def one_cursor(room):
     """the cursor in one chart shows the same moment in all of them, and the time of day"""
-    server = Server(room, "--interval", "60s", env=machine(room))
+    server = Server(room, "--interval", "300ms", env=machine(room))
     page = browser.open(server.url)
     near(float(page.texts("#chart-power figcaption .nowrap")[0].split()[-2]), 50, absolute=25)
     page.hover("#chart-cpu .canvas", 0.99)
     assert re.search(r"\d:\d\d:\d\d", page.text("#chart-power figcaption")), page.text("#chart-power figcaption")
+    server.wait_for_looks(server.looks() + 2)  # the mouse stands still, and so does the cursor
+    assert re.search(r"\d:\d\d:\d\d", page.text("#chart-memory figcaption")), page.text("#chart-memory figcaption")
     page.hover("h1")
     assert not re.search(r"\d:\d\d:\d\d", page.text("#chart-power figcaption"))
+
+
+@test
+def estimates_are_hatched(room):
+    """without a counter all power is a model's: areas are hatched, and say so; measured ones are neither"""
+    (room.folder / "sys").mkdir()
+    for environment, is_hatched in (({"WATTLE_SYSFS": str(room.folder / "sys")}, True), (machine(room), False)):
+        server = Server(room, "--interval", "200ms", env=environment)
+        server.wait_for_looks(3)
+        page = browser.open(server.url)
+        for chart in ("power", "whose"):
+            said = page.text(f"#chart-{chart} figcaption")
+            assert ("hatched: estimated" in said) == is_hatched, (chart, said)
+        colours = page.js("""const c = document.querySelector("#chart-power canvas"), pen = c.getContext("2d");
+            const pixels = new Uint32Array(pen.getImageData(c.width - 40, c.height / 2, 24, 1).data.buffer);
+            return new Set(pixels).size""")
+        assert colours > 2 or not is_hatched, colours  # one area there: plain it would be one colour from side to side
 
 
 @test
@@ -181,13 +203,13 @@ def no_growth(room):
     thread = threading.Thread(target=fast.serve_forever, daemon=True)
     thread.start()
     try:
-        page = browser.open(f"http://127.0.0.1:{fast.server_address[1]}/").size(700, 500)
+        page = browser.open(f"http://127.0.0.1:{fast.server_address[1]}/").size(320, 300)
         at = fast.look
-        wait_until(lambda: fast.look - at > 20, "looks", 30)
+        wait_until(lambda: fast.look - at > 15, "looks", 30)
         full, elements, at = page.heap_bytes(), page.count("*"), fast.look
-        wait_until(lambda: fast.look - at > 120, "many looks more", 60)
+        wait_until(lambda: fast.look - at > 80, "many looks more", 60)
         grown = page.heap_bytes() - full
-        # The engine itself takes 3 MB until it has settled; the rows alone of as many looks would be 12.
+        # The engine itself takes 3 MB until it has settled; the rows alone of as many looks would be 8.
         assert grown < 5 << 20, f"{grown} bytes in {fast.look - at} looks"
         near(page.count("*"), elements, relative=0.02)
         is_quiet(page, page.address)

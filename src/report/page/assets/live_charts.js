@@ -37,9 +37,11 @@ function whoseName(key, name) {
 	return key === "others_w" && trail.target_w ? "other programs" : name;
 }
 
+/* A sum is as good as the worst of its parts. */
 function whoseSeries() {
+	const isEstimated = trail.domains.some((domain) => domain.in_total && domain.provenance === "estimated");
 	return WHOSE.filter(({ key }) => trail[key] && trail[key].some((value) => value !== null))
-		.map(({ key, name, colour }) => ({ name: whoseName(key, name), colour, isEstimated: false, values: trail[key] }));
+		.map(({ key, name, colour }) => ({ name: whoseName(key, name), colour, isEstimated, values: trail[key] }));
 }
 
 function charts() {
@@ -283,26 +285,29 @@ function windowButtons() {
 	return line;
 }
 
-function makeChart(chart, grid) {
+function makeFrame(chart) {
 	const figure = element("figure", "live-chart");
-	const held = { chart, caption: element("figcaption"), canvas: element("div", "canvas"), graph: null };
+	const held = { chart, figure, caption: element("figcaption"), canvas: element("div", "canvas"), graph: null };
 	held.canvas.setAttribute("role", "img");
 	figure.id = "chart-" + chart.id;
 	figure.append(held.caption, held.canvas);
-	grid.append(figure);
-	const { file, ...changing } = changingOptions(chart);
-	held.graph = new Dygraph(held.canvas, file, { ...lasting(chart), ...changing });
 	return held;
 }
 
+/* All frames stand before the first chart is drawn, or that one would take the width of them all. */
 function makeCharts(wanted) {
 	for (const held of drawn.values())
 		held.graph.destroy();
 	drawn.clear();
-	const grid = element("div", "grid-of-charts");
-	document.getElementById("charts").replaceChildren(windowButtons(), grid);
 	for (const chart of wanted)
-		drawn.set(chart.id, makeChart(chart, grid));
+		drawn.set(chart.id, makeFrame(chart));
+	const grid = element("div", "grid-of-charts");
+	grid.append(...Array.from(drawn.values(), (held) => held.figure));
+	document.getElementById("charts").replaceChildren(windowButtons(), grid);
+	for (const held of drawn.values()) {
+		const { file, ...changing } = changingOptions(held.chart);
+		held.graph = new Dygraph(held.canvas, file, { ...lasting(held.chart), ...changing });
+	}
 }
 
 function isSame(wanted) {
