@@ -5,6 +5,8 @@
 #include "task/export_file.h"
 
 #include <stddef.h>
+#include <string.h>
+#include <unistd.h>
 
 struct values {
 	const char *format, *output, *weight;
@@ -49,6 +51,8 @@ static int run(const struct command *command, int argc, char **argv)
 		return cli_usage(command, EXIT_USAGE, "--weight is for --format folded");
 	if (values.every_ns != 0 && strcmp(values.format, "openmetrics") != 0)
 		return cli_usage(command, EXIT_USAGE, "--every is for --format openmetrics");
+	if (strcmp(values.format, "perfetto") == 0 && strcmp(values.output, "-") == 0 && isatty(STDOUT_FILENO))
+		return cli_usage(command, EXIT_USAGE, "--format perfetto is no text for a terminal: give -o FILE");
 	struct wattle_error error = {0};
 	struct export_choice choice = {values.format, values.weight, values.output, values.overwrite, values.every_ns};
 	int r = export_file(words.items[0], &choice, &error);

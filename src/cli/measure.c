@@ -191,6 +191,8 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 		r = open_stores(measure, pid, command, attached, reterr);
 	if (r == 0 && options->progress)
 		measure->progress = progress_new(&measure->options);
+	if (r == 0 && value_ok(options->steps) && options->step == NULL && !options->disable_logs)
+		cli_warn("--steps counts nothing without --step NAME, which says what a step is");
 	return r;
 }
 

@@ -98,6 +98,14 @@ def forecast(room):
 
 
 @test
+def steps_of_what(room):
+    """--steps without --step: a warning that names what is missing, and the run is measured"""
+    done = room.wattle("run", "-q", "-o", "run.sqlite", "--steps", "5", "--", "true")
+    assert done.returncode == 0 and done.stderr.count("\n") == 1 and "--step NAME" in done.stderr, done
+    assert not room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--disable-logs", "--steps", "5", "--", "true").stderr
+
+
+@test
 def steps_of_a_file(room):
     """steps that a program leaves in gpu_tracker's file are foreseen as well"""
     done = room.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv", "-o",

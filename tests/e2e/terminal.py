@@ -43,6 +43,15 @@ def colour(room):
 
 
 @test
+def no_text_for_a_terminal(room):
+    """a page and a trace are not poured into a terminal: one line that says how to get them, status 2"""
+    room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
+    for words in (["report", "run.sqlite", "--format", "html"], ["export", "run.sqlite", "--format", "perfetto", "-o", "-"]):
+        status, shown = on_terminal(room, *words)
+        assert status == 2 and shown.count("\n") == 1 and "give -o FILE" in shown, (words, shown[:300])
+
+
+@test
 def an_interactive_command(room):
     """the command reads from the terminal as its foreground program"""
     status, shown = on_terminal(room, "run", "-q", "-o", "run.sqlite", "--", "sh", "-c",
