@@ -211,7 +211,7 @@ def on_paper(room):
         assert 1 <= pages <= 2, f"{kind}: {pages} pages"
     page.open(room.folder / "training.html").colours(media="print")
     assert page.shown("button:not(th button)") == 0 and page.shown(".still svg") >= 3 and page.shown(".live") == 0
-    repeated = page.js("return ['thead', 'tfoot'].map((part) => getComputedStyle(document.querySelector(part)).display)")
+    repeated = page.js("return ['thead', 'tfoot'].map((e) => getComputedStyle(document.querySelector(e)).display)")
     assert repeated == ["table-row-group", "table-row-group"], "a sum stands at the end, not on every page"
 
 
@@ -227,7 +227,7 @@ def without_script(room):
     widths = without.js("return Array.from(document.querySelectorAll('.still > div'), (e) => e.clientWidth)")
     assert widths and min(widths) > 500, f"too small to be read: {widths}"
     lowest = without.js("return document.querySelector('.still svg path[class^=c-series]').getAttribute('class')")
-    assert lowest == "c-series-2", f"the GPU has a limit and stands below the others, as in the script's chart: {lowest}"
+    assert lowest == "c-series-2", f"the GPU has a limit and stands below the others, as the script has it: {lowest}"
     has_text_for_pictures(without)
 
 

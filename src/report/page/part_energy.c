@@ -55,7 +55,7 @@ void section_ledger(const struct part *part)
 	buf_str(part->out, "<section>\n");
 	part_title(part, "ledger", "Where the energy went");
 	buf_str(part->out, "<div class=\"beside-each-other\">\n");
-	picture(part, PICTURE_LEDGER, "ledger-", 720);
+	picture(part, PICTURE_LEDGER, "ledger-", 600);
 	part_table_begin(part, "ledger-table", NULL, columns, ARRAY_SIZE(columns), false);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		buf_printf(part->out,
