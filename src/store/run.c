@@ -41,10 +41,10 @@ int64_t run_fact_i64(const struct run *run, const char *key)
 int64_t run_slept_ns(const struct run *run, int64_t from_ns, int64_t to_ns)
 {
 	int64_t slept_ns = 0;
-	for (size_t i = 0; i < run->n_sleeps; i++)
+	for (size_t i = 0; i < run->n_sleeps && slept_ns <= RUN_SLEPT_MAX_NS; i++)
 		if (run->sleeps[i].t_ns > from_ns && run->sleeps[i].t_ns <= to_ns)
 			slept_ns += run->sleeps[i].slept_ns;
-	return slept_ns;
+	return slept_ns <= RUN_SLEPT_MAX_NS ? slept_ns : VALUE_MISSING;
 }
 
 int64_t run_wall_ns(const struct run *run, int64_t t_ns)
@@ -57,6 +57,11 @@ int64_t run_wall_ns(const struct run *run, int64_t t_ns)
 		mono_ns = segment->start_ns;
 		wall_ns = segment->wall_start_ns;
 	}
-	return value_ok(mono_ns) && value_ok(wall_ns) ? wall_ns + (t_ns - mono_ns) + run_slept_ns(run, mono_ns, t_ns)
-						      : VALUE_MISSING;
+	int64_t since_ns, slept_ns = run_slept_ns(run, mono_ns, t_ns);
+	if (!value_ok(mono_ns) || !value_ok(wall_ns) || !value_ok(slept_ns))
+		return VALUE_MISSING;
+	bool impossible = __builtin_sub_overflow(t_ns, mono_ns, &since_ns) ||
+		__builtin_add_overflow(wall_ns, since_ns, &wall_ns) ||
+		__builtin_add_overflow(wall_ns, slept_ns, &wall_ns); // of a damaged file
+	return impossible ? VALUE_MISSING : wall_ns;
 }

@@ -58,6 +58,7 @@ struct run_event {
 	const char *kind, *text;
 };
 
+#define RUN_SLEPT_MAX_NS (INT64_C(1) << 60) // nothing sleeps for 36 years
 struct run_sleep { // the machine was suspended; CLOCK_MONOTONIC stood still just before t_ns
 	int64_t t_ns, slept_ns;
 };
@@ -127,5 +128,6 @@ double run_fact_double(const struct run *run, const char *key); // NaN if absent
 int64_t run_fact_i64(const struct run *run, const char *key);   // VALUE_MISSING if absent
 // Unix time of an instant of the run, by the clocks of the segment it lies in; VALUE_MISSING without any anchor.
 int64_t run_wall_ns(const struct run *run, int64_t t_ns);
-// How much longer it was from one instant to a later one by the clocks that go on while the machine sleeps.
+// How much longer it was from one instant to a later one by the clocks that go on while the machine sleeps. VALUE_MISSING:
+// a damaged file says that it was longer than any.
 int64_t run_slept_ns(const struct run *run, int64_t from_ns, int64_t to_ns);

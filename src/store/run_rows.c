@@ -156,9 +156,10 @@ static void fill_sleep(sqlite3_stmt *s, struct arena *arena, void *row)
 
 static int read_sleeps(struct run_reader *reader, struct run *run)
 {
-	static const struct rows rows = {"SELECT count(*) FROM event WHERE slept_ns > 0",
-		"SELECT t_ns, slept_ns FROM event WHERE slept_ns > 0 ORDER BY t_ns", sizeof(struct run_sleep),
-		fill_sleep};
+#define SLEEPS "FROM event WHERE slept_ns BETWEEN 1 AND 1 << 60" // RUN_SLEPT_MAX_NS
+	static const struct rows rows = {"SELECT count(*) " SLEEPS, "SELECT t_ns, slept_ns " SLEEPS " ORDER BY t_ns",
+		sizeof(struct run_sleep), fill_sleep};
+#undef SLEEPS
 	void *sleeps = NULL;
 	if (!run_has_column(reader, "event", "slept_ns"))
 		return SQLITE_OK;
@@ -224,6 +225,26 @@ static void close_open_segments(struct run *run)
 	}
 }
 
+static const int64_t clock_max_ns = INT64_C(1) << 60; // no machine runs for 36 years; differences and sums of two stay numbers
+
+static int64_t within(int64_t low_ns, int64_t t_ns, int64_t high_ns)
+{
+	return t_ns < low_ns ? low_ns : t_ns > high_ns ? high_ns : t_ns;
+}
+
+/* Whoever reads a run relies on segments that follow each other. In a file that was damaged, or made by others, one may begin
+ * before the one before it has ended; what both claim is the earlier one's. */
+static void put_segments_in_order(struct run *run)
+{
+	int64_t low_ns = -clock_max_ns;
+	for (size_t i = 0; i < run->n_segments; i++) {
+		struct run_segment *segment = &run->segments[i];
+		segment->start_ns = within(low_ns, segment->start_ns, clock_max_ns);
+		segment->end_ns = within(segment->start_ns, segment->end_ns, clock_max_ns);
+		low_ns = segment->end_ns;
+	}
+}
+
 int run_read_segments(struct run_reader *reader, struct run *run)
 {
 	struct buf select;
@@ -242,7 +263,9 @@ int run_read_segments(struct run_reader *reader, struct run *run)
 	int r = select.failed != 0 ? SQLITE_NOMEM : read_rows(reader, &rows, &segments, &run->n_segments);
 	buf_finish(&select);
 	run->segments = segments;
-	if (r == SQLITE_OK)
+	if (r == SQLITE_OK) {
 		close_open_segments(run);
+		put_segments_in_order(run);
+	}
 	return r;
 }

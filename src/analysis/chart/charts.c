@@ -7,13 +7,6 @@
 
 enum { BUCKETS_DEFAULT = 4000 };
 
-// As the energy of a domain without a counter is integrated: energy/curve.c.
-static int64_t hole_ns(const struct run *run)
-{
-	int64_t interval_ns = run_fact_i64(run, FACT_INTERVAL);
-	return value_ok(interval_ns) && interval_ns > NS_PER_S / 5 ? 5 * interval_ns : NS_PER_S;
-}
-
 static int make(struct chart_work *work, const struct chart_limits *limits)
 {
 	static int (*const all[])(struct chart_work *) = {chart_power, chart_cpu, chart_memory, chart_gpus,
@@ -35,7 +28,7 @@ int charts_make(const struct findings *findings, const struct chart_limits *limi
 		.charts = &charts,
 		.arena = charts.arena,
 		.scratch = arena_new(),
-		.hole_ns = hole_ns(findings->run)};
+		.hole_ns = curve_hole_ns(run_fact_i64(findings->run, FACT_INTERVAL))};
 	int r = charts.arena != NULL && work.scratch != NULL ? make(&work, limits) : -ENOMEM;
 	arena_free(work.scratch);
 	if (r < 0)

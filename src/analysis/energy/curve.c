@@ -265,7 +265,7 @@ static int prepare(struct curve_builder *b, int64_t interval_ns, struct arena *a
 	const struct run_device *device = b->device;
 	enum device_metric power = has_power(device, DEVICE_POWER) ? DEVICE_POWER : DEVICE_POWER_AVERAGE;
 	b->power_mw = device->values[power];
-	b->hole_ns = value_ok(interval_ns) && interval_ns > NS_PER_S / 5 ? 5 * interval_ns : NS_PER_S;
+	b->hole_ns = curve_hole_ns(interval_ns);
 	size_t room = device->n + 2 * b->run->n_segments; // the ends of each may become points
 	*b->curve = (struct curve){
 		.t_ns = arena_alloc(arena, room, sizeof(int64_t)),

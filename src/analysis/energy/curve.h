@@ -12,6 +12,7 @@
 #include "analysis/energy/updates.h"
 #include "analysis/slice.h"
 #include "base/arena.h"
+#include "base/util.h"
 #include "store/run.h"
 
 #include <stdbool.h>
@@ -61,6 +62,12 @@ int curve_make(const struct run *run, const struct run_device *device, int64_t i
 // From power whatever the counter says; known is false if no power was read. -ENOMEM.
 int curve_make_from_power(const struct run *run, const struct run_device *device, int64_t interval_ns,
 	struct arena *arena, struct curve *ret_curve);
+// What was not read for longer is not known meanwhile, whatever comes of it: energy, charts, traces.
+static inline int64_t curve_hole_ns(int64_t interval_ns)
+{
+	bool is_slow = value_ok(interval_ns) && interval_ns > NS_PER_S / 5;
+	return !is_slow ? NS_PER_S : interval_ns < INT64_MAX / 8 ? 5 * interval_ns : INT64_MAX / 2;
+}
 /* The same at instants in ascending order, without a search for each. Begin with {.curve = curve}. */
 struct curve_walk {
 	const struct curve *curve;

@@ -49,9 +49,10 @@ static void add_clock(struct trace *trace, enum clock_id id, int64_t t_ns)
  * would be CLOCK_BOOTTIME. */
 static void tell_clocks(struct trace *trace, const struct run_segment *segment, int64_t t_ns)
 {
-	int64_t boot_ns = segment->boot_start_ns;
-	if (value_ok(boot_ns))
-		boot_ns += t_ns - segment->start_ns + run_slept_ns(trace->run, segment->start_ns, t_ns);
+	int64_t slept_ns = run_slept_ns(trace->run, segment->start_ns, t_ns), boot_ns = VALUE_MISSING;
+	if (value_ok(segment->boot_start_ns) && value_ok(slept_ns) &&
+		__builtin_add_overflow(segment->boot_start_ns, t_ns - segment->start_ns + slept_ns, &boot_ns))
+		boot_ns = VALUE_MISSING;
 	size_t packet = begin_packet(trace, SEQUENCE_NEEDS_STATE);
 	size_t snapshot = proto_begin(trace->out, PACKET_CLOCK_SNAPSHOT);
 	add_clock(trace, BUILTIN_MONOTONIC, t_ns);

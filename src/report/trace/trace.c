@@ -1,5 +1,7 @@
 #include "report/trace/trace.h"
 
+#include "analysis/energy/curve.h"
+#include "analysis/facts.h"
 #include "base/util.h"
 #include "report/trace/parts.h"
 
@@ -14,12 +16,6 @@ static uint64_t uuid_base_of(const struct run *run)
 	for (; id != NULL && *id != '\0'; id++)
 		h = (h ^ (unsigned char)*id) * 16777619;
 	return (uint64_t)((h ^ h >> 16) & 0xffff) << 18;
-}
-
-static int64_t hole_of(const struct run *run)
-{
-	int64_t interval_ns = run_fact_i64(run, "interval_ns");
-	return value_ok(interval_ns) && interval_ns > NS_PER_S / 5 ? 5 * interval_ns : NS_PER_S;
 }
 
 static int show(struct trace *trace)
@@ -48,7 +44,7 @@ int trace_perfetto(const struct findings *findings, struct buf *out, void (*more
 		.out = out,
 		.more = more,
 		.data = data,
-		.hole_ns = hole_of(findings->run),
+		.hole_ns = curve_hole_ns(run_fact_i64(findings->run, FACT_INTERVAL)),
 		.uuid_base = uuid_base_of(findings->run),
 	};
 	if (trace.arena == NULL)
