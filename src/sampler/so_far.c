@@ -56,12 +56,29 @@ void so_far_close(struct so_far *so_far)
 
 /* ---- energy ---- */
 
-/* What a counter moves by first was used during one period, of which a part may lie before the start. */
-static double before_start_uj(double step_uj, int64_t moved_ns, int64_t start_ns, int64_t period_ns)
+/* What a counter moves by first was used during one period, of which a part may lie before the start. How long its period
+ * is may turn out only later. */
+static double before_start_uj(const struct so_far_device *device, int64_t start_ns, int64_t period_ns)
 {
-	if (period_ns <= 0 || moved_ns - start_ns >= period_ns)
+	int64_t since_ns = device->first_moved_ns - start_ns;
+	if (period_ns <= 0)
+		period_ns = device->rest_ns;
+	if (period_ns <= 0 || since_ns >= period_ns)
 		return 0;
-	return step_uj * (1 - (double)(moved_ns - start_ns) / (double)period_ns);
+	return device->first_uj * (1 - (double)since_ns / (double)period_ns);
+}
+
+/* A move is seen at a tick, up to an interval late. Updates come whole periods after each other: where that lies between the
+ * tick before and this one. */
+static int64_t when_moved_ns(const struct so_far *so_far, const struct so_far_device *device, int64_t seen_ns,
+	int64_t period_ns)
+{
+	if (device->moved_ns == 0 || period_ns <= 0 || so_far->n_ticks == 0)
+		return seen_ns;
+	int64_t before_ns = so_far->ticks[(so_far->n_ticks - 1) % SO_FAR_TICKS].t_ns;
+	int64_t periods = llround((double)(seen_ns - device->moved_ns) / (double)period_ns);
+	int64_t due_ns = device->moved_ns + periods * period_ns;
+	return due_ns < before_ns ? before_ns : due_ns > seen_ns ? seen_ns : due_ns;
 }
 
 /* It was seen to move since the tick before. A counter that could be read only some time after the start is taken to have
@@ -75,7 +92,11 @@ static void note_move(struct so_far *so_far, struct so_far_device *device, doubl
 	if (is_first && is_late)
 		device->early_uj -= power_w * (double)(device->first_ns - so_far->start_ns) * 1e-3;
 	else if (is_first)
-		device->early_uj += before_start_uj(step_uj, moved_ns, so_far->start_ns, period_ns);
+		device->first_uj = step_uj;
+	else if (device->rest_ns == 0)
+		device->rest_ns = moved_ns - device->moved_ns;
+	if (is_first)
+		device->first_moved_ns = moved_ns;
 	device->power_w = power_w;
 	device->moved_ns = moved_ns;
 }
@@ -89,7 +110,8 @@ static void take_counter(struct so_far *so_far, struct so_far_device *device, co
 	if (so_far->start_ns == 0)
 		device->early_uj = total_uj; // between the first reading and the start
 	else if (total_uj > device->counted_uj)
-		note_move(so_far, device, total_uj - device->counted_uj, counter->last_change_ns, period_ns);
+		note_move(so_far, device, total_uj - device->counted_uj,
+			when_moved_ns(so_far, device, counter->last_change_ns, period_ns), period_ns);
 	if (!device->is_known)
 		device->first_ns = counter->last_t_ns;
 	device->counted_uj = total_uj;
@@ -132,8 +154,11 @@ static double used_uj(struct so_far *so_far, const struct sampler *sampler, size
 		device->first_ns <= so_far->start_ns; // a late one may have missed something
 	if (!device->is_known || !is_begun)
 		return (double)NAN;
-	double ahead = domain->has_energy ? ahead_uj(device, domain->update_period_ns, t_ns) : 0;
-	return device->counted_uj - device->early_uj + ahead;
+	if (!domain->has_energy)
+		return device->counted_uj - device->early_uj;
+	int64_t period_ns = domain->update_period_ns;
+	double early_uj = device->early_uj + before_start_uj(device, so_far->start_ns, period_ns);
+	return device->counted_uj - early_uj + ahead_uj(device, period_ns, t_ns);
 }
 
 /* ---- where steps ended ---- */

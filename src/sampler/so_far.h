@@ -22,7 +22,10 @@ struct so_far_device {
 	int64_t t_ns;      // of the power, where there is no counter
 	double power_w;    // read, or by the counter's last move
 	double counted_uj; // by the counter since the first reading, or from power
-	double early_uj;   // of it, before the start
+	double early_uj;   // of it, before the start, besides a part of the first move …
+	double first_uj;   // … which was this much; 0: none, or the counter could be read only later
+	int64_t first_moved_ns;
+	int64_t rest_ns; // from the first move to the second; 0: not known yet
 };
 
 struct so_far {
