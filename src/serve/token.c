@@ -9,8 +9,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* systemd lends credentials by an access list on a file of root's where it can: the group's bits are then that list's
+ * mask, and nobody but the service is in it. */
+static bool is_credential(const char *path)
+{
+	const char *folder = secure_getenv("CREDENTIALS_DIRECTORY");
+	size_t length = folder != NULL ? strlen(folder) : 0;
+	return length > 0 && strncmp(path, folder, length) == 0 && path[length] == '/';
+}
+
 static int check_is_secret(int fd, const char *path, struct wattle_error *reterr)
 {
+	const mode_t others = is_credential(path) ? S_IRWXO | S_IWGRP : S_IRWXO | S_IRWXG;
 	struct stat st;
 	if (fstat(fd, &st) < 0)
 		return error_set(reterr, -errno, "--token-file %.200s: %s", path, strerror(errno));
@@ -20,7 +30,7 @@ static int check_is_secret(int fd, const char *path, struct wattle_error *reterr
 	if (st.st_uid != geteuid() && st.st_uid != 0)
 		return error_set(reterr, -EACCES,
 			"--token-file %.200s: belongs to another user, who knows it; give one of your own", path);
-	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+	if ((st.st_mode & others) != 0)
 		return error_set(reterr, -EACCES,
 			"--token-file %.200s: others may read or change it; `chmod 600 %.200s` mends that", path, path);
 	return 0;

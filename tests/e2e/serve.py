@@ -4,13 +4,15 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import time
+import urllib.request
 
-from harness import Skip, main, near, test, wait_until
+from harness import TESTS, WATTLE, Skip, main, near, test, wait_until
 from serving import Server, gpus, powercap, raw
 
 TOKEN = "kq3vVUmbXhfdF0eX8aCXTVYgW6w4c1yQ"
@@ -357,6 +359,45 @@ def no_growth(room):
     assert seen > 10
     # What the trail takes until it is full: 600 looks of 6 columns and more; and the allocator's own.
     assert grown < 2 << 20, f"{grown} bytes in {seen} looks"
+
+
+@test
+def allowed_by_its_unit(room):
+    """the unit's filter of system calls allows all that it does from its start to its end, perf's counters too"""
+    tools = [shutil.which(name) for name in ("strace", "systemd-analyze")]
+    if None in tools:
+        raise Skip("strace or systemd-analyze is not installed")
+    strace, analyze = tools
+    groups = {}
+    known = subprocess.run([analyze, "syscall-filter"], capture_output=True, text=True, check=True).stdout
+    for line in known.splitlines():
+        if line.startswith("@"):
+            group = groups.setdefault(line.strip(), [])
+        elif line.startswith("    ") and not line.lstrip().startswith("#"):
+            group.append(line.strip())
+
+    def calls(name):
+        return set().union(*map(calls, groups[name])) if name in groups else {name}
+
+    allowed = set()
+    for line in (TESTS.parent / "packaging/systemd/wattle-serve.service.in").read_text().splitlines():
+        key, _, names = line.partition("=")
+        if key == "SystemCallFilter" and names.startswith("~"):
+            allowed -= set().union(*map(calls, names[1:].split()))
+        elif key == "SystemCallFilter":
+            allowed |= set().union(*map(calls, names.split()))
+    traced = room.start("-f", "-o", room.folder / "calls", WATTLE, "serve", "--listen", "127.0.0.1:0",
+                        "--interval", "100ms", program=strace,
+                        env={"WATTLE_SYSFS": str(TESTS / "machines/perf-only/sys"), "ASAN_OPTIONS": "detect_leaks=0"})
+    url = next(line for line in traced.stderr if b"serving at " in line).decode().split("serving at ")[1].split()[0]
+    for _ in range(3):
+        with urllib.request.urlopen(url + "metrics", timeout=20) as answer:
+            assert answer.status == 200
+    os.kill(int((room.folder / "calls").read_text().split(maxsplit=1)[0]), signal.SIGTERM)
+    room.finish(traced)
+    done = set(re.findall(r"^\d+ +(\w+)\(", (room.folder / "calls").read_text(), re.M))
+    # What starts a program is done before there is a filter.
+    assert "perf_event_open" in done and done - {"execve"} <= allowed, done - allowed
 
 
 @test

@@ -65,6 +65,34 @@ static void check_file(void **state)
 		assert_non_null(strstr(error.text, path));
 }
 
+static const struct credential_row {
+	const char *teaches;
+	bool is_named; // the folder of the file, as systemd names it
+	mode_t mode;
+	int result;
+} credentials[] = {
+	{"a credential that systemd lends by an access list, which shows as the group's", true, 0440, 0},
+	{"a credential that everybody may read", true, 0444, -EACCES},
+	{"a file that a group may read elsewhere", false, 0440, -EACCES},
+};
+
+static void check_credential(void **state)
+{
+	const struct credential_row *row = *state;
+	struct token token = {0};
+	struct wattle_error error = {0};
+	char path[256], folder[256];
+	file_path(path, sizeof(path));
+	snprintf(folder, sizeof(folder), "%s", path);
+	*strrchr(folder, '/') = '\0';
+	write_file(path, "s3cret\n", 7, row->mode);
+	setenv("CREDENTIALS_DIRECTORY", row->is_named ? folder : "/run/credentials/another", 1);
+	int r = token_read(&token, path, &error);
+	unsetenv("CREDENTIALS_DIRECTORY");
+	unlink(path);
+	assert_int_equal(r, row->result);
+}
+
 static void longest(void **state)
 {
 	char path[256], text[TOKEN_MAX + 2];
@@ -136,6 +164,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, files, check_file);
+	ROWS_ADD(&tests, credentials, check_credential);
 	ROWS_ADD_ONE(&tests, "the longest token, and one that is longer", longest);
 	ROWS_ADD_ONE(&tests, "no such file, and a folder", no_file);
 	ROWS_ADD(&tests, matches, check_match);
