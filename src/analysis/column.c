@@ -165,45 +165,43 @@ static size_t next_sample(const struct run_device *device, size_t row)
 	return row;
 }
 
-// Adds the device's samples to those of the run, each to the nearest in time.
-static void add_gpu(const struct run *run, const struct run_device *device, const struct columns *columns)
+static int find_rows(const struct run *run, struct arena *arena, struct column_gpu *gpu)
 {
-	const struct {
-		enum device_metric metric;
-		double *sum;
-	} sums[] = {
-		{DEVICE_MAIN_MEMORY, columns->main_gpu_ram},
-		{DEVICE_TARGET_MEMORY, columns->combined_gpu_ram},
-		{DEVICE_MEMORY_USED, columns->system_gpu_ram},
-		{DEVICE_UTILIZATION, columns->gpu_percent},
-	};
+	const struct run_device *device = gpu->device;
+	gpu->row = arena_alloc(arena, run->n, sizeof(*gpu->row));
+	if (gpu->row == NULL || device->n > UINT32_MAX)
+		return -ENOMEM;
 	size_t at = 0, next = next_sample(device, 0);
 	for (size_t i = 0; i < run->n; i++) {
 		for (; next < device->n &&
 			llabs(device->t_ns[next] - run->t_ns[i]) <= llabs(device->t_ns[at] - run->t_ns[i]);
 			next = next_sample(device, next))
 			at = next;
-		for (size_t k = 0; k < ARRAY_SIZE(sums); k++)
-			sums[k].sum[i] += device->n > 0 ? value_to_double(device->values[sums[k].metric][at], 1)
-							: (double)NAN;
+		gpu->row[i] = (uint32_t)at;
 	}
+	return 0;
 }
 
-static void gpus(const struct run *run, struct columns *columns)
+static int gpus(const struct run *run, struct arena *arena, struct columns *columns)
 {
+	columns->gpus = arena_alloc(arena, run->n_devices, sizeof(*columns->gpus));
+	if (columns->gpus == NULL)
+		return -ENOMEM;
 	for (size_t d = 0; d < run->n_devices; d++) {
 		if (run->devices[d].kind != DOMAIN_GPU)
 			continue;
-		add_gpu(run, &run->devices[d], columns);
-		columns->n_gpus++;
+		struct column_gpu *gpu = &columns->gpus[columns->n_gpus++];
+		gpu->device = &run->devices[d];
+		if (find_rows(run, arena, gpu) < 0)
+			return -ENOMEM;
 	}
+	return 0;
 }
 
 static bool allocate(const struct run *run, struct arena *arena, struct columns *columns)
 {
 	double **const all[] = {&columns->ram[RAM_MAIN], &columns->ram[RAM_DESCENDANTS], &columns->ram[RAM_COMBINED],
-		&columns->system_percent, &columns->main_percent, &columns->descendants_percent, &columns->main_gpu_ram,
-		&columns->combined_gpu_ram, &columns->system_gpu_ram, &columns->gpu_percent};
+		&columns->system_percent, &columns->main_percent, &columns->descendants_percent};
 	for (size_t c = 0; c < ARRAY_SIZE(all); c++) {
 		*all[c] = arena_alloc(arena, run->n, sizeof(double));
 		if (*all[c] == NULL)
@@ -229,7 +227,8 @@ int columns_make(const struct run *run, struct arena *arena, struct columns *ret
 		memory(run, i, &ram, &columns);
 	}
 	cpu(run, &columns);
-	gpus(run, &columns);
+	if (gpus(run, arena, &columns) < 0)
+		return -ENOMEM;
 	*ret_columns = columns;
 	return 0;
 }
@@ -246,20 +245,38 @@ static void cpu_at(const struct columns *columns, size_t i, double *out)
 	out[COLUMN_CPU_COMBINED_HARDWARE] = out[COLUMN_CPU_COMBINED_SUM] / columns->expected_cores;
 }
 
+static void gpus_at(const struct columns *columns, size_t i, double *out)
+{
+	static const struct {
+		enum column column;
+		enum device_metric metric;
+	} sums[] = {
+		{COLUMN_MAIN_GPU_RAM, DEVICE_MAIN_MEMORY},
+		{COLUMN_COMBINED_GPU_RAM, DEVICE_TARGET_MEMORY},
+		{COLUMN_SYSTEM_GPU_RAM, DEVICE_MEMORY_USED},
+		{COLUMN_GPU_SUM, DEVICE_UTILIZATION},
+	};
+	for (size_t k = 0; k < ARRAY_SIZE(sums); k++) {
+		double sum = 0;
+		for (const struct column_gpu *gpu = columns->gpus; gpu < columns->gpus + columns->n_gpus; gpu++)
+			sum += gpu->device->n > 0
+				? value_to_double(gpu->device->values[sums[k].metric][gpu->row[i]], 1)
+				: (double)NAN;
+		out[sums[k].column] = sum;
+	}
+	out[COLUMN_DESCENDANTS_GPU_RAM] = out[COLUMN_COMBINED_GPU_RAM] - out[COLUMN_MAIN_GPU_RAM];
+	out[COLUMN_GPU_HARDWARE] = columns->n_gpus > 0 ? out[COLUMN_GPU_SUM] / (double)columns->n_gpus : 0;
+}
+
 void columns_at(const struct columns *columns, size_t i, double ret_values[COLUMN_COUNT])
 {
 	double *out = ret_values;
 	for (size_t g = 0; g < RAM_GROUPS; g++)
 		out[COLUMN_MAIN_RAM + g] = columns->ram[g][i];
 	out[COLUMN_SYSTEM_RAM] = gauge(columns->run, RUN_SYSTEM_MEMORY, i);
-	out[COLUMN_MAIN_GPU_RAM] = columns->main_gpu_ram[i];
-	out[COLUMN_COMBINED_GPU_RAM] = columns->combined_gpu_ram[i];
-	out[COLUMN_DESCENDANTS_GPU_RAM] = out[COLUMN_COMBINED_GPU_RAM] - out[COLUMN_MAIN_GPU_RAM];
-	out[COLUMN_SYSTEM_GPU_RAM] = columns->system_gpu_ram[i];
-	out[COLUMN_GPU_SUM] = columns->gpu_percent[i];
-	out[COLUMN_GPU_HARDWARE] = columns->n_gpus > 0 ? out[COLUMN_GPU_SUM] / columns->n_gpus : 0;
 	out[COLUMN_MAIN_THREADS] = gauge(columns->run, RUN_MAIN_THREADS, i);
 	out[COLUMN_DESCENDANTS_THREADS] = gauge(columns->run, RUN_DESCENDANTS_THREADS, i);
 	out[COLUMN_COMBINED_THREADS] = out[COLUMN_MAIN_THREADS] + out[COLUMN_DESCENDANTS_THREADS];
+	gpus_at(columns, i, out);
 	cpu_at(columns, i, out);
 }

@@ -44,9 +44,13 @@ struct columns {
 	const struct run *run;
 	double *ram[RAM_GROUPS]; // bytes; NaN unknown, here and below
 	double *system_percent, *main_percent, *descendants_percent;
-	double *main_gpu_ram, *combined_gpu_ram, *system_gpu_ram, *gpu_percent;
+	struct column_gpu {
+		const struct run_device *device;
+		uint32_t *row; // of the device, nearest in time to each of the run's samples
+	} * gpus;
+	size_t n_gpus;
 	double private_max_bytes[RAM_GROUPS], shared_max_bytes[RAM_GROUPS]; // the two parts of RAM
-	double cores, expected_cores, n_gpus;
+	double cores, expected_cores;
 };
 
 int columns_make(const struct run *run, struct arena *arena, struct columns *ret_columns); // -ENOMEM

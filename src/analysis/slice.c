@@ -39,6 +39,15 @@ struct slice slice_after(const int64_t *times_ns, size_t n, int64_t from_ns, int
 	return (struct slice){upper_bound(times_ns, n, from_ns), upper_bound(times_ns, n, to_ns)};
 }
 
+struct slice slice_after_near(const int64_t *times_ns, size_t n, int64_t from_ns, int64_t to_ns, size_t near)
+{
+	near = near < n ? near : n;
+	if (from_ns == INT64_MAX || to_ns == INT64_MAX)
+		return slice_after(times_ns, n, from_ns, to_ns);
+	size_t begin = slice_lower_bound_near(times_ns, n, from_ns + 1, near);
+	return (struct slice){begin, slice_lower_bound_near(times_ns, n, to_ns + 1, begin)};
+}
+
 int64_t slice_from_ns(const struct run *run, size_t segment)
 {
 	if (segment == 0)

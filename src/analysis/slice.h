@@ -16,6 +16,8 @@ size_t slice_lower_bound(const int64_t *times_ns, size_t n, int64_t t_ns);
 size_t slice_lower_bound_near(const int64_t *times_ns, size_t n, int64_t t_ns, size_t near);
 // Those later than from_ns and not later than to_ns: a reading tells of the time before it.
 struct slice slice_after(const int64_t *times_ns, size_t n, int64_t from_ns, int64_t to_ns);
+// The same, found sooner near an index.
+struct slice slice_after_near(const int64_t *times_ns, size_t n, int64_t from_ns, int64_t to_ns, size_t near);
 // The stretch of the time axis that a segment owns: from_ns included, to_ns not.
 int64_t slice_from_ns(const struct run *run, size_t segment);
 int64_t slice_to_ns(const struct run *run, size_t segment);

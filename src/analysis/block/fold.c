@@ -120,15 +120,14 @@ static int list_updates(const struct fold_job *job, size_t index, struct fold_up
 	double *used_j = arena_alloc(job->arena, n, sizeof(double));
 	if (u->t_s == NULL || u->within_s == NULL || u->target_j == NULL || u->j == NULL || used_j == NULL)
 		return -ENOMEM;
-	const struct attribution *attribution = &job->metering->attribution;
 	double before_j = fold_target_j(job, segment->start_ns);
-	double used_before_j = attribution_used_j(attribution, segment->start_ns);
+	double used_before_j = attribution_used_j(&job->used, segment->start_ns);
 	for (size_t k = segment->points.begin; k < segment->points.end; k++) {
 		if (curve->t_ns[k] <= segment->start_ns || curve->t_ns[k] >= segment->end_ns)
 			continue;
 		u->t_s[u->n] = (double)(curve->t_ns[k] - segment->start_ns) / 1e9;
 		u->within_s[u->n] = curve->within_s[k];
-		used_j[u->n] = attribution_used_j(attribution, curve->t_ns[k]) - used_before_j;
+		used_j[u->n] = attribution_used_j(&job->used, curve->t_ns[k]) - used_before_j;
 		u->target_j[u->n++] = fold_target_j(job, curve->t_ns[k]) - before_j;
 	}
 	choose_energy(u, used_j);
@@ -140,7 +139,7 @@ static int list_segments(struct fold_job *job)
 	const struct curve *curve = &job->metering->curve;
 	double from_s = 0;
 	job->segments = arena_alloc(job->arena, curve->n_segments, sizeof(*job->segments));
-	if (job->segments == NULL)
+	if (job->segments == NULL || attribution_used_make(&job->metering->attribution, job->arena, &job->used) < 0)
 		return -ENOMEM;
 	for (size_t s = 0; s < curve->n_segments; s++, job->n_segments++) {
 		struct fold_segment *segment = &job->segments[s];

@@ -139,6 +139,7 @@ struct fold_domain {
 struct fold_job { // one domain
 	const struct findings *findings;
 	const struct metering_domain *metering;
+	struct attribution_used used;
 	const struct fold_timeline *timeline;
 	struct arena *arena;
 	struct fold_segment *segments;

@@ -84,13 +84,10 @@ static int allocate(struct attribution *a, struct arena *arena)
 {
 	size_t n = a->windows->n;
 	a->shares = arena_alloc(arena, n, sizeof(*a->shares));
-	a->doubt = arena_alloc(arena, n, sizeof(double));
 	a->target_before_j = arena_alloc(arena, n, sizeof(double));
 	a->doubt_before_j = arena_alloc(arena, n, sizeof(double));
 	a->before_j = arena_alloc(arena, n, sizeof(double));
-	a->used_before_j = arena_alloc(arena, n, sizeof(double));
-	bool all = a->shares != NULL && a->doubt != NULL && a->target_before_j != NULL && a->doubt_before_j != NULL &&
-		a->before_j != NULL && a->used_before_j != NULL;
+	bool all = a->shares != NULL && a->target_before_j != NULL && a->doubt_before_j != NULL && a->before_j != NULL;
 	return all ? 0 : -ENOMEM;
 }
 
@@ -99,7 +96,7 @@ int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_led
 	divide divide_by = divide_for(a->device->kind);
 	struct ledger ledger = {0};
 	struct curve_walk walk = {.curve = a->curve};
-	double joules[METHODS] = {0}, doubt_j = 0, used_j = 0;
+	double joules[METHODS] = {0}, doubt_j = 0;
 	if (allocate(a, arena) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->windows->n; i++)
@@ -108,15 +105,12 @@ int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_led
 	for (size_t i = 0; i < a->windows->n; i++) {
 		const struct window *window = &a->windows->at[i];
 		take_off_idle(a, window, &a->shares[i]);
-		a->doubt[i] = doubt_of(a, window, &a->shares[i]);
 		a->before_j[i] = curve_walk_to(&walk, window->segment, window->from_ns);
 		a->target_before_j[i] = ledger.target_j;
 		a->doubt_before_j[i] = doubt_j;
-		a->used_before_j[i] = used_j;
 		double energy_j = curve_walk_to(&walk, window->segment, window->to_ns) - a->before_j[i];
 		joules[a->shares[i].method] += energy_j;
-		doubt_j += a->doubt[i] * energy_j;
-		used_j += (1 - a->shares[i].idle) * energy_j;
+		doubt_j += doubt_of(a, window, &a->shares[i]) * energy_j;
 		divide_window(&ledger, &a->shares[i], energy_j);
 	}
 	a->doubt_j = doubt_j;
@@ -127,9 +121,11 @@ int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_led
 
 static struct part part_at(const struct attribution *a, size_t window, double now_j)
 {
+	double since_j = now_j - a->before_j[window];
 	return (struct part){
-		.target_j = a->target_before_j[window] + a->shares[window].target * (now_j - a->before_j[window]),
-		.doubt_j = a->doubt_before_j[window] + a->doubt[window] * (now_j - a->before_j[window]),
+		.target_j = a->target_before_j[window] + a->shares[window].target * since_j,
+		.doubt_j = a->doubt_before_j[window] +
+			doubt_of(a, &a->windows->at[window], &a->shares[window]) * since_j,
 	};
 }
 
@@ -144,11 +140,28 @@ struct part attribution_at(const struct attribution *a, int64_t t_ns)
 	return part_at(a, (size_t)(window - a->windows->at), energy_at(a, window, t_ns));
 }
 
-double attribution_used_j(const struct attribution *a, int64_t t_ns)
+int attribution_used_make(const struct attribution *a, struct arena *arena, struct attribution_used *ret_used)
 {
+	struct curve_walk walk = {.curve = a->curve};
+	double *before_j = arena_alloc(arena, a->windows->n, sizeof(*before_j)), used_j = 0;
+	if (before_j == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->windows->n; i++) {
+		const struct window *window = &a->windows->at[i];
+		before_j[i] = used_j;
+		used_j += (1 - a->shares[i].idle) *
+			(curve_walk_to(&walk, window->segment, window->to_ns) - a->before_j[i]);
+	}
+	*ret_used = (struct attribution_used){a, before_j};
+	return 0;
+}
+
+double attribution_used_j(const struct attribution_used *used, int64_t t_ns)
+{
+	const struct attribution *a = used->attribution;
 	const struct window *window = windows_find(a->windows, t_ns);
 	size_t i = (size_t)(window - a->windows->at);
-	return a->used_before_j[i] + (1 - a->shares[i].idle) * (energy_at(a, window, t_ns) - a->before_j[i]);
+	return used->before_j[i] + (1 - a->shares[i].idle) * (energy_at(a, window, t_ns) - a->before_j[i]);
 }
 
 struct attribution_walk attribution_walk_begin(const struct attribution *a)

@@ -55,11 +55,9 @@ struct attribution { // one domain's
 	enum baseline baseline;
 	double idle_w, idle_error_w; // NaN unknown
 	struct shares *shares;       // of each window
-	double *doubt;               // of each window: half of a 95 % interval of shares.target
 	double *target_before_j;     // the target's energy before each window
 	double *doubt_before_j;      // the error of its attribution
 	double *before_j;            // the domain's energy
-	double *used_before_j;       // that without what was idle
 	double doubt_j;              // over the whole run
 };
 
@@ -75,8 +73,14 @@ int attribute(struct attribution *attribution, struct arena *arena, struct ledge
 const char *attribution_text(const struct attribution *attribution, enum method method, struct arena *arena);
 // The target's part of the energy up to an instant.
 struct part attribution_at(const struct attribution *attribution, int64_t t_ns);
-// The energy up to an instant that was divided among programs, the target or others.
-double attribution_used_j(const struct attribution *attribution, int64_t t_ns);
+// The energy up to an instant that was divided among programs, the target or others: all but what was idle.
+struct attribution_used {
+	const struct attribution *attribution;
+	double *before_j; // of each window
+};
+int attribution_used_make(const struct attribution *attribution, struct arena *arena,
+	struct attribution_used *ret_used); // -ENOMEM
+double attribution_used_j(const struct attribution_used *used, int64_t t_ns);
 
 /* The same at very many instants in ascending order, with what its error needs. Begin with attribution_walk_begin. */
 struct attribution_walk {

@@ -57,7 +57,9 @@ static bool by_slices(const struct run_device *device, struct slice samples, str
 struct shares shares_gpu(const struct attribution *a, const struct window *window)
 {
 	const struct run_device *device = a->device;
-	struct slice samples = slice_after(device->t_ns, device->n, window->from_ns, window->to_ns);
+	// Most devices are read with each sample.
+	struct slice samples =
+		slice_after_near(device->t_ns, device->n, window->from_ns, window->to_ns, window->first);
 	double target_processes = mean_in(device, samples, DEVICE_TARGET_PROCESSES);
 	double others_processes = mean_in(device, samples, DEVICE_OTHERS_PROCESSES);
 	double busy = mean_in(device, samples, DEVICE_UTILIZATION);

@@ -72,7 +72,7 @@ int memory_use_make(const struct run *run, struct arena *arena, struct memory_us
 struct shares shares_memory(const struct attribution *a, const struct window *window)
 {
 	const struct memory_use *use = a->memory;
-	struct slice samples = slice_after(a->run->t_ns, a->run->n, window->from_ns, window->to_ns);
+	struct slice samples = slice_after_near(a->run->t_ns, a->run->n, window->from_ns, window->to_ns, window->first);
 	struct shares shares = {.method = METHOD_NONE};
 	size_t n = 0;
 	for (size_t i = samples.begin; i < samples.end; i++) {

@@ -40,9 +40,9 @@ static void measure(const struct run *run, struct window *window)
 static struct window whole_segment(const struct run *run, size_t segment, struct slice samples)
 {
 	return (struct window){
-		.segment = segment,
-		.first = samples.begin,
-		.last = samples.begin,
+		.segment = (uint32_t)segment,
+		.first = (uint32_t)samples.begin,
+		.last = (uint32_t)samples.begin,
 		.begin_ns = run->segments[segment].start_ns,
 		.end_ns = run->segments[segment].end_ns,
 		.target_ns = (double)NAN,
@@ -50,6 +50,11 @@ static struct window whole_segment(const struct run *run, size_t segment, struct
 		.busy_ns = (double)NAN,
 		.idle_ns = (double)NAN,
 	};
+}
+
+static struct window window_of(size_t segment, size_t first, size_t last)
+{
+	return (struct window){.segment = (uint32_t)segment, .first = (uint32_t)first, .last = (uint32_t)last};
 }
 
 static size_t count_with_cpu(const struct run *run, struct slice samples)
@@ -73,13 +78,13 @@ static size_t cut(const struct run *run, size_t segment, struct slice samples, s
 		last = i;
 		if (run->t_ns[i] - run->t_ns[first] < WINDOW_MIN_MS * NS_PER_MS)
 			continue;
-		out[n++] = (struct window){.segment = segment, .first = first, .last = i};
+		out[n++] = window_of(segment, first, i);
 		first = i;
 	}
 	if (first < last && n > 0)
-		out[n - 1].last = last; // a remainder too short to stand alone
+		out[n - 1].last = (uint32_t)last; // a remainder too short to stand alone
 	else if (first < last)
-		out[n++] = (struct window){.segment = segment, .first = first, .last = last};
+		out[n++] = window_of(segment, first, last);
 	for (size_t i = 0; i < n; i++)
 		measure(run, &out[i]);
 	if (n == 0)
@@ -111,7 +116,7 @@ int windows_make(const struct run *run, struct arena *arena, struct windows *ret
 	for (size_t s = 0; s < run->n_segments; s++)
 		most += most_windows(run, slice_samples(run, s));
 	struct window *at = arena_alloc(arena, most, sizeof(*at));
-	if (at == NULL)
+	if (at == NULL || run->n > UINT32_MAX)
 		return -ENOMEM;
 	size_t n = 0;
 	for (size_t s = 0; s < run->n_segments; s++) {

@@ -8,8 +8,8 @@
 #include "store/run.h"
 
 struct window {
-	size_t segment;
-	size_t first, last;       // the run's samples at its ends; equal if there are no two
+	uint32_t segment;
+	uint32_t first, last;     // the run's samples at its ends; equal if there are no two
 	int64_t begin_ns, end_ns; // what its figures were measured between; the first sample may be taken just before
 				  // the target starts, the last one just after it has ended
 	int64_t from_ns, to_ns;   // what it speaks for: the outer windows of a segment reach to the segment's ends
