@@ -20,7 +20,7 @@ BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 WATTLE, FLOOR, BURNER = BUILD / "src/cli/wattle", BUILD / "bench/floor", BUILD / "bench/burner"
 PYTHON = "/usr/bin/python3"
 SIMULATOR = BUILD / "bench/powercap_sim"
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/fakes"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / folder) for folder in ("tests/fakes", "tests/e2e")]
 MEASURED = ["-q", "--disable-logs", "--overwrite", "-o", "run.sqlite", "--json", "report.json"]
 
 benches = []
@@ -305,6 +305,41 @@ def blocks():
         f"{many_s / few_s:.1f}", "under 1 s", many_s < 1)
     row("blocks: memory for that", f"{many_mb:.0f} MB", f"10^4 spans: {few_mb:.0f} MB", "", "under 200 MB",
         many_mb < 200)
+
+
+def cpu_and_memory(command):
+    """CPU seconds and megabytes of a command"""
+    process = subprocess.Popen(command)
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0, command
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3
+
+
+def read_all_samples(path):
+    """CPU seconds in which the SQLite library alone decodes every value of the tables of samples"""
+    file = sqlite3.connect(path)
+    start = time.process_time()
+    for table in ("sample", "device_sample"):
+        columns = [column[1] for column in file.execute(f"PRAGMA table_info({table})")]
+        file.execute(f"SELECT {', '.join(f'count({column})' for column in columns)} FROM {table}").fetchone()
+    seconds = time.process_time() - start
+    file.close()
+    return seconds
+
+
+@bench
+def day():
+    """a report and a page of a day at 10 Hz: 864,000 samples of three devices, 102,000 spans"""
+    import made_runs
+    made_runs.make(WATTLE, "day.sqlite", "day")
+    least_s = min(read_all_samples("day.sqlite") for _ in range(3))
+    text_s, text_mb = cpu_and_memory([WATTLE, "report", "day.sqlite", "-o", "day.txt"])
+    page_s, _ = cpu_and_memory([WATTLE, "report", "day.sqlite", "--format", "html", "-o", "day.html"])
+    row("report of a day: CPU", f"{text_s:.2f} s", f"SQLite alone {least_s:.2f} s", f"{text_s / least_s:.1f}",
+        "at most 4 times", text_s <= 4 * least_s)
+    row("report of a day: memory", f"{text_mb:.0f} MB", "file 239 MB", f"{text_mb / 239:.1f}", "under 650 MB", text_mb < 650)
+    row("page of a day: CPU", f"{page_s:.2f} s", f"text {text_s:.2f} s", f"{page_s / text_s:.2f}",
+        "at most 1.2 times", page_s <= 1.2 * text_s)
 
 
 @bench
