@@ -93,7 +93,8 @@ static int refuse(struct screen *screen, struct wattle_error *reterr)
 			"nothing is known here of terminals of type '%s'; TERM=xterm-256color fits most, --once prints one picture",
 			name);
 	return error_set(reterr, -ENOTTY,
-		"a terminal of type '%s' can't place its cursor; TERM=vt100 or xterm can, --once prints one picture", name);
+		"a terminal of type '%s' can't place its cursor; TERM=vt100 or xterm can, --once prints one picture",
+		name);
 }
 
 // By name: the macros of <term.h> are called `columns`, `lines` and the like.

@@ -286,7 +286,8 @@ static void what_is_to_come(void **state)
 		double left = (double)(rows[i].all - rows[i].done);
 		assert_true(fabs(time_s.left / left - 1) < 1e-3);
 		assert_true(time_s.low >= 0 && time_s.low <= rows[i].low_most * left * 1.001);
-		assert_true(time_s.high >= rows[i].high_least * left * 0.999 && time_s.high <= rows[i].high_most * left);
+		assert_true(
+			time_s.high >= rows[i].high_least * left * 0.999 && time_s.high <= rows[i].high_most * left);
 	}
 }
 
@@ -328,7 +329,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "what has been done of the step under way is taken off", part_of_a_step);
 	ROWS_ADD_ONE(&tests, "a step that hangs may hang as long again", hanging);
 	ROWS_ADD_ONE(&tests, "what has been done of a pause that was foreseen is taken off", part_of_a_pause);
-	ROWS_ADD_ONE(&tests, "early, what may be to come is in the interval; at half time steady steps have a narrow one",
+	ROWS_ADD_ONE(&tests,
+		"early, what may be to come is in the interval; at half time steady steps have a narrow one",
 		what_is_to_come);
 	ROWS_ADD_ONE(&tests, "steps that take no time and no energy", nothing_takes_any);
 	ROWS_ADD_ONE(&tests, "a billion steps in fixed memory", millions);
