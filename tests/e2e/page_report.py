@@ -91,6 +91,14 @@ def by_keys(room):
     page.keys("ARROW_LEFT")
     page.keys("-")
     assert shown_time(page) == whole, shown_time(page)
+    page.keys(*"+" * 40)
+    smallest = shown_time(page)
+    ticks = page.js("""return Array.from(document.querySelectorAll(".chart-cpu .dygraph-axis-label-x"),
+        (e) => e.scrollWidth - e.clientWidth)""")
+    assert ticks and max(ticks) <= 0, f"the last digits of a tick are cut off: {ticks}"
+    page.keys(*"+" * 10)
+    assert shown_time(page) == smallest, f"what can't be zoomed any more stays where it is: {smallest}"
+    page.keys("HOME")
     page.wheel(".chart-power .plot", -300, ctrl=True)
     page.hover("h1")
     assert shown_time(page) != whole

@@ -98,7 +98,7 @@ class TimeWindow {
 	constructor(axis) {
 		this.axis = axis;
 		this.all = [0, axis.length];
-		this.smallest = Math.max(axis.length * 1e-9, 1e-9);
+		this.smallest = Math.min(axis.length, 1e-7); // seconds; clocks have nanoseconds
 		this.shown = this.all;
 		this.cursor = null;
 		this.watchers = [];
@@ -131,7 +131,8 @@ class TimeWindow {
 	zoom(factor, around) {
 		const [from, to] = this.shown;
 		const at = around ?? this.cursor ?? (from + to) / 2;
-		this.show(at - (at - from) * factor, at + (to - at) * factor);
+		const by = Math.max(factor, this.smallest / (to - from)); // at the smallest it stays where it is
+		this.show(at - (at - from) * by, at + (to - at) * by);
 	}
 
 	pan(part) {

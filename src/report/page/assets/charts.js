@@ -94,7 +94,7 @@ class ChartView {
 			...this.colours(),
 			...this.ranges(),
 			axes: {
-				x: { axisLabelHeight: 16, ticker: (from, to) => timeTicks(from, to, this.time.width) },
+				x: { axisLabelHeight: 16, axisLabelWidth: 92, ticker: (from, to) => timeTicks(from, to, this.time.width) },
 				y: { axisLabelWidth: AXIS_WIDTH - 6, ticker: (low, high, height) => valueTicks(low, high, height, this.chart.unit) },
 			},
 		});
