@@ -14,14 +14,14 @@ static const struct command *const commands[] = {
 #undef COMMAND
 };
 
-static void help(FILE *to)
+static void help(struct buf *out)
 {
-	fprintf(to,
+	buf_str(out,
 		"usage: wattle COMMAND …\n\n"
 		"Measures the energy and the resources that a program uses, and where in the program they go.\n\n"
 		"commands (wattle COMMAND --help tells more):\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+		buf_printf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 }
 
 static const struct command *find_command(const char *name)
@@ -108,13 +108,17 @@ static int run(const struct command *command, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	struct buf out;
+	buf_init(&out, 1 << 16);
 	if (argc < 2) {
-		help(stderr);
+		help(&out);
+		fputs(out.data, stderr);
+		buf_finish(&out);
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "--version") == 0) {
-		printf("wattle %s\n", WATTLE_VERSION);
-		return EXIT_DONE;
+		buf_printf(&out, "wattle %s\n", WATTLE_VERSION);
+		return print(&out);
 	}
 	if (strcmp(argv[1], "--manual") == 0)
 		return manual(argv[2]);
@@ -125,8 +129,8 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "--cap-guard") == 0) // started by the owner of a limit, cap/lease.h
 		return guard(argc - 2, argv + 2);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-		help(stdout);
-		return EXIT_DONE;
+		help(&out);
+		return print(&out);
 	}
 	const struct command *command = find_command(argv[1]);
 	return command != NULL ? run(command, argc - 2, argv + 2) : EXIT_USAGE;

@@ -72,6 +72,10 @@ def version_and_help(room):
                       ["list", "--help"], ["sensors", "--help"], ["export", "--help"], ["bench", "--help"]):
         done = room.wattle(*arguments)
         assert done.returncode == 0 and done.stdout and not done.stderr, (arguments, done)
+        with open("/dev/full", "wb") as full:
+            process = room.start(*arguments, stdout=full)
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == 1 and b"standard output" in said, (arguments, said)
     assert "--interval" in room.wattle("run", "--help").stdout
 
 
