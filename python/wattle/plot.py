@@ -179,7 +179,7 @@ def _spans(picture: Picture, _: Any = None) -> None:
 
 def _blocks(picture: Picture, _: Any = None) -> None:
     known = [b for b in picture.report["blocks"] if b["energy"]["total_j"] is not None]
-    best = sorted(known, key=lambda block: -block["energy"]["total_j"])[:BLOCKS]
+    best = sorted(known, key=lambda block: -float(block["energy"]["total_j"]))[:BLOCKS]
     size, unit = unit_for("j", best[0]["energy"]["total_j"])
     order = {name: number for number, name in enumerate(picture.charts["blocks"])}
     energies = [block["energy"]["total_j"] / size for block in best]
