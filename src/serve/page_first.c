@@ -192,9 +192,10 @@ struct share {
 	double power_w;
 };
 
-static void bar(const struct share *shares, size_t n, double sum_w, struct buf *out)
+static void bar(const struct share *shares, size_t n, double sum_w, bool is_estimated, struct buf *out)
 {
 	double x = 0;
+	buf_printf(out, "<div class=\"%s\">", is_estimated ? "ledger-frame is-estimated" : "ledger-frame");
 	buf_str(out,
 		"<svg class=\"ledger-bar\" viewBox=\"0 0 1000 20\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
 	for (size_t i = 0; i < n; i++) {
@@ -206,7 +207,7 @@ static void bar(const struct share *shares, size_t n, double sum_w, struct buf *
 		buf_str(out, "\"/>");
 		x += width;
 	}
-	buf_str(out, "</svg>\n");
+	buf_str(out, "</svg></div>\n");
 }
 
 static void legend(const struct share *shares, size_t n, double sum_w, struct buf *out)
@@ -240,7 +241,13 @@ void page_ledger(const struct view *view, struct buf *out)
 			sum_w += shares[i].power_w;
 	if (!(sum_w > 0))
 		return;
-	buf_str(out, "<h2 id=\"ledger\">Whose power</h2>\n");
-	bar(shares, ARRAY_SIZE(shares), sum_w, out);
+	bool is_estimated = view->now->provenance == PROVENANCE_ESTIMATED;
+	buf_str(out, "<h2 id=\"ledger\">Whose power");
+	if (is_estimated) {
+		buf_char(out, ' ');
+		part_tag(out, view->now->provenance);
+	}
+	buf_str(out, "</h2>\n");
+	bar(shares, ARRAY_SIZE(shares), sum_w, is_estimated, out);
 	legend(shares, ARRAY_SIZE(shares), sum_w, out);
 }

@@ -100,6 +100,7 @@ def estimates_are_hatched(room):
         server = Server(room, "--interval", "200ms", env=environment)
         server.wait_for_looks(3)
         page = browser.open(server.url)
+        assert page.count(".ledger-frame.is-estimated") == page.count("#ledger .tag-estimated") == is_hatched
         for chart in ("power", "whose"):
             said = page.text(f"#chart-{chart} figcaption")
             assert ("hatched: estimated" in said) == is_hatched, (chart, said)
