@@ -46,6 +46,7 @@ static int open_run(const struct named_file *file, const char *statistic, size_t
 		return r;
 	run->is_run = true;
 	r = charts_make(&run->findings, &limits, &run->charts);
+	findings_forget_times(&run->findings); // many runs may be compared
 	if (r < 0)
 		return error_set(reterr, r, "%s: %s", file->file, strerror(-r));
 	return load_blocks_of(&run->findings, file->file, statistic, arena, ret_results, reterr);
