@@ -23,6 +23,7 @@ class Flame {
 		const number = (name) => Number(rect.getAttribute(name));
 		const text = g.querySelector("text") || document.createElementNS(this.svg.namespaceURI, "text");
 		const box = { g, rect, text, name: told.slice(0, colon), figures: told.slice(colon + 2), x: number("x"), w: number("width") };
+		box.letters = Array.from(box.name); // whole characters
 		if (!text.parentNode) {
 			text.setAttribute("class", "c-ink");
 			text.setAttribute("y", number("y") + 13);
@@ -75,7 +76,7 @@ class Flame {
 			box.rect.setAttribute("x", left);
 			box.rect.setAttribute("width", right - left);
 			box.text.setAttribute("x", left + 4);
-			box.text.textContent = box.name.length > most ? (most > 2 ? box.name.slice(0, most - 1) + "…" : "") : box.name;
+			box.text.textContent = box.letters.length <= most ? box.name : most > 2 ? box.letters.slice(0, most - 1).join("") + "…" : "";
 			box.g.tabIndex = most > 0 ? 0 : -1;
 		}
 	}
