@@ -44,14 +44,9 @@ class Picture:
     def colour(self, name: str) -> str:
         return str(self.charts["palette"][name]["light"])
 
-    def series_colour(self, number: int) -> str:
-        return self.colour(f"series-{number % 8}")
-
-    def device_colour(self, device: str) -> str:
-        """In all pictures a domain has the same colour: that of its place in the report, those in the total first."""
-        domains = self.report["energy"]["domains"]
-        names = [row["domain"] for row in sorted(domains, key=lambda row: not row["in_total"])]
-        return self.series_colour(names.index(device)) if device in names else self.colour("faint")
+    def block_colour(self, block: Optional[int]) -> str:
+        """Of a block by its number, the same in all pictures."""
+        return self.colour("idle" if block is None else self.charts["block_colours"][block])
 
     def edges(self) -> Any:
         """Where buckets begin, and the end of the last one; in the unit of the axis."""
@@ -97,7 +92,7 @@ def _stack(picture: Picture, series: list[Json], size: float) -> None:
     for one in sorted((s for s in series if s["line"] == "part"),
                       key=lambda s: s["device"] not in limited or len(limited) > 2):
         top = base + numpy.nan_to_num(_values(one, "mean")) / size
-        picture.ax.stairs(top, edges, baseline=base, fill=True, facecolor=picture.device_colour(one["device"]),
+        picture.ax.stairs(top, edges, baseline=base, fill=True, facecolor=picture.colour(one["colour"]),
                           alpha=0.85, linewidth=0, label=_label(one), **_hatched(one["provenance"]))
         base = top
     for one in (s for s in series if s["line"] in ("whole", "target")):
@@ -112,7 +107,7 @@ def _stack(picture: Picture, series: list[Json], size: float) -> None:
 def _look(picture: Picture, one: Json) -> Json:
     line, device = one["line"], one["device"]
     if device:
-        return {"color": picture.device_colour(device), "linestyle": {"part": "-", "target": "--"}.get(line, ":")}
+        return {"color": picture.colour(one["colour"]), "linestyle": {"part": "-", "target": "--"}.get(line, ":")}
     colours = {"machine": "idle", "wattle": "wattle"}
     return {"color": picture.colour(colours.get(one["name"], "target")), "linestyle": "--" if line == "beside" and
             one["name"] not in colours else "-"}
@@ -166,7 +161,7 @@ def _spans(picture: Picture, _: Any = None) -> None:
     for row, lane in enumerate(lanes):
         by_colour: dict[str, list[tuple[float, float]]] = {}
         for from_s, to_s, block, *_rest in lane["items"]:
-            colour = picture.colour("idle") if block is None else picture.series_colour(block)
+            colour = picture.block_colour(block)
             by_colour.setdefault(colour, []).append((from_s / picture.time_size, (to_s - from_s) / picture.time_size))
         for colour, boxes in by_colour.items():
             ax.broken_barh(boxes, (row - 0.42, 0.84), facecolors=colour, alpha=0.7)
@@ -184,7 +179,7 @@ def _blocks(picture: Picture, _: Any = None) -> None:
     order = {name: number for number, name in enumerate(picture.charts["blocks"])}
     energies = [block["energy"]["total_j"] / size for block in best]
     errors = [(block["energy"]["error_j"] or 0) / size for block in best]
-    colours = [picture.series_colour(order.get(block["name"], 0)) for block in best]
+    colours = [picture.block_colour(order.get(block["name"])) for block in best]
     provenance = picture.report["energy"]["provenance"]
     picture.ax.barh(range(len(best)), energies, xerr=[[min(e, x) for e, x in zip(errors, energies)], errors],
                     color=colours, alpha=0.85, height=0.7, **_hatched(provenance),

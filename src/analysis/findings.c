@@ -130,3 +130,19 @@ void findings_finish(struct findings *findings)
 	arena_free(findings->arena);
 	*findings = (struct findings){0};
 }
+
+uint32_t findings_block(const struct findings *findings, const char *name)
+{
+	size_t low = 0, high = findings->n_blocks;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(findings->blocks[middle].name, name);
+		if (order == 0)
+			return (uint32_t)middle;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return UINT32_MAX;
+}

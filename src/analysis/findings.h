@@ -168,3 +168,4 @@ int findings_make(const struct run *run, struct findings *ret_findings);
 // Afterwards no charts, traces or energies of single spans can be made of them; all figures stay.
 void findings_forget_times(struct findings *findings);
 void findings_finish(struct findings *findings);
+uint32_t findings_block(const struct findings *findings, const char *name); // its index; UINT32_MAX: there is none

@@ -1,5 +1,7 @@
 #include "analysis/gpu.h"
 
+#include "analysis/energy/curve.h"
+#include "analysis/facts.h"
 #include "analysis/slice.h"
 #include "analysis/stats.h"
 #include "base/util.h"
@@ -7,7 +9,7 @@
 
 #include <errno.h>
 
-// A mean over time: each sample tells of the time since the sample before it.
+// A mean over time: each sample tells of the time since the sample before it, and of none if that is a hole.
 struct weighted {
 	double sum, s;
 };
@@ -28,14 +30,18 @@ static double weighted_mean(struct weighted w)
 static void over_time(const struct run *run, const struct run_device *device, struct gpu_finding *gpu)
 {
 	struct weighted all = {0}, target = {0}, throttled = {0};
+	int64_t hole_ns = curve_hole_ns(run_fact_i64(run, FACT_INTERVAL));
 	for (size_t s = 0; s < run->n_segments; s++) {
 		struct slice samples = slice_of(run, s, device->t_ns, device->n);
 		size_t before = samples.begin;
 		for (size_t i = samples.begin + 1; i < samples.end; i++) {
 			if (slice_is_look(device, i))
 				continue;
-			double dt_s = (double)(device->t_ns[i] - device->t_ns[before]) / 1e9;
+			int64_t dt_ns = device->t_ns[i] - device->t_ns[before];
+			double dt_s = (double)dt_ns / 1e9;
 			before = i;
+			if (dt_ns > hole_ns)
+				continue;
 			int64_t reasons = device->values[DEVICE_THROTTLE_REASONS][i];
 			weigh(&all, device->values[DEVICE_UTILIZATION][i], dt_s);
 			weigh(&target, device->values[DEVICE_TARGET_UTILIZATION][i], dt_s);

@@ -3,6 +3,7 @@
 #include "base/jsonw.h"
 #include "base/util.h"
 #include "report/palette.h"
+#include "report/picture/picture.h"
 
 enum { DIGITS = 5 };
 
@@ -95,15 +96,23 @@ static bool is_same(const double *a, const double *b, size_t n)
 	return true;
 }
 
-// Extremes that are the means tell nothing: half of the document, for runs that are not decimated.
-static void series(struct jsonw *j, const struct chart_series *s, size_t n)
+// Of a device that in all pictures; others have theirs by what they are, which whoever draws them knows.
+static const char *colour_of(const struct charts *charts, const struct chart_series *s)
 {
+	return s->device != NULL ? palette[colour_of_device(charts->findings, s->device)].css : NULL;
+}
+
+// Extremes that are the means tell nothing: half of the document, for runs that are not decimated.
+static void series(struct jsonw *j, const struct charts *charts, const struct chart_series *s)
+{
+	size_t n = charts->axis.n;
 	jsonw_begin_object(j);
 	jsonw_key_string(j, "name", s->name);
 	jsonw_key_string(j, "label", s->label);
 	jsonw_key_string(j, "line", lines[s->line]);
 	jsonw_key_string(j, "provenance", provenance_name(s->provenance));
 	jsonw_key_string(j, "device", s->device != NULL ? s->device->name : NULL);
+	jsonw_key_string(j, "colour", colour_of(charts, s));
 	key_number(j, "highest", s->highest);
 	key_number(j, "lowest", s->lowest);
 	numbers(j, "mean", s->mean, n);
@@ -129,7 +138,7 @@ static void charts_part(struct jsonw *j, const struct charts *charts)
 		jsonw_key(j, "series");
 		jsonw_begin_array(j);
 		for (size_t k = 0; k < chart->n_series; k++)
-			series(j, &chart->series[k], charts->axis.n);
+			series(j, charts, &chart->series[k]);
 		jsonw_end_array(j);
 		jsonw_end_object(j);
 	}
@@ -145,6 +154,7 @@ static void bands(struct jsonw *j, const struct charts *charts)
 		jsonw_begin_object(j);
 		key_instant(j, "from_s", band->from_s);
 		key_instant(j, "to_s", band->to_s);
+		key_instant(j, "covered_s", band->covered_s);
 		jsonw_key_string(j, "device", band->device != NULL ? band->device->name : NULL);
 		jsonw_key_string(j, "kind", band->kind);
 		jsonw_key_string(j, "text", band->text);
@@ -193,6 +203,11 @@ static void lanes(struct jsonw *j, const struct charts *charts)
 	jsonw_begin_array(j);
 	for (size_t i = 0; i < charts->findings->n_blocks && charts->n_lanes > 0; i++)
 		jsonw_string(j, charts->findings->blocks[i].name);
+	jsonw_end_array(j);
+	jsonw_key(j, "block_colours");
+	jsonw_begin_array(j);
+	for (size_t i = 0; i < charts->findings->n_blocks && charts->n_lanes > 0; i++)
+		jsonw_string(j, palette[colour_of_block(charts, (uint32_t)i)].css);
 	jsonw_end_array(j);
 	jsonw_key_i64(j, "n_spans", (int64_t)charts->n_spans);
 	jsonw_key(j, "lanes");

@@ -11,3 +11,8 @@ enum colour colour_of_series(unsigned int n)
 {
 	return (enum colour)(COLOUR_SERIES_0 + n % COLOUR_SERIES);
 }
+
+enum colour colour_of_host(unsigned int n)
+{
+	return (enum colour)(COLOUR_HOST_0 + n % COLOUR_HOSTS);
+}

@@ -10,7 +10,7 @@ enum colour {
 };
 #undef COLOUR
 
-enum { COLOUR_SERIES = 8 };
+enum { COLOUR_SERIES = 8, COLOUR_HOSTS = 4 };
 
 struct colour_row {
 	const char *css, *meaning;
@@ -19,3 +19,4 @@ struct colour_row {
 extern const struct colour_row palette[COLOURS];
 
 enum colour colour_of_series(unsigned int n);
+enum colour colour_of_host(unsigned int n);

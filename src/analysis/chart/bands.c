@@ -34,7 +34,7 @@ static int add_band(struct band_list *list, const struct chart_band *band)
 }
 
 struct throttle {
-	double from_s, to_s;
+	double from_s, to_s, covered_s;
 	int64_t bits; // 0: none
 };
 
@@ -44,35 +44,54 @@ static int end_throttle(struct band_list *list, const struct run_device *device,
 		return 0;
 	char words[THROTTLE_WORDS_SIZE];
 	throttle_words(held->bits, words);
-	struct chart_band band = {held->from_s, held->to_s, device, "throttle", arena_text(list->work->arena, words)};
+	struct chart_band band = {.from_s = held->from_s,
+		.to_s = held->to_s,
+		.covered_s = held->covered_s,
+		.device = device,
+		.kind = "throttle",
+		.text = arena_text(list->work->arena, words)};
 	held->bits = 0;
 	return band.text != NULL ? add_band(list, &band) : -ENOMEM;
 }
 
-// A reading tells of the time since the one before it, as throttled_s of the report has it.
+static int add_throttle(struct band_list *list, const struct run_device *device, struct throttle *held,
+	const struct throttle *next)
+{
+	bool joins = held->bits != 0 && next->from_s - held->to_s <= list->nearest_s &&
+		(held->bits == next->bits || held->to_s - held->from_s < list->nearest_s);
+	if (!joins && end_throttle(list, device, held) < 0)
+		return -ENOMEM;
+	if (!joins)
+		held->from_s = next->from_s;
+	held->covered_s = (joins ? held->covered_s : 0) + next->to_s - next->from_s;
+	held->to_s = next->to_s;
+	held->bits |= next->bits;
+	return 0;
+}
+
+// A reading tells of the time since the one before it, unless that is a hole: as throttled_s of the report has it.
 static int throttle_bands(struct band_list *list, const struct run_device *device)
 {
-	const struct chart_axis *axis = &list->work->charts->axis;
-	const int64_t *values = device->values[DEVICE_THROTTLE_REASONS];
+	const struct chart_work *work = list->work;
+	const struct chart_axis *axis = &work->charts->axis;
 	struct throttle held = {0};
-	int64_t before_ns = VALUE_MISSING;
-	for (size_t i = 0; i < device->n; i++) {
-		if (slice_is_look(device, i))
-			continue;
-		int64_t from_ns = before_ns, to_ns = device->t_ns[i], bits = values[i];
-		before_ns = to_ns;
-		bits = throttle_held_back(bits);
-		if (bits == 0 || !value_ok(from_ns))
-			continue;
-		double from_s = chart_axis_s(axis, from_ns), to_s = chart_axis_s(axis, to_ns);
-		bool joins = held.bits != 0 && from_s - held.to_s <= list->nearest_s &&
-			(held.bits == bits || held.to_s - held.from_s < list->nearest_s);
-		if (!joins && end_throttle(list, device, &held) < 0)
-			return -ENOMEM;
-		if (!joins)
-			held = (struct throttle){.from_s = from_s};
-		held.to_s = to_s;
-		held.bits |= bits;
+	for (size_t s = 0; s < work->run->n_segments; s++) {
+		struct slice rows = slice_of(work->run, s, device->t_ns, device->n);
+		int64_t before_ns = rows.begin < rows.end ? device->t_ns[rows.begin] : 0;
+		for (size_t i = rows.begin + 1; i < rows.end; i++) {
+			if (slice_is_look(device, i))
+				continue;
+			int64_t from_ns = before_ns, to_ns = device->t_ns[i];
+			int64_t bits = throttle_held_back(device->values[DEVICE_THROTTLE_REASONS][i]);
+			before_ns = to_ns;
+			if (bits == 0 || to_ns - from_ns > work->hole_ns)
+				continue;
+			struct throttle next = {.from_s = chart_axis_s(axis, from_ns),
+				.to_s = chart_axis_s(axis, to_ns),
+				.bits = bits};
+			if (add_throttle(list, device, &held, &next) < 0)
+				return -ENOMEM;
+		}
 	}
 	return end_throttle(list, device, &held);
 }
@@ -103,12 +122,17 @@ static int add_gap(struct gaps *gaps, int64_t from_ns, int64_t to_ns)
 		if (between.begin == between.end)
 			return 0;
 	}
-	struct chart_band band = {chart_axis_s(&work->charts->axis, from_ns), chart_axis_s(&work->charts->axis, to_ns),
-		gaps->device, "gap", gaps->device != NULL ? "could not be read" : "nothing was sampled"};
-	if (!(band.to_s > band.from_s))
+	struct chart_band band = {.from_s = chart_axis_s(&work->charts->axis, from_ns),
+		.to_s = chart_axis_s(&work->charts->axis, to_ns),
+		.device = gaps->device,
+		.kind = "gap",
+		.text = gaps->device != NULL ? "could not be read" : "nothing was sampled"};
+	band.covered_s = band.to_s - band.from_s;
+	if (!(band.covered_s > 0))
 		return 0;
 	if (gaps->last.text != NULL && band.from_s - gaps->last.to_s <= gaps->list->nearest_s) {
 		gaps->last.to_s = band.to_s;
+		gaps->last.covered_s += band.covered_s;
 		return 0;
 	}
 	int r = end_gap(gaps);

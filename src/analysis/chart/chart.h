@@ -74,8 +74,9 @@ struct chart {
 	size_t n_series;
 };
 
-struct chart_band { // a stretch of time in which something held
+struct chart_band { // a stretch of time in which something held, all along or now and then
 	double from_s, to_s;
+	double covered_s;                // for how long of it: less than all where short ones stand too close to be told apart
 	const struct run_device *device; // NULL: of the run
 	const char *kind;                // "throttle", "gap"
 	const char *text;                // "power cap, thermal slowdown"
@@ -109,6 +110,8 @@ struct chart_lane {
 	size_t n_spans; // how many they stand for
 };
 
+enum { CHART_TINTS = 8 };
+
 struct charts {
 	const struct findings *findings; // borrowed
 	struct chart_axis axis;
@@ -121,6 +124,9 @@ struct charts {
 	struct chart_lane *lanes; // by process, thread, depth
 	size_t n_lanes;
 	size_t n_spans, n_items;
+	/* Of each block of the findings a number below CHART_TINTS, for its colour: those of the CHART_TINTS blocks with the most
+	 * energy differ, and as far as that many numbers allow a block's from those directly around and inside it. */
+	const uint8_t *tints;
 	struct arena *arena; // owns all of the above
 };
 

@@ -10,7 +10,7 @@ enum { BUCKETS_DEFAULT = 4000 };
 static int make(struct chart_work *work, const struct chart_limits *limits)
 {
 	static int (*const all[])(struct chart_work *) = {chart_power, chart_cpu, chart_memory, chart_gpus,
-		chart_processes, chart_metrics, chart_bands, chart_marks};
+		chart_processes, chart_metrics, chart_bands, chart_marks, chart_tints};
 	size_t most = limits != NULL && limits->buckets > 0 ? limits->buckets : BUCKETS_DEFAULT;
 	if (timeline_of(work->findings, work->scratch, &work->timeline) < 0 || axis_make(work, most) < 0)
 		return -ENOMEM;

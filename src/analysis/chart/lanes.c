@@ -195,22 +195,6 @@ static int count_lanes(struct lane_work *work)
 	return 0;
 }
 
-static uint32_t block_of(const struct findings *f, const char *name)
-{
-	size_t low = 0, high = f->n_blocks;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(f->blocks[middle].name, name);
-		if (order == 0)
-			return (uint32_t)middle;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return UINT32_MAX;
-}
-
 static int fill_items(struct lane_work *work, const double *energy_j)
 {
 	const struct chart_axis *axis = &work->charts->axis;
@@ -220,7 +204,6 @@ static int fill_items(struct lane_work *work, const double *energy_j)
 	for (size_t k = 0; k < work->n_lanes; k++) {
 		work->lanes[k].items = items;
 		items += work->lanes[k].n_spans;
-		work->lanes[k].process = process_name(work->run, work->lanes[k].pid);
 	}
 	const char *name = NULL;
 	uint32_t block = UINT32_MAX;
@@ -230,7 +213,7 @@ static int fill_items(struct lane_work *work, const double *energy_j)
 		if (span->lane == UINT32_MAX)
 			continue;
 		if (of->name != name) // equal names are one pointer
-			block = block_of(work->charts->findings, name = of->name);
+			block = findings_block(work->charts->findings, name = of->name);
 		struct chart_lane *lane = &work->lanes[span->lane];
 		lane->items[lane->n_items++] = (struct chart_item){
 			.from_s = chart_axis_s(axis, span->begin_ns),
@@ -294,6 +277,7 @@ static int keep_lanes(struct lane_work *work, size_t most, struct arena *scratch
 		return -ENOMEM;
 	for (size_t k = 0; k < n; k++) {
 		charts->lanes[k] = work->lanes[order[k]];
+		charts->lanes[k].process = process_name(work->run, charts->lanes[k].pid);
 		charts->n_items += charts->lanes[k].n_items;
 	}
 	charts->n_lanes = n;

@@ -28,6 +28,7 @@ int chart_processes(struct chart_work *work);
 int chart_metrics(struct chart_work *work);
 int chart_bands(struct chart_work *work);
 int chart_marks(struct chart_work *work);
+int chart_tints(struct chart_work *work);
 int chart_lanes(struct chart_work *chart, const struct chart_limits *limits);
 
 /* ---- for those who make one ---- */

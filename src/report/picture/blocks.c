@@ -55,7 +55,7 @@ static void whisker(struct picture *p, double x0, double x1, double y)
 static void row(struct picture *p, const struct block_finding *block, double y, double scale)
 {
 	double middle = y + ROW / 2.0, width = fmax(block->total_j, 0) * scale;
-	enum colour colour = colour_of_block((uint32_t)(block - p->f->blocks));
+	enum colour colour = colour_of_block(p->charts, (uint32_t)(block - p->f->blocks));
 	draw_text_begin(p,
 		&(struct draw_text){.x = NAME_WIDTH - 8, .y = middle + 4, .anchor = ANCHOR_END, .colour = COLOUR_INK});
 	draw_name(p->out, block->name, NAME_WIDTH - 10);

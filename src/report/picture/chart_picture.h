@@ -42,6 +42,3 @@ double picture_chart_height(const struct picture *p, const struct chart *chart);
 
 // words.c: what a person who can't see the picture should know.
 void chart_words(struct buf *out, const struct charts *charts, const struct chart *chart);
-
-// In all pictures a domain has the same colour: that of its place in the report.
-enum colour colour_of_device(const struct findings *findings, const struct run_device *device);

@@ -3,17 +3,29 @@
 
 #include "base/util.h"
 
+// Of a sort, those behind the d-th that are in the sum.
+static unsigned int count_after(const struct findings *f, size_t d, bool is_gpu)
+{
+	unsigned int n = 0;
+	for (d++; d < f->n_domains; d++)
+		n += f->domains[d].in_total && (f->domains[d].device->kind == DOMAIN_GPU) == is_gpu;
+	return n;
+}
+
 enum colour colour_of_device(const struct findings *f, const struct run_device *device)
 {
-	unsigned int n = 0, beside = 0;
-	for (size_t d = 0; d < f->n_domains; d++)
-		n += f->domains[d].in_total;
-	for (size_t d = 0, in_total = 0; d < f->n_domains; d++) {
+	bool is_gpu = device->kind == DOMAIN_GPU;
+	unsigned int in_total = 0, beside = 0; // of its sort, those in the sum come first
+	for (size_t d = 0; d < f->n_domains; d++) {
 		const struct domain_finding *domain = &f->domains[d];
+		if (domain->device == device && !domain->in_total)
+			in_total += beside + count_after(f, d, is_gpu);
 		if (domain->device == device)
-			return colour_of_series(domain->in_total ? (unsigned int)in_total : n + beside);
-		in_total += domain->in_total;
-		beside += !domain->in_total;
+			return is_gpu ? colour_of_series(in_total) : colour_of_host(in_total);
+		if ((domain->device->kind == DOMAIN_GPU) == is_gpu) {
+			in_total += domain->in_total;
+			beside += !domain->in_total;
+		}
 	}
 	// Of no domain: a run of several, by its place (chart/together.h).
 	return colour_of_series(device->index > 0 ? (unsigned int)device->index : 0);

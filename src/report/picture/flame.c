@@ -105,22 +105,6 @@ static bool prepare(struct flame *flame, struct arena *arena)
 	return flame->whole_j > 0;
 }
 
-static uint32_t find_block(const struct findings *f, const char *name)
-{
-	size_t low = 0, high = f->n_blocks;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(f->blocks[middle].name, name);
-		if (order == 0)
-			return (uint32_t)middle;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return UINT32_MAX;
-}
-
 static void box(struct flame *flame, const char *name, enum colour colour, double x, size_t row, double energy_j)
 {
 	struct picture *p = flame->p;
@@ -153,8 +137,8 @@ static void children(struct flame *flame, uint32_t first, double x, size_t row)
 			return; // the rest are narrower still
 		bool is_process = f->stacks[i].parent == STACK_NONE;
 		box(flame, f->stacks[i].name,
-			is_process ? COLOUR_IDLE : colour_of_block(find_block(f, f->stacks[i].name)), x, row,
-			flame->total_j[i]);
+			is_process ? COLOUR_IDLE : colour_of_block(flame->p->charts, findings_block(f, f->stacks[i].name)),
+			x, row, flame->total_j[i]);
 		children(flame, flame->first[i], x, row + 1);
 		x += width;
 	}

@@ -23,6 +23,4 @@ double spans_height(const struct picture *p);
 void spans_draw(struct picture *p);
 void spans_words(const struct charts *charts, struct buf *out);
 
-// A block has one colour in all pictures: that of its place among the blocks' names.
-enum colour colour_of_block(uint32_t block);
 void picture_heading(struct picture *p, const char *title); // bold, at the top

@@ -51,9 +51,9 @@ bool picture_has(const struct charts *charts, enum picture_kind kind)
 	return kinds[kind].has(charts);
 }
 
-enum colour colour_of_block(uint32_t block)
+enum colour colour_of_block(const struct charts *charts, uint32_t block)
 {
-	return colour_of_series(block);
+	return block < charts->findings->n_blocks ? colour_of_series(charts->tints[block]) : COLOUR_IDLE;
 }
 
 void picture_heading(struct picture *p, const char *title)

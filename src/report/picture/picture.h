@@ -5,6 +5,7 @@
 
 #include "analysis/chart/chart.h"
 #include "base/buf.h"
+#include "report/palette.h"
 
 enum picture_kind {
 	PICTURE_POWER,
@@ -33,3 +34,8 @@ const char *picture_title(enum picture_kind kind); // "Power"
 // Whether there is anything to see.
 bool picture_has(const struct charts *charts, enum picture_kind kind);
 void picture_svg(const struct charts *charts, enum picture_kind kind, const struct picture_look *look, struct buf *out);
+
+// In all pictures a domain has the same colour: GPUs that of their place among GPUs, others that of theirs among the others.
+enum colour colour_of_device(const struct findings *findings, const struct run_device *device);
+// And a block: one by which it differs from those around and inside it (chart.h, tints). UINT32_MAX: several of them.
+enum colour colour_of_block(const struct charts *charts, uint32_t block);

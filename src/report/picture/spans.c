@@ -47,9 +47,9 @@ static void group_name(struct picture *p, const struct chart_lane *lane, double 
 	draw_text_end(p);
 }
 
-static enum colour colour_of_item(const struct chart_item *item)
+static enum colour colour_of_item(const struct charts *charts, const struct chart_item *item)
 {
-	return item->block != UINT32_MAX ? colour_of_block(item->block) : COLOUR_IDLE;
+	return item->block != UINT32_MAX ? colour_of_block(charts, item->block) : COLOUR_IDLE;
 }
 
 // All of one colour in a single path: there may be as many as pixels.
@@ -61,7 +61,7 @@ static void boxes(struct picture *p, const struct plot *plot, const struct chart
 	for (size_t i = 0; i < lane->n_items; i++) {
 		const struct chart_item *item = &lane->items[i];
 		double x0 = axis_x(p, plot, item->from_s), x1 = axis_x(p, plot, item->to_s);
-		if (colour_of_item(item) != colour || x1 < drawn_to)
+		if (colour_of_item(p->charts, item) != colour || x1 < drawn_to)
 			continue;
 		double end = fmax(x1 - (x1 - x0 > 2 ? 0.5 : 0), x0 + 1);
 		if (!any)

@@ -55,9 +55,9 @@ static void bands_in_words(struct buf *out, const struct charts *charts, const s
 		for (size_t k = 0; k < chart->n_series && !is_here; k++)
 			is_here = chart->series[k].device == band->device;
 		if (is_here && strcmp(band->kind, "throttle") == 0)
-			throttled_s += band->to_s - band->from_s;
+			throttled_s += band->covered_s;
 		else if (is_here)
-			gap_s += band->to_s - band->from_s;
+			gap_s += band->covered_s;
 	}
 	if (throttled_s > 0) {
 		buf_str(out, " Clocks were held back for ");

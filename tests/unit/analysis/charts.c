@@ -230,11 +230,56 @@ static void bands_tell(void **state)
 	assert_string_equal(charts.bands[0].text, "power limit, thermal slowdown");
 	assert_near(charts.bands[0].from_s, 10);
 	assert_near(charts.bands[0].to_s, 20);
+	assert_near(charts.bands[0].covered_s, 10);
 	assert_string_equal(charts.bands[1].kind, "gap");
 	assert_near(charts.bands[1].from_s, 30);
 	assert_near(charts.bands[1].to_s, 50);
 	const struct chart_series *power = series_of(&charts, "power", "gpu-0");
 	assert_true(isnan(power->mean[400]) && power->mean[299] == 200 && power->mean[510] == 200);
+	finish(&run, &findings, &charts);
+}
+
+/* Held back in one of ten samples: too close to be told apart on a long axis. Bands may be joined, but what they cover is what the report
+ * counts; of a hole of the readings, and of the pause between two segments, neither counts anything. */
+static void bands_cover_what_was_held_back(void **state)
+{
+	enum { N = 60000, HOLE_BEGIN = 20000, HOLE_END = 30000, SECOND = 50000 };
+	struct run run;
+	struct findings findings;
+	struct charts charts;
+	build_run(&run, N);
+	build_segment(&run, 0, (SECOND - 1) * 0.1);
+	build_segment(&run, 90000, 90000 + (N - SECOND - 1) * 0.1);
+	build_times(&run, 0, SECOND, 0, 0.1);
+	build_times(&run, SECOND, N, 90000, 0.1);
+	build_cpu(&run, 1, 0, 0, 2);
+	struct run_device *gpu = build_powered(&run, "gpu-0", DOMAIN_GPU, 200);
+	gpu->t_ns = build_unknown(run.arena, N);
+	double expected_s = 0;
+	size_t n = 0;
+	for (size_t i = 0; i < N; i++) {
+		if (i > HOLE_BEGIN && i < HOLE_END) // the device has no rows there
+			continue;
+		bool held = i % 10 == 0;
+		gpu->values[DEVICE_THROTTLE_REASONS][n] = held ? 0x20 : 0x1;
+		gpu->values[DEVICE_POWER][n] = 200000;
+		gpu->t_ns[n++] = run.t_ns[i];
+		expected_s += held && i != 0 && i != HOLE_END && i != SECOND ? 0.1 : 0;
+	}
+	gpu->n = n;
+	make(&run, NULL, &findings, &charts);
+	double covered_s = 0, drawn_s = 0;
+	for (size_t i = 0; i < charts.n_bands; i++) {
+		const struct chart_band *band = &charts.bands[i];
+		assert_true(band->covered_s > 0 && band->covered_s <= band->to_s - band->from_s + 1e-9);
+		if (strcmp(band->kind, "throttle") != 0)
+			continue;
+		covered_s += band->covered_s;
+		drawn_s += band->to_s - band->from_s;
+	}
+	assert_true(fabs(covered_s - expected_s) < 1e-6 * expected_s);
+	assert_true(fabs(findings.gpus[0].throttled_s - expected_s) < 1e-6 * expected_s);
+	assert_true(drawn_s > 5 * covered_s); // they were joined: else this tests nothing
 	finish(&run, &findings, &charts);
 }
 
@@ -261,6 +306,46 @@ static void build_spans(struct run *run)
 	}
 	run->spans = lane_spans;
 	run->n_spans = ARRAY_SIZE(lane_spans);
+}
+
+// Random stacks of 40 blocks: a block never looks like the one around it, and the eight with the most energy all differ.
+static void tints_differ(void **state)
+{
+	enum { BLOCKS = 40, STACKS = 120 };
+	static char names[BLOCKS][8];
+	static struct block_finding blocks[BLOCKS];
+	static struct stack_finding stacks[STACKS];
+	for (size_t b = 0; b < BLOCKS; b++) {
+		snprintf(names[b], sizeof(names[b]), "b%02zu", b);
+		blocks[b] = (struct block_finding){.name = names[b], .total_j = b == 3 ? (double)NAN : (double)(b * 17 % 41)};
+	}
+	stacks[0] = (struct stack_finding){.parent = STACK_NONE, .name = "python3"};
+	for (uint32_t s = 1; s < STACKS; s++) // the one inside another has less energy or more: both happen
+		stacks[s] = (struct stack_finding){.parent = s < 6 ? 0 : s / 6, .name = names[s * 7 % BLOCKS]};
+	struct run run;
+	struct findings findings;
+	struct charts charts;
+	build_simple(&run, 11);
+	build_cpu(&run, 1, 0, 0, 1);
+	assert_int_equal(findings_make(&run, &findings), 0);
+	findings.blocks = blocks;
+	findings.n_blocks = BLOCKS;
+	findings.stacks = stacks;
+	findings.n_stacks = STACKS;
+	assert_int_equal(charts_make(&findings, NULL, &charts), 0);
+	for (uint32_t s = 1; s < STACKS; s++) {
+		uint32_t block = findings_block(&findings, stacks[s].name);
+		uint32_t around = findings_block(&findings, stacks[stacks[s].parent].name);
+		assert_true(charts.tints[block] < CHART_TINTS);
+		if (around != UINT32_MAX && around != block)
+			assert_int_not_equal(charts.tints[block], charts.tints[around]);
+	}
+	unsigned int seen = 0;
+	for (size_t b = 0; b < BLOCKS; b++)
+		if (blocks[b].total_j > 32) // of 0 … 40 the eight largest
+			seen |= 1U << charts.tints[b];
+	assert_int_equal(seen, 255);
+	finish(&run, &findings, &charts);
 }
 
 static void lanes(void **state)
@@ -331,7 +416,11 @@ int main(void)
 	rows_add(&tests, "… and power readings", short_peak, &by_power);
 	ROWS_ADD_ONE(&tests, "pauses between segments take no room on the axis", pauses_are_cut);
 	ROWS_ADD_ONE(&tests, "bands: clocks held back, a device that could not be read", bands_tell);
+	ROWS_ADD_ONE(&tests, "bands: joined ones cover what the report counts as held back, none of holes and pauses",
+		bands_cover_what_was_held_back);
 	ROWS_ADD_ONE(&tests, "lanes: nested, crossing and open spans, ranges side by side", lanes);
+	ROWS_ADD_ONE(&tests, "tints: blocks differ from what is around them, the eight with the most energy from each other",
+		tints_differ);
 	ROWS_ADD_ONE(&tests, "a span's energy and error are those of a block that is it alone", span_energies);
 	ROWS_ADD_ONE(&tests, "1,000 random histories: power integrates to each energy, means lie between low and high",
 		any_run);

@@ -13,20 +13,15 @@ function seriesColour(chart, series, index) {
 		return "faint";
 	if (series.line === "target" && series.device === null)
 		return chart.look === "stacked" ? "ink" : "target";
-	return NAMED_COLOURS[series.name] ?? "series-" + index % SERIES_COLOURS;
+	return series.colour ?? NAMED_COLOURS[series.name] ?? "series-" + index % SERIES_COLOURS;
 }
 
-/* A device has its colour in all charts, in the order in which they are met; other lines have theirs in their chart. */
+/* A device has its colour in all charts; other lines have theirs in their chart. */
 function giveColours(charts) {
-	const devices = new Map();
-	for (const chart of charts) {
-		let other = 0;
-		for (const series of chart.series) {
-			if (series.device !== null && !devices.has(series.device))
-				devices.set(series.device, devices.size);
-			series.colour = seriesColour(chart, series, series.device !== null ? devices.get(series.device) : ++other);
-		}
-	}
+	for (const chart of charts)
+		chart.series.forEach((series, i) => {
+			series.colour = seriesColour(chart, series, i);
+		});
 }
 
 function describe(chart) {

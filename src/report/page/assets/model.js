@@ -77,6 +77,7 @@ function readModel(json) {
 		bands: json.bands.map((band) => ({ ...band, from: band.from_s, to: band.to_s })),
 		marks: json.marks.map((mark) => ({ ...mark, at: mark.at_s })),
 		blocks: json.blocks.map(seenName),
+		blockColours: json.block_colours,
 		lanes: json.lanes.map(readLane),
 		spans: json.n_spans,
 	};
