@@ -117,6 +117,7 @@ static const struct fill_row {
 	[FILL_SOLID] = {L'█', L'#', "█", "#"},
 	[FILL_DENSE] = {L'▓', L'=', "▓", "="},
 	[FILL_HALF] = {L'▒', L'%', "▒", "%"},
+	[FILL_STRIPES] = {L'▚', L'+', "▚", "+"}, // of no provenance
 	[FILL_THIN] = {L'░', L'-', "░", "-"},
 	[FILL_DOT] = {L'·', L'.', "·", "."},
 };

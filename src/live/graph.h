@@ -27,7 +27,7 @@ void graph_draw(struct frame *frame, struct area area, const struct graph *graph
 double graph_top(double value, double least);
 
 /* A bar in one row: segments one after another, each a share of the width. What they are made of tells of them without colour. */
-enum fill { FILL_SOLID, FILL_DENSE, FILL_HALF, FILL_THIN, FILL_DOT, FILLS };
+enum fill { FILL_SOLID, FILL_DENSE, FILL_HALF, FILL_STRIPES, FILL_THIN, FILL_DOT, FILLS };
 struct bar_segment {
 	double share; // of the whole; NaN and less than 0 are nothing
 	enum fill fill;

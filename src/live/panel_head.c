@@ -94,7 +94,7 @@ static void ledger_of(const struct live_view *view, struct ledger_row rows[LEDGE
 		{"target", "target", FILL_SOLID, COLOUR_TARGET, sum->target_w, view->pid != 0},
 		{view->pid != 0 ? "others" : "programs", view->pid != 0 ? "others" : "programs", FILL_DENSE,
 			COLOUR_OTHERS, sum->others_w, true},
-		{"wattle", "wattle", FILL_HALF, COLOUR_WATTLE, sum->own_w, true},
+		{"wattle", "wattle", FILL_STRIPES, COLOUR_WATTLE, sum->own_w, true},
 		{"idle", "idle", FILL_THIN, COLOUR_IDLE, sum->idle_w, true},
 		{"unattributed", "rest", FILL_DOT, COLOUR_UNATTRIBUTED, sum->unattributed_w, true},
 	};

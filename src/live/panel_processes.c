@@ -24,7 +24,7 @@ static struct figure pid_text(const struct live_view *view, const struct now_pro
 static struct figure user_text(const struct live_view *view, const struct now_process *process)
 {
 	const char *name = view->users != NULL ? view->users->name_of(view->users->data, process->uid) : NULL;
-	struct figure figure = figure_count((int64_t)process->uid);
+	struct figure figure = figure_count(process->uid != (uid_t)-1 ? (int64_t)process->uid : VALUE_MISSING);
 	if (name != NULL)
 		text_copy(figure.text, sizeof(figure.text), name);
 	return figure;

@@ -111,6 +111,7 @@ static void add_dt(struct now_history *history, double dt_s)
 
 void session_look(struct session *session)
 {
+	now_set_interval(session->state, session->ui.interval_ns); // keys change it
 	const struct now *now = session->now = now_look(session->state);
 	add_dt(&session->dt_s, now->dt_s);
 	double step_j = now->sum.target_w * now->dt_s;

@@ -58,14 +58,15 @@ enum resource { RESOURCE_CPU, RESOURCE_DRAM, RESOURCES };
 
 // What all domains of a resource draw together, as far as it is known.
 struct supply {
+	bool exists;
 	double power_w; // NaN: none is known
 	double added_j; // by this look
 };
 
 static void supply_add(struct supply *supply, const struct now_domain *domain, const struct meter *meter)
 {
-	if (!isnan(domain->power_w))
-		supply->power_w = isnan(supply->power_w) ? domain->power_w : supply->power_w + domain->power_w;
+	supply->exists = true;
+	supply->power_w = add_known(supply->power_w, domain->power_w);
 	supply->added_j += (double)meter->added_uj * 1e-6;
 }
 
@@ -76,7 +77,8 @@ static void give(struct process_row *row, const struct supply *supplies, const s
 		bool known = !isnan(divisors[r].whole) && (r != RESOURCE_CPU || value_ok(row->used_ns));
 		double part = known ? part_of(&divisors[r], row) : (double)NAN;
 		watts[r] = part * supplies[r].power_w;
-		row->now.energy_j += known ? part * supplies[r].added_j : 0;
+		if (supplies[r].exists)
+			row->now.energy_j = add_known(row->now.energy_j, known ? part * supplies[r].added_j : 0);
 	}
 	row->now.cpu_w = watts[RESOURCE_CPU];
 	row->now.dram_w = watts[RESOURCE_DRAM];
@@ -101,11 +103,11 @@ static void sum_add(struct now_sum *sum, const struct split *split, double power
 	// Parts that add up to 1 leave a last bit or two.
 	double rest = 1 - split->target - split->own - split->idle - split->unattributed,
 	       others = rest > 1e-12 ? rest : 0;
-	sum->target_w += split->target * power_w;
-	sum->own_w += split->own * power_w;
-	sum->idle_w += split->idle * power_w;
-	sum->unattributed_w += split->unattributed * power_w;
-	sum->others_w += others * power_w;
+	sum->target_w = add_known(sum->target_w, split->target * power_w);
+	sum->own_w = add_known(sum->own_w, split->own * power_w);
+	sum->idle_w = add_known(sum->idle_w, split->idle * power_w);
+	sum->unattributed_w = add_known(sum->unattributed_w, split->unattributed * power_w);
+	sum->others_w = add_known(sum->others_w, others * power_w);
 }
 
 void divide_watts(struct domain_table *domains, struct process_table *processes, const struct divide_machine *machine,
@@ -119,8 +121,9 @@ void divide_watts(struct domain_table *domains, struct process_table *processes,
 		split_by(&divisors[RESOURCE_CPU], processes),
 		split_by(&divisors[RESOURCE_DRAM], processes),
 	};
-	struct supply supplies[RESOURCES] = {{.power_w = (double)NAN}, {.power_w = (double)NAN}};
-	struct now_sum sum = {0};
+	const double none = (double)NAN;
+	struct supply supplies[RESOURCES] = {{.power_w = none}, {.power_w = none}};
+	struct now_sum sum = {none, none, none, none, none};
 	divide_gpu_begin(processes);
 	for (size_t i = 0; i < domains->n; i++) {
 		struct now_domain *domain = &domains->domains[i];

@@ -90,15 +90,35 @@ static double sum_of(const struct device_user *users, size_t n, double (*of)(con
 	return sum;
 }
 
-static struct keys choose_keys(const struct device_user *users, size_t n)
+/* What the sensor counted of all users: a list has room for so many, and those beyond it have a part all the same. Sums are of
+ * whole numbers, so what is less than one more is no more. */
+static double sum_of_sensor(const int64_t *row, double sum, enum device_metric target, enum device_metric others)
 {
-	double (*const best_first[])(const struct device_user *) = {by_instance, by_busy_time, by_memory};
-	for (size_t i = 0; i < ARRAY_SIZE(best_first); i++) {
-		double sum = sum_of(users, n, best_first[i]);
-		if (sum > 0) // slices that nobody has are idle, not the others'
-			return (struct keys){best_first[i], best_first[i] == by_instance ? fmax(sum, 100) : sum};
-	}
-	return n == 1 ? (struct keys){by_head, 1} : (struct keys){0};
+	double told = value_to_double(row[others], 1);
+	if (value_ok(row[target]))
+		told += (double)row[target];
+	return told > sum + 1 ? told : sum;
+}
+
+// An empty list is no proof, nor is one of a single user: who looks may see none but his own. The card's own count is.
+static bool is_alone(const int64_t *row)
+{
+	int64_t target = row[DEVICE_TARGET_PROCESSES], others = row[DEVICE_OTHERS_PROCESSES];
+	return value_ok(others) && others + (value_ok(target) ? target : 0) == 1;
+}
+
+static struct keys choose_keys(const int64_t *row, const struct device_user *users, size_t n)
+{
+	double slices = sum_of(users, n, by_instance), busy = sum_of(users, n, by_busy_time),
+	       memory = sum_of(users, n, by_memory);
+	if (slices > 0) // those that nobody has are idle, not the others'
+		return (struct keys){by_instance, fmax(slices, 100)};
+	if (busy > 0)
+		return (struct keys){by_busy_time,
+			sum_of_sensor(row, busy, DEVICE_TARGET_UTILIZATION, DEVICE_OTHERS_UTILIZATION)};
+	if (memory > 0)
+		return (struct keys){by_memory, sum_of_sensor(row, memory, DEVICE_TARGET_MEMORY, DEVICE_OTHERS_MEMORY)};
+	return n == 1 && is_alone(row) ? (struct keys){by_head, 1} : (struct keys){0};
 }
 
 static void use_device(struct now_process *process, const struct device_user *user)
@@ -124,7 +144,7 @@ static double give(const struct device_user *users, size_t n, const struct keys 
 		if (isnan(part) || !domain->in_total)
 			continue;
 		row->now.gpu_w = add_known(row->now.gpu_w, part * domain->power_w);
-		row->now.energy_j += part * (double)meter->added_uj * 1e-6;
+		row->now.energy_j = add_known(row->now.energy_j, part * (double)meter->added_uj * 1e-6);
 		target += row->now.is_target ? part : 0;
 	}
 	return target;
@@ -148,7 +168,7 @@ struct split divide_gpu(struct domain_table *domains, size_t i, struct process_t
 	size_t n = 0;
 	const struct device_user *users = sensor_set_users(&domains->sensors, device, &n);
 	bool idle = is_idle(row); // an empty list is no proof: a user may see no process but his own
-	struct keys keys = idle ? (struct keys){by_nothing, 1} : choose_keys(users, n);
+	struct keys keys = idle ? (struct keys){by_nothing, 1} : choose_keys(row, users, n);
 	double target = users != NULL ? give(users, n, &keys, &domains->domains[i], &domains->meters[device], processes)
 				      : 0;
 	struct split split;

@@ -9,13 +9,20 @@ enum { PERIODS_WANTED = 10 };
 static const int64_t still_periods = 10, still_ns = 3 * NS_PER_S;
 // … but for less than so many of its last rest it only is slow: one of whole joules moves every 200 ms at 5 W.
 static const int64_t still_rests = 3;
-// Power readings that are further apart are not joined: what was in between nobody knows.
-static const int64_t join_most_ns = 60 * NS_PER_S;
+static const int64_t join_most_ns = 60 * NS_PER_S; // at least, and so many intervals:
+static const double join_intervals = 2.5;
 
 void meter_init(struct meter *meter, const struct domain *domain)
 {
 	*meter = (struct meter){.domain = domain, .last_power_w = (double)NAN, .power_w = (double)NAN};
+	meter->join_most_ns = join_most_ns;
 	counter_init(&meter->counter, domain->energy_range_uj, domain->max_power_w);
+}
+
+void meter_set_interval(struct meter *meter, int64_t interval_ns)
+{
+	int64_t most_ns = (int64_t)(join_intervals * (double)interval_ns);
+	meter->join_most_ns = most_ns > join_most_ns ? most_ns : join_most_ns;
 }
 
 /* ---- a counter ---- */
@@ -90,7 +97,7 @@ static void feed_power(struct meter *meter, int64_t t_ns, const int64_t *row)
 	if (!meter->had_power)
 		meter->last_power_w = power_w;
 	meter->had_power = meter->had_power || !isnan(power_w);
-	bool joined = !isnan(power_w) && !isnan(meter->last_power_w) && dt_ns > 0 && dt_ns <= join_most_ns;
+	bool joined = !isnan(power_w) && !isnan(meter->last_power_w) && dt_ns > 0 && dt_ns <= meter->join_most_ns;
 	if (joined)
 		meter->integrated_uj += (power_w + meter->last_power_w) / 2 * (double)dt_ns / 1e3; // W·ns = 10^-3 µJ
 	int64_t energy_uj = (int64_t)meter->integrated_uj;

@@ -21,8 +21,9 @@ struct meter {
 	size_t n_points, newest;
 	int64_t seen_ns; // look at which the newest point was made
 	int64_t last_power_ns;
-	double last_power_w; // of the sensor's own reading; NaN unknown
-	bool had_power;      // ever
+	int64_t join_most_ns; // power readings that are further apart are not joined: what was in between nobody knows
+	double last_power_w;  // of the sensor's own reading; NaN unknown
+	bool had_power;       // ever
 	double integrated_uj;
 	double power_w;    // NaN unknown
 	int64_t energy_uj; // since open; never falls
@@ -30,5 +31,7 @@ struct meter {
 };
 
 void meter_init(struct meter *meter, const struct domain *domain);
+// How often it will be fed: readings that come as they should are joined, however rare they are.
+void meter_set_interval(struct meter *meter, int64_t interval_ns);
 // One reading: the domain's row of a look. suspended: the machine slept since the look before.
 void meter_feed(struct meter *meter, int64_t t_ns, const int64_t *row, bool suspended);

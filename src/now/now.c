@@ -1,6 +1,7 @@
 #include "now/now.h"
 
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "base/util.h"
 #include "now/divide.h"
 #include "now/domains.h"
@@ -10,8 +11,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
+
+enum { PAGE_MOST = 1 << 20 }; // bytes; no machine has larger ones there
 
 struct now_state {
 	const struct wattle_env *env;
@@ -30,13 +32,6 @@ struct now_state {
 
 /* ---- ourselves ---- */
 
-static int64_t own_cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 // Our own is the real one, whatever stands for /proc.
 static int64_t own_rss_bytes(void)
 {
@@ -47,15 +42,18 @@ static int64_t own_rss_bytes(void)
 		return VALUE_MISSING;
 	text[length] = '\0';
 	const char *resident = strchr(text, ' '); // the second number
-	return resident != NULL ? strtoll(resident, NULL, 10) * sysconf(_SC_PAGESIZE) : VALUE_MISSING;
+	uint64_t pages;
+	if (resident == NULL || num_parse_sysfs_u64(resident + 1, strcspn(resident + 1, " "), &pages) < 0)
+		return VALUE_MISSING;
+	return pages < INT64_MAX / PAGE_MOST ? (int64_t)pages * sysconf(_SC_PAGESIZE) : VALUE_MISSING;
 }
 
 static void fill_own(struct now_state *state, struct now *now)
 {
 	int64_t wall_ns = now->t_ns - state->opened_ns;
-	now->own_cpu_percent = wall_ns > 0 ? (double)(own_cpu_ns() - state->opened_cpu_ns) / (double)wall_ns * 100
+	now->own_cpu_percent = wall_ns > 0 ? (double)(process_own_cpu_ns() - state->opened_cpu_ns) / (double)wall_ns * 100
 					   : (double)NAN;
-	now->own_cpu_s = (double)own_cpu_ns() / 1e9;
+	now->own_cpu_s = (double)process_own_cpu_ns() / 1e9;
 	now->own_rss_bytes = own_rss_bytes();
 }
 
@@ -82,7 +80,7 @@ int now_open(const struct now_options *options, struct now_state **ret_state, st
 	state->busy_ns = VALUE_MISSING;
 	state->now.t_ns = VALUE_MISSING;
 	state->opened_ns = env_now_ns(options->env);
-	state->opened_cpu_ns = own_cpu_ns();
+	state->opened_cpu_ns = process_own_cpu_ns();
 	machine_open(&state->machine, options->env);
 	int r = process_table_open(&state->processes, options, reterr);
 	if (r == 0)
@@ -115,26 +113,35 @@ void now_close(struct now_state *state)
 	free(state);
 }
 
+void now_set_interval(struct now_state *state, int64_t interval_ns)
+{
+	for (size_t i = 0; i < state->domains.n; i++)
+		meter_set_interval(&state->domains.meters[i], interval_ns);
+}
+
 /* ---- what is listed ---- */
 
-static bool uses_more(const struct now_process *a, const struct now_process *b)
+// NaN is less than all.
+static int compare_doubles(double left, double right)
 {
-	const double pairs[][2] = {
-		{a->power_w, b->power_w},
-		{a->cpu_cores, b->cpu_cores},
-		{value_to_double(a->rss_bytes, 1), value_to_double(b->rss_bytes, 1)},
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
-		double x = isnan(pairs[i][0]) ? -1 : pairs[i][0], y = isnan(pairs[i][1]) ? -1 : pairs[i][1];
-		if (x != y)
-			return x > y;
-	}
-	return a->pid < b->pid;
+	left = isnan(left) ? -1 : left;
+	right = isnan(right) ? -1 : right;
+	return (left < right) - (left > right);
+}
+
+int now_compare_use(const struct now_process *left, const struct now_process *right)
+{
+	int order = compare_doubles(left->power_w, right->power_w);
+	if (order == 0)
+		order = compare_doubles(left->cpu_cores, right->cpu_cores);
+	if (order == 0)
+		order = compare_doubles(value_to_double(left->rss_bytes, 1), value_to_double(right->rss_bytes, 1));
+	return order != 0 ? order : (left->pid > right->pid) - (left->pid < right->pid);
 }
 
 static int by_use(const void *left, const void *right)
 {
-	return uses_more(left, right) ? -1 : 1;
+	return now_compare_use(left, right);
 }
 
 static void list_processes(struct now_state *state)
@@ -204,13 +211,13 @@ static void add_up(struct now_state *state)
 {
 	struct now *now = &state->now;
 	now->total_w = (double)NAN;
-	now->total_energy_uj = 0;
+	now->total_energy_uj = VALUE_MISSING;
 	now->provenance = PROVENANCE_MEASURED;
 	for (size_t i = 0; i < state->domains.n; i++) {
 		const struct now_domain *domain = &state->domains.domains[i];
 		if (!domain->in_total)
 			continue;
-		now->total_energy_uj += domain->energy_uj;
+		now->total_energy_uj = domain->energy_uj + (value_ok(now->total_energy_uj) ? now->total_energy_uj : 0);
 		if (domain->domain->provenance > now->provenance)
 			now->provenance = domain->domain->provenance;
 		if (isnan(domain->power_w) || isnan(now->dt_s))

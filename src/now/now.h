@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { NOW_COMMAND_SIZE = 64, NOW_HISTORY = 600 };
+enum { NOW_COMMAND_SIZE = 256, NOW_HISTORY = 600 };
 
 struct now_options {
 	const struct wattle_env *env;         // borrowed until close
@@ -50,9 +50,9 @@ struct now_domain {
 
 struct now_process {
 	pid_t pid, ppid;
-	uid_t uid;
+	uid_t uid;                      // (uid_t)-1: unknown
 	int64_t start_ns;               // CLOCK_MONOTONIC
-	char command[NOW_COMMAND_SIZE]; // its command line, or comm in brackets; control characters are '?'
+	char command[NOW_COMMAND_SIZE]; // its command line, or comm in brackets; control characters are '?', what is cut ends in "…"
 	char state;                     // as in /proc/PID/stat
 	bool is_target;                 // in the tree of options.pid
 	bool is_own;                    // this process
@@ -62,17 +62,17 @@ struct now_process {
 	double gpu_percent;       // SM time, summed over GPUs; 100 is one GPU busy; NaN: unknown, or on no GPU
 	int64_t gpu_memory_bytes; // likewise summed; VALUE_MISSING
 	double cpu_w, dram_w, gpu_w, power_w; // attributed; power_w is their sum, of what is known
-	double energy_j;                      // attributed since it was first seen here
+	double energy_j; // attributed since it was first seen here; NaN: nothing meters what it uses
 };
 
-struct now_sum { // of the watts of all domains in the total: each watt stands in one of them
+struct now_sum { // of the watts of all domains in the total: each watt stands in one of them; NaN: none is known
 	double target_w, others_w, own_w, idle_w, unattributed_w;
 };
 
 struct now {
 	int64_t t_ns, wall_ns;
 	double dt_s; // since the look before; NaN: this is the first one
-	int64_t cores;
+	int64_t cores; // VALUE_MISSING unknown
 	double busy_cores;
 	int64_t memory_total_bytes, memory_used_bytes;
 	struct now_domain *domains; // by kind and number; they stay where they are until close
@@ -81,7 +81,7 @@ struct now {
 	size_t n_processes;
 	int64_t processes_seen, threads_seen; // of the whole machine, listed or not
 	double total_w;                       // outermost domains that do not overlap, as energy.total_j of the report
-	int64_t total_energy_uj;              // since open
+	int64_t total_energy_uj;              // since open; VALUE_MISSING: no domain is in it
 	enum provenance provenance;           // of the total: the weakest part's
 	struct now_sum sum;
 	struct now_history total_history_w, target_history_w, cpu_history_cores, memory_history_bytes;
@@ -96,5 +96,10 @@ struct now_state;
 // Opens the sensors and takes the first look, which has no powers yet. -ENOENT: no such pid, with a sentence; -ENOMEM.
 int now_open(const struct now_options *options, struct now_state **ret_state, struct wattle_error *reterr);
 void now_close(struct now_state *state); // NULL allowed
+// How often the caller will look, from now on: power that is read so rarely is joined to energy all the same.
+void now_set_interval(struct now_state *state, int64_t interval_ns);
 // Looks, and lends the result until the next call. Never fails: what can't be read is unknown.
 const struct now *now_look(struct now_state *state);
+/* Who comes first in a list of those that use most: by power, CPU time, memory; the unknown last, then by pid. For qsort, of two
+ * processes. */
+int now_compare_use(const struct now_process *left, const struct now_process *right);

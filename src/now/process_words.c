@@ -1,6 +1,7 @@
 #include "now/processes.h"
 
 #include "base/file.h"
+#include "base/num.h"
 #include "base/utf8.h"
 #include "base/util.h"
 
@@ -14,14 +15,23 @@ static bool is_control(const char *text)
 }
 
 // Never cuts a character in two.
+// What does not fit ends in "…", where that does.
 static size_t copy_clean(const char *text, size_t size, char *out, size_t out_size)
 {
-	size_t used = 0;
+	static const char mark[] = "…";
+	size_t used = 0, marked = 0; // marked: as much as leaves room for the mark
 	for (size_t i = 0, length; i<size; i += length> 0 ? length : 1) {
 		length = utf8_length(text + i); // of a NUL: 1
 		bool is_fine = length > 0 && !is_control(text + i);
-		if (used + (is_fine ? length : 1) >= out_size)
+		if (used + sizeof(mark) <= out_size)
+			marked = used;
+		if (used + (is_fine ? length : 1) >= out_size) {
+			bool fits = out_size >= sizeof(mark);
+			used = fits ? marked : used;
+			memcpy(out + used, mark, fits ? sizeof(mark) - 1 : 0);
+			used += fits ? sizeof(mark) - 1 : 0;
 			break;
+		}
 		if (is_fine)
 			memcpy(out + used, text + i, length);
 		else
@@ -52,7 +62,13 @@ static void put_name(const char *comm, char *out, size_t out_size)
 static uid_t uid_in(const char *status)
 {
 	const char *line = strstr(status, "\nUid:");
-	return line != NULL ? (uid_t)strtoul(line + 5, NULL, 10) : (uid_t)-1;
+	uint64_t uid;
+	if (line == NULL)
+		return (uid_t)-1;
+	line += strlen("\nUid:");
+	line += strspn(line, "\t ");
+	bool known = num_parse_sysfs_u64(line, strcspn(line, "\t\n"), &uid) == 0 && uid <= UINT32_MAX;
+	return known ? (uid_t)uid : (uid_t)-1;
 }
 
 void process_words_read(const struct wattle_env *env, const char *comm, struct now_process *process)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -57,6 +58,7 @@ int process_table_open(struct process_table *table, const struct now_options *op
 	const struct wattle_env *env = options->env;
 	*table = (struct process_table){
 		.env = env,
+		.is_open = true,
 		.units = process_units_get(),
 		.folder_fd = file_open_in(env->procfs_fd, ".", O_RDONLY | O_DIRECTORY),
 		.own_pid = number_in_proc(env, getpid()),
@@ -88,7 +90,7 @@ void process_table_close(struct process_table *table)
 {
 	for (size_t i = 0; i < table->n; i++)
 		close_file(table, &table->rows[i]);
-	if (table->text != NULL && table->folder_fd >= 0)
+	if (table->is_open && table->folder_fd >= 0)
 		close(table->folder_fd);
 	free(table->rows);
 	free(table->old);
@@ -153,7 +155,7 @@ static struct process_row blank_row(pid_t pid)
 			.dram_w = none,
 			.gpu_w = none,
 			.power_w = none,
-			.energy_j = 0},
+			.energy_j = none},
 		.used_ns = VALUE_MISSING,
 		.stat_fd = -1,
 		.is_new = true,
@@ -183,6 +185,13 @@ static void list_numbers(struct process_table *table)
 }
 
 /* ---- one process ---- */
+
+int64_t process_own_cpu_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
 
 static ssize_t read_stat(struct process_table *table, struct process_row *row, char *text, size_t size)
 {
@@ -254,6 +263,9 @@ static bool read_row(struct process_table *table, struct process_row *row, const
 	}
 	if (before != NULL && stat.start_ticks != row->start_ticks)
 		return false; // its number went to another process
+	// Of ourselves there is more to be had than whole ticks, which are more than most looks cost.
+	if (row->now.pid == table->own_pid && !table->env->procfs_replaced)
+		stat.own_ns = process_own_cpu_ns();
 	take_over(table, &stat, row);
 	count_own(before, table->last_t_ns, row);
 	return true;

@@ -29,8 +29,8 @@ struct process_row { // one process, as long as it lives
 struct process_table {
 	const struct wattle_env *env; // borrowed
 	struct process_units units;
-	int folder_fd; // owned: /proc itself
-	bool keeps_files;
+	int folder_fd; // owned, once it is_open: /proc itself
+	bool is_open, keeps_files;
 	pid_t own_pid, target_pid; // as /proc numbers them; 0: not there
 	bool target_is_gone;
 	struct process_row *rows; // owned; ascending by pid; in the last look
@@ -51,6 +51,7 @@ void process_table_close(struct process_table *table);
 /* One look. busy_ns: CPU time of the whole machine since the look before, which the processes together can't exceed;
  * VALUE_MISSING unknown. Never fails: with no memory for more rows those that came last are left out. */
 void process_table_look(struct process_table *table, int64_t t_ns, int64_t busy_ns);
+int64_t process_own_cpu_ns(void); // CPU time of this process since it started
 struct process_row *process_table_find(const struct process_table *table, pid_t pid); // NULL: not there
 
 /* ---- between the files of it ---- */

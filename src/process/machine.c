@@ -86,11 +86,11 @@ int64_t machine_cores(const struct wattle_env *env)
 	wattle_cleanup_free char *text = NULL;
 	size_t size;
 	if (file_read_all_in(env->procfs_fd, "stat", 1 << 24, &text, &size) < 0)
-		return 1;
+		return VALUE_MISSING;
 	int64_t cores = 0;
 	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		cores += strncmp(line, "cpu", 3) == 0 && line[3] >= '0' && line[3] <= '9';
 	}
-	return cores > 0 ? cores : 1;
+	return cores > 0 ? cores : VALUE_MISSING;
 }

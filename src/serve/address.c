@@ -215,7 +215,11 @@ static int open_unix(struct address *address, const char *path, struct wattle_er
 	remove_dead(&where);
 	address->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r = address->fd < 0 ? -errno : bind_private(address->fd, &where);
-	if (r == 0 && (listen(address->fd, BACKLOG) < 0 || lstat(path, &st) < 0))
+	if (r == 0 && listen(address->fd, BACKLOG) < 0) {
+		r = -errno;
+		unlink(path); // bound just now: it is ours
+	}
+	if (r == 0 && lstat(path, &st) < 0)
 		r = -errno;
 	if (r < 0)
 		return error_set(reterr, r, "--listen unix:%.100s: %s%s", path, strerror(-r),

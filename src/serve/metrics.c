@@ -158,22 +158,13 @@ static void write_one(struct om *om, const struct om_family *family, double valu
 	om_value(om, NULL, 0, value);
 }
 
-static bool has_energy(const struct now *now)
-{
-	for (size_t i = 0; i < now->n_domains; i++)
-		if (now->domains[i].in_total)
-			return true;
-	return false;
-}
-
 static void write_energy(const struct now *now, struct om *om)
 {
 	const struct om_label label = {"provenance", provenance_name(now->provenance)};
-	bool known = has_energy(now);
 	om_family(om,
 		&(struct om_family){"wattle_energy_joules", OM_COUNTER, "joules",
 			"Energy of the machine since wattle serve started: the outermost domains that do not overlap."});
-	om_value(om, &label, 1, known ? (double)now->total_energy_uj / 1e6 : (double)NAN);
+	om_value(om, &label, 1, value_to_double(now->total_energy_uj, 1e-6));
 	om_family(om,
 		&(struct om_family){"wattle_power_watts", OM_GAUGE, "watts",
 			"Power of the machine between the last two looks: the outermost domains that do not overlap."});

@@ -13,19 +13,9 @@ static bool is_worth_telling(const struct now_process *process)
 			process->gpu_memory_bytes > 0);
 }
 
-static double rank_of(const struct now_process *process)
-{
-	return isnan(process->power_w) ? process->cpu_cores : process->power_w;
-}
-
 static int by_rank(const void *left, const void *right)
 {
-	const struct now_process *a = *(const struct now_process *const *)left,
-				 *b = *(const struct now_process *const *)right;
-	double x = rank_of(a), y = rank_of(b);
-	if (x > y || y > x)
-		return x > y ? -1 : 1;
-	return a->pid < b->pid ? -1 : 1;
+	return now_compare_use(*(const struct now_process *const *)left, *(const struct now_process *const *)right);
 }
 
 // NULL: no memory. The caller frees.

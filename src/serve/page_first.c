@@ -41,7 +41,9 @@ static void notes(const struct view *view, struct buf *out)
 		const struct domain *domain = now->domains[i].domain;
 		if (domain->note[0] == '\0')
 			continue;
-		buf_printf(out, "<li>%s: ", domain->name);
+		buf_str(out, "<li>");
+		part_name(out, domain->name);
+		buf_str(out, ": ");
 		html_text(out, domain->note);
 		buf_str(out, "</li>\n");
 	}
@@ -125,7 +127,10 @@ static void machine_tiles(const struct view *view, struct buf *out)
 	else
 		buf_str(out, "n/a");
 	begin_remark(out);
-	buf_printf(out, "of %lld %s busy", (long long)now->cores, now->cores == 1 ? "core" : "cores");
+	if (value_ok(now->cores))
+		buf_printf(out, "of %lld %s busy", (long long)now->cores, now->cores == 1 ? "core" : "cores");
+	else
+		buf_str(out, "cores busy");
 	end_tile(out);
 	begin_tile(out, "Memory");
 	human_bytes(out, value_to_double(now->memory_used_bytes, 1));

@@ -126,6 +126,7 @@ static int open_look(struct server *server, const struct server_options *options
 	int r = now_open(&now, &server->state, reterr);
 	if (r < 0)
 		return r;
+	now_set_interval(server->state, server->view.interval_ns);
 	server->first_ns = env_now_ns(server->env);
 	nanosleep(&moment, NULL);
 	look(server);

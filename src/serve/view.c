@@ -4,23 +4,9 @@
 
 /* ---- who comes first ---- */
 
-static int by_value(double a, double b)
+static int by_rank(const void *left, const void *right)
 {
-	a = isnan(a) ? -1 : a;
-	b = isnan(b) ? -1 : b;
-	return (a < b) - (a > b);
-}
-
-static int compare(const void *a, const void *b)
-{
-	const struct now_process *left = *(const struct now_process *const *)a,
-				 *right = *(const struct now_process *const *)b;
-	int order = by_value(left->power_w, right->power_w);
-	if (order == 0)
-		order = by_value(left->cpu_cores, right->cpu_cores);
-	if (order == 0)
-		order = by_value((double)left->rss_bytes, (double)right->rss_bytes);
-	return order != 0 ? order : (left->pid > right->pid) - (left->pid < right->pid);
+	return now_compare_use(*(const struct now_process *const *)left, *(const struct now_process *const *)right);
 }
 
 const struct now_process **view_ranked(const struct now *now, size_t *ret_n)
@@ -30,7 +16,7 @@ const struct now_process **view_ranked(const struct now *now, size_t *ret_n)
 		return NULL;
 	for (size_t i = 0; i < now->n_processes; i++)
 		ranked[i] = &now->processes[i];
-	qsort(ranked, now->n_processes, sizeof(*ranked), compare);
+	qsort(ranked, now->n_processes, sizeof(*ranked), by_rank);
 	*ret_n = now->n_processes < VIEW_PROCESSES ? now->n_processes : VIEW_PROCESSES;
 	return ranked;
 }

@@ -83,7 +83,7 @@ static void process(const struct now_process *process, struct jsonw *j)
 	jsonw_begin_object(j);
 	jsonw_key_i64(j, "pid", process->pid);
 	jsonw_key_i64(j, "ppid", process->ppid);
-	jsonw_key_i64(j, "uid", process->uid);
+	key_count(j, "uid", process->uid != (uid_t)-1 ? (int64_t)process->uid : VALUE_MISSING);
 	jsonw_key_string(j, "command", process->command);
 	jsonw_key_string(j, "state", state);
 	jsonw_key_bool(j, "is_target", process->is_target);
@@ -118,7 +118,7 @@ static void processes(const struct view *view, struct jsonw *j)
 static void machine(const struct view *view, struct jsonw *j)
 {
 	const struct now *now = view->now;
-	jsonw_key_i64(j, "cores", now->cores);
+	key_count(j, "cores", now->cores);
 	jsonw_key_double(j, "busy_cores", now->busy_cores);
 	key_count(j, "memory_total_bytes", now->memory_total_bytes);
 	key_count(j, "memory_used_bytes", now->memory_used_bytes);

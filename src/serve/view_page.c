@@ -17,7 +17,7 @@ static void data(const struct view *view, const char *id, size_t first, struct b
 	jsonw_begin_object(&j);
 	jsonw_key_i64(&j, "look", (int64_t)view->look);
 	jsonw_key_double(&j, "interval_s", (double)view->interval_ns / 1e9);
-	jsonw_key_i64(&j, "cores", view->now->cores);
+	jsonw_key_double(&j, "cores", value_to_double(view->now->cores, 1));
 	jsonw_key_double(&j, "memory_total_bytes", value_to_double(view->now->memory_total_bytes, 1));
 	view_trail(view, first, &j);
 	jsonw_end_object(&j);

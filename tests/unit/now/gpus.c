@@ -44,6 +44,14 @@ static const struct row {
 	{"users without any measure: unattributed", false, {{10, NAN, VALUE_MISSING, NAN}, {20, NAN, VALUE_MISSING, NAN}}, 2,
 		{{0}}, NAN, NAN, 0, 0, 0, 100},
 	{"a sensor without sums: its users divide", false, {{10, 30, 1, NAN}, {20, 10, 1, NAN}}, 2, {{0}}, 75, 25, 75, 25, 0, 0},
+	{"who sees one user only may not see the others: unattributed", false, {{20, NAN, VALUE_MISSING, NAN}}, 1,
+		{{DEVICE_UTILIZATION, 90}}, NAN, NAN, 0, 0, 0, 100},
+	{"the card counts more users than are seen: nobody's part is known", false, {{20, NAN, VALUE_MISSING, NAN}}, 1,
+		{{DEVICE_TARGET_PROCESSES, 0}, {DEVICE_OTHERS_PROCESSES, 3}}, NAN, NAN, 0, 100, 0, 0},
+	{"users that the list has no room for keep their part of the SM time", false, {{10, 30, 1, NAN}, {20, 10, 1, NAN}}, 2,
+		{{DEVICE_TARGET_UTILIZATION, 30}, {DEVICE_OTHERS_UTILIZATION, 50}}, 37.5, 12.5, 37.5, 62.5, 0, 0},
+	{"and of the memory", false, {{10, NAN, 300, NAN}, {20, NAN, 100, NAN}}, 2,
+		{{DEVICE_TARGET_MEMORY, 300}, {DEVICE_OTHERS_MEMORY, 900}}, 25, 100. / 12, 25, 75, 0, 0},
 	// clang-format on
 };
 

@@ -212,6 +212,7 @@ static void the_tree_keeps_its_orphans(void **state)
 	made_end(&m, 50);
 	second(&m);
 	assert_true(m.now->target_is_gone);
+	assert_true(m.now->target_is_gone);
 	assert_true(made_find(&m, 60, false)->is_target);
 	assert_true(made_find(&m, 61, false)->is_target);
 	made_finish(&m);
@@ -224,6 +225,7 @@ static void another_with_the_targets_number_is_not_the_target(void **state)
 	made_process(&m, &(struct made_process){60, 1, "impostor", .start_ms = 1000500});
 	made_process(&m, &(struct made_process){61, 60, "its child", .start_ms = 1000600});
 	second(&m);
+	assert_true(m.now->target_is_gone);
 	assert_true(m.now->target_is_gone);
 	assert_false(made_find(&m, 60, false)->is_target);
 	assert_false(made_find(&m, 61, false)->is_target);
@@ -238,6 +240,7 @@ static void a_zombie_has_ended(void **state)
 	assert_false(m.now->target_is_gone);
 	made_process(&m, &(struct made_process){60, 50, "train", .state = 'Z', .cpu_ms = 2000});
 	second(&m);
+	assert_true(m.now->target_is_gone);
 	assert_true(m.now->target_is_gone);
 	made_finish(&m);
 }
@@ -269,7 +272,89 @@ static void what_looks_is_told_apart(void **state)
 	made_finish(&m);
 }
 
+// In a real /proc, and with a real clock: ticks of 10 ms have none of so little.
+static void our_own_cpu_time_is_finer_than_ticks(void **state)
+{
+	struct made_machine m = {0};
+	struct wattle_error error = {0};
+	const struct sensor_options sensors = {0};
+	unsetenv("WATTLE_PROCFS");
+	unsetenv("WATTLE_SYSFS");
+	assert_int_equal(env_open(&m.env, NULL), 0);
+	const struct now_options options = {.env = &m.env, .sensors = &sensors};
+	assert_int_equal(now_open(&options, &m.state, &error), 0);
+	int finer = 0;
+	for (int i = 0; i < 5; i++) { // a look itself takes some
+		m.now = now_look(m.state);
+		const struct now_process *own = made_find(&m, getpid(), false);
+		assert_non_null(own);
+		assert_true(own->is_own);
+		assert_true(own->cpu_cores > 0);
+		finer += own->cpu_ns % (TICK_MS * NS_PER_MS) != 0;
+	}
+	assert_true(finer > 0);
+	now_close(m.state);
+	env_close(&m.env);
+}
+
 /* ---- the rest ---- */
+
+static void without_any_meter_nothing_is_known(void **state)
+{
+	struct made_machine m;
+	made_begin(&m);
+	made_process(&m, &(struct made_process){60, 1, "train", .cpu_ms = 100, .rss_mib = 200});
+	made_open(&m, 60, 0);
+	made_process(&m, &(struct made_process){60, 1, "train", .cpu_ms = 600, .rss_mib = 200});
+	second(&m);
+	assert_near(m.now->total_w, (double)NAN);
+	assert_int_equal(m.now->total_energy_uj, VALUE_MISSING);
+	const double sums[] = {m.now->sum.target_w, m.now->sum.others_w, m.now->sum.own_w, m.now->sum.idle_w,
+		m.now->sum.unattributed_w};
+	for (size_t i = 0; i < ARRAY_SIZE(sums); i++)
+		assert_near(sums[i], (double)NAN);
+	assert_near(made_find(&m, 60, false)->cpu_cores, 0.5);
+	assert_near(made_find(&m, 60, false)->power_w, (double)NAN);
+	assert_near(made_find(&m, 60, false)->energy_j, (double)NAN);
+	made_finish(&m);
+}
+
+static void what_proc_does_not_tell_is_unknown(void **state)
+{
+	struct made_machine m;
+	begin_busy(&m, 0);
+	made_file(&m, "proc/70/status", "Name:\tdaemon\nUid:\t99999999999\t0\t0\t0\n");
+	second(&m);
+	assert_int_equal(made_find(&m, 60, false)->uid, 1000);
+	assert_int_equal(made_find(&m, 70, false)->uid, (uid_t)-1);
+	assert_int_equal(m.now->cores, 2);
+	made_finish(&m);
+	made_begin(&m);
+	made_file(&m, "proc/stat", "cpu 1 2 3 4\n");
+	made_open(&m, 0, 0);
+	made_look(&m, 1000);
+	assert_int_equal(m.now->cores, VALUE_MISSING);
+	made_finish(&m);
+}
+
+// One that has no watts is no more than one that has some, however busy it is.
+static void the_order_of_use_is_one_order(void **state)
+{
+	const double none = (double)NAN;
+	const struct now_process in_order[] = {
+		{.pid = 9, .power_w = 2, .cpu_cores = 0.1},
+		{.pid = 8, .power_w = 1, .cpu_cores = 0.9},
+		{.pid = 7, .power_w = none, .cpu_cores = 1.5, .rss_bytes = 1},
+		{.pid = 3, .power_w = none, .cpu_cores = none, .rss_bytes = 2},
+		{.pid = 4, .power_w = none, .cpu_cores = none, .rss_bytes = 2},
+		{.pid = 1, .power_w = none, .cpu_cores = none, .rss_bytes = VALUE_MISSING},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(in_order); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(in_order); k++) {
+			int order = now_compare_use(&in_order[i], &in_order[k]);
+			assert_int_equal((order > 0) - (order < 0), (i > k) - (i < k));
+		}
+}
 
 static void the_list_may_be_short_and_sums_are_over_all(void **state)
 {
@@ -396,6 +481,12 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "a target that is a zombie has ended", a_zombie_has_ended);
 	ROWS_ADD_ONE(&tests, "a pid that nobody has is an error", no_such_process);
 	ROWS_ADD_ONE(&tests, "what looking costs has a row of its own", what_looks_is_told_apart);
+	ROWS_ADD_ONE(&tests, "its own CPU time is finer than ticks", our_own_cpu_time_is_finer_than_ticks);
+	ROWS_ADD_ONE(&tests, "without any meter watts and joules are unknown, not 0",
+		without_any_meter_nothing_is_known);
+	ROWS_ADD_ONE(&tests, "a uid that is none and cores that nobody tells are unknown",
+		what_proc_does_not_tell_is_unknown);
+	ROWS_ADD_ONE(&tests, "who uses most: one order, also where little is known", the_order_of_use_is_one_order);
 	ROWS_ADD_ONE(&tests, "a short list has those that use most", the_list_may_be_short_and_sums_are_over_all);
 	ROWS_ADD_ONE(&tests, "a counter that wraps goes on", a_wrap_of_the_counter_is_no_fall);
 	ROWS_ADD_ONE(&tests, "a counter that can't be read is unknown, not 0",

@@ -16,6 +16,7 @@ static const struct row {
 	bool has_energy;
 	int64_t period_ms;
 	struct step steps[8]; // up to the first with t_ms 0
+	int64_t interval_s; // 0: not told
 } rows[] = {
 	// clang-format off
 	{"a counter: its growth over the time between two looks", true, 1, {
@@ -80,6 +81,16 @@ static const struct row {
 		{100000, -1, 10000, 0, 10, 0},
 		{101000, -1, 10000, 0, 10, 10000},
 	}},
+	{"power alone: who looks once an hour has all the energy", false, 0, {
+		{1000, -1, 10000, 0, 10, 0},
+		{3601000, -1, 10000, 0, 10, 36000000},
+		{7301000, -1, 20000, 0, 20, 91500000},
+		{27301000, -1, 20000, 0, 20, 91500000}, // away for long
+	}, 3600},
+	{"power alone: who looks often was not away for a minute", false, 0, {
+		{1000, -1, 10000, 0, 10, 0},
+		{60000, -1, 10000, 0, 10, 590000},
+	}, 1},
 	// clang-format on
 };
 
@@ -107,6 +118,8 @@ static void check(void **state)
 		.max_power_w = 1000};
 	struct meter meter;
 	meter_init(&meter, &domain);
+	if (row->interval_s > 0)
+		meter_set_interval(&meter, row->interval_s * NS_PER_S);
 	for (size_t i = 0; i < ARRAY_SIZE(row->steps) && row->steps[i].t_ms > 0; i++)
 		take_step(&meter, &row->steps[i]);
 }
