@@ -17,10 +17,10 @@ CHARTS = ["axis.js", "model.js", "paint.js", "charts.js"]
 PAGES: dict[str, tuple[list[str], bool, list[str]]] = {
     "PAGE_SCRIPT_NONE": (["palette", "page.css"], False, []),
     "PAGE_SCRIPT_REPORT": (["palette", "page.css", "charts.css", "report.css"], True,
-                           ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "view.js", "flame.js",
+                           ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "lane_keys.js", "view.js", "flame.js",
                             "report.js"]),
     "PAGE_SCRIPT_COMPARE": (["palette", "page.css", "charts.css", "compare.css"], True,
-                            ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "view.js", "compare.js"]),
+                            ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "lane_keys.js", "view.js", "compare.js"]),
     "PAGE_SCRIPT_LIVE": (["palette", "page.css", "charts.css", "live.css"], True,
                          ["page.js", "numbers.js", "tables.js", "live_charts.js", "live.js"]),
 }

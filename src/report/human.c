@@ -11,6 +11,7 @@ static const struct prefix energy_units[] = {{1e9, "GJ"}, {1e6, "MJ"}, {1e3, "kJ
 	{1e-6, "µJ"}};
 static const struct prefix power_units[] = {{1e6, "MW"}, {1e3, "kW"}, {1, "W"}, {1e-3, "mW"}, {1e-6, "µW"}};
 static const struct prefix byte_units[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
+static const struct prefix gram_units[] = {{1e6, "t"}, {1e3, "kg"}, {1, "g"}, {1e-3, "mg"}, {1e-6, "µg"}};
 static const struct prefix time_units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}};
 
 // Half a unit of the last of n significant digits below a power of ten: what rounds up to it.
@@ -63,6 +64,11 @@ void human_error(struct buf *out, double error_j)
 void human_power(struct buf *out, double power_w)
 {
 	with_prefix(out, power_w, power_units, ARRAY_SIZE(power_units), 3);
+}
+
+void human_grams(struct buf *out, double grams)
+{
+	with_prefix(out, grams, gram_units, ARRAY_SIZE(gram_units), 3);
 }
 
 void human_bytes(struct buf *out, double bytes)

@@ -13,6 +13,7 @@ void report_summary(const struct findings *findings, struct buf *out, bool colou
 // "1.23 kJ", "512 MB", "1 min 02.3 s" …: three significant digits, units chosen for people; NaN gives "n/a".
 void human_energy(struct buf *out, double energy_j);
 void human_power(struct buf *out, double power_w);
+void human_grams(struct buf *out, double grams);
 void human_bytes(struct buf *out, double bytes); // decimal, as gpu_tracker
 void human_time(struct buf *out, double seconds);
 // Narrower, for tables of many columns: 62.3 s, 12.3 min, 14.2 h.

@@ -124,8 +124,8 @@ static void energy_line(const struct text *text)
 		words_sources(also(&line), f);
 	}
 	if (!isnan(f->carbon_g)) {
-		human_number(also(&line), f->carbon_g, 3);
-		buf_str(&line.remark, " g CO2e");
+		human_grams(also(&line), f->carbon_g);
+		buf_str(&line.remark, " CO2e");
 	}
 	end(&line);
 	if (!(f->total_j > 0))

@@ -36,6 +36,23 @@ void words_sources(struct buf *out, const struct findings *f)
 }
 
 // Each method once, in the order of the domains.
+void words_method(struct buf *out, const char *attribution)
+{
+	static const struct {
+		const char *method, *said;
+	} methods[] = {{"cpu time", "CPU time"}, {"sm time", "SM time"}, {"pss", "memory (PSS)"}, {"rss", "memory (RSS)"},
+		{"mig slices", "MIG slices"}, {"gpu memory", "GPU memory"}};
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+		size_t length = strlen(methods[i].method);
+		if (strncmp(attribution, methods[i].method, length) != 0)
+			continue;
+		buf_str(out, methods[i].said);
+		attribution += length;
+		break;
+	}
+	buf_str(out, attribution);
+}
+
 void words_attribution(struct buf *out, const struct findings *f)
 {
 	for (size_t i = 0; i < f->n_domains; i++) {
@@ -45,7 +62,9 @@ void words_attribution(struct buf *out, const struct findings *f)
 			told = f->domains[k].in_total && strcmp(f->domains[k].attribution, d->attribution) == 0;
 		if (told)
 			continue;
-		buf_printf(out, "%s%s for ", out->size > 0 ? "; " : "Divided by ", d->attribution);
+		buf_str(out, out->size > 0 ? "; " : "Divided by ");
+		words_method(out, d->attribution);
+		buf_str(out, " for ");
 		const char *separator = "";
 		for (size_t k = i; k < f->n_domains; k++) {
 			const struct domain_finding *same = &f->domains[k];

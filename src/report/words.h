@@ -6,7 +6,9 @@
 
 void words_ending(struct buf *out, const struct run_segment *segment); // "exit 0", "signal 9"; nothing where unknown
 void words_sources(struct buf *out, const struct findings *f);         // "measured by powercap and nvml"
-// "Divided by cpu time for package-0, package-1; sm time for gpu-0."; nothing without energy. Into an empty buffer.
+// The method of an attribution as people say it: "memory (PSS) above idle power seen in this run" for "pss above …".
+void words_method(struct buf *out, const char *attribution);
+// "Divided by CPU time for package-0, package-1; SM time for gpu-0."; nothing without energy. Into an empty buffer.
 void words_attribution(struct buf *out, const struct findings *f);
 // "tokens" are counted, and one of them is a "token": how many bytes of the name that is.
 size_t words_one_of(const char *name);

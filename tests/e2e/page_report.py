@@ -220,7 +220,28 @@ def on_paper(room):
     page.open(room.folder / "training.html").colours(media="print")
     assert page.shown("button:not(th button)") == 0 and page.shown(".still svg") >= 3 and page.shown(".live") == 0
     repeated = page.js("return ['thead', 'tfoot'].map((e) => getComputedStyle(document.querySelector(e)).display)")
-    assert repeated == ["table-row-group", "table-row-group"], "a sum stands at the end, not on every page"
+    assert repeated == ["table-header-group", "table-row-group"], "heads stand on every page, a sum at the end"
+
+
+@test
+def paper_says_what_it_leaves_out(room):
+    """where there is room all rows are printed; where there is none, their number is told, also once they are sorted"""
+    printed = """return Array.from(document.querySelectorAll("main tbody"), (body) => {
+        const seen = Array.from(body.rows).filter((row) => row.getClientRects().length > 0).length;
+        const note = body.closest(".wide").nextElementSibling;
+        const told = note && note.matches(".on-paper") ? note.textContent.match(/and (\\d+) more/) : null;
+        return [body.closest("table").id, body.rows.length, seen, told ? Number(told[1]) : 0];
+    }).filter((table) => table[0] !== "events-table")"""
+    open_page(room, "training").colours(media="print")
+    page = browser.page()
+    assert all(rows == seen and more == 0 for _, rows, seen, more in page.js(printed)), page.js(printed)
+    page.colours()
+    open_page(room, "hostile").click("#blocks-table thead th:nth-child(2)")
+    page.colours(media="print")
+    tables = page.js(printed)
+    assert any(more > 0 for *_, more in tables), tables
+    assert all(rows == seen + more for _, rows, seen, more in tables), tables
+    assert "events, which the page itself has" in page.text("main") or page.count("#events-table") == 0
 
 
 @test
@@ -260,6 +281,77 @@ def every_width(room):
         is_quiet(page, width)
         plot = page.js("return document.querySelector('.chart-power .plot').getBoundingClientRect().width")
         near(plot, min(width, 1280), relative=0.15)
+
+
+@test
+def small_screen(room):
+    """at 400 px all of the ledger is in sight, energy stands right after a block's name, and that stays when one scrolls"""
+    page = open_page(room, "eight_gpus")
+    page.size(400).open(room.folder / "eight_gpus.html")
+    right = page.js("""return Math.max(...Array.from(document.querySelectorAll(
+        "section:has(#ledger) :is(rect, li, td, th, p, strong)"), (e) => e.getBoundingClientRect().right))""")
+    assert right <= 400, f"something of the ledger ends at {right} px"
+    bar = page.js("return document.querySelector('.ledger-bar').getBoundingClientRect().width")
+    shares = page.js("""return Array.from(document.querySelectorAll(".by-owner rect[class]"), (e) =>
+        e.getBoundingClientRect().width)""")
+    near(sum(shares), bar, relative=0.02)
+    assert max(shares) < 0.99 * bar, "the program's part is not all of it"
+    heads = page.texts("#blocks-table thead th")
+    assert heads[:2] == ["block", "energy"], heads
+    assert page.js("""const cell = document.querySelector("#blocks-table tbody td").getBoundingClientRect();
+        return cell.right""") <= 400
+    seen = page.js("""const box = document.querySelector(".wide:has(#blocks-table)");
+        box.scrollLeft = 300;
+        const name = box.querySelector("tbody th").getBoundingClientRect();
+        return [box.scrollLeft, name.left - box.getBoundingClientRect().left]""")
+    assert seen[0] > 100 and abs(seen[1]) <= 1, seen
+    rows = page.js("return Array.from(document.querySelectorAll('.flame rect'), (e) => e.getBoundingClientRect().height)")
+    assert rows and min(rows) >= 14, rows
+    holes = page.js("""return Array.from(document.querySelectorAll(".chart-head"), (head) => {
+        const box = head.getBoundingClientRect(), last = head.querySelector(".legend .key:last-child");
+        return last ? box.bottom - last.getBoundingClientRect().bottom : 0;
+    })""")
+    assert max(holes) <= 30, f"room for more than a line of values under the cursor: {holes}"
+
+
+@test
+def lanes_by_keys(room):
+    """arrows step through spans and lanes and say what they come to, Enter stands its block out; blocks have buttons"""
+    page = open_page(room, "training")
+    spans = ".chart-lanes:last-of-type .lanes"
+    said = "return document.querySelector('.chart-lanes:last-of-type [role=status]').textContent"
+    whole = shown_time(page)
+    page.keys("ARROW_RIGHT", on=spans)
+    first = page.js(said)
+    assert first and page.shown("#tip") == 1, first
+    page.keys("ARROW_RIGHT")
+    second = page.js(said)
+    assert second and second != first
+    page.keys("ARROW_DOWN")
+    inner = page.js(said)
+    assert inner not in (first, second)
+    page.keys("ARROW_UP")
+    page.keys("ARROW_LEFT")
+    assert page.js(said) == first and shown_time(page) == whole
+    page.keys("ENTER")
+    assert page.count("tr.chosen") == 1 and page.count(".block-choice[aria-pressed=true]") == 1
+    page.keys("ESCAPE")
+    assert page.js(said) == "" and page.shown("#tip") == 0
+    page.keys("ENTER", on="tr[data-block]:not(.chosen) .block-choice")
+    assert page.count("tr.chosen") == 1 and page.js("return document.activeElement.closest('tr').className") == "chosen"
+
+
+@test
+def scrollers(room):
+    """what scrolls sideways is reached by Tab and has a name; what does not is no stop on the way"""
+    page = open_page(room, "training")
+    wide = """return Array.from(document.querySelectorAll(".wide"), (box) =>
+        [box.scrollWidth > box.clientWidth + 1, box.tabIndex === 0 && !!box.getAttribute("aria-label")])"""
+    for width in (1400, 400):
+        page.size(width).open(room.folder / "training.html")
+        boxes = page.js(wide)
+        assert all(scrolls == named for scrolls, named in boxes), (width, boxes)
+    assert any(scrolls for scrolls, _ in boxes), boxes
 
 
 main()

@@ -46,9 +46,10 @@ void part_name(struct buf *out, const char *name)
 	if (length <= NAME_HEAD + NAME_TAIL) {
 		html_text(out, name);
 	} else {
-		while (head > 0 && is_inside_character(name[head]))
+		// A character has three such bytes at most; more of them are none's.
+		for (int i = 0; i < 3 && is_inside_character(name[head]); i++)
 			head--;
-		while (tail < length && is_inside_character(name[tail]))
+		for (int i = 0; i < 3 && is_inside_character(name[tail]); i++)
 			tail++;
 		cut_text(out, name, 0, head);
 		buf_str(out, "…");
@@ -140,6 +141,16 @@ void part_tag(struct buf *out, enum provenance provenance)
 {
 	const char *name = provenance_name(provenance);
 	buf_printf(out, "<span class=\"tag tag-%s\">%s</span>", name, name);
+}
+
+void part_percent(struct buf *out, double percent)
+{
+	if (percent > 0 && percent < 0.05)
+		buf_str(out, "&lt; 0.1 %");
+	else if (percent == 0)
+		buf_str(out, "0 %");
+	else
+		human_percent(out, percent);
 }
 
 void part_share(struct buf *out, double share)

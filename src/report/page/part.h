@@ -41,6 +41,7 @@ void part_cell_count(struct buf *out, int64_t value); // VALUE_MISSING: n/a
 void part_cell_energy(struct buf *out, double energy_j, double error_j);
 void part_cell_energy_per(struct buf *out, double energy_j, double error_j, const char *unit); // "… per token"
 void part_tag(struct buf *out, enum provenance provenance); // "measured", "derived", "estimated"
+void part_percent(struct buf *out, double percent);           // what is more than nothing does not read 0.0 %
 void part_share(struct buf *out, double share);             // 0 to 1, as a small bar
 bool part_has_time(const struct part *part);                // there is an axis to draw on
 
@@ -53,3 +54,7 @@ struct part_column {
 void part_table_begin(const struct part *part, const char *id, const char *caption, const struct part_column *columns,
 	size_t n, bool sortable);
 void part_table_end(const struct part *part);
+
+/* Right after a long table of `n` rows: how many of them paper has no room for. `PAPER_HALF`: two such tables stand side by side. */
+enum paper_table { PAPER_BLOCKS, PAPER_DOMAINS, PAPER_GPUS, PAPER_LAYERS, PAPER_UNITS, PAPER_HALF, PAPER_TABLES };
+void part_paper(const struct part *part, enum paper_table table, size_t n);

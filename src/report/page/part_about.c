@@ -200,7 +200,9 @@ static void events(const struct part *part)
 	size_t shown = 0, all = 0;
 	if (run->n_events == 0)
 		return;
-	buf_str(part->out, "<section class=\"no-print\">\n");
+	buf_printf(part->out,
+		"<p class=\"faint small on-paper\">%zu event%s, which the page itself has.</p>\n<section class=\"no-print\">\n",
+		run->n_events, run->n_events == 1 ? "" : "s");
 	part_title(part, "events", "What happened meanwhile");
 	part_table_begin(part, "events-table", NULL, columns, ARRAY_SIZE(columns), true);
 	for (size_t i = 0; i < run->n_events; i++) {

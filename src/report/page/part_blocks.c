@@ -3,7 +3,7 @@
 
 #include "base/util.h"
 #include "report/html.h"
-#include "report/palette.h"
+#include "report/picture/picture.h"
 #include "report/report.h"
 #include "report/words.h"
 
@@ -59,7 +59,7 @@ static void energy_cells(const struct rows *rows, const struct block_finding *bl
 	if (isfinite(share)) {
 		part_share(out, share);
 		buf_str(out, "<span class=\"percent\">");
-		human_percent(out, share * 100);
+		part_percent(out, share * 100);
 		buf_str(out, "</span>");
 	}
 	buf_str(out, "</td>");
@@ -73,19 +73,19 @@ static void row(const struct rows *rows, const struct block_finding *block, bool
 	struct buf *out = rows->part->out;
 	size_t index = (size_t)(block - rows->part->f->blocks);
 	buf_printf(out, "<tr data-block=\"%zu\"><th scope=\"row\" class=\"name\"><span class=\"swatch c-%s\"></span>",
-		index, palette[colour_of_series((unsigned int)index)].css);
+		index, palette[colour_of_block(rows->part->charts, (uint32_t)index)].css);
 	part_name(out, block->name);
 	buf_str(out, "</th>");
+	if (rows->has_energy)
+		energy_cells(rows, block);
+	if (has_units)
+		unit_cell(out, block);
 	part_cell_count(out, block->calls);
 	part_cell(out, block->compute_time_s.total, human_short_time);
 	part_cell(out, block->compute_time_s.mean, human_short_time);
 	part_cell(out, block->self_time_s, human_short_time);
 	if (rows->has_cpu)
 		part_cell(out, block->calls > 0 ? block->cpu_s : (double)NAN, human_short_time);
-	if (rows->has_energy)
-		energy_cells(rows, block);
-	if (has_units)
-		unit_cell(out, block);
 	buf_str(out, "</tr>\n");
 }
 
@@ -94,12 +94,10 @@ static void outside_row(const struct rows *rows, bool has_units)
 	const struct findings *f = rows->part->f;
 	struct buf *out = rows->part->out;
 	buf_str(out, "<tfoot><tr class=\"beside\"><th scope=\"row\" class=\"name\">outside of them</th>");
-	for (int i = 0; i < (rows->has_cpu ? 5 : 4); i++)
-		buf_str(out, "<td></td>");
+	bool resolved = !(f->outside_error_j >= fabs(f->outside_j)) || f->outside_j == 0;
 	part_cell_energy(out, f->outside_j, f->outside_error_j);
-	part_cell(out, f->outside_error_j < fabs(f->outside_j) ? f->outside_j / f->ledger.target_j * 100 : (double)NAN,
-		human_percent);
-	for (int i = 0; i < (has_units ? 4 : 3); i++)
+	part_cell(out, resolved ? f->outside_j / f->ledger.target_j * 100 : (double)NAN, part_percent);
+	for (int i = 0; i < 7 + has_units + rows->has_cpu; i++)
 		buf_str(out, "<td></td>");
 	buf_str(out, "</tr></tfoot>\n");
 }
@@ -145,13 +143,7 @@ static void table(const struct rows *rows)
 	bool has_units = any_units(rows);
 	const char *sorted = rows->has_energy ? NULL : "descending";
 	columns[n++] = (struct part_column){"block", "name", NULL};
-	columns[n++] = (struct part_column){"calls", NULL, NULL};
-	columns[n++] = (struct part_column){"time", NULL, sorted};
-	columns[n++] = (struct part_column){"per call", NULL, NULL};
-	columns[n++] = (struct part_column){"own", NULL, NULL};
-	if (rows->has_cpu)
-		columns[n++] = (struct part_column){"CPU", NULL, NULL};
-	if (rows->has_energy) {
+	if (rows->has_energy) { // what most come for: it is seen without scrolling on a small screen as well
 		columns[n++] = (struct part_column){"energy", NULL, "descending"};
 		columns[n++] = (struct part_column){"share", NULL, NULL};
 		columns[n++] = (struct part_column){"own energy", NULL, NULL};
@@ -160,12 +152,19 @@ static void table(const struct rows *rows)
 	}
 	if (has_units)
 		columns[n++] = (struct part_column){"J per unit", NULL, NULL};
+	columns[n++] = (struct part_column){"calls", NULL, NULL};
+	columns[n++] = (struct part_column){"time", NULL, sorted};
+	columns[n++] = (struct part_column){"per call", NULL, NULL};
+	columns[n++] = (struct part_column){"own", NULL, NULL};
+	if (rows->has_cpu)
+		columns[n++] = (struct part_column){"CPU", NULL, NULL};
 	part_table_begin(rows->part, "blocks-table", NULL, columns, n, true);
 	for (size_t i = 0; i < rows->n; i++)
 		row(rows, rows->blocks[i], has_units);
 	if (rows->has_energy)
 		outside_row(rows, has_units);
 	part_table_end(rows->part);
+	part_paper(rows->part, PAPER_BLOCKS, rows->n);
 }
 
 static bool any_several_units(const struct rows *rows)
@@ -212,6 +211,7 @@ static void units(const struct rows *rows)
 			buf_str(out, "</tr>\n");
 		}
 	part_table_end(rows->part);
+	part_paper(rows->part, PAPER_UNITS, shown);
 }
 
 void section_blocks(const struct part *part)
@@ -230,6 +230,11 @@ void section_blocks(const struct part *part)
 	if (rows.n < part->f->n_blocks)
 		buf_printf(part->out, "<p class=\"faint small\">… and %zu more: `wattle blocks` tells of all.</p>\n",
 			part->f->n_blocks - rows.n);
+	if (rows.has_energy)
+		buf_str(part->out,
+			"<p class=\"faint small\">A block's energy is what this program took while it ran, with the blocks inside of it; "
+			"its own energy is without them. Blocks inside of each other, or at the same time in several threads, each count "
+			"what they have in common: shares can add up to more than 100 %, own energy does not.</p>\n");
 	if (rows.has_energy && any_bound(&rows))
 		buf_str(part->out,
 			"<p class=\"faint small\">&lt;: the error is larger than the energy, which is not told from what is "

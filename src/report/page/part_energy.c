@@ -1,16 +1,15 @@
-/* Where the energy went, and where the figures come from. */
+/* The flame graph, and where the figures come from. */
 #include "report/page/part.h"
 
 #include "base/util.h"
 #include "report/html.h"
-#include "report/palette.h"
 #include "report/picture/picture.h"
 #include "report/report.h"
 #include "report/words.h"
 
 #include <string.h>
 
-enum { DEPTH_MAX = 3, WORDS_CEILING = 1 << 16 };
+enum { DEPTH_MAX = 3 };
 
 static void picture(const struct part *part, enum picture_kind kind, const char *prefix, double width)
 {
@@ -20,56 +19,6 @@ static void picture(const struct part *part, enum picture_kind kind, const char 
 	buf_str(part->out, "<div class=\"picture\">");
 	picture_svg(part->charts, kind, &look, part->out);
 	buf_str(part->out, "</div>\n");
-}
-
-static void attribution(const struct part *part)
-{
-	struct buf words;
-	buf_init(&words, WORDS_CEILING);
-	words_attribution(&words, part->f);
-	if (words.size > 0 && words.failed == 0) {
-		buf_str(part->out, "<p class=\"faint small\">");
-		html_text(part->out, words.data);
-		buf_str(part->out, "</p>\n");
-	}
-	buf_finish(&words);
-}
-
-void section_ledger(const struct part *part)
-{
-	const struct findings *f = part->f;
-	const struct {
-		const char *name, *meaning;
-		enum colour colour;
-		double energy_j, error_j;
-	} rows[] = {
-		{"this program", "and all that it started", COLOUR_TARGET, f->ledger.target_j, f->target_error_j},
-		{"other programs", "", COLOUR_OTHERS, f->ledger.others_j, NAN},
-		{"wattle", "the meter itself", COLOUR_WATTLE, f->ledger.wattle_j, NAN},
-		{"idle", "what the machine takes when nothing runs", COLOUR_IDLE, f->ledger.idle_j, NAN},
-		{"unattributed", "nothing said whose it was", COLOUR_UNATTRIBUTED, f->ledger.unattributed_j, NAN},
-	};
-	static const struct part_column columns[] = {{"", "name"}, {"energy"}, {"share"}};
-	if (!(f->total_j > 0))
-		return;
-	buf_str(part->out, "<section>\n");
-	part_title(part, "ledger", "Where the energy went");
-	buf_str(part->out, "<div class=\"beside-each-other\">\n");
-	picture(part, PICTURE_LEDGER, "ledger-", 600);
-	part_table_begin(part, "ledger-table", NULL, columns, ARRAY_SIZE(columns), false);
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		buf_printf(part->out,
-			"<tr><th scope=\"row\" class=\"name\"><span class=\"swatch c-%s\"></span>%s "
-			"<span class=\"faint small\">%s</span></th>",
-			palette[rows[i].colour].css, rows[i].name, rows[i].meaning);
-		part_cell_energy(part->out, rows[i].energy_j, rows[i].error_j);
-		part_cell(part->out, rows[i].energy_j / f->total_j * 100, human_percent);
-		buf_str(part->out, "</tr>\n");
-	}
-	part_table_end(part);
-	buf_str(part->out, "</div>\n");
-	attribution(part);
-	buf_str(part->out, "</section>\n");
 }
 
 void section_flame(const struct part *part)
@@ -93,6 +42,15 @@ static void source(struct buf *out, const struct domain_finding *d)
 	part_tag(out, d->provenance);
 }
 
+static void divided_by(struct buf *out, const struct domain_finding *d)
+{
+	struct buf words;
+	buf_init(&words, 1 << 12);
+	words_method(&words, d->attribution);
+	html_text(out, words.data);
+	buf_finish(&words);
+}
+
 static void domain_row(const struct part *part, const struct domain_finding *d, int depth)
 {
 	struct buf *out = part->out;
@@ -114,7 +72,7 @@ static void domain_row(const struct part *part, const struct domain_finding *d, 
 	buf_str(out, "<td class=\"text\">");
 	source(out, d);
 	buf_str(out, "</td><td class=\"text\">");
-	html_text(out, d->attribution);
+	divided_by(out, d);
 	buf_str(out, "</td></tr>\n");
 }
 
@@ -152,6 +110,7 @@ void section_domains(const struct part *part)
 	part_table_begin(part, "domains-table", NULL, columns, ARRAY_SIZE(columns), false);
 	domain_rows(part, NULL, 0);
 	part_table_end(part);
+	part_paper(part, PAPER_DOMAINS, part->f->n_domains);
 	for (size_t i = 0; i < part->f->n_domains; i++)
 		any_beside |= !part->f->domains[i].in_total;
 	if (any_beside)

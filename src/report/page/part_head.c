@@ -269,9 +269,7 @@ static void carbon_tile(const struct part *part)
 		return;
 	struct tile tile;
 	tile_begin(&tile, "Emissions");
-	bool kilograms = f->carbon_g >= 1000;
-	human_number(&tile.figure, kilograms ? f->carbon_g / 1000 : f->carbon_g, 3);
-	buf_str(&tile.figure, kilograms ? " kg" : " g");
+	human_grams(&tile.figure, f->carbon_g);
 	buf_str(&tile.remark, "CO<sub>2</sub>e");
 	if (isfinite(f->pue) && f->pue != 1) {
 		buf_str(&tile.remark, ", of ");
@@ -292,8 +290,9 @@ static void self_tile(const struct part *part)
 	else
 		human_time(&tile.figure, f->self_cpu_s);
 	if (isfinite(f->self_cpu_s)) {
-		human_time(&tile.remark, f->self_cpu_s);
-		buf_str(&tile.remark, " CPU");
+		if (isfinite(f->self_energy_j)) // else the figure is this time
+			human_time(&tile.remark, f->self_cpu_s);
+		buf_str(&tile.remark, isfinite(f->self_energy_j) ? " CPU" : "of CPU time");
 	}
 	if (f->self_cpu_percent <= 100) { // else the run was shorter than getting ready for it
 		buf_str(&tile.remark, ", ");

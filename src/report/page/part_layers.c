@@ -138,7 +138,7 @@ static void row(const struct layers *layers, const json_t *json)
 		bool resolved = layer.error_j < fabs(layer.energy_j);
 		part_cell(out, layer.time_s, human_short_time);
 		part_cell_energy(out, layer.energy_j, layer.error_j);
-		part_cell(out, resolved ? layer.energy_j / all_j * 100 : (double)NAN, human_percent);
+		part_cell(out, resolved ? layer.energy_j / all_j * 100 : (double)NAN, part_percent);
 		part_cell(out,
 			resolved && layer.multiply_adds > 0 ? layer.energy_j / (calls * layer.multiply_adds) * 1e9
 							    : (double)NAN,
@@ -159,6 +159,7 @@ static void table(const struct layers *layers)
 	for (size_t i = 0; i < n && i < ROWS_MAX; i++)
 		row(layers, json_array_get(layers->rows, i));
 	part_table_end(layers->part);
+	part_paper(layers->part, PAPER_LAYERS, n < ROWS_MAX ? n : ROWS_MAX);
 	if (n > ROWS_MAX)
 		buf_printf(layers->part->out, "<p class=\"faint small\">… and %zu more.</p>\n", n - ROWS_MAX);
 	if (layers->has_spans)

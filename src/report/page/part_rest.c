@@ -55,6 +55,7 @@ void section_gpus(const struct part *part)
 	for (size_t i = 0; i < part->f->n_gpus; i++)
 		gpu_row(part, &part->f->gpus[i]);
 	part_table_end(part);
+	part_paper(part, PAPER_GPUS, part->f->n_gpus);
 	buf_str(part->out, "</section>\n");
 }
 
@@ -90,6 +91,7 @@ void section_metrics(const struct part *part)
 		buf_str(part->out, "</tr>\n");
 	}
 	part_table_end(part);
+	part_paper(part, PAPER_HALF, f->n_user_metrics < METRICS_MAX ? f->n_user_metrics : METRICS_MAX);
 	if (f->n_user_metrics > METRICS_MAX)
 		buf_printf(part->out, "<p class=\"faint small\">… and %zu more.</p>\n",
 			f->n_user_metrics - METRICS_MAX);
@@ -142,6 +144,7 @@ void section_processes(const struct part *part)
 	for (size_t i = 0; i < run->n_processes && i < PROCESSES_MAX; i++)
 		process_row(part, order[i]);
 	part_table_end(part);
+	part_paper(part, PAPER_HALF, run->n_processes < PROCESSES_MAX ? run->n_processes : PROCESSES_MAX);
 	if (run->n_processes > PROCESSES_MAX)
 		buf_printf(part->out, "<p class=\"faint small\">… and %zu more that took less CPU time.</p>\n",
 			run->n_processes - PROCESSES_MAX);

@@ -22,6 +22,8 @@ static const struct row {
 	{"power", human_power, 12.34, "12.3 W"},
 	{"power: half a milliwatt", human_power, 0.0005, "500 µW"},
 	{"power: 99.96 W is 100 W", human_power, 99.96, "100 W"},
+	{"mass: thousandths of a gram", human_grams, 0.00768, "7.68 mg"},
+	{"mass: a kilogram", human_grams, 1234, "1.23 kg"},
 	{"bytes: no parts of one", human_bytes, 512, "512 B"},
 	{"bytes: decimal", human_bytes, 512e6, "512 MB"},
 	{"bytes: just below a kilobyte", human_bytes, 999, "999 B"},

@@ -27,7 +27,7 @@ function laneHeading(lane) {
 		return process + " · ranges";
 	if (lane.tid === null)
 		return process;
-	return lane.tid === lane.pid ? process + " · main thread" : `${process} · ${lane.thread || "thread"} ${lane.tid}`;
+	return lane.tid === lane.pid ? process + " · main thread" : `${process} · thread ${lane.tid}`;
 }
 
 class LanesView {
@@ -36,6 +36,7 @@ class LanesView {
 		this.source = source;
 		this.time = time;
 		this.chosen = null;
+		this.marked = null; // the row and item that keys have come to
 		Object.assign(this, laneRows(lanes));
 		this.box = element("div", "lanes");
 		this.canvas = element("canvas");
@@ -90,6 +91,16 @@ class LanesView {
 			else
 				this.drawLane(row.lane, row.y - top);
 		}
+		if (this.marked)
+			this.drawMark(this.marked.row, this.marked.item, this.marked.row.y - top);
+	}
+
+	drawMark(row, item, y) {
+		const left = Math.max(this.area.x, this.x(row.lane.from[item])), end = Math.min(this.area.x + this.area.w, this.x(row.lane.to[item]));
+		this.pen.globalAlpha = 1;
+		this.pen.strokeStyle = this.colours.ink;
+		this.pen.lineWidth = 2;
+		this.pen.strokeRect(left - 1, y + 1, Math.max(4, end - left + 1), LANE_HEIGHT - 2);
 	}
 
 	drawHeading(row, y) {
@@ -211,7 +222,7 @@ function spanSource(model) {
 	const text = (lane, i) => (lane.count[i] > 1 ? `${lane.count[i]} × ${name(lane, i)}` : name(lane, i));
 	return {
 		text,
-		colour: (lane, i) => colourOf(lane.block[i] < 0 ? "idle" : "series-" + lane.block[i] % SERIES_COLOURS),
+		colour: (lane, i) => colourOf(lane.block[i] < 0 ? "idle" : model.blockColours[lane.block[i]]),
 		tip(lane, i) {
 			const length = lane.to[i] - lane.from[i], several = lane.count[i] > 1;
 			const lines = [`${duration(length)}${lane.open[i] ? ", and never ended" : ""}, from ${clockText(lane.from[i], Math.min(1, length / 100) || 1e-6)}`];

@@ -46,4 +46,21 @@ function makeSortable(table) {
 	});
 }
 
-whenReady(() => document.querySelectorAll("table.sortable").forEach(makeSortable));
+/* What scrolls sideways is reached by Tab, for arrow keys scroll it then; what does not is no stop on the way. */
+function watchScroller(box) {
+	const table = box.querySelector("table"), heading = document.getElementById(table && table.getAttribute("aria-labelledby"));
+	const told = { tabindex: "0", role: "region", "aria-label": `${heading ? heading.textContent : "Table"}, scrolls sideways` };
+	new ResizeObserver(() => {
+		const scrolls = box.scrollWidth > box.clientWidth + 1;
+		for (const name of Object.keys(told))
+			if (scrolls)
+				box.setAttribute(name, told[name]);
+			else
+				box.removeAttribute(name);
+	}).observe(box);
+}
+
+whenReady(() => {
+	document.querySelectorAll("table.sortable").forEach(makeSortable);
+	document.querySelectorAll(".wide").forEach(watchScroller);
+});

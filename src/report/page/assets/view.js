@@ -1,6 +1,6 @@
 /* Charts and lanes as one: one cursor, one zoom, for mouse, touch and keys. */
 const KEYS_TOLD = "Drag to zoom, Shift-drag or swipe sideways to pan, Ctrl-wheel to zoom, double click to see all. Keys: + − zoom, ← → pan, "
-	+ "Shift ← → move the cursor, Home or Escape all.";
+	+ "Shift ← → move the cursor, Home or Escape all. With the focus on lanes ← → go from span to span, ↑ ↓ from lane to lane.";
 
 class View {
 	constructor(box, model) {
@@ -36,11 +36,16 @@ class View {
 
 	makeLanes() {
 		const made = [], events = eventLanes(this.model);
+		const add = (title, lanes, source, label) => {
+			const view = new LanesView(this.section(title), lanes, source, this.time, label);
+			new LaneKeys(view, title, (block) => this.chooseBlock(block === this.chosen ? null : block));
+			made.push(view);
+		};
 		if (events.length > 0)
-			made.push(new LanesView(this.section("Throttling, gaps, events"), events, eventSource(), this.time, `${events.length} rows of events over time`));
+			add("Throttling, gaps, events", events, eventSource(), `${events.length} rows of events over time`);
 		if (this.model.lanes.length > 0)
-			made.push(new LanesView(this.section("Spans"), this.model.lanes, spanSource(this.model), this.time,
-				`${this.model.spans} spans over time, by process and thread; the table of code blocks has their figures`));
+			add("Spans", this.model.lanes, spanSource(this.model),
+				`${this.model.spans} spans over time, by process and thread; the table of code blocks has their figures`);
 		return made;
 	}
 
@@ -230,8 +235,10 @@ class View {
 		for (const lanes of this.lanes)
 			if (lanes.rows.some((row) => row.lane && row.lane.block))
 				lanes.choose(block);
-		document.querySelectorAll("tr[data-block]").forEach((row) =>
-			row.classList.toggle("chosen", block !== null && Number(row.dataset.block) === block));
+		document.querySelectorAll("tr[data-block]").forEach((row) => {
+			const isChosen = row.classList.toggle("chosen", block !== null && Number(row.dataset.block) === block);
+			row.querySelector(".block-choice").setAttribute("aria-pressed", String(isChosen));
+		});
 	}
 
 	wheel(event) {

@@ -1,0 +1,64 @@
+/* What of long tables is printed. A run takes two pages of paper: each table may fill so many rows in any case, and room that others
+ * leave goes to them in the order below. The page on the screen has all, and paper says how many it has not. */
+#include "report/page/part.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+#include "report/picture/picture.h"
+
+enum { ROOM = 60, HEADING = 3, FLAME = 6, TUNE = 16 }; // in rows of a table: all that there is, and what else takes of it
+
+static const size_t least[PAPER_TABLES] = {
+	[PAPER_BLOCKS] = 10, [PAPER_DOMAINS] = 8, [PAPER_GPUS] = 8, [PAPER_LAYERS] = 6, [PAPER_UNITS] = 4, [PAPER_HALF] = 4};
+
+// report.css has a rule for each.
+static const size_t steps[] = {4, 6, 8, 10, 12, 14, 17, 20, 25, 30};
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+static size_t units_known(const struct findings *f)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < f->n_blocks; i++)
+		n += f->blocks[i].n_units;
+	return n;
+}
+
+// How many rows of `table` are printed, of `n`.
+static size_t rows_on_paper(const struct part *part, enum paper_table table, size_t n)
+{
+	const struct findings *f = part->f;
+	size_t wanted[PAPER_TABLES] = {[PAPER_BLOCKS] = f->n_blocks,
+		[PAPER_DOMAINS] = f->n_domains,
+		[PAPER_GPUS] = f->n_gpus,
+		[PAPER_UNITS] = units_known(f),
+		[PAPER_HALF] = larger(f->n_user_metrics, part->run->n_processes)};
+	wanted[table] = n;
+	size_t taken = part->run->n_devices / 2 + (picture_has(part->charts, PICTURE_FLAME) ? FLAME : 0) +
+		(run_fact(part->run, "cap_tune") != NULL ? TUNE : 0);
+	for (size_t i = 0; i < PAPER_TABLES; i++)
+		taken += wanted[i] == 0 ? 0 : HEADING + (wanted[i] < least[i] ? wanted[i] : least[i]);
+	size_t left = taken < ROOM ? ROOM - taken : 0;
+	for (size_t i = 0; i < PAPER_TABLES; i++) {
+		size_t more = wanted[i] > least[i] ? wanted[i] - least[i] : 0;
+		size_t granted = more < left ? more : left;
+		if (i == (size_t)table)
+			return n < least[i] ? n : least[i] + granted;
+		left -= granted;
+	}
+	return n;
+}
+
+void part_paper(const struct part *part, enum paper_table table, size_t n)
+{
+	size_t room = rows_on_paper(part, table, n), printed = 0;
+	if (room >= n)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(steps) && steps[i] <= room; i++)
+		printed = steps[i];
+	buf_printf(part->out, "<p class=\"faint small on-paper paper-%zu\">… and %zu more, which the page itself has.</p>\n",
+		printed, n - printed);
+}
