@@ -44,35 +44,13 @@ static int options_take(const struct wattle_meter_options *options, struct senso
 	return 0;
 }
 
-static const struct domain *find_used(const struct sensor_set *sensors, const char *name)
-{
-	for (size_t i = 0; i < sensors->n_devices; i++)
-		if (strcmp(sensors->devices[i]->name, name) == 0)
-			return sensors->devices[i];
-	return NULL;
-}
-
-// As the report's total has it: what lies in a domain that is added would be counted twice.
-static bool enters_total(const struct sensor_set *sensors, const struct domain *domain)
-{
-	if (!domain_kind_adds_up(domain->kind))
-		return false;
-	const struct domain *outer = find_used(sensors, domain->inside);
-	for (size_t depth = 0; outer != NULL && depth < sensors->n_devices; depth++) { // a ring of names can't hold us
-		if (domain_kind_adds_up(outer->kind))
-			return false;
-		outer = find_used(sensors, outer->inside);
-	}
-	return true;
-}
-
 static void note_missing(wattle_meter *meter)
 {
 	for (size_t s = 0; s < meter->sensors.n_slots; s++) {
 		const struct sensor_slot *slot = &meter->sensors.slots[s];
 		for (size_t i = 0; i < slot->n_domains; i++) {
 			const struct domain *domain = &slot->domains[i];
-			bool counts = !domain->unwanted && find_used(&meter->sensors, domain->name) == NULL;
+			bool counts = !domain->unwanted && sensor_set_find(&meter->sensors, domain->name) == NULL;
 			if (counts && !domain->readable)
 				meter->is_missing[domain->kind] = true;
 		}
@@ -87,7 +65,7 @@ static bool describe(wattle_meter *meter)
 		const struct domain *domain = meter->sensors.devices[i];
 		struct meter_domain *own = &meter->domains[i];
 		meter_domain_init(own, domain);
-		own->in_total = enters_total(&meter->sensors, domain);
+		own->in_total = sensor_set_adds_up(&meter->sensors, domain);
 		bool gives_energy = domain->has_energy || own->is_model;
 		meter->has_model |= own->is_model;
 		meter->is_missing[domain->kind] |= !gives_energy;

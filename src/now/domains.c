@@ -12,30 +12,6 @@ static const int64_t calibrate_ns = 5 * NS_PER_MS;
 
 /* ---- open ---- */
 
-static const struct domain *find_named(const struct sensor_set *set, const char *name)
-{
-	for (size_t i = 0; name[0] != '\0' && i < set->n_devices; i++)
-		if (strcmp(set->devices[i]->name, name) == 0)
-			return set->devices[i];
-	return NULL;
-}
-
-// What lies in a domain that is added would be added twice. As energy.total_j of the report.
-static bool enters_total(const struct sensor_set *set, const struct domain *domain)
-{
-	if (!domain_kind_adds_up(domain->kind))
-		return false;
-	const struct domain *outer = domain;
-	for (size_t depth = 0; depth < set->n_devices; depth++) { // a ring of names can't hold us
-		outer = find_named(set, outer->inside);
-		if (outer == NULL)
-			return true;
-		if (domain_kind_adds_up(outer->kind))
-			return false;
-	}
-	return true;
-}
-
 static int compare_domains(const struct domain *a, const struct domain *b)
 {
 	if (a->kind != b->kind)
@@ -70,7 +46,7 @@ static int open_domain(struct domain_table *table, const struct wattle_env *env,
 	table->domains[i] = (struct now_domain){
 		.domain = domain,
 		.source = table->sensors.sources[device],
-		.in_total = enters_total(&table->sensors, domain),
+		.in_total = sensor_set_adds_up(&table->sensors, domain),
 		.power_w = none,
 		.cap_w = none,
 		.target_w = none,

@@ -237,6 +237,29 @@ static void fill_temperatures(struct sensor_set *set, int64_t (*rows)[DEVICE_COU
 			rows[i][DEVICE_TEMPERATURE] = cpu_temperature_read(set->temperature, set->devices[i]->index);
 }
 
+const struct domain *sensor_set_find(const struct sensor_set *set, const char *name)
+{
+	for (size_t i = 0; name[0] != '\0' && i < set->n_devices; i++)
+		if (strcmp(set->devices[i]->name, name) == 0)
+			return set->devices[i];
+	return NULL;
+}
+
+bool sensor_set_adds_up(const struct sensor_set *set, const struct domain *domain)
+{
+	if (!domain_kind_adds_up(domain->kind))
+		return false;
+	const struct domain *outer = domain;
+	for (size_t depth = 0; depth < set->n_devices; depth++) { // a ring of names can't hold us
+		outer = sensor_set_find(set, outer->inside);
+		if (outer == NULL)
+			return true;
+		if (domain_kind_adds_up(outer->kind))
+			return false;
+	}
+	return true;
+}
+
 void sensor_set_read(struct sensor_set *set, const struct sensor_context *context, int64_t (*ret_rows)[DEVICE_COUNT])
 {
 	int64_t(*rows)[DEVICE_COUNT] = set->rows;

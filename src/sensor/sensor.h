@@ -185,6 +185,9 @@ struct sensor_set {
 int sensor_set_open(struct sensor_set *set, const struct wattle_env *env, const struct sensor_options *options,
 	struct wattle_error *reterr);
 void sensor_set_close(struct sensor_set *set);
+const struct domain *sensor_set_find(const struct sensor_set *set, const char *name); // of the used ones; NULL: none
+// Whether its energy enters the total, as energy.total_j of the report: what lies in a domain that does would count twice.
+bool sensor_set_adds_up(const struct sensor_set *set, const struct domain *domain);
 // Reads all; values of device i go to ret_rows[i]. No allocation.
 void sensor_set_read(struct sensor_set *set, const struct sensor_context *context, int64_t (*ret_rows)[DEVICE_COUNT]);
 // Who was on devices[device] at the last reading, as sensor_ops.users.

@@ -64,6 +64,42 @@ static void has_pid(void **state)
 	assert_int_equal(sensor_context_has_pid(&context, row->pid), row->expected);
 }
 
+static const struct nesting {
+	const char *teaches, *inside; // of the GPU
+	bool adds_up;
+} nestings[] = {
+	{"what lies in nothing", "", true},
+	{"what lies in what is not there", "package-7", true},
+	{"what lies in one that is added would count twice", "package-0", false},
+	{"what lies in one that is not added itself", "psys", true},
+	{"at any depth", "core-0", false},
+	{"names in a ring", "node-a", true},
+};
+
+static void enters_the_total(void **state)
+{
+	const struct nesting *row = *state;
+	struct domain domains[] = {
+		{.name = "package-0", .kind = DOMAIN_PACKAGE, .inside = "psys"},
+		{.name = "psys", .kind = DOMAIN_PSYS},
+		{.name = "core-0", .kind = DOMAIN_CORE, .inside = "package-0"},
+		{.name = "node-a", .kind = DOMAIN_NODE, .inside = "node-b"},
+		{.name = "node-b", .kind = DOMAIN_NODE, .inside = "node-a"},
+		{.name = "gpu-0", .kind = DOMAIN_GPU},
+	};
+	struct domain *devices[ARRAY_SIZE(domains)];
+	for (size_t i = 0; i < ARRAY_SIZE(domains); i++)
+		devices[i] = &domains[i];
+	const struct sensor_set set = {.devices = devices, .n_devices = ARRAY_SIZE(domains)};
+	struct domain *gpu = &domains[ARRAY_SIZE(domains) - 1];
+	text_copy(gpu->inside, sizeof(gpu->inside), row->inside);
+	assert_int_equal(sensor_set_adds_up(&set, gpu), row->adds_up);
+	assert_true(sensor_set_adds_up(&set, &domains[0]));
+	assert_false(sensor_set_adds_up(&set, &domains[2]));
+	assert_ptr_equal(sensor_set_find(&set, "gpu-0"), gpu);
+	assert_null(sensor_set_find(&set, ""));
+}
+
 static void open_tree(struct wattle_env *env, struct tree *tree)
 {
 	tree_make(tree);
@@ -130,6 +166,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "kinds and provenances have names that lead back", kinds_by_name);
 	ROWS_ADD(&tests, adding, adds_up);
 	ROWS_ADD(&tests, members, has_pid);
+	ROWS_ADD(&tests, nestings, enters_the_total);
 	ROWS_ADD_ONE(&tests, "rows belong to the used domains, in order", rows_belong_to_devices);
 	ROWS_ADD_ONE(&tests, "a GPU that is not there is a wrong request", wrong_request_fails);
 	return rows_run(&tests, "sensor");
