@@ -3,6 +3,19 @@
 
 #include "base/util.h"
 
+/* Since it was told last. A device that became known meanwhile brings what it has used since the start: over the first
+ * stretch that is its mean power, later it would be a peak that never was. */
+static double power_since_w(const struct recorder *recorder, double energy_j, double dt_s)
+{
+	bool is_first = recorder->progress_t_ns == recorder->start_ns;
+	if (dt_s <= 0 || (!is_first && recorder->so_far.n_known != recorder->progress_n_known))
+		return (double)NAN;
+	double before_j = isnan(recorder->progress_energy_j)
+		? 0
+		: recorder->progress_energy_j; // nothing was read at the start
+	return (energy_j - before_j) / dt_s;
+}
+
 void recorder_tell_progress(struct recorder *recorder)
 {
 	const struct sampler *sampler = &recorder->sampler;
@@ -10,14 +23,11 @@ void recorder_tell_progress(struct recorder *recorder)
 	int64_t cpu_ns = recorder->tree.last_main_ns + recorder->tree.last_descendants_ns;
 	double dt_s = (double)(sampler->last_t_ns - recorder->progress_t_ns) / NS_PER_S;
 	double energy_j = so_far_energy_j(so_far);
-	double before_j = isnan(recorder->progress_energy_j)
-		? 0
-		: recorder->progress_energy_j; // nothing was read at the start
 	const struct recorder_progress progress = {
 		.start_ns = recorder->start_ns,
 		.t_ns = sampler->last_t_ns,
 		.energy_j = energy_j,
-		.power_w = dt_s > 0 ? (energy_j - before_j) / dt_s : (double)NAN,
+		.power_w = power_since_w(recorder, energy_j, dt_s),
 		.cpu_cores = dt_s > 0 ? (double)(cpu_ns - recorder->progress_cpu_ns) / NS_PER_S / dt_s : (double)NAN,
 		.rss_bytes = sampler->last_rss_bytes,
 		.processes = (int64_t)recorder->tree.n_pids,
@@ -28,6 +38,7 @@ void recorder_tell_progress(struct recorder *recorder)
 	recorder->progress_t_ns = sampler->last_t_ns;
 	recorder->progress_cpu_ns = cpu_ns;
 	recorder->progress_energy_j = energy_j;
+	recorder->progress_n_known = so_far->n_known;
 	recorder->options->progress(recorder->options->data, &progress);
 	so_far_forget_points(so_far);
 }

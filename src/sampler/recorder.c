@@ -236,6 +236,7 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 {
 	recorder->flushed_ns = recorder->judged_ns = recorder->progress_t_ns = recorder->start_ns;
 	recorder->progress_energy_j = so_far_energy_j(&recorder->so_far);
+	recorder->progress_n_known = recorder->so_far.n_known;
 	start_timer(recorder);
 	set_probe_timer(recorder);
 	loop(recorder);

@@ -77,6 +77,7 @@ struct recorder {
 	struct so_far so_far; // for options->progress, as are these
 	int64_t progress_t_ns, progress_cpu_ns;
 	double progress_energy_j;
+	size_t progress_n_known;
 	struct recorder_steps {
 		uint32_t name;    // SPAN_NO_NAME: not among the names yet …
 		uint32_t n_names; // … of which so many have been looked at

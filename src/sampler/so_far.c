@@ -6,36 +6,12 @@
 #include "base/util.h"
 
 #include <errno.h>
-#include <string.h>
 
 // Points of steps are at least so far apart: more of them than fit between two calls of options->progress tell no more.
 static const int64_t POINT_NS = 20 * NS_PER_MS;
 static const double PERIODS_MOST = 2; // ahead of a counter: one that stands still for longer has nothing to count
 
 /* ---- open ---- */
-
-static const struct domain *find_named(const struct sensor_set *set, const char *name)
-{
-	for (size_t i = 0; name[0] != '\0' && i < set->n_devices; i++)
-		if (strcmp(set->devices[i]->name, name) == 0)
-			return set->devices[i];
-	return NULL;
-}
-
-static bool enters_total(const struct sensor_set *set, const struct domain *domain)
-{
-	if (!domain_kind_adds_up(domain->kind))
-		return false;
-	const struct domain *outer = domain;
-	for (size_t depth = 0; depth < set->n_devices; depth++) { // a ring of names can't hold us
-		outer = find_named(set, outer->inside);
-		if (outer == NULL)
-			return true;
-		if (domain_kind_adds_up(outer->kind))
-			return false;
-	}
-	return true;
-}
 
 int so_far_open(struct so_far *so_far, const struct sampler *sampler)
 {
@@ -44,7 +20,7 @@ int so_far_open(struct so_far *so_far, const struct sampler *sampler)
 	if (so_far->devices == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < set->n_devices; i++)
-		so_far->devices[i].in_total = enters_total(set, set->devices[i]);
+		so_far->devices[i].in_total = sensor_set_adds_up(set, set->devices[i]);
 	return 0;
 }
 
@@ -211,12 +187,15 @@ void so_far_tick(struct so_far *so_far, const struct sampler *sampler, int64_t s
 		return;
 	double sum_uj = (double)NAN;
 	so_far->start_ns = start_ns;
+	so_far->n_known = 0;
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
 		if (!so_far->devices[i].in_total)
 			continue;
 		double uj = used_uj(so_far, sampler, i, sampler->last_t_ns);
-		if (!isnan(uj))
-			sum_uj = (isnan(sum_uj) ? 0 : sum_uj) + uj;
+		if (isnan(uj))
+			continue;
+		sum_uj = (isnan(sum_uj) ? 0 : sum_uj) + uj;
+		so_far->n_known++;
 	}
 	so_far->ticks[so_far->n_ticks++ % SO_FAR_TICKS] = (struct so_far_tick){sampler->last_t_ns, sum_uj * 1e-6};
 	add_point(so_far);

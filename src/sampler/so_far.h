@@ -36,6 +36,7 @@ struct so_far {
 		double energy_j;
 	} ticks[SO_FAR_TICKS];  // a ring
 	size_t n_ticks;         // in all
+	size_t n_known;         // devices that the last tick adds up: a further one brings all its past
 	int64_t steps, step_ns; // of which the last one ended then
 	struct step_point points[STEP_POINTS];
 	size_t n_points;

@@ -1,0 +1,67 @@
+/* What --progress is told: watts when a device can be read only some time after the start. */
+#include "sampler/recorder.h"
+
+#include "base/util.h"
+#include "rows.h"
+
+enum { DEVICES = 2, LINES = 4 };
+
+static const struct late {
+	const char *teaches;
+	int64_t power_mw[DEVICES][LINES]; // at the end of each second; a device draws as much all the time
+	double expected_w[LINES], expected_j;
+} lates[] = {
+	{"both are there from the start", {{30000, 30000, 30000, 30000}, {200000, 200000, 200000, 200000}}, {230, 230, 230, 230},
+		920},
+	{"what the late one has used before makes no peak",
+		{{30000, 30000, 30000, 30000}, {VALUE_MISSING, VALUE_MISSING, 200000, 200000}}, {30, 30, NAN, 230}, 920},
+	{"the only one is late",
+		{{VALUE_MISSING, 30000, 30000, 30000}, {VALUE_MISSING, VALUE_MISSING, VALUE_MISSING, VALUE_MISSING}},
+		{NAN, NAN, 30, 30}, 120},
+};
+
+static void remember(void *data, const struct recorder_progress *progress)
+{
+	*(struct recorder_progress *)data = *progress;
+}
+
+static void watts(void **state)
+{
+	const struct late *row = *state;
+	static struct recorder recorder;
+	struct domain domains[DEVICES] = {{.name = "a", .kind = DOMAIN_GPU}, {.name = "b", .kind = DOMAIN_GPU}};
+	struct domain *devices[DEVICES] = {&domains[0], &domains[1]};
+	struct sensor_set set = {.devices = devices, .n_devices = DEVICES};
+	struct counter counters[DEVICES] = {0};
+	int64_t rows[DEVICES][DEVICE_COUNT];
+	struct recorder_progress told;
+	const struct recorder_options options = {.progress = remember, .data = &told};
+	recorder = (struct recorder){
+		.options = &options,
+		.sampler = {.sensors = &set, .counters = counters, .rows = rows},
+		.start_ns = 1000 * NS_PER_S,
+		.progress_t_ns = 1000 * NS_PER_S,
+		.progress_energy_j = (double)NAN,
+	};
+	assert_int_equal(so_far_open(&recorder.so_far, &recorder.sampler), 0);
+	for (int i = 0; i < LINES; i++) {
+		recorder.sampler.last_t_ns = recorder.start_ns + (i + 1) * NS_PER_S;
+		for (int d = 0; d < DEVICES; d++)
+			rows[d][DEVICE_POWER] = row->power_mw[d][i];
+		so_far_tick(&recorder.so_far, &recorder.sampler, recorder.start_ns);
+		recorder_tell_progress(&recorder);
+		if (isnan(row->expected_w[i]))
+			assert_true(isnan(told.power_w));
+		else
+			assert_float_equal(told.power_w, row->expected_w[i], 1e-6);
+	}
+	assert_float_equal(told.energy_j, row->expected_j, 1e-6); // nothing of it is lost
+	so_far_close(&recorder.so_far);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, lates, watts);
+	return rows_run(&tests, "progress");
+}
