@@ -84,10 +84,6 @@ static int drop_ended(struct watch *watch, sqlite3 *db)
 
 static int add_span(struct watch *watch, sqlite3_stmt *s)
 {
-	if (watch->n_spans == WATCH_SPANS_MOST) {
-		watch->more++;
-		return SQLITE_OK;
-	}
 	struct watch_span *spans = array_with_room(watch->spans, watch->n_spans, &watch->room, sizeof(*spans), 64);
 	if (spans == NULL)
 		return SQLITE_NOMEM;
@@ -104,23 +100,36 @@ static int add_span(struct watch *watch, sqlite3_stmt *s)
 	return SQLITE_OK;
 }
 
-// Ids are given when spans begin, and what runs at a flush is stored then: new ones have higher ids than all before.
+/* Ids are given when spans begin, and what runs at a flush is stored then: new ones have higher ids than all before. Those
+ * for which there is no room are asked for again at each look, until some end. */
 static int add_begun(struct watch *watch, sqlite3 *db)
 {
 	static const char select[] = "SELECT id, parent, pid, tid, begin_ns, name FROM span "
 				     "WHERE id > ?1 AND end_ns IS NULL AND begin_ns >= ?2 ORDER BY id";
 	sqlite3_stmt *s = NULL;
 	int64_t last_id = sql_read_i64(db, "SELECT max(id) FROM span", 0);
+	int64_t more = 0;
+	size_t n_before = watch->n_spans;
 	int r = sqlite3_prepare_v2(db, select, -1, &s, NULL);
 	if (r == SQLITE_OK) {
 		sqlite3_bind_int64(s, 1, watch->last_id);
 		sqlite3_bind_int64(s, 2, watch->segment.start_ns + watch->segment.shift_ns);
 	}
-	while (r == SQLITE_OK && (r = sqlite3_step(s)) == SQLITE_ROW)
-		r = add_span(watch, s);
+	while (r == SQLITE_OK && (r = sqlite3_step(s)) == SQLITE_ROW) {
+		bool is_full = watch->n_spans == WATCH_SPANS_MOST;
+		r = is_full ? SQLITE_OK : add_span(watch, s);
+		more += is_full;
+	}
 	sqlite3_finalize(s);
-	watch->last_id = last_id;
-	return r == SQLITE_DONE ? SQLITE_OK : r;
+	if (r != SQLITE_DONE) {
+		watch->n_spans = n_before; // they are asked for again
+		return r;
+	}
+	if (watch->more > 0)
+		watch->spool_at = 0; // ends of those that were not kept went by
+	watch->more = more;
+	watch->last_id = more > 0 ? watch->spans[watch->n_spans - 1].id : last_id;
+	return SQLITE_OK;
 }
 
 /* ---- the spool, in which spans end whose rows say that they run ---- */

@@ -31,8 +31,9 @@ struct watch {
 	int64_t stored_ns;        // its last sample; VALUE_MISSING: none yet
 	struct watch_span *spans; // owned, by id; running at that time, as far as is stored
 	size_t n_spans, room;
-	int64_t more; // that run too, of which no more is known
-	int64_t last_id, spool_at;
+	int64_t more; // that run too, for which there is no room: begun after all of these
+	int64_t last_id; // up to here none is missing from spans
+	int64_t spool_at;
 };
 
 void watch_init(struct watch *watch, const char *path);

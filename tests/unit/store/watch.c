@@ -179,6 +179,24 @@ static void more_than_are_kept(void **state)
 	assert_int_equal(watch_look(&watch, NULL), 0);
 	assert_int_equal(watch.n_spans, WATCH_SPANS_MOST);
 	assert_int_equal(watch.more, 100);
+
+	for (int64_t i = 0; i < 30; i++)
+		rows[i] = span_of(i + 1, VALUE_MISSING, STEP, 1000);
+	write_spans(store, (struct store_spans){.ended = rows, .n_ended = 30});
+	assert_int_equal(watch_look(&watch, NULL), 0);
+	assert_int_equal(watch.n_spans, WATCH_SPANS_MOST); // others have taken their room
+	assert_int_equal(watch.spans[0].id, 31);
+	assert_int_equal(watch.more, 70);
+
+	spill_end(store, N, VALUE_MISSING, STEP); // of one that is not kept yet
+	assert_int_equal(watch_look(&watch, NULL), 0);
+	for (int64_t i = 30; i < 130; i++)
+		rows[i] = span_of(i + 1, VALUE_MISSING, STEP, 1000);
+	write_spans(store, (struct store_spans){.ended = rows + 30, .n_ended = 100});
+	assert_int_equal(watch_look(&watch, NULL), 0);
+	assert_int_equal(watch.n_spans, N - 130 - 1);
+	assert_int_equal(watch.spans[watch.n_spans - 1].id, N - 1);
+	assert_int_equal(watch.more, 0);
 	finish(store);
 	watch_finish(&watch);
 	free(rows);
