@@ -37,32 +37,31 @@ struct top_run {
 
 /* ---- energy ---- */
 
-// From one sample to another; NaN where it could not be had.
-static struct sum energy_in(const char *path, int64_t from_ns, int64_t to_ns)
+// Adds what was used from one sample to another; NaN where no meter told of it. Negative errno: it could not be read now.
+static int add_energy_in(const char *path, int64_t from_ns, int64_t to_ns, struct sum *sum)
 {
-	struct sum sum = {(double)NAN, (double)NAN};
+	struct sum part = {(double)NAN, (double)NAN};
 	struct run run;
 	struct findings findings;
-	if (run_load_devices(path, from_ns, to_ns, &run, NULL) < 0)
-		return sum;
+	int r = run_load_devices(path, from_ns, to_ns, &run, NULL);
+	if (r < 0)
+		return r;
 	if (run.n_segments > 0 && run.n > 1) { // one recording, from sample to sample
 		struct run_segment *segment = &run.segments[run.n_segments - 1];
 		segment->start_ns = run.t_ns[0];
 		segment->end_ns = run.t_ns[run.n - 1];
 		run.segments = segment;
 		run.n_segments = 1;
-		if (findings_make(&run, &findings) == 0) {
-			sum = (struct sum){findings.ledger.target_j, findings.total_j};
+		r = findings_make(&run, &findings);
+		if (r == 0) {
+			part = (struct sum){findings.ledger.target_j, findings.total_j};
 			findings_finish(&findings);
 		}
 	}
 	run_finish(&run);
-	return sum;
-}
-
-static struct sum plus(struct sum a, struct sum b)
-{
-	return (struct sum){a.target_j + b.target_j, a.total_j + b.total_j};
+	if (r == 0)
+		*sum = (struct sum){sum->target_j + part.target_j, sum->total_j + part.total_j};
+	return r;
 }
 
 static int64_t steady_ns(void)
@@ -72,46 +71,54 @@ static int64_t steady_ns(void)
 	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-// Takes in what lies far enough back to be settled; false: there is more of it than fits into one look.
-static bool settle(struct top_run *run, int64_t stored_ns, int64_t limit_ns)
+// Takes in what lies far enough back to be settled. 1: there is more of it than fits into one look.
+static int settle(struct top_run *run, int64_t stored_ns, int64_t limit_ns)
 {
 	int64_t begun_ns = steady_ns();
 	for (;;) {
 		int64_t to_ns = watch_nth_sample(&run->watch, run->settled_ns, PART_SAMPLES);
 		int64_t tail_ns = stored_ns - (int64_t)(SETTLE_SAMPLES / 2 * run->interval_s * 1e9);
 		if (to_ns >= tail_ns && watch_nth_sample(&run->watch, run->settled_ns, SETTLE_SAMPLES) >= stored_ns)
-			return true;
+			return 0;
 		if (to_ns > tail_ns)
 			to_ns = tail_ns;
 		// Parts share a sample: it ends one and begins the next.
 		int64_t next_ns = watch_nth_sample(&run->watch, to_ns - 1, 1);
 		if (next_ns <= run->settled_ns)
-			return true;
-		run->settled = plus(run->settled, energy_in(run->watch.path, run->settled_ns, next_ns));
+			return 0;
+		int r = add_energy_in(run->watch.path, run->settled_ns, next_ns, &run->settled);
+		if (r < 0)
+			return r;
 		run->settled_ns = next_ns;
 		if (steady_ns() - begun_ns > limit_ns)
-			return false;
+			return 1;
 	}
 }
 
-static void add_energy(struct top_run *run, int64_t limit_ns)
+// Negative errno: something could not be read; at the next look it may be.
+static int add_energy(struct top_run *run, int64_t limit_ns)
 {
 	const struct watch_segment *segment = &run->watch.segment;
 	if (!value_ok(run->watch.stored_ns))
-		return;
+		return 0;
 	int64_t stored_ns = run->watch.stored_ns + segment->shift_ns;
 	if (!value_ok(run->settled_ns)) {
 		run->settled_ns = watch_nth_sample(&run->watch, segment->start_ns + segment->shift_ns - 1, 1);
 		run->settled = (struct sum){0};
 	}
-	run->view.is_adding_up = !settle(run, stored_ns, limit_ns);
-	if (run->view.is_adding_up) {
+	int r = settle(run, stored_ns, limit_ns);
+	run->view.is_adding_up = r == 1;
+	if (r == 1)
 		run->view.target_j = run->view.total_j = (double)NAN;
-		return;
-	}
-	struct sum sum = plus(run->settled, energy_in(run->watch.path, run->settled_ns, stored_ns));
+	if (r != 0)
+		return r;
+	struct sum sum = run->settled;
+	r = add_energy_in(run->watch.path, run->settled_ns, stored_ns, &sum);
+	if (r < 0)
+		return r;
 	run->view.target_j = sum.target_j;
 	run->view.total_j = sum.total_j;
+	return 0;
 }
 
 /* ---- spans ---- */
@@ -163,7 +170,8 @@ static void add_spans(struct top_run *run)
 			.depth = depth_of(watch, i)};
 		text_copy(span->name, sizeof(span->name), from->name);
 	}
-	qsort(run->spans, n, sizeof(*run->spans), by_thread);
+	if (n > 0) // there is no array before the first span
+		qsort(run->spans, n, sizeof(*run->spans), by_thread);
 	run->view.spans = run->spans;
 	run->view.n_spans = n;
 	run->view.spans_open = (int64_t)watch->n_spans + watch->more;
@@ -302,8 +310,8 @@ void top_run_look(struct top_run *run, int64_t now_ns, bool to_the_end)
 	add_spans(run);
 	if (!to_the_end && !view->is_adding_up && now_ns - run->added_ns < AGAIN_NS)
 		return;
-	run->added_ns = now_ns;
-	add_energy(run, to_the_end ? INT64_MAX : WORK_NS);
+	int r = add_energy(run, to_the_end ? INT64_MAX : WORK_NS);
+	run->added_ns = r < 0 ? 0 : now_ns;
 }
 
 const struct live_run *top_run_view(const struct top_run *run)
