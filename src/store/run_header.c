@@ -1,26 +1,11 @@
 #include "store/run_header.h"
 
 #include "base/buf.h"
-#include "base/jsonw.h"
 #include "store/schema.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { TEXT_CEILING = 1 << 22 }; // a command line can't be longer than 2 MB
-
-static int run_once(sqlite3 *db, const char *sql, void (*bind)(sqlite3_stmt *, const void *), const void *data)
-{
-	sqlite3_stmt *statement = NULL;
-	int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-	if (r == SQLITE_OK) {
-		bind(statement, data);
-		r = sql_run(statement);
-	}
-	sqlite3_finalize(statement);
-	return r;
-}
 
 /* The facts */
 
@@ -55,16 +40,6 @@ static void put_double(struct fact_writer *w, const char *key, double value)
 	buf_clear(&w->text);
 	buf_double(&w->text, value);
 	put(w, key, w->text.data);
-}
-
-static void command_json(struct buf *out, const char *const *command)
-{
-	struct jsonw j;
-	jsonw_init(&j, out, false);
-	jsonw_begin_array(&j);
-	for (size_t i = 0; command != NULL && command[i] != NULL; i++)
-		jsonw_string(&j, command[i]);
-	jsonw_end_array(&j);
 }
 
 // "KEY=VALUE" becomes key "meta.KEY".
@@ -125,7 +100,7 @@ static void put_facts(struct fact_writer *w, const struct store_header *header)
 	put_double(w, "carbon_intensity_g_per_kwh", header->carbon_intensity_g_per_kwh);
 	put_double(w, "pue", header->pue);
 	buf_clear(&w->text);
-	command_json(&w->text, header->command);
+	run_header_command(&w->text, header->command);
 	put(w, "command", w->text.data);
 	put_words(w, header);
 }
@@ -137,7 +112,7 @@ static int write_facts(sqlite3 *db, const struct store_header *header,
 	int r = sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO run (key, value) VALUES (?, ?)", -1, &w.insert, NULL);
 	if (r != SQLITE_OK)
 		return r;
-	buf_init(&w.text, TEXT_CEILING);
+	buf_init(&w.text, RUN_HEADER_TEXT_CEILING);
 	facts(&w, header);
 	r = w.text.failed != 0 ? SQLITE_NOMEM : w.failed;
 	buf_finish(&w.text);
@@ -180,7 +155,7 @@ static int write_metrics(sqlite3 *db)
 int run_header_create(sqlite3 *db, const struct store_header *header)
 {
 	struct buf sql;
-	buf_init(&sql, TEXT_CEILING);
+	buf_init(&sql, RUN_HEADER_TEXT_CEILING);
 	schema_create(&sql);
 	int r = sql.failed != 0 ? SQLITE_NOMEM : sql_exec(db, sql.data);
 	buf_finish(&sql);
@@ -222,41 +197,6 @@ static int add_missing_columns(sqlite3 *db)
 	return r;
 }
 
-static bool fact_is(sqlite3 *db, const char *key, const char *value)
-{
-	sqlite3_stmt *statement = NULL;
-	bool is = false;
-	if (sqlite3_prepare_v2(db, "SELECT value = ?2 FROM run WHERE key = ?1", -1, &statement, NULL) == SQLITE_OK) {
-		sql_bind_text(statement, 1, key);
-		sql_bind_text(statement, 2, value);
-		is = sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0) == 1;
-	}
-	sqlite3_finalize(statement);
-	return is;
-}
-
-/* Within one start of one machine CLOCK_MONOTONIC goes on by itself. Else the wall clock says how much later we are;
- * and where that was set back, at least the order stays. */
-static int64_t find_shift(sqlite3 *db, const struct store_header *header)
-{
-	int64_t shift_ns = 0;
-	bool same_clock = header->boot_id[0] != '\0' && fact_is(db, "boot_id", header->boot_id) &&
-		fact_is(db, "host", header->host);
-	if (!same_clock) {
-		int64_t mono_ns = sql_read_i64(db,
-			"SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_mono_ns'", 0);
-		int64_t wall_ns = sql_read_i64(db,
-			"SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_wall_ns'", 0);
-		shift_ns = (header->anchor_wall_ns - wall_ns + mono_ns) - header->anchor_mono_ns;
-	}
-	int64_t last_ns = sql_read_i64(db,
-		"SELECT max(coalesce((SELECT max(t_ns) FROM sample), 0), coalesce((SELECT max(end_ns) FROM segment), 0))",
-		0);
-	if (header->anchor_mono_ns + shift_ns <= last_ns)
-		shift_ns = last_ns + 1 - header->anchor_mono_ns;
-	return shift_ns;
-}
-
 int run_header_continue(sqlite3 *db, const struct store_header *header, int64_t *ret_shift_ns)
 {
 	int r = add_missing_columns(db);
@@ -270,7 +210,7 @@ int run_header_continue(sqlite3 *db, const struct store_header *header, int64_t 
 		r = write_facts(db, header, put_words);
 	if (r == SQLITE_OK)
 		r = sql_exec(db, "UPDATE run SET value = 'false' WHERE key = 'complete'");
-	*ret_shift_ns = r == SQLITE_OK ? find_shift(db, header) : 0;
+	*ret_shift_ns = r == SQLITE_OK ? run_header_shift_ns(db, header) : 0;
 	return r;
 }
 
@@ -338,7 +278,7 @@ int run_header_devices(sqlite3 *db, const struct store_header *header, int64_t *
 		if (ret_ids[i] >= 0)
 			continue;
 		struct device_row row = {next_id++, header->devices[i], header->sources[i]};
-		int r = run_once(db,
+		int r = sql_once(db,
 			"INSERT INTO device (id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, "
 			"resolution_uj, energy_range_uj, update_period_ns, relative_error, memory_total_bytes, "
 			"update_jitter_ns, idle_w, idle_error_w, idle_temperature_c, idle_date) "
@@ -364,67 +304,8 @@ int run_header_periods(sqlite3 *db, const struct store_footer *footer, const int
 	int r = SQLITE_OK;
 	for (size_t i = 0; r == SQLITE_OK && footer->devices != NULL && i < footer->n_devices; i++) {
 		const struct device_row row = {ids[i], footer->devices[i], NULL};
-		r = run_once(db, "UPDATE device SET update_period_ns = ?2, update_jitter_ns = ?3 WHERE id = ?1",
+		r = sql_once(db, "UPDATE device SET update_period_ns = ?2, update_jitter_ns = ?3 WHERE id = ?1",
 			bind_periods, &row);
 	}
 	return r;
-}
-
-/* The segment */
-
-struct segment_row {
-	const struct store_header *header;
-	int64_t shift_ns;
-	const char *command;
-};
-
-// On another start of the machine CLOCK_BOOTTIME began anew, and stands in no relation to the file's clock.
-static int64_t boot_start_ns(const struct segment_row *row)
-{
-	bool known = row->header->anchor_boot_ns != 0 && row->shift_ns == 0;
-	return known ? row->header->anchor_boot_ns : VALUE_MISSING;
-}
-
-static void bind_segment(sqlite3_stmt *s, const void *data)
-{
-	const struct segment_row *row = data;
-	sql_bind_i64(s, 1, row->header->anchor_mono_ns + row->shift_ns);
-	sql_bind_i64(s, 2, row->header->anchor_wall_ns);
-	sql_bind_i64(s, 3, boot_start_ns(row));
-	sql_bind_i64(s, 4, row->shift_ns);
-	sql_bind_name(s, 5, row->header->boot_id);
-	sql_bind_name(s, 6, row->header->host);
-	sql_bind_text(s, 7, row->command);
-}
-
-static void bind_pid(sqlite3_stmt *s, const void *data)
-{
-	const struct store_header *header = data;
-	sql_bind_i64(s, 1, header->pid);
-}
-
-int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t shift_ns, int64_t *ret_id)
-{
-	struct buf command;
-	buf_init(&command, TEXT_CEILING);
-	command_json(&command, header->command);
-	struct segment_row row = {header, shift_ns, command.data};
-	int r = command.failed != 0
-		? SQLITE_NOMEM
-		: run_once(db,
-			  "INSERT INTO segment (start_ns, wall_start_ns, boot_start_ns, shift_ns, boot_id, host, "
-			  "command, complete) VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
-			  bind_segment, &row);
-	buf_finish(&command);
-	*ret_id = r == SQLITE_OK ? sqlite3_last_insert_rowid(db) : 0;
-	if (r == SQLITE_OK && header->pid > 0) // for those who look at a run in progress
-		r = run_once(db, "UPDATE segment SET pid = ?1 WHERE id = last_insert_rowid()", bind_pid, header);
-	return r;
-}
-
-int run_header_settle_complete(sqlite3 *db)
-{
-	return sql_exec(db,
-		"UPDATE run SET value = CASE WHEN (SELECT min(complete) FROM segment) = 1 "
-		"THEN 'true' ELSE 'false' END WHERE key = 'complete'");
 }

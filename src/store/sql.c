@@ -76,6 +76,18 @@ int sql_run(sqlite3_stmt *statement)
 	return r == SQLITE_DONE || r == SQLITE_ROW ? SQLITE_OK : reset;
 }
 
+int sql_once(sqlite3 *db, const char *sql, void (*bind)(sqlite3_stmt *, const void *), const void *data)
+{
+	sqlite3_stmt *statement = NULL;
+	int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+	if (r == SQLITE_OK) {
+		bind(statement, data);
+		r = sql_run(statement);
+	}
+	sqlite3_finalize(statement);
+	return r;
+}
+
 void sql_rollback(sqlite3 *db)
 {
 	if (!sqlite3_get_autocommit(db))

@@ -19,6 +19,8 @@ int sql_exec(sqlite3 *db, const char *sql);
 int64_t sql_read_i64(sqlite3 *db, const char *sql, int64_t fallback);
 // Steps a statement that gives no rows, and makes it ready to be bound again. SQLITE_OK or the failure.
 int sql_run(sqlite3_stmt *statement);
+// Prepares, binds and runs a statement that gives no rows. SQLite's result code.
+int sql_once(sqlite3 *db, const char *sql, void (*bind)(sqlite3_stmt *, const void *), const void *data);
 // Leaves a transaction that a failure may or may not have ended already.
 void sql_rollback(sqlite3 *db);
 
