@@ -14,6 +14,7 @@
 #include <math.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -154,7 +155,11 @@ static void read_file(struct measure_progress *progress)
 	struct file_steps *file = &progress->file;
 	if (options->step == NULL || options->sub_tracking_file == NULL)
 		return;
-	wattle_cleanup_close int fd = open(options->sub_tracking_file, O_RDONLY | O_CLOEXEC);
+	// The recording goes on in this thread: a FIFO by that name must not hold it up, nor see a reader come and go.
+	struct stat status;
+	if (stat(options->sub_tracking_file, &status) < 0 || !S_ISREG(status.st_mode))
+		return;
+	wattle_cleanup_close int fd = open(options->sub_tracking_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return;
 	char text[LINE_SIZE];
