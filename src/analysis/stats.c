@@ -47,6 +47,14 @@ struct stats tally_stats(const struct tally *tally)
 	};
 }
 
+double *stats_unknown(struct arena *arena, size_t n)
+{
+	double *values = arena_alloc(arena, n, sizeof(*values));
+	for (size_t i = 0; values != NULL && i < n; i++)
+		values[i] = (double)NAN;
+	return values;
+}
+
 double stats_max(const int64_t *values, size_t n)
 {
 	int64_t max = VALUE_MISSING; // the least of all

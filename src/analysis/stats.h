@@ -14,6 +14,8 @@ void tally_add(struct tally *tally, double value);
 struct value_stats tally_value_stats(const struct tally *tally); // std of the population
 struct stats tally_stats(const struct tally *tally);
 
+double *stats_unknown(struct arena *arena, size_t n); // n NaN; NULL: no memory
+
 double stats_max(const int64_t *values, size_t n); // NaN: none known
 
 // The recording's own gauges, and the program's metrics by name (in arena memory). -ENOMEM.

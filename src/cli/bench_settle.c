@@ -2,6 +2,7 @@
  * until the hottest sensor and the power are near what they were before the first. */
 #include "cli/bench.h"
 
+#include "base/known.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "cli/gpu_environment.h"
@@ -32,11 +33,6 @@ struct look {
 	double hottest_c;
 	bool is_whole; // no counter was reset
 };
-
-static double add_known(double sum, double value)
-{
-	return isnan(sum) ? value : isnan(value) ? sum : sum + value;
-}
 
 // What a model guesses from the load says nothing of heat.
 static bool counts(const struct domain *domain)

@@ -1,6 +1,7 @@
 /* The GPUs' part of divide_watts. */
 #pragma once
 
+#include "base/known.h"
 #include "base/util.h"
 #include "now/domains.h"
 #include "now/processes.h"
@@ -9,14 +10,6 @@
 struct split {
 	double target, own, idle, unattributed;
 };
-
-// A sum of what is known: NaN only while nothing is.
-static inline double add_known(double sum, double part)
-{
-	if (isnan(part))
-		return sum;
-	return isnan(sum) ? part : sum + part;
-}
 
 // Before the first GPU of a look: nobody uses any.
 void divide_gpu_begin(struct process_table *processes);

@@ -134,9 +134,3 @@ void om_end(struct om *om)
 	if (om->format == OM_OPENMETRICS)
 		buf_str(om->out, "# EOF\n");
 }
-
-const char *om_content_type(enum om_format format)
-{
-	return format == OM_OPENMETRICS ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-					: "text/plain; version=0.0.4; charset=utf-8";
-}

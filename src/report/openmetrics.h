@@ -45,5 +45,3 @@ void om_value_or_nan(struct om *om, const struct om_label *labels, size_t n_labe
 // The same with the time that it is of, Unix time in ms. The samples of one set of labels come one after the other, in time.
 void om_value_at(struct om *om, const struct om_label *labels, size_t n_labels, double value, int64_t wall_ms);
 void om_end(struct om *om);
-
-const char *om_content_type(enum om_format format); // for HTTP

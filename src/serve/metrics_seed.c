@@ -1,17 +1,11 @@
 #include "serve/metrics.h"
 
+#include "base/known.h"
 #include "base/util.h"
 
 static bool counts(const struct now_process *process, const struct metrics_options *options)
 {
 	return !process->is_gone && (!options->has_target || process->is_target);
-}
-
-static double add_known(double sum, double part)
-{
-	if (isnan(part))
-		return sum;
-	return isnan(sum) ? part : sum + part;
 }
 
 static double of_processes(const struct now *now, const struct metrics_options *options,

@@ -21,21 +21,13 @@ static const char *const domain_columns[TRAIL_DOMAIN_COLUMNS] = {
 	[TRAIL_TEMPERATURE_C] = "temperature_c",
 };
 
-// Five significant digits, as in the charts of a report.
-static double rounded(double value)
-{
-	if (!isfinite(value) || !(fabs(value) > 0))
-		return value;
-	double unit = pow(10, floor(log10(fabs(value))) - 4);
-	// By the inverse where that is whole, or 0.1 comes out as 0.10000000000000001.
-	return unit < 1 ? round(value * round(1 / unit)) / round(1 / unit) : round(value / unit) * unit;
-}
+enum { DIGITS = 5 }; // as in the charts of a report
 
 static void column(const struct trail *trail, const float *values, size_t first, struct jsonw *j)
 {
 	jsonw_begin_array(j);
 	for (size_t i = first; i < trail->n; i++)
-		jsonw_double(j, rounded((double)values[trail_place(trail, i)]));
+		jsonw_rounded(j, (double)values[trail_place(trail, i)], DIGITS);
 	jsonw_end_array(j);
 }
 

@@ -5,6 +5,7 @@
  * read is missing there as it is in the total, and a band says so. */
 #include "analysis/chart/make.h"
 
+#include "analysis/stats.h"
 #include "base/buf.h"
 #include "base/util.h"
 
@@ -298,14 +299,6 @@ static int add_limits(struct chart_work *work, struct chart *chart)
 	return 0;
 }
 
-static double *unknown(struct arena *arena, size_t n)
-{
-	double *values = arena_alloc(arena, n, sizeof(*values));
-	for (size_t i = 0; values != NULL && i < n; i++)
-		values[i] = (double)NAN;
-	return values;
-}
-
 static int add_sums(struct power_work *p, struct chart *chart)
 {
 	struct chart_work *work = p->work;
@@ -318,8 +311,8 @@ static int add_sums(struct power_work *p, struct chart *chart)
 		.line = CHART_TARGET,
 		.provenance = derived_at_least(work->findings->provenance)};
 	size_t n = work->timeline.windows.n;
-	p->whole_w = unknown(work->scratch, n);
-	p->target_w = unknown(work->scratch, n);
+	p->whole_w = stats_unknown(work->scratch, n);
+	p->target_w = stats_unknown(work->scratch, n);
 	p->whole = chart_add(work, chart, &whole);
 	p->target = chart_add(work, chart, &target);
 	bool all = p->whole_w != NULL && p->target_w != NULL && p->whole != NULL && p->target != NULL;

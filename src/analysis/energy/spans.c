@@ -1,6 +1,7 @@
 #include "analysis/energy/spans.h"
 
 #include "analysis/block/moments.h"
+#include "analysis/stats.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -103,14 +104,6 @@ static void without_errors(struct span_work *work, const struct instant *instant
 	}
 }
 
-static double *unknown(struct arena *arena, size_t n)
-{
-	double *values = arena_alloc(arena, n, sizeof(*values));
-	for (size_t i = 0; values != NULL && i < n; i++)
-		values[i] = (double)NAN;
-	return values;
-}
-
 // A span without length, if anything is known at all; and where every span begins to be added up.
 static void begin_at_nothing(const struct run *run, double *values)
 {
@@ -146,9 +139,9 @@ int spans_energy_along(const struct findings *findings, const struct timeline *t
 	double **ret_energy_j, double **ret_error_j)
 {
 	size_t n = findings->run->n_spans;
-	struct span_work work = {.findings = findings, .energy_j = unknown(arena, n)};
+	struct span_work work = {.findings = findings, .energy_j = stats_unknown(arena, n)};
 	if (ret_error_j != NULL)
-		work.error_j = unknown(arena, n);
+		work.error_j = stats_unknown(arena, n);
 	if (n > UINT32_MAX / 2 || work.energy_j == NULL || (ret_error_j != NULL && work.error_j == NULL))
 		return -ENOMEM;
 	struct arena *scratch = arena_new();
