@@ -219,7 +219,6 @@ static void lanes(struct jsonw *j, const struct charts *charts)
 		jsonw_key_i64(j, "tid", lane->tid != 0 ? lane->tid : VALUE_MISSING);
 		jsonw_key_i64(j, "depth", lane->depth);
 		jsonw_key_string(j, "process", lane->process);
-		jsonw_key_string(j, "thread", lane->thread);
 		jsonw_key_bool(j, "is_range", lane->is_range);
 		jsonw_key_i64(j, "n_spans", (int64_t)lane->n_spans);
 		jsonw_key(j, "items");

@@ -103,7 +103,7 @@ struct chart_item {
 struct chart_lane {
 	int32_t pid, tid;             // tid 0: ranges of a process, or unknown
 	uint32_t depth;               // 0: outermost
-	const char *process, *thread; // its name; NULL unknown
+	const char *process; // its name; NULL unknown
 	bool is_range;
 	struct chart_item *items; // ascending, do not overlap
 	size_t n_items;

@@ -39,10 +39,7 @@ static void group_name(struct picture *p, const struct chart_lane *lane, double 
 		buf_printf(p->out, " %d", lane->pid);
 	if (lane->is_range)
 		buf_str(p->out, ", ranges");
-	else if (lane->thread != NULL) {
-		buf_str(p->out, ", thread ");
-		draw_name(p->out, lane->thread, 200);
-	} else if (lane->tid != 0 && lane->tid != lane->pid)
+	else if (lane->tid != 0 && lane->tid != lane->pid)
 		buf_printf(p->out, ", thread %d", lane->tid);
 	draw_text_end(p);
 }

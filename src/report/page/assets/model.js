@@ -56,7 +56,7 @@ function readChart(json) {
 /* Items by column: [from_s, to_s, block, count, energy_j, span id, is open] each. */
 function readLane(json) {
 	const items = json.items, n = items.length;
-	const lane = { ...json, process: json.process && seenName(json.process), thread: json.thread && seenName(json.thread), items: null, n, from: new Float64Array(n), to: new Float64Array(n), block: new Int32Array(n),
+	const lane = { ...json, process: json.process && seenName(json.process), items: null, n, from: new Float64Array(n), to: new Float64Array(n), block: new Int32Array(n),
 		count: new Uint32Array(n), energy: new Float64Array(n), open: new Uint8Array(n) };
 	for (let i = 0; i < n; i++) {
 		const item = items[i];
