@@ -266,6 +266,31 @@ static void words(void **state)
 	json_decref(root);
 }
 
+// Their own memory goes, and ASan sees who still points into it.
+static void times_forgotten(void **state)
+{
+	struct run run;
+	struct findings findings;
+	struct buf whole, without;
+	story_build(&run);
+	assert_int_equal(findings_make(&run, &findings), 0);
+	buf_init(&whole, 1 << 24);
+	buf_init(&without, 1 << 24);
+	report_json(&findings, &whole);
+	assert_non_null(findings.windows);
+	assert_non_null(findings.metering);
+	findings_forget_times(&findings);
+	assert_null(findings.windows);
+	assert_null(findings.metering);
+	report_json(&findings, &without);
+	assert_string_equal(without.data, whole.data);
+	findings_forget_times(&findings); // twice is once
+	findings_finish(&findings);
+	buf_finish(&whole);
+	buf_finish(&without);
+	build_finish(&run);
+}
+
 static const struct time_row {
 	const char *teaches, *zone;
 	int64_t wall_ns;
@@ -321,6 +346,7 @@ int main(void)
 	ROWS_ADD(&tests, value_rows, check_value);
 	ROWS_ADD_ONE(&tests, "the ledger's rows sum to the total", ledger_adds_up);
 	ROWS_ADD_ONE(&tests, "texts, labels, metrics and blocks", words);
+	ROWS_ADD_ONE(&tests, "all figures stay when the energies along the time are forgotten", times_forgotten);
 	ROWS_ADD(&tests, time_rows, check_time);
 	ROWS_ADD(&tests, command_rows, check_command);
 	return rows_run(&tests, "json");
