@@ -67,7 +67,8 @@ void panel_total(const struct canvas *canvas)
 	line_printf(&line, now->provenance == PROVENANCE_MEASURED ? pen_faint : pen_warn, " %s",
 		provenance_name(now->provenance));
 	dot(&line);
-	line_printf(&line, pen_plain, "%s", figure_energy(value_to_double(now->total_energy_uj, 1e-6)).text);
+	line_printf(&line, pen_plain, "%s%s", guess(now->provenance),
+		figure_energy(value_to_double(now->total_energy_uj, 1e-6)).text);
 	line_printf(&line, pen_faint, " in %s", figure_span(view->since_s).text);
 	char counted[2 * FIGURE_SIZE + 24];
 	snprintf(counted, sizeof(counted), "%s processes, %s threads", figure_count(now->processes_seen).text,

@@ -51,8 +51,9 @@ static int64_t own_rss_bytes(void)
 static void fill_own(struct now_state *state, struct now *now)
 {
 	int64_t wall_ns = now->t_ns - state->opened_ns;
-	now->own_cpu_percent = wall_ns > 0 ? (double)(process_own_cpu_ns() - state->opened_cpu_ns) / (double)wall_ns * 100
-					   : (double)NAN;
+	now->own_cpu_percent = wall_ns > 0
+		? (double)(process_own_cpu_ns() - state->opened_cpu_ns) / (double)wall_ns * 100
+		: (double)NAN;
 	now->own_cpu_s = (double)process_own_cpu_ns() / 1e9;
 	now->own_rss_bytes = own_rss_bytes();
 }

@@ -50,12 +50,13 @@ struct now_domain {
 
 struct now_process {
 	pid_t pid, ppid;
-	uid_t uid;                      // (uid_t)-1: unknown
-	int64_t start_ns;               // CLOCK_MONOTONIC
-	char command[NOW_COMMAND_SIZE]; // its command line, or comm in brackets; control characters are '?', what is cut ends in "…"
-	char state;                     // as in /proc/PID/stat
-	bool is_target;                 // in the tree of options.pid
-	bool is_own;                    // this process
+	uid_t uid;        // (uid_t)-1: unknown
+	int64_t start_ns; // CLOCK_MONOTONIC
+	char command
+		[NOW_COMMAND_SIZE]; // its command line, or comm in brackets; control characters are '?', what is cut ends in "…"
+	char state;                 // as in /proc/PID/stat
+	bool is_target;             // in the tree of options.pid
+	bool is_own;                // this process
 	bool is_gone;     // ended since the look before: shown once, with what it used until then where that is known
 	double cpu_cores; // over the time since the look before; 1 is one core busy
 	int64_t cpu_ns, rss_bytes, threads;
@@ -71,7 +72,7 @@ struct now_sum { // of the watts of all domains in the total: each watt stands i
 
 struct now {
 	int64_t t_ns, wall_ns;
-	double dt_s; // since the look before; NaN: this is the first one
+	double dt_s;   // since the look before; NaN: this is the first one
 	int64_t cores; // VALUE_MISSING unknown
 	double busy_cores;
 	int64_t memory_total_bytes, memory_used_bytes;

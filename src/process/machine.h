@@ -27,4 +27,5 @@ void machine_read(struct machine *machine, struct machine_reading *ret_reading);
 void machine_parse_stat(const char *text, int64_t tick_ns, struct machine_reading *reading);
 void machine_parse_meminfo(const char *text, struct machine_reading *reading);
 
-int64_t machine_cores(const struct wattle_env *env); // cores online, from /proc/stat; VALUE_MISSING if that can't be read
+int64_t machine_cores(
+	const struct wattle_env *env); // cores online, from /proc/stat; VALUE_MISSING if that can't be read

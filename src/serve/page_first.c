@@ -106,6 +106,10 @@ static void power_tiles(const struct view *view, struct buf *out)
 	begin_tile(out, "Energy");
 	human_energy(out, value_to_double(now->total_energy_uj, 1e-6));
 	begin_remark(out);
+	if (now->problem == NULL) {
+		part_tag(out, now->provenance);
+		buf_char(out, ' ');
+	}
 	buf_str(out, "in ");
 	human_time(out, (double)view->up_ns / 1e9);
 	end_tile(out);

@@ -16,7 +16,7 @@ static const struct row {
 	bool has_energy;
 	int64_t period_ms;
 	struct step steps[8]; // up to the first with t_ms 0
-	int64_t interval_s; // 0: not told
+	int64_t interval_s;   // 0: not told
 } rows[] = {
 	// clang-format off
 	{"a counter: its growth over the time between two looks", true, 1, {

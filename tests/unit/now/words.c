@@ -19,11 +19,16 @@ static const struct row {
 		"31m",
 		6, 64, "a?31m"},
 	{"UTF-8 stays", "caf\xc3\xa9 \xf0\x9f\x94\xa5", 10, 64, "caf\xc3\xa9 \xf0\x9f\x94\xa5"},
-	{"what is no UTF-8 is told byte by byte", "a\xff\xc3(", 4, 64, "a?" "?("},
+	{"what is no UTF-8 is told byte by byte", "a\xff\xc3(", 4, 64,
+		"a?"
+		"?("},
 	{"a character is not cut in two", "ab\xf0\x9f\x94\xa5", 6, 6, "ab…"},
 	{"what does not fit ends in three dots", "0123456789", 10, 9, "01234…"},
 	{"what just fits does not", "01234567", 8, 9, "01234567"},
-	{"no character is cut in two for them", "abcd\xf0\x9f\x94\xa5" "f", 9, 9, "abcd…"},
+	{"no character is cut in two for them",
+		"abcd\xf0\x9f\x94\xa5"
+		"f",
+		9, 9, "abcd…"},
 	{"where the dots have no room themselves it is cut", "0123", 4, 3, "01"},
 };
 

@@ -39,6 +39,7 @@ static struct now_process process_of(pid_t pid, const char *command, double powe
 {
 	struct now_process process = {
 		.pid = pid,
+		.uid = pid == 7 ? (uid_t)-1 : 1000,
 		.start_ns = pid,
 		.state = 'R',
 		.cpu_cores = cpu_cores,
@@ -60,7 +61,10 @@ static void fill(struct machine *m)
 {
 	*m = (struct machine){0};
 	m->package = (struct domain){.name = "package-0", .kind = DOMAIN_PACKAGE, .device = "intel-rapl:0"};
-	m->gpu = (struct domain){.name = "gpu-0", .kind = DOMAIN_GPU, .device = "</td><script>alert(1)</script>"};
+	m->gpu = (struct domain){.name = "gpu<img>",
+		.note = "has <b>two</b> faces",
+		.kind = DOMAIN_GPU,
+		.device = "</td><script>alert(1)</script>"};
 	m->domains[0] = domain_of(&m->package, true, 42.5);
 	m->domains[1] = domain_of(&m->gpu, true, (double)NAN);
 	m->domains[1].throttle_bits = 0x1 | 0x4 | 0x40;
@@ -131,6 +135,14 @@ static void unknown_is_null(void **state)
 	assert_string_equal(json_string_value(json_object_get(gpu, "throttling")),
 		"power limit, thermal slowdown by hardware");
 	assert_null(json_object_get(root, "trail"));
+	json_t *first = json_array_get(json_object_get(root, "processes"), 0),
+	       *last = json_array_get(json_object_get(root, "processes"), 2);
+	assert_int_equal(json_integer_value(json_object_get(first, "uid")), 1000);
+	assert_true(json_is_null(json_object_get(last, "uid")));
+	json_decref(root);
+	m.now.cores = VALUE_MISSING;
+	root = json_of(&m.view, false);
+	assert_true(json_is_null(json_object_get(root, "cores")));
 	json_decref(root);
 	finish(&m);
 }
@@ -170,6 +182,8 @@ static void names_are_no_markup(void **state)
 	char *html = html_of(&m.view, view_figures);
 	assert_null(strstr(html, "<img"));
 	assert_null(strstr(html, "<b>host"));
+	assert_null(strstr(html, "<b>two"));
+	assert_non_null(strstr(html, "gpu&lt;img&gt;</bdi>: has &lt;b&gt;two&lt;/b&gt; faces"));
 	assert_null(strstr(html, "<script>"));
 	assert_int_equal(count(html, "<script"), 1); // the data
 	assert_int_equal(count(html, "</script"), 1);
@@ -213,6 +227,7 @@ static void no_energy_at_all(void **state)
 	char *html = html_of(&m.view, view_page);
 	assert_non_null(strstr(html, "no sensor of energy can be read &lt;here&gt;"));
 	assert_non_null(strstr(html, "n/a"));
+	assert_null(strstr(html, "0 J"));
 	free(html);
 	html = html_of(&m.view, view_figures);
 	assert_null(strstr(html, "nan"));
