@@ -106,6 +106,8 @@ def _stack(picture: Picture, series: list[Json], size: float) -> None:
 
 def _look(picture: Picture, one: Json) -> Json:
     line, device = one["line"], one["device"]
+    if line == "mean":
+        return {"color": picture.colour("ink"), "linestyle": "-"}
     if device:
         return {"color": picture.colour(one["colour"]), "linestyle": {"part": "-", "target": "--"}.get(line, ":")}
     colours = {"machine": "idle", "wattle": "wattle"}
@@ -115,12 +117,16 @@ def _look(picture: Picture, one: Json) -> Json:
 
 def _lines(picture: Picture, series: list[Json], size: float) -> None:
     edges = picture.edges()
+    has_mean = any(one["line"] == "mean" for one in series)  # of many devices: single ones are thin beside it
     for one in series:
+        if has_mean and one["line"] not in ("mean", "part"):
+            continue
         look = _look(picture, one)
-        if "low" in one or "high" in one:
+        if ("low" in one or "high" in one) and (one["line"] == "mean" or not has_mean):
             picture.ax.stairs(_values(one, "high") / size, edges, baseline=_values(one, "low") / size, fill=True,
                               color=look["color"], alpha=0.2, linewidth=0)
-        picture.ax.stairs(_values(one, "mean") / size, edges, baseline=None, label=_label(one), linewidth=1.2, **look)
+        picture.ax.stairs(_values(one, "mean") / size, edges, baseline=None, label=_label(one),
+                          linewidth=0.6 if has_mean and one["line"] == "part" else 1.2, **look)
 
 
 def _reports(picture: Picture, one: Json) -> None:

@@ -14,6 +14,7 @@ static const char *const lines[] = {
 	[CHART_TARGET] = "target",
 	[CHART_BESIDE] = "beside",
 	[CHART_LIMIT] = "limit",
+	[CHART_MEAN] = "mean",
 };
 
 /* ---- numbers ---- */

@@ -51,6 +51,24 @@ def one_cursor(room):
 
 
 @test
+def eight_gpus(room):
+    """eight GPUs: their mean stands beside thin lines, limits are one switch, throttling a strip with a name, and nothing complains"""
+    page = open_page(room, "eight_gpus")
+    charts = {chart["id"]: chart for chart in data_of(page)["charts"]}
+    means = [one for one in charts["gpu_utilization"]["series"] if one["line"] == "mean"]
+    assert len(means) == 1 and means[0]["label"] == "mean of 8 GPUs", means
+    parts = [one for one in charts["power"]["series"] if one["line"] == "part"]
+    assert len({one["colour"] for one in parts}) == len(parts) > 8, [one["colour"] for one in parts]
+    keys = page.texts(".chart-power .key")
+    assert any("8 power limits" in key for key in keys) and not any("gpu-3 limit" in key for key in keys), keys
+    assert any("clocks held back" in key for key in keys) and any("highest of total" in key for key in keys), keys
+    page.hover(".chart-power .plot", 0.5)
+    assert any("total" in text and "W" in text for text in page.texts(".chart-power .key .value")), "a true total"
+    assert page.texts(".chart-gpu_utilization .key .value")
+    is_quiet(page)
+
+
+@test
 def one_zoom(room):
     """a drag zooms all charts, with Shift it pans; Escape, a double click and Home show all again"""
     page = open_page(room, "training")
@@ -221,6 +239,8 @@ def on_paper(room):
     assert page.shown("button:not(th button)") == 0 and page.shown(".still svg") >= 3 and page.shown(".live") == 0
     repeated = page.js("return ['thead', 'tfoot'].map((e) => getComputedStyle(document.querySelector(e)).display)")
     assert repeated == ["table-header-group", "table-row-group"], "heads stand on every page, a sum at the end"
+    boxes = page.js("return Array.from(document.querySelectorAll('thead *'), (e) => getComputedStyle(e).display)")
+    assert "contents" in boxes and "inline-block" not in boxes, "Chromium repeats no head that holds a box"
 
 
 @test
@@ -241,6 +261,9 @@ def paper_says_what_it_leaves_out(room):
     tables = page.js(printed)
     assert any(more > 0 for *_, more in tables), tables
     assert all(rows == seen + more for _, rows, seen, more in tables), tables
+    page.size(703).open(room.folder / "hostile.html").colours(media="print")  # A4 less its margins
+    widths = page.js("return Array.from(document.querySelectorAll('table'), (e) => e.getBoundingClientRect().right)")
+    assert max(widths) <= 703, f"a table is cut at the edge of the paper: {widths}"
     assert "events, which the page itself has" in page.text("main") or page.count("#events-table") == 0
 
 
@@ -253,6 +276,11 @@ def without_script(room):
     assert without.texts(".figure") == figures and figures
     assert without.shown(".still svg") >= 3 and without.shown(".live") == 0 and without.shown("button") == 0
     assert without.count("#blocks-table tbody tr") >= 9
+    flame = "return document.querySelector('#flame ~ .picture svg').getBoundingClientRect().width"
+    assert without.js(flame) > 1000
+    without.size(400)
+    assert without.js(flame) > 1000, "a still flame graph scrolls; its words keep a size that can be read"
+    without.size(1400)
     widths = without.js("return Array.from(document.querySelectorAll('.still > div'), (e) => e.clientWidth)")
     assert widths and min(widths) > 500, f"too small to be read: {widths}"
     lowest = without.js("return document.querySelector('.still svg path[class^=c-series]').getAttribute('class')")

@@ -1,4 +1,5 @@
 """wattle report --format svg: files that any reader of SVG takes, for runs of all kinds, and what refuses."""
+import json
 import xml.etree.ElementTree as ElementTree
 
 import made_runs
@@ -39,6 +40,49 @@ def all_runs(room):
         assert ("power" in found) == (kind != "no_energy"), (kind, set(found))
         assert "cpu" in found and "spans" in found, (kind, set(found))
         assert all(element.tag != SVG + "script" for root in found.values() for element in root.iter()), kind
+
+
+def colour(element):
+    return next((name for name in element.get("class", "").split() if name.startswith("c-")), None)
+
+
+@test
+def colours(room):
+    """no colour stands for two things: owners and domains of the ledger, domains of the power, blocks inside each other"""
+    for kind in ("training", "eight_gpus", "laptop"):
+        found = pictures(room, kind)
+        bars = [element for element in found["ledger"].iter(SVG + "rect") if colour(element)]
+        rows = {}
+        for bar in bars:
+            is_key = float(bar.get("height")) == 10 and float(bar.get("width")) == 10
+            if not is_key and colour(bar) != "c-back":
+                rows.setdefault(bar.get("y"), []).append(colour(bar))
+        drawn = [name for row in rows.values() for name in row]
+        assert len(rows) == 2 and len(set(drawn)) == len(drawn), (kind, rows)
+        boxes = [box for box in found["flame"].iter(SVG + "rect") if colour(box)]
+        places = [(float(box.get("x")), float(box.get("x")) + float(box.get("width")), float(box.get("y")), colour(box))
+                  for box in boxes]
+        heights = sorted({place[2] for place in places})
+        row = min(b - a for a, b in zip(heights, heights[1:]))
+        touching = [(one, other) for one in places for other in places
+                    if abs(abs(one[2] - other[2]) - row) < 0.1 and one[0] >= other[0] - 0.1 and one[1] <= other[1] + 0.1]
+        assert touching and all(one[3] != other[3] for one, other in touching), kind
+
+
+@test
+def throttling(room):
+    """clocks held back: a strip above the plot, where no line goes, and how long in words, which is what the report says"""
+    found = pictures(room, "training")
+    done = room.wattle("report", "training.sqlite", "--format", "json")
+    throttled_s = next(gpu["throttled_s"] for gpu in json.loads(done.stdout)["gpus"])
+    assert f"{1000 * throttled_s:.0f} ms" in found["power"].find(SVG + "desc").text, throttled_s
+    strip = [bar for bar in found["power"].iter(SVG + "rect") if colour(bar) == "c-throttle"]
+    panel = [bar for bar in found["power"].iter(SVG + "rect") if colour(bar) == "c-panel"]
+    assert strip and len(panel) == 1, (strip, panel)
+    top, bottom = float(panel[0].get("y")), float(panel[0].get("y")) + float(panel[0].get("height"))
+    assert all(top - 0.1 <= float(bar.get("y")) and float(bar.get("y")) + float(bar.get("height")) <= bottom + 0.1 for bar in strip)
+    assert any("clocks held back" in "".join(text.itertext()) for text in found["power"].iter(SVG + "text"))
+    assert not any(colour(bar) == "c-throttle" for bar in found["temperature"].iter(SVG + "rect"))
 
 
 @test

@@ -46,7 +46,8 @@ enum chart_line {     // how a series stands in its chart
 	CHART_WHOLE,  // a stacked chart: the sum of the parts, with the peaks that the means of the parts do not have
 	CHART_TARGET, // the target's part of what else the chart shows
 	CHART_BESIDE, // shown, not added: psys, core, node, wall …
-	CHART_LIMIT   // a power cap in force
+	CHART_LIMIT,  // a power cap in force
+	CHART_MEAN    // lines of many GPUs: their mean, low and high those of the lowest and the highest of them
 };
 
 /* Means keep the quantity's integral: mean power times length is the energy in the bucket. low and high are the smallest and

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+enum { CHART_MANY_GPUS = 4 }; // from here on a chart of them has their mean as well
+
 struct device_row { // of a chart: a series for each device that tells it
 	enum device_metric metric;
 	enum chart_line line;
@@ -84,18 +86,60 @@ static double memory_of_each(const struct chart *chart)
 	return bytes;
 }
 
+static bool is_gpu_part(const struct chart_series *s)
+{
+	return s->line == CHART_PART && s->device != NULL && s->device->kind == DOMAIN_GPU;
+}
+
+static void fill_mean(const struct chart *chart, size_t n_parts, struct chart_series *mean, size_t bucket)
+{
+	double sum = 0, low = INFINITY, high = -INFINITY;
+	size_t known = 0;
+	for (size_t i = 0; i < n_parts; i++) {
+		const struct chart_series *part = &chart->series[i];
+		if (!is_gpu_part(part) || isnan(part->mean[bucket]))
+			continue;
+		known++;
+		sum += part->mean[bucket];
+		low = fmin(low, part->low[bucket]);
+		high = fmax(high, part->high[bucket]);
+	}
+	if (known == 0)
+		return;
+	mean->low[bucket] = low;
+	mean->high[bucket] = high;
+	mean->mean[bucket] = fmin(fmax(sum / (double)known, low), high); // but for the last bit
+}
+
+// Of eight lines that run together the last one drawn is all that is seen.
+static int add_mean(struct chart_work *work, struct chart *chart)
+{
+	size_t n = chart->n_series, n_gpus = 0;
+	for (size_t i = 0; i < n; i++)
+		n_gpus += is_gpu_part(&chart->series[i]);
+	if (n_gpus < CHART_MANY_GPUS)
+		return 0;
+	char text[48];
+	snprintf(text, sizeof(text), "mean of %zu GPUs", n_gpus);
+	const struct chart_series like = {.name = "mean", .label = arena_text(work->arena, text), .line = CHART_MEAN};
+	struct chart_series *mean = like.label != NULL ? chart_add(work, chart, &like) : NULL;
+	for (size_t i = 0; mean != NULL && i < work->charts->axis.n; i++)
+		fill_mean(chart, n, mean, i);
+	return mean != NULL ? 0 : -ENOMEM;
+}
+
 static int make(struct chart_work *work, const struct device_chart *row)
 {
 	const struct findings *f = work->findings;
 	struct chart chart = {.id = row->id, .title = row->title, .unit = row->unit, .look = CHART_LINES};
-	if (!chart_begin(work, &chart, row->n_rows * f->n_domains))
+	if (!chart_begin(work, &chart, row->n_rows * f->n_domains + 1))
 		return -ENOMEM;
 	for (size_t d = 0; d < f->n_domains; d++)
 		for (size_t r = 0; r < row->n_rows; r++)
 			if (add(work, &chart, f->domains[d].device, &row->rows[r]) < 0)
 				return -ENOMEM;
 	chart.ceiling = row->ceiling != 0 ? row->ceiling : memory_of_each(&chart);
-	return chart_end(work, &chart);
+	return add_mean(work, &chart) == 0 ? chart_end(work, &chart) : -ENOMEM;
 }
 
 int chart_gpus(struct chart_work *work)

@@ -231,14 +231,20 @@ int chart_metrics(struct chart_work *work)
 		reports[i] = (struct metric_report){run->user_metrics[i].t_ns, run->user_metrics[i].name,
 			run->user_metrics[i].value};
 	qsort(reports, n, sizeof(*reports), by_name_and_time);
-	size_t least = least_reports(reports, n), n_charts = 0;
-	for (size_t i = 0, end; i < n && n_charts < METRIC_CHARTS_MAX; i = end) {
+	size_t least = least_reports(reports, n), n_above = 0;
+	for (size_t i = 0, end; i < n; i = end) {
 		end = end_of_group(reports, n, i);
-		if (end - i < least)
+		n_above += end - i > least;
+	}
+	size_t ties = METRIC_CHARTS_MAX - n_above; // of those with as many as the least, the first names
+	for (size_t i = 0, end; i < n; i = end) {
+		end = end_of_group(reports, n, i);
+		bool is_tie = end - i == least;
+		if (end - i < least || (is_tie && ties == 0))
 			continue;
+		ties -= is_tie;
 		if (add_metric(work, reports + i, end - i) < 0)
 			return -ENOMEM;
-		n_charts++;
 	}
 	return 0;
 }

@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 
-enum { LEFT = 58, RIGHT = 10, BOTTOM = 26, LEGEND_ROW = 17, SWATCH = 10, BAND_HEIGHT = 5, TOP_GAP = 15 };
+enum { LEFT = 58, RIGHT = 10, BOTTOM = 26, LEGEND_ROW = 17, SWATCH = 10, STRIP = 9, STRIP_GAP = 3, GAP_HEIGHT = 4, TOP_GAP = 15 };
 
 /* ---- the legend ---- */
 
@@ -114,16 +114,17 @@ static bool has_device(const struct chart *chart, const struct run_device *devic
 	return false;
 }
 
-// Temperatures are read whether clocks are held back or not.
+// Temperatures are read whether clocks are held back or not, and memory is used.
 static bool is_shown(const struct chart *chart, const struct chart_band *band)
 {
-	return band->device == NULL || (has_device(chart, band->device) && strcmp(chart->id, "temperature") != 0);
+	return band->device == NULL || (has_device(chart, band->device) && strcmp(chart->id, "temperature") != 0 &&
+					       strcmp(chart->id, "gpu_memory") != 0);
 }
 
 static const struct {
 	const char *kind, *words;
 	enum colour colour;
-} band_looks[] = {{"throttle", "clocks held back", COLOUR_WARN}, {"gap", "not read", COLOUR_FAINT}};
+} band_looks[] = {{"throttle", "clocks held back", COLOUR_THROTTLE}, {"gap", "not read", COLOUR_FAINT}};
 
 static bool has_band(const struct chart_picture *c, const char *kind)
 {
@@ -157,7 +158,7 @@ static double legend_and_title(struct chart_picture *c, bool draws)
 	for (size_t i = 0; i < ARRAY_SIZE(band_looks); i++)
 		if (has_band(c, band_looks[i].kind))
 			legend_key(&legend,
-				&(struct series_look){.colour = band_looks[i].colour, .width = BAND_HEIGHT - 1},
+				&(struct series_look){.colour = band_looks[i].colour, .width = STRIP - 3},
 				band_looks[i].words, "");
 	return legend.y + TOP_GAP;
 }
@@ -233,10 +234,22 @@ static void ceiling(struct chart_picture *c)
 		c->plot.right, y);
 }
 
-// What could not be read is hatched where nothing at all is known; throttling is a strip along the top.
+/* Throttling is a strip of its own above the plot, in which limits and lines have no place: as high as it held for much of the
+ * time. What could not be read is hatched where nothing at all is known, of a single device a line along the top. */
+static void throttle(struct chart_picture *c, const struct chart_band *band, double x0, double x1)
+{
+	double length_s = band->to_s - band->from_s, share = length_s > 0 ? fmin(band->covered_s / length_s, 1) : 1;
+	double height = fmax(STRIP * share, 2);
+	draw_rect(c->p, &(struct draw_style){.colour = COLOUR_THROTTLE}, x0, c->plot.top - STRIP_GAP - height, x1 - x0,
+		height);
+}
+
 static void bands(struct chart_picture *c)
 {
 	struct picture *p = c->p;
+	if (has_band(c, "throttle"))
+		draw_rect(p, &(struct draw_style){.colour = COLOUR_PANEL}, c->plot.left, c->plot.top - STRIP_GAP - STRIP,
+			c->plot.right - c->plot.left, STRIP);
 	for (size_t i = 0; i < p->charts->n_bands; i++) {
 		const struct chart_band *band = &p->charts->bands[i];
 		double x0 = axis_x(p, &c->plot, band->from_s), x1 = fmax(axis_x(p, &c->plot, band->to_s), x0 + 1);
@@ -245,10 +258,11 @@ static void bands(struct chart_picture *c)
 			continue;
 		if (is_gap && band->device == NULL)
 			draw_hatched(p, true, x0, c->plot.top, x1 - x0, plot_height(&c->plot));
+		else if (is_gap)
+			draw_rect(p, &(struct draw_style){.colour = COLOUR_FAINT, .opacity = 0.75}, x0, c->plot.top,
+				x1 - x0, GAP_HEIGHT);
 		else
-			draw_rect(p,
-				&(struct draw_style){.colour = is_gap ? COLOUR_FAINT : COLOUR_WARN, .opacity = 0.75},
-				x0, c->plot.top, x1 - x0, BAND_HEIGHT);
+			throttle(c, band, x0, x1);
 	}
 }
 
@@ -257,7 +271,7 @@ static struct chart_picture begin(struct picture *p, const struct chart *chart)
 	struct chart_picture c = {.p = p, .chart = chart};
 	c.plot = (struct plot){.left = LEFT, .right = p->width - RIGHT, .bottom = p->height - BOTTOM};
 	make_columns(&c);
-	c.plot.top = legend_and_title(&c, false);
+	c.plot.top = legend_and_title(&c, false) + (has_band(&c, "throttle") ? STRIP + STRIP_GAP - 4 : 0);
 	return c;
 }
 

@@ -28,8 +28,8 @@ struct chart_picture {
 struct series_look {
 	enum colour colour;
 	const char *dash;
-	bool is_area, is_hatched, is_shown;
-	double width;
+	bool is_area, is_hatched, is_shown, has_range;
+	double width, opacity; // 0: opaque
 };
 
 struct series_look series_look(const struct chart_picture *c, const struct chart_series *series);

@@ -3,6 +3,8 @@
 
 #include "base/util.h"
 
+#include <stdlib.h>
+
 // Of a sort, those behind the d-th that are in the sum.
 static unsigned int count_after(const struct findings *f, size_t d, bool is_gpu)
 {
@@ -78,12 +80,28 @@ static struct series_look stacked_look(const struct chart_picture *c, const stru
 	return look;
 }
 
+static bool has_mean(const struct chart *chart)
+{
+	for (size_t i = 0; i < chart->n_series; i++)
+		if (chart->series[i].line == CHART_MEAN)
+			return true;
+	return false;
+}
+
 struct series_look series_look(const struct chart_picture *c, const struct chart_series *s)
 {
 	if (c->chart->look == CHART_STACKED)
 		return stacked_look(c, s);
-	struct series_look look = {.colour = COLOUR_TARGET, .width = 1.4, .is_shown = true};
-	if (s->device != NULL) {
+	struct series_look look = {.colour = COLOUR_TARGET, .width = 1.4, .is_shown = true, .has_range = true};
+	if (has_mean(c->chart)) { // of many devices the mean and its range; single ones only as far as they leave it
+		look.is_shown = s->line == CHART_MEAN || s->line == CHART_PART;
+		look.has_range = s->line == CHART_MEAN;
+		look.width = s->line == CHART_MEAN ? 1.8 : 0.7;
+		look.opacity = s->line == CHART_MEAN ? 0 : 0.6;
+	}
+	if (s->line == CHART_MEAN) {
+		look.colour = COLOUR_INK;
+	} else if (s->device != NULL) {
 		look.colour = colour_of_device(c->p->f, s->device);
 		look.dash = s->line == CHART_PART ? NULL : s->line == CHART_TARGET ? "4 2" : "1 2";
 	} else if (strcmp(s->name, "machine") == 0) {
@@ -254,6 +272,42 @@ static void stack(struct chart_picture *c)
 		}
 }
 
+enum { DENSE = 3, COARSE = 8 }; // pixels: narrower steps of a dark line that goes up and down are a blot
+
+static bool is_dense(const struct chart_picture *c)
+{
+	return (double)c->n > (c->plot.right - c->plot.left) / DENSE;
+}
+
+// Means over wider steps; what they varied between is a pale band.
+static void coarse_line(struct chart_picture *c, const struct chart_series *s, const struct draw_style *style)
+{
+	struct chart_picture *wide = malloc(sizeof(*wide)); // it has columns for every pixel
+	if (wide == NULL) {
+		line(c, s, style, the_mean);
+		return;
+	}
+	*wide = *c;
+	wide->n = 0;
+	for (size_t i = 0; i < c->n; i++) {
+		struct picture_column *last = wide->n > 0 ? &wide->columns[wide->n - 1] : NULL;
+		if (last != NULL && c->columns[i].joins && c->columns[i].x1 - last->x0 <= COARSE) {
+			last->end = c->columns[i].end;
+			last->x1 = c->columns[i].x1;
+		} else {
+			wide->columns[wide->n++] = c->columns[i];
+		}
+	}
+	double lower[COLUMNS_MAX], upper[COLUMNS_MAX];
+	for (size_t i = 0; i < wide->n; i++) {
+		lower[i] = value_at(wide, s, i, the_low);
+		upper[i] = value_at(wide, s, i, the_high);
+	}
+	fill(wide, &(struct draw_style){.colour = style->colour, .opacity = 0.09}, lower, upper);
+	line(wide, s, style, the_mean);
+	free(wide);
+}
+
 static void over_stack(struct chart_picture *c)
 {
 	for (size_t k = 0; k < c->chart->n_series; k++) {
@@ -261,13 +315,14 @@ static void over_stack(struct chart_picture *c)
 		struct series_look look = series_look(c, s);
 		if (s->line == CHART_PART || !look.is_shown)
 			continue;
-		choose which = s->line == CHART_WHOLE ? the_high : the_mean;
-		line(c, s,
-			&(struct draw_style){.colour = look.colour,
-				.is_line = true,
-				.stroke_width = look.width,
-				.dash = look.dash},
-			which);
+		const struct draw_style style = {.colour = look.colour,
+			.is_line = true,
+			.stroke_width = look.width,
+			.dash = look.dash};
+		if (s->line == CHART_TARGET && is_dense(c))
+			coarse_line(c, s, &style);
+		else
+			line(c, s, &style, s->line == CHART_WHOLE ? the_high : the_mean);
 	}
 }
 
@@ -288,15 +343,18 @@ static void lines(struct chart_picture *c)
 	for (size_t k = 0; k < c->chart->n_series; k++) {
 		const struct chart_series *s = &c->chart->series[k];
 		struct series_look look = series_look(c, s);
-		if (look.is_area || c->is_decimated)
+		if (look.is_shown && look.has_range && (look.is_area || c->is_decimated || s->line == CHART_MEAN))
 			range(c, s, &look);
 	}
 	for (size_t k = 0; k < c->chart->n_series; k++) {
 		const struct chart_series *s = &c->chart->series[k];
 		struct series_look look = series_look(c, s);
+		if (!look.is_shown)
+			continue;
 		line(c, s,
 			&(struct draw_style){.colour = look.colour,
 				.is_line = true,
+				.opacity = look.opacity,
 				.stroke_width = look.is_area ? 0.8 : look.width,
 				.dash = look.dash},
 			look.is_area && c->is_decimated ? the_high : the_mean);

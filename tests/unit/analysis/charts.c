@@ -407,6 +407,61 @@ static void span_energies(void **state)
 	build_finish(&run);
 }
 
+// Thirty names with one report each, and the last of them all with a thousand: that one has a chart, and 23 of the others.
+static void metrics_with_most_reports(void **state)
+{
+	enum { NAMES = 30, MANY = 1000 };
+	static char names[NAMES][8];
+	static struct run_user_metric reports[NAMES + MANY];
+	struct run run;
+	struct findings findings;
+	struct charts charts;
+	build_simple(&run, 101);
+	build_cpu(&run, 1, 0, 0, 1);
+	for (size_t i = 0; i < NAMES; i++) {
+		snprintf(names[i], sizeof(names[i]), "a%02zu", i);
+		reports[i] = (struct run_user_metric){.t_ns = at_s(1), .name = names[i], .value = 1};
+	}
+	for (size_t i = 0; i < MANY; i++)
+		reports[NAMES + i] = (struct run_user_metric){.t_ns = at_s((double)i / 200), .name = "zz_loss", .value = 2};
+	run.user_metrics = reports;
+	run.n_user_metrics = NAMES + MANY;
+	make(&run, NULL, &findings, &charts);
+	size_t n = 0;
+	for (size_t i = 0; i < charts.n_charts; i++)
+		n += strncmp(charts.charts[i].id, "metric:", strlen("metric:")) == 0;
+	assert_int_equal(n, 24);
+	assert_non_null(charts_find(&charts, "metric:zz_loss"));
+	assert_non_null(charts_find(&charts, "metric:a22"));
+	assert_null(charts_find(&charts, "metric:a23"));
+	finish(&run, &findings, &charts);
+}
+
+// Eight GPUs: the mean, lowest and highest of all of them; three are few enough to be seen.
+static void gpus_have_a_mean(void **state)
+{
+	for (size_t n = 3; n <= 8; n += 5) {
+		struct run run;
+		struct findings findings;
+		struct charts charts;
+		build_simple(&run, 101);
+		build_cpu(&run, 1, 0, 0, 1);
+		for (size_t g = 0; g < n; g++) {
+			char name[16];
+			snprintf(name, sizeof(name), "gpu-%zu", g);
+			struct run_device *gpu = build_powered(&run, name, DOMAIN_GPU, 100);
+			for (size_t i = 0; i < run.n; i++)
+				gpu->values[DEVICE_UTILIZATION][i] = (int64_t)(10 * g);
+		}
+		make(&run, NULL, &findings, &charts);
+		const struct chart_series *mean = series_of(&charts, "gpu_utilization", "mean");
+		assert_int_equal(mean != NULL, n == 8);
+		if (mean != NULL)
+			assert_true(mean->mean[50] == 35 && mean->low[50] == 0 && mean->high[50] == 70);
+		finish(&run, &findings, &charts);
+	}
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -419,6 +474,9 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "bands: joined ones cover what the report counts as held back, none of holes and pauses",
 		bands_cover_what_was_held_back);
 	ROWS_ADD_ONE(&tests, "lanes: nested, crossing and open spans, ranges side by side", lanes);
+	ROWS_ADD_ONE(&tests, "metrics: those with the most reports have charts, of equal ones the first names",
+		metrics_with_most_reports);
+	ROWS_ADD_ONE(&tests, "eight GPUs have a line of their mean, three do not", gpus_have_a_mean);
 	ROWS_ADD_ONE(&tests, "tints: blocks differ from what is around them, the eight with the most energy from each other",
 		tints_differ);
 	ROWS_ADD_ONE(&tests, "a span's energy and error are those of a block that is it alone", span_energies);

@@ -2,13 +2,15 @@
 /* Its own legend puts style attributes into the page, which the policy forbids. */
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
-const RANGES_MOST = 6; // lines of a chart whose legend has room for lowest and highest
+const RANGES_MOST = 6, RANGES_WIDTH = 560; // lines, and pixels, of a chart whose legend has room for lowest and highest
 const NAMED_COLOURS = { machine: "idle", wattle: "wattle", target_pss: "target" }; // as src/report/picture/chart_series.c has them
 const AXIS_WIDTH = 62; // of the numbers at the left, the same for all, so that the charts stand below each other
 
 function seriesColour(chart, series, index) {
 	if (series.line === "limit")
 		return "warn";
+	if (series.line === "mean")
+		return "ink";
 	if (series.line === "whole")
 		return "faint";
 	if (series.line === "target" && series.device === null)
@@ -49,29 +51,78 @@ class ChartView {
 		this.makeLegend();
 	}
 
+	/* What the strip above the values is. */
+	makeStripKey() {
+		const bands = bandsOf(this.chart, this.model, true);
+		this.chart.throttles = bands.length > 0;
+		if (!this.chart.throttles)
+			return;
+		const entry = element("span", "key strip"), devices = new Set(bands.map((band) => band.device));
+		entry.append(element("span", "swatch c-throttle"), "clocks held back");
+		if (devices.size === 1)
+			entry.append(" " + duration(bands.reduce((sum, band) => sum + band.covered_s, 0)));
+		entry.title = "The strip above the values, as high as the clocks were held back for much of the time";
+		this.legend.append(entry);
+	}
+
+	/* Those that stand in the legend by themselves. */
+	get told() {
+		return this.chart.series.filter((series) => series.value);
+	}
+
 	makeLegend() {
+		this.limits = this.chart.series.filter((series) => series.line === "limit");
+		this.besides = this.chart.hasMean ? this.chart.series.filter((series) => series.line === "target" || series.line === "beside") : [];
+		this.makeStripKey();
 		for (const series of this.chart.series) {
+			if (this.chart.series.length === 1 && series.text === this.chart.title) { // a chart of one thing has its name already
+				series.value = element("span", "key value");
+				this.legend.append(series.value);
+				continue;
+			}
+			if (series.line === "limit" && this.limits.length > 2 || this.besides.includes(series))
+				continue; // one switch for all
 			const entry = element("button", `key line-${series.line}` + (series.provenance === "estimated" ? " estimated" : ""));
 			entry.type = "button";
 			entry.setAttribute("aria-pressed", String(!series.hidden));
 			entry.title = series.label + ": show or hide";
 			series.swatch = element("span", "swatch c-" + series.colour);
 			series.value = element("span", "value");
-			entry.append(series.swatch);
-			if (series.text !== this.chart.title)
-				entry.append(nameElement(series.text, 60));
+			entry.append(series.swatch, nameElement(series.text, 60));
 			if (series.provenance !== "measured" && this.chart.unit === "w")
 				entry.append(element("span", "tag tag-" + series.provenance, series.provenance));
 			entry.append(series.value);
 			entry.addEventListener("click", () => this.toggle(series, entry));
 			this.legend.append(entry);
 		}
+		this.makeSwitch(`${this.limits.length} power limits`, "warn", "limit", this.limits);
+		const line = this.besides.length > 0 ? this.besides[0].line : "";
+		this.makeSwitch(line === "target" ? "this program's part of each" : "memory of each", "faint", line, this.besides);
 	}
 
 	toggle(series, entry) {
 		series.hidden = !series.hidden;
 		entry.setAttribute("aria-pressed", String(!series.hidden));
 		this.update();
+	}
+
+	/* Lines that would hide what they are about when there are many: one switch for all of a kind. */
+	makeSwitch(words, colour, line, many) {
+		if (many.length <= 2)
+			return;
+		const entry = element("button", "key line-" + line);
+		entry.type = "button";
+		entry.title = words + ": show or hide";
+		entry.setAttribute("aria-pressed", String(!many[0].hidden));
+		entry.append(element("span", "swatch c-" + colour), words);
+		entry.addEventListener("click", () => {
+			const hidden = !many[0].hidden;
+			for (const one of many)
+				one.hidden = hidden;
+			entry.setAttribute("aria-pressed", String(!hidden));
+			this.update();
+		});
+		this.legend.append(entry);
 	}
 
 	makeGraph() {
@@ -101,7 +152,7 @@ class ChartView {
 
 	ranges() {
 		this.drawn = drawnOf(this.chart, this.model.axis, this.time.shown, this.time.width);
-		return { dateWindow: this.time.shown, valueRange: valueRange(this.chart, this.drawn) };
+		return { dateWindow: this.time.shown, valueRange: valueRange(this.chart, this.drawn, Math.max(40, this.plot.clientHeight - 20)) };
 	}
 
 	paint(event) {
@@ -120,18 +171,24 @@ class ChartView {
 		this.graph.updateOptions({ ...this.colours(), ...this.ranges() });
 	}
 
+	get tellsRanges() {
+		return this.chart.series.length <= RANGES_MOST && this.head.clientWidth >= RANGES_WIDTH;
+	}
+
 	/* The values under the cursor: mean, and what it varied between where there is room to tell. */
 	read(seconds) {
 		const axis = this.model.axis, bucket = seconds === null ? -1 : lastNotAbove(axis.from, seconds);
-		for (const series of this.chart.series) {
+		for (const series of this.told) {
 			const at = this.chart.dotted ? lastKnown(series.mean, bucket) : bucket;
-			series.value.textContent = at < 0 ? "" : valueText(series, at, this.chart.unit, this.chart.series.length <= RANGES_MOST);
+			const text = at < 0 ? "" : valueText(series, at, this.chart.unit, this.tellsRanges);
+			// Its line is the highest of each bucket; the sum itself is the mean.
+			series.value.textContent = series.showsHighest && at >= 0 ? `${quantity(series.high[at], this.chart.unit)}, total ${text}` : text;
 		}
 	}
 
 	/* The legend as wide as it gets under the cursor; null: as it is without. */
 	fillLegend(text) {
-		for (const series of this.chart.series)
+		for (const series of this.told)
 			series.value.textContent = text === null ? "" : `${quantity(series.highest, this.chart.unit)} ${text}`;
 	}
 
@@ -146,7 +203,7 @@ function reserveLegends(charts) {
 	const few = charts.filter((view) => view.chart.series.length <= RANGES_MOST);
 	for (const view of few) {
 		view.head.style.minHeight = "";
-		view.fillLegend("[88.8…88.8]");
+		view.fillLegend(view.tellsRanges ? "[88.8…88.8]" : "");
 	}
 	const heights = few.map((view) => view.head.offsetHeight);
 	few.forEach((view, i) => {

@@ -46,11 +46,16 @@ function shortLabel(series) {
 
 function readChart(json) {
 	const series = json.series.map(readSeries), limits = series.filter((one) => one.line === "limit");
-	for (const one of series)
-		one.text = shortLabel(one);
+	for (const one of series) {
+		one.showsHighest = json.look === "stacked" && one.line === "whole" && one.high !== one.mean;
+		one.text = one.showsHighest ? "highest of total" : shortLabel(one);
+	}
 	for (const one of limits)
 		one.hidden = limits.length > 2; // a line each for eight GPUs would hide what they limit
-	return { ...json, series, dotted: json.id.startsWith("metric:") };
+	const hasMean = series.some((one) => one.line === "mean");
+	for (const one of series)
+		one.hidden ||= hasMean && (one.line === "target" || one.line === "beside");
+	return { ...json, series, hasMean, dotted: json.id.startsWith("metric:") };
 }
 
 /* Items by column: [from_s, to_s, block, count, energy_j, span id, is open] each. */

@@ -9,6 +9,7 @@ function bucketRange(axis, shown) {
 }
 
 const BIN_PIXELS = 2;
+const DENSE_PIXELS = 3; // steps narrower than this are a blot, if they are dark and go up and down
 
 /* The buckets that are shown, put together where there are several for a pixel: `first` has the index of each bin's first bucket. */
 function binAxis(axis, shown, width) {
@@ -54,9 +55,13 @@ function binSeries(series, axis, bins) {
 function drawnOf(chart, axis, shown, width) {
 	const bins = binAxis(axis, shown, Math.max(width, 50));
 	const series = chart.series.filter((one) => !one.hidden).map((one) => binSeries(one, axis, bins));
-	const drawn = { bins, range: [0, bins.n], series, stack: null };
+	const drawn = { bins, range: [0, bins.n], series, stack: null, coarse: null };
+	if (bins.n > width / DENSE_PIXELS)
+		drawn.coarse = binAxis(axis, shown, width / 4);
 	if (chart.look === "stacked")
 		drawn.stack = stackOf(series, bins.n);
+	for (const one of drawn.coarse && drawn.stack ? series.filter((one) => one.series.line === "target") : [])
+		one.coarse = binSeries(one.series, axis, drawn.coarse);
 	return drawn;
 }
 
@@ -170,13 +175,15 @@ const LINE_LOOKS = {
 	part: { width: 1.5, band: 0.2 },
 	whole: { width: 0.8, peak: true },
 	target: { width: 1.8, band: 0.14, fill: true },
+	mean: { width: 2, band: 0.16 },
+	many: { width: 0.8, alpha: 0.65 }, // the single ones beside a mean
 	beside: { width: 1.1, dash: [5, 3], band: 0.08 },
 	limit: { width: 1.4, dash: [9, 4] },
 };
 
 function paintLine(place, chart, drawn, one) {
 	const { bins, range } = drawn, series = one.series;
-	const look = LINE_LOOKS[series.line], colour = colourOf(series.colour), pen = place.pen;
+	const look = LINE_LOOKS[chart.hasMean && series.line !== "mean" ? "many" : series.line], colour = colourOf(series.colour), pen = place.pen;
 	if (chart.dotted) {
 		paintDots(place, bins, one.mean, range, colour);
 		return;
@@ -192,7 +199,16 @@ function paintLine(place, chart, drawn, one) {
 		fillBetween(place, bins, null, one.mean, range);
 	}
 	setLine(pen, colour, look.width, look.dash);
-	strokeSteps(place, bins, drawnValues(drawn, one), range);
+	pen.globalAlpha = look.alpha ?? 1;
+	if (!one.coarse) {
+		strokeSteps(place, bins, drawnValues(drawn, one), range);
+		return;
+	}
+	pen.globalAlpha = 0.09;
+	pen.fillStyle = colour;
+	fillBetween(place, drawn.coarse, one.coarse.low, one.coarse.high, [0, drawn.coarse.n]);
+	pen.globalAlpha = 1;
+	strokeSteps(place, drawn.coarse, one.coarse.mean, [0, drawn.coarse.n]);
 }
 
 /* Of a sum the peaks are worth a line: its mean is the edge of the uppermost area. In a stack the limit of a device stands on what
@@ -235,16 +251,44 @@ function paintCeiling(place, chart, area) {
 	place.pen.stroke();
 }
 
-/* Throttling as a strip along the upper edge, gaps behind the lines; of a device only in charts that show it. */
-function paintBands(place, chart, model, area) {
-	for (const band of model.bands) {
-		if (band.to < place.shown[0] || band.from > place.shown[1] || !chartShows(chart, band))
-			continue;
+const NOT_HELD_BACK = new Set(["temperature", "gpu_memory"]); // whatever the clocks are
+
+/* Of a device only in charts that show it. */
+function bandsOf(chart, model, throttles) {
+	if (throttles && NOT_HELD_BACK.has(chart.id))
+		return [];
+	return model.bands.filter((band) => (band.kind === "throttle") === throttles && chartShows(chart, band));
+}
+
+/* Gaps behind the lines. */
+function paintGaps(place, chart, model, area) {
+	place.pen.globalAlpha = 0.5;
+	place.pen.fillStyle = hatchOf(place.pen, colourOf("idle"));
+	for (const band of bandsOf(chart, model, false)) {
 		const from = Math.max(area.x, place.x(band.from)), to = Math.min(area.x + area.w, place.x(band.to));
-		const throttles = band.kind === "throttle";
-		place.pen.globalAlpha = throttles ? 0.8 : 0.5;
-		place.pen.fillStyle = throttles ? colourOf("warn") : hatchOf(place.pen, colourOf("idle"));
-		place.pen.fillRect(from, area.y, Math.max(1, to - from), throttles ? 3 : area.h);
+		if (to >= area.x && from <= area.x + area.w)
+			place.pen.fillRect(from, area.y, Math.max(1, to - from), area.h);
+	}
+}
+
+const STRIP = 9, STRIP_ROOM = 12; // pixels of the strip for throttling above the values
+
+/* Throttling as a strip of its own above the values, as high as it held for much of the time. */
+function paintThrottling(place, chart, model, area) {
+	if (!chart.throttles)
+		return;
+	const pen = place.pen;
+	pen.globalAlpha = 1;
+	pen.fillStyle = colourOf("panel");
+	pen.fillRect(area.x, area.y, area.w, STRIP);
+	pen.fillStyle = colourOf("throttle");
+	for (const band of bandsOf(chart, model, true)) {
+		const from = Math.max(area.x, place.x(band.from)), to = Math.min(area.x + area.w, place.x(band.to));
+		if (to < area.x || from > area.x + area.w)
+			continue;
+		const share = band.to > band.from ? Math.min(1, band.covered_s / (band.to - band.from)) : 1;
+		const height = Math.max(2, STRIP * share);
+		pen.fillRect(from, area.y + STRIP - height, Math.max(1, to - from), height);
 	}
 }
 
@@ -271,7 +315,7 @@ function paintChart(pen, area, place, chart, drawn, model) {
 	pen.rect(area.x, area.y, area.w, area.h);
 	pen.clip();
 	pen.lineJoin = "round";
-	paintBands(place, chart, model, area);
+	paintGaps(place, chart, model, area);
 	paintPauses(place, model, area);
 	if (drawn.stack)
 		paintStack(place, drawn);
@@ -279,6 +323,7 @@ function paintChart(pen, area, place, chart, drawn, model) {
 		if (!drawn.stack || one.series.line !== "part")
 			paintLine(place, chart, drawn, one);
 	paintCeiling(place, chart, area);
+	paintThrottling(place, chart, model, area);
 	pen.restore();
 }
 
@@ -300,7 +345,7 @@ function withLimit(high, limit) {
 }
 
 /* Lowest and highest of what is shown; charts of what can't be negative begin at zero. */
-function valueRange(chart, drawn) {
+function valueRange(chart, drawn, height) {
 	const range = [Infinity, -Infinity];
 	for (const one of drawn.series)
 		if (one.series.line !== "limit" && !(drawn.stack && one.series.line === "part"))
@@ -318,5 +363,6 @@ function valueRange(chart, drawn) {
 	if (chart.ceiling !== null)
 		high = withLimit(high, chart.ceiling);
 	const margin = (high - low) * 0.07 || Math.abs(high) * 0.1 || 1;
-	return [low === 0 || low > 0 && low < margin ? 0 : low - margin, high + margin];
+	const bottom = low === 0 || low > 0 && low < margin ? 0 : low - margin, top = high + margin;
+	return [bottom, chart.throttles ? top + (top - bottom) * STRIP_ROOM / (height - STRIP_ROOM) : top];
 }
