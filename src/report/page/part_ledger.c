@@ -125,7 +125,7 @@ static void owner_row(const struct part *part, const struct owner *owner)
 	buf_printf(out,
 		"<tr><th scope=\"row\" class=\"name\"><span class=\"swatch c-%s\"></span>%s "
 		"<span class=\"faint small\">%s</span></th>",
-		palette[owner->colour].css, owner->name, owner->meaning);
+		palette[owner->colour].css, owner->name, owner->untold != NULL ? "" : owner->meaning);
 	if (owner->untold != NULL) {
 		buf_printf(out, "<td colspan=\"2\" class=\"untold faint small\">%s</td></tr>\n", owner->untold);
 		return;

@@ -5,8 +5,10 @@
 #include "analysis/facts.h"
 #include "base/util.h"
 #include "report/picture/picture.h"
+#include "report/warnings.h"
 
-enum { ROOM = 60, HEADING = 3, FLAME = 6, TUNE = 16 }; // in rows of a table: all that there is, and what else takes of it
+// In rows of a table: all the room that there is, and what else takes of it. More than a few notes push the spans to the second page.
+enum { ROOM = 60, HEADING = 3, FLAME = 6, TUNE = 16, SPANS = 20, NOTES_FEW = 2 };
 
 static const size_t least[PAPER_TABLES] = {
 	[PAPER_BLOCKS] = 10, [PAPER_DOMAINS] = 8, [PAPER_GPUS] = 8, [PAPER_LAYERS] = 6, [PAPER_UNITS] = 4, [PAPER_HALF] = 4};
@@ -27,6 +29,21 @@ static size_t units_known(const struct findings *f)
 	return n;
 }
 
+static void count_note(void *data, const char *text)
+{
+	size_t *n = data;
+	(*n)++;
+}
+
+static size_t taken_by_others(const struct part *part)
+{
+	size_t n_notes = 0;
+	report_warnings(part->f, count_note, &n_notes);
+	return part->run->n_devices / 2 + (picture_has(part->charts, PICTURE_FLAME) ? FLAME : 0) +
+		(run_fact(part->run, "cap_tune") != NULL ? TUNE : 0) +
+		(n_notes > NOTES_FEW && picture_has(part->charts, PICTURE_SPANS) ? SPANS : 0);
+}
+
 // How many rows of `table` are printed, of `n`.
 static size_t rows_on_paper(const struct part *part, enum paper_table table, size_t n)
 {
@@ -37,8 +54,7 @@ static size_t rows_on_paper(const struct part *part, enum paper_table table, siz
 		[PAPER_UNITS] = units_known(f),
 		[PAPER_HALF] = larger(f->n_user_metrics, part->run->n_processes)};
 	wanted[table] = n;
-	size_t taken = part->run->n_devices / 2 + (picture_has(part->charts, PICTURE_FLAME) ? FLAME : 0) +
-		(run_fact(part->run, "cap_tune") != NULL ? TUNE : 0);
+	size_t taken = taken_by_others(part);
 	for (size_t i = 0; i < PAPER_TABLES; i++)
 		taken += wanted[i] == 0 ? 0 : HEADING + (wanted[i] < least[i] ? wanted[i] : least[i]);
 	size_t left = taken < ROOM ? ROOM - taken : 0;
