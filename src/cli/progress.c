@@ -216,6 +216,7 @@ void progress_show(struct measure_progress *progress, const struct recorder_prog
 		.elapsed_s = (double)(figures->t_ns - figures->start_ns) * 1e-9,
 		.energy_j = figures->energy_j,
 		.power_w = figures->power_w,
+		.is_estimated = figures->provenance == PROVENANCE_ESTIMATED,
 		.step = options->step,
 		.steps = progress->file.n + figures->steps,
 		.all_steps = options->steps,

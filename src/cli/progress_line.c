@@ -84,6 +84,7 @@ static void add_forecast(struct buf *out, const struct progress_figures *figures
 	if (isnan(forecast->energy_j.left))
 		return;
 	buf_str(out, detail == EVERYTHING ? " and " : ", ");
+	buf_str(out, figures->is_estimated ? "~" : "");
 	add_figure(out, &forecast->energy_j, human_energy, human_error, detail);
 }
 
@@ -102,6 +103,12 @@ static void add_steps(struct buf *out, const struct progress_figures *figures)
 		buf_printf(out, "/%lld", (long long)figures->all_steps);
 }
 
+static void add_known(struct buf *out, const struct progress_figures *figures, double value, write_figure *write)
+{
+	buf_str(out, figures->is_estimated && !isnan(value) ? "~" : "");
+	write(out, value);
+}
+
 static void add_line(struct buf *out, const struct progress_figures *figures, enum detail detail)
 {
 	buf_str(out, detail < LEAST ? "wattle: " : "");
@@ -110,11 +117,11 @@ static void add_line(struct buf *out, const struct progress_figures *figures, en
 	else
 		rough_time(out, figures->elapsed_s);
 	buf_str(out, ", ");
-	human_energy(out, figures->energy_j);
+	add_known(out, figures, figures->energy_j, human_energy);
 	if (detail == LEAST)
 		return;
 	buf_str(out, ", ");
-	human_power(out, figures->power_w);
+	add_known(out, figures, figures->power_w, human_power);
 	if (detail != NO_STEPS)
 		add_steps(out, figures);
 	if (detail < NO_FORECAST)

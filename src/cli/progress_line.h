@@ -4,11 +4,13 @@
 #include "analysis/forecast/forecast.h"
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct progress_figures {
 	double elapsed_s, energy_j, power_w; // NaN unknown
+	bool is_estimated;                   // joules and watts: "~" stands before them, as in `wattle top`
 	const char *step;                    // --step; NULL: nothing is counted
 	int64_t steps, all_steps;            // VALUE_MISSING: --steps was not given
 	struct forecast forecast;

@@ -4,11 +4,15 @@
 #include "base/util.h"
 
 /* Since it was told last. A device that became known meanwhile brings what it has used since the start: over the first
- * stretch that is its mean power, later it would be a peak that never was. */
+ * stretch that is its mean power, later it would be a peak that never was. So would be what a counter brings with its second
+ * move, the first that tells how long one takes. */
 static double power_since_w(const struct recorder *recorder, double energy_j, double dt_s)
 {
 	bool is_first = recorder->progress_t_ns == recorder->start_ns;
-	if (dt_s <= 0 || (!is_first && recorder->so_far.n_known != recorder->progress_n_known))
+	bool is_short = dt_s * NS_PER_S < (double)recorder->options->sampler.interval_ns;
+	bool had_pace = is_first || recorder->progress_had_pace;
+	bool is_joined = !is_first && recorder->so_far.n_known != recorder->progress_n_known;
+	if (is_short || is_joined || !had_pace || !recorder->so_far.has_pace)
 		return (double)NAN;
 	double before_j = isnan(recorder->progress_energy_j)
 		? 0
@@ -27,6 +31,7 @@ void recorder_tell_progress(struct recorder *recorder)
 		.start_ns = recorder->start_ns,
 		.t_ns = sampler->last_t_ns,
 		.energy_j = energy_j,
+		.provenance = so_far->provenance,
 		.power_w = power_since_w(recorder, energy_j, dt_s),
 		.cpu_cores = dt_s > 0 ? (double)(cpu_ns - recorder->progress_cpu_ns) / NS_PER_S / dt_s : (double)NAN,
 		.rss_bytes = sampler->last_rss_bytes,
@@ -39,6 +44,7 @@ void recorder_tell_progress(struct recorder *recorder)
 	recorder->progress_cpu_ns = cpu_ns;
 	recorder->progress_energy_j = energy_j;
 	recorder->progress_n_known = so_far->n_known;
+	recorder->progress_had_pace = so_far->has_pace;
 	recorder->options->progress(recorder->options->data, &progress);
 	so_far_forget_points(so_far);
 }

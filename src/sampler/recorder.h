@@ -20,6 +20,7 @@
 struct recorder_progress {
 	int64_t start_ns, t_ns;          // of the recording; of the last sample
 	double energy_j;                 // since the start, the sum that is energy.total_j of the report; NaN unknown
+	enum provenance provenance;      // of that sum, the weakest of what is in it
 	double power_w, cpu_cores;       // since it was told last; NaN unknown
 	int64_t rss_bytes, processes;    // VALUE_MISSING unknown
 	int64_t steps;                   // calls of options->step that have ended
@@ -78,6 +79,7 @@ struct recorder {
 	int64_t progress_t_ns, progress_cpu_ns;
 	double progress_energy_j;
 	size_t progress_n_known;
+	bool progress_had_pace;
 	struct recorder_steps {
 		uint32_t name;    // SPAN_NO_NAME: not among the names yet …
 		uint32_t n_names; // … of which so many have been looked at

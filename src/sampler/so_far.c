@@ -6,9 +6,12 @@
 #include "base/util.h"
 
 #include <errno.h>
+#include <string.h>
 
 // Points of steps are at least so far apart: more of them than fit between two calls of options->progress tell no more.
 static const int64_t POINT_NS = 20 * NS_PER_MS;
+// A counter of which nobody knows how often it moves is taken to stand still after so long.
+static const int64_t STILL_NS = 3 * NS_PER_S;
 static const double PERIODS_MOST = 2; // ahead of a counter: one that stands still for longer has nothing to count
 
 /* ---- open ---- */
@@ -94,6 +97,11 @@ static void take_counter(struct so_far *so_far, struct so_far_device *device, co
 	device->is_known = true;
 }
 
+static int64_t period_of(const struct so_far_device *device, const struct domain *domain)
+{
+	return domain->update_period_ns > 0 ? domain->update_period_ns : device->rest_ns;
+}
+
 static double ahead_uj(const struct so_far_device *device, int64_t period_ns, int64_t t_ns)
 {
 	if (device->moved_ns == 0)
@@ -134,7 +142,7 @@ static double used_uj(struct so_far *so_far, const struct sampler *sampler, size
 		return device->counted_uj - device->early_uj;
 	int64_t period_ns = domain->update_period_ns;
 	double early_uj = device->early_uj + before_start_uj(device, so_far->start_ns, period_ns);
-	return device->counted_uj - early_uj + ahead_uj(device, period_ns, t_ns);
+	return device->counted_uj - early_uj + ahead_uj(device, period_of(device, domain), t_ns);
 }
 
 /* ---- where steps ended ---- */
@@ -181,6 +189,43 @@ void so_far_forget_points(struct so_far *so_far)
 
 /* ---- a tick ---- */
 
+// The longest of the counters that stand beside it, from the same source; 0: of none it is known.
+static int64_t period_beside(const struct so_far *so_far, const struct sampler *sampler, size_t i)
+{
+	const struct sensor_set *set = sampler->sensors;
+	int64_t longest_ns = 0;
+	for (size_t k = 0; k < set->n_devices; k++) {
+		int64_t period_ns = period_of(&so_far->devices[k], set->devices[k]);
+		bool is_beside = so_far->devices[k].in_total && so_far->devices[k].moved_ns != 0 &&
+			strcmp(set->sources[k], set->sources[i]) == 0;
+		if (is_beside && period_ns > longest_ns)
+			longest_ns = period_ns;
+	}
+	return longest_ns;
+}
+
+/* Whether its power can be told. As long as nobody knows how often it moves it would be 0 W, and all of it with the next
+ * move; one that stands still while those beside it move draws nothing. */
+static bool has_pace(const struct so_far *so_far, const struct sampler *sampler, size_t i)
+{
+	const struct so_far_device *device = &so_far->devices[i];
+	int64_t period_ns = period_of(device, sampler->sensors->devices[i]);
+	if (!sampler->sensors->devices[i]->has_energy || (period_ns > 0 && device->moved_ns != 0))
+		return true;
+	if (period_ns <= 0 && device->moved_ns == 0)
+		period_ns = period_beside(so_far, sampler, i);
+	int64_t still_ns = period_ns > 0 ? (int64_t)(PERIODS_MOST * (double)period_ns) : STILL_NS;
+	return sampler->last_t_ns - so_far->start_ns >= still_ns;
+}
+
+static void add_traits(struct so_far *so_far, const struct sampler *sampler, size_t i)
+{
+	const struct domain *domain = sampler->sensors->devices[i];
+	so_far->has_pace = so_far->has_pace && has_pace(so_far, sampler, i);
+	if (domain->provenance > so_far->provenance)
+		so_far->provenance = domain->provenance;
+}
+
 void so_far_tick(struct so_far *so_far, const struct sampler *sampler, int64_t start_ns)
 {
 	if (so_far->devices == NULL)
@@ -188,6 +233,8 @@ void so_far_tick(struct so_far *so_far, const struct sampler *sampler, int64_t s
 	double sum_uj = (double)NAN;
 	so_far->start_ns = start_ns;
 	so_far->n_known = 0;
+	so_far->has_pace = true;
+	so_far->provenance = PROVENANCE_MEASURED;
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
 		if (!so_far->devices[i].in_total)
 			continue;
@@ -196,6 +243,7 @@ void so_far_tick(struct so_far *so_far, const struct sampler *sampler, int64_t s
 			continue;
 		sum_uj = (isnan(sum_uj) ? 0 : sum_uj) + uj;
 		so_far->n_known++;
+		add_traits(so_far, sampler, i);
 	}
 	so_far->ticks[so_far->n_ticks++ % SO_FAR_TICKS] = (struct so_far_tick){sampler->last_t_ns, sum_uj * 1e-6};
 	add_point(so_far);

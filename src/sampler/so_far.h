@@ -34,10 +34,12 @@ struct so_far {
 	struct so_far_tick {
 		int64_t t_ns;
 		double energy_j;
-	} ticks[SO_FAR_TICKS];  // a ring
-	size_t n_ticks;         // in all
-	size_t n_known;         // devices that the last tick adds up: a further one brings all its past
-	int64_t steps, step_ns; // of which the last one ended then
+	} ticks[SO_FAR_TICKS];      // a ring
+	size_t n_ticks;             // in all
+	bool has_pace;              // of each of them it is known how often it moves, so that power can be told
+	enum provenance provenance; // of them, the weakest
+	size_t n_known;             // devices that the last tick adds up: a further one brings all its past
+	int64_t steps, step_ns;     // of which the last one ended then
 	struct step_point points[STEP_POINTS];
 	size_t n_points;
 };

@@ -70,6 +70,21 @@ def energy_so_far(room):
 
 
 @test
+def a_slow_counter(room):
+    """how much a counter that moves every 0.7 s draws is told once it has moved twice: n/a until then, never 0 W"""
+    simulator = room.start(room.folder / "sim", "--zone", "package-0=50", "--tick", "700000", program=SIMULATOR)
+    assert simulator.stdout.readline() == b"ready\n"
+    done = room.wattle("run", "-q", "-o", "run.sqlite", "--progress", "--", "sleep", "4.4",
+                       env={"WATTLE_SYSFS": str(room.folder / "sim")})
+    simulator.terminate()
+    simulator.wait()
+    powers = [line["power"] for line in lines_of(done.stderr)]
+    known = [figure(power) for power in powers if power != "n/a"]
+    assert len(known) >= 2 and powers[-2] != "n/a", done.stderr
+    assert all(30 < power_w < 80 for power_w in known), done.stderr
+
+
+@test
 def no_energy(room):
     """where nothing gives energy the line says n/a, not 0"""
     done = room.wattle("run", "-q", "--progress", "--", "true")
