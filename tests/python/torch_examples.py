@@ -13,6 +13,25 @@ def example(room, name, *arguments):
     return python(room, (EXAMPLES / name).read_text(), *arguments)[0]
 
 
+def page_tells_the_rows(room):
+    """The page's layers are the rows of the program, containers and what lies outside included: they add up."""
+    rows = json.loads(room.rows("SELECT value FROM run WHERE key = 'torch_layers'")[0][0])
+    ledger = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)["energy"]["ledger"]
+    near(sum(row["energy_j"] for row in rows), ledger["target_j"], relative=1e-9)
+    page = room.wattle("report", "run.sqlite", "--format", "html").stdout
+    table = re.search(r'<table id="layers-table".*?</table>', page, re.S)[0]
+    told = {}
+    for line in re.findall(r'<tr><th scope="row".*?</tr>', table, re.S):
+        name, *cells = re.findall(r"<t[hd].*?</t[hd]>", line, re.S)
+        told[re.sub("<[^>]*>", "", name)] = [re.search('data-value="([^"]*)"', cell) for cell in cells[4:6]]
+    assert len(told) == len(rows) > 60, (len(told), len(rows))
+    for row in rows:
+        name = "outside of them" if row["is_outside"] else row["name"] or "(the model itself)"
+        time_s, energy_j = (float(cell[1]) for cell in told[name])
+        near(time_s, row["time_s"], relative=1e-6)
+        near(energy_j, row["energy_j"], relative=1e-6)
+
+
 @test
 def training(room):
     """ResNet-18: layers with joules and multiply-adds, joules a step and an image; the figures stay in the run file"""
@@ -27,6 +46,7 @@ def training(room):
     assert room.rows("SELECT count(*) FROM span WHERE name = 'step' AND close = 'ended'") == [(6,)]
     summary = json.loads(room.rows("SELECT value FROM run WHERE key = 'meta.model_summary'")[0][0])
     assert summary["parameters"] == 11_689_512 - 997 * 513, summary["parameters"]
+    page_tells_the_rows(room)
 
 
 @test

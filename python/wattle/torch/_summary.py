@@ -1,11 +1,10 @@
 """What `complexity` found: figures of the model and a row for each layer, as text, HTML, JSON and data frame."""
 import json
-import os
-import sqlite3
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence
 
 from .. import _show
+from ._kept import keep
 from .rows import add_up
 
 if TYPE_CHECKING:
@@ -129,14 +128,7 @@ class Complexity(Readable):
     def keep(self, run_file: Any, layers: bool = True) -> None:
         """Writes `meta(layers)` into a run file that is complete, as `wattle run --meta` would have done."""
         key, _, value = self.meta(layers).partition("=")
-        if not os.path.isfile(run_file):
-            raise FileNotFoundError(f"{os.fspath(run_file)}: there is no such run file")
-        connection = sqlite3.connect(run_file)
-        try:
-            with connection:
-                connection.execute("INSERT OR REPLACE INTO run (key, value) VALUES (?, ?)", ("meta." + key, value))
-        finally:
-            connection.close()
+        keep(run_file, "meta." + key, value)
 
     def join(self, measured: Any, *, scale: float = 1.0) -> "Joined":
         """The rows of wattle.torch.layers with their multiply-adds: joules per 10^9 multiply-adds and shares.

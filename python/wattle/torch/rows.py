@@ -1,6 +1,7 @@
 """What was measured, a row a layer."""
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, fields
 from typing import Any, Iterable, Iterator, Optional, Sequence, TypeVar
@@ -64,6 +65,15 @@ def add_up(values: Iterable[Optional[Number]]) -> Optional[Number]:
 
 def known(value: float) -> Optional[float]:
     return None if math.isnan(value) else value
+
+
+#: what the run file keeps of a row, for the page of a report (docs/run-file.md)
+_KEPT = ("name", "type", "calls", "parameters", "time_s", "energy_j", "error_j")
+
+
+def kept(rows: Sequence[Row]) -> str:
+    return json.dumps([{**{key: row[key] for key in _KEPT}, "is_outside": row is rows[-1]} for row in rows],
+                      separators=(",", ":"))
 
 
 # ---- for people ----

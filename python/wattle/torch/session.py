@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import threading
 from types import TracebackType
 from typing import Any, Callable, Optional, Union
@@ -11,6 +12,7 @@ import torch
 
 from .. import _wattle
 from . import cuda, figures, modules, rows
+from ._kept import keep
 from .graph import Graph, Layer
 from .hooks import ForwardHooks, Hooked, arguments_of
 from .observer import Observer, take
@@ -94,11 +96,22 @@ class layers:
             pieces = self._close()
             run = self._stop_tracker()
             self._result = figures.make(self._measured, self._numbers, run, pieces, self.notes)
+            self._keep_rows()
         finally:
             self._give_turn()
             if self._tracker is not None:
                 self._tracker.close()
             del self._parts
+
+    def _keep_rows(self) -> None:
+        """The report of a run file that stays then tells the same figures as the rows here."""
+        path = self._done().run_file
+        if not self._keeps or path is None:
+            return
+        try:
+            keep(path, "torch_layers", rows.kept(self.rows))
+        except sqlite3.Error as error:  # the rows are there all the same
+            self.notes.append(f"the rows could not be kept in {path}: {error}")
 
     def __enter__(self) -> "layers":
         return self.start()

@@ -1,5 +1,6 @@
-/* Layers and complexity of a model, as kept with the run (`--meta model_summary=JSON`, complexity().keep()), beside what the layers'
- * spans cost (wattle.torch.layers): both have the names of named_modules(). */
+/* Layers and complexity of a model, as kept with the run (`--meta model_summary=JSON`, complexity().keep()), beside what the layers
+ * cost: both have the names of named_modules(). Where wattle.torch.layers has kept its rows these are told, since they know more than
+ * the spans (a GPU's own times) and are what the program has printed; else it is what the spans of these names cost. */
 #include "report/page/part.h"
 
 #include "analysis/facts.h"
@@ -15,15 +16,17 @@ enum { ROWS_MAX = 2000 };
 
 struct layer {
 	const char *name;
-	const struct block_finding *forward, *backward; // NULL: no span of that name
+	bool is_measured;
 	double parameters, multiply_adds, energy_j, error_j, time_s;
+	double passes; // in how many forward passes, each with all multiply_adds
 };
 
 struct layers {
 	const struct part *part;
-	json_t *summary; // owned
-	const json_t *rows;
-	bool has_spans;
+	json_t *summary, *kept; // owned; NULL: none
+	json_t *costs; // owned: kept rows by name
+	json_t *rows;  // owned: of the summary, then what else was measured: containers, what lies outside
+	bool has_costs;
 };
 
 static double number(const json_t *object, const char *key)
@@ -74,6 +77,45 @@ static const struct block_finding *block_of(const struct findings *f, const char
 	return found;
 }
 
+// What the program did outside of all layers; a kept row.
+static bool is_outside(const json_t *row)
+{
+	return json_is_true(json_object_get(row, "is_outside"));
+}
+
+// One that is called twice in a pass has multiply-adds for both.
+static double passes_of(double calls, const json_t *row)
+{
+	double calls_per_pass = number(row, "calls");
+	return calls / (calls_per_pass > 0 ? calls_per_pass : 1);
+}
+
+static void cost_by_row(struct layer *layer, const json_t *row, const json_t *cost)
+{
+	layer->is_measured = true;
+	layer->energy_j = number(cost, "energy_j");
+	layer->error_j = number(cost, "error_j");
+	layer->time_s = number(cost, "time_s");
+	layer->passes = passes_of(number(cost, "calls"), row);
+}
+
+static void cost_by_spans(struct layer *layer, const json_t *row, const struct findings *f)
+{
+	const struct block_finding *forward = block_of(f, layer->name, ""), *backward = block_of(f, layer->name, " backward");
+	const struct block_finding *blocks[] = {forward, backward};
+	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++) {
+		if (blocks[i] == NULL)
+			continue;
+		bool is_first = !layer->is_measured;
+		layer->energy_j = (is_first ? 0 : layer->energy_j) + blocks[i]->self_j;
+		layer->error_j = hypot(is_first ? 0 : layer->error_j, blocks[i]->self_error_j);
+		layer->time_s = (is_first ? 0 : layer->time_s) + blocks[i]->self_time_s;
+		layer->is_measured = true;
+	}
+	if (forward != NULL)
+		layer->passes = passes_of((double)forward->calls, row);
+}
+
 static struct layer layer_of(const struct layers *layers, const json_t *row)
 {
 	struct layer layer = {
@@ -83,20 +125,17 @@ static struct layer layer_of(const struct layers *layers, const json_t *row)
 		.energy_j = NAN,
 		.error_j = NAN,
 		.time_s = NAN,
+		.passes = NAN,
 	};
-	if (layer.name == NULL || layer.name[0] == '\0')
+	if (is_outside(row))
+		layer.parameters = NAN;
+	if (layer.name == NULL)
 		return layer;
-	layer.forward = block_of(layers->part->f, layer.name, "");
-	layer.backward = block_of(layers->part->f, layer.name, " backward");
-	const struct block_finding *blocks[] = {layer.forward, layer.backward};
-	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++) {
-		if (blocks[i] == NULL)
-			continue;
-		bool is_first = isnan(layer.time_s) && isnan(layer.energy_j);
-		layer.energy_j = (is_first ? 0 : layer.energy_j) + blocks[i]->self_j;
-		layer.error_j = hypot(is_first ? 0 : layer.error_j, blocks[i]->self_error_j);
-		layer.time_s = (is_first ? 0 : layer.time_s) + blocks[i]->self_time_s;
-	}
+	const json_t *cost = is_outside(row) ? row : json_object_get(layers->costs, layer.name);
+	if (cost != NULL)
+		cost_by_row(&layer, row, cost);
+	else if (layers->kept == NULL && layer.name[0] != '\0')
+		cost_by_spans(&layer, row, layers->part->f);
 	return layer;
 }
 
@@ -122,25 +161,27 @@ static void row(const struct layers *layers, const json_t *json)
 	struct layer layer = layer_of(layers, json);
 	const char *type = json_string_value(json_object_get(json, "type"));
 	buf_str(out, "<tr><th scope=\"row\" class=\"name\">");
-	if (layer.name != NULL && layer.name[0] != '\0')
+	if (is_outside(json))
+		buf_str(out, "<span class=\"faint\">outside of them</span>");
+	else if (layer.name != NULL && layer.name[0] != '\0')
 		part_name(out, layer.name);
 	else
 		buf_str(out, "<span class=\"faint\">(the model itself)</span>");
 	buf_str(out, "</th><td class=\"text\">");
-	part_name(out, type);
+	if (!is_outside(json))
+		part_name(out, type);
 	buf_str(out, "</td>");
 	part_cell(out, layer.parameters, human_count);
 	part_cell(out, layer.multiply_adds, human_count);
 	shape_cell(out, json_object_get(json, "output_shape"));
-	if (layers->has_spans) {
-		double all_j = layers->part->f->ledger.target_j,
-		       calls = layer.forward != NULL ? (double)layer.forward->calls : (double)NAN;
+	if (layers->has_costs) {
+		double all_j = layers->part->f->ledger.target_j;
 		bool resolved = layer.error_j < fabs(layer.energy_j);
 		part_cell(out, layer.time_s, human_short_time);
 		part_cell_energy(out, layer.energy_j, layer.error_j);
 		part_cell(out, resolved ? layer.energy_j / all_j * 100 : (double)NAN, part_percent);
 		part_cell(out,
-			resolved && layer.multiply_adds > 0 ? layer.energy_j / (calls * layer.multiply_adds) * 1e9
+			resolved && layer.multiply_adds > 0 ? layer.energy_j / (layer.passes * layer.multiply_adds) * 1e9
 							    : (double)NAN,
 			human_energy);
 	}
@@ -155,14 +196,14 @@ static void table(const struct layers *layers)
 	size_t n = json_array_size(layers->rows);
 	if (n == 0)
 		return;
-	part_table_begin(layers->part, "layers-table", NULL, columns, layers->has_spans ? 9 : 5, true);
+	part_table_begin(layers->part, "layers-table", NULL, columns, layers->has_costs ? 9 : 5, true);
 	for (size_t i = 0; i < n && i < ROWS_MAX; i++)
 		row(layers, json_array_get(layers->rows, i));
 	part_table_end(layers->part);
 	part_paper(layers->part, PAPER_LAYERS, n < ROWS_MAX ? n : ROWS_MAX);
 	if (n > ROWS_MAX)
 		buf_printf(layers->part->out, "<p class=\"faint small\">… and %zu more.</p>\n", n - ROWS_MAX);
-	if (layers->has_spans)
+	if (layers->has_costs)
 		buf_str(layers->part->out,
 			"<p class=\"faint small\">Time and energy: forward and backward together, without the layers inside; "
 			"multiply-adds are those of one forward pass, joules per multiply-add count each call.</p>\n");
@@ -205,31 +246,75 @@ static void figures(const struct layers *layers)
 	buf_str(out, "</dl>\n");
 }
 
-static bool any_span(const struct layers *layers)
+static bool any_cost(const struct layers *layers)
 {
 	size_t i;
 	json_t *row;
 	json_array_foreach(layers->rows, i, row)
 	{
-		struct layer layer = layer_of(layers, row);
-		if (layer.forward != NULL || layer.backward != NULL)
+		if (layer_of(layers, row).is_measured)
 			return true;
 	}
 	return false;
 }
 
+static void gather(struct layers *layers)
+{
+	const json_t *known = json_object_get(layers->summary, "layers");
+	json_t *names = json_object(), *row;
+	size_t i;
+	json_array_foreach(known, i, row)
+	{
+		const char *name = json_string_value(json_object_get(row, "name"));
+		json_array_append(layers->rows, row);
+		if (name != NULL)
+			json_object_set(names, name, row);
+	}
+	json_array_foreach(layers->kept, i, row)
+	{
+		const char *name = json_string_value(json_object_get(row, "name"));
+		if (name == NULL)
+			continue;
+		if (!is_outside(row))
+			json_object_set(layers->costs, name, row);
+		if (is_outside(row) || json_object_get(names, name) == NULL)
+			json_array_append(layers->rows, row);
+	}
+	json_decref(names);
+}
+
+// NULL: there is none, or no such JSON.
+static json_t *stored(const struct run *run, const char *key, json_type type)
+{
+	const char *text = run_fact(run, key);
+	json_t *json = text != NULL ? json_loads(text, 0, NULL) : NULL;
+	if (json != NULL && json_typeof(json) == type)
+		return json;
+	json_decref(json);
+	return NULL;
+}
+
 void section_layers(const struct part *part)
 {
-	const char *stored = run_fact(part->run, FACT_META_PREFIX "model_summary");
-	struct layers layers = {.part = part, .summary = stored != NULL ? json_loads(stored, 0, NULL) : NULL};
-	if (json_is_object(layers.summary)) {
-		layers.rows = json_object_get(layers.summary, "layers");
-		layers.has_spans = any_span(&layers);
+	struct layers layers = {
+		.part = part,
+		.summary = stored(part->run, FACT_META_PREFIX "model_summary", JSON_OBJECT),
+		.kept = stored(part->run, "torch_layers", JSON_ARRAY),
+		.costs = json_object(),
+		.rows = json_array(),
+	};
+	if (layers.summary != NULL || json_array_size(layers.kept) > 0) {
+		gather(&layers);
+		layers.has_costs = any_cost(&layers);
 		buf_str(part->out, "<section>\n");
-		part_title(part, "layers", "Layers and complexity");
-		figures(&layers);
+		part_title(part, "layers", layers.summary != NULL ? "Layers and complexity" : "Layers");
+		if (layers.summary != NULL)
+			figures(&layers);
 		table(&layers);
 		buf_str(part->out, "</section>\n");
 	}
+	json_decref(layers.rows);
+	json_decref(layers.costs);
+	json_decref(layers.kept);
 	json_decref(layers.summary);
 }

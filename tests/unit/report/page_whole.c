@@ -24,12 +24,28 @@ static void rich_build(struct run *run)
 		"\"objective\": 10}, {\"cap_w\": 200, \"objective\": 8}]}");
 }
 
+// Rows of wattle.torch.layers: a layer that is called twice in each of 5 passes, a container, what lies outside.
+static void measured_build(struct run *run)
+{
+	story_build(run);
+	build_fact(run, "meta.model_summary",
+		"{\"model\": \"Net\", \"layers\": [{\"name\": \"twice\", \"type\": \"Linear\", \"parameters\": 6, "
+		"\"multiply_adds\": 2000000000, \"calls\": 2}]}");
+	build_fact(run, "torch_layers",
+		"[{\"name\": \"\", \"type\": \"Net\", \"calls\": 5, \"parameters\": 0, \"time_s\": 0.125, \"energy_j\": null, "
+		"\"error_j\": null, \"is_outside\": false}, {\"name\": \"twice\", \"type\": \"Linear\", \"calls\": 10, "
+		"\"parameters\": 6, \"time_s\": 1.25, \"energy_j\": 35.5, \"error_j\": 0.5, \"is_outside\": false}, "
+		"{\"name\": \"outside layers\", \"type\": \"\", \"calls\": 0, \"parameters\": 0, \"time_s\": 0.5, "
+		"\"energy_j\": 7.25, \"error_j\": 0.25, \"is_outside\": true}, 4]");
+}
+
 // Facts that programs wrote, and wrote wrongly.
 static void broken_build(struct run *run)
 {
 	story_poor(run);
 	build_fact(run, "meta.model_summary", "{\"layers\": 3, \"unknown\": [], \"parameters\": \"many\"}");
 	build_fact(run, "cap_tune", "[{\"caps\": {}}, 4]");
+	build_fact(run, "torch_layers", "[3, {\"name\": 4, \"is_outside\": true}, {}]");
 	build_fact(run, "wattle_version", "");
 }
 
@@ -52,6 +68,8 @@ static const struct row {
 			"id=\"domains\"", "id=\"gpus\"", "id=\"metrics\"", "id=\"processes\"", "id=\"about\"",
 			"what the meter cost", "&lt;conv1&gt;"},
 		{"<img", "<script>alert", "onclick='", "<conv1>"}},
+	{"the rows of wattle.torch.layers are told as they are, and joules per multiply-add count each pass once", measured_build,
+		{"(the model itself)", "35.5 J", "3.55 J", "7.25 J", "outside of them", "1.25 s"}, {NULL}},
 	{"a poor run has no empty sections", small_build, {"id=\"about\""},
 		{"id=\"layers\"", "id=\"tune\"", "id=\"gpus\"", "id=\"metrics\"", "id=\"flame\""}},
 	{"what is estimated is tagged so", estimated_build,
