@@ -158,6 +158,7 @@ def repeat(file, plan):
     spans, = file.execute("select count(*) from span").fetchone()
     repeat_rows(file, plan, "span", {"id": spans, "parent": spans, "begin_ns": length_ns, "end_ns": length_ns})
     repeat_rows(file, plan, "user_metric", {"t_ns": length_ns})
+    repeat_rows(file, plan, "event", {"t_ns": length_ns})
     file.execute("update segment set end_ns = end_ns + ?", ((plan.times - 1) * length_ns,))
     for figure in ("samples", "main_cpu_ns", "descendants_cpu_ns", "read_bytes", "written_bytes", "self_cpu_ns",
                    "self_wakeups"):

@@ -89,6 +89,7 @@ class Story:
         self.peak = int(plan.n_samples * 0.618)  # a single sample that no picture may lose
         self.truth = {"n_samples": plan.n_samples, "n_spans": 0, "length_s": plan.length_s,
                       "peak_w": {}, "energy_j": {}}
+        self.changes, self.states = [], {}  # events that follow from the samples of devices
 
     def truth_of_all(self):
         times, truth = self.plan.times, self.truth
@@ -221,7 +222,25 @@ class Story:
                 row = self.device_row(device, i, t_ns, watts, use, energy_uj[i], temperature_c[i], at_s)
                 if self.in_hole(number):
                     row.update((key, None) for key in row if key not in ("t_ns", "device"))
+                self.note_changes(device, row)
                 yield row
+
+    def note_changes(self, device, row):
+        """As the recorder tells of them: clocks held back and free again, a device that can't be read and comes back."""
+        bits = row["throttle_reasons_bits"] or 0
+        gone = all(value is None for key, value in row.items() if key not in ("t_ns", "device"))
+        held, was_gone = self.states.get(device.name, (0, False))
+        now = held if gone else bits & (THERMAL | POWER_CAP)
+        told = []
+        if now and now != held:
+            told.append(("throttle", f"clocks held back: {'thermal slowdown' if now & THERMAL else 'power limit'}"))
+        elif held and not now:
+            told.append(("throttle-end", "clocks are free again"))
+        if gone != was_gone:
+            told.append(("gap-end", "the energy counter can be read again") if was_gone else
+                        ("gap", "the energy counter can't be read"))
+        self.states[device.name] = (now, gone)
+        self.changes += [{"t_ns": row["t_ns"], "kind": kind, "text": f"{device.name}: {text}"} for kind, text in told]
 
     def note(self, device, watts, dt_s):
         peaks, sums = self.truth["peak_w"], self.truth["energy_j"]
@@ -324,10 +343,7 @@ class Story:
             return
         for i, text in enumerate(names):
             yield {"t_ns": self.t_ns(length_s * i / len(names)), "kind": "mark" if i % 2 else "note", "text": text}
-        if any(device.kind == "gpu" for device in self.plan.devices):
-            for part, kind, text in ((0.4, "throttle", "gpu-0: clocks held back: thermal slowdown"),
-                                     (0.43, "throttle-end", "gpu-0: clocks are free again")):
-                yield {"t_ns": self.t_ns(length_s * part), "kind": kind, "text": text}
+        yield from self.changes
         yield {"t_ns": self.t_ns(length_s * 0.5), "kind": "mark", "text": self.plan.name("learning rate halved", 0)}
 
     def segments(self):

@@ -245,6 +245,20 @@ def unknown_is_not_a_value(room):
 
 
 @test
+def silences(room):
+    """readings that are missing are an instant for each device: the event that says so, or where none does one of the trace's own"""
+    run, _, trace = made(room, "holes")
+    devices = {name for name, in run.execute("select name from device")}
+    gaps = [one.name for one in trace.instants if one.category == "gap"]
+    assert len(gaps) == len(devices) and not any("no reading" in name for name in gaps), gaps
+    run.execute("delete from event")
+    run.commit()
+    found = [one for one in export(room, "holes.sqlite").instants if one.category == "gap"]
+    assert {one.name.split(": ")[1] for one in found} == devices and len(found) == len(devices), [one.name for one in found]
+    assert all("no reading for" in one.name and one.track.name == "gaps" for one in found)
+
+
+@test
 def clocks(room):
     """times are those of the run file; the wall clock and CLOCK_BOOTTIME stand beside them at each segment's start"""
     run, _, trace = made(room, "segments")

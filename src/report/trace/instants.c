@@ -1,7 +1,9 @@
 // What happened at an instant: limits, throttling, gaps, marks of the program, and the segments' ends.
 #include "report/trace/parts.h"
 
+#include "analysis/slice.h"
 #include "base/util.h"
+#include "report/report.h"
 
 enum { NAME_CEILING = 1 << 24 };
 
@@ -56,6 +58,74 @@ static uint64_t track(struct instants *instants, enum kind_track kind)
 				.rank = (int)kind + 1});
 	return instants->tracks[kind];
 }
+
+/* ---- readings that are missing though no event says so ---- */
+
+struct silence {
+	struct instants *instants;
+	const struct run_device *device;
+	size_t event; // the first that may lie in the next hole
+};
+
+static bool says(const struct run_event *event, const struct run_device *device)
+{
+	const char *kind = event->kind != NULL ? event->kind : "", *text = event->text != NULL ? event->text : "";
+	if (strcmp(kind, "suspend") == 0 || strcmp(kind, "lost") == 0)
+		return true;
+	size_t length = strlen(device->name);
+	return strcmp(kind, "gap") == 0 && strncmp(text, device->name, length) == 0 && text[length] == ':';
+}
+
+static bool is_told(struct silence *silence, int64_t from_ns, int64_t to_ns)
+{
+	const struct run *run = silence->instants->trace->run;
+	while (silence->event < run->n_events && run->events[silence->event].t_ns < from_ns)
+		silence->event++;
+	for (size_t i = silence->event; i < run->n_events && run->events[i].t_ns <= to_ns; i++)
+		if (says(&run->events[i], silence->device))
+			return true;
+	return false;
+}
+
+static void put_silence(struct silence *silence, int64_t from_ns, int64_t to_ns)
+{
+	struct trace *trace = silence->instants->trace;
+	if (to_ns - from_ns <= trace->hole_ns || is_told(silence, from_ns, to_ns))
+		return;
+	struct trace_event instant = trace_instant(trace, track(silence->instants, TRACK_GAPS), from_ns);
+	struct buf name;
+	buf_init(&name, 256);
+	buf_printf(&name, "gap: %s: no reading for ", silence->device->name);
+	human_time(&name, (double)(to_ns - from_ns) / 1e9);
+	trace_event_name(trace, name.failed == 0 ? name.data : "gap", "gap");
+	trace_event_close(trace, instant);
+	buf_finish(&name);
+}
+
+static bool is_reading(const struct run_device *device, size_t row)
+{
+	return value_ok(device->values[DEVICE_ENERGY][row]) || value_ok(device->values[DEVICE_POWER][row]) ||
+		value_ok(device->values[DEVICE_POWER_AVERAGE][row]);
+}
+
+static void put_silences(struct instants *instants, const struct run_device *device)
+{
+	const struct run *run = instants->trace->run;
+	struct silence silence = {.instants = instants, .device = device};
+	for (size_t s = 0; s < run->n_segments; s++) {
+		struct slice rows = slice_of(run, s, device->t_ns, device->n);
+		int64_t before_ns = VALUE_MISSING;
+		for (size_t i = rows.begin; i < rows.end; i++) {
+			if (!is_reading(device, i))
+				continue;
+			if (value_ok(before_ns))
+				put_silence(&silence, before_ns, device->t_ns[i]);
+			before_ns = device->t_ns[i];
+		}
+	}
+}
+
+/* ---- events ---- */
 
 static void put_event(struct instants *instants, const struct run_event *event)
 {
@@ -124,4 +194,6 @@ void trace_instants(struct trace *trace)
 	}
 	for (size_t i = 0; i < trace->run->n_events; i++)
 		put_event(&instants, &trace->run->events[i]);
+	for (size_t i = 0; i < trace->run->n_devices; i++)
+		put_silences(&instants, &trace->run->devices[i]);
 }

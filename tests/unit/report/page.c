@@ -25,7 +25,9 @@ static const struct name_row {
 	{"the same of what has no width", "\xef\xbb\xbf\xe2\x80\x8b\xc2\xad",
 		"<span class=\"faint\">(U+FEFF U+200B U+00AD)</span>"},
 	{"many of them", "\xe3\x85\xa4     ", "<span class=\"faint\">(U+3164 U+0020 U+0020 U+0020 …)</span>"},
-	{"a byte that is no character is seen", "\xff", "<bdi>\xff</bdi>"},
+	{"a byte that is no character is seen", "\xff", "<bdi>\xef\xbf\xbd</bdi>"},
+	{"the beginning of a character that does not go on as well", "a\xe2\x82",
+		"<bdi>a\xef\xbf\xbd\xef\xbf\xbd</bdi>"},
 	{"no name", "", "<span class=\"faint\">(unnamed)</span>"},
 	{"unknown name", NULL, "<span class=\"faint\">(unnamed)</span>"},
 	{"letters of any script stay whole", "日本語 🔥", "<bdi>日本語 🔥</bdi>"},
@@ -62,6 +64,23 @@ static void check_long_name(void **state)
 				assert_memory_equal(c, "\xf0\x9f\x94\xa5", 4);
 		buf_finish(&out);
 	}
+}
+
+// Bytes that only a character's end could be: they are cut, but something of them stays.
+static void check_long_nonsense(void **state)
+{
+	char name[301];
+	memset(name, 0x82, sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	struct buf out;
+	buf_init(&out, 1000);
+	part_name(&out, name);
+	assert_int_equal(out.failed, 0);
+	size_t seen = 0;
+	for (const char *c = out.data; (c = strstr(c, "\xef\xbf\xbd")) != NULL; c += 3)
+		seen++;
+	assert_true(seen > 100 && seen < 140);
+	buf_finish(&out);
 }
 
 /* ---- cells ---- */
@@ -283,6 +302,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, names, check_name);
+	ROWS_ADD_ONE(&tests, "name: a long one of bytes that are no characters is cut, not lost", check_long_nonsense);
 	ROWS_ADD_ONE(&tests, "name: a long one keeps both ends, and its characters whole", check_long_name);
 	ROWS_ADD(&tests, cells, check_cell);
 	ROWS_ADD(&tests, blocks, check_json);
