@@ -273,11 +273,12 @@ function eventSource() {
 	return {
 		least: 3, // pixels
 		text,
-		colour: (lane, i) => colourOf(lane.bands[i].kind === "throttle" ? "warn" : lane.bands[i].kind === "mark" ? "target" : "faint"),
+		colour: (lane, i) => colourOf(lane.bands[i].kind === "throttle" ? "throttle" : lane.bands[i].kind === "mark" ? "target" : "faint"),
 		tip(lane, i) {
 			const band = lane.bands[i], length = band.to - band.from;
 			const at = `at ${clockText(band.from, Math.min(1, length / 100) || 1e-3)}`;
-			return { title: text(lane, i), lines: [band.kind, length > 0 ? `${duration(length)}, ${at}` : at] };
+			const covered = band.covered_s < length * 0.99 ? `${duration(band.covered_s)} of ` : "";
+			return { title: text(lane, i), lines: [band.kind, length > 0 ? `${covered}${duration(length)}, ${at}` : at] };
 		},
 	};
 }
