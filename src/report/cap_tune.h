@@ -31,6 +31,8 @@ struct cap_tune_report {
 	size_t n_notes;
 };
 
+// What is expected at the chosen limit, as a part of what it is at the reference: 0.85 is 15 % less.
+double cap_tune_expected_goal(const struct cap_tune_report *report);
 void cap_tune_note(struct cap_tune_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void cap_tune_text(const struct cap_tune_report *report, struct buf *out, bool colour); // at most 80 columns wide

@@ -117,7 +117,9 @@ static void chosen_row(const struct cap_tune_report *report, struct buf *out)
 	human_energy(out, result->limits[0].energy_per_step_j.value * (1 - result->saving_percent.value / 100));
 	buf_str(out, "</td><td>");
 	human_time(out, result->limits[0].time_per_step_s.value * (1 + result->slowdown.value / 100));
-	buf_str(out, "</td><td></td><td></td><td></td></tr>\n");
+	buf_str(out, "</td><td>");
+	number(out, 100 * (cap_tune_expected_goal(report) - 1), 1);
+	buf_str(out, " %</td><td></td><td></td></tr>\n");
 }
 
 static void table(const struct cap_tune_report *report, struct buf *out)

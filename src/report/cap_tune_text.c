@@ -163,6 +163,16 @@ static void measured_row(const struct cap_tune_report *report, struct table *tab
 					   : "");
 }
 
+double cap_tune_expected_goal(const struct cap_tune_report *report)
+{
+	const struct tune_result *result = &report->result;
+	double energy_part = 1 - result->saving_percent.value / 100, time_part = 1 + result->slowdown.value / 100;
+	return energy_part *
+		(result->goal == TUNE_ED2P                 ? time_part * time_part
+				: result->goal == TUNE_EDP ? time_part
+							   : 1);
+}
+
 // Between two measured limits: what the model expects there.
 static void chosen_row(const struct cap_tune_report *report, struct table *table)
 {
@@ -173,11 +183,7 @@ static void chosen_row(const struct cap_tune_report *report, struct table *table
 	limit(table_cell(table, false), report, report->chosen);
 	human_energy(table_cell(table, false), reference->energy_per_step_j.value * energy_part);
 	human_time(table_cell(table, false), reference->time_per_step_s.value * time_part);
-	double goal = energy_part *
-		(result->goal == TUNE_ED2P                 ? time_part * time_part
-				: result->goal == TUNE_EDP ? time_part
-							   : 1);
-	against(table_cell(table, false), goal, 1);
+	against(table_cell(table, false), cap_tune_expected_goal(report), 1);
 	buf_str(table_cell(table, false), "");
 	buf_str(table_cell(table, false), "chosen");
 }

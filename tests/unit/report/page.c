@@ -298,6 +298,38 @@ static void check_tune_again(void **state)
 	buf_finish(&second);
 }
 
+// The limit that a model chose between two measured ones: 20 % less energy in 10 % more time.
+static const struct goal_row {
+	const char *teaches, *goal, *expected;
+} goals[] = {
+	{"energy alone", "energy", ">-20.0 %</td>"},
+	{"energy × time", "edp", ">-12.0 %</td>"},
+	{"energy × time²", "ed2p", ">-3.2 %</td>"},
+};
+
+static void check_goal(void **state)
+{
+	const struct goal_row *row = *state;
+	struct arena *arena = arena_new();
+	struct cap_tune_report *report;
+	struct buf json, page;
+	size_t n;
+	buf_init(&json, 1 << 16);
+	buf_init(&page, 1 << 20);
+	buf_printf(&json,
+		"{\"objective\": \"%s\", \"chosen_w\": 250, \"saving_percent\": 20, \"slowdown_percent\": 10, \"caps\": "
+		"[{\"cap_w\": 300, \"objective\": 10}, {\"cap_w\": 200, \"objective\": 9.9}]}",
+		row->goal);
+	assert_int_equal(cap_tune_read(json.data, arena, &report, &n), 0);
+	cap_tune_part(report, &page, 0, "h3");
+	const char *chosen = strstr(page.data, "250 W (chosen)");
+	assert_non_null(chosen);
+	assert_non_null(strstr(chosen, row->expected));
+	buf_finish(&json);
+	buf_finish(&page);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -310,6 +342,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "frame: a title is text; dygraphs keeps its licence and asks for no source map",
 		check_frame);
 	ROWS_ADD(&tests, tunes, check_tune);
+	ROWS_ADD(&tests, goals, check_goal);
 	ROWS_ADD_ONE(&tests, "tune: what was written is what is read", check_tune_again);
 	return rows_run(&tests, "page");
 }
