@@ -343,6 +343,19 @@ def small_screen(room):
 
 
 @test
+def little_and_nothing(room):
+    """what is not told apart, what is little and what is nothing do not read the same"""
+    page = open_page(room, "training")
+    shares = dict(page.js("""return Array.from(document.querySelectorAll("#ledger-table tbody tr"), (row) =>
+        [row.cells[0].textContent.split(" ")[0], row.cells[row.cells.length - 1].textContent])"""))
+    assert shares["wattle"] == "< 0.1 %" and shares["unattributed"] == "0 %", shares
+    assert shares["idle"] == "not told apart (attribution: busy)", shares
+    assert page.texts("#blocks-table tfoot td")[1] == "0 %"
+    assert "add up to more than 100 %" in page.text("section:has(#blocks)")
+    assert "CPU time" in page.text("#domains-table") and "memory (PSS)" in page.text("#domains-table")
+
+
+@test
 def lanes_by_keys(room):
     """arrows step through spans and lanes and say what they come to, Enter stands its block out; blocks have buttons"""
     page = open_page(room, "training")
