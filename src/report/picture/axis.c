@@ -30,26 +30,44 @@ static double time_step(double rough_s)
 	return 86400 * nice_step(rough_s / 86400);
 }
 
-// "1:30" is a minute and a half, "1:30 h" an hour and a half.
+// Ticks that whole minutes tell apart.
+static void minute_words(struct buf *out, double at_s)
+{
+	long long minutes = llround(at_s / 60), hours = minutes / 60;
+	if (hours == 0)
+		buf_printf(out, "%lld min", minutes);
+	else if (minutes % 60 == 0)
+		buf_printf(out, "%lld h", hours);
+	else
+		buf_printf(out, "%lld h %02lld min", hours, minutes % 60);
+}
+
+// Short ones in one unit; from a minute on those whose step has seconds are "1:30".
+static void second_words(struct buf *out, double at_s, double step_s, double length_s)
+{
+	if (step_s >= 1 && at_s > 59) {
+		long long s = llround(at_s);
+		if (s >= 3600)
+			buf_printf(out, "%lld:%02lld:%02lld", s / 3600, s % 3600 / 60, s % 60);
+		else
+			buf_printf(out, "%lld:%02lld", s / 60, s % 60);
+		return;
+	}
+	bool is_us = length_s < 0.002;
+	double size = length_s >= 1 ? 1 : is_us ? 1e-6 : 1e-3, part = step_s / size;
+	buf_fixed(out, at_s / size, part < 0.999 ? (part < 0.0999 ? 2 : 1) : 0);
+	buf_str(out, length_s >= 1 ? " s" : is_us ? " µs" : " ms");
+}
+
+// As the page's axis has them: assets/axis.js, clockText.
 static void tick_words(struct buf *out, double at_s, double step_s, double length_s)
 {
-	long long s = llround(at_s);
-	if (length_s >= 2 * 86400) {
-		buf_printf(out, "%lld d", s / 86400);
-		if (s % 86400 != 0)
-			buf_printf(out, " %lld h", s % 86400 / 3600);
-	} else if (length_s >= 2 * 3600) {
-		buf_printf(out, "%lld:%02lld h", s / 3600, s % 3600 / 60);
-	} else if (length_s >= 120) {
-		buf_printf(out, "%lld:%02lld", s / 60, s % 60);
-	} else if (step_s >= 1) {
-		buf_printf(out, "%lld s", s);
-	} else {
-		bool is_us = length_s < 0.002;
-		double size = length_s >= 1 ? 1 : is_us ? 1e-6 : 1e-3;
-		buf_fixed(out, at_s / size, step_s / size < 0.999 ? (step_s / size < 0.0999 ? 2 : 1) : 0);
-		buf_str(out, length_s >= 1 ? " s" : is_us ? " µs" : " ms");
-	}
+	if (step_s < 60)
+		second_words(out, at_s, step_s, length_s);
+	else if (at_s < 30)
+		buf_char(out, '0');
+	else
+		minute_words(out, at_s);
 }
 
 static void pauses(struct picture *p, const struct plot *plot)
@@ -65,7 +83,7 @@ static void pauses(struct picture *p, const struct plot *plot)
 			continue;
 		draw_text_begin(p,
 			&(struct draw_text){.x = x + 2,
-				.y = plot->top - 3,
+				.y = plot->top - plot->above - 3,
 				.colour = COLOUR_FAINT,
 				.size = SMALL_TEXT_SIZE - 1});
 		buf_str(p->out, "pause");

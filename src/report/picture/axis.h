@@ -5,6 +5,7 @@
 
 struct plot { // where in a picture something is drawn
 	double left, top, right, bottom;
+	double above; // of a strip that stands on it
 };
 
 static inline double plot_width(const struct plot *plot)

@@ -271,7 +271,8 @@ static struct chart_picture begin(struct picture *p, const struct chart *chart)
 	struct chart_picture c = {.p = p, .chart = chart};
 	c.plot = (struct plot){.left = LEFT, .right = p->width - RIGHT, .bottom = p->height - BOTTOM};
 	make_columns(&c);
-	c.plot.top = legend_and_title(&c, false) + (has_band(&c, "throttle") ? STRIP + STRIP_GAP - 4 : 0);
+	c.plot.above = has_band(&c, "throttle") ? STRIP + STRIP_GAP : 0;
+	c.plot.top = legend_and_title(&c, false) + c.plot.above;
 	return c;
 }
 
