@@ -3,22 +3,29 @@
 import http.server
 import json
 import re
+import subprocess
 import threading
 
 import browser
-from harness import main, near, test, wait_until
+from harness import BUILD, TESTS, main, near, test, wait_until
 from serving import Server, gpus, powercap
 
 ZONES = ["package-0=50+20*sin@0.7", "package-0/dram=5"]
 CARDS = "".join(f"gpu\nname Card {i} <b>bold</b>\npower_mw constant {100000 + 10000 * i}\n"
                 f"utilization_percent {90 - 10 * i} 1\nmemory_used_bytes {i + 1}000000000\n" for i in range(8))
-LOOKS, FAST_S = 600, 0.004  # that the charts keep; between two in the test of growth
+LOOKS, FAST_S = 600, 0.004  # that the charts keep; between two in the test of growth …
+MISSING = 40  # … which begins with so many less
 HOSTILE = ["<script>window.hit=1</script>", "\"'><img src=x onerror=window.hit=1>", "\u202egnp.exe", "emoji 🔋 ok"]
 
 
 def machine(room):
     environment, _ = powercap(room, *ZONES)
     return {**environment, **gpus(room, CARDS)}
+
+
+def script(name):
+    """As the page has it, where nobody else can call its functions."""
+    return (TESTS.parent / "src/report/page/assets" / name).read_text()
 
 
 def looks(page):
@@ -176,10 +183,10 @@ class FastServer(http.server.ThreadingHTTPServer):
         self.newest, self.before, _ = self.cut(figures, b"newest")
         trail, before, after = self.cut(page, b"trail")
         self.look = trail["look"]
-        for columns in (trail, *trail["domains"]):  # charts that are full
-            columns.update({key: [values[-1]] * LOOKS for key, values in columns.items()
+        for columns in (trail, *trail["domains"]):  # charts that are nearly full
+            columns.update({key: [values[-1]] * (LOOKS - MISSING) for key, values in columns.items()
                             if isinstance(values, list) and key != "domains"})
-        trail["unix_s"] = [trail["unix_s"][-1] - (LOOKS - 1 - i) * FAST_S for i in range(LOOKS)]
+        trail["unix_s"] = [trail["unix_s"][-1] - (LOOKS - MISSING - 1 - i) * FAST_S for i in range(LOOKS - MISSING)]
         self.page = before + json.dumps({**trail, "interval_s": FAST_S}).encode() + after
 
     @staticmethod
@@ -197,6 +204,44 @@ class FastServer(http.server.ThreadingHTTPServer):
 
 
 @test
+def one_way_to_write_figures(room):
+    """what the script writes is what the server's C writes, of values of all sizes, on both sides of each rounding"""
+    digits = (0, 1, 1.234, 5.556, 9.994, 9.996, 9.9996)
+    values = [digit * 10.0 ** power for power in range(-8, 13) for digit in digits]
+    times = [0.5, 59.94, 59.96, 60, 61.26, 3599.94, 3599.96, 3629, 3631, 86369, 86371, 1e6]
+    asked = [(unit, value) for unit in ("w", "j") for value in values]
+    asked += [("bytes", round(value)) for value in values]
+    asked += [("percent", value) for value in (0, 0.06, 3.14, 9.96, 42, 99.94, 99.96, 100, 234.6)]
+    asked += [("duration", value) for value in (*values[:7 * 9], *times)]
+    lines = "".join(f"{unit} {value!r}\n" for unit, value in asked)
+    done = subprocess.run([BUILD / "tests/fakes/figures"], input=lines, capture_output=True, text=True, check=True)
+    environment, _ = powercap(room, *ZONES)
+    page = browser.open(Server(room, "--interval", "60s", env=environment).url)
+    shown = page.js(script("numbers.js") + "return arguments[0].map(([unit, value]) =>"
+                    "unit === 'duration' ? duration(value) : quantity(value, unit))", asked)
+    pairs = zip(asked, done.stdout.splitlines(), shown, strict=True)
+    wrong = [(one, there, here) for one, there, here in pairs if there != here]
+    assert not wrong, wrong[:20]
+
+
+@test
+def the_oldest_looks_go(room):
+    """of 1500 looks the last 600 are kept, in order, in all columns; one that began later is unknown before"""
+    environment, _ = powercap(room, *ZONES)
+    page = browser.open(Server(room, "--interval", "60s", env=environment).url)
+    kept = page.js("const whenReady = () => {};" + script("live.js") + """
+        trail = { unix_s: [], busy_cores: [], domains: [{ power_w: [] }], look: 0 };
+        for (let i = 1; i <= 1500; i++)
+            appendLook({ look: i, unix_s: [i], busy_cores: [i],
+                domains: [{ power_w: [i], ...(i > 1000 ? { temperature_c: [i] } : {}) }] });
+        return trail;""")
+    last = list(range(901, 1501))
+    assert kept["look"] == 1500
+    assert kept["unix_s"] == kept["busy_cores"] == kept["domains"][0]["power_w"] == last
+    assert kept["domains"][0]["temperature_c"] == [None] * 100 + last[100:]
+
+
+@test
 def no_growth(room):
     """after hundreds of looks its memory and its number of elements are what they were when its charts were full"""
     environment, _ = powercap(room, *ZONES)
@@ -206,7 +251,7 @@ def no_growth(room):
     try:
         page = browser.open(f"http://127.0.0.1:{fast.server_address[1]}/").size(320, 300)
         at = fast.look
-        wait_until(lambda: fast.look - at > 15, "looks", 30)
+        wait_until(lambda: fast.look - at > MISSING + 10, "looks", 30)
         full, elements, at = page.heap_bytes(), page.count("*"), fast.look
         wait_until(lambda: fast.look - at > 80, "many looks more", 60)
         grown = page.heap_bytes() - full

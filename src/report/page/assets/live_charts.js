@@ -41,7 +41,8 @@ function whoseName(key, name) {
 function whoseSeries() {
 	const isEstimated = trail.domains.some((domain) => domain.in_total && domain.provenance === "estimated");
 	return WHOSE.filter(({ key }) => trail[key] && trail[key].some((value) => value !== null))
-		.map(({ key, name, colour }) => ({ name: whoseName(key, name), colour, isEstimated, values: trail[key] }));
+		.map(({ key, name, colour }) =>
+			({ name: whoseName(key, name), colour, isEstimated, values: trail[key] }));
 }
 
 function charts() {
@@ -55,8 +56,8 @@ function charts() {
 			series: domainSeries("utilization_percent", isGpu) },
 		{ id: "gpu-memory", title: "GPU memory", unit: "bytes",
 			series: domainSeries("memory_used_bytes", isGpu) },
-		{ id: "cpu", title: "CPU", unit: "cores", series: wholeSeries("busy_cores", "busy cores", "series-0"),
-			ceiling: trail.cores },
+		{ id: "cpu", title: "CPU", unit: "cores", ceiling: trail.cores,
+			series: wholeSeries("busy_cores", "busy cores", "series-0") },
 		{ id: "memory", title: "Memory", unit: "bytes", ceiling: trail.memory_total_bytes,
 			series: wholeSeries("memory_used_bytes", "in use", "series-2") },
 		{ id: "temperature", title: "Temperature", unit: "c",
@@ -149,39 +150,74 @@ function isFilled(chart) {
 	return Boolean(chart.isStacked) || chart.series.length === 1;
 }
 
-/* Between a series and the one that it stands on, stretch by stretch: unknown values end one. */
-function traceArea(pen, points, below, floor) {
-	const isKnown = (point) => point && isFinite(point.canvasy);
+/* Stretches of known values, from index to index: unknown ones end one. */
+function stretchesOf(points) {
+	const stretches = [];
 	for (let from = 0; from < points.length; from++) {
-		if (!isKnown(points[from]))
-			continue;
 		let to = from;
-		while (isKnown(points[to + 1]))
+		while (to < points.length && isFinite(points[to].canvasy))
 			to++;
-		pen.moveTo(points[from].canvasx, points[from].canvasy);
-		for (let i = from + 1; i <= to; i++)
-			pen.lineTo(points[i].canvasx, points[i].canvasy);
-		for (let i = to; i >= from; i--)
-			pen.lineTo(points[i].canvasx, below && isKnown(below[i]) ? below[i].canvasy : floor);
-		pen.closePath();
+		if (to > from)
+			stretches.push([from, to - 1]);
 		from = to;
+	}
+	return stretches;
+}
+
+/* A value is of the time since the look before, as a bucket's in a report: so lines are steps. */
+function sinceX(points, i) {
+	return points[Math.max(0, i - 1)].canvasx;
+}
+
+function traceSteps(pen, points, [from, to]) {
+	pen.moveTo(sinceX(points, from), points[from].canvasy);
+	for (let i = from; i <= to; i++) {
+		pen.lineTo(sinceX(points, i), points[i].canvasy);
+		pen.lineTo(points[i].canvasx, points[i].canvasy);
 	}
 }
 
+/* Between a series and the one that it stands on. */
+function traceArea(pen, points, below, floor) {
+	const bottom = (i) => below && isFinite(below[i].canvasy) ? below[i].canvasy : floor;
+	for (const [from, to] of stretchesOf(points)) {
+		traceSteps(pen, points, [from, to]);
+		for (let i = to; i >= from; i--) {
+			pen.lineTo(points[i].canvasx, bottom(i));
+			pen.lineTo(sinceX(points, i), bottom(i));
+		}
+		pen.closePath();
+	}
+}
+
+function strokeSteps({ drawingContext: pen, points, color, strokeWidth }, pattern) {
+	pen.save();
+	pen.strokeStyle = color;
+	pen.lineWidth = strokeWidth;
+	pen.lineJoin = "round";
+	pen.setLineDash(pattern || []);
+	pen.beginPath();
+	for (const stretch of stretchesOf(points))
+		traceSteps(pen, points, stretch);
+	pen.stroke();
+	pen.restore();
+}
+
 /* What is estimated is hatched, as in reports. dygraphs lays the last series lowest. */
-function hatchEstimated(chart) {
-	return ({ drawingContext: pen, seriesIndex, points, allSeriesPoints, plotArea, dygraph }) => {
-		const series = chart.series[seriesIndex];
-		if (!series.isEstimated)
-			return;
-		pen.save();
+function fillSteps({ drawingContext: pen, seriesIndex, points, allSeriesPoints, dygraph }, chart, look) {
+	const series = chart.series[seriesIndex];
+	pen.save();
+	pen.beginPath();
+	traceArea(pen, points, chart.isStacked && allSeriesPoints[seriesIndex + 1], dygraph.toDomYCoord(0));
+	pen.fillStyle = look.color;
+	pen.globalAlpha = look.fillAlpha;
+	pen.fill();
+	if (series.isEstimated) {
 		pen.globalAlpha = 0.55;
 		pen.fillStyle = hatchOf(pen, colourOf(series.colour));
-		pen.beginPath();
-		traceArea(pen, points, chart.isStacked && allSeriesPoints[seriesIndex + 1], dygraph.toDomYCoord(0));
 		pen.fill();
-		pen.restore();
-	};
+	}
+	pen.restore();
 }
 
 /* An area that is hatched is fainter, so that the hatching is seen; a line without one is dashed. */
@@ -197,13 +233,14 @@ function lookOf(chart, series) {
 function lasting(chart) {
 	const labels = chart.series.map((_, i) => `s${i}`);
 	const look = Object.fromEntries(chart.series.map((series, i) => [labels[i], lookOf(chart, series)]));
-	const { fillPlotter, linePlotter } = Dygraph.Plotters;
+	const lookAt = ({ seriesIndex }) => look[labels[seriesIndex]];
+	const line = (event) => strokeSteps(event, lookAt(event).strokePattern);
+	const area = (event) => fillSteps(event, chart, lookAt(event));
 	return {
 		labels: ["t", ...labels],
-		series: look,
+		series: Object.fromEntries(labels.map((label) => [label, { color: look[label].color }])),
 		stackedGraph: Boolean(chart.isStacked),
-		fillGraph: isFilled(chart),
-		plotter: isFilled(chart) ? [fillPlotter, hatchEstimated(chart), linePlotter] : linePlotter,
+		plotter: isFilled(chart) ? [area, line] : line,
 		strokeWidth: 1.4,
 		legend: "never",
 		highlightCircleSize: 2.5,
@@ -240,8 +277,9 @@ function showLegend(held, row) {
 	const parts = chart.series.map((series) => entry(series, series.values[at], chart.unit));
 	if (row >= 0)
 		parts.push(element("span", "faint", new Date(trail.unix_s[at] * 1000).toLocaleTimeString()));
+	const look = isFilled(chart) ? "hatched" : "dashed";
 	if (chart.series.some((series) => series.isEstimated))
-		parts.push(element("span", "tag tag-estimated", `${isFilled(chart) ? "hatched" : "dashed"}: estimated`));
+		parts.push(element("span", "tag tag-estimated", `${look}: estimated`));
 	caption.replaceChildren(title, ...parts);
 }
 
@@ -287,7 +325,8 @@ function windowButtons() {
 
 function makeFrame(chart) {
 	const figure = element("figure", "live-chart");
-	const held = { chart, figure, caption: element("figcaption"), canvas: element("div", "canvas"), graph: null };
+	const caption = element("figcaption"), canvas = element("div", "canvas");
+	const held = { chart, figure, caption, canvas, graph: null };
 	held.canvas.setAttribute("role", "img");
 	figure.id = "chart-" + chart.id;
 	figure.append(held.caption, held.canvas);

@@ -5,7 +5,7 @@ const PREFIXES = {
 	bytes: [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]],
 	s: [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]],
 };
-const PLAIN = { percent: "%", c: "°C", mhz: "MHz", cores: "cores", processes: "" };
+const PLAIN = { c: "°C", mhz: "MHz", cores: "cores", processes: "" };
 
 function significant(value, digits) {
 	const size = Math.abs(value);
@@ -26,6 +26,10 @@ function prefixed(value, prefixes) {
 function quantity(value, unit) {
 	if (value === null || value === undefined || Number.isNaN(value))
 		return "n/a";
+	if (unit === "percent")
+		return value.toFixed(Math.abs(value) < 99.95 ? 1 : 0) + " %";
+	if (unit === "bytes" && Math.abs(value) < 999.5) // there are no parts of a byte
+		return Math.round(value) + " B";
 	if (PREFIXES[unit])
 		return prefixed(value, PREFIXES[unit]);
 	return (significant(value, 3) + " " + (PLAIN[unit] ?? unit)).trim();
