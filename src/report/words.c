@@ -40,8 +40,8 @@ void words_method(struct buf *out, const char *attribution)
 {
 	static const struct {
 		const char *method, *said;
-	} methods[] = {{"cpu time", "CPU time"}, {"sm time", "SM time"}, {"pss", "memory (PSS)"}, {"rss", "memory (RSS)"},
-		{"mig slices", "MIG slices"}, {"gpu memory", "GPU memory"}};
+	} methods[] = {{"cpu time", "CPU time"}, {"sm time", "SM time"}, {"pss", "memory (PSS)"},
+		{"rss", "memory (RSS)"}, {"mig slices", "MIG slices"}, {"gpu memory", "GPU memory"}};
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
 		size_t length = strlen(methods[i].method);
 		if (strncmp(attribution, methods[i].method, length) != 0)

@@ -41,7 +41,7 @@ void part_cell_count(struct buf *out, int64_t value); // VALUE_MISSING: n/a
 void part_cell_energy(struct buf *out, double energy_j, double error_j);
 void part_cell_energy_per(struct buf *out, double energy_j, double error_j, const char *unit); // "… per token"
 void part_tag(struct buf *out, enum provenance provenance); // "measured", "derived", "estimated"
-void part_percent(struct buf *out, double percent);           // what is more than nothing does not read 0.0 %
+void part_percent(struct buf *out, double percent);         // what is more than nothing does not read 0.0 %
 void part_share(struct buf *out, double share);             // 0 to 1, as a small bar
 bool part_has_time(const struct part *part);                // there is an axis to draw on
 

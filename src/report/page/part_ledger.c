@@ -85,7 +85,8 @@ static void bar_by_domain(const struct part *part)
 static void key(const struct part *part, const struct domain_finding *domain)
 {
 	struct buf *out = part->out;
-	buf_printf(out, "<li><span class=\"swatch c-%s\"></span>", palette[colour_of_device(part->f, domain->device)].css);
+	buf_printf(out, "<li><span class=\"swatch c-%s\"></span>",
+		palette[colour_of_device(part->f, domain->device)].css);
 	part_name(out, domain->device->name);
 	buf_char(out, ' ');
 	human_energy(out, domain->energy_j);
@@ -107,7 +108,8 @@ static void bars(const struct part *part, const struct owner *owners, size_t n)
 	human_energy(out, f->total_j);
 	buf_char(out, ' ');
 	human_error(out, f->error_j);
-	buf_printf(out, "</strong> %s: by whom, and by which part of the machine</p>\n", provenance_name(f->provenance));
+	buf_printf(out, "</strong> %s: by whom, and by which part of the machine</p>\n",
+		provenance_name(f->provenance));
 	bar_by_owner(part, owners, n);
 	bar_by_domain(part);
 	buf_str(out, "<ul class=\"keys small\">\n");
@@ -166,7 +168,8 @@ static const char *idle_untold(const struct part *part)
 	if (mode != NULL && strcmp(mode, "busy") == 0)
 		return "not told apart (attribution: busy)";
 	for (size_t i = 0; i < part->f->n_domains; i++)
-		if (part->f->domains[i].in_total && strstr(part->f->domains[i].attribution, "idle power unknown") != NULL)
+		if (part->f->domains[i].in_total &&
+			strstr(part->f->domains[i].attribution, "idle power unknown") != NULL)
 			return "not told apart (idle power unknown)";
 	return NULL;
 }
@@ -179,7 +182,8 @@ void section_ledger(const struct part *part)
 		{"this program", "and all that it started", COLOUR_TARGET, ledger->target_j, f->target_error_j, NULL},
 		{"other programs", "", COLOUR_OTHERS, ledger->others_j, NAN, NULL},
 		{"wattle", "the meter itself", COLOUR_WATTLE, ledger->wattle_j, NAN, NULL},
-		{"idle", "what the machine takes when nothing runs", COLOUR_IDLE, ledger->idle_j, NAN, idle_untold(part)},
+		{"idle", "what the machine takes when nothing runs", COLOUR_IDLE, ledger->idle_j, NAN,
+			idle_untold(part)},
 		{"unattributed", "nothing said whose it was", COLOUR_UNATTRIBUTED, ledger->unattributed_j, NAN, NULL},
 	};
 	if (!(f->total_j > 0))

@@ -10,8 +10,12 @@
 // In rows of a table: all the room that there is, and what else takes of it. More than a few notes push the spans to the second page.
 enum { ROOM = 60, HEADING = 3, FLAME = 6, TUNE = 16, SPANS = 20, NOTES_FEW = 2 };
 
-static const size_t least[PAPER_TABLES] = {
-	[PAPER_BLOCKS] = 10, [PAPER_DOMAINS] = 8, [PAPER_GPUS] = 8, [PAPER_LAYERS] = 6, [PAPER_UNITS] = 4, [PAPER_HALF] = 4};
+static const size_t least[PAPER_TABLES] = {[PAPER_BLOCKS] = 10,
+	[PAPER_DOMAINS] = 8,
+	[PAPER_GPUS] = 8,
+	[PAPER_LAYERS] = 6,
+	[PAPER_UNITS] = 4,
+	[PAPER_HALF] = 4};
 
 // report.css has a rule for each.
 static const size_t steps[] = {4, 6, 8, 10, 12, 14, 17, 20, 25, 30};
@@ -75,6 +79,7 @@ void part_paper(const struct part *part, enum paper_table table, size_t n)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(steps) && steps[i] <= room; i++)
 		printed = steps[i];
-	buf_printf(part->out, "<p class=\"faint small on-paper paper-%zu\">… and %zu more, which the page itself has.</p>\n",
-		printed, n - printed);
+	buf_printf(part->out,
+		"<p class=\"faint small on-paper paper-%zu\">… and %zu more, which the page itself has.</p>\n", printed,
+		n - printed);
 }

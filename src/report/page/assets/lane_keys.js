@@ -10,8 +10,8 @@ class LaneKeys {
 		view.box.after(this.told);
 		view.box.tabIndex = 0;
 		view.box.setAttribute("role", "group");
-		view.box.setAttribute("aria-label",
-			`${title}. Left and right go from one to the next, up and down from lane to lane, Enter stands a block out.`);
+		view.box.setAttribute("aria-label", `${title}. Left and right go from one to the next, `
+			+ "up and down from lane to lane, Enter stands a block out.");
 		view.box.addEventListener("keydown", (event) => this.key(event));
 		view.box.addEventListener("blur", () => this.leave());
 	}
@@ -53,7 +53,8 @@ class LaneKeys {
 		const at = this.view.marked;
 		if (!at)
 			return this.along(0);
-		const row = this.lanes[Math.max(0, Math.min(this.lanes.length - 1, this.lanes.indexOf(at.row) + direction))];
+		const number = this.lanes.indexOf(at.row) + direction;
+		const row = this.lanes[Math.max(0, Math.min(this.lanes.length - 1, number))];
 		return row !== at.row && this.go(row, this.near(row.lane, at.row.lane.from[at.item]));
 	}
 
@@ -66,7 +67,8 @@ class LaneKeys {
 	go(row, item) {
 		const view = this.view, from = row.lane.from[item], to = row.lane.to[item];
 		view.marked = { row, item };
-		view.box.scrollTop = Math.min(row.y, Math.max(view.box.scrollTop, row.y + row.height - view.shownHeight));
+		const lowest = row.y + row.height - view.shownHeight; // to see it at the bottom
+		view.box.scrollTop = Math.min(row.y, Math.max(view.box.scrollTop, lowest));
 		const [left, right] = view.time.shown, length = right - left;
 		if (from >= right || to <= left && from < left)
 			view.time.show(from - length / 2, from + length / 2);
@@ -76,7 +78,8 @@ class LaneKeys {
 	}
 
 	tell(row, item) {
-		const view = this.view, { title, lines } = view.source.tip(row.lane, item), box = view.canvas.getBoundingClientRect();
+		const view = this.view, { title, lines } = view.source.tip(row.lane, item);
+		const box = view.canvas.getBoundingClientRect();
 		const x = Math.max(view.area.x, Math.min(view.area.x + view.area.w, view.x(row.lane.from[item])));
 		showTip(box.left + x, box.top + row.y + row.height - view.box.scrollTop - 14, title, lines);
 		this.told.textContent = [seenName(title), ...lines].join(", ");

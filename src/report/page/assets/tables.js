@@ -48,8 +48,10 @@ function makeSortable(table) {
 
 /* What scrolls sideways is reached by Tab, for arrow keys scroll it then; what does not is no stop on the way. */
 function watchScroller(box) {
-	const table = box.querySelector("table"), heading = document.getElementById(table && table.getAttribute("aria-labelledby"));
-	const told = { tabindex: "0", role: "region", "aria-label": `${heading ? heading.textContent : "Table"}, scrolls sideways` };
+	const table = box.querySelector("table");
+	const heading = document.getElementById(table && table.getAttribute("aria-labelledby"));
+	const title = heading ? heading.textContent : "Table";
+	const told = { tabindex: "0", role: "region", "aria-label": `${title}, scrolls sideways` };
 	new ResizeObserver(() => {
 		const scrolls = box.scrollWidth > box.clientWidth + 1;
 		for (const name of Object.keys(told))
