@@ -25,6 +25,8 @@ def page_tells_the_rows(room):
         name, *cells = re.findall(r"<t[hd].*?</t[hd]>", line, re.S)
         told[re.sub("<[^>]*>", "", name)] = [re.search('data-value="([^"]*)"', cell) for cell in cells[4:6]]
     assert len(told) == len(rows) > 60, (len(told), len(rows))
+    energies = [float(cells[1][1]) for cells in told.values()]
+    assert energies == sorted(energies, reverse=True), energies
     for row in rows:
         name = "outside of them" if row["is_outside"] else row["name"] or "(the model itself)"
         time_s, energy_j = (float(cell[1]) for cell in told[name])

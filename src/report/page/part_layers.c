@@ -60,21 +60,14 @@ static void human_count(struct buf *out, double value)
 	buf_fixed(out, value, 0);
 }
 
-static int by_name(const void *key, const void *block)
-{
-	return strcmp(key, ((const struct block_finding *)block)->name);
-}
-
 static const struct block_finding *block_of(const struct findings *f, const char *name, const char *suffix)
 {
 	struct buf text;
 	buf_init(&text, 1 << 14);
 	buf_printf(&text, "%s%s", name, suffix);
-	const struct block_finding *found = text.failed == 0 && f->n_blocks > 0
-		? bsearch(text.data, f->blocks, f->n_blocks, sizeof(*f->blocks), by_name)
-		: NULL;
+	uint32_t found = text.failed == 0 ? findings_block(f, text.data) : UINT32_MAX;
 	buf_finish(&text);
-	return found;
+	return found != UINT32_MAX ? &f->blocks[found] : NULL;
 }
 
 // What the program did outside of all layers; a kept row.
@@ -188,10 +181,42 @@ static void row(const struct layers *layers, const json_t *json)
 	buf_str(out, "</tr>\n");
 }
 
+struct place {
+	size_t index; // in the model's order
+	double energy_j;
+};
+
+static int by_energy(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	if (!isnan(x->energy_j) && !isnan(y->energy_j) && x->energy_j != y->energy_j)
+		return x->energy_j > y->energy_j ? -1 : 1;
+	if (isnan(x->energy_j) != isnan(y->energy_j))
+		return isnan(x->energy_j) ? 1 : -1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+// What costs most comes first: paper has room for a few. Without energies rows stand as in the model.
+static void sort_rows(struct layers *layers)
+{
+	size_t n = json_array_size(layers->rows);
+	struct place *places = calloc(n, sizeof(*places));
+	json_t *sorted = json_array();
+	for (size_t i = 0; places != NULL && i < n; i++)
+		places[i] = (struct place){i, layer_of(layers, json_array_get(layers->rows, i)).energy_j};
+	if (places != NULL && n > 0)
+		qsort(places, n, sizeof(*places), by_energy);
+	for (size_t i = 0; i < n; i++)
+		json_array_append(sorted, json_array_get(layers->rows, places != NULL ? places[i].index : i));
+	free(places);
+	json_decref(layers->rows);
+	layers->rows = sorted;
+}
+
 static void table(const struct layers *layers)
 {
 	static const struct part_column columns[] = {{"layer", "name"}, {"type", "text"}, {"parameters"},
-		{"multiply-adds"}, {"output", "text"}, {"own time"}, {"own energy"}, {"share"},
+		{"multiply-adds"}, {"output", "text"}, {"own time"}, {"own energy", NULL, "descending"}, {"share"},
 		{"J per 10<sup>9</sup> multiply-adds"}};
 	size_t n = json_array_size(layers->rows);
 	if (n == 0)
@@ -306,6 +331,8 @@ void section_layers(const struct part *part)
 	if (layers.summary != NULL || json_array_size(layers.kept) > 0) {
 		gather(&layers);
 		layers.has_costs = any_cost(&layers);
+		if (layers.has_costs)
+			sort_rows(&layers);
 		buf_str(part->out, "<section>\n");
 		part_title(part, "layers", layers.summary != NULL ? "Layers and complexity" : "Layers");
 		if (layers.summary != NULL)
