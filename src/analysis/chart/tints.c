@@ -33,7 +33,8 @@ static unsigned int taken_around(const struct tint_work *w, uint32_t block)
 
 static double rank_of(const struct block_finding *block)
 {
-	return isnan(block->total_j) ? block->compute_time_s.total - 1e18 : block->total_j; // unknown ones last, by time
+	return isnan(block->total_j) ? block->compute_time_s.total - 1e18
+				     : block->total_j; // unknown ones last, by time
 }
 
 static int by_energy(const void *a, const void *b, void *data)

@@ -117,7 +117,9 @@ static int add_gauge(struct chart_work *work, struct chart *chart, const struct 
 int chart_memory(struct chart_work *work)
 {
 	static const struct chart_series machine = {.name = "machine", .label = "whole machine", .line = CHART_PART};
-	static const struct chart_series target = {.name = "target", .label = "this program, resident", .line = CHART_TARGET};
+	static const struct chart_series target = {.name = "target",
+		.label = "this program, resident",
+		.line = CHART_TARGET};
 	// Resident memory counts shared pages once a process; this one divides them, and is read now and then.
 	static const struct chart_series pss = {.name = "target_pss",
 		.label = "this program, shared pages divided (PSS)",

@@ -2,7 +2,17 @@
 
 #include "base/util.h"
 
-enum { LEFT = 58, RIGHT = 10, BOTTOM = 26, LEGEND_ROW = 17, SWATCH = 10, STRIP = 9, STRIP_GAP = 3, GAP_HEIGHT = 4, TOP_GAP = 15 };
+enum {
+	LEFT = 58,
+	RIGHT = 10,
+	BOTTOM = 26,
+	LEGEND_ROW = 17,
+	SWATCH = 10,
+	STRIP = 9,
+	STRIP_GAP = 3,
+	GAP_HEIGHT = 4,
+	TOP_GAP = 15
+};
 
 /* ---- the legend ---- */
 
@@ -117,8 +127,9 @@ static bool has_device(const struct chart *chart, const struct run_device *devic
 // Temperatures are read whether clocks are held back or not, and memory is used.
 static bool is_shown(const struct chart *chart, const struct chart_band *band)
 {
-	return band->device == NULL || (has_device(chart, band->device) && strcmp(chart->id, "temperature") != 0 &&
-					       strcmp(chart->id, "gpu_memory") != 0);
+	return band->device == NULL ||
+		(has_device(chart, band->device) && strcmp(chart->id, "temperature") != 0 &&
+			strcmp(chart->id, "gpu_memory") != 0);
 }
 
 static const struct {
@@ -157,8 +168,7 @@ static double legend_and_title(struct chart_picture *c, bool draws)
 			legend_item(&legend, &c->chart->series[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(band_looks); i++)
 		if (has_band(c, band_looks[i].kind))
-			legend_key(&legend,
-				&(struct series_look){.colour = band_looks[i].colour, .width = STRIP - 3},
+			legend_key(&legend, &(struct series_look){.colour = band_looks[i].colour, .width = STRIP - 3},
 				band_looks[i].words, "");
 	return legend.y + TOP_GAP;
 }
@@ -248,8 +258,8 @@ static void bands(struct chart_picture *c)
 {
 	struct picture *p = c->p;
 	if (has_band(c, "throttle"))
-		draw_rect(p, &(struct draw_style){.colour = COLOUR_PANEL}, c->plot.left, c->plot.top - STRIP_GAP - STRIP,
-			c->plot.right - c->plot.left, STRIP);
+		draw_rect(p, &(struct draw_style){.colour = COLOUR_PANEL}, c->plot.left,
+			c->plot.top - STRIP_GAP - STRIP, c->plot.right - c->plot.left, STRIP);
 	for (size_t i = 0; i < p->charts->n_bands; i++) {
 		const struct chart_band *band = &p->charts->bands[i];
 		double x0 = axis_x(p, &c->plot, band->from_s), x1 = fmax(axis_x(p, &c->plot, band->to_s), x0 + 1);

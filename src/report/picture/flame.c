@@ -137,7 +137,8 @@ static void children(struct flame *flame, uint32_t first, double x, size_t row)
 			return; // the rest are narrower still
 		bool is_process = f->stacks[i].parent == STACK_NONE;
 		box(flame, f->stacks[i].name,
-			is_process ? COLOUR_IDLE : colour_of_block(flame->p->charts, findings_block(f, f->stacks[i].name)),
+			is_process ? COLOUR_IDLE
+				   : colour_of_block(flame->p->charts, findings_block(f, f->stacks[i].name)),
 			x, row, flame->total_j[i]);
 		children(flame, flame->first[i], x, row + 1);
 		x += width;

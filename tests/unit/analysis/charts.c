@@ -317,7 +317,8 @@ static void tints_differ(void **state)
 	static struct stack_finding stacks[STACKS];
 	for (size_t b = 0; b < BLOCKS; b++) {
 		snprintf(names[b], sizeof(names[b]), "b%02zu", b);
-		blocks[b] = (struct block_finding){.name = names[b], .total_j = b == 3 ? (double)NAN : (double)(b * 17 % 41)};
+		blocks[b] = (struct block_finding){.name = names[b],
+			.total_j = b == 3 ? (double)NAN : (double)(b * 17 % 41)};
 	}
 	stacks[0] = (struct stack_finding){.parent = STACK_NONE, .name = "python3"};
 	for (uint32_t s = 1; s < STACKS; s++) // the one inside another has less energy or more: both happen
@@ -423,7 +424,9 @@ static void metrics_with_most_reports(void **state)
 		reports[i] = (struct run_user_metric){.t_ns = at_s(1), .name = names[i], .value = 1};
 	}
 	for (size_t i = 0; i < MANY; i++)
-		reports[NAMES + i] = (struct run_user_metric){.t_ns = at_s((double)i / 200), .name = "zz_loss", .value = 2};
+		reports[NAMES + i] = (struct run_user_metric){.t_ns = at_s((double)i / 200),
+			.name = "zz_loss",
+			.value = 2};
 	run.user_metrics = reports;
 	run.n_user_metrics = NAMES + MANY;
 	make(&run, NULL, &findings, &charts);
@@ -477,7 +480,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "metrics: those with the most reports have charts, of equal ones the first names",
 		metrics_with_most_reports);
 	ROWS_ADD_ONE(&tests, "eight GPUs have a line of their mean, three do not", gpus_have_a_mean);
-	ROWS_ADD_ONE(&tests, "tints: blocks differ from what is around them, the eight with the most energy from each other",
+	ROWS_ADD_ONE(&tests,
+		"tints: blocks differ from what is around them, the eight with the most energy from each other",
 		tints_differ);
 	ROWS_ADD_ONE(&tests, "a span's energy and error are those of a block that is it alone", span_energies);
 	ROWS_ADD_ONE(&tests, "1,000 random histories: power integrates to each energy, means lie between low and high",
