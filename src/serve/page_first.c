@@ -228,7 +228,7 @@ static void legend(const struct share *shares, size_t n, double sum_w, struct bu
 		buf_printf(out, "<li><span class=\"swatch c-%s\"></span>%s <b>", shares[i].css, shares[i].name);
 		human_power(out, shares[i].power_w);
 		buf_str(out, "</b> <span class=\"faint\">");
-		human_percent(out, shares[i].power_w / sum_w * 100);
+		part_percent(out, shares[i].power_w / sum_w * 100);
 		buf_str(out, "</span></li>\n");
 	}
 	buf_str(out, "</ul>\n");
