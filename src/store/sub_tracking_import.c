@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* From Unix time to the run's clock: each segment has an anchor of its own. */
 struct clock_window {
@@ -118,6 +119,11 @@ int sub_tracking_import(const char *run_path, const char *sub_tracking_path, siz
 	int r = probe_run_file(run_path, reterr);
 	if (r < 0)
 		return r;
+	// After the run nobody may be there to write into a pipe: to open one would wait for ever.
+	struct stat st;
+	if (stat(sub_tracking_path, &st) == 0 && !S_ISREG(st.st_mode))
+		return error_set(reterr, -EINVAL,
+			"%s is no regular file; give the file that the program leaves its blocks in", sub_tracking_path);
 	struct arena *arena = arena_new();
 	if (arena == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", sub_tracking_path);

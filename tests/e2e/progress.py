@@ -135,6 +135,16 @@ def steps_of_a_file(room):
         assert 0.6 * expected_s < figure(line["time"]) < 1.6 * expected_s, line[0]
 
 
+@test
+def steps_of_a_fifo(room):
+    """a FIFO in place of gpu_tracker's file, which nobody writes to, holds nothing up"""
+    os.mkfifo(room.folder / "s.csv")
+    done = room.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv", "-o",
+                       "run.sqlite", "--", "sleep", "1.2")
+    assert done.returncode == 0 and "s.csv is no regular file" in done.stderr, done
+    assert "step 0/100" in done.stderr, done
+
+
 def on_terminal(room, columns, *arguments, kind="xterm"):
     """All that a terminal of so many columns was sent."""
     pid, terminal = pty.fork()

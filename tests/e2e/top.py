@@ -289,7 +289,9 @@ def keys(room):
         press("Enter")
         screen = terminal.wait(has("COMMAND (burner)"), "the filter")
         rows = [line for line in screen[screen.index(next(s for s in screen if "COMMAND" in s)) + 1:-1] if line]
-        assert rows and all("burner" in row for row in rows), screen
+        # Of a command that is cut the word may stand in what is not shown: the shell that started another test's burner.
+        assert any("burner" in row for row in rows), screen
+        assert all("burner" in row or row.endswith("…") for row in rows), screen
         press("?")
         terminal.wait(has("sort by power"), "the help")
         press("Escape")
