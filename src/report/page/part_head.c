@@ -192,7 +192,7 @@ static void step_tile(const struct part *part)
 		figure_energy(&tile.figure, step->resolved ? step->total_j / calls : (double)NAN,
 			step->error_j / calls);
 		human_time(&tile.remark, step->compute_time_s.mean);
-		buf_printf(&tile.remark, ", %lld of ", (long long)step->calls);
+		buf_printf(&tile.remark, ", %lld × ", (long long)step->calls);
 		part_name(&tile.remark, name);
 		tile_end(part, &tile);
 	}
