@@ -1,0 +1,31 @@
+/* Where in a job this program stands, as its launcher says by environment variables: srun, sbatch, mpirun (Open MPI, MPICH, Intel MPI),
+ * torchrun, flux, jsrun, PALS, or whoever sets RANK and WORLD_SIZE. Pure: variables come from a function.
+ *
+ * The innermost launcher says what the rank is (mpirun inside a Slurm job: SLURM_PROCID is that of mpirun's daemon), the outermost
+ * what the job is. In a batch script that no launcher has started again there is a job and no rank. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { JOB_TEXT_SIZE = 128 };
+
+struct job_place {
+	bool in_job;                      // there is a job id or a rank; false: nothing below is known
+	char launcher[24];                // "slurm", "openmpi", "mpich", "torchrun", "environment" …: who gave the rank; "" no rank
+	char id[JOB_TEXT_SIZE];           // the same text for all ranks of a job: "4242", "4242_7" (array); "" unknown
+	char step[JOB_TEXT_SIZE];         // of Slurm: "0"; "" none
+	char name[JOB_TEXT_SIZE];         // that its owner gave; "" none
+	char user[JOB_TEXT_SIZE];         // who submitted it; "" ask the system who we are
+	char cluster[JOB_TEXT_SIZE];      // "" unknown
+	char node[JOB_TEXT_SIZE];         // the scheduler's name of this node; "" take the host's
+	int64_t rank, local_rank;         // from 0; VALUE_MISSING unknown
+	int64_t world_size, local_size;   // ranks of the job (of its step), of them on this node; VALUE_MISSING unknown
+	int64_t n_nodes;                  // VALUE_MISSING unknown
+	int64_t restart;                  // how often the job or its workers were started again (elastic, requeue); 0: never, or unknown
+};
+
+typedef const char *job_variable(const char *name, void *data); // NULL: not set
+// job_place_find(job_from_environment, NULL, …) is the usual call.
+const char *job_from_environment(const char *name, void *data);
+void job_place_find(job_variable *variable, void *data, struct job_place *ret_place);

@@ -1,0 +1,60 @@
+/* All runs of a job, from a folder of run files or from PostgreSQL, as few rows as do. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "store/run.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pg;
+
+/* How much of a run is wanted. Samples are thinned by leaving some out: those that stay are true readings of counters, so that
+ * energies and CPU times keep their sums, and only their course is coarser. The first and the last one of a segment always stay. */
+struct run_extent {
+	int64_t every_ns; // one sample (with its device samples) in so long; 0: all of them
+	bool no_spans;    // spans and user metrics are left out
+};
+int run_load_extent(const char *path, const struct run_extent *extent, struct run *ret_run, struct wattle_error *reterr);
+
+/* What a run told of one code block when it was stored: table `block` of PostgreSQL, for jobs with more spans than one wants to
+ * read. Unknown is NaN. energy_j is NaN where another rank of the node read the sensors. */
+struct stored_block {
+	const char *name;
+	int64_t calls, non_empty_calls, unwound, cut;
+	double time_min_s, time_max_s, time_mean_s, time_std_s, time_total_s, active_s, self_time_s, cpu_s;
+	double energy_j, error_j, self_j;
+};
+
+struct job_run {
+	struct run run;
+	const char *where;           // file name, or run id: for messages
+	struct stored_block *blocks; // n_blocks: when run has no spans because there were too many; else NULL
+	size_t n_blocks;
+};
+
+struct job_runs {
+	struct job_run *runs; // in order of rank, restart, start
+	size_t n;
+	const char *job_id;       // NULL: these runs have none
+	int64_t every_ns;         // 0: every sample was read
+	const char **problems;    // files that could not be read, as sentences
+	size_t n_problems;
+	struct arena *arena;      // owns this, not the runs' own memory
+};
+
+struct job_choice {
+	const char *job_id; // NULL: the only job there is
+	const char *step;   // NULL: all steps
+	bool all_samples;   // --full: however many there are
+};
+
+/* -ENOENT: no such job (the sentence names those that there are), or no run; -EINVAL: several jobs and none chosen, named in the
+ * sentence. A folder's files that can't be read are problems, not errors. */
+int job_runs_from_folder(const char *folder, const struct job_choice *choice, struct job_runs *ret_runs,
+	struct wattle_error *reterr);
+int job_runs_from_store(struct pg *pg, const struct job_choice *choice, struct job_runs *ret_runs,
+	struct wattle_error *reterr);
+void job_runs_finish(struct job_runs *runs);
