@@ -19,7 +19,8 @@ struct spread { // over ranks
 
 struct job_rank {
 	const struct job_run *run;      // the last one of its restarts
-	struct findings findings;       // with the node's energy; owned
+	struct findings findings;       // of that one, with the node's energy; owned; of nested ones none: its run is NULL
+	const char *step;               // of Slurm; NULL none
 	int64_t rank, local_rank, restart; // VALUE_MISSING unknown
 	size_t node;                    // index
 	int64_t runs;                   // recordings of this rank: 1, and one more each restart
@@ -32,16 +33,20 @@ struct job_rank {
 	double waiting_s;               // in blocks that wait (job_options.waiting); NaN without any
 	double end_wait_s;              // between its end and the end of the last rank
 	double work_s;                  // duration_s less waiting_s
+	/* It measured other recorders of this job (`wattle run mpirun … wattle run …`): its processes and energy are theirs, and it
+	 * enters no sum and no spread. */
+	bool nested;
 };
 
 struct job_node {
 	const char *name, *host, *machine;
 	int64_t same_machine_as; // index of the node on whose row this machine's energy stands; -1: on this one
+	struct findings findings; // of this machine: all its ranks as one target, for its curves; owned; else its run is NULL
 	size_t n_ranks;
 	double energy_j, error_j, mean_w; // of the machine while any of its ranks ran
 	enum provenance provenance;
 	struct ledger ledger;             // target_j: of all ranks of this machine
-	struct domain_finding *domains;   // n_domains; their device's name is the domain's
+	struct domain_finding *domains;   // n_domains, of findings; their device's name is the domain's
 	size_t n_domains;
 	double from_s, to_s;              // since the job's start: what was measured of it
 	double unmeasured_s;              // of that, time in which no rank read the sensors; its energy is not known
@@ -72,9 +77,14 @@ struct job_options {
 
 struct job_findings {
 	const struct job_runs *runs;
-	const char *id, *name, *user;    // NULL unknown
+	const char *id, *name, *user, *cluster, *launcher; // NULL unknown
+	const char *step;                // NULL: none, or several
+	size_t n_steps;
+	int64_t start_wall_ns;           // Unix time of the job's start; VALUE_MISSING unknown
 	int64_t world_size;              // VALUE_MISSING unknown
 	int64_t missing_ranks;           // of world_size, those without a run; VALUE_MISSING unknown
+	int64_t n_nodes_said;            // by the launcher; VALUE_MISSING unknown
+	size_t n_nodes_unknown;          // machines whose energy is not known, and not in the total
 	struct findings total;           // the sums, as one run's: domains of all nodes, CPU, memory, GPUs, blocks; its run is made for it
 	size_t *domain_node;             // of total.domains: index of the node
 	size_t *gpu_node;                // of total.gpus
@@ -85,7 +95,9 @@ struct job_findings {
 	struct job_block *blocks;        // by name; with total.blocks[i]
 	size_t n_blocks;
 	bool block_energy_left_out;      // there were too many spans to read: blocks of ranks that did not read sensors have no energy
-	struct spread duration_s, work_s, cpu_s, energy_j, waiting_s, end_wait_s; // over ranks
+	// Over the ranks of one step: of several, that in which they worked longest.
+	const char *compared_step;       // NULL: there are none, or one
+	struct spread duration_s, work_s, cpu_s, energy_j, waiting_s, end_wait_s;
 	struct slowest slowest;
 	double waiting_j;                // attributed to the ranks in blocks that wait; NaN unknown
 	const char **warnings;           // sentences: counted once, taken over, missing, incomplete, clocks
