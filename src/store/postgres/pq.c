@@ -1,0 +1,473 @@
+#include "store/postgres/pq.h"
+
+#include "base/dl.h"
+#include "base/util.h"
+#include "metric/metric.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <libpq-fe.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// SYMBOL(member, name)
+#define PQ_SYMBOLS(SYMBOL)                                                                                             \
+	SYMBOL(connect, PQconnectdbParams)                                                                             \
+	SYMBOL(finish, PQfinish)                                                                                       \
+	SYMBOL(status, PQstatus)                                                                                       \
+	SYMBOL(error, PQerrorMessage)                                                                                  \
+	SYMBOL(user, PQuser)                                                                                           \
+	SYMBOL(host, PQhost)                                                                                           \
+	SYMBOL(database, PQdb)                                                                                         \
+	SYMBOL(set_notice, PQsetNoticeProcessor)                                                                       \
+	SYMBOL(exec, PQexec)                                                                                           \
+	SYMBOL(exec_params, PQexecParams)                                                                              \
+	SYMBOL(get_result, PQgetResult)                                                                                \
+	SYMBOL(result_status, PQresultStatus)                                                                          \
+	SYMBOL(result_field, PQresultErrorField)                                                                       \
+	SYMBOL(result_error, PQresultErrorMessage)                                                                     \
+	SYMBOL(clear, PQclear)                                                                                         \
+	SYMBOL(rows, PQntuples)                                                                                        \
+	SYMBOL(columns, PQnfields)                                                                                     \
+	SYMBOL(value, PQgetvalue)                                                                                      \
+	SYMBOL(length, PQgetlength)                                                                                    \
+	SYMBOL(is_null, PQgetisnull)                                                                                   \
+	SYMBOL(type, PQftype)                                                                                          \
+	SYMBOL(put, PQputCopyData)                                                                                     \
+	SYMBOL(put_end, PQputCopyEnd)                                                                                  \
+	SYMBOL(get, PQgetCopyData)                                                                                     \
+	SYMBOL(free, PQfreemem)
+
+struct pq {
+	void *handle;
+#define PQ_MEMBER(member, name) __typeof__(name) *member;
+	PQ_SYMBOLS(PQ_MEMBER)
+#undef PQ_MEMBER
+};
+
+#define PQ_ROW(member, name) {.names = {#name}, .offset = offsetof(struct pq, member), .need = DL_REQUIRED},
+static const struct dl_symbol symbols[] = {PQ_SYMBOLS(PQ_ROW)};
+#undef PQ_ROW
+
+struct pg {
+	struct pq pq;
+	PGconn *connection; // owned
+	char where[256];
+	char sqlstate[6];
+};
+
+/* ---- errors ---- */
+
+// The first row whose state begins so counts.
+static const struct {
+	const char *state;
+	int error;
+} meanings[] = {
+	{"08", -ENOTCONN},    // connection exceptions
+	{"57P", -ENOTCONN},   // the server shuts down, crashed, or starts
+	{"25P03", -ENOTCONN}, // ended by a time-out while idle
+	{"53100", -ENOSPC},
+	{"53", -EAGAIN}, // out of memory, too many connections
+	{"40", -EAGAIN}, // deadlock, serialization
+	{"55P03", -EAGAIN},
+	{"57014", -EAGAIN}, // cancelled, by a statement time-out for one
+	{"25006", -EAGAIN}, // read-only: a standby, which is promoted in a while
+	{"58030", -EIO},
+	{"42501", -EACCES},
+	{"28", -EACCES},
+	{"42P01", -ENOENT}, // table
+	{"42883", -ENOENT}, // function
+	{"3", -ENOENT},     // 3D000 database, 3F000 schema
+	{"42703", -ENOTSUP},
+	{"42P10", -ENOTSUP},
+	{"23505", -EEXIST},
+};
+
+static int meaning_of(const char *sqlstate)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
+		if (strncmp(sqlstate, meanings[i].state, strlen(meanings[i].state)) == 0)
+			return meanings[i].error;
+	return -EINVAL;
+}
+
+bool pg_may_pass(int error)
+{
+	return error == -ENOTCONN || error == -EAGAIN || error == -ENOSPC || error == -EIO;
+}
+
+// The server's text without its label, its details and its line breaks.
+static void copy_line(const char *text, char *out, size_t size)
+{
+	static const char label[] = "ERROR:  ", fatal[] = "FATAL:  ";
+	if (strncmp(text, label, strlen(label)) == 0)
+		text += strlen(label);
+	if (strncmp(text, fatal, strlen(fatal)) == 0)
+		text += strlen(fatal);
+	snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static int lost(struct pg *pg, struct wattle_error *reterr)
+{
+	char why[400];
+	copy_line(pg->pq.error(pg->connection), why, sizeof(why));
+	return error_set(reterr, -ENOTCONN, "PostgreSQL at %s: %s", pg->where, why[0] != '\0' ? why : "connection lost");
+}
+
+static int fail(struct pg *pg, const PGresult *result, struct wattle_error *reterr)
+{
+	const char *state = result != NULL ? pg->pq.result_field(result, PG_DIAG_SQLSTATE) : NULL;
+	snprintf(pg->sqlstate, sizeof(pg->sqlstate), "%s", state != NULL ? state : "");
+	// A server that is killed sends no state, or one of its last words before the line goes.
+	if (state == NULL)
+		return lost(pg, reterr);
+	char why[400];
+	const char *primary = pg->pq.result_field(result, PG_DIAG_MESSAGE_PRIMARY);
+	copy_line(primary != NULL ? primary : pg->pq.result_error(result), why, sizeof(why));
+	return error_set(reterr, meaning_of(state), "PostgreSQL at %s: %s", pg->where, why);
+}
+
+const char *pg_where(const struct pg *pg)
+{
+	return pg->where;
+}
+
+const char *pg_sqlstate(const struct pg *pg)
+{
+	return pg->sqlstate;
+}
+
+/* ---- connection ---- */
+
+/* Never closed: the libraries under it (OpenSSL, Kerberos) leave things behind that run when the process ends. Loading it again
+ * costs nothing. */
+static int load(struct pq *ret_pq, struct wattle_error *reterr)
+{
+	static const char *const libraries[] = {"libpq.so.5", NULL};
+	struct wattle_error why = {0};
+	int r = dl_open(libraries, symbols, ARRAY_SIZE(symbols), ret_pq, &ret_pq->handle, &why);
+	return r < 0 ? error_set(reterr, -ENOSYS, "PostgreSQL needs libpq (Debian: apt install libpq5): %.300s", why.text)
+		     : 0;
+}
+
+// Rooms never print; notices are told by nobody.
+static void ignore_notice(void *data, const char *message)
+{
+	(void)data;
+	(void)message;
+}
+
+static void name_server(struct pg *pg)
+{
+	const char *user = pg->pq.user(pg->connection);
+	const char *host = pg->pq.host(pg->connection);
+	const char *database = pg->pq.database(pg->connection);
+	snprintf(pg->where, sizeof(pg->where), "%.60s@%.120s/%.60s", user != NULL ? user : "",
+		host != NULL && host[0] != '\0' ? host : "localhost", database != NULL ? database : "");
+}
+
+static int connect_to(struct pg *pg, const char *url, struct wattle_error *reterr)
+{
+	// What stands before the URL is its to replace. A peer that fell silent (TCP only) is given up within a minute.
+	const char *const keys[] = {"fallback_application_name", "keepalives_idle", "keepalives_interval",
+		"keepalives_count", "tcp_user_timeout", "dbname", "client_encoding", NULL};
+	const char *const values[] = {"wattle", "20", "10", "3", "60000", url, "UTF8", NULL};
+	pg->connection = pg->pq.connect(keys, values, 1);
+	if (pg->connection == NULL)
+		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
+	name_server(pg);
+	pg->pq.set_notice(pg->connection, ignore_notice, NULL);
+	if (pg->pq.status(pg->connection) != CONNECTION_OK)
+		return lost(pg, reterr);
+	// Dates of the server and of its owner's settings must not change what we read.
+	return pg_exec(pg, "SET DateStyle = ISO; SET TimeZone = 'UTC'; SET extra_float_digits = 1", reterr);
+}
+
+int pg_open(const char *url, struct pg **ret_pg, struct wattle_error *reterr)
+{
+	struct pg *pg = calloc(1, sizeof(*pg));
+	if (pg == NULL)
+		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
+	int r = pg_check_url(url, reterr);
+	if (r == 0)
+		r = load(&pg->pq, reterr);
+	if (r == 0)
+		r = connect_to(pg, url, reterr);
+	if (r < 0) {
+		pg_close(pg);
+		return r;
+	}
+	*ret_pg = pg;
+	return 0;
+}
+
+void pg_close(struct pg *pg)
+{
+	if (pg == NULL)
+		return;
+	if (pg->connection != NULL)
+		pg->pq.finish(pg->connection);
+	free(pg);
+}
+
+/* ---- statements ---- */
+
+static int settle(struct pg *pg, PGresult *result, struct pg_rows *ret_rows, struct wattle_error *reterr)
+{
+	ExecStatusType status = result != NULL ? pg->pq.result_status(result) : PGRES_FATAL_ERROR;
+	if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && status != PGRES_EMPTY_QUERY) {
+		int r = fail(pg, result, reterr);
+		pg->pq.clear(result);
+		return r;
+	}
+	if (ret_rows == NULL) {
+		pg->pq.clear(result);
+		return 0;
+	}
+	*ret_rows = (struct pg_rows){
+		.result = result,
+		.pg = pg,
+		.n = (size_t)pg->pq.rows(result),
+		.n_columns = (size_t)pg->pq.columns(result),
+	};
+	return 0;
+}
+
+int pg_exec(struct pg *pg, const char *sql, struct wattle_error *reterr)
+{
+	return settle(pg, pg->pq.exec(pg->connection, sql), NULL, reterr);
+}
+
+int pg_query(struct pg *pg, const char *sql, const char *const *params, size_t n_params, struct pg_rows *ret_rows,
+	struct wattle_error *reterr)
+{
+	PGresult *result = pg->pq.exec_params(pg->connection, sql, (int)n_params, NULL, params, NULL, NULL, 1);
+	return settle(pg, result, ret_rows, reterr);
+}
+
+void pg_rows_finish(struct pg_rows *rows)
+{
+	if (rows->result != NULL)
+		rows->pg->pq.clear(rows->result);
+	*rows = (struct pg_rows){0};
+}
+
+/* ---- values ---- */
+
+static uint64_t big_endian(const unsigned char *bytes, int32_t size)
+{
+	uint64_t value = 0;
+	for (int32_t i = 0; i < size; i++)
+		value = value << 8 | bytes[i];
+	return value;
+}
+
+int64_t pg_field_i64(const struct pg_field *field)
+{
+	switch (field->size) {
+	case 1:
+		return field->bytes[0] != 0;
+	case 2:
+		return (int16_t)big_endian(field->bytes, 2);
+	case 4:
+		return (int32_t)big_endian(field->bytes, 4);
+	case 8:
+		return (int64_t)big_endian(field->bytes, 8);
+	default:
+		return VALUE_MISSING;
+	}
+}
+
+double pg_field_double(const struct pg_field *field)
+{
+	if (field->size != 8)
+		return (double)NAN;
+	uint64_t bits = big_endian(field->bytes, 8);
+	double value;
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+int64_t pg_field_time_ns(const struct pg_field *field)
+{
+	static const int64_t epoch_us = INT64_C(946684800) * 1000000; // 2000-01-01, PostgreSQL's zero
+	static const int64_t most_us = INT64_MAX / 1000;
+	int64_t us = pg_field_i64(field);
+	if (us == VALUE_MISSING || field->size != 8 || us > most_us - epoch_us || us < -most_us)
+		return VALUE_MISSING;
+	return (us + epoch_us) * 1000;
+}
+
+static struct pg_field field_at(const struct pg_rows *rows, size_t row, size_t column)
+{
+	const struct pq *pq = &rows->pg->pq;
+	const PGresult *result = rows->result;
+	int r = (int)row, c = (int)column;
+	if (row >= rows->n || column >= rows->n_columns || pq->is_null(result, r, c))
+		return (struct pg_field){NULL, -1};
+	return (struct pg_field){(const unsigned char *)pq->value(result, r, c), pq->length(result, r, c)};
+}
+
+int64_t pg_i64(const struct pg_rows *rows, size_t row, size_t column)
+{
+	struct pg_field field = field_at(rows, row, column);
+	return pg_field_i64(&field);
+}
+
+double pg_double(const struct pg_rows *rows, size_t row, size_t column)
+{
+	enum { FLOAT4 = 700, FLOAT8 = 701 }; // object ids of types, fixed since ever
+	struct pg_field field = field_at(rows, row, column);
+	Oid type = column < rows->n_columns ? rows->pg->pq.type(rows->result, (int)column) : 0;
+	if (type == FLOAT8)
+		return pg_field_double(&field);
+	if (type == FLOAT4 && field.size == 4) {
+		uint32_t bits = (uint32_t)big_endian(field.bytes, 4);
+		float value;
+		memcpy(&value, &bits, sizeof(value));
+		return (double)value;
+	}
+	int64_t value = pg_field_i64(&field);
+	return value != VALUE_MISSING ? (double)value : (double)NAN;
+}
+
+const char *pg_text(const struct pg_rows *rows, size_t row, size_t column)
+{
+	return (const char *)field_at(rows, row, column).bytes;
+}
+
+int64_t pg_time_ns(const struct pg_rows *rows, size_t row, size_t column)
+{
+	struct pg_field field = field_at(rows, row, column);
+	return pg_field_time_ns(&field);
+}
+
+/* ---- COPY ---- */
+
+static int begin_copy(struct pg *pg, const char *sql, ExecStatusType wanted, struct wattle_error *reterr)
+{
+	PGresult *result = pg->pq.exec(pg->connection, sql);
+	int r = result != NULL && pg->pq.result_status(result) == wanted ? 0 : fail(pg, result, reterr);
+	pg->pq.clear(result);
+	return r;
+}
+
+// What the server says at the end of a COPY; all results are to be fetched before the next statement.
+static int end_copy(struct pg *pg, struct wattle_error *reterr)
+{
+	int r = 0;
+	for (PGresult *result; (result = pg->pq.get_result(pg->connection)) != NULL; pg->pq.clear(result))
+		if (pg->pq.result_status(result) != PGRES_COMMAND_OK && r == 0)
+			r = fail(pg, result, reterr);
+	return r;
+}
+
+int pg_copy_begin(struct pg *pg, const char *sql, struct wattle_error *reterr)
+{
+	return begin_copy(pg, sql, PGRES_COPY_IN, reterr);
+}
+
+int pg_copy_data(struct pg *pg, const void *bytes, size_t size, struct wattle_error *reterr)
+{
+	// Only a connection that has gone refuses data; why is told by the results, if they still come.
+	if (pg->pq.put(pg->connection, bytes, (int)size) == 1)
+		return 0;
+	int r = end_copy(pg, reterr);
+	return r < 0 ? r : lost(pg, reterr);
+}
+
+int pg_copy_end(struct pg *pg, struct wattle_error *reterr)
+{
+	if (pg->pq.put_end(pg->connection, NULL) == 1)
+		return end_copy(pg, reterr);
+	int r = end_copy(pg, reterr);
+	return r < 0 ? r : lost(pg, reterr);
+}
+
+/* ---- COPY OUT ---- */
+
+enum { FIELDS_MOST = 1600 }; // of a table of PostgreSQL
+
+struct copy_out {
+	pg_row *row;
+	void *data;
+	bool has_header, is_over;
+	struct pg_field *fields; // owned, FIELDS_MOST
+};
+
+// One tuple: a number of fields, each with its size before it. -EINVAL: not what it says to be.
+static int take_tuple(struct copy_out *out, const unsigned char *bytes, size_t size)
+{
+	if (size < 2)
+		return -EINVAL;
+	int16_t n = (int16_t)big_endian(bytes, 2);
+	size_t at = 2;
+	out->is_over = n < 0; // the trailer
+	if (n < 0 || n > FIELDS_MOST)
+		return n < 0 ? 0 : -EINVAL;
+	for (int16_t i = 0; i < n; i++) {
+		if (size - at < 4)
+			return -EINVAL;
+		int32_t length = (int32_t)big_endian(bytes + at, 4);
+		at += 4;
+		if (length > 0 && (size_t)length > size - at)
+			return -EINVAL;
+		out->fields[i] = (struct pg_field){length >= 0 ? bytes + at : NULL, length >= 0 ? length : -1};
+		at += length > 0 ? (size_t)length : 0;
+	}
+	return out->row(out->data, out->fields, (size_t)n);
+}
+
+// libpq hands over a tuple at a time, the header with the first one.
+static int take_copy_data(struct copy_out *out, const unsigned char *bytes, size_t size)
+{
+	enum { HEADER = 19 }; // signature, flags, length of an extension
+	size_t skip = 0;
+	if (!out->has_header) {
+		if (size < HEADER || memcmp(bytes, "PGCOPY\n\377\r\n", 11) != 0)
+			return -EINVAL;
+		skip = HEADER + (size_t)big_endian(bytes + 15, 4);
+		out->has_header = true;
+		if (skip >= size)
+			return skip > size ? -EINVAL : 0;
+	}
+	return out->is_over ? 0 : take_tuple(out, bytes + skip, size - skip);
+}
+
+// 1: the end, whatever it is.
+static int next_copy_data(struct pg *pg, struct copy_out *out)
+{
+	char *bytes = NULL;
+	int size = pg->pq.get(pg->connection, &bytes, 0);
+	if (size < 0)
+		return 1;
+	int r = take_copy_data(out, (const unsigned char *)bytes, (size_t)size);
+	pg->pq.free(bytes);
+	return r;
+}
+
+int pg_copy_out(struct pg *pg, const char *sql, pg_row *row, void *data, struct wattle_error *reterr)
+{
+	struct copy_out out = {.row = row, .data = data, .fields = calloc(FIELDS_MOST, sizeof(*out.fields))};
+	if (out.fields == NULL)
+		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
+	int r = begin_copy(pg, sql, PGRES_COPY_OUT, reterr);
+	int taken = 0, ended = 0;
+	if (r == 0) {
+		while (ended == 0) { // to the very end also when nobody wants it any more: the connection is to be used again
+			int next = next_copy_data(pg, &out);
+			ended = next == 1;
+			if (next < 0 && taken == 0) {
+				taken = next;
+				out.is_over = true;
+			}
+		}
+		r = end_copy(pg, reterr);
+	}
+	free(out.fields);
+	if (r == 0 && taken == -EINVAL)
+		error_set(reterr, taken, "PostgreSQL at %s: rows came that are damaged", pg->where);
+	return r < 0 ? r : taken;
+}
