@@ -17,7 +17,8 @@
  * wattle_put(run uuid, rows jsonb) RETURNS void
  *	Rows of the small tables, which replace those with the same key: {"run": [{"key", "value"}…], "device": [{"id", …}…],
  *	"segment": [{"id", …}…], "metric": [{"table_name", "name", …}…], "process": [{"pid", "start_ns", "time", …}…],
- *	"block": [{"name", …}…], "recording": {"user", "host", …}}. A part that is missing says nothing; "block" replaces
+ *	"block": [{"name", …}…], "recording": {"user_name", "host", …}}, the columns in tables.c, and in "recording"
+ *	also "host_unix_s", the host's clock now (a number), which becomes clock_offset_s. A part that is missing says nothing; "block" replaces
  *	all blocks of the run; a key of "recording" that is missing leaves its column alone. Keys that are no columns are passed over.
  *
  * wattle_mark(run uuid, marks jsonb) RETURNS void

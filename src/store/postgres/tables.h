@@ -12,7 +12,7 @@
  * older store up to it. A store says itself (wattle_schema.compatible) which older programs may go on using it. */
 enum { PG_SCHEMA_VERSION = 1, PG_SCHEMA_COMPATIBLE = 1 };
 
-/* Rows by time: range partitions, one a day of UTC, made on demand by wattle_day. Only these are filled by COPY; all others by the
+/* Rows by time: range partitions, one a day of UTC, made on demand by wattle_days. Only these are filled by COPY; all others by the
  * functions. */
 struct pg_big_table {
 	const char *name;
