@@ -1,0 +1,290 @@
+#!/usr/bin/python3
+"""Folders with the run files of a job, for tests and for looking at: what N nodes with M ranks each would have left.
+
+    made_jobs.py WATTLE KIND FOLDER    makes one (WATTLE is the program, which makes the tables) and prints what is true
+    made_jobs.py WATTLE all FOLDER     makes all but the large one, a folder each
+    made_jobs.py                       lists the kinds
+
+The numbers come from made_job_story.py. `make` returns the truth: joules by node, domain, rank and block, seconds by rank.
+Pids are equal on all nodes, every node's clock began at another time, and the first rank of a node to come reads its
+sensors, unless a kind says otherwise.
+"""
+import dataclasses
+import json
+import math
+import pathlib
+import shutil
+import sys
+
+import made_runs
+from made_job_files import Recording, block_name, template_of, write
+from made_job_story import COMPUTE, SETUP, STEP, WAIT, Machine, Work
+from made_runs import HOSTILE
+from made_story import Device
+
+CPU_RANGE_UJ = 262_143_328_850
+
+
+@dataclasses.dataclass
+class Job:
+    what: str
+    nodes: int = 2
+    per_node: int = 4             # ranks
+    gpus: int = 4                 # of a node
+    gpus_each: int = 1            # that a rank computes on; with fewer GPUs than ranks they share
+    see_all: bool = False         # every rank sees all GPUs of its node, not only its own
+    steps: int = 20
+    step_s: float = 0.5           # in which a rank computes
+    slow: dict = dataclasses.field(default_factory=dict)   # rank: times as long
+    dead: dict = dataclasses.field(default_factory=dict)   # rank: seconds until it and its recorder are killed
+    missing: tuple = ()           # ranks that nobody has measured
+    restart_s: float | None = None  # all ranks are started again then
+    scheduler_steps: int = 1      # one after the other
+    takeover: str = "elect"       # made_job_story.Machine.claim
+    overlap_s: float = 0.0        # so long two read at once when one takes over
+    wrap_in_gap: bool = False     # the counter starts again just between two that read it
+    range_uj: int = CPU_RANGE_UJ
+    one_machine: bool = False     # the nodes are namespaces on one kernel with one /sys
+    clock_error_s: tuple = ()     # of each node's wall clock
+    has_sensors: bool = True
+    names: list | None = None     # in place of those of blocks, nodes, the job and its user
+    id: str | None = "4242"
+    has_place: bool = True        # False: its runs know neither rank nor node
+    launcher: str = "slurm"
+    has_outer: bool = False       # a recorder around the launcher reads the first node's sensors
+    clutter: bool = False         # other things lie in the folder: another job, a lone run, a damaged file, a text
+    interval_s: float = 0.1
+    is_even: bool = False         # all ranks begin and end with the job
+    times: int = 1                # all of it so many times, one after the other
+    host: str = "node"
+
+    @property
+    def world_size(self):
+        return self.nodes * self.per_node
+
+    def name(self, usual, number):
+        return usual if self.names is None else self.names[number % len(self.names)]
+
+    def node_name(self, node):
+        return self.name(f"{self.host}-{node + 1:02}", node)
+
+
+KINDS = {
+    "plain": Job("two nodes with four ranks and GPUs each"),
+    "takeover": Job("ranks that read a node's sensors are killed, another goes on", dead={0: 4.0, 1: 7.0}),
+    "wraps": Job("the same, and the counters start again between the two", dead={0: 4.0, 1: 7.0}, wrap_in_gap=True,
+                 range_uj=1_500_000_000),
+    "many_wraps": Job("counters that start again every few seconds", range_uj=700_000_000, dead={0: 4.03}),
+    "overlap": Job("for three seconds two ranks read at once", dead={0: 6.0}, overlap_s=3.0),
+    "all_read": Job("every rank reads everything, as if there were no claims", takeover="all", see_all=True),
+    "all_visible": Job("every rank sees all GPUs; one reads them", see_all=True),
+    "shared_gpus": Job("two ranks compute on one GPU", gpus=2, see_all=True),
+    "restart": Job("all ranks are started again after five seconds (elastic)", restart_s=5.0, launcher="torchrun"),
+    "dead": Job("the only rank of a node is killed", per_node=1, gpus=1, dead={1: 5.0}),
+    "unmeasured": Job("the rank that reads is killed and nobody takes over", dead={0: 5.0}, takeover="first",
+                      see_all=True),
+    "missing": Job("two of eight ranks left no run", missing=(5, 6)),
+    "skewed": Job("wall clocks are apart by seconds", clock_error_s=(0.0, 3.2, -1.7), nodes=3, per_node=2, gpus=2),
+    "imbalanced": Job("one rank computes half as long again, three others a bit less than that", nodes=4, per_node=2,
+                      gpus=2, slow={5: 1.5, 0: 1.1, 1: 1.2, 7: 1.05}, steps=24),
+    "virtual_nodes": Job("two nodes of one machine, whose sensors are one", one_machine=True, see_all=True),
+    "no_gpu": Job("CPU alone, as many nodes as have names", nodes=3, per_node=2, gpus=0, launcher="openmpi"),
+    "no_energy": Job("machines that tell nothing of energy", has_sensors=False, gpus=0),
+    "no_id": Job("ranks whose launcher gives no id", id=None, launcher="environment", per_node=2, gpus=2),
+    "nested": Job("a recorder around mpirun, with those of its ranks inside", launcher="openmpi", has_outer=True,
+                  see_all=True),
+    "one_rank": Job("a job of one rank", nodes=1, per_node=1, gpus=1),
+    "two_steps": Job("two steps of one job, one after the other", per_node=2, gpus=2, scheduler_steps=2, steps=10),
+    "clutter": Job("the folder holds other things too", per_node=2, gpus=2, clutter=True, steps=10),
+    "hostile": Job("names that want to be more than names", names=HOSTILE, per_node=2, gpus=2, id=HOSTILE[0]),
+    "wide": Job("sixteen nodes", nodes=16, per_node=4, steps=8, slow={17: 1.4, 40: 1.2}),
+    "large": Job("64 ranks, an hour at 10 Hz", nodes=8, per_node=8, gpus=8, steps=30, step_s=1.642, is_even=True, times=60,
+                 slow={rank: 1 + 0.003 * rank for rank in range(64)}),
+}
+LONG = {"large"}
+
+
+# ---- who did what when ----
+
+def round_of(job, rank, begin_s):
+    """The blocks of a rank over one launch; nobody leaves a step before the slowest has come to it."""
+    slowest = max([1.0, *job.slow.values()])
+    own_s, step_s = job.step_s * job.slow.get(rank, 1.0), job.step_s * slowest + 0.02
+    spans, at = [(SETUP, begin_s, begin_s + 0.5, None)], begin_s + 0.5
+    for _ in range(job.steps):
+        around = len(spans)
+        spans.append((STEP, at, at + step_s, None))
+        spans.append((COMPUTE, at, at + own_s, around))
+        spans.append((WAIT, at + own_s, at + step_s, around))
+        at += step_s
+    return spans, at
+
+
+def work_of(job, rank, begin_s, restart=0, step=0):
+    local_rank = rank % job.per_node
+    spans, end_s = round_of(job, rank, begin_s + 0.3)
+    each, gpus = job.gpus_each, tuple(range(job.gpus))
+    own = tuple(gpus[(local_rank * each + k) % job.gpus] for k in range(each)) if job.gpus else ()
+    node, has_step = rank // job.per_node, job.launcher == "slurm" and job.id is not None
+    lead_s, tail_s = (0.0, 0.0) if job.is_even else (0.013 * (local_rank + 1) + 0.002 * node, 0.08 * local_rank)
+    work = dict(rank=rank, local_rank=local_rank, node=node, start_s=begin_s + lead_s, end_s=end_s + tail_s,
+                spans=spans, gpus=own, visible=gpus if job.see_all else own, restart=restart,
+                is_recorded=rank not in job.missing, step=str(step) if has_step else None)
+    if job.is_even:  # whole rounds of samples, that can be repeated
+        work["end_s"] = begin_s + math.floor((end_s - begin_s) / job.interval_s) * job.interval_s
+    if rank in job.dead:
+        work.update(end_s=job.dead[rank] + 0.0371, is_killed=True)
+    return Work(**work)
+
+
+def works_of(job):
+    works, begin_s = [], 0.0
+    for step in range(job.scheduler_steps):
+        works += [work_of(job, rank, begin_s, step=step) for rank in range(job.world_size)]
+        begin_s = max(w.end_s for w in works) + 1.0
+    if job.has_outer:
+        works.append(Work(-1, 0, 0, 0.0, begin_s, [], (), tuple(range(job.gpus)), is_outer=True))
+    if job.restart_s is None:
+        return works
+    first = [dataclasses.replace(w, end_s=job.restart_s + 0.01 * w.local_rank, exit_code=1 if w.rank == 1 else 143)
+             for w in works]
+    return first + [work_of(job, rank, job.restart_s + 2.0, restart=1) for rank in range(job.world_size)]
+
+
+def devices_of(job, node):
+    if not job.has_sensors:
+        return []
+    rapl = {"resolution_uj": 61, "period_ns": 1_000_000}
+    gpus = [dataclasses.replace(made_runs.gpu(i), uuid=f"GPU-6d5f1c9e-0000-4000-8{node:03x}-{i:012x}")
+            for i in range(job.gpus)]
+    return [Device("package", "package-0", "intel-rapl:0", "powercap", **rapl),
+            Device("dram", "dram-0", "intel-rapl:0:0", "powercap", **rapl), *gpus]
+
+
+def machines_of(job, works):
+    length_s = max(w.end_s for w in works)
+    groups = [tuple(range(job.nodes))] if job.one_machine else [(node,) for node in range(job.nodes)]
+    machines = []
+    for group in groups:
+        own = [w for w in works if w.node in group]
+        machine = Machine(group, devices_of(job, group[0]), own, length_s, job.interval_s)
+        for number, device in enumerate(machine.devices):
+            machine.claim(number, job.takeover, job.overlap_s)
+            gaps = machine.gaps(number)
+            if job.wrap_in_gap and gaps and device.kind != "gpu":
+                machine.wrap_at(number, sum(gaps[0]) / 2, job.range_uj)
+        machines.append(machine)
+    return machines
+
+
+# ---- the folder ----
+
+def write_clutter(wattle, folder):
+    made_runs.make(wattle, folder / "lone.sqlite", "short")
+    make(wattle, folder / "other", dataclasses.replace(KINDS["one_rank"], id="999", steps=3))
+    shutil.move(folder / "other" / "job-r000.sqlite", folder / "other-job.sqlite")
+    (folder / "other").rmdir()
+    whole = (folder / "lone.sqlite").read_bytes()
+    (folder / "damaged.sqlite").write_bytes(whole[:100] + b"\xff" * 8_000)
+    (folder / "slurm-4242.out").write_text("step 1\nstep 2\n")
+
+
+# ---- truth ----
+
+def added(values):
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if known else None
+
+
+def truth_of_rank(works, machine, times):
+    own = sorted(works, key=lambda w: (w.start_s, w.restart))
+    numbers = range(len(machine.devices))
+    return {"node": own[0].node, "runs": len(own), "complete": not own[-1].is_killed, "exit_code": own[-1].exit_code,
+            "duration_s": added(w.end_s - w.start_s for w in own), "start_s": own[0].start_s, "end_s": own[-1].end_s,
+            "cpu_s": added(w.cores.upto(w.end_s) for w in own), "waiting_s": added(w.time_in(WAIT) for w in own) * times,
+            "energy_j": added(machine.rank_j(w, i) for w in own for i in numbers)}
+
+
+def truth_of_block(works, machine_of, name, times):
+    by_rank = {}
+    for work in works:
+        entry = by_rank.setdefault(work.rank, {"calls": 0, "time_s": 0.0, "energy_j": 0.0})
+        calls, machine = work.calls(name), machine_of[work.node]
+        entry["calls"] += len(calls) * times
+        entry["time_s"] += work.time_in(name) * times
+        entry["energy_j"] += added(machine.rank_j(work, i, calls) for i in range(len(machine.devices))) or 0.0
+    return by_rank
+
+
+def truth_of_domains(machine):
+    numbers = range(len(machine.devices))
+    return {machine.devices[i].name: {"energy_j": machine.energy_j(i), "covered_s": machine.covered(i),
+                                      "gaps_s": [b - a for a, b in machine.gaps(i)],
+                                      "readers": [p.work.rank for p in machine.pieces[i]]} for i in numbers}
+
+
+def scale(truth, factor, keys=("energy_j", "total_j", "cpu_s")):
+    """The same with the energies and times of all rounds."""
+    if isinstance(truth, dict):
+        return {key: value * factor if key in keys and value is not None else scale(value, factor)
+                for key, value in truth.items()}
+    return truth
+
+
+def truth_of(job, machines, works):
+    machine_of = {node: machine for machine in machines for node in machine.nodes}
+    recorded = [w for w in works if w.is_recorded and not w.is_outer]
+    ranks = {rank: truth_of_rank([w for w in recorded if w.rank == rank], machine_of[rank // job.per_node], job.times)
+             for rank in sorted({w.rank for w in recorded})}
+    nodes = {job.node_name(machine.nodes[0]): truth_of_domains(machine) for machine in machines}
+    totals = {name: added(d["energy_j"] for d in domains.values()) for name, domains in nodes.items()}
+    truth = {"job_id": job.id, "world_size": job.world_size, "n_ranks": len(ranks),
+             "n_files": len(recorded) + job.has_outer, "total_j": added(totals.values()), "ranks": ranks,
+             "nodes": {name: {"energy_j": totals[name], "domains": domains} for name, domains in nodes.items()},
+             "blocks": {block_name(job, name): truth_of_block(recorded, machine_of, name, job.times)
+                        for name in (SETUP, STEP, COMPUTE, WAIT)}}
+    if job.times == 1:
+        return truth
+    n = len(works[0].ticks(job.interval_s))
+    truth = scale(truth, (job.times - 1) * n / (n - 1) + 1)  # the interval between two rounds is as long as any other
+    for rank in truth["ranks"].values():
+        rank["duration_s"] = (n * job.times - 1) * job.interval_s
+        rank["end_s"] = rank["start_s"] + rank["duration_s"]
+    return truth
+
+
+def make(wattle, folder, job):
+    """Makes the folder of a job (or of the name of one) and returns what is true of it."""
+    job, folder = KINDS[job] if isinstance(job, str) else job, pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    works = works_of(job)
+    machines = machines_of(job, works)
+    template = template_of(wattle, folder)
+    for machine in machines:
+        for work in (w for w in machine.works if w.is_recorded):
+            recording = Recording(job, machine, work)
+            write(template, folder / recording.file_name(), recording)
+    template.unlink()
+    if job.clutter:
+        write_clutter(wattle, folder)
+    return truth_of(job, machines, works)
+
+
+def main(arguments):
+    if len(arguments) != 3 or arguments[1] not in {*KINDS, "all"}:
+        print(__doc__)
+        for name, job in KINDS.items():
+            print(f"    {name:14} {job.what}")
+        return 2
+    wattle, kind, folder = arguments
+    if kind != "all":
+        print(json.dumps(make(wattle, folder, kind), indent=1))
+        return 0
+    for name in KINDS:
+        if name not in LONG:
+            make(wattle, pathlib.Path(folder) / name, name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
