@@ -1,0 +1,252 @@
+"""A cluster of our own: a real slurmctld and a real slurmd on each of a few virtual nodes, which have host names, network
+addresses and process ids of their own (the same pids on each), and powercap trees of their own.
+
+    with Slurm(room) as slurm:
+        slurm.power("vn0", "package-0=50"); slurm.power("vn1", "package-0=80")
+        done = slurm.run("srun", "-N2", "-n4", WATTLE, "run", "-o", "run-%r.sqlite", "--", "sleep", "1")
+
+All of it lives in one process namespace, whose first process we started: with it everything else ends, whatever became of
+the test. No cgroup, no systemd, no port of this machine is used. The room's folder is what the nodes share; WATTLE_SYSFS is
+one path that is another folder on each of them.
+"""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+from harness import BUILD, TESTS, Skip, wait_until
+
+sys.path.insert(0, str(TESTS / "fakes"))
+import truth  # noqa: E402
+
+SIMULATOR = BUILD / "tests/fakes/powercap_sim"
+PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol", "ip", "nsenter", "unshare", "mount")
+HEAD_ADDRESS = "10.99.1.1"
+
+CONFIGURATION = """\
+ClusterName={cluster}
+SlurmctldHost=head({head})
+SlurmctldPort=16817
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+CryptoType=crypto/munge
+AuthInfo=socket={folder}/munge.socket
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+SlurmctldDebug=verbose
+SlurmdDebug=verbose
+ProctrackType=proctrack/{proctrack}
+TaskPlugin=task/{task}
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=100000
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+JobCompType=jobcomp/none
+ReturnToService=2
+KillWait=2
+InactiveLimit=0
+MailProg=/bin/true
+PlugStackConfig={folder}/plugstack.conf
+{nodes}
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+{more}
+"""
+NODE = "NodeName={name} NodeHostname={name} NodeAddr={address} Port=16818 CPUs={cpus} State=UNKNOWN"
+
+
+def needs_slurm():
+    """Skips where no such cluster can be had."""
+    if os.geteuid() != 0:
+        raise Skip("virtual nodes need root")
+    for name in PROGRAMS:
+        if shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is None:
+            raise Skip(f"{name} is not installed")
+    tried = subprocess.run(["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", "true"],
+                           capture_output=True, text=True)
+    if tried.returncode != 0:
+        raise Skip(f"no namespaces here: {tried.stderr.strip()}")
+
+
+class Slurm:
+    """names: of the nodes. plugins: lines of plugstack.conf. more: further lines of slurm.conf. cpus: that each node says it has,
+    whatever this machine has."""
+
+    def __init__(self, room, names=("vn0", "vn1"), plugins=(), more="", cpus=8, proctrack="pgid", task="none"):
+        needs_slurm()
+        self.room, self.names = room, tuple(names)
+        self.folder = room.folder / "slurm"
+        self.sysfs = room.folder / "sys"  # seen from a node
+        for path in (self.folder, self.folder / "state", self.sysfs, *map(self.tree, self.names)):
+            path.mkdir()
+        room.folder.chmod(0o777)  # jobs of other users have their files here
+        addresses = {name: f"10.99.1.{number + 10}" for number, name in enumerate(self.names)}
+        nodes = "\n".join(NODE.format(name=name, address=at, cpus=cpus) for name, at in addresses.items())
+        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(
+            cluster="virtual", head=HEAD_ADDRESS, folder=self.folder, nodes=nodes, more=more, proctrack=proctrack,
+            task=task))
+        (self.folder / "plugstack.conf").write_text("".join(f"{line}\n" for line in plugins))
+        key = self.folder / "munge.key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o600)
+        self.addresses = addresses
+        self.inits = {}  # of the head and of each node: the process that its namespaces belong to, as we see it
+        self.simulators, self.truths = {}, {}
+
+    def tree(self, node):
+        """What a node has as WATTLE_SYSFS, seen from outside."""
+        return self.room.folder / f"sys-{node}"
+
+    # ---- start and stop ----
+
+    def __enter__(self):
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        # The first process of the namespace takes all others along: nodes, daemons, jobs.
+        for init in self.inits.values():
+            try:
+                os.kill(init, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        for process in self.holders:
+            process.wait(timeout=20)
+        self.inits = {}
+
+    holders = ()
+
+    def _start(self):
+        self._make_host("head", HEAD_ADDRESS)
+        self._on_head("ip link add bridge0 type bridge && ip link set bridge0 up && ip link set lo up && "
+                      f"ip address add {HEAD_ADDRESS}/24 dev bridge0")
+        for name in self.names:
+            self._make_node(name)
+        self._daemon("head", "munged", "--foreground", "--force", f"--key-file={self.folder}/munge.key",
+                     f"--socket={self.folder}/munge.socket", f"--pid-file={self.folder}/munged.pid",
+                     f"--log-file={self.folder}/munged.log", f"--seed-file={self.folder}/munge.seed")
+        wait_until((self.folder / "munge.socket").exists, "munged listens")
+        self._daemon("head", "slurmctld", "-D", "-i")
+        for name in self.names:
+            self._daemon(name, "slurmd", "-D", "-N", name)
+        wait_until(self._are_idle, f"all nodes are idle: {self.logs()}", seconds=30)
+
+    def _make_host(self, name, address):
+        """Namespaces with a first process that does nothing; `unshare` waits for it, and dies with it and it with us."""
+        # As the first process it inherits orphans; with SIGCHLD ignored the kernel reaps them, or Slurm waits for ever for them.
+        inside = f"hostname {name} && mount --make-rprivate / && exec env --ignore-signal=CHLD sleep infinity"
+        kinds = ["--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        words = ["unshare", *kinds, "sh", "-c", inside]
+        if name != "head":
+            words = [*self._enter("head"), *words]
+        process = self.room.start(*words[1:], program=words[0], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.holders = (*self.holders, process)
+        self.inits[name] = wait_until(lambda: self._find_init(process.pid), f"{name} has its namespaces")
+
+    def _find_init(self, pid):
+        """The descendant that sleeps as the first process of its namespace."""
+        waiting = [pid]
+        while waiting:
+            at = waiting.pop()
+            try:
+                status = pathlib.Path(f"/proc/{at}/status").read_text()
+                waiting += map(int, pathlib.Path(f"/proc/{at}/task/{at}/children").read_text().split())
+            except OSError:
+                continue
+            if re.search(r"^Name:\tsleep$", status, re.MULTILINE):
+                return at
+        return None
+
+    def _make_node(self, name):
+        self._make_host(name, self.addresses[name])
+        # Our pid of it means nothing to the head, whose namespace has numbers of its own: the interface is moved by nsenter.
+        head = ["nsenter", f"--net=/proc/{self.inits['head']}/ns/net"]
+        subprocess.run([*head, "ip", "link", "add", f"to-{name}", "type", "veth", "peer", "name", "eth0", "netns",
+                        str(self.inits[name])], check=True)
+        subprocess.run([*head, "ip", "link", "set", f"to-{name}", "master", "bridge0", "up"], check=True)
+        self.on(name, "sh", "-c", f"ip link set lo up && ip address add {self.addresses[name]}/24 dev eth0 && "
+                                  f"ip link set eth0 up && mount --bind {self.tree(name)} {self.sysfs}", check=True)
+
+    def _on_head(self, script):
+        self.on("head", "sh", "-c", script, check=True)
+
+    def _enter(self, name):
+        kinds = ("--net", "--uts", "--mount", "--pid")
+        return ["nsenter", f"--target={self.inits[name]}", *kinds, f"--wdns={self.room.folder}", "--"]
+
+    def _environment(self, **more):
+        paths = f"{self.room.environment.get('PATH', '')}:/usr/sbin:/sbin"
+        return {"SLURM_CONF": str(self.folder / "slurm.conf"), "WATTLE_SYSFS": str(self.sysfs), "PATH": paths, **more}
+
+    def _daemon(self, host, *words):
+        log = open(self.folder / f"{words[0]}-{host}.out", "wb")
+        try:
+            return self.start_on(host, *words, stdout=log, stderr=log)
+        finally:
+            log.close()
+
+    def _are_idle(self):
+        shown = self.run("sinfo", "-h", "-o", "%T %D")
+        return shown.stdout.split() == ["idle", str(len(self.names))]
+
+    def logs(self):
+        """What the daemons have to say, for a test that fails."""
+        return "\n".join(f"== {path.name}\n{path.read_text(errors='replace')[-3000:]}"
+                         for path in sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")]))
+
+    # ---- use ----
+
+    def start_on(self, host, *words, **options):
+        """Starts a program on a node, or on the head, and returns at once."""
+        entered = self._enter(host)
+        options["env"] = self._environment(**options.get("env", {}))
+        return self.room.start(*entered[1:], *words, program=entered[0], **options)
+
+    def on(self, host, *words, check=False, **options):
+        done = self.room.finish(self.start_on(host, *words, **options))
+        assert not check or done.returncode == 0, f"{words} on {host}: {done.stderr}"
+        return done
+
+    def start(self, *words, **options):
+        """A client on the head: srun, sbatch, scontrol …"""
+        return self.start_on("head", *words, **options)
+
+    def run(self, *words, **options):
+        return self.on("head", *words, **options)
+
+    def as_user(self, uid, *words):
+        return ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *words)
+
+    def show_job(self, job_id):
+        """{key: value} of scontrol show job."""
+        shown = self.run("scontrol", "--oneliner", "show", "job", job_id).stdout
+        return dict(re.findall(r"(?:^|\s)([A-Za-z/:]+)=(.*?)(?=\s[A-Za-z/:]+=|\s*$)", shown))
+
+    def batch(self, *lines, options=()):
+        """Runs a batch script to its end; its output lies in slurm-JOB.out of the room. Returns the job's id."""
+        script = self.room.folder / "script.sh"
+        script.write_text("\n".join(("#!/bin/sh", *map(str, lines), "")))
+        done = self.run("sbatch", "--parsable", "--wait", f"--output={self.room.folder}/slurm-%j.out", *options, script)
+        assert done.stdout.strip(), f"{done.stderr}\n{self.logs()}"
+        return int(done.stdout.split(";")[0].split()[0])
+
+    def power(self, node, *zones, options=()):
+        """Gives a node counters: NAME=LOAD as powercap_sim reads it. What they really used: self.truths[node]."""
+        simulator = self.room.start(self.tree(node), *(w for zone in zones for w in ("--zone", zone)), *options,
+                                    program=SIMULATOR)
+        assert simulator.stdout.readline() == b"ready\n"
+        self.simulators[node], self.truths[node] = simulator, truth.load(self.tree(node))
