@@ -11,21 +11,26 @@
 enum { JOB_TEXT_SIZE = 128 };
 
 struct job_place {
-	bool in_job;                      // there is a job id or a rank; false: nothing below is known
-	char launcher[24];                // "slurm", "openmpi", "mpich", "torchrun", "environment" …: who gave the rank; "" no rank
-	char id[JOB_TEXT_SIZE];           // the same text for all ranks of a job: "4242", "4242_7" (array); "" unknown
-	char step[JOB_TEXT_SIZE];         // of Slurm: "0"; "" none
-	char name[JOB_TEXT_SIZE];         // that its owner gave; "" none
-	char user[JOB_TEXT_SIZE];         // who submitted it; "" ask the system who we are
-	char cluster[JOB_TEXT_SIZE];      // "" unknown
-	char node[JOB_TEXT_SIZE];         // the scheduler's name of this node; "" take the host's
-	int64_t rank, local_rank;         // from 0; VALUE_MISSING unknown
-	int64_t world_size, local_size;   // ranks of the job (of its step), of them on this node; VALUE_MISSING unknown
-	int64_t n_nodes;                  // VALUE_MISSING unknown
-	int64_t restart;                  // how often the job or its workers were started again (elastic, requeue); 0: never, or unknown
+	bool in_job;       // there is a job id or a rank; false: nothing below is known
+	char launcher[24]; // "slurm", "openmpi", "mpich", "torchrun", "environment" …: who gave the rank; "" no rank
+	char id[JOB_TEXT_SIZE];      // the same text for all ranks of a job: "4242", "4242_7" (array); "" unknown
+	char step[JOB_TEXT_SIZE];    // of Slurm: "0"; of an mpirun in its job: mpirun's own name of it; "" none
+	char name[JOB_TEXT_SIZE];    // that its owner gave; "" none
+	char user[JOB_TEXT_SIZE];    // who submitted it; "" ask the system who we are
+	char cluster[JOB_TEXT_SIZE]; // "" unknown
+	char node[JOB_TEXT_SIZE];    // the scheduler's name of this node; "" take the host's
+	char group
+		[JOB_TEXT_SIZE]; // where id is "": something else that ranks of one launch share and others don't; "" nothing
+	int64_t rank, local_rank;       // from 0; VALUE_MISSING unknown
+	int64_t world_size, local_size; // ranks of the job (of its step), of them on this node; VALUE_MISSING unknown
+	int64_t n_nodes;                // VALUE_MISSING unknown
+	int64_t restart; // how often the job or its workers were started again (elastic, requeue); 0: never, or unknown
+	char restart_text[48]; // the same for names of files: "2", or "1.0" where both kinds are counted; "" never
 };
 
 typedef const char *job_variable(const char *name, void *data); // NULL: not set
 // job_place_find(job_from_environment, NULL, …) is the usual call.
 const char *job_from_environment(const char *name, void *data);
 void job_place_find(job_variable *variable, void *data, struct job_place *ret_place);
+// Whether several recorders may measure it side by side: there is an id, or more than one rank.
+bool job_place_is_shared(const struct job_place *place);

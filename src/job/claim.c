@@ -1,0 +1,135 @@
+#include "job/claim.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Between its bind and its listen an owner refuses, and so does one that is just going. A moment later it is settled; who never
+ * listens is no recorder. */
+enum { TRIES = 10, REFUSALS_MAX = 20, BACKLOG = 4096 };
+static const struct timespec moment = {.tv_nsec = 100000};
+
+static uint64_t fnv1a(const char *text, uint64_t hash)
+{
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+	return hash;
+}
+
+static socklen_t make_address(const struct claim *claim, struct sockaddr_un *ret_address)
+{
+	size_t length = strlen(claim->name);
+	*ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(ret_address->sun_path + 1, claim->name, length);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+}
+
+// In it the connections of the others lie and need not be taken out: the kernel hangs them up when the socket goes.
+static int own(struct claim *claim, int fd)
+{
+	if (listen(fd, BACKLOG) < 0)
+		return -errno;
+	claim->fd = fd;
+	claim->held = true;
+	claim->owner_pid = VALUE_MISSING;
+	return 0;
+}
+
+static int follow(struct claim *claim, int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return -errno;
+	if (peer.uid != geteuid())
+		return -EPERM;
+	claim->fd = fd;
+	claim->held = false;
+	claim->owner_pid = peer.pid > 0 ? peer.pid : VALUE_MISSING; // 0: of a pid namespace that we don't see
+	return 0;
+}
+
+// -ECONNREFUSED: the name is taken and nobody listens; -EAGAIN: too many wait. Others: no sockets to be had here.
+static int try_once(struct claim *claim)
+{
+	struct sockaddr_un address;
+	socklen_t length = make_address(claim, &address);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	int r;
+	if (bind(fd, (struct sockaddr *)&address, length) == 0)
+		r = own(claim, fd);
+	else if (errno != EADDRINUSE)
+		r = -errno;
+	else if (connect(fd, (struct sockaddr *)&address, length) == 0)
+		r = follow(claim, fd);
+	else
+		r = -errno;
+	if (r < 0)
+		close(fd);
+	return r;
+}
+
+static void settle(struct claim *claim)
+{
+	int r = -ECONNREFUSED;
+	for (int i = 0; i < TRIES && r == -ECONNREFUSED; i++) {
+		if (i > 0)
+			nanosleep(&moment, NULL);
+		r = try_once(claim);
+	}
+	if (r == 0)
+		claim->refusals = 0;
+	else if ((r != -ECONNREFUSED && r != -EAGAIN) || claim->refusals >= REFUSALS_MAX)
+		claim_go_alone(claim);
+	else if (r == -ECONNREFUSED)
+		claim->refusals++;
+}
+
+void claim_open(struct claim *claim, const char *key)
+{
+	*claim = (struct claim){.fd = -1, .owner_pid = VALUE_MISSING};
+	snprintf(claim->name, sizeof(claim->name), "wattle-claim-%u-%016llx%016llx", (unsigned)geteuid(),
+		(unsigned long long)fnv1a(key, 14695981039346656037u),
+		(unsigned long long)fnv1a(key, 88172645463325252u));
+	settle(claim);
+}
+
+static bool is_hung_up(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, sizeof(byte), MSG_DONTWAIT);
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+bool claim_turn(struct claim *claim)
+{
+	if (claim->held || (claim->fd >= 0 && !is_hung_up(claim->fd)))
+		return false;
+	int fd = claim->fd;
+	claim_close(claim);
+	settle(claim);
+	return claim->held || claim->fd != -1 || fd != -1;
+}
+
+void claim_go_alone(struct claim *claim)
+{
+	claim_close(claim);
+	claim->held = true;
+}
+
+void claim_close(struct claim *claim)
+{
+	if (claim->fd >= 0)
+		close(claim->fd);
+	claim->fd = -1;
+	claim->held = false;
+	claim->owner_pid = VALUE_MISSING;
+}

@@ -1,0 +1,300 @@
+#include "job/place.h"
+
+#include "base/num.h"
+#include "base/util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAMES_MAX = 3 };
+
+typedef const char *const names[NAMES_MAX]; // the first one that is set counts
+
+/* Who starts ranks, the innermost first: what a launcher started others inherit, and would be taken for what they are.
+ *
+ * marker  must be set too: the rank alone does not tell who gave it
+ * apart   names one launch; two of them in one job of a scheduler are two steps */
+struct launcher {
+	const char *name;
+	const char *marker;
+	bool needs_size; // "RANK" alone may be anything
+	names rank, size, local_rank, local_size, n_nodes;
+	names apart;
+};
+
+// clang-format off
+static const struct launcher launchers[] = {
+	{.name = "torchrun", .marker = "TORCHELASTIC_RUN_ID", .needs_size = true,
+		.rank = {"RANK"}, .size = {"WORLD_SIZE"}, .local_rank = {"LOCAL_RANK"},
+		.local_size = {"LOCAL_WORLD_SIZE"}, .n_nodes = {"GROUP_WORLD_SIZE"}},
+	{.name = "environment", .needs_size = true,
+		.rank = {"RANK"}, .size = {"WORLD_SIZE"}, .local_rank = {"LOCAL_RANK"}, .local_size = {"LOCAL_WORLD_SIZE"}},
+	{.name = "horovod",
+		.rank = {"HOROVOD_RANK"}, .size = {"HOROVOD_SIZE"}, .local_rank = {"HOROVOD_LOCAL_RANK"},
+		.local_size = {"HOROVOD_LOCAL_SIZE"}, .n_nodes = {"HOROVOD_CROSS_SIZE"}},
+	{.name = "jsrun",
+		.rank = {"JSM_NAMESPACE_RANK"}, .size = {"JSM_NAMESPACE_SIZE"}, .local_rank = {"JSM_NAMESPACE_LOCAL_RANK"},
+		.local_size = {"JSM_NAMESPACE_LOCAL_SIZE"}, .apart = {"PMIX_NAMESPACE"}},
+	{.name = "openmpi",
+		.rank = {"OMPI_COMM_WORLD_RANK"}, .size = {"OMPI_COMM_WORLD_SIZE"}, .local_rank = {"OMPI_COMM_WORLD_LOCAL_RANK"},
+		.local_size = {"OMPI_COMM_WORLD_LOCAL_SIZE"}, .n_nodes = {"OMPI_MCA_orte_num_nodes"},
+		.apart = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
+	{.name = "mvapich2",
+		.rank = {"MV2_COMM_WORLD_RANK"}, .size = {"MV2_COMM_WORLD_SIZE"}, .local_rank = {"MV2_COMM_WORLD_LOCAL_RANK"},
+		.local_size = {"MV2_COMM_WORLD_LOCAL_SIZE"}},
+	{.name = "flux",
+		.rank = {"FLUX_TASK_RANK"}, .size = {"FLUX_JOB_SIZE"}, .local_rank = {"FLUX_TASK_LOCAL_ID"},
+		.n_nodes = {"FLUX_JOB_NNODES"}, .apart = {"FLUX_JOB_ID"}},
+	{.name = "pals",
+		.rank = {"PALS_RANKID"}, .size = {"PALS_SIZE", "PMI_SIZE"}, .local_rank = {"PALS_LOCAL_RANKID", "PMI_LOCAL_RANK"},
+		.local_size = {"PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE"}, .apart = {"PALS_APID"}},
+	{.name = "mpich", .needs_size = true, // Hydra: also Intel MPI
+		.rank = {"PMI_RANK"}, .size = {"PMI_SIZE"}, .local_rank = {"MPI_LOCALRANKID", "PMI_LOCAL_RANK"},
+		.local_size = {"MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"}},
+	{.name = "pmix", .marker = "PMIX_NAMESPACE",
+		.rank = {"PMIX_RANK"}, .apart = {"PMIX_NAMESPACE"}},
+	{.name = "slurm", .marker = "SLURM_STEP_ID", // a batch script has SLURM_PROCID=0 too, and is no rank
+		.rank = {"SLURM_PROCID"}, .size = {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"},
+		.local_rank = {"SLURM_LOCALID"}, .n_nodes = {"SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"}},
+	{.name = "environment", .rank = {"RANK"}, .local_rank = {"LOCAL_RANK"}}, // where nobody says more than that
+};
+
+/* Who owns the job, the first that is there. An array's task is a job of its own: `array` (or the id) and the index make its id. */
+struct scheduler {
+	names id, array, index;
+	const char *no_index;                  // what the index is where there is no array
+	const char *before_index, *after_index; // in the id that is made
+	names step, name, user, cluster, node, n_nodes;
+};
+
+static const struct scheduler schedulers[] = {
+	{.id = {"SLURM_HET_JOB_ID", "SLURM_JOB_ID", "SLURM_JOBID"}, .array = {"SLURM_ARRAY_JOB_ID"}, .index = {"SLURM_ARRAY_TASK_ID"},
+		.before_index = "_", .after_index = "", .step = {"SLURM_STEP_ID", "SLURM_STEPID"}, .name = {"SLURM_JOB_NAME"}, .user = {"SLURM_JOB_USER"},
+		.cluster = {"SLURM_CLUSTER_NAME"}, .node = {"SLURMD_NODENAME"}, .n_nodes = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}},
+	{.id = {"PBS_JOBID"}, .name = {"PBS_JOBNAME"}, .user = {"PBS_O_LOGNAME"}}, // an array's index is in the id: 12[3].server
+	{.id = {"LSB_JOBID"}, .index = {"LSB_JOBINDEX"}, .no_index = "0", .before_index = "[", .after_index = "]",
+		.name = {"LSB_JOBNAME"}},
+	{.id = {"FLUX_JOB_ID"}, .n_nodes = {"FLUX_JOB_NNODES"}},
+	{.id = {"COBALT_JOBID"}},
+	{.id = {"OAR_JOB_ID"}, .name = {"OAR_JOB_NAME"}, .user = {"OAR_USER"}},
+	{.id = {"JOB_ID"}, .index = {"SGE_TASK_ID"}, .no_index = "undefined", .before_index = ".", .after_index = "",
+		.name = {"JOB_NAME"}, .cluster = {"SGE_CLUSTER_NAME"}},
+};
+// clang-format on
+
+// Slurm numbers what is no step (batch, extern, interactive, pending) down from here.
+static const int64_t SLURM_STEPS_END = 0xfffffff0;
+
+struct finder {
+	job_variable *variable;
+	void *data;
+	struct job_place *place;
+};
+
+static const char *get(const struct finder *f, const char *name)
+{
+	const char *value = f->variable(name, f->data);
+	return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static const char *first_of(const struct finder *f, names of)
+{
+	for (size_t i = 0; i < NAMES_MAX && of[i] != NULL; i++) {
+		const char *value = get(f, of[i]);
+		if (value != NULL)
+			return value;
+	}
+	return NULL;
+}
+
+static const int64_t NUMBERS_END = INT64_C(1) << 40; // what is larger counts nothing that there is
+
+// The first that is a number from `least` on.
+static int64_t number_of(const struct finder *f, names of, int64_t least)
+{
+	int64_t value;
+	for (size_t i = 0; i < NAMES_MAX && of[i] != NULL; i++) {
+		const char *text = get(f, of[i]);
+		if (text != NULL && num_parse_i64(text, &value) == 0 && value >= least && value < NUMBERS_END)
+			return value;
+	}
+	return VALUE_MISSING;
+}
+
+static void copy(char out[JOB_TEXT_SIZE], const char *value)
+{
+	if (value != NULL)
+		text_copy(out, JOB_TEXT_SIZE, value);
+}
+
+/* ---- the rank ---- */
+
+static bool slurm_runs_a_step(const struct finder *f)
+{
+	int64_t step = number_of(f, (names){"SLURM_STEP_ID", "SLURM_STEPID"}, 0);
+	return value_ok(step) && step < SLURM_STEPS_END;
+}
+
+// srun speaks PMI and PMIx itself: the same ranks by another name, and Slurm says more of them.
+static bool is_srun(const struct finder *f, int64_t rank, int64_t size)
+{
+	const char *space = get(f, "PMIX_NAMESPACE");
+	bool is_pmix = space != NULL && strncmp(space, "slurm.", 6) == 0;
+	int64_t tasks = number_of(f, (names){"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, 1);
+	return slurm_runs_a_step(f) && rank == number_of(f, (names){"SLURM_PROCID"}, 0) && (is_pmix || size == tasks);
+}
+
+static bool is_launched_by(const struct finder *f, const struct launcher *launcher)
+{
+	int64_t rank = number_of(f, launcher->rank, 0), size = number_of(f, launcher->size, 1);
+	if (!value_ok(rank) || (launcher->needs_size && !value_ok(size)))
+		return false;
+	if (launcher->marker != NULL && get(f, launcher->marker) == NULL)
+		return false;
+	if (strcmp(launcher->name, "slurm") == 0)
+		return slurm_runs_a_step(f);
+	bool is_pm = strcmp(launcher->name, "mpich") == 0 || strcmp(launcher->name, "pmix") == 0;
+	return !is_pm || !is_srun(f, rank, size);
+}
+
+static const struct launcher *find_launcher(const struct finder *f)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(launchers); i++)
+		if (is_launched_by(f, &launchers[i]))
+			return &launchers[i];
+	return NULL;
+}
+
+// SLURM_GTIDS: the ranks on this node, "4,5,6,7".
+static int64_t count_slurm_tasks(const struct finder *f)
+{
+	const char *at = get(f, "SLURM_GTIDS");
+	int64_t n = at != NULL ? 1 : VALUE_MISSING;
+	for (; at != NULL && *at != '\0'; at++)
+		n += *at == ',';
+	return n;
+}
+
+static void take_rank(const struct finder *f, const struct launcher *launcher)
+{
+	struct job_place *place = f->place;
+	text_copy(place->launcher, sizeof(place->launcher), launcher->name);
+	place->rank = number_of(f, launcher->rank, 0);
+	place->local_rank = number_of(f, launcher->local_rank, 0);
+	place->world_size = number_of(f, launcher->size, 1);
+	place->local_size = number_of(f, launcher->local_size, 1);
+	place->n_nodes = number_of(f, launcher->n_nodes, 1);
+	if (strcmp(launcher->name, "slurm") == 0)
+		place->local_size = count_slurm_tasks(f);
+	if (place->world_size <= place->rank) // one of the two is not this launcher's
+		place->world_size = VALUE_MISSING;
+	if (place->local_size <= place->local_rank)
+		place->local_size = VALUE_MISSING;
+}
+
+/* ---- the job ---- */
+
+static void take_id(const struct finder *f, const struct scheduler *scheduler)
+{
+	const char *id = first_of(f, scheduler->id), *array = first_of(f, scheduler->array);
+	const char *index = first_of(f, scheduler->index);
+	if (index != NULL && scheduler->no_index != NULL && strcmp(index, scheduler->no_index) == 0)
+		index = NULL;
+	if (index == NULL)
+		copy(f->place->id, id);
+	else
+		snprintf(f->place->id, JOB_TEXT_SIZE, "%s%s%s%s", array != NULL ? array : id, scheduler->before_index,
+			index, scheduler->after_index);
+}
+
+static void take_job(const struct finder *f, const struct scheduler *scheduler)
+{
+	struct job_place *place = f->place;
+	take_id(f, scheduler);
+	copy(place->name, first_of(f, scheduler->name));
+	copy(place->user, first_of(f, scheduler->user));
+	copy(place->cluster, first_of(f, scheduler->cluster));
+	copy(place->node, first_of(f, scheduler->node));
+	if (scheduler->step[0] != NULL && slurm_runs_a_step(f))
+		copy(place->step, first_of(f, scheduler->step));
+	if (!value_ok(place->n_nodes))
+		place->n_nodes = number_of(f, scheduler->n_nodes, 1);
+}
+
+static bool find_scheduler(const struct finder *f)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(schedulers); i++)
+		if (first_of(f, schedulers[i].id) != NULL) {
+			take_job(f, &schedulers[i]);
+			return true;
+		}
+	return false;
+}
+
+/* The daemons that mpirun has Slurm start on other nodes are a step, what it starts on its own node is none: for all of them
+ * alike, mpirun itself is the step. */
+static void take_launch(const struct finder *f, const struct launcher *launcher, bool has_scheduler)
+{
+	struct job_place *place = f->place;
+	const char *apart = first_of(f, launcher->apart);
+	const char *run_id = get(f, "TORCHELASTIC_RUN_ID");
+	if (apart != NULL && strcmp(apart, place->id) != 0)
+		copy(has_scheduler ? place->step : place->id, apart);
+	bool is_torchrun = strcmp(launcher->name, "torchrun") == 0;
+	if (!has_scheduler && is_torchrun && run_id != NULL && strcmp(run_id, "none") != 0) // its default, of all jobs
+		copy(place->id, run_id);
+	const char *address = get(f, "MASTER_ADDR"), *port = get(f, "MASTER_PORT");
+	if (address != NULL && port != NULL)
+		snprintf(place->group, sizeof(place->group), "%.100s:%.20s", address, port);
+}
+
+/* ---- restarts ---- */
+
+static void take_restarts(const struct finder *f)
+{
+	struct job_place *place = f->place;
+	int64_t requeued = number_of(f, (names){"SLURM_RESTART_COUNT"}, 1);
+	bool is_elastic = strcmp(place->launcher, "torchrun") == 0;
+	int64_t again = is_elastic ? number_of(f, (names){"TORCHELASTIC_RESTART_COUNT"}, 0) : VALUE_MISSING;
+	int64_t both = (value_ok(requeued) ? requeued : 0) + (value_ok(again) ? again : 0);
+	if (both <= 0)
+		return;
+	place->restart = both;
+	// A requeued job's workers count from 0 again: the two kinds stay apart in names.
+	if (value_ok(requeued) && value_ok(again))
+		snprintf(place->restart_text, sizeof(place->restart_text), "%lld.%lld", (long long)requeued,
+			(long long)again);
+	else
+		snprintf(place->restart_text, sizeof(place->restart_text), "%lld", (long long)both);
+}
+
+void job_place_find(job_variable *variable, void *data, struct job_place *ret_place)
+{
+	*ret_place = (struct job_place){
+		.rank = VALUE_MISSING,
+		.local_rank = VALUE_MISSING,
+		.world_size = VALUE_MISSING,
+		.local_size = VALUE_MISSING,
+		.n_nodes = VALUE_MISSING,
+	};
+	const struct finder f = {variable, data, ret_place};
+	const struct launcher *launcher = find_launcher(&f);
+	if (launcher != NULL)
+		take_rank(&f, launcher);
+	bool has_scheduler = find_scheduler(&f);
+	if (launcher != NULL)
+		take_launch(&f, launcher, has_scheduler);
+	ret_place->in_job = ret_place->id[0] != '\0' || value_ok(ret_place->rank);
+	if (ret_place->in_job)
+		take_restarts(&f);
+}
+
+const char *job_from_environment(const char *name, void *data)
+{
+	return getenv(name);
+}
+
+bool job_place_is_shared(const struct job_place *place)
+{
+	return place->id[0] != '\0' || (value_ok(place->world_size) && place->world_size > 1);
+}
