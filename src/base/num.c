@@ -174,7 +174,8 @@ int num_parse_duration(const char *text, int64_t *ret_ns)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
+	} units[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9},
+		{"w", 7 * 86400e9}, {"y", 365 * 86400e9}};
 	const char *end;
 	double value = num_read_double(text, &end);
 	if (end == text || text[0] == '-')

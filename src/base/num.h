@@ -12,7 +12,7 @@ int num_parse_double(const char *text, double *ret_value); // finite decimals on
 // A decimal unsigned number at the start of text[0..size), blanks and one newline after it allowed: sysfs files.
 int num_parse_sysfs_u64(const char *text, size_t size, uint64_t *ret_value);
 int num_parse_sysfs_i64(const char *text, size_t size, int64_t *ret_value);
-// "100ms", "1.5s", "2m", "1h", "250us"; a unit is required. Result in nanoseconds.
+// "100ms", "1.5s", "2m", "1h", "250us", "90d", "2w", "1y" (365 days); a unit is required. Result in nanoseconds.
 int num_parse_duration(const char *text, int64_t *ret_ns);
 
 // Correctly rounded read of a decimal that starts at text; *ret_end is the first byte after it (== text: no number).

@@ -25,6 +25,7 @@ struct command {
 #include "cli/commands.def"
 #undef COMMAND
 extern const struct command command_cap_list, command_cap_get, command_cap_set, command_cap_reset, command_cap_tune;
+extern const struct command command_store_init, command_store_status;
 
 // "wattle: TEXT" on stderr; returns status.
 int cli_fail(int status, const struct wattle_error *error);

@@ -82,7 +82,7 @@ static const struct schema_column own_columns[] = {
 
 	{"wattle_big", "name", "text NOT NULL PRIMARY KEY", "", "a table with a partition a day"},
 	{"wattle_big", "has_level", "boolean NOT NULL", "", "its days are divided by level"},
-	{"wattle_big", "indexes", "text NOT NULL", "", "columns of the index of a partition; not of level 2"},
+	{"wattle_big", "indexes", "text NOT NULL", "", "columns of the btree of a partition; level 2 has none"},
 };
 
 /* The tables in the order in which they are made. key: what with run_id is the primary key; NULL: none, or another. */
@@ -301,14 +301,36 @@ static void create_table(struct buf *out, const struct table *table)
 		buf_printf(out, ", PRIMARY KEY (run_id%s)", table->key);
 	const struct pg_big_table *big = pg_big_table(table->name);
 	buf_printf(out, ")%s%s;\n", big != NULL ? " PARTITION BY RANGE (\"time\")" : "", table->options);
-	// A store that an older wattle has made lacks the columns that came since.
-	for (size_t i = 0; i < n; i++) {
-		buf_printf(out, "ALTER TABLE %s ADD COLUMN IF NOT EXISTS \"%s\" %s;\n", table->name, columns[i].name,
-			columns[i].type);
+}
+
+// (table, column, type) … of all that the server does not have, as the FROM and WHERE of a query.
+static void from_missing_columns(struct buf *out)
+{
+	const char *comma = " FROM (VALUES ";
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		struct pg_column columns[PG_COLUMNS_MAX];
+		size_t n = pg_columns(tables[i].name, columns);
+		for (size_t at = 0; at < n; at++, comma = ", ")
+			buf_printf(out, "%s('%s', '%s', '%s')", comma, tables[i].name, columns[at].name, columns[at].type);
 	}
-	if (big != NULL)
-		buf_printf(out, "CREATE INDEX IF NOT EXISTS %s_time ON %s USING brin (\"time\");\n", table->name,
-			table->name);
+	buf_str(out,
+		") AS v (owner, name, type) WHERE NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = "
+		"to_regclass(v.owner) AND a.attname = v.name AND NOT a.attisdropped)");
+}
+
+void pg_missing_columns_sql(struct buf *out)
+{
+	buf_str(out, "SELECT count(*)");
+	from_missing_columns(out);
+}
+
+/* A store that an older wattle has made lacks the columns that came since. Those that are there are not touched: the change would
+ * lock all partitions of the table. */
+static void add_missing_columns(struct buf *out)
+{
+	buf_str(out, "DO $$ DECLARE c record; BEGIN FOR c IN SELECT v.*");
+	from_missing_columns(out);
+	buf_str(out, " LOOP\nEXECUTE format('ALTER TABLE %I ADD COLUMN %I %s', c.owner, c.name, c.type); END LOOP; END $$;\n");
 }
 
 static void explain_column(struct buf *out, const char *table, const struct pg_column *column)
@@ -368,6 +390,7 @@ void pg_tables_sql(struct buf *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		create_table(out, &tables[i]);
+	add_missing_columns(out);
 	buf_str(out, lookups_sql);
 	list_big(out);
 	explain(out);

@@ -18,7 +18,7 @@ struct pg_big_table {
 	const char *name;
 	const char *t_ns;    // the column that `time` is the wall clock of
 	bool has_level;      // the day is divided by column `level` once more
-	const char *indexes; // of each leaf, besides BRIN on time: "%s" is the leaf; NULL: none
+	const char *indexes; // columns of the btree of each leaf, but those of level 2 (docs/scale.md)
 };
 const struct pg_big_table *pg_big_tables(size_t *ret_count);
 const struct pg_big_table *pg_big_table(const char *name); // NULL: it is none
@@ -40,4 +40,6 @@ const char *pg_table_name(size_t i);
 /* Makes what is missing, in the current schema, and leaves alone what is there: tables, columns, functions, the rows of `metric`, the
  * version. To be run in one transaction. Idempotent. */
 void pg_tables_sql(struct buf *out);
+// SELECT count(*) of the columns that the server does not have.
+void pg_missing_columns_sql(struct buf *out);
 extern const char pg_functions_sql[]; // functions.sql

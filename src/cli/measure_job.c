@@ -1,0 +1,110 @@
+#include "cli/measure_job.h"
+
+#include "analysis/facts.h"
+#include "base/file.h"
+#include "base/util.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void measure_job_place(struct measure_job *job, const char *id)
+{
+	*job = (struct measure_job){0};
+	job_place_find(job_from_environment, NULL, &job->place);
+	if (id == NULL)
+		return;
+	text_copy(job->place.id, sizeof(job->place.id), id);
+	job->place.in_job = true;
+}
+
+/* ---- who and where ---- */
+
+static void find_user(struct measure_job *job)
+{
+	char text[4096];
+	struct passwd entry, *found = NULL;
+	if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) == 0 && found != NULL)
+		text_copy(job->user, sizeof(job->user), found->pw_name);
+	else
+		snprintf(job->user, sizeof(job->user), "%u", (unsigned)geteuid());
+}
+
+/* The start of the kernel whose counters these are, not its name: two hosts may be called alike, and one that was started again has
+ * counters that begin anew. A tree that stands for /sys is a machine of its own. */
+static void find_machine(struct measure_job *job, const struct wattle_env *env, const char *host)
+{
+	char boot_id[64], *machine = job->machine;
+	if (file_read_line_in(env->procfs_fd, "sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) < 0)
+		text_copy(boot_id, sizeof(boot_id), host);
+	struct stat sysfs;
+	bool is_real = strcmp(env->sysfs, "/sys") == 0;
+	if (!is_real && env->sysfs_fd >= 0 && fstat(env->sysfs_fd, &sysfs) == 0)
+		snprintf(machine, sizeof(job->machine), "%s:%llx:%llx", boot_id, (unsigned long long)sysfs.st_dev,
+			(unsigned long long)sysfs.st_ino);
+	else
+		text_copy(machine, sizeof(job->machine), boot_id);
+}
+
+/* Two steps of a job, and two launches without an id from two terminals, read for themselves: each has a report of its own.
+ * What a launcher started shares nothing with a recorder around the launcher. */
+static void find_group(struct measure_job *job, bool alone)
+{
+	const struct job_place *place = &job->place;
+	if (alone || !job_place_is_shared(place))
+		return;
+	char session[JOB_NUMBER_SIZE] = "";
+	bool has_name = place->id[0] != '\0' || place->group[0] != '\0';
+	if (!has_name)
+		snprintf(session, sizeof(session), "%d", getsid(0));
+	snprintf(job->group, sizeof(job->group), "%s|%s|%s|%s|%s|%s", place->launcher, place->id, place->step,
+		place->group, session, job->machine);
+}
+
+/* ---- facts ---- */
+
+static void add_text(struct measure_job *job, const char *key, const char *value)
+{
+	if (value[0] != '\0')
+		job->facts[job->n_facts++] = (struct store_fact){key, value};
+}
+
+static void add_number(struct measure_job *job, const char *key, int64_t value)
+{
+	if (!value_ok(value))
+		return;
+	char *text = job->numbers[job->n_facts];
+	snprintf(text, JOB_NUMBER_SIZE, "%lld", (long long)value);
+	add_text(job, key, text);
+}
+
+static void add_place(struct measure_job *job)
+{
+	const struct job_place *place = &job->place;
+	add_text(job, FACT_JOB_ID, place->id);
+	add_text(job, FACT_JOB_STEP, place->step);
+	add_text(job, FACT_JOB_NAME, place->name);
+	add_text(job, FACT_JOB_USER, place->user);
+	add_text(job, FACT_JOB_CLUSTER, place->cluster);
+	add_text(job, FACT_JOB_LAUNCHER, place->launcher);
+	add_text(job, FACT_NODE, job->node);
+	add_number(job, FACT_RANK, place->rank);
+	add_number(job, FACT_LOCAL_RANK, place->local_rank);
+	add_number(job, FACT_WORLD_SIZE, place->world_size);
+	add_number(job, FACT_LOCAL_SIZE, place->local_size);
+	add_number(job, FACT_N_NODES, place->n_nodes);
+	add_number(job, FACT_RESTART, place->restart);
+}
+
+void measure_job_facts(struct measure_job *job, const struct wattle_env *env, const char *host, bool alone)
+{
+	find_user(job);
+	find_machine(job, env, host);
+	text_copy(job->node, sizeof(job->node), job->place.node[0] != '\0' ? job->place.node : host);
+	find_group(job, alone);
+	add_text(job, FACT_USER, job->user);
+	add_text(job, FACT_MACHINE, job->machine);
+	if (job->place.in_job)
+		add_place(job);
+}

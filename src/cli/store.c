@@ -1,0 +1,129 @@
+/* wattle store: a store in PostgreSQL made, opened to others, looked at; store_status.c has the look. */
+#include "cli/command.h"
+
+#include "base/util.h"
+#include "store/postgres/pq.h"
+#include "store/postgres/schema.h"
+#include "store/postgres/tables.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_CEILING = 1 << 22 };
+
+/* ---- wattle store init ---- */
+
+struct init_values {
+	struct option_list writers, readers;
+	bool print;
+};
+
+static const struct option init_options[] = {
+	{"writer", 0, "ROLE", "may add runs, and reads nothing; made when missing (repeatable)", OPTION_LIST,
+		.offset = offsetof(struct init_values, writers)},
+	{"reader", 0, "ROLE", "may read all runs; made when missing (repeatable)", OPTION_LIST,
+		.offset = offsetof(struct init_values, readers)},
+	{"print", 0, NULL, "only shows the SQL that makes the tables and functions", OPTION_FLAG,
+		.offset = offsetof(struct init_values, print)},
+};
+
+static int print_sql(void)
+{
+	struct buf out;
+	buf_init(&out, TEXT_CEILING);
+	pg_tables_sql(&out);
+	int status = cli_write(&out, "-");
+	buf_finish(&out);
+	return status;
+}
+
+static int grant(struct pg *pg, enum pg_right right, const struct option_list *roles, struct wattle_error *reterr)
+{
+	static const char *const may[] = {[PG_WRITER] = "may add runs and read nothing", [PG_READER] = "may read all runs"};
+	for (size_t i = 0; i < roles->n; i++) {
+		bool made = false;
+		int r = pg_store_grant(pg, right, roles->items[i], &made, reterr);
+		if (r < 0)
+			return r;
+		printf("role %s %s%s\n", roles->items[i], may[right],
+			made ? "; made without login: `GRANT` it to those who log in" : "");
+	}
+	return 0;
+}
+
+static int init(const char *url, const struct init_values *values, struct wattle_error *reterr)
+{
+	struct pg *pg = NULL;
+	struct pg_store store;
+	bool changed = false;
+	int r = pg_open(url, &pg, reterr);
+	if (r == 0)
+		r = pg_store_ensure(pg, &changed, reterr);
+	if (r == 0)
+		r = pg_store_look(pg, &store, reterr);
+	if (r == 0)
+		printf("%s, schema %s: store of version %lld, %s\n", pg_where(pg), store.schema, (long long)store.version,
+			changed ? "made" : "as it should be");
+	if (r == 0)
+		r = grant(pg, PG_WRITER, &values->writers, reterr);
+	if (r == 0)
+		r = grant(pg, PG_READER, &values->readers, reterr);
+	pg_close(pg);
+	return r;
+}
+
+static int run_init(const struct command *command, int argc, char **argv)
+{
+	struct init_values values = {0};
+	struct option_list words;
+	struct wattle_error error = {0};
+	int status;
+	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+		return status;
+	if (values.print && words.n == 0)
+		return print_sql();
+	if (words.n != 1)
+		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "the URL of a database is missing" : "more than one URL given");
+	if (pg_check_url(words.items[0], &error) < 0)
+		return cli_fail(EXIT_USAGE, &error);
+	return values.print ? print_sql() : init(words.items[0], &values, &error) < 0 ? cli_fail(EXIT_FAILED, &error) : EXIT_DONE;
+}
+
+const struct command command_store_init = {
+	.name = "store init",
+	.usage = "URL [--writer ROLE]… [--reader ROLE]…",
+	.summary = "makes a store in a database, or brings it up to date, and opens it to others",
+	.details =
+		"URL is libpq's: postgresql://user@host/database. Passwords come from ~/.pgpass, a service file or PGPASSWORD.\n"
+		"The tables stand in the connection's current schema. Twice is once; rows that are there stay.",
+	.options = init_options,
+	.n_options = ARRAY_SIZE(init_options),
+	.run = run_init,
+};
+
+/* ---- wattle store ---- */
+
+static const struct command *const verbs[] = {&command_store_init, &command_store_status};
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	void *config;
+	int first, status;
+	for (size_t i = 0; argc > 0 && i < ARRAY_SIZE(verbs); i++)
+		if (strcmp(argv[0], verbs[i]->name + strlen("store ")) == 0)
+			return verbs[i]->run(verbs[i], argc - 1, argv + 1);
+	if (!cli_parse(command, argc, argv, NULL, &first, &config, EXIT_USAGE, &status)) // --help
+		return status;
+	if (argc == 0)
+		return cli_usage(command, EXIT_USAGE, "a word is missing");
+	return cli_usage(command, EXIT_USAGE, "'%s' is none of its words", argv[0]);
+}
+
+const struct command command_store = {
+	.name = "store",
+	.usage = "init|status URL …",
+	.summary = "a store of runs in PostgreSQL: made, opened to others, looked at",
+	.parts = verbs,
+	.n_parts = ARRAY_SIZE(verbs),
+	.run = run,
+};
