@@ -112,8 +112,8 @@ static pid_t start(const struct bench_runner *runner, char *const *command, cons
 	struct arguments text;
 	fill_arguments(runner, keep, &text);
 	char *const own[] = {(char[]){"wattle"}, (char[]){"run"}, (char[]){"--quiet"}, (char[]){"--disable-logs"},
-		(char[]){"--interval"}, text.interval, (char[]){"--output"}, text.run, (char[]){"--json"}, text.report,
-		(char[]){"--"}};
+		(char[]){"--alone"}, (char[]){"--interval"}, text.interval, (char[]){"--output"}, text.run,
+		(char[]){"--json"}, text.report, (char[]){"--"}};
 	size_t n = 0;
 	while (command[n] != NULL)
 		n++;

@@ -39,7 +39,10 @@ int tune_recorder_open(struct tune_recorder *recorder, const struct cap_tune_opt
 	*recorder = (struct tune_recorder){.options = options, .signals = signals};
 	if (options->output == NULL)
 		return make_folder(recorder, reterr);
-	int r = output_path(options->output, getpid(), recorder->path, sizeof(recorder->path), reterr);
+	struct job_place place;
+	job_place_find(job_from_environment, NULL, &place);
+	const struct output_naming naming = {.pattern = options->output, .pid = getpid(), .place = &place};
+	int r = output_path(&naming, recorder->path, sizeof(recorder->path), reterr);
 	if (r < 0)
 		return r;
 	if (access(recorder->path, F_OK) == 0)
@@ -100,8 +103,8 @@ static void fill(const struct tune_recorder *recorder, struct arguments *argumen
 	snprintf(arguments->flush, sizeof(arguments->flush), "%lldus", (long long)(flush_ns(options) / 1000));
 	snprintf(arguments->pid, sizeof(arguments->pid), "%lld", (long long)options->pid);
 	escape_pattern(recorder->path, arguments->path, sizeof(arguments->path));
-	const char *const words[] = {"wattle", attaches ? "attach" : "run", "--quiet", "--disable-logs", "--interval",
-		arguments->interval, "--flush", arguments->flush, "--output", arguments->path};
+	const char *const words[] = {"wattle", attaches ? "attach" : "run", "--quiet", "--disable-logs", "--alone",
+		"--interval", arguments->interval, "--flush", arguments->flush, "--output", arguments->path};
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		add(arguments, words[i]);
 	if (recorder->n_started > 0)

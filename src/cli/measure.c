@@ -121,6 +121,14 @@ static int open_sink(struct measure *measure, const struct store_ops *ops, const
 	return ops->open(state, &options, header, reterr);
 }
 
+static int refuse_collision(const struct measure *measure, struct wattle_error *reterr)
+{
+	return error_set(reterr, -EEXIST,
+		"%s exists, and this is one of %lld ranks: a file of its own has %%r (the rank) in --output, as in "
+		"-o run-%%r.sqlite",
+		measure->path, (long long)measure->job.place.world_size);
+}
+
 static int open_stores(struct measure *measure, pid_t pid, const char *const *command, bool attached,
 	struct wattle_error *reterr)
 {
@@ -129,6 +137,7 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 	char run_id[UUID_SIZE], boot_id[64] = "", host[256] = "";
 	make_uuid(run_id);
 	gethostname(host, sizeof(host) - 1);
+	measure_job_facts(&measure->job, env, host, options->alone);
 	if (file_read_line_in(env->procfs_fd, "sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) < 0)
 		boot_id[0] = '\0';
 	struct machine machine;
@@ -165,8 +174,12 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 		.meta = options->meta.items,
 		.label = options->label,
 		.step = options->step,
+		.facts = measure->job.facts,
+		.n_facts = measure->job.n_facts,
 	};
 	int r = open_sink(measure, &store_run_file, measure->path, &header, reterr);
+	if (r == -EEXIST && output_may_collide(options->output, &measure->job.place))
+		r = refuse_collision(measure, reterr);
 	if (r == 0 && options->tracking_file != NULL)
 		r = open_sink(measure, &store_tracking_file, options->tracking_file, &header, reterr);
 	return r;
@@ -179,9 +192,16 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	*measure = (struct measure){.options = *options};
+	measure_job_place(&measure->job, options->job);
+	const struct output_naming naming = {
+		.pattern = options->output,
+		.pid = pid,
+		.place = &measure->job.place,
+		.append = options->append,
+	};
 	int r = cli_check_writable("--json", options->json, reterr);
 	if (r == 0)
-		r = output_path(options->output, pid, measure->path, sizeof(measure->path), reterr);
+		r = output_path(&naming, measure->path, sizeof(measure->path), reterr);
 	if (r == 0)
 		r = env_open(&measure->env, reterr);
 	measure->env_is_open = r == 0;

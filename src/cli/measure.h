@@ -3,20 +3,21 @@
 
 #include "base/env.h"
 #include "cli/command.h"
+#include "cli/measure_job.h"
 #include "sampler/recorder.h"
 
 struct measure_options {
 	const char *output, *json, *tracking_file;
 	const char *ram_unit, *gpu_ram_unit, *time_unit;
-	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter, *cgroup;
+	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter, *cgroup, *job;
 	struct option_list meta, also;
 	int64_t interval_ns, flush_ns, expected_cores, steps;
 	double budget_percent, carbon_intensity, pue;
-	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all, span_cpu, nvtx, itt;
+	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all, span_cpu, nvtx, itt, alone;
 	struct control *control; // borrowed: the tracker that spawned us; NULL: a person did
 };
 
-enum { RUN_OPTIONS = 33, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has more, the last
+enum { RUN_OPTIONS = 35, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has more, the last
 extern const struct option measure_option_table[ATTACH_OPTIONS];
 struct measure_options measure_defaults(void);
 
@@ -28,6 +29,7 @@ int measure_check(const struct measure_options *options, struct wattle_error *re
 struct measure {
 	struct measure_options options;
 	struct wattle_env env;
+	struct measure_job job;
 	struct sensor_set sensors;
 	char path[4096]; // of the run file
 	struct outbox_sink sinks[2];
@@ -45,8 +47,16 @@ void measure_recorder_options(struct measure *measure, struct recorder_options *
 int measure_conclude(struct measure *measure, const struct recorder_result *result);
 void measure_close(struct measure *measure, bool discard);
 
-/* output.c: "%j %r %h %p" in a file name. */
-int output_path(const char *pattern, pid_t pid, char *ret_path, size_t size, struct wattle_error *reterr);
+/* output.c: the name of the run file. */
+struct output_naming {
+	const char *pattern; // of --output, with %j %r %h %p in it; NULL: the default
+	pid_t pid;           // of the command
+	const struct job_place *place;
+	bool append; // --append: what was started again goes into its predecessor's file
+};
+int output_path(const struct output_naming *how, char *ret_path, size_t size, struct wattle_error *reterr);
+// Whether ranks of one job make the same name of it.
+bool output_may_collide(const char *pattern, const struct job_place *place);
 /* progress.c */
 struct measure_progress;
 struct measure_progress *progress_new(const struct measure_options *options);

@@ -42,6 +42,8 @@ const struct option measure_option_table[ATTACH_OPTIONS] = {
 	{"wait-all", 0, NULL, "wait until the last descendant has ended", OPTION_FLAG, AT(wait_all)},
 	{"config", 0, "FILE.json", "any of these by name; the command line wins", OPTION_TEXT, AT(config)},
 	{"store", 0, "URL", "keep the run in PostgreSQL (in a later version)", OPTION_REFUSED, .choices = "storing in PostgreSQL is not in this version; leave it out and the run goes to a file (-o)"},
+	{"job", 0, "ID", "job that this is a part of (default: what the scheduler says)", OPTION_TEXT, AT(job)},
+	{"alone", 0, NULL, "read all sensors, even those that another rank of the job reads", OPTION_FLAG, AT(alone)},
 	{"nvtx", 0, NULL, "capture the NVTX ranges of an unmodified program as spans (run only)", OPTION_FLAG, AT(nvtx)},
 	{"itt", 0, NULL, "capture the ITT tasks of an unmodified program as spans (run only)", OPTION_FLAG, AT(itt)},
 	// of attach alone

@@ -4,69 +4,75 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-// The first of the variables that is set, by the schedulers and launchers that set them.
-static const char *first_set(const char *const *names)
-{
-	for (; *names != NULL; names++) {
-		const char *value = getenv(*names);
-		if (value != NULL && value[0] != '\0')
-			return value;
-	}
-	return NULL;
-}
+struct naming {
+	struct buf path;
+	pid_t pid;
+	const struct job_place *place;
+};
 
-static int default_path(pid_t pid, char *ret_path, size_t size)
-{
-	time_t now = time(NULL);
-	struct tm local;
-	localtime_r(&now, &local);
-	char stamp[32];
-	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
-	snprintf(ret_path, size, "wattle-%s-%d.sqlite", stamp, pid);
-	return 0;
-}
-
-// A job id or rank becomes part of a file name: no folder may come of it.
+// A job id or a host becomes part of a file name: no folder may come of it.
 static void add_part(struct buf *path, const char *text)
 {
 	for (; *text != '\0'; text++)
 		buf_char(path, *text == '/' ? '_' : *text);
 }
 
-static int add_field(struct buf *path, char field, pid_t pid, struct wattle_error *reterr)
+static void add_host(struct buf *path)
 {
-	static const char *const job_ids[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", NULL};
-	static const char *const ranks[] = {"SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK",
-		NULL};
 	char host[256] = "";
-	const char *value;
+	gethostname(host, sizeof(host) - 1);
+	add_part(path, host);
+}
+
+/* Pids are equal on different nodes of a cluster, and ranks start in the same second: in a job their names have more in them. */
+static void add_default(struct naming *naming)
+{
+	const struct job_place *place = naming->place;
+	time_t now = time(NULL);
+	struct tm local;
+	localtime_r(&now, &local);
+	char stamp[32];
+	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
+	buf_printf(&naming->path, "wattle-%s-%d", stamp, naming->pid);
+	if (place->in_job) {
+		if (place->id[0] != '\0') {
+			buf_char(&naming->path, '-');
+			add_part(&naming->path, place->id);
+		}
+		if (value_ok(place->rank))
+			buf_printf(&naming->path, "-r%lld", (long long)place->rank);
+		buf_char(&naming->path, '-');
+		add_host(&naming->path);
+	}
+	buf_str(&naming->path, ".sqlite");
+}
+
+static int add_field(struct naming *naming, char field, struct wattle_error *reterr)
+{
+	const struct job_place *place = naming->place;
 	switch (field) {
 	case '%':
-		buf_char(path, '%');
+		buf_char(&naming->path, '%');
 		return 0;
 	case 'p':
-		buf_i64(path, pid);
+		buf_i64(&naming->path, naming->pid);
 		return 0;
 	case 'h':
-		gethostname(host, sizeof(host) - 1);
-		add_part(path, host);
+		add_host(&naming->path);
 		return 0;
-	case 'r':
-		value = first_set(ranks);
-		add_part(path, value != NULL ? value : "0"); // a program that was not launched in ranks is the only one
+	case 'r': // a program that was not launched in ranks is the only one
+		buf_i64(&naming->path, value_ok(place->rank) ? place->rank : 0);
 		return 0;
 	case 'j':
-		value = first_set(job_ids);
-		if (value == NULL)
+		if (place->id[0] == '\0')
 			return error_set(reterr, -EINVAL,
-				"--output: %%j needs a job id, and none of SLURM_JOB_ID, PBS_JOBID, "
-				"LSB_JOBID and JOB_ID is set");
-		add_part(path, value);
+				"--output: %%j needs a job id, and neither Slurm (SLURM_JOB_ID), PBS (PBS_JOBID), LSF "
+				"(LSB_JOBID), Grid Engine (JOB_ID) nor mpirun gives one; --job ID does");
+		add_part(&naming->path, place->id);
 		return 0;
 	default:
 		return error_set(reterr, -EINVAL,
@@ -75,23 +81,77 @@ static int add_field(struct buf *path, char field, pid_t pid, struct wattle_erro
 	}
 }
 
-int output_path(const char *pattern, pid_t pid, char *ret_path, size_t size, struct wattle_error *reterr)
+static bool has_field(const char *pattern, char field)
 {
-	if (pattern == NULL)
-		return default_path(pid, ret_path, size);
-	struct buf path;
-	buf_init(&path, size - 1);
+	for (const char *at = strchr(pattern, '%'); at != NULL && at[1] != '\0'; at = strchr(at + 2, '%'))
+		if (at[1] == field)
+			return true;
+	return false;
+}
+
+static int add_pattern(struct naming *naming, const char *pattern, struct wattle_error *reterr)
+{
 	int r = 0;
 	for (const char *at = pattern; *at != '\0' && r == 0; at++) {
 		if (*at != '%')
-			buf_char(&path, *at);
+			buf_char(&naming->path, *at);
 		else
-			r = add_field(&path, at[1] != '\0' ? *++at : '%', pid, reterr);
+			r = add_field(naming, at[1] != '\0' ? *++at : '%', reterr);
 	}
-	if (r == 0 && path.failed != 0)
-		r = error_set(reterr, -ENAMETOOLONG, "--output: longer than %zu bytes", size - 1);
-	if (r == 0)
-		text_copy(ret_path, size, path.data);
-	buf_finish(&path);
 	return r;
+}
+
+// Workers that were started again have their predecessors' job and rank: "r3.sqlite" is followed by "r3-restart1.sqlite".
+static void put_with_restart(struct buf *out, const char *path, const char *restart)
+{
+	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+	const char *dot = strrchr(name, '.');
+	size_t length = dot != NULL && dot != name ? (size_t)(dot - path) : strlen(path);
+	buf_add(out, path, length);
+	buf_printf(out, "-restart%s%s", restart, path + length);
+}
+
+static int make_path(struct naming *naming, const char *pattern, bool may_meet, struct buf *out,
+	struct wattle_error *reterr)
+{
+	if (pattern == NULL)
+		add_default(naming);
+	int r = pattern != NULL ? add_pattern(naming, pattern, reterr) : 0;
+	if (r < 0)
+		return r;
+	bool is_again = naming->place->restart_text[0] != '\0' && !may_meet && pattern != NULL &&
+		(has_field(pattern, 'r') || has_field(pattern, 'j'));
+	if (naming->path.failed == 0 && is_again)
+		put_with_restart(out, naming->path.data, naming->place->restart_text);
+	else if (naming->path.failed == 0)
+		buf_str(out, naming->path.data);
+	return naming->path.failed != 0 ? naming->path.failed : out->failed;
+}
+
+int output_path(const struct output_naming *how, char *ret_path, size_t size, struct wattle_error *reterr)
+{
+	struct naming naming = {.pid = how->pid, .place = how->place};
+	struct buf out;
+	buf_init(&naming.path, size - 1);
+	buf_init(&out, size - 1);
+	buf_str(&naming.path, "");
+	int r = make_path(&naming, how->pattern, how->append, &out, reterr);
+	if (r == -EFBIG)
+		r = error_set(reterr, -ENAMETOOLONG, "--output: longer than %zu bytes", size - 1);
+	else if (r == -ENOMEM)
+		error_set(reterr, r, "out of memory");
+	if (r == 0)
+		text_copy(ret_path, size, out.data);
+	buf_finish(&naming.path);
+	buf_finish(&out);
+	return r;
+}
+
+bool output_may_collide(const char *pattern, const struct job_place *place)
+{
+	bool is_one_of_many = value_ok(place->world_size) && place->world_size > 1;
+	if (pattern == NULL || !is_one_of_many || has_field(pattern, 'r') || has_field(pattern, 'p'))
+		return false;
+	bool alone_here = place->local_size == 1;
+	return !alone_here || !has_field(pattern, 'h');
 }

@@ -97,6 +97,8 @@ static void put_facts(struct fact_writer *w, const struct store_header *header)
 		put(w, texts[i].key, texts[i].value);
 	for (size_t i = 0; i < ARRAY_SIZE(integers); i++)
 		put_i64(w, integers[i].key, integers[i].value);
+	for (size_t i = 0; i < header->n_facts; i++)
+		put(w, header->facts[i].key, header->facts[i].value);
 	put_double(w, "carbon_intensity_g_per_kwh", header->carbon_intensity_g_per_kwh);
 	put_double(w, "pue", header->pue);
 	buf_clear(&w->text);

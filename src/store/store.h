@@ -11,6 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct store_fact { // a row of table run
+	const char *key, *value;
+};
+
 /* What is known before the first sample. Borrowed for the call to open. */
 struct store_header {
 	const char *run_id;                     // UUID, text; the same for all segments of a file
@@ -40,6 +44,8 @@ struct store_header {
 	const char *const *meta;                         // "KEY=VALUE" …, NULL-terminated, may be NULL
 	const char *label;                               // NULL: none
 	const char *step;                                // the block that counts as a step; NULL: none
+	const struct store_fact *facts;                  // n_facts of them: of user, machine and job
+	size_t n_facts;
 };
 
 /* A process that the recorder has met. Ended ones are handed over once, with their last figures; the living ones

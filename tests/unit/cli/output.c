@@ -1,39 +1,77 @@
 #include "cli/measure.h"
 
+#include "base/util.h"
 #include "rows.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct row {
-	const char *teaches, *pattern, *variable, *value;
+	const char *teaches, *pattern;
+	const char *environment; // "NAME=VALUE NAME=VALUE"
+	bool append;
 	const char *path, *error;
 } rows[] = {
-	{"a plain name stays", "run.sqlite", NULL, NULL, "run.sqlite", NULL},
-	{"%p is the pid of the command", "r-%p.sqlite", NULL, NULL, "r-4711.sqlite", NULL},
-	{"%j is the job", "%j.sqlite", "SLURM_JOB_ID", "123", "123.sqlite", NULL},
-	{"other schedulers name it otherwise", "%j.sqlite", "PBS_JOBID", "9.host", "9.host.sqlite", NULL},
-	{"%r is the rank", "r%r", "OMPI_COMM_WORLD_RANK", "3", "r3", NULL},
-	{"without ranks there is one, number 0", "r%r", NULL, NULL, "r0", NULL},
-	{"%% is a %", "100%%", NULL, NULL, "100%", NULL},
-	{"no slash comes in through a variable", "%j", "SLURM_JOB_ID", "../x", ".._x", NULL},
-	{"%j outside a job is refused", "%j", NULL, NULL, NULL, "needs a job id"},
-	{"an unknown field is refused", "%q", NULL, NULL, NULL, "%q is not known"},
-	{"a % at the end stands for itself", "x%", NULL, NULL, "x%", NULL},
+	{"a plain name stays", "run.sqlite", "", false, "run.sqlite", NULL},
+	{"%p is the pid of the command", "r-%p.sqlite", "", false, "r-4711.sqlite", NULL},
+	{"%j is the job", "%j.sqlite", "SLURM_JOB_ID=123", false, "123.sqlite", NULL},
+	{"other schedulers name it otherwise", "%j.sqlite", "PBS_JOBID=9.host", false, "9.host.sqlite", NULL},
+	{"%r is the rank", "r%r", "OMPI_COMM_WORLD_RANK=3", false, "r3", NULL},
+	{"the innermost launcher says it: mpirun's daemons are Slurm's tasks", "r%r",
+		"SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=1 OMPI_COMM_WORLD_RANK=3", false, "r3", NULL},
+	{"without ranks there is one, number 0", "r%r", "", false, "r0", NULL},
+	{"%% is a %", "100%%", "", false, "100%", NULL},
+	{"no slash comes in through a variable", "%j", "SLURM_JOB_ID=../x", false, ".._x", NULL},
+	{"%j outside a job is refused", "%j", "", false, NULL, "needs a job id"},
+	{"an unknown field is refused", "%q", "", false, NULL, "%q is not known"},
+	{"a % at the end stands for itself", "x%", "", false, "x%", NULL},
+	{"workers that were started again don't meet their predecessor's file", "out.d/r%r.sqlite",
+		"TORCHELASTIC_RUN_ID=none RANK=1 WORLD_SIZE=2 TORCHELASTIC_RESTART_COUNT=2", false,
+		"out.d/r1-restart2.sqlite", NULL},
+	{"nor does a job that was requeued, whatever the name ends in", "out.d/%j",
+		"SLURM_JOB_ID=7 SLURM_RESTART_COUNT=1", false, "out.d/7-restart1", NULL},
+	{"unless it is to go on with it", "r%r.sqlite",
+		"TORCHELASTIC_RUN_ID=none RANK=1 WORLD_SIZE=2 TORCHELASTIC_RESTART_COUNT=2", true, "r1.sqlite", NULL},
+	{"a name without rank and job is its owner's affair", "a.sqlite", "SLURM_JOB_ID=7 SLURM_RESTART_COUNT=1", false,
+		"a.sqlite", NULL},
 };
+
+// What a launcher may have set for the tests themselves.
+static void set_environment(const char *text)
+{
+	char copy[256], *rest = copy, format[32] = "";
+	const char *cmocka = getenv("CMOCKA_MESSAGE_OUTPUT");
+	if (cmocka != NULL)
+		text_copy(format, sizeof(format), cmocka);
+	clearenv();
+	setenv("CMOCKA_MESSAGE_OUTPUT", format, 1);
+	text_copy(copy, sizeof(copy), text);
+	for (char *word; (word = strsep(&rest, " ")) != NULL;) {
+		char *equals = strchr(word, '=');
+		if (equals != NULL) {
+			*equals = '\0';
+			setenv(word, equals + 1, 1);
+		}
+	}
+}
+
+static int make(const char *pattern, bool append, char *path, size_t size, struct wattle_error *reterr)
+{
+	struct job_place place;
+	job_place_find(job_from_environment, NULL, &place);
+	const struct output_naming naming = {.pattern = pattern, .pid = 4711, .place = &place, .append = append};
+	return output_path(&naming, path, size, reterr);
+}
 
 static void check(void **state)
 {
 	const struct row *row = *state;
-	static const char *const variables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "SLURM_PROCID",
-		"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK"};
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		unsetenv(variables[i]);
-	if (row->variable != NULL)
-		setenv(row->variable, row->value, 1);
+	set_environment(row->environment);
 	char path[256];
 	struct wattle_error error = {0};
-	int r = output_path(row->pattern, 4711, path, sizeof(path), &error);
+	int r = make(row->pattern, row->append, path, sizeof(path), &error);
 	assert_int_equal(r, row->error != NULL ? -EINVAL : 0);
 	if (row->error != NULL)
 		assert_non_null(strstr(error.text, row->error));
@@ -44,9 +82,45 @@ static void check(void **state)
 static void too_long(void **state)
 {
 	char path[8];
-	assert_int_equal(output_path("0123456789", 1, path, sizeof(path), NULL), -ENAMETOOLONG);
-	assert_int_equal(output_path("0123456", 1, path, sizeof(path), NULL), 0);
+	set_environment("");
+	assert_int_equal(make("0123456789", false, path, sizeof(path), NULL), -ENAMETOOLONG);
+	assert_int_equal(make("0123456", false, path, sizeof(path), NULL), 0);
 	assert_string_equal(path, "0123456");
+}
+
+static void default_names(void **state)
+{
+	char path[256], expected[300], host[256] = "";
+	gethostname(host, sizeof(host) - 1);
+	set_environment("");
+	assert_int_equal(make(NULL, false, path, sizeof(path), NULL), 0);
+	assert_string_equal(path + strlen("wattle-YYYYmmdd-HHMMSS"), "-4711.sqlite");
+	set_environment("SLURM_JOB_ID=42 SLURM_STEP_ID=0 SLURM_PROCID=5 SLURM_NTASKS=8");
+	assert_int_equal(make(NULL, false, path, sizeof(path), NULL), 0);
+	snprintf(expected, sizeof(expected), "-4711-42-r5-%s.sqlite", host);
+	assert_string_equal(path + strlen("wattle-YYYYmmdd-HHMMSS"), expected);
+}
+
+static const struct collision_row {
+	const char *teaches, *pattern, *environment;
+	bool may;
+} collision_rows[] = {
+	{"one name for four ranks", "a.sqlite", "RANK=1 WORLD_SIZE=4", true},
+	{"the rank tells them apart", "a-%r.sqlite", "RANK=1 WORLD_SIZE=4", false},
+	{"the host does not, with four on it", "a-%h.sqlite", "RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=4", true},
+	{"a literal % before an r is no rank", "a-%%r.sqlite", "RANK=1 WORLD_SIZE=4", true},
+	{"the host does where each has one rank", "a-%h",
+		"TORCHELASTIC_RUN_ID=x RANK=1 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1", false},
+	{"a program alone meets nobody", "a.sqlite", "", false},
+};
+
+static void collide(void **state)
+{
+	const struct collision_row *row = *state;
+	struct job_place place;
+	set_environment(row->environment);
+	job_place_find(job_from_environment, NULL, &place);
+	assert_int_equal(output_may_collide(row->pattern, &place), row->may);
 }
 
 int main(void)
@@ -54,5 +128,8 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD_ONE(&tests, "a path that does not fit is refused, not cut", too_long);
+	ROWS_ADD_ONE(&tests, "pids are equal on different nodes: in a job the default name has job, rank and host",
+		default_names);
+	ROWS_ADD(&tests, collision_rows, collide);
 	return rows_run(&tests, "output");
 }
