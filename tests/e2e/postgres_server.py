@@ -44,8 +44,9 @@ def free_port() -> int:
 
 
 class Server:
-    def __init__(self, disk_mb=None, auth="trust", tcp=False, **settings):
+    def __init__(self, disk_mb=None, auth="trust", tcp=False, wal_segment_mb=1, **settings):
         self.programs = find_programs()
+        self.wal_segment_mb = wal_segment_mb
         self.process = None
         self.mounted = False
         self.port = free_port() if tcp else 5432
@@ -92,7 +93,7 @@ class Server:
             for path in (self.folder, self.data):
                 shutil.chown(path, "postgres", "postgres")
         initdb = self._as_postgres("initdb", "-D", self.data, "-A", "trust", "-U", SUPERUSER, "--no-sync", "-E", "UTF8",
-                                   "--locale=C", "--wal-segsize=1")
+                                   "--locale=C", f"--wal-segsize={self.wal_segment_mb}")
         done = subprocess.run(initdb, env={"PATH": "/usr/bin:/bin", "LANG": "C"}, capture_output=True)
         if done.returncode != 0:
             raise AssertionError("initdb: " + done.stderr.decode("utf-8", "replace"))
