@@ -21,6 +21,8 @@ PAGES: dict[str, tuple[list[str], bool, list[str]]] = {
                             "report.js"]),
     "PAGE_SCRIPT_COMPARE": (["palette", "page.css", "charts.css", "compare.css"], True,
                             ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "lane_keys.js", "view.js", "compare.js"]),
+    "PAGE_SCRIPT_JOB": (["palette", "page.css", "charts.css", "report.css", "job.css"], True,
+                        ["page.js", "numbers.js", "tables.js", *CHARTS, "lanes.js", "lane_keys.js", "view.js", "job.js"]),
     "PAGE_SCRIPT_LIVE": (["palette", "page.css", "charts.css", "live.css"], True,
                          ["page.js", "numbers.js", "tables.js", "live_charts.js", "live.js"]),
 }

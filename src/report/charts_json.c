@@ -183,7 +183,7 @@ static void marks(struct jsonw *j, const struct charts *charts)
 // A row of numbers, as docs/charts.md has them: a hundred thousand objects with keys would be most of a page.
 static void item(struct jsonw *j, const struct charts *charts, const struct chart_item *item)
 {
-	const struct run_span *span = &charts->findings->run->spans[item->span];
+	const struct run *run = charts->findings->run;
 	jsonw_begin_array(j);
 	instant(j, item->from_s);
 	instant(j, item->to_s);
@@ -193,7 +193,10 @@ static void item(struct jsonw *j, const struct charts *charts, const struct char
 		jsonw_null(j);
 	jsonw_i64(j, item->count);
 	jsonw_rounded(j, item->energy_j, DIGITS);
-	jsonw_i64(j, span->id);
+	if (item->span != SIZE_MAX)
+		jsonw_i64(j, run->spans[item->span].id);
+	else
+		jsonw_null(j);
 	jsonw_i64(j, item->is_open);
 	jsonw_end_array(j);
 }
@@ -220,6 +223,10 @@ static void lanes(struct jsonw *j, const struct charts *charts)
 		jsonw_key_i64(j, "tid", lane->tid != 0 ? lane->tid : VALUE_MISSING);
 		jsonw_key_i64(j, "depth", lane->depth);
 		jsonw_key_string(j, "process", lane->process);
+		if (lane->title != NULL)
+			jsonw_key_string(j, "heading", lane->title);
+		if (lane->label != NULL)
+			jsonw_key_string(j, "label", lane->label);
 		jsonw_key_bool(j, "is_range", lane->is_range);
 		jsonw_key_i64(j, "n_spans", (int64_t)lane->n_spans);
 		jsonw_key(j, "items");

@@ -97,7 +97,7 @@ struct chart_item {
 	uint32_t block;  // index of its name in findings.blocks; UINT32_MAX: merged of several names, or no block
 	uint32_t count;  // 1: a single span
 	double energy_j; // of the target while it ran (of a merged one: of all its time); NaN unknown
-	size_t span;     // index in run.spans; of a merged one that of its longest
+	size_t span;     // index in run.spans; of a merged one that of its longest; SIZE_MAX: it is none of that run
 	bool is_open;    // it never ended
 };
 
@@ -106,6 +106,7 @@ struct chart_lane {
 	uint32_t depth;               // 0: outermost
 	const char *process; // its name; NULL unknown
 	bool is_range;
+	const char *title, *label; // of a job: its node, and its rank; NULL: it is known by process and thread
 	struct chart_item *items; // ascending, do not overlap
 	size_t n_items;
 	size_t n_spans; // how many they stand for

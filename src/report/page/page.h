@@ -1,4 +1,4 @@
-/* Pages of HTML that need nothing from anywhere: `report --format html`, `compare --format html`. One file, its script, its style and
+/* Pages of HTML that need nothing from anywhere: `report --format html` of a run and of a job, `compare --format html`. One file, its script, its style and
  * its data inside, under a Content-Security-Policy that lets nothing else run or load. Pure.
  *
  * What is inside: page_frame.c has head, style, script (embedded at build, assets.h) and their hashes; a file each makes a part of the body as
@@ -18,8 +18,11 @@ struct page_run { // one of those that are compared
 void page_compare(const struct comparison *comparison, const struct page_run *runs, size_t n_runs,
 	const char *statistic, struct buf *out);
 
+struct job_findings;
+void page_job(const struct job_findings *job, struct buf *out); // `report DIR --format html`
+
 /* ---- for whoever makes a page in the same look: wattle serve ---- */
-enum page_script { PAGE_SCRIPT_NONE, PAGE_SCRIPT_REPORT, PAGE_SCRIPT_COMPARE, PAGE_SCRIPT_LIVE };
+enum page_script { PAGE_SCRIPT_NONE, PAGE_SCRIPT_REPORT, PAGE_SCRIPT_COMPARE, PAGE_SCRIPT_JOB, PAGE_SCRIPT_LIVE };
 // Doctype up to and including <main>; `connect`: the page may fetch from where it came from ('self'), for the live page.
 void page_begin(struct buf *out, const char *title, enum page_script script, bool connect);
 void page_end(struct buf *out, enum page_script script);

@@ -45,6 +45,21 @@ void part_percent(struct buf *out, double percent);         // what is more than
 void part_share(struct buf *out, double share);             // 0 to 1, as a small bar
 bool part_has_time(const struct part *part);                // there is an axis to draw on
 
+struct part_tile { // a headline figure: title, figure, remark
+	const char *title;
+	struct buf figure, remark; // HTML
+};
+void part_tile_begin(struct part_tile *tile, const char *title);
+void part_tile_end(const struct part *part, struct part_tile *tile);
+void part_figure_energy(struct buf *out, double energy_j, double error_j); // with its error, smaller
+
+struct part_notes { // sentences that a reader must know
+	struct buf *out;
+	bool any;
+};
+void part_note(void *data, const char *text); // data: struct part_notes; as report_warnings calls it
+void part_notes_end(const struct part_notes *notes);
+
 struct part_column {
 	const char *title;
 	const char *class; // "name", "text", or NULL for figures

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TILE_CEILING = 1 << 16, COMMAND_SHOWN = 240, COMMAND_CEILING = 1 << 22 };
+enum { COMMAND_SHOWN = 240, COMMAND_CEILING = 1 << 22 };
 
 /* ---- what was run ---- */
 
@@ -65,49 +65,14 @@ static void subtitle(const struct part *part)
 	buf_finish(&ended);
 }
 
-/* ---- tiles: title, figure, remark ---- */
-
-struct tile {
-	const char *title;
-	struct buf figure, remark; // HTML
-};
-
-static void tile_begin(struct tile *tile, const char *title)
-{
-	tile->title = title;
-	buf_init(&tile->figure, TILE_CEILING);
-	buf_init(&tile->remark, TILE_CEILING);
-}
-
-static void tile_end(const struct part *part, struct tile *tile)
-{
-	buf_printf(part->out, "<div class=\"tile\"><dt>%s</dt><dd class=\"figure\">", tile->title);
-	if (tile->figure.failed == 0)
-		buf_add(part->out, tile->figure.data, tile->figure.size);
-	buf_str(part->out, "</dd>");
-	if (tile->remark.size > 0 && tile->remark.failed == 0)
-		buf_printf(part->out, "<dd class=\"remark\">%s</dd>", tile->remark.data);
-	buf_str(part->out, "</div>\n");
-	buf_finish(&tile->figure);
-	buf_finish(&tile->remark);
-}
-
-static void figure_energy(struct buf *out, double energy_j, double error_j)
-{
-	human_energy(out, energy_j);
-	if (!isfinite(energy_j) || !isfinite(error_j))
-		return;
-	buf_str(out, " <span class=\"error\">");
-	human_error(out, error_j);
-	buf_str(out, "</span>");
-}
+/* ---- tiles ---- */
 
 static void energy_tile(const struct part *part)
 {
 	const struct findings *f = part->f;
-	struct tile tile;
-	tile_begin(&tile, "Energy");
-	figure_energy(&tile.figure, f->total_j, f->error_j);
+	struct part_tile tile;
+	part_tile_begin(&tile, "Energy");
+	part_figure_energy(&tile.figure, f->total_j, f->error_j);
 	if (isnan(f->total_j)) {
 		buf_str(&tile.remark, f->n_domains == 0 ? "no sensor could be read" : "no sensor gave a reading");
 	} else {
@@ -120,7 +85,7 @@ static void energy_tile(const struct part *part)
 		html_text(&tile.remark, by != NULL ? by : "");
 		buf_finish(&sources);
 	}
-	tile_end(part, &tile);
+	part_tile_end(part, &tile);
 }
 
 static void target_tile(const struct part *part)
@@ -128,16 +93,16 @@ static void target_tile(const struct part *part)
 	const struct findings *f = part->f;
 	if (!(f->total_j > 0))
 		return;
-	struct tile tile;
-	tile_begin(&tile, "Of it, this program");
-	figure_energy(&tile.figure, f->ledger.target_j, f->target_error_j);
+	struct part_tile tile;
+	part_tile_begin(&tile, "Of it, this program");
+	part_figure_energy(&tile.figure, f->ledger.target_j, f->target_error_j);
 	human_percent(&tile.remark, f->ledger.target_j / f->total_j * 100);
 	if (f->duration_s > 0) {
 		buf_str(&tile.remark, ", ");
 		human_power(&tile.remark, f->ledger.target_j / f->duration_s);
 		buf_str(&tile.remark, " on average");
 	}
-	tile_end(part, &tile);
+	part_tile_end(part, &tile);
 }
 
 static void power_tile(const struct part *part)
@@ -145,27 +110,27 @@ static void power_tile(const struct part *part)
 	const struct findings *f = part->f;
 	if (!(f->total_j >= 0) || !(f->duration_s > 0))
 		return;
-	struct tile tile;
+	struct part_tile tile;
 	const struct chart *power = charts_find(part->charts, "power");
 	double peak_w = NAN;
 	for (size_t i = 0; power != NULL && i < power->n_series; i++)
 		if (power->series[i].line == CHART_WHOLE)
 			peak_w = power->series[i].highest;
-	tile_begin(&tile, "Mean power");
+	part_tile_begin(&tile, "Mean power");
 	human_power(&tile.figure, f->total_j / f->duration_s);
 	if (isfinite(peak_w)) {
 		buf_str(&tile.remark, "at most ");
 		human_power(&tile.remark, peak_w);
 	}
-	tile_end(part, &tile);
+	part_tile_end(part, &tile);
 }
 
 static void time_tile(const struct part *part)
 {
 	const struct findings *f = part->f;
 	double interval_s = run_fact_double(f->run, FACT_INTERVAL) / 1e9;
-	struct tile tile;
-	tile_begin(&tile, "Time");
+	struct part_tile tile;
+	part_tile_begin(&tile, "Time");
 	human_time(&tile.figure, f->duration_s);
 	if (value_ok(f->samples))
 		buf_printf(&tile.remark, "%lld sample%s", (long long)f->samples, f->samples == 1 ? "" : "s");
@@ -175,7 +140,7 @@ static void time_tile(const struct part *part)
 	}
 	if (f->run->n_segments > 1)
 		buf_printf(&tile.remark, ", in %zu segments", f->run->n_segments);
-	tile_end(part, &tile);
+	part_tile_end(part, &tile);
 }
 
 static void step_tile(const struct part *part)
@@ -186,15 +151,15 @@ static void step_tile(const struct part *part)
 		const struct block_finding *step = &f->blocks[i];
 		if (strcmp(step->name, name) != 0 || step->calls == 0)
 			continue;
-		struct tile tile;
+		struct part_tile tile;
 		double calls = (double)step->calls;
-		tile_begin(&tile, "Each step");
-		figure_energy(&tile.figure, step->resolved ? step->total_j / calls : (double)NAN,
+		part_tile_begin(&tile, "Each step");
+		part_figure_energy(&tile.figure, step->resolved ? step->total_j / calls : (double)NAN,
 			step->error_j / calls);
 		human_time(&tile.remark, step->compute_time_s.mean);
 		buf_printf(&tile.remark, ", %lld × ", (long long)step->calls);
 		part_name(&tile.remark, name);
-		tile_end(part, &tile);
+		part_tile_end(part, &tile);
 	}
 }
 
@@ -202,8 +167,8 @@ static void cpu_tile(const struct part *part)
 {
 	const struct findings *f = part->f;
 	double cores = f->target_cpu_s / f->duration_s;
-	struct tile tile;
-	tile_begin(&tile, "CPU time");
+	struct part_tile tile;
+	part_tile_begin(&tile, "CPU time");
 	human_time(&tile.figure, f->target_cpu_s);
 	if (isfinite(cores)) {
 		human_number(&tile.remark, cores, 3);
@@ -214,14 +179,14 @@ static void cpu_tile(const struct part *part)
 	if (value_ok(f->processes_seen))
 		buf_printf(&tile.remark, "%s%lld process%s", tile.remark.size > 0 ? ", " : "",
 			(long long)f->processes_seen, f->processes_seen == 1 ? "" : "es");
-	tile_end(part, &tile);
+	part_tile_end(part, &tile);
 }
 
 static void memory_tile(const struct part *part)
 {
 	const struct findings *f = part->f;
-	struct tile tile;
-	tile_begin(&tile, "Peak memory");
+	struct part_tile tile;
+	part_tile_begin(&tile, "Peak memory");
 	if (value_ok(f->peak_rss_bytes))
 		human_bytes(&tile.figure, (double)f->peak_rss_bytes);
 	else
@@ -230,7 +195,7 @@ static void memory_tile(const struct part *part)
 		buf_str(&tile.remark, "of ");
 		human_bytes(&tile.remark, f->usage.ram_capacity_bytes);
 	}
-	tile_end(part, &tile);
+	part_tile_end(part, &tile);
 }
 
 static void gpus_tile(const struct part *part)
@@ -244,11 +209,11 @@ static void gpus_tile(const struct part *part)
 		busy += f->gpus[i].mean_utilization_percent / (double)f->n_gpus;
 		peak_bytes += value_to_double(f->gpus[i].target_max_memory_bytes, 1);
 	}
-	struct tile tile;
+	struct part_tile tile;
 	char title[32] = "GPU";
 	if (f->n_gpus > 1)
 		snprintf(title, sizeof(title), "%zu GPUs", f->n_gpus);
-	tile_begin(&tile, title);
+	part_tile_begin(&tile, title);
 	human_energy(&tile.figure, energy_j);
 	if (isfinite(busy)) {
 		buf_str(&tile.remark, "busy ");
@@ -259,7 +224,7 @@ static void gpus_tile(const struct part *part)
 		human_bytes(&tile.remark, peak_bytes);
 		buf_str(&tile.remark, f->n_gpus == 1 ? " used" : " used at most, added up");
 	}
-	tile_end(part, &tile);
+	part_tile_end(part, &tile);
 }
 
 static void carbon_tile(const struct part *part)
@@ -267,8 +232,8 @@ static void carbon_tile(const struct part *part)
 	const struct findings *f = part->f;
 	if (isnan(f->carbon_g))
 		return;
-	struct tile tile;
-	tile_begin(&tile, "Emissions");
+	struct part_tile tile;
+	part_tile_begin(&tile, "Emissions");
 	human_grams(&tile.figure, f->carbon_g);
 	buf_str(&tile.remark, "CO<sub>2</sub>e");
 	if (isfinite(f->pue) && f->pue != 1) {
@@ -277,14 +242,14 @@ static void carbon_tile(const struct part *part)
 		buf_str(&tile.remark, " with a PUE of ");
 		human_number(&tile.remark, f->pue, 3);
 	}
-	tile_end(part, &tile);
+	part_tile_end(part, &tile);
 }
 
 static void self_tile(const struct part *part)
 {
 	const struct findings *f = part->f;
-	struct tile tile;
-	tile_begin(&tile, "The meter itself");
+	struct part_tile tile;
+	part_tile_begin(&tile, "The meter itself");
 	if (isfinite(f->self_energy_j))
 		human_energy(&tile.figure, f->self_energy_j);
 	else
@@ -299,45 +264,7 @@ static void self_tile(const struct part *part)
 		human_number(&tile.remark, f->self_cpu_percent, 2);
 		buf_str(&tile.remark, " % of a core");
 	}
-	tile_end(part, &tile);
-}
-
-/* ---- what to know ---- */
-
-struct note_list {
-	struct buf *out;
-	bool any;
-};
-
-// Sentences name commands in backticks.
-static void sentence(struct buf *out, const char *text)
-{
-	const char *begin = strchr(text, '`'), *end = begin != NULL ? strchr(begin + 1, '`') : NULL;
-	if (end == NULL) {
-		html_text(out, text);
-		return;
-	}
-	struct buf piece;
-	buf_init(&piece, strlen(text) + 1);
-	buf_add(&piece, text, (size_t)(begin - text));
-	html_text(out, piece.data);
-	buf_clear(&piece);
-	buf_add(&piece, begin + 1, (size_t)(end - begin - 1));
-	buf_str(out, "<code>");
-	html_text(out, piece.data);
-	buf_str(out, "</code>");
-	buf_finish(&piece);
-	sentence(out, end + 1);
-}
-
-static void note(void *data, const char *text)
-{
-	struct note_list *list = data;
-	buf_str(list->out,
-		list->any ? "<li>" : "<ul class=\"notes\" aria-label=\"What to know of these figures\">\n<li>");
-	list->any = true;
-	sentence(list->out, text);
-	buf_str(list->out, "</li>\n");
+	part_tile_end(part, &tile);
 }
 
 void section_head(const struct part *part)
@@ -354,8 +281,7 @@ void section_head(const struct part *part)
 		buf_str(part->out,
 			"<p class=\"faint small\">± is half of a 95 % interval. Energy is of the whole machine as far as it "
 			"is metered; attribution to programs has an error of its own, which is in theirs.</p>\n");
-	struct note_list list = {.out = part->out};
-	report_warnings(part->f, note, &list);
-	if (list.any)
-		buf_str(part->out, "</ul>\n");
+	struct part_notes notes = {.out = part->out};
+	report_warnings(part->f, part_note, &notes);
+	part_notes_end(&notes);
 }

@@ -15,6 +15,8 @@ static size_t lanes_shown(const struct charts *charts)
 static bool begins_group(const struct charts *charts, size_t lane)
 {
 	const struct chart_lane *l = &charts->lanes[lane];
+	if (lane > 0 && l->title != NULL && l[-1].title != NULL)
+		return strcmp(l[-1].title, l->title) != 0;
 	return lane == 0 || l[-1].pid != l->pid || l[-1].tid != l->tid || l[-1].is_range != l->is_range;
 }
 
@@ -34,6 +36,11 @@ double spans_height(const struct picture *p)
 static void group_name(struct picture *p, const struct chart_lane *lane, double y)
 {
 	draw_text_begin(p, &(struct draw_text){.x = 0, .y = y + 11, .colour = COLOUR_FAINT, .size = SMALL_TEXT_SIZE});
+	if (lane->title != NULL) {
+		draw_name(p->out, lane->title, 300);
+		draw_text_end(p);
+		return;
+	}
 	draw_name(p->out, lane->process != NULL ? lane->process : "process", 300);
 	if (lane->pid != 0)
 		buf_printf(p->out, " %d", lane->pid);
@@ -77,7 +84,9 @@ static void boxes(struct picture *p, const struct plot *plot, const struct chart
 
 static const char *name_of(const struct picture *p, const struct chart_item *item)
 {
-	return p->f->run->spans[item->span].name;
+	if (item->span != SIZE_MAX)
+		return p->f->run->spans[item->span].name;
+	return item->block != UINT32_MAX ? p->f->blocks[item->block].name : "several";
 }
 
 static void names(struct picture *p, const struct plot *plot, const struct chart_lane *lane, double y)
@@ -102,6 +111,11 @@ static void names(struct picture *p, const struct plot *plot, const struct chart
 
 static void draw_lane(struct picture *p, const struct plot *plot, const struct chart_lane *lane, double y)
 {
+	if (lane->label != NULL) {
+		draw_text_begin(p, &(struct draw_text){.x = 0, .y = y + 11, .colour = COLOUR_FAINT, .size = SMALL_TEXT_SIZE});
+		draw_name(p->out, lane->label, LEFT - 6);
+		draw_text_end(p);
+	}
 	for (unsigned int i = 0; i < COLOUR_SERIES; i++)
 		boxes(p, plot, lane, colour_of_series(i), y);
 	boxes(p, plot, lane, COLOUR_IDLE, y);

@@ -1,0 +1,11 @@
+/* The page of a job: power of its nodes, and a lane a rank. */
+whenReady(() => {
+	const block = document.getElementById("charts"), box = document.getElementById("view");
+	if (!block || !box)
+		return;
+	const model = readModel(JSON.parse(block.textContent));
+	for (const chart of model.charts)
+		for (const series of chart.series)
+			series.text = seenName(series.label);
+	new View(box, model);
+});

@@ -1,0 +1,168 @@
+/* Code blocks over all ranks: what each cost, and how differently. */
+#include "report/page/job.h"
+
+#include "base/util.h"
+#include "report/html.h"
+#include "report/palette.h"
+#include "report/picture/picture.h"
+#include "report/report.h"
+
+#include <errno.h>
+
+enum { ROWS_MAX = 1000 };
+
+struct blocks {
+	const struct job_page *page;
+	const struct job_block **sorted; // n of them
+	size_t n;
+	double *values;                  // one a rank
+	bool has_energy;
+};
+
+static int by_cost(const void *a, const void *b)
+{
+	const struct job_block *x = *(const struct job_block *const *)a, *y = *(const struct job_block *const *)b;
+	double cost_x = isnan(x->total_j) ? -1 : x->total_j, cost_y = isnan(y->total_j) ? -1 : y->total_j;
+	if (cost_x != cost_y)
+		return cost_x > cost_y ? -1 : 1;
+	if (x->compute_time_s.total != y->compute_time_s.total)
+		return x->compute_time_s.total > y->compute_time_s.total ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+// Of each rank its time in a block.
+static void rank_times(const struct blocks *blocks, const char *name)
+{
+	const struct job_findings *job = blocks->page->job;
+	for (size_t i = 0; i < job->n_ranks; i++) {
+		const struct findings *f = &job->ranks[i].findings;
+		uint32_t block = f->run != NULL && !job->ranks[i].nested ? findings_block(f, name) : UINT32_MAX;
+		blocks->values[i] = block != UINT32_MAX ? f->blocks[block].compute_time_s.total : (double)NAN;
+	}
+}
+
+static void strip(const struct blocks *blocks, const struct job_block *block)
+{
+	const struct job_findings *job = blocks->page->job;
+	const struct spread *s = &block->time_s;
+	rank_times(blocks, block->name);
+	job_strip(blocks->page->part.out,
+		&(struct job_strip){blocks->values, job->n_ranks, s->mean, s->max, s->max > s->min ? s->max_at : -1});
+}
+
+static void name_cell(const struct blocks *blocks, const struct job_block *block)
+{
+	struct buf *out = blocks->page->part.out;
+	uint32_t index = findings_block(&blocks->page->job->total, block->name);
+	buf_printf(out, "<th scope=\"row\" class=\"name\"><span class=\"swatch c-%s\"></span>",
+		palette[colour_of_block(&blocks->page->time->charts, index)].css);
+	part_name(out, block->name);
+	if (block->waits)
+		buf_str(out, " <span class=\"tag tag-waits\">waits</span>");
+	buf_str(out, "</th>");
+}
+
+static void energy_cells(const struct blocks *blocks, const struct job_block *block)
+{
+	struct buf *out = blocks->page->part.out;
+	double share = block->total_j / blocks->page->job->total.ledger.target_j;
+	part_cell_energy(out, block->total_j, block->error_j);
+	buf_str(out, "<td data-value=\"");
+	if (isfinite(share))
+		buf_double(out, share);
+	buf_str(out, "\">");
+	if (isfinite(share)) {
+		part_share(out, share);
+		buf_str(out, "<span class=\"percent\">");
+		part_percent(out, share * 100);
+		buf_str(out, "</span>");
+	}
+	buf_str(out, "</td>");
+	part_cell(out, block->energy_j.imbalance_percent, part_percent);
+}
+
+static void row(const struct blocks *blocks, const struct job_block *block)
+{
+	struct buf *out = blocks->page->part.out;
+	const struct spread *s = &block->time_s;
+	buf_printf(out, "<tr data-block=\"%u\">", (unsigned)findings_block(&blocks->page->job->total, block->name));
+	name_cell(blocks, block);
+	if (blocks->has_energy)
+		energy_cells(blocks, block);
+	part_cell_count(out, block->calls);
+	part_cell(out, block->compute_time_s.mean, human_short_time);
+	part_cell_count(out, s->count);
+	part_cell(out, s->min, human_short_time);
+	part_cell(out, s->mean, human_short_time);
+	part_cell(out, s->max, human_short_time);
+	part_cell(out, s->imbalance_percent, part_percent);
+	buf_str(out, "<td class=\"text\">");
+	if (s->max_at >= 0 && s->max > s->min)
+		job_rank_name(out, blocks->page, (size_t)s->max_at);
+	buf_str(out, "</td><td class=\"text\">");
+	strip(blocks, block);
+	buf_str(out, "</td></tr>\n");
+}
+
+static void table(const struct blocks *blocks)
+{
+	const struct part *part = &blocks->page->part;
+	struct part_column columns[13] = {{"block", "name"}};
+	size_t n = 1, shown = blocks->n < ROWS_MAX ? blocks->n : ROWS_MAX;
+	if (blocks->has_energy) {
+		columns[n++] = (struct part_column){"energy", NULL, "descending"};
+		columns[n++] = (struct part_column){.title = "share"};
+		columns[n++] = (struct part_column){.title = "imbalance"};
+	}
+	static const struct part_column times[] = {{"calls"}, {"per call"}, {"ranks"}, {"least"}, {"mean"}, {"most"},
+		{"imbalance"}, {"most of all", "text"}, {"each rank, from 0", "text"}};
+	memcpy(columns + n, times, sizeof(times));
+	n += ARRAY_SIZE(times);
+	part_table_begin(part, "blocks-table", NULL, columns, n, blocks->n > 1);
+	for (size_t i = 0; i < shown; i++)
+		row(blocks, blocks->sorted[i]);
+	part_table_end(part);
+	job_paper(blocks->page, shown, 14);
+	if (blocks->n > shown)
+		buf_printf(part->out, "<p class=\"faint small\">… and %zu more blocks, which the JSON report has.</p>\n",
+			blocks->n - shown);
+}
+
+static void section(const struct blocks *blocks)
+{
+	struct buf *out = blocks->page->part.out;
+	buf_str(out, "<section>\n");
+	part_title(&blocks->page->part, "blocks", "Code blocks over the ranks");
+	table(blocks);
+	buf_str(out, "<p class=\"faint small\">Least, mean and most are of each rank's time in a block, all its calls together");
+	if (blocks->has_energy)
+		buf_str(out, "; the first imbalance is that of the energy, the second of the time");
+	buf_str(out, ". A block's energy is what its ranks took meanwhile, inner blocks included.</p>\n");
+	if (blocks->page->job->block_energy_left_out)
+		buf_str(out,
+			"<p class=\"faint small\">There are too many spans to read them all: blocks of ranks that did not read the sensors "
+			"have no energy. <code>--full</code> reads them.</p>\n");
+	buf_str(out, "</section>\n");
+}
+
+void job_blocks(const struct job_page *page)
+{
+	const struct job_findings *job = page->job;
+	struct blocks blocks = {.page = page, .n = job->n_blocks};
+	if (job->n_blocks == 0)
+		return;
+	blocks.sorted = calloc_array(job->n_blocks, sizeof(*blocks.sorted));
+	blocks.values = calloc_array(job->n_ranks, sizeof(*blocks.values));
+	if (blocks.sorted != NULL && blocks.values != NULL) {
+		for (size_t i = 0; i < job->n_blocks; i++) {
+			blocks.sorted[i] = &job->blocks[i];
+			blocks.has_energy |= !isnan(job->blocks[i].total_j);
+		}
+		qsort(blocks.sorted, blocks.n, sizeof(*blocks.sorted), by_cost);
+		section(&blocks);
+	} else {
+		page->part.out->failed = -ENOMEM;
+	}
+	free(blocks.sorted);
+	free(blocks.values);
+}
