@@ -10,6 +10,8 @@
 #include "analysis/findings.h"
 #include "store/job_runs.h"
 
+struct job_work;
+
 struct spread { // over ranks
 	double min, mean, max, std, total; // std: of the population; NaN unknown
 	int64_t count;                     // ranks that know it
@@ -19,7 +21,7 @@ struct spread { // over ranks
 
 struct job_rank {
 	const struct job_run *run;      // the last one of its restarts
-	struct findings findings;       // of that one, with the node's energy; owned; of nested ones none: its run is NULL
+	const struct findings *findings; // of that one, with its machine's sensors and its own GPUs; without times
 	const char *step;               // of Slurm; NULL none
 	int64_t rank, local_rank, restart; // VALUE_MISSING unknown
 	size_t node;                    // index
@@ -30,23 +32,24 @@ struct job_rank {
 	double start_s, end_s;          // since the job's start, by the hosts' own wall clocks
 	double cpu_s;
 	double energy_j, error_j;       // attributed to this rank, over all domains of its node
-	double waiting_s;               // in blocks that wait (job_options.waiting); NaN without any
+	double waiting_s, waiting_j;    // in blocks that wait (job_options.waiting); NaN without any
+	double waiting_w;               // meanwhile, on average; NaN unknown
 	double end_wait_s;              // between its end and the end of the last rank
 	double work_s;                  // duration_s less waiting_s
-	/* It measured other recorders of this job (`wattle run mpirun … wattle run …`): its processes and energy are theirs, and it
-	 * enters no sum and no spread. */
+	/* Its processes were measured by another recorder of this job too (`wattle run mpirun … wattle run …`): its energy is theirs, and
+	 * it enters no sum and no spread. */
 	bool nested;
 };
 
 struct job_node {
 	const char *name, *host, *machine;
 	int64_t same_machine_as; // index of the node on whose row this machine's energy stands; -1: on this one
-	struct findings findings; // of this machine: all its ranks as one target, for its curves; owned; else its run is NULL
+	const struct findings *findings; // of this machine: all its ranks as one target, with times for its curves; else NULL
 	size_t n_ranks;
 	double energy_j, error_j, mean_w; // of the machine while any of its ranks ran
 	enum provenance provenance;
 	struct ledger ledger;             // target_j: of all ranks of this machine
-	struct domain_finding *domains;   // n_domains, of findings; their device's name is the domain's
+	const struct domain_finding *domains; // n_domains, of findings; their device's name is the domain's
 	size_t n_domains;
 	double from_s, to_s;              // since the job's start: what was measured of it
 	double unmeasured_s;              // of that, time in which no rank read the sensors; its energy is not known
@@ -67,7 +70,7 @@ struct slowest { // the rank that worked longest, and what it cost the others
 	double over_mean_s;   // its work_s less the mean of all
 	double over_percent;
 	double waited_s;      // what the other ranks would have saved: sum of (its work_s - theirs)
-	double waited_j;      // at each rank's own mean power; estimated
+	double waited_j;      // at the power that each has in its waiting blocks, else at its mean power; estimated
 };
 
 struct job_options {
@@ -102,6 +105,7 @@ struct job_findings {
 	double waiting_j;                // attributed to the ranks in blocks that wait; NaN unknown
 	const char **warnings;           // sentences: counted once, taken over, missing, incomplete, clocks
 	size_t n_warnings;
+	struct job_work *work;           // what all this points to
 	struct arena *arena;
 };
 
