@@ -54,8 +54,8 @@ static int make_axis(struct job_work *work)
 		return 0;
 	int64_t most = 1;
 	for (size_t i = 0; i < work->job->n_ranks; i++)
-		if (work->job->ranks[i].findings.run != NULL && work->job->ranks[i].findings.samples > most)
-			most = work->job->ranks[i].findings.samples;
+		if (work->job->ranks[i].findings != NULL && work->job->ranks[i].findings->samples > most)
+			most = work->job->ranks[i].findings->samples;
 	axis->n = most < BUCKETS_MAX ? (size_t)most : BUCKETS_MAX;
 	axis->length_s = length_s;
 	axis->n_segments = 1;
@@ -124,9 +124,9 @@ static int lay_nodes(const struct job_work *work)
 {
 	const struct chart_limits limits = {.buckets = BUCKETS_MAX, .items = 1, .lanes = 1};
 	for (size_t i = 0; i < work->job->n_nodes; i++) {
-		const struct findings *f = &work->job->nodes[i].findings;
+		const struct findings *f = work->job->nodes[i].findings;
 		struct charts charts;
-		if (f->run == NULL || f->n_domains == 0)
+		if (f == NULL || f->n_domains == 0)
 			continue;
 		if (charts_make(f, &limits, &charts) < 0)
 			return -ENOMEM;

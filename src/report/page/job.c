@@ -15,7 +15,7 @@ void job_rank_name(struct buf *out, const struct job_page *page, size_t rank)
 	if (value_ok(r->rank))
 		buf_printf(out, "rank %lld", (long long)r->rank);
 	else
-		part_name(out, r->run->where != NULL ? r->run->where : "a run");
+		part_name(out, r->run != NULL && r->run->where != NULL ? r->run->where : "a run");
 }
 
 void job_node_name(struct buf *out, const struct job_page *page, size_t node)

@@ -35,8 +35,8 @@ static void rank_times(const struct blocks *blocks, const char *name)
 {
 	const struct job_findings *job = blocks->page->job;
 	for (size_t i = 0; i < job->n_ranks; i++) {
-		const struct findings *f = &job->ranks[i].findings;
-		uint32_t block = f->run != NULL && !job->ranks[i].nested ? findings_block(f, name) : UINT32_MAX;
+		const struct findings *f = job->ranks[i].findings;
+		uint32_t block = f != NULL && !job->ranks[i].nested ? findings_block(f, name) : UINT32_MAX;
 		blocks->values[i] = block != UINT32_MAX ? f->blocks[block].compute_time_s.total : (double)NAN;
 	}
 }
