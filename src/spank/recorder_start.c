@@ -1,0 +1,214 @@
+/* All that runs here runs in a fork of slurmstepd, which has threads: nothing but what a child of them may call, and malloc, which
+ * glibc keeps usable. Until become_owner it is root, so nothing that comes from a user is looked at before. */
+#include "spank/recorder_start.h"
+
+#include "base/util.h"
+#include "job/place.h"
+#include "lib/tracker_wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { CONTROL_FD = 3, TEXTS_MOST = 16 << 20, WORDS_MOST = 512 };
+
+/* ---- what goes wrong ---- */
+
+__attribute__((noreturn, format(printf, 3, 4))) static void refuse(int control_fd, int code, const char *format, ...)
+{
+	char text[600];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	struct tracker_message message = tracker_message("error", code, strlen(text));
+	if (send(control_fd, &message, sizeof(message), MSG_NOSIGNAL) == sizeof(message))
+		(void)send(control_fd, text, strlen(text), MSG_NOSIGNAL);
+	_exit(1);
+}
+
+/* ---- descriptors ---- */
+
+static int stand_at(int fd, int at)
+{
+	return dup2(fd, at) == at ? 0 : -errno;
+}
+
+/* 0 and 1 lead nowhere, 2 to slurmstepd, 3 is the line; all others are slurmstepd's and not ours. Both are first moved out of
+ * the way of each other. */
+static int arrange_descriptors(const struct recorder_start *start)
+{
+	int control_fd = fcntl(start->control_fd, F_DUPFD, CONTROL_FD + 1);
+	int error_fd = fcntl(start->error_fd, F_DUPFD, CONTROL_FD + 1);
+	int nothing_fd = open("/dev/null", O_RDWR);
+	if (control_fd < 0 || error_fd < 0 || nothing_fd < 0)
+		return -errno;
+	int r = stand_at(control_fd, CONTROL_FD);
+	if (r == 0)
+		r = stand_at(error_fd, STDERR_FILENO);
+	if (r == 0)
+		r = stand_at(nothing_fd, STDOUT_FILENO);
+	if (r == 0)
+		r = stand_at(nothing_fd, STDIN_FILENO);
+	if (r == 0 && syscall(SYS_close_range, CONTROL_FD + 1, ~0U, 0) != 0)
+		for (int fd = CONTROL_FD + 1; fd < 1024; fd++) // before Linux 5.9
+			close(fd);
+	return r;
+}
+
+/* ---- what the task says ---- */
+
+struct task_words {
+	char **environment, **command; // NULL-terminated, into text
+	char *text;
+};
+
+static bool read_all(void *bytes, size_t size)
+{
+	char *at = bytes;
+	while (size > 0) {
+		ssize_t n = recv(CONTROL_FD, at, size, 0);
+		if (n == 0 || (n < 0 && errno != EINTR))
+			return false;
+		at += n > 0 ? n : 0;
+		size -= n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+// NULL: the text ends before.
+static char **list_texts(char **at, const char *end, size_t n)
+{
+	char **texts = calloc_array(n + 1, sizeof(*texts));
+	for (size_t i = 0; texts != NULL && i < n; i++) {
+		char *nul = memchr(*at, '\0', (size_t)(end - *at));
+		if (nul == NULL)
+			return NULL;
+		texts[i] = *at;
+		*at = nul + 1;
+	}
+	return texts;
+}
+
+// The task that ends before it has said anything is none that would be measured.
+static void hear_task(struct task_words *ret_words)
+{
+	struct task_greeting greeting;
+	if (!read_all(&greeting, sizeof(greeting)))
+		_exit(0);
+	if (greeting.size > TEXTS_MOST)
+		refuse(CONTROL_FD, -E2BIG, "its environment is larger than %d MiB", TEXTS_MOST >> 20);
+	char *text = malloc(greeting.size + 1);
+	if (text == NULL)
+		refuse(CONTROL_FD, -ENOMEM, "out of memory");
+	if (!read_all(text, greeting.size))
+		_exit(0);
+	umask(greeting.umask);
+	char *at = text;
+	ret_words->text = text;
+	ret_words->environment = list_texts(&at, text + greeting.size, greeting.n_variables);
+	ret_words->command = list_texts(&at, text + greeting.size, greeting.n_words);
+	if (ret_words->environment == NULL || ret_words->command == NULL)
+		refuse(CONTROL_FD, -EPROTO, "its environment could not be read");
+}
+
+const char *environment_variable(const char *name, void *environment)
+{
+	size_t length = strlen(name);
+	for (char **at = environment; at != NULL && *at != NULL; at++)
+		if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+			return *at + length + 1;
+	return NULL;
+}
+
+/* ---- what is executed ---- */
+
+struct words {
+	const char *at[WORDS_MOST + 1];
+	size_t n;
+};
+
+static void add(struct words *words, const char *word)
+{
+	if (words->n < WORDS_MOST)
+		words->at[words->n++] = word;
+}
+
+static void add_split(struct words *words, char *text)
+{
+	for (const char *word; (word = strsep(&text, " \t\n")) != NULL;)
+		if (word[0] != '\0')
+			add(words, word);
+}
+
+static void make_folder(char *path)
+{
+	for (char *at = path + 1; *at != '\0'; at++) {
+		if (*at != '/')
+			continue;
+		*at = '\0';
+		mkdir(path, 0777);
+		*at = '/';
+	}
+	if (mkdir(path, 0777) != 0 && errno != EEXIST)
+		refuse(CONTROL_FD, -errno, "can't make the folder %s for run files: %s", path, strerror(errno));
+}
+
+// For -o, where % begins a field.
+static void quote(char *out, size_t size, const char *text)
+{
+	size_t n = 0;
+	for (; *text != '\0' && n + 2 < size; text++) {
+		if (*text == '%')
+			out[n++] = '%';
+		out[n++] = *text;
+	}
+	out[n] = '\0';
+}
+
+static void make_pattern(const struct recorder_start *start, char **environment, char *out, size_t size)
+{
+	struct wattle_error error = {0};
+	struct job_place place;
+	char folder[SETTING_SIZE], quoted[2 * SETTING_SIZE];
+	job_place_find(environment_variable, environment, &place);
+	if (settings_folder(start->settings, place.id, folder, sizeof(folder), &error) < 0)
+		refuse(CONTROL_FD, error.code, "%s", error.text);
+	make_folder(folder);
+	quote(quoted, sizeof(quoted), folder);
+	snprintf(out, size, "%s/%%j.%s-r%%r-%%h.sqlite", quoted, start->step);
+}
+
+_Noreturn void recorder_start(const struct recorder_start *start)
+{
+	char pattern[3 * SETTING_SIZE], pid[16];
+	char site_words[SETTING_SIZE], user_words[SETTING_SIZE];
+	struct task_words task;
+	struct words words = {.n = 0};
+	int r = arrange_descriptors(start);
+	if (r == 0)
+		r = become_owner(start->owner);
+	if (r < 0)
+		refuse(CONTROL_FD, r, "a recorder could not become the job's user: %s", strerror(-r));
+	hear_task(&task);
+	make_pattern(start, task.environment, pattern, sizeof(pattern));
+	text_copy(site_words, sizeof(site_words), start->settings->site_words);
+	text_copy(user_words, sizeof(user_words), start->settings->user_words);
+	snprintf(pid, sizeof(pid), "%d", start->task);
+	const char *const first[] = {start->settings->program, "attach", "--control-fd", "3", "--quiet", "--interval",
+		start->settings->interval, "--output", pattern};
+	for (size_t i = 0; i < ARRAY_SIZE(first); i++)
+		add(&words, first[i]);
+	add_split(&words, site_words);
+	add_split(&words, user_words);
+	add(&words, "--");
+	add(&words, pid);
+	execve(start->settings->program, (char *const *)(uintptr_t)words.at, task.environment);
+	refuse(CONTROL_FD, -errno, "%s can't be executed: %s; wattle= in plugstack.conf says where it is",
+		start->settings->program, strerror(errno));
+}

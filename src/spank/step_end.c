@@ -1,0 +1,203 @@
+#include "spank/step_end.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "lib/tracker_line.h"
+#include "spank/recorder_start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SHOWN_SIZE = 64 << 10, LINE_SIZE = 512, COMMENT_SIZE = 4096 };
+
+/* ---- in a process of its own ---- */
+
+// Its standard output is what slurmstepd tells.
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+	char text[2048];
+	va_list arguments;
+	va_start(arguments, format);
+	int n = vsnprintf(text, sizeof(text) - 1, format, arguments);
+	va_end(arguments);
+	if (n < 0)
+		return;
+	size_t length = (size_t)n < sizeof(text) - 1 ? (size_t)n : sizeof(text) - 2;
+	text[length++] = '\n';
+	(void)!write(STDOUT_FILENO, text, length);
+}
+
+// What a program writes, as far as it fits. Its exit status, or negative errno.
+static int run(const char *const *words, char *out, size_t size)
+{
+	int fds[2];
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return -errno;
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(fds[1], STDOUT_FILENO);
+		dup2(fds[1], STDERR_FILENO);
+		execvp(words[0], (char *const *)(uintptr_t)words);
+		_exit(127);
+	}
+	close(fds[1]);
+	size_t n = 0;
+	char rest[4096];
+	for (;;) { // to the end, or it would wait for us
+		bool fits = n + 1 < size;
+		ssize_t got = read(fds[0], fits ? out + n : rest, fits ? size - 1 - n : sizeof(rest));
+		if (got == 0 || (got < 0 && errno != EINTR))
+			break;
+		n += fits && got > 0 ? (size_t)got : 0;
+	}
+	out[n] = '\0';
+	close(fds[0]);
+	int status = -1;
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -ECHILD;
+}
+
+static size_t count_lines(int fd)
+{
+	char text[4096];
+	ssize_t n;
+	size_t lines = 0;
+	lseek(fd, 0, SEEK_SET);
+	while ((n = read(fd, text, sizeof(text))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			lines += text[i] == '\n';
+	return lines;
+}
+
+/* Each node signs a list in the folder; who signs last is the last. Record locks, because those are what makes a client of NFS
+ * look at what others have written. */
+static bool is_last(const struct step_end *end, const char *folder)
+{
+	char path[SETTING_SIZE + 256];
+	if (end->n_nodes <= 1)
+		return true;
+	snprintf(path, sizeof(path), "%s/.%s.%s.%u", folder, end->job_id, end->step, end->restart);
+	wattle_cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		say("%s can't be written: %s", path, strerror(errno));
+		return false;
+	}
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	while (fcntl(fd, F_SETLKW, &lock) != 0 && errno == EINTR)
+		;
+	char name[32];
+	int length = snprintf(name, sizeof(name), "%u\n", end->node);
+	bool last = write(fd, name, (size_t)length) == length && count_lines(fd) >= end->n_nodes;
+	if (last)
+		unlink(path);
+	return last;
+}
+
+static void write_comment(const struct step_end *end, const char *line)
+{
+	char id[16], assignment[16 + 8], comment[COMMENT_SIZE], old[COMMENT_SIZE], setting[COMMENT_SIZE + 16];
+	wattle_cleanup_free char *shown = malloc(SHOWN_SIZE);
+	if (shown == NULL)
+		return;
+	snprintf(id, sizeof(id), "%u", end->slurm_job);
+	const char *const show[] = {end->settings->scontrol, "show", "job", id, NULL};
+	if (run(show, shown, SHOWN_SIZE) != 0) {
+		say("the job's comment is not written: %s show job: %s", show[0], shown);
+		return;
+	}
+	comment_find(shown, old, sizeof(old));
+	comment_make(old, line, comment, sizeof(comment));
+	snprintf(assignment, sizeof(assignment), "JobId=%s", id);
+	snprintf(setting, sizeof(setting), "Comment=%s", comment);
+	const char *const update[] = {end->settings->scontrol, "update", assignment, setting, NULL};
+	if (run(update, shown, SHOWN_SIZE) != 0)
+		say("the job's comment is not written: %s update: %s", update[0], shown);
+}
+
+static void sum_up(const struct step_end *end)
+{
+	struct wattle_error error = {0};
+	char folder[SETTING_SIZE], line[LINE_SIZE];
+	if (settings_folder(end->settings, end->job_id, folder, sizeof(folder), &error) < 0) {
+		say("%s", error.text);
+		return;
+	}
+	if (!is_last(end, folder))
+		return;
+	const char *const report[] = {end->settings->program, "report", folder, "--job", end->job_id, "--format",
+		"line", NULL};
+	int status = run(report, line, sizeof(line));
+	line[strcspn(line, "\n")] = '\0';
+	if (status != 0) {
+		say("no sum of %s: %s", folder, line);
+		return;
+	}
+	say("%s, %s", line, folder);
+	if (end->settings->comment)
+		write_comment(end, line);
+}
+
+_Noreturn static void child(const struct step_end *end, int saying_fd)
+{
+	int nothing_fd = open("/dev/null", O_RDWR);
+	int r = become_owner(end->owner);
+	if (r < 0 || dup2(saying_fd, STDOUT_FILENO) < 0 || dup2(nothing_fd, STDIN_FILENO) < 0)
+		_exit(1);
+	sum_up(end);
+	_exit(0);
+}
+
+/* ---- in slurmstepd ---- */
+
+// All that it says, until it has ended or time is up. False: it has not.
+static bool hear(int fd, int64_t deadline_ns, char *out, size_t size)
+{
+	size_t n = 0;
+	out[0] = '\0';
+	for (;;) {
+		int64_t left_ns = deadline_ns - tracker_now_ns();
+		if (left_ns <= 0)
+			return false;
+		struct pollfd event = {.fd = fd, .events = POLLIN};
+		if (poll(&event, 1, (int)(left_ns / NS_PER_MS) + 1) <= 0)
+			continue;
+		char text[1024];
+		ssize_t got = read(fd, text, sizeof(text));
+		if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
+			return true;
+		for (ssize_t i = 0; i < got && n + 1 < size; i++)
+			out[n++] = text[i];
+		out[n] = '\0';
+	}
+}
+
+void step_end(const struct step_end *end, void (*told)(const char *text))
+{
+	int fds[2];
+	char text[4096], *rest = text;
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return;
+	pid_t pid = fork();
+	if (pid == 0)
+		child(end, fds[1]);
+	close(fds[1]);
+	bool whole = pid < 0 || hear(fds[0], tracker_now_ns() + end->settings->wait_ns, text, sizeof(text));
+	close(fds[0]);
+	if (!whole)
+		kill(-pid, SIGKILL); // its session, with what it has started
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	for (const char *line; pid > 0 && (line = strsep(&rest, "\n")) != NULL;)
+		if (line[0] != '\0')
+			told(line);
+	if (!whole)
+		told("summing up took too long and was given up; wattle report on the folder does it at any time");
+}

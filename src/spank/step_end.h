@@ -1,0 +1,28 @@
+/* What is told of a step once it is over: the last of its nodes to end sums up what lies in the folder, as `wattle report` does, for
+ * the job's comment and for whoever waits for the step. In a program of its own, as the job's user, and not for longer than
+ * settings.wait_ns: reading the runs of many ranks takes its time, and folders of users have their ways. */
+#pragma once
+
+#include "base/error.h"
+#include "spank/settings.h"
+#include "spank/task_line.h"
+
+#include <stdint.h>
+
+struct step_end {
+	const struct settings *settings;
+	const struct task_owner *owner;
+	const char *job_id;     // as wattle has it: "4242_7"
+	uint32_t slurm_job;     // as scontrol does
+	const char *step;       // "0", "batch"
+	uint32_t restart;       // of the job
+	uint32_t node, n_nodes; // which one of how many of the step's
+};
+
+// told: one line for whoever waits, or what went wrong.
+void step_end(const struct step_end *end, void (*told)(const char *text));
+
+/* comment.c: what is to become of a job's comment: `old` without what an earlier step of the job said, and `line` behind it. */
+void comment_make(const char *old, const char *line, char *ret_comment, size_t size);
+// The comment as `scontrol show job` shows it; "" none.
+void comment_find(const char *shown, char *ret_comment, size_t size);

@@ -1,0 +1,224 @@
+#include "spank/task_line.h"
+
+#include "base/util.h"
+#include "lib/tracker_line.h"
+#include "spank/recorder_start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the line ---- */
+
+static void close_one(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+int task_line_open(struct task_line *line)
+{
+	int pair[2], said[2];
+	*line = (struct task_line){-1, -1, -1, -1};
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+		return -errno;
+	line->fd = pair[0];
+	line->recorder_fd = pair[1];
+	// Nobody reads the recorder's messages before the end: what finds no room is dropped, and the recorder goes on.
+	if (pipe2(said, O_CLOEXEC | O_NONBLOCK) != 0) {
+		int code = -errno;
+		task_line_close(line);
+		return code;
+	}
+	line->said_fd = said[0];
+	line->saying_fd = said[1];
+	return 0;
+}
+
+void task_line_close(struct task_line *line)
+{
+	close_one(&line->fd);
+	close_one(&line->recorder_fd);
+	close_one(&line->said_fd);
+	close_one(&line->saying_fd);
+}
+
+/* ---- slurmstepd: the start ---- */
+
+/* Twice: so that slurmstepd, which waits for all its children, sees neither this one's end nor its CPU time. What Slurm does to
+ * a task it does before its exec, so nothing of that reaches the recorder. */
+static int fork_away(struct task_line *line, const struct recorder_start *start)
+{
+	pid_t pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		pid_t recorder = fork();
+		if (recorder == 0)
+			recorder_start(start);
+		_exit(recorder < 0 ? 1 : 0);
+	}
+	int status = 0;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	close_one(&line->recorder_fd);
+	close_one(&line->saying_fd);
+	return status == 0 ? 0 : -EAGAIN;
+}
+
+int task_line_start(struct task_line *line, const struct settings *settings, const struct task_owner *owner, pid_t task,
+	const char *step, struct wattle_error *reterr)
+{
+	const struct recorder_start start = {
+		.settings = settings,
+		.owner = owner,
+		.task = task,
+		.step = step,
+		.control_fd = line->recorder_fd,
+		.error_fd = line->saying_fd,
+	};
+	int r = fork_away(line, &start);
+	if (r == 0)
+		return 0;
+	task_line_close(line);
+	return error_set(reterr, r, "can't start a recorder: %s", strerror(-r));
+}
+
+/* ---- the task ---- */
+
+static int send_all(int fd, const void *bytes, size_t size)
+{
+	const char *at = bytes;
+	while (size > 0) {
+		ssize_t n = send(fd, at, size, MSG_NOSIGNAL);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		at += n > 0 ? n : 0;
+		size -= n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+static int send_texts(int fd, char **texts)
+{
+	int r = 0;
+	for (; r == 0 && texts != NULL && *texts != NULL; texts++)
+		r = send_all(fd, *texts, strlen(*texts) + 1);
+	return r;
+}
+
+static struct task_greeting greeting_of(char **environment, char **command)
+{
+	mode_t mask = umask(0);
+	umask(mask);
+	struct task_greeting greeting = {.umask = mask};
+	for (char **at = environment; at != NULL && *at != NULL; at++, greeting.n_variables++)
+		greeting.size += strlen(*at) + 1;
+	for (char **at = command; at != NULL && *at != NULL; at++, greeting.n_words++)
+		greeting.size += strlen(*at) + 1;
+	return greeting;
+}
+
+static int greet(int fd, char **environment, char **command, int64_t ready_ns)
+{
+	const struct timeval limit = {.tv_sec = ready_ns / NS_PER_S, .tv_usec = ready_ns % NS_PER_S / 1000 + 1};
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	const struct task_greeting greeting = greeting_of(environment, command);
+	int r = send_all(fd, &greeting, sizeof(greeting));
+	if (r == 0)
+		r = send_texts(fd, environment);
+	return r < 0 ? r : send_texts(fd, command);
+}
+
+// "file" comes first, then "ready" or "error".
+static int hear_ready(int fd, int64_t deadline_ns, char *ret_ring, size_t size, struct wattle_error *reterr)
+{
+	for (;;) {
+		struct tracker_word word;
+		int r = tracker_hear(fd, deadline_ns, &word);
+		if (r == -ETIMEDOUT)
+			return error_set(reterr, r, "its recorder was not ready in time, and begins when it is");
+		if (r < 0)
+			return error_set(reterr, r, "its recorder ended at once");
+		bool is_ready = tracker_message_is(&word.message, "ready");
+		if (is_ready)
+			text_copy(ret_ring, size, word.text);
+		else if (tracker_message_is(&word.message, "error"))
+			r = error_set(reterr, -EIO, "%s", word.text);
+		free(word.text);
+		if (is_ready || r < 0)
+			return r;
+	}
+}
+
+int task_line_join(struct task_line *lines, size_t n, size_t index, char **environment, char **command,
+	int64_t ready_ns, char *ret_ring, size_t size, struct wattle_error *reterr)
+{
+	int64_t deadline_ns = tracker_now_ns() + ready_ns;
+	for (size_t i = 0; i < n; i++) { // or a recorder that dies would not be seen to
+		close_one(&lines[i].recorder_fd);
+		close_one(&lines[i].saying_fd);
+	}
+	int fd = lines[index].fd;
+	if (fd < 0)
+		return error_set(reterr, -ENOENT, "no recorder could be started for it");
+	int r = greet(fd, environment, command, ready_ns);
+	if (r < 0)
+		return error_set(reterr, r, "its recorder does not listen: %s", strerror(-r));
+	return hear_ready(fd, deadline_ns, ret_ring, size, reterr);
+}
+
+/* ---- slurmstepd: the end ---- */
+
+void task_line_ended(struct task_line *line)
+{
+	if (line->fd >= 0)
+		shutdown(line->fd, SHUT_WR);
+}
+
+// What a recorder wrote on standard error, a line at a time.
+static void tell_said(int fd, void (*told)(const char *text))
+{
+	char text[4096];
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	char *rest = text;
+	for (const char *line; (line = strsep(&rest, "\n")) != NULL;)
+		if (line[0] != '\0')
+			told(line);
+}
+
+// Up to the end of the stream; the report is not wanted, but takes room. False: time is up.
+static bool wait_for_end(int fd, int64_t deadline_ns, void (*told)(const char *text))
+{
+	struct tracker_word word;
+	int r;
+	while ((r = tracker_hear(fd, deadline_ns, &word)) == 0) {
+		if (tracker_message_is(&word.message, "error"))
+			told(word.text);
+		free(word.text);
+	}
+	return r != -ETIMEDOUT;
+}
+
+size_t task_lines_finish(struct task_line *lines, size_t n, int64_t wait_ns, void (*told)(const char *text))
+{
+	int64_t deadline_ns = tracker_now_ns() + wait_ns;
+	size_t n_late = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (lines[i].fd >= 0) {
+			task_line_ended(&lines[i]);
+			n_late += !wait_for_end(lines[i].fd, deadline_ns, told);
+			tell_said(lines[i].said_fd, told);
+		}
+		task_line_close(&lines[i]);
+	}
+	return n_late;
+}

@@ -1,0 +1,43 @@
+#include "spank/recorder_start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <unistd.h>
+
+// slurmstepd can't be killed for want of memory; a user's program can.
+static void be_killable(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)!write(fd, "0", 1);
+	close(fd);
+}
+
+static void forget_signals(void)
+{
+	sigset_t none;
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+int become_owner(const struct task_owner *owner)
+{
+	forget_signals();
+	setsid();
+	if (geteuid() != 0 && getuid() == 0 &&
+		seteuid(0) != 0) // Slurm calls us with its effective user changed at times
+		return -errno;
+	if (getuid() == 0) {
+		be_killable();
+		if (setgroups(owner->n_groups, owner->groups) != 0 ||
+			setresgid(owner->gid, owner->gid, owner->gid) != 0 ||
+			setresuid(owner->uid, owner->uid, owner->uid) != 0)
+			return -errno;
+	}
+	return getuid() == owner->uid && geteuid() == owner->uid ? 0 : -EPERM;
+}

@@ -1,0 +1,223 @@
+/* srun --wattle: the plugin's callbacks, in the order in which Slurm calls them. What they have in common is that they never fail
+ * for Slurm: a job runs as if we were not there, measured or not. The exception are bad values of options, which srun refuses
+ * before anything was started.
+ *
+ *	in srun, sbatch, salloc    slurm_spank_init: settings of the site; options of the user
+ *	in slurmstepd, as root     slurm_spank_init, slurm_spank_user_init: the same there; a line for each task
+ *	                           slurm_spank_task_post_fork: a recorder for each
+ *	in the task, as the user   slurm_spank_task_init: waits for its recorder; the last thing before it is executed but the
+ *	                           task prologs
+ *	in slurmstepd              slurm_spank_task_exit: tells the recorder; after the last task of the node awaits all of them, and
+ *	                           sums up what the step has used */
+#include "base/util.h"
+#include "job/place.h"
+#include "spank/recorder_start.h"
+#include "spank/settings.h"
+#include "spank/step_end.h"
+#include "spank/task_line.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#pragma GCC visibility push(default)
+#include <slurm/slurm.h>
+#include <slurm/spank.h>
+SPANK_PLUGIN(wattle, 1)
+#pragma GCC visibility pop
+
+/* Slurm hands nothing from one callback to the next, nor anything to those of options: what belongs together lies here. Callbacks
+ * come from one thread. */
+static struct {
+	struct settings settings;
+	struct task_line *lines; // owned: one a task of this node; NULL: nothing is measured
+	uint32_t n_tasks, n_ended;
+	bool told; // what is wrong with recorders; once a node will do
+} plugin;
+
+static void tell(const char *text)
+{
+	slurm_spank_log("wattle: %s", text);
+}
+
+/* ---- options ---- */
+
+static int take_option(int option, const char *value, int remote)
+{
+	struct wattle_error error = {0};
+	int r = settings_take_user(&plugin.settings, (enum settings_option)option, value, &error);
+	if (r < 0 && !remote)
+		slurm_error("%s", error.text);
+	return r < 0 && !remote ? -1 : 0;
+}
+
+static struct spank_option options[] = {
+	{"wattle", "INTERVAL", "measure energy and resources of the tasks, every INTERVAL (default 100ms); off: don't",
+		2, SETTINGS_INTERVAL, take_option},
+	{"wattle-folder", "DIR", "where --wattle puts its run files; %j is the job's id (default wattle-%j)", 1,
+		SETTINGS_FOLDER, take_option},
+	{"wattle-options", "WORDS", "further options of wattle attach, such as \"--per-process\"", 1, SETTINGS_WORDS,
+		take_option},
+};
+
+static void take_site(int n, char **arguments)
+{
+	struct wattle_error error;
+	settings_init(&plugin.settings, WATTLE_PROGRAM);
+	for (int i = 0; i < n; i++)
+		if (settings_take_site(&plugin.settings, arguments[i], &error) < 0)
+			slurm_error("wattle: %s", error.text);
+}
+
+/* ---- what Slurm knows ---- */
+
+static uint32_t number_of(spank_t spank, spank_item_t item)
+{
+	uint32_t value = 0;
+	return spank_get_item(spank, item, &value) == ESPANK_SUCCESS ? value : 0;
+}
+
+static int task_of(spank_t spank)
+{
+	int task = -1;
+	return spank_get_item(spank, S_TASK_ID, &task) == ESPANK_SUCCESS && task >= 0 && (uint32_t)task < plugin.n_tasks
+		? task
+		: -1;
+}
+
+static const char *name_step(spank_t spank, char *out, size_t size)
+{
+	uint32_t step = number_of(spank, S_JOB_STEPID);
+	if (step == SLURM_BATCH_SCRIPT)
+		return "batch";
+	if (step == SLURM_INTERACTIVE_STEP)
+		return "interactive";
+	snprintf(out, size, "%u", step);
+	return out;
+}
+
+static bool is_measured(spank_t spank)
+{
+	return plugin.settings.wanted && number_of(spank, S_JOB_STEPID) != SLURM_EXTERN_CONT;
+}
+
+static void find_owner(spank_t spank, struct task_owner *owner)
+{
+	gid_t *groups = NULL;
+	int n_groups = 0;
+	*owner = (struct task_owner){.uid = (uid_t)-1, .gid = (gid_t)-1};
+	spank_get_item(spank, S_JOB_UID, &owner->uid);
+	spank_get_item(spank, S_JOB_GID, &owner->gid);
+	if (spank_get_item(spank, S_JOB_SUPPLEMENTARY_GIDS, &groups, &n_groups) == ESPANK_SUCCESS && n_groups > 0) {
+		owner->groups = groups;
+		owner->n_groups = (size_t)n_groups;
+	}
+}
+
+/* ---- the callbacks ---- */
+
+#pragma GCC visibility push(default)
+
+int slurm_spank_init(spank_t spank, int n, char **arguments)
+{
+	take_site(n, arguments);
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS)
+			slurm_error("wattle: --%s can't be registered", options[i].name);
+	return ESPANK_SUCCESS;
+}
+
+int slurm_spank_user_init(spank_t spank, int n, char **arguments)
+{
+	if (!is_measured(spank))
+		return ESPANK_SUCCESS;
+	plugin.n_tasks = number_of(spank, S_JOB_LOCAL_TASK_COUNT);
+	plugin.lines = calloc_array(plugin.n_tasks, sizeof(*plugin.lines));
+	for (uint32_t i = 0; plugin.lines != NULL && i < plugin.n_tasks; i++)
+		if (task_line_open(&plugin.lines[i]) < 0)
+			slurm_debug("wattle: no line to the recorder of task %u", i);
+	return ESPANK_SUCCESS;
+}
+
+int slurm_spank_task_post_fork(spank_t spank, int n, char **arguments)
+{
+	int task = plugin.lines != NULL ? task_of(spank) : -1;
+	pid_t pid = 0;
+	if (task < 0 || plugin.lines[task].fd < 0 || spank_get_item(spank, S_TASK_PID, &pid) != ESPANK_SUCCESS)
+		return ESPANK_SUCCESS;
+	char step[16];
+	struct task_owner owner;
+	struct wattle_error error = {0};
+	find_owner(spank, &owner);
+	if (task_line_start(&plugin.lines[task], &plugin.settings, &owner, pid, name_step(spank, step, sizeof(step)),
+		    &error) < 0)
+		slurm_error("wattle: %s", error.text);
+	return ESPANK_SUCCESS;
+}
+
+int slurm_spank_task_init(spank_t spank, int n, char **arguments)
+{
+	int task = plugin.lines != NULL ? task_of(spank) : -1;
+	if (task < 0)
+		return ESPANK_SUCCESS;
+	char **environment = NULL, **command = NULL, ring[256] = "";
+	int n_words = 0;
+	struct wattle_error error = {0};
+	spank_get_item(spank, S_JOB_ENV, &environment);
+	spank_get_item(spank, S_JOB_ARGV, &n_words, &command);
+	int r = task_line_join(plugin.lines, plugin.n_tasks, (size_t)task, environment, command,
+		plugin.settings.ready_ns, ring, sizeof(ring), &error);
+	if (r < 0 && task == 0) // what is wrong with one is wrong with all of a node, most of the time
+		slurm_spank_log("wattle: task %u is not measured: %s", number_of(spank, S_TASK_GLOBAL_ID), error.text);
+	if (r == 0 && ring[0] != '\0')
+		spank_setenv(spank, "WATTLE_RING", ring, 1);
+	return ESPANK_SUCCESS;
+}
+
+static void tell_once(const char *text)
+{
+	if (!plugin.told)
+		tell(text);
+	plugin.told = true;
+}
+
+static void finish(spank_t spank)
+{
+	char step[16], text[80];
+	size_t n_late = task_lines_finish(plugin.lines, plugin.n_tasks, plugin.settings.wait_ns, tell_once);
+	free(plugin.lines);
+	plugin.lines = NULL;
+	if (n_late > 0) {
+		snprintf(text, sizeof(text), "%zu recorders of this node are not done yet and go on", n_late);
+		tell(text);
+	}
+	struct task_owner owner;
+	struct job_place place;
+	char **environment = NULL;
+	find_owner(spank, &owner);
+	spank_get_item(spank, S_JOB_ENV, &environment);
+	job_place_find(environment_variable, environment, &place);
+	const struct step_end end = {
+		.settings = &plugin.settings,
+		.owner = &owner,
+		.job_id = place.id,
+		.slurm_job = number_of(spank, S_JOB_ID),
+		.step = name_step(spank, step, sizeof(step)),
+		.restart = number_of(spank, S_SLURM_RESTART_COUNT),
+		.node = number_of(spank, S_JOB_NODEID),
+		.n_nodes = number_of(spank, S_JOB_STEPID) == SLURM_BATCH_SCRIPT ? 1 : number_of(spank, S_JOB_NNODES),
+	};
+	step_end(&end, tell);
+}
+
+int slurm_spank_task_exit(spank_t spank, int n, char **arguments)
+{
+	int task = plugin.lines != NULL ? task_of(spank) : -1;
+	if (task < 0)
+		return ESPANK_SUCCESS;
+	task_line_ended(&plugin.lines[task]);
+	if (++plugin.n_ended == plugin.n_tasks)
+		finish(spank);
+	return ESPANK_SUCCESS;
+}
+
+#pragma GCC visibility pop
