@@ -1,5 +1,7 @@
 #include "store/run_read.h"
 
+#include "base/buf.h"
+
 #include "store/schema.h"
 
 #include <assert.h>
@@ -9,81 +11,61 @@ enum { KEYS_MAX = 3, METRICS_MAX = 64 };
 static_assert((int)RUN_COUNT <= METRICS_MAX && (int)DEVICE_COUNT <= METRICS_MAX && (int)PROCESS_COUNT <= METRICS_MAX,
 	"a row of any scope fits");
 
-/* Rows of a table of samples on their way into columns. A file of an older wattle lacks some metrics and one of a
- * newer wattle has others: each column is found by its name. */
+/* Rows of a table of samples on their way into columns: first the keys, then the metrics that the table has. A file of an older
+ * wattle lacks some and one of a newer wattle has others. */
 struct sample_rows {
-	sqlite3_stmt *select;
+	struct run_reader *reader;
+	struct run *run;
 	int n_keys;
-	size_t n_metrics;
-	int column_of[METRICS_MAX]; // in the SELECT, -1: the file has no such metric
+	size_t n_metrics, n_read;
+	size_t metric_of[METRICS_MAX]; // of the n_read columns behind the keys
+	int64_t keys[KEYS_MAX];
+	int64_t read[METRICS_MAX], values[METRICS_MAX];
+	size_t room;          // rows that there is room for
+	const size_t *counts; // of devices
 };
 
-static int column_named(sqlite3_stmt *s, const char *name)
-{
-	for (int i = 0; i < sqlite3_column_count(s); i++)
-		if (strcmp(sqlite3_column_name(s, i), name) == 0)
-			return i;
-	return -1;
-}
+static const char *const key_columns[METRIC_SCOPES] = {
+	[METRIC_RUN] = "t_ns",
+	[METRIC_DEVICE] = "t_ns, device",
+	[METRIC_PROCESS] = "t_ns, pid, start_ns",
+};
 
-// A statement with ?1 and ?2: the time that is read.
-static int prepare_in_time(struct run_reader *reader, const char *select, sqlite3_stmt **ret_statement)
+// ORDER BY the primary key, which is how the rows lie in a run file: nothing is sorted.
+static int read_samples(struct sample_rows *rows, enum metric_scope scope, run_take *take)
 {
-	int r = sqlite3_prepare_v2(reader->db, select, -1, ret_statement, NULL);
-	if (r != SQLITE_OK)
-		return r;
-	sqlite3_bind_int64(*ret_statement, 1, reader->from_ns);
-	sqlite3_bind_int64(*ret_statement, 2, reader->to_ns);
-	return SQLITE_OK;
-}
-
-static size_t count_in_time(struct run_reader *reader, const char *select)
-{
-	sqlite3_stmt *s = NULL;
-	size_t n = 0;
-	if (prepare_in_time(reader, select, &s) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
-		n = (size_t)sqlite3_column_int64(s, 0);
-	sqlite3_finalize(s);
-	return n;
-}
-
-// ORDER BY the primary key, which is how the rows lie in the file: nothing is sorted. The keys are its first columns.
-static int open_rows(struct run_reader *reader, enum metric_scope scope, struct sample_rows *ret_rows)
-{
-	static const char *const selects[METRIC_SCOPES] = {
-		[METRIC_RUN] = "SELECT * FROM sample WHERE t_ns BETWEEN ?1 AND ?2 ORDER BY t_ns",
-		[METRIC_DEVICE] = "SELECT * FROM device_sample WHERE t_ns BETWEEN ?1 AND ?2 ORDER BY t_ns, device",
-		[METRIC_PROCESS] = ("SELECT * FROM process_sample WHERE t_ns BETWEEN ?1 AND ?2 "
-				    "ORDER BY t_ns, pid, start_ns"),
-	};
-	struct sample_rows rows = {.n_keys = schema_key_count(scope)};
-	int r = prepare_in_time(reader, selects[scope], &rows.select);
-	if (r != SQLITE_OK)
-		return r;
-	const struct metric *metrics = metric_table(scope, &rows.n_metrics);
-	for (size_t i = 0; i < rows.n_metrics; i++)
-		rows.column_of[i] = column_named(rows.select, metrics[i].name);
-	*ret_rows = rows;
-	return SQLITE_OK;
-}
-
-// SQLITE_ROW, SQLITE_DONE or a failure.
-static int next_row(const struct sample_rows *rows, int64_t *keys, int64_t *values)
-{
-	int r = sqlite3_step(rows->select);
-	if (r != SQLITE_ROW)
-		return r;
-	for (int i = 0; i < rows->n_keys; i++)
-		keys[i] = sqlite3_column_int64(rows->select, i);
-	for (size_t i = 0; i < rows->n_metrics; i++)
-		values[i] = rows->column_of[i] >= 0 ? sql_i64(rows->select, rows->column_of[i]) : VALUE_MISSING;
+	struct buf columns;
+	buf_init(&columns, 65536);
+	buf_str(&columns, key_columns[scope]);
+	const struct metric *metrics = metric_table(scope, &rows->n_metrics);
+	const char *table = schema_sample_table(scope);
+	rows->n_keys = schema_key_count(scope);
+	for (size_t i = 0; i < rows->n_metrics; i++) {
+		rows->values[i] = VALUE_MISSING;
+		if (!rows->reader->source->has_column(rows->reader, table, metrics[i].name))
+			continue;
+		buf_printf(&columns, ", %s", metrics[i].name);
+		rows->metric_of[rows->n_read++] = i;
+	}
+	const struct run_question question = {table, columns.data, .order = key_columns[scope], .in_time = true};
+	int r = columns.failed != 0 ? SQLITE_NOMEM : rows->reader->source->read(rows->reader, &question, take, rows);
+	buf_finish(&columns);
 	return r;
 }
 
-static int close_rows(const struct sample_rows *rows, int r)
+static void take_values(struct sample_rows *rows, const struct cells *cells)
 {
-	sqlite3_finalize(rows->select);
-	return r == SQLITE_DONE || r == SQLITE_ROW ? SQLITE_OK : r;
+	cells->ops->i64s(cells->row, 0, (size_t)rows->n_keys, rows->keys);
+	cells->ops->i64s(cells->row, rows->n_keys, rows->n_read, rows->read);
+	for (size_t i = 0; i < rows->n_read; i++)
+		rows->values[rows->metric_of[i]] = rows->read[i];
+}
+
+static int take_sum(void *data, const struct cells *cells)
+{
+	int64_t n = cells_i64(cells, 0);
+	*(size_t *)data += value_ok(n) && n > 0 ? (size_t)n : 0;
+	return 0;
 }
 
 static bool new_columns(struct arena *arena, size_t n, int64_t **columns, size_t n_columns)
@@ -144,23 +126,28 @@ static bool share_missing(struct run_reader *reader, int64_t **columns, size_t n
 	return true;
 }
 
+static int take_sample(void *data, const struct cells *cells)
+{
+	struct sample_rows *rows = data;
+	struct run *run = rows->run;
+	if (run->n == rows->room)
+		return 0;
+	take_values(rows, cells);
+	run->t_ns[run->n] = rows->keys[0];
+	return put_values(rows->reader->arena, run->values, RUN_COUNT, rows->room, run->n++, rows->values) ? 0 : SQLITE_NOMEM;
+}
+
 int run_read_samples(struct run_reader *reader, struct run *run)
 {
-	size_t n = count_in_time(reader, "SELECT count(*) FROM sample WHERE t_ns BETWEEN ?1 AND ?2");
+	size_t n = 0;
+	int r = reader->source->read(reader, &reader->source->sample_count, take_sum, &n);
+	if (r != 0)
+		return r;
 	if (!new_columns(reader->arena, n, &run->t_ns, 1))
 		return SQLITE_NOMEM;
-	struct sample_rows rows;
-	int r = open_rows(reader, METRIC_RUN, &rows);
-	if (r != SQLITE_OK)
-		return r;
-	int64_t keys[KEYS_MAX], values[METRICS_MAX];
-	while (run->n < n && (r = next_row(&rows, keys, values)) == SQLITE_ROW) {
-		run->t_ns[run->n] = keys[0];
-		if (!put_values(reader->arena, run->values, RUN_COUNT, n, run->n++, values))
-			return close_rows(&rows, SQLITE_NOMEM);
-	}
-	r = close_rows(&rows, r);
-	return r == SQLITE_OK && !share_missing(reader, run->values, RUN_COUNT, n) ? SQLITE_NOMEM : r;
+	struct sample_rows rows = {.reader = reader, .run = run, .room = n};
+	r = read_samples(&rows, METRIC_RUN, take_sample);
+	return r == 0 && !share_missing(reader, run->values, RUN_COUNT, n) ? SQLITE_NOMEM : r;
 }
 
 static struct run_device *find_device(struct run *run, int64_t id)
@@ -171,19 +158,18 @@ static struct run_device *find_device(struct run *run, int64_t id)
 	return NULL;
 }
 
-// How many samples each device has. Counted here: SQLite would sort them by device.
-static int count_of_devices(struct run_reader *reader, struct run *run, size_t *counts)
+struct device_counts {
+	struct run *run;
+	size_t *counts;
+};
+
+static int take_count(void *data, const struct cells *cells)
 {
-	sqlite3_stmt *s = NULL;
-	int r = prepare_in_time(reader, "SELECT device FROM device_sample WHERE t_ns BETWEEN ?1 AND ?2", &s);
-	while (r == SQLITE_OK && (r = sqlite3_step(s)) == SQLITE_ROW) {
-		r = SQLITE_OK;
-		const struct run_device *device = find_device(run, sqlite3_column_int64(s, 0));
-		if (device != NULL)
-			counts[device - run->devices]++;
-	}
-	sqlite3_finalize(s);
-	return r == SQLITE_DONE ? SQLITE_OK : r;
+	const struct device_counts *counts = data;
+	const struct run_device *device = find_device(counts->run, cells_i64(cells, 0));
+	if (device != NULL)
+		counts->counts[device - counts->run->devices] += (size_t)cells_i64(cells, 1);
+	return 0;
 }
 
 // Most devices are read at the times of the run's samples and at no others; then the column is the run's.
@@ -202,23 +188,19 @@ static bool put_time(struct arena *arena, const struct run *run, struct run_devi
 	return true;
 }
 
-static int read_device_rows(struct run_reader *reader, struct run *run, const size_t *counts)
+static int take_device_sample(void *data, const struct cells *cells)
 {
-	struct sample_rows rows;
-	int r = open_rows(reader, METRIC_DEVICE, &rows);
-	if (r != SQLITE_OK)
-		return r;
-	int64_t keys[KEYS_MAX], values[METRICS_MAX];
-	while ((r = next_row(&rows, keys, values)) == SQLITE_ROW) {
-		struct run_device *device = find_device(run, keys[1]);
-		size_t room = device != NULL ? counts[device - run->devices] : 0;
-		if (device == NULL || device->n == room)
-			continue; // a row of no device is no reason to lose the others
-		if (!put_time(reader->arena, run, device, room, keys[0]) ||
-			!put_values(reader->arena, device->values, DEVICE_COUNT, room, device->n++, values))
-			return close_rows(&rows, SQLITE_NOMEM);
-	}
-	return close_rows(&rows, r);
+	struct sample_rows *rows = data;
+	take_values(rows, cells);
+	struct run_device *device = find_device(rows->run, rows->keys[1]);
+	size_t room = device != NULL ? rows->counts[device - rows->run->devices] : 0;
+	if (device == NULL || device->n == room)
+		return 0; // a row of no device is no reason to lose the others
+	struct arena *arena = rows->reader->arena;
+	if (!put_time(arena, rows->run, device, room, rows->keys[0]) ||
+		!put_values(arena, device->values, DEVICE_COUNT, room, device->n++, rows->values))
+		return SQLITE_NOMEM;
+	return 0;
 }
 
 int run_read_device_samples(struct run_reader *reader, struct run *run)
@@ -228,35 +210,45 @@ int run_read_device_samples(struct run_reader *reader, struct run *run)
 		return SQLITE_NOMEM;
 	for (size_t i = 0; i < run->n_devices; i++)
 		run->devices[i].t_ns = run->t_ns;
-	int r = count_of_devices(reader, run, counts);
-	if (r == SQLITE_OK)
-		r = read_device_rows(reader, run, counts);
-	for (size_t i = 0; r == SQLITE_OK && i < run->n_devices; i++)
+	struct device_counts counting = {run, counts};
+	int r = reader->source->read(reader, &reader->source->device_counts, take_count, &counting);
+	struct sample_rows rows = {.reader = reader, .run = run, .counts = counts};
+	if (r == 0)
+		r = read_samples(&rows, METRIC_DEVICE, take_device_sample);
+	for (size_t i = 0; r == 0 && i < run->n_devices; i++)
 		if (!share_missing(reader, run->devices[i].values, DEVICE_COUNT, counts[i]))
 			r = SQLITE_NOMEM;
 	return r;
 }
 
+static int take_process_sample(void *data, const struct cells *cells)
+{
+	struct sample_rows *rows = data;
+	struct run_process_samples *samples = &rows->run->process_samples;
+	if (samples->n == rows->room)
+		return 0;
+	take_values(rows, cells);
+	int64_t *const keys_of[KEYS_MAX] = {samples->t_ns, samples->pid, samples->start_ns};
+	put_keys(keys_of, samples->n, rows->keys, KEYS_MAX);
+	bool ok = put_values(rows->reader->arena, samples->values, PROCESS_COUNT, rows->room, samples->n++, rows->values);
+	return ok ? 0 : SQLITE_NOMEM;
+}
+
 int run_read_process_samples(struct run_reader *reader, struct run *run)
 {
+	static const struct run_question count = {"process_sample", "count(*)", .in_time = true};
 	struct run_process_samples *samples = &run->process_samples;
-	size_t n = count_in_time(reader, "SELECT count(*) FROM process_sample WHERE t_ns BETWEEN ?1 AND ?2");
+	size_t n = 0;
+	int r = reader->source->read(reader, &count, take_sum, &n);
+	if (r != 0)
+		return r;
 	int64_t *keys_of[KEYS_MAX];
 	if (!new_columns(reader->arena, n, keys_of, KEYS_MAX))
 		return SQLITE_NOMEM;
 	samples->t_ns = keys_of[0];
 	samples->pid = keys_of[1];
 	samples->start_ns = keys_of[2];
-	struct sample_rows rows;
-	int r = open_rows(reader, METRIC_PROCESS, &rows);
-	if (r != SQLITE_OK)
-		return r;
-	int64_t keys[KEYS_MAX], values[METRICS_MAX];
-	while (samples->n < n && (r = next_row(&rows, keys, values)) == SQLITE_ROW) {
-		put_keys(keys_of, samples->n, keys, KEYS_MAX);
-		if (!put_values(reader->arena, samples->values, PROCESS_COUNT, n, samples->n++, values))
-			return close_rows(&rows, SQLITE_NOMEM);
-	}
-	r = close_rows(&rows, r);
-	return r == SQLITE_OK && !share_missing(reader, samples->values, PROCESS_COUNT, n) ? SQLITE_NOMEM : r;
+	struct sample_rows rows = {.reader = reader, .run = run, .room = n};
+	r = read_samples(&rows, METRIC_PROCESS, take_process_sample);
+	return r == 0 && !share_missing(reader, samples->values, PROCESS_COUNT, n) ? SQLITE_NOMEM : r;
 }

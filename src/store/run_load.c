@@ -1,6 +1,7 @@
 #include "store/run.h"
 
 #include "base/arena.h"
+#include "store/job_runs.h"
 #include "store/probe.h"
 #include "store/run_read.h"
 #include "store/sql.h"
@@ -15,12 +16,25 @@ static read_table *const all_tables[] = {run_read_facts, run_read_devices, run_r
 	run_read_process_samples, run_read_segments, run_read_processes, run_read_events, run_read_spans, NULL};
 static read_table *const device_tables[] = {run_read_facts, run_read_devices, run_read_samples, run_read_device_samples,
 	run_read_segments, run_read_events, NULL};
+static read_table *const thin_tables[] = {run_read_facts, run_read_devices, run_read_samples, run_read_device_samples,
+	run_read_segments, run_read_processes, run_read_events, run_read_spans, NULL};
+static read_table *const no_spans_tables[] = {run_read_facts, run_read_devices, run_read_samples, run_read_device_samples,
+	run_read_segments, run_read_processes, run_read_events, NULL};
 // clang-format on
 
-static int read_tables(struct run_reader *reader, read_table *const *tables, struct run *run)
+// What of a run is wanted.
+struct part {
+	read_table *const *tables;
+	struct run_range range;
+	int64_t every_ns; // 0: every sample of the range
+};
+
+static int read_tables(struct run_reader *reader, const struct part *part, struct run *run)
 {
 	int r = sql_exec(reader->db, "BEGIN");
-	for (; r == SQLITE_OK && *tables != NULL; tables++)
+	if (r == SQLITE_OK && part->every_ns > 0)
+		r = run_thin(reader, part->every_ns);
+	for (read_table *const *tables = part->tables; r == SQLITE_OK && *tables != NULL; tables++)
 		r = (*tables)(reader, run);
 	return r;
 }
@@ -46,20 +60,23 @@ static void open_spool(struct run_reader *reader, const char *path)
 	reader->spool_fd = run_id[0] != '\0' ? spool_open_reader(path, run_id, &reader->spool) : -1;
 }
 
-static int load(const char *path, read_table *const *tables, int64_t from_ns, int64_t to_ns, struct run *ret_run,
-	struct wattle_error *reterr)
+static int load(const char *path, const struct part *part, struct run *ret_run, struct wattle_error *reterr)
 {
 	int r = probe_run_file(path, reterr);
 	if (r < 0)
 		return r;
-	struct run_reader reader = {.arena = arena_new(), .spool_fd = -1, .from_ns = from_ns, .to_ns = to_ns};
+	struct run_reader reader = {.source = &run_source_file,
+		.arena = arena_new(),
+		.spool_fd = -1,
+		.ranges = &part->range,
+		.n_ranges = 1};
 	struct run run = {.arena = reader.arena};
 	if (reader.arena == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
 	r = sql_open_reader(path, &reader.db, reterr);
 	if (r == 0) {
 		open_spool(&reader, path);
-		int result = read_tables(&reader, tables, &run);
+		int result = read_tables(&reader, part, &run);
 		r = result == SQLITE_OK ? 0 : fail(&reader, result, path, reterr);
 	}
 	sqlite3_close(reader.db);
@@ -77,10 +94,19 @@ static int load(const char *path, read_table *const *tables, int64_t from_ns, in
 
 int run_load(const char *path, struct run *ret_run, struct wattle_error *reterr)
 {
-	return load(path, all_tables, INT64_MIN, INT64_MAX, ret_run, reterr);
+	const struct part part = {all_tables, {INT64_MIN, INT64_MAX}, 0};
+	return load(path, &part, ret_run, reterr);
 }
 
 int run_load_devices(const char *path, int64_t from_ns, int64_t to_ns, struct run *ret_run, struct wattle_error *reterr)
 {
-	return load(path, device_tables, from_ns, to_ns, ret_run, reterr);
+	const struct part part = {device_tables, {from_ns, to_ns}, 0};
+	return load(path, &part, ret_run, reterr);
+}
+
+int run_load_extent(const char *path, const struct run_extent *extent, struct run *ret_run, struct wattle_error *reterr)
+{
+	read_table *const *tables = extent->no_spans ? no_spans_tables : extent->every_ns > 0 ? thin_tables : all_tables;
+	const struct part part = {tables, {INT64_MIN, INT64_MAX}, extent->every_ns};
+	return load(path, &part, ret_run, reterr);
 }

@@ -1,23 +1,82 @@
-/* Reading tables into arrays of the arena. Between room-mates. */
+/* Reading tables into arrays of the arena, out of a run file (run_load.c) or of PostgreSQL (postgres/load.c), which have the same
+ * tables. Between room-mates. */
 #pragma once
 
+#include "base/arena.h"
 #include "store/run.h"
 #include "store/spool.h"
 #include "store/sql.h"
 
-struct run_reader {
-	sqlite3 *db; // inside one read transaction: a writer may go on, we see one instant
-	struct arena *arena;
-	int spool_fd; // opened before the transaction began: what became rows meanwhile is told by segment.spool_bytes; -1: none
-	struct spool_header spool;
-	int64_t from_ns, to_ns; // samples of this time are read, both ends included
-	int64_t *missing;       // the column of all metrics that were never read, n_missing long
-	size_t n_missing;
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- rows ---- */
+
+/* A row while it is looked at. Columns are numbered from 0. */
+struct cells {
+	const struct cells_ops *ops;
+	const void *row;
+};
+struct cells_ops {
+	int64_t (*i64)(const void *row, int column); // VALUE_MISSING unless it holds an integer
+	double (*real)(const void *row, int column); // NaN unless it holds a number
+	// Until the next row; no NUL behind them. NULL for null.
+	const char *(*bytes)(const void *row, int column, size_t *ret_size);
+	void (*i64s)(const void *row, int first, size_t n, int64_t *ret_values);
+};
+static inline int64_t cells_i64(const struct cells *cells, int column)
+{
+	return cells->ops->i64(cells->row, column);
+}
+static inline double cells_double(const struct cells *cells, int column)
+{
+	return cells->ops->real(cells->row, column);
+}
+const char *cells_text(const struct cells *cells, int column, struct arena *arena); // copied; NULL for null, or no memory
+void cells_copy(const struct cells *cells, int column, char *out, size_t size);     // cut where it is too long; "" for null
+
+/* ---- sources ---- */
+
+struct run_question {
+	const char *table, *columns;
+	const char *where, *order; // NULL: all; as they lie
+	bool in_time;              // of a table of samples: only the times, or the levels, that are wanted
+};
+typedef int run_take(void *data, const struct cells *row);
+
+struct run_reader;
+struct run_source {
+	bool (*has_column)(struct run_reader *reader, const char *table, const char *column);
+	// Hands over all rows. What `take` returns when it is not 0 ends the reading and is returned.
+	int (*read)(struct run_reader *reader, const struct run_question *question, run_take *take, void *data);
+	int (*most_spans)(struct run_reader *reader, size_t *ret_n); // at least as many as there are
+	struct run_question sample_count, device_counts; // one row or several to be added up: n; device, n
+};
+extern const struct run_source run_source_file;
+
+struct run_range { // of time, both ends included
+	int64_t from_ns, to_ns;
 };
 
-bool run_has_column(struct run_reader *reader, const char *table, const char *column);
+struct run_reader {
+	const struct run_source *source;
+	struct arena *arena;
+	// Samples of these times are read, in order.
+	const struct run_range *ranges;
+	size_t n_ranges;
+	int64_t *missing; // the column of all metrics that were never read, n_missing long
+	size_t n_missing;
 
-// All return SQLite result codes.
+	// of a run file
+	sqlite3 *db; // inside one read transaction: a writer may go on, we see one instant
+	int spool_fd; // opened before the transaction began: what became rows meanwhile is told by segment.spool_bytes; -1: none
+	struct spool_header spool;
+
+	struct pg_reader *server; // of PostgreSQL
+};
+
+// All return 0, SQLITE_NOMEM, or what the source says.
 int run_read_facts(struct run_reader *reader, struct run *run);
 int run_read_segments(struct run_reader *reader, struct run *run); // after the samples
 int run_read_devices(struct run_reader *reader, struct run *run);  // without their samples
@@ -28,3 +87,6 @@ int run_read_spans(struct run_reader *reader, struct run *run); // and metrics, 
 int run_read_samples(struct run_reader *reader, struct run *run);
 int run_read_device_samples(struct run_reader *reader, struct run *run); // after the devices
 int run_read_process_samples(struct run_reader *reader, struct run *run);
+
+// Which samples of a run file to read, so that about one is left in every_ns: fills ranges.
+int run_thin(struct run_reader *reader, int64_t every_ns);

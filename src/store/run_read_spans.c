@@ -26,44 +26,51 @@ static const char *shared_name(struct intern *names, const char *bytes, size_t l
 	return number >= 0 ? names->keys[number].bytes : NULL;
 }
 
-static const char *column_name(struct reading *r, sqlite3_stmt *s, int column)
+static const char *column_name(struct reading *r, const struct cells *s, int column)
 {
-	const char *bytes = sqlite3_column_blob(s, column);
+	size_t size;
+	const char *bytes = s->ops->bytes(s->row, column, &size);
 	if (bytes == NULL)
 		return NULL;
-	const char *name = shared_name(&r->names, bytes, (size_t)sqlite3_column_bytes(s, column));
+	const char *name = shared_name(&r->names, bytes, size);
 	r->is_out_of_memory |= name == NULL;
 	return name;
 }
 
-// As bytes: a text with its NUL would be an allocation of SQLite's for each row.
-static int enum_of(sqlite3_stmt *s, int column, int (*from_name)(const char *), int fallback)
+static int enum_of(const struct cells *s, int column, int (*from_name)(const char *), int fallback)
 {
 	char name[16];
-	const char *bytes = sqlite3_column_blob(s, column);
-	size_t length = bytes != NULL ? (size_t)sqlite3_column_bytes(s, column) : sizeof(name);
-	if (length >= sizeof(name))
+	size_t size;
+	if (s->ops->bytes(s->row, column, &size) == NULL || size >= sizeof(name))
 		return fallback;
-	memcpy(name, bytes, length);
-	name[length] = '\0';
+	cells_copy(s, column, name, sizeof(name));
 	int value = from_name(name);
 	return value >= 0 ? value : fallback;
 }
 
+static int32_t small_number(const struct cells *s, int column)
+{
+	int64_t value = cells_i64(s, column);
+	return value_ok(value) ? (int32_t)value : 0;
+}
+
 enum { ID, PARENT, PID, TID, BEGIN, END, NAME, CPU, CATEGORY, KIND, CLOSE };
 
-static void fill_span(struct reading *r, sqlite3_stmt *s)
+static int fill_span(void *data, const struct cells *s)
 {
+	struct reading *r = data;
+	if (r->run->n_spans == r->spans_room)
+		return 0;
 	struct run_span *span = &r->run->spans[r->run->n_spans];
 	const char *name = column_name(r, s, NAME);
 	*span = (struct run_span){
-		.id = sql_i64(s, ID),
-		.parent = sql_i64(s, PARENT),
-		.begin_ns = sql_i64(s, BEGIN),
-		.end_ns = sql_i64(s, END),
-		.cpu_ns = sql_i64(s, CPU),
-		.pid = (int32_t)sqlite3_column_int64(s, PID),
-		.tid = (int32_t)sqlite3_column_int64(s, TID),
+		.id = cells_i64(s, ID),
+		.parent = cells_i64(s, PARENT),
+		.begin_ns = cells_i64(s, BEGIN),
+		.end_ns = cells_i64(s, END),
+		.cpu_ns = cells_i64(s, CPU),
+		.pid = small_number(s, PID),
+		.tid = small_number(s, TID),
 		.name = name != NULL ? name : "",
 		.category = column_name(r, s, CATEGORY),
 		.kind = (enum span_kind)enum_of(s, KIND, span_kind_from_name, SPAN_NESTED),
@@ -71,32 +78,24 @@ static void fill_span(struct reading *r, sqlite3_stmt *s)
 	bool has_ended = value_ok(span->end_ns);
 	span->close = has_ended ? (enum span_close)enum_of(s, CLOSE, span_close_from_name, SPAN_ENDED) : SPAN_OPEN;
 	r->run->n_spans += value_ok(span->begin_ns);
+	return r->is_out_of_memory ? SQLITE_NOMEM : 0;
 }
 
-static void fill_metric(struct reading *r, sqlite3_stmt *s)
+static int fill_metric(void *data, const struct cells *s)
 {
+	struct reading *r = data;
+	if (r->run->n_user_metrics == r->metrics_room)
+		return 0;
 	const char *name = column_name(r, s, 1);
 	r->run->user_metrics[r->run->n_user_metrics++] = (struct run_user_metric){
-		.t_ns = sql_i64(s, 0),
+		.t_ns = cells_i64(s, 0),
 		.name = name != NULL ? name : "",
-		.value = sql_double(s, 2),
-		.span = sql_i64(s, 3),
-		.pid = (int32_t)sqlite3_column_int64(s, 4),
-		.tid = (int32_t)sqlite3_column_int64(s, 5),
+		.value = cells_double(s, 2),
+		.span = cells_i64(s, 3),
+		.pid = small_number(s, 4),
+		.tid = small_number(s, 5),
 	};
-}
-
-// All rows of a statement that fit into `room`.
-static int read_rows(struct reading *r, const char *select, size_t room, void (*fill)(struct reading *, sqlite3_stmt *))
-{
-	sqlite3_stmt *s = NULL;
-	int result = sqlite3_prepare_v2(r->reader->db, select, -1, &s, NULL);
-	for (size_t i = 0; result == SQLITE_OK && i < room && (result = sqlite3_step(s)) == SQLITE_ROW; i++) {
-		fill(r, s);
-		result = r->is_out_of_memory ? SQLITE_NOMEM : SQLITE_OK;
-	}
-	sqlite3_finalize(s);
-	return result == SQLITE_DONE ? SQLITE_OK : result;
+	return r->is_out_of_memory ? SQLITE_NOMEM : 0;
 }
 
 /* ---- the spool ---- */
@@ -165,7 +164,7 @@ static int take_mark(void *data, const struct spool_mark *row)
 static int64_t spool_bytes_done(struct run_reader *reader)
 {
 	char select[128];
-	if (!run_has_column(reader, "segment", "spool_bytes"))
+	if (!reader->source->has_column(reader, "segment", "spool_bytes"))
 		return 0;
 	snprintf(select, sizeof(select), "SELECT spool_bytes FROM segment WHERE id = %lld",
 		(long long)reader->spool.segment);
@@ -192,25 +191,25 @@ static int read_spool(struct reading *r, int64_t from)
 
 /* ---- room and order ---- */
 
-/* As many as there may be: ids are numbers of rows, so their range tells without reading all of them, unless they lie so far
- * apart that the file could not hold that many. */
-static size_t most_spans(struct run_reader *reader)
+static int take_sum(void *data, const struct cells *s)
 {
-	int64_t range = sql_read_i64(reader->db, "SELECT (SELECT max(id) FROM span) - (SELECT min(id) FROM span)", -1);
-	int64_t pages = sql_read_i64(reader->db, "PRAGMA page_count", 0);
-	enum { ROWS_A_PAGE = 512 };
-	if (range >= 0 && range < pages * ROWS_A_PAGE)
-		return (size_t)range + 1;
-	return (size_t)sql_read_i64(reader->db, "SELECT count(*) FROM span", 0);
+	int64_t n = cells_i64(s, 0);
+	*(size_t *)data += value_ok(n) && n > 0 ? (size_t)n : 0;
+	return 0;
 }
 
 static int make_room(struct reading *r, int64_t spool_bytes)
 {
+	static const struct run_question metrics = {"user_metric", "count(*)"};
 	struct run *run = r->run;
 	size_t bytes = (size_t)spool_bytes;
-	r->spans_room = most_spans(r->reader) + bytes / sizeof(struct spool_span);
-	r->metrics_room = (size_t)sql_read_i64(r->reader->db, "SELECT count(*) FROM user_metric", 0) +
-		bytes / sizeof(struct spool_metric);
+	int result = r->reader->source->most_spans(r->reader, &r->spans_room);
+	if (result == 0)
+		result = r->reader->source->read(r->reader, &metrics, take_sum, &r->metrics_room);
+	if (result != 0)
+		return result;
+	r->spans_room += bytes / sizeof(struct spool_span);
+	r->metrics_room += bytes / sizeof(struct spool_metric);
 	r->events_room = run->n_events + bytes / sizeof(struct spool_mark);
 	struct run_event *events = run->events;
 	run->spans = arena_alloc(r->reader->arena, r->spans_room, sizeof(*run->spans));
@@ -258,18 +257,19 @@ static int order(struct run *run)
 static int read_tables(struct reading *r)
 {
 	// As the first files of this schema have them: without what says how a span ended, and whose a metric is.
-	bool is_new = run_has_column(r->reader, "span", "close");
-	int result = read_rows(r,
-		is_new ? "SELECT id, parent, pid, tid, begin_ns, end_ns, name, cpu_ns, category, kind, close FROM span"
-		       : "SELECT id, NULL, pid, tid, begin_ns, end_ns, name, NULL, NULL, NULL, NULL FROM span",
-		r->spans_room, fill_span);
-	if (result != SQLITE_OK)
+	static const struct run_question spans[] = {
+		{"span", "id, NULL, pid, tid, begin_ns, end_ns, name, NULL, NULL, NULL, NULL"},
+		{"span", "id, parent, pid, tid, begin_ns, end_ns, name, cpu_ns, category, kind, close"},
+	};
+	static const struct run_question metrics[] = {
+		{"user_metric", "t_ns, name, value, NULL, NULL, NULL"},
+		{"user_metric", "t_ns, name, value, span, pid, tid"},
+	};
+	const struct run_source *source = r->reader->source;
+	int result = source->read(r->reader, &spans[source->has_column(r->reader, "span", "close")], fill_span, r);
+	if (result != 0)
 		return result;
-	is_new = run_has_column(r->reader, "user_metric", "span");
-	return read_rows(r,
-		is_new ? "SELECT t_ns, name, value, span, pid, tid FROM user_metric"
-		       : "SELECT t_ns, name, value, NULL, NULL, NULL FROM user_metric",
-		r->metrics_room, fill_metric);
+	return source->read(r->reader, &metrics[source->has_column(r->reader, "user_metric", "span")], fill_metric, r);
 }
 
 int run_read_spans(struct run_reader *reader, struct run *run)

@@ -1,49 +1,86 @@
 #include "store/run_read.h"
 
+#include "base/buf.h"
+
 #include "store/schema.h"
+#include "store/sort.h"
 
 #include <string.h>
 
-bool run_has_column(struct run_reader *reader, const char *table, const char *column)
+const char *cells_text(const struct cells *cells, int column, struct arena *arena)
 {
-	return sqlite3_table_column_metadata(reader->db, NULL, table, column, NULL, NULL, NULL, NULL, NULL) ==
-		SQLITE_OK;
+	size_t size;
+	const char *bytes = cells->ops->bytes(cells->row, column, &size);
+	char *text = bytes != NULL ? arena_alloc(arena, size + 1, 1) : NULL;
+	if (text != NULL)
+		memcpy(text, bytes, size);
+	return text;
 }
 
-/* A table of few columns becomes an array of structs: counted, then filled by a function that knows the columns. */
+void cells_copy(const struct cells *cells, int column, char *out, size_t size)
+{
+	size_t length;
+	const char *bytes = cells->ops->bytes(cells->row, column, &length);
+	if (bytes == NULL)
+		length = 0;
+	length = length < size ? length : size - 1;
+	if (length > 0)
+		memcpy(out, bytes, length);
+	out[length] = '\0';
+}
+
+/* A table of few columns becomes an array of structs, by a function that knows the columns. */
 struct rows {
-	const char *count, *select;
+	struct run_question question;
 	size_t row_size;
-	void (*fill)(sqlite3_stmt *s, struct arena *arena, void *row);
+	void (*fill)(const struct cells *cells, struct arena *arena, void *row);
 };
+
+struct growing {
+	const struct rows *rows;
+	struct arena *arena;
+	unsigned char *array; // owned
+	size_t n, room;
+};
+
+static int take_row(void *data, const struct cells *cells)
+{
+	struct growing *growing = data;
+	void *larger = array_with_room(growing->array, growing->n, &growing->room, growing->rows->row_size, 64);
+	if (larger == NULL)
+		return SQLITE_NOMEM;
+	growing->array = larger;
+	unsigned char *row = growing->array + growing->n++ * growing->rows->row_size;
+	memset(row, 0, growing->rows->row_size);
+	growing->rows->fill(cells, growing->arena, row);
+	return 0;
+}
 
 static int read_rows(struct run_reader *reader, const struct rows *rows, void **ret_rows, size_t *ret_n)
 {
-	size_t n = (size_t)sql_read_i64(reader->db, rows->count, 0);
-	unsigned char *array = arena_alloc(reader->arena, n, rows->row_size);
-	if (array == NULL)
-		return SQLITE_NOMEM;
-	sqlite3_stmt *s = NULL;
-	int r = sqlite3_prepare_v2(reader->db, rows->select, -1, &s, NULL);
-	size_t at = 0;
-	while (r == SQLITE_OK && at < n && (r = sqlite3_step(s)) == SQLITE_ROW) {
-		rows->fill(s, reader->arena, array + at++ * rows->row_size);
-		r = SQLITE_OK;
+	struct growing growing = {.rows = rows, .arena = reader->arena};
+	int r = reader->source->read(reader, &rows->question, take_row, &growing);
+	void *array = r == 0 ? arena_alloc(reader->arena, growing.n, rows->row_size) : NULL;
+	if (r == 0 && array == NULL)
+		r = SQLITE_NOMEM;
+	if (r == 0) {
+		if (growing.n > 0)
+			memcpy(array, growing.array, growing.n * rows->row_size);
+		*ret_rows = array;
+		*ret_n = growing.n;
 	}
-	sqlite3_finalize(s);
-	*ret_rows = array;
-	*ret_n = at;
-	return r == SQLITE_DONE ? SQLITE_OK : r;
+	free(growing.array);
+	return r;
 }
 
 // Texts that callers may take for granted are "" where the file has none.
-static const char *text_or_empty(sqlite3_stmt *s, int column, struct arena *arena)
+static const char *text_or_empty(const struct cells *s, int column, struct arena *arena)
 {
-	const char *text = sql_text(s, column, arena);
+	const char *text = cells_text(s, column, arena);
 	return text != NULL ? text : "";
 }
 
-static void fill_fact(sqlite3_stmt *s, struct arena *arena, void *row)
+static void fill_fact(const struct cells *s, struct arena *arena, void *row)
 {
 	struct run_fact *fact = row;
 	fact->key = text_or_empty(s, 0, arena);
@@ -52,88 +89,84 @@ static void fill_fact(sqlite3_stmt *s, struct arena *arena, void *row)
 
 int run_read_facts(struct run_reader *reader, struct run *run)
 {
-	static const struct rows rows = {"SELECT count(*) FROM run", "SELECT key, value FROM run ORDER BY rowid",
-		sizeof(struct run_fact), fill_fact};
+	static const struct rows rows = {{"run", "key, value"}, sizeof(struct run_fact), fill_fact};
 	void *facts = NULL;
 	int r = read_rows(reader, &rows, &facts, &run->n_facts);
 	run->facts = facts;
 	return r;
 }
 
-static void fill_device(sqlite3_stmt *s, struct arena *arena, void *row)
+static void fill_device(const struct cells *s, struct arena *arena, void *row)
 {
 	struct run_device *device = row;
 	char text[32];
-	device->id = sql_i64(s, 0);
-	sql_copy_text(s, 1, text, sizeof(text));
+	device->id = cells_i64(s, 0);
+	cells_copy(s, 1, text, sizeof(text));
 	int kind = domain_kind_from_name(text);
 	device->kind = kind >= 0 ? (enum domain_kind)kind : DOMAIN_KINDS; // a kind of a later wattle: not one of ours
-	sql_copy_text(s, 2, device->name, sizeof(device->name));
-	sql_copy_text(s, 3, device->uuid, sizeof(device->uuid));
-	sql_copy_text(s, 4, device->device, sizeof(device->device));
-	sql_copy_text(s, 5, device->inside, sizeof(device->inside));
-	int64_t index = sql_i64(s, 6);
+	cells_copy(s, 2, device->name, sizeof(device->name));
+	cells_copy(s, 3, device->uuid, sizeof(device->uuid));
+	cells_copy(s, 4, device->device, sizeof(device->device));
+	cells_copy(s, 5, device->inside, sizeof(device->inside));
+	int64_t index = cells_i64(s, 6);
 	device->index = value_ok(index) ? (int)index : -1;
-	sql_copy_text(s, 7, device->source, sizeof(device->source));
-	sql_copy_text(s, 8, text, sizeof(text));
+	cells_copy(s, 7, device->source, sizeof(device->source));
+	cells_copy(s, 8, text, sizeof(text));
 	int provenance = provenance_from_name(text);
 	device->provenance = provenance >= 0 ? (enum provenance)provenance : PROVENANCE_ESTIMATED; // the weakest claim
-	device->has_energy = sql_i64(s, 9) == 1;
-	device->resolution_j = value_to_double(sql_i64(s, 10), 1e-6);
-	device->update_period_s = value_to_double(sql_i64(s, 11), 1e-9);
-	device->relative_error = sql_double(s, 12);
-	device->memory_total_bytes = sql_i64(s, 13);
-	device->energy_range_j = value_to_double(sql_i64(s, 14), 1e-6);
-	device->update_jitter_s = value_to_double(sql_i64(s, 15), 1e-9);
-	device->idle_w = sql_double(s, 16);
-	device->idle_error_w = sql_double(s, 17);
-	device->idle_temperature_c = sql_double(s, 18);
-	sql_copy_text(s, 19, device->idle_date, sizeof(device->idle_date));
+	device->has_energy = cells_i64(s, 9) == 1;
+	device->resolution_j = value_to_double(cells_i64(s, 10), 1e-6);
+	device->update_period_s = value_to_double(cells_i64(s, 11), 1e-9);
+	device->relative_error = cells_double(s, 12);
+	device->memory_total_bytes = cells_i64(s, 13);
+	device->energy_range_j = value_to_double(cells_i64(s, 14), 1e-6);
+	device->update_jitter_s = value_to_double(cells_i64(s, 15), 1e-9);
+	device->idle_w = cells_double(s, 16);
+	device->idle_error_w = cells_double(s, 17);
+	device->idle_temperature_c = cells_double(s, 18);
+	cells_copy(s, 19, device->idle_date, sizeof(device->idle_date));
 }
 
 #define DEVICE_COLUMNS                                                                                                 \
-	"SELECT id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, resolution_uj, "            \
+	"id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, resolution_uj, "            \
 	"update_period_ns, relative_error, memory_total_bytes, energy_range_uj, "
 
 int run_read_devices(struct run_reader *reader, struct run *run)
 {
-	static const char count[] = "SELECT count(*) FROM device";
-	static const struct rows rows = {count,
-		DEVICE_COLUMNS "update_jitter_ns, idle_w, idle_error_w, idle_temperature_c, idle_date "
-			       "FROM device ORDER BY id",
+	static const struct rows rows = {
+		{"device", DEVICE_COLUMNS "update_jitter_ns, idle_w, idle_error_w, idle_temperature_c, idle_date", .order = "id"},
 		sizeof(struct run_device), fill_device};
 	// As the first files of this schema have it.
-	static const struct rows old_rows = {count,
-		DEVICE_COLUMNS "NULL, NULL, NULL, NULL, NULL FROM device ORDER BY id", sizeof(struct run_device),
-		fill_device};
-	bool is_new = run_has_column(reader, "device", "idle_date");
+	static const struct rows old_rows = {{"device", DEVICE_COLUMNS "NULL, NULL, NULL, NULL, NULL", .order = "id"},
+		sizeof(struct run_device), fill_device};
+	bool is_new = reader->source->has_column(reader, "device", "idle_date");
 	void *devices = NULL;
 	int r = read_rows(reader, is_new ? &rows : &old_rows, &devices, &run->n_devices);
 	run->devices = devices;
 	return r;
 }
 
-static void fill_process(sqlite3_stmt *s, struct arena *arena, void *row)
+static void fill_process(const struct cells *s, struct arena *arena, void *row)
 {
 	struct run_process *process = row;
 	*process = (struct run_process){
-		.pid = sql_i64(s, 0),
-		.ppid = sql_i64(s, 1),
-		.start_ns = sql_i64(s, 2),
-		.end_ns = sql_i64(s, 3),
-		.cpu_ns = sql_i64(s, 4),
-		.max_rss_bytes = sql_i64(s, 5),
+		.pid = cells_i64(s, 0),
+		.ppid = cells_i64(s, 1),
+		.start_ns = cells_i64(s, 2),
+		.end_ns = cells_i64(s, 3),
+		.cpu_ns = cells_i64(s, 4),
+		.max_rss_bytes = cells_i64(s, 5),
 		.command = text_or_empty(s, 6, arena),
-		.is_main = sql_i64(s, 7) == 1,
-		.sampled = sql_i64(s, 8) == 1,
+		.is_main = cells_i64(s, 7) == 1,
+		.sampled = cells_i64(s, 8) == 1,
 	};
 }
 
 int run_read_processes(struct run_reader *reader, struct run *run)
 {
-	static const struct rows rows = {"SELECT count(*) FROM process",
-		"SELECT pid, ppid, start_ns, end_ns, cpu_ns, max_rss_bytes, command, is_main, sampled FROM process "
-		"ORDER BY start_ns, pid",
+	static const struct rows rows = {
+		{"process", "pid, ppid, start_ns, end_ns, cpu_ns, max_rss_bytes, command, is_main, sampled",
+			.order = "start_ns, pid"},
 		sizeof(struct run_process), fill_process};
 	void *processes = NULL;
 	int r = read_rows(reader, &rows, &processes, &run->n_processes);
@@ -141,28 +174,28 @@ int run_read_processes(struct run_reader *reader, struct run *run)
 	return r;
 }
 
-static void fill_event(sqlite3_stmt *s, struct arena *arena, void *row)
+static void fill_event(const struct cells *s, struct arena *arena, void *row)
 {
 	struct run_event *event = row;
-	event->t_ns = sql_i64(s, 0);
+	event->t_ns = cells_i64(s, 0);
 	event->kind = text_or_empty(s, 1, arena);
 	event->text = text_or_empty(s, 2, arena);
 }
 
-static void fill_sleep(sqlite3_stmt *s, struct arena *arena, void *row)
+static void fill_sleep(const struct cells *s, struct arena *arena, void *row)
 {
-	*(struct run_sleep *)row = (struct run_sleep){sql_i64(s, 0), sql_i64(s, 1)};
+	*(struct run_sleep *)row = (struct run_sleep){cells_i64(s, 0), cells_i64(s, 1)};
 }
 
 static int read_sleeps(struct run_reader *reader, struct run *run)
 {
-#define SLEEPS "FROM event WHERE slept_ns BETWEEN 1 AND 1 << 60" // RUN_SLEPT_MAX_NS
-	static const struct rows rows = {"SELECT count(*) " SLEEPS, "SELECT t_ns, slept_ns " SLEEPS " ORDER BY t_ns",
+	// RUN_SLEPT_MAX_NS
+	static const struct rows rows = {
+		{"event", "t_ns, slept_ns", .where = "slept_ns BETWEEN 1 AND 1152921504606846976", .order = "t_ns"},
 		sizeof(struct run_sleep), fill_sleep};
-#undef SLEEPS
 	void *sleeps = NULL;
-	if (!run_has_column(reader, "event", "slept_ns"))
-		return SQLITE_OK;
+	if (!reader->source->has_column(reader, "event", "slept_ns"))
+		return 0;
 	int r = read_rows(reader, &rows, &sleeps, &run->n_sleeps);
 	run->sleeps = sleeps;
 	return r;
@@ -170,31 +203,33 @@ static int read_sleeps(struct run_reader *reader, struct run *run)
 
 int run_read_events(struct run_reader *reader, struct run *run)
 {
-	static const struct rows rows = {"SELECT count(*) FROM event",
-		"SELECT t_ns, kind, text FROM event ORDER BY t_ns, rowid", sizeof(struct run_event), fill_event};
+	static const struct rows rows = {{"event", "t_ns, kind, text"}, sizeof(struct run_event), fill_event};
 	void *events = NULL;
 	int r = read_rows(reader, &rows, &events, &run->n_events);
 	run->events = events;
-	return r == SQLITE_OK ? read_sleeps(reader, run) : r;
+	// Sorted here, because events of one time are to stay in the order in which they were written.
+	if (r == 0 && sort_rows(run->events, sizeof(*run->events), run->n_events, offsetof(struct run_event, t_ns), SORT_NO_ID) < 0)
+		r = SQLITE_NOMEM;
+	return r == 0 ? read_sleeps(reader, run) : r;
 }
 
 /* Table segment: the figures of the footer come by the same list that wrote them. */
 
 enum { SEGMENT_FIXED = 6 };
 
-static void fill_segment(sqlite3_stmt *s, struct arena *arena, void *row)
+static void fill_segment(const struct cells *s, struct arena *arena, void *row)
 {
 	struct run_segment *segment = row;
-	segment->id = sql_i64(s, 0);
-	segment->wall_start_ns = sql_i64(s, 1);
+	segment->id = cells_i64(s, 0);
+	segment->wall_start_ns = cells_i64(s, 1);
 	segment->command_json = text_or_empty(s, 2, arena);
-	segment->complete = sql_i64(s, 3) == 1;
-	segment->cpu_method = sql_text(s, 4, arena);
-	segment->boot_start_ns = sql_i64(s, 5);
+	segment->complete = cells_i64(s, 3) == 1;
+	segment->cpu_method = cells_text(s, 4, arena);
+	segment->boot_start_ns = cells_i64(s, 5);
 	size_t n;
 	const struct schema_figure *figures = schema_figures(&n);
 	for (size_t i = 0; i < n; i++) {
-		int64_t value = sql_i64(s, SEGMENT_FIXED + (int)i);
+		int64_t value = cells_i64(s, SEGMENT_FIXED + (int)i);
 		memcpy((unsigned char *)row + figures[i].in_segment, &value, sizeof(value));
 	}
 }
@@ -249,21 +284,19 @@ int run_read_segments(struct run_reader *reader, struct run *run)
 {
 	struct buf select;
 	buf_init(&select, 65536);
-	buf_str(&select, "SELECT id, wall_start_ns, command, complete, cpu_method");
-	buf_str(&select, run_has_column(reader, "segment", "boot_start_ns") ? ", boot_start_ns" : ", NULL");
+	buf_str(&select, "id, wall_start_ns, command, complete, cpu_method");
+	buf_str(&select, reader->source->has_column(reader, "segment", "boot_start_ns") ? ", boot_start_ns" : ", NULL");
 	size_t n;
 	const struct schema_figure *figures = schema_figures(&n);
 	for (size_t i = 0; i < n; i++) // a file that an older wattle has made lacks some
 		buf_printf(&select, ", %s",
-			run_has_column(reader, "segment", figures[i].column) ? figures[i].column : "NULL");
-	buf_str(&select, " FROM segment ORDER BY id");
-	const struct rows rows = {"SELECT count(*) FROM segment", select.data, sizeof(struct run_segment),
-		fill_segment};
+			reader->source->has_column(reader, "segment", figures[i].column) ? figures[i].column : "NULL");
+	const struct rows rows = {{"segment", select.data, .order = "id"}, sizeof(struct run_segment), fill_segment};
 	void *segments = NULL;
 	int r = select.failed != 0 ? SQLITE_NOMEM : read_rows(reader, &rows, &segments, &run->n_segments);
 	buf_finish(&select);
 	run->segments = segments;
-	if (r == SQLITE_OK) {
+	if (r == 0) {
 		close_open_segments(run);
 		put_segments_in_order(run);
 	}

@@ -1,0 +1,105 @@
+/* A run file as a source of rows. */
+#include "store/run_read.h"
+
+#include "base/buf.h"
+
+#include <string.h>
+
+static int64_t cell_i64(const void *row, int column)
+{
+	return sql_i64((sqlite3_stmt *)(uintptr_t)row, column);
+}
+
+static double cell_real(const void *row, int column)
+{
+	return sql_double((sqlite3_stmt *)(uintptr_t)row, column);
+}
+
+// As bytes: a text with its NUL would be an allocation of SQLite's for each row.
+static const char *cell_bytes(const void *row, int column, size_t *ret_size)
+{
+	sqlite3_stmt *s = (sqlite3_stmt *)(uintptr_t)row;
+	const char *bytes = sqlite3_column_blob(s, column);
+	*ret_size = bytes != NULL ? (size_t)sqlite3_column_bytes(s, column) : 0;
+	// An empty text is no null.
+	return bytes == NULL && sqlite3_column_type(s, column) != SQLITE_NULL ? "" : bytes;
+}
+
+static void cell_i64s(const void *row, int first, size_t n, int64_t *ret_values)
+{
+	for (size_t i = 0; i < n; i++)
+		ret_values[i] = sql_i64((sqlite3_stmt *)(uintptr_t)row, first + (int)i);
+}
+
+static const struct cells_ops ops = {cell_i64, cell_real, cell_bytes, cell_i64s};
+
+static bool has_column(struct run_reader *reader, const char *table, const char *column)
+{
+	return sqlite3_table_column_metadata(reader->db, NULL, table, column, NULL, NULL, NULL, NULL, NULL) ==
+		SQLITE_OK;
+}
+
+static int prepare(struct run_reader *reader, const struct run_question *question, sqlite3_stmt **ret_statement)
+{
+	struct buf sql;
+	buf_init(&sql, 65536);
+	buf_printf(&sql, "SELECT %s FROM %s", question->columns, question->table);
+	if (question->where != NULL)
+		buf_printf(&sql, " WHERE %s", question->where);
+	if (question->in_time)
+		buf_printf(&sql, " %s t_ns BETWEEN ?1 AND ?2", question->where != NULL ? "AND" : "WHERE");
+	if (question->order != NULL)
+		buf_printf(&sql, " ORDER BY %s", question->order);
+	int r = sql.failed != 0 ? SQLITE_NOMEM : sqlite3_prepare_v2(reader->db, sql.data, -1, ret_statement, NULL);
+	buf_finish(&sql);
+	return r;
+}
+
+static int take_rows(sqlite3_stmt *s, run_take *take, void *data)
+{
+	const struct cells cells = {&ops, s};
+	int r;
+	while ((r = sqlite3_step(s)) == SQLITE_ROW)
+		if ((r = take(data, &cells)) != 0)
+			return r;
+	return r == SQLITE_DONE ? SQLITE_OK : r;
+}
+
+static int read_rows(struct run_reader *reader, const struct run_question *question, run_take *take, void *data)
+{
+	sqlite3_stmt *s = NULL;
+	int r = prepare(reader, question, &s);
+	size_t n = question->in_time ? reader->n_ranges : 1;
+	for (size_t i = 0; r == SQLITE_OK && i < n; i++) {
+		if (question->in_time) {
+			sqlite3_reset(s);
+			sqlite3_bind_int64(s, 1, reader->ranges[i].from_ns);
+			sqlite3_bind_int64(s, 2, reader->ranges[i].to_ns);
+		}
+		r = take_rows(s, take, data);
+	}
+	sqlite3_finalize(s);
+	return r;
+}
+
+/* As many as there may be: ids are numbers of rows, so their range tells without reading all of them, unless they lie so far
+ * apart that the file could not hold that many. */
+static int most_spans(struct run_reader *reader, size_t *ret_n)
+{
+	int64_t range = sql_read_i64(reader->db, "SELECT (SELECT max(id) FROM span) - (SELECT min(id) FROM span)", -1);
+	int64_t pages = sql_read_i64(reader->db, "PRAGMA page_count", 0);
+	enum { ROWS_A_PAGE = 512 };
+	if (range >= 0 && range < pages * ROWS_A_PAGE)
+		*ret_n = (size_t)range + 1;
+	else
+		*ret_n = (size_t)sql_read_i64(reader->db, "SELECT count(*) FROM span", 0);
+	return 0;
+}
+
+const struct run_source run_source_file = {
+	.has_column = has_column,
+	.read = read_rows,
+	.most_spans = most_spans,
+	.sample_count = {"sample", "count(*)", .in_time = true},
+	.device_counts = {"device_sample", "device, 1", .in_time = true}, // added up here: SQLite would sort them by device
+};
