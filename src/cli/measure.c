@@ -258,6 +258,8 @@ void measure_recorder_options(struct measure *measure, struct recorder_options *
 				.budget_percent = measure->options.budget_percent,
 				.per_process = measure->options.per_process,
 			},
+		.shares_with = measure->job.group,
+		.rank = measure->job.place.rank,
 		.wait_all = measure->options.wait_all,
 		.span_cpu = measure->options.span_cpu,
 		.flush_ns = measure->options.flush_ns,

@@ -42,6 +42,12 @@ static void keep_period_up(struct domain *domain, const struct edge_watch *watch
 	domain->update_jitter_ns = jitter_ns;
 }
 
+// Where counting begins, anew or at all.
+static bool is_beginning(enum counter_event event)
+{
+	return event == COUNTER_FIRST || event == COUNTER_RESET || event == COUNTER_GAP_ENDED;
+}
+
 // From the raw counter to the extended one; true if it moved.
 static bool extend_energy(struct sampler *sampler, size_t device, int64_t t_ns, bool suspended)
 {
@@ -56,6 +62,8 @@ static bool extend_energy(struct sampler *sampler, size_t device, int64_t t_ns, 
 		tell_counter_event(sampler, t_ns, domain->name, event);
 	if (!value_ok(*energy_uj))
 		return false;
+	if (is_beginning(event))
+		sampler->rows[device][DEVICE_ENERGY_RAW] = *energy_uj;
 	bool moved = edge_watch_feed(&sampler->watches[device], t_ns, (uint64_t)*energy_uj);
 	if (moved)
 		keep_period_up(domain, &sampler->watches[device]);
@@ -141,15 +149,44 @@ static void remember(struct sampler *sampler, size_t device, int64_t t_ns, bool 
 		sampler->looks[device] = (struct device_look){t_ns, energy_uj, stored};
 }
 
+/* What another recorder of this job reads is its own to store: the sum over ranks is the machine's. Of use, ours and others', each
+ * tells itself: energy is divided by it, and two that tell the same count nothing twice. */
+static void leave_to_others(int64_t row[DEVICE_COUNT])
+{
+	static const enum device_metric readers_own[] = {DEVICE_ENERGY, DEVICE_ENERGY_TIME, DEVICE_ENERGY_RAW,
+		DEVICE_POWER, DEVICE_POWER_AVERAGE, DEVICE_POWER_CAP, DEVICE_TEMPERATURE, DEVICE_SM_CLOCK,
+		DEVICE_MEMORY_CLOCK, DEVICE_THROTTLE_REASONS};
+	for (size_t i = 0; i < ARRAY_SIZE(readers_own); i++)
+		row[readers_own[i]] = VALUE_MISSING;
+}
+
+static bool is_empty(const int64_t row[DEVICE_COUNT])
+{
+	for (size_t i = 0; i < DEVICE_COUNT; i++)
+		if (value_ok(row[i]))
+			return false;
+	return true;
+}
+
+static void sample_device(struct sampler *sampler, size_t device, int64_t t_ns, bool suspended)
+{
+	if (sampler_reads(sampler, device))
+		extend_energy(sampler, device, t_ns, suspended);
+	else
+		leave_to_others(sampler->rows[device]);
+	tell_throttling(sampler, device, t_ns);
+	tell_cap(sampler, device, t_ns);
+	tell_note(sampler, device, t_ns);
+	remember(sampler, device, t_ns, true);
+}
+
 void devices_sample(struct sampler *sampler, int64_t t_ns, bool suspended, struct batch *batch)
 {
 	read_all(sampler, t_ns);
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
-		extend_energy(sampler, i, t_ns, suspended);
-		tell_throttling(sampler, i, t_ns);
-		tell_cap(sampler, i, t_ns);
-		tell_note(sampler, i, t_ns);
-		remember(sampler, i, t_ns, true);
+		sample_device(sampler, i, t_ns, suspended);
+		if (!sampler_reads(sampler, i) && is_empty(sampler->rows[i]))
+			continue; // nothing of it is ours to tell
 		struct record *record = batch_add(batch, METRIC_DEVICE, t_ns, (int64_t)i, 0);
 		if (record != NULL)
 			memcpy(record->values, sampler->rows[i], sizeof(sampler->rows[i]));
@@ -158,27 +195,31 @@ void devices_sample(struct sampler *sampler, int64_t t_ns, bool suspended, struc
 
 /* ---- a look ---- */
 
-static void store_look(struct batch *batch, size_t device, int64_t t_ns, int64_t energy_uj, int64_t energy_time_ns)
+static void store_look(struct batch *batch, size_t device, const struct device_look *look, const int64_t *row)
 {
-	struct record *record = batch_add(batch, METRIC_DEVICE, t_ns, (int64_t)device, 0);
+	struct record *record = batch_add(batch, METRIC_DEVICE, look->t_ns, (int64_t)device, 0);
 	if (record == NULL)
 		return;
-	record->values[DEVICE_ENERGY] = energy_uj;
-	record->values[DEVICE_ENERGY_TIME] = energy_time_ns;
+	record->values[DEVICE_ENERGY] = look->energy_uj;
+	if (row == NULL)
+		return;
+	record->values[DEVICE_ENERGY_TIME] = row[DEVICE_ENERGY_TIME];
+	record->values[DEVICE_ENERGY_RAW] = row[DEVICE_ENERGY_RAW];
 }
 
 static void look_at(struct sampler *sampler, size_t device, int64_t t_ns, struct batch *batch)
 {
 	const int64_t *row = sampler->rows[device];
-	if (!value_ok(row[DEVICE_ENERGY]))
+	if (!sampler_reads(sampler, device) || !value_ok(row[DEVICE_ENERGY]))
 		return; // a gap is the ticks' business
 	const struct device_look before = sampler->looks[device];
 	bool moved = extend_energy(sampler, device, t_ns, false);
+	bool is_told = moved || value_ok(row[DEVICE_ENERGY_RAW]);
 	if (moved && before.t_ns != 0 && !before.stored)
-		store_look(batch, device, before.t_ns, before.energy_uj, VALUE_MISSING);
-	if (moved)
-		store_look(batch, device, t_ns, row[DEVICE_ENERGY], row[DEVICE_ENERGY_TIME]);
-	remember(sampler, device, t_ns, moved);
+		store_look(batch, device, &before, NULL);
+	remember(sampler, device, t_ns, is_told);
+	if (is_told)
+		store_look(batch, device, &sampler->looks[device], row);
 }
 
 void devices_look(struct sampler *sampler, int64_t t_ns, struct batch *batch)

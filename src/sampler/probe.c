@@ -27,9 +27,16 @@ static const struct domain *domain_of(const struct probe *probe, size_t device)
 	return probe->sampler->sensors->devices[device];
 }
 
-static bool is_slow(const struct domain *domain)
+// A counter that is ours to read.
+static bool is_counter(const struct probe *probe, size_t device)
 {
-	return domain->has_energy && (domain->update_period_ns == 0 || domain->update_period_ns >= SLOW_NS);
+	return domain_of(probe, device)->has_energy && sampler_reads(probe->sampler, device);
+}
+
+static bool is_slow(const struct probe *probe, size_t device)
+{
+	int64_t period_ns = domain_of(probe, device)->update_period_ns;
+	return is_counter(probe, device) && (period_ns == 0 || period_ns >= SLOW_NS);
 }
 
 static int64_t clamp(int64_t value, int64_t least, int64_t most)
@@ -76,7 +83,7 @@ static bool wants(const struct probe *probe, size_t device, int64_t now_ns)
 	const struct edge_watch *watch = &probe->sampler->watches[device];
 	int64_t period_ns = domain_of(probe, device)->update_period_ns;
 	size_t wanted = probe->edges_wanted[device] + (period_ns == 0 ? EDGES_UNKNOWN : 0);
-	if (!is_slow(domain_of(probe, device)) || watch->n_edges >= wanted)
+	if (!is_slow(probe, device) || watch->n_edges >= wanted)
 		return false;
 	int64_t patience_ns = 3 * period_ns > PATIENCE_NS ? 3 * period_ns : PATIENCE_NS;
 	bool moved = value_ok(watch->last_edge_ns) && watch->last_edge_ns > probe->began_ns;
@@ -106,7 +113,7 @@ static int64_t wrap_look_ns(const struct probe *probe)
 	int64_t next_ns = VALUE_MISSING;
 	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++) {
 		const struct domain *domain = domain_of(probe, i);
-		if (!domain->has_energy || domain->energy_range_uj == 0 || !(domain->max_power_w > 0))
+		if (!is_counter(probe, i) || domain->energy_range_uj == 0 || !(domain->max_power_w > 0))
 			continue;
 		double wrap_s = (double)domain->energy_range_uj / 1e6 / domain->max_power_w;
 		double part_ns = fmin(wrap_s, 1e6) * 1e9 / (double)LOOKS_A_WRAP;
@@ -121,7 +128,7 @@ static int64_t wrap_look_ns(const struct probe *probe)
 static bool any_slow(const struct probe *probe)
 {
 	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++)
-		if (is_slow(domain_of(probe, i)))
+		if (is_slow(probe, i))
 			return true;
 	return false;
 }
@@ -139,6 +146,12 @@ static int64_t edge_look_ns(struct probe *probe, int64_t now_ns)
 	return any_slow(probe) ? probe->next_round_ns : VALUE_MISSING;
 }
 
+void probe_again(struct probe *probe, int64_t now_ns)
+{
+	probe->is_first = true;
+	begin_round(probe, now_ns);
+}
+
 int64_t probe_next_ns(struct probe *probe, int64_t now_ns)
 {
 	int64_t edge_ns = edge_look_ns(probe, now_ns), wrap_ns = wrap_look_ns(probe);
@@ -153,7 +166,8 @@ void probe_finish(struct probe *probe, int64_t start_ns, int64_t end_ns)
 	begin_round(probe, end_ns);
 	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++) {
 		const struct domain *domain = domain_of(probe, i);
-		bool told = is_slow(domain) && domain->update_period_ns > 0 && probe->sampler->watches[i].n_edges > 0 &&
+		bool told = is_slow(probe, i) && domain->update_period_ns > 0 &&
+			probe->sampler->watches[i].n_edges > 0 &&
 			end_ns - start_ns >= domain->update_period_ns / LAST_MIN_PART;
 		// Changes seen since end_ns were made at ticks before; one more is what is waited for.
 		probe->edges_wanted[i] = told ? probe->sampler->watches[i].n_edges + 1 : 0;

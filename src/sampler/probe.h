@@ -20,6 +20,7 @@ struct probe {
 
 int probe_open(struct probe *probe, struct sampler *sampler, int64_t now_ns); // -ENOMEM
 void probe_close(struct probe *probe);
+void probe_again(struct probe *probe, int64_t now_ns); // as at the start: counters became ours to read
 // The time of the next look or, between two rounds, of the next round's first; VALUE_MISSING: never again.
 int64_t probe_next_ns(struct probe *probe, int64_t now_ns);
 

@@ -66,16 +66,6 @@ static void flush(struct recorder *recorder)
 		recorder_tell_progress(recorder);
 }
 
-static void on_timer(struct recorder *recorder)
-{
-	uint64_t expirations; // reading also sets the timer up again
-	if (read(recorder->timer_fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
-		return;
-	recorder->n_missed += (int64_t)expirations - 1;
-	take_sample(recorder);
-	flush(recorder);
-}
-
 /* ---- looks between ticks ---- */
 
 static struct timespec timespec_of(int64_t t_ns)
@@ -97,6 +87,24 @@ static void on_probe(struct recorder *recorder)
 		return;
 	devices_look(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);
 	set_probe_timer(recorder);
+}
+
+// With fd -1 those that could not be settled try again.
+static void on_claim(struct recorder *recorder, int fd)
+{
+	if (recorder_claims_turn(recorder, fd))
+		set_probe_timer(recorder);
+}
+
+static void on_timer(struct recorder *recorder)
+{
+	uint64_t expirations; // reading also sets the timer up again
+	if (read(recorder->timer_fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
+		return;
+	recorder->n_missed += (int64_t)expirations - 1;
+	on_claim(recorder, -1);
+	take_sample(recorder);
+	flush(recorder);
 }
 
 /* What a slow counter shows at the end is up to one period old. Its next update, a moment later, tells what was used up to
@@ -222,6 +230,8 @@ static void loop(struct recorder *recorder)
 				recorder_serve_spans(recorder);
 			else if (events[i].data.fd == recorder->drain_fd)
 				recorder_drain_spans(recorder);
+			else if (claims_has(&recorder->claims, events[i].data.fd))
+				on_claim(recorder, events[i].data.fd);
 			else if (!recorder->stop && events[i].data.fd == recorder->probe_fd)
 				on_probe(recorder);
 			else if (!recorder->stop)
@@ -246,6 +256,7 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 	take_sample(recorder);
 	settle_ended(recorder);
 	look_past_the_end(recorder);
+	claims_let_go(&recorder->claims);
 	recorder_finish_spans(recorder);
 	if (recorder->options->progress != NULL)
 		recorder_tell_progress(recorder); // how it stood at the end

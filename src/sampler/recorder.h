@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "process/exits.h"
+#include "sampler/claims.h"
 #include "sampler/outbox.h"
 #include "sampler/probe.h"
 #include "sampler/sampler.h"
@@ -33,6 +34,8 @@ struct recorder_options {
 	struct cgroup *cgroup; // recorder_attach: the target is what runs in it; NULL: a process. Borrowed
 	const pid_t *also;     // recorder_attach: processes that belong to the target too, n_also of them. Borrowed
 	size_t n_also;
+	const char *shares_with;                    // group of claims_open; NULL or "": all sensors are ours
+	int64_t rank;                               // with it: ours; VALUE_MISSING unknown
 	bool wait_all;                              // --wait-all
 	bool span_cpu;                              // --span-cpu
 	int64_t flush_ns;                           // --flush: how often rows are stored
@@ -57,6 +60,7 @@ struct recorder {
 	struct exits exits;
 	struct outbox outbox;
 	struct probe probe;
+	struct claims claims;
 	struct span_intake intake; // door.fd is -1: spans are not recorded
 	int drain_fd;              // owned: when the rings are to be read; -1 not open
 	bool drain_is_set;
@@ -109,6 +113,12 @@ int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pi
 
 /* footer.c: the sums at the end, from what tree, exits and sampler know. */
 void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_footer);
+
+/* recorder_claims.c: sensors that this recorder shares with others. */
+int recorder_claims_open(struct recorder *recorder);   // -ENOMEM
+void recorder_claims_watch(struct recorder *recorder); // by epoll_fd
+// fd hung up; -1: at each tick. True: sensors became ours, and were read.
+bool recorder_claims_turn(struct recorder *recorder, int fd);
 
 // progress.c: calls options->progress.
 void recorder_tell_progress(struct recorder *recorder);

@@ -135,6 +135,7 @@ static int open_loop(struct recorder *recorder)
 		r = watch(recorder, recorder->signal_fd);
 	if (r == 0)
 		r = recorder_roots_watch(recorder);
+	recorder_claims_watch(recorder);
 	if (recorder->cgroup_fd >= 0) // files of made trees can't be waited for: the ticks look as well
 		watch_for(recorder, recorder->cgroup_fd, EPOLLPRI);
 	if (r == 0 && recorder->options->control != NULL)
@@ -155,6 +156,8 @@ int recorder_open(struct recorder *recorder)
 	if (r == 0)
 		r = sampler_open(&recorder->sampler, recorder->env, recorder->sensors, &recorder->tree,
 			&recorder->options->sampler);
+	if (r == 0)
+		r = recorder_claims_open(recorder);
 	if (r == 0 && recorder->options->progress != NULL)
 		r = so_far_open(&recorder->so_far, &recorder->sampler);
 	if (r == 0)
@@ -180,6 +183,7 @@ void recorder_close(struct recorder *recorder)
 	recorder_roots_close(recorder);
 	recorder_spans_close(recorder);
 	exits_close(&recorder->exits);
+	claims_close(&recorder->claims);
 	probe_close(&recorder->probe);
 	so_far_close(&recorder->so_far);
 	sampler_close(&recorder->sampler);

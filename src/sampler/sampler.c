@@ -43,6 +43,7 @@ int sampler_open(struct sampler *sampler, const struct wattle_env *env, struct s
 		.watches = calloc_array(n, sizeof(*sampler->watches)),
 		.looks = calloc_array(n, sizeof(*sampler->looks)),
 		.told = calloc_array(n, sizeof(*sampler->told)),
+		.left = calloc_array(n, sizeof(*sampler->left)),
 		.self_pid = getpid(),
 		.proc_t_ns = VALUE_MISSING,
 		.suspended_ns = env_boottime_ns(env) - env_now_ns(env),
@@ -56,7 +57,7 @@ int sampler_open(struct sampler *sampler, const struct wattle_env *env, struct s
 	if (memory_reader_open(&sampler->memory, options->budget_percent, env_now_ns(env)) < 0)
 		return -ENOMEM;
 	if (sampler->counters == NULL || sampler->rows == NULL || sampler->watches == NULL || sampler->looks == NULL ||
-		sampler->told == NULL)
+		sampler->told == NULL || sampler->left == NULL)
 		return -ENOMEM;
 	counters_init(sampler);
 	return 0;
@@ -71,7 +72,32 @@ void sampler_close(struct sampler *sampler)
 	free(sampler->watches);
 	free(sampler->looks);
 	free(sampler->told);
+	free(sampler->left);
 	*sampler = (struct sampler){0};
+}
+
+static bool owns(const struct sensor_slot *slot, const struct domain *domain)
+{
+	return domain >= slot->domains && domain < slot->domains + slot->n_domains;
+}
+
+/* Of GPUs that another recorder reads our own processes' share is wanted all the same. A model reads no hardware, and tells of the
+ * time since it was asked last. */
+void sampler_choose_sensors(struct sampler *sampler)
+{
+	const struct sensor_set *set = sampler->sensors;
+	for (size_t s = 0; s < set->n_slots; s++) {
+		struct sensor_slot *slot = &sampler->sensors->slots[s];
+		slot->rests = slot->rests_between = true;
+		for (size_t i = 0; i < set->n_devices; i++) {
+			const struct domain *domain = set->devices[i];
+			if (!owns(slot, domain))
+				continue;
+			bool is_cheap = domain->provenance == PROVENANCE_ESTIMATED;
+			slot->rests &= !sampler_reads(sampler, i) && domain->kind != DOMAIN_GPU && !is_cheap;
+			slot->rests_between &= !sampler_reads(sampler, i);
+		}
+	}
 }
 
 void sampler_event(struct sampler *sampler, int64_t t_ns, const char *kind, const char *format, ...)

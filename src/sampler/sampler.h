@@ -46,6 +46,7 @@ struct sampler {
 	struct edge_watch *watches;    // owned: one a device, when its counter is updated
 	struct device_look *looks;     // owned: one a device, the last reading, which may not be stored
 	struct device_told *told;      // owned: one a device, what the events have said of it
+	bool *left; // owned: one a device, whether another recorder reads it (sampler/claims.h); none is at first
 	pid_t self_pid;
 	int64_t proc_t_ns; // when /proc was read last: the machine, the tree
 	struct machine_reading machine_reading;
@@ -67,6 +68,12 @@ struct sampler {
 int sampler_open(struct sampler *sampler, const struct wattle_env *env, struct sensor_set *sensors, struct tree *tree,
 	const struct sampler_options *options); // -ENOMEM
 void sampler_close(struct sampler *sampler);
+static inline bool sampler_reads(const struct sampler *sampler, size_t device)
+{
+	return sampler->left == NULL || !sampler->left[device];
+}
+// After `left` has changed: sensors that have nothing for us are not read.
+void sampler_choose_sensors(struct sampler *sampler);
 // Takes one sample. What does not fit into the batch is counted in batch->n_lost.
 void sampler_tick(struct sampler *sampler, int64_t t_ns, struct batch *batch);
 void sampler_event(struct sampler *sampler, int64_t t_ns, const char *kind, const char *format, ...)

@@ -23,7 +23,7 @@ int so_far_open(struct so_far *so_far, const struct sampler *sampler)
 	if (so_far->devices == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < set->n_devices; i++)
-		so_far->devices[i].in_total = sensor_set_adds_up(set, set->devices[i]);
+		so_far->devices[i].in_total = sampler_reads(sampler, i) && sensor_set_adds_up(set, set->devices[i]);
 	return 0;
 }
 

@@ -229,12 +229,18 @@ static bool has_counter(const struct sensor_slot *slot)
 	return false;
 }
 
-// A package's temperature is read by another driver than its energy.
-static void fill_temperatures(struct sensor_set *set, int64_t (*rows)[DEVICE_COUNT])
+static bool is_wanted(const struct sensor_slot *slot, const struct sensor_context *context)
 {
-	for (size_t i = 0; set->temperature != NULL && i < set->n_devices; i++)
-		if (set->devices[i]->kind == DOMAIN_PACKAGE && !value_ok(rows[i][DEVICE_TEMPERATURE]))
-			rows[i][DEVICE_TEMPERATURE] = cpu_temperature_read(set->temperature, set->devices[i]->index);
+	if (slot->n_domains == 0)
+		return false;
+	return context->energy_only ? !slot->rests_between && has_counter(slot) : !slot->rests;
+}
+
+// A package's temperature is read by another driver than its energy.
+static void fill_temperature(struct sensor_set *set, const struct domain *domain, int64_t row[DEVICE_COUNT])
+{
+	if (set->temperature != NULL && domain->kind == DOMAIN_PACKAGE && !value_ok(row[DEVICE_TEMPERATURE]))
+		row[DEVICE_TEMPERATURE] = cpu_temperature_read(set->temperature, domain->index);
 }
 
 const struct domain *sensor_set_find(const struct sensor_set *set, const char *name)
@@ -269,15 +275,17 @@ void sensor_set_read(struct sensor_set *set, const struct sensor_context *contex
 			rows[i][m] = VALUE_MISSING;
 	for (size_t s = 0; s < set->n_slots; s++) {
 		const struct sensor_slot *slot = &set->slots[s];
-		if (slot->n_domains > 0 && (!context->energy_only || has_counter(slot)))
+		if (is_wanted(slot, context))
 			slot->ops->read(slot->state, context, rows);
-		for (size_t i = 0; i < slot->n_domains; i++)
-			if (slot->domains[i].used)
-				memcpy(ret_rows[device++], rows[i], sizeof(rows[i]));
+		for (size_t i = 0; i < slot->n_domains; i++) {
+			if (!slot->domains[i].used)
+				continue;
+			if (!context->energy_only && !slot->rests)
+				fill_temperature(set, &slot->domains[i], rows[i]);
+			memcpy(ret_rows[device++], rows[i], sizeof(rows[i]));
+		}
 		rows += slot->n_domains;
 	}
-	if (!context->energy_only)
-		fill_temperatures(set, ret_rows);
 }
 
 const struct device_user *sensor_set_users(const struct sensor_set *set, size_t device, size_t *ret_count)

@@ -170,6 +170,7 @@ struct sensor_set {
 		void *state;            // owned
 		struct domain *domains; // the sensor's
 		size_t n_domains;
+		bool rests, rests_between; // the sampler's: nothing of it is wanted at samples, at looks between them
 	} slots[16];
 	size_t n_slots;
 	struct domain **devices; // owned array: the used domains, in registry order

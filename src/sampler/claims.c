@@ -1,0 +1,205 @@
+#include "sampler/claims.h"
+
+#include "base/util.h"
+#include "job/owner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_SIZE = 2048 };
+
+/* ---- which devices are one thing ---- */
+
+static bool is_gpu(const struct domain *domain)
+{
+	return domain->kind == DOMAIN_GPU;
+}
+
+// A meter at the wall is a file that one of the recorders was given, and maybe not the one that has the machine.
+static void make_key(char key[KEY_SIZE], const char *group, const struct domain *domain)
+{
+	const char *own = domain->uuid[0] != '\0' ? domain->uuid : domain->name;
+	const char *thing = is_gpu(domain) || domain->kind == DOMAIN_WALL ? own : "machine";
+	snprintf(key, KEY_SIZE, "%s|%s", group, thing);
+}
+
+static bool is_same_thing(const struct domain *a, const struct domain *b)
+{
+	char key_a[KEY_SIZE], key_b[KEY_SIZE];
+	make_key(key_a, "", a);
+	make_key(key_b, "", b);
+	return strcmp(key_a, key_b) == 0;
+}
+
+static size_t find_thing(struct claims *claims, const struct domain *domain)
+{
+	size_t i = 0;
+	while (i < claims->n && !is_same_thing(claims->things[i].first, domain))
+		i++;
+	if (i == claims->n)
+		claims->things[claims->n++] = (struct claimed){.claim.fd = -1, .first = domain};
+	return i;
+}
+
+/* ---- what is told ---- */
+
+static void put_names(const struct claims *claims, size_t thing, char *out, size_t size)
+{
+	const struct sensor_set *set = claims->sampler->sensors;
+	size_t length = 0;
+	out[0] = '\0';
+	for (size_t i = 0; i < set->n_devices; i++) {
+		if (claims->thing_of[i] != thing)
+			continue;
+		const char *name = set->devices[i]->name;
+		bool has_room = length + strlen(name) + 8 < size;
+		int n = snprintf(out + length, size - length, "%s%s", length > 0 ? ", " : "", has_room ? name : "…");
+		length += n > 0 ? (size_t)n : 0;
+		if (!has_room)
+			return;
+	}
+}
+
+static void put_owner(pid_t owner, char *out, size_t size)
+{
+	int64_t rank = owner > 0 ? job_owner_rank(owner) : VALUE_MISSING;
+	if (owner <= 0)
+		snprintf(out, size, "another recorder of this job");
+	else if (!value_ok(rank))
+		snprintf(out, size, "pid %d, another recorder of this job", owner);
+	else
+		snprintf(out, size, "pid %d, rank %lld of this job", owner, (long long)rank);
+}
+
+static void tell(struct claims *claims, size_t thing, int64_t t_ns, const char *what)
+{
+	char names[140];
+	put_names(claims, thing, names, sizeof(names));
+	sampler_event(claims->sampler, t_ns, "sensors", "%s: %s", names, what);
+}
+
+static pid_t owner_of(const struct claimed *claimed)
+{
+	return value_ok(claimed->claim.owner_pid) ? (pid_t)claimed->claim.owner_pid : 0;
+}
+
+static void tell_reader(struct claims *claims, size_t thing, int64_t t_ns)
+{
+	struct claimed *claimed = &claims->things[thing];
+	char owner[64], what[80];
+	if (claimed->claim.held) {
+		tell(claims, thing, t_ns, "read here");
+		return;
+	}
+	claimed->told_owner = owner_of(claimed);
+	put_owner(claimed->told_owner, owner, sizeof(owner));
+	snprintf(what, sizeof(what), "read by %s", owner);
+	tell(claims, thing, t_ns, what);
+}
+
+static void tell_taken(struct claims *claims, size_t thing, int64_t t_ns)
+{
+	char what[80];
+	pid_t before = claims->things[thing].told_owner;
+	if (before > 0)
+		snprintf(what, sizeof(what), "taken over from pid %d, read here from now on", before);
+	else
+		snprintf(what, sizeof(what), "taken over, read here from now on");
+	tell(claims, thing, t_ns, what);
+}
+
+/* ---- open ---- */
+
+static void give_to_sampler(struct claims *claims)
+{
+	for (size_t i = 0; i < claims->sampler->sensors->n_devices; i++)
+		claims->sampler->left[i] = !claims->things[claims->thing_of[i]].claim.held;
+	sampler_choose_sensors(claims->sampler);
+}
+
+/* Two recorders of one rank are no two ranks: a tracker in a program that `wattle run` measures, a worker beside the last moments of
+ * its predecessor. What they read is told apart by the report; without it the inner one had no energy to tell. */
+static void settle_with_kin(struct claims *claims, struct claim *claim, pid_t target)
+{
+	if (claim->held || !value_ok(claim->owner_pid))
+		return;
+	pid_t owner = (pid_t)claim->owner_pid;
+	bool is_same_rank = value_ok(claims->rank) && job_owner_rank(owner) == claims->rank;
+	if (is_same_rank || job_owner_is_kin(owner, target))
+		claim_go_alone(claim);
+}
+
+int claims_open(struct claims *claims, struct sampler *sampler, const char *group, int64_t rank, pid_t target)
+{
+	const struct sensor_set *set = sampler->sensors;
+	*claims = (struct claims){.sampler = sampler, .rank = rank};
+	if (group == NULL || group[0] == '\0' || set->n_devices == 0)
+		return 0;
+	claims->things = calloc_array(set->n_devices, sizeof(*claims->things));
+	claims->thing_of = calloc_array(set->n_devices, sizeof(*claims->thing_of));
+	if (claims->things == NULL || claims->thing_of == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < set->n_devices; i++)
+		claims->thing_of[i] = find_thing(claims, set->devices[i]);
+	for (size_t i = 0; i < claims->n; i++) {
+		char key[KEY_SIZE];
+		make_key(key, group, claims->things[i].first);
+		claim_open(&claims->things[i].claim, key);
+		settle_with_kin(claims, &claims->things[i].claim, target);
+		tell_reader(claims, i, env_now_ns(sampler->env));
+	}
+	give_to_sampler(claims);
+	return 0;
+}
+
+void claims_let_go(struct claims *claims)
+{
+	for (size_t i = 0; i < claims->n; i++)
+		claim_close(&claims->things[i].claim);
+	claims->n = 0;
+}
+
+void claims_close(struct claims *claims)
+{
+	claims_let_go(claims);
+	free(claims->things);
+	free(claims->thing_of);
+	*claims = (struct claims){0};
+}
+
+/* ---- turns ---- */
+
+int claims_fd(const struct claims *claims, size_t thing)
+{
+	const struct claim *claim = &claims->things[thing].claim;
+	return claim->held ? -1 : claim->fd;
+}
+
+bool claims_has(const struct claims *claims, int fd)
+{
+	for (size_t i = 0; i < claims->n; i++)
+		if (fd >= 0 && claims_fd(claims, i) == fd)
+			return true;
+	return false;
+}
+
+bool claims_turn(struct claims *claims, int fd, int64_t t_ns, bool *ret_took)
+{
+	bool changed = false;
+	*ret_took = false;
+	for (size_t i = 0; i < claims->n; i++) {
+		struct claimed *claimed = &claims->things[i];
+		if (claimed->claim.held || claimed->claim.fd != fd || !claim_turn(&claimed->claim))
+			continue;
+		changed = true;
+		if (claimed->claim.held)
+			tell_taken(claims, i, t_ns);
+		else if (owner_of(claimed) != 0 && owner_of(claimed) != claimed->told_owner)
+			tell_reader(claims, i, t_ns);
+		*ret_took |= claimed->claim.held;
+	}
+	if (*ret_took)
+		give_to_sampler(claims);
+	return changed;
+}
