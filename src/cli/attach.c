@@ -72,6 +72,7 @@ struct followed { // what is attached to
 	size_t n_also;
 	const char *const *command;
 	struct cgroup *cgroup; // NULL: a process
+	bool held;             // it is about to execute the command
 };
 
 static int follow(const struct measure_options *options, const struct followed *followed)
@@ -88,6 +89,7 @@ static int follow(const struct measure_options *options, const struct followed *
 	recorder_options.cgroup = followed->cgroup;
 	recorder_options.also = followed->also;
 	recorder_options.n_also = followed->n_also;
+	recorder_options.held = followed->held;
 	int r = recorder_attach(&measure.env, &measure.sensors, followed->pid, measure.sinks, measure.n_sinks,
 		&recorder_options, &result, &error);
 	if (r < 0) {
@@ -99,7 +101,8 @@ static int follow(const struct measure_options *options, const struct followed *
 	return status;
 }
 
-static int measure_process(const struct measure_options *options, pid_t pid)
+// held_for: the command that the process is about to execute; NULL: it runs already.
+static int measure_process(const struct measure_options *options, pid_t pid, const char *const *held_for)
 {
 	struct command_line line;
 	struct wattle_error error = {0};
@@ -108,7 +111,12 @@ static int measure_process(const struct measure_options *options, pid_t pid)
 	if (read_also(options, also, &n_also, &error) < 0)
 		return control_refuse(options->control, EXIT_USAGE, &error);
 	read_command_line(pid, &line);
-	return follow(options, &(struct followed){.pid = pid, .also = also, .n_also = n_also, .command = line.argv});
+	return follow(options,
+		&(struct followed){.pid = pid,
+			.also = also,
+			.n_also = n_also,
+			.command = held_for != NULL ? held_for : line.argv,
+			.held = held_for != NULL});
 }
 
 static int open_cgroup(struct cgroup *cgroup, const char *path, struct wattle_error *reterr)
@@ -171,29 +179,32 @@ static int attach_by_hand(const struct command *command, int argc, char **argv)
 		if (find_target(&options, argc - first, argv + first, &pid, &error) < 0)
 			status = cli_usage(command, EXIT_USAGE, "%s", error.text);
 		else
-			status = options.cgroup != NULL ? measure_cgroup(&options) : measure_process(&options, pid);
+			status = options.cgroup != NULL ? measure_cgroup(&options)
+							: measure_process(&options, pid, NULL);
 	}
 	option_config_free(config);
 	return status;
 }
 
-/* ---- spawned by a tracker ---- */
+/* ---- spawned by a tracker, or by the plugin for Slurm ---- */
 
 static int attach_under(const struct command *command, struct control *control, int argc, char **argv)
 {
 	struct measure_options options = measure_defaults();
 	struct wattle_error error = {0};
 	void *config = NULL;
-	int first;
+	int first = argc;
 	pid_t pid = 0;
 	int r = options_parse(command->options, command->n_options, command->name, argc, argv, &options, &first,
 		&config, &error);
 	if (r == 0 && options.cgroup != NULL)
 		r = error_set(&error, -EINVAL, "--cgroup: a tracker follows a process");
+	int n_operands = argc - first > 1 ? 1 : argc - first; // PID [CMD ARG…]
+	const char *const *held_for = argc - first > 1 ? (const char *const *)argv + first + 1 : NULL;
 	if (r == 0)
-		r = find_target(&options, argc - first, argv + first, &pid, &error);
+		r = find_target(&options, n_operands, argv + first, &pid, &error);
 	options.control = control;
-	int status = r < 0 ? control_refuse(control, EXIT_USAGE, &error) : measure_process(&options, pid);
+	int status = r < 0 ? control_refuse(control, EXIT_USAGE, &error) : measure_process(&options, pid, held_for);
 	option_config_free(config);
 	return status;
 }

@@ -1,6 +1,7 @@
 /* The line between a tracker (src/lib/tracker.c) and the recorder that it spawned: `wattle attach --control-fd N …`, for
  * libraries and not in --help. N is a connected stream socket; what the recorder would say on stderr before it records
- * goes there. What is said: lib/tracker_wire.h. */
+ * goes there. What is said: lib/tracker_wire.h. With `… PID CMD ARG…` the process has not executed CMD yet and does so after
+ * "ready": so the plugin for Slurm (src/spank) starts it. */
 #pragma once
 
 #include "base/error.h"

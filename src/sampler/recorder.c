@@ -329,7 +329,9 @@ int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pi
 		return r;
 	}
 	exits_open(&recorder->exits, &recorder->tree, on_exit_record, recorder);
+	recorder->sampler.target_held = options->held;
 	take_sample(recorder);
+	recorder->sampler.target_held = false;
 	recorder->start_ns = recorder->sampler.last_t_ns;
 	if (options->ready != NULL)
 		options->ready(options->data, recorder->ring_address);

@@ -208,6 +208,8 @@ _Noreturn void recorder_start(const struct recorder_start *start)
 	add_split(&words, user_words);
 	add(&words, "--");
 	add(&words, pid);
+	for (char **word = task.command; *word != NULL; word++)
+		add(&words, *word);
 	execve(start->settings->program, (char *const *)(uintptr_t)words.at, task.environment);
 	refuse(CONTROL_FD, -errno, "%s can't be executed: %s; wattle= in plugstack.conf says where it is",
 		start->settings->program, strerror(errno));
