@@ -34,6 +34,7 @@ struct recorder_options {
 	struct cgroup *cgroup; // recorder_attach: the target is what runs in it; NULL: a process. Borrowed
 	const pid_t *also;     // recorder_attach: processes that belong to the target too, n_also of them. Borrowed
 	size_t n_also;
+	bool held; // recorder_attach: it stands before its exec, which waits for `ready`: what it is now is a copy of its parent
 	const char *shares_with;                    // group of claims_open; NULL or "": all sensors are ours
 	int64_t rank;                               // with it: ours; VALUE_MISSING unknown
 	bool wait_all;                              // --wait-all
