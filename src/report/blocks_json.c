@@ -10,9 +10,8 @@ static void four_stats(struct jsonw *j, const struct value_stats *stats, double 
 	jsonw_key_double(j, "std", stats->std * factor);
 }
 
-static void compute_time(struct jsonw *j, const struct value_stats *stats)
+void value_stats_json(struct jsonw *j, const struct value_stats *stats)
 {
-	jsonw_key(j, "compute_time");
 	jsonw_begin_object(j);
 	four_stats(j, stats, 1);
 	jsonw_key_double(j, "total", stats->total);
@@ -87,7 +86,8 @@ void blocks_json(struct jsonw *j, const struct findings *findings)
 		jsonw_key_i64(j, "num_non_empty_calls", block->non_empty_calls);
 		jsonw_key_i64(j, "unwound", block->unwound);
 		jsonw_key_i64(j, "cut", block->cut);
-		compute_time(j, &block->compute_time_s);
+		jsonw_key(j, "compute_time");
+		value_stats_json(j, &block->compute_time_s);
 		jsonw_key_double(j, "active_s", block->active_s);
 		jsonw_key_double(j, "self_time_s", block->self_time_s);
 		jsonw_key_double(j, "cpu_s", block->cpu_s);

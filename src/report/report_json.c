@@ -12,7 +12,7 @@ static const char *or_null(const char *text)
 	return text[0] != '\0' ? text : NULL;
 }
 
-static void labels(struct jsonw *j, const struct run *run)
+void labels_json(struct jsonw *j, const struct run *run)
 {
 	size_t prefix = strlen(FACT_META_PREFIX);
 	jsonw_key(j, "labels");
@@ -54,11 +54,11 @@ static void run_part(struct jsonw *j, const struct findings *f)
 	jsonw_key_i64(j, "lost_samples", f->lost_samples);
 	jsonw_key_bool(j, "complete", f->complete);
 	jsonw_key_i64(j, "segments", (int64_t)run->n_segments);
-	labels(j, run);
+	labels_json(j, run);
 	jsonw_end_object(j);
 }
 
-static void ledger_rows(struct jsonw *j, const struct ledger *ledger)
+void ledger_json(struct jsonw *j, const struct ledger *ledger)
 {
 	jsonw_begin_object(j);
 	jsonw_key_double(j, "target_j", ledger->target_j);
@@ -69,9 +69,11 @@ static void ledger_rows(struct jsonw *j, const struct ledger *ledger)
 	jsonw_end_object(j);
 }
 
-static void domain_part(struct jsonw *j, const struct domain_finding *d)
+void domain_json(struct jsonw *j, const struct domain_finding *d, const char *node)
 {
 	jsonw_begin_object(j);
+	if (node != NULL)
+		jsonw_key_string(j, "node", node);
 	jsonw_key_string(j, "domain", d->device->name);
 	jsonw_key_string(j, "kind", domain_kind_name(d->device->kind));
 	jsonw_key_string(j, "device", or_null(d->device->device));
@@ -95,34 +97,39 @@ static void domain_part(struct jsonw *j, const struct domain_finding *d)
 	jsonw_key_i64(j, "gaps", d->gaps);
 	jsonw_key_bool(j, "in_total", d->in_total);
 	jsonw_key(j, "ledger");
-	ledger_rows(j, &d->ledger);
+	ledger_json(j, &d->ledger);
 	jsonw_end_object(j);
 }
 
-static void energy_part(struct jsonw *j, const struct findings *f)
+void energy_sums_json(struct jsonw *j, const struct findings *f)
 {
-	jsonw_key(j, "energy");
-	jsonw_begin_object(j);
 	jsonw_key_double(j, "total_j", f->total_j);
 	jsonw_key_double(j, "error_j", f->error_j);
 	jsonw_key_string(j, "provenance", isnan(f->total_j) ? NULL : provenance_name(f->provenance));
 	jsonw_key(j, "ledger");
-	ledger_rows(j, &f->ledger);
+	ledger_json(j, &f->ledger);
 	jsonw_key_double(j, "target_error_j", f->target_error_j);
 	jsonw_key_double(j, "carbon_g", f->carbon_g);
 	jsonw_key_double(j, "pue", f->pue);
 	jsonw_key_double(j, "facility_j", f->facility_j);
 	jsonw_key_double(j, "outside_blocks_j", f->outside_j);
 	jsonw_key_double(j, "outside_blocks_error_j", f->outside_error_j);
+}
+
+static void energy_part(struct jsonw *j, const struct findings *f)
+{
+	jsonw_key(j, "energy");
+	jsonw_begin_object(j);
+	energy_sums_json(j, f);
 	jsonw_key(j, "domains");
 	jsonw_begin_array(j);
 	for (size_t i = 0; i < f->n_domains; i++)
-		domain_part(j, &f->domains[i]);
+		domain_json(j, &f->domains[i], NULL);
 	jsonw_end_array(j);
 	jsonw_end_object(j);
 }
 
-static void cpu_part(struct jsonw *j, const struct findings *f)
+void cpu_json(struct jsonw *j, const struct findings *f)
 {
 	jsonw_key(j, "cpu");
 	jsonw_begin_object(j);
@@ -138,7 +145,7 @@ static void cpu_part(struct jsonw *j, const struct findings *f)
 	jsonw_end_object(j);
 }
 
-static void memory_part(struct jsonw *j, const struct findings *f)
+void memory_json(struct jsonw *j, const struct findings *f)
 {
 	jsonw_key(j, "memory");
 	jsonw_begin_object(j);
@@ -153,9 +160,11 @@ static void memory_part(struct jsonw *j, const struct findings *f)
 	jsonw_end_object(j);
 }
 
-static void gpu_part(struct jsonw *j, const struct gpu_finding *gpu)
+void gpu_json(struct jsonw *j, const struct gpu_finding *gpu, const char *node)
 {
 	jsonw_begin_object(j);
+	if (node != NULL)
+		jsonw_key_string(j, "node", node);
 	jsonw_key_i64(j, "index", gpu->device->index >= 0 ? gpu->device->index : VALUE_MISSING);
 	jsonw_key_string(j, "uuid", or_null(gpu->device->uuid));
 	jsonw_key_string(j, "name", or_null(gpu->device->device));
@@ -187,7 +196,7 @@ static void metric_part(struct jsonw *j, const char *name, const struct stats *s
 }
 
 // The program's own metrics first, then the recording's gauges by their column names.
-static void metrics_part(struct jsonw *j, const struct findings *f)
+void metrics_json(struct jsonw *j, const struct findings *f)
 {
 	size_t n;
 	const struct metric *metrics = metric_table(METRIC_RUN, &n);
@@ -201,7 +210,7 @@ static void metrics_part(struct jsonw *j, const struct findings *f)
 	jsonw_end_array(j);
 }
 
-static void self_part(struct jsonw *j, const struct findings *f)
+void self_json(struct jsonw *j, const struct findings *f)
 {
 	jsonw_key(j, "self");
 	jsonw_begin_object(j);
@@ -218,7 +227,7 @@ static double since_start_s(const struct run *run, int64_t t_ns)
 	return run->n_segments > 0 ? (double)(t_ns - run->segments[0].start_ns) / 1e9 : (double)NAN;
 }
 
-static void events_part(struct jsonw *j, const struct run *run)
+void events_json(struct jsonw *j, const struct run *run)
 {
 	jsonw_key(j, "events");
 	jsonw_begin_array(j);
@@ -245,23 +254,23 @@ void report_json(const struct findings *findings, struct buf *out)
 	jsonw_key_string(&j, "schema", "wattle-report/1");
 	run_part(&j, findings);
 	energy_part(&j, findings);
-	cpu_part(&j, findings);
-	memory_part(&j, findings);
+	cpu_json(&j, findings);
+	memory_json(&j, findings);
 	jsonw_key(&j, "gpus");
 	jsonw_begin_array(&j);
 	for (size_t i = 0; i < findings->n_gpus; i++)
-		gpu_part(&j, &findings->gpus[i]);
+		gpu_json(&j, &findings->gpus[i], NULL);
 	jsonw_end_array(&j);
 	jsonw_key(&j, "resource_usage");
 	usage_json(&j, findings->run, &findings->usage);
 	jsonw_key(&j, "blocks");
 	blocks_json(&j, findings);
-	metrics_part(&j, findings);
-	self_part(&j, findings);
+	metrics_json(&j, findings);
+	self_json(&j, findings);
 	jsonw_key(&j, "warnings");
 	jsonw_begin_array(&j);
 	report_warnings(findings, warning, &j);
 	jsonw_end_array(&j);
-	events_part(&j, findings->run);
+	events_json(&j, findings->run);
 	jsonw_end_object(&j);
 }

@@ -80,12 +80,7 @@ void text_processes(const struct text *text)
 	free(order);
 }
 
-struct warning_writer {
-	const struct text *text;
-	bool any;
-};
-
-static void write_warning(void *data, const char *warning)
+void text_warning(void *data, const char *warning)
 {
 	struct warning_writer *writer = data;
 	const struct text *text = writer->text;
@@ -104,7 +99,7 @@ static void write_warning(void *data, const char *warning)
 void text_warnings(const struct text *text)
 {
 	struct warning_writer writer = {.text = text};
-	report_warnings(text->findings, write_warning, &writer);
+	report_warnings(text->findings, text_warning, &writer);
 }
 
 void report_text(const struct findings *findings, struct buf *out, bool colour)

@@ -8,6 +8,7 @@ struct text {
 	const struct findings *findings;
 	struct buf *out;
 	const struct style *style;
+	const char *target; // "this job"; NULL: "this program"
 };
 
 void text_headline(const struct text *text); // the command, and how it ended
@@ -17,6 +18,11 @@ void text_domains(const struct text *text);
 void text_gpus(const struct text *text);
 void text_blocks(const struct text *text, size_t rows_max);
 void text_metrics(const struct text *text); // the program's own
+void text_warning(void *writer, const char *warning); // of struct warning_writer
+struct warning_writer {
+	const struct text *text;
+	bool any;
+};
 void text_processes(const struct text *text);
 void text_warnings(const struct text *text);
 

@@ -41,7 +41,7 @@ void text_ledger(const struct text *text)
 		const char *name;
 		double energy_j;
 	} rows[] = {
-		{"this program", f->ledger.target_j},
+		{text->target != NULL ? text->target : "this program", f->ledger.target_j},
 		{"other programs", f->ledger.others_j},
 		{"wattle", f->ledger.wattle_j},
 		{"idle", f->ledger.idle_j},

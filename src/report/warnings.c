@@ -186,13 +186,25 @@ static void recorded(struct teller *t)
 	tell(t);
 }
 
-void report_warnings(const struct findings *findings, tell_warning tell_one, void *data)
+typedef void (*part)(struct teller *);
+
+static void tell_parts(const part *parts, size_t n, const struct findings *findings, tell_warning tell_one, void *data)
 {
-	static void (*const all[])(
-		struct teller *) = {incomplete, no_energy, estimated, lost_samples, gaps, unattributed, recorded};
 	struct teller t = {.findings = findings, .tell = tell_one, .data = data};
 	buf_init(&t.text, WARNING_CEILING);
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		all[i](&t);
+	for (size_t i = 0; i < n; i++)
+		parts[i](&t);
 	buf_finish(&t.text);
+}
+
+void report_warnings(const struct findings *findings, tell_warning tell_one, void *data)
+{
+	static const part parts[] = {incomplete, no_energy, estimated, lost_samples, gaps, unattributed, recorded};
+	tell_parts(parts, ARRAY_SIZE(parts), findings, tell_one, data);
+}
+
+void report_warnings_of_sums(const struct findings *findings, tell_warning tell_one, void *data)
+{
+	static const part parts[] = {no_energy, estimated, lost_samples, unattributed, recorded};
+	tell_parts(parts, ARRAY_SIZE(parts), findings, tell_one, data);
 }

@@ -1,0 +1,233 @@
+/* Code blocks over all ranks: figures of one name put together, and how they are spread. */
+#include "analysis/job/parts.h"
+
+#include "analysis/names.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+struct entry { // what one recording says of one block
+	const char *name;
+	uint32_t number; // of the name
+	size_t rank;
+	const struct member *member;
+	const struct block_finding *block; // one of the two
+	const struct stored_block *stored;
+};
+
+static size_t count_entries(const struct job_work *work)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < work->runs->n; i++) {
+		const struct member *member = &work->members[i];
+		if (!member->nested)
+			n += member->from->blocks != NULL ? member->from->n_blocks : member->findings.n_blocks;
+	}
+	return n;
+}
+
+static void collect(const struct job_work *work, struct entry *entries)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < work->runs->n; i++) {
+		const struct member *member = &work->members[i];
+		if (member->nested)
+			continue;
+		for (size_t k = 0; member->from->blocks != NULL && k < member->from->n_blocks; k++)
+			entries[n++] = (struct entry){.name = member->from->blocks[k].name,
+				.member = member,
+				.rank = member->rank,
+				.stored = &member->from->blocks[k]};
+		for (size_t k = 0; member->from->blocks == NULL && k < member->findings.n_blocks; k++)
+			entries[n++] = (struct entry){.name = member->findings.blocks[k].name,
+				.member = member,
+				.rank = member->rank,
+				.block = &member->findings.blocks[k]};
+	}
+}
+
+static int by_name_and_rank(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static struct block_finding finding_of(const struct entry *entry)
+{
+	if (entry->block != NULL)
+		return *entry->block;
+	const struct stored_block *s = entry->stored;
+	return (struct block_finding){.name = s->name,
+		.calls = s->calls,
+		.non_empty_calls = s->non_empty_calls,
+		.unwound = s->unwound,
+		.cut = s->cut,
+		.compute_time_s = {s->time_min_s, s->time_max_s, s->time_mean_s, s->time_std_s, s->time_total_s},
+		.active_s = s->active_s,
+		.self_time_s = s->self_time_s,
+		.cpu_s = s->cpu_s,
+		.thread_cpu_s = (double)NAN,
+		.total_j = s->energy_j,
+		.error_j = s->error_j,
+		.self_j = s->self_j,
+		.self_error_j = (double)NAN};
+}
+
+struct pooled { // statistics of several groups as of one
+	double n, total, squares, min, max;
+};
+
+// Of each group count, mean and population deviation are known: between groups what their means are apart comes on top.
+static void pool(struct pooled *p, const struct value_stats *stats, int64_t count)
+{
+	if (count <= 0 || isnan(stats->mean))
+		return;
+	double n = (double)count, apart = p->n > 0 ? stats->mean - p->total / p->n : 0;
+	p->squares += n * stats->std * stats->std + apart * apart * n * p->n / (n + p->n);
+	p->min = p->n > 0 ? fmin(p->min, stats->min) : stats->min;
+	p->max = p->n > 0 ? fmax(p->max, stats->max) : stats->max;
+	p->total += stats->total;
+	p->n += n;
+}
+
+static struct value_stats pooled_stats(const struct pooled *p)
+{
+	const double none = (double)NAN;
+	if (p->n <= 0)
+		return (struct value_stats){none, none, none, none, 0};
+	return (struct value_stats){p->min, p->max, p->total / p->n, sqrt(p->squares / p->n), p->total};
+}
+
+struct sums {
+	double *time_s, *energy_j; // of each rank; NaN: it has not called it, or does not know
+};
+
+// entries[0 … n) are all of one name.
+static void add_up(const struct entry *entries, size_t n, const struct sums *sums, size_t n_ranks,
+	struct block_finding *total, struct job_block *block)
+{
+	struct pooled times = {0};
+	for (size_t i = 0; i < n_ranks; i++)
+		sums->time_s[i] = sums->energy_j[i] = (double)NAN;
+	for (size_t i = 0; i < n; i++) {
+		const struct block_finding one = finding_of(&entries[i]);
+		bool first = i == 0 || entries[i].rank != entries[i - 1].rank;
+		double *time_s = &sums->time_s[entries[i].rank], *energy_j = &sums->energy_j[entries[i].rank];
+		*time_s = first ? one.compute_time_s.total : *time_s + one.compute_time_s.total;
+		*energy_j = first ? one.total_j : *energy_j + one.total_j;
+		pool(&times, &one.compute_time_s, one.calls);
+		total->calls += one.calls;
+		total->non_empty_calls += one.non_empty_calls;
+		total->timepoints += one.timepoints;
+		total->unwound += one.unwound;
+		total->cut += one.cut;
+		total->active_s += one.active_s;
+		total->self_time_s += one.self_time_s;
+		total->cpu_s += one.cpu_s;
+		total->thread_cpu_s += one.thread_cpu_s;
+		total->total_j += one.total_j;
+		total->error_j += one.error_j; // divided by one method, they go wrong the same way
+		total->self_j += one.self_j;
+		total->self_error_j += one.self_error_j;
+		if (one.method == BLOCK_FOLDED)
+			total->method = BLOCK_FOLDED;
+	}
+	total->compute_time_s = pooled_stats(&times);
+	if (isnan(total->total_j))
+		total->method = BLOCK_NO_ENERGY;
+	total->resolved = total->error_j < fabs(total->total_j);
+	*block = (struct job_block){.name = total->name,
+		.calls = total->calls,
+		.compute_time_s = total->compute_time_s,
+		.time_s = spread_of(sums->time_s, n_ranks),
+		.energy_j = spread_of(sums->energy_j, n_ranks),
+		.total_j = total->total_j,
+		.error_j = total->error_j};
+}
+
+static void no_columns(struct block_finding *block)
+{
+	const double none = (double)NAN;
+	for (size_t c = 0; c < COLUMN_COUNT; c++)
+		block->columns[c] = (struct value_stats){none, none, none, none, none};
+}
+
+// The parts by domain: each member's domains are domains of its machine, which are the job's.
+static void add_domains(const struct job_work *work, const struct entry *entries, size_t n, struct block_finding *total)
+{
+	const struct findings *all = &work->job->total;
+	for (size_t d = 0; d < all->n_domains; d++)
+		total->domain_j[d] = (double)NAN;
+	for (size_t i = 0; i < n; i++) {
+		const struct member *member = entries[i].member;
+		const struct findings *f = &member->findings;
+		for (size_t k = 0; entries[i].block != NULL && k < f->n_domains; k++) {
+			size_t own = member->domain_of[f->domains[k].device - member->run.devices];
+			size_t d = work->machines[member->machine].total_domain[own];
+			double j = entries[i].block->domain_j[k];
+			total->domain_j[d] = isnan(total->domain_j[d]) ? j : total->domain_j[d] + j;
+		}
+	}
+}
+
+static int make(struct job_work *work, struct entry *entries, size_t n, const struct names *names)
+{
+	struct job_findings *job = work->job;
+	struct sums sums = {arena_alloc(work->arena, job->n_ranks, sizeof(double)),
+		arena_alloc(work->arena, job->n_ranks, sizeof(double))};
+	double *domain_j = arena_alloc(work->arena, names->n * job->total.n_domains, sizeof(*domain_j));
+	job->blocks = arena_alloc(work->arena, names->n, sizeof(*job->blocks));
+	job->total.blocks = arena_alloc(work->arena, names->n, sizeof(*job->total.blocks));
+	if (sums.time_s == NULL || sums.energy_j == NULL || domain_j == NULL || job->blocks == NULL ||
+		job->total.blocks == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n;) {
+		size_t end = i, k = job->n_blocks++;
+		while (end < n && entries[end].number == entries[i].number)
+			end++;
+		struct block_finding *total = &job->total.blocks[k];
+		*total = (struct block_finding){.name = entries[i].name, .domain_j = domain_j + k * job->total.n_domains};
+		no_columns(total);
+		add_up(entries + i, end - i, &sums, job->n_ranks, total, &job->blocks[k]);
+		add_domains(work, entries + i, end - i, total);
+		job->blocks[k].waits = waiting_is(work->options, total->name);
+		i = end;
+	}
+	job->total.n_blocks = job->n_blocks;
+	return 0;
+}
+
+static void note_left_out(struct job_work *work)
+{
+	for (size_t i = 0; i < work->runs->n; i++) {
+		const struct job_run *from = work->members[i].from;
+		for (size_t k = 0; from->blocks != NULL && k < from->n_blocks; k++)
+			work->job->block_energy_left_out |= isnan(from->blocks[k].energy_j);
+	}
+}
+
+int job_blocks_make(struct job_work *work)
+{
+	size_t n = count_entries(work);
+	if (n == 0)
+		return 0;
+	struct arena *scratch = arena_new();
+	struct entry *entries = scratch != NULL ? arena_alloc(scratch, n, sizeof(*entries)) : NULL;
+	struct names names;
+	int r = -ENOMEM;
+	if (entries != NULL) {
+		collect(work, entries);
+		r = names_make(&entries[0].name, sizeof(*entries), n, scratch, &names);
+	}
+	for (size_t i = 0; r == 0 && i < n; i++)
+		entries[i].number = names.of[i];
+	if (r == 0) {
+		qsort(entries, n, sizeof(*entries), by_name_and_rank);
+		r = make(work, entries, n, &names);
+		note_left_out(work);
+	}
+	arena_free(scratch);
+	return r;
+}

@@ -1,0 +1,135 @@
+/* How even the ranks were, and what the slowest one cost. */
+#include "analysis/job/parts.h"
+
+#include "base/util.h"
+
+static bool same_step(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool is_compared(const struct job_findings *job, const struct job_rank *rank)
+{
+	return !rank->nested && (job->n_steps < 2 || same_step(rank->step, job->compared_step));
+}
+
+// Steps of one job do different things; the one with most work is what its owner waits for.
+static void choose_step(struct job_findings *job)
+{
+	double most_s = -1;
+	for (size_t i = 0; i < job->n_ranks && job->n_steps > 1; i++) {
+		double sum_s = 0;
+		for (size_t k = 0; k < job->n_ranks; k++)
+			if (!job->ranks[k].nested && same_step(job->ranks[k].step, job->ranks[i].step))
+				sum_s += job->ranks[k].work_s;
+		if (sum_s > most_s) {
+			most_s = sum_s;
+			job->compared_step = job->ranks[i].step;
+		}
+	}
+}
+
+struct spread spread_of(const double *values, size_t n)
+{
+	const double none = (double)NAN;
+	struct spread s = {none, none, none, none, none, 0, -1, none};
+	double total = 0, squares = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (isnan(values[i]))
+			continue;
+		s.min = fmin(s.min, values[i]);
+		if (s.max_at < 0 || values[i] > s.max) {
+			s.max = values[i];
+			s.max_at = (int64_t)i;
+		}
+		total += values[i];
+		s.count++;
+	}
+	if (s.count == 0)
+		return s;
+	s.total = total;
+	s.mean = total / (double)s.count;
+	for (size_t i = 0; i < n; i++)
+		squares += isnan(values[i]) ? 0 : (values[i] - s.mean) * (values[i] - s.mean);
+	s.std = sqrt(squares / (double)s.count);
+	if (s.count > 1 && s.max > 0)
+		s.imbalance_percent = fmax(0, s.max - s.mean) / s.max * 100;
+	return s;
+}
+
+static void end_waits(struct job_findings *job)
+{
+	double last_s = (double)NAN;
+	for (size_t i = 0; i < job->n_ranks; i++)
+		if (is_compared(job, &job->ranks[i]))
+			last_s = fmax(last_s, job->ranks[i].end_s);
+	for (size_t i = 0; i < job->n_ranks; i++)
+		if (is_compared(job, &job->ranks[i]))
+			job->ranks[i].end_wait_s = last_s - job->ranks[i].end_s;
+}
+
+static int over_ranks(struct job_work *work)
+{
+	struct job_findings *job = work->job;
+	const struct {
+		size_t of_rank;
+		struct spread *spread;
+	} all[] = {
+		{offsetof(struct job_rank, duration_s), &job->duration_s},
+		{offsetof(struct job_rank, work_s), &job->work_s},
+		{offsetof(struct job_rank, cpu_s), &job->cpu_s},
+		{offsetof(struct job_rank, energy_j), &job->energy_j},
+		{offsetof(struct job_rank, waiting_s), &job->waiting_s},
+		{offsetof(struct job_rank, end_wait_s), &job->end_wait_s},
+	};
+	double *values = arena_alloc(work->arena, job->n_ranks, sizeof(*values));
+	if (values == NULL)
+		return -1;
+	for (size_t k = 0; k < ARRAY_SIZE(all); k++) {
+		for (size_t i = 0; i < job->n_ranks; i++) {
+			const char *rank = (const char *)&job->ranks[i];
+			values[i] = is_compared(job, &job->ranks[i])
+				? *(const double *)(const void *)(rank + all[k].of_rank)
+				: (double)NAN;
+		}
+		*all[k].spread = spread_of(values, job->n_ranks);
+	}
+	return 0;
+}
+
+/* What the others spent while they waited for the slowest. Those who tell how they wait have a power for it, else their mean one has to
+ * do: it is an estimate in any case, for a rank that has nothing to wait for may do something else. */
+static void slowest(struct job_findings *job)
+{
+	const double none = (double)NAN;
+	job->slowest = (struct slowest){-1, none, none, none, none};
+	if (job->work_s.count < 2)
+		return;
+	const struct job_rank *slow = &job->ranks[job->work_s.max_at];
+	struct slowest s = {.rank = job->work_s.max_at, .over_mean_s = slow->work_s - job->work_s.mean};
+	s.over_percent = job->work_s.mean > 0 ? s.over_mean_s / job->work_s.mean * 100 : none;
+	for (size_t i = 0; i < job->n_ranks; i++) {
+		const struct job_rank *rank = &job->ranks[i];
+		if (!is_compared(job, rank))
+			continue;
+		double waited_s = slow->work_s - rank->work_s;
+		double mean_w = rank->duration_s > 0 ? rank->energy_j / rank->duration_s : none;
+		double power_w = rank->waiting_w >= 0 ? rank->waiting_w : mean_w;
+		s.waited_s += waited_s;
+		s.waited_j += waited_s > 0 ? waited_s * power_w : 0;
+	}
+	job->slowest = s;
+}
+
+void imbalance_make(struct job_work *work)
+{
+	struct job_findings *job = work->job;
+	for (size_t i = 0; i < job->n_ranks; i++) {
+		struct job_rank *rank = &job->ranks[i];
+		rank->work_s = rank->duration_s - (rank->waiting_s > 0 ? rank->waiting_s : 0);
+	}
+	choose_step(job);
+	end_waits(job);
+	if (over_ranks(work) == 0)
+		slowest(job);
+}

@@ -1,0 +1,159 @@
+#include "analysis/job/job.h"
+
+#include "analysis/facts.h"
+#include "analysis/job/parts.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+static const int64_t INTERVAL_DEFAULT_NS = 100 * NS_PER_MS;
+
+// Between the samples that there are: what was left out on purpose is no hole.
+static int64_t interval_ns(const struct job_runs *runs)
+{
+	int64_t most_ns = runs->every_ns;
+	for (size_t i = 0; i < runs->n; i++) {
+		int64_t one_ns = run_fact_i64(&runs->runs[i].run, FACT_INTERVAL);
+		most_ns = value_ok(one_ns) && one_ns > most_ns ? one_ns : most_ns;
+	}
+	return most_ns > 0 ? most_ns : INTERVAL_DEFAULT_NS;
+}
+
+// What any of its runs says; they were all started by one launcher.
+static const char *said(const struct job_work *work, const char *key)
+{
+	for (size_t i = 0; i < work->runs->n; i++) {
+		const char *value = run_fact(&work->runs->runs[i].run, key);
+		if (value != NULL && value[0] != '\0')
+			return value;
+	}
+	return NULL;
+}
+
+// The launcher of the ranks is asked, not that of what stands around them.
+static const char *launcher(const struct job_work *work)
+{
+	for (size_t i = 0; i < work->runs->n; i++) {
+		const struct run *run = &work->runs->runs[i].run;
+		if (run_fact(run, FACT_RANK) != NULL && run_fact(run, FACT_JOB_LAUNCHER) != NULL)
+			return run_fact(run, FACT_JOB_LAUNCHER);
+	}
+	return said(work, FACT_JOB_LAUNCHER);
+}
+
+static int64_t largest(const struct job_work *work, const char *key)
+{
+	int64_t most = VALUE_MISSING; // the least of all
+	for (size_t i = 0; i < work->runs->n; i++) {
+		int64_t value = run_fact_i64(&work->runs->runs[i].run, key);
+		most = value > most ? value : most;
+	}
+	return most;
+}
+
+static void tell_place(struct job_work *work)
+{
+	struct job_findings *job = work->job;
+	job->id = work->runs->job_id != NULL ? work->runs->job_id : said(work, FACT_JOB_ID);
+	job->name = said(work, FACT_JOB_NAME);
+	job->user = said(work, FACT_JOB_USER) != NULL ? said(work, FACT_JOB_USER) : said(work, FACT_USER);
+	job->cluster = said(work, FACT_JOB_CLUSTER);
+	job->launcher = launcher(work);
+	job->world_size = largest(work, FACT_WORLD_SIZE);
+	job->n_nodes_said = largest(work, FACT_N_NODES);
+}
+
+/* Ranks without a run, by the largest world of the job's steps: a smaller step before it has all its ranks in that one. */
+static void count_missing(struct job_findings *job)
+{
+	int64_t seen = 0;
+	job->missing_ranks = VALUE_MISSING;
+	if (!value_ok(job->world_size))
+		return;
+	for (size_t i = 0; i < job->n_ranks; i++) {
+		const struct job_rank *rank = &job->ranks[i];
+		bool counts = !rank->nested && value_ok(rank->rank) && rank->rank < job->world_size;
+		for (size_t k = 0; k < i && counts; k++)
+			counts = job->ranks[k].nested || job->ranks[k].rank != rank->rank;
+		seen += counts;
+	}
+	job->missing_ranks = job->world_size > seen ? job->world_size - seen : 0;
+}
+
+static void count_ranks(struct job_findings *job)
+{
+	for (size_t i = 0; i < job->n_ranks; i++)
+		job->nodes[job->ranks[i].node].n_ranks += !job->ranks[i].nested;
+	if (job->n_steps == 1 && job->n_ranks > 0)
+		job->step = job->ranks[0].step;
+}
+
+static int make_members(struct job_work *work)
+{
+	for (size_t i = 0; i < work->runs->n; i++) {
+		struct member *member = &work->members[i];
+		if (member_make(work, member) < 0 || waiting_make(work, member) < 0)
+			return -ENOMEM;
+		findings_forget_times(&member->findings); // of many ranks that would be much
+	}
+	return 0;
+}
+
+static int make(struct job_work *work)
+{
+	if (machines_find(work) < 0)
+		return -ENOMEM;
+	members_mark_nested(work);
+	tell_place(work);
+	for (size_t m = 0; m < work->n_machines; m++)
+		if (machine_make(work, &work->machines[m]) < 0)
+			return -ENOMEM;
+	if (make_members(work) < 0)
+		return -ENOMEM;
+	for (size_t m = 0; m < work->n_machines; m++)
+		ledgers_settle(work, &work->machines[m]);
+	if (nodes_make(work) < 0 || total_make(work) < 0 || ranks_make(work) < 0 || job_blocks_make(work) < 0)
+		return -ENOMEM;
+	count_ranks(work->job);
+	count_missing(work->job);
+	imbalance_make(work);
+	return job_warnings_make(work);
+}
+
+int job_make(const struct job_runs *runs, const struct job_options *options, struct job_findings *ret_job)
+{
+	struct arena *arena = arena_new();
+	struct job_work *work = arena != NULL ? arena_alloc(arena, 1, sizeof(*work)) : NULL;
+	if (work == NULL) {
+		arena_free(arena);
+		return -ENOMEM;
+	}
+	struct job_findings job = {.runs = runs, .arena = arena, .work = work};
+	*work = (struct job_work){.runs = runs,
+		.options = options,
+		.job = &job,
+		.arena = arena,
+		.interval_ns = interval_ns(runs)};
+	int r = runs->n > 0 ? make(work) : -ENOMEM;
+	if (r < 0) {
+		job_finish(&job);
+		return r;
+	}
+	work->job = NULL; // is the caller's now
+	*ret_job = job;
+	return 0;
+}
+
+void job_finish(struct job_findings *job)
+{
+	struct job_work *work = job->work;
+	if (work == NULL)
+		return;
+	for (size_t i = 0; work->members != NULL && i < work->runs->n; i++)
+		findings_finish(&work->members[i].findings);
+	for (size_t m = 0; m < work->n_machines; m++)
+		findings_finish(&work->machines[m].findings);
+	findings_finish(&job->total);
+	arena_free(job->arena);
+	*job = (struct job_findings){0};
+}

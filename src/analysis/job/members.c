@@ -1,0 +1,392 @@
+/* Each recording, and all of a machine's as one, with the machine's sensors in place of its own. */
+#include "analysis/job/parts.h"
+
+#include "analysis/energy/curve.h"
+#include "analysis/energy/ledger.h"
+#include "analysis/facts.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+// Readings this long before and after a target's life tell when the counter was updated at its ends.
+static const int64_t MARGIN_NS = 5 * NS_PER_S;
+
+/* ---- whose a GPU is ---- */
+
+// What a recorder says of its own target on a device, and of all others there.
+static const struct {
+	enum device_metric target, others;
+} pairs[] = {
+	{DEVICE_TARGET_UTILIZATION, DEVICE_OTHERS_UTILIZATION},
+	{DEVICE_TARGET_MEMORY, DEVICE_OTHERS_MEMORY},
+	{DEVICE_TARGET_PROCESSES, DEVICE_OTHERS_PROCESSES},
+	{DEVICE_TARGET_MIG_SHARE, DEVICE_OTHERS_MIG_SHARE},
+};
+
+// The value that is nearest in time to each instant in ascending order; VALUE_MISSING: none within the hole.
+struct nearest {
+	const struct run_device *device;
+	const int64_t *values;
+	size_t at, next;
+	int64_t hole_ns;
+};
+
+static size_t known_from(const struct nearest *n, size_t row)
+{
+	while (row < n->device->n && !value_ok(n->values[row]))
+		row++;
+	return row;
+}
+
+static struct nearest nearest_begin(const struct run_device *device, enum device_metric metric, int64_t hole_ns)
+{
+	struct nearest n = {.device = device, .values = device->values[metric], .hole_ns = hole_ns};
+	n.at = known_from(&n, 0);
+	n.next = n.at < device->n ? known_from(&n, n.at + 1) : device->n;
+	return n;
+}
+
+static int64_t nearest_to(struct nearest *n, int64_t t_ns)
+{
+	const int64_t *times = n->device->t_ns;
+	if (n->at == n->device->n)
+		return VALUE_MISSING;
+	while (n->next < n->device->n && llabs(times[n->next] - t_ns) <= llabs(times[n->at] - t_ns)) {
+		n->at = n->next;
+		n->next = known_from(n, n->at + 1);
+	}
+	return llabs(times[n->at] - t_ns) <= n->hole_ns ? n->values[n->at] : VALUE_MISSING;
+}
+
+static const struct run_device *own_device(const struct member *member, const char *key)
+{
+	const struct run *run = &member->from->run;
+	for (size_t d = 0; d < run->n_devices; d++)
+		if (strcmp(job_device_key(&run->devices[d]), key) == 0)
+			return &run->devices[d];
+	return NULL;
+}
+
+static int64_t hole_ns(const struct job_work *work)
+{
+	return curve_hole_ns(work->interval_ns);
+}
+
+static int fill(const struct job_work *work, const struct run_device *own, enum device_metric metric,
+	struct run_device *device)
+{
+	struct nearest near = nearest_begin(own, metric, hole_ns(work));
+	int64_t *values = arena_alloc(work->arena, device->n, sizeof(*values));
+	for (size_t i = 0; values != NULL && i < device->n; i++)
+		values[i] = nearest_to(&near, device->t_ns[i]);
+	device->values[metric] = values;
+	return values != NULL ? 0 : -ENOMEM;
+}
+
+/* Who else is on the device: by the member's own word, else by that of whoever read it. `device` has that one's columns. */
+static int fill_pair(const struct job_work *work, const struct run_device *own, size_t pair, struct run_device *device)
+{
+	const int64_t *target = device->values[pairs[pair].target], *others = device->values[pairs[pair].others];
+	if (fill(work, own, pairs[pair].target, device) < 0 || fill(work, own, pairs[pair].others, device) < 0)
+		return -ENOMEM;
+	const int64_t *mine = device->values[pairs[pair].target];
+	int64_t *rest = device->values[pairs[pair].others];
+	for (size_t i = 0; i < device->n; i++) {
+		if (value_ok(rest[i]) || !value_ok(mine[i]) || !value_ok(target[i]) || !value_ok(others[i]))
+			continue;
+		int64_t all = target[i] + others[i];
+		rest[i] = all > mine[i] ? all - mine[i] : 0;
+	}
+	return 0;
+}
+
+static int take_share(const struct job_work *work, const struct member *member, const char *key,
+	struct run_device *device)
+{
+	const struct run_device *own = own_device(member, key);
+	if (own == NULL)
+		return 0;
+	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++)
+		if (fill_pair(work, own, p, device) < 0)
+			return -ENOMEM;
+	return fill(work, own, DEVICE_MAIN_MEMORY, device);
+}
+
+/* ---- the machine's own run ---- */
+
+static bool lives_at(const struct member *member, int64_t t_ns)
+{
+	return !member->nested && t_ns >= member->start_ns && t_ns <= member->end_ns;
+}
+
+// Adds what every member that lives says of its own target; where one that has the device does not know, nobody does.
+static int add_targets(const struct job_work *work, const struct machine *machine, const struct joined *domain,
+	enum device_metric metric, int64_t *sums)
+{
+	for (size_t k = 0; k < machine->n_members; k++) {
+		const struct member *member = &work->members[machine->members[k]];
+		const struct run_device *own = own_device(member, domain->key);
+		if (own == NULL)
+			continue;
+		struct nearest near = nearest_begin(own, metric, hole_ns(work));
+		for (size_t i = 0; i < domain->device.n; i++) {
+			if (!lives_at(member, domain->device.t_ns[i]))
+				continue;
+			int64_t value = nearest_to(&near, domain->device.t_ns[i]);
+			sums[i] = value_ok(value) && value_ok(sums[i]) ? sums[i] + value : VALUE_MISSING;
+		}
+	}
+	return 0;
+}
+
+static int share_out(const struct job_work *work, const struct machine *machine, const struct joined *domain,
+	struct run_device *device)
+{
+	size_t n = device->n;
+	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++) {
+		const int64_t *target = device->values[pairs[p].target], *others = device->values[pairs[p].others];
+		int64_t *sums = arena_alloc(work->arena, n, sizeof(*sums));
+		int64_t *rest = arena_alloc(work->arena, n, sizeof(*rest));
+		if (sums == NULL || rest == NULL)
+			return -ENOMEM;
+		add_targets(work, machine, domain, pairs[p].target, sums);
+		for (size_t i = 0; i < n; i++) {
+			bool known = value_ok(target[i]) && value_ok(others[i]) && value_ok(sums[i]);
+			int64_t all = known ? target[i] + others[i] : VALUE_MISSING;
+			rest[i] = !known ? VALUE_MISSING : all > sums[i] ? all - sums[i] : 0;
+		}
+		device->values[pairs[p].target] = sums;
+		device->values[pairs[p].others] = rest;
+	}
+	int64_t *main_bytes = arena_alloc(work->arena, n, sizeof(*main_bytes));
+	if (main_bytes == NULL)
+		return -ENOMEM;
+	add_targets(work, machine, domain, DEVICE_MAIN_MEMORY, main_bytes);
+	device->values[DEVICE_MAIN_MEMORY] = main_bytes;
+	return 0;
+}
+
+static int by_event_time(const void *a, const void *b)
+{
+	const struct run_event *x = a, *y = b;
+	return (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
+}
+
+static int machine_events(const struct job_work *work, struct machine *machine)
+{
+	struct run *run = &machine->run;
+	size_t n = 0;
+	for (size_t d = 0; d < machine->n_domains; d++)
+		n += machine->domains[d].n_events;
+	run->events = arena_alloc(work->arena, n, sizeof(*run->events));
+	if (run->events == NULL)
+		return -ENOMEM;
+	for (size_t d = 0; d < machine->n_domains; d++)
+		for (size_t i = 0; i < machine->domains[d].n_events; i++)
+			run->events[run->n_events++] = machine->domains[d].events[i];
+	qsort(run->events, run->n_events, sizeof(*run->events), by_event_time);
+	return 0;
+}
+
+static int machine_devices(const struct job_work *work, struct machine *machine)
+{
+	struct run *run = &machine->run;
+	run->devices = arena_alloc(work->arena, machine->n_domains, sizeof(*run->devices));
+	if (run->devices == NULL)
+		return -ENOMEM;
+	run->n_devices = machine->n_domains;
+	for (size_t d = 0; d < machine->n_domains; d++) {
+		run->devices[d] = machine->domains[d].device;
+		if (run->devices[d].kind == DOMAIN_GPU &&
+			share_out(work, machine, &machine->domains[d], &run->devices[d]) < 0)
+			return -ENOMEM;
+	}
+	return machine_events(work, machine);
+}
+
+/* Ranks that were told how many cores to expect have them all together, but not more than there are. */
+static int64_t expected_cores(const struct job_work *work, const struct machine *machine)
+{
+	int64_t sum = 0, cores = VALUE_MISSING;
+	for (size_t k = 0; k < machine->n_members; k++) {
+		const struct member *member = &work->members[machine->members[k]];
+		int64_t expected = run_fact_i64(&member->from->run, FACT_EXPECTED_CORES);
+		cores = run_fact_i64(&member->from->run, FACT_CORES);
+		if (!value_ok(expected))
+			return VALUE_MISSING;
+		sum += member->nested ? 0 : expected;
+	}
+	return value_ok(cores) && sum > cores ? cores : sum;
+}
+
+static int machine_samples(struct job_work *work, struct machine *machine)
+{
+	struct arena *arena = work->arena;
+	struct part_run *parts = arena_alloc(arena, machine->n_members, sizeof(*parts));
+	struct run_fact *facts;
+	size_t n_parts = 0, n_facts;
+	if (parts == NULL)
+		return -ENOMEM;
+	for (size_t k = 0; k < machine->n_members; k++)
+		if (!work->members[machine->members[k]].nested)
+			parts[n_parts++].run = &work->members[machine->members[k]].from->run;
+	const struct fact_change changes[] = {
+		{FACT_RUN_ID, NULL}, {FACT_RANK, NULL}, {FACT_LOCAL_RANK, NULL}, {FACT_RESTART, NULL},
+		{FACT_INTERVAL, fact_number(arena, work->interval_ns)},
+		{FACT_EXPECTED_CORES, fact_number(arena, expected_cores(work, machine))}};
+	if (facts_change(parts[0].run, changes, ARRAY_SIZE(changes), arena, &facts, &n_facts) < 0)
+		return -ENOMEM;
+	const struct together together = {.parts = parts,
+		.n_parts = n_parts,
+		.same_machine = true,
+		.interval_ns = work->interval_ns,
+		.facts = facts,
+		.n_facts = n_facts};
+	return together_make(&together, arena, &machine->run);
+}
+
+int machine_make(struct job_work *work, struct machine *machine)
+{
+	if (machine_samples(work, machine) < 0 || machine_join(work, machine) < 0 ||
+		machine_devices(work, machine) < 0)
+		return -ENOMEM;
+	return findings_make(&machine->run, &machine->findings);
+}
+
+/* ---- a recording ---- */
+
+static struct run_device cut_out(const struct run_device *device, int64_t from_ns, int64_t to_ns)
+{
+	struct run_device out = *device;
+	size_t begin = slice_lower_bound(device->t_ns, device->n, from_ns);
+	size_t end = slice_lower_bound(device->t_ns, device->n, to_ns);
+	out.t_ns += begin;
+	out.n = end - begin;
+	for (size_t m = 0; m < DEVICE_COUNT; m++)
+		out.values[m] += begin;
+	return out;
+}
+
+// A rank sees its own GPUs only; the rest of the machine is everybody's.
+static bool is_of(const struct member *member, const struct joined *domain)
+{
+	return domain->device.kind != DOMAIN_GPU || own_device(member, domain->key) != NULL;
+}
+
+static int member_devices(const struct job_work *work, struct member *member)
+{
+	const struct machine *machine = &work->machines[member->machine];
+	struct run *run = &member->run;
+	int64_t margin_ns = MARGIN_NS > 10 * work->interval_ns ? MARGIN_NS : 10 * work->interval_ns;
+	run->devices = arena_alloc(work->arena, machine->n_domains, sizeof(*run->devices));
+	member->domain_of = arena_alloc(work->arena, machine->n_domains, sizeof(*member->domain_of));
+	if (run->devices == NULL || member->domain_of == NULL)
+		return -ENOMEM;
+	run->n_devices = 0;
+	for (size_t d = 0; d < machine->n_domains; d++) {
+		const struct joined *domain = &machine->domains[d];
+		if (!is_of(member, domain))
+			continue;
+		struct run_device *device = &run->devices[run->n_devices];
+		*device = cut_out(&domain->device, member->start_ns - margin_ns, member->end_ns + margin_ns);
+		if (device->kind == DOMAIN_GPU && take_share(work, member, domain->key, device) < 0)
+			return -ENOMEM;
+		member->domain_of[run->n_devices++] = d;
+	}
+	return 0;
+}
+
+static bool is_of_counter(const struct run_event *event)
+{
+	return strcmp(event->kind, "wrap") == 0 || strcmp(event->kind, "gap") == 0 || strcmp(event->kind, "reset") == 0;
+}
+
+// What happened to the machine's counters meanwhile, and the rest of its own.
+static int member_events(const struct job_work *work, struct member *member)
+{
+	const struct run *from = &member->from->run, *machine = &work->machines[member->machine].run;
+	struct run *run = &member->run;
+	run->events = arena_alloc(work->arena, from->n_events + machine->n_events, sizeof(*run->events));
+	run->n_events = 0;
+	if (run->events == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->n_events; i++)
+		if (!is_of_counter(&from->events[i]))
+			run->events[run->n_events++] = from->events[i];
+	for (size_t i = 0; i < machine->n_events; i++)
+		if (machine->events[i].t_ns >= member->start_ns && machine->events[i].t_ns <= member->end_ns)
+			run->events[run->n_events++] = machine->events[i];
+	qsort(run->events, run->n_events, sizeof(*run->events), by_event_time);
+	return 0;
+}
+
+int member_make(struct job_work *work, struct member *member)
+{
+	member->run = member->from->run;
+	if (work->runs->every_ns > 0) { // or what was left out would look like holes
+		const struct fact_change change = {FACT_INTERVAL, fact_number(work->arena, work->interval_ns)};
+		if (facts_change(&member->from->run, &change, 1, work->arena, &member->run.facts,
+			    &member->run.n_facts) < 0)
+			return -ENOMEM;
+	}
+	if (member_devices(work, member) < 0 || member_events(work, member) < 0)
+		return -ENOMEM;
+	return findings_make(&member->run, &member->findings);
+}
+
+/* ---- each joule in one row ---- */
+
+static struct domain_finding *finding_of(const struct findings *findings, const struct run_device *device)
+{
+	for (size_t i = 0; i < findings->n_domains; i++)
+		if (findings->domains[i].device == device)
+			return &findings->domains[i];
+	return NULL;
+}
+
+// The target's and wattle's rows of a machine's domain are those of its members; what they leave is divided as before.
+static void settle(struct domain_finding *domain, double target_j, double wattle_j)
+{
+	struct ledger *l = &domain->ledger;
+	double left_j = domain->energy_j;
+	l->target_j = fmin(target_j, left_j);
+	left_j -= l->target_j;
+	l->wattle_j = fmin(wattle_j, left_j);
+	left_j -= l->wattle_j;
+	l->idle_j = fmin(l->idle_j, left_j);
+	left_j -= l->idle_j;
+	l->unattributed_j = fmin(l->unattributed_j, left_j);
+	l->others_j = left_j - l->unattributed_j;
+}
+
+void ledgers_settle(struct job_work *work, struct machine *machine)
+{
+	struct findings *findings = &machine->findings;
+	if (!isnan(findings->total_j))
+		findings->ledger = (struct ledger){0};
+	for (size_t d = 0; d < machine->n_domains; d++) {
+		struct domain_finding *domain = finding_of(findings, &machine->run.devices[d]);
+		double target_j = 0, wattle_j = 0;
+		if (domain == NULL || isnan(domain->energy_j))
+			continue;
+		for (size_t k = 0; k < machine->n_members; k++) {
+			const struct member *member = &work->members[machine->members[k]];
+			for (size_t i = 0; !member->nested && i < member->run.n_devices; i++) {
+				const struct domain_finding *part =
+					finding_of(&member->findings, &member->run.devices[i]);
+				if (member->domain_of[i] != d || part == NULL || isnan(part->energy_j))
+					continue;
+				target_j += part->ledger.target_j;
+				wattle_j += part->ledger.wattle_j;
+			}
+		}
+		settle(domain, target_j, wattle_j);
+		if (domain->in_total)
+			ledger_add(&findings->ledger, &domain->ledger);
+		int64_t unknown_ns = machine->domains[d].unknown_ns;
+		double known_s = findings->duration_s - (double)unknown_ns / 1e9;
+		if (unknown_ns > 0 && known_s > 0) // the curve is flat there, but that is not what was used
+			domain->mean_w *= findings->duration_s / known_s;
+	}
+	findings->self_energy_j = findings->ledger.wattle_j;
+}

@@ -1,0 +1,111 @@
+/* Rows by node. A node is what the scheduler calls so, else a host; several may stand on one machine, whose energy then stands on the
+ * row of the first. */
+#include "analysis/job/parts.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+static const char *node_name(const struct run *run)
+{
+	const char *node = run_fact(run, FACT_NODE), *host = run_fact(run, FACT_HOST);
+	if (node != NULL && node[0] != '\0')
+		return node;
+	return host != NULL && host[0] != '\0' ? host : "unknown";
+}
+
+static size_t node_of(struct job_work *work, const struct member *member)
+{
+	struct job_findings *job = work->job;
+	const char *name = node_name(&member->from->run), *machine = work->machines[member->machine].key;
+	for (size_t i = 0; i < job->n_nodes; i++)
+		if (strcmp(job->nodes[i].name, name) == 0 && strcmp(job->nodes[i].machine, machine) == 0)
+			return i;
+	job->nodes[job->n_nodes] = (struct job_node){.name = name,
+		.host = run_fact(&member->from->run, FACT_HOST),
+		.machine = machine,
+		.same_machine_as = -1,
+		.from_s = (double)NAN,
+		.to_s = (double)NAN};
+	for (size_t i = 0; i < job->n_nodes && job->nodes[job->n_nodes].same_machine_as < 0; i++)
+		if (strcmp(job->nodes[i].machine, machine) == 0)
+			job->nodes[job->n_nodes].same_machine_as = (int64_t)i;
+	return job->n_nodes++;
+}
+
+static double seconds(int64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+static void add_member(const struct job_work *work, struct job_node *node, const struct member *member)
+{
+	node->from_s = fmin(node->from_s, seconds(job_clock_ns(work, member, member->start_ns)));
+	node->to_s = fmax(node->to_s, seconds(job_clock_ns(work, member, member->end_ns)));
+	if (!member->nested)
+		node->cpu_s += member->findings.target_cpu_s;
+}
+
+// Of the domains that were read at all, the one that was known for the least time; nobody read any: all of it.
+static double unmeasured_s(const struct machine *machine)
+{
+	int64_t most_ns = VALUE_MISSING;
+	for (size_t i = 0; i < machine->findings.n_domains; i++) {
+		const struct domain_finding *domain = &machine->findings.domains[i];
+		const struct joined *joined = &machine->domains[domain->device - machine->run.devices];
+		if (domain->in_total && joined->n_readers > 0 && joined->unmeasured_ns > most_ns)
+			most_ns = joined->unmeasured_ns;
+	}
+	return value_ok(most_ns) ? seconds(most_ns) : machine->findings.duration_s;
+}
+
+static void take_machine(struct job_work *work, struct job_node *node, const struct machine *machine)
+{
+	const struct findings *f = node->findings = &machine->findings;
+	node->energy_j = f->total_j;
+	node->error_j = f->error_j;
+	node->provenance = f->provenance;
+	node->ledger = f->ledger;
+	node->domains = f->domains;
+	node->n_domains = f->n_domains;
+	double measured_s = f->duration_s - node->unmeasured_s;
+	node->mean_w = measured_s > 0 ? f->total_j / measured_s : (double)NAN;
+	work->job->n_nodes_unknown += isnan(f->total_j);
+}
+
+static void leave_unknown(struct job_node *node)
+{
+	const double none = (double)NAN;
+	node->energy_j = node->error_j = node->mean_w = none;
+	node->ledger = (struct ledger){none, none, none, none, none};
+}
+
+int nodes_make(struct job_work *work)
+{
+	struct job_findings *job = work->job;
+	job->nodes = arena_alloc(work->arena, work->runs->n, sizeof(*job->nodes));
+	if (job->nodes == NULL)
+		return -ENOMEM;
+	for (size_t pass = 0; pass < 2; pass++) // those with a rank first: nodes stand in the order of their first rank
+		for (size_t i = 0; i < work->runs->n; i++) {
+			struct member *member = &work->members[i];
+			if (member->nested != (pass == 1))
+				continue;
+			member->node = node_of(work, member);
+			add_member(work, &job->nodes[member->node], member);
+		}
+	for (size_t i = 0; i < job->n_nodes; i++) {
+		struct job_node *node = &job->nodes[i];
+		if (node->same_machine_as >= 0) {
+			leave_unknown(node);
+			continue;
+		}
+		for (size_t m = 0; m < work->n_machines; m++)
+			if (strcmp(work->machines[m].key, node->machine) == 0) {
+				node->unmeasured_s = unmeasured_s(&work->machines[m]);
+				take_machine(work, node, &work->machines[m]);
+			}
+	}
+	return 0;
+}

@@ -1,0 +1,107 @@
+/* How the files of this folder make a job's findings together: machines (machines.c), one curve a domain (join.c), all recordings of
+ * a machine as one (together.c), each recording with its machine's sensors (members.c), then ranks, nodes, blocks and the rest. */
+#pragma once
+
+#include "analysis/job/job.h"
+#include "analysis/slice.h"
+#include "sensor/sensor.h"
+
+struct reader { // who was read from, when
+	size_t member;
+	size_t device; // of that member's own run
+	int64_t from_ns, to_ns;
+};
+
+struct joined { // a domain of a machine, of all those who have read it one after the other
+	struct run_device device; // its columns lie in the job's arena
+	const char *key;          // what it is known by in every recording: the UUID of a GPU, else its name
+	struct reader *readers;   // n_readers, one after the other; none: nobody could read it
+	size_t n_readers;
+	struct run_event *events; // n_events, of its counter
+	size_t n_events;
+	int64_t unknown_ns;       // between two readers, where nothing tells what was used
+	int64_t unmeasured_ns;    // that, and what lies before the first and after the last reading
+};
+
+struct machine {
+	const char *key;
+	size_t *members; // n_members, ascending in time
+	size_t n_members;
+	int64_t shift_ns; // from its clock to the job's
+	struct joined *domains;
+	size_t n_domains;
+	struct run run; // all its members as one target
+	struct findings findings;
+	size_t *total_domain; // of its domains: index in the job's
+};
+
+struct member { // one recording: a run of the job
+	const struct job_run *from;
+	size_t machine, node, rank; // indices
+	int64_t start_ns, end_ns;   // first start and last end
+	bool nested;
+	struct run run;       // with its machine's sensors
+	size_t *domain_of;    // of run.devices: index of the machine's domain
+	struct findings findings;
+	double waiting_s, waiting_j; // NaN unknown
+};
+
+struct job_work {
+	const struct job_runs *runs;
+	const struct job_options *options;
+	struct job_findings *job;
+	struct arena *arena; // job->arena
+	struct machine *machines;
+	size_t n_machines;
+	struct member *members; // as runs->runs
+	int64_t interval_ns;    // between the samples that were read, at most
+	struct run total_run;
+};
+
+// Each returns 0 or -ENOMEM.
+int machines_find(struct job_work *work);
+void members_mark_nested(struct job_work *work);
+int machine_join(struct job_work *work, struct machine *machine);
+int machine_make(struct job_work *work, struct machine *machine); // its run and findings; joins
+int member_make(struct job_work *work, struct member *member); // its run and findings
+int nodes_make(struct job_work *work);
+int ranks_make(struct job_work *work);
+int job_blocks_make(struct job_work *work);
+int total_make(struct job_work *work);
+struct spread spread_of(const double *values, size_t n); // NaN: unknown
+void imbalance_make(struct job_work *work);
+int waiting_make(struct job_work *work, struct member *member);
+bool waiting_is(const struct job_options *options, const char *block);
+int total_metrics_make(struct job_work *work);
+int job_warnings_make(struct job_work *work);
+void ledgers_settle(struct job_work *work, struct machine *machine);
+
+int64_t job_clock_ns(const struct job_work *work, const struct member *member, int64_t t_ns);
+const char *job_device_key(const struct run_device *device);
+// The machine's domain of this name; NULL: none.
+struct joined *machine_domain(const struct machine *machine, const char *key);
+
+/* ---- several recordings as one ---- */
+
+struct part_run { // one of them
+	const struct run *run;
+	int64_t shift_ns; // added to its times
+};
+
+struct together {
+	const struct part_run *parts;
+	size_t n_parts;
+	bool same_machine; // then the machine's own figures are everybody's, else they add up
+	int64_t interval_ns;
+	const struct run_fact *facts; // n_facts, borrowed
+	size_t n_facts;
+};
+// Segments, samples and facts; no device, process, event or span. In `arena`.
+int together_make(const struct together *together, struct arena *arena, struct run *ret_run);
+
+struct fact_change {
+	const char *key, *value; // NULL: the key is left out
+};
+int facts_change(const struct run *run, const struct fact_change *changes, size_t n, struct arena *arena,
+	struct run_fact **ret_facts, size_t *ret_n);
+const char *fact_number(struct arena *arena, int64_t value); // NULL: no memory, or VALUE_MISSING

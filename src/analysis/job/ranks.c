@@ -1,0 +1,155 @@
+/* Rows by rank. Recordings of one rank and step that follow one another are its restarts; those that ran at once are rows of their own. */
+#include "analysis/job/parts.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+static bool same_step(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static struct job_rank *rank_of(struct job_work *work, const struct member *member)
+{
+	struct job_findings *job = work->job;
+	const struct run *run = &member->from->run;
+	int64_t rank = run_fact_i64(run, FACT_RANK);
+	const char *step = run_fact(run, FACT_JOB_STEP);
+	double start_s = (double)job_clock_ns(work, member, member->start_ns) / 1e9;
+	double end_s = (double)job_clock_ns(work, member, member->end_ns) / 1e9;
+	for (size_t i = 0; value_ok(rank) && !member->nested && i < job->n_ranks; i++) {
+		struct job_rank *row = &job->ranks[i];
+		if (row->rank != rank || !same_step(row->step, step) || row->nested)
+			continue;
+		int64_t restart = run_fact_i64(run, FACT_RESTART);
+		// Clocks of two machines may be apart by seconds, but not for most of a run.
+		bool again = (value_ok(restart) && restart != row->restart) ||
+			start_s >= row->end_s - (row->end_s - row->start_s) / 2 ||
+			end_s <= row->start_s + (row->end_s - row->start_s) / 2;
+		if (again)
+			return row;
+	}
+	struct job_rank *row = &job->ranks[job->n_ranks++];
+	*row = (struct job_rank){.step = step,
+		.rank = rank,
+		.start_s = start_s,
+		.end_s = end_s,
+		.complete = true,
+		.waiting_s = (double)NAN,
+		.waiting_j = (double)NAN,
+		.end_wait_s = (double)NAN,
+		.nested = member->nested};
+	return row;
+}
+
+static double add_known(double sum, double value)
+{
+	return isnan(value) ? sum : isnan(sum) ? value : sum + value;
+}
+
+static void take_latest(struct job_rank *row, const struct member *member)
+{
+	const struct run *run = &member->from->run;
+	const struct run_segment *last = run->n_segments > 0 ? &run->segments[run->n_segments - 1] : NULL;
+	row->findings = &member->findings;
+	row->run = member->from;
+	row->node = member->node;
+	row->local_rank = run_fact_i64(run, FACT_LOCAL_RANK);
+	row->restart = run_fact_i64(run, FACT_RESTART);
+	row->exit_code = last != NULL ? last->exit_code : VALUE_MISSING;
+}
+
+static void add_member(struct job_work *work, struct job_rank *row, struct member *member)
+{
+	const struct findings *f = &member->findings;
+	double start_s = (double)job_clock_ns(work, member, member->start_ns) / 1e9;
+	double end_s = (double)job_clock_ns(work, member, member->end_ns) / 1e9;
+	row->runs++;
+	row->complete = row->complete && f->complete;
+	row->duration_s += f->duration_s;
+	row->cpu_s += f->target_cpu_s;
+	row->energy_j += f->ledger.target_j; // where one of them is not known the sum is not
+	row->error_j += f->target_error_j;   // what a method misses, it misses each time
+	row->waiting_s = add_known(row->waiting_s, member->waiting_s);
+	row->waiting_j = add_known(row->waiting_j, member->waiting_j);
+	row->waiting_w = row->waiting_s > 0 ? row->waiting_j / row->waiting_s : (double)NAN;
+	if (!member->nested)
+		work->job->waiting_j = add_known(work->job->waiting_j, member->waiting_j);
+	bool later = row->runs == 1 || end_s >= row->end_s;
+	row->start_s = fmin(row->start_s, start_s);
+	row->end_s = fmax(row->end_s, end_s);
+	member->rank = (size_t)(row - work->job->ranks);
+	if (later)
+		take_latest(row, member);
+}
+
+/* ---- order ---- */
+
+struct placed {
+	size_t from;
+	double step_start_s;
+	const struct job_rank *row;
+};
+
+// A step's ranks stand together, steps in the order in which they began; recordings around others and without a rank come last.
+static int by_place(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+	if (x->row->nested != y->row->nested)
+		return x->row->nested ? 1 : -1;
+	if (x->step_start_s != y->step_start_s)
+		return x->step_start_s < y->step_start_s ? -1 : 1;
+	if (!same_step(x->row->step, y->row->step))
+		return x->row->step == NULL || (y->row->step != NULL && strcmp(x->row->step, y->row->step) < 0) ? -1 : 1;
+	if (x->row->rank != y->row->rank)
+		return (uint64_t)x->row->rank < (uint64_t)y->row->rank ? -1 : 1; // VALUE_MISSING is above all
+	return (x->row->start_s > y->row->start_s) - (x->row->start_s < y->row->start_s);
+}
+
+static double step_start_s(const struct job_findings *job, const char *step)
+{
+	double start_s = (double)NAN;
+	for (size_t i = 0; i < job->n_ranks; i++)
+		if (same_step(job->ranks[i].step, step))
+			start_s = fmin(start_s, job->ranks[i].start_s);
+	return start_s;
+}
+
+static int put_in_order(struct job_work *work)
+{
+	struct job_findings *job = work->job;
+	struct placed *order = arena_alloc(work->arena, job->n_ranks, sizeof(*order));
+	struct job_rank *sorted = arena_alloc(work->arena, job->n_ranks, sizeof(*sorted));
+	size_t *now_at = arena_alloc(work->arena, job->n_ranks, sizeof(*now_at));
+	if (order == NULL || sorted == NULL || now_at == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->n_ranks; i++)
+		order[i] = (struct placed){i, step_start_s(job, job->ranks[i].step), &job->ranks[i]};
+	qsort(order, job->n_ranks, sizeof(*order), by_place);
+	for (size_t i = 0; i < job->n_ranks; i++) {
+		sorted[i] = job->ranks[order[i].from];
+		now_at[order[i].from] = i;
+		bool known = sorted[i].nested;
+		for (size_t k = 0; k < i && !known; k++)
+			known = same_step(sorted[k].step, sorted[i].step);
+		job->n_steps += !known;
+	}
+	for (size_t i = 0; i < work->runs->n; i++)
+		work->members[i].rank = now_at[work->members[i].rank];
+	job->ranks = sorted;
+	return 0;
+}
+
+int ranks_make(struct job_work *work)
+{
+	struct job_findings *job = work->job;
+	job->waiting_j = (double)NAN;
+	job->ranks = arena_alloc(work->arena, work->runs->n, sizeof(*job->ranks));
+	if (job->ranks == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < work->runs->n; i++)
+		add_member(work, rank_of(work, &work->members[i]), &work->members[i]);
+	return put_in_order(work);
+}

@@ -1,0 +1,133 @@
+/* Time in which a rank waits for others: while one of the blocks is open that do nothing else, whatever thread it is in. */
+#include "analysis/job/parts.h"
+
+#include "analysis/energy/domains.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+
+/* Calls that come back when others have done something. A collective moves data as well; what of its time is the network's can't be
+ * told from outside. */
+const char *const job_waiting_names[] = {"MPI_Barrier", "MPI_Ibarrier", "MPI_Wait*", "MPI_Probe", "MPI_Mprobe", "MPI_Recv",
+	"MPI_Mrecv", "MPI_Sendrecv*", "MPI_Ssend", "MPI_Allreduce", "MPI_Reduce*", "MPI_Allgather*", "MPI_Alltoall*",
+	"MPI_Bcast", "MPI_Gather*", "MPI_Scatter*", "MPI_Scan", "MPI_Exscan", "MPI_Neighbor_*", "MPI_Win_fence",
+	"MPI_Win_wait", "*barrier*", "*all_reduce*", "*allreduce*", "*all_gather*", "*allgather*", "*reduce_scatter*",
+	"*all_to_all*", "*alltoall*", "*broadcast_coalesced*", "*wait_for_*", "wait", "waiting", NULL};
+
+bool waiting_is(const struct job_options *options, const char *block)
+{
+	const char *const *patterns =
+		options != NULL && options->waiting != NULL ? options->waiting : job_waiting_names;
+	for (; *patterns != NULL; patterns++)
+		if (fnmatch(*patterns, block, FNM_CASEFOLD) == 0)
+			return true;
+	return false;
+}
+
+struct interval {
+	int64_t from_ns, to_ns;
+};
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct interval *x = a, *y = b;
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+// Of the target, over the domains that add up; NaN: nothing is known.
+static double target_j(const struct findings *f, const struct interval *interval)
+{
+	double sum_j = (double)NAN;
+	for (size_t d = 0; f->metering != NULL && d < f->n_domains; d++) {
+		const struct attribution *a = &f->metering->domains[d].attribution;
+		if (!f->domains[d].in_total || isnan(f->domains[d].energy_j))
+			continue;
+		double j = attribution_at(a, interval->to_ns).target_j - attribution_at(a, interval->from_ns).target_j;
+		sum_j = isnan(sum_j) ? j : sum_j + j;
+	}
+	return sum_j;
+}
+
+static void add_interval(struct member *member, const struct interval *interval)
+{
+	member->waiting_s += (double)(interval->to_ns - interval->from_ns) / 1e9;
+	member->waiting_j += target_j(&member->findings, interval);
+}
+
+static void add_union(struct member *member, struct interval *all, size_t n)
+{
+	qsort(all, n, sizeof(*all), by_begin);
+	struct interval open = all[0];
+	for (size_t i = 1; i < n; i++) {
+		if (all[i].from_ns > open.to_ns) {
+			add_interval(member, &open);
+			open = all[i];
+		} else if (all[i].to_ns > open.to_ns) {
+			open.to_ns = all[i].to_ns;
+		}
+	}
+	add_interval(member, &open);
+}
+
+static int64_t within(const struct member *member, int64_t t_ns)
+{
+	return t_ns < member->start_ns ? member->start_ns : t_ns > member->end_ns ? member->end_ns : t_ns;
+}
+
+// Spans of a rank that died in them last until then.
+static int from_spans(const struct job_work *work, struct member *member, struct arena *scratch)
+{
+	const struct run *run = &member->run;
+	struct interval *all = arena_alloc(scratch, run->n_spans, sizeof(*all));
+	size_t n = 0;
+	const char *name = NULL;
+	bool waits = false;
+	if (all == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < run->n_spans; i++) {
+		const struct run_span *span = &run->spans[i];
+		if (span->name != name) { // equal names are one pointer
+			name = span->name;
+			waits = waiting_is(work->options, name);
+		}
+		if (waits)
+			all[n++] = (struct interval){within(member, span->begin_ns),
+				within(member, value_ok(span->end_ns) ? span->end_ns : member->end_ns)};
+	}
+	if (n == 0)
+		return 0;
+	member->waiting_s = member->waiting_j = 0;
+	add_union(member, all, n);
+	return 0;
+}
+
+/* Of blocks that were stored as figures: time in which one was the innermost, so that a wait inside a wait counts once. More threads
+ * than one may wait at a time. */
+static void from_blocks(const struct job_work *work, struct member *member)
+{
+	double waiting_s = (double)NAN, waiting_j = (double)NAN;
+	for (size_t i = 0; i < member->from->n_blocks; i++) {
+		const struct stored_block *block = &member->from->blocks[i];
+		if (!waiting_is(work->options, block->name))
+			continue;
+		waiting_s = (isnan(waiting_s) ? 0 : waiting_s) + fmin(block->self_time_s, block->active_s);
+		waiting_j = (isnan(waiting_j) ? 0 : waiting_j) + block->self_j;
+	}
+	member->waiting_s = fmin(waiting_s, (double)(member->end_ns - member->start_ns) / 1e9);
+	if (isnan(waiting_s))
+		member->waiting_s = (double)NAN;
+	member->waiting_j = waiting_j;
+}
+
+int waiting_make(struct job_work *work, struct member *member)
+{
+	if (member->from->blocks != NULL) {
+		from_blocks(work, member);
+		return 0;
+	}
+	struct arena *scratch = arena_new();
+	int r = scratch != NULL ? from_spans(work, member, scratch) : -ENOMEM;
+	arena_free(scratch);
+	return r;
+}

@@ -1,0 +1,267 @@
+/* What a reader of a job's figures must know besides, in sentences, the most important first. */
+#include "analysis/job/parts.h"
+
+#include "analysis/facts.h"
+#include "base/buf.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+enum { WARNINGS_MAX = 64, TEXT_CEILING = 1 << 12, NAMED_MAX = 5 };
+
+struct teller {
+	struct job_work *work;
+	struct job_findings *job;
+	struct buf text;
+	int failed;
+};
+
+static void tell(struct teller *t)
+{
+	struct job_findings *job = t->job;
+	if (t->text.size > 0 && job->n_warnings < WARNINGS_MAX) {
+		const char *kept = t->text.failed == 0 ? arena_text(t->work->arena, t->text.data) : NULL;
+		if (kept != NULL)
+			job->warnings[job->n_warnings++] = kept;
+		else
+			t->failed = -ENOMEM;
+	}
+	buf_clear(&t->text);
+}
+
+// "3, 5 and 9", or "3, 5, 9, 11, 12 and 4 more".
+static void list_begin_or_go_on(struct buf *text, size_t i, size_t n)
+{
+	if (i == 0)
+		return;
+	buf_str(text, i + 1 == n && n <= NAMED_MAX ? " and " : ", ");
+}
+
+static void list_rest(struct buf *text, size_t n)
+{
+	if (n > NAMED_MAX)
+		buf_printf(text, " and %zu more", n - NAMED_MAX);
+}
+
+static bool is_there(const struct job_findings *job, int64_t rank)
+{
+	for (size_t i = 0; i < job->n_ranks; i++)
+		if (!job->ranks[i].nested && job->ranks[i].rank == rank)
+			return true;
+	return false;
+}
+
+static void missing(struct teller *t)
+{
+	size_t n = 0, all = value_ok(t->job->missing_ranks) ? (size_t)t->job->missing_ranks : 0;
+	if (all == 0)
+		return;
+	buf_printf(&t->text, "%zu of %lld ranks left no run: ", all, (long long)t->job->world_size);
+	for (int64_t rank = 0; rank < t->job->world_size && n < NAMED_MAX; rank++) {
+		if (is_there(t->job, rank))
+			continue;
+		list_begin_or_go_on(&t->text, n++, all);
+		buf_printf(&t->text, "%lld", (long long)rank);
+	}
+	list_rest(&t->text, all);
+	buf_str(&t->text,
+		". What they used on the nodes that were measured is among other programs; nodes of theirs alone are not in the "
+		"sums.");
+	tell(t);
+}
+
+static void nodes_unseen(struct teller *t)
+{
+	size_t seen = t->job->n_nodes;
+	if (!value_ok(t->job->n_nodes_said) || t->job->n_nodes_said <= (int64_t)seen || seen == 0)
+		return;
+	buf_printf(&t->text, "The launcher speaks of %lld nodes; runs came from %zu of them.",
+		(long long)t->job->n_nodes_said, seen);
+	tell(t);
+}
+
+static void unfinished(struct teller *t)
+{
+	size_t all = 0, n = 0;
+	for (size_t i = 0; i < t->job->n_ranks; i++)
+		all += !t->job->ranks[i].complete;
+	if (all == 0)
+		return;
+	buf_str(&t->text, all == 1 ? "The recording of rank " : "The recordings of ranks ");
+	for (size_t i = 0; i < t->job->n_ranks && n < NAMED_MAX; i++) {
+		if (t->job->ranks[i].complete)
+			continue;
+		list_begin_or_go_on(&t->text, n++, all);
+		if (value_ok(t->job->ranks[i].rank))
+			buf_printf(&t->text, "%lld", (long long)t->job->ranks[i].rank);
+		else
+			buf_str(&t->text, "(none)");
+	}
+	list_rest(&t->text, all);
+	buf_printf(&t->text,
+		" %s not finished: still running, or wattle was killed. %s figures end with the last sample that was stored.",
+		all == 1 ? "was" : "were", all == 1 ? "Its" : "Their");
+	tell(t);
+}
+
+static void failed_ranks(struct teller *t)
+{
+	size_t all = 0, n = 0;
+	for (size_t i = 0; i < t->job->n_ranks; i++)
+		all += value_ok(t->job->ranks[i].exit_code) && t->job->ranks[i].exit_code != 0;
+	if (all == 0)
+		return;
+	buf_printf(&t->text, "%s ended with an error: ", all == 1 ? "One rank" : "Some ranks");
+	for (size_t i = 0; i < t->job->n_ranks && n < NAMED_MAX; i++) {
+		const struct job_rank *rank = &t->job->ranks[i];
+		if (!value_ok(rank->exit_code) || rank->exit_code == 0)
+			continue;
+		list_begin_or_go_on(&t->text, n++, all);
+		if (value_ok(rank->rank))
+			buf_printf(&t->text, "%lld (exit %lld)", (long long)rank->rank, (long long)rank->exit_code);
+		else
+			buf_printf(&t->text, "one without a rank (exit %lld)", (long long)rank->exit_code);
+	}
+	list_rest(&t->text, all);
+	buf_char(&t->text, '.');
+	tell(t);
+}
+
+static void no_energy(struct teller *t)
+{
+	size_t n = 0, all = t->job->n_nodes_unknown, machines = t->work->n_machines;
+	if (all == 0 || all == machines)
+		return; // where there is none at all the report says so anyway
+	buf_str(&t->text, "No energy is known of ");
+	for (size_t i = 0; i < t->job->n_nodes && n < NAMED_MAX; i++) {
+		const struct job_node *node = &t->job->nodes[i];
+		if (node->findings == NULL || !isnan(node->energy_j))
+			continue;
+		list_begin_or_go_on(&t->text, n++, all);
+		buf_printf(&t->text, "%.60s", node->name);
+	}
+	list_rest(&t->text, all);
+	buf_printf(&t->text, ": the total is that of %zu of %zu machines.", machines - all, machines);
+	tell(t);
+}
+
+static void unmeasured(struct teller *t)
+{
+	static const double told_from_s = 1;
+	for (size_t i = 0; i < t->job->n_nodes; i++) {
+		const struct job_node *node = &t->job->nodes[i];
+		if (node->findings == NULL || isnan(node->energy_j) || node->unmeasured_s < told_from_s)
+			continue;
+		buf_printf(&t->text,
+			"Nobody read the sensors of %.60s for %.1f s while its ranks ran: what was used then is not in the "
+			"figures.",
+			node->name, node->unmeasured_s);
+		tell(t);
+	}
+}
+
+static void nested(struct teller *t)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < t->job->n_ranks; i++)
+		n += t->job->ranks[i].nested;
+	if (n == 0)
+		return;
+	buf_printf(&t->text,
+		"%zu recording%s measured processes that others of this job measured too (wattle run around wattle run). "
+		"What %s attributed counts once, with the others.",
+		n, n == 1 ? "" : "s", n == 1 ? "it was" : "they were");
+	tell(t);
+}
+
+static void several_times(struct teller *t)
+{
+	for (size_t i = 0; i + 1 < t->job->n_ranks; i++) {
+		const struct job_rank *a = &t->job->ranks[i], *b = a + 1;
+		bool same_step = a->step == NULL || b->step == NULL ? a->step == b->step : strcmp(a->step, b->step) == 0;
+		if (a->nested || b->nested || !value_ok(a->rank) || a->rank != b->rank || !same_step)
+			continue;
+		buf_printf(&t->text, "Two runs say that they are rank %lld at one time: %.80s and %.80s.",
+			(long long)a->rank, a->run->where != NULL ? a->run->where : "?",
+			b->run->where != NULL ? b->run->where : "?");
+		tell(t);
+		return;
+	}
+}
+
+static void shared_machine(struct teller *t)
+{
+	for (size_t i = 0; i < t->job->n_nodes; i++) {
+		const struct job_node *node = &t->job->nodes[i];
+		if (node->same_machine_as < 0)
+			continue;
+		buf_printf(&t->text, "%.60s and %.60s are one machine: its energy counts once, on the row of the latter.",
+			node->name, t->job->nodes[node->same_machine_as].name);
+		tell(t);
+	}
+}
+
+// Ranks that a launcher starts together do not begin this far apart.
+static void clocks(struct teller *t)
+{
+	static const double apart_s = 1;
+	double low_s = (double)NAN, high_s = (double)NAN;
+	const struct job_node *low = NULL, *high = NULL;
+	if (t->job->n_steps > 1)
+		return;
+	for (size_t i = 0; i < t->job->n_nodes; i++) {
+		const struct job_node *node = &t->job->nodes[i];
+		if (low == NULL || node->from_s < low_s) {
+			low = node;
+			low_s = node->from_s;
+		}
+		if (high == NULL || node->from_s > high_s) {
+			high = node;
+			high_s = node->from_s;
+		}
+	}
+	if (low == NULL || !(high_s - low_s > apart_s))
+		return;
+	buf_printf(&t->text,
+		"By their own clocks %.60s began %.1f s after %.60s. If a launcher started both at once, their clocks are apart: "
+		"times between nodes are wrong by as much, energies and times of each rank are not.",
+		high->name, high_s - low_s, low->name);
+	tell(t);
+}
+
+static void left_out(struct teller *t)
+{
+	if (t->job->block_energy_left_out)
+		buf_str(&t->text,
+			"There are more spans than are read at once: blocks of ranks that did not read their node's sensors have no "
+			"energy. --full reads all of them.");
+	tell(t);
+}
+
+static void problems(struct teller *t)
+{
+	const struct job_runs *runs = t->work->runs;
+	for (size_t i = 0; i < runs->n_problems && i < NAMED_MAX; i++) {
+		buf_str(&t->text, runs->problems[i]);
+		tell(t);
+	}
+	if (runs->n_problems > NAMED_MAX) {
+		buf_printf(&t->text, "%zu more files could not be read.", runs->n_problems - NAMED_MAX);
+		tell(t);
+	}
+}
+
+int job_warnings_make(struct job_work *work)
+{
+	static void (*const all[])(struct teller *) = {missing, nodes_unseen, unfinished, failed_ranks, no_energy,
+		unmeasured, nested, several_times, shared_machine, clocks, left_out, problems};
+	struct teller t = {.work = work, .job = work->job};
+	work->job->warnings = arena_alloc(work->arena, WARNINGS_MAX, sizeof(const char *));
+	if (work->job->warnings == NULL)
+		return -ENOMEM;
+	buf_init(&t.text, TEXT_CEILING);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		all[i](&t);
+	buf_finish(&t.text);
+	return t.failed;
+}

@@ -1,0 +1,498 @@
+/* A job as text for a terminal of 80 columns: the first things, where the energy went, nodes, ranks, how even they were, blocks. */
+#include "report/job_report.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+#include "report/job_words.h"
+#include "report/parts.h"
+#include "report/text.h"
+#include "report/warnings.h"
+#include "report/words.h"
+
+#include <stdio.h>
+
+enum { LABEL_COLUMN = 2, VALUE_COLUMN = 11, REMARK_COLUMN = 34, LINE_CEILING = 1 << 14, NODE_COLUMNS = 20 };
+
+struct job_text {
+	const struct job_findings *job;
+	struct text text;
+};
+
+/* ---- the first things ---- */
+
+static void line(const struct job_text *t, const char *label, const char *value, const char *remark)
+{
+	const struct style *style = t->text.style;
+	struct buf plain;
+	buf_init(&plain, LINE_CEILING);
+	buf_pad_to(&plain, 0, LABEL_COLUMN);
+	buf_str(&plain, label);
+	buf_pad_to(&plain, 0, VALUE_COLUMN);
+	buf_str(&plain, value);
+	size_t remark_at = plain.size;
+	if (remark[0] != '\0') {
+		buf_str(&plain, "  ");
+		text_wrap(&plain, 0, REMARK_COLUMN, remark);
+	}
+	if (plain.failed == 0) {
+		buf_printf(t->text.out, "%s%.*s%s", style->title, VALUE_COLUMN, plain.data, style->off);
+		buf_add(t->text.out, plain.data + VALUE_COLUMN, remark_at - VALUE_COLUMN);
+		buf_printf(t->text.out, "%s%s%s\n", style->faint, plain.data + remark_at, style->off);
+	}
+	buf_finish(&plain);
+}
+
+static void headline(const struct job_text *t)
+{
+	struct buf plain;
+	buf_init(&plain, LINE_CEILING);
+	job_words_title(&plain, t->job);
+	buf_str(t->text.out, t->text.style->title);
+	buf_str(t->text.out, "  ");
+	if (plain.failed == 0)
+		text_fit(t->text.out, plain.data, TEXT_WIDTH - 4, false);
+	buf_printf(t->text.out, "%s\n", t->text.style->off);
+	buf_clear(&plain);
+	job_words_place(&plain, t->job);
+	if (plain.failed == 0 && plain.size > 0) {
+		buf_str(t->text.out, t->text.style->faint);
+		buf_str(t->text.out, "  ");
+		text_fit(t->text.out, plain.data, TEXT_WIDTH - 4, false);
+		buf_printf(t->text.out, "%s\n", t->text.style->off);
+	}
+	buf_char(t->text.out, '\n');
+	buf_finish(&plain);
+}
+
+typedef void (*words)(const struct job_findings *job, struct buf *value, struct buf *remark);
+
+static void time_words(const struct job_findings *job, struct buf *value, struct buf *remark)
+{
+	human_time(value, job->total.duration_s);
+	job_words_ranks(remark, job);
+	if (job->runs->every_ns > 0) {
+		buf_str(remark, ", one sample read every ");
+		human_time(remark, (double)job->runs->every_ns / 1e9);
+	}
+}
+
+static void energy_words(const struct job_findings *job, struct buf *value, struct buf *remark)
+{
+	const struct findings *f = &job->total;
+	human_energy(value, f->total_j);
+	if (isnan(f->total_j)) {
+		buf_str(remark, f->n_domains == 0 ? "no sensor could be read" : "no sensor gave a reading");
+		return;
+	}
+	buf_char(value, ' ');
+	human_error(value, f->error_j);
+	words_sources(remark, f);
+	if (!isnan(f->carbon_g)) {
+		buf_str(remark, ", ");
+		human_grams(remark, f->carbon_g);
+		buf_str(remark, " CO2e");
+	}
+}
+
+static void target_words(const struct job_findings *job, struct buf *value, struct buf *remark)
+{
+	const struct findings *f = &job->total;
+	if (!(f->total_j > 0))
+		return;
+	human_energy(value, f->ledger.target_j);
+	buf_char(value, ' ');
+	human_error(value, f->target_error_j);
+	buf_str(remark, "by this job's ranks: ");
+	human_percent(remark, f->ledger.target_j / f->total_j * 100);
+}
+
+static void cpu_words(const struct job_findings *job, struct buf *value, struct buf *remark)
+{
+	const struct findings *f = &job->total;
+	human_time(value, f->target_cpu_s);
+	double cores = f->target_cpu_s / f->duration_s;
+	if (isfinite(cores) && value_ok(f->usage.system_core_count)) {
+		human_number(remark, cores, 3);
+		buf_printf(remark, " of %lld cores busy", (long long)f->usage.system_core_count);
+	}
+}
+
+static void waiting_words(const struct job_findings *job, struct buf *value, struct buf *remark)
+{
+	if (job->waiting_s.count == 0)
+		return;
+	human_time(value, job->waiting_s.total);
+	buf_str(remark, "of all ranks' time in ");
+	job_words_waiting_blocks(remark, job);
+	buf_str(remark, ": ");
+	human_percent(remark, job->waiting_s.total / job->duration_s.total * 100);
+	if (!isnan(job->waiting_j)) {
+		buf_str(remark, ", ");
+		human_energy(remark, job->waiting_j);
+	}
+}
+
+static void self_words(const struct job_findings *job, struct buf *value, struct buf *remark)
+{
+	const struct findings *f = &job->total;
+	human_time(value, f->self_cpu_s);
+	buf_printf(remark, "of CPU for %zu recording%s", job->runs->n, job->runs->n == 1 ? "" : "s");
+	if (!isnan(f->self_energy_j)) {
+		buf_str(remark, ", ");
+		human_energy(remark, f->self_energy_j);
+	}
+}
+
+static void first_things(const struct job_text *t)
+{
+	static const struct {
+		const char *label;
+		words write;
+	} lines[] = {{"Time", time_words}, {"Energy", energy_words}, {"of it", target_words}, {"CPU", cpu_words},
+		{"Waiting", waiting_words}, {"wattle", self_words}};
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		struct buf value, remark;
+		buf_init(&value, LINE_CEILING);
+		buf_init(&remark, LINE_CEILING);
+		buf_str(&value, "");
+		buf_str(&remark, "");
+		lines[i].write(t->job, &value, &remark);
+		if (value.failed == 0 && remark.failed == 0 && value.size > 0)
+			line(t, lines[i].label, value.data, remark.data);
+		buf_finish(&value);
+		buf_finish(&remark);
+	}
+}
+
+/* ---- nodes ---- */
+
+static void node_row(struct table *table, const struct job_findings *job, const struct job_node *node)
+{
+	text_fit_middle(table_cell(table, false), node->name, NODE_COLUMNS);
+	buf_printf(table_cell(table, false), "%zu", node->n_ranks);
+	struct buf *energy = table_cell(table, false);
+	if (node->same_machine_as >= 0) {
+		buf_str(energy, "as ");
+		text_fit_middle(energy, job->nodes[node->same_machine_as].name, NODE_COLUMNS / 2);
+	} else {
+		human_energy(energy, node->energy_j);
+	}
+	struct buf *error = table_cell(table, false);
+	if (!isnan(node->error_j))
+		human_error(error, node->error_j);
+	struct buf *power = table_cell(table, false), *own;
+	if (node->same_machine_as < 0)
+		human_power(power, node->mean_w);
+	own = table_cell(table, false);
+	if (node->same_machine_as < 0)
+		human_energy(own, node->ledger.target_j);
+	human_short_time(table_cell(table, false), node->cpu_s);
+	struct buf *gap = table_cell(table, false);
+	if (node->findings != NULL && node->unmeasured_s >= 0.05)
+		human_short_time(gap, node->unmeasured_s);
+}
+
+static bool any_unmeasured(const struct job_findings *job)
+{
+	for (size_t i = 0; i < job->n_nodes; i++)
+		if (job->nodes[i].findings != NULL && job->nodes[i].unmeasured_s >= 0.05)
+			return true;
+	return false;
+}
+
+static void nodes(const struct job_text *t)
+{
+	const struct job_findings *job = t->job;
+	const struct table_column columns[] = {{"", false, true}, {"ranks", true}, {"energy", true}, {"error", true},
+		{"mean", true}, {"job", true}, {"CPU", true}, {any_unmeasured(job) ? "not read" : "", true}};
+	struct table table;
+	size_t shown = job->n_nodes < TEXT_ROWS_MAX ? job->n_nodes : TEXT_ROWS_MAX;
+	table_init(&table, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < shown; i++)
+		node_row(&table, job, &job->nodes[i]);
+	text_title(&t->text, "Nodes");
+	table_print(&table, t->text.out, t->text.style);
+	text_and_more(&t->text, job->n_nodes - shown);
+	table_finish(&table);
+}
+
+/* ---- domains of all nodes, by kind ---- */
+
+struct kind_sum {
+	size_t n;
+	double energy_j, target_j, mean_w;
+	bool in_total;
+	enum provenance provenance;
+	const char *source;
+};
+
+static void add_domain(struct kind_sum *sum, const struct domain_finding *d)
+{
+	sum->n++;
+	sum->in_total |= d->in_total;
+	if (isnan(d->energy_j))
+		return;
+	sum->energy_j = isnan(sum->energy_j) ? d->energy_j : sum->energy_j + d->energy_j;
+	sum->target_j = isnan(sum->target_j) ? d->ledger.target_j : sum->target_j + d->ledger.target_j;
+	sum->mean_w = isnan(sum->mean_w) ? d->mean_w : sum->mean_w + d->mean_w;
+	sum->provenance = d->provenance > sum->provenance ? d->provenance : sum->provenance;
+	sum->source = sum->source == NULL || strcmp(sum->source, d->device->source) == 0 ? d->device->source : "several";
+}
+
+static void kind_row(struct table *table, enum domain_kind kind, const struct kind_sum *sum)
+{
+	bool faint = !sum->in_total;
+	buf_str(table_cell(table, faint), domain_kind_name(kind));
+	buf_printf(table_cell(table, faint), "%zu", sum->n);
+	human_energy(table_cell(table, faint), sum->energy_j);
+	human_power(table_cell(table, faint), sum->mean_w);
+	human_energy(table_cell(table, faint), sum->target_j);
+	struct buf *source = table_cell(table, faint);
+	if (sum->source != NULL)
+		buf_str(source, sum->provenance == PROVENANCE_ESTIMATED ? "estimated" : sum->source);
+}
+
+static void domains(const struct job_text *t)
+{
+	static const struct table_column columns[] = {{"", false}, {"number", true}, {"energy", true}, {"mean", true},
+		{"job", true}, {"source", false}};
+	const double none = (double)NAN;
+	struct table table;
+	if (t->job->total.n_domains == 0)
+		return;
+	table_init(&table, columns, ARRAY_SIZE(columns));
+	for (int kind = 0; kind < DOMAIN_KINDS; kind++) {
+		struct kind_sum sum = {0, none, none, none, false, PROVENANCE_MEASURED, NULL};
+		for (size_t i = 0; i < t->job->total.n_domains; i++)
+			if ((int)t->job->total.domains[i].device->kind == kind)
+				add_domain(&sum, &t->job->total.domains[i]);
+		if (sum.n > 0)
+			kind_row(&table, (enum domain_kind)kind, &sum);
+	}
+	text_title(&t->text, "Energy by kind of domain, all nodes together");
+	table_print(&table, t->text.out, t->text.style);
+	table_finish(&table);
+}
+
+/* ---- ranks ---- */
+
+static void rank_cell(struct buf *out, const struct job_rank *rank)
+{
+	if (value_ok(rank->rank))
+		buf_printf(out, "%lld", (long long)rank->rank);
+	else
+		buf_str(out, rank->nested ? "around" : "-");
+}
+
+static void ending_cell(struct buf *out, const struct job_rank *rank)
+{
+	if (!rank->complete)
+		buf_str(out, "cut off");
+	else if (value_ok(rank->exit_code) && rank->exit_code != 0)
+		buf_printf(out, "exit %lld", (long long)rank->exit_code);
+	if (rank->runs > 1)
+		buf_printf(out, "%s%lld runs", rank->complete && rank->exit_code == 0 ? "" : ", ", (long long)rank->runs);
+}
+
+static void rank_row(struct table *table, const struct job_findings *job, const struct job_rank *rank)
+{
+	bool faint = rank->nested;
+	rank_cell(table_cell(table, faint), rank);
+	text_fit_middle(table_cell(table, faint), job->nodes[rank->node].name, NODE_COLUMNS);
+	human_short_time(table_cell(table, faint), rank->duration_s);
+	human_short_time(table_cell(table, faint), rank->work_s);
+	human_short_time(table_cell(table, faint), rank->waiting_s);
+	human_short_time(table_cell(table, faint), rank->cpu_s);
+	human_energy(table_cell(table, faint), rank->energy_j);
+	struct buf *error = table_cell(table, faint);
+	if (!isnan(rank->error_j))
+		human_error(error, rank->error_j);
+	ending_cell(table_cell(table, faint), rank);
+}
+
+static int by_work(const void *a, const void *b)
+{
+	const struct job_rank *x = *(const struct job_rank *const *)a, *y = *(const struct job_rank *const *)b;
+	if (x->work_s != y->work_s)
+		return x->work_s > y->work_s ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+// Of many those that worked longest: they are what the others wait for.
+static void ranks(const struct job_text *t)
+{
+	static const struct table_column columns[] = {{"rank", false}, {"node", false, true}, {"time", true},
+		{"working", true}, {"waiting", true}, {"CPU", true}, {"energy", true}, {"error", true}, {"", false}};
+	const struct job_findings *job = t->job;
+	const struct job_rank **order = calloc_array(job->n_ranks, sizeof(const struct job_rank *));
+	if (order == NULL)
+		return;
+	for (size_t i = 0; i < job->n_ranks; i++)
+		order[i] = &job->ranks[i];
+	bool many = job->n_ranks > TEXT_ROWS_MAX;
+	if (many)
+		qsort(order, job->n_ranks, sizeof(*order), by_work);
+	struct table table;
+	size_t shown = many ? TEXT_ROWS_MAX : job->n_ranks;
+	table_init(&table, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < shown; i++)
+		rank_row(&table, job, order[i]);
+	text_title(&t->text, many ? "Ranks that worked longest" : "Ranks");
+	table_print(&table, t->text.out, t->text.style);
+	text_and_more(&t->text, job->n_ranks - shown);
+	table_finish(&table);
+	free(order);
+}
+
+/* ---- balance ---- */
+
+static void at_cell(struct buf *out, const struct job_findings *job, int64_t index)
+{
+	if (index >= 0 && value_ok(job->ranks[index].rank))
+		buf_printf(out, "%lld", (long long)job->ranks[index].rank);
+}
+
+static void spread_row(struct table *table, const struct job_findings *job, const char *name, const struct spread *s,
+	void (*human)(struct buf *out, double value))
+{
+	buf_str(table_cell(table, false), name);
+	human(table_cell(table, false), s->min);
+	human(table_cell(table, false), s->mean);
+	human(table_cell(table, false), s->max);
+	at_cell(table_cell(table, false), job, s->max_at);
+	human(table_cell(table, false), s->std);
+	human_percent(table_cell(table, false), s->imbalance_percent);
+}
+
+static void paragraph(const struct job_text *t, const char *sentence)
+{
+	struct buf plain;
+	buf_init(&plain, LINE_CEILING);
+	buf_str(&plain, "");
+	text_wrap(&plain, 0, 2, sentence);
+	if (plain.failed == 0)
+		buf_printf(t->text.out, "%s\n", plain.data);
+	buf_finish(&plain);
+}
+
+static void balance(const struct job_text *t)
+{
+	static const struct table_column columns[] = {{"", false}, {"least", true}, {"mean", true}, {"most", true},
+		{"rank", true}, {"deviation", true}, {"imbalance", true}};
+	const struct job_findings *job = t->job;
+	const struct {
+		const char *name;
+		const struct spread *spread;
+		void (*human)(struct buf *out, double value);
+	} rows[] = {{"time", &job->duration_s, human_short_time}, {"working", &job->work_s, human_short_time},
+		{"waiting", &job->waiting_s, human_short_time}, {"ended earlier", &job->end_wait_s, human_short_time},
+		{"CPU", &job->cpu_s, human_short_time}, {"energy", &job->energy_j, human_energy}};
+	if (job->duration_s.count < 2)
+		return;
+	struct table table;
+	table_init(&table, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].spread->count > 0)
+			spread_row(&table, job, rows[i].name, rows[i].spread, rows[i].human);
+	struct buf title;
+	buf_init(&title, LINE_CEILING);
+	buf_str(&title, "How even the ranks were");
+	if (job->n_steps > 1)
+		buf_printf(&title, " (step %.40s)", job->compared_step != NULL ? job->compared_step : "without a name");
+	if (title.failed == 0)
+		text_title(&t->text, title.data);
+	table_print(&table, t->text.out, t->text.style);
+	table_finish(&table);
+	buf_clear(&title);
+	job_words_slowest(&title, job);
+	if (title.failed == 0 && title.size > 0) {
+		buf_char(t->text.out, '\n');
+		paragraph(t, title.data);
+	}
+	buf_finish(&title);
+}
+
+/* ---- blocks ---- */
+
+struct block_order {
+	const struct job_block *block;
+	double cost;
+};
+
+static int by_cost(const void *a, const void *b)
+{
+	const struct block_order *x = a, *y = b;
+	if (x->cost != y->cost)
+		return x->cost > y->cost ? -1 : 1;
+	return strcmp(x->block->name, y->block->name);
+}
+
+static void block_row(struct table *table, const struct job_findings *job, const struct job_block *block)
+{
+	text_fit_middle(table_cell(table, false), block->name, 24);
+	buf_i64(table_cell(table, false), block->calls);
+	human_short_time(table_cell(table, false), block->time_s.mean);
+	human_short_time(table_cell(table, false), block->time_s.max);
+	at_cell(table_cell(table, false), job, block->time_s.max_at);
+	human_percent(table_cell(table, false), block->time_s.imbalance_percent);
+	bool bound = block->error_j > 0 && block->error_j >= fabs(block->total_j);
+	struct buf *energy = table_cell(table, false);
+	buf_str(energy, bound ? "< " : "");
+	human_energy(energy, bound ? fmax(block->total_j, 0) + block->error_j : block->total_j);
+	struct buf *error = table_cell(table, false);
+	if (!bound && !isnan(block->error_j))
+		human_error(error, block->error_j);
+}
+
+static void blocks(const struct job_text *t)
+{
+	static const struct table_column columns[] = {{"", false, true}, {"calls", true}, {"a rank", true}, {"most", true},
+		{"rank", true}, {"imbalance", true}, {"energy", true}, {"error", true}};
+	const struct job_findings *job = t->job;
+	struct block_order *order = calloc_array(job->n_blocks, sizeof(*order));
+	if (job->n_blocks == 0 || order == NULL) {
+		free(order);
+		return;
+	}
+	bool by_energy = job->total.total_j > 0 && !job->block_energy_left_out;
+	for (size_t i = 0; i < job->n_blocks; i++) {
+		const struct job_block *block = &job->blocks[i];
+		double cost = by_energy ? block->total_j : block->time_s.total;
+		order[i] = (struct block_order){block, isnan(cost) ? -1 : cost};
+	}
+	qsort(order, job->n_blocks, sizeof(*order), by_cost);
+	struct table table;
+	size_t shown = job->n_blocks < TEXT_ROWS_MAX ? job->n_blocks : TEXT_ROWS_MAX;
+	table_init(&table, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < shown; i++)
+		block_row(&table, job, order[i].block);
+	text_title(&t->text, "Code blocks over all ranks");
+	table_print(&table, t->text.out, t->text.style);
+	text_and_more(&t->text, job->n_blocks - shown);
+	table_finish(&table);
+	free(order);
+}
+
+static void warnings(const struct job_text *t)
+{
+	struct warning_writer writer = {.text = &t->text};
+	for (size_t i = 0; i < t->job->n_warnings; i++)
+		text_warning(&writer, t->job->warnings[i]);
+	report_warnings_of_sums(&t->job->total, text_warning, &writer);
+}
+
+void job_report_text(const struct job_findings *job, struct buf *out, bool colour)
+{
+	struct job_text t = {.job = job,
+		.text = {.findings = &job->total, .out = out, .style = style_for(colour), .target = "this job"}};
+	headline(&t);
+	first_things(&t);
+	text_ledger(&t.text);
+	nodes(&t);
+	domains(&t);
+	ranks(&t);
+	balance(&t);
+	blocks(&t);
+	text_metrics(&t.text);
+	warnings(&t);
+}

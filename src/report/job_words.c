@@ -1,0 +1,104 @@
+#include "report/job_words.h"
+
+#include "base/util.h"
+#include "report/parts.h"
+#include "report/report.h"
+
+void job_words_title(struct buf *out, const struct job_findings *job)
+{
+	if (job->id != NULL)
+		buf_printf(out, "Job %s", job->id);
+	else
+		buf_str(out, "A job without an id");
+	if (job->step != NULL)
+		buf_printf(out, ", step %s", job->step);
+	if (job->name != NULL)
+		buf_printf(out, ", %s", job->name);
+}
+
+void job_words_place(struct buf *out, const struct job_findings *job)
+{
+	const char *separator = "";
+	if (job->user != NULL) {
+		buf_printf(out, "of %s", job->user);
+		separator = ", ";
+	}
+	if (job->cluster != NULL) {
+		buf_printf(out, " on %s", job->cluster);
+		separator = ", ";
+	}
+	if (job->launcher != NULL) {
+		buf_printf(out, "%sranks by %s", separator, job->launcher);
+		separator = ", ";
+	}
+	if (!value_ok(job->start_wall_ns))
+		return;
+	buf_printf(out, "%sfrom ", separator);
+	rfc3339(out, job->start_wall_ns);
+}
+
+static size_t count_ranks(const struct job_findings *job)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < job->n_ranks; i++)
+		n += !job->ranks[i].nested;
+	return n;
+}
+
+void job_words_ranks(struct buf *out, const struct job_findings *job)
+{
+	size_t n = count_ranks(job);
+	if (value_ok(job->missing_ranks) && job->missing_ranks > 0 && job->n_steps < 2)
+		buf_printf(out, "%zu of %lld ranks", n, (long long)job->world_size);
+	else
+		buf_printf(out, "%zu rank%s", n, n == 1 ? "" : "s");
+	if (job->n_steps > 1)
+		buf_printf(out, " of %zu steps", job->n_steps);
+	buf_printf(out, " on %zu node%s", job->n_nodes, job->n_nodes == 1 ? "" : "s");
+}
+
+void job_words_waiting_blocks(struct buf *out, const struct job_findings *job)
+{
+	const char *first = NULL;
+	size_t more = 0;
+	for (size_t i = 0; i < job->n_blocks; i++) {
+		if (!job->blocks[i].waits)
+			continue;
+		more += first != NULL;
+		first = first != NULL ? first : job->blocks[i].name;
+	}
+	buf_printf(out, "%.60s", first != NULL ? first : "no block");
+	if (more > 0)
+		buf_printf(out, " and %zu more", more);
+}
+
+void job_words_slowest(struct buf *out, const struct job_findings *job)
+{
+	const struct slowest *s = &job->slowest;
+	if (s->rank < 0)
+		return;
+	const struct job_rank *rank = &job->ranks[s->rank];
+	static const double even_percent = 1;
+	if (!(s->over_percent >= even_percent)) {
+		buf_str(out, "No rank worked noticeably longer than the mean.");
+	} else {
+		buf_str(out, "Slowest: ");
+		if (value_ok(rank->rank))
+			buf_printf(out, "rank %lld on ", (long long)rank->rank);
+		buf_printf(out, "%.60s worked ", job->nodes[rank->node].name);
+		human_time(out, s->over_mean_s);
+		buf_str(out, " (");
+		human_percent(out, s->over_percent);
+		buf_printf(out, ") longer than the mean of all %lld. The others waited ", (long long)job->work_s.count);
+		human_time(out, s->waited_s);
+		buf_str(out, " for it, together");
+		if (!isnan(s->waited_j)) {
+			buf_str(out, ", and used about ");
+			human_energy(out, s->waited_j);
+			buf_str(out, " meanwhile (estimated)");
+		}
+		buf_char(out, '.');
+	}
+	if (job->waiting_s.count == 0)
+		buf_str(out, " No block tells of waiting: a rank's time is all taken for work (--waiting PATTERN names such blocks).");
+}
