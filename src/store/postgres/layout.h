@@ -2,6 +2,7 @@
  * the server's has (run_id, time, level). A server of another version may have more or fewer metrics than we. */
 #pragma once
 
+#include "base/buf.h"
 #include "store/postgres/copy.h"
 #include "store/postgres/pq.h"
 #include "store/sql.h"

@@ -1,0 +1,67 @@
+/* wattle push: a run file into PostgreSQL. */
+#include "cli/command.h"
+
+#include "base/util.h"
+#include "store/postgres/pq.h"
+#include "task/push.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct values {
+	int64_t wait_ns;
+	bool quiet;
+};
+
+static const struct option options[] = {
+	{"wait", 0, "DUR", "how long to wait for a server that is away (default 10s)", OPTION_DURATION,
+		.offset = offsetof(struct values, wait_ns), .least = 0, .most = 6.048e14,
+		.range = "a duration, such as 30s or 1h"},
+	{"quiet", 'q', NULL, "says nothing where all is well", OPTION_FLAG, .offset = offsetof(struct values, quiet)},
+};
+
+static void tell(const char *path, const struct push_result *result)
+{
+	if (result->sent.rows == 0)
+		printf("%s: run %s is in the store already, nothing was missing\n", path, result->run_id);
+	else
+		printf("%s: %" PRId64 " rows of run %s sent\n", path, result->sent.rows, result->run_id);
+	if (result->is_live)
+		printf("%s: the run goes on; push it again when it has ended\n", path);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct values values = {.wait_ns = 10 * NS_PER_S};
+	struct option_list words;
+	struct wattle_error error = {0};
+	struct push_result result;
+	int status;
+	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+		return status;
+	if (words.n < 2)
+		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no run file given" : "the URL of the store is missing");
+	if (words.n > 2)
+		return cli_usage(command, EXIT_USAGE, "one run file and one URL are wanted");
+	if (pg_check_url(words.items[1], &error) < 0)
+		return cli_fail(EXIT_USAGE, &error);
+	if (push_file(words.items[0], words.items[1], values.wait_ns, &result, &error) < 0)
+		return cli_fail(EXIT_FAILED, &error);
+	if (!values.quiet)
+		tell(words.items[0], &result);
+	return EXIT_DONE;
+}
+
+const struct command command_push = {
+	.name = "push",
+	.usage = "[OPTIONS] RUN URL",
+	.summary = "send a run file to PostgreSQL; twice is once",
+	.details =
+		"URL is libpq's: postgresql://user@host/database. Passwords come from ~/.pgpass, a service file or PGPASSWORD.\n"
+		"Each row is sent exactly once, however often this is done and wherever it was cut off. A run that goes on\n"
+		"can be pushed as well: what is missing then is sent the next time.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.run = run,
+};

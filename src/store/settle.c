@@ -1,0 +1,49 @@
+#include "store/settle.h"
+
+#include "store/place.h"
+#include "store/probe.h"
+#include "store/run_spans.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static bool has_spool(const char *path)
+{
+	char spool[PLACE_PATH_SIZE + 8];
+	spool_path(path, spool, sizeof(spool));
+	return access(spool, F_OK) == 0;
+}
+
+// No row of ours is written: segment 0 is nobody's.
+static int gather(const char *path, struct wattle_error *reterr)
+{
+	sqlite3 *db = NULL;
+	int r = sql_open_writer(path, &db, reterr);
+	if (r < 0)
+		return r;
+	struct run_spans spans;
+	if (run_spans_open(&spans, db, path, 0, 0) != SQLITE_OK)
+		r = sql_fail(db, path, reterr);
+	run_spans_close(&spans);
+	if (r == 0)
+		sql_fold(db);
+	sqlite3_close(db);
+	return r;
+}
+
+int settle_run_file(const char *path, struct wattle_error *reterr)
+{
+	if (!has_spool(path))
+		return 0;
+	int r = probe_run_file(path, reterr);
+	if (r < 0)
+		return r;
+	struct place place;
+	const struct store_open_options options = {.path = path, .append = true};
+	r = place_open(&place, &options, "run file", reterr);
+	if (r == 0)
+		r = gather(place.path, reterr);
+	place_close(&place, false);
+	return r;
+}
