@@ -6,3 +6,4 @@
 
 void job_report_json(const struct job_findings *job, struct buf *out); // wattle-report/1 and `job`, `nodes`, `ranks`, `imbalance`
 void job_report_text(const struct job_findings *job, struct buf *out, bool colour); // at most 80 columns
+void job_report_line(const struct job_findings *job, struct buf *out); // energy, time, ranks and nodes, in one line

@@ -9,6 +9,7 @@ void report_json(const struct findings *findings, struct buf *out); // schema wa
 void report_text(const struct findings *findings, struct buf *out, bool colour);
 // The first things only, and what went wrong: what `wattle run` prints when the command has ended.
 void report_summary(const struct findings *findings, struct buf *out, bool colour);
+void report_line(const struct findings *findings, struct buf *out); // the energy and the time, in one line
 
 // "1.23 kJ", "512 MB", "1 min 02.3 s" …: three significant digits, units chosen for people; NaN gives "n/a".
 void human_energy(struct buf *out, double energy_j);

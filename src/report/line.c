@@ -1,0 +1,50 @@
+/* A run, or a job, in one line: for a comment, a prompt, a log. */
+#include "report/job_report.h"
+#include "report/report.h"
+
+#include "base/util.h"
+
+static void add_energy(struct buf *out, const struct findings *findings)
+{
+	if (isnan(findings->total_j)) {
+		buf_str(out, "energy n/a");
+		return;
+	}
+	human_energy(out, findings->total_j);
+	if (!isnan(findings->error_j)) {
+		buf_char(out, ' ');
+		human_error(out, findings->error_j);
+	}
+	buf_printf(out, " %s", provenance_name(findings->provenance));
+}
+
+void report_line(const struct findings *findings, struct buf *out)
+{
+	add_energy(out, findings);
+	buf_str(out, ", ");
+	human_time(out, findings->duration_s);
+	buf_char(out, '\n');
+}
+
+static void add_count(struct buf *out, size_t n, const char *what)
+{
+	buf_u64(out, n);
+	buf_printf(out, " %s%s", what, n == 1 ? "" : "s");
+}
+
+void job_report_line(const struct job_findings *job, struct buf *out)
+{
+	add_energy(out, &job->total);
+	buf_str(out, ", ");
+	human_time(out, job->total.duration_s);
+	buf_str(out, ", ");
+	add_count(out, job->n_ranks, "rank");
+	buf_str(out, " on ");
+	add_count(out, job->n_nodes, "node");
+	if (job->n_nodes_unknown > 0 && !isnan(job->total.total_j))
+		buf_printf(out, ", without %zu of unknown energy", job->n_nodes_unknown);
+	if (value_ok(job->missing_ranks) && job->missing_ranks > 0)
+		buf_printf(out, ", %lld of %lld ranks missing", (long long)job->missing_ranks,
+			(long long)job->world_size);
+	buf_char(out, '\n');
+}
