@@ -175,6 +175,26 @@ static const char *rank_label(struct arena *arena, const struct job_rank *rank, 
 	return arena_text(arena, text);
 }
 
+static int64_t start_wall_ns(const struct run *run)
+{
+	return run->n_segments > 0 ? run_wall_ns(run, run->segments[0].start_ns) : VALUE_MISSING;
+}
+
+// The rank's next recording after `last`, by its start; NULL: there is no more. Those without a clock can't be placed.
+static const struct run *next_run(const struct lane_maker *m, const struct job_rank *rank, const struct run *last)
+{
+	const struct run *next = NULL;
+	int64_t after_ns = last != NULL ? start_wall_ns(last) : VALUE_MISSING;
+	for (size_t i = 0; i < m->job->runs->n; i++) {
+		const struct run *run = &m->job->runs->runs[i].run;
+		int64_t start_ns = start_wall_ns(run);
+		if (start_ns > after_ns && is_of_rank(rank, &m->job->runs->runs[i]) &&
+			(next == NULL || start_ns < start_wall_ns(next)))
+			next = run;
+	}
+	return next;
+}
+
 static int add_lane(struct lane_maker *m, size_t number)
 {
 	const struct job_rank *rank = &m->job->ranks[number];
@@ -186,8 +206,8 @@ static int add_lane(struct lane_maker *m, size_t number)
 	m->lane->items = arena_alloc(m->arena, m->room, sizeof(*m->lane->items));
 	if (m->lane->items == NULL || m->lane->label == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < m->job->runs->n; i++)
-		if (is_of_rank(rank, &m->job->runs->runs[i]) && add_run(m, &m->job->runs->runs[i].run) < 0)
+	for (const struct run *run = next_run(m, rank, NULL); run != NULL; run = next_run(m, rank, run))
+		if (add_run(m, run) < 0)
 			return -ENOMEM;
 	charts->n_items += m->lane->n_items;
 	charts->n_spans += m->lane->n_spans;

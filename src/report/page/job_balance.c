@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+static const double END_WAIT_TOLD = 0.01; // of the job's time
+
 /* ---- in words ---- */
 
 static void slowest(const struct job_page *page)
@@ -34,7 +36,7 @@ static void slowest(const struct job_page *page)
 		if (isfinite(s->waited_j)) {
 			buf_str(out, ", about ");
 			human_energy(out, s->waited_j);
-			buf_str(out, " at each one's mean power ");
+			buf_str(out, " at the power that they have while they wait ");
 			part_tag(out, PROVENANCE_ESTIMATED);
 		}
 		buf_char(out, '.');
@@ -70,11 +72,12 @@ static void end_wait(const struct job_page *page)
 {
 	struct buf *out = page->part.out;
 	const struct spread *s = &page->job->end_wait_s;
-	if (!(s->total > 0) || s->max_at < 0)
+	// What starting and ending takes anyhow is not worth a sentence.
+	if (!(s->max > END_WAIT_TOLD * page->time->charts.axis.length_s) || s->max_at < 0)
 		return;
-	buf_str(out, "<li>Ranks that had ended before the last one did so ");
+	buf_str(out, "<li>On average ranks ended ");
 	human_time(out, s->mean);
-	buf_str(out, " earlier on average, ");
+	buf_str(out, " before the last one, ");
 	job_rank_name(out, page, (size_t)s->max_at);
 	buf_char(out, ' ');
 	human_time(out, s->max);

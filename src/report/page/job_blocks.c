@@ -16,7 +16,7 @@ struct blocks {
 	const struct job_block **sorted; // n of them
 	size_t n;
 	double *values;                  // one a rank
-	bool has_energy;
+	bool has_energy, has_absent; // there are blocks that not all ranks have called
 };
 
 static int by_cost(const void *a, const void *b)
@@ -78,7 +78,6 @@ static void energy_cells(const struct blocks *blocks, const struct job_block *bl
 		buf_str(out, "</span>");
 	}
 	buf_str(out, "</td>");
-	part_cell(out, block->energy_j.imbalance_percent, part_percent);
 }
 
 static void row(const struct blocks *blocks, const struct job_block *block)
@@ -91,7 +90,8 @@ static void row(const struct blocks *blocks, const struct job_block *block)
 		energy_cells(blocks, block);
 	part_cell_count(out, block->calls);
 	part_cell(out, block->compute_time_s.mean, human_short_time);
-	part_cell_count(out, s->count);
+	if (blocks->has_absent)
+		part_cell_count(out, s->count);
 	part_cell(out, s->min, human_short_time);
 	part_cell(out, s->mean, human_short_time);
 	part_cell(out, s->max, human_short_time);
@@ -112,10 +112,13 @@ static void table(const struct blocks *blocks)
 	if (blocks->has_energy) {
 		columns[n++] = (struct part_column){"energy", NULL, "descending"};
 		columns[n++] = (struct part_column){.title = "share"};
-		columns[n++] = (struct part_column){.title = "imbalance"};
 	}
-	static const struct part_column times[] = {{"calls"}, {"per call"}, {"ranks"}, {"least"}, {"mean"}, {"most"},
-		{"imbalance"}, {"most of all", "text"}, {"each rank, from 0", "text"}};
+	columns[n++] = (struct part_column){.title = "calls"};
+	columns[n++] = (struct part_column){.title = "per call"};
+	if (blocks->has_absent)
+		columns[n++] = (struct part_column){.title = "in ranks"};
+	static const struct part_column times[] = {{"least"}, {"mean"}, {"most"}, {"imbalance"}, {"most of all", "text"},
+		{"each rank, from 0", "text"}};
 	memcpy(columns + n, times, sizeof(times));
 	n += ARRAY_SIZE(times);
 	part_table_begin(part, "blocks-table", NULL, columns, n, blocks->n > 1);
@@ -134,10 +137,9 @@ static void section(const struct blocks *blocks)
 	buf_str(out, "<section>\n");
 	part_title(&blocks->page->part, "blocks", "Code blocks over the ranks");
 	table(blocks);
-	buf_str(out, "<p class=\"faint small\">Least, mean and most are of each rank's time in a block, all its calls together");
-	if (blocks->has_energy)
-		buf_str(out, "; the first imbalance is that of the energy, the second of the time");
-	buf_str(out, ". A block's energy is what its ranks took meanwhile, inner blocks included.</p>\n");
+	buf_str(out,
+		"<p class=\"faint small\">Least, mean and most are of a rank's time in a block, all its calls together. A block's "
+		"energy is what its ranks took meanwhile, inner blocks included.</p>\n");
 	if (blocks->page->job->block_energy_left_out)
 		buf_str(out,
 			"<p class=\"faint small\">There are too many spans to read them all: blocks of ranks that did not read the sensors "
@@ -157,6 +159,7 @@ void job_blocks(const struct job_page *page)
 		for (size_t i = 0; i < job->n_blocks; i++) {
 			blocks.sorted[i] = &job->blocks[i];
 			blocks.has_energy |= !isnan(job->blocks[i].total_j);
+			blocks.has_absent |= job->blocks[i].time_s.count < job->duration_s.count;
 		}
 		qsort(blocks.sorted, blocks.n, sizeof(*blocks.sorted), by_cost);
 		section(&blocks);
