@@ -4,6 +4,7 @@
 #include "base/jsonw.h"
 #include "base/util.h"
 #include "report/parts.h"
+#include "report/rank.h"
 #include "report/warnings.h"
 
 // Devices and names are char arrays in struct run_device, where "" is "none".
@@ -253,6 +254,7 @@ void report_json(const struct findings *findings, struct buf *out)
 	jsonw_begin_object(&j);
 	jsonw_key_string(&j, "schema", "wattle-report/1");
 	run_part(&j, findings);
+	rank_json(&j, findings->run);
 	energy_part(&j, findings);
 	cpu_json(&j, findings);
 	memory_json(&j, findings);

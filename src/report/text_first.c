@@ -3,6 +3,7 @@
 #include "analysis/facts.h"
 #include "base/util.h"
 #include "report/parts.h"
+#include "report/rank.h"
 #include "report/words.h"
 
 #include <stdio.h>
@@ -91,6 +92,26 @@ void text_headline(const struct text *text)
 	buf_finish(&ended);
 }
 
+static void job_line(const struct text *text)
+{
+	const struct run *run = text->findings->run;
+	if (!rank_in_job(run))
+		return;
+	const char *id = run_fact(run, FACT_JOB_ID), *name = run_fact(run, FACT_JOB_NAME);
+	struct line line;
+	struct buf words;
+	begin(&line, text, "Job");
+	buf_init(&words, LINE_CEILING);
+	rank_words(&words, run);
+	text_fit_middle(&line.value, id != NULL ? id : "n/a", REMARK_COLUMN - VALUE_COLUMN - 2);
+	if (words.failed == 0 && words.size > 0)
+		text_fit(also(&line), words.data, LINE_CEILING / 4, false);
+	if (name != NULL)
+		text_fit(also(&line), name, REMARK_COLUMN, false);
+	buf_finish(&words);
+	end(&line);
+}
+
 static void time_line(const struct text *text)
 {
 	const struct findings *f = text->findings;
@@ -110,6 +131,14 @@ static void time_line(const struct text *text)
 	end(&line);
 }
 
+static const char *why_no_energy(const struct findings *f)
+{
+	for (size_t i = 0; i < f->n_domains; i++)
+		if (rank_elsewhere(f->run, f->domains[i].device) != NULL)
+			return "another rank of this job read the sensors";
+	return f->n_domains == 0 ? "no sensor could be read" : "no sensor gave a reading";
+}
+
 static void energy_line(const struct text *text)
 {
 	const struct findings *f = text->findings;
@@ -117,7 +146,7 @@ static void energy_line(const struct text *text)
 	begin(&line, text, "Energy");
 	human_energy(&line.value, f->total_j);
 	if (isnan(f->total_j)) {
-		buf_str(also(&line), f->n_domains == 0 ? "no sensor could be read" : "no sensor gave a reading");
+		buf_str(also(&line), why_no_energy(f));
 	} else {
 		buf_char(&line.value, ' ');
 		human_error(&line.value, f->error_j);
@@ -162,8 +191,7 @@ static void step_line(const struct text *text)
 		buf_char(&line.value, ' ');
 		human_error(&line.value, step->error_j / calls);
 	}
-	buf_printf(also(&line), "each of %lld call%s of ", (long long)step->calls,
-		step->calls == 1 ? "" : "s");
+	buf_printf(also(&line), "each of %lld call%s of ", (long long)step->calls, step->calls == 1 ? "" : "s");
 	text_fit_middle(&line.remark, name, REMARK_COLUMN);
 	human_time(also(&line), step->compute_time_s.mean);
 	buf_str(&line.remark, " on average");
@@ -264,6 +292,7 @@ static void self_line(const struct text *text)
 
 void text_first(const struct text *text)
 {
+	job_line(text);
 	time_line(text);
 	energy_line(text);
 	step_line(text);

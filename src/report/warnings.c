@@ -3,6 +3,7 @@
 #include "analysis/facts.h"
 #include "base/buf.h"
 #include "base/util.h"
+#include "report/rank.h"
 #include "report/report.h"
 
 enum { WARNING_CEILING = 4096, EVENTS_TOLD_MAX = 5 };
@@ -129,6 +130,8 @@ static void gaps(struct teller *t)
 		too_short(t, d);
 		if (stalled(t, d))
 			continue;
+		if (isnan(d->energy_j) && rank_elsewhere(t->findings->run, d->device) != NULL)
+			continue; // that is told once for all of them
 		if (isnan(d->energy_j)) {
 			buf_printf(&t->text, "%s (%s) gave no energy in this run%s.", d->device->name,
 				d->device->source,
@@ -140,6 +143,22 @@ static void gaps(struct teller *t)
 				d->device->name, (long long)d->gaps, d->gaps == 1 ? "" : "s");
 			tell(t);
 		}
+	}
+}
+
+// Sensors that another rank of this job has read, all the time or until we took over.
+static void elsewhere(struct teller *t)
+{
+	const struct run *run = t->findings->run;
+	const struct run_event *told = NULL;
+	for (size_t i = 0; i < t->findings->n_domains; i++) {
+		const struct run_device *device = t->findings->domains[i].device;
+		const struct run_event *event = rank_elsewhere(run, device);
+		if (event == NULL || event == told)
+			continue;
+		told = event;
+		rank_elsewhere_words(&t->text, run, event, device);
+		tell(t);
 	}
 }
 
@@ -199,7 +218,8 @@ static void tell_parts(const part *parts, size_t n, const struct findings *findi
 
 void report_warnings(const struct findings *findings, tell_warning tell_one, void *data)
 {
-	static const part parts[] = {incomplete, no_energy, estimated, lost_samples, gaps, unattributed, recorded};
+	static const part parts[] = {incomplete, no_energy, elsewhere, estimated, lost_samples, gaps, unattributed,
+		recorded};
 	tell_parts(parts, ARRAY_SIZE(parts), findings, tell_one, data);
 }
 

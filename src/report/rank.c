@@ -1,0 +1,133 @@
+#include "report/rank.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+#include "report/report.h"
+
+#include <string.h>
+
+bool rank_in_job(const struct run *run)
+{
+	return run_fact(run, FACT_JOB_ID) != NULL || run_fact(run, FACT_RANK) != NULL;
+}
+
+void rank_json(struct jsonw *j, const struct run *run)
+{
+	static const struct {
+		const char *key, *fact;
+		bool is_number;
+	} rows[] = {
+		{"id", FACT_JOB_ID, false},
+		{"rank", FACT_RANK, true},
+		{"local_rank", FACT_LOCAL_RANK, true},
+		{"node", FACT_NODE, false},
+		{"world_size", FACT_WORLD_SIZE, true},
+		{"local_size", FACT_LOCAL_SIZE, true},
+		{"n_nodes", FACT_N_NODES, true},
+		{"step", FACT_JOB_STEP, false},
+		{"name", FACT_JOB_NAME, false},
+		{"user", FACT_JOB_USER, false},
+		{"cluster", FACT_JOB_CLUSTER, false},
+		{"launcher", FACT_JOB_LAUNCHER, false},
+		{"restart", FACT_RESTART, true},
+		{"machine", FACT_MACHINE, false},
+	};
+	jsonw_key(j, "job");
+	if (!rank_in_job(run)) {
+		jsonw_string(j, NULL);
+		return;
+	}
+	jsonw_begin_object(j);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].is_number)
+			jsonw_key_i64(j, rows[i].key, run_fact_i64(run, rows[i].fact));
+		else
+			jsonw_key_string(j, rows[i].key, run_fact(run, rows[i].fact));
+	}
+	jsonw_end_object(j);
+}
+
+void rank_words(struct buf *out, const struct run *run)
+{
+	int64_t rank = run_fact_i64(run, FACT_RANK), size = run_fact_i64(run, FACT_WORLD_SIZE);
+	int64_t restart = run_fact_i64(run, FACT_RESTART);
+	const char *node = run_fact(run, FACT_NODE), *step = run_fact(run, FACT_JOB_STEP);
+	const char *separator = "";
+	if (value_ok(rank)) {
+		buf_printf(out, "rank %lld", (long long)rank);
+		if (value_ok(size))
+			buf_printf(out, " of %lld", (long long)size);
+		separator = ", ";
+	}
+	if (node != NULL) {
+		buf_printf(out, "%son %s", separator, node);
+		separator = ", ";
+	}
+	if (step != NULL) {
+		buf_printf(out, "%sstep %s", separator, step);
+		separator = ", ";
+	}
+	if (restart > 0)
+		buf_printf(out, "%sstarted again %lld time%s", separator, (long long)restart, restart == 1 ? "" : "s");
+}
+
+/* ---- sensors ---- */
+
+static const char kind_sensors[] = "sensors", read_by[] = ": read by ", taken_over[] = ": taken over";
+
+// "package-0, dram-0: read by …": whether the names before `what` have the device's among them.
+static bool says(const struct run_event *event, const char *what, const char *device)
+{
+	if (strcmp(event->kind, kind_sensors) != 0 || event->text == NULL)
+		return false;
+	size_t length = strlen(device);
+	const char *end = strstr(event->text, what);
+	for (const char *at = event->text; end != NULL && at < end; at += strcspn(at, ",:") + 2)
+		if (strncmp(at, device, length) == 0 && (at[length] == ',' || at[length] == ':'))
+			return true;
+	return false;
+}
+
+const struct run_event *rank_elsewhere(const struct run *run, const struct run_device *device)
+{
+	for (size_t i = run->n_events; i-- > 0;)
+		if (says(&run->events[i], read_by, device->name))
+			return &run->events[i];
+	return NULL;
+}
+
+static const struct run_event *find_takeover(const struct run *run, const struct run_device *device)
+{
+	for (size_t i = 0; i < run->n_events; i++)
+		if (says(&run->events[i], taken_over, device->name))
+			return &run->events[i];
+	return NULL;
+}
+
+static void where_to_look(struct buf *out, const struct run *run)
+{
+	const char *id = run_fact(run, FACT_JOB_ID);
+	buf_str(out, " `wattle report DIR");
+	if (id != NULL)
+		buf_printf(out, " --job %s", id);
+	buf_str(out, "`, over the folder with the run files of all ranks, counts each machine once.");
+}
+
+void rank_elsewhere_words(struct buf *out, const struct run *run, const struct run_event *event,
+	const struct run_device *device)
+{
+	const char *owner = strstr(event->text, read_by);
+	const struct run_event *takeover = find_takeover(run, device);
+	bool is_one = memchr(event->text, ',', (size_t)(owner - event->text)) == NULL;
+	const char *their = is_one ? "its" : "their";
+	buf_add(out, event->text, (size_t)(owner - event->text));
+	buf_printf(out, " %s read by %s", is_one ? "was" : "were", owner + strlen(read_by));
+	if (takeover == NULL || run->n_segments == 0) {
+		buf_printf(out, ": %s energy is not in this report.", their);
+	} else {
+		buf_str(out, " for the first ");
+		human_time(out, (double)(takeover->t_ns - run->segments[0].start_ns) / 1e9);
+		buf_printf(out, ": %s energy until then is not in this report.", their);
+	}
+	where_to_look(out, run);
+}
