@@ -32,7 +32,8 @@ class Recording:
         job, work, machine = self.job, self.work, self.machine
         boot = f"b0070000-0000-4000-8000-{machine.nodes[0]:012x}"
         facts = {"complete": "false" if work.is_killed else "true", "host": job.node_name(work.node),
-                 "id": f"7e57ab1e-{work.restart:04x}-4{int(work.step or 0):03x}-8{work.node:03x}-{work.rank % 2**48:012x}",
+                 "id": f"7e57ab1e-{work.restart:04x}-4{int(work.step or 0):03x}-8{work.node:03x}-"
+                       f"{work.rank % 2**48:012x}",
                  "interval_ns": int(job.interval_s * 1e9),
                  "command": json.dumps(["./solver", "--steps", str(job.steps)]),
                  "anchor_mono_ns": self.t_ns(work.start_s), "anchor_wall_ns": self.wall_ns + round(work.start_s * 1e9),

@@ -1,7 +1,7 @@
 """What the ranks of a made job did at every instant, and the joules that follow from it: made_jobs.py writes it down.
 
-A job is steps: every rank computes, then waits in MPI_Allreduce until the slowest has come. A machine's power follows the
-cores and GPUs that are busy and is constant between two changes of them, so that every energy is a sum that can be
+A job is steps: every rank computes, then waits in MPI_Allreduce until the slowest has come. A machine's power follows
+the cores and GPUs that are busy and is constant between two changes of them, so that every energy is a sum that can be
 checked by hand. Times are seconds since the job began by a clock that nobody in the job has; each machine has its own.
 """
 import bisect
@@ -163,7 +163,7 @@ class Machine:
     # ---- who reads ----
 
     def claim(self, number, takeover, overlap_s=0.0):
-        """takeover: "elect", the first to come reads, when it goes the next one; "first", then nobody; "all" read always."""
+        """takeover: "elect", the first to come reads, when it goes the next one; "first", then nobody; "all" always."""
         device = self.devices[number]
         waiting = sorted((w for w in self.works if w.is_recorded and (device.kind != "gpu" or device.idx in w.visible)),
                          key=lambda w: w.start_s)
@@ -193,9 +193,24 @@ class Machine:
         pieces = self.pieces[number]
         return (min(p.from_s for p in pieces), max(p.to_s for p in pieces)) if pieces else None
 
-    def energy_j(self, number):
+    def pauses(self):
+        """(from, to) in which no rank ran that was measured: restarts, and time between steps."""
+        works, reached, found = sorted((w for w in self.works if w.is_recorded), key=lambda w: w.start_s), None, []
+        for work in works:
+            if reached is not None and work.start_s > reached:
+                found.append((reached, work.start_s))
+            reached = max(reached or -math.inf, work.end_s)
+        return found
+
+    def paused_j(self, number):
+        """In those, between the first and the last reading: no rank's, and not the job's."""
         covered = self.covered(number)
-        return self.power[number].between(*covered) if covered else None
+        return math.fsum(self.power[number].between(max(a, covered[0]), min(b, covered[1])) for a, b in self.pauses())
+
+    def energy_j(self, number):
+        """While ranks ran, as far as it was measured."""
+        covered = self.covered(number)
+        return self.power[number].between(*covered) - self.paused_j(number) if covered else None
 
     def gaps(self, number):
         """(from, to) between pieces, where nobody read."""

@@ -5,7 +5,8 @@
     made_jobs.py WATTLE all FOLDER     makes all but the large one, a folder each
     made_jobs.py                       lists the kinds
 
-The numbers come from made_job_story.py. `make` returns the truth: joules by node, domain, rank and block, seconds by rank.
+The numbers come from made_job_story.py. `make` returns the truth: joules by node, domain, rank and block, seconds by
+rank; of a node those while ranks ran on it, as far as its sensors were read.
 Pids are equal on all nodes, every node's clock began at another time, and the first rank of a node to come reads its
 sensors, unless a kind says otherwise.
 """
@@ -98,8 +99,8 @@ KINDS = {
     "clutter": Job("the folder holds other things too", per_node=2, gpus=2, clutter=True, steps=10),
     "hostile": Job("names that want to be more than names", names=HOSTILE, per_node=2, gpus=2, id=HOSTILE[0]),
     "wide": Job("sixteen nodes", nodes=16, per_node=4, steps=8, slow={17: 1.4, 40: 1.2}),
-    "large": Job("64 ranks, an hour at 10 Hz", nodes=8, per_node=8, gpus=8, steps=30, step_s=1.642, is_even=True, times=60,
-                 slow={rank: 1 + 0.003 * rank for rank in range(64)}),
+    "large": Job("64 ranks, an hour at 10 Hz", nodes=8, per_node=8, gpus=8, steps=30, step_s=1.642, is_even=True,
+                 times=60, slow={rank: 1 + 0.003 * rank for rank in range(64)}),
 }
 LONG = {"large"}
 
@@ -201,7 +202,8 @@ def truth_of_rank(works, machine, times):
     numbers = range(len(machine.devices))
     return {"node": own[0].node, "runs": len(own), "complete": not own[-1].is_killed, "exit_code": own[-1].exit_code,
             "duration_s": added(w.end_s - w.start_s for w in own), "start_s": own[0].start_s, "end_s": own[-1].end_s,
-            "cpu_s": added(w.cores.upto(w.end_s) for w in own), "waiting_s": added(w.time_in(WAIT) for w in own) * times,
+            "cpu_s": added(w.cores.upto(w.end_s) for w in own),
+            "waiting_s": added(w.time_in(WAIT) for w in own) * times,
             "energy_j": added(machine.rank_j(w, i) for w in own for i in numbers)}
 
 
