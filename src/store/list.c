@@ -21,6 +21,12 @@ static const char *fact(sqlite3_stmt *facts, const char *key, struct arena *aren
 	return value;
 }
 
+static int64_t number(const char *text)
+{
+	int64_t value;
+	return text != NULL && num_parse_i64(text, &value) == 0 ? value : VALUE_MISSING;
+}
+
 static int read_facts(sqlite3 *db, struct arena *arena, struct run_listing *listing)
 {
 	sqlite3_stmt *facts = NULL;
@@ -30,6 +36,11 @@ static int read_facts(sqlite3 *db, struct arena *arena, struct run_listing *list
 		listing->host = fact(facts, "host", arena);
 		listing->command_json = fact(facts, "command", arena);
 		listing->label = fact(facts, "label", arena);
+		listing->user = fact(facts, "user", arena);
+		listing->job_id = fact(facts, "job_id", arena);
+		listing->job_step = fact(facts, "job_step", arena);
+		listing->rank = number(fact(facts, "rank", arena));
+		listing->interval_ns = number(fact(facts, "interval_ns", arena));
 		const char *complete = fact(facts, "complete", arena);
 		listing->complete = complete != NULL && strcmp(complete, "true") == 0;
 	}
@@ -153,6 +164,8 @@ static int read_listings(const struct names *names, struct arena *arena, struct 
 			.segments = VALUE_MISSING,
 			.samples = VALUE_MISSING,
 			.exit_code = VALUE_MISSING,
+			.rank = VALUE_MISSING,
+			.interval_ns = VALUE_MISSING,
 			.problem = problem};
 		if (problem == NULL)
 			read_listing(arena, &listings[n]);

@@ -11,6 +11,8 @@
 struct run_listing {
 	const char *path;                             // DIR/NAME
 	const char *id, *host, *command_json, *label; // NULL unknown
+	const char *user, *job_id, *job_step;         // NULL unknown, or none
+	int64_t rank, interval_ns;                    // VALUE_MISSING unknown
 	int64_t wall_start_ns;                        // Unix time of its first segment; VALUE_MISSING unknown
 	double duration_s;         // sum over segments, to the last sample of one that is open; NaN unknown
 	int64_t segments, samples; // samples that were stored; VALUE_MISSING unknown

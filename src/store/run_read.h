@@ -41,6 +41,7 @@ void cells_copy(const struct cells *cells, int column, char *out, size_t size); 
 struct run_question {
 	const char *table, *columns;
 	const char *where, *order; // NULL: all; as they lie
+	const char *group;         // NULL: none
 	bool in_time;              // of a table of samples: only the times, or the levels, that are wanted
 };
 typedef int run_take(void *data, const struct cells *row);
@@ -73,7 +74,7 @@ struct run_reader {
 	int spool_fd; // opened before the transaction began: what became rows meanwhile is told by segment.spool_bytes; -1: none
 	struct spool_header spool;
 
-	struct pg_reader *server; // of PostgreSQL
+	struct pg_run *server; // of PostgreSQL
 };
 
 // All return 0, SQLITE_NOMEM, or what the source says.

@@ -1,0 +1,251 @@
+#include "store/job_runs.h"
+
+#include "base/util.h"
+#include "store/job_gather.h"
+#include "store/list.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- how much to read ---- */
+
+int64_t job_every_ns(const struct job_weight *weight, bool all_samples)
+{
+	static const int64_t steps_s[] = {1, 2, 5, 10, 20, 30, 60};
+	if (all_samples || weight->samples <= JOB_SAMPLES_MAX)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(steps_s); i++)
+		if (weight->duration_s / (double)steps_s[i] <= JOB_SAMPLES_MAX)
+			return steps_s[i] * NS_PER_S;
+	return 60 * NS_PER_S;
+}
+
+/* ---- which job ---- */
+
+static bool is_same(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static void add_name(struct buf *names, const char *id, size_t n)
+{
+	if (n < JOB_NAMES_MAX)
+		buf_printf(names, "%s%s", n > 0 ? ", " : "", id != NULL ? id : "one without id");
+	else if (n == JOB_NAMES_MAX)
+		buf_str(names, ", …");
+}
+
+static bool is_first(const struct job_entry *entries, size_t i)
+{
+	for (size_t before = 0; before < i; before++)
+		if (entries[before].in_job && is_same(entries[before].job_id, entries[i].job_id))
+			return false;
+	return entries[i].in_job;
+}
+
+static size_t name_jobs(const struct job_entry *entries, size_t n, struct buf *names, const char **ret_only)
+{
+	size_t n_jobs = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!is_first(entries, i))
+			continue;
+		add_name(names, entries[i].job_id, n_jobs++);
+		*ret_only = entries[i].job_id;
+	}
+	return n_jobs;
+}
+
+int job_choose(const struct job_choice *choice, const struct job_entry *entries, size_t n, const char *where, const char **ret_id,
+	struct wattle_error *reterr)
+{
+	struct buf names;
+	const char *only = NULL;
+	buf_init(&names, 4096);
+	size_t n_jobs = name_jobs(entries, n, &names, &only);
+	bool found = false;
+	for (size_t i = 0; choice->job_id != NULL && i < n; i++)
+		found |= entries[i].job_id != NULL && strcmp(entries[i].job_id, choice->job_id) == 0;
+	int r = 0;
+	if (n_jobs == 0 && !found)
+		r = error_set(reterr, -ENOENT,
+			"%s has no run of a job (run under srun, mpirun or torchrun, or with --job ID); `wattle report RUN` reports a single run",
+			where);
+	else if (choice->job_id != NULL && !found)
+		r = error_set(reterr, -ENOENT, "%s has no run of job %s; it has %s", where, choice->job_id, names.data);
+	else if (choice->job_id == NULL && n_jobs > 1)
+		r = error_set(reterr, -EINVAL, "%s has runs of %zu jobs, choose one with --job: %s", where, n_jobs, names.data);
+	buf_finish(&names);
+	if (r == 0)
+		*ret_id = choice->job_id != NULL ? choice->job_id : only;
+	return r;
+}
+
+bool job_wants(const struct job_choice *choice, const char *id, const struct job_entry *entry)
+{
+	if (!entry->in_job || !is_same(id, entry->job_id))
+		return false;
+	return choice->step == NULL || is_same(choice->step, entry->step);
+}
+
+int job_fail_step(const struct job_choice *choice, const char *where, struct wattle_error *reterr)
+{
+	return error_set(reterr, -ENOENT, "%s has no run of step %s of this job", where, choice->step);
+}
+
+/* ---- the runs ---- */
+
+int job_add_problem(struct job_runs *runs, const char *text)
+{
+	const char **larger = arena_alloc(runs->arena, runs->n_problems + 1, sizeof(*larger));
+	if (larger == NULL)
+		return -ENOMEM;
+	if (runs->n_problems > 0)
+		memcpy(larger, runs->problems, runs->n_problems * sizeof(*larger));
+	larger[runs->n_problems++] = arena_text(runs->arena, text);
+	runs->problems = larger;
+	return 0;
+}
+
+static int64_t start_of(const struct run *run)
+{
+	return run->n_segments > 0 ? run->segments[0].wall_start_ns : VALUE_MISSING;
+}
+
+static int compare_i64(int64_t a, int64_t b)
+{
+	if (value_ok(a) != value_ok(b)) // unknown ones last
+		return value_ok(a) ? -1 : 1;
+	return (a > b) - (a < b);
+}
+
+static int64_t restart_of(const struct run *run)
+{
+	int64_t restart = run_fact_i64(run, "restart");
+	return value_ok(restart) ? restart : 0;
+}
+
+static int by_rank(const void *left, const void *right)
+{
+	const struct job_run *a = left, *b = right;
+	int order = compare_i64(run_fact_i64(&a->run, "rank"), run_fact_i64(&b->run, "rank"));
+	if (order == 0)
+		order = compare_i64(restart_of(&a->run), restart_of(&b->run));
+	if (order == 0)
+		order = compare_i64(start_of(&a->run), start_of(&b->run));
+	return order != 0 ? order : strcmp(a->where, b->where);
+}
+
+void job_sort(struct job_runs *runs)
+{
+	if (runs->n > 0)
+		qsort(runs->runs, runs->n, sizeof(*runs->runs), by_rank);
+}
+
+void job_runs_finish(struct job_runs *runs)
+{
+	for (size_t i = 0; i < runs->n; i++)
+		run_finish(&runs->runs[i].run);
+	arena_free(runs->arena);
+	*runs = (struct job_runs){0};
+}
+
+/* ---- a folder ---- */
+
+static bool is_known(const char *text)
+{
+	return text != NULL && text[0] != '\0';
+}
+
+static struct job_entry *entries_of(const struct run_listing *listings, size_t n, struct arena *arena)
+{
+	struct job_entry *entries = arena_alloc(arena, n, sizeof(*entries));
+	for (size_t i = 0; entries != NULL && i < n; i++) {
+		const struct run_listing *listing = &listings[i];
+		entries[i] = (struct job_entry){
+			.job_id = is_known(listing->job_id) ? listing->job_id : NULL,
+			.step = listing->job_step,
+			.in_job = listing->problem == NULL && (is_known(listing->job_id) || value_ok(listing->rank)),
+		};
+	}
+	return entries;
+}
+
+static int tell_problems(struct job_runs *runs, const struct run_listing *listings, size_t n)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (listings[i].problem != NULL)
+			r = job_add_problem(runs, listings[i].problem);
+	return r;
+}
+
+// Of a run that goes on as many samples as fit into its time.
+static void weigh(const struct run_listing *listing, struct job_weight *weight)
+{
+	double duration_s = isfinite(listing->duration_s) ? listing->duration_s : 0;
+	weight->duration_s += duration_s;
+	if (value_ok(listing->samples))
+		weight->samples += (double)listing->samples;
+	else if (value_ok(listing->interval_ns) && listing->interval_ns > 0)
+		weight->samples += duration_s * 1e9 / (double)listing->interval_ns;
+}
+
+static int load_file(struct job_runs *runs, const char *path)
+{
+	const struct run_extent extent = {.every_ns = runs->every_ns};
+	struct wattle_error error = {0};
+	struct job_run *run = &runs->runs[runs->n];
+	int r = run_load_extent(path, &extent, &run->run, &error);
+	if (r < 0)
+		return r == -ENOMEM ? r : job_add_problem(runs, error.text);
+	run->where = path;
+	runs->n++;
+	return 0;
+}
+
+static int load_files(const char *folder, const struct job_choice *choice, struct job_runs *runs, struct wattle_error *reterr)
+{
+	struct run_listing *listings;
+	size_t n;
+	struct job_weight weight = {0};
+	int r = list_runs(folder, runs->arena, &listings, &n, reterr);
+	if (r < 0)
+		return r;
+	struct job_entry *entries = entries_of(listings, n, runs->arena);
+	runs->runs = arena_alloc(runs->arena, n, sizeof(*runs->runs));
+	if (entries == NULL || runs->runs == NULL || tell_problems(runs, listings, n) < 0)
+		return error_set(reterr, -ENOMEM, "%s: out of memory", folder);
+	r = job_choose(choice, entries, n, folder, &runs->job_id, reterr);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		if (job_wants(choice, runs->job_id, &entries[i]))
+			weigh(&listings[i], &weight);
+	runs->every_ns = job_every_ns(&weight, choice->all_samples);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (job_wants(choice, runs->job_id, &entries[i]))
+			r = load_file(runs, listings[i].path);
+	if (r < 0)
+		return error_set(reterr, r, "%s: out of memory", folder);
+	if (runs->n == 0 && choice->step != NULL)
+		return job_fail_step(choice, folder, reterr);
+	return runs->n > 0 ? 0
+			   : error_set(reterr, -EINVAL, "%s: no run of the job can be read: %s", folder,
+				     runs->n_problems > 0 ? runs->problems[runs->n_problems - 1] : "");
+}
+
+int job_runs_from_folder(const char *folder, const struct job_choice *choice, struct job_runs *ret_runs,
+	struct wattle_error *reterr)
+{
+	struct job_runs runs = {.arena = arena_new()};
+	if (runs.arena == NULL)
+		return error_set(reterr, -ENOMEM, "%s: out of memory", folder);
+	int r = load_files(folder, choice, &runs, reterr);
+	if (r < 0) {
+		job_runs_finish(&runs);
+		return r;
+	}
+	job_sort(&runs);
+	*ret_runs = runs;
+	return 0;
+}
