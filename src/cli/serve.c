@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 struct values {
-	const char *listen, *token_file;
+	const char *listen, *token_file, *textfile, *node;
 	bool seed_names;
-	int64_t interval_ns, pid, processes, exit_with;
+	int64_t interval_ns, pid, processes, jobs, cgroups, exit_with;
 };
 
 static const struct option options[] = {
@@ -42,6 +42,19 @@ static const struct option options[] = {
 		"most power (default 0: each is a series that Prometheus keeps)",
 		OPTION_INTEGER, .offset = offsetof(struct values, processes), .least = 0, .most = 1000,
 		.range = "0 to 1000"},
+	{"jobs", 0, "N",
+		"so many jobs of a scheduler have metrics of their own (default\n"
+		"100), those beyond are summed up as \"other\"",
+		OPTION_INTEGER, .offset = offsetof(struct values, jobs), .least = 0, .most = 1000, .range = "0 to 1000"},
+	{"cgroups", 0, "N", "likewise cgroups: units of systemd, containers (default 0)", OPTION_INTEGER,
+		.offset = offsetof(struct values, cgroups), .least = 0, .most = 1000, .range = "0 to 1000"},
+	{"textfile", 0, "FILE",
+		"writes the metrics into FILE (*.prom) at each look, for\n"
+		"node_exporter's textfile collector; nothing is served then,\n"
+		"unless --listen is given too",
+		OPTION_TEXT, .offset = offsetof(struct values, textfile)},
+	{"node", 0, "NAME", "what this machine is called in metrics (default: its host name)", OPTION_TEXT,
+		.offset = offsetof(struct values, node)},
 	{"exit-with", 0, "PID", "end when this process does, however that ends", OPTION_INTEGER,
 		.offset = offsetof(struct values, exit_with), .least = 1, .most = 4194304, .range = "a process id"},
 	{"seed-names", 0, NULL, "AIPowerMeter's gauges (power_draw_cpu, …) at /metrics as well", OPTION_FLAG,
@@ -101,12 +114,19 @@ static int fail(const struct command *command, int r, const struct wattle_error 
 	return cli_fail(EXIT_FAILED, error);
 }
 
-static void tell(const struct server *server)
+static void tell(struct server *server, const struct server_options *wanted)
 {
 	if (server_token_is_short(server))
 		cli_warn("the token is short; one of 32 random characters can't be guessed");
+	const char *warning = server_warning(server);
+	if (warning != NULL)
+		cli_warn(warning);
 	if (server_problem(server) != NULL)
 		cli_warn(server_problem(server));
+	if (wanted->textfile != NULL)
+		fprintf(stderr, "wattle: writing %s\n", wanted->textfile);
+	if (wanted->listen == NULL)
+		return;
 	fprintf(stderr, "wattle: serving at %s (metrics at %s%s)\n", server_url(server), server_url(server),
 		strncmp(server_url(server), "unix:", 5) == 0 ? ":/metrics" : "metrics");
 }
@@ -118,8 +138,8 @@ static int serve(const struct command *command, const struct server_options *wan
 	int r = serve_open(wanted, &server, &error);
 	if (r < 0)
 		return fail(command, r, &error);
-	tell(server);
-	r = server_run(server, stop_fd);
+	tell(server, wanted);
+	r = server_run(server, stop_fd, cli_warn);
 	serve_close(server);
 	if (r == 0)
 		return EXIT_DONE;
@@ -129,7 +149,7 @@ static int serve(const struct command *command, const struct server_options *wan
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct values values = {.listen = "127.0.0.1:9095", .interval_ns = NS_PER_S};
+	struct values values = {.interval_ns = NS_PER_S, .jobs = 100};
 	struct option_list words;
 	struct wattle_error error = {0};
 	struct wattle_env env;
@@ -142,7 +162,10 @@ static int run(const struct command *command, int argc, char **argv)
 		return cli_fail(EXIT_FAILED, &error);
 	const struct server_options wanted = {
 		.env = &env,
-		.listen = values.listen,
+		.listen = values.listen != NULL || values.textfile != NULL ? values.listen : "127.0.0.1:9095",
+		.textfile = values.textfile,
+		.node = values.node,
+		.most = {[NOW_JOBS] = (size_t)values.jobs, [NOW_CGROUPS] = (size_t)values.cgroups},
 		.token_file = values.token_file,
 		.seed_names = values.seed_names,
 		.interval_ns = values.interval_ns,

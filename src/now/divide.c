@@ -54,7 +54,8 @@ static struct split split_by(const struct divisor *divisor, const struct process
 
 /* ---- processes ---- */
 
-enum resource { RESOURCE_CPU, RESOURCE_DRAM, RESOURCES };
+// Of GPUs each is divided for itself (divide_gpu).
+enum { SHARED = NOW_GPU };
 
 // What all domains of a resource draw together, as far as it is known.
 struct supply {
@@ -72,28 +73,34 @@ static void supply_add(struct supply *supply, const struct now_domain *domain, c
 
 static void give(struct process_row *row, const struct supply *supplies, const struct divisor *divisors)
 {
-	double watts[RESOURCES];
-	for (int r = 0; r < RESOURCES; r++) {
-		bool known = !isnan(divisors[r].whole) && (r != RESOURCE_CPU || value_ok(row->used_ns));
+	double watts[SHARED];
+	for (int r = 0; r < SHARED; r++) {
+		bool known = !isnan(divisors[r].whole) && (r != NOW_CPU || value_ok(row->used_ns));
 		double part = known ? part_of(&divisors[r], row) : (double)NAN;
 		watts[r] = part * supplies[r].power_w;
+		row->added_j[r] = supplies[r].exists && known ? part * supplies[r].added_j : 0;
 		if (supplies[r].exists)
-			row->now.energy_j = add_known(row->now.energy_j, known ? part * supplies[r].added_j : 0);
+			row->now.energy_j = add_known(row->now.energy_j, row->added_j[r]);
 	}
-	row->now.cpu_w = watts[RESOURCE_CPU];
-	row->now.dram_w = watts[RESOURCE_DRAM];
+	row->now.cpu_w = watts[NOW_CPU];
+	row->now.dram_w = watts[NOW_DRAM];
 	row->now.power_w = add_known(add_known(row->now.cpu_w, row->now.dram_w), row->now.gpu_w);
 }
 
 /* ---- all of it ---- */
 
+enum now_resource divide_resource(enum domain_kind kind)
+{
+	if (kind == DOMAIN_GPU)
+		return NOW_GPU;
+	return kind == DOMAIN_DRAM ? NOW_DRAM : NOW_CPU;
+}
+
 static struct split split_of(struct domain_table *domains, size_t i, struct process_table *processes,
 	const struct split *splits)
 {
-	enum domain_kind kind = domains->domains[i].domain->kind;
-	if (kind == DOMAIN_GPU)
-		return divide_gpu(domains, i, processes);
-	return splits[kind == DOMAIN_DRAM ? RESOURCE_DRAM : RESOURCE_CPU];
+	enum now_resource resource = divide_resource(domains->domains[i].domain->kind);
+	return resource == NOW_GPU ? divide_gpu(domains, i, processes) : splits[resource];
 }
 
 static void sum_add(struct now_sum *sum, const struct split *split, double power_w)
@@ -110,20 +117,29 @@ static void sum_add(struct now_sum *sum, const struct split *split, double power
 	sum->others_w = add_known(sum->others_w, others * power_w);
 }
 
-void divide_watts(struct domain_table *domains, struct process_table *processes, const struct divide_machine *machine,
-	struct now_sum *ret_sum)
+static void energy_add(struct now_added *added, const struct split *split, double energy_j)
 {
-	const struct divisor divisors[RESOURCES] = {
-		[RESOURCE_CPU] = divisor_make(processes, machine->busy_ns, cpu_use),
-		[RESOURCE_DRAM] = divisor_make(processes, machine->memory_used_bytes, memory_use),
+	added->total_j += energy_j;
+	added->target_j += split->target * energy_j;
+	added->own_j += split->own * energy_j;
+	added->idle_j += split->idle * energy_j;
+	added->unattributed_j += split->unattributed * energy_j;
+}
+
+void divide_watts(struct domain_table *domains, struct process_table *processes, const struct divide_machine *machine,
+	struct divided *ret_divided)
+{
+	const struct divisor divisors[SHARED] = {
+		[NOW_CPU] = divisor_make(processes, machine->busy_ns, cpu_use),
+		[NOW_DRAM] = divisor_make(processes, machine->memory_used_bytes, memory_use),
 	};
-	const struct split splits[RESOURCES] = {
-		split_by(&divisors[RESOURCE_CPU], processes),
-		split_by(&divisors[RESOURCE_DRAM], processes),
+	const struct split splits[SHARED] = {
+		split_by(&divisors[NOW_CPU], processes),
+		split_by(&divisors[NOW_DRAM], processes),
 	};
 	const double none = (double)NAN;
-	struct supply supplies[RESOURCES] = {{.power_w = none}, {.power_w = none}};
-	struct now_sum sum = {none, none, none, none, none};
+	struct supply supplies[SHARED] = {{.power_w = none}, {.power_w = none}};
+	struct divided divided = {.sum = {none, none, none, none, none}};
 	divide_gpu_begin(processes);
 	for (size_t i = 0; i < domains->n; i++) {
 		struct now_domain *domain = &domains->domains[i];
@@ -132,13 +148,16 @@ void divide_watts(struct domain_table *domains, struct process_table *processes,
 		domain->target_w = processes->target_pid != 0 ? split.target * domain->power_w : (double)NAN;
 		if (!domain->in_total)
 			continue;
-		sum_add(&sum, &split, domain->power_w);
+		const enum now_resource resource = divide_resource(domain->domain->kind);
+		sum_add(&divided.sum, &split, domain->power_w);
+		energy_add(&divided.added[resource], &split, (double)domains->meters[device].added_uj * 1e-6);
+		divided.exists[resource] = true;
 		if (domain->domain->kind == DOMAIN_PACKAGE)
-			supply_add(&supplies[RESOURCE_CPU], domain, &domains->meters[device]);
+			supply_add(&supplies[NOW_CPU], domain, &domains->meters[device]);
 		else if (domain->domain->kind == DOMAIN_DRAM)
-			supply_add(&supplies[RESOURCE_DRAM], domain, &domains->meters[device]);
+			supply_add(&supplies[NOW_DRAM], domain, &domains->meters[device]);
 	}
 	for (size_t i = 0; i < processes->n; i++)
 		give(&processes->rows[i], supplies, divisors);
-	*ret_sum = sum;
+	*ret_divided = divided;
 }

@@ -12,6 +12,14 @@ struct divide_machine {
 	int64_t memory_used_bytes; // VALUE_MISSING unknown
 };
 
+enum now_resource divide_resource(enum domain_kind kind); // what a domain of this kind meters
+
+struct divided { // of the domains in the total
+	struct now_sum sum;
+	struct now_added added[NOW_RESOURCES];
+	bool exists[NOW_RESOURCES];
+};
+
 // Fills what is attributed: of each process its watts, GPU use and joules, of each domain target_w.
 void divide_watts(struct domain_table *domains, struct process_table *processes, const struct divide_machine *machine,
-	struct now_sum *ret_sum);
+	struct divided *ret_divided);

@@ -145,6 +145,7 @@ static double give(const struct device_user *users, size_t n, const struct keys 
 			continue;
 		row->now.gpu_w = add_known(row->now.gpu_w, part * domain->power_w);
 		row->now.energy_j = add_known(row->now.energy_j, part * (double)meter->added_uj * 1e-6);
+		row->added_j[NOW_GPU] += part * (double)meter->added_uj * 1e-6;
 		target += row->now.is_target ? part : 0;
 	}
 	return target;
@@ -158,6 +159,7 @@ void divide_gpu_begin(struct process_table *processes)
 		struct now_process *process = &processes->rows[i].now;
 		process->gpu_percent = process->gpu_w = (double)NAN;
 		process->gpu_memory_bytes = VALUE_MISSING;
+		processes->rows[i].added_j[NOW_GPU] = 0;
 	}
 }
 

@@ -36,13 +36,48 @@ static void put_in_order(struct domain_table *table)
 	}
 }
 
-static int open_domain(struct domain_table *table, const struct wattle_env *env, size_t i, size_t history)
+// A counter goes on if it is read in the same way; else its energy alone does.
+static void resume(struct domain_table *table, size_t i, const struct now_options *options)
+{
+	const struct domain *domain = table->domains[i].domain;
+	for (size_t k = 0; k < options->n_kept; k++) {
+		const struct now_kept *kept = &options->kept[k];
+		if (strcmp(kept->name, domain->name) != 0 || strcmp(kept->uuid, domain->uuid) != 0)
+			continue;
+		bool same_counter = options->same_boot && strcmp(kept->source, table->domains[i].source) == 0;
+		meter_resume(&table->meters[table->device_of[i]], kept, same_counter);
+	}
+}
+
+void domain_table_keep(const struct domain_table *table, size_t i, struct now_kept *ret_kept)
+{
+	const struct domain *domain = table->domains[i].domain;
+	const struct meter *meter = &table->meters[table->device_of[i]];
+	const struct counter *counter = &meter->counter;
+	*ret_kept = (struct now_kept){
+		.energy_uj = meter->energy_uj,
+		.wraps = counter->wraps,
+		.resets = counter->resets,
+		.gaps = counter->gaps,
+		.has_raw = domain->has_energy && counter->primed,
+		.last_raw = counter->last_raw,
+		.last_t_ns = counter->last_t_ns,
+		.last_change_ns = counter->last_change_ns,
+		.mean_power_w = counter->mean_power_w,
+		.mean_span_s = counter->mean_span_s,
+	};
+	text_copy(ret_kept->name, sizeof(ret_kept->name), domain->name);
+	text_copy(ret_kept->uuid, sizeof(ret_kept->uuid), domain->uuid);
+	text_copy(ret_kept->source, sizeof(ret_kept->source), table->domains[i].source);
+}
+
+static int open_domain(struct domain_table *table, size_t i, const struct now_options *options)
 {
 	const double none = (double)NAN;
 	const size_t device = table->device_of[i];
 	const struct domain *domain = table->sensors.devices[device];
 	meter_init(&table->meters[device], domain);
-	package_limit_open(&table->limits[i], env, domain, table->sensors.sources[device]);
+	package_limit_open(&table->limits[i], options->env, domain, table->sensors.sources[device]);
 	table->domains[i] = (struct now_domain){
 		.domain = domain,
 		.source = table->sensors.sources[device],
@@ -57,8 +92,9 @@ static int open_domain(struct domain_table *table, const struct wattle_env *env,
 		.clock_mhz = none,
 		.throttle_bits = VALUE_MISSING,
 	};
-	int r = now_history_open(&table->domains[i].power_history_w, history);
-	return r == 0 ? now_history_open(&table->domains[i].utilization_history_percent, history) : r;
+	resume(table, i, options);
+	int r = now_history_open(&table->domains[i].power_history_w, options->history);
+	return r == 0 ? now_history_open(&table->domains[i].utilization_history_percent, options->history) : r;
 }
 
 // The sentence for whoever sees no watts: what would meter this machine, and how to get at it.
@@ -102,7 +138,7 @@ int domain_table_open(struct domain_table *table, const struct now_options *opti
 	table->suspended_ns = env_boottime_ns(options->env) - env_now_ns(options->env);
 	put_in_order(table);
 	for (size_t i = 0; i < n; i++)
-		if (open_domain(table, options->env, i, options->history) < 0)
+		if (open_domain(table, i, options) < 0)
 			return error_set(reterr, -ENOMEM, "no memory for the history of %zu domains", n);
 	tell_problem(table);
 	return 0;

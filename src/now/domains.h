@@ -22,6 +22,7 @@ struct domain_table {
 
 // -EINVAL: as sensor_set_open; -ENOMEM. *table is to be closed in every case.
 int domain_table_open(struct domain_table *table, const struct now_options *options, struct wattle_error *reterr);
+void domain_table_keep(const struct domain_table *table, size_t i, struct now_kept *ret_kept);
 void domain_table_close(struct domain_table *table);
 // Reads all sensors and fills the domains, but not what is attributed.
 void domain_table_look(struct domain_table *table, const struct wattle_env *env, const struct sensor_context *context);

@@ -25,6 +25,25 @@ void meter_set_interval(struct meter *meter, int64_t interval_ns)
 	meter->join_most_ns = most_ns > join_most_ns ? most_ns : join_most_ns;
 }
 
+void meter_resume(struct meter *meter, const struct now_kept *kept, bool same_boot)
+{
+	struct counter *counter = &meter->counter;
+	meter->energy_uj = kept->energy_uj;
+	meter->integrated_uj = (double)kept->energy_uj;
+	counter->total = (uint64_t)kept->energy_uj;
+	counter->wraps = kept->wraps;
+	counter->resets = kept->resets;
+	counter->gaps = kept->gaps;
+	if (!same_boot || !kept->has_raw)
+		return;
+	counter->primed = true;
+	counter->last_raw = kept->last_raw;
+	counter->last_t_ns = kept->last_t_ns;
+	counter->last_change_ns = kept->last_change_ns;
+	counter->mean_power_w = kept->mean_power_w;
+	counter->mean_span_s = kept->mean_span_s;
+}
+
 /* ---- a counter ---- */
 
 // `back` points before the newest one.

@@ -1,6 +1,7 @@
 /* From the readings of one domain to energy since open and power now. Pure: no clock, no file. */
 #pragma once
 
+#include "now/now.h"
 #include "sampler/counter.h"
 #include "sensor/sensor.h"
 
@@ -26,12 +27,15 @@ struct meter {
 	bool had_power;       // ever
 	double integrated_uj;
 	double power_w;    // NaN unknown
-	int64_t energy_uj; // since open; never falls
+	int64_t energy_uj; // since counting began; never falls
 	int64_t added_uj;  // by the last look
 };
 
 void meter_init(struct meter *meter, const struct domain *domain);
 // How often it will be fed: readings that come as they should are joined, however rare they are.
 void meter_set_interval(struct meter *meter, int64_t interval_ns);
+// Counting goes on from where an earlier meter of the same domain was; the hardware's counter too, if the machine has not started anew
+// since. Before the first reading.
+void meter_resume(struct meter *meter, const struct now_kept *kept, bool same_boot);
 // One reading: the domain's row of a look. suspended: the machine slept since the look before.
 void meter_feed(struct meter *meter, int64_t t_ns, const int64_t *row, bool suspended);

@@ -5,6 +5,7 @@
 #include "base/util.h"
 #include "now/divide.h"
 #include "now/domains.h"
+#include "now/groups.h"
 #include "now/history.h"
 #include "now/processes.h"
 #include "process/machine.h"
@@ -22,6 +23,8 @@ struct now_state {
 	int64_t busy_ns; // of the machine, at the last look
 	struct domain_table domains;
 	struct process_table processes;
+	struct group_table groups;
+	double resumed_j[NOW_RESOURCES]; // energy of the time before the first look, until it is told
 	pid_t *pids; // owned: first all, then, from `pids_room` on, the target's
 	size_t pids_room, n_target;
 	struct now_process *listed; // owned: now.processes
@@ -77,7 +80,8 @@ int now_open(const struct now_options *options, struct now_state **ret_state, st
 		return error_set(reterr, -ENOMEM, "no memory to look at this machine");
 	state->env = options->env;
 	state->options = *options;
-	state->options.sensors = NULL; // was lent for the opening
+	state->options.sensors = NULL; // were lent for the opening
+	state->options.kept = NULL;
 	state->busy_ns = VALUE_MISSING;
 	state->now.t_ns = VALUE_MISSING;
 	state->opened_ns = env_now_ns(options->env);
@@ -86,6 +90,8 @@ int now_open(const struct now_options *options, struct now_state **ret_state, st
 	int r = process_table_open(&state->processes, options, reterr);
 	if (r == 0)
 		r = domain_table_open(&state->domains, options, reterr);
+	if (r == 0 && group_table_open(&state->groups, options) < 0)
+		r = error_set(reterr, -ENOMEM, "no memory for jobs and cgroups");
 	if (r == 0 && open_histories(&state->now, options->history) < 0)
 		r = error_set(reterr, -ENOMEM, "no memory for the history");
 	if (r < 0) {
@@ -105,6 +111,7 @@ void now_close(struct now_state *state)
 	machine_close(&state->machine);
 	domain_table_close(&state->domains);
 	process_table_close(&state->processes);
+	group_table_close(&state->groups);
 	now_history_close(&state->now.total_history_w);
 	now_history_close(&state->now.target_history_w);
 	now_history_close(&state->now.cpu_history_cores);
@@ -112,6 +119,11 @@ void now_close(struct now_state *state)
 	free(state->pids);
 	free(state->listed);
 	free(state);
+}
+
+void now_keep(const struct now_state *state, size_t i, struct now_kept *ret_kept)
+{
+	domain_table_keep(&state->domains, i, ret_kept);
 }
 
 void now_set_interval(struct now_state *state, int64_t interval_ns)
@@ -255,6 +267,34 @@ static void fill_machine(struct now_state *state, const struct machine_reading *
 	now->problem = state->domains.problem[0] != '\0' ? state->domains.problem : NULL;
 }
 
+/* What a counter that goes on tells at first was used before anybody looked: no process of now can be told to have used it. */
+static void set_aside(struct now_state *state)
+{
+	for (size_t i = 0; i < state->domains.n; i++) {
+		struct meter *meter = &state->domains.meters[state->domains.device_of[i]];
+		if (state->domains.domains[i].in_total)
+			state->resumed_j[divide_resource(meter->domain->kind)] += (double)meter->added_uj * 1e-6;
+		meter->added_uj = 0;
+	}
+}
+
+static void divide(struct now_state *state, const struct divide_machine *machine, bool is_first)
+{
+	struct now *now = &state->now;
+	struct divided divided;
+	divide_watts(&state->domains, &state->processes, machine, &divided);
+	now->sum = divided.sum;
+	for (int r = 0; r < NOW_RESOURCES; r++) {
+		now->added[r] = divided.added[r];
+		now->exists[r] = divided.exists[r];
+		if (is_first)
+			continue;
+		now->added[r].total_j += state->resumed_j[r];
+		now->added[r].unattributed_j += state->resumed_j[r];
+		state->resumed_j[r] = 0;
+	}
+}
+
 const struct now *now_look(struct now_state *state)
 {
 	struct now *now = &state->now;
@@ -271,12 +311,20 @@ const struct now *now_look(struct now_state *state)
 	if (busy_ns < 0 && known) // idle time steps back at times, and with it what is left
 		busy_ns = 0;
 	process_table_look(&state->processes, t_ns, busy_ns);
+	group_table_look(&state->groups, &state->processes);
 	read_domains(state, t_ns, &reading);
 	const struct divide_machine machine = {busy_ns, reading.memory_used_bytes};
-	divide_watts(&state->domains, &state->processes, &machine, &now->sum);
+	if (is_first)
+		set_aside(state);
+	divide(state, &machine, is_first);
+	group_table_sum(&state->groups, &state->processes);
 	fill_machine(state, &reading, busy_ns);
 	add_up(state);
 	list_processes(state);
+	for (int k = 0; k < NOW_GROUPINGS; k++) {
+		now->groups[k] = state->groups.groups[k];
+		now->n_groups[k] = state->groups.n[k];
+	}
 	fill_own(state, now);
 	if (!is_first)
 		remember(state);

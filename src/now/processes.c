@@ -230,7 +230,7 @@ static void take_over(struct process_table *table, const struct process_stat *st
 	row->own_ns = stat->own_ns;
 	row->children_ns = stat->children_ns;
 	if (row->is_new) {
-		row->start_ticks = stat->start_ticks;
+		now->start_ticks = stat->start_ticks;
 		now->start_ns = start_ns(table, stat->start_ticks);
 	}
 	// Between fork and exec a process has its parent's words and perhaps its owner: the second look asks again.
@@ -261,7 +261,7 @@ static bool read_row(struct process_table *table, struct process_row *row, const
 		close_file(table, row);
 		return false;
 	}
-	if (before != NULL && stat.start_ticks != row->start_ticks)
+	if (before != NULL && stat.start_ticks != row->now.start_ticks)
 		return false; // its number went to another process
 	// Of ourselves there is more to be had than whole ticks, which are more than most looks cost.
 	if (row->now.pid == table->own_pid && !table->env->procfs_replaced)

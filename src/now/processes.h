@@ -16,7 +16,6 @@
 struct process_row { // one process, as long as it lives
 	struct now_process now;
 	char comm[PROCESS_NAME_SIZE];
-	uint64_t start_ticks;
 	int64_t own_ns, children_ns; // CPU time as of the last look
 	/* CPU time since the look before: its own, and that of children which it waited for meanwhile and no look has counted.
 	 * VALUE_MISSING: not known. */
@@ -24,6 +23,9 @@ struct process_row { // one process, as long as it lives
 	int64_t counted_ns;       // of children that ended meanwhile: what earlier looks have counted of them
 	int stat_fd;              // owned; -1: opened at each look
 	bool is_new, words_known;
+	double added_j[NOW_RESOURCES];  // attributed since the look before
+	uint32_t group[NOW_GROUPINGS]; // where it belongs: index + 1 in the group table; 0: nowhere, or not known
+	uint32_t asked;                 // looks at which that could be asked
 };
 
 struct process_table {

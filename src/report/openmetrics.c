@@ -45,21 +45,26 @@ static void put_escaped(struct buf *out, const char *text)
 	}
 }
 
-static void put_labels(struct buf *out, const struct om_label *labels, size_t n)
+// Returns what stands before the next one. An empty label is no label.
+static char put_label(struct buf *out, char before, const struct om_label *label)
+{
+	if (label->value == NULL || label->value[0] == '\0')
+		return before;
+	buf_char(out, before);
+	buf_str(out, label->name);
+	buf_str(out, "=\"");
+	put_escaped(out, label->value);
+	buf_char(out, '"');
+	return ',';
+}
+
+static void put_labels(struct om *om, const struct om_label *labels, size_t n)
 {
 	char before = '{';
-	for (size_t i = 0; i < n; i++) {
-		if (labels[i].value == NULL || labels[i].value[0] == '\0')
-			continue; // an empty label is no label
-		buf_char(out, before);
-		buf_str(out, labels[i].name);
-		buf_str(out, "=\"");
-		put_escaped(out, labels[i].value);
-		buf_char(out, '"');
-		before = ',';
-	}
-	if (before == ',')
-		buf_char(out, '}');
+	for (size_t i = 0; i < n; i++)
+		before = put_label(om->out, before, &labels[i]);
+	if (put_label(om->out, before, &om->common) == ',')
+		buf_char(om->out, '}');
 }
 
 /* ---- families and samples ---- */
@@ -100,7 +105,7 @@ static void put_sample(struct om *om, const struct om_label *labels, size_t n_la
 		put_head(om);
 	buf_str(om->out, om->family.name);
 	buf_str(om->out, types[om->family.type].suffix);
-	put_labels(om->out, labels, n_labels);
+	put_labels(om, labels, n_labels);
 	buf_char(om->out, ' ');
 	put_number(om->out, value);
 }

@@ -31,6 +31,7 @@ struct om_label {
 
 struct om {
 	struct buf *out; // borrowed
+	struct om_label common; // of all samples, after their own; no value: none
 	enum om_format format;
 	struct om_family family;
 	bool has_head;

@@ -88,6 +88,8 @@ struct MHD_Response *answers_get(struct answers *answers, enum answer which, con
 	if (answers->responses[which] != NULL)
 		return answers->responses[which];
 	struct buf body, policy;
+	if (which == ANSWER_TEXT || which == ANSWER_OPENMETRICS)
+		answers->telling(answers->data);
 	buf_init(&body, DOCUMENT_CEILING);
 	buf_init(&policy, 1 << 12);
 	documents[which].write(view, &body);

@@ -9,6 +9,8 @@ enum answer { ANSWER_PAGE, ANSWER_FIGURES, ANSWER_NOW, ANSWER_TRAIL, ANSWER_TEXT
 
 struct answers {
 	const struct mhd *mhd;
+	void (*telling)(void *data); // called before metrics are made
+	void *data;
 	struct MHD_Response *responses[ANSWERS]; // owned; NULL: not asked for since the last look
 };
 

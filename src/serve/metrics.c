@@ -3,6 +3,8 @@
 #include "base/util.h"
 #include "metric/throttle.h"
 
+#include <stdio.h>
+
 /* ---- domains ---- */
 
 static double energy_j(const struct now_domain *domain)
@@ -74,7 +76,7 @@ static const struct {
 	struct om_family family;
 	double (*of)(const struct now_domain *);
 } domain_rows[] = {
-	{{"wattle_domain_energy_joules", OM_COUNTER, "joules", "Energy of the domain since wattle serve started."},
+	{{"wattle_domain_energy_joules", OM_COUNTER, "joules", "Energy of the domain since counting began."},
 		energy_j},
 	{{"wattle_domain_power_watts", OM_GAUGE, "watts", "Power of the domain between the last two looks."}, power_w},
 	{{"wattle_domain_target_power_watts", OM_GAUGE, "watts",
@@ -94,6 +96,15 @@ static const struct {
 	{{"wattle_domain_gaps", OM_COUNTER, NULL, "Times the energy counter could not be read."}, gaps},
 };
 
+// The number of a GPU, as its domain has it; NULL: it is none.
+static const char *gpu_label(const struct domain *domain, char *out, size_t size)
+{
+	if (domain->kind != DOMAIN_GPU)
+		return NULL;
+	snprintf(out, size, "%d", (int)domain->index);
+	return out;
+}
+
 static void write_domain_infos(const struct now *now, struct om *om)
 {
 	om_family(om,
@@ -102,9 +113,11 @@ static void write_domain_infos(const struct now *now, struct om *om)
 	for (size_t i = 0; i < now->n_domains; i++) {
 		const struct now_domain *row = &now->domains[i];
 		const struct domain *domain = row->domain;
+		char gpu[16];
 		const struct om_label labels[] = {
 			{"domain", domain->name},
 			{"kind", domain_kind_name(domain->kind)},
+			{"gpu", gpu_label(domain, gpu, sizeof(gpu))},
 			{"inside", domain->inside},
 			{"device", domain->device},
 			{"uuid", domain->uuid},
@@ -123,8 +136,9 @@ static void write_domains(const struct now *now, struct om *om)
 		om_family(om, &domain_rows[k].family);
 		for (size_t i = 0; i < now->n_domains; i++) {
 			const struct domain *domain = now->domains[i].domain;
+			char gpu[16];
 			const struct om_label labels[] = {{"domain", domain->name},
-				{"kind", domain_kind_name(domain->kind)}};
+				{"kind", domain_kind_name(domain->kind)}, {"gpu", gpu_label(domain, gpu, sizeof(gpu))}};
 			om_value(om, labels, ARRAY_SIZE(labels), domain_rows[k].of(&now->domains[i]));
 		}
 	}
@@ -158,13 +172,13 @@ static void write_one(struct om *om, const struct om_family *family, double valu
 	om_value(om, NULL, 0, value);
 }
 
-static void write_energy(const struct now *now, struct om *om)
+static void write_energy(const struct now *now, const struct tally *tally, struct om *om)
 {
 	const struct om_label label = {"provenance", provenance_name(now->provenance)};
 	om_family(om,
 		&(struct om_family){"wattle_energy_joules", OM_COUNTER, "joules",
-			"Energy of the machine since wattle serve started: the outermost domains that do not overlap."});
-	om_value(om, &label, 1, value_to_double(now->total_energy_uj, 1e-6));
+			"Energy of the machine since counting began: the outermost domains that do not overlap."});
+	om_value(om, &label, 1, value_ok(now->total_energy_uj) ? tally_sum(tally).total_j : (double)NAN);
 	om_family(om,
 		&(struct om_family){"wattle_power_watts", OM_GAUGE, "watts",
 			"Power of the machine between the last two looks: the outermost domains that do not overlap."});
@@ -193,6 +207,30 @@ static void write_attribution(const struct now *now, const struct metrics_option
 		om_value(om, &(struct om_label){"to", rows[i].to}, 1, rows[i].watts);
 }
 
+static void write_attributed_energy(const struct now *now, const struct tally *tally, const struct metrics_options *options,
+	struct om *om)
+{
+	const struct now_added sum = tally_sum(tally);
+	const double none = (double)NAN, rest = sum.total_j - sum.target_j - sum.own_j - sum.idle_j - sum.unattributed_j;
+	const struct {
+		const char *to;
+		double joules;
+	} rows[] = {
+		{"target", options->has_target || sum.target_j > 0 ? sum.target_j : none},
+		{"others", fmax(rest, 0)},
+		{"wattle", sum.own_j},
+		{"idle", sum.idle_j},
+		{"unattributed", sum.unattributed_j},
+	};
+	if (!value_ok(now->total_energy_uj))
+		return;
+	om_family(om,
+		&(struct om_family){"wattle_attributed_energy_joules", OM_COUNTER, "joules",
+			"Energy of the machine by who used it; the rows add up to wattle_energy_joules_total."});
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		om_value(om, &(struct om_label){"to", rows[i].to}, 1, rows[i].joules);
+}
+
 static void write_machine(const struct now *now, struct om *om)
 {
 	write_one(om,
@@ -216,35 +254,51 @@ static void write_machine(const struct now *now, struct om *om)
 		(double)(now->wall_ns / NS_PER_MS) / 1e3);
 }
 
-/* ---- ourselves: the names that every exporter has ---- */
+/* ---- ourselves ---- */
 
-static void write_own(const struct now *now, const struct metrics_options *options, struct om *om)
+static void write_counting(const struct tally *tally, struct om *om)
 {
 	write_one(om,
-		&(struct om_family){"process_cpu_seconds", OM_COUNTER, "seconds", "CPU time of wattle serve itself."},
-		now->own_cpu_s);
-	write_one(om,
-		&(struct om_family){"process_resident_memory_bytes", OM_GAUGE, "bytes",
-			"Resident memory of wattle serve itself."},
-		of_i64(now->own_rss_bytes));
-	write_one(om,
-		&(struct om_family){"process_start_time_seconds", OM_GAUGE, "seconds",
-			"Since when the counters count, Unix time."},
-		value_to_double(options->opened_wall_ns, 1e-9));
+		&(struct om_family){"wattle_counting_since_timestamp_seconds", OM_GAUGE, "seconds",
+			"Since when the counters count, over restarts of wattle serve too, Unix time."},
+		value_to_double(tally->since_wall_ns, 1e-9));
 	om_family(om, &(struct om_family){"wattle_build", OM_INFO, NULL, "What writes these figures."});
 	om_value(om, &(struct om_label){"version", WATTLE_VERSION}, 1, 1);
 }
 
-void metrics_write(const struct now *now, const struct metrics_options *options, struct buf *out)
+// The names that every exporter has for itself; among another's figures they would be that one's, so there they are ours.
+static void write_own(const struct now *now, const struct metrics_options *options, struct om *om)
+{
+	const bool ours = options->is_textfile;
+	write_one(om,
+		&(struct om_family){ours ? "wattle_self_cpu_seconds" : "process_cpu_seconds", OM_COUNTER, "seconds",
+			"CPU time of wattle serve itself."},
+		now->own_cpu_s);
+	write_one(om,
+		&(struct om_family){ours ? "wattle_self_resident_memory_bytes" : "process_resident_memory_bytes", OM_GAUGE,
+			"bytes", "Resident memory of wattle serve itself."},
+		of_i64(now->own_rss_bytes));
+	write_one(om,
+		&(struct om_family){ours ? "wattle_self_start_time_seconds" : "process_start_time_seconds", OM_GAUGE,
+			"seconds", "When wattle serve started, Unix time."},
+		value_to_double(options->opened_wall_ns, 1e-9));
+}
+
+void metrics_write(const struct now *now, const struct tally *tally, const struct metrics_options *options, struct buf *out)
 {
 	struct om om;
 	om_begin(&om, out, options->format);
-	write_energy(now, &om);
+	om.common = (struct om_label){"node", options->node};
+	write_energy(now, tally, &om);
 	write_attribution(now, options, &om);
+	write_attributed_energy(now, tally, options, &om);
 	write_domains(now, &om);
 	write_throttling(now, &om);
 	write_machine(now, &om);
-	metrics_write_processes(now, options, &om);
+	metrics_write_groups(now, tally, &om);
+	metrics_write_processes(now, &tally->ended, options, &om);
+	write_counting(tally, &om);
+	om.common = (struct om_label){0};
 	write_own(now, options, &om);
 	metrics_write_seed(now, options, &om);
 	om_end(&om);

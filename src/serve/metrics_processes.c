@@ -6,9 +6,9 @@
 
 /* Each process is a series that ends with it, and a scraper keeps them all: only as many as were asked for are told,
  * without those that rest. */
-static bool is_worth_telling(const struct now_process *process)
+static bool is_worth_telling(const struct now_process *process, const struct ended_list *ended)
 {
-	return !process->is_gone &&
+	return !process->is_gone && !ended_has(ended, process) &&
 		(process->power_w > 0 || process->cpu_cores > 0 || process->gpu_percent > 0 ||
 			process->gpu_memory_bytes > 0);
 }
@@ -18,23 +18,31 @@ static int by_rank(const void *left, const void *right)
 	return now_compare_use(*(const struct now_process *const *)left, *(const struct now_process *const *)right);
 }
 
-// NULL: no memory. The caller frees.
-static const struct now_process **choose(const struct now *now, size_t most, size_t *ret_n)
+// And those that have ended and nobody has scraped since: of them there are counters alone. NULL: no memory. The caller frees.
+static const struct now_process **choose(const struct now *now, const struct ended_list *ended, size_t most, size_t *ret_n)
 {
-	const struct now_process **chosen = calloc_array(now->n_processes, sizeof(*chosen));
+	const struct now_process **chosen = calloc_array(now->n_processes + ended->n, sizeof(*chosen));
 	size_t n = 0;
 	for (size_t i = 0; chosen != NULL && i < now->n_processes; i++)
-		if (is_worth_telling(&now->processes[i]))
+		if (is_worth_telling(&now->processes[i], ended))
 			chosen[n++] = &now->processes[i];
 	if (n > 1)
 		qsort(chosen, n, sizeof(*chosen), by_rank);
-	*ret_n = n < most ? n : most;
+	n = n < most ? n : most;
+	for (size_t i = 0; chosen != NULL && i < ended->n; i++)
+		chosen[n++] = &ended->items[i].now;
+	*ret_n = n;
 	return chosen;
 }
 
 static double power_w(const struct now_process *process)
 {
 	return process->power_w;
+}
+
+static double cpu_s(const struct now_process *process)
+{
+	return value_to_double(process->cpu_ns, 1e-9);
 }
 
 static double cpu_cores(const struct now_process *process)
@@ -70,6 +78,7 @@ static const struct {
 	{{"wattle_process_energy_joules", OM_COUNTER, "joules",
 		 "Energy that is attributed to the process since wattle serve first saw it."},
 		energy_j},
+	{{"wattle_process_cpu_seconds", OM_COUNTER, "seconds", "CPU time of the process."}, cpu_s},
 	{{"wattle_process_cpu_busy_cores", OM_GAUGE, "cores",
 		 "Cores that the process kept busy between the last two looks."},
 		cpu_cores},
@@ -81,10 +90,11 @@ static const struct {
 		gpu_memory_bytes},
 };
 
-void metrics_write_processes(const struct now *now, const struct metrics_options *options, struct om *om)
+void metrics_write_processes(const struct now *now, const struct ended_list *ended, const struct metrics_options *options,
+	struct om *om)
 {
 	size_t n;
-	const struct now_process **chosen = options->most_processes > 0 ? choose(now, options->most_processes, &n)
+	const struct now_process **chosen = options->most_processes > 0 ? choose(now, ended, options->most_processes, &n)
 									: NULL;
 	for (size_t r = 0; chosen != NULL && r < ARRAY_SIZE(rows); r++) {
 		om_family(om, &rows[r].family);

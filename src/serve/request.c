@@ -99,6 +99,11 @@ static const char *without_origin(const char *url)
 	return path != NULL ? path : "/";
 }
 
+bool request_is_metrics(const char *url)
+{
+	return strcmp(without_origin(url), "/metrics") == 0;
+}
+
 static int find(const struct mhd *mhd, struct MHD_Connection *connection, const char *url)
 {
 	const char *path = without_origin(url);
@@ -106,7 +111,7 @@ static int find(const struct mhd *mhd, struct MHD_Connection *connection, const 
 		return ANSWER_PAGE;
 	if (strcmp(path, "/figures") == 0) // what the page's script fetches
 		return ANSWER_FIGURES;
-	if (strcmp(path, "/metrics") == 0)
+	if (request_is_metrics(url))
 		return ask_wants_openmetrics(header_of(mhd, connection, "Accept")) ? ANSWER_OPENMETRICS : ANSWER_TEXT;
 	if (strcmp(path, "/now.json") == 0)
 		return mhd->value(connection, MHD_GET_ARGUMENT_KIND, "trail") != NULL ? ANSWER_TRAIL : ANSWER_NOW;

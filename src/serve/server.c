@@ -3,11 +3,17 @@
 #include "base/util.h"
 #include "now/now.h"
 #include "serve/address.h"
+#include "serve/tally.h"
 #include "serve/request.h"
+#include "serve/scrapers.h"
+#include "serve/state.h"
+#include "serve/textfile.h"
 #include "serve/visits.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,7 +21,9 @@
 enum {
 	REQUEST_ROOM = 16 << 10, // of a connection: head and all; longer heads are refused (431)
 	SWEEP_MS = 1000,
-	FIRST_LOOK_MS = 200
+	FIRST_LOOK_MS = 200,
+	SAVE_S = 60,      // what counts is kept at least so often, scraped or not
+	TEXTFILE_S = 300, // nobody tells when a file is read: what has ended stays in it for so long
 };
 
 struct server {
@@ -27,7 +35,14 @@ struct server {
 	int epoll_fd;              // the daemon's
 	int timer_fd;              // owned
 	const struct wattle_env *env;
-	char host[256];
+	char host[256], node[256];
+	struct tally tally;
+	struct state state_file;
+	struct textfile textfile;
+	struct scrapers scrapers;
+	int64_t saved_ns;
+	char warning[1024]; // "": none
+	bool has_warned;
 	struct view view;
 	struct trail trail;
 	struct answers answers;
@@ -36,16 +51,53 @@ struct server {
 	int64_t first_ns;
 };
 
+static void save(void *data)
+{
+	struct server *server = data;
+	state_write(&server->state_file, server->state, server->view.now->n_domains, &server->tally, server->view.look, false);
+	server->saved_ns = server->view.now->t_ns;
+	if (server->state_file.failed < 0 && !server->has_warned)
+		snprintf(server->warning, sizeof(server->warning),
+			"%s/%s: %s; at the next start counters begin at 0", server->env->state_dir, server->state_file.name,
+			strerror(-server->state_file.failed));
+}
+
+static void write_textfile(struct server *server)
+{
+	if (server->textfile.path == NULL)
+		return;
+	save(server);
+	textfile_write(&server->textfile, &server->view);
+	if (server->textfile.failed < 0 && !server->has_warned)
+		snprintf(server->warning, sizeof(server->warning), "%s: %s; tried again at each look", server->textfile.path,
+			strerror(-server->textfile.failed));
+}
+
+// What has ended and been told to everybody who wants to know.
+static void forget(struct server *server, int64_t t_ns)
+{
+	struct told_seen seen = {.look = UINT64_MAX, .t_ns = INT64_MAX};
+	if (server->daemon != NULL)
+		seen = scrapers_seen(&server->scrapers, t_ns);
+	if (server->textfile.path != NULL)
+		seen.t_ns = t_ns - TEXTFILE_S * NS_PER_S;
+	tally_forget(&server->tally, &seen);
+}
+
 static void look(struct server *server)
 {
 	const struct now *now = now_look(server->state);
 	server->view.now = now;
-	server->view.look++;
+	forget(server, now->t_ns);
+	tally_look(&server->tally, now, ++server->view.look);
 	server->view.up_ns = now->t_ns - server->first_ns;
 	if (server->trail.domains == NULL && trail_init(&server->trail, now->n_domains) < 0)
 		return;
 	trail_add(&server->trail, now);
 	answers_forget(&server->answers);
+	write_textfile(server);
+	if (now->t_ns - server->saved_ns >= SAVE_S * NS_PER_S)
+		save(server);
 }
 
 /* ---- called by the library, from within its `run` ---- */
@@ -64,12 +116,35 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 		*visit = visits_begin(&server->visits, info->connect_fd, env_now_ns(server->env));
 }
 
+// By its address without the port, which is another at each connection.
+static uint32_t scraper_of(const struct sockaddr *address, const char *program)
+{
+	if (address != NULL && address->sa_family == AF_INET)
+		return scraper_id(&((const struct sockaddr_in *)(const void *)address)->sin_addr, sizeof(struct in_addr), program);
+	if (address != NULL && address->sa_family == AF_INET6)
+		return scraper_id(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, sizeof(struct in6_addr), program);
+	return scraper_id(NULL, 0, program);
+}
+
 static void mark(struct server *server, struct MHD_Connection *connection, bool is_answered)
 {
 	const union MHD_ConnectionInfo *info = server->mhd.connection_info(connection,
 		MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	if (info != NULL)
 		visit_is_answered(info->socket_context, is_answered, env_now_ns(server->env));
+}
+
+// Who is told at which look: known here; that it has got there is known when its answer is.
+static void note_scraper(struct server *server, struct MHD_Connection *connection, const char *path)
+{
+	const union MHD_ConnectionInfo *context = server->mhd.connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *client = server->mhd.connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct visit *visit = context != NULL ? context->socket_context : NULL;
+	if (visit == NULL || !request_is_metrics(path))
+		return;
+	visit->scraped_look = server->view.look;
+	visit->scraper = scraper_of(client != NULL ? client->client_addr : NULL,
+		server->mhd.value(connection, MHD_HEADER_KIND, "User-Agent"));
 }
 
 /* Called when the head is here and again when the request is whole: an answer to the first call would cost the
@@ -87,13 +162,21 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	if (is_whole && *upload_size > 0)
 		return MHD_NO;
 	mark(server, connection, true);
+	note_scraper(server, connection, path);
 	return request_answer(&server->rules, &server->answers, &server->view, connection, path, method);
 }
 
 static void on_answered(void *data, struct MHD_Connection *connection, void **request,
 	enum MHD_RequestTerminationCode how)
 {
-	mark(data, connection, false);
+	struct server *server = data;
+	const union MHD_ConnectionInfo *context = server->mhd.connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct visit *visit = context != NULL ? context->socket_context : NULL;
+	if (visit != NULL && visit->scraped_look > 0 && how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+		scrapers_note(&server->scrapers, visit->scraper, visit->scraped_look, env_now_ns(server->env));
+	if (visit != NULL)
+		visit->scraped_look = 0;
+	mark(server, connection, false);
 }
 
 /* ---- opening ---- */
@@ -122,8 +205,20 @@ static int start_daemon(struct server *server, struct wattle_error *reterr)
 static int open_look(struct server *server, const struct server_options *options, struct wattle_error *reterr)
 {
 	static const struct timespec moment = {.tv_nsec = FIRST_LOOK_MS * NS_PER_MS};
-	const struct now_options now = {.env = options->env, .pid = options->pid};
+	struct state_read kept;
+	state_read(&server->state_file, &kept);
+	struct now_options now = {
+		.env = options->env,
+		.pid = options->pid,
+		.kept = kept.domains,
+		.n_kept = kept.n_domains,
+		.same_boot = kept.same_boot,
+	};
+	for (int k = 0; k < NOW_GROUPINGS; k++)
+		now.groups[k] = options->most[k] > 0;
+	tally_read(&server->tally, kept.object);
 	int r = now_open(&now, &server->state, reterr);
+	state_read_finish(&kept);
 	if (r < 0)
 		return r;
 	now_set_interval(server->state, server->view.interval_ns);
@@ -144,7 +239,7 @@ static int start_timer(struct server *server, int64_t interval_ns, struct wattle
 	return 0;
 }
 
-static int open_parts(struct server *server, const struct server_options *options, struct wattle_error *reterr)
+static int open_door(struct server *server, const struct server_options *options, struct wattle_error *reterr)
 {
 	int r = mhd_open(&server->mhd, reterr);
 	if (r < 0)
@@ -157,21 +252,54 @@ static int open_parts(struct server *server, const struct server_options *option
 		return r;
 	// A browser that was led here by another name must not read what has no token.
 	server->rules.checks_host = server->token.length == 0 && server->address.socket_path[0] == '\0';
-	r = open_look(server, options, reterr);
+	return 0;
+}
+
+// That nothing can be kept is no reason not to serve.
+static void open_state(struct server *server, const struct server_options *options)
+{
+	struct wattle_error error = {0};
+	const char *key = options->listen != NULL ? options->listen : options->textfile;
+	if (state_open(&server->state_file, options->env, server->node, key, &error) < 0)
+		text_copy(server->warning, sizeof(server->warning), error.text);
+}
+
+static int open_parts(struct server *server, const struct server_options *options, struct wattle_error *reterr)
+{
+	const struct tally_options rows = {
+		.most = {[NOW_JOBS] = options->most[NOW_JOBS], [NOW_CGROUPS] = options->most[NOW_CGROUPS]},
+		.most_processes = options->most_processes,
+	};
+	int r = tally_init(&server->tally, &rows);
+	if (r < 0)
+		return error_set(reterr, r, "%s", strerror(-r));
+	r = textfile_open(&server->textfile, options->textfile, reterr);
+	if (r == 0 && options->listen != NULL)
+		r = open_door(server, options, reterr);
 	if (r < 0)
 		return r;
-	r = start_timer(server, options->interval_ns, reterr);
-	return r < 0 ? r : start_daemon(server, reterr);
+	open_state(server, options);
+	r = open_look(server, options, reterr);
+	if (r == 0 && server->textfile.failed < 0)
+		r = error_set(reterr, server->textfile.failed, "--textfile %s: %s", options->textfile,
+			strerror(-server->textfile.failed));
+	if (r == 0)
+		r = start_timer(server, options->interval_ns, reterr);
+	return r == 0 && options->listen != NULL ? start_daemon(server, reterr) : r;
 }
 
 static void set_up(struct server *server, const struct server_options *options)
 {
 	server->env = options->env;
-	server->address.fd = server->timer_fd = -1;
+	server->address.fd = server->timer_fd = server->epoll_fd = -1;
+	server->state_file.folder_fd = server->state_file.lock_fd = -1;
 	if (gethostname(server->host, sizeof(server->host) - 1) < 0)
 		server->host[0] = '\0';
+	text_copy(server->node, sizeof(server->node), options->node != NULL ? options->node : server->host);
 	server->view = (struct view){
 		.trail = &server->trail,
+		.tally = &server->tally,
+		.node = server->node,
 		.host = server->host,
 		.interval_ns = options->interval_ns,
 		.has_target = options->pid != 0,
@@ -179,6 +307,8 @@ static void set_up(struct server *server, const struct server_options *options)
 		.most_processes = options->most_processes,
 	};
 	server->answers.mhd = &server->mhd;
+	server->answers.telling = save;
+	server->answers.data = server;
 	server->rules = (struct request_rules){
 		.mhd = &server->mhd,
 		.name = server->address.host,
@@ -212,11 +342,24 @@ void serve_close(struct server *server)
 	}
 	if (server->timer_fd >= 0)
 		close(server->timer_fd);
+	if (server->view.now != NULL)
+		state_write(&server->state_file, server->state, server->view.now->n_domains, &server->tally, server->view.look, true);
+	state_close(&server->state_file);
+	textfile_close(&server->textfile);
 	now_close(server->state);
+	tally_finish(&server->tally);
 	trail_finish(&server->trail);
 	address_close(&server->address);
 	mhd_close(&server->mhd);
 	free(server);
+}
+
+const char *server_warning(struct server *server)
+{
+	if (server->warning[0] == '\0' || server->has_warned)
+		return NULL;
+	server->has_warned = true;
+	return server->warning;
 }
 
 const char *server_url(const struct server *server)
@@ -240,6 +383,8 @@ static int timeout_ms(struct server *server)
 {
 	MHD_UNSIGNED_LONG_LONG wanted_ms;
 	int ms = server->visits.n > 0 ? SWEEP_MS : -1;
+	if (server->daemon == NULL)
+		return -1;
 	if (server->mhd.timeout(server->daemon, &wanted_ms) == MHD_YES && (ms < 0 || wanted_ms < (unsigned int)ms))
 		ms = wanted_ms < SWEEP_MS ? (int)wanted_ms : SWEEP_MS;
 	return ms;
@@ -253,7 +398,14 @@ static void look_if_due(struct server *server)
 		look(server);
 }
 
-int server_run(struct server *server, int stop_fd)
+static void pass_on(struct server *server, void (*warn)(const char *text))
+{
+	const char *warning = server_warning(server);
+	if (warning != NULL)
+		warn(warning);
+}
+
+int server_run(struct server *server, int stop_fd, void (*warn)(const char *text))
 {
 	struct pollfd fds[] = {
 		{.fd = stop_fd, .events = POLLIN},
@@ -266,7 +418,8 @@ int server_run(struct server *server, int stop_fd)
 		if ((fds[0].revents & POLLIN) != 0)
 			return 0;
 		look_if_due(server);
-		if (server->mhd.run(server->daemon) != MHD_YES)
+		pass_on(server, warn);
+		if (server->daemon != NULL && server->mhd.run(server->daemon) != MHD_YES)
 			return -EIO;
 		visits_sweep(&server->visits, env_now_ns(server->env));
 	}

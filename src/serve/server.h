@@ -4,6 +4,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "now/now.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,10 +12,13 @@
 
 struct server_options {
 	const struct wattle_env *env; // borrowed until close
-	const char *listen;           // serve/address.h
+	const char *listen;           // serve/address.h; NULL: nobody is served, there is the textfile alone
+	const char *textfile;         // serve/textfile.h; NULL: none
+	const char *node;             // what this machine is called in metrics; NULL: by its own name
 	const char *token_file;       // NULL: none
 	bool seed_names;              // the gauges of AIPowerMeter as well
 	size_t most_processes;        // so many have metrics of their own
+	size_t most[NOW_GROUPINGS];   // so many jobs and cgroups
 	int64_t interval_ns;          // between two looks
 	pid_t pid;                    // whose tree is the target; 0: none
 };
@@ -26,7 +30,9 @@ struct server;
 int serve_open(const struct server_options *options, struct server **ret_server, struct wattle_error *reterr);
 const char *server_url(const struct server *server);     // "http://127.0.0.1:9095/", "unix:PATH"
 const char *server_problem(const struct server *server); // why there is no energy at all; NULL: there is some
+// What goes wrong without ending us, a sentence; each once. NULL: nothing (more).
+const char *server_warning(struct server *server);
 bool server_token_is_short(const struct server *server);
-// Until stop_fd can be read. Negative errno: the loop itself is broken.
-int server_run(struct server *server, int stop_fd);
+// Until stop_fd can be read. Negative errno: the loop itself is broken. warn: called with what server_warning has to say.
+int server_run(struct server *server, int stop_fd, void (*warn)(const char *text));
 void serve_close(struct server *server); // NULL allowed

@@ -4,11 +4,14 @@
 #include "base/buf.h"
 #include "base/jsonw.h"
 #include "now/now.h"
+#include "serve/tally.h"
 #include "serve/trail.h"
 
 struct view {
 	const struct now *now;
 	const struct trail *trail;
+	const struct tally *tally;
+	const char *node;       // what this machine is called in metrics; NULL: nothing
 	uint64_t look;          // how many looks there were, this one included
 	int64_t interval_ns;    // between two looks
 	int64_t up_ns;          // since the first
@@ -25,6 +28,7 @@ void view_page(const struct view *view, struct buf *out);             // HTML, w
 void view_figures(const struct view *view, struct buf *out);          // what of it changes: HTML without a frame
 void view_json(const struct view *view, bool trail, struct buf *out); // "wattle-now/1", docs/serve.md
 void view_metrics(const struct view *view, bool openmetrics, struct buf *out);
+void view_textfile(const struct view *view, struct buf *out); // among another exporter's figures
 
 /* ---- pieces ---- */
 

@@ -18,6 +18,8 @@ struct visit {
 	int64_t since_ns; // when the state below began
 	bool is_answered; // a request has come whole and its answer goes out; else one is awaited
 	bool is_over;     // shown out already
+	uint32_t scraper; // whom the metrics of this look go out to
+	uint64_t scraped_look; // 0: it was something else that was asked for
 };
 
 struct visits {

@@ -255,7 +255,7 @@ def the_target(room):
                      "power of the target")
     mine = [process for process in now["processes"] if process["is_target"]]
     assert [process["pid"] for process in mine] == [busy.pid], mine
-    assert b'wattle_attributed_power_watts{to="target"}' in server.ask("/metrics")[2]
+    assert b'wattle_attributed_power_watts{to="target",' in server.ask("/metrics")[2]
     busy.kill()
     busy.wait()
     wait_until(lambda: b"has ended" in server.ask("/")[2], "the page says that the target has ended")

@@ -18,7 +18,9 @@ class Server:
     """A started server: `url`, `host`, `port`; what it said on stderr until then."""
 
     def __init__(self, room, *options, listen="127.0.0.1:0", env=None):
-        self.process = room.start("serve", "--listen", listen, *options, env=env or {})
+        # What counts on from an earlier start is of this test alone.
+        state = {"WATTLE_STATE": str(room.folder / "state")}
+        self.process = room.start("serve", "--listen", listen, *options, env={**state, **(env or {})})
         self.said = b""
         while not (found := ADDRESS.search(self.said)):
             line = self.process.stderr.readline()

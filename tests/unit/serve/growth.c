@@ -31,10 +31,11 @@ static void make_all(const struct view *view, struct buf *out)
 	assert_int_equal(out->failed, 0);
 }
 
-static void look(struct now_state *state, struct view *view, struct trail *trail)
+static void look(struct now_state *state, struct view *view, struct trail *trail, struct tally *tally)
 {
 	view->now = now_look(state);
 	view->look++;
+	tally_look(tally, view->now, view->look);
 	if (trail->domains == NULL)
 		assert_int_equal(trail_init(trail, view->now->n_domains), 0);
 	trail_add(trail, view->now);
@@ -46,16 +47,19 @@ static void thousands_of_looks(void **state_)
 	struct wattle_env env;
 	struct now_state *state;
 	struct trail trail = {0};
-	struct view view = {.trail = &trail, .interval_ns = NS_PER_S, .host = "laptop", .seed_names = true};
+	struct tally tally;
+	const struct tally_options rows = {.most = {20, 20}, .most_processes = 20};
+	struct view view = {.trail = &trail, .tally = &tally, .most_processes = 20, .interval_ns = NS_PER_S, .host = "laptop", .seed_names = true};
 	struct buf out;
 	size_t settled = 0;
 	set_tree("WATTLE_SYSFS", "sys");
 	set_tree("WATTLE_PROCFS", "proc");
 	assert_int_equal(env_open(&env, &error), 0);
-	assert_int_equal(now_open(&(struct now_options){.env = &env}, &state, &error), 0);
+	assert_int_equal(now_open(&(struct now_options){.env = &env, .groups = {true, true}}, &state, &error), 0);
+	assert_int_equal(tally_init(&tally, &rows), 0);
 	buf_init(&out, 1 << 25);
 	for (int i = 0; i < LOOKS; i++) {
-		look(state, &view, &trail);
+		look(state, &view, &trail, &tally);
 		if (i % 5 == 0) // all of the looks are kept, not all are asked for
 			make_all(&view, &out);
 		if (i == SETTLED)
@@ -64,6 +68,7 @@ static void thousands_of_looks(void **state_)
 	assert_true(mallinfo2().uordblks <= settled + 4096);
 	buf_finish(&out);
 	trail_finish(&trail);
+	tally_finish(&tally);
 	now_close(state);
 	env_close(&env);
 }

@@ -1,0 +1,161 @@
+#include "now/belong.h"
+
+#include "base/file.h"
+#include "base/num.h"
+#include "base/util.h"
+
+#include <stdio.h>
+
+/* ---- jobs in paths ---- */
+
+// The digits that text begins with, as the job; false: there are none.
+static bool take_digits(const char *text, size_t length, struct belonging *ret)
+{
+	size_t digits = strspn(text, "0123456789");
+	digits = digits < length ? digits : length;
+	if (digits == 0 || digits >= NOW_GROUP_SIZE)
+		return false;
+	memcpy(ret->names[NOW_JOBS], text, digits);
+	ret->names[NOW_JOBS][digits] = '\0';
+	return true;
+}
+
+static bool take_all(const char *text, size_t length, struct belonging *ret)
+{
+	if (length == 0 || length >= NOW_GROUP_SIZE)
+		return false;
+	memcpy(ret->names[NOW_JOBS], text, length);
+	ret->names[NOW_JOBS][length] = '\0';
+	return true;
+}
+
+/* Which schedulers put a job into a cgroup of its own, and how they name it: a part of the path that begins with `prefix`, somewhere
+ * below one that begins with `above`. */
+static const struct {
+	const char *above, *prefix;
+	bool (*take)(const char *text, size_t length, struct belonging *ret); // of what follows the prefix
+} schedulers[] = {
+	{"slurm", "job_", take_digits},               // v1 /slurm[_HOST]/uid_U/job_J, v2 …/slurmstepd.scope/job_J
+	{"pbs_jobs.service", "jobid/", take_all},     // /pbs_jobs.service/jobid/J
+	{"pbspro.service", "jobid/", take_all},       //
+	{"lsf", "job.", take_digits},                 // /lsf/CLUSTER/job.J.PID.TIME
+};
+
+static const char *next_part(const char *part)
+{
+	const char *slash = strchr(part, '/');
+	return slash != NULL ? slash + 1 : NULL;
+}
+
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static void find_uid(const char *path, struct belonging *ret)
+{
+	const char *found = strstr(path, "/uid_");
+	uint64_t uid;
+	if (found == NULL)
+		return;
+	found += strlen("/uid_");
+	if (num_parse_sysfs_u64(found, strspn(found, "0123456789"), &uid) == 0 && uid < UINT32_MAX)
+		ret->job_uid = (uid_t)uid;
+}
+
+static void find_job_in(const char *path, size_t s, struct belonging *ret)
+{
+	bool is_below = false;
+	for (const char *part = path; part != NULL && ret->names[NOW_JOBS][0] == '\0'; part = next_part(part)) {
+		if (is_below && begins(part, schedulers[s].prefix)) {
+			const char *text = part + strlen(schedulers[s].prefix);
+			schedulers[s].take(text, strcspn(text, "/"), ret);
+		}
+		is_below = is_below || begins(part, schedulers[s].above);
+	}
+	if (ret->names[NOW_JOBS][0] != '\0')
+		find_uid(path, ret);
+}
+
+/* ---- the lines ---- */
+
+// What is unique in long paths is their end.
+static void take_path(const char *path, struct belonging *ret)
+{
+	static const char mark[] = "…";
+	char *name = ret->names[NOW_CGROUPS];
+	size_t length = strlen(path), room = NOW_GROUP_SIZE - sizeof(mark);
+	if (length < NOW_GROUP_SIZE)
+		memcpy(name, path, length + 1);
+	else
+		snprintf(name, NOW_GROUP_SIZE, "%s%s", mark, path + length - room);
+}
+
+/* Of several hierarchies (version 1, or both) the path is that of version 2, which comes last, or else of the first that puts the
+ * process anywhere at all. */
+static void read_line(char *line, struct belonging *ret)
+{
+	char *controllers = strchr(line, ':'), *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+	if (path == NULL || *++path != '/')
+		return;
+	bool is_unified = begins(controllers, "::");
+	if (ret->names[NOW_CGROUPS][0] == '\0' || strcmp(ret->names[NOW_CGROUPS], "/") == 0 ||
+		(is_unified && path[1] != '\0'))
+		take_path(path, ret);
+	for (size_t s = 0; s < ARRAY_SIZE(schedulers) && ret->names[NOW_JOBS][0] == '\0'; s++)
+		find_job_in(path + 1, s, ret);
+}
+
+void belong_read_cgroups(char *text, struct belonging *ret)
+{
+	char *rest = NULL;
+	for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+		read_line(line, ret);
+}
+
+/* ---- jobs in variables ---- */
+
+// Schedulers that use no cgroups, or not here. The first that is set counts; job arrays by the number that is theirs alone.
+static const char *const job_variables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID",
+	"OAR_JOB_ID"};
+
+static const char *value_of(const char *name, const char *text, size_t size)
+{
+	size_t length = strlen(name);
+	for (const char *at = text; at < text + size; at += strlen(at) + 1)
+		if (strncmp(at, name, length) == 0 && at[length] == '=')
+			return at + length + 1;
+	return NULL;
+}
+
+void belong_read_environment(const char *text, size_t size, struct belonging *ret)
+{
+	uint64_t uid;
+	for (size_t i = 0; i < ARRAY_SIZE(job_variables) && ret->names[NOW_JOBS][0] == '\0'; i++) {
+		const char *id = value_of(job_variables[i], text, size);
+		if (id != NULL)
+			take_all(id, strlen(id), ret);
+	}
+	const char *told = ret->names[NOW_JOBS][0] != '\0' ? value_of("SLURM_JOB_UID", text, size) : NULL;
+	if (told != NULL && num_parse_u64(told, &uid) == 0 && uid < UINT32_MAX)
+		ret->job_uid = (uid_t)uid;
+}
+
+/* ---- a process ---- */
+
+bool belong_find(const struct wattle_env *env, pid_t pid, bool wants_job, char *scratch, struct belonging *ret)
+{
+	char path[32];
+	*ret = (struct belonging){.job_uid = (uid_t)-1};
+	snprintf(path, sizeof(path), "%d/cgroup", (int)pid);
+	bool is_read = file_read_in(env->procfs_fd, path, scratch, BELONG_SCRATCH) > 0;
+	if (is_read)
+		belong_read_cgroups(scratch, ret);
+	if (!wants_job || ret->names[NOW_JOBS][0] != '\0')
+		return is_read;
+	snprintf(path, sizeof(path), "%d/environ", (int)pid);
+	ssize_t length = file_read_in(env->procfs_fd, path, scratch, BELONG_SCRATCH);
+	if (length > 0)
+		belong_read_environment(scratch, (size_t)length, ret);
+	return is_read || length > 0;
+}

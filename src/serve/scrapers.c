@@ -1,0 +1,49 @@
+#include "serve/scrapers.h"
+
+#include "base/util.h"
+
+uint32_t scraper_id(const void *address, size_t size, const char *program)
+{
+	const unsigned char *bytes = address;
+	uint32_t hash = 2166136261u;
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * 16777619u;
+	for (; program != NULL && *program != '\0'; program++)
+		hash = (hash ^ (unsigned char)*program) * 16777619u;
+	return hash;
+}
+
+// The place of who was here longest ago is the next one's.
+static size_t place_of(struct scrapers *scrapers, uint32_t id)
+{
+	size_t oldest = 0;
+	for (size_t i = 0; i < scrapers->n; i++) {
+		if (scrapers->items[i].id == id)
+			return i;
+		if (scrapers->items[i].t_ns < scrapers->items[oldest].t_ns)
+			oldest = i;
+	}
+	return scrapers->n < SCRAPERS_MAX ? scrapers->n++ : oldest;
+}
+
+void scrapers_note(struct scrapers *scrapers, uint32_t id, uint64_t look, int64_t t_ns)
+{
+	size_t i = place_of(scrapers, id);
+	scrapers->items[i].id = id;
+	scrapers->items[i].look = look;
+	scrapers->items[i].t_ns = t_ns;
+}
+
+struct told_seen scrapers_seen(const struct scrapers *scrapers, int64_t t_ns)
+{
+	struct told_seen seen = {.look = 0, .t_ns = INT64_MAX};
+	bool any = false;
+	for (size_t i = 0; i < scrapers->n; i++) {
+		if (t_ns - scrapers->items[i].t_ns > SCRAPER_PATIENCE_S * NS_PER_S)
+			continue;
+		if (!any || scrapers->items[i].look < seen.look)
+			seen.look = scrapers->items[i].look;
+		any = true;
+	}
+	return seen;
+}

@@ -1,0 +1,24 @@
+/* Who scrapes, and what they all have got: what has ended is told until then. A client is an address and the name of a program, so that
+ * two Prometheus servers of a pair each get what the other has had, and somebody with curl takes nothing away from either. Pure. */
+#pragma once
+
+#include "serve/told.h"
+
+enum {
+	SCRAPERS_MAX = 32,
+	SCRAPER_PATIENCE_S = 300 // who has not come for so long has gone: Prometheus itself forgets a series after that
+};
+
+struct scrapers {
+	struct {
+		uint32_t id;
+		uint64_t look; // the last that it has got, whole
+		int64_t t_ns;  // … and when
+	} items[SCRAPERS_MAX];
+	size_t n;
+};
+
+uint32_t scraper_id(const void *address, size_t size, const char *program); // program: User-Agent, or NULL
+void scrapers_note(struct scrapers *scrapers, uint32_t id, uint64_t look, int64_t t_ns);
+// What everybody has got who still comes; look 0: there is nobody.
+struct told_seen scrapers_seen(const struct scrapers *scrapers, int64_t t_ns);

@@ -1,0 +1,71 @@
+#include "serve/textfile.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TEXT_CEILING = 1 << 25, PATH_SIZE = 4096 };
+static const char ending[] = ".prom";
+
+int textfile_open(struct textfile *file, const char *path, struct wattle_error *reterr)
+{
+	size_t length = path != NULL ? strlen(path) : 0;
+	*file = (struct textfile){0};
+	buf_init(&file->text, TEXT_CEILING);
+	if (path == NULL)
+		return 0;
+	if (length < sizeof(ending) || strcmp(path + length - strlen(ending), ending) != 0 || path[length - sizeof(ending)] == '/')
+		return error_set(reterr, -EINVAL, "--textfile %s: node_exporter reads files whose names end in %s", path, ending);
+	if (length >= PATH_SIZE - sizeof(".tmp"))
+		return error_set(reterr, -EINVAL, "--textfile: a path of %zu bytes is too long", length);
+	file->path = path;
+	return 0;
+}
+
+/* node_exporter is another user and has to be able to read it, whatever our umask is; an administrator who gave the file another mode
+ * knew why. */
+static mode_t mode_of(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_mode & 0777 : 0644;
+}
+
+// One name for all that is not finished: what a kill leaves behind is written over by the next.
+static int replace(const struct textfile *file)
+{
+	char temporary[PATH_SIZE];
+	snprintf(temporary, sizeof(temporary), "%s.tmp", file->path);
+	wattle_cleanup_close int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	int r = file->text.failed != 0 ? file->text.failed : buf_write_fd(&file->text, fd);
+	if (r == 0 && fchmod(fd, mode_of(file->path)) < 0)
+		r = -errno;
+	if (r == 0 && rename(temporary, file->path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(temporary);
+	return r;
+}
+
+void textfile_write(struct textfile *file, const struct view *view)
+{
+	if (file->path == NULL)
+		return;
+	buf_clear(&file->text);
+	view_textfile(view, &file->text);
+	file->failed = replace(file);
+}
+
+void textfile_close(struct textfile *file)
+{
+	if (file->path != NULL)
+		unlink(file->path);
+	file->path = NULL;
+	buf_finish(&file->text);
+}

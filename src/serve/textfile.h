@@ -1,0 +1,18 @@
+/* The metrics as a file for the textfile collector of node_exporter, replaced whole at each look: whoever reads it sees the figures of one
+ * look or of the next, never half of them. */
+#pragma once
+
+#include "base/error.h"
+#include "serve/view.h"
+
+struct textfile {
+	const char *path; // borrowed; NULL: none is wanted
+	struct buf text;
+	int failed; // why the last try failed: negative errno; 0: it did not
+};
+
+// -EINVAL: no name that is read. With a sentence.
+int textfile_open(struct textfile *file, const char *path, struct wattle_error *reterr);
+void textfile_write(struct textfile *file, const struct view *view);
+// Takes the file away: gauges of who has ended would be told for ever.
+void textfile_close(struct textfile *file);
