@@ -2,28 +2,73 @@
 #include "cli/command.h"
 
 #include "base/jsonw.h"
+#include "base/num.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "report/report.h"
-#include "store/list.h"
+#include "report/table.h"
+#include "store/postgres/list.h"
+#include "store/postgres/pq.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { TEXT_CEILING = 1 << 26, COMMAND_WIDTH = 60 };
+enum { TEXT_CEILING = 1 << 26, COMMAND_WIDTH = 60, ID_LEAST = 8, ID_SIZE = 37 };
 
 struct values {
 	bool json;
-	const char *refused;
+	const char *store, *user, *job, *since, *until;
 };
 
-static const char later[] = "runs in PostgreSQL are not in this version; name a folder instead";
 static const struct option options[] = {
 	{"json", 0, NULL, "as JSON", OPTION_FLAG, .offset = offsetof(struct values, json)},
-	{"store", 0, "URL", "runs in PostgreSQL (in a later version)", OPTION_REFUSED, .choices = later},
+	{"store", 0, "URL", "the runs in PostgreSQL, postgresql://user@host/database, instead of a folder's", OPTION_TEXT,
+		.offset = offsetof(struct values, store)},
+	{"user", 0, "NAME", "only this user's", OPTION_TEXT, .offset = offsetof(struct values, user)},
+	{"job", 0, "ID", "only those of this job", OPTION_TEXT, .offset = offsetof(struct values, job)},
+	{"since", 0, "TIME", "only those that started since: 2026-01-31, '2026-01-31 12:00', or so long ago: 7d", OPTION_TEXT,
+		.offset = offsetof(struct values, since)},
+	{"until", 0, "TIME", "only those that started before", OPTION_TEXT, .offset = offsetof(struct values, until)},
 };
+
+/* ---- which runs ---- */
+
+// Local time, as it is shown; or a duration before now.
+static int parse_time(const char *option, const char *text, int64_t *ret_wall_ns, struct wattle_error *reterr)
+{
+	static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"};
+	int64_t ago_ns;
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (num_parse_duration(text, &ago_ns) == 0) {
+		*ret_wall_ns = now.tv_sec * NS_PER_S + now.tv_nsec - ago_ns;
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		struct tm local = {.tm_isdst = -1};
+		const char *end = strptime(text, formats[i], &local);
+		if (end == NULL || *end != '\0')
+			continue;
+		*ret_wall_ns = (int64_t)mktime(&local) * NS_PER_S;
+		return 0;
+	}
+	return error_set(reterr, -EINVAL, "--%s: '%s' is no time; give a day (2026-01-31), a day and a time ('2026-01-31 12:00'), or how "
+		"long ago (90m, 7d)", option, text);
+}
+
+static int choice_of(const struct values *values, struct list_choice *choice, struct wattle_error *reterr)
+{
+	*choice = (struct list_choice){
+		.user = values->user, .job_id = values->job, .since_wall_ns = VALUE_MISSING, .until_wall_ns = VALUE_MISSING};
+	int r = values->since != NULL ? parse_time("since", values->since, &choice->since_wall_ns, reterr) : 0;
+	return r == 0 && values->until != NULL ? parse_time("until", values->until, &choice->until_wall_ns, reterr) : r;
+}
+
+/* ---- lines ---- */
 
 static void add_start(const struct run_listing *listing, struct buf *out)
 {
@@ -68,6 +113,24 @@ static void add_command(const struct run_listing *listing, struct buf *out)
 	buf_finish(&line);
 }
 
+// What others have stored is not to control our terminal.
+static void add_harmless(struct buf *out, const char *text)
+{
+	text_add_harmless(out, text, strlen(text));
+}
+
+// What stands behind the first columns of both kinds of lines.
+static void add_what(const struct run_listing *listing, struct buf *out)
+{
+	if (listing->label != NULL) {
+		buf_char(out, '[');
+		add_harmless(out, listing->label);
+		buf_str(out, "] ");
+	}
+	add_command(listing, out);
+	buf_char(out, '\n');
+}
+
 static void add_line(const struct run_listing *listing, struct buf *out)
 {
 	static const size_t columns[] = {21, 36, 48};
@@ -83,10 +146,69 @@ static void add_line(const struct run_listing *listing, struct buf *out)
 	add_state(listing, out);
 	buf_pad_to(out, start, columns[2]);
 	buf_printf(out, "%s  ", listing->path);
-	if (listing->label != NULL)
-		buf_printf(out, "[%s] ", listing->label);
-	add_command(listing, out);
-	buf_char(out, '\n');
+	add_what(listing, out);
+}
+
+static int by_id(const void *left, const void *right)
+{
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+static size_t common(const char *a, const char *b)
+{
+	size_t length = 0;
+	while (a[length] != '\0' && a[length] == b[length])
+		length++;
+	return length;
+}
+
+// So many characters of the ids tell these runs apart.
+static size_t id_length(const struct run_listing *listings, size_t n, struct arena *arena)
+{
+	size_t length = ID_LEAST;
+	const char **ids = arena_alloc(arena, n, sizeof(*ids));
+	if (ids == NULL)
+		return ID_SIZE - 1;
+	for (size_t i = 0; i < n; i++)
+		ids[i] = listings[i].id;
+	qsort(ids, n, sizeof(*ids), by_id);
+	for (size_t i = 1; i < n; i++)
+		if (common(ids[i - 1], ids[i]) >= length)
+			length = common(ids[i - 1], ids[i]) + 1;
+	return length < ID_SIZE ? length : ID_SIZE - 1;
+}
+
+static void add_owner(const struct run_listing *listing, struct buf *out)
+{
+	add_harmless(out, listing->user != NULL ? listing->user : "?");
+	buf_char(out, '@');
+	add_harmless(out, listing->host != NULL ? listing->host : "?");
+	if (listing->job_id != NULL) {
+		buf_str(out, " job ");
+		add_harmless(out, listing->job_id);
+	}
+	if (value_ok(listing->rank))
+		buf_printf(out, " rank %lld", (long long)listing->rank);
+	buf_str(out, "  ");
+}
+
+// One of a store: by its id, and with what it has used.
+static void add_stored_line(const struct run_listing *listing, size_t id_columns, struct buf *out)
+{
+	const size_t columns[] = {id_columns + 2, id_columns + 23, id_columns + 34, id_columns + 46, id_columns + 56};
+	size_t start = out->size;
+	buf_add(out, listing->id, id_columns);
+	buf_pad_to(out, start, columns[0]);
+	add_start(listing, out);
+	buf_pad_to(out, start, columns[1]);
+	human_short_time(out, listing->duration_s);
+	buf_pad_to(out, start, columns[2]);
+	add_state(listing, out);
+	buf_pad_to(out, start, columns[3]);
+	human_energy(out, listing->energy_j);
+	buf_pad_to(out, start, columns[4]);
+	add_owner(listing, out);
+	add_what(listing, out);
 }
 
 static void add_json(const struct run_listing *listing, struct jsonw *j)
@@ -96,30 +218,87 @@ static void add_json(const struct run_listing *listing, struct jsonw *j)
 	jsonw_key_string(j, "id", listing->id);
 	jsonw_key_string(j, "host", listing->host);
 	jsonw_key_string(j, "label", listing->label);
+	jsonw_key_string(j, "user", listing->user);
+	jsonw_key_string(j, "job", listing->job_id);
+	jsonw_key_string(j, "job_step", listing->job_step);
+	jsonw_key_i64(j, "rank", listing->rank);
 	jsonw_key_double(j, "start_unix_s", value_to_double(listing->wall_start_ns, 1e-9));
 	jsonw_key_double(j, "duration_s", listing->duration_s);
 	jsonw_key_i64(j, "segments", listing->segments);
 	jsonw_key_i64(j, "samples", listing->samples);
 	jsonw_key_i64(j, "exit_code", listing->exit_code);
 	jsonw_key_bool(j, "complete", listing->complete);
+	jsonw_key_double(j, "energy_j", listing->energy_j);
+	jsonw_key_double(j, "error_j", listing->error_j);
+	jsonw_key_string(j, "provenance", listing->provenance);
 	jsonw_key_string(j, "problem", listing->problem);
 	jsonw_end_object(j);
 }
 
-static void add_all(const struct run_listing *listings, size_t n, bool as_json, struct buf *out)
+static void add_all(const struct run_listing *listings, size_t n, bool as_json, struct arena *arena, struct buf *out)
 {
 	struct jsonw j;
+	size_t id_columns = !as_json && n > 0 && listings[0].path == NULL ? id_length(listings, n, arena) : 0;
 	jsonw_init(&j, out, true);
 	if (as_json)
 		jsonw_begin_array(&j);
 	for (size_t i = 0; i < n; i++) {
 		if (as_json)
 			add_json(&listings[i], &j);
+		else if (listings[i].path == NULL)
+			add_stored_line(&listings[i], id_columns, out);
 		else
 			add_line(&listings[i], out);
 	}
 	if (as_json)
 		jsonw_end_array(&j);
+}
+
+/* ---- the command ---- */
+
+static int list_folder(const char *folder, const struct list_choice *choice, struct arena *arena, struct run_listing **ret_listings,
+	size_t *ret_n, struct wattle_error *reterr)
+{
+	struct run_listing *listings;
+	size_t n, wanted = 0;
+	int r = list_runs(folder, arena, &listings, &n, reterr);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (list_wants(choice, &listings[i]))
+			listings[wanted++] = listings[i];
+	*ret_listings = listings;
+	*ret_n = wanted;
+	return r;
+}
+
+static int list_store(const char *url, const struct list_choice *choice, struct arena *arena, struct run_listing **ret_listings,
+	size_t *ret_n, struct wattle_error *reterr)
+{
+	struct pg *pg = NULL;
+	int r = pg_open(url, &pg, reterr);
+	if (r == 0)
+		r = pg_list_runs(pg, choice, arena, ret_listings, ret_n, reterr);
+	pg_close(pg);
+	return r;
+}
+
+static int print(const struct values *values, const char *folder, struct arena *arena)
+{
+	struct wattle_error error = {0};
+	struct list_choice choice;
+	struct run_listing *listings = NULL;
+	size_t n = 0;
+	if (choice_of(values, &choice, &error) < 0 || (values->store != NULL && pg_check_url(values->store, &error) < 0))
+		return cli_fail(EXIT_USAGE, &error);
+	int r = values->store != NULL ? list_store(values->store, &choice, arena, &listings, &n, &error)
+				      : list_folder(folder, &choice, arena, &listings, &n, &error);
+	if (r < 0)
+		return cli_fail(EXIT_FAILED, &error);
+	struct buf out;
+	buf_init(&out, TEXT_CEILING);
+	add_all(listings, n, values->json, arena, &out);
+	int status = cli_write(&out, "-");
+	buf_finish(&out);
+	return status;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -131,29 +310,20 @@ static int run(const struct command *command, int argc, char **argv)
 		return status;
 	if (words.n > 1)
 		return cli_usage(command, EXIT_USAGE, "more than one folder given");
-	struct wattle_error error = {0};
-	struct run_listing *listings;
-	size_t n;
+	if (words.n == 1 && values.store != NULL)
+		return cli_usage(command, EXIT_USAGE, "a folder and --store given: one of them");
 	struct arena *arena = arena_new();
 	if (arena == NULL)
 		return EXIT_FAILED;
-	if (list_runs(words.n == 1 ? words.items[0] : ".", arena, &listings, &n, &error) < 0) {
-		status = cli_fail(EXIT_FAILED, &error);
-	} else {
-		struct buf out;
-		buf_init(&out, TEXT_CEILING);
-		add_all(listings, n, values.json, &out);
-		status = cli_write(&out, "-");
-		buf_finish(&out);
-	}
+	status = print(&values, words.n == 1 ? words.items[0] : ".", arena);
 	arena_free(arena);
 	return status;
 }
 
 const struct command command_list = {
 	.name = "list",
-	.usage = "[DIR] [--json]",
-	.summary = "the runs of a folder, one line each",
+	.usage = "[DIR | --store URL] [--user NAME] [--job ID] [--since TIME] [--until TIME] [--json]",
+	.summary = "the runs of a folder or of a store, one line each",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

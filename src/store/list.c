@@ -164,6 +164,8 @@ static int read_listings(const struct names *names, struct arena *arena, struct 
 			.segments = VALUE_MISSING,
 			.samples = VALUE_MISSING,
 			.exit_code = VALUE_MISSING,
+			.energy_j = (double)NAN,
+			.error_j = (double)NAN,
 			.rank = VALUE_MISSING,
 			.interval_ns = VALUE_MISSING,
 			.problem = problem};
@@ -186,4 +188,21 @@ int list_runs(const char *folder, struct arena *arena, struct run_listing **ret_
 		error_set(reterr, r, "%s: out of memory", folder);
 	free(names.paths);
 	return r;
+}
+
+static bool is_text(const char *wanted, const char *text)
+{
+	return wanted == NULL || (text != NULL && strcmp(wanted, text) == 0);
+}
+
+bool list_wants(const struct list_choice *choice, const struct run_listing *listing)
+{
+	bool any_time = !value_ok(choice->since_wall_ns) && !value_ok(choice->until_wall_ns);
+	if (!is_text(choice->user, listing->user) || !is_text(choice->job_id, listing->job_id))
+		return false;
+	if (any_time)
+		return true;
+	return value_ok(listing->wall_start_ns) &&
+		(!value_ok(choice->since_wall_ns) || listing->wall_start_ns >= choice->since_wall_ns) &&
+		(!value_ok(choice->until_wall_ns) || listing->wall_start_ns < choice->until_wall_ns);
 }

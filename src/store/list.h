@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct run_listing {
-	const char *path;                             // DIR/NAME
+	const char *path;                             // DIR/NAME; NULL: it is in a store
 	const char *id, *host, *command_json, *label; // NULL unknown
 	const char *user, *job_id, *job_step;         // NULL unknown, or none
 	int64_t rank, interval_ns;                    // VALUE_MISSING unknown
@@ -17,9 +17,17 @@ struct run_listing {
 	double duration_s;         // sum over segments, to the last sample of one that is open; NaN unknown
 	int64_t segments, samples; // samples that were stored; VALUE_MISSING unknown
 	int64_t exit_code;         // of the last segment; VALUE_MISSING unknown
+	double energy_j, error_j;  // of the store, NaN unknown: of a file they would have to be computed
+	const char *provenance;    // of energy_j; NULL unknown
 	bool complete;             // false: being recorded, or the recorder died
 	const char *problem;       // why it could not be read, a sentence; NULL: it could
 };
+
+struct list_choice { // which runs are wanted
+	const char *user, *job_id;            // NULL: all
+	int64_t since_wall_ns, until_wall_ns; // started from .. until before; VALUE_MISSING: whenever
+};
+bool list_wants(const struct list_choice *choice, const struct run_listing *listing);
 
 /* Run files are known by their first bytes, not by their names. In order of start, those that could not be read last.
  * The arena owns it all. -ENOENT, -ENOTDIR, -EACCES with a sentence; an unreadable file is a row with a problem. */
