@@ -175,12 +175,12 @@ static void add_domains(const struct job_work *work, const struct entry *entries
 static int make(struct job_work *work, struct entry *entries, size_t n, const struct names *names)
 {
 	struct job_findings *job = work->job;
-	struct sums sums = {arena_alloc(work->arena, job->n_ranks, sizeof(double)),
-		arena_alloc(work->arena, job->n_ranks, sizeof(double))};
+	struct sums sums = {.energy_j = arena_alloc(work->arena, job->n_ranks, sizeof(double))};
+	double *times_s = arena_alloc(work->arena, names->n * job->n_ranks, sizeof(*times_s));
 	double *domain_j = arena_alloc(work->arena, names->n * job->total.n_domains, sizeof(*domain_j));
 	job->blocks = arena_alloc(work->arena, names->n, sizeof(*job->blocks));
 	job->total.blocks = arena_alloc(work->arena, names->n, sizeof(*job->total.blocks));
-	if (sums.time_s == NULL || sums.energy_j == NULL || domain_j == NULL || job->blocks == NULL ||
+	if (times_s == NULL || sums.energy_j == NULL || domain_j == NULL || job->blocks == NULL ||
 		job->total.blocks == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < n;) {
@@ -190,8 +190,10 @@ static int make(struct job_work *work, struct entry *entries, size_t n, const st
 		struct block_finding *total = &job->total.blocks[k];
 		*total = (struct block_finding){.name = entries[i].name, .domain_j = domain_j + k * job->total.n_domains};
 		no_columns(total);
+		sums.time_s = times_s + k * job->n_ranks;
 		add_up(entries + i, end - i, &sums, job->n_ranks, total, &job->blocks[k]);
 		add_domains(work, entries + i, end - i, total);
+		job->blocks[k].rank_time_s = sums.time_s;
 		job->blocks[k].waits = waiting_is(work->options, total->name);
 		i = end;
 	}

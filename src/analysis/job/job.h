@@ -61,6 +61,7 @@ struct job_block {
 	int64_t calls;
 	struct value_stats compute_time_s; // over all calls of all ranks
 	struct spread time_s, energy_j;    // each rank's total
+	const double *rank_time_s;         // that of each rank; NaN: it has not called it
 	double total_j, error_j;           // NaN where any rank that has called it does not know
 	bool waits;                        // by job_options.waiting
 };

@@ -15,7 +15,6 @@ struct blocks {
 	const struct job_page *page;
 	const struct job_block **sorted; // n of them
 	size_t n;
-	double *values;                  // one a rank
 	bool has_energy, has_absent; // there are blocks that not all ranks have called
 };
 
@@ -30,24 +29,12 @@ static int by_cost(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-// Of each rank its time in a block.
-static void rank_times(const struct blocks *blocks, const char *name)
-{
-	const struct job_findings *job = blocks->page->job;
-	for (size_t i = 0; i < job->n_ranks; i++) {
-		const struct findings *f = job->ranks[i].findings;
-		uint32_t block = f != NULL && !job->ranks[i].nested ? findings_block(f, name) : UINT32_MAX;
-		blocks->values[i] = block != UINT32_MAX ? f->blocks[block].compute_time_s.total : (double)NAN;
-	}
-}
-
 static void strip(const struct blocks *blocks, const struct job_block *block)
 {
 	const struct job_findings *job = blocks->page->job;
 	const struct spread *s = &block->time_s;
-	rank_times(blocks, block->name);
 	job_strip(blocks->page->part.out,
-		&(struct job_strip){blocks->values, job->n_ranks, s->mean, s->max, s->max > s->min ? s->max_at : -1});
+		&(struct job_strip){block->rank_time_s, job->n_ranks, s->mean, s->max, s->max > s->min ? s->max_at : -1});
 }
 
 static void name_cell(const struct blocks *blocks, const struct job_block *block)
@@ -154,8 +141,7 @@ void job_blocks(const struct job_page *page)
 	if (job->n_blocks == 0)
 		return;
 	blocks.sorted = calloc_array(job->n_blocks, sizeof(*blocks.sorted));
-	blocks.values = calloc_array(job->n_ranks, sizeof(*blocks.values));
-	if (blocks.sorted != NULL && blocks.values != NULL) {
+	if (blocks.sorted != NULL) {
 		for (size_t i = 0; i < job->n_blocks; i++) {
 			blocks.sorted[i] = &job->blocks[i];
 			blocks.has_energy |= !isnan(job->blocks[i].total_j);
@@ -167,5 +153,4 @@ void job_blocks(const struct job_page *page)
 		page->part.out->failed = -ENOMEM;
 	}
 	free(blocks.sorted);
-	free(blocks.values);
 }
