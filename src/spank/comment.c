@@ -15,6 +15,8 @@ void comment_find(const char *shown, char *ret_comment, size_t size)
 		return;
 	at += sizeof(key) - 1;
 	size_t length = strcspn(at, "\n");
+	while (length > 0 && at[length - 1] == ' ')
+		length--;
 	snprintf(ret_comment, size, "%.*s", (int)length, at);
 	if (strcmp(ret_comment, "(null)") == 0)
 		ret_comment[0] = '\0';

@@ -216,8 +216,10 @@ class Slurm:
         options["env"] = self._environment(**options.get("env", {}))
         return self.room.start(*entered[1:], *words, program=entered[0], **options)
 
-    def on(self, host, *words, check=False, **options):
-        done = self.room.finish(self.start_on(host, *words, **options))
+    def on(self, host, *words, check=False, input=None, **options):
+        if input is not None:
+            options["stdin"] = subprocess.PIPE
+        done = self.room.finish(self.start_on(host, *words, **options), input)
         assert not check or done.returncode == 0, f"{words} on {host}: {done.stderr}"
         return done
 
