@@ -65,12 +65,25 @@ static bool peer_is_gone(const struct control *control)
 	return poll(&peer, 1, 0) == 1;
 }
 
+// Header and body come in one piece.
+static void read_ended(struct control *control)
+{
+	struct tracker_ended ended;
+	if (recv(control->fd, &ended, sizeof(ended), MSG_DONTWAIT) != (ssize_t)sizeof(ended))
+		return;
+	control->ended = ended;
+	control->has_ended = true;
+}
+
 bool control_read(struct control *control)
 {
 	if (peer_is_gone(control))
 		return true;
 	struct tracker_message message;
 	ssize_t n = recv(control->fd, &message, sizeof(message), MSG_DONTWAIT);
+	if (n == (ssize_t)sizeof(message) && tracker_message_is(&message, "ended") &&
+		message.size == sizeof(control->ended))
+		read_ended(control);
 	if (n == (ssize_t)sizeof(message))
 		return tracker_message_is(&message, "stop");
 	bool nothing_yet = n < 0 && (errno == EAGAIN || errno == EINTR);

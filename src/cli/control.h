@@ -5,14 +5,17 @@
 #pragma once
 
 #include "base/error.h"
+#include "lib/tracker_wire.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct control {
-	int fd;       // owned: the socket
-	int peer_fd;  // owned: pidfd of the library's process
-	int watch_fd; // owned: an epoll of both, readable when control_read is to be called
+	int fd;                     // owned: the socket
+	int peer_fd;                // owned: pidfd of the library's process
+	int watch_fd;               // owned: an epoll of both, readable when control_read is to be called
+	bool has_ended;             // the process was waited for …
+	struct tracker_ended ended; // … and this is what is known of it
 };
 
 // Takes the descriptor; `text` is what stood after --control-fd. -EINVAL: no connected socket of that number.

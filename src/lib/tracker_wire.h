@@ -6,6 +6,8 @@
  *                         report  JSON: the run file is whole, and this is its report; then the recorder ends
  *                         error   `code` and TEXT: nothing is recorded, or what was recorded can't be read back; likewise
  *   library -> recorder   stop
+ *                         ended   struct tracker_ended: the process was waited for, and this is what the kernel said of it (from
+ *                                 who is its parent: the plugin for Slurm)
  *
  * The library's process may close its end and live on (exec, closefrom): the recording then goes on until the process
  * that is tracked has ended. When the library's own process ends, so does the recording, whatever is tracked. */
@@ -22,6 +24,14 @@ struct tracker_message {
 	uint64_t size;
 };
 static_assert(sizeof(struct tracker_message) == 24, "a library may meet a recorder of another version");
+
+struct tracker_ended {
+	int32_t wait_status; // as of wait()
+	uint32_t reserved;
+	// Of the process and of all descendants that were waited for, since its fork.
+	int64_t user_us, system_us, minor_faults, major_faults, blocks_in, blocks_out, voluntary_switches,
+		involuntary_switches;
+};
 
 // word: at most 7 bytes.
 static inline struct tracker_message tracker_message(const char *word, int code, size_t size)

@@ -177,10 +177,19 @@ int task_line_join(struct task_line *lines, size_t n, size_t index, char **envir
 
 /* ---- slurmstepd: the end ---- */
 
-void task_line_ended(struct task_line *line)
+void task_line_ended(struct task_line *line, const struct tracker_ended *ended)
 {
-	if (line->fd >= 0)
-		shutdown(line->fd, SHUT_WR);
+	struct {
+		struct tracker_message message;
+		struct tracker_ended ended;
+	} told = {.message = tracker_message("ended", 0, sizeof(told.ended))};
+	if (line->fd < 0)
+		return;
+	if (ended != NULL) {
+		told.ended = *ended;
+		(void)send(line->fd, &told, sizeof(told), MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+	shutdown(line->fd, SHUT_WR);
 }
 
 // What a recorder wrote on standard error, a line at a time.
@@ -214,7 +223,7 @@ size_t task_lines_finish(struct task_line *lines, size_t n, int64_t wait_ns, voi
 	size_t n_late = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (lines[i].fd >= 0) {
-			task_line_ended(&lines[i]);
+			task_line_ended(&lines[i], NULL);
 			n_late += !wait_for_end(lines[i].fd, deadline_ns, told);
 			tell_said(lines[i].said_fd, told);
 		}

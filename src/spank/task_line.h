@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "lib/tracker_wire.h"
 #include "spank/settings.h"
 
 #include <stdbool.h>
@@ -44,8 +45,9 @@ int task_line_start(struct task_line *line, const struct settings *settings, con
 int task_line_join(struct task_line *lines, size_t n, size_t index, char **environment, char **command,
 	int64_t ready_ns, char *ret_ring, size_t size, struct wattle_error *reterr);
 
-// The task is no more. Without it a recorder that was never joined would wait on.
-void task_line_ended(struct task_line *line);
+/* The task is no more; what is known of its end, NULL nothing. Without this a recorder that was never joined would wait on, and any
+ * other one not know how its task has ended. */
+void task_line_ended(struct task_line *line, const struct tracker_ended *ended);
 /* Waits until all recorders have ended, at most so long. told: one line of what a recorder has to say. Returns how many are
  * still at it; all lines are closed. */
 size_t task_lines_finish(struct task_line *lines, size_t n, int64_t wait_ns, void (*told)(const char *text));

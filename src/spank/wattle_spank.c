@@ -17,6 +17,7 @@
 #include "spank/task_line.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #pragma GCC visibility push(default)
@@ -31,7 +32,8 @@ static struct {
 	struct settings settings;
 	struct task_line *lines; // owned: one a task of this node; NULL: nothing is measured
 	uint32_t n_tasks, n_ended;
-	bool told; // what is wrong with recorders; once a node will do
+	struct rusage before; // of all children that slurmstepd had waited for when the last task ended
+	bool told;            // what is wrong with recorders; once a node will do
 } plugin;
 
 static void tell(const char *text)
@@ -100,6 +102,11 @@ static bool is_measured(spank_t spank)
 	return plugin.settings.wanted && number_of(spank, S_JOB_STEPID) != SLURM_EXTERN_CONT;
 }
 
+static int64_t microseconds(const struct timeval *time)
+{
+	return (int64_t)time->tv_sec * 1000000 + time->tv_usec;
+}
+
 static void find_owner(spank_t spank, struct task_owner *owner)
 {
 	gid_t *groups = NULL;
@@ -151,6 +158,7 @@ int slurm_spank_task_post_fork(spank_t spank, int n, char **arguments)
 	if (task_line_start(&plugin.lines[task], &plugin.settings, &owner, pid, name_step(spank, step, sizeof(step)),
 		    &error) < 0)
 		slurm_error("wattle: %s", error.text);
+	getrusage(RUSAGE_CHILDREN, &plugin.before); // our own that came and went are no task's
 	return ESPANK_SUCCESS;
 }
 
@@ -171,6 +179,28 @@ int slurm_spank_task_init(spank_t spank, int n, char **arguments)
 	if (r == 0 && ring[0] != '\0')
 		spank_setenv(spank, "WATTLE_RING", ring, 1);
 	return ESPANK_SUCCESS;
+}
+
+/* Slurm keeps what the kernel says of a task's end to itself. But it waits for one task after the other, and we are called in
+ * between: what its children have used more than at the last call is that task's. */
+static struct tracker_ended look_at_end(spank_t spank)
+{
+	struct rusage now, before = plugin.before;
+	int status = 0;
+	spank_get_item(spank, S_TASK_EXIT_STATUS, &status);
+	getrusage(RUSAGE_CHILDREN, &now);
+	plugin.before = now;
+	return (struct tracker_ended){
+		.wait_status = status,
+		.user_us = microseconds(&now.ru_utime) - microseconds(&before.ru_utime),
+		.system_us = microseconds(&now.ru_stime) - microseconds(&before.ru_stime),
+		.minor_faults = now.ru_minflt - before.ru_minflt,
+		.major_faults = now.ru_majflt - before.ru_majflt,
+		.blocks_in = now.ru_inblock - before.ru_inblock,
+		.blocks_out = now.ru_oublock - before.ru_oublock,
+		.voluntary_switches = now.ru_nvcsw - before.ru_nvcsw,
+		.involuntary_switches = now.ru_nivcsw - before.ru_nivcsw,
+	};
 }
 
 static void tell_once(const char *text)
@@ -214,7 +244,8 @@ int slurm_spank_task_exit(spank_t spank, int n, char **arguments)
 	int task = plugin.lines != NULL ? task_of(spank) : -1;
 	if (task < 0)
 		return ESPANK_SUCCESS;
-	task_line_ended(&plugin.lines[task]);
+	const struct tracker_ended ended = look_at_end(spank);
+	task_line_ended(&plugin.lines[task], &ended);
 	if (++plugin.n_ended == plugin.n_tasks)
 		finish(spank);
 	return ESPANK_SUCCESS;
