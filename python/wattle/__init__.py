@@ -16,6 +16,7 @@
 
     run = wattle.open("run.sqlite")         # of `wattle run`, or of a Tracker with `output`
     run.report, run.blocks, run.samples, run.to_pandas()
+    job = wattle.open_job("runs/")          # all ranks of a job; job.ranks, job.nodes, job.imbalance
 
 Spans and metrics reach whoever records: `wattle run` around the program, or a tracker in it. Without one they cost some
 nanoseconds and do nothing. Needs nothing but Python; numpy and pandas are used where they are asked for. Times are in
@@ -32,12 +33,13 @@ from ._wattle import MISSING
 from ._wattle import VERSION as __version__
 from ._wattle import Reading, is_recording, mark, metric, range_begin, range_end, span
 from .files import combine, compare, export
+from .job import Job, open_job
 from .meter import Meter, measure
 from .run import Run, open
 from .tracker import Tracker
 
-__all__ = ["MISSING", "Meter", "Reading", "Run", "Tracker", "cap", "combine", "compare", "export", "is_recording",
-           "mark", "measure", "metric", "open", "range_begin", "range_end", "span", "__version__"]
+__all__ = ["MISSING", "Job", "Meter", "Reading", "Run", "Tracker", "cap", "combine", "compare", "export", "is_recording",
+           "mark", "measure", "metric", "open", "open_job", "range_begin", "range_end", "span", "__version__"]
 
 # These need, or stand in for, packages that not everybody has.
 _PACKAGES = ("torch", "compat")  # not in dir(), or help(wattle) would import them

@@ -19,7 +19,10 @@ static void slowest(const struct job_page *page)
 		return;
 	const struct job_rank *rank = &page->job->ranks[s->rank];
 	buf_str(out, "<li><strong>");
-	job_rank_name(out, page, (size_t)s->rank);
+	if (value_ok(rank->rank))
+		buf_printf(out, "Rank %lld", (long long)rank->rank);
+	else
+		job_rank_name(out, page, (size_t)s->rank);
 	buf_str(out, "</strong> on ");
 	job_node_name(out, page, rank->node);
 	buf_str(out, " worked longest: ");

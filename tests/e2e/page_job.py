@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+"""The page of a job in a real browser: figures against the JSON report, areas against joules, names, widths, colours, paper."""
+import dataclasses
+import json
+
+import browser
+import made_jobs
+from harness import WATTLE, main, near, test
+from page_room import contrasts, has_text_for_pictures, is_quiet
+
+KINDS = ["plain", "restart", "unmeasured", "virtual_nodes", "no_gpu", "no_energy", "no_id", "one_rank", "two_steps", "nested",
+         "missing", "wide"]
+
+
+def make_page(room, kind):
+    """Writes the page of a made job; (path, its JSON report, what is true of it)."""
+    name = kind if isinstance(kind, str) else "made"
+    truth = made_jobs.make(WATTLE, room.folder / name, kind)
+    path = room.folder / f"{name}.html"
+    done = room.wattle("report", room.folder / name, "--format", "html", "-o", path)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    done = room.wattle("report", room.folder / name, "--format", "json")
+    return path, json.loads(done.stdout), truth
+
+
+def charts_of(page):
+    return json.loads(page.text("#charts"))
+
+
+def column(page, table, title):
+    """The data-values of a column by its title; None where there is none."""
+    return page.js("""const table = document.getElementById(arguments[0]);
+        const at = Array.from(table.tHead.rows[0].cells).findIndex((cell) => cell.textContent.trim() === arguments[1]);
+        return Array.from(table.tBodies[0].rows, (row) => {
+            const value = row.cells[at].dataset.value;
+            return value === undefined ? row.cells[at].textContent.trim() : value === "" ? null : Number(value); });""", table, title)
+
+
+@test
+def all_is_drawn(room):
+    """power and lanes are drawn, every picture has words, nothing complains and nobody is asked for anything"""
+    path, _, _ = make_page(room, "imbalanced")
+    page = browser.open(path)
+    assert min(page.inked(".chart-power canvas")[:1]) > 0.01
+    lanes = page.inked(".lanes canvas")
+    assert lanes and min(lanes) > 0.01, lanes
+    assert page.count(".strip") > 6 and page.count(".rank-bar rect") > 8 and page.count(".heat path") > 2
+    is_quiet(page)
+    has_text_for_pictures(page)
+    page.hover(".chart-power .plot", 0.5)
+    assert any("W" in text for text in page.texts(".chart-power .key .value"))
+
+
+@test
+def areas_are_energies(room):
+    """the area of each node's power is its energy, and that of all is the job's: also over a restart and a takeover"""
+    for kind in ("imbalanced", "restart", "takeover"):
+        path, report, _ = make_page(room, kind)
+        charts = charts_of(browser.open(path))
+        axis, (power,) = charts["axis"], charts["charts"]
+        lengths = [to - start for start, to in zip(axis["from_s"], axis["to_s"])]
+        area = {one["label"]: sum(w * s for w, s in zip(one["mean"], lengths) if w is not None) for one in power["series"]}
+        nodes = {row["node"]: row["energy_j"] for row in report["nodes"]}
+        assert set(area) == {*nodes, "all nodes"}, area
+        for name, energy_j in nodes.items():
+            near(area[name], energy_j, relative=0.01)
+        near(area["all nodes"], report["energy"]["total_j"], relative=0.01)
+
+
+@test
+def tables_are_the_report(room):
+    """nodes, ranks and blocks on the page are those of the JSON report; the first sentence names the slowest rank"""
+    path, report, truth = make_page(room, "imbalanced")
+    page = browser.open(path)
+    pairs = [("nodes-table", "energy", "nodes", "energy_j"), ("nodes-table", "ranks' CPU", "nodes", "cpu_s"),
+             ("ranks-table", "energy", "ranks", "energy_j"), ("ranks-table", "waiting", "ranks", "waiting_s"),
+             ("ranks-table", "time", "ranks", "duration_s")]
+    for table, title, part, key in pairs:
+        for shown, told in zip(column(page, table, title), (row[key] for row in report[part]), strict=True):
+            near(shown, told, relative=1e-9)
+    blocks = sorted((block["energy"]["total_j"] for block in report["blocks"]), reverse=True)
+    for shown, told in zip(column(page, "blocks-table", "energy"), blocks, strict=True):
+        near(shown, told, relative=1e-9)
+    work_s = {rank: row["duration_s"] - row["waiting_s"] for rank, row in truth["ranks"].items()}
+    slowest = max(work_s, key=work_s.get)
+    assert page.text(".balance li").startswith(f"Rank {slowest} on node-03 worked longest"), page.text(".balance li")
+    assert page.text(".tag-waits") == "waits"
+
+
+@test
+def lanes_are_ranks(room):
+    """a lane a rank under its node, from its first launch to its last; waiting is where the program waited"""
+    path, _, truth = make_page(room, "restart")
+    charts = charts_of(browser.open(path))
+    lanes = charts["lanes"]
+    assert [lane["label"] for lane in lanes] == [f"rank {i}" for i in range(8)], [lane["label"] for lane in lanes]
+    assert [lane["heading"] for lane in lanes] == ["node-01"] * 4 + ["node-02"] * 4
+    wait = charts["blocks"].index("MPI_Allreduce")
+    for rank, lane in enumerate(lanes):
+        starts = [item[0] for item in lane["items"]]
+        assert starts == sorted(starts) and starts[0] < 1 and starts[-1] > made_jobs.KINDS["restart"].restart_s + 5
+        near(sum(item[1] - item[0] for item in lane["items"] if item[2] == wait), truth["ranks"][rank]["waiting_s"], relative=0.01)
+
+
+@test
+def many_nodes(room):
+    """of sixteen nodes seven have a colour and nine are one, each has a row of its own in the picture below"""
+    path, report, _ = make_page(room, "wide")
+    page = browser.open(path)
+    (power,) = charts_of(page)["charts"]
+    labels = [one["label"] for one in power["series"]]
+    assert len(labels) == 9 and "9 other nodes" in labels and labels[-1] == "all nodes", labels
+    most = max(report["nodes"], key=lambda row: row["energy_j"])["node"]
+    assert most in labels, (most, labels)
+    assert page.texts(".heat text") == [row["node"] for row in report["nodes"]]
+    assert page.js("return document.querySelectorAll('#ranks-table tbody tr').length") == 64
+
+
+@test
+def one_machine(room):
+    """two nodes on one machine: the energy stands on one row, the other says where it is counted"""
+    path, report, _ = make_page(room, "virtual_nodes")
+    page = browser.open(path)
+    energies = column(page, "nodes-table", "energy")
+    near(energies[0], report["energy"]["total_j"], relative=1e-9)
+    assert energies[1] is None
+    assert "one machine with node-01, counted there" in page.text("#nodes-table")
+
+
+@test
+def names_are_text(room):
+    """names of jobs, users, nodes and blocks are text, whatever they look like: nothing runs, nothing is loaded"""
+    path, report, _ = make_page(room, "hostile")
+    text = path.read_text(encoding="utf-8", errors="replace")
+    for sign in ("<img", "onerror=alert(1)>", "<svg onload", "</script><script>alert"):
+        assert sign not in text, sign
+    page = browser.open(path)
+    assert page.count("img, iframe, object, embed, form, base, video, audio, a[href^='javascript:']") == 0
+    assert report["job"]["id"] in page.text("h1")
+    is_quiet(page)
+
+
+@test
+def every_kind(room):
+    """every kind of job, wide and narrow, light and dark: quiet, nothing wider than the window, text that can be read"""
+    for kind in KINDS:
+        path, _, _ = make_page(room, kind)
+        for width, scheme in ((1280, "light"), (400, "dark")):
+            page = browser.page().size(width).colours(scheme).open(path)
+            is_quiet(page, f"{kind} at {width}")
+            contrast, words = contrasts(page)
+            assert contrast >= 4.5 or len(words) < 4 and contrast >= 3, f"{kind}, {scheme}: {contrast:.2f} for {words!r}"
+
+
+@test
+def on_paper(room):
+    """64 ranks take few pages of paper, which say what they leave out; still pictures stand for what the script draws"""
+    path, _, _ = make_page(room, "wide")
+    page = browser.open(path)
+    assert page.print_to(room.folder / "page.pdf") <= 4
+    page.colours(media="print")
+    assert page.shown(".still svg") == 2 and page.shown(".live") == 0
+    told = page.texts(".on-paper")
+    assert any("44 more" in text for text in told), told
+
+
+@test
+def without_script(room):
+    """a browser that runs no script shows every figure, and still pictures"""
+    path, _, _ = make_page(room, dataclasses.replace(made_jobs.KINDS["imbalanced"], steps=6))
+    figures = browser.open(path).texts(".figure")
+    without = browser.page().scripts(False).open(path, wait=False)
+    assert without.texts(".figure") == figures and figures
+    assert without.shown(".still svg") == 2 and without.shown(".live") == 0 and without.shown("button") == 0
+    assert without.shown(".heat") == 1 and without.shown(".strip") > 6 and "worked longest" in without.text(".balance")
+    has_text_for_pictures(without)
+
+
+if __name__ == "__main__":
+    main()
