@@ -144,7 +144,9 @@ BEGIN
 	FOR big IN SELECT b.*, d.day FROM wattle_big b, generate_series(0, last - first) AS i, LATERAL (SELECT first + i) AS d (day)
 			WHERE to_regclass(quote_ident(b.name || to_char(d.day, '_YYYYMMDD'))) IS NULL ORDER BY d.day, b.name LOOP
 		PERFORM pg_advisory_xact_lock(1465142321, 1); -- "WTL1": one maker at a time
-		IF to_regclass(quote_ident(big.name || to_char(big.day, '_YYYYMMDD'))) IS NULL THEN
+		-- Not by to_regclass: an advisory lock does not bring news of what another maker has just made.
+		IF NOT EXISTS (SELECT FROM pg_class c WHERE c.relname = big.name || to_char(big.day, '_YYYYMMDD')
+				AND c.relnamespace = current_schema()::regnamespace) THEN
 			PERFORM wattle_make_day(big.day, big.name, big.has_level, big.indexes);
 		END IF;
 	END LOOP;
