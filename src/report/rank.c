@@ -90,10 +90,18 @@ static bool says(const struct run_event *event, const char *what, const char *de
 
 const struct run_event *rank_elsewhere(const struct run *run, const struct run_device *device)
 {
-	for (size_t i = run->n_events; i-- > 0;)
+	for (size_t i = 0; i < run->n_events; i++)
 		if (says(&run->events[i], read_by, device->name))
 			return &run->events[i];
 	return NULL;
+}
+
+static bool is_followed(const struct run *run, const struct run_event *first, const struct run_device *device)
+{
+	for (const struct run_event *event = first + 1; event < run->events + run->n_events; event++)
+		if (says(event, read_by, device->name))
+			return true;
+	return false;
 }
 
 static const struct run_event *find_takeover(const struct run *run, const struct run_device *device)
@@ -121,7 +129,8 @@ void rank_elsewhere_words(struct buf *out, const struct run *run, const struct r
 	bool is_one = memchr(event->text, ',', (size_t)(owner - event->text)) == NULL;
 	const char *their = is_one ? "its" : "their";
 	buf_add(out, event->text, (size_t)(owner - event->text));
-	buf_printf(out, " %s read by %s", is_one ? "was" : "were", owner + strlen(read_by));
+	buf_printf(out, " %s read by %s%s", is_one ? "was" : "were", owner + strlen(read_by),
+		is_followed(run, event, device) ? " and others" : "");
 	if (takeover == NULL || run->n_segments == 0) {
 		buf_printf(out, ": %s energy is not in this report.", their);
 	} else {

@@ -1,0 +1,86 @@
+"""Who a rank is, by real and by pretended launchers, and how its file is named."""
+import os
+import shutil
+
+from harness import WATTLE, Skip, main, test
+from job_room import Machine, assert_one_after_the_other, facts, finish_all, has_energy, rows_of
+
+
+@test
+def groups_apart(room):
+    """other jobs, other steps and --alone read for themselves; --job brings together what no launcher does"""
+    machine = Machine(room)
+    slurm = {"SLURM_PROCID": "0", "SLURM_NTASKS": "1", "RANK": None, "WORLD_SIZE": None, "LOCAL_RANK": None}
+    started = [machine.start(0, 1, "sleep", "2", name="a.sqlite", SLURM_JOB_ID="1", SLURM_STEP_ID="0", **slurm),
+               machine.start(0, 1, "sleep", "2", name="b.sqlite", SLURM_JOB_ID="1", SLURM_STEP_ID="1", **slurm),
+               machine.start(0, 1, "sleep", "2", name="c.sqlite", SLURM_JOB_ID="2", SLURM_STEP_ID="0", **slurm)]
+    alone = [machine.start(rank, 2, "sleep", "2", name="alone-%r.sqlite", options=["--alone"]) for rank in range(2)]
+    named = [machine.start(0, 1, "sleep", "2", name=f"named-{n}.sqlite", options=["--job", "exp 7"], RANK=None,
+                           WORLD_SIZE=None) for n in range(2)]
+    finish_all(room, started + alone + named)
+    for path in ("a", "b", "c", "alone-0", "alone-1"):
+        assert has_energy(room, f"{path}.sqlite"), path
+    assert facts(room, "a.sqlite")["job_id"] == "1" and facts(room, "b.sqlite")["job_step"] == "1"
+    assert [facts(room, f"named-{n}.sqlite")["job_id"] for n in range(2)] == ["exp 7"] * 2
+    assert_one_after_the_other(rows_of(room, f"named-{n}.sqlite", "package-0") for n in range(2))
+
+
+@test
+def names(room):
+    """one name for all ranks is refused by the second one, with what would be right; without -o they never meet"""
+    machine = Machine(room)
+    done = room.finish(machine.start(0, 4, "true", name="same.sqlite"))
+    assert done.returncode == 0, done
+    done = room.finish(machine.start(1, 4, "true", name="same.sqlite"))
+    assert done.returncode == 125 and "%r" in done.stderr and "one of 4 ranks" in done.stderr, done.stderr
+    environment = {**machine.environment, "SLURM_JOB_ID": "42", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3",
+                   "SLURM_NTASKS": "4"}
+    assert room.wattle("run", "-q", "true", env=environment).returncode == 0
+    name, = [path.name for path in room.folder.glob("wattle-*.sqlite")]
+    assert name.endswith(f"-42-r3-{os.uname().nodename}.sqlite"), name
+
+
+@test
+def mpirun(room):
+    """a real mpirun: three ranks, a job that has mpirun's own name, one reader"""
+    if shutil.which("mpirun") is None:
+        raise Skip("mpirun is not installed (Debian: openmpi-bin)")
+    machine = Machine(room)
+    wattle = [WATTLE, "run", "-q", "-o", "%j-%r.sqlite", "--", "sleep", "1.5"]
+    done = room.finish(room.start("--allow-run-as-root", "--oversubscribe", "-np", "3", *wattle,
+                                  program=shutil.which("mpirun"), env=machine.environment))
+    assert done.returncode == 0, done
+    paths = sorted(path.name for path in room.folder.glob("*-?.sqlite"))
+    assert len(paths) == 3 and len({path[:-9] for path in paths}) == 1, paths
+    for rank, path in enumerate(paths):
+        said = facts(room, path)
+        assert (said["rank"], said["world_size"], said["local_rank"], said["local_size"], said["n_nodes"]) == (
+            str(rank), "3", str(rank), "3", "1"), said
+        assert said["job_launcher"] == "openmpi" and path == f"{said['job_id']}-{rank}.sqlite", said
+    assert_one_after_the_other(rows_of(room, path, "package-0") for path in paths)
+
+
+@test
+def torchrun(room):
+    """a real torchrun whose workers fail once: the new ones have their ranks, a restart, and files of their own"""
+    if shutil.which("torchrun") is None:
+        raise Skip("torchrun is not installed (Debian: python3-torch)")
+    machine = Machine(room)
+    worker = room.folder / "worker.sh"
+    worker.write_text('sleep 0.5\n[ "$TORCHELASTIC_RESTART_COUNT" = 1 ] || exit 3\n')
+    # Debian's torchrun does not work on Python 3.11 without --redirects and --tee.
+    options = ["--no_python", "--nproc_per_node", "2", "--max_restarts", "1", "--monitor_interval", "1",
+               "--redirects", "2", "--tee", "2", "--master_port", "29641"]
+    done = room.finish(room.start(*options, WATTLE, "run", "-q", "-o", "r%r.sqlite", "--", "sh", worker,
+                                  program=shutil.which("torchrun"), env=machine.environment))
+    assert done.returncode == 0, done
+    paths = sorted(path.name for path in room.folder.glob("r?*.sqlite"))
+    assert paths == ["r0-restart1.sqlite", "r0.sqlite", "r1-restart1.sqlite", "r1.sqlite"], paths
+    for path in paths:
+        said = facts(room, path)
+        assert (said["job_launcher"], said["rank"], said["world_size"]) == ("torchrun", path[1], "2"), said
+        assert said["restart"] == ("1" if "restart" in path else "0") and "job_id" not in said, said
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Ranks of a job on one machine, each under a wattle: a sensor is read by one of them, and another takes over."""
+import json
+import math
+import os
+import signal
+
+from harness import BUILD, WATTLE, main, near, test, wait_until
+from job_room import (RANGE_UJ, Machine, assert_one_after_the_other, facts, finish_all, has_energy, joined, rows_of,
+                      sensor_events)
+
+NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
+CARDS = """
+gpu
+name H100
+uuid GPU-aaaaaaaa-0000-4000-8000-000000000001
+power_mw constant 300000
+utilization_percent 90 40
+process descendants C 80 1500000000
+gpu
+name H100
+uuid GPU-bbbbbbbb-0000-4000-8000-000000000002
+power_mw constant 200000
+utilization_percent 50 40
+process descendants C 40 1000000000
+"""
+
+
+@test
+def four_ranks(room):
+    """four ranks on one machine: each knows its place, one has the machine's energy, the others say which"""
+    machine = Machine(room)
+    first = machine.start(0, 4, "sleep", "4", options=["--json", "0.json"])
+    wait_until(lambda: (room.folder / "run-0.sqlite").exists() and sensor_events(room, "run-0.sqlite"), "rank 0 reads")
+    others = [machine.start(rank, 4, "sleep", "1.5", options=["--json", f"{rank}.json"]) for rank in range(1, 4)]
+    finish_all(room, [*others, first])
+    reports = [json.loads((room.folder / f"{rank}.json").read_text()) for rank in range(4)]
+    for rank, report in enumerate(reports):
+        job = report["job"]
+        assert (job["id"], job["rank"], job["local_rank"], job["world_size"]) == (None, rank, rank, 4), job
+        assert job["node"] == os.uname().nodename and job["launcher"] == "environment"
+        assert facts(room, f"run-{rank}.sqlite")["rank"] == str(rank)
+    for report in reports[1:]:
+        words = " ".join(report["warnings"])
+        assert report["energy"]["total_j"] is None
+        assert all(domain["energy_j"] is None for domain in report["energy"]["domains"])
+        assert f"pid {first.pid}, rank 0 of this job" in words and "wattle report DIR" in words, words
+        assert report["cpu"]["target_cpu_s"] is not None
+    assert not any("read by" in words for words in reports[0]["warnings"]), reports[0]["warnings"]
+    start_ns, end_ns = room.rows("select start_ns, end_ns from segment", "run-0.sqlite")[0]
+    near(reports[0]["energy"]["total_j"], machine.joules("package-0", start_ns, end_ns) +
+         machine.joules("package-0/dram", start_ns, end_ns), relative=0.01)
+    text = room.wattle("report", "run-2.sqlite").stdout
+    assert "rank 2 of 4" in text and "another rank of this job read the sensors" in text, text
+    assert max(map(len, text.splitlines())) <= 80, text
+
+
+@test
+def all_end_at_once(room):
+    """ranks that end together hand the sensors on in their last moments: their energies add up to the machine's"""
+    machine = Machine(room)
+    finish_all(room, [machine.start(rank, 4, "sleep", "3", options=["--json", f"{rank}.json"]) for rank in range(4)])
+    reports = [json.loads((room.folder / f"{rank}.json").read_text()) for rank in range(4)]
+    joules = math.fsum(report["energy"]["total_j"] or 0 for report in reports)
+    bounds = [room.rows("select start_ns, end_ns from segment", f"run-{rank}.sqlite")[0] for rank in range(4)]
+    from_ns, to_ns = min(start for start, _ in bounds), max(end for _, end in bounds)
+    near(joules, machine.joules("package-0", from_ns, to_ns) + machine.joules("package-0/dram", from_ns, to_ns),
+         relative=0.1)
+
+
+@test
+def readers_killed(room):
+    """two readers killed with -9: others take over, and the pieces join to the counter's joules, wraps included"""
+    machine = Machine(room, "--zone", "package-0=50+20*sin@1.3")
+    ranks = {rank: machine.start(rank, 4, "sleep", "5") for rank in range(4)}
+    killed = []
+    for _ in range(2):
+        def reader():
+            for rank in ranks:
+                path = room.folder / f"run-{rank}.sqlite"
+                if rank not in killed and path.exists() and len(rows_of(room, path.name, "package-0")) > 20:
+                    return [rank]
+        rank, = wait_until(reader, "one of them reads")
+        ranks[rank].send_signal(signal.SIGKILL)
+        ranks[rank].wait()
+        killed.append(rank)
+    finish_all(room, [process for rank, process in ranks.items() if rank not in killed])
+    pieces = [rows_of(room, f"run-{rank}.sqlite", "package-0") for rank in ranks]
+    assert sum(bool(piece) for piece in pieces) >= 3, [len(piece) for piece in pieces]
+    from_ns, to_ns, joules = joined(pieces, RANGE_UJ)
+    near(joules, machine.joules("package-0", from_ns, to_ns), relative=0.005)
+    assert (to_ns - from_ns) / 1e9 > 4
+    told = [text for rank in ranks for text in sensor_events(room, f"run-{rank}.sqlite") if "taken over" in text]
+    assert any(f"from pid {ranks[killed[0]].pid}" in text for text in told), told
+    assert_one_after_the_other(pieces)
+
+
+@test
+def taken_over_at_the_end(room):
+    """a reader that ends lets go: the one that goes on takes over within a tick, and reports what it has read alone"""
+    machine = Machine(room)
+    short = machine.start(0, 2, "sleep", "1.5")
+    wait_until(lambda: (room.folder / "run-0.sqlite").exists() and sensor_events(room, "run-0.sqlite"), "rank 0 reads")
+    long = machine.start(1, 2, "sleep", "4", options=["--json", "1.json"])
+    finish_all(room, [short, long])
+    first, second = (rows_of(room, f"run-{rank}.sqlite", "package-0") for rank in range(2))
+    assert 0 <= second[0][0] - first[-1][0] < 250e6, "more than a few ticks without a reader"
+    from_ns, to_ns, joules = joined([first, second], RANGE_UJ)
+    near(joules, machine.joules("package-0", from_ns, to_ns), relative=0.005)
+    report = json.loads((room.folder / "1.json").read_text())
+    domain = next(domain for domain in report["energy"]["domains"] if domain["domain"] == "package-0")
+    near(domain["energy_j"], machine.joules("package-0", second[0][0], to_ns), relative=0.05)
+    assert any("energy until then is not in this report" in words for words in report["warnings"]), report["warnings"]
+
+
+@test
+def many_at_once(room):
+    """24 ranks that start at the same moment: one reader"""
+    machine = Machine(room)
+    ranks = [machine.start(rank, 24, "sleep", "2") for rank in range(24)]
+    finish_all(room, ranks)
+    assert_one_after_the_other(rows_of(room, f"run-{rank}.sqlite", "package-0") for rank in range(24))
+
+
+@test
+def kin_read_for_themselves(room):
+    """wattle inside of a program that wattle measures is the same rank: both tell the energy"""
+    machine = Machine(room)
+    inner = [str(WATTLE), "run", "-q", "-o", "inner.sqlite", "--", "sleep", "1.5"]
+    finish_all(room, [machine.start(0, 2, *inner, name="outer.sqlite")])
+    assert has_energy(room, "inner.sqlite") and has_energy(room, "outer.sqlite")
+
+
+def gpu_environment(room):
+    (room.folder / "cards").write_text(CARDS)
+    return {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"), "CUDA_VISIBLE_DEVICES": None}
+
+
+@test
+def a_gpu_each(room):
+    """each rank reads the GPU that it sees; the machine's own sensors one of them"""
+    machine = Machine(room)
+    ranks = [machine.start(rank, 2, "sleep", "2", **{**gpu_environment(room), "CUDA_VISIBLE_DEVICES": str(rank)})
+             for rank in range(2)]
+    finish_all(room, ranks)
+    power = ("select count(power_mw) from device_sample join device on device_sample.device = device.id "
+             "where device.name = '{}'")
+    for rank in range(2):
+        assert room.rows(power.format(f"gpu-{rank}"), f"run-{rank}.sqlite")[0][0] > 10
+        gpus = room.rows("select name from device where kind = 'gpu'", f"run-{rank}.sqlite")
+        assert gpus == [(f"gpu-{rank}",)], gpus
+    assert sum("package-0, dram-0: read here" in sensor_events(room, f"run-{rank}.sqlite") for rank in range(2)) == 1
+
+
+@test
+def gpus_for_all(room):
+    """GPUs that every rank sees are read by one; the others still tell what their own processes do there"""
+    machine = Machine(room)
+    ranks = [machine.start(rank, 3, "sleep", "2", **gpu_environment(room)) for rank in range(3)]
+    finish_all(room, ranks)
+    figures = ("select count(power_mw), count(temperature_c), count(target_utilization_percent), "
+               "count(target_memory_bytes) from device_sample join device on device_sample.device = device.id "
+               "where device.name = 'gpu-0'")
+    readers = 0
+    for rank in range(3):
+        power, temperature, use, memory = room.rows(figures, f"run-{rank}.sqlite")[0]
+        reads = any(text.startswith("gpu-0: read here") for text in sensor_events(room, f"run-{rank}.sqlite"))
+        readers += reads
+        assert use > 10 and memory > 10, (rank, use, memory)
+        if reads:
+            assert power > 10
+        else:  # it may have taken over for the last moments
+            assert power < 10 and temperature < 10, (rank, power, temperature)
+    assert readers == 1
+
+
+if __name__ == "__main__":
+    main()
