@@ -7,6 +7,8 @@
 #include "cli/control.h"
 #include "cli/gpu_environment.h"
 #include "cli/idle_baseline.h"
+#include "cli/measure_store.h"
+#include "cli/sender.h"
 #include "process/machine.h"
 #include "report/report.h"
 #include "store/run.h"
@@ -203,8 +205,12 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 	if (r == 0)
 		r = output_path(&naming, measure->path, sizeof(measure->path), reterr);
 	if (r == 0)
+		r = measure_store_open(measure, reterr);
+	if (r == 0)
 		r = env_open(&measure->env, reterr);
 	measure->env_is_open = r == 0;
+	if (r == 0 && measure->sender != NULL)
+		measure->env.companion = sender_companion(measure->sender);
 	if (r == 0)
 		r = open_sensors(measure, reterr);
 	if (r == 0)
@@ -266,6 +272,7 @@ void measure_recorder_options(struct measure *measure, struct recorder_options *
 		.step = measure->progress != NULL ? measure->options.step : NULL,
 		.warn = on_warning,
 		.progress = measure->progress != NULL ? on_progress : NULL,
+		.tend = measure->sender != NULL ? measure_store_tend : NULL,
 		.data = measure,
 	};
 	if (measure->options.control == NULL)
@@ -320,7 +327,6 @@ static void print_summary(const struct measure *measure, const struct findings *
 	struct buf out;
 	buf_init(&out, REPORT_CEILING);
 	report_summary(findings, &out, isatty(STDERR_FILENO) && getenv("NO_COLOR") == NULL);
-	buf_printf(&out, "  %s\n", measure->path);
 	buf_write_fd(&out, STDERR_FILENO);
 	buf_finish(&out);
 }
@@ -377,14 +383,8 @@ static void rescue(struct measure *measure, const struct recorder_result *result
 	text_copy(measure->path, sizeof(measure->path), path);
 }
 
-int measure_conclude(struct measure *measure, const struct recorder_result *result)
+static int tell_findings(struct measure *measure, const struct recorder_result *result)
 {
-	progress_free(measure->progress);
-	measure->progress = NULL;
-	warn_of_loss(measure, result);
-	rescue(measure, result);
-	close_stores(measure, false);
-	import_spans(measure);
 	struct wattle_error error = {0};
 	struct run run;
 	struct findings findings;
@@ -401,10 +401,28 @@ int measure_conclude(struct measure *measure, const struct recorder_result *resu
 	return status;
 }
 
+int measure_conclude(struct measure *measure, const struct recorder_result *result)
+{
+	progress_free(measure->progress);
+	measure->progress = NULL;
+	warn_of_loss(measure, result);
+	rescue(measure, result);
+	close_stores(measure, false);
+	import_spans(measure);
+	measure_store_over(measure);
+	int status = tell_findings(measure, result);
+	char line[sizeof(measure->path) + 512];
+	measure_store_conclude(measure, result->whole, line, sizeof(line));
+	if (!measure->options.quiet && (status == EXIT_DONE || measure->sender != NULL))
+		fprintf(stderr, "  %s\n", line);
+	return status;
+}
+
 void measure_close(struct measure *measure, bool discard)
 {
 	progress_free(measure->progress);
 	close_stores(measure, discard);
+	sender_free(measure->sender);
 	if (measure->sensors_are_open)
 		sensor_set_close(&measure->sensors);
 	if (measure->env_is_open)

@@ -10,14 +10,15 @@ struct measure_options {
 	const char *output, *json, *tracking_file;
 	const char *ram_unit, *gpu_ram_unit, *time_unit;
 	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter, *cgroup, *job;
+	const char *store;
 	struct option_list meta, also;
-	int64_t interval_ns, flush_ns, expected_cores, steps;
+	int64_t interval_ns, flush_ns, expected_cores, steps, store_wait_ns;
 	double budget_percent, carbon_intensity, pue;
 	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all, span_cpu, nvtx, itt, alone;
 	struct control *control; // borrowed: the tracker that spawned us; NULL: a person did
 };
 
-enum { RUN_OPTIONS = 35, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has more, the last
+enum { RUN_OPTIONS = 36, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has more, the last
 extern const struct option measure_option_table[ATTACH_OPTIONS];
 struct measure_options measure_defaults(void);
 
@@ -36,6 +37,7 @@ struct measure {
 	size_t n_sinks;
 	bool env_is_open, sensors_are_open;
 	struct measure_progress *progress; // owned; NULL: none asked for
+	struct sender *sender;             // owned; NULL: no --store
 };
 
 // pid: the root process of the target; command: its argv.

@@ -66,6 +66,8 @@ void exits_add(struct exits *exits, struct tree *tree, const struct exit_record 
 	}
 	if (is_target(exits, tree, record->pid)) // a sample has met it
 		return;
+	if (tree_is_companion(tree, record->pid))
+		return;
 	if (!is_target(exits, tree, record->ppid)) {
 		exits->pending[exits->n_pending++ % EXITS_PENDING] = *record;
 		return;

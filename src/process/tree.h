@@ -120,6 +120,7 @@ void tree_update(struct tree *tree, int64_t t_ns, struct tree_totals *ret_totals
 
 // Takes over the cgroup's account as it is now. A container's cgroup is removed milliseconds after its last process.
 void tree_read_account(struct tree *tree);
+bool tree_is_companion(const struct tree *tree, pid_t pid); // of env->companion; pid as this /proc has it
 // What this /proc calls the process that fork or wait has told of; while it is not waited for.
 pid_t tree_pid(const struct tree *tree, pid_t pid);
 // The recorder has waited for `pid` (of tree_pid): usage, its children's included, is final. `last` is its stat line as a zombie,

@@ -19,7 +19,7 @@ enum {
 
 struct tree_member *tree_discover(struct tree *tree, pid_t pid)
 {
-	if (pid <= 0 || pid == tree->own_pid)
+	if (pid <= 0 || pid == tree->own_pid || tree_is_companion(tree, pid))
 		return NULL;
 	struct tree_member *member = tree_find(tree, pid);
 	if (member != NULL)

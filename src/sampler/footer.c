@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/util.h"
 #include "process/cgroup.h"
+#include "process/companion.h"
 #include "process/referee.h"
 
 #include <sys/wait.h>
@@ -141,6 +142,11 @@ static void settle_self(const struct recorder *recorder, struct store_footer *fo
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	footer->self_cpu_ns = (int64_t)cpu.tv_sec * NS_PER_S + cpu.tv_nsec;
 	footer->self_max_rss_bytes = own_peak_bytes(recorder);
+	const struct companion *companion = recorder->env->companion;
+	if (companion != NULL)
+		footer->self_cpu_ns += companion->cpu_ns;
+	if (companion != NULL && value_ok(footer->self_max_rss_bytes))
+		footer->self_max_rss_bytes += companion->max_rss_bytes;
 	footer->self_wakeups = recorder->n_wakeups;
 	footer->devices = recorder->sensors->devices;
 	footer->n_devices = recorder->sensors->n_devices;

@@ -2,6 +2,7 @@
 
 #include "base/util.h"
 #include "process/cgroup.h"
+#include "process/companion.h"
 #include "process/referee.h"
 #include "sampler/devices.h"
 
@@ -61,6 +62,8 @@ static void flush(struct recorder *recorder)
 	if (t_ns - recorder->judged_ns < judge_period_ns)
 		return;
 	recorder->judged_ns = t_ns;
+	if (recorder->options->tend != NULL)
+		recorder->options->tend(recorder->options->data);
 	outbox_spans_judge(&recorder->outbox.spans);
 	if (recorder->options->progress != NULL)
 		recorder_tell_progress(recorder);
@@ -139,6 +142,10 @@ static void reap(struct recorder *recorder)
 		struct rusage usage;
 		if (wait4(pid, &status, WNOHANG, &usage) != pid)
 			return;
+		if (companion_is(recorder->env->companion, pid)) {
+			recorder->env->companion->has_ended = true;
+			continue;
+		}
 		int64_t t_ns = env_now_ns(recorder->env);
 		bool childless = recorder->tree.n_seen <= 1 && known && stat.children_minor_faults == 0;
 		tree_reaped(&recorder->tree, shown_pid, &usage, known ? &stat : NULL, t_ns);
@@ -152,10 +159,17 @@ static void reap(struct recorder *recorder)
 	}
 }
 
+// A companion is a child that outlives the target: then the tree is asked, as it is now.
 static bool tree_is_empty(struct recorder *recorder)
 {
 	siginfo_t info;
-	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
+		return true;
+	if (recorder->env->companion == NULL)
+		return false;
+	struct tree_totals totals;
+	tree_update(&recorder->tree, env_now_ns(recorder->env), &totals);
+	return recorder->tree.n_pids == 0;
 }
 
 static void pass_on(const struct recorder *recorder, const struct signalfd_siginfo *info)

@@ -43,6 +43,7 @@ struct recorder_options {
 	const char *step;                           // --step, counted for `progress`; NULL: nothing is
 	void (*warn)(void *data, const char *text); // one line, no newline
 	void (*progress)(void *data, const struct recorder_progress *progress); // about once a second; NULL: none
+	void (*tend)(void *data); // about once a second: what goes on beside the recording is looked after; NULL: nothing does
 	// Attached, and the first sample is taken; ring: what WATTLE_RING is to be, "" if there is none. NULL: nobody wants to know
 	void (*ready)(void *data, const char *ring);
 	bool (*control)(void *data); // control_fd is readable; true: the recording ends. NULL: there is none

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/util.h"
+#include "process/companion.h"
 #include "process/referee.h"
 #include "sampler/devices.h"
 
@@ -253,10 +254,13 @@ static void sample_target(struct sampler *sampler, int64_t t_ns, int64_t *values
 	values[RUN_SYSTEM_IDLE] = sampler->machine_reading.cpu_idle_ns;
 	values[RUN_SYSTEM_MEMORY] = sampler->machine_reading.memory_used_bytes;
 	fill_memory(sampler, t_ns, &totals, values);
-	values[RUN_SELF_CPU] = self_cpu_ns();
+	const struct companion *companion = sampler->env->companion;
+	values[RUN_SELF_CPU] = self_cpu_ns() + (companion != NULL ? companion->cpu_ns : 0);
 	if (t_ns - sampler->slow_t_ns >= NS_PER_S || sampler->read_all) {
 		values[RUN_REFEREE_CPU] = referee_read_ns(sampler->referee_fd);
 		values[RUN_SELF_RSS] = self_rss_bytes();
+		if (companion != NULL && value_ok(values[RUN_SELF_RSS]))
+			values[RUN_SELF_RSS] += companion->rss_bytes;
 		sampler->slow_t_ns = t_ns;
 	}
 }

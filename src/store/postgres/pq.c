@@ -152,6 +152,12 @@ static int load(struct pq *ret_pq, struct wattle_error *reterr)
 		     : 0;
 }
 
+int pg_library(struct wattle_error *reterr)
+{
+	struct pq pq;
+	return load(&pq, reterr);
+}
+
 // Rooms never print; notices are told by nobody.
 static void ignore_notice(void *data, const char *message)
 {

@@ -23,6 +23,7 @@ struct pg;
 /* postgresql://… or postgres://…; a password inside is refused with the remedy (it would stand in `ps`). No connection is made and
  * libpq is not loaded. 0, -EINVAL. */
 int pg_check_url(const char *url, struct wattle_error *reterr);
+int pg_library(struct wattle_error *reterr); // only loads it: 0, -ENOSYS
 // Loads libpq if need be and connects. *ret_pg goes to pg_close.
 int pg_open(const char *url, struct pg **ret_pg, struct wattle_error *reterr);
 void pg_close(struct pg *pg); // NULL is fine

@@ -71,6 +71,11 @@ struct send_count send_count(const struct send *send)
 	return send->count;
 }
 
+const char *send_where(const struct send *send)
+{
+	return send->pg != NULL ? pg_where(send->pg) : "";
+}
+
 const char *send_run_id(const struct send *send)
 {
 	return send->source.run_id;

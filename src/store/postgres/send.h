@@ -34,4 +34,5 @@ bool send_wants_report(const struct send *send);
 int send_report(struct send *send, const char *json, struct wattle_error *reterr);
 
 struct send_count send_count(const struct send *send);
+const char *send_where(const struct send *send); // pg_where; "" while not connected
 const char *send_run_id(const struct send *send); // "" until the file was open

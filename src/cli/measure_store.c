@@ -1,0 +1,81 @@
+#include "cli/measure_store.h"
+
+#include "base/util.h"
+#include "cli/sender.h"
+#include "store/postgres/pq.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static void on_warning(void *data, const char *text)
+{
+	const struct measure *measure = data;
+	if (!measure->options.disable_logs)
+		cli_warn(text);
+}
+
+int measure_store_open(struct measure *measure, struct wattle_error *reterr)
+{
+	struct wattle_error why = {0};
+	if (measure->options.store == NULL)
+		return 0;
+	if (pg_check_url(measure->options.store, &why) < 0)
+		return error_set(reterr, why.code, "--store: %s", why.text);
+	const struct sender_options options = {
+		.url = measure->options.store,
+		.path = measure->path,
+		.wait_ns = measure->options.store_wait_ns,
+		.warn = on_warning,
+		.data = measure,
+	};
+	return sender_start(&options, &measure->sender, reterr);
+}
+
+void measure_store_tend(void *data)
+{
+	const struct measure *measure = data;
+	sender_tend(measure->sender);
+}
+
+void measure_store_over(struct measure *measure)
+{
+	if (measure->sender != NULL)
+		sender_over(measure->sender, measure->path);
+}
+
+// With what SQLite may have left beside it.
+static void remove_run_file(const char *path)
+{
+	static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+		char name[4096 + 16];
+		snprintf(name, sizeof(name), "%s%s", path, endings[i]);
+		unlink(name);
+	}
+}
+
+static void tell_rest(const struct measure *measure, const struct sender_result *result)
+{
+	char text[sizeof(result->why.text) + 2 * 4096];
+	snprintf(text, sizeof(text), "%s; the run is in its file, send the rest with: wattle push %s '%s'", result->why.text,
+		measure->path, measure->options.store);
+	if (!measure->options.disable_logs)
+		cli_warn(text);
+}
+
+void measure_store_conclude(struct measure *measure, bool is_whole, char *ret_line, size_t size)
+{
+	snprintf(ret_line, size, "%s", measure->path);
+	if (measure->sender == NULL)
+		return;
+	struct sender_result result;
+	sender_wait(measure->sender, &result);
+	if (!result.is_done)
+		tell_rest(measure, &result);
+	else if (measure->options.output != NULL || !is_whole)
+		snprintf(ret_line, size, "%s, and run %s at %s", measure->path, result.run_id, result.where);
+	else {
+		remove_run_file(measure->path);
+		snprintf(ret_line, size, "run %s at %s", result.run_id, result.where);
+	}
+}
