@@ -1,5 +1,6 @@
-/* wattle report: the findings of a stored run. */
+/* wattle report: the findings of a stored run, or of a job of many. */
 #include "cli/command.h"
+#include "cli/report_job.h"
 #include "cli/report_pictures.h"
 
 #include "analysis/chart/chart.h"
@@ -7,7 +8,9 @@
 #include "base/util.h"
 #include "report/page/page.h"
 #include "report/report.h"
+#include "store/postgres/load.h"
 #include "store/run.h"
+#include "task/load_job.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +21,9 @@ enum { REPORT_CEILING = 1 << 28 };
 
 struct values {
 	const char *format, *output;
+	const char *url, *run_id, *job_id, *step;
+	bool all_samples;
+	struct option_list waiting;
 };
 
 static const struct option options[] = {
@@ -26,6 +32,20 @@ static const struct option options[] = {
 		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html|svg"},
 	{"output", 'o', "FILE", "write there; for svg a folder, which is made (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
+	{"store", 0, "URL", "read from PostgreSQL instead of a file: postgresql://HOST/DATABASE", OPTION_TEXT,
+		.offset = offsetof(struct values, url)},
+	{"run", 0, "ID", "of the store, the run whose id begins so", OPTION_TEXT,
+		.offset = offsetof(struct values, run_id)},
+	{"job", 0, "ID", "the job of this id, of a folder or of the store", OPTION_TEXT,
+		.offset = offsetof(struct values, job_id)},
+	{"step", 0, "STEP", "of the job, only this step (of Slurm: 0, 1 …)", OPTION_TEXT,
+		.offset = offsetof(struct values, step)},
+	{"waiting", 0, "PATTERN",
+		"of the job, code blocks in which a rank waits for others: a name, or a pattern with * and ? (repeatable; "
+		"default: MPI's and other libraries' barriers and collectives)",
+		OPTION_LIST, .offset = offsetof(struct values, waiting)},
+	{"full", 0, NULL, "of the job, read every sample, however many there are", OPTION_FLAG,
+		.offset = offsetof(struct values, all_samples)},
 };
 
 static bool wants_colour(const char *output)
@@ -117,20 +137,72 @@ static const char *wrong_output(const struct form *form, const char *output)
 	return NULL;
 }
 
-static int report(const struct form *form, const char *path, const char *output)
+static int report_loaded(const struct form *form, struct run *run, const char *output)
+{
+	int status = EXIT_FAILED;
+	struct findings findings;
+	if (findings_make(run, &findings) == 0) {
+		status = form->write(&findings, output);
+		findings_finish(&findings);
+	}
+	run_finish(run);
+	return status;
+}
+
+static int report_file(const struct form *form, const char *path, const char *output)
 {
 	struct wattle_error error = {0};
 	struct run run;
 	if (run_load(path, &run, &error) < 0)
 		return cli_fail(EXIT_FAILED, &error);
-	int status = EXIT_FAILED;
-	struct findings findings;
-	if (findings_make(&run, &findings) == 0) {
-		status = form->write(&findings, output);
-		findings_finish(&findings);
-	}
-	run_finish(&run);
-	return status;
+	return report_loaded(form, &run, output);
+}
+
+static int report_stored(const struct form *form, const struct values *values)
+{
+	struct wattle_error error = {0};
+	struct run run;
+	if (pg_run_load_from(values->url, values->run_id, &run, &error) < 0)
+		return cli_fail(EXIT_FAILED, &error);
+	return report_loaded(form, &run, values->output);
+}
+
+static int report_job(const struct values *values, const char *folder)
+{
+	const struct job_request request = {.folder = folder,
+		.url = values->url,
+		.choice = {values->job_id, values->step, values->all_samples},
+		.waiting = &values->waiting,
+		.format = values->format,
+		.output = values->output};
+	return cli_report_job(&request);
+}
+
+static bool has_job_option(const struct values *values)
+{
+	return values->job_id != NULL || values->step != NULL || values->all_samples || values->waiting.n > 0;
+}
+
+// What was asked for does not go together; NULL: it does. words: files and folders.
+static const char *contradiction(const struct values *values, const struct form *form, const struct option_list *words)
+{
+	bool from_store = values->url != NULL;
+	if (from_store && words->n > 0)
+		return "--store reads from PostgreSQL: no run file or folder goes with it";
+	if (from_store && (values->run_id == NULL) == (values->job_id == NULL))
+		return "--store needs --job ID or --run ID (`wattle list --store URL` names them)";
+	if (!from_store && values->run_id != NULL)
+		return "--run is the id of a run in a store: give --store URL";
+	if (!from_store && words->n == 0)
+		return "no run file given";
+	if (!from_store && words->n > 1)
+		return "more than one run file given; a folder of them is a job: give the folder";
+	bool is_job = from_store ? values->job_id != NULL : load_is_folder(words->items[0]);
+	if (!is_job && has_job_option(values))
+		return "--job, --step, --waiting and --full are of jobs: give a folder of run files, or --store URL --job ID";
+	if (is_job && form->write == write_pictures)
+		return "there are no pictures of a job: --format html has its charts";
+	return wrong_output(form, values->output);
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -140,20 +212,25 @@ static int run(const struct command *command, int argc, char **argv)
 	int status;
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
-	if (words.n != 1)
-		return cli_usage(command, EXIT_USAGE,
-			words.n == 0 ? "no run file given" : "more than one run file given");
 	const struct form *form = form_of(values.format);
-	const char *wrong = wrong_output(form, values.output);
+	const char *wrong = contradiction(&values, form, &words);
 	if (wrong != NULL)
 		return cli_usage(command, EXIT_USAGE, "%s", wrong);
-	return report(form, words.items[0], values.output);
+	if (values.run_id != NULL)
+		return report_stored(form, &values);
+	if (values.url != NULL || load_is_folder(words.items[0]))
+		return report_job(&values, words.n > 0 ? words.items[0] : NULL);
+	return report_file(form, words.items[0], values.output);
 }
 
 const struct command command_report = {
 	.name = "report",
-	.usage = "RUN [--format text|json|html|svg] [-o FILE]",
-	.summary = "the findings of a run",
+	.usage = "RUN | DIR [--job ID] | --store URL --job ID | --store URL --run ID [--format text|json|html|svg] [-o FILE]",
+	.summary = "the findings of a run, or of a job of many",
+	.details =
+		"DIR is a folder of run files, as the ranks of a job leave them: every machine's energy counts once, whichever of its "
+		"ranks read its sensors. Where there are very many samples a job's report reads one in a second or so; energies stay "
+		"exact, for they are differences of counters.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

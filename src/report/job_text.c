@@ -353,7 +353,7 @@ static void at_cell(struct buf *out, const struct job_findings *job, int64_t ind
 }
 
 static void spread_row(struct table *table, const struct job_findings *job, const char *name, const struct spread *s,
-	void (*human)(struct buf *out, double value))
+	bool is_work, void (*human)(struct buf *out, double value))
 {
 	buf_str(table_cell(table, false), name);
 	human(table_cell(table, false), s->min);
@@ -361,7 +361,9 @@ static void spread_row(struct table *table, const struct job_findings *job, cons
 	human(table_cell(table, false), s->max);
 	at_cell(table_cell(table, false), job, s->max_at);
 	human(table_cell(table, false), s->std);
-	human_percent(table_cell(table, false), s->imbalance_percent);
+	struct buf *imbalance = table_cell(table, false);
+	if (is_work) // of what is not work there is no waste in being uneven
+		human_percent(imbalance, s->imbalance_percent);
 }
 
 static void paragraph(const struct job_text *t, const char *sentence)
@@ -383,17 +385,19 @@ static void balance(const struct job_text *t)
 	const struct {
 		const char *name;
 		const struct spread *spread;
+		bool is_work;
 		void (*human)(struct buf *out, double value);
-	} rows[] = {{"time", &job->duration_s, human_short_time}, {"working", &job->work_s, human_short_time},
-		{"waiting", &job->waiting_s, human_short_time}, {"ended earlier", &job->end_wait_s, human_short_time},
-		{"CPU", &job->cpu_s, human_short_time}, {"energy", &job->energy_j, human_energy}};
+	} rows[] = {{"time", &job->duration_s, true, human_short_time}, {"working", &job->work_s, true, human_short_time},
+		{"waiting", &job->waiting_s, false, human_short_time},
+		{"ended earlier", &job->end_wait_s, false, human_short_time},
+		{"CPU", &job->cpu_s, true, human_short_time}, {"energy", &job->energy_j, true, human_energy}};
 	if (job->duration_s.count < 2)
 		return;
 	struct table table;
 	table_init(&table, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (rows[i].spread->count > 0)
-			spread_row(&table, job, rows[i].name, rows[i].spread, rows[i].human);
+			spread_row(&table, job, rows[i].name, rows[i].spread, rows[i].is_work, rows[i].human);
 	struct buf title;
 	buf_init(&title, LINE_CEILING);
 	buf_str(&title, "How even the ranks were");

@@ -53,6 +53,11 @@ void words_method(struct buf *out, const char *attribution)
 	buf_str(out, attribution);
 }
 
+static bool is_divided_alike(const struct domain_finding *a, const struct domain_finding *b)
+{
+	return a->in_total && !isnan(a->energy_j) && strcmp(a->attribution, b->attribution) == 0;
+}
+
 void words_attribution(struct buf *out, const struct findings *f)
 {
 	for (size_t i = 0; i < f->n_domains; i++) {
@@ -68,7 +73,13 @@ void words_attribution(struct buf *out, const struct findings *f)
 		const char *separator = "";
 		for (size_t k = i; k < f->n_domains; k++) {
 			const struct domain_finding *same = &f->domains[k];
-			if (!same->in_total || isnan(same->energy_j) || strcmp(same->attribution, d->attribution) != 0)
+			if (!is_divided_alike(same, d))
+				continue;
+			bool listed = false; // of a job every node has one of that name
+			for (size_t m = i; m < k && !listed; m++)
+				listed = is_divided_alike(&f->domains[m], d) &&
+					strcmp(f->domains[m].device->name, same->device->name) == 0;
+			if (listed)
 				continue;
 			buf_printf(out, "%s%s", separator, same->device->name);
 			separator = ", ";

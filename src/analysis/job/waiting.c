@@ -1,7 +1,6 @@
 /* Time in which a rank waits for others: while one of the blocks is open that do nothing else, whatever thread it is in. */
 #include "analysis/job/parts.h"
 
-#include "analysis/energy/domains.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -35,24 +34,9 @@ static int by_begin(const void *a, const void *b)
 	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
 }
 
-// Of the target, over the domains that add up; NaN: nothing is known.
-static double target_j(const struct findings *f, const struct interval *interval)
-{
-	double sum_j = (double)NAN;
-	for (size_t d = 0; f->metering != NULL && d < f->n_domains; d++) {
-		const struct attribution *a = &f->metering->domains[d].attribution;
-		if (!f->domains[d].in_total || isnan(f->domains[d].energy_j))
-			continue;
-		double j = attribution_at(a, interval->to_ns).target_j - attribution_at(a, interval->from_ns).target_j;
-		sum_j = isnan(sum_j) ? j : sum_j + j;
-	}
-	return sum_j;
-}
-
 static void add_interval(struct member *member, const struct interval *interval)
 {
 	member->waiting_s += (double)(interval->to_ns - interval->from_ns) / 1e9;
-	member->waiting_j += target_j(&member->findings, interval);
 }
 
 static void add_union(struct member *member, struct interval *all, size_t n)
@@ -97,9 +81,19 @@ static int from_spans(const struct job_work *work, struct member *member, struct
 	}
 	if (n == 0)
 		return 0;
-	member->waiting_s = member->waiting_j = 0;
+	member->waiting_s = 0;
 	add_union(member, all, n);
 	return 0;
+}
+
+/* Of the target, while such a block was the innermost one, so that a wait inside a wait counts once. Blocks know better than the
+ * straight line between two samples: waits are short, and many. */
+static void energy(const struct job_work *work, struct member *member)
+{
+	const struct findings *f = &member->findings;
+	for (size_t i = 0; i < f->n_blocks; i++)
+		if (waiting_is(work->options, f->blocks[i].name))
+			member->waiting_j = (isnan(member->waiting_j) ? 0 : member->waiting_j) + f->blocks[i].self_j;
 }
 
 /* Of blocks that were stored as figures: time in which one was the innermost, so that a wait inside a wait counts once. More threads
@@ -129,5 +123,6 @@ int waiting_make(struct job_work *work, struct member *member)
 	struct arena *scratch = arena_new();
 	int r = scratch != NULL ? from_spans(work, member, scratch) : -ENOMEM;
 	arena_free(scratch);
+	energy(work, member);
 	return r;
 }
