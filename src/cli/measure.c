@@ -255,6 +255,34 @@ static bool on_control(void *data)
 	return control_read(measure->options.control);
 }
 
+static struct timeval timeval_of(int64_t microseconds)
+{
+	return (struct timeval){.tv_sec = microseconds / 1000000, .tv_usec = microseconds % 1000000};
+}
+
+static bool on_outcome(void *data, struct recorder_outcome *ret_outcome)
+{
+	const struct measure *measure = data;
+	const struct control *control = measure->options.control;
+	const struct tracker_ended *ended = &control->ended;
+	if (control->has_ended)
+		*ret_outcome = (struct recorder_outcome){
+			.wait_status = ended->wait_status,
+			.usage =
+				{
+					.ru_utime = timeval_of(ended->user_us),
+					.ru_stime = timeval_of(ended->system_us),
+					.ru_minflt = ended->minor_faults,
+					.ru_majflt = ended->major_faults,
+					.ru_inblock = ended->blocks_in,
+					.ru_oublock = ended->blocks_out,
+					.ru_nvcsw = ended->voluntary_switches,
+					.ru_nivcsw = ended->involuntary_switches,
+				},
+		};
+	return control->has_ended;
+}
+
 void measure_recorder_options(struct measure *measure, struct recorder_options *ret_options)
 {
 	*ret_options = (struct recorder_options){
@@ -279,6 +307,7 @@ void measure_recorder_options(struct measure *measure, struct recorder_options *
 		return;
 	ret_options->ready = on_ready;
 	ret_options->control = on_control;
+	ret_options->outcome = on_outcome;
 	ret_options->control_fd = measure->options.control->watch_fd;
 }
 

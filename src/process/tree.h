@@ -128,6 +128,10 @@ pid_t tree_pid(const struct tree *tree, pid_t pid);
 void tree_reaped(struct tree *tree, pid_t pid, const struct rusage *usage, const struct process_stat *last,
 	int64_t t_ns);
 
+/* attach: its parent has waited for the root, and has told of it. What it and those that it waited for have used since they were
+ * read last, or without ever being read, is counted from here. */
+void tree_main_waited(struct tree *tree, const struct rusage *usage, int64_t t_ns);
+
 // CPU time of the root and of all others so far, exact up to the kernel's own accounting.
 void tree_cpu(const struct tree *tree, int64_t *ret_main_ns, int64_t *ret_descendants_ns);
 

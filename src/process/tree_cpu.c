@@ -129,3 +129,21 @@ void tree_reaped(struct tree *tree, pid_t pid, const struct rusage *usage, const
 	tree_member_end(tree, member, t_ns); // while reaped_ns is still without it: its heir, the reaper, expects it
 	tree->reaped_ns += usage_ns;
 }
+
+void tree_main_waited(struct tree *tree, const struct rusage *usage, int64_t t_ns)
+{
+	int64_t main_ns, descendants_ns;
+	add_usage(&tree->reaped, usage);
+	struct tree_member *member = tree_find(tree, tree->main_pid);
+	if (member != NULL && member->is_main) {
+		notice_ended_below(tree, tree->main_pid, t_ns);
+		tree_member_end(tree, member, t_ns);
+	}
+	tree_cpu(tree, &main_ns, &descendants_ns);
+	int64_t unseen_ns = timeval_ns(&usage->ru_utime) + timeval_ns(&usage->ru_stime) - main_ns - descendants_ns;
+	if (unseen_ns <= 0) // some of the target was waited for by nobody, and seen by us alone
+		return;
+	tree->orphan_ns += unseen_ns;
+	if (tree->n_seen <= 1)
+		tree->main_own_ns += unseen_ns;
+}

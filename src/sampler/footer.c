@@ -14,9 +14,15 @@
 static const double referee_tolerance = 1.15;
 static const int64_t referee_slack_ns = 100 * NS_PER_MS;
 
+// By us, or by a parent who has told us.
+static bool is_waited_for(const struct recorder *recorder)
+{
+	return recorder->target != NULL || recorder->has_outcome;
+}
+
 static const char *cpu_method(const struct recorder *recorder)
 {
-	if (recorder->target != NULL)
+	if (is_waited_for(recorder))
 		return "rusage";
 	return value_ok(recorder->tree.cgroup_cpu_ns) ? cgroup_cpu_method(recorder->tree.cgroup) : "proc";
 }
@@ -114,7 +120,7 @@ static void settle_living(const struct recorder *recorder, struct store_footer *
 {
 	const struct tree *tree = &recorder->tree;
 	bool io_known = add_living(recorder, footer);
-	bool attached = recorder->target == NULL;
+	bool attached = !is_waited_for(recorder);
 	bool root_is_gone = attached && !root_is_there(tree);
 	// What ends in a cgroup is waited for outside of it as often as not.
 	bool ended_in_cgroup = tree->cgroup != NULL && (int64_t)tree->n_pids < footer->processes_seen;
@@ -154,7 +160,7 @@ static void settle_self(const struct recorder *recorder, struct store_footer *fo
 
 static int64_t exit_code(const struct recorder *recorder)
 {
-	if (recorder->target == NULL)
+	if (!is_waited_for(recorder))
 		return VALUE_MISSING;
 	int status = recorder->wait_status;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -266,6 +266,7 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 	loop(recorder);
 	if (recorder->end_ns == 0)
 		recorder->end_ns = env_now_ns(recorder->env);
+	recorder_learn_outcome(recorder);
 	recorder->sampler.read_all = true; // analysis divides energy between two readings of the machine
 	take_sample(recorder);
 	settle_ended(recorder);

@@ -29,6 +29,11 @@ struct recorder_progress {
 	size_t n_points;
 };
 
+struct recorder_outcome { // of a process whose parent we are not
+	int wait_status;
+	struct rusage usage; // its own and that of all descendants that were waited for; without ru_maxrss
+};
+
 struct recorder_options {
 	struct sampler_options sampler;
 	struct cgroup *cgroup; // recorder_attach: the target is what runs in it; NULL: a process. Borrowed
@@ -48,6 +53,8 @@ struct recorder_options {
 	void (*ready)(void *data, const char *ring);
 	bool (*control)(void *data); // control_fd is readable; true: the recording ends. NULL: there is none
 	int control_fd;              // borrowed
+	// With `held`: what its parent has told of its end; false: nothing yet. NULL: nobody will tell
+	bool (*outcome)(void *data, struct recorder_outcome *ret_outcome);
 	void *data;
 };
 
@@ -81,6 +88,7 @@ struct recorder {
 	int wait_status;
 	bool main_childless; // it never waited for a child: its rusage is its own alone
 	bool main_ended, stop;
+	bool has_outcome; // attached: wait_status and the tree's rusage are known all the same
 	struct so_far so_far; // for options->progress, as are these
 	int64_t progress_t_ns, progress_cpu_ns;
 	double progress_energy_j;
@@ -139,6 +147,9 @@ void recorder_drain_spans(struct recorder *recorder);   // drain_fd is readable
 void recorder_collect_spans(struct recorder *recorder); // before a flush
 void recorder_finish_spans(struct recorder *recorder);  // before the last flush
 void recorder_count_spans(const struct recorder *recorder, struct store_footer *footer);
+
+// recorder_outcome.c: waits a moment for what options->outcome has to tell.
+void recorder_learn_outcome(struct recorder *recorder);
 
 // recorder_open.c. recorder_close takes what recorder_new made, whether recorder_open failed or not; NULL: no memory.
 struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *sensors, struct outbox_sink *sinks,
