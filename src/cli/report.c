@@ -27,9 +27,10 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"format", 0, "text|json|html|svg",
-		"the form (default text); html is a page with charts that needs nothing else, svg are pictures for papers",
-		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html|svg"},
+	{"format", 0, "text|json|html|svg|line",
+		"the form (default text); html is a page with charts that needs nothing else, svg are pictures for papers, line is "
+		"energy and time in one line",
+		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html|svg|line"},
 	{"output", 'o', "FILE", "write there; for svg a folder, which is made (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
 	{"store", 0, "URL", "read from PostgreSQL instead of a file: postgresql://HOST/DATABASE", OPTION_TEXT,
@@ -80,6 +81,16 @@ static int write_json(const struct findings *findings, const char *output)
 	return status;
 }
 
+static int write_line(const struct findings *findings, const char *output)
+{
+	struct buf out;
+	buf_init(&out, REPORT_CEILING);
+	report_line(findings, &out);
+	int status = cli_write(&out, output);
+	buf_finish(&out);
+	return status;
+}
+
 static int write_charts(const struct findings *findings, const char *output,
 	int (*write)(const struct charts *charts, const char *output))
 {
@@ -117,7 +128,8 @@ static int write_pictures(const struct findings *findings, const char *output)
 static const struct form {
 	const char *name;
 	int (*write)(const struct findings *findings, const char *output);
-} forms[] = {{"text", write_text}, {"json", write_json}, {"html", write_page}, {"svg", write_pictures}};
+} forms[] = {{"text", write_text}, {"json", write_json}, {"html", write_page}, {"svg", write_pictures},
+	{"line", write_line}};
 
 static const struct form *form_of(const char *name)
 {
@@ -225,7 +237,8 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_report = {
 	.name = "report",
-	.usage = "RUN | DIR [--job ID] | --store URL --job ID | --store URL --run ID [--format text|json|html|svg] [-o FILE]",
+	.usage =
+		"RUN | DIR [--job ID] | --store URL --job ID | --store URL --run ID [--format text|json|html|svg|line] [-o FILE]",
 	.summary = "the findings of a run, or of a job of many",
 	.details =
 		"DIR is a folder of run files, as the ranks of a job leave them: every machine's energy counts once, whichever of its "

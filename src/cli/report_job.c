@@ -24,6 +24,8 @@ static int write_job(const struct job_findings *job, const char *format, const c
 		job_report_json(job, &out);
 	else if (strcmp(format, "html") == 0)
 		page_job(job, &out);
+	else if (strcmp(format, "line") == 0)
+		job_report_line(job, &out);
 	else
 		job_report_text(job, &out, wants_colour(output));
 	int status = cli_write(&out, output);
@@ -33,8 +35,8 @@ static int write_job(const struct job_findings *job, const char *format, const c
 
 int cli_report_job(const struct job_request *request)
 {
-	const struct job_options options = {
-		.waiting = request->waiting->n > 0 ? request->waiting->items : NULL, .step = request->choice.step};
+	const struct job_options options = {.waiting = request->waiting->n > 0 ? request->waiting->items : NULL,
+		.step = request->choice.step};
 	struct wattle_error error = {0};
 	struct loaded_job job;
 	if (load_job(request->folder, request->url, &request->choice, &options, &job, &error) < 0)
