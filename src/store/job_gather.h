@@ -4,9 +4,9 @@
 #include "base/buf.h"
 #include "store/job_runs.h"
 
-/* So many samples a job's report reads: at an hour with 64 ranks one a second. Beyond, samples are left out; and where the store keeps
+/* So many samples a job's report reads: of an hour with 64 ranks one every 2 s. Beyond, samples are left out; and where the store keeps
  * blocks, spans too. */
-enum { JOB_SAMPLES_MAX = 250000, JOB_SPANS_MAX = 500000, JOB_NAMES_MAX = 8 };
+enum { JOB_SAMPLES_MAX = 150000, JOB_SPANS_MAX = 100000, JOB_NAMES_MAX = 8 };
 
 struct job_weight { // of the runs that are wanted
 	double samples, duration_s;
