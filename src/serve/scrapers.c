@@ -2,15 +2,24 @@
 
 #include "base/util.h"
 
-uint32_t scraper_id(const void *address, size_t size, const char *program)
+#include <netinet/in.h>
+
+static uint32_t hash_on(uint32_t hash, const void *data, size_t size)
 {
-	const unsigned char *bytes = address;
-	uint32_t hash = 2166136261u;
+	const unsigned char *bytes = data;
 	for (size_t i = 0; i < size; i++)
 		hash = (hash ^ bytes[i]) * 16777619u;
-	for (; program != NULL && *program != '\0'; program++)
-		hash = (hash ^ (unsigned char)*program) * 16777619u;
 	return hash;
+}
+
+uint32_t scraper_id(const struct sockaddr *address, const char *program)
+{
+	uint32_t hash = 2166136261u;
+	if (address != NULL && address->sa_family == AF_INET)
+		hash = hash_on(hash, &((const struct sockaddr_in *)(const void *)address)->sin_addr, sizeof(struct in_addr));
+	if (address != NULL && address->sa_family == AF_INET6)
+		hash = hash_on(hash, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, sizeof(struct in6_addr));
+	return program != NULL ? hash_on(hash, program, strlen(program)) : hash;
 }
 
 // The place of who was here longest ago is the next one's.

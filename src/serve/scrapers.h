@@ -4,6 +4,8 @@
 
 #include "serve/told.h"
 
+#include <sys/socket.h>
+
 enum {
 	SCRAPERS_MAX = 32,
 	SCRAPER_PATIENCE_S = 300 // who has not come for so long has gone: Prometheus itself forgets a series after that
@@ -18,7 +20,8 @@ struct scrapers {
 	size_t n;
 };
 
-uint32_t scraper_id(const void *address, size_t size, const char *program); // program: User-Agent, or NULL
+// address: without its port, which is another at each connection; NULL: a Unix socket. program: User-Agent, or NULL.
+uint32_t scraper_id(const struct sockaddr *address, const char *program);
 void scrapers_note(struct scrapers *scrapers, uint32_t id, uint64_t look, int64_t t_ns);
 // What everybody has got who still comes; look 0: there is nobody.
 struct told_seen scrapers_seen(const struct scrapers *scrapers, int64_t t_ns);

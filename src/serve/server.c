@@ -3,15 +3,13 @@
 #include "base/util.h"
 #include "now/now.h"
 #include "serve/address.h"
+#include "serve/guests.h"
 #include "serve/tally.h"
 #include "serve/request.h"
-#include "serve/scrapers.h"
 #include "serve/state.h"
 #include "serve/textfile.h"
-#include "serve/visits.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/timerfd.h>
@@ -39,7 +37,6 @@ struct server {
 	struct tally tally;
 	struct state state_file;
 	struct textfile textfile;
-	struct scrapers scrapers;
 	int64_t saved_ns;
 	char warning[1024]; // "": none
 	bool has_warned;
@@ -47,7 +44,7 @@ struct server {
 	struct trail trail;
 	struct answers answers;
 	struct request_rules rules;
-	struct visits visits;
+	struct guests guests;
 	int64_t first_ns;
 };
 
@@ -78,7 +75,7 @@ static void forget(struct server *server, int64_t t_ns)
 {
 	struct told_seen seen = {.look = UINT64_MAX, .t_ns = INT64_MAX};
 	if (server->daemon != NULL)
-		seen = scrapers_seen(&server->scrapers, t_ns);
+		seen = scrapers_seen(&server->guests.scrapers, t_ns);
 	if (server->textfile.path != NULL)
 		seen.t_ns = t_ns - TEXTFILE_S * NS_PER_S;
 	tally_forget(&server->tally, &seen);
@@ -105,46 +102,7 @@ static void look(struct server *server)
 static void on_connection(void *data, struct MHD_Connection *connection, void **visit,
 	enum MHD_ConnectionNotificationCode what)
 {
-	struct server *server = data;
-	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-		visits_end(&server->visits, *visit);
-		return;
-	}
-	const union MHD_ConnectionInfo *info = server->mhd.connection_info(connection,
-		MHD_CONNECTION_INFO_CONNECTION_FD);
-	if (info != NULL)
-		*visit = visits_begin(&server->visits, info->connect_fd, env_now_ns(server->env));
-}
-
-// By its address without the port, which is another at each connection.
-static uint32_t scraper_of(const struct sockaddr *address, const char *program)
-{
-	if (address != NULL && address->sa_family == AF_INET)
-		return scraper_id(&((const struct sockaddr_in *)(const void *)address)->sin_addr, sizeof(struct in_addr), program);
-	if (address != NULL && address->sa_family == AF_INET6)
-		return scraper_id(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, sizeof(struct in6_addr), program);
-	return scraper_id(NULL, 0, program);
-}
-
-static void mark(struct server *server, struct MHD_Connection *connection, bool is_answered)
-{
-	const union MHD_ConnectionInfo *info = server->mhd.connection_info(connection,
-		MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	if (info != NULL)
-		visit_is_answered(info->socket_context, is_answered, env_now_ns(server->env));
-}
-
-// Who is told at which look: known here; that it has got there is known when its answer is.
-static void note_scraper(struct server *server, struct MHD_Connection *connection, const char *path)
-{
-	const union MHD_ConnectionInfo *context = server->mhd.connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	const union MHD_ConnectionInfo *client = server->mhd.connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	struct visit *visit = context != NULL ? context->socket_context : NULL;
-	if (visit == NULL || !request_is_metrics(path))
-		return;
-	visit->scraped_look = server->view.look;
-	visit->scraper = scraper_of(client != NULL ? client->client_addr : NULL,
-		server->mhd.value(connection, MHD_HEADER_KIND, "User-Agent"));
+	guests_connection(&((struct server *)data)->guests, connection, visit, what);
 }
 
 /* Called when the head is here and again when the request is whole: an answer to the first call would cost the
@@ -161,22 +119,14 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	}
 	if (is_whole && *upload_size > 0)
 		return MHD_NO;
-	mark(server, connection, true);
-	note_scraper(server, connection, path);
+	guests_ask(&server->guests, connection, request_is_metrics(path) ? server->view.look : 0);
 	return request_answer(&server->rules, &server->answers, &server->view, connection, path, method);
 }
 
 static void on_answered(void *data, struct MHD_Connection *connection, void **request,
 	enum MHD_RequestTerminationCode how)
 {
-	struct server *server = data;
-	const union MHD_ConnectionInfo *context = server->mhd.connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct visit *visit = context != NULL ? context->socket_context : NULL;
-	if (visit != NULL && visit->scraped_look > 0 && how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
-		scrapers_note(&server->scrapers, visit->scraper, visit->scraped_look, env_now_ns(server->env));
-	if (visit != NULL)
-		visit->scraped_look = 0;
-	mark(server, connection, false);
+	guests_answered(&((struct server *)data)->guests, connection, how);
 }
 
 /* ---- opening ---- */
@@ -259,8 +209,9 @@ static int open_door(struct server *server, const struct server_options *options
 static void open_state(struct server *server, const struct server_options *options)
 {
 	struct wattle_error error = {0};
-	const char *key = options->listen != NULL ? options->listen : options->textfile;
-	if (state_open(&server->state_file, options->env, server->node, key, &error) < 0)
+	static const char scheme[] = "http://";
+	const char *url = server->address.url, *key = strncmp(url, scheme, strlen(scheme)) == 0 ? url + strlen(scheme) : url;
+	if (state_open(&server->state_file, options->env, server->node, options->listen != NULL ? key : options->textfile, &error) < 0)
 		text_copy(server->warning, sizeof(server->warning), error.text);
 }
 
@@ -314,7 +265,7 @@ static void set_up(struct server *server, const struct server_options *options)
 		.name = server->address.host,
 		.token = &server->token,
 	};
-	visits_init(&server->visits);
+	guests_init(&server->guests, &server->mhd, server->env);
 }
 
 int serve_open(const struct server_options *options, struct server **ret_server, struct wattle_error *reterr)
@@ -382,7 +333,7 @@ bool server_token_is_short(const struct server *server)
 static int timeout_ms(struct server *server)
 {
 	MHD_UNSIGNED_LONG_LONG wanted_ms;
-	int ms = server->visits.n > 0 ? SWEEP_MS : -1;
+	int ms = server->guests.visits.n > 0 ? SWEEP_MS : -1;
 	if (server->daemon == NULL)
 		return -1;
 	if (server->mhd.timeout(server->daemon, &wanted_ms) == MHD_YES && (ms < 0 || wanted_ms < (unsigned int)ms))
@@ -421,6 +372,6 @@ int server_run(struct server *server, int stop_fd, void (*warn)(const char *text
 		pass_on(server, warn);
 		if (server->daemon != NULL && server->mhd.run(server->daemon) != MHD_YES)
 			return -EIO;
-		visits_sweep(&server->visits, env_now_ns(server->env));
+		visits_sweep(&server->guests.visits, env_now_ns(server->env));
 	}
 }

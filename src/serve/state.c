@@ -7,115 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char schema[] = "wattle-serve-state/1";
-enum { FILE_CEILING = 1 << 24 };
-
-/* ---- which machine, which file ---- */
-
-// Tests and containers bring sensors of their own: theirs are not this machine's.
-static void find_boot(const struct wattle_env *env, char *out, size_t size)
-{
-	char boot[64] = "";
-	struct stat st = {0};
-	wattle_cleanup_close int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd >= 0 ? read(fd, boot, sizeof(boot) - 1) : 0;
-	boot[length > 0 ? strcspn(boot, "\n") : 0] = '\0';
-	bool is_made = getenv("WATTLE_SYSFS") != NULL && fstat(env->sysfs_fd, &st) == 0;
-	snprintf(out, size, is_made ? "%s %llx:%llx" : "%s", boot, (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
-}
-
-static bool make_folders(const char *folder)
-{
-	char path[768];
-	if (!text_copy(path, sizeof(path), folder))
-		return false;
-	for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			return false;
-		*slash = '/';
-	}
-	return mkdir(path, 0755) == 0 || errno == EEXIST;
-}
-
-// "127.0.0.1:9095" -> "127.0.0.1_9095". What tells long ones apart is their end.
-static void put_word(struct buf *out, const char *word)
-{
-	enum { WORD_MOST = 80 };
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
-	size_t length = strlen(word);
-	for (const char *at = word + (length > WORD_MOST ? length - WORD_MOST : 0); *at != '\0'; at++)
-		buf_char(out, strchr(plain, *at) != NULL ? *at : '_');
-}
-
-static bool put_name(struct state *state, const char *node, const char *key)
-{
-	struct buf name;
-	buf_init(&name, sizeof(state->name) - 1);
-	buf_str(&name, "serve-");
-	put_word(&name, node);
-	buf_char(&name, '-');
-	put_word(&name, key);
-	buf_str(&name, ".json");
-	bool fits = name.failed == 0 && text_copy(state->name, sizeof(state->name), name.data);
-	buf_finish(&name);
-	return fits;
-}
-
-static int open_folder(struct state *state, struct wattle_error *reterr)
-{
-	if (make_folders(state->env->state_dir))
-		state->folder_fd = open(state->env->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (state->folder_fd < 0)
-		return error_set(reterr, -errno,
-			"%s: %s; counters begin at 0 at each start (WATTLE_STATE names another folder)", state->env->state_dir,
-			strerror(errno));
-	return 0;
-}
-
-// A lock of its own, because the file itself is replaced. The kernel frees it, however we end.
-static int take_lock(struct state *state, struct wattle_error *reterr)
-{
-	char name[sizeof(state->name) + 8];
-	snprintf(name, sizeof(name), "%s.lock", state->name);
-	state->lock_fd = openat(state->folder_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (state->lock_fd < 0)
-		return error_set(reterr, -errno,
-			"%s/%s: %s; counters begin at 0 at each start (WATTLE_STATE names another folder)",
-			state->env->state_dir, name, strerror(errno));
-	if (flock(state->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return error_set(reterr, -errno, "%s/%s is kept by another wattle serve; this one's counters begin at 0",
-			state->env->state_dir, state->name);
-	return 0;
-}
-
-int state_open(struct state *state, const struct wattle_env *env, const char *node, const char *key, struct wattle_error *reterr)
-{
-	*state = (struct state){.env = env, .folder_fd = -1, .lock_fd = -1};
-	buf_init(&state->text, FILE_CEILING);
-	find_boot(env, state->boot, sizeof(state->boot));
-	text_copy(state->node, sizeof(state->node), node);
-	int r = put_name(state, node, key) ? open_folder(state, reterr) : error_set(reterr, -ENAMETOOLONG, "no name for a state file");
-	if (r == 0)
-		r = take_lock(state, reterr);
-	if (r < 0)
-		state_close(state);
-	return r;
-}
-
-void state_close(struct state *state)
-{
-	if (state->lock_fd >= 0)
-		close(state->lock_fd);
-	if (state->folder_fd >= 0)
-		close(state->folder_fd);
-	state->lock_fd = state->folder_fd = -1;
-	buf_finish(&state->text);
-}
 
 /* ---- writing ---- */
 
@@ -254,7 +148,7 @@ void state_read(struct state *state, struct state_read *ret_read)
 	char *text;
 	size_t size, i;
 	json_t *domain;
-	if (state->folder_fd < 0 || file_read_all_in(state->folder_fd, state->name, FILE_CEILING, &text, &size) < 0)
+	if (state->folder_fd < 0 || file_read_all_in(state->folder_fd, state->name, STATE_CEILING, &text, &size) < 0)
 		return;
 	json_t *object = json_loadb(text, size, 0, NULL);
 	free(text);

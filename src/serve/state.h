@@ -11,7 +11,7 @@
 #include "now/now.h"
 #include "serve/tally.h"
 
-enum { STATE_DOMAINS_MAX = 256 };
+enum { STATE_DOMAINS_MAX = 256, STATE_CEILING = 1 << 24 };
 
 struct state {
 	const struct wattle_env *env; // borrowed

@@ -1,0 +1,49 @@
+#include "serve/guests.h"
+
+void guests_init(struct guests *guests, const struct mhd *mhd, const struct wattle_env *env)
+{
+	*guests = (struct guests){.mhd = mhd, .env = env};
+	visits_init(&guests->visits);
+}
+
+void guests_connection(struct guests *guests, struct MHD_Connection *connection, void **visit,
+	enum MHD_ConnectionNotificationCode what)
+{
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		visits_end(&guests->visits, *visit);
+		return;
+	}
+	const union MHD_ConnectionInfo *info = guests->mhd->connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (info != NULL)
+		*visit = visits_begin(&guests->visits, info->connect_fd, env_now_ns(guests->env));
+}
+
+// NULL: there was no room for it.
+static struct visit *visit_of(const struct guests *guests, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info = guests->mhd->connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	return info != NULL ? info->socket_context : NULL;
+}
+
+void guests_ask(struct guests *guests, struct MHD_Connection *connection, uint64_t look)
+{
+	struct visit *visit = visit_of(guests, connection);
+	visit_is_answered(visit, true, env_now_ns(guests->env));
+	if (visit == NULL || look == 0)
+		return;
+	const union MHD_ConnectionInfo *client = guests->mhd->connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	visit->scraped_look = look;
+	visit->scraper = scraper_id(client != NULL ? client->client_addr : NULL,
+		guests->mhd->value(connection, MHD_HEADER_KIND, "User-Agent"));
+}
+
+void guests_answered(struct guests *guests, struct MHD_Connection *connection, enum MHD_RequestTerminationCode how)
+{
+	struct visit *visit = visit_of(guests, connection);
+	visit_is_answered(visit, false, env_now_ns(guests->env));
+	if (visit == NULL || visit->scraped_look == 0)
+		return;
+	if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+		scrapers_note(&guests->scrapers, visit->scraper, visit->scraped_look, env_now_ns(guests->env));
+	visit->scraped_look = 0;
+}
