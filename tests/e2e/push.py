@@ -1,0 +1,269 @@
+"""wattle push: each row of a run file in PostgreSQL exactly once, however often it is sent and wherever it was cut off."""
+import dataclasses
+import json
+import random
+import sqlite3
+import time
+
+import made_runs
+from harness import BUILD, main, near, test, wait_until
+from postgres_server import Server
+from store_room import columns_of, made, same_counts, same_run
+
+SPANNER = BUILD / "tests/fakes/spanner"
+LONG = dataclasses.replace(made_runs.KINDS["eight_gpus"], times=5)  # 75,000 rows
+
+
+def push(room, server, path="run.sqlite", *options, status=0, **how):
+    done = room.wattle("push", *options, path, server.url(), **how)
+    assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
+    return done
+
+
+@test
+def every_value(room):
+    """each value of each row arrives, of a run with a GPU, spans and metrics, of one of hostile names, and of runs of nothing"""
+    with Server() as server:
+        for kind in ("training", "hostile", "empty", "one_sample"):
+            made(room, kind)
+            push(room, server)
+            rows = same_run(server, room.folder / "run.sqlite")
+            assert rows["run"] > 10 and rows["segment"] >= 1, (kind, rows)
+            (room.folder / "run.sqlite").unlink()
+
+
+@test
+def twice_is_once(room):
+    """what is there already is not sent again, and that is said"""
+    with Server() as server:
+        made(room, "training")
+        first, second = push(room, server), push(room, server)
+        assert " rows of run " in first.stdout and "nothing was missing" in second.stdout, (first, second)
+        same_run(server, room.folder / "run.sqlite")
+        assert server.value("SELECT count(*) FROM recording") == 1
+
+
+@test
+def recording_and_blocks(room):
+    """the row of the run and those of its code blocks are what the report says"""
+    with Server() as server:
+        made(room, "training")
+        push(room, server)
+        report = room.wattle("report", "run.sqlite", "--format", "json")
+        assert report.returncode == 0, report.stderr
+        said = json.loads(report.stdout)
+        energy, error, provenance, duration, complete, started = server.rows(
+            "SELECT energy_j, error_j, provenance, duration_s, complete, started FROM recording")[0]
+        near(energy, said["energy"]["total_j"], 1e-9)
+        near(error, said["energy"]["error_j"], 1e-9)
+        near(duration, said["run"]["duration_s"], 1e-9)
+        assert (provenance, complete) == (said["energy"]["provenance"], True), (provenance, complete)
+        near(started.timestamp(), server.value("SELECT extract(epoch FROM min(time))::float8 FROM sample"), absolute=0.5)
+        blocks = {row[0]: row[1:] for row in server.rows("SELECT name, calls, time_total_s, energy_j FROM block")}
+        assert blocks and set(blocks) == {block["name"] for block in said["blocks"]}, blocks
+        for block in said["blocks"]:
+            calls, total_s, energy_j = blocks[block["name"]]
+            assert calls == block["num_calls"], (block["name"], calls)
+            near(total_s, block["compute_time"]["total"], 1e-9)
+            near(energy_j, block["energy"]["total_j"], 1e-9)
+
+
+@test
+def levels(room):
+    """level 0 is the first sample of each minute, 1 of each second, of each device; all that counting begins or ends with is 0"""
+    with Server() as server:
+        made(room, "segments")
+        push(room, server)
+        starts = [start for start, in room.rows("SELECT start_ns FROM segment ORDER BY id")]
+        for table, device in (("sample", "0"), ("device_sample", "device")):
+            before = {}
+            rows = server.rows(f"SELECT {device}, t_ns, level FROM {table} ORDER BY t_ns")
+            last = [max(t for _, t, _ in rows if t < end) for end in [*starts[1:], float("inf")]]
+            for one, t_ns, level in rows:
+                was = before.get(one)
+                first = was is None or any(was < start <= t_ns for start in starts)
+                wanted = 0 if first or t_ns in last or was // 60_000_000_000 != t_ns // 60_000_000_000 else \
+                    1 if was // 1_000_000_000 != t_ns // 1_000_000_000 else 2
+                assert level == wanted, (table, one, t_ns, level, wanted)
+                before[one] = t_ns
+            assert {level for _, _, level in rows} == {0, 1, 2}
+
+
+@test
+def wall_clock(room):
+    """`time` is the wall clock of the row, after each pause of hours too, and its day's partition has it"""
+    with Server() as server:
+        made(room, "segments")
+        push(room, server)
+        for start_ns, wall_ns in room.rows("SELECT start_ns, wall_start_ns FROM segment"):
+            there = server.value(f"SELECT extract(epoch FROM min(time)) * 1000000 FROM sample WHERE t_ns >= {start_ns}")
+            near(float(there), wall_ns / 1000, absolute=1_000_000)
+        assert server.value("SELECT count(*) FROM sample WHERE tableoid::regclass::text NOT LIKE 'sample_' || "
+                            "to_char(time AT TIME ZONE 'UTC', 'YYYYMMDD') || '%'") == 0
+
+
+@test
+def server_killed(room):
+    """-9 of the server again and again in the middle of a push: it waits, and not a row is lost or doubled"""
+    with Server() as server:
+        made(room, LONG)
+        pushing = room.start("push", "--wait", "60s", "run.sqlite", server.url())
+        kills = 0
+        while pushing.poll() is None and kills < 6:
+            time.sleep(random.uniform(0.02, 0.35))
+            server.kill()
+            kills += 1
+            server.start()
+        done = room.finish(pushing)
+        assert done.returncode == 0, (done.stdout, done.stderr)
+        assert kills >= 2, kills
+        print(f"# {kills} kills")
+        same_counts(server, room.folder / "run.sqlite")
+
+
+@test
+def push_killed(room):
+    """-9 of the push in the middle, the next one goes on where the server says that it was"""
+    with Server() as server:
+        made(room, LONG)
+        for _ in range(5):
+            pushing = room.start("push", "run.sqlite", server.url())
+            time.sleep(random.uniform(0.05, 0.3))
+            pushing.kill()
+            pushing.wait()
+        push(room, server)
+        same_counts(server, room.folder / "run.sqlite")
+
+
+@test
+def two_at_once(room):
+    """four who push the same run at the same time send it once between them"""
+    with Server() as server:
+        made(room, LONG)
+        push(room, server, made(room, "short", "other.sqlite"))  # the store is made
+        pushing = [room.start("push", "--wait", "30s", "run.sqlite", server.url()) for _ in range(4)]
+        for one in pushing:
+            done = room.finish(one)
+            assert done.returncode == 0, (done.stdout, done.stderr)
+        same_counts(server, room.folder / "run.sqlite")
+        same_run(server, room.folder / "other.sqlite")
+
+
+@test
+def disk_full(room):
+    """a server whose disk is full takes nothing and loses nothing: said in one line; with room again all of it comes"""
+    with Server(disk_mb=130) as server:
+        made(room, LONG)
+        push(room, server, made(room, "short", "other.sqlite"))
+        server.fill(leave_mb=4)
+        done = push(room, server, "run.sqlite", "--wait", "500ms", status=1)
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+        server.free()
+        if server.process.poll() is not None:  # it has given up: no room for its log
+            server.start()
+        wait_until(server._answers, "the server is back", 30)
+        push(room, server, "run.sqlite", "--wait", "30s")
+        same_counts(server, room.folder / "run.sqlite")
+
+
+@test
+def growing(room):
+    """a run is pushed while it goes on, again and again: what is there is final, and at the end all is there once"""
+    with Server() as server:
+        running = room.start("run", "-q", "--per-process", "--flush", "100ms", "-i", "20ms", "-o", "run.sqlite", "--", "sh", "-c",
+                             f"for i in 1 2 3 4; do {SPANNER} nested; {SPANNER} flood 2 2000 0.5 >s; sleep 0.2; done")
+        wait_until(lambda: (room.folder / "run.sqlite").exists(), "a run file")
+        seen = []
+        while running.poll() is None:
+            done = push(room, server)
+            assert running.poll() is not None or "the run goes on" in done.stdout, done.stdout
+            seen.append(server.value("SELECT count(*) FROM sample"))
+            time.sleep(0.1)
+        room.finish(running)
+        push(room, server)
+        rows = same_run(server, room.folder / "run.sqlite")
+        assert len(set(seen)) > 3 and rows["span"] > 5000 and rows["process_sample"] > 50, (seen, rows)
+
+
+@test
+def recorder_died(room):
+    """a run whose recorder was killed, its spool beside it, is pushed whole; what is appended later comes on top"""
+    with Server() as server:
+        recording = room.start("run", "-q", "--disable-logs", "-o", "run.sqlite", "--", SPANNER, "flood", 4, 30000, 20)
+        spool = room.folder / "run.sqlite-spans"
+        wait_until(lambda: spool.exists() and spool.stat().st_size > 4_000_000, "a spool")
+        push(room, server)
+        recording.kill()
+        recording.wait()
+        push(room, server)
+        assert not spool.exists()
+        same_counts(server, room.folder / "run.sqlite")
+        assert server.value("SELECT complete FROM recording") is False
+        done = room.wattle("run", "-q", "--disable-logs", "--append", "-o", "run.sqlite", "--", SPANNER, "nested")
+        assert done.returncode == 0, done.stderr
+        push(room, server)
+        same_counts(server, room.folder / "run.sqlite")
+        assert server.value("SELECT segments FROM recording") == 2
+        assert server.value("SELECT count(*) FROM block WHERE name = 'outer'") == 1
+
+
+@test
+def other_versions(room):
+    """a server that has a column more or less than we: what both have is sent"""
+    with Server() as server:
+        push(room, server, made(room, "short", "other.sqlite"))
+        server.run("ALTER TABLE device_sample ADD COLUMN of_the_future bigint; ALTER TABLE sample ADD COLUMN another text")
+        made(room, "training")
+        push(room, server)
+        same_run(server, room.folder / "run.sqlite")
+        file = room.folder / "run.sqlite"
+        file.unlink()
+        made(room, "training")
+        with sqlite3.connect(file) as old:
+            old.execute("ALTER TABLE sample DROP COLUMN main_pss_bytes" if "main_pss_bytes" in columns_of(server, "sample")
+                        else "ALTER TABLE event DROP COLUMN slept_ns")
+            old.execute("UPDATE run SET value = '11111111-2222-4333-8444-555555555555' WHERE key = 'id'")
+        old.close()
+        push(room, server)
+        same_run(server, file)
+
+
+@test
+def refused(room):
+    """wrong files, URLs and servers: one line that says what is wrong and what would be right; no password in it"""
+    made(room, "short")
+    for words, status, named in (
+            (["run.sqlite"], 2, "URL"),
+            (["run.sqlite", "mysql://host/db"], 2, "postgresql://"),
+            (["run.sqlite", "postgresql://u:secret@host/db"], 2, "~/.pgpass"),
+            (["run.sqlite", "postgresql://u@host/db?password=secret"], 2, "~/.pgpass"),
+            (["no.sqlite", "postgresql:///db?host=/nowhere"], 1, "no.sqlite"),
+            (["run.sqlite", "postgresql:///db?host=/nowhere"], 1, "/nowhere"),
+            (["run.sqlite", "postgresql:///db?nonsense=1"], 1, "nonsense")):
+        done = room.wattle("push", "--wait", "0s", *words)
+        lines = done.stderr.splitlines()
+        assert done.returncode == status and named in lines[0] and "secret" not in done.stderr, (words, done)
+        assert len(lines) == 1 or status == 2, (words, done.stderr)
+
+
+@test
+def passwords(room):
+    """a password comes from PGPASSWORD or a password file, by libpq's rules; without one the server's refusal is passed on"""
+    with Server(auth="scram-sha-256") as server:
+        server.run("CREATE ROLE guest LOGIN PASSWORD 'open sesame'; GRANT CREATE ON SCHEMA public TO guest")
+        made(room, "short")
+        url = server.url(user="guest")
+        done = room.wattle("push", "--wait", "0s", "run.sqlite", url)
+        assert done.returncode == 1 and "password" in done.stderr, done
+        done = room.wattle("push", "run.sqlite", url, env={"PGPASSWORD": "open sesame"})
+        assert done.returncode == 0, done.stderr
+        secrets = room.folder / "pgpass"
+        secrets.write_text("*:*:*:guest:open sesame\n")
+        secrets.chmod(0o600)
+        done = room.wattle("push", "run.sqlite", url, env={"PGPASSFILE": str(secrets)})
+        assert done.returncode == 0 and "nothing was missing" in done.stdout, done
+        same_run(server, room.folder / "run.sqlite")
+
+
+if __name__ == "__main__":
+    main()

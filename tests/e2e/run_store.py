@@ -1,0 +1,205 @@
+"""run --store: the run is in PostgreSQL when it is over, whatever the server, the sender or the recorder went through."""
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import time
+
+from harness import BUILD, WATTLE, Skip, children_of, is_alive, main, test, wait_until
+from postgres_server import Server
+from store_room import run_id, same_run
+
+SPANNER = BUILD / "tests/fakes/spanner"
+
+
+def name_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def sender_of(recorder):
+    """The process beside the recorder; waits until there is one."""
+    return wait_until(lambda: [pid for pid in children_of(recorder.pid) if name_of(pid) == "wattle-sender" and is_alive(pid)],
+                      "a sender")[0]
+
+
+def rows_of(server, table="sample"):
+    try:
+        return server.value(f"SELECT count(*) FROM {table}")
+    except Exception:  # of a library that may be missing: there is no store yet, or no server
+        return 0
+
+
+def started(room, server, *words, options=()):
+    return room.start("run", "--store", server.url(), "-o", "run.sqlite", "--per-process", *options, "--", *words)
+
+
+def finished(room, server, recording, status=0):
+    done = room.finish(recording)
+    assert done.returncode == status, (done.returncode, done.stderr)
+    rows = same_run(server, room.folder / "run.sqlite")
+    lost, = room.rows("SELECT sum(lost_samples) FROM segment")[0]
+    return done, rows, lost
+
+
+@test
+def store_alone(room):
+    """without -o the run is in the store and nowhere else; the status is the command's"""
+    with Server() as server:
+        done = room.wattle("run", "--store", server.url(), "--", "sh", "-c", f"{SPANNER} nested; exit 7")
+        assert done.returncode == 7, done.stderr
+        assert not list(room.folder.iterdir()), list(room.folder.iterdir())
+        run, complete, status = server.rows("SELECT run_id::text, complete, exit_code FROM recording")[0]
+        assert complete and status == 7 and f"run {run} at " in done.stderr, done.stderr
+        assert rows_of(server) > 1 and rows_of(server, "span") == 3 and rows_of(server, "block") == 2
+
+
+@test
+def store_and_file(room):
+    """with -o the file stays, and both have the same"""
+    with Server() as server:
+        done, rows, _ = finished(room, server, started(room, server, SPANNER, "nested"))
+        assert rows["span"] == 3 and f"run.sqlite, and run {run_id(room.folder / 'run.sqlite')}" in done.stderr, done.stderr
+
+
+@test
+def goes_on_meanwhile(room):
+    """rows arrive as the run goes on; the sender is no part of the target, and what it costs is wattle's own"""
+    with Server() as server:
+        recording = started(room, server, "sh", "-c", "sleep 4; sleep 0.5", options=["--wait-all"])
+        sender = sender_of(recording)
+        wait_until(lambda: rows_of(server) > 5, "rows")
+        assert recording.poll() is None
+        assert os.getpriority(os.PRIO_PROCESS, sender) == 10 and os.getpgid(sender) != os.getpgid(recording.pid)
+        cpu = pathlib.Path(f"/proc/{sender}/stat").read_text().rpartition(")")[2].split()
+        sender_s = (int(cpu[11]) + int(cpu[12])) / os.sysconf("SC_CLK_TCK")
+        _, rows, _ = finished(room, server, recording)
+        seen, self_s = room.rows("SELECT processes_seen, self_cpu_ns / 1e9 FROM segment")[0]
+        assert seen == rows["process"] == 3, (seen, rows)  # sh and its two sleeps
+        assert self_s >= sender_s, (self_s, sender_s)
+        assert not is_alive(sender)
+
+
+@test
+def server_killed(room):
+    """-9 of the server in the middle of the run, then its silence for a while: nothing is lost, and in the end all is there"""
+    with Server() as server:
+        recording = started(room, server, "sleep", "8", options=["-i", "20ms", "--store-wait", "60s"])
+        wait_until(lambda: rows_of(server) > 50, "rows")
+        server.kill()
+        time.sleep(1.5)
+        server.start()
+        wait_until(lambda: rows_of(server) > 150, "rows after the restart")
+        server.pause()
+        time.sleep(1.5)
+        server.pause(False)
+        done, rows, lost = finished(room, server, recording)
+        assert done.stderr.count("the run goes on") == 1, done.stderr
+        assert rows["sample"] > 300, (rows, lost)
+        print(f"# {rows['sample']} samples, {lost} lost")
+        assert lost <= rows["sample"] // 20, (lost, rows)  # of a busy machine; in three seconds of silence there were 150
+
+
+@test
+def server_away(room):
+    """no server at all: the run is measured as ever, its file stays, and a line says how to send it; later that works"""
+    with Server() as server:
+        url = server.url()
+        server.stop()
+        done = room.wattle("run", "--store", url, "--store-wait", "300ms", "--", SPANNER, "nested")
+        assert done.returncode == 0 and f"wattle push wattle-" in done.stderr, done.stderr
+        left, = room.folder.glob("wattle-*.sqlite")
+        server.start()
+        push = room.wattle("push", left, url)
+        assert push.returncode == 0, push.stderr
+        assert same_run(server, left)["span"] == 3
+
+
+@test
+def sender_killed(room):
+    """-9 of the sender, more than once: a new one goes on, and not a row is doubled"""
+    with Server() as server:
+        recording = started(room, server, "sleep", "9", options=["-i", "20ms"])
+        first = sender_of(recording)
+        wait_until(lambda: rows_of(server) > 50, "rows")
+        os.kill(first, signal.SIGKILL)
+        second = wait_until(lambda: (sender_of(recording) != first) and sender_of(recording), "another one")
+        before = rows_of(server)
+        wait_until(lambda: rows_of(server) > before + 50, "more rows")
+        os.kill(second, signal.SIGKILL)
+        _, rows, _ = finished(room, server, recording)
+        assert rows["process"] == 1, rows
+
+
+@test
+def recorder_killed(room):
+    """-9 of the recorder: the sender sends what is stored, and ends"""
+    with Server() as server:
+        recording = started(room, server, "sleep", "30", options=["-i", "20ms"])
+        sender = sender_of(recording)
+        wait_until(lambda: rows_of(server) > 50, "rows")
+        command, = [pid for pid in children_of(recording.pid) if pid != sender]
+        recording.kill()
+        recording.wait()
+        os.kill(command, signal.SIGKILL)
+        wait_until(lambda: not is_alive(sender), "the sender ends", 30)
+        rows = same_run(server, room.folder / "run.sqlite")
+        assert rows["sample"] > 50 and server.value("SELECT complete FROM recording") is False, rows
+
+
+@test
+def terminal_signals(room):
+    """Ctrl-C ends the command as ever; the sender sends the rest all the same"""
+    with Server() as server:
+        recording = room.start("run", "--store", server.url(), "-o", "run.sqlite", "--", "sleep", "30", start_new_session=True)
+        wait_until(lambda: rows_of(server) > 3, "rows")
+        os.killpg(recording.pid, signal.SIGINT)
+        finished(room, server, recording, status=130)
+
+
+@test
+def disk_full(room):
+    """the server's disk is full for a while: the rows wait in the file, and are there in the end"""
+    with Server(disk_mb=130) as server:
+        recording = started(room, server, "sleep", "7", options=["-i", "20ms", "--store-wait", "60s"])
+        wait_until(lambda: rows_of(server) > 50, "rows")
+        server.fill()
+        time.sleep(2.5)
+        server.free()
+        if server.process.poll() is not None:  # no room for its log: it has given up
+            server.start()
+        finished(room, server, recording)
+
+
+@test
+def attached(room):
+    """attach --store, and two recordings in one run"""
+    with Server() as server:
+        for append in ([], ["--append"]):
+            target = room.start("sleep", "1.5", program=shutil.which("env"))
+            done = room.wattle("attach", "--store", server.url(), *append, "-o", "run.sqlite", str(target.pid))
+            assert done.returncode == 0, done.stderr
+        same_run(server, room.folder / "run.sqlite")
+        assert server.rows("SELECT segments, complete FROM recording") == [(2, True)]
+
+
+@test
+def no_library(room):
+    """without libpq --store is refused with the name of the package before anything starts; all else works"""
+    libraries = [path for path in pathlib.Path("/usr/lib").glob("*/libpq.so.5")]
+    if os.geteuid() != 0 or not libraries:
+        raise Skip("hiding libpq needs root")
+    hide = "; ".join(f"mount --bind /dev/null {path.resolve()}" for path in libraries)
+    for options, status in ((["--store", "postgresql:///db"], 125), ([], 0)):
+        done = room.wattle("-m", "sh", "-c", f'{hide}; exec "$@"', "sh", WATTLE, "run", "-q", *options, "--", "touch", "here",
+                           program=shutil.which("unshare"))
+        assert done.returncode == status, (options, done)
+        if status:
+            assert "libpq5" in done.stderr and not list(room.folder.iterdir()), done.stderr
+
+
+if __name__ == "__main__":
+    main()
