@@ -53,7 +53,7 @@ static const struct launcher launchers[] = {
 		.local_size = {"MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"}},
 	{.name = "pmix", .marker = "PMIX_NAMESPACE",
 		.rank = {"PMIX_RANK"}, .apart = {"PMIX_NAMESPACE"}},
-	{.name = "slurm", .marker = "SLURM_STEP_ID", // a batch script has SLURM_PROCID=0 too, and is no rank
+	{.name = "slurm",
 		.rank = {"SLURM_PROCID"}, .size = {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"},
 		.local_rank = {"SLURM_LOCALID"}, .n_nodes = {"SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"}},
 	{.name = "environment", .rank = {"RANK"}, .local_rank = {"LOCAL_RANK"}}, // where nobody says more than that
@@ -135,6 +135,16 @@ static bool slurm_runs_a_step(const struct finder *f)
 	return value_ok(step) && step < SLURM_STEPS_END;
 }
 
+/* A batch script has SLURM_PROCID=0 and no step; its ENVIRONMENT says what it is, which tasks started from it inherit (slurmd 22.05).
+ * Where neither is set somebody else made these variables, and means them. */
+static bool slurm_gives_ranks(const struct finder *f)
+{
+	if (first_of(f, (names){"SLURM_STEP_ID", "SLURM_STEPID"}) != NULL)
+		return slurm_runs_a_step(f);
+	const char *environment = get(f, "ENVIRONMENT");
+	return environment == NULL || strcmp(environment, "BATCH") != 0;
+}
+
 // srun speaks PMI and PMIx itself: the same ranks by another name, and Slurm says more of them.
 static bool is_srun(const struct finder *f, int64_t rank, int64_t size)
 {
@@ -152,7 +162,7 @@ static bool is_launched_by(const struct finder *f, const struct launcher *launch
 	if (launcher->marker != NULL && get(f, launcher->marker) == NULL)
 		return false;
 	if (strcmp(launcher->name, "slurm") == 0)
-		return slurm_runs_a_step(f);
+		return slurm_gives_ranks(f);
 	bool is_pm = strcmp(launcher->name, "mpich") == 0 || strcmp(launcher->name, "pmix") == 0;
 	return !is_pm || !is_srun(f, rank, size);
 }
