@@ -1,0 +1,65 @@
+"""wattle.open_job: a job as Python has it is the job as the program reports it; what can't be read is told."""
+import json
+
+import made_jobs
+from harness import WATTLE, main, near, test
+from package import python
+
+
+@test
+def the_same_figures(room):
+    """energies and times of ranks, nodes and blocks are those of `wattle report DIR --format json`"""
+    truth = made_jobs.make(WATTLE, room.folder / "runs", "imbalanced")
+    lines, _ = python(room, """
+        import json, wattle
+        job = wattle.open_job("runs")
+        print(json.dumps([job.id, job.energy_j, job.ranks["energy_j"].tolist(), job.nodes["energy_j"].tolist(),
+                          job.blocks.find("forward")["total_j"], job.imbalance, job.warnings, len(job.ranks.to_pandas())]))
+        print(repr(job))
+        print("rank" in job._repr_html_() and "forward" in job._repr_html_())
+    """)
+    done = room.wattle("report", "runs", "--format", "json")
+    report = json.loads(done.stdout)
+    blocks = {block["name"]: block["energy"]["total_j"] for block in report["blocks"]}
+    assert json.loads(lines[0]) == ["4242", report["energy"]["total_j"], [row["energy_j"] for row in report["ranks"]],
+                                    [row["energy_j"] for row in report["nodes"]], blocks["forward"],
+                                    report["imbalance"], report["warnings"], 8]
+    near(report["energy"]["total_j"], truth["total_j"], relative=0.01)
+    assert lines[1].startswith("<wattle job 4242: 8 ranks on 4 nodes, ") and lines[2] == "True", lines
+
+
+@test
+def unknown_stays_unknown(room):
+    """without a sensor energies are None in rows and NaN in columns, never 0"""
+    made_jobs.make(WATTLE, room.folder / "runs", "no_energy")
+    lines, _ = python(room, """
+        import json, math, wattle
+        job = wattle.open_job("runs")
+        print(json.dumps([job.energy_j, job.ranks[0]["energy_j"], all(map(math.isnan, job.ranks["energy_j"]))]))
+    """)
+    assert json.loads(lines[0]) == [None, None, True], lines
+
+
+@test
+def what_is_wrong_is_told(room):
+    """no folder, no run in it, several jobs, a wrong id, a folder and a store: an exception that says so"""
+    made_jobs.make(WATTLE, room.folder / "runs", "clutter")
+    (room.folder / "empty").mkdir()
+    lines, _ = python(room, """
+        import wattle
+        for arguments, options in [(["nowhere"], {}), (["empty"], {}), (["runs"], {}), (["runs"], {"job": "7"}),
+                                   (["runs"], {"store": "postgresql:///x"}), ([], {})]:
+            try:
+                print(wattle.open_job(*arguments, **options))
+            except (OSError, ValueError) as error:
+                print(type(error).__name__, str(error).replace("\\n", " "))
+        print(wattle.open_job("runs", job="4242"))
+    """)
+    for line, words in zip(lines, [("FileNotFoundError", "nowhere"), ("ValueError", "empty"), ("ValueError", "4242", "999"),
+                                   ("ValueError", "7"), ("ValueError", "one of the two"), ("ValueError", "one of the two"),
+                                   ("<wattle job 4242: 4 ranks",)], strict=True):
+        assert all(word in line for word in words), (line, words)
+
+
+if __name__ == "__main__":
+    main()
