@@ -1,23 +1,25 @@
-"""A cluster of our own: a real slurmctld and a real slurmd on each of a few virtual nodes, which have host names, network
-addresses and process ids of their own (the same pids on each), and powercap trees of their own.
+"""A cluster of our own: a real slurmctld and a real slurmd on each of a few virtual nodes, which have host names,
+network addresses and process ids of their own (the same pids on each), and powercap trees of their own.
 
     with Slurm(room) as slurm:
         slurm.power("vn0", "package-0=50"); slurm.power("vn1", "package-0=80")
         done = slurm.run("srun", "-N2", "-n4", WATTLE, "run", "-o", "run-%r.sqlite", "--", "sleep", "1")
 
-All of it lives in one process namespace, whose first process we started: with it everything else ends, whatever became of
-the test. No cgroup, no systemd, no port of this machine is used. The room's folder is what the nodes share; WATTLE_SYSFS is
-one path that is another folder on each of them.
+All of it lives in one process namespace, whose first process we started: with it everything else ends, whatever became
+of the test. No cgroup, no systemd, no port of this machine is used. The room's folder is what the nodes share;
+WATTLE_SYSFS is one path that is another folder on each of them.
 """
+import json
 import os
 import pathlib
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 
-from harness import BUILD, TESTS, Skip, wait_until
+from harness import BUILD, TESTS, Skip, near, wait_until
 
 sys.path.insert(0, str(TESTS / "fakes"))
 import truth  # noqa: E402
@@ -79,8 +81,8 @@ def needs_slurm():
 
 
 class Slurm:
-    """names: of the nodes. plugins: lines of plugstack.conf. more: further lines of slurm.conf. cpus: that each node says it has,
-    whatever this machine has."""
+    """names: of the nodes. plugins: lines of plugstack.conf. more: further lines of slurm.conf. cpus: what each node says
+    it has, whatever this machine has."""
 
     def __init__(self, room, names=("vn0", "vn1"), plugins=(), more="", cpus=8, proctrack="pgid", task="none"):
         needs_slurm()
@@ -146,8 +148,8 @@ class Slurm:
         wait_until(self._are_idle, f"all nodes are idle: {self.logs()}", seconds=30)
 
     def _make_host(self, name, address):
-        """Namespaces with a first process that does nothing; `unshare` waits for it, and dies with it and it with us."""
-        # As the first process it inherits orphans; with SIGCHLD ignored the kernel reaps them, or Slurm waits for ever for them.
+        """Namespaces with a first process that does nothing; `unshare` waits for it, and dies with it."""
+        # As the first process it inherits orphans; SIGCHLD ignored, the kernel reaps them, else Slurm waits for ever.
         inside = f"hostname {name} && mount --make-rprivate / && exec env --ignore-signal=CHLD sleep infinity"
         kinds = ["--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         words = ["unshare", *kinds, "sh", "-c", inside]
@@ -173,7 +175,7 @@ class Slurm:
 
     def _make_node(self, name):
         self._make_host(name, self.addresses[name])
-        # Our pid of it means nothing to the head, whose namespace has numbers of its own: the interface is moved by nsenter.
+        # What we call its pid means nothing on the head, so this is done from here.
         head = ["nsenter", f"--net=/proc/{self.inits['head']}/ns/net"]
         subprocess.run([*head, "ip", "link", "add", f"to-{name}", "type", "veth", "peer", "name", "eth0", "netns",
                         str(self.inits[name])], check=True)
@@ -236,7 +238,7 @@ class Slurm:
     def show_job(self, job_id):
         """{key: value} of scontrol show job."""
         shown = self.run("scontrol", "--oneliner", "show", "job", job_id).stdout
-        return dict(re.findall(r"(?:^|\s)([A-Za-z/:]+)=(.*?)(?=\s[A-Za-z/:]+=|\s*$)", shown))
+        return dict(re.findall(r"(?:^|\s)([A-Za-z/:]+)=(.*?)\s*(?=\s[A-Za-z/:]+=|$)", shown))
 
     def batch(self, *lines, options=()):
         """Runs a batch script to its end; its output lies in slurm-JOB.out of the room. Returns the job's id."""
@@ -252,3 +254,51 @@ class Slurm:
                                     program=SIMULATOR)
         assert simulator.stdout.readline() == b"ready\n"
         self.simulators[node], self.truths[node] = simulator, truth.load(self.tree(node))
+
+
+# ---- what came of it ----
+
+def watts(slurm, **options):
+    """50 W on one node, 80 W on the other."""
+    for node, load in zip(slurm.names, ("50", "80")):
+        slurm.power(node, f"package-0={load}", "package-0/dram=4", **options)
+
+
+def asked(path, query):
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def facts(path):
+    return dict(asked(path, "select key, value from run"))
+
+
+def runs(room, folder):
+    """The run files of a folder by rank: {rank: path}."""
+    return {int(facts(path)["rank"]): path for path in (room.folder / folder).glob("*.sqlite")}
+
+
+def job_report(room, folder, *options):
+    done = room.wattle("report", room.folder / folder, "--format", "json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def true_j(slurm, node, paths):
+    """What a node's package and memory used from the first start to the last end of the runs in those files."""
+    spans = [row for path in paths for row in asked(path, "select start_ns, end_ns from segment")]
+    begin, end = min(begin for begin, _ in spans), max(end for _, end in spans)
+    return sum(truth.energy_j(slurm.truths[node], zone, begin, end) for zone in ("package-0", "package-0/dram"))
+
+
+def check_nodes(room, slurm, report, folder, relative=0.02):
+    """Each node's energy is what its counters counted, once, however many ranks it has, and the total is their sum."""
+    files = runs(room, folder)
+    nodes = {node["node"]: node for node in report["nodes"]}
+    assert set(nodes) == {facts(path)["node"] for path in files.values()}, (nodes, files)
+    for name, node in nodes.items():
+        near(node["energy_j"], true_j(slurm, name, [p for p in files.values() if facts(p)["node"] == name]), relative)
+    near(report["energy"]["total_j"], sum(node["energy_j"] for node in nodes.values()), relative=1e-9)

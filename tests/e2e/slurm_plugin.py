@@ -1,0 +1,134 @@
+"""srun --wattle and sbatch --wattle, the plugin, on a real Slurm of two virtual nodes."""
+import json
+import re
+
+from harness import BUILD, BURNER, NOBODY, WATTLE, Skip, main, near, test, wait_until
+from slurm_room import Slurm, asked, check_nodes, facts, job_report, runs, true_j, watts
+
+PLUGIN = BUILD / "src/spank/wattle_spank.so"
+SPANNER = BUILD / "tests/fakes/spanner"
+LINE = re.compile(r"^wattle: (.*), (\S+)$", re.MULTILINE)
+
+
+def plugin(**settings):
+    """A line of plugstack.conf: whatever becomes of the plugin, jobs run."""
+    if not PLUGIN.exists():
+        raise Skip("the plugin is not built: no slurm/spank.h")
+    settings = {"wattle": WATTLE, "ready": "30s", "wait": "30s", **settings}
+    return ["optional " + " ".join([str(PLUGIN), *(f"{key}={value}" for key, value in settings.items())])]
+
+
+@test
+def srun_wattle(room):
+    """srun --wattle: a run file a rank, of the command itself, with its spans, exit status and CPU time; one line tells
+    the job's energy, and so does the job's comment"""
+    with Slurm(room, plugins=plugin()) as slurm:
+        watts(slurm)
+        done = slurm.run("srun", "-N2", "-n3", "--comment=mine", "--wattle=50ms", SPANNER, "pulse", "1")
+        assert done.returncode == 0 and done.stdout == "", done
+        files = runs(room, "wattle-1")
+        assert sorted(files) == [0, 1, 2], files
+        for path in files.values():
+            known = facts(path)
+            assert json.loads(known["command"]) == [str(SPANNER), "pulse", "1"], known
+            assert (known["job_id"], known["job_step"], known["interval_ns"]) == ("1", "0", "50000000"), known
+            assert asked(path, "select exit_code, cpu_method from segment") == [(0, "rusage")], path
+            assert asked(path, "select count(*) from span")[0][0] > 50, path
+        report = job_report(room, "wattle-1")
+        check_nodes(room, slurm, report, "wattle-1")
+        line, folder = LINE.search(done.stderr).groups()
+        assert folder == "wattle-1" and "3 ranks on 2 nodes" in line, done.stderr
+        assert slurm.show_job(1)["Comment"] == f"mine; wattle: {line}", (slurm.show_job(1), done.stderr)
+        near(float(re.match(r"([\d.]+) J", line)[1]), report["energy"]["total_j"], relative=0.01)
+        assert slurm.run("srun", "-N2", "true").stderr == "" and not (room.folder / "wattle-2").exists()
+
+
+@test
+def as_without_it(room):
+    """statuses, signals, binding, limits, environment and standard streams of a task are the same with --wattle"""
+    own = "^(SLURM_(JOB_ID|JOBID|STEP|LAUNCH|SRUN|TASK_PID|JOB_(START|END)|.*PORT)|WATTLE_RING|.*SPANK)"
+    look = "cat; grep -E 'Cpus_allowed|SigIgn|SigBlk|Seccomp' /proc/self/status; ulimit -a; umask; pwd; " \
+           f"env | grep -v -E '{own}' | sort; ls /proc/self/fd | wc -l"
+    with Slurm(room, plugins=plugin(), task="affinity") as slurm:
+        watts(slurm)
+
+        def both(*words, **options):
+            return [slurm.run("srun", *more, "-n1", *words, **options) for more in ([], ["--wattle"])]
+
+        plain, measured = both("sh", "-c", look, input=b"hello\n")
+        assert plain.stdout == measured.stdout and plain.stdout.startswith("hello\n"), (plain.stdout, measured.stdout)
+        for script in ("exit 7", "kill -TERM $$", "kill -9 $$", "exec /nowhere"):
+            plain, measured = both("sh", "-c", script)
+            assert plain.returncode == measured.returncode != 0, (script, plain, measured)
+        told = {int(path.parent.name[len("wattle-"):]): asked(path, "select exit_code from segment")[0][0]
+                for path in room.folder.glob("wattle-*/*.sqlite")}
+        assert [told[job] for job in sorted(told)] == [0, 7, 143, 137, 127], told
+        plain, measured = both("/nowhere/program")
+        assert plain.returncode == measured.returncode != 0, (plain, measured)
+
+
+@test
+def what_fails_fails_no_job(room):
+    """a folder that can't be made, bad options of a recorder, a recorder killed: a line says so, the job is as without"""
+    with Slurm(room, plugins=plugin()) as slurm:
+        watts(slurm)
+        (room.folder / "file").write_text("")
+        done = slurm.run("srun", "-n2", "--wattle", "--wattle-folder=file/x", "sh", "-c", "exit 3")
+        assert done.returncode == 3 and "file/x" in done.stderr, done
+        done = slurm.run("srun", "-n2", "--wattle", "--wattle-options=--no-such-option", "true")
+        assert done.returncode == 0 and "--no-such-option" in done.stderr, done
+        step = slurm.start("srun", "-N1", "-n2", "--wattle", "sleep", "3")
+        wait_until(lambda: len(list((room.folder / "wattle-3").glob("*.sqlite"))) == 2, "they record")
+        slurm.on("vn0", "sh", "-c", "kill -9 $(grep -l -- --control-fd /proc/[1-9]*/cmdline | cut -d/ -f3 | head -1)")
+        done = room.finish(step)
+        assert done.returncode == 0, done
+        for value in ("50", "abc", "2h", "-1s"):
+            done = slurm.run("srun", f"--wattle={value}", "touch", "started")
+            assert done.returncode != 0 and "--wattle" in done.stderr and "100ms" in done.stderr, done
+        assert not (room.folder / "started").exists()
+
+
+@test
+def no_recorder_at_all(room):
+    """where wattle is not installed on the nodes, a line says where it was looked for, and jobs run"""
+    with Slurm(room, plugins=plugin(wattle="/nowhere/wattle")) as slurm:
+        done = slurm.run("srun", "-N2", "-n2", "--wattle", "echo", "done")
+        assert done.returncode == 0 and done.stdout == "done\ndone\n" and "/nowhere/wattle" in done.stderr, done
+
+
+@test
+def batch_jobs(room):
+    """sbatch --wattle: the script and each step of it are measured, an array's jobs by their own names; a node's energy
+    counts once, and the comment has the sum"""
+    with Slurm(room, plugins=plugin()) as slurm:
+        watts(slurm)
+        burn = f"srun -N2 -n2 {BURNER} cpu 0.5"
+        job = slurm.batch(burn, "sleep 0.3", "srun -n1 --wattle=off true", burn, options=["-N2", "--wattle"])
+        folder = f"wattle-{job}"
+        steps = sorted({path.name.split("-")[0] for path in (room.folder / folder).glob("*.sqlite")})
+        assert steps == [f"{job}.0", f"{job}.2", f"{job}.batch"], steps
+        report = job_report(room, folder)
+        paths = list((room.folder / folder).glob("*.sqlite"))
+        nodes = {node["node"]: node for node in report["nodes"]}
+        on_vn0 = [path for path in paths if facts(path)["node"] == "vn0"]
+        near(nodes["vn0"]["energy_j"], true_j(slurm, "vn0", on_vn0), relative=0.05)
+        assert "wattle: " in slurm.show_job(job)["Comment"], slurm.show_job(job)
+        array = slurm.batch("true", options=["--array=7", "--wattle"])
+        assert (room.folder / f"wattle-{array}_7/{array}_7.batch-r0-vn0.sqlite").exists(), list(room.folder.iterdir())
+
+
+@test
+def other_users(room):
+    """a job of an unprivileged user: recorders are his, files are his, and the comment is written by him"""
+    with Slurm(room, plugins=plugin()) as slurm:
+        watts(slurm)
+        done = slurm.run(*slurm.as_user(NOBODY, "srun", "-N2", "-n2", "--wattle", "sh", "-c",
+                                        "ls -ln /proc/[0-9]*/cmdline >/dev/null; sleep 0.5"))
+        assert done.returncode == 0, done
+        paths = list((room.folder / "wattle-1").glob("*.sqlite"))
+        assert len(paths) == 2 and {path.stat().st_uid for path in paths} == {NOBODY}, paths
+        assert {facts(path)["user"] for path in paths} == {"nobody"}, [facts(path) for path in paths]
+        assert "wattle: " in slurm.show_job(1)["Comment"], (slurm.show_job(1), done.stderr)
+
+
+main()
