@@ -15,12 +15,15 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
 WATTLE, FLOOR, BURNER = BUILD / "src/cli/wattle", BUILD / "bench/floor", BUILD / "bench/burner"
 PYTHON = "/usr/bin/python3"
 SIMULATOR = BUILD / "bench/powercap_sim"
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / folder) for folder in ("tests/fakes", "tests/e2e")]
+TESTS = pathlib.Path(__file__).resolve().parent.parent / "tests"
+sys.path[:0] = [str(TESTS / folder) for folder in ("fakes", "e2e")]
+os.environ.update(WATTLE_BUILD=str(BUILD), WATTLE_TESTS=str(TESTS))  # that the tests' modules ask for
 MEASURED = ["-q", "--disable-logs", "--overwrite", "-o", "run.sqlite", "--json", "report.json"]
 
 benches = []
@@ -194,6 +197,62 @@ def eight_gpus():
         "under 1 % of a core", percent < 1)
 
 
+def cpu_and_rss(pid):
+    stat = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    ticks_s = 1 / os.sysconf("SC_CLK_TCK")
+    with open(f"/proc/{pid}/schedstat") as file:  # ns, where the kernel keeps it
+        run_ns = int(file.read().split()[0])
+    return run_ns / 1e9 if run_ns else (int(stat[11]) + int(stat[12])) * ticks_s, int(stat[21]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def served(env, scrapes, looks=25):
+    """What a server took for so many looks and scrapes: CPU of a look's library and in all, memory, size of the text."""
+    words = ["--listen", "127.0.0.1:0", "-i", "200ms", "--jobs", "50", "--cgroups", "20", "--processes", "20"]
+    server = subprocess.Popen([WATTLE, "serve", *words], env=env, stderr=subprocess.PIPE, text=True)
+    url = next(line for line in server.stderr if "serving at" in line).split("serving at ")[1].split()[0]
+    begin, size = cpu_and_rss(server.pid), 0
+    for _ in range(looks):
+        time.sleep(0.2)
+        if scrapes:
+            with urllib.request.urlopen(url + "metrics") as answer:
+                size = len(answer.read())
+    end = cpu_and_rss(server.pid)
+    with urllib.request.urlopen(url + "now.json") as answer:
+        all_looks = json.loads(answer.read())["look"] + 1
+    server.terminate()
+    server.wait()
+    return {"cpu_s": end[0] - begin[0], "rss": end[1], "size": size, "library_s": own_cpu_s("calls") / all_looks * looks}
+
+
+@bench
+def scrapes():
+    """wattle serve of a machine with 8 GPUs and 200 processes: what a scrape takes (document, state file, HTTP), and what the
+    look takes that it tells of, less what the driver's library takes; medians of three rounds of both"""
+    process = "".join(f"process {pid} C 5 100000000\n" for pid in range(1, 17))
+    pathlib.Path("cards").write_text(("gpu\n" + process) * 8)
+    folder, looks = pathlib.Path.cwd(), 25
+    started = [subprocess.Popen(["sleep", "100"], env={**os.environ, "SLURM_JOB_ID": str(n // 20)}) for n in range(200)]
+    started.append(subprocess.Popen([SIMULATOR, folder / "sim", "--zone", "package-0=50", "--zone", "package-0/dram=5"],
+                                    stdout=subprocess.PIPE))
+    started[-1].stdout.readline()
+    env = {**os.environ, "WATTLE_NVML": str(BUILD / "bench/libnvml-fake.so"), "WATTLE_FAKE_NVML": "cards",
+           "WATTLE_FAKE_NVML_CALLS": "calls", "WATTLE_SYSFS": str(folder / "sim"), "WATTLE_STATE": str(folder / "state")}
+    try:
+        plain, scraped = [], []
+        for _ in range(3):
+            plain.append(served(env, False, looks))
+            scraped.append(served(env, True, looks))
+    finally:
+        for child in started:
+            child.kill()
+            child.wait()
+    look_ms = statistics.median(s["cpu_s"] - s["library_s"] for s in plain) / looks * 1e3
+    scrape_ms = statistics.median(s["cpu_s"] - p["cpu_s"] for s, p in zip(scraped, plain)) / looks * 1e3
+    rss, size = max(s["rss"] for s in scraped), scraped[0]["size"]
+    row("scrape: 8 GPUs, 200 processes, CPU", f"{scrape_ms:.2f} ms", f"a look {look_ms:.2f} ms", "", "under 2 ms", scrape_ms < 2)
+    row("memory of wattle serve", f"{rss / 1e6:.1f} MB", f"{size / 1e3:.0f} kB of text", "", "under 10 MB", rss < 10e6)
+
+
 @bench
 def limits():
     """a power limit around a command, and how soon it goes when wattle is killed, by the fake card's own log"""
@@ -340,6 +399,27 @@ def day():
     row("report of a day: memory", f"{text_mb:.0f} MB", "file 239 MB", f"{text_mb / 239:.1f}", "under 650 MB", text_mb < 650)
     row("page of a day: CPU", f"{page_s:.2f} s", f"text {text_s:.2f} s", f"{page_s / text_s:.2f}",
         "at most 1.2 times", page_s <= 1.2 * text_s)
+
+
+@bench
+def job_report():
+    """a job of 64 ranks, an hour at 10 Hz: from PostgreSQL and from the folder of its run files; medians of five"""
+    import made_jobs
+    from postgres_server import Server
+    truth = made_jobs.make(WATTLE, "large", "large")
+    with Server(shared_buffers="512MB", max_wal_size="4GB", min_wal_size="256MB", wal_segment_mb=16) as server:
+        url = server.url()
+        for path in sorted(pathlib.Path("large").glob("*.sqlite")):
+            subprocess.run([WATTLE, "push", "-q", path, url], check=True)
+        job = ["report", "--store", url, "--job", truth["job_id"]]
+        store_s = statistics.median(milliseconds([WATTLE, *job]) for _ in range(5)) / 1e3
+        report = json.loads(subprocess.run([WATTLE, *job, "--format", "json"], check=True, capture_output=True).stdout)
+    folder_s = statistics.median(milliseconds([WATTLE, "report", "large"]) for _ in range(5)) / 1e3
+    row("report of a job of 64 ranks x 1 h, store", f"{store_s:.2f} s", f"folder {folder_s:.2f} s",
+        f"{store_s / folder_s:.2f}", "under 2 s", store_s < 2)
+    found_j = report["energy"]["total_j"]
+    row("its energy", f"{found_j / 1e6:.4f} MJ", f"truth {truth['total_j'] / 1e6:.4f} MJ",
+        f"{found_j / truth['total_j']:.5f}", "within 0.1 %", abs(found_j / truth["total_j"] - 1) <= 0.001)
 
 
 @bench

@@ -57,7 +57,7 @@ static void make_text(struct state *state, const struct now_state *now, size_t n
 }
 
 // The file of before, or the new one: never half of it. On disk only where a power cut matters.
-static int replace(const struct state *state, bool is_last)
+static int replace(const struct state *state, bool on_disk)
 {
 	char temporary[sizeof(state->name) + 8];
 	snprintf(temporary, sizeof(temporary), "%s.tmp", state->name);
@@ -65,7 +65,7 @@ static int replace(const struct state *state, bool is_last)
 	if (fd < 0)
 		return -errno;
 	int r = state->text.failed != 0 ? state->text.failed : buf_write_fd(&state->text, fd);
-	if (r == 0 && is_last && fsync(fd) < 0)
+	if (r == 0 && on_disk && fsync(fd) < 0)
 		r = -errno;
 	if (r == 0 && renameat(state->folder_fd, temporary, state->folder_fd, state->name) < 0)
 		r = -errno;
@@ -79,9 +79,14 @@ void state_write(struct state *state, const struct now_state *now, size_t n_doma
 {
 	if (state->folder_fd < 0 || (state->written_look == look && !is_last))
 		return;
+	/* The last word has to be on disk to count after another boot; and so has the first that takes it back, or a power cut would bring the
+	 * last word of the boot before back as if it were this one's. */
+	bool on_disk = is_last || state->written_look == 0;
 	state->written_look = look;
 	make_text(state, now, n_domains, tally, is_last);
-	state->failed = replace(state, is_last);
+	state->failed = replace(state, on_disk);
+	if (on_disk)
+		fsync(state->folder_fd);
 	/* Who could not write it must not count on from an older one: that would be the little step back. */
 	if (state->failed < 0)
 		unlinkat(state->folder_fd, state->name, 0);

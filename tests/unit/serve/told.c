@@ -1,0 +1,241 @@
+/* Who has a row, and that no joule is lost or counted twice whatever comes and goes. */
+#include "serve/told.h"
+
+#include "base/util.h"
+#include "serve/scrapers.h"
+
+#include "rows.h"
+
+#include <stdio.h>
+
+enum { MOST = 4, GROUPS = 40 };
+
+static void assert_near(double value, double expected)
+{
+	assert_true(fabs(value - expected) < 1e-9);
+}
+
+struct machine {
+	struct now_group groups[GROUPS];
+	struct now now;
+	struct told_table table;
+	uint64_t look;
+	double given_j;
+};
+
+static void begin(struct machine *m, enum now_grouping grouping)
+{
+	*m = (struct machine){.now = {.dt_s = 1, .busy_cores = 0, .exists = {true}}};
+	m->now.groups[grouping] = m->groups;
+	m->now.n_groups[grouping] = GROUPS;
+	told_init(&m->table, grouping, MOST);
+}
+
+static void use(struct machine *m, size_t i, double joules)
+{
+	snprintf(m->groups[i].name, sizeof(m->groups[i].name), "/%zu", i);
+	m->groups[i].uid = 65534;
+	m->groups[i].processes = 1;
+	m->groups[i].added_j[NOW_CPU] = joules;
+	m->now.added[NOW_CPU].total_j += joules;
+	m->given_j += joules;
+}
+
+static void look(struct machine *m)
+{
+	m->now.t_ns += NS_PER_S;
+	told_look(&m->table, &m->now, ++m->look);
+	memset(m->groups, 0, sizeof(m->groups));
+	m->now.added[NOW_CPU] = (struct now_added){0};
+}
+
+static size_t count(const struct machine *m, enum told_state state)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < m->table.n; i++)
+		n += m->table.items[i].state == state;
+	return n;
+}
+
+static double sum_j(const struct machine *m)
+{
+	double sum = m->table.other_j[NOW_CPU] + m->table.rest_j[NOW_CPU];
+	for (size_t i = 0; i < m->table.n; i++)
+		sum += m->table.items[i].energy_j[NOW_CPU];
+	return sum;
+}
+
+static struct told_row *row_of(struct machine *m, size_t i)
+{
+	char name[16];
+	snprintf(name, sizeof(name), "/%zu", i);
+	return told_add(&m->table, name);
+}
+
+static void no_more_than_allowed(void **state)
+{
+	struct machine m;
+	begin(&m, NOW_CGROUPS);
+	for (size_t i = 0; i < GROUPS; i++)
+		use(&m, i, 1);
+	look(&m);
+	assert_int_equal(count(&m, TOLD_HERE), MOST);
+	assert_near(m.table.other_j[NOW_CPU], GROUPS - MOST);
+	assert_near(sum_j(&m), m.given_j);
+	told_finish(&m.table);
+}
+
+static void who_uses_more_gets_a_row(void **state)
+{
+	struct machine m;
+	begin(&m, NOW_CGROUPS);
+	for (int s = 0; s < 200; s++) {
+		for (size_t i = 0; i < 6; i++)
+			use(&m, i, i == 5 ? 100 : 1); // the last to come, with no row left
+		look(&m);
+		told_forget(&m.table, &(struct told_seen){m.look, INT64_MAX});
+	}
+	assert_int_equal(row_of(&m, 5)->state, TOLD_HERE);
+	assert_int_equal(count(&m, TOLD_HERE), MOST);
+	assert_near(sum_j(&m), m.given_j);
+	told_finish(&m.table);
+}
+
+static void told_until_seen(void **state)
+{
+	struct machine m;
+	begin(&m, NOW_CGROUPS);
+	use(&m, 0, 7);
+	look(&m);
+	look(&m); // it has ended
+	assert_int_equal(row_of(&m, 0)->state, TOLD_LEAVING);
+	told_forget(&m.table, &(struct told_seen){1, INT64_MAX}); // what was scraped was the look before
+	assert_int_equal(row_of(&m, 0)->state, TOLD_LEAVING);
+	told_forget(&m.table, &(struct told_seen){0, INT64_MAX}); // nobody scrapes
+	assert_int_equal(row_of(&m, 0)->state, TOLD_LEAVING);
+	told_forget(&m.table, &(struct told_seen){2, INT64_MAX});
+	assert_int_equal(row_of(&m, 0)->state, TOLD_NOT);
+	use(&m, 0, 3);
+	look(&m); // it is back: its counter goes on
+	assert_near(row_of(&m, 0)->energy_j[NOW_CPU], 10);
+	told_finish(&m.table);
+}
+
+static void a_job_has_an_owner(void **state)
+{
+	struct machine m;
+	begin(&m, NOW_JOBS);
+	use(&m, 0, 1);
+	m.groups[0].uid = 0; // the daemon that starts it
+	look(&m);
+	assert_false(told_has_row(&m.table, row_of(&m, 0)));
+	use(&m, 0, 1);
+	m.groups[0].uid = 12345678;
+	look(&m);
+	assert_true(told_has_row(&m.table, row_of(&m, 0)));
+	assert_string_equal(row_of(&m, 0)->user, "12345678");
+	assert_near(row_of(&m, 0)->energy_j[NOW_CPU], 2); // from its first second on
+	told_finish(&m.table);
+}
+
+static uint32_t dice(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 8;
+}
+
+static void any_history(void **state)
+{
+	struct machine m;
+	uint32_t seed = 1;
+	begin(&m, NOW_CGROUPS);
+	for (int s = 0; s < 5000; s++) {
+		uint32_t part = dice(&seed) % 5;
+		for (size_t i = 0; i < GROUPS; i++)
+			if (dice(&seed) % 5 < part)
+				use(&m, i, dice(&seed) % 100);
+		look(&m);
+		if (dice(&seed) % 3 == 0)
+			told_forget(&m.table, &(struct told_seen){m.look - dice(&seed) % 4, INT64_MAX});
+		assert_true(count(&m, TOLD_HERE) <= MOST && count(&m, TOLD_LEAVING) <= MOST);
+		assert_true(m.table.n <= GROUPS + (size_t)MOST * 4);
+	}
+	told_finish(&m.table);
+}
+
+static void each_joule_once(void **state)
+{
+	struct machine m;
+	uint32_t seed = 7;
+	begin(&m, NOW_CGROUPS);
+	for (int s = 0; s < 2000; s++) {
+		for (size_t i = 0; i < MOST * 3; i++) // few enough that all are remembered
+			if (dice(&seed) % 2)
+				use(&m, i, dice(&seed) % 100);
+		m.now.added[NOW_CPU].total_j += 5;
+		m.given_j += 5;
+		look(&m);
+		if (s % 3 == 0)
+			told_forget(&m.table, &(struct told_seen){m.look, INT64_MAX});
+		assert_true(fabs(sum_j(&m) - m.given_j) < 1e-6);
+	}
+	told_finish(&m.table);
+}
+
+static void over_a_restart(void **state)
+{
+	struct machine m, later;
+	struct buf text;
+	struct jsonw j;
+	begin(&m, NOW_JOBS);
+	for (size_t i = 0; i < 6; i++)
+		use(&m, i, 1.0 / 3 + (double)i);
+	look(&m);
+	buf_init(&text, 1 << 16);
+	jsonw_init(&j, &text, false);
+	told_write(&m.table, &j);
+	begin(&later, NOW_JOBS);
+	json_t *object = json_loads(text.data, 0, NULL);
+	told_read(&later.table, object);
+	json_decref(object);
+	assert_true(sum_j(&later) == sum_j(&m)); // to the last bit
+	assert_int_equal(count(&later, TOLD_LEAVING), MOST);
+	use(&later, 0, 1);
+	look(&later);
+	assert_int_equal(row_of(&later, 0)->state, TOLD_HERE);
+	assert_int_equal(row_of(&later, 1)->state, TOLD_LEAVING); // it ended meanwhile, and nobody has scraped that
+	assert_near(row_of(&later, 0)->energy_j[NOW_CPU], 1.0 / 3 + 1);
+	buf_finish(&text);
+	told_finish(&m.table);
+	told_finish(&later.table);
+}
+
+static void scrapers_of_a_pair(void **state)
+{
+	struct scrapers scrapers = {0};
+	uint32_t one = scraper_id(NULL, "one"), two = scraper_id(NULL, "two");
+	assert_int_equal(scrapers_seen(&scrapers, 0).look, 0);
+	scrapers_note(&scrapers, one, 5, NS_PER_S);
+	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 5);
+	scrapers_note(&scrapers, two, 3, NS_PER_S);
+	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 3);
+	scrapers_note(&scrapers, one, 400, 400 * NS_PER_S); // the other has gone
+	assert_int_equal(scrapers_seen(&scrapers, 400 * NS_PER_S).look, 400);
+	for (uint32_t id = 0; id < 1000; id++)
+		scrapers_note(&scrapers, id, 500, 500 * NS_PER_S);
+	assert_int_equal(scrapers.n, SCRAPERS_MAX);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD_ONE(&tests, "there are no more rows than were allowed, and the others' joules are \"other\"", no_more_than_allowed);
+	ROWS_ADD_ONE(&tests, "who comes last and uses most gets a row in time", who_uses_more_gets_a_row);
+	ROWS_ADD_ONE(&tests, "what has ended is told until it was seen; who comes back goes on counting", told_until_seen);
+	ROWS_ADD_ONE(&tests, "a job is told once it is known whose it is, and from its first joule on", a_job_has_an_owner);
+	ROWS_ADD_ONE(&tests, "random comings and goings: the bounds hold", any_history);
+	ROWS_ADD_ONE(&tests, "random comings and goings: each joule is in one row", each_joule_once);
+	ROWS_ADD_ONE(&tests, "over a restart: the same to the last bit, and told on", over_a_restart);
+	ROWS_ADD_ONE(&tests, "two that scrape: what both have got; who has gone does not count", scrapers_of_a_pair);
+	return rows_run(&tests, "told");
+}
