@@ -5,6 +5,8 @@
 #include "base/util.h"
 #include "job/place.h"
 #include "lib/tracker_wire.h"
+#include "spank/environment.h"
+#include "spank/visible.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +86,7 @@ static bool read_all(void *bytes, size_t size)
 // NULL: the text ends before.
 static char **list_texts(char **at, const char *end, size_t n)
 {
-	char **texts = calloc_array(n + 1, sizeof(*texts));
+	char **texts = calloc_array(n + 1 + VISIBLE_ROOM, sizeof(*texts));
 	for (size_t i = 0; texts != NULL && i < n; i++) {
 		char *nul = memchr(*at, '\0', (size_t)(end - *at));
 		if (nul == NULL)
@@ -115,15 +117,6 @@ static void hear_task(struct task_words *ret_words)
 	ret_words->command = list_texts(&at, text + greeting.size, greeting.n_words);
 	if (ret_words->environment == NULL || ret_words->command == NULL)
 		refuse(CONTROL_FD, -EPROTO, "its environment could not be read");
-}
-
-const char *environment_variable(const char *name, void *environment)
-{
-	size_t length = strlen(name);
-	for (char **at = environment; at != NULL && *at != NULL; at++)
-		if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
-			return *at + length + 1;
-	return NULL;
 }
 
 /* ---- what is executed ---- */
@@ -197,6 +190,7 @@ _Noreturn void recorder_start(const struct recorder_start *start)
 		refuse(CONTROL_FD, r, "a recorder could not become the job's user: %s", strerror(-r));
 	hear_task(&task);
 	make_pattern(start, task.environment, pattern, sizeof(pattern));
+	visible_of_node(task.environment);
 	text_copy(site_words, sizeof(site_words), start->settings->site_words);
 	text_copy(user_words, sizeof(user_words), start->settings->user_words);
 	snprintf(pid, sizeof(pid), "%d", start->task);

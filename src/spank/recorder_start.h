@@ -22,8 +22,6 @@ struct recorder_start {
 };
 
 _Noreturn void recorder_start(const struct recorder_start *start);
-// A job_variable of an environment, NULL-terminated.
-const char *environment_variable(const char *name, void *environment);
 
 // user.c: from root to the job's user for good, in a session of its own, signals as after an exec. Negative errno.
 int become_owner(const struct task_owner *owner);

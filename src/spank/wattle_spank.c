@@ -11,7 +11,7 @@
  *	                           sums up what the step has used */
 #include "base/util.h"
 #include "job/place.h"
-#include "spank/recorder_start.h"
+#include "spank/environment.h"
 #include "spank/settings.h"
 #include "spank/step_end.h"
 #include "spank/task_line.h"

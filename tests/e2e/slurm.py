@@ -39,8 +39,8 @@ def ranks_of_two_nodes(room):
 
 @test
 def the_reader_is_killed(room):
-    """the recorder that reads a node's counters dies by kill -9 in mid-run: another one takes over, the job runs on, and
-    no joule of the node is lost or counted twice"""
+    """the recorder that reads a node's counters dies by kill -9 in mid-run: another takes over, the job runs on, and no
+    joule of the node is lost or counted twice"""
     with Slurm(room) as slurm:
         watts(slurm)
         (room.folder / "job").mkdir()

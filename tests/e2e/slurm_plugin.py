@@ -45,18 +45,22 @@ def srun_wattle(room):
 
 @test
 def as_without_it(room):
-    """statuses, signals, binding, limits, environment and standard streams of a task are the same with --wattle"""
+    """statuses, signals, binding, limits, prologs, environment and streams of a task are the same with --wattle"""
     own = "^(SLURM_(JOB_ID|JOBID|STEP|LAUNCH|SRUN|TASK_PID|JOB_(START|END)|.*PORT)|WATTLE_RING|.*SPANK)"
     look = "cat; grep -E 'Cpus_allowed|SigIgn|SigBlk|Seccomp' /proc/self/status; ulimit -a; umask; pwd; " \
            f"env | grep -v -E '{own}' | sort; ls /proc/self/fd | wc -l"
-    with Slurm(room, plugins=plugin(), task="affinity") as slurm:
+    prolog = room.folder / "prolog"
+    prolog.write_text("#!/bin/sh\necho export FROM_PROLOG=1\n")
+    prolog.chmod(0o755)
+    with Slurm(room, plugins=plugin(), task="affinity", more=f"TaskProlog={prolog}") as slurm:
         watts(slurm)
 
         def both(*words, **options):
             return [slurm.run("srun", *more, "-n1", *words, **options) for more in ([], ["--wattle"])]
 
         plain, measured = both("sh", "-c", look, input=b"hello\n")
-        assert plain.stdout == measured.stdout and plain.stdout.startswith("hello\n"), (plain.stdout, measured.stdout)
+        assert plain.stdout == measured.stdout, (plain.stdout, measured.stdout)
+        assert plain.stdout.startswith("hello\n") and "FROM_PROLOG=1" in plain.stdout, plain.stdout
         for script in ("exit 7", "kill -TERM $$", "kill -9 $$", "exec /nowhere"):
             plain, measured = both("sh", "-c", script)
             assert plain.returncode == measured.returncode != 0, (script, plain, measured)
@@ -69,7 +73,7 @@ def as_without_it(room):
 
 @test
 def what_fails_fails_no_job(room):
-    """a folder that can't be made, bad options of a recorder, a recorder killed: a line says so, the job is as without"""
+    """a folder that can't be made, bad options of a recorder, a killed recorder: a line tells, the job is as without"""
     with Slurm(room, plugins=plugin()) as slurm:
         watts(slurm)
         (room.folder / "file").write_text("")
@@ -86,6 +90,19 @@ def what_fails_fails_no_job(room):
             done = slurm.run("srun", f"--wattle={value}", "touch", "started")
             assert done.returncode != 0 and "--wattle" in done.stderr and "100ms" in done.stderr, done
         assert not (room.folder / "started").exists()
+
+
+@test
+def a_recorder_that_hangs(room):
+    """a recorder that is never ready and never ends holds up a task, its node and the sum for no longer than the site allows"""
+    slow = room.folder / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 100\n")
+    slow.chmod(0o755)
+    with Slurm(room, plugins=plugin(wattle=slow, ready="300ms", wait="300ms")) as slurm:
+        done = slurm.run("srun", "-n2", "--wattle", "sh", "-c", "echo done; exit 4")
+        assert done.returncode == 4 and done.stdout == "done\ndone\n", done
+        for words in ("not ready in time", "2 recorders of this node are not done", "summing up took too long"):
+            assert words in done.stderr, (words, done.stderr)
 
 
 @test

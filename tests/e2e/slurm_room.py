@@ -81,8 +81,8 @@ def needs_slurm():
 
 
 class Slurm:
-    """names: of the nodes. plugins: lines of plugstack.conf. more: further lines of slurm.conf. cpus: what each node says
-    it has, whatever this machine has."""
+    """names: of the nodes. plugins: lines of plugstack.conf. more: further lines of slurm.conf. cpus: what each node
+    says it has, whatever this machine has."""
 
     def __init__(self, room, names=("vn0", "vn1"), plugins=(), more="", cpus=8, proctrack="pgid", task="none"):
         needs_slurm()
