@@ -10,7 +10,7 @@
 
 enum { BUCKETS_MAX = 2000, COLUMNS = 240 };
 
-struct place { // the equal buckets that a node is laid onto
+struct place {     // the equal buckets that a node is laid onto
 	double *w; // n of them
 	size_t n;
 	double length_s;
@@ -20,8 +20,8 @@ struct job_work {
 	const struct job_findings *job;
 	struct job_charts *out;
 	struct arena *arena;
-	double *part_w;          // a row of the axis' buckets for each part
-	size_t *part_of;         // of each node
+	double *part_w;           // a row of the axis' buckets for each part
+	size_t *part_of;          // of each node
 	struct run_device *parts; // by their index pictures give each part its colour
 	size_t n_parts;
 };

@@ -10,9 +10,9 @@ enum { JOB_PARTS_MAX = 8 }; // nodes that have a colour; of more, those with the
 struct job_charts {
 	/* "power", stacked, a part a node; a lane a rank with its innermost blocks, titled by its node. Findings are the job's total. */
 	struct charts charts;
-	size_t n_columns;  // of the next: equal stretches of the whole time
-	double *node_w;    // of node i in column c: node_w[i * n_columns + c], mean power; NaN unknown
-	double highest_w;  // of all of those
+	size_t n_columns; // of the next: equal stretches of the whole time
+	double *node_w;   // of node i in column c: node_w[i * n_columns + c], mean power; NaN unknown
+	double highest_w; // of all of those
 	size_t lanes_left_out;
 };
 

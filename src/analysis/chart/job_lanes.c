@@ -162,7 +162,8 @@ static bool is_of_rank(const struct job_rank *rank, const struct job_run *run)
 	const char *step = run_fact(&run->run, FACT_JOB_STEP);
 	bool same_step = (step == NULL && rank->step == NULL) ||
 		(step != NULL && rank->step != NULL && strcmp(step, rank->step) == 0);
-	return run == rank->run || (value_ok(rank->rank) && same_step && run_fact_i64(&run->run, FACT_RANK) == rank->rank);
+	return run == rank->run ||
+		(value_ok(rank->rank) && same_step && run_fact_i64(&run->run, FACT_RANK) == rank->rank);
 }
 
 static const char *rank_label(struct arena *arena, const struct job_rank *rank, size_t number)

@@ -1,6 +1,7 @@
 /* The page of a job: the order of its parts, and the small things that they share. */
 #include "report/page/job.h"
 
+#include "base/known.h"
 #include "base/util.h"
 #include "report/page/page.h"
 #include "report/report.h"
@@ -36,6 +37,19 @@ void job_paper(const struct job_page *page, size_t n_rows, size_t most)
 	buf_printf(page->part.out,
 		"<p class=\"faint small on-paper paper-%zu\">… and %zu more, which the page itself has.</p>\n", printed,
 		n_rows - printed);
+}
+
+struct job_sums job_sums(const struct job_findings *job)
+{
+	struct job_sums sums = {.waiting_s = (double)NAN};
+	for (size_t i = 0; i < job->n_ranks; i++) {
+		if (job->ranks[i].nested)
+			continue;
+		sums.n++;
+		sums.duration_s += job->ranks[i].duration_s;
+		sums.waiting_s = add_known(sums.waiting_s, job->ranks[i].waiting_s);
+	}
+	return sums;
 }
 
 /* ---- the small picture ---- */

@@ -51,17 +51,18 @@ static void waiting(const struct job_page *page)
 {
 	struct buf *out = page->part.out;
 	const struct job_findings *job = page->job;
-	if (isnan(job->waiting_s.total)) {
+	const struct job_sums sums = job_sums(job);
+	if (isnan(sums.waiting_s)) {
 		buf_str(out,
 			"<li class=\"faint\">No code block with a name for waiting (MPI_Barrier, allreduce …) was recorded; "
 			"<code>--waiting PATTERN</code> says how yours are called.</li>\n");
 		return;
 	}
 	buf_str(out, "<li>In blocks that wait for other ranks all of them together spent ");
-	human_time(out, job->waiting_s.total);
-	if (job->duration_s.total > 0) {
+	human_time(out, sums.waiting_s);
+	if (sums.duration_s > 0) {
 		buf_str(out, ", ");
-		human_percent(out, job->waiting_s.total / job->duration_s.total * 100);
+		human_percent(out, sums.waiting_s / sums.duration_s * 100);
 		buf_str(out, " of their time");
 	}
 	if (isfinite(job->waiting_j)) {
@@ -94,16 +95,17 @@ static const struct row {
 	size_t spread, value; // offsets in job_findings, and in job_rank
 	void (*print)(struct buf *, double);
 } rows[] = {
-	{"working", "time less waiting", offsetof(struct job_findings, work_s), offsetof(struct job_rank, work_s), human_time},
-	{"waiting", "in blocks that wait", offsetof(struct job_findings, waiting_s), offsetof(struct job_rank, waiting_s),
+	{"working", "time less waiting", offsetof(struct job_findings, work_s), offsetof(struct job_rank, work_s),
 		human_time},
+	{"waiting", "in blocks that wait", offsetof(struct job_findings, waiting_s),
+		offsetof(struct job_rank, waiting_s), human_time},
 	{"ended earlier", "than the last rank", offsetof(struct job_findings, end_wait_s),
 		offsetof(struct job_rank, end_wait_s), human_time},
 	{"time", "from its start to its end", offsetof(struct job_findings, duration_s),
 		offsetof(struct job_rank, duration_s), human_time},
 	{"CPU time", "", offsetof(struct job_findings, cpu_s), offsetof(struct job_rank, cpu_s), human_time},
-	{"energy", "its share of its node's", offsetof(struct job_findings, energy_j), offsetof(struct job_rank, energy_j),
-		human_energy},
+	{"energy", "its share of its node's", offsetof(struct job_findings, energy_j),
+		offsetof(struct job_rank, energy_j), human_energy},
 };
 
 static double value_of(const struct job_rank *rank, size_t offset)
@@ -130,8 +132,8 @@ static void spread_row(const struct job_page *page, const struct row *row, doubl
 	for (size_t i = 0; i < page->job->n_ranks; i++)
 		values[i] = is_compared(page->job, &page->job->ranks[i]) ? value_of(&page->job->ranks[i], row->value)
 									 : (double)NAN;
-	buf_printf(out, "<tr><th scope=\"row\" class=\"name\">%s <span class=\"faint small\">%s</span></th>", row->title,
-		row->meaning);
+	buf_printf(out, "<tr><th scope=\"row\" class=\"name\">%s <span class=\"faint small\">%s</span></th>",
+		row->title, row->meaning);
 	part_cell(out, s.min, row->print);
 	part_cell(out, s.mean, row->print);
 	part_cell(out, s.max, row->print);
@@ -147,8 +149,8 @@ static void spread_row(const struct job_page *page, const struct row *row, doubl
 
 void job_balance(const struct job_page *page)
 {
-	static const struct part_column columns[] = {{"over the ranks", "name"}, {"least"}, {"mean"}, {"most"}, {"± (std)"},
-		{"imbalance"}, {"most of all", "text"}, {"each rank, from 0", "text"}};
+	static const struct part_column columns[] = {{"over the ranks", "name"}, {"least"}, {"mean"}, {"most"},
+		{"± (std)"}, {"imbalance"}, {"most of all", "text"}, {"each rank, from 0", "text"}};
 	struct buf *out = page->part.out;
 	if (page->job->duration_s.count < 2)
 		return;

@@ -34,7 +34,8 @@ static void strip(const struct blocks *blocks, const struct job_block *block)
 	const struct job_findings *job = blocks->page->job;
 	const struct spread *s = &block->time_s;
 	job_strip(blocks->page->part.out,
-		&(struct job_strip){block->rank_time_s, job->n_ranks, s->mean, s->max, s->max > s->min ? s->max_at : -1});
+		&(struct job_strip){block->rank_time_s, job->n_ranks, s->mean, s->max,
+			s->max > s->min ? s->max_at : -1});
 }
 
 static void name_cell(const struct blocks *blocks, const struct job_block *block)
@@ -104,8 +105,8 @@ static void table(const struct blocks *blocks)
 	columns[n++] = (struct part_column){.title = "per call"};
 	if (blocks->has_absent)
 		columns[n++] = (struct part_column){.title = "in ranks"};
-	static const struct part_column times[] = {{"least"}, {"mean"}, {"most"}, {"imbalance"}, {"most of all", "text"},
-		{"each rank, from 0", "text"}};
+	static const struct part_column times[] = {{"least"}, {"mean"}, {"most"}, {"imbalance"},
+		{"most of all", "text"}, {"each rank, from 0", "text"}};
 	memcpy(columns + n, times, sizeof(times));
 	n += ARRAY_SIZE(times);
 	part_table_begin(part, "blocks-table", NULL, columns, n, blocks->n > 1);
@@ -114,7 +115,8 @@ static void table(const struct blocks *blocks)
 	part_table_end(part);
 	job_paper(blocks->page, shown, 14);
 	if (blocks->n > shown)
-		buf_printf(part->out, "<p class=\"faint small\">… and %zu more blocks, which the JSON report has.</p>\n",
+		buf_printf(part->out,
+			"<p class=\"faint small\">… and %zu more blocks, which the JSON report has.</p>\n",
 			blocks->n - shown);
 }
 

@@ -7,6 +7,8 @@
 #include "report/report.h"
 #include "report/words.h"
 
+#include <string.h>
+
 enum { ROWS_MAX = 3000, FILES_MAX = 200 };
 
 static void on_node(const struct job_page *page, size_t node)
@@ -31,7 +33,8 @@ static void name_cell(struct buf *out, const struct run_device *device)
 static void left_out(struct buf *out, size_t all, size_t shown)
 {
 	if (all > shown)
-		buf_printf(out, "<p class=\"faint small\">… and %zu more, which the JSON report has.</p>\n", all - shown);
+		buf_printf(out, "<p class=\"faint small\">… and %zu more, which the JSON report has.</p>\n",
+			all - shown);
 }
 
 /* ---- domains ---- */
@@ -64,8 +67,9 @@ static void domain_row(const struct job_page *page, size_t number)
 
 static void domains(const struct job_page *page)
 {
-	static const struct part_column columns[] = {{"domain", "name"}, {"node", "text"}, {"energy"}, {"the job's ranks"},
-		{"mean"}, {"at most"}, {"wraps"}, {"gaps"}, {"source", "text"}, {"divided by", "text"}};
+	static const struct part_column columns[] = {{"domain", "name"}, {"node", "text"}, {"energy"},
+		{"the job's ranks"}, {"mean"}, {"at most"}, {"wraps"}, {"gaps"}, {"source", "text"},
+		{"divided by", "text"}};
 	const struct findings *f = &page->job->total;
 	size_t shown = f->n_domains < ROWS_MAX ? f->n_domains : ROWS_MAX;
 	bool any_beside = false;
@@ -115,8 +119,8 @@ static void gpu_row(const struct job_page *page, size_t number)
 
 static void gpus(const struct job_page *page)
 {
-	static const struct part_column columns[] = {{"GPU", "name"}, {"node", "text"}, {"energy"}, {"mean"}, {"at most"},
-		{"busy"}, {"by the job"}, {"its memory"}, {"hottest"}, {"throttled"}};
+	static const struct part_column columns[] = {{"GPU", "name"}, {"node", "text"}, {"energy"}, {"mean"},
+		{"at most"}, {"busy"}, {"by the job"}, {"its memory"}, {"hottest"}, {"throttled"}};
 	const struct findings *f = &page->job->total;
 	size_t shown = f->n_gpus < ROWS_MAX ? f->n_gpus : ROWS_MAX;
 	if (f->n_gpus == 0)
@@ -162,7 +166,8 @@ static void recordings(const struct job_page *page)
 	buf_printf(out, "<dt>recordings</dt><dd class=\"long\">%zu: ", runs->n);
 	for (size_t i = 0; i < runs->n && i < FILES_MAX; i++) {
 		buf_str(out, i > 0 ? ", " : "");
-		part_name(out, runs->runs[i].where);
+		const char *where = runs->runs[i].where, *slash = where != NULL ? strrchr(where, '/') : NULL;
+		part_name(out, slash != NULL ? slash + 1 : where); // they lie in one folder
 	}
 	buf_str(out, runs->n > FILES_MAX ? " …</dd>\n" : "</dd>\n");
 }

@@ -1,13 +1,10 @@
 /* What ran, the headline figures, and what a reader must know of them. */
 #include "report/page/job.h"
 
-#include "analysis/facts.h"
+#include "base/known.h"
 #include "base/util.h"
-#include "report/html.h"
 #include "report/report.h"
-#include "report/words.h"
-
-#include <string.h>
+#include "report/warnings.h"
 
 /* ---- what ran ---- */
 
@@ -123,35 +120,39 @@ static void ranks_tile(const struct job_page *page)
 	const struct job_findings *job = page->job;
 	struct part_tile tile;
 	part_tile_begin(&tile, "Ranks");
-	buf_printf(&tile.figure, "%lld", (long long)job->duration_s.count);
-	if (value_ok(job->world_size) && job->world_size != job->duration_s.count)
+	buf_printf(&tile.figure, "%zu", job_sums(job).n);
+	if (value_ok(job->missing_ranks) && job->missing_ranks > 0 && job->n_steps < 2)
 		buf_printf(&tile.remark, "of %lld, ", (long long)job->world_size);
-	buf_printf(&tile.remark, "on %zu node%s", job->n_nodes, job->n_nodes == 1 ? "" : "s");
 	if (job->n_steps > 1)
-		buf_printf(&tile.remark, ", in %zu steps", job->n_steps);
+		buf_printf(&tile.remark, "of %zu steps, ", job->n_steps);
+	buf_printf(&tile.remark, "on %zu node%s", job->n_nodes, job->n_nodes == 1 ? "" : "s");
 	part_tile_end(&page->part, &tile);
 }
 
 static void power_tile(const struct job_page *page)
 {
-	const struct findings *f = &page->job->total;
-	if (!(f->total_j >= 0) || !(length_s(page) > 0))
+	double sum_w = (double)NAN;
+	for (size_t i = 0; i < page->job->n_nodes; i++)
+		if (page->job->nodes[i].same_machine_as < 0)
+			sum_w = add_known(sum_w, page->job->nodes[i].mean_w);
+	if (isnan(sum_w))
 		return;
 	struct part_tile tile;
 	part_tile_begin(&tile, "Mean power");
-	human_power(&tile.figure, f->total_j / length_s(page));
-	buf_str(&tile.remark, "of all nodes");
+	human_power(&tile.figure, sum_w);
+	buf_str(&tile.remark, "the nodes' means added up, each while it was measured");
 	part_tile_end(&page->part, &tile);
 }
 
 static void waiting_tile(const struct job_page *page)
 {
 	const struct job_findings *job = page->job;
-	if (!(job->waiting_s.total >= 0) || !(job->duration_s.total > 0))
+	const struct job_sums sums = job_sums(job);
+	if (isnan(sums.waiting_s) || !(sums.duration_s > 0))
 		return;
 	struct part_tile tile;
 	part_tile_begin(&tile, "Lost waiting");
-	human_percent(&tile.figure, job->waiting_s.total / job->duration_s.total * 100);
+	human_percent(&tile.figure, sums.waiting_s / sums.duration_s * 100);
 	buf_str(&tile.remark, "of the ranks' time");
 	if (isfinite(job->waiting_j)) {
 		buf_str(&tile.remark, ", ");
@@ -162,12 +163,12 @@ static void waiting_tile(const struct job_page *page)
 
 static void cpu_tile(const struct job_page *page)
 {
-	const struct job_findings *job = page->job;
+	double cpu_s = page->job->total.target_cpu_s, ran_s = job_sums(page->job).duration_s;
 	struct part_tile tile;
 	part_tile_begin(&tile, "CPU time");
-	human_time(&tile.figure, job->cpu_s.total);
-	if (job->duration_s.total > 0 && isfinite(job->cpu_s.total)) {
-		human_number(&tile.remark, job->cpu_s.total / job->duration_s.total, 3);
+	human_time(&tile.figure, cpu_s);
+	if (ran_s > 0 && isfinite(cpu_s)) {
+		human_number(&tile.remark, cpu_s / ran_s, 3);
 		buf_str(&tile.remark, " cores busy a rank");
 	}
 	part_tile_end(&page->part, &tile);
@@ -239,5 +240,6 @@ void job_head(const struct job_page *page)
 	struct part_notes notes = {.out = page->part.out};
 	for (size_t i = 0; i < page->job->n_warnings; i++)
 		part_note(&notes, page->job->warnings[i]);
+	report_warnings_of_sums(&page->job->total, part_note, &notes);
 	part_notes_end(&notes);
 }

@@ -58,7 +58,8 @@ static void draw_label(const struct job_page *page, size_t row)
 static void legend(const struct job_page *page)
 {
 	struct buf *out = page->part.out;
-	buf_str(out, "<p class=\"small faint heat-legend\">0 W <svg aria-hidden=\"true\" viewBox=\"0 0 100 10\" width=\"100\" height=\"10\">");
+	buf_str(out,
+		"<p class=\"small faint heat-legend\">0 W <svg aria-hidden=\"true\" viewBox=\"0 0 100 10\" width=\"100\" height=\"10\">");
 	for (int level = 0; level < LEVELS; level++)
 		buf_printf(out, "<path class=\"heat-%d\" d=\"M%d 0h10v10h-10z\"/>", level, level * 10);
 	buf_str(out, "</svg> ");

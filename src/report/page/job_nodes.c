@@ -166,7 +166,8 @@ void job_nodes(const struct job_page *page)
 {
 	static const char *const parts[PARTS] = {"packages", "DRAM", "GPUs", "others"};
 	const struct shown shown = shown_of(page->job);
-	struct part_column columns[8 + PARTS] = {{"node", "name"}, {"ranks"}, {"energy"}, {"by whom", "text"}, {"mean"}};
+	struct part_column columns[8 + PARTS] = {{"node", "name"}, {"ranks"}, {"energy"}, {"by whom", "text"},
+		{"mean"}};
 	size_t n = 5;
 	for (size_t p = 0; p < PARTS; p++)
 		if (shown.parts[p])

@@ -41,8 +41,8 @@ static void keys(const struct job_page *page)
 		{COLOUR_UNATTRIBUTED, "ended before the last rank"}};
 	buf_str(page->part.out, "<ul class=\"keys small\">\n");
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		buf_printf(page->part.out, "<li><span class=\"swatch c-%s\"></span>%s</li>\n", palette[all[i].colour].css,
-			all[i].words);
+		buf_printf(page->part.out, "<li><span class=\"swatch c-%s\"></span>%s</li>\n",
+			palette[all[i].colour].css, all[i].words);
 	buf_str(page->part.out, "</ul>\n");
 }
 
@@ -67,7 +67,8 @@ static void row(const struct job_page *page, size_t number, double all_s, bool h
 {
 	struct buf *out = page->part.out;
 	const struct job_rank *rank = &page->job->ranks[number];
-	buf_printf(out, "<tr%s><th scope=\"row\" class=\"name\" data-value=\"", rank->nested ? " class=\"beside\"" : "");
+	buf_printf(out, "<tr%s><th scope=\"row\" class=\"name\" data-value=\"",
+		rank->nested ? " class=\"beside\"" : "");
 	if (value_ok(rank->rank))
 		buf_i64(out, rank->rank);
 	buf_str(out, "\">");
@@ -97,9 +98,10 @@ static void row(const struct job_page *page, size_t number, double all_s, bool h
 void job_ranks(const struct job_page *page)
 {
 	const struct job_findings *job = page->job;
-	struct part_column columns[9] = {{"rank", "name", "ascending"}, {"node", "text"}, {"energy"}, {"CPU"}, {"time"}};
+	struct part_column columns[9] = {{"rank", "name", "ascending"}, {"node", "text"}, {"energy"}, {"CPU"},
+		{"time"}};
 	size_t n = 5, shown = job->n_ranks < ROWS_MAX ? job->n_ranks : ROWS_MAX;
-	bool has_waiting = isfinite(job->waiting_s.total);
+	bool has_waiting = !isnan(job_sums(job).waiting_s);
 	double all_s = page->time->charts.axis.length_s;
 	if (has_waiting) {
 		columns[n++] = (struct part_column){.title = "working"};
@@ -116,7 +118,8 @@ void job_ranks(const struct job_page *page)
 	part_table_end(&page->part);
 	job_paper(page, shown, 20);
 	if (job->n_ranks > shown)
-		buf_printf(page->part.out, "<p class=\"faint small\">… and %zu more ranks, which the JSON report has.</p>\n",
+		buf_printf(page->part.out,
+			"<p class=\"faint small\">… and %zu more ranks, which the JSON report has.</p>\n",
 			job->n_ranks - shown);
 	buf_str(page->part.out, "</section>\n");
 }

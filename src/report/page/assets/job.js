@@ -7,5 +7,7 @@ whenReady(() => {
 	for (const chart of model.charts)
 		for (const series of chart.series)
 			series.text = seenName(series.label);
+	for (const lane of model.lanes)
+		lane.heading = seenName(lane.heading);
 	new View(box, model);
 });
