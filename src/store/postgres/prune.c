@@ -14,7 +14,7 @@ static const char parts_sql[] =
 	"SELECT c.oid::regclass::text, right(c.relname, 8), (SELECT sum(pg_total_relation_size(t.relid))::bigint "
 	"FROM pg_partition_tree(c.oid) t) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
 	"JOIN wattle_big b ON i.inhparent = to_regclass(quote_ident(b.name)) "
-	"WHERE to_date(right(c.relname, 8), 'YYYYMMDD') < $1::date ORDER BY 2, 1";
+	"WHERE right(c.relname, 8) < to_char($1::date, 'YYYYMMDD') ORDER BY 2, 1";
 
 // A run that nobody saw end is as old as its last rows.
 #define OLD_RUNS                                                                                                       \

@@ -18,7 +18,8 @@ static const char totals_sql[] =
 	"(SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = $1::regnamespace)";
 
 static const char days_sql[] =
-	"SELECT count(*), min(d.day)::text, max(d.day)::text FROM (SELECT DISTINCT to_date(right(c.relname, 8), 'YYYYMMDD') AS day "
+	"SELECT count(*), to_date(min(d.day), 'YYYYMMDD')::text, to_date(max(d.day), 'YYYYMMDD')::text "
+	"FROM (SELECT DISTINCT right(c.relname, 8) AS day "
 	"FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent "
 	"WHERE p.relnamespace = $1::regnamespace AND p.relname IN (SELECT b.name FROM wattle_big b)) d";
 

@@ -1,0 +1,351 @@
+"""A store in PostgreSQL: made and brought up to date, who may do what in it, its days and runs, and runs read back from it."""
+import contextlib
+import dataclasses
+import datetime
+import json
+import sqlite3
+import uuid
+
+import made_jobs
+import made_runs
+from harness import WATTLE, main, near, test
+from postgres_server import Server
+
+NOW = datetime.datetime.now(datetime.timezone.utc)
+BIG = ("sample", "device_sample", "process_sample", "span", "user_metric", "event")
+
+
+def wattle(room, *arguments, status=0):
+    done = room.wattle(*arguments)
+    assert done.returncode == status, (arguments, done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def made_job(room, server, job="plain", name=None):
+    """The files of a job, and all of them in the store."""
+    folder = room.folder / (name or job)
+    truth = made_jobs.make(WATTLE, folder, job)
+    for path in sorted(folder.glob("*.sqlite")):
+        wattle(room, "push", "-q", path, server.url())
+    return truth
+
+
+def made_run(room, server, kind, user="owner"):
+    path, run = room.folder / f"{kind}.sqlite", str(uuid.uuid4())
+    made_runs.make(WATTLE, path, made_runs.KINDS[kind])
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE run SET value = ? WHERE key = 'id'", (run,))
+    wattle(room, "push", "-q", path, server.url(user))
+    return run
+
+
+def report(room, *arguments):
+    return json.loads(wattle(room, "report", *arguments, "--format", "json").stdout)
+
+
+def refused(server, sql, user):
+    """What the server says to it."""
+    try:
+        server.run(sql, user=user)
+    except Exception as error:  # of psycopg2, which may be missing
+        return str(error).splitlines()[0]
+    raise AssertionError(f"{user} may: {sql}")
+
+
+@test
+def made_twice(room):
+    """`store init` makes a store, a second time nothing; each table and column says what it is"""
+    with Server() as server:
+        first, second = (wattle(room, "store", "init", server.url()).stdout for _ in range(2))
+        assert "version 1, made" in first and "as it should be" in second, (first, second)
+        assert server.value("SELECT count(*) FROM metric WHERE meaning IS NULL OR meaning = ''") == 0
+        silent = server.rows("SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
+                             "WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 "
+                             "AND col_description(c.oid, a.attnum) IS NULL")
+        assert silent == [], silent
+        status = json.loads(wattle(room, "store", "status", server.url(), "--json").stdout)
+        assert (status["version"], status["runs"], status["days"]) == (1, 0, 0), status
+        assert "runs        0" in wattle(room, "store", "status", server.url()).stdout
+
+
+@test
+def printed(room):
+    """what `store init --print` shows makes the same store by psql"""
+    with Server() as server:
+        sql = wattle(room, "store", "init", "--print").stdout
+        server.run(sql)
+        assert "as it should be" in wattle(room, "store", "init", server.url()).stdout
+
+
+@test
+def first_contact(room):
+    """who may create makes the store by the first push, eight at a time once; who may not is told what the owner has to do"""
+    with Server() as server:
+        server.run("CREATE ROLE stranger LOGIN")
+        made_jobs.make(WATTLE, room.folder / "job", "plain")
+        paths = sorted((room.folder / "job").glob("*.sqlite"))
+        done = wattle(room, "push", paths[0], server.url("stranger"), status=1)
+        assert "`wattle store init URL`" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+        senders = [room.start("push", path, server.url()) for path in paths]
+        for sender in senders:
+            done = room.finish(sender)
+            assert done.returncode == 0, done.stderr
+        assert server.value("SELECT count(*) FROM recording") == len(paths)
+
+
+@test
+def no_store(room):
+    """a database without a store, and a database that is not there, are named in one line with the remedy"""
+    with Server() as server:
+        for arguments, words in [(("store", "status", server.url()), "no store of wattle"),
+                                 (("list", "--store", server.url()), "no store of wattle"),
+                                 (("prune", "--store", server.url(), "--older", "9d"), "no store of wattle"),
+                                 (("list", "--store", server.url(database="nowhere")), "nowhere")]:
+            done = wattle(room, *arguments, status=1)
+            assert words in done.stderr and done.stderr.count("\n") == 1, done.stderr
+        for url in ("postgresql://me:secret@host/db", "mysql://host/db"):
+            done = wattle(room, "list", "--store", url, status=2)
+            assert "secret" not in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+@test
+def writers_read_nothing(room):
+    """a writer adds runs, reads none, adds to nobody else's, and drops nothing; a reader reads and adds nothing"""
+    with Server() as server:
+        for name in ("ada", "bob", "eve"):
+            server.run(f"CREATE ROLE {name} LOGIN")
+        said = wattle(room, "store", "init", server.url(), "--writer", "writers", "--reader", "readers").stdout
+        assert said.count("made without login") == 2, said
+        server.run("GRANT writers TO ada, bob; GRANT readers TO eve")
+        run = made_run(room, server, "training", user="ada")
+        tables = [name for name, in server.rows("SELECT relname::text FROM pg_class WHERE relkind IN ('r', 'p') AND "
+                                                "relnamespace = 'public'::regnamespace")]
+        for table in tables:
+            assert "permission denied" in refused(server, f'SELECT count(*) FROM "{table}"', "ada"), table
+        for sql in (f"SELECT * FROM wattle_begin('{run}')", f"SELECT wattle_put('{run}', '{{\"run\": []}}')",
+                    f"SELECT wattle_mark('{run}', '[]')"):
+            assert "of another writer than bob" in refused(server, sql, "bob"), sql
+        for sql in ("DELETE FROM recording", "UPDATE run SET value = ''", "DROP TABLE sample", "TRUNCATE event",
+                    "INSERT INTO recording (run_id, sent_by) VALUES (gen_random_uuid(), 'bob')",
+                    f"SELECT wattle_put_rows('{run}', 'run', '{{key}}', false, '[]')", f"SELECT wattle_lock('{run}')",
+                    "SELECT wattle_make_day('2026-01-01', 'sample', true, 'run_id')",
+                    "CREATE TABLE mine (x integer)"):
+            assert "permission denied" in refused(server, sql, "bob") or "must be owner" in refused(server, sql, "bob"), sql
+        done = wattle(room, "push", "training.sqlite", server.url("bob"), status=1)
+        assert "of another writer" in done.stderr, done.stderr
+        done = wattle(room, "list", "--store", server.url("ada"), status=1)
+        assert "role ada may not read" in done.stderr and "--reader ada" in done.stderr, done.stderr
+        assert run[:8] in wattle(room, "list", "--store", server.url("eve")).stdout
+        assert report(room, "--store", server.url("eve"), "--run", run)["run"]["id"] == run
+        done = wattle(room, "push", "training.sqlite", server.url("eve"), status=1)
+        assert "role eve may not write to" in done.stderr and "--writer eve" in done.stderr, done.stderr
+        done = wattle(room, "prune", "--store", server.url("eve"), "--older", "1d", status=1)
+        assert "only its owner" in done.stderr, done.stderr
+        assert server.value("SELECT count(*) FROM recording") == 1
+
+
+@test
+def pinned_path(room):
+    """tables and functions that a writer makes under the same names elsewhere are never what the store's functions use"""
+    with Server() as server:
+        server.run("CREATE ROLE ada LOGIN; CREATE SCHEMA ada AUTHORIZATION ada")
+        wattle(room, "store", "init", server.url(), "--writer", "ada")
+        server.run("CREATE TABLE ada.recording (run_id uuid, sent_by name); CREATE FUNCTION ada.wattle_lock(uuid) RETURNS void "
+                   "LANGUAGE sql AS 'SELECT'; ALTER ROLE ada SET search_path = ada, public", user="owner")
+        server.run("SELECT * FROM wattle_begin('00000000-0000-0000-0000-000000000001')", user="ada")
+        assert server.value("SELECT count(*) FROM public.recording") == 1
+        assert server.value("SELECT count(*) FROM ada.recording") == 0
+
+
+@test
+def own_schema(room):
+    """a store stands in the schema that the search path names first, and is found there"""
+    with Server() as server:
+        server.run("CREATE SCHEMA energy; ALTER ROLE owner SET search_path = energy")
+        run = made_run(room, server, "training")
+        assert server.value("SELECT count(*) FROM energy.recording") == 1
+        assert json.loads(wattle(room, "store", "status", server.url(), "--json").stdout)["schema"] == "energy"
+        assert report(room, "--store", server.url(), "--run", run)["run"]["id"] == run
+
+
+@test
+def migrated(room):
+    """a store of an older wattle gets the columns and functions that came since, and keeps its rows; a newer one is told"""
+    with Server() as server:
+        run = made_run(room, server, "training")
+        before = server.value("SELECT count(*) FROM device_sample")
+        said = report(room, "--store", server.url(), "--run", run)
+        server.run("ALTER TABLE device_sample DROP COLUMN sm_clock_mhz; ALTER TABLE recording DROP COLUMN provenance; "
+                   "DROP FUNCTION wattle_mark(uuid, jsonb); UPDATE wattle_schema SET version = 0")
+        # Who only reads gets along with what is there.
+        old = report(room, "--store", server.url(), "--run", run)
+        near(old["energy"]["total_j"], said["energy"]["total_j"], 1e-12)
+        assert "made" in wattle(room, "store", "init", server.url()).stdout
+        assert server.value("SELECT version FROM wattle_schema") == 1
+        assert server.value("SELECT count(*) FROM device_sample") == before
+        assert server.value("SELECT count(*) FROM pg_attribute WHERE attrelid = 'device_sample'::regclass AND attname = "
+                            "'sm_clock_mhz' AND NOT attisdropped") == 1
+        made_run(room, server, "segments")
+        server.run("UPDATE wattle_schema SET version = 9, compatible = 9")
+        for arguments in (("push", "segments.sqlite", server.url()), ("list", "--store", server.url()),
+                          ("store", "init", server.url())):
+            done = wattle(room, *arguments, status=1)
+            assert "of a newer wattle (schema 9; this one knows 1)" in done.stderr, done.stderr
+
+
+@test
+def read_back(room):
+    """a run out of the store has the same report as its file, to the last digit, by any beginning of its id that is its own"""
+    with Server() as server:
+        for kind in ("training", "segments", "hostile", "holes", "empty"):
+            run = made_run(room, server, kind)
+            here, there = report(room, f"{kind}.sqlite"), report(room, "--store", server.url(), "--run", run)
+            for key in here:
+                assert here[key] == there[key], (kind, key, here[key], there[key])
+        done = wattle(room, "report", "--store", server.url(), "--run", "ffffffff", status=1)
+        assert "no run whose id begins with ffffffff" in done.stderr, done.stderr
+        done = wattle(room, "report", "--store", server.url(), "--run", "' OR true", status=1)
+        assert "is no id of a run" in done.stderr, done.stderr
+
+
+@test
+def job_read_back(room):
+    """a job out of the store is the job of the folder: same joules by node, rank and domain"""
+    with Server() as server:
+        truth = made_job(room, server, "takeover")
+        here = report(room, "takeover")
+        there = report(room, "--store", server.url(), "--job", truth["job_id"])
+        assert here["energy"] == there["energy"]
+        for rank in here["ranks"] + there["ranks"]:
+            del rank["where"]  # a file, a run's id
+        for part in ("nodes", "ranks", "imbalance"):
+            assert here[part] == there[part], (part, here[part], there[part])
+        done = wattle(room, "report", "--store", server.url(), "--job", "17", status=1)
+        assert "no run of job 17" in done.stderr and truth["job_id"] in done.stderr, done.stderr
+
+
+@test
+def listed(room):
+    """runs by user, job and time, those of a folder as well; ids as long as tells them apart"""
+    with Server() as server:
+        truth = made_job(room, server)
+        lone = made_run(room, server, "training")
+        url = server.url()
+        rows = json.loads(wattle(room, "list", "--store", url, "--json").stdout)
+        assert len(rows) == truth["n_files"] + 1, len(rows)
+        starts = [row["start_unix_s"] for row in rows]
+        assert starts == sorted(starts)
+        job = json.loads(wattle(room, "list", "--store", url, "--job", truth["job_id"], "--json").stdout)
+        assert [row["job"] for row in job] == [truth["job_id"]] * truth["n_files"]
+        assert {row["rank"] for row in job} == {int(rank) for rank in truth["ranks"]}
+        user = job[0]["user"]
+        assert len(json.loads(wattle(room, "list", "--store", url, "--user", user, "--json").stdout)) == truth["n_files"]
+        assert json.loads(wattle(room, "list", "--store", url, "--user", "nobody'", "--json").stdout) == []
+        for times, n in ((("--since", "1970-01-01"), len(rows)), (("--until", "1970-01-02"), 0),
+                         (("--since", "1s"), 0), (("--until", "1s"), len(rows))):
+            assert len(json.loads(wattle(room, "list", "--store", url, *times, "--json").stdout)) == n, times
+        assert len(json.loads(wattle(room, "list", "plain", "--job", truth["job_id"], "--json").stdout)) == truth["n_files"]
+        assert json.loads(wattle(room, "list", "plain", "--job", "17", "--json").stdout) == []
+        text = wattle(room, "list", "--store", url).stdout.splitlines()
+        names = [line.split()[0] for line in text]
+        assert len(set(names)) == len(rows) and any(lone.startswith(name) for name in names), names
+        done = wattle(room, "list", "--store", url, "--since", "yesterday", status=2)
+        assert "'yesterday' is no time" in done.stderr, done.stderr
+
+
+def aged(server, run, days):
+    """Lets a run be so many days older, with all its rows."""
+    first = server.value(f"SELECT min(time)::date FROM sample WHERE run_id = '{run}'")
+    then = (NOW - datetime.timedelta(days=days)).date()
+    server.run(f"SELECT wattle_days('{then}'::date - 1, '{then}'::date + 1)")
+    for table in BIG:
+        server.run(f"UPDATE {table} SET time = time + ('{then}'::date - '{first}'::date) * interval '1 day' "
+                   f"WHERE run_id = '{run}'")
+    server.run(f"UPDATE recording SET started = started + ('{then}'::date - '{first}'::date) * interval '1 day', "
+               f"ended = ended + ('{then}'::date - '{first}'::date) * interval '1 day' WHERE run_id = '{run}'")
+
+
+@test
+def pruned(room):
+    """old days are dropped, and of the runs that ended before also what they are; younger ones keep every row"""
+    with Server() as server:
+        old, young = made_run(room, server, "training"), made_run(room, server, "segments")
+        aged(server, old, 100)
+        aged(server, young, 50)
+        empty = server.rows("SELECT relname FROM pg_class WHERE relname ~ '_[0-9]{8}$' AND relkind IN ('r', 'p')")
+        young_rows = {table: server.value(f"SELECT count(*) FROM {table} WHERE run_id = '{young}'") for table in BIG}
+        dry = wattle(room, "prune", "--store", server.url(), "--older", "90d", "--dry-run").stdout
+        assert dry.startswith("would drop") and "1 run that had ended" in dry, dry
+        assert server.value(f"SELECT count(*) FROM sample WHERE run_id = '{old}'") > 0
+        said = wattle(room, "prune", "--store", server.url(), "--older", "90d").stdout
+        assert said.replace("dropped what lies", "") == dry.replace("would drop what lies", ""), (said, dry)
+        left = server.rows("SELECT relname FROM pg_class WHERE relname ~ '_[0-9]{8}$' AND relkind IN ('r', 'p')")
+        assert 0 < len(left) < len(empty), (left, empty)
+        for table in (*BIG, "recording", "run", "segment", "device", "process", "block", "sent"):
+            assert server.value(f"SELECT count(*) FROM {table} WHERE run_id = '{old}'") == 0, table
+        assert {table: server.value(f"SELECT count(*) FROM {table} WHERE run_id = '{young}'") for table in BIG} == young_rows
+        assert "0 days in 0 partitions" in wattle(room, "prune", "--store", server.url(), "--older", "90d").stdout
+        # What was pruned can be sent again: it is a new run to the store.
+        wattle(room, "push", "training.sqlite", server.url())
+        assert server.value(f"SELECT count(*) FROM sample WHERE run_id = '{old}'") > 0
+        for wrong in (("--older", "12h"), ("--older", "90"), ()):
+            assert wattle(room, "prune", "--store", server.url(), *wrong, status=2).stderr.count("\n") >= 1
+
+
+@test
+def pruned_while_used(room):
+    """a report that takes long holds a prune up, and no sender waits behind it for more than two seconds"""
+    with Server() as server:
+        old = made_run(room, server, "training")
+        aged(server, old, 100)
+        reader = server.connect()
+        reader.autocommit = False
+        reader.cursor().execute("SELECT count(*) FROM sample")
+        prune = room.start("prune", "--store", server.url(), "--older", "90d")
+        run = made_run(room, server, "segments")
+        assert server.value(f"SELECT count(*) FROM recording WHERE run_id = '{run}'") == 1
+        assert prune.poll() is None
+        reader.rollback()
+        reader.close()
+        done = room.finish(prune)
+        assert done.returncode == 0 and "1 run that had ended" in done.stdout, (done.stdout, done.stderr)
+
+
+@test
+def days(room):
+    """a partition a day of UTC and a level, none by default; days far from now are refused with what may be wrong"""
+    with Server() as server:
+        made_run(room, server, "training")
+        parts = {name for name, in server.rows("SELECT relname::text FROM pg_class WHERE relname ~ '^sample_' AND relkind = 'r'")}
+        assert parts and all(part[-2:] in ("_0", "_1", "_2") for part in parts), parts
+        outside = server.rows("SELECT tableoid::regclass::text, level, count(*) FROM sample GROUP BY 1, 2")
+        assert all(table.endswith(f"_{level}") for table, level, _ in outside), outside
+        for table, day in server.rows("SELECT DISTINCT tableoid::regclass::text, to_char(time AT TIME ZONE 'UTC', 'YYYYMMDD') "
+                                      "FROM device_sample"):
+            assert f"_{day}_" in table, (table, day)
+        assert server.value("SELECT count(*) FROM pg_class WHERE relpartbound IS NOT NULL AND "
+                            "pg_get_expr(relpartbound, oid) = 'DEFAULT'") == 0
+        for first, last in (("1969-12-31", "1970-01-01"), ("2026-01-01", "2999-01-01"), ("1980-01-01", "2000-01-01")):
+            assert "no partitions from" in refused(server, f"SELECT wattle_days('{first}', '{last}')", "owner")
+
+
+@test
+def thinned(room):
+    """of a long job a part of the samples is read; its joules stay within the stated errors, from the store and from files"""
+    with Server() as server:
+        job = dataclasses.replace(made_jobs.KINDS["plain"], per_node=2, gpus=2, times=400)
+        truth = made_job(room, server, job, "long")
+        stored = ("--store", server.url(), "--job", truth["job_id"])
+        whole, part, here = report(room, *stored, "--full"), report(room, *stored), report(room, "long")
+        assert not whole["job"]["read_every_s"], whole["job"]
+        for said in (part, here):
+            assert said["job"]["read_every_s"] >= 1, said["job"]
+            near(said["energy"]["total_j"], truth["total_j"], absolute=2 * said["energy"]["error_j"])
+            for rank, other in zip(said["ranks"], whole["ranks"]):
+                near(rank["cpu_s"], other["cpu_s"], 1e-9)
+                near(rank["duration_s"], other["duration_s"], 1e-9)
+                near(rank["energy_j"], other["energy_j"], absolute=2 * (rank["error_j"] + other["error_j"]))
+
+
+if __name__ == "__main__":
+    main()
