@@ -94,7 +94,7 @@ def what_fails_fails_no_job(room):
 
 @test
 def a_recorder_that_hangs(room):
-    """a recorder that is never ready and never ends holds up a task, its node and the sum for no longer than the site allows"""
+    """a recorder that is never ready and never ends holds up a task, its node and the sum only as long as the site says"""
     slow = room.folder / "slow"
     slow.write_text("#!/bin/sh\nexec sleep 100\n")
     slow.chmod(0o755)
