@@ -72,7 +72,8 @@ struct slice slice_of(const struct run *run, size_t segment, const int64_t *time
 bool slice_is_look(const struct run_device *device, size_t row)
 {
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
-		if (m != DEVICE_ENERGY && m != DEVICE_ENERGY_TIME && value_ok(device->values[m][row]))
+		if (m != DEVICE_ENERGY && m != DEVICE_ENERGY_TIME && m != DEVICE_ENERGY_RAW &&
+			value_ok(device->values[m][row]))
 			return false;
 	return value_ok(device->values[DEVICE_ENERGY][row]);
 }

@@ -4,14 +4,8 @@
 
 #include <sys/epoll.h>
 
-int recorder_claims_open(struct recorder *recorder)
-{
-	const struct recorder_options *options = recorder->options;
-	return claims_open(&recorder->claims, &recorder->sampler, options->shares_with, options->rank, recorder->pid);
-}
-
 // Those that are watched already refuse; of those that were closed the kernel has let go.
-void recorder_claims_watch(struct recorder *recorder)
+static void watch(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->claims.n; i++) {
 		int fd = claims_fd(&recorder->claims, i);
@@ -21,6 +15,19 @@ void recorder_claims_watch(struct recorder *recorder)
 	}
 }
 
+/* What is ours is read at once: those who find it claimed begin after that, so that their time is covered from its start, however long
+ * this machine takes to come to our first sample. */
+int recorder_claims_open(struct recorder *recorder)
+{
+	const struct recorder_options *options = recorder->options;
+	int r = claims_open(&recorder->claims, &recorder->sampler, options->shares_with, options->rank, recorder->pid);
+	if (r < 0 || recorder->claims.n == 0)
+		return r;
+	devices_look(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);
+	watch(recorder);
+	return 0;
+}
+
 // What became ours is read at once, so that little lies between the last reading of its owner and our first.
 bool recorder_claims_turn(struct recorder *recorder, int fd)
 {
@@ -28,7 +35,7 @@ bool recorder_claims_turn(struct recorder *recorder, int fd)
 	int64_t t_ns = env_now_ns(recorder->env);
 	if (!claims_turn(&recorder->claims, fd, t_ns, &took))
 		return false;
-	recorder_claims_watch(recorder);
+	watch(recorder);
 	if (!took)
 		return false;
 	devices_look(&recorder->sampler, t_ns, &recorder->outbox.batch);

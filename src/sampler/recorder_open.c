@@ -135,7 +135,6 @@ static int open_loop(struct recorder *recorder)
 		r = watch(recorder, recorder->signal_fd);
 	if (r == 0)
 		r = recorder_roots_watch(recorder);
-	recorder_claims_watch(recorder);
 	if (recorder->cgroup_fd >= 0) // files of made trees can't be waited for: the ticks look as well
 		watch_for(recorder, recorder->cgroup_fd, EPOLLPRI);
 	if (r == 0 && recorder->options->control != NULL)
@@ -157,15 +156,15 @@ int recorder_open(struct recorder *recorder)
 		r = sampler_open(&recorder->sampler, recorder->env, recorder->sensors, &recorder->tree,
 			&recorder->options->sampler);
 	if (r == 0)
-		r = recorder_claims_open(recorder);
-	if (r == 0 && recorder->options->progress != NULL)
-		r = so_far_open(&recorder->so_far, &recorder->sampler);
-	if (r == 0)
 		r = outbox_open(&recorder->outbox, batch_capacity(recorder));
 	if (r == 0)
 		r = probe_open(&recorder->probe, &recorder->sampler, env_now_ns(recorder->env));
 	if (r == 0)
 		r = open_loop(recorder);
+	if (r == 0)
+		r = recorder_claims_open(recorder);
+	if (r == 0 && recorder->options->progress != NULL)
+		r = so_far_open(&recorder->so_far, &recorder->sampler);
 	if (r == 0)
 		recorder_spans_open(recorder);
 	if (r == 0)

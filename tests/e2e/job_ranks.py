@@ -67,6 +67,17 @@ def all_end_at_once(room):
          relative=0.1)
 
 
+def assert_report_of_job(room, machine, ranks):
+    """The report of the folder counts the machine once, from the first sample to the last."""
+    done = room.wattle("report", ".", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    bounds = [room.rows("select min(t_ns), max(t_ns) from sample", f"run-{rank}.sqlite")[0] for rank in ranks]
+    from_ns, to_ns = min(start for start, _ in bounds), max(end for _, end in bounds)
+    near(report["energy"]["total_j"], machine.joules("package-0", from_ns, to_ns), relative=0.01)
+    assert len(report["nodes"]) == 1 and len(report["ranks"]) == len(ranks)
+
+
 @test
 def readers_killed(room):
     """two readers killed with -9: others take over, and the pieces join to the counter's joules, wraps included"""
@@ -89,6 +100,7 @@ def readers_killed(room):
     from_ns, to_ns, joules = joined(pieces, RANGE_UJ)
     near(joules, machine.joules("package-0", from_ns, to_ns), relative=0.005)
     assert (to_ns - from_ns) / 1e9 > 4
+    assert_report_of_job(room, machine, ranks)
     told = [text for rank in ranks for text in sensor_events(room, f"run-{rank}.sqlite") if "taken over" in text]
     assert any(f"from pid {ranks[killed[0]].pid}" in text for text in told), told
     assert_one_after_the_other(pieces)

@@ -3,6 +3,7 @@
 
 #include "base/util.h"
 #include "rows.h"
+#include "sampler/devices.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -122,16 +123,17 @@ static const struct film {
 	int64_t energy_uj[FRAMES];      // stored
 	int n;
 	const char *event; // kind of the last event; NULL: none
+	int begins;        // bit i: counting begins at frame i, and the hardware's own value is stored there
 } films[] = {
 	{"energy starts at 0 with the first reading", {"1000000\n", "1500000\n", "1500000\n"}, {0}, {0, 500000, 500000},
-		3, NULL},
-	{"a wrap goes on counting", {"262143000000\n", "500000\n"}, {0}, {0, 828851}, 2, "wrap"},
+		3, NULL, 1},
+	{"a wrap goes on counting", {"262143000000\n", "500000\n"}, {0}, {0, 828851}, 2, "wrap", 1},
 	{"an unreadable counter is unknown, not 0, and goes on afterwards", {"1000000\n", "garbage", "", "4000000\n"},
-		{0}, {0, VALUE_MISSING, VALUE_MISSING, 3000000}, 4, "gap-end"},
+		{0}, {0, VALUE_MISSING, VALUE_MISSING, 3000000}, 4, "gap-end", 1 | 8},
 	{"a counter that falls back for no wrap was reset: nothing is invented",
-		{"200000000000\n", "100000000000\n", "100000700000\n"}, {0}, {0, 0, 700000}, 3, "reset"},
+		{"200000000000\n", "100000000000\n", "100000700000\n"}, {0}, {0, 0, 700000}, 3, "reset", 1 | 2},
 	{"after a sleep a fall back is a reset, even one that looks like a wrap", {"262143000000\n", "500000\n"},
-		{0, 60}, {0, 0}, 2, "reset"},
+		{0, 60}, {0, 0}, 2, "reset", 1 | 2},
 };
 
 static void check_film(void **state)
@@ -143,7 +145,10 @@ static void check_film(void **state)
 		set_energy(&stage, film->counter_uj[i]);
 		stage.slept_ns += film->slept_s[i] * NS_PER_S;
 		tick(&stage, 100);
-		assert_true(last_of(&stage.batch, METRIC_DEVICE)->values[DEVICE_ENERGY] == film->energy_uj[i]);
+		const int64_t *device = last_of(&stage.batch, METRIC_DEVICE)->values;
+		assert_true(device[DEVICE_ENERGY] == film->energy_uj[i]);
+		bool begins = (film->begins >> i) % 2 == 1;
+		assert_int_equal(device[DEVICE_ENERGY_RAW], begins ? atoll(film->counter_uj[i]) : VALUE_MISSING);
 	}
 	size_t n = stage.sampler.n_events;
 	if (film->event == NULL)
@@ -228,6 +233,34 @@ static void held_command(void **state)
 	stage_close(&stage);
 }
 
+/* Another recorder of the job reads it, until it goes. */
+static void left_to_another(void **state)
+{
+	struct stage stage;
+	stage_open(&stage, false);
+	stage.sampler.left[0] = true;
+	sampler_choose_sensors(&stage.sampler);
+	for (int i = 0; i < 3; i++) {
+		tick(&stage, 100);
+		devices_look(&stage.sampler, stage.t_ns, &stage.batch);
+	}
+	assert_null(last_of(&stage.batch, METRIC_DEVICE));
+	assert_int_equal(stage.sampler.n_events, 0); // to leave it is no gap
+	stage.sampler.left[0] = false;
+	sampler_choose_sensors(&stage.sampler);
+	set_energy(&stage, "5000000\n");
+	devices_look(&stage.sampler, stage.t_ns, &stage.batch);
+	const int64_t *device = last_of(&stage.batch, METRIC_DEVICE)->values;
+	assert_int_equal(device[DEVICE_ENERGY], 0);
+	assert_int_equal(device[DEVICE_ENERGY_RAW], 5000000);
+	set_energy(&stage, "5400000\n");
+	tick(&stage, 100);
+	device = last_of(&stage.batch, METRIC_DEVICE)->values;
+	assert_int_equal(device[DEVICE_ENERGY], 400000);
+	assert_int_equal(device[DEVICE_ENERGY_RAW], VALUE_MISSING);
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -236,5 +269,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "files that have nothing new are not read again, counters are", slow_files_wait);
 	ROWS_ADD_ONE(&tests, "a full batch loses samples, counts them, and keeps the peaks", full_batch);
 	ROWS_ADD_ONE(&tests, "a held command is not sampled: it is still a copy of the recorder", held_command);
+	ROWS_ADD_ONE(&tests,
+		"what another recorder reads is not stored; taken over, it begins with the counter's own value",
+		left_to_another);
 	return rows_run(&tests, "sampler");
 }
