@@ -77,6 +77,12 @@ static size_t count_lines(int fd)
 	return lines;
 }
 
+// What the nodes sign.
+static void name_list(const struct step_end *end, const char *folder, char *out, size_t size)
+{
+	snprintf(out, size, "%s/.%s.%s.%u", folder, end->job_id, end->step, end->restart);
+}
+
 /* Each node signs a list in the folder; who signs last is the last. Record locks, because those are what makes a client of NFS
  * look at what others have written. */
 static bool is_last(const struct step_end *end, const char *folder)
@@ -84,7 +90,7 @@ static bool is_last(const struct step_end *end, const char *folder)
 	char path[SETTING_SIZE + 256];
 	if (end->n_nodes <= 1)
 		return true;
-	snprintf(path, sizeof(path), "%s/.%s.%s.%u", folder, end->job_id, end->step, end->restart);
+	name_list(end, folder, path, sizeof(path));
 	wattle_cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (fd < 0) {
 		say("%s can't be written: %s", path, strerror(errno));
@@ -200,4 +206,16 @@ void step_end(const struct step_end *end, void (*told)(const char *text))
 			told(line);
 	if (!whole)
 		told("summing up took too long and was given up; wattle report on the folder does it at any time");
+}
+
+/* ---- in srun ---- */
+
+// A relative folder that is not here may be elsewhere (srun --chdir): nothing is said of it.
+bool step_end_is_apart(const struct step_end *end)
+{
+	char folder[SETTING_SIZE], path[SETTING_SIZE + 256];
+	if (settings_folder(end->settings, end->job_id, folder, sizeof(folder), NULL) < 0)
+		return false;
+	name_list(end, folder, path, sizeof(path));
+	return (folder[0] == '/' && access(folder, F_OK) != 0) || access(path, F_OK) == 0;
 }

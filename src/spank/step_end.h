@@ -21,6 +21,9 @@ struct step_end {
 
 // told: one line for whoever waits, or what went wrong.
 void step_end(const struct step_end *end, void (*told)(const char *text));
+/* Where the step was started from, when it is over: whether some of its nodes have not met the others in the folder. settings, job_id,
+ * step and restart are looked at. */
+bool step_end_is_apart(const struct step_end *end);
 
 /* comment.c: what is to become of a job's comment: `old` without what an earlier step of the job said, and `line` behind it. */
 void comment_make(const char *old, const char *line, char *ret_comment, size_t size);

@@ -3,6 +3,7 @@
  * before anything was started.
  *
  *	in srun, sbatch, salloc    slurm_spank_init: settings of the site; options of the user
+ *	in srun, at its end        slurm_spank_exit: says so if nobody has summed up
  *	in slurmstepd, as root     slurm_spank_init, slurm_spank_user_init: the same there; a line for each task
  *	                           slurm_spank_task_post_fork: a recorder for each
  *	in the task, as the user   slurm_spank_task_init: waits for its recorder; the last thing before it is executed but the
@@ -33,6 +34,7 @@ static struct {
 	struct task_line *lines; // owned: one a task of this node; NULL: nothing is measured
 	uint32_t n_tasks, n_ended;
 	struct rusage before; // of all children that slurmstepd had waited for when the last task ended
+	char step[16];        // in srun: of what it has started; "" nothing
 	bool told;            // what is wrong with recorders; once a node will do
 } plugin;
 
@@ -248,6 +250,33 @@ int slurm_spank_task_exit(spank_t spank, int n, char **arguments)
 	task_line_ended(&plugin.lines[task], &ended);
 	if (++plugin.n_ended == plugin.n_tasks)
 		finish(spank);
+	return ESPANK_SUCCESS;
+}
+
+// In srun, which has a step now.
+int slurm_spank_local_user_init(spank_t spank, int n, char **arguments)
+{
+	if (is_measured(spank))
+		snprintf(plugin.step, sizeof(plugin.step), "%u", number_of(spank, S_JOB_STEPID));
+	return ESPANK_SUCCESS;
+}
+
+int slurm_spank_exit(spank_t spank, int n, char **arguments)
+{
+	if (spank_context() != S_CTX_LOCAL || plugin.step[0] == '\0')
+		return ESPANK_SUCCESS;
+	struct job_place place;
+	job_place_find(job_from_environment, NULL, &place);
+	const struct step_end end = {
+		.settings = &plugin.settings,
+		.job_id = place.id,
+		.step = plugin.step,
+		.restart = value_ok(place.restart) ? (uint32_t)place.restart : 0,
+	};
+	if (step_end_is_apart(&end))
+		slurm_spank_log(
+			"wattle: the run files lie on the step's nodes: no sum, for %s is not one folder for all of them",
+			plugin.settings.folder);
 	return ESPANK_SUCCESS;
 }
 

@@ -114,6 +114,17 @@ def no_recorder_at_all(room):
 
 
 @test
+def nodes_without_a_common_folder(room):
+    """where each node has a folder of its own, the runs are there, and srun says that nobody could sum them up"""
+    with Slurm(room, plugins=plugin()) as slurm:
+        watts(slurm)
+        done = slurm.run("srun", "-N2", "-n2", "--wattle", f"--wattle-folder={slurm.sysfs}/%j", "true")
+        assert done.returncode == 0 and "no sum" in done.stderr and f"{slurm.sysfs}/%j" in done.stderr, done
+        for rank, name in enumerate(slurm.names):
+            assert (slurm.tree(name) / f"1/1.0-r{rank}-{name}.sqlite").exists(), list(slurm.tree(name).iterdir())
+
+
+@test
 def batch_jobs(room):
     """sbatch --wattle: the script and each step of it are measured, an array's jobs by their own names; a node's energy
     counts once, and the comment has the sum"""
