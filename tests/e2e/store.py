@@ -3,12 +3,13 @@ import contextlib
 import dataclasses
 import datetime
 import json
+import re
 import sqlite3
 import uuid
 
 import made_jobs
 import made_runs
-from harness import WATTLE, main, near, test
+from harness import TESTS, WATTLE, main, near, test
 from postgres_server import Server
 
 NOW = datetime.datetime.now(datetime.timezone.utc)
@@ -222,6 +223,23 @@ def job_read_back(room):
             assert here[part] == there[part], (part, here[part], there[part])
         done = wattle(room, "report", "--store", server.url(), "--job", "17", status=1)
         assert "no run of job 17" in done.stderr and truth["job_id"] in done.stderr, done.stderr
+
+
+@test
+def documented(room):
+    """the queries of docs/postgresql.md say something"""
+    with Server() as server:
+        truth = made_job(room, server)
+        server.run("UPDATE recording SET started = now()")
+        text = (TESTS.parent / "docs/postgresql.md").read_text()
+        day = server.value("SELECT min(time)::date FROM sample")
+        for sql in re.findall(r"```sql\n(.*?)```", text, re.DOTALL):
+            sql = sql.replace("'4242'", f"'{truth['job_id']}'").replace("'2026-01-31'", f"'{day}'")
+            sql = sql.replace("'2026-02-01'", f"'{day + datetime.timedelta(days=1)}'").strip().rstrip(";")
+            rows = server.rows(sql)
+            assert rows, sql
+            if "kwh" in sql:
+                near(rows[0][2] * 3.6e6, truth["total_j"], 1e-2)  # each run ends a little before the job
 
 
 @test
