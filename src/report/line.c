@@ -32,13 +32,22 @@ static void add_count(struct buf *out, size_t n, const char *what)
 	buf_printf(out, " %s%s", what, n == 1 ? "" : "s");
 }
 
+// A batch script, or what a folder has of other kinds, is none.
+static void add_ranks(struct buf *out, const struct job_findings *job)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < job->n_ranks; i++)
+		n += value_ok(job->ranks[i].rank);
+	add_count(out, n > 0 ? n : job->n_ranks, n > 0 ? "rank" : "recording");
+}
+
 void job_report_line(const struct job_findings *job, struct buf *out)
 {
 	add_energy(out, &job->total);
 	buf_str(out, ", ");
 	human_time(out, job->total.duration_s);
 	buf_str(out, ", ");
-	add_count(out, job->n_ranks, "rank");
+	add_ranks(out, job);
 	buf_str(out, " on ");
 	add_count(out, job->n_nodes, "node");
 	if (job->n_nodes_unknown > 0 && !isnan(job->total.total_j))
