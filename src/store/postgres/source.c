@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum { TABLE_BYTES = 2 << 20 }; // of one table in one batch; then the next rows wait for the next one
+enum { TABLE_BYTES = 4 << 20 }; // of one table in one batch; then the next rows wait for the next one
 
 void source_init(struct source *source, const char *path)
 {
