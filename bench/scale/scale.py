@@ -96,6 +96,13 @@ class Load:
         return told
 
 
+def count(server: Server, loaded: dict) -> None:
+    """Every row once."""
+    found = sum(server.value(f"SELECT count(*) FROM {table}") for table in TABLES)
+    if found != loaded["rows"]:
+        raise SystemExit(f"scale.py: {loaded['rows']} rows were sent, {found} are there")
+
+
 def seconds_of(function, times: int) -> tuple[float, object]:
     taken, value = [], None
     for _ in range(times):
@@ -170,6 +177,7 @@ def main() -> None:
         for table in TABLES:
             server.run(f"VACUUM (ANALYZE) {table}")
         figures["vacuum_cpu_s"] = cpu_s(server) - before_s
+        count(server, figures["load"])
         figures["queries"] = queries(build, server, figures["load"], chosen.reports) if chosen.reports else {}
         tell(figures, chosen)
         if chosen.json:
