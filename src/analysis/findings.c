@@ -102,9 +102,9 @@ static int make(const struct run *run, struct arena *scratch, struct findings *f
 	return blocks_make(findings, &columns, findings->windows, findings->metering, scratch);
 }
 
-int findings_make(const struct run *run, struct findings *ret_findings)
+static int make_with(const struct run *run, bool quick, struct findings *ret_findings)
 {
-	struct findings findings = {.run = run, .arena = arena_new(), .times_arena = arena_new()};
+	struct findings findings = {.run = run, .quick = quick, .arena = arena_new(), .times_arena = arena_new()};
 	struct arena *scratch = arena_new();
 	bool ready = findings.arena != NULL && findings.times_arena != NULL && scratch != NULL;
 	int r = ready ? make(run, scratch, &findings) : -ENOMEM;
@@ -114,6 +114,16 @@ int findings_make(const struct run *run, struct findings *ret_findings)
 	else
 		*ret_findings = findings;
 	return r;
+}
+
+int findings_make(const struct run *run, struct findings *ret_findings)
+{
+	return make_with(run, false, ret_findings);
+}
+
+int findings_make_quick(const struct run *run, struct findings *ret_findings)
+{
+	return make_with(run, true, ret_findings);
 }
 
 void findings_forget_times(struct findings *findings)

@@ -118,6 +118,7 @@ struct stack_finding {              // a block inside others; the outermost one 
 
 struct findings {
 	const struct run *run;
+	bool quick; // by findings_make_quick
 	double duration_s; // sum over segments
 	bool complete;
 	int64_t samples, lost_samples;
@@ -165,6 +166,9 @@ struct findings {
 
 // -ENOMEM only. `run` must outlive the findings.
 int findings_make(const struct run *run, struct findings *ret_findings);
+/* The same sooner, for one of many and of readings that are far apart: energies of code blocks are taken from the straight line between
+ * readings, however short the blocks are; none is folded. */
+int findings_make_quick(const struct run *run, struct findings *ret_findings);
 // Afterwards no charts, traces or energies of single spans can be made of them; all figures stay.
 void findings_forget_times(struct findings *findings);
 void findings_finish(struct findings *findings);

@@ -39,7 +39,7 @@ static bool any_short(struct blocks_work *work, const struct metering *metering)
 
 void dealing_begin(struct blocks_work *work, const struct metering *metering)
 {
-	work->dealing.wanted = work->moments.any_energy && work->names.n <= BLOCKS_MAX &&
+	work->dealing.wanted = !work->findings->quick && work->moments.any_energy && work->names.n <= BLOCKS_MAX &&
 		work->run->n_spans <= PIECES_MAX / 2 && any_short(work, metering);
 }
 

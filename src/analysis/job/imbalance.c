@@ -52,6 +52,8 @@ struct spread spread_of(const double *values, size_t n)
 	for (size_t i = 0; i < n; i++)
 		squares += isnan(values[i]) ? 0 : (values[i] - s.mean) * (values[i] - s.mean);
 	s.std = sqrt(squares / (double)s.count);
+	if (s.std < 1e-12 * fabs(s.mean)) // the last bits of numbers that are one
+		s.std = 0;
 	if (s.count > 1 && s.max > 0)
 		s.imbalance_percent = fmax(0, s.max - s.mean) / s.max * 100;
 	return s;

@@ -157,3 +157,13 @@ void job_finish(struct job_findings *job)
 	arena_free(job->arena);
 	*job = (struct job_findings){0};
 }
+
+double job_time_s(const struct job_findings *job, size_t run, int64_t t_ns)
+{
+	return (double)job_clock_ns(job->work, &job->work->members[run], t_ns) / 1e9;
+}
+
+size_t job_rank_of(const struct job_findings *job, size_t run)
+{
+	return job->work->members[run].rank;
+}

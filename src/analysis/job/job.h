@@ -113,4 +113,7 @@ struct job_findings {
 // -ENOMEM only. `runs` must outlive it, and has its device samples where the job's energy is joined.
 int job_make(const struct job_runs *runs, const struct job_options *options, struct job_findings *ret_job);
 void job_finish(struct job_findings *job);
+// Of one of its runs (an index in runs): an instant in seconds since the job's start, by its machine's clock; and its rank's row.
+double job_time_s(const struct job_findings *job, size_t run, int64_t t_ns);
+size_t job_rank_of(const struct job_findings *job, size_t run);
 extern const char *const job_waiting_names[]; // the usual ones, NULL-terminated: MPI_Barrier, MPI_Wait*, *allreduce*, *barrier* …

@@ -331,7 +331,10 @@ int member_make(struct job_work *work, struct member *member)
 	}
 	if (member_devices(work, member) < 0 || member_events(work, member) < 0)
 		return -ENOMEM;
-	return findings_make(&member->run, &member->findings);
+	if (work->runs->every_ns == 0)
+		return findings_make(&member->run, &member->findings);
+	int r = findings_make_quick(&member->run, &member->findings);
+	return r < 0 ? r : sparse_blocks_doubt(work, member);
 }
 
 /* ---- each joule in one row ---- */

@@ -64,6 +64,7 @@ void members_mark_nested(struct job_work *work);
 int machine_join(struct job_work *work, struct machine *machine);
 int machine_make(struct job_work *work, struct machine *machine); // its run and findings; joins
 int member_make(struct job_work *work, struct member *member); // its run and findings
+int sparse_blocks_doubt(const struct job_work *work, struct member *member);
 int nodes_make(struct job_work *work);
 int ranks_make(struct job_work *work);
 int job_blocks_make(struct job_work *work);

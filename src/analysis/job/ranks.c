@@ -72,11 +72,13 @@ static void add_member(struct job_work *work, struct job_rank *row, struct membe
 	row->cpu_s += f->target_cpu_s;
 	row->energy_j += f->ledger.target_j; // where one of them is not known the sum is not
 	row->error_j += f->target_error_j;   // what a method misses, it misses each time
-	row->waiting_s = add_known(row->waiting_s, member->waiting_s);
-	row->waiting_j = add_known(row->waiting_j, member->waiting_j);
+	if (!isnan(member->waiting_s)) { // then its energy is known too, or the sum is not
+		row->waiting_j = isnan(row->waiting_s) ? member->waiting_j : row->waiting_j + member->waiting_j;
+		row->waiting_s = add_known(row->waiting_s, member->waiting_s);
+	}
 	row->waiting_w = row->waiting_s > 0 ? row->waiting_j / row->waiting_s : (double)NAN;
-	if (!member->nested)
-		work->job->waiting_j = add_known(work->job->waiting_j, member->waiting_j);
+	if (!member->nested && !isnan(member->waiting_s))
+		work->job->waiting_j += member->waiting_j;
 	bool later = row->runs == 1 || end_s >= row->end_s;
 	row->start_s = fmin(row->start_s, start_s);
 	row->end_s = fmax(row->end_s, end_s);
@@ -145,11 +147,14 @@ static int put_in_order(struct job_work *work)
 int ranks_make(struct job_work *work)
 {
 	struct job_findings *job = work->job;
-	job->waiting_j = (double)NAN;
 	job->ranks = arena_alloc(work->arena, work->runs->n, sizeof(*job->ranks));
 	if (job->ranks == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < work->runs->n; i++)
 		add_member(work, rank_of(work, &work->members[i]), &work->members[i]);
+	bool any = false;
+	for (size_t i = 0; i < job->n_ranks; i++)
+		any |= !isnan(job->ranks[i].waiting_s);
+	job->waiting_j = any ? job->waiting_j : (double)NAN;
 	return put_in_order(work);
 }

@@ -91,9 +91,15 @@ static int from_spans(const struct job_work *work, struct member *member, struct
 static void energy(const struct job_work *work, struct member *member)
 {
 	const struct findings *f = &member->findings;
-	for (size_t i = 0; i < f->n_blocks; i++)
-		if (waiting_is(work->options, f->blocks[i].name))
-			member->waiting_j = (isnan(member->waiting_j) ? 0 : member->waiting_j) + f->blocks[i].self_j;
+	double sum_j = 0;
+	if (isnan(member->waiting_s))
+		return;
+	for (size_t i = 0; i < f->n_blocks; i++) {
+		const struct block_finding *block = &f->blocks[i];
+		if (waiting_is(work->options, block->name))
+			sum_j += block->self_error_j < block->self_j || block->self_j == 0 ? block->self_j : (double)NAN;
+	}
+	member->waiting_j = sum_j; // one that is not known to be more than nothing leaves it open
 }
 
 /* Of blocks that were stored as figures: time in which one was the innermost, so that a wait inside a wait counts once. More threads
