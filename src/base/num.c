@@ -264,6 +264,16 @@ static size_t write_decimal(char *out, int64_t scaled, int decimals)
 	return length;
 }
 
+size_t num_format_decimals(char *out, size_t size, double value, int decimals)
+{
+	enum { ROOM = 32 };
+	static const double exact_most = 9007199254740992.0; // 2^53: up to there all whole numbers are doubles
+	double scaled = value * (double)tens[decimals];
+	if (size < ROOM || !(fabs(scaled) < exact_most))
+		return num_format_double(out, size, value);
+	return write_decimal(out, llround(scaled), decimals);
+}
+
 size_t num_format_significant(char *out, size_t size, double value, int digits)
 {
 	enum { ROOM = 40, MOST = sizeof(tens) / sizeof(tens[0]) - 1 };

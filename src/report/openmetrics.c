@@ -1,5 +1,6 @@
 #include "report/openmetrics.h"
 
+#include "base/num.h"
 #include "base/utf8.h"
 #include "base/util.h"
 
@@ -84,9 +85,20 @@ static void put_head(struct om *om)
 	om->has_head = true;
 }
 
-static void put_number(struct buf *out, double value)
+static void put_rounded(struct om *om, double value)
 {
-	if (isnan(value))
+	char text[64];
+	bool is_small = fabs(value) < 1 && om->family.type != OM_COUNTER; // a counter moves by equal steps, small or not
+	size_t n = is_small ? num_format_significant(text, sizeof(text), value, 9) : num_format_decimals(text, sizeof(text), value, 6);
+	buf_add(om->out, text, n);
+}
+
+static void put_number(struct om *om, double value)
+{
+	struct buf *out = om->out;
+	if (isfinite(value) && om->is_rounded)
+		put_rounded(om, value);
+	else if (isnan(value))
 		buf_str(out, "NaN");
 	else if (isinf(value))
 		buf_str(out, value > 0 ? "+Inf" : "-Inf");
@@ -107,7 +119,7 @@ static void put_sample(struct om *om, const struct om_label *labels, size_t n_la
 	buf_str(om->out, types[om->family.type].suffix);
 	put_labels(om, labels, n_labels);
 	buf_char(om->out, ' ');
-	put_number(om->out, value);
+	put_number(om, value);
 }
 
 void om_value(struct om *om, const struct om_label *labels, size_t n_labels, double value)

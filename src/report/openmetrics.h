@@ -31,6 +31,7 @@ struct om_label {
 
 struct om {
 	struct buf *out; // borrowed
+	bool is_rounded; // to what a meter can tell: to a millionth, small gauges to nine digits. Twice as fast; a stored run is told exactly
 	struct om_label common; // of all samples, after their own; no value: none
 	enum om_format format;
 	struct om_family family;

@@ -289,6 +289,7 @@ void metrics_write(const struct now *now, const struct tally *tally, const struc
 	struct om om;
 	om_begin(&om, out, options->format);
 	om.common = (struct om_label){"node", options->node};
+	om.is_rounded = true;
 	write_energy(now, tally, &om);
 	write_attribution(now, options, &om);
 	write_attributed_energy(now, tally, options, &om);

@@ -90,10 +90,10 @@ def each_joule_in_one_row(room):
     # Two rows, two that others took over from and that were not scraped yet, and "other".
     assert len(names_of(found, "wattle_cgroup_energy_joules_total", "cgroup")) <= 2 + 2 + 1
     everything = total(found, "wattle_energy_joules_total")
-    near(total(found, "wattle_attributed_energy_joules_total"), everything, 1e-9)
+    near(total(found, "wattle_attributed_energy_joules_total"), everything, absolute=1e-4)  # each row is told to a millionth
     nobody = sum(total(found, "wattle_attributed_energy_joules_total", to=to) for to in ("idle", "unattributed"))
     for family in ("job", "cgroup"):
-        near(total(found, f"wattle_{family}_energy_joules_total") + nobody, everything, 1e-9)
+        near(total(found, f"wattle_{family}_energy_joules_total") + nobody, everything, absolute=1e-4)
     told -= {"other", "none"}
     for number in told:
         assert total(found, "wattle_job_energy_joules_total", jobid=number, user="nobody", resource="cpu") > 0, found
@@ -155,7 +155,7 @@ def nobody_scrapes(room):
     assert len(names_of(found, "wattle_job_energy_joules_total", "jobid")) <= 2 + 2 + 2
     assert total(found, "wattle_job_energy_joules_total", jobid="other") > 0
     nobody = sum(total(found, "wattle_attributed_energy_joules_total", to=to) for to in ("idle", "unattributed"))
-    near(total(found, "wattle_job_energy_joules_total") + nobody, total(found, "wattle_energy_joules_total"), 1e-9)
+    near(total(found, "wattle_job_energy_joules_total") + nobody, total(found, "wattle_energy_joules_total"), absolute=1e-4)
 
 
 def counters(found):
