@@ -26,14 +26,6 @@ struct job_work {
 	size_t n_parts;
 };
 
-double chart_job_s(const struct job_findings *job, const struct run *run, int64_t t_ns)
-{
-	int64_t wall_ns = run_wall_ns(run, t_ns);
-	if (!value_ok(wall_ns) || !value_ok(job->start_wall_ns))
-		return (double)NAN;
-	return (double)(wall_ns - job->start_wall_ns) / 1e9;
-}
-
 /* ---- the axis ---- */
 
 static double job_length_s(const struct job_findings *job)

@@ -22,5 +22,3 @@ void charts_of_job_finish(struct job_charts *charts);
 /* ---- of this folder ---- */
 // The lanes of all ranks; `charts` has its axis.
 int chart_job_lanes(const struct job_findings *job, struct job_charts *charts);
-// An instant of a run on the job's axis; NaN: its host's clock is not known.
-double chart_job_s(const struct job_findings *job, const struct run *run, int64_t t_ns);

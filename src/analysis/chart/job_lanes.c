@@ -2,7 +2,6 @@
  * to be seen is put together with its neighbours. */
 #include "analysis/chart/job.h"
 
-#include "analysis/facts.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -17,7 +16,7 @@ struct lane_maker {
 	struct chart_lane *lane;
 	size_t room;
 	double least_s; // shorter items are merged
-	const struct run *run;
+	size_t run;     // whose spans are drawn
 };
 
 /* ---- which thread ---- */
@@ -64,7 +63,7 @@ static struct thread_time busiest_thread(const struct run *run)
 static void put(struct lane_maker *m, int64_t from_ns, int64_t to_ns, const char *name, bool is_begin)
 {
 	struct chart_lane *lane = m->lane;
-	double from_s = chart_job_s(m->job, m->run, from_ns), to_s = chart_job_s(m->job, m->run, to_ns);
+	double from_s = job_time_s(m->job, m->run, from_ns), to_s = job_time_s(m->job, m->run, to_ns);
 	struct chart_item *last = lane->n_items > 0 ? &lane->items[lane->n_items - 1] : NULL;
 	if (!(to_s > from_s))
 		return;
@@ -135,8 +134,9 @@ static void walk(struct lane_maker *m, const struct run_span *const *spans, size
 	}
 }
 
-static int add_run(struct lane_maker *m, const struct run *run)
+static int add_run(struct lane_maker *m, size_t number)
 {
+	const struct run *run = &m->job->runs->runs[number].run;
 	struct thread_time thread = busiest_thread(run);
 	size_t n = 0;
 	if (thread.ns == 0)
@@ -148,7 +148,7 @@ static int add_run(struct lane_maker *m, const struct run *run)
 		if (is_drawn(&run->spans[i]) && run->spans[i].pid == thread.pid && run->spans[i].tid == thread.tid)
 			spans[n++] = &run->spans[i];
 	qsort(spans, n, sizeof(*spans), by_begin);
-	m->run = run;
+	m->run = number;
 	m->lane->n_spans += n;
 	walk(m, spans, n);
 	free(spans);
@@ -156,15 +156,6 @@ static int add_run(struct lane_maker *m, const struct run *run)
 }
 
 /* ---- lanes ---- */
-
-static bool is_of_rank(const struct job_rank *rank, const struct job_run *run)
-{
-	const char *step = run_fact(&run->run, FACT_JOB_STEP);
-	bool same_step = (step == NULL && rank->step == NULL) ||
-		(step != NULL && rank->step != NULL && strcmp(step, rank->step) == 0);
-	return run == rank->run ||
-		(value_ok(rank->rank) && same_step && run_fact_i64(&run->run, FACT_RANK) == rank->rank);
-}
 
 static const char *rank_label(struct arena *arena, const struct job_rank *rank, size_t number)
 {
@@ -176,23 +167,20 @@ static const char *rank_label(struct arena *arena, const struct job_rank *rank, 
 	return arena_text(arena, text);
 }
 
-static int64_t start_wall_ns(const struct run *run)
+static double run_start_s(const struct lane_maker *m, size_t run)
 {
-	return run->n_segments > 0 ? run_wall_ns(run, run->segments[0].start_ns) : VALUE_MISSING;
+	const struct run *r = &m->job->runs->runs[run].run;
+	return r->n_segments > 0 ? job_time_s(m->job, run, r->segments[0].start_ns) : (double)NAN;
 }
 
-// The rank's next recording after `last`, by its start; NULL: there is no more. Those without a clock can't be placed.
-static const struct run *next_run(const struct lane_maker *m, const struct job_rank *rank, const struct run *last)
+// The rank's recording that began next after `after_s`; n: there is no more.
+static size_t next_run(const struct lane_maker *m, size_t rank, double after_s)
 {
-	const struct run *next = NULL;
-	int64_t after_ns = last != NULL ? start_wall_ns(last) : VALUE_MISSING;
-	for (size_t i = 0; i < m->job->runs->n; i++) {
-		const struct run *run = &m->job->runs->runs[i].run;
-		int64_t start_ns = start_wall_ns(run);
-		if (start_ns > after_ns && is_of_rank(rank, &m->job->runs->runs[i]) &&
-			(next == NULL || start_ns < start_wall_ns(next)))
-			next = run;
-	}
+	size_t n = m->job->runs->n, next = n;
+	for (size_t i = 0; i < n; i++)
+		if (job_rank_of(m->job, i) == rank && run_start_s(m, i) > after_s &&
+			(next == n || run_start_s(m, i) < run_start_s(m, next)))
+			next = i;
 	return next;
 }
 
@@ -207,8 +195,8 @@ static int add_lane(struct lane_maker *m, size_t number)
 	m->lane->items = arena_alloc(m->arena, m->room, sizeof(*m->lane->items));
 	if (m->lane->items == NULL || m->lane->label == NULL)
 		return -ENOMEM;
-	for (const struct run *run = next_run(m, rank, NULL); run != NULL; run = next_run(m, rank, run))
-		if (add_run(m, run) < 0)
+	for (size_t i = next_run(m, number, -INFINITY); i < m->job->runs->n; i = next_run(m, number, run_start_s(m, i)))
+		if (add_run(m, i) < 0)
 			return -ENOMEM;
 	charts->n_items += m->lane->n_items;
 	charts->n_spans += m->lane->n_spans;
