@@ -26,12 +26,12 @@ struct values {
 
 static const struct option options[] = {
 	{"json", 0, NULL, "as JSON", OPTION_FLAG, .offset = offsetof(struct values, json)},
-	{"store", 0, "URL", "the runs in PostgreSQL, postgresql://user@host/database, instead of a folder's", OPTION_TEXT,
-		.offset = offsetof(struct values, store)},
+	{"store", 0, "URL", "the runs in PostgreSQL, postgresql://user@host/database, instead of a folder's",
+		OPTION_TEXT, .offset = offsetof(struct values, store)},
 	{"user", 0, "NAME", "only this user's", OPTION_TEXT, .offset = offsetof(struct values, user)},
 	{"job", 0, "ID", "only those of this job", OPTION_TEXT, .offset = offsetof(struct values, job)},
-	{"since", 0, "TIME", "only those that started since: 2026-01-31, '2026-01-31 12:00', or so long ago: 7d", OPTION_TEXT,
-		.offset = offsetof(struct values, since)},
+	{"since", 0, "TIME", "only those that started since: 2026-01-31, '2026-01-31 12:00', or so long ago: 7d",
+		OPTION_TEXT, .offset = offsetof(struct values, since)},
 	{"until", 0, "TIME", "only those that started before", OPTION_TEXT, .offset = offsetof(struct values, until)},
 };
 
@@ -40,7 +40,8 @@ static const struct option options[] = {
 // Local time, as it is shown; or a duration before now.
 static int parse_time(const char *option, const char *text, int64_t *ret_wall_ns, struct wattle_error *reterr)
 {
-	static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"};
+	static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M",
+		"%Y-%m-%dT%H:%M:%S"};
 	int64_t ago_ns;
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -56,14 +57,18 @@ static int parse_time(const char *option, const char *text, int64_t *ret_wall_ns
 		*ret_wall_ns = (int64_t)mktime(&local) * NS_PER_S;
 		return 0;
 	}
-	return error_set(reterr, -EINVAL, "--%s: '%s' is no time; give a day (2026-01-31), a day and a time ('2026-01-31 12:00'), or how "
-		"long ago (90m, 7d)", option, text);
+	return error_set(reterr, -EINVAL,
+		"--%s: '%s' is no time; give a day (2026-01-31), a day and a time ('2026-01-31 12:00'), or how "
+		"long ago (90m, 7d)",
+		option, text);
 }
 
 static int choice_of(const struct values *values, struct list_choice *choice, struct wattle_error *reterr)
 {
-	*choice = (struct list_choice){
-		.user = values->user, .job_id = values->job, .since_wall_ns = VALUE_MISSING, .until_wall_ns = VALUE_MISSING};
+	*choice = (struct list_choice){.user = values->user,
+		.job_id = values->job,
+		.since_wall_ns = VALUE_MISSING,
+		.until_wall_ns = VALUE_MISSING};
 	int r = values->since != NULL ? parse_time("since", values->since, &choice->since_wall_ns, reterr) : 0;
 	return r == 0 && values->until != NULL ? parse_time("until", values->until, &choice->until_wall_ns, reterr) : r;
 }
@@ -256,8 +261,8 @@ static void add_all(const struct run_listing *listings, size_t n, bool as_json, 
 
 /* ---- the command ---- */
 
-static int list_folder(const char *folder, const struct list_choice *choice, struct arena *arena, struct run_listing **ret_listings,
-	size_t *ret_n, struct wattle_error *reterr)
+static int list_folder(const char *folder, const struct list_choice *choice, struct arena *arena,
+	struct run_listing **ret_listings, size_t *ret_n, struct wattle_error *reterr)
 {
 	struct run_listing *listings;
 	size_t n, wanted = 0;
@@ -270,8 +275,8 @@ static int list_folder(const char *folder, const struct list_choice *choice, str
 	return r;
 }
 
-static int list_store(const char *url, const struct list_choice *choice, struct arena *arena, struct run_listing **ret_listings,
-	size_t *ret_n, struct wattle_error *reterr)
+static int list_store(const char *url, const struct list_choice *choice, struct arena *arena,
+	struct run_listing **ret_listings, size_t *ret_n, struct wattle_error *reterr)
 {
 	struct pg *pg = NULL;
 	int r = pg_open(url, &pg, reterr);
@@ -287,7 +292,8 @@ static int print(const struct values *values, const char *folder, struct arena *
 	struct list_choice choice;
 	struct run_listing *listings = NULL;
 	size_t n = 0;
-	if (choice_of(values, &choice, &error) < 0 || (values->store != NULL && pg_check_url(values->store, &error) < 0))
+	if (choice_of(values, &choice, &error) < 0 ||
+		(values->store != NULL && pg_check_url(values->store, &error) < 0))
 		return cli_fail(EXIT_USAGE, &error);
 	int r = values->store != NULL ? list_store(values->store, &choice, arena, &listings, &n, &error)
 				      : list_folder(folder, &choice, arena, &listings, &n, &error);

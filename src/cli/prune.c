@@ -17,16 +17,18 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"store", 0, "URL", "the store: postgresql://user@host/database", OPTION_TEXT, .offset = offsetof(struct values, store)},
-	{"older", 0, "DUR", "days that lie so far back go: 90d, 12w, 2y", OPTION_DURATION, .offset = offsetof(struct values, older_ns),
-		.least = 86400e9, .most = 9e18, .range = "1d to 280y"},
+	{"store", 0, "URL", "the store: postgresql://user@host/database", OPTION_TEXT,
+		.offset = offsetof(struct values, store)},
+	{"older", 0, "DUR", "days that lie so far back go: 90d, 12w, 2y", OPTION_DURATION,
+		.offset = offsetof(struct values, older_ns), .least = 86400e9, .most = 9e18, .range = "1d to 280y"},
 	{"dry-run", 0, NULL, "only says what would go", OPTION_FLAG, .offset = offsetof(struct values, dry_run)},
 };
 
 static void add_result(const struct pg_prune *prune, bool dry, struct buf *out)
 {
-	buf_printf(out, "%s before %s (UTC): %lld day%s in %lld partitions, ", dry ? "would drop what lies" : "dropped what lies",
-		prune->before, (long long)prune->days, prune->days == 1 ? "" : "s", (long long)prune->tables);
+	buf_printf(out, "%s before %s (UTC): %lld day%s in %lld partitions, ",
+		dry ? "would drop what lies" : "dropped what lies", prune->before, (long long)prune->days,
+		prune->days == 1 ? "" : "s", (long long)prune->tables);
 	human_bytes(out, (double)prune->bytes);
 	buf_printf(out, "; %lld run%s that had ended\n", (long long)prune->runs, prune->runs == 1 ? "" : "s");
 }

@@ -39,7 +39,8 @@ static int print_sql(void)
 
 static int grant(struct pg *pg, enum pg_right right, const struct option_list *roles, struct wattle_error *reterr)
 {
-	static const char *const may[] = {[PG_WRITER] = "may add runs and read nothing", [PG_READER] = "may read all runs"};
+	static const char *const may[] =
+		{[PG_WRITER] = "may add runs and read nothing", [PG_READER] = "may read all runs"};
 	for (size_t i = 0; i < roles->n; i++) {
 		bool made = false;
 		int r = pg_store_grant(pg, right, roles->items[i], &made, reterr);
@@ -62,8 +63,8 @@ static int init(const char *url, const struct init_values *values, struct wattle
 	if (r == 0)
 		r = pg_store_look(pg, &store, reterr);
 	if (r == 0)
-		printf("%s, schema %s: store of version %lld, %s\n", pg_where(pg), store.schema, (long long)store.version,
-			changed ? "made" : "as it should be");
+		printf("%s, schema %s: store of version %lld, %s\n", pg_where(pg), store.schema,
+			(long long)store.version, changed ? "made" : "as it should be");
 	if (r == 0)
 		r = grant(pg, PG_WRITER, &values->writers, reterr);
 	if (r == 0)
@@ -83,10 +84,13 @@ static int run_init(const struct command *command, int argc, char **argv)
 	if (values.print && words.n == 0)
 		return print_sql();
 	if (words.n != 1)
-		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "the URL of a database is missing" : "more than one URL given");
+		return cli_usage(command, EXIT_USAGE,
+			words.n == 0 ? "the URL of a database is missing" : "more than one URL given");
 	if (pg_check_url(words.items[0], &error) < 0)
 		return cli_fail(EXIT_USAGE, &error);
-	return values.print ? print_sql() : init(words.items[0], &values, &error) < 0 ? cli_fail(EXIT_FAILED, &error) : EXIT_DONE;
+	return values.print                                 ? print_sql()
+		: init(words.items[0], &values, &error) < 0 ? cli_fail(EXIT_FAILED, &error)
+							    : EXIT_DONE;
 }
 
 const struct command command_store_init = {

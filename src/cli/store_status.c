@@ -46,14 +46,17 @@ static void add_roles(const struct pg_status *status, struct buf *out)
 	for (size_t i = 0; i < status->n_roles; i++) {
 		const struct pg_role_status *role = &status->roles[i];
 		buf_printf(out, "; %s %s", role->name,
-			role->writes && role->reads ? "adds and reads runs" : role->writes ? "adds runs" : "reads runs");
+			role->writes && role->reads ? "adds and reads runs"
+				: role->writes      ? "adds runs"
+						    : "reads runs");
 	}
 	buf_char(out, '\n');
 }
 
 static void add_table(const struct pg_status *status, struct buf *out)
 {
-	static const struct table_column columns[] = {{"TABLE"}, {"ROWS, ABOUT", .right = true}, {"SIZE", .right = true}};
+	static const struct table_column columns[] = {{"TABLE"}, {"ROWS, ABOUT", .right = true},
+		{"SIZE", .right = true}};
 	struct table table;
 	table_init(&table, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < status->n_tables; i++) {
@@ -77,7 +80,8 @@ static void print_text(const struct pg_status *status, const char *where, struct
 	add_roles(status, out);
 	label(out, "runs");
 	buf_printf(out, "%lld (%lld not complete) of %lld jobs, %lld hosts, %lld users\n", (long long)status->runs,
-		(long long)status->incomplete, (long long)status->jobs, (long long)status->hosts, (long long)status->users);
+		(long long)status->incomplete, (long long)status->jobs, (long long)status->hosts,
+		(long long)status->users);
 	label(out, "started");
 	add_time(out, status->first_wall_ns);
 	buf_str(out, " to ");
@@ -175,7 +179,8 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n != 1)
-		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "the URL of a store is missing" : "more than one URL given");
+		return cli_usage(command, EXIT_USAGE,
+			words.n == 0 ? "the URL of a store is missing" : "more than one URL given");
 	if (pg_check_url(words.items[0], &error) < 0)
 		return cli_fail(EXIT_USAGE, &error);
 	struct arena *arena = arena_new();
@@ -183,7 +188,8 @@ static int run(const struct command *command, int argc, char **argv)
 		return EXIT_FAILED;
 	struct buf out;
 	buf_init(&out, TEXT_CEILING);
-	status = look(words.items[0], values.json, arena, &out, &error) < 0 ? cli_fail(EXIT_FAILED, &error) : cli_write(&out, "-");
+	status = look(words.items[0], values.json, arena, &out, &error) < 0 ? cli_fail(EXIT_FAILED, &error)
+									    : cli_write(&out, "-");
 	buf_finish(&out);
 	arena_free(arena);
 	return status;

@@ -13,13 +13,13 @@ struct job_weight { // of the runs that are wanted
 };
 int64_t job_every_ns(const struct job_weight *weight, bool all_samples);
 
-struct job_entry { // of a run, before it is loaded
+struct job_entry {                 // of a run, before it is loaded
 	const char *job_id, *step; // NULL: none
 	bool in_job;
 };
 /* The id of the job that is meant; NULL: that without one. `where` begins the sentence. */
-int job_choose(const struct job_choice *choice, const struct job_entry *entries, size_t n, const char *where, const char **ret_id,
-	struct wattle_error *reterr);
+int job_choose(const struct job_choice *choice, const struct job_entry *entries, size_t n, const char *where,
+	const char **ret_id, struct wattle_error *reterr);
 bool job_wants(const struct job_choice *choice, const char *id, const struct job_entry *entry);
 int job_fail_step(const struct job_choice *choice, const char *where, struct wattle_error *reterr);
 

@@ -55,8 +55,8 @@ static size_t name_jobs(const struct job_entry *entries, size_t n, struct buf *n
 	return n_jobs;
 }
 
-int job_choose(const struct job_choice *choice, const struct job_entry *entries, size_t n, const char *where, const char **ret_id,
-	struct wattle_error *reterr)
+int job_choose(const struct job_choice *choice, const struct job_entry *entries, size_t n, const char *where,
+	const char **ret_id, struct wattle_error *reterr)
 {
 	struct buf names;
 	const char *only = NULL;
@@ -73,7 +73,8 @@ int job_choose(const struct job_choice *choice, const struct job_entry *entries,
 	else if (choice->job_id != NULL && !found)
 		r = error_set(reterr, -ENOENT, "%s has no run of job %s; it has %s", where, choice->job_id, names.data);
 	else if (choice->job_id == NULL && n_jobs > 1)
-		r = error_set(reterr, -EINVAL, "%s has runs of %zu jobs, choose one with --job: %s", where, n_jobs, names.data);
+		r = error_set(reterr, -EINVAL, "%s has runs of %zu jobs, choose one with --job: %s", where, n_jobs,
+			names.data);
 	buf_finish(&names);
 	if (r == 0)
 		*ret_id = choice->job_id != NULL ? choice->job_id : only;
@@ -203,7 +204,8 @@ static int load_file(struct job_runs *runs, const char *path)
 	return 0;
 }
 
-static int load_files(const char *folder, const struct job_choice *choice, struct job_runs *runs, struct wattle_error *reterr)
+static int load_files(const char *folder, const struct job_choice *choice, struct job_runs *runs,
+	struct wattle_error *reterr)
 {
 	struct run_listing *listings;
 	size_t n;

@@ -23,7 +23,7 @@ struct run_listing {
 	const char *problem;       // why it could not be read, a sentence; NULL: it could
 };
 
-struct list_choice { // which runs are wanted
+struct list_choice {                          // which runs are wanted
 	const char *user, *job_id;            // NULL: all
 	int64_t since_wall_ns, until_wall_ns; // started from .. until before; VALUE_MISSING: whenever
 };

@@ -134,7 +134,9 @@ static int take_sample(void *data, const struct cells *cells)
 		return 0;
 	take_values(rows, cells);
 	run->t_ns[run->n] = rows->keys[0];
-	return put_values(rows->reader->arena, run->values, RUN_COUNT, rows->room, run->n++, rows->values) ? 0 : SQLITE_NOMEM;
+	return put_values(rows->reader->arena, run->values, RUN_COUNT, rows->room, run->n++, rows->values)
+		? 0
+		: SQLITE_NOMEM;
 }
 
 int run_read_samples(struct run_reader *reader, struct run *run)
@@ -230,7 +232,8 @@ static int take_process_sample(void *data, const struct cells *cells)
 	take_values(rows, cells);
 	int64_t *const keys_of[KEYS_MAX] = {samples->t_ns, samples->pid, samples->start_ns};
 	put_keys(keys_of, samples->n, rows->keys, KEYS_MAX);
-	bool ok = put_values(rows->reader->arena, samples->values, PROCESS_COUNT, rows->room, samples->n++, rows->values);
+	bool ok = put_values(rows->reader->arena, samples->values, PROCESS_COUNT, rows->room, samples->n++,
+		rows->values);
 	return ok ? 0 : SQLITE_NOMEM;
 }
 

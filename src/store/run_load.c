@@ -106,7 +106,9 @@ int run_load_devices(const char *path, int64_t from_ns, int64_t to_ns, struct ru
 
 int run_load_extent(const char *path, const struct run_extent *extent, struct run *ret_run, struct wattle_error *reterr)
 {
-	read_table *const *tables = extent->no_spans ? no_spans_tables : extent->every_ns > 0 ? thin_tables : all_tables;
+	read_table *const *tables = extent->no_spans ? no_spans_tables
+		: extent->every_ns > 0               ? thin_tables
+						     : all_tables;
 	const struct part part = {tables, {INT64_MIN, INT64_MAX}, extent->every_ns};
 	return load(path, &part, ret_run, reterr);
 }

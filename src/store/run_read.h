@@ -33,8 +33,9 @@ static inline double cells_double(const struct cells *cells, int column)
 {
 	return cells->ops->real(cells->row, column);
 }
-const char *cells_text(const struct cells *cells, int column, struct arena *arena); // copied; NULL for null, or no memory
-void cells_copy(const struct cells *cells, int column, char *out, size_t size);     // cut where it is too long; "" for null
+const char *cells_text(const struct cells *cells, int column,
+	struct arena *arena);                                                   // copied; NULL for null, or no memory
+void cells_copy(const struct cells *cells, int column, char *out, size_t size); // cut where it is too long; "" for null
 
 /* ---- sources ---- */
 
@@ -52,7 +53,7 @@ struct run_source {
 	// Hands over all rows. What `take` returns when it is not 0 ends the reading and is returned.
 	int (*read)(struct run_reader *reader, const struct run_question *question, run_take *take, void *data);
 	int (*most_spans)(struct run_reader *reader, size_t *ret_n); // at least as many as there are
-	struct run_question sample_count, device_counts; // one row or several to be added up: n; device, n
+	struct run_question sample_count, device_counts;             // one row or several to be added up: n; device, n
 };
 extern const struct run_source run_source_file;
 

@@ -128,14 +128,15 @@ static void fill_device(const struct cells *s, struct arena *arena, void *row)
 }
 
 #define DEVICE_COLUMNS                                                                                                 \
-	"id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, resolution_uj, "            \
+	"id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, resolution_uj, "                   \
 	"update_period_ns, relative_error, memory_total_bytes, energy_range_uj, "
 
 int run_read_devices(struct run_reader *reader, struct run *run)
 {
-	static const struct rows rows = {
-		{"device", DEVICE_COLUMNS "update_jitter_ns, idle_w, idle_error_w, idle_temperature_c, idle_date", .order = "id"},
-		sizeof(struct run_device), fill_device};
+	static const struct rows rows =
+		{{"device", DEVICE_COLUMNS "update_jitter_ns, idle_w, idle_error_w, idle_temperature_c, idle_date",
+			 .order = "id"},
+			sizeof(struct run_device), fill_device};
 	// As the first files of this schema have it.
 	static const struct rows old_rows = {{"device", DEVICE_COLUMNS "NULL, NULL, NULL, NULL, NULL", .order = "id"},
 		sizeof(struct run_device), fill_device};
@@ -164,10 +165,10 @@ static void fill_process(const struct cells *s, struct arena *arena, void *row)
 
 int run_read_processes(struct run_reader *reader, struct run *run)
 {
-	static const struct rows rows = {
-		{"process", "pid, ppid, start_ns, end_ns, cpu_ns, max_rss_bytes, command, is_main, sampled",
-			.order = "start_ns, pid"},
-		sizeof(struct run_process), fill_process};
+	static const struct rows rows =
+		{{"process", "pid, ppid, start_ns, end_ns, cpu_ns, max_rss_bytes, command, is_main, sampled",
+			 .order = "start_ns, pid"},
+			sizeof(struct run_process), fill_process};
 	void *processes = NULL;
 	int r = read_rows(reader, &rows, &processes, &run->n_processes);
 	run->processes = processes;
@@ -190,8 +191,9 @@ static void fill_sleep(const struct cells *s, struct arena *arena, void *row)
 static int read_sleeps(struct run_reader *reader, struct run *run)
 {
 	// RUN_SLEPT_MAX_NS
-	static const struct rows rows = {
-		{"event", "t_ns, slept_ns", .where = "slept_ns BETWEEN 1 AND 1152921504606846976", .order = "t_ns"},
+	static const struct rows rows = {{"event", "t_ns, slept_ns",
+						 .where = "slept_ns BETWEEN 1 AND 1152921504606846976",
+						 .order = "t_ns"},
 		sizeof(struct run_sleep), fill_sleep};
 	void *sleeps = NULL;
 	if (!reader->source->has_column(reader, "event", "slept_ns"))
@@ -208,7 +210,9 @@ int run_read_events(struct run_reader *reader, struct run *run)
 	int r = read_rows(reader, &rows, &events, &run->n_events);
 	run->events = events;
 	// Sorted here, because events of one time are to stay in the order in which they were written.
-	if (r == 0 && sort_rows(run->events, sizeof(*run->events), run->n_events, offsetof(struct run_event, t_ns), SORT_NO_ID) < 0)
+	if (r == 0 &&
+		sort_rows(run->events, sizeof(*run->events), run->n_events, offsetof(struct run_event, t_ns),
+			SORT_NO_ID) < 0)
 		r = SQLITE_NOMEM;
 	return r == 0 ? read_sleeps(reader, run) : r;
 }
@@ -260,7 +264,8 @@ static void close_open_segments(struct run *run)
 	}
 }
 
-static const int64_t clock_max_ns = INT64_C(1) << 60; // no machine runs for 36 years; differences and sums of two stay numbers
+static const int64_t clock_max_ns = INT64_C(1)
+	<< 60; // no machine runs for 36 years; differences and sums of two stay numbers
 
 static int64_t within(int64_t low_ns, int64_t t_ns, int64_t high_ns)
 {

@@ -101,5 +101,6 @@ const struct run_source run_source_file = {
 	.read = read_rows,
 	.most_spans = most_spans,
 	.sample_count = {"sample", "count(*)", .in_time = true},
-	.device_counts = {"device_sample", "device, 1", .in_time = true}, // added up here: SQLite would sort them by device
+	.device_counts = {"device_sample", "device, 1",
+		.in_time = true}, // added up here: SQLite would sort them by device
 };

@@ -53,10 +53,12 @@ static int add_event(struct thinning *thin, int64_t t_ns)
 	int r = add_sample(thin, ask(thin->last, t_ns));
 	if (r == 0)
 		r = add_sample(thin, first_ns);
-	return r == 0 && value_ok(first_ns) && first_ns < INT64_MAX ? add_sample(thin, ask(thin->next, first_ns + 1)) : r;
+	return r == 0 && value_ok(first_ns) && first_ns < INT64_MAX ? add_sample(thin, ask(thin->next, first_ns + 1))
+								    : r;
 }
 
-static int each_row(struct thinning *thin, const char *sql, int (*take)(struct thinning *, sqlite3_stmt *, int64_t), int64_t value)
+static int each_row(struct thinning *thin, const char *sql, int (*take)(struct thinning *, sqlite3_stmt *, int64_t),
+	int64_t value)
 {
 	sqlite3_stmt *s = NULL;
 	int r = sqlite3_prepare_v2(thin->reader->db, sql, -1, &s, NULL);

@@ -22,7 +22,8 @@ static const char runs_sql[] =
 enum { RUN_ID, STEP, SAMPLES, SPANS, INTERVAL };
 
 // The names of jobs there are, the newest first.
-static int choose(struct pg *pg, const struct job_choice *choice, const char *where, struct job_runs *runs, struct wattle_error *reterr)
+static int choose(struct pg *pg, const struct job_choice *choice, const char *where, struct job_runs *runs,
+	struct wattle_error *reterr)
 {
 	struct job_entry entries[JOB_NAMES_MAX + 2];
 	struct pg_rows rows = {0};
@@ -72,8 +73,8 @@ static struct run_extent extent_of(const struct job_choice *choice, const struct
 	};
 }
 
-static int load_runs(struct pg_loader *loader, const struct job_choice *choice, const struct pg_rows *rows, const char *where,
-	struct job_runs *runs, struct wattle_error *reterr)
+static int load_runs(struct pg_loader *loader, const struct job_choice *choice, const struct pg_rows *rows,
+	const char *where, struct job_runs *runs, struct wattle_error *reterr)
 {
 	const struct run_extent extent = extent_of(choice, rows);
 	int r = 0;
@@ -115,7 +116,8 @@ static int load(struct pg *pg, const struct job_choice *choice, struct job_runs 
 	return r;
 }
 
-int job_runs_from_store(struct pg *pg, const struct job_choice *choice, struct job_runs *ret_runs, struct wattle_error *reterr)
+int job_runs_from_store(struct pg *pg, const struct job_choice *choice, struct job_runs *ret_runs,
+	struct wattle_error *reterr)
 {
 	struct job_runs runs = {.arena = arena_new()};
 	if (runs.arena == NULL)

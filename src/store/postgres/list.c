@@ -15,12 +15,24 @@ static const char list_sql[] =
 	"AND ($3::text IS NULL OR started >= to_timestamp($3::float8)) AND ($4::text IS NULL OR started < to_timestamp($4::float8)) "
 	"ORDER BY started NULLS LAST, rank, run_id";
 
-enum { N_TEXTS = 8, STARTED = N_TEXTS, DURATION, SEGMENTS, SAMPLES, EXIT_CODE, COMPLETE, RANK, INTERVAL, ENERGY, ERROR };
+enum {
+	N_TEXTS = 8,
+	STARTED = N_TEXTS,
+	DURATION,
+	SEGMENTS,
+	SAMPLES,
+	EXIT_CODE,
+	COMPLETE,
+	RANK,
+	INTERVAL,
+	ENERGY,
+	ERROR
+};
 
 static void fill(const struct pg_rows *rows, size_t i, struct arena *arena, struct run_listing *listing)
 {
-	const char **const texts[N_TEXTS] = {&listing->id, &listing->host, &listing->command_json, &listing->label, &listing->user,
-		&listing->job_id, &listing->job_step, &listing->provenance};
+	const char **const texts[N_TEXTS] = {&listing->id, &listing->host, &listing->command_json, &listing->label,
+		&listing->user, &listing->job_id, &listing->job_step, &listing->provenance};
 	for (size_t c = 0; c < N_TEXTS; c++)
 		*texts[c] = arena_text(arena, pg_text(rows, i, c));
 	listing->wall_start_ns = pg_time_ns(rows, i, STARTED);
@@ -43,8 +55,8 @@ static const char *seconds(int64_t wall_ns, char out[40])
 	return out;
 }
 
-int pg_list_runs(struct pg *pg, const struct list_choice *choice, struct arena *arena, struct run_listing **ret_listings,
-	size_t *ret_n, struct wattle_error *reterr)
+int pg_list_runs(struct pg *pg, const struct list_choice *choice, struct arena *arena,
+	struct run_listing **ret_listings, size_t *ret_n, struct wattle_error *reterr)
 {
 	char since[40], until[40];
 	const char *const parameters[] = {choice->user, choice->job_id, seconds(choice->since_wall_ns, since),

@@ -22,7 +22,7 @@ struct pg_loader {
 struct pg_run { // what of the store is this run's
 	struct pg_loader *loader;
 	char id[PG_RUN_ID_SIZE];
-	char times[160]; // condition on "time", so that only its own days are looked at
+	char times[160];  // condition on "time", so that only its own days are looked at
 	char levels[320]; // condition on the samples that are wanted; "" all
 	struct wattle_error *reterr;
 	int code; // of a failure
@@ -163,7 +163,8 @@ static void choose_levels(struct pg_run *run, int64_t every_ns, int64_t newest_n
 	else if (every_ns == NS_PER_S)
 		snprintf(wanted, sizeof(wanted), "level <= 1");
 	else // the first second of so many
-		snprintf(wanted, sizeof(wanted), "(level = 0 OR level = 1 AND t_ns %% %lld < 1000000000)", (long long)every_ns);
+		snprintf(wanted, sizeof(wanted), "(level = 0 OR level = 1 AND t_ns %% %lld < 1000000000)",
+			(long long)every_ns);
 	// Nobody could say of it that it would be the last.
 	if (value_ok(newest_ns) && newest != NULL)
 		snprintf(tail, sizeof(tail), " OR t_ns >= %lld AND \"time\" >= '%s'", (long long)newest_ns, newest);
@@ -178,7 +179,8 @@ static int find_run(struct pg_run *run, const char *id, int64_t every_ns, struct
 		r = error_set(reterr, -ENOENT, "the store at %s has no run %s", pg_where(run->loader->pg), id);
 	if (r == 0) {
 		snprintf(run->id, sizeof(run->id), "%s", id);
-		snprintf(run->times, sizeof(run->times), "\"time\" BETWEEN '%s' AND '%s'", pg_text(&rows, 0, 0), pg_text(&rows, 0, 1));
+		snprintf(run->times, sizeof(run->times), "\"time\" BETWEEN '%s' AND '%s'", pg_text(&rows, 0, 0),
+			pg_text(&rows, 0, 1));
 		choose_levels(run, every_ns, pg_i64(&rows, 0, 2), pg_text(&rows, 0, 3));
 	}
 	pg_rows_finish(&rows);
@@ -228,8 +230,8 @@ static void fill_block(const struct pg_rows *rows, size_t i, struct arena *arena
 {
 	int64_t *const counts[] = {&block->calls, &block->non_empty_calls, &block->unwound, &block->cut};
 	double *const figures[] = {&block->time_min_s, &block->time_max_s, &block->time_mean_s, &block->time_std_s,
-		&block->time_total_s, &block->active_s, &block->self_time_s, &block->cpu_s, &block->energy_j, &block->error_j,
-		&block->self_j};
+		&block->time_total_s, &block->active_s, &block->self_time_s, &block->cpu_s, &block->energy_j,
+		&block->error_j, &block->self_j};
 	block->name = arena_text(arena, pg_text(rows, i, 0));
 	for (size_t c = 0; c < ARRAY_SIZE(counts); c++)
 		*counts[c] = pg_i64(rows, i, 1 + c);
@@ -237,8 +239,8 @@ static void fill_block(const struct pg_rows *rows, size_t i, struct arena *arena
 		*figures[c] = pg_double(rows, i, 1 + ARRAY_SIZE(counts) + c);
 }
 
-int pg_blocks_load(struct pg_loader *loader, const char *id, struct arena *arena, struct stored_block **ret_blocks, size_t *ret_n,
-	struct wattle_error *reterr)
+int pg_blocks_load(struct pg_loader *loader, const char *id, struct arena *arena, struct stored_block **ret_blocks,
+	size_t *ret_n, struct wattle_error *reterr)
 {
 	struct pg_rows rows = {0};
 	int r = pg_query(loader->pg,
@@ -289,7 +291,8 @@ int pg_loader_open(struct pg *pg, struct pg_loader **ret_loader, struct wattle_e
 	loader->pg = pg;
 	loader->arena = arena_new();
 	intern_init(&loader->columns, loader->arena);
-	int r = loader->arena == NULL ? error_set(reterr, -ENOMEM, "PostgreSQL: out of memory") : pg_exec(pg, begin_sql, reterr);
+	int r = loader->arena == NULL ? error_set(reterr, -ENOMEM, "PostgreSQL: out of memory")
+				      : pg_exec(pg, begin_sql, reterr);
 	if (r == 0)
 		r = learn_columns(loader, reterr);
 	if (r < 0) {
@@ -324,14 +327,18 @@ static bool is_beginning(const char *text)
 int pg_run_find(struct pg *pg, const char *prefix, char ret_id[PG_RUN_ID_SIZE], struct wattle_error *reterr)
 {
 	if (!is_beginning(prefix))
-		return error_set(reterr, -EINVAL, "'%.60s' is no id of a run: `wattle list --store URL` shows them", prefix);
+		return error_set(reterr, -EINVAL, "'%.60s' is no id of a run: `wattle list --store URL` shows them",
+			prefix);
 	struct pg_rows rows = {0};
-	int r = pg_query(pg, "SELECT run_id::text FROM recording WHERE run_id::text LIKE lower($1) || '%' ORDER BY 1 LIMIT 2", &prefix,
-		1, &rows, reterr);
+	int r = pg_query(pg,
+		"SELECT run_id::text FROM recording WHERE run_id::text LIKE lower($1) || '%' ORDER BY 1 LIMIT 2",
+		&prefix, 1, &rows, reterr);
 	if (r == 0 && rows.n == 0)
-		r = error_set(reterr, -ENOENT, "the store at %s has no run whose id begins with %s", pg_where(pg), prefix);
+		r = error_set(reterr, -ENOENT, "the store at %s has no run whose id begins with %s", pg_where(pg),
+			prefix);
 	if (r == 0 && rows.n > 1)
-		r = error_set(reterr, -EINVAL, "the store at %s has several runs whose ids begin with %s (%s and %s): give more of it",
+		r = error_set(reterr, -EINVAL,
+			"the store at %s has several runs whose ids begin with %s (%s and %s): give more of it",
 			pg_where(pg), prefix, pg_text(&rows, 0, 0), pg_text(&rows, 1, 0));
 	if (r == 0)
 		snprintf(ret_id, PG_RUN_ID_SIZE, "%s", pg_text(&rows, 0, 0));

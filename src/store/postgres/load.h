@@ -18,8 +18,8 @@ void pg_loader_close(struct pg_loader *loader); // NULL is fine
 int pg_run_load(struct pg_loader *loader, const char *id, const struct run_extent *extent, struct run *ret_run,
 	struct wattle_error *reterr);
 // What the store keeps of its blocks; *ret_blocks lies in the arena.
-int pg_blocks_load(struct pg_loader *loader, const char *id, struct arena *arena, struct stored_block **ret_blocks, size_t *ret_n,
-	struct wattle_error *reterr);
+int pg_blocks_load(struct pg_loader *loader, const char *id, struct arena *arena, struct stored_block **ret_blocks,
+	size_t *ret_n, struct wattle_error *reterr);
 // The whole id of the only run that begins so. -ENOENT: none does; -EINVAL: several do, or it is no beginning of an id.
 int pg_run_find(struct pg *pg, const char *prefix, char ret_id[PG_RUN_ID_SIZE], struct wattle_error *reterr);
 // All of it in one: connects, finds the run whose id begins so, loads it.

@@ -17,8 +17,8 @@ static const char parts_sql[] =
 	"WHERE right(c.relname, 8) < to_char($1::date, 'YYYYMMDD') ORDER BY 2, 1";
 
 // A run that nobody saw end is as old as its last rows.
-#define OLD_RUNS                                                                                                       \
-	"FROM recording r WHERE coalesce(r.ended, (SELECT max(s.changed) FROM sent s WHERE s.run_id = r.run_id), r.started, "  \
+#define OLD_RUNS                                                                                                              \
+	"FROM recording r WHERE coalesce(r.ended, (SELECT max(s.changed) FROM sent s WHERE s.run_id = r.run_id), r.started, " \
 	"'-infinity') < $1::date"
 
 static int find_day(struct pg *pg, int64_t older_ns, struct pg_prune *prune, struct wattle_error *reterr)
@@ -125,8 +125,8 @@ int pg_prune(struct pg *pg, int64_t older_ns, bool dry, struct pg_prune *ret_pru
 	if (r == 0)
 		r = pg_store_look(pg, &store, reterr);
 	if (r == 0 && !dry && !store.is_ours)
-		return error_set(reterr, -EACCES, "the store at %s is not role %s's: only its owner can drop old days", pg_where(pg),
-			store.role);
+		return error_set(reterr, -EACCES, "the store at %s is not role %s's: only its owner can drop old days",
+			pg_where(pg), store.role);
 	if (r == 0)
 		r = find_day(pg, older_ns, &prune, reterr);
 	if (r == 0)

@@ -80,8 +80,8 @@ static int fail_right(struct pg *pg, const struct pg_store *store, const char *w
 	struct wattle_error *reterr)
 {
 	return error_set(reterr, -EACCES,
-		"role %s may not %s the store at %s: let its owner run `wattle store init URL %s %s`", store->role, what,
-		pg_where(pg), option, store->role);
+		"role %s may not %s the store at %s: let its owner run `wattle store init URL %s %s`", store->role,
+		what, pg_where(pg), option, store->role);
 }
 
 static int check_version(struct pg *pg, const struct pg_store *store, struct wattle_error *reterr)
@@ -138,8 +138,8 @@ static int is_current(struct pg *pg, const struct pg_store *store, bool *ret_cur
 
 /* A text of the server's making: format(…) with one parameter. Identifiers are quoted by the one who knows how. *ret_sql is of
  * `rows`. */
-static int format_sql(struct pg *pg, const char *format, const char *parameter, struct pg_rows *rows, const char **ret_sql,
-	struct wattle_error *reterr)
+static int format_sql(struct pg *pg, const char *format, const char *parameter, struct pg_rows *rows,
+	const char **ret_sql, struct wattle_error *reterr)
 {
 	int r = pg_query(pg, format, &parameter, 1, rows, reterr);
 	if (r == 0)
@@ -159,9 +159,8 @@ static int exec_formatted(struct pg *pg, const char *format, const char *paramet
 }
 
 // "WTL1" and 2: one maker at a time. Who waits for a table longer than this is told, and the table's users are spared.
-static const char begin_sql[] =
-	"BEGIN; SET LOCAL lock_timeout = '20s'; SET LOCAL client_min_messages = warning; "
-	"SELECT pg_advisory_xact_lock(1465142321, 2)";
+static const char begin_sql[] = "BEGIN; SET LOCAL lock_timeout = '20s'; SET LOCAL client_min_messages = warning; "
+				"SELECT pg_advisory_xact_lock(1465142321, 2)";
 
 static int make_tables(struct pg *pg, const char *schema, struct wattle_error *reterr)
 {
@@ -246,10 +245,13 @@ static int make_role(struct pg *pg, const char *role, bool *ret_made, struct wat
 	bool is_there = rows.n > 0;
 	pg_rows_finish(&rows);
 	*ret_made = r == 0 && !is_there;
-	return r == 0 && !is_there ? exec_formatted(pg, "SELECT format('CREATE ROLE %I NOLOGIN', $1::text)", role, reterr) : r;
+	return r == 0 && !is_there
+		? exec_formatted(pg, "SELECT format('CREATE ROLE %I NOLOGIN', $1::text)", role, reterr)
+		: r;
 }
 
-int pg_store_grant(struct pg *pg, enum pg_right right, const char *role, bool *ret_made_role, struct wattle_error *reterr)
+int pg_store_grant(struct pg *pg, enum pg_right right, const char *role, bool *ret_made_role,
+	struct wattle_error *reterr)
 {
 	int r = make_role(pg, role, ret_made_role, reterr);
 	for (size_t i = 0; r == 0 && grants[right][i] != NULL; i++)

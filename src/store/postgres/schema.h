@@ -16,9 +16,9 @@ struct pg_store {
 	int64_t version;           // VALUE_MISSING: no store is there, or not for us
 	int64_t compatible;
 	bool is_there;
-	bool is_ours;   // we may change its tables
-	bool may_make;  // where none is: we may make one
-	bool may_ask;   // we may call wattle_version: we are a writer, a reader or the owner
+	bool is_ours;  // we may change its tables
+	bool may_make; // where none is: we may make one
+	bool may_ask;  // we may call wattle_version: we are a writer, a reader or the owner
 	bool may_write, may_read;
 };
 int pg_store_look(struct pg *pg, struct pg_store *ret_store, struct wattle_error *reterr);
@@ -31,4 +31,5 @@ int pg_store_check(struct pg *pg, struct wattle_error *reterr);
 
 // Rights of a role, which is made (NOLOGIN) where it is missing: a writer adds runs and reads nothing, a reader reads.
 enum pg_right { PG_WRITER, PG_READER };
-int pg_store_grant(struct pg *pg, enum pg_right right, const char *role, bool *ret_made_role, struct wattle_error *reterr);
+int pg_store_grant(struct pg *pg, enum pg_right right, const char *role, bool *ret_made_role,
+	struct wattle_error *reterr);

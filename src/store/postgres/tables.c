@@ -1,276 +1,6 @@
 #include "store/postgres/tables.h"
 
-#include "base/util.h"
 #include "store/schema.h"
-
-#include <assert.h>
-#include <string.h>
-
-static const struct pg_big_table big_tables[] = {
-	{"sample", "t_ns", true, "run_id, t_ns"},
-	{"device_sample", "t_ns", true, "run_id, t_ns"},
-	{"process_sample", "t_ns", false, "run_id, t_ns"},
-	{"span", "begin_ns", false, "run_id, id"},
-	{"user_metric", "t_ns", false, "run_id, t_ns"},
-	{"event", "t_ns", false, "run_id, t_ns"},
-};
-
-// clang-format off
-/* What the store has besides the tables of the run file. Types are PostgreSQL's. */
-static const struct schema_column own_columns[] = {
-	{"recording", "sent_by", "name NOT NULL", "", "role of the server that began it, and alone may add to it"},
-	{"recording", "user_name", "text", "", "whose run it is, by the name that its host knows"},
-	{"recording", "host", "text", "", "name of the machine"},
-	{"recording", "machine", "text", "", "identity of the machine whose sensors were read: its start, and the tree they were read from"},
-	{"recording", "node", "text", "", "the scheduler's name of the node"},
-	{"recording", "job_id", "text", "", "the job; null outside of jobs"},
-	{"recording", "job_step", "text", "", "the step of a Slurm job"},
-	{"recording", "job_name", "text", "", "the job's name"},
-	{"recording", "job_cluster", "text", "", "the cluster's name"},
-	{"recording", "job_launcher", "text", "", "who gave the rank: slurm, openmpi, torchrun ..."},
-	{"recording", "rank", "bigint", "", "rank in the job, from 0"},
-	{"recording", "local_rank", "bigint", "", "rank on the node, from 0"},
-	{"recording", "world_size", "bigint", "", "ranks of the job"},
-	{"recording", "local_size", "bigint", "", "ranks on the node"},
-	{"recording", "n_nodes", "bigint", "", "nodes of the job"},
-	{"recording", "restart", "bigint", "", "how often the job or its workers were started again"},
-	{"recording", "label", "text", "", "--label of the run"},
-	{"recording", "command", "text", "", "the command, a JSON array"},
-	{"recording", "wattle_version", "text", "", "of the recorder"},
-	{"recording", "interval_ns", "bigint", "ns", "sampling period"},
-	{"recording", "started", "timestamptz", "", "when the target started, by its host's clock"},
-	{"recording", "ended", "timestamptz", "", "when it ended, by its host's clock; null: it runs, or nobody saw it end"},
-	{"recording", "duration_s", "double precision", "s", "sum over its segments"},
-	{"recording", "segments", "bigint", "", "recordings in it"},
-	{"recording", "samples", "bigint", "", "samples taken"},
-	{"recording", "spans", "bigint", "", "spans in it"},
-	{"recording", "exit_code", "bigint", "", "of the last segment, as wattle returned it"},
-	{"recording", "complete", "boolean", "", "false: it runs, or its recorder died"},
-	{"recording", "energy_j", "double precision", "j", "total of its report; null where another rank read the sensors"},
-	{"recording", "error_j", "double precision", "j", "error of energy_j"},
-	{"recording", "provenance", "text", "", "of energy_j: measured, derived or estimated"},
-	{"recording", "clock_offset_s", "double precision", "s", "the server's clock less the host's, when the sender last said; with the way there in it"},
-
-	{"process", "time", "timestamptz", "", "start_ns by the wall clock of its host"},
-
-	{"block", "name", "text NOT NULL", "", "name of the code block"},
-	{"block", "calls", "bigint", "", "calls of it"},
-	{"block", "non_empty_calls", "bigint", "", "calls with a sample inside"},
-	{"block", "unwound", "bigint", "", "calls that the end of an outer block has ended"},
-	{"block", "cut", "bigint", "", "calls that the end of their thread, program or process has ended"},
-	{"block", "time_min_s", "double precision", "s", "shortest call"},
-	{"block", "time_max_s", "double precision", "s", "longest call"},
-	{"block", "time_mean_s", "double precision", "s", "mean over calls"},
-	{"block", "time_std_s", "double precision", "s", "standard deviation over calls, of the population"},
-	{"block", "time_total_s", "double precision", "s", "sum over calls"},
-	{"block", "active_s", "double precision", "s", "time in which at least one call was open"},
-	{"block", "self_time_s", "double precision", "s", "time in it and in no block inside it"},
-	{"block", "cpu_s", "double precision", "s", "CPU time of its threads in it, where that was asked for"},
-	{"block", "energy_j", "double precision", "j", "attributed to the target while it ran; null where another rank read the sensors"},
-	{"block", "error_j", "double precision", "j", "error of energy_j"},
-	{"block", "self_j", "double precision", "j", "of energy_j, what is in no block inside it"},
-
-	{"sent", "table_name", "text NOT NULL", "", "a table that rows are sent of"},
-	{"sent", "mark", "bigint", "", "how far it has come: time, or number, of its last row; nothing up to there is sent again"},
-	{"sent", "n", "bigint", "", "rows that were sent of it"},
-	{"sent", "ids", "int8multirange", "", "of spans: the numbers of those that were sent"},
-	{"sent", "changed", "timestamptz NOT NULL DEFAULT now()", "", "when rows came last, by the server's clock"},
-
-	{"wattle_schema", "version", "integer NOT NULL", "", "version of these tables and functions"},
-	{"wattle_schema", "compatible", "integer NOT NULL", "", "oldest version whose programs may go on using them"},
-	{"wattle_schema", "changed", "timestamptz NOT NULL DEFAULT now()", "", "when they became that"},
-
-	{"wattle_big", "name", "text NOT NULL PRIMARY KEY", "", "a table with a partition a day"},
-	{"wattle_big", "has_level", "boolean NOT NULL", "", "its days are divided by level"},
-	{"wattle_big", "indexes", "text NOT NULL", "", "columns of the btree of a partition; level 2 has none"},
-};
-
-/* The tables in the order in which they are made. key: what with run_id is the primary key; NULL: none, or another. */
-static const struct table {
-	const char *name;
-	const char *key;
-	bool has_run;
-	const char *options;
-} tables[] = {
-	{"recording", "", true, " WITH (fillfactor = 70)"},
-	{"sent", ", table_name", true, " WITH (fillfactor = 50)"}, // changes with each batch: room for the new version on the same page
-	{"run", ", key", true, ""},
-	{"segment", ", id", true, ""},
-	{"device", ", id", true, ""},
-	{"process", ", pid, start_ns", true, ""},
-	{"block", ", name", true, ""},
-	{"metric", NULL, true, ""},
-	{"sample", NULL, true, ""},
-	{"device_sample", NULL, true, ""},
-	{"process_sample", NULL, true, ""},
-	{"span", NULL, true, ""},
-	{"user_metric", NULL, true, ""},
-	{"event", NULL, true, ""},
-	{"wattle_schema", NULL, false, ""},
-	{"wattle_big", NULL, false, ""},
-};
-// clang-format on
-
-static const char *const sample_tables[METRIC_SCOPES] = {"sample", "device_sample", "process_sample"};
-
-const struct pg_big_table *pg_big_tables(size_t *ret_count)
-{
-	*ret_count = ARRAY_SIZE(big_tables);
-	return big_tables;
-}
-
-const struct pg_big_table *pg_big_table(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(big_tables); i++)
-		if (strcmp(big_tables[i].name, name) == 0)
-			return &big_tables[i];
-	return NULL;
-}
-
-const char *pg_table_name(size_t i)
-{
-	return i < ARRAY_SIZE(tables) ? tables[i].name : NULL;
-}
-
-/* ---- columns ---- */
-
-static bool is_one_of(const char *word, const char *const *words)
-{
-	for (; *words != NULL; words++)
-		if (strcmp(word, *words) == 0)
-			return true;
-	return false;
-}
-
-// Rows come by the hundred million: what never needs 64 bits has 32. The encoder makes null of what doesn't fit.
-static const char *type_of_metric(const struct metric *metric)
-{
-	static const char *const narrow[] = {"mw", "percent", "c", "mhz", "threads", "processes", "ppm", NULL};
-	return is_one_of(metric->unit, narrow) ? "integer" : "bigint";
-}
-
-static struct pg_column of_schema(const struct schema_column *column, bool in_big_table)
-{
-	static const char *const narrow[] = {"device", "pid", "tid", NULL};
-	bool is_number = strncmp(column->type, "INTEGER", 7) == 0;
-	const char *integer = in_big_table && is_one_of(column->name, narrow) ? "integer" : "bigint";
-	return (struct pg_column){
-		.name = column->name,
-		.type = is_number ? integer : strncmp(column->type, "REAL", 4) == 0 ? "double precision" : "text",
-		// "NOT NULL" of the run file, and a key that is an id there
-		.not_null = strstr(column->type, "NOT NULL") != NULL || strstr(column->type, "PRIMARY KEY") != NULL,
-		.unit = column->unit,
-		.meaning = column->meaning,
-	};
-}
-
-struct columns {
-	struct pg_column *rows;
-	size_t n;
-};
-
-static void add(struct columns *columns, struct pg_column column)
-{
-	assert(columns->n < PG_COLUMNS_MAX);
-	columns->rows[columns->n++] = column;
-}
-
-static void add_of_run_file(const char *table, bool in_big_table, struct columns *columns)
-{
-	size_t n;
-	const struct schema_column *all = schema_columns(&n);
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(all[i].table, table) == 0)
-			add(columns, of_schema(&all[i], in_big_table));
-}
-
-static void add_metrics(const char *table, struct columns *columns)
-{
-	for (int scope = 0; scope < METRIC_SCOPES; scope++) {
-		size_t n;
-		const struct metric *metrics = metric_table((enum metric_scope)scope, &n);
-		for (size_t i = 0; strcmp(table, sample_tables[scope]) == 0 && i < n; i++)
-			add(columns,
-				(struct pg_column){metrics[i].name, type_of_metric(&metrics[i]), false, metrics[i].unit,
-					metrics[i].meaning});
-	}
-}
-
-static size_t width_of(const char *type)
-{
-	static const struct {
-		const char *type;
-		size_t width;
-	} widths[] = {{"uuid", 16}, {"timestamptz", 8}, {"bigint", 8}, {"double precision", 8}, {"integer", 4}, {"smallint", 2}};
-	for (size_t i = 0; i < ARRAY_SIZE(widths); i++)
-		if (strcmp(widths[i].type, type) == 0)
-			return widths[i].width;
-	return 0;
-}
-
-// Wide ones first within a part of the row: then no byte is lost to alignment. Stable.
-static void by_width(struct pg_column *columns, size_t n)
-{
-	for (size_t i = 1; i < n; i++)
-		for (size_t at = i; at > 0 && width_of(columns[at - 1].type) < width_of(columns[at].type); at--) {
-			struct pg_column narrow = columns[at - 1];
-			columns[at - 1] = columns[at];
-			columns[at] = narrow;
-		}
-}
-
-static void add_big(const struct pg_big_table *big, struct columns *columns)
-{
-	add(columns, (struct pg_column){"time", "timestamptz", true, "", "wall clock of the row, by its host"});
-	size_t from = columns->n;
-	add_of_run_file(big->name, true, columns);
-	if (big->has_level)
-		add(columns,
-			(struct pg_column){"level", "smallint", true, "",
-				"0: first sample of a minute, 1: of a second, 2: all others; 0 too where counting begins"});
-	by_width(columns->rows + from, columns->n - from);
-	from = columns->n;
-	add_metrics(big->name, columns);
-	by_width(columns->rows + from, columns->n - from);
-}
-
-static void add_own(const char *table, struct columns *columns)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(own_columns); i++)
-		if (strcmp(own_columns[i].table, table) == 0)
-			add(columns,
-				(struct pg_column){own_columns[i].name, own_columns[i].type, false, own_columns[i].unit,
-					own_columns[i].meaning});
-}
-
-static const struct table *find_table(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-		if (strcmp(tables[i].name, name) == 0)
-			return &tables[i];
-	return NULL;
-}
-
-size_t pg_columns(const char *name, struct pg_column ret_columns[PG_COLUMNS_MAX])
-{
-	const struct table *table = find_table(name);
-	if (table == NULL)
-		return 0;
-	struct columns columns = {.rows = ret_columns};
-	// Table metric explains the columns for all runs at once: its run_id is null.
-	if (table->has_run)
-		add(&columns,
-			(struct pg_column){"run_id", "uuid", strcmp(name, "metric") != 0, "", "id of the run"});
-	const struct pg_big_table *big = pg_big_table(name);
-	if (big != NULL)
-		add_big(big, &columns);
-	else
-		add_of_run_file(name, false, &columns);
-	add_own(name, &columns);
-	return columns.n;
-}
-
-/* ---- SQL ---- */
 
 static void add_literal(struct buf *out, const char *text)
 {
@@ -288,7 +18,7 @@ static void add_column(struct buf *out, const struct pg_column *column)
 	buf_printf(out, "\"%s\" %s%s", column->name, column->type, column->not_null ? " NOT NULL" : "");
 }
 
-static void create_table(struct buf *out, const struct table *table)
+static void create_table(struct buf *out, const struct pg_table *table)
 {
 	struct pg_column columns[PG_COLUMNS_MAX];
 	size_t n = pg_columns(table->name, columns);
@@ -307,11 +37,12 @@ static void create_table(struct buf *out, const struct table *table)
 static void from_missing_columns(struct buf *out)
 {
 	const char *comma = " FROM (VALUES ";
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+	for (size_t i = 0; pg_table(i) != NULL; i++) {
 		struct pg_column columns[PG_COLUMNS_MAX];
-		size_t n = pg_columns(tables[i].name, columns);
+		size_t n = pg_columns(pg_table(i)->name, columns);
 		for (size_t at = 0; at < n; at++, comma = ", ")
-			buf_printf(out, "%s('%s', '%s', '%s')", comma, tables[i].name, columns[at].name, columns[at].type);
+			buf_printf(out, "%s('%s', '%s', '%s')", comma, pg_table(i)->name, columns[at].name,
+				columns[at].type);
 	}
 	buf_str(out,
 		") AS v (owner, name, type) WHERE NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = "
@@ -330,7 +61,8 @@ static void add_missing_columns(struct buf *out)
 {
 	buf_str(out, "DO $$ DECLARE c record; BEGIN FOR c IN SELECT v.*");
 	from_missing_columns(out);
-	buf_str(out, " LOOP\nEXECUTE format('ALTER TABLE %I ADD COLUMN %I %s', c.owner, c.name, c.type); END LOOP; END $$;\n");
+	buf_str(out,
+		" LOOP\nEXECUTE format('ALTER TABLE %I ADD COLUMN %I %s', c.owner, c.name, c.type); END LOOP; END $$;\n");
 }
 
 static void explain_column(struct buf *out, const char *table, const struct pg_column *column)
@@ -351,11 +83,11 @@ static void explain_column(struct buf *out, const char *table, const struct pg_c
 static void explain(struct buf *out)
 {
 	buf_str(out, "DELETE FROM metric WHERE run_id IS NULL;\n");
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+	for (size_t i = 0; pg_table(i) != NULL; i++) {
 		struct pg_column columns[PG_COLUMNS_MAX];
-		size_t n = pg_columns(tables[i].name, columns);
+		size_t n = pg_columns(pg_table(i)->name, columns);
 		for (size_t c = 0; c < n; c++)
-			explain_column(out, tables[i].name, &columns[c]);
+			explain_column(out, pg_table(i)->name, &columns[c]);
 	}
 	for (int scope = 0; scope < METRIC_SCOPES; scope++) {
 		size_t n;
@@ -364,7 +96,7 @@ static void explain(struct buf *out)
 			buf_printf(out, "UPDATE metric SET kind = '%s', source = ", metric_kind_name(metrics[i].kind));
 			add_literal(out, metrics[i].source);
 			buf_printf(out, " WHERE run_id IS NULL AND table_name = '%s' AND name = '%s';\n",
-				sample_tables[scope], metrics[i].name);
+				schema_sample_table((enum metric_scope)scope), metrics[i].name);
 		}
 	}
 }
@@ -377,19 +109,19 @@ static const char lookups_sql[] =
 
 static void list_big(struct buf *out)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(big_tables); i++) {
-		const struct pg_big_table *big = &big_tables[i];
+	size_t n;
+	const struct pg_big_table *big = pg_big_tables(&n);
+	for (; n > 0; n--, big++)
 		buf_printf(out,
 			"INSERT INTO wattle_big (name, has_level, indexes) VALUES ('%s', %s, '%s') ON CONFLICT (name) "
 			"DO UPDATE SET has_level = excluded.has_level, indexes = excluded.indexes;\n",
 			big->name, big->has_level ? "true" : "false", big->indexes);
-	}
 }
 
 void pg_tables_sql(struct buf *out)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
-		create_table(out, &tables[i]);
+	for (size_t i = 0; pg_table(i) != NULL; i++)
+		create_table(out, pg_table(i));
 	add_missing_columns(out);
 	buf_str(out, lookups_sql);
 	list_big(out);

@@ -32,10 +32,16 @@ struct pg_column {
 	const char *unit, *meaning; // "" none
 };
 enum { PG_COLUMNS_MAX = 80 };
-/* The columns of a table in the order in which they are made. Returns how many, 0: no such table. Names of tables:
- * pg_table_name(0), (1) … NULL. */
+// The columns of a table in the order in which they are made. Returns how many, 0: no such table.
 size_t pg_columns(const char *table, struct pg_column ret_columns[PG_COLUMNS_MAX]);
-const char *pg_table_name(size_t i);
+
+struct pg_table {
+	const char *name;
+	const char *key; // what with run_id is the primary key; NULL: none
+	bool has_run;    // its first column is run_id
+	const char *options;
+};
+const struct pg_table *pg_table(size_t i); // in the order in which they are made; NULL behind the last
 
 /* Makes what is missing, in the current schema, and leaves alone what is there: tables, columns, functions, the rows of `metric`, the
  * version. To be run in one transaction. Idempotent. */
