@@ -1,320 +1,17 @@
 #!/usr/bin/python3
-"""wattle serve in a fleet: jobs and cgroups in a bounded number of series, what has ended, restarts, node_exporter's textfile, and
-a real Prometheus with the rules and the dashboard that ship."""
-import http.client
+"""A real Prometheus with the configuration, rules and dashboard that ship, and a real node_exporter."""
 import json
-import os
-import pathlib
-import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
+import urllib.parse
 
-from harness import TESTS, WATTLE, Skip, is_alive, main, near, test, wait_until
-from serving import Server, gpus, powercap
-
-try:
-    from prometheus_client.parser import text_string_to_metric_families
-except ImportError:
-    text_string_to_metric_families = None
+from harness import TESTS, Skip, main, near, test, wait_until
+from serving import Server, free_port, get, gpus, job, powercap, restart, textfile
 
 ZONES = ["package-0=40", "package-0/dram=5"]
 SHIPPED = TESTS.parent / "packaging/prometheus"
-BUSY = "while :; do :; done"
-
-
-def samples(text):
-    """{(name, frozenset of labels without node)}: value} of a document in the classic format; each stands once."""
-    if text_string_to_metric_families is None:
-        raise Skip("python3-prometheus-client is not installed")
-    found = {}
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            key = (sample.name, frozenset((k, v) for k, v in sample.labels.items() if k != "node"))
-            assert key not in found, f"{key} stands twice"
-            found[key] = sample.value
-    return found
-
-
-def scrape(server, agent="test"):
-    status, _, body = server.ask("/metrics", headers={"User-Agent": agent})
-    assert status == 200
-    return samples(body.decode())
-
-
-def rows(found, name, /, **labels):
-    return {key[1]: value for key, value in found.items() if key[0] == name and set(labels.items()) <= key[1]}
-
-
-def total(found, name, /, **labels):
-    return sum(rows(found, name, **labels).values())
-
-
-def names_of(found, name, label):
-    return {value for labels in rows(found, name) for key, value in labels if key == label}
-
-
-def job(room, number, words=BUSY):
-    """A process as a scheduler without cgroups would start it."""
-    return room.start("-c", words, program="/bin/sh", env={"SLURM_JOB_ID": str(number), "SLURM_JOB_UID": "65534"})
-
-
-def stop(process, how=signal.SIGKILL):
-    process.send_signal(how)
-    process.wait()
-
-
-def restart(room, server, how, *options, **keywords):
-    stop(server.process, how)
-    return Server(room, *options, listen=f"{server.host}:{server.port}", **keywords)
-
-
-def state_file(room):
-    files = list((room.folder / "state").glob("serve-*.json"))
-    assert len(files) == 1, files
-    return files[0]
-
-
-@test
-def each_joule_in_one_row(room):
-    """jobs and cgroups in as many series as were allowed, the others together; all rows and what nobody used make the total"""
-    environment, _ = powercap(room, *ZONES)
-    jobs = [job(room, 100 + i) for i in range(5)]
-    server = Server(room, "--jobs", 3, "--cgroups", 2, "--interval", "200ms", env=environment)
-    server.wait_for_looks(8)
-    found = scrape(server)
-    told = names_of(found, "wattle_job_energy_joules_total", "jobid")
-    assert len(told) == 5 and told > {"other", "none"}, told
-    # Two rows, two that others took over from and that were not scraped yet, and "other".
-    assert len(names_of(found, "wattle_cgroup_energy_joules_total", "cgroup")) <= 2 + 2 + 1
-    everything = total(found, "wattle_energy_joules_total")
-    near(total(found, "wattle_attributed_energy_joules_total"), everything, absolute=1e-4)  # each row is told to a millionth
-    nobody = sum(total(found, "wattle_attributed_energy_joules_total", to=to) for to in ("idle", "unattributed"))
-    for family in ("job", "cgroup"):
-        near(total(found, f"wattle_{family}_energy_joules_total") + nobody, everything, absolute=1e-4)
-    told -= {"other", "none"}
-    for number in told:
-        assert total(found, "wattle_job_energy_joules_total", jobid=number, user="nobody", resource="cpu") > 0, found
-        assert total(found, "wattle_job_processes", jobid=number) == 1
-    for process in jobs:
-        stop(process)
-
-
-@test
-def children_without_words(room):
-    """a child that was started with an empty environment belongs to the job of its parent"""
-    environment, _ = powercap(room, *ZONES)
-    parent = job(room, 7, f"env -i sh -c '{BUSY}' & wait")
-    server = Server(room, "--interval", "200ms", env=environment)
-    server.wait_for_looks(4)
-    assert total(scrape(server), "wattle_job_processes", jobid="7") == 2
-    for child in map(int, pathlib.Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()):
-        os.kill(child, signal.SIGKILL)
-    parent.wait()
-
-
-@test
-def ended_until_scraped(room):
-    """a job and a process that have ended stay told until each of two that scrape has got them, with their last joules"""
-    environment, _ = powercap(room, *ZONES)
-    burning = job(room, 42)
-    server = Server(room, "--processes", 50, "--interval", "200ms", env=environment)
-    server.wait_for_looks(4)
-    for agent in ("one", "two"):
-        before = scrape(server, agent)
-    assert rows(before, "wattle_process_energy_joules_total", pid=str(burning.pid)), before
-    stop(burning)
-    server.wait_for_looks(server.looks() + 3)
-    for agent in ("one", "two"):
-        after = scrape(server, agent)
-        assert total(after, "wattle_job_energy_joules_total", jobid="42") >= \
-            total(before, "wattle_job_energy_joules_total", jobid="42") > 0, agent
-        assert total(after, "wattle_process_energy_joules_total", pid=str(burning.pid)) > 0, agent
-        assert total(after, "wattle_process_cpu_seconds_total", pid=str(burning.pid)) > 0, agent
-        assert not rows(after, "wattle_job_power_watts", jobid="42")
-        assert not rows(after, "wattle_process_power_watts", pid=str(burning.pid))
-    server.wait_for_looks(server.looks() + 2)
-    later = scrape(server, "one")
-    assert not rows(later, "wattle_job_energy_joules_total", jobid="42")
-    assert not rows(later, "wattle_process_energy_joules_total", pid=str(burning.pid))
-
-
-@test
-def nobody_scrapes(room):
-    """if nobody scrapes, as many that have ended are kept as there are rows, and the joules of the rest are not lost"""
-    environment, _ = powercap(room, *ZONES)
-    server = Server(room, "--jobs", 2, "--interval", "100ms", env=environment)
-    for number in range(6):
-        burning = job(room, number)
-        server.wait_for_looks(server.looks() + 3)
-        stop(burning)
-    server.wait_for_looks(server.looks() + 2)
-    found = scrape(server)
-    assert len(names_of(found, "wattle_job_energy_joules_total", "jobid")) <= 2 + 2 + 2
-    assert total(found, "wattle_job_energy_joules_total", jobid="other") > 0
-    nobody = sum(total(found, "wattle_attributed_energy_joules_total", to=to) for to in ("idle", "unattributed"))
-    near(total(found, "wattle_job_energy_joules_total") + nobody, total(found, "wattle_energy_joules_total"), absolute=1e-4)
-
-
-def counters(found):
-    return {key: value for key, value in found.items() if key[0].startswith("wattle_") and key[0].endswith("_total")}
-
-
-@test
-def restarts(room):
-    """killed or ended in order, it goes on counting: no counter falls, and what the hardware used meanwhile is in them"""
-    environment, top = powercap(room, *ZONES)
-    raw = top / "class/powercap/intel-rapl:0/energy_uj"
-    burning = job(room, 9)
-    options = ("--cgroups", 20, "--interval", "200ms")
-    first_uj = int(raw.read_text())
-    server = Server(room, *options, env=environment)
-    for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
-        server.wait_for_looks(3)
-        before = counters(scrape(server))
-        server = restart(room, server, how, *options, env=environment)
-        after = counters(scrape(server))
-        fell = {key: (value, after[key]) for key, value in before.items() if after.get(key, value) < value}
-        assert not fell, fell
-        gone = {key for key in before if key not in after and key[0] != "wattle_cgroup_energy_joules_total"}
-        assert not {key for key in gone if not key[0].startswith("wattle_cgroup")}, gone
-    last = scrape(server)
-    last_uj = int(raw.read_text())
-    near(total(last, "wattle_domain_energy_joules_total", domain="package-0"), (last_uj - first_uj) / 1e6,
-         absolute=40 * 1.0)  # of several times as much: a second at 40 W for the edges
-    assert total(last, "wattle_attributed_energy_joules_total", to="unattributed") > 0
-    stop(burning)
-
-
-@test
-def other_boots(room):
-    """after a new boot it goes on from what was its last word, else from 0; what can't be read is no word at all"""
-    environment, _ = powercap(room, *ZONES)
-    server = Server(room, env=environment)
-    server.wait_for_looks(2)
-    stop(server.process, signal.SIGTERM)
-    file = state_file(room)
-    told = json.loads(file.read_text())
-    assert told["ended_in_order"] and told["energy"]["cpu"]["total_j"] > 0, told
-    told["energy"]["cpu"]["total_j"] += 1e6
-    # A made tree is no later boot of this machine: there the energy of another one begins at 0.
-    for change, goes_on in (({}, True), ({"boot": "another"}, False), ({"ended_in_order": False}, True),
-                            ({"schema": "wattle-serve-state/9"}, False)):
-        file.write_text(json.dumps({**told, **change}))
-        server = Server(room, env=environment)
-        energy_j = total(scrape(server), "wattle_energy_joules_total")
-        assert (energy_j > 1e6) == goes_on, (change, energy_j)
-        stop(server.process)
-    for text in ("", "{", "[]", "null", '{"schema": 1}', "\0" * 100):
-        file.write_text(text)
-        server = Server(room, env=environment)
-        assert 0 <= total(scrape(server), "wattle_energy_joules_total") < 1e6, text
-        stop(server.process)
-
-
-@test
-def another_port(room):
-    """one that serves at another port goes on from what the last one told, but never from what a living one tells"""
-    environment, _ = powercap(room, *ZONES)
-    first = Server(room, env=environment)
-    first.wait_for_looks(2)
-    at_once = total(scrape(first), "wattle_energy_joules_total")
-    second = Server(room, env=environment)
-    assert total(scrape(second), "wattle_energy_joules_total") < at_once, "it took over from one that lives"
-    stop(second.process)
-    first.wait_for_looks(first.looks() + 1)
-    before = total(scrape(first), "wattle_energy_joules_total")
-    stop(first.process)
-    assert len(list((room.folder / "state").glob("serve-*.json"))) == 2
-    third = Server(room, env=environment)
-    assert total(scrape(third), "wattle_energy_joules_total") > before
-    assert len(list((room.folder / "state").glob("serve-*.json"))) == 2
-
-
-@test
-def two_of_one_name(room):
-    """a second one with the same textfile says that it counts from 0, and one whose state can't be kept says so too"""
-    environment, _ = powercap(room, *ZONES)
-    one, path = textfile(room, env=environment)
-    two, _ = textfile(room, env=environment)
-    assert b"another wattle serve" in two.said and b"another wattle serve" not in one.said and path.exists()
-    (room.folder / "file").write_text("")
-    third = Server(room, env={**environment, "WATTLE_STATE": str(room.folder / "file/below")})
-    assert b"counters begin at 0" in third.said and b"WATTLE_STATE" in third.said, third.said
-    assert total(scrape(third), "wattle_energy_joules_total") >= 0
-
-
-@test
-def node_and_gpu(room):
-    """every figure of wattle's has the host's name, or the one that --node gave; GPUs have their number"""
-    environment, _ = powercap(room, *ZONES)
-    cards = gpus(room, "gpu\nname A\npower_mw constant 100000\n\ngpu\nname B\npower_mw constant 200000\n")
-    for options, name in (((), socket.gethostname()), (("--node", 'rack 4 "x"'), r'rack 4 \"x\"')):
-        server = Server(room, *options, env={**environment, **cards})
-        lines = server.ask("/metrics")[2].decode().splitlines()
-        told = [line for line in lines if line.startswith("wattle_")]
-        assert told and all(f'node="{name}"' in line for line in told), [line for line in told if name not in line]
-        assert [line for line in told if re.match(r'wattle_domain_power_watts\{domain="gpu-1",kind="gpu",gpu="1"', line)]
-        stop(server.process)
-
-
-def textfile(room, *options, env=None, name="wattle.prom"):
-    """wattle serve --textfile, once the file is there."""
-    path = room.folder / name
-    process = room.start("serve", "--textfile", path, "--interval", "100ms", *options,
-                         env={"WATTLE_STATE": str(room.folder / "state"), **(env or {})}, umask=0o077)
-    process.said = b""
-    while b"writing" not in process.said:
-        line = process.stderr.readline()
-        assert line, process.said
-        process.said += line
-    return process, path
-
-
-@test
-def textfiles(room):
-    """a file that is whole whenever it is read, readable by others, without names that node_exporter has itself, gone at the end"""
-    environment, _ = powercap(room, *ZONES)
-    process, path = textfile(room, env=environment)
-    assert path.stat().st_mode & 0o777 == 0o644
-    energies, end = [], time.monotonic() + 2
-    while time.monotonic() < end:
-        found = samples(path.read_text())
-        assert not [name for name, _ in found if not name.startswith("wattle_")]
-        energies.append(total(found, "wattle_energy_joules_total"))
-        assert total(found, "wattle_self_cpu_seconds_total") > 0  # which stands at the end
-    assert energies == sorted(energies) and len(set(energies)) > 5, energies
-    if shutil.which("promtool"):
-        checked = subprocess.run(["promtool", "check", "metrics"], input=path.read_bytes(), capture_output=True)
-        assert checked.returncode == 0, checked
-    stop(process, signal.SIGKILL)
-    assert total(samples(path.read_text()), "wattle_energy_joules_total") >= energies[-1]
-    path.chmod(0o640)
-    process, path = textfile(room, env=environment)
-    wait_until(lambda: total(samples(path.read_text()), "wattle_energy_joules_total") > energies[-1], "counting on")
-    assert path.stat().st_mode & 0o777 == 0o640
-    process.terminate()
-    assert room.finish(process).returncode == 0
-    assert sorted(p.name for p in room.folder.iterdir() if p.name.startswith("wattle.prom")) == []
-
-
-@test
-def wrong_textfiles(room):
-    """a name that nobody would read, or a folder that is not there: one line, and nothing is started; a full disk is survived"""
-    for path, status, says in (("figures.txt", 2, ".prom"), (".prom", 2, ".prom"), ("nowhere/x.prom", 1, "nowhere/x.prom")):
-        done = room.wattle("serve", "--textfile", path)
-        assert done.returncode == status and says in done.stderr and done.stderr.count("\n") == 1, done.stderr
-    environment, _ = powercap(room, *ZONES)
-    process, path = textfile(room, env=environment)
-    path.unlink()
-    (room.folder / "wattle.prom.tmp").mkdir()
-    line = wait_until(lambda: next((l for l in iter(process.stderr.readline, b"") if b"warning" in l), None), "a warning")
-    assert b"wattle.prom" in line and b"tried again" in line, line
-    (room.folder / "wattle.prom.tmp").rmdir()
-    wait_until(path.exists, "the file again")
-    assert is_alive(process.pid)
 
 
 @test
@@ -331,23 +28,6 @@ def node_exporter(room):
     text = wait_until(lambda: get(port, "/metrics"), "node_exporter's figures").decode()
     assert "node_textfile_scrape_error 0" in text and "wattle_energy_joules_total{" in text, text[-2000:]
     assert "process_cpu_seconds_total" in text and "wattle_self_cpu_seconds_total" in text
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-def get(port, path):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().read()
-    except OSError:
-        return None
-    finally:
-        connection.close()
 
 
 class Prometheus:
@@ -376,17 +56,12 @@ class Prometheus:
             return None
 
     def query(self, expression):
-        return self.ask("/api/v1/query?query=" + urlquote(expression))
+        return self.ask("/api/v1/query?query=" + urllib.parse.quote(expression, safe=""))
 
     def value(self, expression):
         answer = self.query(expression) or {}
         results = answer.get("data", {}).get("result", [])
         return float(results[0]["value"][1]) if results else None
-
-
-def urlquote(text):
-    import urllib.parse
-    return urllib.parse.quote(text, safe="")
 
 
 def expressions():

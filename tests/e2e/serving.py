@@ -3,12 +3,19 @@ import http.client
 import json
 import os
 import re
+import signal
 import socket
 import urllib.parse
 
-from harness import BUILD, wait_until
+from harness import BUILD, Skip, wait_until
+
+try:
+    from prometheus_client.parser import text_string_to_metric_families
+except ImportError:
+    text_string_to_metric_families = None
 
 
+BUSY = "while :; do :; done"
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 ADDRESS = re.compile(rb"serving at (http://\S+/|unix:\S+)")
@@ -80,3 +87,79 @@ def powercap(room, *zones):
 def gpus(room, cards):
     (room.folder / "cards").write_text(cards)
     return {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards")}
+
+
+def samples(text):
+    """{(name, frozenset of labels without node)}: value} of a document in the classic format; each stands once."""
+    if text_string_to_metric_families is None:
+        raise Skip("python3-prometheus-client is not installed")
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            key = (sample.name, frozenset((k, v) for k, v in sample.labels.items() if k != "node"))
+            assert key not in found, f"{key} stands twice"
+            found[key] = sample.value
+    return found
+
+
+def scrape(server, agent="test"):
+    status, _, body = server.ask("/metrics", headers={"User-Agent": agent})
+    assert status == 200
+    return samples(body.decode())
+
+
+def rows(found, name, /, **labels):
+    return {key[1]: value for key, value in found.items() if key[0] == name and set(labels.items()) <= key[1]}
+
+
+def total(found, name, /, **labels):
+    return sum(rows(found, name, **labels).values())
+
+
+def names_of(found, name, label):
+    return {value for labels in rows(found, name) for key, value in labels if key == label}
+
+
+def job(room, number, words=BUSY):
+    """A process as a scheduler without cgroups would start it."""
+    return room.start("-c", words, program="/bin/sh", env={"SLURM_JOB_ID": str(number), "SLURM_JOB_UID": "65534"})
+
+
+def stop(process, how=signal.SIGKILL):
+    process.send_signal(how)
+    process.wait()
+
+
+def restart(room, server, how, *options, **keywords):
+    stop(server.process, how)
+    return Server(room, *options, listen=f"{server.host}:{server.port}", **keywords)
+
+
+def textfile(room, *options, env=None, name="wattle.prom"):
+    """wattle serve --textfile, once the file is there."""
+    path = room.folder / name
+    process = room.start("serve", "--textfile", path, "--interval", "100ms", *options,
+                         env={"WATTLE_STATE": str(room.folder / "state"), **(env or {})}, umask=0o077)
+    process.said = b""
+    while b"writing" not in process.said:
+        line = process.stderr.readline()
+        assert line, process.said
+        process.said += line
+    return process, path
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def get(port, path):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().read()
+    except OSError:
+        return None
+    finally:
+        connection.close()
