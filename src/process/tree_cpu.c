@@ -144,6 +144,6 @@ void tree_main_waited(struct tree *tree, const struct rusage *usage, int64_t t_n
 	if (unseen_ns <= 0) // some of the target was waited for by nobody, and seen by us alone
 		return;
 	tree->orphan_ns += unseen_ns;
-	if (tree->n_seen <= 1)
+	if (tree->n_seen <= 1 && descendants_ns == 0)
 		tree->main_own_ns += unseen_ns;
 }

@@ -34,6 +34,8 @@ static const struct film {
 	struct frame frames[FRAMES];
 	int seen;
 	bool no_children_files;
+	// After the last frame the root's parent tells how much it has used; 0: nobody does.
+	int told_ticks, told_main_ticks, told_descendants_ticks;
 } films[] = {
 	{"attach: what was used before does not count",
 		{{{{MAIN, 1, 50, 70, 0, 0, 10}}, 0, 0, 1}, {{{MAIN, 1, 53, 75, 0, 0, 10}}, 3, 5, 1}}, 1, false},
@@ -90,6 +92,17 @@ static const struct film {
 				 {900, 1, 99, 0, 0, 0, 10}},
 				0, 7, 3}},
 		3, true},
+	{"attach: what no sample has seen of the root comes from who waited for it",
+		{{{{MAIN, 1, 0, 0, 0, 0, 10}}, 0, 0, 1}, {{{MAIN, 1, 30, 0, 0, 0, 10}}, 30, 0, 1}}, 1, false, 35, 35,
+		0},
+	{"with children it is not known whose it was: not the root's own",
+		{{{{MAIN, 1, 0, 0, 0, 0, 10}}, 0, 0, 1}, {{{MAIN, 1, 2, 20, 0, 0, 10}}, 2, 20, 1}}, 1, false, 30, 2,
+		28},
+	{"a daemon that it leaves behind is not in what its parent is told",
+		{{{{MAIN, 1, 0, 0, 0, 0, 10}}, 0, 0, 1},
+			{{{MAIN, 1, 5, 0, 0, 0, 10}, {101, MAIN, 10, 0, 0, 0, 10}}, 5, 10, 2}},
+		2, false, 5, 5, 10},
+	{"a root that no sample has seen alive", {{{{MAIN, 1, 0, 0, 0, 0, 10}}, 0, 0, 1}}, 1, false, 7, 7, 0},
 };
 
 struct stage {
@@ -171,6 +184,16 @@ static int64_t stage_now_ns(void *data)
 	return ((struct stage *)data)->t_ns;
 }
 
+static void check_told(struct tree *tree, const struct film *film, int64_t t_ns)
+{
+	const struct rusage usage = {.ru_utime.tv_usec = film->told_ticks * 10000};
+	int64_t main_ns, descendants_ns;
+	tree_main_waited(tree, &usage, t_ns);
+	tree_cpu(tree, &main_ns, &descendants_ns);
+	assert_int_equal(main_ns / 10000000, film->told_main_ticks);
+	assert_int_equal(descendants_ns / 10000000, film->told_descendants_ticks);
+}
+
 static void check_film(void **state)
 {
 	const struct film *film = *state;
@@ -195,6 +218,8 @@ static void check_film(void **state)
 		tree_forget_ended(&tree);
 	}
 	assert_int_equal(tree.n_seen, film->seen);
+	if (film->told_ticks > 0)
+		check_told(&tree, film, stage.t_ns);
 	tree_close(&tree);
 	clear(&stage);
 }
