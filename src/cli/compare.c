@@ -13,7 +13,7 @@
 enum { OUTPUT_CEILING = 1 << 30 };
 
 struct values {
-	const char *statistic, *format, *output;
+	const char *statistic, *format, *output, *url;
 };
 
 static const struct option options[] = {
@@ -23,6 +23,8 @@ static const struct option options[] = {
 		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html"},
 	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
+	{"store", 0, "URL", "what follows each NAME= is the id of a job in this PostgreSQL: postgresql://HOST/DATABASE",
+		OPTION_TEXT, .offset = offsetof(struct values, url)},
 };
 
 static const char *find_twin(const struct named_file *files, size_t n)
@@ -36,7 +38,7 @@ static const char *find_twin(const struct named_file *files, size_t n)
 
 // True when the words are what they must be; else *ret_status, and the reason is told.
 static bool split(const struct command *command, const struct option_list *words, struct arena *arena,
-	struct named_file *files, int *ret_status)
+	const char *url, struct named_file *files, int *ret_status)
 {
 	for (size_t i = 0; i < words->n; i++) {
 		const char *equals = strchr(words->items[i], '=');
@@ -50,7 +52,7 @@ static bool split(const struct command *command, const struct option_list *words
 			return false;
 		}
 		name[equals - words->items[i]] = '\0';
-		files[i] = (struct named_file){name, equals + 1};
+		files[i] = (struct named_file){name, equals + 1, url};
 	}
 	const char *twin = find_twin(files, words->n);
 	if (twin != NULL)
@@ -150,8 +152,8 @@ static int run(const struct command *command, int argc, char **argv)
 	struct arena *arena = arena_new();
 	struct named_file files[OPTION_LIST_MAX];
 	status = EXIT_FAILED;
-	if (arena != NULL && split(command, &words, arena, files, &status) &&
-		spares_all(values.output, files, words.n, &status))
+	if (arena != NULL && split(command, &words, arena, values.url, files, &status) &&
+		(values.url != NULL || spares_all(values.output, files, words.n, &status)))
 		status = is_page(&values) ? compare_page(&values, files, words.n, arena)
 					  : compare(&values, files, words.n, arena);
 	arena_free(arena);
@@ -160,10 +162,11 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_compare = {
 	.name = "compare",
-	.usage = "NAME=FILE NAME=FILE… [--stat min|max|mean|std] [--format text|json|html] [-o FILE]",
+	.usage = "NAME=FILE NAME=FILE… [--store URL] [--stat min|max|mean|std] [--format text|json|html] [-o FILE]",
 	.summary = "runs or saved results side by side",
 	.details =
-		"FILE is a run file, or JSON that wattle blocks --format json wrote. Code blocks match by name; names that "
+		"FILE is a run file, JSON that wattle blocks --format json wrote, or a folder with the run files of a job: all its "
+		"ranks count as one run then, every machine's energy once. Code blocks match by name; names that "
 		"differ only in the line number (train.py:12) match in order of the line.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),

@@ -10,6 +10,13 @@
 // Over all runs together: a page of many of them must still open at once.
 enum { BUCKETS_OF_ALL = 6000, BUCKETS_LEAST = 300, BUCKETS_MOST = 2000 };
 
+static int load(const struct named_file *file, const char *statistic, struct arena *arena, struct saved_blocks *ret_results,
+	struct wattle_error *reterr)
+{
+	return file->store != NULL ? load_blocks_stored(file->store, file->file, statistic, arena, ret_results, reterr)
+				   : load_blocks(file->file, statistic, arena, ret_results, reterr);
+}
+
 int compare_files(const struct named_file *files, size_t n, const char *statistic, struct arena *arena,
 	struct comparison *ret_comparison, struct wattle_error *reterr)
 {
@@ -18,7 +25,7 @@ int compare_files(const struct named_file *files, size_t n, const char *statisti
 	if (sessions == NULL || results == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < n; i++) {
-		int r = load_blocks(files[i].file, statistic, arena, &results[i], reterr);
+		int r = load(&files[i], statistic, arena, &results[i], reterr);
 		if (r < 0)
 			return r;
 		sessions[i] = (struct compare_session){files[i].name, &results[i]};
@@ -39,8 +46,8 @@ static int open_run(const struct named_file *file, const char *statistic, size_t
 {
 	// A page shows no lanes of a comparison.
 	const struct chart_limits limits = {.buckets = buckets, .items = 1, .lanes = 1};
-	if (!load_is_run(file->file))
-		return saved_blocks_load(file->file, statistic, arena, ret_results, reterr);
+	if (file->store != NULL || !load_is_run(file->file)) // a job has a page of its own
+		return load(file, statistic, arena, ret_results, reterr);
 	int r = load_findings(file->file, &run->run, &run->findings, reterr);
 	if (r < 0)
 		return r;

@@ -6,6 +6,7 @@
 
 struct named_file {
 	const char *name, *file; // names differ
+	const char *store;       // URL: `file` is the id of a job there; NULL: a file, or the folder of a job
 };
 
 /* Each file as load_blocks takes it; statistic: min, max, mean or std. The arena owns the result. What load_blocks and

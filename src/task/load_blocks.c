@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "report/blocks_report.h"
 #include "store/span_file_load.h"
+#include "task/load_job.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,9 +67,31 @@ int load_findings(const char *path, struct run *ret_run, struct findings *ret_fi
 	return 0;
 }
 
+// All ranks of a job as one run.
+static int of_job(const char *folder, const char *url, const char *job_id, const char *statistic, struct arena *arena,
+	struct saved_blocks *ret_saved, struct wattle_error *reterr)
+{
+	const struct job_choice choice = {.job_id = job_id};
+	struct loaded_job job;
+	int r = load_job(folder, url, &choice, NULL, &job, reterr);
+	if (r < 0)
+		return r;
+	r = load_blocks_of(&job.job.total, folder != NULL ? folder : job_id, statistic, arena, ret_saved, reterr);
+	load_job_finish(&job);
+	return r;
+}
+
+int load_blocks_stored(const char *url, const char *job_id, const char *statistic, struct arena *arena,
+	struct saved_blocks *ret_saved, struct wattle_error *reterr)
+{
+	return of_job(NULL, url, job_id, statistic, arena, ret_saved, reterr);
+}
+
 int load_blocks(const char *path, const char *statistic, struct arena *arena, struct saved_blocks *ret_saved,
 	struct wattle_error *reterr)
 {
+	if (load_is_folder(path))
+		return of_job(path, NULL, NULL, statistic, arena, ret_saved, reterr);
 	if (!load_is_run(path))
 		return saved_blocks_load(path, statistic, arena, ret_saved, reterr);
 	struct run run;

@@ -14,6 +14,9 @@ int load_findings(const char *path, struct run *ret_run, struct findings *ret_fi
 // One statistic of a run that is loaded; `path` is for messages.
 int load_blocks_of(const struct findings *findings, const char *path, const char *statistic, struct arena *arena,
 	struct saved_blocks *ret_saved, struct wattle_error *reterr);
-// One statistic of a run file, a span file, or JSON of wattle blocks. As saved_blocks_load.
+// One statistic of a run file, a span file, JSON of wattle blocks, or a folder of a job's run files. As saved_blocks_load.
 int load_blocks(const char *path, const char *statistic, struct arena *arena, struct saved_blocks *ret_saved,
 	struct wattle_error *reterr);
+// Of a job in a store, by its id. As load_job.
+int load_blocks_stored(const char *url, const char *job_id, const char *statistic, struct arena *arena,
+	struct saved_blocks *ret_saved, struct wattle_error *reterr);
