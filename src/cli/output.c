@@ -14,11 +14,13 @@ struct naming {
 	const struct job_place *place;
 };
 
-// A job id or a host becomes part of a file name: no folder may come of it.
+// A job id or a host becomes part of a file name: no folder may come of it, nor anything that a terminal obeys.
 static void add_part(struct buf *path, const char *text)
 {
-	for (; *text != '\0'; text++)
-		buf_char(path, *text == '/' ? '_' : *text);
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+		buf_char(path, c == '/' || c < ' ' || c == 0x7f ? '_' : *text);
+	}
 }
 
 static void add_host(struct buf *path)
@@ -70,8 +72,8 @@ static int add_field(struct naming *naming, char field, struct wattle_error *ret
 	case 'j':
 		if (place->id[0] == '\0')
 			return error_set(reterr, -EINVAL,
-				"--output: %%j needs a job id, and neither Slurm (SLURM_JOB_ID), PBS (PBS_JOBID), LSF "
-				"(LSB_JOBID), Grid Engine (JOB_ID) nor mpirun gives one; --job ID does");
+				"--output: %%j needs a job id, and neither a scheduler (SLURM_JOB_ID, PBS_JOBID, LSB_JOBID, "
+				"JOB_ID) nor mpirun, nor torchrun's --rdzv_id, gives one; --job ID does");
 		add_part(&naming->path, place->id);
 		return 0;
 	default:

@@ -148,6 +148,20 @@ def gpu_environment(room):
 
 
 @test
+def trackers_of_one_program(room):
+    """two recorders that a program starts on itself are kin too, where no rank says so: in a batch script"""
+    machine = Machine(room)
+    attach = f"{WATTLE} attach -q -o {{}}.sqlite $$ &"
+    script = "\n".join([attach.format("a"), attach.format("b"), "sleep 2"])
+    environment = {**machine.environment, "SLURM_JOB_ID": "5", "SLURM_PROCID": "0", "ENVIRONMENT": "BATCH"}
+    done = room.finish(room.start("-c", script, program="/bin/sh", env=environment))
+    assert done.returncode == 0, done
+    wait_until(lambda: all(facts(room, f"{name}.sqlite")["complete"] == "true" for name in "ab"), "both have ended")
+    assert has_energy(room, "a.sqlite") and has_energy(room, "b.sqlite")
+    assert "rank" not in facts(room, "a.sqlite")
+
+
+@test
 def a_gpu_each(room):
     """each rank reads the GPU that it sees; the machine's own sensors one of them"""
     machine = Machine(room)

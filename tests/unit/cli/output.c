@@ -24,6 +24,7 @@ static const struct row {
 	{"without ranks there is one, number 0", "r%r", "", false, "r0", NULL},
 	{"%% is a %", "100%%", "", false, "100%", NULL},
 	{"no slash comes in through a variable", "%j", "SLURM_JOB_ID=../x", false, ".._x", NULL},
+	{"nor anything that a terminal obeys", "%j", "SLURM_JOB_ID=7\033[31m", false, "7_[31m", NULL},
 	{"%j outside a job is refused", "%j", "", false, NULL, "needs a job id"},
 	{"an unknown field is refused", "%q", "", false, NULL, "%q is not known"},
 	{"a % at the end stands for itself", "x%", "", false, "x%", NULL},
