@@ -22,7 +22,8 @@ static void open_domain(struct host *host, size_t i, enum domain_kind kind, int 
 	snprintf(domain->name, sizeof(domain->name), "%s-%d", domain_kind_name(kind), index);
 	if (kind == DOMAIN_GPU)
 		snprintf(domain->uuid, sizeof(domain->uuid), "GPU-%08zx-0000-0000-0000-%012d", host->number, index);
-	snprintf(domain->device, sizeof(domain->device), kind == DOMAIN_GPU ? "NVIDIA H100 80GB HBM3" : "intel-rapl:%d", index);
+	snprintf(domain->device, sizeof(domain->device), kind == DOMAIN_GPU ? "NVIDIA H100 80GB HBM3" : "intel-rapl:%d",
+		index);
 	host->rows[i] = (struct now_domain){
 		.domain = domain,
 		.source = kind == DOMAIN_GPU ? "nvml" : "powercap",

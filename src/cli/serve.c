@@ -45,7 +45,8 @@ static const struct option options[] = {
 	{"jobs", 0, "N",
 		"so many jobs of a scheduler have metrics of their own (default\n"
 		"100), those beyond are summed up as \"other\"",
-		OPTION_INTEGER, .offset = offsetof(struct values, jobs), .least = 0, .most = 1000, .range = "0 to 1000"},
+		OPTION_INTEGER, .offset = offsetof(struct values, jobs), .least = 0, .most = 1000,
+		.range = "0 to 1000"},
 	{"cgroups", 0, "N", "likewise cgroups: units of systemd, containers (default 0)", OPTION_INTEGER,
 		.offset = offsetof(struct values, cgroups), .least = 0, .most = 1000, .range = "0 to 1000"},
 	{"textfile", 0, "FILE",

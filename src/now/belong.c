@@ -35,10 +35,10 @@ static const struct {
 	const char *above, *prefix;
 	bool (*take)(const char *text, size_t length, struct belonging *ret); // of what follows the prefix
 } schedulers[] = {
-	{"slurm", "job_", take_digits},               // v1 /slurm[_HOST]/uid_U/job_J, v2 …/slurmstepd.scope/job_J
-	{"pbs_jobs.service", "jobid/", take_all},     // /pbs_jobs.service/jobid/J
-	{"pbspro.service", "jobid/", take_all},       //
-	{"lsf", "job.", take_digits},                 // /lsf/CLUSTER/job.J.PID.TIME
+	{"slurm", "job_", take_digits},           // v1 /slurm[_HOST]/uid_U/job_J, v2 …/slurmstepd.scope/job_J
+	{"pbs_jobs.service", "jobid/", take_all}, // /pbs_jobs.service/jobid/J
+	{"pbspro.service", "jobid/", take_all},   //
+	{"lsf", "job.", take_digits},             // /lsf/CLUSTER/job.J.PID.TIME
 };
 
 static const char *next_part(const char *part)

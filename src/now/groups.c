@@ -48,7 +48,8 @@ static uint32_t find_or_add(struct group_table *table, int k, const char *name)
 			place = i;
 	}
 	if (place == table->n[k]) {
-		struct now_group *larger = array_with_room(table->groups[k], table->n[k], &table->room[k], sizeof(*larger), 16);
+		struct now_group *larger = array_with_room(table->groups[k], table->n[k], &table->room[k],
+			sizeof(*larger), 16);
 		if (larger == NULL)
 			return 0;
 		table->groups[k] = larger;

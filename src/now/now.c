@@ -25,7 +25,7 @@ struct now_state {
 	struct process_table processes;
 	struct group_table groups;
 	double resumed_j[NOW_RESOURCES]; // energy of the time before the first look, until it is told
-	pid_t *pids; // owned: first all, then, from `pids_room` on, the target's
+	pid_t *pids;                     // owned: first all, then, from `pids_room` on, the target's
 	size_t pids_room, n_target;
 	struct now_process *listed; // owned: now.processes
 	size_t listed_room;

@@ -35,7 +35,7 @@ struct now_options {
 	pid_t pid;                            // whose tree is marked as the target; 0: none
 	size_t most_processes; // in the list, those with the most power, CPU time, memory; 0: all. Sums are over all anyway
 	size_t history;        // of each domain and total, at most NOW_HISTORY; 0: none
-	bool groups[NOW_GROUPINGS]; // which of them are wanted
+	bool groups[NOW_GROUPINGS];  // which of them are wanted
 	const struct now_kept *kept; // what an earlier now_keep told: counting goes on from there; borrowed during open
 	size_t n_kept;
 	bool same_boot; // … and hardware counters too, which have not begun anew meanwhile
@@ -64,8 +64,8 @@ struct now_domain {
 
 struct now_process {
 	pid_t pid, ppid;
-	uid_t uid;        // (uid_t)-1: unknown
-	int64_t start_ns; // CLOCK_MONOTONIC
+	uid_t uid;            // (uid_t)-1: unknown
+	int64_t start_ns;     // CLOCK_MONOTONIC
 	uint64_t start_ticks; // since boot; with the pid this is the identity of a process
 	char command
 		[NOW_COMMAND_SIZE]; // its command line, or comm in brackets; control characters are '?', what is cut ends in "…"
@@ -81,7 +81,7 @@ struct now_process {
 	double energy_j; // attributed since it was first seen here; NaN: nothing meters what it uses
 };
 
-struct now_group { // a job, or a cgroup; one with no processes is a free row
+struct now_group {                 // a job, or a cgroup; one with no processes is a free row
 	char name[NOW_GROUP_SIZE]; // the job's id; the cgroup's path, what is cut begins with "…"
 	uid_t uid;                 // of a job: whose it is; (uid_t)-1: not known (yet)
 	int64_t processes;
@@ -129,7 +129,7 @@ struct now {
 	/* Of the domains in the total, since the look before. What a counter tells of the time before the first look, when counting
 	 * went on from an earlier process, is unattributed and comes with the second. */
 	struct now_added added[NOW_RESOURCES];
-	bool exists[NOW_RESOURCES];               // a domain in the total meters it
+	bool exists[NOW_RESOURCES];              // a domain in the total meters it
 	struct now_group *groups[NOW_GROUPINGS]; // in no order; until the next look
 	size_t n_groups[NOW_GROUPINGS];
 	struct now_history total_history_w, target_history_w, cpu_history_cores, memory_history_bytes;

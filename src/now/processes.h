@@ -23,9 +23,9 @@ struct process_row { // one process, as long as it lives
 	int64_t counted_ns;       // of children that ended meanwhile: what earlier looks have counted of them
 	int stat_fd;              // owned; -1: opened at each look
 	bool is_new, words_known;
-	double added_j[NOW_RESOURCES];  // attributed since the look before
+	double added_j[NOW_RESOURCES]; // attributed since the look before
 	uint32_t group[NOW_GROUPINGS]; // where it belongs: index + 1 in the group table; 0: nowhere, or not known
-	uint32_t asked;                 // looks at which that could be asked
+	uint32_t asked;                // looks at which that could be asked
 };
 
 struct process_table {

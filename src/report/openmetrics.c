@@ -88,8 +88,10 @@ static void put_head(struct om *om)
 static void put_rounded(struct om *om, double value)
 {
 	char text[64];
-	bool is_small = fabs(value) < 1 && om->family.type != OM_COUNTER; // a counter moves by equal steps, small or not
-	size_t n = is_small ? num_format_significant(text, sizeof(text), value, 9) : num_format_decimals(text, sizeof(text), value, 6);
+	bool is_small = fabs(value) < 1 &&
+		om->family.type != OM_COUNTER; // a counter moves by equal steps, small or not
+	size_t n = is_small ? num_format_significant(text, sizeof(text), value, 9)
+			    : num_format_decimals(text, sizeof(text), value, 6);
 	buf_add(om->out, text, n);
 }
 

@@ -13,7 +13,8 @@ void guests_connection(struct guests *guests, struct MHD_Connection *connection,
 		visits_end(&guests->visits, *visit);
 		return;
 	}
-	const union MHD_ConnectionInfo *info = guests->mhd->connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *info = guests->mhd->connection_info(connection,
+		MHD_CONNECTION_INFO_CONNECTION_FD);
 	if (info != NULL)
 		*visit = visits_begin(&guests->visits, info->connect_fd, env_now_ns(guests->env));
 }
@@ -21,7 +22,8 @@ void guests_connection(struct guests *guests, struct MHD_Connection *connection,
 // NULL: there was no room for it.
 static struct visit *visit_of(const struct guests *guests, struct MHD_Connection *connection)
 {
-	const union MHD_ConnectionInfo *info = guests->mhd->connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *info = guests->mhd->connection_info(connection,
+		MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	return info != NULL ? info->socket_context : NULL;
 }
 
@@ -31,7 +33,8 @@ void guests_ask(struct guests *guests, struct MHD_Connection *connection, uint64
 	visit_is_answered(visit, true, env_now_ns(guests->env));
 	if (visit == NULL || look == 0)
 		return;
-	const union MHD_ConnectionInfo *client = guests->mhd->connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const union MHD_ConnectionInfo *client = guests->mhd->connection_info(connection,
+		MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	visit->scraped_look = look;
 	visit->scraper = scraper_id(client != NULL ? client->client_addr : NULL,
 		guests->mhd->value(connection, MHD_HEADER_KIND, "User-Agent"));

@@ -76,8 +76,7 @@ static const struct {
 	struct om_family family;
 	double (*of)(const struct now_domain *);
 } domain_rows[] = {
-	{{"wattle_domain_energy_joules", OM_COUNTER, "joules", "Energy of the domain since counting began."},
-		energy_j},
+	{{"wattle_domain_energy_joules", OM_COUNTER, "joules", "Energy of the domain since counting began."}, energy_j},
 	{{"wattle_domain_power_watts", OM_GAUGE, "watts", "Power of the domain between the last two looks."}, power_w},
 	{{"wattle_domain_target_power_watts", OM_GAUGE, "watts",
 		 "Power of the domain that is attributed to the target."},
@@ -207,11 +206,12 @@ static void write_attribution(const struct now *now, const struct metrics_option
 		om_value(om, &(struct om_label){"to", rows[i].to}, 1, rows[i].watts);
 }
 
-static void write_attributed_energy(const struct now *now, const struct tally *tally, const struct metrics_options *options,
-	struct om *om)
+static void write_attributed_energy(const struct now *now, const struct tally *tally,
+	const struct metrics_options *options, struct om *om)
 {
 	const struct now_added sum = tally_sum(tally);
-	const double none = (double)NAN, rest = sum.total_j - sum.target_j - sum.own_j - sum.idle_j - sum.unattributed_j;
+	const double none = (double)NAN,
+		     rest = sum.total_j - sum.target_j - sum.own_j - sum.idle_j - sum.unattributed_j;
 	const struct {
 		const char *to;
 		double joules;
@@ -275,8 +275,8 @@ static void write_own(const struct now *now, const struct metrics_options *optio
 			"CPU time of wattle serve itself."},
 		now->own_cpu_s);
 	write_one(om,
-		&(struct om_family){ours ? "wattle_self_resident_memory_bytes" : "process_resident_memory_bytes", OM_GAUGE,
-			"bytes", "Resident memory of wattle serve itself."},
+		&(struct om_family){ours ? "wattle_self_resident_memory_bytes" : "process_resident_memory_bytes",
+			OM_GAUGE, "bytes", "Resident memory of wattle serve itself."},
 		of_i64(now->own_rss_bytes));
 	write_one(om,
 		&(struct om_family){ours ? "wattle_self_start_time_seconds" : "process_start_time_seconds", OM_GAUGE,
@@ -284,7 +284,8 @@ static void write_own(const struct now *now, const struct metrics_options *optio
 		value_to_double(options->opened_wall_ns, 1e-9));
 }
 
-void metrics_write(const struct now *now, const struct tally *tally, const struct metrics_options *options, struct buf *out)
+void metrics_write(const struct now *now, const struct tally *tally, const struct metrics_options *options,
+	struct buf *out)
 {
 	struct om om;
 	om_begin(&om, out, options->format);

@@ -20,12 +20,13 @@ struct metrics_options {
 	bool is_textfile;       // stands among another exporter's: no name that is the process's own
 };
 
-void metrics_write(const struct now *now, const struct tally *tally, const struct metrics_options *options, struct buf *out);
+void metrics_write(const struct now *now, const struct tally *tally, const struct metrics_options *options,
+	struct buf *out);
 
 // metrics_seed.c
 void metrics_write_seed(const struct now *now, const struct metrics_options *options, struct om *om);
 // metrics_processes.c
-void metrics_write_processes(const struct now *now, const struct ended_list *ended, const struct metrics_options *options,
-	struct om *om);
+void metrics_write_processes(const struct now *now, const struct ended_list *ended,
+	const struct metrics_options *options, struct om *om);
 // metrics_groups.c
 void metrics_write_groups(const struct now *now, const struct tally *tally, struct om *om);

@@ -41,6 +41,7 @@ static double gpu_memory_bytes(const struct now_group *group)
 	return value_to_double(group->gpu_memory_bytes, 1);
 }
 
+// clang-format off
 static const struct {
 	const char *label;
 	struct om_family energy, cpu;
@@ -68,9 +69,10 @@ static const struct {
 	[NOW_CGROUPS] = FAMILIES("cgroup", "cgroup", "the cgroup"),
 #undef FAMILIES
 };
+// clang-format on
 
-static double (*const gauges[])(const struct now_group *) = {power_w, cpu_cores, processes, rss_bytes, gpu_use,
-	gpu_memory_bytes};
+static double (*const gauges[])(
+	const struct now_group *) = {power_w, cpu_cores, processes, rss_bytes, gpu_use, gpu_memory_bytes};
 static_assert(ARRAY_SIZE(gauges) == ARRAY_SIZE(families[0].gauges), "a family of each gauge");
 
 static size_t put_labels(const struct told_table *table, const struct told_row *row, struct om_label *labels)
@@ -85,7 +87,8 @@ static bool uses(const struct now *now, const double *energy_j, int resource)
 	return now->exists[resource] && (resource != NOW_GPU || energy_j[resource] > 0);
 }
 
-static void write_energy_of(const struct now *now, struct om *om, struct om_label *labels, size_t n, const double *energy_j)
+static void write_energy_of(const struct now *now, struct om *om, struct om_label *labels, size_t n,
+	const double *energy_j)
 {
 	for (int r = 0; r < NOW_RESOURCES; r++) {
 		labels[n] = (struct om_label){"resource", resources[r]};
@@ -102,7 +105,8 @@ static void write_energy(const struct now *now, const struct told_table *table, 
 	om_family(om, &families[table->grouping].energy);
 	for (size_t i = 0; i < table->n; i++)
 		if (told_has_row(table, &table->items[i]))
-			write_energy_of(now, om, labels, put_labels(table, &table->items[i], labels), table->items[i].energy_j);
+			write_energy_of(now, om, labels, put_labels(table, &table->items[i], labels),
+				table->items[i].energy_j);
 	for (int r = 0; r < NOW_RESOURCES; r++)
 		other_j[r] = table->other_j[r] + (is_jobs ? 0 : table->rest_j[r]);
 	labels[0].value = "other";

@@ -19,7 +19,8 @@ static int by_rank(const void *left, const void *right)
 }
 
 // And those that have ended and nobody has scraped since: of them there are counters alone. NULL: no memory. The caller frees.
-static const struct now_process **choose(const struct now *now, const struct ended_list *ended, size_t most, size_t *ret_n)
+static const struct now_process **choose(const struct now *now, const struct ended_list *ended, size_t most,
+	size_t *ret_n)
 {
 	const struct now_process **chosen = calloc_array(now->n_processes + ended->n, sizeof(*chosen));
 	size_t n = 0;
@@ -90,12 +91,13 @@ static const struct {
 		gpu_memory_bytes},
 };
 
-void metrics_write_processes(const struct now *now, const struct ended_list *ended, const struct metrics_options *options,
-	struct om *om)
+void metrics_write_processes(const struct now *now, const struct ended_list *ended,
+	const struct metrics_options *options, struct om *om)
 {
 	size_t n;
-	const struct now_process **chosen = options->most_processes > 0 ? choose(now, ended, options->most_processes, &n)
-									: NULL;
+	const struct now_process **chosen = options->most_processes > 0
+		? choose(now, ended, options->most_processes, &n)
+		: NULL;
 	for (size_t r = 0; chosen != NULL && r < ARRAY_SIZE(rows); r++) {
 		om_family(om, &rows[r].family);
 		for (size_t i = 0; i < n; i++) {

@@ -16,9 +16,11 @@ uint32_t scraper_id(const struct sockaddr *address, const char *program)
 {
 	uint32_t hash = 2166136261u;
 	if (address != NULL && address->sa_family == AF_INET)
-		hash = hash_on(hash, &((const struct sockaddr_in *)(const void *)address)->sin_addr, sizeof(struct in_addr));
+		hash = hash_on(hash, &((const struct sockaddr_in *)(const void *)address)->sin_addr,
+			sizeof(struct in_addr));
 	if (address != NULL && address->sa_family == AF_INET6)
-		hash = hash_on(hash, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, sizeof(struct in6_addr));
+		hash = hash_on(hash, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
+			sizeof(struct in6_addr));
 	return program != NULL ? hash_on(hash, program, strlen(program)) : hash;
 }
 

@@ -4,9 +4,9 @@
 #include "now/now.h"
 #include "serve/address.h"
 #include "serve/guests.h"
-#include "serve/tally.h"
 #include "serve/request.h"
 #include "serve/state.h"
+#include "serve/tally.h"
 #include "serve/textfile.h"
 
 #include <errno.h>
@@ -51,12 +51,12 @@ struct server {
 static void save(void *data)
 {
 	struct server *server = data;
-	state_write(&server->state_file, server->state, server->view.now->n_domains, &server->tally, server->view.look, false);
+	state_write(&server->state_file, server->state, server->view.now->n_domains, &server->tally, server->view.look,
+		false);
 	server->saved_ns = server->view.now->t_ns;
 	if (server->state_file.failed < 0 && !server->has_warned)
-		snprintf(server->warning, sizeof(server->warning),
-			"%s/%s: %s; at the next start counters begin at 0", server->env->state_dir, server->state_file.name,
-			strerror(-server->state_file.failed));
+		snprintf(server->warning, sizeof(server->warning), "%s/%s: %s; at the next start counters begin at 0",
+			server->env->state_dir, server->state_file.name, strerror(-server->state_file.failed));
 }
 
 static void write_textfile(struct server *server)
@@ -66,8 +66,8 @@ static void write_textfile(struct server *server)
 	save(server);
 	textfile_write(&server->textfile, &server->view);
 	if (server->textfile.failed < 0 && !server->has_warned)
-		snprintf(server->warning, sizeof(server->warning), "%s: %s; tried again at each look", server->textfile.path,
-			strerror(-server->textfile.failed));
+		snprintf(server->warning, sizeof(server->warning), "%s: %s; tried again at each look",
+			server->textfile.path, strerror(-server->textfile.failed));
 }
 
 // What has ended and been told to everybody who wants to know.
@@ -210,8 +210,10 @@ static void open_state(struct server *server, const struct server_options *optio
 {
 	struct wattle_error error = {0};
 	static const char scheme[] = "http://";
-	const char *url = server->address.url, *key = strncmp(url, scheme, strlen(scheme)) == 0 ? url + strlen(scheme) : url;
-	if (state_open(&server->state_file, options->env, server->node, options->listen != NULL ? key : options->textfile, &error) < 0)
+	const char *url = server->address.url,
+		   *key = strncmp(url, scheme, strlen(scheme)) == 0 ? url + strlen(scheme) : url;
+	if (state_open(&server->state_file, options->env, server->node,
+		    options->listen != NULL ? key : options->textfile, &error) < 0)
 		text_copy(server->warning, sizeof(server->warning), error.text);
 }
 
@@ -294,7 +296,8 @@ void serve_close(struct server *server)
 	if (server->timer_fd >= 0)
 		close(server->timer_fd);
 	if (server->view.now != NULL)
-		state_write(&server->state_file, server->state, server->view.now->n_domains, &server->tally, server->view.look, true);
+		state_write(&server->state_file, server->state, server->view.now->n_domains, &server->tally,
+			server->view.look, true);
 	state_close(&server->state_file);
 	textfile_close(&server->textfile);
 	now_close(server->state);

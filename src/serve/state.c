@@ -33,7 +33,8 @@ static void write_domain(struct jsonw *j, const struct now_kept *kept)
 	jsonw_end_object(j);
 }
 
-static void make_text(struct state *state, const struct now_state *now, size_t n_domains, const struct tally *tally, bool is_last)
+static void make_text(struct state *state, const struct now_state *now, size_t n_domains, const struct tally *tally,
+	bool is_last)
 {
 	struct jsonw j;
 	buf_clear(&state->text);
@@ -61,7 +62,8 @@ static int replace(const struct state *state, bool on_disk)
 {
 	char temporary[sizeof(state->name) + 8];
 	snprintf(temporary, sizeof(temporary), "%s.tmp", state->name);
-	wattle_cleanup_close int fd = openat(state->folder_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	wattle_cleanup_close int fd = openat(state->folder_fd, temporary,
+		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
 		return -errno;
 	int r = state->text.failed != 0 ? state->text.failed : buf_write_fd(&state->text, fd);
@@ -74,8 +76,8 @@ static int replace(const struct state *state, bool on_disk)
 	return r;
 }
 
-void state_write(struct state *state, const struct now_state *now, size_t n_domains, const struct tally *tally, uint64_t look,
-	bool is_last)
+void state_write(struct state *state, const struct now_state *now, size_t n_domains, const struct tally *tally,
+	uint64_t look, bool is_last)
 {
 	if (state->folder_fd < 0 || (state->written_look == look && !is_last))
 		return;
@@ -144,7 +146,8 @@ static bool counts_on(const struct state *state, const json_t *object)
 	// Sensors that somebody brought are no later boot of this machine's.
 	const char *boot = json_string_value(json_object_get(object, "boot"));
 	bool is_made = boot == NULL || strchr(boot, ' ') != NULL || strchr(state->boot, ' ') != NULL;
-	return !is_made && is_text(object, "node", state->node) && json_is_true(json_object_get(object, "ended_in_order"));
+	return !is_made && is_text(object, "node", state->node) &&
+		json_is_true(json_object_get(object, "ended_in_order"));
 }
 
 void state_read(struct state *state, struct state_read *ret_read)
@@ -163,10 +166,8 @@ void state_read(struct state *state, struct state_read *ret_read)
 	}
 	ret_read->object = object;
 	ret_read->same_boot = is_text(object, "boot", state->boot);
-	json_array_foreach(json_object_get(object, "domains"), i, domain)
-		if (ret_read->n_domains < STATE_DOMAINS_MAX &&
-			take_domain(domain, &ret_read->domains[ret_read->n_domains]))
-			ret_read->n_domains++;
+	json_array_foreach(json_object_get(object, "domains"), i, domain) if (ret_read->n_domains < STATE_DOMAINS_MAX &&
+		take_domain(domain, &ret_read->domains[ret_read->n_domains])) ret_read->n_domains++;
 }
 
 void state_read_finish(struct state_read *read)

@@ -27,7 +27,8 @@ struct state {
 
 /* node: this machine's name, for folders that several machines share. key: what tells servers of one machine apart, as where they listen.
  * Negative errno, with a sentence: counters will begin at 0 at each start; all calls below do nothing then. */
-int state_open(struct state *state, const struct wattle_env *env, const char *node, const char *key, struct wattle_error *reterr);
+int state_open(struct state *state, const struct wattle_env *env, const char *node, const char *key,
+	struct wattle_error *reterr);
 void state_close(struct state *state);
 
 struct state_read { // what the file told
@@ -40,5 +41,5 @@ void state_read(struct state *state, struct state_read *ret_read);
 void state_read_finish(struct state_read *read);
 
 // Once a look at most. is_last: we end in order.
-void state_write(struct state *state, const struct now_state *now, size_t n_domains, const struct tally *tally, uint64_t look,
-	bool is_last);
+void state_write(struct state *state, const struct now_state *now, size_t n_domains, const struct tally *tally,
+	uint64_t look, bool is_last);

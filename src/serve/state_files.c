@@ -23,7 +23,8 @@ static void find_boot(const struct wattle_env *env, char *out, size_t size)
 	ssize_t length = fd >= 0 ? read(fd, boot, sizeof(boot) - 1) : 0;
 	boot[length > 0 ? strcspn(boot, "\n") : 0] = '\0';
 	bool is_made = getenv("WATTLE_SYSFS") != NULL && fstat(env->sysfs_fd, &st) == 0;
-	snprintf(out, size, is_made ? "%s %llx:%llx" : "%s", boot, (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	snprintf(out, size, is_made ? "%s %llx:%llx" : "%s", boot, (unsigned long long)st.st_dev,
+		(unsigned long long)st.st_ino);
 }
 
 static bool make_folders(const char *folder)
@@ -153,8 +154,8 @@ static int open_folder(struct state *state, struct wattle_error *reterr)
 		state->folder_fd = open(state->env->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (state->folder_fd < 0)
 		return error_set(reterr, -errno,
-			"%s: %s; counters begin at 0 at each start (WATTLE_STATE names another folder)", state->env->state_dir,
-			strerror(errno));
+			"%s: %s; counters begin at 0 at each start (WATTLE_STATE names another folder)",
+			state->env->state_dir, strerror(errno));
 	return 0;
 }
 
@@ -170,18 +171,21 @@ static int take_lock(struct state *state, struct wattle_error *reterr)
 			state->env->state_dir, name, strerror(errno));
 	struct stat st; // one that was taken away meanwhile, by whoever took the file over, locks nothing
 	if (flock(state->lock_fd, LOCK_EX | LOCK_NB) < 0 || fstat(state->lock_fd, &st) < 0 || st.st_nlink == 0)
-		return error_set(reterr, -errno, "%s/%s is kept by another wattle serve; this one's counters begin at 0",
-			state->env->state_dir, state->name);
+		return error_set(reterr, -errno,
+			"%s/%s is kept by another wattle serve; this one's counters begin at 0", state->env->state_dir,
+			state->name);
 	return 0;
 }
 
-int state_open(struct state *state, const struct wattle_env *env, const char *node, const char *key, struct wattle_error *reterr)
+int state_open(struct state *state, const struct wattle_env *env, const char *node, const char *key,
+	struct wattle_error *reterr)
 {
 	*state = (struct state){.env = env, .folder_fd = -1, .lock_fd = -1};
 	buf_init(&state->text, STATE_CEILING);
 	find_boot(env, state->boot, sizeof(state->boot));
 	text_copy(state->node, sizeof(state->node), node);
-	int r = put_name(state, node, key) ? open_folder(state, reterr) : error_set(reterr, -ENAMETOOLONG, "no name for a state file");
+	int r = put_name(state, node, key) ? open_folder(state, reterr)
+					   : error_set(reterr, -ENAMETOOLONG, "no name for a state file");
 	if (r == 0)
 		r = take_lock(state, reterr);
 	if (r < 0)

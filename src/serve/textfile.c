@@ -19,8 +19,10 @@ int textfile_open(struct textfile *file, const char *path, struct wattle_error *
 	buf_init(&file->text, TEXT_CEILING);
 	if (path == NULL)
 		return 0;
-	if (length < sizeof(ending) || strcmp(path + length - strlen(ending), ending) != 0 || path[length - sizeof(ending)] == '/')
-		return error_set(reterr, -EINVAL, "--textfile %s: node_exporter reads files whose names end in %s", path, ending);
+	if (length < sizeof(ending) || strcmp(path + length - strlen(ending), ending) != 0 ||
+		path[length - sizeof(ending)] == '/')
+		return error_set(reterr, -EINVAL, "--textfile %s: node_exporter reads files whose names end in %s",
+			path, ending);
 	if (length >= PATH_SIZE - sizeof(".tmp"))
 		return error_set(reterr, -EINVAL, "--textfile: a path of %zu bytes is too long", length);
 	file->path = path;

@@ -5,11 +5,11 @@
 #include <pwd.h>
 
 enum {
-	SPARE = 4,              // so many times `most` are remembered that are not here any more, should they come back
-	OWNER_LOOKS = 3,        // a job whose processes are root's alone for so long is root's
-	SWAP_PART = 10,         // at most so small a part of the rows changes hands in
-	SWAP_S = 60,            // so long
-	RECENT_S = 60           // what "of late" means
+	SPARE = 4,       // so many times `most` are remembered that are not here any more, should they come back
+	OWNER_LOOKS = 3, // a job whose processes are root's alone for so long is root's
+	SWAP_PART = 10,  // at most so small a part of the rows changes hands in
+	SWAP_S = 60,     // so long
+	RECENT_S = 60    // what "of late" means
 };
 // Rows change hands only for who used so much more: each is a new series for whoever scrapes.
 static const double swap_ratio = 2;
@@ -239,7 +239,8 @@ static void fold(struct told_table *table)
 {
 	struct told_row *first = NULL;
 	for (size_t i = 0; i < table->n; i++)
-		if (table->items[i].state == TOLD_LEAVING && (first == NULL || table->items[i].left_look < first->left_look))
+		if (table->items[i].state == TOLD_LEAVING &&
+			(first == NULL || table->items[i].left_look < first->left_look))
 			first = &table->items[i];
 	for (int r = 0; r < NOW_RESOURCES; r++)
 		table->other_j[r] += first->energy_j[r];

@@ -27,8 +27,8 @@ struct told_row {
 	int64_t looks;                  // at how many it had
 	double energy_j[NOW_RESOURCES]; // counted while it was told
 	double cpu_s;
-	double recent_j;                // what it used of late: who has much gets a row
-	uint64_t left_look;             // LEAVING: since which look, and when that was
+	double recent_j;    // what it used of late: who has much gets a row
+	uint64_t left_look; // LEAVING: since which look, and when that was
 	int64_t left_ns;
 	struct now_group now; // its gauges, while it is here
 	uint32_t hash;
@@ -36,7 +36,7 @@ struct told_row {
 
 struct told_table {
 	enum now_grouping grouping;
-	size_t most; // rows of those that are here; as many may be leaving. 0: nothing is wanted
+	size_t most;            // rows of those that are here; as many may be leaving. 0: nothing is wanted
 	struct told_row *items; // owned
 	size_t n, room;
 	double other_j[NOW_RESOURCES], other_cpu_s; // of those without a row
@@ -61,4 +61,5 @@ bool told_has_row(const struct told_table *table, const struct told_row *row);
 
 void told_write(const struct told_table *table, struct jsonw *j); // an object
 void told_read(struct told_table *table, const json_t *object);   // whatever of it can be used
-struct told_row *told_add(struct told_table *table, const char *name); // the one of this name, made if need be; NULL: no memory
+struct told_row *told_add(struct told_table *table,
+	const char *name); // the one of this name, made if need be; NULL: no memory

@@ -78,6 +78,5 @@ void told_read(struct told_table *table, const json_t *object)
 		return;
 	read_counters(json_object_get(object, "other"), table->other_j, &table->other_cpu_s);
 	read_counters(json_object_get(object, "rest"), table->rest_j, &table->rest_cpu_s);
-	json_array_foreach(json_object_get(object, "rows"), i, row)
-		read_row(table, row);
+	json_array_foreach(json_object_get(object, "rows"), i, row) read_row(table, row);
 }

@@ -14,11 +14,11 @@ enum {
 };
 
 struct visit {
-	int fd;           // of the connection, borrowed; -1: free
-	int64_t since_ns; // when the state below began
-	bool is_answered; // a request has come whole and its answer goes out; else one is awaited
-	bool is_over;     // shown out already
-	uint32_t scraper; // whom the metrics of this look go out to
+	int fd;                // of the connection, borrowed; -1: free
+	int64_t since_ns;      // when the state below began
+	bool is_answered;      // a request has come whole and its answer goes out; else one is awaited
+	bool is_over;          // shown out already
+	uint32_t scraper;      // whom the metrics of this look go out to
 	uint64_t scraped_look; // 0: it was something else that was asked for
 };
 

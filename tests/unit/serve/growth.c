@@ -49,7 +49,12 @@ static void thousands_of_looks(void **state_)
 	struct trail trail = {0};
 	struct tally tally;
 	const struct tally_options rows = {.most = {20, 20}, .most_processes = 20};
-	struct view view = {.trail = &trail, .tally = &tally, .most_processes = 20, .interval_ns = NS_PER_S, .host = "laptop", .seed_names = true};
+	struct view view = {.trail = &trail,
+		.tally = &tally,
+		.most_processes = 20,
+		.interval_ns = NS_PER_S,
+		.host = "laptop",
+		.seed_names = true};
 	struct buf out;
 	size_t settled = 0;
 	set_tree("WATTLE_SYSFS", "sys");

@@ -229,10 +229,13 @@ static void scrapers_of_a_pair(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "there are no more rows than were allowed, and the others' joules are \"other\"", no_more_than_allowed);
+	ROWS_ADD_ONE(&tests, "there are no more rows than were allowed, and the others' joules are \"other\"",
+		no_more_than_allowed);
 	ROWS_ADD_ONE(&tests, "who comes last and uses most gets a row in time", who_uses_more_gets_a_row);
-	ROWS_ADD_ONE(&tests, "what has ended is told until it was seen; who comes back goes on counting", told_until_seen);
-	ROWS_ADD_ONE(&tests, "a job is told once it is known whose it is, and from its first joule on", a_job_has_an_owner);
+	ROWS_ADD_ONE(&tests, "what has ended is told until it was seen; who comes back goes on counting",
+		told_until_seen);
+	ROWS_ADD_ONE(&tests, "a job is told once it is known whose it is, and from its first joule on",
+		a_job_has_an_owner);
 	ROWS_ADD_ONE(&tests, "random comings and goings: the bounds hold", any_history);
 	ROWS_ADD_ONE(&tests, "random comings and goings: each joule is in one row", each_joule_once);
 	ROWS_ADD_ONE(&tests, "over a restart: the same to the last bit, and told on", over_a_restart);
