@@ -38,9 +38,12 @@ static struct {
 	bool told;            // what is wrong with recorders; once a node will do
 } plugin;
 
+// What wattle itself has written begins so already.
 static void tell(const char *text)
 {
-	slurm_spank_log("wattle: %s", text);
+	static const char prefix[] = "wattle: ";
+	bool has_it = strncmp(text, prefix, sizeof(prefix) - 1) == 0;
+	slurm_spank_log("%s%s", has_it ? "" : prefix, text);
 }
 
 /* ---- options ---- */

@@ -3,6 +3,7 @@ import json
 import re
 
 from harness import BUILD, BURNER, NOBODY, WATTLE, Skip, main, near, test, wait_until
+from postgres_server import Server
 from slurm_room import Slurm, asked, check_nodes, facts, job_report, runs, true_j, watts
 
 PLUGIN = BUILD / "src/spank/wattle_spank.so"
@@ -97,7 +98,7 @@ def what_fails_fails_no_job(room):
 
 @test
 def a_recorder_that_hangs(room):
-    """a recorder that is never ready and never ends holds up a task, its node and the sum only as long as the site says"""
+    """a recorder that is never ready and never ends holds up a task, its node and the sum as long as the site says"""
     slow = room.folder / "slow"
     slow.write_text("#!/bin/sh\nexec sleep 100\n")
     slow.chmod(0o755)
@@ -125,6 +126,23 @@ def nodes_without_a_common_folder(room):
         assert done.returncode == 0 and "no sum" in done.stderr and f"{slurm.sysfs}/%j" in done.stderr, done
         for rank, name in enumerate(slurm.names):
             assert (slurm.tree(name) / f"1/1.0-r{rank}-{name}.sqlite").exists(), list(slurm.tree(name).iterdir())
+
+
+@test
+def into_a_store(room):
+    """the site sends all runs to PostgreSQL: a job is there whole, and where the server is away a line says what to do"""
+    with Server() as server, Slurm(room, plugins=plugin(option=f"--store={server.url()}")) as slurm:
+        watts(slurm)
+        done = slurm.run("srun", "-N2", "-n3", "--wattle", "sleep", "0.5")
+        assert done.returncode == 0 and "3 ranks on 2 nodes" in done.stderr, done
+        local = {facts(path)["id"]: asked(path, "select count(*) from sample")[0][0]
+                 for path in runs(room, "wattle-1").values()}
+        assert dict(server.rows("SELECT run_id::text, count(*) FROM sample GROUP BY 1")) == local, local
+        told = room.wattle("report", "--store", server.url(), "--job", "1", "--format", "line").stdout
+        assert told.strip() == LINE.search(done.stderr)[1], (told, done.stderr)
+        server.kill()
+        done = slurm.run("srun", "--wattle", "--wattle-options=--store-wait 100ms", "sh", "-c", "exit 2")
+        assert done.returncode == 2 and "wattle push wattle-2/" in done.stderr, done
 
 
 @test
