@@ -21,6 +21,8 @@ class Recording:
         errors = job.clock_error_s or (0.0,)
         self.wall_ns = WALL_NS + int(errors[work.node % len(errors)] * 1e9)
         self.pid = 4242 + work.local_rank + (work.node * job.per_node if job.one_machine else 0)
+        if work.is_outer:
+            self.pid = 4200  # the launcher's
         self.ticks = work.ticks(job.interval_s)
         self.numbers = [i for i, device in enumerate(machine.devices)
                         if device.kind != "gpu" or device.idx in work.visible]
@@ -102,9 +104,14 @@ class Recording:
         return row
 
     def processes(self):
-        yield {"pid": self.pid, "start_ns": self.t_ns(self.work.start_s) - 5_000, "ppid": 4000, "command": "solver",
-               "end_ns": None if self.work.is_killed else self.t_ns(self.work.end_s), "is_main": 1, "sampled": 1,
-               "cpu_ns": int(self.work.cores.upto(self.work.end_s) * 1e9), "max_rss_bytes": RANK_MEMORY}
+        """Its program, and around other recorders theirs: what descends from a launcher is the launcher's too."""
+        inner = [w for w in self.machine.works if not w.is_outer and w.node == self.work.node] if self.work.is_outer else []
+        for work in [self.work, *inner]:
+            is_main = work is self.work
+            yield {"pid": self.pid if is_main else 4242 + work.local_rank, "ppid": 4000 if is_main else self.pid,
+                   "start_ns": self.t_ns(work.start_s) - 5_000, "is_main": int(is_main), "sampled": 1, "command": "solver",
+                   "end_ns": None if work.is_killed else self.t_ns(work.end_s),
+                   "cpu_ns": int(work.cores.upto(work.end_s) * 1e9), "max_rss_bytes": RANK_MEMORY}
 
     def spans(self):
         for i, (name, begin, end, parent) in enumerate(self.work.spans):

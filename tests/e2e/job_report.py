@@ -1,0 +1,187 @@
+#!/usr/bin/python3
+"""`wattle report DIR` against what is true of made jobs (made_jobs.py): joules of machines, domains and ranks, seconds, sums.
+
+Every row is a job that went wrong in one way that the field knows: readers that die, counters that wrap while nobody looks, two that
+read at once, restarts, missing ranks, clocks apart by seconds, equal pids on all nodes, two nodes on one machine.
+"""
+import json
+
+import made_jobs
+from harness import WATTLE, main, near, test
+
+PAIRS = {  # kind: relative deviation of a machine's energy that the ends of counters explain
+    "plain": 0.003, "takeover": 0.003, "wraps": 0.003, "many_wraps": 0.003, "overlap": 0.003, "all_read": 0.001,
+    "all_visible": 0.001, "shared_gpus": 0.001, "restart": 0.004, "dead": 0.003, "missing": 0.003, "skewed": 0.003,
+    "imbalanced": 0.003, "virtual_nodes": 0.001, "no_gpu": 0.0005, "no_id": 0.003, "one_rank": 0.003,
+    "nested": 0.015, "two_steps": 0.003}  # nested: the recorder around has read before the first rank and after the last
+
+
+def made(room, kind):
+    folder = room.folder / kind
+    if not folder.exists():
+        folder.mkdir()
+        (room.folder / f"{kind}.truth").write_text(json.dumps(made_jobs.make(WATTLE, folder, kind)))
+    return folder, json.loads((room.folder / f"{kind}.truth").read_text())
+
+
+def report(room, *arguments, status=0):
+    result = room.wattle("report", *arguments, "--format", "json")
+    assert result.returncode == status, result.stderr
+    return json.loads(result.stdout) if status == 0 else result.stderr
+
+
+def ranks_of(document):
+    return [rank for rank in document["ranks"] if not rank["nested"]]
+
+
+def check_energy(document, truth, relative):
+    near(document["energy"]["total_j"], truth["total_j"], relative=relative)
+    for node in document["nodes"]:
+        if node["same_machine_as"] is None:
+            near(node["energy_j"], truth["nodes"][node["node"]]["energy_j"], relative=relative)
+    counted = [node["energy_j"] for node in document["nodes"] if node["energy_j"] is not None]
+    near(sum(counted), document["energy"]["total_j"], relative=1e-9)
+
+
+def check_ledger(document):
+    energy = document["energy"]
+    near(sum(energy["ledger"].values()), energy["total_j"], relative=1e-9)
+    near(energy["ledger"]["target_j"], sum(rank["energy_j"] for rank in ranks_of(document)), relative=1e-9)
+    for domain in energy["domains"]:
+        if domain["energy_j"] is not None:
+            near(sum(domain["ledger"].values()), domain["energy_j"], relative=1e-9, absolute=1e-9)
+
+
+def check_ranks(document, truth):
+    by_rank = {}
+    for rank in ranks_of(document):
+        by_rank.setdefault(str(rank["rank"]), []).append(rank)
+    assert by_rank.keys() == truth["ranks"].keys(), by_rank.keys()
+    for number, own in by_rank.items():
+        true = truth["ranks"][number]
+        # What a killed recorder had not stored yet is less than an interval at each end.
+        for key in ("energy_j", "duration_s", "cpu_s"):
+            near(sum(rank[key] for rank in own), true[key], relative=0.015)
+        near(sum(rank["waiting_s"] for rank in own), true["waiting_s"], relative=0.06)
+
+
+def each(kind):
+    def run(room):
+        folder, truth = made(room, kind)
+        document = report(room, folder)
+        check_energy(document, truth, PAIRS[kind])
+        check_ledger(document)
+        check_ranks(document, truth)
+    run.__name__ = f"joules_and_seconds_of_{kind}"
+    run.__doc__ = made_jobs.KINDS[kind].what
+    return test(run)
+
+
+for _kind in PAIRS:
+    each(_kind)
+
+
+@test
+def a_wrap_that_nobody_saw_is_counted(room):
+    """The counter began again between the death of its reader and the first reading of the next one."""
+    _, truth = made(room, "wraps")
+    package = next(d for d in report(room, room.folder / "wraps")["energy"]["domains"]
+                   if d["domain"] == "package-0" and d["node"] == "node-01")
+    assert package["wraps"] >= 1, package
+    near(package["energy_j"], truth["nodes"]["node-01"]["domains"]["package-0"]["energy_j"], relative=0.003)
+
+
+@test
+def unknown_is_null(room):
+    made(room, "no_energy")
+    document = report(room, room.folder / "no_energy")
+    assert document["energy"]["total_j"] is None and document["energy"]["error_j"] is None
+    assert all(rank["energy_j"] is None for rank in document["ranks"])
+    assert document["imbalance"]["energy_j"]["mean"] is None
+    assert document["imbalance"]["work_s"]["mean"] > 0
+
+
+@test
+def the_slowest_rank_and_what_it_cost(room):
+    """Rank 5 computes half as long again; what the others lose is the sum of what they work less."""
+    _, truth = made(room, "imbalanced")
+    imbalance = report(room, room.folder / "imbalanced")["imbalance"]
+    work = {int(n): r["duration_s"] - r["waiting_s"] for n, r in truth["ranks"].items()}
+    mean = sum(work.values()) / len(work)
+    assert imbalance["slowest"]["rank"] == 5 and imbalance["slowest"]["node"] == "node-03"
+    near(imbalance["work_s"]["max"], work[5], relative=1e-6)
+    near(imbalance["work_s"]["imbalance_percent"], (work[5] - mean) / work[5] * 100, relative=1e-6)
+    near(imbalance["slowest"]["over_mean_s"], work[5] - mean, relative=1e-6)
+    near(imbalance["slowest"]["waited_s"], sum(work[5] - w for w in work.values()), relative=1e-6)
+    near(imbalance["waiting_s"]["total"], sum(r["waiting_s"] for r in truth["ranks"].values()), relative=1e-6)
+    assert imbalance["waiting_blocks"] == ["MPI_Allreduce"]
+
+
+@test
+def blocks_that_wait_are_what_the_user_says(room):
+    made(room, "plain")
+    document = report(room, room.folder / "plain", "--waiting", "setu?")
+    assert document["imbalance"]["waiting_blocks"] == ["setup"]
+    near(document["imbalance"]["waiting_s"]["total"], 8 * 0.5, relative=1e-6)
+    document = report(room, room.folder / "plain", "--waiting", "nothing")
+    assert document["imbalance"]["waiting_s"]["mean"] is None
+
+
+@test
+def what_is_wrong_is_told(room):
+    for kind, words in (("missing", "2 of 8 ranks left no run: 5 and 6"), ("takeover", "were not finished"),
+                        ("skewed", "their clocks are apart"), ("virtual_nodes", "are one machine"),
+                        ("unmeasured", "Nobody read the sensors of node-01"), ("nested", "wattle run around wattle run")):
+        folder, _ = made(room, kind)
+        warnings = report(room, folder)["warnings"]
+        assert any(words in warning for warning in warnings), (kind, warnings)
+
+
+@test
+def nothing_is_told_of_a_job_that_went_well(room):
+    made(room, "plain")
+    assert report(room, room.folder / "plain")["warnings"] == []
+
+
+@test
+def ranks_of_the_report_stand_in_its_text(room):
+    made(room, "imbalanced")
+    result = room.wattle("report", room.folder / "imbalanced")
+    assert result.returncode == 0, result.stderr
+    assert "Job 4242" in result.stdout and "8 ranks on 4 nodes" in result.stdout
+    assert "Slowest: rank 5 on node-03" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+@test
+def names_of_strangers_do_no_harm(room):
+    """Control characters of nodes, jobs and blocks never reach a terminal."""
+    made(room, "hostile")
+    result = room.wattle("report", room.folder / "hostile")
+    assert result.returncode == 0 and not any(ord(c) < 32 and c != "\n" for c in result.stdout)
+
+
+@test
+def jobs_side_by_side(room):
+    a, truth_a = made(room, "plain")
+    b, truth_b = made(room, "imbalanced")
+    result = room.wattle("compare", f"a={a}", f"b={b}", "--format", "json")
+    assert result.returncode == 0, result.stderr
+    total = json.loads(result.stdout)["energy"]["total_j"]
+    near(total["a"], truth_a["total_j"], relative=0.003)
+    near(total["b"], truth_b["total_j"], relative=0.003)
+
+
+@test
+def refusals_say_what_would_be_right(room):
+    made(room, "plain")
+    for arguments, words in (((room.folder / "plain", "--job", "77"), "it has 4242"),
+                             ((room.folder / "plain" / "job-r000.sqlite", "--job", "1"), "are of jobs"),
+                             (("--store", "postgresql:///x"), "--job ID or --run ID"),
+                             ((room.folder / "plain", "--run", "1"), "--store URL")):
+        result = room.wattle("report", *arguments)
+        assert result.returncode in (1, 2) and words in result.stderr, (arguments, result.stderr)
+
+
+if __name__ == "__main__":
+    main()
