@@ -130,7 +130,7 @@ def nodes_without_a_common_folder(room):
 
 @test
 def into_a_store(room):
-    """the site sends all runs to PostgreSQL: a job is there whole, and where the server is away a line says what to do"""
+    """the site sends all runs to PostgreSQL: a job is there whole; where the server is away a line says what to do"""
     with Server() as server, Slurm(room, plugins=plugin(option=f"--store={server.url()}")) as slurm:
         watts(slurm)
         done = slurm.run("srun", "-N2", "-n3", "--wattle", "sleep", "0.5")
