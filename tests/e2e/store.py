@@ -226,6 +226,20 @@ def job_read_back(room):
 
 
 @test
+def clusters(room):
+    """jobs of two clusters that have the same number are told apart, not summed"""
+    with Server() as server:
+        truth = made_job(room, server)
+        job, url = truth["job_id"], server.url()
+        server.run("UPDATE recording SET job_cluster = CASE WHEN rank < 4 THEN 'one' ELSE 'two' END")
+        done = wattle(room, "report", "--store", url, "--job", job, status=1)
+        assert f"--job {job}@one or --job {job}@two" in done.stderr, done.stderr
+        parts = [report(room, "--store", url, "--job", f"{job}@{cluster}") for cluster in ("one", "two")]
+        assert [len(part["ranks"]) for part in parts] == [4, 4] and parts[0]["job"]["id"] == job, parts[0]["job"]
+        near(sum(part["energy"]["total_j"] for part in parts), truth["total_j"], 1e-2)
+
+
+@test
 def documented(room):
     """the queries of docs/postgresql.md say something"""
     with Server() as server:

@@ -13,13 +13,34 @@
 static const char jobs_sql[] =
 	"SELECT job_id FROM recording WHERE job_id IS NOT NULL GROUP BY job_id ORDER BY max(started) DESC NULLS LAST LIMIT 9";
 
-// Of runs that are not complete the store knows best how many samples there are: those that came.
+/* $1 is the job's id, or ID@CLUSTER: schedulers of several clusters give the same numbers. Of runs that are not complete the store
+ * knows best how many samples there are: those that came. */
 static const char runs_sql[] =
 	"SELECT r.run_id::text, r.job_step, coalesce((SELECT s.n FROM sent s WHERE s.run_id = r.run_id AND s.table_name = 'sample'), 0), "
 	"coalesce((SELECT s.n FROM sent s WHERE s.run_id = r.run_id AND s.table_name = 'span'), 0), "
-	"coalesce(r.interval_ns, 100000000) FROM recording r WHERE r.job_id = $1 ORDER BY r.rank, r.restart, r.started, 1";
+	"coalesce(r.interval_ns, 100000000), r.job_cluster, r.job_id FROM recording r WHERE r.job_id = $1 OR "
+	"r.job_id = regexp_replace($1, '@[^@]*$', '') AND r.job_cluster = substring($1 from '@([^@]*)$') "
+	"ORDER BY r.rank, r.restart, r.started, 1";
 
-enum { RUN_ID, STEP, SAMPLES, SPANS, INTERVAL };
+enum { RUN_ID, STEP, SAMPLES, SPANS, INTERVAL, CLUSTER, JOB };
+
+// Runs without a cluster are of none in particular.
+static int check_cluster(const struct pg_rows *rows, const char *where, struct wattle_error *reterr)
+{
+	const char *first = NULL;
+	for (size_t i = 0; i < rows->n; i++) {
+		const char *cluster = pg_text(rows, i, CLUSTER);
+		if (cluster == NULL)
+			continue;
+		if (first != NULL && strcmp(first, cluster) != 0)
+			return error_set(reterr, -EINVAL,
+				"%s has runs of a job %s of several clusters: choose one with --job %s@%s or --job %s@%s",
+				where, pg_text(rows, i, JOB), pg_text(rows, i, JOB), first, pg_text(rows, i, JOB),
+				cluster);
+		first = cluster;
+	}
+	return 0;
+}
 
 // The names of jobs there are, the newest first.
 static int choose(struct pg *pg, const struct job_choice *choice, const char *where, struct job_runs *runs,
@@ -109,6 +130,10 @@ static int load(struct pg *pg, const struct job_choice *choice, struct job_runs 
 		if (r == 0)
 			r = pg_query(pg, runs_sql, &runs->job_id, 1, &rows, reterr);
 	}
+	if (r == 0)
+		r = check_cluster(&rows, where, reterr);
+	if (r == 0 && rows.n > 0)
+		runs->job_id = arena_text(runs->arena, pg_text(&rows, 0, JOB));
 	if (r == 0)
 		r = load_runs(loader, choice, &rows, where, runs, reterr);
 	pg_rows_finish(&rows);
