@@ -11,7 +11,7 @@ from postgres_server import Server
 from store_room import columns_of, made, same_counts, same_run
 
 SPANNER = BUILD / "tests/fakes/spanner"
-LONG = dataclasses.replace(made_runs.KINDS["eight_gpus"], times=5)  # 75,000 rows
+LONG = dataclasses.replace(made_runs.KINDS["eight_gpus"], times=3)  # 46,000 rows
 
 
 def push(room, server, path="run.sqlite", *options, status=0, **how):
@@ -109,7 +109,7 @@ def server_killed(room):
         made(room, LONG)
         pushing = room.start("push", "--wait", "60s", "run.sqlite", server.url())
         kills = 0
-        while pushing.poll() is None and kills < 6:
+        while pushing.poll() is None and kills < 4:
             time.sleep(random.uniform(0.02, 0.35))
             server.kill()
             kills += 1
@@ -126,7 +126,7 @@ def push_killed(room):
     """-9 of the push in the middle, the next one goes on where the server says that it was"""
     with Server() as server:
         made(room, LONG)
-        for _ in range(5):
+        for _ in range(3):
             pushing = room.start("push", "run.sqlite", server.url())
             time.sleep(random.uniform(0.05, 0.3))
             pushing.kill()

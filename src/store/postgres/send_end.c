@@ -1,0 +1,91 @@
+/* The end of a run that is sent: what only the whole of it tells. */
+#include "store/postgres/send_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+static int count_differs(struct send *send, enum layout_table table, struct wattle_error *reterr)
+{
+	int64_t n = send->source.tables[table].is_made ? source_count(&send->source, table) : 0;
+	int64_t sent = send->marks.tables[table].n;
+	if (n == sent)
+		return 0;
+	return error_set(reterr, -EPROTO, "%s has %" PRId64 " rows of %s, and %" PRId64 " were sent: nothing is lost, keep it and report this",
+		send->source.path, n, layout_names[table].name, sent);
+}
+
+static int send_processes(struct send *send, struct wattle_error *reterr)
+{
+	struct small_process at = {.pid = VALUE_MISSING, .is_more = true};
+	int r = 0;
+	while (r == 0 && at.is_more) {
+		buf_clear(&send->text);
+		r = small_processes(&send->source, &at, &send->text) == SQLITE_OK ? send_put(send, send->text.data, reterr)
+										    : send_fail_file(send, reterr);
+	}
+	return r;
+}
+
+// What tells one state of a file that is over from another: a further recording makes more of these.
+static int64_t state_of(struct send *send)
+{
+	return sql_read_i64(send->source.db, "SELECT 2 * count(*) + (sum(complete) = count(*)) FROM segment", 0);
+}
+
+static int finish_transaction(struct send *send, struct wattle_error *reterr)
+{
+	send->state = state_of(send);
+	struct source_mark processes = {send->state, sql_read_i64(send->source.db, "SELECT count(*) FROM process", 0)};
+	bool is_sent = processes.mark == send->processes.mark && processes.n == send->processes.n;
+	int r = send_begin(send, reterr);
+	if (r == 1)
+		return error_set(reterr, -EAGAIN, "PostgreSQL at %s has forgotten rows; they are sent again", pg_where(send->pg));
+	if (r == 0) // waits for the disk, and with it all that were before
+		r = pg_exec(send->pg, "SET LOCAL synchronous_commit = on", reterr);
+	if (r == 0 && !is_sent)
+		r = send_processes(send, reterr);
+	if (r == 0)
+		r = send_mark_one(send, send_processes_name, &processes, reterr);
+	if (r == 0)
+		r = pg_exec(send->pg, "COMMIT", reterr);
+	if (r == 0)
+		send->processes = processes;
+	return r;
+}
+
+int send_rest(struct send *send, struct wattle_error *reterr)
+{
+	int r = send_make_ready(send, reterr);
+	if (r == 0)
+		r = source_open(&send->source, false, reterr);
+	for (enum layout_table i = 0; r == 0 && i < LAYOUT_TABLES; i++)
+		r = count_differs(send, i, reterr);
+	if (r == 0) {
+		r = finish_transaction(send, reterr);
+		r = r < 0 ? send_lose(send, r) : 0;
+	}
+	source_close(&send->source);
+	return r;
+}
+
+bool send_wants_report(const struct send *send)
+{
+	return send->report.mark != send->state;
+}
+
+int send_report(struct send *send, const char *json, struct wattle_error *reterr)
+{
+	struct source_mark report = {send->state, 1};
+	if (send->pg == NULL || !send->has_marks)
+		return error_set(reterr, -ENOTCONN, "PostgreSQL: connection lost");
+	int r = pg_exec(send->pg, "BEGIN; SET LOCAL synchronous_commit = on", reterr);
+	if (r == 0)
+		r = send_put(send, json, reterr);
+	if (r == 0)
+		r = send_mark_one(send, send_report_name, &report, reterr);
+	if (r == 0)
+		r = pg_exec(send->pg, "COMMIT", reterr);
+	if (r == 0)
+		send->report = report;
+	return r < 0 ? send_lose(send, r) : 0;
+}
