@@ -1,7 +1,5 @@
 #include "cli/measure.h"
 
-#include "analysis/findings.h"
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/util.h"
 #include "cli/control.h"
@@ -10,10 +8,6 @@
 #include "cli/measure_store.h"
 #include "cli/sender.h"
 #include "process/machine.h"
-#include "report/report.h"
-#include "store/run.h"
-#include "store/schema.h"
-#include "store/sub_tracking.h"
 #include "store/sub_tracking_rows.h"
 
 #include <errno.h>
@@ -24,7 +18,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { REPORT_CEILING = 1 << 28, UUID_SIZE = 37 };
+enum { UUID_SIZE = 37 };
 
 /* ---- before ---- */
 
@@ -237,7 +231,7 @@ static void on_progress(void *data, const struct recorder_progress *figures)
 	progress_show(measure->progress, figures);
 }
 
-static void tell_file(const struct measure *measure)
+void measure_tell_file(const struct measure *measure)
 {
 	control_say(measure->options.control, "file", 0, measure->path, strlen(measure->path));
 }
@@ -245,7 +239,7 @@ static void tell_file(const struct measure *measure)
 static void on_ready(void *data, const char *ring)
 {
 	const struct measure *measure = data;
-	tell_file(measure);
+	measure_tell_file(measure);
 	control_say(measure->options.control, "ready", 0, ring, strlen(ring));
 }
 
@@ -313,75 +307,7 @@ void measure_recorder_options(struct measure *measure, struct recorder_options *
 
 /* ---- after ---- */
 
-// What the recorder knew at the end and could not store any more.
-static void apply_footer(struct run *run, const struct recorder_result *result)
-{
-	if (result->whole || run->n_segments == 0)
-		return;
-	struct run_segment *segment = &run->segments[run->n_segments - 1];
-	const struct store_footer *footer = &result->footer;
-	segment->end_ns = footer->end_ns;
-	segment->pid = footer->pid;
-	segment->exit_code = footer->exit_code;
-	segment->cpu_method = footer->cpu_method;
-	segment->complete = true; // the recorder lived to the end; what the file lacks is told as a loss
-	size_t n;
-	const struct schema_figure *figures = schema_figures(&n);
-	for (size_t i = 0; i < n; i++)
-		memcpy((char *)segment + figures[i].in_segment, (const char *)footer + figures[i].in_footer,
-			sizeof(int64_t));
-}
-
-static int write_json(const struct measure *measure, const struct findings *findings)
-{
-	const struct control *control = measure->options.control;
-	if (measure->options.json == NULL && control == NULL)
-		return EXIT_DONE;
-	struct buf out;
-	buf_init(&out, REPORT_CEILING);
-	report_json(findings, &out);
-	int status = measure->options.json != NULL ? cli_write(&out, measure->options.json) : EXIT_DONE;
-	if (control != NULL && out.failed == 0) {
-		tell_file(measure); // it may have been saved elsewhere
-		control_say(control, "report", 0, out.data, out.size);
-	}
-	buf_finish(&out);
-	return status;
-}
-
-static void print_summary(const struct measure *measure, const struct findings *findings)
-{
-	if (measure->options.quiet)
-		return;
-	struct buf out;
-	buf_init(&out, REPORT_CEILING);
-	report_summary(findings, &out, isatty(STDERR_FILENO) && getenv("NO_COLOR") == NULL);
-	buf_write_fd(&out, STDERR_FILENO);
-	buf_finish(&out);
-}
-
-static void warn_of_loss(const struct measure *measure, const struct recorder_result *result)
-{
-	if (measure->options.disable_logs || (result->whole && result->footer.n_lost == 0))
-		return;
-	if (result->loss[0] != '\0')
-		cli_warn(result->loss);
-	if (result->footer.n_lost > 0 && measure->options.quiet) // the summary says it too
-		fprintf(stderr, "wattle: warning: %lld of %lld samples were lost\n", (long long)result->footer.n_lost,
-			(long long)(result->footer.n_samples + result->footer.n_lost));
-}
-
-static void import_spans(const struct measure *measure)
-{
-	struct wattle_error error = {0};
-	const char *path = measure->options.sub_tracking_file;
-	size_t n_spans;
-	if (path != NULL && sub_tracking_import(measure->path, path, &n_spans, &error) < 0 &&
-		!measure->options.disable_logs)
-		cli_warn(error.text);
-}
-
-static void close_stores(struct measure *measure, bool discard)
+void measure_close_stores(struct measure *measure, bool discard)
 {
 	for (size_t i = 0; i < measure->n_sinks; i++) {
 		measure->sinks[i].ops->close(measure->sinks[i].state, discard);
@@ -390,67 +316,10 @@ static void close_stores(struct measure *measure, bool discard)
 	measure->n_sinks = 0;
 }
 
-// The folder of the run file was removed, say: what was measured goes to the folder for temporary files.
-static void rescue(struct measure *measure, const struct recorder_result *result)
-{
-	if (result->whole || measure->sinks[0].ops->rescue == NULL)
-		return;
-	const char *folder = getenv("TMPDIR");
-	const char *slash = strrchr(measure->path, '/');
-	char path[sizeof(measure->path)];
-	int length = snprintf(path, sizeof(path), "%s/saved-%d-%s", folder != NULL ? folder : "/tmp", getpid(),
-		slash != NULL ? slash + 1 : measure->path);
-	struct wattle_error error = {0};
-	if (length < 0 || (size_t)length >= sizeof(path))
-		return;
-	int r = measure->sinks[0].ops->rescue(measure->sinks[0].state, path, &error);
-	if (r < 0)
-		cli_warn(error.text);
-	if (r <= 0)
-		return;
-	fprintf(stderr, "wattle: warning: the run was saved as %s instead\n", path);
-	text_copy(measure->path, sizeof(measure->path), path);
-}
-
-static int tell_findings(struct measure *measure, const struct recorder_result *result)
-{
-	struct wattle_error error = {0};
-	struct run run;
-	struct findings findings;
-	if (run_load(measure->path, &run, &error) < 0)
-		return control_refuse(measure->options.control, EXIT_FAILED, &error);
-	apply_footer(&run, result);
-	int status = EXIT_FAILED;
-	if (findings_make(&run, &findings) == 0) {
-		print_summary(measure, &findings);
-		status = write_json(measure, &findings);
-		findings_finish(&findings);
-	}
-	run_finish(&run);
-	return status;
-}
-
-int measure_conclude(struct measure *measure, const struct recorder_result *result)
-{
-	progress_free(measure->progress);
-	measure->progress = NULL;
-	warn_of_loss(measure, result);
-	rescue(measure, result);
-	close_stores(measure, false);
-	import_spans(measure);
-	measure_store_over(measure);
-	int status = tell_findings(measure, result);
-	char line[sizeof(measure->path) + 512];
-	measure_store_conclude(measure, result->whole, line, sizeof(line));
-	if (!measure->options.quiet && (status == EXIT_DONE || measure->sender != NULL))
-		fprintf(stderr, "  %s\n", line);
-	return status;
-}
-
 void measure_close(struct measure *measure, bool discard)
 {
 	progress_free(measure->progress);
-	close_stores(measure, discard);
+	measure_close_stores(measure, discard);
 	sender_free(measure->sender);
 	if (measure->sensors_are_open)
 		sensor_set_close(&measure->sensors);

@@ -9,7 +9,8 @@
 struct measure_options {
 	const char *output, *json, *tracking_file;
 	const char *ram_unit, *gpu_ram_unit, *time_unit;
-	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter, *cgroup, *job;
+	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter, *cgroup,
+		*job;
 	const char *store;
 	struct option_list meta, also;
 	int64_t interval_ns, flush_ns, expected_cores, steps, store_wait_ns;
@@ -48,6 +49,8 @@ void measure_recorder_options(struct measure *measure, struct recorder_options *
 // with messages; the run file stands either way.
 int measure_conclude(struct measure *measure, const struct recorder_result *result);
 void measure_close(struct measure *measure, bool discard);
+void measure_close_stores(struct measure *measure, bool discard);
+void measure_tell_file(const struct measure *measure); // to the tracker that spawned us
 
 /* output.c: the name of the run file. */
 struct output_naming {

@@ -23,7 +23,7 @@ void measure_job_place(struct measure_job *job, const char *id)
 
 static void find_user(struct measure_job *job)
 {
-	char text[4096];
+	char text[16384]; // directories of large sites have long entries
 	struct passwd entry, *found = NULL;
 	if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) == 0 && found != NULL)
 		text_copy(job->user, sizeof(job->user), found->pw_name);

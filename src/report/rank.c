@@ -1,6 +1,5 @@
 #include "report/rank.h"
 
-#include "analysis/facts.h"
 #include "base/util.h"
 #include "report/report.h"
 

@@ -1,9 +1,9 @@
 /* What the report of one rank says of its job, and of sensors that other ranks of it have read. */
 #pragma once
 
+#include "analysis/facts.h"
 #include "base/buf.h"
 #include "base/jsonw.h"
-#include "store/run.h"
 
 #include <stdbool.h>
 
