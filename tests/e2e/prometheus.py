@@ -7,8 +7,9 @@ import subprocess
 import time
 import urllib.parse
 
-from harness import TESTS, Skip, main, near, test, wait_until
-from serving import Server, free_port, get, gpus, job, powercap, restart, textfile
+from harness import TESTS, WATTLE, Skip, main, near, test, wait_until
+from serving import Server, free_port, get, gpus, job, names_of, powercap, restart, samples, textfile, total
+from slurm_room import Slurm, needs_slurm
 
 ZONES = ["package-0=40", "package-0/dram=5"]
 SHIPPED = TESTS.parent / "packaging/prometheus"
@@ -127,6 +128,36 @@ def shipped_rules(room):
                   ["test", "rules", "wattle-rules-test.yml"]):
         done = subprocess.run(["promtool", *words], cwd=SHIPPED, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+@test
+def a_real_slurm(room):
+    """a job on two nodes of a real Slurm: each node tells of it by its number, with joules of its own"""
+    needs_slurm()
+    room.folder.chmod(0o777)
+    with Slurm(room) as slurm:
+        for node, zone in (("vn0", "package-0=50"), ("vn1", "package-0=80")):
+            slurm.power(node, zone)
+            slurm.start_on(node, WATTLE, "serve", "--textfile", f"{node}.prom", "--interval", "200ms",
+                           env={"WATTLE_STATE": str(room.folder / "state")})
+        wait_until(lambda: all((room.folder / f"{node}.prom").exists() for node in slurm.names), "both files")
+        script = "end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do :; done; echo $SLURM_JOB_ID"
+        done = slurm.run("srun", "-N2", "-n2", *slurm.as_user(65534, "sh", "-c", script))
+        ids = set(done.stdout.split())
+        assert len(ids) == 1, (done, slurm.logs())
+        number = ids.pop()
+
+        def told(node):
+            text = (room.folder / f"{node}.prom").read_text()
+            assert f'node="{node}"' in text
+            return samples(text)
+
+        for node in slurm.names:
+            wait_until(lambda: total(told(node), "wattle_job_energy_joules_total", jobid=number) > 0, f"the job on {node}")
+            found = told(node)
+            assert names_of(found, "wattle_job_energy_joules_total", "jobid") == {number, "none", "other"}, found
+            assert 0 < total(found, "wattle_job_energy_joules_total", jobid=number) < \
+                total(found, "wattle_energy_joules_total"), found
 
 
 main()
