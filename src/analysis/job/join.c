@@ -4,16 +4,13 @@
  * two recorders read at once, the one that has begun goes on. What a counter counted between the last reading of one and the
  * first of the next follows from its own value (energy_raw_uj), wraps included; else from the next one's readings, where they reach
  * back so far; else it is not known, the curve is flat there, and the domain has a reset in its events, which widens its error. */
-#include "analysis/job/parts.h"
+#include "analysis/job/join.h"
 
 #include "analysis/energy/curve.h"
-#include "base/buf.h"
 #include "base/util.h"
 
 #include <errno.h>
 #include <stdio.h>
-
-enum { TEXT_CEILING = 1 << 12 };
 
 const char *job_device_key(const struct run_device *device)
 {
@@ -26,36 +23,6 @@ struct joined *machine_domain(const struct machine *machine, const char *key)
 		if (strcmp(machine->domains[i].key, key) == 0)
 			return &machine->domains[i];
 	return NULL;
-}
-
-struct piece { // one recorder's readings, without a long pause
-	size_t member, device;
-	const struct run_device *from;
-	struct slice rows;
-	size_t segment;
-	int64_t from_ns, to_ns; // of its first and last reading
-};
-
-struct joining {
-	const struct job_work *work;
-	const struct machine *machine;
-	struct joined *domain;
-	struct arena *scratch;
-	struct piece *pieces; // n_pieces
-	size_t n_pieces;
-	int64_t hole_ns;
-	bool counts; // there is a counter that somebody read
-
-	// what has been joined so far
-	const struct piece *last;
-	size_t last_row;         // of its last reading
-	int64_t total_uj;        // there
-	int64_t first_ns;        // the first reading of all
-};
-
-static const struct run *run_of(const struct joining *j, size_t member)
-{
-	return &j->work->members[member].from->run;
 }
 
 /* ---- pieces ---- */
@@ -82,7 +49,7 @@ static void close_piece(struct joining *j, const struct piece *piece)
 
 static void find_pieces(struct joining *j, size_t member, size_t index)
 {
-	const struct run *run = run_of(j, member);
+	const struct run *run = joining_run(j, member);
 	const struct run_device *device = &run->devices[index];
 	for (size_t s = 0; s < run->n_segments; s++) {
 		struct slice rows = slice_of(run, s, device->t_ns, device->n);
@@ -147,7 +114,7 @@ static int collect(struct joining *j)
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < j->machine->n_members; i++) {
 			size_t member = j->machine->members[i];
-			const struct run *run = run_of(j, member);
+			const struct run *run = joining_run(j, member);
 			for (size_t d = 0; d < run->n_devices; d++) {
 				const struct run_device *device = &run->devices[d];
 				if (strcmp(job_device_key(device), j->domain->key) != 0 ||
@@ -167,122 +134,6 @@ static int collect(struct joining *j)
 		for (size_t row = j->pieces[i].rows.begin; row < j->pieces[i].rows.end && !j->counts; row++)
 			j->counts = value_ok(j->pieces[i].from->values[DEVICE_ENERGY][row]);
 	return 0;
-}
-
-/* ---- the counter across two pieces ---- */
-
-// The counter's own value at a row, from where it was kept last.
-static int64_t raw_at(const struct joining *j, const struct piece *piece, size_t row)
-{
-	const struct run_device *device = piece->from;
-	size_t begin = slice_of(run_of(j, piece->member), piece->segment, device->t_ns, device->n).begin;
-	for (size_t i = row + 1; i-- > begin;) {
-		int64_t raw = device->values[DEVICE_ENERGY_RAW][i];
-		if (value_ok(raw) && value_ok(device->values[DEVICE_ENERGY][i]))
-			return raw + device->values[DEVICE_ENERGY][row] - device->values[DEVICE_ENERGY][i];
-	}
-	return VALUE_MISSING;
-}
-
-// Microjoules in one round of the counter; 0: it never wraps, or nobody knows.
-static int64_t round_uj(const struct run_device *device)
-{
-	return device->energy_range_j > 0 ? llround(device->energy_range_j * 1e6) + 1 : 0;
-}
-
-static double most_uj(const struct joining *j, double s)
-{
-	return domain_kind_max_power_w(j->domain->device.kind) * (s + 1) * 1e6; // readings and updates are apart
-}
-
-/* Whole rounds that nobody saw: as many as bring the power nearest to what it was before, of those that there was time for. */
-static int64_t hidden_rounds(const struct joining *j, int64_t round, int64_t delta_uj, double gap_s, bool *ret_doubt)
-{
-	double possible = floor((most_uj(j, gap_s) - (double)delta_uj) / (double)round);
-	*ret_doubt = possible >= 1;
-	if (!*ret_doubt)
-		return 0;
-	double so_far_s = (double)(j->last->from->t_ns[j->last_row] - j->first_ns) / 1e9;
-	double mean_w = so_far_s > 0 ? (double)j->total_uj / 1e6 / so_far_s : 0;
-	double likeliest = floor((mean_w * gap_s * 1e6 - (double)delta_uj) / (double)round + 0.5);
-	return (int64_t)fmax(0, fmin(likeliest, possible));
-}
-
-static int add_event(struct joining *j, int64_t t_ns, const char *kind, const char *text)
-{
-	struct buf out;
-	buf_init(&out, TEXT_CEILING);
-	buf_printf(&out, "%s: %s", j->domain->device.name, text);
-	char *kept = out.failed == 0 ? arena_text(j->work->arena, out.data) : NULL;
-	buf_finish(&out);
-	if (kept == NULL)
-		return -ENOMEM;
-	j->domain->events[j->domain->n_events++] = (struct run_event){t_ns, kind, kept};
-	return 0;
-}
-
-// VALUE_MISSING: not to be told by the counter itself.
-static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t row, int *ret_error)
-{
-	int64_t before = raw_at(j, j->last, j->last_row), after = raw_at(j, next, row);
-	int64_t round = round_uj(&j->domain->device);
-	if (!value_ok(before) || !value_ok(after))
-		return VALUE_MISSING;
-	double gap_s = (double)(next->from->t_ns[row] - j->last->from->t_ns[j->last_row]) / 1e9;
-	int64_t delta = after - before;
-	if (round > 0)
-		delta = ((delta % round) + round) % round;
-	if (delta < 0 || (double)delta > most_uj(j, gap_s))
-		return VALUE_MISSING; // it began anew meanwhile
-	bool doubt = false, wrapped = round > 0 && after % round < before % round;
-	int64_t rounds = round > 0 ? hidden_rounds(j, round, delta, gap_s, &doubt) : 0;
-	int64_t t_ns = next->from->t_ns[row];
-	if (doubt)
-		*ret_error = add_event(j, t_ns, "wrap", "may have wrapped more than once while nobody read it");
-	else if (wrapped)
-		*ret_error = add_event(j, t_ns, "wrap", "the counter wrapped while one recorder took over from another");
-	return delta + rounds * round;
-}
-
-// From the next one's own readings, where the first of them is not later than the last one of the piece before.
-static int64_t delta_by_overlap(const struct joining *j, const struct piece *next, size_t row)
-{
-	const int64_t *uj = next->from->values[DEVICE_ENERGY], *t_ns = next->from->t_ns;
-	int64_t at_ns = j->last->from->t_ns[j->last_row];
-	for (size_t i = row; i-- > next->rows.begin;) {
-		if (!value_ok(uj[i]) || t_ns[i] > at_ns)
-			continue;
-		double part = (double)(at_ns - t_ns[i]) / (double)(t_ns[row] - t_ns[i]);
-		return uj[row] - uj[i] - llround(part * (double)(uj[row] - uj[i]));
-	}
-	return VALUE_MISSING;
-}
-
-static int64_t delta_within(const struct joining *j, const struct piece *next, size_t row)
-{
-	const struct piece *last = j->last;
-	if (last->member != next->member || last->segment != next->segment || last->from != next->from)
-		return VALUE_MISSING;
-	return next->from->values[DEVICE_ENERGY][row] - last->from->values[DEVICE_ENERGY][j->last_row];
-}
-
-// Joules from the last reading to the first one of the next piece.
-static int link_piece(struct joining *j, const struct piece *next, size_t row)
-{
-	int r = 0;
-	int64_t delta = delta_within(j, next, row);
-	if (!value_ok(delta))
-		delta = delta_by_raw(j, next, row, &r);
-	if (!value_ok(delta))
-		delta = delta_by_overlap(j, next, row);
-	if (value_ok(delta) && delta >= 0) {
-		j->total_uj += delta;
-		return r;
-	}
-	int64_t from_ns = j->last->from->t_ns[j->last_row], to_ns = next->from->t_ns[row];
-	j->domain->unknown_ns += to_ns - from_ns;
-	return add_event(j, from_ns + (to_ns - from_ns) / 2, "reset",
-		"nothing tells what was used between two recorders' readings");
 }
 
 /* ---- laying them one after the other ---- */
@@ -312,7 +163,7 @@ static int take_events(struct joining *j, const struct reader *reader)
 	bool goes_on = reader > j->domain->readers && reader[-1].member == reader->member;
 	int64_t from_ns = goes_on ? reader[-1].to_ns + 1 : reader->from_ns;
 	static const char *const kinds[] = {"wrap", "gap", "reset"};
-	const struct run *run = run_of(j, reader->member);
+	const struct run *run = joining_run(j, reader->member);
 	const char *name = run->devices[reader->device].name;
 	size_t length = strlen(name);
 	for (size_t i = 0; i < run->n_events; i++) {
@@ -322,7 +173,7 @@ static int take_events(struct joining *j, const struct reader *reader)
 		for (size_t k = 0; ours && k < ARRAY_SIZE(kinds); k++) {
 			const char *text = event->text + length + 1;
 			if (strcmp(event->kind, kinds[k]) == 0 &&
-				add_event(j, event->t_ns, kinds[k], text + strspn(text, " ")) < 0)
+				joining_event(j, event->t_ns, kinds[k], text + strspn(text, " ")) < 0)
 				return -ENOMEM;
 		}
 	}
@@ -339,7 +190,7 @@ static int take_rows(struct joining *j, const struct piece *piece, size_t first)
 		if (value_ok(uj)) {
 			if (counted_row != SIZE_MAX)
 				j->total_uj += uj - from->values[DEVICE_ENERGY][counted_row];
-			else if (j->last != NULL && link_piece(j, piece, row) < 0)
+			else if (j->last != NULL && joining_link(j, piece, row) < 0)
 				return -ENOMEM;
 			else if (j->last == NULL)
 				j->first_ns = from->t_ns[row];
@@ -377,7 +228,7 @@ static size_t most_events(const struct joining *j)
 {
 	size_t n = 2 * j->n_pieces;
 	for (size_t i = 0; i < j->n_pieces; i++)
-		n += run_of(j, j->pieces[i].member)->n_events;
+		n += joining_run(j, j->pieces[i].member)->n_events;
 	return n;
 }
 
@@ -406,6 +257,23 @@ static int64_t overlap_ns(int64_t a_from, int64_t a_to, int64_t b_from, int64_t 
 	return to > from ? to - from : 0;
 }
 
+// When there was anybody who sees this domain: a GPU may be one rank's only.
+static void seen_by_members(const struct joining *j, int64_t *ret_from_ns, int64_t *ret_to_ns)
+{
+	*ret_from_ns = INT64_MAX;
+	*ret_to_ns = INT64_MIN;
+	for (size_t k = 0; k < j->machine->n_members; k++) {
+		const struct member *member = &j->work->members[j->machine->members[k]];
+		bool sees = false;
+		for (size_t d = 0; d < member->from->run.n_devices && !sees; d++)
+			sees = strcmp(job_device_key(&member->from->run.devices[d]), j->domain->key) == 0;
+		if (!sees)
+			continue;
+		*ret_from_ns = member->start_ns < *ret_from_ns ? member->start_ns : *ret_from_ns;
+		*ret_to_ns = member->end_ns > *ret_to_ns ? member->end_ns : *ret_to_ns;
+	}
+}
+
 /* The time of the machine's run in which this domain is not known: unknown stretches between readers (whole), and what lies further
  * from the first and the last reading than a recorder's own pace explains. */
 static void tell_unmeasured(struct joining *j)
@@ -414,11 +282,15 @@ static void tell_unmeasured(struct joining *j)
 	const struct run_device *device = &j->domain->device;
 	int64_t first_ns = device->n > 0 ? device->t_ns[0] : INT64_MAX;
 	int64_t last_ns = device->n > 0 ? device->t_ns[device->n - 1] : INT64_MAX;
+	int64_t seen_from_ns, seen_to_ns;
+	seen_by_members(j, &seen_from_ns, &seen_to_ns);
 	j->domain->unmeasured_ns = j->domain->unknown_ns;
 	for (size_t s = 0; s < run->n_segments; s++) {
 		const struct run_segment *segment = &run->segments[s];
-		int64_t before = overlap_ns(segment->start_ns, segment->end_ns, INT64_MIN, first_ns);
-		int64_t after = device->n > 0 ? overlap_ns(segment->start_ns, segment->end_ns, last_ns, INT64_MAX) : 0;
+		int64_t from_ns = segment->start_ns > seen_from_ns ? segment->start_ns : seen_from_ns;
+		int64_t to_ns = segment->end_ns < seen_to_ns ? segment->end_ns : seen_to_ns;
+		int64_t before = overlap_ns(from_ns, to_ns, INT64_MIN, first_ns);
+		int64_t after = device->n > 0 ? overlap_ns(from_ns, to_ns, last_ns, INT64_MAX) : 0;
 		j->domain->unmeasured_ns += before > j->hole_ns || device->n == 0 ? before : 0;
 		j->domain->unmeasured_ns += after > j->hole_ns ? after : 0;
 	}

@@ -1,0 +1,123 @@
+/* What a counter counted between the last reading of one recorder and the first one of the next. */
+#include "analysis/job/join.h"
+
+#include "base/buf.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+enum { TEXT_CEILING = 1 << 12 };
+
+// The counter's own value at a row, from where it was kept last.
+static int64_t raw_at(const struct joining *j, const struct piece *piece, size_t row)
+{
+	const struct run_device *device = piece->from;
+	size_t begin = slice_of(joining_run(j, piece->member), piece->segment, device->t_ns, device->n).begin;
+	for (size_t i = row + 1; i-- > begin;) {
+		int64_t raw = device->values[DEVICE_ENERGY_RAW][i];
+		if (value_ok(raw) && value_ok(device->values[DEVICE_ENERGY][i]))
+			return raw + device->values[DEVICE_ENERGY][row] - device->values[DEVICE_ENERGY][i];
+	}
+	return VALUE_MISSING;
+}
+
+// Microjoules in one round of the counter; 0: it never wraps, or nobody knows.
+static int64_t round_uj(const struct run_device *device)
+{
+	return device->energy_range_j > 0 ? llround(device->energy_range_j * 1e6) + 1 : 0;
+}
+
+static double most_uj(const struct joining *j, double s)
+{
+	return domain_kind_max_power_w(j->domain->device.kind) * (s + 1) * 1e6; // readings and updates are apart
+}
+
+/* Whole rounds that nobody saw: as many as bring the power nearest to what it was before, of those that there was time for. */
+static int64_t hidden_rounds(const struct joining *j, int64_t round, int64_t delta_uj, double gap_s, bool *ret_doubt)
+{
+	double possible = floor((most_uj(j, gap_s) - (double)delta_uj) / (double)round);
+	*ret_doubt = possible >= 1;
+	if (!*ret_doubt)
+		return 0;
+	double so_far_s = (double)(j->last->from->t_ns[j->last_row] - j->first_ns) / 1e9;
+	double mean_w = so_far_s > 0 ? (double)j->total_uj / 1e6 / so_far_s : 0;
+	double likeliest = floor((mean_w * gap_s * 1e6 - (double)delta_uj) / (double)round + 0.5);
+	return (int64_t)fmax(0, fmin(likeliest, possible));
+}
+
+int joining_event(struct joining *j, int64_t t_ns, const char *kind, const char *text)
+{
+	struct buf out;
+	buf_init(&out, TEXT_CEILING);
+	buf_printf(&out, "%s: %s", j->domain->device.name, text);
+	char *kept = out.failed == 0 ? arena_text(j->work->arena, out.data) : NULL;
+	buf_finish(&out);
+	if (kept == NULL)
+		return -ENOMEM;
+	j->domain->events[j->domain->n_events++] = (struct run_event){t_ns, kind, kept};
+	return 0;
+}
+
+// VALUE_MISSING: not to be told by the counter itself.
+static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t row, int *ret_error)
+{
+	int64_t before = raw_at(j, j->last, j->last_row), after = raw_at(j, next, row);
+	int64_t round = round_uj(&j->domain->device);
+	if (!value_ok(before) || !value_ok(after))
+		return VALUE_MISSING;
+	double gap_s = (double)(next->from->t_ns[row] - j->last->from->t_ns[j->last_row]) / 1e9;
+	int64_t delta = after - before;
+	if (round > 0)
+		delta = ((delta % round) + round) % round;
+	if (delta < 0 || (double)delta > most_uj(j, gap_s))
+		return VALUE_MISSING; // it began anew meanwhile
+	bool doubt = false, wrapped = round > 0 && after % round < before % round;
+	int64_t rounds = round > 0 ? hidden_rounds(j, round, delta, gap_s, &doubt) : 0;
+	int64_t t_ns = next->from->t_ns[row];
+	if (doubt)
+		*ret_error = joining_event(j, t_ns, "wrap", "may have wrapped more than once while nobody read it");
+	else if (wrapped)
+		*ret_error = joining_event(j, t_ns, "wrap", "the counter wrapped while one recorder took over from another");
+	return delta + rounds * round;
+}
+
+// From the next one's own readings, where the first of them is not later than the last one of the piece before.
+static int64_t delta_by_overlap(const struct joining *j, const struct piece *next, size_t row)
+{
+	const int64_t *uj = next->from->values[DEVICE_ENERGY], *t_ns = next->from->t_ns;
+	int64_t at_ns = j->last->from->t_ns[j->last_row];
+	for (size_t i = row; i-- > next->rows.begin;) {
+		if (!value_ok(uj[i]) || t_ns[i] > at_ns)
+			continue;
+		double part = (double)(at_ns - t_ns[i]) / (double)(t_ns[row] - t_ns[i]);
+		return uj[row] - uj[i] - llround(part * (double)(uj[row] - uj[i]));
+	}
+	return VALUE_MISSING;
+}
+
+static int64_t delta_within(const struct joining *j, const struct piece *next, size_t row)
+{
+	const struct piece *last = j->last;
+	if (last->member != next->member || last->segment != next->segment || last->from != next->from)
+		return VALUE_MISSING;
+	return next->from->values[DEVICE_ENERGY][row] - last->from->values[DEVICE_ENERGY][j->last_row];
+}
+
+// Joules from the last reading to the first one of the next piece.
+int joining_link(struct joining *j, const struct piece *next, size_t row)
+{
+	int r = 0;
+	int64_t delta = delta_within(j, next, row);
+	if (!value_ok(delta))
+		delta = delta_by_raw(j, next, row, &r);
+	if (!value_ok(delta))
+		delta = delta_by_overlap(j, next, row);
+	if (value_ok(delta) && delta >= 0) {
+		j->total_uj += delta;
+		return r;
+	}
+	int64_t from_ns = j->last->from->t_ns[j->last_row], to_ns = next->from->t_ns[row];
+	j->domain->unknown_ns += to_ns - from_ns;
+	return joining_event(j, from_ns + (to_ns - from_ns) / 2, "reset",
+		"nothing tells what was used between two recorders' readings");
+}
