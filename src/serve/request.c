@@ -99,11 +99,6 @@ static const char *without_origin(const char *url)
 	return path != NULL ? path : "/";
 }
 
-bool request_is_metrics(const char *url)
-{
-	return strcmp(without_origin(url), "/metrics") == 0;
-}
-
 static int find(const struct mhd *mhd, struct MHD_Connection *connection, const char *url)
 {
 	const char *path = without_origin(url);
@@ -111,7 +106,7 @@ static int find(const struct mhd *mhd, struct MHD_Connection *connection, const 
 		return ANSWER_PAGE;
 	if (strcmp(path, "/figures") == 0) // what the page's script fetches
 		return ANSWER_FIGURES;
-	if (request_is_metrics(url))
+	if (strcmp(path, "/metrics") == 0)
 		return ask_wants_openmetrics(header_of(mhd, connection, "Accept")) ? ANSWER_OPENMETRICS : ANSWER_TEXT;
 	if (strcmp(path, "/now.json") == 0)
 		return mhd->value(connection, MHD_GET_ARGUMENT_KIND, "trail") != NULL ? ANSWER_TRAIL : ANSWER_NOW;
@@ -119,15 +114,17 @@ static int find(const struct mhd *mhd, struct MHD_Connection *connection, const 
 }
 
 enum MHD_Result request_answer(const struct request_rules *rules, struct answers *answers, const struct view *view,
-	struct MHD_Connection *connection, const char *path, const char *method)
+	struct MHD_Connection *connection, const char *path, const char *method, bool *ret_is_scrape)
 {
 	const struct mhd *mhd = rules->mhd;
 	int wrong = check(rules, connection, method);
+	*ret_is_scrape = false;
 	if (wrong >= 0)
 		return refuse(mhd, connection, (size_t)wrong);
 	int which = find(mhd, connection, path);
 	if (which < 0)
 		return refuse(mhd, connection, NOT_FOUND);
+	*ret_is_scrape = (which == ANSWER_TEXT || which == ANSWER_OPENMETRICS) && strcmp(method, "GET") == 0;
 	struct MHD_Response *response = answers_get(answers, (enum answer)which, view);
 	return response != NULL ? mhd->queue(connection, MHD_HTTP_OK, response) : refuse(mhd, connection, NO_MEMORY);
 }

@@ -12,7 +12,6 @@ struct request_rules {
 };
 
 bool request_is_reading(const char *method); // GET, HEAD
-bool request_is_metrics(const char *path);
-// Queues the answer. MHD_NO: hang up.
+// Queues the answer. MHD_NO: hang up. *ret_is_scrape: who may ask gets metrics.
 enum MHD_Result request_answer(const struct request_rules *rules, struct answers *answers, const struct view *view,
-	struct MHD_Connection *connection, const char *path, const char *method);
+	struct MHD_Connection *connection, const char *path, const char *method, bool *ret_is_scrape);

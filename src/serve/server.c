@@ -119,8 +119,11 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	}
 	if (is_whole && *upload_size > 0)
 		return MHD_NO;
-	guests_ask(&server->guests, connection, request_is_metrics(path) ? server->view.look : 0);
-	return request_answer(&server->rules, &server->answers, &server->view, connection, path, method);
+	bool is_scrape;
+	enum MHD_Result r = request_answer(&server->rules, &server->answers, &server->view, connection, path, method,
+		&is_scrape);
+	guests_ask(&server->guests, connection, is_scrape ? server->view.look : 0);
+	return r;
 }
 
 static void on_answered(void *data, struct MHD_Connection *connection, void **request,

@@ -72,6 +72,8 @@ def ended_until_scraped(room):
     assert rows(before, "wattle_process_energy_joules_total", pid=str(burning.pid)), before
     stop(burning)
     server.wait_for_looks(server.looks() + 3)
+    server.ask("/metrics", method="HEAD")  # tells nothing
+    server.wait_for_looks(server.looks() + 2)
     for agent in ("one", "two"):
         after = scrape(server, agent)
         assert total(after, "wattle_job_energy_joules_total", jobid="42") >= \
