@@ -45,8 +45,8 @@ static bool is_metric(enum metric_scope scope, const char *name, size_t *ret_met
 
 static int source_of(const char *name)
 {
-	static const char *const keys[] = {
-		[RUN_ID] = "run_id", [TIME] = "time", [T_NS] = "t_ns", [DEVICE] = "device", [LEVEL] = "level"};
+	static const char *const keys[] =
+		{[RUN_ID] = "run_id", [TIME] = "time", [T_NS] = "t_ns", [DEVICE] = "device", [LEVEL] = "level"};
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (strcmp(keys[i], name) == 0)
 			return (int)i;
@@ -149,7 +149,8 @@ static int64_t device_value(const struct host *host, const struct fleet *fleet, 
 	}
 }
 
-static int64_t run_value(const struct host *host, const struct fleet *fleet, int64_t tick, size_t metric, struct dice *dice)
+static int64_t run_value(const struct host *host, const struct fleet *fleet, int64_t tick, size_t metric,
+	struct dice *dice)
 {
 	size_t n;
 	if (metric_table(METRIC_RUN, &n)[metric].kind == METRIC_GAUGE)
@@ -215,7 +216,8 @@ int64_t host_device_samples(const struct host *host, const struct fleet *fleet, 
 			copy_row(out, table->n);
 			for (const struct host_column *c = table->columns; c < table->columns + table->n; c++)
 				if (c->source == METRIC)
-					add_metric(c->type, device_value(host, fleet, device, tick, c->metric, &dice), out);
+					add_metric(c->type, device_value(host, fleet, device, tick, c->metric, &dice),
+						out);
 				else
 					add_key(host, fleet, c, tick, device, out);
 		}
@@ -225,7 +227,8 @@ int64_t host_device_samples(const struct host *host, const struct fleet *fleet, 
 double host_job_j(const struct fleet *fleet, int64_t job)
 {
 	double sum_j = 0;
-	for (int64_t number = job * HOST_JOB_RANKS; number < (job + 1) * HOST_JOB_RANKS && number < fleet->hosts; number++) {
+	for (int64_t number = job * HOST_JOB_RANKS; number < (job + 1) * HOST_JOB_RANKS && number < fleet->hosts;
+		number++) {
 		struct host host;
 		host_init(&host, number);
 		for (int64_t device = 0; device < HOST_DEVICES; device++)
@@ -291,7 +294,8 @@ static void add_device(const struct host *host, int64_t device, struct jsonw *j)
 	static const struct {
 		const char *kind, *device, *source;
 		int64_t resolution_uj, update_period_ns;
-	} kinds[] = {{"package", "intel-rapl", "powercap", 61, 1000000}, {"dram", "intel-rapl", "powercap", 61, 1000000},
+	} kinds[] = {{"package", "intel-rapl", "powercap", 61, 1000000},
+		{"dram", "intel-rapl", "powercap", 61, 1000000},
 		{"gpu", "NVIDIA H100 80GB HBM3", "nvml", 1000, 100000000}};
 	size_t kind = is_gpu(device) ? 2 : device >= HOST_SOCKETS;
 	int64_t number = is_gpu(device) ? device - (int64_t)2 * HOST_SOCKETS : device % HOST_SOCKETS;

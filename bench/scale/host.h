@@ -24,8 +24,8 @@ struct fleet { // what all hosts have in common
 struct host {
 	int64_t number;
 	unsigned char run_id[16];
-	char run[37];      // the same as text
-	int64_t mono_ns;   // its clock at the first sample: no two hosts have the same
+	char run[37];    // the same as text
+	int64_t mono_ns; // its clock at the first sample: no two hosts have the same
 };
 void host_init(struct host *host, int64_t number);
 

@@ -123,9 +123,10 @@ static void send_batch(struct worker *worker, const struct host *host, struct pg
 	double begin_s = now_s();
 	execute(pg, worker->plan->wait || is_last ? "BEGIN" : "BEGIN; SET LOCAL synchronous_commit = off");
 	call(pg, PG_CALL_BEGIN, host->run, NULL);
-	worker->sent->rows += host_samples(host, fleet, &worker->tables[LAYOUT_SAMPLE], from, to, &worker->rows[LAYOUT_SAMPLE]);
-	worker->sent->rows += host_device_samples(
-		host, fleet, &worker->tables[LAYOUT_DEVICE_SAMPLE], from, to, &worker->rows[LAYOUT_DEVICE_SAMPLE]);
+	worker->sent->rows += host_samples(host, fleet, &worker->tables[LAYOUT_SAMPLE], from, to,
+		&worker->rows[LAYOUT_SAMPLE]);
+	worker->sent->rows += host_device_samples(host, fleet, &worker->tables[LAYOUT_DEVICE_SAMPLE], from, to,
+		&worker->rows[LAYOUT_DEVICE_SAMPLE]);
 	copy_rows(worker, pg, LAYOUT_SAMPLE);
 	copy_rows(worker, pg, LAYOUT_DEVICE_SAMPLE);
 	if (from == 0)
@@ -163,7 +164,8 @@ static void work(struct worker *worker)
 	int64_t ticks = plan->fleet.seconds * plan->fleet.hz, step = plan->batch_s * plan->fleet.hz;
 	open_connections(worker);
 	for (int64_t from = 0; from < ticks; from += step)
-		for (int64_t number = worker->number, turn = 0; number < plan->fleet.hosts; number += plan->workers, turn++) {
+		for (int64_t number = worker->number, turn = 0; number < plan->fleet.hosts;
+			number += plan->workers, turn++) {
 			struct host host;
 			host_init(&host, number);
 			send_batch(worker, &host, worker->connections[turn % worker->n_connections], from,
@@ -174,7 +176,7 @@ static void work(struct worker *worker)
 	struct rusage usage;
 	getrusage(RUSAGE_SELF, &usage);
 	worker->sent->cpu_s = (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
-			      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+		(double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
 }
 
 static void day_of(int64_t wall_ns, char ret_day[16])
@@ -236,14 +238,16 @@ static int parse(int argc, char **argv, struct plan *plan)
 		const char *name;
 		int64_t *value, least, most;
 	} options[] = {{"hosts", &plan->fleet.hosts, 1, 1000000}, {"seconds", &plan->fleet.seconds, 1, 86400},
-		{"hz", &plan->fleet.hz, 1, 1000}, {"batch", &plan->batch_s, 1, 3600}, {"workers", &plan->workers, 1, WORKERS_MOST},
-		{"connections", &plan->connections, 0, 100000}, {"wait", &plan->wait, 0, 1}};
+		{"hz", &plan->fleet.hz, 1, 1000}, {"batch", &plan->batch_s, 1, 3600},
+		{"workers", &plan->workers, 1, WORKERS_MOST}, {"connections", &plan->connections, 0, 100000},
+		{"wait", &plan->wait, 0, 1}};
 	for (int i = 2; i < argc; i++) {
 		char *equals = strchr(argv[i], '=');
 		int64_t value;
 		size_t k = 0;
-		while (k < ARRAY_SIZE(options) && (equals == NULL || strlen(options[k].name) != (size_t)(equals - argv[i]) ||
-							  strncmp(options[k].name, argv[i], strlen(options[k].name)) != 0))
+		while (k < ARRAY_SIZE(options) &&
+			(equals == NULL || strlen(options[k].name) != (size_t)(equals - argv[i]) ||
+				strncmp(options[k].name, argv[i], strlen(options[k].name)) != 0))
 			k++;
 		if (k == ARRAY_SIZE(options) || num_parse_i64(equals + 1, &value) < 0 || value < options[k].least ||
 			value > options[k].most)
@@ -257,13 +261,15 @@ int main(int argc, char **argv)
 {
 	struct plan plan = {.fleet = {.hosts = 1000, .hz = 10, .seconds = 600}, .batch_s = 2, .workers = 2};
 	if (parse(argc, argv, &plan) < 0) {
-		fprintf(stderr, "usage: scale URL [hosts=N] [seconds=N] [hz=N (a divisor of 1000)] [batch=SECONDS] [workers=N] "
-				"[connections=N] [wait=0|1]\n");
+		fprintf(stderr,
+			"usage: scale URL [hosts=N] [seconds=N] [hz=N (a divisor of 1000)] [batch=SECONDS] [workers=N] "
+			"[connections=N] [wait=0|1]\n");
 		return 2;
 	}
 	plan.url = argv[1];
 	plan.fleet.wall_start_ns = (time(NULL) - plan.fleet.seconds) * NS_PER_S;
-	plan.sent = mmap(NULL, WORKERS_MOST * sizeof(*plan.sent), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	plan.sent = mmap(NULL, WORKERS_MOST * sizeof(*plan.sent), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		-1, 0);
 	if (plan.sent == MAP_FAILED)
 		return 1;
 	make_tables(&plan);
