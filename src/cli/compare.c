@@ -37,8 +37,8 @@ static const char *find_twin(const struct named_file *files, size_t n)
 }
 
 // True when the words are what they must be; else *ret_status, and the reason is told.
-static bool split(const struct command *command, const struct option_list *words, struct arena *arena,
-	const char *url, struct named_file *files, int *ret_status)
+static bool split(const struct command *command, const struct option_list *words, struct arena *arena, const char *url,
+	struct named_file *files, int *ret_status)
 {
 	for (size_t i = 0; i < words->n; i++) {
 		const char *equals = strchr(words->items[i], '=');

@@ -203,7 +203,8 @@ static void balance(const struct job_text *t)
 		const struct spread *spread;
 		bool is_work;
 		void (*human)(struct buf *out, double value);
-	} rows[] = {{"time", &job->duration_s, true, human_short_time}, {"working", &job->work_s, true, human_short_time},
+	} rows[] = {{"time", &job->duration_s, true, human_short_time},
+		{"working", &job->work_s, true, human_short_time},
 		{"waiting", &job->waiting_s, false, human_short_time},
 		{"ended earlier", &job->end_wait_s, false, human_short_time},
 		{"CPU", &job->cpu_s, true, human_short_time}, {"energy", &job->energy_j, true, human_energy}};
@@ -266,8 +267,8 @@ static void block_row(struct table *table, const struct job_findings *job, const
 
 static void blocks(const struct job_text *t)
 {
-	static const struct table_column columns[] = {{"", false, true}, {"calls", true}, {"a rank", true}, {"most", true},
-		{"rank", true}, {"imbalance", true}, {"energy", true}, {"error", true}};
+	static const struct table_column columns[] = {{"", false, true}, {"calls", true}, {"a rank", true},
+		{"most", true}, {"rank", true}, {"imbalance", true}, {"energy", true}, {"error", true}};
 	const struct job_findings *job = t->job;
 	struct block_order *order = calloc_array(job->n_blocks, sizeof(*order));
 	if (job->n_blocks == 0 || order == NULL) {

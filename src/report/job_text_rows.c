@@ -78,7 +78,8 @@ static void add_domain(struct kind_sum *sum, const struct domain_finding *d)
 	sum->target_j = isnan(sum->target_j) ? d->ledger.target_j : sum->target_j + d->ledger.target_j;
 	sum->mean_w = isnan(sum->mean_w) ? d->mean_w : sum->mean_w + d->mean_w;
 	sum->provenance = d->provenance > sum->provenance ? d->provenance : sum->provenance;
-	sum->source = sum->source == NULL || strcmp(sum->source, d->device->source) == 0 ? d->device->source : "several";
+	sum->source = sum->source == NULL || strcmp(sum->source, d->device->source) == 0 ? d->device->source
+											 : "several";
 }
 
 static void kind_row(struct table *table, enum domain_kind kind, const struct kind_sum *sum)
@@ -133,7 +134,8 @@ static void ending_cell(struct buf *out, const struct job_rank *rank)
 	else if (value_ok(rank->exit_code) && rank->exit_code != 0)
 		buf_printf(out, "exit %lld", (long long)rank->exit_code);
 	if (rank->runs > 1)
-		buf_printf(out, "%s%lld runs", rank->complete && rank->exit_code == 0 ? "" : ", ", (long long)rank->runs);
+		buf_printf(out, "%s%lld runs", rank->complete && rank->exit_code == 0 ? "" : ", ",
+			(long long)rank->runs);
 }
 
 static void rank_row(struct table *table, const struct job_findings *job, const struct job_rank *rank)

@@ -100,5 +100,6 @@ void job_words_slowest(struct buf *out, const struct job_findings *job)
 		buf_char(out, '.');
 	}
 	if (job->waiting_s.count == 0)
-		buf_str(out, " No block tells of waiting: a rank's time is all taken for work (--waiting PATTERN names such blocks).");
+		buf_str(out,
+			" No block tells of waiting: a rank's time is all taken for work (--waiting PATTERN names such blocks).");
 }

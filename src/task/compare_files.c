@@ -10,8 +10,8 @@
 // Over all runs together: a page of many of them must still open at once.
 enum { BUCKETS_OF_ALL = 6000, BUCKETS_LEAST = 300, BUCKETS_MOST = 2000 };
 
-static int load(const struct named_file *file, const char *statistic, struct arena *arena, struct saved_blocks *ret_results,
-	struct wattle_error *reterr)
+static int load(const struct named_file *file, const char *statistic, struct arena *arena,
+	struct saved_blocks *ret_results, struct wattle_error *reterr)
 {
 	return file->store != NULL ? load_blocks_stored(file->store, file->file, statistic, arena, ret_results, reterr)
 				   : load_blocks(file->file, statistic, arena, ret_results, reterr);

@@ -188,7 +188,8 @@ static int make(struct job_work *work, struct entry *entries, size_t n, const st
 		while (end < n && entries[end].number == entries[i].number)
 			end++;
 		struct block_finding *total = &job->total.blocks[k];
-		*total = (struct block_finding){.name = entries[i].name, .domain_j = domain_j + k * job->total.n_domains};
+		*total = (struct block_finding){.name = entries[i].name,
+			.domain_j = domain_j + k * job->total.n_domains};
 		no_columns(total);
 		sums.time_s = times_s + k * job->n_ranks;
 		add_up(entries + i, end - i, &sums, job->n_ranks, total, &job->blocks[k]);

@@ -23,9 +23,9 @@ struct joining {
 
 	// what has been joined so far
 	const struct piece *last;
-	size_t last_row;         // of its last reading
-	int64_t total_uj;        // there
-	int64_t first_ns;        // the first reading of all
+	size_t last_row;  // of its last reading
+	int64_t total_uj; // there
+	int64_t first_ns; // the first reading of all
 };
 
 static inline const struct run *joining_run(const struct joining *j, size_t member)
@@ -35,4 +35,5 @@ static inline const struct run *joining_run(const struct joining *j, size_t memb
 
 // Adds the joules from the last reading so far to a row of the next piece, or says that they are not known. -ENOMEM.
 int joining_link(struct joining *j, const struct piece *next, size_t row);
-int joining_event(struct joining *j, int64_t t_ns, const char *kind, const char *text); // text without the domain's name
+int joining_event(struct joining *j, int64_t t_ns, const char *kind,
+	const char *text); // text without the domain's name

@@ -77,7 +77,8 @@ static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t 
 	if (doubt)
 		*ret_error = joining_event(j, t_ns, "wrap", "may have wrapped more than once while nobody read it");
 	else if (wrapped)
-		*ret_error = joining_event(j, t_ns, "wrap", "the counter wrapped while one recorder took over from another");
+		*ret_error = joining_event(j, t_ns, "wrap",
+			"the counter wrapped while one recorder took over from another");
 	return delta + rounds * round;
 }
 

@@ -230,9 +230,8 @@ static int machine_samples(struct job_work *work, struct machine *machine)
 	for (size_t k = 0; k < machine->n_members; k++)
 		if (!work->members[machine->members[k]].nested)
 			parts[n_parts++].run = &work->members[machine->members[k]].from->run;
-	const struct fact_change changes[] = {
-		{FACT_RUN_ID, NULL}, {FACT_RANK, NULL}, {FACT_LOCAL_RANK, NULL}, {FACT_RESTART, NULL},
-		{FACT_INTERVAL, fact_number(arena, work->interval_ns)},
+	const struct fact_change changes[] = {{FACT_RUN_ID, NULL}, {FACT_RANK, NULL}, {FACT_LOCAL_RANK, NULL},
+		{FACT_RESTART, NULL}, {FACT_INTERVAL, fact_number(arena, work->interval_ns)},
 		{FACT_EXPECTED_CORES, fact_number(arena, expected_cores(work, machine))}};
 	if (facts_change(parts[0].run, changes, ARRAY_SIZE(changes), arena, &facts, &n_facts) < 0)
 		return -ENOMEM;
@@ -247,8 +246,7 @@ static int machine_samples(struct job_work *work, struct machine *machine)
 
 int machine_make(struct job_work *work, struct machine *machine)
 {
-	if (machine_samples(work, machine) < 0 || machine_join(work, machine) < 0 ||
-		machine_devices(work, machine) < 0)
+	if (machine_samples(work, machine) < 0 || machine_join(work, machine) < 0 || machine_devices(work, machine) < 0)
 		return -ENOMEM;
 	return findings_make(&machine->run, &machine->findings);
 }
@@ -375,8 +373,8 @@ void ledgers_settle(struct job_work *work, struct machine *machine)
 		for (size_t k = 0; k < machine->n_members; k++) {
 			const struct member *member = &work->members[machine->members[k]];
 			for (size_t i = 0; !member->nested && i < member->run.n_devices; i++) {
-				const struct domain_finding *part =
-					finding_of(&member->findings, &member->run.devices[i]);
+				const struct domain_finding *part = finding_of(&member->findings,
+					&member->run.devices[i]);
 				if (member->domain_of[i] != d || part == NULL || isnan(part->energy_j))
 					continue;
 				target_j += part->ledger.target_j;

@@ -12,15 +12,15 @@ struct reader { // who was read from, when
 	int64_t from_ns, to_ns;
 };
 
-struct joined { // a domain of a machine, of all those who have read it one after the other
+struct joined {                   // a domain of a machine, of all those who have read it one after the other
 	struct run_device device; // its columns lie in the job's arena
 	const char *key;          // what it is known by in every recording: the UUID of a GPU, else its name
 	struct reader *readers;   // n_readers, one after the other; none: nobody could read it
 	size_t n_readers;
 	struct run_event *events; // n_events, of its counter
 	size_t n_events;
-	int64_t unknown_ns;       // between two readers, where nothing tells what was used
-	int64_t unmeasured_ns;    // that, and what lies before the first and after the last reading
+	int64_t unknown_ns;    // between two readers, where nothing tells what was used
+	int64_t unmeasured_ns; // that, and what lies before the first and after the last reading
 };
 
 struct machine {
@@ -40,8 +40,8 @@ struct member { // one recording: a run of the job
 	size_t machine, node, rank; // indices
 	int64_t start_ns, end_ns;   // first start and last end
 	bool nested;
-	struct run run;       // with its machine's sensors
-	size_t *domain_of;    // of run.devices: index of the machine's domain
+	struct run run;    // with its machine's sensors
+	size_t *domain_of; // of run.devices: index of the machine's domain
 	struct findings findings;
 	double waiting_s, waiting_j; // NaN unknown
 };
@@ -63,7 +63,7 @@ int machines_find(struct job_work *work);
 void members_mark_nested(struct job_work *work);
 int machine_join(struct job_work *work, struct machine *machine);
 int machine_make(struct job_work *work, struct machine *machine); // its run and findings; joins
-int member_make(struct job_work *work, struct member *member); // its run and findings
+int member_make(struct job_work *work, struct member *member);    // its run and findings
 int sparse_blocks_doubt(const struct job_work *work, struct member *member);
 int nodes_make(struct job_work *work);
 int ranks_make(struct job_work *work);

@@ -72,7 +72,7 @@ static void add_member(struct job_work *work, struct job_rank *row, struct membe
 	row->cpu_s += f->target_cpu_s;
 	row->energy_j += f->ledger.target_j; // where one of them is not known the sum is not
 	row->error_j += f->target_error_j;   // what a method misses, it misses each time
-	if (!isnan(member->waiting_s)) { // then its energy is known too, or the sum is not
+	if (!isnan(member->waiting_s)) {     // then its energy is known too, or the sum is not
 		row->waiting_j = isnan(row->waiting_s) ? member->waiting_j : row->waiting_j + member->waiting_j;
 		row->waiting_s = add_known(row->waiting_s, member->waiting_s);
 	}
@@ -104,7 +104,8 @@ static int by_place(const void *a, const void *b)
 	if (x->step_start_s != y->step_start_s)
 		return x->step_start_s < y->step_start_s ? -1 : 1;
 	if (!same_step(x->row->step, y->row->step))
-		return x->row->step == NULL || (y->row->step != NULL && strcmp(x->row->step, y->row->step) < 0) ? -1 : 1;
+		return x->row->step == NULL || (y->row->step != NULL && strcmp(x->row->step, y->row->step) < 0) ? -1
+														: 1;
 	if (x->row->rank != y->row->rank)
 		return (uint64_t)x->row->rank < (uint64_t)y->row->rank ? -1 : 1; // VALUE_MISSING is above all
 	return (x->row->start_s > y->row->start_s) - (x->row->start_s < y->row->start_s);

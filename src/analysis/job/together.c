@@ -197,8 +197,8 @@ static int make_grid(struct meeting *m)
 struct follow {
 	const struct life *life;
 	const int64_t *values;
-	size_t before, after;    // samples with a value around the instant
-	int64_t first;           // the first value; VALUE_MISSING: there is none
+	size_t before, after; // samples with a value around the instant
+	int64_t first;        // the first value; VALUE_MISSING: there is none
 };
 
 static size_t next_known(const struct follow *f, size_t from)

@@ -40,9 +40,9 @@ static int make_samples(struct job_work *work)
 	for (size_t m = 0; m < work->n_machines; m++)
 		parts[m] = (struct part_run){&work->machines[m].run, work->machines[m].shift_ns};
 	const struct run *first = &work->machines[0].run;
-	const struct fact_change changes[] = {
-		{FACT_HOST, work->n_machines == 1 ? run_fact(first, FACT_HOST) : NULL}, {FACT_NODE, NULL},
-		{FACT_MACHINE, NULL}, {FACT_BOOT_ID, NULL}, {FACT_CORES, fact_number(arena, sum_of_fact(work, FACT_CORES))},
+	const struct fact_change changes[] = {{FACT_HOST, work->n_machines == 1 ? run_fact(first, FACT_HOST) : NULL},
+		{FACT_NODE, NULL}, {FACT_MACHINE, NULL}, {FACT_BOOT_ID, NULL},
+		{FACT_CORES, fact_number(arena, sum_of_fact(work, FACT_CORES))},
 		{FACT_EXPECTED_CORES, fact_number(arena, sum_of_fact(work, FACT_EXPECTED_CORES))},
 		{FACT_MEMORY_TOTAL, fact_number(arena, sum_of_fact(work, FACT_MEMORY_TOTAL))},
 		{FACT_GPUS_SYSTEM, fact_number(arena, sum_of_fact(work, FACT_GPUS_SYSTEM))}};
@@ -151,7 +151,8 @@ static int make_events(struct job_work *work)
 	for (size_t i = 0; i < work->job->n_nodes; i++) {
 		const struct job_node *node = &work->job->nodes[i];
 		for (size_t k = 0; node->findings != NULL && k < node->findings->run->n_events; k++)
-			if (add_event(work, &node->findings->run->events[k], work->machines[machine_index(work, node)].shift_ns, node->name) < 0)
+			if (add_event(work, &node->findings->run->events[k],
+				    work->machines[machine_index(work, node)].shift_ns, node->name) < 0)
 				return -ENOMEM;
 	}
 	for (size_t i = 0; i < work->runs->n; i++) {
@@ -188,7 +189,8 @@ static const struct domain_finding *finding_of(const struct findings *f, const s
 }
 
 // Which domain of which machine a device of the job's run is.
-static const struct machine *machine_of(const struct job_work *work, const struct run_device *device, size_t *ret_domain)
+static const struct machine *machine_of(const struct job_work *work, const struct run_device *device,
+	size_t *ret_domain)
 {
 	const struct machine *machine = work->machines;
 	size_t at = (size_t)(device - work->total_run.devices);

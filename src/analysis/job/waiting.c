@@ -8,16 +8,17 @@
 
 /* Calls that come back when others have done something. A collective moves data as well; what of its time is the network's can't be
  * told from outside. */
-const char *const job_waiting_names[] = {"MPI_Barrier", "MPI_Ibarrier", "MPI_Wait*", "MPI_Probe", "MPI_Mprobe", "MPI_Recv",
-	"MPI_Mrecv", "MPI_Sendrecv*", "MPI_Ssend", "MPI_Allreduce", "MPI_Reduce*", "MPI_Allgather*", "MPI_Alltoall*",
-	"MPI_Bcast", "MPI_Gather*", "MPI_Scatter*", "MPI_Scan", "MPI_Exscan", "MPI_Neighbor_*", "MPI_Win_fence",
-	"MPI_Win_wait", "*barrier*", "*all_reduce*", "*allreduce*", "*all_gather*", "*allgather*", "*reduce_scatter*",
-	"*all_to_all*", "*alltoall*", "*broadcast_coalesced*", "*wait_for_*", "wait", "waiting", NULL};
+const char *const job_waiting_names[] = {"MPI_Barrier", "MPI_Ibarrier", "MPI_Wait*", "MPI_Probe", "MPI_Mprobe",
+	"MPI_Recv", "MPI_Mrecv", "MPI_Sendrecv*", "MPI_Ssend", "MPI_Allreduce", "MPI_Reduce*", "MPI_Allgather*",
+	"MPI_Alltoall*", "MPI_Bcast", "MPI_Gather*", "MPI_Scatter*", "MPI_Scan", "MPI_Exscan", "MPI_Neighbor_*",
+	"MPI_Win_fence", "MPI_Win_wait", "*barrier*", "*all_reduce*", "*allreduce*", "*all_gather*", "*allgather*",
+	"*reduce_scatter*", "*all_to_all*", "*alltoall*", "*broadcast_coalesced*", "*wait_for_*", "wait", "waiting",
+	NULL};
 
 bool waiting_is(const struct job_options *options, const char *block)
 {
-	const char *const *patterns =
-		options != NULL && options->waiting != NULL ? options->waiting : job_waiting_names;
+	const char *const *patterns = options != NULL && options->waiting != NULL ? options->waiting
+										  : job_waiting_names;
 	for (; *patterns != NULL; patterns++)
 		if (fnmatch(*patterns, block, FNM_CASEFOLD) == 0)
 			return true;
@@ -97,7 +98,8 @@ static void energy(const struct job_work *work, struct member *member)
 	for (size_t i = 0; i < f->n_blocks; i++) {
 		const struct block_finding *block = &f->blocks[i];
 		if (waiting_is(work->options, block->name))
-			sum_j += block->self_error_j < block->self_j || block->self_j == 0 ? block->self_j : (double)NAN;
+			sum_j += block->self_error_j < block->self_j || block->self_j == 0 ? block->self_j
+											   : (double)NAN;
 	}
 	member->waiting_j = sum_j; // one that is not known to be more than nothing leaves it open
 }

@@ -178,7 +178,8 @@ static void several_times(struct teller *t)
 {
 	for (size_t i = 0; i + 1 < t->job->n_ranks; i++) {
 		const struct job_rank *a = &t->job->ranks[i], *b = a + 1;
-		bool same_step = a->step == NULL || b->step == NULL ? a->step == b->step : strcmp(a->step, b->step) == 0;
+		bool same_step = a->step == NULL || b->step == NULL ? a->step == b->step
+								    : strcmp(a->step, b->step) == 0;
 		if (a->nested || b->nested || !value_ok(a->rank) || a->rank != b->rank || !same_step)
 			continue;
 		buf_printf(&t->text, "Two runs say that they are rank %lld at one time: %.80s and %.80s.",
@@ -195,7 +196,8 @@ static void shared_machine(struct teller *t)
 		const struct job_node *node = &t->job->nodes[i];
 		if (node->same_machine_as < 0)
 			continue;
-		buf_printf(&t->text, "%.60s and %.60s are one machine: its energy counts once, on the row of the latter.",
+		buf_printf(&t->text,
+			"%.60s and %.60s are one machine: its energy counts once, on the row of the latter.",
 			node->name, t->job->nodes[node->same_machine_as].name);
 		tell(t);
 	}
