@@ -30,7 +30,6 @@ struct sender {
 	bool has_begun;           // it was told so
 	char *over_path;          // owned: the run is over; NULL: it goes on
 	int64_t over_ns;
-	int64_t restart_ns;       // not before; it may die at once, again and again
 };
 
 /* ---- the new process ---- */
@@ -200,12 +199,9 @@ static void pass_on_trouble(struct sender *sender)
 
 void sender_tend(struct sender *sender)
 {
-	static const int64_t pause_ns = 5 * NS_PER_S;
-	if (has_ended(sender) && now_ns() >= sender->restart_ns) {
-		sender->restart_ns = now_ns() + pause_ns;
-		spawn(sender);
-	}
-	if (sender->pid == 0)
+	/* Killed, its successor is started when the run is over: a fork of a process that has an SQLite database open must not use
+	 * SQLite, and the recorder closes its file only then. */
+	if (has_ended(sender))
 		return;
 	if (!sender->has_begun)
 		say(sender, SENDER_SAYS_GO, "");
@@ -260,7 +256,7 @@ static void await(struct sender *sender, int signal_fd)
 		bool stopped = false;
 		while (!stopped && !has_ended(sender))
 			stopped = wait_for_end(sender, signal_fd, until_ns);
-		if (stopped || is_done(sender) || sender->page->state == SENDER_WAITS || spawn(sender) < 0)
+		if (stopped || is_done(sender) || sender->page->state == SENDER_GAVE_UP || spawn(sender) < 0)
 			break;
 		say(sender, SENDER_SAYS_OVER, sender->over_path);
 	}

@@ -1,6 +1,6 @@
 /* The sender of `run --store`: a process beside the recorder that follows the run file and sends what is new to PostgreSQL, by the
  * very code of `wattle push`. The recorder never waits for it: they share a page of figures, and a line on which the recorder says that
- * the run has begun, and that it is over. Killed, it is started again and goes on where the server says that it was. When the recorder
+ * the run has begun, and that it is over. Killed, another one is started when the run is over, and goes on where the server says that it was. When the recorder
  * is killed, it sends what is stored and ends. */
 #pragma once
 
@@ -23,7 +23,7 @@ struct sender_options {
  * the package. */
 int sender_start(const struct sender_options *options, struct sender **ret_sender, struct wattle_error *reterr);
 struct companion *sender_companion(struct sender *sender);
-// About once a second: tells it that the file is there, starts it again if it has died, passes on what it has to say.
+// About once a second: tells it that the file is there, passes on what it has to say.
 void sender_tend(struct sender *sender);
 // The run is over, its file closed, and it is at `path`: the rest can be sent. Does not wait.
 void sender_over(struct sender *sender, const char *path);
@@ -37,7 +37,7 @@ void sender_wait(struct sender *sender, struct sender_result *ret_result);
 void sender_free(struct sender *sender); // ends it at once if it is still there; NULL is fine
 
 /* sender_loop.c: the process itself, between room-mates. */
-enum sender_state { SENDER_LOADS, SENDER_LACKS_LIBRARY, SENDER_IS_READY, SENDER_SENDS, SENDER_WAITS, SENDER_IS_DONE };
+enum sender_state { SENDER_LOADS, SENDER_LACKS_LIBRARY, SENDER_IS_READY, SENDER_SENDS, SENDER_WAITS, SENDER_GAVE_UP, SENDER_IS_DONE };
 
 struct sender_page { // shared by both
 	struct companion companion;

@@ -160,8 +160,10 @@ static void fail(struct loop *loop, int r, const struct wattle_error *error)
 	bool may_pass = r == -EBUSY || pg_may_pass(r);
 	tell_trouble(loop->page, error);
 	loop->page->state = SENDER_WAITS;
-	if (loop->run == RUN_IS_OVER && (!may_pass || now_ns() >= loop->give_up_ns))
+	if (loop->run == RUN_IS_OVER && (!may_pass || now_ns() >= loop->give_up_ns)) {
+		loop->page->state = SENDER_GAVE_UP;
 		_exit(1);
+	}
 	loop->next_ns = now_ns() + (may_pass ? push_backoff_ns(++loop->n_failed) : hopeless_period_ns);
 }
 
