@@ -4,6 +4,7 @@
 #include "cap/lease.h"
 #include "cli/completion.h"
 #include "cli/manual.h"
+#include "cli/sender.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -128,6 +129,8 @@ int main(int argc, char **argv)
 		return complete(argv[2]);
 	if (strcmp(argv[1], "--cap-guard") == 0) // started by the owner of a limit, cap/lease.h
 		return guard(argc - 2, argv + 2);
+	if (strcmp(argv[1], "--sender") == 0) // started by a recorder, sender.h
+		return sender_main();
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		help(&out);
 		return print(&out);

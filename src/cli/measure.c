@@ -207,6 +207,8 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 		measure->env.companion = sender_companion(measure->sender);
 	if (r == 0)
 		r = open_sensors(measure, reterr);
+	if (r == 0 && measure->sender != NULL)
+		r = sender_ready(measure->sender, reterr);
 	if (r == 0)
 		r = open_stores(measure, pid, command, attached, reterr);
 	if (r == 0 && options->progress)

@@ -3,26 +3,22 @@
 #include "base/util.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { NICENESS = 10, WAIT_FOR_LIBRARY_MS = 10000 };
+enum { WAIT_FOR_LIBRARY_MS = 10000 };
 
 struct sender {
 	struct sender_options options;
 	struct sender_page *page; // shared
+	int page_fd;              // what it is passed on by
 	int line_fd;              // ours; -1: none
 	pid_t pid;                // 0: it has ended and was waited for
 	uint32_t n_good;          // when that was
@@ -30,53 +26,16 @@ struct sender {
 	bool has_begun;           // it was told so
 	char *over_path;          // owned: the run is over; NULL: it goes on
 	int64_t over_ns;
+	int64_t spawned_ns, pause_ns, next_spawn_ns; // one that was killed has a successor after a pause, longer each time
 };
 
-/* ---- the new process ---- */
+/* ---- another process ---- */
 
-/* Signals of the terminal and of who stops the recorder are not its own: it ends when the recorder says so, or has gone. Nor do
- * those that the recorder blocks or catches concern it. */
-static void settle_signals(void)
+static int64_t now_ns(void)
 {
-	static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ};
-	sigset_t none;
-	sigemptyset(&none);
-	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-		sigaction(ignored[i], &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
-	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* Keeps the line and nothing else: the recorder's lock on its file, pipes to the held command and whoever reads stderr to its end
- * must not see it live on. */
-static int settle_descriptors(int line_fd)
-{
-	enum { LINE = 3, DESCRIPTORS_MOST = 1 << 20 };
-	int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int fd = 0; nowhere >= 0 && fd <= STDERR_FILENO; fd++)
-		dup2(nowhere, fd);
-	if (line_fd != LINE)
-		dup2(line_fd, LINE);
-	if (syscall(SYS_close_range, LINE + 1, ~0u, 0) != 0) { // Linux before 5.9, and sandboxes
-		struct rlimit limit = {0};
-		getrlimit(RLIMIT_NOFILE, &limit);
-		int end = limit.rlim_cur < DESCRIPTORS_MOST ? (int)limit.rlim_cur : DESCRIPTORS_MOST;
-		for (int fd = LINE + 1; fd < end; fd++)
-			close(fd);
-	}
-	fcntl(LINE, F_SETFD, FD_CLOEXEC);
-	return LINE;
-}
-
-static void become_sender(const struct sender *sender, int line_fd)
-{
-	prctl(PR_SET_NAME, "wattle-sender");
-	setpgid(0, 0); // Ctrl-C is for the command and its recorder
-	settle_signals();
-	// The recorder may run before all others; the sender comes after them.
-	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
-	setpriority(PRIO_PROCESS, 0, NICENESS);
-	sender_loop(sender->page, &sender->options, settle_descriptors(line_fd));
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
 static int spawn(struct sender *sender)
@@ -87,14 +46,11 @@ static int spawn(struct sender *sender)
 		return -errno;
 	page->state = SENDER_LOADS;
 	page->cpu_before_ns = page->companion.cpu_ns;
-	pid_t pid = fork();
-	if (pid == 0)
-		become_sender(sender, line[1]);
-	int code = -errno;
+	pid_t pid = sender_fork(page, sender->page_fd, line[1]);
 	close(line[1]);
 	if (pid < 0) {
 		close(line[0]);
-		return code;
+		return pid;
 	}
 	page->companion.pid_before = page->companion.pid;
 	page->companion.pid = pid;
@@ -102,6 +58,7 @@ static int spawn(struct sender *sender)
 	sender->pid = pid;
 	sender->line_fd = line[0];
 	sender->has_begun = false;
+	sender->spawned_ns = now_ns();
 	return 0;
 }
 
@@ -116,11 +73,15 @@ static void read_trouble(const struct sender *sender, struct wattle_error *reter
 
 /* ---- the recorder's side ---- */
 
-static int64_t now_ns(void)
+// Whatever ends them may end each of them at once: seven in the first minute, then two.
+static void plan_successor(struct sender *sender)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+	static const int64_t first_ns = NS_PER_S, most_ns = 30 * NS_PER_S, long_ns = 60 * NS_PER_S;
+	bool has_lived = now_ns() - sender->spawned_ns >= long_ns;
+	sender->pause_ns = has_lived || sender->pause_ns == 0 ? first_ns : 2 * sender->pause_ns;
+	if (sender->pause_ns > most_ns)
+		sender->pause_ns = most_ns;
+	sender->next_spawn_ns = now_ns() + sender->pause_ns;
 }
 
 // It has ended, whoever waited for it.
@@ -135,7 +96,21 @@ static bool has_ended(struct sender *sender)
 	sender->page->companion.rss_bytes = 0;
 	close(sender->line_fd);
 	sender->line_fd = -1;
+	plan_successor(sender);
 	return true;
+}
+
+static int make_page(struct sender *sender, const struct sender_options *options)
+{
+	if (strlen(options->url) >= sizeof(sender->page->url) || strlen(options->path) >= sizeof(sender->page->path))
+		return -ENAMETOOLONG;
+	sender->page_fd = sender_page_new(&sender->page);
+	if (sender->page_fd < 0)
+		return sender->page_fd;
+	text_copy(sender->page->url, sizeof(sender->page->url), options->url);
+	text_copy(sender->page->path, sizeof(sender->page->path), options->path);
+	sender->page->wait_ns = options->wait_ns;
+	return 0;
 }
 
 int sender_start(const struct sender_options *options, struct sender **ret_sender, struct wattle_error *reterr)
@@ -144,27 +119,32 @@ int sender_start(const struct sender_options *options, struct sender **ret_sende
 	if (sender == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory");
 	sender->options = *options;
-	sender->line_fd = -1;
-	sender->page = mmap(NULL, sizeof(*sender->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int r = sender->page == MAP_FAILED ? -errno : 0;
-	if (r < 0)
-		sender->page = NULL;
+	sender->line_fd = sender->page_fd = -1;
+	int r = make_page(sender, options);
 	if (r == 0)
 		r = spawn(sender);
 	if (r < 0) {
 		sender_free(sender);
 		return error_set(reterr, r, "--store: can't start the sender: %s", strerror(-r));
 	}
-	struct pollfd line = {.fd = sender->line_fd, .events = POLLIN};
-	poll(&line, 1, WAIT_FOR_LIBRARY_MS);
-	if (sender->page->state == SENDER_LACKS_LIBRARY) {
-		struct wattle_error why = {0};
-		read_trouble(sender, &why);
-		sender_free(sender);
-		return error_set(reterr, -ENOSYS, "--store: %s", why.text);
-	}
 	*ret_sender = sender;
 	return 0;
+}
+
+int sender_ready(struct sender *sender, struct wattle_error *reterr)
+{
+	struct wattle_error why = {0};
+	struct pollfd line = {.fd = sender->line_fd, .events = POLLIN};
+	int n = poll(&line, 1, WAIT_FOR_LIBRARY_MS);
+	int state = sender->page->state;
+	if (state == SENDER_LACKS_LIBRARY) {
+		read_trouble(sender, &why);
+		return error_set(reterr, -ENOSYS, "--store: %s", why.text);
+	}
+	if (n <= 0 || state != SENDER_LOADS) // not yet: the machine is very busy
+		return 0;
+	int code = sender->page->failed != 0 ? sender->page->failed : ECHILD;
+	return error_set(reterr, -code, "--store: can't start the sender, this program once more by /proc/self/exe: %s", strerror(code));
 }
 
 struct companion *sender_companion(struct sender *sender)
@@ -177,7 +157,7 @@ static void say(struct sender *sender, char word, const char *text)
 	char message[4097];
 	int n = snprintf(message, sizeof(message), "%c%s", word, text);
 	if (n > 0 && (size_t)n < sizeof(message) && send(sender->line_fd, message, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) == n)
-		sender->has_begun = true;
+		sender->has_begun = sender->page->has_begun = true;
 }
 
 static void pass_on_trouble(struct sender *sender)
@@ -199,9 +179,7 @@ static void pass_on_trouble(struct sender *sender)
 
 void sender_tend(struct sender *sender)
 {
-	/* Killed, its successor is started when the run is over: a fork of a process that has an SQLite database open must not use
-	 * SQLite, and the recorder closes its file only then. */
-	if (has_ended(sender))
+	if (has_ended(sender) && (now_ns() < sender->next_spawn_ns || spawn(sender) < 0))
 		return;
 	if (!sender->has_begun)
 		say(sender, SENDER_SAYS_GO, "");
@@ -302,6 +280,7 @@ void sender_free(struct sender *sender)
 		if (sender->pid != 0)
 			stop(sender);
 		munmap(sender->page, sizeof(*sender->page));
+		close(sender->page_fd);
 	}
 	free(sender->over_path);
 	free(sender);

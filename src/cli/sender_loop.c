@@ -27,7 +27,6 @@ enum run_state { RUN_NOT_BEGUN, RUN_GOES_ON, RUN_IS_OVER };
 
 struct loop {
 	struct sender_page *page;
-	const struct sender_options *options;
 	int line_fd; // -1: the recorder is gone
 	enum run_state run;
 	char path[PLACE_PATH_SIZE];
@@ -105,10 +104,10 @@ static void hear(struct loop *loop)
 	if (n <= 0) { // killed: what is stored is sent, and a file that it never made is not waited for
 		close(loop->line_fd);
 		loop->line_fd = -1;
-		if (loop->run == RUN_NOT_BEGUN)
+		if (loop->run == RUN_NOT_BEGUN && access(loop->path, F_OK) != 0)
 			_exit(0);
-		if (loop->run == RUN_GOES_ON)
-			begin_end(loop, "", now_ns() + loop->options->wait_ns);
+		if (loop->run != RUN_IS_OVER)
+			begin_end(loop, "", now_ns() + loop->page->wait_ns);
 		return;
 	}
 	message[n] = '\0';
@@ -144,7 +143,7 @@ static int settle(struct loop *loop, struct wattle_error *reterr)
 static int send_some(struct loop *loop, struct wattle_error *reterr)
 {
 	if (loop->send == NULL)
-		loop->send = send_new(loop->path, loop->options->url);
+		loop->send = send_new(loop->path, loop->page->url);
 	if (loop->send == NULL)
 		return error_set(reterr, -ENOMEM, "the sender is out of memory");
 	if (loop->run == RUN_GOES_ON)
@@ -188,11 +187,13 @@ static void turn(struct loop *loop)
 	}
 }
 
-void sender_loop(struct sender_page *page, const struct sender_options *options, int line_fd)
+void sender_loop(struct sender_page *page, int line_fd)
 {
 	struct wattle_error error = {0};
-	struct loop loop = {.page = page, .options = options, .line_fd = line_fd, .give_up_ns = INT64_MAX};
-	text_copy(loop.path, sizeof(loop.path), options->path);
+	struct loop loop = {.page = page, .line_fd = line_fd, .give_up_ns = INT64_MAX};
+	text_copy(loop.path, sizeof(loop.path), page->path);
+	loop.run = page->has_begun ? RUN_GOES_ON : RUN_NOT_BEGUN;
+	page->n_told += page->n_told % 2; // the one before was killed while it said something
 	if (pg_library(&error) < 0) {
 		tell_trouble(page, &error);
 		page->state = SENDER_LACKS_LIBRARY;

@@ -121,17 +121,40 @@ def server_away(room):
 
 @test
 def sender_killed(room):
-    """-9 of the sender: the recorder goes on, another one sends the rest in the end, and not a row is doubled"""
+    """-9 of the sender, twice: another one goes on in mid-run, is a program of its own with nothing of the recorder's, and not a row
+    is doubled"""
     with Server() as server:
         recording = started(room, server, "sleep", "60", options=["-i", "20ms", "--store-wait", "60s"])
-        first = sender_of(recording)
-        command, = [pid for pid in children_of(recording.pid) if pid != first]
-        wait_until(lambda: rows_of(server) > 50, "rows")
-        os.kill(first, signal.SIGKILL)
-        time.sleep(2)
+        senders = [sender_of(recording)]
+        command, = [pid for pid in children_of(recording.pid) if pid not in senders]
+        for _ in range(2):
+            before = wait_until(lambda: rows_of(server), "rows")
+            os.kill(senders[-1], signal.SIGKILL)
+            wait_until(lambda: not is_alive(senders[-1]), "its end")
+            senders.append(sender_of(recording))
+            wait_until(lambda: rows_of(server) > before + 50, "more rows")
+            own_alone(recording, senders[-1], server)
         os.kill(command, signal.SIGTERM)
         _, rows, _ = finished(room, server, recording, status=143)
-        assert rows["process"] == 1, rows
+        assert rows["process"] == 1 and len(set(senders)) == 3, (rows, senders)
+
+
+def own_alone(recording, sender, server):
+    """Its words tell nothing, it has no descriptor of the recorder's but the line, and is no child of the command."""
+    folder = pathlib.Path(f"/proc/{sender}")
+    assert (folder / "cmdline").read_bytes() == b"wattle\0--sender\0"
+    assert str(server.folder).encode() not in (folder / "environ").read_bytes()
+    for number in range(3):
+        assert os.readlink(folder / f"fd/{number}") == "/dev/null"
+    theirs = {os.readlink(path) for path in pathlib.Path(f"/proc/{recording.pid}/fd").iterdir()}
+    ours = set()
+    for path in list((folder / "fd").iterdir()):
+        try:
+            ours.add(os.readlink(path))
+        except OSError:  # the run file, between two batches
+            pass
+    assert {one for one in ours & theirs if "run.sqlite" not in one} <= {"/dev/null"}, ours & theirs
+    assert recording.pid == int((folder / "stat").read_text().rpartition(")")[2].split()[1])
 
 
 @test

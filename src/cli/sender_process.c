@@ -1,0 +1,117 @@
+/* How the sender becomes a process, and the program that it is: `wattle --sender`, a fresh one. A fork alone would inherit the SQLite
+ * database that the recorder has open, which must not be used after a fork, so that none could be started in mid-run. */
+#include "cli/sender.h"
+
+#include "base/util.h"
+#include "cli/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { LINE = STDERR_FILENO + 1, PAGE, FIRST_CLOSED, NICENESS = 10 };
+
+int sender_page_new(struct sender_page **ret_page)
+{
+	int fd = memfd_create("wattle-sender", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	void *page = MAP_FAILED;
+	// Nobody can take its memory away under who maps it.
+	if (ftruncate(fd, sizeof(struct sender_page)) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		page = mmap(NULL, sizeof(struct sender_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED) {
+		int code = -errno;
+		close(fd);
+		return code;
+	}
+	*ret_page = page;
+	return fd;
+}
+
+/* ---- between fork and exec: system calls only ---- */
+
+/* Signals of the terminal and of who stops the recorder are not its own: it ends when the recorder says so, or has gone. Nor do
+ * those that the recorder blocks or catches concern it. */
+static void settle_signals(void)
+{
+	static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ};
+	sigset_t none;
+	sigemptyset(&none);
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		sigaction(ignored[i], &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void close_from(int first)
+{
+	enum { DESCRIPTORS_MOST = 1 << 20 };
+	if (syscall(SYS_close_range, first, ~0u, 0) == 0)
+		return;
+	struct rlimit limit = {0}; // Linux before 5.9, and sandboxes
+	getrlimit(RLIMIT_NOFILE, &limit);
+	int end = limit.rlim_cur < DESCRIPTORS_MOST ? (int)limit.rlim_cur : DESCRIPTORS_MOST;
+	for (int fd = first; fd < end; fd++)
+		close(fd);
+}
+
+/* Keeps the line and the page: the recorder's lock on its file, pipes to the held command and whoever reads stderr to its end must not
+ * see it live on. */
+static bool settle_descriptors(int page_fd, int line_fd)
+{
+	int page = fcntl(page_fd, F_DUPFD, FIRST_CLOSED), line = fcntl(line_fd, F_DUPFD, FIRST_CLOSED);
+	int nowhere = open("/dev/null", O_RDWR);
+	for (int fd = 0; nowhere >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(nowhere, fd);
+	if (page < 0 || line < 0 || dup2(line, LINE) < 0 || dup2(page, PAGE) < 0)
+		return false;
+	close_from(FIRST_CLOSED);
+	return true;
+}
+
+static void become_sender(struct sender_page *page, int page_fd, int line_fd)
+{
+	static char name[] = "wattle", word[] = "--sender", *const argv[] = {name, word, NULL};
+	setpgid(0, 0); // Ctrl-C is for the command and its recorder
+	settle_signals();
+	// The recorder may run before all others; the sender comes after them.
+	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+	setpriority(PRIO_PROCESS, 0, NICENESS);
+	if (settle_descriptors(page_fd, line_fd))
+		execv("/proc/self/exe", argv);
+	page->failed = errno;
+	_exit(1);
+}
+
+pid_t sender_fork(struct sender_page *page, int page_fd, int line_fd)
+{
+	pid_t pid = fork();
+	if (pid == 0)
+		become_sender(page, page_fd, line_fd);
+	return pid < 0 ? -errno : pid;
+}
+
+/* ---- the new program ---- */
+
+int sender_main(void)
+{
+	struct stat st;
+	int seals = fcntl(PAGE, F_GET_SEALS);
+	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(PAGE, &st) != 0 || st.st_size != sizeof(struct sender_page))
+		return EXIT_USAGE; // somebody tries it by hand
+	struct sender_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, PAGE, 0);
+	if (page == MAP_FAILED)
+		return EXIT_FAILED;
+	close(PAGE);
+	fcntl(LINE, F_SETFD, FD_CLOEXEC);
+	prctl(PR_SET_NAME, "wattle-sender");
+	sender_loop(page, LINE);
+}
