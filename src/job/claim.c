@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /* Between its bind and its listen an owner refuses, and so does one that is just going. A moment later it is settled; who never
- * listens is no recorder. */
-enum { TRIES = 10, REFUSALS_MAX = 20, BACKLOG = 4096 };
+ * listens is no recorder. At first that is waited for, some 50 ms: what nobody reads until a later tick is lost. */
+enum { TRIES = 10, TRIES_AT_FIRST = 400, REFUSALS_MAX = 20, BACKLOG = 4096 };
 static const struct timespec moment = {.tv_nsec = 100000};
 
 static uint64_t fnv1a(const char *text, uint64_t hash)
@@ -77,10 +77,10 @@ static int try_once(struct claim *claim)
 	return r;
 }
 
-static void settle(struct claim *claim)
+static void settle(struct claim *claim, int tries)
 {
 	int r = -ECONNREFUSED;
-	for (int i = 0; i < TRIES && r == -ECONNREFUSED; i++) {
+	for (int i = 0; i < tries && r == -ECONNREFUSED; i++) {
 		if (i > 0)
 			nanosleep(&moment, NULL);
 		r = try_once(claim);
@@ -99,7 +99,9 @@ void claim_open(struct claim *claim, const char *key)
 	snprintf(claim->name, sizeof(claim->name), "wattle-claim-%u-%016llx%016llx", (unsigned)geteuid(),
 		(unsigned long long)fnv1a(key, 14695981039346656037u),
 		(unsigned long long)fnv1a(key, 88172645463325252u));
-	settle(claim);
+	settle(claim, TRIES_AT_FIRST);
+	if (!claim->held && claim->refusals > 0)
+		claim_go_alone(claim);
 }
 
 static bool is_hung_up(int fd)
@@ -115,7 +117,7 @@ bool claim_turn(struct claim *claim)
 		return false;
 	int fd = claim->fd;
 	claim_close(claim);
-	settle(claim);
+	settle(claim, TRIES);
 	return claim->held || claim->fd != -1 || fd != -1;
 }
 

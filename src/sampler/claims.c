@@ -11,25 +11,40 @@ enum { KEY_SIZE = 2048 };
 
 /* ---- which devices are one thing ---- */
 
-static bool is_gpu(const struct domain *domain)
+// A meter at the wall is a file that one of the recorders was given, and maybe not the one that has the machine.
+static bool is_its_own(const struct domain *domain)
 {
-	return domain->kind == DOMAIN_GPU;
+	return domain->kind == DOMAIN_GPU || domain->kind == DOMAIN_WALL;
 }
 
-// A meter at the wall is a file that one of the recorders was given, and maybe not the one that has the machine.
-static void make_key(char key[KEY_SIZE], const char *group, const struct domain *domain)
+static const char *thing_name(const struct domain *domain)
 {
-	const char *own = domain->uuid[0] != '\0' ? domain->uuid : domain->name;
-	const char *thing = is_gpu(domain) || domain->kind == DOMAIN_WALL ? own : "machine";
-	snprintf(key, KEY_SIZE, "%s|%s", group, thing);
+	if (!is_its_own(domain))
+		return "machine";
+	return domain->uuid[0] != '\0' ? domain->uuid : domain->name;
+}
+
+/* What belongs to the machine is shared by those who can read the same of it: one who may not read the counters, and has a load
+ * model instead, would keep them from all others. */
+static void put_sensors(const struct sensor_set *set, char *out, size_t size)
+{
+	size_t length = 0;
+	for (size_t i = 0; i < set->n_devices && length < size; i++)
+		if (!is_its_own(set->devices[i]))
+			length += (size_t)snprintf(out + length, size - length, "|%s %s", set->devices[i]->name,
+				set->sources[i]);
+}
+
+static void make_key(char key[KEY_SIZE], const char *group, const struct sensor_set *set, const struct domain *domain)
+{
+	int length = snprintf(key, KEY_SIZE, "%s|%s", group, thing_name(domain));
+	if (!is_its_own(domain) && length < KEY_SIZE)
+		put_sensors(set, key + length, KEY_SIZE - (size_t)length);
 }
 
 static bool is_same_thing(const struct domain *a, const struct domain *b)
 {
-	char key_a[KEY_SIZE], key_b[KEY_SIZE];
-	make_key(key_a, "", a);
-	make_key(key_b, "", b);
-	return strcmp(key_a, key_b) == 0;
+	return is_its_own(a) == is_its_own(b) && strcmp(thing_name(a), thing_name(b)) == 0;
 }
 
 static size_t find_thing(struct claims *claims, const struct domain *domain)
@@ -144,7 +159,7 @@ int claims_open(struct claims *claims, struct sampler *sampler, const char *grou
 		claims->thing_of[i] = find_thing(claims, set->devices[i]);
 	for (size_t i = 0; i < claims->n; i++) {
 		char key[KEY_SIZE];
-		make_key(key, group, claims->things[i].first);
+		make_key(key, group, set, claims->things[i].first);
 		claim_open(&claims->things[i].claim, key);
 		settle_with_kin(claims, &claims->things[i].claim, target);
 		tell_reader(claims, i, env_now_ns(sampler->env));

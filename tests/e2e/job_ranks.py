@@ -2,9 +2,10 @@
 import json
 import math
 import os
+import shutil
 import signal
 
-from harness import BUILD, WATTLE, main, near, test, wait_until
+from harness import BUILD, NOBODY, WATTLE, Skip, main, near, test, wait_until
 from job_room import (RANGE_UJ, Machine, assert_one_after_the_other, facts, finish_all, has_energy, joined, rows_of,
                       sensor_events)
 
@@ -197,6 +198,33 @@ def gpus_for_all(room):
         else:  # it may have taken over for the last moments
             assert power < 10 and temperature < 10, (rank, power, temperature)
     assert readers == 1
+
+
+@test
+def who_may_not_read(room):
+    """a rank that may not read the counters, and was there first, keeps them from nobody: the job's energy is measured"""
+    drop = shutil.which("setpriv")
+    if os.geteuid() != 0 or drop is None:
+        raise Skip("needs root, who gives up what lets it read all files, and setpriv (Debian: util-linux)")
+    machine = Machine(room)
+    for counter in machine.top.rglob("energy_uj"):
+        os.chown(counter, NOBODY, -1)
+        counter.chmod(0o400)
+    environment = {**machine.environment, "RANK": "0", "WORLD_SIZE": "3", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "3"}
+    poor = room.start("--bounding-set=-all", "--inh-caps=-all", "--", WATTLE, "run", "-q", "-i", "50ms", "-o",
+                      "run-%r.sqlite", "--", "sleep", "2", program=drop, env=environment)
+    wait_until(lambda: (room.folder / "run-0.sqlite").exists() and sensor_events(room, "run-0.sqlite"), "rank 0 reads")
+    others = [machine.start(rank, 3, "sleep", "3") for rank in (1, 2)]
+    finish_all(room, [poor, *others])
+    assert not has_energy(room, "run-0.sqlite")
+    pieces = [rows_of(room, f"run-{rank}.sqlite", "package-0") for rank in (1, 2)]
+    assert_one_after_the_other(pieces)
+    from_ns, to_ns, joules = joined(pieces, RANGE_UJ)
+    near(joules, machine.joules("package-0", from_ns, to_ns), relative=0.01)
+    report = json.loads(room.wattle("report", ".", "--format", "json").stdout)
+    assert report["energy"]["provenance"] == "measured", report["energy"]
+    near(report["energy"]["total_j"], machine.joules("package-0", from_ns, to_ns) +
+         machine.joules("package-0/dram", from_ns, to_ns), relative=0.02)
 
 
 if __name__ == "__main__":

@@ -144,10 +144,7 @@ static void nobody_listens(void **state)
 				 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))),
 		0);
 	claim_open(&claim, key);
-	assert_false(claim.held);
-	for (int i = 0; i < 100 && !claim.held; i++)
-		claim_turn(&claim);
-	assert_true(claim.held);
+	assert_true(claim.held); // at once: what nobody reads meanwhile is lost
 	assert_int_equal(claim.fd, -1);
 	close(fd);
 	claim_close(&claim);
