@@ -237,6 +237,11 @@ def refused(room):
             (["run.sqlite", "mysql://host/db"], 2, "postgresql://"),
             (["run.sqlite", "postgresql://u:secret@host/db"], 2, "~/.pgpass"),
             (["run.sqlite", "postgresql://u@host/db?password=secret"], 2, "~/.pgpass"),
+            (["run.sqlite", "postgresql://u:a?secret@/db?host=/nowhere"], 2, "~/.pgpass"),  # libpq takes these, too
+            (["run.sqlite", "postgresql://u:a#secret@/db?host=/nowhere"], 2, "~/.pgpass"),
+            (["run.sqlite", "postgresql://u:secret/a@host/db"], 2, "~/.pgpass"),
+            (["run.sqlite", "postgresql://u@host/db?pass%77ord=secret"], 2, "~/.pgpass"),
+            (["run.sqlite", "postgresql://[::1]:1,127.0.0.1:1/db?user=a@b"], 1, "refused"),
             (["no.sqlite", "postgresql:///db?host=/nowhere"], 1, "no.sqlite"),
             (["run.sqlite", "postgresql:///db?host=/nowhere"], 1, "/nowhere"),
             (["run.sqlite", "postgresql:///db?nonsense=1"], 1, "nonsense")):

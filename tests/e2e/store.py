@@ -159,6 +159,35 @@ def pinned_path(room):
 
 
 @test
+def planted_functions(room):
+    """where a writer may create functions in the store's schema it is not let in: the store would run them as its owner"""
+    with Server() as server:
+        server.run("CREATE ROLE ada LOGIN; CREATE ROLE bob LOGIN; GRANT CREATE ON SCHEMA public TO PUBLIC")  # as in PostgreSQL 14
+        done = wattle(room, "store", "init", server.url(), "--writer", "ada", status=1)
+        assert "`REVOKE CREATE ON SCHEMA public FROM PUBLIC`" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+        assert "permission denied" in refused(server, "SELECT * FROM wattle_begin(gen_random_uuid())", "ada")
+        server.run("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+        wattle(room, "store", "init", server.url(), "--writer", "ada")
+        server.run("SELECT * FROM wattle_begin(gen_random_uuid())", user="ada")
+        done = wattle(room, "store", "init", server.url("ada"), "--writer", "bob", status=1)
+        assert "only its owner can open it" in done.stderr, done.stderr
+
+
+@test
+def namesakes(room):
+    """tables of another program under the same names, in a schema that is looked in first, are neither read nor written"""
+    with Server() as server:
+        server.run("CREATE SCHEMA energy; ALTER ROLE owner SET search_path = energy")
+        wattle(room, "store", "init", server.url())
+        server.run("CREATE SCHEMA app; CREATE TABLE app.sample (run_id uuid, t_ns bigint); CREATE TABLE app.device (x integer); "
+                   "ALTER ROLE owner SET search_path = app, energy")
+        run = made_run(room, server, "training")
+        assert server.value("SELECT count(*) FROM app.sample") == 0
+        assert report(room, "--store", server.url(), "--run", run)["run"]["id"] == run
+        assert "1 run that had ended" in wattle(room, "prune", "--store", server.url(), "--older", "1d").stdout
+
+
+@test
 def own_schema(room):
     """a store stands in the schema that the search path names first, and is found there"""
     with Server() as server:

@@ -42,6 +42,14 @@ static int read_version(struct pg *pg, struct pg_store *store, struct wattle_err
 	return 0;
 }
 
+/* From now on names mean the store's tables: another program's `event` or `sample`, in a schema that the path names before, or a
+ * temporary one, are not meant. */
+static int look_there_alone(struct pg *pg, const char *schema, struct wattle_error *reterr)
+{
+	return pg_query(pg, "SELECT set_config('search_path', quote_ident($1) || ', pg_temp', false)", &schema, 1, NULL,
+		reterr);
+}
+
 int pg_store_look(struct pg *pg, struct pg_store *ret_store, struct wattle_error *reterr)
 {
 	struct pg_rows rows;
@@ -59,6 +67,8 @@ int pg_store_look(struct pg *pg, struct pg_store *ret_store, struct wattle_error
 	store.may_read = pg_i64(&rows, 0, 7) == 1;
 	pg_rows_finish(&rows);
 	r = store.may_ask ? read_version(pg, &store, reterr) : 0;
+	if (r == 0 && store.is_there)
+		r = look_there_alone(pg, store.schema, reterr);
 	if (r == 0)
 		*ret_store = store;
 	return r;
@@ -250,10 +260,39 @@ static int make_role(struct pg *pg, const char *role, bool *ret_made, struct wat
 		: r;
 }
 
+/* Who may create functions in the store's schema can have the store's own functions run them, with the owner's rights. So it is
+ * with everybody in schema public of PostgreSQL 14, and of databases that were made by it. */
+static int check_creator(struct pg *pg, const char *role, struct wattle_error *reterr)
+{
+	struct pg_rows rows = {0};
+	int r = pg_query(pg,
+		"SELECT n.nspname::text, has_schema_privilege('public', n.oid, 'CREATE') FROM pg_proc p "
+		"JOIN pg_namespace n ON n.oid = p.pronamespace WHERE p.oid = 'wattle_version()'::regprocedure "
+		"AND has_schema_privilege($1::name, n.oid, 'CREATE') AND NOT pg_has_role($1::name, p.proowner, 'MEMBER')",
+		&role, 1, &rows, reterr);
+	if (r == 0 && rows.n > 0) {
+		const char *schema = pg_text(&rows, 0, 0);
+		r = error_set(reterr, -EACCES,
+			"role %s may create functions in schema %s, and could have the store run them with its owner's rights: "
+			"`REVOKE CREATE ON SCHEMA %s FROM %s` first, or keep the store in a schema of its own",
+			role, schema, schema, pg_i64(&rows, 0, 1) == 1 ? "PUBLIC" : role);
+	}
+	pg_rows_finish(&rows);
+	return r;
+}
+
 int pg_store_grant(struct pg *pg, enum pg_right right, const char *role, bool *ret_made_role,
 	struct wattle_error *reterr)
 {
-	int r = make_role(pg, role, ret_made_role, reterr);
+	struct pg_store store;
+	int r = pg_store_look(pg, &store, reterr);
+	if (r == 0 && !store.is_ours) // a GRANT by somebody else says nothing and does nothing
+		r = error_set(reterr, -EACCES, "the store at %s is not role %s's: only its owner can open it to others",
+			pg_where(pg), store.role);
+	if (r == 0)
+		r = make_role(pg, role, ret_made_role, reterr);
+	if (r == 0)
+		r = check_creator(pg, role, reterr);
 	for (size_t i = 0; r == 0 && grants[right][i] != NULL; i++)
 		r = exec_formatted(pg, grants[right][i], role, reterr);
 	return r;
