@@ -148,6 +148,7 @@ static void rank_part(struct jsonw *j, const struct job_findings *job, const str
 	jsonw_key_i64(j, "runs", rank->runs);
 	jsonw_key_bool(j, "complete", rank->complete);
 	jsonw_key_bool(j, "nested", rank->nested);
+	jsonw_key_bool(j, "ended_early", rank->ended_early);
 	jsonw_key_i64(j, "exit_code", rank->exit_code);
 	jsonw_key_double(j, "start_s", rank->start_s);
 	jsonw_key_double(j, "end_s", rank->end_s);
@@ -204,6 +205,7 @@ static void imbalance_part(struct jsonw *j, const struct job_findings *job)
 	spread_part(j, job, "end_wait_s", &job->end_wait_s);
 	spread_part(j, job, "cpu_s", &job->cpu_s);
 	spread_part(j, job, "energy_j", &job->energy_j);
+	jsonw_key_i64(j, "ended_early", (int64_t)job->n_ended_early);
 	jsonw_key(j, "slowest");
 	jsonw_begin_object(j);
 	jsonw_key_i64(j, "rank", rank_number(job, slowest->rank));

@@ -115,13 +115,14 @@ static void cpu_words(const struct job_findings *job, struct buf *value, struct 
 
 static void waiting_words(const struct job_findings *job, struct buf *value, struct buf *remark)
 {
-	if (job->waiting_s.count == 0)
+	const struct job_sums sums = job_sums(job);
+	if (isnan(sums.waiting_s))
 		return;
-	human_time(value, job->waiting_s.total);
+	human_time(value, sums.waiting_s);
 	buf_str(remark, "of all ranks' time in ");
 	job_words_waiting_blocks(remark, job);
 	buf_str(remark, ": ");
-	human_percent(remark, job->waiting_s.total / job->duration_s.total * 100);
+	human_percent(remark, sums.waiting_s / sums.duration_s * 100);
 	if (!isnan(job->waiting_j)) {
 		buf_str(remark, ", ");
 		human_energy(remark, job->waiting_j);

@@ -1,5 +1,6 @@
 #include "report/job_words.h"
 
+#include "base/known.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "report/report.h"
@@ -37,17 +38,22 @@ void job_words_place(struct buf *out, const struct job_findings *job)
 	rfc3339(out, job->start_wall_ns);
 }
 
-static size_t count_ranks(const struct job_findings *job)
+struct job_sums job_sums(const struct job_findings *job)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < job->n_ranks; i++)
-		n += !job->ranks[i].nested;
-	return n;
+	struct job_sums sums = {.waiting_s = (double)NAN};
+	for (size_t i = 0; i < job->n_ranks; i++) {
+		if (job->ranks[i].nested)
+			continue;
+		sums.n++;
+		sums.duration_s += job->ranks[i].duration_s;
+		sums.waiting_s = add_known(sums.waiting_s, job->ranks[i].waiting_s);
+	}
+	return sums;
 }
 
 void job_words_ranks(struct buf *out, const struct job_findings *job)
 {
-	size_t n = count_ranks(job);
+	size_t n = job_sums(job).n;
 	if (value_ok(job->missing_ranks) && job->missing_ranks > 0 && job->n_steps < 2)
 		buf_printf(out, "%zu of %lld ranks", n, (long long)job->world_size);
 	else
@@ -75,10 +81,13 @@ void job_words_waiting_blocks(struct buf *out, const struct job_findings *job)
 void job_words_slowest(struct buf *out, const struct job_findings *job)
 {
 	const struct slowest *s = &job->slowest;
+	static const double even_percent = 1;
+	if (job->n_ended_early > 0 && job->work_s.count > 0)
+		buf_printf(out, "%zu rank%s that ended early %s not compared. ", job->n_ended_early,
+			job->n_ended_early == 1 ? "" : "s", job->n_ended_early == 1 ? "is" : "are");
 	if (s->rank < 0)
 		return;
 	const struct job_rank *rank = &job->ranks[s->rank];
-	static const double even_percent = 1;
 	if (!(s->over_percent >= even_percent)) {
 		buf_str(out, "No rank worked noticeably longer than the mean.");
 	} else {
@@ -89,7 +98,8 @@ void job_words_slowest(struct buf *out, const struct job_findings *job)
 		human_time(out, s->over_mean_s);
 		buf_str(out, " (");
 		human_percent(out, s->over_percent);
-		buf_printf(out, ") longer than the mean of all %lld. The others waited ", (long long)job->work_s.count);
+		buf_printf(out, ") longer than the mean of %s%lld. The others waited ",
+			job->n_ended_early > 0 ? "the " : "all ", (long long)job->work_s.count);
 		human_time(out, s->waited_s);
 		buf_str(out, " for it, together");
 		if (!isnan(s->waited_j)) {

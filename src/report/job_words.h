@@ -4,6 +4,12 @@
 #include "analysis/job/job.h"
 #include "base/buf.h"
 
+struct job_sums { // over the ranks of all steps, those around other recorders left out
+	size_t n;
+	double duration_s, waiting_s; // waiting: NaN where no rank knows
+};
+struct job_sums job_sums(const struct job_findings *job);
+
 void job_words_title(struct buf *out, const struct job_findings *job); // "Job 4242, solver"
 void job_words_place(struct buf *out, const struct job_findings *job); // "of ada on atlas, started by slurm at 2026-…"
 void job_words_ranks(struct buf *out,

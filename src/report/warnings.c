@@ -46,6 +46,21 @@ static void no_energy(struct teller *t)
 			"`wattle sensors` says what there is and how to make it readable.");
 }
 
+static bool is_guessed(const struct domain_finding *d)
+{
+	return d->in_total && d->provenance == PROVENANCE_ESTIMATED && !isnan(d->energy_j);
+}
+
+// Many nodes have a package-0.
+static bool was_named(const struct findings *f, size_t domain)
+{
+	for (size_t i = 0; i < domain; i++)
+		if (is_guessed(&f->domains[i]) &&
+			strcmp(f->domains[i].device->name, f->domains[domain].device->name) == 0)
+			return true;
+	return false;
+}
+
 static void estimated(struct teller *t)
 {
 	if (isnan(t->findings->total_j) || t->findings->provenance != PROVENANCE_ESTIMATED)
@@ -54,7 +69,7 @@ static void estimated(struct teller *t)
 	const char *separator = " ";
 	for (size_t i = 0; i < t->findings->n_domains; i++) {
 		const struct domain_finding *d = &t->findings->domains[i];
-		if (!d->in_total || d->provenance != PROVENANCE_ESTIMATED || isnan(d->energy_j))
+		if (!is_guessed(d) || was_named(t->findings, i))
 			continue;
 		buf_printf(&t->text, "%s%s", separator, d->device->name);
 		separator = ", ";
@@ -225,6 +240,6 @@ void report_warnings(const struct findings *findings, tell_warning tell_one, voi
 
 void report_warnings_of_sums(const struct findings *findings, tell_warning tell_one, void *data)
 {
-	static const part parts[] = {no_energy, estimated, lost_samples, unattributed, recorded};
+	static const part parts[] = {no_energy, estimated, lost_samples, unattributed};
 	tell_parts(parts, ARRAY_SIZE(parts), findings, tell_one, data);
 }

@@ -1,10 +1,13 @@
 #!/usr/bin/python3
-"""`wattle report DIR` against what is true of made jobs (made_jobs.py): joules of machines, domains and ranks, seconds, sums.
+"""`wattle report DIR` against what is true of made jobs (made_jobs.py): joules of machines, domains and ranks, seconds.
 
-Every row is a job that went wrong in one way that the field knows: readers that die, counters that wrap while nobody looks, two that
-read at once, restarts, missing ranks, clocks apart by seconds, equal pids on all nodes, two nodes on one machine.
+Every row is a job that went wrong in one way that the field knows: readers that die, counters that wrap while nobody
+looks, two that read at once, restarts, missing ranks, clocks apart by seconds, equal pids on all nodes, two nodes on one machine.
 """
+import contextlib
 import json
+import shutil
+import sqlite3
 
 import made_jobs
 from harness import WATTLE, main, near, test
@@ -13,7 +16,7 @@ PAIRS = {  # kind: relative deviation of a machine's energy that the ends of cou
     "plain": 0.003, "takeover": 0.003, "wraps": 0.003, "many_wraps": 0.003, "overlap": 0.003, "all_read": 0.001,
     "all_visible": 0.001, "shared_gpus": 0.001, "restart": 0.004, "dead": 0.003, "missing": 0.003, "skewed": 0.003,
     "imbalanced": 0.003, "virtual_nodes": 0.001, "no_gpu": 0.0005, "no_id": 0.003, "one_rank": 0.003,
-    "nested": 0.025, "two_steps": 0.003}  # nested: the recorder around has read before the first rank and after the last
+    "nested": 0.025, "two_steps": 0.003}  # nested: the recorder around reads before the first rank and after the last
 
 
 def made(room, kind):
@@ -92,6 +95,16 @@ def a_wrap_that_nobody_saw_is_counted(room):
 
 
 @test
+def errors_cover_what_is_not_known_and_no_more(room):
+    """A GPU that one rank saw is no hole once that rank has ended; nobody doubts a wrap in a tenth of a second."""
+    for kind in ("plain", "takeover", "wraps", "many_wraps", "overlap", "missing", "two_steps"):
+        folder, truth = made(room, kind)
+        energy = report(room, folder)["energy"]
+        assert energy["error_j"] < 0.0015 * energy["total_j"], (kind, energy["error_j"])
+        near(energy["total_j"], truth["total_j"], absolute=energy["error_j"])
+
+
+@test
 def unknown_is_null(room):
     made(room, "no_energy")
     document = report(room, room.folder / "no_energy")
@@ -115,6 +128,87 @@ def the_slowest_rank_and_what_it_cost(room):
     near(imbalance["slowest"]["waited_s"], sum(work[5] - w for w in work.values()), relative=1e-6)
     near(imbalance["waiting_s"]["total"], sum(r["waiting_s"] for r in truth["ranks"].values()), relative=1e-6)
     assert imbalance["waiting_blocks"] == ["MPI_Allreduce"]
+
+
+@test
+def ranks_that_died_early_are_no_fast_ranks(room):
+    """Two of eight are killed: they have not worked less, and the others have not waited for anybody."""
+    made(room, "takeover")
+    document = report(room, room.folder / "takeover")
+    imbalance = document["imbalance"]
+    assert [rank["rank"] for rank in document["ranks"] if rank["ended_early"]] == [0, 1]
+    assert imbalance["ended_early"] == 2 and imbalance["work_s"]["count"] == 6
+    assert imbalance["slowest"]["over_percent"] < 2 and imbalance["work_s"]["imbalance_percent"] < 2
+    text = room.wattle("report", room.folder / "takeover").stdout
+    assert "2 ranks that ended early are not compared" in text, text
+
+
+def change(path, *statements):
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        for statement in statements:
+            file.execute(*statement)
+
+
+@test
+def what_all_recorders_say_is_told_once(room):
+    folder, _ = made(room, "plain")
+    note = "insert into event (t_ns, kind, text) values (5005000000000, 'note', ?)"
+    for number, path in enumerate(sorted(folder.glob("*.sqlite"))):
+        change(path, (note, ("this container is not shown the sensors",)))
+        if number % 4 == 0:
+            change(path, (note, ("the clock was set",)))
+        if number == 3:
+            change(path, (note, ("perf was refused",)))
+    expected = ["all 8 ranks: this container is not shown the sensors",
+                "rank 0 on node-01 and 1 more of 8 ranks: the clock was set", "rank 3 on node-01: perf was refused"]
+    assert sorted(report(room, folder)["warnings"]) == expected
+    text = room.wattle("report", folder).stdout
+    assert all(text.count(words) == 1 for words in ("all 8 ranks", "and 1 more of 8 ranks", "perf was refused")), text
+
+
+@test
+def a_batch_script_that_was_requeued_is_one_row(room):
+    """It has no rank; two commands of one script stay two rows."""
+    folder, _ = made(room, "one_rank")
+    first = folder / "job-r000.sqlite"
+    again, other = folder / "again.sqlite", folder / "other.sqlite"
+    no_rank = ("delete from run where key in ('rank', 'local_rank', 'world_size', 'local_size')",)
+    change(first, no_rank)
+    for path in (again, other):
+        shutil.copy(first, path)
+        change(path, ("update run set value = replace(value, '7e57ab1e', ?) where key = 'id'",
+                      (f"0000000{len(path.name)}",)))
+    minute = 60 * 10**9
+    change(again, ("insert into run values ('restart', '1')",), (f"update segment set start_ns = start_ns + {minute}, "
+           f"end_ns = end_ns + {minute}, wall_start_ns = wall_start_ns + {minute}",),
+           *((f"update {table} set t_ns = t_ns + {minute}",) for table in ("sample", "device_sample")))
+    change(other, ("update segment set command = '[\"./post\"]'",))
+    document = report(room, folder)
+    rows = sorted((rank["runs"], rank["restart"]) for rank in document["ranks"])
+    assert rows == [(1, None), (2, 1)], rows
+
+
+@test
+def a_long_job_that_is_read_thinly(room):
+    """One sample in a second gives the sums of all samples; what it can't know as well has an error that says so."""
+    job = made_jobs.Job("long", nodes=1, per_node=2, gpus=2, steps=30, step_s=1.642, is_even=True, times=128,
+                        slow={1: 1.2})
+    truth = made_jobs.make(WATTLE, room.folder / "long", job)
+    thin, full = report(room, room.folder / "long"), report(room, room.folder / "long", "--full")
+    assert thin["job"]["read_every_s"] == 1 and full["job"]["read_every_s"] is None
+    assert thin["run"]["samples"] == full["run"]["samples"] > 150_000
+    near(thin["energy"]["total_j"], truth["total_j"], relative=1e-5)
+    near(thin["energy"]["total_j"], full["energy"]["total_j"], relative=1e-5)
+    near(thin["cpu"]["target_cpu_s"], full["cpu"]["target_cpu_s"], relative=1e-6)
+    near(sum(thin["energy"]["ledger"].values()), thin["energy"]["total_j"], relative=1e-9)
+    for one, all_of_it in zip(thin["ranks"], full["ranks"], strict=True):
+        for key in ("duration_s", "cpu_s", "waiting_s", "work_s"):
+            near(one[key], all_of_it[key], relative=1e-6)
+        near(one["energy_j"], all_of_it["energy_j"], absolute=one["error_j"])
+    for one, all_of_it in zip(thin["blocks"], full["blocks"], strict=True):
+        assert one["num_calls"] == all_of_it["num_calls"]
+        near(one["compute_time"]["total"], all_of_it["compute_time"]["total"], relative=1e-9)
+        near(one["energy"]["total_j"], all_of_it["energy"]["total_j"], absolute=one["energy"]["error_j"])
 
 
 @test

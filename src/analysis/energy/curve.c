@@ -178,16 +178,30 @@ bool curve_was_sampled(const struct run *run, int64_t t_ns)
 	return at < run->n && run->t_ns[at] == t_ns;
 }
 
+// The part of a segment in which there was anybody who could read the device.
+static void set_life(struct curve_builder *b, size_t index, struct curve_segment *segment)
+{
+	const struct run_segment *s = &b->run->segments[index];
+	const int64_t *seen_ns = b->device->seen_ns;
+	segment->start_ns = s->start_ns;
+	segment->end_ns = s->end_ns > s->start_ns ? s->end_ns : s->start_ns;
+	if (seen_ns == NULL)
+		return;
+	double whole_s = seconds(segment->start_ns, segment->end_ns);
+	int64_t start_ns = segment->start_ns, end_ns = segment->end_ns;
+	segment->start_ns = within(seen_ns[2 * index], start_ns, end_ns);
+	segment->end_ns = within(seen_ns[2 * index + 1], segment->start_ns, end_ns);
+	b->curve->outside_s += whole_s - seconds(segment->start_ns, segment->end_ns);
+}
+
 static void make_segment(struct curve_builder *b, size_t index)
 {
 	struct curve *curve = b->curve;
-	const struct run_segment *s = &b->run->segments[index];
 	struct slice samples = slice_of(b->run, index, b->device->t_ns, b->device->n);
 	double before_j = index > 0 ? curve_at(curve, index - 1, curve->segments[index - 1].end_ns) : 0;
 	struct curve_segment *segment = &curve->segments[index];
-	*segment = (struct curve_segment){.points = {curve->n, curve->n},
-		.start_ns = s->start_ns,
-		.end_ns = s->end_ns > s->start_ns ? s->end_ns : s->start_ns};
+	*segment = (struct curve_segment){.points = {curve->n, curve->n}};
+	set_life(b, index, segment);
 	if (curve->from_power)
 		curve_power_segment(b, index, samples);
 	else

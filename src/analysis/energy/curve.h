@@ -45,6 +45,7 @@ struct curve {
 	double stalled_s; // the counter stood still, when it should have moved, to the end or all the time
 	double silent_s;  // between the first and the last reading of segments in which the counter never moved
 	double unseen_s;  // the run is too short for the counter: nothing it showed says what was used in this time
+	double outside_s; // of the run, without anybody who could read the device: no hole, no energy
 	double hole_s;    // time in the target's life whose energy is not in the curve …
 	double hole_squares_s2; // … and the sum of the squares of its pieces
 	double rounding_j2;     // from_power: variance of the trapezoid rule, by second differences

@@ -144,7 +144,7 @@ static struct domain_finding describe(const struct run *run, const struct run_de
 
 static double mean_power_w(const struct findings *findings, const struct curve *curve, double energy_j)
 {
-	double metered_s = findings->duration_s - curve->hole_s;
+	double metered_s = findings->duration_s - curve->hole_s - curve->outside_s;
 	return metered_s > 1e-9 * findings->duration_s ? energy_j / metered_s : (double)NAN;
 }
 

@@ -8,9 +8,32 @@ static bool same_step(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static bool is_compared(const struct job_findings *job, const struct job_rank *rank)
+static bool is_in_step(const struct job_findings *job, const struct job_rank *rank)
 {
 	return !rank->nested && (job->n_steps < 2 || same_step(rank->step, job->compared_step));
+}
+
+static bool is_compared(const struct job_findings *job, const struct job_rank *rank)
+{
+	return is_in_step(job, rank) && !rank->ended_early;
+}
+
+/* A rank that was killed has not worked less than the others: it has not come to the end. By durations, for clocks of nodes may be apart;
+ * where all were stopped together nobody is early. */
+static void mark_early(struct job_findings *job)
+{
+	static const double early_part = 0.05, early_s = 1;
+	double longest_s = 0;
+	for (size_t i = 0; i < job->n_ranks; i++)
+		if (is_in_step(job, &job->ranks[i]))
+			longest_s = fmax(longest_s, job->ranks[i].duration_s);
+	for (size_t i = 0; i < job->n_ranks; i++) {
+		struct job_rank *rank = &job->ranks[i];
+		bool failed = !rank->complete || (value_ok(rank->exit_code) && rank->exit_code != 0);
+		rank->ended_early = is_in_step(job, rank) && failed &&
+			longest_s - rank->duration_s > fmax(early_s, early_part * longest_s);
+		job->n_ended_early += rank->ended_early;
+	}
 }
 
 // Steps of one job do different things; the one with most work is what its owner waits for.
@@ -63,10 +86,10 @@ static void end_waits(struct job_findings *job)
 {
 	double last_s = (double)NAN;
 	for (size_t i = 0; i < job->n_ranks; i++)
-		if (is_compared(job, &job->ranks[i]))
+		if (is_in_step(job, &job->ranks[i]))
 			last_s = fmax(last_s, job->ranks[i].end_s);
 	for (size_t i = 0; i < job->n_ranks; i++)
-		if (is_compared(job, &job->ranks[i]))
+		if (is_in_step(job, &job->ranks[i]))
 			job->ranks[i].end_wait_s = last_s - job->ranks[i].end_s;
 }
 
@@ -131,6 +154,7 @@ void imbalance_make(struct job_work *work)
 		rank->work_s = rank->duration_s - (rank->waiting_s > 0 ? rank->waiting_s : 0);
 	}
 	choose_step(job);
+	mark_early(job);
 	end_waits(job);
 	if (over_ranks(work) == 0)
 		slowest(job);

@@ -36,6 +36,7 @@ struct job_rank {
 	double waiting_w;            // meanwhile, on average; NaN unknown
 	double end_wait_s;           // between its end and the end of the last rank
 	double work_s;               // duration_s less waiting_s
+	bool ended_early;            // it failed or was cut off while others went on: it is not compared with them
 	/* Its processes were measured by another recorder of this job too (`wattle run mpirun … wattle run …`): its energy is theirs, and
 	 * it enters no sum and no spread. */
 	bool nested;
@@ -102,9 +103,10 @@ struct job_findings {
 	struct job_block *blocks; // by name; with total.blocks[i]
 	size_t n_blocks;
 	bool block_energy_left_out; // there were too many spans to read: blocks of ranks that did not read sensors have no energy
-	// Over the ranks of one step: of several, that in which they worked longest.
+	// Over the ranks of one step that did not end early: of several steps that in which they worked longest.
 	const char *compared_step; // NULL: there are none, or one
 	struct spread duration_s, work_s, cpu_s, energy_j, waiting_s, end_wait_s;
+	size_t n_ended_early; // ranks of that step that are left out
 	struct slowest slowest;
 	double waiting_j;      // attributed to the ranks in blocks that wait; NaN unknown
 	const char **warnings; // sentences: counted once, taken over, missing, incomplete, clocks

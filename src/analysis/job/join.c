@@ -257,21 +257,42 @@ static int64_t overlap_ns(int64_t a_from, int64_t a_to, int64_t b_from, int64_t 
 	return to > from ? to - from : 0;
 }
 
-// When there was anybody who sees this domain: a GPU may be one rank's only.
-static void seen_by_members(const struct joining *j, int64_t *ret_from_ns, int64_t *ret_to_ns)
+static void widen(int64_t seen_ns[2], const struct run *run, const struct run_segment *segment)
 {
-	*ret_from_ns = INT64_MAX;
-	*ret_to_ns = INT64_MIN;
-	for (size_t k = 0; k < j->machine->n_members; k++) {
-		const struct member *member = &j->work->members[j->machine->members[k]];
-		bool sees = false;
-		for (size_t d = 0; d < member->from->run.n_devices && !sees; d++)
-			sees = strcmp(job_device_key(&member->from->run.devices[d]), j->domain->key) == 0;
-		if (!sees)
+	for (size_t s = 0; s < run->n_segments; s++) {
+		int64_t from_ns = run->segments[s].start_ns, to_ns = run->segments[s].end_ns;
+		if (overlap_ns(from_ns, to_ns, segment->start_ns, segment->end_ns) == 0)
 			continue;
-		*ret_from_ns = member->start_ns < *ret_from_ns ? member->start_ns : *ret_from_ns;
-		*ret_to_ns = member->end_ns > *ret_to_ns ? member->end_ns : *ret_to_ns;
+		seen_ns[0] = from_ns < seen_ns[0] ? from_ns : seen_ns[0];
+		seen_ns[1] = to_ns > seen_ns[1] ? to_ns : seen_ns[1];
 	}
+}
+
+static bool sees(const struct joining *j, const struct run *run)
+{
+	for (size_t d = 0; d < run->n_devices; d++)
+		if (strcmp(job_device_key(&run->devices[d]), j->domain->key) == 0)
+			return true;
+	return false;
+}
+
+// A GPU may be one rank's only, and nobody's before and after it.
+static int note_who_sees(struct joining *j)
+{
+	const struct run *run = &j->machine->run;
+	int64_t *seen_ns = arena_alloc(j->work->arena, run->n_segments, 2 * sizeof(*seen_ns));
+	if (seen_ns == NULL)
+		return -ENOMEM;
+	for (size_t s = 0; s < run->n_segments; s++) {
+		const struct run_segment *segment = &run->segments[s];
+		seen_ns[2 * s] = segment->end_ns;
+		seen_ns[2 * s + 1] = segment->start_ns;
+		for (size_t k = 0; k < j->machine->n_members; k++)
+			if (sees(j, joining_run(j, j->machine->members[k])))
+				widen(&seen_ns[2 * s], joining_run(j, j->machine->members[k]), segment);
+	}
+	j->domain->device.seen_ns = seen_ns;
+	return 0;
 }
 
 /* The time of the machine's run in which this domain is not known: unknown stretches between readers (whole), and what lies further
@@ -282,13 +303,13 @@ static void tell_unmeasured(struct joining *j)
 	const struct run_device *device = &j->domain->device;
 	int64_t first_ns = device->n > 0 ? device->t_ns[0] : INT64_MAX;
 	int64_t last_ns = device->n > 0 ? device->t_ns[device->n - 1] : INT64_MAX;
-	int64_t seen_from_ns, seen_to_ns;
-	seen_by_members(j, &seen_from_ns, &seen_to_ns);
 	j->domain->unmeasured_ns = j->domain->unknown_ns;
 	for (size_t s = 0; s < run->n_segments; s++) {
 		const struct run_segment *segment = &run->segments[s];
-		int64_t from_ns = segment->start_ns > seen_from_ns ? segment->start_ns : seen_from_ns;
-		int64_t to_ns = segment->end_ns < seen_to_ns ? segment->end_ns : seen_to_ns;
+		int64_t from_ns = segment->start_ns > device->seen_ns[2 * s] ? segment->start_ns
+									     : device->seen_ns[2 * s];
+		int64_t to_ns = segment->end_ns < device->seen_ns[2 * s + 1] ? segment->end_ns
+									     : device->seen_ns[2 * s + 1];
 		int64_t before = overlap_ns(from_ns, to_ns, INT64_MIN, first_ns);
 		int64_t after = device->n > 0 ? overlap_ns(from_ns, to_ns, last_ns, INT64_MAX) : 0;
 		j->domain->unmeasured_ns += before > j->hole_ns || device->n == 0 ? before : 0;
@@ -298,7 +319,7 @@ static void tell_unmeasured(struct joining *j)
 
 static int join(struct joining *j)
 {
-	if (collect(j) < 0 || allocate(j) < 0 || lay(j) < 0)
+	if (collect(j) < 0 || allocate(j) < 0 || lay(j) < 0 || note_who_sees(j) < 0)
 		return -ENOMEM;
 	tell_unmeasured(j);
 	return 0;

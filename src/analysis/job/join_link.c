@@ -32,17 +32,48 @@ static double most_uj(const struct joining *j, double s)
 	return domain_kind_max_power_w(j->domain->device.kind) * (s + 1) * 1e6; // readings and updates are apart
 }
 
-/* Whole rounds that nobody saw: as many as bring the power nearest to what it was before, of those that there was time for. */
+// The most power of a second, or of a shorter piece, of all that was read; *ret_s: how long that was.
+static double largest_power_w(const struct joining *j, double *ret_s)
+{
+	double most_w = 0;
+	*ret_s = 0;
+	for (size_t p = 0; p < j->n_pieces; p++) {
+		const struct piece *piece = &j->pieces[p];
+		const int64_t *uj = piece->from->values[DEVICE_ENERGY], *t_ns = piece->from->t_ns;
+		size_t from = piece->rows.begin;
+		for (size_t row = from + 1; row < piece->rows.end; row++) {
+			bool is_long = t_ns[row] - t_ns[from] >= NS_PER_S || row + 1 == piece->rows.end;
+			if (value_ok(uj[from]) && (!is_long || !value_ok(uj[row])))
+				continue;
+			double s = (double)(t_ns[row] - t_ns[from]) / 1e9;
+			if (value_ok(uj[from]) && s > 0) {
+				most_w = fmax(most_w, (double)(uj[row] - uj[from]) / 1e6 / s);
+				*ret_s += s;
+			}
+			from = row;
+		}
+	}
+	return most_w;
+}
+
+/* Whole rounds that nobody saw: as many as bring the power nearest to what it was before, of those that there was time for. One
+ * round less is thinkable always; one more, where it takes no more power than the domain has shown in at least as much time. */
 static int64_t hidden_rounds(const struct joining *j, int64_t round, int64_t delta_uj, double gap_s, bool *ret_doubt)
 {
+	static const double thinkable = 1.5; // times the largest power
 	double possible = floor((most_uj(j, gap_s) - (double)delta_uj) / (double)round);
-	*ret_doubt = possible >= 1;
-	if (!*ret_doubt)
+	*ret_doubt = false;
+	if (!(possible >= 1))
 		return 0;
 	double so_far_s = (double)(j->last->from->t_ns[j->last_row] - j->first_ns) / 1e9;
 	double mean_w = so_far_s > 0 ? (double)j->total_uj / 1e6 / so_far_s : 0;
 	double likeliest = floor((mean_w * gap_s * 1e6 - (double)delta_uj) / (double)round + 0.5);
-	return (int64_t)fmax(0, fmin(likeliest, possible));
+	double rounds = fmax(0, fmin(likeliest, possible)), read_s;
+	double period_s = j->domain->device.update_period_s > 0 ? j->domain->device.update_period_s : 0;
+	double more_w = ((double)delta_uj + (rounds + 1) * (double)round) / 1e6 / (gap_s + period_s);
+	double largest_w = largest_power_w(j, &read_s);
+	*ret_doubt = rounds >= 1 || (possible >= rounds + 1 && (read_s < gap_s || more_w <= thinkable * largest_w));
+	return (int64_t)rounds;
 }
 
 int joining_event(struct joining *j, int64_t t_ns, const char *kind, const char *text)

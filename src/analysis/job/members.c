@@ -256,6 +256,7 @@ int machine_make(struct job_work *work, struct machine *machine)
 static struct run_device cut_out(const struct run_device *device, int64_t from_ns, int64_t to_ns)
 {
 	struct run_device out = *device;
+	out.seen_ns = NULL; // whoever sees it does so all its life
 	size_t begin = slice_lower_bound(device->t_ns, device->n, from_ns);
 	size_t end = slice_lower_bound(device->t_ns, device->n, to_ns);
 	out.t_ns += begin;

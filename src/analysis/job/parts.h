@@ -82,6 +82,11 @@ const char *job_device_key(const struct run_device *device);
 // The machine's domain of this name; NULL: none.
 struct joined *machine_domain(const struct machine *machine, const char *key);
 
+void member_name(const struct job_work *work, const struct member *member, char *out,
+	size_t size); // "rank 3 on node-1"
+// Adds what the recorders had to say to the job's warnings, of which there is room for so many more. -ENOMEM.
+int recorded_make(struct job_work *work, size_t room);
+
 /* ---- several recordings as one ---- */
 
 struct part_run { // one of them

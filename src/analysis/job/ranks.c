@@ -11,6 +11,25 @@ static bool same_step(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
+static const char *command_of(const struct run *run)
+{
+	return run->n_segments > 0 ? run->segments[0].command_json : NULL;
+}
+
+static int64_t restart_of(const struct run *run)
+{
+	int64_t restart = run_fact_i64(run, FACT_RESTART);
+	return value_ok(restart) ? restart : 0; // nobody tells the first time
+}
+
+// What has no rank, as a batch script, is the same again if the job was requeued and the command is the same.
+static bool is_requeued(const struct job_rank *row, const struct run *run)
+{
+	const char *before = command_of(&row->run->run), *now = command_of(run);
+	return restart_of(run) != restart_of(&row->run->run) && before != NULL && now != NULL &&
+		strcmp(before, now) == 0;
+}
+
 static struct job_rank *rank_of(struct job_work *work, const struct member *member)
 {
 	struct job_findings *job = work->job;
@@ -19,13 +38,17 @@ static struct job_rank *rank_of(struct job_work *work, const struct member *memb
 	const char *step = run_fact(run, FACT_JOB_STEP);
 	double start_s = (double)job_clock_ns(work, member, member->start_ns) / 1e9;
 	double end_s = (double)job_clock_ns(work, member, member->end_ns) / 1e9;
-	for (size_t i = 0; value_ok(rank) && !member->nested && i < job->n_ranks; i++) {
+	for (size_t i = 0; !member->nested && i < job->n_ranks; i++) {
 		struct job_rank *row = &job->ranks[i];
 		if (row->rank != rank || !same_step(row->step, step) || row->nested)
 			continue;
-		int64_t restart = run_fact_i64(run, FACT_RESTART);
+		if (!value_ok(rank)) {
+			if (is_requeued(row, run))
+				return row;
+			continue;
+		}
 		// Clocks of two machines may be apart by seconds, but not for most of a run.
-		bool again = (value_ok(restart) && restart != row->restart) ||
+		bool again = restart_of(run) != restart_of(&row->run->run) ||
 			start_s >= row->end_s - (row->end_s - row->start_s) / 2 ||
 			end_s <= row->start_s + (row->end_s - row->start_s) / 2;
 		if (again)

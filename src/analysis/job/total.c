@@ -84,6 +84,7 @@ static int make_devices(struct job_work *work)
 		const struct machine *machine = &work->machines[m];
 		for (size_t d = 0; d < machine->run.n_devices; d++) {
 			run->devices[run->n_devices] = machine->run.devices[d];
+			run->devices[run->n_devices].seen_ns = NULL; // of the machine's segments
 			if (shift_times(work, machine, &run->devices[run->n_devices++]) < 0)
 				return -ENOMEM;
 		}
@@ -120,7 +121,7 @@ static int by_time(const void *a, const void *b)
 	return (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
 }
 
-static void rank_name(const struct job_work *work, const struct member *member, char *out, size_t size)
+void member_name(const struct job_work *work, const struct member *member, char *out, size_t size)
 {
 	int64_t rank = run_fact_i64(&member->from->run, FACT_RANK);
 	const char *node = work->job->nodes[member->node].name;
@@ -158,7 +159,7 @@ static int make_events(struct job_work *work)
 	for (size_t i = 0; i < work->runs->n; i++) {
 		const struct member *member = &work->members[i];
 		char name[80];
-		rank_name(work, member, name, sizeof(name));
+		member_name(work, member, name, sizeof(name));
 		for (size_t k = 0; k < member->from->run.n_events; k++) {
 			const struct run_event *event = &member->from->run.events[k];
 			if (!is_of_counter(event->kind) &&

@@ -265,5 +265,5 @@ int job_warnings_make(struct job_work *work)
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		all[i](&t);
 	buf_finish(&t.text);
-	return t.failed;
+	return t.failed < 0 ? t.failed : recorded_make(work, WARNINGS_MAX - work->job->n_warnings);
 }

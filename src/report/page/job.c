@@ -39,19 +39,6 @@ void job_paper(const struct job_page *page, size_t n_rows, size_t most)
 		n_rows - printed);
 }
 
-struct job_sums job_sums(const struct job_findings *job)
-{
-	struct job_sums sums = {.waiting_s = (double)NAN};
-	for (size_t i = 0; i < job->n_ranks; i++) {
-		if (job->ranks[i].nested)
-			continue;
-		sums.n++;
-		sums.duration_s += job->ranks[i].duration_s;
-		sums.waiting_s = add_known(sums.waiting_s, job->ranks[i].waiting_s);
-	}
-	return sums;
-}
-
 /* ---- the small picture ---- */
 
 enum { STRIP_WIDTH = 150, STRIP_HEIGHT = 16 };

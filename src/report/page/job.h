@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/chart/job.h"
+#include "report/job_words.h"
 #include "report/page/part.h"
 
 struct job_page {
@@ -27,12 +28,6 @@ void job_rank_name(struct buf *out, const struct job_page *page,
 void job_node_name(struct buf *out, const struct job_page *page, size_t node);
 // How many rows of a long table are printed; the page has all.
 void job_paper(const struct job_page *page, size_t n_rows, size_t most);
-
-struct job_sums { // over the ranks of all steps, those around other recorders left out
-	size_t n;
-	double duration_s, waiting_s; // waiting: NaN where no rank knows
-};
-struct job_sums job_sums(const struct job_findings *job);
 
 struct job_strip { // a small picture: a line for each rank along a scale from 0, the mean, and one that stands out
 	const double *values; // n of them, NaN unknown

@@ -47,6 +47,14 @@ static void slowest(const struct job_page *page)
 	buf_str(out, "</li>\n");
 }
 
+static void early(const struct job_page *page)
+{
+	size_t n = page->job->n_ended_early;
+	if (n > 0)
+		buf_printf(page->part.out, "<li>%zu rank%s that ended early %s not compared.</li>\n", n,
+			n == 1 ? "" : "s", n == 1 ? "is" : "are");
+}
+
 static void waiting(const struct job_page *page)
 {
 	struct buf *out = page->part.out;
@@ -117,7 +125,7 @@ static double value_of(const struct job_rank *rank, size_t offset)
 
 static bool is_compared(const struct job_findings *job, const struct job_rank *rank)
 {
-	if (rank->nested)
+	if (rank->nested || rank->ended_early)
 		return false;
 	return job->compared_step == NULL || (rank->step != NULL && strcmp(rank->step, job->compared_step) == 0);
 }
@@ -163,6 +171,7 @@ void job_balance(const struct job_page *page)
 	part_title(&page->part, "balance", "How evenly the ranks worked");
 	buf_str(out, "<ul class=\"balance\">\n");
 	slowest(page);
+	early(page);
 	waiting(page);
 	end_wait(page);
 	buf_str(out, "</ul>\n");

@@ -1,0 +1,130 @@
+// What the recorders themselves had to say: once, however many ranks say it.
+#include "analysis/job/parts.h"
+
+#include "base/buf.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { TOLD_MAX = 5, TEXT_CEILING = 1 << 12 };
+
+struct said {
+	const char *text;
+	int64_t t_ns; // by the job's clock
+	size_t rank;
+	const struct member *by;
+};
+
+struct group { // of those who say the same
+	const struct said *first;
+	size_t n_ranks;
+};
+
+static bool is_told(const char *kind)
+{
+	static const char *const kinds[] = {"warning", "lost", "suspend", "note"};
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strcmp(kind, kinds[i]) == 0)
+			return true;
+	return false;
+}
+
+static size_t collect(const struct job_work *work, struct said *all)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < work->runs->n; i++) {
+		const struct member *member = &work->members[i];
+		const struct run *run = &member->from->run;
+		for (size_t k = 0; k < run->n_events; k++) {
+			const struct run_event *event = &run->events[k];
+			if (event->text == NULL || !is_told(event->kind))
+				continue;
+			if (all != NULL)
+				all[n] = (struct said){event->text, job_clock_ns(work, member, event->t_ns),
+					member->rank, member};
+			n++;
+		}
+	}
+	return n;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct said *x = a, *y = b;
+	int order = strcmp(x->text, y->text);
+	return order != 0 ? order : (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+	if (x->first->t_ns != y->first->t_ns)
+		return x->first->t_ns < y->first->t_ns ? -1 : 1;
+	return strcmp(x->first->text, y->first->text);
+}
+
+static size_t make_groups(const struct said *all, size_t n, struct group *groups)
+{
+	size_t n_groups = 0;
+	for (size_t i = 0; i < n; i++) {
+		bool goes_on = i > 0 && strcmp(all[i].text, all[i - 1].text) == 0;
+		if (!goes_on)
+			groups[n_groups++] = (struct group){&all[i], 1};
+		else if (all[i].rank != all[i - 1].rank)
+			groups[n_groups - 1].n_ranks++;
+	}
+	return n_groups;
+}
+
+static int tell(struct job_work *work, const struct group *group)
+{
+	struct job_findings *job = work->job;
+	struct buf text;
+	char name[80];
+	member_name(work, group->first->by, name, sizeof(name));
+	buf_init(&text, TEXT_CEILING);
+	if (group->n_ranks > 1 && group->n_ranks == job->n_ranks)
+		buf_printf(&text, "all %zu ranks", group->n_ranks);
+	else if (group->n_ranks > 1)
+		buf_printf(&text, "%s and %zu more of %zu ranks", name, group->n_ranks - 1, job->n_ranks);
+	else
+		buf_str(&text, name);
+	buf_printf(&text, ": %s", group->first->text);
+	const char *kept = text.failed == 0 ? arena_text(work->arena, text.data) : NULL;
+	bool too_long = text.failed != 0;
+	buf_finish(&text);
+	if (kept != NULL)
+		job->warnings[job->n_warnings++] = kept;
+	return kept != NULL || too_long ? 0 : -ENOMEM;
+}
+
+static int tell_rest(struct job_work *work, size_t n)
+{
+	char text[80];
+	snprintf(text, sizeof(text), "… and %zu more of these in the run files, table event.", n);
+	const char *kept = arena_text(work->arena, text);
+	if (kept == NULL)
+		return -ENOMEM;
+	work->job->warnings[work->job->n_warnings++] = kept;
+	return 0;
+}
+
+int recorded_make(struct job_work *work, size_t room)
+{
+	size_t n = collect(work, NULL), most = TOLD_MAX + 1;
+	if (n == 0 || room < most)
+		return 0;
+	struct said *all = arena_alloc(work->arena, n, sizeof(*all));
+	struct group *groups = arena_alloc(work->arena, n, sizeof(*groups));
+	if (all == NULL || groups == NULL)
+		return -ENOMEM;
+	collect(work, all);
+	qsort(all, n, sizeof(*all), by_text);
+	size_t n_groups = make_groups(all, n, groups);
+	qsort(groups, n_groups, sizeof(*groups), by_time);
+	for (size_t i = 0; i < n_groups && i < TOLD_MAX; i++)
+		if (tell(work, &groups[i]) < 0)
+			return -ENOMEM;
+	return n_groups > TOLD_MAX ? tell_rest(work, n_groups - TOLD_MAX) : 0;
+}
