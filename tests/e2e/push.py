@@ -2,6 +2,7 @@
 import dataclasses
 import json
 import random
+import shutil
 import sqlite3
 import time
 
@@ -147,6 +148,28 @@ def two_at_once(room):
             assert done.returncode == 0, (done.stdout, done.stderr)
         same_counts(server, room.folder / "run.sqlite")
         same_run(server, room.folder / "other.sqlite")
+
+
+@test
+def other_copies(room):
+    """an older copy of a run, and one that was recorded further elsewhere, change nothing of what the store has of it"""
+    with Server() as server:
+        def record(name, *options):
+            assert room.wattle("run", *options, "-o", name, "--", SPANNER, "nested").returncode == 0
+        record("run.sqlite")
+        push(room, server)
+        for copy in ("older.sqlite", "fork.sqlite"):
+            shutil.copy(room.folder / "run.sqlite", room.folder / copy)
+        record("run.sqlite", "--append")
+        push(room, server)
+        told = server.rows("SELECT segments, samples, started, ended, complete FROM recording")
+        record("fork.sqlite", "--append")
+        for copy in ("older.sqlite", "fork.sqlite"):
+            assert "older copy" in push(room, server, copy, status=1).stderr
+        assert server.rows("SELECT segments, samples, started, ended, complete FROM recording") == told
+        same_run(server, room.folder / "run.sqlite")
+        shutil.copy(room.folder / "run.sqlite", room.folder / "same.sqlite")
+        assert "nothing was missing" in push(room, server, "same.sqlite").stdout
 
 
 @test

@@ -13,6 +13,7 @@ struct send *send_new(const char *path, const char *url)
 	if (send == NULL)
 		return NULL;
 	source_init(&send->source, path);
+	source_init(&send->ahead.source, path);
 	send->url = url;
 	buf_init(&send->facts, SEND_JSON_CEILING);
 	buf_init(&send->text, SEND_JSON_CEILING);
@@ -25,7 +26,8 @@ static void disconnect(struct send *send)
 	send->pg = NULL;
 	free(send->servers);
 	send->servers = NULL;
-	send->is_laid_out = send->has_marks = send->has_metrics = false;
+	send->is_laid_out = send->ahead.is_laid_out = send->has_marks = send->has_metrics = false;
+	send->ahead.n = 0;
 	send->n_days = 0;
 	buf_clear(&send->facts);
 }
@@ -36,6 +38,7 @@ void send_free(struct send *send)
 		return;
 	disconnect(send);
 	source_finish(&send->source);
+	source_finish(&send->ahead.source);
 	source_marks_finish(&send->marks);
 	free(send->span_ids);
 	buf_finish(&send->facts);
@@ -232,6 +235,7 @@ static int transact(struct send *send, int64_t n, const char *facts, struct watt
 	if (r != 0)
 		return r;
 	char *ids = NULL;
+	send_ahead_begin(send);
 	r = copy_all(send, reterr);
 	if (r == 0 && facts != NULL)
 		r = send_put(send, facts, reterr);
@@ -239,6 +243,7 @@ static int transact(struct send *send, int64_t n, const char *facts, struct watt
 		r = send_mark_rows(send, &ids, reterr);
 	if (r == 0)
 		r = pg_exec(send->pg, "COMMIT", reterr);
+	send_ahead_end(send, r == 0);
 	if (r == 0) {
 		r = source_marks_copy(&send->source.next, &send->marks);
 		count_batch(send, n);
@@ -307,6 +312,10 @@ static int64_t read_file(struct send *send, bool is_live, const char **ret_facts
 		r = source_lay_out(&send->source, send->servers, reterr);
 		send->is_laid_out = r == 0;
 	}
+	if (r == 0 && !send->is_checked) {
+		r = source_check(&send->source, &send->marks, reterr);
+		send->is_checked = r == 0;
+	}
 	if (r == 0)
 		r = read_facts(send, ret_facts, reterr);
 	if (r == 0)
@@ -323,7 +332,10 @@ int send_batch(struct send *send, bool is_live, struct wattle_error *reterr)
 	if (r < 0)
 		return r;
 	const char *facts = NULL;
-	int64_t n = read_file(send, is_live, &facts, reterr);
+	int64_t n = send_ahead_take(send);
+	bool is_ahead = n > 0;
+	if (!is_ahead)
+		n = read_file(send, is_live, &facts, reterr);
 	if (n < 0 || (n == 0 && facts == NULL))
 		return (int)n;
 	r = transact(send, n, facts, reterr);
@@ -331,6 +343,5 @@ int send_batch(struct send *send, bool is_live, struct wattle_error *reterr)
 		return send_lose(send, r);
 	if (r == 0 && facts != NULL)
 		remember_facts(send);
-	return r == 1 || send->source.is_more;
+	return r == 1 || send->source.is_more || is_ahead; // after a batch read ahead, facts are still to be compared
 }
-

@@ -37,6 +37,7 @@ int send_take_marks(struct send *send, const struct pg_rows *rows)
 	send->processes = send->report = none;
 	free(send->span_ids);
 	send->span_ids = NULL;
+	send->is_checked = false;
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < rows->n; i++)
 		r = take_mark(send, rows, i);

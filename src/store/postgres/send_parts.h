@@ -5,14 +5,25 @@
 #include "store/postgres/send.h"
 #include "store/postgres/small.h"
 
+#include <pthread.h>
+
 enum { SEND_JSON_CEILING = 1 << 28, SEND_KNOWN_DAYS = 64 };
+
+struct send_ahead { // the batch after the one that is on its way
+	struct source source;
+	int64_t n; // rows of it; not above 0: there is none
+	bool is_live, is_laid_out, is_running;
+	pthread_t thread;
+};
 
 struct send {
 	struct source source;
+	struct send_ahead ahead;
 	const char *url;
 	struct pg *pg; // owned; NULL: not connected
 	struct layout_server *servers; // owned, LAYOUT_TABLES; NULL: not asked yet
 	bool is_laid_out, has_marks, has_metrics;
+	bool is_checked; // the file is the one that the marks are of
 	struct source_marks marks;
 	char *span_ids; // owned: of the marks, as the server has them
 	struct source_mark processes, report;
@@ -34,6 +45,12 @@ bool send_is_new(const struct send *send, size_t table); // the batch has rows o
 // Marks those of the tables that have new rows. *ret_ids: of the spans, as they are then; NULL: no new ones.
 int send_mark_rows(struct send *send, char **ret_ids, struct wattle_error *reterr);
 int send_mark_one(struct send *send, const char *name, const struct source_mark *mark, struct wattle_error *reterr);
+
+/* send_ahead.c. begin: within a transaction of rows, where there are more behind them; end: at its end, however it went; take: the rows
+ * read so are those of `source` now, and their number, or 0. They fit what has been sent as long as nothing fails. */
+void send_ahead_begin(struct send *send);
+void send_ahead_end(struct send *send, bool is_sent);
+int64_t send_ahead_take(struct send *send);
 
 // send.c
 int send_lose(struct send *send, int r); // what follows a failure of the server's; returns the error

@@ -3,6 +3,7 @@
 #include "store/probe.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 enum { TABLE_BYTES = 4 << 20 }; // of one table in one batch; then the next rows wait for the next one
@@ -93,7 +94,8 @@ void source_close(struct source *source)
 	source->db = NULL;
 }
 
-int source_lay_out(struct source *source, const struct layout_server servers[LAYOUT_TABLES], struct wattle_error *reterr)
+int source_lay_out(struct source *source, const struct layout_server servers[LAYOUT_TABLES],
+	struct wattle_error *reterr)
 {
 	for (enum layout_table i = 0; i < LAYOUT_TABLES; i++) {
 		struct source_table *table = &source->tables[i];
@@ -111,18 +113,52 @@ int64_t source_count(struct source *source, enum layout_table table)
 	return sql_read_i64(source->db, sql, VALUE_MISSING);
 }
 
+// Spans are sent as they end: of those there are only more.
+static int64_t count_sent(struct source *source, enum layout_table table, int64_t mark, int64_t n)
+{
+	char sql[160];
+	if (layout_names[table].key == LAYOUT_BY_ID) {
+		int64_t all = source_count(source, table);
+		return all < n ? all : n;
+	}
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s WHERE %s <= %" PRId64, layout_names[table].name,
+		layout_names[table].key_column, mark);
+	return sql_read_i64(source->db, sql, VALUE_MISSING);
+}
+
+int source_check(struct source *source, const struct source_marks *marks, struct wattle_error *reterr)
+{
+	for (enum layout_table i = 0; i < LAYOUT_TABLES; i++) {
+		const struct source_mark *mark = &marks->tables[i];
+		if (mark->n == 0 || !source->tables[i].is_made)
+			continue;
+		int64_t n = count_sent(source, i, mark->mark, mark->n);
+		if (n != mark->n)
+			return error_set(reterr, -EPROTO,
+				"%s is not the file that the store has this run from: %" PRId64
+				" rows of %s were sent, and up to there "
+				"it has %" PRId64 "; is it an older copy, or one that was recorded further elsewhere?",
+				source->path, mark->n, layout_names[i].name, n);
+	}
+	return 0;
+}
+
 /* ---- rows ---- */
 
+// One look-up of the column instead of three. Connections are NOMUTEX, so there is no lock that the value would need.
 static void copy_value(struct copy *rows, sqlite3_stmt *s, const struct layout_field *field)
 {
-	int kind = sqlite3_column_type(s, field->column);
-	if (field->type == PG_TYPE_TEXT && (kind == SQLITE_TEXT || kind == SQLITE_INTEGER || kind == SQLITE_FLOAT)) {
+	sqlite3_value *value = sqlite3_column_value(s, field->column);
+	int kind = sqlite3_value_type(value);
+	if (kind == SQLITE_NULL) {
+		copy_null(rows);
+	} else if (field->type == PG_TYPE_TEXT && (kind == SQLITE_TEXT || kind == SQLITE_INTEGER || kind == SQLITE_FLOAT)) {
 		const char *text = (const char *)sqlite3_column_text(s, field->column);
 		copy_text(rows, text, (size_t)sqlite3_column_bytes(s, field->column));
 	} else if (kind == SQLITE_INTEGER) {
-		copy_i64(rows, field->type, sqlite3_column_int64(s, field->column));
+		copy_i64(rows, field->type, sqlite3_value_int64(value));
 	} else if (kind == SQLITE_FLOAT && field->type == PG_TYPE_FLOAT8) {
-		copy_double(rows, sqlite3_column_double(s, field->column));
+		copy_double(rows, sqlite3_value_double(value));
 	} else {
 		copy_null(rows);
 	}
@@ -136,7 +172,8 @@ static enum pg_level level_of(struct source *source, enum layout_table table, sq
 		sqlite3_column_type(s, LAYOUT_COLUMN_RAW) != SQLITE_NULL);
 }
 
-static void copy_source_row(struct source *source, enum layout_table which, sqlite3_stmt *s, int64_t t_ns, int64_t wall_ns)
+static void copy_source_row(struct source *source, enum layout_table which, sqlite3_stmt *s, int64_t t_ns,
+	int64_t wall_ns)
 {
 	struct source_table *table = &source->tables[which];
 	copy_row(&table->rows, table->layout.n);

@@ -65,6 +65,9 @@ int source_lay_out(struct source *source, const struct layout_server servers[LAY
 int64_t source_read(struct source *source, const struct source_marks *marks, struct wattle_error *reterr);
 /* Rows that a file has of a table, all of them: to be compared with what was sent. */
 int64_t source_count(struct source *source, enum layout_table table);
+/* Of those that lie up to the marks there must be just as many as were sent, or it is another file: an older copy, or one that was
+ * recorded further elsewhere. -EPROTO says so. */
+int source_check(struct source *source, const struct source_marks *marks, struct wattle_error *reterr);
 int64_t source_wall_ns(struct source *source, int64_t t_ns); // VALUE_MISSING: it has no clock
 
 int source_marks_copy(const struct source_marks *from, struct source_marks *ret_to); // -ENOMEM
