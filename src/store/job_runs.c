@@ -191,6 +191,29 @@ static void weigh(const struct run_listing *listing, struct job_weight *weight)
 		weight->samples += duration_s * 1e9 / (double)listing->interval_ns;
 }
 
+static struct job_run *find_run(struct job_runs *runs, const char *id)
+{
+	for (size_t i = 0; id != NULL && i < runs->n; i++)
+		if (is_same(id, run_fact(&runs->runs[i].run, "id")))
+			return &runs->runs[i];
+	return NULL;
+}
+
+// A copy of a file is no second run: the one that knows more of it counts.
+static int leave_copy_out(struct job_runs *runs, struct job_run *other, struct job_run *now)
+{
+	struct wattle_error error = {0};
+	if (now->run.n > other->run.n) {
+		struct job_run swapped = *other;
+		*other = *now;
+		*now = swapped;
+	}
+	error_set(&error, 0, "%s is the same run as %s and counts once.", now->where, other->where);
+	run_finish(&now->run);
+	*now = (struct job_run){0};
+	return job_add_problem(runs, error.text);
+}
+
 static int load_file(struct job_runs *runs, const char *path)
 {
 	const struct run_extent extent = {.every_ns = runs->every_ns};
@@ -200,6 +223,9 @@ static int load_file(struct job_runs *runs, const char *path)
 	if (r < 0)
 		return r == -ENOMEM ? r : job_add_problem(runs, error.text);
 	run->where = path;
+	struct job_run *other = find_run(runs, run_fact(&run->run, "id"));
+	if (other != NULL)
+		return leave_copy_out(runs, other, run);
 	runs->n++;
 	return 0;
 }

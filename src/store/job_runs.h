@@ -40,7 +40,7 @@ struct job_runs {
 	size_t n;
 	const char *job_id;       // NULL: these runs have none
 	int64_t every_ns;         // 0: every sample was read
-	const char **problems;    // files that could not be read, as sentences
+	const char **problems;    // files that could not be read or are copies, as sentences
 	size_t n_problems;
 	struct arena *arena;      // owns this, not the runs' own memory
 };

@@ -189,6 +189,21 @@ def a_batch_script_that_was_requeued_is_one_row(room):
 
 
 @test
+def a_copy_of_a_file_is_no_second_run(room):
+    """Of two files of one run the one that goes on longer counts; a rank beyond its world is told."""
+    folder, truth = made(room, "one_rank")
+    copy = folder / "a-copy.sqlite"
+    shutil.copy(folder / "job-r000.sqlite", copy)
+    change(copy, ("delete from sample where t_ns > (select avg(t_ns) from sample)",))
+    document = report(room, folder)
+    near(document["energy"]["ledger"]["target_j"], truth["ranks"]["0"]["energy_j"], relative=0.01)
+    assert [rank["where"] for rank in document["ranks"]] == [str(folder / "job-r000.sqlite")]
+    assert len(document["warnings"]) == 1 and "counts once" in document["warnings"][0], document["warnings"]
+    change(folder / "job-r000.sqlite", ("update run set value = '7' where key = 'rank'",))
+    assert any("beyond the 1 that" in words for words in report(room, folder)["warnings"])
+
+
+@test
 def a_long_job_that_is_read_thinly(room):
     """One sample in a second gives the sums of all samples; what it can't know as well has an error that says so."""
     job = made_jobs.Job("long", nodes=1, per_node=2, gpus=2, steps=30, step_s=1.642, is_even=True, times=128,

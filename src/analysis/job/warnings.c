@@ -70,6 +70,19 @@ static void missing(struct teller *t)
 	tell(t);
 }
 
+static void beyond_world(struct teller *t)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < t->job->n_ranks && value_ok(t->job->world_size); i++)
+		n += !t->job->ranks[i].nested && t->job->ranks[i].rank >= t->job->world_size;
+	if (n == 0)
+		return;
+	buf_printf(&t->text,
+		"%zu rank%s beyond the %lld that the launcher speaks of: runs of several launches may be together here.",
+		n, n == 1 ? " is" : "s are", (long long)t->job->world_size);
+	tell(t);
+}
+
 static void nodes_unseen(struct teller *t)
 {
 	size_t seen = t->job->n_nodes;
@@ -248,15 +261,15 @@ static void problems(struct teller *t)
 		tell(t);
 	}
 	if (runs->n_problems > NAMED_MAX) {
-		buf_printf(&t->text, "%zu more files could not be read.", runs->n_problems - NAMED_MAX);
+		buf_printf(&t->text, "%zu more files were left out.", runs->n_problems - NAMED_MAX);
 		tell(t);
 	}
 }
 
 int job_warnings_make(struct job_work *work)
 {
-	static void (*const all[])(struct teller *) = {missing, nodes_unseen, unfinished, failed_ranks, no_energy,
-		unmeasured, nested, several_times, shared_machine, clocks, left_out, problems};
+	static void (*const all[])(struct teller *) = {missing, beyond_world, nodes_unseen, unfinished, failed_ranks,
+		no_energy, unmeasured, nested, several_times, shared_machine, clocks, left_out, problems};
 	struct teller t = {.work = work, .job = work->job};
 	work->job->warnings = arena_alloc(work->arena, WARNINGS_MAX, sizeof(const char *));
 	if (work->job->warnings == NULL)
