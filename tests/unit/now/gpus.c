@@ -100,15 +100,16 @@ static void check(void **state)
 		{.now = {.pid = 20, .rss_bytes = 1}, .used_ns = 0},
 	};
 	struct process_table table = {.rows = processes, .n = 2, .target_pid = 10};
-	struct now_sum sum;
-	divide_watts(&domains, &table, &(struct divide_machine){0, 1}, &sum);
+	struct divided all;
+	divide_watts(&domains, &table, &(struct divide_machine){0, 1}, &all);
 	assert_watts("target's process", processes[0].now.gpu_w, current->target_w);
 	assert_watts("other process", processes[1].now.gpu_w, current->other_w);
-	assert_watts("target", sum.target_w, current->sum_target_w);
-	assert_watts("others", sum.others_w, current->sum_others_w);
-	assert_watts("idle", sum.idle_w, current->sum_idle_w);
-	assert_watts("unattributed", sum.unattributed_w, current->sum_unattributed_w);
-	assert_watts("all", sum.target_w + sum.others_w + sum.idle_w + sum.unattributed_w + sum.own_w, 100);
+	const struct now_sum *sum = &all.sum;
+	assert_watts("target", sum->target_w, current->sum_target_w);
+	assert_watts("others", sum->others_w, current->sum_others_w);
+	assert_watts("idle", sum->idle_w, current->sum_idle_w);
+	assert_watts("unattributed", sum->unattributed_w, current->sum_unattributed_w);
+	assert_watts("all", sum->target_w + sum->others_w + sum->idle_w + sum->unattributed_w + sum->own_w, 100);
 	assert_watts("joules", processes[0].now.energy_j, isnan(current->target_w) ? 0 : current->target_w);
 }
 
