@@ -26,7 +26,8 @@ struct sender {
 	bool has_begun;           // it was told so
 	char *over_path;          // owned: the run is over; NULL: it goes on
 	int64_t over_ns;
-	int64_t spawned_ns, pause_ns, next_spawn_ns; // one that was killed has a successor after a pause, longer each time
+	int64_t spawned_ns, pause_ns,
+		next_spawn_ns; // one that was killed has a successor after a pause, longer each time
 };
 
 /* ---- another process ---- */
@@ -144,7 +145,8 @@ int sender_ready(struct sender *sender, struct wattle_error *reterr)
 	if (n <= 0 || state != SENDER_LOADS) // not yet: the machine is very busy
 		return 0;
 	int code = sender->page->failed != 0 ? sender->page->failed : ECHILD;
-	return error_set(reterr, -code, "--store: can't start the sender, this program once more by /proc/self/exe: %s", strerror(code));
+	return error_set(reterr, -code, "--store: can't start the sender, this program once more by /proc/self/exe: %s",
+		strerror(code));
 }
 
 struct companion *sender_companion(struct sender *sender)
@@ -156,7 +158,8 @@ static void say(struct sender *sender, char word, const char *text)
 {
 	char message[4097];
 	int n = snprintf(message, sizeof(message), "%c%s", word, text);
-	if (n > 0 && (size_t)n < sizeof(message) && send(sender->line_fd, message, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) == n)
+	if (n > 0 && (size_t)n < sizeof(message) &&
+		send(sender->line_fd, message, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) == n)
 		sender->has_begun = sender->page->has_begun = true;
 }
 
@@ -165,7 +168,8 @@ static void pass_on_trouble(struct sender *sender)
 	uint32_t n_told = sender->page->n_told;
 	if (n_told == sender->n_told || n_told % 2 == 1)
 		return;
-	bool is_first = sender->n_told == 0 || sender->page->n_good != sender->n_good; // not again and again while it is away
+	bool is_first = sender->n_told == 0 ||
+		sender->page->n_good != sender->n_good; // not again and again while it is away
 	sender->n_told = n_told;
 	sender->n_good = sender->page->n_good;
 	if (!is_first)
@@ -173,7 +177,8 @@ static void pass_on_trouble(struct sender *sender)
 	struct wattle_error why = {0};
 	char text[sizeof(why.text) + 100];
 	read_trouble(sender, &why);
-	snprintf(text, sizeof(text), "%s; the run goes on, and what is not sent stays in its file until it can be", why.text);
+	snprintf(text, sizeof(text), "%s; the run goes on, and what is not sent stays in its file until it can be",
+		why.text);
 	sender->options.warn(sender->options.data, text);
 }
 
@@ -269,7 +274,8 @@ void sender_wait(struct sender *sender, struct sender_result *ret_result)
 		return;
 	read_trouble(sender, &ret_result->why);
 	if (ret_result->why.text[0] == '\0')
-		error_set(&ret_result->why, -EAGAIN, "the server did not take all of the run in the time of --store-wait");
+		error_set(&ret_result->why, -EAGAIN,
+			"the server did not take all of the run in the time of --store-wait");
 }
 
 void sender_free(struct sender *sender)

@@ -13,8 +13,8 @@
 struct sender;
 
 struct sender_options {
-	const char *url, *path;   // path: of the run file. Only sender_start looks at these
-	int64_t wait_ns;          // --store-wait
+	const char *url, *path;                     // path: of the run file. Only sender_start looks at these
+	int64_t wait_ns;                            // --store-wait
 	void (*warn)(void *data, const char *text); // one line, no newline
 	void *data;
 };
@@ -39,14 +39,22 @@ void sender_wait(struct sender *sender, struct sender_result *ret_result);
 void sender_free(struct sender *sender); // ends it at once if it is still there; NULL is fine
 
 /* sender_process.c, sender_loop.c: the process itself. Between room-mates, but for sender_main. */
-enum sender_state { SENDER_LOADS, SENDER_LACKS_LIBRARY, SENDER_IS_READY, SENDER_SENDS, SENDER_WAITS, SENDER_GAVE_UP, SENDER_IS_DONE };
+enum sender_state {
+	SENDER_LOADS,
+	SENDER_LACKS_LIBRARY,
+	SENDER_IS_READY,
+	SENDER_SENDS,
+	SENDER_WAITS,
+	SENDER_GAVE_UP,
+	SENDER_IS_DONE
+};
 
 struct sender_page { // shared by both
 	struct companion companion;
-	char url[4096], path[4096]; // what it is to do
-	int64_t wait_ns;            // once the recorder is gone
-	_Atomic bool has_begun;     // the file is there; said on the line too
-	_Atomic int failed;         // errno: it could not be started
+	char url[4096], path[4096];    // what it is to do
+	int64_t wait_ns;               // once the recorder is gone
+	_Atomic bool has_begun;        // the file is there; said on the line too
+	_Atomic int failed;            // errno: it could not be started
 	_Atomic int64_t cpu_before_ns; // of those that were before this one
 	_Atomic int state;             // enum sender_state
 	_Atomic uint32_t n_good;       // turns that went well
@@ -57,7 +65,8 @@ struct sender_page { // shared by both
 
 enum { SENDER_SAYS_GO = 'g', SENDER_SAYS_OVER = 'o' }; // the second is followed by the path
 
-int sender_page_new(struct sender_page **ret_page); // its descriptor, to be passed on, or -errno
+int sender_page_new(struct sender_page **ret_page);                    // its descriptor, to be passed on, or -errno
 pid_t sender_fork(struct sender_page *page, int page_fd, int line_fd); // or -errno
-int sender_main(void); // of `wattle --sender`, which has the line and the page as its descriptors and is nothing for people
+int sender_main(
+	void); // of `wattle --sender`, which has the line and the page as its descriptors and is nothing for people
 void sender_loop(struct sender_page *page, int line_fd) __attribute__((noreturn));

@@ -30,7 +30,7 @@ struct loop {
 	int line_fd; // -1: the recorder is gone
 	enum run_state run;
 	char path[PLACE_PATH_SIZE];
-	struct send *send; // owned
+	struct send *send;           // owned
 	int64_t next_ns, give_up_ns; // CLOCK_MONOTONIC; give_up_ns INT64_MAX: the recorder says when
 	int n_failed;
 	bool is_settled; // what a dead recorder has left is in the file

@@ -25,7 +25,8 @@ int sender_page_new(struct sender_page **ret_page)
 		return -errno;
 	void *page = MAP_FAILED;
 	// Nobody can take its memory away under who maps it.
-	if (ftruncate(fd, sizeof(struct sender_page)) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+	if (ftruncate(fd, sizeof(struct sender_page)) == 0 &&
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
 		page = mmap(NULL, sizeof(struct sender_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED) {
 		int code = -errno;
@@ -105,7 +106,8 @@ int sender_main(void)
 {
 	struct stat st;
 	int seals = fcntl(PAGE, F_GET_SEALS);
-	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(PAGE, &st) != 0 || st.st_size != sizeof(struct sender_page))
+	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(PAGE, &st) != 0 ||
+		st.st_size != sizeof(struct sender_page))
 		return EXIT_USAGE; // somebody tries it by hand
 	struct sender_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, PAGE, 0);
 	if (page == MAP_FAILED)
