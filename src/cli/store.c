@@ -56,15 +56,22 @@ static int init(const char *url, const struct init_values *values, struct wattle
 {
 	struct pg *pg = NULL;
 	struct pg_store store;
-	bool changed = false;
+	bool changed = false, was_there = false;
 	int r = pg_open(url, &pg, reterr);
 	if (r == 0)
+		r = pg_store_look(pg, &store, reterr);
+	if (r == 0) {
+		was_there = store.is_there;
 		r = pg_store_ensure(pg, &changed, reterr);
+	}
 	if (r == 0)
 		r = pg_store_look(pg, &store, reterr);
 	if (r == 0)
 		printf("%s, schema %s: store of version %lld, %s\n", pg_where(pg), store.schema,
-			(long long)store.version, changed ? "made" : "as it should be");
+			(long long)store.version,
+			!changed            ? "as it should be"
+				: was_there ? "brought up to date"
+					    : "made");
 	if (r == 0)
 		r = grant(pg, PG_WRITER, &values->writers, reterr);
 	if (r == 0)

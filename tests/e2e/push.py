@@ -8,7 +8,7 @@ import time
 
 import made_runs
 from harness import BUILD, main, near, test, wait_until
-from postgres_server import Server
+from postgres_server import Server, fresh
 from store_room import columns_of, made, same_counts, same_run
 
 SPANNER = BUILD / "tests/fakes/spanner"
@@ -24,7 +24,7 @@ def push(room, server, path="run.sqlite", *options, status=0, **how):
 @test
 def every_value(room):
     """each value of each row arrives, of a run with a GPU, spans and metrics, of one of hostile names, and of runs of nothing"""
-    with Server() as server:
+    with fresh() as server:
         for kind in ("training", "hostile", "empty", "one_sample"):
             made(room, kind)
             push(room, server)
@@ -36,7 +36,7 @@ def every_value(room):
 @test
 def twice_is_once(room):
     """what is there already is not sent again, and that is said"""
-    with Server() as server:
+    with fresh() as server:
         made(room, "training")
         first, second = push(room, server), push(room, server)
         assert " rows of run " in first.stdout and "nothing was missing" in second.stdout, (first, second)
@@ -47,7 +47,7 @@ def twice_is_once(room):
 @test
 def recording_and_blocks(room):
     """the row of the run and those of its code blocks are what the report says"""
-    with Server() as server:
+    with fresh() as server:
         made(room, "training")
         push(room, server)
         report = room.wattle("report", "run.sqlite", "--format", "json")
@@ -72,7 +72,7 @@ def recording_and_blocks(room):
 @test
 def levels(room):
     """level 0 is the first sample of each minute, 1 of each second, of each device; all that counting begins or ends with is 0"""
-    with Server() as server:
+    with fresh() as server:
         made(room, "segments")
         push(room, server)
         starts = [start for start, in room.rows("SELECT start_ns FROM segment ORDER BY id")]
@@ -93,7 +93,7 @@ def levels(room):
 @test
 def wall_clock(room):
     """`time` is the wall clock of the row, after each pause of hours too, and its day's partition has it"""
-    with Server() as server:
+    with fresh() as server:
         made(room, "segments")
         push(room, server)
         for start_ns, wall_ns in room.rows("SELECT start_ns, wall_start_ns FROM segment"):
@@ -106,7 +106,7 @@ def wall_clock(room):
 @test
 def server_killed(room):
     """-9 of the server again and again in the middle of a push: it waits, and not a row is lost or doubled"""
-    with Server() as server:
+    with fresh() as server:
         made(room, LONG)
         pushing = room.start("push", "--wait", "60s", "run.sqlite", server.url())
         kills = 0
@@ -125,7 +125,7 @@ def server_killed(room):
 @test
 def push_killed(room):
     """-9 of the push in the middle, the next one goes on where the server says that it was"""
-    with Server() as server:
+    with fresh() as server:
         made(room, LONG)
         for _ in range(3):
             pushing = room.start("push", "run.sqlite", server.url())
@@ -139,7 +139,7 @@ def push_killed(room):
 @test
 def two_at_once(room):
     """four who push the same run at the same time send it once between them"""
-    with Server() as server:
+    with fresh() as server:
         made(room, LONG)
         push(room, server, made(room, "short", "other.sqlite"))  # the store is made
         pushing = [room.start("push", "--wait", "30s", "run.sqlite", server.url()) for _ in range(4)]
@@ -153,7 +153,7 @@ def two_at_once(room):
 @test
 def other_copies(room):
     """an older copy of a run, and one that was recorded further elsewhere, change nothing of what the store has of it"""
-    with Server() as server:
+    with fresh() as server:
         def record(name, *options):
             assert room.wattle("run", *options, "-o", name, "--", SPANNER, "nested").returncode == 0
         record("run.sqlite")
@@ -192,7 +192,7 @@ def disk_full(room):
 @test
 def growing(room):
     """a run is pushed while it goes on, again and again: what is there is final, and at the end all is there once"""
-    with Server() as server:
+    with fresh() as server:
         running = room.start("run", "-q", "--per-process", "--flush", "100ms", "-i", "20ms", "-o", "run.sqlite", "--", "sh", "-c",
                              f"for i in 1 2 3 4; do {SPANNER} nested; {SPANNER} flood 2 2000 0.5 >s; sleep 0.2; done")
         wait_until(lambda: (room.folder / "run.sqlite").exists(), "a run file")
@@ -211,7 +211,7 @@ def growing(room):
 @test
 def recorder_died(room):
     """a run whose recorder was killed, its spool beside it, is pushed whole; what is appended later comes on top"""
-    with Server() as server:
+    with fresh() as server:
         recording = room.start("run", "-q", "--disable-logs", "-o", "run.sqlite", "--", SPANNER, "flood", 4, 30000, 20)
         spool = room.folder / "run.sqlite-spans"
         wait_until(lambda: spool.exists() and spool.stat().st_size > 4_000_000, "a spool")
@@ -233,7 +233,7 @@ def recorder_died(room):
 @test
 def other_versions(room):
     """a server that has a column more or less than we: what both have is sent"""
-    with Server() as server:
+    with fresh() as server:
         push(room, server, made(room, "short", "other.sqlite"))
         server.run("ALTER TABLE device_sample ADD COLUMN of_the_future bigint; ALTER TABLE sample ADD COLUMN another text")
         made(room, "training")
@@ -272,6 +272,22 @@ def refused(room):
         lines = done.stderr.splitlines()
         assert done.returncode == status and named in lines[0] and "secret" not in done.stderr, (words, done)
         assert len(lines) == 1 or status == 2, (words, done.stderr)
+
+
+@test
+def silent_server(room):
+    """a server that takes the connection and says nothing is away, like one that is not there"""
+    with fresh() as server:
+        made(room, "short")
+        server.pause()
+        try:
+            done = room.wattle("push", "--wait", "0s", "run.sqlite", server.url() + "&connect_timeout=2")
+            assert done.returncode == 1 and "timeout expired" in done.stderr, done
+            done = room.wattle("push", "--wait", "0s", "run.sqlite", server.url(), env={"PGCONNECT_TIMEOUT": "2"})
+            assert done.returncode == 1 and "timeout expired" in done.stderr, done
+        finally:
+            server.pause(on=False)
+        push(room, server)
 
 
 @test

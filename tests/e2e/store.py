@@ -174,6 +174,20 @@ def planted_functions(room):
 
 
 @test
+def strangers_functions(room):
+    """where everybody may create functions (PostgreSQL 14) none of them is run by what the store does as its owner"""
+    with Server() as server:
+        server.run("CREATE ROLE eve LOGIN; GRANT CREATE ON SCHEMA public TO PUBLIC; CREATE TABLE caught (what text); GRANT INSERT ON caught TO PUBLIC")
+        for head in ("to_char(date, text) RETURNS text", "quote_ident(name) RETURNS text"):
+            server.run(f"CREATE FUNCTION public.{head} LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.caught VALUES ('{head}'); "
+                       "RETURN 'x'; END $$", user="eve")
+        made_run(room, server, "training")
+        wattle(room, "prune", "--store", server.url(), "--older", "1d")
+        caught = server.rows("SELECT what FROM caught")
+        assert caught == [], caught
+
+
+@test
 def namesakes(room):
     """tables of another program under the same names, in a schema that is looked in first, are neither read nor written"""
     with Server() as server:
@@ -210,11 +224,13 @@ def migrated(room):
         # Who only reads gets along with what is there.
         old = report(room, "--store", server.url(), "--run", run)
         near(old["energy"]["total_j"], said["energy"]["total_j"], 1e-12)
-        assert "made" in wattle(room, "store", "init", server.url()).stdout
+        assert "brought up to date" in wattle(room, "store", "init", server.url()).stdout
         assert server.value("SELECT version FROM wattle_schema") == 1
         assert server.value("SELECT count(*) FROM device_sample") == before
         assert server.value("SELECT count(*) FROM pg_attribute WHERE attrelid = 'device_sample'::regclass AND attname = "
                             "'sm_clock_mhz' AND NOT attisdropped") == 1
+        server.run("ALTER TABLE recording DROP COLUMN label")
+        assert "let its owner run `wattle store init" in wattle(room, "list", "--store", server.url(), status=1).stderr
         made_run(room, server, "segments")
         server.run("UPDATE wattle_schema SET version = 9, compatible = 9")
         for arguments in (("push", "segments.sqlite", server.url()), ("list", "--store", server.url()),

@@ -126,7 +126,11 @@ static int fail(struct pg *pg, const PGresult *result, struct wattle_error *rete
 	char why[400];
 	const char *primary = pg->pq.result_field(result, PG_DIAG_MESSAGE_PRIMARY);
 	copy_line(primary != NULL ? primary : pg->pq.result_error(result), why, sizeof(why));
-	return error_set(reterr, meaning_of(state), "PostgreSQL at %s: %s", pg->where, why);
+	// A column that it does not have: whoever may bring it up to date has not done so.
+	bool is_older = strcmp(state, "42703") == 0;
+	return error_set(reterr, meaning_of(state), "PostgreSQL at %s: %s%s", pg->where, why,
+		is_older ? "; the store is of another version of wattle: let its owner run `wattle store init URL`"
+			 : "");
 }
 
 const char *pg_where(const struct pg *pg)
@@ -176,10 +180,13 @@ static void name_server(struct pg *pg)
 
 static int connect_to(struct pg *pg, const char *url, struct wattle_error *reterr)
 {
-	// What stands before the URL is its to replace. A peer that fell silent (TCP only) is given up within a minute.
+	/* What stands before the URL is its to replace. A peer that fell silent (TCP only) is given up within a minute, and one that takes
+	 * the connection and says nothing, as a stopped server does, sooner. */
+	const char *patience = getenv("PGCONNECT_TIMEOUT");
 	const char *const keys[] = {"fallback_application_name", "keepalives_idle", "keepalives_interval",
-		"keepalives_count", "tcp_user_timeout", "dbname", "client_encoding", NULL};
-	const char *const values[] = {"wattle", "20", "10", "3", "60000", url, "UTF8", NULL};
+		"keepalives_count", "tcp_user_timeout", "connect_timeout", "dbname", "client_encoding", NULL};
+	const char *const values[] = {"wattle", "20", "10", "3", "60000", patience != NULL ? patience : "10", url,
+		"UTF8", NULL};
 	pg->connection = pg->pq.connect(keys, values, 1);
 	if (pg->connection == NULL)
 		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
