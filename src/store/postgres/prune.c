@@ -14,7 +14,7 @@ static const char parts_sql[] =
 	"SELECT c.oid::regclass::text, right(c.relname, 8), (SELECT sum(pg_total_relation_size(t.relid))::bigint "
 	"FROM pg_partition_tree(c.oid) t) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
 	"JOIN wattle_big b ON i.inhparent = to_regclass(quote_ident(b.name)) "
-	"WHERE right(c.relname, 8) < to_char($1::date, 'YYYYMMDD') ORDER BY 2, 1";
+	"WHERE right(c.relname, 8) < to_char($1::date::timestamp, 'YYYYMMDD') ORDER BY 2, 1";
 
 // A run that nobody saw end is as old as its last rows.
 #define OLD_RUNS                                                                                                              \
@@ -79,9 +79,9 @@ static int drop_parts(struct pg *pg, bool dry, struct pg_prune *prune, struct wa
 /* ---- runs ---- */
 
 /* The row of `recording` goes last: as long as it is there a run is known, and the rest is found by it. A sender that comes again with
- * such a run begins it anew. */
+ * such a run begins it anew. One that is sending it now is waited for, by the lock that it holds: what it marks as sent is forgotten too. */
 static const char *const forget_sql[] = {
-	"CREATE TEMP TABLE wattle_old ON COMMIT DROP AS SELECT r.run_id " OLD_RUNS,
+	"CREATE TEMP TABLE wattle_old ON COMMIT DROP AS SELECT r.run_id " OLD_RUNS " FOR UPDATE OF r",
 	"DELETE FROM run t USING wattle_old o WHERE t.run_id = o.run_id",
 	"DELETE FROM segment t USING wattle_old o WHERE t.run_id = o.run_id",
 	"DELETE FROM device t USING wattle_old o WHERE t.run_id = o.run_id",
