@@ -1,5 +1,6 @@
 #include "report/rank.h"
 
+#include "analysis/readers.h"
 #include "base/util.h"
 #include "report/report.h"
 
@@ -72,45 +73,6 @@ void rank_words(struct buf *out, const struct run *run)
 
 /* ---- sensors ---- */
 
-static const char kind_sensors[] = "sensors", read_by[] = ": read by ", taken_over[] = ": taken over";
-
-// "package-0, dram-0: read by …": whether the names before `what` have the device's among them.
-static bool says(const struct run_event *event, const char *what, const char *device)
-{
-	if (strcmp(event->kind, kind_sensors) != 0 || event->text == NULL)
-		return false;
-	size_t length = strlen(device);
-	const char *end = strstr(event->text, what);
-	for (const char *at = event->text; end != NULL && at < end; at += strcspn(at, ",:") + 2)
-		if (strncmp(at, device, length) == 0 && (at[length] == ',' || at[length] == ':'))
-			return true;
-	return false;
-}
-
-const struct run_event *rank_elsewhere(const struct run *run, const struct run_device *device)
-{
-	for (size_t i = 0; i < run->n_events; i++)
-		if (says(&run->events[i], read_by, device->name))
-			return &run->events[i];
-	return NULL;
-}
-
-static bool is_followed(const struct run *run, const struct run_event *first, const struct run_device *device)
-{
-	for (const struct run_event *event = first + 1; event < run->events + run->n_events; event++)
-		if (says(event, read_by, device->name))
-			return true;
-	return false;
-}
-
-static const struct run_event *find_takeover(const struct run *run, const struct run_device *device)
-{
-	for (size_t i = 0; i < run->n_events; i++)
-		if (says(&run->events[i], taken_over, device->name))
-			return &run->events[i];
-	return NULL;
-}
-
 static void where_to_look(struct buf *out, const struct run *run)
 {
 	const char *id = run_fact(run, FACT_JOB_ID);
@@ -123,13 +85,14 @@ static void where_to_look(struct buf *out, const struct run *run)
 void rank_elsewhere_words(struct buf *out, const struct run *run, const struct run_event *event,
 	const struct run_device *device)
 {
+	static const char read_by[] = ": read by ";
 	const char *owner = strstr(event->text, read_by);
-	const struct run_event *takeover = find_takeover(run, device);
+	const struct run_event *takeover = readers_takeover(run, device);
 	bool is_one = memchr(event->text, ',', (size_t)(owner - event->text)) == NULL;
 	const char *their = is_one ? "its" : "their";
 	buf_add(out, event->text, (size_t)(owner - event->text));
 	buf_printf(out, " %s read by %s%s", is_one ? "was" : "were", owner + strlen(read_by),
-		is_followed(run, event, device) ? " and others" : "");
+		readers_are_several(run, event, device) ? " and others" : "");
 	if (takeover == NULL || run->n_segments == 0) {
 		buf_printf(out, ": %s energy is not in this report.", their);
 	} else {

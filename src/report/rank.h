@@ -11,8 +11,6 @@ bool rank_in_job(const struct run *run);
 void rank_json(struct jsonw *j, const struct run *run); // key "job" and its object; null outside of a job
 // "3 of 64, on node vn0, step 0": for a line of text. Empty where nothing of that is known.
 void rank_words(struct buf *out, const struct run *run);
-// What the recorder said of who reads a device (an event of kind `sensors`) where that was another rank; NULL: it was ours.
-const struct run_event *rank_elsewhere(const struct run *run, const struct run_device *device);
-// That event as a sentence, and where the energy is to be found.
+// What the recorder said of another rank that reads a device (analysis/readers.h) as a sentence, and where the energy is to be found.
 void rank_elsewhere_words(struct buf *out, const struct run *run, const struct run_event *event,
 	const struct run_device *device);

@@ -1,6 +1,7 @@
 #include "report/text.h"
 
 #include "analysis/facts.h"
+#include "analysis/readers.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "report/rank.h"
@@ -134,7 +135,7 @@ static void time_line(const struct text *text)
 static const char *why_no_energy(const struct findings *f)
 {
 	for (size_t i = 0; i < f->n_domains; i++)
-		if (rank_elsewhere(f->run, f->domains[i].device) != NULL)
+		if (readers_elsewhere(f->run, f->domains[i].device) != NULL)
 			return "another rank of this job read the sensors";
 	return f->n_domains == 0 ? "no sensor could be read" : "no sensor gave a reading";
 }

@@ -1,6 +1,7 @@
 #include "report/warnings.h"
 
 #include "analysis/facts.h"
+#include "analysis/readers.h"
 #include "base/buf.h"
 #include "base/util.h"
 #include "report/rank.h"
@@ -145,7 +146,7 @@ static void gaps(struct teller *t)
 		too_short(t, d);
 		if (stalled(t, d))
 			continue;
-		if (isnan(d->energy_j) && rank_elsewhere(t->findings->run, d->device) != NULL)
+		if (isnan(d->energy_j) && readers_elsewhere(t->findings->run, d->device) != NULL)
 			continue; // that is told once for all of them
 		if (isnan(d->energy_j)) {
 			buf_printf(&t->text, "%s (%s) gave no energy in this run%s.", d->device->name,
@@ -168,7 +169,7 @@ static void elsewhere(struct teller *t)
 	const struct run_event *told = NULL;
 	for (size_t i = 0; i < t->findings->n_domains; i++) {
 		const struct run_device *device = t->findings->domains[i].device;
-		const struct run_event *event = rank_elsewhere(run, device);
+		const struct run_event *event = readers_elsewhere(run, device);
 		if (event == NULL || event == told)
 			continue;
 		told = event;

@@ -9,6 +9,7 @@ from harness import BUILD, NOBODY, WATTLE, Skip, main, near, test, wait_until
 from job_room import (RANGE_UJ, Machine, assert_one_after_the_other, facts, finish_all, has_energy, joined, rows_of,
                       sensor_events)
 
+SPANNER = BUILD / "tests/fakes/spanner"
 NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 CARDS = """
 gpu
@@ -109,11 +110,12 @@ def readers_killed(room):
 
 @test
 def taken_over_at_the_end(room):
-    """a reader that ends lets go: the one that goes on takes over within a tick, and reports what it has read alone"""
+    """a reader that ends lets go: the one that goes on takes over within a tick, and reports what it has read alone, as sure
+    of it as of any reading; of a block that ended before that it knows nothing, and the job's report all"""
     machine = Machine(room)
     short = machine.start(0, 2, "sleep", "1.5")
     wait_until(lambda: (room.folder / "run-0.sqlite").exists() and sensor_events(room, "run-0.sqlite"), "rank 0 reads")
-    long = machine.start(1, 2, "sleep", "4", options=["--json", "1.json"])
+    long = machine.start(1, 2, "sh", "-c", f"{SPANNER} nested; sleep 4", options=["--json", "1.json"])
     finish_all(room, [short, long])
     first, second = (rows_of(room, f"run-{rank}.sqlite", "package-0") for rank in range(2))
     assert 0 <= second[0][0] - first[-1][0] < 250e6, "more than a few ticks without a reader"
@@ -122,6 +124,12 @@ def taken_over_at_the_end(room):
     report = json.loads((room.folder / "1.json").read_text())
     domain = next(domain for domain in report["energy"]["domains"] if domain["domain"] == "package-0")
     near(domain["energy_j"], machine.joules("package-0", second[0][0], to_ns), relative=0.05)
+    assert domain["error_j"] < 0.05 * domain["energy_j"] and domain["gaps"] == 0, domain
+    near(domain["mean_w"], 50, relative=0.05)
+    blocks = [block["energy"]["total_j"] for block in report["blocks"]]
+    assert blocks and all(joules is None for joules in blocks), report["blocks"]
+    job = json.loads(room.wattle("report", ".", "--format", "json").stdout)
+    assert all(block["energy"]["total_j"] is not None for block in job["blocks"]), job["blocks"]
     assert any("energy until then is not in this report" in words for words in report["warnings"]), report["warnings"]
 
 

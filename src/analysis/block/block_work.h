@@ -145,6 +145,9 @@ void calls_end(struct blocks_work *work, const struct open_span *span);
 int calls_sample(struct blocks_work *work, size_t sample); // -ENOMEM
 void calls_finish(const struct blocks_work *work, uint32_t block, struct block_finding *finding);
 
+// block_unread.c
+int blocks_forget_unread(const struct blocks_work *work, struct findings *findings); // when all are finished; -ENOMEM
+
 // block_shares.c
 int shares_init(struct blocks_work *work);  // -ENOMEM
 void shares_pass(struct blocks_work *work); // time has gone on to moments.now

@@ -92,6 +92,11 @@ static int make(struct blocks_work *work, const struct metering *metering, struc
 		struct block_finding *block = &findings->blocks[k];
 		calls_finish(work, (uint32_t)k, block);
 		shares_finish(work, (uint32_t)k, block);
+	}
+	if (blocks_forget_unread(work, findings) < 0)
+		return -ENOMEM;
+	for (size_t k = 0; k < findings->n_blocks; k++) {
+		struct block_finding *block = &findings->blocks[k];
 		block->method = isnan(block->total_j) ? BLOCK_NO_ENERGY : BLOCK_INTERPOLATED;
 		block->resolved = block->error_j < fabs(block->total_j);
 	}

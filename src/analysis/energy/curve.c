@@ -1,6 +1,7 @@
 #include "analysis/energy/curve.h"
 
 #include "analysis/energy/curve_build.h"
+#include "analysis/readers.h"
 #include "base/cleanup.h"
 #include "base/util.h"
 
@@ -158,7 +159,7 @@ static void count_missing(struct curve_builder *b, size_t segment, struct slice 
 	size_t i = samples.begin;
 	while (b->curve->from_power && i < samples.end && !value_ok(values[i]))
 		i++;
-	bool late = i < samples.end && b->device->t_ns[i] - b->run->segments[segment].start_ns > b->hole_ns;
+	bool late = i < samples.end && b->device->t_ns[i] - b->curve->segments[segment].start_ns > b->hole_ns;
 	bool never = i == samples.end && samples.begin < samples.end;
 	b->curve->missing_runs += i > samples.begin && (late || never);
 	bool before_ok = true;
@@ -178,19 +179,19 @@ bool curve_was_sampled(const struct run *run, int64_t t_ns)
 	return at < run->n && run->t_ns[at] == t_ns;
 }
 
-// The part of a segment in which there was anybody who could read the device.
+/* The part of a segment in which there was anybody who could read the device: of a rank that took it over from another one, its
+ * own part. */
 static void set_life(struct curve_builder *b, size_t index, struct curve_segment *segment)
 {
 	const struct run_segment *s = &b->run->segments[index];
 	const int64_t *seen_ns = b->device->seen_ns;
 	segment->start_ns = s->start_ns;
 	segment->end_ns = s->end_ns > s->start_ns ? s->end_ns : s->start_ns;
-	if (seen_ns == NULL)
-		return;
 	double whole_s = seconds(segment->start_ns, segment->end_ns);
 	int64_t start_ns = segment->start_ns, end_ns = segment->end_ns;
-	segment->start_ns = within(seen_ns[2 * index], start_ns, end_ns);
-	segment->end_ns = within(seen_ns[2 * index + 1], segment->start_ns, end_ns);
+	int64_t seen_from_ns = seen_ns != NULL ? seen_ns[2 * index] : readers_ours_from_ns(b->run, b->device, index);
+	segment->start_ns = within(seen_from_ns, start_ns, end_ns);
+	segment->end_ns = within(seen_ns != NULL ? seen_ns[2 * index + 1] : end_ns, segment->start_ns, end_ns);
 	b->curve->outside_s += whole_s - seconds(segment->start_ns, segment->end_ns);
 }
 

@@ -295,9 +295,11 @@ static int member_devices(const struct job_work *work, struct member *member)
 	return 0;
 }
 
+// Of the counters and of who reads them: the machine has words of its own for that.
 static bool is_of_counter(const struct run_event *event)
 {
-	return strcmp(event->kind, "wrap") == 0 || strcmp(event->kind, "gap") == 0 || strcmp(event->kind, "reset") == 0;
+	return strcmp(event->kind, "wrap") == 0 || strcmp(event->kind, "gap") == 0 ||
+		strcmp(event->kind, "reset") == 0 || strcmp(event->kind, "sensors") == 0;
 }
 
 // What happened to the machine's counters meanwhile, and the rest of its own.
