@@ -20,9 +20,19 @@ static bool take_digits(const char *text, size_t length, struct belonging *ret)
 	return true;
 }
 
+// "none" and "other" are not a job's: rows of metrics are called so that are no single job's.
+static bool is_taken(const char *text, size_t length)
+{
+	static const char *const names[] = {"none", "other"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == length && memcmp(names[i], text, length) == 0)
+			return true;
+	return false;
+}
+
 static bool take_all(const char *text, size_t length, struct belonging *ret)
 {
-	if (length == 0 || length >= NOW_GROUP_SIZE)
+	if (length == 0 || length >= NOW_GROUP_SIZE || is_taken(text, length))
 		return false;
 	memcpy(ret->names[NOW_JOBS], text, length);
 	ret->names[NOW_JOBS][length] = '\0';

@@ -40,9 +40,18 @@ static size_t place_of(struct scrapers *scrapers, uint32_t id)
 void scrapers_note(struct scrapers *scrapers, uint32_t id, uint64_t look, int64_t t_ns)
 {
 	size_t i = place_of(scrapers, id);
+	bool is_known = scrapers->items[i].id == id && scrapers->items[i].t_ns > 0;
+	scrapers->items[i].gap_ns = is_known ? t_ns - scrapers->items[i].t_ns : 0;
 	scrapers->items[i].id = id;
 	scrapers->items[i].look = look;
 	scrapers->items[i].t_ns = t_ns;
+}
+
+static int64_t patience_ns(int64_t gap_ns)
+{
+	int64_t most_ns = SCRAPER_RHYTHM_S * NS_PER_S, least_ns = SCRAPER_PATIENCE_S * NS_PER_S;
+	int64_t own_ns = (gap_ns < most_ns ? gap_ns : most_ns) * SCRAPER_RHYTHMS;
+	return own_ns > least_ns ? own_ns : least_ns;
 }
 
 struct told_seen scrapers_seen(const struct scrapers *scrapers, int64_t t_ns)
@@ -50,7 +59,7 @@ struct told_seen scrapers_seen(const struct scrapers *scrapers, int64_t t_ns)
 	struct told_seen seen = {.look = 0, .t_ns = INT64_MAX};
 	bool any = false;
 	for (size_t i = 0; i < scrapers->n; i++) {
-		if (t_ns - scrapers->items[i].t_ns > SCRAPER_PATIENCE_S * NS_PER_S)
+		if (t_ns - scrapers->items[i].t_ns > patience_ns(scrapers->items[i].gap_ns))
 			continue;
 		if (!any || scrapers->items[i].look < seen.look)
 			seen.look = scrapers->items[i].look;

@@ -8,14 +8,18 @@
 
 enum {
 	SCRAPERS_MAX = 32,
-	SCRAPER_PATIENCE_S = 300 // who has not come for so long has gone: Prometheus itself forgets a series after that
+	SCRAPER_PATIENCE_S =
+		300,           // who has not come for so long has gone: Prometheus itself forgets a series after that
+	SCRAPER_RHYTHMS = 2,   // … unless its own rhythm is slower: then so many times that, and
+	SCRAPER_RHYTHM_S = 900 // no slower one than this
 };
 
 struct scrapers {
 	struct {
 		uint32_t id;
-		uint64_t look; // the last that it has got, whole
-		int64_t t_ns;  // … and when
+		uint64_t look;  // the last that it has got, whole
+		int64_t t_ns;   // … and when
+		int64_t gap_ns; // time between the last two; 0: it came once
 	} items[SCRAPERS_MAX];
 	size_t n;
 };

@@ -57,23 +57,45 @@ static void make_text(struct state *state, const struct now_state *now, size_t n
 	buf_char(&state->text, '\n');
 }
 
+/* Two files that change places cost a third of what a new one at each scrape does, which the file system makes, fills, hurries to disk and
+ * forgets. What is to be on disk is a new one all the same, and the one of before is gone: no power cut may bring a last word back. */
+static int take_place(const struct state *state, const char *temporary, bool on_disk)
+{
+	if (!on_disk && renameat2(state->folder_fd, temporary, state->folder_fd, state->name, RENAME_EXCHANGE) == 0)
+		return 0;
+	return renameat(state->folder_fd, temporary, state->folder_fd, state->name) < 0 ? -errno : 0;
+}
+
 // The file of before, or the new one: never half of it. On disk only where a power cut matters.
 static int replace(const struct state *state, bool on_disk)
 {
 	char temporary[sizeof(state->name) + 8];
 	snprintf(temporary, sizeof(temporary), "%s.tmp", state->name);
 	wattle_cleanup_close int fd = openat(state->folder_fd, temporary,
-		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+		O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (on_disk ? O_TRUNC : 0), 0644);
 	if (fd < 0)
 		return -errno;
 	int r = state->text.failed != 0 ? state->text.failed : buf_write_fd(&state->text, fd);
+	if (r == 0 && ftruncate(fd, (off_t)state->text.size) < 0)
+		r = -errno;
 	if (r == 0 && on_disk && fsync(fd) < 0)
 		r = -errno;
-	if (r == 0 && renameat(state->folder_fd, temporary, state->folder_fd, state->name) < 0)
-		r = -errno;
+	if (r == 0)
+		r = take_place(state, temporary, on_disk);
 	if (r < 0)
 		unlinkat(state->folder_fd, temporary, 0);
 	return r;
+}
+
+// Who could not write it must not count on from an older one: that would be the little step back.
+static void drop(const struct state *state)
+{
+	if (unlinkat(state->folder_fd, state->name, 0) == 0 || errno == ENOENT)
+		return;
+	// A folder that is not ours to write to any more, but the file is.
+	wattle_cleanup_close int fd = openat(state->folder_fd, state->name,
+		O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+	(void)fd;
 }
 
 void state_write(struct state *state, const struct now_state *now, size_t n_domains, const struct tally *tally,
@@ -89,9 +111,8 @@ void state_write(struct state *state, const struct now_state *now, size_t n_doma
 	state->failed = replace(state, on_disk);
 	if (on_disk)
 		fsync(state->folder_fd);
-	/* Who could not write it must not count on from an older one: that would be the little step back. */
 	if (state->failed < 0)
-		unlinkat(state->folder_fd, state->name, 0);
+		drop(state);
 }
 
 /* ---- reading ---- */
@@ -105,7 +126,7 @@ static bool take_text(const json_t *object, const char *key, char *out, size_t s
 static int64_t take_count(const json_t *object, const char *key)
 {
 	json_int_t value = json_integer_value(json_object_get(object, key));
-	return value > 0 ? value : 0;
+	return value > 0 && value < INT64_MAX / 2 ? value : 0; // a sum that has room to grow
 }
 
 static bool take_domain(const json_t *object, struct now_kept *ret_kept)

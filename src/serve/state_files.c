@@ -139,10 +139,13 @@ static void inherit(const struct state *state)
 	buf_finish(&prefix);
 	if (best.name[0] == '\0')
 		return;
-	char lock[sizeof(best.name) + 8];
+	char lock[sizeof(best.name) + 8], temporary[sizeof(best.name) + 8];
 	put_lock_name(lock, sizeof(lock), best.name);
-	if (renameat(state->folder_fd, best.name, state->folder_fd, state->name) == 0)
+	snprintf(temporary, sizeof(temporary), "%s.tmp", best.name);
+	if (renameat(state->folder_fd, best.name, state->folder_fd, state->name) == 0) {
+		unlinkat(state->folder_fd, temporary, 0);
 		unlinkat(state->folder_fd, lock, 0);
+	}
 	close(best.lock_fd);
 }
 

@@ -8,11 +8,12 @@
 struct textfile {
 	const char *path; // borrowed; NULL: none is wanted
 	struct buf text;
-	int failed; // why the last try failed: negative errno; 0: it did not
+	int failed;  // why the last try failed: negative errno; 0: it did not
+	int lock_fd; // owned: the file as we wrote it last, locked as long as it is ours; -1: none is yet
 };
 
-// -EINVAL: no name that is read. With a sentence.
+// -EINVAL: no name that is read; -EBUSY: another one writes it. With a sentence.
 int textfile_open(struct textfile *file, const char *path, struct wattle_error *reterr);
 void textfile_write(struct textfile *file, const struct view *view);
-// Takes the file away: gauges of who has ended would be told for ever.
+// Takes the file away if we wrote it: gauges of who has ended would be told for ever.
 void textfile_close(struct textfile *file);

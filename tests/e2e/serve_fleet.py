@@ -182,11 +182,18 @@ def another_port(room):
 
 @test
 def two_of_one_name(room):
-    """a second one with the same textfile says that it counts from 0, and one whose state can't be kept says so too"""
+    """a second one with the same textfile is refused, as their counters would take turns, and so is one that can't serve; the file of
+    the first stays; one whose state can't be kept says so"""
     environment, _ = powercap(room, *ZONES)
     one, path = textfile(room, env=environment)
-    two, _ = textfile(room, env=environment)
-    assert b"another wattle serve" in two.said and b"another wattle serve" not in one.said and path.exists()
+    taken = ("--listen", "127.0.0.1:0")
+    for options in ((), taken):
+        done = room.wattle("serve", "--textfile", path, *options, env=environment)
+        assert done.returncode == 1 and "another wattle serve" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+        assert path.exists() and is_alive(one.pid)
+    stop(one)
+    done = room.wattle("serve", "--textfile", path, "--listen", "0.0.0.0:1", env=environment)
+    assert done.returncode != 0 and path.exists(), "it took away a file that it did not write"
     (room.folder / "file").write_text("")
     third = Server(room, env={**environment, "WATTLE_STATE": str(room.folder / "file/below")})
     assert b"counters begin at 0" in third.said and b"WATTLE_STATE" in third.said, third.said

@@ -64,6 +64,8 @@ static const struct environment_row {
 	{"set, but empty", "SLURM_JOB_ID=|PBS_JOBID=3|", "3", -1},
 	{"a user's number that is none", "SLURM_JOB_ID=7|SLURM_JOB_UID=x|", "7", -1},
 	{"a last variable without its end", "A=1|SLURM_JOB_ID=12", "12", -1},
+	{"a name that rows of metrics have which are no job's", "SLURM_JOB_ID=none|PBS_JOBID=other|LSB_JOBID=others|",
+		"others", -1},
 	{"nothing", "", "", -1},
 };
 

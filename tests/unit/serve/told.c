@@ -221,6 +221,13 @@ static void scrapers_of_a_pair(void **state)
 	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 3);
 	scrapers_note(&scrapers, one, 400, 400 * NS_PER_S); // the other has gone
 	assert_int_equal(scrapers_seen(&scrapers, 400 * NS_PER_S).look, 400);
+	// Each ten minutes is a rhythm too: somebody else who comes in between takes nothing from who has it.
+	scrapers = (struct scrapers){0};
+	scrapers_note(&scrapers, one, 1, NS_PER_S);
+	scrapers_note(&scrapers, one, 600, 601 * NS_PER_S);
+	scrapers_note(&scrapers, two, 1100, 1101 * NS_PER_S);
+	assert_int_equal(scrapers_seen(&scrapers, 1102 * NS_PER_S).look, 600);
+	assert_int_equal(scrapers_seen(&scrapers, 2000 * NS_PER_S).look, 0);
 	for (uint32_t id = 0; id < 1000; id++)
 		scrapers_note(&scrapers, id, 500, 500 * NS_PER_S);
 	assert_int_equal(scrapers.n, SCRAPERS_MAX);
