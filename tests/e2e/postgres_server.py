@@ -5,11 +5,15 @@
         server.rows("SELECT 1")             # as the superuser; user="writer" for somebody else
         server.kill(); server.start()       # -9 of all its processes, and the recovery
 
+fresh() is the same with one server for all tests of a program, each with an empty database of its own: made once, killed and started as
+each likes. Roles are the server's, so a test that makes some needs a Server().
 Server(disk_mb=120) has its data on a file system of that size: fill() leaves no room on it, free() gives it back.
 Server(auth="scram-sha-256") asks everybody but the superuser for a password. It listens on a Unix socket alone, unless
 tcp=True.
 PostgreSQL refuses to serve as root, so it runs as user postgres then. It goes when the test goes, whatever happens to that.
 """
+import atexit
+import contextlib
 import os
 import pathlib
 import shutil
@@ -48,6 +52,7 @@ class Server:
         self.programs = find_programs()
         self.wal_segment_mb = wal_segment_mb
         self.process = None
+        self.database = DATABASE
         self.mounted = False
         self.port = free_port() if tcp else 5432
         self.tcp = tcp
@@ -181,29 +186,30 @@ class Server:
 
     # ---- asked ----
 
-    def url(self, user=SUPERUSER, database=DATABASE):
+    def url(self, user=SUPERUSER, database=None):
         if self.tcp:
-            return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
-        return f"postgresql://{user}@/{database}?host={self.folder}&port={self.port}"
+            return f"postgresql://{user}@127.0.0.1:{self.port}/{database or self.database}"
+        return f"postgresql://{user}@/{database or self.database}?host={self.folder}&port={self.port}"
 
-    def connect(self, user=SUPERUSER, database=DATABASE, **options):
+    def connect(self, user=SUPERUSER, database=None, **options):
         try:
             import psycopg2
         except ImportError as error:
             raise Skip("psycopg2 is not installed (apt install python3-psycopg2)") from error
-        connection = psycopg2.connect(host=str(self.folder), port=self.port, user=user, dbname=database,
+        connection = psycopg2.connect(host=str(self.folder), port=self.port, user=user,
+                                      dbname=database or self.database,
                                       connect_timeout=10, **options)
         connection.autocommit = True
         return connection
 
-    def run(self, sql, user=SUPERUSER, database=DATABASE):
+    def run(self, sql, user=SUPERUSER, database=None):
         connection = self.connect(user, database)
         try:
             connection.cursor().execute(sql)
         finally:
             connection.close()
 
-    def rows(self, sql, user=SUPERUSER, database=DATABASE):
+    def rows(self, sql, user=SUPERUSER, database=None):
         connection = self.connect(user, database)
         try:
             cursor = connection.cursor()
@@ -219,6 +225,22 @@ class Server:
         """Process ids of those who serve a client, other than the one that asks."""
         return [pid for pid, in self.rows("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND "
                                           "pid <> pg_backend_pid()")]
+
+
+shared = []
+
+
+@contextlib.contextmanager
+def fresh():
+    if not shared:
+        shared.append(Server())
+        atexit.register(shared[0].remove)
+    server = shared[0]
+    if server.process is None or server.process.poll() is not None:
+        server.start()
+    server.database = f"{DATABASE}_{int(server.database.partition('_')[2] or 0) + 1}"
+    server.run(f"CREATE DATABASE {server.database}", database="postgres")
+    yield server
 
 
 def main():

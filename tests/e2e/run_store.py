@@ -7,7 +7,7 @@ import sqlite3
 import time
 
 from harness import BUILD, WATTLE, Skip, children_of, is_alive, main, test, wait_until
-from postgres_server import Server
+from postgres_server import Server, fresh
 from store_room import run_id, same_run
 
 SPANNER = BUILD / "tests/fakes/spanner"
@@ -49,7 +49,7 @@ def finished(room, server, recording, status=0):
 @test
 def store_alone(room):
     """without -o the run is in the store and nowhere else; the status is the command's"""
-    with Server() as server:
+    with fresh() as server:
         done = room.wattle("run", "--store", server.url(), "--", "sh", "-c", f"{SPANNER} nested; exit 7")
         assert done.returncode == 7, done.stderr
         assert not list(room.folder.iterdir()), list(room.folder.iterdir())
@@ -61,7 +61,7 @@ def store_alone(room):
 @test
 def store_and_file(room):
     """with -o the file stays, and both have the same"""
-    with Server() as server:
+    with fresh() as server:
         done, rows, _ = finished(room, server, started(room, server, SPANNER, "nested"))
         assert rows["span"] == 3 and f"run.sqlite, and run {run_id(room.folder / 'run.sqlite')}" in done.stderr, done.stderr
 
@@ -69,7 +69,7 @@ def store_and_file(room):
 @test
 def goes_on_meanwhile(room):
     """rows arrive as the run goes on; the sender is no part of the target, and what it costs is wattle's own"""
-    with Server() as server:
+    with fresh() as server:
         recording = started(room, server, "sh", "-c", "sleep 4; sleep 0.5", options=["--wait-all"])
         sender = sender_of(recording)
         wait_until(lambda: rows_of(server) > 5, "rows")
@@ -87,7 +87,7 @@ def goes_on_meanwhile(room):
 @test
 def server_killed(room):
     """-9 of the server in the middle of the run, then its silence for a while: nothing is lost, and in the end all is there"""
-    with Server() as server:
+    with fresh() as server:
         recording = started(room, server, "sleep", "8", options=["-i", "20ms", "--store-wait", "60s"])
         wait_until(lambda: rows_of(server) > 50, "rows")
         server.kill()
@@ -107,7 +107,7 @@ def server_killed(room):
 @test
 def server_away(room):
     """no server at all: the run is measured as ever, its file stays, and a line says how to send it; later that works"""
-    with Server() as server:
+    with fresh() as server:
         url = server.url()
         server.stop()
         done = room.wattle("run", "--store", url, "--store-wait", "300ms", "--", SPANNER, "nested")
@@ -123,7 +123,7 @@ def server_away(room):
 def sender_killed(room):
     """-9 of the sender, twice: another one goes on in mid-run, is a program of its own with nothing of the recorder's, and not a row
     is doubled"""
-    with Server() as server:
+    with fresh() as server:
         recording = started(room, server, "sleep", "60", options=["-i", "20ms", "--store-wait", "60s"])
         senders = [sender_of(recording)]
         command, = [pid for pid in children_of(recording.pid) if pid not in senders]
@@ -160,7 +160,7 @@ def own_alone(recording, sender, server):
 @test
 def recorder_killed(room):
     """-9 of the recorder: the sender sends what is stored, and ends"""
-    with Server() as server:
+    with fresh() as server:
         recording = started(room, server, "sleep", "30", options=["-i", "20ms"])
         sender = sender_of(recording)
         wait_until(lambda: rows_of(server) > 50, "rows")
@@ -176,7 +176,7 @@ def recorder_killed(room):
 @test
 def terminal_signals(room):
     """Ctrl-C ends the command as ever; the sender sends the rest all the same"""
-    with Server() as server:
+    with fresh() as server:
         recording = room.start("run", "--store", server.url(), "-o", "run.sqlite", "--", "sleep", "30", start_new_session=True)
         wait_until(lambda: rows_of(server) > 3, "rows")
         os.killpg(recording.pid, signal.SIGINT)
@@ -200,7 +200,7 @@ def disk_full(room):
 @test
 def attached(room):
     """attach --store, and two recordings in one run"""
-    with Server() as server:
+    with fresh() as server:
         for append in ([], ["--append"]):
             target = room.start("sleep", "1.5", program=shutil.which("env"))
             done = room.wattle("attach", "--store", server.url(), *append, "-o", "run.sqlite", str(target.pid))
