@@ -118,6 +118,13 @@ int64_t push_backoff_ns(int n)
 	return wait_ns / 2 + wait_ns * (int64_t)(chance % 1024) / 1024;
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (int64_t)time.tv_sec * NS_PER_S + time.tv_nsec;
+}
+
 static void wait_for(int64_t wait_ns)
 {
 	const struct timespec time = {.tv_sec = wait_ns / NS_PER_S, .tv_nsec = wait_ns % NS_PER_S};
@@ -132,22 +139,21 @@ static int push_once(struct send *send, const char *path, bool is_live, struct w
 
 static int push_all(struct send *send, const char *path, bool is_live, int64_t wait_ns, struct wattle_error *reterr)
 {
-	int64_t waited_ns = 0;
+	int64_t good_ns = now_ns(); // the last time that the server took something
 	for (int n_failed = 0;;) {
 		int r = push_once(send, path, is_live, reterr);
 		if (r == 0 || (r < 0 && r != -EBUSY && !pg_may_pass(r)))
 			return r;
+		int64_t waited_ns = now_ns() - good_ns; // what was waited for the server's answer included
 		if (r == 1) {
 			n_failed = 0;
-			waited_ns = 0;
+			good_ns += waited_ns;
 			continue;
 		}
 		if (waited_ns >= wait_ns)
 			return r;
 		int64_t pause_ns = push_backoff_ns(++n_failed);
-		pause_ns = pause_ns < wait_ns - waited_ns ? pause_ns : wait_ns - waited_ns;
-		wait_for(pause_ns);
-		waited_ns += pause_ns;
+		wait_for(pause_ns < wait_ns - waited_ns ? pause_ns : wait_ns - waited_ns);
 	}
 }
 
