@@ -18,7 +18,7 @@ void value_stats_json(struct jsonw *j, const struct value_stats *stats)
 	jsonw_end_object(j);
 }
 
-static void resource_usage(struct jsonw *j, const struct run *run, const struct block_finding *block)
+void block_usage_json(struct jsonw *j, const struct run *run, const struct block_finding *block)
 {
 	jsonw_key(j, "resource_usage");
 	jsonw_begin_object(j);
@@ -92,7 +92,7 @@ void blocks_json(struct jsonw *j, const struct findings *findings)
 		jsonw_key_double(j, "self_time_s", block->self_time_s);
 		jsonw_key_double(j, "cpu_s", block->cpu_s);
 		jsonw_key_double(j, "thread_cpu_s", block->thread_cpu_s);
-		resource_usage(j, findings->run, block);
+		block_usage_json(j, findings->run, block);
 		energy(j, findings, block);
 		units(j, block);
 		jsonw_end_object(j);

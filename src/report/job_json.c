@@ -3,6 +3,7 @@
 
 #include "analysis/facts.h"
 #include "base/jsonw.h"
+#include "base/known.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "report/warnings.h"
@@ -122,12 +123,12 @@ static void nodes_part(struct jsonw *j, const struct job_findings *job)
 }
 
 // What it was attributed of each domain, over all of its recordings it is `energy_j`.
-static void rank_domains(struct jsonw *j, const struct findings *f)
+static void rank_domains(struct jsonw *j, const struct job_rank *rank)
 {
 	jsonw_key(j, "domains");
 	jsonw_begin_object(j);
-	for (size_t d = 0; d < f->n_domains; d++)
-		jsonw_key_double(j, f->domains[d].device->name, f->domains[d].ledger.target_j);
+	for (size_t d = 0; d < rank->n_domains; d++)
+		jsonw_key_double(j, rank->domains[d].name, rank->domains[d].target_j);
 	jsonw_end_object(j);
 }
 
@@ -160,7 +161,7 @@ static void rank_part(struct jsonw *j, const struct job_findings *job, const str
 	jsonw_key_double(j, "waiting_j", rank->waiting_j);
 	jsonw_key_double(j, "end_wait_s", rank->end_wait_s);
 	jsonw_key_double(j, "work_s", rank->work_s);
-	rank_domains(j, rank->findings);
+	rank_domains(j, rank);
 	jsonw_end_object(j);
 }
 
@@ -225,6 +226,26 @@ static void imbalance_part(struct jsonw *j, const struct job_findings *job)
 	jsonw_end_object(j);
 }
 
+// Of all nodes together: there is a package-0 on each.
+static void block_domains(struct jsonw *j, const struct findings *f, const struct block_finding *block)
+{
+	jsonw_key(j, "domains");
+	jsonw_begin_object(j);
+	for (size_t d = 0; d < f->n_domains; d++) {
+		const char *name = f->domains[d].device->name;
+		double sum_j = (double)NAN;
+		size_t first = 0;
+		while (strcmp(f->domains[first].device->name, name) != 0)
+			first++;
+		for (size_t k = d; first == d && k < f->n_domains; k++)
+			if (strcmp(f->domains[k].device->name, name) == 0)
+				sum_j = add_known(sum_j, block->domain_j[k]);
+		if (first == d)
+			jsonw_key_double(j, name, sum_j);
+	}
+	jsonw_end_object(j);
+}
+
 static void block_energy(struct jsonw *j, const struct job_findings *job, const struct block_finding *block)
 {
 	double calls = (double)block->calls;
@@ -236,6 +257,7 @@ static void block_energy(struct jsonw *j, const struct job_findings *job, const 
 	jsonw_key_double(j, "mean_w", block->active_s > 0 ? block->total_j / block->active_s : (double)NAN);
 	jsonw_key_double(j, "self_j", block->self_j);
 	jsonw_key_bool(j, "resolved", block->resolved);
+	block_domains(j, &job->total, block);
 	jsonw_key(j, "nodes");
 	jsonw_begin_object(j);
 	for (size_t n = 0; n < job->n_nodes; n++) {
@@ -273,6 +295,7 @@ static void blocks_part(struct jsonw *j, const struct job_findings *job)
 		jsonw_key_bool(j, "waits", job->blocks[i].waits);
 		spread_part(j, job, "rank_time_s", &job->blocks[i].time_s);
 		spread_part(j, job, "rank_energy_j", &job->blocks[i].energy_j);
+		block_usage_json(j, job->total.run, block);
 		block_energy(j, job, block);
 		jsonw_end_object(j);
 	}

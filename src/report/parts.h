@@ -22,22 +22,23 @@ void rfc3339(struct buf *out, int64_t wall_ns);
 
 /* Keys and values of report_json, for whoever writes the same of several runs. `node`: a key before the others; NULL: none. Those that say
  * so write their key as well. */
-void labels_json(struct jsonw *j, const struct run *run);         // key "labels"
+void labels_json(struct jsonw *j, const struct run *run); // key "labels"
 void ledger_json(struct jsonw *j, const struct ledger *ledger);
 void energy_sums_json(struct jsonw *j, const struct findings *f); // keys of "energy", all but "domains"
 void domain_json(struct jsonw *j, const struct domain_finding *domain, const char *node);
-void cpu_json(struct jsonw *j, const struct findings *f);         // key "cpu"
-void memory_json(struct jsonw *j, const struct findings *f);      // key "memory"
+void cpu_json(struct jsonw *j, const struct findings *f);    // key "cpu"
+void memory_json(struct jsonw *j, const struct findings *f); // key "memory"
 void gpu_json(struct jsonw *j, const struct gpu_finding *gpu, const char *node);
-void metrics_json(struct jsonw *j, const struct findings *f);     // key "metrics"
-void self_json(struct jsonw *j, const struct findings *f);        // key "self"
-void events_json(struct jsonw *j, const struct run *run);         // key "events"
+void metrics_json(struct jsonw *j, const struct findings *f); // key "metrics"
+void self_json(struct jsonw *j, const struct findings *f);    // key "self"
+void events_json(struct jsonw *j, const struct run *run);     // key "events"
 
 // gpu_tracker's ResourceUsage in the units that were asked for.
 void usage_json(struct jsonw *j, const struct run *run, const struct resource_usage *usage);
 // {"min", "max", "mean", "std", "total"}
 void value_stats_json(struct jsonw *j, const struct value_stats *stats);
 // The array of code blocks, as `wattle blocks` prints it.
+void block_usage_json(struct jsonw *j, const struct run *run, const struct block_finding *block); // with its key
 void blocks_json(struct jsonw *j, const struct findings *findings);
 // As text: what each block took, and per unit of work.
 void blocks_text(const struct findings *findings, struct buf *out, bool colour);

@@ -177,7 +177,7 @@ def a_batch_script_that_was_requeued_is_one_row(room):
     for path in (again, other):
         shutil.copy(first, path)
         change(path, ("update run set value = replace(value, '7e57ab1e', ?) where key = 'id'",
-                      (f"0000000{len(path.name)}",)))
+                      (path.name[0].encode().hex() * 4,)))
     minute = 60 * 10**9
     change(again, ("insert into run values ('restart', '1')",), (f"update segment set start_ns = start_ns + {minute}, "
            f"end_ns = end_ns + {minute}, wall_start_ns = wall_start_ns + {minute}",),
@@ -201,6 +201,31 @@ def a_copy_of_a_file_is_no_second_run(room):
     assert len(document["warnings"]) == 1 and "counts once" in document["warnings"][0], document["warnings"]
     change(folder / "job-r000.sqlite", ("update run set value = '7' where key = 'rank'",))
     assert any("beyond the 1 that" in words for words in report(room, folder)["warnings"])
+
+
+@test
+def a_job_has_all_that_a_run_has(room):
+    """Whoever reads the JSON of a run reads that of a job; what has parts is their sum."""
+    folder, _ = made(room, "restart")
+    job, run = report(room, folder), report(room, folder / "job-r000.sqlite")
+
+    def check_keys(whole, other, where):
+        for key, value in whole.items():
+            assert key in other, (where, key)
+            if isinstance(value, dict) and where != "metrics":
+                check_keys(value, other[key], key)
+    for key in ("energy", "cpu", "memory", "run", "self", "resource_usage"):
+        check_keys(run[key], job[key], key)
+    for key in ("num_timepoints", "num_calls", "num_non_empty_calls", "compute_time", "resource_usage", "energy"):
+        assert all(key in block for block in job["blocks"]), key
+    for block in job["blocks"]:
+        assert block["resource_usage"].keys() == run["blocks"][0]["resource_usage"].keys()
+        near(block["resource_usage"]["main_ram"]["mean"], run["blocks"][0]["resource_usage"]["main_ram"]["mean"],
+             relative=0.01)
+        near(sum(block["energy"]["domains"].values()), block["energy"]["total_j"], relative=1e-9)
+    for rank in job["ranks"]:
+        assert rank["runs"] == 2
+        near(sum(rank["domains"].values()), rank["energy_j"], relative=1e-9)
 
 
 @test

@@ -147,11 +147,23 @@ static void add_up(const struct entry *entries, size_t n, const struct sums *sum
 		.error_j = total->error_j};
 }
 
-static void no_columns(struct block_finding *block)
+// Over the samples inside the block of all ranks.
+static void pool_columns(const struct entry *entries, size_t n, struct block_finding *total)
 {
-	const double none = (double)NAN;
-	for (size_t c = 0; c < COLUMN_COUNT; c++)
-		block->columns[c] = (struct value_stats){none, none, none, none, none};
+	for (size_t c = 0; c < COLUMN_COUNT; c++) {
+		const double none = (double)NAN;
+		struct pooled pooled = {0};
+		for (size_t i = 0; i < n; i++) {
+			if (entries[i].block == NULL)
+				continue; // what is stored of a block has none
+			struct value_stats stats = entries[i].block->columns[c];
+			stats.total = stats.mean * (double)entries[i].block->timepoints;
+			pool(&pooled, &stats, entries[i].block->timepoints);
+		}
+		total->columns[c] = pooled_stats(&pooled);
+		if (pooled.n <= 0)
+			total->columns[c] = (struct value_stats){none, none, none, none, none};
+	}
 }
 
 // The parts by domain: each member's domains are domains of its machine, which are the job's.
@@ -190,7 +202,7 @@ static int make(struct job_work *work, struct entry *entries, size_t n, const st
 		struct block_finding *total = &job->total.blocks[k];
 		*total = (struct block_finding){.name = entries[i].name,
 			.domain_j = domain_j + k * job->total.n_domains};
-		no_columns(total);
+		pool_columns(entries + i, end - i, total);
 		sums.time_s = times_s + k * job->n_ranks;
 		add_up(entries + i, end - i, &sums, job->n_ranks, total, &job->blocks[k]);
 		add_domains(work, entries + i, end - i, total);

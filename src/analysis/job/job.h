@@ -19,6 +19,11 @@ struct spread {                            // over ranks
 	double imbalance_percent; // (max - mean) / max: what would be saved if all were as the mean; NaN unknown
 };
 
+struct rank_domain {
+	const char *name;
+	double target_j; // what the rank was attributed of it, over all of its recordings; NaN unknown
+};
+
 struct job_rank {
 	const struct job_run *run;         // the last one of its restarts
 	const struct findings *findings;   // of that one, with its machine's sensors and its own GPUs; without times
@@ -32,6 +37,8 @@ struct job_rank {
 	double start_s, end_s;             // since the job's start, by the hosts' own wall clocks
 	double cpu_s;
 	double energy_j, error_j;    // attributed to this rank, over all domains of its node
+	struct rank_domain *domains; // n_domains
+	size_t n_domains;
 	double waiting_s, waiting_j; // in blocks that wait (job_options.waiting); NaN without any
 	double waiting_w;            // meanwhile, on average; NaN unknown
 	double end_wait_s;           // between its end and the end of the last rank

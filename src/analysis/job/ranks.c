@@ -84,7 +84,29 @@ static void take_latest(struct job_rank *row, const struct member *member)
 	row->exit_code = last != NULL ? last->exit_code : VALUE_MISSING;
 }
 
-static void add_member(struct job_work *work, struct job_rank *row, struct member *member)
+// Recordings of a rank may be of different nodes and GPUs.
+static int add_domains(struct job_work *work, struct job_rank *row, const struct findings *f)
+{
+	struct rank_domain *all = arena_alloc(work->arena, row->n_domains + f->n_domains, sizeof(*all));
+	if (all == NULL)
+		return -ENOMEM;
+	if (row->n_domains > 0)
+		memcpy(all, row->domains, row->n_domains * sizeof(*all));
+	row->domains = all;
+	for (size_t d = 0; d < f->n_domains; d++) {
+		const char *name = f->domains[d].device->name;
+		size_t k = 0;
+		while (k < row->n_domains && strcmp(all[k].name, name) != 0)
+			k++;
+		if (k == row->n_domains)
+			all[row->n_domains++] = (struct rank_domain){name, f->domains[d].ledger.target_j};
+		else // where one of them is not known the sum is not
+			all[k].target_j += f->domains[d].ledger.target_j;
+	}
+	return 0;
+}
+
+static int add_member(struct job_work *work, struct job_rank *row, struct member *member)
 {
 	const struct findings *f = &member->findings;
 	double start_s = (double)job_clock_ns(work, member, member->start_ns) / 1e9;
@@ -108,6 +130,7 @@ static void add_member(struct job_work *work, struct job_rank *row, struct membe
 	member->rank = (size_t)(row - work->job->ranks);
 	if (later)
 		take_latest(row, member);
+	return add_domains(work, row, f);
 }
 
 /* ---- order ---- */
@@ -175,7 +198,8 @@ int ranks_make(struct job_work *work)
 	if (job->ranks == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < work->runs->n; i++)
-		add_member(work, rank_of(work, &work->members[i]), &work->members[i]);
+		if (add_member(work, rank_of(work, &work->members[i]), &work->members[i]) < 0)
+			return -ENOMEM;
 	bool any = false;
 	for (size_t i = 0; i < job->n_ranks; i++)
 		any |= !isnan(job->ranks[i].waiting_s);
