@@ -7,8 +7,6 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { MESSAGE_MOST = 1 << 30 };
-
 int64_t tracker_now_ns(void)
 {
 	struct timespec now;
@@ -58,14 +56,31 @@ static int receive(int fd, int64_t deadline_ns, char *bytes, size_t size)
 	return 0;
 }
 
-int tracker_hear(int fd, int64_t deadline_ns, struct tracker_word *ret_word)
+static int drop(int fd, int64_t deadline_ns, size_t size)
+{
+	char bytes[4096];
+	int r = 0;
+	for (size_t n; r == 0 && size > 0; size -= n) {
+		n = size < sizeof(bytes) ? size : sizeof(bytes);
+		r = receive(fd, deadline_ns, bytes, n);
+	}
+	return r;
+}
+
+int tracker_hear(int fd, int64_t deadline_ns, size_t most, struct tracker_word *ret_word)
 {
 	struct tracker_message message;
 	int r = receive(fd, deadline_ns, (char *)&message, sizeof(message));
 	if (r < 0)
 		return r;
-	if (message.size > MESSAGE_MOST)
+	if (message.size > TRACKER_TEXT_MOST)
 		return -EPROTO;
+	if (message.size > most) {
+		r = drop(fd, deadline_ns, message.size);
+		message.size = 0;
+	}
+	if (r < 0)
+		return r;
 	char *text = malloc(message.size + 1);
 	if (text == NULL)
 		return -ENOMEM;

@@ -108,7 +108,7 @@ static void reap(const struct tracker_recorder *recorder)
 static void await_end(const struct tracker_recorder *recorder)
 {
 	struct tracker_word word;
-	int r = tracker_hear(recorder->fd, tracker_now_ns() + NS_PER_S, &word);
+	int r = tracker_hear(recorder->fd, tracker_now_ns() + NS_PER_S, TRACKER_TEXT_MOST, &word);
 	if (r == 0)
 		free(word.text);
 	else if (r == -EPIPE)
@@ -137,7 +137,7 @@ static int hear_until(struct tracker_recorder *recorder, const char *awaited, ch
 	int64_t deadline_ns = tracker_now_ns() + timeout_ns;
 	for (;;) {
 		struct tracker_word word;
-		int r = tracker_hear(recorder->fd, deadline_ns, &word);
+		int r = tracker_hear(recorder->fd, deadline_ns, TRACKER_TEXT_MOST, &word);
 		if (r < 0)
 			return r;
 		bool done = tracker_message_is(&word.message, awaited);

@@ -197,8 +197,10 @@ void step_end(const struct step_end *end, void (*told)(const char *text))
 	close(fds[1]);
 	bool whole = pid < 0 || hear(fds[0], tracker_now_ns() + end->settings->wait_ns, text, sizeof(text));
 	close(fds[0]);
-	if (!whole)
+	if (!whole) {
+		kill(pid, SIGKILL);  // it may not have come to its session yet
 		kill(-pid, SIGKILL); // its session, with what it has started
+	}
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	for (const char *line; pid > 0 && (line = strsep(&rest, "\n")) != NULL;)

@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { TEXT_MOST = 64 << 10 }; // a recorder is whatever the job's user makes of it, and slurmstepd is root
+
 /* ---- the line ---- */
 
 static void close_one(int *fd)
@@ -142,7 +144,7 @@ static int hear_ready(int fd, int64_t deadline_ns, char *ret_ring, size_t size, 
 {
 	for (;;) {
 		struct tracker_word word;
-		int r = tracker_hear(fd, deadline_ns, &word);
+		int r = tracker_hear(fd, deadline_ns, TEXT_MOST, &word);
 		if (r == -ETIMEDOUT)
 			return error_set(reterr, r, "its recorder was not ready in time, and begins when it is");
 		if (r < 0)
@@ -209,7 +211,7 @@ static bool wait_for_end(int fd, int64_t deadline_ns, void (*told)(const char *t
 {
 	struct tracker_word word;
 	int r;
-	while ((r = tracker_hear(fd, deadline_ns, &word)) == 0) {
+	while ((r = tracker_hear(fd, deadline_ns, TEXT_MOST, &word)) == 0) {
 		if (tracker_message_is(&word.message, "error"))
 			told(word.text);
 		free(word.text);

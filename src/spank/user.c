@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 // slurmstepd can't be killed for want of memory; a user's program can.
@@ -29,6 +30,8 @@ int become_owner(const struct task_owner *owner)
 {
 	forget_signals();
 	setsid();
+	if (owner->uid == (uid_t)-1 || owner->gid == (gid_t)-1) // not known; setresuid and setresgid would change nothing
+		return -EINVAL;
 	if (geteuid() != 0 && getuid() == 0 &&
 		seteuid(0) != 0) // Slurm calls us with its effective user changed at times
 		return -errno;
@@ -39,5 +42,7 @@ int become_owner(const struct task_owner *owner)
 			setresuid(owner->uid, owner->uid, owner->uid) != 0)
 			return -errno;
 	}
-	return getuid() == owner->uid && geteuid() == owner->uid ? 0 : -EPERM;
+	bool is_user = getuid() == owner->uid && geteuid() == owner->uid;
+	bool is_group = getgid() == owner->gid && getegid() == owner->gid;
+	return is_user && is_group ? 0 : -EPERM;
 }
