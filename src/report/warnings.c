@@ -91,6 +91,17 @@ static void lost_samples(struct teller *t)
 	tell(t);
 }
 
+static void pruned(struct teller *t)
+{
+	const struct run *run = t->findings->run;
+	if (run == NULL || run->n_gone <= 0)
+		return;
+	buf_printf(&t->text,
+		"%lld of %lld samples are no longer in the store, whose older days were pruned: energy and blocks are of the rest.",
+		(long long)run->n_gone, (long long)run->n_gone + (long long)run->n);
+	tell(t);
+}
+
 static const double stalled_min_s = 1; // shorter than that, a slow counter only looks stuck
 
 // A counter that stands still is worse than one that can't be read: its figures look fine.
@@ -234,8 +245,8 @@ static void tell_parts(const part *parts, size_t n, const struct findings *findi
 
 void report_warnings(const struct findings *findings, tell_warning tell_one, void *data)
 {
-	static const part parts[] = {incomplete, no_energy, elsewhere, estimated, lost_samples, gaps, unattributed,
-		recorded};
+	static const part parts[] = {incomplete, pruned, no_energy, elsewhere, estimated, lost_samples, gaps,
+		unattributed, recorded};
 	tell_parts(parts, ARRAY_SIZE(parts), findings, tell_one, data);
 }
 

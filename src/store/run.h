@@ -26,6 +26,7 @@ struct run_device { // a row of table device with its samples
 	double idle_w, idle_error_w, idle_temperature_c; // the idle baseline of --attribution active; NaN: none
 	char idle_date[32];                              // when that was measured, RFC 3339; "" none
 	int64_t memory_total_bytes;                      // VALUE_MISSING unknown
+	const int64_t *seen_ns; // from and to in each segment, when there was anybody who could read it; NULL: always
 	size_t n;
 	int64_t *t_ns;                 // n of them, ascending
 	int64_t *values[DEVICE_COUNT]; // each n long, VALUE_MISSING where null
@@ -96,6 +97,7 @@ struct run {
 	struct run_segment *segments;
 	size_t n_segments;
 	size_t n; // samples
+	int64_t n_gone; // samples that its store no longer has: their days were pruned
 	int64_t *t_ns;
 	int64_t *values[RUN_COUNT];
 	struct run_device *devices;

@@ -362,6 +362,14 @@ def pruned(room):
             assert server.value(f"SELECT count(*) FROM {table} WHERE run_id = '{old}'") == 0, table
         assert {table: server.value(f"SELECT count(*) FROM {table} WHERE run_id = '{young}'") for table in BIG} == young_rows
         assert "0 days in 0 partitions" in wattle(room, "prune", "--store", server.url(), "--older", "90d").stdout
+        # A run that went on is told to have lost the days before.
+        assert not [text for text in report(room, "--store", server.url(), "--run", young)["warnings"] if "pruned" in text]
+        for table in ("sample", "device_sample"):
+            server.run(f"DELETE FROM {table} WHERE run_id = '{young}' AND t_ns < (SELECT avg(t_ns) FROM {table} WHERE "
+                       f"run_id = '{young}')")
+        gone = young_rows["sample"] - server.value(f"SELECT count(*) FROM sample WHERE run_id = '{young}'")
+        told = report(room, "--store", server.url(), "--run", young)["warnings"]
+        assert any(f"{gone} of {young_rows['sample']} samples are no longer in the store" in str(text) for text in told), told
         # What was pruned can be sent again: it is a new run to the store.
         wattle(room, "push", "training.sqlite", server.url())
         assert server.value(f"SELECT count(*) FROM sample WHERE run_id = '{old}'") > 0

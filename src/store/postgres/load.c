@@ -346,6 +346,18 @@ int pg_run_find(struct pg *pg, const char *prefix, char ret_id[PG_RUN_ID_SIZE], 
 	return r;
 }
 
+// Of recordings that are over. Those that go on, or whose recorder died, say themselves that they are not whole.
+static int64_t count_gone(const struct run *run)
+{
+	int64_t told = 0;
+	for (size_t i = 0; i < run->n_segments; i++) {
+		if (!run->segments[i].complete || !value_ok(run->segments[i].samples))
+			return 0;
+		told += run->segments[i].samples;
+	}
+	return told > (int64_t)run->n ? told - (int64_t)run->n : 0;
+}
+
 int pg_run_load_from(const char *url, const char *prefix, struct run *ret_run, struct wattle_error *reterr)
 {
 	static const struct run_extent everything = {0};
@@ -361,6 +373,8 @@ int pg_run_load_from(const char *url, const char *prefix, struct run *ret_run, s
 		r = pg_loader_open(pg, &loader, reterr);
 	if (r == 0)
 		r = pg_run_load(loader, id, &everything, ret_run, reterr);
+	if (r == 0)
+		ret_run->n_gone = count_gone(ret_run);
 	pg_loader_close(loader);
 	pg_close(pg);
 	return r;
