@@ -2,43 +2,71 @@
 
 #include "base/util.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 
-static const char mark[] = "wattle: ", between[] = "; ";
+static const char mark[] = "wattle: ", between[] = "; ", indent[] = "\n   ";
 
-void comment_find(const char *shown, char *ret_comment, size_t size)
+// At the end of a line of scontrol's: whether a key begins the next one, or nothing does, and not what a comment goes on with.
+static bool is_key_next(const char *at)
+{
+	if (at[0] == '\n' && at[strspn(at, "\n")] == '\0')
+		return true;
+	if (strncmp(at, indent, sizeof(indent) - 1) != 0)
+		return false;
+	at += sizeof(indent) - 1;
+	size_t length = 0;
+	while (isalnum((unsigned char)at[length]) || at[length] == '/' || at[length] == ':')
+		length++;
+	return length > 0 && at[length] == '=';
+}
+
+int comment_find(const char *shown, char *ret_comment, size_t size)
 {
 	static const char key[] = "\n   Comment=";
 	ret_comment[0] = '\0';
 	const char *at = strstr(shown, key);
 	if (at == NULL)
-		return;
+		return 0;
 	at += sizeof(key) - 1;
 	size_t length = strcspn(at, "\n");
+	if (!is_key_next(at + length))
+		return -EILSEQ;
 	while (length > 0 && at[length - 1] == ' ')
 		length--;
+	if (length >= size)
+		return -EMSGSIZE;
 	snprintf(ret_comment, size, "%.*s", (int)length, at);
 	if (strcmp(ret_comment, "(null)") == 0)
 		ret_comment[0] = '\0';
+	return 0;
 }
 
-static void add(char *out, size_t size, const char *text, size_t length)
+static int add(char *out, size_t size, const char *text, size_t length)
 {
 	size_t n = strlen(out);
+	size_t needed = (n > 0 ? sizeof(between) - 1 : 0) + length;
+	if (n + needed >= size)
+		return -EMSGSIZE;
 	snprintf(out + n, size - n, "%s%.*s", n > 0 ? between : "", (int)length, text);
+	return 0;
 }
 
-void comment_make(const char *old, const char *line, char *ret_comment, size_t size)
+int comment_make(const char *old, const char *line, char *ret_comment, size_t size)
 {
+	int r = 0;
 	ret_comment[0] = '\0';
-	while (*old != '\0') {
+	while (r == 0 && *old != '\0') {
 		const char *next = strstr(old, between);
 		size_t length = next != NULL ? (size_t)(next - old) : strlen(old);
 		if (length > 0 && strncmp(old, mark, sizeof(mark) - 1) != 0)
-			add(ret_comment, size, old, length);
+			r = add(ret_comment, size, old, length);
 		old += next != NULL ? length + sizeof(between) - 1 : length;
 	}
 	char ours[512];
 	int length = snprintf(ours, sizeof(ours), "%s%s", mark, line);
-	add(ret_comment, size, ours, (size_t)length < sizeof(ours) ? (size_t)length : sizeof(ours) - 1);
+	if (r < 0 || (size_t)length >= sizeof(ours))
+		return -EMSGSIZE;
+	return add(ret_comment, size, ours, (size_t)length);
 }

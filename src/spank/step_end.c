@@ -119,8 +119,14 @@ static void write_comment(const struct step_end *end, const char *line)
 		say("the job's comment is not written: %s show job: %s", show[0], shown);
 		return;
 	}
-	comment_find(shown, old, sizeof(old));
-	comment_make(old, line, comment, sizeof(comment));
+	int r = comment_find(shown, old, sizeof(old));
+	if (r == 0)
+		r = comment_make(old, line, comment, sizeof(comment));
+	if (r < 0) { // what others wrote is worth more than what the folder has anyway
+		say("the job's comment is left as it is: %s",
+			r == -EILSEQ ? "it has more than one line" : "it is too long to be added to");
+		return;
+	}
 	snprintf(assignment, sizeof(assignment), "JobId=%s", id);
 	snprintf(setting, sizeof(setting), "Comment=%s", comment);
 	const char *const update[] = {end->settings->scontrol, "update", assignment, setting, NULL};

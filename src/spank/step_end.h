@@ -25,7 +25,8 @@ void step_end(const struct step_end *end, void (*told)(const char *text));
  * step and restart are looked at. */
 bool step_end_is_apart(const struct step_end *end);
 
-/* comment.c: what is to become of a job's comment: `old` without what an earlier step of the job said, and `line` behind it. */
-void comment_make(const char *old, const char *line, char *ret_comment, size_t size);
-// The comment as `scontrol show job` shows it; "" none.
-void comment_find(const char *shown, char *ret_comment, size_t size);
+/* comment.c: what is to become of a job's comment: `old` without what an earlier step of the job said, and `line` behind it.
+ * -EMSGSIZE: it is too long for that. */
+int comment_make(const char *old, const char *line, char *ret_comment, size_t size);
+// The comment as `scontrol show job` shows it; "" none. -EILSEQ: it has further lines; -EMSGSIZE.
+int comment_find(const char *shown, char *ret_comment, size_t size);

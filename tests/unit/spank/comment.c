@@ -2,6 +2,7 @@
 
 #include "rows.h"
 
+#include <errno.h>
 #include <string.h>
 
 static const struct row {
@@ -20,24 +21,31 @@ static void check_made(void **state)
 {
 	const struct row *row = *state;
 	char comment[256];
-	comment_make(row->old, row->line, comment, sizeof(comment));
+	assert_int_equal(comment_make(row->old, row->line, comment, sizeof(comment)), 0);
 	assert_string_equal(comment, row->becomes);
 }
 
-static void check_cut(void **state)
+static void check_no_room(void **state)
 {
 	char comment[16];
-	comment_make("0123456789", "a long line", comment, sizeof(comment));
-	assert_string_equal(comment, "0123456789; wat");
+	assert_int_equal(comment_make("0123456789", "a long line", comment, sizeof(comment)), -EMSGSIZE);
+	assert_int_equal(comment_make("01234567890123456789", "", comment, sizeof(comment)), -EMSGSIZE);
+	assert_int_equal(comment_find("JobId=4\n   Comment=01234567890123456\n   Power=\n", comment, sizeof(comment)),
+		-EMSGSIZE);
 }
 
 static const struct shown {
 	const char *teaches, *shown, *found;
+	int result;
 } shown[] = {
 	{"the line of scontrol show job", "JobId=4 JobName=a\n   Comment=run 7; b=c\n   Power=\n", "run 7; b=c"},
 	{"blanks behind it are none of it", "JobId=4\n   Comment=run 7 \n   Power=\n", "run 7"},
 	{"none is shown at all", "JobId=4 JobName=a\n   Power=\n", ""},
 	{"none, as other versions have it", "JobId=4\n   Comment=(null) \n", ""},
+	{"one of several lines is not ours to change", "JobId=4\n   Comment=run 7\nsecond\n   Power=\n", "", -EILSEQ},
+	{"its second line is indented", "JobId=4\n   Comment=run 7\n   second line\n   Power=\n", "", -EILSEQ},
+	{"an empty line ends it", "JobId=4\n   Comment=run 7\n\n   Power=\n", "", -EILSEQ},
+	{"what is shown was cut", "JobId=4\n   Comment=run 7", "", -EILSEQ},
 	{"a job that is named so", "JobId=4 JobName=Comment=x\n   Power=\n", ""},
 	{"the comment of the administrator is another", "JobId=4\n   AdminComment=x\n", ""},
 };
@@ -46,7 +54,7 @@ static void check_found(void **state)
 {
 	const struct shown *row = *state;
 	char comment[256];
-	comment_find(row->shown, comment, sizeof(comment));
+	assert_int_equal(comment_find(row->shown, comment, sizeof(comment)), row->result);
 	assert_string_equal(comment, row->found);
 }
 
@@ -54,7 +62,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check_made);
-	ROWS_ADD_ONE(&tests, "what is too long is cut", check_cut);
+	ROWS_ADD_ONE(&tests, "what is too long is not cut", check_no_room);
 	ROWS_ADD(&tests, shown, check_found);
 	return rows_run(&tests, "comment");
 }
