@@ -16,7 +16,7 @@ void settings_init(struct settings *settings, const char *program)
 		.folder = "wattle-%j",
 		.scontrol = "scontrol",
 		.ready_ns = 5 * NS_PER_S,
-		.wait_ns = 10 * NS_PER_S,
+		.wait_ns = 15 * NS_PER_S,
 	};
 	text_copy(settings->program, sizeof(settings->program), program);
 }

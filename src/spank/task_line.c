@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +30,7 @@ static void close_one(int *fd)
 int task_line_open(struct task_line *line)
 {
 	int pair[2], said[2];
-	*line = (struct task_line){-1, -1, -1, -1};
+	*line = (struct task_line){-1, -1, -1, -1, -1};
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
 		return -errno;
 	line->fd = pair[0];
@@ -50,26 +52,69 @@ void task_line_close(struct task_line *line)
 	close_one(&line->recorder_fd);
 	close_one(&line->said_fd);
 	close_one(&line->saying_fd);
+	close_one(&line->pidfd);
 }
 
 /* ---- slurmstepd: the start ---- */
+
+union fd_room {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+// The parent of a recorder, which has not waited for it: the number is the recorder's and nobody else's.
+static void hand_over(int socket, pid_t recorder)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, recorder, 0);
+	char byte = 0;
+	union fd_room room = {0};
+	struct iovec part = {&byte, 1};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof(room)};
+	if (pidfd < 0)
+		return;
+	*CMSG_FIRSTHDR(&message) = (struct cmsghdr){
+		.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &pidfd, sizeof(pidfd));
+	(void)!sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+// -1: before Linux 5.3
+static int take_over(int socket)
+{
+	char byte;
+	union fd_room room = {0};
+	struct iovec part = {&byte, 1};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof(room)};
+	int pidfd = -1;
+	if (recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&message) != NULL)
+		memcpy(&pidfd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(pidfd));
+	return pidfd;
+}
 
 /* Twice: so that slurmstepd, which waits for all its children, sees neither this one's end nor its CPU time. What Slurm does to
  * a task it does before its exec, so nothing of that reaches the recorder. */
 static int fork_away(struct task_line *line, const struct recorder_start *start)
 {
-	pid_t pid = fork();
-	if (pid < 0)
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
 		return -errno;
+	pid_t pid = fork();
 	if (pid == 0) {
 		pid_t recorder = fork();
 		if (recorder == 0)
 			recorder_start(start);
+		if (recorder > 0)
+			hand_over(pair[1], recorder);
 		_exit(recorder < 0 ? 1 : 0);
 	}
-	int status = 0;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	int code = -errno, status = 0;
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	line->pidfd = take_over(pair[0]);
+	close(pair[0]);
+	close(pair[1]);
+	if (pid < 0)
+		return code;
 	close_one(&line->recorder_fd);
 	close_one(&line->saying_fd);
 	return status == 0 ? 0 : -EAGAIN;
@@ -216,7 +261,14 @@ static bool wait_for_end(int fd, int64_t deadline_ns, void (*told)(const char *t
 			told(word.text);
 		free(word.text);
 	}
-	return r != -ETIMEDOUT;
+	return r == -EPIPE;
+}
+
+// It was told to end, and given its time: a recorder that hangs would outlive the job.
+static void end_late(const struct task_line *line)
+{
+	if (line->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, line->pidfd, SIGKILL, NULL, 0);
 }
 
 size_t task_lines_finish(struct task_line *lines, size_t n, int64_t wait_ns, void (*told)(const char *text))
@@ -226,7 +278,10 @@ size_t task_lines_finish(struct task_line *lines, size_t n, int64_t wait_ns, voi
 	for (size_t i = 0; i < n; i++) {
 		if (lines[i].fd >= 0) {
 			task_line_ended(&lines[i], NULL);
-			n_late += !wait_for_end(lines[i].fd, deadline_ns, told);
+			if (!wait_for_end(lines[i].fd, deadline_ns, told)) {
+				n_late++;
+				end_late(&lines[i]);
+			}
 			tell_said(lines[i].said_fd, told);
 		}
 		task_line_close(&lines[i]);

@@ -24,6 +24,7 @@ struct task_line {
 	int fd;                 // owned: our end; the task's and slurmstepd's. -1: this task is not measured
 	int recorder_fd;        // owned: the recorder's end; -1 handed over
 	int said_fd, saying_fd; // owned: a pipe that is the recorder's standard error; -1 closed
+	int pidfd;              // owned: of the recorder; -1 not known
 };
 
 struct task_owner { // who the recorder is to be
@@ -48,6 +49,6 @@ int task_line_join(struct task_line *lines, size_t n, size_t index, char **envir
 /* The task is no more; what is known of its end, NULL nothing. Without this a recorder that was never joined would wait on, and any
  * other one not know how its task has ended. */
 void task_line_ended(struct task_line *line, const struct tracker_ended *ended);
-/* Waits until all recorders have ended, at most so long. told: one line of what a recorder has to say. Returns how many are
- * still at it; all lines are closed. */
+/* Waits until all recorders have ended, at most so long, and ends those that have not. told: one line of what a recorder has to
+ * say. Returns how many were still at it; all lines are closed. */
 size_t task_lines_finish(struct task_line *lines, size_t n, int64_t wait_ns, void (*told)(const char *text));

@@ -217,12 +217,12 @@ static void tell_once(const char *text)
 
 static void finish(spank_t spank)
 {
-	char step[16], text[80];
+	char step[16], text[100];
 	size_t n_late = task_lines_finish(plugin.lines, plugin.n_tasks, plugin.settings.wait_ns, tell_once);
 	free(plugin.lines);
 	plugin.lines = NULL;
 	if (n_late > 0) {
-		snprintf(text, sizeof(text), "%zu recorders of this node are not done yet and go on", n_late);
+		snprintf(text, sizeof(text), "%zu recorders of this node were not done in time and were ended", n_late);
 		tell(text);
 	}
 	struct task_owner owner;

@@ -105,8 +105,9 @@ def a_recorder_that_hangs(room):
     with Slurm(room, plugins=plugin(wattle=slow, ready="300ms", wait="300ms")) as slurm:
         done = slurm.run("srun", "-n2", "--wattle", "sh", "-c", "echo done; exit 4")
         assert done.returncode == 4 and done.stdout == "done\ndone\n", done
-        for words in ("not ready in time", "2 recorders of this node are not done", "summing up took too long"):
+        for words in ("not ready in time", "2 recorders of this node were not done in time", "summing up took too long"):
             assert words in done.stderr, (words, done.stderr)
+        wait_until(lambda: slurm.on("vn0", "pgrep", "-x", "-f", "sleep 100").returncode == 1, "none is left over")
 
 
 @test
