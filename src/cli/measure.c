@@ -125,6 +125,14 @@ static int refuse_collision(const struct measure *measure, struct wattle_error *
 		measure->path, (long long)measure->job.place.world_size);
 }
 
+static int refuse_step(const struct measure *measure, struct wattle_error *reterr)
+{
+	return error_set(reterr, -EEXIST,
+		"%s exists, and this is step %s of a job: where a job has several, %%s (the step) in --output gives each its "
+		"files, as in -o %%j.%%s-%%r.sqlite",
+		measure->path, measure->job.place.step);
+}
+
 static int open_stores(struct measure *measure, pid_t pid, const char *const *command, bool attached,
 	struct wattle_error *reterr)
 {
@@ -176,6 +184,8 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 	int r = open_sink(measure, &store_run_file, measure->path, &header, reterr);
 	if (r == -EEXIST && output_may_collide(options->output, &measure->job.place))
 		r = refuse_collision(measure, reterr);
+	else if (r == -EEXIST && output_may_meet_step(options->output, &measure->job.place))
+		r = refuse_step(measure, reterr);
 	if (r == 0 && options->tracking_file != NULL)
 		r = open_sink(measure, &store_tracking_file, options->tracking_file, &header, reterr);
 	return r;

@@ -54,7 +54,7 @@ void measure_tell_file(const struct measure *measure); // to the tracker that sp
 
 /* output.c: the name of the run file. */
 struct output_naming {
-	const char *pattern; // of --output, with %j %r %h %p in it; NULL: the default
+	const char *pattern; // of --output, with %j %s %r %h %p in it; NULL: the default
 	pid_t pid;           // of the command
 	const struct job_place *place;
 	bool append; // --append: what was started again goes into its predecessor's file
@@ -62,6 +62,8 @@ struct output_naming {
 int output_path(const struct output_naming *how, char *ret_path, size_t size, struct wattle_error *reterr);
 // Whether ranks of one job make the same name of it.
 bool output_may_collide(const char *pattern, const struct job_place *place);
+// Whether another step of one job makes the same name of it.
+bool output_may_meet_step(const char *pattern, const struct job_place *place);
 /* progress.c */
 struct measure_progress;
 struct measure_progress *progress_new(const struct measure_options *options);

@@ -11,7 +11,7 @@ static const char memory_units[] = "bytes|kilobytes|megabytes|gigabytes|terabyte
 
 // clang-format off
 const struct option measure_option_table[ATTACH_OPTIONS] = {
-	{"output", 'o', "FILE", "run file; %j job id, %r rank, %h host, %p pid of the command\n(default wattle-YYYYmmdd-HHMMSS-PID.sqlite in this folder; in a job\nwith job, rank and host as well)", OPTION_TEXT, AT(output)},
+	{"output", 'o', "FILE", "run file; %j job id, %s step (tells several srun of a job apart),\n%r rank, %h host, %p pid of the command (default\nwattle-YYYYmmdd-HHMMSS-PID.sqlite in this folder; in a job with job, rank\nand host as well)", OPTION_TEXT, AT(output)},
 	{"overwrite", 0, NULL, "replace files that are there already", OPTION_FLAG, AT(overwrite)},
 	{"append", 0, NULL, "add a further segment to the run file", OPTION_FLAG, AT(append)},
 	{"interval", 'i', "DUR", "sampling period, 1ms to 1h (default 100ms)", OPTION_DURATION, AT(interval_ns), .least = 1e6, .most = 3.6e12, .range = "a duration from 1ms to 1h, such as 100ms or 2s"},

@@ -69,6 +69,9 @@ static int add_field(struct naming *naming, char field, struct wattle_error *ret
 	case 'r': // a program that was not launched in ranks is the only one
 		buf_i64(&naming->path, value_ok(place->rank) ? place->rank : 0);
 		return 0;
+	case 's': // a job without steps has one launch
+		add_part(&naming->path, place->step[0] != '\0' ? place->step : "0");
+		return 0;
 	case 'j':
 		if (place->id[0] == '\0')
 			return error_set(reterr, -EINVAL,
@@ -78,7 +81,8 @@ static int add_field(struct naming *naming, char field, struct wattle_error *ret
 		return 0;
 	default:
 		return error_set(reterr, -EINVAL,
-			"--output: %%%c is not known; %%j is the job id, %%r the rank, %%h the host, %%p the pid, %%%% a %%",
+			"--output: %%%c is not known; %%j is the job id, %%s the step, %%r the rank, %%h the host, %%p the pid, "
+			"%%%% a %%",
 			field);
 	}
 }
@@ -156,4 +160,9 @@ bool output_may_collide(const char *pattern, const struct job_place *place)
 		return false;
 	bool alone_here = place->local_size == 1;
 	return !alone_here || !has_field(pattern, 'h');
+}
+
+bool output_may_meet_step(const char *pattern, const struct job_place *place)
+{
+	return pattern != NULL && place->step[0] != '\0' && !has_field(pattern, 's') && !has_field(pattern, 'p');
 }

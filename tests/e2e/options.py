@@ -64,6 +64,21 @@ def name_patterns(room):
 
 
 @test
+def steps_of_a_job(room):
+    """%s is the step, 0 where there is none; a second srun that meets the first one's file is told of it"""
+    slurm = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "4", "SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_NPROCS": "1"}
+    assert room.wattle("run", "-q", "-o", "%j.%s-%r.sqlite", "--", "true", env=slurm).returncode == 0
+    assert room.wattle("run", "-q", "-o", "%s.sqlite", "--", "true").returncode == 0
+    assert {path.name for path in room.folder.iterdir()} == {"77.4-0.sqlite", "0.sqlite"}
+    for step, words in (("4", "step 4 of a job"), ("5", "step 5 of a job")):
+        done = room.wattle("run", "-q", "-o", "77.4-%r.sqlite", "--", "touch", "started",
+                           env={**slurm, "SLURM_STEP_ID": step})
+        assert done.returncode == 125 and words in done.stderr and "%s" in done.stderr, done
+    assert not (room.folder / "started").exists()
+    assert "%s the step" in room.wattle("run", "-o", "%x", "--", "true").stderr
+
+
+@test
 def an_existing_file_is_kept(room):
     """an existing file is an error that names it and the way out; nothing is started, not a byte changes"""
     for option, name in (("-o", "run.sqlite"), ("--tracking-file", "track.csv"), ("--tracking-file", "track.sqlite")):
