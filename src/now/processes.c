@@ -177,7 +177,7 @@ static void list_numbers(struct process_table *table)
 		struct process_row *row = add_row(&table->rows, &table->n, &table->room);
 		if (row == NULL)
 			return;
-		*row = blank_row((pid_t)pid);
+		row->now.pid = (pid_t)pid; // and nothing else yet: most go on from the row of before
 		ascending = ascending && (table->n < 2 || row[-1].now.pid < row->now.pid);
 	}
 	if (!ascending)
@@ -285,20 +285,17 @@ static void mark_gone(struct process_table *table, struct process_row *row)
 }
 
 // The old row goes on where it is the same process; else it is gone and another has its number.
-static bool follow(struct process_table *table, struct process_row *row, struct process_row *old)
+static bool follow(struct process_table *table, pid_t pid, struct process_row *row, struct process_row *old)
 {
-	const pid_t pid = row->now.pid;
 	if (old != NULL) {
-		struct process_row before = *old;
-		*row = before;
+		*row = *old; // with its file
 		row->is_new = false;
-		old->stat_fd = -1; // the new row's now
-		if (read_row(table, row, &before))
+		if (read_row(table, row, old))
 			return true;
-		before.stat_fd = row->stat_fd;
-		mark_gone(table, &before);
-		*row = blank_row(pid);
+		old->stat_fd = row->stat_fd;
+		mark_gone(table, old);
 	}
+	*row = blank_row(pid);
 	return read_row(table, row, NULL);
 }
 
@@ -307,12 +304,12 @@ static void read_all(struct process_table *table)
 {
 	size_t kept = 0, at = 0;
 	for (size_t i = 0; i < table->n; i++) {
-		struct process_row row = table->rows[i];
-		while (at < table->n_old && table->old[at].now.pid < row.now.pid)
+		const pid_t pid = table->rows[i].now.pid;
+		while (at < table->n_old && table->old[at].now.pid < pid)
 			mark_gone(table, &table->old[at++]);
-		bool known = at < table->n_old && table->old[at].now.pid == row.now.pid;
-		if (follow(table, &row, known ? &table->old[at] : NULL))
-			table->rows[kept++] = row;
+		bool known = at < table->n_old && table->old[at].now.pid == pid;
+		kept += follow(table, pid, &table->rows[kept],
+			known ? &table->old[at] : NULL); // of rows[i] nothing is needed any more
 		at += known;
 	}
 	while (at < table->n_old)

@@ -25,12 +25,26 @@ void om_family(struct om *om, const struct om_family *family)
 
 /* ---- texts of other people ---- */
 
+// The bytes of ASCII that stand for themselves.
+static size_t plain_length(const char *text)
+{
+	size_t n = 0;
+	while (text[n] >= 0x20 && text[n] < 0x7f && text[n] != '"' && text[n] != '\\')
+		n++;
+	return n;
+}
+
 /* The formats know three escapes. Other control characters, and what is no UTF-8, some readers refuse the whole document
  * for: U+FFFD and two hex digits stand for such a byte, two U+FFFD for one that was there, so that texts that differ
  * stay series that differ. */
 static void put_escaped(struct buf *out, const char *text)
 {
 	for (size_t length; *text != '\0'; text += length > 0 ? length : 1) {
+		length = plain_length(text); // nearly always all of it
+		if (length > 0) {
+			buf_add(out, text, length);
+			continue;
+		}
 		length = utf8_length(text);
 		bool is_control = (unsigned char)*text < 0x20 || *text == 0x7f;
 		if (*text == '\n')
