@@ -2,7 +2,6 @@
 name, an address, and much the same pids as the other."""
 import json
 import sqlite3
-import time
 
 from harness import BURNER, WATTLE, main, near, test, wait_until
 from postgres_server import Server
@@ -14,6 +13,11 @@ def stored(server, table):
     if not server.value(f"SELECT to_regclass('{table}') IS NOT NULL"):
         return {}
     return dict(server.rows(f"SELECT run_id::text, count(*) FROM {table} GROUP BY 1"))
+
+
+def n_samples(files):
+    """Of runs that are still recorded."""
+    return sum(asked(path, "select count(*) from sample")[0][0] for path in files)
 
 
 @test
@@ -60,7 +64,7 @@ def the_reader_is_killed(room):
             return None
 
         first = wait_until(reader, "somebody reads the counters of vn0")
-        time.sleep(1)
+        wait_until(lambda: n_samples([first]) >= 10, "it has read for a while")
         rank = facts(first)["rank"]
         find = f"for p in $(grep -l -- {WATTLE} /proc/[0-9]*/cmdline | cut -d/ -f3); do " \
                f"tr '\\0' ' ' < /proc/$p/environ | grep -q 'SLURM_PROCID={rank} ' && echo $p; done"
@@ -89,7 +93,9 @@ def the_database_goes_and_comes_back(room):
                            "--store", server.url(), "--store-wait", "40s", "--", "sleep", "6")
         wait_until(lambda: stored(server, "sample"), "the first rows are there")
         server.kill()
-        time.sleep(1)
+        files = list((room.folder / "job").glob("?.sqlite"))
+        before = n_samples(files)
+        wait_until(lambda: n_samples(files) >= before + 40 * len(files), "they record without it")
         server.start()
         done = room.finish(step)
         assert done.returncode == 0, done.stderr

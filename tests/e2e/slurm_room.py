@@ -244,9 +244,13 @@ class Slurm:
         """Runs a batch script to its end; its output lies in slurm-JOB.out of the room. Returns the job's id."""
         script = self.room.folder / "script.sh"
         script.write_text("\n".join(("#!/bin/sh", *map(str, lines), "")))
-        done = self.run("sbatch", "--parsable", "--wait", f"--output={self.room.folder}/slurm-%j.out", *options, script)
+        done = self.run("sbatch", "--parsable", f"--output={self.room.folder}/slurm-%j.out", *options, script)
         assert done.stdout.strip(), f"{done.stderr}\n{self.logs()}"
-        return int(done.stdout.split(";")[0].split()[0])
+        job = int(done.stdout.split(";")[0].split()[0])
+        over = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
+        # sbatch --wait looks every few seconds only.
+        wait_until(lambda: self.show_job(job).get("JobState") in over, f"job {job} ends: {self.logs()}", seconds=60)
+        return job
 
     def power(self, node, *zones, options=()):
         """Gives a node counters: NAME=LOAD as powercap_sim reads it. What they really used: self.truths[node]."""
