@@ -226,6 +226,9 @@ static int open_parts(struct server *server, const struct server_options *option
 		.most = {[NOW_JOBS] = options->most[NOW_JOBS], [NOW_CGROUPS] = options->most[NOW_CGROUPS]},
 		.most_processes = options->most_processes,
 	};
+	if (options->node != NULL && strlen(options->node) >= sizeof(server->node))
+		return error_set(reterr, -EINVAL, "--node: a name of at most %zu bytes is wanted, not of %zu",
+			sizeof(server->node) - 1, strlen(options->node));
 	int r = tally_init(&server->tally, &rows);
 	if (r < 0)
 		return error_set(reterr, r, "%s", strerror(-r));
