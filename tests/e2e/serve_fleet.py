@@ -213,7 +213,7 @@ def node_and_gpu(room):
         assert [line for line in told if re.match(r'wattle_domain_power_watts\{domain="gpu-1",kind="gpu",gpu="1"', line)]
         stop(server.process)
     done = room.wattle("serve", "--listen", "127.0.0.1:0", "--node", "x" * 256, env=environment)
-    assert done.returncode == 1 and "--node" in done.stderr and "255" in done.stderr, done
+    assert done.returncode == 2 and "--node" in done.stderr and "255" in done.stderr, done
 
 
 @test
