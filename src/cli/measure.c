@@ -182,7 +182,8 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 		.n_facts = measure->job.n_facts,
 	};
 	int r = open_sink(measure, &store_run_file, measure->path, &header, reterr);
-	if (r == -EEXIST && output_may_collide(options->output, &measure->job.place))
+	bool is_taken = r == -EEXIST || r == -EBUSY; // busy: --overwrite or --append, and another rank is at it
+	if (is_taken && output_may_collide(options->output, &measure->job.place))
 		r = refuse_collision(measure, reterr);
 	else if (r == -EEXIST && output_may_meet_step(options->output, &measure->job.place))
 		r = refuse_step(measure, reterr);

@@ -2,8 +2,8 @@
 import os
 import shutil
 
-from harness import WATTLE, Skip, main, test
-from job_room import Machine, assert_one_after_the_other, facts, finish_all, has_energy, rows_of
+from harness import WATTLE, Skip, main, test, wait_until
+from job_room import Machine, assert_one_after_the_other, facts, finish_all, has_energy, rows_of, sensor_events
 
 
 @test
@@ -33,6 +33,14 @@ def names(room):
     assert done.returncode == 0, done
     done = room.finish(machine.start(1, 4, "true", name="same.sqlite"))
     assert done.returncode == 125 and "%r" in done.stderr and "one of 4 ranks" in done.stderr, done.stderr
+    first = machine.start(0, 4, "sleep", "20", name="same.sqlite", options=["--overwrite"])
+    wait_until(lambda: sensor_events(room, "same.sqlite") and not facts(room, "same.sqlite").get("complete") == "true",
+               "rank 0 writes")
+    for option in ("--overwrite", "--append"):
+        done = room.finish(machine.start(1, 4, "true", name="same.sqlite", options=[option]))
+        assert done.returncode == 125 and "%r" in done.stderr and "one of 4 ranks" in done.stderr, done.stderr
+    first.terminate()
+    room.finish(first)
     environment = {**machine.environment, "SLURM_JOB_ID": "42", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3",
                    "SLURM_NTASKS": "4"}
     assert room.wattle("run", "-q", "true", env=environment).returncode == 0
