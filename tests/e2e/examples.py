@@ -19,6 +19,7 @@ LEFT_OUT = {
     "top": "a terminal; tests/e2e/top.py",
     "serve": "does not end; tests/e2e/serve.py",
     "attach": "wants a process; here with one",
+    "push": "wants a server; tests/e2e/push.py",
 }
 
 

@@ -172,7 +172,8 @@ class Server:
     def pause(self, on=True):
         """It is there and says nothing."""
         for pid in [self.process.pid, *children_of(self.process.pid)]:
-            os.kill(pid, signal.SIGSTOP if on else signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):  # it ended just now: its client was there no more
+                os.kill(pid, signal.SIGSTOP if on else signal.SIGCONT)
 
     # ---- its disk ----
 

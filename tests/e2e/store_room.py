@@ -1,7 +1,11 @@
 """What tests of the store in PostgreSQL share: whether the server has what a run file has, neither more nor less."""
+import contextlib
 import dataclasses
 import math
+import pathlib
+import shutil
 import sqlite3
+import tempfile
 import uuid
 
 import made_runs
@@ -82,8 +86,19 @@ def same_counts(server, path):
         file.close()
 
 
+kept = {}  # of each plan the file that was made of it, in a folder that goes with the program
+
+
 def made(room, kind, name="run.sqlite", **changes):
     """A made run of an id of its own."""
-    plan = made_runs.KINDS[kind] if isinstance(kind, str) else kind
-    made_runs.make(WATTLE, room.folder / name, dataclasses.replace(plan, run_id=str(uuid.uuid4()), **changes))
+    plan = dataclasses.replace(made_runs.KINDS[kind] if isinstance(kind, str) else kind, **changes)
+    key = repr(plan)
+    if key not in kept:
+        if not kept:
+            kept["folder"] = tempfile.TemporaryDirectory(prefix="wattle-made-")
+        kept[key] = pathlib.Path(kept["folder"].name) / f"{len(kept)}.sqlite"
+        made_runs.make(WATTLE, kept[key], plan)
+    shutil.copyfile(kept[key], room.folder / name)
+    with contextlib.closing(sqlite3.connect(room.folder / name)) as file, file:
+        file.execute("UPDATE run SET value = ? WHERE key = 'id'", (str(uuid.uuid4()),))
     return room.folder / name
