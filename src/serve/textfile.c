@@ -65,7 +65,8 @@ static int replace(struct textfile *file)
 {
 	char temporary[PATH_SIZE];
 	snprintf(temporary, sizeof(temporary), "%s.tmp", file->path);
-	wattle_cleanup_close int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	wattle_cleanup_close int fd = open(temporary,
+		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (fd < 0)
 		return -errno;
 	int r = file->text.failed != 0 ? file->text.failed : buf_write_fd(&file->text, fd);
