@@ -109,11 +109,12 @@ static bool is_last(const struct step_end *end, const char *folder)
 
 static void write_comment(const struct step_end *end, const char *line)
 {
-	char assignment[32 + 8], comment[COMMENT_SIZE], old[COMMENT_SIZE], setting[COMMENT_SIZE + 16];
+	char id[16], assignment[16 + 8], comment[COMMENT_SIZE], old[COMMENT_SIZE], setting[COMMENT_SIZE + 16];
 	wattle_cleanup_free char *shown = malloc(SHOWN_SIZE);
 	if (shown == NULL)
 		return;
-	const char *const show[] = {end->settings->scontrol, "show", "job", end->slurm_job, NULL};
+	snprintf(id, sizeof(id), "%u", end->slurm_job);
+	const char *const show[] = {end->settings->scontrol, "show", "job", id, NULL};
 	if (run(show, shown, SHOWN_SIZE) != 0) {
 		say("the job's comment is not written: %s show job: %s", show[0], shown);
 		return;
@@ -126,7 +127,7 @@ static void write_comment(const struct step_end *end, const char *line)
 			r == -EILSEQ ? "it has more than one line" : "it is too long to be added to");
 		return;
 	}
-	snprintf(assignment, sizeof(assignment), "JobId=%s", end->slurm_job);
+	snprintf(assignment, sizeof(assignment), "JobId=%s", id);
 	snprintf(setting, sizeof(setting), "Comment=%s", comment);
 	const char *const update[] = {end->settings->scontrol, "update", assignment, setting, NULL};
 	if (run(update, shown, SHOWN_SIZE) != 0)

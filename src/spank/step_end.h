@@ -13,7 +13,7 @@ struct step_end {
 	const struct settings *settings;
 	const struct task_owner *owner;
 	const char *job_id;     // as wattle has it: "4242_7"
-	const char *slurm_job;  // as scontrol does
+	uint32_t slurm_job;     // as scontrol does
 	const char *step;       // "0", "batch"
 	uint32_t restart;       // of the job
 	uint32_t node, n_nodes; // which one of how many of the step's

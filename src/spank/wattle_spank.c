@@ -102,17 +102,6 @@ static const char *name_step(spank_t spank, char *out, size_t size)
 	return out;
 }
 
-// The number of an array's last job is the array's too: scontrol would take it for all of them.
-static const char *name_job(spank_t spank, char *out, size_t size)
-{
-	uint32_t array = number_of(spank, S_JOB_ARRAY_ID);
-	if (array != 0)
-		snprintf(out, size, "%u_%u", array, number_of(spank, S_JOB_ARRAY_TASK_ID));
-	else
-		snprintf(out, size, "%u", number_of(spank, S_JOB_ID));
-	return out;
-}
-
 static bool is_measured(spank_t spank)
 {
 	return plugin.settings.wanted && number_of(spank, S_JOB_STEPID) != SLURM_EXTERN_CONT;
@@ -228,7 +217,7 @@ static void tell_once(const char *text)
 
 static void finish(spank_t spank)
 {
-	char step[16], job[32], text[100];
+	char step[16], text[100];
 	size_t n_late = task_lines_finish(plugin.lines, plugin.n_tasks, plugin.settings.wait_ns, tell_once);
 	free(plugin.lines);
 	plugin.lines = NULL;
@@ -246,7 +235,7 @@ static void finish(spank_t spank)
 		.settings = &plugin.settings,
 		.owner = &owner,
 		.job_id = place.id,
-		.slurm_job = name_job(spank, job, sizeof(job)),
+		.slurm_job = number_of(spank, S_JOB_ID),
 		.step = name_step(spank, step, sizeof(step)),
 		.restart = number_of(spank, S_SLURM_RESTART_COUNT),
 		.node = number_of(spank, S_JOB_NODEID),

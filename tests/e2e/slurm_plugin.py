@@ -163,10 +163,7 @@ def batch_jobs(room):
         on_vn0 = [path for path in paths if facts(path)["node"] == "vn0"]
         near(nodes["vn0"]["energy_j"], true_j(slurm, "vn0", on_vn0), relative=0.05)
         assert "wattle: " in slurm.show_job(job)["Comment"], slurm.show_job(job)
-        array = slurm.batch("true", options=["--array=7,9", "--wattle"])
-        wait_until(lambda: slurm.show_job(f"{array}_7").get("JobState") == "COMPLETED", "the other one has ended")
-        told = {slurm.show_job(f"{array}_{task}")["Comment"] for task in (7, 9)}
-        assert len(told) == 2, told
+        array = slurm.batch("true", options=["--array=7", "--wattle"])
         assert (room.folder / f"wattle-{array}_7/{array}_7.batch-r0-vn0.sqlite").exists(), list(room.folder.iterdir())
 
 
