@@ -102,9 +102,14 @@ static int make(const struct run *run, struct arena *scratch, struct findings *f
 	return blocks_make(findings, &columns, findings->windows, findings->metering, scratch);
 }
 
-static int make_with(const struct run *run, bool quick, struct findings *ret_findings)
+static int make_with(const struct run *run, bool quick, struct counter_rhythm *const *rhythms,
+	struct findings *ret_findings)
 {
-	struct findings findings = {.run = run, .quick = quick, .arena = arena_new(), .times_arena = arena_new()};
+	struct findings findings = {.run = run,
+		.quick = quick,
+		.rhythms = rhythms,
+		.arena = arena_new(),
+		.times_arena = arena_new()};
 	struct arena *scratch = arena_new();
 	bool ready = findings.arena != NULL && findings.times_arena != NULL && scratch != NULL;
 	int r = ready ? make(run, scratch, &findings) : -ENOMEM;
@@ -118,12 +123,17 @@ static int make_with(const struct run *run, bool quick, struct findings *ret_fin
 
 int findings_make(const struct run *run, struct findings *ret_findings)
 {
-	return make_with(run, false, ret_findings);
+	return make_with(run, false, NULL, ret_findings);
+}
+
+int findings_make_one_of(const struct run *run, struct counter_rhythm *const *rhythms, struct findings *ret_findings)
+{
+	return make_with(run, false, rhythms, ret_findings);
 }
 
 int findings_make_quick(const struct run *run, struct findings *ret_findings)
 {
-	return make_with(run, true, ret_findings);
+	return make_with(run, true, NULL, ret_findings);
 }
 
 void findings_forget_times(struct findings *findings)

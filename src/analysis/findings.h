@@ -116,8 +116,20 @@ struct stack_finding {              // a block inside others; the outermost one 
 	double self_j, self_time_s; // while this was the innermost one; over all they add up as self_j of the blocks
 };
 
+/* When a counter is updated, as the code blocks of one run have told: for other runs that it was read for, which would have to search
+ * for the same. */
+struct counter_rhythm {
+	int searches;      // how many runs have searched for it
+	bool known;
+	bool regular;      // it keeps to a grid …
+	int64_t update_ns; // … with this instant
+	double period_s;
+	double part, blur_s; // as struct fold_timing
+};
+
 struct findings {
 	const struct run *run;
+	struct counter_rhythm *const *rhythms; // of run->devices; NULL: nobody else has read them
 	bool quick; // by findings_make_quick
 	double duration_s; // sum over segments
 	bool complete;
@@ -169,6 +181,8 @@ int findings_make(const struct run *run, struct findings *ret_findings);
 /* The same sooner, for one of many and of readings that are far apart: energies of code blocks are taken from the straight line between
  * readings, however short the blocks are; none is folded. */
 int findings_make_quick(const struct run *run, struct findings *ret_findings);
+// The same as findings_make for one of several runs on one machine: what it finds out about counters is kept for the others.
+int findings_make_one_of(const struct run *run, struct counter_rhythm *const *rhythms, struct findings *ret_findings);
 // Afterwards no charts, traces or energies of single spans can be made of them; all figures stay.
 void findings_forget_times(struct findings *findings);
 void findings_finish(struct findings *findings);

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-enum { SEGMENTS_MAX = 8, EQUATIONS_MIN = 16, SEARCH_SLOTS = 24, CALLS_MIN = 20 };
+enum { SEGMENTS_MAX = 8, EQUATIONS_MIN = 16, SEARCH_SLOTS = 24, CALLS_MIN = 20, RHYTHM_SEARCHES = 2 };
 static const double resolution_periods = 2; // calls longer than that are well met by the line between updates
 static const double noise_guess = 0.003;    // of an interval's energy
 static const double slowest_grid_s = 3e-3;  // a faster counter needs none
@@ -178,6 +178,41 @@ static void guess_noise(struct fold_model *model, const struct fold_segment *seg
 	model->noise.white_j2_s = model->noise.update_j2 / (s / (double)(u->n - 1));
 }
 
+static struct counter_rhythm *rhythm_of(const struct fold_job *job)
+{
+	const struct findings *f = job->findings;
+	return f->rhythms != NULL ? f->rhythms[job->domain->finding->device - f->run->devices] : NULL;
+}
+
+static bool time_as_known(const struct fold_job *job, struct fold_model *model, struct fold_segment *segment)
+{
+	const struct counter_rhythm *rhythm = rhythm_of(job);
+	if (rhythm == NULL || !rhythm->known)
+		return false;
+	const struct fold_timing known = {.regular = rhythm->regular,
+		.phase_s = (double)(rhythm->update_ns - segment->updates.start_ns) / 1e9,
+		.period_s = rhythm->period_s,
+		.part = rhythm->part,
+		.blur_s = rhythm->blur_s};
+	return fold_time_known(model, segment, &known);
+}
+
+// That there is no grid may be said only because this run's blocks do not show it: others are asked too.
+static void remember(const struct fold_job *job, const struct fold_segment *segment, const struct fold_timing *timing)
+{
+	struct counter_rhythm *rhythm = rhythm_of(job);
+	if (rhythm == NULL)
+		return;
+	int searches = rhythm->searches + 1;
+	*rhythm = (struct counter_rhythm){.searches = searches,
+		.known = timing->regular || searches >= RHYTHM_SEARCHES,
+		.regular = timing->regular,
+		.update_ns = segment->updates.start_ns + llround(timing->phase_s * 1e9),
+		.period_s = timing->period_s,
+		.part = timing->part,
+		.blur_s = timing->blur_s};
+}
+
 // When the updates of one segment were, by the columns with most time.
 static int find_times(struct fold_job *job, struct fold_segment *segment, const struct fold_slots *slots)
 {
@@ -193,12 +228,14 @@ static int find_times(struct fold_job *job, struct fold_segment *segment, const 
 	if (fold_model_init(&model, job->arena) < 0)
 		return -ENOMEM;
 	guess_noise(&model, segment);
+	if (!(model.mean_w > 0) || time_as_known(job, &model, segment))
+		return 0;
 	// A period that nobody measured may be that of the readings.
 	double period_s = curve->updates.period_s > 0 ? curve->updates.period_s : update_distance_s(curve);
 	if (period_s >= slowest_grid_s)
 		n = fold_rhythms(&segment->updates, period_s, rhythms);
-	if (model.mean_w > 0)
-		fold_time(&model, segment, rhythms, n);
+	struct fold_timing timing = fold_time(&model, segment, rhythms, n);
+	remember(job, segment, &timing);
 	return 0;
 }
 

@@ -122,9 +122,12 @@ int fold_solve(struct fold_model *model, struct arena *arena); // -ENOMEM
  * Returns how many. */
 enum { RHYTHMS_MAX = 16, FOLD_RHYTHM_UPDATES = 600 };
 size_t fold_rhythms(const struct fold_updates *updates, double period_s, struct fold_timing *ret_timings);
-// The segment's times and blur. The model has this segment only.
-void fold_time(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *rhythms,
+// The segment's times and blur. The model has this segment only. Returns when its updates are taken to have been.
+struct fold_timing fold_time(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *rhythms,
 	size_t n_rhythms);
+/* The same by what is known from elsewhere, without a search. false: the equations have it that this is no better than the middle of
+ * each bracket. */
+bool fold_time_known(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *known);
 
 struct fold_domain {
 	struct fold_slots slots;

@@ -36,7 +36,9 @@ void fold_sweep_init(struct fold_sweep *sweep, const struct fold_timeline *timel
 // Time of a piece in the segment up to t_s.
 static double piece_s(const struct fold_sweep *sweep, const struct fold_piece *piece, double t_s)
 {
-	double begin_s = fmax(since_s(sweep, piece->begin_ns), 0), end_s = fmin(since_s(sweep, piece->end_ns), t_s);
+	double begin_s = since_s(sweep, piece->begin_ns), end_s = since_s(sweep, piece->end_ns);
+	begin_s = begin_s > 0 ? begin_s : 0; // fmax and fmin are calls
+	end_s = end_s < t_s ? end_s : t_s;
 	return end_s > begin_s ? piece->weight * (end_s - begin_s) : 0;
 }
 
@@ -147,8 +149,14 @@ bool fold_rows_next(struct fold_rows *rows, double *ret_row, double *ret_j)
 		ret_row[i] = rows->sums[i] - rows->before[i];
 	double length_s = segment->t_s[k] - segment->t_s[k - 1];
 	double middle = (segment->from_s + (segment->t_s[k] + segment->t_s[k - 1]) / 2) / rows->run_s;
-	for (size_t i = 0; i < FOLD_DRIFTS; i++)
-		ret_row[rows->n_slots + i] = length_s * cos(pi * (double)(i + 1) * middle);
+	double first = cos(pi * middle), now = first,
+	       before = 1; // of its multiples: cos would be a third of all folding
+	for (size_t i = 0; i < FOLD_DRIFTS; i++) {
+		ret_row[rows->n_slots + i] = length_s * now;
+		double after = 2 * first * now - before;
+		before = now;
+		now = after;
+	}
 	if (segment->nuisance > 0) {
 		double *nuisance = ret_row + segment->nuisance, length = segment->updates.length_s;
 		nuisance[0] = rows->late_w[1] - rows->late_w[0];

@@ -195,7 +195,16 @@ static void climb_long(struct search *search)
 	}
 }
 
-void fold_time(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *rhythms,
+static void finish(struct search *search)
+{
+	struct fold_segment *segment = search->segment;
+	fold_take_powers(search->model);
+	fold_times(&segment->updates, &search->best, 0, segment->updates.n, segment->t_s);
+	if (search->best.regular && segment->updates.n > ROWS_MOST)
+		track_all(search);
+}
+
+struct fold_timing fold_time(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *rhythms,
 	size_t n_rhythms)
 {
 	struct search search = {.model = model, .segment = segment, .rows = ROWS_COARSE, .misfit = INFINITY};
@@ -211,8 +220,18 @@ void fold_time(struct fold_model *model, struct fold_segment *segment, const str
 	climb(&search, coarse_step_s / 8);
 	climb_long(&search);
 	again(&search, search.rows);
-	fold_take_powers(model);
-	fold_times(&segment->updates, &search.best, 0, segment->updates.n, segment->t_s);
-	if (search.best.regular && segment->updates.n > ROWS_MOST)
-		track_all(&search);
+	finish(&search);
+	return search.best;
+}
+
+bool fold_time_known(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *known)
+{
+	struct search search = {.model = model, .segment = segment, .rows = ROWS_FINE, .misfit = INFINITY};
+	try_timing(&search, (struct fold_timing){.blur_s = coarse_blur_s});
+	double middle = search.misfit;
+	search.misfit = INFINITY;
+	if (!try_timing(&search, *known) || search.misfit > middle)
+		return false;
+	finish(&search);
+	return true;
 }

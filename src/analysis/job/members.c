@@ -274,12 +274,13 @@ static bool is_of(const struct member *member, const struct joined *domain)
 
 static int member_devices(const struct job_work *work, struct member *member)
 {
-	const struct machine *machine = &work->machines[member->machine];
+	struct machine *machine = &work->machines[member->machine];
 	struct run *run = &member->run;
 	int64_t margin_ns = MARGIN_NS > 10 * work->interval_ns ? MARGIN_NS : 10 * work->interval_ns;
 	run->devices = arena_alloc(work->arena, machine->n_domains, sizeof(*run->devices));
 	member->domain_of = arena_alloc(work->arena, machine->n_domains, sizeof(*member->domain_of));
-	if (run->devices == NULL || member->domain_of == NULL)
+	member->rhythms = arena_alloc(work->arena, machine->n_domains, sizeof(struct counter_rhythm *));
+	if (run->devices == NULL || member->domain_of == NULL || member->rhythms == NULL)
 		return -ENOMEM;
 	run->n_devices = 0;
 	for (size_t d = 0; d < machine->n_domains; d++) {
@@ -290,6 +291,7 @@ static int member_devices(const struct job_work *work, struct member *member)
 		*device = cut_out(&domain->device, member->start_ns - margin_ns, member->end_ns + margin_ns);
 		if (device->kind == DOMAIN_GPU && take_share(work, member, domain->key, device) < 0)
 			return -ENOMEM;
+		member->rhythms[run->n_devices] = &machine->domains[d].rhythm;
 		member->domain_of[run->n_devices++] = d;
 	}
 	return 0;
@@ -333,7 +335,7 @@ int member_make(struct job_work *work, struct member *member)
 	if (member_devices(work, member) < 0 || member_events(work, member) < 0)
 		return -ENOMEM;
 	if (work->runs->every_ns == 0)
-		return findings_make(&member->run, &member->findings);
+		return findings_make_one_of(&member->run, member->rhythms, &member->findings);
 	int r = findings_make_quick(&member->run, &member->findings);
 	return r < 0 ? r : sparse_blocks_doubt(work, member);
 }

@@ -17,6 +17,7 @@ struct joined {                   // a domain of a machine, of all those who hav
 	const char *key;          // what it is known by in every recording: the UUID of a GPU, else its name
 	struct reader *readers;   // n_readers, one after the other; none: nobody could read it
 	size_t n_readers;
+	struct counter_rhythm rhythm;
 	struct run_event *events; // n_events, of its counter
 	size_t n_events;
 	int64_t unknown_ns;    // between two readers, where nothing tells what was used
@@ -42,6 +43,7 @@ struct member { // one recording: a run of the job
 	bool nested;
 	struct run run;    // with its machine's sensors
 	size_t *domain_of; // of run.devices: index of the machine's domain
+	struct counter_rhythm **rhythms; // of run.devices
 	struct findings findings;
 	double waiting_s, waiting_j; // NaN unknown
 };
