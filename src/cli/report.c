@@ -37,7 +37,7 @@ static const struct option options[] = {
 		.offset = offsetof(struct values, url)},
 	{"run", 0, "ID", "of the store, the run whose id begins so", OPTION_TEXT,
 		.offset = offsetof(struct values, run_id)},
-	{"job", 0, "ID", "the job of this id, of a folder or of the store", OPTION_TEXT,
+	{"job", 0, "ID", "the job of this id, of a folder or of the store; none: that without an id", OPTION_TEXT,
 		.offset = offsetof(struct values, job_id)},
 	{"step", 0, "STEP", "of the job, only this step (of Slurm: 0, 1 …)", OPTION_TEXT,
 		.offset = offsetof(struct values, step)},

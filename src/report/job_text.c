@@ -194,6 +194,22 @@ static void paragraph(const struct job_text *t, const char *sentence)
 	buf_finish(&plain);
 }
 
+// Where ranks that ended early leave none to compare the other with.
+static void nothing_to_compare(const struct job_text *t)
+{
+	const struct job_findings *job = t->job;
+	if (job->n_ended_early == 0)
+		return;
+	struct buf sentence;
+	buf_init(&sentence, LINE_CEILING);
+	buf_printf(&sentence, "%zu rank%s that ended early %s not compared: there is nothing to compare the rest with.",
+		job->n_ended_early, job->n_ended_early == 1 ? "" : "s", job->n_ended_early == 1 ? "is" : "are");
+	text_title(&t->text, "How even the ranks were");
+	if (sentence.failed == 0)
+		paragraph(t, sentence.data);
+	buf_finish(&sentence);
+}
+
 static void balance(const struct job_text *t)
 {
 	static const struct table_column columns[] = {{"", false}, {"least", true}, {"mean", true}, {"most", true},
@@ -209,8 +225,10 @@ static void balance(const struct job_text *t)
 		{"waiting", &job->waiting_s, false, human_short_time},
 		{"ended earlier", &job->end_wait_s, false, human_short_time},
 		{"CPU", &job->cpu_s, true, human_short_time}, {"energy", &job->energy_j, true, human_energy}};
-	if (job->duration_s.count < 2)
+	if (job->duration_s.count < 2) {
+		nothing_to_compare(t);
 		return;
+	}
 	struct table table;
 	table_init(&table, columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -293,6 +311,11 @@ static void blocks(const struct job_text *t)
 	text_and_more(&t->text, job->n_blocks - shown);
 	table_finish(&table);
 	free(order);
+	size_t n_early = 0;
+	for (size_t i = 0; i < job->n_ranks; i++)
+		n_early += job->ranks[i].ended_early;
+	if (n_early > 0)
+		paragraph(t, "What a rank took, and the imbalance, are of ranks that did not end early.");
 }
 
 static void warnings(const struct job_text *t)

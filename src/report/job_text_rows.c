@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "report/report.h"
 
-enum { NODE_COLUMNS = 20 };
+enum { NODE_COLUMNS = 20, STEP_COLUMNS = 8 };
 
 /* ---- nodes ---- */
 
@@ -141,6 +141,8 @@ static void ending_cell(struct buf *out, const struct job_rank *rank)
 static void rank_row(struct table *table, const struct job_findings *job, const struct job_rank *rank)
 {
 	bool faint = rank->nested;
+	if (job->n_steps > 1)
+		text_fit_middle(table_cell(table, faint), rank->step != NULL ? rank->step : "", STEP_COLUMNS);
 	rank_cell(table_cell(table, faint), rank);
 	text_fit_middle(table_cell(table, faint), job->nodes[rank->node].name, NODE_COLUMNS);
 	human_short_time(table_cell(table, faint), rank->duration_s);
@@ -157,7 +159,9 @@ static void rank_row(struct table *table, const struct job_findings *job, const 
 static int by_work(const void *a, const void *b)
 {
 	const struct job_rank *x = *(const struct job_rank *const *)a, *y = *(const struct job_rank *const *)b;
-	if (x->work_s != y->work_s)
+	if (isnan(x->work_s) != isnan(y->work_s)) // unknown ones last
+		return isnan(x->work_s) ? 1 : -1;
+	if (!isnan(x->work_s) && x->work_s != y->work_s)
 		return x->work_s > y->work_s ? -1 : 1;
 	return (x > y) - (x < y);
 }
@@ -165,9 +169,11 @@ static int by_work(const void *a, const void *b)
 // Of many those that worked longest: they are what the others wait for.
 void job_text_ranks(const struct job_text *t)
 {
-	static const struct table_column columns[] = {{"rank", false}, {"node", false, true}, {"time", true},
-		{"working", true}, {"waiting", true}, {"CPU", true}, {"energy", true}, {"error", true}, {"", false}};
 	const struct job_findings *job = t->job;
+	static const struct table_column columns[] = {{"step", false}, {"rank", false}, {"node", false, true},
+		{"time", true}, {"working", true}, {"waiting", true}, {"CPU", true}, {"energy", true}, {"error", true},
+		{"", false}};
+	const size_t first = job->n_steps > 1 ? 0 : 1;
 	const struct job_rank **order = calloc_array(job->n_ranks, sizeof(const struct job_rank *));
 	if (order == NULL)
 		return;
@@ -178,7 +184,7 @@ void job_text_ranks(const struct job_text *t)
 		qsort(order, job->n_ranks, sizeof(*order), by_work);
 	struct table table;
 	size_t shown = many ? TEXT_ROWS_MAX : job->n_ranks;
-	table_init(&table, columns, ARRAY_SIZE(columns));
+	table_init(&table, columns + first, ARRAY_SIZE(columns) - first);
 	for (size_t i = 0; i < shown; i++)
 		rank_row(&table, job, order[i]);
 	text_title(&t->text, many ? "Ranks that worked longest" : "Ranks");

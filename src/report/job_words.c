@@ -5,6 +5,13 @@
 #include "report/parts.h"
 #include "report/report.h"
 
+#include <string.h>
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 void job_words_title(struct buf *out, const struct job_findings *job)
 {
 	if (job->id != NULL)
@@ -44,23 +51,51 @@ struct job_sums job_sums(const struct job_findings *job)
 	for (size_t i = 0; i < job->n_ranks; i++) {
 		if (job->ranks[i].nested)
 			continue;
-		sums.n++;
-		sums.duration_s += job->ranks[i].duration_s;
+		sums.n += value_ok(job->ranks[i].rank);
+		sums.n_scripts += !value_ok(job->ranks[i].rank);
+		sums.duration_s = add_known(sums.duration_s, job->ranks[i].duration_s);
 		sums.waiting_s = add_known(sums.waiting_s, job->ranks[i].waiting_s);
 	}
 	return sums;
 }
 
+// The ranks of each step, where they are as many in all of them; else 0.
+static size_t each_step(const struct job_findings *job, size_t n)
+{
+	size_t each = n / job->n_steps;
+	for (size_t i = 0; i < job->n_ranks; i++) {
+		size_t own = 0;
+		for (size_t k = 0; k < job->n_ranks; k++)
+			own += !job->ranks[k].nested && value_ok(job->ranks[k].rank) &&
+				is_same_text(job->ranks[k].step, job->ranks[i].step);
+		if (!job->ranks[i].nested && value_ok(job->ranks[i].rank) && own != each)
+			return 0;
+	}
+	return each;
+}
+
+static void add_number(struct buf *out, size_t n, const char *what)
+{
+	buf_printf(out, "%zu %s%s", n, what, n == 1 ? "" : "s");
+}
+
 void job_words_ranks(struct buf *out, const struct job_findings *job)
 {
-	size_t n = job_sums(job).n;
+	const struct job_sums sums = job_sums(job);
+	size_t each = job->n_steps > 1 ? each_step(job, sums.n) : 0;
 	if (value_ok(job->missing_ranks) && job->missing_ranks > 0 && job->n_steps < 2)
-		buf_printf(out, "%zu of %lld ranks", n, (long long)job->world_size);
-	else
-		buf_printf(out, "%zu rank%s", n, n == 1 ? "" : "s");
+		buf_printf(out, "%zu of %lld ranks", sums.n, (long long)job->world_size);
+	else if (sums.n > 0 || sums.n_scripts == 0)
+		add_number(out, each > 0 ? each : sums.n, "rank");
 	if (job->n_steps > 1)
-		buf_printf(out, " of %zu steps", job->n_steps);
-	buf_printf(out, " on %zu node%s", job->n_nodes, job->n_nodes == 1 ? "" : "s");
+		buf_printf(out, each > 0 ? " in each of %zu steps" : " in %zu steps together", job->n_steps);
+	if (sums.n_scripts > 0) {
+		buf_str(out, sums.n > 0 ? " and " : "");
+		add_number(out, sums.n_scripts, "recording");
+		buf_str(out, " without a rank");
+	}
+	buf_str(out, " on ");
+	add_number(out, job->n_nodes, "node");
 }
 
 void job_words_waiting_blocks(struct buf *out, const struct job_findings *job)

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 
 struct job_sums { // over the ranks of all steps, those around other recorders left out
-	size_t n;
+	size_t n, n_scripts; // ranks; recordings without one, as of a batch script
 	double duration_s, waiting_s; // waiting: NaN where no rank knows
 };
 struct job_sums job_sums(const struct job_findings *job);

@@ -30,7 +30,7 @@ static bool is_same(const char *a, const char *b)
 static void add_name(struct buf *names, const char *id, size_t n)
 {
 	if (n < JOB_NAMES_MAX)
-		buf_printf(names, "%s%s", n > 0 ? ", " : "", id != NULL ? id : "one without id");
+		buf_printf(names, "%s%s", n > 0 ? ", " : "", id != NULL ? id : "none (without an id)");
 	else if (n == JOB_NAMES_MAX)
 		buf_str(names, ", …");
 }
@@ -65,6 +65,13 @@ int job_choose(const struct job_choice *choice, const struct job_entry *entries,
 	bool found = false;
 	for (size_t i = 0; choice->job_id != NULL && i < n; i++)
 		found |= entries[i].job_id != NULL && strcmp(entries[i].job_id, choice->job_id) == 0;
+	const char *wanted = choice->job_id;
+	for (size_t i = 0; is_same(choice->job_id, JOB_WITHOUT_ID) && !found && i < n; i++)
+		if (entries[i].in_job && entries[i].job_id == NULL) {
+			found = true;
+			wanted = NULL;
+			break;
+		}
 	int r = 0;
 	if (n_jobs == 0 && !found)
 		r = error_set(reterr, -ENOENT,
@@ -77,7 +84,7 @@ int job_choose(const struct job_choice *choice, const struct job_entry *entries,
 			names.data);
 	buf_finish(&names);
 	if (r == 0)
-		*ret_id = choice->job_id != NULL ? choice->job_id : only;
+		*ret_id = choice->job_id != NULL ? wanted : only;
 	return r;
 }
 

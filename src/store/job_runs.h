@@ -45,6 +45,8 @@ struct job_runs {
 	struct arena *arena;      // owns this, not the runs' own memory
 };
 
+#define JOB_WITHOUT_ID "none" // as job_id: the runs of a folder that have ranks and no id
+
 struct job_choice {
 	const char *job_id; // NULL: the only job there is
 	const char *step;   // NULL: all steps

@@ -143,6 +143,61 @@ def ranks_that_died_early_are_no_fast_ranks(room):
     assert "2 ranks that ended early are not compared" in text, text
 
 
+@test
+def a_rank_that_died_is_in_no_spread(room):
+    """Neither in that of blocks; where one rank is left the text says why nothing is compared."""
+    for kind in ("unmeasured", "dead"):
+        made(room, kind)
+        document = report(room, room.folder / kind)
+        text = room.wattle("report", room.folder / kind).stdout
+        left = sum(not rank["ended_early"] for rank in document["ranks"])
+        for block in document["blocks"]:
+            assert block["rank_time_s"]["count"] == left, (kind, block["name"])
+            assert (block["rank_time_s"]["imbalance_percent"] or 0) < 0.1, (kind, block)
+        assert "How even the ranks were" in text and "1 rank that ended early is not compared" in text, text
+        assert "are of ranks that did not end early" in text, text
+
+
+@test
+def a_rank_that_stored_nothing_is_unknown(room):
+    """Killed before its first flush: what it used is n/a, not 0 J."""
+    folder, _ = made(room, "dead")
+    change(folder / "job-r001.sqlite", *((f"delete from {table}",) for table in ("sample", "device_sample", "span")))
+    rank = report(room, folder)["ranks"][1]
+    for key in ("energy_j", "error_j", "duration_s", "cpu_s"):
+        assert rank[key] is None, (key, rank)
+    assert set(rank["domains"].values()) <= {None} and rank["ended_early"]
+    text = room.wattle("report", folder).stdout
+    row = next(line for line in text.splitlines() if line.startswith("  1 "))
+    assert "n/a" in row and "0 J" not in row, row
+
+
+@test
+def steps_in_the_text(room):
+    """Ranks of two steps are told apart; a batch script's own recording is no rank."""
+    folder, _ = made(room, "two_steps")
+    text = room.wattle("report", folder).stdout
+    assert "4 ranks in each of 2 steps on 2 nodes" in text and "step  rank  node" in text, text
+    paths = sorted(folder.glob("*.sqlite"))
+    change(paths[0], ("delete from run where key in ('rank', 'local_rank', 'job_step')",))
+    text = room.wattle("report", folder).stdout
+    assert "7 ranks in 2 steps together and 1 recording without a rank" in " ".join(text.split()), text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@test
+def jobs_without_an_id(room):
+    """Beside one that has an id `--job none` chooses that one."""
+    folder, _ = made(room, "one_rank")
+    other, _ = made(room, "no_id")
+    for path in other.glob("*.sqlite"):
+        shutil.copy(path, folder / f"other-{path.name}")
+    said = report(room, folder, status=1)
+    assert "choose one with --job" in said and "none (without an id)" in said, said
+    assert report(room, folder, "--job", "none")["job"]["id"] is None
+    assert report(room, folder, "--job", "4242")["job"]["id"] == "4242"
+
+
 def change(path, *statements):
     with contextlib.closing(sqlite3.connect(path)) as file, file:
         for statement in statements:

@@ -102,11 +102,12 @@ static struct value_stats pooled_stats(const struct pooled *p)
 
 struct sums {
 	double *time_s, *energy_j; // of each rank; NaN: it has not called it, or does not know
+	double *compared;          // the same of ranks that are compared
 };
 
 // entries[0 … n) are all of one name.
 static void add_up(const struct entry *entries, size_t n, const struct sums *sums, size_t n_ranks,
-	struct block_finding *total, struct job_block *block)
+	struct block_finding *total)
 {
 	struct pooled times = {0};
 	for (size_t i = 0; i < n_ranks; i++)
@@ -138,13 +139,14 @@ static void add_up(const struct entry *entries, size_t n, const struct sums *sum
 	if (isnan(total->total_j))
 		total->method = BLOCK_NO_ENERGY;
 	total->resolved = total->error_j < fabs(total->total_j);
-	*block = (struct job_block){.name = total->name,
-		.calls = total->calls,
-		.compute_time_s = total->compute_time_s,
-		.time_s = spread_of(sums->time_s, n_ranks),
-		.energy_j = spread_of(sums->energy_j, n_ranks),
-		.total_j = total->total_j,
-		.error_j = total->error_j};
+}
+
+// A rank that was killed has called its blocks less often, which says nothing of how evenly work was divided.
+static struct spread spread_of_all(const double *values, const struct job_findings *job, double *scratch)
+{
+	for (size_t i = 0; i < job->n_ranks; i++)
+		scratch[i] = job->ranks[i].ended_early ? (double)NAN : values[i];
+	return spread_of(scratch, job->n_ranks);
 }
 
 // Over the samples inside the block of all ranks.
@@ -187,12 +189,13 @@ static void add_domains(const struct job_work *work, const struct entry *entries
 static int make(struct job_work *work, struct entry *entries, size_t n, const struct names *names)
 {
 	struct job_findings *job = work->job;
-	struct sums sums = {.energy_j = arena_alloc(work->arena, job->n_ranks, sizeof(double))};
+	struct sums sums = {.energy_j = arena_alloc(work->arena, job->n_ranks, sizeof(double)),
+		.compared = arena_alloc(work->arena, job->n_ranks, sizeof(double))};
 	double *times_s = arena_alloc(work->arena, names->n * job->n_ranks, sizeof(*times_s));
 	double *domain_j = arena_alloc(work->arena, names->n * job->total.n_domains, sizeof(*domain_j));
 	job->blocks = arena_alloc(work->arena, names->n, sizeof(*job->blocks));
 	job->total.blocks = arena_alloc(work->arena, names->n, sizeof(*job->total.blocks));
-	if (times_s == NULL || sums.energy_j == NULL || domain_j == NULL || job->blocks == NULL ||
+	if (times_s == NULL || sums.energy_j == NULL || sums.compared == NULL || domain_j == NULL || job->blocks == NULL ||
 		job->total.blocks == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < n;) {
@@ -204,10 +207,17 @@ static int make(struct job_work *work, struct entry *entries, size_t n, const st
 			.domain_j = domain_j + k * job->total.n_domains};
 		pool_columns(entries + i, end - i, total);
 		sums.time_s = times_s + k * job->n_ranks;
-		add_up(entries + i, end - i, &sums, job->n_ranks, total, &job->blocks[k]);
+		add_up(entries + i, end - i, &sums, job->n_ranks, total);
 		add_domains(work, entries + i, end - i, total);
-		job->blocks[k].rank_time_s = sums.time_s;
-		job->blocks[k].waits = waiting_is(work->options, total->name);
+		job->blocks[k] = (struct job_block){.name = total->name,
+			.calls = total->calls,
+			.compute_time_s = total->compute_time_s,
+			.time_s = spread_of_all(sums.time_s, job, sums.compared),
+			.energy_j = spread_of_all(sums.energy_j, job, sums.compared),
+			.rank_time_s = sums.time_s,
+			.total_j = total->total_j,
+			.error_j = total->error_j,
+			.waits = waiting_is(work->options, total->name)};
 		i = end;
 	}
 	job->total.n_blocks = job->n_blocks;

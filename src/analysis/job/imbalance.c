@@ -8,9 +8,12 @@ static bool same_step(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
+// A batch script around its steps has no rank, and is no rank to compare with, unless there are none at all.
 static bool is_in_step(const struct job_findings *job, const struct job_rank *rank)
 {
-	return !rank->nested && (job->n_steps < 2 || same_step(rank->step, job->compared_step));
+	if (rank->nested || (job->n_steps > 0 && !value_ok(rank->rank)))
+		return false;
+	return job->n_steps < 2 || same_step(rank->step, job->compared_step);
 }
 
 static bool is_compared(const struct job_findings *job, const struct job_rank *rank)
@@ -20,20 +23,23 @@ static bool is_compared(const struct job_findings *job, const struct job_rank *r
 
 /* A rank that was killed has not worked less than the others: it has not come to the end. By durations, for clocks of nodes may be apart;
  * where all were stopped together nobody is early. */
-static void mark_early(struct job_findings *job)
+static void mark_early(struct job_findings *job, struct job_rank *rank)
 {
 	static const double early_part = 0.05, early_s = 1;
 	double longest_s = 0;
 	for (size_t i = 0; i < job->n_ranks; i++)
-		if (is_in_step(job, &job->ranks[i]))
+		if (!job->ranks[i].nested && same_step(job->ranks[i].step, rank->step))
 			longest_s = fmax(longest_s, job->ranks[i].duration_s);
-	for (size_t i = 0; i < job->n_ranks; i++) {
-		struct job_rank *rank = &job->ranks[i];
-		bool failed = !rank->complete || (value_ok(rank->exit_code) && rank->exit_code != 0);
-		rank->ended_early = is_in_step(job, rank) && failed &&
-			longest_s - rank->duration_s > fmax(early_s, early_part * longest_s);
-		job->n_ended_early += rank->ended_early;
-	}
+	bool failed = !rank->complete || (value_ok(rank->exit_code) && rank->exit_code != 0);
+	bool is_early = isnan(rank->duration_s) ||
+		longest_s - rank->duration_s > fmax(early_s, early_part * longest_s);
+	rank->ended_early = !rank->nested && failed && is_early;
+}
+
+void imbalance_mark_early(struct job_work *work)
+{
+	for (size_t i = 0; i < work->job->n_ranks; i++)
+		mark_early(work->job, &work->job->ranks[i]);
 }
 
 // Steps of one job do different things; the one with most work is what its owner waits for.
@@ -43,7 +49,8 @@ static void choose_step(struct job_findings *job)
 	for (size_t i = 0; i < job->n_ranks && job->n_steps > 1; i++) {
 		double sum_s = 0;
 		for (size_t k = 0; k < job->n_ranks; k++)
-			if (!job->ranks[k].nested && same_step(job->ranks[k].step, job->ranks[i].step))
+			if (!job->ranks[k].nested && value_ok(job->ranks[k].rank) &&
+				same_step(job->ranks[k].step, job->ranks[i].step) && !isnan(job->ranks[k].work_s))
 				sum_s += job->ranks[k].work_s;
 		if (sum_s > most_s) {
 			most_s = sum_s;
@@ -154,7 +161,8 @@ void imbalance_make(struct job_work *work)
 		rank->work_s = rank->duration_s - (rank->waiting_s > 0 ? rank->waiting_s : 0);
 	}
 	choose_step(job);
-	mark_early(job);
+	for (size_t i = 0; i < job->n_ranks; i++)
+		job->n_ended_early += job->ranks[i].ended_early && is_in_step(job, &job->ranks[i]);
 	end_waits(job);
 	if (over_ranks(work) == 0)
 		slowest(job);

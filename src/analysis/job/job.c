@@ -80,12 +80,22 @@ static void count_missing(struct job_findings *job)
 	job->missing_ranks = job->world_size > seen ? job->world_size - seen : 0;
 }
 
+// NULL where a batch script was recorded besides.
+static const char *only_step(const struct job_findings *job)
+{
+	const char *step = job->ranks[0].step;
+	for (size_t i = 1; i < job->n_ranks && step != NULL; i++)
+		if (!job->ranks[i].nested && (job->ranks[i].step == NULL || strcmp(job->ranks[i].step, step) != 0))
+			return NULL;
+	return step;
+}
+
 static void count_ranks(struct job_findings *job)
 {
 	for (size_t i = 0; i < job->n_ranks; i++)
 		job->nodes[job->ranks[i].node].n_ranks += !job->ranks[i].nested;
-	if (job->n_steps == 1 && job->n_ranks > 0)
-		job->step = job->ranks[0].step;
+	if (job->n_steps < 2 && job->n_ranks > 0)
+		job->step = only_step(job);
 }
 
 static int make_members(struct job_work *work)
@@ -112,7 +122,10 @@ static int make(struct job_work *work)
 		return -ENOMEM;
 	for (size_t m = 0; m < work->n_machines; m++)
 		ledgers_settle(work, &work->machines[m]);
-	if (nodes_make(work) < 0 || total_make(work) < 0 || ranks_make(work) < 0 || job_blocks_make(work) < 0)
+	if (nodes_make(work) < 0 || total_make(work) < 0 || ranks_make(work) < 0)
+		return -ENOMEM;
+	imbalance_mark_early(work);
+	if (job_blocks_make(work) < 0)
 		return -ENOMEM;
 	count_ranks(work->job);
 	count_missing(work->job);

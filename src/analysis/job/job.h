@@ -93,7 +93,7 @@ struct job_findings {
 	const struct job_runs *runs;
 	const char *id, *name, *user, *cluster, *launcher; // NULL unknown
 	const char *step;                                  // NULL: none, or several
-	size_t n_steps;
+	size_t n_steps;                                    // in which there are ranks; 0: there are none
 	int64_t start_wall_ns;  // Unix time of the job's start; VALUE_MISSING unknown
 	int64_t world_size;     // VALUE_MISSING unknown
 	int64_t missing_ranks;  // of world_size, those without a run; VALUE_MISSING unknown

@@ -72,6 +72,7 @@ int ranks_make(struct job_work *work);
 int job_blocks_make(struct job_work *work);
 int total_make(struct job_work *work);
 struct spread spread_of(const double *values, size_t n); // NaN: unknown
+void imbalance_mark_early(struct job_work *work); // before the blocks, which leave those ranks out of their spreads
 void imbalance_make(struct job_work *work);
 int waiting_make(struct job_work *work, struct member *member);
 bool waiting_is(const struct job_options *options, const char *block);

@@ -85,7 +85,7 @@ static void take_latest(struct job_rank *row, const struct member *member)
 }
 
 // Recordings of a rank may be of different nodes and GPUs.
-static int add_domains(struct job_work *work, struct job_rank *row, const struct findings *f)
+static int add_domains(struct job_work *work, struct job_rank *row, const struct findings *f, double known)
 {
 	struct rank_domain *all = arena_alloc(work->arena, row->n_domains + f->n_domains, sizeof(*all));
 	if (all == NULL)
@@ -99,9 +99,9 @@ static int add_domains(struct job_work *work, struct job_rank *row, const struct
 		while (k < row->n_domains && strcmp(all[k].name, name) != 0)
 			k++;
 		if (k == row->n_domains)
-			all[row->n_domains++] = (struct rank_domain){name, f->domains[d].ledger.target_j};
+			all[row->n_domains++] = (struct rank_domain){name, f->domains[d].ledger.target_j + known};
 		else // where one of them is not known the sum is not
-			all[k].target_j += f->domains[d].ledger.target_j;
+			all[k].target_j += f->domains[d].ledger.target_j + known;
 	}
 	return 0;
 }
@@ -109,14 +109,16 @@ static int add_domains(struct job_work *work, struct job_rank *row, const struct
 static int add_member(struct job_work *work, struct job_rank *row, struct member *member)
 {
 	const struct findings *f = &member->findings;
+	// Killed before it had stored two samples: what it used is unknown, not nothing.
+	const double known = member->from->run.n < 2 && !f->complete ? (double)NAN : 0;
 	double start_s = (double)job_clock_ns(work, member, member->start_ns) / 1e9;
 	double end_s = (double)job_clock_ns(work, member, member->end_ns) / 1e9;
 	row->runs++;
 	row->complete = row->complete && f->complete;
-	row->duration_s += f->duration_s;
-	row->cpu_s += f->target_cpu_s;
-	row->energy_j += f->ledger.target_j; // where one of them is not known the sum is not
-	row->error_j += f->target_error_j;   // what a method misses, it misses each time
+	row->duration_s += f->duration_s + known;
+	row->cpu_s += f->target_cpu_s + known;
+	row->energy_j += f->ledger.target_j + known; // where one of them is not known the sum is not
+	row->error_j += f->target_error_j + known;   // what a method misses, it misses each time
 	if (!isnan(member->waiting_s)) {     // then its energy is known too, or the sum is not
 		row->waiting_j = isnan(row->waiting_s) ? member->waiting_j : row->waiting_j + member->waiting_j;
 		row->waiting_s = add_known(row->waiting_s, member->waiting_s);
@@ -130,7 +132,7 @@ static int add_member(struct job_work *work, struct job_rank *row, struct member
 	member->rank = (size_t)(row - work->job->ranks);
 	if (later)
 		take_latest(row, member);
-	return add_domains(work, row, f);
+	return add_domains(work, row, f, known);
 }
 
 /* ---- order ---- */
@@ -180,7 +182,7 @@ static int put_in_order(struct job_work *work)
 	for (size_t i = 0; i < job->n_ranks; i++) {
 		sorted[i] = job->ranks[order[i].from];
 		now_at[order[i].from] = i;
-		bool known = sorted[i].nested;
+		bool known = sorted[i].nested || !value_ok(sorted[i].rank); // a batch script is no step
 		for (size_t k = 0; k < i && !known; k++)
 			known = same_step(sorted[k].step, sorted[i].step);
 		job->n_steps += !known;

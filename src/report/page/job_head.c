@@ -124,7 +124,7 @@ static void ranks_tile(const struct job_page *page)
 	if (value_ok(job->missing_ranks) && job->missing_ranks > 0 && job->n_steps < 2)
 		buf_printf(&tile.remark, "of %lld, ", (long long)job->world_size);
 	if (job->n_steps > 1)
-		buf_printf(&tile.remark, "of %zu steps, ", job->n_steps);
+		buf_printf(&tile.remark, "in %zu steps together, ", job->n_steps);
 	buf_printf(&tile.remark, "on %zu node%s", job->n_nodes, job->n_nodes == 1 ? "" : "s");
 	part_tile_end(&page->part, &tile);
 }
