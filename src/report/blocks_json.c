@@ -37,10 +37,8 @@ static const char *const method_names[] = {
 	[BLOCK_NO_ENERGY] = NULL,
 };
 
-static void energy(struct jsonw *j, const struct findings *findings, const struct block_finding *block)
+void block_energy_json(struct jsonw *j, const struct block_finding *block)
 {
-	jsonw_key(j, "energy");
-	jsonw_begin_object(j);
 	jsonw_key_double(j, "total_j", block->total_j);
 	jsonw_key_double(j, "error_j", block->error_j);
 	jsonw_key_double(j, "mean_j", block->calls > 0 ? block->total_j / (double)block->calls : (double)NAN);
@@ -49,6 +47,13 @@ static void energy(struct jsonw *j, const struct findings *findings, const struc
 	jsonw_key_double(j, "self_error_j", block->self_error_j);
 	jsonw_key_string(j, "method", method_names[block->method]);
 	jsonw_key_bool(j, "resolved", block->resolved);
+}
+
+static void energy(struct jsonw *j, const struct findings *findings, const struct block_finding *block)
+{
+	jsonw_key(j, "energy");
+	jsonw_begin_object(j);
+	block_energy_json(j, block);
 	jsonw_key(j, "domains");
 	jsonw_begin_object(j);
 	for (size_t d = 0; d < findings->n_domains; d++)
@@ -57,7 +62,7 @@ static void energy(struct jsonw *j, const struct findings *findings, const struc
 	jsonw_end_object(j);
 }
 
-static void units(struct jsonw *j, const struct block_finding *block)
+void block_units_json(struct jsonw *j, const struct block_finding *block)
 {
 	jsonw_key(j, "units");
 	jsonw_begin_array(j);
@@ -74,27 +79,32 @@ static void units(struct jsonw *j, const struct block_finding *block)
 	jsonw_end_array(j);
 }
 
+void block_times_json(struct jsonw *j, const struct block_finding *block)
+{
+	jsonw_key_string(j, "name", block->name);
+	jsonw_key_i64(j, "num_timepoints", block->timepoints);
+	jsonw_key_i64(j, "num_calls", block->calls);
+	jsonw_key_i64(j, "num_non_empty_calls", block->non_empty_calls);
+	jsonw_key_i64(j, "unwound", block->unwound);
+	jsonw_key_i64(j, "cut", block->cut);
+	jsonw_key(j, "compute_time");
+	value_stats_json(j, &block->compute_time_s);
+	jsonw_key_double(j, "active_s", block->active_s);
+	jsonw_key_double(j, "self_time_s", block->self_time_s);
+	jsonw_key_double(j, "cpu_s", block->cpu_s);
+	jsonw_key_double(j, "thread_cpu_s", block->thread_cpu_s);
+}
+
 void blocks_json(struct jsonw *j, const struct findings *findings)
 {
 	jsonw_begin_array(j);
 	for (size_t i = 0; i < findings->n_blocks; i++) {
 		const struct block_finding *block = &findings->blocks[i];
 		jsonw_begin_object(j);
-		jsonw_key_string(j, "name", block->name);
-		jsonw_key_i64(j, "num_timepoints", block->timepoints);
-		jsonw_key_i64(j, "num_calls", block->calls);
-		jsonw_key_i64(j, "num_non_empty_calls", block->non_empty_calls);
-		jsonw_key_i64(j, "unwound", block->unwound);
-		jsonw_key_i64(j, "cut", block->cut);
-		jsonw_key(j, "compute_time");
-		value_stats_json(j, &block->compute_time_s);
-		jsonw_key_double(j, "active_s", block->active_s);
-		jsonw_key_double(j, "self_time_s", block->self_time_s);
-		jsonw_key_double(j, "cpu_s", block->cpu_s);
-		jsonw_key_double(j, "thread_cpu_s", block->thread_cpu_s);
+		block_times_json(j, block);
 		block_usage_json(j, findings->run, block);
 		energy(j, findings, block);
-		units(j, block);
+		block_units_json(j, block);
 		jsonw_end_object(j);
 	}
 	jsonw_end_array(j);

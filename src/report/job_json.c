@@ -248,15 +248,9 @@ static void block_domains(struct jsonw *j, const struct findings *f, const struc
 
 static void block_energy(struct jsonw *j, const struct job_findings *job, const struct block_finding *block)
 {
-	double calls = (double)block->calls;
 	jsonw_key(j, "energy");
 	jsonw_begin_object(j);
-	jsonw_key_double(j, "total_j", block->total_j);
-	jsonw_key_double(j, "error_j", block->error_j);
-	jsonw_key_double(j, "mean_j", calls > 0 ? block->total_j / calls : (double)NAN);
-	jsonw_key_double(j, "mean_w", block->active_s > 0 ? block->total_j / block->active_s : (double)NAN);
-	jsonw_key_double(j, "self_j", block->self_j);
-	jsonw_key_bool(j, "resolved", block->resolved);
+	block_energy_json(j, block);
 	block_domains(j, &job->total, block);
 	jsonw_key(j, "nodes");
 	jsonw_begin_object(j);
@@ -281,22 +275,13 @@ static void blocks_part(struct jsonw *j, const struct job_findings *job)
 	for (size_t i = 0; i < job->n_blocks; i++) {
 		const struct block_finding *block = &job->total.blocks[i];
 		jsonw_begin_object(j);
-		jsonw_key_string(j, "name", block->name);
-		jsonw_key_i64(j, "num_timepoints", block->timepoints);
-		jsonw_key_i64(j, "num_calls", block->calls);
-		jsonw_key_i64(j, "num_non_empty_calls", block->non_empty_calls);
-		jsonw_key_i64(j, "unwound", block->unwound);
-		jsonw_key_i64(j, "cut", block->cut);
-		jsonw_key(j, "compute_time");
-		value_stats_json(j, &block->compute_time_s);
-		jsonw_key_double(j, "active_s", block->active_s);
-		jsonw_key_double(j, "self_time_s", block->self_time_s);
-		jsonw_key_double(j, "cpu_s", block->cpu_s);
+		block_times_json(j, block);
 		jsonw_key_bool(j, "waits", job->blocks[i].waits);
 		spread_part(j, job, "rank_time_s", &job->blocks[i].time_s);
 		spread_part(j, job, "rank_energy_j", &job->blocks[i].energy_j);
 		block_usage_json(j, job->total.run, block);
 		block_energy(j, job, block);
+		block_units_json(j, block);
 		jsonw_end_object(j);
 	}
 	jsonw_end_array(j);

@@ -186,6 +186,53 @@ static void add_domains(const struct job_work *work, const struct entry *entries
 	}
 }
 
+static int by_unit_name(const void *a, const void *b)
+{
+	const struct block_unit *x = a, *y = b;
+	return strcmp(x->name, y->name);
+}
+
+static void add_unit(struct block_finding *total, const struct block_finding *one, const struct block_unit *unit)
+{
+	size_t k = 0;
+	while (k < total->n_units && strcmp(total->units[k].name, unit->name) != 0)
+		k++;
+	if (k == total->n_units)
+		total->units[total->n_units++] = (struct block_unit){.name = unit->name};
+	struct block_unit *sum = &total->units[k];
+	sum->count += unit->count;
+	sum->sum += unit->sum;
+	// Of what is no work (a loss, say) there are no joules a unit: until all are added up NaN says that.
+	if (isnan(unit->j_per_unit) && unit->sum != 0 && !isnan(one->total_j))
+		sum->j_per_unit = (double)NAN;
+}
+
+// What was told in the block by all ranks. What is stored of a block has none, and a part of them would make units too dear.
+static int add_units(const struct job_work *work, const struct entry *entries, size_t n, struct block_finding *total)
+{
+	size_t most = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (entries[i].block == NULL)
+			return 0;
+		most += entries[i].block->n_units;
+	}
+	total->units = arena_alloc(work->arena, most, sizeof(*total->units));
+	if (total->units == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < entries[i].block->n_units; k++)
+			add_unit(total, entries[i].block, &entries[i].block->units[k]);
+	for (size_t k = 0; k < total->n_units; k++) {
+		struct block_unit *unit = &total->units[k];
+		double units = isnan(unit->j_per_unit) || !(unit->sum > 0) ? (double)NAN : unit->sum;
+		unit->j_per_unit = total->total_j / units;
+		unit->error_j_per_unit = total->error_j / units;
+	}
+	if (total->n_units > 1)
+		qsort(total->units, total->n_units, sizeof(*total->units), by_unit_name);
+	return 0;
+}
+
 static int make(struct job_work *work, struct entry *entries, size_t n, const struct names *names)
 {
 	struct job_findings *job = work->job;
@@ -195,8 +242,8 @@ static int make(struct job_work *work, struct entry *entries, size_t n, const st
 	double *domain_j = arena_alloc(work->arena, names->n * job->total.n_domains, sizeof(*domain_j));
 	job->blocks = arena_alloc(work->arena, names->n, sizeof(*job->blocks));
 	job->total.blocks = arena_alloc(work->arena, names->n, sizeof(*job->total.blocks));
-	if (times_s == NULL || sums.energy_j == NULL || sums.compared == NULL || domain_j == NULL || job->blocks == NULL ||
-		job->total.blocks == NULL)
+	if (times_s == NULL || sums.energy_j == NULL || sums.compared == NULL || domain_j == NULL ||
+		job->blocks == NULL || job->total.blocks == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < n;) {
 		size_t end = i, k = job->n_blocks++;
@@ -209,6 +256,8 @@ static int make(struct job_work *work, struct entry *entries, size_t n, const st
 		sums.time_s = times_s + k * job->n_ranks;
 		add_up(entries + i, end - i, &sums, job->n_ranks, total);
 		add_domains(work, entries + i, end - i, total);
+		if (add_units(work, entries + i, end - i, total) < 0)
+			return -ENOMEM;
 		job->blocks[k] = (struct job_block){.name = total->name,
 			.calls = total->calls,
 			.compute_time_s = total->compute_time_s,
