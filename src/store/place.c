@@ -27,11 +27,15 @@ static bool lock_is_held_by_another(int fd)
 	return fcntl(fd, F_OFD_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES);
 }
 
-bool place_has_recorder(const char *path)
+enum place_recorder place_recorder(const char *path)
 {
 	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
-	return fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	if (fd < 0)
+		return PLACE_RECORDER_NONE; // what can't be opened fails elsewhere, with a sentence
+	if (fcntl(fd, F_OFD_GETLK, &lock) != 0)
+		return PLACE_RECORDER_UNKNOWN;
+	return lock.l_type != F_UNLCK ? PLACE_RECORDER_LIVES : PLACE_RECORDER_NONE;
 }
 
 static bool same_file(int fd, const char *path)

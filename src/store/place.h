@@ -28,8 +28,10 @@ int place_open(struct place *place, const struct store_open_options *options, co
 	struct wattle_error *reterr);
 // The new file is whole: gives it its name. On failure the old file is where it was.
 int place_settle(struct place *place, struct wattle_error *reterr);
-// Whether a recorder that lives has this file (false where locks don't work).
-bool place_has_recorder(const char *path);
+/* Whether a recorder that lives has this file. Unknown: this file system has no locks, so nobody can tell; only a run that says of
+ * itself that it is complete has none then. */
+enum place_recorder { PLACE_RECORDER_NONE, PLACE_RECORDER_LIVES, PLACE_RECORDER_UNKNOWN };
+enum place_recorder place_recorder(const char *path);
 // The recording has begun: what was set aside is not needed any more. Any number of times.
 void place_keep(struct place *place);
 // Whether the name still leads to our file: a folder can be removed while a program runs.

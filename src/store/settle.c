@@ -15,6 +15,27 @@ static bool has_spool(const char *path)
 	return access(spool, F_OK) == 0;
 }
 
+static bool says_complete(const char *path)
+{
+	sqlite3 *db = NULL;
+	sqlite3_stmt *s = NULL;
+	struct wattle_error ignored = {0};
+	bool complete = false;
+	if (sql_open_reader(path, &db, &ignored) == 0 &&
+		sqlite3_prepare_v2(db, "SELECT 1 FROM run WHERE key = 'complete' AND value = 'true'", -1, &s, NULL) ==
+			SQLITE_OK)
+		complete = sqlite3_step(s) == SQLITE_ROW;
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	return complete;
+}
+
+bool settle_may_grow(const char *path)
+{
+	enum place_recorder recorder = place_recorder(path);
+	return recorder == PLACE_RECORDER_LIVES || (recorder == PLACE_RECORDER_UNKNOWN && !says_complete(path));
+}
+
 // No row of ours is written: segment 0 is nobody's.
 static int gather(const char *path, struct wattle_error *reterr)
 {

@@ -229,7 +229,7 @@ static int open_orphan(const char *path, sqlite3 **ret_db, struct wattle_error *
 
 int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
 {
-	if (has_log(path) && !can_index_log(path) && !place_has_recorder(path))
+	if (has_log(path) && !can_index_log(path) && place_recorder(path) == PLACE_RECORDER_NONE)
 		return open_orphan(path, ret_db, reterr);
 	int r = open_database(path, SQLITE_OPEN_READONLY, ret_db, reterr);
 	if (r < 0 || sql_exec(*ret_db, "SELECT 1 FROM sqlite_master LIMIT 1") == SQLITE_OK)

@@ -3,7 +3,6 @@
 #include "analysis/findings.h"
 #include "base/jsonw.h"
 #include "base/util.h"
-#include "store/place.h"
 #include "store/postgres/pq.h"
 #include "store/run.h"
 #include "store/settle.h"
@@ -163,7 +162,7 @@ int push_file(const char *path, const char *url, int64_t wait_ns, struct push_re
 	struct send *send = send_new(path, url);
 	if (send == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
-	bool is_live = place_has_recorder(path);
+	bool is_live = settle_may_grow(path);
 	int r = is_live ? 0 : settle_run_file(path, reterr);
 	if (r == 0)
 		r = push_all(send, path, is_live, wait_ns, reterr);

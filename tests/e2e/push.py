@@ -12,6 +12,7 @@ from postgres_server import Server, fresh
 from store_room import columns_of, made, same_counts, same_run
 
 SPANNER = BUILD / "tests/fakes/spanner"
+NO_LOCKS = BUILD / "tests/fakes/libno_locks.so"
 LONG = dataclasses.replace(made_runs.KINDS["eight_gpus"], times=3, steps=30)  # 44,000 rows; blocks too seldom to be folded
 
 
@@ -186,6 +187,20 @@ def disk_full(room):
             server.start()
         wait_until(server._answers, "the server is back", 30)
         push(room, server, "run.sqlite", "--wait", "30s")
+        same_counts(server, room.folder / "run.sqlite")
+
+
+@test
+def no_locks(room):
+    """where nobody can tell whether a recorder lives, a run that is not complete may go on, and its spans are not final"""
+    blind = {"LD_PRELOAD": str(NO_LOCKS), "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
+    with fresh() as server:
+        running = room.start("run", "-q", "--flush", "100ms", "-i", "20ms", "-o", "run.sqlite", "--", "sleep", "1.5")
+        wait_until(lambda: (room.folder / "run.sqlite").exists(), "a run file")
+        done = push(room, server, env=blind)
+        assert "the run goes on" in done.stdout and "preload" not in done.stderr, done
+        room.finish(running)
+        assert "the run goes on" not in push(room, server, env=blind).stdout
         same_counts(server, room.folder / "run.sqlite")
 
 
