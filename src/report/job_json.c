@@ -26,14 +26,7 @@ static void run_part(struct jsonw *j, const struct job_findings *job)
 		rfc3339(&start, job->start_wall_ns);
 	jsonw_key_string(j, "start", start.data);
 	buf_finish(&start);
-	jsonw_key_double(j, "duration_s", f->duration_s);
-	jsonw_key_string(j, "host", run_fact(run, FACT_HOST));
-	jsonw_key_double(j, "interval_s", run_fact_double(run, FACT_INTERVAL) / 1e9);
-	jsonw_key_i64(j, "samples", f->samples);
-	jsonw_key_i64(j, "lost_samples", f->lost_samples);
-	jsonw_key_bool(j, "complete", f->complete);
-	jsonw_key_i64(j, "segments", (int64_t)run->n_segments);
-	labels_json(j, run);
+	run_figures_json(j, f);
 	jsonw_end_object(j);
 }
 

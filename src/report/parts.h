@@ -23,6 +23,7 @@ void rfc3339(struct buf *out, int64_t wall_ns);
 /* Keys and values of report_json, for whoever writes the same of several runs. `node`: a key before the others; NULL: none. Those that say
  * so write their key as well. */
 void labels_json(struct jsonw *j, const struct run *run); // key "labels"
+void run_figures_json(struct jsonw *j, const struct findings *f); // keys of "run": its length, samples, host, labels
 void ledger_json(struct jsonw *j, const struct ledger *ledger);
 void energy_sums_json(struct jsonw *j, const struct findings *f); // keys of "energy", all but "domains"
 void domain_json(struct jsonw *j, const struct domain_finding *domain, const char *node);

@@ -36,6 +36,19 @@ static void start(struct jsonw *j, const struct run *run)
 	buf_finish(&text);
 }
 
+void run_figures_json(struct jsonw *j, const struct findings *f)
+{
+	const struct run *run = f->run;
+	jsonw_key_double(j, "duration_s", f->duration_s);
+	jsonw_key_string(j, "host", run_fact(run, FACT_HOST));
+	jsonw_key_double(j, "interval_s", run_fact_double(run, FACT_INTERVAL) / 1e9);
+	jsonw_key_i64(j, "samples", f->samples);
+	jsonw_key_i64(j, "lost_samples", f->lost_samples);
+	jsonw_key_bool(j, "complete", f->complete);
+	jsonw_key_i64(j, "segments", (int64_t)run->n_segments);
+	labels_json(j, run);
+}
+
 static void run_part(struct jsonw *j, const struct findings *f)
 {
 	const struct run *run = f->run;
@@ -48,14 +61,7 @@ static void run_part(struct jsonw *j, const struct findings *f)
 	jsonw_key_i64(j, "pid", segment != NULL ? segment->pid : VALUE_MISSING);
 	jsonw_key_i64(j, "exit_code", segment != NULL ? segment->exit_code : VALUE_MISSING);
 	start(j, run);
-	jsonw_key_double(j, "duration_s", f->duration_s);
-	jsonw_key_string(j, "host", run_fact(run, FACT_HOST));
-	jsonw_key_double(j, "interval_s", run_fact_double(run, FACT_INTERVAL) / 1e9);
-	jsonw_key_i64(j, "samples", f->samples);
-	jsonw_key_i64(j, "lost_samples", f->lost_samples);
-	jsonw_key_bool(j, "complete", f->complete);
-	jsonw_key_i64(j, "segments", (int64_t)run->n_segments);
-	labels_json(j, run);
+	run_figures_json(j, f);
 	jsonw_end_object(j);
 }
 
