@@ -136,6 +136,20 @@ static void add_what(const struct run_listing *listing, struct buf *out)
 	buf_char(out, '\n');
 }
 
+static void add_owner(const struct run_listing *listing, struct buf *out)
+{
+	add_harmless(out, listing->user != NULL ? listing->user : "?");
+	buf_char(out, '@');
+	add_harmless(out, listing->host != NULL ? listing->host : "?");
+	if (listing->job_id != NULL) {
+		buf_str(out, " job ");
+		add_harmless(out, listing->job_id);
+	}
+	if (value_ok(listing->rank))
+		buf_printf(out, " rank %lld", (long long)listing->rank);
+	buf_str(out, "  ");
+}
+
 static void add_line(const struct run_listing *listing, struct buf *out)
 {
 	static const size_t columns[] = {21, 36, 48};
@@ -150,6 +164,8 @@ static void add_line(const struct run_listing *listing, struct buf *out)
 	buf_pad_to(out, start, columns[1]);
 	add_state(listing, out);
 	buf_pad_to(out, start, columns[2]);
+	if (listing->user != NULL || listing->job_id != NULL || value_ok(listing->rank)) // a run of an older wattle has none
+		add_owner(listing, out);
 	buf_printf(out, "%s  ", listing->path);
 	add_what(listing, out);
 }
@@ -181,20 +197,6 @@ static size_t id_length(const struct run_listing *listings, size_t n, struct are
 		if (common(ids[i - 1], ids[i]) >= length)
 			length = common(ids[i - 1], ids[i]) + 1;
 	return length < ID_SIZE ? length : ID_SIZE - 1;
-}
-
-static void add_owner(const struct run_listing *listing, struct buf *out)
-{
-	add_harmless(out, listing->user != NULL ? listing->user : "?");
-	buf_char(out, '@');
-	add_harmless(out, listing->host != NULL ? listing->host : "?");
-	if (listing->job_id != NULL) {
-		buf_str(out, " job ");
-		add_harmless(out, listing->job_id);
-	}
-	if (value_ok(listing->rank))
-		buf_printf(out, " rank %lld", (long long)listing->rank);
-	buf_str(out, "  ");
 }
 
 // One of a store: by its id, and with what it has used.

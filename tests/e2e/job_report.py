@@ -187,6 +187,13 @@ def steps_in_the_text(room):
 
 
 @test
+def a_list_says_whose_runs_they_are(room):
+    folder, _ = made(room, "one_rank")
+    lines = room.wattle("list", folder).stdout.splitlines()
+    assert len(lines) == 1 and "ada@node-01 job 4242 rank 0  " in lines[0], lines
+
+
+@test
 def jobs_without_an_id(room):
     """Beside one that has an id `--job none` chooses that one."""
     folder, _ = made(room, "one_rank")
