@@ -55,17 +55,7 @@ static void energy_cells(const struct blocks *blocks, const struct job_block *bl
 	struct buf *out = blocks->page->part.out;
 	double share = block->total_j / blocks->page->job->total.ledger.target_j;
 	part_cell_energy(out, block->total_j, block->error_j);
-	buf_str(out, "<td data-value=\"");
-	if (isfinite(share))
-		buf_double(out, share);
-	buf_str(out, "\">");
-	if (isfinite(share)) {
-		part_share(out, share);
-		buf_str(out, "<span class=\"percent\">");
-		part_percent(out, share * 100);
-		buf_str(out, "</span>");
-	}
-	buf_str(out, "</td>");
+	part_cell_share(out, share);
 }
 
 static void row(const struct blocks *blocks, const struct job_block *block)

@@ -195,3 +195,18 @@ void part_table_end(const struct part *part)
 {
 	buf_str(part->out, "</table></div>\n");
 }
+
+void part_cell_share(struct buf *out, double share)
+{
+	buf_str(out, "<td data-value=\"");
+	if (isfinite(share))
+		buf_double(out, share);
+	buf_str(out, "\">");
+	if (isfinite(share)) {
+		part_share(out, share);
+		buf_str(out, "<span class=\"percent\">");
+		part_percent(out, share * 100);
+		buf_str(out, "</span>");
+	}
+	buf_str(out, "</td>");
+}

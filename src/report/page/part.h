@@ -43,6 +43,7 @@ void part_cell_energy_per(struct buf *out, double energy_j, double error_j, cons
 void part_tag(struct buf *out, enum provenance provenance); // "measured", "derived", "estimated"
 void part_percent(struct buf *out, double percent);         // what is more than nothing does not read 0.0 %
 void part_share(struct buf *out, double share);             // 0 to 1, as a small bar
+void part_cell_share(struct buf *out, double share);        // that and its percentage; NaN: empty
 bool part_has_time(const struct part *part);                // there is an axis to draw on
 
 struct part_tile { // a headline figure: title, figure, remark

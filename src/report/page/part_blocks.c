@@ -52,17 +52,7 @@ static void energy_cells(const struct rows *rows, const struct block_finding *bl
 	bool known = block->calls > 0, resolved = known && block->resolved;
 	double share = resolved && all_j > 0 ? block->total_j / all_j : none;
 	part_cell_energy(out, known ? block->total_j : none, block->error_j);
-	buf_str(out, "<td data-value=\"");
-	if (isfinite(share))
-		buf_double(out, share);
-	buf_str(out, "\">");
-	if (isfinite(share)) {
-		part_share(out, share);
-		buf_str(out, "<span class=\"percent\">");
-		part_percent(out, share * 100);
-		buf_str(out, "</span>");
-	}
-	buf_str(out, "</td>");
+	part_cell_share(out, share);
 	part_cell_energy(out, known ? block->self_j : none, block->self_error_j);
 	part_cell(out, resolved ? per_call(block, block->total_j) : none, human_energy);
 	part_cell(out, resolved && block->active_s > 0 ? block->total_j / block->active_s : none, human_power);
