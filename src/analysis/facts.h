@@ -23,6 +23,7 @@
 #define FACT_USER "user"
 #define FACT_JOB_ID "job_id"
 #define FACT_JOB_STEP "job_step"
+#define FACT_JOB_GROUP "job_group" // of one launch, where there is no id
 #define FACT_JOB_NAME "job_name"
 #define FACT_JOB_USER "job_user"
 #define FACT_JOB_CLUSTER "job_cluster"

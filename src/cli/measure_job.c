@@ -84,6 +84,8 @@ static void add_place(struct measure_job *job)
 	const struct job_place *place = &job->place;
 	add_text(job, FACT_JOB_ID, place->id);
 	add_text(job, FACT_JOB_STEP, place->step);
+	if (place->id[0] == '\0')
+		add_text(job, FACT_JOB_GROUP, place->group);
 	add_text(job, FACT_JOB_NAME, place->name);
 	add_text(job, FACT_JOB_USER, place->user);
 	add_text(job, FACT_JOB_CLUSTER, place->cluster);

@@ -57,6 +57,16 @@ def four_ranks(room):
 
 
 @test
+def two_launches_in_one_folder(room):
+    """without an id nobody but the port tells them apart: the report of both says so, that of one does not"""
+    machine = Machine(room)
+    for port in ("29500", "29501"):
+        finish_all(room, [machine.start(0, 1, "sleep", "0.3", name=f"{port}-%r.sqlite", MASTER_ADDR="localhost", MASTER_PORT=port)])
+        said = " ".join(json.loads(room.wattle("report", ".", "--format", "json").stdout)["warnings"])
+        assert ("several launches" in said) == (port == "29501"), said
+
+
+@test
 def all_end_at_once(room):
     """ranks that end together hand the sensors on in their last moments: their energies add up to the machine's"""
     machine = Machine(room)

@@ -203,6 +203,28 @@ static void several_times(struct teller *t)
 	}
 }
 
+// Without an id all that lies in a folder is taken for one job. Workers that were started again may meet at another port.
+static void several_launches(struct teller *t)
+{
+	const char *first = NULL;
+	for (size_t i = 0; i < t->work->runs->n && t->job->id == NULL; i++) {
+		const struct run *run = &t->work->runs->runs[i].run;
+		const char *group = run_fact(run, FACT_JOB_GROUP);
+		int64_t restart = run_fact_i64(run, FACT_RESTART);
+		if (group == NULL || (value_ok(restart) && restart > 0))
+			continue;
+		if (first != NULL && strcmp(first, group) != 0) {
+			buf_printf(&t->text,
+				"Runs of several launches are together here (%.60s, %.60s), and none has a job id: give each launch a "
+				"folder of its own, or --job ID when it is recorded.",
+				first, group);
+			tell(t);
+			return;
+		}
+		first = group;
+	}
+}
+
 static void shared_machine(struct teller *t)
 {
 	for (size_t i = 0; i < t->job->n_nodes; i++) {
@@ -269,7 +291,7 @@ static void problems(struct teller *t)
 int job_warnings_make(struct job_work *work)
 {
 	static void (*const all[])(struct teller *) = {missing, beyond_world, nodes_unseen, unfinished, failed_ranks,
-		no_energy, unmeasured, nested, several_times, shared_machine, clocks, left_out, problems};
+		no_energy, unmeasured, nested, several_times, several_launches, shared_machine, clocks, left_out, problems};
 	struct teller t = {.work = work, .job = work->job};
 	work->job->warnings = arena_alloc(work->arena, WARNINGS_MAX, sizeof(const char *));
 	if (work->job->warnings == NULL)
