@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_FOR_LIBRARY_MS = 10000 };
+enum { WAIT_FOR_LIBRARY_MS = 10000, READ_TRIES_MOST = 1000 };
 
 struct sender {
 	struct sender_options options;
@@ -63,13 +63,15 @@ static int spawn(struct sender *sender)
 	return 0;
 }
 
+// While it is being written it is read again; a sender that was killed over it is not waited for.
 static void read_trouble(const struct sender *sender, struct wattle_error *reterr)
 {
 	uint32_t before;
+	int tries = 0;
 	do {
 		before = sender->page->n_told;
 		text_copy(reterr->text, sizeof(reterr->text), sender->page->text);
-	} while (before % 2 == 1 && sender->pid != 0 && before != sender->page->n_told);
+	} while ((before % 2 == 1 || before != sender->page->n_told) && sender->pid != 0 && ++tries < READ_TRIES_MOST);
 }
 
 /* ---- the recorder's side ---- */
@@ -272,7 +274,8 @@ void sender_wait(struct sender *sender, struct sender_result *ret_result)
 	text_copy(ret_result->where, sizeof(ret_result->where), sender->page->where);
 	if (ret_result->is_done)
 		return;
-	read_trouble(sender, &ret_result->why);
+	if (sender->page->state != SENDER_SENDS) // else what it told last is over
+		read_trouble(sender, &ret_result->why);
 	if (ret_result->why.text[0] == '\0')
 		error_set(&ret_result->why, -EAGAIN,
 			"the server did not take all of the run in the time of --store-wait");

@@ -60,13 +60,13 @@ static mode_t mode_of(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_mode & 0777 : 0644;
 }
 
-// One name for all that is not finished: what a kill leaves behind is written over by the next.
+// One name for all that is not finished: what a kill, or somebody else, has left there is never written into.
 static int replace(struct textfile *file)
 {
 	char temporary[PATH_SIZE];
 	snprintf(temporary, sizeof(temporary), "%s.tmp", file->path);
-	wattle_cleanup_close int fd = open(temporary,
-		O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	unlink(temporary);
+	wattle_cleanup_close int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
 	int r = file->text.failed != 0 ? file->text.failed : buf_write_fd(&file->text, fd);
