@@ -161,8 +161,10 @@ static void say(struct sender *sender, char word, const char *text)
 	char message[4097];
 	int n = snprintf(message, sizeof(message), "%c%s", word, text);
 	if (n > 0 && (size_t)n < sizeof(message) &&
-		send(sender->line_fd, message, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) == n)
-		sender->has_begun = sender->page->has_begun = true;
+		send(sender->line_fd, message, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) == n) {
+		sender->page->has_begun = true;
+		sender->has_begun = true;
+	}
 }
 
 static void pass_on_trouble(struct sender *sender)
