@@ -176,3 +176,18 @@ int cli_write(const struct buf *out, const char *path)
 	fprintf(stderr, "wattle: can't write %s: %s\n", strcmp(to, "-") == 0 ? "to standard output" : to, strerror(-r));
 	return EXIT_FAILED;
 }
+
+int cli_run_part(const struct command *command, int argc, char **argv)
+{
+	void *config;
+	int first, status;
+	size_t in_front = strlen(command->name) + strlen(" ");
+	for (size_t i = 0; argc > 0 && i < command->n_parts; i++)
+		if (strcmp(argv[0], command->parts[i]->name + in_front) == 0)
+			return command->parts[i]->run(command->parts[i], argc - 1, argv + 1);
+	if (!cli_parse(command, argc, argv, NULL, &first, &config, EXIT_USAGE, &status)) // --help
+		return status;
+	if (argc == 0)
+		return cli_usage(command, EXIT_USAGE, "a word is missing");
+	return cli_usage(command, EXIT_USAGE, "'%s' is none of its words", argv[0]);
+}

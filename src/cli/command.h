@@ -37,6 +37,8 @@ bool cli_parse(const struct command *command, int argc, char **argv, void *value
 // For commands whose words may stand before, between or after the options: words gets them all.
 bool cli_parse_words(const struct command *command, int argc, char **argv, void *values, struct option_list *words,
 	int *ret_status);
+// `run` of a command that has parts: the part that argv[0] names, or its --help.
+int cli_run_part(const struct command *command, int argc, char **argv);
 // Whether both are there and one file; NULL and "-" are none.
 bool cli_is_same_file(const char *a, const char *b);
 // "can't write PATH" where it is one of the files that are read; false and *ret_status then.

@@ -116,25 +116,11 @@ const struct command command_store_init = {
 
 static const struct command *const verbs[] = {&command_store_init, &command_store_status};
 
-static int run(const struct command *command, int argc, char **argv)
-{
-	void *config;
-	int first, status;
-	for (size_t i = 0; argc > 0 && i < ARRAY_SIZE(verbs); i++)
-		if (strcmp(argv[0], verbs[i]->name + strlen("store ")) == 0)
-			return verbs[i]->run(verbs[i], argc - 1, argv + 1);
-	if (!cli_parse(command, argc, argv, NULL, &first, &config, EXIT_USAGE, &status)) // --help
-		return status;
-	if (argc == 0)
-		return cli_usage(command, EXIT_USAGE, "a word is missing");
-	return cli_usage(command, EXIT_USAGE, "'%s' is none of its words", argv[0]);
-}
-
 const struct command command_store = {
 	.name = "store",
 	.usage = "init|status URL …",
 	.summary = "a store of runs in PostgreSQL: made, opened to others, looked at",
 	.parts = verbs,
 	.n_parts = ARRAY_SIZE(verbs),
-	.run = run,
+	.run = cli_run_part,
 };

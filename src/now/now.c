@@ -1,7 +1,5 @@
 #include "now/now.h"
 
-#include "base/cleanup.h"
-#include "base/num.h"
 #include "base/util.h"
 #include "now/divide.h"
 #include "now/domains.h"
@@ -9,12 +7,10 @@
 #include "now/history.h"
 #include "now/processes.h"
 #include "process/machine.h"
+#include "process/self.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
-
-enum { PAGE_MOST = 1 << 20 }; // bytes; no machine has larger ones there
 
 struct now_state {
 	const struct wattle_env *env;
@@ -35,22 +31,6 @@ struct now_state {
 
 /* ---- ourselves ---- */
 
-// Our own is the real one, whatever stands for /proc.
-static int64_t own_rss_bytes(void)
-{
-	char text[64];
-	wattle_cleanup_close int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (length <= 0)
-		return VALUE_MISSING;
-	text[length] = '\0';
-	const char *resident = strchr(text, ' '); // the second number
-	uint64_t pages;
-	if (resident == NULL || num_parse_sysfs_u64(resident + 1, strcspn(resident + 1, " "), &pages) < 0)
-		return VALUE_MISSING;
-	return pages < INT64_MAX / PAGE_MOST ? (int64_t)pages * sysconf(_SC_PAGESIZE) : VALUE_MISSING;
-}
-
 static void fill_own(struct now_state *state, struct now *now)
 {
 	int64_t wall_ns = now->t_ns - state->opened_ns;
@@ -58,7 +38,7 @@ static void fill_own(struct now_state *state, struct now *now)
 		? (double)(process_own_cpu_ns() - state->opened_cpu_ns) / (double)wall_ns * 100
 		: (double)NAN;
 	now->own_cpu_s = (double)process_own_cpu_ns() / 1e9;
-	now->own_rss_bytes = own_rss_bytes();
+	now->own_rss_bytes = self_rss_bytes();
 }
 
 /* ---- open and close ---- */

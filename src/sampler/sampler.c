@@ -1,14 +1,13 @@
 #include "sampler/sampler.h"
 
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/util.h"
 #include "process/companion.h"
 #include "process/referee.h"
+#include "process/self.h"
 #include "sampler/devices.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
@@ -128,19 +127,6 @@ static int64_t self_cpu_ns(void)
 	struct timespec now;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
-// Our own is the real one, whatever stands for /proc.
-static int64_t self_rss_bytes(void)
-{
-	char text[64];
-	wattle_cleanup_close int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (length <= 0)
-		return VALUE_MISSING;
-	text[length] = '\0';
-	const char *resident = strchr(text, ' '); // the second number
-	return resident != NULL ? strtoll(resident, NULL, 10) * sysconf(_SC_PAGESIZE) : VALUE_MISSING;
 }
 
 static bool was_suspended(struct sampler *sampler, int64_t t_ns)
