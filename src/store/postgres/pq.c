@@ -1,4 +1,4 @@
-#include "store/postgres/pq.h"
+#include "store/postgres/pq_inside.h"
 
 #include "base/dl.h"
 #include "base/util.h"
@@ -6,57 +6,14 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <libpq-fe.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// SYMBOL(member, name)
-#define PQ_SYMBOLS(SYMBOL)                                                                                             \
-	SYMBOL(connect, PQconnectdbParams)                                                                             \
-	SYMBOL(finish, PQfinish)                                                                                       \
-	SYMBOL(status, PQstatus)                                                                                       \
-	SYMBOL(error, PQerrorMessage)                                                                                  \
-	SYMBOL(user, PQuser)                                                                                           \
-	SYMBOL(host, PQhost)                                                                                           \
-	SYMBOL(database, PQdb)                                                                                         \
-	SYMBOL(set_notice, PQsetNoticeProcessor)                                                                       \
-	SYMBOL(exec, PQexec)                                                                                           \
-	SYMBOL(exec_params, PQexecParams)                                                                              \
-	SYMBOL(get_result, PQgetResult)                                                                                \
-	SYMBOL(result_status, PQresultStatus)                                                                          \
-	SYMBOL(result_field, PQresultErrorField)                                                                       \
-	SYMBOL(result_error, PQresultErrorMessage)                                                                     \
-	SYMBOL(clear, PQclear)                                                                                         \
-	SYMBOL(rows, PQntuples)                                                                                        \
-	SYMBOL(columns, PQnfields)                                                                                     \
-	SYMBOL(value, PQgetvalue)                                                                                      \
-	SYMBOL(length, PQgetlength)                                                                                    \
-	SYMBOL(is_null, PQgetisnull)                                                                                   \
-	SYMBOL(type, PQftype)                                                                                          \
-	SYMBOL(put, PQputCopyData)                                                                                     \
-	SYMBOL(put_end, PQputCopyEnd)                                                                                  \
-	SYMBOL(get, PQgetCopyData)                                                                                     \
-	SYMBOL(free, PQfreemem)
-
-struct pq {
-	void *handle;
-#define PQ_MEMBER(member, name) __typeof__(name) *member;
-	PQ_SYMBOLS(PQ_MEMBER)
-#undef PQ_MEMBER
-};
-
 #define PQ_ROW(member, name) {.names = {#name}, .offset = offsetof(struct pq, member), .need = DL_REQUIRED},
 static const struct dl_symbol symbols[] = {PQ_SYMBOLS(PQ_ROW)};
 #undef PQ_ROW
-
-struct pg {
-	struct pq pq;
-	PGconn *connection; // owned
-	char where[256];
-	char sqlstate[6];
-};
 
 /* ---- errors ---- */
 
@@ -109,20 +66,21 @@ static void copy_line(const char *text, char *out, size_t size)
 	snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-static int lost(struct pg *pg, struct wattle_error *reterr)
+int pg__lost(struct pg *pg, struct wattle_error *reterr)
 {
 	char why[400];
 	copy_line(pg->pq.error(pg->connection), why, sizeof(why));
-	return error_set(reterr, -ENOTCONN, "PostgreSQL at %s: %s", pg->where, why[0] != '\0' ? why : "connection lost");
+	return error_set(reterr, -ENOTCONN, "PostgreSQL at %s: %s", pg->where,
+		why[0] != '\0' ? why : "connection lost");
 }
 
-static int fail(struct pg *pg, const PGresult *result, struct wattle_error *reterr)
+int pg__fail(struct pg *pg, const PGresult *result, struct wattle_error *reterr)
 {
 	const char *state = result != NULL ? pg->pq.result_field(result, PG_DIAG_SQLSTATE) : NULL;
 	snprintf(pg->sqlstate, sizeof(pg->sqlstate), "%s", state != NULL ? state : "");
 	// A server that is killed sends no state, or one of its last words before the line goes.
 	if (state == NULL)
-		return lost(pg, reterr);
+		return pg__lost(pg, reterr);
 	char why[400];
 	const char *primary = pg->pq.result_field(result, PG_DIAG_MESSAGE_PRIMARY);
 	copy_line(primary != NULL ? primary : pg->pq.result_error(result), why, sizeof(why));
@@ -152,8 +110,9 @@ static int load(struct pq *ret_pq, struct wattle_error *reterr)
 	static const char *const libraries[] = {"libpq.so.5", NULL};
 	struct wattle_error why = {0};
 	int r = dl_open(libraries, symbols, ARRAY_SIZE(symbols), ret_pq, &ret_pq->handle, &why);
-	return r < 0 ? error_set(reterr, -ENOSYS, "PostgreSQL needs libpq (Debian: apt install libpq5): %.300s", why.text)
-		     : 0;
+	return r < 0
+		? error_set(reterr, -ENOSYS, "PostgreSQL needs libpq (Debian: apt install libpq5): %.300s", why.text)
+		: 0;
 }
 
 int pg_library(struct wattle_error *reterr)
@@ -193,7 +152,7 @@ static int connect_to(struct pg *pg, const char *url, struct wattle_error *reter
 	name_server(pg);
 	pg->pq.set_notice(pg->connection, ignore_notice, NULL);
 	if (pg->pq.status(pg->connection) != CONNECTION_OK)
-		return lost(pg, reterr);
+		return pg__lost(pg, reterr);
 	// Dates of the server and of its owner's settings must not change what we read.
 	return pg_exec(pg, "SET DateStyle = ISO; SET TimeZone = 'UTC'; SET extra_float_digits = 1", reterr);
 }
@@ -231,7 +190,7 @@ static int settle(struct pg *pg, PGresult *result, struct pg_rows *ret_rows, str
 {
 	ExecStatusType status = result != NULL ? pg->pq.result_status(result) : PGRES_FATAL_ERROR;
 	if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && status != PGRES_EMPTY_QUERY) {
-		int r = fail(pg, result, reterr);
+		int r = pg__fail(pg, result, reterr);
 		pg->pq.clear(result);
 		return r;
 	}
@@ -269,7 +228,7 @@ void pg_rows_finish(struct pg_rows *rows)
 
 /* ---- values ---- */
 
-static uint64_t big_endian(const unsigned char *bytes, int32_t size)
+uint64_t pg__big_endian(const unsigned char *bytes, int32_t size)
 {
 	uint64_t value = 0;
 	for (int32_t i = 0; i < size; i++)
@@ -283,11 +242,11 @@ int64_t pg_field_i64(const struct pg_field *field)
 	case 1:
 		return field->bytes[0] != 0;
 	case 2:
-		return (int16_t)big_endian(field->bytes, 2);
+		return (int16_t)pg__big_endian(field->bytes, 2);
 	case 4:
-		return (int32_t)big_endian(field->bytes, 4);
+		return (int32_t)pg__big_endian(field->bytes, 4);
 	case 8:
-		return (int64_t)big_endian(field->bytes, 8);
+		return (int64_t)pg__big_endian(field->bytes, 8);
 	default:
 		return VALUE_MISSING;
 	}
@@ -297,7 +256,7 @@ double pg_field_double(const struct pg_field *field)
 {
 	if (field->size != 8)
 		return (double)NAN;
-	uint64_t bits = big_endian(field->bytes, 8);
+	uint64_t bits = pg__big_endian(field->bytes, 8);
 	double value;
 	memcpy(&value, &bits, sizeof(value));
 	return value;
@@ -337,7 +296,7 @@ double pg_double(const struct pg_rows *rows, size_t row, size_t column)
 	if (type == FLOAT8)
 		return pg_field_double(&field);
 	if (type == FLOAT4 && field.size == 4) {
-		uint32_t bits = (uint32_t)big_endian(field.bytes, 4);
+		uint32_t bits = (uint32_t)pg__big_endian(field.bytes, 4);
 		float value;
 		memcpy(&value, &bits, sizeof(value));
 		return (double)value;
@@ -355,132 +314,4 @@ int64_t pg_time_ns(const struct pg_rows *rows, size_t row, size_t column)
 {
 	struct pg_field field = field_at(rows, row, column);
 	return pg_field_time_ns(&field);
-}
-
-/* ---- COPY ---- */
-
-static int begin_copy(struct pg *pg, const char *sql, ExecStatusType wanted, struct wattle_error *reterr)
-{
-	PGresult *result = pg->pq.exec(pg->connection, sql);
-	int r = result != NULL && pg->pq.result_status(result) == wanted ? 0 : fail(pg, result, reterr);
-	pg->pq.clear(result);
-	return r;
-}
-
-// What the server says at the end of a COPY; all results are to be fetched before the next statement.
-static int end_copy(struct pg *pg, struct wattle_error *reterr)
-{
-	int r = 0;
-	for (PGresult *result; (result = pg->pq.get_result(pg->connection)) != NULL; pg->pq.clear(result))
-		if (pg->pq.result_status(result) != PGRES_COMMAND_OK && r == 0)
-			r = fail(pg, result, reterr);
-	return r;
-}
-
-int pg_copy_begin(struct pg *pg, const char *sql, struct wattle_error *reterr)
-{
-	return begin_copy(pg, sql, PGRES_COPY_IN, reterr);
-}
-
-int pg_copy_data(struct pg *pg, const void *bytes, size_t size, struct wattle_error *reterr)
-{
-	// Only a connection that has gone refuses data; why is told by the results, if they still come.
-	if (pg->pq.put(pg->connection, bytes, (int)size) == 1)
-		return 0;
-	int r = end_copy(pg, reterr);
-	return r < 0 ? r : lost(pg, reterr);
-}
-
-int pg_copy_end(struct pg *pg, struct wattle_error *reterr)
-{
-	if (pg->pq.put_end(pg->connection, NULL) == 1)
-		return end_copy(pg, reterr);
-	int r = end_copy(pg, reterr);
-	return r < 0 ? r : lost(pg, reterr);
-}
-
-/* ---- COPY OUT ---- */
-
-enum { FIELDS_MOST = 1600 }; // of a table of PostgreSQL
-
-struct copy_out {
-	pg_row *row;
-	void *data;
-	bool has_header, is_over;
-	struct pg_field *fields; // owned, FIELDS_MOST
-};
-
-// One tuple: a number of fields, each with its size before it. -EINVAL: not what it says to be.
-static int take_tuple(struct copy_out *out, const unsigned char *bytes, size_t size)
-{
-	if (size < 2)
-		return -EINVAL;
-	int16_t n = (int16_t)big_endian(bytes, 2);
-	size_t at = 2;
-	out->is_over = n < 0; // the trailer
-	if (n < 0 || n > FIELDS_MOST)
-		return n < 0 ? 0 : -EINVAL;
-	for (int16_t i = 0; i < n; i++) {
-		if (size - at < 4)
-			return -EINVAL;
-		int32_t length = (int32_t)big_endian(bytes + at, 4);
-		at += 4;
-		if (length > 0 && (size_t)length > size - at)
-			return -EINVAL;
-		out->fields[i] = (struct pg_field){length >= 0 ? bytes + at : NULL, length >= 0 ? length : -1};
-		at += length > 0 ? (size_t)length : 0;
-	}
-	return out->row(out->data, out->fields, (size_t)n);
-}
-
-// libpq hands over a tuple at a time, the header with the first one.
-static int take_copy_data(struct copy_out *out, const unsigned char *bytes, size_t size)
-{
-	enum { HEADER = 19 }; // signature, flags, length of an extension
-	size_t skip = 0;
-	if (!out->has_header) {
-		if (size < HEADER || memcmp(bytes, "PGCOPY\n\377\r\n", 11) != 0)
-			return -EINVAL;
-		skip = HEADER + (size_t)big_endian(bytes + 15, 4);
-		out->has_header = true;
-		if (skip >= size)
-			return skip > size ? -EINVAL : 0;
-	}
-	return out->is_over ? 0 : take_tuple(out, bytes + skip, size - skip);
-}
-
-// 1: the end, whatever it is.
-static int next_copy_data(struct pg *pg, struct copy_out *out)
-{
-	char *bytes = NULL;
-	int size = pg->pq.get(pg->connection, &bytes, 0);
-	if (size < 0)
-		return 1;
-	int r = take_copy_data(out, (const unsigned char *)bytes, (size_t)size);
-	pg->pq.free(bytes);
-	return r;
-}
-
-int pg_copy_out(struct pg *pg, const char *sql, pg_row *row, void *data, struct wattle_error *reterr)
-{
-	struct copy_out out = {.row = row, .data = data, .fields = calloc(FIELDS_MOST, sizeof(*out.fields))};
-	if (out.fields == NULL)
-		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
-	int r = begin_copy(pg, sql, PGRES_COPY_OUT, reterr);
-	int taken = 0, ended = 0;
-	if (r == 0) {
-		while (ended == 0) { // to the very end also when nobody wants it any more: the connection is to be used again
-			int next = next_copy_data(pg, &out);
-			ended = next == 1;
-			if (next < 0 && taken == 0) {
-				taken = next;
-				out.is_over = true;
-			}
-		}
-		r = end_copy(pg, reterr);
-	}
-	free(out.fields);
-	if (r == 0 && taken == -EINVAL)
-		error_set(reterr, taken, "PostgreSQL at %s: rows came that are damaged", pg->where);
-	return r < 0 ? r : taken;
 }

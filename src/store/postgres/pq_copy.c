@@ -1,0 +1,134 @@
+#include "store/postgres/pq_inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- COPY ---- */
+
+static int begin_copy(struct pg *pg, const char *sql, ExecStatusType wanted, struct wattle_error *reterr)
+{
+	PGresult *result = pg->pq.exec(pg->connection, sql);
+	int r = result != NULL && pg->pq.result_status(result) == wanted ? 0 : pg__fail(pg, result, reterr);
+	pg->pq.clear(result);
+	return r;
+}
+
+// What the server says at the end of a COPY; all results are to be fetched before the next statement.
+static int end_copy(struct pg *pg, struct wattle_error *reterr)
+{
+	int r = 0;
+	for (PGresult *result; (result = pg->pq.get_result(pg->connection)) != NULL; pg->pq.clear(result))
+		if (pg->pq.result_status(result) != PGRES_COMMAND_OK && r == 0)
+			r = pg__fail(pg, result, reterr);
+	return r;
+}
+
+int pg_copy_begin(struct pg *pg, const char *sql, struct wattle_error *reterr)
+{
+	return begin_copy(pg, sql, PGRES_COPY_IN, reterr);
+}
+
+int pg_copy_data(struct pg *pg, const void *bytes, size_t size, struct wattle_error *reterr)
+{
+	// Only a connection that has gone refuses data; why is told by the results, if they still come.
+	if (pg->pq.put(pg->connection, bytes, (int)size) == 1)
+		return 0;
+	int r = end_copy(pg, reterr);
+	return r < 0 ? r : pg__lost(pg, reterr);
+}
+
+int pg_copy_end(struct pg *pg, struct wattle_error *reterr)
+{
+	if (pg->pq.put_end(pg->connection, NULL) == 1)
+		return end_copy(pg, reterr);
+	int r = end_copy(pg, reterr);
+	return r < 0 ? r : pg__lost(pg, reterr);
+}
+
+/* ---- COPY OUT ---- */
+
+enum { FIELDS_MOST = 1600 }; // of a table of PostgreSQL
+
+struct copy_out {
+	pg_row *row;
+	void *data;
+	bool has_header, is_over;
+	struct pg_field *fields; // owned, FIELDS_MOST
+};
+
+// One tuple: a number of fields, each with its size before it. -EINVAL: not what it says to be.
+static int take_tuple(struct copy_out *out, const unsigned char *bytes, size_t size)
+{
+	if (size < 2)
+		return -EINVAL;
+	int16_t n = (int16_t)pg__big_endian(bytes, 2);
+	size_t at = 2;
+	out->is_over = n < 0; // the trailer
+	if (n < 0 || n > FIELDS_MOST)
+		return n < 0 ? 0 : -EINVAL;
+	for (int16_t i = 0; i < n; i++) {
+		if (size - at < 4)
+			return -EINVAL;
+		int32_t length = (int32_t)pg__big_endian(bytes + at, 4);
+		at += 4;
+		if (length > 0 && (size_t)length > size - at)
+			return -EINVAL;
+		out->fields[i] = (struct pg_field){length >= 0 ? bytes + at : NULL, length >= 0 ? length : -1};
+		at += length > 0 ? (size_t)length : 0;
+	}
+	return out->row(out->data, out->fields, (size_t)n);
+}
+
+// libpq hands over a tuple at a time, the header with the first one.
+static int take_copy_data(struct copy_out *out, const unsigned char *bytes, size_t size)
+{
+	enum { HEADER = 19 }; // signature, flags, length of an extension
+	size_t skip = 0;
+	if (!out->has_header) {
+		if (size < HEADER || memcmp(bytes, "PGCOPY\n\377\r\n", 11) != 0)
+			return -EINVAL;
+		skip = HEADER + (size_t)pg__big_endian(bytes + 15, 4);
+		out->has_header = true;
+		if (skip >= size)
+			return skip > size ? -EINVAL : 0;
+	}
+	return out->is_over ? 0 : take_tuple(out, bytes + skip, size - skip);
+}
+
+// 1: the end, whatever it is.
+static int next_copy_data(struct pg *pg, struct copy_out *out)
+{
+	char *bytes = NULL;
+	int size = pg->pq.get(pg->connection, &bytes, 0);
+	if (size < 0)
+		return 1;
+	int r = take_copy_data(out, (const unsigned char *)bytes, (size_t)size);
+	pg->pq.free(bytes);
+	return r;
+}
+
+int pg_copy_out(struct pg *pg, const char *sql, pg_row *row, void *data, struct wattle_error *reterr)
+{
+	struct copy_out out = {.row = row, .data = data, .fields = calloc(FIELDS_MOST, sizeof(*out.fields))};
+	if (out.fields == NULL)
+		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
+	int r = begin_copy(pg, sql, PGRES_COPY_OUT, reterr);
+	int taken = 0, ended = 0;
+	if (r == 0) {
+		while (ended ==
+			0) { // to the very end also when nobody wants it any more: the connection is to be used again
+			int next = next_copy_data(pg, &out);
+			ended = next == 1;
+			if (next < 0 && taken == 0) {
+				taken = next;
+				out.is_over = true;
+			}
+		}
+		r = end_copy(pg, reterr);
+	}
+	free(out.fields);
+	if (r == 0 && taken == -EINVAL)
+		error_set(reterr, taken, "PostgreSQL at %s: rows came that are damaged", pg->where);
+	return r < 0 ? r : taken;
+}
