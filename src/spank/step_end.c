@@ -107,13 +107,23 @@ static bool is_last(const struct step_end *end, const char *folder)
 	return last;
 }
 
+/* As scontrol knows it. The number of an array's last job is the array's too, and would mean all of its jobs. */
+static void name_job(const struct step_end *end, char *out, size_t size)
+{
+	bool is_of_array = strchr(end->job_id, '_') != NULL && end->job_id[strspn(end->job_id, "0123456789_")] == '\0';
+	if (is_of_array)
+		snprintf(out, size, "%.31s", end->job_id);
+	else
+		snprintf(out, size, "%u", end->slurm_job);
+}
+
 static void write_comment(const struct step_end *end, const char *line)
 {
-	char id[16], assignment[16 + 8], comment[COMMENT_SIZE], old[COMMENT_SIZE], setting[COMMENT_SIZE + 16];
+	char id[32], assignment[sizeof(id) + 8], comment[COMMENT_SIZE], old[COMMENT_SIZE], setting[COMMENT_SIZE + 16];
 	wattle_cleanup_free char *shown = malloc(SHOWN_SIZE);
 	if (shown == NULL)
 		return;
-	snprintf(id, sizeof(id), "%u", end->slurm_job);
+	name_job(end, id, sizeof(id));
 	const char *const show[] = {end->settings->scontrol, "show", "job", id, NULL};
 	if (run(show, shown, SHOWN_SIZE) != 0) {
 		say("the job's comment is not written: %s show job: %s", show[0], shown);

@@ -163,8 +163,11 @@ def batch_jobs(room):
         on_vn0 = [path for path in paths if facts(path)["node"] == "vn0"]
         near(nodes["vn0"]["energy_j"], true_j(slurm, "vn0", on_vn0), relative=0.05)
         assert "wattle: " in slurm.show_job(job)["Comment"], slurm.show_job(job)
-        array = slurm.batch("true", options=["--array=7", "--wattle"])
+        array = slurm.batch("sleep 0.2", options=["--array=7,8%1", "--wattle"])
+        wait_until(lambda: all("wattle: " in slurm.show_job(f"{array}_{index}").get("Comment", "") for index in (7, 8)), "comments")
         assert (room.folder / f"wattle-{array}_7/{array}_7.batch-r0-vn0.sqlite").exists(), list(room.folder.iterdir())
+        # The last one has the array's number: its sum is no word about the other.
+        assert slurm.show_job(f"{array}_7")["Comment"] != slurm.show_job(f"{array}_8")["Comment"]
 
 
 @test
