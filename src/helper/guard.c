@@ -97,8 +97,9 @@ static void on_stop(struct guard *guard)
 	if (read(guard->stop_fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	notify("STOPPING=1");
-	kill(guard->pid, SIGTERM); // the one that serves restores; this one stays until it has
+	// SIGCONT first: it undoes a stop that is under way, which would leave a debugger of the ending process waiting.
 	kill(guard->pid, SIGCONT); // also if somebody had stopped it
+	kill(guard->pid, SIGTERM); // the one that serves restores; this one stays until it has
 }
 
 static int wait_for_end(struct guard *guard, int pidfd)
