@@ -14,13 +14,18 @@ static int begin_copy(struct pg *pg, const char *sql, ExecStatusType wanted, str
 	return r;
 }
 
-// What the server says at the end of a COPY; all results are to be fetched before the next statement.
+/* What the server says at the end of a COPY; all results are to be fetched before the next statement. A COPY that libpq could not
+ * end (it has no memory) goes on for libpq: it would give that as the next result for ever. */
 static int end_copy(struct pg *pg, struct wattle_error *reterr)
 {
 	int r = 0;
-	for (PGresult *result; (result = pg->pq.get_result(pg->connection)) != NULL; pg->pq.clear(result))
-		if (pg->pq.result_status(result) != PGRES_COMMAND_OK && r == 0)
+	PGresult *result;
+	for (bool is_over = false; !is_over && (result = pg->pq.get_result(pg->connection)) != NULL; pg->pq.clear(result)) {
+		ExecStatusType status = pg->pq.result_status(result);
+		is_over = status == PGRES_COPY_IN;
+		if (status != PGRES_COMMAND_OK && r == 0)
 			r = pg__fail(pg, result, reterr);
+	}
 	return r;
 }
 

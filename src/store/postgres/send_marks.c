@@ -7,21 +7,31 @@ const char send_processes_name[] = "process", send_report_name[] = "recording";
 
 /* ---- read ---- */
 
+// NULL: of a table that a later wattle sends, and we do not.
+static struct source_mark *mark_named(struct send *send, const char *name)
+{
+	for (size_t i = 0; i < LAYOUT_TABLES; i++)
+		if (strcmp(name, layout_names[i].name) == 0)
+			return &send->marks.tables[i];
+	if (strcmp(name, send_processes_name) == 0)
+		return &send->processes;
+	return strcmp(name, send_report_name) == 0 ? &send->report : NULL;
+}
+
+static struct source_mark read_mark(const struct pg_rows *rows, size_t row)
+{
+	int64_t n = pg_i64(rows, row, 2);
+	return (struct source_mark){pg_i64(rows, row, 1), value_ok(n) ? n : 0};
+}
 
 static int take_mark(struct send *send, const struct pg_rows *rows, size_t row)
 {
-	const char *name = pg_text(rows, row, 0);
-	struct source_mark mark = {pg_i64(rows, row, 1), pg_i64(rows, row, 2)};
-	mark.n = value_ok(mark.n) ? mark.n : 0;
-	if (strcmp(name, send_processes_name) == 0)
-		send->processes = mark;
-	if (strcmp(name, send_report_name) == 0)
-		send->report = mark;
-	for (size_t i = 0; i < LAYOUT_TABLES; i++)
-		if (strcmp(name, layout_names[i].name) == 0)
-			send->marks.tables[i] = mark;
+	struct source_mark *mark = mark_named(send, pg_text(rows, row, 0));
+	if (mark == NULL)
+		return 0;
+	*mark = read_mark(rows, row);
 	const char *ids = pg_text(rows, row, 3);
-	if (ids == NULL || strcmp(name, layout_names[LAYOUT_SPAN].name) != 0)
+	if (ids == NULL || mark != &send->marks.tables[LAYOUT_SPAN])
 		return 0;
 	free(send->span_ids);
 	send->span_ids = strdup(ids);
@@ -44,33 +54,24 @@ int send_take_marks(struct send *send, const struct pg_rows *rows)
 	return r;
 }
 
-static bool is_same(const struct source_mark *mark, const struct pg_rows *rows, size_t row)
+bool send_marks_hold(struct send *send, const struct pg_rows *rows)
 {
-	return mark->mark == pg_i64(rows, row, 1) && mark->n == (value_ok(pg_i64(rows, row, 2)) ? pg_i64(rows, row, 2) : 0);
-}
-
-static const struct source_mark *mark_named(const struct send *send, const char *name)
-{
-	for (size_t i = 0; i < LAYOUT_TABLES; i++)
-		if (strcmp(name, layout_names[i].name) == 0)
-			return &send->marks.tables[i];
-	return strcmp(name, send_processes_name) == 0 ? &send->processes : &send->report;
-}
-
-bool send_marks_hold(const struct send *send, const struct pg_rows *rows)
-{
-	size_t known = (size_t)value_ok(send->processes.mark) + (size_t)value_ok(send->report.mark);
+	size_t known = (size_t)value_ok(send->processes.mark) + (size_t)value_ok(send->report.mark), seen = 0;
 	for (size_t i = 0; i < LAYOUT_TABLES; i++)
 		known += value_ok(send->marks.tables[i].mark) || send->marks.tables[i].n > 0;
 	for (size_t i = 0; i < rows->n; i++) {
-		const char *name = pg_text(rows, i, 0), *ids = pg_text(rows, i, 3);
-		if (!is_same(mark_named(send, name), rows, i))
+		const struct source_mark *mark = mark_named(send, pg_text(rows, i, 0)), now = read_mark(rows, i);
+		if (mark == NULL)
+			continue;
+		if (mark->mark != now.mark || mark->n != now.n)
 			return false;
-		if (strcmp(name, layout_names[LAYOUT_SPAN].name) == 0 &&
+		const char *ids = pg_text(rows, i, 3);
+		if (mark == &send->marks.tables[LAYOUT_SPAN] &&
 			strcmp(ids != NULL ? ids : "", send->span_ids != NULL ? send->span_ids : "") != 0)
 			return false;
+		seen++;
 	}
-	return rows->n == known;
+	return seen == known;
 }
 
 /* ---- written ---- */
@@ -90,10 +91,11 @@ bool send_is_new(const struct send *send, size_t table)
 	return send->source.tables[table].rows.n_rows > 0;
 }
 
-static int send_marks(struct send *send, const char *json, struct wattle_error *reterr)
+static int send_marks(struct send *send, const struct buf *json, struct wattle_error *reterr)
 {
-	const char *const values[] = {send->source.run_id, json};
-	return pg_query(send->pg, PG_CALL_MARK, values, 2, NULL, reterr);
+	const char *const values[] = {send->source.run_id, json->data};
+	return json->failed != 0 ? error_set(reterr, -ENOMEM, "PostgreSQL: out of memory")
+				 : pg_query(send->pg, PG_CALL_MARK, values, 2, NULL, reterr);
 }
 
 int send_mark_rows(struct send *send, char **ret_ids, struct wattle_error *reterr)
@@ -109,8 +111,9 @@ int send_mark_rows(struct send *send, char **ret_ids, struct wattle_error *reter
 			write_mark(&json, layout_names[i].name, &send->source.next.tables[i],
 				i == LAYOUT_SPAN ? ids.data : NULL);
 	buf_char(&json, ']');
-	int r = json.failed != 0 || ids.failed != 0 ? error_set(reterr, -ENOMEM, "PostgreSQL: out of memory")
-						    : send_marks(send, json.data, reterr);
+	if (ids.failed != 0)
+		json.failed = ids.failed;
+	int r = send_marks(send, &json, reterr);
 	buf_finish(&json);
 	if (r == 0 && ids.size > 0)
 		*ret_ids = buf_take(&ids);
@@ -125,7 +128,7 @@ int send_mark_one(struct send *send, const char *name, const struct source_mark 
 	buf_char(&json, '[');
 	write_mark(&json, name, mark, NULL);
 	buf_char(&json, ']');
-	int r = send_marks(send, json.data, reterr);
+	int r = send_marks(send, &json, reterr);
 	buf_finish(&json);
 	return r;
 }

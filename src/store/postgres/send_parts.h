@@ -40,7 +40,7 @@ extern const char send_processes_name[], send_report_name[];
 int send_take_marks(struct send *send, const struct pg_rows *rows); // what the server says replaces what we thought. -ENOMEM
 /* Whether nobody else has sent rows of this run since we looked, and the server has forgotten none (one that dies forgets the last
  * transactions, rows and marks together, because they need not wait for its disk). */
-bool send_marks_hold(const struct send *send, const struct pg_rows *rows);
+bool send_marks_hold(struct send *send, const struct pg_rows *rows);
 bool send_is_new(const struct send *send, size_t table); // the batch has rows of it
 // Marks those of the tables that have new rows. *ret_ids: of the spans, as they are then; NULL: no new ones.
 int send_mark_rows(struct send *send, char **ret_ids, struct wattle_error *reterr);
