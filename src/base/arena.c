@@ -1,6 +1,8 @@
 #include "base/arena.h"
 
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,4 +68,19 @@ char *arena_text(struct arena *arena, const char *text)
 	if (copy != NULL)
 		memcpy(copy, text, size);
 	return copy;
+}
+
+char *arena_printf(struct arena *arena, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	int length = vsnprintf(NULL, 0, format, arguments);
+	va_end(arguments);
+	char *text = length >= 0 ? arena_alloc(arena, (size_t)length + 1, 1) : NULL;
+	if (text == NULL)
+		return NULL;
+	va_start(arguments, format);
+	vsnprintf(text, (size_t)length + 1, format, arguments);
+	va_end(arguments);
+	return text;
 }

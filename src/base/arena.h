@@ -9,3 +9,5 @@ struct arena *arena_new(void);                                 // NULL: no memor
 void arena_free(struct arena *arena);                          // NULL allowed
 void *arena_alloc(struct arena *arena, size_t n, size_t size); // zeroed array, overflow-checked; NULL: no memory
 char *arena_text(struct arena *arena, const char *text);       // copy; NULL for NULL
+// For everything that is not a floating-point number: the locale can't reach it. NULL: no memory.
+char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* One file */
@@ -116,11 +115,7 @@ static bool is_run_file(const char *path, const char **ret_problem, struct arena
 
 static char *join(const char *folder, const char *name, struct arena *arena)
 {
-	size_t size = strlen(folder) + strlen(name) + 2;
-	char *path = arena_alloc(arena, size, 1);
-	if (path != NULL)
-		snprintf(path, size, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", name);
-	return path;
+	return arena_printf(arena, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", name);
 }
 
 static int find_files(const char *folder, struct arena *arena, struct names *names, struct wattle_error *reterr)

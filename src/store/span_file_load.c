@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 struct collected {
 	struct span_row *spans;           // owned
@@ -198,9 +197,7 @@ static int make_segment(struct making *m)
 
 static const char *number(struct arena *arena, int64_t value)
 {
-	char text[24];
-	snprintf(text, sizeof(text), "%" PRId64, value);
-	return arena_text(arena, text);
+	return arena_printf(arena, "%" PRId64, value);
 }
 
 static int make_facts(struct making *m)

@@ -1,6 +1,5 @@
 #include "task/compare_files.h"
 
-#include "base/buf.h"
 #include "base/util.h"
 #include "task/load_blocks.h"
 
@@ -63,13 +62,9 @@ static int open_run(const struct named_file *file, const char *statistic, size_t
 static int without_blocks(const struct compare_session *sessions, struct saved_blocks *results, size_t n,
 	struct arena *arena, struct comparison *ret_comparison, struct wattle_error *reterr)
 {
-	struct buf text;
-	buf_init(&text, sizeof(reterr->text) + 64);
-	buf_printf(&text, "%s; code blocks are left out", reterr->text);
 	const char **warning = arena_alloc(arena, 1, sizeof(*warning));
 	if (warning != NULL)
-		*warning = text.failed == 0 ? arena_text(arena, text.data) : NULL;
-	buf_finish(&text);
+		*warning = arena_printf(arena, "%s; code blocks are left out", reterr->text);
 	if (warning == NULL || *warning == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < n; i++)

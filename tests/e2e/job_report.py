@@ -221,7 +221,7 @@ def what_all_recorders_say_is_told_once(room):
         if number % 4 == 0:
             change(path, (note, ("the clock was set",)))
         if number == 3:
-            change(path, (note, ("perf was refused",)))
+            change(path, (note, ("perf was refused",)), (note.replace("note", "mark"), ("a very long mark " * 1000,)))
     expected = ["all 8 ranks: this container is not shown the sensors",
                 "rank 0 on node-01 and 1 more of 8 ranks: the clock was set", "rank 3 on node-01: perf was refused"]
     assert sorted(report(room, folder)["warnings"]) == expected

@@ -4,7 +4,6 @@
 #include "base/util.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 static int label_processes(struct blocks_work *work)
 {
@@ -47,16 +46,13 @@ static int allocate(struct blocks_work *work, struct findings *findings)
 
 static const char *stack_name(const struct blocks_work *work, const struct path *path, struct arena *arena)
 {
-	enum { PID_TEXT = 24 };
-	char text[PID_TEXT];
 	if (path->parent != PATH_NONE)
 		return work->names.text[path->name];
 	if (path->name < work->labels.n)
 		return work->labels.text[path->name];
 	if (path->name == work->labels.n)
 		return "unknown process";
-	snprintf(text, sizeof(text), "pid %u", path->name - (uint32_t)work->labels.n);
-	return arena_text(arena, text);
+	return arena_printf(arena, "pid %u", path->name - (uint32_t)work->labels.n);
 }
 
 static int keep_stacks(const struct blocks_work *work, struct findings *findings)

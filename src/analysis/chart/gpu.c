@@ -4,7 +4,6 @@
 #include "base/util.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 enum { CHART_MANY_GPUS = 4 }; // from here on a chart of them has their mean as well
 
@@ -35,17 +34,6 @@ static const struct device_chart device_charts[] = {
 		{{DEVICE_SM_CLOCK, CHART_PART, "", ""}, {DEVICE_MEMORY_CLOCK, CHART_BESIDE, " memory", ", memory"}}, 2},
 };
 
-static const char *text_of(struct arena *arena, const struct run_device *device, bool with_device, const char *suffix)
-{
-	char text[sizeof(device->name) + sizeof(device->device) + 32];
-	bool both = with_device && device->kind == DOMAIN_GPU && device->device[0] != '\0';
-	if (both)
-		snprintf(text, sizeof(text), "%s (%s)%s", device->name, device->device, suffix);
-	else
-		snprintf(text, sizeof(text), "%s%s", device->name, suffix);
-	return arena_text(arena, text);
-}
-
 static bool tells(const struct run_device *device, enum device_metric metric)
 {
 	for (size_t i = 0; i < device->n; i++)
@@ -59,8 +47,8 @@ static int add(struct chart_work *work, struct chart *chart, const struct run_de
 {
 	if (!tells(device, row->metric))
 		return 0;
-	const struct chart_series like = {.name = text_of(work->arena, device, false, row->suffix),
-		.label = text_of(work->arena, device, true, row->words),
+	const struct chart_series like = {.name = arena_printf(work->arena, "%s%s", device->name, row->suffix),
+		.label = chart_device_label(work, device, row->words),
 		.line = row->line,
 		.device = device};
 	struct chart_series *series = like.name != NULL && like.label != NULL ? chart_add(work, chart, &like) : NULL;
@@ -120,9 +108,9 @@ static int add_mean(struct chart_work *work, struct chart *chart)
 		n_gpus += is_gpu_part(&chart->series[i]);
 	if (n_gpus < CHART_MANY_GPUS)
 		return 0;
-	char text[48];
-	snprintf(text, sizeof(text), "mean of %zu GPUs", n_gpus);
-	const struct chart_series like = {.name = "mean", .label = arena_text(work->arena, text), .line = CHART_MEAN};
+	const struct chart_series like = {.name = "mean",
+		.label = arena_printf(work->arena, "mean of %zu GPUs", n_gpus),
+		.line = CHART_MEAN};
 	struct chart_series *mean = like.label != NULL ? chart_add(work, chart, &like) : NULL;
 	for (size_t i = 0; mean != NULL && i < work->charts->axis.n; i++)
 		fill_mean(chart, n, mean, i);

@@ -5,7 +5,6 @@
 #include "base/util.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 enum { ITEMS_MAX = 60000, ITEMS_LEAST = 200, LANES_MAX = 256, DEPTH_MAX = 64 };
 
@@ -159,12 +158,8 @@ static int add_run(struct lane_maker *m, size_t number)
 
 static const char *rank_label(struct arena *arena, const struct job_rank *rank, size_t number)
 {
-	char text[48];
-	if (value_ok(rank->rank))
-		snprintf(text, sizeof(text), "rank %lld", (long long)rank->rank);
-	else
-		snprintf(text, sizeof(text), "run %zu", number + 1);
-	return arena_text(arena, text);
+	return value_ok(rank->rank) ? arena_printf(arena, "rank %lld", (long long)rank->rank)
+				    : arena_printf(arena, "run %zu", number + 1);
 }
 
 static double run_start_s(const struct lane_maker *m, size_t run)

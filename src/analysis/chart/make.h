@@ -37,6 +37,8 @@ int chart_lanes(struct chart_work *chart, const struct chart_limits *limits);
 bool chart_begin(struct chart_work *work, struct chart *chart, size_t most_series);
 // The next series, all of it unknown. NULL: no memory.
 struct chart_series *chart_add(struct chart_work *work, struct chart *chart, const struct chart_series *like);
+// What people know it by: "gpu-0 (NVIDIA H100)" and the suffix. NULL: no memory.
+const char *chart_device_label(const struct chart_work *work, const struct run_device *device, const char *suffix);
 // Joins the charts if anything in it is known.
 int chart_end(struct chart_work *work, struct chart *chart); // -ENOMEM
 

@@ -6,7 +6,6 @@
 #include "analysis/chart/make.h"
 
 #include "analysis/stats.h"
-#include "base/buf.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -242,17 +241,11 @@ static enum provenance derived_at_least(enum provenance provenance)
 	return provenance > PROVENANCE_DERIVED ? provenance : PROVENANCE_DERIVED;
 }
 
-static const char *label_of(const struct chart_work *work, const struct run_device *device, const char *suffix)
+const char *chart_device_label(const struct chart_work *work, const struct run_device *device, const char *suffix)
 {
-	struct buf text;
-	buf_init(&text, sizeof(device->name) + sizeof(device->device) + 64);
-	buf_str(&text, device->name);
 	if (device->kind == DOMAIN_GPU && device->device[0] != '\0')
-		buf_printf(&text, " (%s)", device->device);
-	buf_str(&text, suffix);
-	const char *label = text.failed == 0 ? arena_text(work->arena, text.data) : NULL;
-	buf_finish(&text);
-	return label;
+		return arena_printf(work->arena, "%s (%s)%s", device->name, device->device, suffix);
+	return arena_printf(work->arena, "%s%s", device->name, suffix);
 }
 
 static int add_domains(struct power_work *p, struct chart *chart, enum chart_line line)
@@ -264,7 +257,7 @@ static int add_domains(struct power_work *p, struct chart *chart, enum chart_lin
 		if (isnan(domain->energy_j) || domain->in_total != (line == CHART_PART))
 			continue;
 		const struct chart_series like = {.name = domain->device->name,
-			.label = label_of(work, domain->device, ""),
+			.label = chart_device_label(work, domain->device, ""),
 			.line = line,
 			.provenance = domain->provenance,
 			.device = domain->device};
@@ -280,14 +273,10 @@ static int add_limits(struct chart_work *work, struct chart *chart)
 	const struct findings *f = work->findings;
 	for (size_t d = 0; d < f->n_domains; d++) {
 		const struct run_device *device = f->domains[d].device;
-		struct buf name;
-		buf_init(&name, sizeof(device->name) + 16);
-		buf_printf(&name, "%s limit", device->name);
-		const struct chart_series like = {.name = name.failed == 0 ? arena_text(work->arena, name.data) : NULL,
-			.label = label_of(work, device, ", power limit"),
+		const struct chart_series like = {.name = arena_printf(work->arena, "%s limit", device->name),
+			.label = chart_device_label(work, device, ", power limit"),
 			.line = CHART_LIMIT,
 			.device = device};
-		buf_finish(&name);
 		struct chart_series *series = like.name != NULL && like.label != NULL ? chart_add(work, chart, &like)
 										      : NULL;
 		if (series == NULL ||

@@ -4,7 +4,6 @@
 #include "base/util.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 int facts_change(const struct run *run, const struct fact_change *changes, size_t n, struct arena *arena,
 	struct run_fact **ret_facts, size_t *ret_n)
@@ -30,9 +29,5 @@ int facts_change(const struct run *run, const struct fact_change *changes, size_
 
 const char *fact_number(struct arena *arena, int64_t value)
 {
-	char text[24];
-	if (!value_ok(value))
-		return NULL;
-	snprintf(text, sizeof(text), "%lld", (long long)value);
-	return arena_text(arena, text);
+	return value_ok(value) ? arena_printf(arena, "%lld", (long long)value) : NULL;
 }

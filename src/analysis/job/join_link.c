@@ -1,12 +1,9 @@
 /* What a counter counted between the last reading of one recorder and the first one of the next. */
 #include "analysis/job/join.h"
 
-#include "base/buf.h"
 #include "base/util.h"
 
 #include <errno.h>
-
-enum { TEXT_CEILING = 1 << 12 };
 
 // The counter's own value at a row, from where it was kept last.
 static int64_t raw_at(const struct joining *j, const struct piece *piece, size_t row)
@@ -78,11 +75,7 @@ static int64_t hidden_rounds(const struct joining *j, int64_t round, int64_t del
 
 int joining_event(struct joining *j, int64_t t_ns, const char *kind, const char *text)
 {
-	struct buf out;
-	buf_init(&out, TEXT_CEILING);
-	buf_printf(&out, "%s: %s", j->domain->device.name, text);
-	char *kept = out.failed == 0 ? arena_text(j->work->arena, out.data) : NULL;
-	buf_finish(&out);
+	const char *kept = arena_printf(j->work->arena, "%s: %s", j->domain->device.name, text);
 	if (kept == NULL)
 		return -ENOMEM;
 	j->domain->events[j->domain->n_events++] = (struct run_event){t_ns, kind, kept};

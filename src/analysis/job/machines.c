@@ -5,21 +5,18 @@
 #include "base/util.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 /* Host names are no identity: two virtual nodes share one set of sensors under two names, and two clusters have a node01 each. Files of
  * recorders that did not tell their machine have the start of its kernel at least. */
 static const char *machine_key(const struct run *run, size_t index, struct arena *arena)
 {
 	static const char *const facts[] = {FACT_MACHINE, FACT_BOOT_ID, FACT_HOST};
-	char text[32];
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
 		const char *value = run_fact(run, facts[i]);
 		if (value != NULL && value[0] != '\0')
 			return value;
 	}
-	snprintf(text, sizeof(text), "recording %zu", index);
-	return arena_text(arena, text);
+	return arena_printf(arena, "recording %zu", index);
 }
 
 static struct machine *machine_of(struct job_work *work, const char *key)

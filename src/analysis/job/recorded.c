@@ -1,13 +1,11 @@
 // What the recorders themselves had to say: once, however many ranks say it.
 #include "analysis/job/parts.h"
 
-#include "base/buf.h"
 #include "base/util.h"
 
 #include <errno.h>
-#include <stdio.h>
 
-enum { TOLD_MAX = 5, TEXT_CEILING = 1 << 12 };
+enum { TOLD_MAX = 5 };
 
 struct said {
 	const char *text;
@@ -77,37 +75,33 @@ static size_t make_groups(const struct said *all, size_t n, struct group *groups
 	return n_groups;
 }
 
+static int add_warning(struct job_findings *job, const char *text)
+{
+	if (text == NULL)
+		return -ENOMEM;
+	job->warnings[job->n_warnings++] = text;
+	return 0;
+}
+
 static int tell(struct job_work *work, const struct group *group)
 {
 	struct job_findings *job = work->job;
-	struct buf text;
+	const char *text = group->first->text;
 	char name[80];
 	member_name(work, group->first->by, name, sizeof(name));
-	buf_init(&text, TEXT_CEILING);
 	if (group->n_ranks > 1 && group->n_ranks == job->n_ranks)
-		buf_printf(&text, "all %zu ranks", group->n_ranks);
-	else if (group->n_ranks > 1)
-		buf_printf(&text, "%s and %zu more of %zu ranks", name, group->n_ranks - 1, job->n_ranks);
-	else
-		buf_str(&text, name);
-	buf_printf(&text, ": %s", group->first->text);
-	const char *kept = text.failed == 0 ? arena_text(work->arena, text.data) : NULL;
-	bool too_long = text.failed != 0;
-	buf_finish(&text);
-	if (kept != NULL)
-		job->warnings[job->n_warnings++] = kept;
-	return kept != NULL || too_long ? 0 : -ENOMEM;
+		return add_warning(job, arena_printf(work->arena, "all %zu ranks: %s", group->n_ranks, text));
+	if (group->n_ranks > 1)
+		return add_warning(job,
+			arena_printf(work->arena, "%s and %zu more of %zu ranks: %s", name, group->n_ranks - 1,
+				job->n_ranks, text));
+	return add_warning(job, arena_printf(work->arena, "%s: %s", name, text));
 }
 
 static int tell_rest(struct job_work *work, size_t n)
 {
-	char text[80];
-	snprintf(text, sizeof(text), "… and %zu more of these in the run files, table event.", n);
-	const char *kept = arena_text(work->arena, text);
-	if (kept == NULL)
-		return -ENOMEM;
-	work->job->warnings[work->job->n_warnings++] = kept;
-	return 0;
+	return add_warning(work->job,
+		arena_printf(work->arena, "… and %zu more of these in the run files, table event.", n));
 }
 
 int recorded_make(struct job_work *work, size_t room)

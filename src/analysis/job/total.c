@@ -7,7 +7,6 @@
 #include "analysis/facts.h"
 #include "analysis/names.h"
 #include "analysis/stats.h"
-#include "base/buf.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -94,19 +93,13 @@ static int make_devices(struct job_work *work)
 
 /* ---- what happened, by whom ---- */
 
-enum { TEXT_CEILING = 1 << 12 };
-
 static int add_event(struct job_work *work, const struct run_event *event, int64_t shift_ns, const char *where)
 {
 	struct run *run = &work->total_run;
-	struct buf text;
-	buf_init(&text, TEXT_CEILING);
-	buf_printf(&text, "%s: %s", where, event->text != NULL ? event->text : "");
-	const char *kept = text.failed == 0 ? arena_text(work->arena, text.data) : NULL;
-	buf_finish(&text);
-	if (kept == NULL)
-		return text.failed != 0 ? 0 : -ENOMEM; // one that is too long is no reason to have no report
-	run->events[run->n_events++] = (struct run_event){event->t_ns + shift_ns, event->kind, kept};
+	const char *text = arena_printf(work->arena, "%s: %s", where, event->text != NULL ? event->text : "");
+	if (text == NULL)
+		return -ENOMEM;
+	run->events[run->n_events++] = (struct run_event){event->t_ns + shift_ns, event->kind, text};
 	return 0;
 }
 

@@ -66,6 +66,18 @@ static void text_is_copied(void **state)
 	arena_free(arena);
 }
 
+static void text_is_printed(void **state)
+{
+	enum { LONG = 100000 };
+	struct arena *arena = arena_new();
+	assert_string_equal(arena_printf(arena, "rank %d of %s", 7, "a job"), "rank 7 of a job");
+	assert_string_equal(arena_printf(arena, "%s", ""), "");
+	const char *text = arena_printf(arena, "%*d", LONG, 1);
+	assert_int_equal(strlen(text), LONG);
+	assert_int_equal(text[LONG - 1], '1');
+	arena_free(arena);
+}
+
 static void nothing_to_free(void **state)
 {
 	arena_free(NULL);
@@ -79,6 +91,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "one allocation may be larger than a block", larger_than_a_block);
 	ROWS_ADD_ONE(&tests, "n * size that does not fit gives NULL", overflow_is_refused);
 	ROWS_ADD_ONE(&tests, "texts are copied; NULL stays NULL", text_is_copied);
+	ROWS_ADD_ONE(&tests, "printed texts are as long as they have to be", text_is_printed);
 	ROWS_ADD_ONE(&tests, "arena_free(NULL) is allowed", nothing_to_free);
 	return rows_run(&tests, "arena");
 }
