@@ -1,5 +1,7 @@
 #include "base/spawn.h"
 
+#include "base/descriptors.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -7,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@
 /* From clone to exec the two processes run in the program's memory: they make system calls, write to their stacks and
  * to struct journey, and nothing else. Interposed libraries (sigaction of a Java VM, say) are not called where it
  * matters. */
-enum { STACK_BYTES = 64 * 1024, KERNEL_SIGNALS = 64, DESCRIPTORS_MOST = 1 << 20 };
+enum { STACK_BYTES = 64 * 1024, KERNEL_SIGNALS = 64 };
 
 struct journey {
 	const struct spawn *spawn;
@@ -38,17 +39,6 @@ static void reset_signals(const sigset_t *unblocked)
 	for (int number = 1; number <= KERNEL_SIGNALS; number++)
 		syscall(SYS_rt_sigaction, number, &standard, NULL, sizeof(standard.mask));
 	sigprocmask(SIG_SETMASK, unblocked, NULL);
-}
-
-static void close_from(unsigned first)
-{
-	if (syscall(SYS_close_range, first, ~0u, 0) == 0)
-		return;
-	struct rlimit limit = {0}; // Linux before 5.9, and sandboxes
-	getrlimit(RLIMIT_NOFILE, &limit);
-	unsigned end = limit.rlim_cur < DESCRIPTORS_MOST ? (unsigned)limit.rlim_cur : DESCRIPTORS_MOST;
-	for (unsigned fd = first; fd < end; fd++)
-		close((int)fd);
 }
 
 static void settle_descriptors(const struct spawn *spawn)

@@ -2,6 +2,7 @@
  * database that the recorder has open, which must not be used after a fork, so that none could be started in mid-run. */
 #include "cli/sender.h"
 
+#include "base/descriptors.h"
 #include "base/util.h"
 #include "cli/command.h"
 
@@ -13,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { LINE = STDERR_FILENO + 1, PAGE, FIRST_CLOSED, NICENESS = 10 };
@@ -50,18 +50,6 @@ static void settle_signals(void)
 		sigaction(ignored[i], &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static void close_from(int first)
-{
-	enum { DESCRIPTORS_MOST = 1 << 20 };
-	if (syscall(SYS_close_range, first, ~0u, 0) == 0)
-		return;
-	struct rlimit limit = {0}; // Linux before 5.9, and sandboxes
-	getrlimit(RLIMIT_NOFILE, &limit);
-	int end = limit.rlim_cur < DESCRIPTORS_MOST ? (int)limit.rlim_cur : DESCRIPTORS_MOST;
-	for (int fd = first; fd < end; fd++)
-		close(fd);
 }
 
 /* Keeps the line and the page: the recorder's lock on its file, pipes to the held command and whoever reads stderr to its end must not

@@ -2,6 +2,7 @@
  * glibc keeps usable. Until become_owner it is root, so nothing that comes from a user is looked at before. */
 #include "spank/recorder_start.h"
 
+#include "base/descriptors.h"
 #include "base/util.h"
 #include "job/place.h"
 #include "lib/tracker_wire.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { CONTROL_FD = 3, TEXTS_MOST = 16 << 20, WORDS_MOST = 512 };
@@ -57,9 +57,7 @@ static int arrange_descriptors(const struct recorder_start *start)
 		r = stand_at(nothing_fd, STDOUT_FILENO);
 	if (r == 0)
 		r = stand_at(nothing_fd, STDIN_FILENO);
-	if (r == 0 && syscall(SYS_close_range, CONTROL_FD + 1, ~0U, 0) != 0)
-		for (int fd = CONTROL_FD + 1; fd < 1024; fd++) // before Linux 5.9
-			close(fd);
+	close_from(CONTROL_FD + 1);
 	return r;
 }
 

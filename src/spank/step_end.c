@@ -1,6 +1,7 @@
 #include "spank/step_end.h"
 
 #include "base/cleanup.h"
+#include "base/descriptors.h"
 #include "base/util.h"
 #include "lib/tracker_line.h"
 #include "spank/recorder_start.h"
@@ -170,10 +171,14 @@ static void sum_up(const struct step_end *end)
 _Noreturn static void child(const struct step_end *end, int saying_fd)
 {
 	int nothing_fd = open("/dev/null", O_RDWR);
-	int r = become_owner(end->owner);
-	if (r < 0 || dup2(saying_fd, STDOUT_FILENO) < 0 || dup2(nothing_fd, STDIN_FILENO) < 0)
+	if (dup2(saying_fd, STDOUT_FILENO) < 0 || dup2(nothing_fd, STDIN_FILENO) < 0)
 		_exit(1);
-	sum_up(end);
+	close_from(STDERR_FILENO + 1); // what root has open is nothing for the programs of a user
+	int r = become_owner(end->owner);
+	if (r < 0)
+		say("no sum: could not become the job's user: %s", strerror(-r));
+	else
+		sum_up(end);
 	_exit(0);
 }
 

@@ -1,0 +1,5 @@
+// Descriptors between fork and exec.
+#pragma once
+
+// Closes this one and all above it. System calls only.
+void close_from(int first);
