@@ -154,8 +154,9 @@ class Trace:
         assert track.is_counter == (kind == 4), "counters have values, and only they"
         if kind == 4:
             value, before = one(found, 44), track.values[-1] if track.values else (-1, math.nan)
-            # A reading at the very end stands at one instant with "unknown from here on".
-            in_order = t_ns > before[0] or (t_ns == before[0] and math.isnan(value))
+            # A reading at the very end stands at one instant with "unknown from here on", and that with the first reading of a
+            # segment that begins where the one before it ends.
+            in_order = t_ns > before[0] or (t_ns == before[0] and math.isnan(value) != math.isnan(before[1]))
             assert in_order, f"two values of {track.name} at {t_ns}"
             track.values.append((t_ns, value))
         elif kind == 3:

@@ -29,8 +29,8 @@ with open("s.csv", "w") as file:
 
 
 def figure(text):
-    """The number of a text such as "1 min 02 s", in s or J."""
-    words = text.split()
+    """The number of a text such as "1 min 02 s" or "~97.4 J", in s or J."""
+    words = text.removeprefix("~").split()
     return sum(float(number) * UNITS[unit] for number, unit in zip(words[::2], words[1::2]))
 
 
