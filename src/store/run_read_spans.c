@@ -39,10 +39,7 @@ static const char *column_name(struct reading *r, const struct cells *s, int col
 
 static int enum_of(const struct cells *s, int column, int (*from_name)(const char *), int fallback)
 {
-	char name[16];
-	size_t size;
-	if (s->ops->bytes(s->row, column, &size) == NULL || size >= sizeof(name))
-		return fallback;
+	char name[16]; // longer than any of these names, so that one that is cut is none of them
 	cells_copy(s, column, name, sizeof(name));
 	int value = from_name(name);
 	return value >= 0 ? value : fallback;

@@ -15,14 +15,18 @@ static double cell_real(const void *row, int column)
 	return sql_double((sqlite3_stmt *)(uintptr_t)row, column);
 }
 
-// As bytes: a text with its NUL would be an allocation of SQLite's for each row.
+// As bytes: a text with its NUL would be an allocation of SQLite's for each row. One look-up of the column, as in sql_i64.
 static const char *cell_bytes(const void *row, int column, size_t *ret_size)
 {
-	sqlite3_stmt *s = (sqlite3_stmt *)(uintptr_t)row;
-	const char *bytes = sqlite3_column_blob(s, column);
-	*ret_size = bytes != NULL ? (size_t)sqlite3_column_bytes(s, column) : 0;
-	// An empty text is no null.
-	return bytes == NULL && sqlite3_column_type(s, column) != SQLITE_NULL ? "" : bytes;
+	sqlite3_value *value = sqlite3_column_value((sqlite3_stmt *)(uintptr_t)row, column);
+	*ret_size = 0;
+	if (sqlite3_value_type(value) == SQLITE_NULL)
+		return NULL;
+	const char *bytes = sqlite3_value_blob(value);
+	if (bytes == NULL) // an empty text is no null
+		return "";
+	*ret_size = (size_t)sqlite3_value_bytes(value);
+	return bytes;
 }
 
 static void cell_i64s(const void *row, int first, size_t n, int64_t *ret_values)
