@@ -1,4 +1,4 @@
-"""Holds the code to ARCHITECTURE.md: which room may include which, and that rooms never print. Prints TAP.
+"""Holds the code to ARCHITECTURE.md: which room may include which, and that rooms never print; and the tests to being run. Prints TAP.
 
 usage: rooms.py TOP     the folder with ARCHITECTURE.md
 """
@@ -31,6 +31,14 @@ def prints(top, room):
                 yield f"{path.relative_to(top)}:{number}: {line.strip()}"
 
 
+def unlisted(top):
+    """A program of tests that no run knows of passes for ever."""
+    listed = (top / "tests/e2e/meson.build").read_text()
+    for path in sorted((top / "tests/e2e").glob("*.py")):
+        if "\n@test\n" in path.read_text() and f"'{path.stem}'" not in listed:
+            yield f"{path.relative_to(top)} is not in its folder's meson.build"
+
+
 def main(top):
     rooms = {name: may.split(", ") for name, may in ROW.findall((top / "ARCHITECTURE.md").read_text())}
     checks = [("every room of src/ has its row", set(rooms) ^ {p.name for p in (top / "src").iterdir() if p.is_dir()})]
@@ -39,6 +47,7 @@ def main(top):
             continue
         checks.append((f"{room} includes only what it may", list(wrong_includes(top, room, allowed))))
         checks.append((f"{room} never prints", list(prints(top, room))))
+    checks.append(("every program of tests/e2e is run", list(unlisted(top))))
     print(f"1..{len(checks)}")
     for number, (name, found) in enumerate(checks, 1):
         print(f"{'not ok' if found else 'ok'} {number} - {name}")
