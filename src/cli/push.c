@@ -60,7 +60,9 @@ const struct command command_push = {
 	.details =
 		"URL is libpq's: postgresql://user@host/database. Passwords come from ~/.pgpass, a service file or PGPASSWORD.\n"
 		"Each row is sent exactly once, however often this is done and wherever it was cut off. A run that goes on\n"
-		"can be pushed as well: what is missing then is sent the next time.",
+		"can be pushed as well: what is missing then is sent the next time.\n"
+		"A server that says nothing for a minute in the midst of a batch counts as away. A wrong password, role or database\n"
+		"is no matter of time and not waited for.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -23,7 +23,6 @@
 static const int64_t period_ns = 2 * NS_PER_S;
 // What time alone does not heal (a right, a missing store) is tried again all the same: somebody may mend it meanwhile.
 static const int64_t hopeless_period_ns = 15 * NS_PER_S;
-static const unsigned batch_most_s = 60, end_most_s = 300;
 
 enum run_state { RUN_NOT_BEGUN, RUN_GOES_ON, RUN_IS_OVER };
 
@@ -168,23 +167,10 @@ static void fail(struct loop *loop, int r, const struct wattle_error *error)
 	loop->next_ns = now_ns() + (may_pass ? push_backoff_ns(++loop->n_failed) : hopeless_period_ns);
 }
 
-/* A server that is stopped, or lost without a word, holds whoever waits for its answer; over a Unix socket for ever. The signal ends us:
- * a recorder that lives starts a successor. A turn of the end may have a long run's report to make. */
-static void bound_turn(const struct loop *loop)
-{
-	unsigned most_s = loop->run == RUN_GOES_ON ? batch_most_s : end_most_s;
-	int64_t left_ns = loop->give_up_ns - now_ns();
-	if (loop->line_fd < 0 && left_ns < most_s * NS_PER_S)
-		most_s = (unsigned)(left_ns > 0 ? left_ns / NS_PER_S : 0) + 1;
-	alarm(most_s);
-}
-
 static void turn(struct loop *loop)
 {
 	struct wattle_error error = {0};
-	bound_turn(loop);
 	int r = send_some(loop, &error);
-	alarm(0);
 	tell_cost(loop);
 	if (r < 0) {
 		fail(loop, r, &error);
@@ -206,7 +192,6 @@ void sender_loop(struct sender_page *page, int line_fd)
 {
 	struct wattle_error error = {0};
 	struct loop loop = {.page = page, .line_fd = line_fd, .give_up_ns = INT64_MAX};
-	signal(SIGALRM, SIG_DFL);
 	text_copy(loop.path, sizeof(loop.path), page->path);
 	loop.run = page->has_begun ? RUN_GOES_ON : RUN_NOT_BEGUN;
 	page->n_told += page->n_told % 2; // the one before was killed while it said something

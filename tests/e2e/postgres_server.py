@@ -9,7 +9,7 @@ fresh() is the same with one server for all tests of a program, each with an emp
 each likes. Roles are the server's, so a test that makes some needs a Server().
 Server(disk_mb=120) has its data on a file system of that size: fill() leaves no room on it, free() gives it back.
 Server(auth="scram-sha-256") asks everybody but the superuser for a password. It listens on a Unix socket alone, unless
-tcp=True.
+tcp=True; with host="hostssl", too, it speaks TLS alone there, once it has been given take_certificate(certificate, key).
 PostgreSQL refuses to serve as root, so it runs as user postgres then. It goes when the test goes, whatever happens to that.
 """
 import atexit
@@ -48,7 +48,7 @@ def free_port() -> int:
 
 
 class Server:
-    def __init__(self, disk_mb=None, auth="trust", tcp=False, wal_segment_mb=1, **settings):
+    def __init__(self, disk_mb=None, auth="trust", tcp=False, host="host", wal_segment_mb=1, **settings):
         self.programs = find_programs()
         self.wal_segment_mb = wal_segment_mb
         self.process = None
@@ -64,7 +64,7 @@ class Server:
         if tcp:
             self.settings["listen_addresses"] = "127.0.0.1"
         try:
-            self._make(disk_mb, auth)
+            self._make(disk_mb, auth, host)
             self.start()
         except BaseException:
             self.remove()
@@ -85,7 +85,7 @@ class Server:
                        *command]
         return command
 
-    def _make(self, disk_mb, auth):
+    def _make(self, disk_mb, auth, host):
         self.folder.chmod(0o755)
         self.data.mkdir(mode=0o700)
         if disk_mb is not None:
@@ -102,7 +102,7 @@ class Server:
         done = subprocess.run(initdb, env={"PATH": "/usr/bin:/bin", "LANG": "C"}, capture_output=True)
         if done.returncode != 0:
             raise AssertionError("initdb: " + done.stderr.decode("utf-8", "replace"))
-        lines = [f"local all {SUPERUSER} trust", f"local all all {auth}", f"host all all 127.0.0.1/32 {auth}"]
+        lines = [f"local all {SUPERUSER} trust", f"local all all {auth}", f"{host} all all 127.0.0.1/32 {auth}"]
         (self.data / "pg_hba.conf").write_text("\n".join(lines) + "\n")
 
     def remove(self):
@@ -168,6 +168,16 @@ class Server:
             wait_until(lambda pid=pid: not pathlib.Path(f"/proc/{pid}").exists() or
                        " Z " in pathlib.Path(f"/proc/{pid}/stat").read_text(), "its processes go")
         self.process = None
+
+    def take_certificate(self, certificate, key):
+        for path, name in ((certificate, "server.crt"), (key, "server.key")):
+            shutil.copy(path, self.data / name)
+            (self.data / name).chmod(0o600)
+            if os.geteuid() == 0:
+                shutil.chown(self.data / name, "postgres", "postgres")
+        self.run("ALTER SYSTEM SET ssl = on")
+        self.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.value("SHOW ssl") == "on", "TLS is on")
 
     def pause(self, on=True):
         """It is there and says nothing."""

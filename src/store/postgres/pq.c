@@ -1,6 +1,5 @@
 #include "store/postgres/pq_inside.h"
 
-#include "base/dl.h"
 #include "base/util.h"
 #include "metric/metric.h"
 
@@ -10,10 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PQ_ROW(member, name) {.names = {#name}, .offset = offsetof(struct pq, member), .need = DL_REQUIRED},
-static const struct dl_symbol symbols[] = {PQ_SYMBOLS(PQ_ROW)};
-#undef PQ_ROW
 
 /* ---- errors ---- */
 
@@ -42,7 +37,7 @@ static const struct {
 	{"23505", -EEXIST},
 };
 
-static int meaning_of(const char *sqlstate)
+int pg__meaning_of(const char *sqlstate)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
 		if (strncmp(sqlstate, meanings[i].state, strlen(meanings[i].state)) == 0)
@@ -66,10 +61,21 @@ static void copy_line(const char *text, char *out, size_t size)
 	snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
+// Of several addresses that were tried the last one decided.
+static const char *deciding_line(const char *text)
+{
+	static const char next[] = "\nconnection to server";
+	for (const char *at; (at = strstr(text, next)) != NULL;)
+		text = at + 1;
+	return text;
+}
+
 int pg__lost(struct pg *pg, struct wattle_error *reterr)
 {
 	char why[400];
-	copy_line(pg->pq.error(pg->connection), why, sizeof(why));
+	if (pg->is_silent)
+		return error_set(reterr, -ENOTCONN, "PostgreSQL at %s: no answer for %d s", pg->where, pg->patience_s);
+	copy_line(deciding_line(pg->pq.error(pg->connection)), why, sizeof(why));
 	return error_set(reterr, -ENOTCONN, "PostgreSQL at %s: %s", pg->where,
 		why[0] != '\0' ? why : "connection lost");
 }
@@ -86,7 +92,7 @@ int pg__fail(struct pg *pg, const PGresult *result, struct wattle_error *reterr)
 	copy_line(primary != NULL ? primary : pg->pq.result_error(result), why, sizeof(why));
 	// A column that it does not have: whoever may bring it up to date has not done so.
 	bool is_older = strcmp(state, "42703") == 0;
-	return error_set(reterr, meaning_of(state), "PostgreSQL at %s: %s%s", pg->where, why,
+	return error_set(reterr, pg__meaning_of(state), "PostgreSQL at %s: %s%s", pg->where, why,
 		is_older ? "; the store is of another version of wattle: let its owner run `wattle store init URL`"
 			 : "");
 }
@@ -101,93 +107,11 @@ const char *pg_sqlstate(const struct pg *pg)
 	return pg->sqlstate;
 }
 
-/* ---- connection ---- */
-
-/* Never closed: the libraries under it (OpenSSL, Kerberos) leave things behind that run when the process ends. Loading it again
- * costs nothing. */
-static int load(struct pq *ret_pq, struct wattle_error *reterr)
-{
-	static const char *const libraries[] = {"libpq.so.5", NULL};
-	struct wattle_error why = {0};
-	int r = dl_open(libraries, symbols, ARRAY_SIZE(symbols), ret_pq, &ret_pq->handle, &why);
-	return r < 0
-		? error_set(reterr, -ENOSYS, "PostgreSQL needs libpq (Debian: apt install libpq5): %.300s", why.text)
-		: 0;
-}
-
-int pg_library(struct wattle_error *reterr)
-{
-	struct pq pq;
-	return load(&pq, reterr);
-}
-
-// Rooms never print; notices are told by nobody.
-static void ignore_notice(void *data, const char *message)
-{
-	(void)data;
-	(void)message;
-}
-
-static void name_server(struct pg *pg)
-{
-	const char *user = pg->pq.user(pg->connection);
-	const char *host = pg->pq.host(pg->connection);
-	const char *database = pg->pq.database(pg->connection);
-	snprintf(pg->where, sizeof(pg->where), "%.60s@%.120s/%.60s", user != NULL ? user : "",
-		host != NULL && host[0] != '\0' ? host : "localhost", database != NULL ? database : "");
-}
-
-static int connect_to(struct pg *pg, const char *url, struct wattle_error *reterr)
-{
-	/* What stands before the URL is its to replace. A peer that fell silent (TCP only) is given up within a minute, and one that takes
-	 * the connection and says nothing, as a stopped server does, sooner. */
-	const char *patience = getenv("PGCONNECT_TIMEOUT");
-	const char *const keys[] = {"fallback_application_name", "keepalives_idle", "keepalives_interval",
-		"keepalives_count", "tcp_user_timeout", "connect_timeout", "dbname", "client_encoding", NULL};
-	const char *const values[] = {"wattle", "20", "10", "3", "60000", patience != NULL ? patience : "10", url,
-		"UTF8", NULL};
-	pg->connection = pg->pq.connect(keys, values, 1);
-	if (pg->connection == NULL)
-		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
-	name_server(pg);
-	pg->pq.set_notice(pg->connection, ignore_notice, NULL);
-	if (pg->pq.status(pg->connection) != CONNECTION_OK)
-		return pg__lost(pg, reterr);
-	// Dates of the server and of its owner's settings must not change what we read.
-	return pg_exec(pg, "SET DateStyle = ISO; SET TimeZone = 'UTC'; SET extra_float_digits = 1", reterr);
-}
-
-int pg_open(const char *url, struct pg **ret_pg, struct wattle_error *reterr)
-{
-	struct pg *pg = calloc(1, sizeof(*pg));
-	if (pg == NULL)
-		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
-	int r = pg_check_url(url, reterr);
-	if (r == 0)
-		r = load(&pg->pq, reterr);
-	if (r == 0)
-		r = connect_to(pg, url, reterr);
-	if (r < 0) {
-		pg_close(pg);
-		return r;
-	}
-	*ret_pg = pg;
-	return 0;
-}
-
-void pg_close(struct pg *pg)
-{
-	if (pg == NULL)
-		return;
-	if (pg->connection != NULL)
-		pg->pq.finish(pg->connection);
-	free(pg);
-}
-
 /* ---- statements ---- */
 
-static int settle(struct pg *pg, PGresult *result, struct pg_rows *ret_rows, struct wattle_error *reterr)
+static int settle(struct pg *pg, int is_sent, struct pg_rows *ret_rows, struct wattle_error *reterr)
 {
+	PGresult *result = is_sent == 1 ? pg__last_result(pg) : NULL;
 	ExecStatusType status = result != NULL ? pg->pq.result_status(result) : PGRES_FATAL_ERROR;
 	if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && status != PGRES_EMPTY_QUERY) {
 		int r = pg__fail(pg, result, reterr);
@@ -209,14 +133,14 @@ static int settle(struct pg *pg, PGresult *result, struct pg_rows *ret_rows, str
 
 int pg_exec(struct pg *pg, const char *sql, struct wattle_error *reterr)
 {
-	return settle(pg, pg->pq.exec(pg->connection, sql), NULL, reterr);
+	return settle(pg, pg->pq.send(pg->connection, sql), NULL, reterr);
 }
 
 int pg_query(struct pg *pg, const char *sql, const char *const *params, size_t n_params, struct pg_rows *ret_rows,
 	struct wattle_error *reterr)
 {
-	PGresult *result = pg->pq.exec_params(pg->connection, sql, (int)n_params, NULL, params, NULL, NULL, 1);
-	return settle(pg, result, ret_rows, reterr);
+	int is_sent = pg->pq.send_params(pg->connection, sql, (int)n_params, NULL, params, NULL, NULL, 1);
+	return settle(pg, is_sent, ret_rows, reterr);
 }
 
 void pg_rows_finish(struct pg_rows *rows)

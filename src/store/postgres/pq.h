@@ -3,7 +3,7 @@
  * PGPASSWORD, PGSERVICEFILE, sslmode=… of the URL.
  *
  * Returned are 0 or a negative errno, with a sentence that names the server and says what the server said:
- *	-ENOTCONN   the server is not there, refuses us, or has gone in mid-talk      -EACCES   a right is missing
+ *	-ENOTCONN   the server is not there, is silent, or has gone in mid-talk       -EACCES   a right is missing, or we are refused
  *	-ENOENT     a table, function or database is missing                          -ENOSPC   the server's disk is full
  *	-EAGAIN     try again: deadlock, too many clients, cancelled                  -EEXIST   unique key
  *	-ENOTSUP    a column is missing: made by another version                      -EIO      the server's disk fails
@@ -27,6 +27,10 @@ int pg_library(struct wattle_error *reterr); // only loads it: 0, -ENOSYS
 // Loads libpq if need be and connects. *ret_pg goes to pg_close.
 int pg_open(const char *url, struct pg **ret_pg, struct wattle_error *reterr);
 void pg_close(struct pg *pg); // NULL is fine
+/* How long the server may say nothing, and take nothing, before a statement fails with -ENOTCONN and the connection with it. 0, as at
+ * first: as long as it likes. */
+enum { PG_SILENCE_MOST_S = 60 }; // of a server that is only slow
+void pg_set_patience(struct pg *pg, int seconds);
 // "user@host/database" for messages: never a password.
 const char *pg_where(const struct pg *pg);
 const char *pg_sqlstate(const struct pg *pg); // of the last failure, "" none

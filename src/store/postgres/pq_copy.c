@@ -8,7 +8,7 @@
 
 static int begin_copy(struct pg *pg, const char *sql, ExecStatusType wanted, struct wattle_error *reterr)
 {
-	PGresult *result = pg->pq.exec(pg->connection, sql);
+	PGresult *result = pg->pq.send(pg->connection, sql) == 1 ? pg__last_result(pg) : NULL;
 	int r = result != NULL && pg->pq.result_status(result) == wanted ? 0 : pg__fail(pg, result, reterr);
 	pg->pq.clear(result);
 	return r;
@@ -20,13 +20,13 @@ static int end_copy(struct pg *pg, struct wattle_error *reterr)
 {
 	int r = 0;
 	PGresult *result;
-	for (bool is_over = false; !is_over && (result = pg->pq.get_result(pg->connection)) != NULL; pg->pq.clear(result)) {
+	for (bool is_over = false; !is_over && (result = pg__next_result(pg)) != NULL; pg->pq.clear(result)) {
 		ExecStatusType status = pg->pq.result_status(result);
 		is_over = status == PGRES_COPY_IN;
 		if (status != PGRES_COMMAND_OK && r == 0)
 			r = pg__fail(pg, result, reterr);
 	}
-	return r;
+	return r == 0 && pg->is_silent ? pg__lost(pg, reterr) : r;
 }
 
 int pg_copy_begin(struct pg *pg, const char *sql, struct wattle_error *reterr)
@@ -37,7 +37,7 @@ int pg_copy_begin(struct pg *pg, const char *sql, struct wattle_error *reterr)
 int pg_copy_data(struct pg *pg, const void *bytes, size_t size, struct wattle_error *reterr)
 {
 	// Only a connection that has gone refuses data; why is told by the results, if they still come.
-	if (pg->pq.put(pg->connection, bytes, (int)size) == 1)
+	if (pg->pq.put(pg->connection, bytes, (int)size) == 1 && pg__drain(pg))
 		return 0;
 	int r = end_copy(pg, reterr);
 	return r < 0 ? r : pg__lost(pg, reterr);

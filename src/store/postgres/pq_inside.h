@@ -9,14 +9,22 @@
 #define PQ_SYMBOLS(SYMBOL)                                                                                             \
 	SYMBOL(connect, PQconnectdbParams)                                                                             \
 	SYMBOL(finish, PQfinish)                                                                                       \
+	SYMBOL(reset, PQreset)                                                                                         \
+	SYMBOL(needs_password, PQconnectionNeedsPassword)                                                              \
 	SYMBOL(status, PQstatus)                                                                                       \
+	SYMBOL(socket, PQsocket)                                                                                       \
+	SYMBOL(set_nonblocking, PQsetnonblocking)                                                                      \
+	SYMBOL(set_verbosity, PQsetErrorVerbosity)                                                                     \
 	SYMBOL(error, PQerrorMessage)                                                                                  \
 	SYMBOL(user, PQuser)                                                                                           \
 	SYMBOL(host, PQhost)                                                                                           \
 	SYMBOL(database, PQdb)                                                                                         \
 	SYMBOL(set_notice, PQsetNoticeProcessor)                                                                       \
-	SYMBOL(exec, PQexec)                                                                                           \
-	SYMBOL(exec_params, PQexecParams)                                                                              \
+	SYMBOL(send, PQsendQuery)                                                                                      \
+	SYMBOL(send_params, PQsendQueryParams)                                                                         \
+	SYMBOL(flush, PQflush)                                                                                         \
+	SYMBOL(consume, PQconsumeInput)                                                                                \
+	SYMBOL(is_busy, PQisBusy)                                                                                      \
 	SYMBOL(get_result, PQgetResult)                                                                                \
 	SYMBOL(result_status, PQresultStatus)                                                                          \
 	SYMBOL(result_field, PQresultErrorField)                                                                       \
@@ -45,10 +53,17 @@ struct pg {
 	PGconn *connection; // owned
 	char where[256];
 	char sqlstate[6];
+	int patience_s; // 0: endless
+	bool is_silent; // for longer than that; the connection is of no further use
 };
 
 // The connection has gone: -ENOTCONN and why.
 int pg__lost(struct pg *pg, struct wattle_error *reterr);
 // What the server says of a statement that failed; as pq.h has it.
 int pg__fail(struct pg *pg, const PGresult *result, struct wattle_error *reterr);
+int pg__meaning_of(const char *sqlstate);
+// What the server says to what was sent: the next result, or the last of all, which may say that a COPY begins. NULL: none, or is_silent.
+PGresult *pg__next_result(struct pg *pg);
+PGresult *pg__last_result(struct pg *pg);
+bool pg__drain(struct pg *pg); // all that is to be sent is
 uint64_t pg__big_endian(const unsigned char *bytes, int32_t size);

@@ -129,8 +129,10 @@ int send_make_ready(struct send *send, struct wattle_error *reterr)
 		return r;
 	if (send->pg == NULL) {
 		r = pg_open(send->url, &send->pg, reterr);
-		if (r == 0)
+		if (r == 0) {
+			pg_set_patience(send->pg, PG_SILENCE_MOST_S);
 			r = pg_store_ensure(send->pg, NULL, reterr);
+		}
 	}
 	if (r == 0 && send->servers == NULL)
 		r = ask_columns(send, reterr);

@@ -21,7 +21,7 @@ struct send_count {
 struct send *send_new(const char *path, const char *url);
 void send_free(struct send *send);
 
-/* One batch. is_live: the file's recorder may go on, so that what is not final is left for later.
+/* One batch. A server that says nothing for a minute has gone. is_live: the file's recorder may go on, so that what is not final is left for later.
  * 1: there is more; 0: all that there is to send has been sent; -EBUSY: the file can't be read now; what pq.h says of servers
  * (after pg_may_pass the next call connects again); else the file's own trouble. */
 int send_batch(struct send *send, bool is_live, struct wattle_error *reterr);

@@ -1,0 +1,66 @@
+/* Waiting for the server. libpq's own calls wait for ever: over a Unix socket a server that is stopped stays connected, and over TCP its
+ * kernel goes on to answer for it. */
+#include "store/postgres/pq_inside.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <poll.h>
+
+void pg_set_patience(struct pg *pg, int seconds)
+{
+	pg->patience_s = seconds;
+}
+
+// Once it was silent, nothing more is asked on this connection.
+static bool await(struct pg *pg, short events)
+{
+	struct pollfd socket = {.fd = pg->pq.socket(pg->connection), .events = events};
+	int n = 0;
+	while (!pg->is_silent && (n = poll(&socket, 1, pg->patience_s > 0 ? pg->patience_s * 1000 : -1)) < 0 &&
+		errno == EINTR)
+		continue;
+	pg->is_silent = pg->is_silent || n == 0;
+	return n > 0;
+}
+
+bool pg__drain(struct pg *pg)
+{
+	int unsent;
+	// What comes meanwhile is taken: a server that can't get rid of its answers reads no further.
+	while ((unsent = pg->pq.flush(pg->connection)) > 0)
+		if (!await(pg, POLLIN | POLLOUT) || pg->pq.consume(pg->connection) == 0)
+			return false;
+	return unsent == 0;
+}
+
+PGresult *pg__next_result(struct pg *pg)
+{
+	// What it said before it went is a result as well, so a broken connection is no reason not to ask.
+	pg__drain(pg);
+	while (!pg->is_silent && pg->pq.is_busy(pg->connection) && await(pg, POLLIN) &&
+		pg->pq.consume(pg->connection) != 0)
+		continue;
+	return pg->is_silent ? NULL : pg->pq.get_result(pg->connection);
+}
+
+static bool is_copy(ExecStatusType status)
+{
+	return status == PGRES_COPY_IN || status == PGRES_COPY_OUT;
+}
+
+PGresult *pg__last_result(struct pg *pg)
+{
+	PGresult *last = NULL, *next;
+	while ((next = pg__next_result(pg)) != NULL) {
+		pg->pq.clear(last);
+		last = next;
+		if (is_copy(pg->pq.result_status(last)) || pg->pq.status(pg->connection) != CONNECTION_OK)
+			return last;
+	}
+	if (pg->is_silent) {
+		pg->pq.clear(last);
+		last = NULL;
+	}
+	return last;
+}

@@ -1,0 +1,148 @@
+"""Connections to a store: who is refused is told so at once, what may pass is waited for, and TLS and passwords follow libpq's rules."""
+import subprocess
+
+from harness import BUILD, main, test, wait_until
+from postgres_server import Server, fresh
+from store_room import made, same_run
+
+SPANNER = BUILD / "tests/fakes/spanner"
+
+
+def push(room, url, status=0, wait="1h", **how):
+    """With an hour to wait: what does not end at once does not end."""
+    done = room.wattle("push", "--wait", wait, "run.sqlite", url, **how)
+    assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def told(done, *words):
+    """In one line."""
+    line, = done.stderr.splitlines()
+    assert all(word in line for word in words), done.stderr
+
+
+@test
+def refused(room):
+    """wrong files, URLs and servers: one line that says what is wrong and what would be right; no password in it"""
+    made(room, "short")
+    for words, status, named in (
+            (["run.sqlite"], 2, "URL"),
+            (["run.sqlite", "mysql://host/db"], 2, "postgresql://"),
+            (["run.sqlite", "postgresql://u:secret@host/db"], 2, "~/.pgpass"),
+            (["run.sqlite", "postgresql://u@host/db?password=secret"], 2, "~/.pgpass"),
+            (["run.sqlite", "postgresql://u:a?secret@/db?host=/nowhere"], 2, "~/.pgpass"),  # libpq takes these, too
+            (["run.sqlite", "postgresql://u:a#secret@/db?host=/nowhere"], 2, "~/.pgpass"),
+            (["run.sqlite", "postgresql://u:secret/a@host/db"], 2, "~/.pgpass"),
+            (["run.sqlite", "postgresql://u@host/db?pass%77ord=secret"], 2, "~/.pgpass"),
+            (["run.sqlite", "postgresql://[::1]:1,127.0.0.1:1/db?user=a@b"], 1, "refused"),
+            (["no.sqlite", "postgresql:///db?host=/nowhere"], 1, "no.sqlite"),
+            (["run.sqlite", "postgresql:///db?host=/nowhere"], 1, "/nowhere"),
+            (["run.sqlite", "postgresql:///db?nonsense=1"], 1, "nonsense")):
+        done = room.wattle("push", "--wait", "0s", *words)
+        lines = done.stderr.splitlines()
+        assert done.returncode == status and named in lines[0] and "secret" not in done.stderr, (words, done)
+        assert len(lines) == 1 or status == 2, (words, done.stderr)
+
+
+@test
+def silent_server(room):
+    """a server that takes the connection and says nothing is away, like one that is not there"""
+    with fresh() as server:
+        made(room, "short")
+        server.pause()
+        try:
+            done = room.wattle("push", "--wait", "0s", "run.sqlite", server.url() + "&connect_timeout=2")
+            assert done.returncode == 1 and "timeout expired" in done.stderr, done
+            done = room.wattle("push", "--wait", "0s", "run.sqlite", server.url(), env={"PGCONNECT_TIMEOUT": "2"})
+            assert done.returncode == 1 and "timeout expired" in done.stderr, done
+        finally:
+            server.pause(on=False)
+        push(room, server.url())
+
+
+@test
+def passwords(room):
+    """a password comes from PGPASSWORD or a password file, by libpq's rules; without one, or with a wrong one, that is said at once"""
+    with Server(auth="scram-sha-256") as server:
+        server.run("CREATE ROLE guest LOGIN PASSWORD 'open sesame'; GRANT CREATE ON SCHEMA public TO guest")
+        made(room, "short")
+        url = server.url(user="guest")
+        told(push(room, url, status=1), "no password", "~/.pgpass")
+        told(push(room, url, status=1, env={"PGPASSWORD": "wrong"}), 'password authentication failed for user "guest"')
+        push(room, url, env={"PGPASSWORD": "open sesame"})
+        secrets = room.folder / "pgpass"
+        secrets.write_text("*:*:*:guest:open sesame\n")
+        secrets.chmod(0o600)
+        assert "nothing was missing" in push(room, url, env={"PGPASSFILE": str(secrets)}).stdout
+        same_run(server, room.folder / "run.sqlite")
+
+
+@test
+def refused_by_server(room):
+    """a role or a database that is not there is no matter of time, neither to push nor to a recorder whose command has ended"""
+    with Server() as server:
+        made(room, "short")
+        told(push(room, server.url(user="nobody"), status=1), 'role "nobody" does not exist')
+        told(push(room, server.url(database="nothing"), status=1), 'database "nothing" does not exist')
+        done = room.wattle("run", "-q", "--store-wait", "1h", "--store", server.url(database="nothing"), "-o", "other.sqlite",
+                           "--", SPANNER, "nested")
+        assert done.returncode == 0 and "wattle push other.sqlite" in done.stderr, done
+
+
+@test
+def comes_later(room):
+    """a server without a free connection is waited for"""
+    with Server() as server:
+        server.run("CREATE ROLE guest LOGIN CONNECTION LIMIT 0; GRANT CREATE ON SCHEMA public TO guest")
+        made(room, "short")
+        told(push(room, server.url(user="guest"), status=1, wait="0s"), "too many connections")
+        pushing = room.start("push", "--wait", "1h", "run.sqlite", server.url(user="guest"))
+        wait_until(lambda: server.log.read_text().count("too many connections") > 4, "a second try")
+        assert pushing.poll() is None
+        server.run("ALTER ROLE guest CONNECTION LIMIT 9")
+        done = room.finish(pushing)
+        assert done.returncode == 0, done.stderr
+        same_run(server, room.folder / "run.sqlite")
+
+
+def openssl(folder, *words):
+    done = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                           *words], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def certificates(folder):
+    """Two authorities, and a server's certificate of the first, for localhost alone."""
+    for name in ("authority", "stranger"):
+        openssl(folder, "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.crt")
+    openssl(folder, "-CA", "authority.crt", "-CAkey", "authority.key", "-subj", "/CN=server", "-addext",
+            "subjectAltName=DNS:localhost", "-keyout", "server.key", "-out", "server.crt")
+
+
+@test
+def tls(room):
+    """verify-full: a server of the right authority and name is sent to; another authority, another name, and no TLS are refused at once"""
+    certificates(room.folder)
+    with Server(tcp=True, host="hostssl", auth="scram-sha-256") as server:
+        server.run("CREATE ROLE guest LOGIN PASSWORD 'open sesame'; GRANT CREATE ON SCHEMA public TO guest")
+        server.take_certificate(room.folder / "server.crt", room.folder / "server.key")
+        made(room, "short")
+        env = {"PGPASSWORD": "open sesame"}
+
+        def url(host="localhost", mode="verify-full", authority="authority"):
+            return f"postgresql://guest@{host}:{server.port}/wattle?sslmode={mode}&sslrootcert={room.folder}/{authority}.crt"
+
+        told(push(room, url(authority="stranger"), status=1, env=env), "certificate verify failed")
+        told(push(room, url(host="127.0.0.1"), status=1, env=env), "127.0.0.1", "does not match")
+        told(push(room, url(authority="nobody"), status=1, env=env), "nobody.crt", "does not exist")
+        told(push(room, url(mode="disable"), status=1, env=env), "no encryption")
+        push(room, url(), env=env)
+        same_run(server, room.folder / "run.sqlite")
+        recording = room.start("run", "-q", "--store", url(), "--", SPANNER, "nested", env=env)
+        done = room.finish(recording)
+        assert done.returncode == 0 and not done.stderr, done
+        assert server.value("SELECT count(*) FROM recording WHERE complete") == 2
+
+
+if __name__ == "__main__":
+    main()
