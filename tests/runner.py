@@ -10,6 +10,8 @@ PASS = "echo 1..1; echo ok 1 - fine"
 FAIL = "echo 1..1; echo not ok 1 - wrong; exit 1"
 # Fails the first time: the file is there from then on.
 ONCE = "test -e {mark} || {{ : > {mark}; echo 1..1; {first}echo not ok 1 - unlucky; exit 1; }}; " + PASS
+STATUS_AS_TAP = "status=$?; echo 1..1; if test $status = 0; then echo ok 1; else echo not ok 1; fi"
+MEET = ": > {here}.begin; until test -e {other}.begin; do sleep 0.01; done; : > {here}.end; " + PASS
 HANG_ONCE = "test -e a.mark || { : > a.mark; exec sleep 60; }; "
 CLOSING = "{} passed, {} failed, 0 skipped"
 
@@ -32,13 +34,21 @@ ROWS = [  # what it teaches, {program: script}, exit status, closing counts, lin
     ("one that hangs is ended, and has another try", {"a": HANG_ONCE + PASS}, 0, (1, 0), ["     failed once: still running after 1 s"]),
     ("where many fail it is no bad luck: five have another try",
      {f"p{i}": ONCE.format(mark=f"p{i}.mark", first="") for i in range(7)}, 1, (5, 2), ["passed when run again alone: e2e/p4"]),
+    ("two that wait for each other run side by side; one that runs alone comes after all others",
+     {"a": f"test -e b1.end && test -e b2.end; {STATUS_AS_TAP}", "b1": MEET.format(here="b1", other="b2"),
+      "b2": MEET.format(here="b2", other="b1")}, 0, (3, 0), []),
 ]
 
 
+def is_beside(name):
+    return name[0] == "b" and name[1:].isdigit()
+
+
 def run(folder, programs):
-    """Runs the runner over programs, with a meson in PATH that knows them alone."""
+    """Runs the runner over programs, with a meson in PATH that knows them alone; "b4" is one of priority 4 that runs beside others."""
     tests = [{"name": name, "suite": ["wattle:e2e"], "cmd": ["/bin/sh", "-c", script], "env": {}, "workdir": str(folder),
-              "timeout": 1 if "sleep" in script else 60, "is_parallel": False} for name, script in programs.items()]
+              "timeout": 1 if "sleep 60" in script else 60, "is_parallel": is_beside(name),
+              "priority": int(name[1:]) if is_beside(name) else 0} for name, script in programs.items()]
     (folder / "tests.json").write_text(json.dumps(tests))
     meson = folder / "meson"
     meson.write_text(f"#!/bin/sh\ncat {folder}/tests.json\n")

@@ -24,6 +24,7 @@ PLAN = re.compile(r"^1\.\.(\d+)")
 SKIP = re.compile(r"#\s*skip", re.IGNORECASE)
 NEVER_FORGIVEN = re.compile(r"(Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer|runtime error:|Segmentation fault")
 SECOND_TRIES = 5
+PROGRAMS_A_CPU = 2  # most of them wait for most of the time
 
 
 @dataclasses.dataclass
@@ -107,13 +108,15 @@ def show(outcome, second_try=False):
 
 
 def run_first(tests):
-    """Programs that say so run side by side; the others, which measure time, alone and afterwards."""
-    together = [test for test in tests if test["is_parallel"]]
-    alone = [test for test in tests if not test["is_parallel"]]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        yield from zip(together, pool.map(run, together))
-    for test in alone:
-        yield test, run(test)
+    """Programs that say so run side by side, those of the highest priority first; those that judge time alone and afterwards."""
+    together = sorted((test for test in tests if test["is_parallel"]), key=lambda test: -test["priority"])
+    with concurrent.futures.ThreadPoolExecutor(PROGRAMS_A_CPU * (os.cpu_count() or 1)) as pool:
+        running = {pool.submit(run, test): test for test in together}
+        for future in concurrent.futures.as_completed(running):
+            yield running[future], future.result()
+    for test in tests:
+        if not test["is_parallel"]:
+            yield test, run(test)
 
 
 def run_all(tests):
