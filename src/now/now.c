@@ -62,6 +62,7 @@ int now_open(const struct now_options *options, struct now_state **ret_state, st
 	state->options = *options;
 	state->options.sensors = NULL; // were lent for the opening
 	state->options.kept = NULL;
+	state->options.kept_processes = NULL;
 	state->busy_ns = VALUE_MISSING;
 	state->now.t_ns = VALUE_MISSING;
 	state->opened_ns = env_now_ns(options->env);
@@ -80,6 +81,7 @@ int now_open(const struct now_options *options, struct now_state **ret_state, st
 	}
 	state->now.cores = machine_cores(options->env);
 	now_look(state);
+	state->processes.kept = NULL; // was lent for the opening
 	*ret_state = state;
 	return 0;
 }

@@ -39,6 +39,8 @@ struct now_options {
 	const struct now_kept *kept; // what an earlier now_keep told: counting goes on from there; borrowed during open
 	size_t n_kept;
 	bool same_boot; // … and hardware counters too, which have not begun anew meanwhile
+	const struct now_kept_process *kept_processes; // ascending by pid; borrowed during open
+	size_t n_kept_processes;
 };
 
 struct now_history {   // a ring of the last looks
@@ -78,7 +80,7 @@ struct now_process {
 	double gpu_percent;       // SM time, summed over GPUs; 100 is one GPU busy; NaN: unknown, or on no GPU
 	int64_t gpu_memory_bytes; // likewise summed; VALUE_MISSING
 	double cpu_w, dram_w, gpu_w, power_w; // attributed; power_w is their sum, of what is known
-	double energy_j; // attributed since it was first seen here; NaN: nothing meters what it uses
+	double energy_j; // attributed since it was first seen, or on from kept_processes; NaN: nothing meters what it uses
 };
 
 struct now_group {                 // a job, or a cgroup; one with no processes is a free row
@@ -107,6 +109,12 @@ struct now_kept {
 	double mean_power_w, mean_span_s;
 };
 
+struct now_kept_process { // of this boot: energy that it was attributed earlier, if it is still the same process
+	pid_t pid;
+	uint64_t start_ticks;
+	double energy_j;
+};
+
 struct now_sum { // of the watts of all domains in the total: each watt stands in one of them; NaN: none is known
 	double target_w, others_w, own_w, idle_w, unattributed_w;
 };
@@ -119,7 +127,9 @@ struct now {
 	int64_t memory_total_bytes, memory_used_bytes;
 	struct now_domain *domains; // by kind and number; they stay where they are until close
 	size_t n_domains;
-	struct now_process *processes; // in no order; until the next look
+	/* Those that live, ascending by pid, then those that are gone, likewise (all in no order where most_processes leaves some out); until
+	 * the next look. */
+	struct now_process *processes;
 	size_t n_processes;
 	int64_t processes_seen, threads_seen; // of the whole machine, listed or not
 	double total_w;                       // outermost domains that do not overlap, as energy.total_j of the report

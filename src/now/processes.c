@@ -63,6 +63,8 @@ int process_table_open(struct process_table *table, const struct now_options *op
 		.folder_fd = file_open_in(env->procfs_fd, ".", O_RDONLY | O_DIRECTORY),
 		.own_pid = number_in_proc(env, getpid()),
 		.most_files = files_allowed(),
+		.kept = options->kept_processes,
+		.n_kept = options->n_kept_processes,
 		.last_t_ns = VALUE_MISSING,
 		.text = calloc_array(1, FOLDER_TEXT),
 	};
@@ -217,6 +219,21 @@ static int64_t start_ns(const struct process_table *table, uint64_t start_ticks)
 	return (int64_t)start_ticks * table->units.tick_ns - suspended_ns;
 }
 
+static int by_kept_pid(const void *pid, const void *kept)
+{
+	pid_t a = *(const pid_t *)pid, b = ((const struct now_kept_process *)kept)->pid;
+	return (a > b) - (a < b);
+}
+
+// What it was attributed before we were started; NaN: it was not told.
+static double kept_energy_j(const struct process_table *table, pid_t pid, uint64_t start_ticks)
+{
+	const struct now_kept_process *kept = table->kept == NULL
+		? NULL
+		: bsearch(&pid, table->kept, table->n_kept, sizeof(*kept), by_kept_pid);
+	return kept != NULL && kept->start_ticks == start_ticks ? kept->energy_j : (double)NAN;
+}
+
 static void take_over(struct process_table *table, const struct process_stat *stat, struct process_row *row)
 {
 	struct now_process *now = &row->now;
@@ -232,6 +249,7 @@ static void take_over(struct process_table *table, const struct process_stat *st
 	if (row->is_new) {
 		now->start_ticks = stat->start_ticks;
 		now->start_ns = start_ns(table, stat->start_ticks);
+		now->energy_j = kept_energy_j(table, now->pid, now->start_ticks);
 	}
 	// Between fork and exec a process has its parent's words and perhaps its owner: the second look asks again.
 	if (row->is_new || !row->words_known || renamed) {

@@ -42,6 +42,8 @@ struct process_table {
 	struct process_row *gone; // owned: those that ended since the look before
 	size_t n_gone, gone_room;
 	size_t n_files, most_files;
+	const struct now_kept_process *kept; // borrowed during the first look
+	size_t n_kept;
 	int64_t last_t_ns; // of the look before; VALUE_MISSING: this is the first one
 	int64_t threads, own_sum_ns;
 	char *text; // owned scratch

@@ -10,6 +10,8 @@ void guests_connection(struct guests *guests, struct MHD_Connection *connection,
 	enum MHD_ConnectionNotificationCode what)
 {
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (*visit != NULL)
+			scrapers_hang_up(&guests->scrapers, ((struct visit *)*visit)->line);
 		visits_end(&guests->visits, *visit);
 		return;
 	}
@@ -40,13 +42,27 @@ void guests_ask(struct guests *guests, struct MHD_Connection *connection, uint64
 		guests->mhd->value(connection, MHD_HEADER_KIND, "User-Agent"));
 }
 
+// One client with a connection for each scrape must not look like two: the end of the one before may not have been noticed yet.
+static void note_who_hung_up(struct guests *guests, const struct visit *newcomer)
+{
+	for (size_t i = 0; i < VISITS_MAX && !newcomer->has_scraped; i++) {
+		const struct visit *visit = &guests->visits.items[i];
+		if (visit->fd >= 0 && visit->has_scraped && visit_has_hung_up(visit))
+			scrapers_hang_up(&guests->scrapers, visit->line);
+	}
+}
+
 void guests_answered(struct guests *guests, struct MHD_Connection *connection, enum MHD_RequestTerminationCode how)
 {
 	struct visit *visit = visit_of(guests, connection);
 	visit_is_answered(visit, false, env_now_ns(guests->env));
 	if (visit == NULL || visit->scraped_look == 0)
 		return;
-	if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
-		scrapers_note(&guests->scrapers, visit->scraper, visit->scraped_look, env_now_ns(guests->env));
+	if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+		note_who_hung_up(guests, visit);
+		scrapers_note(&guests->scrapers, visit->scraper, visit->line, visit->scraped_look,
+			env_now_ns(guests->env));
+		visit->has_scraped = true;
+	}
 	visit->scraped_look = 0;
 }

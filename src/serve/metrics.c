@@ -298,7 +298,7 @@ void metrics_write(const struct now *now, const struct tally *tally, const struc
 	write_throttling(now, &om);
 	write_machine(now, &om);
 	metrics_write_groups(now, tally, &om);
-	metrics_write_processes(now, &tally->ended, options, &om);
+	metrics_write_processes(&tally->processes, options, &om);
 	write_counting(tally, &om);
 	om.common = (struct om_label){0};
 	write_own(now, options, &om);

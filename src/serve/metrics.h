@@ -14,7 +14,6 @@ struct metrics_options {
 	enum om_format format;
 	bool has_target;        // somebody's tree is marked: its part is told
 	bool seed_names;        // AIPowerMeter's five gauges as well
-	size_t most_processes;  // told one by one, those with the most power; each is a series of its own. 0: none
 	int64_t opened_wall_ns; // when we started; VALUE_MISSING unknown
 	const char *node;       // a label of all; NULL: none
 	bool is_textfile;       // stands among another exporter's: no name that is the process's own
@@ -26,7 +25,6 @@ void metrics_write(const struct now *now, const struct tally *tally, const struc
 // metrics_seed.c
 void metrics_write_seed(const struct now *now, const struct metrics_options *options, struct om *om);
 // metrics_processes.c
-void metrics_write_processes(const struct now *now, const struct ended_list *ended,
-	const struct metrics_options *options, struct om *om);
+void metrics_write_processes(const struct pid_table *processes, const struct metrics_options *options, struct om *om);
 // metrics_groups.c
 void metrics_write_groups(const struct now *now, const struct tally *tally, struct om *om);

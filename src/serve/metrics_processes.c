@@ -4,38 +4,6 @@
 
 #include <stdio.h>
 
-/* Each process is a series that ends with it, and a scraper keeps them all: only as many as were asked for are told,
- * without those that rest. */
-static bool is_worth_telling(const struct now_process *process, const struct ended_list *ended)
-{
-	return !process->is_gone && !ended_has(ended, process) &&
-		(process->power_w > 0 || process->cpu_cores > 0 || process->gpu_percent > 0 ||
-			process->gpu_memory_bytes > 0);
-}
-
-static int by_rank(const void *left, const void *right)
-{
-	return now_compare_use(*(const struct now_process *const *)left, *(const struct now_process *const *)right);
-}
-
-// And those that have ended and nobody has scraped since: of them there are counters alone. NULL: no memory. The caller frees.
-static const struct now_process **choose(const struct now *now, const struct ended_list *ended, size_t most,
-	size_t *ret_n)
-{
-	const struct now_process **chosen = calloc_array(now->n_processes + ended->n, sizeof(*chosen));
-	size_t n = 0;
-	for (size_t i = 0; chosen != NULL && i < now->n_processes; i++)
-		if (is_worth_telling(&now->processes[i], ended))
-			chosen[n++] = &now->processes[i];
-	if (n > 1)
-		qsort(chosen, n, sizeof(*chosen), by_rank);
-	n = n < most ? n : most;
-	for (size_t i = 0; chosen != NULL && i < ended->n; i++)
-		chosen[n++] = &ended->items[i].now;
-	*ret_n = n;
-	return chosen;
-}
-
 static double power_w(const struct now_process *process)
 {
 	return process->power_w;
@@ -77,7 +45,7 @@ static const struct {
 } rows[] = {
 	{{"wattle_process_power_watts", OM_GAUGE, "watts", "Power that is attributed to the process."}, power_w},
 	{{"wattle_process_energy_joules", OM_COUNTER, "joules",
-		 "Energy that is attributed to the process since wattle serve first saw it."},
+		 "Energy that is attributed to the process since it was first seen, over restarts of wattle serve too."},
 		energy_j},
 	{{"wattle_process_cpu_seconds", OM_COUNTER, "seconds", "CPU time of the process."}, cpu_s},
 	{{"wattle_process_cpu_busy_cores", OM_GAUGE, "cores",
@@ -91,22 +59,24 @@ static const struct {
 		gpu_memory_bytes},
 };
 
-void metrics_write_processes(const struct now *now, const struct ended_list *ended,
-	const struct metrics_options *options, struct om *om)
+// What has ended, or gave its row to another, has counters alone.
+static bool is_told(const struct pid_row *row, const struct om_family *family)
 {
-	size_t n;
-	const struct now_process **chosen = options->most_processes > 0
-		? choose(now, ended, options->most_processes, &n)
-		: NULL;
-	for (size_t r = 0; chosen != NULL && r < ARRAY_SIZE(rows); r++) {
+	return row->state == TOLD_HERE || (row->state == TOLD_LEAVING && family->type == OM_COUNTER);
+}
+
+void metrics_write_processes(const struct pid_table *processes, const struct metrics_options *options, struct om *om)
+{
+	for (size_t r = 0; r < ARRAY_SIZE(rows); r++) {
 		om_family(om, &rows[r].family);
-		for (size_t i = 0; i < n; i++) {
+		for (size_t i = 0; i < processes->n; i++) {
+			const struct now_process *process = &processes->items[i].now;
 			char pid[16];
-			snprintf(pid, sizeof(pid), "%d", (int)chosen[i]->pid);
-			const struct om_label labels[] = {{"pid", pid}, {"command", chosen[i]->command},
-				{"target", options->has_target ? (chosen[i]->is_target ? "true" : "false") : NULL}};
-			om_value(om, labels, ARRAY_SIZE(labels), rows[r].of(chosen[i]));
+			snprintf(pid, sizeof(pid), "%d", (int)process->pid);
+			const struct om_label labels[] = {{"pid", pid}, {"command", process->command},
+				{"target", options->has_target ? (process->is_target ? "true" : "false") : NULL}};
+			if (is_told(&processes->items[i], &rows[r].family))
+				om_value(om, labels, ARRAY_SIZE(labels), rows[r].of(process));
 		}
 	}
-	free(chosen);
 }

@@ -24,27 +24,51 @@ uint32_t scraper_id(const struct sockaddr *address, const char *program)
 	return program != NULL ? hash_on(hash, program, strlen(program)) : hash;
 }
 
+/* Who it is that comes by this connection: who had it before; else, of those of this kind that have hung up, the one that came last, so
+ * that nobody who is behind is taken for somebody who is not. SCRAPERS_MAX: a new one. */
+static size_t find(const struct scrapers *scrapers, uint32_t id, uint64_t line)
+{
+	size_t found = SCRAPERS_MAX;
+	for (size_t i = 0; i < scrapers->n; i++) {
+		if (scrapers->items[i].id != id)
+			continue;
+		if (scrapers->items[i].line == line)
+			return i;
+		if (scrapers->items[i].line == 0 &&
+			(found == SCRAPERS_MAX || scrapers->items[i].t_ns > scrapers->items[found].t_ns))
+			found = i;
+	}
+	return found;
+}
+
 // The place of who was here longest ago is the next one's.
-static size_t place_of(struct scrapers *scrapers, uint32_t id)
+static size_t new_place(struct scrapers *scrapers)
 {
 	size_t oldest = 0;
-	for (size_t i = 0; i < scrapers->n; i++) {
-		if (scrapers->items[i].id == id)
-			return i;
+	for (size_t i = 1; i < scrapers->n; i++)
 		if (scrapers->items[i].t_ns < scrapers->items[oldest].t_ns)
 			oldest = i;
-	}
 	return scrapers->n < SCRAPERS_MAX ? scrapers->n++ : oldest;
 }
 
-void scrapers_note(struct scrapers *scrapers, uint32_t id, uint64_t look, int64_t t_ns)
+void scrapers_note(struct scrapers *scrapers, uint32_t id, uint64_t line, uint64_t look, int64_t t_ns)
 {
-	size_t i = place_of(scrapers, id);
-	bool is_known = scrapers->items[i].id == id && scrapers->items[i].t_ns > 0;
-	scrapers->items[i].gap_ns = is_known ? t_ns - scrapers->items[i].t_ns : 0;
+	size_t i = find(scrapers, id, line);
+	bool is_new = i == SCRAPERS_MAX;
+	if (is_new)
+		i = new_place(scrapers);
+	scrapers->items[i].gap_ns = is_new ? 0 : t_ns - scrapers->items[i].t_ns;
 	scrapers->items[i].id = id;
+	scrapers->items[i].line = line;
 	scrapers->items[i].look = look;
 	scrapers->items[i].t_ns = t_ns;
+}
+
+void scrapers_hang_up(struct scrapers *scrapers, uint64_t line)
+{
+	for (size_t i = 0; i < scrapers->n; i++)
+		if (scrapers->items[i].line == line)
+			scrapers->items[i].line = 0;
 }
 
 static int64_t patience_ns(int64_t gap_ns)

@@ -169,8 +169,11 @@ static int open_look(struct server *server, const struct server_options *options
 	};
 	for (int k = 0; k < NOW_GROUPINGS; k++)
 		now.groups[k] = options->most[k] > 0;
-	tally_read(&server->tally, kept.object);
+	tally_read(&server->tally, kept.object, kept.same_boot);
+	struct now_kept_process *processes = pids_kept(&server->tally.processes, &now.n_kept_processes);
+	now.kept_processes = processes;
 	int r = now_open(&now, &server->state, reterr);
+	free(processes);
 	state_read_finish(&kept);
 	if (r < 0)
 		return r;
@@ -229,10 +232,8 @@ static int open_parts(struct server *server, const struct server_options *option
 	if (options->node != NULL && strlen(options->node) >= sizeof(server->node))
 		return error_set(reterr, -EINVAL, "--node: a name of at most %zu bytes is wanted, not of %zu",
 			sizeof(server->node) - 1, strlen(options->node));
-	int r = tally_init(&server->tally, &rows);
-	if (r < 0)
-		return error_set(reterr, r, "%s", strerror(-r));
-	r = textfile_open(&server->textfile, options->textfile, reterr);
+	tally_init(&server->tally, &rows);
+	int r = textfile_open(&server->textfile, options->textfile, reterr);
 	if (r == 0 && options->listen != NULL)
 		r = open_door(server, options, reterr);
 	if (r < 0)
@@ -263,7 +264,6 @@ static void set_up(struct server *server, const struct server_options *options)
 		.interval_ns = options->interval_ns,
 		.has_target = options->pid != 0,
 		.seed_names = options->seed_names,
-		.most_processes = options->most_processes,
 	};
 	server->answers.mhd = &server->mhd;
 	server->answers.telling = save;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char schema[] = "wattle-serve-state/1";
@@ -72,8 +73,10 @@ static int replace(const struct state *state, bool on_disk)
 	char temporary[sizeof(state->name) + 8];
 	snprintf(temporary, sizeof(temporary), "%s.tmp", state->name);
 	wattle_cleanup_close int fd = openat(state->folder_fd, temporary,
-		O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (on_disk ? O_TRUNC : 0), 0644);
-	if (fd < 0)
+		O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (on_disk ? O_TRUNC : 0), 0600);
+	if (fd < 0 ||
+		(on_disk &&
+			fchmod(fd, 0600) < 0)) // power and command lines tell secrets; earlier versions let all read
 		return -errno;
 	int r = state->text.failed != 0 ? state->text.failed : buf_write_fd(&state->text, fd);
 	if (r == 0 && ftruncate(fd, (off_t)state->text.size) < 0)

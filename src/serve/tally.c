@@ -2,8 +2,6 @@
 
 #include "base/util.h"
 
-#include <errno.h>
-
 static const char *const resources[NOW_RESOURCES] = {[NOW_CPU] = "cpu", [NOW_DRAM] = "dram", [NOW_GPU] = "gpu"};
 static const char *const groupings[NOW_GROUPINGS] = {[NOW_JOBS] = "jobs", [NOW_CGROUPS] = "cgroups"};
 
@@ -23,19 +21,19 @@ static double *part(struct now_added *added, size_t p)
 	return (double *)((char *)added + parts[p].offset);
 }
 
-int tally_init(struct tally *tally, const struct tally_options *options)
+void tally_init(struct tally *tally, const struct tally_options *options)
 {
 	*tally = (struct tally){.since_wall_ns = VALUE_MISSING};
 	for (int k = 0; k < NOW_GROUPINGS; k++)
 		told_init(&tally->groups[k], (enum now_grouping)k, options->most[k]);
-	return ended_init(&tally->ended, options->most_processes);
+	pids_init(&tally->processes, options->most_processes);
 }
 
 void tally_finish(struct tally *tally)
 {
 	for (int k = 0; k < NOW_GROUPINGS; k++)
 		told_finish(&tally->groups[k]);
-	ended_finish(&tally->ended);
+	pids_finish(&tally->processes);
 }
 
 void tally_look(struct tally *tally, const struct now *now, uint64_t look)
@@ -47,7 +45,7 @@ void tally_look(struct tally *tally, const struct now *now, uint64_t look)
 	}
 	for (int k = 0; k < NOW_GROUPINGS; k++)
 		told_look(&tally->groups[k], now, look);
-	ended_look(&tally->ended, now, look);
+	pids_look(&tally->processes, now, look);
 	if (!value_ok(tally->since_wall_ns))
 		tally->since_wall_ns = now->wall_ns;
 }
@@ -56,7 +54,7 @@ void tally_forget(struct tally *tally, const struct told_seen *seen)
 {
 	for (int k = 0; k < NOW_GROUPINGS; k++)
 		told_forget(&tally->groups[k], seen);
-	ended_forget(&tally->ended, seen);
+	pids_forget(&tally->processes, seen);
 }
 
 struct now_added tally_sum(const struct tally *tally)
@@ -92,9 +90,13 @@ void tally_write(const struct tally *tally, struct jsonw *j)
 		jsonw_key(j, groupings[k]);
 		told_write(&tally->groups[k], j);
 	}
+	if (tally->processes.most > 0) {
+		jsonw_key(j, "processes");
+		pids_write(&tally->processes, j);
+	}
 }
 
-void tally_read(struct tally *tally, const json_t *object)
+void tally_read(struct tally *tally, const json_t *object, bool same_boot)
 {
 	const json_t *since = json_object_get(object, "since_unix_ns"), *energy = json_object_get(object, "energy");
 	if (json_is_integer(since) && json_integer_value(since) > 0)
@@ -107,4 +109,5 @@ void tally_read(struct tally *tally, const json_t *object)
 		}
 	for (int k = 0; k < NOW_GROUPINGS; k++)
 		told_read(&tally->groups[k], json_object_get(object, groupings[k]));
+	pids_read(&tally->processes, json_object_get(object, "processes"), same_boot);
 }

@@ -1,14 +1,14 @@
-/* What counting came to since it began, over restarts too: energy by whose it is, jobs, cgroups, processes that have ended. What the
- * metrics tell besides the last look. */
+/* What counting came to since it began, over restarts too: energy by whose it is, jobs, cgroups, processes. What the metrics tell besides the last
+ * look. */
 #pragma once
 
-#include "serve/ended.h"
+#include "serve/pids.h"
 #include "serve/told.h"
 
 struct tally {
 	struct now_added sums[NOW_RESOURCES];
 	struct told_table groups[NOW_GROUPINGS];
-	struct ended_list ended;
+	struct pid_table processes;
 	int64_t since_wall_ns; // Unix time; VALUE_MISSING: not known yet
 };
 
@@ -17,12 +17,12 @@ struct tally_options {
 	size_t most_processes;
 };
 
-int tally_init(struct tally *tally, const struct tally_options *options); // -ENOMEM
+void tally_init(struct tally *tally, const struct tally_options *options);
 void tally_finish(struct tally *tally);
 void tally_look(struct tally *tally, const struct now *now, uint64_t look);
 void tally_forget(struct tally *tally, const struct told_seen *seen);
 // Parts of an object, and back; whatever can't be read counts from 0.
 void tally_write(const struct tally *tally, struct jsonw *j);
-void tally_read(struct tally *tally, const json_t *object);
+void tally_read(struct tally *tally, const json_t *object, bool same_boot);
 // Over all resources; the others' part is what the rest leaves.
 struct now_added tally_sum(const struct tally *tally);

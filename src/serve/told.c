@@ -132,7 +132,7 @@ static void give_rows(struct told_table *table)
 {
 	size_t n = count(table, TOLD_HERE);
 	for (size_t i = 0; i < table->n && n < table->most; i++) {
-		if (!table->items[i].is_here || table->items[i].state == TOLD_HERE)
+		if (!table->items[i].is_here || table->items[i].state == TOLD_HERE || !ration_take(&table->ration))
 			continue;
 		table->items[i].state = TOLD_HERE;
 		n++;
@@ -254,6 +254,7 @@ void told_look(struct told_table *table, const struct now *now, uint64_t look)
 {
 	if (table->most == 0)
 		return;
+	ration_look(&table->ration, table->most, now->t_ns);
 	arrive(table, now, look);
 	depart(table, look, now->t_ns);
 	give_rows(table);

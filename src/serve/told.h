@@ -7,6 +7,7 @@
 
 #include "base/jsonw.h"
 #include "now/now.h"
+#include "serve/ration.h"
 
 #include <jansson.h>
 
@@ -42,6 +43,7 @@ struct told_table {
 	double other_j[NOW_RESOURCES], other_cpu_s; // of those without a row
 	double rest_j[NOW_RESOURCES], rest_cpu_s;   // of what is in none
 	int64_t swapped_ns;
+	struct ration ration;
 };
 
 // What everybody has got who is to get it: whatever was last told at this look, and before this time.

@@ -19,7 +19,6 @@ struct view {
 	int64_t opened_wall_ns; // Unix time of the first
 	bool has_target;        // somebody's tree is marked
 	bool seed_names;        // AIPowerMeter's gauges among the metrics as well
-	size_t most_processes;  // told one by one among the metrics
 };
 
 enum { VIEW_PROCESSES = 100 }; // as many are told of, those with the most power

@@ -8,7 +8,6 @@ static void write(const struct view *view, enum om_format format, bool is_textfi
 		.format = format,
 		.has_target = view->has_target,
 		.seed_names = view->seed_names,
-		.most_processes = view->most_processes,
 		.opened_wall_ns = view->opened_wall_ns,
 		.node = view->node,
 		.is_textfile = is_textfile,

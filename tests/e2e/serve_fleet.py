@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """wattle serve in a fleet: jobs and cgroups in a bounded number of series, what has ended, restarts, a file for node_exporter."""
+import http.client
 import json
 import os
 import pathlib
@@ -86,6 +87,79 @@ def ended_until_scraped(room):
     later = scrape(server, "one")
     assert not rows(later, "wattle_job_energy_joules_total", jobid="42")
     assert not rows(later, "wattle_process_energy_joules_total", pid=str(burning.pid))
+
+
+@test
+def two_behind_one_address(room):
+    """two of one program at one address, as a pair behind a NAT, are told apart by the connections that they keep: each gets the last word"""
+    environment, _ = powercap(room, *ZONES)
+    burning = job(room, 42)
+    server = Server(room, "--processes", 50, "--interval", "200ms", env=environment)
+    server.wait_for_looks(3)
+    pair = [http.client.HTTPConnection(server.host, server.port, timeout=10) for _ in range(2)]
+
+    def ask(connection):
+        connection.request("GET", "/metrics", headers={"User-Agent": "Prometheus/2.42"})
+        return samples(connection.getresponse().read().decode())
+
+    for connection in pair:
+        assert total(ask(connection), "wattle_job_energy_joules_total", jobid="42") > 0
+    stop(burning)
+    server.wait_for_looks(server.looks() + 3)
+    for connection in pair:
+        found = ask(connection)
+        assert rows(found, "wattle_job_energy_joules_total", jobid="42"), "what the one has got the other must get too"
+        assert rows(found, "wattle_process_energy_joules_total", pid=str(burning.pid))
+        server.wait_for_looks(server.looks() + 2)
+    assert not rows(ask(pair[0]), "wattle_job_energy_joules_total", jobid="42")
+
+
+@test
+def processes_over_a_restart(room):
+    """killed and started again, the counters of processes go on too; one that ended meanwhile is told on until it is scraped"""
+    environment, _ = powercap(room, *ZONES)
+    stays, ends = job(room, 1), job(room, 2)
+    options = ("--processes", 50, "--interval", "100ms")
+    server = Server(room, *options, env=environment)
+
+    def joules(found, process):
+        return total(found, "wattle_process_energy_joules_total", pid=str(process.pid))
+
+    for how in (signal.SIGKILL, signal.SIGTERM):
+        server.wait_for_looks(8)
+        before = scrape(server)
+        assert joules(before, stays) > 1
+        stop(server.process, how)
+        if ends.poll() is None:
+            stop(ends)
+        server = Server(room, *options, listen=f"{server.host}:{server.port}", env=environment)
+        after = scrape(server)
+        fell = {key: (value, after[key]) for key, value in counters(before).items() if after.get(key, value) < value}
+        assert not fell, fell
+        assert joules(after, stays) >= joules(before, stays)
+        assert joules(after, ends) == joules(before, ends)
+        server.wait_for_looks(server.looks() + 2)
+    assert not rows(scrape(server), "wattle_process_energy_joules_total", pid=str(ends.pid)), "it has been scraped"
+    assert state_file(room).stat().st_mode & 0o077 == 0, "command lines are nobody else's"
+    stop(stays)
+
+
+@test
+def a_fork_storm(room):
+    """a thousand processes that come and go are no thousand series: as many at once as were allowed, and a bounded number of new ones"""
+    environment, _ = powercap(room, *ZONES)
+    server = Server(room, "--processes", 5, "--interval", "100ms", env=environment)
+    storm = room.start("-c", "while :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done' & sh -c 'sleep .03'; done",
+                       program="/bin/sh")
+    met, end = set(), time.monotonic() + 4
+    while time.monotonic() < end:
+        found = scrape(server)
+        pids = names_of(found, "wattle_process_cpu_seconds_total", "pid")
+        assert len(pids) <= 2 * 5, pids
+        met |= pids
+        time.sleep(0.05)
+    stop(storm)
+    assert 5 <= len(met) <= 20 + 2, met  # a minute's
 
 
 @test

@@ -85,6 +85,27 @@ static void no_more_than_allowed(void **state)
 	told_finish(&m.table);
 }
 
+static void a_storm_of_short_ones(void **state)
+{
+	enum { SECONDS = 300 };
+	struct machine m;
+	size_t told = 0;
+	begin(&m, NOW_CGROUPS);
+	for (size_t s = 0; s < SECONDS; s++) {
+		for (size_t i = 0; i < GROUPS; i++) { // each second all are others
+			use(&m, i, 1);
+			snprintf(m.groups[i].name, sizeof(m.groups[i].name), "/run-%zu.scope", s * GROUPS + i);
+		}
+		look(&m);
+		told += count(&m, TOLD_HERE);
+		told_forget(&m.table, &(struct told_seen){m.look, INT64_MAX});
+		assert_near(m.table.other_j[NOW_CPU],
+			m.given_j - (double)told); // those that were told had a joule each
+	}
+	assert_true(told >= RATION_LEAST && told <= (SECONDS / 60 + 1) * RATION_LEAST);
+	told_finish(&m.table);
+}
+
 static void who_uses_more_gets_a_row(void **state)
 {
 	struct machine m;
@@ -215,22 +236,49 @@ static void scrapers_of_a_pair(void **state)
 	struct scrapers scrapers = {0};
 	uint32_t one = scraper_id(NULL, "one"), two = scraper_id(NULL, "two");
 	assert_int_equal(scrapers_seen(&scrapers, 0).look, 0);
-	scrapers_note(&scrapers, one, 5, NS_PER_S);
+	scrapers_note(&scrapers, one, 0, 5, NS_PER_S);
 	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 5);
-	scrapers_note(&scrapers, two, 3, NS_PER_S);
+	scrapers_note(&scrapers, two, 0, 3, NS_PER_S);
 	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 3);
-	scrapers_note(&scrapers, one, 400, 400 * NS_PER_S); // the other has gone
+	scrapers_note(&scrapers, one, 0, 400, 400 * NS_PER_S); // the other has gone
 	assert_int_equal(scrapers_seen(&scrapers, 400 * NS_PER_S).look, 400);
 	// Each ten minutes is a rhythm too: somebody else who comes in between takes nothing from who has it.
 	scrapers = (struct scrapers){0};
-	scrapers_note(&scrapers, one, 1, NS_PER_S);
-	scrapers_note(&scrapers, one, 600, 601 * NS_PER_S);
-	scrapers_note(&scrapers, two, 1100, 1101 * NS_PER_S);
+	scrapers_note(&scrapers, one, 0, 1, NS_PER_S);
+	scrapers_note(&scrapers, one, 0, 600, 601 * NS_PER_S);
+	scrapers_note(&scrapers, two, 0, 1100, 1101 * NS_PER_S);
 	assert_int_equal(scrapers_seen(&scrapers, 1102 * NS_PER_S).look, 600);
 	assert_int_equal(scrapers_seen(&scrapers, 2000 * NS_PER_S).look, 0);
 	for (uint32_t id = 0; id < 1000; id++)
-		scrapers_note(&scrapers, id, 500, 500 * NS_PER_S);
+		scrapers_note(&scrapers, id, 0, 500, 500 * NS_PER_S);
 	assert_int_equal(scrapers.n, SCRAPERS_MAX);
+}
+
+static void scrapers_behind_one_address(void **state)
+{
+	struct scrapers scrapers = {0};
+	const uint32_t both = scraper_id(NULL, "Prometheus");
+	const uint64_t first_line = 1, second_line = 2;
+	scrapers_note(&scrapers, both, first_line, 5, NS_PER_S);
+	scrapers_note(&scrapers, both, second_line, 7, NS_PER_S);
+	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 5);
+	scrapers_note(&scrapers, both, first_line, 9, 2 * NS_PER_S);
+	assert_int_equal(scrapers_seen(&scrapers, 2 * NS_PER_S).look, 7);
+	// One connects anew: it may be either, and must not be taken for the one that is behind.
+	scrapers_hang_up(&scrapers, first_line);
+	scrapers_hang_up(&scrapers, second_line);
+	scrapers_note(&scrapers, both, 3, 11, 3 * NS_PER_S);
+	assert_int_equal(scrapers_seen(&scrapers, 3 * NS_PER_S).look, 7);
+	scrapers_note(&scrapers, both, 4, 12, 4 * NS_PER_S);
+	assert_int_equal(scrapers_seen(&scrapers, 4 * NS_PER_S).look, 11);
+	assert_int_equal(scrapers.n, 2);
+	// A connection for each scrape is one client.
+	scrapers = (struct scrapers){0};
+	for (uint64_t line = 1; line < 10; line++) {
+		scrapers_note(&scrapers, both, line, line, NS_PER_S);
+		scrapers_hang_up(&scrapers, line);
+	}
+	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 9);
 }
 
 int main(void)
@@ -238,6 +286,8 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD_ONE(&tests, "there are no more rows than were allowed, and the others' joules are \"other\"",
 		no_more_than_allowed);
+	ROWS_ADD_ONE(&tests, "a storm of short ones makes a bounded number of series a minute, and no joule is lost",
+		a_storm_of_short_ones);
 	ROWS_ADD_ONE(&tests, "who comes last and uses most gets a row in time", who_uses_more_gets_a_row);
 	ROWS_ADD_ONE(&tests, "what has ended is told until it was seen; who comes back goes on counting",
 		told_until_seen);
@@ -247,5 +297,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "random comings and goings: each joule is in one row", each_joule_once);
 	ROWS_ADD_ONE(&tests, "over a restart: the same to the last bit, and told on", over_a_restart);
 	ROWS_ADD_ONE(&tests, "two that scrape: what both have got; who has gone does not count", scrapers_of_a_pair);
+	ROWS_ADD_ONE(&tests, "two behind one address, each by its own connection: what both have got",
+		scrapers_behind_one_address);
 	return rows_run(&tests, "told");
 }

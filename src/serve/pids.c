@@ -1,0 +1,325 @@
+#include "serve/pids.h"
+
+#include "base/util.h"
+
+enum {
+	REST_S = 60,    // who has not worked for so long needs none
+	RENAME_S = 60,  // a command that changes again sooner keeps its name: each is a new series
+	SWAP_PART = 10, // at most so small a part of the rows changes hands in
+	SWAP_S = 60,    // so long
+	RECENT_S = 60,  // what "of late" means
+};
+static const double swap_ratio = 2; // … and only for who uses so much more
+
+void pids_init(struct pid_table *table, size_t most)
+{
+	*table = (struct pid_table){.most = most};
+}
+
+void pids_finish(struct pid_table *table)
+{
+	free(table->items);
+	*table = (struct pid_table){0};
+}
+
+static size_t count(const struct pid_table *table, enum told_state state)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < table->n; i++)
+		n += table->items[i].state == state;
+	return n;
+}
+
+static void drop(struct pid_table *table, size_t i)
+{
+	table->items[i] = table->items[--table->n];
+}
+
+/* ---- what a process uses ---- */
+
+static bool works(const struct now_process *process)
+{
+	return process->power_w > 0 || process->cpu_cores > 0 || process->gpu_percent > 0 ||
+		process->gpu_memory_bytes > 0;
+}
+
+static double use_of(const struct now_process *process)
+{
+	double use = isnan(process->power_w) ? process->cpu_cores : process->power_w;
+	return use > 0 ? use : 0;
+}
+
+// In all its life: by energy; where nothing is metered by CPU time.
+static bool used_less(const struct now_process *left, const struct now_process *right)
+{
+	double l = isnan(left->energy_j) ? -1 : left->energy_j, r = isnan(right->energy_j) ? -1 : right->energy_j;
+	return l != r ? l < r : left->cpu_ns < right->cpu_ns;
+}
+
+static struct pid_row *least_used(struct pid_table *table, enum told_state state)
+{
+	struct pid_row *least = NULL;
+	for (size_t i = 0; i < table->n; i++)
+		if (table->items[i].state == state && (least == NULL || used_less(&table->items[i].now, &least->now)))
+			least = &table->items[i];
+	return least;
+}
+
+/* ---- rows ---- */
+
+// Whether somebody's row would be the same series: a number came to another process like the one that has ended.
+static bool is_taken(const struct pid_table *table, const struct pid_row *but, pid_t pid, const char *command)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		const struct pid_row *row = &table->items[i];
+		if (row != but && row->now.pid == pid && strcmp(row->now.command, command) == 0)
+			return true;
+	}
+	return false;
+}
+
+static struct pid_row *add_row(struct pid_table *table, const struct now_process *process, int64_t t_ns)
+{
+	if (is_taken(table, NULL, process->pid, process->command))
+		return NULL;
+	struct pid_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
+	if (larger == NULL)
+		return NULL;
+	table->items = larger;
+	struct pid_row *row = &larger[table->n++];
+	*row = (struct pid_row){.now = *process, .recent = use_of(process), .worked_ns = t_ns};
+	return row;
+}
+
+static void leave(struct pid_row *row, uint64_t look, int64_t t_ns)
+{
+	row->state = TOLD_LEAVING;
+	row->left_look = look;
+	row->left_ns = t_ns;
+}
+
+static void keep_name(const struct pid_table *table, struct pid_row *row, struct now_process *seen, int64_t t_ns)
+{
+	if (row->state == TOLD_NOT || strcmp(row->now.command, seen->command) == 0)
+		return;
+	bool is_early = row->named_ns > 0 && t_ns - row->named_ns < RENAME_S * NS_PER_S;
+	if (is_early || is_taken(table, row, seen->pid, seen->command))
+		text_copy(seen->command, sizeof(seen->command), row->now.command);
+	else
+		row->named_ns = t_ns;
+}
+
+static void refresh(const struct pid_table *table, struct pid_row *row, const struct now_process *process,
+	const struct now *now)
+{
+	struct now_process seen = *process;
+	double part = now->dt_s > 0 ? 1 - exp(-now->dt_s / RECENT_S) : 1;
+	keep_name(table, row, &seen, now->t_ns);
+	row->now = seen;
+	row->recent += (use_of(process) - row->recent) * part;
+	if (works(process) || row->worked_ns == 0)
+		row->worked_ns = now->t_ns;
+}
+
+/* ---- a look: who of them lives ---- */
+
+struct crowd {                           // the processes of a look that live, or those that are gone
+	const struct now_process *items; // ascending by pid
+	bool *has_row;                   // beside them
+	size_t n;
+};
+
+static const struct now_process *find(const struct crowd *crowd, const struct now_process *wanted)
+{
+	size_t low = 0, high = crowd->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (crowd->items[middle].pid < wanted->pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	bool is_it = low < crowd->n && crowd->items[low].pid == wanted->pid &&
+		crowd->items[low].start_ticks == wanted->start_ticks;
+	return is_it ? &crowd->items[low] : NULL;
+}
+
+static void follow(struct pid_table *table, struct pid_row *row, struct crowd *living, struct crowd *gone,
+	const struct now *now, uint64_t look)
+{
+	const struct now_process *process = row->now.is_gone ? NULL : find(living, &row->now);
+	bool was_told_before_us = row->state == TOLD_LEAVING && row->left_look == 0;
+	if (process != NULL) {
+		refresh(table, row, process, now);
+		if (was_told_before_us)
+			row->state = TOLD_HERE;
+		living->has_row[process - living->items] = row->state != TOLD_NOT;
+		return;
+	}
+	if (row->now.is_gone && !was_told_before_us)
+		return;
+	process = find(gone, &row->now);
+	if (process != NULL) {
+		refresh(table, row, process, now);
+		gone->has_row[process - gone->items] = true;
+	}
+	row->now.is_gone = true;
+	leave(row, look, now->t_ns);
+}
+
+/* ---- a look: who gets a row ---- */
+
+static int by_use(const void *left, const void *right)
+{
+	return now_compare_use(*(const struct now_process *const *)left, *(const struct now_process *const *)right);
+}
+
+static int by_used(const void *left, const void *right)
+{
+	const struct now_process *l = *(const struct now_process *const *)left,
+				 *r = *(const struct now_process *const *)right;
+	return used_less(l, r) - used_less(r, l);
+}
+
+static bool used_any(const struct now_process *process)
+{
+	return process->energy_j > 0 || process->cpu_ns > 0; // a missing value is less
+}
+
+// Those that have no row and are worth one, in this order. NULL: no memory. The caller frees.
+static const struct now_process **rank(const struct crowd *crowd, bool (*is_worth)(const struct now_process *),
+	int (*order)(const void *, const void *), size_t *ret_n)
+{
+	const struct now_process **ranked = calloc_array(crowd->n, sizeof(*ranked));
+	size_t n = 0;
+	for (size_t i = 0; ranked != NULL && i < crowd->n; i++)
+		if (!crowd->has_row[i] && is_worth(&crowd->items[i]))
+			ranked[n++] = &crowd->items[i];
+	if (n > 1)
+		qsort(ranked, n, sizeof(*ranked), order);
+	*ret_n = n;
+	return ranked;
+}
+
+static void take_ended(struct pid_table *table, const struct crowd *gone, const struct now *now, uint64_t look)
+{
+	size_t n;
+	const struct now_process **ranked = rank(gone, used_any, by_used, &n);
+	for (size_t i = 0; i < n && i < table->most && ration_take(&table->ration); i++) {
+		struct pid_row *row = add_row(table, ranked[i], now->t_ns);
+		if (row != NULL)
+			leave(row, look, now->t_ns);
+	}
+	free(ranked);
+}
+
+static void send_resting_away(struct pid_table *table, uint64_t look, int64_t t_ns)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		struct pid_row *row = &table->items[i];
+		if (row->state == TOLD_HERE && t_ns - row->worked_ns > REST_S * NS_PER_S)
+			leave(row, look, t_ns);
+	}
+}
+
+static struct pid_row *weakest(struct pid_table *table)
+{
+	struct pid_row *weakest = NULL;
+	for (size_t i = 0; i < table->n; i++)
+		if (table->items[i].state == TOLD_HERE && (weakest == NULL || table->items[i].recent < weakest->recent))
+			weakest = &table->items[i];
+	return weakest;
+}
+
+// Whether there is room for one that uses so much, made if need be.
+static bool make_room(struct pid_table *table, double use, size_t *swaps, uint64_t look, int64_t t_ns)
+{
+	if (count(table, TOLD_HERE) < table->most)
+		return true;
+	struct pid_row *loser = *swaps > 0 ? weakest(table) : NULL;
+	if (loser == NULL || !(use > swap_ratio * loser->recent))
+		return false;
+	leave(loser, look, t_ns);
+	table->swapped_ns = t_ns;
+	(*swaps)--;
+	return true;
+}
+
+static struct pid_row *remembered(struct pid_table *table, const struct now_process *process)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (table->items[i].state == TOLD_NOT && table->items[i].now.pid == process->pid &&
+			table->items[i].now.start_ticks == process->start_ticks)
+			return &table->items[i];
+	return NULL;
+}
+
+// False: no more of them in this minute.
+static bool give_row(struct pid_table *table, const struct now_process *process, int64_t t_ns)
+{
+	struct pid_row *row = remembered(table, process);
+	if (row != NULL && is_taken(table, row, process->pid, process->command))
+		return true;
+	if (row == NULL && !ration_take(&table->ration))
+		return false;
+	if (row == NULL)
+		row = add_row(table, process, t_ns);
+	if (row != NULL)
+		row->state = TOLD_HERE;
+	return true;
+}
+
+static void give_rows(struct pid_table *table, const struct crowd *living, const struct now *now, uint64_t look)
+{
+	size_t n, swaps = now->t_ns - table->swapped_ns >= SWAP_S * NS_PER_S ? table->most / SWAP_PART + 1 : 0;
+	const struct now_process **ranked = rank(living, works, by_use, &n);
+	for (size_t i = 0; i < n && make_room(table, use_of(ranked[i]), &swaps, look, now->t_ns); i++)
+		if (!give_row(table, ranked[i], now->t_ns))
+			break;
+	free(ranked);
+}
+
+/* ---- a look ---- */
+
+// A row that was not scraped in time, or of one that lives without: what used least goes first.
+static void bound(struct pid_table *table, enum told_state state, size_t most)
+{
+	for (size_t n = count(table, state); n > most; n--)
+		drop(table, (size_t)(least_used(table, state) - table->items));
+}
+
+void pids_look(struct pid_table *table, const struct now *now, uint64_t look)
+{
+	if (table->most == 0)
+		return;
+	bool *marks = calloc_array(now->n_processes + 1, sizeof(*marks));
+	if (marks == NULL)
+		return;
+	size_t n_living = now->n_processes;
+	while (n_living > 0 && now->processes[n_living - 1].is_gone)
+		n_living--;
+	struct crowd living = {now->processes, marks, n_living},
+		     gone = {now->processes + n_living, marks + n_living, now->n_processes - n_living};
+	ration_look(&table->ration, table->most, now->t_ns);
+	for (size_t i = 0; i < table->n; i++)
+		follow(table, &table->items[i], &living, &gone, now, look);
+	send_resting_away(table, look, now->t_ns);
+	give_rows(table, &living, now, look);
+	take_ended(table, &gone, now, look);
+	bound(table, TOLD_HERE, table->most);
+	bound(table, TOLD_LEAVING, table->most);
+	bound(table, TOLD_NOT, table->most * PIDS_SPARE);
+	free(marks);
+}
+
+void pids_forget(struct pid_table *table, const struct told_seen *seen)
+{
+	for (size_t i = table->n; seen->look > 0 && i-- > 0;) {
+		struct pid_row *row = &table->items[i];
+		if (row->state != TOLD_LEAVING || row->left_look > seen->look || row->left_ns > seen->t_ns)
+			continue;
+		row->state = TOLD_NOT;
+		if (row->now.is_gone)
+			drop(table, i);
+	}
+}

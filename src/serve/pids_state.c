@@ -1,0 +1,100 @@
+#include "serve/pids.h"
+
+#include "base/util.h"
+
+void pids_write(const struct pid_table *table, struct jsonw *j)
+{
+	jsonw_begin_array(j);
+	for (size_t i = 0; i < table->n; i++) {
+		const struct pid_row *row = &table->items[i];
+		jsonw_begin_object(j);
+		jsonw_key_i64(j, "pid", row->now.pid);
+		jsonw_key_i64(j, "start_ticks", (int64_t)row->now.start_ticks);
+		jsonw_key_string(j, "command", row->now.command);
+		jsonw_key_bool(j, "target", row->now.is_target);
+		jsonw_key_bool(j, "told", row->state != TOLD_NOT);
+		jsonw_key_bool(j, "ended", row->now.is_gone);
+		jsonw_key_double(j, "energy_j", row->now.energy_j);
+		jsonw_key_i64(j, "cpu_ns", row->now.cpu_ns);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+}
+
+/* ---- reading ---- */
+
+static double take_joules(const json_t *object)
+{
+	const json_t *value = json_object_get(object, "energy_j");
+	double energy_j = json_number_value(value);
+	return json_is_number(value) && isfinite(energy_j) && energy_j >= 0 ? energy_j : (double)NAN;
+}
+
+static int64_t take_count(const json_t *object, const char *key, int64_t most)
+{
+	const json_t *value = json_object_get(object, key);
+	json_int_t count = json_integer_value(value);
+	return json_is_integer(value) && count >= 0 && count <= most ? count : VALUE_MISSING;
+}
+
+/* What was told is told on, until it is seen to live or has been scraped again: it ended before anybody looked. */
+static void read_row(struct pid_table *table, const json_t *object, bool same_boot)
+{
+	const double none = (double)NAN;
+	const char *command = json_string_value(json_object_get(object, "command"));
+	int64_t pid = take_count(object, "pid", INT32_MAX), start_ticks = take_count(object, "start_ticks", INT64_MAX);
+	struct pid_row row = {
+		.now = {.pid = (pid_t)pid,
+			.start_ticks = (uint64_t)start_ticks,
+			.is_target = json_is_true(json_object_get(object, "target")),
+			.is_gone = !same_boot || json_is_true(json_object_get(object, "ended")),
+			.cpu_cores = none,
+			.cpu_ns = take_count(object, "cpu_ns", INT64_MAX),
+			.rss_bytes = VALUE_MISSING,
+			.gpu_percent = none,
+			.gpu_memory_bytes = VALUE_MISSING,
+			.power_w = none,
+			.energy_j = take_joules(object)},
+		.state = json_is_true(json_object_get(object, "told")) ? TOLD_LEAVING : TOLD_NOT,
+	};
+	if (command == NULL || pid <= 0 || !value_ok(pid) || !value_ok(start_ticks) ||
+		!text_copy(row.now.command, sizeof(row.now.command), command) ||
+		(row.now.is_gone && row.state == TOLD_NOT))
+		return;
+	struct pid_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
+	if (larger == NULL)
+		return;
+	table->items = larger;
+	larger[table->n++] = row;
+}
+
+void pids_read(struct pid_table *table, const json_t *array, bool same_boot)
+{
+	size_t i;
+	const json_t *row;
+	json_array_foreach(array, i, row) if (table->n < table->most * (PIDS_SPARE + 2))
+		read_row(table, row, same_boot);
+}
+
+/* ---- whose counters go on ---- */
+
+static int by_pid(const void *left, const void *right)
+{
+	const struct now_kept_process *a = left, *b = right;
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+struct now_kept_process *pids_kept(const struct pid_table *table, size_t *ret_n)
+{
+	struct now_kept_process *kept = calloc_array(table->n, sizeof(*kept));
+	size_t n = 0;
+	for (size_t i = 0; kept != NULL && i < table->n; i++) {
+		const struct now_process *now = &table->items[i].now;
+		if (!now->is_gone && !isnan(now->energy_j))
+			kept[n++] = (struct now_kept_process){now->pid, now->start_ticks, now->energy_j};
+	}
+	if (n > 1)
+		qsort(kept, n, sizeof(*kept), by_pid);
+	*ret_n = n;
+	return kept;
+}
