@@ -1,6 +1,7 @@
 #include "report/text.h"
 
 #include "base/util.h"
+#include "report/domain_tree.h"
 #include "report/words.h"
 
 enum { BAR_COLUMNS = 34 };
@@ -73,11 +74,12 @@ static void source_cell(struct buf *out, const struct domain_finding *d)
 		buf_str(out, ", derived");
 }
 
-static void domain_row(struct table *table, const struct domain_finding *d, size_t depth)
+static void domain_row(void *data, const struct domain_finding *d, int depth)
 {
+	struct table *table = data;
 	bool faint = !d->in_total;
 	struct buf *name = table_cell(table, faint);
-	for (size_t i = 0; i < depth; i++)
+	for (int i = 0; i < depth; i++)
 		buf_str(name, "  ");
 	buf_str(name, d->device->name);
 	human_energy(table_cell(table, faint), d->energy_j);
@@ -90,28 +92,6 @@ static void domain_row(struct table *table, const struct domain_finding *d, size
 	source_cell(table_cell(table, faint), d);
 }
 
-static bool is_inside(const struct findings *f, const struct domain_finding *d, const char *outer)
-{
-	if (outer != NULL)
-		return strcmp(d->device->inside, outer) == 0;
-	for (size_t i = 0; i < f->n_domains; i++)
-		if (strcmp(f->domains[i].device->name, d->device->inside) == 0)
-			return false;
-	return true; // outermost of those that there are
-}
-
-// Each domain under the one that contains it.
-static void domain_rows(const struct findings *f, struct table *table, const char *outer, size_t depth)
-{
-	for (size_t i = 0; i < f->n_domains && depth < 4; i++) {
-		const struct domain_finding *d = &f->domains[i];
-		if (!is_inside(f, d, outer))
-			continue;
-		domain_row(table, d, depth);
-		domain_rows(f, table, d->device->name, depth + 1);
-	}
-}
-
 void text_domains(const struct text *text)
 {
 	static const struct table_column columns[] = {{"", false}, {"energy", true}, {"error", true}, {"mean", true},
@@ -121,7 +101,7 @@ void text_domains(const struct text *text)
 		return;
 	struct table table;
 	table_init(&table, columns, ARRAY_SIZE(columns));
-	domain_rows(f, &table, NULL, 0);
+	domain_tree(f, domain_row, &table);
 	text_title(text, "Energy by domain");
 	table_print(&table, text->out, text->style);
 	table_finish(&table);

@@ -2,14 +2,12 @@
 #include "report/page/part.h"
 
 #include "base/util.h"
+#include "report/domain_tree.h"
 #include "report/html.h"
 #include "report/picture/picture.h"
 #include "report/report.h"
 #include "report/words.h"
 
-#include <string.h>
-
-enum { DEPTH_MAX = 3 };
 
 static void picture(const struct part *part, enum picture_kind kind, const char *prefix, double width)
 {
@@ -51,9 +49,9 @@ static void divided_by(struct buf *out, const struct domain_finding *d)
 	buf_finish(&words);
 }
 
-static void domain_row(const struct part *part, const struct domain_finding *d, int depth)
+static void domain_row(void *data, const struct domain_finding *d, int depth)
 {
-	struct buf *out = part->out;
+	struct buf *out = data;
 	buf_printf(out, "<tr class=\"inside-%d%s\"><th scope=\"row\" class=\"name\">", depth,
 		d->in_total ? "" : " beside");
 	part_name(out, d->device->name);
@@ -76,28 +74,6 @@ static void domain_row(const struct part *part, const struct domain_finding *d, 
 	buf_str(out, "</td></tr>\n");
 }
 
-static bool is_inside(const struct findings *f, const struct domain_finding *d, const char *outer)
-{
-	if (outer != NULL)
-		return strcmp(d->device->inside, outer) == 0;
-	for (size_t i = 0; i < f->n_domains; i++)
-		if (strcmp(f->domains[i].device->name, d->device->inside) == 0)
-			return false;
-	return true; // outermost of those that there are
-}
-
-// Each domain under the one that contains it.
-static void domain_rows(const struct part *part, const char *outer, int depth)
-{
-	for (size_t i = 0; i < part->f->n_domains && depth <= DEPTH_MAX; i++) {
-		const struct domain_finding *d = &part->f->domains[i];
-		if (!is_inside(part->f, d, outer))
-			continue;
-		domain_row(part, d, depth);
-		domain_rows(part, d->device->name, depth + 1);
-	}
-}
-
 void section_domains(const struct part *part)
 {
 	static const struct part_column columns[] = {{"", "name"}, {"energy"}, {"this program"}, {"mean"}, {"at most"},
@@ -108,7 +84,7 @@ void section_domains(const struct part *part)
 	buf_str(part->out, "<section>\n");
 	part_title(part, "domains", "Energy by domain");
 	part_table_begin(part, "domains-table", NULL, columns, ARRAY_SIZE(columns), false);
-	domain_rows(part, NULL, 0);
+	domain_tree(part->f, domain_row, part->out);
 	part_table_end(part);
 	part_paper(part, PAPER_DOMAINS, part->f->n_domains);
 	for (size_t i = 0; i < part->f->n_domains; i++)

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "report/domain_tree.h"
 #include "story.h"
 
 #include <fcntl.h>
@@ -133,9 +134,37 @@ static void check_width(void **state)
 	buf_finish(&out);
 }
 
+static void note_name(void *data, const struct domain_finding *domain, int depth)
+{
+	buf_printf(data, "%d:%s ", depth, domain->device->device);
+}
+
+// A damaged file has two domains of one name, one of them inside "itself", and two inside each other.
+static void each_domain_once(void **state)
+{
+	static const struct {
+		const char *name, *inside, *device;
+	} domains[] = {{"a", "", "1"}, {"a", "a", "2"}, {"b", "a", "3"}, {"c", "d", "4"}, {"d", "c", "5"}};
+	struct run_device devices[ARRAY_SIZE(domains)] = {0};
+	struct domain_finding found[ARRAY_SIZE(domains)] = {0};
+	for (size_t i = 0; i < ARRAY_SIZE(domains); i++) {
+		text_copy(devices[i].name, sizeof(devices[i].name), domains[i].name);
+		text_copy(devices[i].inside, sizeof(devices[i].inside), domains[i].inside);
+		text_copy(devices[i].device, sizeof(devices[i].device), domains[i].device);
+		found[i].device = &devices[i];
+	}
+	const struct findings findings = {.domains = found, .n_domains = ARRAY_SIZE(domains)};
+	struct buf out;
+	buf_init(&out, 4096);
+	domain_tree(&findings, note_name, &out);
+	assert_string_equal(out.data, "0:1 1:2 1:3 ");
+	buf_finish(&out);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
+	ROWS_ADD_ONE(&tests, "each domain stands once, under the first of the name that it is inside of", each_domain_once);
 	ROWS_ADD(&tests, rows, check_golden);
 	ROWS_ADD(&tests, rows, check_width);
 	return rows_run(&tests, "text");
