@@ -358,7 +358,10 @@ def one_kill(place, number, helper):
     if "server" in who and "guard" in who:
         helper.process.wait()
         helper = helper_of(place, helper)  # its start finds what they left
-        wait_until(is_back, f"{story}: back after the next start")
+        # A wattle that had not asked for its limit before the kill asks the new helper for it.
+        owner = f"wattle cap set, pid {process.pid}, user nobody"
+        wait_until(lambda: is_back() or User(place, MEMBER).caps()["package-0"]["lease"] == owner,
+                   f"{story}: back after the next start")
     elif "server" in who or "guard" in who:
         helper.process.wait(harness.TIMEOUT_S)
         wait_until(is_back, f"{story}: back by the other one", PROMISE_S * BUSY_MACHINE)
