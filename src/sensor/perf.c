@@ -195,10 +195,10 @@ static void doubt_in_guest(struct perf *perf, const struct wattle_env *env, bool
 		return;
 	bool moved = false;
 	for (int round = 0; round < rounds && !moved; round++) {
+		if (round > 0)
+			nanosleep(&pause, NULL);
 		for (size_t i = 0; i < perf->n; i++)
 			moved |= perf->domains[i].used && read_count(&perf->counters[i]) > 0;
-		if (!moved)
-			nanosleep(&pause, NULL);
 	}
 	for (size_t i = 0; i < perf->n; i++)
 		if (perf->domains[i].used && !moved)
