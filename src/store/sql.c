@@ -247,8 +247,12 @@ int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 void sql_fold(sqlite3 *db)
 {
 	// Another connection makes both fail with SQLITE_BUSY; the log then stays until the last of them closes.
-	if (sql_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)") == SQLITE_OK)
-		set_journal(db, "PRAGMA journal_mode=DELETE", "delete");
+	if (sql_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)") != SQLITE_OK)
+		return;
+	// All rows have reached the disk. The mode in the file's header need not: after a power cut either one is right.
+	sql_exec(db, "PRAGMA synchronous=OFF");
+	set_journal(db, "PRAGMA journal_mode=DELETE", "delete");
+	sql_exec(db, "PRAGMA synchronous=NORMAL");
 }
 
 void sql_bind_i64(sqlite3_stmt *statement, int column, int64_t value)
