@@ -107,19 +107,31 @@ static void rescue(struct measure *measure, const struct recorder_result *result
 	text_copy(measure->path, sizeof(measure->path), path);
 }
 
+// Of a long run the findings take seconds and the memory of all its rows.
+static bool wants_findings(const struct measure *measure)
+{
+	const struct measure_options *options = &measure->options;
+	return !options->quiet || options->json != NULL || options->control != NULL;
+}
+
 static int tell_findings(struct measure *measure, const struct recorder_result *result)
 {
+	if (result->whole && !wants_findings(measure))
+		return EXIT_DONE;
 	struct wattle_error error = {0};
 	struct run run;
 	struct findings findings;
 	if (run_load(measure->path, &run, &error) < 0)
 		return control_refuse(measure->options.control, EXIT_FAILED, &error);
 	apply_footer(&run, result);
-	int status = EXIT_FAILED;
-	if (findings_make(&run, &findings) == 0) {
+	int status, r = findings_make(&run, &findings);
+	if (r == 0) {
 		print_summary(measure, &findings);
 		status = write_json(measure, &findings);
 		findings_finish(&findings);
+	} else {
+		error_set(&error, r, "%s: no report could be made of it: %s", measure->path, strerror(-r));
+		status = control_refuse(measure->options.control, EXIT_FAILED, &error);
 	}
 	run_finish(&run);
 	return status;
