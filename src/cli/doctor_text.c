@@ -225,7 +225,9 @@ static void put_helper(const struct doctor *doctor, struct buf *out)
 			"  without:\n"
 			"    sudo wattled\n");
 	if (is_missing || refuses)
-		buf_printf(out, "  to be such a member:\n    %s\n", proto_client_remedy(-EPERM));
+		buf_printf(out, "  to be %s:\n    %s\n",
+			is_missing ? "such a member" : "one of group wattle, whom the helper serves",
+			proto_client_remedy(-EPERM));
 }
 
 static void put_remedies(const struct doctor *doctor, struct buf *out)

@@ -40,13 +40,26 @@ static int check_ending(const char *option, const char *path, struct wattle_erro
 	return error_set(reterr, -EINVAL, "%s: %s does not end in .csv or .sqlite", option, path);
 }
 
+// Whatever else is written: not into the run file.
+static int check_apart(const struct measure_options *options, struct wattle_error *reterr)
+{
+	const struct {
+		const char *option, *path;
+	} files[] = {{"--json", options->json}, {"--tracking-file", options->tracking_file}};
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (options->output != NULL && files[i].path != NULL && strcmp(files[i].path, options->output) == 0)
+			return error_set(reterr, -EINVAL, "%s: %s is the run file; choose another name",
+				files[i].option, files[i].path);
+	return 0;
+}
+
 int measure_check(const struct measure_options *options, struct wattle_error *reterr)
 {
 	if (options->overwrite && options->append)
 		return error_set(reterr, -EINVAL, "--append: does not go with --overwrite; give one of them");
-	if (options->json != NULL && options->output != NULL && strcmp(options->json, options->output) == 0)
-		return error_set(reterr, -EINVAL, "--json: %s is the run file; choose another name", options->json);
-	int r = check_ending("--tracking-file", options->tracking_file, reterr);
+	int r = check_apart(options, reterr);
+	if (r == 0)
+		r = check_ending("--tracking-file", options->tracking_file, reterr);
 	if (r == 0)
 		r = check_ending("--sub-tracking-file", options->sub_tracking_file, reterr);
 	return r < 0 ? r : check_meta(options, reterr);

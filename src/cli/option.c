@@ -232,6 +232,8 @@ static int read_config(const struct parse *parse, const char *path, void **ret_c
 {
 	json_error_t error;
 	json_t *config = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (config == NULL && error.line < 0) // it could not even be opened
+		return error_set(parse->reterr, -EINVAL, "--config: %s", error.text);
 	if (config == NULL)
 		return error_set(parse->reterr, -EINVAL, "--config %s: line %d: %s", path, error.line, error.text);
 	*ret_config = config;

@@ -25,7 +25,7 @@ WRONG = [
     (["--pue", "0.5"], "--pue"),
     (["--meta", "novalue"], "--meta"),
     (["--tracking-file", "track.txt"], "track.txt"),
-    (["--config", "not-there.json"], "not-there.json"),
+    (["--config", "not-there.json"], "--config: unable to open not-there.json: No such file"),
     (["--store", "mysql://host/db"], "--store"),
     (["--store", "postgresql://u:secret@host/db"], "--store"),
     (["--steps", "0"], "--steps"),
@@ -33,7 +33,8 @@ WRONG = [
     (["--outptu", "x"], "--outptu"),
     (["--overwrite", "--append"], "--append"),
     (["--sub-tracking-file", "spans.txt"], "--sub-tracking-file"),
-    (["-o", "x.sqlite", "--json", "x.sqlite"], "--json"),
+    (["-o", "x.sqlite", "--json", "x.sqlite"], "--json: x.sqlite is the run file"),
+    (["-o", "x.sqlite", "--tracking-file", "x.sqlite"], "--tracking-file: x.sqlite is the run file"),
 ]
 
 
