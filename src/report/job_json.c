@@ -101,6 +101,7 @@ static void nodes_part(struct jsonw *j, const struct job_findings *job)
 		jsonw_key_double(j, "from_s", node->from_s);
 		jsonw_key_double(j, "to_s", node->to_s);
 		jsonw_key_double(j, "duration_s", metered ? node->findings->duration_s : (double)NAN);
+		jsonw_key_double(j, "paused_s", metered ? node->paused_s : (double)NAN);
 		jsonw_key_double(j, "unmeasured_s", metered ? node->unmeasured_s : (double)NAN);
 		jsonw_key_double(j, "energy_j", node->energy_j);
 		jsonw_key_double(j, "error_j", node->error_j);
@@ -141,6 +142,7 @@ static void rank_part(struct jsonw *j, const struct job_findings *job, const str
 	jsonw_key_i64(j, "restart", rank->restart);
 	jsonw_key_i64(j, "runs", rank->runs);
 	jsonw_key_bool(j, "complete", rank->complete);
+	jsonw_key_i64(j, "cut_off", rank->cut_off);
 	jsonw_key_bool(j, "nested", rank->nested);
 	jsonw_key_bool(j, "ended_early", rank->ended_early);
 	jsonw_key_i64(j, "exit_code", rank->exit_code);

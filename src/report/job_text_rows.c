@@ -129,13 +129,15 @@ static void rank_cell(struct buf *out, const struct job_rank *rank)
 
 static void ending_cell(struct buf *out, const struct job_rank *rank)
 {
+	bool failed = value_ok(rank->exit_code) && rank->exit_code != 0;
 	if (!rank->complete)
 		buf_str(out, "cut off");
-	else if (value_ok(rank->exit_code) && rank->exit_code != 0)
+	else if (failed)
 		buf_printf(out, "exit %lld", (long long)rank->exit_code);
 	if (rank->runs > 1)
-		buf_printf(out, "%s%lld runs", rank->complete && rank->exit_code == 0 ? "" : ", ",
-			(long long)rank->runs);
+		buf_printf(out, "%s%lld runs", !rank->complete || failed ? ", " : "", (long long)rank->runs);
+	if (rank->cut_off > 0)
+		buf_printf(out, ", %lld cut off", (long long)rank->cut_off);
 }
 
 static void rank_row(struct table *table, const struct job_findings *job, const struct job_rank *rank)

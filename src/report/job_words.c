@@ -42,7 +42,7 @@ void job_words_place(struct buf *out, const struct job_findings *job)
 	if (!value_ok(job->start_wall_ns))
 		return;
 	buf_printf(out, "%sfrom ", separator);
-	rfc3339(out, job->start_wall_ns);
+	start_time_text(out, job->start_wall_ns);
 }
 
 struct job_sums job_sums(const struct job_findings *job)
@@ -96,6 +96,19 @@ void job_words_ranks(struct buf *out, const struct job_findings *job)
 	}
 	buf_str(out, " on ");
 	add_number(out, job->n_nodes, "node");
+}
+
+void job_words_pauses(struct buf *out, const struct job_findings *job)
+{
+	static const double shown_s = 1; // from one srun of a script to the next takes less
+	double longest_s = 0;
+	for (size_t i = 0; i < job->n_nodes; i++)
+		longest_s = fmax(longest_s, job->nodes[i].paused_s);
+	if (!(longest_s >= shown_s))
+		return;
+	buf_str(out, "; ");
+	human_time(out, longest_s);
+	buf_str(out, " between launches, when no rank ran, are in no sum");
 }
 
 void job_words_waiting_blocks(struct buf *out, const struct job_findings *job)

@@ -83,6 +83,17 @@ void rfc3339(struct buf *out, int64_t wall_ns)
 	buf_printf(out, "%s.%06d%.3s:%s", date, (int)(us - (int64_t)s * 1000000), offset, offset + 3);
 }
 
+void start_time_text(struct buf *out, int64_t wall_ns)
+{
+	struct buf text;
+	buf_init(&text, 64);
+	rfc3339(&text, wall_ns);
+	const char *zone = text.size > 19 ? strpbrk(text.data + 19, "+-") : NULL;
+	if (zone != NULL)
+		buf_printf(out, "%.10s %.8s %s", text.data, text.data + 11, zone);
+	buf_finish(&text);
+}
+
 double column_factor(const struct run *run, enum column column)
 {
 	static const char *const facts[] = {[COLUMN_RAM] = FACT_RAM_UNIT, [COLUMN_GPU_RAM] = FACT_GPU_RAM_UNIT};

@@ -19,6 +19,8 @@ char *command_line_text(char *const *argv);
 
 // RFC 3339 with milliseconds and the local offset: "2026-01-31T12:00:00.123+01:00".
 void rfc3339(struct buf *out, int64_t wall_ns);
+// "2026-01-31 12:00:00 +01:00": seconds do for people.
+void start_time_text(struct buf *out, int64_t wall_ns);
 
 /* Keys and values of report_json, for whoever writes the same of several runs. `node`: a key before the others; NULL: none. Those that say
  * so write their key as well. */

@@ -15,8 +15,8 @@ from harness import WATTLE, main, near, test
 
 PAIRS = {  # kind: relative deviation of a machine's energy that the ends of counters explain
     "plain": 0.003, "takeover": 0.003, "wraps": 0.003, "many_wraps": 0.003, "overlap": 0.003, "all_read": 0.001,
-    "all_visible": 0.001, "shared_gpus": 0.001, "restart": 0.004, "dead": 0.003, "missing": 0.003, "skewed": 0.003,
-    "imbalanced": 0.003, "virtual_nodes": 0.001, "no_gpu": 0.0005, "no_id": 0.003, "one_rank": 0.003,
+    "all_visible": 0.001, "shared_gpus": 0.001, "restart": 0.004, "requeued": 0.004, "dead": 0.003, "missing": 0.003,
+    "skewed": 0.003, "imbalanced": 0.003, "virtual_nodes": 0.001, "no_gpu": 0.0005, "no_id": 0.003, "one_rank": 0.003,
     "nested": 0.025, "two_steps": 0.003}  # nested: the recorder around reads before the first rank and after the last
 
 
@@ -142,6 +142,22 @@ def ranks_that_died_early_are_no_fast_ranks(room):
     assert imbalance["slowest"]["over_percent"] < 2 and imbalance["work_s"]["imbalance_percent"] < 2
     text = room.wattle("report", room.folder / "takeover").stdout
     assert "2 ranks that ended early are not compared" in text, text
+
+
+@test
+def who_was_started_again_is_not_cut_off(room):
+    """A rank was killed, but is complete since the job was requeued; how long nobody ran is told, and no wrap in
+    that time is a doubt of the job's."""
+    folder, truth = made(room, "requeued")
+    document = report(room, folder)
+    node = document["nodes"][0]
+    near(node["energy_j"], truth["nodes"]["node-01"]["energy_j"], absolute=node["error_j"])
+    assert node["error_j"] < 0.0015 * node["energy_j"], node
+    assert all(rank["complete"] and rank["runs"] == 2 for rank in ranks_of(document))
+    assert [rank["rank"] for rank in ranks_of(document) if rank["cut_off"] == 1] == [4]
+    assert all(near(node["paused_s"], 240, absolute=1) is None for node in document["nodes"])
+    text = " ".join(room.wattle("report", folder).stdout.split())
+    assert "between launches" in text and "Before rank 4 was started again" in text, text
 
 
 @test

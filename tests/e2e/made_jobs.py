@@ -40,6 +40,8 @@ class Job:
     dead: dict = dataclasses.field(default_factory=dict)   # rank: seconds until it and its recorder are killed
     missing: tuple = ()           # ranks that nobody has measured
     restart_s: float | None = None  # all ranks are started again then
+    pause_s: float = 2.0          # so long nobody runs before that
+    cut_off: tuple = ()           # ranks that were killed with their recorders then, and were started again all the same
     scheduler_steps: int = 1      # one after the other
     takeover: str = "elect"       # made_job_story.Machine.claim
     overlap_s: float = 0.0        # so long two read at once when one takes over
@@ -81,6 +83,8 @@ KINDS = {
     "all_visible": Job("every rank sees all GPUs; one reads them", see_all=True),
     "shared_gpus": Job("two ranks compute on one GPU", gpus=2, see_all=True),
     "restart": Job("all ranks are started again after five seconds (elastic)", restart_s=5.0, launcher="torchrun"),
+    "requeued": Job("a rank is killed, and all are started again minutes later", restart_s=5.0, pause_s=240.0,
+                    cut_off=(4,)),
     "dead": Job("the only rank of a node is killed", per_node=1, gpus=1, dead={1: 5.0}),
     "unmeasured": Job("the rank that reads is killed and nobody takes over", dead={0: 5.0}, takeover="first",
                       see_all=True),
@@ -147,9 +151,9 @@ def works_of(job):
         works.append(Work(-1, 0, 0, 0.0, begin_s, [], (), tuple(range(job.gpus)), is_outer=True))
     if job.restart_s is None:
         return works
-    first = [dataclasses.replace(w, end_s=job.restart_s + 0.01 * w.local_rank, exit_code=1 if w.rank == 1 else 143)
-             for w in works]
-    return first + [work_of(job, rank, job.restart_s + 2.0, restart=1) for rank in range(job.world_size)]
+    first = [dataclasses.replace(w, end_s=job.restart_s + 0.01 * w.local_rank, exit_code=1 if w.rank == 1 else 143,
+                                 is_killed=w.rank in job.cut_off) for w in works]
+    return first + [work_of(job, rank, job.restart_s + job.pause_s, restart=1) for rank in range(job.world_size)]
 
 
 def devices_of(job, node):

@@ -12,8 +12,8 @@ static const double unknown_period_slack = 1.25, unknown_period_max_s = 0.1;
 /* Of the period: an update that comes this much early or late surprises nobody who has not measured it. A measured
  * jitter is that of a few updates, so a little is added to it. */
 static const double unknown_jitter = 0.1, jitter_slack = 0.01;
-// Fewer updates than this tell nothing about their rhythm.
-enum { UPDATES_MIN = 3 };
+// Fewer updates than this tell nothing about their rhythm; so many readings on end that all show a new value bound it.
+enum { UPDATES_MIN = 3, CROWD = 8 };
 
 struct spacing {        // of two neighbouring updates that were seen
 	double seen_s;  // between the readings that showed them
@@ -26,6 +26,7 @@ struct scan { // of all readings of a counter
 	size_t n_spacings;
 	size_t n_changes;
 	double energy_j, time_s;
+	double crowd_s; // least time in which CROWD neighbouring readings all showed a new value; INFINITY: they never did
 };
 
 static void note_update(const int64_t *t_ns, size_t change, size_t last, size_t now, double gap_s, struct scan *scan)
@@ -37,16 +38,33 @@ static void note_update(const int64_t *t_ns, size_t change, size_t last, size_t 
 	};
 }
 
+struct crowd { // the latest readings that all showed a new value, and the one before them
+	int64_t t_ns[CROWD + 1];
+	size_t n;
+};
+
+static void note_reading(struct crowd *crowd, int64_t t_ns, bool is_new, struct scan *scan)
+{
+	if (!is_new)
+		crowd->n = 0;
+	crowd->t_ns[crowd->n++ % ARRAY_SIZE(crowd->t_ns)] = t_ns;
+	if (crowd->n > CROWD)
+		scan->crowd_s = fmin(scan->crowd_s,
+			(double)(t_ns - crowd->t_ns[crowd->n % ARRAY_SIZE(crowd->t_ns)]) / 1e9);
+}
+
 static void scan_segment(const struct run_device *device, struct slice samples, struct scan *scan)
 {
 	const int64_t *uj = device->values[DEVICE_ENERGY], *t_ns = device->t_ns;
 	size_t first = samples.end, last = samples.end, change = samples.end;
+	struct crowd crowd = {.n = 0};
 	double gap_s = 0;
 	for (size_t i = samples.begin; i < samples.end; i++) {
 		if (!value_ok(uj[i]))
 			continue;
 		double dt_s = last < samples.end ? (double)(t_ns[i] - t_ns[last]) / 1e9 : 0;
 		gap_s = dt_s > gap_s ? dt_s : gap_s;
+		note_reading(&crowd, t_ns[i], last < samples.end && uj[i] > uj[last], scan);
 		if (last < samples.end && uj[i] > uj[last]) {
 			scan->energy_j += (double)(uj[i] - uj[last]) / 1e6;
 			scan->n_changes++;
@@ -106,11 +124,14 @@ static bool steps_are_coarse(const struct scan *scan, double quantum_j, double p
 	return quantum_j > 0 && scan->energy_j * period_s < 3 * quantum_j * scan->time_s;
 }
 
+/* A crowd of readings has an update between each two of them, so the period is shorter than a crowd of one less takes: a recorder on
+ * a busy machine may never see a reading without one, and looks close together tell as much all the same. */
 static double guess_s(int64_t interval_ns, const struct scan *scan)
 {
 	double interval_s = value_to_double(interval_ns, 1e-9);
 	double seen_s = scan->n_changes > 0 ? scan->time_s / (double)scan->n_changes : 0;
 	double longest_s = fmax(unknown_period_slack * seen_s, isnan(interval_s) ? 0 : interval_s);
+	longest_s = fmin(longest_s, unknown_period_slack * scan->crowd_s / (CROWD - 1));
 	return fmin(longest_s, unknown_period_max_s);
 }
 
@@ -137,7 +158,7 @@ int updates_make(const struct run *run, const struct run_device *device, int64_t
 {
 	wattle_cleanup_free struct spacing *spacings = calloc_array(device->n, sizeof(*spacings));
 	wattle_cleanup_free double *scratch = calloc_array(device->n, sizeof(*scratch));
-	struct scan scan = {.spacings = spacings};
+	struct scan scan = {.spacings = spacings, .crowd_s = INFINITY};
 	if (spacings == NULL || scratch == NULL)
 		return -ENOMEM;
 	for (size_t s = 0; s < run->n_segments; s++)

@@ -21,8 +21,8 @@ static bool is_compared(const struct job_findings *job, const struct job_rank *r
 	return is_in_step(job, rank) && !rank->ended_early;
 }
 
-/* A rank that was killed has not worked less than the others: it has not come to the end. By durations, for clocks of nodes may be apart;
- * where all were stopped together nobody is early. */
+/* A rank that was killed has not worked less than the others: it has not come to the end, or, started again, there is a part of its work
+ * that nobody recorded. By durations, for clocks of nodes may be apart; where all were stopped together nobody is early. */
 static void mark_early(struct job_findings *job, struct job_rank *rank)
 {
 	static const double early_part = 0.05, early_s = 1;
@@ -30,7 +30,7 @@ static void mark_early(struct job_findings *job, struct job_rank *rank)
 	for (size_t i = 0; i < job->n_ranks; i++)
 		if (!job->ranks[i].nested && same_step(job->ranks[i].step, rank->step))
 			longest_s = fmax(longest_s, job->ranks[i].duration_s);
-	bool failed = !rank->complete || (value_ok(rank->exit_code) && rank->exit_code != 0);
+	bool failed = !rank->complete || rank->cut_off > 0 || (value_ok(rank->exit_code) && rank->exit_code != 0);
 	bool is_early = isnan(rank->duration_s) ||
 		longest_s - rank->duration_s > fmax(early_s, early_part * longest_s);
 	rank->ended_early = !rank->nested && failed && is_early;

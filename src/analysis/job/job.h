@@ -32,7 +32,8 @@ struct job_rank {
 	size_t node;                       // index
 	int64_t runs;                      // recordings of this rank: 1, and one more each restart
 	double duration_s;                 // of all of them
-	bool complete;                     // false: it is still running, or its recorder died
+	bool complete;                     // false: its last recording is still going on, or its recorder died
+	int64_t cut_off;                   // of its earlier ones, those whose recorder died
 	int64_t exit_code;                 // VALUE_MISSING unknown
 	double start_s, end_s;             // since the job's start, by the hosts' own wall clocks
 	double cpu_s;
@@ -61,7 +62,8 @@ struct job_node {
 	const struct domain_finding *domains; // n_domains, of findings; their device's name is the domain's
 	size_t n_domains;
 	double from_s, to_s; // since the job's start: what was measured of it
-	double unmeasured_s; // of that, time in which no rank read the sensors; its energy is not known
+	double paused_s;     // of that, time in which none of its ranks ran; no sum has anything of it
+	double unmeasured_s; // of the rest, time in which no rank read the sensors; its energy is not known
 	double cpu_s;        // of its ranks
 };
 

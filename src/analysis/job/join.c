@@ -180,6 +180,34 @@ static int take_events(struct joining *j, const struct reader *reader)
 	return 0;
 }
 
+static int64_t overlap_ns(int64_t a_from, int64_t a_to, int64_t b_from, int64_t b_to)
+{
+	int64_t from = a_from > b_from ? a_from : b_from, to = a_to < b_to ? a_to : b_to;
+	return to > from ? to - from : 0;
+}
+
+/* A pause in which no rank ran lies between two readings: what was used in it is not the job's, and no doubt of it is either. Only
+ * what was not read before and after it is unknown. */
+static bool is_across_pause(struct joining *j, int64_t from_ns, int64_t to_ns)
+{
+	const struct run *run = &j->machine->run;
+	int64_t unread_ns = 0;
+	for (size_t s = 0; s < run->n_segments; s++) {
+		if (from_ns >= slice_from_ns(run, s) && to_ns < slice_to_ns(run, s))
+			return false;
+		int64_t part_ns = overlap_ns(from_ns, to_ns, run->segments[s].start_ns, run->segments[s].end_ns);
+		unread_ns += part_ns > j->hole_ns ? part_ns : 0;
+	}
+	j->domain->unknown_ns += unread_ns;
+	return true;
+}
+
+static int link(struct joining *j, const struct piece *next, size_t row)
+{
+	bool across = is_across_pause(j, j->last->from->t_ns[j->last_row], next->from->t_ns[row]);
+	return across ? 0 : joining_link(j, next, row);
+}
+
 static int take_rows(struct joining *j, const struct piece *piece, size_t first)
 {
 	struct run_device *out = &j->domain->device;
@@ -190,7 +218,7 @@ static int take_rows(struct joining *j, const struct piece *piece, size_t first)
 		if (value_ok(uj)) {
 			if (counted_row != SIZE_MAX)
 				j->total_uj += uj - from->values[DEVICE_ENERGY][counted_row];
-			else if (j->last != NULL && joining_link(j, piece, row) < 0)
+			else if (j->last != NULL && link(j, piece, row) < 0)
 				return -ENOMEM;
 			else if (j->last == NULL)
 				j->first_ns = from->t_ns[row];
@@ -249,12 +277,6 @@ static int allocate(struct joining *j)
 	j->domain->readers = arena_alloc(arena, j->n_pieces, sizeof(*j->domain->readers));
 	j->domain->events = arena_alloc(arena, most_events(j), sizeof(*j->domain->events));
 	return all && j->domain->readers != NULL && j->domain->events != NULL ? 0 : -ENOMEM;
-}
-
-static int64_t overlap_ns(int64_t a_from, int64_t a_to, int64_t b_from, int64_t b_to)
-{
-	int64_t from = a_from > b_from ? a_from : b_from, to = a_to < b_to ? a_to : b_to;
-	return to > from ? to - from : 0;
 }
 
 static void widen(int64_t seen_ns[2], const struct run *run, const struct run_segment *segment)

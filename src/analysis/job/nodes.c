@@ -60,6 +60,14 @@ static double unmeasured_s(const struct machine *machine)
 	return value_ok(most_ns) ? seconds(most_ns) : machine->findings.duration_s;
 }
 
+static double paused_s(const struct run *run)
+{
+	int64_t sum_ns = 0;
+	for (size_t s = 1; s < run->n_segments; s++)
+		sum_ns += run->segments[s].start_ns - run->segments[s - 1].end_ns;
+	return seconds(sum_ns);
+}
+
 static void take_machine(struct job_work *work, struct job_node *node, const struct machine *machine)
 {
 	const struct findings *f = node->findings = &machine->findings;
@@ -104,6 +112,7 @@ int nodes_make(struct job_work *work)
 		for (size_t m = 0; m < work->n_machines; m++)
 			if (strcmp(work->machines[m].key, node->machine) == 0) {
 				node->unmeasured_s = unmeasured_s(&work->machines[m]);
+				node->paused_s = paused_s(&work->machines[m].run);
 				take_machine(work, node, &work->machines[m]);
 			}
 	}

@@ -81,6 +81,7 @@ static void take_latest(struct job_rank *row, const struct member *member)
 	row->node = member->node;
 	row->local_rank = run_fact_i64(run, FACT_LOCAL_RANK);
 	row->restart = run_fact_i64(run, FACT_RESTART);
+	row->complete = member->findings.complete;
 	row->exit_code = last != NULL ? last->exit_code : VALUE_MISSING;
 }
 
@@ -114,7 +115,6 @@ static int add_member(struct job_work *work, struct job_rank *row, struct member
 	double start_s = (double)job_clock_ns(work, member, member->start_ns) / 1e9;
 	double end_s = (double)job_clock_ns(work, member, member->end_ns) / 1e9;
 	row->runs++;
-	row->complete = row->complete && f->complete;
 	row->duration_s += f->duration_s + known;
 	row->cpu_s += f->target_cpu_s + known;
 	row->energy_j += f->ledger.target_j + known; // where one of them is not known the sum is not
@@ -130,8 +130,12 @@ static int add_member(struct job_work *work, struct job_rank *row, struct member
 	row->start_s = fmin(row->start_s, start_s);
 	row->end_s = fmax(row->end_s, end_s);
 	member->rank = (size_t)(row - work->job->ranks);
-	if (later)
+	if (later) {
+		row->cut_off += !row->complete;
 		take_latest(row, member);
+	} else {
+		row->cut_off += !f->complete;
+	}
 	return add_domains(work, row, f, known);
 }
 

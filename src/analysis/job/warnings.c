@@ -93,47 +93,93 @@ static void nodes_unseen(struct teller *t)
 	tell(t);
 }
 
-static void unfinished(struct teller *t)
+// "rank 3", "rank 3 of step 1", "one without a rank"
+static void name_rank(struct teller *t, const struct job_rank *rank)
 {
-	size_t all = 0, n = 0;
-	for (size_t i = 0; i < t->job->n_ranks; i++)
-		all += !t->job->ranks[i].complete;
-	if (all == 0)
+	if (!value_ok(rank->rank)) {
+		buf_str(&t->text, "one without a rank");
 		return;
-	buf_str(&t->text, all == 1 ? "The recording of rank " : "The recordings of ranks ");
+	}
+	buf_printf(&t->text, "rank %lld", (long long)rank->rank);
+	if (t->job->n_steps > 1 && rank->step != NULL)
+		buf_printf(&t->text, " of step %.40s", rank->step);
+}
+
+static void list_ranks(struct teller *t, bool (*is_meant)(const struct job_rank *rank), size_t all)
+{
+	size_t n = 0;
 	for (size_t i = 0; i < t->job->n_ranks && n < NAMED_MAX; i++) {
-		if (t->job->ranks[i].complete)
+		if (!is_meant(&t->job->ranks[i]))
 			continue;
 		list_begin_or_go_on(&t->text, n++, all);
-		if (value_ok(t->job->ranks[i].rank))
-			buf_printf(&t->text, "%lld", (long long)t->job->ranks[i].rank);
-		else
-			buf_str(&t->text, "(none)");
+		name_rank(t, &t->job->ranks[i]);
 	}
 	list_rest(&t->text, all);
+}
+
+static size_t count_ranks(const struct teller *t, bool (*is_meant)(const struct job_rank *rank))
+{
+	size_t n = 0;
+	for (size_t i = 0; i < t->job->n_ranks; i++)
+		n += is_meant(&t->job->ranks[i]);
+	return n;
+}
+
+static bool is_unfinished(const struct job_rank *rank)
+{
+	return !rank->complete;
+}
+
+static void unfinished(struct teller *t)
+{
+	size_t all = count_ranks(t, is_unfinished);
+	if (all == 0)
+		return;
+	buf_str(&t->text, all == 1 ? "The recording of " : "The recordings of ");
+	list_ranks(t, is_unfinished, all);
 	buf_printf(&t->text,
 		" %s not finished: still running, or wattle was killed. %s figures end with the last sample that was stored.",
 		all == 1 ? "was" : "were", all == 1 ? "Its" : "Their");
 	tell(t);
 }
 
+static bool was_cut_off(const struct job_rank *rank)
+{
+	return rank->cut_off > 0;
+}
+
+static void cut_off_before(struct teller *t)
+{
+	size_t all = count_ranks(t, was_cut_off);
+	if (all == 0)
+		return;
+	buf_str(&t->text, "Before ");
+	list_ranks(t, was_cut_off, all);
+	buf_printf(&t->text,
+		" %s started again, a recording of %s was cut off: what came after its last stored sample is not in "
+		"%s figures.",
+		all == 1 ? "was" : "were", all == 1 ? "it" : "each", all == 1 ? "its" : "their");
+	tell(t);
+}
+
+static bool has_failed(const struct job_rank *rank)
+{
+	return value_ok(rank->exit_code) && rank->exit_code != 0;
+}
+
 static void failed_ranks(struct teller *t)
 {
-	size_t all = 0, n = 0;
-	for (size_t i = 0; i < t->job->n_ranks; i++)
-		all += value_ok(t->job->ranks[i].exit_code) && t->job->ranks[i].exit_code != 0;
+	size_t all = count_ranks(t, has_failed), n = 0;
 	if (all == 0)
 		return;
 	buf_printf(&t->text, "%s ended with an error: ", all == 1 ? "One rank" : "Some ranks");
 	for (size_t i = 0; i < t->job->n_ranks && n < NAMED_MAX; i++) {
 		const struct job_rank *rank = &t->job->ranks[i];
-		if (!value_ok(rank->exit_code) || rank->exit_code == 0)
+		if (!has_failed(rank))
 			continue;
 		list_begin_or_go_on(&t->text, n++, all);
-		if (value_ok(rank->rank))
-			buf_printf(&t->text, "%lld (exit %lld)", (long long)rank->rank, (long long)rank->exit_code);
-		else
-			buf_printf(&t->text, "one without a rank (exit %lld)", (long long)rank->exit_code);
+		name_rank(t, rank);
+		buf_printf(&t->text, " (exit %lld)", (long long)rank->exit_code);
 	}
 	list_rest(&t->text, all);
 	buf_char(&t->text, '.');
@@ -290,8 +336,9 @@ static void problems(struct teller *t)
 
 int job_warnings_make(struct job_work *work)
 {
-	static void (*const all[])(struct teller *) = {missing, beyond_world, nodes_unseen, unfinished, failed_ranks,
-		no_energy, unmeasured, nested, several_times, several_launches, shared_machine, clocks, left_out, problems};
+	static void (*const all[])(struct teller *) = {missing, beyond_world, nodes_unseen, unfinished, cut_off_before,
+		failed_ranks, no_energy, unmeasured, nested, several_times, several_launches, shared_machine, clocks,
+		left_out, problems};
 	struct teller t = {.work = work, .job = work->job};
 	work->job->warnings = arena_alloc(work->arena, WARNINGS_MAX, sizeof(const char *));
 	if (work->job->warnings == NULL)

@@ -172,7 +172,7 @@ static void run_row(const struct compare_page *page, size_t i)
 	command_cell(out, run);
 	buf_str(out, "</td><td class=\"text\">");
 	if (run->n_segments > 0 && value_ok(run->segments[0].wall_start_ns))
-		part_start_time(out, run->segments[0].wall_start_ns);
+		start_time_text(out, run->segments[0].wall_start_ns);
 	buf_str(out, "</td><td class=\"text\">");
 	if (run_fact(run, FACT_HOST) != NULL)
 		part_name(out, run_fact(run, FACT_HOST));

@@ -3,6 +3,7 @@
 
 #include "base/known.h"
 #include "base/util.h"
+#include "report/parts.h"
 #include "report/report.h"
 #include "report/warnings.h"
 
@@ -55,7 +56,7 @@ static void subtitle(const struct job_page *page)
 	buf_str(out, "<p class=\"faint\">");
 	if (value_ok(job->start_wall_ns)) {
 		buf_str(out, "Began ");
-		part_start_time(out, job->start_wall_ns);
+		start_time_text(out, job->start_wall_ns);
 	}
 	named(out, " by ", job->user);
 	named(out, " on ", job->cluster);

@@ -58,6 +58,8 @@ static void ending(struct buf *out, const struct job_rank *rank)
 			(long long)rank->exit_code);
 	if (rank->runs > 1)
 		buf_printf(out, " <span class=\"faint\">started %lld times</span>", (long long)rank->runs);
+	if (rank->cut_off > 0)
+		buf_printf(out, " <span class=\"warn\">%lld of them cut off before</span>", (long long)rank->cut_off);
 	if (rank->nested)
 		buf_str(out, " <span class=\"faint\">around other recorders: not added</span>");
 	buf_str(out, "</td>");

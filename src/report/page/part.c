@@ -58,19 +58,6 @@ void part_name(struct buf *out, const char *name)
 	buf_str(out, "</bdi>");
 }
 
-/* ---- time ---- */
-
-void part_start_time(struct buf *out, int64_t wall_ns)
-{
-	struct buf text;
-	buf_init(&text, 64);
-	rfc3339(&text, wall_ns);
-	const char *zone = text.size > 19 ? strpbrk(text.data + 19, "+-") : NULL;
-	if (zone != NULL)
-		buf_printf(out, "%.10s %.8s %s", text.data, text.data + 11, zone);
-	buf_finish(&text);
-}
-
 /* ---- cells ---- */
 
 static void cell_begin(struct buf *out, double value)

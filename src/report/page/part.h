@@ -32,8 +32,6 @@ void section_about(const struct part *part);     // machine, command, labels, wh
 void part_title(const struct part *part, const char *id, const char *title); // <h2>
 // What a program or a machine called something: <bdi>, shortened in its middle where it is very long; what nothing is seen of is told by its characters.
 void part_name(struct buf *out, const char *name);
-// "2026-01-31 12:00:00 +01:00": seconds do for people.
-void part_start_time(struct buf *out, int64_t wall_ns);
 // A cell that sorts by its value; `print` is one of human_*.
 void part_cell(struct buf *out, double value, void (*print)(struct buf *, double));
 void part_cell_count(struct buf *out, int64_t value); // VALUE_MISSING: n/a

@@ -50,7 +50,7 @@ static void subtitle(const struct part *part)
 	buf_str(part->out, "<p class=\"faint\">");
 	if (segment != NULL && value_ok(part->run->segments[0].wall_start_ns)) {
 		buf_str(part->out, "Began ");
-		part_start_time(part->out, part->run->segments[0].wall_start_ns);
+		start_time_text(part->out, part->run->segments[0].wall_start_ns);
 	}
 	if (host != NULL) {
 		buf_str(part->out, " on ");

@@ -13,6 +13,14 @@ static void period_unknown(struct run_device *device)
 	device->update_period_s = (double)NAN;
 }
 
+// A busy machine: the recorder's nine looks 1 ms apart before the sample at 5 s each came upon a new value.
+static void always_new(struct run_device *device)
+{
+	device->update_period_s = (double)NAN;
+	for (size_t i = 41; i < 50; i++)
+		device->t_ns[i] = at_s(5 - 0.001 * (double)(50 - i));
+}
+
 static void stamps(struct run_device *device)
 {
 	for (size_t i = 0; i < device->n; i++)
@@ -78,6 +86,8 @@ static const struct row {
 	{"a new value: an update since the reading before", no_change, 50, 4.95, 0.05, 0.1},
 	{"the first value: an update within a period", no_change, 0, -0.05, 0.05, 0.1},
 	{"nobody knows the period: the sampling interval", period_unknown, 0, -0.05, 0.05, NAN},
+	{"but looks that all show a new value bound it: 7 periods in 8 ms, and a quarter more", always_new, 40,
+		4 - 0.01 / 14, 0.01 / 14, NAN},
 	{"the counter's own time stamp", stamps, 50, 4.97, 0, 0.1},
 	{"a stamp later than the reading is no stamp", stamps_after_reading, 50, 4.95, 0.05, 0.1},
 	{"but that of the helper's reading, up to a millisecond after the update", stamps_of_the_helper, 50, 5.0035,
