@@ -5,6 +5,7 @@
 #include "cli/completion.h"
 #include "cli/manual.h"
 #include "cli/sender.h"
+#include "store/sql.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,6 +112,7 @@ int main(int argc, char **argv)
 {
 	struct buf out;
 	buf_init(&out, 1 << 16);
+	sql_set_up_program();
 	if (argc < 2) {
 		help(&out);
 		fputs(out.data, stderr);

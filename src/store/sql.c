@@ -14,6 +14,12 @@
 
 enum { BUSY_MS = 100 };
 
+// Nobody asks how much memory it has; counting that takes a lock at every malloc.
+void sql_set_up_program(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 /* SQLite keeps the system's reason for some failures only; a COMMIT that could not write (a quota, a limit on file
  * sizes) is not among them, and there errno still has it, because sql_run cleared it before. */
 static int code_of(sqlite3 *db)

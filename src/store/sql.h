@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Before all else, in a program of our own only: SQLite's settings hold for the whole process, and Python's has other users. */
+void sql_set_up_program(void);
+
 // Of the last failed call on db: -ENOSPC, -EROFS, -EBUSY, -EIO … and "FILE: what went wrong" in *reterr.
 int sql_fail(sqlite3 *db, const char *path, struct wattle_error *reterr);
 
