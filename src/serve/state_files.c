@@ -174,7 +174,7 @@ static int take_lock(struct state *state, struct wattle_error *reterr)
 			state->env->state_dir, name, strerror(errno));
 	struct stat st; // one that was taken away meanwhile, by whoever took the file over, locks nothing
 	if (flock(state->lock_fd, LOCK_EX | LOCK_NB) < 0 || fstat(state->lock_fd, &st) < 0 || st.st_nlink == 0)
-		return error_set(reterr, -errno,
+		return error_set(reterr, -EBUSY,
 			"%s/%s is kept by another wattle serve; this one's counters begin at 0", state->env->state_dir,
 			state->name);
 	return 0;

@@ -166,6 +166,8 @@ def planted_functions(room):
         done = wattle(room, "store", "init", server.url(), "--writer", "ada", status=1)
         assert "`REVOKE CREATE ON SCHEMA public FROM PUBLIC`" in done.stderr and done.stderr.count("\n") == 1, done.stderr
         assert "permission denied" in refused(server, "SELECT * FROM wattle_begin(gen_random_uuid())", "ada")
+        wattle(room, "store", "init", server.url(), "--writer", "a new one", status=1)
+        assert server.value("SELECT count(*) FROM pg_roles WHERE rolname = 'a new one'") == 0
         server.run("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
         wattle(room, "store", "init", server.url(), "--writer", "ada")
         server.run("SELECT * FROM wattle_begin(gen_random_uuid())", user="ada")

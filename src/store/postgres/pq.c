@@ -136,6 +136,14 @@ int pg_exec(struct pg *pg, const char *sql, struct wattle_error *reterr)
 	return settle(pg, pg->pq.send(pg->connection, sql), NULL, reterr);
 }
 
+int pg_end(struct pg *pg, int r, struct wattle_error *reterr)
+{
+	if (r == 0)
+		return pg_exec(pg, "COMMIT", reterr);
+	pg_exec(pg, "ROLLBACK", NULL);
+	return r;
+}
+
 int pg_query(struct pg *pg, const char *sql, const char *const *params, size_t n_params, struct pg_rows *ret_rows,
 	struct wattle_error *reterr)
 {

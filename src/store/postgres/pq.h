@@ -41,6 +41,8 @@ bool pg_may_pass(int error);
 
 // One or several statements whose rows nobody wants.
 int pg_exec(struct pg *pg, const char *sql, struct wattle_error *reterr);
+// Ends a transaction: COMMIT if what was done in it came to 0, else ROLLBACK, and returns what became of it.
+int pg_end(struct pg *pg, int r, struct wattle_error *reterr);
 /* One statement with parameters $1 … as text (NULL: null), and its rows, which come in binary format: cast to a type that the
  * functions below read (x::text for uuid, jsonb, numeric, arrays). ret_rows NULL: none are wanted. */
 struct pg_rows {

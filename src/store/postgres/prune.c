@@ -11,7 +11,7 @@
 
 // The partitions of whole days before $1, oldest first; the name of each ends in its day.
 static const char parts_sql[] =
-	"SELECT c.oid::regclass::text, right(c.relname, 8), (SELECT sum(pg_total_relation_size(t.relid))::bigint "
+	"SELECT c.oid::regclass::text, right(c.relname, 8), (SELECT coalesce(sum(pg_total_relation_size(t.relid)), 0)::bigint "
 	"FROM pg_partition_tree(c.oid) t) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
 	"JOIN wattle_big b ON i.inhparent = to_regclass(quote_ident(b.name)) "
 	"WHERE right(c.relname, 8) < to_char($1::date::timestamp, 'YYYYMMDD') ORDER BY 2, 1";
@@ -111,10 +111,7 @@ static int forget_runs(struct pg *pg, struct pg_prune *prune, struct wattle_erro
 		r = count_runs(pg, prune, reterr);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(forget_sql); i++)
 		r = pg_query(pg, forget_sql[i], &day, i == 0 ? 1 : 0, NULL, reterr);
-	if (r == 0)
-		return pg_exec(pg, "COMMIT", reterr);
-	pg_exec(pg, "ROLLBACK", NULL);
-	return r;
+	return pg_end(pg, r, reterr);
 }
 
 int pg_prune(struct pg *pg, int64_t older_ns, bool dry, struct pg_prune *ret_prune, struct wattle_error *reterr)

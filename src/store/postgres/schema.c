@@ -146,24 +146,13 @@ static int is_current(struct pg *pg, const struct pg_store *store, bool *ret_cur
 	return r;
 }
 
-/* A text of the server's making: format(…) with one parameter. Identifiers are quoted by the one who knows how. *ret_sql is of
- * `rows`. */
-static int format_sql(struct pg *pg, const char *format, const char *parameter, struct pg_rows *rows,
-	const char **ret_sql, struct wattle_error *reterr)
-{
-	int r = pg_query(pg, format, &parameter, 1, rows, reterr);
-	if (r == 0)
-		*ret_sql = pg_text(rows, 0, 0);
-	return r;
-}
-
+// A text of the server's making, format(…) with one parameter: identifiers are quoted by the one who knows how.
 static int exec_formatted(struct pg *pg, const char *format, const char *parameter, struct wattle_error *reterr)
 {
 	struct pg_rows rows = {0};
-	const char *sql = NULL;
-	int r = format_sql(pg, format, parameter, &rows, &sql, reterr);
+	int r = pg_query(pg, format, &parameter, 1, &rows, reterr);
 	if (r == 0)
-		r = pg_exec(pg, sql, reterr);
+		r = pg_exec(pg, pg_text(&rows, 0, 0), reterr);
 	pg_rows_finish(&rows);
 	return r;
 }
@@ -204,10 +193,7 @@ static int make(struct pg *pg, bool *ret_changed, struct wattle_error *reterr)
 	int r = pg_exec(pg, begin_sql, reterr);
 	if (r == 0)
 		r = make_locked(pg, ret_changed, reterr);
-	if (r == 0)
-		return pg_exec(pg, "COMMIT", reterr);
-	pg_exec(pg, "ROLLBACK", NULL);
-	return r;
+	return pg_end(pg, r, reterr);
 }
 
 int pg_store_ensure(struct pg *pg, bool *ret_changed, struct wattle_error *reterr)
@@ -235,15 +221,15 @@ int pg_store_ensure(struct pg *pg, bool *ret_changed, struct wattle_error *reter
 
 /* ---- rights ---- */
 
-static const char *const grants[][4] = {
-	[PG_WRITER] = {"SELECT format('GRANT USAGE ON SCHEMA %I TO %I', (SELECT n.nspname FROM pg_proc p JOIN pg_namespace n ON "
-		       "n.oid = p.pronamespace WHERE p.oid = 'wattle_version()'::regprocedure), $1::text)",
-		"SELECT format('GRANT INSERT ON sample, device_sample, process_sample, span, user_metric, event TO %I', $1::text)",
+static const char grant_schema[] =
+	"SELECT format('GRANT USAGE ON SCHEMA %I TO %I', (SELECT n.nspname FROM pg_proc p JOIN pg_namespace n ON "
+	"n.oid = p.pronamespace WHERE p.oid = 'wattle_version()'::regprocedure), $1::text)";
+
+static const char *const grants[][3] = {
+	[PG_WRITER] = {"SELECT format('GRANT INSERT ON sample, device_sample, process_sample, span, user_metric, event TO %I', $1::text)",
 		"SELECT format('GRANT EXECUTE ON FUNCTION wattle_version(), wattle_days(date, date), wattle_begin(uuid), "
 		"wattle_put(uuid, jsonb), wattle_mark(uuid, jsonb) TO %I', $1::text)"},
-	[PG_READER] = {"SELECT format('GRANT USAGE ON SCHEMA %I TO %I', (SELECT n.nspname FROM pg_proc p JOIN pg_namespace n ON "
-		       "n.oid = p.pronamespace WHERE p.oid = 'wattle_version()'::regprocedure), $1::text)",
-		"SELECT format('GRANT SELECT ON recording, sent, run, segment, device, process, block, metric, sample, device_sample, "
+	[PG_READER] = {"SELECT format('GRANT SELECT ON recording, sent, run, segment, device, process, block, metric, sample, device_sample, "
 		"process_sample, span, user_metric, event, wattle_schema, wattle_big TO %I', $1::text)",
 		"SELECT format('GRANT EXECUTE ON FUNCTION wattle_version() TO %I', $1::text)"},
 };
@@ -281,6 +267,20 @@ static int check_creator(struct pg *pg, const char *role, struct wattle_error *r
 	return r;
 }
 
+// All of it or nothing: a role that was made and may do nothing would be in nobody's way, but in nobody's mind either.
+static int grant_all(struct pg *pg, enum pg_right right, const char *role, bool *ret_made_role,
+	struct wattle_error *reterr)
+{
+	int r = make_role(pg, role, ret_made_role, reterr);
+	if (r == 0)
+		r = check_creator(pg, role, reterr);
+	if (r == 0)
+		r = exec_formatted(pg, grant_schema, role, reterr);
+	for (size_t i = 0; r == 0 && grants[right][i] != NULL; i++)
+		r = exec_formatted(pg, grants[right][i], role, reterr);
+	return r;
+}
+
 int pg_store_grant(struct pg *pg, enum pg_right right, const char *role, bool *ret_made_role,
 	struct wattle_error *reterr)
 {
@@ -290,10 +290,8 @@ int pg_store_grant(struct pg *pg, enum pg_right right, const char *role, bool *r
 		r = error_set(reterr, -EACCES, "the store at %s is not role %s's: only its owner can open it to others",
 			pg_where(pg), store.role);
 	if (r == 0)
-		r = make_role(pg, role, ret_made_role, reterr);
-	if (r == 0)
-		r = check_creator(pg, role, reterr);
-	for (size_t i = 0; r == 0 && grants[right][i] != NULL; i++)
-		r = exec_formatted(pg, grants[right][i], role, reterr);
-	return r;
+		r = pg_exec(pg, "BEGIN", reterr);
+	if (r < 0)
+		return r;
+	return pg_end(pg, grant_all(pg, right, role, ret_made_role, reterr), reterr);
 }

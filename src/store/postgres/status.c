@@ -35,11 +35,10 @@ static const char roles_sql[] =
 
 static const char *keep(struct arena *arena, const struct pg_rows *rows, size_t row, size_t column)
 {
-	const char *text = pg_text(rows, row, column);
-	return text != NULL ? arena_text(arena, text) : NULL;
+	return arena_text(arena, pg_text(rows, row, column));
 }
 
-static void fill_totals(const struct pg_rows *rows, struct arena *arena, struct pg_status *status)
+static int fill_totals(const struct pg_rows *rows, struct arena *arena, struct pg_status *status)
 {
 	status->runs = pg_i64(rows, 0, 0);
 	status->incomplete = pg_i64(rows, 0, 1);
@@ -52,16 +51,18 @@ static void fill_totals(const struct pg_rows *rows, struct arena *arena, struct 
 	status->owner = keep(arena, rows, 0, 8);
 	status->server = keep(arena, rows, 0, 9);
 	status->bytes = pg_i64(rows, 0, 10);
+	return status->owner != NULL && status->server != NULL ? 0 : -ENOMEM;
 }
 
-static void fill_days(const struct pg_rows *rows, struct arena *arena, struct pg_status *status)
+static int fill_days(const struct pg_rows *rows, struct arena *arena, struct pg_status *status)
 {
 	status->days = pg_i64(rows, 0, 0);
 	status->first_day = keep(arena, rows, 0, 1);
 	status->last_day = keep(arena, rows, 0, 2);
+	return 0;
 }
 
-static void fill_tables(const struct pg_rows *rows, struct arena *arena, struct pg_status *status)
+static int fill_tables(const struct pg_rows *rows, struct arena *arena, struct pg_status *status)
 {
 	status->tables = arena_alloc(arena, rows->n, sizeof(*status->tables));
 	for (size_t i = 0; status->tables != NULL && i < rows->n; i++)
@@ -70,9 +71,10 @@ static void fill_tables(const struct pg_rows *rows, struct arena *arena, struct 
 			.rows = pg_i64(rows, i, 1),
 			.bytes = pg_i64(rows, i, 2),
 		};
+	return status->tables != NULL ? 0 : -ENOMEM;
 }
 
-static void fill_roles(const struct pg_rows *rows, struct arena *arena, struct pg_status *status)
+static int fill_roles(const struct pg_rows *rows, struct arena *arena, struct pg_status *status)
 {
 	status->roles = arena_alloc(arena, rows->n, sizeof(*status->roles));
 	for (size_t i = 0; status->roles != NULL && i < rows->n; i++)
@@ -81,12 +83,13 @@ static void fill_roles(const struct pg_rows *rows, struct arena *arena, struct p
 			.writes = pg_i64(rows, i, 1) == 1,
 			.reads = pg_i64(rows, i, 2) == 1,
 		};
+	return status->roles != NULL ? 0 : -ENOMEM;
 }
 
 static const struct {
 	const char *sql;
 	bool has_schema;
-	void (*fill)(const struct pg_rows *rows, struct arena *arena, struct pg_status *status);
+	int (*fill)(const struct pg_rows *rows, struct arena *arena, struct pg_status *status);
 } questions[] = {
 	{totals_sql, true, fill_totals},
 	{days_sql, true, fill_days},
@@ -104,8 +107,8 @@ int pg_status_read(struct pg *pg, struct arena *arena, struct pg_status *ret_sta
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(questions); i++) {
 		struct pg_rows rows = {0};
 		r = pg_query(pg, questions[i].sql, &schema, questions[i].has_schema ? 1 : 0, &rows, reterr);
-		if (r == 0)
-			questions[i].fill(&rows, arena, &status);
+		if (r == 0 && questions[i].fill(&rows, arena, &status) < 0)
+			r = error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
 		pg_rows_finish(&rows);
 	}
 	if (r == 0)
