@@ -41,7 +41,7 @@ static int split(const struct command *command, int argc, char **argv, char ***r
 {
 	char ***firsts = calloc_array((size_t)argc + 1, sizeof(*firsts));
 	if (firsts == NULL)
-		return EXIT_FAILED;
+		return cli_no_memory();
 	size_t n = 0;
 	for (int first = 0, i = 0; i <= argc; i++) {
 		bool ends = i == argc || strcmp(argv[i], ":::") == 0;
@@ -156,7 +156,7 @@ static int conclude(struct bench_loop *loop, int status)
 	for (size_t c = 0; c < n; c++)
 		result->commands[c].error_j = bench_loop_error_j(loop, c);
 	if (bench_analyse(result->series, n, result->all_pairs, result->seed, &result->findings) < 0)
-		return cli_fail(EXIT_FAILED, &(struct wattle_error){.text = "out of memory"});
+		return cli_no_memory();
 	int printed = print(result, loop->options);
 	bench_findings_finish(&result->findings);
 	return status != EXIT_DONE ? status : printed;
@@ -213,7 +213,7 @@ static int bench_commands(const struct bench_options *options, double settle_s, 
 		whole = result.commands[c].text != NULL;
 	}
 	int status = whole ? bench(options, settle_s, &result)
-			   : cli_fail(EXIT_FAILED, &(struct wattle_error){.text = "out of memory"});
+			   : cli_no_memory();
 	for (size_t c = 0; c < n && result.commands != NULL; c++)
 		free((char *)(uintptr_t)result.commands[c].text);
 	free(result.commands);

@@ -21,6 +21,11 @@ int cli_fail(int status, const struct wattle_error *error)
 	return status;
 }
 
+int cli_no_memory(void)
+{
+	return cli_fail(EXIT_FAILED, &(struct wattle_error){.text = "out of memory"});
+}
+
 int cli_usage(const struct command *command, int status, const char *format, ...)
 {
 	char text[512];

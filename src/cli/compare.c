@@ -48,7 +48,7 @@ static bool split(const struct command *command, const struct option_list *words
 		}
 		char *name = arena_text(arena, words->items[i]);
 		if (name == NULL) {
-			*ret_status = EXIT_FAILED;
+			*ret_status = cli_no_memory();
 			return false;
 		}
 		name[equals - words->items[i]] = '\0';
@@ -97,7 +97,7 @@ static int write_page(const struct values *values, const struct named_file *file
 	struct page_run *shown = arena_alloc(arena, n, sizeof(*shown));
 	struct buf out;
 	if (shown == NULL)
-		return EXIT_FAILED;
+		return cli_no_memory();
 	for (size_t i = 0; i < n; i++)
 		shown[i] = (struct page_run){files[i].name, runs[i].is_run ? &runs[i].charts : NULL};
 	warn(comparison);
@@ -114,7 +114,7 @@ static int compare_page(const struct values *values, const struct named_file *fi
 	struct comparison comparison;
 	struct compared_run *runs = arena_alloc(arena, n, sizeof(*runs));
 	if (runs == NULL)
-		return EXIT_FAILED;
+		return cli_no_memory();
 	int r = compare_runs(files, n, values->statistic, arena, runs, &comparison, &error);
 	int status = r < 0 ? cli_fail(EXIT_FAILED, &error) : write_page(values, files, n, &comparison, runs, arena);
 	compare_runs_finish(runs, n);
@@ -151,8 +151,9 @@ static int run(const struct command *command, int argc, char **argv)
 			"--format html writes a page, which a terminal can't show: give -o FILE");
 	struct arena *arena = arena_new();
 	struct named_file files[OPTION_LIST_MAX];
-	status = EXIT_FAILED;
-	if (arena != NULL && split(command, &words, arena, values.url, files, &status) &&
+	if (arena == NULL)
+		return cli_no_memory();
+	if (split(command, &words, arena, values.url, files, &status) &&
 		(values.url != NULL || spares_all(values.output, files, words.n, &status)))
 		status = is_page(&values) ? compare_page(&values, files, words.n, arena)
 					  : compare(&values, files, words.n, arena);

@@ -322,7 +322,7 @@ static int run(const struct command *command, int argc, char **argv)
 		return cli_usage(command, EXIT_USAGE, "a folder and --store given: one of them");
 	struct arena *arena = arena_new();
 	if (arena == NULL)
-		return EXIT_FAILED;
+		return cli_no_memory();
 	status = print(&values, words.n == 1 ? words.items[0] : ".", arena);
 	arena_free(arena);
 	return status;

@@ -32,12 +32,13 @@ static const struct option options[] = {
 static bool split(const struct command *command, const struct option_list *words, struct arena *arena,
 	struct model_dim *dims, int *ret_status)
 {
-	*ret_status = EXIT_FAILED;
 	for (size_t i = 0; i < words->n; i++) {
 		char *name = arena_text(arena, words->items[i]);
 		char *equals = name != NULL ? strrchr(name, '=') : NULL;
-		if (name == NULL)
+		if (name == NULL) {
+			*ret_status = cli_no_memory();
 			return false;
+		}
 		if (equals == NULL || equals == name || num_parse_i64(equals + 1, &dims[i].size) < 0 ||
 			dims[i].size < 0) {
 			*ret_status = cli_usage(command, EXIT_USAGE,
@@ -90,7 +91,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!cli_spares(values.output, words.items, 1, &status))
 		return status;
 	struct arena *arena = arena_new();
-	status = arena != NULL ? model(command, &values, words.items[0], arena) : EXIT_FAILED;
+	status = arena != NULL ? model(command, &values, words.items[0], arena) : cli_no_memory();
 	arena_free(arena);
 	return status;
 }

@@ -12,7 +12,6 @@
 #include "store/run.h"
 #include "task/load_job.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -95,11 +94,8 @@ static int write_charts(const struct findings *findings, const char *output,
 	int (*write)(const struct charts *charts, const char *output))
 {
 	struct charts charts;
-	if (charts_make(findings, NULL, &charts) < 0) {
-		struct wattle_error error = {0};
-		error_set(&error, -ENOMEM, "out of memory");
-		return cli_fail(EXIT_FAILED, &error);
-	}
+	if (charts_make(findings, NULL, &charts) < 0)
+		return cli_no_memory();
 	int status = write(&charts, output);
 	charts_finish(&charts);
 	return status;
@@ -151,12 +147,11 @@ static const char *wrong_output(const struct form *form, const char *output)
 
 static int report_loaded(const struct form *form, struct run *run, const char *output)
 {
-	int status = EXIT_FAILED;
 	struct findings findings;
-	if (findings_make(run, &findings) == 0) {
-		status = form->write(&findings, output);
+	bool is_made = findings_make(run, &findings) == 0;
+	int status = is_made ? form->write(&findings, output) : cli_no_memory();
+	if (is_made)
 		findings_finish(&findings);
-	}
 	run_finish(run);
 	return status;
 }

@@ -185,7 +185,7 @@ static int run(const struct command *command, int argc, char **argv)
 		return cli_fail(EXIT_USAGE, &error);
 	struct arena *arena = arena_new();
 	if (arena == NULL)
-		return EXIT_FAILED;
+		return cli_no_memory();
 	struct buf out;
 	buf_init(&out, TEXT_CEILING);
 	status = look(words.items[0], values.json, arena, &out, &error) < 0 ? cli_fail(EXIT_FAILED, &error)

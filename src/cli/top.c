@@ -130,7 +130,7 @@ static int print_once(struct session *session, struct top_run *run, bool utf8)
 	size_of_text(&columns, &rows);
 	const struct frame *frame = session_frame(session, columns, rows, utf8);
 	if (frame == NULL)
-		return cli_fail(EXIT_FAILED, &(struct wattle_error){.text = "out of memory"});
+		return cli_no_memory();
 	struct buf out;
 	buf_init(&out, CEILING);
 	frame_text(frame, &out);
