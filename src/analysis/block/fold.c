@@ -10,7 +10,7 @@ enum { SEGMENTS_MAX = 8, EQUATIONS_MIN = 16, SEARCH_SLOTS = 24, CALLS_MIN = 20, 
 static const double resolution_periods = 2; // calls longer than that are well met by the line between updates
 static const double noise_guess = 0.003;    // of an interval's energy
 static const double slowest_grid_s = 3e-3;  // a faster counter needs none
-static const double interval_95 = 2.1;      // of Student's distribution for FOLD_BATCHES - 1
+const double fold_interval_95 = 2.1;        // of Student's distribution for FOLD_BATCHES - 1
 
 static double update_distance_s(const struct curve *curve)
 {
@@ -77,63 +77,6 @@ static int make_slots(const double *time_s, size_t n_columns, size_t most, struc
 
 /* ---- equations ---- */
 
-double fold_target_j(const struct fold_job *job, int64_t t_ns)
-{
-	return attribution_at(&job->metering->attribution, t_ns).target_j;
-}
-
-// How much an energy changes from interval to interval, of all of it.
-static double roughness(const double *j, size_t n)
-{
-	double sum_j = 0;
-	for (size_t k = 2; k < n; k++)
-		sum_j += fabs(j[k] - 2 * j[k - 1] + j[k - 2]);
-	return sum_j / fmax(j[n - 1] - j[0], 1e-9);
-}
-
-/* CPU time comes in ticks of 10 ms: of one interval the target's share is known to some percent, which would drown what
- * mixtures of blocks tell. A meter is a thousand times as exact, but it sees other programs come and go. So the equations
- * explain whichever is the calmer: the target's energy, or what all programs used, by the target's share in the whole. */
-static void choose_energy(struct fold_updates *u, const double *used_j)
-{
-	size_t n = u->n;
-	memcpy(u->j, u->target_j, n * sizeof(double));
-	if (n < 3 || roughness(used_j, n) >= roughness(u->target_j, n))
-		return;
-	double share = (u->target_j[n - 1] - u->target_j[0]) / (used_j[n - 1] - used_j[0]);
-	for (size_t k = 0; k < n; k++)
-		u->j[k] = share * used_j[k];
-}
-
-// The updates in a segment; the points where the curve is bent at its ends are none.
-static int list_updates(const struct fold_job *job, size_t index, struct fold_updates *u)
-{
-	const struct curve *curve = &job->metering->curve;
-	const struct curve_segment *segment = &curve->segments[index];
-	size_t n = segment->points.end - segment->points.begin;
-	*u = (struct fold_updates){.start_ns = segment->start_ns,
-		.length_s = (double)(segment->end_ns - segment->start_ns) / 1e9,
-		.t_s = arena_alloc(job->arena, n, sizeof(double)),
-		.within_s = arena_alloc(job->arena, n, sizeof(double)),
-		.target_j = arena_alloc(job->arena, n, sizeof(double)),
-		.j = arena_alloc(job->arena, n, sizeof(double))};
-	double *used_j = arena_alloc(job->arena, n, sizeof(double));
-	if (u->t_s == NULL || u->within_s == NULL || u->target_j == NULL || u->j == NULL || used_j == NULL)
-		return -ENOMEM;
-	double before_j = fold_target_j(job, segment->start_ns);
-	double used_before_j = attribution_used_j(&job->used, segment->start_ns);
-	for (size_t k = segment->points.begin; k < segment->points.end; k++) {
-		if (curve->t_ns[k] <= segment->start_ns || curve->t_ns[k] >= segment->end_ns)
-			continue;
-		u->t_s[u->n] = (double)(curve->t_ns[k] - segment->start_ns) / 1e9;
-		u->within_s[u->n] = curve->within_s[k];
-		used_j[u->n] = attribution_used_j(&job->used, curve->t_ns[k]) - used_before_j;
-		u->target_j[u->n++] = fold_target_j(job, curve->t_ns[k]) - before_j;
-	}
-	choose_energy(u, used_j);
-	return 0;
-}
-
 static int list_segments(struct fold_job *job)
 {
 	const struct curve *curve = &job->metering->curve;
@@ -143,7 +86,7 @@ static int list_segments(struct fold_job *job)
 		return -ENOMEM;
 	for (size_t s = 0; s < curve->n_segments; s++, job->n_segments++) {
 		struct fold_segment *segment = &job->segments[s];
-		if (list_updates(job, s, &segment->updates) < 0)
+		if (fold_list_updates(job, s, &segment->updates) < 0)
 			return -ENOMEM;
 		segment->from_s = from_s;
 		segment->t_s = arena_alloc(job->arena, segment->updates.n, sizeof(double));
@@ -291,7 +234,7 @@ static int fold_one(struct fold_job *job, const double *time_s)
 	double target = job->domain->finding->ledger.target_j;
 	size_t n = job->timeline->n_columns;
 	domain->column_j = arena_alloc(job->arena, n, sizeof(double));
-	if (domain->column_j == NULL || make_slots(time_s, n, FOLD_SLOTS_MAX, job->arena, &job->model.slots) < 0)
+	if (domain->column_j == NULL)
 		return -ENOMEM;
 	if (measure_slots(job, time_s) < 0 || list_segments(job) < 0)
 		return -ENOMEM;
@@ -326,7 +269,7 @@ static struct fold_energy energy_in(const struct fold *fold, size_t index, const
 		return (struct fold_energy){(double)NAN, (double)NAN};
 	for (size_t i = 0; i < n; i++)
 		energy.j += domain->column_j[columns[i]];
-	double scale = interval_95 / 2; // part_error_j doubles the deviation
+	double scale = fold_interval_95 / 2; // part_error_j doubles the deviation
 	struct part_error part = {.variance_j2 = scale * scale * variance_of(domain, fold, columns, n)};
 	energy.error_j = part_error_j(&part, domain->finding, energy.j);
 	return energy;
@@ -385,6 +328,8 @@ int fold_make(const struct findings *findings, const struct metering *metering, 
 {
 	size_t n = timeline->n_columns;
 	double *time_s = arena_alloc(arena, n, sizeof(double));
+	struct fold_slots slots;
+	struct fold_cores cores = {0};
 	int64_t *calls = arena_alloc(arena, n, sizeof(int64_t));
 	struct fold fold = {.n_columns = n, .n_domains = findings->n_domains, .findings = findings};
 	fold.columns = arena_alloc(arena, n, sizeof(*fold.columns));
@@ -394,12 +339,20 @@ int fold_make(const struct findings *findings, const struct metering *metering, 
 	column_times(findings->run, timeline, time_s);
 	for (size_t c = 0; c < n; c++)
 		fold.columns[c].time_s = time_s[c];
+	if (make_slots(time_s, n, FOLD_SLOTS_MAX, arena, &slots) < 0)
+		return -ENOMEM;
+	if (findings->n_domains > 0 &&
+		fold_cores_find(findings->run, metering->domains[0].attribution.windows, timeline, &slots, arena,
+			&cores) < 0)
+		return -ENOMEM;
 	for (size_t d = 0; d < findings->n_domains; d++) {
 		struct fold_domain *domain = arena_alloc(arena, 1, sizeof(*domain));
 		struct fold_job job = {.findings = findings,
 			.metering = &metering->domains[d],
 			.timeline = timeline,
+			.cores = cores.known && attribution_by_cpu(&metering->domains[d].attribution) ? &cores : NULL,
 			.arena = arena,
+			.model.slots = slots,
 			.domain = domain};
 		if (domain == NULL)
 			return -ENOMEM;

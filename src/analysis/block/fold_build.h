@@ -1,9 +1,11 @@
 /* How fold.c and the rest of fold_*.c make a fold together: of one domain, segment by segment.
  *
+ *   fold_updates  when the counter showed what energy
  *   fold_rows     the equations: time of each slot and energy between neighbouring updates
  *   fold_rhythm   grids of time that the updates may keep to, by the readings
  *   fold_timing   when they were, as exactly as the equations themselves can tell
  *   fold_fit      least squares: powers and how wrong they are
+ *   fold_cores    on how many cores the target computed in each slot
  *   fold_deal     each interval's energy to its slots and columns
  *
  * Columns of the timeline share slots when there are too many of them. Times are seconds since the segment's start. */
@@ -22,7 +24,8 @@ struct fold_updates { // of a counter in one segment, as the curve has them
 	size_t n;
 	double *t_s, *within_s; // each came within t_s ± within_s
 	double *target_j;       // the target's energy since the segment's start: what is dealt out
-	double *j;              // what the equations explain: that, or an even part of what all programs used
+	double *j;              // what the equations explain: that, or an even part of what all programs used …
+	double even_share;      // … which is this; 0: that
 	int64_t start_ns;
 	double length_s; // of the segment
 };
@@ -129,6 +132,14 @@ struct fold_timing fold_time(struct fold_model *model, struct fold_segment *segm
  * each bracket. */
 bool fold_time_known(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *known);
 
+struct fold_cores { // of the target, in each slot
+	bool known;
+	double *of, *variance; // slots; slots × slots
+};
+// -ENOMEM
+int fold_cores_find(const struct run *run, const struct windows *windows, const struct fold_timeline *timeline,
+	const struct fold_slots *slots, struct arena *arena, struct fold_cores *ret_cores);
+
 struct fold_domain {
 	struct fold_slots slots;
 	double *slot_s;   // time of each slot
@@ -144,6 +155,7 @@ struct fold_job { // one domain
 	const struct metering_domain *metering;
 	struct attribution_used used;
 	const struct fold_timeline *timeline;
+	const struct fold_cores *cores; // NULL: the domain is not divided by CPU time
 	struct arena *arena;
 	struct fold_segment *segments;
 	size_t n_segments;
@@ -151,6 +163,9 @@ struct fold_job { // one domain
 	struct fold_domain *domain;
 };
 
+extern const double fold_interval_95; // deviations in half of an interval
 double fold_target_j(const struct fold_job *job, int64_t t_ns);
+// Of a segment. -ENOMEM.
+int fold_list_updates(const struct fold_job *job, size_t index, struct fold_updates *ret_updates);
 // The energies of slots and columns, and their variance, once the powers are known. -ENOMEM.
 int fold_deal(struct fold_job *job);

@@ -7,6 +7,7 @@
 
 static const double contrast_min = 0.2; // of the mean power: how far blocks are from it, at least
 static const double blur_known = 0.8;   // the contrast is no more than an estimate
+static const double follow = 0.3;       // of how cores of others change: ticks make those of one interval uncertain
 static const double least_power = 1e-3; // of the mean: nothing runs on less than nothing
 
 /* Each interval's energy is dealt out to the slots by their powers and times in it, so that they add up to what was
@@ -16,13 +17,23 @@ struct deal {
 	double *power_w; // of slots, above 0
 	double *time_s, *before_s, *sweep_room;
 	double *slot_j;
-	double *slope;     // slots × slots: energy by power
+	double *slope;     // slots × slots: energy by power …
+	double *by_cores;  // … and by cores; NULL: power is the target's own
+	double *others;    // of a segment's intervals: cores of other programs; negative: it has no part in this
+	double *excess;    // of slots: energy beyond what they are the target's by
 	double *misdealt;  // slots × slots: variance of an interval's energy that no power explains
 	double *scale;     // of a segment's intervals: energy a joule that the powers expect
 	uint32_t *present; // slots in the interval
 	double *part;      // of its energy, of all slots; and of the interval before
 	double *part_before;
 };
+
+// What divides an interval: the power of a slot, of which the target's part is that of the cores.
+static double weight_of(const struct deal *deal, size_t slot, double others)
+{
+	double power_w = deal->power_w[slot];
+	return others >= 0 ? power_w * share_of_cores(deal->job->cores->of[slot], others) : power_w;
+}
 
 struct energy {                       // of an interval, or since the segment's start
 	double target_j, explained_j; // what is dealt out, and what the equations have
@@ -43,7 +54,7 @@ static void add_variance(const struct deal *deal, const double *a, const double 
 
 /* What an interval has more or less than the powers expect is some block's, or was moved by a misplaced update: dealt out
  * like the rest, it may be another's. */
-static void note_left(struct deal *deal, size_t n, struct energy energy, double expected_j)
+static void note_left(struct deal *deal, size_t n, struct energy energy, double expected_j, double others)
 {
 	size_t s = deal->job->model.slots.n;
 	double left_j2 = (energy.explained_j - expected_j) * (energy.explained_j - expected_j);
@@ -54,30 +65,50 @@ static void note_left(struct deal *deal, size_t n, struct energy energy, double 
 			uint32_t other = deal->present[b];
 			double both = (a == b ? part : 0) - part * deal->part[other];
 			deal->slope[row + other] += energy.target_j * both / deal->power_w[other];
+			if (others >= 0)
+				deal->by_cores[row + other] += energy.target_j * both *
+					share_slope(deal->job->cores->of[other], others);
 			deal->misdealt[row + other] += left_j2 * both;
 		}
 	}
 }
 
-static void deal_interval(struct deal *deal, struct energy energy, double length_s, double *ret_scale)
+/* Cores of other programs in an interval, by the target's part of its energy and the cores that its slots had. Negative: the powers are
+ * the target's own. */
+static double others_in(const struct deal *deal, const struct fold_updates *u, struct energy energy, double length_s)
+{
+	double cores = 0;
+	if (deal->by_cores == NULL || !(u->even_share > 0))
+		return -1;
+	for (size_t i = 0; i < deal->job->model.slots.n; i++)
+		cores += deal->job->cores->of[i] * (deal->time_s[i] - deal->before_s[i]) / length_s;
+	double share = energy.target_j / energy.explained_j * u->even_share;
+	return share > 0 ? fmax(cores * (1 - share) / share, 0) : 0;
+}
+
+static void deal_interval(struct deal *deal, struct energy energy, double length_s, double others, double even_share,
+	double *ret_scale)
 {
 	size_t s = deal->job->model.slots.n, n = 0;
-	double expected_j = 0;
+	double expected_j = 0, weights_j = 0;
 	memset(deal->part, 0, s * sizeof(double));
 	for (size_t i = 0; i < s; i++) {
 		double time_s = deal->time_s[i] - deal->before_s[i];
 		if (!(time_s > 1e-12 * length_s))
 			continue;
 		deal->present[n++] = (uint32_t)i;
-		deal->part[i] = deal->power_w[i] * time_s;
-		expected_j += deal->part[i];
+		deal->part[i] = weight_of(deal, i, others) * time_s;
+		expected_j += deal->power_w[i] * time_s;
+		weights_j += deal->part[i];
 	}
-	*ret_scale = energy.target_j / expected_j;
+	*ret_scale = energy.target_j / weights_j;
 	for (size_t i = 0; i < n; i++) {
-		deal->part[deal->present[i]] /= expected_j;
+		if (even_share > 0 && others >= 0)
+			deal->excess[deal->present[i]] += (*ret_scale - 1 / even_share) * deal->part[deal->present[i]];
+		deal->part[deal->present[i]] /= weights_j;
 		deal->slot_j[deal->present[i]] += energy.target_j * deal->part[deal->present[i]];
 	}
-	note_left(deal, n, energy, expected_j);
+	note_left(deal, n, energy, expected_j, others);
 }
 
 // At the run's ends power changes between two updates; edge.c knows how wrong the energy is there.
@@ -116,7 +147,7 @@ static void deal_segment(struct deal *deal, size_t index)
 	struct fold_sweep sweep;
 	struct energy before = {0};
 	double t_s = 0;
-	double end_j2 = end_doubt_j2(job, index);
+	double end_j2 = end_doubt_j2(job, index), others = -1;
 	fold_sweep_init(&sweep, job->timeline, &job->model.slots, u->start_ns, deal->sweep_room);
 	memset(deal->before_s, 0, s * sizeof(double));
 	memset(deal->part_before, 0, s * sizeof(double));
@@ -128,7 +159,12 @@ static void deal_segment(struct deal *deal, size_t index)
 		memset(deal->time_s, 0, s * sizeof(double));
 		fold_sweep_add(&sweep, to_s, 1, deal->time_s);
 		struct energy energy = {to.target_j - before.target_j, to.explained_j - before.explained_j};
-		deal_interval(deal, energy, to_s - t_s, &deal->scale[k]);
+		if (k < u->n) { // after the last update the equations have nothing of others
+			double now = others_in(deal, u, energy, to_s - t_s);
+			others = others < 0 ? now : others + follow * (now - others);
+		}
+		deal->others[k] = others;
+		deal_interval(deal, energy, to_s - t_s, deal->others[k], u->even_share, &deal->scale[k]);
 		add_variance(deal, deal->part, deal->part_before, k > 0 ? job->model.noise.update_j2 : end_j2);
 		swap(&deal->before_s, &deal->time_s);
 		swap(&deal->part_before, &deal->part);
@@ -157,11 +193,12 @@ static void deal_columns(const struct deal *deal, size_t index)
 			continue;
 		while (k > 0 && segment->t_s[k - 1] > from_s)
 			k--;
-		double power_w = piece->weight * deal->power_w[job->model.slots.of[piece->column]];
+		size_t slot = job->model.slots.of[piece->column];
 		while (from_s < to_s) {
 			while (k < u->n && segment->t_s[k] <= from_s)
 				k++;
 			double until_s = k < u->n ? fmin(segment->t_s[k], to_s) : to_s;
+			double power_w = piece->weight * weight_of(deal, slot, deal->others[k]);
 			job->domain->column_j[piece->column] += power_w * deal->scale[k] * (until_s - from_s);
 			from_s = until_s;
 		}
@@ -245,6 +282,12 @@ static int make_variance(struct deal *deal)
 		return -ENOMEM;
 	power_variance(deal->job, powers);
 	add_sandwich(deal->slope, powers, s, half, deal->misdealt);
+	if (deal->by_cores != NULL)
+		add_sandwich(deal->by_cores, deal->job->cores->variance, s, half, deal->misdealt);
+	double bound = fold_interval_95 * fold_interval_95;
+	for (size_t i = 0; i < s; i++)
+		for (size_t j = 0; j < s; j++)
+			deal->misdealt[i * s + j] += deal->excess[i] * deal->excess[j] / bound;
 	deal->job->domain->variance = deal->misdealt;
 	return 0;
 }
@@ -254,13 +297,16 @@ int fold_deal(struct fold_job *job)
 	size_t s = job->model.slots.n, most = 1;
 	for (size_t i = 0; i < job->n_segments; i++)
 		most = job->segments[i].updates.n + 1 > most ? job->segments[i].updates.n + 1 : most;
-	double *room = arena_alloc(job->arena, 7 * s, sizeof(double));
+	double *room = arena_alloc(job->arena, 8 * s, sizeof(double));
 	struct deal deal = {.job = job,
 		.slope = arena_alloc(job->arena, s * s, sizeof(double)),
 		.misdealt = arena_alloc(job->arena, s * s, sizeof(double)),
+		.by_cores = job->cores != NULL ? arena_alloc(job->arena, s * s, sizeof(double)) : NULL,
+		.others = arena_alloc(job->arena, most, sizeof(double)),
 		.scale = arena_alloc(job->arena, most, sizeof(double)),
 		.present = arena_alloc(job->arena, s, sizeof(uint32_t))};
-	if (room == NULL || deal.slope == NULL || deal.misdealt == NULL || deal.scale == NULL || deal.present == NULL)
+	if (room == NULL || deal.slope == NULL || deal.misdealt == NULL || deal.scale == NULL || deal.present == NULL ||
+		deal.others == NULL || (job->cores != NULL && deal.by_cores == NULL))
 		return -ENOMEM;
 	deal.power_w = room;
 	deal.time_s = room + s;
@@ -269,6 +315,7 @@ int fold_deal(struct fold_job *job)
 	deal.slot_j = room + 4 * s;
 	deal.part = room + 5 * s;
 	deal.part_before = room + 6 * s;
+	deal.excess = room + 7 * s;
 	double mean_w = job->model.mean_w > 0 ? job->model.mean_w : 1;
 	for (size_t i = 0; i < s; i++) {
 		double w = job->model.solved ? job->model.power_w[i] : mean_w;

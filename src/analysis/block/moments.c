@@ -137,8 +137,15 @@ void moments_add_errors(struct moments *moments, uint32_t since, double fraction
 	const struct findings *f = moments->findings;
 	if (moments->doubted != since)
 		doubt_since(moments, since);
-	for (size_t d = 0; d < f->n_domains; d++)
-		if (f->domains[d].in_total && moments->walks[d].attribution != NULL)
-			part_error_add(&errors[d], &moments->doubts[d], moments_point(moments, since, d),
-				moments_point(moments, moments->now, d), fraction);
+	for (size_t d = 0; d < f->n_domains; d++) {
+		const struct attribution *attribution = moments->walks[d].attribution;
+		const struct attribution_point *from = moments_point(moments, since, d),
+					       *to = moments_point(moments, moments->now, d);
+		if (!f->domains[d].in_total || attribution == NULL)
+			continue;
+		struct edge_doubt uneven = attribution_uneven(attribution, from, to);
+		part_error_add(&errors[d], &moments->doubts[d], from, to, fraction);
+		errors[d].linear_j += fraction * uneven.linear_j;
+		errors[d].variance_j2 += fraction * fraction * uneven.variance_j2;
+	}
 }

@@ -23,6 +23,9 @@ static const struct {
 	[METHOD_NONE] = {"none", 0},
 };
 
+static const double tick_s = 0.01;       // of the kernel's account of CPU time
+static const double bound_margin = 1.05; // windows and energy are cut at instants that are known to a millisecond or so
+
 typedef struct shares (*divide)(const struct attribution *, const struct window *);
 
 static divide divide_for(enum domain_kind kind)
@@ -30,6 +33,11 @@ static divide divide_for(enum domain_kind kind)
 	if (kind == DOMAIN_DRAM)
 		return shares_memory;
 	return kind == DOMAIN_GPU ? shares_gpu : shares_cpu;
+}
+
+bool attribution_by_cpu(const struct attribution *a)
+{
+	return divide_for(a->device->kind) == shares_cpu;
 }
 
 // Idle power goes first; what is left is divided as before.
@@ -114,6 +122,7 @@ int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_led
 		divide_window(&ledger, &a->shares[i], energy_j);
 	}
 	a->doubt_j = doubt_j;
+	a->target_j = ledger.target_j;
 	*ret_ledger = ledger;
 	*ret_method = main_method(joules);
 	return 0;
@@ -179,6 +188,47 @@ void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct att
 	double now_j = curve_walk_to(&walk->curve, window->segment, t_ns < window->to_ns ? t_ns : window->to_ns);
 	ret_point->part = part_at(a, walk->window, now_j);
 	ret_point->share = a->shares[walk->window].target;
+	ret_point->window = walk->window;
+	int64_t within_ns = t_ns < window->to_ns ? t_ns : window->to_ns;
+	ret_point->since_s = within_ns > window->from_ns ? (double)(within_ns - window->from_ns) / 1e9 : 0;
+}
+
+static double window_s(const struct window *window)
+{
+	return (double)(window->to_ns - window->from_ns) / 1e9;
+}
+
+/* A window tells how long the target computed in it, to about a tick, not when. In a part of it that was at least what does not fit into
+ * the rest, and at most what fits into the part. With nobody beside it the energy is the target's whenever it computed. */
+static void add_uneven(const struct attribution *a, size_t index, double part_s, struct edge_doubt *doubt)
+{
+	const struct window *window = &a->windows->at[index];
+	double length_s = window_s(window), cpu_s = window->target_ns / 1e9, part = part_s / length_s;
+	if (a->shares[index].method != METHOD_CPU_TIME || !(cpu_s > 0) || !(part > 0 && part < 1))
+		return; // nothing to divide, or nothing divided
+	double most = a->windows->most_cores, cores = fmin(cpu_s / length_s, most);
+	double others = fmax(window->busy_ns - window->target_ns, 0) / 1e9 / length_s;
+	double slack = fmin(0.3 + 2 * (1 - cores / most), 1) * tick_s / length_s; // who has all there is has it always
+	double least_part = fmax(0, 1 - (1 - part) * most / fmax(cores - slack, slack));
+	double most_part = fmin(1, part * most / fmax(cores - slack, slack));
+	double end_j = index + 1 < a->windows->n ? a->target_before_j[index + 1] : a->target_j;
+	double beside_j = (end_j - a->target_before_j[index]) * fmin(others / (2 * share_hardly), 1);
+	double tick_j = fmin(tick_s / cpu_s, fmin(part, 1 - part)) * beside_j;
+	doubt->linear_j += bound_margin * fmax(most_part - part, part - least_part) * beside_j;
+	doubt->variance_j2 += tick_j * tick_j / 3;
+}
+
+struct edge_doubt attribution_uneven(const struct attribution *a, const struct attribution_point *from,
+	const struct attribution_point *to)
+{
+	struct edge_doubt doubt = {0};
+	if (from->window == to->window) {
+		add_uneven(a, from->window, to->since_s - from->since_s, &doubt);
+		return doubt;
+	}
+	add_uneven(a, from->window, window_s(&a->windows->at[from->window]) - from->since_s, &doubt);
+	add_uneven(a, to->window, to->since_s, &doubt);
+	return doubt;
 }
 
 void attribution_walk_edge(struct attribution_walk *walk, struct attribution_point *ret_point)

@@ -51,14 +51,14 @@ struct attribution { // one domain's
 	const struct curve *curve;
 	const struct windows *windows;
 	const struct memory_use *memory; // while the windows are divided
-	bool active; // --attribution active
+	bool active;                     // --attribution active
 	enum baseline baseline;
 	double idle_w, idle_error_w; // NaN unknown
 	struct shares *shares;       // of each window
 	double *target_before_j;     // the target's energy before each window
 	double *doubt_before_j;      // the error of its attribution
 	double *before_j;            // the domain's energy
-	double doubt_j;              // over the whole run
+	double doubt_j, target_j;    // over the whole run
 };
 
 /* The target's part of an energy, and half of a 95 % interval of its being the target's. Doubts of different times and
@@ -92,14 +92,36 @@ struct attribution_walk {
 struct attribution_point {
 	struct part part;
 	double share; // of the power at the instant
+	size_t window;
+	double since_s; // of the window that has passed
 	struct edge_point edge;
 };
 struct attribution_walk attribution_walk_begin(const struct attribution *attribution);
 // All but the edge, which only errors need.
 void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct attribution_point *ret_point);
 void attribution_walk_edge(struct attribution_walk *walk, struct attribution_point *ret_point);
+/* How much more or less of the target's energy may lie between two instants, because it did not compute evenly within the windows that
+ * they cut. */
+struct edge_doubt attribution_uneven(const struct attribution *attribution, const struct attribution_point *from,
+	const struct attribution_point *to);
+
+// Whether its energy is divided by CPU time, where that is known.
+bool attribution_by_cpu(const struct attribution *attribution);
 
 int memory_use_make(const struct run *run, struct arena *arena, struct memory_use *ret_use); // -ENOMEM
+
+/* Of the power while the target computes on so many cores and others on so many: its part of the busy ones. What is used while nobody
+ * computes goes to the target where there is hardly anybody else, as in a window with nobody beside it. */
+static const double share_hardly = 0.05; // of a core
+static inline double share_of_cores(double target, double others)
+{
+	return (target + share_hardly) / (target + others + share_hardly);
+}
+// How it changes with the target's cores, of itself.
+static inline double share_slope(double target, double others)
+{
+	return others / ((target + share_hardly) * (target + others + share_hardly));
+}
 
 struct shares shares_cpu(const struct attribution *attribution, const struct window *window);
 struct shares shares_memory(const struct attribution *attribution, const struct window *window);

@@ -24,16 +24,25 @@ static double growth(const struct run *run, enum run_metric metric, const struct
 	return after > before ? (double)after - (double)before : 0;
 }
 
-static void measure(const struct run *run, struct window *window)
+/* The target's time may come from a finer clock than the machine's ticks, and then exceed them: in one window, which makes up for what the
+ * next one has too much. *carry_ns is that, 0 or less. */
+static double busy_ns(double counted_ns, double ours_ns, double *carry_ns)
+{
+	static const double most_ns = 2e7; // two ticks; more is no matter of ticks
+	double settled_ns = counted_ns + *carry_ns;
+	*carry_ns = fmax(fmin(settled_ns - ours_ns, 0), -most_ns); // NaN: 0
+	return ours_ns > settled_ns ? ours_ns : settled_ns;
+}
+
+static void measure(const struct run *run, struct window *window, double *carry_ns)
 {
 	window->begin_ns = run->t_ns[window->first];
 	window->end_ns = run->t_ns[window->last];
 	window->target_ns = growth(run, RUN_MAIN_CPU, window) + growth(run, RUN_DESCENDANTS_CPU, window);
 	window->wattle_ns = growth(run, RUN_SELF_CPU, window);
 	window->idle_ns = growth(run, RUN_SYSTEM_IDLE, window);
-	double busy_ns = growth(run, RUN_SYSTEM_BUSY, window), ours_ns = window->target_ns + window->wattle_ns;
-	// The target's time may come from a finer clock than the machine's ticks, and then exceed them.
-	window->busy_ns = ours_ns > busy_ns ? ours_ns : busy_ns;
+	window->busy_ns = busy_ns(growth(run, RUN_SYSTEM_BUSY, window), window->target_ns + window->wattle_ns,
+		carry_ns);
 }
 
 // Where nothing was sampled twice: the whole segment, with nothing known of it.
@@ -85,8 +94,9 @@ static size_t cut(const struct run *run, size_t segment, struct slice samples, s
 		out[n - 1].last = (uint32_t)last; // a remainder too short to stand alone
 	else if (first < last)
 		out[n++] = window_of(segment, first, last);
+	double carry_ns = 0;
 	for (size_t i = 0; i < n; i++)
-		measure(run, &out[i]);
+		measure(run, &out[i], &carry_ns);
 	if (n == 0)
 		out[n++] = whole_segment(run, segment, samples);
 	return n;
@@ -110,6 +120,19 @@ static size_t most_windows(const struct run *run, struct slice samples)
 	return by_time < n ? by_time : n;
 }
 
+// Whole ones: ticks make a core look like a little more than one.
+static double most_cores(const struct window *windows, size_t n)
+{
+	static const double ticks = 0.15;
+	double most = 1;
+	for (size_t i = 0; i < n; i++) {
+		double length_ns = (double)(windows[i].end_ns - windows[i].begin_ns);
+		if (length_ns >= WINDOW_MIN_MS * 1e6 && windows[i].target_ns / length_ns > most)
+			most = windows[i].target_ns / length_ns;
+	}
+	return ceil(most - ticks);
+}
+
 int windows_make(const struct run *run, struct arena *arena, struct windows *ret_windows)
 {
 	size_t most = 0;
@@ -124,7 +147,7 @@ int windows_make(const struct run *run, struct arena *arena, struct windows *ret
 		reach(run, s, at + n, count);
 		n += count;
 	}
-	*ret_windows = (struct windows){.at = at, .n = n};
+	*ret_windows = (struct windows){.at = at, .n = n, .most_cores = most_cores(at, n)};
 	return 0;
 }
 

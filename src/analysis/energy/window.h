@@ -19,6 +19,7 @@ struct window {
 struct windows {
 	struct window *at; // ascending; each segment has at least one
 	size_t n;
+	double most_cores; // that the target had at once, as far as windows show it; at least 1
 };
 
 enum { WINDOW_MIN_MS = 95 }; // 100 ms but for the jitter of the sampler's ticks
