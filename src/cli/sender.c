@@ -1,5 +1,6 @@
 #include "cli/sender.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -32,13 +33,6 @@ struct sender {
 
 /* ---- another process ---- */
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static int spawn(struct sender *sender)
 {
 	int line[2];
@@ -59,7 +53,7 @@ static int spawn(struct sender *sender)
 	sender->pid = pid;
 	sender->line_fd = line[0];
 	sender->has_begun = false;
-	sender->spawned_ns = now_ns();
+	sender->spawned_ns = clock_now_ns();
 	return 0;
 }
 
@@ -80,11 +74,11 @@ static void read_trouble(const struct sender *sender, struct wattle_error *reter
 static void plan_successor(struct sender *sender)
 {
 	static const int64_t first_ns = NS_PER_S, most_ns = 30 * NS_PER_S, long_ns = 60 * NS_PER_S;
-	bool has_lived = now_ns() - sender->spawned_ns >= long_ns;
+	bool has_lived = clock_now_ns() - sender->spawned_ns >= long_ns;
 	sender->pause_ns = has_lived || sender->pause_ns == 0 ? first_ns : 2 * sender->pause_ns;
 	if (sender->pause_ns > most_ns)
 		sender->pause_ns = most_ns;
-	sender->next_spawn_ns = now_ns() + sender->pause_ns;
+	sender->next_spawn_ns = clock_now_ns() + sender->pause_ns;
 }
 
 // It has ended, whoever waited for it.
@@ -188,7 +182,7 @@ static void pass_on_trouble(struct sender *sender)
 
 void sender_tend(struct sender *sender)
 {
-	if (has_ended(sender) && (now_ns() < sender->next_spawn_ns || spawn(sender) < 0))
+	if (has_ended(sender) && (clock_now_ns() < sender->next_spawn_ns || spawn(sender) < 0))
 		return;
 	if (!sender->has_begun)
 		say(sender, SENDER_SAYS_GO, "");
@@ -207,7 +201,7 @@ static void wait_for_process(struct sender *sender)
 // True: somebody wants us to stop.
 static bool wait_for_end(struct sender *sender, int signal_fd, int64_t until_ns)
 {
-	int64_t rest_ns = until_ns - now_ns();
+	int64_t rest_ns = until_ns - clock_now_ns();
 	const struct timespec time = {.tv_sec = rest_ns / NS_PER_S, .tv_nsec = rest_ns % NS_PER_S};
 	struct pollfd watched[] = {{.fd = sender->line_fd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
 	char word;
@@ -253,7 +247,7 @@ static void await(struct sender *sender, int signal_fd)
 void sender_over(struct sender *sender, const char *path)
 {
 	sender->over_path = strdup(path);
-	sender->over_ns = now_ns();
+	sender->over_ns = clock_now_ns();
 	if (sender->over_path == NULL || (has_ended(sender) && spawn(sender) < 0))
 		return;
 	say(sender, SENDER_SAYS_OVER, path);

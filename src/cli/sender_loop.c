@@ -2,6 +2,7 @@
 #include "cli/sender.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "store/place.h"
 #include "store/postgres/pq.h"
@@ -36,13 +37,6 @@ struct loop {
 	int n_failed;
 	bool is_settled; // what a dead recorder has left is in the file
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 /* ---- what it costs, and what it says ---- */
 
@@ -108,7 +102,7 @@ static void hear(struct loop *loop)
 		if (loop->run == RUN_NOT_BEGUN && access(loop->path, F_OK) != 0)
 			_exit(0);
 		if (loop->run != RUN_IS_OVER)
-			begin_end(loop, "", now_ns() + loop->page->wait_ns);
+			begin_end(loop, "", clock_now_ns() + loop->page->wait_ns);
 		return;
 	}
 	message[n] = '\0';
@@ -120,7 +114,7 @@ static void hear(struct loop *loop)
 
 static void wait_for_next(struct loop *loop)
 {
-	int64_t wait_ns = loop->next_ns - now_ns();
+	int64_t wait_ns = loop->next_ns - clock_now_ns();
 	bool waits = loop->run == RUN_NOT_BEGUN;
 	if (!waits && wait_ns < 0)
 		wait_ns = 0;
@@ -160,11 +154,11 @@ static void fail(struct loop *loop, int r, const struct wattle_error *error)
 	bool may_pass = r == -EBUSY || pg_may_pass(r);
 	tell_trouble(loop->page, error);
 	loop->page->state = SENDER_WAITS;
-	if (loop->run == RUN_IS_OVER && (!may_pass || now_ns() >= loop->give_up_ns)) {
+	if (loop->run == RUN_IS_OVER && (!may_pass || clock_now_ns() >= loop->give_up_ns)) {
 		loop->page->state = SENDER_GAVE_UP;
 		_exit(1);
 	}
-	loop->next_ns = now_ns() + (may_pass ? push_backoff_ns(++loop->n_failed) : hopeless_period_ns);
+	loop->next_ns = clock_now_ns() + (may_pass ? push_backoff_ns(++loop->n_failed) : hopeless_period_ns);
 }
 
 static void turn(struct loop *loop)
@@ -179,7 +173,7 @@ static void turn(struct loop *loop)
 	loop->n_failed = 0;
 	loop->page->n_good++;
 	loop->page->state = SENDER_SENDS;
-	loop->next_ns = r == 1 ? 0 : now_ns() + period_ns;
+	loop->next_ns = r == 1 ? 0 : clock_now_ns() + period_ns;
 	if (r == 0 && loop->run == RUN_IS_OVER) {
 		text_copy(loop->page->run_id, sizeof(loop->page->run_id), send_run_id(loop->send));
 		text_copy(loop->page->where, sizeof(loop->page->where), send_where(loop->send));
@@ -207,7 +201,7 @@ void sender_loop(struct sender_page *page, int line_fd)
 	tell_cost(&loop);
 	for (;;) {
 		wait_for_next(&loop);
-		if (loop.run != RUN_NOT_BEGUN && now_ns() >= loop.next_ns)
+		if (loop.run != RUN_NOT_BEGUN && clock_now_ns() >= loop.next_ns)
 			turn(&loop);
 	}
 }

@@ -2,6 +2,7 @@
 #include "cli/top.h"
 
 #include "analysis/findings.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "store/run.h"
@@ -10,7 +11,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Energy so far is the report's, in parts: the samples up to `settled_ns` once and for all, those since then again at each
@@ -64,17 +64,10 @@ static int add_energy_in(const char *path, int64_t from_ns, int64_t to_ns, struc
 	return r;
 }
 
-static int64_t steady_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 // Takes in what lies far enough back to be settled. 1: there is more of it than fits into one look.
 static int settle(struct top_run *run, int64_t stored_ns, int64_t limit_ns)
 {
-	int64_t begun_ns = steady_ns();
+	int64_t begun_ns = clock_now_ns();
 	for (;;) {
 		int64_t to_ns = watch_nth_sample(&run->watch, run->settled_ns, PART_SAMPLES);
 		int64_t tail_ns = stored_ns - (int64_t)(SETTLE_SAMPLES / 2 * run->interval_s * 1e9);
@@ -90,7 +83,7 @@ static int settle(struct top_run *run, int64_t stored_ns, int64_t limit_ns)
 		if (r < 0)
 			return r;
 		run->settled_ns = next_ns;
-		if (steady_ns() - begun_ns > limit_ns)
+		if (clock_now_ns() - begun_ns > limit_ns)
 			return 1;
 	}
 }

@@ -1,5 +1,6 @@
 #include "lib/cap_search.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "lib/cap_words.h"
 
@@ -23,21 +24,14 @@ static const int64_t UPDATE_MOST_NS = 2 * NS_PER_S;
 static const int64_t STEP_SHORT_NS = NS_PER_S / 2;
 enum { UNKNOWN_MOST = 3 };
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 /* ---- steps ---- */
 
 // False: there is no more, or the search is to end.
 static bool do_step(struct cap_search *search)
 {
-	int64_t begin_ns = now_ns();
+	int64_t begin_ns = clock_now_ns();
 	int r = search->step(search->data);
-	search->step_ns = now_ns() - begin_ns;
+	search->step_ns = clock_now_ns() - begin_ns;
 	if (getpid() != search->owner)
 		r = -EBADF;
 	if (r == 0)
@@ -69,9 +63,9 @@ static int64_t mark(const struct cap_search *search, size_t number)
 // Works, or waits, until the counters tell of both instants. False: they stand still, or the search is over.
 static bool learn(struct cap_search *search, size_t from, size_t to, struct cap_span *ret_span)
 {
-	int64_t end_ns = now_ns() + UPDATE_MOST_NS;
+	int64_t end_ns = clock_now_ns() + UPDATE_MOST_NS;
 	while (!cap_meter_between(search->meter, from, to, ret_span)) {
-		if (search->ended_by != 0 || now_ns() > end_ns || cap_meter_is_lost(search->meter))
+		if (search->ended_by != 0 || clock_now_ns() > end_ns || cap_meter_is_lost(search->meter))
 			return false;
 		if (search->no_more || search->step_ns > STEP_SHORT_NS)
 			nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
@@ -91,8 +85,8 @@ static double stretch_w(struct cap_search *search)
 	do {
 		if (!do_step(search))
 			return (double)NAN;
-	} while (now_ns() - begin_ns < STRETCH_NS ||
-		(cap_meter_updates(search->meter) < updates + STRETCH_UPDATES && now_ns() - begin_ns < UPDATE_MOST_NS));
+	} while (clock_now_ns() - begin_ns < STRETCH_NS ||
+		(cap_meter_updates(search->meter) < updates + STRETCH_UPDATES && clock_now_ns() - begin_ns < UPDATE_MOST_NS));
 	struct cap_span span;
 	(void)mark(search, SETTLE_END);
 	return learn(search, SETTLE_BEGIN, SETTLE_END, &span) ? span.energy_j / span.seconds : (double)NAN;
@@ -100,14 +94,14 @@ static double stretch_w(struct cap_search *search)
 
 static void settle(struct cap_search *search)
 {
-	int64_t begin_ns = now_ns();
+	int64_t begin_ns = clock_now_ns();
 	if (search->options.settle_s > 0) {
-		while (do_step(search) && (double)(now_ns() - begin_ns) / 1e9 < search->options.settle_s)
+		while (do_step(search) && (double)(clock_now_ns() - begin_ns) / 1e9 < search->options.settle_s)
 			;
 		return;
 	}
 	double before_w = (double)NAN;
-	while (!is_over(search) && now_ns() - begin_ns < SETTLE_MOST_NS) {
+	while (!is_over(search) && clock_now_ns() - begin_ns < SETTLE_MOST_NS) {
 		double power_w = stretch_w(search);
 		if (fabs(power_w - before_w) <= STEADY * fabs(before_w))
 			return;
@@ -203,7 +197,7 @@ static int measure(struct cap_search *search, double seconds, struct wattle_erro
 	struct cap_span span;
 	uint64_t steps = search->n_steps;
 	int64_t begin_ns = mark(search, WINDOW_BEGIN);
-	while (do_step(search) && (double)(now_ns() - begin_ns) / 1e9 < seconds)
+	while (do_step(search) && (double)(clock_now_ns() - begin_ns) / 1e9 < seconds)
 		;
 	if (search->ended_by != 0)
 		return 0;
@@ -227,7 +221,7 @@ static void tell_progress(struct cap_search *search)
 	if (search->options.progress == NULL || search->ended_by != 0)
 		return;
 	// What is not measuring, settling above all, goes on taking its share.
-	double elapsed_s = (double)(now_ns() - search->start_ns) / 1e9;
+	double elapsed_s = (double)(clock_now_ns() - search->start_ns) / 1e9;
 	double share = search->measured_s > 0 ? elapsed_s / search->measured_s : 1;
 	const struct wattle_cap_progress progress = {
 		.size = sizeof(progress),
@@ -246,8 +240,8 @@ static void tell_progress(struct cap_search *search)
 // What happens before a counter's first update is not to be known.
 static void wait_for_update(const struct cap_search *search)
 {
-	int64_t end_ns = now_ns() + UPDATE_MOST_NS;
-	while (cap_meter_updates(search->meter) == 0 && now_ns() < end_ns)
+	int64_t end_ns = clock_now_ns() + UPDATE_MOST_NS;
+	while (cap_meter_updates(search->meter) == 0 && clock_now_ns() < end_ns)
 		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
 }
 
@@ -256,7 +250,7 @@ int cap_search_run(struct cap_search *search, struct wattle_error *reterr)
 	size_t limit;
 	double seconds;
 	wait_for_update(search);
-	search->start_ns = now_ns();
+	search->start_ns = clock_now_ns();
 	search->limit = SIZE_MAX;
 	while (!is_over(search) && tuner_next(search->tuner, &limit, &seconds)) {
 		int r = take_limit(search, limit, reterr);

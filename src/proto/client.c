@@ -1,5 +1,6 @@
 #include "proto/client.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -74,18 +75,10 @@ static int no_helper(const struct proto_client *client, int code, struct wattle_
 
 /* ---- waiting ---- */
 
-/* Of the kernel's clock, not of env's: a film's may stand still, and what is waited for here is another process. */
-static int64_t real_now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static int wait_readable(int fd, int64_t deadline_ns)
 {
 	for (;;) {
-		int64_t left_ns = deadline_ns - real_now_ns();
+		int64_t left_ns = deadline_ns - clock_now_ns();
 		if (left_ns <= 0)
 			return -ETIMEDOUT;
 		struct timespec left = {left_ns / NS_PER_S, left_ns % NS_PER_S};
@@ -219,7 +212,7 @@ static bool is_answer(const struct proto_reply *reply, const struct proto_reques
 
 static int converse(int fd, const struct proto_request *request, int timeout_ms, struct proto_reply *reply)
 {
-	int64_t deadline_ns = real_now_ns() + timeout_ms * NS_PER_MS;
+	int64_t deadline_ns = clock_now_ns() + timeout_ms * NS_PER_MS;
 	int r = send_all(fd, request, sizeof(*request));
 	if (r == 0)
 		r = receive(fd, reply, sizeof(*reply), deadline_ns);

@@ -1,6 +1,7 @@
 #include "task/push.h"
 
 #include "analysis/findings.h"
+#include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/util.h"
 #include "store/postgres/pq.h"
@@ -117,13 +118,6 @@ int64_t push_backoff_ns(int n)
 	return wait_ns / 2 + wait_ns * (int64_t)(chance % 1024) / 1024;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (int64_t)time.tv_sec * NS_PER_S + time.tv_nsec;
-}
-
 static void wait_for(int64_t wait_ns)
 {
 	const struct timespec time = {.tv_sec = wait_ns / NS_PER_S, .tv_nsec = wait_ns % NS_PER_S};
@@ -138,12 +132,12 @@ static int push_once(struct send *send, const char *path, bool is_live, struct w
 
 static int push_all(struct send *send, const char *path, bool is_live, int64_t wait_ns, struct wattle_error *reterr)
 {
-	int64_t good_ns = now_ns(); // the last time that the server took something
+	int64_t good_ns = clock_now_ns(); // the last time that the server took something
 	for (int n_failed = 0;;) {
 		int r = push_once(send, path, is_live, reterr);
 		if (r == 0 || (r < 0 && r != -EBUSY && !pg_may_pass(r)))
 			return r;
-		int64_t waited_ns = now_ns() - good_ns; // what was waited for the server's answer included
+		int64_t waited_ns = clock_now_ns() - good_ns; // what was waited for the server's answer included
 		if (r == 1) {
 			n_failed = 0;
 			good_ns += waited_ns;

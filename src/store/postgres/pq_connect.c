@@ -1,12 +1,12 @@
 /* A connection made, or refused. */
 #include "store/postgres/pq_inside.h"
 
+#include "base/clock.h"
 #include "base/dl.h"
 #include "base/util.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #define PQ_ROW(member, name) {.names = {#name}, .offset = offsetof(struct pq, member), .need = DL_REQUIRED},
 static const struct dl_symbol symbols[] = {PQ_SYMBOLS(PQ_ROW)};
@@ -91,13 +91,6 @@ static int meaning_of_refusal(const char *text)
 	return r;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 /* libpq has no SQLSTATE of a connection that was refused, only a text in the server's language. In a second try, as verbose as it can
  * be, the text has it. A server that let us wait is not tried again: silence has no state. */
 static int ask_why_refused(struct pg *pg, int64_t began_ns, struct wattle_error *reterr)
@@ -106,7 +99,7 @@ static int ask_why_refused(struct pg *pg, int64_t began_ns, struct wattle_error 
 	struct wattle_error why = {0};
 	int r = meaning_of_refusal(pg->pq.error(pg->connection));
 	pg__lost(pg, &why);
-	if (r == -ENOTCONN && now_ns() - began_ns < silence_ns) {
+	if (r == -ENOTCONN && clock_now_ns() - began_ns < silence_ns) {
 		pg->pq.set_verbosity(pg->connection, PQERRORS_VERBOSE);
 		pg->pq.reset(pg->connection);
 		pg->pq.set_verbosity(pg->connection, PQERRORS_DEFAULT);
@@ -130,7 +123,7 @@ static int connect_to(struct pg *pg, const char *url, struct wattle_error *reter
 		"keepalives_count", "tcp_user_timeout", "connect_timeout", "dbname", "client_encoding", NULL};
 	const char *const values[] = {"wattle", "20", "10", "3", "60000", patience != NULL ? patience : "10", url,
 		"UTF8", NULL};
-	int64_t began_ns = now_ns();
+	int64_t began_ns = clock_now_ns();
 	pg->connection = pg->pq.connect(keys, values, 1);
 	if (pg->connection == NULL)
 		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
