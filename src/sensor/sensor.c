@@ -53,6 +53,15 @@ bool domain_kind_adds_up(enum domain_kind kind)
 	return kind < DOMAIN_KINDS && kinds[kind].adds_up;
 }
 
+bool domain_adds_up(struct domain_place place, domain_find *find, const void *domains)
+{
+	enum { NESTED_MOST = 16 }; // a ring of names can't hold us
+	bool adds_up = domain_kind_adds_up(place.kind);
+	for (int depth = 0; adds_up && depth < NESTED_MOST && find(domains, place.inside, &place); depth++)
+		adds_up = !domain_kind_adds_up(place.kind);
+	return adds_up;
+}
+
 double domain_kind_max_power_w(enum domain_kind kind)
 {
 	return kind < DOMAIN_KINDS ? kinds[kind].max_power_w : 0;
@@ -251,19 +260,17 @@ const struct domain *sensor_set_find(const struct sensor_set *set, const char *n
 	return NULL;
 }
 
+static bool find_place(const void *set, const char *name, struct domain_place *ret_place)
+{
+	const struct domain *domain = sensor_set_find(set, name);
+	if (domain != NULL)
+		*ret_place = (struct domain_place){domain->kind, domain->inside};
+	return domain != NULL;
+}
+
 bool sensor_set_adds_up(const struct sensor_set *set, const struct domain *domain)
 {
-	if (!domain_kind_adds_up(domain->kind))
-		return false;
-	const struct domain *outer = domain;
-	for (size_t depth = 0; depth < set->n_devices; depth++) { // a ring of names can't hold us
-		outer = sensor_set_find(set, outer->inside);
-		if (outer == NULL)
-			return true;
-		if (domain_kind_adds_up(outer->kind))
-			return false;
-	}
-	return true;
+	return domain_adds_up((struct domain_place){domain->kind, domain->inside}, find_place, set);
 }
 
 void sensor_set_read(struct sensor_set *set, const struct sensor_context *context, int64_t (*ret_rows)[DEVICE_COUNT])

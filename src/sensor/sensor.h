@@ -37,6 +37,13 @@ int domain_kind_from_name(const char *name);         // enum domain_kind or -EIN
 // Whether a domain of this kind enters energy.total_j when it lies inside no other domain that does: packages, DRAM
 // and GPUs do; psys, core, uncore, node, battery and wall are shown, not added. So a package inside psys is added.
 bool domain_kind_adds_up(enum domain_kind kind);
+/* Whether this one does, of whatever list of domains: `find` gives the one of a name ("" and unknown ones: false). */
+struct domain_place {
+	enum domain_kind kind;
+	const char *inside; // as in struct domain
+};
+typedef bool domain_find(const void *domains, const char *name, struct domain_place *ret_place);
+bool domain_adds_up(struct domain_place place, domain_find *find, const void *domains);
 // Power that a domain of this kind never exceeds, generously; what domain.max_power_w becomes where a sensor left 0.
 double domain_kind_max_power_w(enum domain_kind kind);
 

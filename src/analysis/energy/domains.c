@@ -86,28 +86,23 @@ static enum provenance weakest(enum provenance a, enum provenance b)
 	return a > b ? a : b;
 }
 
-static const struct run_device *find_device(const struct run *run, const char *name)
+static bool find_place(const void *data, const char *name, struct domain_place *ret_place)
 {
-	for (size_t i = 0; name[0] != '\0' && i < run->n_devices; i++)
-		if (strcmp(run->devices[i].name, name) == 0)
-			return &run->devices[i];
-	return NULL;
+	const struct run *run = data;
+	for (size_t i = 0; name[0] != '\0' && i < run->n_devices; i++) {
+		const struct run_device *device = &run->devices[i];
+		if (strcmp(device->name, name) != 0)
+			continue;
+		*ret_place = (struct domain_place){device->kind, device->inside};
+		return true;
+	}
+	return false;
 }
 
 // Energy of a domain that lies in another one that is counted would be counted twice.
 static bool enters_total(const struct run *run, const struct run_device *device)
 {
-	if (!domain_kind_adds_up(device->kind))
-		return false;
-	const struct run_device *outer = device;
-	for (size_t depth = 0; depth < run->n_devices; depth++) { // a ring of names can't hold us
-		outer = find_device(run, outer->inside);
-		if (outer == NULL)
-			return true;
-		if (domain_kind_adds_up(outer->kind))
-			return false;
-	}
-	return true;
+	return domain_adds_up((struct domain_place){device->kind, device->inside}, find_place, run);
 }
 
 static enum provenance provenance_of(const struct run_device *device, const struct curve *curve)
