@@ -181,11 +181,13 @@ _Noreturn void recorder_start(const struct recorder_start *start)
 	char site_words[SETTING_SIZE], user_words[SETTING_SIZE];
 	struct task_words task;
 	struct words words = {.n = 0};
-	int r = arrange_descriptors(start);
-	if (r == 0)
-		r = become_owner(start->owner);
+	int r = become_owner(start->owner); // first, for it has a descriptor of its own
 	if (r < 0)
-		refuse(CONTROL_FD, r, "a recorder could not become the job's user: %s", strerror(-r));
+		refuse(start->control_fd, r, "a recorder could not become the job's user in the step's folder: %s",
+			strerror(-r));
+	r = arrange_descriptors(start);
+	if (r < 0)
+		refuse(start->control_fd, r, "a recorder can't have its descriptors: %s", strerror(-r));
 	hear_task(&task);
 	make_pattern(start, task.environment, pattern, sizeof(pattern));
 	visible_of_node(task.environment);

@@ -23,5 +23,5 @@ struct recorder_start {
 
 _Noreturn void recorder_start(const struct recorder_start *start);
 
-// user.c: from root to the job's user for good, in a session of its own, signals as after an exec. Negative errno.
+// user.c: from root to the job's user for good, in its folder, in a session of its own, signals as after an exec. Negative errno.
 int become_owner(const struct task_owner *owner);

@@ -108,11 +108,12 @@ static bool is_last(const struct step_end *end, const char *folder)
 	return last;
 }
 
-/* As scontrol knows it. The number of an array's last job is the array's too, and would mean all of its jobs. */
+/* As scontrol knows it. The number of an array's last job is the array's too, and would mean all of its jobs; of a heterogeneous job
+ * slurm_job is one part, and the first one's number, which is the job's, means all of them. */
 static void name_job(const struct step_end *end, char *out, size_t size)
 {
-	bool is_of_array = strchr(end->job_id, '_') != NULL && end->job_id[strspn(end->job_id, "0123456789_")] == '\0';
-	if (is_of_array)
+	bool is_told = end->job_id[0] != '\0' && end->job_id[strspn(end->job_id, "0123456789_")] == '\0';
+	if (is_told)
 		snprintf(out, size, "%.31s", end->job_id);
 	else
 		snprintf(out, size, "%u", end->slurm_job);
@@ -173,8 +174,8 @@ _Noreturn static void child(const struct step_end *end, int saying_fd)
 	int nothing_fd = open("/dev/null", O_RDWR);
 	if (dup2(saying_fd, STDOUT_FILENO) < 0 || dup2(nothing_fd, STDIN_FILENO) < 0)
 		_exit(1);
-	close_from(STDERR_FILENO + 1); // what root has open is nothing for the programs of a user
-	int r = become_owner(end->owner);
+	int r = become_owner(end->owner); // first, for it has a descriptor of its own
+	close_from(STDERR_FILENO + 1);    // what root has open is nothing for the programs of a user
 	if (r < 0)
 		say("no sum: could not become the job's user: %s", strerror(-r));
 	else

@@ -32,6 +32,7 @@ struct task_owner { // who the recorder is to be
 	gid_t gid;
 	const gid_t *groups; // n_groups; borrowed
 	size_t n_groups;
+	int folder_fd; // where it works; borrowed; -1 where we are
 };
 
 int task_line_open(struct task_line *line); // negative errno; *line is closed then

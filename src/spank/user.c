@@ -30,7 +30,8 @@ int become_owner(const struct task_owner *owner)
 {
 	forget_signals();
 	setsid();
-	if (owner->uid == (uid_t)-1 || owner->gid == (gid_t)-1) // not known; setresuid and setresgid would change nothing
+	if (owner->uid == (uid_t)-1 ||
+		owner->gid == (gid_t)-1) // not known; setresuid and setresgid would change nothing
 		return -EINVAL;
 	if (geteuid() != 0 && getuid() == 0 &&
 		seteuid(0) != 0) // Slurm calls us with its effective user changed at times
@@ -42,6 +43,9 @@ int become_owner(const struct task_owner *owner)
 			setresuid(owner->uid, owner->uid, owner->uid) != 0)
 			return -errno;
 	}
+	if (owner->folder_fd >= 0 &&
+		fchdir(owner->folder_fd) != 0) // as the user: root may not enter on all file systems
+		return -errno;
 	bool is_user = getuid() == owner->uid && geteuid() == owner->uid;
 	bool is_group = getgid() == owner->gid && getegid() == owner->gid;
 	return is_user && is_group ? 0 : -EPERM;

@@ -10,6 +10,7 @@
  *	                           task prologs
  *	in slurmstepd              slurm_spank_task_exit: tells the recorder; after the last task of the node awaits all of them, and
  *	                           sums up what the step has used */
+#include "base/num.h"
 #include "base/util.h"
 #include "job/place.h"
 #include "spank/environment.h"
@@ -17,6 +18,7 @@
 #include "spank/step_end.h"
 #include "spank/task_line.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -33,10 +35,11 @@ static struct {
 	struct settings settings;
 	struct task_line *lines; // owned: one a task of this node; NULL: nothing is measured
 	uint32_t n_tasks, n_ended;
+	int folder_fd;        // owned: in which the step works; -1 not known
 	struct rusage before; // of all children that slurmstepd had waited for when the last task ended
 	char step[16];        // in srun: of what it has started; "" nothing
 	bool told;            // what is wrong with recorders; once a node will do
-} plugin;
+} plugin = {.folder_fd = -1};
 
 // What wattle itself has written begins so already.
 static void tell(const char *text)
@@ -112,11 +115,24 @@ static int64_t microseconds(const struct timeval *time)
 	return (int64_t)time->tv_sec * 1000000 + time->tv_usec;
 }
 
+/* How many nodes will sum up. Of a heterogeneous job Slurm tells each part about itself; the environment has all of those that work
+ * in the step. */
+static uint32_t count_nodes(spank_t spank, char **environment)
+{
+	int64_t all;
+	uint32_t own = number_of(spank, S_JOB_NNODES);
+	if (number_of(spank, S_JOB_STEPID) == SLURM_BATCH_SCRIPT)
+		return 1;
+	const char *text = environment_variable("SLURM_STEP_NUM_NODES", environment);
+	bool known = text != NULL && num_parse_i64(text, &all) == 0 && all > own && all < UINT32_MAX;
+	return known ? (uint32_t)all : own;
+}
+
 static void find_owner(spank_t spank, struct task_owner *owner)
 {
 	gid_t *groups = NULL;
 	int n_groups = 0;
-	*owner = (struct task_owner){.uid = (uid_t)-1, .gid = (gid_t)-1};
+	*owner = (struct task_owner){.uid = (uid_t)-1, .gid = (gid_t)-1, .folder_fd = plugin.folder_fd};
 	spank_get_item(spank, S_JOB_UID, &owner->uid);
 	spank_get_item(spank, S_JOB_GID, &owner->gid);
 	if (spank_get_item(spank, S_JOB_SUPPLEMENTARY_GIDS, &groups, &n_groups) == ESPANK_SUCCESS && n_groups > 0) {
@@ -142,6 +158,9 @@ int slurm_spank_user_init(spank_t spank, int n, char **arguments)
 {
 	if (!is_measured(spank))
 		return ESPANK_SUCCESS;
+	/* Slurm goes to the step's folder as its user, calls us and forks the tasks, and goes back to where slurmd was started before it
+	 * calls us again (slurmstepd, 22.05). */
+	plugin.folder_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	plugin.n_tasks = number_of(spank, S_JOB_LOCAL_TASK_COUNT);
 	plugin.lines = calloc_array(plugin.n_tasks, sizeof(*plugin.lines));
 	for (uint32_t i = 0; plugin.lines != NULL && i < plugin.n_tasks; i++)
@@ -239,7 +258,7 @@ static void finish(spank_t spank)
 		.step = name_step(spank, step, sizeof(step)),
 		.restart = number_of(spank, S_SLURM_RESTART_COUNT),
 		.node = number_of(spank, S_JOB_NODEID),
-		.n_nodes = number_of(spank, S_JOB_STEPID) == SLURM_BATCH_SCRIPT ? 1 : number_of(spank, S_JOB_NNODES),
+		.n_nodes = count_nodes(spank, environment),
 	};
 	step_end(&end, tell);
 }

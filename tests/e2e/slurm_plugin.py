@@ -1,5 +1,6 @@
 """srun --wattle and sbatch --wattle, the plugin, on a real Slurm of two virtual nodes."""
 import json
+import os
 import re
 
 from harness import BUILD, BURNER, NOBODY, WATTLE, Skip, main, near, test, wait_until
@@ -171,14 +172,32 @@ def batch_jobs(room):
 
 
 @test
-def other_users(room):
-    """a job of an unprivileged user: recorders are his, files are his, and the comment is written by him"""
+def heterogeneous_jobs(room):
+    """two parts of one job in one step: the last node of both sums up, once, and both parts have the comment"""
     with Slurm(room, plugins=plugin()) as slurm:
         watts(slurm)
-        done = slurm.run(*slurm.as_user(NOBODY, "srun", "-N2", "-n2", "--wattle", "sh", "-c",
+        done = slurm.run("srun", "-N1", "-n2", "--wattle", BURNER, "cpu", "0.5", ":", "-N1", "-n1", "--wattle", BURNER,
+                         "cpu", "1")
+        assert done.returncode == 0, done
+        (line, folder), = LINE.findall(done.stderr)
+        assert "3 ranks on 2 nodes" in line, done.stderr
+        check_nodes(room, slurm, job_report(room, folder), folder)
+        assert all(f"wattle: {line}" == slurm.show_job(part)["Comment"] for part in ("1+0", "1+1")), slurm.show_job(1)
+
+
+@test
+def other_users(room):
+    """a job of an unprivileged user: recorders are his, files are his, in the step's folder, wherever slurmd was started,
+    and the comment is written by him"""
+    with Slurm(room, plugins=plugin()) as slurm:
+        watts(slurm)
+        own = room.folder / "own"
+        own.mkdir()
+        os.chown(own, NOBODY, NOBODY)
+        done = slurm.run(*slurm.as_user(NOBODY, "srun", "-N2", "-n2", f"--chdir={own}", "--wattle", "sh", "-c",
                                         "ls -ln /proc/[0-9]*/cmdline >/dev/null; sleep 0.5"))
         assert done.returncode == 0, done
-        paths = list((room.folder / "wattle-1").glob("*.sqlite"))
+        paths = list((own / "wattle-1").glob("*.sqlite"))
         assert len(paths) == 2 and {path.stat().st_uid for path in paths} == {NOBODY}, paths
         assert {facts(path)["user"] for path in paths} == {"nobody"}, [facts(path) for path in paths]
         assert "wattle: " in slurm.show_job(1)["Comment"], (slurm.show_job(1), done.stderr)

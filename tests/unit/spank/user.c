@@ -26,7 +26,7 @@ static const struct row {
 static int look(const struct row *row)
 {
 	const gid_t of_root[] = {0, 1};
-	const struct task_owner owner = {.uid = row->uid, .gid = row->gid};
+	const struct task_owner owner = {.uid = row->uid, .gid = row->gid, .folder_fd = -1};
 	if (setgroups(ARRAY_SIZE(of_root), of_root) != 0 || become_owner(&owner) != row->result)
 		return 1;
 	if (row->result < 0)
