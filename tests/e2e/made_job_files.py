@@ -93,6 +93,7 @@ class Recording:
         if device.kind == "gpu":
             users = machine.users(device.idx)
             mine = users if self.work.is_outer else [w for w in users if w is self.work]
+            users = mine if self.job.blind else users
             own, all_ = sum(w.use.at(at) for w in mine), sum(w.use.at(at) for w in users)
             row.update(power_mw=int(machine.power[number].at(at) * 1e3) if is_held else None,
                        utilization_percent=round(100 * all_) if is_held else None,

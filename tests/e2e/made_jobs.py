@@ -34,6 +34,7 @@ class Job:
     gpus: int = 4                 # of a node
     gpus_each: int = 1            # that a rank computes on; with fewer GPUs than ranks they share
     see_all: bool = False         # every rank sees all GPUs of its node, not only its own
+    blind: bool = False           # a recorder sees nobody on a GPU but its own rank
     steps: int = 20
     step_s: float = 0.5           # in which a rank computes
     slow: dict = dataclasses.field(default_factory=dict)   # rank: times as long
@@ -82,6 +83,7 @@ KINDS = {
     "all_read": Job("every rank reads everything, as if there were no claims", takeover="all", see_all=True),
     "all_visible": Job("every rank sees all GPUs; one reads them", see_all=True),
     "shared_gpus": Job("two ranks compute on one GPU", gpus=2, see_all=True),
+    "blind": Job("four ranks compute on one GPU, and each sees itself alone there", nodes=1, gpus=1, blind=True),
     "restart": Job("all ranks are started again after five seconds (elastic)", restart_s=5.0, launcher="torchrun"),
     "requeued": Job("a rank is killed, and all are started again minutes later", restart_s=5.0, pause_s=240.0,
                     cut_off=(4,)),

@@ -2,8 +2,8 @@
 #include "analysis/job/parts.h"
 
 #include "analysis/energy/curve.h"
-#include "analysis/energy/ledger.h"
 #include "analysis/facts.h"
+#include "base/sums.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -83,31 +83,52 @@ static int fill(const struct job_work *work, const struct run_device *own, enum 
 	return values != NULL ? 0 : -ENOMEM;
 }
 
-/* Who else is on the device: by the member's own word, else by that of whoever read it. `device` has that one's columns. */
-static int fill_pair(const struct job_work *work, const struct run_device *own, size_t pair, struct run_device *device)
+// Recorders in containers, or without permission, see fewer than there are: over the whole run less than the other members say of themselves.
+static bool is_blind(const int64_t *rest, const int64_t *beside, size_t n)
 {
+	static const double apart = 1.05; // they were read at other instants
+	double seen = 0, told = 0;
+	for (size_t i = 0; i < n; i++) {
+		bool known = value_ok(rest[i]) && value_ok(beside[i]);
+		seen += known ? (double)rest[i] : 0;
+		told += known ? (double)beside[i] : 0;
+	}
+	return told > apart * seen;
+}
+
+/* Who else is on the device: by the member's own word, else by that of whoever read it; where both see less than there is, the other
+ * members. `device` has the columns of whoever read it, `shared` those of all members. */
+static int fill_pair(const struct job_work *work, const struct run_device *own, size_t pair,
+	const struct run_device *shared, struct run_device *device)
+{
+	const int64_t *members = shared->values[pairs[pair].target];
 	const int64_t *target = device->values[pairs[pair].target], *others = device->values[pairs[pair].others];
-	if (fill(work, own, pairs[pair].target, device) < 0 || fill(work, own, pairs[pair].others, device) < 0)
+	int64_t *beside = arena_alloc(work->arena, device->n, sizeof(*beside));
+	if (beside == NULL || fill(work, own, pairs[pair].target, device) < 0 ||
+		fill(work, own, pairs[pair].others, device) < 0)
 		return -ENOMEM;
 	const int64_t *mine = device->values[pairs[pair].target];
 	int64_t *rest = device->values[pairs[pair].others];
 	for (size_t i = 0; i < device->n; i++) {
-		if (value_ok(rest[i]) || !value_ok(mine[i]) || !value_ok(target[i]) || !value_ok(others[i]))
-			continue;
-		int64_t all = target[i] + others[i];
-		rest[i] = all > mine[i] ? all - mine[i] : 0;
+		if (!value_ok(rest[i]))
+			rest[i] = value_rest(value_sum(target[i], others[i]), mine[i]);
+		beside[i] = value_rest(members[i], mine[i]);
 	}
+	bool blind = is_blind(rest, beside, device->n);
+	for (size_t i = 0; i < device->n; i++)
+		if (value_ok(beside[i]) && (!value_ok(rest[i]) || (blind && beside[i] > rest[i])))
+			rest[i] = beside[i];
 	return 0;
 }
 
 static int take_share(const struct job_work *work, const struct member *member, const char *key,
-	struct run_device *device)
+	const struct run_device *shared, struct run_device *device)
 {
 	const struct run_device *own = own_device(member, key);
 	if (own == NULL)
 		return 0;
 	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++)
-		if (fill_pair(work, own, p, device) < 0)
+		if (fill_pair(work, own, p, shared, device) < 0)
 			return -ENOMEM;
 	return fill(work, own, DEVICE_MAIN_MEMORY, device);
 }
@@ -133,7 +154,7 @@ static int add_targets(const struct job_work *work, const struct machine *machin
 			if (!lives_at(member, domain->device.t_ns[i]))
 				continue;
 			int64_t value = nearest_to(&near, domain->device.t_ns[i]);
-			sums[i] = value_ok(value) && value_ok(sums[i]) ? sums[i] + value : VALUE_MISSING;
+			sums[i] = value_sum(sums[i], value);
 		}
 	}
 	return 0;
@@ -150,11 +171,8 @@ static int share_out(const struct job_work *work, const struct machine *machine,
 		if (sums == NULL || rest == NULL)
 			return -ENOMEM;
 		add_targets(work, machine, domain, pairs[p].target, sums);
-		for (size_t i = 0; i < n; i++) {
-			bool known = value_ok(target[i]) && value_ok(others[i]) && value_ok(sums[i]);
-			int64_t all = known ? target[i] + others[i] : VALUE_MISSING;
-			rest[i] = !known ? VALUE_MISSING : all > sums[i] ? all - sums[i] : 0;
-		}
+		for (size_t i = 0; i < n; i++)
+			rest[i] = value_rest(value_sum(target[i], others[i]), sums[i]);
 		device->values[pairs[p].target] = sums;
 		device->values[pairs[p].others] = rest;
 	}
@@ -214,7 +232,7 @@ static int64_t expected_cores(const struct job_work *work, const struct machine 
 		cores = run_fact_i64(&member->from->run, FACT_CORES);
 		if (!value_ok(expected))
 			return VALUE_MISSING;
-		sum += member->nested ? 0 : expected;
+		sum = member->nested ? sum : value_sum(sum, expected);
 	}
 	return value_ok(cores) && sum > cores ? cores : sum;
 }
@@ -288,8 +306,10 @@ static int member_devices(const struct job_work *work, struct member *member)
 		if (!is_of(member, domain))
 			continue;
 		struct run_device *device = &run->devices[run->n_devices];
-		*device = cut_out(&domain->device, member->start_ns - margin_ns, member->end_ns + margin_ns);
-		if (device->kind == DOMAIN_GPU && take_share(work, member, domain->key, device) < 0)
+		int64_t from_ns = member->start_ns - margin_ns, to_ns = member->end_ns + margin_ns;
+		*device = cut_out(&domain->device, from_ns, to_ns);
+		struct run_device shared = cut_out(&machine->run.devices[d], from_ns, to_ns);
+		if (device->kind == DOMAIN_GPU && take_share(work, member, domain->key, &shared, device) < 0)
 			return -ENOMEM;
 		member->rhythms[run->n_devices] = &machine->domains[d].rhythm;
 		member->domain_of[run->n_devices++] = d;
@@ -338,61 +358,4 @@ int member_make(struct job_work *work, struct member *member)
 		return findings_make_one_of(&member->run, member->rhythms, &member->findings);
 	int r = findings_make_quick(&member->run, &member->findings);
 	return r < 0 ? r : sparse_blocks_doubt(work, member);
-}
-
-/* ---- each joule in one row ---- */
-
-static struct domain_finding *finding_of(const struct findings *findings, const struct run_device *device)
-{
-	for (size_t i = 0; i < findings->n_domains; i++)
-		if (findings->domains[i].device == device)
-			return &findings->domains[i];
-	return NULL;
-}
-
-// The target's and wattle's rows of a machine's domain are those of its members; what they leave is divided as before.
-static void settle(struct domain_finding *domain, double target_j, double wattle_j)
-{
-	struct ledger *l = &domain->ledger;
-	double left_j = domain->energy_j;
-	l->target_j = fmin(target_j, left_j);
-	left_j -= l->target_j;
-	l->wattle_j = fmin(wattle_j, left_j);
-	left_j -= l->wattle_j;
-	l->idle_j = fmin(l->idle_j, left_j);
-	left_j -= l->idle_j;
-	l->unattributed_j = fmin(l->unattributed_j, left_j);
-	l->others_j = left_j - l->unattributed_j;
-}
-
-void ledgers_settle(struct job_work *work, struct machine *machine)
-{
-	struct findings *findings = &machine->findings;
-	if (!isnan(findings->total_j))
-		findings->ledger = (struct ledger){0};
-	for (size_t d = 0; d < machine->n_domains; d++) {
-		struct domain_finding *domain = finding_of(findings, &machine->run.devices[d]);
-		double target_j = 0, wattle_j = 0;
-		if (domain == NULL || isnan(domain->energy_j))
-			continue;
-		for (size_t k = 0; k < machine->n_members; k++) {
-			const struct member *member = &work->members[machine->members[k]];
-			for (size_t i = 0; !member->nested && i < member->run.n_devices; i++) {
-				const struct domain_finding *part = finding_of(&member->findings,
-					&member->run.devices[i]);
-				if (member->domain_of[i] != d || part == NULL || isnan(part->energy_j))
-					continue;
-				target_j += part->ledger.target_j;
-				wattle_j += part->ledger.wattle_j;
-			}
-		}
-		settle(domain, target_j, wattle_j);
-		if (domain->in_total)
-			ledger_add(&findings->ledger, &domain->ledger);
-		int64_t unknown_ns = machine->domains[d].unknown_ns;
-		double known_s = findings->duration_s - (double)unknown_ns / 1e9;
-		if (unknown_ns > 0 && known_s > 0) // the curve is flat there, but that is not what was used
-			domain->mean_w *= findings->duration_s / known_s;
-	}
-	findings->self_energy_j = findings->ledger.wattle_j;
 }
