@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/env.h"
 
 #include "base/util.h"
@@ -10,26 +11,19 @@
 #include <time.h>
 #include <unistd.h>
 
-static int64_t clock_ns(clockid_t id)
-{
-	struct timespec now;
-	clock_gettime(id, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static int64_t real_monotonic_ns(void *data)
 {
-	return clock_ns(CLOCK_MONOTONIC);
+	return clock_of_ns(CLOCK_MONOTONIC);
 }
 
 static int64_t real_boottime_ns(void *data)
 {
-	return clock_ns(CLOCK_BOOTTIME);
+	return clock_of_ns(CLOCK_BOOTTIME);
 }
 
 static int64_t real_wall_ns(void *data)
 {
-	return clock_ns(CLOCK_REALTIME);
+	return clock_of_ns(CLOCK_REALTIME);
 }
 
 // NULL for unset, for empty, and in set-uid programs, where the caller must not choose what is read or loaded.

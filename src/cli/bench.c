@@ -2,6 +2,7 @@
 #include "cli/bench.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "sampler/target.h"
@@ -182,9 +183,9 @@ static int bench(const struct bench_options *options, double settle_s, struct be
 		r = bench_settle_open(&settle, settle_s, &signals, &error);
 	if (r == 0)
 		r = bench_loop_open(&loop, &error);
-	int64_t start_ns = bench_now_ns();
+	int64_t start_ns = clock_now_ns();
 	int status = r == 0 ? bench_loop_run(&loop) : cli_fail(EXIT_FAILED, &error);
-	result->elapsed_s = (double)(bench_now_ns() - start_ns) * 1e-9;
+	result->elapsed_s = (double)(clock_now_ns() - start_ns) * 1e-9;
 	if (r == 0)
 		status = conclude(&loop, status);
 	bench_loop_close(&loop);

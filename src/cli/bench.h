@@ -29,7 +29,6 @@ struct bench_signals {
 };
 void bench_signals_take(struct bench_signals *signals);
 void bench_signals_restore(const struct bench_signals *signals);
-int64_t bench_now_ns(void); // CLOCK_MONOTONIC
 // Sleeps, less if a signal asks to end; false then. 0 ns: only looks.
 bool bench_pause(struct bench_signals *signals, int64_t ns);
 // Until the child has ended; signals that did not come from the terminal, which reach it anyway, are passed on.

@@ -1,5 +1,6 @@
 #include "cli/bench.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -22,17 +23,10 @@ void bench_signals_restore(const struct bench_signals *signals)
 	sigprocmask(SIG_SETMASK, &signals->original_mask, NULL);
 }
 
-int64_t bench_now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 bool bench_pause(struct bench_signals *signals, int64_t ns)
 {
-	int64_t end_ns = bench_now_ns() + ns;
-	for (int64_t left_ns = ns;; left_ns = end_ns - bench_now_ns()) {
+	int64_t end_ns = clock_now_ns() + ns;
+	for (int64_t left_ns = ns;; left_ns = end_ns - clock_now_ns()) {
 		left_ns = left_ns > 0 ? left_ns : 0;
 		const struct timespec left = {left_ns / NS_PER_S, left_ns % NS_PER_S};
 		int taken = sigtimedwait(&signals->taken, NULL, &left);

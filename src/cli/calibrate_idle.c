@@ -1,5 +1,6 @@
 #include "cli/calibrate_idle.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "cli/busy_processes.h"
 #include "cli/command.h"
@@ -10,7 +11,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 /* An attempt is a row of windows, each of which has to be idle. The first one that is not ends the attempt, and another
@@ -43,18 +43,11 @@ struct calibration {
 
 /* ---- the machine ---- */
 
-static int64_t own_cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static struct load read_load(struct calibration *c)
 {
 	struct machine_reading reading;
 	machine_read(&c->machine, &reading);
-	return (struct load){reading.cpu_busy_ns, reading.cpu_idle_ns, own_cpu_ns(),
+	return (struct load){reading.cpu_busy_ns, reading.cpu_idle_ns, clock_cpu_ns(),
 		value_ok(reading.cpu_busy_ns) && value_ok(reading.cpu_idle_ns)};
 }
 

@@ -1,6 +1,7 @@
 // What is told while the search goes on, and at its end.
 #include "cli/cap_tune.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "report/report.h"
 
@@ -28,7 +29,7 @@ static double seconds_left(const struct tune_search *search)
 	if (!(search->measured_s > 0))
 		return (double)NAN;
 	return tuner_seconds_left(search->tuner) *
-		fmax((double)(bench_now_ns() - search->start_ns) * 1e-9 / search->measured_s, 1);
+		fmax((double)(clock_now_ns() - search->start_ns) * 1e-9 / search->measured_s, 1);
 }
 
 void tune_show_progress(struct tune_search *search, const char *doing)

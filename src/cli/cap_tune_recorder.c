@@ -3,6 +3,7 @@
 #include "cli/cap_tune.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "cli/measure.h"
 #include "sampler/target.h"
@@ -143,7 +144,7 @@ int tune_recorder_start(struct tune_recorder *recorder, struct wattle_error *ret
 	memcpy(argv, arguments.words, arguments.n * sizeof(*argv));
 	for (size_t i = 0; i < n; i++)
 		argv[arguments.n + i] = command[i];
-	recorder->started_ns = bench_now_ns();
+	recorder->started_ns = clock_now_ns();
 	pid_t pid = fork();
 	if (pid == 0)
 		child(recorder, argv);

@@ -1,6 +1,7 @@
 // All windows, in the order that the tuner wants them, and what may happen meanwhile.
 #include "cli/cap_tune.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -51,7 +52,7 @@ enum tune_event tune_wait(struct tune_search *search, int64_t until_ns)
 			return TUNE_STOPPED;
 		if (has_child && tune_recorder_has_ended(search->recorder))
 			return search->recorder->status == 0 ? TUNE_ENDED : TUNE_FAILED;
-		int64_t left_ns = until_ns - bench_now_ns();
+		int64_t left_ns = until_ns - clock_now_ns();
 		if (left_ns <= 0)
 			return TUNE_GOES_ON;
 		const struct timespec left = {left_ns / NS_PER_S, left_ns % NS_PER_S};
@@ -146,7 +147,7 @@ static void conclude(struct tune_search *search, struct arena *arena)
 	report->chosen = r == 0 ? tune_group_taken(search->group, report->result.chosen) : (double)NAN;
 	report->n_windows = search->n_windows;
 	report->measured_s = search->measured_s;
-	report->elapsed_s = (double)(bench_now_ns() - search->start_ns) * 1e-9;
+	report->elapsed_s = (double)(clock_now_ns() - search->start_ns) * 1e-9;
 	report->scale_error = search->scale_error;
 	note_all(search);
 }
@@ -156,7 +157,7 @@ enum tune_event tune_search_run(struct tune_search *search, struct arena *arena)
 	size_t limit;
 	double seconds;
 	enum tune_event event = TUNE_GOES_ON;
-	search->start_ns = bench_now_ns();
+	search->start_ns = clock_now_ns();
 	while (event == TUNE_GOES_ON && tuner_next(search->tuner, &limit, &seconds)) {
 		struct tune_window window;
 		event = tune_measure(search, limit, seconds, &window);

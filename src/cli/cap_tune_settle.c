@@ -2,6 +2,7 @@
  * ourselves meanwhile; what the recorder reads comes in batches. */
 #include "cli/cap_tune.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 
 #include <unistd.h>
@@ -55,10 +56,10 @@ static enum tune_event look_at_updates(struct tune_search *search, struct look *
 	struct look first, now;
 	bool has_moved[TUNE_DEVICES] = {false}, any_waits = true;
 	read_all(search, &first);
-	int64_t start_ns = bench_now_ns();
+	int64_t start_ns = clock_now_ns();
 	*ret_look = first;
-	while (any_waits && bench_now_ns() - start_ns < NO_UPDATE_NS) {
-		enum tune_event event = tune_wait(search, bench_now_ns() + LOOK_NS);
+	while (any_waits && clock_now_ns() - start_ns < NO_UPDATE_NS) {
+		enum tune_event event = tune_wait(search, clock_now_ns() + LOOK_NS);
 		if (event != TUNE_GOES_ON)
 			return event;
 		any_waits = false;
@@ -89,12 +90,12 @@ static double mean_w(const struct tune_search *search, const struct look *from, 
 
 static enum tune_event until_steady(struct tune_search *search)
 {
-	int64_t stretch_ns = FIRST_STRETCH_NS, start_ns = bench_now_ns();
+	int64_t stretch_ns = FIRST_STRETCH_NS, start_ns = clock_now_ns();
 	double before_w = (double)NAN;
 	struct look from, to;
 	enum tune_event event = look_at_updates(search, &from);
-	while (event == TUNE_GOES_ON && bench_now_ns() - start_ns + stretch_ns <= MOST_NS) {
-		event = tune_wait(search, bench_now_ns() + stretch_ns);
+	while (event == TUNE_GOES_ON && clock_now_ns() - start_ns + stretch_ns <= MOST_NS) {
+		event = tune_wait(search, clock_now_ns() + stretch_ns);
 		if (event == TUNE_GOES_ON)
 			event = look_at_updates(search, &to);
 		if (event != TUNE_GOES_ON)
@@ -114,13 +115,13 @@ static enum tune_event until_steady(struct tune_search *search)
 
 enum tune_event tune_settle(struct tune_search *search)
 {
-	int64_t start_ns = bench_now_ns();
+	int64_t start_ns = clock_now_ns();
 	double fixed_s = search->options->settle_s;
 	if (search->steps->whole_runs && isnan(fixed_s))
 		return TUNE_GOES_ON; // nothing runs yet, and a run begins as it always does
 	enum tune_event event = isnan(fixed_s) ? until_steady(search)
 					       : tune_wait(search, start_ns + (int64_t)(fixed_s * 1e9));
-	search->settled_s += (double)(bench_now_ns() - start_ns) * 1e-9;
+	search->settled_s += (double)(clock_now_ns() - start_ns) * 1e-9;
 	search->n_settled++;
 	return event;
 }

@@ -4,6 +4,7 @@
 #include "cli/cap_tune.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "span/reader/span_file.h"
 #include "store/probe.h"
@@ -14,7 +15,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 4096, ENVIRON_SIZE = 1 << 20, ANCESTORS = 64 };
@@ -180,9 +180,7 @@ void tune_steps_begin(struct tune_steps *steps)
 // Times of a span file that was begun before the machine was: they are on the clock of that start.
 static int64_t clock_shift_ns(const struct run *run)
 {
-	struct timespec wall;
-	clock_gettime(CLOCK_REALTIME, &wall);
-	int64_t ours_ns = wall.tv_sec * NS_PER_S + wall.tv_nsec - bench_now_ns();
+	int64_t ours_ns = clock_wall_ns() - clock_now_ns();
 	int64_t shift_ns = run->anchor_wall_ns - run->anchor_mono_ns - ours_ns;
 	return llabs(shift_ns) < NS_PER_S ? 0 : shift_ns; // less is a clock that was put right meanwhile
 }
@@ -224,7 +222,7 @@ static int take_steps(struct live *live, const struct run *run)
 static int look_at_span_file(struct tune_steps *steps, struct wattle_error *reterr)
 {
 	struct run run;
-	int64_t now_ns = bench_now_ns();
+	int64_t now_ns = clock_now_ns();
 	int r = span_file_load(steps->path, &run, reterr);
 	if (r < 0)
 		return r;

@@ -3,6 +3,7 @@
 #include "cli/cap_tune.h"
 
 #include "analysis/energy/between.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "sampler/target.h"
 
@@ -137,7 +138,7 @@ static enum tune_event say_no_step(struct tune_search *search, int64_t since_ns)
 	tune_steps_names(steps, names, sizeof(names));
 	const char *kind = steps->is_metric ? "metric" : "step";
 	error_set(&search->error, -ENODATA, "no %s named %s was seen in %.0f s; %s%s%s", kind, steps->live.name,
-		(double)(bench_now_ns() - since_ns) * 1e-9,
+		(double)(clock_now_ns() - since_ns) * 1e-9,
 		names[0] != '\0' ? "names seen so far: " : "the program has told of none so far", names,
 		names[0] != '\0' || search->options->nvtx || search->options->itt
 			? ""
@@ -149,13 +150,13 @@ static bool has_waited_enough(const struct tune_search *search, int64_t since_ns
 {
 	double patience_s = (double)search->options->patience_ns * 1e-9;
 	patience_s = fmax(patience_s, LONG_STEPS * search->longest_step_s);
-	return (double)(bench_now_ns() - since_ns) * 1e-9 > patience_s;
+	return (double)(clock_now_ns() - since_ns) * 1e-9 > patience_s;
 }
 
 // Rarely until a window can be over, then often at first: its rows are about to come.
 static int64_t next_look_ns(int64_t end_ns)
 {
-	int64_t now_ns = bench_now_ns(), wait_ns = now_ns < end_ns ? end_ns - now_ns : (now_ns - end_ns) / 5;
+	int64_t now_ns = clock_now_ns(), wait_ns = now_ns < end_ns ? end_ns - now_ns : (now_ns - end_ns) / 5;
 	return now_ns + (wait_ns < LEAST_POLL_NS ? LEAST_POLL_NS : wait_ns > MOST_POLL_NS ? MOST_POLL_NS : wait_ns);
 }
 
@@ -203,7 +204,7 @@ static enum tune_event warm_up(struct tune_search *search)
 	int64_t since_ns = search->recorder->started_ns;
 	for (;;) {
 		struct tune_stretch stretch;
-		enum tune_event event = tune_wait(search, bench_now_ns() + LEAST_POLL_NS);
+		enum tune_event event = tune_wait(search, clock_now_ns() + LEAST_POLL_NS);
 		if (event != TUNE_GOES_ON)
 			return event;
 		int r = look(search, since_ns);
@@ -221,7 +222,7 @@ static enum tune_event warm_up(struct tune_search *search)
 
 static enum tune_event measure_steps(struct tune_search *search, double seconds, struct tune_window *window)
 {
-	int64_t since_ns = bench_now_ns(), length_ns = (int64_t)(seconds * 1e9);
+	int64_t since_ns = clock_now_ns(), length_ns = (int64_t)(seconds * 1e9);
 	for (;;) {
 		struct tune_stretch stretch;
 		enum tune_event event = tune_wait(search, next_look_ns(since_ns + length_ns));
@@ -275,7 +276,7 @@ static enum tune_event measure_whole_run(struct tune_search *search, struct tune
 {
 	enum tune_event event = TUNE_GOES_ON;
 	while (event == TUNE_GOES_ON) {
-		event = tune_wait(search, bench_now_ns() + MOST_POLL_NS);
+		event = tune_wait(search, clock_now_ns() + MOST_POLL_NS);
 		tune_show_progress(search, NULL);
 	}
 	if (event != TUNE_ENDED)
@@ -304,9 +305,9 @@ static enum tune_event set(struct tune_search *search, size_t limit)
 	enum tune_event event = change(search, limit);
 	if (event != TUNE_GOES_ON || (!is_new && !search->steps->whole_runs))
 		return event;
-	int64_t start_ns = bench_now_ns();
+	int64_t start_ns = clock_now_ns();
 	event = tune_settle(search);
-	search->steady_ns = bench_now_ns();
+	search->steady_ns = clock_now_ns();
 	int64_t quarter_ns = (search->steady_ns - start_ns) / 4; // the last part of it tells how counters move
 	search->steady_ns -= quarter_ns < UNSTEADY_NS ? quarter_ns : UNSTEADY_NS;
 	return event;

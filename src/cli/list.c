@@ -1,6 +1,7 @@
 /* wattle list: the runs of a folder, one line each. */
 #include "cli/command.h"
 
+#include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/num.h"
 #include "base/util.h"
@@ -43,10 +44,8 @@ static int parse_time(const char *option, const char *text, int64_t *ret_wall_ns
 	static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M",
 		"%Y-%m-%dT%H:%M:%S"};
 	int64_t ago_ns;
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
 	if (num_parse_duration(text, &ago_ns) == 0) {
-		*ret_wall_ns = now.tv_sec * NS_PER_S + now.tv_nsec - ago_ns;
+		*ret_wall_ns = clock_wall_ns() - ago_ns;
 		return 0;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {

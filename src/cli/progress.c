@@ -4,6 +4,7 @@
 
 #include "analysis/forecast/forecast.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "cli/last_row.h"
@@ -15,7 +16,6 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINE_SIZE = 4096 };
@@ -171,9 +171,7 @@ static void read_file(struct measure_progress *progress)
 // On our clock; between this look and the one before.
 static int64_t newest_of_file_ns(const struct measure_progress *progress, const struct recorder_progress *figures)
 {
-	struct timespec wall;
-	clock_gettime(CLOCK_REALTIME, &wall);
-	double ago_s = (double)wall.tv_sec + (double)wall.tv_nsec * 1e-9 - progress->file.wall_s;
+	double ago_s = (double)clock_wall_ns() * 1e-9 - progress->file.wall_s;
 	double most_s = (double)(figures->t_ns - progress->before_ns) * 1e-9;
 	return figures->t_ns - (int64_t)(fmin(fmax(ago_s, 0), most_s) * 1e9);
 }

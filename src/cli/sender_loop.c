@@ -59,9 +59,7 @@ static int64_t own_bytes(void)
 static void tell_cost(struct loop *loop)
 {
 	struct companion *companion = &loop->page->companion;
-	struct timespec cpu;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-	companion->cpu_ns = loop->page->cpu_before_ns + (int64_t)cpu.tv_sec * NS_PER_S + cpu.tv_nsec;
+	companion->cpu_ns = loop->page->cpu_before_ns + clock_cpu_ns();
 	int64_t bytes = own_bytes();
 	companion->rss_bytes = bytes;
 	if (bytes > companion->max_rss_bytes)

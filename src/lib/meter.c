@@ -1,5 +1,6 @@
 #include "wattle.h"
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/util.h"
 #include "lib/meter_domain.h"
@@ -8,7 +9,6 @@
 #include "process/machine.h"
 
 #include <errno.h>
-#include <time.h>
 
 struct wattle_meter {
 	struct wattle_env env;
@@ -148,11 +148,8 @@ static int64_t read_sensors(wattle_meter *meter)
 // One reading to all domains; `begin`: they start from it.
 static int64_t take_reading(wattle_meter *meter, bool begin)
 {
-	if (meter->is_disabled) {
-		struct timespec now;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-	}
+	if (meter->is_disabled)
+		return clock_now_ns();
 	int64_t t_ns = read_sensors(meter);
 	int64_t asleep_ns = env_boottime_ns(&meter->env) - env_now_ns(&meter->env);
 	bool suspended = asleep_ns - meter->asleep_ns > NS_PER_MS;

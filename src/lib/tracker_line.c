@@ -1,18 +1,11 @@
 #include "lib/tracker_line.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
-
-int64_t tracker_now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 int tracker_say(int fd, const char *word)
 {
@@ -27,7 +20,7 @@ int tracker_say(int fd, const char *word)
 static int wait_for_bytes(int fd, int64_t deadline_ns)
 {
 	for (;;) {
-		int64_t left_ns = deadline_ns - tracker_now_ns();
+		int64_t left_ns = deadline_ns - clock_now_ns();
 		if (left_ns <= 0)
 			return -ETIMEDOUT;
 		struct pollfd event = {.fd = fd, .events = POLLIN};

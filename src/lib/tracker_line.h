@@ -17,4 +17,3 @@ enum { TRACKER_TEXT_MOST = 1 << 30 };
 /* Waits for the next message. A text longer than `most` is read and dropped: it is "" then. 0; -EPIPE: the recorder is gone;
  * -ETIMEDOUT; -EPROTO: it speaks another language; -ENOMEM. */
 int tracker_hear(int fd, int64_t deadline_ns, size_t most, struct tracker_word *ret_word);
-int64_t tracker_now_ns(void); // CLOCK_MONOTONIC

@@ -1,5 +1,6 @@
 #include "lib/tracker_recorder.h"
 
+#include "base/clock.h"
 #include "base/spawn.h"
 #include "base/util.h"
 #include "lib/tracker_line.h"
@@ -108,7 +109,7 @@ static void reap(const struct tracker_recorder *recorder)
 static void await_end(const struct tracker_recorder *recorder)
 {
 	struct tracker_word word;
-	int r = tracker_hear(recorder->fd, tracker_now_ns() + NS_PER_S, TRACKER_TEXT_MOST, &word);
+	int r = tracker_hear(recorder->fd, clock_now_ns() + NS_PER_S, TRACKER_TEXT_MOST, &word);
 	if (r == 0)
 		free(word.text);
 	else if (r == -EPIPE)
@@ -134,7 +135,7 @@ static void keep(char **slot, struct tracker_word *word)
 static int hear_until(struct tracker_recorder *recorder, const char *awaited, char **slot, int64_t timeout_ns,
 	struct wattle_error *reterr)
 {
-	int64_t deadline_ns = tracker_now_ns() + timeout_ns;
+	int64_t deadline_ns = clock_now_ns() + timeout_ns;
 	for (;;) {
 		struct tracker_word word;
 		int r = tracker_hear(recorder->fd, deadline_ns, TRACKER_TEXT_MOST, &word);

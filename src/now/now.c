@@ -1,5 +1,6 @@
 #include "now/now.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "now/divide.h"
 #include "now/domains.h"
@@ -35,9 +36,9 @@ static void fill_own(struct now_state *state, struct now *now)
 {
 	int64_t wall_ns = now->t_ns - state->opened_ns;
 	now->own_cpu_percent = wall_ns > 0
-		? (double)(process_own_cpu_ns() - state->opened_cpu_ns) / (double)wall_ns * 100
+		? (double)(clock_cpu_ns() - state->opened_cpu_ns) / (double)wall_ns * 100
 		: (double)NAN;
-	now->own_cpu_s = (double)process_own_cpu_ns() / 1e9;
+	now->own_cpu_s = (double)clock_cpu_ns() / 1e9;
 	now->own_rss_bytes = self_rss_bytes();
 }
 
@@ -66,7 +67,7 @@ int now_open(const struct now_options *options, struct now_state **ret_state, st
 	state->busy_ns = VALUE_MISSING;
 	state->now.t_ns = VALUE_MISSING;
 	state->opened_ns = env_now_ns(options->env);
-	state->opened_cpu_ns = process_own_cpu_ns();
+	state->opened_cpu_ns = clock_cpu_ns();
 	machine_open(&state->machine, options->env);
 	int r = process_table_open(&state->processes, options, reterr);
 	if (r == 0)

@@ -1,6 +1,7 @@
 #include "now/processes.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/num.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -188,13 +188,6 @@ static void list_numbers(struct process_table *table)
 
 /* ---- one process ---- */
 
-int64_t process_own_cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static ssize_t read_stat(struct process_table *table, struct process_row *row, char *text, size_t size)
 {
 	char path[32];
@@ -283,7 +276,7 @@ static bool read_row(struct process_table *table, struct process_row *row, const
 		return false; // its number went to another process
 	// Of ourselves there is more to be had than whole ticks, which are more than most looks cost.
 	if (row->now.pid == table->own_pid && !table->env->procfs_replaced)
-		stat.own_ns = process_own_cpu_ns();
+		stat.own_ns = clock_cpu_ns();
 	take_over(table, &stat, row);
 	count_own(before, table->last_t_ns, row);
 	return true;

@@ -55,7 +55,6 @@ void process_table_close(struct process_table *table);
 /* One look. busy_ns: CPU time of the whole machine since the look before, which the processes together can't exceed;
  * VALUE_MISSING unknown. Never fails: with no memory for more rows those that came last are left out. */
 void process_table_look(struct process_table *table, int64_t t_ns, int64_t busy_ns);
-int64_t process_own_cpu_ns(void); // CPU time of this process since it started
 struct process_row *process_table_find(const struct process_table *table, pid_t pid); // NULL: not there
 
 /* ---- between the files of it ---- */

@@ -1,6 +1,7 @@
 #include "process/cgroup_internal.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/folder.h"
 #include "base/num.h"
 #include "base/util.h"
@@ -10,7 +11,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Each level of the walk holds a descriptor and a piece of a folder on the stack. systemd, Kubernetes and Slurm nest a
@@ -136,19 +136,12 @@ static int64_t read_account(struct cgroup *cgroup)
 	return ok ? (int64_t)ns : VALUE_MISSING;
 }
 
-static int64_t own_cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 int64_t cgroup_cpu_ns(struct cgroup *cgroup)
 {
 	int64_t account_ns = read_account(cgroup);
 	if (!value_ok(account_ns) || !cgroup->has_self)
 		return account_ns;
-	return account_ns - own_cpu_ns();
+	return account_ns - clock_cpu_ns();
 }
 
 const char *cgroup_cpu_method(const struct cgroup *cgroup)

@@ -1,12 +1,12 @@
 #include "process/memory.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 // Ticks come a little early or late: nine tenths of 100 ms and of 1 s are enough.
@@ -249,13 +249,6 @@ static void group_add(struct memory_group *group, const struct smaps_state *stat
 	group->private_bytes += state->private_bytes;
 }
 
-static int64_t cpu_now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 /* Of the surprise that a cost was, the larger part of what was expected takes the more: a small process tells how dear a
  * file is and nothing of the price of a byte. */
 static void learn_cost(struct memory_reader *reader, double cost_ns, int64_t rss_bytes, int64_t processes)
@@ -335,9 +328,9 @@ void memory_reader_read(struct memory_reader *reader, const struct tree *tree, i
 {
 	static const struct memory_group missing = {VALUE_MISSING, VALUE_MISSING, VALUE_MISSING, VALUE_MISSING};
 	struct memory_reading reading = {missing, missing, VALUE_MISSING};
-	int64_t before_ns = cpu_now_ns();
+	int64_t before_ns = clock_cpu_ns();
 	read_members(reader, tree, &reading);
 	add_shared(reader, processes, &reading);
-	memory_reader_pay(reader, cpu_now_ns() - before_ns, t_ns, rss_bytes, processes);
+	memory_reader_pay(reader, clock_cpu_ns() - before_ns, t_ns, rss_bytes, processes);
 	*ret_reading = reading;
 }

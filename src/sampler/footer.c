@@ -1,6 +1,7 @@
 /* The sums at the end of a run. */
 #include "sampler/recorder.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/util.h"
 #include "process/cgroup.h"
@@ -8,7 +9,6 @@
 #include "process/referee.h"
 
 #include <sys/wait.h>
-#include <time.h>
 
 /* rusage and the referee differ by some per cent under load. Beyond this the kernel's sum has lost children. */
 static const double referee_tolerance = 1.15;
@@ -144,9 +144,7 @@ static int64_t own_peak_bytes(const struct recorder *recorder)
 
 static void settle_self(const struct recorder *recorder, struct store_footer *footer)
 {
-	struct timespec cpu;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-	footer->self_cpu_ns = (int64_t)cpu.tv_sec * NS_PER_S + cpu.tv_nsec;
+	footer->self_cpu_ns = clock_cpu_ns();
 	footer->self_max_rss_bytes = own_peak_bytes(recorder);
 	const struct companion *companion = recorder->env->companion;
 	if (companion != NULL)

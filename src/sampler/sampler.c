@@ -1,5 +1,6 @@
 #include "sampler/sampler.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/util.h"
 #include "process/companion.h"
@@ -10,7 +11,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 /* /proc counts CPU time in ticks of 10 ms, and formatting its files is most of what a sample costs: faster sampling
@@ -120,13 +120,6 @@ void sampler_forget_events(struct sampler *sampler)
 {
 	sampler->n_events = 0;
 	sampler->n_events_lost = 0;
-}
-
-static int64_t self_cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
 static bool was_suspended(struct sampler *sampler, int64_t t_ns)
@@ -241,7 +234,7 @@ static void sample_target(struct sampler *sampler, int64_t t_ns, int64_t *values
 	values[RUN_SYSTEM_MEMORY] = sampler->machine_reading.memory_used_bytes;
 	fill_memory(sampler, t_ns, &totals, values);
 	const struct companion *companion = sampler->env->companion;
-	values[RUN_SELF_CPU] = self_cpu_ns() + (companion != NULL ? companion->cpu_ns : 0);
+	values[RUN_SELF_CPU] = clock_cpu_ns() + (companion != NULL ? companion->cpu_ns : 0);
 	if (t_ns - sampler->slow_t_ns >= NS_PER_S || sampler->read_all) {
 		values[RUN_REFEREE_CPU] = referee_read_ns(sampler->referee_fd);
 		values[RUN_SELF_RSS] = self_rss_bytes();

@@ -1,6 +1,7 @@
 #include "spank/step_end.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/util.h"
 #include "lib/tracker_line.h"
@@ -191,7 +192,7 @@ static bool hear(int fd, int64_t deadline_ns, char *out, size_t size)
 	size_t n = 0;
 	out[0] = '\0';
 	for (;;) {
-		int64_t left_ns = deadline_ns - tracker_now_ns();
+		int64_t left_ns = deadline_ns - clock_now_ns();
 		if (left_ns <= 0)
 			return false;
 		struct pollfd event = {.fd = fd, .events = POLLIN};
@@ -217,7 +218,7 @@ void step_end(const struct step_end *end, void (*told)(const char *text))
 	if (pid == 0)
 		child(end, fds[1]);
 	close(fds[1]);
-	bool whole = pid < 0 || hear(fds[0], tracker_now_ns() + end->settings->wait_ns, text, sizeof(text));
+	bool whole = pid < 0 || hear(fds[0], clock_now_ns() + end->settings->wait_ns, text, sizeof(text));
 	close(fds[0]);
 	if (!whole) {
 		kill(pid, SIGKILL);  // it may not have come to its session yet

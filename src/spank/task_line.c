@@ -1,5 +1,6 @@
 #include "spank/task_line.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "lib/tracker_line.h"
 #include "spank/recorder_start.h"
@@ -208,7 +209,7 @@ static int hear_ready(int fd, int64_t deadline_ns, char *ret_ring, size_t size, 
 int task_line_join(struct task_line *lines, size_t n, size_t index, char **environment, char **command,
 	int64_t ready_ns, char *ret_ring, size_t size, struct wattle_error *reterr)
 {
-	int64_t deadline_ns = tracker_now_ns() + ready_ns;
+	int64_t deadline_ns = clock_now_ns() + ready_ns;
 	for (size_t i = 0; i < n; i++) { // or a recorder that dies would not be seen to
 		close_one(&lines[i].recorder_fd);
 		close_one(&lines[i].saying_fd);
@@ -273,7 +274,7 @@ static void end_late(const struct task_line *line)
 
 size_t task_lines_finish(struct task_line *lines, size_t n, int64_t wait_ns, void (*told)(const char *text))
 {
-	int64_t deadline_ns = tracker_now_ns() + wait_ns;
+	int64_t deadline_ns = clock_now_ns() + wait_ns;
 	size_t n_late = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (lines[i].fd >= 0) {

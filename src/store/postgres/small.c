@@ -1,5 +1,6 @@
 #include "store/postgres/small.h"
 
+#include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/util.h"
 
@@ -169,11 +170,9 @@ int small_metrics(struct source *source, struct buf *out)
 	jsonw_init(&j, out, false);
 	jsonw_begin_object(&j);
 	int r = put_table(source, "metric", &j);
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
 	jsonw_key(&j, "recording");
 	jsonw_begin_object(&j);
-	jsonw_key_double(&j, "host_unix_s", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+	jsonw_key_double(&j, "host_unix_s", (double)clock_wall_ns() / 1e9);
 	jsonw_end_object(&j);
 	jsonw_end_object(&j);
 	return out->failed != 0 ? SQLITE_NOMEM : r;
