@@ -186,4 +186,11 @@ int findings_make_one_of(const struct run *run, struct counter_rhythm *const *rh
 // Afterwards no charts, traces or energies of single spans can be made of them; all figures stay.
 void findings_forget_times(struct findings *findings);
 void findings_finish(struct findings *findings);
+/* Mean power while the sensors were read, which may be a part of the run's time only: a rank takes them over from another one, a meter is
+ * away for a while. Energy over the run's whole time would be too little then. NaN unknown. */
+struct mean_power {
+	double total_w, target_w;
+	bool of_part; // some of them were not read all the time
+};
+struct mean_power findings_mean_power(const struct findings *findings);
 uint32_t findings_block(const struct findings *findings, const char *name); // its index; UINT32_MAX: there is none

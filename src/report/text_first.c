@@ -166,9 +166,10 @@ static void energy_line(const struct text *text)
 	human_error(&line.value, f->target_error_j);
 	buf_str(also(&line), "by this program: ");
 	human_percent(&line.remark, f->ledger.target_j / f->total_j * 100);
+	struct mean_power power = findings_mean_power(f);
 	if (f->target_cpu_s > 0 && f->duration_s > 0) {
-		human_power(also(&line), f->ledger.target_j / f->duration_s);
-		buf_str(&line.remark, " on average");
+		human_power(also(&line), power.target_w);
+		buf_str(&line.remark, power.of_part ? " while read" : " on average");
 	}
 	end(&line);
 }

@@ -86,7 +86,8 @@ static struct compare_figure mean_power(const struct findings *f)
 {
 	if (!(f->duration_s > 0))
 		return unknown;
-	return (struct compare_figure){f->total_j / f->duration_s, f->error_j / f->duration_s};
+	double mean_w = findings_mean_power(f).total_w;
+	return (struct compare_figure){mean_w, f->total_j > 0 ? f->error_j / f->total_j * mean_w : (double)NAN};
 }
 
 static const struct block_finding *step_of(const struct findings *f)

@@ -97,10 +97,11 @@ static void target_tile(const struct part *part)
 	part_tile_begin(&tile, "Of it, this program");
 	part_figure_energy(&tile.figure, f->ledger.target_j, f->target_error_j);
 	human_percent(&tile.remark, f->ledger.target_j / f->total_j * 100);
+	struct mean_power power = findings_mean_power(f);
 	if (f->duration_s > 0) {
 		buf_str(&tile.remark, ", ");
-		human_power(&tile.remark, f->ledger.target_j / f->duration_s);
-		buf_str(&tile.remark, " on average");
+		human_power(&tile.remark, power.target_w);
+		buf_str(&tile.remark, power.of_part ? " while read" : " on average");
 	}
 	part_tile_end(part, &tile);
 }
@@ -117,7 +118,7 @@ static void power_tile(const struct part *part)
 		if (power->series[i].line == CHART_WHOLE)
 			peak_w = power->series[i].highest;
 	part_tile_begin(&tile, "Mean power");
-	human_power(&tile.figure, f->total_j / f->duration_s);
+	human_power(&tile.figure, findings_mean_power(f).total_w);
 	if (isfinite(peak_w)) {
 		buf_str(&tile.remark, "at most ");
 		human_power(&tile.remark, peak_w);

@@ -186,6 +186,9 @@ static void check(void **state)
 	assert_close(findings.total_j, row->energy_j);
 	assert_close(ledger_sum(&findings.ledger), row->energy_j);
 	assert_close(findings.ledger.target_j, row->energy_j / 2); // half of the busy time
+	struct mean_power power = findings_mean_power(&findings);
+	assert_close(power.total_w, row->mean_w); // over the time that was read, not over all of it
+	assert_close(power.target_w, row->mean_w / 2);
 	findings_finish(&findings);
 	build_finish(&run);
 }
