@@ -10,7 +10,7 @@ enum colour {
 };
 #undef COLOUR
 
-enum { COLOUR_SERIES = 8, COLOUR_HOSTS = 4 };
+enum { COLOUR_SERIES = 16, COLOUR_HOSTS = 8 };
 
 struct colour_row {
 	const char *css, *meaning;

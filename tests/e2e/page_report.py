@@ -197,7 +197,8 @@ def colours_differ(room):
     """the colours of series differ from each other for any kind of sight, and from the ground by 3:1"""
     text = (TESTS.parent / "src/report/palette.def").read_text()
     rows = {name: pair for name, *pair in re.findall(r"^COLOUR\((\w+),.*?0x(\w{6}), 0x(\w{6})", text, re.M)}
-    series = [name for name in rows if name.startswith("SERIES")]
+    series = [name for name in rows if name.startswith(("SERIES", "HOST"))]
+    assert len(series) == 16 + 8, "16 GPUs, four sockets and their DRAM: each its own"
     for ground in (0, 1):
         for name in [*series, "OTHERS", "TARGET", "WATTLE", "WARN", "GOOD", "IDLE"]:
             low, high = sorted((lab(rows[one][ground], SIGHTS["all"])[0] + 16) / 116 for one in (name, "BACK"))

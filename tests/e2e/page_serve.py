@@ -12,7 +12,7 @@ from serving import Server, gpus, powercap
 
 ZONES = ["package-0=50+20*sin@0.7", "package-0/dram=5"]
 CARDS = "".join(f"gpu\nname Card {i} <b>bold</b>\npower_mw constant {100000 + 10000 * i}\n"
-                f"utilization_percent {90 - 10 * i} 1\nmemory_used_bytes {i + 1}000000000\n" for i in range(8))
+                f"utilization_percent {90 - 10 * i} 1\nmemory_used_bytes {i + 1}000000000\n" for i in range(10))
 LOOKS, FAST_S = 600, 0.004  # that the charts keep; between two in the test of growth …
 MISSING = 40  # … which begins with so many less
 HOSTILE = ["<script>window.hit=1</script>", "\"'><img src=x onerror=window.hit=1>", "\u202egnp.exe", "emoji 🔋 ok"]
@@ -42,7 +42,7 @@ def is_quiet(page, url):
 
 @test
 def all_is_drawn(room):
-    """charts, tables and bars of a machine with eight GPUs, in light and dark, wide and narrow; nothing complains"""
+    """charts, tables and bars of a machine with ten GPUs, each in a colour of its own, in light and dark, wide and narrow; nothing complains"""
     server = Server(room, "--interval", "200ms", env=machine(room))
     page = browser.open(server.url)
     titles = page.texts(".live-chart figcaption strong")
@@ -50,6 +50,8 @@ def all_is_drawn(room):
                       "Memory", "Temperature"], titles
     server.wait_for_looks(15)
     is_quiet(page, server.url)
+    colours = page.js("return Array.from(document.querySelectorAll('#chart-power .swatch'), (swatch) => getComputedStyle(swatch).backgroundColor)")
+    assert len(set(colours)) == len(colours) == 12, colours
     widths = page.js("return Array.from(document.querySelectorAll('.live-chart'), (chart) =>"
                      "[chart.clientWidth, chart.querySelector('canvas').clientWidth])")
     assert all(canvas <= frame for frame, canvas in widths), widths  # as it is opened, before its window changes
@@ -59,7 +61,7 @@ def all_is_drawn(room):
             inked = page.inked(".live-chart canvas:first-of-type")
             assert min(inked) > 0.005, (scheme, width, inked)
             assert page.overflow_px() == 0, width
-    assert page.count("#domain-table tbody tr") == 10
+    assert page.count("#domain-table tbody tr") == 12
     assert page.count("#process-table tbody tr") > 1
     assert page.count("#domain-table b") == 0 and "<b>bold</b>" in page.text("#domain-table")
 

@@ -116,7 +116,7 @@ static void draw_lane(struct picture *p, const struct plot *plot, const struct c
 		draw_name(p->out, lane->label, LEFT - 6);
 		draw_text_end(p);
 	}
-	for (unsigned int i = 0; i < COLOUR_SERIES; i++)
+	for (unsigned int i = 0; i < CHART_TINTS; i++)
 		boxes(p, plot, lane, colour_of_series(i), y);
 	boxes(p, plot, lane, COLOUR_IDLE, y);
 	names(p, plot, lane, y);

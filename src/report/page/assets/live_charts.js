@@ -17,13 +17,22 @@ let pointedAgo = null; // looks before the newest, where the cursor is; null: no
 
 /* ---- which charts there are ---- */
 
+const COLOURS = { series: 16, host: 8 }; // as src/report/palette.h has them
+
+/* As in reports: GPUs have colours by their place among GPUs, others by theirs among the others; those in the sum come first. */
+function domainColour(domain) {
+	const isGpu = (one) => one.kind === "gpu", kin = trail.domains.filter((one) => isGpu(one) === isGpu(domain));
+	const order = [...kin.filter((one) => one.in_total), ...kin.filter((one) => !one.in_total)];
+	const name = isGpu(domain) ? "series" : "host";
+	return `${name}-${order.indexOf(domain) % COLOURS[name]}`;
+}
+
 function domainSeries(column, wanted) {
 	return trail.domains
-		.map((domain, i) => ({ domain, i }))
-		.filter(({ domain }) => domain[column] && wanted(domain))
-		.map(({ domain, i }) => ({
+		.filter((domain) => domain[column] && wanted(domain))
+		.map((domain) => ({
 			name: domain.domain,
-			colour: `series-${i % 8}`,
+			colour: domainColour(domain),
 			isEstimated: domain.provenance === "estimated",
 			values: domain[column],
 		}));

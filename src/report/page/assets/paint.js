@@ -1,5 +1,5 @@
 /* Charts on a canvas. What is measured is plain; what is estimated is hatched. Each bucket is a step: its mean over its time. */
-const SERIES_COLOURS = 8;
+const SERIES_COLOURS = 16; // as src/report/palette.h has it
 
 /* First and one after the last bucket of what is shown. */
 function bucketRange(axis, shown) {
