@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """A real Prometheus with the configuration, rules and dashboard that ship, and a real node_exporter."""
 import json
+import re
 import shutil
 import signal
 import subprocess
 import urllib.parse
 
-from harness import TESTS, WATTLE, Skip, main, near, test, wait_until
+from harness import BUILD, TESTS, WATTLE, Skip, main, near, test, wait_until
 from serving import Server, free_port, get, gpus, job, names_of, powercap, restart, samples, textfile, total
 from slurm_room import Slurm, needs_slurm
 
@@ -128,6 +129,22 @@ def shipped_rules(room):
                   ["test", "rules", "wattle-rules-test.yml"]):
         done = subprocess.run(["promtool", *words], cwd=SHIPPED, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+@test
+def shipped_units(room):
+    """systemd knows every setting of the units, and the programs they start are there"""
+    if shutil.which("systemd-analyze") is None:
+        raise Skip("systemd-analyze is not installed")
+    programs = {"wattle": WATTLE, "wattled": BUILD / "src/helper/wattled"}
+    for made in (BUILD / "packaging").glob("*.service"):
+        text = re.sub(r"^ExecStart=\S*/(wattled?) ", lambda found: f"ExecStart={programs[found[1]]} ", made.read_text(), flags=re.M)
+        (room.folder / made.name).write_text(text)
+    shutil.copy(SHIPPED.parent / "systemd/wattled.socket", room.folder)
+    units = sorted(room.folder.glob("wattle*"))
+    assert len(units) == 4, units
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "nown" not in done.stderr, done.stderr
 
 
 @test
