@@ -30,6 +30,18 @@ limits_mw 200000 700000 700000 700000
 """
 
 
+GROUP = 54321  # nobody's on any machine
+# Asks as a process of its own, and stays until it is told to go.
+HOLDER = """
+c = client.Client(sys.argv[2])
+number = int(sys.argv[3])
+print(c.outcome(client.SET, number, mode=client.LEASE, value=int(sys.argv[4]))["set"], flush=True)
+if sys.argv[5:] == ["hang up"]:
+    c.socket.close()
+sys.stdin.read()
+"""
+
+
 def request(kind, number=0, count=0, mode=0, value=0, for_s=0, name=b"test", magic=MAGIC, reserved=b""):
     return REQUEST.pack(magic, kind, mode, number, count, value, for_s, reserved, name)
 
@@ -176,6 +188,16 @@ class Helper:
     def stop(self):
         self.process.terminate()
         assert self.process.wait(20) == 0, self.said()
+
+
+def holder(helper, number, value_mw, *words):
+    """A process that holds a limit."""
+    program = "import sys; sys.path.insert(0, sys.argv[1]); import helper_client as client\n" + HOLDER
+    process = helper.room.start("-c", program, pathlib.Path(__file__).parent, helper.path, number, value_mw, *words,
+                                program=sys.executable, stdin=subprocess.PIPE)
+    line = process.stdout.readline()
+    assert line == f"{value_mw}\n".encode(), line + process.stderr.read()
+    return process
 
 
 def as_user(uid, groups, code, *arguments):

@@ -1,0 +1,188 @@
+"""wattled and the limits that it set: how long each stands, and what is left when somebody is killed."""
+import os
+import signal
+import time
+
+import harness
+from harness import is_alive, test, wait_until
+from helper_client import CHECK, END, KEEP, LEASE, NVML, RESET, SET, STANDING, Helper, holder, is_refused
+
+
+# ---- limits ----
+
+@test
+def lease_ends_with_its_process(room):
+    """A limit goes within a second after a kill -9 of the process that holds it; nobody else can end it or take the
+    device"""
+    helper = Helper(room)
+    with helper.client() as client:
+        gpu = helper.row(client, "gpu-0")
+        process = holder(helper, gpu, 300000)
+        row = client.device(gpu)
+        assert (row["lease_pid"], row["lease"]) == (process.pid, "test"), row
+        assert str(process.pid) in is_refused(16, client.outcome, SET, gpu, mode=LEASE, value=400000)
+        is_refused(16, client.outcome, SET, gpu, mode=STANDING, value=400000)
+        is_refused(16, client.outcome, RESET, gpu)
+        for kind in (CHECK, END, KEEP):
+            is_refused(2, client.outcome, kind, gpu)
+        killed = time.monotonic()
+        process.kill()
+        wait_until(lambda: helper.gpu_calls() == [(0, 300000), (0, 700000)], "the limit is back", 5)
+        assert time.monotonic() - killed < 1
+        assert client.device(gpu)["lease_pid"] == 0
+
+
+@test
+def lease_outlives_its_connection(room):
+    """A limit stays when its connection closes, and is its process's over the next one; it goes when that ends"""
+    helper = Helper(room)
+    with helper.client() as client:
+        gpu = helper.row(client, "gpu-0")
+    with helper.client() as client:
+        assert client.outcome(SET, gpu, mode=LEASE, value=300000)["previous"] == 700000
+    with helper.client() as client:
+        assert client.outcome(CHECK, gpu)["was_foreign"] == 0
+        assert client.outcome(SET, gpu, mode=LEASE, value=400000)["set"] == 400000
+        assert client.outcome(END, gpu)["set"] == 700000
+        is_refused(2, client.outcome, END, gpu)
+        other = holder(helper, gpu, 300000, "hang up")
+        assert client.device(gpu)["lease_pid"] == other.pid
+        other.stdin.close()
+        other.wait(10)
+        wait_until(lambda: client.device(gpu)["lease_pid"] == 0, "the limit has gone", 5)
+    assert helper.gpu_calls() == [(0, mw) for mw in (300000, 400000, 700000, 300000, 700000)]
+
+
+@test
+def foreign_change(room):
+    """What somebody else set meanwhile stays, and the client is told"""
+    helper = Helper(room)
+    with helper.client() as client:
+        package = helper.row(client, "package-0")
+        client.outcome(SET, package, mode=LEASE, value=100000)
+        assert helper.package_uw() == 100_000_000
+        helper.package_file().write_text("150000000\n")
+        told = client.outcome(CHECK, package)
+        assert told["was_foreign"] == 1 and told["foreign"] == 150000, told
+        told = client.outcome(END, package)
+        assert told["was_foreign"] == 1 and helper.package_uw() == 150_000_000, told
+
+
+@test
+def standing(room):
+    """A limit that stays outlives its client and wattled; reset brings back what was there before the first one"""
+    helper = Helper(room)
+    with helper.client() as client:
+        package = helper.row(client, "package-0")
+        client.outcome(SET, package, mode=STANDING, value=100000)
+        client.outcome(SET, package, mode=LEASE, value=90000)
+        client.outcome(KEEP, package)
+    helper.stop()
+    assert helper.package_uw() == 90_000_000
+    helper.log.unlink()
+    helper = Helper(room)
+    with helper.client() as client:
+        assert helper.package_uw() == 90_000_000
+        client.outcome(RESET, package)
+    assert helper.package_uw() == 205_000_000
+
+
+@test
+def for_a_time(room):
+    """A limit for a time ends when it is over, or when who asked for it resets it, wherever that process is"""
+    helper = Helper(room)
+    with helper.client() as client:
+        package = helper.row(client, "package-0")
+        client.outcome(SET, package, mode=STANDING, value=100000, for_s=1)
+        assert helper.package_uw() == 100_000_000
+        is_refused(16, client.outcome, SET, package, mode=LEASE, value=90000)
+        wait_until(lambda: helper.package_uw() == 205_000_000, "the time is over")
+        client.outcome(SET, package, mode=STANDING, value=100000, for_s=1000)
+        client.outcome(RESET, package)
+        assert helper.package_uw() == 205_000_000
+        client.outcome(SET, package, mode=STANDING, value=100000, for_s=1000)
+    told = room.wattle("cap", "reset", "package-0", env={
+        "WATTLE_HELPER": str(helper.path), "WATTLE_STATE": str(room.folder / "state"),
+        "WATTLE_SYSFS": str(helper.sysfs), "WATTLE_NVML": NVML, "WATTLE_FAKE_NVML": str(helper.cards)})
+    assert told.returncode == 0 and helper.package_uw() == 205_000_000, told  # root could write it, but not end the time
+
+
+# ---- what is left ----
+
+def held(room):
+    helper = Helper(room)
+    with helper.client() as client:
+        client.outcome(SET, helper.row(client, "gpu-0"), mode=LEASE, value=300000)
+        client.outcome(SET, helper.row(client, "package-0"), mode=LEASE, value=100000)
+    assert helper.package_uw() == 100_000_000
+    return helper
+
+
+def is_back(helper):
+    return helper.gpu_calls()[-1] == (0, 700000) and helper.package_uw() == 205_000_000
+
+
+@test
+def terminated(room):
+    """SIGTERM restores all limits, removes the socket and is no failure; a limit for a time goes too"""
+    helper = held(room)
+    with helper.client() as client:
+        client.outcome(SET, helper.row(client, "package-1"), mode=STANDING, value=100000, for_s=1000)
+    helper.stop()
+    assert is_back(helper) and helper.package_uw(1) == 205_000_000
+    assert not helper.path.exists() and not is_alive(helper.pid)
+
+
+@test
+def killed(room):
+    """kill -9 of the serving process, or of its guard: the limits are back within a second, and both are gone"""
+    for which in ("server", "guard"):
+        helper = held(room)
+        when = time.monotonic()
+        os.kill(helper.pid if which == "server" else helper.process.pid, signal.SIGKILL)
+        wait_until(lambda: is_back(helper), "the limits are back", 5)
+        assert time.monotonic() - when < 1, which
+        assert helper.process.wait(20) != 0
+        wait_until(lambda: not is_alive(helper.pid), "both are gone")
+        helper.log.unlink()
+
+
+@test
+def both_killed(room):
+    """kill -9 of both: the next start finds what they left, restores it, says so, and serves at the same socket"""
+    helper = held(room)
+    helper.process.send_signal(signal.SIGSTOP)
+    os.kill(helper.pid, signal.SIGKILL)
+    helper.process.kill()
+    helper.process.wait(20)
+    assert not is_back(helper) and helper.path.exists()
+    helper.log.unlink()
+    helper = Helper(room)
+    assert is_back(helper) and "gpu-0 is back at 700 W" in helper.said(), helper.said()
+    with helper.client() as client:
+        assert client.hello()["may_cap"] == 1
+
+
+@test
+def second(room):
+    """A second wattled at the same socket is refused and disturbs nothing"""
+    helper = held(room)
+    late = Helper(room, wait=False)
+    assert late.process.wait(20) == 1
+    assert "another wattled" in late.said(), late.said()
+    assert helper.package_uw() == 100_000_000
+    with helper.client() as client:
+        assert client.hello()["pid"] == helper.pid
+
+
+@test
+def no_socket_there(room):
+    """What is no socket is not replaced"""
+    (room.folder / "run").mkdir()
+    (room.folder / "run/wattled.sock").write_text("precious")
+    helper = Helper(room, wait=False)
+    assert helper.process.wait(20) == 1 and "no socket" in helper.said(), helper.said()
+    assert helper.path.read_text() == "precious"
+
+
+harness.main()

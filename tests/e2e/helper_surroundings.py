@@ -1,0 +1,140 @@
+"""wattled and what surrounds it: sockets that are handed over, its sandbox, its options and its manual."""
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+import harness
+from harness import test, wait_until
+from helper_client import LEASE, SET, WATTLED, Client, Helper
+
+
+# ---- surroundings ----
+
+@test
+def activated(room):
+    """A socket that is handed over is served and left in place"""
+    path = room.folder / "handed"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen(16)
+
+    notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    notices.bind(str(room.folder / "notify"))
+    notices.settimeout(20)
+    os.dup2(listener.fileno(), 200)
+    process = room.start("-c", "import os, sys; os.dup2(200, 3); os.environ['LISTEN_PID'] = str(os.getpid()); "
+                         "os.execv(sys.argv[1], sys.argv[1:])", WATTLED, "--sysfs", room.tree("sys", {"class/x": ""}),
+                         "--nvml", "/nowhere", "--state", room.folder / "state", program=sys.executable, pass_fds=(200,),
+                         env={"LISTEN_FDS": "1", "NOTIFY_SOCKET": str(room.folder / "notify")})
+    os.close(200)
+    assert notices.recv(1000).decode().startswith("READY=1\nSTATUS=serves 0 counters and 0 limits at systemd's socket")
+    with Client(path) as client:
+        assert client.hello()["counters"] == 0
+    process.terminate()
+    assert notices.recv(1000) == b"STOPPING=1"
+    assert process.wait(20) == 0 and path.exists()
+    listener.close()
+    notices.close()
+
+
+@test
+def sandboxed(room):
+    """Both processes run without new privileges and under a filter; of capabilities CAP_SYS_ADMIN alone is left, and
+    that only where there is an NVIDIA GPU"""
+    helper = Helper(room)
+
+    def state(pid):
+        lines = (line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
+        return {key: value.strip() for key, value in lines}
+    for pid in (helper.pid, helper.process.pid):
+        status = state(pid)
+        assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
+        assert int(status["CapEff"], 16) | int(status["CapPrm"], 16) | int(status["CapBnd"], 16) in (0, 1 << 21), status
+    helper.stop()
+    (room.folder / "cards").write_text("")
+    helper.log.unlink()
+    helper = Helper(room)
+    assert int(state(helper.pid)["CapEff"], 16) == 0 and "keeps no capability" in helper.said(), helper.said()
+
+
+# Runs the rest of its words where capset, prctl and seccomp are refused, as some containers do.
+REFUSING = """
+import ctypes, os, sys
+lib = ctypes.CDLL("libseccomp.so.2")
+lib.seccomp_init.restype = ctypes.c_void_p
+lib.seccomp_rule_add.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint]
+lib.seccomp_load.argtypes = [ctypes.c_void_p]
+filter = lib.seccomp_init(0x7fff0000)
+for name in (b"capset", b"seccomp", b"prctl"):
+    assert lib.seccomp_rule_add(filter, 0x00050001, lib.seccomp_syscall_resolve_name(name), 0) == 0
+assert lib.seccomp_load(filter) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@test
+def nothing_to_give_away(room):
+    """Where the kernel or a container refuses the sandbox, wattled says what it could not give away, and works"""
+    helper = Helper(room, before=(sys.executable, "-c", REFUSING))
+    for expected in ("new privileges can't be renounced", "capabilities can't be dropped", "system calls can't be filtered"):
+        assert expected in helper.said(), helper.said()
+    with helper.client() as client:
+        client.outcome(SET, helper.row(client, "gpu-0"), mode=LEASE, value=300000)
+    os.kill(helper.process.pid, signal.SIGKILL)
+    wait_until(lambda: helper.gpu_calls()[-1] == (0, 700000), "its guard's death is seen all the same", 5)
+
+
+@test
+def variables(room):
+    """WATTLE_ variables say nothing to it"""
+    decoy = room.tree("decoy", {"class/powercap/intel-rapl:0/name": "package-0\n",
+                                "class/powercap/intel-rapl:0/energy_uj": "7\n"})
+    helper = Helper(room, env={"WATTLE_SYSFS": str(decoy), "WATTLE_STATE": str(room.folder / "wrong"),
+                               "WATTLE_NVML": "/nowhere", "WATTLE_HELPER": "off"})
+    with helper.client() as client:
+        assert client.hello()["counters"] == 4
+        client.outcome(SET, helper.row(client, "gpu-0"), mode=LEASE, value=300000)
+    assert not (room.folder / "wrong").exists() and (room.folder / "state/caps").is_dir()
+
+
+@test
+def usage_errors(room):
+    """Wrong options are said in one line; --help and --version answer on stdout"""
+    for words, status, expected in ((["--help"], 0, "usage: wattled"), (["--version"], 0, "wattled "),
+                                    (["--socket"], 2, "--socket"), (["x"], 2, "'x' is no option"), (["--socket", "relative"], 1, "absolute"),
+                                    (["--socket", "/" + "x" * 200], 1, "absolute"),
+                                    (["--sysfs", "/not/there"], 1, "--sysfs"),
+                                    (["--policy", "/not/there", "--socket", room.folder / "s"], 1, "/not/there")):
+        done = room.finish(room.start(*words, program=WATTLED))
+        assert done.returncode == status and expected in done.stdout + done.stderr, (words, done)
+        assert status == 0 or done.stderr.count("\n") == 1, done.stderr
+
+
+@test
+def manual(room):
+    """The manual has every option that the help has"""
+    texts = [room.finish(room.start(word, program=WATTLED)).stdout for word in ("--help", "--manual")]
+    options = re.findall(r"^  (--\w+)", texts[0], re.MULTILINE)
+    assert len(options) == 9, options
+    assert all(f"\\fB\\-\\-{option[2:]}\\fR" in texts[1] for option in options), texts[1]
+
+
+@test
+def links(room):
+    """It is linked with libc, libm and libseccomp alone: no SQL, no JSON, no HTTP"""
+    done = subprocess.run(["ldd", str(WATTLED)], capture_output=True, text=True, check=True)
+    names = {pathlib.Path(line.split()[0]).name.split(".so")[0] for line in done.stdout.splitlines()}
+    extra = names - {"linux-vdso", "libc", "libm", "libdl", "libseccomp", "libpthread", "ld-linux-x86-64",
+                     "ld-linux-aarch64"}
+    if any(name.endswith("san") for name in names):
+        extra = {name for name in extra if not name.endswith("san")} - {"libstdc++", "libgcc_s"}
+    assert not extra, extra
+    symbols = subprocess.run(["nm", "-a", str(WATTLED)], capture_output=True, text=True, check=True).stdout
+    assert not [word for word in ("sqlite3_", "json_object", "store_open", "PQ") if word in symbols]
+
+
+harness.main()
