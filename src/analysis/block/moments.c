@@ -10,7 +10,7 @@ int moments_init(struct moments *moments, const struct findings *findings, const
 	*moments = (struct moments){.findings = findings,
 		.walks = arena_alloc(arena, findings->n_domains, sizeof(struct attribution_walk)),
 		.cpu = {.windows = windows},
-		.doubts = arena_alloc(arena, findings->n_domains, sizeof(struct edge_doubt)),
+		.doubts = arena_alloc(arena, findings->n_domains, sizeof(struct moment_doubt)),
 		.doubted = MOMENT_NONE,
 		.free = MOMENT_NONE,
 		.now = MOMENT_NONE};
@@ -124,11 +124,15 @@ void moments_let_go(struct moments *moments, uint32_t number)
 static void doubt_since(struct moments *moments, uint32_t since)
 {
 	const struct findings *f = moments->findings;
-	for (size_t d = 0; d < f->n_domains; d++)
-		if (f->domains[d].in_total && moments->walks[d].attribution != NULL)
-			moments->doubts[d] = edge_walked(&moments->walks[d].edge,
-				&moments_point(moments, since, d)->edge,
-				&moments_point(moments, moments->now, d)->edge);
+	for (size_t d = 0; d < f->n_domains; d++) {
+		const struct attribution_walk *walk = &moments->walks[d];
+		if (!f->domains[d].in_total || walk->attribution == NULL)
+			continue;
+		const struct attribution_point *from = moments_point(moments, since, d),
+					       *to = moments_point(moments, moments->now, d);
+		moments->doubts[d].edge = edge_walked(&walk->edge, &from->edge, &to->edge);
+		moments->doubts[d].uneven = attribution_uneven(walk->attribution, from, to);
+	}
 	moments->doubted = since;
 }
 
@@ -138,14 +142,12 @@ void moments_add_errors(struct moments *moments, uint32_t since, double fraction
 	if (moments->doubted != since)
 		doubt_since(moments, since);
 	for (size_t d = 0; d < f->n_domains; d++) {
-		const struct attribution *attribution = moments->walks[d].attribution;
-		const struct attribution_point *from = moments_point(moments, since, d),
-					       *to = moments_point(moments, moments->now, d);
-		if (!f->domains[d].in_total || attribution == NULL)
+		const struct moment_doubt *doubt = &moments->doubts[d];
+		if (!f->domains[d].in_total || moments->walks[d].attribution == NULL)
 			continue;
-		struct edge_doubt uneven = attribution_uneven(attribution, from, to);
-		part_error_add(&errors[d], &moments->doubts[d], from, to, fraction);
-		errors[d].linear_j += fraction * uneven.linear_j;
-		errors[d].variance_j2 += fraction * fraction * uneven.variance_j2;
+		part_error_add(&errors[d], &doubt->edge, moments_point(moments, since, d),
+			moments_point(moments, moments->now, d), fraction);
+		errors[d].linear_j += fraction * doubt->uneven.linear_j;
+		errors[d].variance_j2 += fraction * fraction * doubt->uneven.variance_j2;
 	}
 }

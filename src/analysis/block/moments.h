@@ -31,8 +31,10 @@ struct moments {
 	struct attribution_point *points; // findings.n_domains for each; owned
 	size_t n, capacity;
 	uint32_t free, now;
-	struct edge_doubt *doubts; // of each domain, from `doubted` until now; the latest ones asked for
-	uint32_t doubted;          // MOMENT_NONE: none were
+	struct moment_doubt {
+		struct edge_doubt edge, uneven; // of the counter's updates; of when within a window the target computed
+	} *doubts;        // of each domain, from `doubted` until now; the latest ones asked for
+	uint32_t doubted; // MOMENT_NONE: none were
 };
 
 int moments_init(struct moments *moments, const struct findings *findings, const struct metering *metering,

@@ -204,13 +204,13 @@ static void add_uneven(const struct attribution *a, size_t index, double part_s,
 {
 	const struct window *window = &a->windows->at[index];
 	double length_s = window_s(window), cpu_s = window->target_ns / 1e9, part = part_s / length_s;
-	if (a->shares[index].method != METHOD_CPU_TIME || !(cpu_s > 0) || !(part > 0 && part < 1))
+	double others = (window->busy_ns - window->target_ns) / 1e9 / length_s;
+	if (a->shares[index].method != METHOD_CPU_TIME || !(cpu_s > 0) || !(others > 0) || !(part > 0 && part < 1))
 		return; // nothing to divide, or nothing divided
 	double most = a->windows->most_cores, cores = fmin(cpu_s / length_s, most);
-	double others = fmax(window->busy_ns - window->target_ns, 0) / 1e9 / length_s;
 	double slack = fmin(0.3 + 2 * (1 - cores / most), 1) * tick_s / length_s; // who has all there is has it always
-	double least_part = fmax(0, 1 - (1 - part) * most / fmax(cores - slack, slack));
-	double most_part = fmin(1, part * most / fmax(cores - slack, slack));
+	double fits = most / fmax(cores - slack, slack);
+	double least_part = fmax(0, 1 - (1 - part) * fits), most_part = fmin(1, part * fits);
 	double end_j = index + 1 < a->windows->n ? a->target_before_j[index + 1] : a->target_j;
 	double beside_j = (end_j - a->target_before_j[index]) * fmin(others / (2 * share_hardly), 1);
 	double tick_j = fmin(tick_s / cpu_s, fmin(part, 1 - part)) * beside_j;
