@@ -61,10 +61,11 @@ struct job_node {
 	struct ledger ledger;                 // target_j: of all ranks of this machine
 	const struct domain_finding *domains; // n_domains, of findings; their device's name is the domain's
 	size_t n_domains;
-	double from_s, to_s; // since the job's start: what was measured of it
-	double paused_s;     // of that, time in which none of its ranks ran; no sum has anything of it
-	double unmeasured_s; // of the rest, time in which no rank read the sensors; its energy is not known
-	double cpu_s;        // of its ranks
+	double from_s, to_s;    // since the job's start: what was measured of it
+	double paused_s;        // of that, time in which none of its ranks ran; no sum has anything of it
+	double unmeasured_s;    // of the rest, time in which no rank read the sensors; its energy is not known
+	const char *unmeasured; // the domain that was not read for so long; NULL: most of them
+	double cpu_s;           // of its ranks
 };
 
 struct job_block {
@@ -96,11 +97,11 @@ struct job_findings {
 	const char *id, *name, *user, *cluster, *launcher; // NULL unknown
 	const char *step;                                  // NULL: none, or several
 	size_t n_steps;                                    // in which there are ranks; 0: there are none
-	int64_t start_wall_ns;  // Unix time of the job's start; VALUE_MISSING unknown
-	int64_t world_size;     // VALUE_MISSING unknown
-	int64_t missing_ranks;  // of world_size, those without a run; VALUE_MISSING unknown
-	int64_t n_nodes_said;   // by the launcher; VALUE_MISSING unknown
-	size_t n_nodes_unknown; // machines whose energy is not known, and not in the total
+	int64_t start_wall_ns;                             // Unix time of the job's start; VALUE_MISSING unknown
+	int64_t world_size;                                // VALUE_MISSING unknown
+	int64_t missing_ranks;                             // of world_size, those without a run; VALUE_MISSING unknown
+	int64_t n_nodes_said;                              // by the launcher; VALUE_MISSING unknown
+	size_t n_nodes_unknown;                            // machines whose energy is not known, and not in the total
 	struct findings
 		total; // the sums, as one run's: domains of all nodes, CPU, memory, GPUs, blocks; its run is made for it
 	size_t *domain_node;    // of total.domains: index of the node

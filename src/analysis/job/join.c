@@ -254,7 +254,7 @@ static int lay(struct joining *j)
 
 static size_t most_events(const struct joining *j)
 {
-	size_t n = 2 * j->n_pieces;
+	size_t n = 2 * j->n_pieces + 2 * j->machine->run.n_segments;
 	for (size_t i = 0; i < j->n_pieces; i++)
 		n += joining_run(j, j->pieces[i].member)->n_events;
 	return n;
@@ -292,13 +292,16 @@ static void widen(int64_t seen_ns[2], const struct run *run, const struct run_se
 
 static bool sees(const struct joining *j, const struct run *run)
 {
+	if (j->domain->device.kind != DOMAIN_GPU)
+		return true;
 	for (size_t d = 0; d < run->n_devices; d++)
 		if (strcmp(job_device_key(&run->devices[d]), j->domain->key) == 0)
 			return true;
 	return false;
 }
 
-// A GPU may be one rank's only, and nobody's before and after it.
+/* A GPU may be one rank's only, and nobody's before and after it. All else is the machine's, whether or not those who are left may read
+ * it: a rank without permission does not list dram at all. */
 static int note_who_sees(struct joining *j)
 {
 	const struct run *run = &j->machine->run;
@@ -319,7 +322,7 @@ static int note_who_sees(struct joining *j)
 
 /* The time of the machine's run in which this domain is not known: unknown stretches between readers (whole), and what lies further
  * from the first and the last reading than a recorder's own pace explains. */
-static void tell_unmeasured(struct joining *j)
+static int tell_unmeasured(struct joining *j)
 {
 	const struct run *run = &j->machine->run;
 	const struct run_device *device = &j->domain->device;
@@ -336,15 +339,20 @@ static void tell_unmeasured(struct joining *j)
 		int64_t after = device->n > 0 ? overlap_ns(from_ns, to_ns, last_ns, INT64_MAX) : 0;
 		j->domain->unmeasured_ns += before > j->hole_ns || device->n == 0 ? before : 0;
 		j->domain->unmeasured_ns += after > j->hole_ns ? after : 0;
+		if (device->n > 0 && before > j->hole_ns &&
+			joining_event(j, first_ns, "gap", "nobody had read it before") < 0)
+			return -ENOMEM;
+		if (after > j->hole_ns && joining_event(j, last_ns, "gap", "nobody read it any more") < 0)
+			return -ENOMEM;
 	}
+	return 0;
 }
 
 static int join(struct joining *j)
 {
-	if (collect(j) < 0 || allocate(j) < 0 || lay(j) < 0 || note_who_sees(j) < 0)
-		return -ENOMEM;
-	tell_unmeasured(j);
-	return 0;
+	bool done = collect(j) == 0 && allocate(j) == 0 && lay(j) == 0 && note_who_sees(j) == 0 &&
+		tell_unmeasured(j) == 0;
+	return done ? 0 : -ENOMEM;
 }
 
 static bool is_listed(const struct joined *domains, size_t n, const char *key)

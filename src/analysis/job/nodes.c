@@ -47,17 +47,30 @@ static void add_member(const struct job_work *work, struct job_node *node, const
 		node->cpu_s += member->findings.target_cpu_s;
 }
 
-// Of the domains that were read at all, the one that was known for the least time; nobody read any: all of it.
-static double unmeasured_s(const struct machine *machine)
+static const struct joined *counted_of(const struct machine *machine, size_t index)
 {
-	int64_t most_ns = VALUE_MISSING;
+	const struct domain_finding *domain = &machine->findings.domains[index];
+	const struct joined *joined = &machine->domains[domain->device - machine->run.devices];
+	return domain->in_total && joined->n_readers > 0 ? joined : NULL;
+}
+
+// Of the domains that were read at all, the one that was known for the least time; nobody read any: all of it.
+static void tell_unmeasured(const struct machine *machine, struct job_node *node)
+{
+	const struct joined *worst = NULL;
+	size_t n_like_it = 0, n = 0;
 	for (size_t i = 0; i < machine->findings.n_domains; i++) {
-		const struct domain_finding *domain = &machine->findings.domains[i];
-		const struct joined *joined = &machine->domains[domain->device - machine->run.devices];
-		if (domain->in_total && joined->n_readers > 0 && joined->unmeasured_ns > most_ns)
-			most_ns = joined->unmeasured_ns;
+		const struct joined *joined = counted_of(machine, i);
+		if (joined != NULL && (worst == NULL || joined->unmeasured_ns > worst->unmeasured_ns))
+			worst = joined;
 	}
-	return value_ok(most_ns) ? seconds(most_ns) : machine->findings.duration_s;
+	for (size_t i = 0; i < machine->findings.n_domains; i++) {
+		const struct joined *joined = counted_of(machine, i);
+		n += joined != NULL;
+		n_like_it += joined != NULL && joined->unmeasured_ns > worst->unmeasured_ns / 2;
+	}
+	node->unmeasured_s = worst != NULL ? seconds(worst->unmeasured_ns) : machine->findings.duration_s;
+	node->unmeasured = worst != NULL && n_like_it < n ? worst->device.name : NULL;
 }
 
 static double paused_s(const struct run *run)
@@ -77,8 +90,7 @@ static void take_machine(struct job_work *work, struct job_node *node, const str
 	node->ledger = f->ledger;
 	node->domains = f->domains;
 	node->n_domains = f->n_domains;
-	double measured_s = f->duration_s - node->unmeasured_s;
-	node->mean_w = measured_s > 0 ? f->total_j / measured_s : (double)NAN;
+	node->mean_w = findings_mean_power(f).total_w;
 	work->job->n_nodes_unknown += isnan(f->total_j);
 }
 
@@ -111,7 +123,7 @@ int nodes_make(struct job_work *work)
 		}
 		for (size_t m = 0; m < work->n_machines; m++)
 			if (strcmp(work->machines[m].key, node->machine) == 0) {
-				node->unmeasured_s = unmeasured_s(&work->machines[m]);
+				tell_unmeasured(&work->machines[m], node);
 				node->paused_s = paused_s(&work->machines[m].run);
 				take_machine(work, node, &work->machines[m]);
 			}

@@ -212,9 +212,8 @@ static void unmeasured(struct teller *t)
 		if (node->findings == NULL || isnan(node->energy_j) || node->unmeasured_s < told_from_s)
 			continue;
 		buf_printf(&t->text,
-			"Nobody read the sensors of %.60s for %.1f s while its ranks ran: what was used then is not in the "
-			"figures.",
-			node->name, node->unmeasured_s);
+			"Nobody read %s of %.60s for %.1f s while its ranks ran: what was used then is not in the figures.",
+			node->unmeasured != NULL ? node->unmeasured : "the sensors", node->name, node->unmeasured_s);
 		tell(t);
 	}
 }
