@@ -1,12 +1,16 @@
 #include "cli/measure_job.h"
 
 #include "analysis/facts.h"
+#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/util.h"
 
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 void measure_job_place(struct measure_job *job, const char *id)
@@ -31,6 +35,20 @@ static void find_user(struct measure_job *job)
 		snprintf(job->user, sizeof(job->user), "%u", (unsigned)geteuid());
 }
 
+/* A folder that stands for the kernel's own: WATTLE_SYSFS, or counters that are mounted over those of /sys, as virtual nodes have
+ * them. False: there is none. */
+static bool find_tree(const struct wattle_env *env, struct stat *ret_tree)
+{
+	static const char *const paths[] = {".", "class/powercap"};
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		struct statfs system;
+		wattle_cleanup_close int fd = openat(env->sysfs_fd, paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && fstatfs(fd, &system) == 0 && system.f_type != SYSFS_MAGIC && fstat(fd, ret_tree) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* The start of the kernel whose counters these are, not its name: two hosts may be called alike, and one that was started again has
  * counters that begin anew. A tree that stands for /sys is a machine of its own. */
 static void find_machine(struct measure_job *job, const struct wattle_env *env, const char *host)
@@ -38,11 +56,10 @@ static void find_machine(struct measure_job *job, const struct wattle_env *env, 
 	char boot_id[64], *machine = job->machine;
 	if (file_read_line_in(env->procfs_fd, "sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) < 0)
 		text_copy(boot_id, sizeof(boot_id), host);
-	struct stat sysfs;
-	bool is_real = strcmp(env->sysfs, "/sys") == 0;
-	if (!is_real && env->sysfs_fd >= 0 && fstat(env->sysfs_fd, &sysfs) == 0)
-		snprintf(machine, sizeof(job->machine), "%s:%llx:%llx", boot_id, (unsigned long long)sysfs.st_dev,
-			(unsigned long long)sysfs.st_ino);
+	struct stat tree;
+	if (find_tree(env, &tree))
+		snprintf(machine, sizeof(job->machine), "%s:%llx:%llx", boot_id, (unsigned long long)tree.st_dev,
+			(unsigned long long)tree.st_ino);
 	else
 		text_copy(machine, sizeof(job->machine), boot_id);
 }

@@ -4,6 +4,7 @@ import math
 import os
 import shutil
 import signal
+import subprocess
 
 from harness import BUILD, NOBODY, WATTLE, Skip, main, near, test, wait_until
 from job_room import (RANGE_UJ, Machine, assert_one_after_the_other, facts, finish_all, has_energy, joined, rows_of,
@@ -54,6 +55,20 @@ def four_ranks(room):
     text = room.wattle("report", "run-2.sqlite").stdout
     assert "rank 2 of 4" in text and "another rank of this job read the sensors" in text, text
     assert max(map(len, text.splitlines())) <= 80, text
+
+
+@test
+def counters_mounted_over_those_of_the_kernel(room):
+    """virtual nodes that see counters of their own under /sys are as many machines, though their kernel is one"""
+    if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"]).returncode != 0:
+        raise Skip("mounts need root")
+    for node in range(2):
+        tree = room.folder / f"class-{node}"
+        (tree / "powercap").mkdir(parents=True)
+        inside = f"mount --make-rprivate / && mount --bind {tree} /sys/class && exec {WATTLE} run -q -o {node}.sqlite -- true"
+        done = room.finish(room.start("--mount", "sh", "-c", inside, program="unshare", env={"WATTLE_SYSFS": None}))
+        assert done.returncode == 0, done
+    assert len({facts(room, f"{node}.sqlite")["machine"] for node in range(2)}) == 2
 
 
 @test
