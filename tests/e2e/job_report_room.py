@@ -1,0 +1,48 @@
+"""Made jobs and their reports, of which those that nobody changes are made once a program."""
+import contextlib
+import functools
+import json
+import pathlib
+import shutil
+import sqlite3
+import tempfile
+
+import made_jobs
+from harness import WATTLE, Room
+
+
+@functools.cache
+def _kept(kind):
+    """(the folder that nobody changes, what is true of the job)"""
+    kept = tempfile.TemporaryDirectory(prefix="wattle-job-")
+    truth = made_jobs.make(WATTLE, kept.name, kind)
+    return kept, json.loads(json.dumps(truth))  # keys are texts, as in a report
+
+
+def made(room, kind):
+    """A folder of the room's own with the runs of a job; (the folder, what is true of the job)."""
+    kept, truth = _kept(kind)
+    return shutil.copytree(kept.name, room.folder / kind, dirs_exist_ok=True), truth
+
+
+def report(room, *arguments, status=0):
+    result = room.wattle("report", *arguments, "--format", "json")
+    assert result.returncode == status, result.stderr
+    return json.loads(result.stdout) if status == 0 else result.stderr
+
+
+@functools.cache
+def report_of(kind):
+    """(the report of a job as it was made, what is true of it)"""
+    kept, truth = _kept(kind)
+    room = Room(pathlib.Path(kept.name))
+    try:
+        return report(room, "."), truth
+    finally:
+        room.stop_all()
+
+
+def change(path, *statements):
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        for statement in statements:
+            file.execute(*statement)
