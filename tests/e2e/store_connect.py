@@ -92,7 +92,7 @@ def refused_by_server(room):
 @test
 def comes_later(room):
     """a server without a free connection is waited for"""
-    with Server() as server:
+    with Server(log_statement="all") as server:
         server.run("CREATE ROLE guest LOGIN CONNECTION LIMIT 0; GRANT CREATE ON SCHEMA public TO guest")
         made(room, "short")
         told(push(room, server.url(user="guest"), status=1, wait="0s"), "too many connections")
@@ -103,6 +103,8 @@ def comes_later(room):
         done = room.finish(pushing)
         assert done.returncode == 0, done.stderr
         same_run(server, room.folder / "run.sqlite")
+        # Who waits for a table gives up before we do, after a minute, and does not stay behind at the server.
+        assert "SET lock_timeout = '45s'" in server.log.read_text()
 
 
 def openssl(folder, *words):

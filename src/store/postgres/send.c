@@ -122,18 +122,24 @@ static int read_id(struct send *send, struct wattle_error *reterr)
 	return r;
 }
 
+/* Who waits for a lock does not see that we have gone: each try would leave one more behind at the server. So it gives up before we do. */
+static int connect_to(struct send *send, struct wattle_error *reterr)
+{
+	int r = pg_open(send->url, &send->pg, reterr);
+	if (r < 0)
+		return r;
+	pg_set_patience(send->pg, PG_SILENCE_MOST_S);
+	r = pg_exec(send->pg, "SET lock_timeout = '45s'", reterr);
+	return r < 0 ? r : pg_store_ensure(send->pg, NULL, reterr);
+}
+
 int send_make_ready(struct send *send, struct wattle_error *reterr)
 {
 	int r = read_id(send, reterr);
 	if (r < 0)
 		return r;
-	if (send->pg == NULL) {
-		r = pg_open(send->url, &send->pg, reterr);
-		if (r == 0) {
-			pg_set_patience(send->pg, PG_SILENCE_MOST_S);
-			r = pg_store_ensure(send->pg, NULL, reterr);
-		}
-	}
+	if (send->pg == NULL)
+		r = connect_to(send, reterr);
 	if (r == 0 && send->servers == NULL)
 		r = ask_columns(send, reterr);
 	if (r == 0 && !send->has_marks)
