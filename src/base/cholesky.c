@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 
-static double dot(const double *a, const double *b, size_t n)
+double dot_product(const double *a, const double *b, size_t n)
 {
 	double sum = 0;
 	for (size_t i = 0; i < n; i++)
@@ -15,8 +15,8 @@ bool cholesky_factor(double *a, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		double *row = a + i * n;
 		for (size_t j = 0; j < i; j++)
-			row[j] = (row[j] - dot(row, a + j * n, j)) / a[j * n + j];
-		double left = row[i] - dot(row, row, i);
+			row[j] = (row[j] - dot_product(row, a + j * n, j)) / a[j * n + j];
+		double left = row[i] - dot_product(row, row, i);
 		if (!(left > 0))
 			return false;
 		row[i] = sqrt(left);
@@ -27,7 +27,7 @@ bool cholesky_factor(double *a, size_t n)
 void cholesky_solve(const double *l, size_t n, double *x)
 {
 	for (size_t i = 0; i < n; i++)
-		x[i] = (x[i] - dot(l + i * n, x, i)) / l[i * n + i];
+		x[i] = (x[i] - dot_product(l + i * n, x, i)) / l[i * n + i];
 	for (size_t i = n; i-- > 0;) {
 		x[i] /= l[i * n + i];
 		for (size_t j = 0; j < i; j++)

@@ -292,3 +292,9 @@ size_t num_format_significant(char *out, size_t size, double value, int digits)
 		return write_decimal(out, llround(value * (double)tens[decimals]), decimals);
 	return write_decimal(out, llround(value / (double)tens[-decimals]) * tens[-decimals], 0);
 }
+
+int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}

@@ -26,3 +26,5 @@ size_t num_format_decimals(char *out, size_t size, double value, int decimals);
 /* At most so many significant digits (1..9), no zeros at the end, no exponent for what is of common size: for the many numbers of
  * charts. Odd values as num_format_double has them. */
 size_t num_format_significant(char *out, size_t size, double value, int digits);
+
+int compare_doubles(const void *a, const void *b); // of qsort: ascending

@@ -26,6 +26,21 @@ static inline double value_to_double(int64_t value, double scale)
 	return value_ok(value) ? (double)value * scale : (double)NAN;
 }
 
+static inline double seconds_between(int64_t from_ns, int64_t to_ns)
+{
+	return (double)(to_ns - from_ns) / 1e9;
+}
+
+static inline bool text_is_same(const char *a, const char *b) // both may be NULL
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static inline const char *text_or_null(const char *text) // of an array, where "" is "none"
+{
+	return text[0] != '\0' ? text : NULL;
+}
+
 // Copies what fits, always NUL-terminated; returns false if it was cut.
 static inline bool text_copy(char *out, size_t size, const char *text)
 {

@@ -40,11 +40,6 @@ static const struct option options[] = {
 		.offset = offsetof(struct values, span_files)},
 };
 
-static bool wants_colour(const char *output)
-{
-	return output == NULL && isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
-}
-
 static bool wants_json(const struct values *values)
 {
 	return strcmp(values->format, "json") == 0;
@@ -85,7 +80,7 @@ static int write_blocks(const struct values *values, const struct findings *find
 	if (wants_json(values))
 		blocks_document(findings, &out);
 	else
-		blocks_text(findings, &out, wants_colour(values->output));
+		blocks_text(findings, &out, cli_wants_colour(values->output));
 	int status = cli_write(&out, values->output);
 	buf_finish(&out);
 	return status;
@@ -127,7 +122,7 @@ static int write_findings(const struct values *values, const struct tracking_fin
 	if (wants_json(values))
 		tracking_blocks_json(findings, &out);
 	else
-		tracking_blocks_text(findings, &out, wants_colour(values->output));
+		tracking_blocks_text(findings, &out, cli_wants_colour(values->output));
 	int status = cli_write(&out, values->output);
 	buf_finish(&out);
 	return status;

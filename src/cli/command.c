@@ -26,6 +26,11 @@ int cli_no_memory(void)
 	return cli_fail(EXIT_FAILED, &(struct wattle_error){.text = "out of memory"});
 }
 
+bool cli_wants_colour(const char *output)
+{
+	return output == NULL && isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
+}
+
 int cli_usage(const struct command *command, int status, const char *format, ...)
 {
 	char text[512];

@@ -30,6 +30,7 @@ extern const struct command command_store_init, command_store_status;
 // "wattle: TEXT" on stderr; returns status.
 int cli_fail(int status, const struct wattle_error *error);
 int cli_no_memory(void); // says so; EXIT_FAILED
+bool cli_wants_colour(const char *output); // NULL: standard output, if a terminal of somebody who does not mind
 int cli_usage(const struct command *command, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void cli_warn(const char *text); // "wattle: warning: TEXT"
 // Parses the options; when --help was asked or something is wrong it prints and returns false, with *ret_status.

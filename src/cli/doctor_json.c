@@ -3,11 +3,6 @@
 #include "base/jsonw.h"
 #include "base/util.h"
 
-static const char *or_null(const char *text)
-{
-	return text[0] != '\0' ? text : NULL;
-}
-
 // 0 is "unknown" in a domain. A division by a power of ten is rounded correctly and prints as people write it.
 static double known(double value, double parts)
 {
@@ -18,11 +13,11 @@ static void put_identity(struct jsonw *j, const struct doctor_row *row)
 {
 	const struct domain *domain = row->domain;
 	jsonw_key_string(j, "sensor", row->sensor);
-	jsonw_key_string(j, "domain", or_null(domain->name));
+	jsonw_key_string(j, "domain", text_or_null(domain->name));
 	jsonw_key_string(j, "kind", domain_kind_name(domain->kind));
-	jsonw_key_string(j, "device", or_null(domain->device));
-	jsonw_key_string(j, "uuid", or_null(domain->uuid));
-	jsonw_key_string(j, "inside", or_null(domain->inside));
+	jsonw_key_string(j, "device", text_or_null(domain->device));
+	jsonw_key_string(j, "uuid", text_or_null(domain->uuid));
+	jsonw_key_string(j, "inside", text_or_null(domain->inside));
 	jsonw_key_string(j, "provenance", provenance_name(domain->provenance));
 }
 
@@ -32,10 +27,10 @@ static void put_state(struct jsonw *j, const struct doctor *doctor, const struct
 	jsonw_key_bool(j, "readable", domain->readable);
 	jsonw_key_bool(j, "used", domain->used);
 	jsonw_key_bool(j, "in_total", doctor_in_total(doctor, domain));
-	jsonw_key_string(j, "why", domain->used ? NULL : or_null(domain->why));
-	jsonw_key_string(j, "remedy", or_null(domain->remedy));
+	jsonw_key_string(j, "why", domain->used ? NULL : text_or_null(domain->why));
+	jsonw_key_string(j, "remedy", text_or_null(domain->remedy));
 	jsonw_key_string(j, "lasting_remedy", doctor_lasting_remedy(row));
-	jsonw_key_string(j, "note", or_null(domain->note));
+	jsonw_key_string(j, "note", text_or_null(domain->note));
 }
 
 static void put_figures(struct jsonw *j, const struct doctor_row *row)
@@ -48,7 +43,7 @@ static void put_figures(struct jsonw *j, const struct doctor_row *row)
 	jsonw_key_double(j, "last", row->last);
 	jsonw_key_string(j, "last_unit", row->last_unit);
 	jsonw_key_double(j, "idle_w", known(domain->idle_w, 1));
-	jsonw_key_string(j, "idle_date", or_null(domain->idle_date));
+	jsonw_key_string(j, "idle_date", text_or_null(domain->idle_date));
 }
 
 void doctor_json(const struct doctor *doctor, struct buf *out)
@@ -67,6 +62,6 @@ void doctor_json(const struct doctor *doctor, struct buf *out)
 	}
 	jsonw_end_array(&j);
 	jsonw_key_bool(&j, "measures", doctor_measures(doctor));
-	jsonw_key_string(&j, "idle_note", or_null(doctor->baseline_note));
+	jsonw_key_string(&j, "idle_note", text_or_null(doctor->baseline_note));
 	jsonw_end_object(&j);
 }

@@ -48,11 +48,6 @@ static const struct option options[] = {
 		.offset = offsetof(struct values, all_samples)},
 };
 
-static bool wants_colour(const char *output)
-{
-	return output == NULL && isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
-}
-
 static bool is_stdout(const char *output)
 {
 	return output == NULL || strcmp(output, "-") == 0;
@@ -64,7 +59,7 @@ static int write_text(const struct findings *findings, const char *output)
 {
 	struct buf out;
 	buf_init(&out, REPORT_CEILING);
-	report_text(findings, &out, wants_colour(output));
+	report_text(findings, &out, cli_wants_colour(output));
 	int status = cli_write(&out, output);
 	buf_finish(&out);
 	return status;

@@ -7,14 +7,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { REPORT_CEILING = 1 << 30 };
-
-static bool wants_colour(const char *output)
-{
-	return output == NULL && isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
-}
 
 static int write_job(const struct job_findings *job, const char *format, const char *output)
 {
@@ -27,7 +21,7 @@ static int write_job(const struct job_findings *job, const char *format, const c
 	else if (strcmp(format, "line") == 0)
 		job_report_line(job, &out);
 	else
-		job_report_text(job, &out, wants_colour(output));
+		job_report_text(job, &out, cli_wants_colour(output));
 	int status = cli_write(&out, output);
 	buf_finish(&out);
 	return status;

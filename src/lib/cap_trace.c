@@ -8,11 +8,6 @@ void cap_trace_init(struct cap_trace *trace, const struct domain *domain)
 	counter_init(&trace->counter, domain->energy_range_uj, domain->max_power_w);
 }
 
-static double seconds_between(int64_t from_ns, int64_t to_ns)
-{
-	return (double)(to_ns - from_ns) / 1e9;
-}
-
 // From the update before (the trace's last one) to this one.
 static void resolve(const struct cap_trace *trace, struct cap_mark *mark, int64_t t_ns, int64_t off_ns, double energy_j)
 {

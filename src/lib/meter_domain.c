@@ -27,11 +27,6 @@ void meter_domain_init(struct meter_domain *domain, const struct domain *descrip
 	};
 }
 
-static double seconds_between(int64_t from_ns, int64_t to_ns)
-{
-	return (double)(to_ns - from_ns) / 1e9;
-}
-
 static double square(double x)
 {
 	return x * x;

@@ -3,19 +3,14 @@
 #include "base/jsonw.h"
 #include "base/util.h"
 
-static const char *or_null(const char *text)
-{
-	return text[0] != '\0' ? text : NULL;
-}
-
 static void add_rights(const struct cap_device *device, struct jsonw *j)
 {
-	jsonw_key_string(j, "lease", or_null(device->lease));
+	jsonw_key_string(j, "lease", text_or_null(device->lease));
 	jsonw_key_bool(j, "stands", device->stands);
 	jsonw_key_bool(j, "settable", device->settable);
-	jsonw_key_string(j, "why", or_null(device->why));
-	jsonw_key_string(j, "remedy", or_null(device->remedy));
-	jsonw_key_string(j, "hint", or_null(device->hint));
+	jsonw_key_string(j, "why", text_or_null(device->why));
+	jsonw_key_string(j, "remedy", text_or_null(device->remedy));
+	jsonw_key_string(j, "hint", text_or_null(device->hint));
 }
 
 static void add_clocks(const struct cap_row *row, struct jsonw *j)
@@ -46,7 +41,7 @@ static void add_row(const struct cap_row *row, struct jsonw *j)
 	jsonw_begin_object(j);
 	jsonw_key_string(j, "device", named->name);
 	jsonw_key_string(j, "name", named->label);
-	jsonw_key_string(j, "id", or_null(named->id));
+	jsonw_key_string(j, "id", text_or_null(named->id));
 	jsonw_key_double(j, "current_w", power->current);
 	jsonw_key_double(j, "default_w", power->default_);
 	jsonw_key_double(j, "min_w", power->min);

@@ -5,12 +5,6 @@
 #include "report/parts.h"
 #include "report/report.h"
 
-#include <string.h>
-
-static bool is_same_text(const char *a, const char *b)
-{
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
 
 void job_words_title(struct buf *out, const struct job_findings *job)
 {
@@ -67,7 +61,7 @@ static size_t each_step(const struct job_findings *job, size_t n)
 		size_t own = 0;
 		for (size_t k = 0; k < job->n_ranks; k++)
 			own += !job->ranks[k].nested && value_ok(job->ranks[k].rank) &&
-				is_same_text(job->ranks[k].step, job->ranks[i].step);
+				text_is_same(job->ranks[k].step, job->ranks[i].step);
 		if (!job->ranks[i].nested && value_ok(job->ranks[i].rank) && own != each)
 			return 0;
 	}

@@ -3,15 +3,6 @@
 #include "base/jsonw.h"
 #include "base/util.h"
 
-static void number(struct jsonw *j, const char *key, int64_t value)
-{
-	jsonw_key(j, key);
-	if (value_ok(value))
-		jsonw_i64(j, value);
-	else
-		jsonw_null(j);
-}
-
 static void shape(struct jsonw *j, const char *key, const struct model_shape *shape)
 {
 	jsonw_key(j, key);
@@ -38,9 +29,9 @@ static void layers(struct jsonw *j, const struct model_figures *f)
 		jsonw_begin_object(j);
 		jsonw_key_string(j, "name", layer->name);
 		jsonw_key_string(j, "type", layer->type);
-		number(j, "parameters", layer->parameters);
-		number(j, "multiply_adds", layer->multiply_adds);
-		number(j, "other_multiply_adds", layer->other_multiply_adds);
+		jsonw_key_i64(j, "parameters", layer->parameters);
+		jsonw_key_i64(j, "multiply_adds", layer->multiply_adds);
+		jsonw_key_i64(j, "other_multiply_adds", layer->other_multiply_adds);
 		shape(j, "output_shape", &layer->output);
 		if (layer->why != NULL)
 			jsonw_key_string(j, "unknown", layer->why);
@@ -94,13 +85,13 @@ void model_json(const struct model_figures *figures, struct buf *out)
 	jsonw_key_string(&j, "producer", f->producer);
 	jsonw_key_i64(&j, "ir_version", f->ir_version);
 	jsonw_key_i64(&j, "opset", f->opset);
-	number(&j, "batch", f->batch);
-	number(&j, "parameters", f->parameters);
-	number(&j, "parameter_bytes", f->parameter_bytes);
-	number(&j, "multiply_adds", f->multiply_adds);
-	number(&j, "known_multiply_adds", f->known_multiply_adds);
-	number(&j, "other_multiply_adds", f->other_multiply_adds);
-	number(&j, "known_other_multiply_adds", f->known_other_multiply_adds);
+	jsonw_key_i64(&j, "batch", f->batch);
+	jsonw_key_i64(&j, "parameters", f->parameters);
+	jsonw_key_i64(&j, "parameter_bytes", f->parameter_bytes);
+	jsonw_key_i64(&j, "multiply_adds", f->multiply_adds);
+	jsonw_key_i64(&j, "known_multiply_adds", f->known_multiply_adds);
+	jsonw_key_i64(&j, "other_multiply_adds", f->other_multiply_adds);
+	jsonw_key_i64(&j, "known_other_multiply_adds", f->known_other_multiply_adds);
 	jsonw_key_i64(&j, "read_bytes", (int64_t)f->read_bytes); // of the file
 	inputs(&j, f);
 	layers(&j, f);

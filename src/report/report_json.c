@@ -7,12 +7,6 @@
 #include "report/rank.h"
 #include "report/warnings.h"
 
-// Devices and names are char arrays in struct run_device, where "" is "none".
-static const char *or_null(const char *text)
-{
-	return text[0] != '\0' ? text : NULL;
-}
-
 void labels_json(struct jsonw *j, const struct run *run)
 {
 	size_t prefix = strlen(FACT_META_PREFIX);
@@ -83,8 +77,8 @@ void domain_json(struct jsonw *j, const struct domain_finding *d, const char *no
 		jsonw_key_string(j, "node", node);
 	jsonw_key_string(j, "domain", d->device->name);
 	jsonw_key_string(j, "kind", domain_kind_name(d->device->kind));
-	jsonw_key_string(j, "device", or_null(d->device->device));
-	jsonw_key_string(j, "inside", or_null(d->device->inside));
+	jsonw_key_string(j, "device", text_or_null(d->device->device));
+	jsonw_key_string(j, "inside", text_or_null(d->device->inside));
 	jsonw_key_string(j, "source", d->device->source);
 	jsonw_key_string(j, "provenance", provenance_name(d->provenance));
 	jsonw_key_double(j, "energy_j", d->energy_j);
@@ -173,8 +167,8 @@ void gpu_json(struct jsonw *j, const struct gpu_finding *gpu, const char *node)
 	if (node != NULL)
 		jsonw_key_string(j, "node", node);
 	jsonw_key_i64(j, "index", gpu->device->index >= 0 ? gpu->device->index : VALUE_MISSING);
-	jsonw_key_string(j, "uuid", or_null(gpu->device->uuid));
-	jsonw_key_string(j, "name", or_null(gpu->device->device));
+	jsonw_key_string(j, "uuid", text_or_null(gpu->device->uuid));
+	jsonw_key_string(j, "name", text_or_null(gpu->device->device));
 	jsonw_key_string(j, "domain", gpu->device->name);
 	jsonw_key_double(j, "energy_j", gpu->energy_j);
 	jsonw_key_double(j, "mean_w", gpu->mean_w);

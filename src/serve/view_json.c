@@ -5,15 +5,6 @@
 #include "metric/throttle.h"
 #include "report/parts.h"
 
-static void key_count(struct jsonw *j, const char *key, int64_t value)
-{
-	jsonw_key(j, key);
-	if (value_ok(value))
-		jsonw_i64(j, value);
-	else
-		jsonw_null(j);
-}
-
 static void key_time(struct jsonw *j, const char *key, int64_t wall_ns)
 {
 	struct buf text;
@@ -83,7 +74,7 @@ static void process(const struct now_process *process, struct jsonw *j)
 	jsonw_begin_object(j);
 	jsonw_key_i64(j, "pid", process->pid);
 	jsonw_key_i64(j, "ppid", process->ppid);
-	key_count(j, "uid", process->uid != (uid_t)-1 ? (int64_t)process->uid : VALUE_MISSING);
+	jsonw_key_i64(j, "uid", process->uid != (uid_t)-1 ? (int64_t)process->uid : VALUE_MISSING);
 	jsonw_key_string(j, "command", process->command);
 	jsonw_key_string(j, "state", state);
 	jsonw_key_bool(j, "is_target", process->is_target);
@@ -96,10 +87,10 @@ static void process(const struct now_process *process, struct jsonw *j)
 	jsonw_key_double(j, "energy_j", process->energy_j);
 	jsonw_key_double(j, "cpu_cores", process->cpu_cores);
 	jsonw_key_double(j, "cpu_s", value_to_double(process->cpu_ns, 1e-9));
-	key_count(j, "rss_bytes", process->rss_bytes);
-	key_count(j, "threads", process->threads);
+	jsonw_key_i64(j, "rss_bytes", process->rss_bytes);
+	jsonw_key_i64(j, "threads", process->threads);
 	jsonw_key_double(j, "gpu_percent", process->gpu_percent);
-	key_count(j, "gpu_memory_bytes", process->gpu_memory_bytes);
+	jsonw_key_i64(j, "gpu_memory_bytes", process->gpu_memory_bytes);
 	jsonw_end_object(j);
 }
 
@@ -118,16 +109,16 @@ static void processes(const struct view *view, struct jsonw *j)
 static void machine(const struct view *view, struct jsonw *j)
 {
 	const struct now *now = view->now;
-	key_count(j, "cores", now->cores);
+	jsonw_key_i64(j, "cores", now->cores);
 	jsonw_key_double(j, "busy_cores", now->busy_cores);
-	key_count(j, "memory_total_bytes", now->memory_total_bytes);
-	key_count(j, "memory_used_bytes", now->memory_used_bytes);
-	key_count(j, "processes_seen", now->processes_seen);
-	key_count(j, "threads_seen", now->threads_seen);
+	jsonw_key_i64(j, "memory_total_bytes", now->memory_total_bytes);
+	jsonw_key_i64(j, "memory_used_bytes", now->memory_used_bytes);
+	jsonw_key_i64(j, "processes_seen", now->processes_seen);
+	jsonw_key_i64(j, "threads_seen", now->threads_seen);
 	jsonw_key(j, "self");
 	jsonw_begin_object(j);
 	jsonw_key_double(j, "cpu_percent", now->own_cpu_percent);
-	key_count(j, "rss_bytes", now->own_rss_bytes);
+	jsonw_key_i64(j, "rss_bytes", now->own_rss_bytes);
 	jsonw_end_object(j);
 }
 

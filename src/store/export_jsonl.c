@@ -22,15 +22,6 @@ static void end(struct jsonw *j, struct export_out *out)
 	export_out_more(out);
 }
 
-static void put_i64(struct jsonw *j, const char *key, int64_t value)
-{
-	jsonw_key(j, key);
-	if (value_ok(value))
-		jsonw_i64(j, value);
-	else
-		jsonw_null(j);
-}
-
 // "" stands for "none" in the structs.
 static void put_name(struct jsonw *j, const char *key, const char *text)
 {
@@ -50,9 +41,9 @@ static void put_segment(const struct run_segment *segment, struct export_out *ou
 {
 	struct jsonw j;
 	begin(&j, out, "segment");
-	put_i64(&j, "id", segment->id);
-	put_i64(&j, "wall_start_ns", segment->wall_start_ns);
-	put_i64(&j, "boot_start_ns", segment->boot_start_ns);
+	jsonw_key_i64(&j, "id", segment->id);
+	jsonw_key_i64(&j, "wall_start_ns", segment->wall_start_ns);
+	jsonw_key_i64(&j, "boot_start_ns", segment->boot_start_ns);
 	jsonw_key_string(&j, "command", segment->command_json); // the array as text: it is what table segment has
 	jsonw_key_bool(&j, "complete", segment->complete);
 	jsonw_key_string(&j, "cpu_method", segment->cpu_method);
@@ -61,7 +52,7 @@ static void put_segment(const struct run_segment *segment, struct export_out *ou
 	for (size_t i = 0; i < n; i++) {
 		int64_t value;
 		memcpy(&value, (const unsigned char *)segment + figures[i].in_segment, sizeof(value));
-		put_i64(&j, figures[i].column, value);
+		jsonw_key_i64(&j, figures[i].column, value);
 	}
 	end(&j, out);
 }
@@ -70,13 +61,13 @@ static void put_device(const struct run_device *device, struct export_out *out)
 {
 	struct jsonw j;
 	begin(&j, out, "device");
-	put_i64(&j, "id", device->id);
+	jsonw_key_i64(&j, "id", device->id);
 	jsonw_key_string(&j, "kind", device->kind < DOMAIN_KINDS ? domain_kind_name(device->kind) : NULL);
 	put_name(&j, "name", device->name);
 	put_name(&j, "uuid", device->uuid);
 	put_name(&j, "device", device->device);
 	put_name(&j, "inside", device->inside);
-	put_i64(&j, "index", device->index >= 0 ? device->index : VALUE_MISSING);
+	jsonw_key_i64(&j, "index", device->index >= 0 ? device->index : VALUE_MISSING);
 	put_name(&j, "source", device->source);
 	jsonw_key_string(&j, "provenance", provenance_name(device->provenance));
 	jsonw_key_bool(&j, "has_energy", device->has_energy);
@@ -88,7 +79,7 @@ static void put_device(const struct run_device *device, struct export_out *out)
 	jsonw_key_double(&j, "idle_temperature_c", device->idle_temperature_c);
 	put_name(&j, "idle_date", device->idle_date);
 	jsonw_key_double(&j, "relative_error", device->relative_error);
-	put_i64(&j, "memory_total_bytes", device->memory_total_bytes);
+	jsonw_key_i64(&j, "memory_total_bytes", device->memory_total_bytes);
 	end(&j, out);
 }
 
@@ -97,14 +88,14 @@ static void put_values(struct jsonw *j, enum metric_scope scope, int64_t *const 
 	size_t n;
 	const struct metric *metrics = metric_table(scope, &n);
 	for (size_t m = 0; m < n; m++)
-		put_i64(j, metrics[m].name, columns[m][at]);
+		jsonw_key_i64(j, metrics[m].name, columns[m][at]);
 }
 
 static void put_sample(const struct run *run, size_t at, struct export_out *out)
 {
 	struct jsonw j;
 	begin(&j, out, "sample");
-	put_i64(&j, "t_ns", run->t_ns[at]);
+	jsonw_key_i64(&j, "t_ns", run->t_ns[at]);
 	put_values(&j, METRIC_RUN, run->values, at);
 	end(&j, out);
 }
@@ -113,8 +104,8 @@ static void put_device_sample(const struct run_device *device, size_t at, struct
 {
 	struct jsonw j;
 	begin(&j, out, "device_sample");
-	put_i64(&j, "t_ns", device->t_ns[at]);
-	put_i64(&j, "device", device->id);
+	jsonw_key_i64(&j, "t_ns", device->t_ns[at]);
+	jsonw_key_i64(&j, "device", device->id);
 	jsonw_key_string(&j, "name", device->name);
 	put_values(&j, METRIC_DEVICE, device->values, at);
 	end(&j, out);
@@ -124,9 +115,9 @@ static void put_process_sample(const struct run_process_samples *samples, size_t
 {
 	struct jsonw j;
 	begin(&j, out, "process_sample");
-	put_i64(&j, "t_ns", samples->t_ns[at]);
-	put_i64(&j, "pid", samples->pid[at]);
-	put_i64(&j, "start_ns", samples->start_ns[at]);
+	jsonw_key_i64(&j, "t_ns", samples->t_ns[at]);
+	jsonw_key_i64(&j, "pid", samples->pid[at]);
+	jsonw_key_i64(&j, "start_ns", samples->start_ns[at]);
 	put_values(&j, METRIC_PROCESS, samples->values, at);
 	end(&j, out);
 }
@@ -135,13 +126,13 @@ static void put_process(const struct run_process *process, struct export_out *ou
 {
 	struct jsonw j;
 	begin(&j, out, "process");
-	put_i64(&j, "pid", process->pid);
-	put_i64(&j, "ppid", process->ppid);
-	put_i64(&j, "start_ns", process->start_ns);
-	put_i64(&j, "end_ns", process->end_ns);
+	jsonw_key_i64(&j, "pid", process->pid);
+	jsonw_key_i64(&j, "ppid", process->ppid);
+	jsonw_key_i64(&j, "start_ns", process->start_ns);
+	jsonw_key_i64(&j, "end_ns", process->end_ns);
 	jsonw_key_string(&j, "command", process->command);
-	put_i64(&j, "cpu_ns", process->cpu_ns);
-	put_i64(&j, "max_rss_bytes", process->max_rss_bytes);
+	jsonw_key_i64(&j, "cpu_ns", process->cpu_ns);
+	jsonw_key_i64(&j, "max_rss_bytes", process->max_rss_bytes);
 	jsonw_key_bool(&j, "is_main", process->is_main);
 	jsonw_key_bool(&j, "sampled", process->sampled);
 	end(&j, out);
@@ -151,7 +142,7 @@ static void put_event(const struct run_event *event, struct export_out *out)
 {
 	struct jsonw j;
 	begin(&j, out, "event");
-	put_i64(&j, "t_ns", event->t_ns);
+	jsonw_key_i64(&j, "t_ns", event->t_ns);
 	jsonw_key_string(&j, "kind", event->kind);
 	jsonw_key_string(&j, "text", event->text);
 	end(&j, out);
@@ -161,14 +152,14 @@ static void put_span(const struct run_span *span, struct export_out *out)
 {
 	struct jsonw j;
 	begin(&j, out, "span");
-	put_i64(&j, "id", span->id);
-	put_i64(&j, "parent", span->parent);
-	put_i64(&j, "pid", span->pid);
-	put_i64(&j, "tid", span->tid != 0 ? span->tid : VALUE_MISSING);
+	jsonw_key_i64(&j, "id", span->id);
+	jsonw_key_i64(&j, "parent", span->parent);
+	jsonw_key_i64(&j, "pid", span->pid);
+	jsonw_key_i64(&j, "tid", span->tid != 0 ? span->tid : VALUE_MISSING);
 	jsonw_key_string(&j, "name", span->name);
-	put_i64(&j, "begin_ns", span->begin_ns);
-	put_i64(&j, "end_ns", span->end_ns);
-	put_i64(&j, "cpu_ns", span->cpu_ns);
+	jsonw_key_i64(&j, "begin_ns", span->begin_ns);
+	jsonw_key_i64(&j, "end_ns", span->end_ns);
+	jsonw_key_i64(&j, "cpu_ns", span->cpu_ns);
 	jsonw_key_string(&j, "category", span->category);
 	jsonw_key_string(&j, "kind", span_kind_name(span->kind));
 	jsonw_key_string(&j, "close", span_close_name(span->close));
@@ -179,12 +170,12 @@ static void put_user_metric(const struct run_user_metric *metric, struct export_
 {
 	struct jsonw j;
 	begin(&j, out, "user_metric");
-	put_i64(&j, "t_ns", metric->t_ns);
+	jsonw_key_i64(&j, "t_ns", metric->t_ns);
 	jsonw_key_string(&j, "name", metric->name);
 	jsonw_key_double(&j, "value", metric->value);
-	put_i64(&j, "span", metric->span);
-	put_i64(&j, "pid", metric->pid != 0 ? metric->pid : VALUE_MISSING);
-	put_i64(&j, "tid", metric->tid != 0 ? metric->tid : VALUE_MISSING);
+	jsonw_key_i64(&j, "span", metric->span);
+	jsonw_key_i64(&j, "pid", metric->pid != 0 ? metric->pid : VALUE_MISSING);
+	jsonw_key_i64(&j, "tid", metric->tid != 0 ? metric->tid : VALUE_MISSING);
 	end(&j, out);
 }
 

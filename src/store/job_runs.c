@@ -22,11 +22,6 @@ int64_t job_every_ns(const struct job_weight *weight, bool all_samples)
 
 /* ---- which job ---- */
 
-static bool is_same(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 static void add_name(struct buf *names, const char *id, size_t n)
 {
 	if (n < JOB_NAMES_MAX)
@@ -38,7 +33,7 @@ static void add_name(struct buf *names, const char *id, size_t n)
 static bool is_first(const struct job_entry *entries, size_t i)
 {
 	for (size_t before = 0; before < i; before++)
-		if (entries[before].in_job && is_same(entries[before].job_id, entries[i].job_id))
+		if (entries[before].in_job && text_is_same(entries[before].job_id, entries[i].job_id))
 			return false;
 	return entries[i].in_job;
 }
@@ -66,7 +61,7 @@ int job_choose(const struct job_choice *choice, const struct job_entry *entries,
 	for (size_t i = 0; choice->job_id != NULL && i < n; i++)
 		found |= entries[i].job_id != NULL && strcmp(entries[i].job_id, choice->job_id) == 0;
 	const char *wanted = choice->job_id;
-	for (size_t i = 0; is_same(choice->job_id, JOB_WITHOUT_ID) && !found && i < n; i++)
+	for (size_t i = 0; text_is_same(choice->job_id, JOB_WITHOUT_ID) && !found && i < n; i++)
 		if (entries[i].in_job && entries[i].job_id == NULL) {
 			found = true;
 			wanted = NULL;
@@ -90,9 +85,9 @@ int job_choose(const struct job_choice *choice, const struct job_entry *entries,
 
 bool job_wants(const struct job_choice *choice, const char *id, const struct job_entry *entry)
 {
-	if (!entry->in_job || !is_same(id, entry->job_id))
+	if (!entry->in_job || !text_is_same(id, entry->job_id))
 		return false;
-	return choice->step == NULL || is_same(choice->step, entry->step);
+	return choice->step == NULL || text_is_same(choice->step, entry->step);
 }
 
 int job_fail_step(const struct job_choice *choice, const char *where, struct wattle_error *reterr)
@@ -201,7 +196,7 @@ static void weigh(const struct run_listing *listing, struct job_weight *weight)
 static struct job_run *find_run(struct job_runs *runs, const char *id)
 {
 	for (size_t i = 0; id != NULL && i < runs->n; i++)
-		if (is_same(id, run_fact(&runs->runs[i].run, "id")))
+		if (text_is_same(id, run_fact(&runs->runs[i].run, "id")))
 			return &runs->runs[i];
 	return NULL;
 }

@@ -31,6 +31,24 @@ static const char *const key_columns[METRIC_SCOPES] = {
 	[METRIC_PROCESS] = "t_ns, pid, start_ns",
 };
 
+/* What only GPUs tell. Where there is none the columns are null throughout, and reading nulls takes as long as reading numbers: they are
+ * two thirds of a row. */
+static bool is_of_gpus(enum metric_scope scope, size_t metric)
+{
+	return scope == METRIC_DEVICE &&
+		((metric >= DEVICE_UTILIZATION && metric <= DEVICE_OTHERS_MIG_SHARE) ||
+			(metric >= DEVICE_SM_CLOCK && metric <= DEVICE_THROTTLE_REASONS));
+}
+
+// Of a kind that only a later wattle knows everything is read.
+static bool has_gpus(const struct run *run)
+{
+	for (size_t i = 0; i < run->n_devices; i++)
+		if (run->devices[i].kind == DOMAIN_GPU || run->devices[i].kind == DOMAIN_KINDS)
+			return true;
+	return false;
+}
+
 // ORDER BY the primary key, which is how the rows lie in a run file: nothing is sorted.
 static int read_samples(struct sample_rows *rows, enum metric_scope scope, run_take *take)
 {
@@ -40,9 +58,11 @@ static int read_samples(struct sample_rows *rows, enum metric_scope scope, run_t
 	const struct metric *metrics = metric_table(scope, &rows->n_metrics);
 	const char *table = schema_sample_table(scope);
 	rows->n_keys = schema_key_count(scope);
+	bool gpus = has_gpus(rows->run);
 	for (size_t i = 0; i < rows->n_metrics; i++) {
 		rows->values[i] = VALUE_MISSING;
-		if (!rows->reader->source->has_column(rows->reader, table, metrics[i].name))
+		if ((is_of_gpus(scope, i) && !gpus) ||
+			!rows->reader->source->has_column(rows->reader, table, metrics[i].name))
 			continue;
 		buf_printf(&columns, ", %s", metrics[i].name);
 		rows->metric_of[rows->n_read++] = i;
@@ -61,7 +81,7 @@ static void take_values(struct sample_rows *rows, const struct cells *cells)
 		rows->values[rows->metric_of[i]] = rows->read[i];
 }
 
-static int take_sum(void *data, const struct cells *cells)
+int run_take_sum(void *data, const struct cells *cells)
 {
 	int64_t n = cells_i64(cells, 0);
 	*(size_t *)data += value_ok(n) && n > 0 ? (size_t)n : 0;
@@ -142,7 +162,7 @@ static int take_sample(void *data, const struct cells *cells)
 int run_read_samples(struct run_reader *reader, struct run *run)
 {
 	size_t n = 0;
-	int r = reader->source->read(reader, &reader->source->sample_count, take_sum, &n);
+	int r = reader->source->read(reader, &reader->source->sample_count, run_take_sum, &n);
 	if (r != 0)
 		return r;
 	if (!new_columns(reader->arena, n, &run->t_ns, 1))
@@ -242,7 +262,7 @@ int run_read_process_samples(struct run_reader *reader, struct run *run)
 	static const struct run_question count = {"process_sample", "count(*)", .in_time = true};
 	struct run_process_samples *samples = &run->process_samples;
 	size_t n = 0;
-	int r = reader->source->read(reader, &count, take_sum, &n);
+	int r = reader->source->read(reader, &count, run_take_sum, &n);
 	if (r != 0)
 		return r;
 	int64_t *keys_of[KEYS_MAX];

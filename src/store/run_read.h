@@ -46,6 +46,7 @@ struct run_question {
 	bool in_time;              // of a table of samples: only the times, or the levels, that are wanted
 };
 typedef int run_take(void *data, const struct cells *row);
+run_take run_take_sum; // of a count, added to a size_t
 
 struct run_reader;
 struct run_source {

@@ -188,13 +188,6 @@ static int read_spool(struct reading *r, int64_t from)
 
 /* ---- room and order ---- */
 
-static int take_sum(void *data, const struct cells *s)
-{
-	int64_t n = cells_i64(s, 0);
-	*(size_t *)data += value_ok(n) && n > 0 ? (size_t)n : 0;
-	return 0;
-}
-
 static int make_room(struct reading *r, int64_t spool_bytes)
 {
 	static const struct run_question metrics = {"user_metric", "count(*)"};
@@ -202,7 +195,7 @@ static int make_room(struct reading *r, int64_t spool_bytes)
 	size_t bytes = (size_t)spool_bytes;
 	int result = r->reader->source->most_spans(r->reader, &r->spans_room);
 	if (result == 0)
-		result = r->reader->source->read(r->reader, &metrics, take_sum, &r->metrics_room);
+		result = r->reader->source->read(r->reader, &metrics, run_take_sum, &r->metrics_room);
 	if (result != 0)
 		return result;
 	r->spans_room += bytes / sizeof(struct spool_span);

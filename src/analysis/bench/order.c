@@ -1,18 +1,13 @@
 #include "analysis/bench/order.h"
+#include "base/num.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 void order_sort(double *values, size_t n)
 {
 	if (n > 1)
-		qsort(values, n, sizeof(*values), by_value);
+		qsort(values, n, sizeof(*values), compare_doubles);
 }
 
 double order_median(const double *sorted, size_t n)

@@ -4,6 +4,7 @@
  * best powers meet the equations best, among all that the readings allow. */
 #include "analysis/block/fold_build.h"
 
+#include "base/num.h"
 #include "base/util.h"
 
 enum {
@@ -80,19 +81,13 @@ static void climb(struct search *search, double step_s)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 // The few updates that are known best are known as well as this.
 static double sharpest_s(const struct search *search, double *scratch)
 {
 	const struct fold_updates *u = &search->segment->updates;
 	size_t n = u->n < ROWS_FINE ? u->n : ROWS_FINE;
 	memcpy(scratch, u->within_s, n * sizeof(*scratch));
-	qsort(scratch, n, sizeof(*scratch), by_value);
+	qsort(scratch, n, sizeof(*scratch), compare_doubles);
 	return scratch[n > SHARP_RANK ? SHARP_RANK : n - 1];
 }
 

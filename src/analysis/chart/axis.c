@@ -5,11 +5,6 @@
 
 #include <errno.h>
 
-static double seconds(int64_t from_ns, int64_t to_ns)
-{
-	return (double)(to_ns - from_ns) / 1e9;
-}
-
 // The instants of samples within a segment's life are the cuts where there are few enough of them.
 static size_t count_cuts(const struct run *run, const struct run_segment *segment, struct slice samples)
 {
@@ -30,7 +25,7 @@ static void add_bucket(struct chart_work *work, size_t segment, int64_t to_ns)
 	work->from_ns[i] = first ? on_axis->start_ns : work->to_ns[i - 1];
 	work->to_ns[i] = to_ns;
 	axis->from_s[i] = first ? on_axis->from_s : axis->to_s[i - 1];
-	axis->to_s[i] = on_axis->from_s + seconds(on_axis->start_ns, to_ns);
+	axis->to_s[i] = on_axis->from_s + seconds_between(on_axis->start_ns, to_ns);
 	buckets->end = axis->n;
 }
 
@@ -86,7 +81,7 @@ static double pause_s(const struct run *run, size_t segment)
 	const struct run_segment *s = &run->segments[segment], *before = s - 1;
 	if (!value_ok(s->wall_start_ns) || !value_ok(before->wall_start_ns))
 		return (double)NAN;
-	double pause = seconds(run_wall_ns(run, before->end_ns), s->wall_start_ns);
+	double pause = seconds_between(run_wall_ns(run, before->end_ns), s->wall_start_ns);
 	return pause > 0 ? pause : 0; // the clock on the wall may have been set back
 }
 
@@ -156,7 +151,7 @@ double chart_axis_s(const struct chart_axis *axis, int64_t t_ns)
 		const struct chart_segment *segment = &axis->segments[s];
 		if (t_ns < segment->start_ns)
 			return s > 0 ? segment->from_s : 0;
-		at_s = fmin(segment->from_s + seconds(segment->start_ns, t_ns), segment->to_s);
+		at_s = fmin(segment->from_s + seconds_between(segment->start_ns, t_ns), segment->to_s);
 		if (at_s < segment->to_s)
 			return at_s;
 	}

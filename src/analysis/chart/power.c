@@ -72,11 +72,6 @@ static void add(double *sum, double value)
 		*sum = (isnan(*sum) ? 0 : *sum) + value;
 }
 
-static double seconds(int64_t from_ns, int64_t to_ns)
-{
-	return (double)(to_ns - from_ns) / 1e9;
-}
-
 static void fill_means(struct power_work *p, size_t domain, struct chart_series *series, bool in_total)
 {
 	const struct chart_work *work = p->work;
@@ -93,11 +88,11 @@ static void fill_means(struct power_work *p, size_t domain, struct chart_series 
 			double energy_j = curve_walk_to(&walk.curve, s, to_ns) - before_j;
 			if (!meter_knows(&meter, s, from_ns, to_ns, energy_j))
 				continue;
-			series->mean[i] = energy_j / seconds(from_ns, to_ns);
+			series->mean[i] = energy_j / seconds_between(from_ns, to_ns);
 			if (!in_total)
 				continue;
 			add(&p->whole->mean[i], series->mean[i]);
-			add(&p->target->mean[i], (to.part.target_j - from.part.target_j) / seconds(from_ns, to_ns));
+			add(&p->target->mean[i], (to.part.target_j - from.part.target_j) / seconds_between(from_ns, to_ns));
 		}
 }
 
@@ -127,7 +122,7 @@ static void fill_windows(struct power_work *p, size_t domain, struct chart_pen *
  * their places, or with less than ten of the counter's steps between them, are put together, but for no more than a second. */
 static bool is_sharp(const struct curve *curve, size_t from, size_t to)
 {
-	double length_s = seconds(curve->t_ns[from], curve->t_ns[to]);
+	double length_s = seconds_between(curve->t_ns[from], curve->t_ns[to]);
 	if (length_s >= 1)
 		return true;
 	double doubt_s = curve->within_s[from] + curve->within_s[to];
@@ -143,7 +138,7 @@ static void fill_updates(const struct curve *curve, struct chart_pen *pen)
 			if (!is_sharp(curve, from, to))
 				continue;
 			pen_touch(pen, curve->t_ns[from], curve->t_ns[to],
-				(curve->j[to] - curve->j[from]) / seconds(curve->t_ns[from], curve->t_ns[to]));
+				(curve->j[to] - curve->j[from]) / seconds_between(curve->t_ns[from], curve->t_ns[to]));
 			from = to;
 		}
 	}

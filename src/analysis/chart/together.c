@@ -1,5 +1,6 @@
 #include "analysis/chart/together.h"
 
+#include "base/num.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -13,12 +14,6 @@ struct together {
 };
 
 /* ---- the axis ---- */
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
 
 static size_t all_edges(const struct together *t, double *edges)
 {
@@ -57,7 +52,7 @@ static int make_axis(const struct together *t)
 	if (edges == NULL || axis->segments == NULL)
 		return -ENOMEM;
 	all_edges(t, edges);
-	qsort(edges, n, sizeof(*edges), ascending);
+	qsort(edges, n, sizeof(*edges), compare_doubles);
 	n = merge_edges(edges, n);
 	axis->n = n > 0 ? n - 1 : 0;
 	axis->from_s = edges;

@@ -25,11 +25,6 @@ void curve_add_hole(struct curve *curve, int64_t from_ns, int64_t to_ns)
 
 /* ---- reading ---- */
 
-static double seconds(int64_t from_ns, int64_t to_ns)
-{
-	return (double)(to_ns - from_ns) / 1e9;
-}
-
 static int64_t within(int64_t t_ns, int64_t low_ns, int64_t high_ns)
 {
 	t_ns = t_ns < low_ns ? low_ns : t_ns;
@@ -41,10 +36,10 @@ static double line_before(const struct curve *curve, const struct curve_segment 
 {
 	struct slice points = segment->points;
 	if (after == points.begin)
-		return curve->j[after] - segment->first_w * seconds(t_ns, curve->t_ns[after]);
+		return curve->j[after] - segment->first_w * seconds_between(t_ns, curve->t_ns[after]);
 	if (after == points.end)
-		return curve->j[after - 1] + segment->last_w * seconds(curve->t_ns[after - 1], t_ns);
-	double part = seconds(curve->t_ns[after - 1], t_ns) / seconds(curve->t_ns[after - 1], curve->t_ns[after]);
+		return curve->j[after - 1] + segment->last_w * seconds_between(curve->t_ns[after - 1], t_ns);
+	double part = seconds_between(curve->t_ns[after - 1], t_ns) / seconds_between(curve->t_ns[after - 1], curve->t_ns[after]);
 	return curve->j[after - 1] + part * (curve->j[after] - curve->j[after - 1]);
 }
 
@@ -87,7 +82,7 @@ static void take_line(struct curve_walk *walk, const struct curve_segment *segme
 	else if (after == points.end)
 		walk->slope_w = segment->last_w;
 	else
-		walk->slope_w = (curve->j[after] - curve->j[from]) / seconds(curve->t_ns[from], curve->t_ns[after]);
+		walk->slope_w = (curve->j[after] - curve->j[from]) / seconds_between(curve->t_ns[from], curve->t_ns[after]);
 }
 
 double curve_walk_to(struct curve_walk *walk, size_t index, int64_t t_ns)
@@ -110,7 +105,7 @@ double curve_walk_to(struct curve_walk *walk, size_t index, int64_t t_ns)
 		walk->after = after;
 		take_line(walk, segment);
 	}
-	walk->line_j = walk->from_j + walk->slope_w * seconds(walk->from_ns, walk->t_ns);
+	walk->line_j = walk->from_j + walk->slope_w * seconds_between(walk->from_ns, walk->t_ns);
 	return segment->offset_j + walk->line_j;
 }
 
@@ -132,14 +127,14 @@ double curve_walk_power_w(struct curve_walk *walk, size_t index, int64_t from_ns
 	if (!has_line(&walk->curve->segments[index], &from_ns, &to_ns))
 		return (double)NAN;
 	double from_j = curve_walk_to(walk, index, from_ns);
-	return (curve_walk_to(walk, index, to_ns) - from_j) / seconds(from_ns, to_ns);
+	return (curve_walk_to(walk, index, to_ns) - from_j) / seconds_between(from_ns, to_ns);
 }
 
 double curve_power_w(const struct curve *curve, size_t index, int64_t from_ns, int64_t to_ns)
 {
 	if (!has_line(&curve->segments[index], &from_ns, &to_ns))
 		return (double)NAN;
-	return (curve_at(curve, index, to_ns) - curve_at(curve, index, from_ns)) / seconds(from_ns, to_ns);
+	return (curve_at(curve, index, to_ns) - curve_at(curve, index, from_ns)) / seconds_between(from_ns, to_ns);
 }
 
 double curve_total_j(const struct curve *curve)
@@ -187,12 +182,12 @@ static void set_life(struct curve_builder *b, size_t index, struct curve_segment
 	const int64_t *seen_ns = b->device->seen_ns;
 	segment->start_ns = s->start_ns;
 	segment->end_ns = s->end_ns > s->start_ns ? s->end_ns : s->start_ns;
-	double whole_s = seconds(segment->start_ns, segment->end_ns);
+	double whole_s = seconds_between(segment->start_ns, segment->end_ns);
 	int64_t start_ns = segment->start_ns, end_ns = segment->end_ns;
 	int64_t seen_from_ns = seen_ns != NULL ? seen_ns[2 * index] : readers_ours_from_ns(b->run, b->device, index);
 	segment->start_ns = within(seen_from_ns, start_ns, end_ns);
 	segment->end_ns = within(seen_ns != NULL ? seen_ns[2 * index + 1] : end_ns, segment->start_ns, end_ns);
-	b->curve->outside_s += whole_s - seconds(segment->start_ns, segment->end_ns);
+	b->curve->outside_s += whole_s - seconds_between(segment->start_ns, segment->end_ns);
 }
 
 static void make_segment(struct curve_builder *b, size_t index)
@@ -223,7 +218,7 @@ static double max_power_w(const struct run_device *device, const int64_t *power_
 
 static double slope_w(const struct curve *curve, size_t point)
 {
-	return (curve->j[point + 1] - curve->j[point]) / seconds(curve->t_ns[point], curve->t_ns[point + 1]);
+	return (curve->j[point + 1] - curve->j[point]) / seconds_between(curve->t_ns[point], curve->t_ns[point + 1]);
 }
 
 // Root mean square over time, so that a few readings close together, whose slopes are noise, weigh little.
@@ -233,8 +228,8 @@ static double step_w(const struct curve *curve)
 	for (size_t s = 0; s < curve->n_segments; s++) {
 		struct slice points = curve->segments[s].points;
 		for (size_t k = points.begin; k + 2 < points.end; k++) {
-			double before_s = seconds(curve->t_ns[k], curve->t_ns[k + 1]);
-			double after_s = seconds(curve->t_ns[k + 1], curve->t_ns[k + 2]);
+			double before_s = seconds_between(curve->t_ns[k], curve->t_ns[k + 1]);
+			double after_s = seconds_between(curve->t_ns[k + 1], curve->t_ns[k + 2]);
 			double weight_s = before_s < after_s ? before_s : after_s;
 			double change_w = slope_w(curve, k + 1) - slope_w(curve, k);
 			squares += change_w * change_w * weight_s;

@@ -25,14 +25,9 @@ struct bend { // of the stretch that begins with point `before`
 	struct curve_end end;
 };
 
-static double seconds(int64_t from_ns, int64_t to_ns)
-{
-	return (double)(to_ns - from_ns) / 1e9;
-}
-
 static double length_s(const struct curve *curve, size_t point)
 {
-	return seconds(curve->t_ns[point], curve->t_ns[point + 1]);
+	return seconds_between(curve->t_ns[point], curve->t_ns[point + 1]);
 }
 
 // Power of the stretch that begins with a point.
@@ -68,9 +63,9 @@ static void insert(struct curve *curve, struct curve_segment *segment, const str
 static struct bend bend_from(const struct curve *curve, size_t before, int64_t t_ns, bool from_left, double w)
 {
 	size_t from = from_left ? before : before + 1;
-	double since_s = seconds(curve->t_ns[before], t_ns), left_s = length_s(curve, before) - since_s;
+	double since_s = seconds_between(curve->t_ns[before], t_ns), left_s = length_s(curve, before) - since_s;
 	double straight_j = curve->j[before] + power_w(curve, before) * since_s;
-	double j = curve->j[from] + w * seconds(curve->t_ns[from], t_ns);
+	double j = curve->j[from] + w * seconds_between(curve->t_ns[from], t_ns);
 	j = fmax(curve->j[before], fmin(j, curve->j[before + 1]));
 	return (struct bend){.before = before,
 		.t_ns = t_ns,
@@ -108,11 +103,11 @@ static struct curve_end bend_one(struct curve *curve, struct curve_segment *segm
 	bool near = length_s(curve, stretch) <= neighbours_max * curve->updates.longest_s;
 	bool rises = known && power_w(curve, beside) < (1 - same_power) * w;
 	if (!known || !near || rises)
-		return (struct curve_end){.doubt_j = w * fabs(seconds(outside_ns, t_ns))};
+		return (struct curve_end){.doubt_j = w * fabs(seconds_between(outside_ns, t_ns))};
 	if (power_w(curve, beside) <= w)
 		return (struct curve_end){0};
 	struct bend bend = bend_from(curve, stretch, t_ns, is_end, power_w(curve, beside));
-	double inside_s = length_s(curve, stretch) - fabs(seconds(outside_ns, t_ns));
+	double inside_s = length_s(curve, stretch) - fabs(seconds_between(outside_ns, t_ns));
 	bend.end.lever_s = sqrt(inside_s * length_s(curve, beside));
 	insert(curve, segment, &bend);
 	return bend.end;

@@ -36,11 +36,6 @@ static double square(double x)
 	return x * x;
 }
 
-static double seconds(int64_t from_ns, int64_t to_ns)
-{
-	return (double)(to_ns - from_ns) / 1e9;
-}
-
 // Mean power of a time near a point, whether or not the target lived then. NaN: for most of it there are no points.
 static double mean_w(const struct curve *curve, const struct curve_segment *segment, int64_t from_ns, int64_t to_ns,
 	size_t near)
@@ -52,7 +47,7 @@ static double mean_w(const struct curve *curve, const struct curve_segment *segm
 	if (to_ns - from_ns < length_ns / 4 || to_ns <= from_ns)
 		return (double)NAN;
 	return (curve_line_near(curve, segment, to_ns, near) - curve_line_near(curve, segment, from_ns, near)) /
-		seconds(from_ns, to_ns);
+		seconds_between(from_ns, to_ns);
 }
 
 static struct edge_stretch beyond(const struct curve *curve, const struct curve_segment *segment, bool early)
@@ -66,7 +61,7 @@ static struct edge_stretch beyond(const struct curve *curve, const struct curve_
 	double neighbour_w = early ? mean_w(curve, segment, other_ns, far_ns, nearest)
 				   : mean_w(curve, segment, far_ns, other_ns, nearest);
 	return (struct edge_stretch){.before = nearest,
-		.length_s = fabs(seconds(point_ns, other_ns)),
+		.length_s = fabs(seconds_between(point_ns, other_ns)),
 		.w = w,
 		.before_w = neighbour_w,
 		.after_w = neighbour_w};
@@ -81,7 +76,7 @@ static struct edge_stretch stretch_before(const struct curve *curve, const struc
 	int64_t a_ns = curve->t_ns[after - 1], b_ns = curve->t_ns[after], length_ns = b_ns - a_ns;
 	return (struct edge_stretch){.inside = true,
 		.before = after - 1,
-		.length_s = seconds(a_ns, b_ns),
+		.length_s = seconds_between(a_ns, b_ns),
 		.w = mean_w(curve, segment, a_ns, b_ns, after),
 		.before_w = mean_w(curve, segment, a_ns - length_ns, a_ns, after),
 		.after_w = mean_w(curve, segment, b_ns, b_ns + length_ns, after)};
@@ -106,7 +101,7 @@ static void stand_at(struct edge_walk *walk, int64_t t_ns)
 {
 	const struct edge_stretch *s = &walk->stretch;
 	const double *within_s = walk->curve->within_s + s->before;
-	walk->since_s = fabs(seconds(walk->curve->t_ns[s->before], t_ns));
+	walk->since_s = fabs(seconds_between(walk->curve->t_ns[s->before], t_ns));
 	walk->within_s = within_s[0];
 	if (s->inside)
 		walk->within_s += walk->since_s / s->length_s * (within_s[1] - within_s[0]);
@@ -118,7 +113,7 @@ static double averaging_j2(const struct curve *curve, const struct edge_point *f
 		return 0;
 	double change_w = fmax(from->most_w, to->most_w) - fmin(from->least_w, to->least_w);
 	change_w = fmax(change_w, 0);
-	double time_s = seconds(from->t_ns, to->t_ns);
+	double time_s = seconds_between(from->t_ns, to->t_ns);
 	if (time_s < updates_seen_min * curve->held_s)
 		change_w = fmax(change_w, unseen_change * (to->line_j - from->line_j) / time_s);
 	double late_s = late_part * curve->average_s + curve->held_s / 2;
@@ -201,7 +196,7 @@ struct edge_doubt edge_walked(const struct edge_walk *walk, const struct edge_po
 	if (to->t_ns <= from->t_ns)
 		return (struct edge_doubt){0};
 	if (from->inside && to->inside && from->before == to->before)
-		return inside_one(&walk->stretch, seconds(from->t_ns, to->t_ns), from->within_s);
+		return inside_one(&walk->stretch, seconds_between(from->t_ns, to->t_ns), from->within_s);
 	return (struct edge_doubt){
 		.variance_j2 = from->doubt.variance_j2 + to->doubt.variance_j2 + averaging_j2(curve, from, to),
 		.linear_j = from->doubt.linear_j + to->doubt.linear_j,

@@ -2,6 +2,7 @@
 
 #include "analysis/slice.h"
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -81,12 +82,6 @@ static void scan_segment(const struct run_device *device, struct slice samples, 
 		scan->time_s += (double)(t_ns[last] - t_ns[first]) / 1e9;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 /* Where a reading between two updates showed that there was none yet, the period is at least that long, and readings
  * closer together than that miss no update: the mean spacing of those that they saw is the period. Spacings far from
  * the middle are left out; the counter slept. NaN: too few. */
@@ -98,7 +93,7 @@ static double watched_period_s(const struct scan *scan, double *scratch)
 			scratch[n++] = scan->spacings[i].least_s;
 	if (n < UPDATES_MIN)
 		return (double)NAN;
-	qsort(scratch, n, sizeof(*scratch), by_value);
+	qsort(scratch, n, sizeof(*scratch), compare_doubles);
 	double least_s = scratch[n / 2], sum_s = 0;
 	for (size_t i = 0; i < scan->n_spacings; i++) {
 		const struct spacing *s = &scan->spacings[i];

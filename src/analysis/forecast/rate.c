@@ -137,14 +137,6 @@ static void forget_beginning(struct groups *groups, size_t cut)
 
 /* ---- one pair of strengths ---- */
 
-static double dot(const double *a, const double *b, size_t n)
-{
-	double sum = 0;
-	for (size_t i = 0; i < n; i++)
-		sum += a[i] * b[i];
-	return sum;
-}
-
 // The line is 0 in the middle of the past; walk and line at two times on the scale.
 static double covariance(double walk, double line, double a, double b)
 {
@@ -189,14 +181,14 @@ static struct part forecast_with(const struct groups *groups, double walk, doubl
 	double level = sum / information;
 	for (size_t i = 0; i < n; i++)
 		solved[i] -= level;
-	double mean = level + dot(known, solved, n);
+	double mean = level + dot_product(known, solved, n);
 	double residual[GROUPS];
 	for (size_t i = 0; i < n; i++)
 		residual[i] = solved[i];
 	cholesky_solve(v, n, solved);
-	double squares = dot(residual, solved, n), degrees = (double)(n - 1);
+	double squares = dot_product(residual, solved, n), degrees = (double)(n - 1);
 	squares = fmax(squares, fmax(1e-18 * level * level, 1e-300)); // what doubles leave where nothing scatters
-	double variance = own - dot(to, known, n) + (1 - of_to) * (1 - of_to) / information;
+	double variance = own - dot_product(to, known, n) + (1 - of_to) * (1 - of_to) / information;
 	return (struct part){
 		.mean = mean,
 		.deviation = sqrt(fmax(variance, 0) * squares / degrees),

@@ -3,17 +3,12 @@
 
 #include "base/util.h"
 
-static bool same_step(const char *a, const char *b)
-{
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
 // A batch script around its steps has no rank, and is no rank to compare with, unless there are none at all.
 static bool is_in_step(const struct job_findings *job, const struct job_rank *rank)
 {
 	if (rank->nested || (job->n_steps > 0 && !value_ok(rank->rank)))
 		return false;
-	return job->n_steps < 2 || same_step(rank->step, job->compared_step);
+	return job->n_steps < 2 || text_is_same(rank->step, job->compared_step);
 }
 
 static bool is_compared(const struct job_findings *job, const struct job_rank *rank)
@@ -28,7 +23,7 @@ static void mark_early(struct job_findings *job, struct job_rank *rank)
 	static const double early_part = 0.05, early_s = 1;
 	double longest_s = 0;
 	for (size_t i = 0; i < job->n_ranks; i++)
-		if (!job->ranks[i].nested && same_step(job->ranks[i].step, rank->step))
+		if (!job->ranks[i].nested && text_is_same(job->ranks[i].step, rank->step))
 			longest_s = fmax(longest_s, job->ranks[i].duration_s);
 	bool failed = !rank->complete || rank->cut_off > 0 || (value_ok(rank->exit_code) && rank->exit_code != 0);
 	bool is_early = isnan(rank->duration_s) ||
@@ -50,7 +45,7 @@ static void choose_step(struct job_findings *job)
 		double sum_s = 0;
 		for (size_t k = 0; k < job->n_ranks; k++)
 			if (!job->ranks[k].nested && value_ok(job->ranks[k].rank) &&
-				same_step(job->ranks[k].step, job->ranks[i].step) && !isnan(job->ranks[k].work_s))
+				text_is_same(job->ranks[k].step, job->ranks[i].step) && !isnan(job->ranks[k].work_s))
 				sum_s += job->ranks[k].work_s;
 		if (sum_s > most_s) {
 			most_s = sum_s;

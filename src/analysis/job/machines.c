@@ -123,17 +123,12 @@ int64_t job_clock_ns(const struct job_work *work, const struct member *member, i
 
 /* ---- recorders that measure each other's processes ---- */
 
-static bool same_text(const char *a, const char *b)
-{
-	return (a == NULL ? b == NULL : b != NULL && strcmp(a, b) == 0);
-}
-
 // Pids mean something on one node only, be it a virtual one.
 static bool share_pids(const struct member *a, const struct member *b)
 {
 	const struct run *x = &a->from->run, *y = &b->from->run;
-	return a->machine == b->machine && same_text(run_fact(x, FACT_NODE), run_fact(y, FACT_NODE)) &&
-		same_text(run_fact(x, FACT_HOST), run_fact(y, FACT_HOST));
+	return a->machine == b->machine && text_is_same(run_fact(x, FACT_NODE), run_fact(y, FACT_NODE)) &&
+		text_is_same(run_fact(x, FACT_HOST), run_fact(y, FACT_HOST));
 }
 
 static bool holds_process(const struct run *run, int64_t pid, int64_t at_ns)

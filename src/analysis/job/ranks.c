@@ -6,11 +6,6 @@
 
 #include <errno.h>
 
-static bool same_step(const char *a, const char *b)
-{
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
 static const char *command_of(const struct run *run)
 {
 	return run->n_segments > 0 ? run->segments[0].command_json : NULL;
@@ -40,7 +35,7 @@ static struct job_rank *rank_of(struct job_work *work, const struct member *memb
 	double end_s = (double)job_clock_ns(work, member, member->end_ns) / 1e9;
 	for (size_t i = 0; !member->nested && i < job->n_ranks; i++) {
 		struct job_rank *row = &job->ranks[i];
-		if (row->rank != rank || !same_step(row->step, step) || row->nested)
+		if (row->rank != rank || !text_is_same(row->step, step) || row->nested)
 			continue;
 		if (!value_ok(rank)) {
 			if (is_requeued(row, run))
@@ -155,7 +150,7 @@ static int by_place(const void *a, const void *b)
 		return x->row->nested ? 1 : -1;
 	if (x->step_start_s != y->step_start_s)
 		return x->step_start_s < y->step_start_s ? -1 : 1;
-	if (!same_step(x->row->step, y->row->step))
+	if (!text_is_same(x->row->step, y->row->step))
 		return x->row->step == NULL || (y->row->step != NULL && strcmp(x->row->step, y->row->step) < 0) ? -1
 														: 1;
 	if (x->row->rank != y->row->rank)
@@ -167,7 +162,7 @@ static double step_start_s(const struct job_findings *job, const char *step)
 {
 	double start_s = (double)NAN;
 	for (size_t i = 0; i < job->n_ranks; i++)
-		if (same_step(job->ranks[i].step, step))
+		if (text_is_same(job->ranks[i].step, step))
 			start_s = fmin(start_s, job->ranks[i].start_s);
 	return start_s;
 }
@@ -188,7 +183,7 @@ static int put_in_order(struct job_work *work)
 		now_at[order[i].from] = i;
 		bool known = sorted[i].nested || !value_ok(sorted[i].rank); // a batch script is no step
 		for (size_t k = 0; k < i && !known; k++)
-			known = same_step(sorted[k].step, sorted[i].step);
+			known = text_is_same(sorted[k].step, sorted[i].step);
 		job->n_steps += !known;
 	}
 	for (size_t i = 0; i < work->runs->n; i++)

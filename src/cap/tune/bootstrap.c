@@ -1,6 +1,7 @@
 #include "cap/tune/bootstrap.h"
 
 #include "base/cholesky.h"
+#include "base/num.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -48,14 +49,6 @@ static double noise_scale(struct dice *dice, size_t degrees)
 	return sqrt((double)degrees / squares);
 }
 
-static double dot(const double *a, const double *b, size_t n)
-{
-	double sum = 0;
-	for (size_t i = 0; i < n; i++)
-		sum += a[i] * b[i];
-	return sum;
-}
-
 static void draw_truth(struct bootstrap *bootstrap)
 {
 	const struct figures *figures = bootstrap->figures;
@@ -70,13 +63,13 @@ static void draw_truth(struct bootstrap *bootstrap)
 	for (size_t q = 0; q < TUNE_QUANTITIES; q++)
 		for (size_t i = 0; i < figures->n; i++)
 			bootstrap->truth[q][i] = bootstrap->curve[q][i] +
-				dot(bootstrap->doubt[q] + i * figures->n, bootstrap->normals[q], i + 1);
+				dot_product(bootstrap->doubt[q] + i * figures->n, bootstrap->normals[q], i + 1);
 }
 
 static double truth_at(const struct bootstrap *bootstrap, enum tune_quantity q, size_t g)
 {
 	size_t n = bootstrap->figures->n;
-	return dot(bootstrap->figures->exact[q] + g * n, bootstrap->truth[q], n);
+	return dot_product(bootstrap->figures->exact[q] + g * n, bootstrap->truth[q], n);
 }
 
 static double best_of_truth(const struct bootstrap *bootstrap)
@@ -96,12 +89,6 @@ static double best_of_truth(const struct bootstrap *bootstrap)
 		}
 	}
 	return figures->grid[best];
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
 }
 
 static int bootstrap_init(struct bootstrap *bootstrap, struct arena *arena)
@@ -150,7 +137,7 @@ static double between_at(const struct figures *figures, size_t g)
 
 static void fill_interval(struct tune_interval *interval, double *changes, double percent)
 {
-	qsort(changes, DRAWS, sizeof(*changes), compare);
+	qsort(changes, DRAWS, sizeof(*changes), compare_doubles);
 	double a = percent * expm1(changes[CUT]), b = percent * expm1(changes[DRAWS - 1 - CUT]);
 	interval->low = fmin(a, b);
 	interval->high = fmax(a, b);
@@ -173,7 +160,7 @@ int bootstrap_choice(const struct figures *figures, size_t chosen, uint64_t seed
 			bootstrap.change[q][d] = truth_at(&bootstrap, (enum tune_quantity)q, chosen) +
 				bootstrap.between * normal(&bootstrap.dice);
 	}
-	qsort(bootstrap.best, DRAWS, sizeof(double), compare);
+	qsort(bootstrap.best, DRAWS, sizeof(double), compare_doubles);
 	result->chosen_range.low = fmin(bootstrap.best[CUT], figures->grid[chosen]);
 	result->chosen_range.high = fmax(bootstrap.best[DRAWS - 1 - CUT], figures->grid[chosen]);
 	if (chosen == 0)

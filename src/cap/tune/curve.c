@@ -39,14 +39,6 @@ static double base(size_t k, double u)
 	return k == 0 ? 1 : u;
 }
 
-static double dot(const double *a, const double *b, size_t n)
-{
-	double sum = 0;
-	for (size_t i = 0; i < n; i++)
-		sum += a[i] * b[i];
-	return sum;
-}
-
 static bool prepare(struct spline *spline, const double *shape, double noise)
 {
 	size_t n = spline->n;
@@ -119,9 +111,9 @@ static double likelihood(struct spline *spline, const double *y)
 		log_determinant += 2 * log(spline->factor[i * n + i]);
 	memcpy(solved, y, n * sizeof(*y));
 	cholesky_solve(spline->factor, n, solved);
-	double squares = dot(y, solved, n);
+	double squares = dot_product(y, solved, n);
 	for (size_t k = 0; k < LINE; k++)
-		along[k] = dot(spline->solved[k], y, n);
+		along[k] = dot_product(spline->solved[k], y, n);
 	for (size_t k = 0; k < LINE; k++)
 		for (size_t l = 0; l < LINE; l++)
 			squares -= along[k] * spline->line[k][l] * along[l];
@@ -169,7 +161,7 @@ static void fill_doubt(struct figures *figures, enum tune_quantity q)
 	for (size_t i = 0; i < n; i++) {
 		const double *weights = figures->weights[q] + figures->grid_of[i] * n;
 		for (size_t j = 0; j < n; j++)
-			figures->doubt[q][i * n + j] = noise * dot(weights, figures->shape + j * n, n);
+			figures->doubt[q][i * n + j] = noise * dot_product(weights, figures->shape + j * n, n);
 	}
 }
 

@@ -82,14 +82,6 @@ static void sum_by_limit(const struct fit *fit, const double *v, double *ret_sum
 		ret_sums[column_of(fit, j)] += v[j];
 }
 
-static double dot(const double *a, const double *b, size_t n)
-{
-	double sum = 0;
-	for (size_t i = 0; i < n; i++)
-		sum += a[i] * b[i];
-	return sum;
-}
-
 // Generalised least squares under one strength of the walk. false: can't be done (never with good windows).
 static bool fit_strength(struct fit *fit, double strength, double *indicator)
 {
@@ -109,12 +101,12 @@ static bool fit_strength(struct fit *fit, double strength, double *indicator)
 		double *right = indicator; // no longer needed
 		solve_walk(fit, strength, fit->y[q]);
 		for (size_t p = 0; p < TUNE_QUANTITIES; p++)
-			squares[q][p] = dot(fit->solved, fit->y[p], fit->m);
+			squares[q][p] = dot_product(fit->solved, fit->y[p], fit->m);
 		sum_by_limit(fit, fit->solved, right);
 		memcpy(fit->at[q], right, fit->n * sizeof(*right));
 		cholesky_solve(fit->normal, fit->n, fit->at[q]);
 		for (size_t p = 0; p <= q; p++)
-			squares[q][p] -= dot(right, fit->at[p], fit->n);
+			squares[q][p] -= dot_product(right, fit->at[p], fit->n);
 	}
 	cholesky_inverse(fit->normal, fit->n, fit->inverse);
 	double degrees = (double)(fit->m - fit->n);
@@ -137,13 +129,13 @@ static void centre(struct fit *fit, const double *share, double *mean)
 {
 	size_t n = fit->n;
 	for (size_t q = 0; q < TUNE_QUANTITIES; q++) {
-		double middle = dot(share, fit->at[q], n);
+		double middle = dot_product(share, fit->at[q], n);
 		for (size_t i = 0; i < n; i++)
 			fit->at[q][i] -= middle;
 	}
 	double all = 0;
 	for (size_t i = 0; i < n; i++) {
-		mean[i] = dot(share, fit->inverse + i * n, n);
+		mean[i] = dot_product(share, fit->inverse + i * n, n);
 		all += share[i] * mean[i];
 	}
 	for (size_t i = 0; i < n; i++)
