@@ -1,8 +1,8 @@
 #include "serve/guests.h"
 
-void guests_init(struct guests *guests, const struct mhd *mhd, const struct wattle_env *env)
+void guests_init(struct guests *guests, const struct mhd *mhd, const struct wattle_env *env, struct scrapers *scrapers)
 {
-	*guests = (struct guests){.mhd = mhd, .env = env};
+	*guests = (struct guests){.mhd = mhd, .env = env, .scrapers = scrapers};
 	visits_init(&guests->visits);
 }
 
@@ -11,7 +11,7 @@ void guests_connection(struct guests *guests, struct MHD_Connection *connection,
 {
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
 		if (*visit != NULL)
-			scrapers_hang_up(&guests->scrapers, ((struct visit *)*visit)->line);
+			scrapers_hang_up(guests->scrapers, ((struct visit *)*visit)->line);
 		visits_end(&guests->visits, *visit);
 		return;
 	}
@@ -48,7 +48,7 @@ static void note_who_hung_up(struct guests *guests, const struct visit *newcomer
 	for (size_t i = 0; i < VISITS_MAX && !newcomer->has_scraped; i++) {
 		const struct visit *visit = &guests->visits.items[i];
 		if (visit->fd >= 0 && visit->has_scraped && visit_has_hung_up(visit))
-			scrapers_hang_up(&guests->scrapers, visit->line);
+			scrapers_hang_up(guests->scrapers, visit->line);
 	}
 }
 
@@ -60,7 +60,7 @@ void guests_answered(struct guests *guests, struct MHD_Connection *connection, e
 		return;
 	if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
 		note_who_hung_up(guests, visit);
-		scrapers_note(&guests->scrapers, visit->scraper, visit->line, visit->scraped_look,
+		scrapers_note(guests->scrapers, visit->scraper, visit->line, visit->scraped_look,
 			env_now_ns(guests->env));
 		visit->has_scraped = true;
 	}

@@ -10,10 +10,10 @@ struct guests {
 	const struct mhd *mhd;        // borrowed
 	const struct wattle_env *env; // borrowed
 	struct visits visits;
-	struct scrapers scrapers;
+	struct scrapers *scrapers; // borrowed
 };
 
-void guests_init(struct guests *guests, const struct mhd *mhd, const struct wattle_env *env);
+void guests_init(struct guests *guests, const struct mhd *mhd, const struct wattle_env *env, struct scrapers *scrapers);
 void guests_connection(struct guests *guests, struct MHD_Connection *connection, void **visit,
 	enum MHD_ConnectionNotificationCode what);
 // A request is here, whole. look: the one whose metrics it gets; 0: it asks for something else.

@@ -91,3 +91,40 @@ struct told_seen scrapers_seen(const struct scrapers *scrapers, int64_t t_ns)
 	}
 	return seen;
 }
+
+/* ---- over restarts ---- */
+
+void scrapers_write(const struct scrapers *scrapers, struct jsonw *j)
+{
+	jsonw_begin_array(j);
+	for (size_t i = 0; i < scrapers->n; i++) {
+		jsonw_begin_object(j);
+		jsonw_key_i64(j, "id", scrapers->items[i].id);
+		jsonw_key_i64(j, "came_ns", scrapers->items[i].t_ns);
+		jsonw_key_i64(j, "gap_ns", scrapers->items[i].gap_ns);
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+}
+
+// What is out of its range is 0: long ago.
+static int64_t take_number(const json_t *object, const char *key, int64_t most_ns)
+{
+	json_int_t value = json_integer_value(json_object_get(object, key));
+	return value >= 0 && value <= most_ns ? value : 0;
+}
+
+void scrapers_read(struct scrapers *scrapers, const json_t *array, bool same_boot, int64_t t_ns)
+{
+	size_t i;
+	const json_t *object;
+	json_array_foreach(array, i, object)
+	{
+		if (scrapers->n == SCRAPERS_MAX)
+			return;
+		size_t at = scrapers->n++;
+		scrapers->items[at].id = (uint32_t)take_number(object, "id", UINT32_MAX);
+		scrapers->items[at].t_ns = same_boot ? take_number(object, "came_ns", t_ns) : t_ns;
+		scrapers->items[at].gap_ns = take_number(object, "gap_ns", SCRAPER_RHYTHM_S * NS_PER_S);
+	}
+}

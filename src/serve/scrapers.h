@@ -6,6 +6,7 @@
 
 #include "serve/told.h"
 
+#include <jansson.h>
 #include <sys/socket.h>
 
 enum {
@@ -34,3 +35,8 @@ void scrapers_note(struct scrapers *scrapers, uint32_t id, uint64_t line, uint64
 void scrapers_hang_up(struct scrapers *scrapers, uint64_t line);
 // What everybody has got who still comes; look 0: there is nobody.
 struct told_seen scrapers_seen(const struct scrapers *scrapers, int64_t t_ns);
+
+/* Over restarts: who came is waited for, or the first who comes would take the last words of before from the others. An array, and back;
+ * same_boot: its times are of our clock. */
+void scrapers_write(const struct scrapers *scrapers, struct jsonw *j);
+void scrapers_read(struct scrapers *scrapers, const json_t *array, bool same_boot, int64_t t_ns);

@@ -75,7 +75,7 @@ static void forget(struct server *server, int64_t t_ns)
 {
 	struct told_seen seen = {.look = UINT64_MAX, .t_ns = INT64_MAX};
 	if (server->daemon != NULL)
-		seen = scrapers_seen(&server->guests.scrapers, t_ns);
+		seen = scrapers_seen(&server->tally.scrapers, t_ns);
 	if (server->textfile.path != NULL)
 		seen.t_ns = t_ns - TEXTFILE_S * NS_PER_S;
 	tally_forget(&server->tally, &seen);
@@ -169,7 +169,7 @@ static int open_look(struct server *server, const struct server_options *options
 	};
 	for (int k = 0; k < NOW_GROUPINGS; k++)
 		now.groups[k] = options->most[k] > 0;
-	tally_read(&server->tally, kept.object, kept.same_boot);
+	tally_read(&server->tally, kept.object, kept.same_boot, env_now_ns(server->env));
 	struct now_kept_process *processes = pids_kept(&server->tally.processes, &now.n_kept_processes);
 	now.kept_processes = processes;
 	int r = now_open(&now, &server->state, reterr);
@@ -273,7 +273,7 @@ static void set_up(struct server *server, const struct server_options *options)
 		.name = server->address.host,
 		.token = &server->token,
 	};
-	guests_init(&server->guests, &server->mhd, server->env);
+	guests_init(&server->guests, &server->mhd, server->env, &server->tally.scrapers);
 }
 
 int serve_open(const struct server_options *options, struct server **ret_server, struct wattle_error *reterr)

@@ -90,13 +90,15 @@ void tally_write(const struct tally *tally, struct jsonw *j)
 		jsonw_key(j, groupings[k]);
 		told_write(&tally->groups[k], j);
 	}
+	jsonw_key(j, "scrapers");
+	scrapers_write(&tally->scrapers, j);
 	if (tally->processes.most > 0) {
 		jsonw_key(j, "processes");
 		pids_write(&tally->processes, j);
 	}
 }
 
-void tally_read(struct tally *tally, const json_t *object, bool same_boot)
+void tally_read(struct tally *tally, const json_t *object, bool same_boot, int64_t t_ns)
 {
 	const json_t *since = json_object_get(object, "since_unix_ns"), *energy = json_object_get(object, "energy");
 	if (json_is_integer(since) && json_integer_value(since) > 0)
@@ -109,5 +111,6 @@ void tally_read(struct tally *tally, const json_t *object, bool same_boot)
 		}
 	for (int k = 0; k < NOW_GROUPINGS; k++)
 		told_read(&tally->groups[k], json_object_get(object, groupings[k]));
+	scrapers_read(&tally->scrapers, json_object_get(object, "scrapers"), same_boot, t_ns);
 	pids_read(&tally->processes, json_object_get(object, "processes"), same_boot);
 }

@@ -3,13 +3,15 @@
 #pragma once
 
 #include "serve/pids.h"
+#include "serve/scrapers.h"
 #include "serve/told.h"
 
 struct tally {
 	struct now_added sums[NOW_RESOURCES];
 	struct told_table groups[NOW_GROUPINGS];
 	struct pid_table processes;
-	int64_t since_wall_ns; // Unix time; VALUE_MISSING: not known yet
+	struct scrapers scrapers; // who has been told
+	int64_t since_wall_ns;    // Unix time; VALUE_MISSING: not known yet
 };
 
 struct tally_options {
@@ -23,6 +25,6 @@ void tally_look(struct tally *tally, const struct now *now, uint64_t look);
 void tally_forget(struct tally *tally, const struct told_seen *seen);
 // Parts of an object, and back; whatever can't be read counts from 0.
 void tally_write(const struct tally *tally, struct jsonw *j);
-void tally_read(struct tally *tally, const json_t *object, bool same_boot);
+void tally_read(struct tally *tally, const json_t *object, bool same_boot, int64_t t_ns);
 // Over all resources; the others' part is what the rest leaves.
 struct now_added tally_sum(const struct tally *tally);

@@ -281,6 +281,31 @@ static void scrapers_behind_one_address(void **state)
 	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 9);
 }
 
+static void scrapers_over_a_restart(void **state)
+{
+	struct scrapers before = {0}, after = {0}, after_a_boot = {0};
+	struct buf text;
+	struct jsonw j;
+	const uint32_t both = scraper_id(NULL, "Prometheus");
+	scrapers_note(&before, both, 1, 5, 100 * NS_PER_S);
+	scrapers_note(&before, both, 2, 6, 101 * NS_PER_S);
+	buf_init(&text, 1 << 16);
+	jsonw_init(&j, &text, false);
+	scrapers_write(&before, &j);
+	json_t *array = json_loads(text.data, 0, NULL);
+	scrapers_read(&after, array, true, 102 * NS_PER_S);
+	scrapers_note(&after, both, 1, 3, 103 * NS_PER_S); // the one comes again, and the other is waited for
+	assert_int_equal(scrapers_seen(&after, 103 * NS_PER_S).look, 0);
+	assert_int_equal(scrapers_seen(&after, 402 * NS_PER_S).look, 3); // but not for ever
+	scrapers_note(&after, both, 2, 4, 103 * NS_PER_S);
+	assert_int_equal(scrapers_seen(&after, 103 * NS_PER_S).look, 3);
+	scrapers_read(&after_a_boot, array, false, NS_PER_S);
+	scrapers_note(&after_a_boot, both, 1, 3, 2 * NS_PER_S);
+	assert_int_equal(scrapers_seen(&after_a_boot, 2 * NS_PER_S).look, 0);
+	json_decref(array);
+	buf_finish(&text);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -299,5 +324,6 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "two that scrape: what both have got; who has gone does not count", scrapers_of_a_pair);
 	ROWS_ADD_ONE(&tests, "two behind one address, each by its own connection: what both have got",
 		scrapers_behind_one_address);
+	ROWS_ADD_ONE(&tests, "over a restart all who scraped are waited for", scrapers_over_a_restart);
 	return rows_run(&tests, "told");
 }
