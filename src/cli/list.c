@@ -153,8 +153,8 @@ static void add_line(const struct run_listing *listing, struct buf *out)
 {
 	static const size_t columns[] = {21, 36, 48};
 	size_t start = out->size;
-	if (listing->problem != NULL) {
-		buf_printf(out, "%s: %s\n", listing->path, listing->problem);
+	if (listing->problem != NULL) { // names the file
+		buf_printf(out, "%s\n", listing->problem);
 		return;
 	}
 	add_start(listing, out);

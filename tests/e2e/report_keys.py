@@ -175,13 +175,14 @@ def no_side_files(room):
 
 @test
 def list_of_runs(room):
-    """wattle list: one line a run, other files are passed over"""
+    """wattle list: one line a run, one that is cut off told by its name, other files passed over"""
     for number in range(3):
         room.wattle("run", "-q", "-o", f"{number}.sqlite", "--label", f"run{number}", "--", "sleep", "0.1")
     (room.folder / "notes.txt").write_text("no run")
     (room.folder / "bad.sqlite").write_text("no run either")
+    (room.folder / "cut.sqlite").write_bytes((room.folder / "0.sqlite").read_bytes()[:4096])
     done = room.wattle("list", ".")
-    assert done.returncode == 0, done
+    assert done.returncode == 0 and done.stdout.count("cut.sqlite") == 1, done
     for number in range(3):
         assert sum(f"{number}.sqlite" in line for line in done.stdout.splitlines()) == 1, done.stdout
     assert "notes.txt" not in done.stdout
