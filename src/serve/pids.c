@@ -314,9 +314,9 @@ void pids_look(struct pid_table *table, const struct now *now, uint64_t look)
 
 void pids_forget(struct pid_table *table, const struct told_seen *seen)
 {
-	for (size_t i = table->n; seen->look > 0 && i-- > 0;) {
+	for (size_t i = table->n; i-- > 0;) {
 		struct pid_row *row = &table->items[i];
-		if (row->state != TOLD_LEAVING || row->left_look > seen->look || row->left_ns > seen->t_ns)
+		if (row->state != TOLD_LEAVING || !told_was_seen(seen, row->left_look, row->left_ns))
 			continue;
 		row->state = TOLD_NOT;
 		if (row->now.is_gone)

@@ -266,9 +266,9 @@ void told_look(struct told_table *table, const struct now *now, uint64_t look)
 
 void told_forget(struct told_table *table, const struct told_seen *seen)
 {
-	for (size_t i = 0; i < table->n && seen->look > 0; i++) {
+	for (size_t i = 0; i < table->n; i++) {
 		struct told_row *row = &table->items[i];
-		if (row->state == TOLD_LEAVING && row->left_look <= seen->look && row->left_ns <= seen->t_ns)
+		if (row->state == TOLD_LEAVING && told_was_seen(seen, row->left_look, row->left_ns))
 			row->state = TOLD_NOT;
 	}
 }

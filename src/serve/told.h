@@ -52,6 +52,12 @@ struct told_seen {
 	int64_t t_ns;
 };
 
+// What was told in an earlier life of ours (look 0) has been seen by nobody in this one.
+static inline bool told_was_seen(const struct told_seen *seen, uint64_t left_look, int64_t left_ns)
+{
+	return left_look > 0 && left_look <= seen->look && left_ns <= seen->t_ns;
+}
+
 void told_init(struct told_table *table, enum now_grouping grouping, size_t most);
 void told_finish(struct told_table *table);
 void told_look(struct told_table *table, const struct now *now, uint64_t look);

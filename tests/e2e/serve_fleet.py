@@ -138,6 +138,9 @@ def processes_over_a_restart(room):
         assert not fell, fell
         assert joules(after, stays) >= joules(before, stays)
         assert joules(after, ends) == joules(before, ends)
+        if how == signal.SIGKILL:
+            job_j = [total(found, "wattle_job_energy_joules_total", jobid="2") for found in (before, after)]
+            assert job_j[0] == job_j[1] > 0, job_j
         server.wait_for_looks(server.looks() + 2)
     assert not rows(scrape(server), "wattle_process_energy_joules_total", pid=str(ends.pid)), "it has been scraped"
     assert state_file(room).stat().st_mode & 0o077 == 0, "command lines are nobody else's"

@@ -202,6 +202,7 @@ static void over_a_restart(void **state)
 	struct now_kept_process *kept = pids_kept(&later.table, &n);
 	assert_int_equal(n, 2);
 	assert_true(kept[0].pid == 1 && kept[0].energy_j == 1.0 / 3 && kept[1].pid == 2);
+	pids_forget(&later.table, &(struct told_seen){UINT64_MAX, INT64_MAX}); // nobody has scraped in this life
 	use(&later, 1, 0, 1.0 / 3 + 1);
 	use(&later, 2, 5, 1)->start_ticks = 8; // another has its number
 	look(&later);
