@@ -158,14 +158,22 @@ static int64_t patience_ns(const struct counter_walk *walk, double power_w)
 	return 2 * (walk->longest_ns + to_ns(fill_s));
 }
 
+/* Before the first update. Of ranks that start together one reads, and it may not be the first of them: as long as that is no gap, its
+ * first readings' power is taken to have been there, and all of it is doubted. */
 static void begin_line(const struct counter_walk *walk, struct curve_segment *segment)
 {
 	const struct curve *curve = walk->b->curve;
 	size_t first = segment->points.begin;
 	segment->first_w = slope_w(curve, first, first + 1);
 	segment->first_ns = curve->t_ns[first];
-	if (curve->t_ns[first] - segment->start_ns <= patience_ns(walk, segment->first_w))
-		segment->first_ns = earlier(segment->start_ns, segment->first_ns);
+	int64_t lead_ns = segment->first_ns - segment->start_ns;
+	if (lead_ns > later(patience_ns(walk, segment->first_w), walk->b->hole_ns)) {
+		curve_add_hole(walk->b->curve, segment->start_ns, segment->first_ns);
+		return;
+	}
+	segment->first_ns = earlier(segment->start_ns, segment->first_ns);
+	if (lead_ns > patience_ns(walk, segment->first_w))
+		walk->b->curve->hole_squares_s2 += (double)lead_ns / 1e9 * (double)lead_ns / 1e9;
 }
 
 /* Beyond the last update that was seen. If the readings went on for long without a further one, the counter stands
@@ -212,7 +220,6 @@ void curve_counter_segment(struct curve_builder *b, size_t index, struct slice s
 		return;
 	}
 	begin_line(&walk, segment);
-	curve_add_hole(curve, segment->start_ns, segment->first_ns);
 	end_line(&walk, segment);
 	curve_bend_ends(curve, segment);
 }

@@ -9,6 +9,7 @@
  *   rounding    integrated power: the trapezoid rule's error by second differences.
  *   holes       time without a reading, in which the counter stood still, or lost at a counter reset: nothing is
  *               invented there, so P · dt is missing, with P at most the largest power seen, as half of a 95 % interval.
+ *               A short time before the first reading has the power after it, and the same doubt.
  *   unseen      a run so short that the counter never moved: the most that a domain of this kind can use in an update.
  *   rounds      a counter that had time to wrap unseen: one round more or less, as half of a 95 % interval each.
  *

@@ -244,11 +244,33 @@ static void ends_are_bent(void **state)
 	build_finish(&run);
 }
 
+/* A rank ran for 50 ms before another one, which reads for both, had its first reading; 20 W throughout, and an update each ms. */
+static void before_the_first_reading(void **state)
+{
+	struct run run;
+	struct findings findings;
+	build_simple(&run, 101);
+	struct run_device *device = build_metered(&run, "package-0", DOMAIN_PACKAGE, 20);
+	device->update_period_s = 0.001;
+	device->t_ns = arena_alloc(run.arena, run.n, sizeof(int64_t));
+	memcpy(device->t_ns, run.t_ns, run.n * sizeof(int64_t));
+	device->t_ns[0] = at_s(0.05);
+	device->values[DEVICE_ENERGY][0] = 1000000;
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_true(fabs(findings.total_j - 200) < 0.05);
+	assert_true(fabs(findings.domains[0].mean_w - 20) < 0.005);
+	assert_true(findings.error_j > 1 && findings.error_j < 1.2);
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD(&tests, twice_rows, check_twice);
 	ROWS_ADD_ONE(&tests, "power begins and ends with the program, between two updates", ends_are_bent);
+	ROWS_ADD_ONE(&tests, "what came before the first reading has its power, and is doubted",
+		before_the_first_reading);
 	return rows_run(&tests, "curve");
 }
