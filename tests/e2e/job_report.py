@@ -221,6 +221,16 @@ def units_of_work_of_all_ranks_add_up(room):
 
 
 @test
+def blocks_shorter_than_a_sample(room):
+    """Ranks that compute while others wait: what each block used lies within its error, and the error says something."""
+    folder, truth = made(room, "short_blocks")
+    for block in report(room, folder)["blocks"]:
+        true_j = sum(rank["energy_j"] for rank in truth["blocks"][block["name"]].values())
+        near(block["energy"]["total_j"], true_j, absolute=block["energy"]["error_j"])
+        assert block["energy"]["error_j"] < true_j / 4, block
+
+
+@test
 def a_long_job_that_is_read_thinly(room):
     """One sample in a second gives the sums of all samples; what it can't know as well has an error that says so."""
     job = made_jobs.Job("long", nodes=1, per_node=2, gpus=2, steps=30, step_s=1.642, is_even=True, times=128,

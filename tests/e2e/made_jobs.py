@@ -95,6 +95,8 @@ KINDS = {
     "imbalanced": Job("one rank computes half as long again, three others a bit less than that", nodes=4, per_node=2,
                       gpus=2, slow={5: 1.5, 0: 1.1, 1: 1.2, 7: 1.05}, steps=24),
     "virtual_nodes": Job("two nodes of one machine, whose sensors are one", one_machine=True, see_all=True),
+    "short_blocks": Job("blocks of 20 to 60 ms, beside the other ranks", gpus=0, step_s=0.02, steps=200,
+                        slow={1: 2.0, 2: 1.5, 5: 3.0}),
     "no_gpu": Job("CPU alone, as many nodes as have names", nodes=3, per_node=2, gpus=0, launcher="openmpi"),
     "no_energy": Job("machines that tell nothing of energy", has_sensors=False, gpus=0),
     "no_id": Job("ranks whose launcher gives no id", id=None, launcher="environment", per_node=2, gpus=2),
