@@ -75,18 +75,6 @@ static int by_text(const void *left, const void *right)
 	return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static const char *path_in(struct arena *arena, const char *folder, const char *name)
-{
-	size_t n = strlen(folder), m = strlen(name);
-	char *path = arena_alloc(arena, n + m + 2, 1);
-	if (path == NULL)
-		return NULL;
-	memcpy(path, folder, n);
-	path[n] = '/';
-	memcpy(path + n + 1, name, m);
-	return path;
-}
-
 static bool is_file(const char *path)
 {
 	struct stat st;
@@ -105,7 +93,7 @@ static int add_folder(struct inputs *inputs, const char *folder, enum kind kind,
 	for (const struct dirent *entry = readdir(dir); r == 0 && entry != NULL; entry = readdir(dir)) {
 		if (entry->d_name[0] == '.')
 			continue;
-		const char *path = path_in(inputs->arena, folder, entry->d_name);
+		const char *path = arena_printf(inputs->arena, "%s/%s", folder, entry->d_name);
 		if (path == NULL)
 			r = -ENOMEM;
 		else if (is_file(path) && kind_of(path) == kind)

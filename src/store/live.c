@@ -157,18 +157,15 @@ static int take_metric(void *data, const struct spool_metric *row)
 	return is_step ? add_step(live, row->t_ns, row->value) : 0;
 }
 
-static int take_mark(void *data, const struct spool_mark *row)
+static int read_spool(struct live *live, sqlite3 *db)
 {
-	return 0;
-}
-
-static int read_spool(struct live *live, const char *run_id)
-{
+	char run_id[40];
 	struct spool_header header;
+	sql_read_run_id(db, run_id, sizeof(run_id));
 	int fd = spool_open_reader(live->path, run_id, &header);
 	if (fd < 0)
 		return SQLITE_OK; // there is none, as usual
-	const struct spool_visitor visitor = {take_name, take_span, take_metric, take_mark, NULL, live};
+	const struct spool_visitor visitor = {.name = take_name, .span = take_span, .metric = take_metric, .data = live};
 	int r = header.segment == live->segment ? spool_read_on(fd, &live->spool_at, &visitor) : 0;
 	close(fd);
 	return r == -ENOMEM ? SQLITE_NOMEM : r < 0 ? SQLITE_IOERR : SQLITE_OK;
@@ -196,8 +193,6 @@ static void enter_segment(struct live *live, sqlite3 *db, int64_t segment)
 
 static int look(struct live *live, sqlite3 *db)
 {
-	char run_id[40] = "";
-	sqlite3_stmt *s = NULL;
 	int64_t segment = sql_read_i64(db, "SELECT max(id) FROM segment", 0);
 	if (segment == 0)
 		return SQLITE_OK;
@@ -207,14 +202,9 @@ static int look(struct live *live, sqlite3 *db)
 	if (live->is_over)
 		return SQLITE_OK;
 	int64_t stored_ns = sql_read_i64(db, "SELECT max(t_ns) FROM sample", VALUE_MISSING);
-	int r = sqlite3_prepare_v2(db, "SELECT value FROM run WHERE key = 'id'", -1, &s, NULL);
-	if (r == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
-		sql_copy_text(s, 0, run_id, sizeof(run_id));
-	sqlite3_finalize(s);
+	int r = live->is_metric ? read_metrics(live, db) : read_spans(live, db);
 	if (r == SQLITE_OK)
-		r = live->is_metric ? read_metrics(live, db) : read_spans(live, db);
-	if (r == SQLITE_OK)
-		r = read_spool(live, run_id);
+		r = read_spool(live, db);
 	if (r == SQLITE_OK)
 		live->stored_ns = value_ok(stored_ns) ? stored_ns - live->shift_ns : VALUE_MISSING;
 	return r;

@@ -261,20 +261,11 @@ static int gather_leftover(struct run_spans *spans)
 
 /* ---- open and close ---- */
 
-static void read_run_id(struct run_spans *spans)
-{
-	sqlite3_stmt *s = NULL;
-	if (sqlite3_prepare_v2(spans->db, "SELECT value FROM run WHERE key = 'id'", -1, &s, NULL) == SQLITE_OK &&
-		sqlite3_step(s) == SQLITE_ROW)
-		sql_copy_text(s, 0, spans->run_id, sizeof(spans->run_id));
-	sqlite3_finalize(s);
-}
-
 int run_spans_open(struct run_spans *spans, sqlite3 *db, const char *run_path, int64_t segment, int64_t shift_ns)
 {
 	*spans = (struct run_spans){
 		.db = db, .run_path = run_path, .segment = segment, .shift_ns = shift_ns, .spool.fd = -1};
-	read_run_id(spans);
+	sql_read_run_id(db, spans->run_id, sizeof(spans->run_id));
 	int r = SQLITE_OK;
 	for (size_t i = 0; r == SQLITE_OK && i < RUN_SPANS_STATEMENTS; i++)
 		r = sqlite3_prepare_v3(db, sources[i], -1, SQLITE_PREPARE_PERSISTENT, &spans->statements[i], NULL);

@@ -246,23 +246,26 @@ static int visit(const unsigned char *at, bool is_wanted, const struct spool_vis
 		struct spool_metric metric;
 		struct spool_mark mark;
 	} entry;
-	if (at[0] == SPOOL_NAME) {
+	if (at[0] == SPOOL_NAME && visitor->name != NULL) {
 		memcpy(&entry.name, at, sizeof(entry.name));
 		return visitor->name(visitor->data, entry.name.name, (const char *)at + sizeof(entry.name),
 			entry.name.length);
 	}
 	if (!is_wanted)
 		return 0;
-	if (at[0] == SPOOL_SPAN) {
+	if (at[0] == SPOOL_SPAN && visitor->span != NULL) {
 		memcpy(&entry.span, at, sizeof(entry.span));
 		return visitor->span(visitor->data, &entry.span);
 	}
-	if (at[0] == SPOOL_METRIC) {
+	if (at[0] == SPOOL_METRIC && visitor->metric != NULL) {
 		memcpy(&entry.metric, at, sizeof(entry.metric));
 		return visitor->metric(visitor->data, &entry.metric);
 	}
-	memcpy(&entry.mark, at, sizeof(entry.mark));
-	return visitor->mark(visitor->data, &entry.mark);
+	if (at[0] == SPOOL_MARK && visitor->mark != NULL) {
+		memcpy(&entry.mark, at, sizeof(entry.mark));
+		return visitor->mark(visitor->data, &entry.mark);
+	}
+	return 0;
 }
 
 static int visit_chunk(const unsigned char *bytes, size_t n, bool is_wanted, const struct spool_visitor *visitor)

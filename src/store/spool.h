@@ -85,12 +85,12 @@ void spool_close(struct spool *spool, bool remove); // any number of times
 
 /* ---- reading ---- */
 
-struct spool_visitor {
+struct spool_visitor { // each may be NULL: nobody wants to know
 	int (*name)(void *data, uint32_t name, const char *bytes, size_t length); // a negative number ends the reading
 	int (*span)(void *data, const struct spool_span *row);
 	int (*metric)(void *data, const struct spool_metric *row);
 	int (*mark)(void *data, const struct spool_mark *row);
-	// A chunk is done; what follows it is at `offset`. NULL: nobody wants to know.
+	// A chunk is done; what follows it is at `offset`.
 	int (*chunk)(void *data, int64_t offset);
 	void *data;
 };

@@ -74,6 +74,16 @@ int64_t sql_read_i64(sqlite3 *db, const char *sql, int64_t fallback)
 	return value;
 }
 
+void sql_read_run_id(sqlite3 *db, char *out, size_t size)
+{
+	sqlite3_stmt *s = NULL;
+	out[0] = '\0';
+	if (sqlite3_prepare_v2(db, "SELECT value FROM run WHERE key = 'id'", -1, &s, NULL) == SQLITE_OK &&
+		sqlite3_step(s) == SQLITE_ROW)
+		sql_copy_text(s, 0, out, size);
+	sqlite3_finalize(s);
+}
+
 int sql_run(sqlite3_stmt *statement)
 {
 	errno = 0;

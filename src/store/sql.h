@@ -20,6 +20,7 @@ int sql_fail(sqlite3 *db, const char *path, struct wattle_error *reterr);
 int sql_exec(sqlite3 *db, const char *sql);
 // First column of the first row; fallback where there is none, or on failure.
 int64_t sql_read_i64(sqlite3 *db, const char *sql, int64_t fallback);
+void sql_read_run_id(sqlite3 *db, char *out, size_t size); // "": it has none
 // Steps a statement that gives no rows, and makes it ready to be bound again. SQLITE_OK or the failure.
 int sql_run(sqlite3_stmt *statement);
 // Prepares, binds and runs a statement that gives no rows. SQLite's result code.

@@ -6,7 +6,6 @@
 #include "store/sql.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* From Unix time to the run's clock: each segment has an anchor of its own. */
@@ -47,8 +46,10 @@ static int64_t to_run_ns(const struct clock_windows *windows, double unix_s)
 	int64_t wall_ns = (int64_t)whole_s * NS_PER_S + llround((unix_s - whole_s) * 1e9);
 	for (size_t i = 0; i < windows->n; i++) {
 		const struct clock_window *window = &windows->rows[i];
-		int64_t t_ns = window->start_ns + (wall_ns - window->wall_start_ns);
-		if (t_ns >= window->start_ns && t_ns <= window->end_ns)
+		int64_t since_ns, t_ns;
+		bool is_time = !__builtin_sub_overflow(wall_ns, window->wall_start_ns, &since_ns) &&
+			!__builtin_add_overflow(window->start_ns, since_ns, &t_ns);
+		if (is_time && t_ns >= window->start_ns && t_ns <= window->end_ns)
 			return t_ns;
 	}
 	return VALUE_MISSING;
@@ -59,6 +60,17 @@ static const char insert_sql[] =
 	"INSERT INTO span (pid, name, begin_ns, end_ns) SELECT ?1, ?2, ?3, ?4 "
 	"WHERE NOT EXISTS (SELECT 1 FROM temp.known WHERE pid = ?1 AND name = ?2 AND begin_ns = ?3)";
 
+// VALUE_MISSING: it has no end, or one that no clock tells.
+static int64_t end_of(const struct sub_tracking_call *call, int64_t begin_ns)
+{
+	static const double longest_s = 9e9;
+	int64_t end_ns;
+	double duration_s = call->end_s - call->begin_s;
+	if (!(fabs(duration_s) <= longest_s) || __builtin_add_overflow(begin_ns, (int64_t)llround(duration_s * 1e9), &end_ns))
+		return VALUE_MISSING;
+	return end_ns;
+}
+
 static int insert_call(sqlite3_stmt *insert, const struct clock_windows *windows, const struct sub_tracking_call *call)
 {
 	int64_t begin_ns = to_run_ns(windows, call->begin_s);
@@ -67,8 +79,7 @@ static int insert_call(sqlite3_stmt *insert, const struct clock_windows *windows
 	sql_bind_i64(insert, 1, call->pid);
 	sql_bind_text(insert, 2, call->name);
 	sql_bind_i64(insert, 3, begin_ns);
-	sql_bind_i64(insert, 4,
-		isnan(call->end_s) ? VALUE_MISSING : begin_ns + llround((call->end_s - call->begin_s) * 1e9));
+	sql_bind_i64(insert, 4, end_of(call, begin_ns));
 	return sql_run(insert);
 }
 

@@ -134,11 +134,6 @@ static int add_begun(struct watch *watch, sqlite3 *db)
 
 /* ---- the spool, in which spans end whose rows say that they run ---- */
 
-static int take_name(void *data, uint32_t name, const char *bytes, size_t length)
-{
-	return 0;
-}
-
 static int take_span(void *data, const struct spool_span *row)
 {
 	struct watch *watch = data;
@@ -157,29 +152,15 @@ static int take_span(void *data, const struct spool_span *row)
 	return 0;
 }
 
-static int take_metric(void *data, const struct spool_metric *row)
-{
-	return 0;
-}
-
-static int take_mark(void *data, const struct spool_mark *row)
-{
-	return 0;
-}
-
 static void read_spool(struct watch *watch, sqlite3 *db)
 {
-	char run_id[40] = "";
-	sqlite3_stmt *s = NULL;
-	if (sqlite3_prepare_v2(db, "SELECT value FROM run WHERE key = 'id'", -1, &s, NULL) == SQLITE_OK &&
-		sqlite3_step(s) == SQLITE_ROW)
-		sql_copy_text(s, 0, run_id, sizeof(run_id));
-	sqlite3_finalize(s);
+	char run_id[40];
+	sql_read_run_id(db, run_id, sizeof(run_id));
 	struct spool_header header;
 	int fd = spool_open_reader(watch->path, run_id, &header);
 	if (fd < 0)
 		return; // there is none, as usual
-	const struct spool_visitor visitor = {take_name, take_span, take_metric, take_mark, NULL, watch};
+	const struct spool_visitor visitor = {.span = take_span, .data = watch};
 	if (header.segment == watch->segment.id)
 		spool_read_on(fd, &watch->spool_at, &visitor);
 	close(fd);

@@ -174,24 +174,27 @@ static void into_a_run(void **state)
 	// The run goes from 1700000000 (plus a nanosecond) to half a second later.
 	write_text(path,
 		COLUMNS "7,before,0,1699999999.5\n7,before,1,1700000000.1\n7,in,0,1700000000.125\n"
-			"7,in,1,1700000000.25\n7,open,0,1700000000.25\n7,after,0,1700000000.75\n");
+			"7,in,1,1700000000.25\n7,open,0,1700000000.25\n7,after,0,1700000000.75\n"
+			"7,stopped never,0,1700000000.375\n7,stopped never,1,1e300\n");
 	fixture_record(f, &store_run_file, &(struct store_open_options){.path = f->path}, 5);
 	size_t n = 99;
 	struct wattle_error error = {0};
 	if (sub_tracking_import(f->path, path, &n, &error) < 0)
 		fail_msg("%s", error.text);
-	assert_int_equal(n, 2);
+	assert_int_equal(n, 3);
 	assert_int_equal(sub_tracking_import(f->path, path, &n, NULL), 0);
 	assert_int_equal(n, 0); // once is enough
 	struct run run;
 	fixture_load(f->path, &run);
-	assert_int_equal(run.n_spans, 2);
+	assert_int_equal(run.n_spans, 3);
 	assert_string_equal(run.spans[0].name, "in");
 	assert_int_equal(run.spans[0].pid, 7);
 	assert_int_equal(run.spans[0].begin_ns, fixture_mono_ns + 125 * NS_PER_MS);
 	assert_int_equal(run.spans[0].end_ns, fixture_mono_ns + 250 * NS_PER_MS);
 	assert_string_equal(run.spans[1].name, "open");
 	assert_int_equal(run.spans[1].end_ns, VALUE_MISSING);
+	assert_string_equal(run.spans[2].name, "stopped never"); // at a time that no clock tells
+	assert_int_equal(run.spans[2].end_ns, VALUE_MISSING);
 	run_finish(&run);
 	assert_int_equal(sub_tracking_import(path, path, &n, NULL), -EINVAL); // no run file
 }
