@@ -29,6 +29,8 @@ static int check_meta(const struct measure_options *options, struct wattle_error
 		if (equals == NULL || equals == options->meta.items[i])
 			return error_set(reterr, -EINVAL, "--meta: '%s' is not valid; give KEY=VALUE",
 				options->meta.items[i]);
+		if (options->label != NULL && strncmp(options->meta.items[i], "label=", strlen("label=")) == 0)
+			return error_set(reterr, -EINVAL, "--meta: label is what --label gives; give one of them");
 	}
 	return 0;
 }

@@ -10,13 +10,18 @@
 void labels_json(struct jsonw *j, const struct run *run)
 {
 	size_t prefix = strlen(FACT_META_PREFIX);
+	const char *label = run_fact(run, FACT_LABEL);
 	jsonw_key(j, "labels");
 	jsonw_begin_object(j);
-	if (run_fact(run, FACT_LABEL) != NULL)
-		jsonw_key_string(j, "label", run_fact(run, FACT_LABEL));
-	for (size_t i = 0; i < run->n_facts; i++)
-		if (strncmp(run->facts[i].key, FACT_META_PREFIX, prefix) == 0)
-			jsonw_key_string(j, run->facts[i].key + prefix, run->facts[i].value);
+	if (label != NULL)
+		jsonw_key_string(j, "label", label);
+	for (size_t i = 0; i < run->n_facts; i++) {
+		if (strncmp(run->facts[i].key, FACT_META_PREFIX, prefix) != 0)
+			continue;
+		const char *name = run->facts[i].key + prefix;
+		if (label == NULL || strcmp(name, "label") != 0) // a key stands once: --label's comes before --meta's
+			jsonw_key_string(j, name, run->facts[i].value);
+	}
 	jsonw_end_object(j);
 }
 

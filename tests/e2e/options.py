@@ -24,6 +24,7 @@ WRONG = [
     (["--carbon-intensity", "-5"], "--carbon-intensity"),
     (["--pue", "0.5"], "--pue"),
     (["--meta", "novalue"], "--meta"),
+    (["--meta", "label=a", "--label", "b"], "--meta: label"),
     (["--tracking-file", "track.txt"], "track.txt"),
     (["--config", "not-there.json"], "--config: unable to open not-there.json: No such file"),
     (["--store", "mysql://host/db"], "--store"),
@@ -219,6 +220,10 @@ def meta_and_label(room):
     assert report["run"]["labels"]["model"] == "resnet"
     assert report["run"]["labels"]["note"] == 'a=b, "c"'
     assert "first try" in report["run"]["labels"].values(), report["run"]
+    done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--meta", "label=second", "--", "true")
+    assert done.returncode == 0, done
+    text = room.wattle("report", "run.sqlite", "--format", "json").stdout
+    assert text.count('"label"') == 1 and "first try" in text, text  # a key of an object stands once
 
 
 @test
