@@ -42,12 +42,15 @@ static int check_ending(const char *option, const char *path, struct wattle_erro
 	return error_set(reterr, -EINVAL, "%s: %s does not end in .csv or .sqlite", option, path);
 }
 
-// Whatever else is written: not into the run file.
-static int check_apart(const struct measure_options *options, struct wattle_error *reterr)
+// The run file is a file, and whatever else is written is another one.
+static int check_run_file(const struct measure_options *options, struct wattle_error *reterr)
 {
 	const struct {
 		const char *option, *path;
 	} files[] = {{"--json", options->json}, {"--tracking-file", options->tracking_file}};
+	if (options->output != NULL && strcmp(options->output, "-") == 0)
+		return error_set(reterr, -EINVAL,
+			"--output: a run file can't go to standard output; give FILE (--json - writes the report there)");
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		if (options->output != NULL && files[i].path != NULL && strcmp(files[i].path, options->output) == 0)
 			return error_set(reterr, -EINVAL, "%s: %s is the run file; choose another name",
@@ -59,7 +62,7 @@ int measure_check(const struct measure_options *options, struct wattle_error *re
 {
 	if (options->overwrite && options->append)
 		return error_set(reterr, -EINVAL, "--append: does not go with --overwrite; give one of them");
-	int r = check_apart(options, reterr);
+	int r = check_run_file(options, reterr);
 	if (r == 0)
 		r = check_ending("--tracking-file", options->tracking_file, reterr);
 	if (r == 0)

@@ -31,6 +31,7 @@ WRONG = [
     (["--store", "postgresql://u:secret@host/db"], "--store"),
     (["--steps", "0"], "--steps"),
     (["--output="], "--output"),
+    (["-o", "-"], "--output: a run file"),
     (["--outptu", "x"], "--outptu"),
     (["--overwrite", "--append"], "--append"),
     (["--sub-tracking-file", "spans.txt"], "--sub-tracking-file"),
