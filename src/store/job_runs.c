@@ -30,22 +30,33 @@ static void add_name(struct buf *names, const char *id, size_t n)
 		buf_str(names, ", …");
 }
 
-static bool is_first(const struct job_entry *entries, size_t i)
+// Whether `a` is named before `b`: in order of their numbers, for the jobs of an array begin at once.
+static bool is_before(const char *a, const char *b)
 {
-	for (size_t before = 0; before < i; before++)
-		if (entries[before].in_job && text_is_same(entries[before].job_id, entries[i].job_id))
-			return false;
-	return entries[i].in_job;
+	return a != NULL && (b == NULL || strverscmp(a, b) < 0);
+}
+
+// The one to be named after `last`, which has been; false: it was the last one.
+static bool next_job(const struct job_entry *entries, size_t n, const struct job_entry *last,
+	const struct job_entry **ret)
+{
+	const struct job_entry *next = NULL;
+	for (size_t i = 0; i < n; i++) {
+		const struct job_entry *entry = &entries[i];
+		if (entry->in_job && (last == NULL || is_before(last->job_id, entry->job_id)) &&
+			(next == NULL || is_before(entry->job_id, next->job_id)))
+			next = entry;
+	}
+	*ret = next;
+	return next != NULL;
 }
 
 static size_t name_jobs(const struct job_entry *entries, size_t n, struct buf *names, const char **ret_only)
 {
 	size_t n_jobs = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (!is_first(entries, i))
-			continue;
-		add_name(names, entries[i].job_id, n_jobs++);
-		*ret_only = entries[i].job_id;
+	for (const struct job_entry *entry = NULL; next_job(entries, n, entry, &entry);) {
+		add_name(names, entry->job_id, n_jobs++);
+		*ret_only = entry->job_id;
 	}
 	return n_jobs;
 }

@@ -49,6 +49,15 @@ def names(room):
 
 
 @test
+def jobs_to_choose_from_stand_in_order(room):
+    """jobs of an array begin at once, and are told by their numbers: 9 comes before 10"""
+    for job in ("5_10", "5_9", "7"):
+        assert room.wattle("run", "-q", "--job", job, "-o", "%j.sqlite", "--", "true").returncode == 0
+    refused = room.wattle("report", ".")
+    assert refused.returncode == 1 and refused.stderr.endswith("--job: 5_9, 5_10, 7\n"), refused
+
+
+@test
 def mpirun(room):
     """a real mpirun: three ranks, a job that has mpirun's own name, one reader"""
     if shutil.which("mpirun") is None:
