@@ -210,7 +210,7 @@ static int bench_commands(const struct bench_options *options, double settle_s, 
 	bool whole = result.series != NULL && result.commands != NULL;
 	for (size_t c = 0; c < n && whole; c++) {
 		result.commands[c].argv = firsts[c];
-		result.commands[c].text = command_line_text(firsts[c]);
+		result.commands[c].text = command_line_text((const char *const *)firsts[c]);
 		whole = result.commands[c].text != NULL;
 	}
 	int status = whole ? bench(options, settle_s, &result)

@@ -97,7 +97,7 @@ static int prepare(struct tuning *t, const char *words, struct wattle_error *ret
 {
 	const struct cap_tune_options *options = t->options;
 	t->arena = arena_new();
-	t->command_text = options->command != NULL ? command_line_text(options->command) : NULL;
+	t->command_text = options->command != NULL ? command_line_text((const char *const *)options->command) : NULL;
 	if (t->arena == NULL || (options->command != NULL && t->command_text == NULL))
 		return error_set(reterr, -ENOMEM, "out of memory");
 	t->signal_fd = signalfd(-1, &t->signals.taken, SFD_CLOEXEC | SFD_NONBLOCK);

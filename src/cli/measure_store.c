@@ -1,11 +1,13 @@
 #include "cli/measure_store.h"
 
+#include "base/cleanup.h"
 #include "base/util.h"
 #include "cli/sender.h"
+#include "report/parts.h"
+#include "store/place.h"
 #include "store/postgres/pq.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 static void on_warning(void *data, const char *text)
 {
@@ -43,22 +45,13 @@ void measure_store_over(struct measure *measure)
 		sender_over(measure->sender, measure->path);
 }
 
-// With what SQLite may have left beside it.
-static void remove_run_file(const char *path)
-{
-	static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
-	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
-		char name[4096 + 16];
-		snprintf(name, sizeof(name), "%s%s", path, endings[i]);
-		unlink(name);
-	}
-}
-
 static void tell_rest(const struct measure *measure, const struct sender_result *result)
 {
-	char text[sizeof(result->why.text) + 2 * 4096];
-	snprintf(text, sizeof(text), "%s; the run is in its file, send the rest with: wattle push %s '%s'", result->why.text,
-		measure->path, measure->options.store);
+	char text[sizeof(result->why.text) + 4 * 4096];
+	const char *const words[] = {"wattle", "push", measure->path, measure->options.store, NULL};
+	wattle_cleanup_free char *command = command_line_text(words);
+	snprintf(text, sizeof(text), "%s; the run is in its file, send the rest with: %s", result->why.text,
+		command != NULL ? command : "wattle push");
 	if (!measure->options.disable_logs)
 		cli_warn(text);
 }
@@ -75,7 +68,7 @@ void measure_store_conclude(struct measure *measure, bool is_whole, char *ret_li
 	else if (measure->options.output != NULL || !is_whole)
 		snprintf(ret_line, size, "%s, and run %s at %s", measure->path, result.run_id, result.where);
 	else {
-		remove_run_file(measure->path);
+		place_remove(measure->path);
 		snprintf(ret_line, size, "run %s at %s", result.run_id, result.where);
 	}
 }

@@ -104,7 +104,7 @@ double column_factor(const struct run *run, enum column column)
 	return 1 / (isnan(size) ? 1e9 : size);
 }
 
-char *command_line_text(char *const *argv)
+char *command_line_text(const char *const *argv)
 {
 	struct buf json, line;
 	struct jsonw j;

@@ -15,7 +15,7 @@ const struct run_segment *report_segment(const struct run *run);
 void command_json(struct jsonw *j, const struct run_segment *segment);
 void command_text(struct buf *out, const struct run_segment *segment);
 // The same of words that were not stored; the caller frees it. NULL: no memory.
-char *command_line_text(char *const *argv);
+char *command_line_text(const char *const *argv);
 
 // RFC 3339 with milliseconds and the local offset: "2026-01-31T12:00:00.123+01:00".
 void rfc3339(struct buf *out, int64_t wall_ns);

@@ -173,7 +173,7 @@ static int move(const char *from, const char *to)
 	return 0;
 }
 
-static void remove_all(const char *path)
+void place_remove(const char *path)
 {
 	unlink(path);
 	for (size_t i = 0; i < ARRAY_SIZE(companions); i++) {
@@ -231,7 +231,7 @@ int place_settle(struct place *place, struct wattle_error *reterr)
 void place_keep(struct place *place)
 {
 	if (place->aside[0] != '\0')
-		remove_all(place->aside);
+		place_remove(place->aside);
 	place->aside[0] = '\0';
 }
 
@@ -245,7 +245,7 @@ void place_close(struct place *place, bool discard)
 	if (place->making[0] != '\0') {
 		unlink(place->making);
 	} else if (discard && place->is_new && place_is_ours(place)) {
-		remove_all(place->path);
+		place_remove(place->path);
 		bring_back(place);
 	}
 	place_keep(place);

@@ -32,6 +32,7 @@ int place_settle(struct place *place, struct wattle_error *reterr);
  * itself that it is complete has none then. */
 enum place_recorder { PLACE_RECORDER_NONE, PLACE_RECORDER_LIVES, PLACE_RECORDER_UNKNOWN };
 enum place_recorder place_recorder(const char *path);
+void place_remove(const char *path); // a run file, with what SQLite and its recorder may have left beside it
 // The recording has begun: what was set aside is not needed any more. Any number of times.
 void place_keep(struct place *place);
 // Whether the name still leads to our file: a folder can be removed while a program runs.

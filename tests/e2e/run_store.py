@@ -1,6 +1,7 @@
 """run --store: the run is in PostgreSQL when it is over, whatever the server, the sender or the recorder went through."""
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -110,11 +111,12 @@ def server_away(room):
     with fresh() as server:
         url = server.url()
         server.stop()
-        done = room.wattle("run", "--store", url, "--store-wait", "300ms", "--", SPANNER, "nested")
-        assert done.returncode == 0 and f"wattle push wattle-" in done.stderr, done.stderr
-        left, = room.folder.glob("wattle-*.sqlite")
+        done = room.wattle("run", "--store", url, "--store-wait", "300ms", "-o", "a run.sqlite", "--", SPANNER, "nested")
+        assert done.returncode == 0 and done.stderr.count("send the rest with: wattle push ") == 1, done.stderr
+        command = shlex.split(done.stderr.split("send the rest with: wattle ")[1].splitlines()[0])
+        left = room.folder / "a run.sqlite"
         server.start()
-        push = room.wattle("push", left, url)
+        push = room.wattle(*command)
         assert push.returncode == 0, push.stderr
         assert same_run(server, left)["span"] == 3
 
