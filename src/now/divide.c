@@ -103,24 +103,29 @@ static struct split split_of(struct domain_table *domains, size_t i, struct proc
 	return resource == NOW_GPU ? divide_gpu(domains, i, processes) : splits[resource];
 }
 
+// Parts that add up to 1 leave a last bit or two.
+static double others_of(const struct split *split)
+{
+	double rest = 1 - split->target - split->own - split->idle - split->unattributed;
+	return rest > 1e-12 ? rest : 0;
+}
+
 static void sum_add(struct now_sum *sum, const struct split *split, double power_w)
 {
 	if (isnan(power_w))
 		return;
-	// Parts that add up to 1 leave a last bit or two.
-	double rest = 1 - split->target - split->own - split->idle - split->unattributed,
-	       others = rest > 1e-12 ? rest : 0;
 	sum->target_w = add_known(sum->target_w, split->target * power_w);
 	sum->own_w = add_known(sum->own_w, split->own * power_w);
 	sum->idle_w = add_known(sum->idle_w, split->idle * power_w);
 	sum->unattributed_w = add_known(sum->unattributed_w, split->unattributed * power_w);
-	sum->others_w = add_known(sum->others_w, others * power_w);
+	sum->others_w = add_known(sum->others_w, others_of(split) * power_w);
 }
 
 static void energy_add(struct now_added *added, const struct split *split, double energy_j)
 {
 	added->total_j += energy_j;
 	added->target_j += split->target * energy_j;
+	added->others_j += others_of(split) * energy_j;
 	added->own_j += split->own * energy_j;
 	added->idle_j += split->idle * energy_j;
 	added->unattributed_j += split->unattributed * energy_j;

@@ -94,8 +94,8 @@ struct now_group {                 // a job, or a cgroup; one with no processes 
 	int64_t rss_bytes, gpu_memory_bytes;
 };
 
-struct now_added { // energy of one look by whose it is; what is left of the total is the others'
-	double total_j, target_j, own_j, idle_j, unattributed_j;
+struct now_added { // energy of one look by whose it is: the parts are the total
+	double total_j, target_j, others_j, own_j, idle_j, unattributed_j;
 };
 
 // What counting can go on from in another process: a domain as it was.

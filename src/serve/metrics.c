@@ -210,14 +210,13 @@ static void write_attributed_energy(const struct now *now, const struct tally *t
 	const struct metrics_options *options, struct om *om)
 {
 	const struct now_added sum = tally_sum(tally);
-	const double none = (double)NAN,
-		     rest = sum.total_j - sum.target_j - sum.own_j - sum.idle_j - sum.unattributed_j;
+	const double none = (double)NAN;
 	const struct {
 		const char *to;
 		double joules;
 	} rows[] = {
 		{"target", options->has_target || sum.target_j > 0 ? sum.target_j : none},
-		{"others", fmax(rest, 0)},
+		{"others", sum.others_j}, // counted: what the rest leaves of large sums falls by a last digit at times
 		{"wattle", sum.own_j},
 		{"idle", sum.idle_j},
 		{"unattributed", sum.unattributed_j},

@@ -11,6 +11,7 @@ static const struct {
 } parts[] = {
 	{"total_j", offsetof(struct now_added, total_j)},
 	{"target_j", offsetof(struct now_added, target_j)},
+	{"others_j", offsetof(struct now_added, others_j)},
 	{"own_j", offsetof(struct now_added, own_j)},
 	{"idle_j", offsetof(struct now_added, idle_j)},
 	{"unattributed_j", offsetof(struct now_added, unattributed_j)},

@@ -26,5 +26,5 @@ void tally_forget(struct tally *tally, const struct told_seen *seen);
 // Parts of an object, and back; whatever can't be read counts from 0.
 void tally_write(const struct tally *tally, struct jsonw *j);
 void tally_read(struct tally *tally, const json_t *object, bool same_boot, int64_t t_ns);
-// Over all resources; the others' part is what the rest leaves.
+// Over all resources.
 struct now_added tally_sum(const struct tally *tally);

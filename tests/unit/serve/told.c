@@ -2,7 +2,7 @@
 #include "serve/told.h"
 
 #include "base/util.h"
-#include "serve/scrapers.h"
+#include "serve/tally.h"
 
 #include "rows.h"
 
@@ -232,6 +232,31 @@ static void over_a_restart(void **state)
 	told_finish(&later.table);
 }
 
+static void years_of_joules(void **state)
+{
+	struct tally tally;
+	struct now now = {.dt_s = 1, .busy_cores = 0, .exists = {true}};
+	double before_j = 0, told_j = 0;
+	uint32_t seed = 3;
+	tally_init(&tally, &(struct tally_options){0});
+	tally.sums[NOW_CPU] = (struct now_added){3e11, 1e9 / 3, 1e10 / 7, 1e8 / 9, 0, 0}; // a year of ten kilowatts
+	tally.sums[NOW_CPU].idle_j = 3e11 - 1e9 / 3 - 1e10 / 7 - 1e8 / 9;
+	for (uint64_t i = 1; i < 10000; i++) {
+		const double own_j = dice(&seed) % 1000 * 1e-6, idle_j = 1e4 + dice(&seed) % 1000 * 1e-3;
+		const double others_j = i % 10 == 0 ? 0.5 : 0; // at most looks they do nothing
+		now.added[NOW_CPU] = (struct now_added){.total_j = own_j + idle_j + others_j,
+			.own_j = own_j,
+			.idle_j = idle_j,
+			.others_j = others_j};
+		tally_look(&tally, &now, i);
+		told_j = tally_sum(&tally).others_j;
+		assert_true(told_j >= before_j);
+		before_j = told_j;
+	}
+	assert_true(fabs(told_j - 1e10 / 7 - 499.5) < 1e-2);
+	tally_finish(&tally);
+}
+
 static void scrapers_of_a_pair(void **state)
 {
 	struct scrapers scrapers = {0};
@@ -322,6 +347,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "random comings and goings: the bounds hold", any_history);
 	ROWS_ADD_ONE(&tests, "random comings and goings: each joule is in one row", each_joule_once);
 	ROWS_ADD_ONE(&tests, "over a restart: the same to the last bit, and told on", over_a_restart);
+	ROWS_ADD_ONE(&tests, "years of joules: what others used never falls by a last digit", years_of_joules);
 	ROWS_ADD_ONE(&tests, "two that scrape: what both have got; who has gone does not count", scrapers_of_a_pair);
 	ROWS_ADD_ONE(&tests, "two behind one address, each by its own connection: what both have got",
 		scrapers_behind_one_address);
