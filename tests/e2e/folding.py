@@ -6,7 +6,9 @@ from harness import Skip, main, test
 
 ZONE = "devices/virtual/powercap/intel-rapl/intel-rapl:0"
 BLOCKS, SECONDS, PERIOD_MS = 10, 12, 47  # a period in no step with the samples
-TRIES = 2  # errors are 95 % intervals: of ten blocks, two or more lie outside in one run of twelve
+# Errors are 95 % intervals: of ten blocks, two or more lie outside in one run of twelve. In one of six the search for the times
+# of the updates ends beside them; then the straight line has the smaller errors and is taken.
+TRIES = 3
 OUTSIDE_MOST = 1
 OFF_MOST, ERROR_MOST = 0.1, 0.35  # by energy, over all blocks: how far off, and how wide the stated errors are
 LATE_S = 3e-4  # a simulated counter that is held up more than this shows jitter that no machine has
@@ -21,7 +23,8 @@ def powercap(room):
 
 
 def deviations(room, program, top):
-    """{block: (joules, how far its power is from the truth, the stated error)}, the last two as parts of the truth"""
+    """{block: (joules, how far its power is from the truth, the stated error)}, the last two as parts of the truth; whether they are
+    folded"""
     report, done = room.report("--", program, top / ZONE / "energy_uj", SECONDS, PERIOD_MS, BLOCKS,
                                env={"WATTLE_SYSFS": str(top)})
     truth = json.loads(done.stdout)
@@ -32,10 +35,10 @@ def deviations(room, program, top):
     result = {}
     for name, true in truth["blocks"].items():
         block, true_j = found[name], true["energy_j"] * share
-        assert block["num_calls"] == true["calls"] and block["energy"]["method"] == "folded", block
+        assert block["num_calls"] == true["calls"] and block["energy"]["method"] in ("folded", "interpolated"), block
         off = block["energy"]["self_j"] / block["self_time_s"] * true["time_s"] / true_j - 1
         result[name] = true_j, off, block["energy"]["self_error_j"] / true_j
-    return result
+    return result, all(block["energy"]["method"] == "folded" for block in found.values())
 
 
 def by_energy(result, value):
@@ -44,15 +47,15 @@ def by_energy(result, value):
 
 @test
 def known_powers(room):
-    """blocks of 0.2 to 5 ms, 47 ms counter, whatever else runs here: powers within the stated errors, all but one of ten,
+    """blocks of 0.2 to 5 ms, 47 ms counter: powers within the stated errors, all but one of ten,
     and errors that are worth having: by energy, powers are within 10 % of the truth"""
     top, program = powercap(room), c_programs.build(room, "block_loop")
     results = []
     for _ in range(TRIES):
-        result = deviations(room, program, top)
+        result, is_folded = deviations(room, program, top)
         outside = sum(abs(off) > error for _, off, error in result.values())
         off, error = by_energy(result, 1), by_energy(result, 2)
-        if outside <= OUTSIDE_MOST and off < OFF_MOST and error < ERROR_MOST:
+        if is_folded and outside <= OUTSIDE_MOST and off < OFF_MOST and error < ERROR_MOST:
             return
         results.append((outside, off, error, result))
     raise AssertionError(results)
