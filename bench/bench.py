@@ -63,8 +63,8 @@ def wattle(*arguments, env=None):
 
 
 def marginal(short_s, long_s, *arguments, env=None):
-    """CPU seconds and samples between a short and a long run of the same: {seconds} in the arguments is replaced; and what the long one
-    lost."""
+    """CPU seconds and samples between a short and a long run of the same, and what the long one lost; {seconds} in the
+    arguments is replaced."""
     own, samples = [], []
     for seconds in (short_s, long_s):
         report, _ = wattle(*[str(a).replace("{seconds}", str(seconds)) for a in arguments], env=env)
@@ -75,12 +75,13 @@ def marginal(short_s, long_s, *arguments, env=None):
 
 @bench
 def cpu_per_sample():
-    """one sample at 10 Hz without PSS, against the cheapest complete reading in the same seconds: medians of three rounds of both"""
+    """one sample at 10 Hz without PSS, against the cheapest complete reading in the same seconds: medians of three rounds"""
     for descendants in (0, 10, 100):
         floors, own = [], []
         for _ in range(3):
             reading = start_floor("reading", BURNER, descendants, 10, 7)
-            cpu_s, samples, _ = marginal(1, 6, "-i", "100ms", "--budget", "0", "--", BURNER, "tree", descendants, "{seconds}")
+            cpu_s, samples, _ = marginal(1, 6, "-i", "100ms", "--budget", "0", "--", BURNER, "tree", descendants,
+                                         "{seconds}")
             floors.append(floor_of(reading)["cpu_us_per_sample"])
             own.append(cpu_s * 1e6 / samples)
         ratio = statistics.median(o / f for o, f in zip(own, floors))
@@ -113,8 +114,8 @@ def thousand_hertz():
     cpu_s, samples, lost = marginal(1, seconds, "-i", "1ms", "--budget", "0", "--", "sleep", "{seconds}", env=env)
     bare.append(floor("ticks", 1000, seconds))
     percent, bare_percent = cpu_s / (samples / 1000) * 100, statistics.mean(b["cpu_percent"] for b in bare)
-    row("CPU at 1 kHz, two powercap zones", f"{percent:.2f} %", f"bare loop {bare_percent:.2f} %", f"{percent / bare_percent:.2f}",
-        "under 2 % of a core", percent < 2)
+    row("CPU at 1 kHz, two powercap zones", f"{percent:.2f} %", f"bare loop {bare_percent:.2f} %",
+        f"{percent / bare_percent:.2f}", "under 2 % of a core", percent < 2)
     missed = [b["missed"] for b in bare]
     row(f"missed ticks of {seconds * 1000}", f"{lost}", f"bare loop {missed[0]}, {missed[1]}", "", "the machine's own",
         lost <= 2 * max(missed) + 10)
