@@ -1,4 +1,5 @@
 """wattle push: each row of a run file in PostgreSQL exactly once, however often it is sent and wherever it was cut off."""
+import contextlib
 import dataclasses
 import json
 import random
@@ -105,6 +106,19 @@ def wall_clock(room):
 
 
 @test
+def wrong_clock(room):
+    """a run of a host whose clock is decades off is refused in one line, and the store knows nothing of it"""
+    with fresh() as server:
+        push(room, server, made(room, "short", "other.sqlite"))
+        made(room, "training")
+        with contextlib.closing(sqlite3.connect(room.folder / "run.sqlite")) as file, file:
+            file.execute("UPDATE segment SET wall_start_ns = 4000000000000000000")
+        done = push(room, server, status=1)
+        assert len(done.stderr.splitlines()) == 1 and "is the clock of the host right?" in done.stderr, done
+        assert server.value("SELECT count(*) FROM recording") == 1
+
+
+@test
 def server_killed(room):
     """-9 of the server again and again in the middle of a push: it waits, and not a row is lost or doubled"""
     with fresh() as server:
@@ -183,9 +197,14 @@ def disk_full(room):
         done = push(room, server, "run.sqlite", "--wait", "500ms", status=1)
         assert len(done.stderr.splitlines()) == 1, done.stderr
         server.free()
-        if server.process.poll() is not None:  # it has given up: no room for its log
-            server.start()
-        wait_until(server._answers, "the server is back", 30)
+
+        def is_back():
+            if server.process.poll() is not None:  # it has given up, or does so now: no room for its log
+                server.start()
+            with contextlib.suppress(AssertionError):
+                return server._answers()
+
+        wait_until(is_back, "the server is back", 30)
         push(room, server, "run.sqlite", "--wait", "30s")
         same_counts(server, room.folder / "run.sqlite")
 

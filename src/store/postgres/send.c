@@ -90,8 +90,8 @@ static int ask_marks(struct send *send, struct wattle_error *reterr)
 	if (r == 0)
 		r = send_take_marks(send, &rows);
 	pg_rows_finish(&rows);
-	if (r == 0)
-		r = pg_exec(send->pg, "COMMIT", reterr);
+	if (r == 0) // only asked: a run of which no row can be taken is not begun
+		r = pg_exec(send->pg, "ROLLBACK", reterr);
 	send->has_marks = r == 0;
 	return r;
 }
@@ -235,11 +235,36 @@ int send_begin(struct send *send, struct wattle_error *reterr)
 	return r < 0 ? r : 1;
 }
 
+int send_fail_file(struct send *send, struct wattle_error *reterr)
+{
+	return sql_fail(send->source.db, send->source.path, reterr);
+}
+
+// Once a connection, within a transaction: what the columns of this file mean, and what time it is here.
+static int send_metrics(struct send *send, struct wattle_error *reterr)
+{
+	struct buf json;
+	int r = send->has_metrics ? 0 : source_open(&send->source, send->source.is_live, reterr);
+	if (r < 0 || send->has_metrics)
+		return r;
+	buf_init(&json, SEND_JSON_CEILING);
+	if (small_metrics(&send->source, &json) != SQLITE_OK)
+		r = send_fail_file(send, reterr);
+	source_close(&send->source);
+	if (r == 0)
+		r = send_put(send, json.data, reterr);
+	send->has_metrics = r == 0;
+	buf_finish(&json);
+	return r;
+}
+
 static int transact(struct send *send, int64_t n, const char *facts, struct wattle_error *reterr)
 {
 	int r = make_days(send, reterr);
 	if (r == 0)
 		r = send_begin(send, reterr);
+	if (r == 0)
+		r = send_metrics(send, reterr);
 	if (r != 0)
 		return r;
 	char *ids = NULL;
@@ -267,11 +292,6 @@ static int transact(struct send *send, int64_t n, const char *facts, struct watt
 
 /* ---- batches ---- */
 
-int send_fail_file(struct send *send, struct wattle_error *reterr)
-{
-	return sql_fail(send->source.db, send->source.path, reterr);
-}
-
 // NULL in *ret_json: the same as last time.
 static int read_facts(struct send *send, const char **ret_json, struct wattle_error *reterr)
 {
@@ -288,28 +308,6 @@ static void remember_facts(struct send *send)
 {
 	buf_clear(&send->facts);
 	buf_add(&send->facts, send->text.data, send->text.size);
-}
-
-// Once a connection: what the columns of this file mean, and what time it is here.
-static int send_metrics(struct send *send, struct wattle_error *reterr)
-{
-	struct buf json;
-	if (send->has_metrics)
-		return 0;
-	int r = source_open(&send->source, true, reterr);
-	if (r < 0)
-		return r;
-	buf_init(&json, SEND_JSON_CEILING);
-	if (small_metrics(&send->source, &json) != SQLITE_OK)
-		r = send_fail_file(send, reterr);
-	source_close(&send->source);
-	if (r == 0) {
-		r = send_put(send, json.data, reterr);
-		send->has_metrics = r == 0;
-		r = r < 0 ? send_lose(send, r) : 0;
-	}
-	buf_finish(&json);
-	return r;
 }
 
 // All that a batch needs of the file, which is closed before the server is talked to.
@@ -335,8 +333,6 @@ static int64_t read_file(struct send *send, bool is_live, const char **ret_facts
 int send_batch(struct send *send, bool is_live, struct wattle_error *reterr)
 {
 	int r = send_make_ready(send, reterr);
-	if (r == 0)
-		r = send_metrics(send, reterr);
 	if (r < 0)
 		return r;
 	const char *facts = NULL;
