@@ -158,22 +158,27 @@ static int64_t patience_ns(const struct counter_walk *walk, double power_w)
 	return 2 * (walk->longest_ns + to_ns(fill_s));
 }
 
-/* Before the first update. Of ranks that start together one reads, and it may not be the first of them: as long as that is no gap, its
- * first readings' power is taken to have been there, and all of it is doubted. */
+/* Before the first reading, or after the last one. Of ranks that start together one reads, and it may not be the first of them; one that
+ * takes over is late on a busy node. As long as that is no gap, the power beside it is taken to have been there, and all of it is
+ * doubted. */
+static bool take_unread(const struct counter_walk *walk, int64_t unread_ns, int64_t patience)
+{
+	double s = (double)unread_ns / 1e9;
+	if (unread_ns > patience && unread_ns <= walk->b->hole_ns)
+		walk->b->curve->hole_squares_s2 += s * s;
+	return unread_ns <= later(patience, walk->b->hole_ns);
+}
+
 static void begin_line(const struct counter_walk *walk, struct curve_segment *segment)
 {
 	const struct curve *curve = walk->b->curve;
 	size_t first = segment->points.begin;
 	segment->first_w = slope_w(curve, first, first + 1);
 	segment->first_ns = curve->t_ns[first];
-	int64_t lead_ns = segment->first_ns - segment->start_ns;
-	if (lead_ns > later(patience_ns(walk, segment->first_w), walk->b->hole_ns)) {
+	if (!take_unread(walk, segment->first_ns - segment->start_ns, patience_ns(walk, segment->first_w)))
 		curve_add_hole(walk->b->curve, segment->start_ns, segment->first_ns);
-		return;
-	}
-	segment->first_ns = earlier(segment->start_ns, segment->first_ns);
-	if (lead_ns > patience_ns(walk, segment->first_w))
-		walk->b->curve->hole_squares_s2 += (double)lead_ns / 1e9 * (double)lead_ns / 1e9;
+	else
+		segment->first_ns = earlier(segment->start_ns, segment->first_ns);
 }
 
 /* Beyond the last update that was seen. If the readings went on for long without a further one, the counter stands
@@ -189,7 +194,7 @@ static void end_line(const struct counter_walk *walk, struct curve_segment *segm
 		segment->last_w = 0;
 		segment->last_ns = curve->t_ns[last];
 		curve->stalled_s += (double)(segment->end_ns - segment->last_ns) / 1e9;
-	} else if (segment->end_ns - walk->last_t_ns <= patience) {
+	} else if (take_unread(walk, segment->end_ns - walk->last_t_ns, patience)) {
 		segment->last_ns = later(segment->end_ns, segment->last_ns);
 	}
 	curve_add_hole(curve, segment->last_ns, segment->end_ns);
