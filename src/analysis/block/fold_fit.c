@@ -102,9 +102,7 @@ static double accumulate(const struct walk *walk, double *normal, double *right)
 		double x = weight * model->white[i];
 		if (x == 0)
 			continue;
-		double *row = normal + i * model->n_columns;
-		for (size_t j = 0; j <= i; j++)
-			row[j] += x * model->white[j];
+		fold_add(normal + i * model->n_columns, x, model->white, i + 1);
 		right[i] += x * walk->white_j;
 	}
 	return weight * square(walk->white_j);

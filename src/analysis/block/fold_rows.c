@@ -61,8 +61,7 @@ void fold_sweep_add(struct fold_sweep *sweep, double t_s, double weight, double 
 	t_s = fmax(t_s, sweep->now_s);
 	sweep->now_s = t_s;
 	pass(sweep, t_s);
-	for (size_t i = 0; i < sweep->slots->n; i++)
-		sums[i] += weight * sweep->time_s[i];
+	fold_add(sums, weight, sweep->time_s, sweep->slots->n);
 	sums[0] += weight * t_s;
 	for (size_t i = sweep->at; i < timeline->n_pieces; i++) { // those that t_s lies in
 		double in_s = piece_s(sweep, &timeline->pieces[i], t_s);
