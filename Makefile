@@ -22,13 +22,14 @@ demo: all
 	$(BUILD)/wattle report $(BUILD)/demo.sqlite --format html -o $(BUILD)/demo.html
 	@echo "The same as a page with charts, for any browser: $(abspath $(BUILD)/demo.html)"
 
-# The tests run under ASan and UBSan; the second build only proves that clang has nothing to say either.
+# The tests run under ASan and UBSan (lines are all that their reports need of -g); the second build only proves that clang
+# has nothing to say either, for which it need not optimise.
 test: packages-build packages-test
 	@[ -f $(TEST_BUILD)/build.ninja ] || $(SETUP) $(TEST_BUILD) -Dtests=true -Dwerror=true \
-		-Db_sanitize=address,undefined
+		-Db_sanitize=address,undefined -Dc_args=-g1
 	@ninja -C $(TEST_BUILD)
 	@[ -f $(CLANG_BUILD)/build.ninja ] || CC=clang $(SETUP) $(CLANG_BUILD) -Dtests=true -Dwerror=true \
-		-Doptimization=1
+		-Doptimization=0 -Ddebug=false
 	@ninja -C $(CLANG_BUILD)
 	@$(PYTHON) tools/run-tests.py $(TEST_BUILD)
 
