@@ -20,8 +20,8 @@ __attribute__((no_sanitize("address", "undefined"))) static inline void fold_add
 		sums[i] += weight * values[i];
 }
 
-/* sums += weight * values: most of what folding does. The far ends are added here, where sanitizers look; that they look at all
- * that lies before would take five times as long. */
+/* sums += weight * values: most of what folding does. The far ends are added here, where sanitizers look; to look at all that
+ * lies before would take them five times as long. */
 static inline void fold_add(double *restrict sums, double weight, const double *restrict values, size_t n)
 {
 	sums[n - 1] += weight * values[n - 1];
