@@ -218,6 +218,7 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 	signal(SIGPIPE, SIG_IGN);
 	*measure = (struct measure){.options = *options};
 	measure_job_place(&measure->job, options->job);
+	measure->job.attached = attached;
 	const struct output_naming naming = {
 		.pattern = options->output,
 		.pid = pid,

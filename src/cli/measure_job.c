@@ -65,7 +65,8 @@ static void find_machine(struct measure_job *job, const struct wattle_env *env, 
 }
 
 /* Two steps of a job, and two launches without an id from two terminals, read for themselves: each has a report of its own.
- * What a launcher started shares nothing with a recorder around the launcher. */
+ * What a launcher started shares nothing with a recorder around the launcher, nor with those that stand beside the ranks (srun
+ * --wattle of a whole site): their runs lie elsewhere, and each of the two has to have the energy. */
 static void find_group(struct measure_job *job, bool alone)
 {
 	const struct job_place *place = &job->place;
@@ -75,8 +76,8 @@ static void find_group(struct measure_job *job, bool alone)
 	bool has_name = place->id[0] != '\0' || place->group[0] != '\0';
 	if (!has_name)
 		snprintf(session, sizeof(session), "%d", getsid(0));
-	snprintf(job->group, sizeof(job->group), "%s|%s|%s|%s|%s|%s", place->launcher, place->id, place->step,
-		place->group, session, job->machine);
+	snprintf(job->group, sizeof(job->group), "%s|%s|%s|%s|%s|%s|%s", job->attached ? "beside" : "", place->launcher,
+		place->id, place->step, place->group, session, job->machine);
 }
 
 /* ---- facts ---- */

@@ -9,6 +9,7 @@ enum { JOB_FACTS_MAX = 20, JOB_NUMBER_SIZE = 24 };
 
 struct measure_job {
 	struct job_place place;
+	bool attached;            // beside its target, which may have been started by a recorder of the job itself
 	char user[JOB_TEXT_SIZE]; // name of the uid, or its number
 	char machine[200];        // the same for all who read the same sensors
 	char node[256];           // the scheduler's name of it, else the host's

@@ -172,6 +172,19 @@ def batch_jobs(room):
 
 
 @test
+def ranks_with_recorders_of_their_own(room):
+    """wattle run where all steps of a site are measured: its run files have the sensors as well as those of the site"""
+    with Slurm(room, plugins=plugin(default="on")) as slurm:
+        watts(slurm)
+        own = room.folder / "own"
+        own.mkdir()
+        done = slurm.run("srun", "-N2", "-n4", WATTLE, "run", "-q", "-o", own / "%r.sqlite", "--", BURNER, "cpu", "1")
+        assert done.returncode == 0, done
+        for folder in ("own", "wattle-1"):
+            check_nodes(room, slurm, job_report(room, folder), folder)
+
+
+@test
 def heterogeneous_jobs(room):
     """two parts of one job in one step: the last node of both sums up, once, and both parts have the comment"""
     with Slurm(room, plugins=plugin()) as slurm:
