@@ -1,6 +1,7 @@
 #include "analysis/footer.h"
 
 #include "analysis/slice.h"
+#include "base/sums.h"
 #include "base/util.h"
 
 // What the samples of a segment say instead; VALUE_MISSING if nothing.
@@ -53,9 +54,8 @@ static int64_t sampled_peak_rss(const struct run *run, struct slice samples)
 {
 	int64_t peak = VALUE_MISSING;
 	for (size_t i = samples.begin; i < samples.end; i++) {
-		int64_t main = run->values[RUN_MAIN_RSS][i], descendants = run->values[RUN_DESCENDANTS_RSS][i];
-		if (value_ok(main) && value_ok(descendants) && main + descendants > peak)
-			peak = main + descendants;
+		int64_t both = value_sum(run->values[RUN_MAIN_RSS][i], run->values[RUN_DESCENDANTS_RSS][i]);
+		peak = both > peak ? both : peak;
 	}
 	return peak;
 }

@@ -10,11 +10,15 @@ static inline int64_t value_sum(int64_t a, int64_t b)
 	return value_ok(a) && value_ok(b) && !__builtin_add_overflow(a, b, &sum) ? sum : VALUE_MISSING;
 }
 
+static inline int64_t value_difference(int64_t a, int64_t b)
+{
+	int64_t difference;
+	return value_ok(a) && value_ok(b) && !__builtin_sub_overflow(a, b, &difference) ? difference : VALUE_MISSING;
+}
+
 // What is left of `all` beside a part of it, at least nothing.
 static inline int64_t value_rest(int64_t all, int64_t part)
 {
-	int64_t rest;
-	if (!value_ok(all) || !value_ok(part) || __builtin_sub_overflow(all, part, &rest))
-		return VALUE_MISSING;
-	return rest > 0 ? rest : 0;
+	int64_t rest = value_difference(all, part);
+	return rest > 0 || !value_ok(rest) ? rest : 0;
 }

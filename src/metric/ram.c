@@ -1,15 +1,11 @@
 #include "metric/ram.h"
 
+#include "base/sums.h"
 #include "base/util.h"
 
 void ram_init(struct ram_tracker *tracker)
 {
 	*tracker = (struct ram_tracker){0};
-}
-
-static int64_t sum(int64_t a, int64_t b)
-{
-	return value_ok(a) && value_ok(b) ? a + b : VALUE_MISSING;
 }
 
 static struct ram_values carried(const struct ram_reading *last, int64_t rss_bytes)
@@ -33,9 +29,9 @@ void ram_next(struct ram_tracker *tracker, const int64_t *run_values, struct ram
 			run_values[RUN_MAIN_RSS]},
 		[RAM_DESCENDANTS] = {false, run_values[RUN_DESCENDANTS_PRIVATE], run_values[RUN_DESCENDANTS_SHARED],
 			run_values[RUN_DESCENDANTS_RSS]},
-		[RAM_COMBINED] = {false, sum(run_values[RUN_MAIN_PRIVATE], run_values[RUN_DESCENDANTS_PRIVATE]),
+		[RAM_COMBINED] = {false, value_sum(run_values[RUN_MAIN_PRIVATE], run_values[RUN_DESCENDANTS_PRIVATE]),
 			run_values[RUN_COMBINED_SHARED],
-			sum(run_values[RUN_MAIN_RSS], run_values[RUN_DESCENDANTS_RSS])},
+			value_sum(run_values[RUN_MAIN_RSS], run_values[RUN_DESCENDANTS_RSS])},
 	};
 	for (size_t g = 0; g < RAM_GROUPS; g++) {
 		bool read = value_ok(now[g].private_bytes) && value_ok(now[g].shared_bytes);

@@ -86,8 +86,8 @@ static void lost_samples(struct teller *t)
 	int64_t lost = t->findings->lost_samples;
 	if (!value_ok(lost) || lost <= 0)
 		return;
-	buf_printf(&t->text, "%lld of %lld samples were missed or could not be stored.", (long long)lost,
-		(long long)(lost + (value_ok(t->findings->samples) ? t->findings->samples : 0)));
+	double all = (double)lost + (value_ok(t->findings->samples) ? (double)t->findings->samples : 0);
+	buf_printf(&t->text, "%lld of %.0f samples were missed or could not be stored.", (long long)lost, all);
 	tell(t);
 }
 

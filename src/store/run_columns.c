@@ -76,6 +76,7 @@ static int read_samples(struct sample_rows *rows, enum metric_scope scope, run_t
 static void take_values(struct sample_rows *rows, const struct cells *cells)
 {
 	cells->ops->i64s(cells->row, 0, (size_t)rows->n_keys, rows->keys);
+	rows->keys[0] = run_clock_ns(rows->keys[0]);
 	cells->ops->i64s(cells->row, rows->n_keys, rows->n_read, rows->read);
 	for (size_t i = 0; i < rows->n_read; i++)
 		rows->values[rows->metric_of[i]] = rows->read[i];

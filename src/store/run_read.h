@@ -37,6 +37,13 @@ const char *cells_text(const struct cells *cells, int column,
 	struct arena *arena);                                                   // copied; NULL for null, or no memory
 void cells_copy(const struct cells *cells, int column, char *out, size_t size); // cut where it is too long; "" for null
 
+/* No machine runs for 36 years, and what a damaged file says beyond that must not make differences and sums of two that are no numbers. */
+#define RUN_CLOCK_MAX_NS (INT64_C(1) << 60)
+static inline int64_t run_clock_ns(int64_t t_ns) // one without a value comes before all others
+{
+	return t_ns < -RUN_CLOCK_MAX_NS ? -RUN_CLOCK_MAX_NS : t_ns > RUN_CLOCK_MAX_NS ? RUN_CLOCK_MAX_NS : t_ns;
+}
+
 /* ---- sources ---- */
 
 struct run_question {

@@ -96,6 +96,12 @@ int run_read_facts(struct run_reader *reader, struct run *run)
 	return r;
 }
 
+// Of a counter: no longer than the longest interval at which it is read.
+static double period_s(int64_t ns)
+{
+	return ns >= 0 && ns <= 3600 * NS_PER_S ? (double)ns / 1e9 : (double)NAN;
+}
+
 static void fill_device(const struct cells *s, struct arena *arena, void *row)
 {
 	struct run_device *device = row;
@@ -116,11 +122,11 @@ static void fill_device(const struct cells *s, struct arena *arena, void *row)
 	device->provenance = provenance >= 0 ? (enum provenance)provenance : PROVENANCE_ESTIMATED; // the weakest claim
 	device->has_energy = cells_i64(s, 9) == 1;
 	device->resolution_j = value_to_double(cells_i64(s, 10), 1e-6);
-	device->update_period_s = value_to_double(cells_i64(s, 11), 1e-9);
+	device->update_period_s = period_s(cells_i64(s, 11));
 	device->relative_error = cells_double(s, 12);
 	device->memory_total_bytes = cells_i64(s, 13);
 	device->energy_range_j = value_to_double(cells_i64(s, 14), 1e-6);
-	device->update_jitter_s = value_to_double(cells_i64(s, 15), 1e-9);
+	device->update_jitter_s = period_s(cells_i64(s, 15));
 	device->idle_w = cells_double(s, 16);
 	device->idle_error_w = cells_double(s, 17);
 	device->idle_temperature_c = cells_double(s, 18);
@@ -178,7 +184,7 @@ int run_read_processes(struct run_reader *reader, struct run *run)
 static void fill_event(const struct cells *s, struct arena *arena, void *row)
 {
 	struct run_event *event = row;
-	event->t_ns = cells_i64(s, 0);
+	event->t_ns = run_clock_ns(cells_i64(s, 0));
 	event->kind = text_or_empty(s, 1, arena);
 	event->text = text_or_empty(s, 2, arena);
 }
@@ -221,11 +227,17 @@ int run_read_events(struct run_reader *reader, struct run *run)
 
 enum { SEGMENT_FIXED = 6 };
 
+// 1970 to 2116; another one is as good as none.
+static int64_t wall_ns(int64_t ns)
+{
+	return ns >= 0 && ns <= 4 * RUN_CLOCK_MAX_NS ? ns : VALUE_MISSING;
+}
+
 static void fill_segment(const struct cells *s, struct arena *arena, void *row)
 {
 	struct run_segment *segment = row;
 	segment->id = cells_i64(s, 0);
-	segment->wall_start_ns = cells_i64(s, 1);
+	segment->wall_start_ns = wall_ns(cells_i64(s, 1));
 	segment->command_json = text_or_empty(s, 2, arena);
 	segment->complete = cells_i64(s, 3) == 1;
 	segment->cpu_method = cells_text(s, 4, arena);
@@ -264,9 +276,6 @@ static void close_open_segments(struct run *run)
 	}
 }
 
-static const int64_t clock_max_ns = INT64_C(1)
-	<< 60; // no machine runs for 36 years; differences and sums of two stay numbers
-
 static int64_t within(int64_t low_ns, int64_t t_ns, int64_t high_ns)
 {
 	return t_ns < low_ns ? low_ns : t_ns > high_ns ? high_ns : t_ns;
@@ -276,11 +285,11 @@ static int64_t within(int64_t low_ns, int64_t t_ns, int64_t high_ns)
  * before the one before it has ended; what both claim is the earlier one's. */
 static void put_segments_in_order(struct run *run)
 {
-	int64_t low_ns = -clock_max_ns;
+	int64_t low_ns = -RUN_CLOCK_MAX_NS;
 	for (size_t i = 0; i < run->n_segments; i++) {
 		struct run_segment *segment = &run->segments[i];
-		segment->start_ns = within(low_ns, segment->start_ns, clock_max_ns);
-		segment->end_ns = within(segment->start_ns, segment->end_ns, clock_max_ns);
+		segment->start_ns = within(low_ns, segment->start_ns, RUN_CLOCK_MAX_NS);
+		segment->end_ns = within(segment->start_ns, segment->end_ns, RUN_CLOCK_MAX_NS);
 		low_ns = segment->end_ns;
 	}
 }

@@ -78,6 +78,22 @@ def what_nobody_may_read_any_more_is_told(room):
 
 
 @test
+def numbers_that_no_machine_has_do_no_harm(room):
+    """Times and counters at the ends of 64 bits: an answer, or one line; what else they would do the sanitizers say."""
+    folder, _ = made(room, "takeover")
+    most = 2**63 - 1
+    for number, value in ((1, most), (5, 1 - most)):
+        change(folder / f"job-r00{number}.sqlite",
+               ("update sample set t_ns = ? where t_ns = (select max(t_ns) from sample)", (value,)),
+               ("update sample set main_rss_bytes = ?, main_cpu_ns = ?", (value, value)),
+               ("update segment set wall_start_ns = ?", (value,)), ("update event set t_ns = ?", (value,)),
+               ("update device set update_period_ns = ?, energy_range_uj = ?", (value, value)),
+               ("update run set value = ? where key in ('interval_ns', 'n_cores', 'expected_cores')", (str(value),)))
+    result = room.wattle("report", folder)
+    assert result.returncode == 0 or len(result.stderr.splitlines()) == 1, result.stderr
+
+
+@test
 def nothing_is_told_of_a_job_that_went_well(room):
     assert report_of("plain")[0]["warnings"] == []
 

@@ -189,13 +189,13 @@ void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct att
 	ret_point->part = part_at(a, walk->window, now_j);
 	ret_point->share = a->shares[walk->window].target;
 	ret_point->window = walk->window;
-	int64_t within_ns = t_ns < window->to_ns ? t_ns : window->to_ns;
-	ret_point->since_s = within_ns > window->from_ns ? (double)(within_ns - window->from_ns) / 1e9 : 0;
+	int64_t within_ns = t_ns < window->end_ns ? t_ns : window->end_ns; // the outer ones speak for all before and after
+	ret_point->since_s = within_ns > window->begin_ns ? (double)(within_ns - window->begin_ns) / 1e9 : 0;
 }
 
 static double window_s(const struct window *window)
 {
-	return (double)(window->to_ns - window->from_ns) / 1e9;
+	return (double)(window->end_ns - window->begin_ns) / 1e9;
 }
 
 /* A window tells how long the target computed in it, to about a tick, not when. In a part of it that was at least what does not fit into

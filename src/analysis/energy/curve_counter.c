@@ -155,7 +155,8 @@ static double slope_w(const struct curve *curve, size_t from, size_t to)
 static int64_t patience_ns(const struct counter_walk *walk, double power_w)
 {
 	double fill_s = power_w > 0 ? walk->b->curve->updates.quantum_j / power_w : 0;
-	return 2 * (walk->longest_ns + to_ns(fill_s));
+	static const double for_ever_s = 1e9; // what a damaged file says may be longer than any number of nanoseconds
+	return to_ns(fmin(2 * ((double)walk->longest_ns / 1e9 + fill_s), for_ever_s));
 }
 
 /* Before the first reading, or after the last one. Of ranks that start together one reads, and it may not be the first of them; one that

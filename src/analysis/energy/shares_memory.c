@@ -1,5 +1,6 @@
 #include "analysis/energy/attribute.h"
 
+#include "base/sums.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -13,8 +14,7 @@ struct readings {
 // Main and descendants together; VALUE_MISSING if one of them is.
 static int64_t both(const struct run *run, enum run_metric main, enum run_metric descendants, size_t sample)
 {
-	int64_t a = run->values[main][sample], b = run->values[descendants][sample];
-	return value_ok(a) && value_ok(b) ? a + b : VALUE_MISSING;
+	return value_sum(run->values[main][sample], run->values[descendants][sample]);
 }
 
 /* PSS is read seldom. It still holds as long as RSS, which every sample has, has moved by less than a tenth since. */

@@ -11,10 +11,11 @@ static const int64_t INTERVAL_DEFAULT_NS = 100 * NS_PER_MS;
 // Between the samples that there are: what was left out on purpose is no hole.
 static int64_t interval_ns(const struct job_runs *runs)
 {
+	static const int64_t longest_ns = 3600 * NS_PER_S; // that wattle takes; another one is a damaged file's
 	int64_t most_ns = runs->every_ns;
 	for (size_t i = 0; i < runs->n; i++) {
 		int64_t one_ns = run_fact_i64(&runs->runs[i].run, FACT_INTERVAL);
-		most_ns = value_ok(one_ns) && one_ns > most_ns ? one_ns : most_ns;
+		most_ns = one_ns > most_ns && one_ns <= longest_ns ? one_ns : most_ns;
 	}
 	return most_ns > 0 ? most_ns : INTERVAL_DEFAULT_NS;
 }

@@ -7,6 +7,7 @@
 #include "analysis/job/join.h"
 
 #include "analysis/energy/curve.h"
+#include "base/sums.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -217,7 +218,7 @@ static int take_rows(struct joining *j, const struct piece *piece, size_t first)
 		int64_t uj = from->values[DEVICE_ENERGY][row];
 		if (value_ok(uj)) {
 			if (counted_row != SIZE_MAX)
-				j->total_uj += uj - from->values[DEVICE_ENERGY][counted_row];
+				joining_count(j, value_difference(uj, from->values[DEVICE_ENERGY][counted_row]));
 			else if (j->last != NULL && link(j, piece, row) < 0)
 				return -ENOMEM;
 			else if (j->last == NULL)

@@ -1,6 +1,7 @@
 /* What a counter counted between the last reading of one recorder and the first one of the next. */
 #include "analysis/job/join.h"
 
+#include "base/sums.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -13,7 +14,8 @@ static int64_t raw_at(const struct joining *j, const struct piece *piece, size_t
 	for (size_t i = row + 1; i-- > begin;) {
 		int64_t raw = device->values[DEVICE_ENERGY_RAW][i];
 		if (value_ok(raw) && value_ok(device->values[DEVICE_ENERGY][i]))
-			return raw + device->values[DEVICE_ENERGY][row] - device->values[DEVICE_ENERGY][i];
+			return value_sum(raw,
+				value_difference(device->values[DEVICE_ENERGY][row], device->values[DEVICE_ENERGY][i]));
 	}
 	return VALUE_MISSING;
 }
@@ -21,7 +23,8 @@ static int64_t raw_at(const struct joining *j, const struct piece *piece, size_t
 // Microjoules in one round of the counter; 0: it never wraps, or nobody knows.
 static int64_t round_uj(const struct run_device *device)
 {
-	return device->energy_range_j > 0 ? llround(device->energy_range_j * 1e6) + 1 : 0;
+	double uj = device->energy_range_j * 1e6;
+	return uj > 0 && uj < 0x1p62 ? llround(uj) + 1 : 0;
 }
 
 static double most_uj(const struct joining *j, double s)
@@ -44,7 +47,7 @@ static double largest_power_w(const struct joining *j, double *ret_s)
 				continue;
 			double s = (double)(t_ns[row] - t_ns[from]) / 1e9;
 			if (value_ok(uj[from]) && s > 0) {
-				most_w = fmax(most_w, (double)(uj[row] - uj[from]) / 1e6 / s);
+				most_w = fmax(most_w, ((double)uj[row] - (double)uj[from]) / 1e6 / s);
 				*ret_s += s;
 			}
 			from = row;
@@ -73,6 +76,12 @@ static int64_t hidden_rounds(const struct joining *j, int64_t round, int64_t del
 	return (int64_t)rounds;
 }
 
+void joining_count(struct joining *j, int64_t delta_uj)
+{
+	int64_t total_uj = value_sum(j->total_uj, delta_uj);
+	j->total_uj = value_ok(total_uj) ? total_uj : j->total_uj; // no counter counts that far: the file is damaged
+}
+
 int joining_event(struct joining *j, int64_t t_ns, const char *kind, const char *text)
 {
 	const char *kept = arena_printf(j->work->arena, "%s: %s", j->domain->device.name, text);
@@ -90,9 +99,9 @@ static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t 
 	if (!value_ok(before) || !value_ok(after))
 		return VALUE_MISSING;
 	double gap_s = (double)(next->from->t_ns[row] - j->last->from->t_ns[j->last_row]) / 1e9;
-	int64_t delta = after - before;
-	if (round > 0)
-		delta = ((delta % round) + round) % round;
+	int64_t delta = round > 0 ? (after % round - before % round) % round : value_difference(after, before);
+	if (round > 0 && delta < 0)
+		delta += round;
 	if (delta < 0 || (double)delta > most_uj(j, gap_s))
 		return VALUE_MISSING; // it began anew meanwhile
 	bool doubt = false, wrapped = round > 0 && after % round < before % round;
@@ -103,7 +112,7 @@ static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t 
 	else if (wrapped)
 		*ret_error = joining_event(j, t_ns, "wrap",
 			"the counter wrapped while one recorder took over from another");
-	return delta + rounds * round;
+	return (double)delta + (double)rounds * (double)round < 0x1p62 ? delta + rounds * round : VALUE_MISSING;
 }
 
 // From the next one's own readings, where the first of them is not later than the last one of the piece before.
@@ -115,7 +124,8 @@ static int64_t delta_by_overlap(const struct joining *j, const struct piece *nex
 		if (!value_ok(uj[i]) || t_ns[i] > at_ns)
 			continue;
 		double part = (double)(at_ns - t_ns[i]) / (double)(t_ns[row] - t_ns[i]);
-		return uj[row] - uj[i] - llround(part * (double)(uj[row] - uj[i]));
+		int64_t grown = value_difference(uj[row], uj[i]);
+		return value_ok(grown) ? grown - llround(part * (double)grown) : VALUE_MISSING;
 	}
 	return VALUE_MISSING;
 }
@@ -125,7 +135,7 @@ static int64_t delta_within(const struct joining *j, const struct piece *next, s
 	const struct piece *last = j->last;
 	if (last->member != next->member || last->segment != next->segment || last->from != next->from)
 		return VALUE_MISSING;
-	return next->from->values[DEVICE_ENERGY][row] - last->from->values[DEVICE_ENERGY][j->last_row];
+	return value_difference(next->from->values[DEVICE_ENERGY][row], last->from->values[DEVICE_ENERGY][j->last_row]);
 }
 
 // Joules from the last reading to the first one of the next piece.
@@ -138,7 +148,7 @@ int joining_link(struct joining *j, const struct piece *next, size_t row)
 	if (!value_ok(delta))
 		delta = delta_by_overlap(j, next, row);
 	if (value_ok(delta) && delta >= 0) {
-		j->total_uj += delta;
+		joining_count(j, delta);
 		return r;
 	}
 	int64_t from_ns = j->last->from->t_ns[j->last_row], to_ns = next->from->t_ns[row];

@@ -71,7 +71,9 @@ static int assign(struct job_work *work)
 
 static int64_t wall_start_ns(const struct member *member)
 {
-	return run_wall_ns(&member->from->run, member->start_ns);
+	static const int64_t most_ns = INT64_C(1) << 62; // 2116: differences of two and an instant of a run stay numbers
+	int64_t wall_ns = run_wall_ns(&member->from->run, member->start_ns);
+	return wall_ns >= 0 && wall_ns <= most_ns ? wall_ns : VALUE_MISSING;
 }
 
 // The first recording of a machine says what its clocks are; the clock may have been set since.

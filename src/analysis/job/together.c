@@ -5,6 +5,7 @@
  * the others are interpolated there, their gauges are the last known. */
 #include "analysis/job/parts.h"
 
+#include "base/sums.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -104,7 +105,7 @@ static void add_life(struct run_segment *sum, const struct life *life)
 	sum->exit_code = worse_exit(sum->exit_code, segment->exit_code);
 	for (size_t i = 0; i < ARRAY_SIZE(sums); i++) {
 		int64_t *all = figure_of(sum, sums[i]), one = figure_in(segment, sums[i]);
-		*all = value_ok(*all) && value_ok(one) ? *all + one : VALUE_MISSING;
+		*all = value_sum(*all, one);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(maxima); i++) {
 		int64_t *all = figure_of(sum, maxima[i]), one = figure_in(segment, maxima[i]);
@@ -235,12 +236,7 @@ static int64_t counter_at(const struct follow *f, int64_t t_ns)
 	if (f->after >= f->life->samples.end || f->after == f->before || t_ns <= from_ns)
 		return from;
 	double part = (double)(t_ns - from_ns) / (double)(time_of(f, f->after) - from_ns);
-	return from + llround(part * ((double)f->values[f->after] - (double)from));
-}
-
-static void add_value(int64_t *sum, int64_t value)
-{
-	*sum = value_ok(*sum) && value_ok(value) ? *sum + value : VALUE_MISSING;
+	return value_sum(from, llround(part * ((double)f->values[f->after] - (double)from)));
 }
 
 // Growth since the life's first sample; after its end it stays what it came to.
@@ -257,7 +253,7 @@ static void add_counter(const struct meeting *m, const struct life *life, enum r
 			continue;
 		}
 		follow_to(&f, t_ns);
-		add_value(&out[g], counter_at(&f, t_ns) - f.first);
+		out[g] = value_sum(out[g], value_difference(counter_at(&f, t_ns), f.first));
 	}
 }
 
@@ -272,7 +268,7 @@ static void add_gauge(const struct meeting *m, const struct life *life, enum run
 		if (value_ok(f.first))
 			follow_to(&f, t_ns);
 		bool known = value_ok(f.first) && time_of(&f, f.before) <= t_ns;
-		add_value(&out[g], known ? f.values[f.before] : VALUE_MISSING);
+		out[g] = value_sum(out[g], known ? f.values[f.before] : VALUE_MISSING);
 	}
 }
 
@@ -291,11 +287,12 @@ static void take_machine_counter(const struct meeting *m, enum run_metric metric
 				follow_to(&f, m->grid[g - 1].t_ns);
 				bool covers = time_of(&f, f.before) <= m->grid[g - 1].t_ns;
 				int64_t then = counter_at(&f, m->grid[g - 1].t_ns);
-				offset = covers || then < last ? last - then : 0;
+				int64_t apart = covers || then < last ? value_difference(last, then) : 0;
+				offset = value_ok(apart) ? apart : 0;
 			}
 		}
 		int64_t value = life->run->values[metric][m->grid[g].sample];
-		out[g] = value_ok(value) ? value + offset : VALUE_MISSING;
+		out[g] = value_sum(value, offset);
 		last = value_ok(value) ? out[g] : last;
 	}
 }

@@ -7,6 +7,7 @@
 #include "analysis/facts.h"
 #include "analysis/names.h"
 #include "analysis/stats.h"
+#include "base/sums.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -19,12 +20,8 @@ static const double joules_per_kwh = 3.6e6;
 static int64_t sum_of_fact(const struct job_work *work, const char *key)
 {
 	int64_t sum = 0;
-	for (size_t m = 0; m < work->n_machines; m++) {
-		int64_t value = run_fact_i64(&work->machines[m].run, key);
-		if (!value_ok(value))
-			return VALUE_MISSING;
-		sum += value;
-	}
+	for (size_t m = 0; m < work->n_machines; m++)
+		sum = value_sum(sum, run_fact_i64(&work->machines[m].run, key));
 	return sum;
 }
 

@@ -40,7 +40,7 @@ bool ranges_have(const struct ranges *ranges, int64_t number)
 
 static void join_next(struct ranges *ranges, size_t at)
 {
-	if (at + 1 >= ranges->n || ranges->items[at].to + 1 < ranges->items[at + 1].from)
+	if (at + 1 >= ranges->n || ranges->items[at].to < ranges->items[at + 1].from - 1)
 		return;
 	ranges->items[at].to = ranges->items[at + 1].to;
 	memmove(ranges->items + at + 1, ranges->items + at + 2, (ranges->n - at - 2) * sizeof(*ranges->items));
@@ -49,15 +49,17 @@ static void join_next(struct ranges *ranges, size_t at)
 
 int ranges_add(struct ranges *ranges, int64_t number)
 {
+	if (number == INT64_MAX) // PostgreSQL's ranges end with the first number that does not belong to them
+		return -EINVAL;
 	size_t at = find(ranges, number);
 	if (at < ranges->n && ranges->items[at].from <= number)
 		return 0;
-	if (at > 0 && ranges->items[at - 1].to + 1 == number) {
+	if (at > 0 && ranges->items[at - 1].to == number - 1) {
 		ranges->items[at - 1].to = number;
 		join_next(ranges, at - 1);
 		return 0;
 	}
-	if (at < ranges->n && ranges->items[at].from - 1 == number) {
+	if (at < ranges->n && ranges->items[at].from == number + 1) {
 		ranges->items[at].from = number;
 		return 0;
 	}

@@ -20,5 +20,5 @@ struct ranges { // ascending, never touching each other
 int ranges_parse(const char *text, struct ranges *ret_ranges); // "{[1,5),[7,9)}"; NULL: empty. -EINVAL, -ENOMEM
 void ranges_write(const struct ranges *ranges, struct buf *out);
 void ranges_finish(struct ranges *ranges);
-int ranges_add(struct ranges *ranges, int64_t number); // quick at the end. -ENOMEM
+int ranges_add(struct ranges *ranges, int64_t number); // quick at the end. -EINVAL: the largest one; -ENOMEM
 bool ranges_have(const struct ranges *ranges, int64_t number);

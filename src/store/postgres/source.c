@@ -152,7 +152,8 @@ static void copy_value(struct copy *rows, sqlite3_stmt *s, const struct layout_f
 	int kind = sqlite3_value_type(value);
 	if (kind == SQLITE_NULL) {
 		copy_null(rows);
-	} else if (field->type == PG_TYPE_TEXT && (kind == SQLITE_TEXT || kind == SQLITE_INTEGER || kind == SQLITE_FLOAT)) {
+	} else if (field->type == PG_TYPE_TEXT &&
+		(kind == SQLITE_TEXT || kind == SQLITE_INTEGER || kind == SQLITE_FLOAT)) {
 		const char *text = (const char *)sqlite3_column_text(s, field->column);
 		copy_text(rows, text, (size_t)sqlite3_column_bytes(s, field->column));
 	} else if (kind == SQLITE_INTEGER) {
@@ -238,6 +239,10 @@ static int take_row(struct reading *reading)
 	int64_t wall_ns = value_ok(t_ns) ? source_wall_ns(source, t_ns) : VALUE_MISSING;
 	if (!value_ok(wall_ns))
 		return error_set(reading->reterr, -EINVAL, "%s is damaged: a row of %s has no time", source->path,
+			layout_names[reading->which].name);
+	if (key == INT64_MAX)
+		return error_set(reading->reterr, -EINVAL,
+			"%s is damaged: a row of %s has a number that no recorder gives", source->path,
 			layout_names[reading->which].name);
 	if (is_enough(reading, key) || !note_day(source, wall_ns)) {
 		reading->is_full = true;

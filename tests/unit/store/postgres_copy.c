@@ -136,6 +136,20 @@ static void numbers_become_ranges(void **state)
 	ranges_finish(&ranges);
 }
 
+// A damaged file may have any number for an id.
+static void the_largest_and_the_least_number(void **state)
+{
+	(void)state;
+	struct ranges ranges = {0};
+	assert_int_equal(ranges_add(&ranges, INT64_MAX), -EINVAL); // a range would have to end behind it
+	assert_int_equal(ranges_add(&ranges, INT64_MAX - 1), 0);
+	assert_int_equal(ranges_add(&ranges, INT64_MIN), 0);
+	assert_int_equal(ranges_add(&ranges, INT64_MIN + 1), 0);
+	assert_int_equal(ranges_add(&ranges, INT64_MAX - 2), 0);
+	expect_ranges(&ranges, "{[-9223372036854775808,-9223372036854775806),[9223372036854775805,9223372036854775807)}");
+	ranges_finish(&ranges);
+}
+
 static void ranges_come_back(void **state)
 {
 	(void)state;
@@ -198,6 +212,7 @@ int main(void)
 		cmocka_unit_test(fields_are_as_documented),
 		cmocka_unit_test(uuids),
 		cmocka_unit_test(numbers_become_ranges),
+		cmocka_unit_test(the_largest_and_the_least_number),
 		cmocka_unit_test(ranges_come_back),
 		cmocka_unit_test(a_random_set_is_what_a_bitmap_says),
 		cmocka_unit_test(passwords_are_refused),
