@@ -86,8 +86,8 @@ int job_choose(const struct job_choice *choice, const struct job_entry *entries,
 	else if (choice->job_id != NULL && !found)
 		r = error_set(reterr, -ENOENT, "%s has no run of job %s; it has %s", where, choice->job_id, names.data);
 	else if (choice->job_id == NULL && n_jobs > 1)
-		r = error_set(reterr, -EINVAL, "%s has runs of several jobs, choose one with --job: %s", where,
-			names.data);
+		r = error_set(reterr, -EINVAL, "%s has runs of several jobs, %s: %s", where,
+			choice->remedy != NULL ? choice->remedy : "choose one with --job", names.data);
 	buf_finish(&names);
 	if (r == 0)
 		*ret_id = choice->job_id != NULL ? wanted : only;

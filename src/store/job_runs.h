@@ -51,6 +51,7 @@ struct job_choice {
 	const char *job_id; // NULL: the only job there is
 	const char *step;   // NULL: all steps
 	bool all_samples;   // --full: however many there are
+	const char *remedy; // of several jobs, what to do; NULL: --job chooses one
 };
 
 /* -ENOENT: no such job (the sentence names those that there are), or no run; -EINVAL: several jobs and none chosen, named in the

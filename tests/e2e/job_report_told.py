@@ -149,6 +149,8 @@ def jobs_without_an_id(room):
     assert "choose one with --job" in said and "none (without an id)" in said, said
     assert report(room, folder, "--job", "none")["job"]["id"] is None
     assert report(room, folder, "--job", "4242")["job"]["id"] == "4242"
+    compared = room.wattle("compare", f"a={folder}", f"b={other}")  # which has no --job
+    assert compared.returncode == 1 and "a folder of its own: " in compared.stderr and "--job" not in compared.stderr, compared
 
 
 @test
