@@ -27,10 +27,10 @@ int pg_library(struct wattle_error *reterr); // only loads it: 0, -ENOSYS
 // Loads libpq if need be and connects. *ret_pg goes to pg_close.
 int pg_open(const char *url, struct pg **ret_pg, struct wattle_error *reterr);
 void pg_close(struct pg *pg); // NULL is fine
-/* How long the server may say nothing, and take nothing, before a statement fails with -ENOTCONN and the connection with it. 0, as at
- * first: as long as it likes. */
-enum { PG_SILENCE_MOST_S = 60 }; // of a server that is only slow
-void pg_set_patience(struct pg *pg, int seconds);
+/* How long the server may say nothing, and take nothing, before a statement fails with -ENOTCONN and the connection with it. May it work,
+ * as at first, it is knocked at then, and waited for as long as it answers: sorting the rows of a large job may take more than a minute. */
+enum { PG_SILENCE_MOST_S = 60 };
+void pg_set_patience(struct pg *pg, int seconds, bool may_work);
 // "user@host/database" for messages: never a password.
 const char *pg_where(const struct pg *pg);
 const char *pg_sqlstate(const struct pg *pg); // of the last failure, "" none

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define PQ_ROW(member, name) {.names = {#name}, .offset = offsetof(struct pq, member), .need = DL_REQUIRED},
 static const struct dl_symbol symbols[] = {PQ_SYMBOLS(PQ_ROW)};
@@ -114,15 +116,30 @@ static int ask_why_refused(struct pg *pg, int64_t began_ns, struct wattle_error 
 
 /* ---- open ---- */
 
-static int connect_to(struct pg *pg, const char *url, struct wattle_error *reterr)
+/* What stands before the URL is its to replace. A peer that fell silent (TCP only) is given up within a minute, and one that takes the
+ * connection and says nothing, as a stopped server does, sooner. */
+static const char *const keys[] = {"fallback_application_name", "keepalives_idle", "keepalives_interval",
+	"keepalives_count", "tcp_user_timeout", "connect_timeout", "dbname", "client_encoding", NULL};
+
+static void fill_values(const char *url, const char *values[ARRAY_SIZE(keys)])
 {
-	/* What stands before the URL is its to replace. A peer that fell silent (TCP only) is given up within a minute, and one that takes
-	 * the connection and says nothing, as a stopped server does, sooner. */
 	const char *patience = getenv("PGCONNECT_TIMEOUT");
-	const char *const keys[] = {"fallback_application_name", "keepalives_idle", "keepalives_interval",
-		"keepalives_count", "tcp_user_timeout", "connect_timeout", "dbname", "client_encoding", NULL};
-	const char *const values[] = {"wattle", "20", "10", "3", "60000", patience != NULL ? patience : "10", url,
-		"UTF8", NULL};
+	const char *const all[] = {"wattle", "20", "10", "3", "60000", patience != NULL ? patience : "10", url, "UTF8",
+		NULL};
+	memcpy(values, all, sizeof(all));
+}
+
+bool pg__answers_others(const struct pg *pg)
+{
+	const char *values[ARRAY_SIZE(keys)];
+	fill_values(pg->url, values);
+	return pg->pq.ping(keys, values, 1) == PQPING_OK;
+}
+
+static int connect_to(struct pg *pg, struct wattle_error *reterr)
+{
+	const char *values[ARRAY_SIZE(keys)];
+	fill_values(pg->url, values);
 	int64_t began_ns = clock_now_ns();
 	pg->connection = pg->pq.connect(keys, values, 1);
 	if (pg->connection == NULL)
@@ -133,23 +150,25 @@ static int connect_to(struct pg *pg, const char *url, struct wattle_error *reter
 	if (r < 0)
 		return r;
 	pg->pq.set_nonblocking(pg->connection, 1);
+	pg_set_patience(pg, PG_SILENCE_MOST_S, false);
 	// Dates of the server and of its owner's settings must not change what we read.
-	pg_set_patience(pg, PG_SILENCE_MOST_S);
 	r = pg_exec(pg, "SET DateStyle = ISO; SET TimeZone = 'UTC'; SET extra_float_digits = 1", reterr);
-	pg_set_patience(pg, 0);
+	pg_set_patience(pg, PG_SILENCE_MOST_S, true);
 	return r;
 }
 
 int pg_open(const char *url, struct pg **ret_pg, struct wattle_error *reterr)
 {
 	struct pg *pg = calloc(1, sizeof(*pg));
-	if (pg == NULL)
+	if (pg == NULL || (pg->url = strdup(url)) == NULL) {
+		free(pg);
 		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
+	}
 	int r = pg_check_url(url, reterr);
 	if (r == 0)
 		r = load(&pg->pq, reterr);
 	if (r == 0)
-		r = connect_to(pg, url, reterr);
+		r = connect_to(pg, reterr);
 	if (r < 0) {
 		pg_close(pg);
 		return r;
@@ -164,5 +183,6 @@ void pg_close(struct pg *pg)
 		return;
 	if (pg->connection != NULL)
 		pg->pq.finish(pg->connection);
+	free(pg->url);
 	free(pg);
 }

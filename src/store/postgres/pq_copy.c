@@ -1,6 +1,7 @@
 #include "store/postgres/pq_inside.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ static int end_copy(struct pg *pg, struct wattle_error *reterr)
 	PGresult *result;
 	for (bool is_over = false; !is_over && (result = pg__next_result(pg)) != NULL; pg->pq.clear(result)) {
 		ExecStatusType status = pg->pq.result_status(result);
-		is_over = status == PGRES_COPY_IN;
+		is_over = status == PGRES_COPY_IN || status == PGRES_COPY_OUT;
 		if (status != PGRES_COMMAND_OK && r == 0)
 			r = pg__fail(pg, result, reterr);
 	}
@@ -105,7 +106,10 @@ static int take_copy_data(struct copy_out *out, const unsigned char *bytes, size
 static int next_copy_data(struct pg *pg, struct copy_out *out)
 {
 	char *bytes = NULL;
-	int size = pg->pq.get(pg->connection, &bytes, 0);
+	int size;
+	while ((size = pg->pq.get(pg->connection, &bytes, 1)) == 0)
+		if (!pg__take(pg, POLLIN))
+			return 1;
 	if (size < 0)
 		return 1;
 	int r = take_copy_data(out, (const unsigned char *)bytes, (size_t)size);
@@ -121,8 +125,8 @@ int pg_copy_out(struct pg *pg, const char *sql, pg_row *row, void *data, struct 
 	int r = begin_copy(pg, sql, PGRES_COPY_OUT, reterr);
 	int taken = 0, ended = 0;
 	if (r == 0) {
-		while (ended ==
-			0) { // to the very end also when nobody wants it any more: the connection is to be used again
+		// To the very end also when nobody wants it any more: the connection is to be used again.
+		while (ended == 0) {
 			int next = next_copy_data(pg, &out);
 			ended = next == 1;
 			if (next < 0 && taken == 0) {

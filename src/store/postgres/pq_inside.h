@@ -10,6 +10,7 @@
 	SYMBOL(connect, PQconnectdbParams)                                                                             \
 	SYMBOL(finish, PQfinish)                                                                                       \
 	SYMBOL(reset, PQreset)                                                                                         \
+	SYMBOL(ping, PQpingParams)                                                                                     \
 	SYMBOL(needs_password, PQconnectionNeedsPassword)                                                              \
 	SYMBOL(status, PQstatus)                                                                                       \
 	SYMBOL(socket, PQsocket)                                                                                       \
@@ -53,8 +54,10 @@ struct pg {
 	PGconn *connection; // owned
 	char where[256];
 	char sqlstate[6];
-	int patience_s; // 0: endless
-	bool is_silent; // for longer than that; the connection is of no further use
+	char *url; // owned
+	int patience_s;
+	bool may_work; // who is silent for longer than that, as long as it answers others
+	bool is_silent; // given up; the connection is of no further use
 };
 
 // The connection has gone: -ENOTCONN and why.
@@ -66,4 +69,6 @@ int pg__meaning_of(const char *sqlstate);
 PGresult *pg__next_result(struct pg *pg);
 PGresult *pg__last_result(struct pg *pg);
 bool pg__drain(struct pg *pg); // all that is to be sent is
+bool pg__take(struct pg *pg, short events); // waits, and takes what came; false: is_silent, or gone
+bool pg__answers_others(const struct pg *pg); // the server takes another connection, whoever that may be
 uint64_t pg__big_endian(const unsigned char *bytes, int32_t size);

@@ -7,9 +7,10 @@
 #include <errno.h>
 #include <poll.h>
 
-void pg_set_patience(struct pg *pg, int seconds)
+void pg_set_patience(struct pg *pg, int seconds, bool may_work)
 {
 	pg->patience_s = seconds;
+	pg->may_work = may_work;
 }
 
 // Once it was silent, nothing more is asked on this connection.
@@ -17,11 +18,18 @@ static bool await(struct pg *pg, short events)
 {
 	struct pollfd socket = {.fd = pg->pq.socket(pg->connection), .events = events};
 	int n = 0;
-	while (!pg->is_silent && (n = poll(&socket, 1, pg->patience_s > 0 ? pg->patience_s * 1000 : -1)) < 0 &&
-		errno == EINTR)
-		continue;
-	pg->is_silent = pg->is_silent || n == 0;
+	while (!pg->is_silent && (n = poll(&socket, 1, pg->patience_s * 1000)) <= 0) {
+		if (n < 0 && errno != EINTR)
+			return false;
+		pg->is_silent = n == 0 && !(pg->may_work && pg__answers_others(pg));
+	}
 	return n > 0;
+}
+
+/* A TLS record is of up to 16 KiB, libpq takes 8 of it or more at a time, and poll does not see the rest. */
+bool pg__take(struct pg *pg, short events)
+{
+	return await(pg, events) && pg->pq.consume(pg->connection) != 0 && pg->pq.consume(pg->connection) != 0;
 }
 
 bool pg__drain(struct pg *pg)
@@ -29,7 +37,7 @@ bool pg__drain(struct pg *pg)
 	int unsent;
 	// What comes meanwhile is taken: a server that can't get rid of its answers reads no further.
 	while ((unsent = pg->pq.flush(pg->connection)) > 0)
-		if (!await(pg, POLLIN | POLLOUT) || pg->pq.consume(pg->connection) == 0)
+		if (!pg__take(pg, POLLIN | POLLOUT))
 			return false;
 	return unsent == 0;
 }
@@ -38,8 +46,7 @@ PGresult *pg__next_result(struct pg *pg)
 {
 	// What it said before it went is a result as well, so a broken connection is no reason not to ask.
 	pg__drain(pg);
-	while (!pg->is_silent && pg->pq.is_busy(pg->connection) && await(pg, POLLIN) &&
-		pg->pq.consume(pg->connection) != 0)
+	while (!pg->is_silent && pg->pq.is_busy(pg->connection) && pg__take(pg, POLLIN))
 		continue;
 	return pg->is_silent ? NULL : pg->pq.get_result(pg->connection);
 }

@@ -128,7 +128,7 @@ static int connect_to(struct send *send, struct wattle_error *reterr)
 	int r = pg_open(send->url, &send->pg, reterr);
 	if (r < 0)
 		return r;
-	pg_set_patience(send->pg, PG_SILENCE_MOST_S);
+	pg_set_patience(send->pg, PG_SILENCE_MOST_S, false);
 	r = pg_exec(send->pg, "SET lock_timeout = '45s'", reterr);
 	return r < 0 ? r : pg_store_ensure(send->pg, NULL, reterr);
 }

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -35,10 +36,14 @@ static void refuse(int client, const char *label, const char *state)
 	say(client, 'E', message, (size_t)n + 1);
 }
 
+enum { COPIES_OUT = 100 }; // and no more answers
+
 // Takes us in, says yes to the first statement, and then as many times as it is to.
 static void serve(int client, int answers)
 {
+	bool copies_out = answers > COPIES_OUT;
 	char ignored[4096];
+	answers -= copies_out ? COPIES_OUT : 0;
 	say(client, 'R', "\0\0\0\0", 4);
 	say(client, 'Z', "I", 1);
 	for (; answers > 0 && read(client, ignored, sizeof(ignored)) > 0; answers--) {
@@ -46,7 +51,9 @@ static void serve(int client, int answers)
 		say(client, 'Z', "I", 1);
 	}
 	if (answers == 0 && read(client, ignored, sizeof(ignored)) > 0 && strstr(ignored + 5, "COPY") != NULL)
-		say(client, 'G', "\1\0\0", 3);
+		say(client, copies_out ? 'H' : 'G', "\1\0\0", 3);
+	if (copies_out)
+		say(client, 'd', "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0\0\0", 21);
 	pause();
 }
 
@@ -150,7 +157,7 @@ static struct pg *open_impatiently(const struct server *server)
 	struct pg *pg = NULL;
 	if (pg_open(server->url, &pg, &error) < 0)
 		fail_msg("%s", error.text);
-	pg_set_patience(pg, 1);
+	pg_set_patience(pg, 1, false);
 	return pg;
 }
 
@@ -199,6 +206,63 @@ static void silent_at_the_end_of_a_copy(void **state)
 	stop(&server);
 }
 
+static int ignore_row(void *data, const struct pg_field *fields, size_t n_fields)
+{
+	return 0;
+}
+
+static void silent_in_what_is_read(void **state)
+{
+	struct wattle_error error = {0};
+	struct server server = start(COPIES_OUT + 1, NULL, NULL);
+	struct pg *pg = open_impatiently(&server);
+	check_silent(pg, pg_copy_out(pg, "COPY t TO STDOUT", ignore_row, NULL, &error), &error);
+	stop(&server);
+}
+
+/* ---- at work ---- */
+
+// Silent for three times as long as it may be, and then done.
+static void work(int fd)
+{
+	char ignored[4096];
+	int client = accept(fd, NULL, NULL);
+	assert_true(read(client, ignored, sizeof(ignored)) > 0);
+	say(client, 'R', "\0\0\0\0", 4);
+	say(client, 'Z', "I", 1);
+	for (int i = 0; i < 2; i++) {
+		assert_true(read(client, ignored, sizeof(ignored)) > 0);
+		for (int knocks = 0, other; i == 1 && knocks < 3; knocks++, close(other)) {
+			other = accept(fd, NULL, NULL);
+			assert_true(read(other, ignored, sizeof(ignored)) > 0);
+			refuse(other, "FATAL", "28P01");
+		}
+		say(client, 'C', "SET", 4);
+		say(client, 'Z', "I", 1);
+	}
+	pause();
+}
+
+// A server that works for long answers whoever knocks, if only by a refusal: it is waited for, one that is stopped is not.
+static void works_for_long(void **state)
+{
+	struct wattle_error error = {0};
+	struct server server = {0};
+	int fd = listen_in(&server);
+	server.pid = fork();
+	if (server.pid == 0)
+		work(fd);
+	close(fd);
+	struct pg *pg = open_impatiently(&server);
+	pg_set_patience(pg, 1, true);
+	if (pg_exec(pg, "SELECT", &error) < 0)
+		fail_msg("%s", error.text);
+	kill(server.pid, SIGSTOP);
+	setenv("PGCONNECT_TIMEOUT", "2", 1);
+	check_silent(pg, pg_exec(pg, "SELECT", &error), &error);
+	stop(&server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +271,8 @@ int main(void)
 		cmocka_unit_test(silent_to_a_statement),
 		cmocka_unit_test(silent_in_a_copy),
 		cmocka_unit_test(silent_at_the_end_of_a_copy),
+		cmocka_unit_test(silent_in_what_is_read),
+		cmocka_unit_test(works_for_long),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
