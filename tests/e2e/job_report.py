@@ -70,6 +70,16 @@ for _kind in PAIRS:
 
 
 @test
+def a_pause_takes_nothing_from_a_ranks_ends(room):
+    """What a rank used between its last reading and its end is its own, though the counter is not followed over the pause then."""
+    for kind in ("restart", "two_steps"):
+        document, truth = report_of(kind)
+        for rank, true in truth["ranks"].items():
+            own = [row["energy_j"] for row in ranks_of(document) if str(row["rank"]) == rank]
+            near(sum(own), true["energy_j"], relative=0.002)
+
+
+@test
 def a_wrap_that_nobody_saw_is_counted(room):
     """The counter began again between the death of its reader and the first reading of the next one."""
     document, truth = report_of("wraps")

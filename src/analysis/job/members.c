@@ -290,11 +290,32 @@ static bool is_of(const struct member *member, const struct joined *domain)
 	return domain->device.kind != DOMAIN_GPU || own_device(member, domain->key) != NULL;
 }
 
+struct stretch {
+	int64_t from_ns, to_ns;
+};
+
+/* Of the machine's readings those that tell of a member: its own, and some beside it for its ends. What lies beyond a pause in which no
+ * rank ran tells nothing of these: the machine's sums stand still in it, though its power did not. */
+static struct stretch readings_of(const struct job_work *work, const struct member *member)
+{
+	const struct run *run = &work->machines[member->machine].run;
+	int64_t margin_ns = MARGIN_NS > 10 * work->interval_ns ? MARGIN_NS : 10 * work->interval_ns;
+	struct stretch stretch = {member->start_ns - margin_ns, member->end_ns + margin_ns};
+	for (size_t s = 0; s < run->n_segments; s++) {
+		int64_t from_ns = slice_from_ns(run, s), to_ns = slice_to_ns(run, s);
+		if (from_ns <= member->start_ns && stretch.from_ns < from_ns)
+			stretch.from_ns = from_ns;
+		if (to_ns > member->end_ns && stretch.to_ns > to_ns)
+			stretch.to_ns = to_ns;
+	}
+	return stretch;
+}
+
 static int member_devices(const struct job_work *work, struct member *member)
 {
 	struct machine *machine = &work->machines[member->machine];
 	struct run *run = &member->run;
-	int64_t margin_ns = MARGIN_NS > 10 * work->interval_ns ? MARGIN_NS : 10 * work->interval_ns;
+	const struct stretch near = readings_of(work, member);
 	run->devices = arena_alloc(work->arena, machine->n_domains, sizeof(*run->devices));
 	member->domain_of = arena_alloc(work->arena, machine->n_domains, sizeof(*member->domain_of));
 	member->rhythms = arena_alloc(work->arena, machine->n_domains, sizeof(struct counter_rhythm *));
@@ -306,9 +327,8 @@ static int member_devices(const struct job_work *work, struct member *member)
 		if (!is_of(member, domain))
 			continue;
 		struct run_device *device = &run->devices[run->n_devices];
-		int64_t from_ns = member->start_ns - margin_ns, to_ns = member->end_ns + margin_ns;
-		*device = cut_out(&domain->device, from_ns, to_ns);
-		struct run_device shared = cut_out(&machine->run.devices[d], from_ns, to_ns);
+		*device = cut_out(&domain->device, near.from_ns, near.to_ns);
+		struct run_device shared = cut_out(&machine->run.devices[d], near.from_ns, near.to_ns);
 		if (device->kind == DOMAIN_GPU && take_share(work, member, domain->key, &shared, device) < 0)
 			return -ENOMEM;
 		member->rhythms[run->n_devices] = &machine->domains[d].rhythm;
