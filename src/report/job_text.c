@@ -67,6 +67,7 @@ static void time_words(const struct job_findings *job, struct buf *value, struct
 	human_time(value, job->total.duration_s);
 	job_words_ranks(remark, job);
 	job_words_pauses(remark, job);
+	job_words_clocks(remark, job);
 	if (job->runs->every_ns > 0) {
 		buf_str(remark, ", one sample read every ");
 		human_time(remark, (double)job->runs->every_ns / 1e9);

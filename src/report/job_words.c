@@ -105,6 +105,15 @@ void job_words_pauses(struct buf *out, const struct job_findings *job)
 	buf_str(out, " between launches, when no rank ran, are in no sum");
 }
 
+void job_words_clocks(struct buf *out, const struct job_findings *job)
+{
+	if (!(job->clocks_apart_s > 0))
+		return;
+	buf_str(out, "; up to ");
+	human_time(out, job->clocks_apart_s);
+	buf_str(out, " of it may be nodes' clocks that are apart");
+}
+
 void job_words_waiting_blocks(struct buf *out, const struct job_findings *job)
 {
 	const char *first = NULL;

@@ -16,6 +16,8 @@ void job_words_ranks(struct buf *out,
 	const struct job_findings *job); // "8 ranks on 2 nodes", "6 of 8 ranks on 2 nodes"
 void job_words_pauses(struct buf *out,
 	const struct job_findings *job); // "; 118 s between launches, when …"; nothing without
+void job_words_clocks(struct buf *out,
+	const struct job_findings *job); // "; up to 4.9 s of it may be …"; nothing where clocks agree
 // "MPI_Barrier", "MPI_Barrier and 2 more"
 void job_words_waiting_blocks(struct buf *out, const struct job_findings *job);
 // What the slowest rank cost, or why that can't be told; nothing for a single rank. Into an empty buffer.

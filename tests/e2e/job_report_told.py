@@ -60,6 +60,9 @@ def what_is_wrong_is_told(room):
                         ("unmeasured", "Nobody read the sensors of node-01"), ("nested", "wattle run around wattle run")):
         warnings = report_of(kind)[0]["warnings"]
         assert any(words in warning for warning in warnings), (kind, warnings)
+    for kind, is_said in (("skewed", True), ("plain", False)):  # beside the time as well: they are in it
+        said = " ".join(room.wattle("report", made(room, kind)[0]).stdout.split())
+        assert ("up to 4.90 s of it may be nodes' clocks that are apart" in said) == is_said, said
 
 
 @test

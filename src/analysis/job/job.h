@@ -101,6 +101,7 @@ struct job_findings {
 	int64_t world_size;                                // VALUE_MISSING unknown
 	int64_t missing_ranks;                             // of world_size, those without a run; VALUE_MISSING unknown
 	int64_t n_nodes_said;                              // by the launcher; VALUE_MISSING unknown
+	double clocks_apart_s;                             // nodes of one launch began so far apart by their own clocks; 0: no
 	size_t n_nodes_unknown;                            // machines whose energy is not known, and not in the total
 	struct findings
 		total; // the sums, as one run's: domains of all nodes, CPU, memory, GPUs, blocks; its run is made for it

@@ -304,6 +304,7 @@ static void clocks(struct teller *t)
 	}
 	if (low == NULL || !(high_s - low_s > apart_s))
 		return;
+	t->job->clocks_apart_s = high_s - low_s;
 	buf_printf(&t->text,
 		"By their own clocks %.60s began %.1f s after %.60s. If a launcher started both at once, their clocks are apart: "
 		"times between nodes are wrong by as much, energies and times of each rank are not.",

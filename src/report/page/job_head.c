@@ -113,6 +113,7 @@ static void time_tile(const struct job_page *page)
 	part_tile_begin(&tile, "Time");
 	human_time(&tile.figure, length_s(page) > 0 ? length_s(page) : (double)NAN);
 	buf_str(&tile.remark, "from the first rank's start to the last one's end");
+	job_words_clocks(&tile.remark, page->job);
 	part_tile_end(&page->part, &tile);
 }
 
