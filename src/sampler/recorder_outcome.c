@@ -2,6 +2,7 @@
 #include "sampler/recorder.h"
 
 #include "base/util.h"
+#include "sampler/devices.h"
 
 #include <poll.h>
 
@@ -22,6 +23,8 @@ void recorder_learn_outcome(struct recorder *recorder)
 		return;
 	int64_t deadline_ns = env_now_ns(recorder->env) + patience_ns;
 	struct recorder_outcome outcome;
+	// What is read after the word came is no longer the end's.
+	devices_look(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);
 	while (!options->outcome(options->data, &outcome))
 		if (!wait_for_word(recorder, deadline_ns) || options->control(options->data))
 			return;
