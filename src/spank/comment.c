@@ -43,6 +43,20 @@ int comment_find(const char *shown, char *ret_comment, size_t size)
 	return 0;
 }
 
+bool comment_is_too_late(const char *shown)
+{
+	static const char key[] = "\n   JobState=";
+	static const char *const going_on[] = {"RUNNING", "SUSPENDED", "PENDING"}; // the last: to be started again
+	const char *state = strstr(shown, key);
+	if (state == NULL)
+		return false;
+	state += sizeof(key) - 1;
+	for (size_t i = 0; i < ARRAY_SIZE(going_on); i++)
+		if (strncmp(state, going_on[i], strlen(going_on[i])) == 0)
+			return false;
+	return true;
+}
+
 static int add(char *out, size_t size, const char *text, size_t length)
 {
 	size_t n = strlen(out);

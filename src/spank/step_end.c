@@ -123,6 +123,7 @@ static void name_job(const struct step_end *end, char *out, size_t size)
 static void write_comment(const struct step_end *end, const char *line)
 {
 	char id[32], assignment[sizeof(id) + 8], comment[COMMENT_SIZE], old[COMMENT_SIZE], setting[COMMENT_SIZE + 16];
+	char refusal[LINE_SIZE];
 	wattle_cleanup_free char *shown = malloc(SHOWN_SIZE);
 	if (shown == NULL)
 		return;
@@ -143,8 +144,8 @@ static void write_comment(const struct step_end *end, const char *line)
 	snprintf(assignment, sizeof(assignment), "JobId=%s", id);
 	snprintf(setting, sizeof(setting), "Comment=%s", comment);
 	const char *const update[] = {end->settings->scontrol, "update", assignment, setting, NULL};
-	if (run(update, shown, SHOWN_SIZE) != 0)
-		say("the job's comment is not written: %s update: %s", update[0], shown);
+	if (run(update, refusal, sizeof(refusal)) != 0 && !comment_is_too_late(shown))
+		say("the job's comment is not written: %s update: %s", update[0], refusal);
 }
 
 static void sum_up(const struct step_end *end)

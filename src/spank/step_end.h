@@ -30,3 +30,5 @@ bool step_end_is_apart(const struct step_end *end);
 int comment_make(const char *old, const char *line, char *ret_comment, size_t size);
 // The comment as `scontrol show job` shows it; "" none. -EILSEQ: it has further lines; -EMSGSIZE.
 int comment_find(const char *shown, char *ret_comment, size_t size);
+// Whether the job that `scontrol show job` shows is over, cancelled or out of time: Slurm takes no comment of it any more.
+bool comment_is_too_late(const char *shown);

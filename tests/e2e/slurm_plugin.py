@@ -185,6 +185,34 @@ def ranks_with_recorders_of_their_own(room):
 
 
 @test
+def cancelled(room):
+    """scancel: the sum is told, and that Slurm takes no comment of such a job any more is no fault that it tells of"""
+    with Slurm(room, plugins=plugin()) as slurm:
+        watts(slurm)
+        step = slurm.start("srun", "-N2", "-n2", "--wattle", "sleep", "30")
+        wait_until(lambda: len(list((room.folder / "wattle-1").glob("*.sqlite"))) == 2, "they record")
+        slurm.run("scancel", "1")
+        done = room.finish(step)
+        assert LINE.search(done.stderr) and "2 ranks on 2 nodes" in done.stderr, done.stderr
+        assert "comment" not in done.stderr, done.stderr
+
+
+@test
+def a_slow_epilog(room):
+    """the counters are read when a task has ended, not after the site's epilogs: what others use then is not its energy"""
+    epilog = room.folder / "epilog"
+    epilog.write_text("#!/bin/sh\nsleep 0.6\n")
+    epilog.chmod(0o755)
+    with Slurm(room, plugins=plugin(), more=f"TaskEpilog={epilog}") as slurm:
+        watts(slurm)
+        done = slurm.run("srun", "-N1", "-n1", "--wattle", BURNER, "cpu", "0.5")
+        assert done.returncode == 0, done
+        (path,) = runs(room, "wattle-1").values()
+        late_ns, = asked(path, "select min(t_ns) - end_ns from device_sample, segment where t_ns >= end_ns")[0]
+        assert late_ns < 300e6, f"read {late_ns / 1e6} ms after the end"
+
+
+@test
 def heterogeneous_jobs(room):
     """two parts of one job in one step: the last node of both sums up, once, and both parts have the comment"""
     with Slurm(room, plugins=plugin()) as slurm:

@@ -58,11 +58,31 @@ static void check_found(void **state)
 	assert_string_equal(comment, row->found);
 }
 
+static const struct state {
+	const char *teaches, *shown;
+	bool too_late;
+} states[] = {
+	{"a job that runs takes a comment", "JobId=4 JobName=a\n   JobState=RUNNING Reason=None\n", false},
+	{"one that is to be started again takes it too", "JobId=4 JobName=a\n   JobState=PENDING Reason=None\n", false},
+	{"a cancelled one does not", "JobId=4 JobName=a\n   JobState=CANCELLED Reason=None\n", true},
+	{"nor one of which the rest is ending", "JobId=4 JobName=a\n   JobState=COMPLETING Reason=None\n", true},
+	{"nor one that is out of time", "JobId=4 JobName=a\n   JobState=TIMEOUT Reason=TimeLimit\n", true},
+	{"a job that is named so", "JobId=4 JobName=JobState=TIMEOUT\n   JobState=RUNNING Reason=None\n", false},
+	{"what is no job at all", "slurm_load_jobs error: Invalid job id specified\n", false},
+};
+
+static void check_state(void **state)
+{
+	const struct state *row = *state;
+	assert_int_equal(comment_is_too_late(row->shown), row->too_late);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check_made);
 	ROWS_ADD_ONE(&tests, "what is too long is not cut", check_no_room);
 	ROWS_ADD(&tests, shown, check_found);
+	ROWS_ADD(&tests, states, check_state);
 	return rows_run(&tests, "comment");
 }
