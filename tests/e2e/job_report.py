@@ -5,6 +5,7 @@ Every row is a job that went wrong in one way that the field knows: readers that
 looks, two that read at once, restarts, missing ranks, clocks apart by seconds, equal pids on all nodes, two nodes on one machine.
 """
 import contextlib
+import dataclasses
 import resource
 import sqlite3
 
@@ -77,6 +78,17 @@ def a_pause_takes_nothing_from_a_ranks_ends(room):
         for rank, true in truth["ranks"].items():
             own = [row["energy_j"] for row in ranks_of(document) if str(row["rank"]) == rank]
             near(sum(own), true["energy_j"], relative=0.002)
+
+
+@test
+def who_is_started_again_at_once_is_not_beside_himself(room):
+    """20 ms after its end a rank's next launch computes on the same GPU: that is nobody else."""
+    job = dataclasses.replace(made_jobs.KINDS["restart"], nodes=1, per_node=2, gpus=2, pause_s=0.02, restart_s=1.5, steps=6)
+    truth = made_jobs.make(WATTLE, room.folder / "job", job)
+    document = report(room, room.folder / "job")
+    for rank, true in truth["ranks"].items():
+        own = [row["energy_j"] for row in ranks_of(document) if row["rank"] == rank]
+        near(sum(own), true["energy_j"], relative=0.002)
 
 
 @test

@@ -83,6 +83,11 @@ static int fill(const struct job_work *work, const struct run_device *own, enum 
 	return values != NULL ? 0 : -ENOMEM;
 }
 
+static bool runs_at(const struct member *member, int64_t t_ns)
+{
+	return t_ns >= member->start_ns && t_ns <= member->end_ns;
+}
+
 // Recorders in containers, or without permission, see fewer than there are: over the whole run less than the other members say of themselves.
 static bool is_blind(const int64_t *rest, const int64_t *beside, size_t n)
 {
@@ -97,8 +102,9 @@ static bool is_blind(const int64_t *rest, const int64_t *beside, size_t n)
 }
 
 /* Who else is on the device: by the member's own word, else by that of whoever read it; where both see less than there is, the other
- * members. `device` has the columns of whoever read it, `shared` those of all members. */
-static int fill_pair(const struct job_work *work, const struct run_device *own, size_t pair,
+ * members, while it runs: those of the launch after it are not beside it. `device` has the columns of whoever read it, `shared` those of
+ * all members. */
+static int fill_pair(const struct job_work *work, const struct member *member, const struct run_device *own, size_t pair,
 	const struct run_device *shared, struct run_device *device)
 {
 	const int64_t *members = shared->values[pairs[pair].target];
@@ -112,7 +118,7 @@ static int fill_pair(const struct job_work *work, const struct run_device *own, 
 	for (size_t i = 0; i < device->n; i++) {
 		if (!value_ok(rest[i]))
 			rest[i] = value_rest(value_sum(target[i], others[i]), mine[i]);
-		beside[i] = value_rest(members[i], mine[i]);
+		beside[i] = runs_at(member, device->t_ns[i]) ? value_rest(members[i], mine[i]) : VALUE_MISSING;
 	}
 	bool blind = is_blind(rest, beside, device->n);
 	for (size_t i = 0; i < device->n; i++)
@@ -128,7 +134,7 @@ static int take_share(const struct job_work *work, const struct member *member, 
 	if (own == NULL)
 		return 0;
 	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++)
-		if (fill_pair(work, own, p, shared, device) < 0)
+		if (fill_pair(work, member, own, p, shared, device) < 0)
 			return -ENOMEM;
 	return fill(work, own, DEVICE_MAIN_MEMORY, device);
 }
@@ -137,7 +143,7 @@ static int take_share(const struct job_work *work, const struct member *member, 
 
 static bool lives_at(const struct member *member, int64_t t_ns)
 {
-	return !member->nested && t_ns >= member->start_ns && t_ns <= member->end_ns;
+	return !member->nested && runs_at(member, t_ns);
 }
 
 // Adds what every member that lives says of its own target; where one that has the device does not know, nobody does.
