@@ -42,8 +42,7 @@ static void open_domain(struct host *host, size_t i, enum domain_kind kind, int 
 static void open_jobs(struct host *host)
 {
 	const struct tally_options rows = {.most = {[NOW_JOBS] = 100}};
-	if (tally_init(&host->tally, &rows) < 0)
-		abort();
+	tally_init(&host->tally, &rows);
 	for (size_t i = 0; i < HOST_JOBS; i++) {
 		char name[32];
 		snprintf(name, sizeof(name), "%zu", 100000 + host->number / 16 * HOST_JOBS + i); // a job has 16 hosts
