@@ -232,6 +232,25 @@ static void over_a_restart(void **state)
 	told_finish(&later.table);
 }
 
+// A file of somebody else's, or of when more rows were told: as few are kept as may be, and no joule goes.
+static void too_many_before_a_restart(void **state)
+{
+	struct machine m;
+	begin(&m, NOW_JOBS);
+	json_t *rows = json_array(), *object = json_pack("{s:o}", "rows", rows);
+	for (int i = 0; i < GROUPS; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "/%d", i);
+		json_array_append_new(rows,
+			json_pack("{s:s, s:s, s:b, s:f}", "name", name, "user", "ada", "told", 1, "cpu_j", 0.5));
+	}
+	told_read(&m.table, object);
+	json_decref(object);
+	assert_int_equal(m.table.n, 2 * MOST);
+	assert_near(sum_j(&m), GROUPS * 0.5);
+	told_finish(&m.table);
+}
+
 static void years_of_joules(void **state)
 {
 	struct tally tally;
@@ -347,6 +366,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "random comings and goings: the bounds hold", any_history);
 	ROWS_ADD_ONE(&tests, "random comings and goings: each joule is in one row", each_joule_once);
 	ROWS_ADD_ONE(&tests, "over a restart: the same to the last bit, and told on", over_a_restart);
+	ROWS_ADD_ONE(&tests, "over a restart: of too many rows as few as may be, and all their joules",
+		too_many_before_a_restart);
 	ROWS_ADD_ONE(&tests, "years of joules: what others used never falls by a last digit", years_of_joules);
 	ROWS_ADD_ONE(&tests, "two that scrape: what both have got; who has gone does not count", scrapers_of_a_pair);
 	ROWS_ADD_ONE(&tests, "two behind one address, each by its own connection: what both have got",
