@@ -67,8 +67,7 @@ static struct pid_row *least_used(struct pid_table *table, enum told_state state
 
 /* ---- rows ---- */
 
-// Whether somebody's row would be the same series: a number came to another process like the one that has ended.
-static bool is_taken(const struct pid_table *table, const struct pid_row *but, pid_t pid, const char *command)
+bool pids_is_taken(const struct pid_table *table, const struct pid_row *but, pid_t pid, const char *command)
 {
 	for (size_t i = 0; i < table->n; i++) {
 		const struct pid_row *row = &table->items[i];
@@ -80,7 +79,7 @@ static bool is_taken(const struct pid_table *table, const struct pid_row *but, p
 
 static struct pid_row *add_row(struct pid_table *table, const struct now_process *process, int64_t t_ns)
 {
-	if (is_taken(table, NULL, process->pid, process->command))
+	if (pids_is_taken(table, NULL, process->pid, process->command))
 		return NULL;
 	struct pid_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
 	if (larger == NULL)
@@ -103,7 +102,7 @@ static void keep_name(const struct pid_table *table, struct pid_row *row, struct
 	if (row->state == TOLD_NOT || strcmp(row->now.command, seen->command) == 0)
 		return;
 	bool is_early = row->named_ns > 0 && t_ns - row->named_ns < RENAME_S * NS_PER_S;
-	if (is_early || is_taken(table, row, seen->pid, seen->command))
+	if (is_early || pids_is_taken(table, row, seen->pid, seen->command))
 		text_copy(seen->command, sizeof(seen->command), row->now.command);
 	else
 		row->named_ns = t_ns;
@@ -258,7 +257,7 @@ static struct pid_row *remembered(struct pid_table *table, const struct now_proc
 static bool give_row(struct pid_table *table, const struct now_process *process, int64_t t_ns)
 {
 	struct pid_row *row = remembered(table, process);
-	if (row != NULL && is_taken(table, row, process->pid, process->command))
+	if (row != NULL && pids_is_taken(table, row, process->pid, process->command))
 		return true;
 	if (row == NULL && !ration_take(&table->ration))
 		return false;

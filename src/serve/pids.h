@@ -37,6 +37,8 @@ void pids_forget(struct pid_table *table, const struct told_seen *seen);
 /* ---- over restarts (pids_state.c) ---- */
 
 void pids_write(const struct pid_table *table, struct jsonw *j); // an array
+// Whether somebody's row would be the same series: a number came to another process like the one that has ended.
+bool pids_is_taken(const struct pid_table *table, const struct pid_row *but, pid_t pid, const char *command);
 // same_boot: what lived then may live still.
 void pids_read(struct pid_table *table, const json_t *array, bool same_boot);
 // Whose counters go on, ascending by pid: owned by the caller. NULL: nobody's, or no memory.

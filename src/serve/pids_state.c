@@ -59,7 +59,7 @@ static void read_row(struct pid_table *table, const json_t *object, bool same_bo
 	};
 	if (command == NULL || pid <= 0 || !value_ok(pid) || !value_ok(start_ticks) ||
 		!text_copy(row.now.command, sizeof(row.now.command), command) ||
-		(row.now.is_gone && row.state == TOLD_NOT))
+		(row.now.is_gone && row.state == TOLD_NOT) || pids_is_taken(table, NULL, row.now.pid, row.now.command))
 		return;
 	struct pid_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
 	if (larger == NULL)

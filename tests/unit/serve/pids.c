@@ -250,6 +250,15 @@ static void a_file_of_anybody(void **state)
 	assert_true(table.n <= MOST * (PIDS_SPARE + 2) && isnan(table.items[0].now.energy_j));
 	json_decref(many);
 	pids_finish(&table);
+	// A series that stood twice would cost the whole scrape.
+	pids_init(&table, MOST);
+	json_t *twice = json_loads("[{\"pid\":1,\"start_ticks\":1,\"command\":\"x\"},"
+				   "{\"pid\":1,\"start_ticks\":2,\"command\":\"x\"}]",
+		0, NULL);
+	pids_read(&table, twice, true);
+	assert_int_equal(table.n, 1);
+	json_decref(twice);
+	pids_finish(&table);
 }
 
 int main(void)
