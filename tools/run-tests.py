@@ -23,7 +23,7 @@ RESULT = re.compile(r"^(not )?ok\b(?:\s+\d+)?\s*-?\s*(.*)$")
 PLAN = re.compile(r"^1\.\.(\d+)")
 SKIP = re.compile(r"#\s*skip", re.IGNORECASE)
 NEVER_FORGIVEN = re.compile(r"(Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer|runtime error:|Segmentation fault")
-SECOND_TRIES = 5
+SECOND_TRIES = 8
 PROGRAMS_A_CPU = 2  # most of them wait for most of the time
 
 

@@ -43,7 +43,7 @@ def each_joule_in_one_row(room):
     told -= {"other", "none"}
     for number in told:
         assert total(found, "wattle_job_energy_joules_total", jobid=number, user="nobody", resource="cpu") > 0, found
-        assert total(found, "wattle_job_processes", jobid=number) == 1
+        assert total(found, "wattle_job_processes", jobid=number) == 1, (number, found)
     for process in jobs:
         stop(process)
 

@@ -1,11 +1,12 @@
 """AIPowerMeter's single looks: rapl, rapl_power and gpu_power against made counters, the fake NVML and /proc itself."""
 import json
 import os
+import pathlib
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.environ["WATTLE_TESTS"], "e2e"))
-from harness import BUILD, BURNER, main, near, test
+from harness import BUILD, BURNER, main, near, test, wait_until
 
 FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 CARDS = "gpu\nname Card\npower_mw constant 300000\nutilization_percent 90 40\n" \
@@ -75,12 +76,13 @@ def cpu_of_processes(room):
     busy, idle = room.start("cpu", "30", program=BURNER), room.start("30", program="sleep")
     gone = room.start("0", program="sleep")
     gone.wait()
+    wait_until(lambda: pathlib.Path(f"/proc/{idle.pid}/stat").read_text().split()[1:3] == ["(sleep)", "S"], "it sleeps")
     began = time.monotonic()
     uses = rapl_power.get_cpu_uses(rapl_power.get_processes([busy.pid, idle.pid, gone.pid]), period=0.5)
     near(time.monotonic() - began, 0.5, absolute=0.2)
     shares, seconds = uses
     assert set(shares) == set(seconds) == {busy.pid, idle.pid}
-    assert 0.1 < seconds[busy.pid] < 0.7 and seconds[idle.pid] == 0
+    assert 0.1 < seconds[busy.pid] < 0.7 and seconds[idle.pid] == 0, seconds
     assert 0.1 < shares[busy.pid] <= 1 and shares[idle.pid] == 0
     assert uses == shares and uses[1] is seconds, "a dict of shares that unpacks into both"
     assert busy.pid in uses and isinstance(uses, dict) and json.loads(json.dumps(uses))[str(idle.pid)] == 0
