@@ -116,11 +116,44 @@ static int allocate(struct equations *e, size_t n_windows, struct arena *arena)
 	return all ? 0 : -ENOMEM;
 }
 
+static double beyond(double cores, double most)
+{
+	return cores < 0 ? cores : fmax(cores - most, 0);
+}
+
+/* No slot has less than no core, nor more than there were: where the equations say so, chance has given another slot what it took from
+ * this one. The furthest first. */
+static void hold_within(const struct equations *e, double most, double *variance, double *cores)
+{
+	size_t s = e->n_slots;
+	for (size_t round = 0; round < s; round++) {
+		size_t worst = 0;
+		for (size_t i = 1; i < s; i++)
+			if (fabs(beyond(cores[i], most)) > fabs(beyond(cores[worst], most)))
+				worst = i;
+		double off = beyond(cores[worst], most), own = variance[worst * s + worst];
+		if (!(fabs(off) > 1e-6) || !(own > 1e-12))
+			return;
+		for (size_t i = 0; i < s; i++)
+			e->right[i] = variance[i * s + worst] / own;
+		for (size_t i = 0; i < s; i++) {
+			cores[i] -= e->right[i] * off;
+			for (size_t k = 0; k < s; k++)
+				variance[i * s + k] -= e->right[i] * e->right[k] * own;
+		}
+	}
+}
+
+// Errors stay those of the equations alone: bounds say nothing of how wrong the slots within them are.
 static void tell(const struct equations *e, double most, struct fold_cores *cores)
 {
 	size_t s = e->n_slots;
 	for (size_t i = 0; i < s; i++)
-		cores->of[i] = fmax(0, fmin(e->mean + e->right[i], most));
+		cores->of[i] = e->mean + e->right[i];
+	cholesky_inverse(e->normal, s, cores->variance);
+	hold_within(e, most, cores->variance, cores->of);
+	for (size_t i = 0; i < s; i++)
+		cores->of[i] = fmax(0, fmin(cores->of[i], most));
 	cholesky_inverse(e->normal, s, cores->variance);
 	for (size_t i = 0; i < s; i++) // whose the power is while hardly anybody computes is a matter of words
 		cores->variance[i * s + i] += share_hardly * share_hardly / 3;

@@ -23,8 +23,9 @@ struct deal {
 	double *excess;    // of slots: energy beyond what they are the target's by
 	double *misdealt;  // slots × slots: variance of an interval's energy that no power explains
 	double *scale;     // of a segment's intervals: energy a joule that the powers expect
-	uint32_t *present; // slots in the interval
-	double *part;      // of its energy, of all slots; and of the interval before
+	uint32_t *present; // slots in the interval, and how their energies change with their cores
+	double *cores_slope;
+	double *part; // of its energy, of all slots; and of the interval before
 	double *part_before;
 };
 
@@ -52,12 +53,25 @@ static void add_variance(const struct deal *deal, const double *a, const double 
 	}
 }
 
+/* How much less or more of an interval's energy a slot has, of itself, for each core that it computed on less or more. The share is bent:
+ * where few cores may as well be none, it falls faster than it would rise. */
+static double slope_by_cores(const struct deal *deal, size_t slot, double others)
+{
+	const struct fold_cores *cores = deal->job->cores;
+	double of = cores->of[slot];
+	double off = fold_interval_95 * sqrt(cores->variance[slot * deal->job->model.slots.n + slot]);
+	double least = share_of_cores(fmax(of - off, -share_hardly * fmin(others / (2 * share_hardly), 1)), others);
+	return fmax(share_slope(of, others), (1 - least / share_of_cores(of, others)) / off);
+}
+
 /* What an interval has more or less than the powers expect is some block's, or was moved by a misplaced update: dealt out
  * like the rest, it may be another's. */
 static void note_left(struct deal *deal, size_t n, struct energy energy, double expected_j, double others)
 {
 	size_t s = deal->job->model.slots.n;
 	double left_j2 = (energy.explained_j - expected_j) * (energy.explained_j - expected_j);
+	for (size_t a = 0; a < n && others >= 0; a++)
+		deal->cores_slope[a] = slope_by_cores(deal, deal->present[a], others);
 	for (size_t a = 0; a < n; a++) {
 		size_t row = deal->present[a] * s;
 		double part = deal->part[deal->present[a]];
@@ -66,8 +80,7 @@ static void note_left(struct deal *deal, size_t n, struct energy energy, double 
 			double both = (a == b ? part : 0) - part * deal->part[other];
 			deal->slope[row + other] += energy.target_j * both / deal->power_w[other];
 			if (others >= 0)
-				deal->by_cores[row + other] += energy.target_j * both *
-					share_slope(deal->job->cores->of[other], others);
+				deal->by_cores[row + other] += energy.target_j * both * deal->cores_slope[b];
 			deal->misdealt[row + other] += left_j2 * both;
 		}
 	}
@@ -297,7 +310,7 @@ int fold_deal(struct fold_job *job)
 	size_t s = job->model.slots.n, most = 1;
 	for (size_t i = 0; i < job->n_segments; i++)
 		most = job->segments[i].updates.n + 1 > most ? job->segments[i].updates.n + 1 : most;
-	double *room = arena_alloc(job->arena, 8 * s, sizeof(double));
+	double *room = arena_alloc(job->arena, 9 * s, sizeof(double));
 	struct deal deal = {.job = job,
 		.slope = arena_alloc(job->arena, s * s, sizeof(double)),
 		.misdealt = arena_alloc(job->arena, s * s, sizeof(double)),
@@ -316,6 +329,7 @@ int fold_deal(struct fold_job *job)
 	deal.part = room + 5 * s;
 	deal.part_before = room + 6 * s;
 	deal.excess = room + 7 * s;
+	deal.cores_slope = room + 8 * s;
 	double mean_w = job->model.mean_w > 0 ? job->model.mean_w : 1;
 	for (size_t i = 0; i < s; i++) {
 		double w = job->model.solved ? job->model.power_w[i] : mean_w;

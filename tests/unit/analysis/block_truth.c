@@ -3,7 +3,7 @@
  * The interval must hold the truth for 95 % of all blocks, and be narrow enough to say something. */
 #include "machine.h"
 
-enum { RUNS = 20, BLOCKS_MAX = 6, CALLS_MAX = 4096, SAMPLES_MAX = 1024, INSIDE_PERCENT = 85 };
+enum { SEEDS = 3, RUNS = 20, BLOCKS_MAX = 6, CALLS_MAX = 4096, SAMPLES_MAX = 1024, INSIDE_PERCENT = 94 };
 
 struct kind {
 	const char *teaches;
@@ -16,6 +16,7 @@ struct kind {
 	double period_s;   // of the counter
 	bool exact_cpu;    // else CPU time is told in ticks of 10 ms
 	double error_most; // an error that is wider than that says nothing; middle of all, of the mean block's joules
+	double least;      // percent inside; 0: INSIDE_PERCENT
 };
 
 struct program {
@@ -29,6 +30,7 @@ struct program {
 	struct run run;
 };
 
+static const uint64_t seeds[SEEDS] = {3, 5, 6};
 static const char *const names[BLOCKS_MAX] = {"a", "b", "c", "d", "e", "f"};
 
 static void make_blocks(struct program *p)
@@ -138,7 +140,7 @@ static void record(struct program *p)
 
 struct tally { // of the mean block's joules
 	size_t n, inside;
-	double wrong[RUNS * BLOCKS_MAX], error[RUNS * BLOCKS_MAX];
+	double wrong[SEEDS * RUNS * BLOCKS_MAX], error[SEEDS * RUNS * BLOCKS_MAX];
 };
 
 static int ascending(const void *a, const void *b)
@@ -167,7 +169,7 @@ static void judge(struct tally *tally, const struct kind *kind)
 		inside, tally->wrong[middle], tally->wrong[most], tally->error[middle], tally->error[most]);
 	all += tally->n;
 	all_inside += tally->inside;
-	if (inside < INSIDE_PERCENT || tally->error[middle] > kind->error_most)
+	if (inside < (kind->least > 0 ? kind->least : INSIDE_PERCENT) || tally->error[middle] > kind->error_most)
 		fail_msg("inside for %.1f %% of the blocks, errors of %.3f", inside, tally->error[middle]);
 }
 
@@ -189,7 +191,7 @@ static const struct kind rows[] = {
 	{"others come and go", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {0.2, 3}, 0.001, false, 0.6},
 	{"100 ms counter", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {1, 1}, 0.1, false, 0.5},
 	{"20 ms counter, others come and go", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {0.2, 3}, 0.02, false, 0.7},
-	{"100 ms counter, others come and go", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {0.2, 3}, 0.1, false, 0.9},
+	{"100 ms counter, others come and go", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {0.2, 3}, 0.1, false, 0.9, 92},
 	{"calls that do not vary", 4, 0.01, 0.04, 0, 10, 0.5, false, {1, 1}, 0.001, false, 0.6},
 	{"1 s", 4, 0.01, 0.04, 0.1, 1, 0.5, false, {0.5, 2}, 0.001, false, 2},
 	{"5 to 80 ms, all compute, 2 s", 5, 0.005, 0.08, 0.1, 2, 0, false, {0.5, 2}, 0.001, false, 0.5},
@@ -205,10 +207,11 @@ static void check(void **state)
 	static struct program p;
 	static struct tally tally;
 	p.kind = *state;
-	p.random = UINT64_C(0x9e3779b97f4a7c15);
 	tally.n = tally.inside = 0;
-	for (int i = 0; i < RUNS; i++) {
+	for (int i = 0; i < SEEDS * RUNS; i++) {
 		struct findings findings;
+		if (i % RUNS == 0) // the worst ones of twenty before shares were known to be bent
+			p.random = seeds[i / RUNS] * UINT64_C(0x9e3779b97f4a7c15);
 		build_run(&p.run, SAMPLES_MAX);
 		p.run.spans = arena_alloc(p.run.arena, CALLS_MAX, sizeof(*p.run.spans));
 		make_blocks(&p);
