@@ -10,7 +10,8 @@
  * begins and ends in one stretch is bent at both ends with the power on either side of it.
  *
  * Where the readings were too far apart for that, the run is too short, or power rose instead, the line stays straight, and
- * the doubt is all of the energy between the instant and the update outside of the run. */
+ * the doubt is all of the energy between the instant and the update outside of the run; of readings too far apart no more
+ * than what the part inside may use. */
 #include "analysis/energy/curve_build.h"
 
 #include "base/util.h"
@@ -102,12 +103,14 @@ static struct curve_end bend_one(struct curve *curve, struct curve_segment *segm
 	double w = power_w(curve, stretch);
 	bool near = length_s(curve, stretch) <= neighbours_max * curve->updates.longest_s;
 	bool rises = known && power_w(curve, beside) < (1 - same_power) * w;
-	if (!known || !near || rises)
-		return (struct curve_end){.doubt_j = w * fabs(seconds_between(outside_ns, t_ns))};
+	double outside_s = fabs(seconds_between(outside_ns, t_ns)), inside_s = length_s(curve, stretch) - outside_s;
+	if (known && !near) // a reading long after the last one of the run says little of the moment between them
+		return (struct curve_end){.doubt_j = fmin(w * outside_s, fmax(w, power_w(curve, beside)) * inside_s)};
+	if (!known || rises)
+		return (struct curve_end){.doubt_j = w * outside_s};
 	if (power_w(curve, beside) <= w)
 		return (struct curve_end){0};
 	struct bend bend = bend_from(curve, stretch, t_ns, is_end, power_w(curve, beside));
-	double inside_s = length_s(curve, stretch) - fabs(seconds_between(outside_ns, t_ns));
 	bend.end.lever_s = sqrt(inside_s * length_s(curve, beside));
 	insert(curve, segment, &bend);
 	return bend.end;

@@ -81,6 +81,12 @@ static void integrated_average(struct run *run)
 		run->devices[0].values[DEVICE_POWER][i] = 20000 + (int64_t)(10 - i) * 1000;
 }
 
+// As when the last reading but one came just at the end, and the last one when the site's epilog was through.
+static void read_again_later(struct run *run)
+{
+	run->segments[0].end_ns -= NS_PER_S / 10;
+}
+
 static const struct error_row {
 	const char *teaches;
 	void (*change)(struct run *run);
@@ -92,6 +98,8 @@ static const struct error_row {
 	{"a counter: its last update is anywhere within a period", no_change, 0.1, 1.73205080757},
 	{"a fast counter is nearly exact", no_change, 0.001, 0.0277839306075},
 	{"an unknown period is at most the interval", no_change, NAN, 1.73205080757},
+	{"another reading 0.1 s after the end adds what half a period at 20 W may be off", read_again_later, 0.001,
+		0.0260235841754},
 	{"a counter that says when it was updated leaves no doubt at the ends", stamped, 0.1, 0},
 	{"but never less than one step: 2 * sqrt(2 / 12) of it is less", whole_joules, 0.1, 1},
 	{"the sensor's own error: 2 % of 200 J, and the ends", stated, 0.001, 4.00009649219},
