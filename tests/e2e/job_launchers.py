@@ -34,9 +34,9 @@ def names(room):
     done = room.finish(machine.start(1, 4, "true", name="same.sqlite"))
     assert done.returncode == 125 and "%r" in done.stderr and "one of 4 ranks" in done.stderr, done.stderr
     first = machine.start(0, 4, "sleep", "20", name="same.sqlite", options=["--overwrite"])
-    wait_until((room.folder / "same.sqlite").exists, "the first rank records")
-    wait_until(lambda: sensor_events(room, "same.sqlite") and not facts(room, "same.sqlite").get("complete") == "true",
-               "rank 0 writes")
+    written = room.folder / "same.sqlite"  # in between, the old one is gone
+    wait_until(lambda: written.exists() and sensor_events(room, "same.sqlite") and
+               not facts(room, "same.sqlite").get("complete") == "true", "rank 0 writes")
     for option in ("--overwrite", "--append"):
         done = room.finish(machine.start(1, 4, "true", name="same.sqlite", options=[option]))
         assert done.returncode == 125 and "%r" in done.stderr and "one of 4 ranks" in done.stderr, done.stderr
