@@ -5,8 +5,6 @@
 
 #include <errno.h>
 
-static const double alone = 0.999; // of what all used: then the target's energy is that of all
-
 double fold_target_j(const struct fold_job *job, int64_t t_ns)
 {
 	return attribution_at(&job->metering->attribution, t_ns).target_j;
@@ -44,20 +42,15 @@ static void take_off_others(const struct fold_updates *u, double *used_j, const 
 
 /* CPU time comes in ticks of 10 ms: of one interval the target's share is known to some percent, which would drown what
  * mixtures of blocks tell. A meter is a thousand times as exact, but it sees other programs come and go. So the equations
- * explain whichever is the calmer: the target's energy, or what all programs used, by the target's share in the whole. Where cores tell
- * each block's share it is always the latter: the target's energy of a window comes by the share of a mixture of blocks, which is not the
- * mixture of their shares. */
-static void choose_energy(struct fold_updates *u, double *used_j, const double *others_s, bool by_cores)
+ * explain whichever is the calmer: the target's energy, or what all programs used, by the target's share in the whole. */
+static void choose_energy(struct fold_updates *u, double *used_j, const double *others_s)
 {
 	size_t n = u->n;
 	memcpy(u->j, u->target_j, n * sizeof(double));
 	take_off_others(u, used_j, others_s);
-	if (n < 3 || !(used_j[n - 1] > used_j[0]))
+	if (n < 3 || roughness(used_j, n) >= roughness(u->target_j, n))
 		return;
-	double share = (u->target_j[n - 1] - u->target_j[0]) / (used_j[n - 1] - used_j[0]);
-	if (by_cores ? share > alone : roughness(used_j, n) >= roughness(u->target_j, n))
-		return;
-	u->even_share = share;
+	u->even_share = (u->target_j[n - 1] - u->target_j[0]) / (used_j[n - 1] - used_j[0]);
 	for (size_t k = 0; k < n; k++)
 		u->j[k] = u->even_share * used_j[k];
 }
@@ -112,6 +105,6 @@ int fold_list_updates(const struct fold_job *job, size_t index, struct fold_upda
 		others_s[u->n] = job->cores != NULL ? others_until_s(&others, curve->t_ns[k]) : 0;
 		u->target_j[u->n++] = fold_target_j(job, curve->t_ns[k]) - before_j;
 	}
-	choose_energy(u, used_j, others_s, job->cores != NULL);
+	choose_energy(u, used_j, others_s);
 	return 0;
 }
