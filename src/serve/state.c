@@ -73,7 +73,9 @@ static int replace(const struct state *state, bool on_disk)
 	char temporary[sizeof(state->name) + 8];
 	snprintf(temporary, sizeof(temporary), "%s.tmp", state->name);
 	wattle_cleanup_close int fd = openat(state->folder_fd, temporary,
-		O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (on_disk ? O_TRUNC : 0), 0600);
+		O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (on_disk ? O_TRUNC : 0), 0600);
+	if (fd < 0 && errno == ENXIO) // a pipe that nobody reads: out of the way until the next look
+		unlinkat(state->folder_fd, temporary, 0);
 	if (fd < 0 ||
 		(on_disk &&
 			fchmod(fd, 0600) < 0)) // power and command lines tell secrets; earlier versions let all read
@@ -97,7 +99,7 @@ static void drop(const struct state *state)
 		return;
 	// A folder that is not ours to write to any more, but the file is.
 	wattle_cleanup_close int fd = openat(state->folder_fd, state->name,
-		O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+		O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	(void)fd;
 }
 
