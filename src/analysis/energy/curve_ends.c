@@ -11,7 +11,7 @@
  *
  * Where the readings were too far apart for that, the run is too short, or power rose instead, the line stays straight, and
  * the doubt is all of the energy between the instant and the update outside of the run; of readings too far apart no more
- * than what the part inside may use. */
+ * than what the part inside uses at the highest power that was seen. */
 #include "analysis/energy/curve_build.h"
 
 #include "base/util.h"
@@ -93,6 +93,14 @@ static void bend_both(struct curve *curve, struct curve_segment *segment, size_t
 	insert(curve, segment, &start);
 }
 
+static double highest_w(const struct curve *curve, struct slice points)
+{
+	double w = 0;
+	for (size_t i = points.begin; i + 1 < points.end; i++)
+		w = fmax(w, power_w(curve, i));
+	return w;
+}
+
 // `beside`: the stretch next to it on the program's side. known: it lies in the run as a whole.
 static struct curve_end bend_one(struct curve *curve, struct curve_segment *segment, size_t stretch, size_t beside,
 	bool known)
@@ -105,7 +113,7 @@ static struct curve_end bend_one(struct curve *curve, struct curve_segment *segm
 	bool rises = known && power_w(curve, beside) < (1 - same_power) * w;
 	double outside_s = fabs(seconds_between(outside_ns, t_ns)), inside_s = length_s(curve, stretch) - outside_s;
 	if (known && !near) // a reading long after the last one of the run says little of the moment between them
-		return (struct curve_end){.doubt_j = fmin(w * outside_s, fmax(w, power_w(curve, beside)) * inside_s)};
+		return (struct curve_end){.doubt_j = fmin(w * outside_s, highest_w(curve, segment->points) * inside_s)};
 	if (!known || rises)
 		return (struct curve_end){.doubt_j = w * outside_s};
 	if (power_w(curve, beside) <= w)

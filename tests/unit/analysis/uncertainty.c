@@ -87,6 +87,14 @@ static void read_again_later(struct run *run)
 	run->segments[0].end_ns -= NS_PER_S / 10;
 }
 
+// 100 W for a while; the run ends 10 ms after the last reading but one, and the last one comes 90 ms later.
+static void read_later_after_a_burst(struct run *run)
+{
+	for (size_t i = 6; i < run->n; i++)
+		run->devices[0].values[DEVICE_ENERGY][i] += 8000000;
+	run->segments[0].end_ns -= 9 * NS_PER_S / 100;
+}
+
 static const struct error_row {
 	const char *teaches;
 	void (*change)(struct run *run);
@@ -100,6 +108,8 @@ static const struct error_row {
 	{"an unknown period is at most the interval", no_change, NAN, 1.73205080757},
 	{"another reading 0.1 s after the end adds what half a period at 20 W may be off", read_again_later, 0.001,
 		0.0260235841754},
+	{"the last 10 ms, between readings far apart, at the highest power seen: 1 J, and the ends", read_later_after_a_burst,
+		0.001, 1.06730204914},
 	{"a counter that says when it was updated leaves no doubt at the ends", stamped, 0.1, 0},
 	{"but never less than one step: 2 * sqrt(2 / 12) of it is less", whole_joules, 0.1, 1},
 	{"the sensor's own error: 2 % of 200 J, and the ends", stated, 0.001, 4.00009649219},
