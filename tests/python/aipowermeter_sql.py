@@ -92,7 +92,7 @@ def record(room, database, state):
         assert not process.is_alive() and process.exitcode == 0, queue.get()
     read = experiment.ExpResults(parsers.SqlParser(database, experiment="burner"))
     assert len(read.get_curve("intel_power")) == 2, read.get_curve("intel_power")
-    near(read.get_summary()["cpu"]["absolute_cpu_time_per_pid"], 0.8, absolute=0.1)
+    near(read.get_summary()["cpu"]["absolute_cpu_time_per_pid"], 0.8, absolute=0.2)  # each may end a period late
     assert read.total_power_draw() > 0
     assert not list(pathlib.Path(state).rglob("*.sqlite*-run*")) and not list(pathlib.Path(state).rglob("wattle-*"))
 
