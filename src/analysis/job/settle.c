@@ -34,19 +34,16 @@ static void shrink_ledger(struct ledger *ledger, double target_j, double wattle_
 
 static void shrink_block(struct block_finding *block, size_t domain, double fit)
 {
-	double less_j = (1 - fit) * block->domain_j[domain], rest = 1 - less_j / block->total_j;
+	double less_j = (1 - fit) * block->domain_j[domain];
 	if (!(less_j > 0) || !(block->total_j > 0))
 		return;
 	block->domain_j[domain] -= less_j;
 	block->total_j -= less_j;
 	block->error_j += less_j;
-	for (size_t i = 0; i < block->n_units; i++) {
-		block->units[i].j_per_unit *= rest;
-		block->units[i].error_j_per_unit *= block->error_j / (block->error_j - less_j);
-	}
 }
 
 // What is taken off may have been right, and another member's too much: it is in the error.
+// Joules a unit of work come later, from the job's blocks.
 static void shrink(struct member *member, struct domain_finding *part, double fit)
 {
 	struct findings *f = &member->findings;
@@ -65,8 +62,6 @@ static void shrink(struct member *member, struct domain_finding *part, double fi
 		shrink_block(&f->blocks[k], (size_t)(part - f->domains), fit);
 		f->blocks[k].self_j *= rest;
 	}
-	for (size_t i = 0; i < f->n_stacks; i++)
-		f->stacks[i].self_j *= rest;
 }
 
 // Adds up what the members have of a domain, which then is no more than its energy.
