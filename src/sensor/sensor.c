@@ -2,6 +2,7 @@
 
 #include "base/util.h"
 #include "sensor/cpu_temperature.h"
+#include "sensor/gpu/gpu_gain.h"
 #include "sensor/gpu/gpu_roster.h"
 
 #include <assert.h>
@@ -209,6 +210,8 @@ int sensor_set_open(struct sensor_set *set, const struct wattle_env *env, const 
 	gpu_roster_close(&roster);
 	if (r == 0)
 		r = list_devices(set, reterr);
+	if (r == 0)
+		r = gpu_gain_apply(set, env, options->gpu_gains, set->gain_note, sizeof(set->gain_note), reterr);
 	if (r < 0)
 		sensor_set_close(set);
 	else

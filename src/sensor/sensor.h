@@ -87,10 +87,20 @@ struct domain {
 	double idle_temperature_c; // NaN or 0 unknown
 	char idle_date[32];        // RFC 3339
 
+	/* Calibration of a GPU's power sensor (gpu_gain.h); gain 0: not calibrated. Readings stay as the hardware gives them:
+	 * true power or energy = domain_gain() times the reading. */
+	double gain, gain_error; // factor; relative error of it, half of a 95 % interval
+	char gain_source[64];    // "--gpu-gain", "wattle sensors --calibrate-gpu DATE"; "" if not calibrated
+
 	/* What a reader of the run must know and no figure tells: how processes were matched, that the device sleeps.
 	 * The sensor may change it while it reads; the sampler stores each new text as an event of kind "note". */
 	char note[160];
 };
+
+static inline double domain_gain(const struct domain *domain)
+{
+	return domain->gain > 0 ? domain->gain : 1;
+}
 
 /* What the sampler knows when it asks for readings. Borrowed for the call. */
 struct sensor_context {
@@ -119,12 +129,13 @@ struct sensor_options {
 	const char *cuda_device_order;
 	const char *hip_visible_devices;
 	const char *rocr_visible_devices;
-	const char *wall_meter;    // --wall-meter FILE or NULL; borrowed until close
-	bool list_users;           // users() will be asked, and all_pids be told
-	bool describe_only;        // wattle sensors: list everything, GPUs hidden from the target too
-	int64_t calibrate_ns;      // at most this much time may go into measuring update periods at open; 0: none.
-				   // To find a counter dead (AMD GPUs: 250 ms, perf in guests: 3 ms) may take more
-	struct gpu_roster *roster; // set by sensor_set_open: numbers GPUs over all sensors, answers --gpus
+	const char *wall_meter;       // --wall-meter FILE or NULL; borrowed until close
+	const char *const *gpu_gains; // each --gpu-gain INDEX=FACTOR±PERCENT, NULL-terminated; NULL: none
+	bool list_users;              // users() will be asked, and all_pids be told
+	bool describe_only;           // wattle sensors: list everything, GPUs hidden from the target too
+	int64_t calibrate_ns;         // at most this much time may go into measuring update periods at open; 0: none.
+				      // To find a counter dead (AMD GPUs: 250 ms, perf in guests: 3 ms) may take more
+	struct gpu_roster *roster;    // set by sensor_set_open: numbers GPUs over all sensors, answers --gpus
 };
 
 /* What one process does on one device. A process that stands there more than once, on several MIG instances say, has as many
@@ -186,6 +197,7 @@ struct sensor_set {
 	struct cpu_temperature *temperature; // owned: fills DEVICE_TEMPERATURE of packages; NULL: nothing to read
 	int64_t (*rows)[DEVICE_COUNT];       // owned scratch: sum of all n_domains
 	size_t n_rows;
+	char gain_note[400]; // why the stored calibration of GPUs is not used; "" it is, or there is none
 };
 
 // Opens every sensor of the registry and settles which domains are used: when two sensors meter one domain the

@@ -78,6 +78,9 @@ static void put_device(const struct run_device *device, struct export_out *out)
 	jsonw_key_double(&j, "idle_error_w", device->idle_error_w);
 	jsonw_key_double(&j, "idle_temperature_c", device->idle_temperature_c);
 	put_name(&j, "idle_date", device->idle_date);
+	jsonw_key_double(&j, "gain", device->gain); // the rows that follow are multiplied by it already
+	jsonw_key_double(&j, "gain_error", device->gain_error);
+	put_name(&j, "gain_source", device->gain_source);
 	jsonw_key_double(&j, "relative_error", device->relative_error);
 	jsonw_key_i64(&j, "memory_total_bytes", device->memory_total_bytes);
 	end(&j, out);

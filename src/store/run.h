@@ -25,7 +25,11 @@ struct run_device { // a row of table device with its samples
 	double energy_range_j; // what one round of the hardware's counter is; NaN: it never wraps, or unknown
 	double idle_w, idle_error_w, idle_temperature_c; // the idle baseline of --attribution active; NaN: none
 	char idle_date[32];                              // when that was measured, RFC 3339; "" none
-	int64_t memory_total_bytes;                      // VALUE_MISSING unknown
+	/* Calibration of a GPU's power sensor. The values below and idle_w have been multiplied by gain when the run was
+	 * loaded; the store keeps them as read. */
+	double gain, gain_error;    // NaN: not calibrated
+	char gain_source[64];       // "" not calibrated
+	int64_t memory_total_bytes; // VALUE_MISSING unknown
 	const int64_t *seen_ns; // from and to in each segment, when there was anybody who could read it; NULL: always
 	size_t n;
 	int64_t *t_ns;                 // n of them, ascending

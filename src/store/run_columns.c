@@ -226,6 +226,18 @@ static int take_device_sample(void *data, const struct cells *cells)
 	return 0;
 }
 
+// The columns without any value are shared, and stay as they are.
+static void apply_gain(struct run_device *device)
+{
+	static const enum device_metric scaled[] = {DEVICE_ENERGY, DEVICE_POWER, DEVICE_POWER_AVERAGE};
+	for (size_t m = 0; !isnan(device->gain) && m < ARRAY_SIZE(scaled); m++) {
+		int64_t *values = device->values[scaled[m]];
+		for (size_t i = 0; i < device->n; i++)
+			if (value_ok(values[i]) && llabs(values[i]) < INT64_MAX / 4)
+				values[i] = llround(device->gain * (double)values[i]);
+	}
+}
+
 int run_read_device_samples(struct run_reader *reader, struct run *run)
 {
 	size_t *counts = arena_alloc(reader->arena, run->n_devices, sizeof(*counts));
@@ -241,6 +253,8 @@ int run_read_device_samples(struct run_reader *reader, struct run *run)
 	for (size_t i = 0; r == 0 && i < run->n_devices; i++)
 		if (!share_missing(reader, run->devices[i].values, DEVICE_COUNT, counts[i]))
 			r = SQLITE_NOMEM;
+	for (size_t i = 0; r == 0 && i < run->n_devices; i++)
+		apply_gain(&run->devices[i]);
 	return r;
 }
 

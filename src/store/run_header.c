@@ -229,6 +229,14 @@ struct device_row {
 	const char *source;
 };
 
+static void bind_gain(sqlite3_stmt *s, int first, const struct domain *d)
+{
+	bool known = d->gain > 0;
+	sql_bind_double(s, first, known ? d->gain : (double)NAN);
+	sql_bind_double(s, first + 1, known ? d->gain_error : (double)NAN);
+	sql_bind_name(s, first + 2, known ? d->gain_source : "");
+}
+
 static void bind_device(sqlite3_stmt *s, const void *data)
 {
 	const struct device_row *row = data;
@@ -254,6 +262,14 @@ static void bind_device(sqlite3_stmt *s, const void *data)
 	sql_bind_double(s, 18, idle ? d->idle_error_w : (double)NAN);
 	sql_bind_double(s, 19, idle && d->idle_temperature_c != 0 ? d->idle_temperature_c : (double)NAN);
 	sql_bind_name(s, 20, d->idle_date);
+	bind_gain(s, 21, d);
+}
+
+static void bind_new_gain(sqlite3_stmt *s, const void *data)
+{
+	const struct device_row *row = data;
+	sql_bind_i64(s, 1, row->id);
+	bind_gain(s, 2, row->domain);
 }
 
 static int64_t find_device(sqlite3 *db, const struct domain *domain)
@@ -277,14 +293,22 @@ int run_header_devices(sqlite3 *db, const struct store_header *header, int64_t *
 	int64_t next_id = sql_read_i64(db, "SELECT max(id) + 1 FROM device", 0);
 	for (size_t i = 0; i < header->n_devices; i++) {
 		ret_ids[i] = find_device(db, header->devices[i]);
+		struct device_row row = {ret_ids[i], header->devices[i], header->sources[i]};
+		int r = SQLITE_OK;
+		if (ret_ids[i] >= 0 && header->devices[i]->gain > 0) // a newer calibration of the same sensor
+			r = sql_once(db, "UPDATE device SET gain = ?2, gain_error = ?3, gain_source = ?4 WHERE id = ?1",
+				bind_new_gain, &row);
+		if (r != SQLITE_OK)
+			return r;
 		if (ret_ids[i] >= 0)
 			continue;
-		struct device_row row = {next_id++, header->devices[i], header->sources[i]};
-		int r = sql_once(db,
+		row.id = next_id++;
+		r = sql_once(db,
 			"INSERT INTO device (id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, "
 			"resolution_uj, energy_range_uj, update_period_ns, relative_error, memory_total_bytes, "
-			"update_jitter_ns, idle_w, idle_error_w, idle_temperature_c, idle_date) "
-			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			"update_jitter_ns, idle_w, idle_error_w, idle_temperature_c, idle_date, "
+			"gain, gain_error, gain_source) "
+			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			bind_device, &row);
 		if (r != SQLITE_OK)
 			return r;

@@ -1,7 +1,8 @@
 #include "store/run_read.h"
 
 #include "base/buf.h"
-
+#include "base/util.h"
+#include "sensor/gpu/gpu_gain.h"
 #include "store/schema.h"
 #include "store/sort.h"
 
@@ -102,6 +103,22 @@ static double period_s(int64_t ns)
 	return ns >= 0 && ns <= 3600 * NS_PER_S ? (double)ns / 1e9 : (double)NAN;
 }
 
+/* What the sensor said beforehand is off by the same factor as its readings (run_columns.c). A damaged or hostile file must not
+ * turn figures into nonsense. */
+static void apply_gain(struct run_device *device)
+{
+	if (!(device->gain >= GPU_GAIN_LEAST && device->gain <= GPU_GAIN_MOST && device->gain_error > 0 &&
+		    device->gain_error <= GPU_GAIN_ERROR_MOST)) {
+		device->gain = device->gain_error = (double)NAN;
+		device->gain_source[0] = '\0';
+		return;
+	}
+	double *const scaled[] = {&device->resolution_j, &device->energy_range_j, &device->idle_w,
+		&device->idle_error_w};
+	for (size_t i = 0; i < ARRAY_SIZE(scaled); i++)
+		*scaled[i] *= device->gain;
+}
+
 static void fill_device(const struct cells *s, struct arena *arena, void *row)
 {
 	struct run_device *device = row;
@@ -131,24 +148,34 @@ static void fill_device(const struct cells *s, struct arena *arena, void *row)
 	device->idle_error_w = cells_double(s, 17);
 	device->idle_temperature_c = cells_double(s, 18);
 	cells_copy(s, 19, device->idle_date, sizeof(device->idle_date));
+	device->gain = cells_double(s, 20);
+	device->gain_error = cells_double(s, 21);
+	cells_copy(s, 22, device->gain_source, sizeof(device->gain_source));
+	apply_gain(device);
 }
 
 #define DEVICE_COLUMNS                                                                                                 \
 	"id, kind, name, uuid, device, inside, idx, source, provenance, has_energy, resolution_uj, "                   \
 	"update_period_ns, relative_error, memory_total_bytes, energy_range_uj, "
 
+#define IDLE_COLUMNS "update_jitter_ns, idle_w, idle_error_w, idle_temperature_c, idle_date, "
+
 int run_read_devices(struct run_reader *reader, struct run *run)
 {
-	static const struct rows rows =
-		{{"device", DEVICE_COLUMNS "update_jitter_ns, idle_w, idle_error_w, idle_temperature_c, idle_date",
-			 .order = "id"},
-			sizeof(struct run_device), fill_device};
-	// As the first files of this schema have it.
-	static const struct rows old_rows = {{"device", DEVICE_COLUMNS "NULL, NULL, NULL, NULL, NULL", .order = "id"},
-		sizeof(struct run_device), fill_device};
-	bool is_new = reader->source->has_column(reader, "device", "idle_date");
+	// Files of older programs lack the last columns.
+	static const struct rows rows[] = {
+		{{"device", DEVICE_COLUMNS IDLE_COLUMNS "gain, gain_error, gain_source", .order = "id"},
+			sizeof(struct run_device), fill_device},
+		{{"device", DEVICE_COLUMNS IDLE_COLUMNS "NULL, NULL, NULL", .order = "id"}, sizeof(struct run_device),
+			fill_device},
+		{{"device", DEVICE_COLUMNS "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL", .order = "id"},
+			sizeof(struct run_device), fill_device},
+	};
+	size_t age = 0;
+	if (!reader->source->has_column(reader, "device", "gain_source"))
+		age = reader->source->has_column(reader, "device", "idle_date") ? 1 : 2;
 	void *devices = NULL;
-	int r = read_rows(reader, is_new ? &rows : &old_rows, &devices, &run->n_devices);
+	int r = read_rows(reader, &rows[age], &devices, &run->n_devices);
 	run->devices = devices;
 	return r;
 }

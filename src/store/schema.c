@@ -73,6 +73,9 @@ static const struct schema_column columns[] = {
 	{"device", "idle_error_w", "REAL", "w", "error of idle_w, half of a 95 percent interval"},
 	{"device", "idle_temperature_c", "REAL", "c", "temperature at which idle_w was measured"},
 	{"device", "idle_date", "TEXT", "", "when idle_w was measured, RFC 3339"},
+	{"device", "gain", "REAL", "", "calibration of a GPU's power sensor: power and energy are this times the stored readings; null: not calibrated"},
+	{"device", "gain_error", "REAL", "", "relative error of gain, half of a 95 percent interval"},
+	{"device", "gain_source", "TEXT", "", "where gain is from: an option, or a calibration and its date"},
 	{"device", "relative_error", "REAL", "", "of the reading itself, 0.01 is 1 percent"},
 	{"device", "memory_total_bytes", "INTEGER", "bytes", "memory of a GPU"},
 

@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-/* NVIDIA states 5 % of the reading for the power sensors of older boards (manual of nvidia-smi, power draw). Of the energy
- * counter no maker states an error, so none is claimed: error_j is then that of its step and its edges. */
-static const double power_error = 0.05;
+/* The gain of a GPU's power sensor, and of the counter that integrates it, is a calibration error and stated separately
+ * (gpu_gain.h). This is for a module's, of which nothing is published. NVIDIA states 5 % for power of older boards. */
+static const double module_power_error = 0.05;
 // A limit of 300 W does not keep peaks of some milliseconds below 300 W.
 static const double peak_over_limit = 1.2;
 
@@ -35,7 +35,6 @@ static void describe_energy(struct domain *domain, bool counts)
 	domain->has_energy = counts;
 	domain->provenance = counts ? PROVENANCE_MEASURED : PROVENANCE_DERIVED;
 	domain->resolution_uj = counts ? 1000 : 0;
-	domain->relative_error = counts ? 0 : power_error;
 }
 
 void nvml_gpu_describe(struct nvml_gpu *gpu, bool power_only)
@@ -67,6 +66,7 @@ void nvml_gpu_describe_module(struct nvml_gpu *gpu)
 	text_copy(module->note, sizeof(module->note),
 		"the driver tells power of the whole module only: CPU, GPU and memory; shown, not added to the total");
 	describe_energy(module, gpu->energy.counts);
+	module->relative_error = gpu->energy.counts ? 0 : module_power_error;
 	module->used = gpu->domain->used;
 	module->unwanted = gpu->domain->unwanted;
 	text_copy(module->why, sizeof(module->why), gpu->domain->why);

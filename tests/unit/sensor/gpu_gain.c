@@ -1,0 +1,158 @@
+#include "sensor/gpu/gpu_gain.h"
+
+#include "base/util.h"
+#include "rows.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- --gpu-gain ---- */
+
+static const struct option_row {
+	const char *teaches, *text;
+	const char *refused; // part of the sentence; NULL: it is accepted
+	int index;
+	double factor, error;
+} options[] = {
+	{"factor and error", "0=1.03±2", NULL, 0, 1.03, 0.02},
+	{"the sign as +-", "0=1.03+-2", NULL, 0, 1.03, 0.02},
+	{"the sign as +/-, and a percent sign", "3=0.9+/-1.5 %", NULL, 3, 0.9, 0.015},
+	{"without an error that of uncalibrated GPUs stays", "1=1.05", NULL, 1, 1.05, 0.10},
+	{"no index", "1.03±2", "give INDEX=FACTOR±PERCENT", 0, 0, 0},
+	{"a negative index", "-1=1.03±2", "is not valid", 0, 0, 0},
+	{"a name for an index", "gpu-0=1.03±2", "is not valid", 0, 0, 0},
+	{"no factor", "0=", "is not valid", 0, 0, 0},
+	{"no number", "0=big±2", "is not valid", 0, 0, 0},
+	{"a sign without an error", "0=1.03±", "is not valid", 0, 0, 0},
+	{"something behind it", "0=1.03±2x", "is not valid", 0, 0, 0},
+	{"not finite", "0=nan±2", "is not valid", 0, 0, 0},
+	{"infinite", "0=1e999±2", "is not valid", 0, 0, 0},
+	{"a factor of 0", "0=0±2", "out of range", 0, 0, 0},
+	{"a negative factor", "0=-1.03±2", "out of range", 0, 0, 0},
+	{"a factor of 3: no sensor that works is so far off", "0=3±2", "FACTOR must be from 0.5 to 2", 0, 0, 0},
+	{"an error of 0: no meter is that good", "0=1.03±0", "PERCENT from 0.1 to 50", 0, 0, 0},
+	{"a negative error", "0=1.03±-2", "out of range", 0, 0, 0},
+	{"an error of 60 %", "0=1.03±60", "out of range", 0, 0, 0},
+};
+
+static void parses(void **state)
+{
+	const struct option_row *row = *state;
+	struct gpu_gain gain;
+	struct wattle_error error = {0};
+	int r = gpu_gain_parse(row->text, &gain, &error);
+	if (row->refused != NULL) {
+		assert_int_equal(r, -EINVAL);
+		assert_non_null(strstr(error.text, "--gpu-gain"));
+		if (strstr(error.text, row->refused) == NULL)
+			fail_msg("%s", error.text);
+		return;
+	}
+	assert_int_equal(r, 0);
+	assert_int_equal(gain.index, row->index);
+	assert_true(gain.factor == row->factor && fabs(gain.error - row->error) < 1e-12);
+}
+
+/* ---- the file, and the domains ---- */
+
+struct world {
+	struct tree tree;
+	struct wattle_env env;
+	struct domain domains[3];
+	struct domain *devices[3];
+	struct sensor_set set;
+	char note[400];
+};
+
+static void world_make(struct world *w)
+{
+	*w = (struct world){.domains = {{.name = "package-0", .kind = DOMAIN_PACKAGE},
+				    {.name = "gpu-0", .kind = DOMAIN_GPU, .uuid = "GPU-a"},
+				    {.name = "gpu-1", .kind = DOMAIN_GPU, .index = 1, .uuid = "GPU-b"}}};
+	tree_make(&w->tree);
+	text_copy(w->env.state_dir, sizeof(w->env.state_dir), w->tree.root);
+	for (size_t i = 0; i < ARRAY_SIZE(w->devices); i++)
+		w->devices[i] = &w->domains[i];
+	w->set = (struct sensor_set){.devices = w->devices, .n_devices = ARRAY_SIZE(w->devices)};
+}
+
+static void store(struct world *w, const char *uuid, double factor, double error)
+{
+	struct gpu_gain gain = {.date = "2026-01-31T12:00:00Z", .factor = factor, .error = error};
+	text_copy(gain.uuid, sizeof(gain.uuid), uuid);
+	assert_int_equal(gpu_gain_store(&w->env, &gain, NULL), 0);
+}
+
+static int apply(struct world *w, const char *option, struct wattle_error *reterr)
+{
+	const char *const list[] = {option, NULL};
+	return gpu_gain_apply(&w->set, &w->env, list, w->note, sizeof(w->note), reterr);
+}
+
+static void stored_by_uuid(void **state)
+{
+	struct world w;
+	world_make(&w);
+	store(&w, "GPU-b", 0.97, 0.03);
+	store(&w, "GPU-x", 1.2, 0.03); // in another machine by now
+	store(&w, "GPU-b", 1.04, 0.02);
+	assert_int_equal(apply(&w, NULL, NULL), 0);
+	assert_string_equal(w.note, "");
+	assert_true(domain_gain(&w.domains[0]) == 1 && domain_gain(&w.domains[1]) == 1);
+	assert_true(w.domains[2].gain == 1.04 && fabs(w.domains[2].gain_error - 0.02) < 1e-12);
+	assert_string_equal(w.domains[2].gain_source, "wattle sensors --calibrate-gpu 2026-01-31T12:00:00Z");
+	tree_finish(&w.tree);
+}
+
+static void option_wins(void **state)
+{
+	struct world w;
+	struct wattle_error error = {0};
+	world_make(&w);
+	store(&w, "GPU-b", 1.04, 0.02);
+	assert_int_equal(apply(&w, "1=0.9±5", NULL), 0);
+	assert_true(w.domains[2].gain == 0.9);
+	assert_string_equal(w.domains[2].gain_source, "--gpu-gain");
+	assert_int_equal(apply(&w, "7=0.9±5", &error), -EINVAL);
+	assert_non_null(strstr(error.text, "no measured GPU; measured: 0, 1"));
+	w.set.n_devices = 1;
+	assert_int_equal(apply(&w, "0=0.9±5", &error), -EINVAL);
+	assert_non_null(strstr(error.text, "no GPU is measured"));
+	tree_finish(&w.tree);
+}
+
+static const struct damage {
+	const char *teaches, *text;
+} damages[] = {
+	{"an empty file", ""},
+	{"another file", "{\"schema\": \"wattle-idle/1\"}\n"},
+	{"a line that is cut off", "wattle-gpu-gain/1\nGPU-b 1.04\n"},
+	{"one field too many", "wattle-gpu-gain/1\nGPU-b 1.04 2 2026 x\n"},
+	{"a factor out of range", "wattle-gpu-gain/1\nGPU-b 1e9 2 2026\n"},
+	{"not a number", "wattle-gpu-gain/1\nGPU-b nan 2 2026\n"},
+};
+
+static void damaged(void **state)
+{
+	const struct damage *row = *state;
+	struct world w;
+	world_make(&w);
+	tree_write(&w.tree, "gpu-gain", row->text);
+	assert_int_equal(apply(&w, NULL, NULL), 0);
+	assert_non_null(strstr(w.note, "is not used: the file is damaged"));
+	assert_true(domain_gain(&w.domains[2]) == 1);
+	tree_finish(&w.tree);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, options, parses);
+	ROWS_ADD(&tests, damages, damaged);
+	ROWS_ADD_ONE(&tests, "a stored calibration goes to the GPU of its UUID, the newest counts", stored_by_uuid);
+	ROWS_ADD_ONE(&tests, "an option goes before what is stored, and names a measured GPU", option_wins);
+	return rows_run(&tests, "gpu_gain");
+}
