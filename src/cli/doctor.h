@@ -44,6 +44,7 @@ const char *doctor_lasting_remedy(const struct doctor_row *row);
 // doctor_verdict.c: sentences without line breaks; the second may say nothing.
 void doctor_verdict(const struct doctor *doctor, struct buf *text);
 void doctor_idle_power(const struct doctor *doctor, struct buf *text);
+void doctor_calibration(const struct doctor *doctor, struct buf *text); // of GPUs; nothing where none is measured
 
 // doctor_json.c, doctor_text.c
 void doctor_json(const struct doctor *doctor, struct buf *out);

@@ -2,6 +2,7 @@
 
 #include "base/jsonw.h"
 #include "base/util.h"
+#include "sensor/gpu/gpu_gain.h"
 
 // 0 is "unknown" in a domain. A division by a power of ten is rounded correctly and prints as people write it.
 static double known(double value, double parts)
@@ -46,6 +47,26 @@ static void put_figures(struct jsonw *j, const struct doctor_row *row)
 	jsonw_key_string(j, "idle_date", text_or_null(domain->idle_date));
 }
 
+// Of each GPU that a run would measure.
+static void put_calibrations(struct jsonw *j, const struct doctor *doctor)
+{
+	jsonw_key(j, "calibrations");
+	jsonw_begin_array(j);
+	for (size_t i = 0; i < doctor->set.n_devices; i++) {
+		const struct domain *domain = doctor->set.devices[i];
+		if (domain->kind != DOMAIN_GPU)
+			continue;
+		bool calibrated = domain->gain > 0;
+		jsonw_begin_object(j);
+		jsonw_key_string(j, "domain", domain->name);
+		jsonw_key_double(j, "factor", known(domain->gain, 1));
+		jsonw_key_double(j, "error_percent", 100 * (calibrated ? domain->gain_error : GPU_GAIN_ASSUMED_ERROR));
+		jsonw_key_string(j, "source", calibrated ? domain->gain_source : "uncalibrated");
+		jsonw_end_object(j);
+	}
+	jsonw_end_array(j);
+}
+
 void doctor_json(const struct doctor *doctor, struct buf *out)
 {
 	struct jsonw j;
@@ -63,5 +84,7 @@ void doctor_json(const struct doctor *doctor, struct buf *out)
 	jsonw_end_array(&j);
 	jsonw_key_bool(&j, "measures", doctor_measures(doctor));
 	jsonw_key_string(&j, "idle_note", text_or_null(doctor->baseline_note));
+	put_calibrations(&j, doctor);
+	jsonw_key_string(&j, "calibration_note", text_or_null(doctor->set.gain_note));
 	jsonw_end_object(&j);
 }

@@ -281,4 +281,5 @@ void doctor_text(const struct doctor *doctor, struct buf *out)
 	buf_str(out, "What a run on this machine will say\n");
 	put_paragraph(doctor, doctor_verdict, out);
 	put_paragraph(doctor, doctor_idle_power, out);
+	put_paragraph(doctor, doctor_calibration, out);
 }

@@ -113,6 +113,33 @@ static void put_power(double power_w, struct buf *out)
 	buf_finish(&text);
 }
 
+void doctor_calibration(const struct doctor *doctor, struct buf *text)
+{
+	const struct domain *uncalibrated = NULL;
+	for (size_t i = 0; i < doctor->set.n_devices; i++) {
+		const struct domain *domain = doctor->set.devices[i];
+		if (domain->kind != DOMAIN_GPU)
+			continue;
+		if (!(domain->gain > 0)) {
+			uncalibrated = domain;
+			continue;
+		}
+		buf_printf(text, "%s%s factor ", text->size == 0 ? "GPU calibration: " : ", ", domain->name);
+		human_number(text, domain->gain, 4);
+		buf_str(text, "\u00a0±\u00a0");
+		human_number(text, 100 * domain->gain_error, 2);
+		buf_str(text, "\u00a0%");
+	}
+	if (text->size > 0)
+		buf_char(text, '.');
+	if (doctor->set.gain_note[0] != '\0')
+		buf_printf(text, "%s%s.", text->size > 0 ? " " : "", doctor->set.gain_note);
+	else if (uncalibrated != NULL)
+		buf_printf(text,
+			"%s%s is not calibrated (± 10 %%): `wattle sensors --calibrate-gpu %d` does it with a wall meter.",
+			text->size > 0 ? " " : "", uncalibrated->name, uncalibrated->index);
+}
+
 void doctor_idle_power(const struct doctor *doctor, struct buf *text)
 {
 	for (size_t i = 0; i < doctor->set.n_devices; i++) {

@@ -204,14 +204,24 @@ static int make_folders(const char *path)
 	return mkdir(part, mode) == 0 || errno == EEXIST ? 0 : -errno;
 }
 
+int idle_baseline_folder(const struct wattle_env *env, struct wattle_error *reterr)
+{
+	int r = make_folders(env->state_dir);
+	return r < 0 ? error_set(reterr, r, "%s: %s; WATTLE_STATE names another folder", env->state_dir, strerror(-r))
+		     : 0;
+}
+
 int idle_baseline_store(const struct wattle_env *env, const struct idle_entry *entries, size_t n,
 	struct wattle_error *reterr)
 {
 	char path[PATH_SIZE], host[sizeof(((struct idle_baseline *)NULL)->host)];
 	struct idle_baseline old;
-	int r = idle_baseline_path(env, path, sizeof(path)) ? make_folders(env->state_dir) : -ENAMETOOLONG;
+	if (!idle_baseline_path(env, path, sizeof(path)))
+		return error_set(reterr, -ENAMETOOLONG, "%s: %s; WATTLE_STATE names another folder", env->state_dir,
+			strerror(ENAMETOOLONG));
+	int r = idle_baseline_folder(env, reterr);
 	if (r < 0)
-		return error_set(reterr, r, "%s: %s; WATTLE_STATE names another folder", env->state_dir, strerror(-r));
+		return r;
 	idle_baseline_host(host, sizeof(host));
 	if (idle_baseline_load(env, &old, NULL) < 0 || strcmp(old.host, host) != 0)
 		idle_baseline_finish(&old);

@@ -37,6 +37,7 @@ int idle_baseline_load(const struct wattle_env *env, struct idle_baseline *ret_b
 // was stored for another machine is dropped.
 int idle_baseline_store(const struct wattle_env *env, const struct idle_entry *entries, size_t n,
 	struct wattle_error *reterr);
+int idle_baseline_folder(const struct wattle_env *env, struct wattle_error *reterr); // makes the state folder
 void idle_baseline_finish(struct idle_baseline *baseline);
 
 void idle_baseline_host(char *ret_host, size_t size); // of this machine

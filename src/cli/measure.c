@@ -8,6 +8,7 @@
 #include "cli/measure_store.h"
 #include "cli/sender.h"
 #include "process/machine.h"
+#include "sensor/gpu/gpu_gain.h"
 #include "store/sub_tracking_rows.h"
 
 #include <errno.h>
@@ -58,6 +59,15 @@ static int check_run_file(const struct measure_options *options, struct wattle_e
 	return 0;
 }
 
+static int check_gpu_gains(const struct measure_options *options, struct wattle_error *reterr)
+{
+	struct gpu_gain gain;
+	for (size_t i = 0; i < options->gpu_gain.n; i++)
+		if (gpu_gain_parse(options->gpu_gain.items[i], &gain, reterr) < 0)
+			return -EINVAL;
+	return 0;
+}
+
 int measure_check(const struct measure_options *options, struct wattle_error *reterr)
 {
 	if (options->overwrite && options->append)
@@ -67,6 +77,8 @@ int measure_check(const struct measure_options *options, struct wattle_error *re
 		r = check_ending("--tracking-file", options->tracking_file, reterr);
 	if (r == 0)
 		r = check_ending("--sub-tracking-file", options->sub_tracking_file, reterr);
+	if (r == 0)
+		r = check_gpu_gains(options, reterr);
 	return r < 0 ? r : check_meta(options, reterr);
 }
 
@@ -110,11 +122,14 @@ static int open_sensors(struct measure *measure, struct wattle_error *reterr)
 		.gpus = measure->options.gpus,
 		.gpu_brand = measure->options.gpu_brand,
 		.wall_meter = measure->options.wall_meter,
+		.gpu_gains = measure->options.gpu_gain.items,
 		.calibrate_ns = 5 * NS_PER_MS,
 	};
 	gpu_environment(&options);
 	int r = sensor_set_open(&measure->sensors, &measure->env, &options, reterr);
 	measure->sensors_are_open = r == 0;
+	if (r == 0 && measure->sensors.gain_note[0] != '\0' && !measure->options.disable_logs)
+		cli_warn(measure->sensors.gain_note);
 	if (r == 0 && strcmp(measure->options.attribution, "active") == 0)
 		apply_idle_baseline(measure);
 	return r;

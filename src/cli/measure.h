@@ -12,14 +12,14 @@ struct measure_options {
 	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter, *cgroup,
 		*job;
 	const char *store;
-	struct option_list meta, also;
+	struct option_list meta, also, gpu_gain;
 	int64_t interval_ns, flush_ns, expected_cores, steps, store_wait_ns;
 	double budget_percent, carbon_intensity, pue;
 	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all, span_cpu, nvtx, itt, alone;
 	struct control *control; // borrowed: the tracker that spawned us; NULL: a person did
 };
 
-enum { RUN_OPTIONS = 36, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has more, the last
+enum { RUN_OPTIONS = 37, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has more, the last
 extern const struct option measure_option_table[ATTACH_OPTIONS];
 struct measure_options measure_defaults(void);
 

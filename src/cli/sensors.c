@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include "base/util.h"
+#include "cli/calibrate_gpu.h"
 #include "cli/calibrate_idle.h"
 #include "cli/capture.h"
 #include "cli/doctor.h"
@@ -13,7 +14,9 @@ enum { TEXT_CEILING = 1 << 22 };
 struct values {
 	bool json, calibrate_idle;
 	const char *capture;
-	double seconds; // NaN: not given
+	const char *wall_meter, *supply;
+	int64_t calibrate_gpu; // index; VALUE_MISSING: not given
+	double seconds;        // NaN: not given
 };
 
 static const struct option options[] = {
@@ -26,8 +29,20 @@ static const struct option options[] = {
 		"measure and keep the idle power of each domain, for\n`wattle run --attribution active`; only when the "
 		"machine is idle",
 		OPTION_FLAG, .offset = offsetof(struct values, calibrate_idle)},
-	{"seconds", 0, "S", "with --calibrate-idle: how long it has to be idle (default 10)", OPTION_NUMBER,
-		.offset = offsetof(struct values, seconds), .least = 1, .most = 3600,
+	{"calibrate-gpu", 0, "INDEX",
+		"measure the factor of this GPU's power sensor against --wall-meter and\nkeep it: CMD, which loads the GPU, is "
+		"started and ended four times,\nwith idle phases around",
+		OPTION_INTEGER, .offset = offsetof(struct values, calibrate_gpu), .least = 0, .most = 1023,
+		.range = "the index of a GPU, 0 or more"},
+	{"wall-meter", 0, "FILE", "with --calibrate-gpu: CSV that a wall meter is writing (OmegaWatt layout)",
+		OPTION_TEXT, .offset = offsetof(struct values, wall_meter)},
+	{"supply-efficiency", 0, "PERCENT±ERROR",
+		"with --calibrate-gpu: of the power supply behind the meter, such as 92±2\n(default 91±5); 100: the meter is "
+		"in the supply lines of the card alone",
+		OPTION_TEXT, .offset = offsetof(struct values, supply)},
+	{"seconds", 0, "S",
+		"with --calibrate-idle and --calibrate-gpu: how long it has to be idle, or a\nphase lasts (default 10)",
+		OPTION_NUMBER, .offset = offsetof(struct values, seconds), .least = 1, .most = 3600,
 		.range = "a number of seconds from 1 to 3600"},
 };
 
@@ -57,25 +72,47 @@ static int diagnose(const struct wattle_env *env, bool as_json)
 	return status;
 }
 
-static int check(const struct command *command, const struct values *values, const struct option_list *words)
+static int check(const struct command *command, const struct values *values, const char *word)
 {
-	if (words->n > 0)
-		return cli_usage(command, EXIT_USAGE, "'%s' is not expected", words->items[0]);
-	if (values->json + values->calibrate_idle + (values->capture != NULL) > 1)
-		return cli_usage(command, EXIT_USAGE, "--json, --capture and --calibrate-idle do not go together");
-	if (!isnan(values->seconds) && !values->calibrate_idle)
-		return cli_usage(command, EXIT_USAGE, "--seconds goes with --calibrate-idle only");
+	bool gpu = value_ok(values->calibrate_gpu);
+	if (word != NULL && !gpu)
+		return cli_usage(command, EXIT_USAGE, "'%s' is not expected", word);
+	if (values->json + values->calibrate_idle + gpu + (values->capture != NULL) > 1)
+		return cli_usage(command, EXIT_USAGE,
+			"--json, --capture, --calibrate-idle and --calibrate-gpu do not go together");
+	if (!isnan(values->seconds) && !values->calibrate_idle && !gpu)
+		return cli_usage(command, EXIT_USAGE, "--seconds goes with --calibrate-idle and --calibrate-gpu only");
+	if ((values->wall_meter != NULL || values->supply != NULL) && !gpu)
+		return cli_usage(command, EXIT_USAGE,
+			"--wall-meter and --supply-efficiency go with --calibrate-gpu only");
+	if (gpu && values->wall_meter == NULL)
+		return cli_usage(command, EXIT_USAGE, "--calibrate-gpu needs a meter outside: give --wall-meter FILE");
+	if (gpu && word == NULL)
+		return cli_usage(command, EXIT_USAGE,
+			"--calibrate-gpu needs a command that loads the GPU: give -- CMD");
 	return EXIT_DONE;
+}
+
+static int run_calibrate_gpu(const struct wattle_env *env, const struct values *values, char **argv)
+{
+	struct wattle_error error = {0};
+	struct calibrate_gpu how = {.index = (int)values->calibrate_gpu,
+		.wall_meter = values->wall_meter,
+		.seconds = isnan(values->seconds) ? 10 : values->seconds,
+		.argv = argv};
+	if (calibrate_gpu_supply(values->supply, &how.supply, &error) < 0)
+		return cli_fail(EXIT_USAGE, &error);
+	return calibrate_gpu(env, &how);
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct values values = {.seconds = (double)NAN};
-	struct option_list words;
-	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	struct values values = {.seconds = (double)NAN, .calibrate_gpu = VALUE_MISSING};
+	void *config; // no --config here
+	int status, first;
+	if (!cli_parse(command, argc, argv, &values, &first, &config, EXIT_USAGE, &status))
 		return status;
-	status = check(command, &values, &words);
+	status = check(command, &values, argv[first]);
 	if (status != EXIT_DONE)
 		return status;
 	struct wattle_error error = {0};
@@ -84,6 +121,8 @@ static int run(const struct command *command, int argc, char **argv)
 		return cli_fail(EXIT_FAILED, &error);
 	if (values.capture != NULL)
 		status = capture_machine(&env, values.capture);
+	else if (value_ok(values.calibrate_gpu))
+		status = run_calibrate_gpu(&env, &values, argv + first);
 	else if (values.calibrate_idle)
 		status = calibrate_idle(&env, isnan(values.seconds) ? 10 : values.seconds);
 	else
@@ -94,7 +133,8 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_sensors = {
 	.name = "sensors",
-	.usage = "[--json | --capture DIR | --calibrate-idle [--seconds S]]",
+	.usage =
+		"[--json | --capture DIR | --calibrate-idle [--seconds S] | --calibrate-gpu INDEX --wall-meter FILE -- CMD…]",
 	.summary = "what this machine can measure, and what would mend the rest",
 	.details =
 		"Lists every energy sensor: what a run would use, what loses to a better sensor, what can't be read, why,\n"

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import sys
 import threading
 import time
 
@@ -200,6 +201,87 @@ def gpus(room):
     assert done.returncode == 0 and first["used"] and first["provenance"] == "measured", first
     near(first["update_period_s"], 0.1, relative=0.25)
     assert second["readable"] and not second["used"] and "CUDA_VISIBLE_DEVICES" in second["why"], second
+
+
+# ---- calibrating a GPU against a wall meter ----
+
+# Works on the fake card until it is told to end; the card's power is in the cards, what it truly draws in the meter.
+LOAD = """
+import os, pathlib, signal, sys, time
+folder = pathlib.Path(sys.argv[1])
+def put(watts):
+    new = folder / f"cards.{os.getpid()}"
+    new.write_text((folder / "template").read_text().replace("WATTS", str(watts * 1000)))
+    new.rename(folder / "cards")
+def end(*_):
+    put(40)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+put(340)
+time.sleep(float(sys.argv[2]))
+end()
+"""
+# The meter of the whole machine: 1.08 times what the card says, and 50 W beside it, through a supply of 92 %.
+WALL = """
+import pathlib, re, sys, time
+folder = pathlib.Path(sys.argv[1])
+print('#timestamp,#frame_is_ok,#U1,#current1,#activepow1', flush=True)
+while True:
+    watts = int(re.search(r"constant (\\d+)", (folder / "cards").read_text())[1]) / 1000
+    print(f"{time.time():.9f},true,230,1,{(1.08 * watts + 50) / 0.92:.3f}", flush=True)
+    time.sleep(0.02)
+"""
+CARD = """
+gpu
+name Fake A
+uuid GPU-12345678-1234-1234-1234-123456789abc
+power_mw constant WATTS
+energy_period_ms 20
+"""
+
+
+def calibrate_gpu(room, *command, options=("--supply-efficiency", "92±1"), zones=("--zone", "package-0=40")):
+    (room.folder / "template").write_text(CARD)
+    (room.folder / "cards").write_text(CARD.replace("WATTS", "40000"))
+    with open(room.folder / "meter.csv", "wb") as file:
+        room.start("-c", WALL.replace("\\\\", "\\"), room.folder, program=sys.executable, stdout=file, preexec_fn=run_first)
+        wait_until(lambda: (room.folder / "meter.csv").read_text().count("\n") > 3, "the meter")
+        env = {**simulate(room, "sim", *zones), **cards_of(room.folder / "cards"),
+               "WATTLE_STATE": str(room.folder / "state")}
+        return room.wattle("sensors", "--calibrate-gpu", 0, "--wall-meter", "meter.csv", "--seconds", 1, *options, "--",
+                           *command, env=env)
+
+
+@test
+def gpu_against_a_wall_meter(room):
+    """the factor of a GPU is found behind a power supply, stored with its error by UUID, and used from then on"""
+    done = calibrate_gpu(room, sys.executable, "-c", LOAD, room.folder, 60)
+    assert done.returncode == 0, done
+    header, line = (room.folder / "state/gpu-gain").read_text().splitlines()
+    uuid, factor, percent, date = line.split()
+    assert (header, uuid) == ("wattle-gpu-gain/1", "GPU-12345678-1234-1234-1234-123456789abc"), line
+    near(float(factor), 1.08, relative=0.01)
+    assert 1 < float(percent) < 3 and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", date), line
+    assert "rest of the machine" in done.stdout and "state/gpu-gain" in done.stdout, done.stdout
+
+
+@test
+def gpu_that_cannot_be_calibrated(room):
+    """a command that ends at once, one that does not load the GPU, options that make no sense: a reason, and nothing is stored"""
+    done = calibrate_gpu(room, "true")
+    assert done.returncode == 1 and "true ended too early" in done.stderr, done
+    assert not (room.folder / "state/gpu-gain").exists()
+    for words, reason in ((["--calibrate-gpu", 0, "--", "true"], "give --wall-meter FILE"),
+                          (["--calibrate-gpu", 0, "--wall-meter", "meter.csv"], "give -- CMD"),
+                          (["--wall-meter", "meter.csv"], "go with --calibrate-gpu only"),
+                          (["--calibrate-gpu", 0, "--json", "--wall-meter", "m", "--", "true"], "do not go together"),
+                          (["--calibrate-gpu", 0, "--supply-efficiency", "120", "--wall-meter", "meter.csv", "--",
+                            "true"], "PERCENT±ERROR")):
+        done = room.wattle("sensors", *words)
+        assert done.returncode == 2 and reason in done.stderr, (words, done)
+    env = {**simulate(room, "again", "--zone", "package-0=40"), **cards_of(room.folder / "cards")}
+    done = room.wattle("sensors", "--calibrate-gpu", 3, "--wall-meter", "meter.csv", "--", "true", env=env)
+    assert done.returncode == 1 and "no GPU of this index is measured" in done.stderr, done
 
 
 # ---- capture ----

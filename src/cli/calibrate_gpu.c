@@ -1,0 +1,311 @@
+#include "cli/calibrate_gpu.h"
+
+#include "base/num.h"
+#include "base/util.h"
+#include "cli/command.h"
+#include "cli/idle_baseline.h"
+#include "cli/idle_watch.h"
+#include "process/machine.h"
+#include "report/report.h"
+#include "sensor/gpu/gpu_gain.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* After each change the first seconds are left out: GPUs show a mean of a second, renewed up to a tenth later, power supplies and
+ * wall meters lag a little. */
+static const int64_t SETTLE_NS = 2 * NS_PER_S;
+static const useconds_t LOOK_PAUSE_US = 25000;
+static const int64_t STOP_NS = 5 * NS_PER_S; // from SIGTERM to SIGKILL
+static const int64_t CALIBRATE_NS = 250 * NS_PER_MS;
+enum { LOOKS_PER_POWER = 4, WINDOWS = 4 };
+static const double COUNTED_ERROR = 0.1; // of what package counters and other GPUs say they used more
+static const double STEADY_SHARE = 0.1;  // of the difference: windows of a phase may be apart by so much
+static const double EFFICIENCY = 0.91, EFFICIENCY_ERROR = 0.05; // of 80 PLUS supplies from Bronze to Titanium
+
+struct session {
+	const struct wattle_env *env;
+	const struct calibrate_gpu *how;
+	struct sensor_set set;
+	struct machine machine;
+	struct idle_watch *watches;      // owned; one a device of the set
+	int64_t (*values)[DEVICE_COUNT]; // owned
+	size_t wall, gpu;                // devices of the set
+	struct gpu_phase phases[GPU_FIT_PHASES];
+	double least_w[GPU_FIT_PHASES], most_w[GPU_FIT_PHASES]; // of the wall meter's windows
+	pid_t pid;                                              // of the command; 0: it does not run
+};
+
+/* ---- options ---- */
+
+int calibrate_gpu_supply(const char *text, struct gpu_supply *ret_supply, struct wattle_error *reterr)
+{
+	struct gpu_supply supply = {EFFICIENCY, EFFICIENCY_ERROR};
+	double percent, error = 0;
+	bool valid = true;
+	if (text != NULL) {
+		valid = gpu_gain_split(text, &percent, &error);
+		supply = (struct gpu_supply){percent / 100, error / 100};
+		bool on_card = percent == 100 && !(error > 0);
+		valid = valid && (on_card || (percent >= 50 && percent < 100 && error >= 0.1 && error <= 20));
+	}
+	if (!valid)
+		return error_set(reterr, -EINVAL,
+			"--supply-efficiency: '%.40s' is not valid; give PERCENT±ERROR, such as 92±2, or 100 for a meter in "
+			"the supply lines of the card alone",
+			text);
+	*ret_supply = supply;
+	return 0;
+}
+
+/* ---- the command ---- */
+
+static int start_command(struct session *s, struct wattle_error *reterr)
+{
+	fflush(NULL);
+	s->pid = fork();
+	if (s->pid < 0) {
+		s->pid = 0;
+		return error_set(reterr, -errno, "cannot start %s: %s", s->how->argv[0], strerror(errno));
+	}
+	setpgid(s->pid, 0); // in both: whoever comes first
+	if (s->pid > 0)
+		return 0;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	execvp(s->how->argv[0], s->how->argv);
+	fprintf(stderr, "wattle: cannot start %s: %s\n", s->how->argv[0], strerror(errno));
+	_exit(EXIT_FAILED);
+}
+
+static bool command_has_ended(struct session *s)
+{
+	if (s->pid == 0 || waitpid(s->pid, NULL, WNOHANG) == 0)
+		return s->pid == 0;
+	kill(-s->pid, SIGKILL); // what it has left behind
+	s->pid = 0;
+	return true;
+}
+
+static void stop_command(struct session *s)
+{
+	int64_t until_ns = env_now_ns(s->env) + STOP_NS;
+	if (s->pid == 0)
+		return;
+	kill(-s->pid, SIGTERM);
+	while (!command_has_ended(s)) {
+		usleep(LOOK_PAUSE_US);
+		if (env_now_ns(s->env) > until_ns)
+			kill(-s->pid, SIGKILL);
+	}
+}
+
+/* ---- a phase ---- */
+
+static void look(struct session *s, bool energy_only, bool counts)
+{
+	struct machine_reading load = {.cpu_busy_ns = VALUE_MISSING, .cpu_idle_ns = VALUE_MISSING};
+	if (!energy_only)
+		machine_read(&s->machine, &load);
+	const struct sensor_context context = {
+		.t_ns = env_now_ns(s->env),
+		.system_busy_ns = load.cpu_busy_ns,
+		.system_idle_ns = load.cpu_idle_ns,
+		.self_pid = getpid(),
+		.energy_only = energy_only,
+	};
+	sensor_set_read(&s->set, &context, s->values);
+	for (size_t i = 0; counts && i < s->set.n_devices; i++) {
+		int64_t updated_ns = s->values[i][DEVICE_ENERGY_TIME]; // a wall meter's frames may arrive late
+		idle_watch_feed(&s->watches[i], value_ok(updated_ns) ? updated_ns : context.t_ns, s->values[i]);
+	}
+}
+
+// False: the command ended meanwhile.
+static bool look_until(struct session *s, int64_t end_ns, bool counts)
+{
+	for (unsigned looks = 1; env_now_ns(s->env) < end_ns; looks++) {
+		look(s, looks % LOOKS_PER_POWER != 0, counts);
+		usleep(LOOK_PAUSE_US);
+		if (s->pid != 0 && command_has_ended(s))
+			return false;
+	}
+	return true;
+}
+
+static bool watch_phase(struct session *s)
+{
+	int64_t begin_ns = env_now_ns(s->env), window_ns = (int64_t)(s->how->seconds * 1e9 / WINDOWS);
+	for (size_t i = 0; i < s->set.n_devices; i++)
+		idle_watch_init(&s->watches[i], s->set.devices[i], begin_ns);
+	for (int64_t w = 1; w <= WINDOWS; w++) {
+		if (!look_until(s, begin_ns + w * window_ns, true))
+			return false;
+		for (size_t i = 0; i < s->set.n_devices; i++)
+			idle_watch_end_window(&s->watches[i]);
+	}
+	return true;
+}
+
+// What lies in the total and draws from the same supply.
+static void add_others(const struct session *s, size_t device, struct gpu_phase *phase)
+{
+	const struct domain *domain = s->set.devices[device];
+	struct idle_result result;
+	if (device == s->gpu || !sensor_set_adds_up(&s->set, domain) ||
+		!idle_watch_result(&s->watches[device], &result))
+		return;
+	bool counted = domain->provenance != PROVENANCE_ESTIMATED;
+	phase->others_w += result.idle_w;
+	phase->others_error = fmax(phase->others_error, counted ? COUNTED_ERROR : domain->relative_error);
+}
+
+static int take_phase(struct session *s, size_t number, struct wattle_error *reterr)
+{
+	struct gpu_phase *phase = &s->phases[number];
+	struct idle_result wall, gpu;
+	*phase = (struct gpu_phase){0};
+	if (!idle_watch_result(&s->watches[s->wall], &wall))
+		return error_set(reterr, -ENODATA, "--wall-meter %s: no new readings for %.0f s; is the meter running?",
+			s->how->wall_meter, s->how->seconds);
+	if (!idle_watch_result(&s->watches[s->gpu], &gpu))
+		return error_set(reterr, -ENODATA, "gpu-%d gives no power and no energy", s->how->index);
+	phase->wall_w = wall.idle_w;
+	phase->gpu_w = gpu.idle_w;
+	s->least_w[number] = wall.lowest_w;
+	s->most_w[number] = wall.highest_w;
+	for (size_t i = 0; i < s->set.n_devices; i++)
+		add_others(s, i, phase);
+	return 0;
+}
+
+static int run_phase(struct session *s, size_t number, struct wattle_error *reterr)
+{
+	bool loaded = number % 2 == 1;
+	fprintf(stderr, "wattle: phase %zu of %d, %s\n", number + 1, GPU_FIT_PHASES, loaded ? "loaded" : "idle");
+	int r = loaded ? start_command(s, reterr) : 0;
+	if (r < 0)
+		return r;
+	bool whole = look_until(s, env_now_ns(s->env) + SETTLE_NS, false) && watch_phase(s);
+	stop_command(s);
+	if (!whole)
+		return error_set(reterr, -ENODATA, "%s ended too early: it must load the GPU for %.0f s or more",
+			s->how->argv[0], s->how->seconds + 3);
+	return take_phase(s, number, reterr);
+}
+
+/* ---- the result ---- */
+
+// A wall meter that lags, a load that comes and goes: then the means of phases do not belong together.
+static int check_steady(const struct session *s, struct wattle_error *reterr)
+{
+	double delta_w = s->phases[1].wall_w - s->phases[0].wall_w;
+	for (size_t i = 0; i < GPU_FIT_PHASES; i++)
+		if (s->most_w[i] - s->least_w[i] > STEADY_SHARE * fmax(delta_w, 20))
+			return error_set(reterr, -ERANGE,
+				"the wall meter read %.0f to %.0f W within one phase: the load is not steady, others use the "
+				"machine, or the meter lags by more than 2 s",
+				s->least_w[i], s->most_w[i]);
+	return 0;
+}
+
+static int keep(const struct session *s, const struct gpu_fit *fit, struct wattle_error *reterr)
+{
+	const struct domain *domain = s->set.devices[s->gpu];
+	struct gpu_gain gain = {.index = -1, .factor = fit->factor, .error = fit->error};
+	char path[600] = "";
+	text_copy(gain.uuid, sizeof(gain.uuid), domain->uuid);
+	idle_baseline_date(env_wall_ns(s->env), gain.date, sizeof(gain.date));
+	int r = idle_baseline_folder(s->env, reterr);
+	if (r == 0)
+		r = gpu_gain_store(s->env, &gain, reterr);
+	if (r < 0)
+		return r;
+	gpu_gain_path(s->env, path, sizeof(path));
+	printf("%s (%s): factor %.4f ± %.1f %%\n", domain->name, domain->device, fit->factor, 100 * fit->error);
+	printf("  from %d changes of %.0f W; scatter %.1f %%, supply %.1f %%, rest of the machine %.1f %%, meter %.1f %%, "
+	       "offset %.1f %%\n",
+		GPU_FIT_CYCLES, fit->delta_w, 100 * fit->scatter, 100 * fit->efficiency, 100 * fit->others,
+		100 * fit->meter, 100 * fit->offset);
+	printf("Stored in %s; it is used from now on.\n", path);
+	return 0;
+}
+
+static int measure(struct session *s, struct wattle_error *reterr)
+{
+	struct gpu_fit fit;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < GPU_FIT_PHASES; i++)
+		r = run_phase(s, i, reterr);
+	if (r == 0)
+		r = check_steady(s, reterr);
+	if (r == 0)
+		r = gpu_fit_make(s->phases, &s->how->supply, &fit, reterr);
+	return r == 0 ? keep(s, &fit, reterr) : r;
+}
+
+static bool has_package(const struct sensor_set *set)
+{
+	for (size_t i = 0; i < set->n_devices; i++)
+		if (set->devices[i]->kind == DOMAIN_PACKAGE)
+			return true;
+	return false;
+}
+
+static int find_devices(struct session *s, struct wattle_error *reterr)
+{
+	bool has_gpu = false, has_wall = false;
+	for (size_t i = 0; i < s->set.n_devices; i++) {
+		const struct domain *domain = s->set.devices[i];
+		if (domain->kind == DOMAIN_GPU && domain->index == s->how->index) {
+			s->gpu = i;
+			has_gpu = true;
+		} else if (domain->kind == DOMAIN_WALL && !has_wall) {
+			s->wall = i;
+			has_wall = true;
+		}
+	}
+	if (!has_gpu)
+		return error_set(reterr, -ENODEV,
+			"--calibrate-gpu %d: no GPU of this index is measured; `wattle sensors` lists them",
+			s->how->index);
+	if (s->set.devices[s->gpu]->uuid[0] == '\0')
+		return error_set(reterr, -ENODEV,
+			"--calibrate-gpu %d: it has no UUID to keep a calibration for; use --gpu-gain", s->how->index);
+	if (!has_wall)
+		return error_set(reterr, -ENODEV, "--calibrate-gpu: no wall meter is read; give --wall-meter FILE");
+	if (s->how->supply.error > 0 && !has_package(&s->set))
+		return error_set(reterr, -ENODEV,
+			"--calibrate-gpu: the power of the processors is not known, which the wall meter sees too; `wattle sensors` "
+			"says what would help");
+	return 0;
+}
+
+int calibrate_gpu(const struct wattle_env *env, const struct calibrate_gpu *how)
+{
+	struct wattle_error error = {0};
+	const struct sensor_options options = {.calibrate_ns = CALIBRATE_NS, .wall_meter = how->wall_meter};
+	struct session s = {.env = env, .how = how};
+	if (sensor_set_open(&s.set, env, &options, &error) < 0)
+		return cli_fail(EXIT_FAILED, &error);
+	machine_open(&s.machine, env);
+	s.watches = calloc_array(s.set.n_devices, sizeof(*s.watches));
+	s.values = calloc_array(s.set.n_devices, sizeof(*s.values));
+	int r = s.watches != NULL && s.values != NULL ? find_devices(&s, &error)
+						      : error_set(&error, -ENOMEM, "out of memory");
+	if (r == 0)
+		r = measure(&s, &error);
+	stop_command(&s);
+	free(s.watches);
+	free(s.values);
+	machine_close(&s.machine);
+	sensor_set_close(&s.set);
+	if (r == 0)
+		return EXIT_DONE;
+	fprintf(stderr, "wattle: GPU %d was not calibrated and nothing was stored: %s\n", how->index, error.text);
+	return EXIT_FAILED;
+}
