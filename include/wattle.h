@@ -149,6 +149,8 @@ struct wattle_reading {
 	double error_j;  /* half of a 95 % interval of total_j: the sensor's stated error, the counter's step, and its updates: up to
 	                    one period of power is missing or too much at each end (docs/tracker.md) */
 	int estimated;   /* 1: some of it is a model's estimate, no measurement */
+	double calibration_error_j; /* beside error_j, of total_j: the gain of GPU power sensors, ± 10 % of each uncalibrated GPU's
+	                               energy (half of a 95 % interval; docs/accuracy.md), added over GPUs; NaN: no GPU is measured */
 };
 
 /* options NULL: all defaults. -ENODEV: nothing that could be read gives energy; -EINVAL: an option is not valid, a GPU of that

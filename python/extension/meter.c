@@ -25,11 +25,12 @@ static PyStructSequence_Field reading_fields[] = {
 	{"total_j", "J of the outermost domains that do not overlap"},
 	{"error_j", "half of a 95 % interval of total_j, J"},
 	{"estimated", "some of it is a model's estimate"},
+	{"calibration_error_j", "beside error_j: the gain of GPU power sensors, J; NaN: no GPU is measured"},
 	{NULL, NULL},
 };
 
 static PyStructSequence_Desc reading_description = {"wattle.Reading", "Energy of the machine since start.",
-	reading_fields, 7};
+	reading_fields, ARRAY_SIZE(reading_fields) - 1};
 
 static PyObject *reading_new(const struct state *state, const struct wattle_reading *reading)
 {
@@ -45,6 +46,11 @@ static PyObject *reading_new(const struct state *state, const struct wattle_read
 	}
 	if (object != NULL)
 		PyStructSequence_SetItem(object, ARRAY_SIZE(numbers), PyBool_FromLong(reading->estimated));
+	PyObject *calibration = object != NULL ? PyFloat_FromDouble(reading->calibration_error_j) : NULL;
+	if (calibration == NULL)
+		Py_CLEAR(object);
+	else
+		PyStructSequence_SetItem(object, ARRAY_SIZE(numbers) + 1, calibration);
 	return object;
 }
 

@@ -135,6 +135,9 @@ static PyObject *device_dict(PyObject *self, const struct run_device *device)
 		FIELD(run_device, idle_error_w, FIELD_DOUBLE),
 		FIELD(run_device, idle_temperature_c, FIELD_DOUBLE),
 		FIELD(run_device, idle_date, FIELD_CHARS),
+		FIELD(run_device, gain, FIELD_DOUBLE),
+		FIELD(run_device, gain_error, FIELD_DOUBLE),
+		FIELD(run_device, gain_source, FIELD_CHARS),
 		FIELD(run_device, memory_total_bytes, FIELD_I64),
 	};
 	PyObject *dict = row_dict(fields, ARRAY_SIZE(fields), device);

@@ -57,7 +57,8 @@ def check_gpus(gpus: str, brand: Optional[str] = None, /) -> None:
 # ---- meter: include/wattle.h, section meter ----
 
 class Reading:
-    """What was used since start, NaN where unknown: seconds, cpu_j, dram_j, gpu_j, total_j, error_j; estimated"""
+    """What was used since start, NaN where unknown: seconds, cpu_j, dram_j, gpu_j, total_j, error_j; estimated;
+    calibration_error_j"""
     seconds: float
     cpu_j: float
     dram_j: float
@@ -65,6 +66,7 @@ class Reading:
     total_j: float
     error_j: float
     estimated: bool
+    calibration_error_j: float
 
 class Meter:
     def __init__(self, *, gpus: Optional[str] = None, gpu_brand: Optional[str] = None) -> None: ...

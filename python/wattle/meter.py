@@ -19,7 +19,8 @@ class Meter:
     Energies are in J, NaN where unknown. error_j is half of a 95 % interval of energy_j: counters are renewed in
     steps, and 10 ms of a counter that is renewed once in 100 ms tell little. Counters wrap; a thread of this package
     reads them every 10 s, so stretches may be of any length. Where no package can be read a model's guess takes its
-    place and `estimated` is True.
+    place and `estimated` is True. calibration_error_j stands beside error_j: the gain of GPU power sensors, ± 10 % until
+    `wattle sensors --calibrate-gpu`; NaN where no GPU is measured.
 
     gpus: UUIDs or indices, comma separated (None: those visible to the program); gpu_brand: nvidia, amd or intel
     (None: any). ValueError: an option is not valid. OSError (ENODEV): nothing that can be read gives energy.
@@ -105,6 +106,11 @@ class Meter:
     def error_j(self) -> float:
         """Half of a 95 % interval of energy_j."""
         return self.reading.error_j
+
+    @property
+    def calibration_error_j(self) -> float:
+        """The calibration of GPU power sensors, beside error_j; NaN: no GPU is measured."""
+        return self.reading.calibration_error_j
 
     @property
     def cpu_j(self) -> float:

@@ -119,13 +119,16 @@ class Energy:
     target_error_j: Optional[float]
     provenance: Optional[str]  #: measured, derived or estimated
     domains: dict[str, Optional[float]] = dataclasses.field(default_factory=dict)  #: J of package-0, dram-0, gpu-0 …
+    calibration_error_j: Optional[float] = None  #: beside error_j: the gain of GPU power sensors; None: no GPU
+    target_calibration_error_j: Optional[float] = None  #: the same of target_j
 
     @classmethod
     def from_report(cls, report: Mapping[str, Any]) -> Energy:
         """From a "wattle-report/1"."""
         energy = report["energy"]
         return cls(energy["total_j"], energy["error_j"], energy["ledger"]["target_j"], energy["target_error_j"],
-                   energy["provenance"], {domain["domain"]: domain["energy_j"] for domain in energy["domains"]})
+                   energy["provenance"], {domain["domain"]: domain["energy_j"] for domain in energy["domains"]},
+                   energy.get("calibration_error_j"), energy.get("target_calibration_error_j"))
 
 
 _CLASSES = {c.__name__: c for c in (RSSValues, MaxRAM, MaxGPURAM, ProcessingUnitPercentages, CPUUtilization,

@@ -53,7 +53,8 @@ class Report(dict[str, Any]):
         if ledger:
             names = tuple(ledger)
             parts.append(_show.html_table("whose energy", names, [[ledger[name] for name in names]]))
-        names = ("domain", "source", "provenance", "energy_j", "error_j", "mean_w", "max_w", "target_j")
+        names = ("domain", "source", "provenance", "energy_j", "error_j", "calibration_error_j", "mean_w", "max_w",
+                 "target_j")
         domains = energy.get("domains") or ()
         parts.append(_show.html_table("domains", names, [[row.get(name) for name in names] for row in domains]))
         if self.get("blocks"):

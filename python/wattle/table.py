@@ -98,8 +98,8 @@ class Table(Sequence["dict[str, Any]"]):
 
 _BLOCK_COLUMNS = ("name", "num_calls", "num_non_empty_calls", "num_timepoints", "unwound", "cut", "total_s", "min_s",
                   "max_s", "mean_s", "std_s", "active_s", "self_time_s", "cpu_s", "thread_cpu_s", "total_j", "error_j",
-                  "mean_j", "mean_w", "self_j", "self_error_j", "method", "resolved", "compute_time", "energy",
-                  "resource_usage", "units")
+                  "calibration_error_j", "mean_j", "mean_w", "self_j", "self_error_j", "method", "resolved",
+                  "compute_time", "energy", "resource_usage", "units")
 _BLOCK_SHOWN = ("name", "num_calls", "total_s", "mean_s", "cpu_s", "total_j", "error_j", "mean_j")
 
 

@@ -2,11 +2,13 @@
 
 #include "analysis/block/blocks.h"
 #include "analysis/energy/domains.h"
+#include "analysis/energy/uncertainty.h"
 #include "analysis/facts.h"
 #include "analysis/footer.h"
 #include "analysis/gpu.h"
 #include "analysis/stats.h"
 #include "analysis/usage.h"
+#include "base/known.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -149,6 +151,15 @@ void findings_finish(struct findings *findings)
 	findings_forget_times(findings);
 	arena_free(findings->arena);
 	*findings = (struct findings){0};
+}
+
+double findings_block_calibration_j(const struct findings *findings, const struct block_finding *block)
+{
+	double sum_j = (double)NAN;
+	for (size_t d = 0; block->domain_j != NULL && d < findings->n_domains; d++)
+		if (findings->domains[d].in_total)
+			sum_j = add_known(sum_j, calibration_error_j(findings->domains[d].device, block->domain_j[d]));
+	return sum_j;
 }
 
 uint32_t findings_block(const struct findings *findings, const char *name)

@@ -17,10 +17,11 @@ struct domain_finding {
 	const struct run_device *device;
 	enum provenance provenance;
 	double energy_j, error_j, mean_w, max_w; // NaN unknown
-	struct ledger ledger;                    // of this domain; all NaN when energy_j is
-	const char *attribution;                 // "cpu time", "pss", "rss", "sm time", "mig slices", "gpu memory",
-						 // "exclusive", "idle", "none"; what took off idle power says so
-	double target_error_j;                   // of ledger.target_j: its part of error_j, and the attribution's own
+	double calibration_error_j; // of energy_j, beside error_j; NaN: no statement is known (all but GPUs)
+	struct ledger ledger;       // of this domain; all NaN when energy_j is
+	const char *attribution;    // "cpu time", "pss", "rss", "sm time", "mig slices", "gpu memory",
+				    // "exclusive", "idle", "none"; what took off idle power says so
+	double target_error_j;      // of ledger.target_j: its part of error_j, and the attribution's own
 	double update_period_s, update_jitter_s;
 	double integrated_j, integrated_error_j; // a counter's domain whose power was read too: that, integrated
 	bool disagrees;                          // the two are further apart than both errors explain
@@ -44,7 +45,7 @@ struct user_metric_finding { // what the program itself told: accuracy, tokens
 
 struct gpu_finding {
 	const struct run_device *device;
-	double energy_j, mean_w, max_w;
+	double energy_j, error_j, calibration_error_j, mean_w, max_w;
 	int64_t max_memory_bytes, target_max_memory_bytes;
 	double mean_utilization_percent, target_mean_utilization_percent, max_temperature_c, throttled_s, cap_w;
 };
@@ -136,7 +137,8 @@ struct findings {
 	int64_t samples, lost_samples;
 
 	double total_j, error_j;
-	double target_error_j; // of ledger.target_j
+	double target_error_j;                                  // of ledger.target_j
+	double calibration_error_j, target_calibration_error_j; // beside those; NaN as in struct domain_finding
 	enum provenance provenance;
 	struct ledger ledger;
 	double pue, facility_j, carbon_g; // facility_j = total_j * pue; the ledger is without it
@@ -193,4 +195,6 @@ struct mean_power {
 	bool of_part; // some of them were not read all the time
 };
 struct mean_power findings_mean_power(const struct findings *findings);
+// Of a block's total_j, beside its error_j; NaN as in struct domain_finding.
+double findings_block_calibration_j(const struct findings *findings, const struct block_finding *block);
 uint32_t findings_block(const struct findings *findings, const char *name); // its index; UINT32_MAX: there is none

@@ -88,6 +88,8 @@ static struct gpu_finding describe(const struct run *run, const struct domain_fi
 	struct gpu_finding gpu = {
 		.device = device,
 		.energy_j = domain->energy_j,
+		.error_j = domain->error_j,
+		.calibration_error_j = domain->calibration_error_j,
 		.mean_w = domain->mean_w,
 		.max_w = domain->max_w,
 		.max_memory_bytes = max_known(device->values[DEVICE_MEMORY_USED], device->n),

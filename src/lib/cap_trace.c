@@ -15,7 +15,7 @@ static void resolve(const struct cap_trace *trace, struct cap_mark *mark, int64_
 	double part = seconds_between(trace->last_t_ns, mark->t_ns) / seconds_between(trace->last_t_ns, t_ns);
 	part = fmin(fmax(part, 0), 1);
 	double off_s = hypot((1 - part) * (double)trace->last_off_ns, part * (double)off_ns) / 1e9;
-	double step_j = (double)trace->domain->resolution_uj / 1e6;
+	double step_j = domain_gain(trace->domain) * (double)trace->domain->resolution_uj / 1e6;
 	mark->energy_j = trace->last_j + part * (energy_j - trace->last_j);
 	// The instants of updates lie evenly in their intervals, as values do in a counter's steps.
 	mark->error_j = 1.96 / sqrt(3) * hypot(power_w * off_s, step_j / 2);
@@ -55,13 +55,14 @@ static void feed_counter(struct cap_trace *trace, int64_t t_ns, const int64_t ro
 	int64_t told_ns = row[DEVICE_ENERGY_TIME];
 	bool is_told = value_ok(told_ns) && told_ns > look_ns - NS_PER_S && told_ns <= t_ns;
 	int64_t at_ns = is_told ? told_ns : look_ns + (t_ns - look_ns) / 2;
-	update(trace, at_ns, is_told ? 0 : (t_ns - look_ns) / 2, (double)trace->counter.total / 1e6);
+	double energy_j = domain_gain(trace->domain) * (double)trace->counter.total / 1e6;
+	update(trace, at_ns, is_told ? 0 : (t_ns - look_ns) / 2, energy_j);
 }
 
 // A mean of power from one reading to the next: each stands for the time around it.
 static void feed_power(struct cap_trace *trace, int64_t t_ns, int64_t power_mw)
 {
-	double power_w = value_to_double(power_mw, 1e-3);
+	double power_w = domain_gain(trace->domain) * value_to_double(power_mw, 1e-3);
 	if (isnan(power_w))
 		return;
 	double before_w = trace->is_primed ? trace->power_w : power_w;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/known.h"
 #include "base/util.h"
 #include "lib/meter_domain.h"
 #include "lib/tracker_options.h"
@@ -176,7 +177,7 @@ int wattle_meter_start(wattle_meter *meter)
 struct sums {
 	double energy_j[DOMAIN_KINDS]; // NaN unknown
 	double total_j;                // NaN: nothing known, or a part was lost
-	double model_error_j, error_j2;
+	double model_error_j, error_j2, calibration_error_j;
 	bool is_estimated;
 };
 
@@ -220,6 +221,7 @@ static void add_total(const wattle_meter *meter, struct sums *sums)
 			continue;
 		struct meter_amount amount = meter_domain_amount(domain);
 		add(&sums->total_j, amount.energy_j);
+		sums->calibration_error_j = add_known(sums->calibration_error_j, amount.calibration_error_j);
 		sums->is_estimated |= domain->is_model;
 		if (domain->is_model) // one model is wrong everywhere alike
 			sums->model_error_j += amount.error_j;
@@ -230,7 +232,7 @@ static void add_total(const wattle_meter *meter, struct sums *sums)
 
 static struct sums add_up(const wattle_meter *meter)
 {
-	struct sums sums = {.total_j = (double)NAN};
+	struct sums sums = {.total_j = (double)NAN, .calibration_error_j = (double)NAN};
 	add_kinds(meter, &sums);
 	add_total(meter, &sums);
 	return sums;
@@ -254,6 +256,7 @@ int wattle_meter_read(wattle_meter *meter, struct wattle_reading *ret)
 		.total_j = sums.total_j,
 		.error_j = is_known ? sqrt(sums.model_error_j * sums.model_error_j + sums.error_j2) : (double)NAN,
 		.estimated = sums.is_estimated,
+		.calibration_error_j = is_known ? sums.calibration_error_j : (double)NAN,
 	};
 	memcpy(ret, &reading, reading.size < sizeof(reading) ? reading.size : sizeof(reading));
 	return 0;

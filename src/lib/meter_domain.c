@@ -10,6 +10,7 @@
 #include "lib/meter_domain.h"
 
 #include "base/util.h"
+#include "sensor/gpu/gpu_gain.h"
 
 // Of a counter whose period nobody has measured or stated: none that we know is slower but the wall meters.
 static const double PERIOD_UNKNOWN_S = 0.1;
@@ -27,6 +28,8 @@ void meter_domain_init(struct meter_domain *domain, const struct domain *descrip
 	};
 }
 
+static struct meter_amount as_read(const struct meter_domain *domain);
+
 static double square(double x)
 {
 	return x * x;
@@ -36,8 +39,7 @@ void meter_domain_start(struct meter_domain *domain, int64_t t_ns, const int64_t
 {
 	// All up to now was fed just before.
 	double seconds = seconds_between(domain->start_ns, t_ns);
-	domain->before_w = domain->is_whole && seconds > 0 ? meter_domain_amount(domain).energy_j / seconds
-							   : (double)NAN;
+	domain->before_w = domain->is_whole && seconds > 0 ? as_read(domain).energy_j / seconds : (double)NAN;
 	const struct domain *description = domain->domain;
 	counter_init(&domain->counter, description->energy_range_uj, description->max_power_w);
 	domain->start_ns = domain->last_t_ns = t_ns;
@@ -92,7 +94,7 @@ static double ends_j(const struct meter_domain *domain, double energy_j, double 
 
 static struct meter_amount counter_amount(const struct meter_domain *domain, double seconds)
 {
-	const struct meter_amount unknown = {(double)NAN, (double)NAN};
+	const struct meter_amount unknown = {.energy_j = (double)NAN, .error_j = (double)NAN};
 	const struct domain *description = domain->domain;
 	double energy_j = (double)domain->counter.total / 1e6;
 	bool still = domain->counter.total == 0 && seconds >= fmax(STUCK_S, STUCK_PERIODS * period_s(description));
@@ -101,7 +103,7 @@ static struct meter_amount counter_amount(const struct meter_domain *domain, dou
 	double step_j = (double)description->resolution_uj / 1e6;
 	double error_j = sqrt(square(description->relative_error * energy_j) +
 		square(ends_j(domain, energy_j, seconds)) + 4 * 2 * square(step_j) / 12);
-	return (struct meter_amount){energy_j, fmax(error_j, step_j)};
+	return (struct meter_amount){.energy_j = energy_j, .error_j = fmax(error_j, step_j)};
 }
 
 bool meter_domain_is_lost(const struct meter_domain *domain)
@@ -109,12 +111,28 @@ bool meter_domain_is_lost(const struct meter_domain *domain)
 	return domain->domain->has_energy && (!domain->is_whole || domain->counter.in_gap);
 }
 
-struct meter_amount meter_domain_amount(const struct meter_domain *domain)
+static struct meter_amount as_read(const struct meter_domain *domain)
 {
 	if (!domain->is_whole)
-		return (struct meter_amount){(double)NAN, (double)NAN};
+		return (struct meter_amount){.energy_j = (double)NAN, .error_j = (double)NAN};
 	if (!domain->is_model)
 		return counter_amount(domain, seconds_between(domain->start_ns, domain->last_t_ns));
 	double relative = domain->domain->relative_error > 0 ? domain->domain->relative_error : MODEL_ERROR;
-	return (struct meter_amount){domain->energy_j, relative * domain->energy_j};
+	return (struct meter_amount){.energy_j = domain->energy_j, .error_j = relative * domain->energy_j};
+}
+
+static double calibration_error(const struct domain *domain)
+{
+	if (domain->kind != DOMAIN_GPU || domain->provenance == PROVENANCE_ESTIMATED)
+		return (double)NAN;
+	return domain->gain > 0 ? domain->gain_error : GPU_GAIN_ASSUMED_ERROR;
+}
+
+struct meter_amount meter_domain_amount(const struct meter_domain *domain)
+{
+	struct meter_amount amount = as_read(domain);
+	amount.energy_j *= domain_gain(domain->domain);
+	amount.error_j *= domain_gain(domain->domain);
+	amount.calibration_error_j = calibration_error(domain->domain) * amount.energy_j;
+	return amount;
 }

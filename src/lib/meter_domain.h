@@ -19,7 +19,8 @@ struct meter_domain {
 };
 
 struct meter_amount {
-	double energy_j, error_j; // NaN unknown
+	double energy_j, error_j;   // NaN unknown
+	double calibration_error_j; // of energy_j, beside error_j: the gain of a GPU's sensor; NaN: no statement is known
 };
 
 void meter_domain_init(struct meter_domain *domain, const struct domain *description);

@@ -87,12 +87,13 @@ static void feed_counter(struct meter *meter, int64_t t_ns, const int64_t *row, 
 {
 	uint64_t before_uj = meter->counter.total;
 	enum counter_event event = counter_feed(&meter->counter, t_ns, row[DEVICE_ENERGY], suspended);
+	double gain = domain_gain(meter->domain);
 	if (event == COUNTER_GAP) { // the sensor may still know the power
-		meter->power_w = value_to_double(row[DEVICE_POWER], 1e-3);
+		meter->power_w = gain * value_to_double(row[DEVICE_POWER], 1e-3);
 		return;
 	}
-	meter->energy_uj = (int64_t)meter->counter.total;
-	meter->added_uj = (int64_t)(meter->counter.total - before_uj);
+	meter->added_uj = llround(gain * (double)(meter->counter.total - before_uj));
+	meter->energy_uj += meter->added_uj;
 	if (event == COUNTER_RESET)
 		meter->n_points = 0;
 	bool has_own_time = value_ok(row[DEVICE_ENERGY_TIME]);
@@ -110,7 +111,7 @@ static void feed_counter(struct meter *meter, int64_t t_ns, const int64_t *row, 
 
 static void feed_power(struct meter *meter, int64_t t_ns, const int64_t *row)
 {
-	double power_w = value_to_double(row[DEVICE_POWER], 1e-3);
+	double power_w = domain_gain(meter->domain) * value_to_double(row[DEVICE_POWER], 1e-3);
 	int64_t dt_ns = meter->last_power_ns > 0 ? t_ns - meter->last_power_ns : 0;
 	// The load model needs two looks for its first reading, which then is of the time between them.
 	if (!meter->had_power)

@@ -49,6 +49,7 @@ static void energy(struct jsonw *j, const struct findings *f)
 	jsonw_begin_object(j);
 	jsonw_key_double(j, "total_j", f->total_j);
 	jsonw_key_double(j, "error_j", f->error_j);
+	jsonw_key_double(j, "calibration_error_j", f->calibration_error_j);
 	jsonw_key_double(j, "target_j", f->ledger.target_j);
 	jsonw_key_double(j, "target_error_j", f->target_error_j);
 	jsonw_end_object(j);

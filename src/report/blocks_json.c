@@ -37,10 +37,11 @@ static const char *const method_names[] = {
 	[BLOCK_NO_ENERGY] = NULL,
 };
 
-void block_energy_json(struct jsonw *j, const struct block_finding *block)
+void block_energy_json(struct jsonw *j, const struct findings *findings, const struct block_finding *block)
 {
 	jsonw_key_double(j, "total_j", block->total_j);
 	jsonw_key_double(j, "error_j", block->error_j);
+	jsonw_key_double(j, "calibration_error_j", findings_block_calibration_j(findings, block));
 	jsonw_key_double(j, "mean_j", block->calls > 0 ? block->total_j / (double)block->calls : (double)NAN);
 	jsonw_key_double(j, "mean_w", block->active_s > 0 ? block->total_j / block->active_s : (double)NAN);
 	jsonw_key_double(j, "self_j", block->self_j);
@@ -53,7 +54,7 @@ static void energy(struct jsonw *j, const struct findings *findings, const struc
 {
 	jsonw_key(j, "energy");
 	jsonw_begin_object(j);
-	block_energy_json(j, block);
+	block_energy_json(j, findings, block);
 	jsonw_key(j, "domains");
 	jsonw_begin_object(j);
 	for (size_t d = 0; d < findings->n_domains; d++)

@@ -245,7 +245,7 @@ static void block_energy(struct jsonw *j, const struct job_findings *job, const 
 {
 	jsonw_key(j, "energy");
 	jsonw_begin_object(j);
-	block_energy_json(j, block);
+	block_energy_json(j, &job->total, block);
 	block_domains(j, &job->total, block);
 	jsonw_key(j, "nodes");
 	jsonw_begin_object(j);

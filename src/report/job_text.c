@@ -83,7 +83,7 @@ static void energy_words(const struct job_findings *job, struct buf *value, stru
 		return;
 	}
 	buf_char(value, ' ');
-	human_error(value, f->error_j);
+	words_energy_error(value, f->error_j, f->calibration_error_j);
 	words_sources(remark, f);
 	if (!isnan(f->carbon_g)) {
 		buf_str(remark, ", ");
@@ -99,7 +99,7 @@ static void target_words(const struct job_findings *job, struct buf *value, stru
 		return;
 	human_energy(value, f->ledger.target_j);
 	buf_char(value, ' ');
-	human_error(value, f->target_error_j);
+	words_part_error(value, f->target_error_j, f->target_calibration_error_j);
 	buf_str(remark, "by this job's ranks: ");
 	human_percent(remark, f->ledger.target_j / f->total_j * 100);
 }

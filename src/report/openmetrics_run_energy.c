@@ -136,6 +136,13 @@ static void write_ledger(struct om_run *w)
 			"Half of the 95 % interval of the run's energy."});
 	om_run_series(w, NULL, NULL);
 	om_run_put_end(w, w->findings->error_j);
+	if (isnan(w->findings->calibration_error_j))
+		return;
+	om_run_family(w,
+		&(struct om_family){"wattle_run_energy_calibration_error_joules", OM_GAUGE, "joules",
+			"What the calibration of GPU power sensors may add to that, as half of a 95 % interval."});
+	om_run_series(w, NULL, NULL);
+	om_run_put_end(w, w->findings->calibration_error_j);
 }
 
 int om_run_energy(struct om_run *w)

@@ -41,9 +41,10 @@ void usage_json(struct jsonw *j, const struct run *run, const struct resource_us
 // {"min", "max", "mean", "std", "total"}
 void value_stats_json(struct jsonw *j, const struct value_stats *stats);
 // The array of code blocks, as `wattle blocks` prints it.
-void block_times_json(struct jsonw *j, const struct block_finding *block);  // keys of a block: name, calls, times
-void block_energy_json(struct jsonw *j, const struct block_finding *block); // keys of its "energy", all but "domains"
-void block_units_json(struct jsonw *j, const struct block_finding *block);  // key "units"
+void block_times_json(struct jsonw *j, const struct block_finding *block); // keys of a block: name, calls, times
+// Keys of its "energy", all but "domains".
+void block_energy_json(struct jsonw *j, const struct findings *findings, const struct block_finding *block);
+void block_units_json(struct jsonw *j, const struct block_finding *block);                        // key "units"
 void block_usage_json(struct jsonw *j, const struct run *run, const struct block_finding *block); // with its key
 void blocks_json(struct jsonw *j, const struct findings *findings);
 // As text: what each block took, and per unit of work.

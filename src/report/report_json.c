@@ -1,5 +1,6 @@
 #include "report/report.h"
 
+#include "analysis/energy/uncertainty.h"
 #include "analysis/facts.h"
 #include "base/jsonw.h"
 #include "base/util.h"
@@ -75,6 +76,15 @@ void ledger_json(struct jsonw *j, const struct ledger *ledger)
 	jsonw_end_object(j);
 }
 
+static void calibration_json(struct jsonw *j, const struct run_device *device)
+{
+	bool known = device->gain_error > 0;
+	double error = calibration_error(device);
+	jsonw_key_double(j, "calibration_factor", known ? device->gain : (double)NAN);
+	jsonw_key_double(j, "calibration_error_percent", 100 * error);
+	jsonw_key_string(j, "calibration_source", known ? device->gain_source : isnan(error) ? NULL : "uncalibrated");
+}
+
 void domain_json(struct jsonw *j, const struct domain_finding *d, const char *node)
 {
 	jsonw_begin_object(j);
@@ -88,6 +98,8 @@ void domain_json(struct jsonw *j, const struct domain_finding *d, const char *no
 	jsonw_key_string(j, "provenance", provenance_name(d->provenance));
 	jsonw_key_double(j, "energy_j", d->energy_j);
 	jsonw_key_double(j, "error_j", d->error_j);
+	jsonw_key_double(j, "calibration_error_j", d->calibration_error_j);
+	calibration_json(j, d->device);
 	jsonw_key_double(j, "mean_w", d->mean_w);
 	jsonw_key_double(j, "max_w", d->max_w);
 	jsonw_key_double(j, "target_j", d->ledger.target_j);
@@ -111,10 +123,12 @@ void energy_sums_json(struct jsonw *j, const struct findings *f)
 {
 	jsonw_key_double(j, "total_j", f->total_j);
 	jsonw_key_double(j, "error_j", f->error_j);
+	jsonw_key_double(j, "calibration_error_j", f->calibration_error_j);
 	jsonw_key_string(j, "provenance", isnan(f->total_j) ? NULL : provenance_name(f->provenance));
 	jsonw_key(j, "ledger");
 	ledger_json(j, &f->ledger);
 	jsonw_key_double(j, "target_error_j", f->target_error_j);
+	jsonw_key_double(j, "target_calibration_error_j", f->target_calibration_error_j);
 	jsonw_key_double(j, "carbon_g", f->carbon_g);
 	jsonw_key_double(j, "pue", f->pue);
 	jsonw_key_double(j, "facility_j", f->facility_j);
@@ -176,6 +190,8 @@ void gpu_json(struct jsonw *j, const struct gpu_finding *gpu, const char *node)
 	jsonw_key_string(j, "name", text_or_null(gpu->device->device));
 	jsonw_key_string(j, "domain", gpu->device->name);
 	jsonw_key_double(j, "energy_j", gpu->energy_j);
+	jsonw_key_double(j, "error_j", gpu->error_j);
+	jsonw_key_double(j, "calibration_error_j", gpu->calibration_error_j);
 	jsonw_key_double(j, "mean_w", gpu->mean_w);
 	jsonw_key_double(j, "max_w", gpu->max_w);
 	jsonw_key_i64(j, "memory_total_bytes", gpu->device->memory_total_bytes);

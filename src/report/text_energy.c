@@ -16,11 +16,11 @@ static void bar(struct buf *out, double share)
 	buf_str(out, eighths[n]);
 }
 
-static void methods_line(const struct text *text)
+static void words_line(const struct text *text, void (*words)(struct buf *out, const struct findings *f))
 {
 	struct buf plain;
 	buf_init(&plain, 1 << 16);
-	words_attribution(&plain, text->findings);
+	words(&plain, text->findings);
 	if (plain.size > 0 && plain.failed == 0) {
 		struct buf wrapped;
 		buf_init(&wrapped, 1 << 16);
@@ -60,7 +60,7 @@ void text_ledger(const struct text *text)
 	text_title(text, "Where the energy went");
 	table_print(&table, text->out, text->style);
 	table_finish(&table);
-	methods_line(text);
+	words_line(text, words_attribution);
 }
 
 static void source_cell(struct buf *out, const struct domain_finding *d)
@@ -111,8 +111,9 @@ void text_domains(const struct text *text)
 		buf_printf(text->out,
 			"  %score, uncore, psys and the like are shown, not added: they overlap the others.%s\n",
 			text->style->faint, text->style->off);
-		return;
+		break;
 	}
+	words_line(text, words_calibration);
 }
 
 void text_gpus(const struct text *text)

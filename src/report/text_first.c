@@ -150,7 +150,7 @@ static void energy_line(const struct text *text)
 		buf_str(also(&line), why_no_energy(f));
 	} else {
 		buf_char(&line.value, ' ');
-		human_error(&line.value, f->error_j);
+		words_energy_error(&line.value, f->error_j, f->calibration_error_j);
 		words_sources(also(&line), f);
 	}
 	if (!isnan(f->carbon_g)) {
@@ -163,7 +163,7 @@ static void energy_line(const struct text *text)
 	begin(&line, text, "of it");
 	human_energy(&line.value, f->ledger.target_j);
 	buf_char(&line.value, ' ');
-	human_error(&line.value, f->target_error_j);
+	words_part_error(&line.value, f->target_error_j, f->target_calibration_error_j);
 	buf_str(also(&line), "by this program: ");
 	human_percent(&line.remark, f->ledger.target_j / f->total_j * 100);
 	struct mean_power power = findings_mean_power(f);

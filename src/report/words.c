@@ -1,7 +1,9 @@
 #include "report/words.h"
 
+#include "analysis/energy/uncertainty.h"
 #include "base/utf8.h"
 #include "base/util.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +35,73 @@ void words_sources(struct buf *out, const struct findings *f)
 		buf_str(out, k == 0 ? " by " : k + 1 < n ? ", " : " and ");
 		buf_str(out, seen[k]);
 	}
+}
+
+static void add_errors(struct buf *out, double error_j, const char *label, double calibration_j)
+{
+	human_error(out, error_j);
+	if (!(calibration_j > 0))
+		return;
+	buf_str(out, label);
+	buf_char(out, ' ');
+	human_error(out, calibration_j);
+	buf_str(out, " (GPU calibration)");
+}
+
+void words_energy_error(struct buf *out, double error_j, double calibration_j)
+{
+	add_errors(out, error_j, " (reading)", calibration_j);
+}
+
+void words_part_error(struct buf *out, double error_j, double calibration_j)
+{
+	add_errors(out, error_j, "", calibration_j);
+}
+
+static void add_percent(struct buf *out, double relative)
+{
+	buf_str(out, "± ");
+	human_number(out, 100 * relative, 2);
+	buf_str(out, " %");
+}
+
+static bool is_calibrated(const struct domain_finding *d)
+{
+	return d->device->gain_error > 0;
+}
+
+bool words_has_calibration(const struct findings *f)
+{
+	for (size_t i = 0; i < f->n_domains; i++)
+		if (!isnan(f->domains[i].calibration_error_j))
+			return true;
+	return false;
+}
+
+void words_calibration(struct buf *out, const struct findings *f)
+{
+	bool any = false;
+	double assumed = (double)NAN;
+	for (size_t i = 0; i < f->n_domains; i++) {
+		const struct domain_finding *d = &f->domains[i];
+		if (isnan(d->calibration_error_j) || !is_calibrated(d)) {
+			assumed = isnan(d->calibration_error_j) ? assumed : calibration_error(d->device);
+			continue;
+		}
+		buf_printf(out, "%s%s ", any ? "; " : "GPU calibration: ", d->device->name);
+		human_number(out, d->device->gain, 4);
+		buf_char(out, ' ');
+		add_percent(out, d->device->gain_error);
+		buf_printf(out, " (%s)", d->device->gain_source);
+		any = true;
+	}
+	if (!isnan(assumed)) {
+		buf_printf(out, "%s", any ? "; other GPUs " : "GPU calibration: ");
+		add_percent(out, assumed);
+		buf_str(out, ", as published for uncalibrated power sensors (`wattle sensors --calibrate-gpu`)");
+	}
+	if (any || !isnan(assumed))
+		buf_char(out, '.');
 }
 
 // Each method once, in the order of the domains.

@@ -6,6 +6,13 @@
 
 void words_ending(struct buf *out, const struct run_segment *segment); // "exit 0", "signal 9"; nothing where unknown
 void words_sources(struct buf *out, const struct findings *f);         // "measured by powercap and nvml"
+// "± 2 J", with the calibration of GPUs "± 2 J (reading) ± 12 J (GPU calibration)"; calibration_j NaN or 0: none.
+void words_energy_error(struct buf *out, double error_j, double calibration_j);
+// The same of a part of it, whose error is not that of the reading alone: "± 2 J ± 12 J (GPU calibration)".
+void words_part_error(struct buf *out, double error_j, double calibration_j);
+bool words_has_calibration(const struct findings *f); // of any domain
+// What the calibration error is of each GPU, and from where, in one sentence; nothing where no GPU is measured.
+void words_calibration(struct buf *out, const struct findings *f);
 // The method of an attribution as people say it: "memory (PSS) above idle power seen in this run" for "pss above …".
 void words_method(struct buf *out, const char *attribution);
 // "Divided by CPU time for package-0, package-1; SM time for gpu-0."; nothing without energy. Into an empty buffer.

@@ -238,7 +238,7 @@ void so_far_tick(struct so_far *so_far, const struct sampler *sampler, int64_t s
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
 		if (!so_far->devices[i].in_total)
 			continue;
-		double uj = used_uj(so_far, sampler, i, sampler->last_t_ns);
+		double uj = domain_gain(sampler->sensors->devices[i]) * used_uj(so_far, sampler, i, sampler->last_t_ns);
 		if (isnan(uj))
 			continue;
 		sum_uj = (isnan(sum_uj) ? 0 : sum_uj) + uj;

@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 
 from harness import BUILD, BURNER, WATTLE, main, near, test, wait_until
@@ -51,6 +52,11 @@ def domain_of(report, name="gpu-0"):
 
 def notes(room):
     return [text for text, in room.rows("select text from event where kind = 'note'")]
+
+
+def alter(room, statement, path="run.sqlite"):
+    with contextlib.closing(sqlite3.connect(room.folder / path)) as file, file:
+        file.execute(statement)
 
 
 def gpus_of(room, *options, env=None, seconds=2, cards=CARDS):
@@ -105,6 +111,80 @@ def visible_devices(room):
                             ("1,-1,0", [1]), ("NoDevFiles", [])):
         _, gpus = gpus_of(room, env={"CUDA_VISIBLE_DEVICES": value, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, seconds=0.2)
         assert sorted(gpus) == expected, (value, gpus)
+
+
+@test
+def calibration(room):
+    """uncalibrated: ± 10 % beside error_j, for counters and integrated power, added over GPUs; --gpu-gain corrects and narrows"""
+    report, gpus = gpus_of(room, seconds=1)
+    energy = report["energy"]
+    for gpu in gpus.values():
+        near(gpu["calibration_error_j"], 0.1 * gpu["energy_j"], relative=1e-9)
+    near(energy["calibration_error_j"], 0.1 * sum(gpu["energy_j"] for gpu in gpus.values()), relative=1e-9)
+    assert gpus[0]["error_j"] < 0.05 * gpus[0]["energy_j"], gpus[0]  # the calibration is no part of it
+    assert all(domain["calibration_error_j"] is None for domain in energy["domains"] if domain["kind"] != "gpu"), energy
+    assert domain_of(report)["calibration_source"] == "uncalibrated", domain_of(report)
+    raw = room.rows("select max(energy_uj) - min(energy_uj) from device_sample where device = 0")
+    room.wattle("run", "-o", "gain.sqlite", "--gpu-gain", "0=1.25±2", "--gpu-gain", "1=0.8", "--", "sleep", 1,
+                env=environment(room))
+    report = json.loads(room.wattle("report", "gain.sqlite", "--format", "json").stdout)
+    gpus = {gpu["index"]: gpu for gpu in report["gpus"]}
+    near(gpus[0]["energy_j"], 1.25 * 300 * report["run"]["duration_s"], relative=0.03)
+    near(gpus[1]["energy_j"], 0.8 * 8.5 * report["run"]["duration_s"], relative=0.03)
+    near(gpus[0]["mean_w"], 375, relative=0.03)
+    near(gpus[0]["max_w"], 375, relative=0.05)
+    near(gpus[0]["calibration_error_j"], 0.02 * gpus[0]["energy_j"], relative=1e-9)
+    near(gpus[1]["calibration_error_j"], 0.1 * gpus[1]["energy_j"], relative=1e-9)
+    near(report["energy"]["calibration_error_j"], sum(gpu["calibration_error_j"] for gpu in gpus.values()), relative=1e-9)
+    first = domain_of(report)
+    assert (first["calibration_factor"], first["calibration_source"]) == (1.25, "--gpu-gain"), first
+    near(first["calibration_error_percent"], 2, relative=1e-9)
+    stored = room.rows("select max(energy_uj) - min(energy_uj) from device_sample where device = 0", "gain.sqlite")
+    near(stored[0][0], raw[0][0], relative=0.2)  # as read: 300 W of one second, not 375
+    text = room.wattle("report", "gain.sqlite").stdout
+    assert "(reading) ±" in text and "(GPU calibration)" in text and "gpu-0 1.250 ± 2.0 % (--gpu-gain)" in text, text
+    assert "GPU calibration" in room.wattle("report", "gain.sqlite", "--format", "html").stdout
+
+
+@test
+def calibration_of_the_state_folder(room):
+    """a stored calibration counts for the GPU of its UUID, in run, sensors and the meter's library; one that is damaged is told of"""
+    state = room.folder / "state"
+    state.mkdir()
+    env = {**environment(room), "WATTLE_STATE": str(state)}
+    (state / "gpu-gain").write_text(f"wattle-gpu-gain/1\n{UUIDS[0]} 1.10 3 2026-01-31T12:00:00Z\n")
+    report, gpus = gpus_of(room, env=env, seconds=1)
+    near(gpus[0]["energy_j"], 330 * report["run"]["duration_s"], relative=0.03)
+    near(gpus[0]["calibration_error_j"], 0.03 * gpus[0]["energy_j"], relative=1e-9)
+    assert domain_of(report)["calibration_source"].endswith("--calibrate-gpu 2026-01-31T12:00:00Z"), domain_of(report)
+    listing = json.loads(room.wattle("sensors", "--json", env=env).stdout)["calibrations"]
+    assert [(row["domain"], row["factor"], row["source"] == "uncalibrated") for row in listing] == [
+        ("gpu-0", 1.1, False), ("gpu-1", None, True)], listing
+    (state / "gpu-gain").write_text("wattle-gpu-gain/1\nGPU 1\n")
+    done = room.wattle("run", "-o", "x.sqlite", "--", "true", env=env)
+    assert done.returncode == 0 and "gpu-gain is not used: the file is damaged" in done.stderr, done
+
+
+@test
+def old_run_files(room):
+    """a run file of before there were calibrations loads, and its GPUs count as uncalibrated"""
+    gpus_of(room, seconds=0.5)
+    for column in ("gain", "gain_error", "gain_source"):
+        alter(room, f"alter table device drop column {column}")
+    report = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)
+    near(report["energy"]["calibration_error_j"], 0.1 * sum(gpu["energy_j"] for gpu in report["gpus"]), relative=1e-9)
+
+
+@test
+def gains_that_are_refused(room):
+    """--gpu-gain: what is no factor, out of range or of no measured GPU is refused before anything starts"""
+    for gain, words in (("0", "give INDEX=FACTOR±PERCENT"), ("0=3±2", "FACTOR must be from 0.5 to 2"),
+                        ("0=1±0", "PERCENT from 0.1 to 50"), ("7=1.03±2", "no measured GPU; measured: 0, 1"),
+                        ("0=nan", "is not valid")):
+        done = room.wattle("run", "--gpu-gain", gain, "-o", "x.sqlite", "--", "touch", room.folder / "ran",
+                           env=environment(room))
+        assert done.returncode == 125 and "--gpu-gain" in done.stderr and words in done.stderr, (gain, done)
+        assert done.stderr.count("\n") == 1 and not (room.folder / "ran").exists(), (gain, done)
 
 
 @test

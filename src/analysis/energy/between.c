@@ -2,6 +2,7 @@
 
 #include "analysis/energy/curve.h"
 #include "analysis/energy/edge.h"
+#include "analysis/energy/uncertainty.h"
 #include "analysis/facts.h"
 #include "base/util.h"
 
@@ -50,6 +51,8 @@ int energy_between(const struct run *run, const struct run_device *device, int64
 	struct arena *scratch = arena_new();
 	*ret = (struct energy_between){.j = (double)NAN, .error_j = (double)NAN};
 	ret->scale_error = device->relative_error > 0 ? device->relative_error : 0;
+	if (!isnan(calibration_error(device)))
+		ret->scale_error = calibration_error(device);
 	if (scratch == NULL || curve_make(run, device, run_fact_i64(run, FACT_INTERVAL), scratch, &curve) < 0) {
 		arena_free(scratch);
 		return -ENOMEM;

@@ -118,6 +118,7 @@ static struct domain_finding describe(const struct run *run, const struct run_de
 		.provenance = provenance_of(device, curve),
 		.energy_j = none,
 		.error_j = none,
+		.calibration_error_j = none,
 		.mean_w = none,
 		.max_w = none,
 		.ledger = ledger_unknown(),
@@ -160,6 +161,7 @@ static int measure(struct findings *findings, struct domain_finding *domain, str
 	domain->error_j = domain_error_j(findings->run, domain, curve,
 		lost_at_resets_s2(findings->run, domain->device, curve), hidden_rounds(findings->run, domain->device));
 	domain->target_error_j = target_error_j(domain, attribution->doubt_j);
+	domain->calibration_error_j = calibration_error_j(domain->device, domain->energy_j);
 	if (!isnan(attribution->idle_w))
 		domain->idle_w = attribution->idle_w;
 	return domain->attribution != NULL ? crosscheck(findings, domain, curve) : -ENOMEM;
@@ -169,6 +171,7 @@ static void add_up(struct findings *findings, const struct metering *metering)
 {
 	struct error_sum error = {0}, target_error = {0};
 	findings->total_j = findings->error_j = findings->target_error_j = (double)NAN;
+	findings->calibration_error_j = findings->target_calibration_error_j = (double)NAN;
 	findings->ledger = ledger_unknown();
 	for (size_t i = 0; i < findings->n_domains; i++) {
 		const struct domain_finding *domain = &findings->domains[i];
@@ -179,6 +182,7 @@ static void add_up(struct findings *findings, const struct metering *metering)
 			findings->ledger = (struct ledger){0};
 		}
 		findings->total_j += domain->energy_j;
+		calibration_add(findings, domain);
 		findings->provenance = weakest(findings->provenance, domain->provenance);
 		ledger_add(&findings->ledger, &domain->ledger);
 		error_sum_add(&error, domain, domain->error_j, 0);

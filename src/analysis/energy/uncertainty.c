@@ -2,8 +2,8 @@
  *
  * Of one domain:  error = sqrt((relative · E)² + 4 · (sum of the variances below)), but at least one step of the counter
  *
- *   relative    what the reading itself may be off, as 95 % limits: the sensor's stated gain error; integrated power
- *               is given at least 5 % (a sensor that looks at a part of the time only), a load model 50 %.
+ *   relative    what the reading itself may be off, as 95 % limits: the sensor's stated error; integrated power
+ *               is given at least 5 % (but that of GPUs, see calibration), a load model 50 %.
  *   quantum     the counter's step at both ends of each segment: step² / 12.
  *   edges       where the run begins and ends between two updates of the counter: edge.c.
  *   rounding    integrated power: the trapezoid rule's error by second differences.
@@ -16,11 +16,17 @@
  * Of a sum: the root of the sum of the squares; but domains that one model estimated are wrong together, so their
  * errors add up first.
  *
+ * calibration_error_j stands beside it: the gain of a GPU's power sensor, which the counter that integrates the same
+ * sensor has as well (sensor/gpu/gpu_gain.h). It is no part of error_j: it is the same in every run on one card, and goes away when
+ * the card is calibrated. How the gains of several GPUs go together is unknown (one model, one design), so they add up.
+ *
  * Of the target's part: its share of the domain's error, and the doubt of the attribution (attribute.c). */
 #include "analysis/energy/uncertainty.h"
 
 #include "analysis/energy/edge.h"
+#include "base/known.h"
 #include "base/util.h"
+#include "sensor/gpu/gpu_gain.h"
 
 static const double relative_floor[PROVENANCE_KINDS] = {
 	[PROVENANCE_MEASURED] = 0,
@@ -29,11 +35,33 @@ static const double relative_floor[PROVENANCE_KINDS] = {
 };
 static const double estimated_default = 0.5;
 
+double calibration_error(const struct run_device *device)
+{
+	if (device->kind != DOMAIN_GPU || device->provenance == PROVENANCE_ESTIMATED)
+		return (double)NAN;
+	return device->gain_error > 0 ? device->gain_error : GPU_GAIN_ASSUMED_ERROR;
+}
+
+double calibration_error_j(const struct run_device *device, double energy_j)
+{
+	return calibration_error(device) * fabs(energy_j);
+}
+
+void calibration_add(struct findings *findings, const struct domain_finding *domain)
+{
+	const struct run_device *device = domain->device;
+	double target_j = calibration_error_j(device, domain->ledger.target_j);
+	findings->calibration_error_j = add_known(findings->calibration_error_j, domain->calibration_error_j);
+	findings->target_calibration_error_j = add_known(findings->target_calibration_error_j, target_j);
+}
+
 static double relative_error(const struct domain_finding *domain)
 {
 	double stated = domain->device->relative_error;
 	if (domain->provenance == PROVENANCE_ESTIMATED)
 		return stated > 0 ? stated : estimated_default;
+	if (!isnan(calibration_error(domain->device))) // in run files of older programs both are one
+		return 0;
 	double floor = relative_floor[domain->provenance];
 	return stated > floor ? stated : floor;
 }

@@ -8,8 +8,15 @@
 // hidden_rounds: how often the counter had time to wrap unseen.
 double domain_error_j(const struct run *run, const struct domain_finding *domain, const struct curve *curve,
 	double lost_s2, int64_t hidden_rounds);
+/* Of the sensor's calibration, beside domain_error_j: relative, and of an amount of energy. NaN: nothing is known of it, as
+ * of all but GPUs. The errors of several domains are added. */
+double calibration_error(const struct run_device *device);
+double calibration_error_j(const struct run_device *device, double energy_j);
 // Of the target's part of it; doubt_j is the attribution's.
 double target_error_j(const struct domain_finding *domain, double doubt_j);
+
+// Of a run's sums: those of a domain that is in its total are added.
+void calibration_add(struct findings *findings, const struct domain_finding *domain);
 
 /* Errors of several domains. Meters are wrong independently; domains that one model estimated are wrong together, and so
  * are those whose energy was divided by the same method. */

@@ -233,6 +233,7 @@ static void add_machine(struct findings *total, const struct findings *f, struct
 		const struct domain_finding *domain = &f->domains[i];
 		if (!domain->in_total || isnan(domain->energy_j))
 			continue;
+		calibration_add(total, domain);
 		error_sum_add(error, domain, domain->error_j, 0);
 		error_sum_add(target_error, domain, target_error_j(domain, 0),
 			f->metering->domains[i].attribution.doubt_j);
@@ -244,6 +245,7 @@ static void add_energies(struct job_work *work)
 	struct findings *total = &work->job->total;
 	struct error_sum error = {0}, target_error = {0};
 	total->total_j = total->error_j = total->target_error_j = (double)NAN;
+	total->calibration_error_j = total->target_calibration_error_j = (double)NAN;
 	total->ledger = ledger_unknown();
 	total->provenance = PROVENANCE_MEASURED;
 	for (size_t m = 0; m < work->n_machines; m++)

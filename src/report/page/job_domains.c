@@ -50,6 +50,8 @@ static void domain_row(const struct job_page *page, size_t number)
 	name_cell(out, d->device);
 	on_node(page, page->job->domain_node[number]);
 	part_cell_energy(out, d->energy_j, d->error_j);
+	if (words_has_calibration(&page->job->total))
+		part_cell(out, d->calibration_error_j, human_error);
 	part_cell_energy(out, d->ledger.target_j, d->target_error_j);
 	part_cell(out, d->mean_w, human_power);
 	part_cell(out, d->max_w, human_power);
@@ -67,17 +69,19 @@ static void domain_row(const struct job_page *page, size_t number)
 
 static void domains(const struct job_page *page)
 {
-	static const struct part_column columns[] = {{"domain", "name"}, {"node", "text"}, {"energy"},
+	static const struct part_column all[] = {{"domain", "name"}, {"node", "text"}, {"energy"}, {"calibration"},
 		{"the job's ranks"}, {"mean"}, {"at most"}, {"wraps"}, {"gaps"}, {"source", "text"},
 		{"divided by", "text"}};
 	const struct findings *f = &page->job->total;
+	struct part_column columns[ARRAY_SIZE(all)];
+	size_t n = part_columns_but(all, ARRAY_SIZE(all), words_has_calibration(f) ? NULL : "calibration", columns);
 	size_t shown = f->n_domains < ROWS_MAX ? f->n_domains : ROWS_MAX;
 	bool any_beside = false;
 	if (f->n_domains == 0)
 		return;
 	buf_str(page->part.out, "<section>\n");
 	part_title(&page->part, "domains", "Energy by domain");
-	part_table_begin(&page->part, "domains-table", NULL, columns, ARRAY_SIZE(columns), f->n_domains > 1);
+	part_table_begin(&page->part, "domains-table", NULL, columns, n, f->n_domains > 1);
 	for (size_t i = 0; i < shown; i++) {
 		domain_row(page, i);
 		any_beside |= !f->domains[i].in_total;

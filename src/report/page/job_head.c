@@ -77,7 +77,7 @@ static void energy_tile(const struct job_page *page)
 	const struct findings *f = &page->job->total;
 	struct part_tile tile;
 	part_tile_begin(&tile, "Energy");
-	part_figure_energy(&tile.figure, f->total_j, f->error_j);
+	part_figure_energy(&tile.figure, f->total_j, f->error_j, f->calibration_error_j);
 	if (isnan(f->total_j)) {
 		buf_str(&tile.remark, "no rank read a sensor");
 	} else {
@@ -97,7 +97,7 @@ static void ranks_energy_tile(const struct job_page *page)
 		return;
 	struct part_tile tile;
 	part_tile_begin(&tile, "Of it, the job's ranks");
-	part_figure_energy(&tile.figure, f->ledger.target_j, f->target_error_j);
+	part_figure_energy(&tile.figure, f->ledger.target_j, f->target_error_j, f->target_calibration_error_j);
 	human_percent(&tile.remark, f->ledger.target_j / f->total_j * 100);
 	part_tile_end(&page->part, &tile);
 }
@@ -239,6 +239,7 @@ void job_head(const struct job_page *page)
 		buf_str(page->part.out,
 			"<p class=\"faint small\">± is half of a 95 % interval. A machine's energy counts once, whichever of its "
 			"ranks has read it; what a rank took is its share of that.</p>\n");
+	part_calibration(page->part.out, &page->job->total);
 	struct part_notes notes = {.out = page->part.out};
 	for (size_t i = 0; i < page->job->n_warnings; i++)
 		part_note(&notes, page->job->warnings[i]);

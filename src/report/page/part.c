@@ -124,6 +124,15 @@ void part_cell_energy_per(struct buf *out, double energy_j, double error_j, cons
 	buf_str(out, "</td>");
 }
 
+size_t part_columns_but(const struct part_column *all, size_t n, const char *name, struct part_column *ret_columns)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < n; i++)
+		if (name == NULL || strcmp(all[i].title, name) != 0)
+			ret_columns[kept++] = all[i];
+	return kept;
+}
+
 void part_tag(struct buf *out, enum provenance provenance)
 {
 	const char *name = provenance_name(provenance);

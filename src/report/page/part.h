@@ -50,7 +50,10 @@ struct part_tile { // a headline figure: title, figure, remark
 };
 void part_tile_begin(struct part_tile *tile, const char *title);
 void part_tile_end(const struct part *part, struct part_tile *tile);
-void part_figure_energy(struct buf *out, double energy_j, double error_j); // with its error, smaller
+// A sentence on the calibration of GPUs, where there are any.
+void part_calibration(struct buf *out, const struct findings *f);
+// With its errors, smaller; calibration_j: of the GPUs, NaN: none.
+void part_figure_energy(struct buf *out, double energy_j, double error_j, double calibration_j);
 
 struct part_notes { // sentences that a reader must know
 	struct buf *out;
@@ -64,6 +67,8 @@ struct part_column {
 	const char *class; // "name", "text", or NULL for figures
 	const char *sort;  // "descending": rows stand so; NULL: by other columns
 };
+// Copies them without the one of this name; NULL: all. Returns how many.
+size_t part_columns_but(const struct part_column *all, size_t n, const char *name, struct part_column *ret_columns);
 // <table> up to <tbody>; ends with part_table_end.
 void part_table_begin(const struct part *part, const char *id, const char *caption, const struct part_column *columns,
 	size_t n, bool sortable);

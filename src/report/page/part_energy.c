@@ -49,9 +49,15 @@ static void divided_by(struct buf *out, const struct domain_finding *d)
 	buf_finish(&words);
 }
 
+struct domain_table {
+	struct buf *out;
+	bool has_calibration;
+};
+
 static void domain_row(void *data, const struct domain_finding *d, int depth)
 {
-	struct buf *out = data;
+	const struct domain_table *table = data;
+	struct buf *out = table->out;
 	buf_printf(out, "<tr class=\"inside-%d%s\"><th scope=\"row\" class=\"name\">", depth,
 		d->in_total ? "" : " beside");
 	part_name(out, d->device->name);
@@ -62,6 +68,8 @@ static void domain_row(void *data, const struct domain_finding *d, int depth)
 	}
 	buf_str(out, "</th>");
 	part_cell_energy(out, d->energy_j, d->error_j);
+	if (table->has_calibration)
+		part_cell(out, d->calibration_error_j, human_error);
 	part_cell_energy(out, d->ledger.target_j, d->target_error_j);
 	part_cell(out, d->mean_w, human_power);
 	part_cell(out, d->max_w, human_power);
@@ -76,15 +84,18 @@ static void domain_row(void *data, const struct domain_finding *d, int depth)
 
 void section_domains(const struct part *part)
 {
-	static const struct part_column columns[] = {{"", "name"}, {"energy"}, {"this program"}, {"mean"}, {"at most"},
-		{"updated every"}, {"gaps"}, {"source", "text"}, {"divided by", "text"}};
+	static const struct part_column all[] = {{"", "name"}, {"energy"}, {"calibration"}, {"this program"}, {"mean"},
+		{"at most"}, {"updated every"}, {"gaps"}, {"source", "text"}, {"divided by", "text"}};
+	struct domain_table table = {part->out, words_has_calibration(part->f)};
+	struct part_column columns[ARRAY_SIZE(all)];
+	size_t n = part_columns_but(all, ARRAY_SIZE(all), table.has_calibration ? NULL : "calibration", columns);
 	bool any_beside = false;
 	if (part->f->n_domains == 0)
 		return;
 	buf_str(part->out, "<section>\n");
 	part_title(part, "domains", "Energy by domain");
-	part_table_begin(part, "domains-table", NULL, columns, ARRAY_SIZE(columns), false);
-	domain_tree(part->f, domain_row, part->out);
+	part_table_begin(part, "domains-table", NULL, columns, n, false);
+	domain_tree(part->f, domain_row, &table);
 	part_table_end(part);
 	part_paper(part, PAPER_DOMAINS, part->f->n_domains);
 	for (size_t i = 0; i < part->f->n_domains; i++)

@@ -72,7 +72,7 @@ static void energy_tile(const struct part *part)
 	const struct findings *f = part->f;
 	struct part_tile tile;
 	part_tile_begin(&tile, "Energy");
-	part_figure_energy(&tile.figure, f->total_j, f->error_j);
+	part_figure_energy(&tile.figure, f->total_j, f->error_j, f->calibration_error_j);
 	if (isnan(f->total_j)) {
 		buf_str(&tile.remark, f->n_domains == 0 ? "no sensor could be read" : "no sensor gave a reading");
 	} else {
@@ -95,7 +95,7 @@ static void target_tile(const struct part *part)
 		return;
 	struct part_tile tile;
 	part_tile_begin(&tile, "Of it, this program");
-	part_figure_energy(&tile.figure, f->ledger.target_j, f->target_error_j);
+	part_figure_energy(&tile.figure, f->ledger.target_j, f->target_error_j, f->target_calibration_error_j);
 	human_percent(&tile.remark, f->ledger.target_j / f->total_j * 100);
 	struct mean_power power = findings_mean_power(f);
 	if (f->duration_s > 0) {
@@ -156,7 +156,7 @@ static void step_tile(const struct part *part)
 		double calls = (double)step->calls;
 		part_tile_begin(&tile, "Each step");
 		part_figure_energy(&tile.figure, step->resolved ? step->total_j / calls : (double)NAN,
-			step->error_j / calls);
+			step->error_j / calls, findings_block_calibration_j(f, step) / calls);
 		human_time(&tile.remark, step->compute_time_s.mean);
 		buf_printf(&tile.remark, ", %lld × ", (long long)step->calls);
 		part_name(&tile.remark, name);
@@ -282,6 +282,7 @@ void section_head(const struct part *part)
 		buf_str(part->out,
 			"<p class=\"faint small\">± is half of a 95 % interval. Energy is of the whole machine as far as it "
 			"is metered; attribution to programs has an error of its own, which is in theirs.</p>\n");
+	part_calibration(part->out, part->f);
 	struct part_notes notes = {.out = part->out};
 	report_warnings(part->f, part_note, &notes);
 	part_notes_end(&notes);

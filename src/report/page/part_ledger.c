@@ -107,7 +107,7 @@ static void bars(const struct part *part, const struct owner *owners, size_t n)
 	buf_str(out, "<div class=\"ledger\">\n<p><strong>");
 	human_energy(out, f->total_j);
 	buf_char(out, ' ');
-	human_error(out, f->error_j);
+	words_energy_error(out, f->error_j, f->calibration_error_j);
 	buf_printf(out, "</strong> %s: by whom, and by which part of the machine</p>\n",
 		provenance_name(f->provenance));
 	bar_by_owner(part, owners, n);

@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "report/html.h"
 #include "report/report.h"
+#include "report/words.h"
 
 #include <string.h>
 
@@ -29,13 +30,13 @@ void part_tile_end(const struct part *part, struct part_tile *tile)
 	buf_finish(&tile->remark);
 }
 
-void part_figure_energy(struct buf *out, double energy_j, double error_j)
+void part_figure_energy(struct buf *out, double energy_j, double error_j, double calibration_j)
 {
 	human_energy(out, energy_j);
 	if (!isfinite(energy_j) || !isfinite(error_j))
 		return;
 	buf_str(out, " <span class=\"error\">");
-	human_error(out, error_j);
+	words_part_error(out, error_j, calibration_j);
 	buf_str(out, "</span>");
 }
 
@@ -60,6 +61,19 @@ static void sentence(struct buf *out, const char *text)
 	buf_str(out, "</code>");
 	buf_finish(&piece);
 	sentence(out, end + 1);
+}
+
+void part_calibration(struct buf *out, const struct findings *f)
+{
+	struct buf words;
+	buf_init(&words, 1 << 12);
+	words_calibration(&words, f);
+	if (words.size > 0 && words.failed == 0) {
+		buf_str(out, "<p class=\"faint small\">");
+		sentence(out, words.data);
+		buf_str(out, "</p>\n");
+	}
+	buf_finish(&words);
 }
 
 void part_note(void *data, const char *text)

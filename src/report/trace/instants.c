@@ -166,6 +166,7 @@ static void put_start(struct instants *instants, size_t index)
 		trace_argument_text(trace, "wattle", run_fact(trace->run, "wattle_version"));
 		trace_argument_double(trace, "energy_j", findings->total_j);
 		trace_argument_double(trace, "error_j", findings->error_j);
+		trace_argument_double(trace, "calibration_error_j", findings->calibration_error_j);
 		trace_argument_double(trace, "target_j", findings->ledger.target_j);
 		trace_argument_text(trace, "provenance",
 			isnan(findings->total_j) ? NULL : provenance_name(findings->provenance));

@@ -135,10 +135,41 @@ static void a_power_reading(void **state)
 	assert_true(isnan(meter_domain_amount(&domain).energy_j));
 }
 
+static const struct calibration_row {
+	const char *teaches;
+	struct domain domain;
+	double energy_j, calibration_error_j; // NaN: no statement
+} calibration_rows[] = {
+	{"an uncalibrated GPU: 10 % beside the reading error",
+		{.kind = DOMAIN_GPU, .has_energy = true, .max_power_w = 700}, 600, 60},
+	{"a calibrated GPU: its factor and its error",
+		{.kind = DOMAIN_GPU, .has_energy = true, .max_power_w = 700, .gain = 1.25, .gain_error = 0.02}, 750,
+		15},
+	{"of packages no calibration is known", {.kind = DOMAIN_PACKAGE, .has_energy = true, .max_power_w = 2000}, 600,
+		(double)NAN},
+};
+
+static void calibrates(void **state)
+{
+	const struct calibration_row *row = *state;
+	struct meter_domain domain;
+	int64_t values[DEVICE_COUNT] = {[DEVICE_ENERGY] = 5 * J};
+	meter_domain_init(&domain, &row->domain);
+	meter_domain_start(&domain, 1000 * MS, values);
+	values[DEVICE_ENERGY] = 605 * J;
+	meter_domain_feed(&domain, 3000 * MS, values, false);
+	struct meter_amount amount = meter_domain_amount(&domain);
+	assert_true(fabs(amount.energy_j - row->energy_j) < 1e-6);
+	assert_int_equal(isnan(amount.calibration_error_j), isnan(row->calibration_error_j));
+	if (!isnan(row->calibration_error_j))
+		assert_true(fabs(amount.calibration_error_j - row->calibration_error_j) < 1e-6);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD(&tests, calibration_rows, calibrates);
 	ROWS_ADD_ONE(&tests, "a model's power is added up piece by piece; without a load it is unknown", a_model);
 	ROWS_ADD_ONE(&tests, "power that is only read at both ends is no energy", a_power_reading);
 	return rows_run(&tests, "meter_domain");

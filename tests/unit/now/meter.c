@@ -17,6 +17,7 @@ static const struct row {
 	int64_t period_ms;
 	struct step steps[8]; // up to the first with t_ms 0
 	int64_t interval_s;   // 0: not told
+	double gain;          // of a calibrated GPU; 0: none
 } rows[] = {
 	// clang-format off
 	{"a counter: its growth over the time between two looks", true, 1, {
@@ -91,6 +92,15 @@ static const struct row {
 		{1000, -1, 10000, 0, 10, 0},
 		{60000, -1, 10000, 0, 10, 590000},
 	}, 1},
+	{"a counter of a calibrated GPU: its factor corrects energy and power", true, 1, {
+		{1000, 5000, 0, 0, NAN, 0},
+		{2000, 15000, 0, 0, 12.5, 12500},
+		{2500, 35000, 0, 0, 50, 37500},
+	}, 0, 1.25},
+	{"power of a calibrated GPU: the same", false, 0, {
+		{1000, -1, 100000, 0, 125, 0},
+		{2000, -1, 100000, 0, 125, 125000},
+	}, 0, 1.25},
 	// clang-format on
 };
 
@@ -115,7 +125,8 @@ static void check(void **state)
 	const struct row *row = *state;
 	const struct domain domain = {.has_energy = row->has_energy,
 		.update_period_ns = row->period_ms * NS_PER_MS,
-		.max_power_w = 1000};
+		.max_power_w = 1000,
+		.gain = row->gain};
 	struct meter meter;
 	meter_init(&meter, &domain);
 	if (row->interval_s > 0)
