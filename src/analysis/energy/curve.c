@@ -289,17 +289,22 @@ static int prepare(struct curve_builder *b, int64_t interval_ns, struct arena *a
 	return updates_make(b->run, device, interval_ns, &b->curve->updates);
 }
 
+static const double mean_long_s = 1, mean_prompt_s = 0.1, update_usual_s = 0.1;
+
 /* nvmlDeviceGetPowerUsage is the mean of a second on Ampere (but GA100) and later, power meters of boards, modules and
- * walls average over about as long; CPU packages and the load model do not. Where a device tells both figures and they
- * differ, its power reading is the instant one. */
+ * walls average over about as long; CPU packages and the load model do not. Where a device gives both figures and they
+ * differ, its power reading is the prompt one (NVML field 186), which is still a mean of about 100 ms on cards from
+ * Turing to Ada (arXiv 2312.02741). */
 static double average_s(const struct run_device *device)
 {
 	const int64_t *power = device->values[DEVICE_POWER], *average = device->values[DEVICE_POWER_AVERAGE];
-	bool prompt = device->kind == DOMAIN_PACKAGE || device->kind == DOMAIN_CORE || device->kind == DOMAIN_UNCORE ||
-		device->kind == DOMAIN_DRAM || device->provenance == PROVENANCE_ESTIMATED;
-	for (size_t i = 0; i < device->n && !prompt; i++)
-		prompt = value_ok(power[i]) && value_ok(average[i]) && power[i] != average[i];
-	return prompt ? 0 : 1;
+	if (device->kind == DOMAIN_PACKAGE || device->kind == DOMAIN_CORE || device->kind == DOMAIN_UNCORE ||
+		device->kind == DOMAIN_DRAM || device->provenance == PROVENANCE_ESTIMATED)
+		return 0;
+	for (size_t i = 0; i < device->n; i++)
+		if (value_ok(power[i]) && value_ok(average[i]) && power[i] != average[i])
+			return mean_prompt_s;
+	return mean_long_s;
 }
 
 int curve_make_from_power(const struct run *run, const struct run_device *device, int64_t interval_ns,
@@ -309,8 +314,10 @@ int curve_make_from_power(const struct run *run, const struct run_device *device
 	if (prepare(&b, interval_ns, arena) < 0)
 		return -ENOMEM;
 	ret_curve->from_power = true;
-	ret_curve->held_s = device->update_period_s > 0 ? device->update_period_s : 0;
 	ret_curve->average_s = average_s(device);
+	ret_curve->held_s = ret_curve->average_s > 0 ? update_usual_s : 0;
+	if (device->update_period_s > 0)
+		ret_curve->held_s = device->update_period_s;
 	if (ret_curve->average_s > 0) // nobody averages over less than he tells
 		ret_curve->average_s = fmax(ret_curve->average_s, ret_curve->held_s);
 	return make(&b);

@@ -12,10 +12,12 @@
  * s² (t - a) (b - a), with the length of the last stretch (the mean of a short time changes more than that of a long one),
  * or P² (t - a)² if that is less.
  *
- * A device that averages its power reading over a second is half a second late: energy from before the first instant
- * comes in, energy from before the second is missing. Three quarters of a second times the difference of all power around
- * both instants is half of a 95 % interval. A device that shows one reading for long is later by half of that time; and
- * if fewer than four of its readings fall between the instants, the change is taken to be three quarters of the power at least.
+ * A device that averages its power reading over a time A is late: energy from before the first instant comes in, energy
+ * from before the second is missing. After a step of power a mean that is renewed all the time lacks A / 2 of the step. One
+ * that is renewed each U lacks (A + U) / 2. One that stood still for a time h after the step lacks h, if h is A or more, and an
+ * idle card may show one figure for A and until its next update (an idle A5000 did for a second): A + U at most. That
+ * times the difference of all power around both instants is half of a 95 % interval. If fewer than four of the device's
+ * readings fall between the instants, the change is taken to be three quarters of the power at least.
  *
  * Where both instants lie between the same two points, misplaced points shift both, and only a change of power matters.
  * But nothing tells what happened there and when: all of what the stretch has above the power around it may lie inside or
@@ -26,7 +28,6 @@
 #include "base/util.h"
 
 static const double step_min = 0.2;        // of the power
-static const double late_part = 0.75;      // of the time that a device averages over: its reading is late by half of it
 static const double unresolved_part = 0.5; // of the energy of a time far shorter than an update
 static const double updates_seen_min = 4;  // with fewer readings of the device's own, how power changes is not seen
 static const double unseen_change = 0.75;  // of the power: what it is taken to change by then
@@ -116,7 +117,7 @@ static double averaging_j2(const struct curve *curve, const struct edge_point *f
 	double time_s = seconds_between(from->t_ns, to->t_ns);
 	if (time_s < updates_seen_min * curve->held_s)
 		change_w = fmax(change_w, unseen_change * (to->line_j - from->line_j) / time_s);
-	double late_s = late_part * curve->average_s + curve->held_s / 2;
+	double late_s = curve->average_s + curve->held_s;
 	return square(change_w * late_s / 2);
 }
 

@@ -49,7 +49,7 @@ static const struct row rows[] = {
 	{"ends between readings", none, 2.034, 7.977, 118.86, 2, false},
 	{"no time at all", none, 3, 3, 0, 1, false},
 	{"power, without a counter", power, 1, 3, 40, 2, true},
-	{"power that changes", power, 3, 7, 121, 20, true},
+	{"power that changes", power, 3, 7, 121, 22.1, true},
 	{"a hole in power", power_with_a_hole, 2, 7, NAN, 0, true},
 	{"beside the hole", power_with_a_hole, 7, 9, 80, 3, true},
 	{"no reading", nothing, 2, 8, NAN, 0, false},

@@ -99,44 +99,112 @@ static void stamp_energy(struct scene *s)
 		s->device->values[DEVICE_ENERGY_TIME][i] = at_s(counter_last_update_s(&s->counter, s->times.s[i]));
 }
 
-// Power at the instant, or the mean of the last second; the sensor's gain is off by up to 5 %, as makers state.
-static void meter_power(struct scene *s, double average_s)
+// Power at the instant; the sensor's gain is off by up to 5 %, as makers state.
+static void meter_power_now(struct scene *s)
 {
 	double gain = random_between(&s->random, 0.95, 1.05);
 	s->device->has_energy = false;
 	for (size_t i = 0; i < s->times.n; i++) {
-		double t_s = s->times.s[i], w = s->load.w[load_level(&s->load, t_s)];
-		if (average_s > 0)
-			w = (load_energy_j(&s->load, t_s) - load_energy_j(&s->load, t_s - average_s)) / average_s;
+		double w = s->load.w[load_level(&s->load, s->times.s[i])];
 		if (s->times.sample[i])
 			s->device->values[DEVICE_POWER][i] = llround(gain * w * 1e3);
 	}
 }
 
-static void meter_power_now(struct scene *s)
+// A GPU that the target has for itself.
+static void be_gpu(struct scene *s)
 {
-	meter_power(s, 0);
+	s->device->kind = DOMAIN_GPU;
+	for (size_t i = 0; i < s->times.n; i++) {
+		s->device->values[DEVICE_TARGET_PROCESSES][i] = 1;
+		s->device->values[DEVICE_OTHERS_PROCESSES][i] = 0;
+	}
+}
+
+static double mean_w(const struct load *load, double until_s, double length_s)
+{
+	return (load_energy_j(load, until_s) - load_energy_j(load, until_s - length_s)) / length_s;
 }
 
 // The mean of each whole second, shown for the next one: what ACPI's meters do.
 static void meter_power_held(struct scene *s)
 {
-	double gain = random_between(&s->random, 0.99, 1.01), phase_s = random_between(&s->random, 0, 1);
-	s->device->kind = DOMAIN_GPU;
+	double phase_s = random_between(&s->random, 0, 1);
+	be_gpu(s);
 	s->device->has_energy = false;
 	s->device->update_period_s = 1;
 	for (size_t i = 0; i < s->times.n; i++) {
 		double until_s = floor(s->times.s[i] - phase_s) + phase_s;
-		double w = load_energy_j(&s->load, until_s) - load_energy_j(&s->load, until_s - 1);
 		if (s->times.sample[i])
-			s->device->values[DEVICE_POWER][i] = llround(gain * w * 1e3);
+			s->device->values[DEVICE_POWER][i] = llround(mean_w(&s->load, until_s, 1) * 1e3);
+	}
+}
+
+/* The figure of a GPU: renewed each 0.1 s; once it has shown the same mean of a second twice, the card is idle and shows it for
+ * a second and until the next update. An idle A5000 did (SC'24, arXiv 2312.02741). */
+static void meter_power_still_when_idle(struct scene *s)
+{
+	double update_s = -4 + random_between(&s->random, 0, 0.1), still_s = random_between(&s->random, 0, 1);
+	double shown_w = mean_w(&s->load, update_s, 1), until_s = update_s + still_s;
+	be_gpu(s);
+	s->device->has_energy = false;
+	for (size_t i = 0; i < s->times.n; i++) {
+		for (; update_s + 0.1 <= s->times.s[i]; update_s += 0.1) {
+			double now_w = mean_w(&s->load, update_s + 0.1, 1);
+			if (update_s + 0.1 < until_s)
+				continue;
+			until_s = fabs(now_w - shown_w) < 0.01 ? update_s + 0.1 + 1 : 0;
+			shown_w = now_w;
+		}
+		if (s->times.sample[i])
+			s->device->values[DEVICE_POWER][i] = llround(shown_w * 1e3);
+	}
+}
+
+// NVML's fields 186 and 185 side by side: the "instant" is a mean of 100 ms, the average one of a second; gain 1.
+static void meter_power_prompt(struct scene *s)
+{
+	double phase_s = random_between(&s->random, 0, 0.1);
+	be_gpu(s);
+	s->device->has_energy = false;
+	for (size_t i = 0; i < s->times.n; i++) {
+		double until_s = floor((s->times.s[i] - phase_s) / 0.1) * 0.1 + phase_s;
+		if (!s->times.sample[i])
+			continue;
+		s->device->values[DEVICE_POWER][i] = llround(mean_w(&s->load, until_s, 0.1) * 1e3);
+		s->device->values[DEVICE_POWER_AVERAGE][i] = llround(mean_w(&s->load, until_s, 1) * 1e3);
 	}
 }
 
 static void meter_power_averaged(struct scene *s)
 {
-	s->device->kind = DOMAIN_GPU;
-	meter_power(s, 1);
+	be_gpu(s);
+	s->device->has_energy = false;
+	for (size_t i = 0; i < s->times.n; i++)
+		if (s->times.sample[i])
+			s->device->values[DEVICE_POWER][i] = llround(mean_w(&s->load, s->times.s[i], 1) * 1e3);
+}
+
+// Uncalibrated, as the published traces of five cards have it; the counter integrates the same sensor.
+static void miscalibrate(struct scene *s, enum device_metric metric)
+{
+	double gain = random_between(&s->random, 1 - 0.08, 1 + 0.03);
+	be_gpu(s);
+	for (size_t i = 0; i < s->times.n; i++)
+		if (value_ok(s->device->values[metric][i]))
+			s->device->values[metric][i] = llround(gain * (double)s->device->values[metric][i]);
+}
+
+static void meter_power_off(struct scene *s)
+{
+	meter_power_averaged(s);
+	miscalibrate(s, DEVICE_POWER);
+}
+
+static void count_energy_off(struct scene *s)
+{
+	count_energy(s);
+	miscalibrate(s, DEVICE_ENERGY);
 }
 
 // 1.5 to 2.5 s without a reading; a counter goes on meanwhile, power is not known.
@@ -157,7 +225,7 @@ static void count_with_hole(struct scene *s)
 
 static void power_with_hole(struct scene *s)
 {
-	meter_power(s, 0);
+	meter_power_now(s);
 	lose_readings(s);
 }
 
@@ -190,6 +258,7 @@ static const struct row {
 	bool period_unknown;
 	double span_s; // of a code block somewhere in the run, whose energy is looked at instead; 0: the run
 	bool wide; // wider than this load needs, since others need it: nothing tells what a block within one update used
+	bool calibration; // judged by error_j and calibration_error_j together
 } rows[] = {
 	{"1 ms, steps", 0.001, 0.02, 0.000061, LOAD_STEPS, {0.01, 0.2}, {1, 12}, PLAIN, count_energy},
 	{"1 ms, steps, quick looks", 0.001, 0.02, 0.000061, LOAD_STEPS, {0.01, 0.2}, {1, 12}, LOOKS, count_energy},
@@ -219,6 +288,20 @@ static const struct row {
 	{"power, mean of the second before", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {3, 12}, PLAIN, meter_power_held},
 	{"power, mean of the second before; short", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {1, 3}, PLAIN,
 		meter_power_held},
+	{"power, mean of a second, program", 0.1, 0, 0, PROGRAM, {0.05, 0.1}, {1, 12}, PLAIN, meter_power_averaged},
+	{"power, mean of a second, still when idle", 0.1, 0, 0, PROGRAM, {0.05, 0.1}, {1, 12}, PLAIN,
+		meter_power_still_when_idle},
+	{"power, mean of 100 ms, steps", 0.1, 0, 0, LOAD_STEPS, {0.02, 0.1}, {1, 12}, PLAIN, meter_power_prompt},
+	{"power, mean of 100 ms, random", 0.1, 0, 0, LOAD_RANDOM, {0.02, 0.1}, {1, 12}, PLAIN, meter_power_prompt},
+	{"power, mean of 100 ms, program", 0.1, 0, 0, PROGRAM, {0.02, 0.1}, {0.5, 8}, PLAIN, meter_power_prompt},
+	{"power, mean of 100 ms, code block of 0.5 s", 0.1, 0, 0, LOAD_STEPS, {0.02, 0.1}, {3, 12}, PLAIN,
+		meter_power_prompt, .span_s = 0.5},
+	{"power of a GPU, 8 % low to 3 % high", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {3, 12}, PLAIN, meter_power_off,
+		.calibration = true},
+	{"counter of a GPU, 8 % low to 3 % high", 0.1, 0.05, 0.001, LOAD_STEPS, {0.02, 0.1}, {3, 12}, LOOKS,
+		count_energy_off, .calibration = true},
+	{"counter of a GPU, 8 % low to 3 % high, block", 0.1, 0.05, 0.001, LOAD_STEPS, {0.02, 0.1}, {3, 12}, LOOKS,
+		count_energy_off, .span_s = 0.5, .calibration = true},
 	{"100 ms, code block of 0.5 s", 0.1, 0.05, 0.001, LOAD_STEPS, {0.1, 0.1}, {3, 12}, LOOKS, count_energy, false,
 		0.5},
 	{"100 ms, code block of 0.5 s, random", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.1, 0.1}, {3, 12}, LOOKS, count_energy,
@@ -281,16 +364,17 @@ static void judge(struct coverage *c, const struct row *row)
 		fail_msg("covered %.1f %%, %.3g J where %.3g J would do", covered, width_j, needed_j);
 }
 
-static void note_run(struct coverage *coverage, struct scene *s)
+static void note_run(struct coverage *coverage, struct scene *s, bool calibration)
 {
 	struct findings findings;
 	assert_int_equal(findings_make(&s->run, &findings), 0);
-	note(coverage, findings.total_j, findings.error_j,
+	double calibration_j = calibration ? findings.calibration_error_j : 0;
+	note(coverage, findings.total_j, hypot(findings.error_j, calibration_j),
 		load_energy_j(&s->load, s->end_s) - load_energy_j(&s->load, 0));
 	findings_finish(&findings);
 }
 
-static void note_span(struct coverage *coverage, struct scene *s, double span_s)
+static void note_span(struct coverage *coverage, struct scene *s, double span_s, bool calibration)
 {
 	struct findings findings;
 	double begin_s = random_between(&s->random, 0.2, s->end_s - 0.2 - span_s);
@@ -300,7 +384,8 @@ static void note_span(struct coverage *coverage, struct scene *s, double span_s)
 		.end_ns = at_s(begin_s + span_s)};
 	s->run.n_spans = 1;
 	assert_int_equal(findings_make(&s->run, &findings), 0);
-	note(coverage, findings.blocks[0].total_j, findings.blocks[0].error_j,
+	double calibration_j = calibration ? findings_block_calibration_j(&findings, &findings.blocks[0]) : 0;
+	note(coverage, findings.blocks[0].total_j, hypot(findings.blocks[0].error_j, calibration_j),
 		load_energy_j(&s->load, begin_s + span_s) - load_energy_j(&s->load, begin_s));
 	findings_finish(&findings);
 }
@@ -315,9 +400,9 @@ static void check(void **state)
 	for (int i = 0; i < RUNS; i++) {
 		make_scene(&scene, row);
 		if (row->span_s > 0)
-			note_span(&coverage, &scene, row->span_s);
+			note_span(&coverage, &scene, row->span_s, row->calibration);
 		else
-			note_run(&coverage, &scene);
+			note_run(&coverage, &scene, row->calibration);
 		build_finish(&scene.run);
 	}
 	judge(&coverage, row);
