@@ -27,7 +27,7 @@ const struct option measure_option_table[ATTACH_OPTIONS] = {
 	{"expected-cores", 0, "N", "cores that the target's hardware percentages are shares of\n(default all)", OPTION_INTEGER, AT(expected_cores), .least = 1, .most = 1e6, .range = "a number of cores, 1 or more"},
 	{"gpus", 0, "LIST", "UUIDs or indices, comma separated\n(default: those visible to the command)", OPTION_TEXT, AT(gpus)},
 	{"gpu-brand", 0, "BRAND", "nvidia, amd or intel (default all found)", OPTION_CHOICE, AT(gpu_brand), .choices = "nvidia|amd|intel"},
-	{"gpu-gain", 0, "INDEX=FACTOR±PERCENT", "calibration of a GPU's power sensor: its power and energy are FACTOR\ntimes what it reads, within PERCENT %, as in 0=1.03±2 or 0=1.03+-2\n(repeatable; without ±PERCENT the ± 10 % of uncalibrated GPUs stay)", OPTION_LIST, AT(gpu_gain)},
+	{"gpu-gain", 0, "INDEX=FACTOR±PERCENT", "calibration of a GPU's power sensor: its power and energy are FACTOR\ntimes what it reads, within PERCENT %, as 0=1.03±2 or 0=1.03+-2;\nwithout ±PERCENT the ± 10 % of uncalibrated GPUs stay (repeatable)", OPTION_LIST, AT(gpu_gain)},
 	{"wall-meter", 0, "FILE", "CSV that a wall meter is writing (OmegaWatt layout): domain wall", OPTION_TEXT, AT(wall_meter)},
 	{"attribution", 0, "METHOD", "busy: energy by share of busy time; active: idle power is taken\noff first (default busy)", OPTION_CHOICE, AT(attribution), .choices = "busy|active"},
 	{"per-process", 0, NULL, "keep a row per process and sample", OPTION_FLAG, AT(per_process)},

@@ -34,14 +34,14 @@ static const struct option options[] = {
 		"started and ended four times,\nwith idle phases around",
 		OPTION_INTEGER, .offset = offsetof(struct values, calibrate_gpu), .least = 0, .most = 1023,
 		.range = "the index of a GPU, 0 or more"},
-	{"wall-meter", 0, "FILE", "with --calibrate-gpu: CSV that a wall meter is writing (OmegaWatt layout)",
+	{"wall-meter", 0, "FILE", "with --calibrate-gpu: CSV that a wall meter is writing\n(OmegaWatt layout)",
 		OPTION_TEXT, .offset = offsetof(struct values, wall_meter)},
 	{"supply-efficiency", 0, "PERCENT±ERROR",
-		"with --calibrate-gpu: of the power supply behind the meter, such as 92±2\n(default 91±5); 100: the meter is "
-		"in the supply lines of the card alone",
+		"with --calibrate-gpu: of the power supply behind the meter, such as\n92±2 (default 91±5); 100: the meter "
+		"is in the supply lines of the\ncard alone",
 		OPTION_TEXT, .offset = offsetof(struct values, supply)},
 	{"seconds", 0, "S",
-		"with --calibrate-idle and --calibrate-gpu: how long it has to be idle, or a\nphase lasts (default 10)",
+		"with --calibrate-idle and --calibrate-gpu: how long it has to be\nidle, or a phase lasts (default 10)",
 		OPTION_NUMBER, .offset = offsetof(struct values, seconds), .least = 1, .most = 3600,
 		.range = "a number of seconds from 1 to 3600"},
 };

@@ -132,7 +132,7 @@ def calibration(room):
     near(gpus[0]["energy_j"], 1.25 * 300 * report["run"]["duration_s"], relative=0.03)
     near(gpus[1]["energy_j"], 0.8 * 8.5 * report["run"]["duration_s"], relative=0.03)
     near(gpus[0]["mean_w"], 375, relative=0.03)
-    near(gpus[0]["max_w"], 375, relative=0.05)
+    near(gpus[0]["max_w"], 375, relative=0.15)
     near(gpus[0]["calibration_error_j"], 0.02 * gpus[0]["energy_j"], relative=1e-9)
     near(gpus[1]["calibration_error_j"], 0.1 * gpus[1]["energy_j"], relative=1e-9)
     near(report["energy"]["calibration_error_j"], sum(gpu["calibration_error_j"] for gpu in gpus.values()), relative=1e-9)
