@@ -90,13 +90,11 @@ static void holds_the_truth(void **unused)
 	assert_true((double)held >= 0.95 * (double)n);
 }
 
-static const struct machine quiet = {.factor = 1.06,
-	.idle_w = 30,
-	.load_w = 330,
-	.others_idle_w = 50,
-	.others_load_w = 70,
-	.others_off = 1,
-	.linear = 1 / 0.92 - 1};
+#define QUIET                                                                                                          \
+	{                                                                                                              \
+		.factor = 1.06, .idle_w = 30, .load_w = 330, .others_idle_w = 50, .others_load_w = 70,                 \
+		.others_off = 1, .linear = 1 / 0.92 - 1                                                                \
+	}
 
 static const struct row {
 	const char *teaches;
@@ -105,7 +103,7 @@ static const struct row {
 	double least_error, most_error; // of an accepted one
 	const char *refused;            // part of the reason; NULL: it is accepted
 } rows[] = {
-	{"a known supply: its error is the largest part", quiet, &known_supply, 0.02, 0.035, NULL},
+	{"a known supply: its error is the largest part", QUIET, &known_supply, 0.02, 0.035, NULL},
 	{"a meter in the supply lines of the card alone is the best",
 		{.factor = 0.97, .idle_w = 30, .load_w = 330, .on_card = true}, &on_card, 0.01, 0.02, NULL},
 	{"a load that hardly changes the GPU's power", {.factor = 1, .idle_w = 30, .load_w = 50, .others_off = 1},
@@ -150,7 +148,7 @@ static void drift_cancels(void **unused)
 {
 	struct gpu_phase phases[GPU_FIT_PHASES];
 	struct gpu_fit fit;
-	struct machine m = quiet;
+	struct machine m = QUIET;
 	m.drift_w = 5; // 40 W over the whole measurement
 	make_phases(&m, phases);
 	assert_int_equal(gpu_fit_make(phases, &known_supply, &fit, NULL), 0);
