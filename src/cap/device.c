@@ -15,6 +15,8 @@ static const struct cap_ops *const back_ends[] = {&cap_nvml, &cap_amdgpu, &cap_i
 /* Under a limit of a few watts a processor crawls so that its machine can't be asked to lift it. The hardware that has
  * no minimum takes any number, so this is ours. */
 static const double least_share = 0.1, least_w = 5;
+// Limits below 1 W are not plausible for any device. RAPL registers hold 15 bits of 1/8 W; larger values wrap around.
+static const double believable_least_w = 1, believable_most_w = 4095.875;
 
 static const struct {
 	const char *name, *unit;
@@ -291,6 +293,37 @@ int cap_default_setting(struct cap_device *device, const struct cap_setting *now
 		return error_set(reterr, -ENODATA, "%s does not say what limit it comes up with", device->name);
 	*ret_setting = setting;
 	return 0;
+}
+
+const char *cap_file_of(const struct cap_device *device, size_t i)
+{
+	return device->ops->file != NULL ? device->ops->file(device, i) : NULL;
+}
+
+static int64_t bound(const struct cap_device *device, const struct cap_field *field)
+{
+	double scale = device->ops->scale(field->name), value = (double)field->value * scale;
+	if (scale <= 0)
+		return field->value != 0;
+	if (field->value == 0 && device->ops->zero_is_none)
+		return 0;
+	bool is_stated = !device->min_is_ours && !isnan(device->min) && !isnan(device->max);
+	double min = isnan(device->min) ? least_w : device->min;
+	double max = is_stated ? device->max : believable_most_w;
+	if (value < (is_stated ? min : believable_least_w))
+		return llround(min / scale);
+	return value > max ? llround(max / scale) : field->value;
+}
+
+bool cap_setting_bound(const struct cap_device *device, struct cap_setting *setting)
+{
+	bool changed = false;
+	for (size_t i = 0; i < setting->n; i++) {
+		int64_t value = bound(device, &setting->fields[i]);
+		changed = changed || value != setting->fields[i].value;
+		setting->fields[i].value = value;
+	}
+	return changed;
 }
 
 double cap_value_of(const struct cap_device *device, const struct cap_setting *setting)

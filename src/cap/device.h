@@ -97,6 +97,11 @@ int cap_write(struct cap_device *device, const struct cap_setting *setting, stru
 // The setting that the device comes up with. -ENODATA where it does not say.
 int cap_default_setting(struct cap_device *device, const struct cap_setting *now, struct cap_setting *ret_setting,
 	struct wattle_error *reterr);
+// The i-th path below /sys that setting the device writes: a register, or a folder of registers. NULL: no more.
+const char *cap_file_of(const struct cap_device *device, size_t i);
+/* Moves values that this device cannot have had (1 uW, a switch of 7) to the nearest valid one. Use it on settings read from a file. If
+ * the device states no range, limits from 1 W to the registers' maximum stay as they are. Returns whether a value changed. */
+bool cap_setting_bound(const struct cap_device *device, struct cap_setting *setting);
 // The limit that a setting means, in W or MHz; NaN: none.
 double cap_value_of(const struct cap_device *device, const struct cap_setting *setting);
 // Whether a register that was set to `asked` may read `found`: hardware rounds (RAPL down to 1/8 W).

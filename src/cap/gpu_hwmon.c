@@ -211,6 +211,18 @@ static bool default_card(const struct cap_device *device, const struct cap_setti
 	return true;
 }
 
+// The folder: the registers of a suspended card are not known yet.
+static const char *file_of(const struct cap_device *device, size_t i)
+{
+	const char *hwmon = card_of(device)->found.hwmon;
+	return i == 0 && hwmon[0] != '\0' ? hwmon : NULL;
+}
+
+static double scale_of(const char *field)
+{
+	return 1e-6;
+}
+
 static int64_t step_of_amd(const char *field)
 {
 	return amd_step_uw;
@@ -230,6 +242,8 @@ const struct cap_ops cap_amdgpu = {
 	.write = write_card,
 	.default_setting = default_card,
 	.value_of = limit_of,
+	.file = file_of,
+	.scale = scale_of,
 	.step = step_of_amd,
 };
 
@@ -242,5 +256,8 @@ const struct cap_ops cap_intel_gpu = {
 	.write = write_card,
 	.default_setting = default_card,
 	.value_of = limit_of,
+	.file = file_of,
+	.scale = scale_of,
+	.zero_is_none = true,
 	.step = step_of_intel,
 };

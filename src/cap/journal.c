@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/util.h"
+#include "cap/journal_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -28,48 +29,15 @@ void journal_stem(const char *id, enum cap_what what, char out[JOURNAL_NAME_SIZE
 
 /* ---- the folder ---- */
 
-/* Others may look (`wattle cap list` tells them who has a lease), only the owner writes. umask is not asked: it is the
- * caller's, and a folder that others can't enter would hide leases from them. */
-static int make_folder(const char *path)
-{
-	if (mkdir(path, 0755) == 0)
-		return chmod(path, 0755) == 0 ? 0 : -errno;
-	return errno == EEXIST ? 0 : -errno;
-}
-
-static int make_folders(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		int r = make_folder(path);
-		*slash = '/';
-		if (r < 0)
-			return r;
-	}
-	return make_folder(path);
-}
-
 int journal_open(const struct wattle_env *env, bool make, struct journal *ret_journal, struct wattle_error *reterr)
 {
 	struct journal journal = {.fd = -1};
 	snprintf(journal.path, sizeof(journal.path), "%s/caps", env->state_dir);
-	static const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-	journal.fd = open(journal.path, flags);
-	int r = journal.fd >= 0 ? 0 : -errno;
-	if (r == -ENOENT && make) {
-		r = make_folders(journal.path);
-		if (r == 0)
-			journal.fd = open(journal.path, flags);
-		if (r == 0 && journal.fd < 0)
-			r = -errno;
-	}
-	if (r < 0 && (r != -ENOENT || make))
-		return error_set(reterr, r,
-			"%s: %s; without a journal no limit is changed, WATTLE_STATE names another folder",
-			journal.path, strerror(-r));
-	if (r == 0)
-		*ret_journal = journal;
-	return r;
+	journal.fd = journal_folder_open(journal.path, make, reterr);
+	if (journal.fd < 0)
+		return journal.fd;
+	*ret_journal = journal;
+	return 0;
 }
 
 int journal_open_of_root(const struct wattle_env *env, struct journal *ret_journal)
@@ -101,14 +69,11 @@ void journal_close(struct journal *journal)
 
 /* ---- in ---- */
 
-// A file that others may write, or that belongs to neither root, us nor the folder's owner, would have us set what they
-// like.
-static bool is_trusted(const struct journal *journal, const struct stat *file)
+// Other users could otherwise choose the values that are written to the device.
+static bool is_trusted(const struct stat *file)
 {
-	struct stat folder;
-	if (!S_ISREG(file->st_mode) || (file->st_mode & (S_IWGRP | S_IWOTH)) != 0 || fstat(journal->fd, &folder) < 0)
-		return false;
-	return file->st_uid == 0 || file->st_uid == geteuid() || file->st_uid == folder.st_uid;
+	return S_ISREG(file->st_mode) && (file->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+		(file->st_uid == 0 || file->st_uid == geteuid());
 }
 
 static ssize_t read_whole(int fd, char *out, size_t size)
@@ -139,9 +104,9 @@ int journal_read(const struct journal *journal, const char *stem, enum journal_k
 		return -ENOENT;
 	if (fd < 0 && errno != ELOOP)
 		return error_set(reterr, -errno, "%s/%s: %s", journal->path, name, strerror(errno));
-	if (fd < 0 || fstat(fd, &st) < 0 || !is_trusted(journal, &st))
+	if (fd < 0 || fstat(fd, &st) < 0 || !is_trusted(&st))
 		return error_set(reterr, -EBADMSG,
-			"%s/%s is not believed: it must be root's or the folder's owner's, read-only for others",
+			"%s/%s is not believed: it must belong to root or to this user, and others must not be able to write it",
 			journal->path, name);
 	ssize_t length = read_whole(fd, text, sizeof(text));
 	if (length < 0)

@@ -59,6 +59,7 @@ static int find_previous(struct cap_lease *lease, struct wattle_error *reterr)
 		journal_read(&lease->journal, lease->stem, JOURNAL_STANDING, &standing, NULL) == 0 &&
 		standing.set.n > 0 && strcmp(standing.boot_id, lease->entry.boot_id) == 0) {
 		lease->entry.previous = standing.set;
+		cap_setting_bound(lease->device, &lease->entry.previous);
 		return 0;
 	}
 	return cap_read(lease->device, &lease->entry.previous, reterr);

@@ -113,6 +113,11 @@ static double limit_of(const struct cap_device *device, const struct cap_setting
 	return field != NULL ? (double)field->value / 1000 : (double)NAN;
 }
 
+static double scale_of(const char *field)
+{
+	return 1e-3;
+}
+
 static int64_t step_of(const char *field)
 {
 	return step_mw;
@@ -125,5 +130,6 @@ const struct cap_ops cap_nvml_power = {
 	.write = write_limit,
 	.default_setting = default_limit,
 	.value_of = limit_of,
+	.scale = scale_of,
 	.step = step_of,
 };

@@ -30,6 +30,11 @@ struct cap_ops {
 	bool (*default_setting)(const struct cap_device *device, const struct cap_setting *now,
 		struct cap_setting *ret_setting);
 	double (*value_of)(const struct cap_device *device, const struct cap_setting *setting);
+	// See cap_file_of. NULL: the back end writes no files of /sys.
+	const char *(*file)(const struct cap_device *device, size_t i);
+	// Unit of a register's value in W or MHz; 0: a switch, 0 or 1.
+	double (*scale)(const char *field);
+	bool zero_is_none; // a register value of 0 means no limit
 	// What was set may read less than so much beside what was asked: the hardware's steps. NULL: 1, exactly.
 	int64_t (*step)(const char *field);
 };

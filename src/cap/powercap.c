@@ -276,6 +276,17 @@ static int64_t step_of(const char *field)
 	return strstr(field, "_uw") != NULL ? step_uw : 1;
 }
 
+static const char *file_of(const struct cap_device *device, size_t i)
+{
+	const struct cap_files *files = &package_of(device)->files;
+	return i < files->n ? files->files[i].path : NULL;
+}
+
+static double scale_of(const char *field)
+{
+	return strstr(field, "_uw") != NULL ? 1e-6 : 0;
+}
+
 const struct cap_ops cap_powercap = {
 	.open = open_powercap,
 	.close = close_powercap,
@@ -284,5 +295,7 @@ const struct cap_ops cap_powercap = {
 	.write = write_package,
 	.default_setting = default_package,
 	.value_of = limit_of,
+	.file = file_of,
+	.scale = scale_of,
 	.step = step_of,
 };

@@ -101,8 +101,7 @@ static void tell_failure(const struct recovery *recovery, const struct journal_e
 	char owner[160], remedy[800] = "";
 	cap_owner_describe(&lease->owner, owner, sizeof(owner));
 	if ((code == -EACCES || code == -EPERM) && geteuid() != 0)
-		snprintf(remedy, sizeof(remedy), "; `sudo WATTLE_STATE=%.*s wattle cap reset %s` puts it back",
-			(int)(strlen(recovery->journal->path) - strlen("/caps")), recovery->journal->path,
+		snprintf(remedy, sizeof(remedy), "; `sudo wattle cap reset %s --default` sets the default",
 			lease->device);
 	tell(recovery, "%s still has the limit that a dead owner left (%s): %s%s", lease->device, owner, why, remedy);
 }
@@ -120,16 +119,23 @@ static void tell_restored(const struct recovery *recovery, const struct journal_
 /* A limit does not outlive the machine: after a restart a register that holds something else came up with it, and there
  * is nothing to tell. Where it does hold what was set (it was kept through kexec, or set again from a file) it goes
  * back. */
-static int undo(struct recovery *recovery, const struct journal_entry *lease, struct cap_device *device,
+static int undo(struct recovery *recovery, const struct journal_entry *written, struct cap_device *device,
 	struct wattle_error *reterr)
 {
+	struct journal_entry bounded = *written;
+	const struct journal_entry *lease = &bounded;
 	bool same_boot = is_of_this_boot(recovery->env, lease);
+	bool is_out_of_range = cap_setting_bound(device, &bounded.previous);
 	if (!same_boot && !cap_reads_back(device))
 		return 0;
 	struct cap_outcome outcome;
 	int r = change_undo(lease, device, &outcome, reterr);
 	if (r < 0)
 		return r;
+	if (r > 0 && is_out_of_range)
+		tell(recovery,
+			"%s: the previous limit in the journal is out of the device's range; setting the nearest valid one",
+			device->name);
 	if (r > 0) {
 		recovery->n_restored++;
 		tell_restored(recovery, lease, device);
@@ -283,6 +289,8 @@ int cap_recover(const struct wattle_env *env, void (*tell_person)(void *data, co
 	struct wattle_error error = {0};
 	struct journal journal;
 	int r = journal_open(env, false, &journal, &error);
+	if (r == -EPERM && tell_person != NULL)
+		tell_person(data, error.text);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	struct cap_devices devices;
@@ -338,6 +346,7 @@ int recover_device(const struct journal *journal, const char *stem, struct cap_d
 		return r;
 	if (!is_dead(journal, stem, &lease))
 		return recover_refuse(&lease, reterr);
+	cap_setting_bound(device, &lease.previous);
 	if (!has_changed_nothing(&lease) && !was_kept(journal, stem, &lease))
 		r = change_undo(&lease, device, &outcome, reterr);
 	return r < 0 ? r : journal_strike(journal, JOURNAL_LEASE, &lease);

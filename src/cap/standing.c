@@ -81,6 +81,7 @@ int standing_inherit(const struct journal *journal, const char *stem, const stru
 	if (strcmp(before.boot_id, entry->boot_id) != 0 || change_is_foreign(&before, device, now))
 		return 0;
 	entry->previous = before.previous;
+	cap_setting_bound(device, &entry->previous);
 	if (entry->owner.uid != 0) // whose reset may go back to it: who was first, or root
 		entry->owner = before.owner;
 	*ret_set = before.set;
@@ -227,6 +228,8 @@ static int reset(const struct wattle_env *env, const struct place *place, struct
 	}
 	if (to_default)
 		return to_default_setting(place, device, &standing, is_standing, ret_outcome, reterr);
+	if (is_standing)
+		cap_setting_bound(device, &standing.previous);
 	if (is_standing)
 		return to_previous(place, device, &standing, ret_outcome, reterr);
 	tell_nothing(device, was_timed, ret_outcome);

@@ -152,7 +152,7 @@ class Room:
 
     def for_everybody(self):
         """The folder and copies of the programs that an unprivileged user may use, wherever the build lies."""
-        self.folder.chmod(0o777)
+        self.folder.chmod(0o1777)
         return [shutil.copy2(program, self.folder / program.name) for program in (WATTLE, BURNER)]
 
     def rows(self, query, path="run.sqlite"):

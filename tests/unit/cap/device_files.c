@@ -272,6 +272,53 @@ static void rounding(void **state)
 	close_machine(&machine);
 }
 
+#define AMD_LIMITS                                                                                                     \
+	{HWMON "power1_cap", "303000000\n"}, {HWMON "power1_cap_min", "100000000\n"},                                  \
+	{                                                                                                              \
+		HWMON "power1_cap_max", "350000000\n"                                                                  \
+	}
+
+// Previous limit in a journal, and the value that is restored.
+static const struct {
+	const char *teaches;
+	struct file files[FILES_MAX];
+	const char *field;
+	int64_t written, put_back;
+} bounds[] = {
+	// clang-format off
+	{"RAPL, 1 uW: the minimum is restored", {PACKAGE(RAPL, "1", "95000000", "95000000"), RATED(RAPL, "95000000")},
+		"intel-rapl:0/constraint_0_power_limit_uw", 1, 9500000},
+	{"RAPL, negative: the minimum is restored", {PACKAGE(RAPL, "1", "95000000", "95000000"), RATED(RAPL, "95000000")},
+		"intel-rapl:0/constraint_1_power_limit_uw", -1, 9500000},
+	{"RAPL, 4.5 W: below wattle's own minimum, but plausible: unchanged", {PACKAGE(RAPL, "1", "95000000", "95000000"),
+		RATED(RAPL, "95000000")}, "intel-rapl:0/constraint_0_power_limit_uw", 4500000, 4500000},
+	{"RAPL, 4095.875 W (firmware's \"no limit\"): unchanged", {PACKAGE(RAPL, "1", "95000000", "95000000"), RATED(RAPL, "95000000")},
+		"intel-rapl:0/constraint_0_power_limit_uw", 4095875000, 4095875000},
+	{"RAPL, 4096 W: would wrap around to 0: the register's maximum", {PACKAGE(RAPL, "1", "95000000", "95000000"),
+		RATED(RAPL, "95000000")}, "intel-rapl:0/constraint_0_power_limit_uw", 4096000000, 4095875000},
+	{"enabled 0: unchanged", {PACKAGE(RAPL, "1", "95000000", "95000000")}, "intel-rapl:0/enabled", 0, 0},
+	{"enabled 7: becomes 1", {PACKAGE(RAPL, "1", "95000000", "95000000")}, "intel-rapl:0/enabled", 7, 1},
+	{"amdgpu, below the stated range: its minimum", {AMD_CARD, AMD_LIMITS}, "power1_cap", 99000000, 100000000},
+	{"amdgpu, above the stated range: its maximum", {AMD_CARD, AMD_LIMITS}, "power1_cap", 351000000, 350000000},
+	{"amdgpu, within the stated range: unchanged", {AMD_CARD, AMD_LIMITS}, "power1_cap", 200000000, 200000000},
+	{"Intel GPU, 0: means no limit: unchanged", {INTEL_CARD("i915"), {HWMON "power1_max", "120000000\n"}}, "power1_max", 0, 0},
+	{"Intel GPU, 1 uW: the minimum is restored", {INTEL_CARD("i915"), {HWMON "power1_max", "120000000\n"}}, "power1_max", 1, 12000000},
+	// clang-format on
+};
+
+static void out_of_a_file(void **state)
+{
+	size_t i = (size_t)(uintptr_t)*state;
+	struct machine machine;
+	open_machine(&machine, bounds[i].files);
+	struct cap_setting setting = {.n = 1, .fields = {{.value = bounds[i].written}}};
+	text_copy(setting.fields[0].name, sizeof(setting.fields[0].name), bounds[i].field);
+	assert_int_equal(cap_setting_bound(&machine.devices.devices[0], &setting),
+		bounds[i].written != bounds[i].put_back);
+	assert_true(setting.fields[0].value == bounds[i].put_back);
+	close_machine(&machine);
+}
+
 static void defaults(void **state)
 {
 	static const struct file files[FILES_MAX] = {PACKAGE(RAPL, "1", "95000000", "120000000"), AMD_CARD,
@@ -367,6 +414,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "nothing but a limit is known: the range is that of the limit that was there first",
 		range_of_before);
 	ROWS_ADD_ONE(&tests, "a register may read a little less than was asked", rounding);
+	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
+		rows_add(&tests, bounds[i].teaches, out_of_a_file, (void *)(uintptr_t)i);
 	ROWS_ADD_ONE(&tests, "the default, where the device says it", defaults);
 	ROWS_ADD_ONE(&tests, "a card that is gone", gone);
 	ROWS_ADD_ONE(&tests, "a sleeping card is woken by its name only", asleep);

@@ -209,6 +209,11 @@ static void rounding(void **state)
 	assert_true(cap_reads_back(device));
 	assert_true(cap_field_matches(device, "limit_mw", 254500, 250000));
 	assert_false(cap_field_matches(device, "limit_mw", 255000, 250000));
+	struct cap_setting journal = {.n = 1, .fields = {{"limit_mw", 1}}};
+	assert_true(cap_setting_bound(device, &journal) && journal.fields[0].value == 100000);
+	journal.fields[0].value = INT64_MAX;
+	assert_true(cap_setting_bound(device, &journal) && journal.fields[0].value == 400000);
+	assert_false(cap_setting_bound(device, &journal));
 	close_machine(&machine);
 }
 
@@ -246,6 +251,10 @@ static void clocks(void **state)
 	assert_string_equal(machine.error.text, "gpu-0: 300 MHz is out of range; 345 to 1980 MHz can be set");
 	assert_int_equal(cap_plan(device, &before, 1200, &planned, NULL), 0);
 	assert_number(cap_value_of(device, &planned), 1200);
+	assert_false(cap_setting_bound(device, &planned) || cap_setting_bound(device, &before));
+	planned.fields[0].value = 1;
+	assert_true(cap_setting_bound(device, &planned) && planned.fields[0].value == 345);
+	planned.fields[0].value = 1200;
 	assert_int_equal(cap_write(device, &planned, NULL), 0);
 	assert_int_equal(machine.fake.calls("nvmlDeviceSetGpuLockedClocks"), 1);
 	assert_int_equal(cap_write(device, &before, NULL), 0);

@@ -309,6 +309,76 @@ static void strangers_files(void **state)
 	close_journal(&journal, folder);
 }
 
+/* ---- locations of root's journal ---- */
+
+enum { SOMEBODY = 65534 };
+
+static const struct place_row {
+	const char *teaches;
+	uid_t folder_uid, caps_uid,
+		link_uid; // link_uid: owner of a link to the folder; (uid_t)-1: no link
+	mode_t folder_mode, caps_mode;
+	bool is_accepted;
+} places[] = {
+	{"root's own folder: accepted", 0, 0, (uid_t)-1, 0755, 0755, true},
+	{"root's folder in a sticky world-writable folder: accepted", 0, 0, (uid_t)-1, 01777, 0755, true},
+	{"a symbolic link of root: followed", 0, 0, 0, 0755, 0755, true},
+	{"another user's journal: refused", 0, SOMEBODY, (uid_t)-1, 0755, 0755, false},
+	{"root's journal in another user's folder: refused", SOMEBODY, 0, (uid_t)-1, 0755, 0755, false},
+	{"a group-writable folder on the path: refused", 0, 0, (uid_t)-1, 0775, 0755, false},
+	{"a world-writable journal folder: refused, even if sticky", 0, 0, (uid_t)-1, 0755, 01777, false},
+	{"another user's symbolic link: refused", 0, 0, SOMEBODY, 01777, 0755, false},
+};
+
+static void locations_of_root(void **state)
+{
+	const struct place_row *row = *state;
+	struct wattle_env env = {.sysfs_fd = -1, .procfs_fd = -1};
+	struct wattle_error error = {0};
+	struct journal journal;
+	char top[64], folder[96], caps[128], link[96];
+	if (geteuid() != 0)
+		SKIP_BECAUSE("only root checks this");
+	snprintf(top, sizeof(top), "/tmp/wattle-journal-XXXXXX");
+	assert_non_null(mkdtemp(top));
+	snprintf(folder, sizeof(folder), "%s/folder", top);
+	snprintf(caps, sizeof(caps), "%s/caps", folder);
+	snprintf(link, sizeof(link), "%s/link", top);
+	snprintf(env.state_dir, sizeof(env.state_dir), "%s", row->link_uid == (uid_t)-1 ? folder : link);
+	assert_int_equal(mkdir(folder, 0755) | mkdir(caps, 0755) | symlink("folder", link), 0);
+	assert_int_equal(lchown(link, row->link_uid == (uid_t)-1 ? 0 : row->link_uid, 0), 0);
+	assert_int_equal(chmod(caps, row->caps_mode) | chmod(folder, row->folder_mode), 0);
+	assert_int_equal(chown(caps, row->caps_uid, 0) | chown(folder, row->folder_uid, 0), 0);
+	int r = journal_open(&env, true, &journal, &error);
+	if (row->is_accepted) {
+		assert_int_equal(r, 0);
+		journal_close(&journal);
+	} else {
+		assert_int_equal(r, -EPERM);
+		assert_non_null(strstr(error.text, "refusing the journal"));
+	}
+	assert_int_equal(rmdir(caps) | rmdir(folder) | unlink(link) | rmdir(top), 0);
+}
+
+// The owner of the folder could otherwise place a link where root writes.
+static void root_creates_nothing_elsewhere(void **state)
+{
+	struct wattle_env env = {.sysfs_fd = -1, .procfs_fd = -1};
+	struct journal journal;
+	struct stat st;
+	char folder[64];
+	if (geteuid() != 0)
+		SKIP_BECAUSE("only root checks this");
+	snprintf(folder, sizeof(folder), "/tmp/wattle-journal-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chown(folder, SOMEBODY, 0), 0);
+	snprintf(env.state_dir, sizeof(env.state_dir), "%s/state", folder);
+	assert_int_equal(journal_open(&env, false, &journal, NULL), -ENOENT); // no warning without a journal
+	assert_int_equal(journal_open(&env, true, &journal, NULL), -EPERM);
+	assert_int_equal(stat(env.state_dir, &st), -1);
+	assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -322,5 +392,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "others may look, whatever the umask", others_may_look);
 	ROWS_ADD_ONE(&tests, "files that others may write, links, fifos and those of another device are not believed",
 		strangers_files);
+	ROWS_ADD(&tests, places, locations_of_root);
+	ROWS_ADD_ONE(&tests, "root creates no journal in another user's folder", root_creates_nothing_elsewhere);
 	return rows_run(&tests, "journal");
 }

@@ -3,6 +3,7 @@
 #include "cap/lease.h"
 #include "cap/journal.h"
 
+#include "base/util.h"
 #include "rows.h"
 
 #include <errno.h>
@@ -168,6 +169,87 @@ static void killed_while_keeping(void **state)
 	close_machine(&machine);
 }
 
+static void tell(void *data, const char *text)
+{
+	char *told = data;
+	size_t length = strlen(told);
+	snprintf(told + length, 1000 - length, "%s\n", text);
+}
+
+// Leaves a journal entry of a dead owner with an edited previous limit.
+static void write_previous(const struct machine *machine, enum journal_kind kind, int64_t previous_uw)
+{
+	struct journal journal;
+	struct journal_entry entry;
+	pid_t owner = fork();
+	if (owner == 0) {
+		lease(machine);
+		kill(getpid(), SIGKILL);
+	}
+	waitpid(owner, NULL, 0);
+	assert_int_equal(journal_open(&machine->env, false, &journal, NULL), 0);
+	assert_int_equal(journal_read(&journal, "package-0", JOURNAL_LEASE, &entry, NULL), 0);
+	assert_int_equal(journal_strike(&journal, JOURNAL_LEASE, &entry), 0);
+	entry.previous.fields[0].value = previous_uw;
+	assert_int_equal(journal_write(&journal, kind, &entry, NULL), 0);
+	journal_close(&journal);
+}
+
+// The device's minimum is 6.5 W.
+static void out_of_range(void **state)
+{
+	struct machine machine;
+	struct cap_outcome outcome;
+	char told[1000] = "";
+	open_machine(&machine);
+	write_previous(&machine, JOURNAL_LEASE, 1);
+	assert_int_equal(cap_recover(&machine.env, tell, told), 1);
+	assert_int_equal(limit_uw(&machine), 6500000);
+	assert_non_null(strstr(told, "out of the device's range"));
+	assert_non_null(strstr(told, "package-0 is back at 6.5 W"));
+	close_machine(&machine);
+
+	open_machine(&machine);
+	write_previous(&machine, JOURNAL_LEASE, 1);
+	struct cap_lease *next = lease(&machine); // restores the old entry first
+	assert_int_equal(cap_lease_end(next, &outcome, NULL), 0);
+	assert_int_equal(limit_uw(&machine), 6500000);
+	close_machine(&machine);
+
+	open_machine(&machine);
+	write_previous(&machine, JOURNAL_STANDING, 1);
+	assert_int_equal(cap_reset(&machine.env, machine.package, false, &outcome, NULL), 0);
+	assert_int_equal(limit_uw(&machine), 6500000);
+	close_machine(&machine);
+}
+
+// WATTLE_STATE names a folder of an unprivileged user.
+static void anothers_journal(void **state)
+{
+	enum { SOMEBODY = 65534 };
+	struct machine machine;
+	char told[1000] = "", path[256];
+	if (geteuid() != 0)
+		SKIP_BECAUSE("only root checks this");
+	open_machine(&machine);
+	write_previous(&machine, JOURNAL_LEASE, 20000000);
+	static const char *const names[] = {"", "/caps", "/caps/package-0.lease"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s%s", machine.env.state_dir, names[i]);
+		assert_int_equal(chown(path, SOMEBODY, 0), 0);
+	}
+	assert_int_equal(cap_recover(&machine.env, tell, told), -EPERM);
+	assert_int_equal(limit_uw(&machine), LIMIT_W * 1000000);
+	assert_non_null(strstr(told, "/state belongs to user 65534"));
+	assert_int_equal(chown(machine.env.state_dir, 0, 0), 0);
+	snprintf(path, sizeof(path), "%s/caps", machine.env.state_dir);
+	assert_int_equal(chown(path, 0, 0), 0);
+	assert_int_equal(cap_recover(&machine.env, tell, told), 0); // now only the file belongs to another user
+	assert_int_equal(limit_uw(&machine), LIMIT_W * 1000000);
+	assert_non_null(strstr(told, "it is kept aside as .broken"));
+	close_machine(&machine);
+}
+
 static void kept(void **state)
 {
 	struct machine machine;
@@ -195,8 +277,7 @@ static void kept_on_another(void **state)
 		open_machine(&machine);
 		cap_owner_self("test", &owner);
 		owner.uid = FIRST_UID;
-		assert_int_equal(
-			cap_stand(&machine.env, machine.package, &owner, FIRST_W, 0, NULL, &outcome, NULL), 0);
+		assert_int_equal(cap_stand(&machine.env, machine.package, &owner, FIRST_W, 0, NULL, &outcome, NULL), 0);
 		if (is_foreign != 0)
 			put(machine.folder, "constraint_0_power_limit_uw", "50000000\n");
 		owner.uid++;
@@ -236,6 +317,9 @@ int main(void)
 		orphans_keep_nothing);
 	ROWS_ADD_ONE(&tests, "a limit that was to stay stays, where its owner died between the two steps of keeping it",
 		killed_while_keeping);
+	ROWS_ADD_ONE(&tests, "journal with an impossible previous limit: the device's minimum is restored",
+		out_of_range);
+	ROWS_ADD_ONE(&tests, "journal of another user, run by root: nothing is restored", anothers_journal);
 	ROWS_ADD_ONE(&tests, "a kept limit stays until it is reset", kept);
 	ROWS_ADD_ONE(&tests,
 		"a limit kept on top of another goes back to what was there before the first, or to a foreign one",
