@@ -7,12 +7,15 @@
 #include "job/place.h"
 #include "lib/tracker_wire.h"
 #include "spank/environment.h"
+#include "spank/recorder_environment.h"
 #include "spank/visible.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -84,7 +87,7 @@ static bool read_all(void *bytes, size_t size)
 // NULL: the text ends before.
 static char **list_texts(char **at, const char *end, size_t n)
 {
-	char **texts = calloc_array(n + 1 + VISIBLE_ROOM, sizeof(*texts));
+	char **texts = calloc_array(n + 1, sizeof(*texts));
 	for (size_t i = 0; texts != NULL && i < n; i++) {
 		char *nul = memchr(*at, '\0', (size_t)(end - *at));
 		if (nul == NULL)
@@ -185,12 +188,17 @@ _Noreturn void recorder_start(const struct recorder_start *start)
 	if (r < 0)
 		refuse(start->control_fd, r, "a recorder could not become the job's user in the step's folder: %s",
 			strerror(-r));
+	prctl(PR_SET_PDEATHSIG,
+		SIGKILL); // if the keeper is killed; a change of user resets this
 	r = arrange_descriptors(start);
 	if (r < 0)
 		refuse(start->control_fd, r, "a recorder can't have its descriptors: %s", strerror(-r));
 	hear_task(&task);
 	make_pattern(start, task.environment, pattern, sizeof(pattern));
-	visible_of_node(task.environment);
+	char **environment = recorder_environment(task.environment, environ);
+	if (environment == NULL)
+		refuse(CONTROL_FD, -ENOMEM, "out of memory");
+	visible_of_node(environment);
 	text_copy(site_words, sizeof(site_words), start->settings->site_words);
 	text_copy(user_words, sizeof(user_words), start->settings->user_words);
 	snprintf(pid, sizeof(pid), "%d", start->task);
@@ -204,7 +212,7 @@ _Noreturn void recorder_start(const struct recorder_start *start)
 	add(&words, pid);
 	for (char **word = task.command; *word != NULL; word++)
 		add(&words, *word);
-	execve(start->settings->program, (char *const *)(uintptr_t)words.at, task.environment);
+	execve(start->settings->program, (char *const *)(uintptr_t)words.at, environment);
 	refuse(CONTROL_FD, -errno, "%s can't be executed: %s; wattle= in plugstack.conf says where it is",
 		start->settings->program, strerror(errno));
 }

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "lib/tracker_line.h"
-#include "spank/recorder_start.h"
+#include "spank/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const int64_t KEEPERS_END_NS = 5 * NS_PER_S; // killing takes milliseconds
 enum { TEXT_MOST = 64 << 10 }; // a recorder is whatever the job's user makes of it, and slurmstepd is root
 
 /* ---- the line ---- */
@@ -30,12 +30,19 @@ static void close_one(int *fd)
 
 int task_line_open(struct task_line *line)
 {
-	int pair[2], said[2];
-	*line = (struct task_line){-1, -1, -1, -1, -1};
+	int pair[2], keep[2], said[2];
+	*line = (struct task_line){-1, -1, -1, -1, -1, -1};
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
 		return -errno;
 	line->fd = pair[0];
 	line->recorder_fd = pair[1];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, keep) != 0) {
+		int code = -errno;
+		task_line_close(line);
+		return code;
+	}
+	line->keeper_fd = keep[0];
+	line->keeping_fd = keep[1];
 	// Nobody reads the recorder's messages before the end: what finds no room is dropped, and the recorder goes on.
 	if (pipe2(said, O_CLOEXEC | O_NONBLOCK) != 0) {
 		int code = -errno;
@@ -53,71 +60,31 @@ void task_line_close(struct task_line *line)
 	close_one(&line->recorder_fd);
 	close_one(&line->said_fd);
 	close_one(&line->saying_fd);
-	close_one(&line->pidfd);
+	close_one(&line->keeper_fd);
+	close_one(&line->keeping_fd);
 }
 
 /* ---- slurmstepd: the start ---- */
-
-union fd_room {
-	struct cmsghdr header;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-// The parent of a recorder, which has not waited for it: the number is the recorder's and nobody else's.
-static void hand_over(int socket, pid_t recorder)
-{
-	int pidfd = (int)syscall(SYS_pidfd_open, recorder, 0);
-	char byte = 0;
-	union fd_room room = {0};
-	struct iovec part = {&byte, 1};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof(room)};
-	if (pidfd < 0)
-		return;
-	*CMSG_FIRSTHDR(&message) = (struct cmsghdr){
-		.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &pidfd, sizeof(pidfd));
-	(void)!sendmsg(socket, &message, MSG_NOSIGNAL);
-}
-
-// -1: before Linux 5.3
-static int take_over(int socket)
-{
-	char byte;
-	union fd_room room = {0};
-	struct iovec part = {&byte, 1};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof(room)};
-	int pidfd = -1;
-	if (recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&message) != NULL)
-		memcpy(&pidfd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(pidfd));
-	return pidfd;
-}
 
 /* Twice: so that slurmstepd, which waits for all its children, sees neither this one's end nor its CPU time. What Slurm does to
  * a task it does before its exec, so nothing of that reaches the recorder. */
 static int fork_away(struct task_line *line, const struct recorder_start *start)
 {
-	int pair[2];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-		return -errno;
 	pid_t pid = fork();
 	if (pid == 0) {
-		pid_t recorder = fork();
-		if (recorder == 0)
-			recorder_start(start);
-		if (recorder > 0)
-			hand_over(pair[1], recorder);
-		_exit(recorder < 0 ? 1 : 0);
+		pid_t keeper = fork();
+		if (keeper == 0)
+			keeper_run(start, line->keeping_fd);
+		_exit(keeper < 0 ? 1 : 0);
 	}
 	int code = -errno, status = 0;
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	line->pidfd = take_over(pair[0]);
-	close(pair[0]);
-	close(pair[1]);
 	if (pid < 0)
 		return code;
 	close_one(&line->recorder_fd);
 	close_one(&line->saying_fd);
+	close_one(&line->keeping_fd);
 	return status == 0 ? 0 : -EAGAIN;
 }
 
@@ -213,6 +180,8 @@ int task_line_join(struct task_line *lines, size_t n, size_t index, char **envir
 	for (size_t i = 0; i < n; i++) { // or a recorder that dies would not be seen to
 		close_one(&lines[i].recorder_fd);
 		close_one(&lines[i].saying_fd);
+		close_one(&lines[i].keeper_fd);
+		close_one(&lines[i].keeping_fd);
 	}
 	int fd = lines[index].fd;
 	if (fd < 0)
@@ -265,11 +234,25 @@ static bool wait_for_end(int fd, int64_t deadline_ns, void (*told)(const char *t
 	return r == -EPIPE;
 }
 
-// It was told to end, and given its time: a recorder that hangs would outlive the job.
-static void end_late(const struct task_line *line)
+// The keeper kills a late recorder and all processes that the recorder started.
+static void end_kept(const struct task_line *line)
 {
-	if (line->pidfd >= 0)
-		syscall(SYS_pidfd_send_signal, line->pidfd, SIGKILL, NULL, 0);
+	if (line->keeper_fd >= 0)
+		shutdown(line->keeper_fd, SHUT_WR);
+}
+
+static void wait_for_keeper(const struct task_line *line, int64_t deadline_ns)
+{
+	char byte;
+	while (line->keeper_fd >= 0) {
+		struct pollfd end = {.fd = line->keeper_fd, .events = POLLIN};
+		int64_t left_ns = deadline_ns - clock_now_ns();
+		if (left_ns <= 0)
+			return;
+		if (poll(&end, 1, (int)(left_ns / NS_PER_MS) + 1) > 0 &&
+			recv(line->keeper_fd, &byte, 1, MSG_DONTWAIT) >= 0)
+			return;
+	}
 }
 
 size_t task_lines_finish(struct task_line *lines, size_t n, int64_t wait_ns, void (*told)(const char *text))
@@ -277,14 +260,16 @@ size_t task_lines_finish(struct task_line *lines, size_t n, int64_t wait_ns, voi
 	int64_t deadline_ns = clock_now_ns() + wait_ns;
 	size_t n_late = 0;
 	for (size_t i = 0; i < n; i++) {
-		if (lines[i].fd >= 0) {
-			task_line_ended(&lines[i], NULL);
-			if (!wait_for_end(lines[i].fd, deadline_ns, told)) {
-				n_late++;
-				end_late(&lines[i]);
-			}
-			tell_said(lines[i].said_fd, told);
-		}
+		if (lines[i].fd < 0)
+			continue;
+		task_line_ended(&lines[i], NULL);
+		n_late += !wait_for_end(lines[i].fd, deadline_ns, told);
+		end_kept(&lines[i]);
+		tell_said(lines[i].said_fd, told);
+	}
+	deadline_ns = clock_now_ns() + KEEPERS_END_NS;
+	for (size_t i = 0; i < n; i++) {
+		wait_for_keeper(&lines[i], deadline_ns);
 		task_line_close(&lines[i]);
 	}
 	return n_late;

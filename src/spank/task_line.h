@@ -2,11 +2,12 @@
  *
  * All of it is made before Slurm forks the tasks. Then, for each task:
  *
- *   slurmstepd, when tasks are forked and held back    task_line_start: forks what will be the recorder, outside of the task and of
- *                                                      what Slurm gives it (binding, limits, control groups)
+ *   slurmstepd, when tasks are forked and held back    task_line_start: forks what will be the recorder and its keeper, outside of
+ *                                                      the task and of what Slurm gives it (binding, limits, control groups)
  *   the task, just before it executes its program      task_line_join: tells the recorder its environment, and waits until that has
  *                                                      taken the first sample
- *   slurmstepd, when the task has ended                task_line_ended, and when all have: task_lines_finish
+ *   slurmstepd, when the task has ended                task_line_ended, and when all have: task_lines_finish, which also ends
+ *                                                      all that recorders have started
  *
  * The recorder is `wattle attach`, as the job's user; it sees what every recorder of a task in that job sees. */
 #pragma once
@@ -24,7 +25,8 @@ struct task_line {
 	int fd;                 // owned: our end; the task's and slurmstepd's. -1: this task is not measured
 	int recorder_fd;        // owned: the recorder's end; -1 handed over
 	int said_fd, saying_fd; // owned: a pipe that is the recorder's standard error; -1 closed
-	int pidfd;              // owned: of the recorder; -1 not known
+	int keeper_fd;  // owned: to the keeper (keeper.h), whose end is its end; our end of it is an order to end
+	int keeping_fd; // owned: the keeper's end; -1 handed over
 };
 
 struct task_owner { // who the recorder is to be

@@ -2,10 +2,12 @@
 import json
 import os
 import re
+import shutil
+import subprocess
 
 from harness import BUILD, BURNER, NOBODY, WATTLE, Skip, main, near, test, wait_until
 from postgres_server import Server
-from slurm_room import Slurm, asked, check_nodes, facts, job_report, runs, true_j, watts
+from slurm_room import Cgroup, Slurm, asked, check_nodes, facts, job_report, runs, true_j, watts
 
 PLUGIN = BUILD / "src/spank/wattle_spank.so"
 SPANNER = BUILD / "tests/fakes/spanner"
@@ -61,7 +63,7 @@ def as_without_it(room):
         watts(slurm)
 
         def both(*words, **options):
-            return [slurm.run("srun", *more, "-n1", *words, **options) for more in ([], ["--wattle"])]
+            return [slurm.run("srun", *more, "-wvn0", "-n1", *words, **options) for more in ([], ["--wattle"])]
 
         plain, measured = both("sh", "-c", look, input=b"hello\n")
         assert plain.stdout == measured.stdout, (plain.stdout, measured.stdout)
@@ -242,6 +244,127 @@ def other_users(room):
         assert len(paths) == 2 and {path.stat().st_uid for path in paths} == {NOBODY}, paths
         assert {facts(path)["user"] for path in paths} == {"nobody"}, [facts(path) for path in paths]
         assert "wattle: " in slurm.show_job(1)["Comment"], (slurm.show_job(1), done.stderr)
+
+
+# ---- hostile jobs ----
+
+INTRUDER = BUILD / "tests/fakes/libintruder.so"
+# Variables that a recorder may have.
+KNOWN = re.compile(r"SLURM_\w+|PATH|HOME|USER|LOGNAME|TMPDIR|LANG|LC_\w+|TZ|CUDA_VISIBLE_DEVICES|SLURMD_NODENAME|MASTER_ADDR|"
+                   r"WATTLE_(SYSFS|HELPER)|WORLD_SIZE|RANK")
+
+
+def recorder_of(slurm, node):
+    """The recorder on a node: pid, environment, status, cgroups."""
+    look = "for p in $(pgrep -x wattle); do echo $p; tr '\\0' '\\n' </proc/$p/environ; echo; cat /proc/$p/status; echo; cat /proc/$p/cgroup; break; done"
+    shown = slurm.on(node, "sh", "-c", look).stdout
+    if not shown:
+        return None
+    variables, status, cgroups = shown.split("\n\n")
+    pid, *variables = variables.split("\n")
+    return (pid, dict(line.split("=", 1) for line in variables), dict(re.findall(r"^(\w+):\s*(.*)$", status, re.MULTILINE)),
+            cgroups)
+
+
+@test
+def the_jobs_variables(room):
+    """LD_PRELOAD, WATTLE_NVML and other variables of a job: not in its recorder, which runs as the job's user without capabilities"""
+    own = room.folder / "own"
+    own.mkdir()
+    os.chown(own, NOBODY, NOBODY)
+    names = ("preload.so", "nvml.so", "rocm.so")
+    for name in names:
+        shutil.copy(INTRUDER, own / name)
+        os.chown(own / name, NOBODY, NOBODY)
+    chosen = {"LD_PRELOAD": own / "preload.so", "WATTLE_NVML": own / "nvml.so", "WATTLE_ROCM_SMI": own / "rocm.so",
+              "LD_LIBRARY_PATH": own, "LD_AUDIT": own / "preload.so", "WATTLE_SYSFS": own, "WATTLE_PROCFS": own,
+              "WATTLE_STATE": own, "WATTLE_HELPER": own / "socket", "PYTHONPATH": own, "GCONV_PATH": own, "LOCPATH": own,
+              "OPENSSL_CONF": own / "ssl.conf", "PATH": f"{own}:{os.environ['PATH']}", "LC_MESSAGES": f"{own}/de",
+              "CUDA_VISIBLE_DEVICES": "0", "TZ": "UTC"}
+    export = ",".join(["ALL", *(f"{name}={value}" for name, value in chosen.items())])
+    with Slurm(room, plugins=plugin()) as slurm:
+        watts(slurm)
+        step = slurm.start(*slurm.as_user(NOBODY, "srun", "-wvn0", "-n1", f"--chdir={own}", f"--export={export}", "--wattle", "cat"),
+                           stdin=subprocess.PIPE)
+        wait_until(lambda: list((own / "wattle-1").glob("*.sqlite")), f"it records {slurm.logs()}")
+        _, variables, status, _ = recorder_of(slurm, "vn0")
+        done = room.finish(step, b"")
+        assert done.returncode == 0, done
+        assert not list(own.glob("*.loaded")), list(own.iterdir())
+        assert slurm.on("vn0", "pgrep", "-x", "-f", "sleep 4711").returncode == 1
+        assert not [name for name in variables if not KNOWN.fullmatch(name)], variables
+        assert variables["WATTLE_SYSFS"] == str(slurm.sysfs) and str(own) not in variables["PATH"], variables
+        assert (variables["SLURM_JOB_ID"], variables["TZ"], variables["CUDA_VISIBLE_DEVICES"]) == ("1", "UTC", "0"), variables
+        assert status["Uid"].split() == [str(NOBODY)] * 4 and status["Gid"].split() == [str(NOBODY)] * 4, status
+        assert all(int(status[key], 16) == 0 for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")), status
+        (path,) = (own / "wattle-1").glob("*.sqlite")
+        assert (facts(path)["job_id"], facts(path)["rank"]) == ("1", "0"), facts(path)
+
+
+# A compromised recorder: processes in new sessions, orphans, an endless chain of forks.
+HOSTILE = """#!/usr/bin/python3
+import os, sys
+if sys.argv[1] == "attach":
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.setsid()
+            os.execlp("sleep", "sleep", "4712")
+        os.execlp("sleep", "sleep", "4713")
+    if os.fork() == 0:
+        os.setsid()
+        os.nice(19)
+        while os.fork() == 0:
+            pass
+        os._exit(0)
+os.execv({wattle!r}, sys.argv)
+"""
+
+
+def hostile(room):
+    path = room.folder / "hostile"
+    path.write_text(HOSTILE.format(wattle=str(WATTLE)))
+    path.chmod(0o755)
+    return plugin(wattle=path)
+
+
+def left_over(slurm):
+    """Recorders, keepers and their processes on the first node."""
+    shown = slurm.on("vn0", "sh", "-c", "ps -eo pid,args | grep -E 'sleep 471|hostile|wattle-keeper|--control-fd' | grep -v grep").stdout
+    return shown.splitlines()
+
+
+def survives_nothing(room, cgroup):
+    with Slurm(room, plugins=hostile(room), cgroup=cgroup) as slurm:
+        watts(slurm)
+        done = slurm.run("srun", "-wvn0", "-n2", "--wattle", "sh", "-c", "sleep 0.5; exit 3")
+        assert done.returncode == 3 and "2 ranks on 1 node" in done.stderr, done
+        assert not left_over(slurm), left_over(slurm)
+        step = slurm.start("srun", "-wvn0", "-n1", "--wattle", "cat", stdin=subprocess.PIPE)
+        wait_until(lambda: recorder_of(slurm, "vn0"), "it records")
+        pid, _, _, cgroups = recorder_of(slurm, "vn0")
+        assert ("/wattle-" in cgroups.replace(cgroup.path.name, "")) if cgroup else True, cgroups
+        slurm.on("vn0", "kill", "-9", pid)
+        wait_until(lambda: not left_over(slurm), "all processes of a killed recorder have ended")
+        assert room.finish(step, b"").returncode == 0
+        step = slurm.start("srun", "-wvn0", "-n1", "--wattle", "cat", stdin=subprocess.PIPE)
+        wait_until(lambda: recorder_of(slurm, "vn0"), "it records")
+        slurm.on("vn0", "sh", "-c", "kill -9 $(pgrep -x slurmstepd)")
+        wait_until(lambda: not left_over(slurm), "all processes have ended after slurmstepd was killed")
+        assert cgroup is None or not cgroup.below(), cgroup.below()
+
+
+@test
+def nothing_survives_the_step(room):
+    """orphans, new sessions and fork chains of a recorder: ended with the step, with the recorder and with slurmstepd"""
+    survives_nothing(room, None)
+
+
+@test
+def nothing_survives_its_cgroup(room):
+    """the same with cgroup v2: each recorder has its own group, which is removed"""
+    with Cgroup() as cgroup:
+        survives_nothing(room, cgroup)
 
 
 main()

@@ -6,7 +6,7 @@ network addresses and process ids of their own (the same pids on each), and powe
         done = slurm.run("srun", "-N2", "-n4", WATTLE, "run", "-o", "run-%r.sqlite", "--", "sleep", "1")
 
 All of it lives in one process namespace, whose first process we started: with it everything else ends, whatever became
-of the test. No cgroup, no systemd, no port of this machine is used. The room's folder is what the nodes share;
+of the test. No systemd and no port of this machine is used, and no cgroup unless asked for. The room's folder is what the nodes share;
 WATTLE_SYSFS is one path that is another folder on each of them.
 """
 import json
@@ -18,6 +18,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 
 from harness import BUILD, TESTS, Skip, near, wait_until
 
@@ -26,6 +27,7 @@ import truth  # noqa: E402
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol", "ip", "nsenter", "unshare", "mount")
+UNIFIED = pathlib.Path("/sys/fs/cgroup/unified")  # of hybrid setups; slurmd needs to see cgroup v1
 HEAD_ADDRESS = "10.99.1.1"
 
 CONFIGURATION = """\
@@ -80,12 +82,48 @@ def needs_slurm():
         raise Skip(f"no namespaces here: {tried.stderr.strip()}")
 
 
+class Cgroup:
+    """A cgroup (v2) below that of this process; leaving the `with` kills its members and removes it."""
+
+    def __init__(self):
+        own = next(line[3:] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
+        mounts = (pathlib.Path("/sys/fs/cgroup"), UNIFIED)
+        mount = next((path for path in mounts if (path / "cgroup.procs").exists()), None)
+        if mount is None:
+            raise Skip("no cgroup v2 here")
+        self.path = mount / own.lstrip("/") / f"wattle-test-{os.getpid()}-{time.monotonic_ns()}"
+        try:
+            self.path.mkdir()
+        except OSError as error:
+            raise Skip(f"no cgroup can be made here: {error}") from None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        (self.path / "cgroup.kill").write_text("1")
+        for folder in (*self.below(), self.path):
+            wait_until(lambda path=folder: self._remove(path), f"{folder} is empty")
+
+    def below(self):
+        return [path for path in self.path.glob("**/") if path != self.path][::-1]
+
+    @staticmethod
+    def _remove(path):
+        try:
+            path.rmdir()
+        except OSError:
+            return False
+        return True
+
+
 class Slurm:
     """names: of the nodes. plugins: lines of plugstack.conf. more: further lines of slurm.conf. cpus: what each node
-    says it has, whatever this machine has."""
+    says it has, whatever this machine has. cgroup: a Cgroup for the slurmds; None: nodes see no cgroups."""
 
-    def __init__(self, room, names=("vn0", "vn1"), plugins=(), more="", cpus=8, proctrack="pgid", task="none"):
+    def __init__(self, room, names=("vn0", "vn1"), plugins=(), more="", cpus=8, proctrack="pgid", task="none", cgroup=None):
         needs_slurm()
+        self.cgroup = cgroup
         self.room, self.names = room, tuple(names)
         self.folder = room.folder / "slurm"
         self.sysfs = room.folder / "sys"  # seen from a node
@@ -144,7 +182,10 @@ class Slurm:
         wait_until((self.folder / "munge.socket").exists, "munged listens")
         self._daemon("head", "slurmctld", "-D", "-i")
         for name in self.names:
-            self._daemon(name, "slurmd", "-D", "-N", name)
+            if self.cgroup is None and UNIFIED.exists():
+                self.on(name, "mount", "-t", "tmpfs", "none", UNIFIED, check=True)
+            join = f"echo 0 >{self.cgroup.path}/cgroup.procs && " if self.cgroup else ""
+            self._daemon(name, "sh", "-c", f"{join}exec slurmd -D -N {name}", log="slurmd")
         wait_until(self._are_idle, f"all nodes are idle: {self.logs()}", seconds=30)
 
     def _make_host(self, name, address):
@@ -194,8 +235,8 @@ class Slurm:
         paths = f"{self.room.environment.get('PATH', '')}:/usr/sbin:/sbin"
         return {"SLURM_CONF": str(self.folder / "slurm.conf"), "WATTLE_SYSFS": str(self.sysfs), "PATH": paths, **more}
 
-    def _daemon(self, host, *words):
-        log = open(self.folder / f"{words[0]}-{host}.out", "wb")
+    def _daemon(self, host, *words, log=None):
+        log = open(self.folder / f"{log or words[0]}-{host}.out", "wb")
         try:
             return self.start_on(host, *words, stdout=log, stderr=log)
         finally:

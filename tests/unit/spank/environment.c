@@ -1,0 +1,56 @@
+/* The environment of a recorder, made from those of the job and of slurmd. */
+#include "spank/recorder_environment.h"
+
+#include "base/util.h"
+#include "rows.h"
+#include "spank/environment.h"
+
+#include <string.h>
+
+enum { VARIABLES_MAX = 6 };
+
+static const struct row {
+	const char *teaches, *job[VARIABLES_MAX], *site[VARIABLES_MAX];
+	const char *name, *value; // NULL: it is not there
+} rows[] = {
+	{"LD_PRELOAD of the job: dropped", {"LD_PRELOAD=/x", NULL}, {NULL}, "LD_PRELOAD", NULL},
+	{"LD_LIBRARY_PATH of slurmd: dropped", {NULL}, {"LD_LIBRARY_PATH=/x", NULL}, "LD_LIBRARY_PATH", NULL},
+	{"WATTLE_NVML of the job: dropped", {"WATTLE_NVML=/x", NULL}, {NULL}, "WATTLE_NVML", NULL},
+	{"GCONV_PATH of the job: dropped", {"GCONV_PATH=/x", NULL}, {NULL}, "GCONV_PATH", NULL},
+	{"WATTLE_SYSFS of both: that of slurmd", {"WATTLE_SYSFS=/job", NULL}, {"WATTLE_SYSFS=/site", NULL},
+		"WATTLE_SYSFS", "/site"},
+	{"WATTLE_SYSFS of the job alone: dropped", {"WATTLE_SYSFS=/job", NULL}, {NULL}, "WATTLE_SYSFS", NULL},
+	{"SLURM_ variables: kept", {"SLURM_STEP_GPUS=0,1", NULL}, {NULL}, "SLURM_STEP_GPUS", "0,1"},
+	{"a longer name than a listed one: dropped", {"HOMELESS=/x", NULL}, {NULL}, "HOMELESS", NULL},
+	{"rank of a launcher: kept", {"OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=4", NULL}, {NULL},
+		"OMPI_COMM_WORLD_RANK", "3"},
+	{"address of a torchrun launch: kept",
+		{"TORCHELASTIC_RUN_ID=x", "RANK=5", "WORLD_SIZE=8", "MASTER_ADDR=a", "MASTER_PORT=1", NULL}, {NULL},
+		"MASTER_ADDR", "a"},
+	{"PATH: fixed", {"PATH=/home/me/bin", NULL}, {"PATH=/opt/bin", NULL}, "PATH",
+		"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+	{"locale by name: kept", {"LC_ALL=de_DE.UTF-8", NULL}, {NULL}, "LC_ALL", "de_DE.UTF-8"},
+	{"locale by path: dropped", {"LC_ALL=../../home/me/x", NULL}, {NULL}, "LC_ALL", NULL},
+	{"password file of a store: kept", {"PGPASSFILE=/home/me/pass", NULL}, {NULL}, "PGPASSFILE", "/home/me/pass"},
+	{"key of a store, which can name a module: dropped", {"PGSSLKEY=engine:x", NULL}, {NULL}, "PGSSLKEY", NULL},
+};
+
+static void check(void **state)
+{
+	const struct row *row = *state;
+	char **environment = recorder_environment((char **)(uintptr_t)row->job, (char **)(uintptr_t)row->site);
+	assert_non_null(environment);
+	const char *value = environment_variable(row->name, environment);
+	if (row->value == NULL)
+		assert_null(value);
+	else
+		assert_string_equal(value, row->value);
+	free(environment);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, check);
+	return rows_run(&tests, "environment");
+}
