@@ -1,6 +1,7 @@
 #include "helper/guard.h"
 
 #include "base/util.h"
+#include "cap/journal.h"
 #include "cap/lease.h"
 #include "helper/limits.h"
 #include "helper/log.h"
@@ -129,10 +130,15 @@ int guard_wait(struct guard *guard, const struct wattle_env *env)
 {
 	struct cap_devices devices;
 	struct sandbox_report report;
+	struct journal journal;
 	int pidfd = (int)syscall(SYS_pidfd_open, guard->pid, 0);
 	// NVML may take seconds to start; opened now and never closed, it is there when it is needed.
 	cap_devices_open(&devices, env, NULL);
-	sandbox_enter(limits_need_admin(&devices), &report);
+	// Landlock needs an existing folder, and the serving process may not have created it yet.
+	if (devices.n > 0 && journal_open(env, true, &journal, NULL) == 0)
+		journal_close(&journal);
+	const struct sandbox_needs needs = {env, &devices, limits_need_admin(&devices), ""};
+	sandbox_enter(&needs, &report);
 	int status = wait_for_end(guard, pidfd);
 	cap_recover(env, tell, NULL);
 	cap_devices_close(&devices);

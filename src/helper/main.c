@@ -97,10 +97,12 @@ static void helper_close(struct helper *helper)
 }
 
 // A thread that is made after it is shut in, too.
-static void shut_in(const struct helper *helper)
+static void shut_in(const struct helper *helper, const struct wattle_env *env)
 {
 	struct sandbox_report report;
-	sandbox_enter(limits_need_admin(limits_devices(helper->limits)), &report);
+	const struct cap_devices *devices = limits_devices(helper->limits);
+	const struct sandbox_needs needs = {env, devices, limits_need_admin(devices), helper->listener.path};
+	sandbox_enter(&needs, &report);
 	log_line(report.is_whole ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", report.text);
 	int r = limits_count(helper->limits) > 0 ? server_start_worker(helper->server) : 0;
 	if (r < 0)
@@ -155,7 +157,7 @@ static int run_server(struct guard *guard, const struct wattle_env *env, const s
 	struct wattle_error error = {0};
 	int r = helper_open(&helper, env, options, n_handed_over, guard, &error);
 	if (r == 0) {
-		shut_in(&helper);
+		shut_in(&helper, env);
 		r = serve(&helper, guard, &error);
 	}
 	helper_close(&helper);

@@ -1,8 +1,13 @@
 #include "helper/sandbox.h"
 
+#include "base/env.h"
 #include "base/util.h"
+#include "cap/device.h"
+#include "helper/landlock.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -123,7 +128,10 @@ static int add_rules(scmp_filter_ctx filter, uint32_t action, const char *const 
 }
 
 /* Threads, which NVML may want, but no processes: clone3 hides its flags behind a pointer, so it is not there and glibc
- * falls back to clone. Sockets of this machine alone, for systemd. */
+ * falls back to clone. Sockets are local datagram sockets, for notifications to systemd: services behind stream sockets obey user 0
+ * (/run/systemd/private, D-Bus, Docker). */
+enum { SOCKET_TYPE_MASK = 0xf }; // without SOCK_CLOEXEC and SOCK_NONBLOCK
+
 static int add_careful_rules(scmp_filter_ctx filter)
 {
 	int r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
@@ -131,7 +139,8 @@ static int add_careful_rules(scmp_filter_ctx filter)
 		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
 			SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
 	if (r == 0)
-		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_UNIX),
+			SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPE_MASK, SOCK_DGRAM));
 	return r;
 }
 
@@ -155,7 +164,62 @@ static int filter_calls(void)
 	return -r;
 }
 
-void sandbox_enter(bool keep_admin, struct sandbox_report *ret_report)
+/* ---- files ---- */
+
+// getpwuid_r reads the first two (names of owners in messages). It and NVML may load libraries at any time.
+static const char *const read_everywhere[] = {"/etc/passwd", "/etc/nsswitch.conf", "/etc/ld.so.cache", "/usr", "/lib",
+	"/lib64", "/opt", "/nix/store"};
+
+static void allow_nvidia(const struct landlock *landlock)
+{
+	glob_t found = {0};
+	if (glob("/dev/nvidia*", 0, NULL, &found) == 0)
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			landlock_allow(landlock, AT_FDCWD, found.gl_pathv[i], FILES_WRITE);
+	globfree(&found);
+	landlock_allow(landlock, AT_FDCWD, "/dev/null", FILES_WRITE);
+}
+
+static void allow_registers(const struct landlock *landlock, const struct sandbox_needs *needs)
+{
+	const char *path;
+	for (size_t i = 0; i < needs->devices->n; i++)
+		for (size_t file = 0; (path = cap_file_of(&needs->devices->devices[i], file)) != NULL; file++)
+			landlock_allow(landlock, needs->env->sysfs_fd, path, FILES_WRITE);
+}
+
+static void allow_socket(const struct landlock *landlock, const char *socket)
+{
+	char folder[108];
+	text_copy(folder, sizeof(folder), socket);
+	char *slash = strrchr(folder, '/');
+	if (slash == NULL)
+		return;
+	slash[slash == folder ? 1 : 0] = '\0';
+	landlock_allow(landlock, AT_FDCWD, folder, FILES_REMOVE);
+}
+
+// Returns 0 or a positive errno. Needs no_new_privs or CAP_SYS_ADMIN.
+static int restrict_files(const struct sandbox_needs *needs, int *ret_abi)
+{
+	struct landlock landlock;
+	landlock_begin(&landlock);
+	*ret_abi = landlock.abi;
+	landlock_allow(&landlock, needs->env->sysfs_fd, ".", FILES_READ);
+	if (needs->env->procfs_replaced)
+		landlock_allow(&landlock, needs->env->procfs_fd, ".", FILES_READ);
+	landlock_allow(&landlock, AT_FDCWD, "/proc", FILES_READ);
+	for (size_t i = 0; i < ARRAY_SIZE(read_everywhere); i++)
+		landlock_allow(&landlock, AT_FDCWD, read_everywhere[i], FILES_READ);
+	landlock_allow(&landlock, AT_FDCWD, needs->env->state_dir, FILES_OWN);
+	allow_registers(&landlock, needs);
+	allow_socket(&landlock, needs->socket);
+	if (needs->has_nvidia)
+		allow_nvidia(&landlock);
+	return landlock_enforce(&landlock);
+}
+
+void sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret_report)
 {
 	*ret_report = (struct sandbox_report){.is_whole = true};
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -163,7 +227,11 @@ void sandbox_enter(bool keep_admin, struct sandbox_report *ret_report)
 	// Not to be traced by others of its user. The leak checker traces its own process.
 	if (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		fails(ret_report, "it can be traced", errno);
-	int error = drop_capabilities(keep_admin ? CAP_SYS_ADMIN : -1);
+	int abi, restricted = restrict_files(needs, &abi);
+	bool has_landlock = restricted != ENOSYS && restricted != EOPNOTSUPP;
+	if (restricted != 0 && has_landlock)
+		fails(ret_report, "file access can't be restricted", restricted);
+	int error = drop_capabilities(needs->has_nvidia ? CAP_SYS_ADMIN : -1);
 	if (error != 0)
 		fails(ret_report, "capabilities can't be dropped", error);
 	bool has_admin = has_capability(CAP_SYS_ADMIN);
@@ -173,4 +241,8 @@ void sandbox_enter(bool keep_admin, struct sandbox_report *ret_report)
 	if (ret_report->is_whole)
 		say(ret_report, "keeps %s; system calls are filtered",
 			has_admin ? "CAP_SYS_ADMIN alone, for the limits of NVIDIA GPUs" : "no capability");
+	if (restricted == 0)
+		say(ret_report, "; file access is restricted (Landlock ABI %d)", abi);
+	else if (!has_landlock)
+		say(ret_report, "; file access is not restricted: this kernel has no Landlock");
 }

@@ -1,10 +1,13 @@
 /* What wattled gives away once it has opened what it needs, so that a fault in it is worth little: capabilities, new
- * programs, most system calls. What the kernel or a container does not let it give away is said and no reason to
- * stop. */
+ * programs, most system calls, all files but those it works with. What the kernel or a container does not let it give away is said
+ * and no reason to stop. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+
+struct cap_devices;
+struct wattle_env;
 
 struct sandbox_report {
 	char text[400]; // what was given away and what could not be, for the log
@@ -13,6 +16,13 @@ struct sandbox_report {
 
 // Room for so many descriptors, no core dumps, files that others can't write to. At start, while it is still allowed.
 void sandbox_limit_resources(size_t n_descriptors);
-/* keep_admin: CAP_SYS_ADMIN stays, which NVIDIA's driver asks for before it sets a limit. Of root's other rights
- * none is needed: the files it reads and writes are root's own. */
-void sandbox_enter(bool keep_admin, struct sandbox_report *ret_report);
+struct sandbox_needs {
+	const struct wattle_env *env;
+	const struct cap_devices *devices; // their registers stay writable
+	/* The devices include an NVIDIA GPU: keep CAP_SYS_ADMIN, which its driver requires for setting a limit, and access to the driver's
+	 * device files. Nothing else needs a capability: root owns the files that wattled reads and writes. */
+	bool has_nvidia;
+	const char *socket; // removed at the end by this process; "": none
+};
+// Create the folder of the journal first: Landlock needs existing files.
+void sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret_report);

@@ -1,14 +1,17 @@
 """wattled and what surrounds it: sockets that are handed over, its sandbox, its options and its manual."""
+import ctypes
+import errno
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 
 import harness
-from harness import test, wait_until
+from harness import BUILD, Skip, test, wait_until
 from helper_client import LEASE, SET, WATTLED, Client, Helper
 
 
@@ -61,6 +64,56 @@ def sandboxed(room):
     assert int(state(helper.pid)["CapEff"], 16) == 0 and "keeps no capability" in helper.said(), helper.said()
 
 
+INTRUDER = BUILD / "tests/fakes/libintruder.so"
+
+
+def has_landlock():
+    return ctypes.CDLL(None).syscall(444, None, 0, 1) > 0
+
+
+def attempts(room, helper, library, pid):
+    """Results of what an attacker tries inside a process of wattled: {attempt: errno}."""
+    done = pathlib.Path(f"{library}.done")
+    done.write_text("")
+    os.kill(pid, signal.SIGUSR2)
+    wait_until(lambda: done.read_text().endswith(".\n"), "all attempts are made")
+    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in done.read_text().splitlines()[:-1]}
+
+
+@test
+def taken_over(room):
+    """code injected into a process of wattled cannot open root's other files or a service's socket; registers, counters and the journal
+    stay accessible"""
+    if os.geteuid() != 0:
+        raise Skip("only a wattled of root could open them")
+    library = shutil.copy(INTRUDER, room.folder / "intruder.so")
+    Helper.prepare(room)
+    secret, service = room.folder / "secret", room.folder / "service"
+    secret.write_text("")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(service))
+    listener.listen(16)
+    zone = next(path for path in sorted((room.folder / "sys/class/powercap").glob("intel-rapl:?")))
+    (room.folder / "state").mkdir()
+    (room.folder / "state/note").write_text("")
+    closed = ["w /proc/sys/kernel/core_pattern", "r /etc/shadow", f"w {secret}", f"r {secret}", f"w {zone}/name", "w /etc/passwd"]
+    kept = [f"w {zone}/constraint_0_power_limit_uw", f"r {zone}/energy_uj", f"w {room.folder}/state/note", "r /proc/self/stat"]
+    pathlib.Path(f"{library}.wanted").write_text("".join(f"{line}\n" for line in [*closed, *kept, f"c {service}"]))
+    # A sanitizer's library must come first; this one may not.
+    helper = Helper(room, env={"LD_PRELOAD": str(library), "ASAN_OPTIONS": "verify_asan_link_order=0"})
+    for pid in (helper.pid, helper.process.pid):
+        found = attempts(room, helper, library, pid)
+        assert found[f"c {service}"] == errno.EPERM, (pid == helper.pid, found)
+        assert not [line for line in kept if found[line] != 0], (pid == helper.pid, found)
+        if has_landlock():
+            assert all(found[line] == errno.EACCES for line in closed), (pid == helper.pid, found)
+    listener.close()
+    restricted = "file access is restricted (Landlock" if has_landlock() else "file access is not restricted"
+    assert restricted in helper.said(), helper.said()
+    helper.stop()
+    assert not helper.path.exists()
+
+
 # Runs the rest of its words where capset, prctl and seccomp are refused, as some containers do.
 REFUSING = """
 import ctypes, os, sys
@@ -69,7 +122,7 @@ lib.seccomp_init.restype = ctypes.c_void_p
 lib.seccomp_rule_add.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint]
 lib.seccomp_load.argtypes = [ctypes.c_void_p]
 filter = lib.seccomp_init(0x7fff0000)
-for name in (b"capset", b"seccomp", b"prctl"):
+for name in (b"capset", b"seccomp", b"prctl", b"landlock_create_ruleset"):
     assert lib.seccomp_rule_add(filter, 0x00050001, lib.seccomp_syscall_resolve_name(name), 0) == 0
 assert lib.seccomp_load(filter) == 0
 os.execv(sys.argv[1], sys.argv[1:])
@@ -80,7 +133,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 def nothing_to_give_away(room):
     """Where the kernel or a container refuses the sandbox, wattled says what it could not give away, and works"""
     helper = Helper(room, before=(sys.executable, "-c", REFUSING))
-    for expected in ("new privileges can't be renounced", "capabilities can't be dropped", "system calls can't be filtered"):
+    for expected in ("file access can't be restricted", "new privileges can't be renounced", "capabilities can't be dropped", "system calls can't be filtered"):
         assert expected in helper.said(), helper.said()
     with helper.client() as client:
         client.outcome(SET, helper.row(client, "gpu-0"), mode=LEASE, value=300000)

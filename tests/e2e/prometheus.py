@@ -145,6 +145,9 @@ def shipped_units(room):
     assert len(units) == 4, units
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "nown" not in done.stderr, done.stderr
+    helper = (room.folder / "wattled.service").read_text()
+    for line in ("ReadOnlyPaths=/proc/sys", "InaccessiblePaths=-/run/systemd/private -/run/dbus"):
+        assert f"\n{line}\n" in helper, f"{line}: user 0 could get the machine's rights back there"
 
 
 @test

@@ -157,7 +157,9 @@ struct fake_log {
 	size_t n;
 	unsigned long inode;
 	long read_bytes; // of the file
+	int kept_fd;     // 0: none. Of a program that shuts itself in: afterwards it can open the file no more
 };
+void fake_log_keep(const char *config_path, struct fake_log *log);
 void fake_log_read(const char *config_path, struct fake_log *log);
 bool fake_log_add(const char *config_path, const struct fake_log *log, unsigned int index, const char *words);
 

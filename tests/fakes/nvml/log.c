@@ -33,6 +33,30 @@ static void take_line(const char *line, struct fake_log *log)
 		log->changes[log->n++] = change;
 }
 
+static int open_log(const char *path)
+{
+	return open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
+void fake_log_keep(const char *config_path, struct fake_log *log)
+{
+	char path[600];
+	snprintf(path, sizeof(path), "%s%s", config_path, log->suffix);
+	if (log->kept_fd > 0)
+		return;
+	int fd = open_log(path);
+	log->kept_fd = fd > 0 ? fd : 0;
+}
+
+// The kept file, if it is still the one of that name.
+static int reopen(const char *path, const struct fake_log *log)
+{
+	struct stat kept, now;
+	bool is_same = log->kept_fd > 0 && fstat(log->kept_fd, &kept) == 0 && stat(path, &now) == 0 &&
+		kept.st_ino == now.st_ino && kept.st_dev == now.st_dev;
+	return is_same ? fcntl(log->kept_fd, F_DUPFD_CLOEXEC, 0) : open_log(path);
+}
+
 // Only what was added since the last time; all of it when the file is another one, or was cut.
 void fake_log_read(const char *config_path, struct fake_log *log)
 {
@@ -51,7 +75,7 @@ void fake_log_read(const char *config_path, struct fake_log *log)
 	}
 	if (now.st_size == log->read_bytes)
 		return;
-	FILE *file = fopen(path, "re");
+	FILE *file = log->kept_fd > 0 ? fdopen(reopen(path, log), "r") : fopen(path, "re");
 	if (file == NULL)
 		return;
 	fseek(file, log->read_bytes, SEEK_SET);
@@ -76,7 +100,7 @@ bool fake_log_add(const char *config_path, const struct fake_log *log, unsigned 
 {
 	char path[600], line[128];
 	snprintf(path, sizeof(path), "%s%s", config_path, log->suffix);
-	int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	int fd = reopen(path, log);
 	if (fd < 0)
 		return false;
 	while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
@@ -84,6 +108,7 @@ bool fake_log_add(const char *config_path, const struct fake_log *log, unsigned 
 	int length = snprintf(line, sizeof(line), "%s%" PRId64 " %u %s\n", ends_in_line(fd) ? "" : "\n", fake_now_ns(),
 		index, words);
 	bool written = write(fd, line, (size_t)length) == length;
+	flock(fd, LOCK_UN); // of a kept file, which has the lock with its copies
 	close(fd);
 	return written;
 }

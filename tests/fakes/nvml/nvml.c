@@ -2,6 +2,7 @@
 
 #include "export.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,10 @@ static bool refresh(void)
 	struct stat now;
 	if (path == NULL || stat(path, &now) < 0)
 		return false;
+	if (strcmp(program_invocation_short_name, "wattled") == 0) {
+		fake_log_keep(path, &library.logs.limits);
+		fake_log_keep(path, &library.logs.clocks);
+	}
 	fake_log_read(path, &library.logs.limits);
 	fake_log_read(path, &library.logs.clocks);
 	if (strcmp(path, library.config.path) == 0 && now.st_ino == library.read_as.st_ino &&
