@@ -177,7 +177,8 @@ static void name_helper(struct cap_device *device, int code)
 {
 	static const char between[] = "; or, to do it as this user: ";
 	char remedy[sizeof(device->remedy)];
-	const char *helper = proto_client_remedy(code);
+	// Membership of group wattle allows reading only.
+	const char *helper = code == -EPERM ? "a `cap` rule in the policy file of wattled" : proto_client_remedy(code);
 	if (device->settable || device->asleep || device->remedy[0] == '\0' || helper[0] == '\0')
 		return;
 	text_copy(remedy, sizeof(remedy), device->remedy);

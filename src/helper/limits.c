@@ -242,7 +242,8 @@ static void describe(const struct question *question, struct proto_device *ret_r
 	text_copy(ret_row->lease_name, sizeof(ret_row->lease_name), owner.name);
 }
 
-static const char may_not_limit[] = "the helper's policy does not let you limit this device";
+static const char may_not_limit[] =
+	"the helper's policy does not let you limit this device; an admin can add a `cap` rule to it";
 
 static int refuse(struct proto_reply *reply, int code, const char *text)
 {

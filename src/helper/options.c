@@ -14,8 +14,7 @@ static const struct {
 	{"--socket", "PATH", "where clients come to (default " PROTO_SOCKET_DEFAULT ")",
 		offsetof(struct helper_options, socket)},
 	{"--policy", "FILE",
-		"who may do what; without one members of group wattle may\nread, and limit the power of devices within their "
-		"own ranges",
+		"who may do what; without one members of group wattle may\nread counters every 10 ms, and nobody may set limits",
 		offsetof(struct helper_options, policy)},
 	{"--state", "DIR", "journal of limits (default /var/lib/wattle)", offsetof(struct helper_options, state)},
 	{"--nvml", "LIB", "library to load instead of libnvidia-ml.so.1", offsetof(struct helper_options, nvml)},

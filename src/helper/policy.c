@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 static const char default_group[] = "wattle";
+static const int64_t default_period_ns = 10 * NS_PER_MS;
 
 void policy_default(struct policy *ret_policy)
 {
-	*ret_policy = (struct policy){.periods_ns = {NS_PER_MS}, .n_periods = 1};
+	*ret_policy = (struct policy){.periods_ns = {NS_PER_MS, default_period_ns}, .n_periods = 2};
 	const struct group *group = getgrnam(default_group);
 	if (group == NULL) {
 		snprintf(ret_policy->note, sizeof(ret_policy->note),
@@ -19,15 +20,11 @@ void policy_default(struct policy *ret_policy)
 			default_group);
 		return;
 	}
-	ret_policy->rules[0] = (struct policy_rule){.who = POLICY_GROUP, .id = group->gr_gid, .subject = POLICY_READ};
-	ret_policy->rules[1] = (struct policy_rule){.who = POLICY_GROUP,
+	ret_policy->rules[0] = (struct policy_rule){.who = POLICY_GROUP,
 		.id = group->gr_gid,
-		.subject = POLICY_CAP,
-		.device = "any",
-		.kind = POLICY_POWER,
-		.least = -(double)INFINITY,
-		.most = (double)INFINITY};
-	ret_policy->n = 2;
+		.subject = POLICY_READ,
+		.class = 1};
+	ret_policy->n = 1;
 }
 
 static bool is_member(gid_t gid, const gid_t *groups, size_t n_groups)

@@ -45,7 +45,7 @@ struct policy_rights {
 };
 static_assert(POLICY_RULES_MAX <= 64, "a rule has a bit in policy_rights");
 
-// Members of group wattle may read every millisecond, and limit the power of devices within their ranges.
+// Members of group wattle may read every 10 ms. Only root may set limits.
 void policy_default(struct policy *ret_policy);
 /* From a file that only root (or who runs this program) may change. -EPERM, -EINVAL …, with a sentence that names
  * line and cure. */

@@ -243,7 +243,7 @@ def limits_of_others(room):
     package(room.folder / "sys")
     helper = Helper(room, policy=POLICY)
     user = User(room, STRANGER)
-    for remedy in ('usermod -aG wattle "$USER"', "wattled"):
+    for remedy in ("to do it as this user: a `cap` rule in the policy file of wattled", "to do it as this user: sudo"):
         row = user.caps()["package-0"]
         assert not row["settable"] and "sudo wattle cap set package-0" in row["remedy"] and remedy in row["remedy"], row
         done = user("cap", "set", "package-0", "90")

@@ -79,7 +79,7 @@ static void not_for_us(void **state)
 	cap_holds_describe(&f.holder, &f.devices);
 	assert_false(f.device.settable || f.device.helped);
 	assert_string_equal(f.device.remedy,
-		"sudo wattle cap set gpu-0 WATTS; or, to do it as this user: sudo usermod -aG wattle \"$USER\" && newgrp wattle");
+		"sudo wattle cap set gpu-0 WATTS; or, to do it as this user: a `cap` rule in the policy file of wattled");
 	struct cap_hold *hold;
 	assert_int_equal(cap_hold_open(&f.holder, &f.device, &hold, NULL), -EACCES);
 	finish(&f);
