@@ -42,7 +42,8 @@ static double max_of_sum(const struct run *run, enum run_metric a, enum run_metr
 	return max;
 }
 
-static struct rss_values rss_values(const struct findings *findings, const struct columns *columns, enum ram_group group)
+static struct rss_values rss_values(const struct findings *findings, const struct columns *columns,
+	enum ram_group group)
 {
 	return (struct rss_values){
 		.total_bytes = findings->overall[COLUMN_MAIN_RAM + group].max,
@@ -87,17 +88,10 @@ static double gpu_max(const struct value_stats *column, int64_t n_gpus)
 
 static void gpu_usage(const struct run *run, const struct value_stats *columns, struct resource_usage *usage)
 {
-	int64_t n_gpus = 0;
-	double capacity_bytes = 0;
-	for (size_t i = 0; i < run->n_devices; i++) {
-		if (run->devices[i].kind != DOMAIN_GPU)
-			continue;
-		n_gpus++;
-		capacity_bytes += value_to_double(run->devices[i].memory_total_bytes, 1);
-	}
+	int64_t n_gpus = run_count_gpus(run);
 	usage->system_gpu_count = run_fact_i64(run, FACT_GPUS_SYSTEM);
 	usage->expected_gpus = n_gpus;
-	usage->gpu_ram_capacity_bytes = capacity_bytes;
+	usage->gpu_ram_capacity_bytes = run_gpu_capacity_bytes(run);
 	usage->gpu_ram_system_bytes = gpu_max(&columns[COLUMN_SYSTEM_GPU_RAM], n_gpus);
 	usage->gpu_ram_main_bytes = gpu_max(&columns[COLUMN_MAIN_GPU_RAM], n_gpus);
 	usage->gpu_ram_descendants_bytes = gpu_max(&columns[COLUMN_DESCENDANTS_GPU_RAM], n_gpus);

@@ -97,13 +97,23 @@ static void make_uuid(char out[UUID_SIZE])
 }
 
 // Those not measured too; a row that only says what a driver lacks has no index and stands for no GPU that is known.
-static int64_t count_gpus(const struct sensor_set *sensors)
+struct gpus_of_machine {
+	int64_t n, memory_bytes; // memory: VALUE_MISSING if that of one of them is unknown
+};
+
+// Those that are not measured count too, as gpu_tracker does.
+static struct gpus_of_machine find_gpus(const struct sensor_set *sensors)
 {
-	int64_t gpus = 0;
+	struct gpus_of_machine gpus = {0};
 	for (size_t s = 0; s < sensors->n_slots; s++)
 		for (size_t i = 0; i < sensors->slots[s].n_domains; i++) {
 			const struct domain *domain = &sensors->slots[s].domains[i];
-			gpus += domain->kind == DOMAIN_GPU && domain->index >= 0;
+			if (domain->kind != DOMAIN_GPU || domain->index < 0)
+				continue;
+			gpus.n++;
+			bool known = domain->memory_total_bytes > 0 && value_ok(gpus.memory_bytes);
+			gpus.memory_bytes = known ? gpus.memory_bytes + (int64_t)domain->memory_total_bytes
+						  : VALUE_MISSING;
 		}
 	return gpus;
 }
@@ -183,6 +193,7 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 	machine_read(&machine, &reading);
 	machine_close(&machine);
 	int64_t n_cores = machine_cores(env);
+	struct gpus_of_machine gpus = find_gpus(&measure->sensors);
 	const struct store_header header = {
 		.run_id = run_id,
 		.anchor_mono_ns = env_now_ns(env),
@@ -201,7 +212,8 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 		.memory_total_bytes = reading.memory_total_bytes,
 		.n_cores = n_cores,
 		.expected_cores = value_ok(options->expected_cores) ? options->expected_cores : n_cores,
-		.n_gpus_system = count_gpus(&measure->sensors),
+		.n_gpus_system = gpus.n,
+		.gpu_memory_total_bytes = gpus.memory_bytes,
 		.ram_unit = options->ram_unit,
 		.gpu_ram_unit = options->gpu_ram_unit,
 		.time_unit = options->time_unit,

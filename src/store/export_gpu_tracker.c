@@ -21,19 +21,6 @@ static const char *unit_or_default(const struct run *run, const char *key, const
 	return isnan(unit_size(kind, unit)) ? fallback : unit;
 }
 
-static double gpu_capacity_bytes(const struct run *run, int64_t *ret_n_gpus)
-{
-	double bytes = 0;
-	*ret_n_gpus = 0;
-	for (size_t i = 0; i < run->n_devices; i++) {
-		if (run->devices[i].kind != DOMAIN_GPU)
-			continue;
-		++*ret_n_gpus;
-		bytes += value_to_double(run->devices[i].memory_total_bytes, 1);
-	}
-	return *ret_n_gpus > 0 || run_fact_i64(run, "n_gpus_system") == 0 ? bytes : (double)NAN;
-}
-
 static struct tracking_facts facts_of(const struct run *run)
 {
 	struct tracking_facts facts = {
@@ -43,10 +30,10 @@ static struct tracking_facts facts_of(const struct run *run)
 		.system_core_count = run_fact_i64(run, "n_cores"),
 		.n_expected_cores = run_fact_i64(run, "expected_cores"),
 		.system_gpu_count = run_fact_i64(run, "n_gpus_system"),
+		.n_expected_gpus = run_count_gpus(run),
 	};
 	facts.ram_system_capacity = run_fact_double(run, "memory_total_bytes") / unit_size(UNIT_MEMORY, facts.ram_unit);
-	facts.gpu_ram_system_capacity = gpu_capacity_bytes(run, &facts.n_expected_gpus) /
-		unit_size(UNIT_MEMORY, facts.gpu_ram_unit);
+	facts.gpu_ram_system_capacity = run_gpu_capacity_bytes(run) / unit_size(UNIT_MEMORY, facts.gpu_ram_unit);
 	return facts;
 }
 

@@ -38,6 +38,29 @@ int64_t run_fact_i64(const struct run *run, const char *key)
 	return value;
 }
 
+int64_t run_count_gpus(const struct run *run)
+{
+	int64_t n = 0;
+	for (size_t i = 0; i < run->n_devices; i++)
+		n += run->devices[i].kind == DOMAIN_GPU;
+	return n;
+}
+
+// Run files of older versions know the memory of measured GPUs only: enough where these are all of the machine's.
+double run_gpu_capacity_bytes(const struct run *run)
+{
+	if (run_fact(run, "gpu_memory_total_bytes") != NULL)
+		return run_fact_double(run, "gpu_memory_total_bytes");
+	int64_t in_system = run_fact_i64(run, "n_gpus_system");
+	if (!value_ok(in_system) || run_count_gpus(run) < in_system)
+		return (double)NAN;
+	double bytes = 0;
+	for (size_t i = 0; i < run->n_devices; i++)
+		if (run->devices[i].kind == DOMAIN_GPU)
+			bytes += value_to_double(run->devices[i].memory_total_bytes, 1);
+	return bytes;
+}
+
 int64_t run_slept_ns(const struct run *run, int64_t from_ns, int64_t to_ns)
 {
 	int64_t slept_ns = 0;

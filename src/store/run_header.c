@@ -92,6 +92,7 @@ static void put_facts(struct fact_writer *w, const struct store_header *header)
 		{"n_cores", header->n_cores},
 		{"expected_cores", header->expected_cores},
 		{"n_gpus_system", header->n_gpus_system},
+		{"gpu_memory_total_bytes", header->gpu_memory_total_bytes},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		put(w, texts[i].key, texts[i].value);

@@ -37,6 +37,7 @@ struct store_header {
 	int64_t n_cores;
 	int64_t expected_cores;
 	int64_t n_gpus_system;                           // GPUs of the machine, also those not measured
+	int64_t gpu_memory_total_bytes;                  // of all of them; 0: there is none, VALUE_MISSING unknown
 	const char *ram_unit, *gpu_ram_unit, *time_unit; // "gigabytes" …
 	const char *attribution;                         // "busy" or "active"
 	double carbon_intensity_g_per_kwh;               // NaN: none

@@ -132,18 +132,12 @@ struct state {
 	bool finished;
 };
 
-static double gpu_capacity_bytes(const struct store_header *header, int64_t *ret_n_gpus)
+static int64_t count_gpus(const struct store_header *header)
 {
-	double bytes = 0;
-	*ret_n_gpus = 0;
-	for (size_t i = 0; i < header->n_devices; i++) {
-		const struct domain *domain = header->devices[i];
-		if (domain->kind != DOMAIN_GPU)
-			continue;
-		++*ret_n_gpus;
-		bytes += domain->memory_total_bytes > 0 ? (double)domain->memory_total_bytes : (double)NAN;
-	}
-	return *ret_n_gpus > 0 || header->n_gpus_system == 0 ? bytes : (double)NAN;
+	int64_t n = 0;
+	for (size_t i = 0; i < header->n_devices; i++)
+		n += header->devices[i]->kind == DOMAIN_GPU;
+	return n;
 }
 
 static struct tracking_facts facts_of(const struct store_header *header)
@@ -155,10 +149,11 @@ static struct tracking_facts facts_of(const struct store_header *header)
 		.system_core_count = header->n_cores,
 		.n_expected_cores = header->expected_cores,
 		.system_gpu_count = header->n_gpus_system,
+		.n_expected_gpus = count_gpus(header),
 	};
 	facts.ram_system_capacity = value_to_double(header->memory_total_bytes, 1) /
 		unit_size(UNIT_MEMORY, header->ram_unit);
-	facts.gpu_ram_system_capacity = gpu_capacity_bytes(header, &facts.n_expected_gpus) /
+	facts.gpu_ram_system_capacity = value_to_double(header->gpu_memory_total_bytes, 1) /
 		unit_size(UNIT_MEMORY, header->gpu_ram_unit);
 	return facts;
 }

@@ -447,6 +447,27 @@ def tracking_file(room):
 
 
 @test
+def capacity_of_all(room):
+    """of two GPUs one is measured: GPU memory capacity and count are the machine's, in report, tracking file and exports"""
+    from tracking import read_csv
+    env = environment(room)
+    capacity = (85520809984 - 600000000 + 6442450944 - (512 << 20)) / 1e9  # without what the driver reserves
+    for options, hidden in ((("--gpus", "1"), None), ((), "1")):
+        report, _ = room.report("--overwrite", "--tracking-file", "track.csv", *options, "--", BURNER, "cpu", "0.3",
+                                env={**env, "CUDA_VISIBLE_DEVICES": hidden})
+        usage = report["resource_usage"]
+        near(usage["max_gpu_ram"]["system_capacity"], capacity, relative=1e-9)
+        assert (usage["gpu_utilization"]["system_gpu_count"], usage["gpu_utilization"]["n_expected_gpus"]) == (2, 1), usage
+        room.wattle("export", "run.sqlite", "--format", "gpu_tracker", "-o", "export.csv")
+        blocks = json.loads(room.wattle("blocks", "run.sqlite", "--format", "json").stdout)["static_data"]
+        for static in (read_csv(room.folder / "track.csv")[0], read_csv(room.folder / "export.csv")[0], blocks):
+            near(static["gpu_ram_system_capacity"], capacity, relative=1e-9)
+            assert (static["system_gpu_count"], static["n_expected_gpus"]) == (2, 1), static
+        for name in ("track.csv", "export.csv"):
+            (room.folder / name).unlink()
+
+
+@test
 def sensors(room):
     """wattle sensors lists both cards, also where CUDA_VISIBLE_DEVICES hides them"""
     env = {**environment(room), "CUDA_VISIBLE_DEVICES": "1"}

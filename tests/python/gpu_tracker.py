@@ -224,7 +224,9 @@ def validation(room):
 def gpus(room):
     """gpu_uuids: an unknown one is a ValueError with those of the machine; of two GPUs one is measured"""
     (room.folder / "cards").write_text("gpu\nuuid GPU-one\npower_mw constant 100000\nutilization_percent 90 40\n"
-                                       "gpu\nuuid GPU-two\npower_mw constant 50000\nutilization_percent 20 10\n")
+                                       "memory_total_bytes 16000000000\nmemory_reserved_bytes 0\n"
+                                       "gpu\nuuid GPU-two\npower_mw constant 50000\nutilization_percent 20 10\n"
+                                       "memory_total_bytes 24000000000\n")
     done = run(room, """
 try:
     gput.Tracker(gpu_uuids={'GPU-three'})
@@ -233,11 +235,12 @@ except ValueError as failure:
 with gput.Tracker(sleep_time=0.05, gpu_uuids={'GPU-one'}, gpu_brand='nvidia') as tracker:
     time.sleep(0.5)
 gpu = tracker.resource_usage.gpu_utilization
-print(gpu.system_gpu_count, gpu.n_expected_gpus, gpu.gpu_percentages.mean_sum_percent)
+print(gpu.system_gpu_count, gpu.n_expected_gpus, gpu.gpu_percentages.mean_sum_percent,
+      tracker.resource_usage.max_gpu_ram.system_capacity)
 """, WATTLE_NVML=str(FAKE_NVML), WATTLE_FAKE_NVML=str(room.folder / "cards"), CUDA_VISIBLE_DEVICES=None)
     refusal, counts = done.stdout.splitlines()
     assert all(uuid in refusal for uuid in ("GPU-three", "GPU-one", "GPU-two")), refusal
-    assert counts == "2 1 90.0", counts
+    assert counts == "2 1 90.0 39.463", counts
 
 
 @test

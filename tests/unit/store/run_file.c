@@ -37,6 +37,7 @@ static void facts_come_back(void **state)
 		{"n_cores", "8"},
 		{"expected_cores", "4"},
 		{"n_gpus_system", "1"},
+		{"gpu_memory_total_bytes", "80000000000"},
 		{"ram_unit", "gigabytes"},
 		{"gpu_ram_unit", "megabytes"},
 		{"time_unit", "hours"},

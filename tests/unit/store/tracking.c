@@ -66,7 +66,7 @@ static void unknown_is_an_empty_field(void **state)
 {
 	struct fixture *f = *state;
 	f->header.n_devices = 1;
-	f->header.memory_total_bytes = VALUE_MISSING;
+	f->header.memory_total_bytes = f->header.gpu_memory_total_bytes = VALUE_MISSING;
 	void *store = fixture_open(ops, &(struct store_open_options){.path = csv_path(f)}, &f->header);
 	batch_clear(&f->batch);
 	batch_add(&f->batch, METRIC_RUN, fixture_t_ns(0), 0, 0)->values[RUN_MAIN_RSS] = 400000000;
