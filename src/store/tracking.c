@@ -69,15 +69,23 @@ static bool says_something(const int64_t *run_values)
 	return false;
 }
 
-int tracking_flush(struct tracking_writer *writer, struct wattle_error *reterr)
+static int write_ready(struct tracking_writer *writer, struct wattle_error *reterr)
 {
 	struct tracking_row row;
-	bool is_row = writer->has_run && says_something(writer->run_values) &&
-		tracking_rows_next(&writer->rows, writer->t_ns, writer->run_values, &writer->gpus, &row);
+	int r = 0;
+	while (r == 0 && tracking_rows_take(&writer->rows, &row))
+		r = writer->layout->add(writer, &row, reterr);
+	return r;
+}
+
+int tracking_flush(struct tracking_writer *writer, struct wattle_error *reterr)
+{
 	bool target_is_gone = writer->run_values[RUN_PROCESSES] == 0; // before its start, after its end
+	if (writer->has_run && says_something(writer->run_values))
+		tracking_rows_feed(&writer->rows, writer->t_ns, writer->run_values, &writer->gpus, !target_is_gone);
 	writer->has_run = false;
 	writer->gpus = (struct tracking_gpus){0};
-	return is_row && !target_is_gone ? writer->layout->add(writer, &row, reterr) : 0;
+	return write_ready(writer, reterr);
 }
 
 int tracking_feed(struct tracking_writer *writer, const struct record *record, struct wattle_error *reterr)
@@ -97,10 +105,10 @@ int tracking_feed(struct tracking_writer *writer, const struct record *record, s
 int tracking_stop(struct tracking_writer *writer, struct wattle_error *reterr)
 {
 	int r = tracking_flush(writer, reterr);
-	struct tracking_row row;
-	if (r == 0 && tracking_rows_last(&writer->rows, &row))
-		r = writer->layout->add(writer, &row, reterr);
-	return r;
+	if (r < 0)
+		return r;
+	tracking_rows_end(&writer->rows);
+	return write_ready(writer, reterr);
 }
 
 int tracking_commit(struct tracking_writer *writer, struct wattle_error *reterr)

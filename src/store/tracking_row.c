@@ -3,6 +3,8 @@
 #include "base/units.h"
 #include "base/util.h"
 
+#include <assert.h>
+
 // gpu_tracker's names (seeds.md A3), which its analyzer looks for.
 const struct tracking_column tracking_columns[TRACKING_COLUMNS] = {
 	[TRACKING_MAIN_RAM] = {"main_ram"},
@@ -59,6 +61,7 @@ void tracking_rows_start(struct tracking_rows *rows, int64_t anchor_mono_ns, int
 	rows->system_percent = (double)NAN;
 	ram_init(&rows->ram);
 	rows->has_only_row = rows->has_previous = false;
+	rows->n_held = rows->n_ready = 0;
 }
 
 static int64_t add(int64_t a, int64_t b)
@@ -107,7 +110,7 @@ static double advance(struct tracking_counter *counter, int64_t t_ns, int64_t va
 	if (!value_ok(value))
 		return (double)NAN;
 	struct tracking_counter last = *counter;
-	*counter = (struct tracking_counter){true, t_ns, value, counter->percent};
+	*counter = (struct tracking_counter){true, last.known, t_ns, value, counter->percent};
 	if (!last.known || value < last.value || t_ns <= last.t_ns)
 		return (double)NAN;
 	*ret_dt_ns = (double)(t_ns - last.t_ns);
@@ -120,15 +123,14 @@ static const int64_t percent_dt_min_ns = 50 * NS_PER_MS;
 
 static double percent_of_a_core(struct tracking_counter *counter, int64_t t_ns, int64_t value)
 {
-	bool too_soon = counter->known && t_ns - counter->t_ns < percent_dt_min_ns && value >= counter->value;
-	if (value_ok(value) && too_soon && !isnan(counter->percent))
+	if (!value_ok(value))
+		return (double)NAN;
+	if (counter->known && t_ns - counter->t_ns < percent_dt_min_ns && value >= counter->value)
 		return counter->percent;
 	double dt_ns = (double)NAN;
 	double cpu_ns = advance(counter, t_ns, value, &dt_ns);
-	double percent = 100 * cpu_ns / dt_ns;
-	if (value_ok(value))
-		counter->percent = percent;
-	return percent;
+	counter->percent = 100 * cpu_ns / dt_ns;
+	return counter->percent;
 }
 
 /* Share of the machine, in percent. /proc/stat counts in ticks of 10 ms: samples closer than that may see nothing at
@@ -153,56 +155,117 @@ static void put_share(const struct tracking_rows *rows, struct tracking_row *row
 	row->values[sum + 1] = percent / value_to_double(rows->n_expected_cores, 1);
 }
 
-static void put_cpu(struct tracking_rows *rows, int64_t t_ns, const int64_t *v, struct tracking_row *row)
+struct cpu_percents {
+	double system, main, descendants; // of the whole machine; of one core
+};
+
+static void put_cpu(const struct tracking_rows *rows, struct cpu_percents percents, struct tracking_row *row)
 {
-	double hardware = percent_of_the_machine(rows, t_ns, v[RUN_SYSTEM_BUSY], v[RUN_SYSTEM_IDLE]);
-	row->values[TRACKING_SYSTEM_SUM] = hardware * value_to_double(rows->n_cores, 1);
-	row->values[TRACKING_SYSTEM_HARDWARE] = hardware;
-	double main = percent_of_a_core(&rows->main, t_ns, v[RUN_MAIN_CPU]);
-	double descendants = percent_of_a_core(&rows->descendants, t_ns, v[RUN_DESCENDANTS_CPU]);
-	put_share(rows, row, TRACKING_MAIN_SUM, main);
-	put_share(rows, row, TRACKING_DESCENDANTS_SUM, descendants);
-	put_share(rows, row, TRACKING_COMBINED_SUM, main + descendants);
+	row->values[TRACKING_SYSTEM_SUM] = percents.system * value_to_double(rows->n_cores, 1);
+	row->values[TRACKING_SYSTEM_HARDWARE] = percents.system;
+	put_share(rows, row, TRACKING_MAIN_SUM, percents.main);
+	put_share(rows, row, TRACKING_DESCENDANTS_SUM, percents.descendants);
+	put_share(rows, row, TRACKING_COMBINED_SUM, percents.main + percents.descendants);
 }
 
-// The mean since the start, when the counters of the target were 0.
-static void put_cpu_since_start(const struct tracking_rows *rows, int64_t t_ns, const int64_t *v,
-	struct tracking_row *row)
+static struct cpu_percents next_percents(struct tracking_rows *rows, int64_t t_ns, const int64_t *v)
 {
-	double dt_ns = t_ns > rows->anchor_mono_ns ? (double)(t_ns - rows->anchor_mono_ns) : (double)NAN;
-	double main = 100 * value_to_double(v[RUN_MAIN_CPU], 1) / dt_ns;
-	double descendants = 100 * value_to_double(v[RUN_DESCENDANTS_CPU], 1) / dt_ns;
-	put_share(rows, row, TRACKING_MAIN_SUM, main);
-	put_share(rows, row, TRACKING_DESCENDANTS_SUM, descendants);
-	put_share(rows, row, TRACKING_COMBINED_SUM, main + descendants);
+	rows->last_ns = t_ns;
+	rows->last_main_ns = v[RUN_MAIN_CPU];
+	rows->last_descendants_ns = v[RUN_DESCENDANTS_CPU];
+	return (struct cpu_percents){
+		.system = percent_of_the_machine(rows, t_ns, v[RUN_SYSTEM_BUSY], v[RUN_SYSTEM_IDLE]),
+		.main = percent_of_a_core(&rows->main, t_ns, v[RUN_MAIN_CPU]),
+		.descendants = percent_of_a_core(&rows->descendants, t_ns, v[RUN_DESCENDANTS_CPU]),
+	};
 }
 
-bool tracking_rows_next(struct tracking_rows *rows, int64_t t_ns, const int64_t *run_values,
-	const struct tracking_gpus *gpus, struct tracking_row *ret_row)
+/* The mean over the recording, for rows of one that ended before there was a percentage. Of a single sample it is the mean
+ * since the start, when the counters of the target were 0. */
+static double mean_percent(const struct tracking_rows *rows, const struct tracking_counter *counter, int64_t value)
+{
+	bool has_first = counter->known && rows->last_ns > counter->t_ns;
+	int64_t first_ns = has_first ? counter->t_ns : rows->anchor_mono_ns;
+	double cpu_ns = value_to_double(value, 1) - (has_first ? (double)counter->value : 0);
+	return rows->last_ns > first_ns ? 100 * cpu_ns / (double)(rows->last_ns - first_ns) : (double)NAN;
+}
+
+/* Rows that wait */
+
+static bool waits(const struct tracking_counter *counter)
+{
+	return counter->known && !counter->compared;
+}
+
+static double known_or(double value, double otherwise)
+{
+	return isnan(value) ? otherwise : value;
+}
+
+static void release(struct tracking_rows *rows, struct cpu_percents percents)
+{
+	for (size_t i = rows->n_ready; i < rows->n_held; i++) {
+		const double *values = rows->held[i].values;
+		const struct cpu_percents filled = {
+			.system = known_or(values[TRACKING_SYSTEM_HARDWARE], percents.system),
+			.main = known_or(values[TRACKING_MAIN_SUM], percents.main),
+			.descendants = known_or(values[TRACKING_DESCENDANTS_SUM], percents.descendants),
+		};
+		put_cpu(rows, filled, &rows->held[i]);
+	}
+	rows->n_ready = rows->n_held;
+}
+
+// Counters that stand still for longer than there is room give rows without percentages.
+static void hold(struct tracking_rows *rows, const struct tracking_row *row)
+{
+	assert(rows->n_held < TRACKING_HELD_MAX); // who feeds takes
+	rows->held[rows->n_held++] = *row;
+	if (rows->n_held == TRACKING_HELD_MAX && rows->n_ready == 0)
+		rows->n_ready = 1;
+}
+
+void tracking_rows_feed(struct tracking_rows *rows, int64_t t_ns, const int64_t *run_values,
+	const struct tracking_gpus *gpus, bool is_row)
 {
 	struct tracking_row row;
 	put_ram(rows, run_values, &row);
 	put_gpus(rows, gpus, &row);
 	put_threads(run_values, &row);
-	put_cpu(rows, t_ns, run_values, &row);
+	struct cpu_percents percents = next_percents(rows, t_ns, run_values);
+	put_cpu(rows, percents, &row);
 	// Exact in integers, rounded once: a double of seconds since 1970 resolves about a quarter of a microsecond.
 	row.values[TRACKING_TIMESTAMP] = (double)(rows->anchor_wall_ns + (t_ns - rows->anchor_mono_ns)) / 1e9;
-	if (rows->has_previous) {
-		rows->has_only_row = false;
-		*ret_row = row;
-		return true;
-	}
-	put_cpu_since_start(rows, t_ns, run_values, &row);
-	rows->only_row = row;
-	rows->has_only_row = rows->has_previous = true;
-	return false;
+	if (!rows->has_previous)
+		rows->only_row = row;
+	else if (is_row)
+		hold(rows, &row);
+	rows->has_only_row = !rows->has_previous;
+	rows->has_previous = true;
+	if (!waits(&rows->busy) && !waits(&rows->main) && !waits(&rows->descendants))
+		release(rows, percents);
 }
 
-bool tracking_rows_last(struct tracking_rows *rows, struct tracking_row *ret_row)
+void tracking_rows_end(struct tracking_rows *rows)
 {
-	if (!rows->has_only_row)
-		return false;
+	if (rows->has_only_row)
+		hold(rows, &rows->only_row);
 	rows->has_only_row = false;
-	*ret_row = rows->only_row;
+	const struct cpu_percents means = {
+		.system = rows->system_percent,
+		.main = mean_percent(rows, &rows->main, rows->last_main_ns),
+		.descendants = mean_percent(rows, &rows->descendants, rows->last_descendants_ns),
+	};
+	release(rows, means);
+}
+
+bool tracking_rows_take(struct tracking_rows *rows, struct tracking_row *ret_row)
+{
+	if (rows->n_ready == 0)
+		return false;
+	*ret_row = rows->held[0];
+	rows->n_held--;
+	rows->n_ready--;
+	memmove(&rows->held[0], &rows->held[1], rows->n_held * sizeof(rows->held[0]));
 	return true;
 }

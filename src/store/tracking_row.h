@@ -5,6 +5,8 @@
  *   first reading, and where smaps can't be read, resident memory stands in.
  * - CPU percentages are differences of counters since the sample before: 100 is one core. So the first sample of a
  *   recording gives no row of its own, unless it stays the only one; it then shows the mean since the start.
+ * - The kernel counts CPU time in ticks, so at the start of a recording there is no difference yet. Rows of that time
+ *   wait, and take the first percentages that are known: those are means over a time that contains the row.
  * - What could not be had is NaN. Without a GPU in the machine the GPU columns are 0, as gpu_tracker writes. */
 #pragma once
 
@@ -67,10 +69,13 @@ struct tracking_gpus {
 void tracking_gpus_add(struct tracking_gpus *gpus, const int64_t *device_values);
 
 struct tracking_counter {
-	bool known;
+	bool known, compared; // compared: there was a difference, or the counter went back
 	int64_t t_ns, value;
 	double percent; // of the last difference, of one core; NaN: none yet
 };
+
+// Rows that wait for their CPU percentages: at most 50 ms of samples, and /proc is read every 10 ms at most.
+enum { TRACKING_HELD_MAX = 16 };
 
 /* What is remembered from sample to sample. A plain value: copy it to be able to go back. */
 struct tracking_rows {
@@ -82,13 +87,19 @@ struct tracking_rows {
 	struct ram_tracker ram;       // carries the readings of smaps forward
 	struct tracking_row only_row; // of the first sample, while it has no successor
 	bool has_only_row, has_previous;
+	struct tracking_row held[TRACKING_HELD_MAX];        // not taken yet, oldest first
+	size_t n_held, n_ready;                             // n_ready: those of them that no longer wait
+	int64_t last_ns, last_main_ns, last_descendants_ns; // the last sample's time and CPU counters
 };
 
 void tracking_rows_init(struct tracking_rows *rows, const struct tracking_facts *facts);
 // A recording begins: counters from 0. The anchor is an instant at its start, on both clocks.
 void tracking_rows_start(struct tracking_rows *rows, int64_t anchor_mono_ns, int64_t anchor_wall_ns);
-// The next sample; true if it gives a row.
-bool tracking_rows_next(struct tracking_rows *rows, int64_t t_ns, const int64_t *run_values,
-	const struct tracking_gpus *gpus, struct tracking_row *ret_row);
-// The recording has ended; true if its only sample gives a row after all.
-bool tracking_rows_last(struct tracking_rows *rows, struct tracking_row *ret_row);
+/* The next sample. is_row: false for one before the start or after the end of the target, which is only compared with.
+ * Each call may complete several rows: take them all. */
+void tracking_rows_feed(struct tracking_rows *rows, int64_t t_ns, const int64_t *run_values,
+	const struct tracking_gpus *gpus, bool is_row);
+// The recording has ended: what still waits becomes ready, and so does its only sample.
+void tracking_rows_end(struct tracking_rows *rows);
+// The oldest row that is ready; false if there is none.
+bool tracking_rows_take(struct tracking_rows *rows, struct tracking_row *ret_row);

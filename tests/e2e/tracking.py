@@ -65,6 +65,19 @@ def both_layouts(room):
 
 
 @test
+def every_cell_is_a_number(room):
+    """CSV and SQLite, any interval: all 21 figures of every row are known, also before the kernel's CPU counters move"""
+    for interval in ("1ms", "2ms", "10ms", "25ms", "100ms"):
+        for name, reader in READERS.items():
+            done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", name, "-i", interval,
+                               "--", BURNER, "cpu", "0.15")
+            assert done.returncode == 0, done
+            data = reader(room.folder / name)[1]
+            unknown = [(row["timestamp"], key) for row in data for key, value in row.items() if math.isnan(value)]
+            assert data and not unknown, (interval, name, unknown)
+
+
+@test
 def busy_percentages(room):
     """a busy core is 100 % in the tracking file, too; hardware is the sum over the expected cores"""
     room.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "-i", "100ms", "--expected-cores", "2",

@@ -33,6 +33,20 @@ static void start(struct tracking_rows *rows, const struct tracking_facts *with)
 	tracking_rows_start(rows, 1000 * NS_PER_S, 1700000000 * NS_PER_S);
 }
 
+// A sample while the target runs; true if it completes a row.
+static bool next(struct tracking_rows *rows, int64_t t_ns, const int64_t *values, const struct tracking_gpus *gpus,
+	struct tracking_row *ret_row)
+{
+	tracking_rows_feed(rows, t_ns, values, gpus, true);
+	return tracking_rows_take(rows, ret_row);
+}
+
+static bool last(struct tracking_rows *rows, struct tracking_row *ret_row)
+{
+	tracking_rows_end(rows);
+	return tracking_rows_take(rows, ret_row);
+}
+
 static void clear(int64_t *values)
 {
 	for (size_t i = 0; i < RUN_COUNT; i++)
@@ -84,9 +98,9 @@ static void check_memory(void **state)
 	int64_t values[RUN_COUNT];
 	start(&rows, &facts);
 	put_memory(values, &row->first.main_private);
-	assert_false(tracking_rows_next(&rows, 1000 * NS_PER_S, values, &gpus, &out));
+	assert_false(next(&rows, 1000 * NS_PER_S, values, &gpus, &out));
 	put_memory(values, &row->second.main_private);
-	assert_true(tracking_rows_next(&rows, 1001 * NS_PER_S, values, &gpus, &out));
+	assert_true(next(&rows, 1001 * NS_PER_S, values, &gpus, &out));
 	assert_number(out.values[TRACKING_MAIN_RAM], row->main);
 	assert_number(out.values[TRACKING_DESCENDANTS_RAM], row->descendants);
 	assert_number(out.values[TRACKING_COMBINED_RAM], row->combined);
@@ -125,9 +139,9 @@ static void check_cpu(void **state)
 	int64_t values[RUN_COUNT];
 	start(&rows, &facts);
 	put_cpu(values, row->first);
-	assert_false(tracking_rows_next(&rows, 1000 * NS_PER_S, values, &gpus, &out));
+	assert_false(next(&rows, 1000 * NS_PER_S, values, &gpus, &out));
 	put_cpu(values, row->second);
-	assert_true(tracking_rows_next(&rows, 1000 * NS_PER_S + 500 * NS_PER_MS, values, &gpus, &out));
+	assert_true(next(&rows, 1000 * NS_PER_S + 500 * NS_PER_MS, values, &gpus, &out));
 	assert_number(out.values[TRACKING_MAIN_SUM], row->main);
 	assert_number(out.values[TRACKING_MAIN_HARDWARE], row->main / 4); // of the expected cores
 	assert_number(out.values[TRACKING_DESCENDANTS_SUM], row->descendants);
@@ -146,13 +160,20 @@ static void differences_reach_back_to_the_last_known_value(void **state)
 	int64_t values[RUN_COUNT];
 	start(&rows, &facts);
 	put_cpu(values, (const int64_t[]){0, 0, 0, 0});
-	tracking_rows_next(&rows, 1000 * NS_PER_S, values, &gpus, &out);
-	put_cpu(values, (const int64_t[]){NO, 0, 0, 0});
-	assert_true(tracking_rows_next(&rows, 1001 * NS_PER_S, values, &gpus, &out));
-	assert_number(out.values[TRACKING_MAIN_SUM], UNKNOWN);
-	put_cpu(values, (const int64_t[]){1000, 0, 0, 0});
-	assert_true(tracking_rows_next(&rows, 1002 * NS_PER_S, values, &gpus, &out));
+	next(&rows, 1000 * NS_PER_S, values, &gpus, &out);
+	put_cpu(values, (const int64_t[]){NO, 0, 100, 100});
+	assert_false(next(&rows, 1001 * NS_PER_S, values, &gpus, &out)); // it waits for the first difference
+	put_cpu(values, (const int64_t[]){1000, 0, 200, 200});
+	assert_true(next(&rows, 1002 * NS_PER_S, values, &gpus, &out));
 	assert_number(out.values[TRACKING_MAIN_SUM], 50); // 1 s of CPU in 2 s
+	assert_true(tracking_rows_take(&rows, &out));
+	assert_number(out.values[TRACKING_MAIN_SUM], 50);
+	put_cpu(values, (const int64_t[]){NO, 0, 300, 300});
+	assert_true(next(&rows, 1003 * NS_PER_S, values, &gpus, &out));
+	assert_number(out.values[TRACKING_MAIN_SUM], UNKNOWN);
+	put_cpu(values, (const int64_t[]){1500, 0, 400, 400});
+	assert_true(next(&rows, 1004 * NS_PER_S, values, &gpus, &out));
+	assert_number(out.values[TRACKING_MAIN_SUM], 25); // 0.5 s of CPU in 2 s
 }
 
 static void samples_within_a_tick_of_the_kernel(void **state)
@@ -162,13 +183,100 @@ static void samples_within_a_tick_of_the_kernel(void **state)
 	struct tracking_row out;
 	int64_t values[RUN_COUNT];
 	start(&rows, &facts);
-	put_cpu(values, (const int64_t[]){0, 0, 100, 100});
-	tracking_rows_next(&rows, 1000 * NS_PER_S, values, &gpus, &out);
-	put_cpu(values, (const int64_t[]){0, 0, 110, 130});
-	tracking_rows_next(&rows, 1000 * NS_PER_S + 10 * NS_PER_MS, values, &gpus, &out);
+	put_cpu(values, (const int64_t[]){NO, NO, 100, 100});
+	next(&rows, 1000 * NS_PER_S, values, &gpus, &out);
+	put_cpu(values, (const int64_t[]){NO, NO, 110, 130});
+	assert_true(next(&rows, 1000 * NS_PER_S + 10 * NS_PER_MS, values, &gpus, &out));
 	assert_number(out.values[TRACKING_SYSTEM_HARDWARE], 25);
-	tracking_rows_next(&rows, 1000 * NS_PER_S + 11 * NS_PER_MS, values, &gpus, &out);
+	assert_true(next(&rows, 1000 * NS_PER_S + 11 * NS_PER_MS, values, &gpus, &out));
 	assert_number(out.values[TRACKING_SYSTEM_HARDWARE], 25); // nothing new was counted: neither 0 nor unknown
+}
+
+/* A recording begins at 1000 s; samples `step_ms` apart, counters as the kernel shows them: in ticks of 10 ms, the first of
+ * which comes after `tick_ms`. A core is busy with the target, another one idles. */
+static const struct beginning {
+	const char *teaches;
+	int64_t step_ms, tick_ms;
+	size_t n; // samples
+} beginnings[] = {
+	{"every 1 ms: rows wait for the first percentages", 1, 9, 200},
+	{"every 10 ms: rows wait for the first percentages", 10, 4, 20},
+	{"every 25 ms: the first row waits for a difference of 50 ms", 25, 1, 9},
+	{"the second sample comes before the machine's counters moved: its row waits", 60, 70, 6},
+	{"a recording of 30 ms: rows show its means", 10, 1, 4},
+};
+
+static int64_t ticks_ms(int64_t since_ms, int64_t tick_ms)
+{
+	return since_ms < tick_ms ? 0 : (since_ms - tick_ms) / 10 * 10 + 10;
+}
+
+static void check_beginning(void **state)
+{
+	const struct beginning *row = *state;
+	struct tracking_rows rows;
+	struct tracking_gpus gpus = {0};
+	struct tracking_row out;
+	int64_t values[RUN_COUNT];
+	size_t n_rows = 0;
+	start(&rows, &facts);
+	for (size_t i = 0; i <= row->n; i++) {
+		int64_t since_ms = (int64_t)i * row->step_ms, ticks = ticks_ms(since_ms, row->tick_ms);
+		put_cpu(values, (const int64_t[]){since_ms, 0, 5000 + ticks, 9000 + ticks});
+		if (i < row->n && (row->step_ms >= 10 || since_ms % 10 == 0)) // /proc is read every 10 ms at most
+			tracking_rows_feed(&rows, 1000 * NS_PER_S + since_ms * NS_PER_MS, values, &gpus, true);
+		if (i == row->n)
+			tracking_rows_end(&rows);
+		for (; tracking_rows_take(&rows, &out); n_rows++) {
+			assert_number(out.values[TRACKING_MAIN_SUM], 100);
+			assert_number(out.values[TRACKING_DESCENDANTS_SUM], 0);
+			assert_number(out.values[TRACKING_SYSTEM_HARDWARE], 50);
+		}
+	}
+	assert_int_equal(n_rows, row->step_ms < 10 ? row->n / 10 - 1 : row->n - 1);
+}
+
+static void counters_that_stand_still(void **state)
+{
+	struct tracking_rows rows;
+	struct tracking_gpus gpus = {0};
+	struct tracking_row out;
+	int64_t values[RUN_COUNT];
+	size_t n_rows = 0;
+	start(&rows, &facts);
+	for (int64_t i = 0; i < 40; i++) {
+		put_cpu(values, (const int64_t[]){i, 0, 5000, 9000}); // /proc/stat never moves
+		for (bool is = next(&rows, (1000 + i) * NS_PER_S, values, &gpus, &out); is;
+			is = tracking_rows_take(&rows, &out)) {
+			assert_number(out.values[TRACKING_SYSTEM_SUM], UNKNOWN);
+			n_rows++;
+		}
+	}
+	assert_int_equal(n_rows, 39 - (TRACKING_HELD_MAX - 1));
+	for (tracking_rows_end(&rows); tracking_rows_take(&rows, &out); n_rows++)
+		assert_number(out.values[TRACKING_SYSTEM_SUM], UNKNOWN);
+	assert_int_equal(n_rows, 39);
+}
+
+static void samples_without_the_target(void **state)
+{
+	struct tracking_rows rows;
+	struct tracking_gpus gpus = {0};
+	struct tracking_row out;
+	int64_t values[RUN_COUNT];
+	start(&rows, &facts);
+	put_cpu(values, (const int64_t[]){0, 0, 100, 100});
+	tracking_rows_feed(&rows, 1000 * NS_PER_S, values, &gpus, false);
+	tracking_rows_feed(&rows, 1000 * NS_PER_S + NS_PER_MS, values, &gpus, true);
+	assert_false(tracking_rows_take(&rows, &out));
+	put_cpu(values, (const int64_t[]){3, 0, 110, 100});
+	tracking_rows_feed(&rows, 1000 * NS_PER_S + 6 * NS_PER_MS, values, &gpus, false);
+	assert_false(tracking_rows_take(&rows, &out));
+	assert_true(last(&rows, &out));
+	assert_number(out.values[TRACKING_TIMESTAMP], 1700000000.001);
+	assert_number(out.values[TRACKING_MAIN_SUM], 50); // 3 ms of 6
+	assert_number(out.values[TRACKING_SYSTEM_HARDWARE], 100);
+	assert_false(tracking_rows_take(&rows, &out));
 }
 
 static void a_single_sample_shows_the_mean_since_the_start(void **state)
@@ -179,12 +287,12 @@ static void a_single_sample_shows_the_mean_since_the_start(void **state)
 	int64_t values[RUN_COUNT];
 	start(&rows, &facts);
 	put_cpu(values, (const int64_t[]){10, 20, 5000, 9000});
-	assert_false(tracking_rows_next(&rows, 1000 * NS_PER_S + 40 * NS_PER_MS, values, &gpus, &out));
-	assert_true(tracking_rows_last(&rows, &out));
+	assert_false(next(&rows, 1000 * NS_PER_S + 40 * NS_PER_MS, values, &gpus, &out));
+	assert_true(last(&rows, &out));
 	assert_number(out.values[TRACKING_MAIN_SUM], 25);
 	assert_number(out.values[TRACKING_COMBINED_SUM], 75);
 	assert_number(out.values[TRACKING_SYSTEM_SUM], UNKNOWN); // the machine's counters began long before
-	assert_false(tracking_rows_last(&rows, &out));
+	assert_false(last(&rows, &out));
 }
 
 static void two_samples_give_one_row(void **state)
@@ -195,9 +303,9 @@ static void two_samples_give_one_row(void **state)
 	int64_t values[RUN_COUNT];
 	start(&rows, &facts);
 	clear(values);
-	assert_false(tracking_rows_next(&rows, 1000 * NS_PER_S, values, &gpus, &out));
-	assert_true(tracking_rows_next(&rows, 1001 * NS_PER_S, values, &gpus, &out));
-	assert_false(tracking_rows_last(&rows, &out));
+	assert_false(next(&rows, 1000 * NS_PER_S, values, &gpus, &out));
+	assert_true(next(&rows, 1001 * NS_PER_S, values, &gpus, &out));
+	assert_false(last(&rows, &out));
 }
 
 /* GPUs: what each of the measured ones says, in GB and percent. */
@@ -247,8 +355,8 @@ static void check_gpu(void **state)
 	int64_t values[RUN_COUNT];
 	clear(values);
 	start(&rows, &with);
-	tracking_rows_next(&rows, 1000 * NS_PER_S, values, &sum, &out);
-	assert_true(tracking_rows_last(&rows, &out));
+	next(&rows, 1000 * NS_PER_S, values, &sum, &out);
+	assert_true(last(&rows, &out));
 	assert_number(out.values[TRACKING_MAIN_GPU_RAM], row->main);
 	assert_number(out.values[TRACKING_DESCENDANTS_GPU_RAM], row->descendants);
 	assert_number(out.values[TRACKING_COMBINED_GPU_RAM], row->combined);
@@ -266,14 +374,14 @@ static void threads_add_up(void **state)
 	clear(values);
 	values[RUN_MAIN_THREADS] = 3;
 	start(&rows, &facts);
-	tracking_rows_next(&rows, 1000 * NS_PER_S, values, &none, &out);
+	next(&rows, 1000 * NS_PER_S, values, &none, &out);
 	values[RUN_DESCENDANTS_THREADS] = 4;
 	struct tracking_row second;
-	assert_true(tracking_rows_next(&rows, 1001 * NS_PER_S, values, &none, &second));
+	assert_true(next(&rows, 1001 * NS_PER_S, values, &none, &second));
 	assert_number(second.values[TRACKING_MAIN_THREADS], 3);
 	assert_number(second.values[TRACKING_COMBINED_THREADS], 7);
 	values[RUN_DESCENDANTS_THREADS] = NO;
-	assert_true(tracking_rows_next(&rows, 1002 * NS_PER_S, values, &none, &second));
+	assert_true(next(&rows, 1002 * NS_PER_S, values, &none, &second));
 	assert_number(second.values[TRACKING_COMBINED_THREADS], UNKNOWN);
 }
 
@@ -283,6 +391,11 @@ int main(void)
 	ROWS_ADD(&rows, memories, check_memory);
 	ROWS_ADD(&rows, cpus, check_cpu);
 	ROWS_ADD(&rows, gpus, check_gpu);
+	ROWS_ADD(&rows, beginnings, check_beginning);
+	ROWS_ADD_ONE(&rows, "rows don't wait for ever for a machine whose counters stand still",
+		counters_that_stand_still);
+	ROWS_ADD_ONE(&rows, "samples before the start and after the end of the target complete its row",
+		samples_without_the_target);
 	ROWS_ADD_ONE(&rows, "a difference reaches back to the last known value",
 		differences_reach_back_to_the_last_known_value);
 	ROWS_ADD_ONE(&rows, "between two ticks of the kernel the last share holds",
