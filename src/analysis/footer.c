@@ -60,12 +60,22 @@ static int64_t sampled_peak_rss(const struct run *run, struct slice samples)
 	return peak;
 }
 
+static int64_t max_of(const struct run *run, struct slice samples, enum run_metric metric)
+{
+	int64_t max = VALUE_MISSING;
+	for (size_t i = samples.begin; i < samples.end; i++)
+		max = run->values[metric][i] > max ? run->values[metric][i] : max;
+	return max;
+}
+
 static int64_t sampled_main_peak_rss(const struct run *run, struct slice samples)
 {
-	int64_t peak = VALUE_MISSING;
-	for (size_t i = samples.begin; i < samples.end; i++)
-		peak = run->values[RUN_MAIN_RSS][i] > peak ? run->values[RUN_MAIN_RSS][i] : peak;
-	return peak;
+	return max_of(run, samples, RUN_MAIN_RSS);
+}
+
+static int64_t sampled_self_peak_rss(const struct run *run, struct slice samples)
+{
+	return max_of(run, samples, RUN_SELF_RSS);
 }
 
 static int64_t count_samples(const struct run *run, struct slice samples)
@@ -98,7 +108,7 @@ static const struct figure counts[] = {
 	{SEGMENT(minor_faults), FINDINGS(minor_faults), SUM, NULL},
 	{SEGMENT(voluntary_switches), FINDINGS(voluntary_switches), SUM, NULL},
 	{SEGMENT(involuntary_switches), FINDINGS(involuntary_switches), SUM, NULL},
-	{SEGMENT(self_max_rss_bytes), FINDINGS(self_max_rss_bytes), MAX, NULL},
+	{SEGMENT(self_max_rss_bytes), FINDINGS(self_max_rss_bytes), MAX, sampled_self_peak_rss},
 	{SEGMENT(self_wakeups), FINDINGS(self_wakeups), SUM, NULL},
 };
 

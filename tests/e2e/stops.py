@@ -70,6 +70,26 @@ def a_stopped_group(room):
 
 
 @test
+def a_killed_recorder(room):
+    """kill -9 of wattle: the report has what its samples say of wattle itself, and null for what none of them says"""
+    process = room.start(*COMMAND[:-1], "60")
+    command = child_of(process.pid)
+    try:
+        wait_until(lambda: (room.folder / "run.sqlite").exists() and
+                   room.rows("select count(*) from sample where self_rss_bytes is not null")[0][0] >= 2, "samples")
+        process.kill()
+        process.wait()
+    finally:
+        os.kill(command, signal.SIGKILL)
+    cpu_ns, rss_bytes = room.rows("select max(self_cpu_ns), max(self_rss_bytes) from sample")[0]
+    report = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)
+    assert report["run"]["complete"] is False, report["run"]
+    assert report["self"]["max_rss_bytes"] == rss_bytes > 1e6 and report["self"]["wakeups"] is None, report["self"]
+    near(report["self"]["cpu_s"], cpu_ns / 1e9, relative=1e-9)
+    near(report["self"]["cpu_percent"], 100 * cpu_ns / 1e9 / report["run"]["duration_s"], relative=1e-6)
+
+
+@test
 def a_stopped_command(room):
     """the command alone is stopped: wattle goes on sampling"""
     process = room.start(*COMMAND)

@@ -240,7 +240,7 @@ print(gpu.system_gpu_count, gpu.n_expected_gpus, gpu.gpu_percentages.mean_sum_pe
 """, WATTLE_NVML=str(FAKE_NVML), WATTLE_FAKE_NVML=str(room.folder / "cards"), CUDA_VISIBLE_DEVICES=None)
     refusal, counts = done.stdout.splitlines()
     assert all(uuid in refusal for uuid in ("GPU-three", "GPU-one", "GPU-two")), refusal
-    assert counts == "2 1 90.0 39.463", counts
+    assert counts == "2 1 90.0 39.463129088", counts
 
 
 @test

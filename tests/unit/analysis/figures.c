@@ -48,12 +48,12 @@ static void check_windows(void **state)
 /* Footers: figures of two segments, and what comes out. -1: the recorder died before it knew. */
 static const struct footer_row {
 	const char *teaches;
-	int64_t cpu_s[2], peak_mb[2], read_mb[2];
-	double cpu, peak_mb_expected, read_mb_expected;
+	int64_t cpu_s[2], peak_mb[2], read_mb[2], self_mb[2];
+	double cpu, peak_mb_expected, read_mb_expected, self_mb_expected, self_cpu;
 } footer_rows[] = {
-	{"sums, and the larger peak", {3, 4}, {100, 200}, {1, 2}, 7, 200, 3},
-	{"the last sample stands in where the recorder died; I/O is unknown then", {3, -1}, {100, -1}, {1, -1}, 4, 300,
-		NAN},
+	{"sums, and the larger peak", {3, 4}, {100, 200}, {1, 2}, {8, 9}, 7, 200, 3, 9, 0.5},
+	{"the last sample stands in where the recorder died; I/O is unknown then", {3, -1}, {100, -1}, {1, -1}, {8, -1},
+		4, 300, NAN, 12, 0.26},
 };
 
 static int64_t scaled(int64_t value, int64_t scale)
@@ -75,15 +75,23 @@ static void check_footer(void **state)
 		segment->descendants_cpu_ns = scaled(row->cpu_s[s] >= 0 ? 0 : -1, 1);
 		segment->peak_rss_bytes = scaled(row->peak_mb[s], 1000000);
 		segment->read_bytes = scaled(row->read_mb[s], 1000000);
+		segment->self_max_rss_bytes = scaled(row->self_mb[s], 1000000);
+		segment->self_cpu_ns = scaled(row->self_mb[s] >= 0 ? 250 : -1, NS_PER_MS);
 		segment->complete = row->cpu_s[s] >= 0;
 	}
 	build_gauge(&run, RUN_MAIN_RSS, 250000000);
 	build_gauge(&run, RUN_DESCENDANTS_RSS, 50000000);
 	build_cpu(&run, 1, 0, 0.01, 1); // 1 s in the second segment
+	for (size_t i = 0; i < run.n; i++) {
+		run.values[RUN_SELF_CPU][i] = (int64_t)(i % 11) * NS_PER_MS; // each recorder starts at 0
+		run.values[RUN_SELF_RSS][i] = i % 5 == 0 ? 7000000 + (int64_t)i * 250000 : VALUE_MISSING;
+	}
 	assert_int_equal(findings_make(&run, &findings), 0);
 	assert_close(findings.target_cpu_s, row->cpu);
 	assert_close(value_to_double(findings.peak_rss_bytes, 1e-6), row->peak_mb_expected);
 	assert_close(value_to_double(findings.read_bytes, 1e-6), row->read_mb_expected);
+	assert_close(value_to_double(findings.self_max_rss_bytes, 1e-6), row->self_mb_expected);
+	assert_close(findings.self_cpu_s, row->self_cpu);
 	assert_close(findings.duration_s, 2);
 	assert_int_equal(findings.complete, row->cpu_s[1] >= 0);
 	assert_int_equal(findings.samples, 22);
