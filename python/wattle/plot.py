@@ -205,7 +205,7 @@ def _ledger(picture: Picture, _: Any = None) -> None:
     energy, left = picture.report["energy"], 0.0
     size, unit = unit_for("j", energy["total_j"])
     for key, words, colour in OWNERS:
-        width = energy["ledger"][key] / size
+        width = (energy["ledger"][key] or 0) / size  # idle energy may be unknown
         if width > 0:
             picture.ax.barh([0], [width], left=[left], color=picture.colour(colour), height=0.5,
                             label=f"{words} {100 * width * size / energy['total_j']:.1f} %",

@@ -113,8 +113,9 @@ void panel_ledger(const struct canvas *canvas)
 	if (!(sum_w > 0))
 		return;
 	for (size_t i = 0; i < LEDGER_ROWS; i++)
-		segments[i] = (struct bar_segment){rows[i].is_shown ? rows[i].power_w / sum_w : 0, rows[i].fill,
-			rows[i].colour};
+		segments[i] = (struct bar_segment){rows[i].is_shown && rows[i].power_w > 0 ? rows[i].power_w / sum_w
+											   : 0,
+			rows[i].fill, rows[i].colour};
 	bar_draw(canvas->frame, canvas->area, canvas->view->ui->style, segments, LEDGER_ROWS);
 }
 

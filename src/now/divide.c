@@ -116,7 +116,8 @@ static void sum_add(struct now_sum *sum, const struct split *split, double power
 		return;
 	sum->target_w = add_known(sum->target_w, split->target * power_w);
 	sum->own_w = add_known(sum->own_w, split->own * power_w);
-	sum->idle_w = add_known(sum->idle_w, split->idle * power_w);
+	if (split->idle > 0) // else idle power, of which nothing is known here, is with those who compute
+		sum->idle_w = add_known(sum->idle_w, split->idle * power_w);
 	sum->unattributed_w = add_known(sum->unattributed_w, split->unattributed * power_w);
 	sum->others_w = add_known(sum->others_w, others_of(split) * power_w);
 }

@@ -127,6 +127,8 @@ static void write_ledger(struct om_run *w)
 		&(struct om_family){"wattle_run_energy_joules", OM_GAUGE, "joules",
 			"Energy of the whole run by who used it; the rows add up to its total."});
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (isnan(rows[i].j))
+			continue;
 		om_run_series(w, "to", rows[i].to);
 		om_run_label(w, "provenance", provenance_name(w->findings->provenance));
 		om_run_put_end(w, rows[i].j);

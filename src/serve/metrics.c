@@ -218,7 +218,7 @@ static void write_attributed_energy(const struct now *now, const struct tally *t
 		{"target", options->has_target || sum.target_j > 0 ? sum.target_j : none},
 		{"others", sum.others_j}, // counted: what the rest leaves of large sums falls by a last digit at times
 		{"wattle", sum.own_j},
-		{"idle", sum.idle_j},
+		{"idle", sum.idle_j > 0 ? sum.idle_j : none},
 		{"unattributed", sum.unattributed_j},
 	};
 	if (!value_ok(now->total_energy_uj))

@@ -199,6 +199,7 @@ void page_tiles(const struct view *view, struct buf *out)
 struct share {
 	const char *css, *name;
 	double power_w;
+	bool is_optional; // left out where it is unknown
 };
 
 static void bar(const struct share *shares, size_t n, double sum_w, bool is_estimated, struct buf *out)
@@ -223,13 +224,17 @@ static void legend(const struct share *shares, size_t n, double sum_w, struct bu
 {
 	buf_str(out, "<ul class=\"ledger-legend\">\n");
 	for (size_t i = 0; i < n; i++) {
-		if (isnan(shares[i].power_w))
+		if (isnan(shares[i].power_w) && shares[i].is_optional)
 			continue;
 		buf_printf(out, "<li><span class=\"swatch c-%s\"></span>%s <b>", shares[i].css, shares[i].name);
 		human_power(out, shares[i].power_w);
-		buf_str(out, "</b> <span class=\"faint\">");
-		part_percent(out, shares[i].power_w / sum_w * 100);
-		buf_str(out, "</span></li>\n");
+		buf_str(out, "</b>");
+		if (!isnan(shares[i].power_w)) {
+			buf_str(out, " <span class=\"faint\">");
+			part_percent(out, shares[i].power_w / sum_w * 100);
+			buf_str(out, "</span>");
+		}
+		buf_str(out, "</li>\n");
 	}
 	buf_str(out, "</ul>\n");
 }
@@ -238,7 +243,7 @@ void page_ledger(const struct view *view, struct buf *out)
 {
 	const struct now_sum *sum = &view->now->sum;
 	const struct share shares[] = {
-		{"target", "the target", view->has_target ? sum->target_w : (double)NAN},
+		{"target", "the target", view->has_target ? sum->target_w : (double)NAN, .is_optional = true},
 		{"others", view->has_target ? "other programs" : "programs", sum->others_w},
 		{"wattle", "wattle itself", sum->own_w},
 		{"idle", "idle", sum->idle_w},

@@ -50,9 +50,13 @@ def series(text):
 
 def of(found, sample, /, **labels):
     """The points of the one series with this name that has these labels."""
-    those = [points for (name, has), points in found.items() if name == sample and set(labels.items()) <= has]
+    those = all_of(found, sample, **labels)
     assert len(those) == 1, f"{sample} {labels}: {len(those)} series"
     return those[0]
+
+
+def all_of(found, sample, /, **labels):
+    return [points for (name, has), points in found.items() if name == sample and set(labels.items()) <= has]
 
 
 def report_of(room, kind):
@@ -96,9 +100,34 @@ def joules_are_the_reports(room):
             if kind != "segments":  # pauses have no power
                 near(trapezoid(of(found, "wattle_domain_power_watts", **labels)), domain["energy_j"], relative=1e-6)
         for to, key in (("target", "target_j"), ("others", "others_j"), ("idle", "idle_j")):
+            if report["energy"]["ledger"][key] is None:  # unknown has no series
+                assert not all_of(found, "wattle_run_energy_joules", to=to), (kind, to)
+                continue
             near(of(found, "wattle_run_energy_joules", to=to)[-1][1], report["energy"]["ledger"][key], relative=1e-9)
         near(of(found, "wattle_run_energy_error_joules")[-1][1], report["energy"]["error_j"], relative=1e-9)
         near(of(found, "wattle_run_duration_seconds")[-1][1], report["run"]["duration_s"], relative=1e-9)
+
+
+@test
+def unknown_idle_energy(room):
+    """idle energy of a run that does not know it is null, n/a and no series, not 0; with a known idle power it is a number"""
+    make(room, "training")
+    ledger = report_of(room, "training")[0]["energy"]["ledger"]
+    assert ledger["idle_j"] is None, ledger
+    total_j = report_of(room, "training")[0]["energy"]["total_j"]
+    near(sum(value or 0 for value in ledger.values()), total_j, relative=1e-9)
+    text = room.wattle("report", "training.sqlite").stdout
+    assert [line.split() for line in text.splitlines() if line.startswith("  idle ")] == [["idle", "n/a", "n/a"]], text
+    assert not all_of(series(export(room, "training")), "wattle_run_energy_joules", to="idle")
+    with sqlite3.connect(room.folder / "training.sqlite") as file:
+        file.execute("update run set value = 'active' where key = 'attribution'")
+        file.execute("update device set idle_w = 20, idle_error_w = 1")
+    file.close()
+    report = report_of(room, "training")[0]
+    idle_j = report["energy"]["ledger"]["idle_j"]
+    in_total = sum(domain["in_total"] for domain in report["energy"]["domains"])
+    near(idle_j, in_total * 20 * report["run"]["duration_s"], relative=0.05)
+    near(of(series(export(room, "training")), "wattle_run_energy_joules", to="idle")[-1][1], idle_j, relative=1e-9)
 
 
 @test

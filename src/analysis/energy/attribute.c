@@ -123,6 +123,9 @@ int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_led
 	}
 	a->doubt_j = doubt_j;
 	a->target_j = ledger.target_j;
+	// Idle power that is not known lies in the rows of those who computed meanwhile.
+	if (isnan(a->idle_w) && !(ledger.idle_j > 0))
+		ledger.idle_j = (double)NAN;
 	*ret_ledger = ledger;
 	*ret_method = main_method(joules);
 	return 0;

@@ -179,7 +179,7 @@ static void add_up(struct findings *findings, const struct metering *metering)
 			continue;
 		if (isnan(findings->total_j)) {
 			findings->total_j = 0;
-			findings->ledger = (struct ledger){0};
+			findings->ledger = ledger_empty();
 		}
 		findings->total_j += domain->energy_j;
 		calibration_add(findings, domain);

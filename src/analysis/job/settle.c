@@ -68,7 +68,7 @@ static void shrink(struct member *member, struct domain_finding *part, double fi
 static struct ledger members_of(struct job_work *work, const struct machine *machine, size_t domain, double energy_j)
 {
 	static const double rounding = 1e-12;
-	struct ledger sum = {0};
+	struct ledger sum = ledger_empty();
 	for (size_t k = 0; k < machine->n_members; k++) {
 		const struct domain_finding *part = part_of(&work->members[machine->members[k]], domain);
 		if (part != NULL)
@@ -98,8 +98,10 @@ static void settle(struct domain_finding *domain, const struct ledger *members)
 	left_j -= l->target_j;
 	l->wattle_j = fmin(members->wattle_j, left_j);
 	left_j -= l->wattle_j;
-	l->idle_j = fmin(l->idle_j, left_j);
-	left_j -= l->idle_j;
+	if (!isnan(l->idle_j)) { // else the rest has it
+		l->idle_j = fmin(l->idle_j, left_j);
+		left_j -= l->idle_j;
+	}
 	l->unattributed_j = fmin(l->unattributed_j, left_j);
 	l->others_j = left_j - l->unattributed_j;
 }
@@ -108,7 +110,7 @@ void ledgers_settle(struct job_work *work, struct machine *machine)
 {
 	struct findings *findings = &machine->findings;
 	if (!isnan(findings->total_j))
-		findings->ledger = (struct ledger){0};
+		findings->ledger = ledger_empty();
 	for (size_t d = 0; d < machine->n_domains; d++) {
 		struct domain_finding *domain = finding_of(findings, &machine->run.devices[d]);
 		if (domain == NULL || isnan(domain->energy_j))

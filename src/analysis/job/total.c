@@ -224,7 +224,7 @@ static void add_machine(struct findings *total, const struct findings *f, struct
 		return;
 	if (isnan(total->total_j)) {
 		total->total_j = 0;
-		total->ledger = (struct ledger){0};
+		total->ledger = ledger_empty();
 	}
 	total->total_j += f->total_j;
 	total->provenance = f->provenance > total->provenance ? f->provenance : total->provenance;

@@ -163,7 +163,7 @@ static void attribution(const struct part *part)
 static const char *idle_untold(const struct part *part)
 {
 	const char *mode = run_fact(part->run, FACT_ATTRIBUTION);
-	if (part->f->ledger.idle_j > 0)
+	if (!isnan(part->f->ledger.idle_j))
 		return NULL;
 	if (mode != NULL && strcmp(mode, "busy") == 0)
 		return "not told apart (attribution: busy)";
@@ -171,7 +171,7 @@ static const char *idle_untold(const struct part *part)
 		if (part->f->domains[i].in_total &&
 			strstr(part->f->domains[i].attribution, "idle power unknown") != NULL)
 			return "not told apart (idle power unknown)";
-	return NULL;
+	return "n/a";
 }
 
 void section_ledger(const struct part *part)

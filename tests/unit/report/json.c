@@ -33,7 +33,7 @@ static const struct key_row {
 	{"energy.ledger.target_j", "n", "0"},
 	{"energy.ledger.others_j", "n", "0"},
 	{"energy.ledger.wattle_j", "n", "0"},
-	{"energy.ledger.idle_j", "n", "0"},
+	{"energy.ledger.idle_j", "0", "0"}, // attribution "busy" does not know it
 	{"energy.ledger.unattributed_j", "n", "0"},
 	{"energy.target_error_j", "n", "0"},
 	{"energy.carbon_g", "n", "0"},
