@@ -151,7 +151,8 @@ void divide_watts(struct domain_table *domains, struct process_table *processes,
 		struct now_domain *domain = &domains->domains[i];
 		const size_t device = domains->device_of[i];
 		struct split split = split_of(domains, i, processes, splits);
-		domain->target_w = processes->target_pid != 0 ? split.target * domain->power_w : (double)NAN;
+		bool is_divided = processes->target_pid != 0 && domain->domain->kind != DOMAIN_GPU_MEMORY;
+		domain->target_w = is_divided ? split.target * domain->power_w : (double)NAN;
 		if (!domain->in_total)
 			continue;
 		const enum now_resource resource = divide_resource(domain->domain->kind);

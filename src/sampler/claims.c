@@ -11,10 +11,11 @@ enum { KEY_SIZE = 2048 };
 
 /* ---- which devices are one thing ---- */
 
-// A meter at the wall is a file that one of the recorders was given, and maybe not the one that has the machine.
+/* A meter at the wall is a file that one of the recorders was given, and maybe not the one that has the machine. What a GPU's
+ * driver meters beside the GPU has its UUID with a suffix. */
 static bool is_its_own(const struct domain *domain)
 {
-	return domain->kind == DOMAIN_GPU || domain->kind == DOMAIN_WALL;
+	return domain->kind == DOMAIN_GPU || domain->kind == DOMAIN_WALL || domain->uuid[0] != '\0';
 }
 
 static const char *thing_name(const struct domain *domain)

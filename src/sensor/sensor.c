@@ -26,6 +26,7 @@ static const struct {
 	[DOMAIN_MODULE] = {"module", false, 5000},
 	[DOMAIN_BATTERY] = {"battery", false, 500},
 	[DOMAIN_WALL] = {"wall", false, 50000},
+	[DOMAIN_GPU_MEMORY] = {"gpu-memory", false, 1000},
 };
 static_assert(ARRAY_SIZE(kinds) == DOMAIN_KINDS, "a row for every kind of domain");
 

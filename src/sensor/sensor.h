@@ -30,12 +30,13 @@ enum domain_kind {
 	DOMAIN_MODULE,
 	DOMAIN_BATTERY,
 	DOMAIN_WALL,
+	DOMAIN_GPU_MEMORY,
 	DOMAIN_KINDS
 };
 const char *domain_kind_name(enum domain_kind kind); // "package", "core", … as in the report
 int domain_kind_from_name(const char *name);         // enum domain_kind or -EINVAL
 // Whether a domain of this kind enters energy.total_j when it lies inside no other domain that does: packages, DRAM
-// and GPUs do; psys, core, uncore, node, battery and wall are shown, not added. So a package inside psys is added.
+// and GPUs do; psys, core, uncore, node, module, GPU memory, battery and wall are shown, not added. So a package inside psys is added.
 bool domain_kind_adds_up(enum domain_kind kind);
 /* Whether this one does, of whatever list of domains: `find` gives the one of a name ("" and unknown ones: false). */
 struct domain_place {
@@ -59,7 +60,7 @@ struct domain {
 	enum domain_kind kind;
 	char inside[48]; // name of the domain that contains this one, "" if none
 	char device[96]; // what a person would look for: "intel-rapl:0", "NVIDIA H100 80GB HBM3"
-	char uuid[96];   // GPUs; "" else
+	char uuid[96];   // GPUs, and with a suffix what their driver meters beside them; "" else
 	int index;       // NVML's index for GPUs, socket or node number else; -1 unknown
 	enum provenance provenance;
 	bool has_energy; // fills DEVICE_ENERGY (a raw counter, see below); else DEVICE_POWER is integrated by analysis

@@ -56,7 +56,7 @@ static const struct schema_column columns[] = {
 	{"sample", "t_ns", "INTEGER PRIMARY KEY NOT NULL", "ns", "time of the sample, CLOCK_MONOTONIC"},
 
 	{"device", "id", "INTEGER PRIMARY KEY NOT NULL", "", "number of the device in this file"},
-	{"device", "kind", "TEXT NOT NULL", "", "package, core, uncore, dram, psys, gpu, node, module, battery or wall"},
+	{"device", "kind", "TEXT NOT NULL", "", "package, core, uncore, dram, psys, gpu, node, module, battery, wall or gpu-memory"},
 	{"device", "name", "TEXT NOT NULL", "", "name of the domain: package-0, dram-0, gpu-0 ..."},
 	{"device", "uuid", "TEXT", "", "UUID of a GPU"},
 	{"device", "device", "TEXT", "", "name of the hardware: intel-rapl:0, NVIDIA H100 80GB HBM3 ..."},

@@ -275,6 +275,54 @@ def module(room):
 
 
 @test
+def module_and_memory(room):
+    """a Grace-Blackwell: power of module and memory beside the GPU's, shown and not added; the memory is used as its GPU"""
+    cards = card("module_mw 467000", "memory_mw 38000", "field_error 191 1 3", "field_error 191 2 3",
+                 "process descendants C 60 1000000000", "process 1 C 20 1000000000")
+    report, gpus = gpus_of(room, cards=cards, seconds=2)
+    duration_s = report["run"]["duration_s"]
+    gpu, module, memory = (domain_of(report, name) for name in ("gpu-0", "module-0", "gpu-0-memory"))
+    near(gpu["energy_j"], 100 * duration_s, relative=0.03)
+    near(module["energy_j"], 467 * duration_s, relative=0.03)
+    near(memory["energy_j"], 38 * duration_s, relative=0.03)
+    assert (module["kind"], memory["kind"]) == ("module", "gpu-memory"), (module, memory)
+    near(memory["target_j"] / memory["energy_j"], gpu["target_j"] / gpu["energy_j"], relative=0.05)
+    total_j = sum(domain["energy_j"] for domain in report["energy"]["domains"] if domain["domain"] in ("gpu-0", "package-0"))
+    near(report["energy"]["total_j"], total_j, relative=1e-6)
+    assert len(gpus) == 1, gpus
+
+
+@test
+def module_only_sensors(room):
+    """wattle sensors: of a GPU that tells only its module's power it says that it can't be read, why, and what helps"""
+    cards = card("error nvmlDeviceGetTotalEnergyConsumption 3", "error nvmlDeviceGetPowerUsage 3", "field_error 185 0 3",
+                 "field_error 186 0 3", "module_mw 600000", "memory_mw 38000", "field_error 185 2 4", "field_error 186 2 4",
+                 "field_error 191 2 4")
+    rows = json.loads(room.wattle("sensors", "--json", env=environment(room, cards)).stdout)["sensors"]
+    gpu, module, memory = [row for row in rows if row["sensor"] == "nvml"]
+    assert not gpu["readable"] and not gpu["used"] and gpu["last"] is None and gpu["inside"] == "module-0", gpu
+    assert "module-0" in gpu["why"] and "nvidia-smi" in gpu["remedy"], gpu
+    assert module["domain"] == "module-0" and module["used"] and module["last"] > 0 and not module["in_total"], module
+    assert memory["domain"] == "gpu-0-memory" and not memory["readable"] and "permission" in memory["why"], memory
+    assert memory["inside"] == "gpu-0" and memory["remedy"] and memory["last"] is None, memory
+    text = room.wattle("sensors", env=environment(room, cards)).stdout
+    assert "gpu-0 can't be read and is missing from the total." in " ".join(text.split()), text
+
+
+@test
+def modules_by_socket(room):
+    """modules have the numbers of their CPU sockets: two GPUs of socket 1 are in one module-1, which is read once"""
+    files = {}
+    for bus, node in ((1, 1), (2, 1), (3, 0)):
+        folder = f"bus/pci/devices/0000:{bus:02}:00.0"
+        files |= {f"{folder}/vendor": "0x10de\n", f"{folder}/class": "0x030200\n", f"{folder}/numa_node": f"{node}\n"}
+    env = {**environment(room, 3 * card("module_mw 467000")), "WATTLE_SYSFS": str(room.tree("sockets", files))}
+    rows = json.loads(room.wattle("sensors", "--json", env=env).stdout)["sensors"]
+    inside = {row["domain"]: row["inside"] for row in rows if row["sensor"] == "nvml"}
+    assert inside == {"gpu-0": "module-1", "gpu-1": "module-1", "gpu-2": "module-0", "module-0": None, "module-1": None}, inside
+
+
+@test
 def power_buffer(room):
     """no energy counter and power that swings faster than we look: the driver's own samples see it"""
     swing = "power_mw step 100000 300000 100 30\npower_samples 5 400\nerror nvmlDeviceGetTotalEnergyConsumption 3\n"

@@ -32,7 +32,7 @@ static divide divide_for(enum domain_kind kind)
 {
 	if (kind == DOMAIN_DRAM)
 		return shares_memory;
-	return kind == DOMAIN_GPU ? shares_gpu : shares_cpu;
+	return kind == DOMAIN_GPU || kind == DOMAIN_GPU_MEMORY ? shares_gpu : shares_cpu;
 }
 
 bool attribution_by_cpu(const struct attribution *a)

@@ -4,6 +4,7 @@
  *   dram: by share of memory in use, PSS where it is fresh, else RSS
  *   gpu: by MIG slices where the GPU is cut into instances; else by share of SM time, else of device memory, else by
  *        who is on it at all
+ *   gpu-memory: as its GPU
  *
  * With --attribution active the idle power is taken off first: the stored one, else what the run itself saw in its quiet
  * windows. A window in which nothing is known leaves its energy unattributed. */
@@ -48,6 +49,7 @@ enum baseline { // "active": the domain's idle power
 struct attribution { // one domain's
 	const struct run *run;
 	const struct run_device *device;
+	const struct run_device *user; // whose readings tell who used it: itself; of a GPU's memory the GPU
 	const struct curve *curve;
 	const struct windows *windows;
 	const struct memory_use *memory; // while the windows are divided

@@ -17,7 +17,7 @@ static double measured_power_w(const struct attribution *a, const struct window 
 static bool is_quiet(const struct attribution *a, size_t i)
 {
 	const struct window *window = &a->windows->at[i];
-	if (a->device->kind == DOMAIN_GPU)
+	if (a->device->kind == DOMAIN_GPU || a->device->kind == DOMAIN_GPU_MEMORY)
 		return a->shares[i].method == METHOD_IDLE;
 	return window->busy_ns / (window->busy_ns + window->idle_ns) < busy_share_max;
 }

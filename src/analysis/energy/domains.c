@@ -222,6 +222,25 @@ static const struct run_device **devices_for_readers(const struct run *run, stru
 	return devices;
 }
 
+// In a job several containers may call different GPUs by one name; UUIDs differ, and that of the memory has a suffix.
+static bool is_memory_of(const struct run_device *memory, const struct run_device *gpu)
+{
+	if (gpu->kind != DOMAIN_GPU)
+		return false;
+	return memory->uuid[0] != '\0' && gpu->uuid[0] != '\0'
+		? strncmp(memory->uuid, gpu->uuid, strlen(gpu->uuid)) == 0
+		: strcmp(memory->inside, gpu->name) == 0;
+}
+
+// The driver tells who is on a GPU, not who uses the power of its memory.
+static const struct run_device *user_of(const struct run *run, const struct run_device *device)
+{
+	for (size_t i = 0; device->kind == DOMAIN_GPU_MEMORY && i < run->n_devices; i++)
+		if (is_memory_of(device, &run->devices[i]))
+			return &run->devices[i];
+	return device;
+}
+
 static int make_domain(struct findings *findings, const struct run_device *device, struct metering_domain *metering,
 	struct domain_finding *domain, struct arena *arena)
 {
@@ -229,6 +248,7 @@ static int make_domain(struct findings *findings, const struct run_device *devic
 	if (curve_make(run, device, run_fact_i64(run, FACT_INTERVAL), arena, &metering->curve) < 0)
 		return -ENOMEM;
 	metering->attribution.device = device;
+	metering->attribution.user = user_of(run, device);
 	metering->attribution.curve = &metering->curve;
 	*domain = describe(run, device, &metering->curve);
 	return metering->curve.known ? measure(findings, domain, metering, arena) : 0;

@@ -56,7 +56,7 @@ static bool by_slices(const struct run_device *device, struct slice samples, str
 
 struct shares shares_gpu(const struct attribution *a, const struct window *window)
 {
-	const struct run_device *device = a->device;
+	const struct run_device *device = a->user;
 	// Most devices are read with each sample.
 	struct slice samples =
 		slice_after_near(device->t_ns, device->n, window->from_ns, window->to_ns, window->first);

@@ -15,7 +15,12 @@
 
 const char *job_device_key(const struct run_device *device)
 {
-	return device->kind == DOMAIN_GPU && device->uuid[0] != '\0' ? device->uuid : device->name;
+	return device->uuid[0] != '\0' ? device->uuid : device->name;
+}
+
+bool job_is_of_a_gpu(const struct run_device *device)
+{
+	return device->kind == DOMAIN_GPU || device->uuid[0] != '\0';
 }
 
 struct joined *machine_domain(const struct machine *machine, const char *key)
@@ -293,7 +298,7 @@ static void widen(int64_t seen_ns[2], const struct run *run, const struct run_se
 
 static bool sees(const struct joining *j, const struct run *run)
 {
-	if (j->domain->device.kind != DOMAIN_GPU)
+	if (!job_is_of_a_gpu(&j->domain->device))
 		return true;
 	for (size_t d = 0; d < run->n_devices; d++)
 		if (strcmp(job_device_key(&run->devices[d]), j->domain->key) == 0)

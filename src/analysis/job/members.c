@@ -293,7 +293,7 @@ static struct run_device cut_out(const struct run_device *device, int64_t from_n
 // A rank sees its own GPUs only; the rest of the machine is everybody's.
 static bool is_of(const struct member *member, const struct joined *domain)
 {
-	return domain->device.kind != DOMAIN_GPU || own_device(member, domain->key) != NULL;
+	return !job_is_of_a_gpu(&domain->device) || own_device(member, domain->key) != NULL;
 }
 
 struct stretch {

@@ -82,6 +82,8 @@ void ledgers_settle(struct job_work *work, struct machine *machine);
 
 int64_t job_clock_ns(const struct job_work *work, const struct member *member, int64_t t_ns);
 const char *job_device_key(const struct run_device *device);
+// A GPU, or what its driver meters beside it: seen by the ranks that see the GPU only.
+bool job_is_of_a_gpu(const struct run_device *device);
 // The machine's domain of this name; NULL: none.
 struct joined *machine_domain(const struct machine *machine, const char *key);
 

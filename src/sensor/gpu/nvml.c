@@ -23,7 +23,8 @@ struct nvml_state {
 	bool list_users;
 	struct nvml_gpu *gpus; // owned
 	size_t n_gpus;
-	struct domain *domains; // owned: first those of the GPUs, in their order, then modules, then MIG instances
+	struct domain *
+		domains; // owned: first those of the GPUs, in their order, then modules and memories, then MIG instances
 	size_t n_domains;
 	struct nvml_scratch scratch;
 	struct pid_match match;
@@ -49,11 +50,11 @@ static void init_domain(struct domain *domain, int index)
 	snprintf(domain->name, sizeof(domain->name), "gpu-%d", index);
 }
 
-// Each GPU may bring its module and its instances: domains must not move once they are known to the rest of wattle.
+// Each GPU may bring its module, its memory and its instances: domains must not move once they are known to the rest of wattle.
 static int make_room(struct nvml_state *nvml, size_t n_gpus)
 {
 	nvml->gpus = calloc_array(n_gpus, sizeof(*nvml->gpus));
-	nvml->domains = calloc_array(n_gpus, (2 + NVML_INSTANCES_MAX) * sizeof(*nvml->domains));
+	nvml->domains = calloc_array(n_gpus, (NVML_SCOPES + NVML_INSTANCES_MAX) * sizeof(*nvml->domains));
 	return nvml->gpus != NULL && nvml->domains != NULL ? 0 : -ENOMEM;
 }
 
@@ -179,14 +180,68 @@ static int choose_gpus(struct nvml_state *nvml, const struct sensor_options *opt
 	return r;
 }
 
-static void add_modules(struct nvml_state *nvml)
+/* Modules are numbered as the sockets of their CPUs, which is how the kernel's own meter numbers them (hwmon_acpi.c); where
+ * /sys doesn't say, as the GPU. */
+static int module_of(const struct nvml_state *nvml, const struct nvml_gpu *gpu)
+{
+	int socket = gpu->on_bus >= 0 ? nvml_bus_numa_node(&nvml->bus, nvml->env, (size_t)gpu->on_bus) : -1;
+	return socket >= 0 ? socket : gpu->domain->index;
+}
+
+static bool has_domain(const struct nvml_state *nvml, enum domain_kind kind, int index)
+{
+	for (size_t i = 0; i < nvml->n_domains; i++)
+		if (nvml->domains[i].kind == kind && nvml->domains[i].index == index)
+			return true;
+	return false;
+}
+
+static void add_module(struct nvml_state *nvml, struct nvml_gpu *gpu)
+{
+	int index = module_of(nvml, gpu);
+	snprintf(gpu->domain->inside, sizeof(gpu->domain->inside), "module-%d", index);
+	if (has_domain(nvml, DOMAIN_MODULE, index)) // several GPUs of one module tell the same
+		return;
+	gpu->beside[NVML_SCOPE_MODULE] = &nvml->domains[nvml->n_domains++];
+	nvml_gpu_describe_beside(gpu, NVML_SCOPE_MODULE, index, gpu->beside[NVML_SCOPE_MODULE]);
+}
+
+static bool exists(const struct nvml_fields *of)
+{
+	return nvml_fields_any(of) || of->refusal != NVML_SUCCESS;
+}
+
+// What the driver tells of more than the GPU, and of less.
+static void add_beside(struct nvml_state *nvml)
 {
 	for (size_t i = 0; i < nvml->n_gpus; i++) {
 		struct nvml_gpu *gpu = &nvml->gpus[i];
-		if (gpu->board.handle == NULL || gpu->energy.scope != NVML_SCOPE_MODULE)
+		if (gpu->board.handle == NULL)
 			continue;
-		gpu->module = &nvml->domains[nvml->n_domains++];
-		nvml_gpu_describe_module(gpu);
+		if (exists(&gpu->energy.of[NVML_SCOPE_MODULE]))
+			add_module(nvml, gpu);
+		if (!exists(&gpu->energy.of[NVML_SCOPE_MEMORY]))
+			continue;
+		gpu->beside[NVML_SCOPE_MEMORY] = &nvml->domains[nvml->n_domains++];
+		nvml_gpu_describe_beside(gpu, NVML_SCOPE_MEMORY, gpu->domain->index, gpu->beside[NVML_SCOPE_MEMORY]);
+	}
+}
+
+/* A GPU whose energy nobody tells is sampled all the same, for its use and its memory: a note says so. Who asks what can be
+ * measured is told that it can't. */
+static void explain_no_power(struct nvml_state *nvml, bool describe_only)
+{
+	for (size_t i = 0; i < nvml->n_gpus; i++) {
+		struct nvml_gpu *gpu = &nvml->gpus[i];
+		char why[sizeof(gpu->domain->why)];
+		const char *remedy;
+		if (gpu->board.handle == NULL || gpu->energy.has_source)
+			continue;
+		nvml_gpu_explain_no_power(gpu, why, sizeof(why), &remedy);
+		if (describe_only)
+			set_unreadable(gpu->domain, why, remedy);
+		else
+			text_copy(gpu->domain->note, sizeof(gpu->domain->note), why);
 	}
 }
 
@@ -249,7 +304,8 @@ static int open_gpus(struct nvml_state *nvml, const struct sensor_options *optio
 		r = make_scratch(nvml);
 	if (r < 0)
 		return r;
-	add_modules(nvml);
+	add_beside(nvml);
+	explain_no_power(nvml, options->describe_only);
 	if (options->describe_only)
 		add_instances(nvml);
 	for (size_t i = 0; i < nvml->n_gpus; i++)
@@ -349,6 +405,22 @@ static bool sleeps(struct nvml_state *nvml, struct nvml_gpu *gpu)
 	return is_asleep;
 }
 
+// Fills of_scopes with the rows that are wanted of a GPU; false: none. What is asked of the GPU itself has its row at any rate.
+static bool choose_rows(const struct nvml_state *nvml, size_t i, int64_t (*rows)[DEVICE_COUNT],
+	int64_t *of_scopes[NVML_SCOPES])
+{
+	const struct nvml_gpu *gpu = &nvml->gpus[i];
+	bool any = gpu->domain->used;
+	of_scopes[NVML_SCOPE_GPU] = rows[i];
+	for (unsigned int scope = NVML_SCOPE_MODULE; scope < NVML_SCOPES; scope++) {
+		const struct domain *beside = gpu->beside[scope];
+		bool is_wanted = beside != NULL && beside->used;
+		of_scopes[scope] = is_wanted ? rows[beside - nvml->domains] : NULL;
+		any = any || is_wanted;
+	}
+	return any;
+}
+
 static void nvml_read(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT])
 {
 	struct nvml_state *nvml = state;
@@ -358,11 +430,10 @@ static void nvml_read(void *state, const struct sensor_context *context, int64_t
 		pid_match_update(&nvml->match, context);
 	for (size_t i = 0; i < nvml->n_gpus && !nvml->waits_for_waking; i++) {
 		struct nvml_gpu *gpu = &nvml->gpus[i];
-		if (!gpu->domain->used || sleeps(nvml, gpu))
+		int64_t *of_scopes[NVML_SCOPES];
+		if (!choose_rows(nvml, i, rows, of_scopes) || sleeps(nvml, gpu))
 			continue;
-		bool has_module = gpu->module != NULL && gpu->module->used;
-		nvml_gpu_read(gpu, &nvml->scratch, &nvml->match, context, rows[i],
-			has_module ? rows[gpu->module - nvml->domains] : NULL);
+		nvml_gpu_read(gpu, &nvml->scratch, &nvml->match, context, of_scopes);
 	}
 }
 

@@ -141,3 +141,12 @@ int nvml_bus_find(const struct nvml_bus *bus, const struct nvml_pci *pci)
 			return (int)i;
 	return -1;
 }
+
+int nvml_bus_numa_node(const struct nvml_bus *bus, const struct wattle_env *env, size_t i)
+{
+	char path[160], text[32];
+	int64_t node;
+	snprintf(path, sizeof(path), "%s/%s/numa_node", pci_folder, bus->gpus[i].address);
+	bool is_read = file_read_line_in(env->sysfs_fd, path, text, sizeof(text)) > 0;
+	return is_read && num_parse_i64(text, &node) == 0 && node >= 0 && node <= 1024 ? (int)node : -1;
+}

@@ -27,6 +27,8 @@ struct nvml_bus {
 int nvml_bus_open(struct nvml_bus *bus, const struct wattle_env *env); // -ENOMEM
 void nvml_bus_close(struct nvml_bus *bus);
 bool nvml_bus_is_asleep(struct nvml_bus *bus, size_t i);
+// The NUMA node of the CPU that the GPU hangs on; -1: unknown, or there is only one.
+int nvml_bus_numa_node(const struct nvml_bus *bus, const struct wattle_env *env, size_t i);
 // True only if /sys shows what GPUs there are, and NVIDIA's are not among them.
 bool nvml_bus_has_none(const struct nvml_bus *bus);
 // True only if there are GPUs and each of them sleeps.

@@ -6,8 +6,9 @@
 #include <stdio.h>
 
 /* The gain of a GPU's power sensor, and of the counter that integrates it, is a calibration error and stated separately
- * (gpu_gain.h). This is for a module's, of which nothing is published. NVIDIA states 5 % for power of older boards. */
-static const double module_power_error = 0.05;
+ * (gpu_gain.h). This is for power of a module and of a GPU's memory, of which nothing is published: NVIDIA states 5 % for
+ * the power of older boards. */
+static const double beside_power_error = 0.05;
 // A limit of 300 W does not keep peaks of some milliseconds below 300 W.
 static const double peak_over_limit = 1.2;
 
@@ -57,22 +58,58 @@ void nvml_gpu_describe(struct nvml_gpu *gpu, bool power_only)
 	nvml_accounts_open(&gpu->accounts, board);
 }
 
-void nvml_gpu_describe_module(struct nvml_gpu *gpu)
+static const struct {
+	enum domain_kind kind;
+	const char *note, *uuid_suffix;
+} scopes[NVML_SCOPES] = {
+	[NVML_SCOPE_GPU] = {DOMAIN_GPU, "", ""},
+	[NVML_SCOPE_MODULE] = {DOMAIN_MODULE, "the whole module: CPU, GPU and memory; shown, not added to the total",
+		"/module"},
+	[NVML_SCOPE_MEMORY] = {DOMAIN_GPU_MEMORY, "", "/memory"},
+};
+
+static void name_beside(const struct nvml_gpu *gpu, enum nvml_scope scope, int index, struct domain *domain)
 {
-	struct domain *module = gpu->module;
-	*module = (struct domain){.kind = DOMAIN_MODULE, .index = gpu->domain->index, .readable = true};
-	snprintf(module->name, sizeof(module->name), "module-%d", gpu->domain->index);
-	text_copy(module->device, sizeof(module->device), gpu->domain->device);
-	text_copy(module->note, sizeof(module->note),
-		"the driver tells power of the whole module only: CPU, GPU and memory; shown, not added to the total");
-	describe_energy(module, gpu->energy.counts);
-	module->relative_error = gpu->energy.counts ? 0 : module_power_error;
-	module->used = gpu->domain->used;
-	module->unwanted = gpu->domain->unwanted;
-	text_copy(module->why, sizeof(module->why), gpu->domain->why);
-	text_copy(gpu->domain->inside, sizeof(gpu->domain->inside), module->name);
-	snprintf(gpu->domain->note, sizeof(gpu->domain->note),
-		"the driver tells no power of the GPU alone, only that of %s, which has the CPU in it", module->name);
+	if (scope == NVML_SCOPE_MODULE) {
+		snprintf(domain->name, sizeof(domain->name), "module-%d", index);
+		return;
+	}
+	snprintf(domain->name, sizeof(domain->name), "gpu-%d-memory", index);
+	text_copy(domain->inside, sizeof(domain->inside), gpu->domain->name);
+}
+
+void nvml_gpu_describe_beside(struct nvml_gpu *gpu, enum nvml_scope scope, int index, struct domain *ret_domain)
+{
+	const struct nvml_fields *of = &gpu->energy.of[scope];
+	struct domain *domain = ret_domain;
+	*domain = (struct domain){.kind = scopes[scope].kind, .index = index, .readable = of->refusal == NVML_SUCCESS};
+	name_beside(gpu, scope, index, domain);
+	text_copy(domain->device, sizeof(domain->device), gpu->domain->device);
+	if (gpu->domain->uuid[0] != '\0')
+		snprintf(domain->uuid, sizeof(domain->uuid), "%.80s%s", gpu->domain->uuid, scopes[scope].uuid_suffix);
+	text_copy(domain->note, sizeof(domain->note), scopes[scope].note);
+	describe_energy(domain, of->energy_field != 0);
+	domain->relative_error = of->energy_field != 0 ? 0 : beside_power_error;
+	domain->used = gpu->domain->used && domain->readable;
+	domain->unwanted = gpu->domain->unwanted;
+	text_copy(domain->why, sizeof(domain->why), gpu->domain->why);
+	if (domain->readable)
+		return;
+	struct nvml_failure failure = nvml_failure(of->refusal);
+	text_copy(domain->why, sizeof(domain->why), failure.why);
+	text_copy(domain->remedy, sizeof(domain->remedy), failure.remedy);
+}
+
+void nvml_gpu_explain_no_power(struct nvml_gpu *gpu, char *ret_why, size_t size, const char **ret_remedy)
+{
+	bool module_only = gpu->energy.scope == NVML_SCOPE_MODULE;
+	if (module_only)
+		snprintf(ret_why, size,
+			"the driver gives no power of the GPU alone, only that of %s, which has the CPU in it",
+			gpu->domain->inside);
+	else
+		snprintf(ret_why, size, "the driver gives neither energy nor power of this GPU");
+	*ret_remedy = "update the NVIDIA driver; `nvidia-smi -q -d POWER` shows what it can read";
 }
 
 double nvml_gpu_speed(const struct nvml_gpu *gpu)

@@ -92,12 +92,13 @@ static int64_t to_monotonic_ns(const struct wattle_env *env, int64_t timestamp_u
 static void take_energy_field(struct nvml_energy *energy, const struct nvml_board *board,
 	const struct nvml_field *field, int64_t *row)
 {
+	struct nvml_field_time *time = &energy->of[field->scope].time;
 	uint64_t energy_mj;
 	if (!nvml_value_u64(&field->value, field->value_type, &energy_mj) || energy_mj > INT64_MAX / 1000)
 		return;
-	if (!energy->by_call)
+	if (!energy->by_call || field->scope != energy->scope)
 		put_mj(energy_mj, row);
-	bool own_time = nvml_field_time_feed(&energy->time, energy_mj, field->timestamp_us);
+	bool own_time = nvml_field_time_feed(time, energy_mj, field->timestamp_us);
 	// Between the two calls the counter may have moved: then the stamp is of another value.
 	if (own_time && row[DEVICE_ENERGY] == (int64_t)energy_mj * 1000)
 		row[DEVICE_ENERGY_TIME] = to_monotonic_ns(board->env, field->timestamp_us);
@@ -105,21 +106,37 @@ static void take_energy_field(struct nvml_energy *energy, const struct nvml_boar
 
 /* ---- fields ---- */
 
-static bool wants_energy_field(const struct nvml_energy *energy)
+static bool wants_energy_field(const struct nvml_energy *energy, enum nvml_scope scope)
 {
-	return energy->energy_field != 0 && (!energy->by_call || !energy->time.disproved);
+	const struct nvml_fields *of = &energy->of[scope];
+	bool by_call = energy->by_call && scope == energy->scope;
+	return of->energy_field != 0 && (!by_call || !of->time.disproved);
 }
 
-static int list_fields(const struct nvml_energy *energy, bool energy_only, struct nvml_field *ret_fields)
+static int list_fields(const struct nvml_energy *energy, enum nvml_scope scope, bool energy_only,
+	struct nvml_field *ret_fields)
 {
 	int n = 0;
-	uint32_t scope = energy->scope;
-	if (wants_energy_field(energy))
-		ret_fields[n++] = (struct nvml_field){.id = energy->energy_field, .scope = scope};
-	if (energy->instant_field && !energy_only)
+	const struct nvml_fields *of = &energy->of[scope];
+	if (wants_energy_field(energy, scope))
+		ret_fields[n++] = (struct nvml_field){.id = of->energy_field, .scope = scope};
+	if (of->instant && !energy_only)
 		ret_fields[n++] = (struct nvml_field){.id = NVML_FIELD_POWER_INSTANT, .scope = scope};
-	if (energy->average_field && !energy_only)
+	if (of->average && !energy_only)
 		ret_fields[n++] = (struct nvml_field){.id = NVML_FIELD_POWER_AVERAGE, .scope = scope};
+	return n;
+}
+
+// Those of all scopes that have a row. A quick look asks nothing for other scopes alone: they are shown, not added.
+static int list_all(const struct nvml_energy *energy, bool energy_only, int64_t *const rows[NVML_SCOPES],
+	struct nvml_field *ret_fields)
+{
+	int n = rows[energy->scope] != NULL ? list_fields(energy, energy->scope, energy_only, ret_fields) : 0;
+	if (energy_only && n == 0)
+		return 0;
+	for (unsigned int scope = 0; scope < NVML_SCOPES; scope++)
+		if (scope != energy->scope && rows[scope] != NULL)
+			n += list_fields(energy, scope, energy_only, &ret_fields[n]);
 	return n;
 }
 
@@ -129,53 +146,86 @@ static void take_field(struct nvml_energy *energy, const struct nvml_board *boar
 	uint64_t value;
 	if (field->code != NVML_SUCCESS)
 		return;
-	if (field->id == energy->energy_field)
+	if (field->id == energy->of[field->scope].energy_field)
 		take_energy_field(energy, board, field, row);
 	else if (nvml_value_u64(&field->value, field->value_type, &value) && value <= INT32_MAX)
 		row[field->id == NVML_FIELD_POWER_INSTANT ? DEVICE_POWER : DEVICE_POWER_AVERAGE] = (int64_t)value;
 }
 
 // A value that the board can't give has a code of its own; only the whole call can be unsupported.
-static void read_fields(struct nvml_energy *energy, struct nvml_board *board, bool energy_only, int64_t *row)
+static void read_fields(struct nvml_energy *energy, struct nvml_board *board, bool energy_only,
+	int64_t *const rows[NVML_SCOPES])
 {
 	struct nvml_field fields[NVML_FIELDS_MAX];
-	int n = nvml_asks(board, NVML_QUERY_FIELDS) ? list_fields(energy, energy_only, fields) : 0;
+	uint32_t scopes[NVML_FIELDS_MAX];
+	int n = nvml_asks(board, NVML_QUERY_FIELDS) ? list_all(energy, energy_only, rows, fields) : 0;
 	if (n == 0)
 		return;
+	for (int i = 0; i < n; i++)
+		scopes[i] = fields[i].scope;
 	int code = board->api->fields(board->handle, n, fields);
 	if (code == NVML_GPU_IS_LOST)
 		board->lost = true;
-	for (int i = 0; i < n && code == NVML_SUCCESS; i++)
-		take_field(energy, board, &fields[i], row);
+	for (int i = 0; i < n && code == NVML_SUCCESS; i++) {
+		fields[i].scope = scopes[i]; // whatever the driver has made of it
+		take_field(energy, board, &fields[i], rows[scopes[i]]);
+	}
 }
 
-// Whether the board answers this field now.
-static bool has_field(struct nvml_board *board, uint32_t id, enum nvml_scope scope)
+// The driver's code for this field now.
+static int try_field(struct nvml_board *board, uint32_t id, enum nvml_scope scope)
 {
 	struct nvml_field field = {.id = id, .scope = scope};
 	uint64_t value;
 	if (!nvml_asks(board, NVML_QUERY_FIELDS))
-		return false;
+		return NVML_NOT_SUPPORTED;
 	if (board->api->fields == NULL)
-		return nvml_note(board, NVML_QUERY_FIELDS, NVML_FUNCTION_NOT_FOUND) == NVML_SUCCESS;
+		return nvml_note(board, NVML_QUERY_FIELDS, NVML_FUNCTION_NOT_FOUND);
 	int code = board->api->fields(board->handle, 1, &field);
 	if (code == NVML_GPU_IS_LOST)
 		board->lost = true;
-	return code == NVML_SUCCESS && field.code == NVML_SUCCESS &&
-		nvml_value_u64(&field.value, field.value_type, &value);
+	if (field.code != NVML_SUCCESS)
+		return field.code;
+	if (code == NVML_SUCCESS && !nvml_value_u64(&field.value, field.value_type, &value))
+		return NVML_NOT_SUPPORTED;
+	return code;
 }
 
-static void find_fields(struct nvml_energy *energy, struct nvml_board *board, bool power_only)
+// Codes that say that there is no such thing, not that it can't be read.
+static bool means_none(int code)
+{
+	return code == NVML_GPU_IS_LOST || code == NVML_NOT_SUPPORTED || code == NVML_INVALID_ARGUMENT ||
+		code == NVML_NOT_FOUND || code == NVML_FUNCTION_NOT_FOUND || code == NVML_VERSION_ARGUMENT ||
+		code == NVML_DEPRECATED;
+}
+
+bool nvml_fields_any(const struct nvml_fields *fields)
+{
+	return fields->energy_field != 0 || fields->instant || fields->average;
+}
+
+static bool has_field(struct nvml_fields *fields, struct nvml_board *board, uint32_t id, enum nvml_scope scope)
+{
+	int code = try_field(board, id, scope);
+	if (code != NVML_SUCCESS && !means_none(code))
+		fields->refusal = code;
+	return code == NVML_SUCCESS;
+}
+
+static void find_fields(struct nvml_energy *energy, struct nvml_board *board, enum nvml_scope scope, bool power_only)
 {
 	static const uint32_t energy_fields[] = {NVML_FIELD_ENERGY_OF, NVML_FIELD_ENERGY};
-	energy->instant_field = has_field(board, NVML_FIELD_POWER_INSTANT, energy->scope);
-	energy->average_field = has_field(board, NVML_FIELD_POWER_AVERAGE, energy->scope);
-	for (size_t i = 0; i < ARRAY_SIZE(energy_fields) && energy->energy_field == 0 && !power_only; i++) {
+	struct nvml_fields *of = &energy->of[scope];
+	of->instant = has_field(of, board, NVML_FIELD_POWER_INSTANT, scope);
+	of->average = has_field(of, board, NVML_FIELD_POWER_AVERAGE, scope);
+	for (size_t i = 0; i < ARRAY_SIZE(energy_fields) && of->energy_field == 0 && !power_only; i++) {
 		// The older of the two knows no scopes, and would answer for the GPU.
-		bool fits = energy->scope == NVML_SCOPE_GPU || energy_fields[i] == NVML_FIELD_ENERGY_OF;
-		if (fits && has_field(board, energy_fields[i], energy->scope))
-			energy->energy_field = energy_fields[i];
+		bool fits = scope == NVML_SCOPE_GPU || energy_fields[i] == NVML_FIELD_ENERGY_OF;
+		if (fits && has_field(of, board, energy_fields[i], scope))
+			of->energy_field = energy_fields[i];
 	}
+	if (nvml_fields_any(of))
+		of->refusal = NVML_SUCCESS;
 }
 
 /* ---- power ---- */
@@ -257,8 +307,6 @@ static bool read_buffer(struct nvml_energy *energy, struct nvml_board *board, co
 static void read_power(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
 	int64_t t_ns, int64_t *row)
 {
-	if (energy->scope == NVML_SCOPE_MODULE)
-		return; // the calls without a scope are of the GPU
 	int64_t instant_mw = row[DEVICE_POWER];
 	row[DEVICE_POWER] = VALUE_MISSING;
 	if (!energy->counts && read_buffer(energy, board, room, t_ns, row))
@@ -290,15 +338,15 @@ static bool has_call(struct nvml_board *board)
 void nvml_energy_open(struct nvml_energy *energy, struct nvml_board *board, bool power_only)
 {
 	*energy = (struct nvml_energy){.by_call = !power_only && has_call(board)};
-	find_fields(energy, board, power_only);
-	energy->counts = energy->by_call || energy->energy_field != 0;
-	if (energy->counts || energy->instant_field || has_usage(board))
+	for (unsigned int scope = 0; scope < NVML_SCOPES; scope++)
+		find_fields(energy, board, scope, power_only);
+	const struct nvml_fields *gpu = &energy->of[NVML_SCOPE_GPU], *module = &energy->of[NVML_SCOPE_MODULE];
+	energy->counts = energy->by_call || gpu->energy_field != 0;
+	energy->has_source = energy->counts || gpu->instant || has_usage(board);
+	if (energy->has_source || !(module->energy_field != 0 || module->instant))
 		return;
-	struct nvml_energy module = {.scope = NVML_SCOPE_MODULE};
-	find_fields(&module, board, power_only);
-	module.counts = module.energy_field != 0;
-	if (module.counts || module.instant_field)
-		*energy = module;
+	energy->scope = NVML_SCOPE_MODULE;
+	energy->counts = module->energy_field != 0;
 }
 
 size_t nvml_energy_sample_room(struct nvml_board *board)
@@ -345,12 +393,24 @@ struct nvml_spacing nvml_energy_prime(struct nvml_energy *energy, struct nvml_bo
 	return spacing_of(room->samples, n);
 }
 
+/* A module or memory whose driver gives only the mean of the last second: its power is that. The calls without a scope,
+ * which are of the GPU, say the same of boards that have no instant reading. */
+static void put_average(const struct nvml_energy *energy, int64_t *const rows[NVML_SCOPES])
+{
+	for (unsigned int scope = NVML_SCOPE_MODULE; scope < NVML_SCOPES; scope++)
+		if (rows[scope] != NULL && !energy->of[scope].instant)
+			rows[scope][DEVICE_POWER] = rows[scope][DEVICE_POWER_AVERAGE];
+}
+
 void nvml_energy_read(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
-	int64_t t_ns, bool energy_only, int64_t *row)
+	int64_t t_ns, bool energy_only, int64_t *const rows[NVML_SCOPES])
 {
 	if (energy->by_call && nvml_asks(board, NVML_QUERY_ENERGY))
-		nvml_note(board, NVML_QUERY_ENERGY, read_call(board, row));
-	read_fields(energy, board, energy_only, row);
-	if (!energy_only)
-		read_power(energy, board, room, t_ns, row);
+		nvml_note(board, NVML_QUERY_ENERGY, read_call(board, rows[NVML_SCOPE_GPU]));
+	read_fields(energy, board, energy_only, rows);
+	if (energy_only)
+		return;
+	if (energy->scope == NVML_SCOPE_GPU)
+		read_power(energy, board, room, t_ns, rows[NVML_SCOPE_GPU]);
+	put_average(energy, rows);
 }

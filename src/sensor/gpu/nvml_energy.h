@@ -5,8 +5,9 @@
  * last second). Where there is no energy counter, the driver's own buffer of power samples gives the mean power since the
  * reading before, so that nothing between two ticks is missed.
  *
- * Grace-Hopper boards may refuse all of that for the GPU and answer for the module only (CPU, GPU and memory): then
- * `scope` is NVML_SCOPE_MODULE, and the readings belong to a domain of the module. */
+ * Fields 185, 186 and 191 exist for the module (CPU, GPU and memory) and for the GPU's memory, too. What the driver answers
+ * of them is read in the same call as the GPU's own fields. Grace-Hopper boards may refuse the GPU's own figures and answer
+ * for the module only: then `scope` is NVML_SCOPE_MODULE. */
 #pragma once
 
 #include "sensor/gpu/nvml_board.h"
@@ -15,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NVML_FIELDS_MAX = 3 };
+enum { NVML_FIELDS_MAX = 3 * NVML_SCOPES };
 
 /* A field of the energy counter has a time stamp, and no word says whether it is that of the counter's last update or
  * only of the query. It is believed once it was seen to stand still with the value and to move with it, several times,
@@ -27,13 +28,19 @@ struct nvml_field_time {
 	unsigned int n_repeats, n_changes;
 };
 
-struct nvml_energy {
-	enum nvml_scope scope;
-	bool counts;           // there is an energy counter
-	bool by_call;          // it is read by its own function; else by energy_field
+struct nvml_fields {           // what the driver answers of one scope
 	uint32_t energy_field; // 191 or 83; 0: neither
-	bool instant_field, average_field;
+	bool instant, average; // fields 186 and 185
+	int refusal;           // of a scope that exists, but can't be read: the driver's code; else NVML_SUCCESS
 	struct nvml_field_time time;
+};
+
+struct nvml_energy {
+	enum nvml_scope scope; // of the GPU's own figures
+	bool has_source;       // there is one for them
+	bool counts;           // there is an energy counter
+	bool by_call;          // it is read by its own function; else by the energy field of `scope`
+	struct nvml_fields of[NVML_SCOPES];
 	uint64_t power_seen_us; // newest sample of the power buffer so far, on the driver's clock
 	int64_t power_fresh_ns; // when it was new to us
 };
@@ -54,9 +61,12 @@ size_t nvml_energy_sample_room(struct nvml_board *board);
 // Makes the first mean power begin now, and learns how often the driver samples from what it still remembers.
 struct nvml_spacing nvml_energy_prime(struct nvml_energy *energy, struct nvml_board *board,
 	const struct nvml_power_room *room);
-// Fills ENERGY, ENERGY_TIME, POWER and POWER_AVERAGE; with energy_only the first two.
+/* Fills ENERGY, ENERGY_TIME, POWER and POWER_AVERAGE of each scope's row, with energy_only the first two. NULL: that scope
+ * is not read. Scopes beside energy->scope cost no driver call of their own where the GPU's fields are read anyway. */
 void nvml_energy_read(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
-	int64_t t_ns, bool energy_only, int64_t *row);
+	int64_t t_ns, bool energy_only, int64_t *const rows[NVML_SCOPES]);
+// Whether any figure of this scope can be had by fields.
+bool nvml_fields_any(const struct nvml_fields *fields);
 
 // Pure, for tests. One reading of the field: true if its time stamp is the counter's own, as far as is known.
 bool nvml_field_time_feed(struct nvml_field_time *time, uint64_t energy_mj, int64_t timestamp_us);

@@ -282,18 +282,15 @@ static void tell_back(struct nvml_gpu *gpu)
 }
 
 void nvml_gpu_read(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match,
-	const struct sensor_context *context, int64_t *row, int64_t *module_row)
+	const struct sensor_context *context, int64_t *const rows[NVML_SCOPES])
 {
-	int64_t *energy_row = gpu->energy.scope == NVML_SCOPE_MODULE ? module_row : row;
 	if (gpu->board.handle == NULL || context->t_ns < gpu->retry_ns)
 		return;
 	gpu->board.lost = false;
 	// First, because it is the one whose time must be the sample's.
-	if (energy_row != NULL)
-		nvml_energy_read(&gpu->energy, &gpu->board, &scratch->power, context->t_ns, context->energy_only,
-			energy_row);
+	nvml_energy_read(&gpu->energy, &gpu->board, &scratch->power, context->t_ns, context->energy_only, rows);
 	if (!context->energy_only && !gpu->board.lost)
-		read_the_rest(gpu, scratch, match, context, row);
+		read_the_rest(gpu, scratch, match, context, rows[NVML_SCOPE_GPU]);
 	if (gpu->board.lost)
 		tell_lost(gpu, context->t_ns);
 	else

@@ -23,8 +23,7 @@ enum nvml_pace { NVML_OFTEN, NVML_SELDOM, NVML_PACES };
 struct nvml_gpu {
 	struct nvml_board board;
 	struct domain *domain; // the sensor's
-	struct domain
-		*module; // the sensor's: where energy and power belong, if they are told for the module only; else NULL
+	struct domain *beside[NVML_SCOPES]; // the sensor's: of the module and of the memory; NULL: there is none
 	struct nvml_energy energy;
 	struct nvml_use use;
 	struct nvml_mig mig;
@@ -42,13 +41,15 @@ struct nvml_gpu {
 // Fills the domain of a GPU whose handle could be had: name, UUID, memory, limits, and how its energy is told. With
 // power_only its energy is left to be integrated from power.
 void nvml_gpu_describe(struct nvml_gpu *gpu, bool power_only);
-// The domain of the module, for a GPU whose energy.scope says so.
-void nvml_gpu_describe_module(struct nvml_gpu *gpu);
+// The domain of the module that the GPU is on, or of its memory; `index` is the module's number.
+void nvml_gpu_describe_beside(struct nvml_gpu *gpu, enum nvml_scope scope, int index, struct domain *ret_domain);
+// A GPU of which only other figures than energy and power can be read: why, and what can be done.
+void nvml_gpu_explain_no_power(struct nvml_gpu *gpu, char *ret_why, size_t size, const char **ret_remedy);
 // Rough speed to guess CUDA's order of GPUs: cores times highest clock; 0 unknown.
 double nvml_gpu_speed(const struct nvml_gpu *gpu);
 // Makes the first reading begin now, not with what the driver still remembers from before.
 void nvml_gpu_prime(struct nvml_gpu *gpu, const struct nvml_scratch *scratch);
 
-// One reading into rows that are preset to VALUE_MISSING. What fails stays so. module_row: of gpu->module, or NULL.
+// One reading into rows that are preset to VALUE_MISSING. What fails stays so. rows: the GPU's and those beside it, or NULL.
 void nvml_gpu_read(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match,
-	const struct sensor_context *context, int64_t *row, int64_t *module_row);
+	const struct sensor_context *context, int64_t *const rows[NVML_SCOPES]);

@@ -267,6 +267,7 @@ static bool gpu_line(const char *key, char **rest, struct fake_gpu *gpu)
 	KEY("energy_by_field", (gpu->energy_by_field = true))
 	KEY("field_times", (gpu->field_times = true))
 	KEY("module_mw", take_double(rest, &gpu->module_mw))
+	KEY("memory_mw", take_double(rest, &gpu->memory_mw))
 	KEY("power_samples", take_ms(rest, &gpu->power_sample_ms) && take_uint(rest, &gpu->power_ring))
 	KEY("accounting", (gpu->accounting = true))
 	KEY("process", take_process(rest, gpu))
@@ -320,6 +321,7 @@ static bool add_gpu(struct fake_config *config)
 		.minor = config->n_gpus,
 		.mig_max = MIG_MAX,
 		.module_mw = -1,
+		.memory_mw = -1,
 		.sample_period_ms = 100,
 		.samples = 1,
 	};

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { GPUS_MAX = 16, MIG_MAX = 7, PROCESSES_MAX = 32, ERRORS_MAX = 32, FIELDS_MAX = 8, PIDS_MAX = 256 };
+enum { GPUS_MAX = 16, MIG_MAX = 7, PROCESSES_MAX = 32, ERRORS_MAX = 32, FIELDS_MAX = 16, PIDS_MAX = 256 };
 
 #define FAKE_FOREVER_MS INT64_MAX
 
@@ -93,6 +93,7 @@ struct fake_gpu {
 	struct fake_field fields[FIELDS_MAX]; // those that are refused
 	unsigned int n_fields;
 	double module_mw;        // power of scope 1; negative: there is none
+	double memory_mw;        // power of scope 2; negative: there is none
 	bool energy_by_field;    // the energy counter is told by field only
 	bool field_times;        // a field's time stamp is that of its update, not of the query
 	int64_t power_sample_ms; // of the power buffer; 0: not supported

@@ -6,7 +6,7 @@
 #include <math.h>
 
 enum { ENERGY = 83, POWER_AVERAGE = 185, POWER_INSTANT = 186, ENERGY_SCOPED = 191 };
-enum { SCOPE_GPU, SCOPE_MODULE };
+enum { SCOPE_GPU, SCOPE_MODULE, SCOPE_MEMORY };
 enum { TYPE_UINT = 1, TYPE_ULL = 3 };
 
 #if FAKE_GENERATION >= 470
@@ -39,13 +39,21 @@ static double updated_s(const struct fake_view *view)
 	return period_s > 0 ? floor(seconds(view) / period_s + 1e-9) * period_s : seconds(view);
 }
 
+// Power of the scopes that are not the GPU; negative: there is none.
+static double beside_mw(const struct fake_gpu *gpu, unsigned int scope)
+{
+	if (scope == SCOPE_MODULE)
+		return gpu->module_mw;
+	return scope == SCOPE_MEMORY ? gpu->memory_mw : -1;
+}
+
 static int refusal(const struct fake_gpu *gpu, const struct wire_field *field)
 {
 	for (unsigned int i = 0; i < gpu->n_fields; i++) {
 		if (gpu->fields[i].id == field->id && gpu->fields[i].scope == field->scope)
 			return gpu->fields[i].code;
 	}
-	if (field->scope == SCOPE_MODULE && gpu->module_mw >= 0)
+	if (beside_mw(gpu, field->scope) >= 0)
 		return SUCCESS;
 	return field->scope == SCOPE_GPU ? SUCCESS : NOT_SUPPORTED;
 }
@@ -57,8 +65,9 @@ static int put_energy(const struct fake_view *view, struct wire_field *field)
 	if (code != SUCCESS)
 		return code;
 	field->type = TYPE_ULL;
-	field->value.ull = field->scope == SCOPE_MODULE ? (unsigned long long)(view->gpu->module_mw * updated_s(view))
-							: (unsigned long long)fake_counter_mj(view);
+	double mj = field->scope == SCOPE_GPU ? fake_counter_mj(view)
+					      : beside_mw(view->gpu, field->scope) * updated_s(view);
+	field->value.ull = (unsigned long long)mj;
 	if (view->gpu->field_times)
 		field->timestamp_us = fake_wall_us((int64_t)llround(updated_s(view) * 1e9));
 	return SUCCESS;
@@ -68,7 +77,7 @@ static int put_power(const struct fake_view *view, struct wire_field *field)
 {
 	double mw = field->id == POWER_AVERAGE ? mean_mw(view) : power_mw(view, seconds(view));
 	field->type = TYPE_UINT;
-	field->value.u = (unsigned int)llround(field->scope == SCOPE_MODULE ? view->gpu->module_mw : mw);
+	field->value.u = (unsigned int)llround(field->scope == SCOPE_GPU ? mw : beside_mw(view->gpu, field->scope));
 	return SUCCESS;
 }
 

@@ -244,6 +244,134 @@ static void module_scope(void **state)
 	fixture_close(&f);
 }
 
+#define BESIDE "gpu\nuuid GPU-aa\npower_mw constant 166000\nmodule_mw 467000\nmemory_mw 38000\n"
+
+// Grace-Blackwell: the GPU counts energy, and the driver tells power of module and memory beside it.
+static void scopes_beside_the_gpu(void **state)
+{
+	struct nvml_fixture f;
+	fixture_open(&f, MODERN, BESIDE "field_error 191 1 3\nfield_error 191 2 3\nfield_error 186 2 3\n");
+	assert_int_equal(f.n, 3);
+	assert_string_equal(f.domains[0].inside, "module-0");
+	assert_string_equal(f.domains[1].name, "module-0");
+	assert_int_equal(f.domains[1].kind, DOMAIN_MODULE);
+	assert_string_equal(f.domains[1].uuid, "GPU-aa/module");
+	assert_string_equal(f.domains[2].name, "gpu-0-memory");
+	assert_int_equal(f.domains[2].kind, DOMAIN_GPU_MEMORY);
+	assert_string_equal(f.domains[2].inside, "gpu-0");
+	assert_false(domain_kind_adds_up(DOMAIN_MODULE) || domain_kind_adds_up(DOMAIN_GPU_MEMORY));
+	for (size_t i = 0; i < 3; i++)
+		assert_true(f.domains[i].used && f.domains[i].has_energy == (i == 0));
+	fixture_read(&f, 2000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY], 332000000);
+	assert_int_equal(f.rows[0][DEVICE_POWER], 166000);
+	assert_int_equal(f.rows[1][DEVICE_POWER], 467000);
+	assert_int_equal(f.rows[2][DEVICE_POWER], 38000); // only the mean is told
+	assert_true(f.rows[1][DEVICE_ENERGY] == MISSING && f.rows[2][DEVICE_ENERGY] == MISSING);
+	fixture_close(&f);
+}
+
+static void scopes_that_count(void **state)
+{
+	struct nvml_fixture f;
+	fixture_open(&f, MODERN, BESIDE);
+	assert_true(f.n == 3 && f.domains[1].has_energy && f.domains[2].has_energy);
+	fixture_read(&f, 2000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY], 332000000);
+	assert_int_equal(f.rows[1][DEVICE_ENERGY], 934000000);
+	assert_int_equal(f.rows[2][DEVICE_ENERGY], 76000000);
+	fixture_close(&f);
+}
+
+// Calls of one complete reading and of one quick look, after as many before that all is known.
+static void count_calls(const char *cards, unsigned long *ret_reading, unsigned long *ret_look)
+{
+	struct nvml_fixture f;
+	const struct sensor_context look = {.main_pid = 100, .energy_only = true};
+	fixture_open(&f, MODERN, cards);
+	for (int64_t t_ms = 0; t_ms < 100; t_ms += 5)
+		fixture_read_as(&f, t_ms, look);
+	fixture_read(&f, 1000);
+	unsigned long before = f.calls(NULL);
+	fixture_read_as(&f, 2000, look);
+	*ret_look = f.calls(NULL) - before;
+	before = f.calls(NULL);
+	fixture_read(&f, 3000);
+	*ret_reading = f.calls(NULL) - before;
+	fixture_close(&f);
+}
+
+static void scopes_cost_no_call(void **state)
+{
+	unsigned long reading, look, reading_beside, look_beside;
+	count_calls("gpu\n", &reading, &look);
+	count_calls(BESIDE, &reading_beside, &look_beside);
+	assert_int_equal(reading_beside, reading);
+	assert_int_equal(look_beside, look);
+}
+
+static void refused_scopes(void **state)
+{
+	struct nvml_fixture f;
+	fixture_open(&f, MODERN,
+		BESIDE "field_error 185 1 3\nfield_error 186 1 3\nfield_error 191 1 3\n"
+		       "field_error 185 2 4\nfield_error 186 2 4\nfield_error 191 2 4\n");
+	assert_int_equal(f.n, 2); // a scope that the driver doesn't know is no domain
+	assert_string_equal(f.domains[0].inside, "");
+	assert_string_equal(f.domains[1].name, "gpu-0-memory");
+	assert_false(f.domains[1].readable || f.domains[1].used);
+	assert_non_null(strstr(f.domains[1].why, "no permission"));
+	assert_non_null(strstr(f.domains[1].remedy, "usermod"));
+	fixture_read(&f, 2000);
+	assert_true(f.rows[1][DEVICE_POWER] == MISSING && f.rows[1][DEVICE_ENERGY] == MISSING);
+	fixture_close(&f);
+}
+
+static void refused_for_a_while(void **state)
+{
+	struct nvml_fixture f;
+	fixture_open(&f, MODERN, BESIDE);
+	fixture_write(&f, BESIDE "field_error 185 1 999\nfield_error 186 1 999\nfield_error 191 1 999\n");
+	fixture_read(&f, 1000);
+	assert_true(f.rows[1][DEVICE_POWER] == MISSING && f.rows[1][DEVICE_ENERGY] == MISSING); // not 0
+	assert_int_equal(f.rows[2][DEVICE_POWER], 38000);
+	fixture_write(&f, BESIDE);
+	fixture_read(&f, 2000);
+	assert_int_equal(f.rows[1][DEVICE_POWER], 467000);
+	fixture_close(&f);
+}
+
+static const struct no_power {
+	const char *teaches, *cards, *why;
+} no_powers[] = {
+	{"sensors: a GPU of which only the module's power is told can't be read", "module_mw 600000\n",
+		"only that of module-0"},
+	{"sensors: a GPU without any power reading can't be read", "", "neither energy nor power"},
+};
+
+static void check_no_power(void **state)
+{
+	const struct no_power *row = *state;
+	struct nvml_fixture f;
+	char cards[400];
+	snprintf(cards, sizeof(cards),
+		"gpu\n%serror nvmlDeviceGetPowerUsage 3\nfield_error 186 0 3\nfield_error 185 0 3\n%s", row->cards,
+		NO_COUNTER);
+	fixture_init(&f, MODERN, cards);
+	f.options.describe_only = true;
+	assert_int_equal(fixture_try_open(&f), 0);
+	assert_false(f.domains[0].readable || f.domains[0].used);
+	assert_non_null(strstr(f.domains[0].why, row->why));
+	assert_non_null(strstr(f.domains[0].remedy, "nvidia-smi -q -d POWER"));
+	fixture_read(&f, 1000);
+	assert_true(f.n == 1 || (f.domains[1].used && f.rows[1][DEVICE_POWER] == 600000));
+	fixture_close(&f);
+	fixture_open(&f, MODERN, cards); // a run has its use and memory all the same
+	assert_true(f.domains[0].used);
+	assert_non_null(strstr(f.domains[0].note, row->why));
+	fixture_close(&f);
+}
+
 // Between two ticks: one call a GPU.
 static void a_look_is_cheap(void **state)
 {
@@ -275,6 +403,12 @@ int main(void)
 	ROWS_ADD(&tests, mean_rows, check_mean);
 	ROWS_ADD_ONE(&tests, "no sample, no mean", mean_of_nothing);
 	ROWS_ADD_ONE(&tests, "the module is no GPU", module_scope);
+	ROWS_ADD_ONE(&tests, "module and memory beside the GPU: power of each", scopes_beside_the_gpu);
+	ROWS_ADD_ONE(&tests, "module and memory beside the GPU: energy of each", scopes_that_count);
+	ROWS_ADD_ONE(&tests, "module and memory beside the GPU: no driver call more", scopes_cost_no_call);
+	ROWS_ADD_ONE(&tests, "a scope that the driver refuses: none, or unreadable and why", refused_scopes);
+	ROWS_ADD_ONE(&tests, "a scope that is refused for a while is missing, not 0", refused_for_a_while);
+	ROWS_ADD(&tests, no_powers, check_no_power);
 	ROWS_ADD_ONE(&tests, "a look between two ticks is one call", a_look_is_cheap);
 	return rows_run(&tests, "nvml_energy");
 }
