@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ledger { // each joule of total_j in exactly one row; the rows add up to it. idle_j NaN: unknown, and in the others
+struct ledger { // each joule of total_j in exactly one row; the rows add up to it. idle_j NaN: in the other rows
 	double target_j, others_j, wattle_j, idle_j, unattributed_j;
 };
 

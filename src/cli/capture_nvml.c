@@ -48,8 +48,30 @@ static void put_readings(const struct domain *domain, const int64_t *values, str
 			(long long)cap_mw);
 	put_missing("nvmlDeviceGetTotalEnergyConsumption", values[DEVICE_ENERGY], out);
 	put_missing("nvmlDeviceGetPowerUsage", values[DEVICE_POWER], out);
+	if (!value_ok(values[DEVICE_POWER])) // nor by fields
+		buf_str(out, "field_error 185 0 3\nfield_error 186 0 3\n");
 	put_missing("nvmlDeviceGetUtilizationRates", values[DEVICE_UTILIZATION], out);
 	put_missing("nvmlDeviceGetTemperature", values[DEVICE_TEMPERATURE], out);
+}
+
+// Power of the module and of the memory. What counts energy and power both is written as power only.
+static void put_beside(const struct sensor_slot *slot, const int64_t (*rows)[DEVICE_COUNT], const struct domain *gpu,
+	struct buf *out)
+{
+	for (size_t i = 0; i < slot->n_domains; i++) {
+		const struct domain *domain = &slot->domains[i];
+		bool is_module = domain->kind == DOMAIN_MODULE && strcmp(domain->name, gpu->inside) == 0;
+		bool is_memory = domain->kind == DOMAIN_GPU_MEMORY && strcmp(domain->inside, gpu->name) == 0;
+		if ((is_module || is_memory) && value_ok(rows[i][DEVICE_POWER]))
+			buf_printf(out, "%s %lld\n", is_module ? "module_mw" : "memory_mw",
+				(long long)rows[i][DEVICE_POWER]);
+	}
+}
+
+// Of one that gives no energy and no power there may be other readings.
+static bool is_there(const struct domain *domain)
+{
+	return domain->readable || (domain->index >= 0 && domain->memory_total_bytes > 0);
 }
 
 static void put_gpu(const struct domain *domain, const int64_t *values, struct pseudonyms *pseudonyms, struct buf *out)
@@ -61,7 +83,7 @@ static void put_gpu(const struct domain *domain, const int64_t *values, struct p
 		pseudonym_scrub(pseudonyms, domain->uuid, strlen(domain->uuid), false, out);
 		buf_char(out, '\n');
 	}
-	if (domain->note[0] != '\0') { // instances of MIG and a module's power are told in words only
+	if (domain->note[0] != '\0') { // instances of MIG are told in words only
 		buf_str(out, "# ");
 		pseudonym_scrub(pseudonyms, domain->note, strlen(domain->note), true, out);
 		buf_char(out, '\n');
@@ -69,7 +91,7 @@ static void put_gpu(const struct domain *domain, const int64_t *values, struct p
 	if (domain->memory_total_bytes > 0)
 		buf_printf(out, "memory_total_bytes %llu\nmemory_reserved_bytes 0\n",
 			(unsigned long long)domain->memory_total_bytes);
-	if (domain->readable)
+	if (is_there(domain))
 		put_readings(domain, values, out);
 	else
 		buf_printf(out, "# %s\nerror nvmlDeviceGetHandleByIndex 4\n", domain->why);
@@ -99,12 +121,14 @@ size_t capture_nvml(const struct wattle_env *env, struct pseudonyms *pseudonyms,
 		sensor_set_read(&set, &context, values);
 	free(values);
 	buf_str(out, "# What NVML said, for the fake library of wattle's tests (tests/fakes/nvml/README.md).\n");
-	size_t n = 0, row = 0;
-	for (size_t s = 0; s < set.n_slots; s++)
-		for (size_t i = 0; i < set.slots[s].n_domains; i++, row++) {
+	size_t n = 0;
+	const int64_t(*rows)[DEVICE_COUNT] = (const int64_t(*)[DEVICE_COUNT])set.rows;
+	for (size_t s = 0; s < set.n_slots; rows += set.slots[s++].n_domains)
+		for (size_t i = 0; i < set.slots[s].n_domains; i++) {
 			if (!is_gpu(&set.slots[s], &set.slots[s].domains[i]))
 				continue;
-			put_gpu(&set.slots[s].domains[i], set.rows[row], pseudonyms, out);
+			put_gpu(&set.slots[s].domains[i], rows[i], pseudonyms, out);
+			put_beside(&set.slots[s], rows, &set.slots[s].domains[i], out);
 			n++;
 		}
 	sensor_set_close(&set);

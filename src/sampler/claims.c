@@ -11,8 +11,8 @@ enum { KEY_SIZE = 2048 };
 
 /* ---- which devices are one thing ---- */
 
-/* A meter at the wall is a file that one of the recorders was given, and maybe not the one that has the machine. What a GPU's
- * driver meters beside the GPU has its UUID with a suffix. */
+/* A meter at the wall is a file that one of the recorders was given, and maybe not the one that has the machine. What a
+ * GPU's driver meters beside the GPU has the GPU's UUID with a suffix. */
 static bool is_its_own(const struct domain *domain)
 {
 	return domain->kind == DOMAIN_GPU || domain->kind == DOMAIN_WALL || domain->uuid[0] != '\0';

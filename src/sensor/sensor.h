@@ -36,7 +36,7 @@ enum domain_kind {
 const char *domain_kind_name(enum domain_kind kind); // "package", "core", … as in the report
 int domain_kind_from_name(const char *name);         // enum domain_kind or -EINVAL
 // Whether a domain of this kind enters energy.total_j when it lies inside no other domain that does: packages, DRAM
-// and GPUs do; psys, core, uncore, node, module, GPU memory, battery and wall are shown, not added. So a package inside psys is added.
+// and GPUs do; the other kinds (psys, core, node, gpu-memory …) are shown, not added. So a package inside psys is added.
 bool domain_kind_adds_up(enum domain_kind kind);
 /* Whether this one does, of whatever list of domains: `find` gives the one of a name ("" and unknown ones: false). */
 struct domain_place {

@@ -180,8 +180,8 @@ static struct cpu_percents next_percents(struct tracking_rows *rows, int64_t t_n
 	};
 }
 
-/* The mean over the recording, for rows of one that ended before there was a percentage. Of a single sample it is the mean
- * since the start, when the counters of the target were 0. */
+/* The mean over the recording, for rows of one that ended before there was a percentage. Of a single sample it is the
+ * mean since the start, when the counters of the target were 0. */
 static double mean_percent(const struct tracking_rows *rows, const struct tracking_counter *counter, int64_t value)
 {
 	bool has_first = counter->known && rows->last_ns > counter->t_ns;

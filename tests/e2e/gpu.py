@@ -276,7 +276,7 @@ def module(room):
 
 @test
 def module_and_memory(room):
-    """a Grace-Blackwell: power of module and memory beside the GPU's, shown and not added; the memory is used as its GPU"""
+    """a Grace-Blackwell: power of module and memory beside the GPU's, shown, not added; the memory is used as its GPU"""
     cards = card("module_mw 467000", "memory_mw 38000", "field_error 191 1 3", "field_error 191 2 3",
                  "process descendants C 60 1000000000", "process 1 C 20 1000000000")
     report, gpus = gpus_of(room, cards=cards, seconds=2)
@@ -287,17 +287,17 @@ def module_and_memory(room):
     near(memory["energy_j"], 38 * duration_s, relative=0.03)
     assert (module["kind"], memory["kind"]) == ("module", "gpu-memory"), (module, memory)
     near(memory["target_j"] / memory["energy_j"], gpu["target_j"] / gpu["energy_j"], relative=0.05)
-    total_j = sum(domain["energy_j"] for domain in report["energy"]["domains"] if domain["domain"] in ("gpu-0", "package-0"))
-    near(report["energy"]["total_j"], total_j, relative=1e-6)
+    added = [domain["energy_j"] for domain in report["energy"]["domains"] if domain["domain"] in ("gpu-0", "package-0")]
+    near(report["energy"]["total_j"], sum(added), relative=1e-6)
     assert len(gpus) == 1, gpus
 
 
 @test
 def module_only_sensors(room):
     """wattle sensors: of a GPU that tells only its module's power it says that it can't be read, why, and what helps"""
-    cards = card("error nvmlDeviceGetTotalEnergyConsumption 3", "error nvmlDeviceGetPowerUsage 3", "field_error 185 0 3",
-                 "field_error 186 0 3", "module_mw 600000", "memory_mw 38000", "field_error 185 2 4", "field_error 186 2 4",
-                 "field_error 191 2 4")
+    cards = card("error nvmlDeviceGetTotalEnergyConsumption 3", "error nvmlDeviceGetPowerUsage 3", "module_mw 600000",
+                 "memory_mw 38000", "field_error 185 0 3", "field_error 186 0 3", "field_error 185 2 4",
+                 "field_error 186 2 4", "field_error 191 2 4")
     rows = json.loads(room.wattle("sensors", "--json", env=environment(room, cards)).stdout)["sensors"]
     gpu, module, memory = [row for row in rows if row["sensor"] == "nvml"]
     assert not gpu["readable"] and not gpu["used"] and gpu["last"] is None and gpu["inside"] == "module-0", gpu
@@ -319,7 +319,8 @@ def modules_by_socket(room):
     env = {**environment(room, 3 * card("module_mw 467000")), "WATTLE_SYSFS": str(room.tree("sockets", files))}
     rows = json.loads(room.wattle("sensors", "--json", env=env).stdout)["sensors"]
     inside = {row["domain"]: row["inside"] for row in rows if row["sensor"] == "nvml"}
-    assert inside == {"gpu-0": "module-1", "gpu-1": "module-1", "gpu-2": "module-0", "module-0": None, "module-1": None}, inside
+    assert inside == {"gpu-0": "module-1", "gpu-1": "module-1", "gpu-2": "module-0", "module-0": None,
+                      "module-1": None}, inside
 
 
 @test
@@ -496,7 +497,7 @@ def tracking_file(room):
 
 @test
 def capacity_of_all(room):
-    """of two GPUs one is measured: GPU memory capacity and count are the machine's, in report, tracking file and exports"""
+    """of two GPUs one is measured: GPU memory capacity and count are the machine's, in all outputs"""
     from tracking import read_csv
     env = environment(room)
     capacity = (85520809984 - 600000000 + 6442450944 - (512 << 20)) / 1e9  # without what the driver reserves
@@ -505,7 +506,8 @@ def capacity_of_all(room):
                                 env={**env, "CUDA_VISIBLE_DEVICES": hidden})
         usage = report["resource_usage"]
         near(usage["max_gpu_ram"]["system_capacity"], capacity, relative=1e-9)
-        assert (usage["gpu_utilization"]["system_gpu_count"], usage["gpu_utilization"]["n_expected_gpus"]) == (2, 1), usage
+        counts = usage["gpu_utilization"]
+        assert (counts["system_gpu_count"], counts["n_expected_gpus"]) == (2, 1), usage
         room.wattle("export", "run.sqlite", "--format", "gpu_tracker", "-o", "export.csv")
         blocks = json.loads(room.wattle("blocks", "run.sqlite", "--format", "json").stdout)["static_data"]
         for static in (read_csv(room.folder / "track.csv")[0], read_csv(room.folder / "export.csv")[0], blocks):

@@ -110,11 +110,11 @@ def joules_are_the_reports(room):
 
 @test
 def unknown_idle_energy(room):
-    """idle energy of a run that does not know it is null, n/a and no series, not 0; with a known idle power it is a number"""
+    """idle energy that is unknown is null, n/a and no series, not 0; with a known idle power it is a number"""
     make(room, "training")
-    ledger = report_of(room, "training")[0]["energy"]["ledger"]
+    ledger = report_of(room, "training")["energy"]["ledger"]
     assert ledger["idle_j"] is None, ledger
-    total_j = report_of(room, "training")[0]["energy"]["total_j"]
+    total_j = report_of(room, "training")["energy"]["total_j"]
     near(sum(value or 0 for value in ledger.values()), total_j, relative=1e-9)
     text = room.wattle("report", "training.sqlite").stdout
     assert [line.split() for line in text.splitlines() if line.startswith("  idle ")] == [["idle", "n/a", "n/a"]], text
@@ -123,7 +123,7 @@ def unknown_idle_energy(room):
         file.execute("update run set value = 'active' where key = 'attribution'")
         file.execute("update device set idle_w = 20, idle_error_w = 1")
     file.close()
-    report = report_of(room, "training")[0]
+    report = report_of(room, "training")
     idle_j = report["energy"]["ledger"]["idle_j"]
     in_total = sum(domain["in_total"] for domain in report["energy"]["domains"])
     near(idle_j, in_total * 20 * report["run"]["duration_s"], relative=0.05)

@@ -429,6 +429,19 @@ def never_overwrites(room):
 
 
 @test
+def captured_modules(room):
+    """power of modules and of GPU memory is captured, and a GPU without any of its own too"""
+    only = ("gpu\nerror nvmlDeviceGetTotalEnergyConsumption 3\nerror nvmlDeviceGetPowerUsage 3\n"
+            "field_error 185 0 3\nfield_error 186 0 3\n")
+    power_only = "field_error 191 1 3\nfield_error 191 2 3\nmodule_mw 467000\nmemory_mw 38000\n"
+    env = {**machine(room, "metal", ["package-0"]), **cards(room, f"gpu\n{power_only}{only}{power_only}")}
+    _, as_captured, _ = capture(room, env)
+    before, after = ([(row["domain"], row["inside"], row["readable"]) for row in seen(room, each)
+                      if row["sensor"] == "nvml"] for each in (env, as_captured))
+    assert before == after and ("gpu-1", "module-1", False) in after and len(after) == 6, (before, after)
+
+
+@test
 def captured_gpus(room):
     """what NVML says is saved in the fake library's own words, with other UUIDs, and the fixture replays it"""
     env = {**machine(room, "metal", ["package-0"]), **cards(room, TWO_CARDS)}

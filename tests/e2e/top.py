@@ -64,7 +64,8 @@ def known_powers(room):
     total = watts(text, "Power")
     near(total, 75, relative=0.1)
     assert "idle 0 W" not in text, text  # idle power of devices in use is unknown: n/a
-    parts = sum(watts(text, name) for name in ("programs", "wattle", "idle", "unattributed") if f"{name} n/a" not in text)
+    names = ("programs", "wattle", "idle", "unattributed")
+    parts = sum(watts(text, name) for name in names if f"{name} n/a" not in text)
     near(parts, total, relative=0.02)
     assert "measured" in text and "~" not in text.splitlines()[1], text
 

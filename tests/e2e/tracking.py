@@ -66,7 +66,7 @@ def both_layouts(room):
 
 @test
 def every_cell_is_a_number(room):
-    """CSV and SQLite, any interval: all 21 figures of every row are known, also before the kernel's CPU counters move"""
+    """CSV and SQLite, any interval: all 21 figures of every row are known, also before the machine's counters move"""
     for interval in ("1ms", "2ms", "10ms", "25ms", "100ms"):
         for name, reader in READERS.items():
             done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", name, "-i", interval,

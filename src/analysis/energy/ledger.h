@@ -1,5 +1,5 @@
-/* Each joule in one row. idle_j is NaN where nothing tells an idle device's energy from the rest: the other rows hold all of it
- * then, and a sum of ledgers has the idle energy of those that know it. */
+/* Each joule in one row. idle_j is NaN where nothing tells idle energy from the rest: the other rows hold it then, and a
+ * sum of ledgers has the idle energy of those that know theirs. */
 #pragma once
 
 #include "analysis/findings.h"

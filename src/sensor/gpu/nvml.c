@@ -50,7 +50,7 @@ static void init_domain(struct domain *domain, int index)
 	snprintf(domain->name, sizeof(domain->name), "gpu-%d", index);
 }
 
-// Each GPU may bring its module, its memory and its instances: domains must not move once they are known to the rest of wattle.
+// Each GPU may bring its module, its memory and its instances: domains must not move once the rest of wattle knows them.
 static int make_room(struct nvml_state *nvml, size_t n_gpus)
 {
 	nvml->gpus = calloc_array(n_gpus, sizeof(*nvml->gpus));
@@ -180,8 +180,8 @@ static int choose_gpus(struct nvml_state *nvml, const struct sensor_options *opt
 	return r;
 }
 
-/* Modules are numbered as the sockets of their CPUs, which is how the kernel's own meter numbers them (hwmon_acpi.c); where
- * /sys doesn't say, as the GPU. */
+/* Modules have the numbers of their CPU sockets, as the kernel's own meter of a module has (hwmon_acpi.c); where /sys does
+ * not give it, the number of the GPU. */
 static int module_of(const struct nvml_state *nvml, const struct nvml_gpu *gpu)
 {
 	int socket = gpu->on_bus >= 0 ? nvml_bus_numa_node(&nvml->bus, nvml->env, (size_t)gpu->on_bus) : -1;
@@ -200,7 +200,7 @@ static void add_module(struct nvml_state *nvml, struct nvml_gpu *gpu)
 {
 	int index = module_of(nvml, gpu);
 	snprintf(gpu->domain->inside, sizeof(gpu->domain->inside), "module-%d", index);
-	if (has_domain(nvml, DOMAIN_MODULE, index)) // several GPUs of one module tell the same
+	if (has_domain(nvml, DOMAIN_MODULE, index)) // several GPUs of one module read the same meter
 		return;
 	gpu->beside[NVML_SCOPE_MODULE] = &nvml->domains[nvml->n_domains++];
 	nvml_gpu_describe_beside(gpu, NVML_SCOPE_MODULE, index, gpu->beside[NVML_SCOPE_MODULE]);
@@ -211,7 +211,7 @@ static bool exists(const struct nvml_fields *of)
 	return nvml_fields_any(of) || of->refusal != NVML_SUCCESS;
 }
 
-// What the driver tells of more than the GPU, and of less.
+// Domains of the module around each GPU and of the memory inside it.
 static void add_beside(struct nvml_state *nvml)
 {
 	for (size_t i = 0; i < nvml->n_gpus; i++) {
@@ -227,8 +227,8 @@ static void add_beside(struct nvml_state *nvml)
 	}
 }
 
-/* A GPU whose energy nobody tells is sampled all the same, for its use and its memory: a note says so. Who asks what can be
- * measured is told that it can't. */
+/* A run samples utilization and memory of a GPU without any energy or power reading, and has a note. `wattle sensors` lists
+ * it as unreadable. */
 static void explain_no_power(struct nvml_state *nvml, bool describe_only)
 {
 	for (size_t i = 0; i < nvml->n_gpus; i++) {
@@ -405,7 +405,7 @@ static bool sleeps(struct nvml_state *nvml, struct nvml_gpu *gpu)
 	return is_asleep;
 }
 
-// Fills of_scopes with the rows that are wanted of a GPU; false: none. What is asked of the GPU itself has its row at any rate.
+// Fills of_scopes with the rows that are wanted of a GPU; false: none. The GPU's own row is always there to write to.
 static bool choose_rows(const struct nvml_state *nvml, size_t i, int64_t (*rows)[DEVICE_COUNT],
 	int64_t *of_scopes[NVML_SCOPES])
 {

@@ -188,7 +188,9 @@ static int try_field(struct nvml_board *board, uint32_t id, enum nvml_scope scop
 		return field.code;
 	if (code == NVML_SUCCESS && !nvml_value_u64(&field.value, field.value_type, &value))
 		return NVML_NOT_SUPPORTED;
-	return code;
+	// Nothing that is switched on takes 0 W: a module or memory of which that is told has no meter.
+	bool is_empty = code == NVML_SUCCESS && scope != NVML_SCOPE_GPU && id != NVML_FIELD_ENERGY_OF && value == 0;
+	return is_empty ? NVML_NOT_SUPPORTED : code;
 }
 
 // Codes that say that there is no such thing, not that it can't be read.
@@ -335,11 +337,33 @@ static bool has_call(struct nvml_board *board)
 	return value_ok(row[DEVICE_ENERGY]);
 }
 
+/* A driver that is older than a scope may ignore its number and answer for the GPU: to the milliwatt the same, in the same
+ * call. */
+static bool is_the_gpu(const struct nvml_energy *energy, struct nvml_board *board, enum nvml_scope scope)
+{
+	const struct nvml_fields *gpu = &energy->of[NVML_SCOPE_GPU], *of = &energy->of[scope];
+	bool by_instant = gpu->instant && of->instant;
+	uint32_t id = by_instant ? NVML_FIELD_POWER_INSTANT : NVML_FIELD_POWER_AVERAGE;
+	struct nvml_field fields[] = {{.id = id, .scope = NVML_SCOPE_GPU}, {.id = id, .scope = scope}};
+	uint64_t values[2];
+	if (!(by_instant || (gpu->average && of->average)) ||
+		board->api->fields(board->handle, 2, fields) != NVML_SUCCESS)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (fields[i].code != NVML_SUCCESS ||
+			!nvml_value_u64(&fields[i].value, fields[i].value_type, &values[i]))
+			return false;
+	return values[0] == values[1];
+}
+
 void nvml_energy_open(struct nvml_energy *energy, struct nvml_board *board, bool power_only)
 {
 	*energy = (struct nvml_energy){.by_call = !power_only && has_call(board)};
 	for (unsigned int scope = 0; scope < NVML_SCOPES; scope++)
 		find_fields(energy, board, scope, power_only);
+	for (unsigned int scope = NVML_SCOPE_MODULE; scope < NVML_SCOPES; scope++)
+		if (is_the_gpu(energy, board, scope))
+			energy->of[scope] = (struct nvml_fields){0};
 	const struct nvml_fields *gpu = &energy->of[NVML_SCOPE_GPU], *module = &energy->of[NVML_SCOPE_MODULE];
 	energy->counts = energy->by_call || gpu->energy_field != 0;
 	energy->has_source = energy->counts || gpu->instant || has_usage(board);

@@ -5,9 +5,9 @@
  * last second). Where there is no energy counter, the driver's own buffer of power samples gives the mean power since the
  * reading before, so that nothing between two ticks is missed.
  *
- * Fields 185, 186 and 191 exist for the module (CPU, GPU and memory) and for the GPU's memory, too. What the driver answers
- * of them is read in the same call as the GPU's own fields. Grace-Hopper boards may refuse the GPU's own figures and answer
- * for the module only: then `scope` is NVML_SCOPE_MODULE. */
+ * Fields 185, 186 and 191 also exist for the module (CPU, GPU and memory) and for the GPU's memory. They are read in the
+ * same call as the GPU's own fields. Grace-Hopper boards may refuse the GPU's own figures and answer for the module only:
+ * then `scope` is NVML_SCOPE_MODULE. */
 #pragma once
 
 #include "sensor/gpu/nvml_board.h"
@@ -61,8 +61,8 @@ size_t nvml_energy_sample_room(struct nvml_board *board);
 // Makes the first mean power begin now, and learns how often the driver samples from what it still remembers.
 struct nvml_spacing nvml_energy_prime(struct nvml_energy *energy, struct nvml_board *board,
 	const struct nvml_power_room *room);
-/* Fills ENERGY, ENERGY_TIME, POWER and POWER_AVERAGE of each scope's row, with energy_only the first two. NULL: that scope
- * is not read. Scopes beside energy->scope cost no driver call of their own where the GPU's fields are read anyway. */
+/* Fills ENERGY, ENERGY_TIME, POWER and POWER_AVERAGE of each scope's row, with energy_only the first two. NULL: that
+ * scope is not read. Scopes beside energy->scope cost no driver call of their own where the GPU's fields are read anyway. */
 void nvml_energy_read(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
 	int64_t t_ns, bool energy_only, int64_t *const rows[NVML_SCOPES]);
 // Whether any figure of this scope can be had by fields.

@@ -50,6 +50,6 @@ double nvml_gpu_speed(const struct nvml_gpu *gpu);
 // Makes the first reading begin now, not with what the driver still remembers from before.
 void nvml_gpu_prime(struct nvml_gpu *gpu, const struct nvml_scratch *scratch);
 
-// One reading into rows that are preset to VALUE_MISSING. What fails stays so. rows: the GPU's and those beside it, or NULL.
+// One reading into rows that are preset to VALUE_MISSING. What fails stays so. rows: by scope, NULL what is not wanted.
 void nvml_gpu_read(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match,
 	const struct sensor_context *context, int64_t *const rows[NVML_SCOPES]);

@@ -327,6 +327,15 @@ static void refused_scopes(void **state)
 	fixture_close(&f);
 }
 
+static void scopes_that_are_none(void **state)
+{
+	struct nvml_fixture f;
+	fixture_open(&f, MODERN, "gpu\npower_mw constant 166000\nmodule_mw 166000\nmemory_mw 0\nfield_error 191 2 3\n");
+	assert_int_equal(f.n, 1); // a driver that ignores the scope, and one that says 0 W
+	assert_string_equal(f.domains[0].inside, "");
+	fixture_close(&f);
+}
+
 static void refused_for_a_while(void **state)
 {
 	struct nvml_fixture f;
@@ -407,6 +416,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "module and memory beside the GPU: energy of each", scopes_that_count);
 	ROWS_ADD_ONE(&tests, "module and memory beside the GPU: no driver call more", scopes_cost_no_call);
 	ROWS_ADD_ONE(&tests, "a scope that the driver refuses: none, or unreadable and why", refused_scopes);
+	ROWS_ADD_ONE(&tests, "a scope that repeats the GPU's power, or says 0 W, is none", scopes_that_are_none);
 	ROWS_ADD_ONE(&tests, "a scope that is refused for a while is missing, not 0", refused_for_a_while);
 	ROWS_ADD(&tests, no_powers, check_no_power);
 	ROWS_ADD_ONE(&tests, "a look between two ticks is one call", a_look_is_cheap);

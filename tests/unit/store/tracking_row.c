@@ -192,8 +192,8 @@ static void samples_within_a_tick_of_the_kernel(void **state)
 	assert_number(out.values[TRACKING_SYSTEM_HARDWARE], 25); // nothing new was counted: neither 0 nor unknown
 }
 
-/* A recording begins at 1000 s; samples `step_ms` apart, counters as the kernel shows them: in ticks of 10 ms, the first of
- * which comes after `tick_ms`. A core is busy with the target, another one idles. */
+/* A recording begins at 1000 s; samples `step_ms` apart, the machine's counters as the kernel shows them: in ticks of
+ * 10 ms, the first of which comes after `tick_ms`. A core is busy with the target, another one idles. */
 static const struct beginning {
 	const char *teaches;
 	int64_t step_ms, tick_ms;
