@@ -121,12 +121,12 @@ def unknown_idle_energy(room):
     assert not all_of(series(export(room, "training")), "wattle_run_energy_joules", to="idle")
     with sqlite3.connect(room.folder / "training.sqlite") as file:
         file.execute("update run set value = 'active' where key = 'attribution'")
-        file.execute("update device set idle_w = 20, idle_error_w = 1")
+        file.execute("update device set idle_w = 1, idle_error_w = 0.1")
     file.close()
     report = report_of(room, "training")
     idle_j = report["energy"]["ledger"]["idle_j"]
     in_total = sum(domain["in_total"] for domain in report["energy"]["domains"])
-    near(idle_j, in_total * 20 * report["run"]["duration_s"], relative=0.05)
+    near(idle_j, in_total * report["run"]["duration_s"], relative=0.05)
     near(of(series(export(room, "training")), "wattle_run_energy_joules", to="idle")[-1][1], idle_j, relative=1e-9)
 
 
