@@ -5,6 +5,7 @@ temporary folder that is the current folder of all it starts, and the doors to s
 test starts is stopped by its pid when the test ends. Each program prints TAP.
 """
 import json
+import math
 import os
 import pathlib
 import re
@@ -38,6 +39,11 @@ class Skip(Exception):
 def test(function):
     tests.append(function)
     return function
+
+
+def known_sum(ledger):
+    """The sum of a ledger's rows. Idle energy may be unknown; the other rows hold it then."""
+    return math.fsum(value for value in ledger.values() if value is not None)
 
 
 def near(actual, expected, relative=0.0, absolute=0.0):

@@ -10,7 +10,7 @@ import resource
 import sqlite3
 
 import made_jobs
-from harness import WATTLE, main, near, test
+from harness import WATTLE, known_sum, main, near, test
 from job_report_room import made, report, report_of
 
 PAIRS = {  # kind: relative deviation of a machine's energy that the ends of counters explain
@@ -35,11 +35,11 @@ def check_energy(document, truth, relative):
 
 def check_ledger(document):
     energy = document["energy"]
-    near(sum(energy["ledger"].values()), energy["total_j"], relative=1e-9)
+    near(known_sum(energy["ledger"]), energy["total_j"], relative=1e-9)
     near(energy["ledger"]["target_j"], sum(rank["energy_j"] for rank in ranks_of(document)), relative=1e-9)
     for domain in energy["domains"]:
         if domain["energy_j"] is not None:
-            near(sum(domain["ledger"].values()), domain["energy_j"], relative=1e-9, absolute=1e-9)
+            near(known_sum(domain["ledger"]), domain["energy_j"], relative=1e-9, absolute=1e-9)
 
 
 def check_ranks(document, truth):
@@ -264,7 +264,7 @@ def a_long_job_that_is_read_thinly(room):
     near(thin["energy"]["total_j"], truth["total_j"], relative=1e-5)
     near(thin["energy"]["total_j"], full["energy"]["total_j"], relative=1e-5)
     near(thin["cpu"]["target_cpu_s"], full["cpu"]["target_cpu_s"], relative=1e-6)
-    near(sum(thin["energy"]["ledger"].values()), thin["energy"]["total_j"], relative=1e-9)
+    near(known_sum(thin["energy"]["ledger"]), thin["energy"]["total_j"], relative=1e-9)
     for one, all_of_it in zip(thin["ranks"], full["ranks"], strict=True):
         for key in ("duration_s", "cpu_s", "waiting_s", "work_s"):
             near(one[key], all_of_it[key], relative=1e-6)

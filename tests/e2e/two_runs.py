@@ -1,9 +1,8 @@
 """Two runs at the same time on one machine: one counter, and each gets its own share of it."""
 import json
-import math
 import sys
 
-from harness import BUILD, BURNER, TESTS, main, near, test
+from harness import BUILD, BURNER, TESTS, known_sum, main, near, test
 
 sys.path.insert(0, str(TESTS / "fakes"))
 import truth
@@ -45,7 +44,7 @@ def measure(room, simulator_options, commands):
     simulator.wait()
     counter = truth.load(top)
     for run in runs.values():
-        near(math.fsum(run.energy["ledger"].values()), run.energy["total_j"], relative=1e-9)
+        near(known_sum(run.energy["ledger"]), run.energy["total_j"], relative=1e-9)
         near(run.energy["total_j"], truth.energy_j(counter, "package-0", run.start_ns, run.end_ns), relative=0.01)
         run.expected_j = run.share_j(counter)
     first_ns, last_ns = min(run.start_ns for run in runs.values()), max(run.end_ns for run in runs.values())
