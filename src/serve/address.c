@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 64 };
+enum { BACKLOG = 1024 }; // cut to net.core.somaxconn; who finds it full tries again only after a second
 
 static const char unix_prefix[] = "unix:";
 

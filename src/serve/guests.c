@@ -1,9 +1,42 @@
 #include "serve/guests.h"
 
+#include "base/util.h"
+
+#include <netinet/in.h>
+
 void guests_init(struct guests *guests, const struct mhd *mhd, const struct wattle_env *env, struct scrapers *scrapers)
 {
 	*guests = (struct guests){.mhd = mhd, .env = env, .scrapers = scrapers};
 	visits_init(&guests->visits);
+}
+
+/* An IPv4 address; of IPv6 the network (/64), in which one host takes as many addresses as it likes; of a Unix socket the
+ * user who connected. */
+static uint64_t origin_of(const struct sockaddr *address, int fd)
+{
+	uint64_t origin = 0;
+	if (address != NULL && address->sa_family == AF_INET) {
+		origin = ((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr;
+	} else if (address != NULL && address->sa_family == AF_INET6) {
+		const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+		if (IN6_IS_ADDR_V4MAPPED(v6))
+			memcpy(&origin, v6->s6_addr + 12, sizeof(struct in_addr));
+		else
+			memcpy(&origin, v6->s6_addr, sizeof(origin));
+	} else {
+		struct ucred peer = {0};
+		socklen_t size = sizeof(peer);
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+		origin = peer.uid;
+	}
+	return origin;
+}
+
+static const struct sockaddr *address_of(const struct guests *guests, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *client = guests->mhd->connection_info(connection,
+		MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	return client != NULL ? client->client_addr : NULL;
 }
 
 void guests_connection(struct guests *guests, struct MHD_Connection *connection, void **visit,
@@ -17,8 +50,11 @@ void guests_connection(struct guests *guests, struct MHD_Connection *connection,
 	}
 	const union MHD_ConnectionInfo *info = guests->mhd->connection_info(connection,
 		MHD_CONNECTION_INFO_CONNECTION_FD);
-	if (info != NULL)
-		*visit = visits_begin(&guests->visits, info->connect_fd, env_now_ns(guests->env));
+	if (info == NULL)
+		return;
+	int fd = info->connect_fd;
+	*visit = visits_begin(&guests->visits, fd, origin_of(address_of(guests, connection), fd),
+		env_now_ns(guests->env));
 }
 
 // NULL: there was no room for it.
@@ -35,10 +71,8 @@ void guests_ask(struct guests *guests, struct MHD_Connection *connection, uint64
 	visit_is_answered(visit, true, env_now_ns(guests->env));
 	if (visit == NULL || look == 0)
 		return;
-	const union MHD_ConnectionInfo *client = guests->mhd->connection_info(connection,
-		MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	visit->scraped_look = look;
-	visit->scraper = scraper_id(client != NULL ? client->client_addr : NULL,
+	visit->scraper = scraper_id(address_of(guests, connection),
 		guests->mhd->value(connection, MHD_HEADER_KIND, "User-Agent"));
 }
 

@@ -45,6 +45,7 @@ struct server {
 	struct answers answers;
 	struct request_rules rules;
 	struct guests guests;
+	uint64_t n_ended; // connections, before the library ran last
 	int64_t first_ns;
 };
 
@@ -345,6 +346,9 @@ static int timeout_ms(struct server *server)
 	int ms = server->guests.visits.n > 0 ? SWEEP_MS : -1;
 	if (server->daemon == NULL)
 		return -1;
+	// The library closes, and takes up listening again, when it runs; nothing wakes it for that.
+	if (server->guests.visits.n_ended != server->n_ended)
+		return 0;
 	if (server->mhd.timeout(server->daemon, &wanted_ms) == MHD_YES && (ms < 0 || wanted_ms < (unsigned int)ms))
 		ms = wanted_ms < SWEEP_MS ? (int)wanted_ms : SWEEP_MS;
 	return ms;
@@ -379,6 +383,7 @@ int server_run(struct server *server, int stop_fd, void (*warn)(const char *text
 			return 0;
 		look_if_due(server);
 		pass_on(server, warn);
+		server->n_ended = server->guests.visits.n_ended;
 		if (server->daemon != NULL && server->mhd.run(server->daemon) != MHD_YES)
 			return -EIO;
 		visits_sweep(&server->guests.visits, env_now_ns(server->env));

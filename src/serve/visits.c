@@ -2,47 +2,105 @@
 
 #include "base/util.h"
 
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 void visits_init(struct visits *visits)
 {
-	visits->n = 0;
-	visits->last_line = 0;
+	*visits = (struct visits){0};
 	for (size_t i = 0; i < VISITS_MAX; i++)
 		visits->items[i] = (struct visit){.fd = -1};
 }
 
 // The library finds its connection at its end then, and ends it by itself.
-static void show_out(struct visit *visit)
+static void show_out(struct visits *visits, struct visit *visit)
 {
 	shutdown(visit->fd, SHUT_RDWR);
+	visits->n_ended++;
 	visit->is_over = true;
 }
 
-static void make_room(struct visits *visits)
+// What the client has acknowledged of our answers. 0 on a Unix socket, where the kernel doesn't count: there time decides alone.
+static uint64_t bytes_of(const struct visit *visit)
 {
-	struct visit *longest = NULL;
-	for (size_t i = 0; i < VISITS_MAX; i++) {
-		struct visit *visit = &visits->items[i];
-		if (visit->fd < 0 || visit->is_over || visit->is_answered)
-			continue;
-		if (longest == NULL || visit->since_ns < longest->since_ns)
-			longest = visit;
-	}
-	if (longest != NULL)
-		show_out(longest);
+	struct tcp_info info = {0};
+	socklen_t size = sizeof(info);
+	if (getsockopt(visit->fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
+		return 0;
+	return info.tcpi_bytes_acked;
 }
 
-struct visit *visits_begin(struct visits *visits, int fd, int64_t t_ns)
+/* How far behind the slowest client that we wait for. An honest request is one packet, so bytes of an unfinished one gain no time: they
+ * are how a slow attack looks. */
+static int64_t lateness_ns(const struct visit *visit, int64_t t_ns)
+{
+	int64_t age_ns = t_ns - visit->since_ns;
+	if (!visit->is_answered)
+		return age_ns;
+	return age_ns - (int64_t)(bytes_of(visit) - visit->bytes) * (NS_PER_S / VISIT_LEAST_RATE);
+}
+
+struct candidate {
+	struct visit *visit;
+	size_t n_of_origin;
+	int64_t late_ns;
+};
+
+static bool is_here(const struct visit *visit)
+{
+	return visit->fd >= 0 && !visit->is_over;
+}
+
+static size_t count_of_origin(const struct visits *visits, uint64_t origin)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < VISITS_MAX; i++)
+		n += is_here(&visits->items[i]) && visits->items[i].origin == origin;
+	return n;
+}
+
+/* Who is to go rather than another of its origin: first those that are late, the latest of them; else who came first, whatever it has done
+ * since, as a client that asks without end is never late. */
+static bool goes_before(const struct candidate *a, const struct candidate *b)
+{
+	const int64_t grace_ns = VISIT_GRACE_S * NS_PER_S;
+	if (a->n_of_origin != b->n_of_origin)
+		return a->n_of_origin > b->n_of_origin;
+	if (a->late_ns > grace_ns || b->late_ns > grace_ns)
+		return a->late_ns > b->late_ns;
+	return a->visit->line < b->visit->line;
+}
+
+static void make_room(struct visits *visits, int64_t t_ns)
+{
+	struct candidate chosen = {0};
+	for (size_t i = 0; i < VISITS_MAX; i++) {
+		struct visit *visit = &visits->items[i];
+		if (!is_here(visit))
+			continue;
+		const struct candidate candidate = {
+			.visit = visit,
+			.n_of_origin = count_of_origin(visits, visit->origin),
+			.late_ns = lateness_ns(visit, t_ns),
+		};
+		if (chosen.visit == NULL || goes_before(&candidate, &chosen))
+			chosen = candidate;
+	}
+	if (chosen.visit != NULL)
+		show_out(visits, chosen.visit);
+}
+
+struct visit *visits_begin(struct visits *visits, int fd, uint64_t origin, int64_t t_ns)
 {
 	if (visits->n >= VISITS_ROOMY)
-		make_room(visits);
+		make_room(visits, t_ns);
 	for (size_t i = 0; i < VISITS_MAX; i++) {
 		struct visit *visit = &visits->items[i];
 		if (visit->fd >= 0)
 			continue;
-		*visit = (struct visit){.fd = fd, .line = ++visits->last_line, .since_ns = t_ns};
+		*visit = (struct visit){.fd = fd, .line = ++visits->last_line, .origin = origin, .since_ns = t_ns};
 		visits->n++;
 		return visit;
 	}
@@ -61,6 +119,7 @@ void visits_end(struct visits *visits, struct visit *visit)
 		return;
 	*visit = (struct visit){.fd = -1};
 	visits->n--;
+	visits->n_ended++;
 }
 
 void visit_is_answered(struct visit *visit, bool is_answered, int64_t t_ns)
@@ -69,6 +128,7 @@ void visit_is_answered(struct visit *visit, bool is_answered, int64_t t_ns)
 		return;
 	visit->is_answered = is_answered;
 	visit->since_ns = t_ns;
+	visit->bytes = is_answered ? bytes_of(visit) : 0;
 }
 
 static int64_t patience_ns(const struct visit *visit)
@@ -82,6 +142,6 @@ void visits_sweep(struct visits *visits, int64_t t_ns)
 	for (size_t i = 0; i < VISITS_MAX; i++) {
 		struct visit *visit = &visits->items[i];
 		if (visit->fd >= 0 && !visit->is_over && t_ns - visit->since_ns > patience_ns(visit))
-			show_out(visit);
+			show_out(visits, visit);
 	}
 }

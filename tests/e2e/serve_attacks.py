@@ -1,0 +1,69 @@
+"""wattle serve while others do what they can to keep people out: who scrapes gets each answer within a second."""
+import http.client
+import socket
+import sys
+import time
+
+from harness import TESTS, main, test
+from serving import Server, powercap
+
+ATTACKER = TESTS / "e2e/programs/serve_attacker.py"
+CONNECTIONS = 100  # more than there are places
+SECONDS = 3        # of each attack
+LIMIT_S = 1.0
+KINDS = {
+    "never-reads": "clients that ask and never read the answer",
+    "one-byte-read": "clients that ask and read a byte a second of the answer",
+    "silent": "clients that send nothing",
+    "half-request": "clients that send half a request",
+    "byte-a-second": "clients that send a byte a second",
+    "idle-after-answer": "clients that keep their connection and ask for nothing more",
+    "many-requests": "clients that send requests without end on each connection",
+    "big-head": "clients whose head never ends",
+    "come-and-go": "clients that connect and hang up at once",
+}
+
+
+def scrape(server, source):
+    """How long an answer took, in seconds."""
+    begin = time.monotonic()
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=30, source_address=(source, 0))
+    try:
+        connection.request("GET", "/metrics")
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.status
+        assert answer.read().endswith(b"\n")
+    finally:
+        connection.close()
+    return time.monotonic() - begin
+
+
+def attack(room, kind, source):
+    """The longest times that scrapes from another address, and from that of the attackers, took."""
+    env, _ = powercap(room, "package-0=50")
+    server = Server(room, "--interval", "100ms", "--processes", "1000", env=env)
+    attacker = room.start(ATTACKER, kind, server.host, str(server.port), source, str(CONNECTIONS), program=sys.executable)
+    assert attacker.stdout.readline() == b"ready\n"
+    longest = {"127.0.0.1": 0.0, source: 0.0}
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        for address in longest:
+            longest[address] = max(longest[address], scrape(server, address))
+    return longest
+
+
+def add(kind, who):
+    def row(room):
+        longest = attack(room, kind, "127.0.0.9")
+        assert max(longest.values()) < LIMIT_S, longest
+
+    row.__doc__ = f"{who}: everybody else is answered within {LIMIT_S:g} s, from their address as well"
+    test(row)
+
+
+for kind, who in KINDS.items():
+    add(kind, who)
+
+
+if __name__ == "__main__":
+    main()
