@@ -2,13 +2,13 @@
 #include "serve/state.h"
 
 #include "base/cleanup.h"
+#include "base/lock_file.h"
 #include "base/util.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,13 +87,17 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 static int lock_of(const struct state *state, const char *name)
 {
 	char lock[sizeof(state->name) + 8];
+	int fd;
 	put_lock_name(lock, sizeof(lock), name);
-	int fd = openat(state->folder_fd, lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return fd;
+	return lock_file_take(state->folder_fd, lock, &fd, NULL) == 0 ? fd : -1;
+}
+
+static void drop_lock_of(const struct state *state, const char *name, int fd)
+{
+	char lock[sizeof(state->name) + 8];
+	put_lock_name(lock, sizeof(lock), name);
 	if (fd >= 0)
-		close(fd);
-	return -1;
+		lock_file_drop(state->folder_fd, lock, fd);
 }
 
 static void consider(const struct state *state, const char *name, struct heritage *best)
@@ -105,8 +109,7 @@ static void consider(const struct state *state, const char *name, struct heritag
 	int fd = lock_of(state, name);
 	if (fd < 0)
 		return;
-	if (best->lock_fd >= 0)
-		close(best->lock_fd);
+	drop_lock_of(state, best->name, best->lock_fd);
 	best->lock_fd = fd;
 	best->written = st.st_mtim;
 	text_copy(best->name, sizeof(best->name), name);
@@ -139,14 +142,11 @@ static void inherit(const struct state *state)
 	buf_finish(&prefix);
 	if (best.name[0] == '\0')
 		return;
-	char lock[sizeof(best.name) + 8], temporary[sizeof(best.name) + 8];
-	put_lock_name(lock, sizeof(lock), best.name);
+	char temporary[sizeof(best.name) + 8];
 	snprintf(temporary, sizeof(temporary), "%s.tmp", best.name);
-	if (renameat(state->folder_fd, best.name, state->folder_fd, state->name) == 0) {
+	if (renameat(state->folder_fd, best.name, state->folder_fd, state->name) == 0)
 		unlinkat(state->folder_fd, temporary, 0);
-		unlinkat(state->folder_fd, lock, 0);
-	}
-	close(best.lock_fd);
+	drop_lock_of(state, best.name, best.lock_fd);
 }
 
 /* ---- opening ---- */
@@ -162,21 +162,21 @@ static int open_folder(struct state *state, struct wattle_error *reterr)
 	return 0;
 }
 
-// A lock of its own, because the file itself is replaced. The kernel frees it, however we end.
+// A lock of its own, because the file itself is replaced.
 static int take_lock(struct state *state, struct wattle_error *reterr)
 {
 	char name[sizeof(state->name) + 8];
+	struct wattle_error why = {0};
 	put_lock_name(name, sizeof(name), state->name);
-	state->lock_fd = openat(state->folder_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (state->lock_fd < 0)
-		return error_set(reterr, -errno,
-			"%s/%s: %s; counters begin at 0 at each start (WATTLE_STATE names another folder)",
-			state->env->state_dir, name, strerror(errno));
-	struct stat st; // one that was taken away meanwhile, by whoever took the file over, locks nothing
-	if (flock(state->lock_fd, LOCK_EX | LOCK_NB) < 0 || fstat(state->lock_fd, &st) < 0 || st.st_nlink == 0)
-		return error_set(reterr, -EBUSY,
-			"%s/%s is kept by another wattle serve; this one's counters begin at 0", state->env->state_dir,
-			state->name);
+	int r = lock_file_take(state->folder_fd, name, &state->lock_fd, &why);
+	if (r == -EBUSY)
+		return error_set(reterr, r,
+			"%s/%s is kept by another wattle serve; this one's counters begin at 0 (%s)",
+			state->env->state_dir, state->name, why.text);
+	if (r < 0)
+		return error_set(reterr, r,
+			"%s/%s; counters begin at 0 at each start (WATTLE_STATE names another folder)",
+			state->env->state_dir, why.text);
 	return 0;
 }
 
@@ -200,8 +200,7 @@ int state_open(struct state *state, const struct wattle_env *env, const char *no
 
 void state_close(struct state *state)
 {
-	if (state->lock_fd >= 0)
-		close(state->lock_fd);
+	drop_lock_of(state, state->name, state->lock_fd);
 	if (state->folder_fd >= 0)
 		close(state->folder_fd);
 	state->lock_fd = state->folder_fd = -1;

@@ -1,41 +1,41 @@
 #include "serve/textfile.h"
 
 #include "base/cleanup.h"
+#include "base/lock_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { TEXT_CEILING = 1 << 25, PATH_SIZE = 4096 };
 static const char ending[] = ".prom";
 
-/* Two who write one file would tell, in turns, the counters of one and of the other: to Prometheus each step down is a counter that began
- * anew and got to its height at once. So whoever writes it holds the lock of the file itself, which is another at each look. */
-static bool is_written_by_another(const char *path)
+static void lock_path(const char *path, char out[PATH_SIZE])
 {
-	enum { TRIES = 20 }; // it may have been replaced while we opened it
-	struct stat ours, there;
-	for (int i = 0; i < TRIES; i++) {
-		wattle_cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		if (fd < 0)
-			return false;
-		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-			return errno == EWOULDBLOCK;
-		if (fstat(fd, &ours) < 0 || stat(path, &there) < 0 ||
-			(ours.st_ino == there.st_ino && ours.st_dev == there.st_dev))
-			return false;
-	}
-	return true;
+	snprintf(out, PATH_SIZE, "%s.lock", path);
+}
+
+/* Two who write one file would tell, in turns, the counters of one and of the other: to Prometheus each step down is a counter that began
+ * anew and got to its height at once. */
+static int take_lock(struct textfile *file, const char *path, struct wattle_error *reterr)
+{
+	char lock[PATH_SIZE];
+	struct wattle_error why = {0};
+	lock_path(path, lock);
+	int r = lock_file_take(AT_FDCWD, lock, &file->lock_fd, &why);
+	if (r == -EBUSY)
+		return error_set(reterr, r,
+			"--textfile %s: another wattle serve writes it; give one of them another file", path);
+	return r < 0 ? error_set(reterr, r, "--textfile %s", why.text) : 0;
 }
 
 int textfile_open(struct textfile *file, const char *path, struct wattle_error *reterr)
 {
 	size_t length = path != NULL ? strlen(path) : 0;
-	*file = (struct textfile){.lock_fd = -1};
+	*file = (struct textfile){0};
 	buf_init(&file->text, TEXT_CEILING);
 	if (path == NULL)
 		return 0;
@@ -43,11 +43,11 @@ int textfile_open(struct textfile *file, const char *path, struct wattle_error *
 		path[length - sizeof(ending)] == '/')
 		return error_set(reterr, -EINVAL, "--textfile %s: node_exporter reads files whose names end in %s",
 			path, ending);
-	if (length >= PATH_SIZE - sizeof(".tmp"))
+	if (length >= PATH_SIZE - sizeof(".lock"))
 		return error_set(reterr, -EINVAL, "--textfile: a path of %zu bytes is too long", length);
-	if (is_written_by_another(path))
-		return error_set(reterr, -EBUSY,
-			"--textfile %s: another wattle serve writes it; give one of them another file", path);
+	int r = take_lock(file, path, reterr);
+	if (r < 0)
+		return r;
 	file->path = path;
 	return 0;
 }
@@ -72,19 +72,13 @@ static int replace(struct textfile *file)
 	int r = file->text.failed != 0 ? file->text.failed : buf_write_fd(&file->text, fd);
 	if (r == 0 && fchmod(fd, mode_of(file->path)) < 0)
 		r = -errno;
-	if (r == 0)
-		flock(fd, LOCK_EX | LOCK_NB); // where there are no locks nobody is kept out
 	if (r == 0 && rename(temporary, file->path) < 0)
 		r = -errno;
-	if (r < 0) {
+	if (r < 0)
 		unlink(temporary);
-		return r;
-	}
-	if (file->lock_fd >= 0)
-		close(file->lock_fd);
-	file->lock_fd = fd;
-	fd = -1;
-	return 0;
+	else
+		file->is_written = true;
+	return r;
 }
 
 void textfile_write(struct textfile *file, const struct view *view)
@@ -98,11 +92,13 @@ void textfile_write(struct textfile *file, const struct view *view)
 
 void textfile_close(struct textfile *file)
 {
-	if (file->path != NULL && file->lock_fd >= 0) {
-		unlink(file->path);
-		close(file->lock_fd);
+	char lock[PATH_SIZE];
+	if (file->path != NULL) {
+		if (file->is_written)
+			unlink(file->path);
+		lock_path(file->path, lock);
+		lock_file_drop(AT_FDCWD, lock, file->lock_fd);
 	}
 	file->path = NULL;
-	file->lock_fd = -1;
 	buf_finish(&file->text);
 }

@@ -9,7 +9,8 @@ struct textfile {
 	const char *path; // borrowed; NULL: none is wanted
 	struct buf text;
 	int failed;  // why the last try failed: negative errno; 0: it did not
-	int lock_fd; // owned: the file as we wrote it last, locked as long as it is ours; -1: none is yet
+	int lock_fd; // owned, where there is a path: of PATH.lock, which only this user can open
+	bool is_written;
 };
 
 // -EINVAL: no name that is read; -EBUSY: another one writes it. With a sentence.

@@ -93,7 +93,7 @@ static bool is_last(const struct step_end *end, const char *folder)
 	if (end->n_nodes <= 1)
 		return true;
 	name_list(end, folder, path, sizeof(path));
-	wattle_cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	wattle_cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		say("%s can't be written: %s", path, strerror(errno));
 		return false;

@@ -1,6 +1,7 @@
 #include "store/place.h"
 
 #include "base/cleanup.h"
+#include "base/lock_file.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -13,29 +14,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// What may belong to a run file besides the file itself: SQLite's, and the spool.
-static const char *const companions[] = {"-wal", "-shm", "-journal", "-spans"};
+// What may belong to a run file besides the file itself: SQLite's, the spool, and the lock that a killed recorder left.
+static const char *const companions[] = {"-wal", "-shm", "-journal", "-spans", "-lock"};
 
 // A byte far beyond those that SQLite locks (0x40000000 and the 511 after it).
 enum { LOCK_BYTE = 0x57544c31 };
 
-/* Of the open file description, so that neither SQLite's own locks nor its closing of the file touch it, and the
- * kernel drops it whatever ends this process. Where locks don't work at all we go on without. */
-static bool lock_is_held_by_another(int fd)
+static struct flock mark_of(short type)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
-	return fcntl(fd, F_OFD_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES);
+	return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
+}
+
+/* A recorder marks its file by a lock for writing on one byte. It is of the open file description, so that neither SQLite's own locks nor
+ * its closing of the file touch it, and the kernel drops it whatever ends this process. A reader can hold a lock for reading there and so
+ * keep the mark away: it says that a recorder lives, and who may write is decided by the lock file. */
+static void put_mark(int fd)
+{
+	struct flock lock = mark_of(F_WRLCK);
+	fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+// A lock for reading would meet only locks for writing: those of recorders, not of readers.
+static enum place_recorder recorder_of(int fd)
+{
+	struct flock lock = mark_of(F_RDLCK);
+	if (fcntl(fd, F_OFD_GETLK, &lock) != 0)
+		return PLACE_RECORDER_UNKNOWN;
+	return lock.l_type != F_UNLCK ? PLACE_RECORDER_LIVES : PLACE_RECORDER_NONE;
 }
 
 enum place_recorder place_recorder(const char *path)
 {
 	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
-	if (fd < 0)
-		return PLACE_RECORDER_NONE; // what can't be opened fails elsewhere, with a sentence
-	if (fcntl(fd, F_OFD_GETLK, &lock) != 0)
-		return PLACE_RECORDER_UNKNOWN;
-	return lock.l_type != F_UNLCK ? PLACE_RECORDER_LIVES : PLACE_RECORDER_NONE;
+	return fd >= 0 ? recorder_of(fd) : PLACE_RECORDER_NONE; // what can't be opened fails elsewhere, with a sentence
 }
 
 static bool same_file(int fd, const char *path)
@@ -51,20 +62,52 @@ static int refuse_busy(const struct place *place, struct wattle_error *reterr)
 		"%s: another recorder is writing to it; wait for its end or choose another file", place->path);
 }
 
+static void lock_path(const struct place *place, char out[PLACE_PATH_SIZE])
+{
+	snprintf(out, PLACE_PATH_SIZE, "%.*s-lock", PLACE_PATH_SIZE - 8, place->path);
+}
+
+static int take_lock(struct place *place, struct wattle_error *reterr)
+{
+	char path[PLACE_PATH_SIZE];
+	struct wattle_error why = {0};
+	lock_path(place, path);
+	int r = lock_file_take(AT_FDCWD, path, &place->lock_fd, &why);
+	if (r == -EBUSY)
+		return refuse_busy(place, reterr);
+	if (r < 0)
+		return error_set(reterr, r, "%s: can't be written to: %s", place->path, why.text);
+	place->is_locked = true;
+	return 0;
+}
+
+static void drop_lock(struct place *place)
+{
+	char path[PLACE_PATH_SIZE];
+	lock_path(place, path);
+	if (place->is_locked)
+		lock_file_drop(AT_FDCWD, path, place->lock_fd);
+	place->is_locked = false;
+}
+
 // Opens the file that stands at the name, with the lock.
 static int open_existing(struct place *place, struct wattle_error *reterr)
 {
-	int fd = open(place->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	wattle_cleanup_close int fd = open(place->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0) {
 		int code = -errno;
 		return error_set(reterr, code, "%s: can't be written to: %s", place->path, strerror(-code));
 	}
+	int r = take_lock(place, reterr);
+	if (r < 0)
+		return r;
 	// Between open and lock another recorder may have replaced it and ended.
-	if (lock_is_held_by_another(fd) || !same_file(fd, place->path)) {
-		close(fd);
+	if (recorder_of(fd) == PLACE_RECORDER_LIVES || !same_file(fd, place->path)) {
+		drop_lock(place);
 		return refuse_busy(place, reterr);
 	}
-	place->fd = fd;
+	put_mark(fd);
+	place->fd = take_fd(&fd);
 	return 0;
 }
 
@@ -108,7 +151,7 @@ static int make_new(struct place *place, struct wattle_error *reterr)
 		place->making[0] = '\0';
 		return refuse_folder(place, r, reterr);
 	}
-	lock_is_held_by_another(place->fd); // takes it; nobody else knows this file
+	put_mark(place->fd);
 	place->is_new = true;
 	return 0;
 }
@@ -155,6 +198,7 @@ int place_open(struct place *place, const struct store_open_options *options, co
 	// Only asked whether it could be written to, and by nobody else now.
 	close(place->fd);
 	place->fd = -1;
+	drop_lock(place);
 	place->replaces = true;
 	return make_new(place, reterr);
 }
@@ -249,6 +293,7 @@ void place_close(struct place *place, bool discard)
 		bring_back(place);
 	}
 	place_keep(place);
+	drop_lock(place);
 	if (place->fd >= 0)
 		close(place->fd);
 	place->fd = -1;

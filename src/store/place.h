@@ -17,7 +17,9 @@ struct place {
 	char path[PLACE_PATH_SIZE];   // the wanted name, symbolic links of an existing file resolved
 	char making[PLACE_PATH_SIZE]; // the new file until it is settled; "" none
 	char aside[PLACE_PATH_SIZE];  // the old file until the recording has begun; "" none
-	int fd;                       // of the file, read and write, with the recorder's lock; closed last
+	int fd;                       // of the file, read and write, with the recorder's mark; closed last
+	int lock_fd;                  // owned, where it is_locked: of PATH-lock
+	bool is_locked;               // what stood at the name already is ours alone to write to
 	bool is_new;                  // made by us; false: an existing one is appended to
 	bool replaces;                // an old file stands at the name (--overwrite)
 };

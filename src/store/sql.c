@@ -12,7 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { BUSY_MS = 100 };
+enum { BUSY_MS = 100, OPEN_BUSY_MS = 1000 };
 
 // Nobody asks how much memory it has; counting that takes a lock at every malloc.
 void sql_set_up_program(void)
@@ -54,6 +54,11 @@ int sql_fail(sqlite3 *db, const char *path, struct wattle_error *reterr)
 	// SQLite says "disk I/O error" for each of these; the system knows better.
 	if (result == SQLITE_IOERR || result == SQLITE_CANTOPEN || result == SQLITE_FULL)
 		what = strerror(-code);
+	if (code == -EBUSY)
+		return error_set(reterr, code,
+			"%s: another program, maybe a reader, keeps it locked (`fuser %s` names it); end that one, or use a "
+			"copy of the file",
+			path, path);
 	return error_set(reterr, code, "%s: %s", path, what);
 }
 
@@ -173,6 +178,7 @@ int sql_open_writer(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 	if (r < 0)
 		return r;
 	sqlite3 *db = *ret_db;
+	sqlite3_busy_timeout(db, OPEN_BUSY_MS); // nothing is sampled yet
 	/* 512 KB of cache and a log of at most 16 MB between two checkpoints: a checkpoint flushes to the disk and holds
 	 * up the sampler meanwhile, so it should be rare; a kill loses nothing in either place. */
 	sql_exec(db, "PRAGMA cache_size=-512; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4096");
@@ -181,6 +187,7 @@ int sql_open_writer(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 	if (is_shared_between_machines(path) || !set_journal(db, "PRAGMA journal_mode=WAL", "wal"))
 		set_journal(db, "PRAGMA journal_mode=TRUNCATE", "truncate");
 	sql_exec(db, "PRAGMA synchronous=NORMAL");
+	sqlite3_busy_timeout(db, BUSY_MS);
 	return 0;
 }
 

@@ -4,6 +4,8 @@ A test is a function with the decorator @test; its docstring is its name and say
 temporary folder that is the current folder of all it starts, and the doors to start wattle and the burner. Whatever a
 test starts is stopped by its pid when the test ends. Each program prints TAP.
 """
+import contextlib
+import fcntl
 import json
 import math
 import os
@@ -12,6 +14,7 @@ import re
 import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -30,6 +33,18 @@ tests = []
 NOBODY = 65534
 # What a busy machine has wattle say, whatever the test is about; lost samples themselves are in the report.
 LOST = re.compile(r"^wattle: warning: \d+ of \d+ samples were lost\n", re.MULTILINE)
+
+
+@contextlib.contextmanager
+def locked_by_a_reader(path, all_bytes=False):
+    """All locks that whoever may read a file can hold on it: flock's, and one for reading on each byte. all_bytes: SQLite's own
+    (512 from 0x40000000 on) too."""
+    with open(path, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for first, n in [(0, 0)] if all_bytes else [(0, 0x40000000), (0x40000200, 0)]:
+            lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, first, n, 0)
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, lock)
+        yield
 
 
 class Skip(Exception):

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import BURNER, NOBODY, WATTLE, Skip, main, near, test, wait_until
+from harness import BURNER, NOBODY, WATTLE, Skip, locked_by_a_reader, main, near, test, wait_until
 
 
 def in_own_mounts(room, script, *options):
@@ -191,6 +191,50 @@ def two_recorders_one_file(room):
     assert not (room.folder / "started").exists()
     assert room.finish(process).returncode == 0
     assert room.rows("pragma integrity_check") == [("ok",)]
+
+
+@test
+def appended_under_a_readers_lock(room):
+    """a reader that holds every lock it can on a run file does not stop --append; a second recorder is refused all the same"""
+    assert room.wattle("run", "-q", "-o", "run.sqlite", "--", "true").returncode == 0
+    lock = room.folder / "run.sqlite-lock"
+    with locked_by_a_reader(room.folder / "run.sqlite"):
+        process = room.start("run", "-q", "--append", "-o", "run.sqlite", "--", "sh", "-c", ": > began; exec sleep 1")
+        wait_until((room.folder / "began").exists, "the second segment")
+        assert lock.stat().st_mode & 0o777 == 0o600
+        for option in ("--append", "--overwrite"):
+            done = room.wattle("run", "-q", option, "-o", "run.sqlite", "--", "touch", "started")
+            assert done.returncode == 125 and "another recorder" in done.stderr, (option, done)
+        assert room.finish(process).returncode == 0
+        assert json.loads(room.wattle("report", "--format", "json", "run.sqlite").stdout)["run"]["segments"] == 2
+    with locked_by_a_reader(room.folder / "run.sqlite", all_bytes=True):
+        done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--", "touch", "started")
+        assert done.returncode == 125 and "fuser" in done.stderr and done.stderr.count("\n") == 1, done
+    assert not (room.folder / "started").exists() and not lock.exists()
+
+
+@test
+def killed_while_it_appends(room):
+    """the lock file that a killed recorder leaves is taken over; one of another user is named in the refusal"""
+    assert room.wattle("run", "-q", "-o", "run.sqlite", "--", "true").returncode == 0
+    lock = room.folder / "run.sqlite-lock"
+    process = room.start("run", "-q", "--append", "-o", "run.sqlite", "--", "sh", "-c", ": > began; exec sleep 1")
+    wait_until((room.folder / "began").exists, "the second segment")
+    process.kill()
+    process.wait()
+    assert lock.exists()
+    assert room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--", "true").returncode == 0
+    assert not lock.exists()
+    lock.symlink_to("elsewhere")
+    done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--", "touch", "started")
+    assert done.returncode == 125 and "run.sqlite-lock" in done.stderr and done.stderr.count("\n") == 1, done
+    assert not (room.folder / "elsewhere").exists() and not (room.folder / "started").exists()
+    if os.geteuid() == 0:
+        lock.unlink()
+        lock.touch()
+        os.chown(lock, NOBODY, NOBODY)
+        done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--", "touch", "started")
+        assert done.returncode == 125 and "run.sqlite-lock" in done.stderr and lock.exists(), done
 
 
 @test

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 
-from harness import is_alive, main, near, test, wait_until
+from harness import is_alive, locked_by_a_reader, main, near, test, wait_until
 from serving import BUSY, Server, gpus, job, names_of, powercap, restart, rows, samples, scrape, stop, textfile, total
 
 ZONES = ["package-0=40", "package-0/dram=5"]
@@ -282,6 +282,28 @@ def two_of_one_name(room):
     third = Server(room, env={**environment, "WATTLE_STATE": str(room.folder / "file/below")})
     assert b"counters begin at 0" in third.said and b"WATTLE_STATE" in third.said, third.said
     assert total(scrape(third), "wattle_energy_joules_total") >= 0
+
+
+@test
+def readers_locks(room):
+    """who may read a textfile, or the lock of a state file that an earlier version made, stops neither by locking it"""
+    environment, _ = powercap(room, *ZONES)
+    one, path = textfile(room, env=environment)
+    assert path.with_name("wattle.prom.lock").stat().st_mode & 0o777 == 0o600
+    stop(one)
+    with locked_by_a_reader(path):
+        one, path = textfile(room, env=environment)
+    one.terminate()
+    assert room.finish(one).returncode == 0
+    first = Server(room, env=environment)
+    first.process.terminate()
+    assert room.finish(first.process).returncode == 0
+    (state,) = (room.folder / "state").glob("serve-*_*.json")
+    lock = state.with_name(state.name + ".lock")
+    lock.touch(0o644)
+    second = restart(room, first, signal.SIGKILL, env=environment)
+    assert b"counters begin" not in second.said, second.said
+    assert lock.stat().st_mode & 0o777 == 0o600
 
 
 @test

@@ -1,0 +1,73 @@
+#include "base/lock_file.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int refuse_foreign(const char *path, struct wattle_error *reterr)
+{
+	return error_set(reterr, -EPERM, "%s: belongs to another user; remove it, or use a folder of your own", path);
+}
+
+static bool stands_there(int folder_fd, const char *path, const struct stat *ours)
+{
+	struct stat there;
+	return fstatat(folder_fd, path, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_dev == ours->st_dev &&
+		there.st_ino == ours->st_ino;
+}
+
+// 1: it has been removed or replaced meanwhile.
+static int try(int folder_fd, const char *path, int *ret_fd, struct wattle_error *reterr)
+{
+	struct stat st;
+	wattle_cleanup_close int fd = openat(folder_fd, path,
+		O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+	if (fd < 0 && (errno == ELOOP || errno == EACCES || errno == EISDIR || errno == ENXIO) &&
+		faccessat(folder_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return refuse_foreign(path, reterr);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_set(reterr, -errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return refuse_foreign(path, reterr);
+	bool others_can_lock = (st.st_mode & 0077) != 0; // an earlier version's
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return error_set(reterr, -EBUSY,
+			others_can_lock
+				? "%s: another process holds this lock; it is an earlier version's, which others "
+				  "can hold too: remove it if no wattle uses it"
+				: "%s: another wattle holds this lock",
+			path);
+	if (!stands_there(folder_fd, path, &st))
+		return 1;
+	if (others_can_lock) { // somebody may have it open and would hold it after us
+		unlinkat(folder_fd, path, 0);
+		return 1;
+	}
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int lock_file_take(int folder_fd, const char *path, int *ret_fd, struct wattle_error *reterr)
+{
+	enum { TRIES = 20 };
+	for (int i = 0; i < TRIES; i++) {
+		int r = try(folder_fd, path, ret_fd, reterr);
+		if (r <= 0)
+			return r;
+	}
+	return error_set(reterr, -EBUSY, "%s: other processes replace this lock", path);
+}
+
+void lock_file_drop(int folder_fd, const char *path, int fd)
+{
+	struct stat st;
+	if (fstat(fd, &st) == 0 && stands_there(folder_fd, path, &st))
+		unlinkat(folder_fd, path, 0);
+	close(fd);
+}
