@@ -1,0 +1,496 @@
+#include "base/redact.h"
+
+#include "base/util.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char mask[] = "***";
+
+struct span { // a part of a word
+	const char *at;
+	size_t n;
+};
+
+static struct span part(const char *begin, const char *end)
+{
+	return (struct span){begin, (size_t)(end - begin)};
+}
+
+static void put(struct buf *out, const char *begin, const char *end)
+{
+	buf_add(out, begin, (size_t)(end - begin));
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool is_quote(char c)
+{
+	return c == '\'' || c == '"';
+}
+
+static bool is_name_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
+}
+
+/* ---- names ---- */
+
+enum kind { KIND_PLAIN, KIND_WEAK, KIND_STRONG };
+
+// The end of a name, its separators and case left out.
+static const char *const strong[] = {"password", "passwd", "passphrase", "passcode", "secret", "secretkey", "secretid",
+	"secretvalue", "apikey", "accesskey", "privatekey", "authkey", "authtoken", "accesstoken", "authorization",
+	"bearer", "requirepass", "masterauth", "userpass", "dbpass", "rootpass"};
+// The last word of a name.
+static const char *const weak[] = {"key", "token", "auth", "pass", "pwd", "pw", "psk", "secrets", "credential",
+	"credentials", "creds", "cookie"};
+// Before a weak one: it counts, sorts, or names something.
+static const char *const harmless[] = {"all", "band", "bos", "by", "cls", "col", "column", "count", "data", "dict",
+	"end", "eos", "feature", "field", "first", "foreign", "group", "hash", "high", "hot", "image", "index", "input",
+	"join", "json", "label", "last", "log", "low", "map", "mask", "max", "meta", "metric", "min", "multi", "n",
+	"new", "next", "num", "order", "output", "pad", "partition", "per", "prev", "primary", "pub", "public", "query",
+	"row", "sep", "shard", "single", "sort", "special", "start", "stop", "target", "text", "two", "unk"};
+// The first word of an option that takes no value.
+static const char *const switches[] = {"no", "ask", "prompt", "show", "hide", "without", "disable", "skip", "generate"};
+
+static bool is_listed(const char *const *list, size_t n, struct span word)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strlen(list[i]) == word.n && strncasecmp(list[i], word.at, word.n) == 0)
+			return true;
+	return false;
+}
+
+// The last word of a name: behind a separator, or a capital behind a small letter (apiKey).
+static struct span last_word(struct span name)
+{
+	const char *end = name.at + name.n, *at = end;
+	while (at > name.at && isalnum((unsigned char)at[-1])) {
+		at--;
+		if (at > name.at && isupper((unsigned char)at[0]) && islower((unsigned char)at[-1]))
+			break;
+	}
+	return part(at, end);
+}
+
+static struct span word_before(struct span name, struct span word)
+{
+	const char *end = word.at;
+	while (end > name.at && !isalnum((unsigned char)end[-1]))
+		end--;
+	return last_word(part(name.at, end));
+}
+
+static bool has_strong_end(struct span name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(strong); i++) {
+		const char *at = name.at + name.n;
+		size_t left = strlen(strong[i]);
+		while (at > name.at && left > 0) {
+			at--;
+			if (!isalnum((unsigned char)*at))
+				continue;
+			if (tolower((unsigned char)*at) != strong[i][left - 1])
+				break;
+			left--;
+		}
+		if (left == 0)
+			return true;
+	}
+	return false;
+}
+
+static enum kind kind_of(struct span name)
+{
+	static const char aws[] = "AWS_";
+	while (name.n > 0 && name.at[0] == '-') {
+		name.at++;
+		name.n--;
+	}
+	if ((name.n > strlen(aws) && strncmp(name.at, aws, strlen(aws)) == 0) || has_strong_end(name))
+		return KIND_STRONG;
+	struct span word = last_word(name);
+	if (!is_listed(weak, ARRAY_SIZE(weak), word) ||
+		is_listed(harmless, ARRAY_SIZE(harmless), word_before(name, word)))
+		return KIND_PLAIN;
+	return KIND_WEAK;
+}
+
+// "-Dkey=5", "-eTOKEN=…": one letter that is an option, and a name.
+static enum kind kind_of_option(struct span name)
+{
+	enum kind kind = kind_of(name);
+	bool has_letter = name.n > 2 && name.at[0] == '-' && name.at[1] != '-';
+	return kind == KIND_PLAIN && has_letter ? kind_of(part(name.at + 2, name.at + name.n)) : kind;
+}
+
+/* ---- values ---- */
+
+static bool ends_as_file(struct span value)
+{
+	static const char *const endings[] = {"pem", "key", "crt", "cer", "der", "p8", "p12", "pfx", "pub", "ppk",
+		"asc", "gpg", "jks", "json", "yaml", "yml", "toml", "txt", "ini", "conf"};
+	const char *dot = memrchr(value.at, '.', value.n);
+	return dot != NULL && dot > value.at &&
+		is_listed(endings, ARRAY_SIZE(endings), part(dot + 1, value.at + value.n));
+}
+
+// A path, unless it may as well be base64, which has '/' too but mostly '+' or '=' beside it.
+static bool is_path(struct span value)
+{
+	static const char *const beginnings[] = {"/", "./", "../", "~", "file:", "@/"};
+	if (memchr(value.at, '+', value.n) != NULL || memchr(value.at, '=', value.n) != NULL)
+		return false;
+	if (ends_as_file(value))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++)
+		if (value.n >= strlen(beginnings[i]) && strncmp(value.at, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool is_switch_value(struct span value)
+{
+	static const char *const words[] = {"true", "false", "yes", "no", "on", "off", "none", "null", "auto"};
+	return (value.n == 1 && isdigit((unsigned char)value.at[0])) || is_listed(words, ARRAY_SIZE(words), value);
+}
+
+static bool is_secret(enum kind kind, struct span value)
+{
+	return value.n > 0 &&
+		(kind == KIND_STRONG || (kind == KIND_WEAK && !is_path(value) && !is_switch_value(value)));
+}
+
+// "--host", "-h", "-port": the option before it has no value. What is no such name may be a secret that begins with a dash.
+static bool is_option(struct span word)
+{
+	const char *at = word.at, *end = word.at + word.n;
+	if (word.n < 2 || *at != '-')
+		return false;
+	if (word.n == 2)
+		return true;
+	at += at[1] == '-' ? 2 : 1;
+	while (at < end && (islower((unsigned char)*at) || *at == '-' || *at == '_'))
+		at++;
+	return at == end || *at == '=';
+}
+
+/* ---- programs whose short options are secrets ---- */
+
+struct redact_program {
+	const char *name;
+	bool is_prefix;       // mysqldump, mysqladmin …
+	const char *letters;  // of the options
+	bool attached_only;   // "-pX"; "-p" alone asks for it
+	const char *names[2]; // long ones with user:password
+	size_t n_names;
+	char after; // the secret begins behind this: user:password; 0: at once
+};
+
+static const struct redact_program programs[] = {
+	{.name = "mysql", .is_prefix = true, .letters = "p", .attached_only = true},
+	{.name = "mariadb", .is_prefix = true, .letters = "p", .attached_only = true},
+	{.name = "7z", .is_prefix = true, .letters = "p", .attached_only = true},
+	{.name = "rar", .letters = "p", .attached_only = true},
+	{.name = "unrar", .letters = "p", .attached_only = true},
+	{.name = "mongo", .is_prefix = true, .letters = "p"},
+	{.name = "ldap", .is_prefix = true, .letters = "w"},
+	{.name = "snmp", .is_prefix = true, .letters = "cAX"},
+	{.name = "mosquitto_", .is_prefix = true, .letters = "P"},
+	{.name = "curl", .letters = "uU", .names = {"user", "proxy-user"}, .n_names = 2, .after = ':'},
+	{.name = "smbclient", .letters = "U", .names = {"user"}, .n_names = 1, .after = '%'},
+	{.name = "sshpass", .letters = "p"},
+	{.name = "redis-cli", .letters = "a"},
+	{.name = "login", .letters = "p"}, // docker login, az login …
+	{.name = "zip", .letters = "P"},
+	{.name = "unzip", .letters = "P"},
+	{.name = "sqlcmd", .letters = "P"},
+	{.name = "bcp", .letters = "P"},
+	{.name = "ipmitool", .letters = "P"},
+	{.name = "cqlsh", .letters = "p"},
+	{.name = "beeline", .letters = "p"},
+};
+
+static const struct redact_program *find_program(struct span word)
+{
+	const char *slash = memrchr(word.at, '/', word.n);
+	struct span name = slash != NULL ? part(slash + 1, word.at + word.n) : word;
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		size_t n = strlen(programs[i].name);
+		if ((programs[i].is_prefix ? name.n >= n : name.n == n) && memcmp(programs[i].name, name.at, n) == 0)
+			return &programs[i];
+	}
+	return NULL;
+}
+
+static void put_after(char after, struct span value, struct buf *out)
+{
+	const char *mark = after != 0 ? memchr(value.at, after, value.n) : value.at - 1;
+	if (mark == NULL) { // a user alone
+		put(out, value.at, value.at + value.n);
+		return;
+	}
+	put(out, value.at, mark + 1);
+	buf_str(out, mask);
+}
+
+// "-pX", "-p X", "-sSu user:X", "--user user:X", "--user=user:X". False: the word is none of these.
+static bool program_option(struct redactor *redactor, struct span word, struct buf *out)
+{
+	const struct redact_program *program = redactor->program;
+	if (program == NULL || word.n < 2 || word.at[0] != '-')
+		return false;
+	const char *end = word.at + word.n, *equals = memchr(word.at, '=', word.n);
+	enum redact_next next = program->after != 0 ? REDACT_AFTER_COLON : REDACT_VALUE;
+	if (word.at[1] == '-') {
+		if (!is_listed(program->names, program->n_names, part(word.at + 2, equals != NULL ? equals : end)))
+			return false;
+		put(out, word.at, equals != NULL ? equals + 1 : end);
+		if (equals != NULL)
+			put_after(program->after, part(equals + 1, end), out);
+		else
+			redactor->next = next;
+		return true;
+	}
+	if (word.n > 2 && strchr(program->letters, word.at[1]) != NULL) {
+		put(out, word.at, word.at + 2);
+		put_after(program->after, part(word.at + 2, end), out);
+		return true;
+	}
+	if (program->attached_only || strchr(program->letters, end[-1]) == NULL)
+		return false;
+	for (const char *at = word.at + 1; at < end; at++)
+		if (!isalpha((unsigned char)*at))
+			return false;
+	put(out, word.at, end);
+	redactor->next = next;
+	return true;
+}
+
+/* ---- within a word ---- */
+
+// The '@' that ends user and password of the URL whose authority begins at `at`; NULL: it has none.
+static const char *end_of_userinfo(const char *at, const char *end, bool is_cut)
+{
+	const char *stop = at;
+	while (stop < end && strchr("/?#'\"", *stop) == NULL)
+		stop++;
+	const char *sign = memrchr(at, '@', (size_t)(stop - at)), *colon = memchr(at, ':', (size_t)(stop - at));
+	if (sign != NULL || colon == NULL)
+		return sign;
+	const char *digits = colon + 1;
+	while (digits < stop && isdigit((unsigned char)*digits))
+		digits++;
+	if (digits == stop) // a port
+		return NULL;
+	// A password with a '/' of its own that should have been escaped, or one that is cut.
+	sign = memrchr(stop, '@', (size_t)(end - stop));
+	return sign == NULL && is_cut && stop == end ? end : sign;
+}
+
+// At "://": the password. Returns where to go on.
+static const char *put_userinfo(const char *at, const char *end, bool is_cut, struct buf *out)
+{
+	at += strlen("://");
+	buf_str(out, "://");
+	const char *sign = end_of_userinfo(at, end, is_cut);
+	const char *colon = sign != NULL ? memchr(at, ':', (size_t)(sign - at)) : NULL;
+	if (colon == NULL || colon + 1 == sign)
+		return at;
+	put(out, at, colon + 1);
+	buf_str(out, mask);
+	return sign;
+}
+
+struct cursor {
+	const char *word, *end; // all of it
+	const char *token;      // begins here
+	const char *token_end;  // at a blank, or the end
+};
+
+static const char *name_before(const struct cursor *c, const char *at)
+{
+	while (at > c->token && is_name_char(at[-1]))
+		at--;
+	return at;
+}
+
+// Where the value at `at` ends whose name begins at `name`. A quote that opens there is a part of what was put already.
+static const char *end_of_value(const struct cursor *c, const char *name, const char *at)
+{
+	char before = name > c->word ? name[-1] : 0, quote = is_quote(at[-1]) ? at[-1] : is_quote(before) ? before : 0;
+	if (quote != 0) {
+		const char *close = memchr(at, quote, (size_t)(c->end - at));
+		return close != NULL ? close : c->end;
+	}
+	if (before == 0) // the whole argument, whatever is in it
+		return c->end;
+	const char *stops = before == '?' || before == '&' ? "&#" : before == ';' ? ";" : before == ',' ? "," : "";
+	while (at < c->token_end && strchr(stops, *at) == NULL)
+		at++;
+	return at;
+}
+
+// At '=': "name=value". Returns where to go on.
+static const char *put_pair(const struct cursor *c, const char *at, struct buf *out)
+{
+	const char *name_end = at > c->token && is_quote(at[-1]) ? at - 1 : at, *name = name_before(c, name_end);
+	const char *value = at + 1;
+	enum kind kind = kind_of_option(part(name, name_end));
+	if (kind != KIND_PLAIN && value < c->end && is_quote(*value))
+		value++;
+	put(out, at, value);
+	if (kind == KIND_PLAIN || value > c->token_end)
+		return value;
+	const char *value_end = end_of_value(c, name, value);
+	if (!is_secret(kind, part(value, value_end)))
+		return value;
+	buf_str(out, mask);
+	return value_end;
+}
+
+static bool is_header(struct span name)
+{
+	static const char *const headers[] = {"cookie", "set-cookie"};
+	bool has_letter = name.n > 2 && name.at[0] == '-' && name.at[1] != '-'; // -HName:
+	struct span behind = has_letter ? part(name.at + 2, name.at + name.n) : name;
+	return is_listed(headers, ARRAY_SIZE(headers), behind) || kind_of_option(name) != KIND_PLAIN;
+}
+
+// At ':': "Name: value" up to the quote or the end of the line, "name":"value", "pass:value". Returns where to go on.
+static const char *put_field(const struct cursor *c, const char *at, struct buf *out)
+{
+	const char *name_end = at > c->token && is_quote(at[-1]) ? at - 1 : at, *name = name_before(c, name_end);
+	struct span of = part(name, name_end);
+	const char *value = at + 1;
+	bool is_quoted = name_end < at, has_space = value < c->end && is_blank(*value);
+	if (name == name_end || !is_header(of) ||
+		(kind_of(of) == KIND_WEAK && !is_quoted && !has_space && value < c->end &&
+			!is_listed((const char *const[]){"pass", "token"}, 2, of))) {
+		buf_char(out, ':');
+		return at + 1;
+	}
+	while (value < c->end && is_blank(*value))
+		value++;
+	char open = name > c->word && is_quote(name[-1]) && !is_quoted ? name[-1] : 0;
+	if (value < c->end && is_quote(*value))
+		open = *value++;
+	put(out, at, value);
+	const char *stop = open != 0 ? memchr(value, open, (size_t)(c->end - value)) : NULL;
+	if (stop == NULL)
+		stop = is_quoted ? c->token_end : memchr(value, '\n', (size_t)(c->end - value));
+	if (stop == NULL || stop < value)
+		stop = c->end;
+	if (stop > value)
+		buf_str(out, mask);
+	return stop;
+}
+
+static const char *put_token(struct redactor *redactor, const struct cursor *c, struct buf *out)
+{
+	const char *at = c->token;
+	struct span token = part(at, c->token_end);
+	if (token.n > 0 && token.at[0] != '-') {
+		const struct redact_program *program = find_program(token);
+		redactor->program = program != NULL ? program : redactor->program;
+	}
+	if (program_option(redactor, token, out))
+		return c->token_end;
+	bool is_named = token.n > 2 && token.at[0] == '-' && memchr(token.at, '=', token.n) == NULL &&
+		memchr(token.at, ':', token.n) == NULL;
+	if (is_named) {
+		enum kind kind = kind_of(token);
+		const char *first = at + strspn(at, "-"), *first_end = first;
+		while (first_end < c->token_end && isalnum((unsigned char)*first_end))
+			first_end++;
+		if (kind != KIND_PLAIN && !is_listed(switches, ARRAY_SIZE(switches), part(first, first_end)))
+			redactor->next = kind == KIND_STRONG ? REDACT_VALUE : REDACT_WEAK_VALUE;
+	} else if (token.n == 6 && strncasecmp(token.at, "bearer", 6) == 0) {
+		redactor->next = REDACT_VALUE;
+	}
+	while (at < c->token_end) {
+		if (c->token_end - at > 3 && memcmp(at, "://", 3) == 0)
+			at = put_userinfo(at, c->token_end, redactor->is_cut && c->token_end == c->end, out);
+		else if (*at == '=')
+			at = put_pair(c, at, out);
+		else if (*at == ':')
+			at = put_field(c, at, out);
+		else
+			buf_char(out, *at++);
+	}
+	return at;
+}
+
+// What an option before it said that it is. False: it is no value.
+static bool put_next(struct redactor *redactor, struct span value, struct buf *out)
+{
+	enum redact_next next = redactor->next;
+	redactor->next = REDACT_NOTHING;
+	if (next == REDACT_NOTHING || is_option(value))
+		return false;
+	if (next == REDACT_AFTER_COLON)
+		put_after(redactor->program->after, value, out);
+	else if (is_secret(next == REDACT_VALUE ? KIND_STRONG : KIND_WEAK, value))
+		buf_str(out, mask);
+	else
+		put(out, value.at, value.at + value.n);
+	return true;
+}
+
+static const char *find_blank(const char *at, const char *end)
+{
+	while (at < end && !is_blank(*at))
+		at++;
+	return at;
+}
+
+// A word that has words within: a shell's script, a header, a title that a program gave itself.
+static void put_text(struct redactor *redactor, const char *word, const char *end, struct buf *out)
+{
+	const char *at = word;
+	while (at < end) {
+		if (is_blank(*at) || is_quote(*at) || strchr("({[`", *at) != NULL) {
+			buf_char(out, *at++);
+			continue;
+		}
+		struct cursor c = {word, end, at, find_blank(at, end)};
+		const char *value_end = c.token_end;
+		if (redactor->next != REDACT_NOTHING && at > word && is_quote(at[-1])) {
+			const char *close = memchr(at, at[-1], (size_t)(end - at));
+			value_end = close != NULL ? close : end;
+		}
+		while (value_end > at + 1 && strchr("'\";)", value_end[-1]) != NULL)
+			value_end--;
+		at = put_next(redactor, part(at, value_end), out) ? value_end : put_token(redactor, &c, out);
+	}
+}
+
+void redact_word(struct redactor *redactor, const char *word, size_t length, struct buf *out)
+{
+	const char *end = word + length;
+	if (put_next(redactor, part(word, end), out))
+		return;
+	if (find_blank(word, end) == end) {
+		put_token(redactor, &(struct cursor){word, end, word, end}, out);
+		return;
+	}
+	struct redactor within = {.program = redactor->program, .is_cut = redactor->is_cut};
+	put_text(&within, word, end, out);
+}
+
+void redact_words(const char *words, size_t size, bool is_cut, struct buf *out)
+{
+	struct redactor redactor = {0};
+	const char *end = words + size;
+	for (const char *at = words; at < end;) {
+		size_t length = strnlen(at, (size_t)(end - at));
+		redactor.is_cut = is_cut && at + length == end;
+		redact_word(&redactor, at, length, out);
+		buf_char(out, '\0');
+		at += length + 1;
+	}
+}

@@ -1,0 +1,29 @@
+/* Secrets in command lines. Whatever stores or shows the words of a command passes them through here first, once, where they are read.
+ *
+ * A value is a secret by the name that it is given: password, secret, token, key, credentials, auth and their kin, as the last word of an
+ * option (--db-password X, --api-key=X, -Dtoken=X), a variable (DB_PASS=X, all of AWS_…=X), a field of a URL or of a connection string
+ * (?token=X, Pwd=X;), a header (Authorization: X) or of JSON ("password":"X"). So are the password of a URL (scheme://user:X@host) and
+ * the short options of a few known programs (mysql -pX). Not secret are names that end otherwise (--key-file, --max-tokens, tokenizer),
+ * that count or sort (--sort-key, --pad-token), and paths and switches as values of a key (--key server.pem, --auth true). Secrets that
+ * stand alone are not recognised. Words within a word (sh -c '…') are treated like words.
+ *
+ * The value becomes "***". Pure. */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum redact_next { REDACT_NOTHING, REDACT_VALUE, REDACT_WEAK_VALUE, REDACT_AFTER_COLON };
+
+struct redactor {                             // of one command line; starts as zero
+	enum redact_next next;                // what the next word is
+	const struct redact_program *program; // whose options the words are; NULL: of none that has a row
+	bool is_cut;                          // the words end in the middle of one
+};
+
+// The next word of the command line, appended to out.
+void redact_word(struct redactor *redactor, const char *word, size_t length, struct buf *out);
+// Words that end with a NUL each, as /proc/PID/cmdline has them; size: of all of them. So has out.
+void redact_words(const char *words, size_t size, bool is_cut, struct buf *out);

@@ -1,0 +1,166 @@
+#include "base/redact.h"
+
+#include "base/util.h"
+#include "rows.h"
+
+static const struct row {
+	const char *teaches;
+	const char *words[12];    // NULL-terminated
+	const char *expected[12]; // {NULL}: the same
+} rows[] = {
+	// What is a secret.
+	{"an option with its value", {"train", "--password=hunter2"}, {"train", "--password=***"}},
+	{"an option and its value", {"train", "--password", "hunter2", "--lr", "1"},
+		{"train", "--password", "***", "--lr", "1"}},
+	{"an option with one dash", {"java", "-token", "abcdef", "Main"}, {"java", "-token", "***", "Main"}},
+	{"a key", {"python", "train.py", "--api-key", "sk-1234", "--epochs", "3"},
+		{"python", "train.py", "--api-key", "***", "--epochs", "3"}},
+	{"small and capital letters, and no separator",
+		{"x", "--apiKey=abc1", "--AccessToken", "abc2", "APIKEY=abc3", "hfToken=a4"},
+		{"x", "--apiKey=***", "--AccessToken", "***", "APIKEY=***", "hfToken=***"}},
+	{"an assignment", {"make", "token=abcdef", "key=0123456789", "db_pass=xyz"},
+		{"make", "token=***", "key=***", "db_pass=***"}},
+	{"a variable for env", {"env", "DB_PASSWORD=a=b c", "HF_TOKEN=hf_x", "python", "x.py"},
+		{"env", "DB_PASSWORD=***", "HF_TOKEN=***", "python", "x.py"}},
+	{"all variables of AWS",
+		{"docker", "run", "-e", "AWS_SECRET_ACCESS_KEY=wJalr/K7MD", "-eAWS_SESSION_TOKEN=x", "img"},
+		{"docker", "run", "-e", "AWS_SECRET_ACCESS_KEY=***", "-eAWS_SESSION_TOKEN=***", "img"}},
+	{"a property", {"java", "-Djavax.net.ssl.keyStorePassword=changeit", "-Dtoken=abc", "-cp", "x.jar"},
+		{"java", "-Djavax.net.ssl.keyStorePassword=***", "-Dtoken=***", "-cp", "x.jar"}},
+	{"a setting within an option",
+		{"helm", "install", "--set", "auth.rootPassword=secretpw", "--set=x.y=1,db.password=p"},
+		{"helm", "install", "--set", "auth.rootPassword=***", "--set=x.y=1,db.password=***"}},
+	{"the password of a URL", {"psql", "postgresql://u:p@h/db"}, {"psql", "postgresql://u:***@h/db"}},
+	{"… with an '@', and one with a '/', that should have been escaped",
+		{"x", "http://u:p@ss@h/", "http://u:p/a@h"}, {"x", "http://u:***@h/", "http://u:***@h"}},
+	{"… within an assignment", {"x", "DATABASE_URL=redis://:pw@h:6379/0"},
+		{"x", "DATABASE_URL=redis://:***@h:6379/0"}},
+	{"a field of a URL", {"curl", "https://h/v1?user=me&access_token=abc&n=1#top"},
+		{"curl", "https://h/v1?user=me&access_token=***&n=1#top"}},
+	{"a connection string of libpq", {"psql", "host=h user=me password=pw dbname=d"},
+		{"psql", "host=h user=me password=*** dbname=d"}},
+	{"… with quotes", {"psql", "password='my secret' dbname=d"}, {"psql", "password='***' dbname=d"}},
+	{"a connection string of ODBC", {"x", "Server=h;Uid=sa;Pwd=secret;Database=d"},
+		{"x", "Server=h;Uid=sa;Pwd=***;Database=d"}},
+	{"a header", {"curl", "-H", "Authorization: Bearer abc.def", "-s", "https://h"},
+		{"curl", "-H", "Authorization: ***", "-s", "https://h"}},
+	{"headers by other names",
+		{"curl", "-H", "X-Api-Key: abc", "-HCookie: session=abc", "--header=X-Auth-Token: t"},
+		{"curl", "-H", "X-Api-Key: ***", "-HCookie: ***", "--header=X-Auth-Token: ***"}},
+	{"JSON",
+		{"curl", "-d", "{\"user\":\"me\",\"password\":\"pw\",\"n\":1}", "-d",
+			"{\"api_key\": \"a b\", \"n\": 1}"},
+		{"curl", "-d", "{\"user\":\"me\",\"password\":\"***\",\"n\":1}", "-d",
+			"{\"api_key\": \"***\", \"n\": 1}"}},
+	{"a source of openssl", {"openssl", "enc", "-pass", "pass:hunter2", "-passin", "pass:hunter3"},
+		{"openssl", "enc", "-pass", "***", "-passin", "pass:***"}},
+	{"short options of programs that are known", {"/usr/bin/mysql", "-uroot", "-pSECRET", "-h", "db"},
+		{"/usr/bin/mysql", "-uroot", "-p***", "-h", "db"}},
+	{"… behind others", {"sudo", "-u", "me", "mysqldump", "-pSECRET", "db"},
+		{"sudo", "-u", "me", "mysqldump", "-p***", "db"}},
+	{"… with a word of its own", {"sshpass", "-p", "SECRET", "ssh", "-p", "22", "h"},
+		{"sshpass", "-p", "***", "ssh", "-p", "***", "h"}},
+	{"user and password", {"curl", "-sSu", "me:pw", "--proxy-user", "a:b", "--user=c:d", "-ue:f", "https://h"},
+		{"curl", "-sSu", "me:***", "--proxy-user", "a:***", "--user=c:***", "-ue:***", "https://h"}},
+	{"a script",
+		{"sh", "-c",
+			"mysql -pSECRET db; curl -H 'Authorization: Bearer x' https://u:p@h --password foo; A_TOKEN=b ls"},
+		{"sh", "-c",
+			"mysql -p*** db; curl -H 'Authorization: ***' https://u:***@h --password ***; A_TOKEN=*** ls"}},
+	{"… with quotes", {"sh", "-c", "x --password \"a b\" --n 1; y --token='c d' z"},
+		{"sh", "-c", "x --password \"***\" --n 1; y --token='***' z"}},
+	{"a title that a program gave itself", {"worker: run --token abcdef -x"}, {"worker: run --token *** -x"}},
+	{"a secret that begins with a dash", {"x", "--token", "-Ab3_x", "y"}, {"x", "--token", "***", "y"}},
+	{"digits as a password", {"x", "--password", "1234", "--pin=1"}, {"x", "--password", "***", "--pin=1"}},
+	{"key material that looks like a path", {"x", "--secret-key", "/wJalrXUtnFEMI", "--key=/wJal+rXU="},
+		{"x", "--secret-key", "***", "--key=***"}},
+	// What is none.
+	{"names that begin like one",
+		{"x", "--max-tokens=5", "--num_tokens", "128", "--tokenizer=bpe", "tokenizer=fast", "--keyboard=de",
+			"--passes=3", "--author=me", "--keys", "a"},
+		{NULL}},
+	{"names that end like one", {"x", "monkey=1", "--hockey", "stick", "--bypass=me", "turkey=x"}, {NULL}},
+	{"names that say where a secret is",
+		{"x", "--key-file", "/etc/key", "--password-file=pw", "--token-file", "t", "--password-stdin",
+			"PASSWORD_FILE=/run/pw"},
+		{NULL}},
+	{"names that count, sort and pad",
+		{"x", "--max-token", "100", "--sort-key", "name", "--pad_token=<pad>", "--primary-key=id",
+			"--eos-token", "</s>"},
+		{NULL}},
+	{"a path of a key",
+		{"curl", "--key", "client.pem", "--key=/etc/ssl/k", "--credentials", "~/gcp.json", "PWD=/home/me"},
+		{NULL}},
+	{"a switch of a key", {"x", "--auth", "true", "--use-auth=no", "sort", "--key=2"}, {NULL}},
+	{"an option without a value", {"mongod", "--auth", "--port", "27017", "--auth", "-v"}, {NULL}},
+	{"an option that says there is none", {"psql", "--no-password", "db"}, {NULL}},
+	{"a port, and a user alone", {"x", "http://h:8080/a@b", "ssh://git@h/x", "https://h/a?b=c", "me@h:path"},
+		{NULL}},
+	{"short options of other programs", {"ssh", "-p", "22", "-i", "key", "mkdir", "-pv", "x"}, {NULL}},
+	{"a program that asks itself", {"mysql", "-p", "db", "--port=3306"}, {NULL}},
+	{"what needs no word",
+		{"torchrun", "--nproc_per_node=8", "train.py", "--data", "/x/y:z", "--lr=1e-3", "--name", "a: b"},
+		{NULL}},
+	{"nothing and blanks", {"", " ", "x", "", "--password"}, {NULL}},
+	{"a filter of jq, a time and a ratio", {"jq", ".key", "12:30:00", "16:9", "a=b=c", "-"}, {NULL}},
+};
+
+static void join(const char *const *words, char *out, size_t *ret_size)
+{
+	*ret_size = 0;
+	for (; *words != NULL; words++) {
+		strcpy(out + *ret_size, *words);
+		*ret_size += strlen(*words) + 1;
+	}
+}
+
+static void check(void **state)
+{
+	const struct row *row = *state;
+	char words[2048], expected[2048];
+	size_t size, expected_size;
+	struct buf out;
+	buf_init(&out, 1 << 16);
+	join(row->words, words, &size);
+	join(row->expected[0] != NULL ? row->expected : row->words, expected, &expected_size);
+	redact_words(words, size, false, &out);
+	for (size_t i = 0; i < out.size && i < expected_size; i += strlen(expected + i) + 1)
+		assert_string_equal(out.data + i, expected + i);
+	assert_int_equal(out.size, expected_size);
+	buf_finish(&out);
+}
+
+// Every cut of every row: nothing is read beyond the end, and what was hidden of a URL stays hidden.
+static void cut(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char words[2048];
+		size_t size;
+		join(rows[i].words, words, &size);
+		for (size_t n = 0; n <= size; n++) {
+			char *exact = malloc(n + 1);
+			struct buf out;
+			memcpy(exact, words, n);
+			buf_init(&out, 1 << 16);
+			char *whole = realloc(exact, n > 0 ? n : 1);
+			redact_words(whole, n, true, &out);
+			assert_true(out.size <= 4 * size + 4);
+			buf_finish(&out);
+			free(whole);
+		}
+	}
+	static const char url[] = "x\0postgresql://me:hunter2";
+	struct buf out;
+	buf_init(&out, 100);
+	redact_words(url, sizeof(url) - 1, true, &out);
+	assert_string_equal(out.data + 2, "postgresql://me:***");
+	buf_finish(&out);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD_ONE(&tests, "a command line may end anywhere", cut);
+	return rows_run(&tests, "redact");
+}
