@@ -3,6 +3,7 @@
 #include "base/util.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char mask[] = "***";
@@ -493,4 +494,44 @@ void redact_words(const char *words, size_t size, bool is_cut, struct buf *out)
 		buf_char(out, '\0');
 		at += length + 1;
 	}
+}
+
+void redact_to_name(const char *words, size_t size, struct buf *out)
+{
+	const char *end = words + strnlen(words, size), *all_end = words + size;
+	bool is_title = all_end - end <= 1;
+	const char *name_end = is_title ? find_blank(words, end) : end;
+	const char *slash = memrchr(words, '/', (size_t)(name_end - words));
+	put(out, slash != NULL ? slash + 1 : words, name_end);
+}
+
+char **redact_argv(const char *const *argv, bool name_only)
+{
+	enum { WORDS_CEILING = 1 << 24 };
+	struct buf words, shown;
+	size_t n = 0;
+	buf_init(&words, WORDS_CEILING);
+	buf_init(&shown, WORDS_CEILING);
+	for (; argv != NULL && argv[n] != NULL; n++)
+		buf_add(&words, argv[n], strlen(argv[n]) + 1);
+	if (name_only && n > 0) {
+		redact_to_name(words.data, words.size, &shown);
+		buf_char(&shown, '\0');
+		n = 1;
+	} else if (n > 0) {
+		redact_words(words.data, words.size, false, &shown);
+	}
+	bool whole = words.failed == 0 && shown.failed == 0;
+	char **block = whole ? malloc((n + 1) * sizeof(*block) + shown.size) : NULL;
+	if (block != NULL) {
+		char *at = (char *)(block + n + 1);
+		if (shown.size > 0)
+			memcpy(at, shown.data, shown.size);
+		for (size_t i = 0; i < n; i++, at += strlen(at) + 1)
+			block[i] = at;
+		block[n] = NULL;
+	}
+	buf_finish(&words);
+	buf_finish(&shown);
+	return block;
 }

@@ -27,3 +27,8 @@ struct redactor {                             // of one command line; starts as 
 void redact_word(struct redactor *redactor, const char *word, size_t length, struct buf *out);
 // Words that end with a NUL each, as /proc/PID/cmdline has them; size: of all of them. So has out.
 void redact_words(const char *words, size_t size, bool is_cut, struct buf *out);
+/* The program's name alone, without folder and arguments. A program that wrote a title over its words has one word with blanks: its name
+ * is what stands before them. */
+void redact_to_name(const char *words, size_t size, struct buf *out);
+// The same of an argv (NULL: none): one block, the words in it, for the caller to free. NULL: no memory.
+char **redact_argv(const char *const *argv, bool name_only);

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/redact.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "sampler/target.h"
@@ -210,13 +211,15 @@ static int bench_commands(const struct bench_options *options, double settle_s, 
 	bool whole = result.series != NULL && result.commands != NULL;
 	for (size_t c = 0; c < n && whole; c++) {
 		result.commands[c].argv = firsts[c];
-		result.commands[c].text = command_line_text((const char *const *)firsts[c]);
+		result.commands[c].shown = redact_argv((const char *const *)firsts[c], false);
+		result.commands[c].text = command_line_text((const char *const *)result.commands[c].shown);
 		whole = result.commands[c].text != NULL;
 	}
-	int status = whole ? bench(options, settle_s, &result)
-			   : cli_no_memory();
-	for (size_t c = 0; c < n && result.commands != NULL; c++)
+	int status = whole ? bench(options, settle_s, &result) : cli_no_memory();
+	for (size_t c = 0; c < n && result.commands != NULL; c++) {
 		free((char *)(uintptr_t)result.commands[c].text);
+		free((void *)(uintptr_t)result.commands[c].shown);
+	}
 	free(result.commands);
 	free(result.series);
 	return status;

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/redact.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "sampler/target.h"
@@ -97,7 +98,9 @@ static int prepare(struct tuning *t, const char *words, struct wattle_error *ret
 {
 	const struct cap_tune_options *options = t->options;
 	t->arena = arena_new();
-	t->command_text = options->command != NULL ? command_line_text((const char *const *)options->command) : NULL;
+	wattle_cleanup_free char **shown = redact_argv((const char *const *)options->command, false);
+	if (options->command != NULL && shown != NULL)
+		t->command_text = command_line_text((const char *const *)shown);
 	if (t->arena == NULL || (options->command != NULL && t->command_text == NULL))
 		return error_set(reterr, -ENOMEM, "out of memory");
 	t->signal_fd = signalfd(-1, &t->signals.taken, SFD_CLOEXEC | SFD_NONBLOCK);

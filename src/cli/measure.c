@@ -1,6 +1,8 @@
 #include "cli/measure.h"
 
+#include "base/cleanup.h"
 #include "base/file.h"
+#include "base/redact.h"
 #include "base/util.h"
 #include "cli/control.h"
 #include "cli/gpu_environment.h"
@@ -68,11 +70,29 @@ static int check_gpu_gains(const struct measure_options *options, struct wattle_
 	return 0;
 }
 
+// Of files that store the run. Octal, as chmod takes it.
+static int read_mode(const char *text, mode_t *ret_mode, struct wattle_error *reterr)
+{
+	unsigned int mode = 0;
+	size_t n = strspn(text, "01234567");
+	for (size_t i = 0; i < n && n <= 4; i++)
+		mode = mode * 8 + (unsigned int)(text[i] - '0');
+	if (n < 3 || n > 4 || text[n] != '\0' || (mode & ~0666u) != 0 || (mode & 0600) != 0600)
+		return error_set(reterr, -EINVAL,
+			"--mode '%s': must be an octal mode from 600 to 666 with which the owner can read and write, such as 640",
+			text);
+	*ret_mode = mode;
+	return 0;
+}
+
 int measure_check(const struct measure_options *options, struct wattle_error *reterr)
 {
 	if (options->overwrite && options->append)
 		return error_set(reterr, -EINVAL, "--append: does not go with --overwrite; give one of them");
 	int r = check_run_file(options, reterr);
+	mode_t mode;
+	if (r == 0)
+		r = read_mode(options->mode, &mode, reterr);
 	if (r == 0)
 		r = check_ending("--tracking-file", options->tracking_file, reterr);
 	if (r == 0)
@@ -156,6 +176,7 @@ static int open_sink(struct measure *measure, const struct store_ops *ops, const
 		.path = path,
 		.overwrite = measure->options.overwrite,
 		.append = measure->options.append,
+		.mode = measure->file_mode,
 	};
 	return ops->open(state, &options, header, reterr);
 }
@@ -180,6 +201,9 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 	struct wattle_error *reterr)
 {
 	const struct measure_options *options = &measure->options;
+	wattle_cleanup_free char **stored = redact_argv(command, options->hide_command && options->cgroup == NULL);
+	if (stored == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
 	const struct wattle_env *env = &measure->env;
 	char run_id[UUID_SIZE], boot_id[64] = "", host[256] = "";
 	make_uuid(run_id);
@@ -202,7 +226,7 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 		.boot_id = boot_id,
 		.host = host,
 		.pid = options->cgroup != NULL ? 0 : pid,
-		.command = command,
+		.command = (const char *const *)stored,
 		.interval_ns = options->interval_ns,
 		.attached = attached,
 		.cgroup = options->cgroup != NULL ? command[0] : NULL,
@@ -244,6 +268,8 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	*measure = (struct measure){.options = *options};
+	if (read_mode(options->mode, &measure->file_mode, reterr) < 0)
+		return -EINVAL;
 	measure_job_place(&measure->job, options->job);
 	measure->job.attached = attached;
 	const struct output_naming naming = {

@@ -11,15 +11,16 @@ struct measure_options {
 	const char *ram_unit, *gpu_ram_unit, *time_unit;
 	const char *gpus, *gpu_brand, *attribution, *label, *sub_tracking_file, *step, *config, *wall_meter, *cgroup,
 		*job;
-	const char *store;
+	const char *store, *mode;
 	struct option_list meta, also, gpu_gain;
 	int64_t interval_ns, flush_ns, expected_cores, steps, store_wait_ns;
 	double budget_percent, carbon_intensity, pue;
-	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all, span_cpu, nvtx, itt, alone;
+	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all, span_cpu, nvtx, itt, alone,
+		hide_command;
 	struct control *control; // borrowed: the tracker that spawned us; NULL: a person did
 };
 
-enum { RUN_OPTIONS = 37, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has more, the last
+enum { RUN_OPTIONS = 39, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has more, the last
 extern const struct option measure_option_table[ATTACH_OPTIONS];
 struct measure_options measure_defaults(void);
 
@@ -33,7 +34,8 @@ struct measure {
 	struct wattle_env env;
 	struct measure_job job;
 	struct sensor_set sensors;
-	char path[4096]; // of the run file
+	char path[4096];  // of the run file
+	mode_t file_mode; // of it and of the tracking file
 	struct outbox_sink sinks[2];
 	size_t n_sinks;
 	bool env_is_open, sensors_are_open;

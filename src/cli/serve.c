@@ -15,7 +15,7 @@
 
 struct values {
 	const char *listen, *token_file, *textfile, *node;
-	bool seed_names;
+	bool seed_names, hide_command;
 	int64_t interval_ns, pid, processes, jobs, cgroups, exit_with;
 };
 
@@ -58,6 +58,10 @@ static const struct option options[] = {
 		.offset = offsetof(struct values, node)},
 	{"exit-with", 0, "PID", "end when this process does, however that ends", OPTION_INTEGER,
 		.offset = offsetof(struct values, exit_with), .least = 1, .most = 4194304, .range = "a process id"},
+	{"hide-command", 0, NULL,
+		"of all processes the program's name alone, without arguments (default:\n"
+		"so of other users' processes, unless there is a token)",
+		OPTION_FLAG, .offset = offsetof(struct values, hide_command)},
 	{"seed-names", 0, NULL, "AIPowerMeter's gauges (power_draw_cpu, …) at /metrics as well", OPTION_FLAG,
 		.offset = offsetof(struct values, seed_names)},
 };
@@ -169,6 +173,7 @@ static int run(const struct command *command, int argc, char **argv)
 		.most = {[NOW_JOBS] = (size_t)values.jobs, [NOW_CGROUPS] = (size_t)values.cgroups},
 		.token_file = values.token_file,
 		.seed_names = values.seed_names,
+		.hide_command = values.hide_command,
 		.interval_ns = values.interval_ns,
 		.pid = (pid_t)values.pid,
 		.most_processes = (size_t)values.processes,
@@ -187,8 +192,9 @@ const struct command command_serve = {
 	.summary = "this machine's power as metrics for Prometheus and as a page that keeps itself up to date",
 	.details =
 		"Serves a page at /, OpenMetrics at /metrics and the same as JSON at /now.json, until SIGINT or\n"
-		"SIGTERM. Nothing can be changed through it. Readings of power tell secrets of what runs on a machine,\n"
-		"and the page shows the commands of all users: think of who can reach it. docs/serve.md has more.",
+		"SIGTERM. Nothing can be changed through it. Readings of power tell secrets of what runs on a machine:\n"
+		"think of who can reach it. Arguments of other users' programs are shown only where a token is asked for.\n"
+		"docs/serve.md has more.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -29,12 +29,21 @@ enum now_grouping {
 // What is divided among processes, each by a measure of its own.
 enum now_resource { NOW_CPU, NOW_DRAM, NOW_GPU, NOW_RESOURCES };
 
+// Of which processes the arguments are shown, without secrets (base/redact.h); of the others the program's name.
+enum now_arguments {
+	NOW_ARGUMENTS_ALL,
+	NOW_ARGUMENTS_OWN, // of this user's
+	NOW_ARGUMENTS_NONE
+};
+bool now_shows_arguments(enum now_arguments which, uid_t uid); // uid -1: not known
+
 struct now_options {
 	const struct wattle_env *env;         // borrowed until close
 	const struct sensor_options *sensors; // borrowed during open; NULL: all that there is
 	pid_t pid;                            // whose tree is marked as the target; 0: none
 	size_t most_processes; // in the list, those with the most power, CPU time, memory; 0: all. Sums are over all anyway
 	size_t history;        // of each domain and total, at most NOW_HISTORY; 0: none
+	enum now_arguments arguments;
 	bool groups[NOW_GROUPINGS];  // which of them are wanted
 	const struct now_kept *kept; // what an earlier now_keep told: counting goes on from there; borrowed during open
 	size_t n_kept;

@@ -2,10 +2,12 @@
 
 #include "base/file.h"
 #include "base/num.h"
+#include "base/redact.h"
 #include "base/utf8.h"
 #include "base/util.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 // C1 controls move the cursor of some terminals, as C0's do of all.
 static bool is_control(const char *text)
@@ -71,14 +73,36 @@ static uid_t uid_in(const char *status)
 	return known ? (uid_t)uid : (uid_t)-1;
 }
 
-void process_words_read(const struct wattle_env *env, const char *comm, struct now_process *process)
+bool now_shows_arguments(enum now_arguments which, uid_t uid)
 {
-	char path[32], text[1024];
+	return which == NOW_ARGUMENTS_ALL || (which == NOW_ARGUMENTS_OWN && uid != (uid_t)-1 && uid == geteuid());
+}
+
+// False: it has no words.
+static bool put_command(struct process_table *table, const char *words, size_t size, bool is_cut,
+	struct now_process *process)
+{
+	struct buf *shown = &table->shown;
+	buf_clear(shown);
+	if (now_shows_arguments(table->arguments, process->uid))
+		redact_words(words, size, is_cut, shown);
+	else
+		redact_to_name(words, size, shown);
+	return shown->failed == 0 && shown->data != NULL &&
+		process_words_join(shown->data, shown->size, process->command, sizeof(process->command));
+}
+
+/* The user is asked for after the words: a process that changes its user does so before it executes a program of that user's, so words
+ * are never shown as those of the user before. */
+void process_words_read(struct process_table *table, const char *comm, struct now_process *process)
+{
+	char path[32], words[4096], status[1024];
 	snprintf(path, sizeof(path), "%d/cmdline", (int)process->pid);
-	ssize_t length = file_read_in(env->procfs_fd, path, text, sizeof(text));
-	if (length <= 0 || !process_words_join(text, (size_t)length, process->command, sizeof(process->command)))
-		put_name(comm, process->command, sizeof(process->command));
+	ssize_t length = file_read_in(table->env->procfs_fd, path, words, sizeof(words));
 	snprintf(path, sizeof(path), "%d/status", (int)process->pid);
-	if (file_read_in(env->procfs_fd, path, text, sizeof(text)) > 0)
-		process->uid = uid_in(text);
+	if (file_read_in(table->env->procfs_fd, path, status, sizeof(status)) > 0)
+		process->uid = uid_in(status);
+	bool is_cut = length >= (ssize_t)sizeof(words) - 1;
+	if (length <= 0 || !put_command(table, words, (size_t)length, is_cut, process))
+		put_name(comm, process->command, sizeof(process->command));
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 enum {
+	SHOWN_CEILING = 1 << 14,
 	FOLDER_TEXT = 32768, // 1,300 processes in one system call
 	FILES_SPARED = 128,  // open files that are left to whoever uses us
 	FILES_MOST = 16384,
@@ -59,6 +60,7 @@ int process_table_open(struct process_table *table, const struct now_options *op
 	*table = (struct process_table){
 		.env = env,
 		.is_open = true,
+		.arguments = options->arguments,
 		.units = process_units_get(),
 		.folder_fd = file_open_in(env->procfs_fd, ".", O_RDONLY | O_DIRECTORY),
 		.own_pid = number_in_proc(env, getpid()),
@@ -68,6 +70,7 @@ int process_table_open(struct process_table *table, const struct now_options *op
 		.last_t_ns = VALUE_MISSING,
 		.text = calloc_array(1, FOLDER_TEXT),
 	};
+	buf_init(&table->shown, SHOWN_CEILING);
 	if (table->text == NULL)
 		return error_set(reterr, -ENOMEM, "no memory for the list of processes");
 	table->keeps_files = table->folder_fd >= 0 && is_real_proc(table->folder_fd);
@@ -98,6 +101,7 @@ void process_table_close(struct process_table *table)
 	free(table->old);
 	free(table->gone);
 	free(table->text);
+	buf_finish(&table->shown);
 	*table = (struct process_table){.folder_fd = -1};
 }
 
@@ -247,7 +251,7 @@ static void take_over(struct process_table *table, const struct process_stat *st
 	// Between fork and exec a process has its parent's words and perhaps its owner: the second look asks again.
 	if (row->is_new || !row->words_known || renamed) {
 		memcpy(row->comm, stat->name, sizeof(row->comm));
-		process_words_read(table->env, row->comm, now);
+		process_words_read(table, row->comm, now);
 		row->words_known = !row->is_new;
 	}
 }

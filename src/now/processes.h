@@ -4,6 +4,7 @@
  * half of opening it, so they are kept open as far as the limit of open files allows. */
 #pragma once
 
+#include "base/buf.h"
 #include "base/env.h"
 #include "now/now.h"
 #include "process/stat.h"
@@ -33,6 +34,7 @@ struct process_table {
 	struct process_units units;
 	int folder_fd; // owned, once it is_open: /proc itself
 	bool is_open, keeps_files;
+	enum now_arguments arguments;
 	pid_t own_pid, target_pid; // as /proc numbers them; 0: not there
 	bool target_is_gone;
 	struct process_row *rows; // owned; ascending by pid; in the last look
@@ -46,7 +48,8 @@ struct process_table {
 	size_t n_kept;
 	int64_t last_t_ns; // of the look before; VALUE_MISSING: this is the first one
 	int64_t threads, own_sum_ns;
-	char *text; // owned scratch
+	char *text;       // owned scratch
+	struct buf shown; // … of one process: its words as they are shown
 };
 
 // -ENOENT: options->pid is no process, with a sentence; -ENOMEM. *table is to be closed in every case.
@@ -64,6 +67,6 @@ struct process_row *process_rows_find(struct process_row *rows, size_t n, pid_t 
 void process_kin_count(struct process_table *table, int64_t busy_ns);
 void process_kin_mark_target(struct process_table *table);
 // process_words.c: fills command and uid from /proc/PID/cmdline and status.
-void process_words_read(const struct wattle_env *env, const char *comm, struct now_process *process);
+void process_words_read(struct process_table *table, const char *comm, struct now_process *process);
 // Pure half: the words of a command line, a NUL after each, as one line. False if there are none (a kernel thread, a zombie).
 bool process_words_join(const char *words, size_t size, char *out, size_t out_size);

@@ -7,6 +7,7 @@
 struct bench_command {
 	const char *text; // as a shell would take it
 	char *const *argv;
+	char *const *shown; // argv without secrets: what text and JSON have
 	double error_j; // of energy_j, which the meter has beside the scatter: the median over the runs; NaN unknown
 	size_t failures;
 };

@@ -35,7 +35,7 @@ static void command(struct jsonw *j, const struct bench_result *result, size_t c
 	jsonw_key_string(j, "command", command->text);
 	jsonw_key(j, "argv");
 	jsonw_begin_array(j);
-	for (char *const *word = command->argv; *word != NULL; word++)
+	for (char *const *word = command->shown; *word != NULL; word++)
 		jsonw_string(j, *word);
 	jsonw_end_array(j);
 	jsonw_key_i64(j, "runs", (int64_t)result->series[c].n);

@@ -11,9 +11,9 @@ enum {
 };
 static const double swap_ratio = 2; // … and only for who uses so much more
 
-void pids_init(struct pid_table *table, size_t most)
+void pids_init(struct pid_table *table, size_t most, enum now_arguments arguments)
 {
-	*table = (struct pid_table){.most = most};
+	*table = (struct pid_table){.most = most, .arguments = arguments};
 }
 
 void pids_finish(struct pid_table *table)

@@ -22,14 +22,15 @@ struct pid_row {
 };
 
 struct pid_table {
-	size_t most;           // rows of those that live; as many may be leaving. 0: none are wanted
+	size_t most; // rows of those that live; as many may be leaving. 0: none are wanted
+	enum now_arguments arguments;
 	struct pid_row *items; // owned
 	size_t n, room;
 	struct ration ration;
 	int64_t swapped_ns;
 };
 
-void pids_init(struct pid_table *table, size_t most);
+void pids_init(struct pid_table *table, size_t most, enum now_arguments arguments);
 void pids_finish(struct pid_table *table);
 void pids_look(struct pid_table *table, const struct now *now, uint64_t look);
 void pids_forget(struct pid_table *table, const struct told_seen *seen);

@@ -1,5 +1,6 @@
 #include "serve/pids.h"
 
+#include "base/redact.h"
 #include "base/util.h"
 
 void pids_write(const struct pid_table *table, struct jsonw *j)
@@ -11,6 +12,7 @@ void pids_write(const struct pid_table *table, struct jsonw *j)
 		jsonw_key_i64(j, "pid", row->now.pid);
 		jsonw_key_i64(j, "start_ticks", (int64_t)row->now.start_ticks);
 		jsonw_key_string(j, "command", row->now.command);
+		jsonw_key_i64(j, "uid", row->now.uid != (uid_t)-1 ? (int64_t)row->now.uid : VALUE_MISSING);
 		jsonw_key_bool(j, "target", row->now.is_target);
 		jsonw_key_bool(j, "told", row->state != TOLD_NOT);
 		jsonw_key_bool(j, "ended", row->now.is_gone);
@@ -37,15 +39,43 @@ static int64_t take_count(const json_t *object, const char *key, int64_t most)
 	return json_is_integer(value) && count >= 0 && count <= most ? count : VALUE_MISSING;
 }
 
+/* As the looks of this server show it: the one before may have shown more (a token, an earlier version). A kernel thread has a name in
+ * brackets and nothing to hide. */
+static bool take_command(const struct pid_table *table, const json_t *object, struct now_process *process)
+{
+	const char *command = json_string_value(json_object_get(object, "command"));
+	struct redactor redactor = {0};
+	struct buf shown;
+	if (command == NULL)
+		return false;
+	buf_init(&shown, sizeof(process->command) - 1);
+	if (command[0] == '[')
+		buf_str(&shown, command);
+	else if (now_shows_arguments(table->arguments, process->uid))
+		redact_word(&redactor, command, strlen(command), &shown);
+	else
+		redact_to_name(command, strlen(command), &shown);
+	bool fits = shown.failed == 0 && shown.size > 0 &&
+		text_copy(process->command, sizeof(process->command), shown.data);
+	buf_finish(&shown);
+	return fits;
+}
+
+static uid_t take_uid(const json_t *object)
+{
+	int64_t uid = take_count(object, "uid", UINT32_MAX);
+	return value_ok(uid) ? (uid_t)uid : (uid_t)-1; // a file of an earlier version says nothing
+}
+
 /* What was told is told on, until it is seen to live or has been scraped again: it ended before anybody looked. */
 static void read_row(struct pid_table *table, const json_t *object, bool same_boot)
 {
 	const double none = (double)NAN;
-	const char *command = json_string_value(json_object_get(object, "command"));
 	int64_t pid = take_count(object, "pid", INT32_MAX), start_ticks = take_count(object, "start_ticks", INT64_MAX);
 	struct pid_row row = {
 		.now = {.pid = (pid_t)pid,
 			.start_ticks = (uint64_t)start_ticks,
+			.uid = take_uid(object),
 			.is_target = json_is_true(json_object_get(object, "target")),
 			.is_gone = !same_boot || json_is_true(json_object_get(object, "ended")),
 			.cpu_cores = none,
@@ -57,8 +87,7 @@ static void read_row(struct pid_table *table, const json_t *object, bool same_bo
 			.energy_j = take_joules(object)},
 		.state = json_is_true(json_object_get(object, "told")) ? TOLD_LEAVING : TOLD_NOT,
 	};
-	if (command == NULL || pid <= 0 || !value_ok(pid) || !value_ok(start_ticks) ||
-		!text_copy(row.now.command, sizeof(row.now.command), command) ||
+	if (pid <= 0 || !value_ok(pid) || !value_ok(start_ticks) || !take_command(table, object, &row.now) ||
 		(row.now.is_gone && row.state == TOLD_NOT) || pids_is_taken(table, NULL, row.now.pid, row.now.command))
 		return;
 	struct pid_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);

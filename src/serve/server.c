@@ -154,6 +154,14 @@ static int start_daemon(struct server *server, struct wattle_error *reterr)
 	return 0;
 }
 
+// Those of other users only where all who can read them know the token, which readers of a textfile don't.
+static enum now_arguments arguments_shown(const struct server_options *options)
+{
+	if (options->hide_command)
+		return NOW_ARGUMENTS_NONE;
+	return options->token_file != NULL && options->textfile == NULL ? NOW_ARGUMENTS_ALL : NOW_ARGUMENTS_OWN;
+}
+
 /* Power is known from the second look on, and what lies right behind the first would be noise: so the first that
  * anybody sees is taken a moment later. */
 static int open_look(struct server *server, const struct server_options *options, struct wattle_error *reterr)
@@ -167,6 +175,7 @@ static int open_look(struct server *server, const struct server_options *options
 		.kept = kept.domains,
 		.n_kept = kept.n_domains,
 		.same_boot = kept.same_boot,
+		.arguments = arguments_shown(options),
 	};
 	for (int k = 0; k < NOW_GROUPINGS; k++)
 		now.groups[k] = options->most[k] > 0;
@@ -229,6 +238,7 @@ static int open_parts(struct server *server, const struct server_options *option
 	const struct tally_options rows = {
 		.most = {[NOW_JOBS] = options->most[NOW_JOBS], [NOW_CGROUPS] = options->most[NOW_CGROUPS]},
 		.most_processes = options->most_processes,
+		.arguments = arguments_shown(options),
 	};
 	if (options->node != NULL && strlen(options->node) >= sizeof(server->node))
 		return error_set(reterr, -EINVAL, "--node: a name of at most %zu bytes is wanted, not of %zu",

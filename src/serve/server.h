@@ -16,6 +16,7 @@ struct server_options {
 	const char *textfile;         // serve/textfile.h; NULL: none
 	const char *node;             // what this machine is called in metrics; NULL: by its own name
 	const char *token_file;       // NULL: none
+	bool hide_command;            // of processes the program's name alone
 	bool seed_names;              // the gauges of AIPowerMeter as well
 	size_t most_processes;        // so many have metrics of their own
 	size_t most[NOW_GROUPINGS];   // so many jobs and cgroups

@@ -27,7 +27,7 @@ void tally_init(struct tally *tally, const struct tally_options *options)
 	*tally = (struct tally){.since_wall_ns = VALUE_MISSING};
 	for (int k = 0; k < NOW_GROUPINGS; k++)
 		told_init(&tally->groups[k], (enum now_grouping)k, options->most[k]);
-	pids_init(&tally->processes, options->most_processes);
+	pids_init(&tally->processes, options->most_processes, options->arguments);
 }
 
 void tally_finish(struct tally *tally)

@@ -17,6 +17,7 @@ struct tally {
 struct tally_options {
 	size_t most[NOW_GROUPINGS]; // rows; 0: none
 	size_t most_processes;
+	enum now_arguments arguments; // of kept processes: as the looks show them
 };
 
 void tally_init(struct tally *tally, const struct tally_options *options);

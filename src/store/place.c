@@ -140,12 +140,14 @@ static int hidden_name(const struct place *place, const char *ending, char *out)
 	return -EEXIST;
 }
 
-static int make_new(struct place *place, struct wattle_error *reterr)
+static int make_new(struct place *place, mode_t mode, struct wattle_error *reterr)
 {
 	int r = hidden_name(place, "new", place->making);
 	if (r == 0) {
-		place->fd = open(place->making, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		place->fd = open(place->making, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode != 0 ? mode & 0600 : 0666);
 		r = place->fd < 0 ? -errno : 0;
+		if (r == 0 && mode != 0)
+			fchmod(place->fd, mode); // some file systems know no modes
 	}
 	if (r < 0) {
 		place->making[0] = '\0';
@@ -184,7 +186,7 @@ int place_open(struct place *place, const struct store_open_options *options, co
 	text_copy(place->path, sizeof(place->path), options->path);
 	struct stat st;
 	if (stat(place->path, &st) != 0)
-		return errno == ENOENT || errno == ENOTDIR ? make_new(place, reterr)
+		return errno == ENOENT || errno == ENOTDIR ? make_new(place, options->mode, reterr)
 							   : refuse_folder(place, -errno, reterr);
 	int r = check_existing(place, &st, options, reterr);
 	if (r < 0)
@@ -200,7 +202,7 @@ int place_open(struct place *place, const struct store_open_options *options, co
 	place->fd = -1;
 	drop_lock(place);
 	place->replaces = true;
-	return make_new(place, reterr);
+	return make_new(place, options->mode, reterr);
 }
 
 // Renames a file together with what SQLite keeps beside it.

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static_assert(sizeof(struct spool_header) == 64 && sizeof(struct spool_name) == 8 && sizeof(struct spool_span) == 64 &&
@@ -44,11 +45,14 @@ int spool_make(struct spool *spool, const char *run_path, const char *run_id, in
 	spool_path(run_path, spool->path, sizeof(spool->path));
 	spool->chunk = malloc(SPOOL_CHUNK_BYTES);
 	spool->is_named = calloc(SPOOL_NAMES / 8, 1);
+	struct stat run;
 	int r = spool->chunk != NULL && spool->is_named != NULL ? 0 : -ENOMEM;
 	if (r == 0) {
 		unlink(spool->path); // never into what somebody else has put there
-		spool->fd = open(spool->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+		spool->fd = open(spool->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		r = spool->fd < 0 ? -errno : 0;
+		if (r == 0 && stat(run_path, &run) == 0)
+			fchmod(spool->fd, run.st_mode & 0666); // whoever may read the rows may read these
 	}
 	struct spool_header header = {.version = SPOOL_VERSION, .segment = segment};
 	memcpy(header.magic, magic, sizeof(magic));
@@ -285,7 +289,8 @@ static int read_chunk(int fd, unsigned char *bytes, int64_t *at, bool is_wanted,
 {
 	struct spool_chunk chunk;
 	ssize_t n = pread(fd, &chunk, sizeof(chunk), *at);
-	if (n != (ssize_t)sizeof(chunk) || chunk.magic != SPOOL_CHUNK_MAGIC || chunk.bytes > SPOOL_CHUNK_BYTES - sizeof(chunk))
+	if (n != (ssize_t)sizeof(chunk) || chunk.magic != SPOOL_CHUNK_MAGIC ||
+		chunk.bytes > SPOOL_CHUNK_BYTES - sizeof(chunk))
 		return 0;
 	n = pread(fd, bytes, chunk.bytes, *at + (int64_t)sizeof(chunk));
 	if (n != (ssize_t)chunk.bytes)

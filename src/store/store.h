@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct store_fact { // a row of table run
 	const char *key, *value;
@@ -115,6 +116,7 @@ struct store_footer {
 struct store_open_options {
 	const char *path;
 	bool overwrite, append;
+	mode_t mode; // of a new file, whatever the umask; 0: as the umask has it
 };
 
 struct store_ops {

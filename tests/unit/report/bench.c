@@ -34,7 +34,7 @@ static void prepare(struct told *told)
 		told->unknown[i] = (double)NAN;
 	}
 	for (size_t c = 0; c < COMMANDS; c++) {
-		told->commands[c].argv = told->words[c];
+		told->commands[c].argv = told->commands[c].shown = told->words[c];
 		told->series[c] = (struct bench_series){{told->time_s[c], told->energy_j[c], told->unknown,
 								told->unknown},
 			RUNS};

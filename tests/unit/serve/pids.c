@@ -19,7 +19,7 @@ struct machine {
 static void begin(struct machine *m)
 {
 	*m = (struct machine){.now = {.dt_s = 1, .processes = m->processes}};
-	pids_init(&m->table, MOST);
+	pids_init(&m->table, MOST, NOW_ARGUMENTS_ALL);
 }
 
 // Ascending ones first, then those that are gone: as `now` lists them.
@@ -233,7 +233,7 @@ static void a_file_of_anybody(void **state)
 		"[{\"pid\":99999999999,\"start_ticks\":1,\"command\":\"\"}]"};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct pid_table table;
-		pids_init(&table, MOST);
+		pids_init(&table, MOST, NOW_ARGUMENTS_ALL);
 		json_t *array = json_loads(texts[i], 0, NULL);
 		pids_read(&table, array, true);
 		assert_int_equal(table.n, 0);
@@ -241,7 +241,7 @@ static void a_file_of_anybody(void **state)
 		pids_finish(&table);
 	}
 	struct pid_table table;
-	pids_init(&table, MOST);
+	pids_init(&table, MOST, NOW_ARGUMENTS_ALL);
 	json_t *many = json_array();
 	for (int i = 1; i < 1000; i++)
 		json_array_append_new(many,
@@ -251,7 +251,7 @@ static void a_file_of_anybody(void **state)
 	json_decref(many);
 	pids_finish(&table);
 	// A series that stood twice would cost the whole scrape.
-	pids_init(&table, MOST);
+	pids_init(&table, MOST, NOW_ARGUMENTS_ALL);
 	json_t *twice = json_loads("[{\"pid\":1,\"start_ticks\":1,\"command\":\"x\"},"
 				   "{\"pid\":1,\"start_ticks\":2,\"command\":\"x\"}]",
 		0, NULL);

@@ -1,0 +1,177 @@
+"""What wattle keeps to itself: who may read its files, and secrets and arguments in the command lines that it stores and shows."""
+import json
+import os
+import signal
+import stat
+
+from harness import BUILD, NOBODY, Skip, main, test, wait_until
+from serving import Server, restart, stop, textfile
+
+SPANNER = BUILD / "tests/fakes/spanner"
+SECRET = "hunter2-s3cr3t"
+WORDS = ["sh", "-c", "sleep 0.3", "train.py", f"--password={SECRET}", "--api-key", SECRET, f"DB_TOKEN={SECRET}",
+         f"postgresql://me:{SECRET}@db/x", "--key-file", "/etc/key", "--max-tokens=5"]
+SHOWN = ["sh", "-c", "sleep 0.3", "train.py", "--password=***", "--api-key", "***", "DB_TOKEN=***",
+         "postgresql://me:***@db/x", "--key-file", "/etc/key", "--max-tokens=5"]
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def has_secret(path):
+    return SECRET.encode() in path.read_bytes()
+
+
+@test
+def files_of_their_owner(room):
+    """a run file, all that lies beside it and tracking files are their owner's alone, whatever the umask is; --mode says otherwise"""
+    for number, (umask, options, wanted) in enumerate(((0o000, (), 0o600), (0o077, (), 0o600), (0o077, ("--mode", "640"), 0o640),
+                                                       (0o077, ("--mode=0644",), 0o644))):
+        begun = room.folder / f"began{number}"
+        process = room.start("run", "-q", "-o", f"{number}.sqlite", "--tracking-file", f"t{number}.csv", *options, "--", "sh", "-c",
+                             f": > {begun.name}; sleep 1.3", umask=umask)
+        wait_until(begun.exists, "the command")
+        beside = [room.folder / f"{number}.sqlite{ending}" for ending in ("", "-wal", "-shm")] + [room.folder / f"t{number}.csv"]
+        wait_until(lambda: all(path.exists() for path in beside), "all files")
+        assert {path.name: oct(mode(path)) for path in beside if mode(path) != wanted} == {}
+        assert room.finish(process).returncode == 0
+        assert mode(beside[0]) == wanted and mode(beside[-1]) == wanted
+
+
+@test
+def files_that_are_there(room):
+    """--append leaves a file's mode as it is, --overwrite makes a new file"""
+    def run(*options):
+        assert room.wattle("run", "-q", "-o", "run.sqlite", *options, "--", "true").returncode == 0
+        return mode(room.folder / "run.sqlite")
+    assert run() == 0o600
+    (room.folder / "run.sqlite").chmod(0o644)
+    assert run("--append") == 0o644
+    assert run("--overwrite") == 0o600
+    (room.folder / "config.json").write_text('{"mode": "0640"}')
+    assert run("--overwrite", "--config", "config.json") == 0o640
+
+
+@test
+def wrong_modes(room):
+    """what is no mode, would let files be executed, or would shut the owner out is refused, and nothing is started"""
+    for text in ("", "6", "60", "0o600", "rw", "888", "0755", "01600", "400", "060", "00600", "-600", "600 "):
+        done = room.wattle("run", "-q", "--mode", text, "--", "touch", "started")
+        assert done.returncode == 125 and "--mode" in done.stderr and done.stderr.count("\n") == 1, (text, done)
+    assert [path.name for path in room.folder.iterdir()] == []
+
+
+@test
+def spool(room):
+    """the spool of spans that come too fast has the mode of the run file"""
+    for wanted in (0o600, 0o640):
+        name = f"{wanted:o}.sqlite"
+        process = room.start("run", "-q", "--mode", f"{wanted:o}", "-o", name, "--", SPANNER, "flood", 8, 30000, 2, umask=0)
+        path = room.folder / f"{name}-spans"
+        wait_until(lambda: path.exists() and mode(path) == wanted, "a spool of that mode")
+        room.finish(process)
+
+
+@test
+def secrets_of_a_run(room):
+    """values of arguments that look like secrets are *** in the run file, the report and its exports; the rest of the words stays"""
+    report, done = room.report("--", *WORDS)
+    assert report["run"]["command"] == SHOWN
+    (command,) = room.rows("select value from run where key = 'command'")[0]
+    assert json.loads(command) == SHOWN
+    assert json.loads(room.rows("select command from segment")[0][0]) == SHOWN
+    assert room.wattle("report", "run.sqlite", "-o", "page.html", "--format", "html").returncode == 0
+    assert room.wattle("export", "run.sqlite", "--format", "jsonl", "-o", "run.jsonl").returncode == 0
+    assert [path.name for path in room.folder.iterdir() if path.is_file() and has_secret(path)] == []
+
+
+@test
+def secrets_of_a_process(room):
+    """the same where a process is attached to, and where bench repeats a command"""
+    target = room.start(*WORDS[1:], program=WORDS[0])
+    assert room.wattle("attach", "-q", "-o", "run.sqlite", target.pid).returncode == 0
+    assert json.loads(room.rows("select command from segment")[0][0])[3:] == SHOWN[3:]
+    done = room.wattle("bench", "--runs", "2", "--warmup", "0", "--json", "bench.json", "--settle", "0", "--", *WORDS)
+    assert done.returncode == 0 and SECRET not in done.stdout + done.stderr, done
+    assert json.loads((room.folder / "bench.json").read_text())["commands"][0]["argv"] == SHOWN
+    assert [path.name for path in room.folder.iterdir() if path.is_file() and has_secret(path)] == []
+
+
+@test
+def hidden_commands(room):
+    """--hide-command stores the program's name alone, of a run and of a process"""
+    report, _ = room.report("--hide-command", "--", "/bin/sh", *WORDS[1:])
+    assert report["run"]["command"] == ["sh"]
+    target = room.start(*WORDS[1:], program="/bin/sh")
+    assert room.wattle("attach", "-q", "--hide-command", "-o", "other.sqlite", target.pid).returncode == 0
+    assert room.rows("select command from segment", "other.sqlite") == [('["sh"]',)]
+    for name in ("run.sqlite", "other.sqlite"):
+        assert b"train.py" not in (room.folder / name).read_bytes()
+    assert room.wattle("list").returncode == 0
+
+
+def command_of(server, pid, headers=()):
+    status, _, body = server.ask("/now.json", headers=headers)
+    assert status == 200
+    found = [p["command"] for p in json.loads(body)["processes"] if p["pid"] == pid]
+    return found[0] if found else None
+
+
+@test
+def arguments_of_others(room):
+    """without a token the page, JSON, metrics and the state file have the names of other users' programs; with one the arguments, but
+    no secrets; a textfile, which others read, never has them"""
+    if os.geteuid() != 0:
+        raise Skip("another user needs root")
+    script = "while :; do :; done"
+    own = room.start("-c", script, "own-argument", f"--password={SECRET}", program="/bin/sh")
+    other = room.start("-c", script, "other-argument", f"--password={SECRET}", program="/bin/sh", user=NOBODY, group=NOBODY)
+    token = room.folder / "token"
+    token.write_text("kq3vVUmbXhfdF0eX8aCXTVYgW6w4c1yQ\n")
+    token.chmod(0o600)
+    asks = {"Authorization": f"Bearer {token.read_text().strip()}"}
+    for options, headers, own_shown, other_shown in (((), {}, True, False), (("--token-file", token), asks, True, True),
+                                                     (("--hide-command",), {}, False, False),
+                                                     (("--token-file", token, "--hide-command"), asks, False, False),
+                                                     (("--token-file", token, "--textfile", "x.prom"), asks, True, False)):
+        server = Server(room, "--interval", "100ms", "--processes", "100", *options)
+        # The first look may come between fork and exec: their words are known from the second one on.
+        wait_until(lambda: all(("argument" in (command_of(server, process.pid, headers) or "none")) == shown
+                               for process, shown in ((own, own_shown), (other, other_shown))), "both commands")
+        for path in ("/now.json", "/metrics", "/"):
+            text = server.ask(path, headers=headers)[2].decode()
+            assert ("own-argument" in text) == own_shown, (options, path, command_of(server, own.pid, headers))
+            assert ("other-argument" in text) == other_shown, (options, path)
+            assert SECRET not in text, (options, path)
+        if not other_shown:
+            assert command_of(server, other.pid, headers) == "sh"
+        stop(server.process, signal.SIGTERM)
+        for state in (room.folder / "state").iterdir():
+            assert SECRET not in state.read_text() and ("other-argument" in state.read_text()) == other_shown, options
+    process, path = textfile(room, "--processes", "100")
+    wait_until(lambda: 'command="sh"' in path.read_text(), "the process")
+    assert "other-argument" not in path.read_text() and SECRET not in path.read_text()
+    stop(process, signal.SIGTERM)
+
+
+@test
+def state_of_an_earlier_version(room):
+    """what an earlier version, or one with a token, kept of commands is shown by the rules of the server that reads it"""
+    server = Server(room, "--interval", "100ms", "--processes", "5")
+    server.wait_for_looks(2)
+    stop(server.process, signal.SIGTERM)
+    (path,) = (room.folder / "state").glob("serve-*.json")
+    kept = json.loads(path.read_text())
+    kept["processes"] = [{"pid": 2 ** 22 - n, "start_ticks": 1, "command": f"/bin/prog{n} one --token {SECRET}", "told": True,
+                          "ended": True, "target": False, "energy_j": 5.0, "cpu_ns": 10 ** 9, **uid}
+                         for n, uid in enumerate(({}, {"uid": os.geteuid()}, {"uid": 12345}))]
+    path.write_text(json.dumps(kept))
+    server = restart(room, server, signal.SIGKILL, "--interval", "100ms", "--processes", "5")
+    text = server.ask("/metrics")[2].decode()
+    assert 'command="prog0"' in text and 'command="/bin/prog1 one --token ***"' in text and 'command="prog2"' in text, text
+    assert SECRET not in text
+
+
+if __name__ == "__main__":
+    main()
