@@ -118,6 +118,13 @@ def command_of(server, pid, headers=()):
     return found[0] if found else None
 
 
+def shows(server, path, headers):
+    """Whether arguments of the own process and of the other user's are there; no secret may be."""
+    text = server.ask(path, headers=headers)[2].decode()
+    assert SECRET not in text, path
+    return "own-argument" in text, "other-argument" in text
+
+
 @test
 def arguments_of_others(room):
     """without a token the page, JSON, metrics and the state file have the names of other users' programs; with one the arguments, but
@@ -140,15 +147,13 @@ def arguments_of_others(room):
         wait_until(lambda: all(("argument" in (command_of(server, process.pid, headers) or "none")) == shown
                                for process, shown in ((own, own_shown), (other, other_shown))), "both commands")
         for path in ("/now.json", "/metrics", "/"):
-            text = server.ask(path, headers=headers)[2].decode()
-            assert ("own-argument" in text) == own_shown, (options, path, command_of(server, own.pid, headers))
-            assert ("other-argument" in text) == other_shown, (options, path)
-            assert SECRET not in text, (options, path)
+            # Only the busiest processes are listed, and on a busy machine these two come and go.
+            wait_until(lambda: shows(server, path, headers) == (own_shown, other_shown), f"{options} {path}")
         if not other_shown:
-            assert command_of(server, other.pid, headers) == "sh"
+            assert command_of(server, other.pid, headers) in (None, "sh")
         stop(server.process, signal.SIGTERM)
         for state in (room.folder / "state").iterdir():
-            assert SECRET not in state.read_text() and ("other-argument" in state.read_text()) == other_shown, options
+            assert SECRET not in state.read_text() and (other_shown or "other-argument" not in state.read_text()), options
     process, path = textfile(room, "--processes", "100")
     wait_until(lambda: 'command="sh"' in path.read_text(), "the process")
     assert "other-argument" not in path.read_text() and SECRET not in path.read_text()
