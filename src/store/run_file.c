@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum statement {
 	STATEMENT_BEGIN,
@@ -317,6 +318,9 @@ static int run_file_rescue(void *state, const char *path, struct wattle_error *r
 		r = sql_run(copy);
 	}
 	sqlite3_finalize(copy);
+	struct stat ours; // SQLite makes the copy as the umask has it
+	if (r == SQLITE_OK && fstat(s->place.fd, &ours) == 0)
+		chmod(path, ours.st_mode & 0666);
 	return r == SQLITE_OK ? 1 : sql_fail(s->db, path, reterr);
 }
 

@@ -1,6 +1,8 @@
 """What wattle keeps to itself: who may read its files, and secrets and arguments in the command lines that it stores and shows."""
 import json
 import os
+import pathlib
+import re
 import signal
 import stat
 
@@ -51,6 +53,16 @@ def files_that_are_there(room):
     assert run("--overwrite") == 0o600
     (room.folder / "config.json").write_text('{"mode": "0640"}')
     assert run("--overwrite", "--config", "config.json") == 0o640
+
+
+@test
+def saved_copies(room):
+    """the copy that is saved of a run file which went away has that file's mode"""
+    folder = room.folder / "gone"
+    folder.mkdir()
+    done = room.wattle("run", "-q", "-o", "gone/run.sqlite", "--", "rm", "-r", "gone", umask=0)
+    (copy,) = re.findall(r"saved as (\S+)", done.stderr)
+    assert mode(pathlib.Path(copy)) == 0o600
 
 
 @test
