@@ -101,7 +101,7 @@ def secrets_of_a_run(room):
 @test
 def secrets_of_a_process(room):
     """the same where a process is attached to, and where bench repeats a command"""
-    target = room.start(*WORDS[1:], program=WORDS[0])
+    target = room.start("-c", "sleep 3", *WORDS[3:], program="sh")
     assert room.wattle("attach", "-q", "-o", "run.sqlite", target.pid).returncode == 0
     assert json.loads(room.rows("select command from segment")[0][0])[3:] == SHOWN[3:]
     done = room.wattle("bench", "--runs", "2", "--warmup", "0", "--json", "bench.json", "--settle", "0", "--", *WORDS)
@@ -115,7 +115,7 @@ def hidden_commands(room):
     """--hide-command stores the program's name alone, of a run and of a process"""
     report, _ = room.report("--hide-command", "--", "/bin/sh", *WORDS[1:])
     assert report["run"]["command"] == ["sh"]
-    target = room.start(*WORDS[1:], program="/bin/sh")
+    target = room.start("-c", "sleep 3", *WORDS[3:], program="/bin/sh")
     assert room.wattle("attach", "-q", "--hide-command", "-o", "other.sqlite", target.pid).returncode == 0
     assert room.rows("select command from segment", "other.sqlite") == [('["sh"]',)]
     for name in ("run.sqlite", "other.sqlite"):
