@@ -55,18 +55,76 @@ static void keep_larger(double *max, double value)
 		*max = value;
 }
 
-static void memory(const struct run *run, size_t i, struct ram_tracker *ram, struct columns *columns)
+// The samples since the last reading, whose RAM is final when the next one has come.
+struct ram_stretch {
+	struct ram_tracker tracker;
+	size_t begin;
+	double private_max_bytes[RAM_GROUPS];
+};
+
+static void begin_stretch(struct ram_stretch *stretch, size_t begin)
+{
+	stretch->begin = begin;
+	for (size_t g = 0; g < RAM_GROUPS; g++)
+		stretch->private_max_bytes[g] = (double)NAN;
+}
+
+static void end_stretch(const struct ram_stretch *stretch, size_t end, const double above_bytes[RAM_GROUPS],
+	struct columns *columns)
+{
+	bool is_above = false;
+	for (size_t g = 0; g < RAM_GROUPS; g++) {
+		is_above |= above_bytes[g] > 0;
+		double private_bytes = stretch->private_max_bytes[g] - above_bytes[g];
+		keep_larger(&columns->private_max_bytes[g], private_bytes > 0 ? private_bytes : 0 * private_bytes);
+	}
+	for (size_t i = stretch->begin; is_above && i < end; i++) {
+		double totals[RAM_GROUPS];
+		for (size_t g = 0; g < RAM_GROUPS; g++)
+			totals[g] = columns->ram[g][i];
+		ram_carry_back(totals, above_bytes);
+		for (size_t g = 0; g < RAM_GROUPS; g++)
+			columns->ram[g][i] = totals[g];
+	}
+}
+
+static void memory(const struct run *run, size_t i, struct ram_stretch *stretch, struct columns *columns)
 {
 	int64_t sample[RUN_COUNT];
 	for (size_t m = 0; m < RUN_COUNT; m++)
 		sample[m] = run->values[m][i];
 	struct ram_values values[RAM_GROUPS];
-	ram_next(ram, sample, values);
+	if (ram_next(&stretch->tracker, sample, values)) {
+		double above_bytes[RAM_GROUPS];
+		for (size_t g = 0; g < RAM_GROUPS; g++)
+			above_bytes[g] = values[g].above_bytes;
+		end_stretch(stretch, i, above_bytes, columns);
+		begin_stretch(stretch, i + 1);
+	}
+	bool is_read = stretch->begin > i;
 	for (size_t g = 0; g < RAM_GROUPS; g++) {
 		columns->ram[g][i] = values[g].total_bytes;
-		keep_larger(&columns->private_max_bytes[g], values[g].private_bytes);
+		keep_larger(is_read ? &columns->private_max_bytes[g] : &stretch->private_max_bytes[g],
+			values[g].private_bytes);
 		keep_larger(&columns->shared_max_bytes[g], values[g].shared_bytes);
 	}
+}
+
+static void memories(const struct run *run, struct columns *columns)
+{
+	static const double nothing_above[RAM_GROUPS] = {0};
+	struct ram_stretch stretch;
+	begin_stretch(&stretch, 0);
+	ram_init(&stretch.tracker);
+	for (size_t i = 0, segment = 0; i < run->n; i++) {
+		for (; segment < run->n_segments && slice_samples(run, segment).begin <= i; segment++) {
+			end_stretch(&stretch, i, nothing_above, columns); // other processes: nothing is carried over
+			begin_stretch(&stretch, i);
+			ram_init(&stretch.tracker);
+		}
+		memory(run, i, &stretch, columns);
+	}
+	end_stretch(&stretch, run->n, nothing_above, columns);
 }
 
 static size_t next_known(const int64_t *values, size_t from, size_t end)
@@ -219,13 +277,7 @@ int columns_make(const struct run *run, struct arena *arena, struct columns *ret
 		.expected_cores = run_fact_double(run, FACT_EXPECTED_CORES)};
 	if (!allocate(run, arena, &columns))
 		return -ENOMEM;
-	struct ram_tracker ram;
-	ram_init(&ram);
-	for (size_t i = 0, segment = 0; i < run->n; i++) {
-		for (; segment < run->n_segments && slice_samples(run, segment).begin <= i; segment++)
-			ram_init(&ram); // other processes: nothing is carried over
-		memory(run, i, &ram, &columns);
-	}
+	memories(run, &columns);
 	cpu(run, &columns);
 	if (gpus(run, arena, &columns) < 0)
 		return -ENOMEM;
@@ -259,9 +311,8 @@ static void gpus_at(const struct columns *columns, size_t i, double *out)
 	for (size_t k = 0; k < ARRAY_SIZE(sums); k++) {
 		double sum = 0;
 		for (const struct column_gpu *gpu = columns->gpus; gpu < columns->gpus + columns->n_gpus; gpu++)
-			sum += gpu->device->n > 0
-				? value_to_double(gpu->device->values[sums[k].metric][gpu->row[i]], 1)
-				: (double)NAN;
+			sum += gpu->device->n > 0 ? value_to_double(gpu->device->values[sums[k].metric][gpu->row[i]], 1)
+						  : (double)NAN;
 		out[sums[k].column] = sum;
 	}
 	out[COLUMN_DESCENDANTS_GPU_RAM] = out[COLUMN_COMBINED_GPU_RAM] - out[COLUMN_MAIN_GPU_RAM];

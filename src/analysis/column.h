@@ -1,8 +1,9 @@
 /* gpu_tracker's 21 columns, from a run: the figures of its tracking file, of its maxima and of its code blocks.
  *
  * CPU percent (100: one core busy) is the difference of counters over about 100 ms, as gpu_tracker measures over
- * 0.1 s, or over the sampling interval if that is longer. RAM is private plus shared memory, carried
- * forward between readings (metric/ram.h). GPU memory is that of all measured GPUs, 0 if there are none. */
+ * 0.1 s, or over the sampling interval if that is longer. RAM is private plus shared memory; between two readings it is
+ * the lower of carried forward and carried back (metric/ram.h). GPU memory is that of all measured GPUs, 0 if there are
+ * none. */
 #pragma once
 
 #include "base/arena.h"

@@ -116,6 +116,29 @@ static void settle_descendants(const struct findings *findings, struct resource_
 	usage->descendants_threads = VALUE_MISSING;
 }
 
+static void set_total(struct rss_values *values, double total_bytes)
+{
+	values->private_bytes += total_bytes - values->total_bytes;
+	values->total_bytes = total_bytes;
+}
+
+/* Peaks that only the kernel has seen were added to main and to the target, not to descendants. Afterwards the target
+ * must hold no less than each of both, and no more than both. */
+static void settle_combined(const struct findings *findings, struct resource_usage *usage)
+{
+	struct rss_values *combined = &usage->combined, *descendants = &usage->descendants;
+	double main_bytes = usage->main.total_bytes;
+	if (isnan(combined->total_bytes) || isnan(main_bytes) || isnan(descendants->total_bytes))
+		return;
+	set_total(combined, fmax(combined->total_bytes, fmax(main_bytes, descendants->total_bytes)));
+	if (combined->total_bytes <= main_bytes + descendants->total_bytes)
+		return;
+	if (findings->processes_seen == 1)
+		set_total(combined, main_bytes);
+	else
+		set_total(descendants, combined->total_bytes - main_bytes); // a child that lived between two samples
+}
+
 void usage_make(const struct findings *findings, const struct columns *columns, struct resource_usage *ret_usage)
 {
 	const struct run *run = findings->run;
@@ -124,4 +147,5 @@ void usage_make(const struct findings *findings, const struct columns *columns, 
 	cpu_usage(run, findings->overall, ret_usage);
 	gpu_usage(run, findings->overall, ret_usage);
 	settle_descendants(findings, ret_usage);
+	settle_combined(findings, ret_usage);
 }

@@ -33,7 +33,7 @@ const struct option measure_option_table[ATTACH_OPTIONS] = {
 	{"wall-meter", 0, "FILE", "CSV that a wall meter is writing (OmegaWatt layout): domain wall", OPTION_TEXT, AT(wall_meter)},
 	{"attribution", 0, "METHOD", "busy: energy by share of busy time; active: idle power is taken\noff first (default busy)", OPTION_CHOICE, AT(attribution), .choices = "busy|active"},
 	{"per-process", 0, NULL, "keep a row per process and sample", OPTION_FLAG, AT(per_process)},
-	{"budget", 0, "PERCENT", "CPU of one core for reading PSS and its kin; 0: never read\n(default 1)", OPTION_NUMBER, AT(budget_percent), .least = 0, .most = 100, .range = "a percentage from 0 to 100"},
+	{"budget", 0, "PERCENT", "CPU of one core for reading private and shared memory; 0: never read\n(default 1)", OPTION_NUMBER, AT(budget_percent), .least = 0, .most = 100, .range = "a percentage from 0 to 100"},
 	{"carbon-intensity", 0, "G", "grams of CO2e per kWh", OPTION_NUMBER, AT(carbon_intensity), .least = 0, .most = 1e5, .range = "grams of CO2e per kWh, 0 or more"},
 	{"pue", 0, "X", "power usage effectiveness: multiplies the carbon figure (default 1)", OPTION_NUMBER, AT(pue), .least = 1, .most = 10, .range = "a factor from 1 to 10"},
 	{"meta", 0, "KEY=VALUE", "keep this with the run (repeatable)", OPTION_LIST, AT(meta)},

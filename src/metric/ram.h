@@ -1,9 +1,12 @@
-/* gpu_tracker's "RAM" (private plus shared memory) at each sample, although smaps is read only now and then.
+/* gpu_tracker's "RAM" (private plus shared memory) at each sample, although it is read only now and then.
  *
- * Between two readings the last one is carried forward together with what resident memory has changed by since: what a
- * program allocates is private, and shows in RSS at once. It never exceeds RSS, which was read a moment before smaps, and
- * it is unknown where RSS is. Before the first reading, and where smaps can't be read, the total is RSS, and private and
- * shared are unknown. */
+ * Between two readings the recorder carries the last one forward (process/memory_estimate.h) and stores that in
+ * main_ram_bytes and its kin. What was carried forward to a reading and exceeds it was too much before as well: the lower of
+ * "carried forward" and "carried back" holds. Live views have no next reading, and show what is carried forward.
+ *
+ * Runs without main_ram_bytes (stored by earlier versions): resident memory gained since the last reading counts as private,
+ * up to RSS. Where nothing was ever read the total is what the recorder estimated, or RSS, and private and shared are
+ * unknown. Combined RAM is never above the sum of main and descendants and never below one of them. */
 #pragma once
 
 #include "metric/metric.h"
@@ -12,6 +15,7 @@ enum ram_group { RAM_MAIN, RAM_DESCENDANTS, RAM_COMBINED, RAM_GROUPS };
 
 struct ram_values { // NaN unknown
 	double total_bytes, private_bytes, shared_bytes;
+	double above_bytes; // at a reading: by how much the figure that was carried forward to it exceeds it; else 0
 };
 
 struct ram_tracker {
@@ -22,5 +26,7 @@ struct ram_tracker {
 };
 
 void ram_init(struct ram_tracker *tracker); // at the start of each segment
-// Takes the RUN values of the next sample.
-void ram_next(struct ram_tracker *tracker, const int64_t *run_values, struct ram_values ret_values[RAM_GROUPS]);
+// Takes the RUN values of the next sample. True: there was a reading at it.
+bool ram_next(struct ram_tracker *tracker, const int64_t *run_values, struct ram_values ret_values[RAM_GROUPS]);
+// The totals of a sample before the next reading, which has above_bytes.
+void ram_carry_back(double totals_bytes[RAM_GROUPS], const double above_bytes[RAM_GROUPS]);

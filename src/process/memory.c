@@ -20,6 +20,13 @@ static const double rss_news_rising =
 	2.0;                          // while RSS rises: all readings on the way up cost less than the one at the top
 static const double surprise_max = 4; // a dearer reading may be a machine that held it up: no price by itself
 
+#define NOTHING                                                                                                        \
+	{                                                                                                              \
+		VALUE_MISSING, VALUE_MISSING, VALUE_MISSING, VALUE_MISSING                                             \
+	}
+const struct memory_reading memory_nothing_read = {NOTHING, NOTHING, VALUE_MISSING};
+#undef NOTHING
+
 int memory_reader_open(struct memory_reader *reader, double budget_percent, int64_t t_ns)
 {
 	double share = budget_percent / 100;
@@ -31,9 +38,18 @@ int memory_reader_open(struct memory_reader *reader, double budget_percent, int6
 		// 10 ms per GB, 0.1 ms per process, until this machine has shown its own figures.
 		.cost_ns_per_byte = 0.01,
 		.cost_ns_per_process = 100e3,
+		.all_share = share,
+		.all_credit_ns = credit_first_ns,
+		.all_credit_t_ns = t_ns,
+		.sample_ns_per_process = 150e3,
+		.sample_t_ns = VALUE_MISSING,
 	};
 	if (reader->share <= 0)
 		return 0;
+	int r = page_sample_open(&reader->pages);
+	reader->unsure_bytes = array_with_room(NULL, 0, &reader->unsure_capacity, sizeof(*reader->unsure_bytes), 256);
+	if (r < 0 || reader->unsure_bytes == NULL)
+		return -ENOMEM;
 	reader->paths_size = PATHS_AT_FIRST;
 	reader->paths = calloc_array(reader->paths_size, sizeof(*reader->paths));
 	reader->text = malloc(PIECE_SIZE + 1);
@@ -42,6 +58,8 @@ int memory_reader_open(struct memory_reader *reader, double budget_percent, int6
 
 void memory_reader_close(struct memory_reader *reader)
 {
+	page_sample_close(&reader->pages);
+	free(reader->unsure_bytes);
 	free(reader->paths);
 	free(reader->text);
 	*reader = (struct memory_reader){0};
@@ -104,9 +122,15 @@ static bool paths_grow(struct memory_reader *reader)
 	return true;
 }
 
-static void path_add(struct memory_reader *reader, uint64_t hash, bool is_main, int64_t shared_bytes)
+uint32_t memory_reader_next(struct memory_reader *reader)
 {
-	if (shared_bytes == 0)
+	return ++reader->n_files;
+}
+
+void memory_reader_add_path(struct memory_reader *reader, uint32_t process, uint64_t hash, bool is_main,
+	int64_t shared_bytes)
+{
+	if (shared_bytes <= 0)
 		return;
 	if (reader->n_paths * 2 >= reader->paths_size && !paths_grow(reader) &&
 		reader->n_paths + 1 >= reader->paths_size)
@@ -116,9 +140,14 @@ static void path_add(struct memory_reader *reader, uint64_t hash, bool is_main, 
 		*path = (struct memory_path){.hash = hash};
 		reader->n_paths++;
 	}
+	if (path->process != process) {
+		path->process = process;
+		path->process_bytes = 0;
+	}
+	path->process_bytes += shared_bytes;
 	int64_t *largest = is_main ? &path->main_bytes : &path->descendants_bytes;
-	if (shared_bytes > *largest)
-		*largest = shared_bytes;
+	if (path->process_bytes > *largest)
+		*largest = path->process_bytes;
 }
 
 // FNV-1a, 64 bits: among some thousand paths two share a hash once in 10^12 runs. Never 0, which marks a free slot.
@@ -133,7 +162,7 @@ static uint64_t hash_text(const char *text, size_t size)
 /* ---- one smaps file ---- */
 
 // "7f…-7f… r-xp 00000000 fe:00 1234   /usr/lib/x.so": five fields, then the path, which may be missing.
-static uint64_t hash_of_mapping(const char *line, size_t size)
+const char *smaps_path(const char *line, size_t size, size_t *ret_size)
 {
 	size_t i = 0;
 	for (int field = 0; field < 5; field++) {
@@ -142,7 +171,15 @@ static uint64_t hash_of_mapping(const char *line, size_t size)
 		while (i < size && line[i] == ' ')
 			i++;
 	}
-	return i < size ? hash_text(line + i, size - i) : hash_text("[anon]", 6);
+	*ret_size = size - i;
+	return line + i;
+}
+
+uint64_t smaps_path_hash(const char *line, size_t size)
+{
+	size_t path_size;
+	const char *path = smaps_path(line, size, &path_size);
+	return path_size > 0 ? hash_text(path, path_size) : hash_text("[anon]", 6);
 }
 
 static int64_t field_bytes(const char *line, size_t size, size_t key_size)
@@ -154,12 +191,14 @@ static int64_t field_bytes(const char *line, size_t size, size_t key_size)
 	return kilobytes * 1024;
 }
 
-enum smaps_field { SMAPS_PSS, SMAPS_PRIVATE, SMAPS_HUGE, SMAPS_SHARED };
+enum smaps_field { SMAPS_RSS, SMAPS_ANONYMOUS, SMAPS_PSS, SMAPS_PRIVATE, SMAPS_HUGE, SMAPS_SHARED };
 static const struct {
 	const char *key;
 	size_t size;
 	enum smaps_field field;
 } smaps_fields[] = {
+	{"Rss:", 4, SMAPS_RSS},
+	{"Anonymous:", 10, SMAPS_ANONYMOUS},
 	{"Pss:", 4, SMAPS_PSS},
 	{"Shared_Clean:", 13, SMAPS_SHARED},
 	{"Shared_Dirty:", 13, SMAPS_SHARED},
@@ -170,13 +209,15 @@ static const struct {
 
 static void feed_field(struct smaps_state *state, const char *line, size_t size)
 {
-	if (line[0] != 'P' && line[0] != 'S') // most lines are about something else
+	if (line[0] != 'P' && line[0] != 'S' && line[0] != 'R' && line[0] != 'A') // most lines are about something else
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(smaps_fields); i++) {
 		size_t key_size = smaps_fields[i].size;
 		if (size < key_size || memcmp(line, smaps_fields[i].key, key_size) != 0)
 			continue;
 		int64_t *const sums[] = {
+			[SMAPS_RSS] = &state->rss_bytes,
+			[SMAPS_ANONYMOUS] = &state->anonymous_bytes,
 			[SMAPS_PSS] = &state->pss_bytes,
 			[SMAPS_PRIVATE] = &state->private_bytes,
 			[SMAPS_HUGE] = &state->private_huge_bytes,
@@ -190,13 +231,15 @@ static void feed_field(struct smaps_state *state, const char *line, size_t size)
 void smaps_end(struct memory_reader *reader, struct smaps_state *state)
 {
 	if (state->path_hash != 0)
-		path_add(reader, state->path_hash, state->is_main, state->shared_bytes);
+		memory_reader_add_path(reader, state->process, state->path_hash, state->is_main, state->shared_bytes);
 	state->path_hash = 0;
 	state->shared_bytes = 0;
 }
 
 void smaps_feed(struct memory_reader *reader, struct smaps_state *state, const char *lines, size_t size)
 {
+	if (state->process == 0)
+		state->process = memory_reader_next(reader);
 	for (const char *line = lines, *end = lines + size; line < end;) {
 		const char *newline = memchr(line, '\n', (size_t)(end - line));
 		const char *next = newline != NULL ? newline : end;
@@ -204,7 +247,7 @@ void smaps_feed(struct memory_reader *reader, struct smaps_state *state, const c
 		bool starts_mapping = length > 0 && !(line[0] >= 'A' && line[0] <= 'Z'); // addresses are lower-case hex
 		if (starts_mapping && memchr(line, '-', length) != NULL) {
 			smaps_end(reader, state);
-			state->path_hash = hash_of_mapping(line, length);
+			state->path_hash = smaps_path_hash(line, length);
 		} else if (length > 0) {
 			feed_field(state, line, length);
 		}
@@ -273,6 +316,7 @@ void memory_reader_pay(struct memory_reader *reader, int64_t cost_ns, int64_t t_
 	double believed_ns = (double)cost_ns < most_ns ? (double)cost_ns : most_ns;
 	reader->spent_ns += cost_ns;
 	reader->credit_ns -= (int64_t)believed_ns;
+	reader->all_credit_ns -= (int64_t)believed_ns;
 	reader->n_readings++;
 	reader->last_read_t_ns = t_ns;
 	if (rss_bytes > reader->max_rss_bytes)
@@ -293,18 +337,37 @@ struct memory_shared memory_reader_shared(const struct memory_reader *reader)
 	return shared;
 }
 
-static void read_members(struct memory_reader *reader, const struct tree *tree, struct memory_reading *reading)
+void memory_member_read(struct tree_member *member, int64_t private_bytes, int64_t anonymous_bytes, int64_t file_bytes)
+{
+	struct tree_member_memory *memory = &member->memory;
+	memory->is_read = true;
+	memory->is_stale = false;
+	memory->private_bytes = private_bytes;
+	memory->anonymous_bytes = anonymous_bytes;
+	memory->file_bytes = file_bytes;
+	memory->minor_faults = member->stat.minor_faults;
+}
+
+void memory_reader_begin(struct memory_reader *reader)
 {
 	memset(reader->paths, 0, reader->paths_size * sizeof(*reader->paths));
 	reader->n_paths = 0;
+}
+
+static void read_members(struct memory_reader *reader, const struct tree *tree, struct memory_reading *reading)
+{
+	memory_reader_begin(reader);
 	for (size_t i = 0; i < tree->n_members; i++) {
-		const struct tree_member *member = &tree->members[i];
+		struct tree_member *member = &tree->members[i];
 		bool zombie = member->stat.state == 'Z' || member->stat.state == 'X';
 		if (!member->alive || member->is_reaper || zombie)
 			continue;
 		struct smaps_state state = {.is_main = member->is_main};
-		if (read_smaps(reader, tree, member, &state) == 0)
-			group_add(member->is_main ? &reading->main : &reading->descendants, &state);
+		if (read_smaps(reader, tree, member, &state) < 0)
+			continue;
+		group_add(member->is_main ? &reading->main : &reading->descendants, &state);
+		memory_member_read(member, state.private_bytes, state.anonymous_bytes,
+			state.rss_bytes - state.anonymous_bytes);
 	}
 }
 
@@ -326,8 +389,7 @@ static void add_shared(const struct memory_reader *reader, int64_t processes, st
 void memory_reader_read(struct memory_reader *reader, const struct tree *tree, int64_t t_ns, int64_t rss_bytes,
 	int64_t processes, struct memory_reading *ret_reading)
 {
-	static const struct memory_group missing = {VALUE_MISSING, VALUE_MISSING, VALUE_MISSING, VALUE_MISSING};
-	struct memory_reading reading = {missing, missing, VALUE_MISSING};
+	struct memory_reading reading = memory_nothing_read;
 	int64_t before_ns = clock_cpu_ns();
 	read_members(reader, tree, &reading);
 	add_shared(reader, processes, &reading);

@@ -7,10 +7,12 @@
  * learned from CPU time, in which a virtual machine may count time that its host took: one reading is believed to
  * be four times as dear as expected at most.
  *
- * shared memory is gpu_tracker's: per mapped path the largest Shared_Clean+Shared_Dirty of any one mapping in any
- * process of the group, summed over paths; all anonymous mappings are one path. */
+ * shared memory is gpu_tracker's: per mapped path the Shared_Clean+Shared_Dirty of the process of the group that has most
+ * of it, summed over paths; all anonymous mappings are one path. (gpu_tracker takes the largest single mapping of a path
+ * for all that a process shares of it, and so misses most of a heap of many mappings.) */
 #pragma once
 
+#include "process/page_sample.h"
 #include "process/tree.h"
 
 #include <stdbool.h>
@@ -25,8 +27,12 @@ struct memory_reading {
 	int64_t combined_shared_bytes;
 };
 
-struct memory_path { // one mapped path: the largest shared mapping
+extern const struct memory_reading memory_nothing_read; // all VALUE_MISSING
+
+struct memory_path { // one mapped path: what the process that shares most of it shares
 	uint64_t hash;
+	uint32_t process;      // whose mappings are being added up
+	int64_t process_bytes; // of that process so far
 	int64_t main_bytes, descendants_bytes;
 };
 
@@ -38,9 +44,17 @@ struct memory_reader {
 	double cost_ns_per_byte, cost_ns_per_process; // as measured
 	int64_t spent_ns;                             // CPU time of all readings
 	uint64_t n_readings;
-	char *text;                // owned: one piece of a smaps file
+	char *text; // owned: one piece of a smaps file
+	struct page_sample pages;
+	double all_share; // of wall time that both kinds of readings may take together
+	int64_t all_credit_ns, all_credit_t_ns;
+	double sample_ns_per_process;                          // as measured
+	int64_t sample_t_ns, sample_wait_ns, sample_processes; // the last sample; VALUE_MISSING: not yet
+	int64_t *unsure_bytes;                                 // owned scratch of a sample of some members
+	size_t unsure_capacity;
 	struct memory_path *paths; // owned: open-addressed by hash
 	size_t n_paths, paths_size;
+	uint32_t n_files; // processes begun so far
 };
 
 // budget_percent of one core; 0: never read. -ENOMEM.
@@ -55,6 +69,14 @@ void memory_reader_pay(struct memory_reader *reader, int64_t cost_ns, int64_t t_
 void memory_reader_read(struct memory_reader *reader, const struct tree *tree, int64_t t_ns, int64_t rss_bytes,
 	int64_t processes, struct memory_reading *ret_reading);
 
+void memory_reader_begin(struct memory_reader *reader); // forgets all paths
+// The mappings of one process after the other: `process` is from memory_reader_next.
+uint32_t memory_reader_next(struct memory_reader *reader);
+void memory_reader_add_path(struct memory_reader *reader, uint32_t process, uint64_t hash, bool is_main,
+	int64_t shared_bytes);
+// A reading of this member; page faults are those of the last round.
+void memory_member_read(struct tree_member *member, int64_t private_bytes, int64_t anonymous_bytes, int64_t file_bytes);
+
 struct memory_shared {
 	int64_t main_bytes, descendants_bytes, combined_bytes;
 };
@@ -63,9 +85,14 @@ struct memory_shared memory_reader_shared(const struct memory_reader *reader); /
 /* One smaps file, fed in whole lines: the pure half. */
 struct smaps_state {
 	bool is_main;
+	uint32_t process;                                     // of memory_reader_next; 0: not begun
 	uint64_t path_hash;                                   // of the mapping that the lines belong to; 0: none yet
 	int64_t shared_bytes;                                 // of that mapping so far
 	int64_t pss_bytes, private_bytes, private_huge_bytes; // sums over the file
+	int64_t rss_bytes, anonymous_bytes;                   // likewise
 };
+// The path at the end of a line of maps, or of the first line of a mapping in smaps; nothing where it has none.
+const char *smaps_path(const char *line, size_t size, size_t *ret_size);
+uint64_t smaps_path_hash(const char *line, size_t size); // never 0
 void smaps_feed(struct memory_reader *reader, struct smaps_state *state, const char *lines, size_t size);
 void smaps_end(struct memory_reader *reader, struct smaps_state *state); // settles the last mapping

@@ -29,8 +29,22 @@ enum {
 	THREADS = 17,
 	START = 19,
 	RSS = 21,
-	FIELDS
+	FIELDS,
+	START_STACK = 25
 };
+
+uint64_t process_stat_start_stack(const char *text, size_t size)
+{
+	const char *at = memrchr(text, ')', size), *end = text + size;
+	for (int field = -1; at != NULL && field < START_STACK; field++) {
+		at = memchr(at, ' ', (size_t)(end - at));
+		at = at != NULL ? at + 1 : NULL;
+	}
+	uint64_t address = 0;
+	for (; at != NULL && at < end && *at >= '0' && *at <= '9'; at++)
+		address = address * 10 + (uint64_t)(*at - '0');
+	return address;
+}
 
 int process_stat_parse(const char *text, size_t size, const struct process_units *units, struct process_stat *ret_stat)
 {

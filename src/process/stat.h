@@ -18,6 +18,7 @@ struct process_stat {
 	int64_t threads;
 	uint64_t start_ticks; // since boot; with the pid this is the identity of a process
 	int64_t rss_bytes;
+	int64_t file_bytes; // of it, pages of files and of shared memory: from statm, 0 where that is not read
 };
 
 /* Clock ticks and page size of this machine; both are constants of the kernel's interface. */
@@ -26,6 +27,10 @@ struct process_units {
 	int64_t page_bytes;
 };
 struct process_units process_units_get(void);
+
+/* Address at which the stack of the program starts. A fork keeps it and an exec chooses another one (address space
+ * randomisation). 0: unknown. */
+uint64_t process_stat_start_stack(const char *text, size_t size);
 
 // 0 or -EINVAL. The name may hold blanks, parentheses and newlines.
 int process_stat_parse(const char *text, size_t size, const struct process_units *units, struct process_stat *ret_stat);

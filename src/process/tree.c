@@ -35,10 +35,15 @@ static void list_pids(struct tree *tree)
 	tree->changed = false;
 }
 
-static void add_member(const struct tree_member *member, struct tree_totals *totals)
+bool tree_member_has_memory(const struct tree_member *member)
 {
 	bool zombie = member->stat.state == 'Z' || member->stat.state == 'X';
-	if (zombie || !member->readable)
+	return member->alive && !member->is_reaper && !zombie && member->readable;
+}
+
+static void add_member(const struct tree_member *member, struct tree_totals *totals)
+{
+	if (!tree_member_has_memory(member))
 		return;
 	totals->processes++;
 	*(member->is_main ? &totals->main_rss_bytes : &totals->descendants_rss_bytes) += member->stat.rss_bytes;

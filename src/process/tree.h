@@ -28,6 +28,17 @@ struct tree_thread {
 	uint32_t seen;   // round in which the task folder listed it
 };
 
+/* What is known of the private memory of a process since it was last read (memory_estimate.h). */
+struct tree_member_memory {
+	bool is_met;     // by the estimate
+	bool is_read;    // the figures below are of a reading; else only inherited_bytes holds
+	bool has_forked; // from another member, and no exec since: its pages are its parent's until it writes to them
+	bool is_stale;   // it has forked since it was read: what was private is shared now
+	int64_t private_bytes, anonymous_bytes, file_bytes, minor_faults; // at the reading
+	int64_t inherited_bytes;      // anonymous memory of its parent when it was first met
+	char name[PROCESS_NAME_SIZE]; // when has_forked was last found out: an exec changes it
+};
+
 struct tree_member {
 	pid_t pid;
 	bool is_main;
@@ -41,6 +52,7 @@ struct tree_member {
 	int64_t end_ns;           // VALUE_MISSING while alive
 	uint32_t listed_round;    // cgroup: when it was listed last
 	int64_t max_rss_bytes;
+	struct tree_member_memory memory;
 
 	/* What this process used before the recorder came (attach): subtracted from its counters. */
 	int64_t base_own_ns, base_children_ns;
@@ -140,4 +152,9 @@ struct tree_member *tree_find(struct tree *tree, pid_t pid); // a living member 
 void tree_forget_ended(struct tree *tree);
 int64_t tree_start_ns(const struct tree *tree, const struct tree_member *member);
 
+void tree_member_read_rss(const struct tree *tree, struct tree_member *member); // rss_bytes and file_bytes, now
+// Whether the child runs the program that its parent runs, in a copy of its memory: an exec gives it a stack elsewhere.
+bool tree_member_has_forked(const struct tree *tree, const struct tree_member *child, const struct tree_member *parent);
+// It lives, is no zombie, is not the recorder, and was read at the last round.
+bool tree_member_has_memory(const struct tree_member *member);
 int tree_read_stat(const struct tree *tree, pid_t pid, struct process_stat *ret_stat);

@@ -5,7 +5,7 @@
 #include "base/env.h"
 #include "metric/metric.h"
 #include "process/machine.h"
-#include "process/memory.h"
+#include "process/memory_sample.h"
 #include "process/tree.h"
 #include "sampler/counter.h"
 #include "sampler/edges.h"
@@ -41,6 +41,7 @@ struct sampler {
 	struct sampler_options options;
 	struct machine machine;
 	struct memory_reader memory;
+	struct memory_estimate estimate;
 	struct counter *counters;      // owned: one a device
 	int64_t (*rows)[DEVICE_COUNT]; // owned: one a device
 	struct edge_watch *watches;    // owned: one a device, when its counter is updated

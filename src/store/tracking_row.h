@@ -1,8 +1,7 @@
 /* From wattle's samples to the rows of gpu_tracker's tracking file. Pure: no file, no clock.
  *
- * - Memory is private plus shared memory (/proc/PID/smaps), which wattle reads less often than the rest: the last
- *   reading is carried forward, but never above the resident memory of the moment, which it can't exceed. Until the
- *   first reading, and where smaps can't be read, resident memory stands in.
+ * - Memory is private plus shared memory, which wattle reads less often than the rest and carries forward between
+ *   readings (metric/ram.h).
  * - CPU percentages are differences of counters since the sample before: 100 is one core. So the first sample of a
  *   recording gives no row of its own, unless it stays the only one; it then shows the mean since the start.
  * - The kernel counts CPU time in ticks, so at the start of a recording there is no difference yet. Rows of that time

@@ -14,6 +14,7 @@ from wattle.resource_usage import ResourceUsage
 from wattle.tracker import Tracker
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
+MEMORY_TREE = BUILD / "tests/fakes/memory_tree"
 FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 IMPORTS = "import logging, os, sys, time\nimport wattle.compat.gpu_tracker as gput\n"
 TEXT = """\
@@ -386,6 +387,25 @@ def forked(room):
             os._exit(1)
         assert os.waitpid(child, 0)[1] == 0
     assert tracker.resource_usage.compute_time.time >= 0
+
+
+@test
+def memory_of_forked_workers(room):
+    """RAM of a program whose child forks four workers that write to half of its 100 MB: in the results and the tracking file"""
+    done = run(room, f"""
+import csv, json, subprocess
+with gput.Tracker(sleep_time=0.1, ram_unit="megabytes", disable_logs=True, tracking_file="rows.csv") as tracker:
+    act = [{str(MEMORY_TREE)!r}, "fork", "100000000", "4", "50", "1"]
+    truth = json.loads(subprocess.run(act, check=True, stdout=subprocess.PIPE).stdout)
+ram = tracker.resource_usage.max_ram
+with open("rows.csv", newline="") as file:
+    largest = max(float(row["combined_ram"]) for row in csv.DictReader(list(file)[2:]) if row["combined_ram"])
+print(json.dumps([truth["combined"] / 1e6, ram.descendants.total_rss, ram.combined.total_rss - ram.main.total_rss,
+                  largest - ram.main.total_rss]))
+""")
+    truth, *told = json.loads(done.stdout)
+    for megabytes in told:
+        near(megabytes, truth, absolute=0.1 * truth + 15)  # and this Python, which shares libraries with nobody here
 
 
 if __name__ == "__main__":

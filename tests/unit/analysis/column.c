@@ -52,9 +52,43 @@ static void check(void **state)
 	arena_free(run.arena);
 }
 
+/* A run as earlier versions stored it: 500 MB, eight children from the second sample on, and a reading at the fourth. */
+static void ram_carried_back(void **state)
+{
+	(void)state;
+	struct run run;
+	build_run(&run, 6);
+	build_segment(&run, 0, 1);
+	build_times(&run, 0, 6, 0, 0.1);
+	build_gauge(&run, RUN_MAIN_RSS, 500);
+	for (size_t i = 0; i < 6; i++)
+		run.values[RUN_DESCENDANTS_RSS][i] = i >= 1 ? 4000 : 0;
+	const int64_t read[][6] = {{0, 500, 0, 0, 0, 0}, {3, 0, 500, 40, 500, 500}};
+	for (size_t k = 0; k < 2; k++) {
+		size_t i = (size_t)read[k][0];
+		run.values[RUN_MAIN_PRIVATE][i] = read[k][1];
+		run.values[RUN_MAIN_SHARED][i] = read[k][2];
+		run.values[RUN_DESCENDANTS_PRIVATE][i] = read[k][3];
+		run.values[RUN_DESCENDANTS_SHARED][i] = read[k][4];
+		run.values[RUN_COMBINED_SHARED][i] = read[k][5];
+	}
+	struct columns columns;
+	assert_int_equal(columns_make(&run, run.arena, &columns), 0);
+	static const double combined[] = {500, 540, 540, 540, 540, 540};
+	for (size_t i = 0; i < 6; i++) {
+		assert_true(same(columns.ram[RAM_MAIN][i], 500));
+		assert_true(same(columns.ram[RAM_COMBINED][i], combined[i]));
+	}
+	assert_true(same(columns.private_max_bytes[RAM_DESCENDANTS], 540)); // carried forward, 3460 too many
+	assert_true(same(columns.private_max_bytes[RAM_COMBINED], 540));
+	arena_free(run.arena);
+}
+
 int main(void)
 {
 	struct rows rows = {0};
 	ROWS_ADD(&rows, table, check);
+	ROWS_ADD_ONE(&rows, "RAM between two readings: the lower of carried forward and carried back",
+		ram_carried_back);
 	return rows_run(&rows, "CPU percent");
 }

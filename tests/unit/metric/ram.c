@@ -48,9 +48,72 @@ static void check(void **state)
 	assert_true(same(values[RAM_MAIN].shared_bytes, row->shared));
 }
 
+/* With what the recorder carried forward; a reading at the second sample. */
+static const struct stored {
+	const char *teaches;
+	int64_t carried[RAM_GROUPS];     // at the first sample and at the second
+	int64_t main[2], descendants[2]; // reading at the second: private, shared
+	int64_t combined_shared;
+	double totals[RAM_GROUPS], above[RAM_GROUPS]; // at the second
+} stored_table[] = {
+	{"nothing was read: what was carried forward, whatever RSS is", {500, 520, 530}, {-1, -1}, {-1, -1}, -1,
+		{500, 520, 530}, {0, 0, 0}},
+	{"a reading is shown as it is, also above RSS, which was read a moment before", {500, 500, 500}, {50, 460},
+		{240, 450}, 460, {510, 690, 750}, {0, 0, 0}},
+	{"what was carried forward was too much", {500, 4000, 4500}, {0, 500}, {30, 500}, 500, {500, 530, 530},
+		{0, 3470, 3970}},
+	{"never above the sum", {500, 100, 900}, {-1, -1}, {-1, -1}, -1, {500, 100, 600}, {0, 0, 0}},
+	{"never below one of both", {500, 100, 400}, {-1, -1}, {-1, -1}, -1, {500, 100, 500}, {0, 0, 0}},
+	{"a sampled reading that says so", {500, 100, 500}, {500, 0}, {100, 20}, 0, {500, 120, 600}, {0, 0, 0}},
+};
+
+static void check_stored(void **state)
+{
+	const struct stored *row = *state;
+	int64_t sample[RUN_COUNT];
+	for (size_t m = 0; m < RUN_COUNT; m++)
+		sample[m] = none;
+	struct ram_tracker tracker;
+	struct ram_values values[RAM_GROUPS];
+	ram_init(&tracker);
+	sample[RUN_MAIN_RSS] = 500;
+	sample[RUN_DESCENDANTS_RSS] = 8 * 500;
+	for (size_t g = 0; g < RAM_GROUPS; g++)
+		sample[RUN_MAIN_RAM + g] = row->carried[g];
+	assert_false(ram_next(&tracker, sample, values));
+	bool is_read = row->main[0] >= 0;
+	if (is_read) {
+		sample[RUN_MAIN_PRIVATE] = row->main[0];
+		sample[RUN_MAIN_SHARED] = row->main[1];
+		sample[RUN_DESCENDANTS_PRIVATE] = row->descendants[0];
+		sample[RUN_DESCENDANTS_SHARED] = row->descendants[1];
+		sample[RUN_COMBINED_SHARED] = row->combined_shared;
+	}
+	assert_int_equal(ram_next(&tracker, sample, values), is_read);
+	for (size_t g = 0; g < RAM_GROUPS; g++) {
+		assert_true(same(values[g].total_bytes, row->totals[g]));
+		assert_true(same(values[g].above_bytes, row->above[g]));
+		assert_int_equal(isnan(values[g].private_bytes), !is_read);
+	}
+}
+
+static void carried_back(void **state)
+{
+	(void)state;
+	double totals[RAM_GROUPS] = {500, 4000, 4500}, above[RAM_GROUPS] = {0, 3470, 3970};
+	ram_carry_back(totals, above);
+	assert_true(
+		same(totals[RAM_MAIN], 500) && same(totals[RAM_DESCENDANTS], 530) && same(totals[RAM_COMBINED], 530));
+	double fewer[RAM_GROUPS] = {500, 30, 530}, more[RAM_GROUPS] = {0, 100, 300};
+	ram_carry_back(fewer, more);
+	assert_true(same(fewer[RAM_DESCENDANTS], 0) && same(fewer[RAM_COMBINED], 500));
+}
+
 int main(void)
 {
 	struct rows rows = {0};
 	ROWS_ADD(&rows, table, check);
+	ROWS_ADD(&rows, stored_table, check_stored);
+	ROWS_ADD_ONE(&rows, "carried back: less by what was too much, never below 0 or out of bounds", carried_back);
 	return rows_run(&rows, "RAM between two readings");
 }

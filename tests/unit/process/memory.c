@@ -1,4 +1,4 @@
-#include "process/memory.h"
+#include "process/memory_sample.h"
 
 #include "base/util.h"
 #include "rows.h"
@@ -22,19 +22,25 @@ static const struct row {
 		{MAPPING("00400000-00401000", "/a") FIELDS("10", "4", "2", "3") MAPPING("00500000-00501000", "/b")
 				FIELDS("20", "5", "0", "6")},
 		30, 11, 11, 0, 11},
-	{"of several mappings of one path the largest counts",
+	{"several mappings of one path add up in a process",
 		{MAPPING("00400000-00401000", "/a") FIELDS("1", "4", "0", "0") MAPPING("00500000-00501000", "/a")
 				FIELDS("1", "9", "0", "0")},
-		2, 2, 9, 0, 9},
+		2, 2, 13, 0, 13},
 	{"all anonymous mappings are one path",
 		{MAPPING("7f00-7f10", "") FIELDS("1", "3", "0", "0") MAPPING("7f20-7f30", "")
 				FIELDS("1", "2", "0", "0")},
-		2, 2, 3, 0, 3},
+		2, 2, 5, 0, 5},
 	{"a path shared by root and child counts once, as the larger of the two",
 		{MAPPING("1000-2000", "/lib x.so") FIELDS("1", "8", "0", "0"),
 			MAPPING("1000-2000", "/lib x.so") FIELDS("1", "12", "0", "0"),
 			MAPPING("1000-2000", "/other") FIELDS("1", "1", "0", "0")},
 		1, 1, 8, 13, 13},
+	{"of several processes the one that shares most of a path counts, not the sum",
+		{"",
+			MAPPING("1000-2000", "") FIELDS("1", "8", "0", "0") MAPPING("3000-4000", "")
+				FIELDS("1", "8", "0", "0"),
+			MAPPING("1000-4000", "") FIELDS("1", "12", "0", "0")},
+		0, 0, 0, 16, 16},
 	{"mappings of nothing shared take no part", {MAPPING("1000-2000", "[heap]") FIELDS("5", "0", "0", "5")}, 5, 6,
 		0, 0, 0},
 	{"an empty file adds nothing", {""}, 0, 0, 0, 0, 0},
@@ -58,6 +64,22 @@ static void check(void **state)
 	assert_int_equal(shared.main_bytes, KB(row->main_shared_kb));
 	assert_int_equal(shared.descendants_bytes, KB(row->descendants_shared_kb));
 	assert_int_equal(shared.combined_bytes, KB(row->combined_shared_kb));
+	memory_reader_close(&reader);
+}
+
+static void rss_of_a_reading(void **state)
+{
+	(void)state;
+	struct memory_reader reader;
+	struct smaps_state file = {.is_main = true};
+	const char text[] = MAPPING("1000-2000", "/a") "Rss: 30 kB\nPss: 9 kB\nReferenced: 30 kB\nAnonymous: 20 kB\n"
+						       "AnonHugePages: 2048 kB\n" MAPPING("3000-4000",
+							       "") "Rss: 5 kB\nAnonymous: 5 kB\n";
+	assert_int_equal(memory_reader_open(&reader, 1, 0), 0);
+	smaps_feed(&reader, &file, text, strlen(text));
+	smaps_end(&reader, &file);
+	assert_int_equal(file.rss_bytes, KB(35));
+	assert_int_equal(file.anonymous_bytes, KB(25));
 	memory_reader_close(&reader);
 }
 
@@ -145,6 +167,52 @@ static void allowance_is_kept(void **state)
 	memory_reader_close(&reader);
 }
 
+/* A tree of processes: when a sample of their pages is due. MB; 1 ms a process. */
+static const struct sample_row {
+	const char *teaches;
+	double budget_percent;
+	int64_t processes, rss_mb, changed_mb, changed_before_mb;
+	int64_t credit_ms, since_ms,
+		wait_ms; // of the allowance; since the last sample (-1: none), and how long it should wait
+	bool expected;
+} sample_rows[] = {
+	{"children have come: most of what there is, is unknown", 1, 9, 4500, 4000, 0, 10, -1, 0, true},
+	{"a process alone shares with nobody", 1, 1, 500, 500, 0, 10, -1, 0, false},
+	{"nothing has changed", 1, 9, 4500, 0, 0, 50, 10000, 90, false},
+	{"less than a megabyte is nothing", 1, 9, 50, 0, 0, 50, 10000, 90, false},
+	{"a quarter has changed: worth the last of the allowance", 1, 9, 4000, 1000, 0, 9, 100, 90, true},
+	{"a tenth has, and it goes on: not worth that", 1, 9, 4000, 400, 0, 9, 100, 90, false},
+	{"a tenth has, and it rests", 1, 9, 4000, 400, 400, 9, 100, 90, true},
+	{"a tenth has, it goes on, and there is enough for the next one too", 1, 9, 4000, 400, 0, 18, 100, 90, true},
+	{"a thousandth has", 1, 9, 4000, 4, 4, 50, 100, 90, false},
+	{"the allowance is used up", 1, 9, 4500, 4000, 0, 5, 100, 90, false},
+	{"more than 10 ms are not asked for: a part is read", 1, 64, 4500, 4000, 0, 10, 100, 90, true},
+	{"the last ones showed what was known", 1, 9, 4500, 4000, 0, 50, 300, 720, false},
+	{"… but not for ever", 1, 9, 4500, 4000, 0, 50, 730, 720, true},
+	{"budget 0 never reads", 0, 9, 4500, 4000, 0, 50, -1, 0, false},
+};
+
+static void check_sample(void **state)
+{
+	const struct sample_row *row = *state;
+	struct memory_reader reader;
+	int64_t t_ns = 100 * NS_PER_S;
+	assert_int_equal(memory_reader_open(&reader, row->budget_percent, t_ns), 0);
+	reader.all_credit_ns = row->credit_ms * NS_PER_MS;
+	reader.sample_ns_per_process = NS_PER_MS;
+	reader.sample_t_ns = row->since_ms >= 0 ? t_ns - row->since_ms * NS_PER_MS : VALUE_MISSING;
+	reader.sample_wait_ns = row->wait_ms * NS_PER_MS;
+	reader.sample_processes = row->processes;
+	const struct memory_estimate estimate = {
+		.processes = row->processes,
+		.rss_bytes = row->rss_mb * 1000000,
+		.changed_bytes = row->changed_mb * 1000000,
+		.last_changed_bytes = row->changed_before_mb * 1000000,
+	};
+	assert_int_equal(memory_sample_due(&reader, &estimate, t_ns), row->expected);
+	memory_reader_close(&reader);
+}
+
 static void check_due(void **state)
 {
 	const struct due_row *row = *state;
@@ -165,7 +233,9 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD_ONE(&tests, "thousands of paths: the table grows and loses none", many_paths);
+	ROWS_ADD_ONE(&tests, "resident and anonymous pages of the same reading", rss_of_a_reading);
 	ROWS_ADD(&tests, due_rows, check_due);
+	ROWS_ADD(&tests, sample_rows, check_sample);
 	ROWS_ADD(&tests, growth_rows, check_growth);
 	ROWS_ADD_ONE(&tests, "readings a hundred times as dear as guessed: 0.5 % of the time all the same",
 		allowance_is_kept);

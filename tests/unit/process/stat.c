@@ -50,9 +50,29 @@ static void check(void **state)
 	assert_int_equal(stat.children_major_faults, 2);
 }
 
+#define TO_RSS "S 7 7 7 0 -1 4194304 120 30 4 2 11 5 40 10 20 0 3 0 98765 1000000 250 "
+static const struct stack {
+	const char *teaches, *line;
+	uint64_t address;
+} stacks[] = {
+	{"the 28th field", "42 (sh) " TO_RSS "18446744073709551615 94000 94999 140722334455664 0 0", 140722334455664},
+	{"whatever the name is", "42 (a) 1 2 (b)) " TO_RSS "18446744073709551615 94000 94999 140722334455664 0",
+		140722334455664},
+	{"the kernel does not tell strangers", "42 (sh) " TO_RSS "18446744073709551615 1 1 0 0 0", 0},
+	{"a line that ends before it", "42 (sh) " TO_RSS "18446744073709551615 1", 0},
+	{"nothing", "", 0},
+};
+
+static void check_stack(void **state)
+{
+	const struct stack *row = *state;
+	assert_true(process_stat_start_stack(row->line, strlen(row->line)) == row->address);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD(&tests, stacks, check_stack);
 	return rows_run(&tests, "stat");
 }

@@ -90,9 +90,9 @@ static void csv_of_uneven_columns(void **state)
 	export(&run, "csv", output(f, "out.csv", path), false);
 	char *text = read_file(path);
 	assert_int_equal(count_lines(text), 4);
-	assert_non_null(strstr(text, "1000000000000,1700000000.000000000,,,,,,,,,,,,,,,,,,,,,,,1\n"));
-	assert_non_null(strstr(text, "1000100000000,1700000000.100000000,,,,,,,,,,,,,,,,,,,,,,2,\n"));
-	assert_non_null(strstr(text, "1000200000000,1700000000.200000000,,,,,,,,,,,,,,,,,,,,,,,3\n"));
+	assert_non_null(strstr(text, "1000000000000,1700000000.000000000,,,,,,,,,,,,,,,,,,,,,,,,,,1\n"));
+	assert_non_null(strstr(text, "1000100000000,1700000000.100000000,,,,,,,,,,,,,,,,,,,,,,,,,2,\n"));
+	assert_non_null(strstr(text, "1000200000000,1700000000.200000000,,,,,,,,,,,,,,,,,,,,,,,,,,3\n"));
 	free(text);
 	run_finish(&run);
 }

@@ -1,0 +1,185 @@
+#include "process/memory_estimate.h"
+
+#include "base/util.h"
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t anonymous_of(const struct tree_member *member)
+{
+	return larger(0, member->stat.rss_bytes - member->stat.file_bytes);
+}
+
+/* ---- processes that are new ---- */
+
+static void find_out_fork(struct tree *tree, struct tree_member *member)
+{
+	struct tree_member_memory *memory = &member->memory;
+	struct tree_member *parent = tree_find(tree, member->stat.ppid);
+	bool has_parent = parent != NULL && parent != member && tree_member_has_memory(parent);
+	bool was_forked = memory->is_met && memory->has_forked;
+	memory->has_forked = has_parent && (!memory->is_met || was_forked) &&
+		tree_member_has_forked(tree, member, parent);
+	if (memory->has_forked && !was_forked) {
+		memory->inherited_bytes = anonymous_of(parent);
+		parent->memory.is_stale = true;
+	}
+	if (!memory->has_forked)
+		memory->inherited_bytes = 0;
+	memory->is_met = true;
+	memcpy(memory->name, member->stat.name, sizeof(memory->name));
+}
+
+static void meet(struct tree *tree, struct tree_member *member)
+{
+	struct tree_member_memory *memory = &member->memory;
+	bool may_have_executed = memory->has_forked &&
+		memcmp(memory->name, member->stat.name, sizeof(memory->name)) != 0;
+	if (!memory->is_met || may_have_executed)
+		find_out_fork(tree, member);
+}
+
+/* ---- one process ---- */
+
+// Anonymous memory that a forked child's page faults may have copied: no more than any of the others that were read has.
+static int64_t copied_bytes(const struct memory_estimate *estimate, const struct tree_member *member)
+{
+	if (!member->memory.has_forked)
+		return 0;
+	double faults = (double)larger(0, member->stat.minor_faults);
+	double bytes = faults * estimate->private_per_fault_byte * (double)estimate->page_bytes;
+	return smaller((int64_t)bytes, estimate->most_private_bytes);
+}
+
+int64_t memory_estimate_private(const struct memory_estimate *estimate, const struct tree_member *member)
+{
+	const struct tree_member_memory *memory = &member->memory;
+	int64_t anonymous = anonymous_of(member);
+	if (!memory->is_read) {
+		int64_t copied = smaller(copied_bytes(estimate, member), anonymous);
+		return larger(larger(0, anonymous - memory->inherited_bytes), copied);
+	}
+	int64_t gained = memory->private_bytes + anonymous - memory->anonymous_bytes;
+	return larger(0, smaller(gained, member->stat.rss_bytes));
+}
+
+int64_t memory_estimate_unsure(const struct tree_member *member, int64_t page_bytes)
+{
+	const struct tree_member_memory *memory = &member->memory;
+	if (!memory->is_read || memory->is_stale)
+		return member->stat.rss_bytes;
+	int64_t grown = member->stat.rss_bytes - memory->anonymous_bytes - memory->file_bytes;
+	int64_t faulted = larger(0, member->stat.minor_faults - memory->minor_faults) * page_bytes;
+	return smaller(larger(grown < 0 ? -grown : grown, faulted), member->stat.rss_bytes);
+}
+
+/* ---- the target ---- */
+
+struct sums { // of main, descendants, both
+	int64_t rss_bytes, private_bytes, largest_file_bytes;
+	int64_t largest_inherited_bytes; // anonymous memory that an unread child shares with its parent
+	int64_t processes;
+};
+
+static void add(struct sums *sums, const struct tree_member *member, int64_t private_bytes)
+{
+	sums->processes++;
+	sums->rss_bytes += member->stat.rss_bytes;
+	sums->private_bytes += private_bytes;
+	sums->largest_file_bytes = larger(sums->largest_file_bytes, member->stat.file_bytes);
+	if (!member->memory.is_read)
+		sums->largest_inherited_bytes = larger(sums->largest_inherited_bytes,
+			anonymous_of(member) - private_bytes);
+}
+
+static int64_t total_of(const struct sums *sums, int64_t shared_bytes, int64_t largest_file_bytes)
+{
+	int64_t grown_bytes = larger(0, sums->largest_file_bytes - largest_file_bytes);
+	int64_t most_bytes = larger(0, sums->rss_bytes - sums->private_bytes);
+	return sums->private_bytes + smaller(shared_bytes + grown_bytes, most_bytes);
+}
+
+void memory_estimate_update(struct memory_estimate *estimate, struct tree *tree)
+{
+	struct sums main = {0}, descendants = {0}, all = {0};
+	int64_t unsure_bytes = 0;
+	estimate->page_bytes = tree->units.page_bytes;
+	for (size_t i = 0; i < tree->n_members; i++) {
+		struct tree_member *member = &tree->members[i];
+		if (!tree_member_has_memory(member))
+			continue;
+		meet(tree, member);
+		int64_t private_bytes = memory_estimate_private(estimate, member);
+		add(member->is_main ? &main : &descendants, member, private_bytes);
+		add(&all, member, private_bytes);
+		unsure_bytes += memory_estimate_unsure(member, tree->units.page_bytes);
+	}
+	estimate->rss_bytes = all.rss_bytes;
+	estimate->processes = all.processes;
+	estimate->last_changed_bytes = estimate->changed_bytes;
+	estimate->changed_bytes = unsure_bytes;
+	estimate->carried = (struct memory_totals){VALUE_MISSING, VALUE_MISSING, VALUE_MISSING};
+	if (all.processes == 0)
+		return;
+	const struct memory_shared *shared = &estimate->shared, *file = &estimate->largest_file;
+	int64_t of_descendants = larger(shared->descendants_bytes, descendants.largest_inherited_bytes);
+	int64_t main_bytes = total_of(&main, shared->main_bytes, file->main_bytes);
+	int64_t descendants_bytes = total_of(&descendants, of_descendants, file->descendants_bytes);
+	int64_t combined_bytes = total_of(&all, shared->combined_bytes, file->combined_bytes);
+	combined_bytes = larger(combined_bytes, larger(main_bytes, descendants_bytes));
+	estimate->carried = (struct memory_totals){main_bytes, descendants_bytes,
+		smaller(combined_bytes, main_bytes + descendants_bytes)};
+}
+
+static struct memory_shared largest_files(const struct tree *tree)
+{
+	struct memory_shared largest = {0};
+	for (size_t i = 0; i < tree->n_members; i++) {
+		const struct tree_member *member = &tree->members[i];
+		if (!tree_member_has_memory(member) || !member->memory.is_read)
+			continue;
+		int64_t *group = member->is_main ? &largest.main_bytes : &largest.descendants_bytes;
+		*group = larger(*group, member->memory.file_bytes);
+	}
+	largest.combined_bytes = larger(largest.main_bytes, largest.descendants_bytes);
+	return largest;
+}
+
+static void learn_from_forked(struct memory_estimate *estimate, const struct tree *tree)
+{
+	double private_bytes = 0, faults = 0;
+	estimate->most_private_bytes = 0;
+	for (size_t i = 0; i < tree->n_members; i++) {
+		const struct tree_member *member = &tree->members[i];
+		if (!tree_member_has_memory(member) || !member->memory.is_read || !member->memory.has_forked)
+			continue;
+		private_bytes += (double)member->memory.private_bytes;
+		faults += (double)member->memory.minor_faults;
+		estimate->most_private_bytes = larger(estimate->most_private_bytes, member->memory.private_bytes);
+	}
+	double share = faults > 0 ? private_bytes / (faults * (double)tree->units.page_bytes) : 0;
+	estimate->private_per_fault_byte = share < 1 ? share : 1;
+}
+
+void memory_estimate_settle(struct memory_estimate *estimate, const struct tree *tree,
+	const struct memory_shared *shared, bool is_whole)
+{
+	const struct memory_shared before = estimate->shared;
+	estimate->shared = *shared;
+	if (!is_whole) { // the root is always read
+		int64_t of_descendants = larger(before.descendants_bytes, shared->descendants_bytes);
+		int64_t most_bytes = smaller(before.combined_bytes, shared->main_bytes + of_descendants);
+		estimate->shared.descendants_bytes = of_descendants;
+		estimate->shared.combined_bytes = larger(shared->combined_bytes, most_bytes);
+	}
+	estimate->largest_file = largest_files(tree);
+	learn_from_forked(estimate, tree);
+	estimate->changed_bytes = estimate->last_changed_bytes = 0;
+}

@@ -1,0 +1,204 @@
+#include "process/memory_sample.h"
+
+#include "base/clock.h"
+#include "base/util.h"
+
+enum { RUNS_MIN = 16, RUNS_MAX = 64, RUNS_OF_ALL = 1024, TEXT_SIZE = 65536, MEMBERS_MIN = 4 };
+
+static const int64_t sample_most_ns = 10 * NS_PER_MS; // of one sample: the sensors wait as long
+static const int64_t all_credit_max_ns = 50 * NS_PER_MS;
+static const int64_t few_bytes = 1 << 20; // less has no part in any figure
+static const double news_share = 0.25;    // of the target's memory: worth the last of the allowance
+static const double least_share = 0.005;  // less than this is no news
+/* A program that allocates and frees all the time looks as if it changed all the time. When a sample shows what was carried
+ * forward anyway, the next one waits twice as long. Ticks come a little early or late: nine tenths of 100 ms and of 0.8 s. */
+static const double surprise_share = 0.02;
+static const int64_t wait_least_ns = 90 * NS_PER_MS, wait_most_ns = 720 * NS_PER_MS;
+
+/* ---- when ---- */
+
+static void earn(struct memory_reader *reader, int64_t t_ns)
+{
+	reader->all_credit_ns += (int64_t)(reader->all_share * (double)(t_ns - reader->all_credit_t_ns));
+	reader->all_credit_t_ns = t_ns;
+	if (reader->all_credit_ns > all_credit_max_ns)
+		reader->all_credit_ns = all_credit_max_ns;
+}
+
+static int64_t cost_of_all(const struct memory_reader *reader, int64_t processes)
+{
+	double cost_ns = reader->sample_ns_per_process * (double)processes;
+	return cost_ns < (double)sample_most_ns ? (int64_t)cost_ns : sample_most_ns;
+}
+
+bool memory_sample_due(struct memory_reader *reader, const struct memory_estimate *estimate, int64_t t_ns)
+{
+	if (reader->all_share <= 0)
+		return false;
+	earn(reader, t_ns);
+	int64_t cost_ns = cost_of_all(reader, estimate->processes);
+	if (estimate->processes > reader->sample_processes)
+		reader->sample_wait_ns = 0;
+	if (value_ok(reader->sample_t_ns) && t_ns - reader->sample_t_ns < reader->sample_wait_ns)
+		return false;
+	// One process alone has no one to share its memory with: its resident memory is its RAM.
+	if (estimate->processes < 2 || estimate->changed_bytes < few_bytes || reader->all_credit_ns < cost_ns)
+		return false;
+	double all_bytes = (double)estimate->rss_bytes;
+	double changed = (double)estimate->changed_bytes / all_bytes;
+	bool rests = (double)(estimate->changed_bytes - estimate->last_changed_bytes) < least_share * all_bytes;
+	return changed >= news_share || (changed >= least_share && (rests || reader->all_credit_ns >= 2 * cost_ns));
+}
+
+/* ---- which ---- */
+
+static int compare_descending(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x < y) - (x > y);
+}
+
+/* Of how much at least a member must be unsure to be read, so that no more than n_most are (but for equals); 0: all are, or there
+ * is no memory to find out. */
+static int64_t least_unsure(struct memory_reader *reader, const struct tree *tree, size_t n_most)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < tree->n_members; i++) {
+		if (!tree_member_has_memory(&tree->members[i]))
+			continue;
+		int64_t *room = array_with_room(reader->unsure_bytes, n, &reader->unsure_capacity, sizeof(*room), 256);
+		if (room == NULL)
+			return 0;
+		reader->unsure_bytes = room;
+		reader->unsure_bytes[n++] = memory_estimate_unsure(&tree->members[i], tree->units.page_bytes);
+	}
+	if (n <= n_most)
+		return 0;
+	qsort(reader->unsure_bytes, n, sizeof(*reader->unsure_bytes), compare_descending);
+	return reader->unsure_bytes[n_most - 1];
+}
+
+/* ---- how ---- */
+
+static size_t runs_for(int64_t processes)
+{
+	size_t n = RUNS_OF_ALL / (size_t)processes;
+	return n < RUNS_MIN ? RUNS_MIN : n > RUNS_MAX ? RUNS_MAX : n;
+}
+
+static bool read_member(struct memory_reader *reader, const struct tree *tree, struct tree_member *member,
+	size_t n_runs)
+{
+	struct page_sample *pages = &reader->pages;
+	if (page_sample_read(pages, tree, member, n_runs, reader->text, TEXT_SIZE) < 0)
+		return false;
+	tree_member_read_rss(tree, member); // of the same moment
+	int64_t file_bytes = member->stat.file_bytes, anonymous_bytes = member->stat.rss_bytes - file_bytes;
+	if (anonymous_bytes < 0)
+		return false;
+	int64_t page_bytes = tree->units.page_bytes;
+	int64_t private_bytes = page_sample_private(pages, anonymous_bytes, file_bytes, page_bytes);
+	memory_member_read(member, private_bytes, anonymous_bytes, file_bytes);
+	uint32_t process = memory_reader_next(reader);
+	for (size_t i = 0; i < pages->n_areas; i++)
+		memory_reader_add_path(reader, process, pages->areas[i].path_hash, member->is_main,
+			page_sample_shared(&pages->areas[i], page_bytes));
+	return true;
+}
+
+/* While the members are read, pages become shared (a child maps them) and private again (it ends). What the root had alone both
+ * before and after the others were read is private for sure; the rest is among what is shared. */
+static void read_root_again(struct memory_reader *reader, struct tree *tree, size_t n_runs)
+{
+	struct tree_member *root = tree_find(tree, tree->main_pid);
+	if (root == NULL || !root->is_main || !tree_member_has_memory(root) || !root->memory.is_read)
+		return;
+	int64_t before_bytes = root->memory.private_bytes;
+	if (read_member(reader, tree, root, n_runs) && root->memory.private_bytes > before_bytes)
+		root->memory.private_bytes = before_bytes;
+}
+
+static void pay(struct memory_reader *reader, int64_t cost_ns, size_t n_read)
+{
+	double per_process_ns = (double)cost_ns / (double)(n_read > 0 ? n_read : 1);
+	double surprise_ns = per_process_ns - reader->sample_ns_per_process;
+	reader->sample_ns_per_process += surprise_ns > 0 ? surprise_ns : surprise_ns / 4;
+	reader->all_credit_ns -= cost_ns;
+	reader->spent_ns += cost_ns;
+}
+
+static void add_private(const struct memory_estimate *estimate, const struct tree *tree, struct memory_reading *reading)
+{
+	reading->main.private_bytes = reading->descendants.private_bytes = 0;
+	for (size_t i = 0; i < tree->n_members; i++) {
+		const struct tree_member *member = &tree->members[i];
+		if (!tree_member_has_memory(member))
+			continue;
+		struct memory_group *group = member->is_main ? &reading->main : &reading->descendants;
+		group->private_bytes += memory_estimate_private(estimate, member);
+	}
+	reading->main.shared_bytes = estimate->shared.main_bytes;
+	reading->descendants.shared_bytes = estimate->shared.descendants_bytes;
+	reading->combined_shared_bytes = estimate->shared.combined_bytes;
+}
+
+static void set_wait(struct memory_reader *reader, const struct memory_estimate *estimate,
+	const struct memory_reading *reading, int64_t t_ns)
+{
+	double read_bytes = (double)(reading->main.private_bytes + reading->descendants.private_bytes +
+		reading->combined_shared_bytes);
+	bool is_surprise = fabs(read_bytes - (double)estimate->carried.combined_bytes) > surprise_share * read_bytes;
+	int64_t wait_ns = is_surprise ? wait_least_ns : 2 * reader->sample_wait_ns;
+	reader->sample_wait_ns = wait_ns < wait_least_ns ? wait_least_ns
+		: wait_ns > wait_most_ns                 ? wait_most_ns
+							 : wait_ns;
+	reader->sample_processes = estimate->processes;
+	reader->sample_t_ns = t_ns;
+}
+
+bool memory_sample_read(struct memory_reader *reader, struct memory_estimate *estimate, struct tree *tree, int64_t t_ns,
+	struct memory_reading *ret_reading)
+{
+	int64_t before_ns = clock_cpu_ns();
+	size_t n_most = (size_t)((double)sample_most_ns / reader->sample_ns_per_process), n_read = 0, n_left = 0;
+	size_t n_runs = runs_for(estimate->processes);
+	int64_t least_bytes = least_unsure(reader, tree, n_most > MEMBERS_MIN ? n_most : MEMBERS_MIN);
+	memory_reader_begin(reader);
+	for (size_t i = 0; i < tree->n_members; i++) {
+		struct tree_member *member = &tree->members[i];
+		if (!tree_member_has_memory(member))
+			continue;
+		bool is_chosen = member->is_main ||
+			memory_estimate_unsure(member, tree->units.page_bytes) >= least_bytes;
+		n_read += is_chosen && read_member(reader, tree, member, n_runs);
+		n_left += !is_chosen;
+	}
+	if (n_read > 1)
+		read_root_again(reader, tree, n_runs);
+	pay(reader, clock_cpu_ns() - before_ns, n_read);
+	if (n_read == 0)
+		return false;
+	struct memory_shared shared = memory_reader_shared(reader);
+	struct memory_reading reading = memory_nothing_read;
+	memory_estimate_settle(estimate, tree, &shared, n_left == 0);
+	add_private(estimate, tree, &reading);
+	set_wait(reader, estimate, &reading, t_ns);
+	*ret_reading = reading;
+	return true;
+}
+
+bool memory_read_if_due(struct memory_reader *reader, struct memory_estimate *estimate, struct tree *tree, int64_t t_ns,
+	const struct tree_totals *totals, struct memory_reading *ret_reading)
+{
+	int64_t rss_bytes = totals->processes > 0 ? totals->main_rss_bytes + totals->descendants_rss_bytes
+						  : VALUE_MISSING;
+	if (!memory_reader_due(reader, t_ns, rss_bytes, totals->processes))
+		return memory_sample_due(reader, estimate, t_ns) &&
+			memory_sample_read(reader, estimate, tree, t_ns, ret_reading);
+	memory_reader_read(reader, tree, t_ns, rss_bytes, totals->processes, ret_reading);
+	if (!value_ok(ret_reading->combined_shared_bytes))
+		return false;
+	struct memory_shared shared = memory_reader_shared(reader);
+	memory_estimate_settle(estimate, tree, &shared, true);
+	return true;
+}

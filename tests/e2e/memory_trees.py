@@ -1,0 +1,144 @@
+"""RAM of targets of several processes: the report and the tracking file against what the processes hold, which they know
+(tests/fakes/memory_tree.c)."""
+import csv
+import json
+import re
+import sqlite3
+import sys
+
+from harness import BUILD, main, near, test, wait_until
+
+MEMORY_TREE = BUILD / "tests/fakes/memory_tree"
+MB = 1000 * 1000
+GROUPS = ("main", "descendants", "combined")
+
+
+def check(actual, truth):
+    """within 10 % and 10 MB"""
+    for group in GROUPS:
+        near(actual[group] / MB, truth[group] / MB, absolute=0.1 * truth[group] / MB + 10)
+
+
+def rows_of(path):
+    """main, descendants and combined RAM of each row of a tracking file, bytes"""
+    with open(path, newline="", encoding="ascii") as file:
+        names, *rows = list(csv.reader(file))[2:]
+    columns = [names.index(f"{group}_ram") for group in GROUPS]
+    return [[float(row[column]) for column in columns] for row in rows if all(row[column] for column in columns)]
+
+
+def check_rows(rows):
+    """combined RAM is never above the sum of main and descendants, never below one of them"""
+    for main_bytes, descendants_bytes, combined_bytes in rows:
+        assert combined_bytes <= main_bytes + descendants_bytes + 1, (main_bytes, descendants_bytes, combined_bytes)
+        assert combined_bytes >= max(main_bytes, descendants_bytes) - 1, (main_bytes, descendants_bytes, combined_bytes)
+
+
+def measured(room, *act):
+    report, done = room.report("--ram-unit", "bytes", "--tracking-file", "rows.csv", "--", MEMORY_TREE, *act)
+    truth = json.loads(done.stdout.splitlines()[-1])
+    ram = report["resource_usage"]["max_ram"]
+    check({group: ram[group]["total_rss"] for group in GROUPS}, truth)
+    rows = rows_of(room.folder / "rows.csv")
+    check({group: max(row[i] for row in rows) for i, group in enumerate(GROUPS)}, truth)
+    check_rows(rows)
+    return report, truth
+
+
+@test
+def forked_workers_that_write_nothing(room):
+    """200 MB and eight forked workers are 200 MB, not 1.8 GB: in the report, its first lines and the tracking file"""
+    report, truth = measured(room, "fork", 200 * MB, 8, 0, 1)
+    near(report["memory"]["peak_ram_bytes"] / MB, truth["combined"] / MB, absolute=30)
+    text = room.wattle("report", "run.sqlite").stdout
+    memory = next(line for line in text.splitlines() if line.strip().startswith("Memory"))
+    near(float(memory.split()[1]), 200, absolute=30)
+
+
+@test
+def forked_workers_that_copy(room):
+    """100 MB and four forked workers that write to 60 % of it"""
+    measured(room, "fork", 100 * MB, 4, 60, 1)
+
+
+@test
+def forked_workers_that_copy_pages_here_and_there(room):
+    """the same, one page in five, all over the memory"""
+    measured(room, "scattered", 100 * MB, 8, 20, 1)
+
+
+@test
+def many_workers(room):
+    """30 MB and 48 forked workers that write to a tenth of it"""
+    measured(room, "fork", 30 * MB, 48, 10, 1)
+
+
+@test
+def shared_segments(room):
+    """150 MB that four workers map are 150 MB: shared anonymous memory, a memfd, a file on a tmpfs"""
+    for kind in ("anonymous", "memfd", "file"):
+        measured(room, kind, 150 * MB, 4, 1)
+
+
+@test
+def a_tree_that_grows_and_shrinks(room):
+    """workers of 30 MB of their own come one after the other, and go"""
+    measured(room, "waves", 30 * MB, 6, 2)
+
+
+@test
+def workers_that_allocate_and_free(room):
+    """page faults of memory that comes and goes are no copies"""
+    measured(room, "loop", 100 * MB, 4, 2)
+
+
+@test
+def the_memory_of_another_program(room):
+    """what a child of a large program executes has its own memory, from the first sample on"""
+    child = "m = bytearray(80_000_000); m[::4096] = b'x' * len(m[::4096]); import time; time.sleep(1)"
+    script = ("import subprocess, sys; m = bytearray(150_000_000); m[::4096] = b'x' * len(m[::4096]);"
+              f"subprocess.run([sys.executable, '-c', {child!r}], check=True)")
+    report, _ = room.report("--budget", "0", "--ram-unit", "bytes", "--", sys.executable, "-S", "-c", script)
+    ram = report["resource_usage"]["max_ram"]
+    near(ram["combined"]["total_rss"] / MB, 245, absolute=25)
+
+
+@test
+def readings_stay_in_the_budget(room):
+    """reading costs no more than 1 % of a core and what a short run may begin with, however much there is to read"""
+    costs = []
+    for budget in (0, 1):
+        report, _ = room.report("--budget", budget, "--", MEMORY_TREE, "loop", 200 * MB, 16, 5)
+        costs.append(report["self"]["cpu_s"])
+    assert costs[1] - costs[0] < 0.01 * report["run"]["duration_s"] * 1.5 + 0.03, costs
+
+
+@test
+def the_live_view(room):
+    """wattle top shows the target's RAM: 150 MB and four forked workers that write to a third are 350 MB"""
+    process = room.start("fork", 150 * MB, 4, 33, 60, program=MEMORY_TREE)
+
+    def ram():
+        done = room.wattle("top", "--once", "--pid", process.pid, "-i", "500ms")
+        shown = re.search(r"RAM ([0-9.]+) MB", done.stdout)
+        return shown and abs(float(shown[1]) - 348) < 45
+    wait_until(ram, "RAM of the target in the live view", 60)
+
+
+@test
+def runs_of_earlier_versions(room):
+    """without what the recorder carried forward, the next reading still mends what was too much before it"""
+    measured(room, "fork", 200 * MB, 8, 0, 1)
+    database = sqlite3.connect(room.folder / "run.sqlite")
+    for group in GROUPS:
+        database.execute(f"ALTER TABLE sample DROP COLUMN {group}_ram_bytes")
+    database.commit()
+    database.close()
+    done = room.wattle("report", "run.sqlite", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    ram = json.loads(done.stdout)["resource_usage"]["max_ram"]
+    near(ram["combined"]["total_rss"] / MB, 200, absolute=30)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+/* Trees of made processes, one step after the other: what is carried forward between readings. MB throughout. */
+#include "process/memory_estimate.h"
+
+#include "base/util.h"
+#include "rows.h"
+
+#include <string.h>
+
+enum { MAIN = 100, PROCESSES = 4, STEPS = 4, PAGE = 4096 };
+
+#define MB(n) ((n)*INT64_C(1000000))
+
+struct process {
+	int pid, ppid;
+	int anonymous, file; // resident
+	int faulted;         // page faults, as MB
+	const char *name;    // NULL: "work"
+	int private;         // what a reading at this step finds
+};
+
+static const struct film {
+	const char *teaches;
+	struct step {
+		struct process processes[PROCESSES];
+		int main, descendants, combined; // carried forward to this step
+		int read;                        // 1: a reading follows, which finds `private` and these:
+		int main_shared, descendants_shared, combined_shared;
+	} steps[STEPS];
+} films[] = {
+	{"without a reading a process alone has its resident memory", {{{{MAIN, 1, 90, 10}}, 100, 0, 100}}},
+	{"a forked child that was not read shares all that its parent has",
+		{{{{MAIN, 1, 500, 1}}, 501, 0, 501}, {{{MAIN, 1, 500, 1}, {101, MAIN, 500, 1}}, 501, 501, 501}}},
+	{"eight times as much resident, for two children: still the same memory",
+		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0}, {102, MAIN, 500, 0}}, 500, 500, 500}}},
+	{"what a new child has beyond its parent's is its own",
+		{{{{MAIN, 1, 100, 0}}, 100, 0, 100}, {{{MAIN, 1, 100, 0}, {101, MAIN, 130, 0}}, 100, 130, 130}}},
+	{"what was allocated since the reading is private",
+		{{{{MAIN, 1, 70, 30, 0, NULL, 70}}, 100, 0, 100, 1, 30, 0, 30}, {{{MAIN, 1, 120, 30}}, 150, 0, 150}}},
+	{"what was given back is gone",
+		{{{{MAIN, 1, 70, 30, 0, NULL, 70}}, 100, 0, 100, 1, 30, 0, 30}, {{{MAIN, 1, 20, 30}}, 50, 0, 50}}},
+	{"parent and child as read; the child allocates 20",
+		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0, 0, NULL, 0}}, 500, 500, 500, 1, 500, 500, 500},
+			{{{MAIN, 1, 500, 0}, {101, MAIN, 520, 0, 0}}, 500, 520, 520}}},
+	{"a segment that the parent has filled and children map: once",
+		{{{{MAIN, 1, 1, 400, 0, NULL, 401}}, 401, 0, 401, 1, 0, 0, 0},
+			{{{MAIN, 1, 1, 400}, {101, MAIN, 1, 400}, {102, MAIN, 1, 400}}, 401, 401, 401}}},
+	{"a segment that grows in all of them: once",
+		{{{{MAIN, 1, 1, 100, 0, NULL, 1}, {101, MAIN, 1, 100, 0, NULL, 1}}, 101, 101, 101, 1, 100, 100, 100},
+			{{{MAIN, 1, 1, 300}, {101, MAIN, 1, 300}}, 301, 301, 302}}},
+	{"the children have ended: the parent keeps what they shared, they nothing",
+		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0, 0, NULL, 20}}, 500, 500, 500, 1, 480, 480, 480},
+			{{{MAIN, 1, 500, 0}}, 480, 0, 480}}},
+	{"copies on write do not show in RSS: after some are read, faults tell of the others",
+		{{{{MAIN, 1, 200, 0}, {101, MAIN, 200, 0}, {102, MAIN, 200, 0}}, 200, 200, 200},
+			{{{MAIN, 1, 200, 0}, {101, MAIN, 200, 0, 100, NULL, 100}}, 200, 200, 200, 1, 200, 100, 200},
+			{{{MAIN, 1, 200, 0}, {101, MAIN, 200, 0, 100}, {103, MAIN, 200, 0, 50}}, 200, 300, 350}}},
+	{"faults of a process that was not forked tell nothing",
+		{{{{MAIN, 1, 200, 0, 300, NULL, 200}}, 200, 0, 200, 1, 0, 0, 0},
+			{{{MAIN, 1, 200, 0, 900}}, 200, 0, 200}}},
+	{"another program in the child: its memory is its own, whatever its parent has",
+		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0}}, 500, 500, 500},
+			{{{MAIN, 1, 500, 0}, {101, 999, 80, 0, 0, "other"}}, 500, 80, 580}}},
+	{"no process: nothing is known, and it is not 0", {{{{0}}, -1, -1, -1}}},
+};
+
+static void put(struct tree *tree, const struct process *processes)
+{
+	tree->n_members = 0;
+	for (size_t i = 0; i < PROCESSES && processes[i].pid != 0; i++) {
+		const struct process *made = &processes[i];
+		struct tree_member *member = &tree->members[tree->n_members], *old = member;
+		while (old < tree->members + PROCESSES && old->pid != made->pid)
+			old++;
+		struct tree_member_memory memory = old < tree->members + PROCESSES ? old->memory
+										   : (struct tree_member_memory){0};
+		*member = (struct tree_member){.pid = made->pid,
+			.is_main = made->pid == MAIN,
+			.alive = true,
+			.readable = true,
+			.stat_fd = -1,
+			.memory = memory,
+			.stat = {.state = 'S',
+				.ppid = made->ppid,
+				.rss_bytes = MB(made->anonymous + made->file),
+				.file_bytes = MB(made->file),
+				.minor_faults = MB(made->faulted) / PAGE}};
+		strcpy(member->stat.name, made->name != NULL ? made->name : "work");
+		tree->n_members++;
+	}
+	memset(tree->table, -1, tree->table_size * sizeof(*tree->table));
+	for (size_t i = 0; i < tree->n_members; i++) // as tree_index
+		for (size_t slot = ((size_t)tree->members[i].pid * 2654435761u) & (tree->table_size - 1);;
+			slot = (slot + 1) & (tree->table_size - 1))
+			if (tree->table[slot] < 0) {
+				tree->table[slot] = (int32_t)i;
+				break;
+			}
+}
+
+static void read_all(struct memory_estimate *estimate, struct tree *tree, const struct step *step)
+{
+	for (size_t i = 0; i < tree->n_members; i++) {
+		const struct process *made = &step->processes[i];
+		memory_member_read(&tree->members[i], MB(made->private), MB(made->anonymous), MB(made->file));
+	}
+	const struct memory_shared shared = {MB(step->main_shared), MB(step->descendants_shared),
+		MB(step->combined_shared)};
+	memory_estimate_settle(estimate, tree, &shared, true);
+}
+
+// Page faults are whole pages.
+static void assert_mb(int64_t bytes, int mb)
+{
+	if (mb < 0)
+		assert_int_equal(bytes, VALUE_MISSING);
+	else
+		assert_true(llabs(bytes - MB(mb)) < 10000);
+}
+
+static void check(void **state)
+{
+	const struct film *film = *state;
+	struct tree_member members[PROCESSES] = {0};
+	int32_t table[64];
+	struct wattle_env env = {0};
+	struct tree tree = {.env = &env,
+		.procfs_fd = -1,
+		.members = members,
+		.table = table,
+		.table_size = 64,
+		.units = {.page_bytes = PAGE}};
+	struct memory_estimate estimate = {0};
+	for (size_t i = 0; i < STEPS; i++) {
+		const struct step *step = &film->steps[i];
+		if (i > 0 && step->processes[0].pid == 0)
+			break;
+		put(&tree, step->processes);
+		memory_estimate_update(&estimate, &tree);
+		assert_mb(estimate.carried.main_bytes, step->main);
+		assert_mb(estimate.carried.descendants_bytes, step->descendants);
+		assert_mb(estimate.carried.combined_bytes, step->combined);
+		if (step->read)
+			read_all(&estimate, &tree, step);
+	}
+}
+
+int main(void)
+{
+	struct rows rows = {0};
+	ROWS_ADD(&rows, films, check);
+	return rows_run(&rows, "RAM carried forward");
+}

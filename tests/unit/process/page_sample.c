@@ -1,0 +1,143 @@
+/* Private and shared memory from a sample of a page map: its parts, and real processes of which it is known. */
+#include "process/page_sample.h"
+
+#include "base/util.h"
+#include "rows.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, TEXT_SIZE = 65536 };
+
+static const struct line {
+	const char *teaches, *text;
+	uint64_t first_page, n_pages;
+	bool is_memory;
+} lines[] = {
+	{"anonymous memory", "7f0000001000-7f0000003000 rw-p 00000000 00:00 0 ", 0x7f0000001, 2, true},
+	{"a library", "7f0000001000-7f0000002000 r-xp 00000000 fe:00 12      /usr/lib/libc.so.6", 0x7f0000001, 1, true},
+	{"reserved address space has no pages", "7f0000000000-7f4000000000 ---p 00000000 00:00 0 ", 0x7f0000000,
+		0x4000000, false},
+	{"registers of a device are no memory", "1000-2000 rw-s 00000000 00:05 9 /dev/nvidia0", 1, 1, false},
+	{"what the kernel maps for the clock is none", "1000-2000 r--p 00000000 00:00 0 [vvar]", 1, 1, false},
+	{"POSIX shared memory is", "1000-2000 rw-s 00000000 00:19 9 /dev/shm/x y", 1, 1, true},
+	{"shared anonymous memory is", "1000-2000 rw-s 00000000 00:01 9 /dev/zero (deleted)", 1, 1, true},
+	{"huge pages are counted apart", "200000-400000 rw-p 00000000 00:0f 9 /anon_hugepage (deleted)", 0x200, 0x200,
+		false},
+	{"no mapping", "VmFlags: rd ex", 0, 0, false},
+	{"a line that was cut off", "7f0000001000-7f000", 0, 0, false},
+	{"an end before its beginning", "3000-2000 rw-p 00000000 00:00 0 ", 0, 0, false},
+	{"nothing", "", 0, 0, false},
+};
+
+static void check_line(void **state)
+{
+	const struct line *row = *state;
+	struct page_range range = page_range_parse(row->text, strlen(row->text), PAGE);
+	assert_int_equal(range.first_page, row->first_page);
+	assert_int_equal(range.n_pages, row->n_pages);
+	assert_int_equal(range.is_readable_memory, row->is_memory);
+}
+
+/* One mapping of anonymous pages, as sampled; how many of statm's are private and shared. */
+static const struct scaled {
+	const char *teaches;
+	double exclusive, shared;
+	int64_t resident, expected_private, expected_shared;
+} scales[] = {
+	{"as many as statm has", 600, 400, 1000, 600, 400},
+	{"the sample missed a tenth: both parts grow", 540, 360, 1000, 600, 400},
+	{"more than statm has: the zero page, mapped again and again, looks shared and is no memory", 600, 900, 1000,
+		600, 400},
+	{"more exclusive pages than statm has: the sample is off", 1100, 0, 1000, 1000, 0},
+	{"nothing found: what there is, is private", 0, 0, 50, 50, 0},
+	{"nothing there", 0, 0, 0, 0, 0},
+};
+
+static void check_scale(void **state)
+{
+	const struct scaled *row = *state;
+	struct page_area area = {.exclusive = {row->exclusive}, .shared = {row->shared}};
+	struct page_sample sample = {.areas = &area,
+		.n_areas = 1,
+		.exclusive = {row->exclusive},
+		.shared = {row->shared}};
+	int64_t private_bytes = page_sample_private(&sample, row->resident * PAGE, 0, PAGE);
+	assert_true(llabs(private_bytes - row->expected_private * PAGE) <= PAGE);
+	assert_true(llabs(page_sample_shared(&area, PAGE) - row->expected_shared * PAGE) <= PAGE);
+}
+
+/* A forked child that writes to a part of 64 MB that it inherited. */
+enum { FORKED_MB = 64 };
+static const struct forked {
+	const char *teaches;
+	int from, every, of; // pages: from there on `every` of each `of`
+	int private_mb;
+} forks[] = {
+	{"a child that writes nothing has nothing of its own", 0, 0, 1, 0},
+	{"all of it", 0, 1, 1, 64},
+	{"the second half", 8192, 1, 1, 32},
+	{"one page in four", 0, 1, 4, 16},
+	{"runs as long as those of the sample", 0, 16, 64, 16},
+};
+
+static pid_t fork_writer(const struct forked *row, char *memory)
+{
+	int ready[2];
+	assert_int_equal(pipe(ready), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		for (int i = row->from; i < (FORKED_MB << 20) / PAGE; i++)
+			if (i % row->of < row->every)
+				memory[(size_t)i * PAGE] = 2;
+		_exit(write(ready[1], "r", 1) == 1 ? pause() : 3);
+	}
+	char letter;
+	assert_int_equal(read(ready[0], &letter, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void check_fork(void **state)
+{
+	const struct forked *row = *state;
+	static char text[TEXT_SIZE];
+	struct wattle_env env;
+	struct tree tree;
+	struct page_sample sample;
+	char *memory = mmap(NULL, FORKED_MB << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(memory != MAP_FAILED);
+	madvise(memory, FORKED_MB << 20, MADV_NOHUGEPAGE); // a huge page is copied whole
+	memset(memory, 1, FORKED_MB << 20);
+	assert_int_equal(env_open(&env, NULL), 0);
+	pid_t pid = fork_writer(row, memory);
+	int r = tree_open(&tree, &env, pid, 0);
+	if (r == 0)
+		r = page_sample_open(&sample);
+	if (r == 0)
+		r = page_sample_read(&sample, &tree, &tree.members[0], 64, text, sizeof(text));
+	tree_member_read_rss(&tree, &tree.members[0]);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	munmap(memory, FORKED_MB << 20);
+	assert_int_equal(r, 0);
+	int64_t file_bytes = tree.members[0].stat.file_bytes, rss_bytes = tree.members[0].stat.rss_bytes;
+	int64_t bytes = page_sample_private(&sample, rss_bytes - file_bytes, file_bytes, PAGE);
+	assert_true(llabs(bytes - ((int64_t)row->private_mb << 20)) < 8 << 20); // libraries of the test, and chance
+	page_sample_close(&sample);
+	tree_close(&tree);
+	env_close(&env);
+}
+
+int main(void)
+{
+	struct rows rows = {0};
+	ROWS_ADD(&rows, lines, check_line);
+	ROWS_ADD(&rows, scales, check_scale);
+	ROWS_ADD(&rows, forks, check_fork);
+	return rows_run(&rows, "page sample");
+}
