@@ -43,7 +43,7 @@ class Report(dict[str, Any]):
             "energy of the target": _show.with_error((energy.get("ledger") or {}).get("target_j"),
                                                      energy.get("target_error_j"), "J"),
             "CPU time": _show.quantity((self.get("cpu") or {}).get("target_cpu_s"), "s"),
-            "peak memory": _show.quantity((self.get("memory") or {}).get("peak_rss_bytes"), "B"),
+            "peak memory": _show.quantity((self.get("memory") or {}).get("peak_ram_bytes"), "B"),
         }
 
     def _repr_html_(self) -> str:

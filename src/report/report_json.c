@@ -171,6 +171,7 @@ void memory_json(struct jsonw *j, const struct findings *f)
 	jsonw_begin_object(j);
 	jsonw_key_i64(j, "peak_rss_bytes", f->peak_rss_bytes);
 	jsonw_key_i64(j, "main_peak_rss_bytes", f->main_peak_rss_bytes);
+	jsonw_key_double(j, "peak_ram_bytes", f->usage.combined.total_bytes);
 	jsonw_key_i64(j, "max_pss_bytes", f->max_pss_bytes);
 	jsonw_key_i64(j, "max_uss_bytes", f->max_uss_bytes);
 	jsonw_key_i64(j, "read_bytes", f->read_bytes);

@@ -225,8 +225,8 @@ static void memory_line(const struct text *text)
 	const struct findings *f = text->findings;
 	struct line line;
 	begin(&line, text, "Memory");
-	human_bytes(&line.value, value_to_double(f->peak_rss_bytes, 1));
-	buf_str(&line.value, value_ok(f->peak_rss_bytes) ? " peak" : "");
+	human_bytes(&line.value, f->usage.combined.total_bytes);
+	buf_str(&line.value, isnan(f->usage.combined.total_bytes) ? "" : " peak");
 	if (!isnan(f->usage.ram_capacity_bytes)) {
 		buf_str(also(&line), "of ");
 		human_bytes(&line.remark, f->usage.ram_capacity_bytes);

@@ -120,7 +120,7 @@ static struct compare_figure cpu_time(const struct findings *f)
 
 static struct compare_figure peak_memory(const struct findings *f)
 {
-	return (struct compare_figure){value_to_double(f->peak_rss_bytes, 1), (double)NAN};
+	return (struct compare_figure){f->usage.combined.total_bytes, (double)NAN};
 }
 
 static struct compare_figure gpu_memory(const struct findings *f)

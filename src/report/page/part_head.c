@@ -188,10 +188,10 @@ static void memory_tile(const struct part *part)
 	const struct findings *f = part->f;
 	struct part_tile tile;
 	part_tile_begin(&tile, "Peak memory");
-	if (value_ok(f->peak_rss_bytes))
-		human_bytes(&tile.figure, (double)f->peak_rss_bytes);
-	else
+	if (isnan(f->usage.combined.total_bytes))
 		buf_str(&tile.figure, "n/a");
+	else
+		human_bytes(&tile.figure, f->usage.combined.total_bytes);
 	if (!isnan(f->usage.ram_capacity_bytes)) {
 		buf_str(&tile.remark, "of ");
 		human_bytes(&tile.remark, f->usage.ram_capacity_bytes);
