@@ -227,6 +227,10 @@ void panel_target(const struct canvas *canvas)
 	dot(&line);
 	line_text(&line, pen_bold, figure_energy(target_joules(view)).text);
 	line_printf(&line, pen_faint, " in %s", figure_span(target_seconds(view)).text);
+	if (view->now->target_ram_bytes > 0) {
+		dot(&line);
+		line_printf(&line, pen_plain, "RAM %s", figure_memory(view->now->target_ram_bytes).text);
+	}
 	if (state != NULL) {
 		dot(&line);
 		line_text(&line, pen_warn, state);

@@ -7,6 +7,7 @@
 #include "now/groups.h"
 #include "now/history.h"
 #include "now/processes.h"
+#include "now/target_ram.h"
 #include "process/machine.h"
 #include "process/self.h"
 
@@ -28,6 +29,7 @@ struct now_state {
 	size_t listed_room;
 	int64_t opened_ns, opened_cpu_ns;
 	struct now now;
+	struct target_ram *target_ram; // owned; NULL: no target, or its memory can't be followed
 };
 
 /* ---- ourselves ---- */
@@ -35,9 +37,8 @@ struct now_state {
 static void fill_own(struct now_state *state, struct now *now)
 {
 	int64_t wall_ns = now->t_ns - state->opened_ns;
-	now->own_cpu_percent = wall_ns > 0
-		? (double)(clock_cpu_ns() - state->opened_cpu_ns) / (double)wall_ns * 100
-		: (double)NAN;
+	now->own_cpu_percent = wall_ns > 0 ? (double)(clock_cpu_ns() - state->opened_cpu_ns) / (double)wall_ns * 100
+					   : (double)NAN;
 	now->own_cpu_s = (double)clock_cpu_ns() / 1e9;
 	now->own_rss_bytes = self_rss_bytes();
 }
@@ -81,6 +82,8 @@ int now_open(const struct now_options *options, struct now_state **ret_state, st
 		return r;
 	}
 	state->now.cores = machine_cores(options->env);
+	if (options->pid > 0)
+		state->target_ram = target_ram_open(options->env, options->pid);
 	now_look(state);
 	state->processes.kept = NULL; // was lent for the opening
 	*ret_state = state;
@@ -95,6 +98,7 @@ void now_close(struct now_state *state)
 	domain_table_close(&state->domains);
 	process_table_close(&state->processes);
 	group_table_close(&state->groups);
+	target_ram_close(state->target_ram);
 	now_history_close(&state->now.total_history_w);
 	now_history_close(&state->now.target_history_w);
 	now_history_close(&state->now.cpu_history_cores);
@@ -308,6 +312,7 @@ const struct now *now_look(struct now_state *state)
 		now->groups[k] = state->groups.groups[k];
 		now->n_groups[k] = state->groups.n[k];
 	}
+	now->target_ram_bytes = target_ram_look(state->target_ram, t_ns);
 	fill_own(state, now);
 	if (!is_first)
 		remember(state);

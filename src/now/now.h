@@ -155,8 +155,9 @@ struct now {
 	double own_cpu_percent; // what looking costs, of one core, since open
 	double own_cpu_s;       // CPU time of this process since it started
 	int64_t own_rss_bytes;
-	bool target_is_gone; // the process of options.pid has ended
-	const char *problem; // why there is no energy at all, a sentence; NULL: there is some
+	double target_ram_bytes; // private and shared memory of the target, shared once; NaN unknown
+	bool target_is_gone;     // the process of options.pid has ended
+	const char *problem;     // why there is no energy at all, a sentence; NULL: there is some
 };
 
 struct now_state;
