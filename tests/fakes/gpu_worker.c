@@ -114,8 +114,7 @@ static void sleep_until(const struct worker *worker, double at_s)
 static double step(struct worker *worker, double begin_s, double work_s)
 {
 	for (;;) {
-		fake_log_read(worker->cards, &worker->logs.limits);
-		fake_log_read(worker->cards, &worker->logs.clocks);
+		fake_logs_read(worker->cards, &worker->logs);
 		double end_s = done_s(worker, begin_s, work_s);
 		if (end_s <= now_s(worker) || is_told_to_end)
 			return end_s;
@@ -141,6 +140,15 @@ static void mark_end(const struct worker *worker, uint64_t n_done)
 		wattle_metric(worker->name, 1);
 	if (worker->marks == MARK_TOTAL)
 		wattle_metric(worker->name, (double)n_done);
+}
+
+// For cards that rest between programs, and for tests.
+static void show_work(const struct worker *worker, bool begins)
+{
+	char words[32];
+	snprintf(words, sizeof(words), "%d %d", begins, (int)getpid());
+	for (unsigned int i = 0; i < worker->n_gpus; i++)
+		fake_log_add(worker->cards, &worker->logs.of[FAKE_WORK], worker->gpus[i], words);
 }
 
 static void run(struct worker *worker)
@@ -242,7 +250,7 @@ int main(int argc, char **argv)
 		.random = UINT64_C(0x9E3779B97F4A7C15),
 		.steps = UINT64_MAX,
 		.name = "step",
-		.logs = {.limits.suffix = ".limits", .clocks.suffix = ".clocks"}};
+		.logs = FAKE_NO_LOGS};
 	worker.cards = getenv("WATTLE_FAKE_NVML");
 	if (worker.cards == NULL || !fake_config_read(worker.cards, fake_now_ns(), &worker.config)) {
 		fprintf(stderr, "gpu_worker: WATTLE_FAKE_NVML names no file of cards\n");
@@ -253,6 +261,8 @@ int main(int argc, char **argv)
 	const struct sigaction action = {.sa_handler = end};
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
+	show_work(&worker, true);
 	run(&worker);
+	show_work(&worker, false);
 	return 0;
 }

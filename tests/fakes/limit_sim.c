@@ -58,8 +58,8 @@ static void follow_limit(struct simulation *sim)
 		return;
 	sim->limit_mw = (unsigned int)(uw / 1000);
 	snprintf(words, sizeof(words), "%u %d", sim->limit_mw, (int)getpid());
-	fake_log_add(sim->cards, &sim->logs.limits, sim->view.index, words);
-	fake_log_read(sim->cards, &sim->logs.limits);
+	fake_log_add(sim->cards, &sim->logs.of[FAKE_LIMITS], sim->view.index, words);
+	fake_log_read(sim->cards, &sim->logs.of[FAKE_LIMITS]);
 }
 
 // In place and never shorter than the file: a reader finds no half of a number.
@@ -120,9 +120,7 @@ static bool take_options(int argc, char **argv, struct simulation *sim)
 
 int main(int argc, char **argv)
 {
-	static struct simulation sim = {.energy_fd = -1,
-		.power_fd = -1,
-		.logs = {.limits.suffix = ".limits", .clocks.suffix = ".clocks"}};
+	static struct simulation sim = {.energy_fd = -1, .power_fd = -1, .logs = FAKE_NO_LOGS};
 	sim.cards = getenv("WATTLE_FAKE_NVML");
 	if (sim.cards == NULL || !fake_config_read(sim.cards, fake_now_ns(), &sim.config) ||
 		!take_options(argc, argv, &sim)) {

@@ -77,7 +77,7 @@ static int set_limit(const struct fake_view *view, unsigned int limit_mw)
 		return INVALID_ARGUMENT;
 	limit_mw -= limit_mw % view->gpu->limit_step_mw;
 	snprintf(words, sizeof(words), "%u %d", limit_mw, (int)getpid());
-	return fake_set(view, &view->logs->limits, words);
+	return fake_set(view, &view->logs->of[FAKE_LIMITS], words);
 }
 
 API(nvmlDeviceSetPowerManagementLimit, const void *device, unsigned int limit_mw)

@@ -95,7 +95,7 @@ static int set_clocks(const struct fake_view *view, unsigned int min_mhz, unsign
 	if (!fake_may_set(view))
 		return NO_PERMISSION;
 	snprintf(words, sizeof(words), "%u %d %u", max_mhz, (int)getpid(), min_mhz);
-	return fake_set(view, &view->logs->clocks, words);
+	return fake_set(view, &view->logs->of[FAKE_CLOCKS], words);
 }
 
 API(nvmlDeviceSetGpuLockedClocks, const void *device, unsigned int min_mhz, unsigned int max_mhz)

@@ -83,6 +83,8 @@ struct fake_gpu {
 	unsigned int limit_step_mw;                 // what is set is cut to a multiple of it
 	unsigned int enforced_mw;                   // another limiter, of which no call tells but the enforced limit
 	int64_t limit_delay_ms;                     // until a limit shows in power and speed
+	double limit_approach_s;                    // then: time constant of an exponential approach; 0: at once
+	bool rests;                                 // at its lowest clock, unless a gpu_worker is at work
 	int64_t set_delay_ms;                       // that a call which sets takes
 	int64_t set_uid;                            // who alone may set; negative: anybody
 	unsigned int clock_min_mhz, clock_step_mhz; // of the supported clocks, up to max_sm_clock_mhz
@@ -132,9 +134,10 @@ struct fake_view {
 bool fake_config_read(const char *path, int64_t default_epoch_ns, struct fake_config *config);
 bool fake_within(const struct fake_window *when, int64_t t_ms);
 
-// What holds the card down: a limit, and a locked clock (INFINITY: none).
+// What holds the card down: a limit, a locked clock (INFINITY: none), and that it has no work.
 struct fake_bound {
 	double limit_mw, clock_mhz;
+	bool rests;
 };
 
 // power.c: under a limit, power is the smaller of function and limit; energy is its exact integral from 0.
@@ -147,7 +150,8 @@ double fake_speed(const struct fake_gpu *gpu, struct fake_bound bound);
 double fake_speed_mw(const struct fake_gpu *gpu, struct fake_bound bound);
 
 /* log.c: what was set so far, kept in FILE.limits and FILE.clocks so that other processes see it, a line a change:
- * "T_NS INDEX MW PID" and "T_NS INDEX MAX_MHZ PID MIN_MHZ" (0: unlocked). */
+ * "T_NS INDEX MW PID" and "T_NS INDEX MAX_MHZ PID MIN_MHZ" (0: unlocked). FILE.work has the begin (1) and end (0) of each
+ * gpu_worker: "T_NS INDEX 1 PID". */
 struct fake_change {
 	int64_t t_ns; // CLOCK_MONOTONIC
 	unsigned int index, value;
@@ -164,9 +168,15 @@ void fake_log_keep(const char *config_path, struct fake_log *log);
 void fake_log_read(const char *config_path, struct fake_log *log);
 bool fake_log_add(const char *config_path, const struct fake_log *log, unsigned int index, const char *words);
 
+enum { FAKE_LIMITS, FAKE_CLOCKS, FAKE_WORK, FAKE_LOGS };
 struct fake_logs {
-	struct fake_log limits, clocks;
+	struct fake_log of[FAKE_LOGS];
 };
+#define FAKE_NO_LOGS                                                                                                   \
+	{                                                                                                              \
+		.of = { {.suffix = ".limits"}, {.suffix = ".clocks"}, {.suffix = ".work"} }                            \
+	}
+void fake_logs_read(const char *config_path, struct fake_logs *logs);
 
 // limits.c: the last limit that was set; and what is in effect, which may come later.
 unsigned int fake_limit_mw(const struct fake_view *view);

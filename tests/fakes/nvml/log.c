@@ -86,6 +86,12 @@ void fake_log_read(const char *config_path, struct fake_log *log)
 	fclose(file);
 }
 
+void fake_logs_read(const char *config_path, struct fake_logs *logs)
+{
+	for (size_t i = 0; i < FAKE_LOGS; i++)
+		fake_log_read(config_path, &logs->of[i]);
+}
+
 // One that was killed within its write may have left half a line: it is closed, so that ours begins anew.
 static bool ends_in_line(int fd)
 {

@@ -18,7 +18,7 @@ static struct {
 	int64_t loaded_ns, wall_minus_monotonic_ns, frozen_ns;
 	bool frozen;
 	int references;
-} library = {.logs = {.limits.suffix = ".limits", .clocks.suffix = ".clocks"}};
+} library = {.logs = FAKE_NO_LOGS};
 
 // A handle is the address of one of these: a GPU, or an instance of it.
 static struct handle {
@@ -68,11 +68,10 @@ static bool refresh(void)
 	if (path == NULL || stat(path, &now) < 0)
 		return false;
 	if (strcmp(program_invocation_short_name, "wattled") == 0) {
-		fake_log_keep(path, &library.logs.limits);
-		fake_log_keep(path, &library.logs.clocks);
+		fake_log_keep(path, &library.logs.of[FAKE_LIMITS]);
+		fake_log_keep(path, &library.logs.of[FAKE_CLOCKS]);
 	}
-	fake_log_read(path, &library.logs.limits);
-	fake_log_read(path, &library.logs.clocks);
+	fake_logs_read(path, &library.logs);
 	if (strcmp(path, library.config.path) == 0 && now.st_ino == library.read_as.st_ino &&
 		now.st_size == library.read_as.st_size && now.st_mtim.tv_sec == library.read_as.st_mtim.tv_sec &&
 		now.st_mtim.tv_nsec == library.read_as.st_mtim.tv_nsec)

@@ -13,6 +13,8 @@ double fake_clock(const struct fake_gpu *gpu, struct fake_bound bound)
 {
 	const struct fake_speed *speed = &gpu->power.speed;
 	double highest_mhz = gpu->max_sm_clock_mhz;
+	if (bound.rests)
+		return gpu->clock_min_mhz / highest_mhz;
 	double share = (bound.limit_mw - speed->idle_mw) / (speed->full_mw - speed->idle_mw);
 	double mhz = highest_mhz * pow(fmin(1, fmax(0, share)), 1 / speed->exponent);
 	mhz = fmin(mhz, bound.clock_mhz);
