@@ -264,7 +264,7 @@ struct wattle_cap_tune_options {
 	size_t n_limits;           /* 2 to 64; 0: 8, then more beside the best one */
 	double from_percent;       /* of the default, or the device's minimum if that is higher, up to the default; 0: 30 */
 	double seconds;            /* measured time a limit, at most; 0: 30 */
-	double settle_s;           /* time under a new limit before anything is measured; 0: until the power is steady */
+	double settle_s;           /* time under a new limit before anything is measured; 0: until the limit acts and power is steady */
 	uint64_t seed;             /* of the order of limits and of the intervals: same seed and measurements, same answer */
 	int clocks;                /* 1: search the bound of the clock, in MHz, instead of the power */
 	int (*progress)(void *data, const struct wattle_cap_progress *progress); /* after each window; nonzero ends as step's does; NULL */

@@ -424,7 +424,7 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     of limits that are at most so much slower than the highest one.
     caps: how many limits, from from_percent of the default (or the device's minimum) to the default; None: 8, then more
     beside the best one in the time that the others leave; seconds: of measuring for each, at most; settle: s under a
-    new limit before anything is measured (None: until the power is steady).
+    new limit before anything is measured (None: until the limit acts and power is steady).
     clocks: searches the clock's upper bound instead of the power (NVIDIA's GPUs).
     sync: waits for work that a step only started, called where time is taken; None: torch.cuda.synchronize if torch is
     imported and uses CUDA. progress: called after each window.

@@ -5,12 +5,14 @@
 
 #include "base/env.h"
 #include "cap/hold.h"
+#include "cap/tune/steady.h"
 #include "cli/bench.h"
 #include "cli/command.h"
 #include "report/cap_tune.h"
 #include "sampler/counter.h"
 #include "sensor/sensor.h"
 #include "store/live.h"
+#include "store/run.h"
 
 enum { TUNE_DEVICES = 32, TUNE_LIMITS = 64 };
 
@@ -141,6 +143,9 @@ struct tune_search {
 	struct cap_tune_report *report;   // borrowed: notes, result
 	struct tuner *tuner;              // owned
 	int64_t start_ns, steady_ns;      // steady_ns: the limit is what it is, and power with it, since then
+	int64_t set_ns;                   // when the limit was changed last
+	struct tune_steady steady;        // how quickly the devices follow their limits
+	bool exceeds;                     // at the begin of runs they draw more than the limit that has acted for long
 	double longest_step_s, settled_s; // seen so far
 	size_t n_windows, n_settled, n_unsettled, fruitless_runs;
 	double measured_s, scale_error;
@@ -157,10 +162,14 @@ enum tune_event tune_search_run(struct tune_search *search, struct arena *arena)
 enum tune_event tune_wait(struct tune_search *search, int64_t until_ns);
 
 /* ---- cap_tune_settle.c ---- */
-// Until power is steady, or as long as --settle says.
+// Until the limit acts and power is steady, or as long as --settle says.
 enum tune_event tune_settle(struct tune_search *search);
+/* Whether a whole run began before the limit acted, so that it has to be repeated: its device drew more than the limit at
+ * first. A device that rests between runs shows this no sooner. */
+bool tune_began_early(struct tune_search *search, const struct run *run, const struct tune_stretch *stretch);
 
 /* ---- cap_tune_window.c ---- */
+const struct run_device *tune_device_of(const struct run *run, const struct domain *domain); // NULL: not measured
 enum tune_event tune_measure(struct tune_search *search, size_t limit, double seconds, struct tune_window *ret_window);
 
 /* ---- cap_tune_output.c ---- */

@@ -23,7 +23,7 @@ const struct option cap_tune_option_table[CAP_TUNE_OPTIONS] = {
 	{"caps", 0, "N", "how many limits are tried (default 8, then more beside the best one)", OPTION_INTEGER, AT(n_limits), .least = 2, .most = TUNE_LIMITS, .range = "a number of limits from 2 to 64"},
 	{"from", 0, "PERCENT", "lowest limit, of the default one (default 30); never below the device's least", OPTION_NUMBER, AT(from_percent), .least = 1, .most = 99, .range = "a percentage from 1 to 99"},
 	{"seconds", 0, "S", "measure at most so long for each limit (default 30)", OPTION_NUMBER, AT(seconds), .least = 0.01, .most = 86400, .range = "a number of seconds from 0.01 to 86400"},
-	{"settle", 0, "S", "wait so long after each change of the limit (default: until power is steady)", OPTION_NUMBER, AT(settle_s), .least = 0, .most = 3600, .range = "a number of seconds from 0 to 3600"},
+	{"settle", 0, "S", "wait so long after each change of the limit (default: until it acts and power is steady)", OPTION_NUMBER, AT(settle_s), .least = 0, .most = 3600, .range = "a number of seconds from 0 to 3600"},
 	{"patience", 0, "DUR", "how long to wait for a step (default 2m, or ten times the longest one)", OPTION_DURATION, AT(patience_ns), .least = 1e8, .most = 8.64e13, .range = "a duration from 100ms to 24h, such as 10m"},
 	{"apply", 0, NULL, "leave the chosen limit in force; `wattle cap reset DEVICE` undoes it", OPTION_FLAG, AT(apply)},
 	{"each", 0, NULL, "several devices: one after the other, each its own limit (default: one\nlimit for all of them)", OPTION_FLAG, AT(each)},

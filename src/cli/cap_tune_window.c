@@ -27,7 +27,7 @@ static enum tune_event broken(struct tune_search *search, int code)
 
 /* ---- energy ---- */
 
-static const struct run_device *device_of(const struct run *run, const struct domain *domain)
+const struct run_device *tune_device_of(const struct run *run, const struct domain *domain)
 {
 	for (size_t i = 0; i < run->n_devices; i++) {
 		const struct run_device *device = &run->devices[i];
@@ -62,7 +62,7 @@ struct stretch_energy {
 static int add_device(struct tune_search *search, const struct run *run, const struct domain *domain,
 	const struct tune_stretch *stretch, bool is_last, struct stretch_energy *sum)
 {
-	const struct run_device *device = device_of(run, domain);
+	const struct run_device *device = tune_device_of(run, domain);
 	struct energy_between energy;
 	if (device == NULL || (!is_last && !is_covered(device, stretch->to_ns)))
 		return is_last ? error_set(&search->error, -ENODATA, "%s was not measured meanwhile", domain->name)
@@ -251,6 +251,17 @@ static enum tune_event measure_steps(struct tune_search *search, double seconds,
 
 /* ---- whole runs ---- */
 
+static enum tune_event wait_for_end(struct tune_search *search)
+{
+	enum tune_event event = TUNE_GOES_ON;
+	while (event == TUNE_GOES_ON) {
+		event = tune_wait(search, clock_now_ns() + MOST_POLL_NS);
+		tune_show_progress(search, NULL);
+	}
+	return event;
+}
+
+// 1: it has to be repeated.
 static int measure_run(struct tune_search *search, struct tune_window *window)
 {
 	struct run run;
@@ -265,24 +276,11 @@ static int measure_run(struct tune_search *search, struct tune_window *window)
 	run.segments[0] = run.segments[run.n_segments - 1];
 	run.n_segments = 1;
 	const struct tune_stretch stretch = {run.segments[0].start_ns, run.segments[0].end_ns, 1, 1};
-	r = measure_energy(search, &run, &stretch, true, window);
+	r = tune_began_early(search, &run, &stretch) ? 1 : measure_energy(search, &run, &stretch, true, window);
 	run_finish(&run);
 	if (r == 0)
 		fill(search, &stretch, window);
 	return r;
-}
-
-static enum tune_event measure_whole_run(struct tune_search *search, struct tune_window *window)
-{
-	enum tune_event event = TUNE_GOES_ON;
-	while (event == TUNE_GOES_ON) {
-		event = tune_wait(search, clock_now_ns() + MOST_POLL_NS);
-		tune_show_progress(search, NULL);
-	}
-	if (event != TUNE_ENDED)
-		return event;
-	int r = measure_run(search, window);
-	return r < 0 ? broken(search, r) : TUNE_GOES_ON;
 }
 
 /* ---- a window ---- */
@@ -295,7 +293,9 @@ static enum tune_event check(struct tune_search *search)
 
 static enum tune_event change(struct tune_search *search, size_t limit)
 {
+	bool is_new = search->group->set != tuner_limit(search->tuner, limit);
 	int r = tune_group_set(search->group, tuner_limit(search->tuner, limit), &search->error);
+	search->set_ns = is_new ? clock_now_ns() : search->set_ns;
 	return r == 0 ? TUNE_GOES_ON : r == -EBUSY ? TUNE_CHANGED : broken(search, r);
 }
 
@@ -303,7 +303,8 @@ static enum tune_event set(struct tune_search *search, size_t limit)
 {
 	bool is_new = search->group->set != tuner_limit(search->tuner, limit);
 	enum tune_event event = change(search, limit);
-	if (event != TUNE_GOES_ON || (!is_new && !search->steps->whole_runs))
+	bool settles = is_new || (search->steps->whole_runs && !isnan(search->options->settle_s));
+	if (event != TUNE_GOES_ON || !settles)
 		return event;
 	int64_t start_ns = clock_now_ns();
 	event = tune_settle(search);
@@ -329,17 +330,33 @@ static enum tune_event start(struct tune_search *search, size_t limit)
 	return search->steps->whole_runs ? TUNE_GOES_ON : warm_up(search);
 }
 
+// The command is started anew until a run of it is under the limit from its begin.
+static enum tune_event measure_whole_run(struct tune_search *search, size_t limit, struct tune_window *window)
+{
+	int r = 1;
+	while (r > 0) {
+		enum tune_event event = start(search, limit);
+		tune_show_progress(search, NULL);
+		if (event == TUNE_GOES_ON)
+			event = wait_for_end(search);
+		if (event != TUNE_ENDED)
+			return event;
+		r = measure_run(search, window);
+	}
+	return r < 0 ? broken(search, r) : TUNE_GOES_ON;
+}
+
 static enum tune_event attempt(struct tune_search *search, size_t limit, double seconds, struct tune_window *window)
 {
 	bool whole_runs = search->steps->whole_runs;
 	tune_show_progress(search, "settling");
-	enum tune_event event = whole_runs ? set(search, limit) : start(search, limit);
+	enum tune_event event = whole_runs ? TUNE_GOES_ON : start(search, limit);
 	if (event == TUNE_GOES_ON)
-		event = whole_runs ? start(search, limit) : set(search, limit);
+		event = set(search, limit);
 	if (event != TUNE_GOES_ON)
 		return event;
 	tune_show_progress(search, NULL);
-	event = whole_runs ? measure_whole_run(search, window) : measure_steps(search, seconds, window);
+	event = whole_runs ? measure_whole_run(search, limit, window) : measure_steps(search, seconds, window);
 	return event == TUNE_GOES_ON ? check(search) : event;
 }
 

@@ -254,6 +254,7 @@ static bool between(const struct cap_meter *meter, size_t from, size_t to, struc
 		if (!a->is_known || !b->is_known)
 			return false;
 		span->energy_j += b->energy_j - a->energy_j;
+		span->most_j = fmax(span->most_j, b->energy_j - a->energy_j);
 		error_j2 += a->error_j * a->error_j + b->error_j * b->error_j;
 		span->seconds = (double)(b->t_ns - a->t_ns) / 1e9;
 	}

@@ -9,6 +9,7 @@ struct cap_meter;
 
 struct cap_span {
 	double energy_j, error_j, seconds; // of all devices together; error: half of a 95 % interval
+	double most_j;                     // of the device that used most
 };
 
 /* -ENOTSUP with a sentence: there is nothing that gives the energy of one of the devices, or only a model's guess. env outlives

@@ -13,7 +13,7 @@ enum { WINDOW_BEGIN, WINDOW_END, SETTLE_BEGIN, SETTLE_END }; // marks of the met
 static_assert((int)SETTLE_END < (int)CAP_MARKS, "a mark for each");
 
 /* Power is steady when two stretches after each other, of so many updates of the counter at least, differ by no more than
- * this. Drivers take up to some 100 ms until a new limit acts, so no stretch is shorter. */
+ * this. Drivers take some 100 ms until a new limit acts, so no stretch is shorter; steady.h finds those that take longer. */
 static const double STEADY = 0.03;
 static const int64_t STRETCH_NS = NS_PER_S / 2, SETTLE_MOST_NS = 6 * NS_PER_S;
 enum { STRETCH_UPDATES = 3 };
@@ -77,36 +77,59 @@ static bool learn(struct cap_search *search, size_t from, size_t to, struct cap_
 
 /* ---- settling ---- */
 
-// Mean power of a stretch of steps; NaN: the search is over, or the counters stand still.
-static double stretch_w(struct cap_search *search)
+static double since_set_s(const struct cap_search *search)
+{
+	return (double)(clock_now_ns() - search->set_ns) / 1e9;
+}
+
+// Power of a stretch of steps. False: the search is over, or the counters stand still.
+static bool measure_stretch(struct cap_search *search, struct tune_stretch_power *ret_power)
 {
 	int64_t begin_ns = mark(search, SETTLE_BEGIN);
 	uint64_t updates = cap_meter_updates(search->meter);
 	do {
 		if (!do_step(search))
-			return (double)NAN;
+			return false;
 	} while (clock_now_ns() - begin_ns < STRETCH_NS ||
-		(cap_meter_updates(search->meter) < updates + STRETCH_UPDATES && clock_now_ns() - begin_ns < UPDATE_MOST_NS));
+		(cap_meter_updates(search->meter) < updates + STRETCH_UPDATES &&
+			clock_now_ns() - begin_ns < UPDATE_MOST_NS));
 	struct cap_span span;
 	(void)mark(search, SETTLE_END);
-	return learn(search, SETTLE_BEGIN, SETTLE_END, &span) ? span.energy_j / span.seconds : (double)NAN;
+	double until_s = since_set_s(search);
+	if (!learn(search, SETTLE_BEGIN, SETTLE_END, &span))
+		return false;
+	*ret_power = (struct tune_stretch_power){
+		.limit_w = search->what == CAP_POWER ? tuner_limit(search->tuner, search->limit) : (double)NAN,
+		.sum_w = span.energy_j / span.seconds,
+		.most_w = span.most_j / span.seconds,
+		.until_s = until_s,
+	};
+	return true;
+}
+
+// False: the search is over.
+static bool work_until(struct cap_search *search, double since_set)
+{
+	while (since_set_s(search) < since_set)
+		if (!do_step(search))
+			return false;
+	return true;
 }
 
 static void settle(struct cap_search *search)
 {
-	int64_t begin_ns = clock_now_ns();
+	struct tune_stretch_power power;
 	if (search->options.settle_s > 0) {
-		while (do_step(search) && (double)(clock_now_ns() - begin_ns) / 1e9 < search->options.settle_s)
-			;
+		(void)(do_step(search) && work_until(search, search->options.settle_s));
 		return;
 	}
-	double before_w = (double)NAN;
-	while (!is_over(search) && clock_now_ns() - begin_ns < SETTLE_MOST_NS) {
-		double power_w = stretch_w(search);
-		if (fabs(power_w - before_w) <= STEADY * fabs(before_w))
+	tune_steady_begin(&search->steady);
+	// Not sooner than limits were seen to act before: one that is raised does not show that it is to come.
+	(void)work_until(search, search->steady.delay_s);
+	int64_t begin_ns = clock_now_ns();
+	while (!is_over(search) && clock_now_ns() - begin_ns < SETTLE_MOST_NS)
+		if (measure_stretch(search, &power) && tune_steady_add(&search->steady, &power, STEADY))
 			return;
-		before_w = power_w;
-	}
 }
 
 /* ---- limits ---- */
@@ -175,6 +198,7 @@ static int take_limit(struct cap_search *search, size_t limit, struct wattle_err
 	if (r < 0)
 		return r;
 	search->limit = limit;
+	search->set_ns = clock_now_ns();
 	settle(search);
 	return 0;
 }

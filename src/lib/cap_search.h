@@ -1,6 +1,7 @@
 /* A search for the best limit while it goes on: the caller's steps, the limits, the energy that was measured. */
 #pragma once
 
+#include "cap/tune/steady.h"
 #include "cap/tune/tune.h"
 #include "lib/cap_meter.h"
 #include "lib/cap_session.h"
@@ -24,7 +25,8 @@ struct cap_search {
 	double limits[SEARCH_LIMITS_MOST]; // descending
 	size_t n_limits, limit;            // limit: in force; SIZE_MAX: none yet
 	pid_t owner;
-	int64_t start_ns, step_ns; // step: how long the last one took
+	int64_t start_ns, set_ns, step_ns; // set: of the limit; step: how long the last one took
+	struct tune_steady steady;         // how quickly the devices follow their limits
 	uint64_t n_steps;
 	double measured_s; // of all windows
 	int n_unknown;     // windows in a row whose energy was not to be had

@@ -1,9 +1,11 @@
 """`wattle cap tune`: what a step is: spans, NVTX, ITT, metrics, whole runs, programs that run already. What is found is
 judged by the formulas of the card. Devices: cap_tune_devices.py; what may go wrong: cap_tune_ends.py."""
 import csv
+import json
 import os
 import signal
 
+from gpu_card import Card
 from harness import BUILD, is_alive, main, near, test, wait_until
 from tune_room import CARD, NEARLY, WORK, WORKER, calls, is_as_before, is_good, is_true, program, put, tune
 
@@ -106,6 +108,44 @@ def whole_runs(room):
     assert all(row["steps"] == row["windows"] for row in result["caps"]), result["caps"]
     assert done.stdout.count('"steps": 100') == result["windows"], done.stdout
     is_as_before(room)
+
+
+# Delay until a limit acts, time constant of the approach (ms), and whether the card rests between programs.
+LATE = ((1000, 300, False), (2000, 0, False), (2000, 0, True))
+
+
+@test
+def whole_runs_on_late_cards(room):
+    """cards on which a limit acts after 1 to 2 s, also one that is idle between runs: each run that counts
+    begins after its limit acts"""
+    cards = [Card(idle_w=80, full_w=680, min_w=200, max_w=700, default_w=700,
+                  more=(f"limit_delay_ms {delay_ms}", f"limit_approach_ms {approach_ms}", *["rests"] * rests,
+                        "energy_period_ms 20", "field_times")) for delay_ms, approach_ms, rests in LATE]
+    put(room, *cards)
+    searches = [room.start("cap", "tune", f"gpu-{i}", "--objective", "slowdown=10", "--caps", 4, "--from", 40, "--seconds", 1,
+                           "--seed", 1, "--json", f"{i}.json", "--", WORKER, "--prompt", "--gpus", i, "--step-ms", 5,
+                           "--as", "nothing", "--steps", 200) for i in range(len(cards))]
+    for i, search in enumerate(searches):
+        done = room.finish(search)
+        assert done.returncode == 0, done.stderr
+        result = json.loads((room.folder / f"{i}.json").read_text())
+        first_s, *later_s = measured_runs_s(room, i)  # the first one is under the limit that there was before
+        assert len(later_s) + 1 == result["windows"], (LATE[i], first_s, later_s, result)
+        for since_s in later_s:
+            assert since_s >= sum(LATE[i][:2]) / 1000 - 0.1, (LATE[i], first_s, later_s, calls(room))
+
+
+def measured_runs_s(room, gpu):
+    """How long after the limit was set each run began, of several under one limit the last one: others were repeated."""
+    lines = [(int(words[0]), name, words[2]) for name in ("limits", "work")
+             for words in map(str.split, (room.folder / f"cards.{name}").read_text().splitlines()) if int(words[1]) == gpu]
+    since_s, set_ns = {}, None
+    for t_ns, name, value in sorted(lines):
+        if name == "limits":
+            set_ns = t_ns
+        elif value == "1":
+            since_s[set_ns] = (t_ns - set_ns) / 1e9
+    return list(since_s.values())
 
 
 @test

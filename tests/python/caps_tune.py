@@ -175,6 +175,17 @@ print(result.device, limit_w(0), limit_w(1))
 
 
 @test
+def late_card(room):
+    """a card that follows its limits after 1.2 s: without settle= each window is of its own limit all the same"""
+    machine = Machine(room, Card(more=("limit_delay_ms 1200",)))
+    machine.python(STEPS + """
+result = wattle.cap.tune("gpu-0", step, caps=2, seconds=0.2, objective="energy")
+for row in result.caps:
+    assert abs(row.energy_j / row.time_s / card.power_w(row.cap_w) - 1) < 0.04, row
+""")
+
+
+@test
 def a_package(room):
     """CPU packages too: the counter of powercap, the registers of powercap; all of them are as they were afterwards"""
     machine = Machine(room, Card(default_w=200, max_w=200, full_w=190, idle_w=40))
