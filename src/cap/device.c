@@ -48,16 +48,27 @@ struct cap_device *cap_finder_add(struct cap_finder *finder, const struct cap_de
 	return device;
 }
 
-void cap_finder_explain(struct cap_finder *finder, const char *format, ...)
+__attribute__((format(printf, 3, 0))) static void add_sentence(char *text, size_t size, const char *format,
+	va_list args)
 {
-	char *absent = finder->devices->absent;
-	size_t size = sizeof(finder->devices->absent), length = strlen(absent);
+	size_t length = strlen(text);
+	if (length > 0)
+		length += (size_t)snprintf(text + length, size - length, "; ");
+	if (length < size)
+		vsnprintf(text + length, size - length, format, args);
+}
+
+void cap_finder_explain(struct cap_finder *finder, int where, const char *format, ...)
+{
+	struct cap_devices *devices = finder->devices;
 	va_list args;
 	va_start(args, format);
-	if (length > 0)
-		length += (size_t)snprintf(absent + length, size - length, "; ");
-	if (length < size)
-		vsnprintf(absent + length, size - length, format, args);
+	if ((where & CAP_ABSENT) != 0)
+		add_sentence(devices->absent, sizeof(devices->absent), format, args);
+	va_end(args);
+	va_start(args, format);
+	if ((where & CAP_ABSENT_GPUS) != 0)
+		add_sentence(devices->absent_gpus, sizeof(devices->absent_gpus), format, args);
 	va_end(args);
 }
 
@@ -194,14 +205,14 @@ static int fail_not_found(const struct cap_devices *devices, const char *name, e
 		if (devices->devices[i].what == what && length < sizeof(list))
 			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s", length > 0 ? ", " : "",
 				devices->devices[i].name);
-	if (list[0] == '\0' && devices->absent[0] != '\0')
-		return error_set(reterr, -ENODEV, "nothing here has a limit of %s that could be set: %s",
-			cap_what_name(what), devices->absent);
+	bool is_gpu = strncasecmp(name, "gpu-", 4) == 0;
+	const char *why = is_gpu ? devices->absent_gpus : list[0] == '\0' ? devices->absent : "";
 	if (list[0] == '\0')
-		return error_set(reterr, -ENODEV, "nothing here has a limit of %s that could be set",
-			cap_what_name(what));
-	return error_set(reterr, -ENODEV, "no device '%s' with a limit of %s; there are: %s", name, cap_what_name(what),
-		list);
+		return error_set(reterr, -ENODEV,
+			"no device '%s': nothing here has a limit of %s that could be set%s%s", name,
+			cap_what_name(what), why[0] != '\0' ? ": " : "", why);
+	return error_set(reterr, -ENODEV, "no device '%s' with a limit of %s; there are: %s%s%s", name,
+		cap_what_name(what), list, why[0] != '\0' ? "; " : "", why);
 }
 
 int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_what what, struct cap_device **ret_device,

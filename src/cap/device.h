@@ -73,6 +73,7 @@ struct cap_devices {
 	} backends[8];
 	size_t n_backends;
 	char absent[400]; // why there are none, or fewer than one would expect, in words for people; "" nothing to say
+	char absent_gpus[500]; // the same for those who name a GPU, also where nobody would expect one
 };
 
 // Negative errno only for -ENOMEM; a machine without such devices is normal. *ret_devices is always valid.

@@ -111,7 +111,8 @@ static int add_card(struct cap_finder *finder, struct gpu_caps *caps, const stru
 	if (is_asleep(caps->env, found)) {
 		cap_set_asleep(device);
 	} else if (!describe(device)) {
-		cap_finder_explain(finder, "%s (%s) has no power limit that could be set", device->name, device->label);
+		cap_finder_explain(finder, CAP_ABSENT_BOTH, "%s (%s) has no power limit that could be set",
+			device->name, device->label);
 		finder->devices->n--;
 	}
 	return 0;

@@ -148,7 +148,8 @@ static int add_awake(struct cap_finder *finder, struct cap_nvml *nvml, size_t in
 	if (r < 0 || describe(device))
 		return r;
 	if (what == CAP_POWER)
-		cap_finder_explain(finder, "%s (%s) has no power limit that could be set", device->name, device->label);
+		cap_finder_explain(finder, CAP_ABSENT_BOTH, "%s (%s) has no power limit that could be set",
+			device->name, device->label);
 	finder->devices->n--;
 	return 0;
 }
@@ -169,7 +170,7 @@ static int add_gpu(struct cap_finder *finder, struct cap_nvml *nvml, unsigned in
 	int r = 0, code = nvml->api.by_index(index, &nvml->handles[index]);
 	if (code != NVML_SUCCESS) {
 		nvml->handles[index] = NULL;
-		cap_finder_explain(finder, "gpu-%zu: %s", finder->n_gpus, nvml_failure(code).why);
+		cap_finder_explain(finder, CAP_ABSENT_BOTH, "gpu-%zu: %s", finder->n_gpus, nvml_failure(code).why);
 	}
 	for (enum cap_what what = CAP_POWER; r == 0 && code == NVML_SUCCESS && what <= CAP_CLOCKS; what++)
 		r = add_awake(finder, nvml, index, what);
@@ -191,16 +192,25 @@ static int make_room(struct cap_nvml *nvml, size_t n)
 	return nvml->handles != NULL ? 0 : -ENOMEM;
 }
 
+// Most machines without the library or the driver have no such GPU, and nobody who does not name one misses it.
+static int where_expected(const struct cap_finder *finder, const struct cap_nvml *nvml, bool is_odd)
+{
+	return is_odd || nvml->bus.n > 0 || finder->env->nvml != NULL ? CAP_ABSENT_BOTH : CAP_ABSENT_GPUS;
+}
+
 static int open_gpus(struct cap_finder *finder, struct cap_nvml *nvml)
 {
 	unsigned int count = 0;
 	int code = start(nvml, &count);
 	if (code != NVML_SUCCESS) {
 		struct nvml_failure failure = nvml_failure(code);
-		if (code != NVML_DRIVER_NOT_LOADED || nvml->bus.n > 0 || finder->env->nvml != NULL)
-			cap_finder_explain(finder, "NVIDIA: %s; %s", failure.why, failure.remedy);
+		cap_finder_explain(finder, where_expected(finder, nvml, code != NVML_DRIVER_NOT_LOADED),
+			"NVIDIA: %s; %s", failure.why, failure.remedy);
 		return 0;
 	}
+	if (count == 0)
+		cap_finder_explain(finder, where_expected(finder, nvml, false),
+			"NVIDIA: the driver shows no GPU; start a container with --gpus all, ask the scheduler for a GPU");
 	int r = make_room(nvml, count);
 	for (unsigned int i = 0; r == 0 && i < count; i++)
 		r = add_gpu(finder, nvml, i);
@@ -228,8 +238,9 @@ static int open_nvml(struct cap_finder *finder, void **ret_state)
 	if (r < 0)
 		return r;
 	if (nvml_api_open(&nvml->api, finder->env, &cause) < 0) {
-		if (nvml->bus.n > 0 || finder->env->nvml != NULL) // most machines without it have no such GPU
-			cap_finder_explain(finder, "NVIDIA: %s", cause.text);
+		char why[sizeof(cause.text)];
+		const char *remedy = nvml_library_failure(finder->env, &cause, why, sizeof(why));
+		cap_finder_explain(finder, where_expected(finder, nvml, false), "NVIDIA: %s; %s", why, remedy);
 		return 0;
 	}
 	return nvml_bus_all_asleep(&nvml->bus) ? open_asleep(finder, nvml) : open_gpus(finder, nvml);

@@ -44,8 +44,10 @@ extern const struct cap_ops cap_nvml, cap_amdgpu, cap_intel_gpu, cap_powercap;
 // A new device, zeroed but for what `like` has and its figures, which are unknown. NULL: no memory. Valid until the
 // next one.
 struct cap_device *cap_finder_add(struct cap_finder *finder, const struct cap_device *like);
-// A sentence for cap_devices::absent.
-void cap_finder_explain(struct cap_finder *finder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// A sentence for cap_devices::absent, absent_gpus, or both.
+enum { CAP_ABSENT = 1, CAP_ABSENT_GPUS = 2, CAP_ABSENT_BOTH = 3 };
+void cap_finder_explain(struct cap_finder *finder, int where, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 void cap_set_why(struct cap_device *device, const char *why, const char *remedy); // not settable
 void cap_set_asleep(struct cap_device *device);

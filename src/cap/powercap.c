@@ -180,7 +180,7 @@ static int open_powercap(struct cap_finder *finder, void **ret_state)
 	if (r == 0 && list.n > 0)
 		r = open_zones(finder, caps, &list);
 	if (r == 0 && caps->n == 0)
-		cap_finder_explain(finder, "CPU packages: %s",
+		cap_finder_explain(finder, CAP_ABSENT, "CPU packages: %s",
 			list.n > 0 ? "this processor's driver offers no power limits"
 				   : "the kernel shows none in class/powercap (a virtual machine, or no intel_rapl)");
 	zone_list_finish(&list);

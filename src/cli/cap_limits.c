@@ -87,9 +87,9 @@ static int add_gpus(struct cap_limits *limits, enum cap_what what, double value,
 	sensor_set_close(&sensors);
 	if (r < 0 || limits->n > before)
 		return r;
-	return error_set(reterr, -ENODEV,
-		"no GPU that this program is shown has a limit of its %s; `wattle cap list` shows what can be limited",
-		cap_what_name(what));
+	const char *why = limits->devices.absent_gpus;
+	return error_set(reterr, -ENODEV, "no GPU that this program is shown has a limit of its %s%s%s",
+		cap_what_name(what), why[0] != '\0' ? ": " : "; `wattle cap list` shows what can be limited", why);
 }
 
 int cap_limits_add(struct cap_limits *limits, const char *names, enum cap_what what, double value,

@@ -90,8 +90,8 @@ static int add_gpus(struct tune_devices *devices, enum cap_what what, struct wat
 	return devices->n > 0
 		? 0
 		: error_set(reterr, -ENODEV, "no GPU that can be limited is shown to the program%s%s",
-			  devices->caps.absent[0] != '\0' ? ": " : "; `wattle cap list` lists the devices",
-			  devices->caps.absent);
+			  devices->caps.absent_gpus[0] != '\0' ? ": " : "; `wattle cap list` lists the devices",
+			  devices->caps.absent_gpus);
 }
 
 static int add_all(struct tune_devices *devices, const char *words, enum cap_what what, struct wattle_error *reterr)

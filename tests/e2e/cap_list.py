@@ -118,7 +118,33 @@ def nothing(room):
     assert json.loads(room.wattle("cap", "list", "--json", env=env).stdout) == []
     done = room.wattle("cap", "list", env=env)
     assert done.returncode == 0 and done.stdout.startswith("Nothing here has a limit that could be set.\n"), done
-    assert "libnvidia-ml.so.1" in done.stdout and "CPU packages" in done.stdout, done.stdout
+    assert "libnvidia-ml.so.1" in done.stdout and "CPU packages" in done.stdout.replace("\n", " "), done.stdout
+
+
+@test
+def no_such_gpu(room):
+    """a GPU that is named where NVML is missing, or shows none: the GPU, why there is none and what to do, on one line"""
+    empty = {**environment(room), "WATTLE_SYSFS": str(room.tree("none", {}))}
+    package = {**empty, "WATTLE_SYSFS": str(room.tree("sys", {
+        "class/powercap/intel-rapl:0/name": "package-0\n", "class/powercap/intel-rapl:0/constraint_0_name": "long_term\n",
+        "class/powercap/intel-rapl:0/constraint_0_power_limit_uw": "100000000\n"}))}
+    (room.folder / "no.cards").write_text("")
+    no_cards = {"WATTLE_FAKE_NVML": str(room.folder / "no.cards")}
+    for env, why in [({**empty, "WATTLE_NVML": None}, "libnvidia-ml.so.1 not found; install the NVIDIA driver"),
+                     ({**package, "WATTLE_NVML": None}, "libnvidia-ml.so.1 not found; install the NVIDIA driver"),
+                     ({**empty, **no_cards}, "the driver shows no GPU; start a container with --gpus all"),
+                     ({**package, "WATTLE_FAKE_NVML": None}, "the NVIDIA driver is not loaded; sudo modprobe nvidia")]:
+        for words in (["get", "gpu-0"], ["set", "gpu-0", "200"], ["reset", "gpu-0"], ["tune", "gpu-0", "--", "true"]):
+            done = room.wattle("cap", *words, env=env)
+            assert done.returncode == 1 and done.stderr.count("\n") == 1, (words, done)
+            assert "'gpu-0'" in done.stderr and why in done.stderr and "CPU packages" not in done.stderr, (words, done)
+        for words in (["set", "gpus", "200"], ["tune", "gpus", "--", "true"]):
+            done = room.wattle("cap", *words, env=env)
+            assert why in done.stderr and "CPU packages" not in done.stderr, (words, done)
+    done = room.wattle("cap", "get", "gpu-0", env={**package, "WATTLE_NVML": "/nonexistent.so"})
+    assert "there are: package-0; NVIDIA: /nonexistent.so not found" in done.stderr, done
+    done = room.wattle("cap", "get", "package-0", env={**empty, "WATTLE_NVML": None})
+    assert "'package-0'" in done.stderr and "CPU packages: the kernel shows none" in done.stderr, done
 
 
 @test

@@ -83,14 +83,8 @@ static int open_without_library(struct nvml_state *nvml, const struct wattle_env
 	const struct sensor_options *options, const struct wattle_error *cause)
 {
 	char why[sizeof(nvml->domains->why)];
-	if (cause->code != -ENOENT)
-		return open_nothing(nvml, options, false, cause->text, "install a newer NVIDIA driver");
-	if (strstr(cause->text, "No such file") != NULL)
-		snprintf(why, sizeof(why), "%s not found", nvml_library(env));
-	else
-		text_copy(why, sizeof(why), cause->text);
-	return open_nothing(nvml, options, true, why,
-		"install the NVIDIA driver (Debian: sudo apt install nvidia-driver); start a container with --gpus all");
+	const char *remedy = nvml_library_failure(env, cause, why, sizeof(why));
+	return open_nothing(nvml, options, cause->code == -ENOENT, why, remedy);
 }
 
 static int open_without_driver(struct nvml_state *nvml, const struct sensor_options *options, int code)

@@ -3,6 +3,9 @@
 #include "base/util.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #define NVML_ROW(member, need_, arguments, ...)                                                                        \
 	{.names = {__VA_ARGS__}, .offset = offsetof(struct nvml_api, member), .need = need_},
@@ -47,6 +50,18 @@ int nvml_api_open(struct nvml_api *api, const struct wattle_env *env, struct wat
 	api->processes[NVML_GRAPHICS] = choose_list(api, api->graphics_v2, api->graphics_v3, api->graphics_v1);
 	api->processes[NVML_MPS] = choose_list(api, api->mps_v2, api->mps_v3, api->mps_v1);
 	return 0;
+}
+
+const char *nvml_library_failure(const struct wattle_env *env, const struct wattle_error *cause, char *ret_why,
+	size_t size)
+{
+	if (cause->code == -ENOENT && strstr(cause->text, "No such file") != NULL)
+		snprintf(ret_why, size, "%s not found", nvml_library(env));
+	else
+		text_copy(ret_why, size, cause->text);
+	return cause->code == -ENOENT
+		? "install the NVIDIA driver (Debian: sudo apt install nvidia-driver); start a container with --gpus all"
+		: "install a newer NVIDIA driver";
 }
 
 void nvml_api_close(struct nvml_api *api)

@@ -275,3 +275,6 @@ int nvml_api_open(struct nvml_api *api, const struct wattle_env *env, struct wat
 void nvml_api_close(struct nvml_api *api);              // shuts down what was initialised; safe on a zeroed one
 const char *nvml_library(const struct wattle_env *env); // the name that open looks for
 struct nvml_failure nvml_failure(int code);             // in words, for people
+// Why nvml_api_open failed, in words for people; returns the remedy.
+const char *nvml_library_failure(const struct wattle_env *env, const struct wattle_error *cause, char *ret_why,
+	size_t size);
