@@ -6,6 +6,8 @@
  *
  *	--seconds S          end after S seconds; else at SIGTERM or SIGINT
  *	--tick US            the counters are written this often (1000)
+ *	--manual-clock       the counters are written when a line of standard input says how many seconds it is since the
+ *	                     origin, and "done" is printed then: time is the caller's, and no machine is too busy
  *	--rename             each value is a new file, renamed over the old one; else it is written in place
  *	--range ZONE=UJ      max_energy_range_uj (262143328850)
  *	--start ZONE=UJ      first value (1000000); close below the range for an early wrap
@@ -174,9 +176,8 @@ static void write_counter(const struct sim *sim, struct zone *zone, const char *
 		sim_fail("%s: %s", zone->folder, strerror(errno));
 }
 
-static void update(const struct sim *sim, struct zone *zone)
+static void update(const struct sim *sim, struct zone *zone, double t_s)
 {
-	double t_s = (double)(now_ns() - sim->origin_ns) / 1e9;
 	char value[24];
 	if (in_window(zone->vanish, t_s)) {
 		remove_counter(zone);
@@ -226,18 +227,34 @@ static void write_truth(const struct sim *sim, int64_t end_ns)
 	free(text);
 }
 
+static void print_line(const char *word)
+{
+	puts(word);
+	fflush(stdout);
+}
+
+static void run_by_manual_clock(struct sim *sim)
+{
+	char line[64] = "0";
+	const char *answer = "ready";
+	do {
+		for (int i = 0; i < sim->n_zones; i++)
+			update(sim, &sim->zones[i], strtod(line, NULL));
+		print_line(answer);
+		answer = "done";
+	} while (!stop_asked && fgets(line, sizeof(line), stdin) != NULL);
+}
+
 static void run(struct sim *sim)
 {
 	int64_t tick_ns = (int64_t)llround(sim->tick_s * 1e9);
 	bool ready = false;
 	for (int64_t due_ns = sim->origin_ns + tick_ns; !stop_asked; due_ns += tick_ns) {
 		for (int i = 0; i < sim->n_zones; i++)
-			update(sim, &sim->zones[i]);
-		if (!ready) {
-			puts("ready");
-			fflush(stdout);
-			ready = true;
-		}
+			update(sim, &sim->zones[i], (double)(now_ns() - sim->origin_ns) / 1e9);
+		if (!ready)
+			print_line("ready");
+		ready = true;
 		int64_t t_ns = now_ns();
 		if (sim->seconds > 0 && (double)(t_ns - sim->origin_ns) / 1e9 >= sim->seconds)
 			return;
@@ -260,7 +277,10 @@ int main(int argc, char **argv)
 	(void)sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 	sim.origin_ns = now_ns();
 	write_truth(&sim, 0);
-	run(&sim);
+	if (sim.has_manual_clock)
+		run_by_manual_clock(&sim);
+	else
+		run(&sim);
 	write_truth(&sim, now_ns());
 	return 0;
 }

@@ -28,7 +28,7 @@ struct sim {
 	struct zone zones[ZONES_MAX];
 	int n_zones, n_top;
 	double seconds, tick_s;
-	bool by_rename;
+	bool by_rename, has_manual_clock; // clock: standard input tells the time
 	int64_t origin_ns;
 };
 

@@ -136,6 +136,7 @@ void sim_parse_options(struct sim *sim, int argc, char **argv)
 		{"seconds", required_argument, NULL, 's'},
 		{"tick", required_argument, NULL, 't'},
 		{"rename", no_argument, NULL, 'r'},
+		{"manual-clock", no_argument, NULL, 'o'},
 		{"zone", required_argument, NULL, 'z'},
 		{"range", required_argument, NULL, 'R'},
 		{"start", required_argument, NULL, 'S'},
@@ -154,6 +155,8 @@ void sim_parse_options(struct sim *sim, int argc, char **argv)
 			sim->tick_s = number(optarg, &end) / 1e6;
 		else if (option == 'r')
 			sim->by_rename = true;
+		else if (option == 'o')
+			sim->has_manual_clock = true;
 		else if (option == '?')
 			exit(2);
 		else
