@@ -9,7 +9,7 @@ import signal
 from gpu_card import Card
 from harness import BUILD, NOBODY, Skip, main, near, test, wait_until
 from helper_client import Helper
-from tune_room import (CARD, LIBRARY, NEARLY, QUICK, SHARP, WORK, WORKER, calls, is_as_before, limit_w, program, put,
+from tune_room import (CARD, LIBRARY, NEARLY, QUICK, SHARP, WORK, WORKER, calls, is_as_before, is_written, limit_w, program, put,
                        tune)
 
 
@@ -106,7 +106,7 @@ def progress_on_a_terminal(room):
     shown = b""
     while b"Next:" not in shown and b"best" not in shown:
         shown += os.read(terminal, 65536)
-    wait_until(lambda: (room.folder / "tune.json").exists(), "the result")
+    wait_until(lambda: is_written(room.folder / "tune.json"), "the result")
     os.kill(program(room), signal.SIGTERM)
     assert process.wait(20) == 0
     os.close(terminal)

@@ -54,13 +54,23 @@ def program(room):
     return int((room.folder / "pid").read_text())
 
 
+def is_written(path):
+    """wattle makes the file for a moment at its start, to see that it may."""
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
 def tune(room, *options, status=0, device="gpu-0", **keywords):
     """The result, and what was said. The program is told to end when the search is over."""
     result = room.folder / "tune.json"
     process = start(room, "--json", result, *options, device=device, **keywords)
-    wait_until(lambda: result.exists() or process.poll() is not None, "the result", 60)
-    if process.poll() is None and (room.folder / "pid").exists() and is_alive(program(room)):
-        os.kill(program(room), signal.SIGTERM)
+    try:
+        wait_until(lambda: is_written(result) or process.poll() is not None, "the result", 180)
+    finally:
+        if (room.folder / "pid").exists() and is_alive(program(room)):
+            os.kill(program(room), signal.SIGTERM)
     done = room.finish(process)
     assert done.returncode == status, f"status {done.returncode}, expected {status}: {done.stderr}"
     return (json.loads(result.read_text()) if result.exists() else None), done
