@@ -1,10 +1,13 @@
-"""What tools/run-tests.py makes of test programs that pass, fail, crash, or fail by bad luck: it is run on made ones."""
+"""What tools/run-tests.py makes of test programs that pass, fail, crash, fail by bad luck, or leave something behind: it is run
+on made ones."""
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 PASS = "echo 1..1; echo ok 1 - fine"
 FAIL = "echo 1..1; echo not ok 1 - wrong; exit 1"
@@ -13,6 +16,8 @@ ONCE = "test -e {mark} || {{ : > {mark}; echo 1..1; {first}echo not ok 1 - unluc
 STATUS_AS_TAP = "status=$?; echo 1..1; if test $status = 0; then echo ok 1; else echo not ok 1; fi"
 MEET = ": > {here}.begin; until test -e {other}.begin; do sleep 0.01; done; : > {here}.end; " + PASS
 HANG_ONCE = "test -e a.mark || { : > a.mark; exec sleep 60; }; "
+# A daemon: in a session of its own, its parent gone.
+DAEMON = "(setsid sh -c 'echo $$ > {name}.pid; exec sleep 3600' &); until test -s {name}.pid; do sleep 0.01; done; "
 CLOSING = "{} passed, {} failed, 0 skipped"
 
 ROWS = [  # what it teaches, {program: script}, exit status, closing counts, lines that must be there
@@ -40,12 +45,24 @@ ROWS = [  # what it teaches, {program: script}, exit status, closing counts, lin
 ]
 
 
+LEAVES = {  # {program: (script, what is said of it)}; "b…" run side by side
+    "b1": (DAEMON.format(name="b1") + PASS, "left behind: process {pid}: sleep 3600"),
+    "b2": (DAEMON.format(name="b2") + FAIL, "left behind: process {pid}: sleep 3600"),
+    "b3": (DAEMON.format(name="b3") + "kill -SEGV $$", "left behind: process {pid}: sleep 3600"),
+    "b4": (DAEMON.format(name="b4") + "sleep 60", "still running after 1 s"),
+    "b5": ("mkdir $TMPDIR/d; : > $TMPDIR/d/file; echo $TMPDIR > b5.folder; " + PASS, "left behind: {folder}/d"),
+    "b6": ("sleep 1 & " + PASS, None),  # as guards do: it ends by itself
+}
+MOUNT = ("mkdir $TMPDIR/m; mount -t tmpfs none $TMPDIR/m 2> $TMPDIR/why; status=$?; echo $TMPDIR > a.folder; rm $TMPDIR/why; "
+         "test $status = 0 || rmdir $TMPDIR/m; test $status = 0 && : > mounted; " + PASS)
+
+
 def is_beside(name):
     return name[0] == "b" and name[1:].isdigit()
 
 
-def run(folder, programs):
-    """Runs the runner over programs, with a meson in PATH that knows them alone; "b4" is one of priority 4 that runs beside others."""
+def start(folder, programs):
+    """Starts the runner over programs, with a meson in PATH that knows them alone; "b4" is one of priority 4 that runs beside others."""
     tests = [{"name": name, "suite": ["wattle:e2e"], "cmd": ["/bin/sh", "-c", script], "env": {}, "workdir": str(folder),
               "timeout": 1 if "sleep 60" in script else 60, "is_parallel": is_beside(name),
               "priority": int(name[1:]) if is_beside(name) else 0} for name, script in programs.items()]
@@ -53,8 +70,14 @@ def run(folder, programs):
     meson = folder / "meson"
     meson.write_text(f"#!/bin/sh\ncat {folder}/tests.json\n")
     meson.chmod(0o755)
-    return subprocess.run([sys.executable, RUNNER, "build"], capture_output=True, text=True,
-                          env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+    return subprocess.Popen([sys.executable, RUNNER, "build"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+
+
+def run(folder, programs):
+    process = start(folder, programs)
+    out, err = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 def check(programs, status, counts, lines):
@@ -70,13 +93,76 @@ def check(programs, status, counts, lines):
     return wrong and wrong + said + done.stderr.splitlines()
 
 
+def text_of(path):
+    return path.read_text().strip() if path.exists() else ""
+
+
+def wait_until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+def is_alive(pid):
+    return text_of(pathlib.Path(f"/proc/{pid}/cmdline")) != ""
+
+
+def leaves_nothing(folder):
+    """processes and files that programs leave behind, when they pass, fail, crash or hang, are ended, and are failures"""
+    done = run(folder, {name: script for name, (script, _) in LEAVES.items()})
+    wrong = []
+    for name, (_, said) in LEAVES.items():
+        pid, made = text_of(folder / f"{name}.pid"), text_of(folder / f"{name}.folder")
+        line = said and said.format(pid=pid, folder=made)
+        if line and line not in done.stdout:
+            wrong.append(f"{name}: not said: {line}")
+        if (pid and is_alive(pid)) or (made and pathlib.Path(made).exists()):
+            wrong.append(f"{name}: {pid or made} is still there")
+    if "ok   e2e/b6" not in done.stdout:
+        wrong.append("b6: what ends by itself is no failure")
+    return wrong and wrong + done.stdout.splitlines() + done.stderr.splitlines()
+
+
+def leaves_no_mounts(folder):
+    """a mount in the temporary folder is ended and is a failure, where mounts are allowed"""
+    done = run(folder, {"a": MOUNT})
+    made, mounted = text_of(folder / "a.folder"), (folder / "mounted").exists()
+    good = made and not pathlib.Path(made).exists() and made not in text_of(pathlib.Path("/proc/self/mountinfo"))
+    good = good and (f"left behind: mount {made}/m" in done.stdout) == mounted
+    return not good and [made, *done.stdout.splitlines()]
+
+
+def ends_with_the_runner(folder):
+    """a runner that is interrupted, ended or killed: what its programs have started ends, their temporary folders are removed"""
+    wrong = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        name = f"b{number.value}"
+        runner = start(folder, {name: DAEMON.format(name=name) + f"echo $TMPDIR > {name}.folder; exec sleep 3600", "after": PASS})
+        wait_until(lambda: text_of(folder / f"{name}.folder"))
+        runner.send_signal(number)
+        runner.communicate()
+        made, pid = text_of(folder / f"{name}.folder"), text_of(folder / f"{name}.pid")
+        if not (pid and made and wait_until(lambda: not is_alive(pid) and not pathlib.Path(made).exists())):
+            wrong.append(f"{number.name}: {pid} or {made} is still there")
+    return wrong
+
+
+def in_folder(function):
+    with tempfile.TemporaryDirectory() as folder:
+        return function(pathlib.Path(folder))
+
+
 def main():
-    print(f"1..{len(ROWS)}")
+    checks = [(teaches, lambda row=row: check(*row)) for teaches, *row in ROWS]
+    checks += [(function.__doc__, lambda function=function: in_folder(function))
+               for function in (leaves_nothing, leaves_no_mounts, ends_with_the_runner)]
+    print(f"1..{len(checks)}")
     failed = False
-    for number, (teaches, *row) in enumerate(ROWS, 1):
-        wrong = check(*row)
+    for number, (teaches, judge) in enumerate(checks, 1):
+        wrong = judge()
         print(f"{'not ok' if wrong else 'ok'} {number} - {teaches}")
-        for line in wrong:
+        for line in wrong or []:
             print(f"#   {line}")
         failed = failed or bool(wrong)
     sys.exit(failed)

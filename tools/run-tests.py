@@ -8,11 +8,15 @@ time, breaks its plan or fails without saying where counts as one failed test mo
 Tests that judge time may fail because the machine was busy. So a program that fails is run once more, alone, after all
 others; the closing line counts the second outcome, and the first is printed as well. What bad luck does not explain is
 not run again: a crash, a sanitizer's report, and more than SECOND_TRIES programs that fail.
+
+Each program has a keeper of its own (keep-test.py) and a temporary folder of its own. What a program leaves behind, processes,
+files or mounts, is ended and removed, and is a failure of that program. A runner that is interrupted or killed leaves nothing.
 """
 import concurrent.futures
 import dataclasses
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -24,6 +28,7 @@ PLAN = re.compile(r"^1\.\.(\d+)")
 SKIP = re.compile(r"#\s*skip", re.IGNORECASE)
 NEVER_FORGIVEN = re.compile(r"(Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer|runtime error:|Segmentation fault")
 SECOND_TRIES = 8
+KEEPER = str(pathlib.Path(__file__).resolve().parent / "keep-test.py")
 PROGRAMS_A_CPU = 2  # most of them wait for most of the time
 
 
@@ -72,15 +77,19 @@ def run(test):
     suite = test["suite"][0].split(":")[-1] if test["suite"] else ""
     outcome = Outcome(f"{suite}/{test['name']}")
     started = time.monotonic()
-    process = subprocess.Popen(test["cmd"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    keeper_end, our_end = os.pipe()
+    process = subprocess.Popen([sys.executable, "-SE", KEEPER, str(keeper_end), *test["cmd"]], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=[keeper_end],
                                env={**os.environ, **test["env"]}, cwd=test["workdir"], start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=test["timeout"] or None)
-        status = process.returncode
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # its own session: only what this test started
-        output, _ = process.communicate()
-        status = None
+    os.close(keeper_end)
+    with open(our_end, "wb") as lifeline:
+        try:
+            output, _ = process.communicate(timeout=test["timeout"] or None)
+            status = process.returncode
+        except subprocess.TimeoutExpired:
+            lifeline.close()
+            output, _ = process.communicate()
+            status = None
     outcome.seconds = time.monotonic() - started
     outcome.output = output.decode("utf-8", "replace")
     read_tap(outcome)
@@ -137,8 +146,8 @@ def run_all(tests):
 
 def main(build, wanted):
     # A shell's background jobs ignore SIGINT, nohup's SIGHUP, and both would hand that on to every test. A handler is not
-    # handed on: what is started begins with the default.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # handed on: what is started begins with the default. The keepers see that we are gone, and end their programs.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
     listing = subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True)

@@ -2,7 +2,7 @@
 
 A test is a function with the decorator @test; its docstring is its name and says what it teaches. It gets a Room: a
 temporary folder that is the current folder of all it starts, and the doors to start wattle and the burner. Whatever a
-test starts is stopped by its pid when the test ends. Each program prints TAP.
+test starts is stopped by its pid when the test ends, orphans too. Each program prints TAP.
 """
 import contextlib
 import fcntl
@@ -26,6 +26,7 @@ TESTS = pathlib.Path(os.environ["WATTLE_TESTS"]).resolve()
 WATTLE = BUILD / "src/cli/wattle"
 BURNER = BUILD / "tests/fakes/burner"
 TIMEOUT_S = 60
+ORPHANS_END_S = 5
 
 tests = []
 
@@ -107,12 +108,33 @@ def guards_of(pid):
     return found
 
 
+def command_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
 def is_alive(pid):
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except OSError:
         return False
+
+
+def descendants_of(pid):
+    found = []
+    for child in children_of(pid):
+        found += [child, *descendants_of(child)]
+    return found
+
+
+def end_process(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 class Room:
@@ -183,23 +205,51 @@ class Room:
         finally:
             connection.close()
 
+    def orphans(self):
+        """What the test has started and is still there: told by the temporary folder in its environment."""
+        mark, found = f"TMPDIR={self.folder}".encode(), []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                environment = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
+            except OSError:
+                continue
+            if mark in environment.split(b"\0") and is_alive(int(entry.name)):
+                found.append(int(entry.name))
+        return found
+
     def stop_all(self):
         for process in self.started:
             if process.poll() is None:
-                process.send_signal(signal.SIGKILL)
+                for pid in [process.pid, *descendants_of(process.pid)]:
+                    end_process(pid)
                 process.wait()
             for pipe in (process.stdin, process.stdout, process.stderr):
                 if pipe is not None:
                     pipe.close()
 
+    def stop_orphans(self, grace_s):
+        """Ends what outlives what the test has started, as the command of a recorder that was killed. Guards may take their time."""
+        end = time.monotonic() + grace_s
+        while self.orphans() and time.monotonic() < end:
+            time.sleep(0.02)
+        for pid in self.orphans():
+            print(f"# ended: process {pid}: {command_of(pid)[:200]}", flush=True)
+        end = time.monotonic() + ORPHANS_END_S
+        while self.orphans() and time.monotonic() < end:  # they may fork meanwhile
+            for pid in self.orphans():
+                end_process(pid)
+
 
 def run_one(function):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="wattle-e2e-", dir=os.environ.get("TMPDIR")))
     room = Room(folder)
+    grace_s = 0
     try:
         function(room)
+        grace_s = ORPHANS_END_S
     finally:
         room.stop_all()
+        room.stop_orphans(grace_s)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -23,7 +23,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import Skip, children_of, wait_until
+from harness import Skip, children_of, is_alive, wait_until
 
 SUPERUSER, DATABASE = "owner", "wattle"
 SETTINGS = {"fsync": "off", "listen_addresses": "", "max_connections": "60", "shared_buffers": "32MB",
@@ -165,8 +165,7 @@ class Server:
                 pass
         self.process.wait()
         for pid in pids[1:]:
-            wait_until(lambda pid=pid: not pathlib.Path(f"/proc/{pid}").exists() or
-                       " Z " in pathlib.Path(f"/proc/{pid}/stat").read_text(), "its processes go")
+            wait_until(lambda pid=pid: not is_alive(pid), "its processes go")
         self.process = None
 
     def take_certificate(self, certificate, key):
