@@ -198,7 +198,18 @@ static enum tune_event take(struct tune_search *search, const struct tune_stretc
 	return TUNE_GOES_ON;
 }
 
-// Waits for the end of so many steps.
+// Steps of a program that runs already are there before the recorder has its first readings.
+static bool is_recording(const struct tune_search *search)
+{
+	struct run run;
+	if (run_load_devices(search->recorder->path, search->recorder->started_ns, INT64_MAX, &run, NULL) < 0)
+		return false;
+	bool any = run.n > 0;
+	run_finish(&run);
+	return any;
+}
+
+// Waits for the end of so many steps, and for the recorder.
 static enum tune_event warm_up(struct tune_search *search)
 {
 	int64_t since_ns = search->recorder->started_ns;
@@ -212,7 +223,7 @@ static enum tune_event warm_up(struct tune_search *search)
 			return broken(search, r);
 		bool any = r == 0 && tune_steps_stretch(search->steps, since_ns, INT64_MAX / 4, 1, &stretch);
 		bool is_slow = any && (double)(stretch.to_ns - stretch.from_ns) * 1e-9 > search->options->seconds;
-		if (any && (stretch.ends + 1 >= WARM_UP_STEPS || is_slow))
+		if (any && (stretch.ends + 1 >= WARM_UP_STEPS || is_slow) && is_recording(search))
 			return TUNE_GOES_ON;
 		if (!any && has_waited_enough(search, since_ns))
 			return say_no_step(search, since_ns);
