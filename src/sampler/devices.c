@@ -195,16 +195,17 @@ void devices_sample(struct sampler *sampler, int64_t t_ns, bool suspended, struc
 
 /* ---- a look ---- */
 
-static void store_look(struct batch *batch, size_t device, const struct device_look *look, const int64_t *row)
+static struct record *store_look(struct batch *batch, size_t device, const struct device_look *look, const int64_t *row)
 {
 	struct record *record = batch_add(batch, METRIC_DEVICE, look->t_ns, (int64_t)device, 0);
 	if (record == NULL)
-		return;
+		return NULL;
 	record->values[DEVICE_ENERGY] = look->energy_uj;
 	if (row == NULL)
-		return;
+		return record;
 	record->values[DEVICE_ENERGY_TIME] = row[DEVICE_ENERGY_TIME];
 	record->values[DEVICE_ENERGY_RAW] = row[DEVICE_ENERGY_RAW];
+	return record;
 }
 
 static void look_at(struct sampler *sampler, size_t device, int64_t t_ns, struct batch *batch)
@@ -222,7 +223,7 @@ static void look_at(struct sampler *sampler, size_t device, int64_t t_ns, struct
 		store_look(batch, device, &sampler->looks[device], row);
 }
 
-void devices_look(struct sampler *sampler, int64_t t_ns, struct batch *batch)
+static void read_between(struct sampler *sampler, int64_t t_ns, bool energy_only)
 {
 	const struct sensor_context context = {
 		.t_ns = t_ns,
@@ -230,9 +231,32 @@ void devices_look(struct sampler *sampler, int64_t t_ns, struct batch *batch)
 		.system_idle_ns = VALUE_MISSING,
 		.main_pid = sampler->tree->main_pid,
 		.self_pid = sampler->self_pid,
-		.energy_only = true,
+		.energy_only = energy_only,
 	};
 	sensor_set_read(sampler->sensors, &context, sampler->rows);
+}
+
+void devices_look(struct sampler *sampler, int64_t t_ns, struct batch *batch)
+{
+	read_between(sampler, t_ns, true);
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++)
 		look_at(sampler, i, t_ns, batch);
+}
+
+void devices_read_power(struct sampler *sampler, int64_t t_ns, struct batch *batch)
+{
+	read_between(sampler, t_ns, false);
+	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
+		const int64_t *row = sampler->rows[i];
+		bool has_power = value_ok(row[DEVICE_POWER]) || value_ok(row[DEVICE_POWER_AVERAGE]);
+		if (!sampler_reads(sampler, i) || !has_power || !value_ok(row[DEVICE_ENERGY]))
+			continue;
+		extend_energy(sampler, i, t_ns, false);
+		remember(sampler, i, t_ns, true);
+		struct record *record = store_look(batch, i, &sampler->looks[i], row);
+		if (record == NULL)
+			continue;
+		record->values[DEVICE_POWER] = row[DEVICE_POWER];
+		record->values[DEVICE_POWER_AVERAGE] = row[DEVICE_POWER_AVERAGE];
+	}
 }

@@ -111,14 +111,19 @@ static void on_timer(struct recorder *recorder)
 }
 
 /* What a slow counter shows at the end is up to one period old. Its next update, a moment later, tells what was used up to
- * the end; the signals that come meanwhile wait. */
+ * the end; the signals that come meanwhile wait. Whether power fell at the end, inside that period, the power afterwards
+ * shows. */
 static void look_past_the_end(struct recorder *recorder)
 {
 	probe_finish(&recorder->probe, recorder->start_ns, env_now_ns(recorder->env));
-	for (;;) {
+	for (bool any = false;; any = true) {
 		int64_t next_ns = probe_last_ns(&recorder->probe, env_now_ns(recorder->env));
-		if (!value_ok(next_ns))
+		if (!value_ok(next_ns)) {
+			if (any)
+				devices_read_power(&recorder->sampler, env_now_ns(recorder->env),
+					&recorder->outbox.batch);
 			return;
+		}
 		const struct timespec at = timespec_of(next_ns);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 		devices_look(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);

@@ -84,6 +84,18 @@ def two_cards(room):
 
 
 @test
+def power_after_the_end(room):
+    """the power of a card with a counter is read once more after the last quick look; of one without, it is not"""
+    gpus_of(room, seconds=0.5)
+    after = room.rows("select device.name, device_sample.power_mw, device_sample.energy_uj, device_sample.temperature_c"
+                      " from device_sample join device on device_sample.device = device.id, segment"
+                      " where device_sample.t_ns > segment.end_ns and power_mw is not null order by t_ns")
+    assert [name for name, *_ in after].count("gpu-0") == 2 and [name for name, *_ in after].count("gpu-1") == 1, after
+    name, power_mw, energy_uj, temperature = after[-1]
+    assert name == "gpu-0" and power_mw == 300000 and energy_uj is not None and temperature is None, after
+
+
+@test
 def old_driver(room):
     """a driver of 2014 loses metrics, not the GPU: energy is derived from power"""
     report, _ = room.report("--", "sleep", "1.5", env=environment(
