@@ -343,7 +343,13 @@ static int make_from_counter(const struct run *run, const struct run_device *dev
 	struct arena *arena, struct curve *ret_curve)
 {
 	struct curve_builder b = {.run = run, .device = device, .curve = ret_curve};
-	if (prepare(&b, interval_ns, arena) < 0 || make(&b) < 0)
+	if (prepare(&b, interval_ns, arena) < 0)
+		return -ENOMEM;
+	ret_curve->readings = (struct power_readings){.n = device->n,
+		.t_ns = device->t_ns,
+		.mw = b.power_mw,
+		.prompt = has_power(device, DEVICE_POWER) && has_power(device, DEVICE_POWER_AVERAGE)};
+	if (make(&b) < 0)
 		return -ENOMEM;
 	ret_curve->known = curve_counter_speaks(run, device);
 	if (!ret_curve->known)

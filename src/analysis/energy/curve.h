@@ -19,7 +19,13 @@
 
 struct curve_end {      // where the target started or ended between two updates: curve_ends.c
 	double doubt_j; // half of a 95 % interval: power may have changed just there, or not; at both ends alike
-	double lever_s; // of the stretch before it was bent; 0: it was not
+	double bent_j;  // how far the energy may be from the bend, either way; 0: the line is straight
+};
+
+struct power_readings { // of the device itself, beside its counter
+	size_t n;
+	const int64_t *t_ns, *mw; // VALUE_MISSING where there is none
+	bool prompt;              // the device gives an average as a second figure
 };
 
 struct curve_segment {
@@ -39,6 +45,7 @@ struct curve {
 	struct curve_segment *segments;
 	size_t n_segments;
 	struct updates updates;
+	struct power_readings readings; // not from_power
 
 	bool known;       // some energy could be had; else there are no points
 	bool from_power;  // integrated power, no counter

@@ -29,7 +29,7 @@ void curve_add_hole(struct curve *curve, int64_t from_ns, int64_t to_ns);
 void curve_counter_segment(struct curve_builder *b, size_t index, struct slice samples);
 void curve_power_segment(struct curve_builder *b, size_t index, struct slice samples);
 // Once the points of a segment are there: has the power change where the target starts and ends.
-void curve_bend_ends(struct curve *curve, struct curve_segment *segment);
+void curve_bend_ends(struct curve_builder *b, struct curve_segment *segment, struct slice samples);
 // The sensor was asked for all it has, not only for a quick look at the counter.
 bool curve_was_sampled(const struct run *run, int64_t t_ns);
 // Two values of a counter in one segment, and different ones: a difference. One value makes none.

@@ -227,7 +227,7 @@ void curve_counter_segment(struct curve_builder *b, size_t index, struct slice s
 	}
 	begin_line(&walk, segment);
 	end_line(&walk, segment);
-	curve_bend_ends(curve, segment);
+	curve_bend_ends(b, segment, samples);
 }
 
 bool curve_counter_speaks(const struct run *run, const struct run_device *device)

@@ -6,11 +6,12 @@
  *   bending   power was not the same all the time between a and b. With a step of s somewhere between them the straight
  *             line is off by at most s (t - a) (b - t) / (b - a); the variance is a third of the square. s is the
  *             difference to the power on either side, or what power changes by from stretch to stretch in this run, or
- *             a fifth of the power, whichever is largest.
+ *             a fifth of the power, whichever is largest. Between two neighbouring updates power may also have swung in
+ *             step with the counter, which no stretch shows: power_swing.c. The larger of the two distances counts.
  *
  * Beyond the last point the line goes on with the last power, and nothing holds it at the other end: variance
  * s² (t - a) (b - a), with the length of the last stretch (the mean of a short time changes more than that of a long one),
- * or P² (t - a)² if that is less.
+ * or P² (t - a)² if that is less; but at least that of a swing, (t - a)² times a third of its square.
  *
  * A device that averages its power reading over a time A is late: energy from before the first instant comes in, energy
  * from before the second is missing. After a step of power a mean that is renewed all the time lacks A / 2 of the step. One
@@ -61,7 +62,9 @@ static struct edge_stretch beyond(const struct curve *curve, const struct curve_
 	int64_t far_ns = 2 * other_ns - point_ns; // as long a time beyond the stretch at the end
 	double neighbour_w = early ? mean_w(curve, segment, other_ns, far_ns, nearest)
 				   : mean_w(curve, segment, far_ns, other_ns, nearest);
-	return (struct edge_stretch){.before = nearest,
+	return (struct edge_stretch){.from_ns = early ? point_ns : other_ns,
+		.to_ns = early ? other_ns : point_ns,
+		.before = nearest,
 		.length_s = fabs(seconds_between(point_ns, other_ns)),
 		.w = w,
 		.before_w = neighbour_w,
@@ -75,7 +78,9 @@ static struct edge_stretch stretch_before(const struct curve *curve, const struc
 	if (after == points.begin || after == points.end)
 		return beyond(curve, segment, after == points.begin);
 	int64_t a_ns = curve->t_ns[after - 1], b_ns = curve->t_ns[after], length_ns = b_ns - a_ns;
-	return (struct edge_stretch){.inside = true,
+	return (struct edge_stretch){.from_ns = a_ns,
+		.to_ns = b_ns,
+		.inside = true,
 		.before = after - 1,
 		.length_s = seconds_between(a_ns, b_ns),
 		.w = mean_w(curve, segment, a_ns, b_ns, after),
@@ -95,6 +100,10 @@ static void judge(const struct curve *curve, struct edge_stretch *s)
 	step_w = larger(step_w, fabs(s->after_w - s->before_w));
 	s->step_w = larger(step_w, larger(curve->step_w, step_min * s->w));
 	s->most_w = larger(s->w, larger(s->before_w, s->after_w));
+	struct power_range beside = {s->w, s->w};
+	power_range_add(&beside, s->before_w);
+	power_range_add(&beside, s->after_w);
+	s->swing = power_swing_within(curve, s->from_ns, s->to_ns, s->w, beside);
 }
 
 // Where the instant is in the stretch.
@@ -128,11 +137,13 @@ static double variance_j2(const struct edge_walk *walk)
 	double since_s = walk->since_s, placing_j = s->most_w * walk->within_s;
 	if (s->inside) {
 		double bending_j = s->step_w * since_s * (s->length_s - since_s) / s->length_s;
+		bending_j = fmax(bending_j, power_swing_j(s->swing, since_s, s->length_s));
 		return (square(placing_j) + square(bending_j)) / 3;
 	}
+	double swing_j = fmax(s->swing.above_w, s->swing.below_w) * since_s;
 	double bending_j = s->step_w * sqrt(since_s * larger(since_s, s->length_s));
 	double all_j = larger(s->w, s->before_w) * since_s;
-	return square(placing_j) / 3 + square(bending_j < all_j ? bending_j : all_j);
+	return square(placing_j) / 3 + fmax(square(bending_j < all_j ? bending_j : all_j), square(swing_j) / 3);
 }
 
 static struct edge_doubt doubt_at(const struct edge_walk *walk, const struct curve_segment *segment, int64_t t_ns)
@@ -140,10 +151,8 @@ static struct edge_doubt doubt_at(const struct edge_walk *walk, const struct cur
 	struct edge_doubt doubt = {.variance_j2 = variance_j2(walk)};
 	if (t_ns != segment->start_ns && t_ns != segment->end_ns)
 		return doubt;
-	// The line may be bent here, and the stretch was longer before it was.
 	const struct curve_end *end = t_ns == segment->start_ns ? &segment->start : &segment->end;
-	double bent_j = larger(walk->curve->step_w, step_min * walk->stretch.w) * end->lever_s;
-	doubt.variance_j2 += square(bent_j) / 12;
+	doubt.variance_j2 += square(end->bent_j) / 3;
 	doubt.linear_j = end->doubt_j;
 	return doubt;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analysis/energy/curve.h"
+#include "analysis/energy/power_swing.h"
 
 struct edge_doubt {
 	double variance_j2;
@@ -14,13 +15,15 @@ struct edge_doubt edge_between(const struct curve *curve, size_t index, int64_t 
 
 /* The same for very many instants in ascending order. */
 
-struct edge_stretch {                // between two points, and its surroundings
+struct edge_stretch { // between two points, and its surroundings
+	int64_t from_ns, to_ns;
 	bool inside;                 // there is a point on both sides; else the line goes on beyond the last one
 	size_t before;               // index of the point before; of the nearest one if !inside
 	double length_s;             // between the points; else of the last stretch
 	double w, before_w, after_w; // NaN: nothing is known there
 	double most_w;               // of the three
 	double step_w;               // what power may change by here
+	struct power_swing swing;    // and what it may have done meanwhile
 };
 
 enum { EDGE_LOOKS = 8 }; // on each side

@@ -45,7 +45,7 @@ static void two_recordings(struct run *run, struct run_device *device)
 
 // The plain machine: 10 s at 10 Hz, 20 W by a counter that is updated with each sample.
 static const struct row rows[] = {
-	{"between two updates", none, 2, 8, 120, 2, false},
+	{"between two updates", none, 2, 8, 120, 2.4, false},
 	{"ends between readings", none, 2.034, 7.977, 118.86, 2, false},
 	{"no time at all", none, 3, 3, 0, 1, false},
 	{"power, without a counter", power, 1, 3, 40, 2, true},
@@ -56,7 +56,7 @@ static const struct row rows[] = {
 	{"before the start", none, -1, 5, NAN, 0, false},
 	{"after the last reading", none, 5, 12, NAN, 0, false},
 	{"across two recordings", two_recordings, 4, 6, NAN, 0, false},
-	{"within the second one", two_recordings, 6, 8, 40, 2, false},
+	{"within the second one", two_recordings, 6, 8, 40, 2.4, false},
 };
 
 static void check(void **state)

@@ -101,11 +101,11 @@ static const struct error_row {
 	double update_s;
 	double error_j;
 } error_rows[] = {
-	/* 2 * sqrt of (20 W * 0.05 s)^2 / 3 at both ends; (4 W * 0.025 s)^2 / 3 at the start, half-way between two updates,
-	 * and (4 W)^2 * 0.05 s * 0.1 s at the end, 0.05 s after the last one. */
-	{"a counter: its last update is anywhere within a period", no_change, 0.1, 1.73205080757},
+	/* 2 * sqrt of (20 W * 0.05 s)^2 / 3 at both ends; (20 W * 0.05 s)^2 / 3 at the start, half-way between two updates,
+	 * since power may have been anything from 0 to 42 W; (22 W * 0.05 s)^2 / 3 at the end, 0.05 s after the last one. */
+	{"a counter: its last update is anywhere within a period", no_change, 0.1, 2.36924741919},
 	{"a fast counter is nearly exact", no_change, 0.001, 0.0277839306075},
-	{"an unknown period is at most the interval", no_change, NAN, 1.73205080757},
+	{"an unknown period is at most the interval", no_change, NAN, 2.36924741919},
 	{"another reading 0.1 s after the end adds what half a period at 20 W may be off", read_again_later, 0.001,
 		0.0260235841754},
 	{"the last 10 ms, between readings far apart, at the highest power seen: 1 J, and the ends",

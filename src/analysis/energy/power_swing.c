@@ -1,0 +1,97 @@
+/* A counter shows the mean power between two updates. A load in step with the counter swings by hundreds of watts there, and all
+ * means are the same. So what power did within a stretch is judged by this, the first line that applies:
+ *
+ *   several updates long    half of the range of the device's own power readings around it: a load in step with the
+ *                           updates moves less energy there, and a slower one shows in the means of the stretches
+ *   prompt readings,        which stay within a tenth of the power, as the means of the stretches beside it do: power is
+ *   all alike               steady, and may have swung by a fifth of the mean
+ *   else                    from zero to 2.1 times the mean, and as far as the readings and the means beside it go
+ *
+ * The energy at x within a stretch of length L is then off the straight line by at most
+ *   max(min(above x, below (L - x)), min(below x, above (L - x))). */
+#include "analysis/energy/power_swing.h"
+
+#include "base/util.h"
+
+// Readings on each side of a stretch: at least so many, and all within so many lengths of it.
+enum { NEAREST = 10 };
+static const double reach_lengths = 2;
+enum { ROWS_MAX = 1000 }; // of the device's rows on each side, most of which may have no power reading
+
+static const double one_update = 2;     // periods: a longer stretch holds several updates
+static const double several_part = 0.5; // of the range of readings
+enum { STEADY_READINGS = 3 };
+static const double steady_range = 0.1; // of the power
+static const double steady_swing = 0.2; // of the power
+static const double unseen_swing = 1.1;
+
+void power_range_add(struct power_range *range, double w)
+{
+	range->least_w = w < range->least_w ? w : range->least_w;
+	range->most_w = w > range->most_w ? w : range->most_w;
+}
+
+static bool add_reading(struct power_range *range, const struct power_readings *readings, size_t row)
+{
+	if (!value_ok(readings->mw[row]))
+		return false;
+	power_range_add(range, (double)readings->mw[row] / 1e3);
+	return true;
+}
+
+// Of the readings in a time and around it; returns their number.
+static size_t range_around(const struct power_readings *readings, int64_t from_ns, int64_t to_ns,
+	struct power_range *range)
+{
+	int64_t reach_ns = (int64_t)(reach_lengths * (double)(to_ns - from_ns));
+	size_t begin = slice_lower_bound(readings->t_ns, readings->n, from_ns);
+	size_t end = slice_lower_bound_near(readings->t_ns, readings->n, to_ns, begin);
+	size_t before = 0, after = 0, inside = 0;
+	for (size_t i = begin; i < end; i++)
+		inside += add_reading(range, readings, i);
+	for (size_t i = begin; i-- > 0 && begin - i <= ROWS_MAX;) {
+		if (before >= NEAREST && from_ns - readings->t_ns[i] > reach_ns)
+			break;
+		before += add_reading(range, readings, i);
+	}
+	for (size_t i = end; i < readings->n && i - end < ROWS_MAX; i++) {
+		if (after >= NEAREST && readings->t_ns[i] - to_ns > reach_ns)
+			break;
+		after += add_reading(range, readings, i);
+	}
+	return before + inside + after;
+}
+
+static struct power_swing swing(double w, struct power_range range, double part)
+{
+	return (struct power_swing){
+		.above_w = part * (range.most_w - w),
+		.below_w = part * (w - range.least_w),
+	};
+}
+
+struct power_swing power_swing_within(const struct curve *curve, int64_t from_ns, int64_t to_ns, double w,
+	struct power_range beside)
+{
+	struct power_range range = {w, w};
+	if (curve->from_power)
+		return (struct power_swing){0};
+	size_t n = range_around(&curve->readings, from_ns, to_ns, &range);
+	if (seconds_between(from_ns, to_ns) > one_update * curve->updates.longest_s)
+		return swing(w, range, several_part);
+	power_range_add(&range, beside.least_w);
+	power_range_add(&range, beside.most_w);
+	bool steady = n >= STEADY_READINGS && curve->readings.prompt &&
+		range.most_w - range.least_w <= steady_range * w;
+	double part = steady ? steady_swing : unseen_swing;
+	power_range_add(&range, fmax(1 - part, 0) * w);
+	power_range_add(&range, (1 + part) * w);
+	return swing(w, range, 1);
+}
+
+double power_swing_j(struct power_swing swing, double since_s, double length_s)
+{
+	double left_s = length_s - since_s;
+	return fmax(fmin(swing.above_w * since_s, swing.below_w * left_s),
+		fmin(swing.below_w * since_s, swing.above_w * left_s));
+}
