@@ -4,8 +4,7 @@
 
 static size_t place(const struct keys *keys, uint64_t key)
 {
-	uint64_t mixed = (key ^ key >> 29) * UINT64_C(0x9e3779b97f4a7c15); // golden ratio: neighbours land far apart
-	size_t i = (size_t)(mixed >> 20) & (keys->size - 1);
+	size_t i = (size_t)keyed_hash_u64(&keys->hash_key, key) & (keys->size - 1);
 	while (keys->slots[i].number != 0 && keys->slots[i].key != key)
 		i = (i + 1) & (keys->size - 1);
 	return i;
@@ -13,7 +12,9 @@ static size_t place(const struct keys *keys, uint64_t key)
 
 static bool grow(struct keys *keys)
 {
-	struct keys larger = {.size = keys->size > 0 ? keys->size * 2 : 64, .n = keys->n};
+	struct keys larger = {.size = keys->size > 0 ? keys->size * 2 : 64,
+		.n = keys->n,
+		.hash_key = keys->size > 0 ? keys->hash_key : hash_key_new()};
 	larger.slots = calloc_array(larger.size, sizeof(*larger.slots));
 	if (larger.slots == NULL)
 		return false;

@@ -1,5 +1,7 @@
-/* Numbers 0, 1, 2 … for different 64-bit keys, in the order in which they are met. */
+/* Numbers 0, 1, 2 … for different 64-bit keys, in the order in which they are met. Those of hostile files make no table slow. */
 #pragma once
+
+#include "base/keyed_hash.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +16,7 @@ struct keys { // {0} is an empty one; open addressing, never more than half full
 	} * slots;               // owned
 	size_t size;             // a power of two
 	uint32_t n;
+	struct hash_key hash_key; // made with the first slots
 };
 
 // The key's number, a new one if it was not met before: then that is keys->n - 1. KEYS_NONE: no memory.

@@ -1,5 +1,6 @@
 #include "analysis/names.h"
 
+#include "base/keyed_hash.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -12,19 +13,12 @@ struct slot {
 struct table {              // open addressing, never more than half full
 	struct slot *slots; // owned
 	size_t size, used;  // size: a power of two
+	struct hash_key key;
 };
-
-static size_t hash(const char *text)
-{
-	uint64_t h = UINT64_C(14695981039346656037); // FNV-1a
-	for (; *text != '\0'; text++)
-		h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
-	return (size_t)(h ^ h >> 32);
-}
 
 static struct slot *find(const struct table *table, const char *text)
 {
-	size_t i = hash(text) & (table->size - 1);
+	size_t i = (size_t)keyed_hash(&table->key, text, strlen(text)) & (table->size - 1);
 	while (table->slots[i].text != NULL && strcmp(table->slots[i].text, text) != 0)
 		i = (i + 1) & (table->size - 1);
 	return &table->slots[i];
@@ -32,7 +26,9 @@ static struct slot *find(const struct table *table, const char *text)
 
 static bool grow(struct table *table)
 {
-	struct table larger = {.size = table->size > 0 ? table->size * 2 : 64, .used = table->used};
+	struct table larger = {.size = table->size > 0 ? table->size * 2 : 64,
+		.used = table->used,
+		.key = table->size > 0 ? table->key : hash_key_new()};
 	larger.slots = calloc_array(larger.size, sizeof(*larger.slots));
 	if (larger.slots == NULL)
 		return false;

@@ -16,6 +16,7 @@ struct block {
 
 struct arena {
 	struct block *blocks; // newest first; owned
+	size_t bytes;         // of all of them
 };
 
 struct arena *arena_new(void)
@@ -53,10 +54,16 @@ void *arena_alloc(struct arena *arena, size_t n, size_t size)
 		block->next = arena->blocks;
 		block->size = room;
 		arena->blocks = block;
+		arena->bytes += whole;
 	}
 	void *start = block->bytes + block->used;
 	block->used += rounded;
 	return start;
+}
+
+size_t arena_bytes(const struct arena *arena)
+{
+	return arena->bytes;
 }
 
 char *arena_text(struct arena *arena, const char *text)

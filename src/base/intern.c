@@ -18,20 +18,9 @@ void intern_finish(struct intern *intern)
 	*intern = (struct intern){0};
 }
 
-// By words: millions of rows have their names looked up.
-static uint32_t hash_of(const unsigned char *bytes, size_t size)
+static uint32_t hash_of(const struct intern *intern, const void *bytes, size_t size)
 {
-	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
-	uint64_t h = size;
-	for (; size >= sizeof(uint64_t); size -= sizeof(uint64_t), bytes += sizeof(uint64_t)) {
-		uint64_t word;
-		memcpy(&word, bytes, sizeof(word));
-		h = (h ^ word) * odd;
-		h ^= h >> 32;
-	}
-	for (; size > 0; size--, bytes++)
-		h = (h ^ *bytes) * odd;
-	return (uint32_t)(h * odd >> 32); // the upper half: on it all bits of the last word bear
+	return (uint32_t)keyed_hash(&intern->key, bytes, size);
 }
 
 static bool equal(const struct intern_key *key, const void *bytes, size_t size, uint32_t hash)
@@ -51,6 +40,8 @@ static uint32_t *find(const struct intern *intern, const void *bytes, size_t siz
 static int grow(struct intern *intern)
 {
 	size_t n_slots = intern->n_slots > 0 ? intern->n_slots * 2 : FIRST_SLOTS;
+	if (intern->n_slots == 0)
+		intern->key = hash_key_new();
 	uint32_t *slots = calloc_array(n_slots, sizeof(*slots));
 	if (slots == NULL)
 		return -ENOMEM;
@@ -84,7 +75,7 @@ int64_t intern_number(struct intern *intern, const void *bytes, size_t size)
 {
 	if (intern->n * 2 >= intern->n_slots && grow(intern) < 0)
 		return -ENOMEM;
-	uint32_t hash = hash_of(bytes, size);
+	uint32_t hash = hash_of(intern, bytes, size);
 	uint32_t *slot = find(intern, bytes, size, hash);
 	if (*slot != 0)
 		return *slot - 1;
@@ -98,6 +89,6 @@ int64_t intern_find(const struct intern *intern, const void *bytes, size_t size)
 {
 	if (intern->n_slots == 0)
 		return -ENOENT;
-	uint32_t slot = *find(intern, bytes, size, hash_of(bytes, size));
+	uint32_t slot = *find(intern, bytes, size, hash_of(intern, bytes, size));
 	return slot != 0 ? (int64_t)slot - 1 : -ENOENT;
 }

@@ -1,7 +1,9 @@
-/* Equal keys get equal numbers: 0, 1, 2 … in order of first appearance. Keys are bytes of any kind, copied once. */
+/* Equal keys get equal numbers: 0, 1, 2 … in order of first appearance. Keys are bytes of any kind, copied once; those of
+ * hostile files make no table slow. */
 #pragma once
 
 #include "base/arena.h"
+#include "base/keyed_hash.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,8 +17,9 @@ struct intern {
 	struct arena *arena;     // borrowed
 	struct intern_key *keys; // owned; key i has number i
 	size_t n, capacity;
-	uint32_t *slots; // owned: number + 1, 0 free; never more than half full
-	size_t n_slots;  // a power of two
+	uint32_t *slots;     // owned: number + 1, 0 free; never more than half full
+	size_t n_slots;      // a power of two
+	struct hash_key key; // made with the first slots
 };
 
 void intern_init(struct intern *intern, struct arena *arena);

@@ -150,12 +150,11 @@ void memory_reader_add_path(struct memory_reader *reader, uint32_t process, uint
 		*largest = path->process_bytes;
 }
 
-// FNV-1a, 64 bits: among some thousand paths two share a hash once in 10^12 runs. Never 0, which marks a free slot.
-static uint64_t hash_text(const char *text, size_t size)
+/* 64 bits: among some thousand paths two share a hash once in 10^12 runs. Keyed, because the target names what it maps. Never 0,
+ * which marks a free slot. */
+static uint64_t hash_text(const struct hash_key *key, const char *text, size_t size)
 {
-	uint64_t hash = 14695981039346656037u;
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+	uint64_t hash = keyed_hash(key, text, size);
 	return hash != 0 ? hash : 1;
 }
 
@@ -175,11 +174,11 @@ const char *smaps_path(const char *line, size_t size, size_t *ret_size)
 	return line + i;
 }
 
-uint64_t smaps_path_hash(const char *line, size_t size)
+uint64_t smaps_path_hash(const struct hash_key *key, const char *line, size_t size)
 {
 	size_t path_size;
 	const char *path = smaps_path(line, size, &path_size);
-	return path_size > 0 ? hash_text(path, path_size) : hash_text("[anon]", 6);
+	return path_size > 0 ? hash_text(key, path, path_size) : hash_text(key, "[anon]", 6);
 }
 
 static int64_t field_bytes(const char *line, size_t size, size_t key_size)
@@ -247,7 +246,7 @@ void smaps_feed(struct memory_reader *reader, struct smaps_state *state, const c
 		bool starts_mapping = length > 0 && !(line[0] >= 'A' && line[0] <= 'Z'); // addresses are lower-case hex
 		if (starts_mapping && memchr(line, '-', length) != NULL) {
 			smaps_end(reader, state);
-			state->path_hash = smaps_path_hash(line, length);
+			state->path_hash = smaps_path_hash(&reader->pages.path_key, line, length);
 		} else if (length > 0) {
 			feed_field(state, line, length);
 		}

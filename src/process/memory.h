@@ -93,6 +93,6 @@ struct smaps_state {
 };
 // The path at the end of a line of maps, or of the first line of a mapping in smaps; nothing where it has none.
 const char *smaps_path(const char *line, size_t size, size_t *ret_size);
-uint64_t smaps_path_hash(const char *line, size_t size); // never 0
+uint64_t smaps_path_hash(const struct hash_key *key, const char *line, size_t size); // never 0
 void smaps_feed(struct memory_reader *reader, struct smaps_state *state, const char *lines, size_t size);
 void smaps_end(struct memory_reader *reader, struct smaps_state *state); // settles the last mapping

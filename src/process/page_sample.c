@@ -20,7 +20,7 @@ static const uint64_t bit_exclusive = UINT64_C(1) << 56, bit_file = UINT64_C(1) 
 
 int page_sample_open(struct page_sample *sample)
 {
-	*sample = (struct page_sample){.random = 88172645463325252u, .pagemap_fd = -1};
+	*sample = (struct page_sample){.random = 88172645463325252u, .path_key = hash_key_new(), .pagemap_fd = -1};
 	sample->window = calloc_array(WINDOW_PAGES, sizeof(*sample->window));
 	sample->areas = array_with_room(NULL, 0, &sample->capacity, sizeof(*sample->areas), AREAS_AT_FIRST);
 	return sample->window != NULL && sample->areas != NULL ? 0 : -ENOMEM;
@@ -156,7 +156,7 @@ static int read_area(struct page_sample *sample, const char *line, size_t size, 
 		return -ENOMEM;
 	sample->areas = areas;
 	struct page_area *area = &areas[sample->n_areas++];
-	*area = (struct page_area){.path_hash = smaps_path_hash(line, size)};
+	*area = (struct page_area){.path_hash = smaps_path_hash(&sample->path_key, line, size)};
 	if (range.n_pages <= SMALL_PAGES)
 		count(sample, area, range.first_page, (size_t)range.n_pages, WINDOW_PAGES, 1);
 	else

@@ -7,6 +7,7 @@
  * Documentation/admin-guide/mm/pagemap.rst, since Linux 4.2; the right to read it is that of smaps. */
 #pragma once
 
+#include "base/keyed_hash.h"
 #include "process/tree.h"
 
 #include <stddef.h>
@@ -24,6 +25,7 @@ struct page_sample {
 	size_t n_areas, capacity;
 	double exclusive[PAGE_KINDS], shared[PAGE_KINDS]; // sums over them
 	uint64_t random;
+	struct hash_key path_key; // of the hashes of mapped paths, which the target chooses
 
 	/* of the process that is read */
 	int pagemap_fd;

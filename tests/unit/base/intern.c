@@ -2,6 +2,7 @@
 
 #include "rows.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,19 @@ static void very_many(void **state)
 	arena_free(arena);
 }
 
+// How far all keys together stand from where they would be found at once.
+static size_t steps_from_home(const struct intern *intern)
+{
+	size_t far = 0, mask = intern->n_slots - 1;
+	for (size_t i = 0; i < intern->n; i++) {
+		size_t steps = 0;
+		while (intern->slots[(intern->keys[i].hash + steps) & mask] != (uint32_t)i + 1)
+			steps++;
+		far += steps;
+	}
+	return far;
+}
+
 // What a text ends in must bear on its hash: else all of these are looked through for each.
 static void alike(void **state)
 {
@@ -46,14 +60,29 @@ static void alike(void **state)
 		snprintf(text, sizeof(text), "foo%05d", i); // one word of 8 bytes
 		assert_int_equal(intern_number(&intern, text, 8), i);
 	}
-	size_t far = 0;
+	assert_true(steps_from_home(&intern) < 4 * N);
+	intern_finish(&intern);
+	arena_free(arena);
+}
+
+/* Keys that a multiplying hash puts into one place whatever its seed is: a difference in the top bit of a word stays there, the fold by 32
+ * copies it to bit 31, and the next word takes both away. Each pair of words doubles their number. */
+static void chosen(void **state)
+{
+	enum { PAIRS = 13, N = 1 << PAIRS };
+	struct arena *arena = arena_new();
+	struct intern intern;
+	intern_init(&intern, arena);
 	for (int i = 0; i < N; i++) {
-		size_t home = intern.keys[i].hash & (intern.n_slots - 1), steps = 0;
-		while (intern.slots[(home + steps) & (intern.n_slots - 1)] != (uint32_t)i + 1)
-			steps++;
-		far += steps;
+		uint64_t words[2 * PAIRS];
+		for (int pair = 0; pair < PAIRS; pair++) {
+			bool other = (i >> pair & 1) != 0;
+			words[2 * pair] = other ? UINT64_C(1) << 63 : 0;
+			words[2 * pair + 1] = other ? UINT64_C(1) << 63 | UINT64_C(1) << 31 : 0;
+		}
+		assert_int_equal(intern_number(&intern, words, sizeof(words)), i);
 	}
-	assert_true(far < 4 * N);
+	assert_true(steps_from_home(&intern) < 4 * N);
 	intern_finish(&intern);
 	arena_free(arena);
 }
@@ -64,5 +93,6 @@ int main(void)
 	ROWS_ADD_ONE(&rows, "equal keys get equal numbers, by first appearance", numbers);
 	ROWS_ADD_ONE(&rows, "a hundred thousand of them", very_many);
 	ROWS_ADD_ONE(&rows, "texts of 8 bytes that end differently lie apart", alike);
+	ROWS_ADD_ONE(&rows, "keys that were chosen to collide lie apart", chosen);
 	return rows_run(&rows, "interned keys");
 }
