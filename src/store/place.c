@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/lock_file.h"
 #include "base/util.h"
+#include "store/companions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -265,6 +266,11 @@ int place_settle(struct place *place, struct wattle_error *reterr)
 	int r = place->replaces ? set_aside(place) : 0;
 	if (r < 0)
 		return error_set(reterr, r, "%s: can't be replaced: %s", place->path, strerror(-r));
+	r = companions_clear(place->path, reterr);
+	if (r < 0) {
+		bring_back(place);
+		return r;
+	}
 	r = rename_to_free_name(place->making, place->path);
 	if (r < 0) {
 		bring_back(place);

@@ -7,6 +7,7 @@
 #include "store/run_spans.h"
 #include "store/schema.h"
 #include "store/sql.h"
+#include "store/sql_guard.h"
 
 #include <errno.h>
 #include <string.h>
@@ -113,7 +114,10 @@ static int open_file(struct state *s, const struct store_header *header, struct 
 	r = prepare_all(s);
 	if (r == SQLITE_OK)
 		r = run_spans_open(&s->spans, s->db, s->place.path, s->segment, s->shift_ns);
-	return r == SQLITE_OK ? 0 : fail(s, reterr);
+	if (r != SQLITE_OK)
+		return fail(s, reterr);
+	sql_guard_lift_limit(s->db);
+	return 0;
 }
 
 static int run_file_open(void *state, const struct store_open_options *options, const struct store_header *header,
@@ -293,7 +297,7 @@ static int run_file_finish(void *state, const struct store_footer *footer, struc
 	}
 	s->finished = true;
 	// Where that fails the spool stays, and is read as well.
-	int gathered = run_spans_gather(&s->spans);
+	int gathered = run_spans_gather(&s->spans, footer);
 	int r = gathered == SQLITE_OK ? 0 : fail(s, reterr);
 	run_spans_close(&s->spans);
 	release_statements(s);

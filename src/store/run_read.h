@@ -79,7 +79,8 @@ struct run_reader {
 	size_t n_missing;
 
 	// of a run file
-	sqlite3 *db; // inside one read transaction: a writer may go on, we see one instant
+	sqlite3 *db;       // inside one read transaction: a writer may go on, we see one instant
+	size_t most_bytes; // of the arena: what no file of this size can need, unless its pages are told again and again
 	int spool_fd; // opened before the transaction began: what became rows meanwhile is told by segment.spool_bytes; -1: none
 	struct spool_header spool;
 

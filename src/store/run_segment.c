@@ -1,5 +1,6 @@
 /* A recording of a run file: its row, and where it lies on the file's clock. */
 #include "store/run_header.h"
+#include "store/run_read.h"
 
 #include "base/jsonw.h"
 
@@ -28,7 +29,9 @@ int64_t run_header_shift_ns(sqlite3 *db, const struct store_header *header)
 			"SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_mono_ns'", 0);
 		int64_t wall_ns = sql_read_i64(db,
 			"SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_wall_ns'", 0);
-		shift_ns = (header->anchor_wall_ns - wall_ns + mono_ns) - header->anchor_mono_ns;
+		// As a run file has them, however made: within what sums of them can hold.
+		wall_ns = wall_ns >= 0 && wall_ns <= 4 * RUN_CLOCK_MAX_NS ? wall_ns : header->anchor_wall_ns;
+		shift_ns = (header->anchor_wall_ns - wall_ns + run_clock_ns(mono_ns)) - header->anchor_mono_ns;
 	}
 	int64_t last_ns = sql_read_i64(db,
 		"SELECT max(coalesce((SELECT max(t_ns) FROM sample), 0), coalesce((SELECT max(end_ns) FROM segment), 0))",

@@ -59,13 +59,16 @@ static int prepare(struct run_reader *reader, const struct run_question *questio
 	return r;
 }
 
-static int take_rows(sqlite3_stmt *s, run_take *take, void *data)
+static int take_rows(const struct run_reader *reader, sqlite3_stmt *s, run_take *take, void *data)
 {
 	const struct cells cells = {&ops, s};
 	int r;
-	while ((r = sqlite3_step(s)) == SQLITE_ROW)
+	while ((r = sqlite3_step(s)) == SQLITE_ROW) {
+		if (arena_bytes(reader->arena) > reader->most_bytes)
+			return SQLITE_NOMEM;
 		if ((r = take(data, &cells)) != 0)
 			return r;
+	}
 	return r == SQLITE_DONE ? SQLITE_OK : r;
 }
 
@@ -80,7 +83,7 @@ static int read_rows(struct run_reader *reader, const struct run_question *quest
 			sqlite3_bind_int64(s, 1, reader->ranges[i].from_ns);
 			sqlite3_bind_int64(s, 2, reader->ranges[i].to_ns);
 		}
-		r = take_rows(s, take, data);
+		r = take_rows(reader, s, take, data);
 	}
 	sqlite3_finalize(s);
 	return r;
@@ -96,7 +99,7 @@ static int most_spans(struct run_reader *reader, size_t *ret_n)
 	if (range >= 0 && range < pages * ROWS_A_PAGE)
 		*ret_n = (size_t)range + 1;
 	else
-		*ret_n = (size_t)sql_read_i64(reader->db, "SELECT count(*) FROM span", 0);
+		*ret_n = (size_t)sql_read_i64(reader->db, "SELECT count(1) FROM span", 0);
 	return 0;
 }
 

@@ -6,8 +6,9 @@
 /* An id that stands there already is that of a span that was open then. After a failure of unknown reach a batch comes again:
  * spans replace themselves. */
 static const char *const sources[RUN_SPANS_STATEMENTS] = {
-	[RUN_SPANS_SPAN] = ("INSERT OR REPLACE INTO span (id, parent, pid, tid, name, begin_ns, end_ns, cpu_ns, category, "
-			    "kind, close) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+	[RUN_SPANS_SPAN] =
+		("INSERT OR REPLACE INTO span (id, parent, pid, tid, name, begin_ns, end_ns, cpu_ns, category, "
+		 "kind, close) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
 	[RUN_SPANS_METRIC] = "INSERT INTO user_metric (t_ns, name, value, span, pid, tid) VALUES (?, ?, ?, ?, ?, ?)",
 	[RUN_SPANS_MARK] = "INSERT INTO event (t_ns, kind, text) VALUES (?, 'mark', ?)",
 	[RUN_SPANS_DONE] = "UPDATE segment SET spool_bytes = ?2 WHERE id = ?1",
@@ -122,8 +123,11 @@ struct gathering {
 	struct run_spans *spans;
 	char **names; // owned, each of them too
 	int64_t segment;
-	int64_t reached, committed; // bytes of the spool: with this transaction, before it
-	int result;        // SQLite's
+	int64_t reached, committed;    // bytes of the spool: with this transaction, before it
+	int result;                    // SQLite's
+	bool (*is_enough)(void *data); // NULL: never
+	void *data;
+	bool is_cut;
 };
 
 enum { GATHER_BYTES = 8 << 20 }; // in one transaction
@@ -189,29 +193,37 @@ static int take_chunk(void *data, int64_t offset)
 {
 	struct gathering *g = data;
 	g->reached = offset;
+	g->is_cut = g->is_enough != NULL && g->is_enough(g->data);
+	if (g->is_cut)
+		return -ECANCELED; // what follows stays in the spool
 	if (g->reached - g->committed < GATHER_BYTES)
 		return 0;
 	int r = commit(g);
 	return r != 0 ? r : keep(g, sql_exec(g->spans->db, "BEGIN IMMEDIATE"));
 }
 
-static int64_t bytes_done(const struct run_spans *spans, int64_t segment)
+static int64_t bytes_done(const struct run_spans *spans, int64_t segment, int fd)
 {
 	sqlite3_stmt *s = NULL;
 	int64_t bytes = 0;
 	if (sqlite3_prepare_v2(spans->db, "SELECT coalesce(spool_bytes, 0) FROM segment WHERE id = ?", -1, &s, NULL) ==
 		SQLITE_OK) {
 		sqlite3_bind_int64(s, 1, segment);
-		bytes = sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_int64(s, 0) : INT64_MAX; // no such segment: not ours
+		bytes = sqlite3_step(s) == SQLITE_ROW ? spool_bytes_done(fd, sql_i64(s, 0))
+						      : INT64_MAX; // no such segment: not ours
 	}
 	sqlite3_finalize(s);
 	return bytes;
 }
 
-static int gather(struct run_spans *spans, int fd, int64_t segment)
+static int gather(struct run_spans *spans, int fd, int64_t segment, const struct store_footer *footer, bool *ret_is_cut)
 {
-	struct gathering g = {.spans = spans, .segment = segment, .committed = bytes_done(spans, segment)};
+	struct gathering g = {.spans = spans, .segment = segment, .committed = bytes_done(spans, segment, fd)};
 	g.reached = g.committed;
+	if (footer != NULL) {
+		g.is_enough = footer->is_hurried;
+		g.data = footer->hurry_data;
+	}
 	g.names = calloc_array(SPOOL_NAMES, sizeof(*g.names));
 	if (g.names == NULL)
 		return SQLITE_NOMEM;
@@ -220,7 +232,7 @@ static int gather(struct run_spans *spans, int fd, int64_t segment)
 	g.result = sql_exec(spans->db, "BEGIN IMMEDIATE");
 	if (g.result == SQLITE_OK) {
 		int r = spool_read(fd, g.committed, &visitor);
-		if (r < 0)
+		if (r < 0 && !g.is_cut)
 			g.result = r == -ENOMEM ? SQLITE_NOMEM : SQLITE_IOERR;
 		if (g.result == SQLITE_OK)
 			commit(&g);
@@ -230,16 +242,18 @@ static int gather(struct run_spans *spans, int fd, int64_t segment)
 	for (size_t i = 0; i < SPOOL_NAMES; i++)
 		free(g.names[i]);
 	free(g.names);
+	*ret_is_cut = g.is_cut;
 	return g.result;
 }
 
-int run_spans_gather(struct run_spans *spans)
+int run_spans_gather(struct run_spans *spans, const struct store_footer *footer)
 {
 	if (spans->spool.fd < 0)
 		return SQLITE_OK;
-	int r = gather(spans, spans->spool.fd, spans->segment);
+	bool is_cut;
+	int r = gather(spans, spans->spool.fd, spans->segment, footer, &is_cut);
 	if (r == SQLITE_OK)
-		spool_close(&spans->spool, true);
+		spool_close(&spans->spool, !is_cut);
 	return r;
 }
 
@@ -250,7 +264,8 @@ static int gather_leftover(struct run_spans *spans)
 	int fd = spool_open_reader(spans->run_path, spans->run_id, &header);
 	if (fd < 0)
 		return SQLITE_OK;
-	int r = gather(spans, fd, header.segment);
+	bool is_cut;
+	int r = gather(spans, fd, header.segment, NULL, &is_cut);
 	close(fd);
 	char path[PLACE_PATH_SIZE + 8];
 	spool_path(spans->run_path, path, sizeof(path));
@@ -263,8 +278,11 @@ static int gather_leftover(struct run_spans *spans)
 
 int run_spans_open(struct run_spans *spans, sqlite3 *db, const char *run_path, int64_t segment, int64_t shift_ns)
 {
-	*spans = (struct run_spans){
-		.db = db, .run_path = run_path, .segment = segment, .shift_ns = shift_ns, .spool.fd = -1};
+	*spans = (struct run_spans){.db = db,
+		.run_path = run_path,
+		.segment = segment,
+		.shift_ns = shift_ns,
+		.spool.fd = -1};
 	sql_read_run_id(db, spans->run_id, sizeof(spans->run_id));
 	int r = SQLITE_OK;
 	for (size_t i = 0; r == SQLITE_OK && i < RUN_SPANS_STATEMENTS; i++)

@@ -23,6 +23,6 @@ struct run_spans {
 int run_spans_open(struct run_spans *spans, sqlite3 *db, const char *run_path, int64_t segment, int64_t shift_ns);
 int run_spans_write(struct run_spans *spans, const struct store_spans *rows); // inside a transaction
 int run_spans_spill(struct run_spans *spans, const struct store_spans *rows); // -errno
-// What lies in the spool becomes rows, in some transactions; the spool goes.
-int run_spans_gather(struct run_spans *spans);
+// What lies in the spool becomes rows, in some transactions, until footer->is_hurried; the spool goes, or stays with the rest.
+int run_spans_gather(struct run_spans *spans, const struct store_footer *footer);
 void run_spans_close(struct run_spans *spans);

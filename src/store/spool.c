@@ -202,6 +202,13 @@ int spool_append(struct spool *spool, const struct store_spans *spans, int64_t i
 
 /* ---- reading ---- */
 
+int64_t spool_bytes_done(int fd, int64_t stored)
+{
+	struct stat st;
+	int64_t size = fstat(fd, &st) == 0 ? st.st_size : 0;
+	return stored < 0 ? 0 : stored < size ? stored : size;
+}
+
 int spool_open_reader(const char *run_path, const char *run_id, struct spool_header *ret_header)
 {
 	char path[PATH_MAX + 8], resolved[PATH_MAX];

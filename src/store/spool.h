@@ -70,10 +70,10 @@ struct spool_mark {
 struct spool {
 	int fd; // owned; -1: there is none
 	char path[PLACE_PATH_SIZE + 8];
-	int64_t size;           // bytes that are whole
-	unsigned char *chunk;   // owned, SPOOL_CHUNK_BYTES; NULL until the first one
+	int64_t size;         // bytes that are whole
+	unsigned char *chunk; // owned, SPOOL_CHUNK_BYTES; NULL until the first one
 	size_t used;
-	uint8_t *is_named;      // owned bits: names that are in the file
+	uint8_t *is_named; // owned bits: names that are in the file
 };
 
 void spool_path(const char *run_path, char *out, size_t size);
@@ -95,6 +95,9 @@ struct spool_visitor { // each may be NULL: nobody wants to know
 	void *data;
 };
 
+/* How much of a spool is in the tables, as the run file says it: between 0 and what the spool is long. What a damaged or made file
+ * says beyond that counts as nothing, or as all. */
+int64_t spool_bytes_done(int fd, int64_t stored);
 // A descriptor of the spool of a run file, *ret_header checked; -ENOENT: there is none, or it is not this run's.
 int spool_open_reader(const char *run_path, const char *run_id, struct spool_header *ret_header);
 /* Names are told from the begin on, all else from byte `from` on. 0 at the end of what is whole, whatever comes then; what a

@@ -1,7 +1,9 @@
 #include "store/sql.h"
 
 #include "base/buf.h"
+#include "store/companions.h"
 #include "store/place.h"
+#include "store/sql_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +40,8 @@ static int code_of(sqlite3 *db)
 	case SQLITE_NOTADB:
 	case SQLITE_CORRUPT:
 		return -EINVAL;
+	case SQLITE_INTERRUPT:
+		return -EINVAL;
 	case SQLITE_CANTOPEN:
 	case SQLITE_IOERR:
 		return system != 0 ? -system : -EIO;
@@ -46,10 +50,17 @@ static int code_of(sqlite3 *db)
 	}
 }
 
+const char *sql_reason(sqlite3 *db)
+{
+	if ((sqlite3_errcode(db) & 0xff) == SQLITE_INTERRUPT) // by sql_guard.c; nobody else interrupts
+		return "reading it takes longer than a file of this size can need";
+	return sqlite3_errmsg(db);
+}
+
 int sql_fail(sqlite3 *db, const char *path, struct wattle_error *reterr)
 {
 	int code = code_of(db);
-	const char *what = sqlite3_errmsg(db);
+	const char *what = sql_reason(db);
 	int result = sqlite3_errcode(db) & 0xff;
 	// SQLite says "disk I/O error" for each of these; the system knows better.
 	if (result == SQLITE_IOERR || result == SQLITE_CANTOPEN || result == SQLITE_FULL)
@@ -74,9 +85,9 @@ int64_t sql_read_i64(sqlite3 *db, const char *sql, int64_t fallback)
 	int64_t value = fallback;
 	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW &&
 		sqlite3_column_type(statement, 0) == SQLITE_INTEGER)
-		value = sqlite3_column_int64(statement, 0);
+		value = sql_i64(statement, 0);
 	sqlite3_finalize(statement);
-	return value;
+	return value_ok(value) ? value : fallback;
 }
 
 void sql_read_run_id(sqlite3 *db, char *out, size_t size)
@@ -151,7 +162,8 @@ static bool set_journal(sqlite3 *db, const char *sql, const char *wanted)
 	return sqlite3_finalize(statement) == SQLITE_OK && done;
 }
 
-static int open_database(const char *path, int flags, sqlite3 **ret_db, struct wattle_error *reterr)
+// `file`: the path without what a URI adds; NULL: it was made by this process a moment ago.
+static int open_database(const char *path, const char *file, int flags, sqlite3 **ret_db, struct wattle_error *reterr)
 {
 	sqlite3 *db = NULL;
 	char plain[PLACE_PATH_SIZE + 4];
@@ -164,17 +176,37 @@ static int open_database(const char *path, int flags, sqlite3 **ret_db, struct w
 	int r = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	if (r == SQLITE_OK) {
 		sqlite3_busy_timeout(db, BUSY_MS);
-		*ret_db = db;
-		return 0;
+		r = file != NULL ? sql_guard_set(db, file, reterr) : 0;
+		if (r < 0)
+			sqlite3_close(db);
+		else
+			*ret_db = db;
+		return r;
 	}
 	int code = db != NULL ? sql_fail(db, path, reterr) : error_set(reterr, -ENOMEM, "%s: out of memory", path);
 	sqlite3_close(db);
 	return code;
 }
 
+/* Of what others may have made or left beside it: is it fit to be used? `db` is open, and has read: what SQLite keeps beside the file
+ * is there, and was not exchanged since. Closes it if not. */
+static int check_opened(const char *path, bool is_writer, sqlite3 **db, struct wattle_error *reterr)
+{
+	int r = sql_guard_check(*db, path, is_writer, reterr);
+	if (r == 0)
+		r = companions_check(path, reterr);
+	if (r < 0) {
+		sqlite3_close(*db);
+		*db = NULL;
+	}
+	return r;
+}
+
 int sql_open_writer(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
 {
-	int r = open_database(path, SQLITE_OPEN_READWRITE, ret_db, reterr);
+	int r = companions_check(path, reterr);
+	if (r == 0)
+		r = open_database(path, path, SQLITE_OPEN_READWRITE, ret_db, reterr);
 	if (r < 0)
 		return r;
 	sqlite3 *db = *ret_db;
@@ -188,12 +220,12 @@ int sql_open_writer(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 		set_journal(db, "PRAGMA journal_mode=TRUNCATE", "truncate");
 	sql_exec(db, "PRAGMA synchronous=NORMAL");
 	sqlite3_busy_timeout(db, BUSY_MS);
-	return 0;
+	return check_opened(path, true, ret_db, reterr);
 }
 
 int sql_open_maker(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
 {
-	int r = open_database(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ret_db, reterr);
+	int r = open_database(path, NULL, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ret_db, reterr);
 	if (r < 0)
 		return r;
 	sql_exec(*ret_db,
@@ -216,7 +248,7 @@ static int open_uri(const char *path, const char *parameters, sqlite3 **ret_db, 
 	}
 	buf_printf(&uri, "?%s", parameters);
 	int r = uri.failed != 0 ? error_set(reterr, uri.failed, "%s: path too long", path)
-				: open_database(uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, ret_db, reterr);
+				: open_database(uri.data, path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, ret_db, reterr);
 	buf_finish(&uri);
 	return r;
 }
@@ -250,11 +282,19 @@ static int open_orphan(const char *path, sqlite3 **ret_db, struct wattle_error *
 	return r;
 }
 
-int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
+// Of another user, who can cut the index of the log while we have it mapped.
+static bool is_strangers(const char *path)
 {
-	if (has_log(path) && !can_index_log(path) && place_recorder(path) == PLACE_RECORDER_NONE)
+	struct stat st;
+	return stat(path, &st) == 0 && st.st_uid != geteuid() && st.st_uid != 0;
+}
+
+static int open_for_reading(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
+{
+	if (has_log(path) && (!can_index_log(path) || is_strangers(path)) &&
+		place_recorder(path) == PLACE_RECORDER_NONE)
 		return open_orphan(path, ret_db, reterr);
-	int r = open_database(path, SQLITE_OPEN_READONLY, ret_db, reterr);
+	int r = open_database(path, path, SQLITE_OPEN_READONLY, ret_db, reterr);
 	if (r < 0 || sql_exec(*ret_db, "SELECT 1 FROM sqlite_master LIMIT 1") == SQLITE_OK)
 		return r;
 	int result = sqlite3_errcode(*ret_db) & 0xff;
@@ -265,6 +305,14 @@ int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 		return r;
 	// In WAL mode, which wants to make a log, in a folder that we may not write to: all there is is in the file.
 	return open_uri(path, "immutable=1", ret_db, reterr);
+}
+
+int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
+{
+	int r = companions_check(path, reterr);
+	if (r == 0)
+		r = open_for_reading(path, ret_db, reterr);
+	return r == 0 ? check_opened(path, false, ret_db, reterr) : r;
 }
 
 void sql_fold(sqlite3 *db)
@@ -308,7 +356,7 @@ int64_t sql_i64(sqlite3_stmt *statement, int column)
 {
 	// One look-up of the column instead of two. All connections are NOMUTEX, so there is no lock that the value would need.
 	sqlite3_value *value = sqlite3_column_value(statement, column);
-	return sqlite3_value_type(value) == SQLITE_INTEGER ? sqlite3_value_int64(value) : VALUE_MISSING;
+	return sqlite3_value_type(value) == SQLITE_INTEGER ? sql_in_range(sqlite3_value_int64(value)) : VALUE_MISSING;
 }
 
 double sql_double(sqlite3_stmt *statement, int column)

@@ -111,6 +111,10 @@ struct store_footer {
 	// The header's devices as they are now: the update periods that were seen. NULL: as they were.
 	struct domain *const *devices;
 	size_t n_devices;
+	/* Whether somebody waits for the end, so that what can be made later (rows out of a spool) is left as it is. Asked again
+	 * and again. NULL: nobody waits. */
+	bool (*is_hurried)(void *data);
+	void *hurry_data;
 };
 
 struct store_open_options {

@@ -129,7 +129,7 @@ static int each_of_sqlite(const char *path, const struct take *take)
 			r = hand_over(take, &row, path);
 	}
 	if (r == 0 && result != SQLITE_DONE)
-		r = error_set(take->reterr, -EINVAL, "%s: no sub-tracking file: %s", path, sqlite3_errmsg(db));
+		r = error_set(take->reterr, -EINVAL, "%s: no sub-tracking file: %s", path, sql_reason(db));
 	sqlite3_finalize(s);
 	sqlite3_close(db);
 	return r;

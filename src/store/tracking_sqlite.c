@@ -1,3 +1,4 @@
+#include "store/sql_guard.h"
 #include "store/tracking.h"
 
 #include "store/tracking_static.h"
@@ -146,7 +147,10 @@ static int resume(struct tracking_writer *writer, struct wattle_error *reterr)
 		? SQLITE_NOMEM
 		: sqlite3_prepare_v3(writer->db, sql.data, -1, SQLITE_PREPARE_PERSISTENT, &writer->insert, NULL);
 	buf_finish(&sql);
-	return result == SQLITE_OK ? 0 : fail(writer, writer->db, reterr);
+	if (result != SQLITE_OK)
+		return fail(writer, writer->db, reterr);
+	sql_guard_lift_limit(writer->db);
+	return 0;
 }
 
 static int begin(struct tracking_writer *writer, struct wattle_error *reterr)

@@ -180,7 +180,7 @@ static int fill_statics(struct reading *reading, sqlite3_stmt *s)
 
 static int fail_sql(const struct reading *reading, sqlite3 *db)
 {
-	return error_set(reading->reterr, -EINVAL, "%s: no tracking file: %s", reading->path, sqlite3_errmsg(db));
+	return error_set(reading->reterr, -EINVAL, "%s: no tracking file: %s", reading->path, sql_reason(db));
 }
 
 static int read_sqlite_statics(struct reading *reading, sqlite3 *db)

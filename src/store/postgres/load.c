@@ -37,7 +37,7 @@ static const struct pg_field *field(const void *row, int column)
 
 static int64_t cell_i64(const void *row, int column)
 {
-	return pg_field_i64(field(row, column));
+	return sql_in_range(pg_field_i64(field(row, column)));
 }
 
 static double cell_real(const void *row, int column)
@@ -55,7 +55,7 @@ static const char *cell_bytes(const void *row, int column, size_t *ret_size)
 static void cell_i64s(const void *row, int first, size_t n, int64_t *ret_values)
 {
 	for (size_t i = 0; i < n; i++)
-		ret_values[i] = pg_field_i64(field(row, first + (int)i));
+		ret_values[i] = cell_i64(row, first + (int)i);
 }
 
 static const struct cells_ops ops = {cell_i64, cell_real, cell_bytes, cell_i64s};

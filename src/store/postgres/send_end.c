@@ -35,7 +35,7 @@ static int64_t state_of(struct send *send)
 static int finish_transaction(struct send *send, struct wattle_error *reterr)
 {
 	send->state = state_of(send);
-	struct source_mark processes = {send->state, sql_read_i64(send->source.db, "SELECT count(*) FROM process", 0)};
+	struct source_mark processes = {send->state, sql_read_i64(send->source.db, "SELECT count(1) FROM process", 0)};
 	bool is_sent = processes.mark == send->processes.mark && processes.n == send->processes.n;
 	int r = send_begin(send, reterr);
 	if (r == 1)

@@ -109,7 +109,7 @@ int source_lay_out(struct source *source, const struct layout_server servers[LAY
 int64_t source_count(struct source *source, enum layout_table table)
 {
 	char sql[64];
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", layout_names[table].name);
+	snprintf(sql, sizeof(sql), "SELECT count(1) FROM %s", layout_names[table].name);
 	return sql_read_i64(source->db, sql, VALUE_MISSING);
 }
 

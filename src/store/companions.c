@@ -1,0 +1,85 @@
+#include "store/companions.h"
+
+#include "base/cleanup.h"
+#include "base/util.h"
+#include "store/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// Whoever may change the database anyway may own what belongs to it.
+static bool may_own(const struct stat *database, const struct stat *companion)
+{
+	bool by_group = (database->st_mode & S_IWGRP) != 0 && companion->st_gid == database->st_gid;
+	return companion->st_uid == geteuid() || companion->st_uid == 0 || companion->st_uid == database->st_uid ||
+		by_group || (database->st_mode & S_IWOTH) != 0;
+}
+
+/* A journal that ends like this names the journal of a transaction over several databases, which SQLite would open and may remove.
+ * wattle has no such transactions. https://www.sqlite.org/tempfiles.html section 2.4, super-journal files */
+static bool names_another_file(const char *name, int64_t size)
+{
+	static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+	unsigned char end[sizeof(magic)];
+	wattle_cleanup_close int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return fd >= 0 && size >= (int64_t)sizeof(end) &&
+		pread(fd, end, sizeof(end), size - (int64_t)sizeof(end)) == (ssize_t)sizeof(end) &&
+		memcmp(end, magic, sizeof(magic)) == 0;
+}
+
+static int check(const char *path, const char *ending, const struct stat *database, struct wattle_error *reterr)
+{
+	char name[PATH_MAX + 16];
+	struct stat st;
+	snprintf(name, sizeof(name), "%s%s", path, ending);
+	if (lstat(name, &st) != 0)
+		return 0;
+	if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
+		return error_set(reterr, -EPERM,
+			"%s is %s, which would be written to as part of the database beside it: remove it", name,
+			S_ISLNK(st.st_mode)           ? "a symbolic link"
+				: S_ISREG(st.st_mode) ? "a file with a second name"
+						      : "no regular file");
+	if (!may_own(database, &st))
+		return error_set(reterr, -EPERM,
+			"%s belongs to user %u, who may not write to the database beside it: remove it or choose another folder",
+			name, (unsigned)st.st_uid);
+	if (strcmp(ending, "-journal") == 0 && names_another_file(name, st.st_size))
+		return error_set(reterr, -EPERM, "%s names another file, which no journal of wattle does: remove it",
+			name);
+	return 0;
+}
+
+int companions_check(const char *path, struct wattle_error *reterr)
+{
+	static const char *const endings[] = {"-wal", "-shm", "-journal"};
+	char resolved[PATH_MAX]; // SQLite follows links to the database too
+	struct stat database;
+	const char *real = realpath(path, resolved);
+	if (real == NULL || stat(real, &database) != 0)
+		return 0; // opening it fails, with a sentence
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(endings); i++)
+		r = check(real, endings[i], &database, reterr);
+	return r;
+}
+
+int companions_clear(const char *path, struct wattle_error *reterr)
+{
+	static const char *const endings[] = {"-wal", "-shm", "-journal", "-spans"};
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+		char name[PLACE_PATH_SIZE + 16];
+		snprintf(name, sizeof(name), "%s%s", path, endings[i]);
+		if (unlink(name) != 0 && errno != ENOENT)
+			return error_set(reterr, -EPERM,
+				"%s stands where a file of this recording belongs, and can't be removed (%s): choose another "
+				"name or folder",
+				name, strerror(errno));
+	}
+	return 0;
+}

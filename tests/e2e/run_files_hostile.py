@@ -1,0 +1,281 @@
+"""Run files that others made or changed, and what others left beside them: nothing of it runs, nothing goes on for ever, and no file of
+somebody else is written to."""
+import os
+import shutil
+import signal
+import sqlite3
+import struct
+import time
+
+from harness import BUILD, NOBODY, Skip, main, test, wait_until
+
+SPANNER = BUILD / "tests/fakes/spanner"
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+READERS = [("report", "bad.sqlite"), ("blocks", "bad.sqlite"), ("export", "bad.sqlite", "--format", "jsonl", "-o", "out"),
+           ("push", "bad.sqlite", "postgresql://nobody@127.0.0.1:1/none")]
+
+
+def good_file(room):
+    done = room.wattle("run", "-q", "--disable-logs", "--overwrite", "-o", "good.sqlite", "-i", "20ms", "--", SPANNER, "pulse", 0.3)
+    assert done.returncode == 0, done
+    return room.folder / "good.sqlite"
+
+
+def changed(room, change):
+    """A copy of a good run file with the change made by a function."""
+    bad = room.folder / "bad.sqlite"
+    shutil.copy(room.folder / "good.sqlite", bad)
+    connection = sqlite3.connect(bad, isolation_level=None)
+    change(connection)
+    connection.close()
+    return bad
+
+
+def columns(connection, table):
+    return [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+
+
+def refused(room, reader, words, seconds=20):
+    (room.folder / "out").unlink(missing_ok=True)
+    begin = time.monotonic()
+    done = room.wattle(*reader)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1, (reader, done)
+    assert all(word in done.stderr for word in words), (reader, words, done.stderr)
+    assert time.monotonic() - begin < seconds, (reader, time.monotonic() - begin)
+
+
+@test
+def endless_views(room):
+    """a table replaced by an endless view is refused by all that read"""
+    good_file(room)
+    for table in ("run", "sample", "device_sample", "segment", "span", "event"):
+        def change(connection):
+            names = columns(connection, table)
+            connection.execute(f"ALTER TABLE {table} RENAME TO old")
+            connection.execute(f"CREATE VIEW {table} AS {ENDLESS} SELECT {', '.join('i AS ' + name for name in names)} FROM n")
+        changed(room, change)
+        for reader in READERS[:3] if table != "segment" else READERS:
+            refused(room, reader, ["bad.sqlite", table, "view"])
+        done = room.wattle("list", ".")
+        assert "good.sqlite" in done.stdout and done.returncode in (0, 1), done
+
+
+@test
+def views_of_the_users_own(room):
+    """a view that somebody added to his file for himself does no harm"""
+    good_file(room)
+    changed(room, lambda connection: connection.execute("CREATE VIEW mine AS SELECT * FROM span"))
+    assert room.wattle("report", "bad.sqlite").returncode == 0
+
+
+@test
+def computed_tables(room):
+    """computed columns and virtual tables are refused before a row is read"""
+    good_file(room)
+
+    def compute(connection):
+        names = columns(connection, "sample")[1:]
+        connection.execute("ALTER TABLE sample RENAME TO old")
+        connection.execute("CREATE TABLE sample (t_ns INTEGER PRIMARY KEY, " + ", ".join(
+            f"{name} INTEGER AS (length(hex(zeroblob(100000000)))) VIRTUAL" for name in names) + ")")
+        connection.execute("INSERT INTO sample (t_ns) SELECT t_ns FROM old")
+
+    def imagine(connection):
+        names = columns(connection, "span")
+        connection.execute("ALTER TABLE span RENAME TO old")
+        connection.execute(f"CREATE VIRTUAL TABLE span USING fts4({', '.join(names)})")
+
+    for change, table in ((compute, "sample"), (imagine, "span")):
+        changed(room, change)
+        for reader in READERS[:3]:
+            refused(room, reader, ["bad.sqlite", table])
+
+
+def append_pages(path, table, depth):
+    """The table's tree gets `depth` levels of pages, each of which has all its children at the one page below: nothing is wrong with any
+    of them, and to read all rows takes longer than the world lasts."""
+    connection = sqlite3.connect(path)
+    root, = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
+    size, = connection.execute("PRAGMA page_size").fetchone()
+    connection.close()
+    data = bytearray(path.read_bytes())
+    count = len(data) // size
+    child = count + 1
+    data += data[(root - 1) * size:root * size]  # the leaf with the rows
+    for level in range(depth):
+        cells = [struct.pack(">I", child) + bytes([0x81, i % 128]) for i in range(200)]
+        begin = size - sum(map(len, cells))
+        pointers = b"".join(struct.pack(">H", begin + 6 * i) for i in range(len(cells)))
+        head = struct.pack(">BHHHBI", 5, 0, len(cells), begin, 0, child)
+        page = head + pointers + bytes(begin - len(head) - len(pointers)) + b"".join(cells)
+        assert len(page) == size
+        if level == depth - 1:
+            data[(root - 1) * size:root * size] = page
+        else:
+            data += page
+            child += 1
+    data[28:32] = struct.pack(">I", len(data) // size)
+    path.write_bytes(data)
+
+
+@test
+def endless_trees(room):
+    """a tree of pages that leads to the same page again and again ends within seconds, and with bounded memory"""
+    good_file(room)
+    for table in ("event", "user_metric", "span"):
+        bad = changed(room, lambda connection: connection.execute(
+            "INSERT INTO event (t_ns, kind, text) VALUES (1, 'note', 'endless')"))
+        append_pages(bad, table, 7)
+        for reader in READERS[:3]:
+            begin = time.monotonic()
+            done = room.wattle(*reader)
+            assert done.returncode in (0, 1) and done.stderr.count("\n") <= 1, (table, reader, done)
+            assert time.monotonic() - begin < 40, (table, reader, time.monotonic() - begin)
+            (room.folder / "out").unlink(missing_ok=True)
+
+
+@test
+def triggers(room):
+    """triggers of a file do not run when a segment is appended to it"""
+    good_file(room)
+    changed(room, lambda connection: connection.executescript(
+        "CREATE TABLE seen (x); CREATE TRIGGER t AFTER INSERT ON segment BEGIN INSERT INTO seen VALUES (1); END;"
+        "CREATE TRIGGER u AFTER INSERT ON sample BEGIN INSERT INTO seen VALUES (2); END"))
+    done = room.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "true")
+    assert done.returncode == 0, done
+    assert room.rows("SELECT count(*) FROM segment", "bad.sqlite") == [(2,)]
+    assert room.rows("SELECT * FROM seen", "bad.sqlite") == []
+
+
+@test
+def computed_indexes(room):
+    """an index that computes something at each insert is refused by --append, before the command starts"""
+    good_file(room)
+    changed(room, lambda connection: connection.execute("CREATE INDEX slow ON sample(length(hex(zeroblob(t_ns % 1000000))))"))
+    done = room.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "touch", "started")
+    assert done.returncode == 125 and "sample" in done.stderr and "index" in done.stderr, done
+    assert not (room.folder / "started").exists()
+
+
+def with_spool(room):
+    """A run whose recorder was killed while spans came too fast for the tables: the spool is still beside it."""
+    room.wattle("run", "-q", "--overwrite", "-o", "good.sqlite", "--", "true")
+    process = room.start("run", "-q", "--overwrite", "-o", "good.sqlite", "--", BUILD / "tests/fakes/ring_liar", "cross", 20)
+    spool = room.folder / "good.sqlite-spans"
+    wait_until(lambda: spool.exists() and spool.stat().st_size > 1 << 20, "a spool")
+    child = process.pid
+    os.kill(child, signal.SIGKILL)
+    process.wait()
+    return spool
+
+
+@test
+def impossible_marks(room):
+    """however far a file says that its spool was taken in: reading and appending agree, and no sum overflows"""
+    with_spool(room)
+    everything = None
+    for mark in ("NULL", "-1", "-9223372036854775807", "-9223372036854775808", "9223372036854775807", "'all'", "4611686018427387903"):
+        for ending in ("", "-wal", "-spans"):
+            if (room.folder / f"good.sqlite{ending}").exists():
+                shutil.copy(room.folder / f"good.sqlite{ending}", room.folder / f"bad.sqlite{ending}")
+        connection = sqlite3.connect(room.folder / "bad.sqlite", isolation_level=None)
+        connection.execute(f"UPDATE segment SET spool_bytes = {mark}")
+        connection.close()
+        done = room.wattle("report", "bad.sqlite")
+        assert done.returncode == 0, (mark, done)
+        done = room.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "true")
+        assert done.returncode == 0, (mark, done)
+        spans, = room.rows("SELECT count(*) FROM span", "bad.sqlite")[0]
+        everything = everything or spans
+        # The last one is a number that can be, and says that all was taken in.
+        assert (spans < everything) if mark.startswith("46") else (spans == everything), (mark, spans, everything)
+        for ending in ("", "-wal", "-shm", "-spans"):
+            (room.folder / f"bad.sqlite{ending}").unlink(missing_ok=True)
+
+
+@test
+def far_numbers(room):
+    """numbers at the ends of what 64 bits hold make no sum that overflows"""
+    good_file(room)
+    for number in ("9223372036854775807", "-9223372036854775808", "4611686018427387904"):
+        for table, column in (("segment", "start_ns"), ("segment", "shift_ns"), ("segment", "end_ns"), ("segment", "wall_start_ns"),
+                              ("device_sample", "energy_uj"), ("span", "begin_ns"), ("span", "end_ns"), ("process", "cpu_ns"),
+                              ("event", "t_ns"), ("user_metric", "t_ns")):
+            changed(room, lambda connection: connection.execute(f"UPDATE {table} SET {column} = {number}"))
+            done = room.wattle("report", "bad.sqlite")
+            assert done.returncode in (0, 1), (table, column, number, done)
+        changed(room, lambda connection: connection.execute(
+            f"UPDATE run SET value = '{number}' WHERE key IN ('anchor_mono_ns', 'anchor_wall_ns', 'boot_id', 'interval_ns')"))
+        assert room.wattle("report", "bad.sqlite").returncode in (0, 1)
+        assert room.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "true").returncode in (0, 125)
+
+
+@test
+def planted_companions(room):
+    """what stands beside the name of a new file goes; beside an existing one a link or a second name is refused"""
+    victim = room.folder / "victim"
+    victim.write_text("precious")
+    for ending in ("-wal", "-shm", "-journal", "-spans"):
+        (room.folder / f"new.sqlite{ending}").symlink_to(victim)
+    done = room.wattle("run", "-q", "-o", "new.sqlite", "--", "true")
+    assert done.returncode == 0 and victim.read_text() == "precious", done
+    assert room.rows("SELECT complete FROM segment", "new.sqlite") == [(1,)]
+    for ending in ("-wal", "-shm", "-journal"):
+        planted = room.folder / f"new.sqlite{ending}"
+        for plant in (lambda: planted.symlink_to(victim), lambda: os.link(victim, planted), lambda: os.mkfifo(planted)):
+            plant()
+            for command in (("run", "-q", "--append", "-o", "new.sqlite", "--", "touch", "started"), ("report", "new.sqlite")):
+                done = room.wattle(*command)
+                assert done.returncode == (125 if command[0] == "run" else 1), (ending, done)
+                assert f"new.sqlite{ending}" in done.stderr and "remove it" in done.stderr, (ending, done)
+            planted.unlink()
+    assert victim.read_text() == "precious" and not (room.folder / "started").exists()
+
+
+@test
+def companions_of_strangers(room):
+    """what belongs to another user beside a file of ours is refused, and where it can't be removed a new file too"""
+    if os.geteuid() != 0:
+        raise Skip("giving files to another user needs root")
+    room.wattle("run", "-q", "-o", "ours.sqlite", "--", "true")
+    for ending in ("-wal", "-shm", "-journal"):
+        planted = room.folder / f"ours.sqlite{ending}"
+        planted.write_bytes(b"")
+        os.chown(planted, NOBODY, NOBODY)
+        for command in (("run", "-q", "--append", "-o", "ours.sqlite", "--", "true"), ("report", "ours.sqlite")):
+            done = room.wattle(*command)
+            assert done.returncode == (125 if command[0] == "run" else 1), (ending, done)
+            assert f"belongs to user {NOBODY}" in done.stderr, (ending, done)
+        planted.unlink()
+    # In a folder like /tmp nobody can remove what is another's.
+    shared = room.folder / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (shared / "new.sqlite-wal").write_bytes(b"")
+    (shared / "new.sqlite-wal").chmod(0o666)
+    room.for_everybody()
+    done = room.wattle("run", "-q", "-o", shared / "new.sqlite", "--", "touch", shared / "started", user=NOBODY)
+    assert done.returncode == 125 and "can't be removed" in done.stderr, done
+    assert not (shared / "started").exists() and not (shared / "new.sqlite").exists()
+
+
+@test
+def rescued_into_a_folder_of_its_own(room):
+    """a run file that is removed in mid-run is saved where nobody can have planted a link"""
+    victim = room.folder / "victim"
+    victim.write_text("precious")
+    (room.folder / "runs").mkdir()
+    process = room.start("run", "-q", "-o", "runs/run.sqlite", "--", "sleep", "1.5")
+    for pid in (process.pid, process.pid + 1):
+        (room.folder / f"saved-{pid}-run.sqlite").symlink_to(victim)
+    wait_until((room.folder / "runs/run.sqlite").exists, "the run file")
+    time.sleep(0.3)
+    (room.folder / "runs/run.sqlite").unlink()
+    done = room.finish(process)
+    assert victim.read_text() == "precious"
+    saved, = room.folder.glob("wattle-saved-*/run.sqlite")
+    assert str(saved) in done.stderr and saved.parent.stat().st_mode & 0o077 == 0, done.stderr
+    assert room.wattle("report", saved).returncode == 0
+
+
+main()
