@@ -7,11 +7,14 @@
 #include "cli/measure_store.h"
 #include "cli/sender.h"
 #include "report/report.h"
+#include "store/job_runs.h"
 #include "store/run.h"
 #include "store/schema.h"
 #include "store/sub_tracking.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -90,19 +93,24 @@ static void rescue(struct measure *measure, const struct recorder_result *result
 {
 	if (result->whole || measure->sinks[0].ops->rescue == NULL)
 		return;
-	const char *folder = getenv("TMPDIR");
+	const char *top = getenv("TMPDIR");
 	const char *slash = strrchr(measure->path, '/');
-	char path[sizeof(measure->path)];
-	int length = snprintf(path, sizeof(path), "%s/saved-%d-%s", folder != NULL ? folder : "/tmp", getpid(),
-		slash != NULL ? slash + 1 : measure->path);
+	char folder[sizeof(measure->path) - NAME_MAX - 1], path[sizeof(measure->path)];
 	struct wattle_error error = {0};
-	if (length < 0 || (size_t)length >= sizeof(path))
+	// In a folder of its own: in one where others may make files, any name may be a link that leads elsewhere.
+	int length = snprintf(folder, sizeof(folder), "%s/wattle-saved-XXXXXX", top != NULL ? top : "/tmp");
+	if (length < 0 || (size_t)length >= sizeof(folder) || mkdtemp(folder) == NULL) {
+		cli_warn("the run can't be saved: no folder can be made in TMPDIR");
 		return;
+	}
+	snprintf(path, sizeof(path), "%s/%.*s", folder, NAME_MAX, slash != NULL ? slash + 1 : measure->path);
 	int r = measure->sinks[0].ops->rescue(measure->sinks[0].state, path, &error);
 	if (r < 0)
 		cli_warn(error.text);
-	if (r <= 0)
+	if (r <= 0) {
+		rmdir(folder);
 		return;
+	}
 	fprintf(stderr, "wattle: warning: the run was saved as %s instead\n", path);
 	text_copy(measure->path, sizeof(measure->path), path);
 }
@@ -114,6 +122,20 @@ static bool wants_findings(const struct measure *measure)
 	return !options->quiet || options->json != NULL || options->control != NULL;
 }
 
+// Who ended the recording by a signal does not wait for millions of spans: they are in the file.
+static int load(const char *path, const struct recorder_result *result, struct run *ret_run,
+	struct wattle_error *reterr)
+{
+	if (result->spans_to_leave == 0)
+		return run_load(path, ret_run, reterr);
+	char text[PATH_MAX + 200];
+	snprintf(text, sizeof(text),
+		"ended by a signal: %lld spans are left out of this summary; 'wattle report %s' shows them",
+		(long long)result->spans_to_leave, path);
+	cli_warn(text);
+	return run_load_extent(path, &(struct run_extent){.no_spans = true}, ret_run, reterr);
+}
+
 static int tell_findings(struct measure *measure, const struct recorder_result *result)
 {
 	if (result->whole && !wants_findings(measure))
@@ -121,7 +143,7 @@ static int tell_findings(struct measure *measure, const struct recorder_result *
 	struct wattle_error error = {0};
 	struct run run;
 	struct findings findings;
-	if (run_load(measure->path, &run, &error) < 0)
+	if (load(measure->path, result, &run, &error) < 0)
 		return control_refuse(measure->options.control, EXIT_FAILED, &error);
 	apply_footer(&run, result);
 	int status, r = findings_make(&run, &findings);

@@ -18,6 +18,9 @@
 
 static const int64_t judge_period_ns = NS_PER_S - NS_PER_S / 100; // a second, but for the jitter of ticks
 static const int64_t settle_period_ns = NS_PER_S / 4;
+// Who asks for the end by a signal waits so long, from there or from the end of the command, for spans to become rows.
+static const int64_t GATHER_PATIENCE_NS = 400 * NS_PER_MS;
+enum { HURRIED_SPANS_MOST = 500000 }; // some 0.3 s of CPU time for a summary
 
 /* ---- ticks ---- */
 
@@ -183,17 +186,35 @@ static void pass_on(const struct recorder *recorder, const struct signalfd_sigin
 		kill(recorder->pid, (int)info->ssi_signo);
 }
 
-static void on_signal(struct recorder *recorder)
+// Takes in the signals that have come, and notes those that ask for the end.
+static void read_signals(struct recorder *recorder)
 {
 	struct signalfd_siginfo info;
 	while (read(recorder->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
-			continue; // reaped below: several ends may share one signal
+			continue; // reaped elsewhere: several ends may share one signal
+		bool is_end = info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP;
+		if (is_end)
+			recorder->asked_ns = env_now_ns(recorder->env);
 		if (recorder->target != NULL)
 			pass_on(recorder, &info);
-		else if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP)
+		else if (is_end)
 			recorder->stop = true;
 	}
+}
+
+bool recorder_is_hurried(struct recorder *recorder, int64_t patience_ns)
+{
+	read_signals(recorder);
+	if (recorder->asked_ns == 0)
+		return false;
+	int64_t since_ns = recorder->asked_ns > recorder->finishing_ns ? recorder->asked_ns : recorder->finishing_ns;
+	return env_now_ns(recorder->env) - since_ns >= patience_ns;
+}
+
+static void on_signal(struct recorder *recorder)
+{
+	read_signals(recorder);
 	if (recorder->target == NULL)
 		return;
 	recorder_serve_spans(recorder); // before its parents are forgotten, and with the time of its end
@@ -261,6 +282,11 @@ static void loop(struct recorder *recorder)
 
 /* ---- a recording ---- */
 
+static bool is_hurried(void *data)
+{
+	return recorder_is_hurried(data, GATHER_PATIENCE_NS);
+}
+
 static void record(struct recorder *recorder, struct recorder_result *result)
 {
 	recorder->flushed_ns = recorder->judged_ns = recorder->progress_t_ns = recorder->start_ns;
@@ -277,13 +303,19 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 	settle_ended(recorder);
 	look_past_the_end(recorder);
 	claims_let_go(&recorder->claims);
+	recorder->finishing_ns = env_now_ns(recorder->env);
 	recorder_finish_spans(recorder);
 	if (recorder->options->progress != NULL)
 		recorder_tell_progress(recorder); // how it stood at the end
 	recorder_make_footer(recorder, &result->footer);
+	result->footer.is_hurried = is_hurried;
+	result->footer.hurry_data = recorder;
 	outbox_add_living(&recorder->outbox, &recorder->tree);
 	result->status = value_ok(result->footer.exit_code) ? (int)result->footer.exit_code : 0;
 	result->whole = outbox_finish(&recorder->outbox, &result->footer);
+	result->footer.is_hurried = NULL; // the recorder is no more
+	int64_t n_spans = recorder->intake.recording.last_id;
+	result->spans_to_leave = recorder->asked_ns != 0 && n_spans > HURRIED_SPANS_MOST ? n_spans : 0;
 	text_copy(result->loss, sizeof(result->loss), recorder->outbox.loss);
 }
 

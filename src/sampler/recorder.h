@@ -48,7 +48,8 @@ struct recorder_options {
 	const char *step;                           // --step, counted for `progress`; NULL: nothing is
 	void (*warn)(void *data, const char *text); // one line, no newline
 	void (*progress)(void *data, const struct recorder_progress *progress); // about once a second; NULL: none
-	void (*tend)(void *data); // about once a second: what goes on beside the recording is looked after; NULL: nothing does
+	void (*tend)(
+		void *data); // about once a second: what goes on beside the recording is looked after; NULL: nothing does
 	// Attached, and the first sample is taken; ring: what WATTLE_RING is to be, "" if there is none. NULL: nobody wants to know
 	void (*ready)(void *data, const char *ring);
 	bool (*control)(void *data); // control_fd is readable; true: the recording ends. NULL: there is none
@@ -81,14 +82,16 @@ struct recorder {
 	} roots;       // attach: the processes with the last of which the recording ends
 	int cgroup_fd; // borrowed: events of options->cgroup; -1: none
 	int64_t start_ns, end_ns, flushed_ns, judged_ns, settled_ns;
-	int64_t n_missed; // ticks that came too late to be taken
+	int64_t asked_ns;     // when somebody last asked for the end, by a signal; 0: nobody did
+	int64_t finishing_ns; // when the recording began to be finished
+	int64_t n_missed;     // ticks that came too late to be taken
 	int64_t n_wakeups;
 	int64_t fork_floor_bytes; // own peak memory at the fork: the command's ru_maxrss starts from there
 	struct rusage main_usage;
 	int wait_status;
 	bool main_childless; // it never waited for a child: its rusage is its own alone
 	bool main_ended, stop;
-	bool has_outcome; // attached: wait_status and the tree's rusage are known all the same
+	bool has_outcome;     // attached: wait_status and the tree's rusage are known all the same
 	struct so_far so_far; // for options->progress, as are these
 	int64_t progress_t_ns, progress_cpu_ns;
 	double progress_energy_j;
@@ -105,6 +108,8 @@ struct recorder_result {
 	int status;     // what wattle run returns: the command's own, or 128+N
 	bool whole;     // everything is in the run file
 	char loss[600]; // else: what went wrong
+	// The end was asked for by a signal, and there are more spans than can be looked at in a moment: how many; 0 else.
+	int64_t spans_to_leave;
 };
 
 /* Records a command that target_start has forked. `sinks` are open; they are finished here, not closed.
@@ -131,6 +136,9 @@ bool recorder_claims_turn(struct recorder *recorder, int fd);
 
 // progress.c: calls options->progress.
 void recorder_tell_progress(struct recorder *recorder);
+
+// recorder.c: somebody asked for the end by a signal, and has waited so long since then, or since the recording began to be finished.
+bool recorder_is_hurried(struct recorder *recorder, int64_t patience_ns);
 
 /* recorder_roots.c: pid and options->also. Negative errno with a sentence if one of them is not there. */
 int recorder_roots_open(struct recorder *recorder, pid_t pid, struct wattle_error *reterr);

@@ -12,6 +12,8 @@
 
 // Rings are read so often that they are a quarter full at most; and when nothing happens, often enough for a sudden rush.
 static const int64_t DRAIN_MIN_NS = 2 * NS_PER_MS, DRAIN_MAX_NS = 50 * NS_PER_MS;
+// Who asks for the end by a signal waits so long for the rings to be read.
+static const int64_t READ_PATIENCE_NS = 200 * NS_PER_MS;
 enum { ANCESTORS_MOST = 256, WALKS_MOST = 2 };
 
 /* ---- who may come in ---- */
@@ -122,10 +124,14 @@ void recorder_spans_close(struct recorder *recorder)
 		close(recorder->drain_fd);
 }
 
+// 0: there is more to read, as soon as all else that is due was done.
 static void set_timer(struct recorder *recorder, int64_t after_ns)
 {
 	bool wanted = recorder->intake.n_rings > 0;
-	after_ns = after_ns < DRAIN_MIN_NS ? DRAIN_MIN_NS : after_ns > DRAIN_MAX_NS ? DRAIN_MAX_NS : after_ns;
+	if (after_ns == 0)
+		after_ns = 1;
+	else
+		after_ns = after_ns < DRAIN_MIN_NS ? DRAIN_MIN_NS : after_ns > DRAIN_MAX_NS ? DRAIN_MAX_NS : after_ns;
 	const struct itimerspec spec = {.it_value.tv_nsec = wanted ? after_ns : 0};
 	timerfd_settime(recorder->drain_fd, 0, &spec, NULL);
 	recorder->drain_is_set = wanted;
@@ -148,15 +154,20 @@ void recorder_drain_spans(struct recorder *recorder)
 		set_timer(recorder, span_intake_drain(&recorder->intake));
 }
 
-// What is to be stored with this flush: all that the rings hold, and spans that are still open.
+static void take_open(struct recorder *recorder)
+{
+	struct outbox_spans *spans = &recorder->outbox.spans;
+	spans->n_open += span_intake_take_open(&recorder->intake, spans->open + spans->n_open,
+		OUTBOX_OPEN_SPANS - spans->n_open);
+}
+
+// What is to be stored with this flush: all that the rings hold, as far as a slice of time allows, and spans that are still open.
 void recorder_collect_spans(struct recorder *recorder)
 {
 	if (recorder->intake.door.fd < 0)
 		return;
-	struct outbox_spans *spans = &recorder->outbox.spans;
 	span_intake_drain(&recorder->intake);
-	spans->n_open += span_intake_take_open(&recorder->intake, spans->open + spans->n_open,
-		OUTBOX_OPEN_SPANS - spans->n_open);
+	take_open(recorder);
 }
 
 /* ---- the end ---- */
@@ -173,12 +184,16 @@ static void tell_all(struct recorder *recorder)
 	const struct span_counts *counts = &intake->recording.counts;
 	tell(recorder, "lost", intake->totals.lost,
 		"spans, ranges, marks or metrics were lost: a ring was full, or none could be made, or too many were open");
+	tell(recorder, "lost", intake->totals.n_unread,
+		"records of spans were not read: the recording was ended by a signal while the rings were full");
 	tell(recorder, "lost", counts->dropped, "spans were lost: too many were open at the same time");
 	tell(recorder, "lost", (uint64_t)recorder->outbox.spans.n_lost, "spans, marks or metrics could not be stored");
-	tell(recorder, "note", counts->unwound, "spans were left without an end of their own; the end of an outer one closed them");
+	tell(recorder, "note", counts->unwound,
+		"spans were left without an end of their own; the end of an outer one closed them");
 	tell(recorder, "warning", counts->strays, "ends of spans or ranges had no begin");
 	tell(recorder, "warning", counts->bad_records, "records of spans made no sense and were left out");
-	tell(recorder, "warning", intake->totals.n_broken, "rings of spans were damaged by their program and not read further");
+	tell(recorder, "warning", intake->totals.n_broken,
+		"rings of spans were damaged by their program and not read further");
 	tell(recorder, "warning", intake->totals.n_refused,
 		"rings of spans were refused: not of the target, or more than there is room for");
 	if (intake->recording.names.is_full)
@@ -186,14 +201,20 @@ static void tell_all(struct recorder *recorder)
 			"spans had more than 65536 different names; the further ones have one name");
 }
 
+static bool is_hurried(void *data)
+{
+	return recorder_is_hurried(data, READ_PATIENCE_NS);
+}
+
 void recorder_finish_spans(struct recorder *recorder)
 {
 	if (recorder->intake.door.fd < 0)
 		return;
-	span_intake_finish(&recorder->intake);
-	recorder_collect_spans(recorder);
-	while (recorder->outbox.spans.n_open == OUTBOX_OPEN_SPANS && outbox_flush(&recorder->outbox))
-		recorder_collect_spans(recorder);
+	span_intake_finish(&recorder->intake, is_hurried, recorder);
+	take_open(recorder);
+	while (recorder->outbox.spans.n_open == OUTBOX_OPEN_SPANS && !is_hurried(recorder) &&
+		outbox_flush(&recorder->outbox))
+		take_open(recorder);
 	tell_all(recorder);
 }
 

@@ -1,7 +1,8 @@
 """Programs that lie to the recorder harm nobody: it ends as it should, and the spans of the honest one beside them stand."""
+import signal
 import time
 
-from harness import BUILD, main, test
+from harness import BUILD, main, test, wait_until
 
 SPANNER = BUILD / "tests/fakes/spanner"
 LIAR = BUILD / "tests/fakes/ring_liar"
@@ -82,6 +83,49 @@ def never_done(room):
     samples, gap = room.rows("SELECT count(*), max(gap) FROM (SELECT (t_ns - lag(t_ns) OVER (ORDER BY t_ns)) / 1e9 AS gap "
                              "FROM sample)")[0]
     assert samples > 5 and gap < 3, (samples, gap)
+
+
+def peak_mib(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) / 1024
+
+
+@test
+def chosen_numbers(room):
+    """ranges whose numbers collide in an unkeyed hash neither cost samples nor delay the end that SIGTERM asks for"""
+    process = room.start(*FILE, LIAR, "collide", 60)
+    wait_until((room.folder / "run.sqlite").exists, "the run file")
+    wait_until(lambda: room.rows("SELECT count(*) FROM sample")[0][0] >= 40, "forty samples", 60)
+    asked_s = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    assert room.finish(process).returncode == 128 + signal.SIGTERM
+    assert time.monotonic() - asked_s < 10, time.monotonic() - asked_s  # 0.6 s without sanitizers, 100 s before the hash was keyed
+    samples, lost = room.rows("SELECT samples, lost_samples FROM segment")[0]
+    assert lost <= samples / 10, (samples, lost)
+
+
+@test
+def crossing(room):
+    """a program that ends the outermost of 1,024 spans again and again costs no samples"""
+    beside_an_honest_one(room, f"{LIAR} cross 2", 2)
+    samples, lost = room.rows("SELECT samples, lost_samples FROM segment")[0]
+    assert lost <= samples / 5, (samples, lost)
+
+
+@test
+def large_rings(room):
+    """rings of 64 MiB are refused and told: they cost the recorder no memory"""
+    process = room.start(*FILE, LIAR, "rings", 24, 1 << 22)
+    peak = 0.0
+    while process.poll() is None:
+        try:
+            peak = max(peak, peak_mib(process.pid))
+        except (OSError, StopIteration):
+            break
+        time.sleep(0.05)
+    room.finish(process)
+    assert "24 rings of spans were refused" in warnings(room), warnings(room)
+    assert peak < 300, peak  # 1.5 GiB if they were read
 
 
 @test

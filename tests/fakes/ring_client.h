@@ -86,14 +86,16 @@ static inline int ring_client_memory(size_t bytes, int seals)
 	return fd;
 }
 
-// An honest ring of this thread. image: any number, another after exec.
-static inline bool ring_client_open(struct ring_client *client, uint32_t image)
+// A ring of this thread, of another size than the recorder asks for if n_records is not 0. image: any number, another after exec.
+static inline bool ring_client_open_sized(struct ring_client *client, uint32_t image, uint32_t n_records)
 {
-	unsigned n_records;
+	unsigned asked_records;
 	char name[64];
 	struct ring_hello hello = {.magic = RING_MAGIC, .version = RING_VERSION, .image = image};
-	if (!ring_client_address(&n_records, &hello.token, name))
+	if (!ring_client_address(&asked_records, &hello.token, name))
 		return false;
+	if (n_records == 0)
+		n_records = asked_records;
 	hello.n_records = n_records;
 	hello.pid = getpid();
 	hello.tid = (int32_t)syscall(SYS_gettid);
@@ -113,6 +115,11 @@ static inline bool ring_client_open(struct ring_client *client, uint32_t image)
 		close(connection);
 	close(fd);
 	return is_sent;
+}
+
+static inline bool ring_client_open(struct ring_client *client, uint32_t image)
+{
+	return ring_client_open_sized(client, image, 0);
 }
 
 static inline bool ring_client_has_room(const struct ring_client *client, uint32_t n)

@@ -10,12 +10,18 @@
  *	ring_liar silent N          N connections that never say anything, kept for a second
  *	ring_liar flood N           N connections with half a message each
  *	ring_liar fast SECONDS      writes as fast as it can and heeds no tail
+ *	ring_liar collide SECONDS   ranges whose numbers share a place in a table that is hashed by the golden ratio; then waits
+ *	ring_liar cross SECONDS     ends the outermost of 1,024 spans, again and again
+ *	ring_liar rings N RECORDS   N full rings of so many records each (0: as many as asked for), kept for three seconds
  */
 #include "ring_client.h"
 
 static struct ring_hello hello_of(uint32_t n_records, char name[64])
 {
-	struct ring_hello hello = {.magic = RING_MAGIC, .version = RING_VERSION, .n_records = n_records, .pid = getpid()};
+	struct ring_hello hello = {.magic = RING_MAGIC,
+		.version = RING_VERSION,
+		.n_records = n_records,
+		.pid = getpid()};
 	unsigned n;
 	if (!ring_client_address(&n, &hello.token, name))
 		exit(3);
@@ -104,7 +110,10 @@ static void forged(void)
 	hello.pid = hello.tid = 1;
 	int fd = ring_client_memory(ring_bytes(1024), F_SEAL_SHRINK | F_SEAL_GROW);
 	client.header = mmap(NULL, ring_bytes(1024), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	*client.header = (struct ring_header){.magic = RING_MAGIC, .version = RING_VERSION, .n_records = 1024, .pid = 1};
+	*client.header = (struct ring_header){.magic = RING_MAGIC,
+		.version = RING_VERSION,
+		.n_records = 1024,
+		.pid = 1};
 	client.records = (struct span_record *)((char *)client.header + RING_HEADER_BYTES);
 	client.mask = 1023;
 	client.head = 0;
@@ -162,6 +171,65 @@ static void fast(double seconds)
 		}
 }
 
+// Waits for room: each record is to be read.
+static void put_range(struct ring_client *client, enum record_kind kind, uint64_t number)
+{
+	while (!ring_client_has_room(client, 2))
+		usleep(200);
+	ring_client_extra(client, kind, 0, (struct record_extra){.number = number});
+}
+
+/* The number n with n * 0x9e3779b97f4a7c15 = x * (2^32 + 1), of which `h ^ h >> 32` has no bit in the lower half: a place for
+ * all, in tables of any size. */
+static uint64_t colliding(uint32_t x)
+{
+	uint64_t inverse = 1;
+	for (int i = 0; i < 6; i++) // Newton: each step doubles the bits that are right
+		inverse *= 2 - UINT64_C(0x9e3779b97f4a7c15) * inverse;
+	return ((uint64_t)x << 32 | x) * inverse;
+}
+
+static void collide(double seconds)
+{
+	enum { RANGES = 200000 };
+	struct ring_client client = honest();
+	int64_t end_ns = ring_now_ns() + (int64_t)(seconds * 1e9);
+	for (uint32_t x = 1; x <= RANGES && ring_now_ns() < end_ns; x++)
+		put_range(&client, RECORD_RANGE_BEGIN, colliding(x));
+	for (uint32_t x = 1; ring_now_ns() < end_ns; x = x % RANGES + 1) {
+		put_range(&client, RECORD_RANGE_END, colliding(x));
+		put_range(&client, RECORD_RANGE_BEGIN, colliding(x));
+	}
+}
+
+static void cross(double seconds)
+{
+	struct ring_client client = honest();
+	int64_t end_ns = ring_now_ns() + (int64_t)(seconds * 1e9);
+	for (int i = 0; i < SPAN_DEPTH_MAX; i++)
+		ring_client_event(&client, RECORD_BEGIN, 0, 0);
+	while (ring_now_ns() < end_ns) {
+		while (!ring_client_has_room(&client, 2))
+			usleep(200);
+		ring_client_event(&client, RECORD_END, SPAN_DEPTH_MAX - 1, 1);
+		ring_client_event(&client, RECORD_BEGIN, 0, 0);
+	}
+}
+
+static void rings(int n, uint32_t n_records)
+{
+	for (int i = 0; i < n; i++) {
+		struct ring_client client;
+		if (!ring_client_open_sized(&client, 9, n_records))
+			exit(3);
+		const struct span_record record = {.kind = RECORD_PAD};
+		for (uint32_t k = 0; k <= client.mask; k++)
+			ring_client_put(&client, &record);
+		ring_client_publish(&client);
+	}
+	sleep(3);
+}
+
 int main(int argc, char **argv)
 {
 	const char *act = argc > 1 ? argv[1] : "";
@@ -182,6 +250,12 @@ int main(int argc, char **argv)
 		flood(atol(number));
 	else if (strcmp(act, "fast") == 0)
 		fast(atof(number));
+	else if (strcmp(act, "collide") == 0)
+		collide(atof(number));
+	else if (strcmp(act, "cross") == 0)
+		cross(atof(number));
+	else if (strcmp(act, "rings") == 0)
+		rings(atoi(number), argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0);
 	else
 		bring_odd(act);
 	return 0;

@@ -31,9 +31,12 @@ void span_decoder_init(struct span_decoder *decoder, struct span_recording *reco
 void span_decoder_finish(struct span_decoder *decoder)
 {
 	decoder->recording->n_open -= decoder->n_open;
+	decoder->recording->n_room -= decoder->room;
+	free(decoder->rows);
 	free(decoder->open);
+	decoder->rows = NULL;
 	decoder->open = NULL;
-	decoder->n_open = decoder->capacity = 0;
+	decoder->n_open = decoder->room = 0;
 }
 
 void span_decoder_forget_names(struct span_decoder *decoder)
@@ -100,7 +103,7 @@ static int64_t cpu_of(const struct event *event)
 
 static int64_t innermost(const struct span_decoder *decoder)
 {
-	return decoder->n_open > 0 ? decoder->open[decoder->n_open - 1].id : VALUE_MISSING;
+	return decoder->n_open > 0 ? decoder->rows[decoder->open[decoder->n_open - 1]].id : VALUE_MISSING;
 }
 
 static void hand_out(struct span_recording *recording, struct span_row *row, enum span_close how, int64_t end_ns)
@@ -114,56 +117,79 @@ static void hand_out(struct span_recording *recording, struct span_row *row, enu
 
 /* ---- nested spans ---- */
 
-static bool push(struct span_decoder *decoder, const struct span_row *row)
+// Twice the room for open spans. Streams that were deep once keep theirs, so all of them together are limited.
+static bool grow_stack(struct span_decoder *decoder)
 {
-	if (decoder->n_unseen > 0 || decoder->n_open == SPAN_DEPTH_MAX || decoder->recording->n_open >= SPAN_OPEN_MOST)
+	size_t room = decoder->room > 0 ? 2 * decoder->room : STACK_FIRST;
+	if (decoder->recording->n_room + room - decoder->room > SPAN_ROOM_MOST)
 		return false;
-	struct span_row *larger = array_with_room(decoder->open, decoder->n_open, &decoder->capacity, sizeof(*larger),
-		STACK_FIRST);
-	if (larger == NULL)
+	struct span_row *rows = realloc(decoder->rows, room * sizeof(*rows));
+	if (rows == NULL)
 		return false;
-	decoder->open = larger;
-	decoder->open[decoder->n_open++] = *row;
-	decoder->recording->n_open++;
+	decoder->rows = rows;
+	uint16_t *open = realloc(decoder->open, room * sizeof(*open));
+	if (open == NULL)
+		return false;
+	decoder->open = open;
+	for (size_t i = decoder->room; i < room; i++)
+		open[i] = (uint16_t)i;
+	decoder->recording->n_room += room - decoder->room;
+	decoder->room = room;
 	return true;
 }
 
-static struct span_row new_row(struct context *c, const struct event *event, enum span_kind kind)
+// Where the row of one more open span goes; NULL: there is no room for it.
+static struct span_row *push(struct span_decoder *decoder)
+{
+	if (decoder->n_unseen > 0 || decoder->n_open == SPAN_DEPTH_MAX ||
+		decoder->recording->n_open >= SPAN_OPEN_MOST ||
+		(decoder->n_open == decoder->room && !grow_stack(decoder)))
+		return NULL;
+	decoder->recording->n_open++;
+	return &decoder->rows[decoder->open[decoder->n_open++]];
+}
+
+// Member by member, where it stays: to copy a whole row that was just written in parts makes the processor wait for all of them.
+static void fill_row(struct context *c, const struct event *event, enum span_kind kind, int64_t parent,
+	struct span_row *row)
 {
 	const struct span_decoder *decoder = c->decoder;
-	return (struct span_row){
-		.id = decoder->recording->last_id + 1,
-		.parent = innermost(decoder),
-		.begin_ns = event->t_ns,
-		.end_ns = VALUE_MISSING,
-		.cpu_ns = VALUE_MISSING,
-		.pid = decoder->pid,
-		.tid = decoder->tid,
-		.name = name_of(c, event->record->slot),
-		.kind = (uint8_t)kind,
-		.close = SPAN_OPEN,
-	};
+	row->id = ++decoder->recording->last_id;
+	row->parent = parent;
+	row->begin_ns = event->t_ns;
+	row->end_ns = row->cpu_ns = VALUE_MISSING;
+	row->pid = decoder->pid;
+	row->tid = decoder->tid;
+	row->name = name_of(c, event->record->slot);
+	row->kind = (uint8_t)kind;
+	row->close = SPAN_OPEN;
+	row->stored = false;
+	memset(row->reserved, 0, sizeof(row->reserved));
 }
 
 static void on_begin(struct context *c, const struct event *event)
 {
-	struct span_row row = new_row(c, event, SPAN_NESTED);
-	row.cpu_ns = cpu_of(event);
-	row.category = category_of(c, event, (event->record->flags & RECORD_HAS_CPU) != 0);
-	if (push(c->decoder, &row)) {
-		c->decoder->recording->last_id = row.id;
+	int64_t parent = innermost(c->decoder);
+	struct span_row *row = push(c->decoder);
+	if (row == NULL) {
+		c->decoder->n_unseen++;
+		c->counts->dropped++;
 		return;
 	}
-	c->decoder->n_unseen++;
-	c->counts->dropped++;
+	fill_row(c, event, SPAN_NESTED, parent, row);
+	row->cpu_ns = cpu_of(event);
+	row->category = category_of(c, event, (event->record->flags & RECORD_HAS_CPU) != 0);
 }
 
-// Ends the open span number `at`, of which 0 is the outermost.
+/* Ends the open span number `at`, of which 0 is the outermost. Those inside it move by their numbers alone, which are 2 KiB at
+ * most: a program may end the outermost of 1,024 again and again. */
 static void close_one(struct span_decoder *decoder, size_t at, enum span_close how, int64_t t_ns, int64_t cpu_ns)
 {
-	struct span_row row = decoder->open[at];
+	uint16_t place = decoder->open[at];
+	struct span_row row = decoder->rows[place];
 	decoder->n_open--;
-	memmove(&decoder->open[at], &decoder->open[at + 1], (decoder->n_open - at) * sizeof(row));
+	memmove(&decoder->open[at], &decoder->open[at + 1], (decoder->n_open - at) * sizeof(decoder->open[0]));
+	decoder->open[decoder->n_open] = place;
 	bool known = value_ok(row.cpu_ns) && value_ok(cpu_ns) && cpu_ns >= row.cpu_ns;
 	row.cpu_ns = known ? cpu_ns - row.cpu_ns : VALUE_MISSING;
 	row.stored = at < decoder->n_taken;
@@ -214,9 +240,9 @@ static void keep_range(struct context *c, const struct range_slot *slot)
 static void on_range_begin(struct context *c, const struct event *event)
 {
 	struct span_decoder *decoder = c->decoder;
-	struct span_row row = new_row(c, event, SPAN_RANGE);
+	struct span_row row;
+	fill_row(c, event, SPAN_RANGE, innermost(decoder), &row);
 	row.category = category_of(c, event, 1);
-	decoder->recording->last_id = row.id;
 	uint64_t number = event->extras[0].number;
 	struct range_slot *known = span_ranges_find(decoder->ranges, number);
 	if (known != NULL) {
@@ -372,7 +398,7 @@ size_t span_decoder_take_open(struct span_decoder *decoder, struct span_row *row
 {
 	size_t n = 0;
 	while (n < room && decoder->n_taken < decoder->n_open) {
-		rows[n] = decoder->open[decoder->n_taken++];
+		rows[n] = decoder->rows[decoder->open[decoder->n_taken++]];
 		rows[n++].cpu_ns = VALUE_MISSING; // of an open one it holds the thread's time at the begin
 	}
 	return n;

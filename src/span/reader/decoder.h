@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Spans and ranges that may be open at a time, over all streams of a recording.
-enum { SPAN_OPEN_MOST = 1 << 18 };
+// Over all streams of a recording: spans and ranges that may be open at a time; spans for which streams may keep room.
+enum { SPAN_OPEN_MOST = 1 << 18, SPAN_ROOM_MOST = 2 * SPAN_OPEN_MOST };
 
 struct span_sink {                                            // takes rows; what they point to is valid during the call
 	void (*span)(void *data, const struct span_row *row); // it has ended
@@ -36,6 +36,7 @@ struct span_recording { // what all streams share
 	struct span_sink sink;
 	int64_t last_id;
 	size_t n_open; // at most SPAN_OPEN_MOST
+	size_t n_room; // at most SPAN_ROOM_MOST
 	struct span_counts counts;
 };
 
@@ -48,8 +49,9 @@ struct span_decoder {
 	int32_t pid, tid;
 	int64_t last_ns;                 // no time before this one
 	uint32_t slots[SPAN_NAME_SLOTS]; // names by the stream's own numbers
-	struct span_row *open;           // owned stack; cpu_ns is the thread's at the begin
-	size_t n_open, capacity;
+	struct span_row *rows;           // owned, `room` of them; cpu_ns is the thread's at the begin
+	uint16_t *open;                  // owned: the stack, as places in `rows`; behind n_open those that are free
+	size_t n_open, room;
 	size_t n_taken;  // of these, from the outermost on, span_decoder_take_open has told
 	size_t n_unseen; // open spans on top of them that found no room: their ends are expected
 };

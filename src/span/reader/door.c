@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { GUESTS_A_TIME = 64, BACKLOG = 4096 };
+enum { GUESTS_A_TIME = 8, BACKLOG = 4096 };
 static const int64_t SILENCE_NS = NS_PER_S;
 
 #ifndef SO_PEERPIDFD

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// At the end nobody waits for those who never stop knocking.
-enum { LAST_ROUNDS = 128 };
+// So many times the door is served at a time; and at the end nobody waits for those who never stop knocking.
+enum { DOOR_TURNS = 8, LAST_ROUNDS = 128 };
 
 /* ---- rings ---- */
 
@@ -31,33 +31,110 @@ static void copy_records(const struct span_ring *ring, size_t n, struct span_rec
 	memcpy(out + first, records, (n - first) * sizeof(*out));
 }
 
-/* What is there now and no more: a program that writes as fast as we read may not keep us here. Returns how many records
- * that was. */
-static uint64_t drain_ring(struct span_intake *intake, struct span_ring *ring)
+// Memory that was read counts as mapped in, each page of a ring once.
+static void count_mapped(struct span_intake *intake, struct span_ring *ring, size_t n_records)
+{
+	int64_t read_bytes = (int64_t)(n_records * sizeof(struct span_record));
+	int64_t left_bytes = (int64_t)(ring->n_records * sizeof(struct span_record)) - ring->mapped_bytes;
+	int64_t more_bytes = read_bytes < left_bytes ? read_bytes : left_bytes;
+	ring->mapped_bytes += more_bytes;
+	intake->mapped_bytes += more_bytes;
+}
+
+/* Of more than there may be, what was just read is mapped out again: it stays in the program's memory, and what the program
+ * writes next is mapped in by the next reading. */
+static void keep_to_budget(struct span_intake *intake, struct span_ring *ring)
+{
+	if (intake->mapped_bytes <= INTAKE_RING_BYTES_MOST)
+		return;
+	unsigned char *records = (unsigned char *)ring->header + RING_HEADER_BYTES;
+	(void)madvise(records, ring_bytes(ring->n_records) - RING_HEADER_BYTES, MADV_DONTNEED);
+	intake->mapped_bytes -= ring->mapped_bytes;
+	ring->mapped_bytes = 0;
+}
+
+/* What is there now and no more: a program that writes as fast as we read may not keep us here. False: there is nothing. */
+static bool begin_ring(struct span_intake *intake, struct span_ring *ring)
 {
 	if (ring->is_broken)
-		return 0;
-	uint64_t head = atomic_load_explicit(&ring->header->head, memory_order_acquire);
-	uint64_t waiting = head - ring->tail;
+		return false;
+	ring->goal = atomic_load_explicit(&ring->header->head, memory_order_acquire);
+	uint64_t waiting = ring->goal - ring->tail;
 	if (waiting > ring->n_records) { // ahead of itself, or gone back: nothing there can be believed
 		ring->is_broken = true;
 		intake->totals.n_broken++;
-		return 0;
+		return false;
 	}
 	if (waiting == 0)
-		return 0;
+		return false;
+	int64_t passed_ns = intake->round_ns - intake->drained_ns;
+	int64_t quarter_ns = (int64_t)((double)passed_ns * ring->n_records / 4 / (double)waiting);
+	intake->due_ns = quarter_ns < intake->due_ns ? quarter_ns : intake->due_ns;
+	return true;
+}
+
+static bool is_late(const struct span_intake *intake, int64_t end_ns)
+{
+	return env_now_ns(intake->env) >= end_ns;
+}
+
+// Whether all that was there when it was begun is read. False: it is end_ns, and the next call goes on; each reads something.
+static bool drain_ring(struct span_intake *intake, struct span_ring *ring, int64_t end_ns)
+{
+	if (!ring->is_begun && !begin_ring(intake, ring))
+		return true;
 	int64_t now_ns = env_now_ns(intake->env); // after head: what is there was written before
-	for (uint64_t left = waiting; left > 0;) {
+	ring->is_begun = true;
+	while (ring->is_begun && ring->tail != ring->goal) {
+		uint64_t left = ring->goal - ring->tail;
 		size_t n = left < INTAKE_SCRATCH_RECORDS ? (size_t)left : INTAKE_SCRATCH_RECORDS;
 		copy_records(ring, n, intake->scratch);
+		count_mapped(intake, ring, n);
 		size_t used = span_decoder_feed(&ring->decoder, intake->scratch, n, now_ns, intake->round);
-		if (used == 0)
-			break; // the rest of an event is still to come
 		ring->tail += used;
-		left -= used;
 		atomic_store_explicit(&ring->header->tail, ring->tail, memory_order_release);
+		ring->is_begun = used > 0; // else the rest of an event is still to come
+		if (is_late(intake, end_ns))
+			break;
 	}
-	return waiting;
+	keep_to_budget(intake, ring);
+	ring->is_begun = ring->is_begun && ring->tail != ring->goal;
+	return !ring->is_begun;
+}
+
+static void settle_ranges(struct span_intake *intake)
+{
+	for (size_t i = 0; i < intake->n_processes; i++) {
+		size_t dropped = span_ranges_settle(&intake->processes[i]->ranges, intake->round);
+		intake->recording.n_open -= dropped;
+		intake->recording.counts.strays += dropped;
+	}
+}
+
+/* Every ring once, or until end_ns: then the next call goes on where this one stood. True: the round is over, and another one
+ * will be begun. */
+static bool read_round(struct span_intake *intake, int64_t end_ns)
+{
+	if (!intake->is_in_round) {
+		intake->is_in_round = true;
+		intake->round++;
+		intake->drained_ns = intake->round_ns;
+		intake->round_ns = env_now_ns(intake->env);
+		intake->due_ns = INT64_MAX;
+	}
+	for (size_t i = 0; i < intake->n_rings; i++) {
+		struct span_ring *ring = intake->rings[i];
+		if (ring->round == intake->round)
+			continue;
+		if (!drain_ring(intake, ring, end_ns))
+			return false;
+		ring->round = intake->round;
+		if (is_late(intake, end_ns))
+			return false;
+	}
+	settle_ranges(intake);
+	intake->is_in_round = false;
+	return true;
 }
 
 static void free_ring(struct span_intake *intake, struct span_ring *ring)
@@ -66,7 +143,7 @@ static void free_ring(struct span_intake *intake, struct span_ring *ring)
 	intake->totals.lost = sum(intake->totals.lost, lost);
 	span_decoder_finish(&ring->decoder);
 	munmap(ring->header, ring_bytes(ring->n_records));
-	intake->mapped_bytes -= (int64_t)ring_bytes(ring->n_records);
+	intake->mapped_bytes -= ring->mapped_bytes;
 	free(ring);
 }
 
@@ -75,7 +152,7 @@ static void free_ring(struct span_intake *intake, struct span_ring *ring)
 static struct span_process *find_process(const struct span_intake *intake, pid_t pid)
 {
 	for (size_t i = 0; i < intake->n_processes; i++)
-		if (intake->processes[i]->pid == pid)
+		if (intake->processes[i]->pid == pid && !intake->processes[i]->is_replaced)
 			return intake->processes[i];
 	return NULL;
 }
@@ -97,13 +174,18 @@ static void forget_process(struct span_intake *intake, struct span_process *proc
 	free(process);
 }
 
-// A process or its program is over: what its rings still hold, then the end of all that is open.
-static void end_process(struct span_intake *intake, struct span_process *process, enum span_close how)
+// What the rings of a process still hold. False: it is end_ns.
+static bool read_rest(struct span_intake *intake, const struct span_process *process, int64_t end_ns)
 {
 	for (size_t i = 0; i < intake->n_rings; i++)
-		if (intake->rings[i]->process == process)
-			drain_ring(intake, intake->rings[i]);
-	int64_t now_ns = env_now_ns(intake->env);
+		if (intake->rings[i]->process == process && !drain_ring(intake, intake->rings[i], end_ns))
+			return false;
+	return true;
+}
+
+// A process or its program is over, and its rings are read: the end of all that is open.
+static void end_process(struct span_intake *intake, struct span_process *process)
+{
 	size_t kept = 0;
 	for (size_t i = 0; i < intake->n_rings; i++) {
 		struct span_ring *ring = intake->rings[i];
@@ -111,12 +193,37 @@ static void end_process(struct span_intake *intake, struct span_process *process
 			intake->rings[kept++] = ring;
 			continue;
 		}
-		span_decoder_close(&ring->decoder, 0, how, now_ns);
+		span_decoder_close(&ring->decoder, 0, process->how, process->over_ns);
 		free_ring(intake, ring);
 	}
 	intake->n_rings = kept;
-	span_decoder_close_ranges(&intake->recording, &process->ranges, how, now_ns);
+	span_decoder_close_ranges(&intake->recording, &process->ranges, process->how, process->over_ns);
 	forget_process(intake, process);
+}
+
+static void set_over(struct span_intake *intake, struct span_process *process, enum span_close how)
+{
+	process->is_over = true;
+	process->how = how;
+	process->over_ns = env_now_ns(intake->env);
+}
+
+// True: it is end_ns, and some are left.
+static bool end_the_ended(struct span_intake *intake, int64_t end_ns)
+{
+	for (size_t i = 0; i < intake->n_processes;) {
+		struct span_process *process = intake->processes[i];
+		if (!process->is_over) {
+			i++;
+			continue;
+		}
+		if (!read_rest(intake, process, end_ns))
+			return true;
+		end_process(intake, process); // another takes its place
+		if (is_late(intake, end_ns))
+			return true;
+	}
+	return false;
 }
 
 static struct span_process *add_process(struct span_intake *intake, const struct door_guest *guest)
@@ -147,7 +254,8 @@ static struct span_process *process_of(struct span_intake *intake, const struct 
 	struct span_process *process = find_process(intake, guest->shown_pid);
 	bool is_over = process != NULL && has_ended(process->pidfd);
 	if (process != NULL && (process->image != guest->hello.image || (is_over && !has_ended(guest->pidfd)))) {
-		end_process(intake, process, is_over ? SPAN_AT_DEATH : SPAN_AT_EXEC);
+		set_over(intake, process, is_over ? SPAN_AT_DEATH : SPAN_AT_EXEC);
+		process->is_replaced = true; // its rings are read in due time
 		process = NULL;
 	}
 	if (process == NULL) {
@@ -191,7 +299,6 @@ static int add_ring(struct span_intake *intake, const struct door_guest *guest)
 	span_decoder_init(&ring->decoder, &intake->recording, &process->ranges, pid, tid_of(&guest->hello, pid),
 		intake->opened_ns);
 	intake->rings[intake->n_rings++] = ring;
-	intake->mapped_bytes += (int64_t)ring_bytes(ring->n_records);
 	intake->totals.n_rings++;
 	return 0;
 }
@@ -199,8 +306,8 @@ static int add_ring(struct span_intake *intake, const struct door_guest *guest)
 static pid_t admit(void *data, const struct door_guest *guest)
 {
 	struct span_intake *intake = data;
-	bool has_room = intake->n_rings < INTAKE_RINGS_MOST &&
-		intake->mapped_bytes + (int64_t)ring_bytes(guest->hello.n_records) <= INTAKE_RING_BYTES_MOST;
+	// Smaller ones are those of programs that may not write files of that size.
+	bool has_room = intake->n_rings < INTAKE_RINGS_MOST && guest->hello.n_records <= intake->options.n_records;
 	pid_t pid = has_room ? intake->options.admit(intake->options.data, guest) : 0;
 	intake->totals.n_refused += pid <= 0;
 	return pid;
@@ -224,6 +331,7 @@ int span_intake_open(struct span_intake *intake, const struct wattle_env *env,
 		.options = *options,
 		.door.fd = -1,
 		.opened_ns = env_now_ns(env),
+		.slice_ns = INTAKE_SLICE_NS,
 		.epoll_fd = -1};
 	intake->scratch = calloc_array(INTAKE_SCRATCH_RECORDS, sizeof(*intake->scratch));
 	int r = intake->scratch != NULL ? span_recording_init(&intake->recording, sink) : -ENOMEM;
@@ -264,50 +372,54 @@ void span_intake_address(const struct span_intake *intake, char out[RING_ADDRESS
 static void note_the_ended(struct span_intake *intake)
 {
 	for (size_t i = 0; i < intake->n_processes; i++)
-		intake->processes[i]->is_over = has_ended(intake->processes[i]->pidfd);
+		if (!intake->processes[i]->is_over && has_ended(intake->processes[i]->pidfd))
+			set_over(intake, intake->processes[i], SPAN_AT_DEATH);
 }
 
-static void end_the_ended(struct span_intake *intake)
+static int64_t slice_end(const struct span_intake *intake)
 {
-	for (size_t i = 0; i < intake->n_processes;) {
-		if (intake->processes[i]->is_over)
-			end_process(intake, intake->processes[i], SPAN_AT_DEATH); // another takes its place
-		else
-			i++;
-	}
+	return env_now_ns(intake->env) + intake->slice_ns;
 }
 
 /* First who has ended, then who knocks: what a process sent before its end stands at the door when its end is seen. */
 bool span_intake_serve(struct span_intake *intake)
 {
 	const struct door_hooks hooks = {admit, take, intake};
+	int64_t end_ns = slice_end(intake), now_ns = end_ns - intake->slice_ns;
 	note_the_ended(intake);
-	bool may_be_more = door_serve(&intake->door, &hooks, env_now_ns(intake->env));
-	if (!may_be_more)
-		end_the_ended(intake);
-	return may_be_more;
+	bool may_be_more = true;
+	for (int i = 0; i < DOOR_TURNS && may_be_more && now_ns < end_ns; i++) {
+		may_be_more = door_serve(&intake->door, &hooks, now_ns);
+		now_ns = env_now_ns(intake->env);
+	}
+	return may_be_more || end_the_ended(intake, end_ns);
+}
+
+// Those that others have replaced are ended here: nothing becomes readable for them.
+static bool end_the_replaced(struct span_intake *intake, int64_t end_ns)
+{
+	for (size_t i = 0; i < intake->n_processes;) {
+		struct span_process *process = intake->processes[i];
+		if (!process->is_replaced)
+			i++;
+		else if (read_rest(intake, process, end_ns))
+			end_process(intake, process); // another takes its place
+		else
+			return true;
+	}
+	return false;
 }
 
 int64_t span_intake_drain(struct span_intake *intake)
 {
-	int64_t now_ns = env_now_ns(intake->env), due_ns = INT64_MAX;
-	int64_t passed_ns = now_ns - intake->drained_ns;
-	intake->round++;
-	for (size_t i = 0; i < intake->n_rings; i++) {
-		struct span_ring *ring = intake->rings[i];
-		uint64_t n = drain_ring(intake, ring);
-		if (n == 0)
-			continue;
-		int64_t quarter_ns = (int64_t)((double)passed_ns * ring->n_records / 4 / (double)n);
-		due_ns = quarter_ns < due_ns ? quarter_ns : due_ns;
-	}
-	for (size_t i = 0; i < intake->n_processes; i++) {
-		size_t dropped = span_ranges_settle(&intake->processes[i]->ranges, intake->round);
-		intake->recording.n_open -= dropped;
-		intake->recording.counts.strays += dropped;
-	}
-	intake->drained_ns = now_ns;
-	return due_ns;
+	int64_t end_ns = slice_end(intake);
+	bool is_rest = intake->is_in_round;
+	bool is_over = read_round(intake, end_ns);
+	if (is_over && is_rest)
+		is_over = read_round(intake, end_ns);
+	if (!is_over || end_the_replaced(intake, end_ns))
+		return 0;
+	return intake->due_ns > 0 ? intake->due_ns : 1;
 }
 
 size_t span_intake_take_open(struct span_intake *intake, struct span_row *rows, size_t room)
@@ -320,13 +432,33 @@ size_t span_intake_take_open(struct span_intake *intake, struct span_row *rows, 
 	return n;
 }
 
-void span_intake_finish(struct span_intake *intake)
+// Of records that are left, that many count as lost: a span takes two.
+static void count_unread(struct span_intake *intake)
+{
+	for (size_t i = 0; i < intake->n_rings; i++) {
+		const struct span_ring *ring = intake->rings[i];
+		uint64_t waiting = atomic_load_explicit(&ring->header->head, memory_order_relaxed) - ring->tail;
+		intake->totals.n_unread += !ring->is_broken && waiting <= ring->n_records ? waiting : 0;
+	}
+	intake->totals.lost = sum(intake->totals.lost, intake->totals.n_unread / 2);
+}
+
+void span_intake_finish(struct span_intake *intake, bool (*is_enough)(void *data), void *data)
 {
 	if (intake->door.fd < 0)
 		return;
-	for (int i = 0; i < LAST_ROUNDS && span_intake_serve(intake); i++)
-		;
-	span_intake_drain(intake);
+	bool is_cut = false;
+	for (int i = 0; i < LAST_ROUNDS && !is_cut && span_intake_serve(intake); i++)
+		is_cut = is_enough != NULL && is_enough(data);
+	// What is left of a round, and a whole one.
+	for (int rounds = intake->is_in_round ? 2 : 1; rounds > 0 && !is_cut;) {
+		rounds -= read_round(intake, slice_end(intake));
+		is_cut = rounds > 0 && is_enough != NULL && is_enough(data);
+	}
+	if (is_cut)
+		count_unread(intake);
+	else
+		end_the_replaced(intake, INT64_MAX);
 	for (size_t i = 0; i < intake->n_rings; i++) {
 		uint64_t lost = atomic_load_explicit(&intake->rings[i]->header->lost, memory_order_relaxed);
 		intake->totals.lost = sum(intake->totals.lost, lost);

@@ -4,7 +4,6 @@
 #include "span/ring.h"
 
 #include <errno.h>
-#include <sys/random.h>
 
 // The two names that are always there, by their numbers.
 enum { NAME_UNNAMED, NAME_FURTHER, NAMES_FIXED };
@@ -61,27 +60,11 @@ static size_t clean(const char *bytes, size_t length, char out[CLEAN_BYTES_MAX])
 
 /* ---- table ---- */
 
-// Seeded, so that nobody can choose names that all fall into one place.
-static uint64_t hash(const struct name_table *table, const char *bytes, size_t length)
-{
-	uint64_t h = table->seed ^ length;
-	while (length > 0) {
-		uint64_t word = 0;
-		size_t n = length < sizeof(word) ? length : sizeof(word);
-		memcpy(&word, bytes, n);
-		h = (h ^ word) * 0x9e3779b97f4a7c15;
-		h ^= h >> 29;
-		bytes += n;
-		length -= n;
-	}
-	return h * 0xbf58476d1ce4e5b9 >> 32;
-}
-
 // Where a text is, or where it would go.
 static uint32_t *find_slot(const struct name_table *table, const char *bytes, size_t length)
 {
 	uint32_t mask = table->n_slots - 1;
-	for (uint32_t i = (uint32_t)hash(table, bytes, length) & mask;; i = (i + 1) & mask) {
+	for (uint32_t i = (uint32_t)keyed_hash(&table->key, bytes, length) & mask;; i = (i + 1) & mask) {
 		uint32_t *slot = &table->slots[i];
 		if (*slot == 0)
 			return slot;
@@ -151,9 +134,7 @@ static int append(struct name_table *table, const char *bytes, size_t length)
 
 int name_table_init(struct name_table *table)
 {
-	*table = (struct name_table){0};
-	if (getrandom(&table->seed, sizeof(table->seed), GRND_NONBLOCK) != sizeof(table->seed))
-		table->seed = (uintptr_t)table;
+	*table = (struct name_table){.key = hash_key_new()};
 	for (size_t i = 0; i < ARRAY_SIZE(fixed_names); i++)
 		if (append(table, fixed_names[i], strlen(fixed_names[i])) < 0) {
 			name_table_finish(table);

@@ -2,6 +2,8 @@
  * of 16 MiB in all; every further name is one and the same, "(more than 65536 names)". */
 #pragma once
 
+#include "base/keyed_hash.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +17,7 @@ struct name_table {
 	uint32_t n_slots;
 	struct name_chunk *chunks; // owned list of the texts' memory
 	size_t n_bytes;
-	uint64_t seed;
+	struct hash_key key;
 	bool is_full; // some name had to become "(more than …)"
 };
 

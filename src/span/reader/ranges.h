@@ -1,7 +1,11 @@
 /* The ranges of one process that have begun and not ended. Begin and end may stand in the rings of different threads, which
- * are read one after the other: an end that is met before its begin waits until every ring has been read once more. */
+ * are read one after the other: an end that is met before its begin waits until every ring has been read once more.
+ *
+ * Programs choose the numbers, so the tables are hashed by a key that they don't know, and shrink as ranges end: what a process
+ * once had open, others need not pay for. */
 #pragma once
 
+#include "base/keyed_hash.h"
 #include "span/row.h"
 
 #include <stdbool.h>
@@ -15,10 +19,16 @@ struct range_slot {
 	struct span_row row; // of an early end only end_ns is known
 };
 
-struct span_ranges {
+struct range_table {
 	struct range_slot *slots; // owned; open-addressed by number
 	size_t n_slots, n;        // n of them in use
-	size_t n_early, n_unstored;
+	struct hash_key key;      // made with the first slots
+};
+
+struct span_ranges {
+	struct range_table open, early; // a number is in one of them at most
+	size_t n_unstored;              // open ones that were not taken
+	size_t take_at;                 // slot of `open` where the next search for those begins
 };
 
 void span_ranges_finish(struct span_ranges *ranges);

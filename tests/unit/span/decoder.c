@@ -334,12 +334,65 @@ static void ranges_come_and_go(void **state)
 		if (i >= 100) // never more than 100 at a time
 			span_ranges_remove(&ranges, span_ranges_find(&ranges, (i - 100) * (i - 100)));
 	}
-	assert_int_equal(ranges.n, 100);
-	assert_true(ranges.n_slots <= 512);
+	assert_int_equal(ranges.open.n, 100);
+	assert_true(ranges.open.n_slots <= 512);
 	for (uint64_t i = 2900; i < 3000; i++)
 		assert_int_equal(span_ranges_find(&ranges, i * i)->row.id, i);
 	assert_null(span_ranges_find(&ranges, 2899 * 2899));
 	span_ranges_finish(&ranges);
+}
+
+/* Numbers that a table hashed by the golden ratio puts into one place: their product with it is x * (2^32 + 1), whose halves cancel when
+ * the upper one is folded down. */
+static void ranges_with_chosen_numbers(void **state)
+{
+	enum { N = 8192 };
+	struct span_ranges ranges = {0};
+	uint64_t inverse = 1;
+	for (int i = 0; i < 6; i++)
+		inverse *= 2 - UINT64_C(0x9e3779b97f4a7c15) * inverse;
+	for (uint64_t x = 1; x <= N; x++) {
+		const struct range_slot slot = {.number = (x << 32 | x) * inverse, .state = RANGE_OPEN};
+		assert_int_equal(span_ranges_add(&ranges, &slot), 0);
+	}
+	size_t far = 0, mask = ranges.open.n_slots - 1;
+	for (size_t i = 0; i <= mask; i++)
+		if (ranges.open.slots[i].state != RANGE_NONE)
+			far += (i - keyed_hash_u64(&ranges.open.key, ranges.open.slots[i].number)) & mask;
+	assert_true(far < 4 * N);
+	span_ranges_finish(&ranges);
+}
+
+static void tables_of_ranges_shrink(void **state)
+{
+	enum { N = 20000 };
+	struct span_ranges ranges = {0};
+	struct span_row row;
+	for (uint64_t i = 0; i < N; i++) {
+		const enum range_state state_of = i % 2 == 0 ? RANGE_OPEN : RANGE_EARLY_END;
+		assert_int_equal(span_ranges_add(&ranges, &(struct range_slot){.number = i, .state = state_of}), 0);
+	}
+	for (uint64_t i = 2; i < N; i += 2)
+		span_ranges_remove(&ranges, span_ranges_find(&ranges, i));
+	assert_int_equal(span_ranges_settle(&ranges, 1), N / 2);
+	assert_true(ranges.open.n == 1 && ranges.open.n_slots <= 16 && ranges.early.n_slots <= 16);
+	assert_int_equal(span_ranges_take_open(&ranges, &row, 1), 1);
+	assert_int_equal(span_ranges_take_open(&ranges, &row, 1), 0);
+	span_ranges_finish(&ranges);
+}
+
+static void room_of_all_streams_is_limited(void **state)
+{
+	struct fixture f;
+	setup(&f);
+	f.recording.n_room = SPAN_ROOM_MOST - 16; // what other streams have
+	feed(&f, 0, "n0=a", 1);
+	for (int i = 0; i < 20; i++)
+		feed(&f, 0, "b0", 1);
+	assert_int_equal(f.streams[0].n_open, 16);
+	assert_int_equal(f.recording.counts.dropped, 4);
+	f.recording.n_room -= SPAN_ROOM_MOST - 16;
+	teardown(&f);
 }
 
 int main(void)
@@ -353,5 +406,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "1,024 deep and no deeper", more_than_may_be_open_is_dropped_with_its_end);
 	ROWS_ADD_ONE(&tests, "65,536 names, and one for all others", names_are_bounded);
 	ROWS_ADD_ONE(&tests, "ranges come and go in a small table", ranges_come_and_go);
+	ROWS_ADD_ONE(&tests, "numbers of ranges that were chosen to collide lie apart", ranges_with_chosen_numbers);
+	ROWS_ADD_ONE(&tests, "tables of ranges shrink as these end", tables_of_ranges_shrink);
+	ROWS_ADD_ONE(&tests, "room for open spans is limited over all streams", room_of_all_streams_is_limited);
 	return rows_run(&tests, "decoder");
 }

@@ -73,7 +73,7 @@ static void on_mark(void *data, const struct span_mark_row *row)
 
 static void check_bounds(const struct fuzz *f)
 {
-	size_t open = f->ranges.n;
+	size_t open = f->ranges.open.n + f->ranges.early.n;
 	for (int i = 0; i < STREAMS; i++) {
 		assert_true(f->streams[i].n_open <= SPAN_DEPTH_MAX);
 		assert_true(f->streams[i].n_taken <= f->streams[i].n_open);

@@ -1,0 +1,180 @@
+// Rings that hold more than is good: a call reads for its slice of time and no longer, memory stays within the budget.
+#include "span/reader/intake.h"
+
+#include "rows.h"
+
+#include "../../fakes/ring_client.h"
+
+enum { SMALL = RING_RECORDS_LEAST };
+
+struct fixture {
+	struct span_intake intake;
+	struct wattle_env env;
+	int64_t now_ns, step_ns; // each look at the clock moves it
+	size_t n_spans;
+	bool is_enough;
+};
+
+static int64_t moving_clock(void *data)
+{
+	struct fixture *f = data;
+	return f->now_ns += f->step_ns;
+}
+
+static void on_span(void *data, const struct span_row *row)
+{
+	((struct fixture *)data)->n_spans++;
+}
+
+static void on_metric(void *data, const struct span_metric_row *row)
+{
+}
+
+static void on_mark(void *data, const struct span_mark_row *row)
+{
+}
+
+static pid_t admit_all(void *data, const struct door_guest *guest)
+{
+	return guest->pid;
+}
+
+static bool is_enough(void *data)
+{
+	return ((struct fixture *)data)->is_enough;
+}
+
+static void setup(struct fixture *f, uint32_t n_records)
+{
+	char address[RING_ADDRESS_TEXT];
+	*f = (struct fixture){.now_ns = 1000, .step_ns = 1};
+	f->env.clock = (struct env_clock){.monotonic_ns = moving_clock, .data = f};
+	const struct span_intake_options options = {.n_records = n_records, .admit = admit_all};
+	const struct span_sink sink = {on_span, on_metric, on_mark, f};
+	assert_int_equal(span_intake_open(&f->intake, &f->env, &options, &sink), 0);
+	span_intake_address(&f->intake, address);
+	assert_int_equal(setenv("WATTLE_RING", address, 1), 0);
+}
+
+static void teardown(struct fixture *f)
+{
+	unsetenv("WATTLE_RING");
+	span_intake_close(&f->intake);
+}
+
+// A ring of this process, full of spans.
+static struct ring_client full_ring(struct fixture *f, uint32_t n_records)
+{
+	struct ring_client client;
+	assert_true(ring_client_open_sized(&client, 9, n_records));
+	const struct span_record begin = {.t_ns = 1, .kind = RECORD_BEGIN},
+				 end = {.t_ns = 2, .kind = RECORD_END, .n = 1};
+	while (ring_client_has_room(&client, 2)) {
+		ring_client_put(&client, &begin);
+		ring_client_put(&client, &end);
+	}
+	ring_client_publish(&client);
+	while (span_intake_serve(&f->intake))
+		;
+	return client;
+}
+
+static void release(const struct ring_client *client, uint32_t n_records)
+{
+	munmap(client->header, ring_bytes(n_records));
+}
+
+static void a_drain_ends_with_its_slice(void **state)
+{
+	enum { RECORDS = 131072 };
+	struct fixture f;
+	setup(&f, RECORDS);
+	struct ring_client first = full_ring(&f, 0), second = full_ring(&f, 0);
+	f.step_ns = INTAKE_SLICE_NS / 4;
+	size_t before = 0;
+	int n_calls = 0;
+	for (; span_intake_drain(&f.intake) == 0; n_calls++) {
+		assert_true(f.n_spans > before); // each gets on
+		assert_true(f.n_spans - before <= 4 * INTAKE_SCRATCH_RECORDS / 2);
+		before = f.n_spans;
+	}
+	assert_int_equal(f.n_spans, RECORDS);
+	assert_true(n_calls > 10);
+	release(&first, RECORDS);
+	release(&second, RECORDS);
+	teardown(&f);
+}
+
+static void other_sizes_are_refused(void **state)
+{
+	struct fixture f;
+	setup(&f, 2 * SMALL);
+	struct ring_client large = full_ring(&f, 4 * SMALL), asked = full_ring(&f, 0), small = full_ring(&f, SMALL);
+	assert_int_equal(f.intake.totals.n_rings, 2);
+	assert_int_equal(f.intake.totals.n_refused, 1);
+	release(&large, 4 * SMALL);
+	release(&asked, 2 * SMALL);
+	release(&small, SMALL);
+	teardown(&f);
+}
+
+static void memory_stays_within_the_budget(void **state)
+{
+	enum { RECORDS = 1 << 20, RINGS = 12 }; // 16 MiB each
+	struct fixture f;
+	setup(&f, RECORDS);
+	for (int i = 0; i < RINGS; i++) {
+		struct ring_client client = full_ring(&f, 0);
+		release(&client, RECORDS); // the recorder's mapping keeps it
+		while (span_intake_drain(&f.intake) == 0)
+			;
+		assert_true(f.intake.mapped_bytes <= INTAKE_RING_BYTES_MOST);
+	}
+	assert_int_equal(f.n_spans, (size_t)RINGS * RECORDS / 2);
+	assert_true(f.intake.mapped_bytes > INTAKE_RING_BYTES_MOST / 2);
+	teardown(&f);
+	assert_int_equal(f.intake.mapped_bytes, 0);
+}
+
+static void what_is_not_read_in_time_is_lost(void **state)
+{
+	enum { RECORDS = 131072 };
+	struct fixture f;
+	setup(&f, RECORDS);
+	struct ring_client client = full_ring(&f, 0);
+	f.step_ns = INTAKE_SLICE_NS;
+	f.is_enough = true;
+	span_intake_finish(&f.intake, is_enough, &f);
+	assert_true(f.n_spans > 0 && f.n_spans < RECORDS / 2);
+	assert_int_equal(f.intake.totals.lost, RECORDS / 2 - f.n_spans);
+	assert_int_equal(f.intake.totals.n_unread, 2 * f.intake.totals.lost);
+	release(&client, RECORDS);
+	teardown(&f);
+}
+
+static void the_end_reads_all(void **state)
+{
+	enum { RECORDS = 131072 };
+	struct fixture f;
+	setup(&f, RECORDS);
+	struct ring_client client = full_ring(&f, 0);
+	f.step_ns = INTAKE_SLICE_NS;
+	span_intake_finish(&f.intake, is_enough, &f);
+	assert_int_equal(f.n_spans, RECORDS / 2);
+	assert_int_equal(f.intake.totals.lost, 0);
+	release(&client, RECORDS);
+	teardown(&f);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD_ONE(&tests, "a drain ends with its slice of time, and the next one goes on",
+		a_drain_ends_with_its_slice);
+	ROWS_ADD_ONE(&tests, "a ring larger than asked for is refused, a smaller one is read", other_sizes_are_refused);
+	ROWS_ADD_ONE(&tests, "twelve rings of 16 MiB: no more than 128 MiB stay mapped in",
+		memory_stays_within_the_budget);
+	ROWS_ADD_ONE(&tests, "a hurried end: what is not read is counted as lost", what_is_not_read_in_time_is_lost);
+	ROWS_ADD_ONE(&tests, "an end without hurry reads all", the_end_reads_all);
+	return rows_run(&tests, "intake");
+}
