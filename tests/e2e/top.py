@@ -158,7 +158,7 @@ def a_run(room):
     wait_until(lambda: (room.folder / "run.sqlite").exists() and len(room.rows(
         "select 1 from span where end_ns is null")) == 2, "two open spans")
     text = picture(room, "run.sqlite", "-i", "1s")
-    found = re.search(r"in ([\d.]+)s · pid (\d+)", text)
+    found = re.search(r"in ([\d.]+)s · (?:RAM .*? · )?pid (\d+)", text)
     assert found and "SPAN (2 running" in text, text
     assert re.search(r"\d outer$", text, re.MULTILINE) and re.search(r"\d   inner$", text, re.MULTILINE), text
     so_far_j, so_far_s = joules(text), float(found[1])
