@@ -43,6 +43,8 @@ static int read_tables(struct run_reader *reader, const struct part *part, struc
 
 static int fail(const struct run_reader *reader, int result, const char *path, struct wattle_error *reterr)
 {
+	if (result == SQLITE_NOMEM && arena_bytes(reader->arena) > reader->most_bytes)
+		return error_set(reterr, -EINVAL, "%s: its rows need more memory than a file of this size can hold", path);
 	if (result == SQLITE_NOMEM)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
 	int code = sql_fail(reader->db, path, NULL);
@@ -61,15 +63,15 @@ static void open_spool(struct run_reader *reader, const char *path)
 	reader->spool_fd = run_id[0] != '\0' ? spool_open_reader(path, run_id, &reader->spool) : -1;
 }
 
-/* A row takes 64 bytes in a file of 60 columns without a value, and 480 here. The rest is for rows of other tables, and for files of
- * a few pages. */
+/* A row takes 64 bytes in a file of 60 columns without a value, and 480 here: 8 for a byte. Arrays that double leave the smaller ones
+ * behind: up to 4 times that. The rest is for files of a few pages. */
 static size_t most_bytes(const struct run_reader *reader, const char *path)
 {
-	enum { BASE = 64 << 20, PER_BYTE = 64 };
+	enum { BASE = 64 << 20, PER_BYTE = 32 };
 	struct stat st;
 	int64_t bytes = sql_guard_file_bytes(path);
 	if (reader->spool_fd >= 0 && fstat(reader->spool_fd, &st) == 0)
-		bytes += st.st_size;
+		bytes += sql_guard_stored_bytes(&st);
 	return BASE + (size_t)bytes * PER_BYTE;
 }
 

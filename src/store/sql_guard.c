@@ -23,13 +23,23 @@ struct guard {                 // owned by the connection
 	char path[PLACE_PATH_SIZE];
 };
 
+int64_t sql_guard_stored_bytes(const struct stat *st)
+{
+	enum { BLOCK = 512, COMPRESSION = 64, LEAST = 64 << 20 };
+	int64_t blocks = st->st_blocks, size = st->st_size;
+	int64_t most = blocks > INT64_MAX / (BLOCK * COMPRESSION) ? INT64_MAX : blocks * BLOCK * COMPRESSION;
+	most = most > LEAST ? most : LEAST;
+	return size < most ? size : most;
+}
+
 int64_t sql_guard_file_bytes(const char *path)
 {
 	char log[PLACE_PATH_SIZE + 8];
 	struct stat st;
 	snprintf(log, sizeof(log), "%s-wal", path);
-	int64_t bytes = stat(path, &st) == 0 ? st.st_size : 0;
-	return bytes + (stat(log, &st) == 0 ? st.st_size : 0);
+	// By stat: to open and close the database would drop SQLite's locks.
+	int64_t bytes = stat(path, &st) == 0 ? sql_guard_stored_bytes(&st) : 0;
+	return bytes + (stat(log, &st) == 0 ? sql_guard_stored_bytes(&st) : 0);
 }
 
 static bool has_time(const struct guard *guard, int64_t used_ns)

@@ -135,6 +135,17 @@ def endless_trees(room):
 
 
 @test
+def sparse_endless_tree(room):
+    """a hole at the end of a file buys neither time nor memory"""
+    good_file(room)
+    bad = changed(room, lambda connection: connection.execute(
+        "INSERT INTO event (t_ns, kind, text) VALUES (1, 'note', 'endless')"))
+    append_pages(bad, "event", 7)
+    os.truncate(bad, 1 << 40)
+    refused(room, READERS[0], ["bad.sqlite", "a file of this size can"], seconds=80)
+
+
+@test
 def triggers(room):
     """triggers of a file do not run when a segment is appended to it"""
     good_file(room)

@@ -1,0 +1,50 @@
+"""Connections to SQLite files that another process may have written."""
+from __future__ import annotations
+
+import os
+import pathlib
+import sqlite3
+import time
+from typing import Any, Optional
+
+BASE_S = 2.0
+BYTES_PER_S = 2 << 20
+STEPS_PER_CHECK = 10_000
+LENGTH_MIN, LENGTH_MAX = 16 << 20, 1 << 30
+
+
+def _stored_bytes(path: str) -> int:
+    """Of the file and its log. A sparse file has any size for nothing, so blocks limit the size (sql_guard.h)."""
+    total = 0
+    for name in (path, path + "-wal"):
+        try:
+            status = os.stat(name)
+        except FileNotFoundError:
+            continue
+        total += min(status.st_size, max(status.st_blocks * 512 * 64, 64 << 20))
+    return total
+
+
+def _authorize(action: int, first: Optional[str], second: Optional[str], database: Optional[str],
+               source: Optional[str]) -> int:
+    """The source is the view or trigger that a step comes from."""
+    return sqlite3.SQLITE_OK if source is None else sqlite3.SQLITE_DENY
+
+
+def connect(path: str | os.PathLike[str], *, read_only: bool = False, **options: Any) -> sqlite3.Connection:
+    """Views and triggers of the file are refused ("not authorized"). read_only: a query ends ("interrupted") after the CPU
+    time that a file of this size can need."""
+    file = os.fspath(path)
+    if read_only:
+        uri = pathlib.Path(file).absolute().as_uri()
+        connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, **options)
+    else:
+        connection = sqlite3.connect(file, **options)
+    connection.execute("PRAGMA trusted_schema=OFF")
+    connection.set_authorizer(_authorize)
+    if read_only:
+        stored = _stored_bytes(file)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(stored, LENGTH_MIN), LENGTH_MAX))
+        end_s = time.thread_time() + BASE_S + stored / BYTES_PER_S
+        connection.set_progress_handler(lambda: time.thread_time() > end_s, STEPS_PER_CHECK)
+    return connection
