@@ -22,20 +22,37 @@ static bool stands_there(int folder_fd, const char *path, const struct stat *our
 		there.st_ino == ours->st_ino;
 }
 
+/* O_EXCL first: a file that this process made is its own, whatever owner and mode the file system shows (vfat, CIFS, root_squash of
+ * NFS). */
+static int open_lock(int folder_fd, const char *path, bool *ret_is_made)
+{
+	enum { FLAGS = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+	int fd = openat(folder_fd, path, FLAGS | O_CREAT | O_EXCL, 0600);
+	*ret_is_made = fd >= 0;
+	if (fd >= 0 || errno != EEXIST)
+		return fd;
+	fd = openat(folder_fd, path, FLAGS);
+	if (fd < 0 && errno == ENOENT)
+		errno = EAGAIN; // removed between the two
+	return fd;
+}
+
 // 1: it has been removed or replaced meanwhile.
 static int try(int folder_fd, const char *path, int *ret_fd, struct wattle_error *reterr)
 {
 	struct stat st;
-	wattle_cleanup_close int fd = openat(folder_fd, path,
-		O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+	bool is_made;
+	wattle_cleanup_close int fd = open_lock(folder_fd, path, &is_made);
+	if (fd < 0 && errno == EAGAIN)
+		return 1;
 	if (fd < 0 && (errno == ELOOP || errno == EACCES || errno == EISDIR || errno == ENXIO) &&
 		faccessat(folder_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return refuse_foreign(path, reterr);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return error_set(reterr, -errno, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+	if (!is_made && (!S_ISREG(st.st_mode) || st.st_uid != geteuid()))
 		return refuse_foreign(path, reterr);
-	bool others_can_lock = (st.st_mode & 0077) != 0; // an earlier version's
+	bool others_can_lock = !is_made && (st.st_mode & 0077) != 0; // an earlier version's
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return error_set(reterr, -EBUSY,
 			others_can_lock

@@ -1,4 +1,4 @@
-/* A lock that only its owner can hold: an empty file of mode 0600 beside what it protects. A reader of a file can lock it as well as its
+/* Lock files of mode 0600: other users cannot take the lock. An empty file beside what it protects. A reader of a file can lock it as well as its
  * writer can, so a file that others may read can't be its own lock. The kernel drops the lock when its holder ends, however that ends;
  * the file that a killed holder leaves is taken over. */
 #pragma once
