@@ -208,7 +208,7 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 	char run_id[UUID_SIZE], boot_id[64] = "", host[256] = "";
 	make_uuid(run_id);
 	gethostname(host, sizeof(host) - 1);
-	measure_job_facts(&measure->job, env, host, options->alone);
+	measure_job_facts(&measure->job, env, host, options->alone, options->hide_command);
 	if (file_read_line_in(env->procfs_fd, "sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) < 0)
 		boot_id[0] = '\0';
 	struct machine machine;

@@ -3,12 +3,14 @@
 #include "analysis/facts.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/redact.h"
 #include "base/util.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -33,6 +35,23 @@ static void find_user(struct measure_job *job)
 		text_copy(job->user, sizeof(job->user), found->pw_name);
 	else
 		snprintf(job->user, sizeof(job->user), "%u", (unsigned)geteuid());
+}
+
+// The default name of a job is its command line in some schedulers (LSF).
+static void find_name(struct measure_job *job, bool hide_command)
+{
+	const char *name = job->place.name;
+	size_t length = strlen(name);
+	struct redactor redactor = {.is_cut = length >= sizeof(job->place.name) - 1};
+	struct buf shown;
+	buf_init(&shown, 16 * sizeof(job->place.name));
+	if (hide_command)
+		redact_to_name(name, length, &shown);
+	else
+		redact_word(&redactor, name, length, &shown);
+	buf_char(&shown, '\0');
+	text_copy(job->name, sizeof(job->name), shown.failed == 0 ? shown.data : "");
+	buf_finish(&shown);
 }
 
 /* A folder that stands for the kernel's own: WATTLE_SYSFS, or counters that are mounted over those of /sys, as virtual nodes have
@@ -104,7 +123,7 @@ static void add_place(struct measure_job *job)
 	add_text(job, FACT_JOB_STEP, place->step);
 	if (place->id[0] == '\0')
 		add_text(job, FACT_JOB_GROUP, place->group);
-	add_text(job, FACT_JOB_NAME, place->name);
+	add_text(job, FACT_JOB_NAME, job->name);
 	add_text(job, FACT_JOB_USER, place->user);
 	add_text(job, FACT_JOB_CLUSTER, place->cluster);
 	add_text(job, FACT_JOB_LAUNCHER, place->launcher);
@@ -117,9 +136,11 @@ static void add_place(struct measure_job *job)
 	add_number(job, FACT_RESTART, place->restart);
 }
 
-void measure_job_facts(struct measure_job *job, const struct wattle_env *env, const char *host, bool alone)
+void measure_job_facts(struct measure_job *job, const struct wattle_env *env, const char *host, bool alone,
+	bool hide_command)
 {
 	find_user(job);
+	find_name(job, hide_command);
 	find_machine(job, env, host);
 	text_copy(job->node, sizeof(job->node), job->place.node[0] != '\0' ? job->place.node : host);
 	find_group(job, alone);

@@ -111,6 +111,16 @@ def secrets_of_a_process(room):
 
 
 @test
+def names_of_jobs(room):
+    """the name of a job, by default its command line, is stored without secrets; with --hide-command as a program's name alone"""
+    environment = {"LSB_JOBID": "7", "LSB_JOBNAME": f"/opt/train --password={SECRET} -n 4"}
+    for options, wanted in (((), "/opt/train --password=*** -n 4"), (("--hide-command",), "train")):
+        done = room.wattle("run", "-q", "--overwrite", "-o", "job.sqlite", *options, "--", "true", env=environment)
+        assert done.returncode == 0, done
+        assert room.rows("select value from run where key = 'job_name'", "job.sqlite") == [(wanted,)]
+
+
+@test
 def hidden_commands(room):
     """--hide-command stores the program's name alone, of a run and of a process"""
     report, _ = room.report("--hide-command", "--", "/bin/sh", *WORDS[1:])
