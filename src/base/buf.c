@@ -201,7 +201,8 @@ int buf_write_file(const struct buf *b, const char *path)
 	int length = snprintf(temporary, sizeof(temporary), "%s.%ld.tmp", final, (long)getpid());
 	if (length < 0 || (size_t)length >= sizeof(temporary))
 		return -ENAMETOOLONG;
-	wattle_cleanup_close int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	unlink(temporary); // of a killed process with this pid, or planted: nothing is written through it
+	wattle_cleanup_close int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -errno;
 	int r = buf_write_fd(b, fd);

@@ -205,6 +205,24 @@ static void a_descriptor_is_appended_to(void **state)
 	folder_remove(&folder);
 }
 
+static void a_planted_link_is_replaced(void **state)
+{
+	struct folder folder;
+	folder_make(&folder);
+	char path[PATH_MAX], victim[PATH_MAX], temporary[PATH_MAX + 32];
+	snprintf(path, sizeof(path), "%s/file", folder.path);
+	snprintf(victim, sizeof(victim), "%s/victim", folder.path);
+	snprintf(temporary, sizeof(temporary), "%s.%ld.tmp", path, (long)getpid());
+	put(victim, "precious");
+	assert_int_equal(symlink(victim, temporary), 0);
+	assert_int_equal(buf_write_file(&folder.text, path), 0);
+	assert_file(path, "new");
+	assert_file(victim, "precious");
+	unlink(path);
+	unlink(victim);
+	folder_remove(&folder);
+}
+
 static void errors_have_their_code(void **state)
 {
 	struct folder folder;
@@ -231,6 +249,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "take: an empty buffer gives an empty text", an_empty_one_is_taken_as_text);
 	ROWS_ADD_ONE(&tests, "file: replaced whole, no temporary file left", a_file_is_replaced_whole);
 	ROWS_ADD_ONE(&tests, "file: a symlink stays one, its target is replaced", a_symlink_stays_one);
+	ROWS_ADD_ONE(&tests, "file: a link planted at the temporary name is replaced", a_planted_link_is_replaced);
 	ROWS_ADD_ONE(&tests, "file: /dev/fd/N is appended to, never renamed over", a_descriptor_is_appended_to);
 	ROWS_ADD_ONE(&tests, "file: a missing folder, a folder, a full disk", errors_have_their_code);
 	return rows_run(&tests, "buf");
