@@ -33,6 +33,13 @@ static bool is_quote(char c)
 	return c == '\'' || c == '"';
 }
 
+static const char *find_blank(const char *at, const char *end)
+{
+	while (at < end && !is_blank(*at))
+		at++;
+	return at;
+}
+
 static bool is_name_char(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
@@ -48,7 +55,7 @@ static const char *const strong[] = {"password", "passwd", "passphrase", "passco
 	"bearer", "requirepass", "masterauth", "userpass", "dbpass", "rootpass"};
 // The last word of a name.
 static const char *const weak[] = {"key", "token", "auth", "pass", "pwd", "pw", "psk", "secrets", "credential",
-	"credentials", "creds", "cookie"};
+	"credentials", "creds", "cookie", "sig", "signature", "jwt", "pat", "pin", "otp"};
 // Before a weak one: it counts, sorts, or names something.
 static const char *const harmless[] = {"all", "band", "bos", "by", "cls", "col", "column", "count", "data", "dict",
 	"end", "eos", "feature", "field", "first", "foreign", "group", "hash", "high", "hot", "image", "index", "input",
@@ -134,7 +141,7 @@ static enum kind kind_of_option(struct span name)
 static bool ends_as_file(struct span value)
 {
 	static const char *const endings[] = {"pem", "key", "crt", "cer", "der", "p8", "p12", "pfx", "pub", "ppk",
-		"asc", "gpg", "jks", "json", "yaml", "yml", "toml", "txt", "ini", "conf"};
+		"sig", "asc", "gpg", "jks", "json", "yaml", "yml", "toml", "txt", "ini", "conf"};
 	const char *dot = memrchr(value.at, '.', value.n);
 	return dot != NULL && dot > value.at &&
 		is_listed(endings, ARRAY_SIZE(endings), part(dot + 1, value.at + value.n));
@@ -293,15 +300,32 @@ static const char *end_of_userinfo(const char *at, const char *end, bool is_cut)
 	return sign == NULL && is_cut && stop == end ? end : sign;
 }
 
-// At "://": the password. Returns where to go on.
-static const char *put_userinfo(const char *at, const char *end, bool is_cut, struct buf *out)
+static bool ends_with_http(struct span text)
 {
-	at += strlen("://");
+	static const char *const schemes[] = {"http", "https"};
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
+		size_t n = strlen(schemes[i]);
+		if (text.n >= n && strncasecmp(text.at + text.n - n, schemes[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+// At "://": the password, or a long user without one, which is a token (https://TOKEN@host). Returns where to go on.
+static const char *put_userinfo(struct span before, const char *end, bool is_cut, struct buf *out)
+{
+	enum { TOKEN_LENGTH = 16 };
+	const char *at = before.at + before.n + strlen("://");
 	buf_str(out, "://");
 	const char *sign = end_of_userinfo(at, end, is_cut);
 	const char *colon = sign != NULL ? memchr(at, ':', (size_t)(sign - at)) : NULL;
-	if (colon == NULL || colon + 1 == sign)
-		return at;
+	if (colon == NULL || colon + 1 == sign) {
+		const char *user_end = colon != NULL ? colon : sign;
+		if (user_end == NULL || user_end - at < TOKEN_LENGTH || !ends_with_http(before))
+			return at;
+		buf_str(out, mask);
+		return user_end;
+	}
 	put(out, at, colon + 1);
 	buf_str(out, mask);
 	return sign;
@@ -354,12 +378,55 @@ static const char *put_pair(const struct cursor *c, const char *at, struct buf *
 	return value_end;
 }
 
+/* At '=': "name = 'value'", in code and settings. Without quotes only names that are surely secret: "TOKEN= command" is a shell's.
+ * Returns where to go on; NULL: it is none. */
+static const char *put_spaced_pair(const struct cursor *c, const char *at, struct buf *out)
+{
+	const char *name_end = at, *value = at + 1;
+	while (name_end > c->word && is_blank(name_end[-1]))
+		name_end--;
+	while (value < c->end && is_blank(*value))
+		value++;
+	bool has_left = name_end<at, has_right = value> at + 1;
+	if (value == c->end || (!has_left && !has_right))
+		return NULL;
+	const char *name = name_end;
+	while (name > c->word && is_name_char(name[-1]))
+		name--;
+	enum kind kind = kind_of(part(name, name_end));
+	char quote = is_quote(*value) ? *value : 0;
+	if (quote == 0 && (kind != KIND_STRONG || !has_left || !has_right))
+		return NULL;
+	value += quote != 0;
+	const char *stop = quote != 0 ? memchr(value, quote, (size_t)(c->end - value)) : find_blank(value, c->end);
+	stop = stop != NULL ? stop : c->end;
+	while (quote == 0 && stop > value + 1 && strchr("'\";,)", stop[-1]) != NULL)
+		stop--;
+	if (!is_secret(kind, part(value, stop)))
+		return NULL;
+	put(out, at, value);
+	buf_str(out, mask);
+	return stop;
+}
+
+// "-HName:": the name alone.
+static struct span behind_letter(struct span name)
+{
+	bool has_letter = name.n > 2 && name.at[0] == '-' && name.at[1] != '-';
+	return has_letter ? part(name.at + 2, name.at + name.n) : name;
+}
+
+// "PRIVATE-TOKEN", "X-Api-Key"
+static bool looks_like_header(struct span name)
+{
+	struct span behind = behind_letter(name);
+	return behind.n > 0 && isupper((unsigned char)behind.at[0]) && memchr(behind.at, '-', behind.n) != NULL;
+}
+
 static bool is_header(struct span name)
 {
 	static const char *const headers[] = {"cookie", "set-cookie"};
-	bool has_letter = name.n > 2 && name.at[0] == '-' && name.at[1] != '-'; // -HName:
-	struct span behind = has_letter ? part(name.at + 2, name.at + name.n) : name;
-	return is_listed(headers, ARRAY_SIZE(headers), behind) || kind_of_option(name) != KIND_PLAIN;
+	return is_listed(headers, ARRAY_SIZE(headers), behind_letter(name)) || kind_of_option(name) != KIND_PLAIN;
 }
 
 // At ':': "Name: value" up to the quote or the end of the line, "name":"value", "pass:value". Returns where to go on.
@@ -369,9 +436,10 @@ static const char *put_field(const struct cursor *c, const char *at, struct buf 
 	struct span of = part(name, name_end);
 	const char *value = at + 1;
 	bool is_quoted = name_end < at, has_space = value < c->end && is_blank(*value);
-	if (name == name_end || !is_header(of) ||
-		(kind_of(of) == KIND_WEAK && !is_quoted && !has_space && value < c->end &&
-			!is_listed((const char *const[]){"pass", "token"}, 2, of))) {
+	bool is_strict = kind_of(of) == KIND_WEAK && !is_quoted && !has_space && value < c->end;
+	bool is_named = looks_like_header(of) ? !is_path(part(value, c->token_end))
+					      : is_listed((const char *const[]){"pass", "token"}, 2, of);
+	if (name == name_end || !is_header(of) || (is_strict && !is_named)) {
 		buf_char(out, ':');
 		return at + 1;
 	}
@@ -393,7 +461,7 @@ static const char *put_field(const struct cursor *c, const char *at, struct buf 
 
 static const char *put_token(struct redactor *redactor, const struct cursor *c, struct buf *out)
 {
-	const char *at = c->token;
+	const char *at = c->token, *spaced_end;
 	struct span token = part(at, c->token_end);
 	if (token.n > 0 && token.at[0] != '-') {
 		const struct redact_program *program = find_program(token);
@@ -415,7 +483,10 @@ static const char *put_token(struct redactor *redactor, const struct cursor *c, 
 	}
 	while (at < c->token_end) {
 		if (c->token_end - at > 3 && memcmp(at, "://", 3) == 0)
-			at = put_userinfo(at, c->token_end, redactor->is_cut && c->token_end == c->end, out);
+			at = put_userinfo(part(c->token, at), c->token_end, redactor->is_cut && c->token_end == c->end,
+				out);
+		else if (*at == '=' && (spaced_end = put_spaced_pair(c, at, out)) != NULL)
+			at = spaced_end;
 		else if (*at == '=')
 			at = put_pair(c, at, out);
 		else if (*at == ':')
@@ -440,13 +511,6 @@ static bool put_next(struct redactor *redactor, struct span value, struct buf *o
 	else
 		put(out, value.at, value.at + value.n);
 	return true;
-}
-
-static const char *find_blank(const char *at, const char *end)
-{
-	while (at < end && !is_blank(*at))
-		at++;
-	return at;
 }
 
 // A word that has words within: a shell's script, a header, a title that a program gave itself.

@@ -1,8 +1,8 @@
 /* Secrets in command lines. Whatever stores or shows the words of a command passes them through here first, once, where they are read.
  *
- * A value is a secret by the name that it is given: password, secret, token, key, credentials, auth and their kin, as the last word of an
+ * A value is a secret by the name that it is given: password, secret, token, key, credentials, auth and similar names, as the last word of an
  * option (--db-password X, --api-key=X, -Dtoken=X), a variable (DB_PASS=X, all of AWS_…=X), a field of a URL or of a connection string
- * (?token=X, Pwd=X;), a header (Authorization: X) or of JSON ("password":"X"). So are the password of a URL (scheme://user:X@host) and
+ * (?token=X, Pwd=X;), a header (Authorization: X) or of JSON ("password":"X"). So are the password of a URL (scheme://user:X@host), a user of 16 or more characters without one (https://X@host) and
  * the short options of a few known programs (mysql -pX). Not secret are names that end otherwise (--key-file, --max-tokens, tokenizer),
  * that count or sort (--sort-key, --pad-token), and paths and switches as values of a key (--key server.pem, --auth true). Secrets that
  * stand alone are not recognised. Words within a word (sh -c '…') are treated like words.
