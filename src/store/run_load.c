@@ -44,7 +44,8 @@ static int read_tables(struct run_reader *reader, const struct part *part, struc
 static int fail(const struct run_reader *reader, int result, const char *path, struct wattle_error *reterr)
 {
 	if (result == SQLITE_NOMEM && arena_bytes(reader->arena) > reader->most_bytes)
-		return error_set(reterr, -EINVAL, "%s: its rows need more memory than a file of this size can hold", path);
+		return error_set(reterr, -EINVAL, "%s: its rows need more memory than a file of this size can hold",
+			path);
 	if (result == SQLITE_NOMEM)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
 	int code = sql_fail(reader->db, path, NULL);
