@@ -1,15 +1,18 @@
 """gpu_tracker's code blocks over wattle: files that are written, and their analysis by hand-made rows."""
+import contextlib
 import json
 import math
 import os
 import pickle
+import sqlite3
 import sys
 
-from gpu_tracker_common import (COLUMNS, MARKS, METRICS, STATIC, TRACKING, as_sqlite, need_pandas, refused, rows_of,
-                                write)
+from gpu_tracker_common import (COLUMNS, MARKS, METRICS, STATIC, TRACKING, as_sqlite, need_pandas, pandas, refused,
+                                rows_of, write)
 from harness import main, near, test
 
 import wattle.compat.gpu_tracker as gput
+from wattle import _sqlite
 from wattle.compat.gpu_tracker.sub_tracker import CodeBlockResults, SubTrackingResults
 
 
@@ -19,6 +22,55 @@ def run(room, program, **options):
     done = room.finish(room.start("program.py", program=sys.executable, **options))
     assert done.returncode == 0, done
     return done
+
+
+# ---- hostile files ----
+
+@test
+def endless_view_as_data(room):
+    """a tracking file whose table is a view that has no end is refused within seconds"""
+    need_pandas()
+    path = room.folder / "hostile.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for table in ("data", "static_data"):
+            connection.execute(f"CREATE VIEW {table} AS WITH RECURSIVE n(timestamp) AS "
+                               "(SELECT 1 UNION ALL SELECT timestamp + 1 FROM n) SELECT timestamp FROM n")
+        connection.commit()
+    analyzer = gput.SubTrackingAnalyzer(path, room.folder / "blocks.csv")
+    for read in (analyzer.overall_timepoint_results, analyzer.read_static_data):
+        refused(pandas.errors.DatabaseError, read, "not authorized")
+
+
+@test
+def query_without_end(room):
+    """a query of a small file that is read only ends after some seconds"""
+    path = room.folder / "small.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE data (n INTEGER)")
+        connection.executemany("INSERT INTO data VALUES (?)", [(n,) for n in range(1000)])
+    with contextlib.closing(_sqlite.connect(path, read_only=True)) as connection:
+        refused(sqlite3.OperationalError, lambda: connection.execute(
+            "SELECT count(a.n) FROM data a, data b, data c, data d WHERE a.n + b.n + c.n + d.n < 0").fetchall(), "interrupted")
+
+
+@test
+def triggers_of_a_file(room):
+    """a trigger of a file does not fire: the statement that would start it is refused"""
+    path = room.folder / "hostile.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT)")
+        connection.execute("CREATE TABLE fired (n INTEGER)")
+        connection.execute("CREATE TRIGGER t AFTER INSERT ON run BEGIN INSERT INTO fired VALUES (1); END")
+    with contextlib.closing(_sqlite.connect(path)) as connection:
+        refused(sqlite3.DatabaseError, lambda: connection.execute(
+            "INSERT OR REPLACE INTO run (key, value) VALUES ('a', 'b')"), "not authorized")
+        assert connection.execute("SELECT count(*) FROM fired").fetchone() == (0,)
+        connection.rollback()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TRIGGER t")
+    with contextlib.closing(_sqlite.connect(path)) as connection, connection:
+        connection.execute("INSERT OR REPLACE INTO run (key, value) VALUES ('a', 'b')")
+        assert connection.execute("SELECT value FROM run").fetchall() == [("b",)]
 
 
 # ---- files that are written ----

@@ -5,11 +5,9 @@ import contextlib
 import json
 import math
 import os
-import pathlib
-import sqlite3
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
-from ... import _wattle
+from ... import _sqlite, _wattle
 from ...tracker import check_ending
 from ._results import STATISTICS, SubTrackingResults
 
@@ -45,8 +43,7 @@ class SubTrackingAnalyzer:
         path = self._tracking()
         if path.endswith(".csv"):
             return pandas.read_csv(path, float_precision="round_trip", **csv_part)
-        uri = f"{pathlib.Path(path).absolute().as_uri()}?mode=ro"
-        with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
+        with contextlib.closing(_sqlite.connect(path, read_only=True)) as connection:
             return pandas.read_sql_query(f'SELECT * FROM "{table}"', connection)
 
     def read_static_data(self) -> pandas.Series:

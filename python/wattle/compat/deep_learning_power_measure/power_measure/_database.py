@@ -4,9 +4,10 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
-import sqlite3
 import threading
 from typing import Any, Callable, Iterable, Iterator, Sequence
+
+from .... import _sqlite
 
 Run = Callable[..., Any]
 POSTGRESQL = ("postgresql://", "postgres://")
@@ -99,7 +100,7 @@ class Database:
     def _open(self) -> Any:
         if self._psycopg2 is not None:
             return self._psycopg2.connect(self.url)
-        return sqlite3.connect(self.url, timeout=30, check_same_thread=False)
+        return _sqlite.connect(self.url, timeout=30, check_same_thread=False)
 
     def _marks(self, statement: str) -> str:
         return statement.replace("?", "%s") if self.is_postgresql else statement
