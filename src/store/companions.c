@@ -12,8 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Whoever may change the database anyway may own what belongs to it.
-static bool may_own(const struct stat *database, const struct stat *companion)
+bool companions_may_own(const struct stat *database, const struct stat *companion)
 {
 	bool by_group = (database->st_mode & S_IWGRP) != 0 && companion->st_gid == database->st_gid;
 	return companion->st_uid == geteuid() || companion->st_uid == 0 || companion->st_uid == database->st_uid ||
@@ -45,7 +44,7 @@ static int check(const char *path, const char *ending, const struct stat *databa
 			S_ISLNK(st.st_mode)           ? "a symbolic link"
 				: S_ISREG(st.st_mode) ? "a file with a second name"
 						      : "no regular file");
-	if (!may_own(database, &st))
+	if (!companions_may_own(database, &st))
 		return error_set(reterr, -EPERM,
 			"%s belongs to user %u, who may not write to the database beside it: remove it or choose another folder",
 			name, (unsigned)st.st_uid);
@@ -57,7 +56,7 @@ static int check(const char *path, const char *ending, const struct stat *databa
 
 int companions_check(const char *path, struct wattle_error *reterr)
 {
-	static const char *const endings[] = {"-wal", "-shm", "-journal"};
+	static const char *const endings[] = {"-wal", "-shm", "-journal", "-spans"};
 	char resolved[PATH_MAX]; // SQLite follows links to the database too
 	struct stat database;
 	const char *real = realpath(path, resolved);
@@ -67,6 +66,23 @@ int companions_check(const char *path, struct wattle_error *reterr)
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(endings); i++)
 		r = check(real, endings[i], &database, reterr);
 	return r;
+}
+
+int companions_check_log(const char *path, struct wattle_error *reterr)
+{
+	static const char *const endings[] = {"-wal", "-shm"};
+	char resolved[PATH_MAX];
+	const char *real = realpath(path, resolved);
+	for (size_t i = 0; real != NULL && i < ARRAY_SIZE(endings); i++) {
+		char name[PATH_MAX + 16];
+		struct stat st;
+		snprintf(name, sizeof(name), "%s%s", real, endings[i]);
+		if (lstat(name, &st) != 0)
+			return error_set(reterr, -EPERM,
+				"%s: somebody removed it while the database beside it was opened: choose another folder",
+				name);
+	}
+	return 0;
 }
 
 int companions_clear(const char *path, struct wattle_error *reterr)

@@ -1,6 +1,7 @@
 #include "store/spool.h"
 
 #include "base/util.h"
+#include "store/companions.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -217,7 +218,10 @@ int spool_open_reader(const char *run_path, const char *run_id, struct spool_hea
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	bool is_ours = pread(fd, ret_header, sizeof(*ret_header), 0) == (ssize_t)sizeof(*ret_header) &&
+	struct stat database, st;
+	bool is_ours = stat(run_path, &database) == 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		companions_may_own(&database, &st) &&
+		pread(fd, ret_header, sizeof(*ret_header), 0) == (ssize_t)sizeof(*ret_header) &&
 		memcmp(ret_header->magic, magic, sizeof(magic)) == 0 && ret_header->version == SPOOL_VERSION &&
 		strncmp(ret_header->run_id, run_id, sizeof(ret_header->run_id)) == 0;
 	if (is_ours)

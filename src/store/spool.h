@@ -98,7 +98,8 @@ struct spool_visitor { // each may be NULL: nobody wants to know
 /* How much of a spool is in the tables, as the run file says it: between 0 and what the spool is long. What a damaged or made file
  * says beyond that counts as nothing, or as all. */
 int64_t spool_bytes_done(int fd, int64_t stored);
-// A descriptor of the spool of a run file, *ret_header checked; -ENOENT: there is none, or it is not this run's.
+/* A descriptor of the spool of a run file, *ret_header checked; -ENOENT: there is none, it is not this run's, or its owner may not write to
+ * the run file. */
 int spool_open_reader(const char *run_path, const char *run_id, struct spool_header *ret_header);
 /* Names are told from the begin on, all else from byte `from` on. 0 at the end of what is whole, whatever comes then; what a
  * visitor returned; -ENOMEM, -EIO. */

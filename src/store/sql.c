@@ -190,11 +190,13 @@ static int open_database(const char *path, const char *file, int flags, sqlite3 
 
 /* Of what others may have made or left beside it: is it fit to be used? `db` is open, and has read: what SQLite keeps beside the file
  * is there, and was not exchanged since. Closes it if not. */
-static int check_opened(const char *path, bool is_writer, sqlite3 **db, struct wattle_error *reterr)
+static int check_opened(const char *path, bool is_writer, bool has_wal, sqlite3 **db, struct wattle_error *reterr)
 {
 	int r = sql_guard_check(*db, path, is_writer, reterr);
 	if (r == 0)
 		r = companions_check(path, reterr);
+	if (r == 0 && has_wal)
+		r = companions_check_log(path, reterr);
 	if (r < 0) {
 		sqlite3_close(*db);
 		*db = NULL;
@@ -216,11 +218,12 @@ int sql_open_writer(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 	sql_exec(db, "PRAGMA cache_size=-512; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4096");
 	sql_exec(db,
 		"PRAGMA synchronous=OFF"); // changing the mode of a file that was just made need not reach the disk
-	if (is_shared_between_machines(path) || !set_journal(db, "PRAGMA journal_mode=WAL", "wal"))
+	bool has_wal = !is_shared_between_machines(path) && set_journal(db, "PRAGMA journal_mode=WAL", "wal");
+	if (!has_wal)
 		set_journal(db, "PRAGMA journal_mode=TRUNCATE", "truncate");
 	sql_exec(db, "PRAGMA synchronous=NORMAL");
 	sqlite3_busy_timeout(db, BUSY_MS);
-	return check_opened(path, true, ret_db, reterr);
+	return check_opened(path, true, has_wal, ret_db, reterr);
 }
 
 int sql_open_maker(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
@@ -312,7 +315,7 @@ int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 	int r = companions_check(path, reterr);
 	if (r == 0)
 		r = open_for_reading(path, ret_db, reterr);
-	return r == 0 ? check_opened(path, false, ret_db, reterr) : r;
+	return r == 0 ? check_opened(path, false, false, ret_db, reterr) : r;
 }
 
 void sql_fold(sqlite3 *db)
