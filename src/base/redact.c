@@ -387,7 +387,8 @@ static const char *put_spaced_pair(const struct cursor *c, const char *at, struc
 		name_end--;
 	while (value < c->end && is_blank(*value))
 		value++;
-	bool has_left = name_end<at, has_right = value> at + 1;
+	bool has_left = name_end != at;
+	bool has_right = value != at + 1;
 	if (value == c->end || (!has_left && !has_right))
 		return NULL;
 	const char *name = name_end;

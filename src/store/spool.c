@@ -210,6 +210,15 @@ int64_t spool_bytes_done(int fd, int64_t stored)
 	return stored < 0 ? 0 : stored < size ? stored : size;
 }
 
+// Of a run file that was removed meanwhile only the user's own spool is left.
+static bool has_fit_owner(const char *run_path, int fd)
+{
+	struct stat database, st;
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return false;
+	return stat(run_path, &database) == 0 ? companions_may_own(&database, &st) : st.st_uid == geteuid();
+}
+
 int spool_open_reader(const char *run_path, const char *run_id, struct spool_header *ret_header)
 {
 	char path[PATH_MAX + 8], resolved[PATH_MAX];
@@ -218,9 +227,7 @@ int spool_open_reader(const char *run_path, const char *run_id, struct spool_hea
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	struct stat database, st;
-	bool is_ours = stat(run_path, &database) == 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-		companions_may_own(&database, &st) &&
+	bool is_ours = has_fit_owner(run_path, fd) &&
 		pread(fd, ret_header, sizeof(*ret_header), 0) == (ssize_t)sizeof(*ret_header) &&
 		memcmp(ret_header->magic, magic, sizeof(magic)) == 0 && ret_header->version == SPOOL_VERSION &&
 		strncmp(ret_header->run_id, run_id, sizeof(ret_header->run_id)) == 0;
