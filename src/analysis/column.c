@@ -76,7 +76,9 @@ static void end_stretch(const struct ram_stretch *stretch, size_t end, const dou
 	for (size_t g = 0; g < RAM_GROUPS; g++) {
 		is_above |= above_bytes[g] > 0;
 		double private_bytes = stretch->private_max_bytes[g] - above_bytes[g];
-		keep_larger(&columns->private_max_bytes[g], private_bytes > 0 ? private_bytes : 0 * private_bytes);
+		if (private_bytes < 0)
+			private_bytes = 0;
+		keep_larger(&columns->private_max_bytes[g], private_bytes);
 	}
 	for (size_t i = stretch->begin; is_above && i < end; i++) {
 		double totals[RAM_GROUPS];
