@@ -167,7 +167,7 @@ bool tree_member_has_forked(const struct tree *tree, const struct tree_member *c
 	uint64_t of_child = n > 0 ? process_stat_start_stack(text, (size_t)n) : 0;
 	n = file_text(tree, parent->pid, "stat", parent->stat_fd, text, sizeof(text));
 	uint64_t of_parent = n > 0 ? process_stat_start_stack(text, (size_t)n) : 0;
-	return of_child == of_parent || of_child <= 1 || of_parent <= 1; // 0 or 1: the kernel does not tell us
+	return of_child == of_parent || of_child <= 1 || of_parent <= 1; // 0 or 1: the kernel hides the address
 }
 
 // 0 or negative errno; -ESRCH: gone, or the pid is another process by now.
