@@ -1,6 +1,7 @@
 #include "now/target_ram.h"
 
 #include "base/util.h"
+#include "metric/ram.h"
 #include "process/memory_sample.h"
 
 static const double budget_percent = 1; // of a core
@@ -9,6 +10,7 @@ struct target_ram {
 	struct tree tree;
 	struct memory_reader reader;
 	struct memory_estimate estimate;
+	struct ram_tracker tracker;
 };
 
 struct target_ram *target_ram_open(const struct wattle_env *env, pid_t pid)
@@ -37,13 +39,15 @@ double target_ram_look(struct target_ram *ram, int64_t t_ns)
 	if (ram == NULL)
 		return (double)NAN;
 	struct tree_totals totals;
-	struct memory_reading reading;
+	int64_t sample[RUN_COUNT];
+	for (size_t m = 0; m < RUN_COUNT; m++)
+		sample[m] = VALUE_MISSING;
 	tree_update(&ram->tree, t_ns, &totals);
 	tree_forget_ended(&ram->tree);
-	memory_estimate_update(&ram->estimate, &ram->tree);
-	int64_t bytes = ram->estimate.carried.combined_bytes;
-	if (memory_read_if_due(&ram->reader, &ram->estimate, &ram->tree, t_ns, &totals, &reading) &&
-		value_ok(reading.main.private_bytes) && value_ok(reading.descendants.private_bytes))
-		bytes = reading.main.private_bytes + reading.descendants.private_bytes + reading.combined_shared_bytes;
-	return value_to_double(bytes, 1);
+	sample[RUN_MAIN_RSS] = totals.main_rss_bytes;
+	sample[RUN_DESCENDANTS_RSS] = totals.descendants_rss_bytes;
+	memory_measure(&ram->reader, &ram->estimate, &ram->tree, t_ns, &totals, sample);
+	struct ram_values values[RAM_GROUPS];
+	ram_next(&ram->tracker, sample, values);
+	return values[RAM_COMBINED].total_bytes;
 }

@@ -10,15 +10,14 @@
 #include <unistd.h>
 
 // Ticks come a little early or late: nine tenths of 100 ms and of 1 s are enough.
-enum { PIECE_SIZE = 65536, PATHS_AT_FIRST = 1024, PERIOD_MIN_MS = 90, PERIOD_CALM_MS = 900 };
+enum { PATHS_AT_FIRST = 1024, PERIOD_MIN_MS = 90, PERIOD_CALM_MS = 900 };
 
 static const double target_share_max = 0.005;          // what the target may lose to its memory-map lock being held
 static const int64_t credit_first_ns = 10 * NS_PER_MS; // so that a short run has one reading near its peak
 static const int64_t credit_max_ns = 200 * NS_PER_MS;
 static const double rss_news = 1.02; // a new maximum by so much is worth a reading, once RSS rests
 static const double rss_news_rising =
-	2.0;                          // while RSS rises: all readings on the way up cost less than the one at the top
-static const double surprise_max = 4; // a dearer reading may be a machine that held it up: no price by itself
+	2.0; // while RSS rises: all readings on the way up cost less than the one at the top
 
 #define NOTHING                                                                                                        \
 	{                                                                                                              \
@@ -52,7 +51,7 @@ int memory_reader_open(struct memory_reader *reader, double budget_percent, int6
 		return -ENOMEM;
 	reader->paths_size = PATHS_AT_FIRST;
 	reader->paths = calloc_array(reader->paths_size, sizeof(*reader->paths));
-	reader->text = malloc(PIECE_SIZE + 1);
+	reader->text = malloc(MEMORY_TEXT_SIZE + 1);
 	return reader->paths != NULL && reader->text != NULL ? 0 : -ENOMEM;
 }
 
@@ -265,7 +264,7 @@ static int read_smaps(struct memory_reader *reader, const struct tree *tree, con
 		return -errno;
 	size_t kept = 0, total = 0; // the beginning of a line that the last piece cut off
 	for (;;) {
-		ssize_t n = read(fd, reader->text + kept, PIECE_SIZE - kept);
+		ssize_t n = read(fd, reader->text + kept, MEMORY_TEXT_SIZE - kept);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -311,7 +310,7 @@ static void learn_cost(struct memory_reader *reader, double cost_ns, int64_t rss
 void memory_reader_pay(struct memory_reader *reader, int64_t cost_ns, int64_t t_ns, int64_t rss_bytes,
 	int64_t processes)
 {
-	double most_ns = surprise_max * (double)expected_cost_ns(reader, rss_bytes, processes);
+	double most_ns = MEMORY_SURPRISE_MAX * (double)expected_cost_ns(reader, rss_bytes, processes);
 	double believed_ns = (double)cost_ns < most_ns ? (double)cost_ns : most_ns;
 	reader->spent_ns += cost_ns;
 	reader->credit_ns -= (int64_t)believed_ns;
@@ -353,21 +352,32 @@ void memory_reader_begin(struct memory_reader *reader)
 	reader->n_paths = 0;
 }
 
+static void read_member(struct memory_reader *reader, const struct tree *tree, struct tree_member *member,
+	struct memory_reading *reading)
+{
+	struct smaps_state state = {.is_main = member->is_main};
+	int r = read_smaps(reader, tree, member, &state);
+	if (r < 0) {
+		reader->n_unread += r != -ESRCH && r != -ENOENT; // those have ended
+		return;
+	}
+	group_add(member->is_main ? &reading->main : &reading->descendants, &state);
+	memory_member_read(member, state.private_bytes, state.anonymous_bytes, state.rss_bytes - state.anonymous_bytes);
+}
+
+/* The root last: children that map the root's memory during the reading turn its private pages into shared ones. Those would
+ * count twice if the root was read before and the children after that. */
 static void read_members(struct memory_reader *reader, const struct tree *tree, struct memory_reading *reading)
 {
 	memory_reader_begin(reader);
-	for (size_t i = 0; i < tree->n_members; i++) {
-		struct tree_member *member = &tree->members[i];
-		bool zombie = member->stat.state == 'Z' || member->stat.state == 'X';
-		if (!member->alive || member->is_reaper || zombie)
-			continue;
-		struct smaps_state state = {.is_main = member->is_main};
-		if (read_smaps(reader, tree, member, &state) < 0)
-			continue;
-		group_add(member->is_main ? &reading->main : &reading->descendants, &state);
-		memory_member_read(member, state.private_bytes, state.anonymous_bytes,
-			state.rss_bytes - state.anonymous_bytes);
-	}
+	reader->n_unread = 0;
+	for (int is_main = 0; is_main <= 1; is_main++)
+		for (size_t i = 0; i < tree->n_members; i++) {
+			struct tree_member *member = &tree->members[i];
+			bool zombie = member->stat.state == 'Z' || member->stat.state == 'X';
+			if (member->alive && !member->is_reaper && !zombie && member->is_main == is_main)
+				read_member(reader, tree, member, reading);
+		}
 }
 
 static void add_shared(const struct memory_reader *reader, int64_t processes, struct memory_reading *reading)

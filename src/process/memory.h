@@ -8,7 +8,7 @@
  * be four times as dear as expected at most.
  *
  * shared memory is gpu_tracker's: per mapped path the Shared_Clean+Shared_Dirty of the process of the group that has most
- * of it, summed over paths; all anonymous mappings are one path. (gpu_tracker takes the largest single mapping of a path
+ * of it, summed over paths; all mappings without a name are one path. (gpu_tracker takes the largest single mapping of a path
  * for all that a process shares of it, and so misses most of a heap of many mappings.) */
 #pragma once
 
@@ -25,6 +25,11 @@ struct memory_group {
 struct memory_reading {
 	struct memory_group main, descendants;
 	int64_t combined_shared_bytes;
+};
+
+enum {
+	MEMORY_TEXT_SIZE = 65536, // of memory_reader.text
+	MEMORY_SURPRISE_MAX = 4,  // a dearer reading may be a machine that held it up: no price by itself
 };
 
 extern const struct memory_reading memory_nothing_read; // all VALUE_MISSING
@@ -44,7 +49,7 @@ struct memory_reader {
 	double cost_ns_per_byte, cost_ns_per_process; // as measured
 	int64_t spent_ns;                             // CPU time of all readings
 	uint64_t n_readings;
-	char *text; // owned: one piece of a smaps file
+	char *text; // owned: one piece of a file
 	struct page_sample pages;
 	double all_share; // of wall time that both kinds of readings may take together
 	int64_t all_credit_ns, all_credit_t_ns;
@@ -54,7 +59,8 @@ struct memory_reader {
 	size_t unsure_capacity;
 	struct memory_path *paths; // owned: open-addressed by hash
 	size_t n_paths, paths_size;
-	uint32_t n_files; // processes begun so far
+	uint32_t n_files;  // processes begun so far
+	uint32_t n_unread; // living members that the last reading of smaps was not allowed to read
 };
 
 // budget_percent of one core; 0: never read. -ENOMEM.

@@ -27,9 +27,12 @@ static void find_out_fork(struct tree *tree, struct tree_member *member)
 	bool was_forked = memory->is_met && memory->has_forked;
 	memory->has_forked = has_parent && (!memory->is_met || was_forked) &&
 		tree_member_has_forked(tree, member, parent);
+	memory->is_denied = false;
 	if (memory->has_forked && !was_forked) {
 		memory->inherited_bytes = anonymous_of(parent);
 		parent->memory.is_stale = true;
+	} else if (memory->has_forked) {
+		memory->inherited_bytes = smaller(memory->inherited_bytes, anonymous_of(member));
 	}
 	if (!memory->has_forked)
 		memory->inherited_bytes = 0;
@@ -40,8 +43,10 @@ static void find_out_fork(struct tree *tree, struct tree_member *member)
 static void meet(struct tree *tree, struct tree_member *member)
 {
 	struct tree_member_memory *memory = &member->memory;
-	bool may_have_executed = memory->has_forked &&
-		memcmp(memory->name, member->stat.name, sizeof(memory->name)) != 0;
+	bool has_new_name = memcmp(memory->name, member->stat.name, sizeof(memory->name)) != 0;
+	// python that executes python keeps its name, but not the memory that it inherited.
+	bool has_less = memory->has_forked && !memory->is_read && anonymous_of(member) < memory->inherited_bytes / 2;
+	bool may_have_executed = has_less || (has_new_name && (memory->has_forked || memory->is_denied));
 	if (!memory->is_met || may_have_executed)
 		find_out_fork(tree, member);
 }
@@ -73,6 +78,8 @@ int64_t memory_estimate_private(const struct memory_estimate *estimate, const st
 int64_t memory_estimate_unsure(const struct tree_member *member, int64_t page_bytes)
 {
 	const struct tree_member_memory *memory = &member->memory;
+	if (memory->is_denied)
+		return 0;
 	if (!memory->is_read || memory->is_stale)
 		return member->stat.rss_bytes;
 	int64_t grown = member->stat.rss_bytes - memory->anonymous_bytes - memory->file_bytes;
@@ -106,9 +113,35 @@ static int64_t total_of(const struct sums *sums, int64_t shared_bytes, int64_t l
 	return sums->private_bytes + smaller(shared_bytes + grown_bytes, most_bytes);
 }
 
+struct group_sums {
+	struct sums main, descendants, all;
+};
+
+static void add_to_groups(struct group_sums *sums, const struct memory_estimate *estimate,
+	const struct tree_member *member)
+{
+	int64_t private_bytes = memory_estimate_private(estimate, member);
+	add(member->is_main ? &sums->main : &sums->descendants, member, private_bytes);
+	add(&sums->all, member, private_bytes);
+}
+
+static struct memory_totals totals_of(const struct memory_estimate *estimate, const struct group_sums *sums)
+{
+	if (sums->all.processes == 0)
+		return (struct memory_totals){VALUE_MISSING, VALUE_MISSING, VALUE_MISSING};
+	const struct memory_shared *shared = &estimate->shared, *file = &estimate->largest_file;
+	int64_t of_descendants = larger(shared->descendants_bytes, sums->descendants.largest_inherited_bytes);
+	int64_t main_bytes = total_of(&sums->main, shared->main_bytes, file->main_bytes);
+	int64_t descendants_bytes = total_of(&sums->descendants, of_descendants, file->descendants_bytes);
+	int64_t combined_bytes = total_of(&sums->all, shared->combined_bytes, file->combined_bytes);
+	combined_bytes = larger(combined_bytes, larger(main_bytes, descendants_bytes));
+	return (struct memory_totals){main_bytes, descendants_bytes,
+		smaller(combined_bytes, main_bytes + descendants_bytes)};
+}
+
 void memory_estimate_update(struct memory_estimate *estimate, struct tree *tree)
 {
-	struct sums main = {0}, descendants = {0}, all = {0};
+	struct group_sums sums = {0};
 	int64_t unsure_bytes = 0;
 	estimate->page_bytes = tree->units.page_bytes;
 	for (size_t i = 0; i < tree->n_members; i++) {
@@ -116,26 +149,35 @@ void memory_estimate_update(struct memory_estimate *estimate, struct tree *tree)
 		if (!tree_member_has_memory(member))
 			continue;
 		meet(tree, member);
-		int64_t private_bytes = memory_estimate_private(estimate, member);
-		add(member->is_main ? &main : &descendants, member, private_bytes);
-		add(&all, member, private_bytes);
+		add_to_groups(&sums, estimate, member);
 		unsure_bytes += memory_estimate_unsure(member, tree->units.page_bytes);
 	}
-	estimate->rss_bytes = all.rss_bytes;
-	estimate->processes = all.processes;
+	estimate->rss_bytes = sums.all.rss_bytes;
+	estimate->processes = sums.all.processes;
 	estimate->last_changed_bytes = estimate->changed_bytes;
 	estimate->changed_bytes = unsure_bytes;
-	estimate->carried = (struct memory_totals){VALUE_MISSING, VALUE_MISSING, VALUE_MISSING};
-	if (all.processes == 0)
+	estimate->carried = totals_of(estimate, &sums);
+}
+
+static void put_group(struct memory_group *group, int64_t private_bytes, int64_t total_bytes)
+{
+	if (!value_ok(group->private_bytes))
 		return;
-	const struct memory_shared *shared = &estimate->shared, *file = &estimate->largest_file;
-	int64_t of_descendants = larger(shared->descendants_bytes, descendants.largest_inherited_bytes);
-	int64_t main_bytes = total_of(&main, shared->main_bytes, file->main_bytes);
-	int64_t descendants_bytes = total_of(&descendants, of_descendants, file->descendants_bytes);
-	int64_t combined_bytes = total_of(&all, shared->combined_bytes, file->combined_bytes);
-	combined_bytes = larger(combined_bytes, larger(main_bytes, descendants_bytes));
-	estimate->carried = (struct memory_totals){main_bytes, descendants_bytes,
-		smaller(combined_bytes, main_bytes + descendants_bytes)};
+	group->private_bytes = private_bytes;
+	group->shared_bytes = total_bytes - private_bytes;
+}
+
+void memory_estimate_add_unread(const struct memory_estimate *estimate, const struct tree *tree,
+	struct memory_reading *reading)
+{
+	struct group_sums sums = {0};
+	for (size_t i = 0; i < tree->n_members; i++)
+		if (tree_member_has_memory(&tree->members[i]))
+			add_to_groups(&sums, estimate, &tree->members[i]);
+	struct memory_totals totals = totals_of(estimate, &sums);
+	put_group(&reading->main, sums.main.private_bytes, totals.main_bytes);
+	put_group(&reading->descendants, sums.descendants.private_bytes, totals.descendants_bytes);
+	reading->combined_shared_bytes = totals.combined_bytes - sums.all.private_bytes;
 }
 
 static struct memory_shared largest_files(const struct tree *tree)

@@ -7,7 +7,9 @@
  * shared     as read, plus the growth of the largest mapping of files and shared memory of any process: two processes
  *            that map more are taken to map the same.
  *
- * All of these err on the low side; the next reading shows the rest at once. */
+ * These err on the low side; the next reading shows the rest at once. Two exceptions err on the high side: while only some
+ * members are read, shared memory that the others gave back still counts, and so does memory of a process that no reading
+ * is allowed to see, if it shares that memory. */
 #pragma once
 
 #include "process/memory.h"
@@ -34,7 +36,10 @@ void memory_estimate_update(struct memory_estimate *estimate, struct tree *tree)
 // A reading of all members, or of some (then what the others share still counts), has been stored in them.
 void memory_estimate_settle(struct memory_estimate *estimate, const struct tree *tree,
 	const struct memory_shared *shared, bool is_whole);
+// The reading was settled, but some members could not be read: adds what is estimated of them to the groups that are known.
+void memory_estimate_add_unread(const struct memory_estimate *estimate, const struct tree *tree,
+	struct memory_reading *reading);
 // Private memory of a member as estimated now.
 int64_t memory_estimate_private(const struct memory_estimate *estimate, const struct tree_member *member);
-// How much of its memory may have changed since it was read.
+// How much of its memory may have changed since it was read; 0 if its page map cannot be read.
 int64_t memory_estimate_unsure(const struct tree_member *member, int64_t page_bytes);

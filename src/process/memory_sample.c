@@ -1,9 +1,13 @@
 #include "process/memory_sample.h"
 
 #include "base/clock.h"
+#include "base/sums.h"
 #include "base/util.h"
+#include "metric/metric.h"
 
-enum { RUNS_MIN = 16, RUNS_MAX = 64, RUNS_OF_ALL = 1024, TEXT_SIZE = 65536, MEMBERS_MIN = 4 };
+#include <errno.h>
+
+enum { RUNS_MIN = 16, RUNS_MAX = 64, RUNS_OF_ALL = 1024, MEMBERS_MIN = 4 };
 
 static const int64_t sample_most_ns = 10 * NS_PER_MS; // of one sample: the sensors wait as long
 static const int64_t all_credit_max_ns = 50 * NS_PER_MS;
@@ -58,13 +62,18 @@ static int compare_descending(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
+static bool may_be_read(const struct tree_member *member)
+{
+	return tree_member_has_memory(member) && !member->memory.is_denied;
+}
+
 /* Of how much at least a member must be unsure to be read, so that no more than n_most are (but for equals); 0: all are, or there
  * is no memory to find out. */
 static int64_t least_unsure(struct memory_reader *reader, const struct tree *tree, size_t n_most)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < tree->n_members; i++) {
-		if (!tree_member_has_memory(&tree->members[i]))
+		if (!may_be_read(&tree->members[i]))
 			continue;
 		int64_t *room = array_with_room(reader->unsure_bytes, n, &reader->unsure_capacity, sizeof(*room), 256);
 		if (room == NULL)
@@ -90,7 +99,9 @@ static bool read_member(struct memory_reader *reader, const struct tree *tree, s
 	size_t n_runs)
 {
 	struct page_sample *pages = &reader->pages;
-	if (page_sample_read(pages, tree, member, n_runs, reader->text, TEXT_SIZE) < 0)
+	int r = page_sample_read(pages, tree, member, n_runs, reader->text, MEMORY_TEXT_SIZE);
+	member->memory.is_denied = r == -EACCES || r == -EPERM || r == -ENOENT || r == -E2BIG;
+	if (r < 0)
 		return false;
 	tree_member_read_rss(tree, member); // of the same moment
 	int64_t file_bytes = member->stat.file_bytes, anonymous_bytes = member->stat.rss_bytes - file_bytes;
@@ -118,37 +129,61 @@ static void read_root_again(struct memory_reader *reader, struct tree *tree, siz
 		root->memory.private_bytes = before_bytes;
 }
 
-static void pay(struct memory_reader *reader, int64_t cost_ns, size_t n_read)
+static void pay(struct memory_reader *reader, int64_t cost_ns, size_t n_tried)
 {
-	double per_process_ns = (double)cost_ns / (double)(n_read > 0 ? n_read : 1);
+	double n = (double)(n_tried > 0 ? n_tried : 1),
+	       most_ns = MEMORY_SURPRISE_MAX * reader->sample_ns_per_process * n;
+	double believed_ns = (double)cost_ns < most_ns ? (double)cost_ns : most_ns, per_process_ns = believed_ns / n;
 	double surprise_ns = per_process_ns - reader->sample_ns_per_process;
 	reader->sample_ns_per_process += surprise_ns > 0 ? surprise_ns : surprise_ns / 4;
-	reader->all_credit_ns -= cost_ns;
+	reader->all_credit_ns -= (int64_t)believed_ns;
 	reader->spent_ns += cost_ns;
 }
 
 static void add_private(const struct memory_estimate *estimate, const struct tree *tree, struct memory_reading *reading)
 {
-	reading->main.private_bytes = reading->descendants.private_bytes = 0;
+	int64_t private_bytes[2] = {0};
+	size_t n_members[2] = {0}, n_read[2] = {0}; // of descendants, of main
 	for (size_t i = 0; i < tree->n_members; i++) {
 		const struct tree_member *member = &tree->members[i];
 		if (!tree_member_has_memory(member))
 			continue;
-		struct memory_group *group = member->is_main ? &reading->main : &reading->descendants;
-		group->private_bytes += memory_estimate_private(estimate, member);
+		private_bytes[member->is_main] += memory_estimate_private(estimate, member);
+		n_members[member->is_main]++;
+		n_read[member->is_main] += member->memory.is_read;
 	}
-	reading->main.shared_bytes = estimate->shared.main_bytes;
-	reading->descendants.shared_bytes = estimate->shared.descendants_bytes;
+	// Unknown: a group of which no process could be read.
+	if (n_members[true] == 0 || n_read[true] > 0) {
+		reading->main.private_bytes = private_bytes[true];
+		reading->main.shared_bytes = estimate->shared.main_bytes;
+	}
+	if (n_members[false] == 0 || n_read[false] > 0) {
+		reading->descendants.private_bytes = private_bytes[false];
+		reading->descendants.shared_bytes = estimate->shared.descendants_bytes;
+	}
 	reading->combined_shared_bytes = estimate->shared.combined_bytes;
 }
 
-static void set_wait(struct memory_reader *reader, const struct memory_estimate *estimate,
-	const struct memory_reading *reading, int64_t t_ns)
+static bool has_unread(const struct tree *tree)
 {
-	double read_bytes = (double)(reading->main.private_bytes + reading->descendants.private_bytes +
-		reading->combined_shared_bytes);
-	bool is_surprise = fabs(read_bytes - (double)estimate->carried.combined_bytes) > surprise_share * read_bytes;
-	int64_t wait_ns = is_surprise ? wait_least_ns : 2 * reader->sample_wait_ns;
+	for (size_t i = 0; i < tree->n_members; i++)
+		if (tree_member_has_memory(&tree->members[i]) && !tree->members[i].memory.is_read)
+			return true;
+	return false;
+}
+
+static bool is_surprise(const struct memory_reading *reading, int64_t carried_bytes)
+{
+	int64_t private_bytes = value_sum(reading->main.private_bytes, reading->descendants.private_bytes);
+	if (!value_ok(private_bytes))
+		return false;
+	double read_bytes = (double)(private_bytes + reading->combined_shared_bytes);
+	return fabs(read_bytes - (double)carried_bytes) > surprise_share * read_bytes;
+}
+
+static void set_wait(struct memory_reader *reader, const struct memory_estimate *estimate, bool has_news, int64_t t_ns)
+{
+	int64_t wait_ns = has_news ? wait_least_ns : 2 * reader->sample_wait_ns;
 	reader->sample_wait_ns = wait_ns < wait_least_ns ? wait_least_ns
 		: wait_ns > wait_most_ns                 ? wait_most_ns
 							 : wait_ns;
@@ -160,29 +195,36 @@ bool memory_sample_read(struct memory_reader *reader, struct memory_estimate *es
 	struct memory_reading *ret_reading)
 {
 	int64_t before_ns = clock_cpu_ns();
-	size_t n_most = (size_t)((double)sample_most_ns / reader->sample_ns_per_process), n_read = 0, n_left = 0;
+	size_t n_most = (size_t)((double)sample_most_ns / reader->sample_ns_per_process), n_tried = 0, n_read = 0,
+	       n_left = 0;
 	size_t n_runs = runs_for(estimate->processes);
 	int64_t least_bytes = least_unsure(reader, tree, n_most > MEMBERS_MIN ? n_most : MEMBERS_MIN);
 	memory_reader_begin(reader);
 	for (size_t i = 0; i < tree->n_members; i++) {
 		struct tree_member *member = &tree->members[i];
-		if (!tree_member_has_memory(member))
+		if (!may_be_read(member))
 			continue;
+		bool has_time = n_tried < MEMBERS_MIN || clock_cpu_ns() - before_ns < sample_most_ns;
 		bool is_chosen = member->is_main ||
-			memory_estimate_unsure(member, tree->units.page_bytes) >= least_bytes;
+			(has_time && memory_estimate_unsure(member, tree->units.page_bytes) >= least_bytes);
+		n_tried += is_chosen;
 		n_read += is_chosen && read_member(reader, tree, member, n_runs);
 		n_left += !is_chosen;
 	}
 	if (n_read > 1)
 		read_root_again(reader, tree, n_runs);
-	pay(reader, clock_cpu_ns() - before_ns, n_read);
-	if (n_read == 0)
+	pay(reader, clock_cpu_ns() - before_ns, n_tried);
+	if (n_read == 0) {
+		set_wait(reader, estimate, false, t_ns);
 		return false;
+	}
 	struct memory_shared shared = memory_reader_shared(reader);
 	struct memory_reading reading = memory_nothing_read;
 	memory_estimate_settle(estimate, tree, &shared, n_left == 0);
 	add_private(estimate, tree, &reading);
-	set_wait(reader, estimate, &reading, t_ns);
+	if (has_unread(tree))
+		memory_estimate_add_unread(estimate, tree, &reading);
+	set_wait(reader, estimate, is_surprise(&reading, estimate->carried.combined_bytes), t_ns);
 	*ret_reading = reading;
 	return true;
 }
@@ -200,5 +242,32 @@ bool memory_read_if_due(struct memory_reader *reader, struct memory_estimate *es
 		return false;
 	struct memory_shared shared = memory_reader_shared(reader);
 	memory_estimate_settle(estimate, tree, &shared, true);
+	if (reader->n_unread > 0)
+		memory_estimate_add_unread(estimate, tree, ret_reading);
 	return true;
+}
+
+static void put_reading(const struct memory_reading *reading, int64_t *values)
+{
+	values[RUN_MAIN_PSS] = reading->main.pss_bytes;
+	values[RUN_MAIN_USS] = reading->main.uss_bytes;
+	values[RUN_MAIN_PRIVATE] = reading->main.private_bytes;
+	values[RUN_MAIN_SHARED] = reading->main.shared_bytes;
+	values[RUN_DESCENDANTS_PSS] = reading->descendants.pss_bytes;
+	values[RUN_DESCENDANTS_USS] = reading->descendants.uss_bytes;
+	values[RUN_DESCENDANTS_PRIVATE] = reading->descendants.private_bytes;
+	values[RUN_DESCENDANTS_SHARED] = reading->descendants.shared_bytes;
+	values[RUN_COMBINED_SHARED] = reading->combined_shared_bytes;
+}
+
+void memory_measure(struct memory_reader *reader, struct memory_estimate *estimate, struct tree *tree, int64_t t_ns,
+	const struct tree_totals *totals, int64_t *run_values)
+{
+	memory_estimate_update(estimate, tree);
+	run_values[RUN_MAIN_RAM] = estimate->carried.main_bytes;
+	run_values[RUN_DESCENDANTS_RAM] = estimate->carried.descendants_bytes;
+	run_values[RUN_COMBINED_RAM] = estimate->carried.combined_bytes;
+	struct memory_reading reading;
+	if (memory_read_if_due(reader, estimate, tree, t_ns, totals, &reading))
+		put_reading(&reading, run_values);
 }

@@ -18,3 +18,7 @@ bool memory_sample_read(struct memory_reader *reader, struct memory_estimate *es
 // Reads smaps or a sample, whichever is due, after memory_estimate_update. False: neither, or nothing could be read.
 bool memory_read_if_due(struct memory_reader *reader, struct memory_estimate *estimate, struct tree *tree, int64_t t_ns,
 	const struct tree_totals *totals, struct memory_reading *ret_reading);
+
+// After a round of the tree: stores what is carried forward, and a reading if one is due, in the memory metrics of a sample.
+void memory_measure(struct memory_reader *reader, struct memory_estimate *estimate, struct tree *tree, int64_t t_ns,
+	const struct tree_totals *totals, int64_t *run_values);

@@ -11,9 +11,10 @@
 
 enum {
 	AREAS_AT_FIRST = 512,
-	RUN_PAGES = 16,    // a system call costs as much as reading 60 pages
-	SMALL_PAGES = 64,  // mappings up to this are read whole
-	WINDOW_PAGES = 64, // read at once, so that small mappings that stand side by side cost one call
+	RUN_PAGES = 16,      // a system call costs as much as reading 60 pages
+	MAPPINGS_MAX = 8192, // of one process: each costs 1 to 2 us
+	SMALL_PAGES = 64,    // mappings up to this are read whole
+	WINDOW_PAGES = 64,   // read at once, so that small mappings that stand side by side cost one call
 };
 
 static const uint64_t bit_exclusive = UINT64_C(1) << 56, bit_file = UINT64_C(1) << 61, bit_present = UINT64_C(1) << 63;
@@ -169,6 +170,7 @@ static int read_areas(struct page_sample *sample, int maps_fd, size_t n_runs, in
 	size_t text_size)
 {
 	size_t kept = 0; // the beginning of a line that the last piece cut off
+	size_t n_mappings = 0;
 	for (;;) {
 		ssize_t n = read(maps_fd, text + kept, text_size - kept);
 		if (n < 0 && errno == EINTR)
@@ -177,7 +179,9 @@ static int read_areas(struct page_sample *sample, int maps_fd, size_t n_runs, in
 			return n < 0 ? -errno : sample->n_areas > 0 ? 0 : -ESRCH;
 		const char *line = text, *end = text + kept + n;
 		for (const char *next; (next = memchr(line, '\n', (size_t)(end - line))) != NULL; line = next + 1) {
-			int r = read_area(sample, line, (size_t)(next - line), n_runs, page_bytes);
+			int r = ++n_mappings > MAPPINGS_MAX
+				? -E2BIG
+				: read_area(sample, line, (size_t)(next - line), n_runs, page_bytes);
 			if (r < 0)
 				return r;
 		}

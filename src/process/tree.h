@@ -34,6 +34,7 @@ struct tree_member_memory {
 	bool is_read;    // the figures below are of a reading; else only inherited_bytes holds
 	bool has_forked; // from another member, and no exec since: its pages are its parent's until it writes to them
 	bool is_stale;   // it has forked since it was read: what was private is shared now
+	bool is_denied;  // its page map can't be read, or is too dear: not tried again until an exec
 	int64_t private_bytes, anonymous_bytes, file_bytes, minor_faults; // at the reading
 	int64_t inherited_bytes;      // anonymous memory of its parent when it was first met
 	char name[PROCESS_NAME_SIZE]; // when has_forked was last found out: an exec changes it

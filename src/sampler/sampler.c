@@ -183,19 +183,6 @@ static void sample_processes(struct sampler *sampler, int64_t t_ns, struct batch
 	}
 }
 
-static void put_reading(const struct memory_reading *reading, int64_t *values)
-{
-	values[RUN_MAIN_PSS] = reading->main.pss_bytes;
-	values[RUN_MAIN_USS] = reading->main.uss_bytes;
-	values[RUN_MAIN_PRIVATE] = reading->main.private_bytes;
-	values[RUN_MAIN_SHARED] = reading->main.shared_bytes;
-	values[RUN_DESCENDANTS_PSS] = reading->descendants.pss_bytes;
-	values[RUN_DESCENDANTS_USS] = reading->descendants.uss_bytes;
-	values[RUN_DESCENDANTS_PRIVATE] = reading->descendants.private_bytes;
-	values[RUN_DESCENDANTS_SHARED] = reading->descendants.shared_bytes;
-	values[RUN_COMBINED_SHARED] = reading->combined_shared_bytes;
-}
-
 static void fill_memory(struct sampler *sampler, int64_t t_ns, const struct tree_totals *totals, int64_t *values)
 {
 	int64_t rss_bytes = totals->processes > 0 ? totals->main_rss_bytes + totals->descendants_rss_bytes
@@ -203,13 +190,7 @@ static void fill_memory(struct sampler *sampler, int64_t t_ns, const struct tree
 	sampler->last_rss_bytes = rss_bytes;
 	if (rss_bytes > sampler->peak_rss_bytes)
 		sampler->peak_rss_bytes = rss_bytes;
-	memory_estimate_update(&sampler->estimate, sampler->tree);
-	values[RUN_MAIN_RAM] = sampler->estimate.carried.main_bytes;
-	values[RUN_DESCENDANTS_RAM] = sampler->estimate.carried.descendants_bytes;
-	values[RUN_COMBINED_RAM] = sampler->estimate.carried.combined_bytes;
-	struct memory_reading reading;
-	if (memory_read_if_due(&sampler->memory, &sampler->estimate, sampler->tree, t_ns, totals, &reading))
-		put_reading(&reading, values);
+	memory_measure(&sampler->memory, &sampler->estimate, sampler->tree, t_ns, totals, values);
 }
 
 static void read_target(struct sampler *sampler, int64_t t_ns, struct tree_totals *ret_totals)

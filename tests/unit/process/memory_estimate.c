@@ -1,10 +1,15 @@
 /* Trees of made processes, one step after the other: what is carried forward between readings. MB throughout. */
-#include "process/memory_estimate.h"
+#include "process/memory_sample.h"
 
 #include "base/util.h"
 #include "rows.h"
 
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { MAIN = 100, PROCESSES = 4, STEPS = 4, PAGE = 4096 };
 
@@ -60,6 +65,13 @@ static const struct film {
 	{"another program in the child: its memory is its own, whatever its parent has",
 		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0}}, 500, 500, 500},
 			{{{MAIN, 1, 500, 0}, {101, 999, 80, 0, 0, "other"}}, 500, 80, 580}}},
+	{"another program of the same name: it has less than half of what it inherited",
+		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0}}, 500, 500, 500},
+			{{{MAIN, 1, 500, 0}, {101, 999, 80, 0}}, 500, 80, 580}}},
+	{"a forked child that gave back most of what it inherited, and allocates",
+		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0}}, 500, 500, 500},
+			{{{MAIN, 1, 500, 0}, {101, MAIN, 100, 0}}, 500, 100, 500},
+			{{{MAIN, 1, 500, 0}, {101, MAIN, 300, 0}}, 500, 300, 700}}},
 	{"no process: nothing is known, and it is not 0", {{{{0}}, -1, -1, -1}}},
 };
 
@@ -117,18 +129,28 @@ static void assert_mb(int64_t bytes, int mb)
 		assert_true(llabs(bytes - MB(mb)) < 10000);
 }
 
+struct stage {
+	struct tree_member members[PROCESSES];
+	int32_t table[64];
+	struct wattle_env env;
+};
+
+static struct tree tree_on(struct stage *stage, int procfs_fd)
+{
+	return (struct tree){.env = &stage->env,
+		.procfs_fd = procfs_fd,
+		.main_pid = MAIN,
+		.members = stage->members,
+		.table = stage->table,
+		.table_size = ARRAY_SIZE(stage->table),
+		.units = {.page_bytes = PAGE}};
+}
+
 static void check(void **state)
 {
 	const struct film *film = *state;
-	struct tree_member members[PROCESSES] = {0};
-	int32_t table[64];
-	struct wattle_env env = {0};
-	struct tree tree = {.env = &env,
-		.procfs_fd = -1,
-		.members = members,
-		.table = table,
-		.table_size = 64,
-		.units = {.page_bytes = PAGE}};
+	struct stage stage = {0};
+	struct tree tree = tree_on(&stage, -1);
 	struct memory_estimate estimate = {0};
 	for (size_t i = 0; i < STEPS; i++) {
 		const struct step *step = &film->steps[i];
@@ -144,9 +166,106 @@ static void check(void **state)
 	}
 }
 
+/* ---- processes whose files cannot be read ---- */
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	return remove(path);
+}
+
+static int open_procfs(char *root)
+{
+	assert_non_null(mkdtemp(root));
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void add_file(int procfs_fd, int pid, const char *name, const char *text)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "%d", pid);
+	mkdirat(procfs_fd, path, 0755);
+	snprintf(path, sizeof(path), "%d/%s", pid, name);
+	int fd = openat(procfs_fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+#define SMAPS(kb) "1000-2000 rw-p 00000000 00:00 0 \nRss: " kb " kB\nPrivate_Dirty: " kb " kB\nAnonymous: " kb " kB\n"
+
+static const struct process pair[PROCESSES] = {{MAIN, 1, 100, 0}, {101, 999, 300, 0}};
+
+static void page_maps_that_cannot_be_read(void **state)
+{
+	(void)state;
+	char root[] = "/tmp/wattle-memory-XXXXXX";
+	int procfs_fd = open_procfs(root);
+	struct stage stage = {0};
+	struct tree tree = tree_on(&stage, procfs_fd);
+	struct memory_estimate estimate = {0};
+	struct memory_reader reader;
+	struct memory_reading reading;
+	assert_int_equal(memory_reader_open(&reader, 1, 0), 0);
+	put(&tree, pair);
+	memory_estimate_update(&estimate, &tree);
+	assert_true(memory_sample_due(&reader, &estimate, 0));
+	assert_false(memory_sample_read(&reader, &estimate, &tree, 0, &reading));
+	assert_true(stage.members[0].memory.is_denied && stage.members[1].memory.is_denied);
+	for (int64_t t_ns = NS_PER_S; t_ns < 10 * NS_PER_S; t_ns += NS_PER_S) {
+		memory_estimate_update(&estimate, &tree);
+		assert_false(memory_sample_due(&reader, &estimate, t_ns));
+		assert_mb(estimate.carried.combined_bytes, 400);
+	}
+	strcpy(stage.members[1].stat.name, "other"); // an exec
+	memory_estimate_update(&estimate, &tree);
+	assert_true(memory_sample_due(&reader, &estimate, 20 * NS_PER_S));
+	memory_reader_close(&reader);
+	close(procfs_fd);
+	nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* smaps of the root and of one child; the other child, with 300 MB of its own, is another user's. */
+static void one_child_unread(void **state)
+{
+	(void)state;
+	static const struct process family[PROCESSES] = {{MAIN, 1, 100, 0}, {101, 999, 200, 0}, {102, 999, 300, 0}};
+	static const struct tree_totals totals = {.main_rss_bytes = MB(100),
+		.descendants_rss_bytes = MB(500),
+		.processes = 3};
+	char root[] = "/tmp/wattle-memory-XXXXXX";
+	int procfs_fd = open_procfs(root);
+	add_file(procfs_fd, MAIN, "smaps", SMAPS("97656"));
+	add_file(procfs_fd, 101, "smaps", SMAPS("195312"));
+	assert_int_equal(mkdirat(procfs_fd, "102", 0755), 0);
+	assert_int_equal(symlinkat("smaps", procfs_fd, "102/smaps"), 0); // ELOOP: root may open all else
+	struct stage stage = {0};
+	struct tree tree = tree_on(&stage, procfs_fd);
+	struct memory_estimate estimate = {0};
+	struct memory_reader reader;
+	struct memory_reading reading;
+	assert_int_equal(memory_reader_open(&reader, 1, 0), 0);
+	put(&tree, family);
+	memory_estimate_update(&estimate, &tree);
+	assert_mb(estimate.carried.combined_bytes, 600);
+	assert_true(memory_read_if_due(&reader, &estimate, &tree, 0, &totals, &reading));
+	assert_mb(reading.main.private_bytes, 100);
+	assert_mb(reading.descendants.private_bytes, 500);
+	assert_mb(reading.combined_shared_bytes, 0);
+	memory_reader_close(&reader);
+	close(procfs_fd);
+	nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 int main(void)
 {
 	struct rows rows = {0};
 	ROWS_ADD(&rows, films, check);
+	ROWS_ADD_ONE(&rows, "page maps that cannot be read: tried once, and again after an exec",
+		page_maps_that_cannot_be_read);
+	ROWS_ADD_ONE(&rows, "two children, one of them unread: a reading has the estimate of the other in its sum",
+		one_child_unread);
 	return rows_run(&rows, "RAM carried forward");
 }
