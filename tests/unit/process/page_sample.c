@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "rows.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -133,11 +134,35 @@ static void check_fork(void **state)
 	env_close(&env);
 }
 
+static void too_many_mappings(void **state)
+{
+	(void)state;
+	enum { MAPPINGS = 10000 };
+	static char text[TEXT_SIZE];
+	struct wattle_env env;
+	struct tree tree;
+	struct page_sample sample;
+	char *memory = mmap(NULL, (size_t)MAPPINGS * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(memory != MAP_FAILED);
+	for (size_t i = 0; i < MAPPINGS; i += 2) // neighbours with other rights are mappings of their own
+		assert_int_equal(mprotect(memory + i * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(env_open(&env, NULL), 0);
+	assert_int_equal(tree_open(&tree, &env, getpid(), 0), 0);
+	assert_int_equal(page_sample_open(&sample), 0);
+	int r = page_sample_read(&sample, &tree, &tree.members[0], 64, text, sizeof(text));
+	munmap(memory, (size_t)MAPPINGS * PAGE);
+	assert_int_equal(r, -E2BIG);
+	page_sample_close(&sample);
+	tree_close(&tree);
+	env_close(&env);
+}
+
 int main(void)
 {
 	struct rows rows = {0};
 	ROWS_ADD(&rows, lines, check_line);
 	ROWS_ADD(&rows, scales, check_scale);
 	ROWS_ADD(&rows, forks, check_fork);
+	ROWS_ADD_ONE(&rows, "a process of 10,000 mappings is too dear to sample", too_many_mappings);
 	return rows_run(&rows, "page sample");
 }
