@@ -18,7 +18,7 @@
 
 static const int64_t judge_period_ns = NS_PER_S - NS_PER_S / 100; // a second, but for the jitter of ticks
 static const int64_t settle_period_ns = NS_PER_S / 4;
-// Who asks for the end by a signal waits so long, from there or from the end of the command, for spans to become rows.
+// After a signal, or after the end of the command that it asked for, spans become rows for at most this long.
 static const int64_t GATHER_PATIENCE_NS = 400 * NS_PER_MS;
 enum { HURRIED_SPANS_MOST = 500000 }; // some 0.3 s of CPU time for a summary
 
@@ -195,7 +195,7 @@ static void read_signals(struct recorder *recorder)
 			continue; // reaped elsewhere: several ends may share one signal
 		bool is_end = info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP;
 		if (is_end)
-			recorder->asked_ns = env_now_ns(recorder->env);
+			end_request_signal(&recorder->end_request, env_now_ns(recorder->env));
 		if (recorder->target != NULL)
 			pass_on(recorder, &info);
 		else if (is_end)
@@ -206,10 +206,7 @@ static void read_signals(struct recorder *recorder)
 bool recorder_is_hurried(struct recorder *recorder, int64_t patience_ns)
 {
 	read_signals(recorder);
-	if (recorder->asked_ns == 0)
-		return false;
-	int64_t since_ns = recorder->asked_ns > recorder->finishing_ns ? recorder->asked_ns : recorder->finishing_ns;
-	return env_now_ns(recorder->env) - since_ns >= patience_ns;
+	return end_request_is_overdue(&recorder->end_request, env_now_ns(recorder->env), patience_ns);
 }
 
 static void on_signal(struct recorder *recorder)
@@ -303,7 +300,7 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 	settle_ended(recorder);
 	look_past_the_end(recorder);
 	claims_let_go(&recorder->claims);
-	recorder->finishing_ns = env_now_ns(recorder->env);
+	end_request_finish(&recorder->end_request, env_now_ns(recorder->env));
 	recorder_finish_spans(recorder);
 	if (recorder->options->progress != NULL)
 		recorder_tell_progress(recorder); // how it stood at the end
@@ -315,7 +312,7 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 	result->whole = outbox_finish(&recorder->outbox, &result->footer);
 	result->footer.is_hurried = NULL; // the recorder is no more
 	int64_t n_spans = recorder->intake.recording.last_id;
-	result->spans_to_leave = recorder->asked_ns != 0 && n_spans > HURRIED_SPANS_MOST ? n_spans : 0;
+	result->spans_to_leave = recorder->end_request.asked_ns != 0 && n_spans > HURRIED_SPANS_MOST ? n_spans : 0;
 	text_copy(result->loss, sizeof(result->loss), recorder->outbox.loss);
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "process/exits.h"
 #include "sampler/claims.h"
+#include "sampler/end_request.h"
 #include "sampler/outbox.h"
 #include "sampler/probe.h"
 #include "sampler/sampler.h"
@@ -82,9 +83,8 @@ struct recorder {
 	} roots;       // attach: the processes with the last of which the recording ends
 	int cgroup_fd; // borrowed: events of options->cgroup; -1: none
 	int64_t start_ns, end_ns, flushed_ns, judged_ns, settled_ns;
-	int64_t asked_ns;     // when somebody last asked for the end, by a signal; 0: nobody did
-	int64_t finishing_ns; // when the recording began to be finished
-	int64_t n_missed;     // ticks that came too late to be taken
+	struct end_request end_request;
+	int64_t n_missed; // ticks that came too late to be taken
 	int64_t n_wakeups;
 	int64_t fork_floor_bytes; // own peak memory at the fork: the command's ru_maxrss starts from there
 	struct rusage main_usage;
@@ -137,7 +137,7 @@ bool recorder_claims_turn(struct recorder *recorder, int fd);
 // progress.c: calls options->progress.
 void recorder_tell_progress(struct recorder *recorder);
 
-// recorder.c: somebody asked for the end by a signal, and has waited so long since then, or since the recording began to be finished.
+// recorder.c: a signal asked for the end, and finishing has taken so long since (end_request.h).
 bool recorder_is_hurried(struct recorder *recorder, int64_t patience_ns);
 
 /* recorder_roots.c: pid and options->also. Negative errno with a sentence if one of them is not there. */

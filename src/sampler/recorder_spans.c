@@ -12,7 +12,7 @@
 
 // Rings are read so often that they are a quarter full at most; and when nothing happens, often enough for a sudden rush.
 static const int64_t DRAIN_MIN_NS = 2 * NS_PER_MS, DRAIN_MAX_NS = 50 * NS_PER_MS;
-// Who asks for the end by a signal waits so long for the rings to be read.
+// After a signal, the rings are read for at most this long.
 static const int64_t READ_PATIENCE_NS = 200 * NS_PER_MS;
 enum { ANCESTORS_MOST = 256, WALKS_MOST = 2 };
 
