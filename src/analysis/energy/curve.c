@@ -318,7 +318,7 @@ int curve_make_from_power(const struct run *run, const struct run_device *device
 	ret_curve->held_s = ret_curve->average_s > 0 ? update_usual_s : 0;
 	if (device->update_period_s > 0)
 		ret_curve->held_s = device->update_period_s;
-	if (ret_curve->average_s > 0) // nobody averages over less than he tells
+	if (ret_curve->average_s > 0) // the averaging time is at least the update period
 		ret_curve->average_s = fmax(ret_curve->average_s, ret_curve->held_s);
 	return make(&b);
 }
@@ -345,10 +345,11 @@ static int make_from_counter(const struct run *run, const struct run_device *dev
 	struct curve_builder b = {.run = run, .device = device, .curve = ret_curve};
 	if (prepare(&b, interval_ns, arena) < 0)
 		return -ENOMEM;
-	ret_curve->readings = (struct power_readings){.n = device->n,
+	bool power = has_power(device, DEVICE_POWER), average = has_power(device, DEVICE_POWER_AVERAGE);
+	ret_curve->readings = (struct power_readings){.n = power || average ? device->n : 0,
 		.t_ns = device->t_ns,
 		.mw = b.power_mw,
-		.prompt = has_power(device, DEVICE_POWER) && has_power(device, DEVICE_POWER_AVERAGE)};
+		.prompt = power && average};
 	if (make(&b) < 0)
 		return -ENOMEM;
 	ret_curve->known = curve_counter_speaks(run, device);
