@@ -7,12 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static const char header[] = "wattle-gpu-gain/1";
-enum { FILE_CEILING = 1 << 16, PATH_SIZE = 600 };
+enum { FILE_CEILING = 1 << 17, PATH_SIZE = 600 }; // 512 lines of at most 150 bytes
 
 static bool is_plausible(const struct gpu_gain *gain)
 {
@@ -113,11 +114,13 @@ static bool parse_line(char *line, struct gpu_gain *gain)
 
 static bool parse_file(char *text, struct gpu_gains *gains)
 {
+	if (strlen(text) == FILE_CEILING - 1) // it goes on
+		return false;
 	char *save = NULL, *line = strtok_r(text, "\n", &save);
 	if (line == NULL || strcmp(line, header) != 0)
 		return false;
 	while ((line = strtok_r(NULL, "\n", &save)) != NULL)
-		if (gains->n == ARRAY_SIZE(gains->at) || !parse_line(line, &gains->at[gains->n++]))
+		if (gains->n == GPU_GAINS_MAX || !parse_line(line, &gains->at[gains->n++]))
 			return false;
 	return true;
 }
@@ -141,21 +144,39 @@ static int read_file(const char *path, char *text, size_t size)
 	return r;
 }
 
-int gpu_gain_load(const struct wattle_env *env, struct gpu_gains *ret_gains, struct wattle_error *reterr)
+void gpu_gains_finish(struct gpu_gains *gains)
 {
-	char path[PATH_SIZE], text[FILE_CEILING];
-	*ret_gains = (struct gpu_gains){0};
-	int r = gpu_gain_path(env, path, sizeof(path)) ? read_file(path, text, sizeof(text)) : -ENOENT;
+	free(gains->at);
+	*gains = (struct gpu_gains){0};
+}
+
+static int load(const char *path, char *text, struct gpu_gains *gains, struct wattle_error *reterr)
+{
+	int r = read_file(path, text, FILE_CEILING);
 	if (r == -ENOENT || r == -ENOTDIR)
 		return -ENOENT;
 	if (r < 0)
 		return error_set(reterr, -EINVAL, "the calibration of GPUs in %s is not used: %s", path,
 			r == -EPERM ? "it is not a file of root's" : strerror(-r));
-	if (parse_file(text, ret_gains))
+	if (parse_file(text, gains))
 		return 0;
-	*ret_gains = (struct gpu_gains){0};
+	gains->n = 0;
 	return error_set(reterr, -EINVAL,
 		"the calibration of GPUs in %s is not used: the file is damaged. Remove it and calibrate again", path);
+}
+
+int gpu_gain_load(const struct wattle_env *env, struct gpu_gains *ret_gains, struct wattle_error *reterr)
+{
+	char path[PATH_SIZE];
+	*ret_gains = (struct gpu_gains){0};
+	if (!gpu_gain_path(env, path, sizeof(path)))
+		return -ENOENT;
+	char *text = calloc_array(FILE_CEILING, 1);
+	ret_gains->at = calloc_array(GPU_GAINS_MAX, sizeof(*ret_gains->at));
+	int r = text == NULL || ret_gains->at == NULL ? error_set(reterr, -EINVAL, "out of memory")
+						      : load(path, text, ret_gains, reterr);
+	free(text);
+	return r;
 }
 
 static void put(struct buf *out, const struct gpu_gain *gain)
@@ -167,23 +188,43 @@ static void put(struct buf *out, const struct gpu_gain *gain)
 	buf_printf(out, " %s\n", gain->date);
 }
 
+static int write_gains(const char *path, const struct gpu_gains *old, const struct gpu_gain *gain,
+	struct wattle_error *reterr)
+{
+	struct buf out;
+	size_t n = 1;
+	buf_init(&out, FILE_CEILING - 1);
+	buf_printf(&out, "%s\n", header);
+	put(&out, gain);
+	for (size_t i = 0; i < old->n; i++) {
+		if (strcmp(old->at[i].uuid, gain->uuid) == 0)
+			continue;
+		put(&out, &old->at[i]);
+		n++;
+	}
+	int r = out.failed;
+	if (n > GPU_GAINS_MAX)
+		r = error_set(reterr, -ENOSPC,
+			"the calibration is not stored: %s has the most of %d GPUs. Remove lines of other cards", path,
+			GPU_GAINS_MAX);
+	else if (r < 0 || (r = buf_write_file(&out, path)) < 0)
+		error_set(reterr, r, "cannot write %s: %s", path, strerror(-r));
+	buf_finish(&out);
+	return r;
+}
+
 int gpu_gain_store(const struct wattle_env *env, const struct gpu_gain *gain, struct wattle_error *reterr)
 {
 	char path[PATH_SIZE];
 	struct gpu_gains old;
-	struct buf out;
-	gpu_gain_load(env, &old, NULL);
-	buf_init(&out, FILE_CEILING - 1);
-	buf_printf(&out, "%s\n", header);
-	put(&out, gain);
-	for (size_t i = 0; i < old.n; i++)
-		if (strcmp(old.at[i].uuid, gain->uuid) != 0)
-			put(&out, &old.at[i]);
-	int r = !gpu_gain_path(env, path, sizeof(path)) ? -ENAMETOOLONG : out.failed;
-	if (r == 0)
-		r = buf_write_file(&out, path);
-	buf_finish(&out);
-	return r < 0 ? error_set(reterr, r, "cannot write %s: %s", path, strerror(-r)) : 0;
+	struct wattle_error error = {0};
+	if (!gpu_gain_path(env, path, sizeof(path)))
+		return error_set(reterr, -ENAMETOOLONG, "cannot write the calibration of GPUs: its path is too long");
+	int r = gpu_gain_load(env, &old, &error);
+	r = r < 0 && r != -ENOENT ? error_set(reterr, r, "the calibration is not stored: %s", error.text)
+				  : write_gains(path, &old, gain, reterr);
+	gpu_gains_finish(&old);
+	return r;
 }
 
 /* ---- the domains ---- */
@@ -247,6 +288,7 @@ int gpu_gain_apply(struct sensor_set *set, const struct wattle_env *env, const c
 	if (gpu_gain_load(env, &stored, &error) == -EINVAL && has_gpu(set))
 		text_copy(ret_note, size, error.text);
 	give_stored(set, &stored);
+	gpu_gains_finish(&stored);
 	for (; options != NULL && *options != NULL; options++) {
 		struct gpu_gain gain;
 		int r = gpu_gain_parse(*options, &gain, reterr);

@@ -32,9 +32,9 @@ struct gpu_gain {
 	double factor, error;    // error: relative, half of a 95 % interval
 };
 
-enum { GPU_GAINS_MAX = 64 };
-struct gpu_gains { // those stored
-	struct gpu_gain at[GPU_GAINS_MAX];
+enum { GPU_GAINS_MAX = 512 };
+struct gpu_gains {           // those stored
+	struct gpu_gain *at; // owned
 	size_t n;
 };
 
@@ -49,7 +49,9 @@ bool gpu_gain_split(const char *text, double *ret_value, double *ret_error);
 bool gpu_gain_path(const struct wattle_env *env, char *ret_path, size_t size);
 // -ENOENT: none are stored; -EINVAL with a sentence: the file is not what it should be. *ret_gains is always valid.
 int gpu_gain_load(const struct wattle_env *env, struct gpu_gains *ret_gains, struct wattle_error *reterr);
-// Replaces the entry of the same UUID, keeps the others. The folder must exist.
+void gpu_gains_finish(struct gpu_gains *gains);
+/* Replaces the entry of the same UUID, keeps the others. The folder must exist. A file that can't be read, and one that is
+ * full, stays as it is: a negative errno with a sentence. */
 int gpu_gain_store(const struct wattle_env *env, const struct gpu_gain *gain, struct wattle_error *reterr);
 
 /* Gives the used GPUs of an open set their calibration; options (NULL-terminated, may be NULL) before the stored ones.

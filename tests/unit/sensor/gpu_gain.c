@@ -144,6 +144,36 @@ static void damaged(void **state)
 	assert_int_equal(apply(&w, NULL, NULL), 0);
 	assert_non_null(strstr(w.note, "is not used: the file is damaged"));
 	assert_true(domain_gain(&w.domains[2]) == 1);
+	struct gpu_gain gain = {.uuid = "GPU-b", .date = "2026", .factor = 1.04, .error = 0.02};
+	struct wattle_error error = {0};
+	assert_int_equal(gpu_gain_store(&w.env, &gain, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "the calibration is not stored"));
+	w.note[0] = '\0';
+	assert_int_equal(apply(&w, NULL, NULL), 0);
+	assert_non_null(strstr(w.note, "the file is damaged")); // it is still there
+	tree_finish(&w.tree);
+}
+
+static void full(void **state)
+{
+	(void)state;
+	struct world w;
+	struct gpu_gains stored;
+	struct wattle_error error = {0};
+	struct gpu_gain gain = {.uuid = "GPU-new", .date = "2026", .factor = 1.04, .error = 0.02};
+	world_make(&w);
+	for (int i = 0; i < GPU_GAINS_MAX; i++) {
+		char uuid[96];
+		snprintf(uuid, sizeof(uuid), "GPU-%08d-0123-4567-89ab-0123456789ab", i);
+		store(&w, uuid, 1.04, 0.02);
+	}
+	assert_int_equal(gpu_gain_store(&w.env, &gain, &error), -ENOSPC);
+	assert_non_null(strstr(error.text, "has the most of 512 GPUs"));
+	store(&w, "GPU-00000007-0123-4567-89ab-0123456789ab", 1.1, 0.02);
+	assert_int_equal(gpu_gain_load(&w.env, &stored, NULL), 0);
+	assert_int_equal(stored.n, GPU_GAINS_MAX);
+	assert_true(stored.at[0].factor == 1.1);
+	gpu_gains_finish(&stored);
 	tree_finish(&w.tree);
 }
 
@@ -154,5 +184,6 @@ int main(void)
 	ROWS_ADD(&tests, damages, damaged);
 	ROWS_ADD_ONE(&tests, "a stored calibration goes to the GPU of its UUID, the newest counts", stored_by_uuid);
 	ROWS_ADD_ONE(&tests, "an option goes before what is stored, and names a measured GPU", option_wins);
+	ROWS_ADD_ONE(&tests, "512 GPUs are stored, one more is refused, and one of them is replaced", full);
 	return rows_run(&tests, "gpu_gain");
 }
