@@ -1,19 +1,22 @@
-/* Power changes just where a program starts and ends, and that is where its run begins and ends: in the middle between two
- * updates of the counter. A straight line there would give a part of the program's power to the idle machine, the same
- * way round in every run. So the stretch between the two updates is bent at that instant: on the program's side it goes on
- * with the power of the next stretch of the run, and what is left is the other side's.
+/* Power changes just where a program starts and ends, and that is where its run begins and ends: in the middle
+ * between two updates of the counter. A straight line there would give a part of the program's power to the idle
+ * machine, the same way round in every run. So the stretch between the two updates is bent at that instant: on the
+ * program's side it goes on with the power of the next stretch of the run, and what is left is the other side's.
  *
- *   end:    E(t) = E(a) + P (t - a), P of the stretch before a     start: E(t) = E(b) - P (b - t), P of the stretch after b
+ *   end:    E(t) = E(a) + P (t - a), P of the stretch before a
+ *   start:  E(t) = E(b) - P (b - t), P of the stretch after b
  *
- * That is done where the program's side has the higher power. Where the device also reads its power, a reading outside of the
- * run must show it: the first sample, before the program was let go, or the reading after the last quick look must be lower
- * than all of the eight nearest readings in the run. A load that goes on, and swings, is not bent then. If power fell at another moment instead, the truth lies
- * between the bend and the straight line (as long as it fell only once), so their distance is the doubt. A run that
- * begins and ends in one stretch is bent at both ends with the power on either side of it.
+ * That is done where the program's side has the higher power. Where the device also reads its power, a reading
+ * outside of the run must show it: the first sample, before the program was let go, or the reading after the last
+ * quick look must be lower than all of the eight nearest readings in the run. A load that goes on, and swings, is not
+ * bent then. If power fell at another moment instead, the truth lies between the bend and the straight line (as long
+ * as it fell only once), so their distance is the doubt. A run that begins and ends in one stretch is bent at both
+ * ends with the power on either side of it.
  *
- * Where the readings were too far apart for that or the run is too short, the line stays straight, and the doubt is all of the
- * energy between the instant and the update outside of the run; of readings too far apart no more than what the part inside
- * uses at the highest power that was seen. In all cases power may have swung within the stretch: power_swing.c. */
+ * Where the readings were too far apart for that or the run is too short, the line stays straight, and the doubt is
+ * all of the energy between the instant and the update outside of the run; of readings too far apart no more than
+ * what the part inside uses at the highest power that was seen. In all cases power may have swung within the stretch:
+ * power_swing.c. */
 #include "analysis/energy/curve_build.h"
 
 #include "analysis/energy/power_swing.h"
@@ -24,7 +27,7 @@ static const double same_power = 0.02;    // a smaller difference is noise
 static const double same_mean = 0.03;     // of the power of a stretch …
 static const double same_mean_jump = 0.2; // … and of the difference to the power beside it
 static const double same_after = 0.2;     // of the power: what a line that goes on with it may be off
-enum { READINGS_INSIDE = 8 };             // that tell what power was in the run, near its end
+enum { READINGS_INSIDE = 8 };             // readings used inside the run, near its end
 
 struct bend { // of the stretch that begins with point `before`
 	size_t before;
@@ -124,7 +127,7 @@ static double highest_w(const struct curve *curve, struct slice points)
 	return w;
 }
 
-/* ---- what the device's power readings tell of an end ---- */
+/* ---- power readings near an end ---- */
 
 struct end_readings {
 	bool known;

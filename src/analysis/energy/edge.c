@@ -14,16 +14,17 @@
  * or P² (t - a)² if that is less; but at least that of a swing, (t - a)² times a third of its square.
  *
  * A device that averages its power reading over a time A is late: energy from before the first instant comes in, energy
- * from before the second is missing. After a step of power a mean that is renewed all the time lacks A / 2 of the step. One
- * that is renewed each U lacks (A + U) / 2. One that stood still for a time h after the step lacks h, if h is A or more, and an
- * idle card may show one figure for A and until its next update (an idle A5000 did for a second): A + U at most. That
- * times the difference of all power around both instants is half of a 95 % interval. If fewer than four of the device's
- * readings fall between the instants, the change is taken to be three quarters of the power at least.
+ * from before the second is missing. After a step of power a mean that is renewed all the time lacks A / 2 of the
+ * step. One that is renewed each U lacks (A + U) / 2. One that stood still for a time h after the step lacks h, if h
+ * is A or more, and an idle card may show one figure for A and until its next update (an idle A5000 did for a
+ * second): A + U at most. That times the difference of all power around both instants is half of a 95 % interval. If
+ * fewer than four of the device's readings fall between the instants, the change is taken to be three quarters of the
+ * power at least.
  *
  * Where both instants lie between the same two points, misplaced points shift both, and only a change of power matters.
- * But nothing tells what happened there and when: all of what the stretch has above the power around it may lie inside or
- * outside. A code block that is shorter than that, again and again, may always use more or less than the mean: half of its
- * energy, which adds up over its calls. */
+ * But nothing tells what happened there and when: all of what the stretch has above the power around it may lie
+ * inside or outside. A code block that is shorter than that, again and again, may always use more or less than the
+ * mean: half of its energy, which adds up over its calls. */
 #include "analysis/energy/edge.h"
 
 #include "base/util.h"

@@ -1,5 +1,5 @@
-/* A counter shows the mean power between two updates. A load in step with the counter swings by hundreds of watts there, and all
- * means are the same. So what power did within a stretch is judged by this, the first line that applies:
+/* A counter shows the mean power between two updates. A load in step with the counter swings by hundreds of watts
+ * there, and all means are the same. So what power did within a stretch is judged by this, the first line that applies:
  *
  *   several updates long    half of the range of the device's own power readings around it: a load in step with the
  *                           updates moves less energy there, and a slower one shows in the means of the stretches
@@ -18,8 +18,8 @@ enum { NEAREST = 10 };
 static const double reach_lengths = 2;
 enum { ROWS_MAX = 1000 }; // of the device's rows on each side, most of which may have no power reading
 
-static const double one_update = 2;     // periods: a longer stretch holds several updates
-static const double several_part = 0.5; // of the range of readings
+static const double long_stretch_periods = 2; // a longer stretch holds several updates
+static const double long_stretch_share = 0.5; // of the range of readings
 enum { STEADY_READINGS = 3 };
 static const double steady_range = 0.1; // of the power
 static const double steady_swing = 0.2; // of the power
@@ -77,8 +77,8 @@ struct power_swing power_swing_within(const struct curve *curve, int64_t from_ns
 	if (curve->from_power)
 		return (struct power_swing){0};
 	size_t n = range_around(&curve->readings, from_ns, to_ns, &range);
-	if (seconds_between(from_ns, to_ns) > one_update * curve->updates.longest_s)
-		return swing(w, range, several_part);
+	if (seconds_between(from_ns, to_ns) > long_stretch_periods * curve->updates.longest_s)
+		return swing(w, range, long_stretch_share);
 	power_range_add(&range, beside.least_w);
 	power_range_add(&range, beside.most_w);
 	bool steady = n >= STEADY_READINGS && curve->readings.prompt &&

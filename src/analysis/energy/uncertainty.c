@@ -17,8 +17,9 @@
  * errors add up first.
  *
  * calibration_error_j stands beside it: the gain of a GPU's power sensor, which the counter that integrates the same
- * sensor has as well (sensor/gpu/gpu_gain.h). It is no part of error_j: it is the same in every run on one card, and goes away when
- * the card is calibrated. How the gains of several GPUs go together is unknown (one model, one design), so they add up.
+ * sensor has as well (sensor/gpu/gpu_gain.h). It is no part of error_j: it is the same in every run on one card, and
+ * goes away when the card is calibrated. How the gains of several GPUs go together is unknown (one model, one
+ * design), so they add up.
  *
  * Of the target's part: its share of the domain's error, and the doubt of the attribution (attribute.c). */
 #include "analysis/energy/uncertainty.h"
