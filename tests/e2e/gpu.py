@@ -336,6 +336,31 @@ def modules_by_socket(room):
 
 
 @test
+def module_of_chosen_gpu(room):
+    """--gpus names the second GPU of a module: the module's power is read through that one"""
+    files = {}
+    for bus in (1, 2):
+        folder = f"bus/pci/devices/0000:{bus:02}:00.0"
+        files |= {f"{folder}/vendor": "0x10de\n", f"{folder}/class": "0x030200\n", f"{folder}/numa_node": "1\n"}
+    env = {"WATTLE_SYSFS": str(room.tree("sockets", files))}
+    report, gpus = gpus_of(room, "--gpus", "1", env=env, cards=2 * card("module_mw 467000"), seconds=1)
+    assert list(gpus) == [1], gpus
+    near(domain_of(report, "module-1")["energy_j"], 467 * report["run"]["duration_s"], relative=0.05)
+
+
+@test
+def memory_by_uuid(room):
+    """UUIDs GPU-1 and GPU-10: each memory is used as its own GPU"""
+    busy = "process descendants C 60 1000000000", "process 1 C 20 1000000000"
+    cards = card("uuid GPU-1", "memory_mw 38000") + card("uuid GPU-10", "memory_mw 38000", *busy)
+    report, _ = gpus_of(room, cards=cards, seconds=2)
+    for index in (0, 1):
+        gpu, memory = domain_of(report, f"gpu-{index}"), domain_of(report, f"gpu-{index}-memory")
+        near(memory["target_j"] / memory["energy_j"], gpu["target_j"] / gpu["energy_j"], absolute=0.02)
+    assert gpu["target_j"] > 0.5 * gpu["energy_j"], gpu
+
+
+@test
 def power_buffer(room):
     """no energy counter and power that swings faster than we look: the driver's own samples see it"""
     swing = "power_mw step 100000 300000 100 30\npower_samples 5 400\nerror nvmlDeviceGetTotalEnergyConsumption 3\n"

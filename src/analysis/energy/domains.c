@@ -222,13 +222,14 @@ static const struct run_device **devices_for_readers(const struct run *run, stru
 	return devices;
 }
 
-// In a job several containers may call different GPUs by one name; UUIDs differ, and that of the memory has a suffix.
+// In a job several containers may call different GPUs by one name; UUIDs differ. The memory has its GPU's with "/memory".
 static bool is_memory_of(const struct run_device *memory, const struct run_device *gpu)
 {
+	size_t length = strlen(gpu->uuid);
 	if (gpu->kind != DOMAIN_GPU)
 		return false;
-	return memory->uuid[0] != '\0' && gpu->uuid[0] != '\0'
-		? strncmp(memory->uuid, gpu->uuid, strlen(gpu->uuid)) == 0
+	return memory->uuid[0] != '\0' && length > 0
+		? strncmp(memory->uuid, gpu->uuid, length) == 0 && memory->uuid[length] == '/'
 		: strcmp(memory->inside, gpu->name) == 0;
 }
 

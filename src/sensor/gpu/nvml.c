@@ -205,12 +205,12 @@ static bool exists(const struct nvml_fields *of)
 	return nvml_fields_any(of) || of->refusal != NVML_SUCCESS;
 }
 
-// Domains of the module around each GPU and of the memory inside it.
-static void add_beside(struct nvml_state *nvml)
+// Domains of the module around each GPU and of the memory inside it, for the GPUs that are used or for the others.
+static void add_beside(struct nvml_state *nvml, bool used)
 {
 	for (size_t i = 0; i < nvml->n_gpus; i++) {
 		struct nvml_gpu *gpu = &nvml->gpus[i];
-		if (gpu->board.handle == NULL)
+		if (gpu->board.handle == NULL || gpu->domain->used != used)
 			continue;
 		if (exists(&gpu->energy.of[NVML_SCOPE_MODULE]))
 			add_module(nvml, gpu);
@@ -298,7 +298,8 @@ static int open_gpus(struct nvml_state *nvml, const struct sensor_options *optio
 		r = make_scratch(nvml);
 	if (r < 0)
 		return r;
-	add_beside(nvml);
+	add_beside(nvml, true); // first: a module is read through the first GPU on it, which must be a used one
+	add_beside(nvml, false);
 	explain_no_power(nvml, options->describe_only);
 	if (options->describe_only)
 		add_instances(nvml);
