@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import os
+import re
 
 import browser
 import made_runs
