@@ -20,7 +20,7 @@ static const char *const of_the_job[] = {
 	"TMPDIR",
 	"XDG_STATE_HOME",
 	"TZ",
-	// libpq's connection parameters, except PGSSLKEY and PGSERVICEFILE, which can name a module to load.
+	// libpq's connection parameters, except PGSSLKEY, PGSERVICE and PGSERVICEFILE: a key, also one of a service, can name a module to load.
 	"PGHOST",
 	"PGHOSTADDR",
 	"PGPORT",
@@ -28,7 +28,6 @@ static const char *const of_the_job[] = {
 	"PGUSER",
 	"PGPASSWORD",
 	"PGPASSFILE",
-	"PGSERVICE",
 	"PGSSLMODE",
 	"PGSSLROOTCERT",
 	"PGCONNECT_TIMEOUT",

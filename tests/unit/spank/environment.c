@@ -33,6 +33,7 @@ static const struct row {
 	{"locale by path: dropped", {"LC_ALL=../../home/me/x", NULL}, {NULL}, "LC_ALL", NULL},
 	{"password file of a store: kept", {"PGPASSFILE=/home/me/pass", NULL}, {NULL}, "PGPASSFILE", "/home/me/pass"},
 	{"key of a store, which can name a module: dropped", {"PGSSLKEY=engine:x", NULL}, {NULL}, "PGSSLKEY", NULL},
+	{"service of a store, whose key can name a module: dropped", {"PGSERVICE=x", NULL}, {NULL}, "PGSERVICE", NULL},
 };
 
 static void check(void **state)
