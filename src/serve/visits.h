@@ -1,4 +1,4 @@
-/* Who is connected and for how long, so that clients that say nothing, say it one byte at a time or never read the
+/* Connections, and which of them to close when there are too many, so that clients that say nothing, say it one byte at a time or never read the
  * answer don't keep others out. (libmicrohttpd's own time limit starts again with each byte, and its limit per address would refuse
  * everybody behind a proxy.) Without clocks; of the sockets it uses shutdown(2), poll(2) and the kernel's byte counts.
  *
