@@ -6,6 +6,8 @@
 #include "spank/visible.h"
 
 static char fixed_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+// A service of ~/.pg_service.conf can name a key in a module, and a URL can name the service.
+static char no_services[] = "PGSERVICEFILE=/dev/null";
 
 // A name that ends in * is a prefix.
 static const char *const of_the_job[] = {
@@ -20,7 +22,7 @@ static const char *const of_the_job[] = {
 	"TMPDIR",
 	"XDG_STATE_HOME",
 	"TZ",
-	// libpq's connection parameters, except PGSSLKEY, PGSERVICE and PGSERVICEFILE: a key, also one of a service, can name a module to load.
+	// libpq's connection parameters, except those that name a key or a service with one: a key can be in a module.
 	"PGHOST",
 	"PGHOSTADDR",
 	"PGPORT",
@@ -91,10 +93,11 @@ char **recorder_environment(char **job, char **site)
 {
 	struct job_place place;
 	struct list list = {.job = job};
-	list.texts = calloc_array(count(job) + count(site) + 2 + VISIBLE_ROOM, sizeof(*list.texts));
+	list.texts = calloc_array(count(job) + count(site) + 3 + VISIBLE_ROOM, sizeof(*list.texts));
 	if (list.texts == NULL)
 		return NULL;
 	add(&list, fixed_path);
+	add(&list, no_services);
 	job_place_find(ask_and_add, &list, &place);
 	for (char **at = job; *at != NULL; at++) {
 		bool is_locale = is_in(locales, ARRAY_SIZE(locales), *at) && strchr(*at, '/') == NULL;

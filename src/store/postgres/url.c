@@ -38,19 +38,36 @@ static bool has_password_for_port(const char *rest)
 	return !is_port && !is_ipv6;
 }
 
-static bool has_password_parameter(const char *rest)
+// Calls fits with each parameter of the URL, "name=value&…".
+static bool any_parameter(const char *rest, bool (*fits)(const char *parameter))
+{
+	bool any = false;
+	for (const char *at = strchr(rest, '?'); at != NULL && !any; at = strchr(at + 1, '&'))
+		any = fits(at + 1);
+	return any;
+}
+
+static bool is_password(const char *parameter)
 {
 	static const char *const names[] = {"password=", "sslpassword="};
-	const char *query = strchr(rest, '?');
-	for (const char *at = query; at != NULL; at = strchr(at + 1, '&')) {
-		size_t name = strcspn(at + 1, "=&");
-		if (memchr(at + 1, '%', name) != NULL) // no name needs one, but it can hide this one
+	size_t name = strcspn(parameter, "=&");
+	if (memchr(parameter, '%', name) != NULL) // no name needs one, but it can hide this one
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(parameter, names[i], strlen(names[i])) == 0)
 			return true;
-		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-			if (strncmp(at + 1, names[i], strlen(names[i])) == 0)
-				return true;
-	}
 	return false;
+}
+
+// sslkey=ENGINE:KEY has OpenSSL load the module ENGINE. A path with a colon in it means the same to libpq.
+static bool is_key_in_module(const char *parameter)
+{
+	static const char name[] = "sslkey=";
+	size_t length = strcspn(parameter, "&");
+	bool is_key = strncmp(parameter, name, strlen(name)) == 0;
+	bool has_colon = memchr(parameter, ':', length) != NULL || memmem(parameter, length, "%3a", 3) != NULL ||
+		memmem(parameter, length, "%3A", 3) != NULL;
+	return is_key && has_colon;
 }
 
 int pg_check_url(const char *url, struct wattle_error *reterr)
@@ -59,7 +76,10 @@ int pg_check_url(const char *url, struct wattle_error *reterr)
 	// What was given instead is not repeated: it may hold a password.
 	if (rest == NULL)
 		return error_set(reterr, -EINVAL, "a store is a URL like postgresql://user@host/database");
-	if (has_password_before_host(rest) || has_password_for_port(rest) || has_password_parameter(rest))
+	if (has_password_before_host(rest) || has_password_for_port(rest) || any_parameter(rest, is_password))
 		return error_set(reterr, -EINVAL, "the URL of the store has a password in it: " REMEDY);
+	if (any_parameter(rest, is_key_in_module))
+		return error_set(reterr, -EINVAL,
+			"the URL of the store has sslkey=ENGINE:KEY, which loads a module: give the path of a key file, without a colon");
 	return 0;
 }

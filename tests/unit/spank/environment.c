@@ -34,6 +34,8 @@ static const struct row {
 	{"password file of a store: kept", {"PGPASSFILE=/home/me/pass", NULL}, {NULL}, "PGPASSFILE", "/home/me/pass"},
 	{"key of a store, which can name a module: dropped", {"PGSSLKEY=engine:x", NULL}, {NULL}, "PGSSLKEY", NULL},
 	{"service of a store, whose key can name a module: dropped", {"PGSERVICE=x", NULL}, {NULL}, "PGSERVICE", NULL},
+	{"services of the job's user: none", {"PGSERVICEFILE=/home/me/services", NULL}, {NULL}, "PGSERVICEFILE",
+		"/dev/null"},
 };
 
 static void check(void **state)

@@ -73,9 +73,12 @@ static const struct bytes_row rows[] = {
 	{"integer", int4, BYTES("\0\0\0\x04\0\0\x01\x02")},
 	{"what does not fit is unknown, not something else", too_large, BYTES("\xff\xff\xff\xff")},
 	{"a whole number in a column of doubles", as_float, BYTES("\0\0\0\x08\x3f\xf0\0\0\0\0\0\0")},
-	{"text", text, BYTES("\0\0\0\x03" "a\xc3\xa9")},
+	{"text", text,
+		BYTES("\0\0\0\x03"
+		      "a\xc3\xa9")},
 	{"what PostgreSQL would refuse is replaced: no UTF-8, and NUL", bad_text,
-		BYTES("\0\0\0\x08" "a\xef\xbf\xbd\xef\xbf\xbdz")},
+		BYTES("\0\0\0\x08"
+		      "a\xef\xbf\xbd\xef\xbf\xbdz")},
 	{"times count from 2000, in whole microseconds", epoch, BYTES("\0\0\0\x08\0\0\0\0\0\0\0\x01")},
 	{"also those before 1970, towards the past", before_epoch, BYTES("\0\0\0\x08\xff\xfc\xa2\xfe\xc4\xc8\x1f\xff")},
 };
@@ -100,8 +103,9 @@ static void uuids(void **state)
 	unsigned char uuid[16];
 	assert_true(copy_parse_uuid("00112233-4455-6677-8899-AaBbCcDdEeFf", uuid));
 	assert_memory_equal(uuid, "\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff", 16);
-	static const char *const wrong[] = {"", "00112233", "00112233-4455-6677-8899-aabbccddeef", "00112233445566778899aabbccddeeff",
-		"00112233-4455-6677-8899-aabbccddeegg", "00112233-4455-6677-8899-aabbccddeeff0"};
+	static const char *const wrong[] = {"", "00112233", "00112233-4455-6677-8899-aabbccddeef",
+		"00112233445566778899aabbccddeeff", "00112233-4455-6677-8899-aabbccddeegg",
+		"00112233-4455-6677-8899-aabbccddeeff0"};
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		assert_false(copy_parse_uuid(wrong[i], uuid));
 }
@@ -125,8 +129,9 @@ static void numbers_become_ranges(void **state)
 	static const struct {
 		int64_t number;
 		const char *then;
-	} steps[] = {{5, "{[5,6)}"}, {6, "{[5,7)}"}, {9, "{[5,7),[9,10)}"}, {8, "{[5,7),[8,10)}"}, {7, "{[5,10)}"}, {7, "{[5,10)}"},
-		{1, "{[1,2),[5,10)}"}, {3, "{[1,2),[3,4),[5,10)}"}, {4, "{[1,2),[3,10)}"}, {2, "{[1,10)}"}};
+	} steps[] = {{5, "{[5,6)}"}, {6, "{[5,7)}"}, {9, "{[5,7),[9,10)}"}, {8, "{[5,7),[8,10)}"}, {7, "{[5,10)}"},
+		{7, "{[5,10)}"}, {1, "{[1,2),[5,10)}"}, {3, "{[1,2),[3,4),[5,10)}"}, {4, "{[1,2),[3,10)}"},
+		{2, "{[1,10)}"}};
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		assert_int_equal(ranges_add(&ranges, steps[i].number), 0);
 		expect_ranges(&ranges, steps[i].then);
@@ -146,7 +151,8 @@ static void the_largest_and_the_least_number(void **state)
 	assert_int_equal(ranges_add(&ranges, INT64_MIN), 0);
 	assert_int_equal(ranges_add(&ranges, INT64_MIN + 1), 0);
 	assert_int_equal(ranges_add(&ranges, INT64_MAX - 2), 0);
-	expect_ranges(&ranges, "{[-9223372036854775808,-9223372036854775806),[9223372036854775805,9223372036854775807)}");
+	expect_ranges(&ranges,
+		"{[-9223372036854775808,-9223372036854775806),[9223372036854775805,9223372036854775807)}");
 	ranges_finish(&ranges);
 }
 
@@ -193,11 +199,15 @@ static void passwords_are_refused(void **state)
 	static const struct {
 		const char *url;
 		int result;
-	} urls[] = {{"postgresql://db", 0}, {"postgres://me@db:5433/runs?sslmode=verify-full", 0}, {"postgresql:///runs?host=/run/pg", 0},
-		{"postgresql://[::1]:5432/runs", 0}, {"postgresql://a:1,b:2/runs", 0}, {"postgresql:///runs?service=a:b@c", 0},
+	} urls[] = {{"postgresql://db", 0}, {"postgres://me@db:5433/runs?sslmode=verify-full", 0},
+		{"postgresql:///runs?host=/run/pg", 0}, {"postgresql://[::1]:5432/runs", 0},
+		{"postgresql://a:1,b:2/runs", 0}, {"postgresql:///runs?service=a:b@c", 0},
 		{"postgresql://me:secret@db/runs", -EINVAL}, {"postgresql://me@db/runs?password=secret", -EINVAL},
 		{"postgresql://me@db/runs?sslmode=require&password=secret", -EINVAL},
-		{"postgresql://me@db/runs?sslpassword=secret", -EINVAL}, {"mysql://db", -EINVAL}, {"db", -EINVAL}, {"", -EINVAL}};
+		{"postgresql://me@db/runs?sslpassword=secret", -EINVAL}, {"mysql://db", -EINVAL}, {"db", -EINVAL},
+		{"", -EINVAL}, {"postgresql://me@db/runs?sslkey=engine:key", -EINVAL},
+		{"postgresql://me@db/runs?a=b&sslkey=engine%3akey", -EINVAL},
+		{"postgresql://me@db/runs?sslkey=/home/me/key.pem&sslcert=/home/me/a:b", 0}};
 	for (size_t i = 0; i < ARRAY_SIZE(urls); i++) {
 		struct wattle_error error = {0};
 		if (pg_check_url(urls[i].url, &error) != urls[i].result)
