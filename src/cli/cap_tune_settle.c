@@ -150,7 +150,7 @@ enum tune_event tune_settle(struct tune_search *search)
 
 /* ---- whole runs ---- */
 
-static const int64_t PIECE_NS = 200 * NS_PER_MS; // of a run, of which the power is told from its readings
+static const int64_t PIECE_NS = 200 * NS_PER_MS; // of a run: mean power of each piece comes from its readings
 
 // The end of the last piece of a run's first seconds in which the device drew more than its limit; 0: there is none.
 static int64_t above_until_ns(const struct tune_search *search, const struct run *run, const struct run_device *device,

@@ -83,7 +83,7 @@ static void put_gpu(const struct domain *domain, const int64_t *values, struct p
 		pseudonym_scrub(pseudonyms, domain->uuid, strlen(domain->uuid), false, out);
 		buf_char(out, '\n');
 	}
-	if (domain->note[0] != '\0') { // instances of MIG are told in words only
+	if (domain->note[0] != '\0') { // MIG instances are described in words only
 		buf_str(out, "# ");
 		pseudonym_scrub(pseudonyms, domain->note, strlen(domain->note), true, out);
 		buf_char(out, '\n');

@@ -192,7 +192,7 @@ const struct command command_serve = {
 	.summary = "this machine's power as metrics for Prometheus and as a page that keeps itself up to date",
 	.details =
 		"Serves a page at /, OpenMetrics at /metrics and the same as JSON at /now.json, until SIGINT or\n"
-		"SIGTERM. Nothing can be changed through it. Readings of power tell secrets of what runs on a machine:\n"
+		"SIGTERM. Nothing can be changed through it. Readings of power reveal secrets of programs on a machine:\n"
 		"think of who can reach it. Arguments of other users' programs are shown only where a token is asked for.\n"
 		"docs/serve.md has more.",
 	.options = options,

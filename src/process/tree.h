@@ -28,7 +28,7 @@ struct tree_thread {
 	uint32_t seen;   // round in which the task folder listed it
 };
 
-/* What is known of the private memory of a process since it was last read (memory_estimate.h). */
+/* Private memory of a process since its last reading (memory_estimate.h). */
 struct tree_member_memory {
 	bool is_met;     // by the estimate
 	bool is_read;    // the figures below are of a reading; else only inherited_bytes holds

@@ -160,7 +160,7 @@ def calibration(room):
 
 @test
 def calibration_of_the_state_folder(room):
-    """a stored calibration counts for the GPU of its UUID, in run, sensors and the meter's library; one that is damaged is told of"""
+    """a stored calibration counts for the GPU of its UUID, in run, sensors and the meter's library; a damaged one is reported"""
     state = room.folder / "state"
     state.mkdir()
     env = {**environment(room), "WATTLE_STATE": str(state)}
@@ -306,7 +306,7 @@ def module_and_memory(room):
 
 @test
 def module_only_sensors(room):
-    """wattle sensors: of a GPU that tells only its module's power it says that it can't be read, why, and what helps"""
+    """wattle sensors: a GPU with only its module's power is listed as unreadable, with the reason and the remedy"""
     cards = card("error nvmlDeviceGetTotalEnergyConsumption 3", "error nvmlDeviceGetPowerUsage 3", "module_mw 600000",
                  "memory_mw 38000", "field_error 185 0 3", "field_error 186 0 3", "field_error 185 2 4",
                  "field_error 186 2 4", "field_error 191 2 4")

@@ -206,7 +206,7 @@ class Room:
             connection.close()
 
     def orphans(self):
-        """What the test has started and is still there: told by the temporary folder in its environment."""
+        """What the test has started that still runs, found by the temporary folder in its environment."""
         mark, found = f"TMPDIR={self.folder}".encode(), []
         for entry in pathlib.Path("/proc").iterdir():
             try:

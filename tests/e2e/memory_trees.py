@@ -127,7 +127,7 @@ def the_live_view(room):
 
 @test
 def runs_of_earlier_versions(room):
-    """without what the recorder carried forward, the next reading still mends what was too much before it"""
+    """without what the recorder carried forward, the next reading still corrects what was too much before it"""
     measured(room, "fork", 200 * MB, 8, 0, 1)
     database = sqlite3.connect(room.folder / "run.sqlite")
     for group in GROUPS:

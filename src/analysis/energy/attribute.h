@@ -49,7 +49,7 @@ enum baseline { // "active": the domain's idle power
 struct attribution { // one domain's
 	const struct run *run;
 	const struct run_device *device;
-	const struct run_device *user; // whose readings tell who used it: itself; of a GPU's memory the GPU
+	const struct run_device *user; // its readings show which processes used it: itself; for a GPU's memory the GPU
 	const struct curve *curve;
 	const struct windows *windows;
 	const struct memory_use *memory; // while the windows are divided

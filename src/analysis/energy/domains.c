@@ -233,7 +233,7 @@ static bool is_memory_of(const struct run_device *memory, const struct run_devic
 		: strcmp(memory->inside, gpu->name) == 0;
 }
 
-// The driver tells who is on a GPU, not who uses the power of its memory.
+// The driver reports the processes on a GPU, not those that use the power of its memory.
 static const struct run_device *user_of(const struct run *run, const struct run_device *device)
 {
 	for (size_t i = 0; device->kind == DOMAIN_GPU_MEMORY && i < run->n_devices; i++)

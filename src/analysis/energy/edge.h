@@ -23,7 +23,7 @@ struct edge_stretch { // between two points, and its surroundings
 	double w, before_w, after_w; // NaN: nothing is known there
 	double most_w;               // of the three
 	double step_w;               // what power may change by here
-	struct power_swing swing;    // and what it may have done meanwhile
+	struct power_swing swing;    // range of power within the stretch
 };
 
 enum { EDGE_LOOKS = 8 }; // on each side

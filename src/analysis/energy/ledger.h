@@ -1,4 +1,4 @@
-/* Each joule in one row. idle_j is NaN where nothing tells idle energy from the rest: the other rows hold it then, and a
+/* Each joule in one row. idle_j is NaN where idle energy cannot be separated from the rest: the other rows hold it then, and a
  * sum of ledgers has the idle energy of those that know theirs. */
 #pragma once
 

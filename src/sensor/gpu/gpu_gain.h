@@ -47,7 +47,7 @@ bool gpu_gain_split(const char *text, double *ret_value, double *ret_error);
 
 // Where the stored ones are. False if the path does not fit.
 bool gpu_gain_path(const struct wattle_env *env, char *ret_path, size_t size);
-// -ENOENT: none are stored; -EINVAL with a sentence: the file is not what it should be. *ret_gains is always valid.
+// -ENOENT: none are stored; -EINVAL with a sentence: the file is damaged. *ret_gains is always valid.
 int gpu_gain_load(const struct wattle_env *env, struct gpu_gains *ret_gains, struct wattle_error *reterr);
 void gpu_gains_finish(struct gpu_gains *gains);
 /* Replaces the entry of the same UUID, keeps the others. The folder must exist. A file that can't be read, and one that is

@@ -188,7 +188,7 @@ static int try_field(struct nvml_board *board, uint32_t id, enum nvml_scope scop
 		return field.code;
 	if (code == NVML_SUCCESS && !nvml_value_u64(&field.value, field.value_type, &value))
 		return NVML_NOT_SUPPORTED;
-	// Nothing that is switched on takes 0 W: a module or memory of which that is told has no meter.
+	// Nothing that is switched on takes 0 W: a module or memory that reports 0 W has no meter.
 	bool is_empty = code == NVML_SUCCESS && scope != NVML_SCOPE_GPU && id != NVML_FIELD_ENERGY_OF && value == 0;
 	return is_empty ? NVML_NOT_SUPPORTED : code;
 }
