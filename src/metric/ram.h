@@ -1,9 +1,9 @@
 /* gpu_tracker's "RAM" (private plus shared memory) at each sample, although it is read only now and then.
  *
  * Between two readings the recorder carries the last one forward (process/memory_estimate.h) and stores that in
- * main_ram_bytes, descendants_ram_bytes and combined_ram_bytes. What was carried forward to a reading and exceeds it was too
- * much before as well: the lower of
- * "carried forward" and "carried back" holds. Live views have no next reading, and show what is carried forward.
+ * main_ram_bytes, descendants_ram_bytes and combined_ram_bytes. Where the figure that was carried forward exceeds the
+ * next reading, it was too high before as well: the lower of "carried forward" and "carried back" holds. Live views have no
+ * next reading and show the figure that is carried forward.
  *
  * Runs without main_ram_bytes (stored by earlier versions): resident memory gained since the last reading counts as private,
  * up to RSS. Where nothing was ever read the total is what the recorder estimated, or RSS, and private and shared are
