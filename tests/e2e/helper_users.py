@@ -139,8 +139,9 @@ def energy_within_its_error(room):
         assert len(outside) <= 1, outside  # one in twenty may be
         for energy_j, error_j, true_j in found:
             assert abs(energy_j - true_j) <= max(3 * error_j, 0.02 * true_j), (energy_j, error_j, true_j)
+        # Without power readings a package may do anything within an update of 100 ms (docs/accuracy.md), so short runs are uncertain.
         relative = sorted(error_j / true_j for _, error_j, true_j in found)
-        assert relative[len(relative) // 2] < 0.1, found
+        assert relative[len(relative) // 2] < 0.15, found
     helper.stop()
 
 
