@@ -251,7 +251,7 @@ def other_users(room):
 INTRUDER = BUILD / "tests/fakes/libintruder.so"
 # Variables that a recorder may have.
 KNOWN = re.compile(r"SLURM_\w+|PATH|HOME|USER|LOGNAME|TMPDIR|LANG|LC_\w+|TZ|CUDA_VISIBLE_DEVICES|SLURMD_NODENAME|MASTER_ADDR|"
-                   r"WATTLE_(SYSFS|HELPER)|WORLD_SIZE|RANK")
+                   r"WATTLE_(SYSFS|HELPER)|WORLD_SIZE|RANK|PGSERVICEFILE")
 
 
 def recorder_of(slurm, node):
@@ -294,6 +294,7 @@ def the_jobs_variables(room):
         assert slurm.on("vn0", "pgrep", "-x", "-f", "sleep 4711").returncode == 1
         assert not [name for name in variables if not KNOWN.fullmatch(name)], variables
         assert variables["WATTLE_SYSFS"] == str(slurm.sysfs) and str(own) not in variables["PATH"], variables
+        assert variables["PGSERVICEFILE"] == "/dev/null", variables
         assert (variables["SLURM_JOB_ID"], variables["TZ"], variables["CUDA_VISIBLE_DEVICES"]) == ("1", "UTC", "0"), variables
         assert status["Uid"].split() == [str(NOBODY)] * 4 and status["Gid"].split() == [str(NOBODY)] * 4, status
         assert all(int(status[key], 16) == 0 for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")), status

@@ -53,7 +53,7 @@ static void spin_ms(long ms)
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	do
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < ms);
+	while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < ms * 1000000L);
 }
 
 // itt_app [BATCHES]
