@@ -27,18 +27,6 @@ static void each_word(const struct run_segment *segment, void (*call)(void *data
 	buf_finish(&words);
 }
 
-static void json_word(void *data, const char *word)
-{
-	jsonw_string(data, word);
-}
-
-void command_json(struct jsonw *j, const struct run_segment *segment)
-{
-	jsonw_begin_array(j);
-	each_word(segment, json_word, j);
-	jsonw_end_array(j);
-}
-
 static bool needs_quotes(const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^";

@@ -11,42 +11,6 @@ bool rank_in_job(const struct run *run)
 	return run_fact(run, FACT_JOB_ID) != NULL || run_fact(run, FACT_RANK) != NULL;
 }
 
-void rank_json(struct jsonw *j, const struct run *run)
-{
-	static const struct {
-		const char *key, *fact;
-		bool is_number;
-	} rows[] = {
-		{"id", FACT_JOB_ID, false},
-		{"rank", FACT_RANK, true},
-		{"local_rank", FACT_LOCAL_RANK, true},
-		{"node", FACT_NODE, false},
-		{"world_size", FACT_WORLD_SIZE, true},
-		{"local_size", FACT_LOCAL_SIZE, true},
-		{"n_nodes", FACT_N_NODES, true},
-		{"step", FACT_JOB_STEP, false},
-		{"name", FACT_JOB_NAME, false},
-		{"user", FACT_JOB_USER, false},
-		{"cluster", FACT_JOB_CLUSTER, false},
-		{"launcher", FACT_JOB_LAUNCHER, false},
-		{"restart", FACT_RESTART, true},
-		{"machine", FACT_MACHINE, false},
-	};
-	jsonw_key(j, "job");
-	if (!rank_in_job(run)) {
-		jsonw_string(j, NULL);
-		return;
-	}
-	jsonw_begin_object(j);
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (rows[i].is_number)
-			jsonw_key_i64(j, rows[i].key, run_fact_i64(run, rows[i].fact));
-		else
-			jsonw_key_string(j, rows[i].key, run_fact(run, rows[i].fact));
-	}
-	jsonw_end_object(j);
-}
-
 void rank_words(struct buf *out, const struct run *run)
 {
 	int64_t rank = run_fact_i64(run, FACT_RANK), size = run_fact_i64(run, FACT_WORLD_SIZE);

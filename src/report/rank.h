@@ -8,7 +8,6 @@
 #include <stdbool.h>
 
 bool rank_in_job(const struct run *run);
-void rank_json(struct jsonw *j, const struct run *run); // key "job" and its object; null outside of a job
 // "3 of 64, on node vn0, step 0": for a line of text. Empty where nothing of that is known.
 void rank_words(struct buf *out, const struct run *run);
 // What the recorder said of another rank that reads a device (analysis/readers.h) as a sentence, and where the energy is to be found.

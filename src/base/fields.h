@@ -1,0 +1,201 @@
+/* Field tables: each public object (a run, a domain, a GPU, a block …) is described once, by a table with a row for each
+ * field: key, type, unit, meaning and where the value lies in memory. Generic code makes JSON (fields_json.h), JSON Schema
+ * (fields_schema.h) and the other outputs from the table, so a field that is added to a table appears in all of them.
+ *
+ *	static const struct field fields[] = {
+ *		FIELD(struct gpu_finding, energy_j, "J", "energy of the GPU over the run"),
+ *		FIELD_AS(struct gpu_finding, "cap", cap_w, "W", "power limit"),
+ *		FIELD_NUMBER("share_percent", share_percent, "%", "share of the run's energy"),
+ *	};
+ *	const struct object_type gpu_type = OBJECT_TYPE("gpu", "One measured GPU.", fields);
+ *
+ * A value comes from a member of a struct or from a getter. Getters are pure; they see the object and the objects around it.
+ * Unknown is NaN, VALUE_MISSING, NULL or an empty array of characters, and null in every output. */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct object_type;
+
+/* An object that is being written, and what is around it. */
+struct object_at {
+	const struct object_type *type;
+	const void *data;
+	const struct object_at *outer; // the object that holds this one; NULL: this is the document
+	size_t index;                  // of this one in the list or map that holds it
+	const struct field *field;     // the one whose value a getter is asked for
+};
+
+// Data of the document that an object stands in.
+static inline const void *object_document(const struct object_at *at)
+{
+	while (at->outer != NULL)
+		at = at->outer;
+	return at->data;
+}
+
+enum field_type {
+	FIELD_IS_NUMBER,  // double; NaN: unknown
+	FIELD_IS_INTEGER, // int64_t; VALUE_MISSING: unknown
+	FIELD_IS_COUNT,   // size_t, always known
+	FIELD_IS_UNSIGNED, // uint64_t by a getter, always known
+	FIELD_IS_BOOLEAN, // bool, always known
+	FIELD_IS_TEXT,    // const char *; NULL: unknown
+	FIELD_IS_CHARS,   // char[]; "": unknown
+	FIELD_IS_OBJECT,  // .object: of the same data (.here), or where .at leads to; NULL there: null
+	FIELD_IS_INLINE,  // the fields of .object, of the same data or of a pointer's, stand among these
+	FIELD_IS_LIST,    // .count items: objects (.object and .item), or values (.value)
+	FIELD_IS_MAP,     // the same with a name for each, by .name
+};
+
+struct field {
+	const char *key;
+	enum field_type type;
+	const char *unit;    // "J", "W", "s", "bytes", "%"; NULL: none
+	const char *meaning; // one sentence without the full stop
+	/* Where the value lies: at `offset` of the object, or of what the pointer at `pointer` leads to. */
+	size_t offset;
+	bool by_pointer;
+	size_t pointer;
+	/* Or who makes it; the one of the field's type. `scratch` is for a text that lies nowhere: append to it, return its data. */
+	union {
+		double (*number)(const struct object_at *at);
+		int64_t (*integer)(const struct object_at *at);
+		uint64_t (*unsigned_number)(const struct object_at *at);
+		bool (*boolean)(const struct object_at *at);
+		const char *(*text)(const struct object_at *at, struct buf *scratch);
+	} get;
+	const char *argument; // for the getter: what it looks up
+	/* Of an object, a list and a map. */
+	const struct object_type *object;
+	const struct field *value;                                // of a list or map of plain values: its getter, with at->index
+	size_t (*count)(const struct object_at *at);              // of the items of a list or a map
+	const void *(*item)(const struct object_at *at, size_t i); // data of an item, or (i is 0) of an object; NULL: null
+	const char *(*name)(const struct object_at *at, size_t i); // of an item of a map
+	bool one_line;                                            // this list's items stand in one line each
+	/* Whether the key is there at all; NULL: always. */
+	bool (*present)(const struct object_at *at);
+	bool known;                // never null, though its type could be
+	const char *const *one_of; // the texts that it may be, NULL-terminated; NULL: any
+};
+
+struct object_type {
+	const char *name;    // of the JSON Schema's definition
+	const char *meaning; // one sentence
+	const struct field *fields;
+	size_t n_fields;
+};
+
+#define OBJECT_TYPE(name_, meaning_, fields_)                                                                          \
+	{                                                                                                              \
+		.name = (name_), .meaning = (meaning_), .fields = (fields_),                                           \
+		.n_fields = sizeof(fields_) / sizeof((fields_)[0])                                                     \
+	}
+
+// The type of a field from the type of the member: nothing to get wrong.
+#define FIELD_TYPE_OF(struct_, member_)                                                                                \
+	_Generic(&((struct_ *)0)->member_,                                                                             \
+		double *: FIELD_IS_NUMBER,                                                                             \
+		int64_t *: FIELD_IS_INTEGER,                                                                           \
+		size_t *: FIELD_IS_COUNT,                                                                              \
+		bool *: FIELD_IS_BOOLEAN,                                                                              \
+		const char **: FIELD_IS_TEXT,                                                                          \
+		char **: FIELD_IS_TEXT,                                                                                \
+		default: FIELD_IS_CHARS)
+// A member, under its own name or another key; the rest are designated initialisers of struct field.
+#define FIELD_AS(struct_, key_, member_, unit_, meaning_, ...)                                                         \
+	{                                                                                                              \
+		.key = (key_), .type = FIELD_TYPE_OF(struct_, member_), .offset = offsetof(struct_, member_),          \
+		.unit = (unit_), .meaning = (meaning_), ##__VA_ARGS__                                                  \
+	}
+#define FIELD(struct_, member_, unit_, meaning_, ...) FIELD_AS(struct_, #member_, member_, unit_, meaning_, ##__VA_ARGS__)
+// A member of what a pointer leads to.
+#define FIELD_BY(struct_, pointer_, key_, target_, member_, unit_, meaning_, ...)                                      \
+	{                                                                                                              \
+		.key = (key_), .type = FIELD_TYPE_OF(target_, member_), .offset = offsetof(target_, member_),          \
+		.by_pointer = true, .pointer = offsetof(struct_, pointer_), .unit = (unit_), .meaning = (meaning_),    \
+		##__VA_ARGS__                                                                                          \
+	}
+// Values that a getter makes.
+#define FIELD_GETTER(type_, which_, key_, getter_, unit_, meaning_, ...)                                               \
+	{                                                                                                              \
+		.key = (key_), .type = (type_), .get.which_ = (getter_), .unit = (unit_), .meaning = (meaning_),       \
+		##__VA_ARGS__                                                                                          \
+	}
+#define FIELD_NUMBER(key_, getter_, ...) FIELD_GETTER(FIELD_IS_NUMBER, number, key_, getter_, __VA_ARGS__)
+#define FIELD_INTEGER(key_, getter_, ...) FIELD_GETTER(FIELD_IS_INTEGER, integer, key_, getter_, __VA_ARGS__)
+#define FIELD_UNSIGNED(key_, getter_, ...) FIELD_GETTER(FIELD_IS_UNSIGNED, unsigned_number, key_, getter_, __VA_ARGS__)
+#define FIELD_BOOLEAN(key_, getter_, ...) FIELD_GETTER(FIELD_IS_BOOLEAN, boolean, key_, getter_, __VA_ARGS__)
+#define FIELD_TEXT(key_, getter_, ...) FIELD_GETTER(FIELD_IS_TEXT, text, key_, getter_, __VA_ARGS__)
+// An object of the same data, of a member, or of what .item finds.
+#define FIELD_HERE(key_, type_, meaning_, ...)                                                                         \
+	{                                                                                                              \
+		.key = (key_), .type = FIELD_IS_OBJECT, .object = (type_), .meaning = (meaning_), ##__VA_ARGS__        \
+	}
+#define FIELD_OBJECT(struct_, key_, member_, type_, meaning_, ...)                                                     \
+	FIELD_HERE(key_, type_, meaning_, .offset = offsetof(struct_, member_), ##__VA_ARGS__)
+// What a pointer of the struct leads to.
+#define FIELD_POINTER(struct_, key_, pointer_, type_, meaning_, ...)                                                   \
+	FIELD_HERE(key_, type_, meaning_, .by_pointer = true, .pointer = offsetof(struct_, pointer_), ##__VA_ARGS__)
+#define FIELD_FOUND(key_, type_, item_, meaning_, ...) FIELD_HERE(key_, type_, meaning_, .item = (item_), ##__VA_ARGS__)
+#define FIELD_INLINE(type_)                                                                                            \
+	{                                                                                                              \
+		.type = FIELD_IS_INLINE, .object = (type_)                                                             \
+	}
+// The fields of what a pointer leads to.
+#define FIELD_INLINE_OF(struct_, pointer_, type_)                                                                      \
+	{                                                                                                              \
+		.type = FIELD_IS_INLINE, .object = (type_), .by_pointer = true, .pointer = offsetof(struct_, pointer_) \
+	}
+#define FIELD_LIST(key_, type_, count_, item_, meaning_, ...)                                                          \
+	{                                                                                                              \
+		.key = (key_), .type = FIELD_IS_LIST, .object = (type_), .count = (count_), .item = (item_),           \
+		.meaning = (meaning_), ##__VA_ARGS__                                                                   \
+	}
+#define FIELD_VALUES(key_, value_, count_, meaning_, ...)                                                              \
+	{                                                                                                              \
+		.key = (key_), .type = FIELD_IS_LIST, .value = (value_), .count = (count_), .meaning = (meaning_),     \
+		##__VA_ARGS__                                                                                          \
+	}
+#define FIELD_MAP(key_, value_, count_, name_, meaning_, ...)                                                          \
+	{                                                                                                              \
+		.key = (key_), .type = FIELD_IS_MAP, .value = (value_), .count = (count_), .name = (name_),            \
+		.meaning = (meaning_), ##__VA_ARGS__                                                                   \
+	}
+#define FIELD_OBJECT_MAP(key_, type_, count_, name_, item_, meaning_, ...)                                             \
+	{                                                                                                              \
+		.key = (key_), .type = FIELD_IS_MAP, .object = (type_), .count = (count_), .name = (name_),            \
+		.item = (item_), .meaning = (meaning_), ##__VA_ARGS__                                                  \
+	}
+/* Items of a list that lie in an array: defines the two functions that FIELD_LIST wants, NAME_count and NAME_item. */
+#define FIELD_ARRAY_OF(name_, struct_, array_, n_)                                                                     \
+	static size_t name_##_count(const struct object_at *at)                                                        \
+	{                                                                                                              \
+		return ((const struct_ *)at->data)->n_;                                                                \
+	}                                                                                                              \
+	static const void *name_##_item(const struct object_at *at, size_t i)                                          \
+	{                                                                                                              \
+		return &((const struct_ *)at->data)->array_[i];                                                        \
+	}
+
+/* A value of a field, read out of an object: for outputs that go field by field. */
+struct field_value {
+	enum field_type type; // FIELD_IS_CHARS has become FIELD_IS_TEXT, FIELD_IS_COUNT FIELD_IS_INTEGER
+	bool known;
+	union {
+		double number;
+		int64_t integer;
+		uint64_t unsigned_number;
+		bool boolean;
+		const char *text; // as long as the object, or until `scratch` changes
+	};
+};
+// Not of objects, lists and maps. `scratch` is cleared.
+struct field_value field_value(const struct field *field, const struct object_at *at, struct buf *scratch);
+// Data of a field that is an object; NULL: null.
+const void *field_object(const struct field *field, const struct object_at *at);
+bool field_present(const struct field *field, const struct object_at *at);

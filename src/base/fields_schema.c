@@ -1,0 +1,200 @@
+#include "base/fields_schema.h"
+
+#include "base/jsonw.h"
+#include "base/util.h"
+
+#include <string.h>
+
+enum { TYPES_MAX = 64 };
+
+struct types { // the object types that a document has, each once
+	const struct object_type *types[TYPES_MAX];
+	size_t n;
+};
+
+static void collect(struct types *types, const struct object_type *type)
+{
+	for (size_t i = 0; i < types->n; i++)
+		if (types->types[i] == type)
+			return;
+	if (types->n == TYPES_MAX)
+		return;
+	types->types[types->n++] = type;
+	for (size_t i = 0; i < type->n_fields; i++)
+		for (const struct field *field = &type->fields[i]; field != NULL; field = field->value)
+			if (field->object != NULL)
+				collect(types, field->object);
+}
+
+static const char *json_type(enum field_type type)
+{
+	static const char *const names[] = {
+		[FIELD_IS_NUMBER] = "number",
+		[FIELD_IS_INTEGER] = "integer",
+		[FIELD_IS_COUNT] = "integer",
+		[FIELD_IS_UNSIGNED] = "integer",
+		[FIELD_IS_BOOLEAN] = "boolean",
+		[FIELD_IS_TEXT] = "string",
+		[FIELD_IS_CHARS] = "string",
+	};
+	return type < ARRAY_SIZE(names) ? names[type] : NULL;
+}
+
+static bool always_known(const struct field *field)
+{
+	return field->known || field->type == FIELD_IS_COUNT || field->type == FIELD_IS_UNSIGNED ||
+		field->type == FIELD_IS_BOOLEAN;
+}
+
+static void describe(struct jsonw *j, const struct field *field)
+{
+	struct buf text;
+	if (field->meaning == NULL)
+		return;
+	buf_init(&text, 1 << 12);
+	buf_str(&text, field->meaning);
+	if (field->unit != NULL)
+		buf_printf(&text, " (%s)", field->unit);
+	jsonw_key_string(j, "description", text.data);
+	buf_finish(&text);
+}
+
+static void reference(struct jsonw *j, const struct object_type *type)
+{
+	char text[128] = "#/$defs/";
+	strncat(text, type->name, sizeof(text) - strlen(text) - 1);
+	jsonw_key_string(j, "$ref", text);
+}
+
+static void type_of(struct jsonw *j, const struct field *field)
+{
+	const char *name = json_type(field->type);
+	jsonw_key(j, "type");
+	if (always_known(field)) {
+		jsonw_string(j, name);
+		return;
+	}
+	jsonw_begin_array(j);
+	jsonw_string(j, name);
+	jsonw_string(j, "null");
+	jsonw_end_array(j);
+}
+
+static void choices(struct jsonw *j, const struct field *field)
+{
+	if (field->one_of == NULL)
+		return;
+	jsonw_key(j, "enum");
+	jsonw_begin_array(j);
+	for (const char *const *text = field->one_of; *text != NULL; text++)
+		jsonw_string(j, *text);
+	if (!always_known(field))
+		jsonw_null(j);
+	jsonw_end_array(j);
+}
+
+static void shape(struct jsonw *j, const struct field *field);
+
+static void maybe_null(struct jsonw *j, const struct object_type *type, bool can_be_null)
+{
+	if (!can_be_null) {
+		reference(j, type);
+		return;
+	}
+	jsonw_key(j, "anyOf");
+	jsonw_begin_array(j);
+	jsonw_begin_object(j);
+	reference(j, type);
+	jsonw_end_object(j);
+	jsonw_begin_object(j);
+	jsonw_key_string(j, "type", "null");
+	jsonw_end_object(j);
+	jsonw_end_array(j);
+}
+
+// Keywords of one value, without the braces around them.
+static void shape(struct jsonw *j, const struct field *field)
+{
+	bool is_map = field->type == FIELD_IS_MAP;
+	describe(j, field);
+	if (field->type == FIELD_IS_OBJECT) {
+		maybe_null(j, field->object, field->item != NULL && !field->known);
+	} else if (is_map || field->type == FIELD_IS_LIST) {
+		jsonw_key_string(j, "type", is_map ? "object" : "array");
+		jsonw_key(j, is_map ? "additionalProperties" : "items");
+		jsonw_begin_object(j);
+		if (field->object != NULL)
+			reference(j, field->object);
+		else
+			shape(j, field->value);
+		jsonw_end_object(j);
+	} else {
+		type_of(j, field);
+		choices(j, field);
+	}
+}
+
+static void properties(struct jsonw *j, const struct object_type *type)
+{
+	for (size_t i = 0; i < type->n_fields; i++) {
+		const struct field *field = &type->fields[i];
+		if (field->type == FIELD_IS_INLINE) {
+			properties(j, field->object);
+			continue;
+		}
+		jsonw_key(j, field->key);
+		jsonw_begin_object(j);
+		shape(j, field);
+		jsonw_end_object(j);
+	}
+}
+
+static void required(struct jsonw *j, const struct object_type *type)
+{
+	for (size_t i = 0; i < type->n_fields; i++) {
+		const struct field *field = &type->fields[i];
+		if (field->type == FIELD_IS_INLINE)
+			required(j, field->object);
+		else if (field->present == NULL)
+			jsonw_string(j, field->key);
+	}
+}
+
+static void definition(struct jsonw *j, const struct object_type *type)
+{
+	jsonw_key(j, type->name);
+	jsonw_begin_object(j);
+	jsonw_key_string(j, "description", type->meaning);
+	jsonw_key_string(j, "type", "object");
+	jsonw_key(j, "properties");
+	jsonw_begin_object(j);
+	properties(j, type);
+	jsonw_end_object(j);
+	jsonw_key(j, "required");
+	jsonw_begin_array(j);
+	required(j, type);
+	jsonw_end_array(j);
+	jsonw_key_bool(j, "additionalProperties", false);
+	jsonw_end_object(j);
+}
+
+void document_schema(struct buf *out, const char *name, const struct object_type *type)
+{
+	struct types types = {.n = 0};
+	struct jsonw j;
+	char id[64] = "https://wattle/schemas/";
+	strncat(id, name, sizeof(id) - strlen(id) - 1);
+	collect(&types, type);
+	jsonw_init(&j, out, true);
+	jsonw_begin_object(&j);
+	jsonw_key_string(&j, "$schema", "https://json-schema.org/draft/2020-12/schema");
+	jsonw_key_string(&j, "$id", id);
+	jsonw_key_string(&j, "title", type->meaning);
+	reference(&j, type);
+	jsonw_key(&j, "$defs");
+	jsonw_begin_object(&j);
+	for (size_t i = 0; i < types.n; i++)
+		definition(&j, types.types[i]);
+	jsonw_end_object(&j);
+	jsonw_end_object(&j);
+}

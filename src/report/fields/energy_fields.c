@@ -1,0 +1,190 @@
+/* Fields of energies: the run's, its domains', its GPUs'. */
+#include "report/fields/document.h"
+
+#include "analysis/energy/uncertainty.h"
+#include "base/util.h"
+
+// clang-format off
+
+static const char *const provenances[] = {"measured", "derived", "estimated", NULL};
+static const char *const kinds[] = {"package", "core", "uncore", "dram", "psys", "gpu", "node", "module", "battery", "wall",
+	"gpu-memory", NULL};
+
+/* ---- ledger ---- */
+
+static const struct field ledger_fields[] = {
+	FIELD(struct ledger, target_j, "J", "energy attributed to the measured program"),
+	FIELD(struct ledger, others_j, "J", "energy attributed to other programs"),
+	FIELD(struct ledger, wattle_j, "J", "energy attributed to wattle itself"),
+	FIELD(struct ledger, idle_j, "J", "energy that nobody caused; null where it is unknown"),
+	FIELD(struct ledger, unattributed_j, "J", "energy that could not be attributed"),
+};
+const struct object_type ledger_type = OBJECT_TYPE("ledger", "Whose energy it is: the known rows add up to the total.", ledger_fields);
+
+/* ---- domains ---- */
+
+static size_t domain_index(const struct object_at *at)
+{
+	return (size_t)((const struct domain_finding *)at->data - findings_of(at)->domains);
+}
+
+static const char *domain_node(const struct object_at *at, struct buf *scratch)
+{
+	const struct job_findings *job = document_of(at)->job;
+	return job->nodes[job->domain_node[domain_index(at)]].name;
+}
+
+static const struct run_device *device_of(const struct object_at *at)
+{
+	return ((const struct domain_finding *)at->data)->device;
+}
+
+static const char *domain_kind_text(const struct object_at *at, struct buf *scratch)
+{
+	return domain_kind_name(device_of(at)->kind);
+}
+
+static const char *domain_provenance(const struct object_at *at, struct buf *scratch)
+{
+	return provenance_name(((const struct domain_finding *)at->data)->provenance);
+}
+
+static double calibration_factor(const struct object_at *at)
+{
+	return device_of(at)->gain_error > 0 ? device_of(at)->gain : (double)NAN;
+}
+
+static double calibration_error_percent(const struct object_at *at)
+{
+	return 100 * calibration_error(device_of(at));
+}
+
+static const char *calibration_source(const struct object_at *at, struct buf *scratch)
+{
+	const struct run_device *device = device_of(at);
+	return device->gain_error > 0 ? device->gain_source : isnan(calibration_error(device)) ? NULL : "uncalibrated";
+}
+
+#define D struct domain_finding
+#define DEVICE(key, member, unit, meaning, ...) FIELD_BY(D, device, key, struct run_device, member, unit, meaning, ##__VA_ARGS__)
+static const struct field domain_fields[] = {
+	FIELD_TEXT("node", domain_node, NULL, "node of the job", .present = is_of_job),
+	DEVICE("domain", name, NULL, "name of the domain: package-0, dram-0, gpu-0 …"),
+	FIELD_TEXT("kind", domain_kind_text, NULL, "kind of the domain", .one_of = kinds),
+	DEVICE("device", device, NULL, "name of the hardware"),
+	DEVICE("inside", inside, NULL, "domain that contains this one"),
+	DEVICE("source", source, NULL, "sensor that was read"),
+	FIELD_TEXT("provenance", domain_provenance, NULL, "how the energy was obtained", .one_of = provenances),
+	FIELD(D, energy_j, "J", "energy over the run"),
+	FIELD(D, error_j, "J", "half of its 95 % interval, without the calibration of the sensor"),
+	FIELD(D, calibration_error_j, "J", "error that the calibration of the sensor adds; null: not stated"),
+	FIELD_NUMBER("calibration_factor", calibration_factor, NULL, "factor by which the readings were multiplied; null: not calibrated"),
+	FIELD_NUMBER("calibration_error_percent", calibration_error_percent, "%", "relative error of the calibration"),
+	FIELD_TEXT("calibration_source", calibration_source, NULL, "where the calibration is from"),
+	FIELD(D, mean_w, "W", "mean power"),
+	FIELD(D, max_w, "W", "largest power between two readings"),
+	FIELD_AS(D, "target_j", ledger.target_j, "J", "energy attributed to the measured program"),
+	FIELD(D, target_error_j, "J", "half of its 95 % interval"),
+	FIELD(D, attribution, NULL, "how the energy was attributed"),
+	FIELD(D, integrated_j, "J", "energy by integrating the power readings, where a counter was read too"),
+	FIELD(D, integrated_error_j, "J", "half of its 95 % interval"),
+	FIELD(D, update_period_s, "s", "how often the hardware updates its value"),
+	FIELD(D, update_jitter_s, "s", "half of the spread of the update period"),
+	FIELD(D, idle_w, "W", "idle power, taken off where the attribution says so"),
+	FIELD(D, max_temperature_c, "°C", "highest temperature"),
+	FIELD(D, wraps, NULL, "times that the counter started again"),
+	FIELD(D, gaps, NULL, "times that the counter could not be read"),
+	FIELD(D, in_total, NULL, "whether this domain is part of energy.total_j"),
+	FIELD_OBJECT(D, "ledger", ledger, &ledger_type, "whose energy it is"),
+};
+#undef DEVICE
+#undef D
+const struct object_type domain_type = OBJECT_TYPE("domain", "Energy of one domain.", domain_fields);
+
+/* ---- GPUs ---- */
+
+static const char *gpu_node(const struct object_at *at, struct buf *scratch)
+{
+	const struct job_findings *job = document_of(at)->job;
+	return job->nodes[job->gpu_node[(const struct gpu_finding *)at->data - job->total.gpus]].name;
+}
+
+static int64_t gpu_index(const struct object_at *at)
+{
+	const struct run_device *device = ((const struct gpu_finding *)at->data)->device;
+	return device->index >= 0 ? device->index : VALUE_MISSING;
+}
+
+#define G struct gpu_finding
+#define DEVICE(key, member, unit, meaning) FIELD_BY(G, device, key, struct run_device, member, unit, meaning)
+static const struct field gpu_fields[] = {
+	FIELD_TEXT("node", gpu_node, NULL, "node of the job", .present = is_of_job),
+	FIELD_INTEGER("index", gpu_index, NULL, "index by NVML, in PCI order"),
+	DEVICE("uuid", uuid, NULL, "UUID"),
+	DEVICE("name", device, NULL, "name of the product"),
+	DEVICE("domain", name, NULL, "domain of its energy"),
+	FIELD(G, energy_j, "J", "energy over the run"),
+	FIELD(G, error_j, "J", "half of its 95 % interval, without the calibration of the sensor"),
+	FIELD(G, calibration_error_j, "J", "error that the calibration of the sensor adds"),
+	FIELD(G, mean_w, "W", "mean power"),
+	FIELD(G, max_w, "W", "largest power between two readings"),
+	DEVICE("memory_total_bytes", memory_total_bytes, "bytes", "memory of the GPU"),
+	FIELD(G, max_memory_bytes, "bytes", "largest memory in use, without what the driver reserves"),
+	FIELD(G, target_max_memory_bytes, "bytes", "largest memory of the measured program"),
+	FIELD(G, mean_utilization_percent, "%", "mean utilization"),
+	FIELD(G, target_mean_utilization_percent, "%", "mean utilization by the measured program"),
+	FIELD(G, max_temperature_c, "°C", "highest temperature"),
+	FIELD(G, throttled_s, "s", "time in which clocks were throttled"),
+	FIELD(G, cap_w, "W", "power limit"),
+};
+#undef DEVICE
+#undef G
+const struct object_type gpu_type = OBJECT_TYPE("gpu", "A measured GPU.", gpu_fields);
+
+/* ---- the run's energy ---- */
+
+static const char *total_provenance(const struct object_at *at, struct buf *scratch)
+{
+	const struct findings *f = at->data;
+	return isnan(f->total_j) ? NULL : provenance_name(f->provenance);
+}
+
+#define F struct findings
+static const struct field sum_fields[] = {
+	FIELD(F, total_j, "J", "energy of all domains that do not overlap"),
+	FIELD(F, error_j, "J", "half of its 95 % interval, without the calibration of the sensors"),
+	FIELD(F, calibration_error_j, "J", "error that the calibration of the sensors adds"),
+	FIELD_TEXT("provenance", total_provenance, NULL, "the weakest of its parts", .one_of = provenances),
+	FIELD_OBJECT(F, "ledger", ledger, &ledger_type, "whose energy it is"),
+	FIELD(F, target_error_j, "J", "half of the 95 % interval of ledger.target_j"),
+	FIELD(F, target_calibration_error_j, "J", "error that the calibration adds to ledger.target_j"),
+	FIELD(F, carbon_g, "g", "CO2 equivalent of the energy, with --carbon-intensity; null without"),
+	FIELD(F, pue, NULL, "power usage effectiveness, --pue"),
+	FIELD(F, facility_j, "J", "total_j times pue"),
+	FIELD_AS(F, "outside_blocks_j", outside_j, "J", "energy of the program while no code block was open"),
+	FIELD_AS(F, "outside_blocks_error_j", outside_error_j, "J", "half of its 95 % interval"),
+};
+#undef F
+static const struct object_type sums_type = OBJECT_TYPE("energy_sums", "Sums over the domains.", sum_fields);
+
+static int64_t nodes_unknown(const struct object_at *at)
+{
+	return (int64_t)document_of(at)->job->n_nodes_unknown;
+}
+
+static size_t domain_count(const struct object_at *at)
+{
+	return findings_of(at)->n_domains;
+}
+
+static const void *domain_item(const struct object_at *at, size_t i)
+{
+	return &findings_of(at)->domains[is_of_job(at) ? document_of(at)->domains[i] : i];
+}
+
+static const struct field energy_fields[] = {
+	FIELD_INLINE_OF(struct document, findings, &sums_type),
+	FIELD_INTEGER("nodes_unknown", nodes_unknown, NULL, "nodes whose energy is not known", .present = is_of_job),
+	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "all domains, also those not in the total"),
+};
+const struct object_type energy_type = OBJECT_TYPE("energy", "Energy of the machine over the run.", energy_fields);

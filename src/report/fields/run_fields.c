@@ -1,0 +1,356 @@
+/* Fields of a run's report, and of a job's where they are the same. */
+#include "report/fields/document.h"
+
+#include "analysis/facts.h"
+#include "base/util.h"
+#include "report/parts.h"
+#include "report/rank.h"
+
+// clang-format off
+
+/* ---- facts that the run file states ---- */
+
+static const char *fact(const struct object_at *at, struct buf *scratch)
+{
+	return run_fact(document_of(at)->run, at->field->argument);
+}
+
+static int64_t fact_number(const struct object_at *at)
+{
+	return run_fact_i64(document_of(at)->run, at->field->argument);
+}
+
+static const char *schema(const struct object_at *at, struct buf *scratch)
+{
+	return "wattle-report/1";
+}
+
+/* ---- run ---- */
+
+static const char *run_id(const struct object_at *at, struct buf *scratch)
+{
+	return is_of_job(at) ? NULL : fact(at, scratch); // each rank's run has its own
+}
+
+static const char *word(const struct object_at *at, struct buf *scratch)
+{
+	return document_of(at)->command[at->index];
+}
+
+static size_t word_count(const struct object_at *at)
+{
+	return document_of(at)->n_command;
+}
+
+static int64_t pid(const struct object_at *at)
+{
+	const struct run_segment *segment = report_segment(document_of(at)->run);
+	return segment != NULL && !is_of_job(at) ? segment->pid : VALUE_MISSING;
+}
+
+static int64_t exit_code(const struct object_at *at)
+{
+	const struct run_segment *segment = report_segment(document_of(at)->run);
+	return segment != NULL ? segment->exit_code : VALUE_MISSING;
+}
+
+static const char *start(const struct object_at *at, struct buf *scratch)
+{
+	if (value_ok(document_of(at)->start_wall_ns))
+		rfc3339(scratch, document_of(at)->start_wall_ns);
+	return scratch->size > 0 ? scratch->data : NULL;
+}
+
+static double duration_s(const struct object_at *at)
+{
+	return findings_of(at)->duration_s;
+}
+
+static double interval_s(const struct object_at *at)
+{
+	return run_fact_double(document_of(at)->run, FACT_INTERVAL) / 1e9;
+}
+
+static int64_t samples(const struct object_at *at)
+{
+	return findings_of(at)->samples;
+}
+
+static int64_t lost_samples(const struct object_at *at)
+{
+	return findings_of(at)->lost_samples;
+}
+
+static bool complete(const struct object_at *at)
+{
+	return findings_of(at)->complete;
+}
+
+static int64_t segments(const struct object_at *at)
+{
+	return (int64_t)document_of(at)->run->n_segments;
+}
+
+static size_t label_count(const struct object_at *at)
+{
+	return document_of(at)->n_labels;
+}
+
+static const char *label_name(const struct object_at *at, size_t i)
+{
+	return document_of(at)->labels[i].name;
+}
+
+static const char *label_value(const struct object_at *at, struct buf *scratch)
+{
+	return document_of(at)->labels[at->index].value;
+}
+
+static const struct field word_field = FIELD_TEXT("word", word, NULL, "one word of the command");
+static const struct field label_field = FIELD_TEXT("value", label_value, NULL, "value of the label");
+
+static const struct field run_fields[] = {
+	FIELD_TEXT("id", run_id, NULL, "identity of the run; null for a job, whose runs have one each", .argument = FACT_RUN_ID),
+	FIELD_VALUES("command", &word_field, word_count, "the measured command"),
+	FIELD_INTEGER("pid", pid, NULL, "process id of the command; null for a job"),
+	FIELD_INTEGER("exit_code", exit_code, NULL, "status that wattle returned: the command's own, 128+N if signal N ended it"),
+	FIELD_TEXT("start", start, NULL, "when the command started, RFC 3339"),
+	FIELD_NUMBER("duration_s", duration_s, "s", "time from start to end, over all segments"),
+	FIELD_TEXT("host", fact, NULL, "name of the machine", .argument = FACT_HOST),
+	FIELD_NUMBER("interval_s", interval_s, "s", "sampling interval"),
+	FIELD_INTEGER("samples", samples, NULL, "samples taken"),
+	FIELD_INTEGER("lost_samples", lost_samples, NULL, "samples missed or not stored"),
+	FIELD_BOOLEAN("complete", complete, NULL, "false: the recorder still runs, or died before the end"),
+	FIELD_INTEGER("segments", segments, NULL, "recordings in this run file"),
+	FIELD_MAP("labels", &label_field, label_count, label_name, "values of --label and --meta"),
+};
+const struct object_type run_type = OBJECT_TYPE("run", "What was measured, where and for how long.", run_fields);
+
+/* ---- the job of a rank ---- */
+
+static const struct field rank_job_fields[] = {
+	FIELD_TEXT("id", fact, NULL, "id of the job", .argument = FACT_JOB_ID),
+	FIELD_INTEGER("rank", fact_number, NULL, "rank of this run", .argument = FACT_RANK),
+	FIELD_INTEGER("local_rank", fact_number, NULL, "its rank on its node", .argument = FACT_LOCAL_RANK),
+	FIELD_TEXT("node", fact, NULL, "name of its node", .argument = FACT_NODE),
+	FIELD_INTEGER("world_size", fact_number, NULL, "ranks of the job", .argument = FACT_WORLD_SIZE),
+	FIELD_INTEGER("local_size", fact_number, NULL, "ranks on its node", .argument = FACT_LOCAL_SIZE),
+	FIELD_INTEGER("n_nodes", fact_number, NULL, "nodes of the job", .argument = FACT_N_NODES),
+	FIELD_TEXT("step", fact, NULL, "job step of Slurm", .argument = FACT_JOB_STEP),
+	FIELD_TEXT("name", fact, NULL, "name of the job", .argument = FACT_JOB_NAME),
+	FIELD_TEXT("user", fact, NULL, "user of the job", .argument = FACT_JOB_USER),
+	FIELD_TEXT("cluster", fact, NULL, "name of the cluster", .argument = FACT_JOB_CLUSTER),
+	FIELD_TEXT("launcher", fact, NULL, "what started the rank", .argument = FACT_JOB_LAUNCHER),
+	FIELD_INTEGER("restart", fact_number, NULL, "how often the job was restarted before", .argument = FACT_RESTART),
+	FIELD_TEXT("machine", fact, NULL, "identity of the machine whose sensors were read", .argument = FACT_MACHINE),
+};
+static const struct object_type rank_job_type = OBJECT_TYPE("rank_job", "The job that a run is a rank of.", rank_job_fields);
+
+static const void *rank_job(const struct object_at *at, size_t i)
+{
+	return rank_in_job(document_of(at)->run) ? at->data : NULL;
+}
+
+/* ---- cpu, memory, self ---- */
+
+#define F struct findings
+static const struct field cpu_fields[] = {
+	FIELD(F, target_cpu_s, "s", "CPU time of the measured program and all that it started"),
+	FIELD_AS(F, "method", cpu_method, NULL, "how it was measured"),
+	FIELD(F, main_cpu_s, "s", "CPU time of the root process"),
+	FIELD(F, descendants_cpu_s, "s", "CPU time of its descendants"),
+	FIELD(F, referee_cpu_s, "s", "CPU time by a second method (perf task-clock)"),
+	FIELD(F, processes_seen, NULL, "processes of the program"),
+	FIELD(F, processes_sampled, NULL, "of these, seen alive by a sample"),
+	FIELD(F, voluntary_switches, NULL, "context switches because a thread waited"),
+	FIELD(F, involuntary_switches, NULL, "context switches because a thread was preempted"),
+};
+const struct object_type cpu_type = OBJECT_TYPE("cpu", "CPU time of the measured program.", cpu_fields);
+
+static const struct field memory_fields[] = {
+	FIELD(F, peak_rss_bytes, "bytes", "largest sum of resident memory over all processes; shared pages count in each"),
+	FIELD(F, main_peak_rss_bytes, "bytes", "largest resident memory of the root process (VmHWM)"),
+	FIELD_AS(F, "peak_ram_bytes", usage.combined.total_bytes, "bytes", "largest memory in use, shared pages counted once"),
+	FIELD(F, max_pss_bytes, "bytes", "largest proportional set size"),
+	FIELD(F, max_uss_bytes, "bytes", "largest unique set size"),
+	FIELD(F, read_bytes, "bytes", "read from storage"),
+	FIELD(F, written_bytes, "bytes", "written to storage"),
+	FIELD(F, major_faults, NULL, "page faults that read from storage"),
+	FIELD(F, minor_faults, NULL, "page faults that did not"),
+};
+const struct object_type memory_type = OBJECT_TYPE("memory", "Memory and I/O of the measured program.", memory_fields);
+
+static const struct field self_fields[] = {
+	FIELD_AS(F, "cpu_s", self_cpu_s, "s", "CPU time of wattle"),
+	FIELD_AS(F, "cpu_percent", self_cpu_percent, "%", "the same as a share of one core"),
+	FIELD_AS(F, "max_rss_bytes", self_max_rss_bytes, "bytes", "largest resident memory of wattle"),
+	FIELD_AS(F, "energy_j", self_energy_j, "J", "energy attributed to wattle"),
+	FIELD_AS(F, "wakeups", self_wakeups, NULL, "times that the recorder woke up"),
+};
+const struct object_type self_type = OBJECT_TYPE("self", "What measuring itself used.", self_fields);
+#undef F
+
+/* ---- metrics: the program's own first, then the recording's gauges by their column names ---- */
+
+static size_t gauges(const struct metric **ret_metrics, size_t ret_at[RUN_COUNT])
+{
+	size_t n, n_gauges = 0;
+	const struct metric *metrics = metric_table(METRIC_RUN, &n);
+	for (size_t i = 0; i < n; i++)
+		if (metrics[i].kind == METRIC_GAUGE)
+			ret_at[n_gauges++] = i;
+	*ret_metrics = metrics;
+	return n_gauges;
+}
+
+static size_t metric_count(const struct object_at *at)
+{
+	const struct metric *metrics;
+	size_t places[RUN_COUNT];
+	return findings_of(at)->n_user_metrics + gauges(&metrics, places);
+}
+
+// The place of the metric in the findings: the same for both kinds.
+static const void *metric_item(const struct object_at *at, size_t i)
+{
+	const struct findings *f = findings_of(at);
+	const struct metric *metrics;
+	size_t places[RUN_COUNT];
+	if (i < f->n_user_metrics)
+		return &f->user_metrics[i].stats;
+	gauges(&metrics, places);
+	return &f->run_metrics[places[i - f->n_user_metrics]];
+}
+
+static const char *metric_name(const struct object_at *at, struct buf *scratch)
+{
+	const struct findings *f = findings_of(at);
+	const struct metric *metrics;
+	size_t places[RUN_COUNT];
+	if (at->index < f->n_user_metrics)
+		return f->user_metrics[at->index].name;
+	gauges(&metrics, places);
+	return metrics[places[at->index - f->n_user_metrics]].name;
+}
+
+static const struct field metric_fields[] = {
+	FIELD_TEXT("name", metric_name, NULL, "name that the program gave, or column of table sample"),
+	FIELD(struct stats, last, NULL, "last value"),
+	FIELD(struct stats, min, NULL, "smallest value"),
+	FIELD(struct stats, max, NULL, "largest value"),
+	FIELD(struct stats, mean, NULL, "mean of the values"),
+	FIELD(struct stats, count, NULL, "number of values"),
+};
+static const struct object_type metric_type = OBJECT_TYPE("metric", "A metric over the run.", metric_fields);
+
+/* ---- events ---- */
+
+static size_t event_count(const struct object_at *at)
+{
+	return document_of(at)->run->n_events;
+}
+
+static const void *event_item(const struct object_at *at, size_t i)
+{
+	return &document_of(at)->run->events[i];
+}
+
+static double event_s(const struct object_at *at)
+{
+	const struct run *run = document_of(at)->run;
+	const struct run_event *event = at->data;
+	return run->n_segments > 0 ? (double)(event->t_ns - run->segments[0].start_ns) / 1e9 : (double)NAN;
+}
+
+static const struct field event_fields[] = {
+	FIELD_NUMBER("t_s", event_s, "s", "when it happened, since the start of the run"),
+	FIELD(struct run_event, kind, NULL, "what kind of event"),
+	FIELD(struct run_event, text, NULL, "what happened, as a sentence"),
+};
+static const struct object_type event_type = OBJECT_TYPE("event", "What happened while the run was recorded.", event_fields);
+
+/* ---- documents ---- */
+
+static const char *warning(const struct object_at *at, struct buf *scratch)
+{
+	return document_of(at)->warnings[at->index];
+}
+
+static size_t warning_count(const struct object_at *at)
+{
+	return document_of(at)->n_warnings;
+}
+
+static const struct field warning_field = FIELD_TEXT("text", warning, NULL, "one warning");
+
+static size_t gpu_count(const struct object_at *at)
+{
+	return findings_of(at)->n_gpus;
+}
+
+static const void *gpu_item(const struct object_at *at, size_t i)
+{
+	return &findings_of(at)->gpus[is_of_job(at) ? document_of(at)->gpus[i] : i];
+}
+
+static size_t block_count(const struct object_at *at)
+{
+	return findings_of(at)->n_blocks;
+}
+
+static const void *block_item(const struct object_at *at, size_t i)
+{
+	return &findings_of(at)->blocks[i];
+}
+
+static size_t node_count(const struct object_at *at)
+{
+	return document_of(at)->job->n_nodes;
+}
+
+static const void *node_item(const struct object_at *at, size_t i)
+{
+	return &document_of(at)->job->nodes[i];
+}
+
+static size_t rank_count(const struct object_at *at)
+{
+	return document_of(at)->job->n_ranks;
+}
+
+static const void *rank_item(const struct object_at *at, size_t i)
+{
+	return &document_of(at)->job->ranks[i];
+}
+
+// What a run's report and a job's have both.
+#define SCHEMA FIELD_TEXT("schema", schema, NULL, "name and version of this document", .known = true)
+#define RUN FIELD_HERE("run", &run_type, "what was measured")
+#define ENERGY FIELD_HERE("energy", &energy_type, "energy of the machine, and whose it is")
+#define CPU FIELD_POINTER(struct document, "cpu", findings, &cpu_type, "CPU time")
+#define MEMORY FIELD_POINTER(struct document, "memory", findings, &memory_type, "memory and I/O")
+#define GPUS FIELD_LIST("gpus", &gpu_type, gpu_count, gpu_item, "the measured GPUs")
+#define USAGE FIELD_HERE("resource_usage", &resource_usage_type, "gpu_tracker's figures, in the units asked for")
+#define BLOCKS FIELD_LIST("blocks", &block_type, block_count, block_item, "code blocks, by name")
+#define METRICS FIELD_LIST("metrics", &metric_type, metric_count, metric_item, "metrics of the program and of the recording")
+#define SELF FIELD_POINTER(struct document, "self", findings, &self_type, "what measuring used")
+#define WARNINGS FIELD_VALUES("warnings", &warning_field, warning_count, "what a reader of these figures must know")
+#define EVENTS FIELD_LIST("events", &event_type, event_count, event_item, "what happened while the run was recorded")
+
+static const struct field report_fields[] = {
+	SCHEMA, RUN,
+	FIELD_FOUND("job", &rank_job_type, rank_job, "the job that this run is a rank of; null: none"),
+	ENERGY, CPU, MEMORY, GPUS, USAGE, BLOCKS, METRICS, SELF, WARNINGS, EVENTS,
+};
+const struct object_type report_type = OBJECT_TYPE("report", "Report of a run.", report_fields);
+
+static const struct field job_report_fields[] = {
+	SCHEMA, RUN,
+	FIELD_POINTER(struct document, "job", job, &job_type, "the job"),
+	ENERGY,
+	FIELD_LIST("nodes", &node_type, node_count, node_item, "the nodes, in order of their first rank"),
+	FIELD_LIST("ranks", &rank_type, rank_count, rank_item, "the ranks, in order"),
+	FIELD_POINTER(struct document, "imbalance", job, &imbalance_type, "how evenly the ranks worked"),
+	CPU, MEMORY, GPUS, USAGE, BLOCKS, METRICS, SELF, WARNINGS, EVENTS,
+};
+const struct object_type job_report_type = OBJECT_TYPE("job_report", "Report of a job.", job_report_fields);

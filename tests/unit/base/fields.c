@@ -1,0 +1,223 @@
+#include "base/fields_json.h"
+#include "base/fields_schema.h"
+#include "base/util.h"
+#include "rows.h"
+
+#include <jansson.h>
+
+/* A made document that has a field of every kind. */
+
+struct reading {
+	const char *name;
+	double power_w;
+};
+
+struct device {
+	int64_t index;
+	const char *vendor;
+};
+
+struct made {
+	double energy_j;
+	int64_t pid;
+	size_t runs;
+	bool complete;
+	const char *host;
+	char uuid[8];
+	const struct device *device; // NULL: none
+	struct reading first;
+	struct reading readings[2];
+	size_t n_readings;
+	double joules[2];
+};
+
+static double share_percent(const struct object_at *at)
+{
+	return ((const struct made *)at->data)->energy_j * 10;
+}
+
+static const char *made_text(const struct object_at *at, struct buf *scratch)
+{
+	buf_printf(scratch, "%s %zu", at->field->argument, ((const struct made *)at->data)->runs);
+	return scratch->data;
+}
+
+static uint64_t seed(const struct object_at *at)
+{
+	return UINT64_MAX;
+}
+
+static bool has_device(const struct object_at *at)
+{
+	return ((const struct made *)object_document(at))->device != NULL;
+}
+
+// Of the object around the reading: getters see outwards.
+static int64_t reading_of_pid(const struct object_at *at)
+{
+	return ((const struct made *)at->outer->data)->pid + (int64_t)at->index;
+}
+
+static const struct field reading_fields[] = {
+	FIELD(struct reading, name, NULL, "name of the meter"),
+	FIELD(struct reading, power_w, "W", "power"),
+	FIELD_INTEGER("of", reading_of_pid, NULL, "process id plus place"),
+};
+static const struct object_type reading_type = OBJECT_TYPE("reading", "A reading.", reading_fields);
+
+static const struct field base_fields[] = {
+	FIELD(struct made, host, NULL, "name of the machine"),
+	FIELD(struct made, uuid, NULL, "identity"),
+};
+static const struct object_type base_type = OBJECT_TYPE("base", "What is inlined.", base_fields);
+
+FIELD_ARRAY_OF(reading, struct made, readings, n_readings)
+
+static size_t two(const struct object_at *at)
+{
+	return 2;
+}
+
+static const char *domain_name(const struct object_at *at, size_t i)
+{
+	return i == 0 ? "package-0" : "dram-0";
+}
+
+static double domain_j(const struct object_at *at)
+{
+	return ((const struct made *)at->data)->joules[at->index];
+}
+
+static double grid(const struct object_at *at)
+{
+	return (double)(10 * at->outer->index + at->index);
+}
+
+static const struct field domain_field = FIELD_NUMBER("energy_j", domain_j, "J", "energy");
+static const struct field grid_field = FIELD_NUMBER("value", grid, NULL, "a value");
+static const struct field line_field = FIELD_VALUES("line", &grid_field, two, "a line", .one_line = true);
+static const char *const kinds[] = {"a 3", "b 3", NULL};
+
+static const struct field made_fields[] = {
+	FIELD(struct made, energy_j, "J", "energy"),
+	FIELD_AS(struct made, "process", pid, NULL, "process id"),
+	FIELD(struct made, runs, NULL, "number of runs"),
+	FIELD(struct made, complete, NULL, "whether it ended"),
+	FIELD_INLINE(&base_type),
+	FIELD_BY(struct made, device, "vendor", struct device, vendor, NULL, "maker of the device"),
+	FIELD_BY(struct made, device, "index", struct device, index, NULL, "number of the device", .present = has_device),
+	FIELD_NUMBER("share_percent", share_percent, "%", "share"),
+	FIELD_TEXT("kind", made_text, NULL, "kind", .argument = "a", .one_of = kinds),
+	FIELD_UNSIGNED("seed", seed, NULL, "seed"),
+	FIELD_OBJECT(struct made, "first", first, &reading_type, "first reading"),
+	FIELD_LIST("readings", &reading_type, reading_count, reading_item, "all readings"),
+	FIELD_MAP("domains", &domain_field, two, domain_name, "energy by domain"),
+	FIELD_VALUES("grid", &line_field, two, "a list of lists"),
+};
+static const struct object_type made_type = OBJECT_TYPE("made", "A made document.", made_fields);
+
+static const struct device device = {.index = 7, .vendor = "acme"};
+static const struct made known = {1.5, 42, 3, true, "vn0", "GPU-1", &device, {"first", 2}, {{"a", 3}, {"b", 4}}, 2, {5, 6}};
+static const struct made unknown = {(double)NAN, VALUE_MISSING, 3, false, NULL, "", NULL, {NULL, (double)INFINITY}, {{0}}, 0,
+	{(double)NAN, 1}};
+
+static const struct json_row {
+	const char *teaches;
+	const struct made *made;
+	const char *json;
+} json_rows[] = {
+	{"JSON: every kind of field", &known,
+		"{\"energy_j\": 1.5, \"process\": 42, \"runs\": 3, \"complete\": true, \"host\": \"vn0\", \"uuid\": \"GPU-1\", "
+		"\"vendor\": \"acme\", \"index\": 7, \"share_percent\": 15, \"kind\": \"a 3\", \"seed\": 18446744073709551615, "
+		"\"first\": {\"name\": \"first\", \"power_w\": 2, \"of\": 42}, "
+		"\"readings\": [{\"name\": \"a\", \"power_w\": 3, \"of\": 42}, {\"name\": \"b\", \"power_w\": 4, \"of\": 43}], "
+		"\"domains\": {\"package-0\": 5, \"dram-0\": 6}, \"grid\": [[0, 1], [10, 11]]}"},
+	{"JSON: unknown is null, a key that is not present is left out, an empty list is []", &unknown,
+		"{\"energy_j\": null, \"process\": null, \"runs\": 3, \"complete\": false, \"host\": null, \"uuid\": null, "
+		"\"vendor\": null, \"share_percent\": null, \"kind\": \"a 3\", \"seed\": 18446744073709551615, "
+		"\"first\": {\"name\": null, \"power_w\": null, \"of\": null}, "
+		"\"readings\": [], \"domains\": {\"package-0\": null, \"dram-0\": 1}, \"grid\": [[0, 1], [10, 11]]}"},
+};
+
+static void check_json(void **state)
+{
+	const struct json_row *row = *state;
+	struct buf out;
+	buf_init(&out, 1 << 16);
+	document_json(&out, &made_type, row->made, false);
+	assert_string_equal(out.data, row->json);
+	buf_finish(&out);
+}
+
+static void check_lines(void **state)
+{
+	struct buf out;
+	buf_init(&out, 1 << 16);
+	document_json(&out, &made_type, &known, true);
+	assert_non_null(strstr(out.data, "  \"grid\": [\n    [0, 1],\n    [10, 11]\n  ]\n"));
+	buf_finish(&out);
+}
+
+static json_t *schema_of_made(void)
+{
+	struct buf out;
+	json_error_t error;
+	buf_init(&out, 1 << 16);
+	document_schema(&out, "made", &made_type);
+	json_t *schema = json_loads(out.data, 0, &error);
+	buf_finish(&out);
+	assert_non_null(schema);
+	return schema;
+}
+
+static const struct schema_row {
+	const char *teaches, *key, *json;
+} schema_rows[] = {
+	{"schema: a number may be null and says its unit", "energy_j",
+		"{\"description\": \"energy (J)\", \"type\": [\"number\", \"null\"]}"},
+	{"schema: a boolean is always known", "complete", "{\"description\": \"whether it ended\", \"type\": \"boolean\"}"},
+	{"schema: inlined fields are among the others", "host",
+		"{\"description\": \"name of the machine\", \"type\": [\"string\", \"null\"]}"},
+	{"schema: the texts that a field may be", "kind",
+		"{\"description\": \"kind\", \"type\": [\"string\", \"null\"], \"enum\": [\"a 3\", \"b 3\", null]}"},
+	{"schema: an object is a reference", "first",
+		"{\"description\": \"first reading\", \"$ref\": \"#/$defs/reading\"}"},
+	{"schema: a list of objects", "readings",
+		"{\"description\": \"all readings\", \"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/reading\"}}"},
+	{"schema: a map has any keys", "domains",
+		"{\"description\": \"energy by domain\", \"type\": \"object\", \"additionalProperties\": "
+		"{\"description\": \"energy (J)\", \"type\": [\"number\", \"null\"]}}"},
+};
+
+static void check_schema(void **state)
+{
+	const struct schema_row *row = *state;
+	json_t *schema = schema_of_made();
+	const json_t *made = json_object_get(json_object_get(schema, "$defs"), "made");
+	char *text = json_dumps(json_object_get(json_object_get(made, "properties"), row->key), JSON_PRESERVE_ORDER);
+	assert_string_equal(text, row->json);
+	free(text);
+	json_decref(schema);
+}
+
+static void requires_what_is_always_present(void **state)
+{
+	json_t *schema = schema_of_made();
+	const json_t *made = json_object_get(json_object_get(schema, "$defs"), "made");
+	char *text = json_dumps(json_object_get(made, "required"), 0);
+	assert_string_equal(text,
+		"[\"energy_j\", \"process\", \"runs\", \"complete\", \"host\", \"uuid\", \"vendor\", \"share_percent\", \"kind\", "
+		"\"seed\", \"first\", \"readings\", \"domains\", \"grid\"]");
+	free(text);
+	json_decref(schema);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, json_rows, check_json);
+	ROWS_ADD_ONE(&tests, "JSON: a list of lists has one line for each", check_lines);
+	ROWS_ADD(&tests, schema_rows, check_schema);
+	ROWS_ADD_ONE(&tests, "schema: required is what is always present", requires_what_is_always_present);
+	return rows_run(&tests, "field tables");
+}
