@@ -1,0 +1,87 @@
+/* wattle schema: the JSON Schema of each document that wattle writes, made from the tables that the documents are made from. */
+#include "cli/command.h"
+
+#include "base/fields_schema.h"
+#include "base/util.h"
+#include "report/fields/document.h"
+
+#include <string.h>
+
+enum { OUTPUT_CEILING = 1 << 24 };
+
+struct values {
+	const char *output;
+};
+
+static const struct option options[] = {
+	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
+		.offset = offsetof(struct values, output)},
+};
+
+static const struct schema {
+	const char *name;
+	const struct object_type *type;
+} schemas[] = {
+	{"report", &report_type},
+	{"job", &job_report_type},
+	{"blocks", &blocks_document_type},
+};
+
+static const struct schema *schema_named(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(schemas); i++)
+		if (strcmp(schemas[i].name, name) == 0)
+			return &schemas[i];
+	return NULL;
+}
+
+static void add_names(struct buf *out, const char *separator)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(schemas); i++)
+		buf_printf(out, "%s%s", i > 0 ? separator : "", schemas[i].name);
+}
+
+static int unknown(const struct command *command, const char *name)
+{
+	struct buf names;
+	buf_init(&names, 1 << 12);
+	add_names(&names, ", ");
+	int status = cli_usage(command, EXIT_USAGE, "'%.100s' is no document; there are %s", name, names.data);
+	buf_finish(&names);
+	return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct values values = {0};
+	struct option_list words;
+	struct buf out;
+	int status;
+	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+		return status;
+	if (words.n > 1)
+		return cli_usage(command, EXIT_USAGE, "one NAME at most");
+	const struct schema *schema = words.n == 1 ? schema_named(words.items[0]) : NULL;
+	if (words.n == 1 && schema == NULL)
+		return unknown(command, words.items[0]);
+	buf_init(&out, OUTPUT_CEILING);
+	if (schema != NULL) {
+		document_schema(&out, schema->name, schema->type);
+	} else {
+		add_names(&out, "\n");
+		buf_char(&out, '\n');
+	}
+	status = cli_write(&out, values.output);
+	buf_finish(&out);
+	return status;
+}
+
+const struct command command_schema = {
+	.name = "schema",
+	.usage = "[NAME] [-o FILE]",
+	.summary = "JSON Schema of the documents that wattle writes",
+	.details = "Without NAME: the names, one a line. The schemas are of draft 2020-12.",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.run = run,
+};
