@@ -37,9 +37,18 @@ PyObject *run_user_metrics(PyObject *self, PyObject *unused)
 PyObject *run_events(PyObject *self, PyObject *unused)
 {
 	static const struct field fields[] = {
-		FIELD(run_event, t_ns, FIELD_I64),
-		FIELD(run_event, kind, FIELD_TEXT),
-		FIELD(run_event, text, FIELD_TEXT),
+		FIELD(event, t_ns, FIELD_I64),
+		{.name = "kind", .offset = offsetof(struct event, kind_name), .type = FIELD_TEXT},
+		FIELD(event, text, FIELD_TEXT),
+		FIELD(event, device, FIELD_TEXT),
+		FIELD(event, sensor, FIELD_TEXT),
+		FIELD(event, pid, FIELD_I64),
+		FIELD(event, rank, FIELD_I64),
+		FIELD(event, count, FIELD_I64),
+		FIELD(event, duration_ns, FIELD_I64),
+		FIELD(event, old_value, FIELD_I64),
+		FIELD(event, new_value, FIELD_I64),
+		FIELD(event, detail, FIELD_TEXT),
 	};
 	const struct run *run = &as_run(self)->run;
 	return row_dicts(fields, ARRAY_SIZE(fields), run->events, run->n_events, sizeof(*run->events));

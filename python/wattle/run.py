@@ -181,8 +181,9 @@ class Run:
 
     @property
     def events(self) -> Table:
-        """Marks, gaps, notes: t_ns, kind, text."""
-        return self._table("events", ("t_ns", "kind", "text"))
+        """Marks, gaps, notes: t_ns, kind, text, and the fields that the text is made of, None where an event has none (docs/run-file.md)."""
+        return self._table("events", ("t_ns", "kind", "text", "device", "sensor", "pid", "rank", "count", "duration_ns",
+                                      "old_value", "new_value", "detail"))
 
     @property
     def user_metrics(self) -> Table:

@@ -46,17 +46,16 @@ static void where_to_look(struct buf *out, const struct run *run)
 	buf_str(out, "`, over the folder with the run files of all ranks, counts each machine once.");
 }
 
-void rank_elsewhere_words(struct buf *out, const struct run *run, const struct run_event *event,
+void rank_elsewhere_words(struct buf *out, const struct run *run, const struct event *event,
 	const struct run_device *device)
 {
-	static const char read_by[] = ": read by ";
-	const char *owner = strstr(event->text, read_by);
-	const struct run_event *takeover = readers_takeover(run, device);
-	bool is_one = memchr(event->text, ',', (size_t)(owner - event->text)) == NULL;
+	const struct event *takeover = readers_takeover(run, device);
+	bool is_one = strchr(event->device, ' ') == NULL;
 	const char *their = is_one ? "its" : "their";
-	buf_add(out, event->text, (size_t)(owner - event->text));
-	buf_printf(out, " %s read by %s%s", is_one ? "was" : "were", owner + strlen(read_by),
-		readers_are_several(run, event, device) ? " and others" : "");
+	event_device_names(out, event);
+	buf_printf(out, " %s read by ", is_one ? "was" : "were");
+	event_reader(out, event);
+	buf_str(out, readers_are_several(run, event, device) ? " and others" : "");
 	if (takeover == NULL || run->n_segments == 0) {
 		buf_printf(out, ": %s energy is not in this report.", their);
 	} else {

@@ -177,10 +177,10 @@ static void gaps(struct teller *t)
 static void elsewhere(struct teller *t)
 {
 	const struct run *run = t->findings->run;
-	const struct run_event *told = NULL;
+	const struct event *told = NULL;
 	for (size_t i = 0; i < t->findings->n_domains; i++) {
 		const struct run_device *device = t->findings->domains[i].device;
-		const struct run_event *event = readers_elsewhere(run, device);
+		const struct event *event = readers_elsewhere(run, device);
 		if (event == NULL || event == told)
 			continue;
 		told = event;
@@ -203,7 +203,7 @@ static void unattributed(struct teller *t)
 static bool was_told(const struct run *run, size_t event)
 {
 	for (size_t i = 0; i < event; i++)
-		if (strcmp(run->events[i].kind, run->events[event].kind) == 0 && run->events[i].text != NULL &&
+		if (run->events[i].kind == run->events[event].kind && run->events[i].text != NULL &&
 			strcmp(run->events[i].text, run->events[event].text) == 0)
 			return true;
 	return false;
@@ -212,13 +212,13 @@ static bool was_told(const struct run *run, size_t event)
 // What the recorder itself had to say. Wraps, gaps and resets are in the domains' figures already.
 static void recorded(struct teller *t)
 {
-	static const char *const kinds[] = {"warning", "lost", "suspend", "note"};
+	static const enum event_kind kinds[] = {EVENT_KIND_WARNING, EVENT_KIND_LOST, EVENT_KIND_SUSPEND, EVENT_KIND_NOTE};
 	size_t told = 0, left = 0;
 	for (size_t i = 0; i < t->findings->run->n_events; i++) {
-		const struct run_event *event = &t->findings->run->events[i];
+		const struct event *event = &t->findings->run->events[i];
 		bool wanted = false;
 		for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
-			wanted |= strcmp(event->kind, kinds[k]) == 0;
+			wanted |= event->kind == kinds[k];
 		if (!wanted || event->text == NULL || was_told(t->findings->run, i))
 			continue;
 		if (told++ < EVENTS_TOLD_MAX)

@@ -60,6 +60,7 @@ static size_t find_thing(struct claims *claims, const struct domain *domain)
 
 /* ---- what is told ---- */
 
+// "package-0 dram-0"; of very many the first ones.
 static void put_names(const struct claims *claims, size_t thing, char *out, size_t size)
 {
 	const struct sensor_set *set = claims->sampler->sensors;
@@ -70,29 +71,23 @@ static void put_names(const struct claims *claims, size_t thing, char *out, size
 			continue;
 		const char *name = set->devices[i]->name;
 		bool has_room = length + strlen(name) + 8 < size;
-		int n = snprintf(out + length, size - length, "%s%s", length > 0 ? ", " : "", has_room ? name : "…");
+		int n = snprintf(out + length, size - length, "%s%s", length > 0 ? " " : "", has_room ? name : "…");
 		length += n > 0 ? (size_t)n : 0;
 		if (!has_room)
 			return;
 	}
 }
 
-static void put_owner(pid_t owner, char *out, size_t size)
+// With the other recorder; 0: there is none, or it is not known.
+static void tell(struct claims *claims, enum event_type type, size_t thing, int64_t t_ns, pid_t other)
 {
-	int64_t rank = owner > 0 ? job_owner_rank(owner) : VALUE_MISSING;
-	if (owner <= 0)
-		snprintf(out, size, "another recorder of this job");
-	else if (!value_ok(rank))
-		snprintf(out, size, "pid %d, another recorder of this job", owner);
-	else
-		snprintf(out, size, "pid %d, rank %lld of this job", owner, (long long)rank);
-}
-
-static void tell(struct claims *claims, size_t thing, int64_t t_ns, const char *what)
-{
-	char names[140];
+	char names[EVENT_DEVICE_SIZE - 4];
+	struct event event = event_make(type, t_ns);
 	put_names(claims, thing, names, sizeof(names));
-	sampler_event(claims->sampler, t_ns, "sensors", "%s: %s", names, what);
+	event.device = names;
+	event.pid = other > 0 ? other : VALUE_MISSING;
+	event.rank = other > 0 ? job_owner_rank(other) : VALUE_MISSING;
+	sampler_event(claims->sampler, &event);
 }
 
 static pid_t owner_of(const struct claimed *claimed)
@@ -103,26 +98,17 @@ static pid_t owner_of(const struct claimed *claimed)
 static void tell_reader(struct claims *claims, size_t thing, int64_t t_ns)
 {
 	struct claimed *claimed = &claims->things[thing];
-	char owner[64], what[80];
 	if (claimed->claim.held) {
-		tell(claims, thing, t_ns, "read here");
+		tell(claims, EVENT_SENSORS_HERE, thing, t_ns, 0);
 		return;
 	}
 	claimed->told_owner = owner_of(claimed);
-	put_owner(claimed->told_owner, owner, sizeof(owner));
-	snprintf(what, sizeof(what), "read by %s", owner);
-	tell(claims, thing, t_ns, what);
+	tell(claims, EVENT_SENSORS_ELSEWHERE, thing, t_ns, claimed->told_owner);
 }
 
 static void tell_taken(struct claims *claims, size_t thing, int64_t t_ns)
 {
-	char what[80];
-	pid_t before = claims->things[thing].told_owner;
-	if (before > 0)
-		snprintf(what, sizeof(what), "taken over from pid %d, read here from now on", before);
-	else
-		snprintf(what, sizeof(what), "taken over, read here from now on");
-	tell(claims, thing, t_ns, what);
+	tell(claims, EVENT_SENSORS_TAKEN, thing, t_ns, claims->things[thing].told_owner);
 }
 
 /* ---- open ---- */

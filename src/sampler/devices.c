@@ -3,28 +3,31 @@
 #include "base/util.h"
 #include "metric/throttle.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- what happened to a counter ---- */
 
+static void tell(struct sampler *sampler, enum event_type type, int64_t t_ns, const char *device)
+{
+	struct event event = event_make(type, t_ns);
+	event.device = device;
+	sampler_event(sampler, &event);
+}
+
 static void tell_counter_event(struct sampler *sampler, int64_t t_ns, const char *name, enum counter_event event)
 {
-	static const struct {
-		const char *kind, *text; // NULL: nothing to tell
-	} told[] = {
-		[COUNTER_OK] = {NULL, NULL},
-		[COUNTER_FIRST] = {NULL, NULL},
-		[COUNTER_STALLED] = {NULL, NULL},
-		[COUNTER_WRAP] = {"wrap", "the energy counter wrapped"},
-		[COUNTER_WRAPS] = {"wrap",
-			"the energy counter wrapped; it had time for more than once, and the power before tells how often"},
-		[COUNTER_RESET] = {"reset", "the energy counter was reset; the energy in between is unknown"},
-		[COUNTER_GAP] = {"gap", "the energy counter can't be read"},
-		[COUNTER_GAP_ENDED] = {"gap-end", "the energy counter can be read again"},
+	static const enum event_type told[] = {
+		[COUNTER_OK] = EVENT_OTHER, // nothing to tell
+		[COUNTER_FIRST] = EVENT_OTHER,
+		[COUNTER_STALLED] = EVENT_OTHER,
+		[COUNTER_WRAP] = EVENT_WRAP,
+		[COUNTER_WRAPS] = EVENT_WRAP_SEVERAL,
+		[COUNTER_RESET] = EVENT_RESET,
+		[COUNTER_GAP] = EVENT_GAP,
+		[COUNTER_GAP_ENDED] = EVENT_GAP_END,
 	};
-	if (told[event].kind != NULL)
-		sampler_event(sampler, t_ns, told[event].kind, "%s: %s", name, told[event].text);
+	if (told[event] != EVENT_OTHER)
+		tell(sampler, told[event], t_ns, name);
 }
 
 /* The period is kept up as long as the run lasts. One that the sensor states is not replaced by a longer one that is only
@@ -80,23 +83,10 @@ static void tell_throttling(struct sampler *sampler, size_t device, int64_t t_ns
 	if (!value_ok(bits) || held_back == *told_bits)
 		return;
 	*told_bits = held_back;
-	const char *name = sampler->sensors->devices[device]->name;
-	if (held_back == 0) {
-		sampler_event(sampler, t_ns, "throttle-end", "%s: clocks are free again", name);
-		return;
-	}
-	char words[THROTTLE_WORDS_SIZE];
-	throttle_words(held_back, words);
-	sampler_event(sampler, t_ns, "throttle", "%s: clocks held back: %s", name, words);
-}
-
-static void put_watts(char text[32], int64_t power_mw)
-{
-	int64_t w = power_mw / 1000, rest_mw = power_mw % 1000;
-	if (rest_mw == 0)
-		snprintf(text, 32, "%lld W", (long long)w);
-	else
-		snprintf(text, 32, "%lld.%03lld W", (long long)w, (long long)rest_mw);
+	struct event event = event_make(held_back == 0 ? EVENT_THROTTLE_END : EVENT_THROTTLE, t_ns);
+	event.device = sampler->sensors->devices[device]->name;
+	event.new_value = held_back;
+	sampler_event(sampler, &event);
 }
 
 // Who changed it is not known: this program, `wattle cap`, nvidia-smi, the driver.
@@ -104,14 +94,14 @@ static void tell_cap(struct sampler *sampler, size_t device, int64_t t_ns)
 {
 	int64_t *told_mw = &sampler->told[device].cap_mw;
 	int64_t cap_mw = sampler->rows[device][DEVICE_POWER_CAP];
-	char now[32], before[32];
 	if (!value_ok(cap_mw) || cap_mw < 0 || cap_mw == *told_mw)
 		return;
-	put_watts(now, cap_mw);
-	put_watts(before, *told_mw);
+	struct event event = event_make(EVENT_CAP, t_ns);
+	event.device = sampler->sensors->devices[device]->name;
+	event.old_value = *told_mw;
+	event.new_value = cap_mw;
 	if (*told_mw != 0) // the first limit seen is no change
-		sampler_event(sampler, t_ns, "cap", "%s: power limit %s (before: %s)",
-			sampler->sensors->devices[device]->name, now, before);
+		sampler_event(sampler, &event);
 	*told_mw = cap_mw;
 }
 
@@ -122,8 +112,12 @@ static void tell_note(struct sampler *sampler, size_t device, int64_t t_ns)
 	if (strcmp(domain->note, told) == 0)
 		return;
 	memcpy(told, domain->note, sizeof(domain->note));
-	if (told[0] != '\0')
-		sampler_event(sampler, t_ns, "note", "%s: %s", domain->name, told);
+	if (told[0] == '\0')
+		return;
+	struct event event = event_make(EVENT_NOTE_SENSOR, t_ns);
+	event.device = domain->name;
+	event.detail = domain->note;
+	sampler_event(sampler, &event);
 }
 
 /* ---- a tick ---- */

@@ -38,9 +38,9 @@ static void settle_cpu(struct recorder *recorder, struct store_footer *footer)
 		return;
 	footer->cpu_method = "perf task-clock";
 	footer->descendants_cpu_ns = footer->referee_cpu_ns - footer->main_cpu_ns;
-	sampler_event(&recorder->sampler, recorder->end_ns, "warning",
-		"rusage has lost %lld ms of CPU time (children that nobody waited for); perf's task clock was taken",
-		(long long)((footer->referee_cpu_ns - total_ns) / NS_PER_MS));
+	struct event event = event_make(EVENT_WARNING_CPU_LOST, recorder->end_ns);
+	event.duration_ns = footer->referee_cpu_ns - total_ns;
+	sampler_event(&recorder->sampler, &event);
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -60,10 +60,10 @@ static void tell_cgroup_peak(struct recorder *recorder)
 {
 	const struct cgroup *cgroup = recorder->tree.cgroup;
 	int64_t peak_bytes = cgroup != NULL ? cgroup_memory_peak_bytes(cgroup) : VALUE_MISSING;
+	struct event event = event_make(EVENT_NOTE_CGROUP_PEAK, recorder->end_ns);
+	event.new_value = peak_bytes;
 	if (value_ok(peak_bytes))
-		sampler_event(&recorder->sampler, recorder->end_ns, "note",
-			"largest memory of the cgroup since it was made, page cache included: %lld bytes",
-			(long long)peak_bytes);
+		sampler_event(&recorder->sampler, &event);
 }
 
 static void settle_peaks(struct recorder *recorder, struct store_footer *footer)

@@ -99,9 +99,11 @@ static void tell_unread(struct recorder *recorder)
 			const struct domain *domain = &slot->domains[i];
 			if (domain->readable || domain->unwanted || !domain_kind_adds_up(domain->kind))
 				continue;
-			sampler_event(&recorder->sampler, env_now_ns(recorder->env), "warning",
-				"%s (%s) is not in the total: %s; `wattle sensors` tells the remedy", domain->name,
-				slot->ops->name, domain->why);
+			struct event event = event_make(EVENT_WARNING_SENSOR, env_now_ns(recorder->env));
+			event.device = domain->name;
+			event.sensor = slot->ops->name;
+			event.detail = domain->why;
+			sampler_event(&recorder->sampler, &event);
 		}
 	}
 }

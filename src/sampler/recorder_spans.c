@@ -105,8 +105,9 @@ void recorder_spans_open(struct recorder *recorder)
 	recorder->steps.name = SPAN_NO_NAME;
 	recorder->drain_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (r < 0 || recorder->drain_fd < 0) {
-		sampler_event(&recorder->sampler, env_now_ns(recorder->env), "warning",
-			"spans are not recorded: no socket could be made for them: %s", strerror(r < 0 ? -r : errno));
+		struct event event = event_make(EVENT_WARNING_NO_SPANS, env_now_ns(recorder->env));
+		event.detail = strerror(r < 0 ? -r : errno);
+		sampler_event(&recorder->sampler, &event);
 		span_intake_close(&recorder->intake);
 		return;
 	}
@@ -172,33 +173,28 @@ void recorder_collect_spans(struct recorder *recorder)
 
 /* ---- the end ---- */
 
-static void tell(struct recorder *recorder, const char *kind, uint64_t n, const char *what)
+static void tell(struct recorder *recorder, enum event_type type, uint64_t n)
 {
+	struct event event = event_make(type, recorder->end_ns);
+	event.count = n < INT64_MAX ? (int64_t)n : INT64_MAX;
 	if (n > 0)
-		sampler_event(&recorder->sampler, recorder->end_ns, kind, "%llu %s", (unsigned long long)n, what);
+		sampler_event(&recorder->sampler, &event);
 }
 
 static void tell_all(struct recorder *recorder)
 {
 	const struct span_intake *intake = &recorder->intake;
 	const struct span_counts *counts = &intake->recording.counts;
-	tell(recorder, "lost", intake->totals.lost,
-		"spans, ranges, marks or metrics were lost: a ring was full, or none could be made, or too many were open");
-	tell(recorder, "lost", intake->totals.n_unread,
-		"records of spans were not read: the recording was ended by a signal while the rings were full");
-	tell(recorder, "lost", counts->dropped, "spans were lost: too many were open at the same time");
-	tell(recorder, "lost", (uint64_t)recorder->outbox.spans.n_lost, "spans, marks or metrics could not be stored");
-	tell(recorder, "note", counts->unwound,
-		"spans were left without an end of their own; the end of an outer one closed them");
-	tell(recorder, "warning", counts->strays, "ends of spans or ranges had no begin");
-	tell(recorder, "warning", counts->bad_records, "records of spans made no sense and were left out");
-	tell(recorder, "warning", intake->totals.n_broken,
-		"rings of spans were damaged by their program and not read further");
-	tell(recorder, "warning", intake->totals.n_refused,
-		"rings of spans were refused: not of the target, or more than there is room for");
-	if (intake->recording.names.is_full)
-		sampler_event(&recorder->sampler, recorder->end_ns, "warning",
-			"spans had more than 65536 different names; the further ones have one name");
+	tell(recorder, EVENT_LOST_SPANS, intake->totals.lost);
+	tell(recorder, EVENT_LOST_UNREAD, intake->totals.n_unread);
+	tell(recorder, EVENT_LOST_OPEN, counts->dropped);
+	tell(recorder, EVENT_LOST_STORE, (uint64_t)recorder->outbox.spans.n_lost);
+	tell(recorder, EVENT_NOTE_SPANS_UNWOUND, counts->unwound);
+	tell(recorder, EVENT_WARNING_STRAY_ENDS, counts->strays);
+	tell(recorder, EVENT_WARNING_BAD_RECORDS, counts->bad_records);
+	tell(recorder, EVENT_WARNING_BROKEN_RINGS, intake->totals.n_broken);
+	tell(recorder, EVENT_WARNING_REFUSED_RINGS, intake->totals.n_refused);
+	tell(recorder, EVENT_WARNING_NAMES, intake->recording.names.is_full);
 }
 
 static bool is_hurried(void *data)

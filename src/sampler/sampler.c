@@ -100,20 +100,16 @@ void sampler_choose_sensors(struct sampler *sampler)
 	}
 }
 
-void sampler_event(struct sampler *sampler, int64_t t_ns, const char *kind, const char *format, ...)
+void sampler_event(struct sampler *sampler, const struct event *event)
 {
 	if (sampler->n_events == SAMPLER_EVENTS_MAX) {
 		sampler->n_events_lost++;
 		return;
 	}
-	struct store_event *event = &sampler->events[sampler->n_events++];
-	event->t_ns = t_ns;
-	event->slept_ns = VALUE_MISSING;
-	text_copy(event->kind, sizeof(event->kind), kind);
-	va_list args;
-	va_start(args, format);
-	vsnprintf(event->text, sizeof(event->text), format, args);
-	va_end(args);
+	struct store_event *stored = &sampler->events[sampler->n_events++];
+	stored->event = *event;
+	text_copy(stored->device, sizeof(stored->device), event->device != NULL ? event->device : "");
+	text_copy(stored->detail, sizeof(stored->detail), event->detail != NULL ? event->detail : "");
 }
 
 void sampler_forget_events(struct sampler *sampler)
@@ -129,10 +125,9 @@ static bool was_suspended(struct sampler *sampler, int64_t t_ns)
 	sampler->suspended_ns = suspended_ns;
 	if (slept_ns < suspend_min_ns)
 		return false;
-	size_t n_before = sampler->n_events;
-	sampler_event(sampler, t_ns, "suspend", "the machine slept for %lld ms", (long long)(slept_ns / NS_PER_MS));
-	if (sampler->n_events > n_before)
-		sampler->events[n_before].slept_ns = slept_ns;
+	struct event event = event_make(EVENT_SUSPEND, t_ns);
+	event.duration_ns = slept_ns;
+	sampler_event(sampler, &event);
 	return true;
 }
 

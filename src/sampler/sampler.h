@@ -77,6 +77,5 @@ static inline bool sampler_reads(const struct sampler *sampler, size_t device)
 void sampler_choose_sensors(struct sampler *sampler);
 // Takes one sample. What does not fit into the batch is counted in batch->n_lost.
 void sampler_tick(struct sampler *sampler, int64_t t_ns, struct batch *batch);
-void sampler_event(struct sampler *sampler, int64_t t_ns, const char *kind, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+void sampler_event(struct sampler *sampler, const struct event *event); // its texts are copied, but for `sensor`
 void sampler_forget_events(struct sampler *sampler);

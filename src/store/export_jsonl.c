@@ -141,12 +141,12 @@ static void put_process(const struct run_process *process, struct export_out *ou
 	end(&j, out);
 }
 
-static void put_event(const struct run_event *event, struct export_out *out)
+static void put_event(const struct event *event, struct export_out *out)
 {
 	struct jsonw j;
 	begin(&j, out, "event");
 	jsonw_key_i64(&j, "t_ns", event->t_ns);
-	jsonw_key_string(&j, "kind", event->kind);
+	jsonw_key_string(&j, "kind", event->kind_name);
 	jsonw_key_string(&j, "text", event->text);
 	end(&j, out);
 }

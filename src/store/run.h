@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "metric/event.h"
 #include "metric/metric.h"
 #include "sensor/sensor.h"
 #include "span/row.h"
@@ -58,11 +59,6 @@ struct run_segment {                  // a row of table segment: one recording o
 	const char *cpu_method;
 };
 
-struct run_event {
-	int64_t t_ns;
-	const char *kind, *text;
-};
-
 #define RUN_SLEPT_MAX_NS (INT64_C(1) << 60) // nothing sleeps for 36 years
 struct run_sleep { // the machine was suspended; CLOCK_MONOTONIC stood still just before t_ns
 	int64_t t_ns, slept_ns;
@@ -109,7 +105,7 @@ struct run {
 	struct run_process *processes;
 	size_t n_processes;
 	struct run_process_samples process_samples;
-	struct run_event *events;
+	struct event *events;
 	size_t n_events;
 	struct run_sleep *sleeps;
 	size_t n_sleeps;

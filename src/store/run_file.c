@@ -94,7 +94,9 @@ static int prepare_all(struct state *s)
 			"INSERT OR REPLACE INTO process (pid, start_ns, end_ns, ppid, command, "
 			"cpu_ns, max_rss_bytes, is_main, sampled) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
 	if (r == SQLITE_OK)
-		r = prepare(s, STATEMENT_EVENT, "INSERT INTO event (t_ns, kind, text, slept_ns) VALUES (?, ?, ?, ?)");
+		r = prepare(s, STATEMENT_EVENT,
+			"INSERT INTO event (t_ns, kind, reason, device, sensor, pid, rank, count, duration_ns, old_value, "
+			"new_value, detail, text, slept_ns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 	return r;
 }
 
@@ -177,14 +179,30 @@ static int write_process(struct state *s, const struct store_process *process)
 	return sql_run(insert);
 }
 
-static int write_event(struct state *s, const struct store_event *event)
+static int write_event(struct state *s, const struct store_event *stored)
 {
 	sqlite3_stmt *insert = s->statements[STATEMENT_EVENT];
-	sql_bind_i64(insert, 1, shifted(s, event->t_ns));
-	sql_bind_text(insert, 2, event->kind);
-	sql_bind_text(insert, 3, event->text);
-	sql_bind_i64(insert, 4, event->slept_ns);
-	return sql_run(insert);
+	const struct event event = store_event_get(stored);
+	struct buf sentence;
+	buf_init(&sentence, 4096);
+	event_sentence(&sentence, &event);
+	sql_bind_i64(insert, 1, shifted(s, event.t_ns));
+	sql_bind_text(insert, 2, event_kind_name(event.kind));
+	sql_bind_text(insert, 3, event_type_reason(event.type));
+	sql_bind_text(insert, 4, event.device);
+	sql_bind_text(insert, 5, event.sensor);
+	sql_bind_i64(insert, 6, event.pid);
+	sql_bind_i64(insert, 7, event.rank);
+	sql_bind_i64(insert, 8, event.count);
+	sql_bind_i64(insert, 9, event.duration_ns);
+	sql_bind_i64(insert, 10, event.old_value);
+	sql_bind_i64(insert, 11, event.new_value);
+	sql_bind_text(insert, 12, event.detail);
+	sql_bind_text(insert, 13, sentence.data);
+	sql_bind_i64(insert, 14, event.kind == EVENT_KIND_SUSPEND ? event.duration_ns : VALUE_MISSING);
+	int r = sql_run(insert);
+	buf_finish(&sentence);
+	return r;
 }
 
 static int write_rows(struct state *s, const struct store_delivery *delivery)

@@ -154,7 +154,7 @@ static int take_mark(void *data, const struct spool_mark *row)
 	const char *name = spool_name(r, row->name);
 	if (name == NULL || r->run->n_events == r->events_room)
 		return 0;
-	r->run->events[r->run->n_events++] = (struct run_event){.t_ns = row->t_ns, .kind = "mark", .text = name};
+	r->run->events[r->run->n_events++] = event_mark(row->t_ns, name);
 	return 0;
 }
 
@@ -201,7 +201,7 @@ static int make_room(struct reading *r, int64_t spool_bytes)
 	r->spans_room += bytes / sizeof(struct spool_span);
 	r->metrics_room += bytes / sizeof(struct spool_metric);
 	r->events_room = run->n_events + bytes / sizeof(struct spool_mark);
-	struct run_event *events = run->events;
+	struct event *events = run->events;
 	run->spans = arena_alloc(r->reader->arena, r->spans_room, sizeof(*run->spans));
 	run->user_metrics = arena_alloc(r->reader->arena, r->metrics_room, sizeof(*run->user_metrics));
 	if (bytes > 0) {
@@ -239,7 +239,7 @@ static int order(struct run *run)
 		r = sort_rows(run->user_metrics, sizeof(*run->user_metrics), run->n_user_metrics,
 			offsetof(struct run_user_metric, t_ns), SORT_NO_ID);
 	if (r == 0)
-		r = sort_rows(run->events, sizeof(*run->events), run->n_events, offsetof(struct run_event, t_ns),
+		r = sort_rows(run->events, sizeof(*run->events), run->n_events, offsetof(struct event, t_ns),
 			SORT_NO_ID);
 	return r == 0 ? SQLITE_OK : SQLITE_NOMEM;
 }

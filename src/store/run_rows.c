@@ -1,3 +1,4 @@
+#include "store/event_text.h"
 #include "store/run_read.h"
 
 #include "base/buf.h"
@@ -208,12 +209,39 @@ int run_read_processes(struct run_reader *reader, struct run *run)
 	return r;
 }
 
+static void fill_old_event(const struct cells *s, struct arena *arena, void *row)
+{
+	struct event *event = row;
+	*event = event_make(EVENT_OTHER, run_clock_ns(cells_i64(s, 0)));
+	event->kind_name = text_or_empty(s, 1, arena);
+	event->kind = event_kind_of_name(event->kind_name);
+	event->text = text_or_empty(s, 2, arena);
+	event_of_text(event, event->text, arena); // without memory the reading fails at the next row
+}
+
 static void fill_event(const struct cells *s, struct arena *arena, void *row)
 {
-	struct run_event *event = row;
-	event->t_ns = run_clock_ns(cells_i64(s, 0));
-	event->kind = text_or_empty(s, 1, arena);
-	event->text = text_or_empty(s, 2, arena);
+	struct event *event = row;
+	const char *reason = cells_text(s, 3, arena);
+	fill_old_event(s, arena, row);
+	if (reason == NULL) // of a recording before 1.0, in a file that was appended to
+		return;
+	const char *kind_name = event->kind_name, *text = event->text;
+	enum event_kind kind = event->kind;
+	*event = event_make(event_type_of(kind, reason), event->t_ns);
+	event->kind = kind;
+	event->kind_name = kind_name;
+	event->text = text;
+	event->device = cells_text(s, 4, arena);
+	event->sensor = cells_text(s, 5, arena);
+	event->pid = cells_i64(s, 6);
+	event->rank = cells_i64(s, 7);
+	event->count = cells_i64(s, 8);
+	event->duration_ns = cells_i64(s, 9);
+	event->old_value = cells_i64(s, 10);
+	event->new_value = cells_i64(s, 11);
+	event->detail = cells_text(s, 12, arena);
+	event_set_text(event, arena); // all of a report speak the same language; another version's stays as it is
 }
 
 static void fill_sleep(const struct cells *s, struct arena *arena, void *row)
@@ -238,13 +266,18 @@ static int read_sleeps(struct run_reader *reader, struct run *run)
 
 int run_read_events(struct run_reader *reader, struct run *run)
 {
-	static const struct rows rows = {{"event", "t_ns, kind, text"}, sizeof(struct run_event), fill_event};
+	static const struct rows rows[] = {
+		{{"event", "t_ns, kind, text"}, sizeof(struct event), fill_old_event},
+		{{"event", "t_ns, kind, text, reason, device, sensor, pid, rank, count, duration_ns, old_value, new_value, detail"},
+			sizeof(struct event), fill_event},
+	};
 	void *events = NULL;
-	int r = read_rows(reader, &rows, &events, &run->n_events);
+	bool has_fields = reader->source->has_column(reader, "event", "reason");
+	int r = read_rows(reader, &rows[has_fields], &events, &run->n_events);
 	run->events = events;
 	// Sorted here, because events of one time are to stay in the order in which they were written.
 	if (r == 0 &&
-		sort_rows(run->events, sizeof(*run->events), run->n_events, offsetof(struct run_event, t_ns),
+		sort_rows(run->events, sizeof(*run->events), run->n_events, offsetof(struct event, t_ns),
 			SORT_NO_ID) < 0)
 		r = SQLITE_NOMEM;
 	return r == 0 ? read_sleeps(reader, run) : r;

@@ -140,14 +140,14 @@ static int make_metrics(struct making *m)
 static int make_events(struct making *m)
 {
 	const struct collected *c = m->collected;
-	struct run_event *events = arena_alloc(m->run->arena, c->n_marks, sizeof(*events));
+	struct event *events = arena_alloc(m->run->arena, c->n_marks, sizeof(*events));
 	if (events == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->n_marks; i++)
-		events[i] = (struct run_event){c->marks[i].t_ns, "mark", name_of(m, c->marks[i].name)};
+		events[i] = event_mark(c->marks[i].t_ns, name_of(m, c->marks[i].name));
 	m->run->events = events;
 	m->run->n_events = c->n_marks;
-	return sort_rows(events, sizeof(*events), c->n_marks, offsetof(struct run_event, t_ns), SORT_NO_ID);
+	return sort_rows(events, sizeof(*events), c->n_marks, offsetof(struct event, t_ns), SORT_NO_ID);
 }
 
 static int64_t limited(uint64_t n)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "metric/event.h"
 #include "metric/metric.h"
 #include "sensor/sensor.h"
 #include "span/row.h"
@@ -62,13 +63,19 @@ struct store_process {
 	bool is_main, sampled;            // sampled: seen alive by at least one sample
 };
 
-enum { EVENT_KIND_SIZE = 24, EVENT_TEXT_SIZE = 232 };
+// An event that waits for the stores, with the texts that it refers to.
+enum { EVENT_DEVICE_SIZE = 144, EVENT_DETAIL_SIZE = 200 };
 struct store_event {
-	int64_t t_ns;
-	char kind[EVENT_KIND_SIZE]; // "gap", "wrap", "reset", "suspend", "throttle", "segment", "warning", "lost"
-	char text[EVENT_TEXT_SIZE];
-	int64_t slept_ns; // of a suspend; VALUE_MISSING else
+	struct event event; // without device and detail; see store_event_get
+	char device[EVENT_DEVICE_SIZE], detail[EVENT_DETAIL_SIZE]; // "": unknown
 };
+static inline struct event store_event_get(const struct store_event *stored)
+{
+	struct event event = stored->event;
+	event.device = text_or_null(stored->device);
+	event.detail = text_or_null(stored->detail);
+	return event;
+}
 
 /* Spans, metrics and marks, with the names that they refer to by number. */
 struct store_spans {

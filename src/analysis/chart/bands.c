@@ -197,9 +197,9 @@ int chart_bands(struct chart_work *work)
 /* ---- marks ---- */
 
 // Bands tell of throttling, and that a counter began anew is nobody's business.
-static bool is_told_else(const char *kind)
+static bool is_told_else(enum event_kind kind)
 {
-	return strcmp(kind, "throttle") == 0 || strcmp(kind, "throttle-end") == 0 || strcmp(kind, "wrap") == 0;
+	return kind == EVENT_KIND_THROTTLE || kind == EVENT_KIND_THROTTLE_END || kind == EVENT_KIND_WRAP;
 }
 
 static bool is_near_another(const struct charts *charts, const struct chart_mark *mark, double nearest_s)
@@ -223,10 +223,10 @@ int chart_marks(struct chart_work *work)
 	if (charts->marks == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < run->n_events; i++) {
-		const struct run_event *event = &run->events[i];
-		if (event->kind == NULL || is_told_else(event->kind))
+		const struct event *event = &run->events[i];
+		if (is_told_else(event->kind))
 			continue;
-		const struct chart_mark mark = {chart_axis_s(&charts->axis, event->t_ns), event->t_ns, event->kind,
+		const struct chart_mark mark = {chart_axis_s(&charts->axis, event->t_ns), event->t_ns, event->kind_name,
 			event->text != NULL ? event->text : ""};
 		bool crowded = charts->n_marks >= MARKS_ACROSS;
 		if (!crowded || !is_near_another(charts, &mark, nearest_s))

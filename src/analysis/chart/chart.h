@@ -86,7 +86,7 @@ struct chart_band { // a stretch of time in which something held, all along or n
 struct chart_mark { // an instant: events of the run
 	double at_s;
 	int64_t t_ns;
-	const char *kind, *text; // as in struct run_event
+	const char *kind, *text; // as in struct event
 };
 
 /* Spans, as lanes: one for each depth of nesting in each thread, ranges that are no part of a thread's nesting in lanes of their

@@ -9,15 +9,12 @@
 
 #include <errno.h>
 
-// The recorder's texts begin with the domain's name and a colon.
-static bool tells_of(const struct run_event *event, const char *kind, const char *domain)
+static bool tells_of(const struct event *event, enum event_kind kind, const char *domain)
 {
-	size_t length = strlen(domain);
-	return strcmp(event->kind, kind) == 0 && strncmp(event->text, domain, length) == 0 &&
-		event->text[length] == ':';
+	return event->kind == kind && event_is_of(event, domain);
 }
 
-static int64_t count_events(const struct run *run, const char *kind, const char *domain)
+static int64_t count_events(const struct run *run, enum event_kind kind, const char *domain)
 {
 	int64_t n = 0;
 	for (size_t i = 0; i < run->n_events; i++)
@@ -43,7 +40,7 @@ static double lost_at_resets_s2(const struct run *run, const struct run_device *
 {
 	double sum_s2 = 0;
 	for (size_t i = 0; i < run->n_events; i++)
-		if (tells_of(&run->events[i], "reset", device->name))
+		if (tells_of(&run->events[i], EVENT_KIND_RESET, device->name))
 			sum_s2 += around_s2(device, curve, run->events[i].t_ns);
 	return sum_s2;
 }
@@ -53,8 +50,8 @@ static int64_t hidden_rounds(const struct run *run, const struct run_device *dev
 {
 	int64_t n = 0;
 	for (size_t i = 0; i < run->n_events; i++)
-		n += tells_of(&run->events[i], "wrap", device->name) &&
-			strstr(run->events[i].text, "more than once") != NULL;
+		n += (run->events[i].type == EVENT_WRAP_SEVERAL || run->events[i].type == EVENT_WRAP_UNREAD) &&
+			event_is_of(&run->events[i], device->name);
 	return n;
 }
 
@@ -64,8 +61,8 @@ static int64_t count_gaps(const struct run *run, const struct run_device *device
 {
 	int64_t seen = (int64_t)(curve->missing_runs + curve->long_holes);
 	seen += curve->stalled_s > 0 && !curve->from_power;
-	int64_t told = count_events(run, "gap", device->name);
-	return (told > seen ? told : seen) + count_events(run, "reset", device->name);
+	int64_t told = count_events(run, EVENT_KIND_GAP, device->name);
+	return (told > seen ? told : seen) + count_events(run, EVENT_KIND_RESET, device->name);
 }
 
 static double largest_window_power_w(const struct curve *curve, const struct windows *windows)
@@ -132,7 +129,7 @@ static struct domain_finding describe(const struct run *run, const struct run_de
 		.unseen = curve->unseen_s > 0 && !curve->from_power,
 		.max_temperature_c = stats_max(device->values[DEVICE_TEMPERATURE], device->n),
 		.idle_w = device->idle_w > 0 ? device->idle_w : none,
-		.wraps = count_events(run, "wrap", device->name),
+		.wraps = count_events(run, EVENT_KIND_WRAP, device->name),
 		.gaps = count_gaps(run, device, curve),
 		.in_total = enters_total(run, device),
 	};

@@ -168,20 +168,14 @@ static int take_events(struct joining *j, const struct reader *reader)
 {
 	bool goes_on = reader > j->domain->readers && reader[-1].member == reader->member;
 	int64_t from_ns = goes_on ? reader[-1].to_ns + 1 : reader->from_ns;
-	static const char *const kinds[] = {"wrap", "gap", "reset"};
 	const struct run *run = joining_run(j, reader->member);
 	const char *name = run->devices[reader->device].name;
-	size_t length = strlen(name);
 	for (size_t i = 0; i < run->n_events; i++) {
-		const struct run_event *event = &run->events[i];
-		bool ours = event->text != NULL && event->t_ns >= from_ns && event->t_ns <= reader->to_ns &&
-			strncmp(event->text, name, length) == 0 && event->text[length] == ':';
-		for (size_t k = 0; ours && k < ARRAY_SIZE(kinds); k++) {
-			const char *text = event->text + length + 1;
-			if (strcmp(event->kind, kinds[k]) == 0 &&
-				joining_event(j, event->t_ns, kinds[k], text + strspn(text, " ")) < 0)
-				return -ENOMEM;
-		}
+		const struct event *event = &run->events[i];
+		bool ours = event->t_ns >= from_ns && event->t_ns <= reader->to_ns && event_is_of_counter(event) &&
+			event_is_of(event, name);
+		if (ours && joining_add(j, *event) < 0)
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -346,9 +340,9 @@ static int tell_unmeasured(struct joining *j)
 		j->domain->unmeasured_ns += before > j->hole_ns || device->n == 0 ? before : 0;
 		j->domain->unmeasured_ns += after > j->hole_ns ? after : 0;
 		if (device->n > 0 && before > j->hole_ns &&
-			joining_event(j, first_ns, "gap", "nobody had read it before") < 0)
+			joining_event(j, first_ns, EVENT_GAP_BEFORE) < 0)
 			return -ENOMEM;
-		if (after > j->hole_ns && joining_event(j, last_ns, "gap", "nobody read it any more") < 0)
+		if (after > j->hole_ns && joining_event(j, last_ns, EVENT_GAP_AFTER) < 0)
 			return -ENOMEM;
 	}
 	return 0;

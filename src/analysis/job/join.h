@@ -36,5 +36,5 @@ static inline const struct run *joining_run(const struct joining *j, size_t memb
 // Adds the joules from the last reading so far to a row of the next piece, or says that they are not known. -ENOMEM.
 int joining_link(struct joining *j, const struct piece *next, size_t row);
 void joining_count(struct joining *joining, int64_t delta_uj); // adds to what was counted so far
-int joining_event(struct joining *j, int64_t t_ns, const char *kind,
-	const char *text); // text without the domain's name
+int joining_add(struct joining *j, struct event event); // of this domain, whatever its name was; -ENOMEM
+int joining_event(struct joining *j, int64_t t_ns, enum event_type type);

@@ -82,13 +82,16 @@ void joining_count(struct joining *j, int64_t delta_uj)
 	j->total_uj = value_ok(total_uj) ? total_uj : j->total_uj; // no counter counts that far: the file is damaged
 }
 
-int joining_event(struct joining *j, int64_t t_ns, const char *kind, const char *text)
+int joining_add(struct joining *j, struct event event)
 {
-	const char *kept = arena_printf(j->work->arena, "%s: %s", j->domain->device.name, text);
-	if (kept == NULL)
-		return -ENOMEM;
-	j->domain->events[j->domain->n_events++] = (struct run_event){t_ns, kind, kept};
-	return 0;
+	event.device = j->domain->device.name;
+	j->domain->events[j->domain->n_events++] = event;
+	return event_set_text(&j->domain->events[j->domain->n_events - 1], j->work->arena);
+}
+
+int joining_event(struct joining *j, int64_t t_ns, enum event_type type)
+{
+	return joining_add(j, event_make(type, t_ns));
 }
 
 // VALUE_MISSING: not to be told by the counter itself.
@@ -108,10 +111,9 @@ static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t 
 	int64_t rounds = round > 0 ? hidden_rounds(j, round, delta, gap_s, &doubt) : 0;
 	int64_t t_ns = next->from->t_ns[row];
 	if (doubt)
-		*ret_error = joining_event(j, t_ns, "wrap", "may have wrapped more than once while nobody read it");
+		*ret_error = joining_event(j, t_ns, EVENT_WRAP_UNREAD);
 	else if (wrapped)
-		*ret_error = joining_event(j, t_ns, "wrap",
-			"the counter wrapped while one recorder took over from another");
+		*ret_error = joining_event(j, t_ns, EVENT_WRAP_HANDOVER);
 	return (double)delta + (double)rounds * (double)round < 0x1p62 ? delta + rounds * round : VALUE_MISSING;
 }
 
@@ -153,6 +155,5 @@ int joining_link(struct joining *j, const struct piece *next, size_t row)
 	}
 	int64_t from_ns = j->last->from->t_ns[j->last_row], to_ns = next->from->t_ns[row];
 	j->domain->unknown_ns += to_ns - from_ns;
-	return joining_event(j, from_ns + (to_ns - from_ns) / 2, "reset",
-		"nothing tells what was used between two recorders' readings");
+	return joining_event(j, from_ns + (to_ns - from_ns) / 2, EVENT_RESET_HANDOVER);
 }

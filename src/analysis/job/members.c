@@ -192,7 +192,7 @@ static int share_out(const struct job_work *work, const struct machine *machine,
 
 static int by_event_time(const void *a, const void *b)
 {
-	const struct run_event *x = a, *y = b;
+	const struct event *x = a, *y = b;
 	return (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
 }
 
@@ -344,10 +344,9 @@ static int member_devices(const struct job_work *work, struct member *member)
 }
 
 // Of the counters and of who reads them: the machine has words of its own for that.
-static bool is_of_counter(const struct run_event *event)
+static bool is_of_sensors(const struct event *event)
 {
-	return strcmp(event->kind, "wrap") == 0 || strcmp(event->kind, "gap") == 0 ||
-		strcmp(event->kind, "reset") == 0 || strcmp(event->kind, "sensors") == 0;
+	return event_is_of_counter(event) || event->kind == EVENT_KIND_SENSORS;
 }
 
 // What happened to the machine's counters meanwhile, and the rest of its own.
@@ -360,7 +359,7 @@ static int member_events(const struct job_work *work, struct member *member)
 	if (run->events == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < from->n_events; i++)
-		if (!is_of_counter(&from->events[i]))
+		if (!is_of_sensors(&from->events[i]))
 			run->events[run->n_events++] = from->events[i];
 	for (size_t i = 0; i < machine->n_events; i++)
 		if (machine->events[i].t_ns >= member->start_ns && machine->events[i].t_ns <= member->end_ns)

@@ -18,7 +18,7 @@ struct joined {                   // a domain of a machine, of all those who hav
 	struct reader *readers;   // n_readers, one after the other; none: nobody could read it
 	size_t n_readers;
 	struct counter_rhythm rhythm;
-	struct run_event *events; // n_events, of its counter
+	struct event *events; // n_events, of its counter
 	size_t n_events;
 	int64_t unknown_ns;    // between two readers, where nothing tells what was used
 	int64_t unmeasured_ns; // that, and what lies before the first and after the last reading

@@ -19,13 +19,9 @@ struct group { // of those who say the same
 	size_t n_ranks;
 };
 
-static bool is_told(const char *kind)
+static bool is_told(enum event_kind kind)
 {
-	static const char *const kinds[] = {"warning", "lost", "suspend", "note"};
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strcmp(kind, kinds[i]) == 0)
-			return true;
-	return false;
+	return kind == EVENT_KIND_WARNING || kind == EVENT_KIND_LOST || kind == EVENT_KIND_SUSPEND || kind == EVENT_KIND_NOTE;
 }
 
 static size_t collect(const struct job_work *work, struct said *all)
@@ -35,7 +31,7 @@ static size_t collect(const struct job_work *work, struct said *all)
 		const struct member *member = &work->members[i];
 		const struct run *run = &member->from->run;
 		for (size_t k = 0; k < run->n_events; k++) {
-			const struct run_event *event = &run->events[k];
+			const struct event *event = &run->events[k];
 			if (event->text == NULL || !is_told(event->kind))
 				continue;
 			if (all != NULL)

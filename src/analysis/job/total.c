@@ -90,24 +90,22 @@ static int make_devices(struct job_work *work)
 
 /* ---- what happened, by whom ---- */
 
-static int add_event(struct job_work *work, const struct run_event *event, int64_t shift_ns, const char *where)
+static int add_event(struct job_work *work, const struct event *event, int64_t shift_ns, const char *where)
 {
 	struct run *run = &work->total_run;
 	const char *text = arena_printf(work->arena, "%s: %s", where, event->text != NULL ? event->text : "");
 	if (text == NULL)
 		return -ENOMEM;
-	run->events[run->n_events++] = (struct run_event){event->t_ns + shift_ns, event->kind, text};
+	struct event *added = &run->events[run->n_events++];
+	*added = *event;
+	added->t_ns += shift_ns;
+	added->text = text;
 	return 0;
-}
-
-static bool is_of_counter(const char *kind)
-{
-	return strcmp(kind, "wrap") == 0 || strcmp(kind, "gap") == 0 || strcmp(kind, "reset") == 0;
 }
 
 static int by_time(const void *a, const void *b)
 {
-	const struct run_event *x = a, *y = b;
+	const struct event *x = a, *y = b;
 	return (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
 }
 
@@ -136,7 +134,7 @@ static int make_events(struct job_work *work)
 		most += work->machines[m].run.n_events;
 	for (size_t i = 0; i < work->runs->n; i++)
 		most += work->members[i].from->run.n_events;
-	work->total_run.events = arena_alloc(work->arena, most, sizeof(struct run_event));
+	work->total_run.events = arena_alloc(work->arena, most, sizeof(struct event));
 	if (work->total_run.events == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < work->job->n_nodes; i++) {
@@ -151,13 +149,13 @@ static int make_events(struct job_work *work)
 		char name[80];
 		member_name(work, member, name, sizeof(name));
 		for (size_t k = 0; k < member->from->run.n_events; k++) {
-			const struct run_event *event = &member->from->run.events[k];
-			if (!is_of_counter(event->kind) &&
+			const struct event *event = &member->from->run.events[k];
+			if (!event_is_of_counter(event) &&
 				add_event(work, event, work->machines[member->machine].shift_ns, name) < 0)
 				return -ENOMEM;
 		}
 	}
-	qsort(work->total_run.events, work->total_run.n_events, sizeof(struct run_event), by_time);
+	qsort(work->total_run.events, work->total_run.n_events, sizeof(struct event), by_time);
 	return 0;
 }
 

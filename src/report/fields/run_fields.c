@@ -258,15 +258,51 @@ static const void *event_item(const struct object_at *at, size_t i)
 static double event_s(const struct object_at *at)
 {
 	const struct run *run = document_of(at)->run;
-	const struct run_event *event = at->data;
+	const struct event *event = at->data;
 	return run->n_segments > 0 ? (double)(event->t_ns - run->segments[0].start_ns) / 1e9 : (double)NAN;
 }
 
+static const struct event *event_of(const struct object_at *at)
+{
+	return at->data;
+}
+
+static double event_duration_s(const struct object_at *at)
+{
+	return value_to_double(event_of(at)->duration_ns, 1e-9);
+}
+
+#define KNOWN(name, condition)                                                                                         \
+	static bool name(const struct object_at *at)                                                                   \
+	{                                                                                                              \
+		const struct event *event = event_of(at);                                                              \
+		return condition;                                                                                      \
+	}
+KNOWN(has_device, event->device != NULL)
+KNOWN(has_sensor, event->sensor != NULL)
+KNOWN(has_pid, value_ok(event->pid))
+KNOWN(has_rank, value_ok(event->rank))
+KNOWN(has_count, value_ok(event->count))
+KNOWN(has_duration, value_ok(event->duration_ns))
+KNOWN(has_old_value, value_ok(event->old_value))
+KNOWN(has_new_value, value_ok(event->new_value))
+#undef KNOWN
+
+#define E struct event
 static const struct field event_fields[] = {
 	FIELD_NUMBER("t_s", event_s, "s", "when it happened, since the start of the run"),
-	FIELD(struct run_event, kind, NULL, "what kind of event"),
-	FIELD(struct run_event, text, NULL, "what happened, as a sentence"),
+	FIELD_AS(E, "kind", kind_name, NULL, "what kind of event"),
+	FIELD(E, text, NULL, "what happened, as a sentence"),
+	FIELD(E, device, NULL, "names of the domains that it is about, separated by blanks", .present = has_device),
+	FIELD(E, sensor, NULL, "sensor that was to read them", .present = has_sensor),
+	FIELD(E, pid, NULL, "process id of another recorder of the job", .present = has_pid),
+	FIELD(E, rank, NULL, "rank of that recorder", .present = has_rank),
+	FIELD(E, count, NULL, "how many", .present = has_count),
+	FIELD_NUMBER("duration_s", event_duration_s, "s", "how long", .present = has_duration),
+	FIELD(E, old_value, NULL, "cap: the limit before, mW", .present = has_old_value),
+	FIELD(E, new_value, NULL, "cap: the limit now, mW; throttle: bits; cgroup-peak-memory: bytes", .present = has_new_value),
 };
+#undef E
 static const struct object_type event_type = OBJECT_TYPE("event", "What happened while the run was recorded.", event_fields);
 
 /* ---- documents ---- */

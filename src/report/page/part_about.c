@@ -213,7 +213,7 @@ static void events(const struct part *part)
 		buf_str(part->out, "<tr>");
 		part_cell(part->out, chart_axis_s(&part->charts->axis, run->events[i].t_ns), human_time);
 		buf_str(part->out, "<td class=\"text\">");
-		html_text(part->out, run->events[i].kind);
+		html_text(part->out, run->events[i].kind_name);
 		buf_str(part->out, "</td><td class=\"name\">");
 		if (run->events[i].text != NULL)
 			part_name(part->out, run->events[i].text);

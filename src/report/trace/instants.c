@@ -19,19 +19,19 @@ static const char *const track_names[KIND_TRACKS] = {
 };
 
 static const struct {
-	const char *kind;
+	enum event_kind kind;
 	enum kind_track track;
 } kinds[] = {
-	{"segment", TRACK_SEGMENTS},
-	{"cap", TRACK_LIMITS},
-	{"throttle", TRACK_THROTTLING},
-	{"throttle-end", TRACK_THROTTLING},
-	{"gap", TRACK_GAPS},
-	{"gap-end", TRACK_GAPS},
-	{"reset", TRACK_GAPS},
-	{"suspend", TRACK_GAPS},
-	{"lost", TRACK_GAPS},
-	{"mark", TRACK_MARKS},
+	{EVENT_KIND_SEGMENT, TRACK_SEGMENTS},
+	{EVENT_KIND_CAP, TRACK_LIMITS},
+	{EVENT_KIND_THROTTLE, TRACK_THROTTLING},
+	{EVENT_KIND_THROTTLE_END, TRACK_THROTTLING},
+	{EVENT_KIND_GAP, TRACK_GAPS},
+	{EVENT_KIND_GAP_END, TRACK_GAPS},
+	{EVENT_KIND_RESET, TRACK_GAPS},
+	{EVENT_KIND_SUSPEND, TRACK_GAPS},
+	{EVENT_KIND_LOST, TRACK_GAPS},
+	{EVENT_KIND_MARK, TRACK_MARKS},
 };
 
 struct instants {
@@ -39,10 +39,10 @@ struct instants {
 	uint64_t group, tracks[KIND_TRACKS]; // 0: nothing appeared yet
 };
 
-static enum kind_track track_of(const char *kind)
+static enum kind_track track_of(enum event_kind kind)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strcmp(kinds[i].kind, kind) == 0)
+		if (kinds[i].kind == kind)
 			return kinds[i].track;
 	return TRACK_NOTES;
 }
@@ -67,13 +67,10 @@ struct silence {
 	size_t event; // the first that may lie in the next hole
 };
 
-static bool says(const struct run_event *event, const struct run_device *device)
+static bool says(const struct event *event, const struct run_device *device)
 {
-	const char *kind = event->kind != NULL ? event->kind : "", *text = event->text != NULL ? event->text : "";
-	if (strcmp(kind, "suspend") == 0 || strcmp(kind, "lost") == 0)
-		return true;
-	size_t length = strlen(device->name);
-	return strcmp(kind, "gap") == 0 && strncmp(text, device->name, length) == 0 && text[length] == ':';
+	return event->kind == EVENT_KIND_SUSPEND || event->kind == EVENT_KIND_LOST ||
+		(event->kind == EVENT_KIND_GAP && event_is_of(event, device->name));
 }
 
 static bool is_told(struct silence *silence, int64_t from_ns, int64_t to_ns)
@@ -127,12 +124,12 @@ static void put_silences(struct instants *instants, const struct run_device *dev
 
 /* ---- events ---- */
 
-static void put_event(struct instants *instants, const struct run_event *event)
+static void put_event(struct instants *instants, const struct event *event)
 {
 	struct trace *trace = instants->trace;
-	const char *kind = event->kind != NULL ? event->kind : "", *text = event->text != NULL ? event->text : "";
-	bool is_mark = strcmp(kind, "mark") == 0; // its text is the name that the program gave
-	uint64_t at = track(instants, track_of(kind));
+	const char *kind = event->kind_name != NULL ? event->kind_name : "", *text = event->text != NULL ? event->text : "";
+	bool is_mark = event->kind == EVENT_KIND_MARK; // its text is the name that the program gave
+	uint64_t at = track(instants, track_of(event->kind));
 	struct trace_event instant = trace_instant(trace, at, event->t_ns);
 	struct buf name;
 	buf_init(&name, NAME_CEILING);

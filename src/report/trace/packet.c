@@ -156,7 +156,7 @@ uint64_t trace_group(struct trace *trace, int rank, const char *label)
 
 /* ---- events ---- */
 
-static struct trace_event open_event(struct trace *trace, uint64_t track, int64_t t_ns, enum event_type type)
+static struct trace_event open_event(struct trace *trace, uint64_t track, int64_t t_ns, enum track_event_type type)
 {
 	struct trace_event event = {.packet = begin_packet(trace, SEQUENCE_NEEDS_STATE)};
 	proto_uint(trace->out, PACKET_TIMESTAMP, (uint64_t)t_ns);

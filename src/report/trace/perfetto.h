@@ -50,5 +50,5 @@ enum event_field {
 enum interned_field { INTERNED_EVENT_NAME = 2 };
 enum event_name_field { EVENT_NAME_NUMBER = 1, EVENT_NAME_TEXT = 2 };
 
-enum event_type { EVENT_SLICE_BEGIN = 1, EVENT_SLICE_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
+enum track_event_type { EVENT_SLICE_BEGIN = 1, EVENT_SLICE_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
 enum annotation_field { ANNOTATION_INT = 4, ANNOTATION_DOUBLE = 5, ANNOTATION_TEXT = 6, ANNOTATION_NAME = 10 };

@@ -5,6 +5,7 @@
 #include "analysis/findings.h"
 #include "base/arena.h"
 #include "base/util.h"
+#include "store/event_text.h"
 #include "store/run.h"
 
 #include "rows.h"
@@ -42,7 +43,7 @@ static inline void build_run(struct run *run, size_t n)
 	run->facts = arena_alloc(run->arena, 32, sizeof(struct run_fact));
 	run->segments = arena_alloc(run->arena, 4, sizeof(struct run_segment));
 	run->devices = arena_alloc(run->arena, 16, sizeof(struct run_device));
-	run->events = arena_alloc(run->arena, 16, sizeof(struct run_event));
+	run->events = arena_alloc(run->arena, 16, sizeof(struct event));
 	run->anchor_mono_ns = build_start_ns;
 	run->anchor_wall_ns = build_wall_ns;
 	build_fact(run, "id", "00000000-1111-2222-3333-444444444444");
@@ -180,7 +181,12 @@ static inline void build_gauge(struct run *run, enum run_metric metric, int64_t 
 
 static inline void build_event(struct run *run, double t_s, const char *kind, const char *text)
 {
-	run->events[run->n_events++] = (struct run_event){at_s(t_s), kind, text};
+	struct event *event = &run->events[run->n_events++];
+	*event = event_make(EVENT_OTHER, at_s(t_s));
+	event->kind = event_kind_of_name(kind);
+	event->kind_name = kind;
+	event->text = text;
+	event_of_text(event, text, run->arena);
 }
 
 static inline void build_finish(struct run *run)

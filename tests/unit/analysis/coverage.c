@@ -240,8 +240,7 @@ static void count_with_reset(struct scene *s)
 	int64_t lost_uj = s->device->values[DEVICE_ENERGY][at] - s->device->values[DEVICE_ENERGY][before];
 	for (size_t i = at; i < s->times.n; i++)
 		s->device->values[DEVICE_ENERGY][i] -= lost_uj;
-	s->run.events[s->run.n_events++] = (struct run_event){at_s(s->times.s[at]), "reset",
-		"package-0: the energy counter was reset"};
+	build_event(&s->run, s->times.s[at], "reset", "package-0: the energy counter was reset");
 }
 
 /* ---- the kinds ---- */

@@ -154,11 +154,11 @@ static void check_film(void **state)
 	if (film->event == NULL)
 		assert_int_equal(n, 0);
 	else
-		assert_string_equal(n > 0 ? stage.sampler.events[n - 1].kind : "none", film->event);
+		assert_string_equal(n > 0 ? event_kind_name(stage.sampler.events[n - 1].event.kind) : "none", film->event);
 	for (size_t i = 0; i < n; i++) {
-		const struct store_event *event = &stage.sampler.events[i];
-		bool is_suspend = strcmp(event->kind, "suspend") == 0;
-		assert_true(event->slept_ns == (is_suspend ? stage.slept_ns : VALUE_MISSING));
+		const struct event *event = &stage.sampler.events[i].event;
+		bool is_suspend = event->kind == EVENT_KIND_SUSPEND;
+		assert_true(event->duration_ns == (is_suspend ? stage.slept_ns : VALUE_MISSING));
 	}
 	stage_close(&stage);
 }

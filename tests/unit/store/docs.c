@@ -38,7 +38,7 @@ static void examples_work(void **state)
 {
 	struct fixture *f = *state;
 	const struct store_process process = {.pid = 1, .command = "python3", .cpu_ns = 5, .end_ns = VALUE_MISSING};
-	const struct store_event event = {.t_ns = 5, .kind = "gap", .text = "package-0 could not be read"};
+	const struct store_event event = {event_make(EVENT_GAP, 5), "package-0", ""};
 	void *store = fixture_open(&store_run_file, &(struct store_open_options){.path = f->path}, &f->header);
 	assert_int_equal(fixture_write(f, &store_run_file, store, 0, 5, 0), 0);
 	static const char *const names[] = {"forward", "tokens"};

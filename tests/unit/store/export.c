@@ -106,7 +106,7 @@ static void jsonl(void **state)
 		{"event", 1}};
 	struct fixture *f = *state;
 	const struct store_process process = {.pid = 1, .command = "a\n\"b\"", .end_ns = VALUE_MISSING};
-	const struct store_event event = {.t_ns = 5, .kind = "gap", .text = "x"};
+	const struct store_event event = {event_make(EVENT_GAP, 5), "x", ""};
 	void *store = fixture_open(&store_run_file, &(struct store_open_options){.path = f->path}, &f->header);
 	assert_int_equal(fixture_write(f, &store_run_file, store, 0, 3, 0), 0);
 	const struct store_delivery delivery = {

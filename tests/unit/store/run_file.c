@@ -132,7 +132,7 @@ static void processes_and_events_come_back(void **state)
 			.max_rss_bytes = 4096,
 			.command = "sh"},
 	};
-	const struct store_event events[] = {{fixture_mono_ns + 3, "gap", "package-0 could not be read"}};
+	const struct store_event events[] = {{event_make(EVENT_GAP, fixture_mono_ns + 3), "package-0", ""}};
 	batch_clear(&f->batch);
 	struct record *r = batch_add(&f->batch, METRIC_PROCESS, fixture_t_ns(1), 4243, fixture_mono_ns + 7);
 	r->values[PROCESS_RSS] = 4096;
@@ -153,8 +153,10 @@ static void processes_and_events_come_back(void **state)
 	assert_string_equal(run.processes[1].command, "sh");
 	assert_false(run.processes[1].sampled);
 	assert_int_equal(run.n_events, 1);
-	assert_string_equal(run.events[0].kind, "gap");
-	assert_string_equal(run.events[0].text, "package-0 could not be read");
+	assert_int_equal(run.events[0].type, EVENT_GAP);
+	assert_string_equal(run.events[0].kind_name, "gap");
+	assert_string_equal(run.events[0].device, "package-0");
+	assert_string_equal(run.events[0].text, "package-0: the energy counter can't be read");
 	assert_int_equal(run.process_samples.n, 1);
 	assert_int_equal(run.process_samples.pid[0], 4243);
 	assert_int_equal(run.process_samples.start_ns[0], fixture_mono_ns + 7);

@@ -113,7 +113,7 @@ static void every_column_comes_back(void **state)
 	assert_int_equal(run.user_metrics[0].span, 2);
 	assert_float_equal(run.user_metrics[0].value, 2.5, 0);
 	assert_int_equal(run.n_events, 1);
-	assert_string_equal(run.events[0].kind, "mark");
+	assert_string_equal(run.events[0].kind_name, "mark");
 	assert_string_equal(run.events[0].text, "here");
 	run_finish(&run);
 }

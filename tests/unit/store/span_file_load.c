@@ -144,7 +144,7 @@ static void a_killed_program_leaves_what_it_wrote(void **state)
 		assert_int_equal(run.spans[i].end_ns, MONO_NS + 9 * NS_PER_MS);
 	}
 	assert_int_equal(run.n_events, 1);
-	assert_string_equal(run.events[0].kind, "mark");
+	assert_string_equal(run.events[0].kind_name, "mark");
 	run_finish(&run);
 	close_file(&f);
 }

@@ -1,0 +1,226 @@
+#include "store/event_text.h"
+
+#include "base/num.h"
+#include "base/util.h"
+#include "metric/throttle.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { TEXT_MAX = 512 };
+
+struct matching {
+	struct event *event;
+	struct arena *arena;
+	bool no_memory;
+};
+
+static const char *keep(struct matching *m, const char *text)
+{
+	const char *kept = arena_text(m->arena, text);
+	m->no_memory |= kept == NULL;
+	return kept;
+}
+
+/* ---- fields ---- */
+
+// "package-0, dram-0" into "package-0 dram-0". Names of domains have no blanks, so a sentence is none.
+static bool take_device(struct matching *m, const char *text)
+{
+	char names[TEXT_MAX];
+	size_t n = 0;
+	for (const char *at = text; *at != '\0'; at++) {
+		if (*at == ' ' && (at == text || at[-1] != ','))
+			return false;
+		if (*at != ',')
+			names[n++] = *at;
+	}
+	names[n] = '\0';
+	m->event->device = keep(m, names);
+	return n > 0;
+}
+
+static bool take_sensor(struct matching *m, const char *text)
+{
+	m->event->sensor = keep(m, text);
+	return true;
+}
+
+static bool take_detail(struct matching *m, const char *text)
+{
+	m->event->detail = keep(m, text);
+	return true;
+}
+
+static bool take_pid(struct matching *m, const char *text)
+{
+	return num_parse_i64(text, &m->event->pid) == 0;
+}
+
+static bool take_rank(struct matching *m, const char *text)
+{
+	return num_parse_i64(text, &m->event->rank) == 0;
+}
+
+static bool take_count(struct matching *m, const char *text)
+{
+	return num_parse_i64(text, &m->event->count) == 0;
+}
+
+static bool take_new(struct matching *m, const char *text)
+{
+	return num_parse_i64(text, &m->event->new_value) == 0;
+}
+
+static bool take_ms(struct matching *m, const char *text)
+{
+	int64_t ms;
+	if (num_parse_i64(text, &ms) < 0 || ms < 0 || ms > INT64_MAX / NS_PER_MS)
+		return false;
+	m->event->duration_ns = ms * NS_PER_MS;
+	return true;
+}
+
+static bool take_w(const char *text, int64_t *ret_mw)
+{
+	double w;
+	if (num_parse_double(text, &w) < 0 || !(w >= 0 && w < 1e9))
+		return false;
+	*ret_mw = llround(w * 1e3);
+	return true;
+}
+
+static bool take_old_w(struct matching *m, const char *text)
+{
+	return take_w(text, &m->event->old_value);
+}
+
+static bool take_new_w(struct matching *m, const char *text)
+{
+	return take_w(text, &m->event->new_value);
+}
+
+// Words that a later driver's reasons had are no bit that is known.
+static bool take_throttle(struct matching *m, const char *text)
+{
+	int64_t bits = 0;
+	for (const char *at = text; *at != '\0';) {
+		size_t length = strcspn(at, ",");
+		for (size_t i = 0; i < THROTTLE_REASONS; i++)
+			if (strlen(throttle_reasons[i].words) == length &&
+				strncmp(at, throttle_reasons[i].words, length) == 0)
+				bits |= throttle_reasons[i].bit;
+		at += length;
+		at += strspn(at, ", ");
+	}
+	m->event->new_value = bits != 0 ? bits : VALUE_MISSING;
+	return true;
+}
+
+static const struct {
+	const char *name;
+	bool (*take)(struct matching *m, const char *text); // false: that is not what the field says
+} fields[] = {
+	{"{device}", take_device},
+	{"{sensor}", take_sensor},
+	{"{detail}", take_detail},
+	{"{pid}", take_pid},
+	{"{rank}", take_rank},
+	{"{count}", take_count},
+	{"{ms}", take_ms},
+	{"{new}", take_new},
+	{"{old_w}", take_old_w},
+	{"{new_w}", take_new_w},
+	{"{throttle}", take_throttle},
+};
+
+/* ---- sentences ---- */
+
+// Where a field's text ends: at the first place of what stands behind the field, or at the end.
+static const char *end_of_field(const char *text, const char *behind)
+{
+	char literal[TEXT_MAX];
+	size_t length = strcspn(behind, "{|");
+	if (length == 0)
+		return text + strlen(text);
+	memcpy(literal, behind, length);
+	literal[length] = '\0';
+	const char *end = strstr(text, literal);
+	return end != NULL ? end : text + strlen(text);
+}
+
+static bool take_field(struct matching *m, const char **sentence, const char **text)
+{
+	char value[TEXT_MAX];
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		size_t length = strlen(fields[i].name);
+		if (strncmp(*sentence, fields[i].name, length) != 0)
+			continue;
+		*sentence += length;
+		const char *end = end_of_field(*text, *sentence);
+		if ((size_t)(end - *text) >= sizeof(value))
+			return false;
+		memcpy(value, *text, (size_t)(end - *text));
+		value[end - *text] = '\0';
+		*text = end;
+		return fields[i].take(m, value);
+	}
+	return false;
+}
+
+static bool matches(struct matching *m, const char *sentence, const char *text)
+{
+	while (*sentence != '\0' && *sentence != '|') {
+		if (*sentence == '{') {
+			if (!take_field(m, &sentence, &text))
+				return false;
+		} else if (*sentence++ != *text++) {
+			return false;
+		}
+	}
+	return *text == '\0';
+}
+
+static bool matches_any(struct matching *m, enum event_type type, const char *text)
+{
+	const struct event before = *m->event;
+	for (const char *at = event_type_sentence(type); at != NULL && *at != '\0'; at += *at == '|') {
+		if (matches(m, at, text)) {
+			m->event->type = type;
+			return true;
+		}
+		*m->event = before;
+		at += strcspn(at, "|");
+	}
+	return false;
+}
+
+// What the sentences of all versions have in common: "NAME: …".
+static void take_begin(struct matching *m, const char *text)
+{
+	char name[TEXT_MAX];
+	const char *colon = strstr(text, ": ");
+	if (colon == NULL || (size_t)(colon - text) >= sizeof(name))
+		return;
+	memcpy(name, text, (size_t)(colon - text));
+	name[colon - text] = '\0';
+	take_device(m, name);
+	if (m->event->kind == EVENT_KIND_WRAP && strstr(text, "more than once") != NULL)
+		m->event->type = EVENT_WRAP_SEVERAL;
+}
+
+int event_of_text(struct event *event, const char *text, struct arena *arena)
+{
+	struct matching m = {.event = event, .arena = arena};
+	bool known = event->kind == EVENT_KIND_MARK;
+	if (known) { // the program's own words, of any length
+		event->type = EVENT_MARK;
+		take_detail(&m, text);
+	}
+	for (size_t type = 0; !known && strlen(text) < TEXT_MAX && type < EVENT_OTHER; type++)
+		known = event_type_kind((enum event_type)type) == event->kind &&
+			matches_any(&m, (enum event_type)type, text);
+	if (!known && strlen(text) < TEXT_MAX)
+		take_begin(&m, text);
+	return m.no_memory ? -ENOMEM : 0;
+}

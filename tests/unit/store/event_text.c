@@ -1,0 +1,123 @@
+#include "store/event_text.h"
+
+#include "base/util.h"
+#include "rows.h"
+
+#include <string.h>
+
+/* Sentences that wattle wrote before events had columns. */
+static const struct row {
+	const char *teaches, *kind, *text;
+	enum event_type type;
+	const char *device; // NULL: none
+	int64_t value;      // of the field that is a number; 0: none
+} rows[] = {
+	{"a gap", "gap", "package-0: the energy counter can't be read", EVENT_GAP, "package-0", 0},
+	{"a gap in older words", "gap", "package-0: the power can't be read", EVENT_OTHER, "package-0", 0},
+	{"a wrap", "wrap", "package-0: the energy counter wrapped", EVENT_WRAP, "package-0", 0},
+	{"maybe several wraps", "wrap",
+		"package-0: the energy counter wrapped; it had time for more than once, and the power before tells how often",
+		EVENT_WRAP_SEVERAL, "package-0", 0},
+	{"maybe several wraps in older words", "wrap", "package-0: it had time for more than once", EVENT_WRAP_SEVERAL,
+		"package-0", 0},
+	{"a suspend", "suspend", "the machine slept for 12000 ms", EVENT_SUSPEND, NULL, 12000 * NS_PER_MS},
+	{"a limit", "cap", "gpu-0: power limit 250.005 W (before: 400 W)", EVENT_CAP, "gpu-0", 250005},
+	{"throttling", "throttle", "gpu-0: clocks held back: power limit, thermal slowdown", EVENT_THROTTLE, "gpu-0", 0x24},
+	{"throttling for reasons of a later driver", "throttle", "gpu-0: clocks held back: other reasons", EVENT_THROTTLE,
+		"gpu-0", 0},
+	{"read by a rank", "sensors", "package-0, dram-0: read by pid 12, rank 3 of this job", EVENT_SENSORS_ELSEWHERE,
+		"package-0 dram-0", 12},
+	{"read by an unknown recorder", "sensors", "gpu-0: read by another recorder of this job", EVENT_SENSORS_ELSEWHERE, "gpu-0",
+		0},
+	{"taken over", "sensors", "gpu-0: taken over from pid 12, read here from now on", EVENT_SENSORS_TAKEN, "gpu-0", 12},
+	{"a note of a sensor", "note", "gpu-0: awake again", EVENT_NOTE_SENSOR, "gpu-0", 0},
+	{"a note that is about no domain", "note",
+		"largest memory of the cgroup since it was made, page cache included: 123 bytes", EVENT_NOTE_CGROUP_PEAK, NULL, 123},
+	{"lost spans", "lost", "7 spans were lost: too many were open at the same time", EVENT_LOST_OPEN, NULL, 7},
+	{"a sensor that can't be read", "warning",
+		"dram-0 (powercap) is not in the total: permission denied; `wattle sensors` tells the remedy", EVENT_WARNING_SENSOR,
+		"dram-0", 0},
+	{"a mark has the program's own words", "mark", "epoch 3: done", EVENT_MARK, NULL, 0},
+	{"words that nobody wrote", "warning", "something: happened", EVENT_OTHER, "something", 0},
+	{"a kind of a later version", "of tomorrow", "the energy counter wrapped", EVENT_OTHER, NULL, 0},
+	{"an empty sentence", "gap", "", EVENT_OTHER, NULL, 0},
+	{"a number that is none", "lost", "many spans were lost: too many were open at the same time", EVENT_OTHER, NULL, 0},
+};
+
+static struct event read_back(const char *kind, const char *text, struct arena *arena)
+{
+	struct event event = event_make(EVENT_OTHER, 5);
+	event.kind = event_kind_of_name(kind);
+	assert_int_equal(event_of_text(&event, text, arena), 0);
+	return event;
+}
+
+static int64_t first_number(const struct event *event)
+{
+	const int64_t numbers[] = {event->pid, event->count, event->duration_ns, event->new_value};
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (value_ok(numbers[i]))
+			return numbers[i];
+	return 0;
+}
+
+static void check(void **state)
+{
+	const struct row *row = *state;
+	struct arena *arena = arena_new();
+	const struct event event = read_back(row->kind, row->text, arena);
+	assert_int_equal(event.type, row->type);
+	assert_true(text_is_same(event.device, row->device));
+	assert_int_equal(first_number(&event), row->value);
+	arena_free(arena);
+}
+
+// Every sentence of today, made with all of its fields, says the same again.
+static void sentences_come_back(void **state)
+{
+	struct arena *arena = arena_new();
+	for (size_t type = 0; type < EVENT_OTHER; type++) {
+		struct event event = event_make((enum event_type)type, 5);
+		struct buf before, after;
+		event.device = "package-0 dram-0";
+		event.sensor = "powercap";
+		event.detail = "permission denied";
+		event.pid = 12;
+		event.rank = 3;
+		event.count = 7;
+		event.duration_ns = 9 * NS_PER_MS;
+		event.old_value = 400000;
+		event.new_value = 0x24;
+		buf_init(&before, 4096);
+		buf_init(&after, 4096);
+		event_sentence(&before, &event);
+		const struct event back = read_back(event_kind_name(event.kind), before.data, arena);
+		assert_int_equal(back.type, type);
+		event_sentence(&after, &back);
+		assert_string_equal(after.data, before.data);
+		buf_finish(&before);
+		buf_finish(&after);
+	}
+	arena_free(arena);
+}
+
+// A text of any length leaves the fields unknown and breaks nothing.
+static void long_texts(void **state)
+{
+	enum { LENGTH = 100000 };
+	struct arena *arena = arena_new();
+	char *text = arena_alloc(arena, LENGTH + 1, 1);
+	memset(text, 'x', LENGTH);
+	assert_int_equal(read_back("gap", text, arena).type, EVENT_OTHER);
+	assert_string_equal(read_back("mark", text, arena).detail, text);
+	arena_free(arena);
+}
+
+int main(void)
+{
+	struct rows tests = {0};
+	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD_ONE(&tests, "every sentence of today is read back", sentences_come_back);
+	ROWS_ADD_ONE(&tests, "a text of any length", long_texts);
+	return rows_run(&tests, "events of older run files");
+}
