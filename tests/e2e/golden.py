@@ -1,0 +1,269 @@
+#!/usr/bin/python3
+"""The output of every command that reads stored runs, byte by byte as tests/golden/expected/ has it.
+
+    golden.py [TEST…]                      compares; prints TAP
+    golden.py --diff [NAME…]               all differences of the outputs whose names begin so (default: all)
+    golden.py --diff --tolerance 1e-9      the same without numbers that differ by less than that part of them
+    golden.py --update [NAME…]             writes what the program prints now; read the difference before you commit it
+    golden.py --dump RUN.sqlite            a run file as SQL, for tests/golden/runs/
+    golden.py --load NAME FILE             the run file of tests/golden/runs/NAME.sql
+
+tests/golden/README.md says what the runs hold and what is normalised. WATTLE_BUILD is the build folder (default build/test).
+"""
+import concurrent.futures
+import dataclasses
+import difflib
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import typing
+
+HERE = pathlib.Path(__file__).resolve().parent
+os.environ.setdefault("WATTLE_TESTS", str(HERE.parent))
+os.environ.setdefault("WATTLE_BUILD", str(HERE.parent.parent / "build/test"))
+
+import golden_room as as_text  # noqa: E402
+from golden_room import EXPECTED  # noqa: E402
+from harness import BUILD, WATTLE, Room, Skip, main, test  # noqa: E402
+
+DIFF_LINES = 30  # of a failure
+WORKERS = 3
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+# On another architecture the compiler may join a product and a sum into one rounding: the last digits differ there.
+TOLERANCE = 0.0 if platform.machine() == "x86_64" else 1e-9
+# What an output says of the place and the program, not of the run.
+ENVIRONMENT = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "COLUMNS": "80", "LINES": "24", "TERM": "dumb", "NO_COLOR": "1"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str               # of the file in tests/golden/expected/
+    words: str              # the command; OUT is a path of its own
+    how: typing.Callable = as_text.same   # from what it printed, or, with OUT, from what is there then
+
+    def run(self, room):
+        out = room.folder / "out" / self.name
+        out.parent.mkdir(parents=True, exist_ok=True)
+        words = [str(out) if word == "OUT" else word for word in self.words.split()]
+        done = room.wattle(*words, env=ENVIRONMENT)
+        printed = done.stdout
+        if "OUT" in self.words.split():
+            printed += self.how(out) if out.exists() else ""
+        elif printed:
+            printed = self.how(printed)
+        return normal(printed + said(done), out)
+
+
+def said(done):
+    """What stands on stderr, and the status unless it is 0, as lines at the end."""
+    lines = [f"stderr: {line}" for line in done.stderr.splitlines()]
+    lines += [f"status: {done.returncode}"] if done.returncode != 0 else []
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def normal(text, out):
+    """Without what no run decides: the version, and where the test runs."""
+    text = text.replace(str(out.parent.parent.parent), "FOLDER")
+    return text.replace(VERSION, "VERSION")
+
+
+VERSION = subprocess.run([WATTLE, "--version"], capture_output=True, text=True, check=True).stdout.strip()  # "wattle 0.1.0"
+
+
+# ---- cases ----
+
+RUNS = ["active", "empty", "estimated", "events", "full", "holes", "hostile", "killed", "no_energy", "nulls", "one_sample",
+        "segments", "short"]  # and slower, third, for comparisons
+JOBS = ["hostile_job", "nested_job", "no_energy_job", "plain_job", "restart", "takeover", "two_steps"]
+
+
+def of_runs():
+    """every stored run: report as text, line, JSON and page"""
+    for run in RUNS:
+        path = f"{run}.sqlite"
+        yield Case(f"{run}/report.txt", f"report {path}")
+        yield Case(f"{run}/report.line", f"report {path} --format line")
+        yield Case(f"{run}/report.json", f"report {path} --format json")
+        yield Case(f"{run}/page.html", f"report {path} --format html", as_text.page_with_pictures if run == "short" else as_text.page)
+
+
+def of_blocks():
+    """code blocks as text and JSON"""
+    for run in ("empty", "events", "full", "hostile", "killed", "nulls"):
+        yield Case(f"{run}/blocks.txt", f"blocks {run}.sqlite")
+        yield Case(f"{run}/blocks.json", f"blocks {run}.sqlite --format json")
+
+
+def of_jobs():
+    """every stored job: report as text, line, JSON and page"""
+    for job in JOBS:
+        words = f"report {job}" + (" --step 0" if job == "two_steps" else "")
+        yield Case(f"{job}/report.txt", words)
+        yield Case(f"{job}/report.json", f"{words} --format json")
+        yield Case(f"{job}/page.html", f"{words} --format html", as_text.page)
+
+
+def of_exports():
+    """exports in every format, and pictures"""
+    for run in ("full", "events", "segments", "killed", "nulls"):
+        path = f"{run}.sqlite"
+        yield Case(f"{run}/export.csv", f"export {path} --format csv -o -")
+        yield Case(f"{run}/export.jsonl", f"export {path} --format jsonl -o -", as_text.first_of_each)
+        yield Case(f"{run}/export.folded", f"export {path} --format folded -o -")
+    for run in ("full", "events", "segments"):
+        path = f"{run}.sqlite"
+        yield Case(f"{run}/export.folded_time", f"export {path} --format folded --weight time -o -")
+        yield Case(f"{run}/export.prom", f"export {path} --format openmetrics --every 2s -o -")
+        yield Case(f"{run}/tracking.csv", f"export {path} --format gpu_tracker -o OUT", as_text.read)
+    yield Case("events/tracking.sqlite", "export events.sqlite --format gpu_tracker -o OUT", as_text.tables)
+    for run in ("events", "segments"):
+        yield Case(f"{run}/trace.txt", f"export {run}.sqlite --format perfetto -o OUT", as_text.trace)
+        yield Case(f"{run}/aipowermeter", f"export {run}.sqlite --format aipowermeter -o OUT", as_text.folder)
+    yield Case("events/pictures", "report events.sqlite --format svg -o OUT", as_text.folder)
+
+
+def of_comparisons():
+    """two and three runs, jobs and saved results side by side"""
+    two, three = "active=active.sqlite slower=slower.sqlite", "active=active.sqlite full=full.sqlite estimated=estimated.sqlite"
+    for name, words in (("two", two), ("three", three), ("jobs", "a=takeover b=restart"), ("with_nulls", f"{two} nulls=nulls.sqlite")):
+        yield Case(f"compare/{name}.txt", f"compare {words}")
+        yield Case(f"compare/{name}.json", f"compare {words} --format json")
+        if name != "with_nulls":
+            yield Case(f"compare/{name}.html", f"compare {words} --format html", as_text.page)
+    for stat in ("min", "max", "std"):
+        yield Case(f"compare/two_{stat}.json", f"compare {two} --stat {stat} --format json")
+    yield Case("compare/no_match.txt", "compare active=active.sqlite third=third.sqlite")
+
+
+def of_lists():
+    """lists of runs"""
+    yield Case("list/list.txt", "list .")
+    yield Case("list/list.json", "list . --json")
+    yield Case("list/job.txt", "list takeover --job 4242")
+
+
+GROUPS = [of_runs, of_blocks, of_jobs, of_exports, of_comparisons, of_lists]
+
+
+# ---- comparing ----
+
+def all_of(room, group, prefixes=()):
+    """{name: text} of a group; (name, words) of all its cases besides."""
+    cases = [case for case in group() if not prefixes or case.name.startswith(tuple(prefixes))]
+    if not cases:
+        return {}
+    as_text.load_all(room.folder)
+    room.environment.update(WATTLE_STATE=str(room.folder / "state"))
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        return dict(zip((case.name for case in cases), pool.map(lambda case: case.run(room), cases)))
+
+
+def without_last_digits(expected, actual, tolerance):
+    """`expected`, with the numbers of `actual` where they differ by less than a part of them."""
+    if tolerance <= 0:
+        return expected
+    lines = []
+    for old, new in zip(expected, actual):
+        a, b = NUMBER.findall(old), NUMBER.findall(new)
+        close = NUMBER.sub("#", old) == NUMBER.sub("#", new) and all(
+            abs(float(x) - float(y)) <= tolerance * max(abs(float(x)), abs(float(y))) for x, y in zip(a, b))
+        lines.append(new if close else old)
+    return lines + expected[len(lines):]
+
+
+def difference(name, actual, tolerance=TOLERANCE):
+    """Lines of a unified diff; none where they are the same."""
+    path = EXPECTED / name
+    old, new = as_text.read(path).splitlines(), actual.splitlines()
+    if path.exists() and as_text.read(path) == actual:
+        return []
+    old = without_last_digits(old, new, tolerance) if len(old) == len(new) else old
+    return list(difflib.unified_diff(old, new, f"expected/{name}", "now", lineterm="", n=2))
+
+
+def add_test(group):
+    def compare(room):
+        found = {name: lines for name, text in all_of(room, group).items() if (lines := difference(name, text))}
+        shown = [line[:300] for lines in found.values() for line in lines[:DIFF_LINES // min(len(found), 3)]][:DIFF_LINES]
+        names = ", ".join(found)
+        hint = (f"\n{len(found)} outputs differ: {names[:400]}\nall of it: WATTLE_BUILD={BUILD} {sys.executable} tests/e2e/golden.py "
+                f"--diff\nif it is meant: the same with --update, and a line in CHANGELOG")
+        assert not found, "\n".join(shown) + hint
+    compare.__doc__ = group.__doc__
+    compare.__name__ = group.__name__
+    test(compare)
+
+
+@test
+def no_leftovers(room):
+    """no file in tests/golden/expected/ without a case, no case without a file"""
+    names, found = {case.name for group in GROUPS for case in group()}, as_text.names_of_expected()
+    assert names == found, f"missing: {sorted(names - found)}; nobody's: {sorted(found - names)}"
+
+
+# ---- as a tool ----
+
+def in_a_room(do):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="wattle-e2e-", dir=os.environ.get("TMPDIR")))
+    room = Room(folder)
+    try:
+        return do(room)
+    finally:
+        room.stop_all()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def now(prefixes):
+    for group in GROUPS:
+        yield from in_a_room(lambda room, group=group: all_of(room, group, prefixes)).items()
+
+
+def update(prefixes):
+    names = {case.name for group in GROUPS for case in group()}
+    for name in as_text.names_of_expected() - names:
+        (EXPECTED / name).unlink()
+    for name, text in now(prefixes):
+        (EXPECTED / name).parent.mkdir(parents=True, exist_ok=True)
+        if as_text.read(EXPECTED / name) != text:
+            print(f"new: {name}")
+            (EXPECTED / name).write_text(text)
+
+
+def show(prefixes, tolerance):
+    n = 0
+    for name, text in now(prefixes):
+        lines = difference(name, text, tolerance)
+        n += bool(lines)
+        print("\n".join(lines) + "\n" if lines else "", end="")
+    print(f"{n} outputs differ")
+    return n > 0
+
+
+def tool(words):
+    tolerance = TOLERANCE
+    if "--tolerance" in words:
+        at = words.index("--tolerance")
+        tolerance = float(words[at + 1])
+        del words[at:at + 2]
+    if words[0] == "--update":
+        return update(words[1:])
+    if words[0] == "--diff":
+        return show(words[1:], tolerance)
+    if words[0] == "--dump" and len(words) == 2:
+        return print(as_text.dump(words[1]), end="")
+    if words[0] == "--load" and len(words) == 3:
+        return as_text.load(words[1], words[2])
+    sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] and sys.argv[1].startswith("--"):
+        sys.exit(tool(sys.argv[1:]))
+    for each in GROUPS:
+        add_test(each)
+    main()
