@@ -13,6 +13,7 @@ tests/golden/README.md says what the runs hold and what is normalised. WATTLE_BU
 import concurrent.futures
 import dataclasses
 import difflib
+import functools
 import os
 import pathlib
 import platform
@@ -27,6 +28,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 os.environ.setdefault("WATTLE_TESTS", str(HERE.parent))
 os.environ.setdefault("WATTLE_BUILD", str(HERE.parent.parent / "build/test"))
 
+import golden_live as live  # noqa: E402
 import golden_room as as_text  # noqa: E402
 from golden_room import EXPECTED  # noqa: E402
 from harness import BUILD, WATTLE, Room, Skip, main, test  # noqa: E402
@@ -46,7 +48,13 @@ class Case:
     words: str              # the command; OUT is a path of its own
     how: typing.Callable = as_text.same   # from what it printed, or, with OUT, from what is there then
 
+    def names(self):
+        return [self.name]
+
     def run(self, room):
+        return {self.name: self.output(room)}
+
+    def output(self, room):
         out = room.folder / "out" / self.name
         out.parent.mkdir(parents=True, exist_ok=True)
         words = [str(out) if word == "OUT" else word for word in self.words.split()]
@@ -56,7 +64,39 @@ class Case:
             printed += self.how(out) if out.exists() else ""
         elif printed:
             printed = self.how(printed)
-        return normal(printed + said(done), out)
+        return normal(printed + said(done), room.folder)
+
+
+@dataclasses.dataclass(frozen=True)
+class Live:
+    function: typing.Callable  # of a folder of its own: {name: text}
+    outputs: tuple[str, ...]
+
+    def names(self):
+        return self.outputs
+
+    def run(self, room):
+        own = Room(room.folder / self.function.__name__)
+        own.folder.mkdir()
+        own.environment |= {"TMPDIR": room.environment["TMPDIR"]}
+        try:
+            return {name: normal(text, own.folder) for name, text in self.function(own).items()}
+        finally:
+            own.stop_all()
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    name: str
+    words: tuple[str, ...]
+
+    def names(self):
+        return [self.name]
+
+    def run(self, room):
+        if not (BUILD / "python/wattle").exists():
+            raise Skip("the package for Python is not built")
+        return {self.name: normal(live.rows(room, self.words, ENVIRONMENT), room.folder)}
 
 
 def said(done):
@@ -66,20 +106,22 @@ def said(done):
     return "\n".join(lines) + "\n" if lines else ""
 
 
-def normal(text, out):
+def normal(text, folder):
     """Without what no run decides: the version, and where the test runs."""
-    text = text.replace(str(out.parent.parent.parent), "FOLDER")
-    return text.replace(VERSION, "VERSION")
+    text = text.replace(str(folder), "FOLDER").replace(f"wattle {version()}", "VERSION")
+    return text.replace(f'"version": "{version()}"', '"version": "VERSION"').replace(f'version="{version()}"', 'version="VERSION"')
 
 
-VERSION = subprocess.run([WATTLE, "--version"], capture_output=True, text=True, check=True).stdout.strip()  # "wattle 0.1.0"
+@functools.cache
+def version():
+    return subprocess.run([WATTLE, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
 
 
 # ---- cases ----
 
-RUNS = ["active", "empty", "estimated", "events", "full", "holes", "hostile", "killed", "no_energy", "nulls", "one_sample",
-        "segments", "short"]  # and slower, third, for comparisons
-JOBS = ["hostile_job", "nested_job", "no_energy_job", "plain_job", "restart", "takeover", "two_steps"]
+RUNS = ["active", "empty", "estimated", "events", "full", "holes", "hostile", "killed", "no_cpu", "no_energy", "nulls",
+        "one_sample", "segments", "short"]  # and slower, third, for comparisons
+JOBS = ["hostile_job", "nested_job", "no_energy_job", "plain_job", "restart", "takeover", "two_steps", "virtual_nodes"]
 
 
 def of_runs():
@@ -94,7 +136,7 @@ def of_runs():
 
 def of_blocks():
     """code blocks as text and JSON"""
-    for run in ("empty", "events", "full", "hostile", "killed", "nulls"):
+    for run in ("empty", "events", "full", "nulls"):
         yield Case(f"{run}/blocks.txt", f"blocks {run}.sqlite")
         yield Case(f"{run}/blocks.json", f"blocks {run}.sqlite --format json")
 
@@ -129,7 +171,7 @@ def of_exports():
 
 def of_comparisons():
     """two and three runs, jobs and saved results side by side"""
-    two, three = "active=active.sqlite slower=slower.sqlite", "active=active.sqlite full=full.sqlite estimated=estimated.sqlite"
+    two, three = "active=active.sqlite slower=slower.sqlite", "active=active.sqlite segments=segments.sqlite estimated=estimated.sqlite"
     for name, words in (("two", two), ("three", three), ("jobs", "a=takeover b=restart"), ("with_nulls", f"{two} nulls=nulls.sqlite")):
         yield Case(f"compare/{name}.txt", f"compare {words}")
         yield Case(f"compare/{name}.json", f"compare {words} --format json")
@@ -138,6 +180,7 @@ def of_comparisons():
     for stat in ("min", "max", "std"):
         yield Case(f"compare/two_{stat}.json", f"compare {two} --stat {stat} --format json")
     yield Case("compare/no_match.txt", "compare active=active.sqlite third=third.sqlite")
+    yield Case("compare/no_match_number.txt", "compare active=active.sqlite full=full.sqlite")
 
 
 def of_lists():
@@ -145,22 +188,62 @@ def of_lists():
     yield Case("list/list.txt", "list .")
     yield Case("list/list.json", "list . --json")
     yield Case("list/job.txt", "list takeover --job 4242")
+    yield Case("list/damaged.txt", "list damaged")
+    yield Case("list/damaged.json", "list damaged --json")
 
 
-GROUPS = [of_runs, of_blocks, of_jobs, of_exports, of_comparisons, of_lists]
+def of_files():
+    """span files, gpu_tracker's files, ONNX files, ranks by themselves, damaged files, the SQL of a store"""
+    sub, tracking = "--sub-tracking-file sub_tracking.csv", "--tracking-file tracking.csv"
+    for name, words in (("spans", "a.spans"), ("tracking", f"{tracking} {sub}"), ("calls", sub), ("run_and_calls", f"short.sqlite {sub}"),
+                        ("run_and_spans", "short.sqlite --spans a.spans")):
+        yield Case(f"files/{name}.txt", f"blocks {words}")
+        yield Case(f"files/{name}.json", f"blocks {words} --format json")
+    yield Case("files/combined.csv", "combine OUT a.spans b.spans", as_text.read)
+    yield Case("files/combined_calls.csv", "combine OUT sub_tracking.csv", as_text.read)
+    yield Case("files/model.txt", "model net.onnx --batch 2")
+    yield Case("files/model.json", "model net.onnx --format json")
+    yield Case("files/rank.txt", "report restart/job-r000-restart1.sqlite")
+    yield Case("files/rank.json", "report restart/job-r000-restart1.sqlite --format json")
+    yield Case("files/damaged.txt", "report damaged/cut.sqlite")
+    yield Case("files/store.sql", "store init --print")
+
+
+def of_live():
+    """serve, top, sensors, cap, bench and cap tune on a made machine: all but the figures that move"""
+    yield Live(live.served, ("live/now.json", "live/metrics.txt", "live/openmetrics.txt"))
+    yield Live(live.top, ("live/top.txt",))
+    yield Live(live.sensors, tuple(f"live/sensors_{name}.txt" for name in live.SENSORS))
+    yield Live(live.caps, ("live/cap_list.txt", "live/cap_list.json", "live/cap_get.txt"))
+    yield Live(live.bench, ("live/bench.json",))
+    yield Live(live.tune, ("live/tune.json", "live/tune.csv"))
+
+
+def of_python():
+    """rows, columns and attributes of the package for Python"""
+    yield Rows("python/runs.txt", tuple(f"run={run}.sqlite" for run in ("full", "events", "segments", "killed", "nulls", "empty")))
+    yield Rows("python/span_file.txt", ("run=a.spans",))
+    yield Rows("python/aipowermeter.txt", ("aipowermeter=full.sqlite", "aipowermeter=segments.sqlite"))
+    yield Rows("python/jobs.txt", tuple(f"job={job}" for job in ("takeover", "restart", "no_energy_job")))
+
+
+GROUPS = [of_runs, of_blocks, of_jobs, of_exports, of_comparisons, of_lists, of_files, of_live, of_python]
 
 
 # ---- comparing ----
 
 def all_of(room, group, prefixes=()):
     """{name: text} of a group; (name, words) of all its cases besides."""
-    cases = [case for case in group() if not prefixes or case.name.startswith(tuple(prefixes))]
+    cases = [case for case in group() if not prefixes or any(name.startswith(tuple(prefixes)) for name in case.names())]
     if not cases:
         return {}
     as_text.load_all(room.folder)
     room.environment.update(WATTLE_STATE=str(room.folder / "state"))
+    found = {}
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        return dict(zip((case.name for case in cases), pool.map(lambda case: case.run(room), cases)))
+        for outputs in pool.map(lambda case: case.run(room), cases):
+            found.update(outputs)
+    return found
 
 
 def without_last_digits(expected, actual, tolerance):
@@ -202,7 +285,7 @@ def add_test(group):
 @test
 def no_leftovers(room):
     """no file in tests/golden/expected/ without a case, no case without a file"""
-    names, found = {case.name for group in GROUPS for case in group()}, as_text.names_of_expected()
+    names, found = {name for group in GROUPS for case in group() for name in case.names()}, as_text.names_of_expected()
     assert names == found, f"missing: {sorted(names - found)}; nobody's: {sorted(found - names)}"
 
 
@@ -224,7 +307,7 @@ def now(prefixes):
 
 
 def update(prefixes):
-    names = {case.name for group in GROUPS for case in group()}
+    names = {name for group in GROUPS for case in group() for name in case.names()}
     for name in as_text.names_of_expected() - names:
         (EXPECTED / name).unlink()
     for name, text in now(prefixes):

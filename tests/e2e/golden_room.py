@@ -3,7 +3,9 @@
 The SQL is the run file as version 0.1.0 wrote it (user_version 1). It is data, not made by the program that is tested, so that it
 shows as well that files of that version are read later.
 """
+import base64
 import functools
+import gzip
 import json
 import pathlib
 import re
@@ -42,6 +44,13 @@ def _loaded():
         name = str(path.relative_to(RUNS)).removesuffix(".sql")
         (folder / name).parent.mkdir(exist_ok=True)
         load(name, folder / f"{name}.sqlite")
+    for path in RUNS.glob("*.csv"):
+        shutil.copy(path, folder)
+    for path in RUNS.glob("*.b64"):
+        (folder / path.stem).write_bytes(gzip.decompress(base64.b64decode(path.read_text())))
+    # As `cp` in the midst of a run would leave it.
+    (folder / "damaged").mkdir()
+    (folder / "damaged/cut.sqlite").write_bytes((folder / "short.sqlite").read_bytes()[:4096])
     return kept
 
 
@@ -159,19 +168,19 @@ def page_with_pictures(text):
 
 
 def first_of_each(text, most=3):
-    """Of JSON Lines the first records of each kind, with the number of all of them."""
+    """Of JSON Lines the first records of each kind, with the number of all of them; each event."""
     kept, counts = [], {}
     for line in text.splitlines():
         record = json.loads(line)
         kind = " ".join(str(record.get(key, "")) for key in ("type", "device", "kind"))
         counts[kind] = counts.get(kind, 0) + 1
-        kept += [line] if counts[kind] <= most else []
+        kept += [line] if counts[kind] <= most or record["type"] == "event" else []
     return "\n".join(kept + [f"{n} records: {kind}" for kind, n in counts.items()]) + "\n"
 
 
 def folder(path):
     """All files of a folder, each after a line with its name."""
-    return "".join(f"==== {file.name}\n{file.read_text()}\n" for file in sorted(path.iterdir()))
+    return "".join(f"==== {file.name}\n{read(file)}\n" for file in sorted(path.iterdir()))
 
 
 def tables(path):
@@ -196,7 +205,8 @@ def trace(path):
 
 
 def read(path):
-    return path.read_text() if path.exists() else ""
+    """As it is: no line end is made another."""
+    return path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
 
 
 def names_of_expected():

@@ -102,4 +102,4 @@ INSERT INTO span (id, parent, pid, tid, name, begin_ns, end_ns, kind, close) VAL
 (9, 8, 4242, 4242, 'forward', 778440000000, 778740000000, 'nested', 'ended'),
 (10, 8, 4242, 4242, 'MPI_Allreduce', 778740000000, 778760000000, 'nested', 'ended');
 INSERT INTO segment (id, start_ns, end_ns, wall_start_ns, shift_ns, boot_id, host, pid, command, exit_code, complete, cpu_method, samples, lost_samples, main_cpu_ns, descendants_cpu_ns, processes_seen, processes_sampled, peak_rss_bytes, main_peak_rss_bytes, read_bytes, written_bytes, self_cpu_ns, self_max_rss_bytes, self_wakeups) VALUES
-(1, 777015000000, 778760000000, 1793000003215000000, 0, 'made', 'node-02', 4242, '["./solver"]', 0, 1, 'rusage', 19, 0, 1745000000, 8425000000, 1, 1, 8000000000, 8000000000, 4096, 1745000, 872500, 5100000, 17);
+(1, 777015000000, 778760000000, 1793000003215000000, 0, 'made', 'node-02', 4242, '["./solver"]', 3, 1, 'rusage', 19, 0, 1745000000, 8425000000, 1, 1, 8000000000, 8000000000, 4096, 1745000, 872500, 5100000, 17);
