@@ -4,7 +4,6 @@ INSERT INTO run (key, value) VALUES
 ('time_unit', 'hours'),
 ('schema', '1'),
 ('complete', 'true'),
-('id', '7e57ab1e-0000-4000-8000-000000000001'),
 ('host', 'node-17'),
 ('interval_ns', '100000000'),
 ('command', '["python3", "train.py", "--epochs", "6", "--batch-size", "256"]'),
@@ -25,6 +24,7 @@ INSERT INTO run (key, value) VALUES
 ('attached', 'false'),
 ('gpu_memory_total_bytes', '85520809984'),
 ('wattle_version', '0.1.0'),
+('id', '7e57ab1e-1000-4000-8000-000000000002'),
 ('attribution', 'active');
 INSERT INTO sample (t_ns, self_cpu_ns, system_cpu_busy_ns, system_cpu_idle_ns, self_rss_bytes, main_cpu_ns, descendants_cpu_ns, referee_cpu_ns, system_memory_bytes, main_rss_bytes, descendants_rss_bytes, main_pss_bytes, descendants_pss_bytes, main_uss_bytes, descendants_uss_bytes, main_private_bytes, descendants_private_bytes, main_shared_bytes, descendants_shared_bytes, combined_shared_bytes, main_ram_bytes, descendants_ram_bytes, combined_ram_bytes, main_threads, descendants_threads, processes) VALUES
 (5000000000000, 0, 0, 0, 5100000, 0, 0, 1000000, 38000000000, 2000000000, 200000000, 1900000000, 0, 1710000000, 0, 1710000000, 0, 100000000, 20000000, 62222222, 1900000000, 180000000, 2040000000, 30, 8, 2),

@@ -5,7 +5,6 @@ INSERT INTO run (key, value) VALUES
 ('attribution', 'busy'),
 ('schema', '1'),
 ('complete', 'true'),
-('id', '7e57ab1e-0000-4000-8000-000000000001'),
 ('host', 'node-17'),
 ('interval_ns', '100000000'),
 ('command', '["python3", "train.py", "--epochs", "6", "--batch-size", "256"]'),
@@ -25,7 +24,8 @@ INSERT INTO run (key, value) VALUES
 ('user', 'ada'),
 ('attached', 'false'),
 ('gpu_memory_total_bytes', '0'),
-('wattle_version', '0.1.0');
+('wattle_version', '0.1.0'),
+('id', '7e57ab1e-1000-4000-8000-000000000010');
 INSERT INTO device (id, kind, name, device, idx, source, provenance, has_energy, resolution_uj, update_period_ns, update_jitter_ns) VALUES
 (0, 'package', 'package-0', 'Intel(R) Xeon(R) Platinum 8468', 0, 'powercap', 'measured', 1, 61, 1000000, 20000),
 (1, 'dram', 'dram-0', 'intel-rapl:0:0', 0, 'powercap', 'measured', 1, 61, 1000000, 20000);

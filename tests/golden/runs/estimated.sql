@@ -5,7 +5,6 @@ INSERT INTO run (key, value) VALUES
 ('attribution', 'busy'),
 ('schema', '1'),
 ('complete', 'true'),
-('id', '7e57ab1e-0000-4000-8000-000000000001'),
 ('host', 'node-17'),
 ('interval_ns', '100000000'),
 ('command', '["python3", "train.py", "--epochs", "6", "--batch-size", "256"]'),
@@ -25,7 +24,8 @@ INSERT INTO run (key, value) VALUES
 ('user', 'ada'),
 ('attached', 'false'),
 ('gpu_memory_total_bytes', '0'),
-('wattle_version', '0.1.0');
+('wattle_version', '0.1.0'),
+('id', '7e57ab1e-1000-4000-8000-000000000006');
 INSERT INTO sample (t_ns, self_cpu_ns, system_cpu_busy_ns, system_cpu_idle_ns, self_rss_bytes, main_cpu_ns, descendants_cpu_ns, system_memory_bytes, main_rss_bytes, descendants_rss_bytes, main_pss_bytes, descendants_pss_bytes, main_threads, descendants_threads, processes) VALUES
 (5000000000000, 0, 0, 0, 5100000, 0, 0, 38000000000, 2000000000, 200000000, 1900000000, 0, 34, 8, 2),
 (5000100000000, 180000, 397434351, 9202745648, 5100000, 100000000, 147254351, 39615384615, 3076923076, 956047164, NULL, NULL, 34, 8, 3),

@@ -5,7 +5,6 @@ INSERT INTO run (key, value) VALUES
 ('attribution', 'busy'),
 ('schema', '1'),
 ('complete', 'true'),
-('id', '7e57ab1e-0000-4000-8000-000000000001'),
 ('host', 'node-17'),
 ('interval_ns', '100000000'),
 ('command', '["python3", "train.py", "--epochs", "6", "--batch-size", "256"]'),
@@ -26,6 +25,7 @@ INSERT INTO run (key, value) VALUES
 ('attached', 'false'),
 ('gpu_memory_total_bytes', '171041619968'),
 ('wattle_version', '0.1.0'),
+('id', '7e57ab1e-1000-4000-8000-000000000005'),
 ('job_id', '4242'),
 ('rank', '1'),
 ('local_rank', '1'),
@@ -80,11 +80,11 @@ INSERT INTO sample (t_ns, self_cpu_ns, system_cpu_busy_ns, system_cpu_idle_ns, s
 (5003800000000, 6840000, 31221231482, 333585608480, 5100000, 3800000000, 21714391482, 59000000000, 16000000000, 6894200805, NULL, NULL, 34, 8, 5),
 (5003900000000, 7020000, 32202345076, 342204674885, 5100000, 3900000000, 22445325076, 59000000000, 16000000000, 7661867188, NULL, NULL, 34, 8, 9),
 (5004000000000, 7200000, 33603982886, 350403217074, 5100000, 4000000000, 23596782886, 59000000000, 16000000000, 8502915620, 15700000000, 4000000000, 34, 8, 9);
-INSERT INTO device (id, kind, name, uuid, device, idx, source, provenance, has_energy, resolution_uj, update_period_ns, update_jitter_ns, memory_total_bytes) VALUES
-(0, 'package', 'package-0', NULL, 'Intel(R) Xeon(R) Platinum 8468', 0, 'powercap', 'measured', 1, 61, 1000000, 20000, NULL),
-(1, 'dram', 'dram-0', NULL, 'intel-rapl:0:0', 0, 'powercap', 'measured', 1, 61, 1000000, 20000, NULL),
-(2, 'gpu', 'gpu-0', 'GPU-6d5f1c9e-0000-4000-8000-000000000000', 'NVIDIA H100 80GB HBM3', 0, 'nvml', 'measured', 1, 1000, 20000000, 400000, 85520809984),
-(3, 'gpu', 'gpu-1', 'GPU-6d5f1c9e-0000-4000-8000-000000000001', 'NVIDIA A100-SXM4-80GB', 1, 'nvml', 'measured', 1, 1000, 20000000, 400000, 85520809984);
+INSERT INTO device (id, kind, name, uuid, device, idx, source, provenance, has_energy, resolution_uj, energy_range_uj, update_period_ns, update_jitter_ns, memory_total_bytes) VALUES
+(0, 'package', 'package-0', NULL, 'Intel(R) Xeon(R) Platinum 8468', 0, 'powercap', 'measured', 1, 61, 1500000000, 1000000, 20000, NULL),
+(1, 'dram', 'dram-0', NULL, 'intel-rapl:0:0', 0, 'powercap', 'measured', 1, 61, 1500000000, 1000000, 20000, NULL),
+(2, 'gpu', 'gpu-0', 'GPU-6d5f1c9e-0000-4000-8000-000000000000', 'NVIDIA H100 80GB HBM3', 0, 'nvml', 'measured', 1, 1000, NULL, 20000000, 400000, 85520809984),
+(3, 'gpu', 'gpu-1', 'GPU-6d5f1c9e-0000-4000-8000-000000000001', 'NVIDIA A100-SXM4-80GB', 1, 'nvml', 'measured', 1, 1000, NULL, 20000000, 400000, 85520809984);
 INSERT INTO device_sample (t_ns, device, energy_uj, temperature_c) VALUES
 (5000000000000, 0, 0, 34),
 (5000100000000, 0, 7626797, 34),

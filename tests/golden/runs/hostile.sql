@@ -5,7 +5,6 @@ INSERT INTO run (key, value) VALUES
 ('attribution', 'busy'),
 ('schema', '1'),
 ('complete', 'true'),
-('id', '7e57ab1e-0000-4000-8000-000000000001'),
 ('host', 'a & b &lt;c&gt; &amp;'),
 ('interval_ns', '100000000'),
 ('command', '["python3", "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"><svg onload=alert(1)>", "'' onmouseover=''alert(1)", "a & b &lt;c&gt; &amp;", "<!-- --> ]]> <![CDATA[", "\u202egnp.exe\u202c then left to right", "\u0645\u0631\u062d\u0628\u0627 \u0628\u0627\u0644\u0639\u0627\u0644\u0645", "\u05e2\u05d1\u05e8\u05d9\u05ea (\u05e9\u05dc\u05d5\u05dd)", "\ud83d\udd25\ud83e\udd99\ud83d\udc69\u200d\ud83d\udc69\u200d\ud83d\udc67\u200d\ud83d\udc66 \u00e9moji", "two\nlines\ttab", "\u0001\u001b[31mred\u001b[0m\u007f\u009b", "line\u2028separator\u2029paragraph", "__proto__", "constructor", "javascript:alert(1)", "{{7*7}} ${7*7} %s %n", "''; DROP TABLE span; --", " ", "NaN", "null", "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn", "spaces spaces spaces spaces spaces spaces spaces spaces spaces spaces spaces spa", "\ufeff\u200b\u00ad", "Z\u0338\u0321\u031b\u0317\u0355\u034e\u0308\u0301a\u0337\u0327\u031bl\u0336\u0317\u0308g\u0335\u0331\u0308\u022f\u0338\u0319"]'),
@@ -25,7 +24,8 @@ INSERT INTO run (key, value) VALUES
 ('user', 'ada'),
 ('attached', 'false'),
 ('gpu_memory_total_bytes', '85520809984'),
-('wattle_version', '0.1.0');
+('wattle_version', '0.1.0'),
+('id', '7e57ab1e-1000-4000-8000-00000000000c');
 INSERT INTO sample (t_ns, self_cpu_ns, system_cpu_busy_ns, system_cpu_idle_ns, self_rss_bytes, main_cpu_ns, descendants_cpu_ns, system_memory_bytes, main_rss_bytes, descendants_rss_bytes, main_pss_bytes, descendants_pss_bytes, main_threads, descendants_threads, processes) VALUES
 (5000000000000, 0, 0, 0, 5100000, 0, 0, 38000000000, 2000000000, 200000000, 1900000000, 0, 34, 8, 2),
 (5000100000000, 180000, 397434351, 9202745648, 5100000, 100000000, 147254351, 39615384615, 3076923076, 956047164, NULL, NULL, 34, 8, 3),

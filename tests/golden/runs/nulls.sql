@@ -5,7 +5,6 @@ INSERT INTO run (key, value) VALUES
 ('attribution', 'busy'),
 ('schema', '1'),
 ('complete', 'true'),
-('id', '7e57ab1e-0000-4000-8000-000000000001'),
 ('command', '["python3", "train.py", "--epochs", "6", "--batch-size", "256"]'),
 ('anchor_mono_ns', '5000000000000'),
 ('anchor_wall_ns', '1793000000000000000'),
@@ -15,7 +14,8 @@ INSERT INTO run (key, value) VALUES
 ('machine', 'b0070000-0000-4000-8000-000000000000'),
 ('user', 'ada'),
 ('attached', 'false'),
-('wattle_version', '0.1.0');
+('wattle_version', '0.1.0'),
+('id', '7e57ab1e-1000-4000-8000-00000000000b');
 INSERT INTO sample (t_ns) VALUES
 (5000000000000),
 (5000100000000),

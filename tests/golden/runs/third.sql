@@ -5,7 +5,6 @@ INSERT INTO run (key, value) VALUES
 ('attribution', 'busy'),
 ('schema', '1'),
 ('complete', 'true'),
-('id', '7e57ab1e-0000-4000-8000-000000000003'),
 ('host', 'node-17'),
 ('interval_ns', '100000000'),
 ('command', '["python3", "train.py", "--epochs", "6", "--batch-size", "256"]'),
@@ -25,7 +24,8 @@ INSERT INTO run (key, value) VALUES
 ('user', 'ada'),
 ('attached', 'false'),
 ('gpu_memory_total_bytes', '0'),
-('wattle_version', '0.1.0');
+('wattle_version', '0.1.0'),
+('id', '7e57ab1e-1000-4000-8000-000000000004');
 INSERT INTO sample (t_ns, self_cpu_ns, system_cpu_busy_ns, system_cpu_idle_ns, self_rss_bytes, main_cpu_ns, descendants_cpu_ns, referee_cpu_ns, system_memory_bytes, main_rss_bytes, descendants_rss_bytes, main_pss_bytes, descendants_pss_bytes, main_uss_bytes, descendants_uss_bytes, main_private_bytes, descendants_private_bytes, main_shared_bytes, descendants_shared_bytes, combined_shared_bytes, main_ram_bytes, descendants_ram_bytes, combined_ram_bytes, main_threads, descendants_threads, processes) VALUES
 (5000000000000, 0, 0, 0, 5100000, 0, 0, 1000000, 38000000000, 2000000000, 200000000, 1900000000, 0, 1710000000, 0, 1710000000, 0, 100000000, 20000000, 62222222, 1900000000, 180000000, 2040000000, 34, 8, 2),
 (5000100000000, 180000, 322875186, 9277304813, 5100000, 100000000, 72695186, 173695186, 38797468354, 2531645569, 573238473, NULL, NULL, NULL, NULL, NULL, NULL, 126582278, 57323847, 114326074, 2405063290, 515914625, 2806330221, 34, 8, 2),

@@ -38,11 +38,11 @@ INSERT INTO sample (t_ns, self_cpu_ns, system_cpu_busy_ns, system_cpu_idle_ns, s
 (5000813000000, 400000, 10721999999, 66078000000, 0, 800000000, 4000000000, 100000000000, 8000000000, 0, NULL, NULL, 8, 0, 1),
 (5000913000000, 450000, 12072000000, 74328000000, 0, 900000000, 4499999999, 100000000000, 8000000000, 0, NULL, NULL, 8, 0, 1);
 INSERT INTO device (id, kind, name, uuid, device, idx, source, provenance, has_energy, resolution_uj, energy_range_uj, update_period_ns, update_jitter_ns, memory_total_bytes) VALUES
-(0, 'package', 'package-0', NULL, 'intel-rapl:0', 0, 'powercap', 'measured', 1, 61, 262143328850, 1000000, 20000, NULL),
-(1, 'dram', 'dram-0', NULL, 'intel-rapl:0:0', 0, 'powercap', 'measured', 1, 61, 262143328850, 1000000, 20000, NULL),
+(0, 'package', 'package-0', NULL, 'intel-rapl:0', 0, 'powercap', 'measured', 1, 61, 1500000000, 1000000, 20000, NULL),
+(1, 'dram', 'dram-0', NULL, 'intel-rapl:0:0', 0, 'powercap', 'measured', 1, 61, 1500000000, 1000000, 20000, NULL),
 (2, 'gpu', 'gpu-0', 'GPU-6d5f1c9e-0000-4000-8000-000000000000', 'NVIDIA H100 80GB HBM3', 0, 'nvml', 'measured', 1, 1000, NULL, 20000000, 400000, 85520809984);
 INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj, temperature_c) VALUES
-(5000013000000, 0, 0, 1927968140, 52),
+(5000013000000, 0, 0, 427968140, 52),
 (5000113000000, 0, 15340000, NULL, 52),
 (5000213000000, 0, 31265000, NULL, 52),
 (5000313000000, 0, 47190000, NULL, 52),
@@ -53,7 +53,7 @@ INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj, temperature_c
 (5000813000000, 0, 126815000, NULL, 52),
 (5000913000000, 0, 142739999, NULL, 52);
 INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj) VALUES
-(5000013000000, 1, 0, 2572770329),
+(5000013000000, 1, 0, 1072770329),
 (5000113000000, 1, 2044801, NULL),
 (5000213000000, 1, 4159801, NULL),
 (5000313000000, 1, 6274801, NULL),

@@ -56,8 +56,8 @@ INSERT INTO sample (t_ns, self_cpu_ns, system_cpu_busy_ns, system_cpu_idle_ns, s
 (5002626000000, 1300000, 22166600000, 227433400000, 0, 2600000000, 10200000000, 100000000000, 8000000000, 0, NULL, NULL, 8, 0, 1),
 (5002640000000, 1350000, 22271600000, 228672400000, 0, 2614000000, 10270000000, 100000000000, 8000000000, 0, NULL, NULL, 8, 0, 1);
 INSERT INTO device (id, kind, name, uuid, device, idx, source, provenance, has_energy, resolution_uj, energy_range_uj, update_period_ns, update_jitter_ns, memory_total_bytes) VALUES
-(0, 'package', 'package-0', NULL, 'intel-rapl:0', 0, 'powercap', 'measured', 1, 61, 262143328850, 1000000, 20000, NULL),
-(1, 'dram', 'dram-0', NULL, 'intel-rapl:0:0', 0, 'powercap', 'measured', 1, 61, 262143328850, 1000000, 20000, NULL),
+(0, 'package', 'package-0', NULL, 'intel-rapl:0', 0, 'powercap', 'measured', 1, 61, 1500000000, 1000000, 20000, NULL),
+(1, 'dram', 'dram-0', NULL, 'intel-rapl:0:0', 0, 'powercap', 'measured', 1, 61, 1500000000, 1000000, 20000, NULL),
 (3, 'gpu', 'gpu-1', 'GPU-6d5f1c9e-0000-4000-8000-000000000001', 'NVIDIA H100 80GB HBM3', 1, 'nvml', 'measured', 1, 1000, NULL, 20000000, 400000, 85520809984);
 INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj, power_mw, utilization_percent, target_utilization_percent, others_utilization_percent, target_memory_bytes, target_processes, others_processes, temperature_c, sm_clock_mhz) VALUES
 (5000026000000, 3, 0, 5515423560, 249600, 40, 40, 0, 20000000000, 1, 0, 52, 1980),
@@ -89,7 +89,7 @@ INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj, power_mw, uti
 (5002626000000, 3, 567168000, NULL, 249600, 40, 40, 0, 20000000000, 1, 0, 52, 1980),
 (5002640000000, 3, 572160000, NULL, 57600, 0, 0, 0, 20000000000, 1, 0, 52, 1980);
 INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj, temperature_c) VALUES
-(5001026000000, 0, 0, 2084702890, 52),
+(5001026000000, 0, 0, 584702890, 52),
 (5001126000000, 0, 10449999, NULL, 52),
 (5001226000000, 0, 18124999, NULL, 52),
 (5001326000000, 0, 29025000, NULL, 52),
@@ -108,7 +108,7 @@ INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj, temperature_c
 (5002626000000, 0, 161799999, NULL, 52),
 (5002640000000, 0, 163399499, NULL, 52);
 INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj) VALUES
-(5001026000000, 1, 0, 2593645020),
+(5001026000000, 1, 0, 1093645020),
 (5001126000000, 1, 1458000, NULL),
 (5001226000000, 1, 2583000, NULL),
 (5001326000000, 1, 4095000, NULL),

@@ -55,11 +55,11 @@ INSERT INTO sample (t_ns, self_cpu_ns, system_cpu_busy_ns, system_cpu_idle_ns, s
 (779515000000, 1250000, 30797000000, 209203000000, 0, 2500000000, 9925000000, 100000000000, 8000000000, 0, NULL, NULL, 8, 0, 1),
 (779560000000, 1300000, 31079500000, 213240500000, 0, 2545000000, 9925000000, 100000000000, 8000000000, 0, NULL, NULL, 8, 0, 1);
 INSERT INTO device (id, kind, name, uuid, device, idx, source, provenance, has_energy, resolution_uj, energy_range_uj, update_period_ns, update_jitter_ns, memory_total_bytes) VALUES
-(0, 'package', 'package-0', NULL, 'intel-rapl:0', 0, 'powercap', 'measured', 1, 61, 262143328850, 1000000, 20000, NULL),
-(1, 'dram', 'dram-0', NULL, 'intel-rapl:0:0', 0, 'powercap', 'measured', 1, 61, 262143328850, 1000000, 20000, NULL),
+(0, 'package', 'package-0', NULL, 'intel-rapl:0', 0, 'powercap', 'measured', 1, 61, 1500000000, 1000000, 20000, NULL),
+(1, 'dram', 'dram-0', NULL, 'intel-rapl:0:0', 0, 'powercap', 'measured', 1, 61, 1500000000, 1000000, 20000, NULL),
 (2, 'gpu', 'gpu-0', 'GPU-6d5f1c9e-0000-4000-8001-000000000000', 'NVIDIA H100 80GB HBM3', 0, 'nvml', 'measured', 1, 1000, NULL, 20000000, 400000, 85520809984);
 INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj, temperature_c) VALUES
-(777015000000, 0, 0, 1928106640, 52),
+(777015000000, 0, 0, 428106640, 52),
 (777115000000, 0, 15340000, NULL, 52),
 (777215000000, 0, 31265000, NULL, 52),
 (777315000000, 0, 47190000, NULL, 52),
@@ -87,7 +87,7 @@ INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj, temperature_c
 (779515000000, 0, 375977499, NULL, 52),
 (779560000000, 0, 380706250, NULL, 52);
 INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj) VALUES
-(777015000000, 1, 0, 2572791030),
+(777015000000, 1, 0, 1072791030),
 (777115000000, 1, 2044800, NULL),
 (777215000000, 1, 4159800, NULL),
 (777315000000, 1, 6274800, NULL),
@@ -158,5 +158,28 @@ INSERT INTO span (id, parent, pid, tid, name, begin_ns, end_ns, kind, close) VAL
 (11, NULL, 4242, 4242, 'step', 779120000000, 779560000000, 'nested', 'ended'),
 (12, 11, 4242, 4242, 'forward', 779120000000, 779420000000, 'nested', 'ended'),
 (13, 11, 4242, 4242, 'MPI_Allreduce', 779420000000, 779560000000, 'nested', 'ended');
+INSERT INTO event (t_ns, kind, text) VALUES
+(777528000000, 'wrap', 'package-0: the energy counter wrapped'),
+(777628000000, 'wrap', 'package-0: the energy counter wrapped; it had time for more than once, and the power before tells how often');
+INSERT INTO event (t_ns, kind, text) VALUES
+(777728000000, 'gap', 'dram-0: the energy counter can''t be read');
+INSERT INTO event (t_ns, kind, text) VALUES
+(777928000000, 'gap-end', 'dram-0: the energy counter can be read again');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778028000000, 'reset', 'gpu-1: the energy counter was reset; the energy in between is unknown');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778128000000, 'cap', 'gpu-1: power limit 450 W (before: 700 W)');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778228000000, 'throttle', 'gpu-1: clocks held back: power limit');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778328000000, 'throttle-end', 'gpu-1: clocks are free again');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778428000000, 'note', 'gpu-1: a note');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778528000000, 'mark', 'halfway');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778628000000, 'warning', '2 ends of spans or ranges had no begin');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778728000000, 'lost', '9 spans, marks or metrics could not be stored');
 INSERT INTO segment (id, start_ns, end_ns, wall_start_ns, shift_ns, boot_id, host, pid, command, exit_code, complete, cpu_method, samples, lost_samples, main_cpu_ns, descendants_cpu_ns, processes_seen, processes_sampled, peak_rss_bytes, main_peak_rss_bytes, read_bytes, written_bytes, self_cpu_ns, self_max_rss_bytes, self_wakeups) VALUES
 (1, 777015000000, 779560000000, 1793000000015000000, 0, 'made', 'node-02', 4242, '["./solver"]', 0, 1, 'rusage', 27, 0, 2545000000, 9925000000, 1, 1, 8000000000, 8000000000, 4096, 2545000, 1272500, 5100000, 25);

@@ -56,8 +56,8 @@ INSERT INTO sample (t_ns, self_cpu_ns, system_cpu_busy_ns, system_cpu_idle_ns, s
 (779628000000, 1300000, 31492000000, 218108000000, 0, 2600000000, 12600000000, 100000000000, 8000000000, 0, NULL, NULL, 8, 0, 1),
 (779640000000, 1350000, 31582000000, 219170000000, 0, 2612000000, 12659999999, 100000000000, 8000000000, 0, NULL, NULL, 8, 0, 1);
 INSERT INTO device (id, kind, name, uuid, device, idx, source, provenance, has_energy, resolution_uj, energy_range_uj, update_period_ns, update_jitter_ns, memory_total_bytes) VALUES
-(0, 'package', 'package-0', NULL, 'intel-rapl:0', 0, 'powercap', 'measured', 1, 61, 262143328850, 1000000, 20000, NULL),
-(1, 'dram', 'dram-0', NULL, 'intel-rapl:0:0', 0, 'powercap', 'measured', 1, 61, 262143328850, 1000000, 20000, NULL),
+(0, 'package', 'package-0', NULL, 'intel-rapl:0', 0, 'powercap', 'measured', 1, 61, 1500000000, 1000000, 20000, NULL),
+(1, 'dram', 'dram-0', NULL, 'intel-rapl:0:0', 0, 'powercap', 'measured', 1, 61, 1500000000, 1000000, 20000, NULL),
 (3, 'gpu', 'gpu-1', 'GPU-6d5f1c9e-0000-4000-8001-000000000001', 'NVIDIA H100 80GB HBM3', 1, 'nvml', 'measured', 1, 1000, NULL, 20000000, 400000, 85520809984);
 INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj, power_mw, utilization_percent, target_utilization_percent, others_utilization_percent, target_memory_bytes, target_processes, others_processes, temperature_c, sm_clock_mhz) VALUES
 (777028000000, 3, 0, 5515423560, 249600, 40, 40, 0, 20000000000, 1, 0, 52, 1980),
@@ -89,10 +89,10 @@ INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj, power_mw, uti
 (779628000000, 3, 635904000, NULL, 249600, 40, 40, 0, 20000000000, 1, 0, 52, 1980),
 (779640000000, 3, 640896000, NULL, 57600, 0, 0, 0, 20000000000, 1, 0, 52, 1980);
 INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj, temperature_c) VALUES
-(779628000000, 0, 0, 2316581890, 52),
+(779628000000, 0, 0, 816581890, 52),
 (779640000000, 0, 1371000, NULL, 52);
 INSERT INTO device_sample (t_ns, device, energy_uj, energy_raw_uj) VALUES
-(779628000000, 1, 0, 2624738579),
+(779628000000, 1, 0, 1124738579),
 (779640000000, 1, 189000, NULL);
 INSERT INTO process (pid, start_ns, end_ns, ppid, command, cpu_ns, max_rss_bytes, is_main, sampled) VALUES
 (4243, 777027995000, 779640000000, 4000, 'solver', 15271999999, 8000000000, 1, 1);
@@ -113,5 +113,28 @@ INSERT INTO span (id, parent, pid, tid, name, begin_ns, end_ns, kind, close) VAL
 INSERT INTO event (t_ns, kind, text) VALUES
 (779628000000, 'sensors', 'package-0: taken over'),
 (779628000000, 'sensors', 'dram-0: taken over');
+INSERT INTO event (t_ns, kind, text) VALUES
+(777528000000, 'wrap', 'package-0: the energy counter wrapped'),
+(777628000000, 'wrap', 'package-0: the energy counter wrapped; it had time for more than once, and the power before tells how often');
+INSERT INTO event (t_ns, kind, text) VALUES
+(777728000000, 'gap', 'dram-0: the energy counter can''t be read');
+INSERT INTO event (t_ns, kind, text) VALUES
+(777928000000, 'gap-end', 'dram-0: the energy counter can be read again');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778028000000, 'reset', 'gpu-1: the energy counter was reset; the energy in between is unknown');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778128000000, 'cap', 'gpu-1: power limit 450 W (before: 700 W)');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778228000000, 'throttle', 'gpu-1: clocks held back: power limit');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778328000000, 'throttle-end', 'gpu-1: clocks are free again');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778428000000, 'note', 'gpu-1: a note');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778528000000, 'mark', 'halfway');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778628000000, 'warning', '2 ends of spans or ranges had no begin');
+INSERT INTO event (t_ns, kind, text) VALUES
+(778728000000, 'lost', '9 spans, marks or metrics could not be stored');
 INSERT INTO segment (id, start_ns, end_ns, wall_start_ns, shift_ns, boot_id, host, pid, command, exit_code, complete, cpu_method, samples, lost_samples, main_cpu_ns, descendants_cpu_ns, processes_seen, processes_sampled, peak_rss_bytes, main_peak_rss_bytes, read_bytes, written_bytes, self_cpu_ns, self_max_rss_bytes, self_wakeups) VALUES
 (1, 777028000000, 779640000000, 1793000000028000000, 0, 'made', 'node-02', 4243, '["./solver"]', 0, 1, 'rusage', 28, 0, 2612000000, 12659999999, 1, 1, 8000000000, 8000000000, 4096, 2612000, 1306000, 5100000, 26);
