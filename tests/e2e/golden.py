@@ -220,6 +220,7 @@ def of_live():
     yield Live(live.caps, ("live/cap_list.txt", "live/cap_list.json", "live/cap_get.txt"))
     yield Live(live.bench, ("live/bench.json",))
     yield Live(live.tune, ("live/tune.json", "live/tune.csv"))
+    yield Live(live.tune_clocks, ("live/tune_clocks.json", "live/tune_clocks.csv"))
 
 
 def of_store():

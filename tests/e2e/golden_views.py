@@ -24,6 +24,7 @@ STILL = re.compile(r"(limit|size|info|cores|processes|threads|temperature|clock_
 NUMBER = re.compile(r"(?<![\w.#])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w#])")
 BARS = re.compile(r"[░▒▓█▉▊▋▌▍▎▏▚]+")
 OPEN_LISTS = {"curve", "parameters", "notes", "added_caps", "values"}  # whose length depends on what was measured
+REMARKS = {"note", "ended_because"}
 CARDS = """
 gpu
 name NVIDIA H100 80GB HBM3
@@ -94,6 +95,8 @@ def shape(value, key=""):
         return shapes[:1] if all(other == shapes[0] for other in shapes) else shapes
     if isinstance(value, bool):
         return "bool"
+    if key in REMARKS:
+        return "text or null"
     return "number" if value is None or isinstance(value, (int, float)) else value
 
 
@@ -192,8 +195,8 @@ def sensors(room):
 
 def caps(room):
     env = {**machine(room), "LC_ALL": "C.UTF-8", "COLUMNS": "80"}
-    return {"live/cap_list.txt": room.wattle("cap", "list", env=env).stdout, "live/cap_list.json": room.wattle("cap", "list", "--json", env=env).stdout,
-            "live/cap_get.txt": room.wattle("cap", "get", "gpu-0", env=env).stdout}
+    words = {"cap_list.txt": ("list",), "cap_list.json": ("list", "--json"), "cap_get.txt": ("get", "gpu-0")}
+    return {f"live/{name}": room.wattle("cap", *each, env=env).stdout for name, each in words.items()}
 
 
 def bench(room):
@@ -203,14 +206,14 @@ def bench(room):
     return {"live/bench.json": shape_of(done.stdout)}
 
 
-def tune(room):
+def tune(room, *options, name="tune"):
     """A search over two limits; the program is told to end when the result is there."""
     card = Card(more=("limit_delay_ms 5", "energy_period_ms 5", "field_times"))
     env = {**machine(room, card.text()), "WATTLE_SYSFS": str(room.tree("empty", {"keep": ""}))}
     result, program = room.folder / "tune.json", room.folder / "pid"
-    search = room.start("cap", "tune", "gpu-0", "--caps", 2, "--seconds", 0.1, "--settle", 0.02, "--objective", "edp", "--step", "step",
-                        "--seed", 1, "--json", result, "--csv", "tune.csv", "--", "sh", "-c", 'echo $$ > pid; exec "$0" "$@"', WORKER,
-                        "--prompt", "--step-ms", 2, env=env)
+    search = room.start("cap", "tune", "gpu-0", "--caps", 2, "--seconds", 0.1, "--settle", 0.02, "--step", "step", "--seed", 1,
+                        *(options or ("--objective", "edp")), "--json", result, "--csv", "tune.csv", "--",
+                        "sh", "-c", 'echo $$ > pid; exec "$0" "$@"', WORKER, "--prompt", "--step-ms", 2, env=env)
     try:
         wait_until(lambda: is_written(result) or search.poll() is not None, "the result", 240)
     finally:
@@ -219,7 +222,11 @@ def tune(room):
     done = room.finish(search)
     assert done.returncode == 0, done.stderr
     lines = [NUMBER.sub("#", line) for line in (room.folder / "tune.csv").read_text().splitlines()]
-    return {"live/tune.json": shape_of(result.read_text()), "live/tune.csv": "\n".join([lines[0], lines[-1]]) + "\n"}
+    return {f"live/{name}.json": shape_of(result.read_text()), f"live/{name}.csv": "\n".join([lines[0], lines[-1]]) + "\n"}
+
+
+def tune_clocks(room):
+    return tune(room, "--clocks", "--objective", "slowdown=20", name="tune_clocks")
 
 
 def rows(room, names, environment):
