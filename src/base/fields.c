@@ -37,22 +37,65 @@ static struct field_value boolean_value(bool boolean)
 	return (struct field_value){.type = FIELD_IS_BOOLEAN, .known = true, .boolean = boolean};
 }
 
+static struct field_value enum_value(const char *const *names, uint32_t value)
+{
+	for (uint32_t i = 0; i < value && *names != NULL; i++)
+		names++;
+	return text_value(*names);
+}
+
+static struct field_value scaled(const struct field *field, struct field_value value)
+{
+	if (field->scale == 0 || value.type != FIELD_IS_INTEGER)
+		return value;
+	return number_value(value.known ? (double)value.integer * field->scale : (double)NAN);
+}
+
 // What lies in a struct; NULL: nothing.
-static struct field_value stored(enum field_type type, const char *from)
+static struct field_value stored(const struct field *field, const char *from)
 {
 	if (from == NULL)
-		return (struct field_value){.type = type};
-	if (type == FIELD_IS_NUMBER)
+		return (struct field_value){.type = field_value_type(field)};
+	if (field->type == FIELD_IS_NUMBER)
 		return number_value(*(const double *)from);
-	if (type == FIELD_IS_INTEGER)
+	if (field->type == FIELD_IS_INTEGER)
 		return integer_value(*(const int64_t *)from);
-	if (type == FIELD_IS_COUNT)
+	if (field->type == FIELD_IS_COUNT)
 		return integer_value((int64_t) * (const size_t *)from);
-	if (type == FIELD_IS_BOOLEAN)
+	if (field->type == FIELD_IS_INT)
+		return integer_value(*(const int32_t *)from);
+	if (field->type == FIELD_IS_UINT && field->one_of != NULL)
+		return enum_value(field->one_of, *(const uint32_t *)from);
+	if (field->type == FIELD_IS_UINT)
+		return integer_value(*(const uint32_t *)from);
+	if (field->type == FIELD_IS_BOOLEAN)
 		return boolean_value(*(const bool *)from);
-	if (type == FIELD_IS_CHARS)
-		return text_value(*from != '\0' ? from : NULL);
+	if (field->type == FIELD_IS_CHARS)
+		return text_value(*from != '\0' || field->known ? from : NULL);
 	return text_value(*(const char *const *)from);
+}
+
+enum field_type field_value_type(const struct field *field)
+{
+	switch (field->type) {
+	case FIELD_IS_INTEGER:
+	case FIELD_IS_COUNT:
+	case FIELD_IS_INT:
+	case FIELD_IS_UINT:
+		return field->scale != 0 ? FIELD_IS_NUMBER : field->one_of != NULL ? FIELD_IS_TEXT : FIELD_IS_INTEGER;
+	case FIELD_IS_CHARS:
+		return FIELD_IS_TEXT;
+	case FIELD_IS_NUMBER:
+	case FIELD_IS_UNSIGNED:
+	case FIELD_IS_BOOLEAN:
+	case FIELD_IS_TEXT:
+	case FIELD_IS_OBJECT:
+	case FIELD_IS_INLINE:
+	case FIELD_IS_LIST:
+	case FIELD_IS_MAP:
+		break;
+	}
+	return field->type;
 }
 
 struct field_value field_value(const struct field *field, const struct object_at *at, struct buf *scratch)
@@ -61,7 +104,7 @@ struct field_value field_value(const struct field *field, const struct object_at
 	asked.field = field;
 	buf_clear(scratch);
 	if (field->get.number == NULL)
-		return stored(field->type, place(field, at));
+		return scaled(field, stored(field, place(field, at)));
 	if (field->type == FIELD_IS_NUMBER)
 		return number_value(field->get.number(&asked));
 	if (field->type == FIELD_IS_INTEGER)
@@ -75,10 +118,20 @@ struct field_value field_value(const struct field *field, const struct object_at
 
 const void *field_object(const struct field *field, const struct object_at *at)
 {
-	return field->item != NULL ? field->item(at, 0) : place(field, at);
+	struct object_at asked = *at;
+	asked.field = field;
+	return field->item != NULL ? field->item(&asked, 0) : place(field, at);
 }
 
 bool field_present(const struct field *field, const struct object_at *at)
 {
-	return field->present == NULL || field->present(at);
+	struct object_at asked = *at;
+	asked.field = field;
+	return field->present == NULL || field->present(&asked);
+}
+
+const struct field *object_as_list(const struct object_type *type)
+{
+	return type->n_fields == 1 && type->fields[0].type == FIELD_IS_LIST && type->fields[0].key == NULL ? &type->fields[0]
+													   : NULL;
 }

@@ -27,7 +27,7 @@ struct object_at {
 	const void *data;
 	const struct object_at *outer; // the object that holds this one; NULL: this is the document
 	size_t index;                  // of this one in the list or map that holds it
-	const struct field *field;     // the one whose value a getter is asked for
+	const struct field *field;     // the one whose function is called; the list of an item: outer->field
 };
 
 // Data of the document that an object stands in.
@@ -43,9 +43,11 @@ enum field_type {
 	FIELD_IS_INTEGER, // int64_t; VALUE_MISSING: unknown
 	FIELD_IS_COUNT,   // size_t, always known
 	FIELD_IS_UNSIGNED, // uint64_t by a getter, always known
+	FIELD_IS_INT,     // int32_t, always known
+	FIELD_IS_UINT,    // uint32_t, always known; an enum, which .one_of makes a text
 	FIELD_IS_BOOLEAN, // bool, always known
 	FIELD_IS_TEXT,    // const char *; NULL: unknown
-	FIELD_IS_CHARS,   // char[]; "": unknown
+	FIELD_IS_CHARS,   // char[]; "": unknown, unless .known
 	FIELD_IS_OBJECT,  // .object: of the same data (.here), or where .at leads to; NULL there: null
 	FIELD_IS_INLINE,  // the fields of .object, of the same data or of a pointer's, stand among these
 	FIELD_IS_LIST,    // .count items: objects (.object and .item), or values (.value)
@@ -57,7 +59,8 @@ struct field {
 	enum field_type type;
 	const char *unit;    // "J", "W", "s", "bytes", "%"; NULL: none
 	const char *meaning; // one sentence without the full stop
-	/* Where the value lies: at `offset` of the object, or of what the pointer at `pointer` leads to. */
+	/* Where the value lies: at `offset` of the object, or of what the pointer at `pointer` leads to. Of a list of plain values
+	 * `offset` is for the getter of its items, which sees it as at->outer->field. */
 	size_t offset;
 	bool by_pointer;
 	size_t pointer;
@@ -70,6 +73,8 @@ struct field {
 		const char *(*text)(const struct object_at *at, struct buf *scratch);
 	} get;
 	const char *argument; // for the getter: what it looks up
+	double scale;         // of an integer that lies somewhere: times this it is the number that is written; 0: as it is
+	int digits;           // of a number: it is rounded to so many significant digits; 0: not rounded
 	/* Of an object, a list and a map. */
 	const struct object_type *object;
 	const struct field *value;                                // of a list or map of plain values: its getter, with at->index
@@ -80,9 +85,10 @@ struct field {
 	/* Whether the key is there at all; NULL: always. */
 	bool (*present)(const struct object_at *at);
 	bool known;                // never null, though its type could be
-	const char *const *one_of; // the texts that it may be, NULL-terminated; NULL: any
+	const char *const *one_of; // the texts that it may be, NULL-terminated; of an enum, in its order; NULL: any
 };
 
+// A document that is a list has one field, a list without a key.
 struct object_type {
 	const char *name;    // of the JSON Schema's definition
 	const char *meaning; // one sentence
@@ -102,6 +108,8 @@ struct object_type {
 		double *: FIELD_IS_NUMBER,                                                                             \
 		int64_t *: FIELD_IS_INTEGER,                                                                           \
 		size_t *: FIELD_IS_COUNT,                                                                              \
+		int32_t *: FIELD_IS_INT,                                                                               \
+		uint32_t *: FIELD_IS_UINT,                                                                             \
 		bool *: FIELD_IS_BOOLEAN,                                                                              \
 		const char **: FIELD_IS_TEXT,                                                                          \
 		char **: FIELD_IS_TEXT,                                                                                \
@@ -184,7 +192,7 @@ struct object_type {
 
 /* A value of a field, read out of an object: for outputs that go field by field. */
 struct field_value {
-	enum field_type type; // FIELD_IS_CHARS has become FIELD_IS_TEXT, FIELD_IS_COUNT FIELD_IS_INTEGER
+	enum field_type type; // as field_value_type says
 	bool known;
 	union {
 		double number;
@@ -194,8 +202,12 @@ struct field_value {
 		const char *text; // as long as the object, or until `scratch` changes
 	};
 };
+// NUMBER, INTEGER, UNSIGNED, BOOLEAN or TEXT: what the other types become; those of objects, lists and maps stay.
+enum field_type field_value_type(const struct field *field);
 // Not of objects, lists and maps. `scratch` is cleared.
 struct field_value field_value(const struct field *field, const struct object_at *at, struct buf *scratch);
 // Data of a field that is an object; NULL: null.
 const void *field_object(const struct field *field, const struct object_at *at);
 bool field_present(const struct field *field, const struct object_at *at);
+// The list that a document is; NULL: it is an object.
+const struct field *object_as_list(const struct object_type *type);

@@ -14,6 +14,8 @@ static void plain(struct writer *w, const struct field *field, const struct obje
 	struct field_value value = field_value(field, at, &w->scratch);
 	if (!value.known)
 		jsonw_null(w->j);
+	else if (value.type == FIELD_IS_NUMBER && field->digits > 0)
+		jsonw_rounded(w->j, value.number, field->digits);
 	else if (value.type == FIELD_IS_NUMBER)
 		jsonw_double(w->j, value.number);
 	else if (value.type == FIELD_IS_INTEGER)
@@ -48,8 +50,11 @@ static void item(struct writer *w, const struct field *field, const struct objec
 		plain(w, field->value, &each);
 }
 
-static void items(struct writer *w, const struct field *field, const struct object_at *at)
+static void items(struct writer *w, const struct field *field, const struct object_at *around)
 {
+	struct object_at asked = *around;
+	asked.field = field;
+	const struct object_at *at = &asked;
 	size_t n = field->count(at);
 	bool is_map = field->type == FIELD_IS_MAP, pretty = w->j->pretty;
 	if (is_map)
@@ -92,6 +97,11 @@ static void fields(struct writer *w, const struct object_at *at)
 
 static void object(struct writer *w, const struct object_at *at)
 {
+	const struct field *list = object_as_list(at->type);
+	if (list != NULL) {
+		items(w, list, at);
+		return;
+	}
 	jsonw_begin_object(w->j);
 	fields(w, at);
 	jsonw_end_object(w->j);

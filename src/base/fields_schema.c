@@ -26,24 +26,22 @@ static void collect(struct types *types, const struct object_type *type)
 				collect(types, field->object);
 }
 
-static const char *json_type(enum field_type type)
+static const char *json_type(const struct field *field)
 {
 	static const char *const names[] = {
 		[FIELD_IS_NUMBER] = "number",
 		[FIELD_IS_INTEGER] = "integer",
-		[FIELD_IS_COUNT] = "integer",
 		[FIELD_IS_UNSIGNED] = "integer",
 		[FIELD_IS_BOOLEAN] = "boolean",
 		[FIELD_IS_TEXT] = "string",
-		[FIELD_IS_CHARS] = "string",
 	};
-	return type < ARRAY_SIZE(names) ? names[type] : NULL;
+	return names[field_value_type(field)];
 }
 
 static bool always_known(const struct field *field)
 {
 	return field->known || field->type == FIELD_IS_COUNT || field->type == FIELD_IS_UNSIGNED ||
-		field->type == FIELD_IS_BOOLEAN;
+		field->type == FIELD_IS_INT || field->type == FIELD_IS_UINT || field->type == FIELD_IS_BOOLEAN;
 }
 
 static void describe(struct jsonw *j, const struct field *field)
@@ -68,7 +66,7 @@ static void reference(struct jsonw *j, const struct object_type *type)
 
 static void type_of(struct jsonw *j, const struct field *field)
 {
-	const char *name = json_type(field->type);
+	const char *name = json_type(field);
 	jsonw_key(j, "type");
 	if (always_known(field)) {
 		jsonw_string(j, name);
@@ -164,6 +162,11 @@ static void definition(struct jsonw *j, const struct object_type *type)
 {
 	jsonw_key(j, type->name);
 	jsonw_begin_object(j);
+	if (object_as_list(type) != NULL) {
+		shape(j, object_as_list(type));
+		jsonw_end_object(j);
+		return;
+	}
 	jsonw_key_string(j, "description", type->meaning);
 	jsonw_key_string(j, "type", "object");
 	jsonw_key(j, "properties");

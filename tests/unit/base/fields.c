@@ -17,6 +17,8 @@ struct device {
 	const char *vendor;
 };
 
+enum color { RED, GREEN, BLUE };
+
 struct made {
 	double energy_j;
 	int64_t pid;
@@ -29,6 +31,11 @@ struct made {
 	struct reading readings[2];
 	size_t n_readings;
 	double joules[2];
+	int32_t pid_of_kernel;
+	uint32_t wraps;
+	enum color color;
+	int64_t cpu_ns;
+	char note[8];
 };
 
 static double share_percent(const struct object_at *at)
@@ -96,6 +103,15 @@ static double grid(const struct object_at *at)
 static const struct field domain_field = FIELD_NUMBER("energy_j", domain_j, "J", "energy");
 static const struct field grid_field = FIELD_NUMBER("value", grid, NULL, "a value");
 static const struct field line_field = FIELD_VALUES("line", &grid_field, two, "a line", .one_line = true);
+// The joules of the domain that the list stands for.
+static double rounded_j(const struct object_at *at)
+{
+	const struct made *made = at->data;
+	return made->joules[at->outer->field->offset] / (double)(3 + at->index);
+}
+
+static const struct field rounded_field = FIELD_NUMBER("value", rounded_j, "J", "a third, and a quarter", .digits = 3);
+static const char *const colors[] = {[RED] = "red", [GREEN] = "green", [BLUE] = "blue", NULL};
 static const char *const kinds[] = {"a 3", "b 3", NULL};
 
 static const struct field made_fields[] = {
@@ -113,13 +129,20 @@ static const struct field made_fields[] = {
 	FIELD_LIST("readings", &reading_type, reading_count, reading_item, "all readings"),
 	FIELD_MAP("domains", &domain_field, two, domain_name, "energy by domain"),
 	FIELD_VALUES("grid", &line_field, two, "a list of lists"),
+	FIELD(struct made, pid_of_kernel, NULL, "a 32-bit number"),
+	FIELD(struct made, wraps, NULL, "one without a sign"),
+	FIELD(struct made, color, NULL, "an enum", .one_of = colors),
+	FIELD_AS(struct made, "cpu_s", cpu_ns, "s", "nanoseconds as seconds", .scale = 1e-9),
+	FIELD(struct made, note, NULL, "a note that may be empty", .known = true),
+	FIELD_VALUES("rounded", &rounded_field, two, "rounded values", .offset = 1),
 };
 static const struct object_type made_type = OBJECT_TYPE("made", "A made document.", made_fields);
 
 static const struct device device = {.index = 7, .vendor = "acme"};
-static const struct made known = {1.5, 42, 3, true, "vn0", "GPU-1", &device, {"first", 2}, {{"a", 3}, {"b", 4}}, 2, {5, 6}};
+static const struct made known = {1.5, 42, 3, true, "vn0", "GPU-1", &device, {"first", 2}, {{"a", 3}, {"b", 4}}, 2, {5, 6},
+	-2, UINT32_MAX, BLUE, 1500000000, "n"};
 static const struct made unknown = {(double)NAN, VALUE_MISSING, 3, false, NULL, "", NULL, {NULL, (double)INFINITY}, {{0}}, 0,
-	{(double)NAN, 1}};
+	{(double)NAN, 1}, 0, 0, (enum color)3, VALUE_MISSING, ""};
 
 static const struct json_row {
 	const char *teaches;
@@ -131,12 +154,16 @@ static const struct json_row {
 		"\"vendor\": \"acme\", \"index\": 7, \"share_percent\": 15, \"kind\": \"a 3\", \"seed\": 18446744073709551615, "
 		"\"first\": {\"name\": \"first\", \"power_w\": 2, \"of\": 42}, "
 		"\"readings\": [{\"name\": \"a\", \"power_w\": 3, \"of\": 42}, {\"name\": \"b\", \"power_w\": 4, \"of\": 43}], "
-		"\"domains\": {\"package-0\": 5, \"dram-0\": 6}, \"grid\": [[0, 1], [10, 11]]}"},
+		"\"domains\": {\"package-0\": 5, \"dram-0\": 6}, \"grid\": [[0, 1], [10, 11]], "
+		"\"pid_of_kernel\": -2, \"wraps\": 4294967295, \"color\": \"blue\", \"cpu_s\": 1.5, \"note\": \"n\", "
+		"\"rounded\": [2, 1.5]}"},
 	{"JSON: unknown is null, a key that is not present is left out, an empty list is []", &unknown,
 		"{\"energy_j\": null, \"process\": null, \"runs\": 3, \"complete\": false, \"host\": null, \"uuid\": null, "
 		"\"vendor\": null, \"share_percent\": null, \"kind\": \"a 3\", \"seed\": 18446744073709551615, "
 		"\"first\": {\"name\": null, \"power_w\": null, \"of\": null}, "
-		"\"readings\": [], \"domains\": {\"package-0\": null, \"dram-0\": 1}, \"grid\": [[0, 1], [10, 11]]}"},
+		"\"readings\": [], \"domains\": {\"package-0\": null, \"dram-0\": 1}, \"grid\": [[0, 1], [10, 11]], "
+		"\"pid_of_kernel\": 0, \"wraps\": 0, \"color\": null, \"cpu_s\": null, \"note\": \"\", "
+		"\"rounded\": [0.333, 0.25]}"},
 };
 
 static void check_json(void **state)
@@ -154,16 +181,31 @@ static void check_lines(void **state)
 	struct buf out;
 	buf_init(&out, 1 << 16);
 	document_json(&out, &made_type, &known, true);
-	assert_non_null(strstr(out.data, "  \"grid\": [\n    [0, 1],\n    [10, 11]\n  ]\n"));
+	assert_non_null(strstr(out.data, "  \"grid\": [\n    [0, 1],\n    [10, 11]\n  ],\n"));
 	buf_finish(&out);
 }
 
-static json_t *schema_of_made(void)
+static const struct field readings_fields[] = {FIELD_LIST(NULL, &reading_type, reading_count, reading_item, "all readings")};
+static const struct object_type readings_type = OBJECT_TYPE("readings", "A document that is a list.", readings_fields);
+
+static void check_list(void **state)
+{
+	const struct made none = {.n_readings = 0};
+	struct buf out;
+	buf_init(&out, 1 << 16);
+	document_json(&out, &readings_type, &known, false);
+	document_json(&out, &readings_type, &none, false);
+	assert_string_equal(out.data, "[{\"name\": \"a\", \"power_w\": 3, \"of\": 42}, {\"name\": \"b\", \"power_w\": 4, "
+				      "\"of\": 43}][]");
+	buf_finish(&out);
+}
+
+static json_t *schema_of(const struct object_type *type)
 {
 	struct buf out;
 	json_error_t error;
 	buf_init(&out, 1 << 16);
-	document_schema(&out, "made", &made_type);
+	document_schema(&out, type->name, type);
 	json_t *schema = json_loads(out.data, 0, &error);
 	buf_finish(&out);
 	assert_non_null(schema);
@@ -184,6 +226,10 @@ static const struct schema_row {
 		"{\"description\": \"first reading\", \"$ref\": \"#/$defs/reading\"}"},
 	{"schema: a list of objects", "readings",
 		"{\"description\": \"all readings\", \"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/reading\"}}"},
+	{"schema: an enum has the texts that it may be", "color",
+		"{\"description\": \"an enum\", \"type\": \"string\", \"enum\": [\"red\", \"green\", \"blue\"]}"},
+	{"schema: a scaled integer is a number", "cpu_s",
+		"{\"description\": \"nanoseconds as seconds (s)\", \"type\": [\"number\", \"null\"]}"},
 	{"schema: a map has any keys", "domains",
 		"{\"description\": \"energy by domain\", \"type\": \"object\", \"additionalProperties\": "
 		"{\"description\": \"energy (J)\", \"type\": [\"number\", \"null\"]}}"},
@@ -192,7 +238,7 @@ static const struct schema_row {
 static void check_schema(void **state)
 {
 	const struct schema_row *row = *state;
-	json_t *schema = schema_of_made();
+	json_t *schema = schema_of(&made_type);
 	const json_t *made = json_object_get(json_object_get(schema, "$defs"), "made");
 	char *text = json_dumps(json_object_get(json_object_get(made, "properties"), row->key), JSON_PRESERVE_ORDER);
 	assert_string_equal(text, row->json);
@@ -200,14 +246,26 @@ static void check_schema(void **state)
 	json_decref(schema);
 }
 
+static void schema_of_a_list(void **state)
+{
+	json_t *schema = schema_of(&readings_type);
+	const json_t *readings = json_object_get(json_object_get(schema, "$defs"), "readings");
+	char *text = json_dumps(readings, JSON_PRESERVE_ORDER);
+	assert_string_equal(text,
+		"{\"description\": \"all readings\", \"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/reading\"}}");
+	free(text);
+	json_decref(schema);
+}
+
 static void requires_what_is_always_present(void **state)
 {
-	json_t *schema = schema_of_made();
+	json_t *schema = schema_of(&made_type);
 	const json_t *made = json_object_get(json_object_get(schema, "$defs"), "made");
 	char *text = json_dumps(json_object_get(made, "required"), 0);
 	assert_string_equal(text,
 		"[\"energy_j\", \"process\", \"runs\", \"complete\", \"host\", \"uuid\", \"vendor\", \"share_percent\", \"kind\", "
-		"\"seed\", \"first\", \"readings\", \"domains\", \"grid\"]");
+		"\"seed\", \"first\", \"readings\", \"domains\", \"grid\", "
+		"\"pid_of_kernel\", \"wraps\", \"color\", \"cpu_s\", \"note\", \"rounded\"]");
 	free(text);
 	json_decref(schema);
 }
@@ -217,7 +275,9 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, json_rows, check_json);
 	ROWS_ADD_ONE(&tests, "JSON: a list of lists has one line for each", check_lines);
+	ROWS_ADD_ONE(&tests, "JSON: a document may be a list", check_list);
 	ROWS_ADD(&tests, schema_rows, check_schema);
+	ROWS_ADD_ONE(&tests, "schema: a document that is a list", schema_of_a_list);
 	ROWS_ADD_ONE(&tests, "schema: required is what is always present", requires_what_is_always_present);
 	return rows_run(&tests, "field tables");
 }
