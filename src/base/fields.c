@@ -61,7 +61,7 @@ static struct field_value stored(const struct field *field, const char *from)
 	if (field->type == FIELD_IS_INTEGER)
 		return integer_value(*(const int64_t *)from);
 	if (field->type == FIELD_IS_COUNT)
-		return integer_value((int64_t) * (const size_t *)from);
+		return unsigned_value(*(const size_t *)from);
 	if (field->type == FIELD_IS_INT)
 		return integer_value(*(const int32_t *)from);
 	if (field->type == FIELD_IS_UINT && field->one_of != NULL)
@@ -78,8 +78,9 @@ static struct field_value stored(const struct field *field, const char *from)
 enum field_type field_value_type(const struct field *field)
 {
 	switch (field->type) {
-	case FIELD_IS_INTEGER:
 	case FIELD_IS_COUNT:
+		return FIELD_IS_UNSIGNED;
+	case FIELD_IS_INTEGER:
 	case FIELD_IS_INT:
 	case FIELD_IS_UINT:
 		return field->scale != 0 ? FIELD_IS_NUMBER : field->one_of != NULL ? FIELD_IS_TEXT : FIELD_IS_INTEGER;
@@ -98,11 +99,18 @@ enum field_type field_value_type(const struct field *field)
 	return field->type;
 }
 
+static bool is_null(const struct field *field, const struct object_at *asked)
+{
+	return field->null_if != NULL && field->null_if(asked);
+}
+
 struct field_value field_value(const struct field *field, const struct object_at *at, struct buf *scratch)
 {
 	struct object_at asked = *at;
 	asked.field = field;
 	buf_clear(scratch);
+	if (is_null(field, &asked))
+		return (struct field_value){.type = field_value_type(field)};
 	if (field->get.number == NULL)
 		return scaled(field, stored(field, place(field, at)));
 	if (field->type == FIELD_IS_NUMBER)
@@ -120,8 +128,34 @@ const void *field_object(const struct field *field, const struct object_at *at)
 {
 	struct object_at asked = *at;
 	asked.field = field;
+	if (is_null(field, &asked))
+		return NULL;
 	return field->item != NULL ? field->item(&asked, 0) : place(field, at);
 }
+
+size_t field_count(const struct field *field, const struct object_at *at)
+{
+	struct object_at asked = *at;
+	asked.field = field;
+	return field->item_size == 0 ? field->count(&asked) : *(const size_t *)((const char *)at->data + field->n_offset);
+}
+
+const void *field_item(const struct field *field, const struct object_at *at, size_t i)
+{
+	struct object_at asked = *at;
+	asked.field = field;
+	if (field->item_size == 0)
+		return field->item(&asked, i);
+	return *(const char *const *)((const char *)at->data + field->offset) + i * field->item_size;
+}
+
+const char *field_argument(const struct object_at *at, struct buf *scratch)
+{
+	return at->field->argument;
+}
+
+const struct field number_item = {.type = FIELD_IS_NUMBER, .meaning = "one of them"};
+const struct field text_item = {.type = FIELD_IS_TEXT, .meaning = "one of them"};
 
 bool field_present(const struct field *field, const struct object_at *at)
 {

@@ -41,7 +41,7 @@ static inline const void *object_document(const struct object_at *at)
 enum field_type {
 	FIELD_IS_NUMBER,  // double; NaN: unknown
 	FIELD_IS_INTEGER, // int64_t; VALUE_MISSING: unknown
-	FIELD_IS_COUNT,   // size_t, always known
+	FIELD_IS_COUNT,   // size_t or uint64_t, always known
 	FIELD_IS_UNSIGNED, // uint64_t by a getter, always known
 	FIELD_IS_INT,     // int32_t, always known
 	FIELD_IS_UINT,    // uint32_t, always known; an enum, which .one_of makes a text
@@ -62,6 +62,7 @@ struct field {
 	/* Where the value lies: at `offset` of the object, or of what the pointer at `pointer` leads to. Of a list of plain values
 	 * `offset` is for the getter of its items, which sees it as at->outer->field. */
 	size_t offset;
+	size_t size; // of an array of characters
 	bool by_pointer;
 	size_t pointer;
 	/* Or who makes it; the one of the field's type. `scratch` is for a text that lies nowhere: append to it, return its data. */
@@ -81,9 +82,14 @@ struct field {
 	size_t (*count)(const struct object_at *at);              // of the items of a list or a map
 	const void *(*item)(const struct object_at *at, size_t i); // data of an item, or (i is 0) of an object; NULL: null
 	const char *(*name)(const struct object_at *at, size_t i); // of an item of a map
+	/* Without .count and .item: the pointer at `offset` leads to an array of items of this size, whose number is the size_t at
+	 * `n_offset`. Such lists can be read back; a plain value lies at the offset of .value in its item. */
+	size_t item_size, n_offset;
 	bool one_line;                                            // this list's items stand in one line each
 	/* Whether the key is there at all; NULL: always. */
 	bool (*present)(const struct object_at *at);
+	// Whether the value is null although the member has one, of an object, a number or a text; NULL: never.
+	bool (*null_if)(const struct object_at *at);
 	bool known;                // never null, though its type could be
 	const char *const *one_of; // the texts that it may be, NULL-terminated; of an enum, in its order; NULL: any
 };
@@ -118,7 +124,7 @@ struct object_type {
 #define FIELD_AS(struct_, key_, member_, unit_, meaning_, ...)                                                         \
 	{                                                                                                              \
 		.key = (key_), .type = FIELD_TYPE_OF(struct_, member_), .offset = offsetof(struct_, member_),          \
-		.unit = (unit_), .meaning = (meaning_), ##__VA_ARGS__                                                  \
+		.size = sizeof(((struct_ *)0)->member_), .unit = (unit_), .meaning = (meaning_), ##__VA_ARGS__         \
 	}
 #define FIELD(struct_, member_, unit_, meaning_, ...) FIELD_AS(struct_, #member_, member_, unit_, meaning_, ##__VA_ARGS__)
 // A member of what a pointer leads to.
@@ -139,6 +145,9 @@ struct object_type {
 #define FIELD_UNSIGNED(key_, getter_, ...) FIELD_GETTER(FIELD_IS_UNSIGNED, unsigned_number, key_, getter_, __VA_ARGS__)
 #define FIELD_BOOLEAN(key_, getter_, ...) FIELD_GETTER(FIELD_IS_BOOLEAN, boolean, key_, getter_, __VA_ARGS__)
 #define FIELD_TEXT(key_, getter_, ...) FIELD_GETTER(FIELD_IS_TEXT, text, key_, getter_, __VA_ARGS__)
+// Name and version of a document, its first field.
+#define FIELD_SCHEMA(name_)                                                                                            \
+	FIELD_TEXT("schema", field_argument, NULL, "name and version of this document", .argument = (name_), .known = true)
 // An object of the same data, of a member, or of what .item finds.
 #define FIELD_HERE(key_, type_, meaning_, ...)                                                                         \
 	{                                                                                                              \
@@ -164,6 +173,13 @@ struct object_type {
 		.key = (key_), .type = FIELD_IS_LIST, .object = (type_), .count = (count_), .item = (item_),           \
 		.meaning = (meaning_), ##__VA_ARGS__                                                                   \
 	}
+// Of objects in an array that a pointer of the struct leads to; of plain values in one (value_ lies in the item).
+#define FIELD_ITEMS(struct_, key_, array_, n_, type_, meaning_, ...)                                                   \
+	FIELD_LIST(key_, type_, NULL, NULL, meaning_, .offset = offsetof(struct_, array_),                             \
+		.item_size = sizeof(*((struct_ *)0)->array_), .n_offset = offsetof(struct_, n_), ##__VA_ARGS__)
+#define FIELD_ITEM_VALUES(struct_, key_, array_, n_, value_, meaning_, ...)                                            \
+	FIELD_VALUES(key_, value_, NULL, meaning_, .offset = offsetof(struct_, array_),                                \
+		.item_size = sizeof(*((struct_ *)0)->array_), .n_offset = offsetof(struct_, n_), ##__VA_ARGS__)
 #define FIELD_VALUES(key_, value_, count_, meaning_, ...)                                                              \
 	{                                                                                                              \
 		.key = (key_), .type = FIELD_IS_LIST, .value = (value_), .count = (count_), .meaning = (meaning_),     \
@@ -209,5 +225,12 @@ struct field_value field_value(const struct field *field, const struct object_at
 // Data of a field that is an object; NULL: null.
 const void *field_object(const struct field *field, const struct object_at *at);
 bool field_present(const struct field *field, const struct object_at *at);
+// Of a list or a map: the number of items; data of an item of a list of objects (NULL: null) or of an array of plain values.
+size_t field_count(const struct field *field, const struct object_at *at);
+const void *field_item(const struct field *field, const struct object_at *at, size_t i);
+// Getter of a constant text.
+const char *field_argument(const struct object_at *at, struct buf *scratch);
+// Items of FIELD_ITEM_VALUES that are nothing but the value.
+extern const struct field number_item, text_item;
 // The list that a document is; NULL: it is an object.
 const struct field *object_as_list(const struct object_type *type);

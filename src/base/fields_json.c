@@ -40,10 +40,10 @@ static void items(struct writer *w, const struct field *field, const struct obje
 
 static void item(struct writer *w, const struct field *field, const struct object_at *at, size_t i)
 {
-	// A plain value is asked for as a field of the same data, with the index of the item.
-	const struct object_at each = {at->type, at->data, at, i, NULL};
+	// A plain value is asked for as a field of the same data, with the index of the item, or as one of an item of an array.
+	const struct object_at each = {at->type, field->item_size > 0 ? field_item(field, at, i) : at->data, at, i, NULL};
 	if (field->object != NULL)
-		held(w, field->object, field->item(at, i), at, i);
+		held(w, field->object, field_item(field, at, i), at, i);
 	else if (field->value->type == FIELD_IS_LIST || field->value->type == FIELD_IS_MAP)
 		items(w, field->value, &each);
 	else
@@ -55,7 +55,7 @@ static void items(struct writer *w, const struct field *field, const struct obje
 	struct object_at asked = *around;
 	asked.field = field;
 	const struct object_at *at = &asked;
-	size_t n = field->count(at);
+	size_t n = field_count(field, at);
 	bool is_map = field->type == FIELD_IS_MAP, pretty = w->j->pretty;
 	if (is_map)
 		jsonw_begin_object(w->j);

@@ -40,8 +40,8 @@ static const char *json_type(const struct field *field)
 
 static bool always_known(const struct field *field)
 {
-	return field->known || field->type == FIELD_IS_COUNT || field->type == FIELD_IS_UNSIGNED ||
-		field->type == FIELD_IS_INT || field->type == FIELD_IS_UINT || field->type == FIELD_IS_BOOLEAN;
+	return field->null_if == NULL && (field->known || field->type == FIELD_IS_COUNT || field->type == FIELD_IS_UNSIGNED ||
+		field->type == FIELD_IS_INT || field->type == FIELD_IS_UINT || field->type == FIELD_IS_BOOLEAN);
 }
 
 static void describe(struct jsonw *j, const struct field *field)
@@ -116,7 +116,7 @@ static void shape(struct jsonw *j, const struct field *field)
 	bool is_map = field->type == FIELD_IS_MAP;
 	describe(j, field);
 	if (field->type == FIELD_IS_OBJECT) {
-		maybe_null(j, field->object, field->item != NULL && !field->known);
+		maybe_null(j, field->object, field->null_if != NULL || (field->item != NULL && !field->known));
 	} else if (is_map || field->type == FIELD_IS_LIST) {
 		jsonw_key_string(j, "type", is_map ? "object" : "array");
 		jsonw_key(j, is_map ? "additionalProperties" : "items");

@@ -20,11 +20,6 @@ static int64_t fact_number(const struct object_at *at)
 	return run_fact_i64(document_of(at)->run, at->field->argument);
 }
 
-static const char *schema(const struct object_at *at, struct buf *scratch)
-{
-	return "wattle-report/1";
-}
-
 /* ---- run ---- */
 
 static const char *run_id(const struct object_at *at, struct buf *scratch)
@@ -360,7 +355,7 @@ static const void *rank_item(const struct object_at *at, size_t i)
 }
 
 // What a run's report and a job's have both.
-#define SCHEMA FIELD_TEXT("schema", schema, NULL, "name and version of this document", .known = true)
+#define SCHEMA FIELD_SCHEMA("wattle-report/1")
 #define RUN FIELD_HERE("run", &run_type, "what was measured")
 #define ENERGY FIELD_HERE("energy", &energy_type, "energy of the machine, and whose it is")
 #define CPU FIELD_POINTER(struct document, "cpu", findings, &cpu_type, "CPU time")

@@ -1,8 +1,10 @@
 #include "base/fields_json.h"
+#include "base/fields_read.h"
 #include "base/fields_schema.h"
 #include "base/util.h"
 #include "rows.h"
 
+#include <errno.h>
 #include <jansson.h>
 
 /* A made document that has a field of every kind. */
@@ -270,6 +272,114 @@ static void requires_what_is_always_present(void **state)
 	json_decref(schema);
 }
 
+/* ---- JSON read back ---- */
+
+struct saved {
+	double power_w;
+	int64_t pid, cpu_ns;
+	size_t runs, n_parts, n_joules, n_words;
+	bool complete;
+	const char *host;
+	char uuid[8];
+	int32_t priority;
+	uint32_t wraps;
+	enum color color;
+	struct reading first;
+	struct reading *parts;
+	double *joules;
+	const char **words;
+};
+
+static bool is_red(const struct object_at *at)
+{
+	return ((const struct saved *)at->data)->color == RED;
+}
+
+static bool is_not_red(const struct object_at *at)
+{
+	return !is_red(at);
+}
+
+#define S struct saved
+static const struct field inline_fields[] = {FIELD(S, wraps, NULL, "wraps"), FIELD(S, color, NULL, "color", .one_of = colors)};
+static const struct object_type inline_type = OBJECT_TYPE("inline", "What is inlined.", inline_fields);
+static const struct field saved_fields[] = {
+	FIELD_SCHEMA("wattle-saved/1"),
+	FIELD(S, power_w, "W", "power", .null_if = is_red),
+	FIELD_AS(S, "power_of_red_w", power_w, "W", "power", .null_if = is_not_red, .present = is_red),
+	FIELD(S, pid, NULL, "process id"),
+	FIELD_AS(S, "cpu_s", cpu_ns, "s", "CPU time", .scale = 1e-9),
+	FIELD(S, runs, NULL, "number of runs"),
+	FIELD(S, complete, NULL, "whether it ended"),
+	FIELD(S, host, NULL, "name of the machine"),
+	FIELD(S, uuid, NULL, "identity"),
+	FIELD(S, priority, NULL, "priority"),
+	FIELD_INLINE(&inline_type),
+	FIELD_OBJECT(S, "first", first, &reading_type, "first reading"),
+	FIELD_ITEMS(S, "parts", parts, n_parts, &reading_type, "all readings"),
+	FIELD_ITEM_VALUES(S, "joules", joules, n_joules, &number_item, "energies"),
+	FIELD_ITEM_VALUES(S, "words", words, n_words, &text_item, "words"),
+};
+#undef S
+static const struct object_type saved_type = OBJECT_TYPE("saved", "What is written and read.", saved_fields);
+
+#define SAVED_REST                                                                                                              \
+	"\"pid\": 42, \"cpu_s\": 1.5, \"runs\": 3, \"complete\": true, \"host\": \"vn0\", \"uuid\": \"GPU-1\", "                \
+	"\"priority\": -5, \"wraps\": 4000000000, \"color\": \""
+#define SAVED_LISTS                                                                                                             \
+	"\", \"first\": {\"name\": \"f\", \"power_w\": 1, \"of\": 42}, \"parts\": [{\"name\": \"a\", \"power_w\": null, "            \
+	"\"of\": 42}, {\"name\": null, \"power_w\": 2, \"of\": 43}], \"joules\": [1, null], \"words\": [\"x\", null]}"
+
+static const struct read_row {
+	const char *teaches, *json;
+	const char *error, *again; // NULL: no error; the same
+} read_rows[] = {
+	{"read: what was written", "{\"schema\": \"wattle-saved/1\", \"power_w\": 2.5, " SAVED_REST "blue" SAVED_LISTS, NULL, NULL},
+	{"read: one member by two keys",
+		"{\"schema\": \"wattle-saved/1\", \"power_w\": null, \"power_of_red_w\": 2.5, " SAVED_REST "red" SAVED_LISTS, NULL, NULL},
+	{"read: a missing key is unknown, another one is ignored", "{\"pid\": 1, \"other\": {}}", NULL,
+		"{\"schema\": \"wattle-saved/1\", \"power_w\": null, \"pid\": 1, \"cpu_s\": null, \"runs\": 0, \"complete\": false, "
+		"\"host\": null, \"uuid\": null, \"priority\": 0, \"wraps\": 0, \"color\": null, "
+		"\"first\": {\"name\": null, \"power_w\": null, \"of\": 1}, \"parts\": [], \"joules\": [], \"words\": []}"},
+	{"read: no object", "[]", "saved is not an object", NULL},
+	{"read: a text for a number", "{\"power_w\": \"a\"}", "\"power_w\" of saved is not a number", NULL},
+	{"read: a fraction for an integer", "{\"pid\": 1.5}", "\"pid\" of saved is not a whole number", NULL},
+	{"read: a negative count", "{\"runs\": -1}", "\"runs\" of saved is not a whole number of 0 or more", NULL},
+	{"read: a number out of the range of what is stored", "{\"cpu_s\": 1e300}",
+		"\"cpu_s\" of saved is not a number in the range of a 64-bit integer", NULL},
+	{"read: an integer that is too large", "{\"priority\": 2147483648}", "\"priority\" of saved is not a whole number of 32 bits",
+		NULL},
+	{"read: a number for a boolean", "{\"complete\": 1}", "\"complete\" of saved is not true or false", NULL},
+	{"read: a text that is too long", "{\"uuid\": \"GPU-1234\"}", "\"uuid\" of saved is longer than 7 bytes", NULL},
+	{"read: a text for an object", "{\"first\": \"a\"}", "\"first\" of saved is not an object", NULL},
+	{"read: an object for a list", "{\"parts\": {}}", "\"parts\" of saved is not a list", NULL},
+	{"read: numbers for objects", "{\"parts\": [1]}", "\"parts\" of saved is not a list of objects", NULL},
+	{"read: the type that has the key is named", "{\"parts\": [{\"name\": 1}]}", "\"name\" of reading is not a text", NULL},
+};
+
+static void check_read(void **state)
+{
+	const struct read_row *row = *state;
+	struct arena *arena = arena_new();
+	json_t *object = json_loads(row->json, 0, NULL);
+	struct saved saved;
+	struct wattle_error error;
+	struct buf out;
+	memset(&saved, 0x5a, sizeof(saved));
+	assert_non_null(object);
+	assert_int_equal(fields_read(object, &saved_type, &saved, arena, &error), row->error != NULL ? -EINVAL : 0);
+	json_decref(object);
+	if (row->error != NULL) {
+		assert_string_equal(error.text, row->error);
+	} else {
+		buf_init(&out, 1 << 16);
+		document_json(&out, &saved_type, &saved, false);
+		assert_string_equal(out.data, row->again != NULL ? row->again : row->json);
+		buf_finish(&out);
+	}
+	arena_free(arena);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -278,6 +388,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "JSON: a document may be a list", check_list);
 	ROWS_ADD(&tests, schema_rows, check_schema);
 	ROWS_ADD_ONE(&tests, "schema: a document that is a list", schema_of_a_list);
+	ROWS_ADD(&tests, read_rows, check_read);
 	ROWS_ADD_ONE(&tests, "schema: required is what is always present", requires_what_is_always_present);
 	return rows_run(&tests, "field tables");
 }
