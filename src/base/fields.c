@@ -62,6 +62,8 @@ static struct field_value stored(const struct field *field, const char *from)
 		return integer_value(*(const int64_t *)from);
 	if (field->type == FIELD_IS_COUNT)
 		return unsigned_value(*(const size_t *)from);
+	if (field->type == FIELD_IS_UNSIGNED)
+		return unsigned_value(*(const uint64_t *)from);
 	if (field->type == FIELD_IS_INT)
 		return integer_value(*(const int32_t *)from);
 	if (field->type == FIELD_IS_UINT && field->one_of != NULL)
@@ -90,6 +92,7 @@ enum field_type field_value_type(const struct field *field)
 	case FIELD_IS_UNSIGNED:
 	case FIELD_IS_BOOLEAN:
 	case FIELD_IS_TEXT:
+	case FIELD_IS_ANY:
 	case FIELD_IS_OBJECT:
 	case FIELD_IS_INLINE:
 	case FIELD_IS_LIST:
@@ -99,9 +102,11 @@ enum field_type field_value_type(const struct field *field)
 	return field->type;
 }
 
-static bool is_null(const struct field *field, const struct object_at *asked)
+bool field_is_null(const struct field *field, const struct object_at *at)
 {
-	return field->null_if != NULL && field->null_if(asked);
+	struct object_at asked = *at;
+	asked.field = field;
+	return field->null_if != NULL && field->null_if(&asked);
 }
 
 struct field_value field_value(const struct field *field, const struct object_at *at, struct buf *scratch)
@@ -109,7 +114,7 @@ struct field_value field_value(const struct field *field, const struct object_at
 	struct object_at asked = *at;
 	asked.field = field;
 	buf_clear(scratch);
-	if (is_null(field, &asked))
+	if (field_is_null(field, at))
 		return (struct field_value){.type = field_value_type(field)};
 	if (field->get.number == NULL)
 		return scaled(field, stored(field, place(field, at)));
@@ -121,6 +126,8 @@ struct field_value field_value(const struct field *field, const struct object_at
 		return unsigned_value(field->get.unsigned_number(&asked));
 	if (field->type == FIELD_IS_BOOLEAN)
 		return boolean_value(field->get.boolean(&asked));
+	if (field->type == FIELD_IS_ANY)
+		return field->get.any(&asked);
 	return text_value(field->get.text(&asked, scratch));
 }
 
@@ -128,7 +135,7 @@ const void *field_object(const struct field *field, const struct object_at *at)
 {
 	struct object_at asked = *at;
 	asked.field = field;
-	if (is_null(field, &asked))
+	if (field_is_null(field, at))
 		return NULL;
 	return field->item != NULL ? field->item(&asked, 0) : place(field, at);
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 struct object_type;
+struct field_value;
 
 /* An object that is being written, and what is around it. */
 struct object_at {
@@ -41,17 +42,18 @@ static inline const void *object_document(const struct object_at *at)
 enum field_type {
 	FIELD_IS_NUMBER,  // double; NaN: unknown
 	FIELD_IS_INTEGER, // int64_t; VALUE_MISSING: unknown
-	FIELD_IS_COUNT,   // size_t or uint64_t, always known
-	FIELD_IS_UNSIGNED, // uint64_t by a getter, always known
+	FIELD_IS_COUNT,   // size_t, always known
+	FIELD_IS_UNSIGNED, // uint64_t, always known
 	FIELD_IS_INT,     // int32_t, always known
 	FIELD_IS_UINT,    // uint32_t, always known; an enum, which .one_of makes a text
 	FIELD_IS_BOOLEAN, // bool, always known
 	FIELD_IS_TEXT,    // const char *; NULL: unknown
 	FIELD_IS_CHARS,   // char[]; "": unknown, unless .known
+	FIELD_IS_ANY,     // the getter says which of the above
 	FIELD_IS_OBJECT,  // .object: of the same data (.here), or where .at leads to; NULL there: null
 	FIELD_IS_INLINE,  // the fields of .object, of the same data or of a pointer's, stand among these
 	FIELD_IS_LIST,    // .count items: objects (.object and .item), or values (.value)
-	FIELD_IS_MAP,     // the same with a name for each, by .name
+	FIELD_IS_MAP,     // the same with a name for each, by .name; without a key, its items stand among the fields
 };
 
 struct field {
@@ -72,6 +74,7 @@ struct field {
 		uint64_t (*unsigned_number)(const struct object_at *at);
 		bool (*boolean)(const struct object_at *at);
 		const char *(*text)(const struct object_at *at, struct buf *scratch);
+		struct field_value (*any)(const struct object_at *at);
 	} get;
 	const char *argument; // for the getter: what it looks up
 	double scale;         // of an integer that lies somewhere: times this it is the number that is written; 0: as it is
@@ -88,7 +91,7 @@ struct field {
 	bool one_line;                                            // this list's items stand in one line each
 	/* Whether the key is there at all; NULL: always. */
 	bool (*present)(const struct object_at *at);
-	// Whether the value is null although the member has one, of an object, a number or a text; NULL: never.
+	// Whether the value, object or list is null although there is one; NULL: never.
 	bool (*null_if)(const struct object_at *at);
 	bool known;                // never null, though its type could be
 	const char *const *one_of; // the texts that it may be, NULL-terminated; of an enum, in its order; NULL: any
@@ -108,18 +111,21 @@ struct object_type {
 		.n_fields = sizeof(fields_) / sizeof((fields_)[0])                                                     \
 	}
 
-// The type of a field from the type of the member: nothing to get wrong.
+// The type of a field from the type of the member: nothing to get wrong. (size_t is uint32_t on some machines.)
 #define FIELD_TYPE_OF(struct_, member_)                                                                                \
 	_Generic(&((struct_ *)0)->member_,                                                                             \
 		double *: FIELD_IS_NUMBER,                                                                             \
 		int64_t *: FIELD_IS_INTEGER,                                                                           \
-		size_t *: FIELD_IS_COUNT,                                                                              \
 		int32_t *: FIELD_IS_INT,                                                                               \
 		uint32_t *: FIELD_IS_UINT,                                                                             \
 		bool *: FIELD_IS_BOOLEAN,                                                                              \
 		const char **: FIELD_IS_TEXT,                                                                          \
 		char **: FIELD_IS_TEXT,                                                                                \
-		default: FIELD_IS_CHARS)
+		default: _Generic(&((struct_ *)0)->member_,                                                            \
+			size_t *: FIELD_IS_COUNT,                                                                      \
+			default: _Generic(&((struct_ *)0)->member_,                                                    \
+				uint64_t *: FIELD_IS_UNSIGNED,                                                         \
+				default: FIELD_IS_CHARS)))
 // A member, under its own name or another key; the rest are designated initialisers of struct field.
 #define FIELD_AS(struct_, key_, member_, unit_, meaning_, ...)                                                         \
 	{                                                                                                              \
@@ -167,6 +173,11 @@ struct object_type {
 #define FIELD_INLINE_OF(struct_, pointer_, type_)                                                                      \
 	{                                                                                                              \
 		.type = FIELD_IS_INLINE, .object = (type_), .by_pointer = true, .pointer = offsetof(struct_, pointer_) \
+	}
+// The fields of what .item finds.
+#define FIELD_INLINE_FOUND(type_, item_)                                                                               \
+	{                                                                                                              \
+		.type = FIELD_IS_INLINE, .object = (type_), .item = (item_)                                            \
 	}
 #define FIELD_LIST(key_, type_, count_, item_, meaning_, ...)                                                          \
 	{                                                                                                              \
@@ -222,6 +233,8 @@ struct field_value {
 enum field_type field_value_type(const struct field *field);
 // Not of objects, lists and maps. `scratch` is cleared.
 struct field_value field_value(const struct field *field, const struct object_at *at, struct buf *scratch);
+// Whether a field's value, object or list is null by .null_if.
+bool field_is_null(const struct field *field, const struct object_at *at);
 // Data of a field that is an object; NULL: null.
 const void *field_object(const struct field *field, const struct object_at *at);
 bool field_present(const struct field *field, const struct object_at *at);

@@ -50,23 +50,32 @@ static void item(struct writer *w, const struct field *field, const struct objec
 		plain(w, field->value, &each);
 }
 
-static void items(struct writer *w, const struct field *field, const struct object_at *around)
+// What stands between the braces or brackets.
+static void inner_items(struct writer *w, const struct field *field, const struct object_at *around)
 {
 	struct object_at asked = *around;
 	asked.field = field;
-	const struct object_at *at = &asked;
-	size_t n = field_count(field, at);
+	size_t n = field_count(field, &asked);
+	for (size_t i = 0; i < n; i++) {
+		if (field->type == FIELD_IS_MAP)
+			jsonw_key(w->j, field->name(&asked, i));
+		item(w, field, &asked, i);
+	}
+}
+
+static void items(struct writer *w, const struct field *field, const struct object_at *at)
+{
 	bool is_map = field->type == FIELD_IS_MAP, pretty = w->j->pretty;
+	if (field_is_null(field, at)) {
+		jsonw_null(w->j);
+		return;
+	}
 	if (is_map)
 		jsonw_begin_object(w->j);
 	else
 		jsonw_begin_array(w->j);
 	w->j->pretty = pretty && !field->one_line;
-	for (size_t i = 0; i < n; i++) {
-		if (is_map)
-			jsonw_key(w->j, field->name(at, i));
-		item(w, field, at, i);
-	}
+	inner_items(w, field, at);
 	if (is_map)
 		jsonw_end_object(w->j);
 	else
@@ -83,6 +92,10 @@ static void fields(struct writer *w, const struct object_at *at)
 		if (field->type == FIELD_IS_INLINE) {
 			fields(w, &(struct object_at){field->object, field_object(field, at),
 					 field->by_pointer ? at : at->outer, at->index, NULL});
+			continue;
+		}
+		if (field->type == FIELD_IS_MAP && field->key == NULL) {
+			inner_items(w, field, at);
 			continue;
 		}
 		jsonw_key(w->j, field->key);

@@ -41,6 +41,8 @@ static void set_unknown(const struct field *field, char *to)
 		*(int64_t *)to = VALUE_MISSING;
 	else if (field->type == FIELD_IS_COUNT)
 		*(size_t *)to = 0;
+	else if (field->type == FIELD_IS_UNSIGNED)
+		*(uint64_t *)to = 0;
 	else if (field->type == FIELD_IS_INT)
 		*(int32_t *)to = 0;
 	else if (field->type == FIELD_IS_UINT)
@@ -73,11 +75,13 @@ static int read_scaled(const struct reader *r, const struct field *field, const 
 static int read_integer(const struct reader *r, const struct field *field, const json_t *value, char *to)
 {
 	int64_t integer = json_integer_value(value);
-	bool is_count = field->type == FIELD_IS_COUNT;
-	if (!json_is_integer(value) || (is_count && (integer < 0 || (uint64_t)integer > SIZE_MAX)))
-		return refuse(r, field, is_count ? "a whole number of 0 or more" : "a whole number");
+	bool has_sign = field->type == FIELD_IS_INTEGER, is_count = field->type == FIELD_IS_COUNT;
+	if (!json_is_integer(value) || (!has_sign && integer < 0) || (is_count && (uint64_t)integer > SIZE_MAX))
+		return refuse(r, field, has_sign ? "a whole number" : "a whole number of 0 or more");
 	if (is_count)
 		*(size_t *)to = (size_t)integer;
+	else if (!has_sign)
+		*(uint64_t *)to = (uint64_t)integer;
 	else
 		*(int64_t *)to = integer;
 	return 0;
@@ -137,7 +141,7 @@ static int read_plain(const struct reader *r, const struct field *field, const j
 		return read_number(r, field, value, to);
 	if (field->type == FIELD_IS_INTEGER && field->scale != 0)
 		return read_scaled(r, field, value, to);
-	if (field->type == FIELD_IS_INTEGER || field->type == FIELD_IS_COUNT)
+	if (field->type == FIELD_IS_INTEGER || field->type == FIELD_IS_COUNT || field->type == FIELD_IS_UNSIGNED)
 		return read_integer(r, field, value, to);
 	if (field->type == FIELD_IS_UINT && field->one_of != NULL)
 		return read_name(r, field, value, to);

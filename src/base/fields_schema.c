@@ -64,11 +64,10 @@ static void reference(struct jsonw *j, const struct object_type *type)
 	jsonw_key_string(j, "$ref", text);
 }
 
-static void type_of(struct jsonw *j, const struct field *field)
+static void type_name(struct jsonw *j, const char *name, bool is_known)
 {
-	const char *name = json_type(field);
 	jsonw_key(j, "type");
-	if (always_known(field)) {
+	if (is_known) {
 		jsonw_string(j, name);
 		return;
 	}
@@ -110,6 +109,14 @@ static void maybe_null(struct jsonw *j, const struct object_type *type, bool can
 	jsonw_end_array(j);
 }
 
+static void item_shape(struct jsonw *j, const struct field *field)
+{
+	if (field->object != NULL)
+		reference(j, field->object);
+	else
+		shape(j, field->value);
+}
+
 // Keywords of one value, without the braces around them.
 static void shape(struct jsonw *j, const struct field *field)
 {
@@ -118,18 +125,21 @@ static void shape(struct jsonw *j, const struct field *field)
 	if (field->type == FIELD_IS_OBJECT) {
 		maybe_null(j, field->object, field->null_if != NULL || (field->item != NULL && !field->known));
 	} else if (is_map || field->type == FIELD_IS_LIST) {
-		jsonw_key_string(j, "type", is_map ? "object" : "array");
+		type_name(j, is_map ? "object" : "array", field->null_if == NULL);
 		jsonw_key(j, is_map ? "additionalProperties" : "items");
 		jsonw_begin_object(j);
-		if (field->object != NULL)
-			reference(j, field->object);
-		else
-			shape(j, field->value);
+		item_shape(j, field);
 		jsonw_end_object(j);
-	} else {
-		type_of(j, field);
+	} else if (field->type != FIELD_IS_ANY) {
+		type_name(j, json_type(field), always_known(field));
 		choices(j, field);
 	}
+}
+
+// A map whose items stand among the fields.
+static bool is_open(const struct field *field)
+{
+	return field->type == FIELD_IS_MAP && field->key == NULL;
 }
 
 static void properties(struct jsonw *j, const struct object_type *type)
@@ -140,6 +150,8 @@ static void properties(struct jsonw *j, const struct object_type *type)
 			properties(j, field->object);
 			continue;
 		}
+		if (is_open(field))
+			continue;
 		jsonw_key(j, field->key);
 		jsonw_begin_object(j);
 		shape(j, field);
@@ -151,11 +163,30 @@ static void required(struct jsonw *j, const struct object_type *type)
 {
 	for (size_t i = 0; i < type->n_fields; i++) {
 		const struct field *field = &type->fields[i];
+		if (field->present != NULL || is_open(field))
+			continue;
 		if (field->type == FIELD_IS_INLINE)
 			required(j, field->object);
-		else if (field->present == NULL)
+		else
 			jsonw_string(j, field->key);
 	}
+}
+
+// Keys that no field has: those of a map whose items stand among the fields.
+static void other_keys(struct jsonw *j, const struct object_type *type)
+{
+	const struct field *open = NULL;
+	for (size_t i = 0; i < type->n_fields; i++)
+		if (is_open(&type->fields[i]))
+			open = &type->fields[i];
+	if (open == NULL) {
+		jsonw_key_bool(j, "additionalProperties", false);
+		return;
+	}
+	jsonw_key(j, "additionalProperties");
+	jsonw_begin_object(j);
+	item_shape(j, open);
+	jsonw_end_object(j);
 }
 
 static void definition(struct jsonw *j, const struct object_type *type)
@@ -177,7 +208,7 @@ static void definition(struct jsonw *j, const struct object_type *type)
 	jsonw_begin_array(j);
 	required(j, type);
 	jsonw_end_array(j);
-	jsonw_key_bool(j, "additionalProperties", false);
+	other_keys(j, type);
 	jsonw_end_object(j);
 }
 

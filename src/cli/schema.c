@@ -3,6 +3,7 @@
 
 #include "base/fields_schema.h"
 #include "base/util.h"
+#include "report/bench.h"
 #include "report/fields/document.h"
 
 #include <string.h>
@@ -25,6 +26,7 @@ static const struct schema {
 	{"report", &report_type},
 	{"job", &job_report_type},
 	{"blocks", &blocks_document_type},
+	{"bench", &bench_type},
 };
 
 static const struct schema *schema_named(const char *name)

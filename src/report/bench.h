@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analysis/bench/bench.h"
-#include "base/buf.h"
+#include "base/fields.h"
 
 struct bench_command {
 	const char *text; // as a shell would take it
@@ -38,5 +38,6 @@ struct bench_result {
 	struct bench_settling settling;
 };
 
+extern const struct object_type bench_type; // struct bench_result
 void bench_json(const struct bench_result *result, struct buf *out);
 void bench_text(const struct bench_result *result, struct buf *out, bool colour); // at most 80 columns wide

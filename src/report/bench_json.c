@@ -1,122 +1,179 @@
 #include "report/bench.h"
 
-#include "base/jsonw.h"
+#include "base/fields_json.h"
 #include "base/util.h"
 
-static void estimate(struct jsonw *j, const struct bench_estimate *e)
+// clang-format off
+
+static const struct bench_result *result_of(const struct object_at *at)
 {
-	jsonw_begin_object(j);
-	jsonw_key_double(j, "median", e->median);
-	jsonw_key_double(j, "low", e->low);
-	jsonw_key_double(j, "high", e->high);
-	jsonw_key_double(j, "confidence", e->confidence);
-	jsonw_key_i64(j, "n", (int64_t)e->n);
-	jsonw_end_object(j);
+	return object_document(at);
 }
 
-static void values(struct jsonw *j, const struct bench_series *series)
+/* ---- commands ---- */
+
+#define E struct bench_estimate
+static const struct field estimate_fields[] = {
+	FIELD(E, median, NULL, "median over the runs"),
+	FIELD(E, low, NULL, "lower end of its interval"),
+	FIELD(E, high, NULL, "upper end of its interval"),
+	FIELD(E, confidence, NULL, "probability that the interval has the median: less than 0.95 for fewer than 6 runs"),
+	FIELD(E, n, NULL, "runs in which the value is known"),
+};
+#undef E
+static const struct object_type estimate_type = OBJECT_TYPE("estimate", "A median with its interval.", estimate_fields);
+
+static const void *estimate(const struct object_at *at, size_t i)
 {
-	jsonw_key(j, "values");
-	jsonw_begin_object(j);
-	for (size_t q = 0; q < BENCH_QUANTITIES; q++) {
-		jsonw_key(j, bench_quantity_name((enum bench_quantity)q));
-		jsonw_begin_array(j);
-		for (size_t i = 0; i < series->n; i++)
-			jsonw_double(j, series->values[q][i]);
-		jsonw_end_array(j);
-	}
-	jsonw_end_object(j);
+	return &result_of(at)->findings.estimates[at->index][at->field->offset];
 }
 
-static void command(struct jsonw *j, const struct bench_result *result, size_t c)
+static const char *word(const struct object_at *at, struct buf *scratch)
 {
-	const struct bench_command *command = &result->commands[c];
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "command", command->text);
-	jsonw_key(j, "argv");
-	jsonw_begin_array(j);
-	for (char *const *word = command->shown; *word != NULL; word++)
-		jsonw_string(j, *word);
-	jsonw_end_array(j);
-	jsonw_key_i64(j, "runs", (int64_t)result->series[c].n);
-	jsonw_key_i64(j, "warmup", (int64_t)result->warmup);
-	jsonw_key_i64(j, "failures", (int64_t)command->failures);
-	for (size_t q = 0; q < BENCH_QUANTITIES; q++) {
-		jsonw_key(j, bench_quantity_name((enum bench_quantity)q));
-		estimate(j, &result->findings.estimates[c][q]);
-	}
-	jsonw_key_double(j, "energy_error_j", command->error_j);
-	values(j, &result->series[c]);
-	jsonw_end_object(j);
+	return ((const struct bench_command *)at->data)->shown[at->index];
 }
 
-static void comparison(struct jsonw *j, const struct bench_result *result, const struct bench_comparison *c)
+static size_t word_count(const struct object_at *at)
 {
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "a", result->commands[c->a].text);
-	jsonw_key_string(j, "b", result->commands[c->b].text);
-	jsonw_key_i64(j, "a_index", (int64_t)c->a);
-	jsonw_key_i64(j, "b_index", (int64_t)c->b);
-	jsonw_key_string(j, "quantity", bench_quantity_name(c->quantity));
-	jsonw_key_double(j, "ratio", c->ratio);
-	jsonw_key_double(j, "low", c->low);
-	jsonw_key_double(j, "high", c->high);
-	jsonw_key_double(j, "p", c->p);
-	jsonw_key_double(j, "p_adjusted", c->p_adjusted);
-	jsonw_key_bool(j, "different", c->different);
-	jsonw_key_double(j, "smallest_effect_percent", c->smallest_effect_percent);
-	jsonw_end_object(j);
+	size_t n = 0;
+	while (((const struct bench_command *)at->data)->shown[n] != NULL)
+		n++;
+	return n;
 }
 
-static void settling(struct jsonw *j, const struct bench_settling *s)
+static int64_t runs(const struct object_at *at)
 {
-	jsonw_key(j, "settling");
-	jsonw_begin_object(j);
-	jsonw_key_bool(j, "possible", s->possible);
-	jsonw_key_double(j, "limit_s", s->limit_s);
-	jsonw_key_double(j, "reference_w", s->reference_w);
-	jsonw_key_double(j, "reference_c", s->reference_c);
-	jsonw_key_double(j, "waited_s", s->waited_s);
-	jsonw_key_i64(j, "unsettled", (int64_t)s->unsettled);
-	jsonw_end_object(j);
+	return (int64_t)result_of(at)->series[at->index].n;
 }
 
-static void course(struct jsonw *j, const struct bench_result *result)
+static int64_t warmup(const struct object_at *at)
 {
-	static const char *const ends[] = {
-		[BENCH_ALL_RUNS] = "all runs",
-		[BENCH_NARROW_ENOUGH] = "narrow enough",
-		[BENCH_MOST_RUNS] = "most runs",
-		[BENCH_INTERRUPTED] = "interrupted",
-		[BENCH_FAILED] = "failed",
-	};
-	jsonw_key_i64(j, "seed", (int64_t)result->seed);
-	jsonw_key_i64(j, "rounds", (int64_t)result->rounds);
-	jsonw_key_string(j, "end", ends[result->end]);
-	jsonw_key_double(j, "until_percent", result->until_percent);
-	jsonw_key_double(j, "width_percent", result->width_percent);
-	jsonw_key_double(j, "elapsed_s", result->elapsed_s);
-	jsonw_key_string(j, "provenance", result->provenance);
-	jsonw_key_string(j, "meter", result->meter);
-	settling(j, &result->settling);
+	return (int64_t)result_of(at)->warmup;
 }
+
+static size_t quantity_count(const struct object_at *at)
+{
+	return BENCH_QUANTITIES;
+}
+
+static const char *quantity_name(const struct object_at *at, size_t i)
+{
+	return bench_quantity_names[i];
+}
+
+// Lists in a map in a command: the index is that of the run, in a quantity, of a command.
+static size_t value_count(const struct object_at *at)
+{
+	return result_of(at)->series[at->outer->index].n;
+}
+
+static double value(const struct object_at *at)
+{
+	const struct object_at *quantity = at->outer, *command = quantity->outer;
+	return result_of(at)->series[command->index].values[quantity->index][at->index];
+}
+
+static const struct field word_field = FIELD_TEXT("word", word, NULL, "one word of the command");
+static const struct field value_field = FIELD_NUMBER("value", value, NULL, "value of one run");
+static const struct field values_field = FIELD_VALUES("values", &value_field, value_count, "a value for each run");
+
+#define C struct bench_command
+#define ESTIMATE(quantity, key, meaning)                                                                               \
+	FIELD_FOUND(key, &estimate_type, estimate, meaning, .offset = (quantity), .known = true)
+static const struct field command_fields[] = {
+	FIELD_AS(C, "command", text, NULL, "the command as a shell takes it"),
+	FIELD_VALUES("argv", &word_field, word_count, "its words"),
+	FIELD_INTEGER("runs", runs, NULL, "measured runs"),
+	FIELD_INTEGER("warmup", warmup, NULL, "runs before them"),
+	FIELD(C, failures, NULL, "runs that failed"),
+	ESTIMATE(BENCH_TIME, "time_s", "time in seconds"),
+	ESTIMATE(BENCH_ENERGY, "energy_j", "energy of the machine in joules"),
+	ESTIMATE(BENCH_POWER, "power_w", "power of the machine in watts"),
+	ESTIMATE(BENCH_TARGET_ENERGY, "target_energy_j", "energy attributed to the command in joules"),
+	FIELD_AS(C, "energy_error_j", error_j, "J", "error of the energy beside the scatter: median over the runs"),
+	FIELD_MAP("values", &values_field, quantity_count, quantity_name, "values of the runs"),
+};
+#undef ESTIMATE
+#undef C
+static const struct object_type command_type = OBJECT_TYPE("command", "A measured command.", command_fields);
+
+/* ---- comparisons ---- */
+
+static const struct bench_comparison *comparison_of(const struct object_at *at)
+{
+	return at->data;
+}
+
+static const char *a(const struct object_at *at, struct buf *scratch)
+{
+	return result_of(at)->commands[comparison_of(at)->a].text;
+}
+
+static const char *b(const struct object_at *at, struct buf *scratch)
+{
+	return result_of(at)->commands[comparison_of(at)->b].text;
+}
+
+#define C struct bench_comparison
+static const struct field comparison_fields[] = {
+	FIELD_TEXT("a", a, NULL, "the one command"),
+	FIELD_TEXT("b", b, NULL, "the other command"),
+	FIELD_AS(C, "a_index", a, NULL, "place of a in the list of commands"),
+	FIELD_AS(C, "b_index", b, NULL, "place of b in the list of commands"),
+	FIELD(C, quantity, NULL, "what is compared", .one_of = bench_quantity_names),
+	FIELD(C, ratio, NULL, "b / a"),
+	FIELD(C, low, NULL, "lower end of its interval"),
+	FIELD(C, high, NULL, "upper end of its interval"),
+	FIELD(C, p, NULL, "of the test of Mann and Whitney"),
+	FIELD(C, p_adjusted, NULL, "p with Holm's correction over the comparisons of the quantity"),
+	FIELD(C, different, NULL, "p_adjusted is below 0.05 and the interval excludes 1"),
+	FIELD(C, smallest_effect_percent, "%", "smallest difference that so many runs show"),
+};
+#undef C
+static const struct object_type comparison_type = OBJECT_TYPE("comparison", "Two commands compared.", comparison_fields);
+
+/* ---- document ---- */
+
+#define S struct bench_settling
+static const struct field settling_fields[] = {
+	FIELD(S, possible, NULL, "whether a temperature or a power could be read"),
+	FIELD(S, limit_s, "s", "longest wait before a run; null: as long as the run before took, at most 10 s"),
+	FIELD(S, reference_w, "W", "power before the first run"),
+	FIELD(S, reference_c, "°C", "temperature before the first run"),
+	FIELD(S, waited_s, "s", "sum of the waits"),
+	FIELD(S, unsettled, NULL, "runs that began although the machine was warmer or busier than at first"),
+};
+#undef S
+static const struct object_type settling_type = OBJECT_TYPE("settling", "Waits for the machine to cool down.", settling_fields);
+
+static const char *const ends[] = {
+	[BENCH_ALL_RUNS] = "all runs",
+	[BENCH_NARROW_ENOUGH] = "narrow enough",
+	[BENCH_MOST_RUNS] = "most runs",
+	[BENCH_INTERRUPTED] = "interrupted",
+	[BENCH_FAILED] = "failed",
+	NULL,
+};
+
+#define R struct bench_result
+static const struct field result_fields[] = {
+	FIELD_SCHEMA("wattle-bench/1"),
+	FIELD(R, seed, NULL, "seed of the order and of the intervals"),
+	FIELD(R, rounds, NULL, "runs of each command"),
+	FIELD(R, end, NULL, "why the measurement ended", .one_of = ends),
+	FIELD(R, until_percent, "%", "half width of the interval that was asked for"),
+	FIELD(R, width_percent, "%", "half of the widest interval reached"),
+	FIELD(R, elapsed_s, "s", "time of the whole measurement"),
+	FIELD(R, provenance, NULL, "how the energy was obtained"),
+	FIELD(R, meter, NULL, "the sensors"),
+	FIELD_OBJECT(R, "settling", settling, &settling_type, "waits for the machine to cool down"),
+	FIELD_ITEMS(R, "commands", commands, findings.n_commands, &command_type, "the commands, in the order given"),
+	FIELD_ITEMS(R, "comparisons", findings.comparisons, findings.n_comparisons, &comparison_type, "pairs of commands by quantity"),
+};
+#undef R
+const struct object_type bench_type = OBJECT_TYPE("bench", "Result of wattle bench.", result_fields);
 
 void bench_json(const struct bench_result *result, struct buf *out)
 {
-	struct jsonw j;
-	jsonw_init(&j, out, true);
-	jsonw_begin_object(&j);
-	jsonw_key_string(&j, "schema", "wattle-bench/1");
-	course(&j, result);
-	jsonw_key(&j, "commands");
-	jsonw_begin_array(&j);
-	for (size_t c = 0; c < result->findings.n_commands; c++)
-		command(&j, result, c);
-	jsonw_end_array(&j);
-	jsonw_key(&j, "comparisons");
-	jsonw_begin_array(&j);
-	for (size_t i = 0; i < result->findings.n_comparisons; i++)
-		comparison(&j, result, &result->findings.comparisons[i]);
-	jsonw_end_array(&j);
-	jsonw_end_object(&j);
+	document_json(out, &bench_type, result, true);
 }

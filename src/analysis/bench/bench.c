@@ -11,16 +11,13 @@
 
 static const double ALPHA = 0.05;
 
-const char *bench_quantity_name(enum bench_quantity quantity)
-{
-	static const char *const names[BENCH_QUANTITIES] = {
-		[BENCH_TIME] = "time_s",
-		[BENCH_ENERGY] = "energy_j",
-		[BENCH_POWER] = "power_w",
-		[BENCH_TARGET_ENERGY] = "target_energy_j",
-	};
-	return names[quantity];
-}
+const char *const bench_quantity_names[] = {
+	[BENCH_TIME] = "time_s",
+	[BENCH_ENERGY] = "energy_j",
+	[BENCH_POWER] = "power_w",
+	[BENCH_TARGET_ENERGY] = "target_energy_j",
+	[BENCH_QUANTITIES] = NULL,
+};
 
 struct sorted {
 	double *values; // the known ones

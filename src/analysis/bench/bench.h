@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum bench_quantity { BENCH_TIME, BENCH_ENERGY, BENCH_POWER, BENCH_TARGET_ENERGY, BENCH_QUANTITIES };
-const char *bench_quantity_name(enum bench_quantity quantity); // "time_s" …: the key in JSON
+extern const char *const bench_quantity_names[]; // "time_s" …: the key in JSON; NULL-terminated
 
 /* What was measured: for each command and quantity one value a run, NaN where it could not be had. */
 struct bench_series {
