@@ -12,42 +12,59 @@
 /* The maximum is deliberately far above what hardware draws: it only has to tell the energy of a counter that wrapped
  * (tens of joules) from that of one that started anew (hundreds of kilojoules). */
 static const struct {
-	const char *name;
 	bool adds_up;
 	double max_power_w;
 } kinds[] = {
-	[DOMAIN_PACKAGE] = {"package", true, 2000},
-	[DOMAIN_CORE] = {"core", false, 2000},
-	[DOMAIN_UNCORE] = {"uncore", false, 1000},
-	[DOMAIN_DRAM] = {"dram", true, 500},
-	[DOMAIN_PSYS] = {"psys", false, 5000},
-	[DOMAIN_GPU] = {"gpu", true, 3000},
-	[DOMAIN_NODE] = {"node", false, 50000},
-	[DOMAIN_MODULE] = {"module", false, 5000},
-	[DOMAIN_BATTERY] = {"battery", false, 500},
-	[DOMAIN_WALL] = {"wall", false, 50000},
-	[DOMAIN_GPU_MEMORY] = {"gpu-memory", false, 1000},
+	[DOMAIN_PACKAGE] = {true, 2000},
+	[DOMAIN_CORE] = {false, 2000},
+	[DOMAIN_UNCORE] = {false, 1000},
+	[DOMAIN_DRAM] = {true, 500},
+	[DOMAIN_PSYS] = {false, 5000},
+	[DOMAIN_GPU] = {true, 3000},
+	[DOMAIN_NODE] = {false, 50000},
+	[DOMAIN_MODULE] = {false, 5000},
+	[DOMAIN_BATTERY] = {false, 500},
+	[DOMAIN_WALL] = {false, 50000},
+	[DOMAIN_GPU_MEMORY] = {false, 1000},
 };
 static_assert(ARRAY_SIZE(kinds) == DOMAIN_KINDS, "a row for every kind of domain");
 
-static const char *const provenances[] = {
+const char *const domain_kind_names[DOMAIN_KINDS + 1] = {
+	[DOMAIN_PACKAGE] = "package",
+	[DOMAIN_CORE] = "core",
+	[DOMAIN_UNCORE] = "uncore",
+	[DOMAIN_DRAM] = "dram",
+	[DOMAIN_PSYS] = "psys",
+	[DOMAIN_GPU] = "gpu",
+	[DOMAIN_NODE] = "node",
+	[DOMAIN_MODULE] = "module",
+	[DOMAIN_BATTERY] = "battery",
+	[DOMAIN_WALL] = "wall",
+	[DOMAIN_GPU_MEMORY] = "gpu-memory",
+};
+
+const char *const provenance_names[PROVENANCE_KINDS + 1] = {
 	[PROVENANCE_MEASURED] = "measured",
 	[PROVENANCE_DERIVED] = "derived",
 	[PROVENANCE_ESTIMATED] = "estimated",
 };
-static_assert(ARRAY_SIZE(provenances) == PROVENANCE_KINDS, "a name for every provenance");
+
+static int place_of(const char *const *names, const char *name)
+{
+	for (int i = 0; names[i] != NULL; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return -EINVAL;
+}
 
 const char *domain_kind_name(enum domain_kind kind)
 {
-	return kind < DOMAIN_KINDS ? kinds[kind].name : "unknown"; // stored by a later wattle
+	return kind < DOMAIN_KINDS ? domain_kind_names[kind] : "unknown"; // stored by a later wattle
 }
 
 int domain_kind_from_name(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strcmp(kinds[i].name, name) == 0)
-			return (int)i;
-	return -EINVAL;
+	return place_of(domain_kind_names, name);
 }
 
 bool domain_kind_adds_up(enum domain_kind kind)
@@ -71,15 +88,12 @@ double domain_kind_max_power_w(enum domain_kind kind)
 
 const char *provenance_name(enum provenance provenance)
 {
-	return provenances[provenance];
+	return provenance_names[provenance];
 }
 
 int provenance_from_name(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(provenances); i++)
-		if (strcmp(provenances[i], name) == 0)
-			return (int)i;
-	return -EINVAL;
+	return place_of(provenance_names, name);
 }
 
 bool sensor_context_has_pid(const struct sensor_context *context, pid_t pid)

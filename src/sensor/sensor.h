@@ -33,6 +33,7 @@ enum domain_kind {
 	DOMAIN_GPU_MEMORY,
 	DOMAIN_KINDS
 };
+extern const char *const domain_kind_names[]; // in their order, NULL-terminated
 const char *domain_kind_name(enum domain_kind kind); // "package", "core", … as in the report
 int domain_kind_from_name(const char *name);         // enum domain_kind or -EINVAL
 // Whether a domain of this kind enters energy.total_j when it lies inside no other domain that does: packages, DRAM
@@ -50,6 +51,7 @@ double domain_kind_max_power_w(enum domain_kind kind);
 
 // From strongest to weakest: the provenance of a sum is the largest of its parts'.
 enum provenance { PROVENANCE_MEASURED, PROVENANCE_DERIVED, PROVENANCE_ESTIMATED, PROVENANCE_KINDS };
+extern const char *const provenance_names[]; // in their order, NULL-terminated
 const char *provenance_name(enum provenance provenance); // "measured", "derived", "estimated"
 int provenance_from_name(const char *name);
 

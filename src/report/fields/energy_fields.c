@@ -6,10 +6,6 @@
 
 // clang-format off
 
-static const char *const provenances[] = {"measured", "derived", "estimated", NULL};
-static const char *const kinds[] = {"package", "core", "uncore", "dram", "psys", "gpu", "node", "module", "battery", "wall",
-	"gpu-memory", NULL};
-
 /* ---- ledger ---- */
 
 static const struct field ledger_fields[] = {
@@ -44,11 +40,6 @@ static const char *domain_kind_text(const struct object_at *at, struct buf *scra
 	return domain_kind_name(device_of(at)->kind);
 }
 
-static const char *domain_provenance(const struct object_at *at, struct buf *scratch)
-{
-	return provenance_name(((const struct domain_finding *)at->data)->provenance);
-}
-
 static double calibration_factor(const struct object_at *at)
 {
 	return device_of(at)->gain_error > 0 ? device_of(at)->gain : (double)NAN;
@@ -70,11 +61,11 @@ static const char *calibration_source(const struct object_at *at, struct buf *sc
 static const struct field domain_fields[] = {
 	FIELD_TEXT("node", domain_node, NULL, "node of the job", .present = is_of_job),
 	DEVICE("domain", name, NULL, "name of the domain: package-0, dram-0, gpu-0 …"),
-	FIELD_TEXT("kind", domain_kind_text, NULL, "kind of the domain", .one_of = kinds),
+	FIELD_TEXT("kind", domain_kind_text, NULL, "kind of the domain", .one_of = domain_kind_names),
 	DEVICE("device", device, NULL, "name of the hardware"),
 	DEVICE("inside", inside, NULL, "domain that contains this one"),
 	DEVICE("source", source, NULL, "sensor that was read"),
-	FIELD_TEXT("provenance", domain_provenance, NULL, "how the energy was obtained", .one_of = provenances),
+	FIELD(D, provenance, NULL, "how the energy was obtained", .one_of = provenance_names),
 	FIELD(D, energy_j, "J", "energy over the run"),
 	FIELD(D, error_j, "J", "half of its 95 % interval, without the calibration of the sensor"),
 	FIELD(D, calibration_error_j, "J", "error that the calibration of the sensor adds; null: not stated"),
@@ -154,7 +145,7 @@ static const struct field sum_fields[] = {
 	FIELD(F, total_j, "J", "energy of all domains that do not overlap"),
 	FIELD(F, error_j, "J", "half of its 95 % interval, without the calibration of the sensors"),
 	FIELD(F, calibration_error_j, "J", "error that the calibration of the sensors adds"),
-	FIELD_TEXT("provenance", total_provenance, NULL, "the weakest of its parts", .one_of = provenances),
+	FIELD_TEXT("provenance", total_provenance, NULL, "the weakest of its parts", .one_of = provenance_names),
 	FIELD_OBJECT(F, "ledger", ledger, &ledger_type, "whose energy it is"),
 	FIELD(F, target_error_j, "J", "half of the 95 % interval of ledger.target_j"),
 	FIELD(F, target_calibration_error_j, "J", "error that the calibration adds to ledger.target_j"),
