@@ -18,18 +18,16 @@ static const double least_share = 0.1, least_w = 5;
 // Limits below 1 W are not plausible for any device. RAPL registers hold 15 bits of 1/8 W; larger values wrap around.
 static const double believable_least_w = 1, believable_most_w = 4095.875;
 
-static const struct {
-	const char *name, *unit;
-} kinds[] = {[CAP_POWER] = {"power", "W"}, [CAP_CLOCKS] = {"clocks", "MHz"}};
+const char *const cap_what_names[] = {[CAP_POWER] = "power", [CAP_CLOCKS] = "clocks", NULL};
 
 const char *cap_what_name(enum cap_what what)
 {
-	return kinds[what].name;
+	return cap_what_names[what];
 }
 
 const char *cap_what_unit(enum cap_what what)
 {
-	return kinds[what].unit;
+	return what == CAP_POWER ? "W" : "MHz";
 }
 
 /* ---- for the back ends ---- */

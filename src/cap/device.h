@@ -20,6 +20,7 @@ enum cap_what {
 	CAP_POWER, // in W
 	CAP_CLOCKS // an upper bound of the graphics clock, in MHz
 };
+extern const char *const cap_what_names[];    // NULL-terminated
 const char *cap_what_name(enum cap_what what); // "power", "clocks": in the journal and in messages
 const char *cap_what_unit(enum cap_what what); // "W", "MHz"
 

@@ -4,6 +4,7 @@
 #include "base/fields_schema.h"
 #include "base/util.h"
 #include "report/bench.h"
+#include "report/cap_tune.h"
 #include "report/fields/document.h"
 
 #include <string.h>
@@ -27,6 +28,7 @@ static const struct schema {
 	{"job", &job_report_type},
 	{"blocks", &blocks_document_type},
 	{"bench", &bench_type},
+	{"cap-tune", &cap_tune_type},
 };
 
 static const struct schema *schema_named(const char *name)

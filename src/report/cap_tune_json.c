@@ -1,176 +1,224 @@
 #include "report/cap_tune.h"
 
-#include "base/jsonw.h"
+#include "base/fields_json.h"
 #include "base/util.h"
 
 enum { CURVE_POINTS = 60 };
 
-static void interval(struct jsonw *j, const char *low, const char *high, const struct tune_interval *interval)
+// clang-format off
+
+// Each report is an object of its own; it is the document of what is in it.
+static const struct cap_tune_report *report_of(const struct object_at *at)
 {
-	jsonw_key_double(j, low, interval->low);
-	jsonw_key_double(j, high, interval->high);
+	return object_document(at);
 }
 
-static double power(const struct cap_tune_report *report, double value)
+static bool is_clock(const struct object_at *at)
 {
-	return report->what == CAP_POWER ? value : (double)NAN;
+	return report_of(at)->what == CAP_CLOCKS;
 }
 
-static double clock_mhz(const struct cap_tune_report *report, double value)
+static bool has_result(const struct object_at *at)
 {
-	return report->what == CAP_CLOCKS ? value : (double)NAN;
+	return report_of(at)->has_result;
 }
 
-static void cap(struct jsonw *j, const struct cap_tune_report *report, const struct tune_limit_result *row)
+static bool has_no_result(const struct object_at *at)
 {
-	jsonw_begin_object(j);
-	jsonw_key_double(j, "cap_w", power(report, row->limit));
-	if (report->what == CAP_CLOCKS)
-		jsonw_key_double(j, "clock_mhz", row->limit);
-	jsonw_key_double(j, "steps", row->steps);
-	jsonw_key_double(j, "energy_j", row->energy_j);
-	jsonw_key_double(j, "time_s", row->time_s);
-	jsonw_key_double(j, "objective", row->objective.value);
-	interval(j, "objective_low", "objective_high", &row->objective);
-	jsonw_key_double(j, "energy_per_step_j", row->energy_per_step_j.value);
-	interval(j, "energy_per_step_low_j", "energy_per_step_high_j", &row->energy_per_step_j);
-	jsonw_key_double(j, "time_per_step_s", row->time_per_step_s.value);
-	interval(j, "time_per_step_low_s", "time_per_step_high_s", &row->time_per_step_s);
-	jsonw_key_i64(j, "windows", (int64_t)row->n_windows);
-	jsonw_key_bool(j, "allowed", row->is_allowed);
-	jsonw_end_object(j);
+	return !has_result(at);
 }
 
-static void caps(struct jsonw *j, const char *key, const struct cap_tune_report *report, bool added)
+/* ---- limits ---- */
+
+#define L struct tune_limit_result
+static const struct field limit_fields[] = {
+	FIELD_AS(L, "cap_w", limit, "W", "the limit", .null_if = is_clock),
+	FIELD_AS(L, "clock_mhz", limit, "MHz", "the limit", .present = is_clock),
+	FIELD(L, steps, NULL, "steps measured under it"),
+	FIELD(L, energy_j, "J", "energy of these steps"),
+	FIELD(L, time_s, "s", "time of these steps"),
+	FIELD_AS(L, "objective", objective.value, NULL, "objective of a step, in objective_unit"),
+	FIELD_AS(L, "objective_low", objective.low, NULL, "lower end of its 95 % interval"),
+	FIELD_AS(L, "objective_high", objective.high, NULL, "upper end of its 95 % interval"),
+	FIELD_AS(L, "energy_per_step_j", energy_per_step_j.value, "J", "energy of a step, without drift"),
+	FIELD_AS(L, "energy_per_step_low_j", energy_per_step_j.low, "J", "lower end of its 95 % interval"),
+	FIELD_AS(L, "energy_per_step_high_j", energy_per_step_j.high, "J", "upper end of its 95 % interval"),
+	FIELD_AS(L, "time_per_step_s", time_per_step_s.value, "s", "time of a step, without drift"),
+	FIELD_AS(L, "time_per_step_low_s", time_per_step_s.low, "s", "lower end of its 95 % interval"),
+	FIELD_AS(L, "time_per_step_high_s", time_per_step_s.high, "s", "upper end of its 95 % interval"),
+	FIELD_AS(L, "windows", n_windows, NULL, "windows measured under it"),
+	FIELD_AS(L, "allowed", is_allowed, NULL, "whether its slowdown is within the bound"),
+};
+#undef L
+const struct object_type tune_limit_type = OBJECT_TYPE("cap", "Results under one limit.", limit_fields);
+
+// Of the candidates, or of the limits added beside the best one: the field's offset says which.
+static const struct tune_limit_result *limit_at(const struct object_at *at, size_t i, size_t *ret_n)
 {
-	jsonw_key(j, key);
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < report->result.n_limits; i++)
-		if (report->result.limits[i].is_added == added)
-			cap(j, report, &report->result.limits[i]);
-	jsonw_end_array(j);
+	const struct tune_result *result = &report_of(at)->result;
+	const struct tune_limit_result *found = NULL;
+	*ret_n = 0;
+	for (size_t k = 0; has_result(at) && k < result->n_limits; k++)
+		if (result->limits[k].is_added == (at->field->offset != 0) && (*ret_n)++ == i)
+			found = &result->limits[k];
+	return found;
 }
 
-static void model(struct jsonw *j, const struct tune_result *result)
+static size_t limit_count(const struct object_at *at)
 {
-	jsonw_key(j, "model");
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "name", tune_model_name(result->model));
-	jsonw_key(j, "parameters");
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < result->n_parameters; i++)
-		jsonw_double(j, result->parameters[i]);
-	jsonw_end_array(j);
-	jsonw_key_double(j, "residual_percent",
-		result->model != TUNE_NO_MODEL ? result->residual_percent : (double)NAN);
-	jsonw_end_object(j);
+	size_t n;
+	limit_at(at, 0, &n);
+	return n;
 }
 
-// A line a point of at most CURVE_POINTS, from one end to the other.
-static void curve(struct jsonw *j, const struct tune_result *result)
+static const void *limit_item(const struct object_at *at, size_t i)
 {
-	size_t n = result->n_curve < CURVE_POINTS ? result->n_curve : CURVE_POINTS;
-	jsonw_key(j, "curve");
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < n; i++) {
-		size_t at = n > 1 ? (i * (result->n_curve - 1) + (n - 1) / 2) / (n - 1) : 0;
-		bool pretty = j->pretty;
-		jsonw_begin_array(j);
-		j->pretty = false;
-		jsonw_double(j, result->curve_x[at]);
-		jsonw_double(j, result->curve_y[at]);
-		jsonw_end_array(j);
-		j->pretty = pretty;
-	}
-	jsonw_end_array(j);
+	size_t n;
+	return limit_at(at, i, &n);
 }
 
-static void found(struct jsonw *j, const struct cap_tune_report *report)
+/* ---- model ---- */
+
+static size_t parameter_count(const struct object_at *at)
 {
-	const struct tune_result *result = &report->result;
-	jsonw_key_double(j, "saving_percent", result->saving_percent.value);
-	interval(j, "saving_low_percent", "saving_high_percent", &result->saving_percent);
-	jsonw_key_double(j, "slowdown_percent", result->slowdown.value);
-	interval(j, "slowdown_low_percent", "slowdown_high_percent", &result->slowdown);
-	jsonw_key_double(j, "chosen_low", result->chosen_range.low);
-	jsonw_key_double(j, "chosen_high", result->chosen_range.high);
-	caps(j, "caps", report, false);
-	caps(j, "added_caps", report, true);
-	model(j, result);
-	jsonw_key_double(j, "noise_percent", result->noise_percent);
-	jsonw_key_double(j, "drift_percent", result->drift_percent);
-	curve(j, result);
+	return report_of(at)->result.n_parameters;
 }
 
-static void not_found(struct jsonw *j)
+static double parameter(const struct object_at *at)
 {
-	jsonw_key_double(j, "saving_percent", (double)NAN);
-	jsonw_key_double(j, "slowdown_percent", (double)NAN);
-	jsonw_key(j, "caps");
-	jsonw_begin_array(j);
-	jsonw_end_array(j);
-	jsonw_key(j, "model");
-	jsonw_null(j);
+	return report_of(at)->result.parameters[at->index];
 }
 
-static void notes(struct jsonw *j, const struct cap_tune_report *report)
+static bool has_no_model(const struct object_at *at)
 {
-	bool has_note = report->has_result && report->result.note[0] != '\0';
-	jsonw_key_string(j, "note", has_note ? report->result.note : NULL);
-	jsonw_key(j, "notes");
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < report->n_notes; i++)
-		jsonw_string(j, report->notes[i]);
-	jsonw_end_array(j);
+	return report_of(at)->result.model == TUNE_NO_MODEL;
 }
 
-static void object(struct jsonw *j, const struct cap_tune_report *report)
+static const struct field parameter_field = FIELD_NUMBER("parameter", parameter, NULL, "a parameter");
+
+#define T struct tune_result
+static const struct field model_fields[] = {
+	FIELD_AS(T, "name", model, NULL, "kind of curve", .one_of = tune_model_names),
+	FIELD_VALUES("parameters", &parameter_field, parameter_count, "its parameters"),
+	FIELD(T, residual_percent, "%", "what it leaves unexplained", .null_if = has_no_model),
+};
+#undef T
+static const struct object_type model_type = OBJECT_TYPE("model", "The curve through the measured limits.", model_fields);
+
+/* ---- curve: at most CURVE_POINTS, from one end to the other ---- */
+
+static size_t point_count(const struct object_at *at)
 {
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "schema", "wattle-cap-tune/1");
-	jsonw_key_string(j, "device", report->device);
-	jsonw_key_string(j, "name", report->label);
-	jsonw_key_string(j, "what", cap_what_name(report->what));
-	jsonw_key_string(j, "objective", report->has_result ? tune_goal_name(report->result.goal) : NULL);
-	jsonw_key_string(j, "objective_unit", report->has_result ? tune_goal_unit(report->result.goal) : NULL);
-	if (report->has_result && report->result.goal == TUNE_SLOWDOWN)
-		jsonw_key_double(j, "allowed_slowdown_percent", report->result.slowdown_percent);
-	jsonw_key_double(j, "chosen_w", power(report, report->chosen));
-	jsonw_key_double(j, "previous_w", power(report, report->previous));
-	if (report->what == CAP_CLOCKS) {
-		jsonw_key_double(j, "chosen_mhz", clock_mhz(report, report->chosen));
-		jsonw_key_double(j, "previous_mhz", clock_mhz(report, report->previous));
-	}
-	jsonw_key_bool(j, "applied", report->is_applied);
-	jsonw_key_bool(j, "complete", report->is_whole);
-	jsonw_key_string(j, "ended_because", report->is_whole ? NULL : report->end);
-	jsonw_key_string(j, "step", report->step);
-	if (report->has_result)
-		found(j, report);
-	else
-		not_found(j);
-	jsonw_key_i64(j, "windows", (int64_t)report->n_windows);
-	jsonw_key_double(j, "measured_s", report->measured_s);
-	jsonw_key_double(j, "elapsed_s", report->elapsed_s);
-	jsonw_key_string(j, "source", report->source);
-	jsonw_key_double(j, "scale_error_percent", report->scale_error > 0 ? 100 * report->scale_error : (double)NAN);
-	jsonw_key(j, "seed");
-	jsonw_u64(j, report->seed);
-	notes(j, report);
-	jsonw_end_object(j);
+	size_t n = report_of(at)->result.n_curve;
+	return n < CURVE_POINTS ? n : CURVE_POINTS;
 }
+
+static size_t two(const struct object_at *at)
+{
+	return 2;
+}
+
+static double coordinate(const struct object_at *at)
+{
+	const struct tune_result *result = &report_of(at)->result;
+	size_t n = point_count(at);
+	size_t point = n > 1 ? (at->outer->index * (result->n_curve - 1) + (n - 1) / 2) / (n - 1) : 0;
+	return (at->index == 0 ? result->curve_x : result->curve_y)[point];
+}
+
+static const struct field coordinate_field = FIELD_NUMBER("coordinate", coordinate, NULL, "limit, then objective");
+static const struct field point_field = FIELD_VALUES("point", &coordinate_field, two, "a point", .one_line = true);
+
+/* ---- document ---- */
+
+static const char *objective_unit(const struct object_at *at, struct buf *scratch)
+{
+	return has_result(at) ? tune_goal_unit(report_of(at)->result.goal) : NULL;
+}
+
+static bool has_bound(const struct object_at *at)
+{
+	return has_result(at) && report_of(at)->result.goal == TUNE_SLOWDOWN;
+}
+
+static bool is_whole(const struct object_at *at)
+{
+	return report_of(at)->is_whole;
+}
+
+static double scale_error_percent(const struct object_at *at)
+{
+	double error = report_of(at)->scale_error;
+	return error > 0 ? 100 * error : (double)NAN;
+}
+
+static size_t note_count(const struct object_at *at)
+{
+	return report_of(at)->n_notes;
+}
+
+static const char *note(const struct object_at *at, struct buf *scratch)
+{
+	return report_of(at)->notes[at->index];
+}
+
+static const struct field note_field = FIELD_TEXT("note", note, NULL, "a sentence");
+
+#define R struct cap_tune_report
+static const struct field report_fields[] = {
+	FIELD_SCHEMA("wattle-cap-tune/1"),
+	FIELD(R, device, NULL, "the limited device; of several, their names with commas"),
+	FIELD_AS(R, "name", label, NULL, "its model"),
+	FIELD(R, what, NULL, "what is limited", .one_of = cap_what_names),
+	FIELD_AS(R, "objective", result.goal, NULL, "what is minimised", .one_of = tune_goal_names, .null_if = has_no_result),
+	FIELD_TEXT("objective_unit", objective_unit, NULL, "its unit"),
+	FIELD_AS(R, "allowed_slowdown_percent", result.slowdown_percent, "%", "bound of the slowdown", .present = has_bound),
+	FIELD_AS(R, "chosen_w", chosen, "W", "best limit", .null_if = is_clock),
+	FIELD_AS(R, "previous_w", previous, "W", "limit before the search", .null_if = is_clock),
+	FIELD_AS(R, "chosen_mhz", chosen, "MHz", "best limit", .present = is_clock),
+	FIELD_AS(R, "previous_mhz", previous, "MHz", "limit before the search", .present = is_clock),
+	FIELD_AS(R, "applied", is_applied, NULL, "whether the best limit was set"),
+	FIELD_AS(R, "complete", is_whole, NULL, "whether the search came to its end"),
+	FIELD_AS(R, "ended_because", end, NULL, "why it did not", .null_if = is_whole),
+	FIELD(R, step, NULL, "what a step is: name of a block or metric; null: a run of the command"),
+	FIELD_AS(R, "saving_percent", result.saving_percent.value, "%", "energy of a step saved", .null_if = has_no_result),
+	FIELD_AS(R, "saving_low_percent", result.saving_percent.low, "%", "lower end of its 95 % interval", .present = has_result),
+	FIELD_AS(R, "saving_high_percent", result.saving_percent.high, "%", "upper end of its 95 % interval", .present = has_result),
+	FIELD_AS(R, "slowdown_percent", result.slowdown.value, "%", "time of a step added", .null_if = has_no_result),
+	FIELD_AS(R, "slowdown_low_percent", result.slowdown.low, "%", "lower end of its 95 % interval", .present = has_result),
+	FIELD_AS(R, "slowdown_high_percent", result.slowdown.high, "%", "upper end of its 95 % interval", .present = has_result),
+	FIELD_AS(R, "chosen_low", result.chosen_range.low, NULL, "the optimum may be as low as this, in W or MHz", .present = has_result),
+	FIELD_AS(R, "chosen_high", result.chosen_range.high, NULL, "the optimum may be as high as this", .present = has_result),
+	FIELD_LIST("caps", &tune_limit_type, limit_count, limit_item, "the limits, highest first", .offset = false),
+	FIELD_LIST("added_caps", &tune_limit_type, limit_count, limit_item, "limits added beside the best one", .offset = true,
+		.present = has_result),
+	FIELD_OBJECT(R, "model", result, &model_type, "the curve through the measured limits", .null_if = has_no_result),
+	FIELD_AS(R, "noise_percent", result.noise_percent, "%", "scatter of the windows", .present = has_result),
+	FIELD_AS(R, "drift_percent", result.drift_percent, "%", "change of the reference's objective over the search", .present = has_result),
+	FIELD_VALUES("curve", &point_field, point_count, "points of the model: limit and objective", .present = has_result),
+	FIELD_AS(R, "windows", n_windows, NULL, "measured windows"),
+	FIELD(R, measured_s, "s", "their time"),
+	FIELD(R, elapsed_s, "s", "time of the search"),
+	FIELD(R, source, NULL, "where the energy comes from"),
+	FIELD_NUMBER("scale_error_percent", scale_error_percent, "%", "error of that meter, the same under all limits"),
+	FIELD(R, seed, NULL, "seed of the order of limits and of the intervals"),
+	FIELD_AS(R, "note", result.note, NULL, "why there is no model, or what else is to be known", .null_if = has_no_result),
+	FIELD_VALUES("notes", &note_field, note_count, "what is to be known of the search"),
+};
+#undef R
+const struct object_type cap_tune_type = OBJECT_TYPE("cap_tune", "Result of wattle cap tune for a device.", report_fields);
 
 static void document(const struct cap_tune_report *reports, size_t n, struct buf *out, bool pretty)
 {
 	struct jsonw j;
 	jsonw_init(&j, out, pretty);
 	if (n == 1) {
-		object(&j, reports);
+		object_json(&j, &cap_tune_type, reports, NULL);
 		return;
 	}
 	jsonw_begin_array(&j);
 	for (size_t i = 0; i < n; i++)
-		object(&j, &reports[i]);
+		object_json(&j, &cap_tune_type, &reports[i], NULL);
 	jsonw_end_array(&j);
 }
 

@@ -5,18 +5,26 @@
 #include <errno.h>
 
 static const struct goal_row {
-	const char *name, *title, *unit;
+	const char *title, *unit;
 	double time_exponent;
 } goals[] = {
-	[TUNE_ED2P] = {"ed2p", "ED²P", "J·s²", 2},
-	[TUNE_EDP] = {"edp", "EDP", "J·s", 1},
-	[TUNE_ENERGY] = {"energy", "energy", "J", 0},
-	[TUNE_SLOWDOWN] = {"slowdown", "energy", "J", 0},
+	[TUNE_ED2P] = {"ED²P", "J·s²", 2},
+	[TUNE_EDP] = {"EDP", "J·s", 1},
+	[TUNE_ENERGY] = {"energy", "J", 0},
+	[TUNE_SLOWDOWN] = {"energy", "J", 0},
+};
+
+const char *const tune_goal_names[] = {
+	[TUNE_ED2P] = "ed2p",
+	[TUNE_EDP] = "edp",
+	[TUNE_ENERGY] = "energy",
+	[TUNE_SLOWDOWN] = "slowdown",
+	NULL,
 };
 
 const char *tune_goal_name(enum tune_goal goal)
 {
-	return goals[goal].name;
+	return tune_goal_names[goal];
 }
 
 const char *tune_goal_title(enum tune_goal goal)
@@ -34,15 +42,17 @@ double tune_time_exponent(enum tune_goal goal)
 	return goals[goal].time_exponent;
 }
 
+const char *const tune_model_names[] = {
+	[TUNE_NO_MODEL] = "none",
+	[TUNE_SEED_MODEL] = "exp+sigmoid",
+	[TUNE_CONVEX_MODEL] = "convex",
+	[TUNE_SPLINE_MODEL] = "spline",
+	NULL,
+};
+
 const char *tune_model_name(enum tune_model model)
 {
-	static const char *const names[] = {
-		[TUNE_NO_MODEL] = "none",
-		[TUNE_SEED_MODEL] = "exp+sigmoid",
-		[TUNE_CONVEX_MODEL] = "convex",
-		[TUNE_SPLINE_MODEL] = "spline",
-	};
-	return names[model];
+	return tune_model_names[model];
 }
 
 int tune_candidates(double min, double max, double default_, double from_percent, size_t n, double *ret_values,

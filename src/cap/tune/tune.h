@@ -17,6 +17,7 @@ enum tune_goal {
 	TUNE_ENERGY,  // E of a step: J
 	TUNE_SLOWDOWN // least E of a step with T at most (1 + slowdown_percent/100) of that at the reference limit: J
 };
+extern const char *const tune_goal_names[];       // NULL-terminated
 const char *tune_goal_name(enum tune_goal goal);  // "ed2p", "edp", "energy", "slowdown"
 const char *tune_goal_title(enum tune_goal goal); // what is made small, for people: "ED²P", "EDP", "energy"
 const char *tune_goal_unit(enum tune_goal goal);
@@ -87,6 +88,7 @@ enum tune_model {
 	TUNE_CONVEX_MODEL, // log objective = p0 + p1·log x + p2·(log x)²
 	TUNE_SPLINE_MODEL  // smooth curves of E and of T, no parameters
 };
+extern const char *const tune_model_names[];        // NULL-terminated
 const char *tune_model_name(enum tune_model model); // "none", "exp+sigmoid", "convex", "spline"
 
 struct tune_result {
