@@ -1,7 +1,7 @@
 /* What can be limited, for people and as JSON. */
 #pragma once
 
-#include "base/buf.h"
+#include "base/fields.h"
 #include "cap/device.h"
 
 // One name of a device with all that can be limited of it.
@@ -11,6 +11,7 @@ struct cap_row {
 
 // absent: cap_devices::absent.
 void cap_list_text(const struct cap_row *rows, size_t n, const char *absent, bool colour, struct buf *out);
+extern const struct object_type cap_list_type, cap_row_type; // cap_row_type: struct cap_row
 void cap_list_json(const struct cap_row *rows, size_t n, struct buf *out);
 // One of them, in full.
 void cap_get_text(const struct cap_row *row, struct buf *out);

@@ -1,71 +1,94 @@
 #include "report/cap_list.h"
 
-#include "base/jsonw.h"
+#include "base/fields_json.h"
 #include "base/util.h"
 
-static void add_rights(const struct cap_device *device, struct jsonw *j)
+// clang-format off
+
+struct cap_list {
+	const struct cap_row *rows;
+	size_t n;
+};
+
+static const struct cap_row *row_of(const struct object_at *at)
 {
-	jsonw_key_string(j, "lease", text_or_null(device->lease));
-	jsonw_key_bool(j, "stands", device->stands);
-	jsonw_key_bool(j, "settable", device->settable);
-	jsonw_key_string(j, "why", text_or_null(device->why));
-	jsonw_key_string(j, "remedy", text_or_null(device->remedy));
-	jsonw_key_string(j, "hint", text_or_null(device->hint));
+	return at->data;
 }
 
-static void add_clocks(const struct cap_row *row, struct jsonw *j)
+static const void *named(const struct object_at *at, size_t i)
 {
-	jsonw_key(j, "clocks");
-	if (row->clocks == NULL) {
-		jsonw_null(j);
-		return;
-	}
-	jsonw_begin_object(j);
-	jsonw_key_double(j, "min_mhz", row->clocks->min);
-	jsonw_key_double(j, "max_mhz", row->clocks->max);
-	add_rights(row->clocks, j);
-	jsonw_end_object(j);
+	return row_of(at)->power != NULL ? row_of(at)->power : row_of(at)->clocks;
 }
 
-static void add_row(const struct cap_row *row, struct jsonw *j)
+static const void *power(const struct object_at *at, size_t i)
 {
-	static const struct cap_device unlimited = {.current = NAN,
-		.default_ = NAN,
-		.min = NAN,
-		.max = NAN,
-		.enforced = NAN,
-		.before = NAN,
-		.why = "it has no power limit"};
-	const struct cap_device *named = row->power != NULL ? row->power : row->clocks;
-	const struct cap_device *power = row->power != NULL ? row->power : &unlimited;
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "device", named->name);
-	jsonw_key_string(j, "name", named->label);
-	jsonw_key_string(j, "id", text_or_null(named->id));
-	jsonw_key_double(j, "current_w", power->current);
-	jsonw_key_double(j, "default_w", power->default_);
-	jsonw_key_double(j, "min_w", power->min);
-	jsonw_key_double(j, "max_w", power->max);
-	jsonw_key_double(j, "enforced_w", power->enforced);
-	jsonw_key_double(j, "previous_w", power->before);
-	add_rights(power, j);
-	add_clocks(row, j);
-	jsonw_end_object(j);
+	static const struct cap_device unlimited = {
+		.current = NAN, .default_ = NAN, .min = NAN, .max = NAN, .enforced = NAN, .before = NAN,
+		.why = "it has no power limit",
+	};
+	return row_of(at)->power != NULL ? row_of(at)->power : &unlimited;
 }
+
+static const void *clocks(const struct object_at *at, size_t i)
+{
+	return row_of(at)->clocks;
+}
+
+#define D struct cap_device
+static const struct field name_fields[] = {
+	FIELD_AS(D, "device", name, NULL, "name of the device", .known = true),
+	FIELD_AS(D, "name", label, NULL, "its model", .known = true),
+	FIELD(D, id, NULL, "its identity, the same after a reboot"),
+};
+static const struct object_type name_type = OBJECT_TYPE("cap_name", "Names of a device.", name_fields);
+
+static const struct field rights_fields[] = {
+	FIELD(D, lease, NULL, "who has a lease on it"),
+	FIELD(D, stands, NULL, "whether a persistent limit of wattle is set"),
+	FIELD(D, settable, NULL, "whether this process may change it"),
+	FIELD(D, why, NULL, "why not"),
+	FIELD(D, remedy, NULL, "the command that allows it"),
+	FIELD(D, hint, NULL, "what to know before a change"),
+};
+static const struct object_type rights_type = OBJECT_TYPE("cap_rights", "Whether a limit can be changed.", rights_fields);
+
+static const struct field power_fields[] = {
+	FIELD_AS(D, "current_w", current, "W", "power limit in force"),
+	FIELD_AS(D, "default_w", default_, "W", "limit that the device starts with"),
+	FIELD_AS(D, "min_w", min, "W", "lowest limit"),
+	FIELD_AS(D, "max_w", max, "W", "highest limit"),
+	FIELD_AS(D, "enforced_w", enforced, "W", "limit after all limiters"),
+	FIELD_AS(D, "previous_w", before, "W", "limit that cap reset restores"),
+	FIELD_INLINE(&rights_type),
+};
+static const struct object_type power_type = OBJECT_TYPE("cap_power", "The power limit.", power_fields);
+
+static const struct field clocks_fields[] = {
+	FIELD_AS(D, "min_mhz", min, "MHz", "lowest limit"),
+	FIELD_AS(D, "max_mhz", max, "MHz", "highest limit"),
+	FIELD_INLINE(&rights_type),
+};
+static const struct object_type clocks_type = OBJECT_TYPE("cap_clocks", "The limit of the graphics clock.", clocks_fields);
+#undef D
+
+static const struct field row_fields[] = {
+	FIELD_INLINE_FOUND(&name_type, named),
+	FIELD_INLINE_FOUND(&power_type, power),
+	FIELD_FOUND("clocks", &clocks_type, clocks, "the limit of the graphics clock; null: it has none"),
+};
+const struct object_type cap_row_type = OBJECT_TYPE("cap", "What can be limited of a device.", row_fields);
+
+static const struct field list_fields[] = {
+	FIELD_ITEMS(struct cap_list, NULL, rows, n, &cap_row_type, "the devices"),
+};
+const struct object_type cap_list_type = OBJECT_TYPE("cap_list", "Devices whose power or clocks can be limited.", list_fields);
 
 void cap_list_json(const struct cap_row *rows, size_t n, struct buf *out)
 {
-	struct jsonw j;
-	jsonw_init(&j, out, true);
-	jsonw_begin_array(&j);
-	for (size_t i = 0; i < n; i++)
-		add_row(&rows[i], &j);
-	jsonw_end_array(&j);
+	document_json(out, &cap_list_type, &(struct cap_list){rows, n}, true);
 }
 
 void cap_get_json(const struct cap_row *row, struct buf *out)
 {
-	struct jsonw j;
-	jsonw_init(&j, out, true);
-	add_row(row, &j);
+	document_json(out, &cap_row_type, row, true);
 }
