@@ -1,103 +1,95 @@
 #include "report/model_report.h"
 
-#include "base/jsonw.h"
+#include "base/fields_json.h"
 #include "base/util.h"
 
-static void shape(struct jsonw *j, const char *key, const struct model_shape *shape)
+// clang-format off
+
+/* ---- shapes: the offset of a list's field leads to one ---- */
+
+static const struct model_shape *shape(const struct object_at *at)
 {
-	jsonw_key(j, key);
-	if (!shape->known) {
-		jsonw_null(j);
-		return;
-	}
-	jsonw_begin_array(j);
-	for (int i = 0; i < shape->rank; i++) {
-		if (value_ok(shape->dims[i]))
-			jsonw_i64(j, shape->dims[i]);
-		else
-			jsonw_null(j);
-	}
-	jsonw_end_array(j);
+	return (const void *)((const char *)at->data + at->field->offset);
 }
 
-static void layers(struct jsonw *j, const struct model_figures *f)
+static bool has_no_shape(const struct object_at *at)
 {
-	jsonw_key(j, "layers");
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < f->n_layers; i++) {
-		const struct model_layer *layer = &f->layers[i];
-		jsonw_begin_object(j);
-		jsonw_key_string(j, "name", layer->name);
-		jsonw_key_string(j, "type", layer->type);
-		jsonw_key_i64(j, "parameters", layer->parameters);
-		jsonw_key_i64(j, "multiply_adds", layer->multiply_adds);
-		jsonw_key_i64(j, "other_multiply_adds", layer->other_multiply_adds);
-		shape(j, "output_shape", &layer->output);
-		if (layer->why != NULL)
-			jsonw_key_string(j, "unknown", layer->why);
-		jsonw_end_object(j);
-	}
-	jsonw_end_array(j);
+	return !shape(at)->known;
 }
 
-static void inputs(struct jsonw *j, const struct model_figures *f)
+static size_t rank(const struct object_at *at)
 {
-	jsonw_key(j, "inputs");
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < f->n_inputs; i++) {
-		jsonw_begin_object(j);
-		jsonw_key_string(j, "name", f->inputs[i].name);
-		shape(j, "shape", &f->inputs[i].shape);
-		jsonw_end_object(j);
-	}
-	jsonw_end_array(j);
+	return (size_t)shape(at)->rank;
 }
 
-static void texts(struct jsonw *j, const char *key, const char *const *items, size_t n)
+static int64_t dimension(const struct object_at *at)
 {
-	jsonw_key(j, key);
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < n; i++)
-		jsonw_string(j, items[i]);
-	jsonw_end_array(j);
+	return shape(at->outer)->dims[at->index];
 }
 
-static void unknown_operators(struct jsonw *j, const struct model_figures *f)
+static const struct field dimension_field = FIELD_INTEGER("dimension", dimension, NULL, "size of a dimension; null: not known");
+#define SHAPE(key, struct_, member, meaning)                                                                           \
+	FIELD_VALUES(key, &dimension_field, rank, meaning, .offset = offsetof(struct_, member), .null_if = has_no_shape)
+
+/* ---- layers ---- */
+
+static bool is_unknown(const struct object_at *at)
 {
-	jsonw_key(j, "unknown_operators");
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < f->n_unknown_operators; i++) {
-		jsonw_begin_object(j);
-		jsonw_key_string(j, "type", f->unknown_operators[i].type);
-		jsonw_key_i64(j, "count", f->unknown_operators[i].count);
-		jsonw_end_object(j);
-	}
-	jsonw_end_array(j);
+	return ((const struct model_layer *)at->data)->why != NULL;
 }
+
+#define L struct model_layer
+static const struct field layer_fields[] = {
+	FIELD(L, name, NULL, "name of the node"),
+	FIELD(L, type, NULL, "its operator"),
+	FIELD(L, parameters, NULL, "parameters"),
+	FIELD(L, multiply_adds, NULL, "multiply-adds with a weight"),
+	FIELD(L, other_multiply_adds, NULL, "multiply-adds of two values that depend on the input"),
+	SHAPE("output_shape", L, output, "dimensions of its first output; null: not known"),
+	FIELD_AS(L, "unknown", why, NULL, "why its multiply-adds are not known", .present = is_unknown),
+};
+#undef L
+static const struct object_type layer_type = OBJECT_TYPE("layer", "A node of the graph.", layer_fields);
+
+static const struct field input_fields[] = {
+	FIELD(struct model_input, name, NULL, "name of the input"),
+	SHAPE("shape", struct model_input, shape, "its dimensions; null: not known"),
+};
+static const struct object_type input_type = OBJECT_TYPE("input", "An input of the model.", input_fields);
+
+static const struct field operator_fields[] = {
+	FIELD(struct model_operator, type, NULL, "the operator"),
+	FIELD(struct model_operator, count, NULL, "nodes that have it"),
+};
+static const struct object_type operator_type = OBJECT_TYPE("operator", "An operator that is not known.", operator_fields);
+
+/* ---- document ---- */
+
+#define F struct model_figures
+static const struct field model_fields[] = {
+	FIELD_SCHEMA("wattle-model/1"),
+	FIELD(F, producer, NULL, "program that wrote the file"),
+	FIELD(F, ir_version, NULL, "version of ONNX"),
+	FIELD(F, opset, NULL, "version of its operators"),
+	FIELD(F, batch, NULL, "batch size of the figures"),
+	FIELD(F, parameters, NULL, "parameters"),
+	FIELD(F, parameter_bytes, "bytes", "their size as stored"),
+	FIELD(F, multiply_adds, NULL, "multiply-adds with a weight; null: not known of all layers"),
+	FIELD(F, known_multiply_adds, NULL, "the same of the layers where they are known"),
+	FIELD(F, other_multiply_adds, NULL, "multiply-adds of two values that depend on the input; null: not known of all layers"),
+	FIELD(F, known_other_multiply_adds, NULL, "the same of the layers where they are known"),
+	FIELD(F, read_bytes, "bytes", "read from the file"),
+	FIELD_ITEMS(F, "inputs", inputs, n_inputs, &input_type, "inputs without the weights"),
+	FIELD_ITEMS(F, "layers", layers, n_layers, &layer_type, "nodes, in the order of the file"),
+	FIELD_ITEMS(F, "unknown_operators", unknown_operators, n_unknown_operators, &operator_type, "operators that are not known"),
+	FIELD_ITEM_VALUES(F, "open_dimensions", free_dims, n_free_dims, &text_item, "named dimensions without a size"),
+	FIELD_ITEM_VALUES(F, "warnings", warnings, n_warnings, &text_item, "what a reader of these figures must know"),
+};
+#undef F
+const struct object_type model_type = OBJECT_TYPE("model", "Parameters and multiply-adds of a model.", model_fields);
 
 void model_json(const struct model_figures *figures, struct buf *out)
 {
-	const struct model_figures *f = figures;
-	struct jsonw j;
-	jsonw_init(&j, out, true);
-	jsonw_begin_object(&j);
-	jsonw_key_string(&j, "schema", "wattle-model/1");
-	jsonw_key_string(&j, "producer", f->producer);
-	jsonw_key_i64(&j, "ir_version", f->ir_version);
-	jsonw_key_i64(&j, "opset", f->opset);
-	jsonw_key_i64(&j, "batch", f->batch);
-	jsonw_key_i64(&j, "parameters", f->parameters);
-	jsonw_key_i64(&j, "parameter_bytes", f->parameter_bytes);
-	jsonw_key_i64(&j, "multiply_adds", f->multiply_adds);
-	jsonw_key_i64(&j, "known_multiply_adds", f->known_multiply_adds);
-	jsonw_key_i64(&j, "other_multiply_adds", f->other_multiply_adds);
-	jsonw_key_i64(&j, "known_other_multiply_adds", f->known_other_multiply_adds);
-	jsonw_key_i64(&j, "read_bytes", (int64_t)f->read_bytes); // of the file
-	inputs(&j, f);
-	layers(&j, f);
-	unknown_operators(&j, f);
-	texts(&j, "open_dimensions", f->free_dims, f->n_free_dims);
-	texts(&j, "warnings", f->warnings, f->n_warnings);
-	jsonw_end_object(&j);
+	document_json(out, &model_type, figures, true);
 	buf_char(out, '\n');
 }
