@@ -1,67 +1,138 @@
 #include "report/compare_report.h"
 
-#include "base/jsonw.h"
+#include "base/fields_json.h"
 
-static void values(struct jsonw *j, const char *key, const struct compare_row *row, size_t n)
+// clang-format off
+
+static const struct comparison *comparison_of(const struct object_at *at)
 {
-	jsonw_key(j, key);
-	jsonw_begin_object(j);
-	for (size_t i = 0; i < n; i++)
-		jsonw_key_double(j, row->values[i].session, row->values[i].value);
-	jsonw_end_object(j);
+	return object_document(at);
 }
 
-static void errors(struct jsonw *j, const char *key, const struct compare_row *row, size_t n)
+/* ---- one figure of all sessions ---- */
+
+static const struct compare_row *row_of(const struct object_at *at)
 {
-	jsonw_key(j, key);
-	jsonw_begin_object(j);
-	for (size_t i = 0; i < n; i++)
-		jsonw_key_double(j, row->values[i].session, row->values[i].error);
-	jsonw_end_object(j);
+	return at->data;
 }
 
-typedef void (*print_row)(struct jsonw *j, const char *key, const struct compare_row *row, size_t n);
-
-static void rows(struct jsonw *j, const char *key, const struct compare_row *row, size_t n_rows, size_t n,
-	print_row print)
+static size_t session_count(const struct object_at *at)
 {
-	jsonw_key(j, key);
-	jsonw_begin_object(j);
-	for (size_t i = 0; i < n_rows; i++)
-		print(j, row[i].name, &row[i], n);
-	jsonw_end_object(j);
+	return comparison_of(at)->n_sessions;
 }
 
-static void usage(struct jsonw *j, const struct comparison *c)
+static const char *session_name(const struct object_at *at, size_t i)
 {
-	jsonw_key(j, "code_block_resource_usage");
-	jsonw_begin_object(j);
-	for (size_t m = 0; c->n_blocks > 0 && m < c->n_metrics; m++)
-		rows(j, c->overall[m].name, &c->usage[m * c->n_blocks], c->n_blocks, c->n_sessions, values);
-	jsonw_end_object(j);
+	return row_of(at)->values[i].session;
 }
 
-static void energy(struct jsonw *j, const struct comparison *c)
+static double value(const struct object_at *at)
 {
-	jsonw_key(j, "energy");
-	jsonw_begin_object(j);
-	values(j, "total_j", &c->energy, c->n_sessions);
-	errors(j, "error_j", &c->energy, c->n_sessions);
-	rows(j, "blocks", c->block_energy, c->n_blocks, c->n_sessions, values);
-	rows(j, "block_errors", c->block_energy, c->n_blocks, c->n_sessions, errors);
-	jsonw_end_object(j);
+	return row_of(at)->values[at->index].value;
 }
+
+static double error(const struct object_at *at)
+{
+	return row_of(at)->values[at->index].error;
+}
+
+static const struct field value_field = FIELD_NUMBER("value", value, NULL, "value of one session");
+static const struct field error_field = FIELD_NUMBER("error", error, NULL, "error of the value of one session");
+static const struct field values_fields[] = {FIELD_MAP(NULL, &value_field, session_count, session_name, NULL)};
+static const struct field errors_fields[] = {FIELD_MAP(NULL, &error_field, session_count, session_name, NULL)};
+static const struct object_type values_type = OBJECT_TYPE("values", "A value of each session, ascending.", values_fields);
+static const struct object_type errors_type = OBJECT_TYPE("errors", "Errors of these values, in the same order.", errors_fields);
+
+/* ---- maps of them ---- */
+
+static size_t block_count(const struct object_at *at)
+{
+	return comparison_of(at)->n_blocks;
+}
+
+static size_t metric_count(const struct object_at *at)
+{
+	return comparison_of(at)->n_metrics;
+}
+
+static size_t used_metric_count(const struct object_at *at)
+{
+	return block_count(at) > 0 ? metric_count(at) : 0;
+}
+
+static const char *metric_name(const struct object_at *at, size_t i)
+{
+	return comparison_of(at)->overall[i].name;
+}
+
+static const void *overall(const struct object_at *at, size_t i)
+{
+	return &comparison_of(at)->overall[i];
+}
+
+static const void *usage(const struct object_at *at, size_t i)
+{
+	return &comparison_of(at)->usage[at->index * block_count(at) + i];
+}
+
+static const char *usage_name(const struct object_at *at, size_t i)
+{
+	return ((const struct compare_row *)usage(at, i))->name;
+}
+
+static const void *compute_time(const struct object_at *at, size_t i)
+{
+	return &comparison_of(at)->compute_time[i];
+}
+
+static const char *compute_time_name(const struct object_at *at, size_t i)
+{
+	return comparison_of(at)->compute_time[i].name;
+}
+
+static const void *energy(const struct object_at *at, size_t i)
+{
+	return &comparison_of(at)->energy;
+}
+
+static const void *block_energy(const struct object_at *at, size_t i)
+{
+	return &comparison_of(at)->block_energy[i];
+}
+
+static const char *block_energy_name(const struct object_at *at, size_t i)
+{
+	return comparison_of(at)->block_energy[i].name;
+}
+
+/* ---- document ---- */
+
+static bool has_energy(const struct object_at *at)
+{
+	return comparison_of(at)->has_energy;
+}
+
+static const struct field usage_field =
+	FIELD_OBJECT_MAP("blocks", &values_type, block_count, usage_name, usage, "values by code block");
+
+static const struct field energy_fields[] = {
+	FIELD_FOUND("total_j", &values_type, energy, "energy of the sessions in joules", .known = true),
+	FIELD_FOUND("error_j", &errors_type, energy, "its errors", .known = true),
+	FIELD_OBJECT_MAP("blocks", &values_type, block_count, block_energy_name, block_energy, "energy by code block in joules"),
+	FIELD_OBJECT_MAP("block_errors", &errors_type, block_count, block_energy_name, block_energy, "its errors"),
+};
+static const struct object_type energy_type = OBJECT_TYPE("compared_energy", "Energy of the sessions.", energy_fields);
+
+static const struct field compare_fields[] = {
+	FIELD_OBJECT_MAP("overall_resource_usage", &values_type, metric_count, metric_name, overall, "values by metric"),
+	FIELD_MAP("code_block_resource_usage", &usage_field, used_metric_count, metric_name, "values by metric and code block"),
+	FIELD_OBJECT_MAP("code_block_compute_time", &values_type, block_count, compute_time_name, compute_time,
+		"time of the calls by code block"),
+	FIELD_HERE("energy", &energy_type, "energy, where a session is a run", .present = has_energy),
+};
+const struct object_type compare_type = OBJECT_TYPE("compare", "Several sessions compared.", compare_fields);
 
 void compare_json(const struct comparison *comparison, struct buf *out)
 {
-	const struct comparison *c = comparison;
-	struct jsonw j;
-	jsonw_init(&j, out, true);
-	jsonw_begin_object(&j);
-	rows(&j, "overall_resource_usage", c->overall, c->n_metrics, c->n_sessions, values);
-	usage(&j, c);
-	rows(&j, "code_block_compute_time", c->compute_time, c->n_blocks, c->n_sessions, values);
-	if (c->has_energy)
-		energy(&j, c);
-	jsonw_end_object(&j);
+	document_json(out, &compare_type, comparison, true);
 }
