@@ -1,70 +1,85 @@
 #include "report/blocks_report.h"
 
-#include "base/jsonw.h"
+#include "base/fields_json.h"
 #include "base/util.h"
-#include "report/stats_json.h"
+#include "report/fields/document.h"
 
-static void metrics(struct jsonw *j, const char *key, const struct value_stats *stats)
+// clang-format off
+
+static const struct tracking_findings *found(const struct object_at *at)
 {
-	jsonw_key(j, key);
-	jsonw_begin_object(j);
-	for (size_t c = 0; c < TRACKING_METRICS; c++)
-		stats_json(j, tracking_columns[c].name, &stats[c], 1);
-	jsonw_end_object(j);
+	return object_document(at);
 }
 
-static void static_data(struct jsonw *j, const struct tracking_table *table)
+/* ---- columns ---- */
+
+static size_t metric_count(const struct object_at *at)
 {
-	jsonw_key(j, "static_data");
-	jsonw_begin_object(j);
-	for (size_t i = 0; table != NULL && i < table->n_statics; i++) {
-		const struct tracking_field *field = &table->statics[i];
-		bool fits = field->is_integer && fabs(field->number) < 9e15; // what a double holds without rounding
-		if (field->text != NULL)
-			jsonw_key_string(j, field->name, field->text);
-		else if (fits)
-			jsonw_key_i64(j, field->name, (int64_t)field->number);
-		else
-			jsonw_key_double(j, field->name, field->number);
-	}
-	jsonw_end_object(j);
+	return TRACKING_METRICS;
 }
 
-static void compute_time(struct jsonw *j, const struct value_stats *stats)
+static const char *metric_name(const struct object_at *at, size_t i)
 {
-	jsonw_key(j, "compute_time");
-	jsonw_begin_object(j);
-	jsonw_key_double(j, "min", stats->min);
-	jsonw_key_double(j, "max", stats->max);
-	jsonw_key_double(j, "mean", stats->mean);
-	jsonw_key_double(j, "std", stats->std);
-	jsonw_key_double(j, "total", stats->total);
-	jsonw_end_object(j);
+	return tracking_columns[i].name;
 }
 
-static void one_block(struct jsonw *j, const struct tracking_block *block)
+static const void *overall(const struct object_at *at, size_t i)
 {
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "name", block->name);
-	jsonw_key_i64(j, "num_timepoints", block->timepoints);
-	jsonw_key_i64(j, "num_calls", block->calls);
-	jsonw_key_i64(j, "num_non_empty_calls", block->non_empty_calls);
-	compute_time(j, &block->compute_time_s);
-	metrics(j, "resource_usage", block->metrics);
-	jsonw_end_object(j);
+	return &found(at)->overall[i];
 }
+
+static const void *block_metric(const struct object_at *at, size_t i)
+{
+	return &((const struct tracking_block *)at->data)->metrics[i];
+}
+
+/* ---- static data, as the file has it ---- */
+
+static size_t static_count(const struct object_at *at)
+{
+	return found(at)->table != NULL ? found(at)->table->n_statics : 0;
+}
+
+static const char *static_name(const struct object_at *at, size_t i)
+{
+	return found(at)->table->statics[i].name;
+}
+
+static struct field_value static_value(const struct object_at *at)
+{
+	const struct tracking_field *field = &found(at)->table->statics[at->index];
+	if (field->text != NULL)
+		return (struct field_value){.type = FIELD_IS_TEXT, .known = true, .text = field->text};
+	if (field->is_integer && fabs(field->number) < 9e15) // what a double holds without rounding
+		return (struct field_value){.type = FIELD_IS_INTEGER, .known = true, .integer = (int64_t)field->number};
+	return (struct field_value){.type = FIELD_IS_NUMBER, .known = isfinite(field->number), .number = field->number};
+}
+
+static const struct field static_field = FIELD_GETTER(FIELD_IS_ANY, any, "value", static_value, NULL, "a text or a number");
+
+/* ---- blocks ---- */
+
+#define B struct tracking_block
+static const struct field block_fields[] = {
+	FIELD(B, name, NULL, "name of the block"),
+	FIELD_AS(B, "num_timepoints", timepoints, NULL, "timepoints inside the block"),
+	FIELD_AS(B, "num_calls", calls, NULL, "calls"),
+	FIELD_AS(B, "num_non_empty_calls", non_empty_calls, NULL, "calls with at least one timepoint inside"),
+	FIELD_OBJECT(B, "compute_time", compute_time_s, &totals_type, "time of the calls, in seconds"),
+	FIELD_OBJECT_MAP("resource_usage", &stats_type, metric_count, metric_name, block_metric,
+		"columns over the timepoints inside the block"),
+};
+#undef B
+static const struct object_type tracked_type = OBJECT_TYPE("tracking_block", "A code block over all its calls.", block_fields);
+
+static const struct field tracking_fields[] = {
+	FIELD_OBJECT_MAP("overall", &stats_type, metric_count, metric_name, overall, "columns over all timepoints"),
+	FIELD_MAP("static_data", &static_field, static_count, static_name, "static data of the tracking file"),
+	FIELD_ITEMS(struct tracking_findings, "code_block_results", blocks, n_blocks, &tracked_type, "code blocks, by name"),
+};
+const struct object_type tracking_type = OBJECT_TYPE("tracking", "Code blocks from files of gpu_tracker.", tracking_fields);
 
 void tracking_blocks_json(const struct tracking_findings *findings, struct buf *out)
 {
-	struct jsonw j;
-	jsonw_init(&j, out, true);
-	jsonw_begin_object(&j);
-	metrics(&j, "overall", findings->overall);
-	static_data(&j, findings->table);
-	jsonw_key(&j, "code_block_results");
-	jsonw_begin_array(&j);
-	for (size_t i = 0; i < findings->n_blocks; i++)
-		one_block(&j, &findings->blocks[i]);
-	jsonw_end_array(&j);
-	jsonw_end_object(&j);
+	document_json(out, &tracking_type, findings, true);
 }
