@@ -4,8 +4,12 @@
 #include "base/fields_schema.h"
 #include "base/util.h"
 #include "report/bench.h"
+#include "report/blocks_report.h"
+#include "report/cap_list.h"
 #include "report/cap_tune.h"
+#include "report/compare_report.h"
 #include "report/fields/document.h"
+#include "report/model_report.h"
 
 #include <string.h>
 
@@ -27,8 +31,13 @@ static const struct schema {
 	{"report", &report_type},
 	{"job", &job_report_type},
 	{"blocks", &blocks_document_type},
+	{"tracking", &tracking_type},
+	{"compare", &compare_type},
 	{"bench", &bench_type},
+	{"cap-list", &cap_list_type},
+	{"cap-get", &cap_row_type},
 	{"cap-tune", &cap_tune_type},
+	{"model", &model_type},
 };
 
 static const struct schema *schema_named(const char *name)
