@@ -10,6 +10,7 @@
 #include "report/compare_report.h"
 #include "report/fields/document.h"
 #include "report/model_report.h"
+#include "serve/view.h"
 
 #include <string.h>
 
@@ -38,6 +39,7 @@ static const struct schema {
 	{"cap-get", &cap_row_type},
 	{"cap-tune", &cap_tune_type},
 	{"model", &model_type},
+	{"now", &now_type},
 };
 
 static const struct schema *schema_named(const char *name)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/jsonw.h"
+#include "base/fields.h"
 #include "now/now.h"
 #include "serve/tally.h"
 #include "serve/trail.h"
@@ -34,6 +34,19 @@ void view_textfile(const struct view *view, struct buf *out); // among another e
 /* The processes to tell of: those with the most power, then CPU time, then memory. NULL: no memory. The caller frees
  * the array. */
 const struct now_process **view_ranked(const struct now *now, size_t *ret_n);
-// The charts' columns from the look `first` on (0: the oldest there is), as the page's script takes them; in an
-// object that is open.
-void view_trail(const struct view *view, size_t first, struct jsonw *j);
+// What the page's script draws: the charts' columns from sample `first` on (0: the oldest there is), as JSON.
+void view_charts(const struct view *view, size_t first, struct buf *out);
+
+/* ---- field tables ---- */
+
+struct view_document {
+	const struct view *view;
+	const struct now *now;             // of view
+	const struct trail *trail;         // of view
+	size_t first;                      // sample of the trail to begin with
+	const struct now_process **ranked; // n_ranked of them
+	size_t n_ranked;
+	bool has_trail; // wattle-now/1 with the trail
+};
+// Data: struct view_document.
+extern const struct object_type now_type, trail_type;

@@ -1,160 +1,258 @@
-/* This look as JSON, "wattle-now/1"; docs/serve.md has every key. */
+/* Fields of "wattle-now/1" (docs/serve.md), and of what the live page's script draws. */
 #include "serve/view.h"
 
+#include "base/fields_json.h"
 #include "base/util.h"
 #include "metric/throttle.h"
 #include "report/parts.h"
 
-static void key_time(struct jsonw *j, const char *key, int64_t wall_ns)
+// clang-format off
+
+static const struct view_document *document_of(const struct object_at *at)
 {
-	struct buf text;
-	buf_init(&text, 64);
-	rfc3339(&text, wall_ns);
-	jsonw_key_string(j, key, text.failed ? NULL : text.data);
-	buf_finish(&text);
+	return object_document(at);
 }
 
-static double joules(int64_t energy_uj)
+static double if_target(const struct object_at *at, double target_w)
 {
-	return value_to_double(energy_uj, 1e-6);
+	return document_of(at)->view->has_target ? target_w : (double)NAN;
 }
 
-static void ledger(const struct view *view, struct jsonw *j)
+/* ---- domains ---- */
+
+static double domain_target_w(const struct object_at *at)
 {
-	const struct now_sum *sum = &view->now->sum;
-	jsonw_key(j, "ledger");
-	jsonw_begin_object(j);
-	jsonw_key_double(j, "target_w", view->has_target ? sum->target_w : (double)NAN);
-	jsonw_key_double(j, "others_w", sum->others_w);
-	jsonw_key_double(j, "wattle_w", sum->own_w);
-	jsonw_key_double(j, "idle_w", sum->idle_w);
-	jsonw_key_double(j, "unattributed_w", sum->unattributed_w);
-	jsonw_end_object(j);
+	return if_target(at, ((const struct now_domain *)at->data)->target_w);
 }
 
-static void throttling(const struct now_domain *domain, struct jsonw *j)
+static const char *throttling(const struct object_at *at, struct buf *scratch)
 {
+	const struct now_domain *domain = at->data;
 	char words[THROTTLE_WORDS_SIZE];
+	if (!value_ok(domain->throttle_bits))
+		return NULL;
 	throttle_words(domain->throttle_bits, words);
-	jsonw_key_string(j, "throttling",
-		value_ok(domain->throttle_bits) ? words : NULL); // "": nothing holds them back
+	buf_str(scratch, words);
+	return scratch->data;
 }
 
-static void domain(const struct view *view, const struct now_domain *domain, struct jsonw *j)
+#define D struct now_domain
+#define OF_SENSOR(key, member, meaning, ...) FIELD_BY(D, domain, key, struct domain, member, NULL, meaning, ##__VA_ARGS__)
+static const struct field domain_fields[] = {
+	OF_SENSOR("domain", name, "name of the domain: package-0, dram-0, gpu-0 …", .known = true),
+	OF_SENSOR("kind", kind, "kind of the domain", .one_of = domain_kind_names),
+	OF_SENSOR("device", device, "name of the hardware", .known = true),
+	OF_SENSOR("uuid", uuid, "UUID of a GPU"),
+	OF_SENSOR("inside", inside, "domain that contains this one"),
+	FIELD(D, source, NULL, "sensor that is read", .known = true),
+	OF_SENSOR("provenance", provenance, "how the energy is obtained", .one_of = provenance_names),
+	FIELD(D, in_total, NULL, "whether this domain is part of total_w and total_j"),
+	FIELD(D, power_w, "W", "power since the sample before; of a counter between two of its updates"),
+	FIELD_AS(D, "energy_j", energy_uj, "J", "energy since the server began to count", .scale = 1e-6),
+	FIELD(D, cap_w, "W", "power limit in force"),
+	FIELD_NUMBER("target_w", domain_target_w, "W", "power attributed to the watched program; null: none is watched"),
+	FIELD(D, utilization_percent, "%", "utilization"),
+	FIELD(D, memory_used_bytes, "bytes", "memory in use"),
+	FIELD(D, memory_total_bytes, "bytes", "memory"),
+	FIELD(D, temperature_c, "°C", "temperature"),
+	FIELD(D, clock_mhz, "MHz", "clock"),
+	FIELD_TEXT("throttling", throttling, NULL, "reasons for which clocks are throttled; empty: none"),
+	FIELD(D, wraps, NULL, "times that the counter started again at its range"),
+	FIELD(D, resets, NULL, "times that the counter was reset"),
+	FIELD(D, gaps, NULL, "times that the counter could not be read"),
+};
+#undef OF_SENSOR
+#undef D
+static const struct object_type domain_type = OBJECT_TYPE("now_domain", "One domain now.", domain_fields);
+
+static size_t domain_count(const struct object_at *at)
 {
-	const struct domain *d = domain->domain;
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "domain", d->name);
-	jsonw_key_string(j, "kind", domain_kind_name(d->kind));
-	jsonw_key_string(j, "device", d->device);
-	jsonw_key_string(j, "uuid", d->uuid[0] != '\0' ? d->uuid : NULL);
-	jsonw_key_string(j, "inside", d->inside[0] != '\0' ? d->inside : NULL);
-	jsonw_key_string(j, "source", domain->source);
-	jsonw_key_string(j, "provenance", provenance_name(d->provenance));
-	jsonw_key_bool(j, "in_total", domain->in_total);
-	jsonw_key_double(j, "power_w", domain->power_w);
-	jsonw_key_double(j, "energy_j", joules(domain->energy_uj));
-	jsonw_key_double(j, "cap_w", domain->cap_w);
-	jsonw_key_double(j, "target_w", view->has_target ? domain->target_w : (double)NAN);
-	jsonw_key_double(j, "utilization_percent", domain->utilization_percent);
-	jsonw_key_double(j, "memory_used_bytes", domain->memory_used_bytes);
-	jsonw_key_double(j, "memory_total_bytes", domain->memory_total_bytes);
-	jsonw_key_double(j, "temperature_c", domain->temperature_c);
-	jsonw_key_double(j, "clock_mhz", domain->clock_mhz);
-	throttling(domain, j);
-	jsonw_key_i64(j, "wraps", domain->wraps);
-	jsonw_key_i64(j, "resets", domain->resets);
-	jsonw_key_i64(j, "gaps", domain->gaps);
-	jsonw_end_object(j);
+	return document_of(at)->now->n_domains;
 }
 
-static void process(const struct now_process *process, struct jsonw *j)
+static const void *domain_item(const struct object_at *at, size_t i)
 {
-	const char state[] = {process->state, '\0'};
-	jsonw_begin_object(j);
-	jsonw_key_i64(j, "pid", process->pid);
-	jsonw_key_i64(j, "ppid", process->ppid);
-	jsonw_key_i64(j, "uid", process->uid != (uid_t)-1 ? (int64_t)process->uid : VALUE_MISSING);
-	jsonw_key_string(j, "command", process->command);
-	jsonw_key_string(j, "state", state);
-	jsonw_key_bool(j, "is_target", process->is_target);
-	jsonw_key_bool(j, "is_wattle", process->is_own);
-	jsonw_key_bool(j, "has_ended", process->is_gone);
-	jsonw_key_double(j, "power_w", process->power_w);
-	jsonw_key_double(j, "cpu_w", process->cpu_w);
-	jsonw_key_double(j, "dram_w", process->dram_w);
-	jsonw_key_double(j, "gpu_w", process->gpu_w);
-	jsonw_key_double(j, "energy_j", process->energy_j);
-	jsonw_key_double(j, "cpu_cores", process->cpu_cores);
-	jsonw_key_double(j, "cpu_s", value_to_double(process->cpu_ns, 1e-9));
-	jsonw_key_i64(j, "rss_bytes", process->rss_bytes);
-	jsonw_key_i64(j, "threads", process->threads);
-	jsonw_key_double(j, "gpu_percent", process->gpu_percent);
-	jsonw_key_i64(j, "gpu_memory_bytes", process->gpu_memory_bytes);
-	jsonw_end_object(j);
+	return &document_of(at)->now->domains[i];
 }
 
-static void processes(const struct view *view, struct jsonw *j)
+/* ---- processes ---- */
+
+static int64_t uid(const struct object_at *at)
 {
-	size_t n = 0;
-	const struct now_process **ranked = view_ranked(view->now, &n);
-	jsonw_key(j, "processes");
-	jsonw_begin_array(j);
-	for (size_t i = 0; ranked != NULL && i < n; i++)
-		process(ranked[i], j);
-	jsonw_end_array(j);
-	free(ranked);
+	const struct now_process *process = at->data;
+	return process->uid != (uid_t)-1 ? (int64_t)process->uid : VALUE_MISSING;
 }
 
-static void machine(const struct view *view, struct jsonw *j)
+static const char *state(const struct object_at *at, struct buf *scratch)
 {
-	const struct now *now = view->now;
-	jsonw_key_i64(j, "cores", now->cores);
-	jsonw_key_double(j, "busy_cores", now->busy_cores);
-	jsonw_key_i64(j, "memory_total_bytes", now->memory_total_bytes);
-	jsonw_key_i64(j, "memory_used_bytes", now->memory_used_bytes);
-	jsonw_key_i64(j, "processes_seen", now->processes_seen);
-	jsonw_key_i64(j, "threads_seen", now->threads_seen);
-	jsonw_key(j, "self");
-	jsonw_begin_object(j);
-	jsonw_key_double(j, "cpu_percent", now->own_cpu_percent);
-	jsonw_key_i64(j, "rss_bytes", now->own_rss_bytes);
-	jsonw_end_object(j);
+	buf_add(scratch, &((const struct now_process *)at->data)->state, 1);
+	return scratch->data;
+}
+
+#define P struct now_process
+static const struct field process_fields[] = {
+	FIELD(P, pid, NULL, "process id"),
+	FIELD(P, ppid, NULL, "process id of the parent"),
+	FIELD_INTEGER("uid", uid, NULL, "user id"),
+	FIELD(P, command, NULL, "command line, or the name of the program", .known = true),
+	FIELD_TEXT("state", state, NULL, "state as in /proc/PID/stat", .known = true),
+	FIELD(P, is_target, NULL, "whether it belongs to the watched program"),
+	FIELD_AS(P, "is_wattle", is_own, NULL, "whether it is this server"),
+	FIELD_AS(P, "has_ended", is_gone, NULL, "whether it ended since the sample before"),
+	FIELD(P, power_w, "W", "power attributed to it"),
+	FIELD(P, cpu_w, "W", "of this, CPU packages"),
+	FIELD(P, dram_w, "W", "of this, DRAM"),
+	FIELD(P, gpu_w, "W", "of this, GPUs"),
+	FIELD(P, energy_j, "J", "energy attributed to it since it was first seen"),
+	FIELD(P, cpu_cores, NULL, "cores that it keeps busy"),
+	FIELD_AS(P, "cpu_s", cpu_ns, "s", "CPU time since it started", .scale = 1e-9),
+	FIELD(P, rss_bytes, "bytes", "resident memory"),
+	FIELD(P, threads, NULL, "threads"),
+	FIELD(P, gpu_percent, "%", "time on GPUs; 100 is one GPU busy"),
+	FIELD(P, gpu_memory_bytes, "bytes", "memory on GPUs"),
+};
+#undef P
+static const struct object_type process_type = OBJECT_TYPE("now_process", "One process now.", process_fields);
+
+static size_t process_count(const struct object_at *at)
+{
+	return document_of(at)->n_ranked;
+}
+
+static const void *process_item(const struct object_at *at, size_t i)
+{
+	return document_of(at)->ranked[i];
+}
+
+/* ---- the machine ---- */
+
+#define N struct now
+static double target_w(const struct object_at *at)
+{
+	return if_target(at, ((const struct now *)at->data)->sum.target_w);
+}
+
+static const struct field ledger_fields[] = {
+	FIELD_NUMBER("target_w", target_w, "W", "power attributed to the watched program; null: none is watched"),
+	FIELD_AS(N, "others_w", sum.others_w, "W", "power attributed to other programs"),
+	FIELD_AS(N, "wattle_w", sum.own_w, "W", "power attributed to this server"),
+	FIELD_AS(N, "idle_w", sum.idle_w, "W", "power that nobody causes; null where it is unknown"),
+	FIELD_AS(N, "unattributed_w", sum.unattributed_w, "W", "power that could not be attributed"),
+};
+static const struct object_type ledger_type =
+	OBJECT_TYPE("now_ledger", "Whose power it is: the known rows add up to the total.", ledger_fields);
+
+static const struct field self_fields[] = {
+	FIELD_AS(N, "cpu_percent", own_cpu_percent, "%", "CPU time of this server as a share of one core"),
+	FIELD_AS(N, "rss_bytes", own_rss_bytes, "bytes", "its resident memory"),
+};
+static const struct object_type self_type = OBJECT_TYPE("now_self", "What measuring itself uses.", self_fields);
+
+/* ---- the document ---- */
+
+static const char *schema(const struct object_at *at, struct buf *scratch)
+{
+	return "wattle-now/1";
+}
+
+static const char *version(const struct object_at *at, struct buf *scratch)
+{
+	return WATTLE_VERSION;
+}
+
+static const char *time_text(const struct object_at *at, struct buf *scratch)
+{
+	rfc3339(scratch, document_of(at)->now->wall_ns);
+	return scratch->data;
+}
+
+static double unix_s(const struct object_at *at)
+{
+	return (double)(document_of(at)->now->wall_ns / NS_PER_MS) / 1e3;
+}
+
+static uint64_t look(const struct object_at *at)
+{
+	return document_of(at)->view->look;
+}
+
+static double interval_s(const struct object_at *at)
+{
+	return (double)document_of(at)->view->interval_ns / 1e9;
+}
+
+static double up_s(const struct object_at *at)
+{
+	return (double)document_of(at)->view->up_ns / 1e9;
+}
+
+static const char *provenance(const struct object_at *at, struct buf *scratch)
+{
+	const struct now *now = document_of(at)->now;
+	return now->problem == NULL ? provenance_name(now->provenance) : NULL;
+}
+
+static bool has_trail(const struct object_at *at)
+{
+	return document_of(at)->has_trail;
+}
+
+#define D struct view_document
+#define NOW(member, unit, meaning, ...) FIELD_BY(D, now, #member, N, member, unit, meaning, ##__VA_ARGS__)
+static const struct field now_fields[] = {
+	FIELD_TEXT("schema", schema, NULL, "name and version of this document", .known = true),
+	FIELD_TEXT("version", version, NULL, "version of wattle", .known = true),
+	FIELD_BY(D, view, "host", struct view, host, NULL, "name of the machine", .known = true),
+	FIELD_UNSIGNED("look", look, NULL, "number of this sample, from 1"),
+	FIELD_TEXT("time", time_text, NULL, "when it was taken, RFC 3339", .known = true),
+	FIELD_NUMBER("unix_s", unix_s, "s", "the same as Unix time", .known = true),
+	NOW(dt_s, "s", "time since the sample before; null: this is the first"),
+	FIELD_NUMBER("interval_s", interval_s, "s", "sampling interval", .known = true),
+	FIELD_NUMBER("up_s", up_s, "s", "time since the first sample", .known = true),
+	NOW(problem, NULL, "why there is no energy at all; null: there is some"),
+	NOW(total_w, "W", "power of all domains that do not overlap"),
+	FIELD_BY(D, now, "total_j", N, total_energy_uj, "J", "their energy since the server began to count", .scale = 1e-6),
+	FIELD_TEXT("provenance", provenance, NULL, "the weakest of the total's parts", .one_of = provenance_names),
+	FIELD_POINTER(D, "ledger", now, &ledger_type, "whose power it is"),
+	NOW(cores, NULL, "cores of the machine"),
+	NOW(busy_cores, NULL, "cores that are busy"),
+	NOW(memory_total_bytes, "bytes", "memory of the machine"),
+	NOW(memory_used_bytes, "bytes", "memory in use"),
+	NOW(processes_seen, NULL, "processes of the machine, listed or not"),
+	NOW(threads_seen, NULL, "threads of the machine"),
+	FIELD_POINTER(D, "self", now, &self_type, "what measuring uses"),
+	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "all domains, also those not in the total"),
+	FIELD_LIST("processes", &process_type, process_count, process_item, "the processes with the most power"),
+	FIELD_HERE("trail", &trail_type, "the last samples, asked for with ?trail=1", .present = has_trail),
+};
+#undef NOW
+const struct object_type now_type = OBJECT_TYPE("now", "What this machine does now.", now_fields);
+
+static const struct field newest_fields[] = {
+	FIELD_UNSIGNED("look", look, NULL, "number of this sample, from 1"),
+	FIELD_NUMBER("interval_s", interval_s, "s", "sampling interval", .known = true),
+	FIELD_BY(D, now, "cores", N, cores, NULL, "cores of the machine", .scale = 1),
+	FIELD_BY(D, now, "memory_total_bytes", N, memory_total_bytes, "bytes", "memory of the machine", .scale = 1),
+	FIELD_INLINE(&trail_type),
+};
+static const struct object_type newest_type = OBJECT_TYPE("charts", "What the live page draws.", newest_fields);
+#undef D
+#undef N
+
+// clang-format on
+
+void view_charts(const struct view *view, size_t first, struct buf *out)
+{
+	const struct view_document document = {.view = view, .now = view->now, .trail = view->trail, .first = first};
+	document_json(out, &newest_type, &document, false);
 }
 
 void view_json(const struct view *view, bool trail, struct buf *out)
 {
-	const struct now *now = view->now;
-	struct jsonw j;
-	jsonw_init(&j, out, false);
-	jsonw_begin_object(&j);
-	jsonw_key_string(&j, "schema", "wattle-now/1");
-	jsonw_key_string(&j, "version", WATTLE_VERSION);
-	jsonw_key_string(&j, "host", view->host);
-	jsonw_key_i64(&j, "look", (int64_t)view->look);
-	key_time(&j, "time", now->wall_ns);
-	jsonw_key_double(&j, "unix_s", (double)(now->wall_ns / NS_PER_MS) / 1e3);
-	jsonw_key_double(&j, "dt_s", now->dt_s);
-	jsonw_key_double(&j, "interval_s", (double)view->interval_ns / 1e9);
-	jsonw_key_double(&j, "up_s", (double)view->up_ns / 1e9);
-	jsonw_key_string(&j, "problem", now->problem);
-	jsonw_key_double(&j, "total_w", now->total_w);
-	jsonw_key_double(&j, "total_j", joules(now->total_energy_uj));
-	jsonw_key_string(&j, "provenance", now->problem == NULL ? provenance_name(now->provenance) : NULL);
-	ledger(view, &j);
-	machine(view, &j);
-	jsonw_key(&j, "domains");
-	jsonw_begin_array(&j);
-	for (size_t i = 0; i < now->n_domains; i++)
-		domain(view, &now->domains[i], &j);
-	jsonw_end_array(&j);
-	processes(view, &j);
-	if (trail) {
-		jsonw_key(&j, "trail");
-		jsonw_begin_object(&j);
-		view_trail(view, 0, &j);
-		jsonw_end_object(&j);
-	}
-	jsonw_end_object(&j);
+	struct view_document document = {.view = view, .now = view->now, .trail = view->trail, .has_trail = trail};
+	const struct now_process **ranked = view_ranked(view->now, &document.n_ranked);
+	document.ranked = ranked;
+	document_json(out, &now_type, &document, false);
 	buf_char(out, '\n');
+	free(ranked);
 }

@@ -11,16 +11,8 @@ enum { TITLE_CEILING = 1 << 12, COLUMNS_CEILING = 1 << 24 };
 static void data(const struct view *view, const char *id, size_t first, struct buf *out)
 {
 	struct buf text;
-	struct jsonw j;
 	buf_init(&text, COLUMNS_CEILING);
-	jsonw_init(&j, &text, false);
-	jsonw_begin_object(&j);
-	jsonw_key_i64(&j, "look", (int64_t)view->look);
-	jsonw_key_double(&j, "interval_s", (double)view->interval_ns / 1e9);
-	jsonw_key_double(&j, "cores", value_to_double(view->now->cores, 1));
-	jsonw_key_double(&j, "memory_total_bytes", value_to_double(view->now->memory_total_bytes, 1));
-	view_trail(view, first, &j);
-	jsonw_end_object(&j);
+	view_charts(view, first, &text);
 	if (!text.failed)
 		page_json(out, id, text.data, text.size);
 	buf_finish(&text);

@@ -1,89 +1,121 @@
-/* The charts' columns. Times are Unix seconds of the look's own clock, so that two looks never lie further apart than
- * they did. */
+/* Fields of the charts' columns. Times are Unix seconds of the last sample's own clock, so that two samples never lie
+ * further apart than they did. */
 #include "serve/view.h"
 
 #include "base/util.h"
 
-static const char *const columns[TRAIL_COLUMNS] = {
-	[TRAIL_TOTAL_W] = "total_w",
-	[TRAIL_TARGET_W] = "target_w",
-	[TRAIL_OTHERS_W] = "others_w",
-	[TRAIL_OWN_W] = "wattle_w",
-	[TRAIL_IDLE_W] = "idle_w",
-	[TRAIL_UNATTRIBUTED_W] = "unattributed_w",
-	[TRAIL_BUSY_CORES] = "busy_cores",
-	[TRAIL_MEMORY_BYTES] = "memory_used_bytes",
-};
-static const char *const domain_columns[TRAIL_DOMAIN_COLUMNS] = {
-	[TRAIL_POWER_W] = "power_w",
-	[TRAIL_UTILIZATION_PERCENT] = "utilization_percent",
-	[TRAIL_MEMORY_USED_BYTES] = "memory_used_bytes",
-	[TRAIL_TEMPERATURE_C] = "temperature_c",
-};
+// clang-format off
 
 enum { DIGITS = 5 }; // as in the charts of a report
 
-static void column(const struct trail *trail, const float *values, size_t first, struct jsonw *j)
+static const struct view_document *document_of(const struct object_at *at)
 {
-	jsonw_begin_array(j);
-	for (size_t i = first; i < trail->n; i++)
-		jsonw_rounded(j, (double)values[trail_place(trail, i)], DIGITS);
-	jsonw_end_array(j);
+	return object_document(at);
 }
 
-static void times(const struct view *view, size_t first, struct jsonw *j)
+static size_t sample_count(const struct object_at *at)
 {
-	const struct trail *trail = view->trail;
-	jsonw_begin_array(j);
-	for (size_t i = first; i < trail->n; i++) {
-		int64_t ago_ns = view->now->t_ns - trail->t_ns[trail_place(trail, i)];
-		jsonw_double(j, (double)((view->now->wall_ns - ago_ns) / NS_PER_MS) / 1e3);
-	}
-	jsonw_end_array(j);
+	const struct view_document *document = document_of(at);
+	return document->trail->n - document->first;
 }
 
-static bool has_any(const struct trail *trail, const float *values)
+// Of the trail, the place of an item of a list.
+static size_t sample(const struct object_at *at)
 {
-	for (size_t i = 0; i < trail->n; i++)
+	const struct view_document *document = document_of(at);
+	return trail_place(document->trail, document->first + at->index);
+}
+
+static double time_s(const struct object_at *at)
+{
+	const struct view_document *document = document_of(at);
+	int64_t ago_ns = document->now->t_ns - document->trail->t_ns[sample(at)];
+	return (double)((document->now->wall_ns - ago_ns) / NS_PER_MS) / 1e3;
+}
+
+// The list of the column has its place in the trail's arrays as .offset.
+static double value(const struct object_at *at)
+{
+	return (double)document_of(at)->trail->columns[at->outer->field->offset][sample(at)];
+}
+
+static const float *domain_values(const struct object_at *at, size_t domain)
+{
+	return document_of(at)->trail->domains[domain][at->field->offset];
+}
+
+static double domain_value(const struct object_at *at)
+{
+	return (double)domain_values(at->outer, at->outer->index)[sample(at)];
+}
+
+static const struct field time_field = FIELD_NUMBER("unix_s", time_s, "s", "when the sample was taken", .known = true);
+static const struct field value_field = FIELD_NUMBER("value", value, NULL, "value at a sample", .digits = DIGITS);
+static const struct field domain_value_field =
+	FIELD_NUMBER("value", domain_value, NULL, "value of the domain at a sample", .digits = DIGITS);
+
+/* ---- domains ---- */
+
+// What a domain never had is left out: most have no memory and no temperature.
+static bool has_any(const struct object_at *at)
+{
+	const float *values = domain_values(at, at->index);
+	for (size_t i = 0; i < document_of(at)->trail->n; i++)
 		if (!isnan(values[i]))
 			return true;
 	return false;
 }
 
-// What a domain never had is left out: most have no memory and no temperature.
-static void domain(const struct view *view, size_t d, size_t first, struct jsonw *j)
+#define D struct now_domain
+#define OF_SENSOR(key, member, meaning, ...) FIELD_BY(D, domain, key, struct domain, member, NULL, meaning, ##__VA_ARGS__)
+#define COLUMN(key, column, unit_, meaning)                                                                            \
+	FIELD_VALUES(key, &domain_value_field, sample_count, meaning, .unit = (unit_), .offset = (column), .present = has_any)
+static const struct field domain_fields[] = {
+	OF_SENSOR("domain", name, "name of the domain: package-0, dram-0, gpu-0 …", .known = true),
+	OF_SENSOR("device", device, "name of the hardware", .known = true),
+	OF_SENSOR("kind", kind, "kind of the domain", .one_of = domain_kind_names),
+	OF_SENSOR("provenance", provenance, "how the energy is obtained", .one_of = provenance_names),
+	FIELD(D, in_total, NULL, "whether this domain is part of total_w"),
+	COLUMN("power_w", TRAIL_POWER_W, "W", "power"),
+	COLUMN("utilization_percent", TRAIL_UTILIZATION_PERCENT, "%", "utilization"),
+	COLUMN("memory_used_bytes", TRAIL_MEMORY_USED_BYTES, "bytes", "memory in use"),
+	COLUMN("temperature_c", TRAIL_TEMPERATURE_C, "°C", "temperature"),
+};
+#undef COLUMN
+#undef OF_SENSOR
+#undef D
+static const struct object_type domain_type = OBJECT_TYPE("trail_domain", "The last samples of a domain.", domain_fields);
+
+static size_t domain_count(const struct object_at *at)
 {
-	const struct now_domain *domain = &view->now->domains[d];
-	const struct trail *trail = view->trail;
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "domain", domain->domain->name);
-	jsonw_key_string(j, "device", domain->domain->device);
-	jsonw_key_string(j, "kind", domain_kind_name(domain->domain->kind));
-	jsonw_key_string(j, "provenance", provenance_name(domain->domain->provenance));
-	jsonw_key_bool(j, "in_total", domain->in_total);
-	for (size_t c = 0; c < TRAIL_DOMAIN_COLUMNS; c++) {
-		if (!has_any(trail, trail->domains[d][c]))
-			continue;
-		jsonw_key(j, domain_columns[c]);
-		column(trail, trail->domains[d][c], first, j);
-	}
-	jsonw_end_object(j);
+	return document_of(at)->trail->n_domains;
 }
 
-void view_trail(const struct view *view, size_t first, struct jsonw *j)
+static const void *domain_item(const struct object_at *at, size_t i)
 {
-	const struct trail *trail = view->trail;
-	jsonw_key(j, "unix_s");
-	times(view, first, j);
-	for (size_t c = 0; c < TRAIL_COLUMNS; c++) {
-		if (c == TRAIL_TARGET_W && !view->has_target)
-			continue;
-		jsonw_key(j, columns[c]);
-		column(trail, trail->columns[c], first, j);
-	}
-	jsonw_key(j, "domains");
-	jsonw_begin_array(j);
-	for (size_t d = 0; d < trail->n_domains; d++)
-		domain(view, d, first, j);
-	jsonw_end_array(j);
+	return &document_of(at)->now->domains[i];
 }
+
+/* ---- the machine ---- */
+
+static bool has_target(const struct object_at *at)
+{
+	return document_of(at)->view->has_target;
+}
+
+#define COLUMN(key, column, unit_, meaning, ...)                                                                       \
+	FIELD_VALUES(key, &value_field, sample_count, meaning, .unit = (unit_), .offset = (column), ##__VA_ARGS__)
+static const struct field trail_fields[] = {
+	FIELD_VALUES("unix_s", &time_field, sample_count, "when the samples were taken, Unix time"),
+	COLUMN("total_w", TRAIL_TOTAL_W, "W", "power of all domains that do not overlap"),
+	COLUMN("target_w", TRAIL_TARGET_W, "W", "power attributed to the watched program", .present = has_target),
+	COLUMN("others_w", TRAIL_OTHERS_W, "W", "power attributed to other programs"),
+	COLUMN("wattle_w", TRAIL_OWN_W, "W", "power attributed to this server"),
+	COLUMN("idle_w", TRAIL_IDLE_W, "W", "power that nobody causes"),
+	COLUMN("unattributed_w", TRAIL_UNATTRIBUTED_W, "W", "power that could not be attributed"),
+	COLUMN("busy_cores", TRAIL_BUSY_CORES, NULL, "cores that were busy"),
+	COLUMN("memory_used_bytes", TRAIL_MEMORY_BYTES, "bytes", "memory in use"),
+	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "the same of each domain"),
+};
+#undef COLUMN
+const struct object_type trail_type = OBJECT_TYPE("trail", "The last samples, a list for each figure, oldest first.", trail_fields);
