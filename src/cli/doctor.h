@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/env.h"
 #include "base/error.h"
+#include "base/fields.h"
 #include "sensor/sensor.h"
 
 #include <stdbool.h>
@@ -47,6 +48,7 @@ void doctor_idle_power(const struct doctor *doctor, struct buf *text);
 void doctor_calibration(const struct doctor *doctor, struct buf *text); // of GPUs; nothing where none is measured
 
 // doctor_json.c, doctor_text.c
+extern const struct object_type sensors_type; // data: struct doctor
 void doctor_json(const struct doctor *doctor, struct buf *out);
 void doctor_text(const struct doctor *doctor, struct buf *out);
 

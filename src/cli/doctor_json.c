@@ -1,8 +1,11 @@
+/* Fields of `wattle sensors --json`. */
 #include "cli/doctor.h"
 
-#include "base/jsonw.h"
+#include "base/fields_json.h"
 #include "base/util.h"
 #include "sensor/gpu/gpu_gain.h"
+
+// clang-format off
 
 // 0 is "unknown" in a domain. A division by a power of ten is rounded correctly and prints as people write it.
 static double known(double value, double parts)
@@ -10,81 +13,163 @@ static double known(double value, double parts)
 	return value > 0 ? value / parts : (double)NAN;
 }
 
-static void put_identity(struct jsonw *j, const struct doctor_row *row)
+static const struct doctor *doctor_of(const struct object_at *at)
 {
-	const struct domain *domain = row->domain;
-	jsonw_key_string(j, "sensor", row->sensor);
-	jsonw_key_string(j, "domain", text_or_null(domain->name));
-	jsonw_key_string(j, "kind", domain_kind_name(domain->kind));
-	jsonw_key_string(j, "device", text_or_null(domain->device));
-	jsonw_key_string(j, "uuid", text_or_null(domain->uuid));
-	jsonw_key_string(j, "inside", text_or_null(domain->inside));
-	jsonw_key_string(j, "provenance", provenance_name(domain->provenance));
+	return object_document(at);
 }
 
-static void put_state(struct jsonw *j, const struct doctor *doctor, const struct doctor_row *row)
+/* ---- a domain ---- */
+
+static const struct domain *domain_of(const struct object_at *at)
 {
-	const struct domain *domain = row->domain;
-	jsonw_key_bool(j, "readable", domain->readable);
-	jsonw_key_bool(j, "used", domain->used);
-	jsonw_key_bool(j, "in_total", doctor_in_total(doctor, domain));
-	jsonw_key_string(j, "why", domain->used ? NULL : text_or_null(domain->why));
-	jsonw_key_string(j, "remedy", text_or_null(domain->remedy));
-	jsonw_key_string(j, "lasting_remedy", doctor_lasting_remedy(row));
-	jsonw_key_string(j, "note", text_or_null(domain->note));
+	return ((const struct doctor_row *)at->data)->domain;
 }
 
-static void put_figures(struct jsonw *j, const struct doctor_row *row)
+static bool in_total(const struct object_at *at)
 {
-	const struct domain *domain = row->domain;
-	jsonw_key_double(j, "update_period_s", known((double)domain->update_period_ns, 1e9));
-	jsonw_key_double(j, "update_jitter_s", known((double)domain->update_jitter_ns, 1e9));
-	jsonw_key_double(j, "resolution_j", known((double)domain->resolution_uj, 1e6));
-	jsonw_key_double(j, "relative_error", known(domain->relative_error, 1));
-	jsonw_key_double(j, "last", row->last);
-	jsonw_key_string(j, "last_unit", row->last_unit);
-	jsonw_key_double(j, "idle_w", known(domain->idle_w, 1));
-	jsonw_key_string(j, "idle_date", text_or_null(domain->idle_date));
+	return doctor_in_total(doctor_of(at), domain_of(at));
 }
 
-// Of each GPU that a run would measure.
-static void put_calibrations(struct jsonw *j, const struct doctor *doctor)
+static const char *why(const struct object_at *at, struct buf *scratch)
 {
-	jsonw_key(j, "calibrations");
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < doctor->set.n_devices; i++) {
-		const struct domain *domain = doctor->set.devices[i];
-		if (domain->kind != DOMAIN_GPU)
-			continue;
-		bool calibrated = domain->gain > 0;
-		jsonw_begin_object(j);
-		jsonw_key_string(j, "domain", domain->name);
-		jsonw_key_double(j, "factor", known(domain->gain, 1));
-		jsonw_key_double(j, "error_percent", 100 * (calibrated ? domain->gain_error : GPU_GAIN_ASSUMED_ERROR));
-		jsonw_key_string(j, "source", calibrated ? domain->gain_source : "uncalibrated");
-		jsonw_end_object(j);
-	}
-	jsonw_end_array(j);
+	return domain_of(at)->used ? NULL : text_or_null(domain_of(at)->why);
 }
+
+static const char *lasting_remedy(const struct object_at *at, struct buf *scratch)
+{
+	return doctor_lasting_remedy(at->data);
+}
+
+static double update_period_s(const struct object_at *at)
+{
+	return known((double)domain_of(at)->update_period_ns, 1e9);
+}
+
+static double update_jitter_s(const struct object_at *at)
+{
+	return known((double)domain_of(at)->update_jitter_ns, 1e9);
+}
+
+static double resolution_j(const struct object_at *at)
+{
+	return known((double)domain_of(at)->resolution_uj, 1e6);
+}
+
+static double relative_error(const struct object_at *at)
+{
+	return known(domain_of(at)->relative_error, 1);
+}
+
+static double idle_w(const struct object_at *at)
+{
+	return known(domain_of(at)->idle_w, 1);
+}
+
+static const char *const last_units[] = {"J", "W", NULL};
+
+#define R struct doctor_row
+#define OF_DOMAIN(key, member, meaning, ...) FIELD_BY(R, domain, key, struct domain, member, NULL, meaning, ##__VA_ARGS__)
+static const struct field row_fields[] = {
+	FIELD(R, sensor, NULL, "sensor that meters it", .known = true),
+	OF_DOMAIN("domain", name, "name of the domain: package-0, dram-0, gpu-0 …"),
+	OF_DOMAIN("kind", kind, "kind of the domain", .one_of = domain_kind_names),
+	OF_DOMAIN("device", device, "name of the hardware"),
+	OF_DOMAIN("uuid", uuid, "UUID of a GPU"),
+	OF_DOMAIN("inside", inside, "domain that contains this one"),
+	OF_DOMAIN("provenance", provenance, "how the energy is obtained", .one_of = provenance_names),
+	OF_DOMAIN("readable", readable, "whether it can be read now"),
+	OF_DOMAIN("used", used, "whether a run would sample it"),
+	FIELD_BOOLEAN("in_total", in_total, NULL, "whether it would be part of energy.total_j"),
+	FIELD_TEXT("why", why, NULL, "reason for which it is not used"),
+	OF_DOMAIN("remedy", remedy, "command that makes it readable"),
+	FIELD_TEXT("lasting_remedy", lasting_remedy, NULL, "command that does so beyond the next boot; null: remedy does, or there is none"),
+	OF_DOMAIN("note", note, "further information"),
+	FIELD_NUMBER("update_period_s", update_period_s, "s", "median time between updates of the hardware's value"),
+	FIELD_NUMBER("update_jitter_s", update_jitter_s, "s", "half of the spread of this time"),
+	FIELD_NUMBER("resolution_j", resolution_j, "J", "smallest step of the counter"),
+	FIELD_NUMBER("relative_error", relative_error, NULL, "error of a reading as a share of it"),
+	FIELD(R, last, NULL, "last reading"),
+	FIELD(R, last_unit, NULL, "unit of the last reading", .one_of = last_units),
+	FIELD_NUMBER("idle_w", idle_w, "W", "stored idle power"),
+	OF_DOMAIN("idle_date", idle_date, "when it was measured, RFC 3339"),
+};
+#undef OF_DOMAIN
+#undef R
+static const struct object_type row_type = OBJECT_TYPE("sensor", "A domain that a sensor meters or could meter.", row_fields);
+
+FIELD_ARRAY_OF(row, struct doctor, rows, n_rows)
+
+/* ---- calibrations: of each GPU that a run would measure ---- */
+
+// The i-th GPU; NULL: there are fewer.
+static const struct domain *gpu(const struct doctor *doctor, size_t i)
+{
+	for (size_t d = 0; d < doctor->set.n_devices; d++)
+		if (doctor->set.devices[d]->kind == DOMAIN_GPU && i-- == 0)
+			return doctor->set.devices[d];
+	return NULL;
+}
+
+static size_t gpu_count(const struct object_at *at)
+{
+	size_t n = 0;
+	while (gpu(doctor_of(at), n) != NULL)
+		n++;
+	return n;
+}
+
+static const void *gpu_item(const struct object_at *at, size_t i)
+{
+	return gpu(doctor_of(at), i);
+}
+
+static double factor(const struct object_at *at)
+{
+	return known(((const struct domain *)at->data)->gain, 1);
+}
+
+static double error_percent(const struct object_at *at)
+{
+	const struct domain *domain = at->data;
+	return 100 * (domain->gain > 0 ? domain->gain_error : GPU_GAIN_ASSUMED_ERROR);
+}
+
+static const char *source(const struct object_at *at, struct buf *scratch)
+{
+	const struct domain *domain = at->data;
+	return domain->gain > 0 ? domain->gain_source : "uncalibrated";
+}
+
+static const struct field calibration_fields[] = {
+	FIELD_AS(struct domain, "domain", name, NULL, "domain of the GPU", .known = true),
+	FIELD_NUMBER("factor", factor, NULL, "factor by which readings are multiplied; null: not calibrated"),
+	FIELD_NUMBER("error_percent", error_percent, "%", "relative error of the calibration", .known = true),
+	FIELD_TEXT("source", source, NULL, "where the calibration is from", .known = true),
+};
+static const struct object_type calibration_type =
+	OBJECT_TYPE("calibration", "Calibration of a GPU's power sensor.", calibration_fields);
+
+/* ---- the document ---- */
+
+static bool measures(const struct object_at *at)
+{
+	return doctor_measures(at->data);
+}
+
+#define D struct doctor
+static const struct field sensors_fields[] = {
+	FIELD_LIST("sensors", &row_type, row_count, row_item, "all domains, also those that are not used or can't be read"),
+	FIELD_BOOLEAN("measures", measures, NULL, "whether a run would measure energy, rather than estimate it or have none"),
+	FIELD_AS(D, "idle_note", baseline_note, NULL, "why the stored idle power is not used"),
+	FIELD_LIST("calibrations", &calibration_type, gpu_count, gpu_item, "calibrations of the GPUs that a run would measure"),
+	FIELD_AS(D, "calibration_note", set.gain_note, NULL, "why a stored calibration is not used"),
+};
+#undef D
+const struct object_type sensors_type = OBJECT_TYPE("sensors", "Sensors of this machine.", sensors_fields);
+
+// clang-format on
 
 void doctor_json(const struct doctor *doctor, struct buf *out)
 {
-	struct jsonw j;
-	jsonw_init(&j, out, true);
-	jsonw_begin_object(&j);
-	jsonw_key(&j, "sensors");
-	jsonw_begin_array(&j);
-	for (size_t i = 0; i < doctor->n_rows; i++) {
-		jsonw_begin_object(&j);
-		put_identity(&j, &doctor->rows[i]);
-		put_state(&j, doctor, &doctor->rows[i]);
-		put_figures(&j, &doctor->rows[i]);
-		jsonw_end_object(&j);
-	}
-	jsonw_end_array(&j);
-	jsonw_key_bool(&j, "measures", doctor_measures(doctor));
-	jsonw_key_string(&j, "idle_note", text_or_null(doctor->baseline_note));
-	put_calibrations(&j, doctor);
-	jsonw_key_string(&j, "calibration_note", text_or_null(doctor->set.gain_note));
-	jsonw_end_object(&j);
+	document_json(out, &sensors_type, doctor, true);
 }
