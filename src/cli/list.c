@@ -1,13 +1,15 @@
 /* wattle list: the runs of a folder, one line each. */
 #include "cli/command.h"
+#include "cli/list.h"
 
 #include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/fields_json.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "sensor/sensor.h"
 #include "store/postgres/list.h"
 #include "store/postgres/pq.h"
 
@@ -217,48 +219,56 @@ static void add_stored_line(const struct run_listing *listing, size_t id_columns
 	add_what(listing, out);
 }
 
-static void add_json(const struct run_listing *listing, struct jsonw *j)
+static void add_lines(const struct run_listing *listings, size_t n, struct arena *arena, struct buf *out)
 {
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "path", listing->path);
-	jsonw_key_string(j, "id", listing->id);
-	jsonw_key_string(j, "host", listing->host);
-	jsonw_key_string(j, "label", listing->label);
-	jsonw_key_string(j, "user", listing->user);
-	jsonw_key_string(j, "job", listing->job_id);
-	jsonw_key_string(j, "job_step", listing->job_step);
-	jsonw_key_i64(j, "rank", listing->rank);
-	jsonw_key_double(j, "start_unix_s", value_to_double(listing->wall_start_ns, 1e-9));
-	jsonw_key_double(j, "duration_s", listing->duration_s);
-	jsonw_key_i64(j, "segments", listing->segments);
-	jsonw_key_i64(j, "samples", listing->samples);
-	jsonw_key_i64(j, "exit_code", listing->exit_code);
-	jsonw_key_bool(j, "complete", listing->complete);
-	jsonw_key_double(j, "energy_j", listing->energy_j);
-	jsonw_key_double(j, "error_j", listing->error_j);
-	jsonw_key_string(j, "provenance", listing->provenance);
-	jsonw_key_string(j, "problem", listing->problem);
-	jsonw_end_object(j);
-}
-
-static void add_all(const struct run_listing *listings, size_t n, bool as_json, struct arena *arena, struct buf *out)
-{
-	struct jsonw j;
-	size_t id_columns = !as_json && n > 0 && listings[0].path == NULL ? id_length(listings, n, arena) : 0;
-	jsonw_init(&j, out, true);
-	if (as_json)
-		jsonw_begin_array(&j);
+	size_t id_columns = n > 0 && listings[0].path == NULL ? id_length(listings, n, arena) : 0;
 	for (size_t i = 0; i < n; i++) {
-		if (as_json)
-			add_json(&listings[i], &j);
-		else if (listings[i].path == NULL)
+		if (listings[i].path == NULL)
 			add_stored_line(&listings[i], id_columns, out);
 		else
 			add_line(&listings[i], out);
 	}
-	if (as_json)
-		jsonw_end_array(&j);
 }
+
+/* ---- JSON ---- */
+
+struct listed {
+	const struct run_listing *runs;
+	size_t n;
+};
+
+// clang-format off
+#define L struct run_listing
+static const struct field listing_fields[] = {
+	FIELD(L, path, NULL, "run file; null: the run is in a store"),
+	FIELD(L, id, NULL, "identity of the run"),
+	FIELD(L, host, NULL, "name of the machine"),
+	FIELD(L, label, NULL, "value of --label"),
+	FIELD(L, user, NULL, "user who measured"),
+	FIELD_AS(L, "job", job_id, NULL, "id of the job"),
+	FIELD(L, job_step, NULL, "job step of Slurm"),
+	FIELD(L, rank, NULL, "rank in the job"),
+	FIELD_AS(L, "start_unix_s", wall_start_ns, "s", "when the run started, Unix time", .scale = 1e-9),
+	FIELD(L, duration_s, "s", "duration, over all segments"),
+	FIELD(L, segments, NULL, "recordings in this run"),
+	FIELD(L, samples, NULL, "samples that were stored"),
+	FIELD(L, exit_code, NULL, "status that wattle returned; null: it was attached"),
+	FIELD(L, complete, NULL, "false: the recorder still runs, or died before the end"),
+	FIELD(L, energy_j, "J", "energy of all domains that do not overlap, of a run in a store"),
+	FIELD(L, error_j, "J", "half of its 95 % interval"),
+	FIELD(L, provenance, NULL, "the weakest of its parts", .one_of = provenance_names),
+	FIELD(L, problem, NULL, "why the file could not be read"),
+};
+#undef L
+// clang-format on
+static const struct object_type listing_type = OBJECT_TYPE("listing", "One run.", listing_fields);
+
+FIELD_ARRAY_OF(listing, struct listed, runs, n)
+
+static const struct field list_fields[] = {
+	FIELD_LIST(NULL, &listing_type, listing_count, listing_item, "runs of a folder or of a store"),
+};
+const struct object_type list_type = OBJECT_TYPE("list", "Runs of a folder or of a store.", list_fields);
 
 /* ---- the command ---- */
 
@@ -302,7 +312,10 @@ static int print(const struct values *values, const char *folder, struct arena *
 		return cli_fail(EXIT_FAILED, &error);
 	struct buf out;
 	buf_init(&out, TEXT_CEILING);
-	add_all(listings, n, values->json, arena, &out);
+	if (values->json)
+		document_json(&out, &list_type, &(struct listed){listings, n}, true);
+	else
+		add_lines(listings, n, arena, &out);
 	int status = cli_write(&out, "-");
 	buf_finish(&out);
 	return status;
