@@ -3,6 +3,9 @@
 
 #include "base/fields_schema.h"
 #include "base/util.h"
+#include "cli/doctor.h"
+#include "cli/list.h"
+#include "cli/store_status.h"
 #include "report/bench.h"
 #include "report/blocks_report.h"
 #include "report/cap_list.h"
@@ -39,7 +42,10 @@ static const struct schema {
 	{"cap-get", &cap_row_type},
 	{"cap-tune", &cap_tune_type},
 	{"model", &model_type},
+	{"sensors", &sensors_type},
+	{"list", &list_type},
 	{"now", &now_type},
+	{"store-status", &store_status_type},
 };
 
 static const struct schema *schema_named(const char *name)

@@ -1,8 +1,9 @@
 /* wattle store status: what a store holds. */
 #include "cli/command.h"
+#include "cli/store_status.h"
 
 #include "base/cleanup.h"
-#include "base/jsonw.h"
+#include "base/fields_json.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "report/report.h"
@@ -103,55 +104,53 @@ static void print_text(const struct pg_status *status, const char *where, struct
 
 /* ---- JSON ---- */
 
-static void add_time_key(struct jsonw *j, const char *key, int64_t wall_ns)
-{
-	jsonw_key_double(j, key, value_to_double(wall_ns, 1e-9));
-}
+// clang-format off
+#define R struct pg_role_status
+static const struct field role_fields[] = {
+	FIELD_AS(R, "role", name, NULL, "name of the role", .known = true),
+	FIELD(R, writes, NULL, "whether it may add runs"),
+	FIELD(R, reads, NULL, "whether it may read runs"),
+};
+#undef R
+static const struct object_type role_type = OBJECT_TYPE("role", "A role besides the owner.", role_fields);
 
-static void print_json(const struct pg_status *status, struct buf *out)
-{
-	struct jsonw j;
-	jsonw_init(&j, out, true);
-	jsonw_begin_object(&j);
-	jsonw_key_string(&j, "schema", status->store.schema);
-	jsonw_key_i64(&j, "version", status->store.version);
-	jsonw_key_i64(&j, "compatible", status->store.compatible);
-	jsonw_key_string(&j, "server_version", status->server);
-	jsonw_key_string(&j, "owner", status->owner);
-	jsonw_key(&j, "roles");
-	jsonw_begin_array(&j);
-	for (size_t i = 0; i < status->n_roles; i++) {
-		jsonw_begin_object(&j);
-		jsonw_key_string(&j, "role", status->roles[i].name);
-		jsonw_key_bool(&j, "writes", status->roles[i].writes);
-		jsonw_key_bool(&j, "reads", status->roles[i].reads);
-		jsonw_end_object(&j);
-	}
-	jsonw_end_array(&j);
-	jsonw_key_i64(&j, "runs", status->runs);
-	jsonw_key_i64(&j, "incomplete", status->incomplete);
-	jsonw_key_i64(&j, "jobs", status->jobs);
-	jsonw_key_i64(&j, "hosts", status->hosts);
-	jsonw_key_i64(&j, "users", status->users);
-	add_time_key(&j, "first_start_unix_s", status->first_wall_ns);
-	add_time_key(&j, "last_start_unix_s", status->last_wall_ns);
-	add_time_key(&j, "last_rows_unix_s", status->last_batch_wall_ns);
-	jsonw_key_i64(&j, "days", status->days);
-	jsonw_key_string(&j, "first_day", status->first_day);
-	jsonw_key_string(&j, "last_day", status->last_day);
-	jsonw_key_i64(&j, "bytes", status->bytes);
-	jsonw_key(&j, "tables");
-	jsonw_begin_array(&j);
-	for (size_t i = 0; i < status->n_tables; i++) {
-		jsonw_begin_object(&j);
-		jsonw_key_string(&j, "table", status->tables[i].name);
-		jsonw_key_i64(&j, "rows_about", status->tables[i].rows);
-		jsonw_key_i64(&j, "bytes", status->tables[i].bytes);
-		jsonw_end_object(&j);
-	}
-	jsonw_end_array(&j);
-	jsonw_end_object(&j);
-}
+#define T struct pg_table_status
+static const struct field table_fields[] = {
+	FIELD_AS(T, "table", name, NULL, "name of the table", .known = true),
+	FIELD_AS(T, "rows_about", rows, NULL, "number of rows as the server estimates it"),
+	FIELD(T, bytes, "bytes", "size with the indexes"),
+};
+#undef T
+static const struct object_type table_type = OBJECT_TYPE("table", "A table that grows by the day.", table_fields);
+
+FIELD_ARRAY_OF(role, struct pg_status, roles, n_roles)
+FIELD_ARRAY_OF(table, struct pg_status, tables, n_tables)
+
+#define S struct pg_status
+static const struct field status_fields[] = {
+	FIELD_AS(S, "schema", store.schema, NULL, "schema of the database that holds the store", .known = true),
+	FIELD_AS(S, "version", store.version, NULL, "version of its tables"),
+	FIELD_AS(S, "compatible", store.compatible, NULL, "oldest version that can be read as this one"),
+	FIELD_AS(S, "server_version", server, NULL, "version of PostgreSQL"),
+	FIELD(S, owner, NULL, "role that owns the store"),
+	FIELD_LIST("roles", &role_type, role_count, role_item, "roles besides the owner"),
+	FIELD(S, runs, NULL, "runs"),
+	FIELD(S, incomplete, NULL, "runs that are not complete"),
+	FIELD(S, jobs, NULL, "jobs"),
+	FIELD(S, hosts, NULL, "machines"),
+	FIELD(S, users, NULL, "users"),
+	FIELD_AS(S, "first_start_unix_s", first_wall_ns, "s", "when the first run started, Unix time", .scale = 1e-9),
+	FIELD_AS(S, "last_start_unix_s", last_wall_ns, "s", "when the last run started, Unix time", .scale = 1e-9),
+	FIELD_AS(S, "last_rows_unix_s", last_batch_wall_ns, "s", "when rows were added last, Unix time", .scale = 1e-9),
+	FIELD(S, days, NULL, "days that have partitions"),
+	FIELD(S, first_day, NULL, "the first of them, UTC"),
+	FIELD(S, last_day, NULL, "the last of them, UTC"),
+	FIELD(S, bytes, "bytes", "size of all tables and indexes"),
+	FIELD_LIST("tables", &table_type, table_count, table_item, "tables that grow by the day"),
+};
+#undef S
+// clang-format on
+const struct object_type store_status_type = OBJECT_TYPE("store_status", "What a store holds.", status_fields);
 
 /* ---- the command ---- */
 
@@ -163,7 +162,7 @@ static int look(const char *url, bool as_json, struct arena *arena, struct buf *
 	if (r == 0)
 		r = pg_status_read(pg, arena, &status, reterr);
 	if (r == 0 && as_json)
-		print_json(&status, out);
+		document_json(out, &store_status_type, &status, true);
 	else if (r == 0)
 		print_text(&status, pg_where(pg), out);
 	pg_close(pg);
