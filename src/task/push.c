@@ -2,7 +2,7 @@
 
 #include "analysis/findings.h"
 #include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/fields_json.h"
 #include "base/util.h"
 #include "store/postgres/pq.h"
 #include "store/run.h"
@@ -14,64 +14,58 @@
 
 enum { JSON_CEILING = 1 << 28 };
 
-/* ---- what the whole run tells ---- */
+/* ---- figures of the whole run ---- */
 
-static void put_recording(struct jsonw *j, const struct findings *findings)
+static const char *provenance(const struct object_at *at, struct buf *scratch)
 {
-	jsonw_key(j, "recording");
-	jsonw_begin_object(j);
-	jsonw_key_double(j, "duration_s", findings->duration_s);
-	jsonw_key_i64(j, "samples", findings->samples);
-	jsonw_key_i64(j, "spans", (int64_t)findings->run->n_spans);
-	jsonw_key_bool(j, "complete", findings->complete);
-	jsonw_key_double(j, "energy_j", findings->total_j);
-	jsonw_key_double(j, "error_j", findings->error_j);
-	jsonw_key_string(j, "provenance", isnan(findings->total_j) ? NULL : provenance_name(findings->provenance));
-	jsonw_end_object(j);
+	const struct findings *findings = at->data;
+	return isnan(findings->total_j) ? NULL : provenance_name(findings->provenance);
 }
 
-static void put_block(struct jsonw *j, const struct block_finding *block)
-{
-	const struct {
-		const char *key;
-		double value;
-	} figures[] = {
-		{"time_min_s", block->compute_time_s.min},
-		{"time_max_s", block->compute_time_s.max},
-		{"time_mean_s", block->compute_time_s.mean},
-		{"time_std_s", block->compute_time_s.std},
-		{"time_total_s", block->compute_time_s.total},
-		{"active_s", block->active_s},
-		{"self_time_s", block->self_time_s},
-		{"cpu_s", block->thread_cpu_s},
-		{"energy_j", block->total_j},
-		{"error_j", block->error_j},
-		{"self_j", block->self_j},
-	};
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "name", block->name);
-	jsonw_key_i64(j, "calls", block->calls);
-	jsonw_key_i64(j, "non_empty_calls", block->non_empty_calls);
-	jsonw_key_i64(j, "unwound", block->unwound);
-	jsonw_key_i64(j, "cut", block->cut);
-	for (size_t i = 0; i < ARRAY_SIZE(figures); i++)
-		jsonw_key_double(j, figures[i].key, figures[i].value);
-	jsonw_end_object(j);
-}
+// clang-format off
+#define F struct findings
+static const struct field recording_fields[] = {
+	FIELD(F, duration_s, "s", "duration of the run"),
+	FIELD(F, samples, NULL, "samples"),
+	FIELD_BY(F, run, "spans", struct run, n_spans, NULL, "spans"),
+	FIELD(F, complete, NULL, "whether the recorder ended in order"),
+	FIELD_AS(F, "energy_j", total_j, "J", "energy of all domains that do not overlap"),
+	FIELD(F, error_j, "J", "half of its 95 % interval"),
+	FIELD_TEXT("provenance", provenance, NULL, "the weakest of its parts", .one_of = provenance_names),
+};
+#undef F
+static const struct object_type recording_type = OBJECT_TYPE("recording", "Columns of table recording.", recording_fields);
 
-static void put_findings(const struct findings *findings, struct buf *out)
-{
-	struct jsonw j;
-	jsonw_init(&j, out, false);
-	jsonw_begin_object(&j);
-	put_recording(&j, findings);
-	jsonw_key(&j, "block");
-	jsonw_begin_array(&j);
-	for (size_t i = 0; i < findings->n_blocks; i++)
-		put_block(&j, &findings->blocks[i]);
-	jsonw_end_array(&j);
-	jsonw_end_object(&j);
-}
+#define B struct block_finding
+static const struct field block_fields[] = {
+	FIELD(B, name, NULL, "name of the block"),
+	FIELD(B, calls, NULL, "calls"),
+	FIELD(B, non_empty_calls, NULL, "calls with at least one sample inside"),
+	FIELD(B, unwound, NULL, "calls left without an end"),
+	FIELD(B, cut, NULL, "calls ended by the end of their thread, program or process"),
+	FIELD_AS(B, "time_min_s", compute_time_s.min, "s", "shortest call"),
+	FIELD_AS(B, "time_max_s", compute_time_s.max, "s", "longest call"),
+	FIELD_AS(B, "time_mean_s", compute_time_s.mean, "s", "mean time of a call"),
+	FIELD_AS(B, "time_std_s", compute_time_s.std, "s", "standard deviation of the time of a call"),
+	FIELD_AS(B, "time_total_s", compute_time_s.total, "s", "time of all calls"),
+	FIELD(B, active_s, "s", "time in which at least one call ran"),
+	FIELD(B, self_time_s, "s", "time of the calls without the blocks inside them"),
+	FIELD_AS(B, "cpu_s", thread_cpu_s, "s", "CPU time of the block's own threads"),
+	FIELD_AS(B, "energy_j", total_j, "J", "energy attributed to the program while the block ran"),
+	FIELD(B, error_j, "J", "half of its 95 % interval"),
+	FIELD(B, self_j, "J", "energy while the block was the innermost one"),
+};
+#undef B
+static const struct object_type block_type = OBJECT_TYPE("block", "Columns of table block.", block_fields);
+
+FIELD_ARRAY_OF(block, struct findings, blocks, n_blocks)
+
+static const struct field figures_fields[] = {
+	FIELD_HERE("recording", &recording_type, "the run"),
+	FIELD_LIST("block", &block_type, block_count, block_item, "its code blocks"),
+};
+static const struct object_type figures_type = OBJECT_TYPE("figures", "What the report of a run adds to its rows.", figures_fields);
+// clang-format on
 
 static int make_report(const char *path, struct buf *out, struct wattle_error *reterr)
 {
@@ -82,7 +76,7 @@ static int make_report(const char *path, struct buf *out, struct wattle_error *r
 		return r;
 	r = findings_make(&run, &findings);
 	if (r == 0) {
-		put_findings(&findings, out);
+		document_json(out, &figures_type, &findings, false);
 		findings_finish(&findings);
 	}
 	run_finish(&run);
