@@ -1,7 +1,8 @@
 #include "cli/idle_baseline.h"
 
 #include "base/buf.h"
-#include "base/jsonw.h"
+#include "base/fields_json.h"
+#include "base/fields_read.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char schema[] = "wattle-idle/1";
+#define SCHEMA "wattle-idle/1"
 enum { FILE_CEILING = 1 << 20, PATH_SIZE = 600 };
 static const int64_t DAY_S = 86400;
 
@@ -40,7 +41,7 @@ void idle_baseline_host(char *ret_host, size_t size)
 		gethostname(id, sizeof(id) - 1);
 	if (file != NULL)
 		fclose(file);
-	uint64_t value = hash(hash(UINT64_C(0xcbf29ce484222325), schema), id);
+	uint64_t value = hash(hash(UINT64_C(0xcbf29ce484222325), SCHEMA), id);
 	snprintf(ret_host, size, "%016llx", (unsigned long long)value);
 }
 
@@ -63,52 +64,59 @@ static int64_t age_days(const char *date, int64_t wall_ns)
 	return age_s < -DAY_S ? -1 : age_s / DAY_S; // a clock that was set back a little is no reason to refuse
 }
 
+/* ---- the file ---- */
+
+// clang-format off
+#define E struct idle_entry
+static const struct field entry_fields[] = {
+	FIELD(E, domain, NULL, "name of the domain"),
+	FIELD(E, source, NULL, "sensor that measured it"),
+	FIELD(E, device, NULL, "name of the hardware", .known = true),
+	FIELD(E, uuid, NULL, "UUID of a GPU"),
+	FIELD(E, idle_w, "W", "idle power"),
+	FIELD(E, error_w, "W", "half of its 95 % interval"),
+	FIELD(E, seconds, "s", "how long it was measured"),
+	FIELD(E, temperature_c, "°C", "temperature then"),
+	FIELD(E, date, NULL, "when it was measured, RFC 3339"),
+};
+#undef E
+static const struct object_type entry_type = OBJECT_TYPE("idle", "Idle power of a domain.", entry_fields);
+
+#define B struct idle_baseline
+static const struct field baseline_fields[] = {
+	FIELD_SCHEMA(SCHEMA),
+	FIELD(B, host, NULL, "hash of the machine's identity"),
+	FIELD(B, date, NULL, "when the last calibration was, RFC 3339"),
+	FIELD(B, temperature_c, "°C", "temperature then"),
+	FIELD_ITEMS(B, "domains", entries, n, &entry_type, "idle power of each domain"),
+};
+#undef B
+static const struct object_type baseline_type = OBJECT_TYPE("idle_baseline", "Idle power of a machine.", baseline_fields);
+// clang-format on
+
 /* ---- reading ---- */
 
-static bool take_text(json_t *object, const char *key, char *out, size_t size)
+static bool is_whole(const struct idle_entry *entry)
 {
-	const char *text = json_string_value(json_object_get(object, key));
-	return text != NULL && text_copy(out, size, text);
+	return entry->domain[0] != '\0' && entry->source[0] != '\0' && entry->date[0] != '\0' && entry->idle_w > 0 &&
+		entry->error_w >= 0;
 }
 
-static double take_number(json_t *object, const char *key)
+static int read_all(const json_t *root, struct idle_baseline *baseline)
 {
-	json_t *value = json_object_get(object, key);
-	return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
-static bool take_entry(json_t *object, struct idle_entry *ret_entry)
-{
-	struct idle_entry entry = {
-		.idle_w = take_number(object, "idle_w"),
-		.error_w = take_number(object, "error_w"),
-		.seconds = take_number(object, "seconds"),
-		.temperature_c = take_number(object, "temperature_c"),
-	};
-	bool whole = take_text(object, "domain", entry.domain, sizeof(entry.domain)) &&
-		take_text(object, "source", entry.source, sizeof(entry.source)) &&
-		take_text(object, "device", entry.device, sizeof(entry.device)) &&
-		take_text(object, "date", entry.date, sizeof(entry.date));
-	take_text(object, "uuid", entry.uuid, sizeof(entry.uuid)); // null for all but GPUs
-	*ret_entry = entry;
-	return whole && entry.idle_w > 0 && entry.error_w >= 0;
-}
-
-static int take_all(json_t *root, struct idle_baseline *baseline)
-{
-	const char *found = json_string_value(json_object_get(root, "schema"));
-	json_t *domains = json_object_get(root, "domains");
-	if (found == NULL || strcmp(found, schema) != 0 || !json_is_array(domains) ||
-		!take_text(root, "host", baseline->host, sizeof(baseline->host)))
+	const char *schema = json_string_value(json_object_get(root, "schema"));
+	size_t n = 0;
+	if (schema == NULL || strcmp(schema, SCHEMA) != 0)
 		return -EINVAL;
-	size_t n = json_array_size(domains);
-	n = n < IDLE_BASELINE_MAX ? n : IDLE_BASELINE_MAX;
-	baseline->entries = calloc_array(n, sizeof(baseline->entries[0]));
-	if (baseline->entries == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		baseline->n += take_entry(json_array_get(domains, i), &baseline->entries[baseline->n]);
-	return 0;
+	baseline->arena = arena_new();
+	int r = baseline->arena != NULL ? fields_read(root, &baseline_type, baseline, baseline->arena, NULL) : -ENOMEM;
+	if (r == 0 && baseline->host[0] == '\0')
+		r = -EINVAL;
+	for (size_t i = 0; r == 0 && i < baseline->n && n < IDLE_BASELINE_MAX; i++)
+		if (is_whole(&baseline->entries[i]))
+			baseline->entries[n++] = baseline->entries[i];
+	baseline->n = n;
+	return r;
 }
 
 int idle_baseline_load(const struct wattle_env *env, struct idle_baseline *ret_baseline, struct wattle_error *reterr)
@@ -119,8 +127,10 @@ int idle_baseline_load(const struct wattle_env *env, struct idle_baseline *ret_b
 	if (!idle_baseline_path(env, path, sizeof(path)) || access(path, F_OK) != 0)
 		return -ENOENT;
 	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &cause);
-	int r = root != NULL ? take_all(root, ret_baseline) : -EINVAL;
+	int r = root != NULL ? read_all(root, ret_baseline) : -EINVAL;
 	json_decref(root);
+	if (r < 0)
+		idle_baseline_finish(ret_baseline);
 	if (r < 0)
 		error_set(reterr, r, "%s is no baseline of idle power: remove it and calibrate again", path);
 	return r;
@@ -128,7 +138,7 @@ int idle_baseline_load(const struct wattle_env *env, struct idle_baseline *ret_b
 
 void idle_baseline_finish(struct idle_baseline *baseline)
 {
-	free(baseline->entries);
+	arena_free(baseline->arena);
 	*baseline = (struct idle_baseline){0};
 }
 
@@ -148,44 +158,36 @@ static bool is_replaced(const struct idle_entry *old, const struct idle_entry *e
 	return false;
 }
 
-static void put_entry(struct jsonw *j, const struct idle_entry *entry)
+// The new entries, then the old ones that they do not replace.
+static int merge(const struct idle_baseline *old, const struct idle_entry *entries, size_t n, struct idle_baseline *ret_baseline)
 {
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "domain", entry->domain);
-	jsonw_key_string(j, "source", entry->source);
-	jsonw_key_string(j, "device", entry->device);
-	jsonw_key_string(j, "uuid", entry->uuid[0] != '\0' ? entry->uuid : NULL);
-	jsonw_key_double(j, "idle_w", entry->idle_w);
-	jsonw_key_double(j, "error_w", entry->error_w);
-	jsonw_key_double(j, "seconds", entry->seconds);
-	jsonw_key_double(j, "temperature_c", entry->temperature_c);
-	jsonw_key_string(j, "date", entry->date);
-	jsonw_end_object(j);
-}
-
-static void put_all(struct buf *out, const char *host, const struct idle_baseline *old,
-	const struct idle_entry *entries, size_t n)
-{
-	struct jsonw j;
-	double temperature_c = (double)NAN;
-	for (size_t i = 0; i < n && isnan(temperature_c); i++)
-		temperature_c = entries[i].temperature_c;
-	jsonw_init(&j, out, true);
-	jsonw_begin_object(&j);
-	jsonw_key_string(&j, "schema", schema);
-	jsonw_key_string(&j, "host", host);
-	jsonw_key_string(&j, "date", n > 0 ? entries[0].date : NULL);
-	jsonw_key_double(&j, "temperature_c", temperature_c);
-	jsonw_key(&j, "domains");
-	jsonw_begin_array(&j);
-	for (size_t i = 0; i < n; i++)
-		put_entry(&j, &entries[i]);
+	struct idle_baseline merged = {.temperature_c = (double)NAN, .arena = arena_new()};
+	*ret_baseline = merged;
+	if (merged.arena == NULL || (merged.entries = arena_alloc(merged.arena, n + old->n, sizeof(*entries))) == NULL)
+		return -ENOMEM;
+	idle_baseline_host(merged.host, sizeof(merged.host));
+	text_copy(merged.date, sizeof(merged.date), n > 0 ? entries[0].date : "");
+	for (size_t i = 0; i < n; i++) {
+		if (isnan(merged.temperature_c))
+			merged.temperature_c = entries[i].temperature_c;
+		merged.entries[merged.n++] = entries[i];
+	}
 	for (size_t i = 0; i < old->n; i++)
 		if (!is_replaced(&old->entries[i], entries, n))
-			put_entry(&j, &old->entries[i]);
-	jsonw_end_array(&j);
-	jsonw_end_object(&j);
-	buf_char(out, '\n');
+			merged.entries[merged.n++] = old->entries[i];
+	*ret_baseline = merged;
+	return 0;
+}
+
+static int write_file(const struct idle_baseline *baseline, const char *path)
+{
+	struct buf out;
+	buf_init(&out, FILE_CEILING);
+	document_json(&out, &baseline_type, baseline, true);
+	buf_char(&out, '\n');
+	int r = out.failed != 0 ? out.failed : buf_write_file(&out, path);
+	buf_finish(&out);
+	return r;
 }
 
 // A person's state is theirs alone (XDG base directories say 0700); root's may be read by all.
@@ -215,7 +217,7 @@ int idle_baseline_store(const struct wattle_env *env, const struct idle_entry *e
 	struct wattle_error *reterr)
 {
 	char path[PATH_SIZE], host[sizeof(((struct idle_baseline *)NULL)->host)];
-	struct idle_baseline old;
+	struct idle_baseline old, merged;
 	if (!idle_baseline_path(env, path, sizeof(path)))
 		return error_set(reterr, -ENAMETOOLONG, "%s: %s; WATTLE_STATE names another folder", env->state_dir,
 			strerror(ENAMETOOLONG));
@@ -225,11 +227,10 @@ int idle_baseline_store(const struct wattle_env *env, const struct idle_entry *e
 	idle_baseline_host(host, sizeof(host));
 	if (idle_baseline_load(env, &old, NULL) < 0 || strcmp(old.host, host) != 0)
 		idle_baseline_finish(&old);
-	struct buf out;
-	buf_init(&out, FILE_CEILING);
-	put_all(&out, host, &old, entries, n);
-	r = out.failed != 0 ? out.failed : buf_write_file(&out, path);
-	buf_finish(&out);
+	r = merge(&old, entries, n, &merged);
+	if (r == 0)
+		r = write_file(&merged, path);
+	idle_baseline_finish(&merged);
 	idle_baseline_finish(&old);
 	return r < 0 ? error_set(reterr, r, "can't write %s: %s", path, strerror(-r)) : 0;
 }

@@ -7,6 +7,7 @@
  * calibration; a domain that it did not meet keeps its older one. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "sensor/sensor.h"
@@ -25,8 +26,11 @@ struct idle_entry {
 
 struct idle_baseline {
 	char host[20];
-	struct idle_entry *entries; // owned
+	char date[32];        // of the last calibration
+	double temperature_c; // then; NaN unknown
+	struct idle_entry *entries;
 	size_t n;
+	struct arena *arena; // owns the entries
 };
 
 // Where the file is: env->state_dir/idle.json. False if the path does not fit.
