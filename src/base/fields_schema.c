@@ -79,6 +79,8 @@ static void type_name(struct jsonw *j, const char *name, bool is_known)
 
 static void choices(struct jsonw *j, const struct field *field)
 {
+	if (field->get.text == field_argument)
+		jsonw_key_string(j, "const", field->argument);
 	if (field->one_of == NULL)
 		return;
 	jsonw_key(j, "enum");

@@ -97,8 +97,6 @@ static const struct field row_fields[] = {
 #undef R
 static const struct object_type row_type = OBJECT_TYPE("sensor", "A domain that a sensor meters or could meter.", row_fields);
 
-FIELD_ARRAY_OF(row, struct doctor, rows, n_rows)
-
 /* ---- calibrations: of each GPU that a run would measure ---- */
 
 // The i-th GPU; NULL: there are fewer.
@@ -158,7 +156,7 @@ static bool measures(const struct object_at *at)
 
 #define D struct doctor
 static const struct field sensors_fields[] = {
-	FIELD_LIST("sensors", &row_type, row_count, row_item, "all domains, also those that are not used or can't be read"),
+	FIELD_ITEMS(D, "sensors", rows, n_rows, &row_type, "all domains, also those that are not used or can't be read"),
 	FIELD_BOOLEAN("measures", measures, NULL, "whether a run would measure energy, rather than estimate it or have none"),
 	FIELD_AS(D, "idle_note", baseline_note, NULL, "why the stored idle power is not used"),
 	FIELD_LIST("calibrations", &calibration_type, gpu_count, gpu_item, "calibrations of the GPUs that a run would measure"),

@@ -263,10 +263,8 @@ static const struct field listing_fields[] = {
 // clang-format on
 static const struct object_type listing_type = OBJECT_TYPE("listing", "One run.", listing_fields);
 
-FIELD_ARRAY_OF(listing, struct listed, runs, n)
-
 static const struct field list_fields[] = {
-	FIELD_LIST(NULL, &listing_type, listing_count, listing_item, "runs of a folder or of a store"),
+	FIELD_ITEMS(struct listed, NULL, runs, n, &listing_type, "runs of a folder or of a store"),
 };
 const struct object_type list_type = OBJECT_TYPE("list", "Runs of a folder or of a store.", list_fields);
 

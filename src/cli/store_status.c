@@ -123,9 +123,6 @@ static const struct field table_fields[] = {
 #undef T
 static const struct object_type table_type = OBJECT_TYPE("table", "A table that grows by the day.", table_fields);
 
-FIELD_ARRAY_OF(role, struct pg_status, roles, n_roles)
-FIELD_ARRAY_OF(table, struct pg_status, tables, n_tables)
-
 #define S struct pg_status
 static const struct field status_fields[] = {
 	FIELD_AS(S, "schema", store.schema, NULL, "schema of the database that holds the store", .known = true),
@@ -133,7 +130,7 @@ static const struct field status_fields[] = {
 	FIELD_AS(S, "compatible", store.compatible, NULL, "oldest version that can be read as this one"),
 	FIELD_AS(S, "server_version", server, NULL, "version of PostgreSQL"),
 	FIELD(S, owner, NULL, "role that owns the store"),
-	FIELD_LIST("roles", &role_type, role_count, role_item, "roles besides the owner"),
+	FIELD_ITEMS(S, "roles", roles, n_roles, &role_type, "roles besides the owner"),
 	FIELD(S, runs, NULL, "runs"),
 	FIELD(S, incomplete, NULL, "runs that are not complete"),
 	FIELD(S, jobs, NULL, "jobs"),
@@ -146,7 +143,7 @@ static const struct field status_fields[] = {
 	FIELD(S, first_day, NULL, "the first of them, UTC"),
 	FIELD(S, last_day, NULL, "the last of them, UTC"),
 	FIELD(S, bytes, "bytes", "size of all tables and indexes"),
-	FIELD_LIST("tables", &table_type, table_count, table_item, "tables that grow by the day"),
+	FIELD_ITEMS(S, "tables", tables, n_tables, &table_type, "tables that grow by the day"),
 };
 #undef S
 // clang-format on

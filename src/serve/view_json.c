@@ -150,11 +150,6 @@ static const struct object_type self_type = OBJECT_TYPE("now_self", "What measur
 
 /* ---- the document ---- */
 
-static const char *schema(const struct object_at *at, struct buf *scratch)
-{
-	return "wattle-now/1";
-}
-
 static const char *version(const struct object_at *at, struct buf *scratch)
 {
 	return WATTLE_VERSION;
@@ -200,7 +195,7 @@ static bool has_trail(const struct object_at *at)
 #define D struct view_document
 #define NOW(member, unit, meaning, ...) FIELD_BY(D, now, #member, N, member, unit, meaning, ##__VA_ARGS__)
 static const struct field now_fields[] = {
-	FIELD_TEXT("schema", schema, NULL, "name and version of this document", .known = true),
+	FIELD_SCHEMA("wattle-now/1"),
 	FIELD_TEXT("version", version, NULL, "version of wattle", .known = true),
 	FIELD_BY(D, view, "host", struct view, host, NULL, "name of the machine", .known = true),
 	FIELD_UNSIGNED("look", look, NULL, "number of this sample, from 1"),

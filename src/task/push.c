@@ -58,11 +58,9 @@ static const struct field block_fields[] = {
 #undef B
 static const struct object_type block_type = OBJECT_TYPE("block", "Columns of table block.", block_fields);
 
-FIELD_ARRAY_OF(block, struct findings, blocks, n_blocks)
-
 static const struct field figures_fields[] = {
 	FIELD_HERE("recording", &recording_type, "the run"),
-	FIELD_LIST("block", &block_type, block_count, block_item, "its code blocks"),
+	FIELD_ITEMS(struct findings, "block", blocks, n_blocks, &block_type, "its code blocks"),
 };
 static const struct object_type figures_type = OBJECT_TYPE("figures", "What the report of a run adds to its rows.", figures_fields);
 // clang-format on
