@@ -9,6 +9,7 @@
 #include "analysis/stats.h"
 #include "analysis/usage.h"
 #include "base/known.h"
+#include "base/search.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -162,18 +163,15 @@ double findings_block_calibration_j(const struct findings *findings, const struc
 	return sum_j;
 }
 
+static bool is_block_before(const void *item, const void *name)
+{
+	return strcmp(((const struct block_finding *)item)->name, name) < 0;
+}
+
 uint32_t findings_block(const struct findings *findings, const char *name)
 {
-	size_t low = 0, high = findings->n_blocks;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(findings->blocks[middle].name, name);
-		if (order == 0)
-			return (uint32_t)middle;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return UINT32_MAX;
+	size_t at = search_first(findings->blocks, findings->n_blocks, sizeof(*findings->blocks), name,
+		is_block_before);
+	bool is_it = at < findings->n_blocks && strcmp(findings->blocks[at].name, name) == 0;
+	return is_it ? (uint32_t)at : UINT32_MAX;
 }

@@ -1,18 +1,11 @@
 #include "analysis/slice.h"
 
+#include "base/search.h"
 #include "base/util.h"
 
 size_t slice_lower_bound(const int64_t *times_ns, size_t n, int64_t t_ns)
 {
-	size_t low = 0, high = n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (times_ns[middle] < t_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_i64(times_ns, n, t_ns);
 }
 
 size_t slice_lower_bound_near(const int64_t *times_ns, size_t n, int64_t t_ns, size_t near)

@@ -1,5 +1,6 @@
 #include "live/rows.h"
 
+#include "base/search.h"
 #include "base/util.h"
 
 #include <ctype.h>
@@ -97,17 +98,15 @@ static int compare_pids(const void *a, const void *b)
 	return (left->process->pid > right->process->pid) - (left->process->pid < right->process->pid);
 }
 
+static bool is_node_before(const void *item, const void *key)
+{
+	return ((const struct row_node *)item)->process->pid < *(const pid_t *)key;
+}
+
 static size_t find_pid(const struct row_node *nodes, size_t n, pid_t pid)
 {
-	size_t low = 0, high = n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (nodes[middle].process->pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < n && nodes[low].process->pid == pid ? low : NO_NODE;
+	size_t at = search_first(nodes, n, sizeof(*nodes), &pid, is_node_before);
+	return at < n && nodes[at].process->pid == pid ? at : NO_NODE;
 }
 
 /* ---- tree ---- */

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/num.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "process/proc_pid.h"
 
@@ -113,19 +114,15 @@ static int by_pid(const void *left, const void *right)
 	return (a->now.pid > b->now.pid) - (a->now.pid < b->now.pid);
 }
 
+static bool is_row_before(const void *item, const void *key)
+{
+	return ((const struct process_row *)item)->now.pid < *(const pid_t *)key;
+}
+
 struct process_row *process_rows_find(struct process_row *rows, size_t n, pid_t pid)
 {
-	size_t low = 0, high = n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (rows[middle].now.pid == pid)
-			return &rows[middle];
-		if (rows[middle].now.pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	size_t at = search_first(rows, n, sizeof(*rows), &pid, is_row_before);
+	return at < n && rows[at].now.pid == pid ? &rows[at] : NULL;
 }
 
 struct process_row *process_table_find(const struct process_table *table, pid_t pid)

@@ -1,5 +1,6 @@
 #include "sensor/sensor.h"
 
+#include "base/search.h"
 #include "base/util.h"
 #include "sensor/cpu_temperature.h"
 #include "sensor/gpu/gpu_gain.h"
@@ -98,17 +99,8 @@ int provenance_from_name(const char *name)
 
 bool sensor_context_has_pid(const struct sensor_context *context, pid_t pid)
 {
-	size_t low = 0, high = context->n_target_pids;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (context->target_pids[middle] == pid)
-			return true;
-		if (context->target_pids[middle] < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+	size_t at = search_first(context->target_pids, context->n_target_pids, sizeof(pid), &pid, search_before_pid);
+	return at < context->n_target_pids && context->target_pids[at] == pid;
 }
 
 // "package-0" and "package-0-die-1" are one socket, seen whole and in part.

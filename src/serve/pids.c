@@ -1,5 +1,6 @@
 #include "serve/pids.h"
 
+#include "base/search.h"
 #include "base/util.h"
 
 enum {
@@ -128,19 +129,17 @@ struct crowd {                           // the processes of a look that live, o
 	size_t n;
 };
 
+static bool is_process_before(const void *item, const void *key)
+{
+	return ((const struct now_process *)item)->pid < *(const pid_t *)key;
+}
+
 static const struct now_process *find(const struct crowd *crowd, const struct now_process *wanted)
 {
-	size_t low = 0, high = crowd->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (crowd->items[middle].pid < wanted->pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	bool is_it = low < crowd->n && crowd->items[low].pid == wanted->pid &&
-		crowd->items[low].start_ticks == wanted->start_ticks;
-	return is_it ? &crowd->items[low] : NULL;
+	size_t at = search_first(crowd->items, crowd->n, sizeof(*wanted), &wanted->pid, is_process_before);
+	bool is_it = at < crowd->n && crowd->items[at].pid == wanted->pid &&
+		crowd->items[at].start_ticks == wanted->start_ticks;
+	return is_it ? &crowd->items[at] : NULL;
 }
 
 static void follow(struct pid_table *table, struct pid_row *row, struct crowd *living, struct crowd *gone,

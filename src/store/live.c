@@ -1,5 +1,6 @@
 #include "store/live.h"
 
+#include "base/search.h"
 #include "base/util.h"
 #include "store/probe.h"
 #include "store/sort.h"
@@ -69,15 +70,8 @@ static int prepare(const struct live *live, sqlite3 *db, const char *select, int
 
 static bool is_done(const struct live *live, int64_t id)
 {
-	size_t low = 0, high = live->n_done;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (live->done[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < live->n_done && live->done[low] == id;
+	size_t at = search_i64(live->done, live->n_done, id);
+	return at < live->n_done && live->done[at] == id;
 }
 
 /* Ids are given when spans begin, and a span that is open has a row that is replaced when it ends. So the rows from the first

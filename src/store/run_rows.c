@@ -2,6 +2,7 @@
 #include "store/run_read.h"
 
 #include "base/buf.h"
+#include "base/search.h"
 #include "base/util.h"
 #include "sensor/gpu/gpu_gain.h"
 #include "store/schema.h"
@@ -312,15 +313,8 @@ static void fill_segment(const struct cells *s, struct arena *arena, void *row)
 
 static int64_t last_sample_before(const struct run *run, int64_t t_ns)
 {
-	size_t low = 0, high = run->n; // the first sample at or after t_ns lies in [low, high]
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (run->t_ns[middle] < t_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 ? run->t_ns[low - 1] : VALUE_MISSING;
+	size_t at = search_i64(run->t_ns, run->n, t_ns);
+	return at > 0 ? run->t_ns[at - 1] : VALUE_MISSING;
 }
 
 // A recorder that died, or still runs, has not said when its segment ended: its last sample does.

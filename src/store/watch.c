@@ -1,5 +1,6 @@
 #include "store/watch.h"
 
+#include "base/search.h"
 #include "base/utf8.h"
 #include "base/util.h"
 #include "store/probe.h"
@@ -134,20 +135,18 @@ static int add_begun(struct watch *watch, sqlite3 *db)
 
 /* ---- the spool, in which spans end whose rows say that they run ---- */
 
+static bool is_span_before(const void *item, const void *key)
+{
+	return ((const struct watch_span *)item)->id < *(const int64_t *)key;
+}
+
 static int take_span(void *data, const struct spool_span *row)
 {
 	struct watch *watch = data;
-	size_t low = 0, high = watch->n_spans;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (watch->spans[middle].id < row->id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == watch->n_spans || watch->spans[low].id != row->id || !value_ok(row->end_ns))
+	size_t at = search_first(watch->spans, watch->n_spans, sizeof(*watch->spans), &row->id, is_span_before);
+	if (at == watch->n_spans || watch->spans[at].id != row->id || !value_ok(row->end_ns))
 		return 0;
-	memmove(&watch->spans[low], &watch->spans[low + 1], (watch->n_spans - low - 1) * sizeof(*watch->spans));
+	memmove(&watch->spans[at], &watch->spans[at + 1], (watch->n_spans - at - 1) * sizeof(*watch->spans));
 	watch->n_spans--;
 	return 0;
 }

@@ -1,5 +1,6 @@
 #include "analysis/block/block_work.h"
 
+#include "base/search.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -61,21 +62,19 @@ int64_t units_next_ns(const struct blocks_work *work)
 
 /* ---- which blocks a metric was told in ---- */
 
+static bool is_span_before(const void *item, const void *id)
+{
+	return ((const struct run_span *)item)->id < *(const int64_t *)id;
+}
+
 static size_t find_ascending(const struct run *run, int64_t id)
 {
-	size_t low = 0, high = run->n_spans;
 	int64_t guess;
-	if (!__builtin_sub_overflow(id, run->spans[0].id, &guess) && guess >= 0 && (uint64_t)guess < high &&
+	if (!__builtin_sub_overflow(id, run->spans[0].id, &guess) && guess >= 0 && (uint64_t)guess < run->n_spans &&
 		run->spans[guess].id == id)
 		return (size_t)guess; // numbered without holes
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (run->spans[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < run->n_spans && run->spans[low].id == id ? low : SIZE_MAX;
+	size_t at = search_first(run->spans, run->n_spans, sizeof(*run->spans), &id, is_span_before);
+	return at < run->n_spans && run->spans[at].id == id ? at : SIZE_MAX;
 }
 
 static size_t find_span(const struct blocks_work *work, int64_t id)

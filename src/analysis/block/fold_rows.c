@@ -1,5 +1,6 @@
 #include "analysis/block/fold_build.h"
 
+#include "base/search.h"
 #include "base/util.h"
 
 enum { BLUR_PARTS = 6 }; // of the time in which an update may have been
@@ -12,17 +13,14 @@ static double since_s(const struct fold_sweep *sweep, int64_t t_ns)
 	return (double)(t_ns - sweep->start_ns) / 1e9;
 }
 
+static bool ends_by(const void *piece, const void *t_ns)
+{
+	return ((const struct fold_piece *)piece)->end_ns <= *(const int64_t *)t_ns;
+}
+
 size_t fold_first_piece(const struct fold_timeline *timeline, int64_t t_ns)
 {
-	size_t low = 0, high = timeline->n_pieces;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (timeline->pieces[middle].end_ns <= t_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_first(timeline->pieces, timeline->n_pieces, sizeof(*timeline->pieces), &t_ns, ends_by);
 }
 
 void fold_sweep_init(struct fold_sweep *sweep, const struct fold_timeline *timeline, const struct fold_slots *slots,

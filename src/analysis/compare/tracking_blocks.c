@@ -2,6 +2,7 @@
 
 #include "analysis/compare/series.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -56,6 +57,16 @@ static struct value_stats compute_time(const struct call *calls, size_t n, doubl
 	return stats;
 }
 
+static bool is_time_before(const void *item, const void *t)
+{
+	return *(const double *)item < *(const double *)t;
+}
+
+static bool is_time_by(const void *item, const void *t)
+{
+	return *(const double *)item <= *(const double *)t;
+}
+
 // The first of times[from, n) that is not before t, or, with `after`, that is after it. Steps double from where it stands.
 static size_t seek(const double *times, size_t from, size_t n, double t, bool after)
 {
@@ -65,14 +76,7 @@ static size_t seek(const double *times, size_t from, size_t n, double t, bool af
 		step *= 2;
 	}
 	size_t high = low + step <= n ? low + step - 1 : n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (after ? times[middle] <= t : times[middle] < t)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return low + search_first(times + low, high - low, sizeof(*times), &t, after ? is_time_by : is_time_before);
 }
 
 /* The timepoints inside the union of the calls, as disjoint ascending slices; how many. Counts the calls that have any on

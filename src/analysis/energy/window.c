@@ -1,6 +1,7 @@
 #include "analysis/energy/window.h"
 
 #include "analysis/slice.h"
+#include "base/search.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -151,15 +152,14 @@ int windows_make(const struct run *run, struct arena *arena, struct windows *ret
 	return 0;
 }
 
+static bool starts_by(const void *window, const void *t_ns)
+{
+	return ((const struct window *)window)->from_ns <= *(const int64_t *)t_ns;
+}
+
+// The last one that starts at or before t_ns.
 const struct window *windows_find(const struct windows *windows, int64_t t_ns)
 {
-	size_t low = 0, high = windows->n; // the last one that starts at or before t_ns
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-		if (windows->at[middle].from_ns <= t_ns)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &windows->at[low];
+	size_t after = search_first(windows->at, windows->n, sizeof(*windows->at), &t_ns, starts_by);
+	return &windows->at[after > 0 ? after - 1 : 0];
 }

@@ -1,6 +1,7 @@
 // The processes that spans, metrics and samples speak of. Process ids come round again: one is a pid and a time.
 #include "report/trace/parts.h"
 
+#include "base/search.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -13,18 +14,15 @@ static int by_pid_then_start(const void *a, const void *b)
 	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
+static bool is_process_before(const void *item, const void *key)
+{
+	return ((const struct trace_process *)item)->pid < *(const int64_t *)key;
+}
+
 // The first process of a pid, or where it would stand.
 static size_t first_of(const struct trace_process *processes, size_t n, int64_t pid)
 {
-	size_t low = 0, high = n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (processes[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_first(processes, n, sizeof(*processes), &pid, is_process_before);
 }
 
 size_t trace_process_at(const struct trace *trace, int64_t pid, int64_t t_ns)

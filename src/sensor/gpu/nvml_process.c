@@ -1,20 +1,19 @@
 #include "sensor/gpu/nvml_process.h"
 
+#include "base/search.h"
 #include "base/util.h"
+
+static bool is_process_before(const void *item, const void *key)
+{
+	const struct nvml_process *process = item, *wanted = key;
+	return process->pid != wanted->pid ? process->pid < wanted->pid : process->instance < wanted->instance;
+}
 
 // Where (pid, instance) stands in the set, or would.
 static size_t find_place(const struct nvml_process_set *set, uint32_t pid, uint64_t instance)
 {
-	size_t low = 0, high = set->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct nvml_process *process = &set->processes[middle];
-		if (process->pid < pid || (process->pid == pid && process->instance < instance))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	const struct nvml_process wanted = {.pid = pid, .instance = instance};
+	return search_first(set->processes, set->n, sizeof(wanted), &wanted, is_process_before);
 }
 
 // Of two lists that name one process, one may know its memory and the other not.

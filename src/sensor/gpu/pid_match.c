@@ -1,5 +1,6 @@
 #include "sensor/gpu/pid_match.h"
 
+#include "base/search.h"
 #include "base/util.h"
 #include "sensor/gpu/pid_proc.h"
 
@@ -75,17 +76,11 @@ static void age_recent(struct pid_match *match, const struct sensor_context *con
 	match->n_recent = kept;
 }
 
+static_assert(offsetof(struct pid_recent, pid) == 0 && offsetof(struct pid_seen, pid) == 0, "search_before_pid");
+
 static size_t find_recent(const struct pid_match *match, pid_t pid)
 {
-	size_t low = 0, high = match->n_recent;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (match->recent[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_first(match->recent, match->n_recent, sizeof(match->recent[0]), &pid, search_before_pid);
 }
 
 static bool is_recent(const struct pid_match *match, pid_t pid)
@@ -140,15 +135,7 @@ void pid_match_update(struct pid_match *match, const struct sensor_context *cont
 
 static size_t find_seen(const struct pid_match *match, pid_t pid)
 {
-	size_t low = 0, high = match->n_seen;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (match->seen[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_first(match->seen, match->n_seen, sizeof(match->seen[0]), &pid, search_before_pid);
 }
 
 static void drop_old_seen(struct pid_match *match)

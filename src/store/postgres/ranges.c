@@ -1,5 +1,6 @@
 #include "store/postgres/ranges.h"
 
+#include "base/search.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -18,18 +19,15 @@ static int insert(struct ranges *ranges, size_t at, struct range range)
 	return 0;
 }
 
+static bool ends_before(const void *item, const void *key)
+{
+	return ((const struct range *)item)->to < *(const int64_t *)key;
+}
+
 // The first range that ends at the number or after it; n: none does.
 static size_t find(const struct ranges *ranges, int64_t number)
 {
-	size_t low = 0, high = ranges->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (ranges->items[middle].to < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return search_first(ranges->items, ranges->n, sizeof(*ranges->items), &number, ends_before);
 }
 
 bool ranges_have(const struct ranges *ranges, int64_t number)
