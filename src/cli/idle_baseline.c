@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/fields_json.h"
 #include "base/fields_read.h"
+#include "base/fnv.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -24,13 +25,6 @@ bool idle_baseline_path(const struct wattle_env *env, char *ret_path, size_t siz
 
 /* ---- what it belongs to ---- */
 
-static uint64_t hash(uint64_t hash, const char *text)
-{
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 /* systemd asks that no program show the machine's id, only a hash of it and of itself. FNV-1a will do: 64 of 128 random
  * bits are left, and nobody gains by finding another machine with the same. */
 void idle_baseline_host(char *ret_host, size_t size)
@@ -41,7 +35,7 @@ void idle_baseline_host(char *ret_host, size_t size)
 		gethostname(id, sizeof(id) - 1);
 	if (file != NULL)
 		fclose(file);
-	uint64_t value = hash(hash(UINT64_C(0xcbf29ce484222325), SCHEMA), id);
+	uint64_t value = fnv_u64(fnv_u64(FNV_START_U64, SCHEMA), id);
 	snprintf(ret_host, size, "%016llx", (unsigned long long)value);
 }
 

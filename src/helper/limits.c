@@ -1,5 +1,6 @@
 #include "helper/limits.h"
 
+#include "base/fnv.h"
 #include "cap/nvml.h"
 #include "cap/recover.h"
 #include "helper/limit_table.h"
@@ -62,14 +63,6 @@ void held_forget(struct held *held)
 	*held = (struct held){.pidfd = -1, .until_ns = VALUE_MISSING};
 }
 
-static uint64_t hash_of(const char *text) // FNV-1a
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 static bool was_told(const struct told *told, uint64_t hash)
 {
 	for (size_t i = 0; i < told->n; i++)
@@ -82,7 +75,7 @@ static bool was_told(const struct told *told, uint64_t hash)
 static void tell(void *data, const char *text)
 {
 	struct limits *limits = data;
-	uint64_t hash = hash_of(text);
+	uint64_t hash = fnv_u64(FNV_START_U64, text);
 	if (limits->told.n < TOLD_MAX)
 		limits->told.hashes[limits->told.n++] = hash;
 	if (!was_told(&limits->told_before, hash))

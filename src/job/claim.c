@@ -1,5 +1,6 @@
 #include "job/claim.h"
 
+#include "base/fnv.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -14,13 +15,6 @@
  * listens is no recorder. At first that is waited for, some 50 ms: what nobody reads until a later tick is lost. */
 enum { TRIES = 10, TRIES_AT_FIRST = 400, REFUSALS_MAX = 20, BACKLOG = 4096 };
 static const struct timespec moment = {.tv_nsec = 100000};
-
-static uint64_t fnv1a(const char *text, uint64_t hash)
-{
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-	return hash;
-}
 
 static socklen_t make_address(const struct claim *claim, struct sockaddr_un *ret_address)
 {
@@ -97,8 +91,7 @@ void claim_open(struct claim *claim, const char *key)
 {
 	*claim = (struct claim){.fd = -1, .owner_pid = VALUE_MISSING};
 	snprintf(claim->name, sizeof(claim->name), "wattle-claim-%u-%016llx%016llx", (unsigned)geteuid(),
-		(unsigned long long)fnv1a(key, 14695981039346656037u),
-		(unsigned long long)fnv1a(key, 88172645463325252u));
+		(unsigned long long)fnv_u64(FNV_START_U64, key), (unsigned long long)fnv_u64(88172645463325252u, key));
 	settle(claim, TRIES_AT_FIRST);
 	if (!claim->held && claim->refusals > 0)
 		claim_go_alone(claim);

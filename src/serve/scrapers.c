@@ -1,27 +1,20 @@
 #include "serve/scrapers.h"
 
+#include "base/fnv.h"
 #include "base/util.h"
 
 #include <netinet/in.h>
 
-static uint32_t hash_on(uint32_t hash, const void *data, size_t size)
-{
-	const unsigned char *bytes = data;
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ bytes[i]) * 16777619u;
-	return hash;
-}
-
 uint32_t scraper_id(const struct sockaddr *address, const char *program)
 {
-	uint32_t hash = 2166136261u;
+	uint32_t hash = FNV_START_U32;
 	if (address != NULL && address->sa_family == AF_INET)
-		hash = hash_on(hash, &((const struct sockaddr_in *)(const void *)address)->sin_addr,
+		hash = fnv_u32(hash, &((const struct sockaddr_in *)(const void *)address)->sin_addr,
 			sizeof(struct in_addr));
 	if (address != NULL && address->sa_family == AF_INET6)
-		hash = hash_on(hash, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
+		hash = fnv_u32(hash, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
 			sizeof(struct in6_addr));
-	return program != NULL ? hash_on(hash, program, strlen(program)) : hash;
+	return program != NULL ? fnv_u32(hash, program, strlen(program)) : hash;
 }
 
 /* Who it is that comes by this connection: who had it before; else, of those of this kind that have hung up, the one that came last, so

@@ -1,5 +1,6 @@
 #include "serve/told.h"
 
+#include "base/fnv.h"
 #include "base/util.h"
 
 #include <pwd.h>
@@ -26,14 +27,6 @@ void told_finish(struct told_table *table)
 }
 
 /* ---- who is who ---- */
-
-static uint32_t hash_of(const char *name)
-{
-	uint32_t hash = 2166136261u;
-	for (; *name != '\0'; name++)
-		hash = (hash ^ (unsigned char)*name) * 16777619u;
-	return hash;
-}
 
 static struct told_row *find(struct told_table *table, const char *name, uint32_t hash)
 {
@@ -65,7 +58,7 @@ static void drop_oldest(struct told_table *table)
 
 struct told_row *told_add(struct told_table *table, const char *name)
 {
-	const uint32_t hash = hash_of(name);
+	const uint32_t hash = fnv_u32(FNV_START_U32, name, strlen(name));
 	struct told_row *row = find(table, name, hash);
 	if (row != NULL)
 		return row;

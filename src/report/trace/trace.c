@@ -2,6 +2,7 @@
 
 #include "analysis/energy/curve.h"
 #include "analysis/facts.h"
+#include "base/fnv.h"
 #include "base/util.h"
 #include "report/trace/parts.h"
 
@@ -12,9 +13,7 @@
 static uint64_t uuid_base_of(const struct run *run)
 {
 	const char *id = run_fact(run, "id");
-	uint32_t h = 2166136261; // FNV-1a
-	for (; id != NULL && *id != '\0'; id++)
-		h = (h ^ (unsigned char)*id) * 16777619;
+	uint32_t h = id != NULL ? fnv_u32(FNV_START_U32, id, strlen(id)) : FNV_START_U32;
 	return (uint64_t)((h ^ h >> 16) & 0xffff) << 18;
 }
 

@@ -1,17 +1,11 @@
 #include "span/capture/texts.h"
 
+#include "base/fnv.h"
+
 #include <stdbool.h>
 #include <string.h>
 
 enum { TEXT_MAGIC = 0x58544157 }; // "WATX"
-
-static uint32_t hash_of(uint32_t kind, const char *bytes, size_t length)
-{
-	uint32_t hash = 2166136261u ^ kind; // FNV-1a
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)bytes[i]) * 16777619u;
-	return hash;
-}
 
 static bool is_text(const struct text *text, uint32_t kind, uint32_t hash, const char *bytes, size_t length)
 {
@@ -40,7 +34,7 @@ static struct text *make(struct text_table *table, uint32_t kind, uint32_t hash,
 static struct text *find_or_add(struct text_table *table, uint32_t kind, const char *bytes, size_t length,
 	void (*prepare)(struct text *text), uint32_t reserve_texts, size_t reserve_bytes)
 {
-	uint32_t hash = hash_of(kind, bytes, length);
+	uint32_t hash = fnv_u32(FNV_START_U32 ^ kind, bytes, length);
 	struct text *made = NULL;
 	for (uint32_t i = 0, at = hash % TEXT_SLOTS; i < TEXT_SLOTS; i++, at = (at + 1) % TEXT_SLOTS) {
 		struct text *text = atomic_load_explicit(&table->slots[at], memory_order_acquire);
