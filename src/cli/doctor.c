@@ -1,10 +1,10 @@
 #include "cli/doctor.h"
 
 #include "base/util.h"
-#include "cli/gpu_environment.h"
 #include "cli/idle_baseline.h"
 #include "process/machine.h"
 #include "sampler/edges.h"
+#include "sensor/gpu/gpu_environment.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -5,11 +5,11 @@
 #include "base/redact.h"
 #include "base/util.h"
 #include "cli/control.h"
-#include "cli/gpu_environment.h"
 #include "cli/idle_baseline.h"
 #include "cli/measure_store.h"
 #include "cli/sender.h"
 #include "process/machine.h"
+#include "sensor/gpu/gpu_environment.h"
 #include "sensor/gpu/gpu_gain.h"
 #include "store/sub_tracking_rows.h"
 

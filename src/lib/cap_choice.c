@@ -2,6 +2,7 @@
 
 #include "base/util.h"
 #include "lib/visible.h"
+#include "sensor/gpu/gpu_environment.h"
 #include "sensor/sensor.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ static int add_visible(struct choice *choice)
 {
 	struct sensor_options options = {0};
 	struct sensor_set sensors;
-	visible_gpus(&options);
+	gpu_environment(&options);
 	int r = sensor_set_open(&sensors, &choice->session->env, &options, choice->reterr);
 	if (r < 0)
 		return r;

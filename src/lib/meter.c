@@ -8,6 +8,7 @@
 #include "lib/tracker_options.h"
 #include "lib/visible.h"
 #include "process/machine.h"
+#include "sensor/gpu/gpu_environment.h"
 
 #include <errno.h>
 
@@ -41,7 +42,7 @@ static int options_take(const struct wattle_meter_options *options, struct senso
 		.gpu_brand = own.gpu_brand,
 		.calibrate_ns = 5 * NS_PER_MS,
 	};
-	visible_gpus(ret_options);
+	gpu_environment(ret_options);
 	return 0;
 }
 

@@ -156,13 +156,11 @@ static const char *visible_to_target(const struct sensor_options *options, const
 // ROCm numbers only what can compute.
 static int choose(struct amdgpu *amdgpu, const struct sensor_options *options)
 {
-	bool *compute = calloc_array(amdgpu->n, sizeof(*compute));
-	if (compute == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < amdgpu->n; i++)
-		compute[i] = amdgpu->kfd == NULL || kfd_has(amdgpu->kfd, i);
-	int r = gpu_choice_settle(amdgpu->domains, amdgpu->n, compute, visible_to_target, options);
-	free(compute);
+	struct gpu_candidate *candidates = gpu_choice_candidates(amdgpu->domains, amdgpu->n);
+	for (size_t i = 0; candidates != NULL && i < amdgpu->n; i++)
+		candidates[i].usable = amdgpu->kfd == NULL || kfd_has(amdgpu->kfd, i);
+	int r = gpu_choice_settle(amdgpu->domains, candidates, amdgpu->n, visible_to_target, options);
+	free(candidates);
 	return r;
 }
 

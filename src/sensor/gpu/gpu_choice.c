@@ -27,10 +27,28 @@ static void mark(struct domain *domains, size_t n, const bool *wanted, const cha
 	}
 }
 
-static int settle(struct domain *domains, size_t n, gpu_visibility *visibility, const struct sensor_options *options,
-	struct gpu_candidate *candidates, bool *wanted)
+struct gpu_candidate *gpu_choice_candidates(const struct domain *domains, size_t n)
+{
+	struct gpu_candidate *candidates = calloc_array(n, sizeof(*candidates));
+	for (size_t i = 0; candidates != NULL && i < n; i++)
+		candidates[i] = (struct gpu_candidate){
+			.index = domains[i].index,
+			.uuid = domains[i].uuid,
+			.name = domains[i].device,
+			.usable = true,
+		};
+	return candidates;
+}
+
+int gpu_choice_settle(struct domain *domains, const struct gpu_candidate *candidates, size_t n,
+	gpu_visibility *visibility, const struct sensor_options *options)
 {
 	const char *why = "";
+	bool *wanted = calloc_array(n, sizeof(*wanted));
+	if (candidates == NULL || wanted == NULL) {
+		free(wanted);
+		return -ENOMEM;
+	}
 	for (size_t i = 0; i < n; i++)
 		wanted[i] = true;
 	if (visibility != NULL)
@@ -38,25 +56,6 @@ static int settle(struct domain *domains, size_t n, gpu_visibility *visibility, 
 	int r = gpu_roster_add(options->roster, candidates, n, wanted); // --gpus beats the environment
 	if (r == 0)
 		mark(domains, n, wanted, options->gpus != NULL ? "not in --gpus" : why);
-	return r;
-}
-
-int gpu_choice_settle(struct domain *domains, size_t n, const bool *compute, gpu_visibility *visibility,
-	const struct sensor_options *options)
-{
-	struct gpu_candidate *candidates = calloc_array(n, sizeof(*candidates));
-	bool *wanted = calloc_array(n, sizeof(*wanted));
-	int r = candidates != NULL && wanted != NULL ? 0 : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < n; i++)
-		candidates[i] = (struct gpu_candidate){
-			.index = domains[i].index,
-			.uuid = domains[i].uuid,
-			.name = domains[i].device,
-			.usable = compute == NULL || compute[i],
-		};
-	if (r == 0)
-		r = settle(domains, n, visibility, options, candidates, wanted);
-	free(candidates);
 	free(wanted);
 	return r;
 }

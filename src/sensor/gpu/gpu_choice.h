@@ -1,4 +1,4 @@
-/* From the GPUs that a sensor found in /sys to those that are measured: numbers, --gpus, the target's environment. */
+/* From the GPUs that a sensor found to those that are measured: numbers, --gpus, the target's environment. */
 #pragma once
 
 #include "sensor/gpu/gpu_select.h"
@@ -11,7 +11,9 @@ typedef const char *gpu_visibility(const struct sensor_options *options, const s
 
 // Names and numbers the domains gpu-N in their order. Before gpu_choice_settle.
 void gpu_choice_name(struct domain *domains, size_t n, const struct sensor_options *options);
-/* Enters the domains into options->roster and settles which are wanted: sets `unwanted`, `used`, and `why` of those left
- * out. visibility NULL: all are visible; compute[i] false: not counted by the variables. -ENOMEM. */
-int gpu_choice_settle(struct domain *domains, size_t n, const bool *compute, gpu_visibility *visibility,
-	const struct sensor_options *options);
+// The n domains as candidates, all usable: the caller changes what it knows better, and frees them. NULL: no memory.
+struct gpu_candidate *gpu_choice_candidates(const struct domain *domains, size_t n);
+/* Enters the candidates into options->roster and settles which are wanted: sets `unwanted`, `used`, and `why` of those left
+ * out. visibility NULL: all are visible. -ENOMEM, also where candidates is NULL. */
+int gpu_choice_settle(struct domain *domains, const struct gpu_candidate *candidates, size_t n,
+	gpu_visibility *visibility, const struct sensor_options *options);

@@ -202,7 +202,10 @@ static int open_cards(struct intel_gpu *intel, const struct wattle_env *env, con
 	intel->all = options->list_users ? drm_clients_new(intel->env, intel->pci, intel->n_cards) : NULL;
 	if (intel->clients == NULL || (options->list_users && intel->all == NULL))
 		return -ENOMEM;
-	return intel->n_cards > 0 ? gpu_choice_settle(intel->domains, intel->n_cards, NULL, NULL, options) : 0;
+	struct gpu_candidate *candidates = gpu_choice_candidates(intel->domains, intel->n_cards);
+	int r = gpu_choice_settle(intel->domains, candidates, intel->n_cards, NULL, options);
+	free(candidates);
+	return r;
 }
 
 static int open_sensor(void *state, const struct wattle_env *env, const struct sensor_options *options,

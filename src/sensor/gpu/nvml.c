@@ -149,31 +149,6 @@ static int find_gpus(struct nvml_state *nvml, unsigned int count, int first)
 	return 0;
 }
 
-// GPUs that are not wanted stay in the list: `wattle sensors` and the number of the machine's GPUs count them.
-static void mark_unwanted(struct nvml_state *nvml, const struct sensor_options *options, const bool *wanted)
-{
-	const char *why = options->gpus != NULL ? "not in --gpus" : "hidden by CUDA_VISIBLE_DEVICES";
-	for (size_t i = 0; i < nvml->n_gpus; i++) {
-		struct domain *domain = &nvml->domains[i];
-		domain->unwanted = !wanted[i];
-		domain->used = wanted[i] && domain->readable;
-		if (domain->unwanted && domain->readable)
-			text_copy(domain->why, sizeof(domain->why), why);
-	}
-}
-
-static int choose_gpus(struct nvml_state *nvml, const struct sensor_options *options)
-{
-	bool *wanted = calloc_array(nvml->n_gpus, sizeof(*wanted));
-	if (wanted == NULL)
-		return -ENOMEM;
-	int r = nvml_pick(nvml->gpus, nvml->n_gpus, options, wanted);
-	if (r == 0)
-		mark_unwanted(nvml, options, wanted);
-	free(wanted);
-	return r;
-}
-
 /* Modules have the numbers of their CPU sockets, as the kernel's own meter of a module has (hwmon_acpi.c); where /sys does
  * not give it, the number of the GPU. */
 static int module_of(const struct nvml_state *nvml, const struct nvml_gpu *gpu)
@@ -293,7 +268,7 @@ static int open_gpus(struct nvml_state *nvml, const struct sensor_options *optio
 		return open_without_driver(nvml, options, code);
 	int r = find_gpus(nvml, count, gpu_roster_next(options->roster));
 	if (r == 0)
-		r = choose_gpus(nvml, options);
+		r = nvml_pick(nvml->gpus, nvml->domains, nvml->n_gpus, options);
 	if (r == 0)
 		r = make_scratch(nvml);
 	if (r < 0)
@@ -331,7 +306,7 @@ static int open_asleep(struct nvml_state *nvml, const struct sensor_options *opt
 		describe_sleeper(nvml, i, first, options->describe_only);
 	nvml->n_gpus = nvml->n_domains = nvml->bus.n;
 	nvml->waits_for_waking = true;
-	r = choose_gpus(nvml, options);
+	r = nvml_pick(nvml->gpus, nvml->domains, nvml->n_gpus, options);
 	return r < 0 ? r : nvml_scratch_open(&nvml->scratch, 0, 0);
 }
 

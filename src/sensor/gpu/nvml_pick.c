@@ -1,13 +1,13 @@
 #include "sensor/gpu/nvml_pick.h"
 
-#include "base/arena.h"
-#include "sensor/gpu/gpu_roster.h"
+#include "base/util.h"
+#include "sensor/gpu/gpu_choice.h"
 
 #include <errno.h>
 
-static int list_instances(const struct nvml_mig *mig, struct arena *arena, struct gpu_candidate *candidate)
+static int list_instances(const struct nvml_mig *mig, struct gpu_candidate *candidate)
 {
-	const char **uuids = arena_alloc(arena, mig->n, sizeof(*uuids));
+	const char **uuids = calloc_array(mig->n, sizeof(*uuids));
 	if (uuids == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < mig->n; i++) {
@@ -28,36 +28,37 @@ static void drop_partial_speeds(struct gpu_candidate *candidates, size_t n)
 		candidates[i].speed = 0;
 }
 
-static int list_candidates(const struct nvml_gpu *gpus, size_t n, struct arena *arena, struct gpu_candidate *candidates)
+static int describe(struct gpu_candidate *candidates, const struct nvml_gpu *gpus, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		candidates[i] = (struct gpu_candidate){
-			.index = gpus[i].domain->index,
-			.uuid = gpus[i].domain->uuid,
-			.name = gpus[i].domain->device,
-			.usable = gpus[i].domain->readable,
-		};
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		candidates[i].usable = gpus[i].domain->readable;
 		if (!candidates[i].usable)
 			continue;
 		candidates[i].speed = nvml_gpu_speed(&gpus[i]);
-		int r = list_instances(&gpus[i].mig, arena, &candidates[i]);
-		if (r < 0)
-			return r;
+		r = list_instances(&gpus[i].mig, &candidates[i]);
 	}
 	drop_partial_speeds(candidates, n);
-	return 0;
+	return r;
 }
 
-int nvml_pick(const struct nvml_gpu *gpus, size_t n, const struct sensor_options *options, bool *ret_wanted)
+static const char *visible_to_target(const struct sensor_options *options, const struct gpu_candidate *candidates,
+	size_t n, bool *ret_wanted)
 {
-	struct arena *arena = arena_new();
-	struct gpu_candidate *candidates = arena != NULL ? arena_alloc(arena, n, sizeof(*candidates)) : NULL;
-	int r = candidates != NULL ? list_candidates(gpus, n, arena, candidates) : -ENOMEM;
-	if (r == 0) {
-		gpu_select_visible(options->cuda_visible_devices, options->cuda_device_order, candidates, n,
-			ret_wanted);
-		r = gpu_roster_add(options->roster, candidates, n, ret_wanted); // --gpus beats the environment
-	}
-	arena_free(arena);
+	gpu_select_visible(options->cuda_visible_devices, options->cuda_device_order, candidates, n, ret_wanted);
+	return "hidden by CUDA_VISIBLE_DEVICES";
+}
+
+int nvml_pick(const struct nvml_gpu *gpus, struct domain *domains, size_t n, const struct sensor_options *options)
+{
+	struct gpu_candidate *candidates = gpu_choice_candidates(domains, n);
+	int r = candidates != NULL ? describe(candidates, gpus, n) : -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		domains[i].used = domains[i].readable;
+	if (r == 0)
+		r = gpu_choice_settle(domains, candidates, n, visible_to_target, options);
+	for (size_t i = 0; candidates != NULL && i < n; i++)
+		free((void *)(uintptr_t)candidates[i].mig_uuids);
+	free(candidates);
 	return r;
 }

@@ -4,8 +4,8 @@
 #include "sensor/gpu/nvml_gpu.h"
 #include "sensor/sensor.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
-// Tells options->roster of the n GPUs and sets ret_wanted[i] for each. -ENOMEM.
-int nvml_pick(const struct nvml_gpu *gpus, size_t n, const struct sensor_options *options, bool *ret_wanted);
+/* Enters the n GPUs into options->roster and sets `unwanted`, `used` and `why` of their domains. GPUs that are not wanted stay:
+ * `wattle sensors` and the number of the machine's GPUs count them. -ENOMEM. */
+int nvml_pick(const struct nvml_gpu *gpus, struct domain *domains, size_t n, const struct sensor_options *options);
