@@ -1,7 +1,7 @@
 #include "lib/cap_choice.h"
 
 #include "base/util.h"
-#include "lib/visible.h"
+#include "lib/disabled.h"
 #include "sensor/gpu/gpu_environment.h"
 #include "sensor/sensor.h"
 

@@ -4,7 +4,7 @@
 #include "lib/cap_choice.h"
 #include "lib/cap_search.h"
 #include "lib/cap_words.h"
-#include "lib/visible.h"
+#include "lib/disabled.h"
 
 #include <errno.h>
 #include <unistd.h>

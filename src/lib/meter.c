@@ -4,9 +4,9 @@
 #include "base/env.h"
 #include "base/known.h"
 #include "base/util.h"
+#include "lib/disabled.h"
 #include "lib/meter_domain.h"
 #include "lib/tracker_options.h"
-#include "lib/visible.h"
 #include "process/machine.h"
 #include "sensor/gpu/gpu_environment.h"
 

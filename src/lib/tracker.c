@@ -1,9 +1,9 @@
 #include "wattle.h"
 
 #include "base/util.h"
+#include "lib/disabled.h"
 #include "lib/tracker_recorder.h"
 #include "lib/tracker_ring.h"
-#include "lib/visible.h"
 
 #include <errno.h>
 #include <pthread.h>

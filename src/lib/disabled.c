@@ -1,4 +1,4 @@
-#include "lib/visible.h"
+#include "lib/disabled.h"
 
 #include <stdlib.h>
 #include <string.h>
