@@ -130,6 +130,18 @@ bool file_readable_in(int root_fd, const char *path, int *ret_errno)
 	return fd >= 0;
 }
 
+ssize_t file_head(const char *path, void *out, size_t size)
+{
+	struct stat st;
+	if (stat(path, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	ssize_t n = fd >= 0 ? pread(fd, out, size, 0) : -1;
+	return n >= 0 ? n : -errno;
+}
+
 // Kernel files keep their inode as long as they exist; files of a tree that somebody made may be renamed over.
 static bool is_kernel_file(int fd)
 {

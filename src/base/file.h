@@ -21,6 +21,10 @@ int file_read_all_in(int root_fd, const char *path, size_t ceiling, char **ret_t
 // True if it can be opened for reading by this process now; else false and *ret_errno says why (positive errno).
 bool file_readable_in(int root_fd, const char *path, int *ret_errno);
 
+/* The first bytes of a regular file: how many could be read, or negative errno; -EINVAL for anything else, which is not opened: a
+ * pipe that is opened and closed loses its writer. */
+ssize_t file_head(const char *path, void *out, size_t size);
+
 /* A file that is read at every sample: kept open, read with pread at offset 0. When the file behind it was replaced
  * or went away and came back (a zone hot-plugged, a film's next frame renamed into place) it is opened again. */
 struct file_kept {

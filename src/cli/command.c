@@ -3,7 +3,6 @@
 #include "base/util.h"
 #include "cli/examples.h"
 #include "cli/help.h"
-#include "span/reader/span_file.h"
 #include "store/probe.h"
 
 #include <ctype.h>
@@ -142,12 +141,6 @@ bool cli_spares(const char *path, const char *const *inputs, size_t n, int *ret_
 	return true;
 }
 
-// Run files, tracking files and what else would be lost for a report.
-static bool holds_measurements(const char *path)
-{
-	return probe_database(path) || span_file_probe(path);
-}
-
 // A pipe or a terminal is not opened: whoever reads there would see it end. What is not there is made for a moment, since
 // folders may look writable and take no file (/proc, a full quota).
 static int try_to_write(const char *path)
@@ -167,7 +160,7 @@ int cli_check_writable(const char *option, const char *path, struct wattle_error
 {
 	if (path == NULL || strcmp(path, "-") == 0)
 		return 0;
-	if (holds_measurements(path))
+	if (probe_measurements(path))
 		return error_set(reterr, -EEXIST, "%s: %s holds measurements; choose another name", option, path);
 	int r = try_to_write(path);
 	return r == 0 ? 0 : error_set(reterr, r, "%s: can't write %s: %s", option, path, strerror(-r));
@@ -176,7 +169,7 @@ int cli_check_writable(const char *option, const char *path, struct wattle_error
 int cli_write(const struct buf *out, const char *path)
 {
 	const char *to = path != NULL ? path : "-";
-	if (strcmp(to, "-") != 0 && holds_measurements(to)) {
+	if (strcmp(to, "-") != 0 && probe_measurements(to)) {
 		fprintf(stderr, "wattle: can't write %s: it holds measurements; choose another name\n", to);
 		return EXIT_FAILED;
 	}

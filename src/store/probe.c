@@ -1,7 +1,9 @@
 #include "store/probe.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/util.h"
+#include "span/reader/span_file.h"
 #include "store/schema.h"
 
 #include <errno.h>
@@ -48,10 +50,13 @@ int probe_run_file(const char *path, struct wattle_error *reterr)
 	return check_header(header, size, path, reterr);
 }
 
-bool probe_database(const char *path)
+static bool probe_database(const char *path)
 {
-	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	char head[sizeof(magic)];
-	return fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
-		memcmp(head, magic, sizeof(head)) == 0;
+	return file_head(path, head, sizeof(head)) == (ssize_t)sizeof(head) && memcmp(head, magic, sizeof(head)) == 0;
+}
+
+bool probe_measurements(const char *path)
+{
+	return probe_database(path) || span_file_probe(path);
 }

@@ -1,6 +1,7 @@
 #include "task/compare_files.h"
 
 #include "base/util.h"
+#include "store/probe.h"
 #include "task/load_blocks.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ static int open_run(const struct named_file *file, const char *statistic, size_t
 {
 	// A page shows no lanes of a comparison.
 	const struct chart_limits limits = {.buckets = buckets, .items = 1, .lanes = 1};
-	if (file->store != NULL || !load_is_run(file->file)) // a job has a page of its own
+	if (file->store != NULL || !probe_measurements(file->file)) // a job has a page of its own
 		return load(file, statistic, arena, ret_results, reterr);
 	int r = load_findings(file->file, &run->run, &run->findings, reterr);
 	if (r < 0)

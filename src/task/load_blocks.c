@@ -1,39 +1,19 @@
 #include "task/load_blocks.h"
 
-#include "base/cleanup.h"
 #include "base/util.h"
 #include "report/blocks_report.h"
+#include "store/probe.h"
 #include "store/span_file_load.h"
 #include "task/load_job.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { DOCUMENT_CEILING = 1 << 30 };
 
 int load_run(const char *path, struct run *ret_run, struct wattle_error *reterr)
 {
 	return span_file_probe(path) ? span_file_load(path, ret_run, reterr) : run_load(path, ret_run, reterr);
-}
-
-static bool is_database(const char *path)
-{
-	static const char magic[16] = "SQLite format 3";
-	char head[sizeof(magic)];
-	struct stat st;
-	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) // opened and closed, a pipe would lose its writer
-		return false;
-	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return fd >= 0 && pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-		memcmp(head, magic, sizeof(magic)) == 0;
-}
-
-bool load_is_run(const char *path)
-{
-	return is_database(path) || span_file_probe(path);
 }
 
 // Through the same document that wattle blocks saves, so that a run and what was saved of it compare as equals.
@@ -92,7 +72,7 @@ int load_blocks(const char *path, const char *statistic, struct arena *arena, st
 {
 	if (load_is_folder(path))
 		return of_job(path, NULL, NULL, statistic, arena, ret_saved, reterr);
-	if (!load_is_run(path))
+	if (!probe_measurements(path))
 		return saved_blocks_load(path, statistic, arena, ret_saved, reterr);
 	struct run run;
 	struct findings findings;

@@ -8,7 +8,6 @@
 
 // A run file, or a span file as a run of spans only. As run_load.
 int load_run(const char *path, struct run *ret_run, struct wattle_error *reterr);
-bool load_is_run(const char *path); // a run file or a span file, else results that were saved
 // Both are to be finished, the findings first.
 int load_findings(const char *path, struct run *ret_run, struct findings *ret_findings, struct wattle_error *reterr);
 // One statistic of a run that is loaded; `path` is for messages.

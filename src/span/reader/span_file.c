@@ -1,6 +1,7 @@
 #include "span/reader/span_file.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/util.h"
 #include "span/span_file_format.h"
 
@@ -222,9 +223,7 @@ static int read_all(struct reading *r)
 bool span_file_probe(const char *path)
 {
 	struct span_file_header header;
-	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd >= 0 && pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
-		header.magic == SPAN_FILE_MAGIC;
+	return file_head(path, &header, sizeof(header)) == (ssize_t)sizeof(header) && header.magic == SPAN_FILE_MAGIC;
 }
 
 static int check_header(int fd, const char *path, struct wattle_error *reterr)

@@ -246,6 +246,27 @@ static void renames_do_not_hinder(void **state)
 #define IN_TREE(teaches, function) {teaches, function, setup, teardown, NULL}
 // clang-format on
 
+static void a_pipe_keeps_its_writer(void **state)
+{
+	const struct tree *tree = *state;
+	char path[PATH_MAX], head[4];
+	snprintf(path, sizeof(path), "%s/pipe", tree->path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), writer = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(write(writer, "text", 4), 4);
+	assert_int_equal(file_head(path, head, sizeof(head)), -EINVAL);
+	assert_int_equal(read(reader, head, sizeof(head)), 4); // nothing was taken out of it
+	close(reader);
+	close(writer);
+	put(tree, "short", "ab");
+	snprintf(path, sizeof(path), "%s/short", tree->path);
+	assert_int_equal(file_head(path, head, sizeof(head)), 2);
+	assert_int_equal(file_head(tree->path, head, sizeof(head)), -EINVAL);
+	assert_int_equal(file_head("/nonexistent", head, sizeof(head)), -ENOENT);
+	unlinkat(tree->fd, "pipe", 0);
+	unlinkat(tree->fd, "short", 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +275,7 @@ int main(void)
 		IN_TREE("root: an absolute symlink starts at the root", an_absolute_link_starts_at_the_root),
 		IN_TREE("read: a fifo where a file should be does not hang", a_fifo_does_not_hang),
 		IN_TREE("read: a whole file, and not a byte above the ceiling", a_whole_file_up_to_a_ceiling),
+		IN_TREE("head: a pipe keeps its writer and its bytes; short files, folders", a_pipe_keeps_its_writer),
 		IN_TREE("readable: says why not", says_why_not),
 		IN_TREE("kept: written over, renamed over", kept_files_follow_their_name),
 		IN_TREE("kept: a file that goes away is an error until it is back", kept_files_come_back),
