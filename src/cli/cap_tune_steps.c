@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/proc.h"
 #include "base/util.h"
 #include "span/reader/span_file.h"
 #include "store/probe.h"
@@ -12,37 +13,19 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096, ENVIRON_SIZE = 1 << 20, ANCESTORS = 64 };
+enum { PATH_SIZE = 4096, ANCESTORS = 64 };
 
 /* ---- a running program ---- */
 
-static char *read_environ(int64_t pid)
+// What is set to nothing is as good as not set.
+static const char *variable(const char *environment, size_t size, const char *name)
 {
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%lld/environ", (long long)pid);
-	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char *text = fd >= 0 ? calloc(1, ENVIRON_SIZE + 2) : NULL; // ends in two NULs
-	for (size_t n = 0; text != NULL && n < ENVIRON_SIZE;) {
-		ssize_t got = read(fd, text + n, ENVIRON_SIZE - n);
-		if (got <= 0)
-			break;
-		n += (size_t)got;
-	}
-	return text;
-}
-
-static const char *variable(const char *environment, const char *name)
-{
-	size_t length = strlen(name);
-	for (const char *at = environment; at != NULL && *at != '\0'; at += strlen(at) + 1)
-		if (strncmp(at, name, length) == 0 && at[length] == '=' && at[length + 1] != '\0')
-			return at + length + 1;
-	return NULL;
+	const char *value = proc_environ_find(environment, size, name);
+	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
 // As the writer takes WATTLE_SPANS: %p is the pid, a relative name is seen from where the program started.
@@ -83,23 +66,11 @@ static bool find_run_file(int64_t pid, char *out, size_t size)
 	return false;
 }
 
-static int64_t parent_of(int64_t pid)
-{
-	char path[64], text[512];
-	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
-	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	text[n > 0 ? n : 0] = '\0';
-	const char *after = strrchr(text, ')');
-	long long parent = 0;
-	return after != NULL && sscanf(after + 1, " %*c %lld", &parent) == 1 ? parent : 0;
-}
-
 // `wattle run` is above its command; a tracker's recorder is below the program, or beside it.
 static bool find_recorder(int64_t pid, char *out, size_t size)
 {
 	int64_t at = pid;
-	for (int i = 0; i < ANCESTORS && at > 1; i++, at = parent_of(at))
+	for (int i = 0; i < ANCESTORS && at > 1; i++, at = proc_parent((pid_t)at))
 		if (find_run_file(at, out, size))
 			return true;
 	wattle_cleanup_dir DIR *proc = opendir("/proc");
@@ -107,7 +78,7 @@ static bool find_recorder(int64_t pid, char *out, size_t size)
 		return false;
 	for (const struct dirent *entry; (entry = readdir(proc)) != NULL;) {
 		long long child = strtoll(entry->d_name, NULL, 10);
-		if (child > 0 && parent_of(child) == pid && find_run_file(child, out, size))
+		if (child > 0 && proc_parent((pid_t)child) == pid && find_run_file(child, out, size))
 			return true;
 	}
 	return false;
@@ -115,11 +86,13 @@ static bool find_recorder(int64_t pid, char *out, size_t size)
 
 static int find_steps_of(const struct cap_tune_options *options, char *out, size_t size, struct wattle_error *reterr)
 {
-	wattle_cleanup_free char *environment = read_environ(options->pid);
+	size_t environment_size;
+	wattle_cleanup_free char *environment = proc_environ((pid_t)options->pid, &environment_size);
 	if (environment == NULL)
 		return error_set(reterr, -errno, "--pid: can't look at process %lld: %s", (long long)options->pid,
 			strerror(errno));
-	const char *pattern = variable(environment, "WATTLE_SPANS"), *ring = variable(environment, "WATTLE_RING");
+	const char *pattern = variable(environment, environment_size, "WATTLE_SPANS");
+	const char *ring = variable(environment, environment_size, "WATTLE_RING");
 	if (ring != NULL && find_recorder(options->pid, out, size))
 		return 0;
 	if (pattern != NULL) {

@@ -1,6 +1,7 @@
 #include "job/place.h"
 
 #include "base/num.h"
+#include "base/proc.h"
 #include "base/util.h"
 
 #include <stdio.h>
@@ -62,21 +63,22 @@ static const struct launcher launchers[] = {
 /* Who owns the job, the first that is there. An array's task is a job of its own: `array` (or the id) and the index make its id. */
 struct scheduler {
 	names id, array, index;
+	const char *own_id; // the number that no other job or array task has; NULL: the variable may be anybody's
 	const char *no_index;                  // what the index is where there is no array
 	const char *before_index, *after_index; // in the id that is made
 	names step, name, user, cluster, node, n_nodes;
 };
 
 static const struct scheduler schedulers[] = {
-	{.id = {"SLURM_HET_JOB_ID", "SLURM_JOB_ID", "SLURM_JOBID"}, .array = {"SLURM_ARRAY_JOB_ID"}, .index = {"SLURM_ARRAY_TASK_ID"},
+	{.id = {"SLURM_HET_JOB_ID", "SLURM_JOB_ID", "SLURM_JOBID"}, .own_id = "SLURM_JOB_ID", .array = {"SLURM_ARRAY_JOB_ID"}, .index = {"SLURM_ARRAY_TASK_ID"},
 		.before_index = "_", .after_index = "", .step = {"SLURM_STEP_ID", "SLURM_STEPID"}, .name = {"SLURM_JOB_NAME"}, .user = {"SLURM_JOB_USER"},
 		.cluster = {"SLURM_CLUSTER_NAME"}, .node = {"SLURMD_NODENAME"}, .n_nodes = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}},
-	{.id = {"PBS_JOBID"}, .name = {"PBS_JOBNAME"}, .user = {"PBS_O_LOGNAME"}}, // an array's index is in the id: 12[3].server
-	{.id = {"LSB_JOBID"}, .index = {"LSB_JOBINDEX"}, .no_index = "0", .before_index = "[", .after_index = "]",
+	{.id = {"PBS_JOBID"}, .own_id = "PBS_JOBID", .name = {"PBS_JOBNAME"}, .user = {"PBS_O_LOGNAME"}}, // an array's index is in the id: 12[3].server
+	{.id = {"LSB_JOBID"}, .own_id = "LSB_JOBID", .index = {"LSB_JOBINDEX"}, .no_index = "0", .before_index = "[", .after_index = "]",
 		.name = {"LSB_JOBNAME"}},
-	{.id = {"FLUX_JOB_ID"}, .n_nodes = {"FLUX_JOB_NNODES"}},
-	{.id = {"COBALT_JOBID"}},
-	{.id = {"OAR_JOB_ID"}, .name = {"OAR_JOB_NAME"}, .user = {"OAR_USER"}},
+	{.id = {"FLUX_JOB_ID"}, .own_id = "FLUX_JOB_ID", .n_nodes = {"FLUX_JOB_NNODES"}},
+	{.id = {"COBALT_JOBID"}, .own_id = "COBALT_JOBID"},
+	{.id = {"OAR_JOB_ID"}, .own_id = "OAR_JOB_ID", .name = {"OAR_JOB_NAME"}, .user = {"OAR_USER"}},
 	{.id = {"JOB_ID"}, .index = {"SGE_TASK_ID"}, .no_index = "undefined", .before_index = ".", .after_index = "",
 		.name = {"JOB_NAME"}, .cluster = {"SGE_CLUSTER_NAME"}},
 };
@@ -302,6 +304,22 @@ void job_place_find(job_variable *variable, void *data, struct job_place *ret_pl
 const char *job_from_environment(const char *name, void *data)
 {
 	return getenv(name);
+}
+
+const char *job_from_environ(const char *name, void *data)
+{
+	const struct job_environ *environment = data;
+	return proc_environ_find(environment->text, environment->size, name);
+}
+
+const char *job_id_variable(size_t *at)
+{
+	while (*at < ARRAY_SIZE(schedulers)) {
+		const char *name = schedulers[(*at)++].own_id;
+		if (name != NULL)
+			return name;
+	}
+	return NULL;
 }
 
 bool job_place_is_shared(const struct job_place *place)

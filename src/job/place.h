@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { JOB_TEXT_SIZE = 128 };
@@ -31,6 +32,14 @@ struct job_place {
 typedef const char *job_variable(const char *name, void *data); // NULL: not set
 // job_place_find(job_from_environment, NULL, …) is the usual call.
 const char *job_from_environment(const char *name, void *data);
+struct job_environ { // of another process, as base/proc.h reads it
+	const char *text;
+	size_t size;
+};
+const char *job_from_environ(const char *name, void *data); // data: a struct job_environ
 void job_place_find(job_variable *variable, void *data, struct job_place *ret_place);
+/* The variables that have the number of a job which no other job or array task has, scheduler by scheduler, from *at = 0 on; NULL: that
+ * were all. Grid Engine's JOB_ID is none of them: anybody may mean something else by it. */
+const char *job_id_variable(size_t *at);
 // Whether several recorders may measure it side by side: there is an id, or more than one rank.
 bool job_place_is_shared(const struct job_place *place);

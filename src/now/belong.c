@@ -2,7 +2,9 @@
 
 #include "base/file.h"
 #include "base/num.h"
+#include "base/proc.h"
 #include "base/util.h"
+#include "job/place.h"
 
 #include <stdio.h>
 
@@ -125,28 +127,17 @@ void belong_read_cgroups(char *text, struct belonging *ret)
 
 /* ---- jobs in variables ---- */
 
-// Schedulers that use no cgroups, or not here. The first that is set counts; job arrays by the number that is theirs alone.
-static const char *const job_variables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID",
-	"OAR_JOB_ID"};
-
-static const char *value_of(const char *name, const char *text, size_t size)
-{
-	size_t length = strlen(name);
-	for (const char *at = text; at < text + size; at += strlen(at) + 1)
-		if (strncmp(at, name, length) == 0 && at[length] == '=')
-			return at + length + 1;
-	return NULL;
-}
-
+// Schedulers that use no cgroups, or not here. The first that is set counts.
 void belong_read_environment(const char *text, size_t size, struct belonging *ret)
 {
 	uint64_t uid;
-	for (size_t i = 0; i < ARRAY_SIZE(job_variables) && ret->names[NOW_JOBS][0] == '\0'; i++) {
-		const char *id = value_of(job_variables[i], text, size);
+	const char *name;
+	for (size_t at = 0; ret->names[NOW_JOBS][0] == '\0' && (name = job_id_variable(&at)) != NULL;) {
+		const char *id = proc_environ_find(text, size, name);
 		if (id != NULL)
 			take_all(id, strlen(id), ret);
 	}
-	const char *told = ret->names[NOW_JOBS][0] != '\0' ? value_of("SLURM_JOB_UID", text, size) : NULL;
+	const char *told = ret->names[NOW_JOBS][0] != '\0' ? proc_environ_find(text, size, "SLURM_JOB_UID") : NULL;
 	if (told != NULL && num_parse_u64(told, &uid) == 0 && uid < UINT32_MAX)
 		ret->job_uid = (uid_t)uid;
 }
