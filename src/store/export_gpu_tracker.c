@@ -32,8 +32,7 @@ static struct tracking_facts facts_of(const struct run *run)
 		.system_gpu_count = run_fact_i64(run, "n_gpus_system"),
 		.n_expected_gpus = run_count_gpus(run),
 	};
-	facts.ram_system_capacity = run_fact_double(run, "memory_total_bytes") / unit_size(UNIT_MEMORY, facts.ram_unit);
-	facts.gpu_ram_system_capacity = run_gpu_capacity_bytes(run) / unit_size(UNIT_MEMORY, facts.gpu_ram_unit);
+	tracking_facts_capacity(&facts, run_fact_double(run, "memory_total_bytes"), run_gpu_capacity_bytes(run));
 	return facts;
 }
 

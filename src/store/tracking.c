@@ -159,10 +159,8 @@ static struct tracking_facts facts_of(const struct store_header *header)
 		.system_gpu_count = header->n_gpus_system,
 		.n_expected_gpus = count_gpus(header),
 	};
-	facts.ram_system_capacity = value_to_double(header->memory_total_bytes, 1) /
-		unit_size(UNIT_MEMORY, header->ram_unit);
-	facts.gpu_ram_system_capacity = value_to_double(header->gpu_memory_total_bytes, 1) /
-		unit_size(UNIT_MEMORY, header->gpu_ram_unit);
+	tracking_facts_capacity(&facts, value_to_double(header->memory_total_bytes, 1),
+		value_to_double(header->gpu_memory_total_bytes, 1));
 	return facts;
 }
 

@@ -1,7 +1,6 @@
 #include "store/tracking.h"
 
 #include "base/cleanup.h"
-#include "store/tracking_static.h"
 
 #include <errno.h>
 #include <string.h>
@@ -38,7 +37,7 @@ static void put_names(struct buf *out)
 
 static void put_static(struct buf *out, const struct tracking_facts *facts)
 {
-	struct tracking_static fields[TRACKING_STATICS];
+	struct tracking_field fields[TRACKING_STATICS];
 	tracking_statics(facts, fields);
 	for (size_t i = 0; i < TRACKING_STATICS; i++)
 		buf_printf(out, "%s%s", i > 0 ? "," : "", fields[i].name);

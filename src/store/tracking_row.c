@@ -31,6 +31,33 @@ const struct tracking_column tracking_columns[TRACKING_COLUMNS] = {
 	[TRACKING_TIMESTAMP] = {"timestamp"},
 };
 
+void tracking_facts_capacity(struct tracking_facts *facts, double ram_bytes, double gpu_ram_bytes)
+{
+	facts->ram_system_capacity = ram_bytes / unit_size(UNIT_MEMORY, facts->ram_unit);
+	facts->gpu_ram_system_capacity = gpu_ram_bytes / unit_size(UNIT_MEMORY, facts->gpu_ram_unit);
+}
+
+static struct tracking_field integer(const char *name, int64_t value)
+{
+	return (struct tracking_field){.name = name, .number = value_to_double(value, 1), .is_integer = true};
+}
+
+void tracking_statics(const struct tracking_facts *facts, struct tracking_field ret_fields[TRACKING_STATICS])
+{
+	const struct tracking_field fields[TRACKING_STATICS] = {
+		{.name = "ram_unit", .text = facts->ram_unit},
+		{.name = "gpu_ram_unit", .text = facts->gpu_ram_unit},
+		{.name = "time_unit", .text = facts->time_unit},
+		{.name = "ram_system_capacity", .number = facts->ram_system_capacity},
+		{.name = "gpu_ram_system_capacity", .number = facts->gpu_ram_system_capacity},
+		integer("system_core_count", facts->system_core_count),
+		integer("n_expected_cores", facts->n_expected_cores),
+		integer("system_gpu_count", facts->system_gpu_count),
+		integer("n_expected_gpus", facts->n_expected_gpus),
+	};
+	memcpy(ret_fields, fields, sizeof(fields));
+}
+
 void tracking_gpus_add(struct tracking_gpus *gpus, const int64_t *device_values)
 {
 	gpus->n++;

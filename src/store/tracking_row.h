@@ -56,6 +56,17 @@ struct tracking_facts {
 	int64_t system_core_count, n_expected_cores, system_gpu_count, n_expected_gpus; // VALUE_MISSING unknown
 };
 
+struct tracking_field { // of that header
+	const char *name;
+	const char *text; // NULL: a number
+	double number;    // NaN unknown
+	bool is_integer;
+};
+// The capacities, in the units that the facts name.
+void tracking_facts_capacity(struct tracking_facts *facts, double ram_bytes, double gpu_ram_bytes);
+enum { TRACKING_STATICS = 9 };
+void tracking_statics(const struct tracking_facts *facts, struct tracking_field ret_fields[TRACKING_STATICS]);
+
 struct tracking_row {
 	double values[TRACKING_COLUMNS];
 };

@@ -1,8 +1,6 @@
 #include "store/sql_guard.h"
 #include "store/tracking.h"
 
-#include "store/tracking_static.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -14,7 +12,7 @@ static int fail(const struct tracking_writer *writer, sqlite3 *db, struct wattle
 }
 
 // Types as SQLAlchemy names them for str, int and float: gpu_tracker reads the columns by type.
-static void create_tables(struct buf *sql, const struct tracking_static *fields)
+static void create_tables(struct buf *sql, const struct tracking_field *fields)
 {
 	buf_str(sql, "CREATE TABLE static_data (");
 	for (size_t i = 0; i < TRACKING_STATICS; i++) {
@@ -45,7 +43,7 @@ static void bind_number(sqlite3_stmt *statement, int column, double value, bool 
 		sql_bind_double(statement, column, value);
 }
 
-static int insert_static(sqlite3 *db, const struct tracking_static *fields)
+static int insert_static(sqlite3 *db, const struct tracking_field *fields)
 {
 	struct buf sql;
 	buf_init(&sql, SQL_CEILING);
@@ -71,7 +69,7 @@ static int make(struct tracking_writer *writer, const struct tracking_facts *fac
 	int r = sql_open_maker(writer->place.making, &db, reterr);
 	if (r < 0)
 		return r;
-	struct tracking_static fields[TRACKING_STATICS];
+	struct tracking_field fields[TRACKING_STATICS];
 	tracking_statics(facts, fields);
 	struct buf sql;
 	buf_init(&sql, SQL_CEILING);

@@ -7,13 +7,6 @@
 
 #include <stddef.h>
 
-struct tracking_field { // of the static data
-	const char *name;
-	const char *text; // NULL: a number
-	double number;    // NaN unknown
-	bool is_integer;
-};
-
 struct tracking_table {
 	struct tracking_field *statics; // in the order of the file
 	size_t n_statics;
