@@ -7,43 +7,6 @@
 
 #include <errno.h>
 
-static const struct {
-	const char *name;
-	enum column_scale scale;
-} table[COLUMN_COUNT] = {
-	[COLUMN_MAIN_RAM] = {"main_ram", COLUMN_RAM},
-	[COLUMN_DESCENDANTS_RAM] = {"descendants_ram", COLUMN_RAM},
-	[COLUMN_COMBINED_RAM] = {"combined_ram", COLUMN_RAM},
-	[COLUMN_SYSTEM_RAM] = {"system_ram", COLUMN_RAM},
-	[COLUMN_MAIN_GPU_RAM] = {"main_gpu_ram", COLUMN_GPU_RAM},
-	[COLUMN_DESCENDANTS_GPU_RAM] = {"descendants_gpu_ram", COLUMN_GPU_RAM},
-	[COLUMN_COMBINED_GPU_RAM] = {"combined_gpu_ram", COLUMN_GPU_RAM},
-	[COLUMN_SYSTEM_GPU_RAM] = {"system_gpu_ram", COLUMN_GPU_RAM},
-	[COLUMN_GPU_SUM] = {"gpu_sum_utilization_percent"},
-	[COLUMN_GPU_HARDWARE] = {"gpu_hardware_utilization_percent"},
-	[COLUMN_MAIN_THREADS] = {"main_n_threads"},
-	[COLUMN_DESCENDANTS_THREADS] = {"descendants_n_threads"},
-	[COLUMN_COMBINED_THREADS] = {"combined_n_threads"},
-	[COLUMN_CPU_SYSTEM_SUM] = {"cpu_system_sum_utilization_percent"},
-	[COLUMN_CPU_SYSTEM_HARDWARE] = {"cpu_system_hardware_utilization_percent"},
-	[COLUMN_CPU_MAIN_SUM] = {"cpu_main_sum_utilization_percent"},
-	[COLUMN_CPU_MAIN_HARDWARE] = {"cpu_main_hardware_utilization_percent"},
-	[COLUMN_CPU_DESCENDANTS_SUM] = {"cpu_descendants_sum_utilization_percent"},
-	[COLUMN_CPU_DESCENDANTS_HARDWARE] = {"cpu_descendants_hardware_utilization_percent"},
-	[COLUMN_CPU_COMBINED_SUM] = {"cpu_combined_sum_utilization_percent"},
-	[COLUMN_CPU_COMBINED_HARDWARE] = {"cpu_combined_hardware_utilization_percent"},
-};
-
-const char *column_name(enum column column)
-{
-	return table[column].name;
-}
-
-enum column_scale column_scale(enum column column)
-{
-	return table[column].scale;
-}
-
 static double gauge(const struct run *run, enum run_metric metric, size_t sample)
 {
 	return value_to_double(run->values[metric][sample], 1);
@@ -289,26 +252,26 @@ int columns_make(const struct run *run, struct arena *arena, struct columns *ret
 
 static void cpu_at(const struct columns *columns, size_t i, double *out)
 {
-	out[COLUMN_CPU_SYSTEM_SUM] = columns->system_percent[i];
-	out[COLUMN_CPU_MAIN_SUM] = columns->main_percent[i];
-	out[COLUMN_CPU_DESCENDANTS_SUM] = columns->descendants_percent[i];
-	out[COLUMN_CPU_COMBINED_SUM] = out[COLUMN_CPU_MAIN_SUM] + out[COLUMN_CPU_DESCENDANTS_SUM];
-	out[COLUMN_CPU_SYSTEM_HARDWARE] = out[COLUMN_CPU_SYSTEM_SUM] / columns->cores;
-	out[COLUMN_CPU_MAIN_HARDWARE] = out[COLUMN_CPU_MAIN_SUM] / columns->expected_cores;
-	out[COLUMN_CPU_DESCENDANTS_HARDWARE] = out[COLUMN_CPU_DESCENDANTS_SUM] / columns->expected_cores;
-	out[COLUMN_CPU_COMBINED_HARDWARE] = out[COLUMN_CPU_COMBINED_SUM] / columns->expected_cores;
+	out[TRACKING_SYSTEM_SUM] = columns->system_percent[i];
+	out[TRACKING_MAIN_SUM] = columns->main_percent[i];
+	out[TRACKING_DESCENDANTS_SUM] = columns->descendants_percent[i];
+	out[TRACKING_COMBINED_SUM] = out[TRACKING_MAIN_SUM] + out[TRACKING_DESCENDANTS_SUM];
+	out[TRACKING_SYSTEM_HARDWARE] = out[TRACKING_SYSTEM_SUM] / columns->cores;
+	out[TRACKING_MAIN_HARDWARE] = out[TRACKING_MAIN_SUM] / columns->expected_cores;
+	out[TRACKING_DESCENDANTS_HARDWARE] = out[TRACKING_DESCENDANTS_SUM] / columns->expected_cores;
+	out[TRACKING_COMBINED_HARDWARE] = out[TRACKING_COMBINED_SUM] / columns->expected_cores;
 }
 
 static void gpus_at(const struct columns *columns, size_t i, double *out)
 {
 	static const struct {
-		enum column column;
+		enum tracking_column_id column;
 		enum device_metric metric;
 	} sums[] = {
-		{COLUMN_MAIN_GPU_RAM, DEVICE_MAIN_MEMORY},
-		{COLUMN_COMBINED_GPU_RAM, DEVICE_TARGET_MEMORY},
-		{COLUMN_SYSTEM_GPU_RAM, DEVICE_MEMORY_USED},
-		{COLUMN_GPU_SUM, DEVICE_UTILIZATION},
+		{TRACKING_MAIN_GPU_RAM, DEVICE_MAIN_MEMORY},
+		{TRACKING_COMBINED_GPU_RAM, DEVICE_TARGET_MEMORY},
+		{TRACKING_SYSTEM_GPU_RAM, DEVICE_MEMORY_USED},
+		{TRACKING_GPU_SUM, DEVICE_UTILIZATION},
 	};
 	for (size_t k = 0; k < ARRAY_SIZE(sums); k++) {
 		double sum = 0;
@@ -317,19 +280,19 @@ static void gpus_at(const struct columns *columns, size_t i, double *out)
 						  : (double)NAN;
 		out[sums[k].column] = sum;
 	}
-	out[COLUMN_DESCENDANTS_GPU_RAM] = out[COLUMN_COMBINED_GPU_RAM] - out[COLUMN_MAIN_GPU_RAM];
-	out[COLUMN_GPU_HARDWARE] = columns->n_gpus > 0 ? out[COLUMN_GPU_SUM] / (double)columns->n_gpus : 0;
+	out[TRACKING_DESCENDANTS_GPU_RAM] = out[TRACKING_COMBINED_GPU_RAM] - out[TRACKING_MAIN_GPU_RAM];
+	out[TRACKING_GPU_HARDWARE] = columns->n_gpus > 0 ? out[TRACKING_GPU_SUM] / (double)columns->n_gpus : 0;
 }
 
-void columns_at(const struct columns *columns, size_t i, double ret_values[COLUMN_COUNT])
+void columns_at(const struct columns *columns, size_t i, double ret_values[TRACKING_METRICS])
 {
 	double *out = ret_values;
 	for (size_t g = 0; g < RAM_GROUPS; g++)
-		out[COLUMN_MAIN_RAM + g] = columns->ram[g][i];
-	out[COLUMN_SYSTEM_RAM] = gauge(columns->run, RUN_SYSTEM_MEMORY, i);
-	out[COLUMN_MAIN_THREADS] = gauge(columns->run, RUN_MAIN_THREADS, i);
-	out[COLUMN_DESCENDANTS_THREADS] = gauge(columns->run, RUN_DESCENDANTS_THREADS, i);
-	out[COLUMN_COMBINED_THREADS] = out[COLUMN_MAIN_THREADS] + out[COLUMN_DESCENDANTS_THREADS];
+		out[TRACKING_MAIN_RAM + g] = columns->ram[g][i];
+	out[TRACKING_SYSTEM_RAM] = gauge(columns->run, RUN_SYSTEM_MEMORY, i);
+	out[TRACKING_MAIN_THREADS] = gauge(columns->run, RUN_MAIN_THREADS, i);
+	out[TRACKING_DESCENDANTS_THREADS] = gauge(columns->run, RUN_DESCENDANTS_THREADS, i);
+	out[TRACKING_COMBINED_THREADS] = out[TRACKING_MAIN_THREADS] + out[TRACKING_DESCENDANTS_THREADS];
 	gpus_at(columns, i, out);
 	cpu_at(columns, i, out);
 }

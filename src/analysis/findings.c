@@ -63,14 +63,14 @@ static void carbon(const struct run *run, struct findings *findings)
 
 static void overall(const struct run *run, const struct columns *columns, struct findings *findings)
 {
-	struct tally tallies[COLUMN_COUNT] = {0};
-	double row[COLUMN_COUNT];
+	struct tally tallies[TRACKING_METRICS] = {0};
+	double row[TRACKING_METRICS];
 	for (size_t i = 0; i < run->n; i++) {
 		columns_at(columns, i, row);
-		for (size_t c = 0; c < COLUMN_COUNT; c++)
+		for (size_t c = 0; c < TRACKING_METRICS; c++)
 			tally_add(&tallies[c], row[c]);
 	}
-	for (size_t c = 0; c < COLUMN_COUNT; c++)
+	for (size_t c = 0; c < TRACKING_METRICS; c++)
 		findings->overall[c] = tally_value_stats(&tallies[c]);
 }
 

@@ -96,7 +96,7 @@ struct block_finding { // one code block: a span's name over all its calls
 	double self_time_s;                       // compute time less that of the spans inside it
 	double cpu_s;                             // CPU time of the target while the block ran; NaN unknown
 	double thread_cpu_s;                      // of the block's own threads, where that was asked for; else NaN
-	struct value_stats columns[COLUMN_COUNT]; // over the samples inside the block; NaN if none knows the column
+	struct value_stats columns[TRACKING_METRICS]; // over the samples inside the block; NaN if none knows the column
 	double total_j, error_j;                  // attributed to the target while the block ran, inner blocks included
 	/* Of it, while this block was the innermost one; where threads overlap, shared by them. Over all blocks and what lies
 	 * outside of them this adds up to the target's energy. */
@@ -161,7 +161,7 @@ struct findings {
 	struct stack_finding *stacks;
 	size_t n_stacks;
 	double outside_j, outside_error_j;        // of ledger.target_j: while no span was open; NaN without spans
-	struct value_stats overall[COLUMN_COUNT]; // over all samples
+	struct value_stats overall[TRACKING_METRICS]; // over all samples
 	struct stats run_metrics[RUN_COUNT];
 	struct user_metric_finding *user_metrics; // sorted by name
 	size_t n_user_metrics;

@@ -25,13 +25,13 @@ static void cpu_usage(const struct run *run, const struct value_stats *columns, 
 	const struct value_stats *c = columns;
 	usage->system_core_count = run_fact_i64(run, FACT_CORES);
 	usage->expected_cores = run_fact_i64(run, FACT_EXPECTED_CORES);
-	usage->cpu_system = percentages(&c[COLUMN_CPU_SYSTEM_SUM], &c[COLUMN_CPU_SYSTEM_HARDWARE]);
-	usage->cpu_main = percentages(&c[COLUMN_CPU_MAIN_SUM], &c[COLUMN_CPU_MAIN_HARDWARE]);
-	usage->cpu_descendants = percentages(&c[COLUMN_CPU_DESCENDANTS_SUM], &c[COLUMN_CPU_DESCENDANTS_HARDWARE]);
-	usage->cpu_combined = percentages(&c[COLUMN_CPU_COMBINED_SUM], &c[COLUMN_CPU_COMBINED_HARDWARE]);
-	usage->main_threads = as_count(c[COLUMN_MAIN_THREADS].max);
-	usage->descendants_threads = as_count(c[COLUMN_DESCENDANTS_THREADS].max);
-	usage->combined_threads = as_count(c[COLUMN_COMBINED_THREADS].max);
+	usage->cpu_system = percentages(&c[TRACKING_SYSTEM_SUM], &c[TRACKING_SYSTEM_HARDWARE]);
+	usage->cpu_main = percentages(&c[TRACKING_MAIN_SUM], &c[TRACKING_MAIN_HARDWARE]);
+	usage->cpu_descendants = percentages(&c[TRACKING_DESCENDANTS_SUM], &c[TRACKING_DESCENDANTS_HARDWARE]);
+	usage->cpu_combined = percentages(&c[TRACKING_COMBINED_SUM], &c[TRACKING_COMBINED_HARDWARE]);
+	usage->main_threads = as_count(c[TRACKING_MAIN_THREADS].max);
+	usage->descendants_threads = as_count(c[TRACKING_DESCENDANTS_THREADS].max);
+	usage->combined_threads = as_count(c[TRACKING_COMBINED_THREADS].max);
 }
 
 static double max_of_sum(const struct run *run, enum run_metric a, enum run_metric b)
@@ -46,7 +46,7 @@ static struct rss_values rss_values(const struct findings *findings, const struc
 	enum ram_group group)
 {
 	return (struct rss_values){
-		.total_bytes = findings->overall[COLUMN_MAIN_RAM + group].max,
+		.total_bytes = findings->overall[TRACKING_MAIN_RAM + group].max,
 		.private_bytes = columns->private_max_bytes[group],
 		.shared_bytes = columns->shared_max_bytes[group],
 	};
@@ -70,7 +70,7 @@ static void memory_usage(const struct findings *findings, const struct columns *
 {
 	const struct run *run = findings->run;
 	usage->ram_capacity_bytes = run_fact_double(run, FACT_MEMORY_TOTAL);
-	usage->ram_system_bytes = findings->overall[COLUMN_SYSTEM_RAM].max;
+	usage->ram_system_bytes = findings->overall[TRACKING_SYSTEM_RAM].max;
 	usage->main = rss_values(findings, c, RAM_MAIN);
 	usage->descendants = rss_values(findings, c, RAM_DESCENDANTS);
 	usage->combined = rss_values(findings, c, RAM_COMBINED);
@@ -92,12 +92,12 @@ static void gpu_usage(const struct run *run, const struct value_stats *columns, 
 	usage->system_gpu_count = run_fact_i64(run, FACT_GPUS_SYSTEM);
 	usage->expected_gpus = n_gpus;
 	usage->gpu_ram_capacity_bytes = run_gpu_capacity_bytes(run);
-	usage->gpu_ram_system_bytes = gpu_max(&columns[COLUMN_SYSTEM_GPU_RAM], n_gpus);
-	usage->gpu_ram_main_bytes = gpu_max(&columns[COLUMN_MAIN_GPU_RAM], n_gpus);
-	usage->gpu_ram_descendants_bytes = gpu_max(&columns[COLUMN_DESCENDANTS_GPU_RAM], n_gpus);
-	usage->gpu_ram_combined_bytes = gpu_max(&columns[COLUMN_COMBINED_GPU_RAM], n_gpus);
+	usage->gpu_ram_system_bytes = gpu_max(&columns[TRACKING_SYSTEM_GPU_RAM], n_gpus);
+	usage->gpu_ram_main_bytes = gpu_max(&columns[TRACKING_MAIN_GPU_RAM], n_gpus);
+	usage->gpu_ram_descendants_bytes = gpu_max(&columns[TRACKING_DESCENDANTS_GPU_RAM], n_gpus);
+	usage->gpu_ram_combined_bytes = gpu_max(&columns[TRACKING_COMBINED_GPU_RAM], n_gpus);
 	if (n_gpus > 0)
-		usage->gpu = percentages(&columns[COLUMN_GPU_SUM], &columns[COLUMN_GPU_HARDWARE]);
+		usage->gpu = percentages(&columns[TRACKING_GPU_SUM], &columns[TRACKING_GPU_HARDWARE]);
 }
 
 /* There were descendants, but no sample met one alive: their figures are unknown, not 0. There were none at all: their

@@ -82,13 +82,12 @@ void start_time_text(struct buf *out, int64_t wall_ns)
 	buf_finish(&text);
 }
 
-double column_factor(const struct run *run, enum column column)
+double column_factor(const struct run *run, enum tracking_column_id column)
 {
-	static const char *const facts[] = {[COLUMN_RAM] = FACT_RAM_UNIT, [COLUMN_GPU_RAM] = FACT_GPU_RAM_UNIT};
-	enum column_scale scale = column_scale(column);
-	if (scale == COLUMN_PLAIN)
+	const char *fact = tracking_columns[column].unit_fact;
+	if (fact == NULL)
 		return 1;
-	double size = unit_size(UNIT_MEMORY, run_fact(run, facts[scale]));
+	double size = unit_size(UNIT_MEMORY, run_fact(run, fact));
 	return 1 / (isnan(size) ? 1e9 : size);
 }
 

@@ -23,4 +23,4 @@ void start_time_text(struct buf *out, int64_t wall_ns);
 // As text: what each block took, and per unit of work.
 void blocks_text(const struct findings *findings, struct buf *out, bool colour);
 // Factor of a column: bytes to the unit asked for.
-double column_factor(const struct run *run, enum column column);
+double column_factor(const struct run *run, enum tracking_column_id column);

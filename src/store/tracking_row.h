@@ -11,43 +11,12 @@
 
 #include "metric/metric.h"
 #include "metric/ram.h"
+#include "metric/tracking_column.h"
 #include "sensor/sensor.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-enum tracking_column_id {
-	TRACKING_MAIN_RAM,
-	TRACKING_DESCENDANTS_RAM,
-	TRACKING_COMBINED_RAM,
-	TRACKING_SYSTEM_RAM,
-	TRACKING_MAIN_GPU_RAM,
-	TRACKING_DESCENDANTS_GPU_RAM,
-	TRACKING_COMBINED_GPU_RAM,
-	TRACKING_SYSTEM_GPU_RAM,
-	TRACKING_GPU_SUM,
-	TRACKING_GPU_HARDWARE,
-	TRACKING_MAIN_THREADS,
-	TRACKING_DESCENDANTS_THREADS,
-	TRACKING_COMBINED_THREADS,
-	TRACKING_SYSTEM_SUM,
-	TRACKING_SYSTEM_HARDWARE,
-	TRACKING_MAIN_SUM,
-	TRACKING_MAIN_HARDWARE,
-	TRACKING_DESCENDANTS_SUM,
-	TRACKING_DESCENDANTS_HARDWARE,
-	TRACKING_COMBINED_SUM,
-	TRACKING_COMBINED_HARDWARE,
-	TRACKING_TIMESTAMP,
-	TRACKING_COLUMNS
-};
-
-struct tracking_column {
-	const char *name;
-	bool is_integer;
-};
-extern const struct tracking_column tracking_columns[TRACKING_COLUMNS];
 
 // The file's own header, already in its units.
 struct tracking_facts {

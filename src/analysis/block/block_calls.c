@@ -62,17 +62,17 @@ void calls_end(struct blocks_work *work, const struct open_span *open)
 
 int calls_sample(struct blocks_work *work, size_t sample)
 {
-	double row[COLUMN_COUNT];
+	double row[TRACKING_METRICS];
 	if (work->n_open_blocks > 0)
 		columns_at(work->columns, sample, row);
 	for (size_t i = 0; i < work->n_open_blocks; i++) {
 		struct block_work *block = &work->blocks[work->open_blocks[i]];
 		if (block->columns == NULL)
-			block->columns = arena_alloc(work->arena, COLUMN_COUNT, sizeof(*block->columns));
+			block->columns = arena_alloc(work->arena, TRACKING_METRICS, sizeof(*block->columns));
 		if (block->columns == NULL)
 			return -ENOMEM;
 		block->timepoints++;
-		for (size_t c = 0; c < COLUMN_COUNT; c++)
+		for (size_t c = 0; c < TRACKING_METRICS; c++)
 			tally_add(&block->columns[c], row[c]);
 	}
 	return 0;
@@ -113,7 +113,7 @@ void calls_finish(const struct blocks_work *work, uint32_t number, struct block_
 											: block->cpu_ns / 1e9;
 	finding->thread_cpu_s = block->thread_cpu_known ? block->thread_cpu_ns / 1e9 : (double)NAN;
 	static const struct tally none = {0};
-	for (size_t c = 0; c < COLUMN_COUNT; c++)
+	for (size_t c = 0; c < TRACKING_METRICS; c++)
 		finding->columns[c] = tally_value_stats(block->columns != NULL ? &block->columns[c] : &none);
 	energy(work, block->errors, finding);
 }

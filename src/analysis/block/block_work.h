@@ -39,7 +39,7 @@ struct block_work {
 	uint32_t listed;           // where it stands in the list of blocks that are open
 	struct part_error *errors; // of the time in which it was open, by domain
 	struct share self;
-	struct tally *columns; // COLUMN_COUNT of them; NULL: no sample yet
+	struct tally *columns; // TRACKING_METRICS of them; NULL: no sample yet
 };
 
 struct stay { // time for which a thread has been in one span, or a process's ranges have had its time

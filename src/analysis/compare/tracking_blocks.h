@@ -9,8 +9,6 @@
 #include "store/sub_tracking.h"
 #include "store/tracking_table.h"
 
-enum { TRACKING_METRICS = TRACKING_TIMESTAMP }; // the columns before the timestamp
-
 struct tracking_block {
 	const char *name;
 	int64_t timepoints, calls, non_empty_calls; // the first and last VALUE_MISSING without a tracking file

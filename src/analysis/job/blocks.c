@@ -152,7 +152,7 @@ static struct spread spread_of_all(const double *values, const struct job_findin
 // Over the samples inside the block of all ranks.
 static void pool_columns(const struct entry *entries, size_t n, struct block_finding *total)
 {
-	for (size_t c = 0; c < COLUMN_COUNT; c++) {
+	for (size_t c = 0; c < TRACKING_METRICS; c++) {
 		const double none = (double)NAN;
 		struct pooled pooled = {0};
 		for (size_t i = 0; i < n; i++) {

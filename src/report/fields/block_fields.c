@@ -29,12 +29,12 @@ const struct object_type totals_type = OBJECT_TYPE("totals", "Statistics of a va
 
 static size_t column_count(const struct object_at *at)
 {
-	return COLUMN_COUNT;
+	return TRACKING_METRICS;
 }
 
 static const char *column_key(const struct object_at *at, size_t i)
 {
-	return column_name((enum column)i);
+	return tracking_columns[i].name;
 }
 
 static const void *block_column(const struct object_at *at, size_t i)
@@ -51,7 +51,7 @@ static const void *overall_column(const struct object_at *at, size_t i)
 	static double name(const struct object_at *at)                                                                 \
 	{                                                                                                              \
 		return ((const struct value_stats *)at->data)->member *                                                \
-			column_factor(document_of(at)->run, (enum column)at->index);                                   \
+			column_factor(document_of(at)->run, (enum tracking_column_id)at->index);                                   \
 	}
 SCALED(column_min, min)
 SCALED(column_max, max)

@@ -103,12 +103,12 @@ static void columns_over_samples(void **state)
 	build_gauge(&run, RUN_DESCENDANTS_THREADS, 0);
 	build_spans(&run, (const struct call[SPANS_MAX]){{"a", 4.5, 5.45}});
 	assert_int_equal(findings_make(&run, &findings), 0);
-	const struct value_stats *threads = &findings.blocks[0].columns[COLUMN_COMBINED_THREADS];
+	const struct value_stats *threads = &findings.blocks[0].columns[TRACKING_COMBINED_THREADS];
 	assert_close(threads->min, 1);
 	assert_close(threads->max, 3);
 	assert_close(threads->mean, 2);
 	assert_close(threads->std, 1); // of the population
-	assert_close(findings.blocks[0].columns[COLUMN_MAIN_RAM].mean, (double)NAN);
+	assert_close(findings.blocks[0].columns[TRACKING_MAIN_RAM].mean, (double)NAN);
 	findings_finish(&findings);
 	build_finish(&run);
 }
