@@ -1,5 +1,6 @@
 #include "base/redact.h"
 
+#include "base/redact_names.h"
 #include "base/util.h"
 
 #include <ctype.h>
@@ -7,16 +8,6 @@
 #include <string.h>
 
 static const char mask[] = "***";
-
-struct span { // a part of a word
-	const char *at;
-	size_t n;
-};
-
-static struct span part(const char *begin, const char *end)
-{
-	return (struct span){begin, (size_t)(end - begin)};
-}
 
 static void put(struct buf *out, const char *begin, const char *end)
 {
@@ -43,148 +34,6 @@ static const char *find_blank(const char *at, const char *end)
 static bool is_name_char(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
-}
-
-/* ---- names ---- */
-
-enum kind { KIND_PLAIN, KIND_WEAK, KIND_STRONG };
-
-// The end of a name, its separators and case left out.
-static const char *const strong[] = {"password", "passwd", "passphrase", "passcode", "secret", "secretkey", "secretid",
-	"secretvalue", "apikey", "accesskey", "privatekey", "authkey", "authtoken", "accesstoken", "authorization",
-	"bearer", "requirepass", "masterauth", "userpass", "dbpass", "rootpass"};
-// The last word of a name.
-static const char *const weak[] = {"key", "token", "auth", "pass", "pwd", "pw", "psk", "secrets", "credential",
-	"credentials", "creds", "cookie", "sig", "signature", "jwt", "pat", "pin", "otp"};
-// Before a weak one: it counts, sorts, or names something.
-static const char *const harmless[] = {"all", "band", "bos", "by", "cls", "col", "column", "count", "data", "dict",
-	"end", "eos", "feature", "field", "first", "foreign", "group", "hash", "high", "hot", "image", "index", "input",
-	"join", "json", "label", "last", "log", "low", "map", "mask", "max", "meta", "metric", "min", "multi", "n",
-	"new", "next", "num", "order", "output", "pad", "partition", "per", "prev", "primary", "pub", "public", "query",
-	"row", "sep", "shard", "single", "sort", "special", "start", "stop", "target", "text", "two", "unk"};
-// The first word of an option that takes no value.
-static const char *const switches[] = {"no", "ask", "prompt", "show", "hide", "without", "disable", "skip", "generate"};
-
-static bool is_listed(const char *const *list, size_t n, struct span word)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strlen(list[i]) == word.n && strncasecmp(list[i], word.at, word.n) == 0)
-			return true;
-	return false;
-}
-
-// The last word of a name: behind a separator, or a capital behind a small letter (apiKey).
-static struct span last_word(struct span name)
-{
-	const char *end = name.at + name.n, *at = end;
-	while (at > name.at && isalnum((unsigned char)at[-1])) {
-		at--;
-		if (at > name.at && isupper((unsigned char)at[0]) && islower((unsigned char)at[-1]))
-			break;
-	}
-	return part(at, end);
-}
-
-static struct span word_before(struct span name, struct span word)
-{
-	const char *end = word.at;
-	while (end > name.at && !isalnum((unsigned char)end[-1]))
-		end--;
-	return last_word(part(name.at, end));
-}
-
-static bool has_strong_end(struct span name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(strong); i++) {
-		const char *at = name.at + name.n;
-		size_t left = strlen(strong[i]);
-		while (at > name.at && left > 0) {
-			at--;
-			if (!isalnum((unsigned char)*at))
-				continue;
-			if (tolower((unsigned char)*at) != strong[i][left - 1])
-				break;
-			left--;
-		}
-		if (left == 0)
-			return true;
-	}
-	return false;
-}
-
-static enum kind kind_of(struct span name)
-{
-	static const char aws[] = "AWS_";
-	while (name.n > 0 && name.at[0] == '-') {
-		name.at++;
-		name.n--;
-	}
-	if ((name.n > strlen(aws) && strncmp(name.at, aws, strlen(aws)) == 0) || has_strong_end(name))
-		return KIND_STRONG;
-	struct span word = last_word(name);
-	if (!is_listed(weak, ARRAY_SIZE(weak), word) ||
-		is_listed(harmless, ARRAY_SIZE(harmless), word_before(name, word)))
-		return KIND_PLAIN;
-	return KIND_WEAK;
-}
-
-// "-Dkey=5", "-eTOKEN=…": one letter that is an option, and a name.
-static enum kind kind_of_option(struct span name)
-{
-	enum kind kind = kind_of(name);
-	bool has_letter = name.n > 2 && name.at[0] == '-' && name.at[1] != '-';
-	return kind == KIND_PLAIN && has_letter ? kind_of(part(name.at + 2, name.at + name.n)) : kind;
-}
-
-/* ---- values ---- */
-
-static bool ends_as_file(struct span value)
-{
-	static const char *const endings[] = {"pem", "key", "crt", "cer", "der", "p8", "p12", "pfx", "pub", "ppk",
-		"sig", "asc", "gpg", "jks", "json", "yaml", "yml", "toml", "txt", "ini", "conf"};
-	const char *dot = memrchr(value.at, '.', value.n);
-	return dot != NULL && dot > value.at &&
-		is_listed(endings, ARRAY_SIZE(endings), part(dot + 1, value.at + value.n));
-}
-
-// A path, unless it may as well be base64, which has '/' too but mostly '+' or '=' beside it.
-static bool is_path(struct span value)
-{
-	static const char *const beginnings[] = {"/", "./", "../", "~", "file:", "@/"};
-	if (memchr(value.at, '+', value.n) != NULL || memchr(value.at, '=', value.n) != NULL)
-		return false;
-	if (ends_as_file(value))
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++)
-		if (value.n >= strlen(beginnings[i]) && strncmp(value.at, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	return false;
-}
-
-static bool is_switch_value(struct span value)
-{
-	static const char *const words[] = {"true", "false", "yes", "no", "on", "off", "none", "null", "auto"};
-	return (value.n == 1 && isdigit((unsigned char)value.at[0])) || is_listed(words, ARRAY_SIZE(words), value);
-}
-
-static bool is_secret(enum kind kind, struct span value)
-{
-	return value.n > 0 &&
-		(kind == KIND_STRONG || (kind == KIND_WEAK && !is_path(value) && !is_switch_value(value)));
-}
-
-// "--host", "-h", "-port": the option before it has no value. What is no such name may be a secret that begins with a dash.
-static bool is_option(struct span word)
-{
-	const char *at = word.at, *end = word.at + word.n;
-	if (word.n < 2 || *at != '-')
-		return false;
-	if (word.n == 2)
-		return true;
-	at += at[1] == '-' ? 2 : 1;
-	while (at < end && (islower((unsigned char)*at) || *at == '-' || *at == '_'))
-		at++;
-	return at == end || *at == '=';
 }
 
 /* ---- programs whose short options are secrets ---- */
@@ -223,10 +72,10 @@ static const struct redact_program programs[] = {
 	{.name = "beeline", .letters = "p"},
 };
 
-static const struct redact_program *find_program(struct span word)
+static const struct redact_program *find_program(struct word_part word)
 {
 	const char *slash = memrchr(word.at, '/', word.n);
-	struct span name = slash != NULL ? part(slash + 1, word.at + word.n) : word;
+	struct word_part name = slash != NULL ? word_part(slash + 1, word.at + word.n) : word;
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		size_t n = strlen(programs[i].name);
 		if ((programs[i].is_prefix ? name.n >= n : name.n == n) && memcmp(programs[i].name, name.at, n) == 0)
@@ -235,7 +84,7 @@ static const struct redact_program *find_program(struct span word)
 	return NULL;
 }
 
-static void put_after(char after, struct span value, struct buf *out)
+static void put_after(char after, struct word_part value, struct buf *out)
 {
 	const char *mark = after != 0 ? memchr(value.at, after, value.n) : value.at - 1;
 	if (mark == NULL) { // a user alone
@@ -247,7 +96,7 @@ static void put_after(char after, struct span value, struct buf *out)
 }
 
 // "-pX", "-p X", "-sSu user:X", "--user user:X", "--user=user:X". False: the word is none of these.
-static bool program_option(struct redactor *redactor, struct span word, struct buf *out)
+static bool program_option(struct redactor *redactor, struct word_part word, struct buf *out)
 {
 	const struct redact_program *program = redactor->program;
 	if (program == NULL || word.n < 2 || word.at[0] != '-')
@@ -255,18 +104,19 @@ static bool program_option(struct redactor *redactor, struct span word, struct b
 	const char *end = word.at + word.n, *equals = memchr(word.at, '=', word.n);
 	enum redact_next next = program->after != 0 ? REDACT_AFTER_COLON : REDACT_VALUE;
 	if (word.at[1] == '-') {
-		if (!is_listed(program->names, program->n_names, part(word.at + 2, equals != NULL ? equals : end)))
+		if (!redact_is_listed(program->names, program->n_names,
+			    word_part(word.at + 2, equals != NULL ? equals : end)))
 			return false;
 		put(out, word.at, equals != NULL ? equals + 1 : end);
 		if (equals != NULL)
-			put_after(program->after, part(equals + 1, end), out);
+			put_after(program->after, word_part(equals + 1, end), out);
 		else
 			redactor->next = next;
 		return true;
 	}
 	if (word.n > 2 && strchr(program->letters, word.at[1]) != NULL) {
 		put(out, word.at, word.at + 2);
-		put_after(program->after, part(word.at + 2, end), out);
+		put_after(program->after, word_part(word.at + 2, end), out);
 		return true;
 	}
 	if (program->attached_only || strchr(program->letters, end[-1]) == NULL)
@@ -300,7 +150,7 @@ static const char *end_of_userinfo(const char *at, const char *end, bool is_cut)
 	return sign == NULL && is_cut && stop == end ? end : sign;
 }
 
-static bool ends_with_http(struct span text)
+static bool ends_with_http(struct word_part text)
 {
 	static const char *const schemes[] = {"http", "https"};
 	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
@@ -312,7 +162,7 @@ static bool ends_with_http(struct span text)
 }
 
 // At "://": the password, or a long user without one, which is a token (https://TOKEN@host). Returns where to go on.
-static const char *put_userinfo(struct span before, const char *end, bool is_cut, struct buf *out)
+static const char *put_userinfo(struct word_part before, const char *end, bool is_cut, struct buf *out)
 {
 	enum { TOKEN_LENGTH = 16 };
 	const char *at = before.at + before.n + strlen("://");
@@ -365,14 +215,14 @@ static const char *put_pair(const struct cursor *c, const char *at, struct buf *
 {
 	const char *name_end = at > c->token && is_quote(at[-1]) ? at - 1 : at, *name = name_before(c, name_end);
 	const char *value = at + 1;
-	enum kind kind = kind_of_option(part(name, name_end));
-	if (kind != KIND_PLAIN && value < c->end && is_quote(*value))
+	enum redact_kind kind = redact_kind_of_option(word_part(name, name_end));
+	if (kind != REDACT_KIND_PLAIN && value < c->end && is_quote(*value))
 		value++;
 	put(out, at, value);
-	if (kind == KIND_PLAIN || value > c->token_end)
+	if (kind == REDACT_KIND_PLAIN || value > c->token_end)
 		return value;
 	const char *value_end = end_of_value(c, name, value);
-	if (!is_secret(kind, part(value, value_end)))
+	if (!redact_is_secret(kind, word_part(value, value_end)))
 		return value;
 	buf_str(out, mask);
 	return value_end;
@@ -394,16 +244,16 @@ static const char *put_spaced_pair(const struct cursor *c, const char *at, struc
 	const char *name = name_end;
 	while (name > c->word && is_name_char(name[-1]))
 		name--;
-	enum kind kind = kind_of(part(name, name_end));
+	enum redact_kind kind = redact_kind_of(word_part(name, name_end));
 	char quote = is_quote(*value) ? *value : 0;
-	if (quote == 0 && (kind != KIND_STRONG || !has_left || !has_right))
+	if (quote == 0 && (kind != REDACT_KIND_STRONG || !has_left || !has_right))
 		return NULL;
 	value += quote != 0;
 	const char *stop = quote != 0 ? memchr(value, quote, (size_t)(c->end - value)) : find_blank(value, c->end);
 	stop = stop != NULL ? stop : c->end;
 	while (quote == 0 && stop > value + 1 && strchr("'\";,)", stop[-1]) != NULL)
 		stop--;
-	if (!is_secret(kind, part(value, stop)))
+	if (!redact_is_secret(kind, word_part(value, stop)))
 		return NULL;
 	put(out, at, value);
 	buf_str(out, mask);
@@ -411,35 +261,36 @@ static const char *put_spaced_pair(const struct cursor *c, const char *at, struc
 }
 
 // "-HName:": the name alone.
-static struct span behind_letter(struct span name)
+static struct word_part behind_letter(struct word_part name)
 {
 	bool has_letter = name.n > 2 && name.at[0] == '-' && name.at[1] != '-';
-	return has_letter ? part(name.at + 2, name.at + name.n) : name;
+	return has_letter ? word_part(name.at + 2, name.at + name.n) : name;
 }
 
 // "PRIVATE-TOKEN", "X-Api-Key"
-static bool looks_like_header(struct span name)
+static bool looks_like_header(struct word_part name)
 {
-	struct span behind = behind_letter(name);
+	struct word_part behind = behind_letter(name);
 	return behind.n > 0 && isupper((unsigned char)behind.at[0]) && memchr(behind.at, '-', behind.n) != NULL;
 }
 
-static bool is_header(struct span name)
+static bool is_header(struct word_part name)
 {
 	static const char *const headers[] = {"cookie", "set-cookie"};
-	return is_listed(headers, ARRAY_SIZE(headers), behind_letter(name)) || kind_of_option(name) != KIND_PLAIN;
+	return redact_is_listed(headers, ARRAY_SIZE(headers), behind_letter(name)) ||
+		redact_kind_of_option(name) != REDACT_KIND_PLAIN;
 }
 
 // At ':': "Name: value" up to the quote or the end of the line, "name":"value", "pass:value". Returns where to go on.
 static const char *put_field(const struct cursor *c, const char *at, struct buf *out)
 {
 	const char *name_end = at > c->token && is_quote(at[-1]) ? at - 1 : at, *name = name_before(c, name_end);
-	struct span of = part(name, name_end);
+	struct word_part of = word_part(name, name_end);
 	const char *value = at + 1;
 	bool is_quoted = name_end < at, has_space = value < c->end && is_blank(*value);
-	bool is_strict = kind_of(of) == KIND_WEAK && !is_quoted && !has_space && value < c->end;
-	bool is_named = looks_like_header(of) ? !is_path(part(value, c->token_end))
-					      : is_listed((const char *const[]){"pass", "token"}, 2, of);
+	bool is_strict = redact_kind_of(of) == REDACT_KIND_WEAK && !is_quoted && !has_space && value < c->end;
+	bool is_named = looks_like_header(of) ? !redact_is_path(word_part(value, c->token_end))
+					      : redact_is_listed((const char *const[]){"pass", "token"}, 2, of);
 	if (name == name_end || !is_header(of) || (is_strict && !is_named)) {
 		buf_char(out, ':');
 		return at + 1;
@@ -460,10 +311,13 @@ static const char *put_field(const struct cursor *c, const char *at, struct buf 
 	return stop;
 }
 
+// The first word of an option that takes no value.
+static const char *const switches[] = {"no", "ask", "prompt", "show", "hide", "without", "disable", "skip", "generate"};
+
 static const char *put_token(struct redactor *redactor, const struct cursor *c, struct buf *out)
 {
 	const char *at = c->token, *spaced_end;
-	struct span token = part(at, c->token_end);
+	struct word_part token = word_part(at, c->token_end);
 	if (token.n > 0 && token.at[0] != '-') {
 		const struct redact_program *program = find_program(token);
 		redactor->program = program != NULL ? program : redactor->program;
@@ -473,19 +327,20 @@ static const char *put_token(struct redactor *redactor, const struct cursor *c, 
 	bool is_named = token.n > 2 && token.at[0] == '-' && memchr(token.at, '=', token.n) == NULL &&
 		memchr(token.at, ':', token.n) == NULL;
 	if (is_named) {
-		enum kind kind = kind_of(token);
+		enum redact_kind kind = redact_kind_of(token);
 		const char *first = at + strspn(at, "-"), *first_end = first;
 		while (first_end < c->token_end && isalnum((unsigned char)*first_end))
 			first_end++;
-		if (kind != KIND_PLAIN && !is_listed(switches, ARRAY_SIZE(switches), part(first, first_end)))
-			redactor->next = kind == KIND_STRONG ? REDACT_VALUE : REDACT_WEAK_VALUE;
+		if (kind != REDACT_KIND_PLAIN &&
+			!redact_is_listed(switches, ARRAY_SIZE(switches), word_part(first, first_end)))
+			redactor->next = kind == REDACT_KIND_STRONG ? REDACT_VALUE : REDACT_WEAK_VALUE;
 	} else if (token.n == 6 && strncasecmp(token.at, "bearer", 6) == 0) {
 		redactor->next = REDACT_VALUE;
 	}
 	while (at < c->token_end) {
 		if (c->token_end - at > 3 && memcmp(at, "://", 3) == 0)
-			at = put_userinfo(part(c->token, at), c->token_end, redactor->is_cut && c->token_end == c->end,
-				out);
+			at = put_userinfo(word_part(c->token, at), c->token_end,
+				redactor->is_cut && c->token_end == c->end, out);
 		else if (*at == '=' && (spaced_end = put_spaced_pair(c, at, out)) != NULL)
 			at = spaced_end;
 		else if (*at == '=')
@@ -499,15 +354,15 @@ static const char *put_token(struct redactor *redactor, const struct cursor *c, 
 }
 
 // What an option before it said that it is. False: it is no value.
-static bool put_next(struct redactor *redactor, struct span value, struct buf *out)
+static bool put_next(struct redactor *redactor, struct word_part value, struct buf *out)
 {
 	enum redact_next next = redactor->next;
 	redactor->next = REDACT_NOTHING;
-	if (next == REDACT_NOTHING || is_option(value))
+	if (next == REDACT_NOTHING || redact_is_option(value))
 		return false;
 	if (next == REDACT_AFTER_COLON)
 		put_after(redactor->program->after, value, out);
-	else if (is_secret(next == REDACT_VALUE ? KIND_STRONG : KIND_WEAK, value))
+	else if (redact_is_secret(next == REDACT_VALUE ? REDACT_KIND_STRONG : REDACT_KIND_WEAK, value))
 		buf_str(out, mask);
 	else
 		put(out, value.at, value.at + value.n);
@@ -531,14 +386,14 @@ static void put_text(struct redactor *redactor, const char *word, const char *en
 		}
 		while (value_end > at + 1 && strchr("'\";)", value_end[-1]) != NULL)
 			value_end--;
-		at = put_next(redactor, part(at, value_end), out) ? value_end : put_token(redactor, &c, out);
+		at = put_next(redactor, word_part(at, value_end), out) ? value_end : put_token(redactor, &c, out);
 	}
 }
 
 void redact_word(struct redactor *redactor, const char *word, size_t length, struct buf *out)
 {
 	const char *end = word + length;
-	if (put_next(redactor, part(word, end), out))
+	if (put_next(redactor, word_part(word, end), out))
 		return;
 	if (find_blank(word, end) == end) {
 		put_token(redactor, &(struct cursor){word, end, word, end}, out);
