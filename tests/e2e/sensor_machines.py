@@ -1,0 +1,71 @@
+"""Machines for the tests of `wattle sensors`: made trees, simulated counters and fake cards, and what sensors prints of them."""
+import json
+
+from harness import BUILD, TESTS
+
+SIMULATOR = BUILD / "tests/fakes/powercap_sim"
+NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
+NO_NVML = {"WATTLE_NVML": "/nonexistent/libnvidia-ml.so.1", "WATTLE_STATE": "/nonexistent"}
+METAL = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) CPU\nflags\t\t: fpu vme msr\n\n"
+VM = METAL.replace("msr", "msr hypervisor")
+
+
+def zone(name, energy_uj=1000):
+    return {"name": f"{name}\n", "energy_uj": f"{energy_uj}\n", "max_energy_range_uj": "262143328850\n"}
+
+
+def machine(room, name, zones=(), cpuinfo=METAL, more=()):
+    """Folders for /sys and /proc, and the environment in which wattle takes them for its own."""
+    sys_files = {f"class/powercap/intel-rapl:{i}/{file}": text for i, what in enumerate(zones)
+                 for file, text in zone(what).items()}
+    sys = room.tree(f"{name}-sys", {"kernel/.keep": "", **sys_files, **dict(more)})
+    proc = room.tree(f"{name}-proc", {"cpuinfo": cpuinfo})
+    return {"WATTLE_SYSFS": str(sys), "WATTLE_PROCFS": str(proc), **NO_NVML}
+
+
+def known_machine(name):
+    top = TESTS / "machines" / name
+    nvml = cards_of(top / "nvml.cards") if (top / "nvml.cards").exists() else NO_NVML
+    return {"WATTLE_SYSFS": str(top / "sys"), "WATTLE_PROCFS": str(top / "proc"), **nvml}
+
+
+def doctor(room, env, *options):
+    done = room.wattle("sensors", "--json", *options, env=env)
+    return json.loads(done.stdout)["sensors"], done
+
+
+def row_of(rows, sensor, domain):
+    found = [row for row in rows if row["sensor"] == sensor and row["domain"] == domain]
+    assert len(found) == 1, (sensor, domain, rows)
+    return found[0]
+
+
+def simulate(room, name, *options):
+    """A /sys whose counters move, until the end of the test."""
+    top = room.folder / name
+    assert room.start(top, *options, program=SIMULATOR).stdout.readline() == b"ready\n"
+    return {"WATTLE_SYSFS": str(top), **NO_NVML}
+
+
+def cards(room, text, name="cards"):
+    path = room.folder / name
+    path.write_text(text)
+    return cards_of(path)
+
+
+def cards_of(path):
+    return {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(path), "WATTLE_STATE": "/nonexistent"}
+
+
+TWO_CARDS = """
+gpu
+name Fake A
+uuid GPU-12345678-1234-1234-1234-123456789abc
+memory_used_bytes 1000000000
+power_mw constant 50000
+energy_period_ms 100
+gpu
+name Fake B
+uuid GPU-87654321-4321-4321-4321-cba987654321
+error nvmlDeviceGetTotalEnergyConsumption 3
+"""
