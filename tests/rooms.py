@@ -1,4 +1,4 @@
-"""Holds the code to ARCHITECTURE.md: which room may include which, and that rooms never print; and the tests to being run. Prints TAP.
+"""Holds the code to ARCHITECTURE.md: which room may include which, and that rooms never print; files to their length, and the tests to being run. Prints TAP.
 
 usage: rooms.py TOP     the folder with ARCHITECTURE.md
 """
@@ -9,6 +9,7 @@ import sys
 ROW = re.compile(r"^\| `src/(\w+)/` \|.*\| ([^|]*) \|$", re.MULTILINE)
 INCLUDE = re.compile(r'^#include "(\w+)/[\w./]+"', re.MULTILINE)
 NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\\]|\\\\.)*\"", re.DOTALL)
+LINES_MAX = 600
 PRINTS = re.compile(r"\b(printf|puts|putchar|perror|fprintf|vprintf|vfprintf)\s*\(|\b(stdout|stderr)\b")
 
 
@@ -39,6 +40,15 @@ def unlisted(top):
             yield f"{path.relative_to(top)} is not in its folder's meson.build"
 
 
+def too_long(top):
+    for folder in ("src", "include", "python", "tests", "tools", "bench"):
+        for path in sorted((top / folder).rglob("*")):
+            if path.suffix in (".c", ".h", ".cpp", ".py", ".mjs", ".js", ".css") and not path.is_symlink():
+                lines = path.read_bytes().count(b"\n")
+                if lines > LINES_MAX:
+                    yield f"{path.relative_to(top)} has {lines} lines, more than {LINES_MAX}: split it by subject"
+
+
 def main(top):
     rooms = {name: may.split(", ") for name, may in ROW.findall((top / "ARCHITECTURE.md").read_text())}
     checks = [("every room of src/ has its row", set(rooms) ^ {p.name for p in (top / "src").iterdir() if p.is_dir()})]
@@ -47,6 +57,7 @@ def main(top):
             continue
         checks.append((f"{room} includes only what it may", list(wrong_includes(top, room, allowed))))
         checks.append((f"{room} never prints", list(prints(top, room))))
+    checks.append((f"no file has more than {LINES_MAX} lines", list(too_long(top))))
     checks.append(("every program of tests/e2e is run", list(unlisted(top))))
     print(f"1..{len(checks)}")
     for number, (name, found) in enumerate(checks, 1):
