@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { GUESTS_A_TIME = 8, BACKLOG = 4096 };
+enum { GUESTS_A_TIME = 8 };
 static const int64_t SILENCE_NS = NS_PER_S;
 
 #ifndef SO_PEERPIDFD
@@ -43,7 +43,7 @@ static int listen_at(const char *name)
 	if (fd < 0)
 		return -errno;
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
-	if (bind(fd, (const struct sockaddr *)&address, size) == 0 && listen(fd, BACKLOG) == 0)
+	if (bind(fd, (const struct sockaddr *)&address, size) == 0 && listen(fd, DOOR_BACKLOG) == 0)
 		return fd;
 	int code = -errno;
 	close(fd);
@@ -242,6 +242,7 @@ bool door_serve(struct door *door, const struct door_hooks *hooks, int64_t now_n
 		int connection = accept4(door->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (connection < 0)
 			return errno == EINTR || errno == ECONNABORTED;
+		door->n_accepted++;
 		if (listen_to(door, connection, hooks))
 			close(connection);
 		else

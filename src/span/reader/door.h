@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { DOOR_SILENT_MOST = 64 };
+enum { DOOR_SILENT_MOST = 64, DOOR_BACKLOG = 4096 /* connections that wait to be accepted */ };
 
 struct door_guest { // a ring that was brought
 	struct ring_hello hello;
@@ -39,6 +39,7 @@ struct door {
 		int64_t since_ns;
 	} silent[DOOR_SILENT_MOST];
 	size_t n_silent;
+	uint64_t n_accepted;
 };
 
 // -errno. n_records and flags are what programs are asked for.

@@ -206,14 +206,23 @@ static void set_over(struct span_intake *intake, struct span_process *process, e
 	process->is_over = true;
 	process->how = how;
 	process->over_ns = env_now_ns(intake->env);
+	process->n_accepted = intake->door.n_accepted;
+}
+
+/* Whether all connections that a process made before its end are accepted: nobody waits, or so many have been accepted since as can
+ * have waited then. So a program that connects all the time delays the end of others by one backlog. */
+static bool may_be_ended(const struct span_intake *intake, const struct span_process *process, bool nobody_waits)
+{
+	uint64_t n_since = intake->door.n_accepted - process->n_accepted;
+	return process->is_over && (nobody_waits || n_since > DOOR_BACKLOG);
 }
 
 // True: it is end_ns, and some are left.
-static bool end_the_ended(struct span_intake *intake, int64_t end_ns)
+static bool end_the_ended(struct span_intake *intake, int64_t end_ns, bool nobody_waits)
 {
 	for (size_t i = 0; i < intake->n_processes;) {
 		struct span_process *process = intake->processes[i];
-		if (!process->is_over) {
+		if (!may_be_ended(intake, process, nobody_waits)) {
 			i++;
 			continue;
 		}
@@ -381,7 +390,7 @@ static int64_t slice_end(const struct span_intake *intake)
 	return env_now_ns(intake->env) + intake->slice_ns;
 }
 
-/* First who has ended, then who knocks: what a process sent before its end stands at the door when its end is seen. */
+// First the ended processes, then new connections: what a process sent before its end waits there when its end is seen.
 bool span_intake_serve(struct span_intake *intake)
 {
 	const struct door_hooks hooks = {admit, take, intake};
@@ -392,7 +401,8 @@ bool span_intake_serve(struct span_intake *intake)
 		may_be_more = door_serve(&intake->door, &hooks, now_ns);
 		now_ns = env_now_ns(intake->env);
 	}
-	return may_be_more || end_the_ended(intake, end_ns);
+	bool are_left = end_the_ended(intake, end_ns, !may_be_more);
+	return may_be_more || are_left;
 }
 
 // Those that others have replaced are ended here: nothing becomes readable for them.

@@ -26,6 +26,7 @@ struct span_process { // one program image of a process
 	bool is_replaced;    // … another program or process has its number: it gets no further ring
 	enum span_close how; // with is_over: what ended what is still open …
 	int64_t over_ns;     // … and when
+	uint64_t n_accepted; // with is_over: connections accepted by then
 	struct span_ranges ranges;
 };
 

@@ -3,6 +3,8 @@
 
 #include "rows.h"
 
+#include <sys/wait.h>
+
 #include "../../fakes/ring_client.h"
 
 enum { SMALL = RING_RECORDS_LEAST };
@@ -166,6 +168,83 @@ static void the_end_reads_all(void **state)
 	teardown(&f);
 }
 
+/* ---- ended processes ---- */
+
+// Sends a ring and ends. Returns when it has, without waiting for it to be served.
+static void process_with_a_ring(void)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct ring_client client;
+		_exit(ring_client_open_sized(&client, 9, 0) ? 0 : 1);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void connect_silently(int n)
+{
+	unsigned n_records;
+	uint64_t token;
+	char name[64];
+	assert_true(ring_client_address(&n_records, &token, name));
+	for (int i = 0; i < n; i++) {
+		int connection = ring_client_connect(name);
+		assert_true(connection >= 0);
+		close(connection);
+	}
+}
+
+static void constant_connections_delay_no_end(void **state)
+{
+	enum { A_CALL = 8 * 8, CALLS = DOOR_BACKLOG / A_CALL + 4 };
+	struct fixture f;
+	setup(&f, SMALL);
+	process_with_a_ring();
+	connect_silently(2 * A_CALL);
+	assert_true(span_intake_serve(&f.intake));
+	assert_int_equal(f.intake.n_processes, 1);
+	for (int i = 0; i < CALLS; i++) {
+		connect_silently(A_CALL);
+		assert_true(span_intake_serve(&f.intake));
+	}
+	assert_int_equal(f.intake.n_processes, 0);
+	assert_int_equal(f.intake.n_rings, 0);
+	teardown(&f);
+}
+
+static void ring_behind_others_belongs_to_its_process(void **state)
+{
+	enum { WAITING = 1000 };
+	struct fixture f;
+	setup(&f, SMALL);
+	int begin[2];
+	assert_int_equal(pipe(begin), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct ring_client client;
+		char c;
+		bool is_good = ring_client_open_sized(&client, 9, 0) && read(begin[0], &c, 1) == 1 &&
+			ring_client_open_sized(&client, 9, 0);
+		_exit(is_good ? 0 : 1);
+	}
+	while (f.intake.n_rings == 0)
+		(void)span_intake_serve(&f.intake);
+	connect_silently(WAITING);
+	int status;
+	assert_int_equal(write(begin[1], "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	while (span_intake_serve(&f.intake))
+		assert_true(f.intake.n_processes == 1 || f.intake.totals.n_rings == 2);
+	assert_int_equal(f.intake.totals.n_rings, 2);
+	assert_int_equal(f.intake.n_processes, 0);
+	close(begin[0]);
+	close(begin[1]);
+	teardown(&f);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -176,5 +255,10 @@ int main(void)
 		memory_stays_within_the_budget);
 	ROWS_ADD_ONE(&tests, "a hurried end: what is not read is counted as lost", what_is_not_read_in_time_is_lost);
 	ROWS_ADD_ONE(&tests, "an end without hurry reads all", the_end_reads_all);
+	ROWS_ADD_ONE(&tests, "a program connects all the time: other ended programs are closed after one backlog",
+		constant_connections_delay_no_end);
+	ROWS_ADD_ONE(&tests,
+		"an ended program's second ring waits behind 1000 connections: it belongs to the first one's process",
+		ring_behind_others_belongs_to_its_process);
 	return rows_run(&tests, "intake");
 }
