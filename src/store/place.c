@@ -15,8 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// What may belong to a run file besides the file itself: SQLite's, the spool, and the lock that a killed recorder left.
-static const char *const companions[] = {"-wal", "-shm", "-journal", "-spans", "-lock"};
+// What may belong to a run file besides the file itself and its lock: SQLite's files and the spool.
+static const char *const companions[] = {"-wal", "-shm", "-journal", "-spans"};
+
+#define LOCK_ENDING "-lock"
 
 // A byte far beyond those that SQLite locks (0x40000000 and the 511 after it).
 enum { LOCK_BYTE = 0x57544c31 };
@@ -26,9 +28,10 @@ static struct flock mark_of(short type)
 	return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
 }
 
-/* A recorder marks its file by a lock for writing on one byte. It is of the open file description, so that neither SQLite's own locks nor
- * its closing of the file touch it, and the kernel drops it whatever ends this process. A reader can hold a lock for reading there and so
- * keep the mark away: it says that a recorder lives, and who may write is decided by the lock file. */
+/* The mark: a lock for writing on one byte of the file, of the open file description, so that neither SQLite's own locks nor its closing
+ * of the file touch it, and the kernel drops it whatever ends this process. It shows readers that a recorder lives, other users among
+ * them, who can't open the lock file. Who may write is decided by the lock file: a reader can hold a lock for reading on the byte
+ * and so keep the mark away. A mark without a lock file is that of a file with a second name, or that was renamed meanwhile. */
 static void put_mark(int fd)
 {
 	struct flock lock = mark_of(F_WRLCK);
@@ -65,10 +68,21 @@ static int refuse_busy(const struct place *place, struct wattle_error *reterr)
 
 static void lock_path(const struct place *place, char out[PLACE_PATH_SIZE])
 {
-	snprintf(out, PLACE_PATH_SIZE, "%.*s-lock", PLACE_PATH_SIZE - 8, place->path);
+	snprintf(out, PLACE_PATH_SIZE, "%.*s" LOCK_ENDING, PLACE_PATH_SIZE - 8, place->path);
 }
 
-static int take_lock(struct place *place, struct wattle_error *reterr)
+static int refuse_folder(const struct place *place, int code, struct wattle_error *reterr)
+{
+	char copy[PLACE_PATH_SIZE];
+	text_copy(copy, sizeof(copy), place->path);
+	const char *folder = dirname(copy);
+	if (code == -ENOENT)
+		return error_set(reterr, code, "%s: the folder %s does not exist; make it first", place->path, folder);
+	return error_set(reterr, code, "%s: no file can be made in folder %s: %s", place->path, folder,
+		strerror(-code));
+}
+
+static int take_lock(struct place *place, bool exists, struct wattle_error *reterr)
 {
 	char path[PLACE_PATH_SIZE];
 	struct wattle_error why = {0};
@@ -76,6 +90,8 @@ static int take_lock(struct place *place, struct wattle_error *reterr)
 	int r = lock_file_take(AT_FDCWD, path, &place->lock_fd, &why);
 	if (r == -EBUSY)
 		return refuse_busy(place, reterr);
+	if (r < 0 && !exists && r != -EPERM)
+		return refuse_folder(place, r, reterr);
 	if (r < 0)
 		return error_set(reterr, r, "%s: can't be written to: %s", place->path, why.text);
 	place->is_locked = true;
@@ -91,7 +107,7 @@ static void drop_lock(struct place *place)
 	place->is_locked = false;
 }
 
-// Opens the file that stands at the name, with the lock.
+// Opens the file at the name, with the lock.
 static int open_existing(struct place *place, struct wattle_error *reterr)
 {
 	wattle_cleanup_close int fd = open(place->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -99,28 +115,14 @@ static int open_existing(struct place *place, struct wattle_error *reterr)
 		int code = -errno;
 		return error_set(reterr, code, "%s: can't be written to: %s", place->path, strerror(-code));
 	}
-	int r = take_lock(place, reterr);
+	int r = take_lock(place, true, reterr);
 	if (r < 0)
 		return r;
 	// Between open and lock another recorder may have replaced it and ended.
-	if (recorder_of(fd) == PLACE_RECORDER_LIVES || !same_file(fd, place->path)) {
-		drop_lock(place);
+	if (recorder_of(fd) == PLACE_RECORDER_LIVES || !same_file(fd, place->path))
 		return refuse_busy(place, reterr);
-	}
-	put_mark(fd);
 	place->fd = take_fd(&fd);
 	return 0;
-}
-
-static int refuse_folder(const struct place *place, int code, struct wattle_error *reterr)
-{
-	char copy[PLACE_PATH_SIZE];
-	text_copy(copy, sizeof(copy), place->path);
-	const char *folder = dirname(copy);
-	if (code == -ENOENT)
-		return error_set(reterr, code, "%s: the folder %s does not exist; make it first", place->path, folder);
-	return error_set(reterr, code, "%s: no file can be made in folder %s: %s", place->path, folder,
-		strerror(-code));
 }
 
 /* A hidden name that is free, in the same folder, so that a rename stays within one file system. In a container many
@@ -175,6 +177,35 @@ static int check_existing(const struct place *place, const struct stat *st, cons
 		place->path);
 }
 
+// Appended to: the file itself. Replaced: it was only asked whether it could be written to.
+static int open_or_replace(struct place *place, const struct store_open_options *options, const struct stat *st,
+	struct wattle_error *reterr)
+{
+	int r = check_existing(place, st, options, reterr);
+	if (r < 0)
+		return r;
+	char resolved[PATH_MAX]; // a link stays a link: what it leads to is replaced
+	if (realpath(place->path, resolved) != NULL)
+		text_copy(place->path, sizeof(place->path), resolved);
+	r = open_existing(place, reterr);
+	if (r < 0)
+		return r;
+	if (options->append) {
+		put_mark(place->fd);
+		return 0;
+	}
+	close(place->fd);
+	place->fd = -1;
+	place->replaces = true;
+	return make_new(place, options->mode, reterr);
+}
+
+static int lock_and_make(struct place *place, mode_t mode, struct wattle_error *reterr)
+{
+	int r = take_lock(place, false, reterr);
+	return r < 0 ? r : make_new(place, mode, reterr);
+}
+
 int place_open(struct place *place, const struct store_open_options *options, const char *what,
 	struct wattle_error *reterr)
 {
@@ -186,24 +217,12 @@ int place_open(struct place *place, const struct store_open_options *options, co
 		return error_set(reterr, -EINVAL, "the %s needs a name of 1 to %d bytes", what, PLACE_PATH_SIZE - 65);
 	text_copy(place->path, sizeof(place->path), options->path);
 	struct stat st;
-	if (stat(place->path, &st) != 0)
-		return errno == ENOENT || errno == ENOTDIR ? make_new(place, options->mode, reterr)
-							   : refuse_folder(place, -errno, reterr);
-	int r = check_existing(place, &st, options, reterr);
+	int r = stat(place->path, &st) == 0           ? open_or_replace(place, options, &st, reterr)
+		: errno == ENOENT || errno == ENOTDIR ? lock_and_make(place, options->mode, reterr)
+						      : refuse_folder(place, -errno, reterr);
 	if (r < 0)
-		return r;
-	char resolved[PATH_MAX]; // a link stays a link: what it leads to is replaced
-	if (realpath(place->path, resolved) != NULL)
-		text_copy(place->path, sizeof(place->path), resolved);
-	r = open_existing(place, reterr);
-	if (r < 0 || options->append)
-		return r;
-	// Only asked whether it could be written to, and by nobody else now.
-	close(place->fd);
-	place->fd = -1;
-	drop_lock(place);
-	place->replaces = true;
-	return make_new(place, options->mode, reterr);
+		drop_lock(place);
+	return r;
 }
 
 // Renames a file together with what SQLite keeps beside it.
@@ -220,7 +239,7 @@ static int move(const char *from, const char *to)
 	return 0;
 }
 
-void place_remove(const char *path)
+static void remove_all(const char *path)
 {
 	unlink(path);
 	for (size_t i = 0; i < ARRAY_SIZE(companions); i++) {
@@ -228,6 +247,14 @@ void place_remove(const char *path)
 		snprintf(name, sizeof(name), "%s%s", path, companions[i]);
 		unlink(name);
 	}
+}
+
+void place_remove(const char *path)
+{
+	char lock[PLACE_PATH_SIZE + 16];
+	remove_all(path);
+	snprintf(lock, sizeof(lock), "%s" LOCK_ENDING, path);
+	unlink(lock);
 }
 
 // Never over a file that came into being meanwhile. Not every file system knows the flag; those know hard links.
@@ -283,7 +310,7 @@ int place_settle(struct place *place, struct wattle_error *reterr)
 void place_keep(struct place *place)
 {
 	if (place->aside[0] != '\0')
-		place_remove(place->aside);
+		remove_all(place->aside);
 	place->aside[0] = '\0';
 }
 
@@ -297,12 +324,12 @@ void place_close(struct place *place, bool discard)
 	if (place->making[0] != '\0') {
 		unlink(place->making);
 	} else if (discard && place->is_new && place_is_ours(place)) {
-		place_remove(place->path);
+		remove_all(place->path);
 		bring_back(place);
 	}
 	place_keep(place);
-	drop_lock(place);
 	if (place->fd >= 0)
 		close(place->fd);
 	place->fd = -1;
+	drop_lock(place);
 }

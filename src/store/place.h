@@ -1,4 +1,8 @@
-/* Where a store's file stands: what may stand there already, who else writes to it, and how a new one gets its name.
+/* The output file of a store: what may exist at its name, who else writes to it, and how a new one gets its name.
+ *
+ * Who holds the lock of PATH-lock (base/lock_file.h) may write to PATH, from place_open to place_close, whether the file is new, appended
+ * to or replaced. The lock protects the name: the file, SQLite's files and the spool beside it, the file that is set aside, and the
+ * renames between them.
  *
  * A new file is made under a name of its own and gets the wanted name when it is whole, so that nobody ever sees half
  * a file, and an old file is gone only when the new one is there. The old file that --overwrite replaces is set aside
@@ -17,9 +21,9 @@ struct place {
 	char path[PLACE_PATH_SIZE];   // the wanted name, symbolic links of an existing file resolved
 	char making[PLACE_PATH_SIZE]; // the new file until it is settled; "" none
 	char aside[PLACE_PATH_SIZE];  // the old file until the recording has begun; "" none
-	int fd;                       // of the file, read and write, with the recorder's mark; closed last
+	int fd;                       // of the file, read and write, with the recorder's mark; closed after SQLite's
 	int lock_fd;                  // owned, where it is_locked: of PATH-lock
-	bool is_locked;               // what stood at the name already is ours alone to write to
+	bool is_locked;               // what stands at the name is ours alone to write to
 	bool is_new;                  // made by us; false: an existing one is appended to
 	bool replaces;                // an old file stands at the name (--overwrite)
 };

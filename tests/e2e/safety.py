@@ -1,4 +1,5 @@
 """What goes wrong stays small: a killed recorder, a full disk, a folder that goes away, a reader at the wrong time."""
+import fcntl
 import json
 import os
 import shutil
@@ -211,6 +212,29 @@ def appended_under_a_readers_lock(room):
         done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--", "touch", "started")
         assert done.returncode == 125 and "fuser" in done.stderr and done.stderr.count("\n") == 1, done
     assert not (room.folder / "started").exists() and not lock.exists()
+
+
+@test
+def new_recording_holds_the_lock(room):
+    """a recording that makes or replaces a file holds FILE-lock: a second is refused though its file is not there yet, or a reader keeps the mark away"""
+    lock = room.folder / "run.sqlite-lock"
+    for option in ([], ["--overwrite"]):
+        process = room.start("run", "-q", *option, "-o", "run.sqlite", "--", "sh", "-c", ": > began; exec sleep 1")
+        wait_until((room.folder / "began").exists, "the recorder")
+        with lock.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                raise AssertionError("nobody holds the lock")
+            except BlockingIOError:
+                pass
+        assert lock.stat().st_mode & 0o777 == 0o600
+        (room.folder / "run.sqlite").rename(room.folder / "moved.sqlite")  # its mark goes with it
+        done = room.wattle("run", "-q", "-o", "run.sqlite", "--", "touch", "started")
+        assert done.returncode == 125 and "another recorder" in done.stderr and done.stderr.count("\n") == 1, done
+        (room.folder / "moved.sqlite").rename(room.folder / "run.sqlite")
+        assert room.finish(process).returncode == 0 and not lock.exists()
+        (room.folder / "began").unlink()
+    assert not (room.folder / "started").exists()
 
 
 @test
