@@ -138,7 +138,9 @@ int guard_wait(struct guard *guard, const struct wattle_env *env)
 	if (devices.n > 0 && journal_open(env, true, &journal, NULL) == 0)
 		journal_close(&journal);
 	const struct sandbox_needs needs = {env, &devices, limits_need_admin(&devices), ""};
-	sandbox_enter(&needs, &report);
+	// The serving process reports the same failure.
+	if (sandbox_enter(&needs, &report, NULL) < 0)
+		kill(guard->pid, SIGTERM);
 	int status = wait_for_end(guard, pidfd);
 	cap_recover(env, tell, NULL);
 	cap_devices_close(&devices);

@@ -47,7 +47,15 @@ void landlock_begin(struct landlock *ret_landlock)
 		ret_landlock->abi = -errno;
 }
 
-void landlock_allow(const struct landlock *landlock, int at_fd, const char *path, enum file_use use)
+static void note_failure(struct landlock *landlock, const char *path, int error)
+{
+	if (landlock->error != 0 || error == ENOENT || error == ENOTDIR)
+		return;
+	landlock->error = error;
+	text_copy(landlock->failed_path, sizeof(landlock->failed_path), path);
+}
+
+void landlock_allow(struct landlock *landlock, int at_fd, const char *path, enum file_use use)
 {
 	const uint64_t rights[] = {
 		[FILES_READ] = read_file | read_dir,
@@ -62,18 +70,23 @@ void landlock_allow(const struct landlock *landlock, int at_fd, const char *path
 		return;
 	wattle_cleanup_close int fd = at_fd == AT_FDCWD ? open(path, O_PATH | O_CLOEXEC)
 							: file_open_in(at_fd, path, O_PATH);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		note_failure(landlock, path, at_fd != AT_FDCWD && fd < 0 ? -fd : errno);
 		return;
+	}
 	uint64_t access = rights[use] & handled(landlock->abi) & (S_ISDIR(st.st_mode) ? UINT64_MAX : of_files);
 	const struct path_beneath rule = {access, fd};
-	syscall(add_rule_nr, landlock->fd, RULE_PATH_BENEATH, &rule, 0);
+	if (syscall(add_rule_nr, landlock->fd, RULE_PATH_BENEATH, &rule, 0) != 0)
+		note_failure(landlock, path, errno);
 }
 
 int landlock_enforce(struct landlock *landlock)
 {
 	if (landlock->fd < 0)
 		return -landlock->abi;
-	int error = syscall(restrict_self_nr, landlock->fd, 0) == 0 ? 0 : errno;
+	int error = landlock->error;
+	if (error == 0 && syscall(restrict_self_nr, landlock->fd, 0) != 0)
+		error = errno;
 	close(landlock->fd);
 	landlock->fd = -1;
 	return error;

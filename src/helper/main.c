@@ -97,16 +97,19 @@ static void helper_close(struct helper *helper)
 }
 
 // A thread that is made after it is shut in, too.
-static void shut_in(const struct helper *helper, const struct wattle_env *env)
+static int shut_in(const struct helper *helper, const struct wattle_env *env, struct wattle_error *reterr)
 {
 	struct sandbox_report report;
 	const struct cap_devices *devices = limits_devices(helper->limits);
 	const struct sandbox_needs needs = {env, devices, limits_need_admin(devices), helper->listener.path};
-	sandbox_enter(&needs, &report);
+	int r = sandbox_enter(&needs, &report, reterr);
+	if (r < 0)
+		return r;
 	log_line(report.is_whole ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", report.text);
-	int r = limits_count(helper->limits) > 0 ? server_start_worker(helper->server) : 0;
+	r = limits_count(helper->limits) > 0 ? server_start_worker(helper->server) : 0;
 	if (r < 0)
 		log_line(LOG_LEVEL_WARNING, "no thread for limits (%s): readings wait for them", strerror(-r));
+	return 0;
 }
 
 // 0 after SIGTERM or SIGINT.
@@ -156,10 +159,10 @@ static int run_server(struct guard *guard, const struct wattle_env *env, const s
 	static struct helper helper; // a hundred kilobytes
 	struct wattle_error error = {0};
 	int r = helper_open(&helper, env, options, n_handed_over, guard, &error);
-	if (r == 0) {
-		shut_in(&helper, env);
+	if (r == 0)
+		r = shut_in(&helper, env, &error);
+	if (r == 0)
 		r = serve(&helper, guard, &error);
-	}
 	helper_close(&helper);
 	return r < 0 ? fail(&error, STATUS_FAILED) : STATUS_DONE;
 }

@@ -170,7 +170,7 @@ static int filter_calls(void)
 static const char *const read_everywhere[] = {"/etc/passwd", "/etc/nsswitch.conf", "/etc/ld.so.cache", "/usr", "/lib",
 	"/lib64", "/opt", "/nix/store"};
 
-static void allow_nvidia(const struct landlock *landlock)
+static void allow_nvidia(struct landlock *landlock)
 {
 	glob_t found = {0};
 	if (glob("/dev/nvidia*", 0, NULL, &found) == 0)
@@ -180,7 +180,7 @@ static void allow_nvidia(const struct landlock *landlock)
 	landlock_allow(landlock, AT_FDCWD, "/dev/null", FILES_WRITE);
 }
 
-static void allow_registers(const struct landlock *landlock, const struct sandbox_needs *needs)
+static void allow_registers(struct landlock *landlock, const struct sandbox_needs *needs)
 {
 	const char *path;
 	for (size_t i = 0; i < needs->devices->n; i++)
@@ -188,7 +188,7 @@ static void allow_registers(const struct landlock *landlock, const struct sandbo
 			landlock_allow(landlock, needs->env->sysfs_fd, path, FILES_WRITE);
 }
 
-static void allow_socket(const struct landlock *landlock, const char *socket)
+static void allow_socket(struct landlock *landlock, const char *socket)
 {
 	char folder[108];
 	text_copy(folder, sizeof(folder), socket);
@@ -200,11 +200,10 @@ static void allow_socket(const struct landlock *landlock, const char *socket)
 }
 
 // Returns 0 or a positive errno. Needs no_new_privs or CAP_SYS_ADMIN.
-static int restrict_files(const struct sandbox_needs *needs, int *ret_abi)
+static int restrict_files(const struct sandbox_needs *needs, struct landlock *ret_landlock)
 {
 	struct landlock landlock;
 	landlock_begin(&landlock);
-	*ret_abi = landlock.abi;
 	landlock_allow(&landlock, needs->env->sysfs_fd, ".", FILES_READ);
 	if (needs->env->procfs_replaced)
 		landlock_allow(&landlock, needs->env->procfs_fd, ".", FILES_READ);
@@ -216,10 +215,12 @@ static int restrict_files(const struct sandbox_needs *needs, int *ret_abi)
 	allow_socket(&landlock, needs->socket);
 	if (needs->has_nvidia)
 		allow_nvidia(&landlock);
-	return landlock_enforce(&landlock);
+	int error = landlock_enforce(&landlock);
+	*ret_landlock = landlock;
+	return error;
 }
 
-void sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret_report)
+int sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret_report, struct wattle_error *reterr)
 {
 	*ret_report = (struct sandbox_report){.is_whole = true};
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -227,7 +228,13 @@ void sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret
 	// Not to be traced by others of its user. The leak checker traces its own process.
 	if (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		fails(ret_report, "it can be traced", errno);
-	int abi, restricted = restrict_files(needs, &abi);
+	struct landlock landlock;
+	int restricted = restrict_files(needs, &landlock);
+	if (landlock.error != 0)
+		return error_set(reterr, -landlock.error,
+			"%s: Landlock accepts no rule for it (%s), so wattled could not restore limits reliably; let wattled call "
+			"landlock_add_rule, or deny it landlock_create_ruleset too",
+			landlock.failed_path, strerror(landlock.error));
 	bool has_landlock = restricted != ENOSYS && restricted != EOPNOTSUPP;
 	if (restricted != 0 && has_landlock)
 		fails(ret_report, "file access can't be restricted", restricted);
@@ -242,7 +249,8 @@ void sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret
 		say(ret_report, "keeps %s; system calls are filtered",
 			has_admin ? "CAP_SYS_ADMIN alone, for the limits of NVIDIA GPUs" : "no capability");
 	if (restricted == 0)
-		say(ret_report, "; file access is restricted (Landlock ABI %d)", abi);
+		say(ret_report, "; file access is restricted (Landlock ABI %d)", landlock.abi);
 	else if (!has_landlock)
 		say(ret_report, "; file access is not restricted: this kernel has no Landlock");
+	return 0;
 }

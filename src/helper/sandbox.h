@@ -1,7 +1,9 @@
 /* What wattled gives away once it has opened what it needs, so that a fault in it is worth little: capabilities, new
- * programs, most system calls, all files but those it works with. What the kernel or a container does not let it give away is said
- * and no reason to stop. */
+ * programs, most system calls, all files but those it works with. If the kernel or a container refuses one of these, the report names
+ * it and wattled runs without it. Rules for files that are only partly accepted are an error: they could close the journal of limits. */
 #pragma once
+
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +26,6 @@ struct sandbox_needs {
 	bool has_nvidia;
 	const char *socket; // removed at the end by this process; "": none
 };
-// Create the folder of the journal first: Landlock needs existing files.
-void sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret_report);
+/* Create the folder of the journal first: Landlock needs existing files. Negative errno with a sentence: a path that exists got no Landlock
+ * rule; the process is not sandboxed and must not serve. */
+int sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret_report, struct wattle_error *reterr);

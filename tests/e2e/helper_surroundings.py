@@ -114,7 +114,7 @@ def taken_over(room):
     assert not helper.path.exists()
 
 
-# Runs the rest of its words where capset, prctl and seccomp are refused, as some containers do.
+# Runs its other arguments where the named system calls are refused, as some containers do.
 REFUSING = """
 import ctypes, os, sys
 lib = ctypes.CDLL("libseccomp.so.2")
@@ -122,23 +122,36 @@ lib.seccomp_init.restype = ctypes.c_void_p
 lib.seccomp_rule_add.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint]
 lib.seccomp_load.argtypes = [ctypes.c_void_p]
 filter = lib.seccomp_init(0x7fff0000)
-for name in (b"capset", b"seccomp", b"prctl", b"landlock_create_ruleset"):
-    assert lib.seccomp_rule_add(filter, 0x00050001, lib.seccomp_syscall_resolve_name(name), 0) == 0
+for name in sys.argv[1].split(","):
+    assert lib.seccomp_rule_add(filter, 0x00050001, lib.seccomp_syscall_resolve_name(name.encode()), 0) == 0
 assert lib.seccomp_load(filter) == 0
-os.execv(sys.argv[1], sys.argv[1:])
+os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
 @test
 def nothing_to_give_away(room):
     """Where the kernel or a container refuses the sandbox, wattled says what it could not give away, and works"""
-    helper = Helper(room, before=(sys.executable, "-c", REFUSING))
+    helper = Helper(room, before=(sys.executable, "-c", REFUSING, "capset,seccomp,prctl,landlock_create_ruleset"))
     for expected in ("file access can't be restricted", "new privileges can't be renounced", "capabilities can't be dropped", "system calls can't be filtered"):
         assert expected in helper.said(), helper.said()
     with helper.client() as client:
         client.outcome(SET, helper.row(client, "gpu-0"), mode=LEASE, value=300000)
     os.kill(helper.process.pid, signal.SIGKILL)
     wait_until(lambda: helper.gpu_calls()[-1] == (0, 700000), "its guard's death is seen all the same", 5)
+
+
+@test
+def no_rules(room):
+    """Landlock that accepts no rules: wattled ends with one line that names the path, and serves nobody"""
+    if not has_landlock():
+        raise Skip("this kernel has no Landlock")
+    Helper.prepare(room)
+    words = (sys.executable, "-c", REFUSING, "landlock_add_rule", WATTLED, "--socket", room.folder / "s", "--sysfs", room.folder / "sys",
+             "--state", room.folder / "state")
+    done = room.finish(room.start(*words[1:], program=words[0]))
+    assert done.returncode == 1 and "Landlock accepts no rule for it (Operation not permitted)" in done.stderr, done
+    assert not (room.folder / "s").exists()
 
 
 @test
