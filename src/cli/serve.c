@@ -60,7 +60,7 @@ static const struct option options[] = {
 		.offset = offsetof(struct values, exit_with), .least = 1, .most = 4194304, .range = "a process id"},
 	{"hide-command", 0, NULL,
 		"of all processes the program's name alone, without arguments (default:\n"
-		"so of other users' processes, unless there is a token)",
+		"so of root's and other users' processes, unless there is a token)",
 		OPTION_FLAG, .offset = offsetof(struct values, hide_command)},
 	{"seed-names", 0, NULL, "AIPowerMeter's gauges (power_draw_cpu, …) at /metrics as well", OPTION_FLAG,
 		.offset = offsetof(struct values, seed_names)},

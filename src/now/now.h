@@ -32,7 +32,7 @@ enum now_resource { NOW_CPU, NOW_DRAM, NOW_GPU, NOW_RESOURCES };
 // Of which processes the arguments are shown, without secrets (base/redact.h); of the others the program's name.
 enum now_arguments {
 	NOW_ARGUMENTS_ALL,
-	NOW_ARGUMENTS_OWN, // of this user's
+	NOW_ARGUMENTS_OWN, // of this user's; of none if the user is root: those are the system's daemons
 	NOW_ARGUMENTS_NONE
 };
 bool now_shows_arguments(enum now_arguments which, uid_t uid); // uid -1: not known

@@ -75,7 +75,8 @@ static uid_t uid_in(const char *status)
 
 bool now_shows_arguments(enum now_arguments which, uid_t uid)
 {
-	return which == NOW_ARGUMENTS_ALL || (which == NOW_ARGUMENTS_OWN && uid != (uid_t)-1 && uid == geteuid());
+	bool is_own = uid != (uid_t)-1 && uid == geteuid() && uid != 0;
+	return which == NOW_ARGUMENTS_ALL || (which == NOW_ARGUMENTS_OWN && is_own);
 }
 
 // False: it has no words.

@@ -149,8 +149,8 @@ def shows(server, path, headers):
 
 @test
 def arguments_of_others(room):
-    """without a token the page, JSON, metrics and the state file have the names of other users' programs; with one the arguments, but
-    no secrets; a textfile, which others read, never has them"""
+    """without a token the page, JSON, metrics and the state file of root have the names of programs, its own included; with one the
+    arguments, but no secrets; a textfile, which others read, never has them"""
     if os.geteuid() != 0:
         raise Skip("another user needs root")
     script = "while :; do :; done"
@@ -160,10 +160,10 @@ def arguments_of_others(room):
     token.write_text("kq3vVUmbXhfdF0eX8aCXTVYgW6w4c1yQ\n")
     token.chmod(0o600)
     asks = {"Authorization": f"Bearer {token.read_text().strip()}"}
-    for options, headers, own_shown, other_shown in (((), {}, True, False), (("--token-file", token), asks, True, True),
+    for options, headers, own_shown, other_shown in (((), {}, False, False), (("--token-file", token), asks, True, True),
                                                      (("--hide-command",), {}, False, False),
                                                      (("--token-file", token, "--hide-command"), asks, False, False),
-                                                     (("--token-file", token, "--textfile", "x.prom"), asks, True, False)):
+                                                     (("--token-file", token, "--textfile", "x.prom"), asks, False, False)):
         server = Server(room, "--interval", "100ms", "--processes", "100", *options)
         # The first look may come between fork and exec: their words are known from the second one on.
         wait_until(lambda: all(("argument" in (command_of(server, process.pid, headers) or "none")) == shown
@@ -178,13 +178,29 @@ def arguments_of_others(room):
             assert SECRET not in state.read_text() and (other_shown or "other-argument" not in state.read_text()), options
     process, path = textfile(room, "--processes", "100")
     wait_until(lambda: 'command="sh"' in path.read_text(), "the process")
-    assert "other-argument" not in path.read_text() and SECRET not in path.read_text()
+    assert not any(word in path.read_text() for word in ("own-argument", "other-argument", SECRET))
     stop(process, signal.SIGTERM)
+
+
+@test
+def arguments_of_its_user(room):
+    """without a token a server of an unprivileged user shows the arguments of that user's programs, and of no others"""
+    if os.geteuid() != 0:
+        raise Skip("another user needs root")
+    wattle, _ = room.for_everybody()
+    words = "-c", "while :; do :; done"
+    own = room.start(*words, "own-argument", f"--password={SECRET}", program="/bin/sh", user=NOBODY, group=NOBODY)
+    other = room.start(*words, "other-argument", program="/bin/sh")
+    server = Server(room, "--interval", "100ms", "--processes", "100", program=wattle, user=NOBODY, group=NOBODY)
+    wait_until(lambda: "own-argument --password=***" in (command_of(server, own.pid) or ""), "its user's command")
+    wait_until(lambda: command_of(server, other.pid) == "sh", "root's command")
+    assert shows(server, "/now.json", {}) == (True, False)
 
 
 @test
 def state_of_an_earlier_version(room):
     """what an earlier version, or one with a token, kept of commands is shown by the rules of the server that reads it"""
+    own = "/bin/prog1 one --token ***" if os.geteuid() != 0 else "prog1"
     server = Server(room, "--interval", "100ms", "--processes", "5")
     server.wait_for_looks(2)
     stop(server.process, signal.SIGTERM)
@@ -196,7 +212,7 @@ def state_of_an_earlier_version(room):
     path.write_text(json.dumps(kept))
     server = restart(room, server, signal.SIGKILL, "--interval", "100ms", "--processes", "5")
     text = server.ask("/metrics")[2].decode()
-    assert 'command="prog0"' in text and 'command="/bin/prog1 one --token ***"' in text and 'command="prog2"' in text, text
+    assert 'command="prog0"' in text and f'command="{own}"' in text and 'command="prog2"' in text, text
     assert SECRET not in text
 
 

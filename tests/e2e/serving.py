@@ -24,10 +24,10 @@ ADDRESS = re.compile(rb"serving at (http://\S+/|unix:\S+)")
 class Server:
     """A started server: `url`, `host`, `port`; what it said on stderr until then."""
 
-    def __init__(self, room, *options, listen="127.0.0.1:0", env=None):
+    def __init__(self, room, *options, listen="127.0.0.1:0", env=None, **keywords):
         # What counts on from an earlier start is of this test alone.
         state = {"WATTLE_STATE": str(room.folder / "state")}
-        self.process = room.start("serve", "--listen", listen, *options, env={**state, **(env or {})})
+        self.process = room.start("serve", "--listen", listen, *options, env={**state, **(env or {})}, **keywords)
         self.said = b""
         while not (found := ADDRESS.search(self.said)):
             line = self.process.stderr.readline()
