@@ -4,15 +4,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int refuse_foreign(const char *path, struct wattle_error *reterr)
+enum { TRIES = 20 };
+
+static int refuse_foreign(int folder_fd, const char *path, struct wattle_error *reterr)
 {
-	return error_set(reterr, -EPERM, "%s: belongs to another user; remove it, or use a folder of your own", path);
+	struct stat st;
+	char owner[40] = "belongs to another user";
+	if (fstatat(folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode))
+		snprintf(owner, sizeof(owner), "is no regular file");
+	else if (fstatat(folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		snprintf(owner, sizeof(owner), "belongs to user %u", (unsigned)st.st_uid);
+	return error_set(reterr, -EPERM, "%s: %s; remove it, or use a folder of your own", path, owner);
 }
 
 static bool stands_there(int folder_fd, const char *path, const struct stat *ours)
@@ -37,21 +45,53 @@ static int open_lock(int folder_fd, const char *path, bool *ret_is_made)
 	return fd;
 }
 
+bool lock_file_may_own(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && (st->st_uid == geteuid() || st->st_uid == 0);
+}
+
+// 1: it was removed between two calls.
+static int open_own(int folder_fd, const char *path, bool *ret_is_made, int *ret_fd, struct wattle_error *reterr)
+{
+	struct stat st;
+	wattle_cleanup_close int fd = open_lock(folder_fd, path, ret_is_made);
+	if (fd < 0 && errno == EAGAIN)
+		return 1;
+	if (fd < 0 && (errno == ELOOP || errno == EACCES || errno == EISDIR || errno == ENXIO) &&
+		faccessat(folder_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return refuse_foreign(folder_fd, path, reterr);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_set(reterr, -errno, "%s: %s", path, strerror(errno));
+	if (!*ret_is_made && !lock_file_may_own(&st))
+		return refuse_foreign(folder_fd, path, reterr);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int lock_file_open(int folder_fd, const char *path, int *ret_fd, struct wattle_error *reterr)
+{
+	bool is_made;
+	for (int i = 0; i < TRIES; i++) {
+		int r = open_own(folder_fd, path, &is_made, ret_fd, reterr);
+		if (r <= 0)
+			return r;
+	}
+	return error_set(reterr, -EBUSY, "%s: other processes replace this lock", path);
+}
+
 // 1: it has been removed or replaced meanwhile.
 static int try(int folder_fd, const char *path, int *ret_fd, struct wattle_error *reterr)
 {
 	struct stat st;
 	bool is_made;
-	wattle_cleanup_close int fd = open_lock(folder_fd, path, &is_made);
-	if (fd < 0 && errno == EAGAIN)
-		return 1;
-	if (fd < 0 && (errno == ELOOP || errno == EACCES || errno == EISDIR || errno == ENXIO) &&
-		faccessat(folder_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return refuse_foreign(path, reterr);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	wattle_cleanup_close int fd = -1;
+	int r = open_own(folder_fd, path, &is_made, &fd, reterr);
+	if (r != 0)
+		return r;
+	if (fstat(fd, &st) < 0)
 		return error_set(reterr, -errno, "%s: %s", path, strerror(errno));
-	if (!is_made && (!S_ISREG(st.st_mode) || st.st_uid != geteuid()))
-		return refuse_foreign(path, reterr);
+	if (!is_made && st.st_uid != geteuid()) // root's, which this user could not replace
+		return refuse_foreign(folder_fd, path, reterr);
 	bool others_can_lock = !is_made && (st.st_mode & 0077) != 0; // an earlier version's
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return error_set(reterr, -EBUSY,
@@ -72,7 +112,6 @@ static int try(int folder_fd, const char *path, int *ret_fd, struct wattle_error
 
 int lock_file_take(int folder_fd, const char *path, int *ret_fd, struct wattle_error *reterr)
 {
-	enum { TRIES = 20 };
 	for (int i = 0; i < TRIES; i++) {
 		int r = try(folder_fd, path, ret_fd, reterr);
 		if (r <= 0)

@@ -1,6 +1,7 @@
 #include "cap/lock.h"
 
 #include "base/cleanup.h"
+#include "base/lock_file.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -46,13 +47,12 @@ int lock_take(const struct journal *journal, const char *stem, enum lock_patienc
 {
 	char name[LOCK_NAME_SIZE];
 	lock_name(stem, name);
-	static const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-	wattle_cleanup_close int fd = openat(journal->fd, name, flags);
-	/* Nobody else's to open: who may read a file may hold a lock for readers on it for ever, and no limit could be
-	 * set or put back any more. */
-	if (fd < 0 && errno == ENOENT)
-		fd = openat(journal->fd, name, flags | O_CREAT, 0600);
-	int r = fd >= 0 ? lock_retake(fd, patience) : -errno;
+	struct wattle_error why = {0};
+	wattle_cleanup_close int fd = -1;
+	int r = lock_file_open(journal->fd, name, &fd, &why);
+	if (r < 0)
+		return error_set(reterr, r, "can't lock %s/%s", journal->path, why.text);
+	r = lock_retake(fd, patience);
 	if (r == -EBUSY)
 		return error_set(reterr, r, "another wattle is changing this limit just now (%s/%s); try again",
 			journal->path, name);
@@ -87,7 +87,9 @@ bool lock_is_kept(const struct journal *journal, const char *stem, const struct 
 	lock_name(stem, name);
 	wattle_cleanup_close int fd = openat(journal->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct flock lock = of_byte(F_WRLCK, lease->token);
-	bool is_others = fd < 0 && errno == EACCES; // whose lock can't be looked at, only its process
+	struct stat st;
+	// A lock of another user proves nothing, or cannot be read: the state of the process decides alone.
+	bool is_others = fd < 0 ? errno == EACCES : fstat(fd, &st) < 0 || !lock_file_may_own(&st);
 	if (!is_others && (fd < 0 || fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type == F_UNLCK))
 		return false;
 	return !cap_keeper_is_gone(&lease->keeper);

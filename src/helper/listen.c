@@ -1,12 +1,12 @@
 #include "helper/listen.h"
 
+#include "base/lock_file.h"
 #include "base/num.h"
 #include "base/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -61,26 +61,29 @@ static int make_folder(const char *path)
 	return mkdir(folder, 0755) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* The lock says whether the wattled of this path lives; it is the kernel's, so a dead one's is gone. The file stays:
- * were it removed, two could hold locks on two files of its name. */
+enum { LOCK_PATH_SIZE = sizeof(((struct listener *)0)->path) + 8 };
+
+static void lock_path(const struct listener *listener, char out[LOCK_PATH_SIZE])
+{
+	snprintf(out, LOCK_PATH_SIZE, "%s.lock", listener->path);
+}
+
+// The lock reports whether the wattled of this path lives: the kernel drops the lock of a dead one.
 static int lock(struct listener *listener, struct wattle_error *reterr)
 {
-	char path[sizeof(listener->path) + 8];
-	snprintf(path, sizeof(path), "%s.lock", listener->path);
-	listener->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (listener->lock_fd < 0)
-		return error_set(reterr, -errno,
-			"%s: %s; wattled makes its socket there: give --socket a place that it "
-			"may write to",
-			path, strerror(errno));
-	if (flock(listener->lock_fd, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	if (errno == EWOULDBLOCK)
+	char path[LOCK_PATH_SIZE];
+	lock_path(listener, path);
+	struct wattle_error why = {0};
+	int r = lock_file_take(AT_FDCWD, path, &listener->lock_fd, &why);
+	if (r == -EBUSY)
 		return error_set(reterr, -EADDRINUSE,
 			"%s: another wattled serves it already; stop that one, or give "
 			"--socket another path",
 			listener->path);
-	return error_set(reterr, -errno, "%s: %s", path, strerror(errno));
+	if (r < 0)
+		return error_set(reterr, r,
+			"%s; wattled creates its socket in this folder: give --socket a path where it can write", why.text);
+	return 0;
 }
 
 /* Everybody may connect. By the umask: chmod() follows links, and who may write to the folder could put one there in
@@ -158,7 +161,10 @@ void listener_close(struct listener *listener)
 		unlink(listener->path);
 	if (listener->fd >= 0)
 		close(listener->fd);
-	if (listener->lock_fd >= 0)
-		close(listener->lock_fd);
+	if (listener->lock_fd >= 0) {
+		char path[LOCK_PATH_SIZE];
+		lock_path(listener, path);
+		lock_file_drop(AT_FDCWD, path, listener->lock_fd);
+	}
 	*listener = (struct listener){.fd = -1, .lock_fd = -1};
 }

@@ -3,9 +3,11 @@
 
 #include "base/buf.h"
 #include "base/util.h"
+#include "cap/lock.h"
 #include "rows.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -309,6 +311,38 @@ static void strangers_files(void **state)
 	close_journal(&journal, folder);
 }
 
+// A user who can make files in the folder of the journal could hold the lock for ever, or pretend that a lease is kept.
+static void anothers_lock(void **state)
+{
+	enum { OTHER_USER = 65534 };
+	struct journal_entry lease = an_entry();
+	struct wattle_error error = {0};
+	struct journal journal;
+	char folder[64], expected[64];
+	int fd = -1;
+	if (geteuid() != 0)
+		SKIP_BECAUSE("another user's file needs root");
+	open_journal(&journal, folder);
+	int made_fd = openat(journal.fd, "package-0.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	assert_true(made_fd >= 0);
+	assert_int_equal(fchown(made_fd, OTHER_USER, OTHER_USER), 0);
+	assert_int_equal(lock_take(&journal, "package-0", LOCK_TRY, &fd, &error), -EPERM);
+	snprintf(expected, sizeof(expected), "package-0.lock: belongs to user %d; remove it", OTHER_USER);
+	assert_non_null(strstr(error.text, expected));
+	// It is locked by a process other than the keeper of the lease, and that has ended.
+	assert_int_equal(lock_keep(made_fd, &lease.token), 0);
+	lease.keeper.pid = 0x3ffffff; // above the kernel's largest
+	assert_false(lock_is_kept(&journal, "package-0", &lease));
+	cap_keeper_self(&lease.keeper);
+	lock_drop(made_fd);
+	close(made_fd);
+	assert_true(lock_is_kept(&journal, "package-0", &lease)); // the state of the keeper decides
+	assert_int_equal(unlinkat(journal.fd, "package-0.lock", 0), 0);
+	assert_int_equal(lock_take(&journal, "package-0", LOCK_TRY, &fd, &error), 0);
+	close(fd);
+	close_journal(&journal, folder);
+}
+
 /* ---- locations of root's journal ---- */
 
 enum { SOMEBODY = 65534 };
@@ -392,6 +426,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "others may look, whatever the umask", others_may_look);
 	ROWS_ADD_ONE(&tests, "files that others may write, links, fifos and those of another device are not believed",
 		strangers_files);
+	ROWS_ADD_ONE(&tests, "lock file of another user: refused, proves no lease", anothers_lock);
 	ROWS_ADD(&tests, places, locations_of_root);
 	ROWS_ADD_ONE(&tests, "root creates no journal in another user's folder", root_creates_nothing_elsewhere);
 	return rows_run(&tests, "journal");
