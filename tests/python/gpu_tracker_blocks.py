@@ -38,7 +38,30 @@ def endless_view_as_data(room):
         connection.commit()
     analyzer = gput.SubTrackingAnalyzer(path, room.folder / "blocks.csv")
     for read in (analyzer.overall_timepoint_results, analyzer.read_static_data):
-        refused(pandas.errors.DatabaseError, read, "not authorized")
+        refused(sqlite3.DatabaseError, read, "is a view or a virtual table")
+
+
+COMPUTED = [  # what the table run has, whether a reader refuses it, the fault
+    ("key TEXT, value TEXT GENERATED ALWAYS AS (zeroblob(1000000000))", True, "has computed columns"),
+    ("key TEXT, value TEXT, more BLOB AS (zeroblob(1000)) STORED", True, "has computed columns"),
+    ("key TEXT, value TEXT DEFAULT (randomblob(1000000000))", False, "has computed default values"),
+    ("key TEXT, value TEXT); CREATE INDEX i ON run (length(value)", False, "has an index of computed values"),
+]
+
+
+@test
+def computed_values(room):
+    """a table that computes columns, default values or an index is refused as by the program: no code of a file runs"""
+    for number, (columns, is_readers, fault) in enumerate(COMPUTED):
+        path = room.folder / f"computed{number}.sqlite"
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.executescript(f"CREATE TABLE run ({columns}); CREATE TABLE data (n); CREATE TABLE other (a, b AS (a + 1))")
+        refused(sqlite3.DatabaseError, lambda: _sqlite.connect(path, ("data", "run")), fault)
+        if is_readers:
+            refused(sqlite3.DatabaseError, lambda: _sqlite.connect(path, ("RUN",), read_only=True), fault)
+        for tables, options in ((("data", "none"), {}), *[(("run",), {"read_only": True})] * (not is_readers)):
+            with contextlib.closing(_sqlite.connect(path, tables, **options)) as connection:
+                assert connection.execute("SELECT count(*) FROM data").fetchone() == (0,)
 
 
 @test
@@ -48,7 +71,7 @@ def query_without_end(room):
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE data (n INTEGER)")
         connection.executemany("INSERT INTO data VALUES (?)", [(n,) for n in range(1000)])
-    with contextlib.closing(_sqlite.connect(path, read_only=True)) as connection:
+    with contextlib.closing(_sqlite.connect(path, ("data",), read_only=True)) as connection:
         refused(sqlite3.OperationalError, lambda: connection.execute(
             "SELECT count(a.n) FROM data a, data b, data c, data d WHERE a.n + b.n + c.n + d.n < 0").fetchall(), "interrupted")
 
@@ -61,14 +84,14 @@ def triggers_of_a_file(room):
         connection.execute("CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT)")
         connection.execute("CREATE TABLE fired (n INTEGER)")
         connection.execute("CREATE TRIGGER t AFTER INSERT ON run BEGIN INSERT INTO fired VALUES (1); END")
-    with contextlib.closing(_sqlite.connect(path)) as connection:
+    with contextlib.closing(_sqlite.connect(path, ("run",))) as connection:
         refused(sqlite3.DatabaseError, lambda: connection.execute(
             "INSERT OR REPLACE INTO run (key, value) VALUES ('a', 'b')"), "not authorized")
         assert connection.execute("SELECT count(*) FROM fired").fetchone() == (0,)
         connection.rollback()
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("DROP TRIGGER t")
-    with contextlib.closing(_sqlite.connect(path)) as connection, connection:
+    with contextlib.closing(_sqlite.connect(path, ("run",))) as connection, connection:
         connection.execute("INSERT OR REPLACE INTO run (key, value) VALUES ('a', 'b')")
         assert connection.execute("SELECT value FROM run").fetchall() == [("b",)]
 

@@ -43,7 +43,7 @@ class SubTrackingAnalyzer:
         path = self._tracking()
         if path.endswith(".csv"):
             return pandas.read_csv(path, float_precision="round_trip", **csv_part)
-        with contextlib.closing(_sqlite.connect(path, read_only=True)) as connection:
+        with contextlib.closing(_sqlite.connect(path, (table,), read_only=True)) as connection:
             return pandas.read_sql_query(f'SELECT * FROM "{table}"', connection)
 
     def read_static_data(self) -> pandas.Series:

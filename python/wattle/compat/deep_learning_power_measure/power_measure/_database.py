@@ -12,6 +12,7 @@ from .... import _sqlite
 Run = Callable[..., Any]
 POSTGRESQL = ("postgresql://", "postgres://")
 SQLITE = "sqlite:///"
+TABLES = ("aipm_experiment", "aipm_recording", "aipm_power_metric", "aipm_exp_metric")
 
 
 def _import_psycopg2() -> Any:
@@ -100,7 +101,7 @@ class Database:
     def _open(self) -> Any:
         if self._psycopg2 is not None:
             return self._psycopg2.connect(self.url)
-        return _sqlite.connect(self.url, timeout=30, check_same_thread=False)
+        return _sqlite.connect(self.url, TABLES, timeout=30, check_same_thread=False)
 
     def _marks(self, statement: str) -> str:
         return statement.replace("?", "%s") if self.is_postgresql else statement
