@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -110,11 +111,11 @@ static int settle_descriptors(int line_fd, struct own_cgroup *cgroup, int child_
 	return from[0] >= 0 && from[2] >= 0 ? 0 : -EMFILE;
 }
 
-// Returns when the recorder has exited or the line is closed.
-static void wait_for_end(pid_t recorder)
+// Returns when the child has exited, the line is closed, or the parent has died. parent: 0: not watched.
+static void wait_for_end(pid_t child, pid_t parent)
 {
 	struct pollfd fds[] = {{.fd = LINE_FD, .events = POLLIN | POLLRDHUP}, {.fd = CHILD_FD, .events = POLLIN}};
-	for (;;) {
+	while (parent == 0 || getppid() == parent) {
 		struct signalfd_siginfo info;
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
 			return;
@@ -123,9 +124,47 @@ static void wait_for_end(pid_t recorder)
 		if (fds[1].revents != 0)
 			(void)!read(CHILD_FD, &info, sizeof(info));
 		for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) > 0;)
-			if (pid == recorder)
+			if (pid == child)
 				return;
 	}
+}
+
+// Without the right to lower it, the value stays.
+static void set_oom_score(const char *value)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)!write(fd, value, strlen(value));
+		close(fd);
+	}
+}
+
+_Noreturn static void keep(int line_fd, struct own_cgroup *cgroup, pid_t child, pid_t parent)
+{
+	sigset_t all;
+	sigfillset(&all);
+	set_oom_score("-999");
+	int child_fd = signalfd(-1, &all, SFD_CLOEXEC);
+	if (settle_descriptors(line_fd, cgroup, child_fd) == 0 && child > 0)
+		wait_for_end(child, parent);
+	end_all(cgroup);
+	_exit(0);
+}
+
+_Noreturn static void keep_recorder(const struct recorder_start *start, int line_fd, struct own_cgroup *cgroup,
+	pid_t parent)
+{
+	struct recorder_start kept = *start;
+	kept.keeper = getpid();
+	prctl(PR_SET_CHILD_SUBREAPER, 1); // fork does not inherit it
+	prctl(PR_SET_PDEATHSIG, SIGTERM); // blocked: the signal only wakes wait_for_end
+	pid_t recorder = fork();
+	if (recorder == 0) {
+		set_oom_score("0"); // not slurmstepd's, which protects it
+		own_cgroup_join(cgroup);
+		recorder_start(&kept);
+	}
+	keep(line_fd, cgroup, recorder, parent);
 }
 
 _Noreturn void keeper_run(const struct recorder_start *start, int line_fd)
@@ -141,14 +180,8 @@ _Noreturn void keeper_run(const struct recorder_start *start, int line_fd)
 	prctl(PR_SET_NAME, "wattle-keeper");
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	own_cgroup_make(&cgroup);
-	int child_fd = signalfd(-1, &all, SFD_CLOEXEC);
-	pid_t recorder = fork();
-	if (recorder == 0) {
-		own_cgroup_join(&cgroup);
-		recorder_start(start);
-	}
-	if (settle_descriptors(line_fd, &cgroup, child_fd) == 0 && recorder > 0)
-		wait_for_end(recorder);
-	end_all(&cgroup);
-	_exit(0);
+	pid_t guard = getpid(), keeper = fork();
+	if (keeper == 0)
+		keep_recorder(start, line_fd, &cgroup, guard);
+	keep(line_fd, &cgroup, keeper, 0);
 }

@@ -188,8 +188,9 @@ _Noreturn void recorder_start(const struct recorder_start *start)
 	if (r < 0)
 		refuse(start->control_fd, r, "a recorder could not become the job's user in the step's folder: %s",
 			strerror(-r));
-	prctl(PR_SET_PDEATHSIG,
-		SIGKILL); // if the keeper is killed; a change of user resets this
+	prctl(PR_SET_PDEATHSIG, SIGKILL); // if the keeper is killed; a change of user resets this
+	if (getppid() != start->keeper)   // it was killed before
+		_exit(1);
 	r = arrange_descriptors(start);
 	if (r < 0)
 		refuse(start->control_fd, r, "a recorder can't have its descriptors: %s", strerror(-r));

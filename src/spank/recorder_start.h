@@ -19,6 +19,7 @@ struct recorder_start {
 	pid_t task;
 	const char *step;
 	int control_fd, error_fd;
+	pid_t keeper; // set by the keeper: the parent of the recorder
 };
 
 _Noreturn void recorder_start(const struct recorder_start *start);

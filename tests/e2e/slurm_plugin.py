@@ -348,6 +348,12 @@ def survives_nothing(room, cgroup):
         slurm.on("vn0", "kill", "-9", pid)
         wait_until(lambda: not left_over(slurm), "all processes of a killed recorder have ended")
         assert room.finish(step, b"").returncode == 0
+        for keeper in ("oldest", "newest"):
+            step = slurm.start("srun", "-wvn0", "-n1", "--wattle", "cat", stdin=subprocess.PIPE)
+            wait_until(lambda: recorder_of(slurm, "vn0"), "it records")
+            slurm.on("vn0", "sh", "-c", f"kill -9 $(pgrep --{keeper} -x wattle-keeper)")
+            wait_until(lambda: not left_over(slurm), f"all processes have ended after the {keeper} keeper was killed")
+            assert room.finish(step, b"").returncode == 0
         step = slurm.start("srun", "-wvn0", "-n1", "--wattle", "cat", stdin=subprocess.PIPE)
         wait_until(lambda: recorder_of(slurm, "vn0"), "it records")
         slurm.on("vn0", "sh", "-c", "kill -9 $(pgrep -x slurmstepd)")
@@ -357,7 +363,7 @@ def survives_nothing(room, cgroup):
 
 @test
 def nothing_survives_the_step(room):
-    """orphans, new sessions and fork chains of a recorder: ended with the step, with the recorder and with slurmstepd"""
+    """orphans, new sessions and fork chains of a recorder: ended with the step, with the recorder, with a keeper and with slurmstepd"""
     survives_nothing(room, None)
 
 
