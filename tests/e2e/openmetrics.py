@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -119,6 +120,9 @@ def unknown_idle_energy(room):
     text = room.wattle("report", "training.sqlite").stdout
     assert [line.split() for line in text.splitlines() if line.startswith("  idle ")] == [["idle", "n/a", "n/a"]], text
     assert not all_of(series(export(room, "training")), "wattle_run_energy_joules", to="idle")
+    assert room.wattle("report", "training.sqlite", "--format", "html", "-o", "page.html").returncode == 0
+    row = re.search(r"<tr>(?:(?!</tr>).)*c-idle.*?</tr>", (room.folder / "page.html").read_text(), re.DOTALL)[0]
+    assert "not told apart (attribution: busy)" in row and " J" not in row, row
     with sqlite3.connect(room.folder / "training.sqlite") as file:
         file.execute("update run set value = 'active' where key = 'attribution'")
         file.execute("update device set idle_w = 1, idle_error_w = 0.1")

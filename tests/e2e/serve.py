@@ -198,6 +198,18 @@ def figures(room):
 
 
 @test
+def unknown_idle_energy(room):
+    """idle energy of a machine whose idle power is unknown has no series, and is null in JSON"""
+    environment, _ = powercap(room, *ZONES)
+    server = Server(room, "--interval", "100ms", env=environment)
+    server.wait_for_looks(server.now()["look"] + 5)
+    body = server.ask("/metrics")[2].decode()
+    owners = set(re.findall(r'^wattle_attributed_energy_joules_total\{to="(\w+)"', body, re.MULTILINE))
+    assert {"others", "wattle"} <= owners and "idle" not in owners, body
+    assert server.now()["ledger"]["idle_w"] is None, server.now()["ledger"]
+
+
+@test
 def same_look(room):
     """all who ask between two looks get the same figures, however often they ask"""
     server = Server(room, "--interval", "60s")

@@ -265,6 +265,21 @@ static void trail_has_its_length(void **state)
 	finish(&m);
 }
 
+static void unknown_idle_power(void **state)
+{
+	struct machine m;
+	fill(&m);
+	m.now.sum.idle_w = (double)NAN;
+	trail_add(&m.trail, &m.now);
+	char *html = html_of(&m.view, view_figures);
+	assert_non_null(strstr(html, "</span>idle <b>n/a</b></li>"));
+	free(html);
+	json_t *root = json_of(&m.view, true);
+	assert_true(json_is_null(json_object_get(json_object_get(root, "ledger"), "idle_w")));
+	json_decref(root);
+	finish(&m);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
@@ -273,6 +288,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "names of programs and machines are no markup", names_are_no_markup);
 	ROWS_ADD_ONE(&tests, "a column of which nothing is known is left out", no_column_of_nothing);
 	ROWS_ADD_ONE(&tests, "a machine without energy says why, and nothing is nan", no_energy_at_all);
+	ROWS_ADD_ONE(&tests, "unknown idle power is n/a in the legend and null in JSON", unknown_idle_power);
 	ROWS_ADD_ONE(&tests, "the trail keeps the last looks and no more", trail_has_its_length);
 	return rows_run(&tests, "view");
 }
