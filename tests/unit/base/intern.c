@@ -87,6 +87,24 @@ static void chosen(void **state)
 	arena_free(arena);
 }
 
+// Who knows where keys lie in one table can't choose keys that share a place in the next one.
+static void own_places(void **state)
+{
+	enum { N = 100 };
+	struct arena *arena = arena_new();
+	struct intern tables[2];
+	for (size_t t = 0; t < 2; t++) {
+		intern_init(&tables[t], arena);
+		for (int i = 0; i < N; i++)
+			assert_int_equal(intern_number(&tables[t], &i, sizeof(i)), i);
+	}
+	assert_int_equal(tables[0].n_slots, tables[1].n_slots);
+	assert_memory_not_equal(tables[0].slots, tables[1].slots, tables[0].n_slots * sizeof(tables[0].slots[0]));
+	intern_finish(&tables[0]);
+	intern_finish(&tables[1]);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	struct rows rows = {0};
@@ -94,5 +112,6 @@ int main(void)
 	ROWS_ADD_ONE(&rows, "a hundred thousand of them", very_many);
 	ROWS_ADD_ONE(&rows, "texts of 8 bytes that end differently lie apart", alike);
 	ROWS_ADD_ONE(&rows, "keys that were chosen to collide lie apart", chosen);
+	ROWS_ADD_ONE(&rows, "two tables of the same keys have them in different places", own_places);
 	return rows_run(&rows, "interned keys");
 }

@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static bool has_fixed_owner; // the file system of the tests
@@ -21,6 +23,19 @@ int fstat(int fd, struct stat *ret_st)
 		ret_st->st_uid = 65533;
 	}
 	return r;
+}
+
+static int replaced_in_fd = -1; // the folder in which another process replaces the lock; -1: nobody does
+
+// Between open and lock, once.
+int flock(int fd, int operation)
+{
+	if (replaced_in_fd >= 0) {
+		unlinkat(replaced_in_fd, "lock", 0);
+		close(openat(replaced_in_fd, "lock", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+		replaced_in_fd = -1;
+	}
+	return (int)syscall(SYS_flock, fd, operation);
 }
 
 static const struct row {
@@ -67,9 +82,26 @@ static void check(void **state)
 	assert_int_equal(r, row->expected);
 }
 
+static void replaced(void **state)
+{
+	char folder[] = "/tmp/lock_file.XXXXXX";
+	assert_non_null(mkdtemp(folder));
+	int folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	struct stat ours, there;
+	replaced_in_fd = folder_fd;
+	assert_int_equal(lock_file_take(folder_fd, "lock", &fd, NULL), 0);
+	assert_int_equal(fstat(fd, &ours) | fstatat(folder_fd, "lock", &there, 0), 0);
+	lock_file_drop(folder_fd, "lock", fd);
+	unlinkat(folder_fd, "lock", 0);
+	close(folder_fd);
+	assert_int_equal(rmdir(folder), 0);
+	assert_true(ours.st_ino == there.st_ino);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
+	ROWS_ADD_ONE(&tests, "file that is replaced between open and lock: the new one is locked", replaced);
 	return rows_run(&tests, "lock_file");
 }
