@@ -158,14 +158,40 @@ def triggers(room):
     assert room.rows("SELECT * FROM seen", "bad.sqlite") == []
 
 
+def made_again(connection, table, addition):
+    """The table with a further column or constraint, and its rows."""
+    names = columns(connection, table)
+    connection.execute("PRAGMA ignore_check_constraints = ON")
+    connection.execute(f"ALTER TABLE {table} RENAME TO old")
+    connection.execute(f"CREATE TABLE {table} ({', '.join(names)}, {addition})")
+    connection.execute(f"INSERT INTO {table} ({', '.join(names)}) SELECT * FROM old")
+
+
+SLOW = "length(hex(zeroblob(1000000)))"
+
+
 @test
-def computed_indexes(room):
-    """an index that computes something at each insert is refused by --append, before the command starts"""
+def computed_on_insert(room):
+    """an index or a default value that computes something at each insert is refused by --append, before the command starts"""
     good_file(room)
-    changed(room, lambda connection: connection.execute("CREATE INDEX slow ON sample(length(hex(zeroblob(t_ns % 1000000))))"))
-    done = room.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "touch", "started")
-    assert done.returncode == 125 and "sample" in done.stderr and "index" in done.stderr, done
-    assert not (room.folder / "started").exists()
+    for change, word in ((lambda file: file.execute("CREATE INDEX slow ON sample(length(hex(zeroblob(t_ns % 1000000))))"), "index"),
+                         (lambda file: file.execute("CREATE INDEX part ON sample(t_ns) WHERE length(hex(t_ns)) > 0"), "index"),
+                         (lambda file: made_again(file, "sample", f"more DEFAULT ({SLOW})"), "default")):
+        changed(room, change)
+        done = room.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "touch", "started")
+        assert done.returncode == 125 and "sample" in done.stderr and word in done.stderr, done
+        assert not (room.folder / "started").exists()
+
+
+@test
+def checked_on_insert(room):
+    """constraints of a file are not computed when a segment is appended to it"""
+    good_file(room)
+    changed(room, lambda connection: made_again(connection, "sample", f"CHECK ({SLOW} < 0)"))
+    before, = room.rows("SELECT count(*) FROM sample", "bad.sqlite")[0]
+    done = room.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "true")
+    assert done.returncode == 0 and done.stderr == "", done
+    assert room.rows("SELECT count(*) FROM sample", "bad.sqlite")[0][0] > before
 
 
 def with_spool(room):
@@ -241,6 +267,19 @@ def planted_companions(room):
                 assert f"new.sqlite{ending}" in done.stderr and "remove it" in done.stderr, (ending, done)
             planted.unlink()
     assert victim.read_text() == "precious" and not (room.folder / "started").exists()
+
+
+@test
+def journals_that_name_a_file(room):
+    """a journal that names another file, which SQLite would open and remove, is refused"""
+    good_file(room)
+    # https://www.sqlite.org/tempfiles.html section 2.4, super-journal files
+    (room.folder / "good.sqlite-journal").write_bytes(b"victim".ljust(512) + bytes.fromhex("d9d505f920a163d7"))
+    for command in (("run", "-q", "--append", "-o", "good.sqlite", "--", "touch", "started"), ("report", "good.sqlite")):
+        done = room.wattle(*command)
+        assert done.returncode == (125 if command[0] == "run" else 1), done
+        assert "good.sqlite-journal names another file" in done.stderr and "remove it" in done.stderr, done
+    assert not (room.folder / "started").exists()
 
 
 @test
