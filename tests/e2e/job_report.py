@@ -40,6 +40,14 @@ def check_ledger(document):
     for domain in energy["domains"]:
         if domain["energy_j"] is not None:
             near(known_sum(domain["ledger"]), domain["energy_j"], relative=1e-9, absolute=1e-9)
+    # No idle power is known in these jobs: idle energy is that of windows in which nobody used a device, or unknown, but not 0.
+    idle_j = [domain["ledger"]["idle_j"] for domain in energy["domains"] if domain["in_total"]]
+    assert 0 not in idle_j, energy["domains"]
+    known_j = [value for value in idle_j if value is not None]
+    if known_j:
+        near(energy["ledger"]["idle_j"], sum(known_j), relative=1e-9)
+    else:
+        assert energy["ledger"]["idle_j"] is None, energy["ledger"]
 
 
 def check_ranks(document, truth):

@@ -99,8 +99,10 @@ static void settle(struct domain_finding *domain, const struct ledger *members)
 	l->wattle_j = fmin(members->wattle_j, left_j);
 	left_j -= l->wattle_j;
 	if (!isnan(l->idle_j)) { // else the rest has it
-		l->idle_j = fmin(l->idle_j, left_j);
-		left_j -= l->idle_j;
+		double idle_j = fmin(l->idle_j, left_j);
+		left_j -= idle_j;
+		// Ranks that have all of the energy have that of idle windows too: how much is unknown.
+		l->idle_j = l->idle_j > 0 && !(idle_j > 0) ? (double)NAN : idle_j;
 	}
 	l->unattributed_j = fmin(l->unattributed_j, left_j);
 	l->others_j = left_j - l->unattributed_j;
