@@ -91,6 +91,25 @@ def computed_tables(room):
             refused(room, reader, ["bad.sqlite", table])
 
 
+@test
+def computed_tables_however_written(room):
+    """a word of SQL counts in capitals or small letters, next to brackets and comments"""
+    good_file(room)
+    for column, append, words in (("extra INTEGER/**/aS/**/(1) VIRTUAL", False, "computed columns"),
+                                  ("extra INTEGER\nGENERATED ALWAYS\tAS(1)", False, "computed columns"),
+                                  ("extra TEXT deFAULT(hex(zeroblob(1000)))", True, "computed default values")):
+        def compute(connection):
+            names = columns(connection, "sample")[1:]
+            connection.execute("DROP TABLE sample")
+            connection.execute(f"CREATE TABLE sample (t_ns INTEGER PRIMARY KEY, {' INTEGER, '.join(names)} INTEGER, {column})")
+        changed(room, compute)
+        if append:
+            done = room.wattle("run", "-q", "--append", "-o", "bad.sqlite", "--", "touch", "started")
+            assert done.returncode == 125 and words in done.stderr and not (room.folder / "started").exists(), done
+        else:
+            refused(room, READERS[0], ["bad.sqlite", "sample", words])
+
+
 def append_pages(path, table, depth):
     """The table's tree gets `depth` levels of pages, each of which has all its children at the one page below: nothing is wrong with any
     of them, and to read all rows takes longer than the world lasts."""
