@@ -1,49 +1,38 @@
 #include "run_object.h"
 
-#include <math.h>
-
-static PyObject *number(int64_t value)
-{
-	return value_ok(value) ? PyLong_FromLongLong(value) : Py_NewRef(Py_None);
-}
-
 // Names of processes and of spans may be any bytes.
 static PyObject *text(const char *text)
 {
-	return text != NULL ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace") : Py_NewRef(Py_None);
+	return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
-static PyObject *value(const struct field *field, const void *row)
+static PyObject *value(const struct field *field, const struct object_at *row, struct buf *scratch)
 {
-	const void *at = (const char *)row + field->offset;
-	switch (field->type) {
-	case FIELD_I64:
-		return number(*(const int64_t *)at);
-	case FIELD_ID:
-		return number(*(const int64_t *)at != 0 ? *(const int64_t *)at : VALUE_MISSING);
-	case FIELD_I32:
-		return number(*(const int32_t *)at != 0 ? *(const int32_t *)at : VALUE_MISSING);
-	case FIELD_DOUBLE:
-		return !isnan(*(const double *)at) ? PyFloat_FromDouble(*(const double *)at) : Py_NewRef(Py_None);
-	case FIELD_TEXT:
-		return text(*(const char *const *)at);
-	case FIELD_CHARS:
-		return text(*(const char *)at != '\0' ? at : NULL);
-	case FIELD_BOOL:
-		return PyBool_FromLong(*(const bool *)at);
-	}
-	Py_RETURN_NONE;
+	struct field_value value = field_value(field, row, scratch);
+	if (!value.known)
+		return Py_NewRef(Py_None);
+	if (value.type == FIELD_IS_NUMBER)
+		return PyFloat_FromDouble(value.number);
+	if (value.type == FIELD_IS_BOOLEAN)
+		return PyBool_FromLong(value.boolean);
+	if (value.type == FIELD_IS_TEXT)
+		return text(value.text);
+	return PyLong_FromLongLong(value.integer);
 }
 
 PyObject *row_dict(const struct field *fields, size_t n_fields, const void *row)
 {
+	const struct object_at at = {.data = row};
+	struct buf scratch;
 	PyObject *dict = PyDict_New();
+	buf_init(&scratch, 1 << 20);
 	for (size_t i = 0; dict != NULL && i < n_fields; i++) {
-		PyObject *item = value(&fields[i], row);
-		if (item == NULL || PyDict_SetItemString(dict, fields[i].name, item) < 0)
+		PyObject *item = value(&fields[i], &at, &scratch);
+		if (item == NULL || PyDict_SetItemString(dict, fields[i].key, item) < 0)
 			Py_CLEAR(dict);
 		Py_XDECREF(item);
 	}
+	buf_finish(&scratch);
 	return dict;
 }
 

@@ -5,6 +5,7 @@
 
 #include "analysis/findings.h"
 #include "base/intern.h"
+#include "base/fields.h"
 #include "store/run.h"
 
 #include <pthread.h>
@@ -58,13 +59,6 @@ bool column_append(const struct state *state, PyObject *list, PyObject *owner, c
 
 /* ---- rows.c: structs of C as dicts ---- */
 
-enum field_type { FIELD_I64, FIELD_I32, FIELD_DOUBLE, FIELD_TEXT, FIELD_CHARS, FIELD_BOOL, FIELD_ID };
-
-struct field { // unknown values (VALUE_MISSING, NaN, NULL, "" of FIELD_CHARS, 0 of FIELD_ID and of a tid) become None
-	const char *name;
-	size_t offset;
-	enum field_type type;
-};
-
+// Rows of a field table as dicts: unknown values become None.
 PyObject *row_dict(const struct field *fields, size_t n_fields, const void *row);
 PyObject *row_dicts(const struct field *fields, size_t n_fields, const void *rows, size_t n, size_t row_size);

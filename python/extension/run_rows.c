@@ -1,9 +1,14 @@
 /* The small tables of a run, as dicts: a table each says what they hold. */
 #include "run_object.h"
 
-// clang-format off
-#define FIELD(row, member, kind) {.name = #member, .offset = offsetof(struct row, member), .type = kind}
-// clang-format on
+#define ROW(struct_, member_, ...) FIELD(struct_, member_, NULL, NULL, ##__VA_ARGS__)
+
+// Ids, pids and tids are from 1.
+static bool is_zero(const struct object_at *at)
+{
+	const char *place = (const char *)at->data + at->field->offset;
+	return at->field->type == FIELD_IS_INT ? *(const int32_t *)place == 0 : *(const int64_t *)place == 0;
+}
 
 PyObject *run_facts(PyObject *self, PyObject *unused)
 {
@@ -22,12 +27,12 @@ PyObject *run_facts(PyObject *self, PyObject *unused)
 PyObject *run_user_metrics(PyObject *self, PyObject *unused)
 {
 	static const struct field fields[] = {
-		FIELD(run_user_metric, t_ns, FIELD_I64),
-		FIELD(run_user_metric, name, FIELD_TEXT),
-		FIELD(run_user_metric, value, FIELD_DOUBLE),
-		FIELD(run_user_metric, span, FIELD_ID),
-		FIELD(run_user_metric, pid, FIELD_I32),
-		FIELD(run_user_metric, tid, FIELD_I32),
+		ROW(struct run_user_metric, t_ns),
+		ROW(struct run_user_metric, name),
+		ROW(struct run_user_metric, value),
+		ROW(struct run_user_metric, span, .null_if = is_zero),
+		ROW(struct run_user_metric, pid, .null_if = is_zero),
+		ROW(struct run_user_metric, tid, .null_if = is_zero),
 	};
 	const struct run *run = &as_run(self)->run;
 	return row_dicts(fields, ARRAY_SIZE(fields), run->user_metrics, run->n_user_metrics,
@@ -37,18 +42,18 @@ PyObject *run_user_metrics(PyObject *self, PyObject *unused)
 PyObject *run_events(PyObject *self, PyObject *unused)
 {
 	static const struct field fields[] = {
-		FIELD(event, t_ns, FIELD_I64),
-		{.name = "kind", .offset = offsetof(struct event, kind_name), .type = FIELD_TEXT},
-		FIELD(event, text, FIELD_TEXT),
-		FIELD(event, device, FIELD_TEXT),
-		FIELD(event, sensor, FIELD_TEXT),
-		FIELD(event, pid, FIELD_I64),
-		FIELD(event, rank, FIELD_I64),
-		FIELD(event, count, FIELD_I64),
-		FIELD(event, duration_ns, FIELD_I64),
-		FIELD(event, old_value, FIELD_I64),
-		FIELD(event, new_value, FIELD_I64),
-		FIELD(event, detail, FIELD_TEXT),
+		ROW(struct event, t_ns),
+		FIELD_AS(struct event, "kind", kind_name, NULL, NULL),
+		ROW(struct event, text),
+		ROW(struct event, device),
+		ROW(struct event, sensor),
+		ROW(struct event, pid),
+		ROW(struct event, rank),
+		ROW(struct event, count),
+		ROW(struct event, duration_ns),
+		ROW(struct event, old_value),
+		ROW(struct event, new_value),
+		ROW(struct event, detail),
 	};
 	const struct run *run = &as_run(self)->run;
 	return row_dicts(fields, ARRAY_SIZE(fields), run->events, run->n_events, sizeof(*run->events));
@@ -57,15 +62,15 @@ PyObject *run_events(PyObject *self, PyObject *unused)
 PyObject *run_processes(PyObject *self, PyObject *unused)
 {
 	static const struct field fields[] = {
-		FIELD(run_process, pid, FIELD_I64),
-		FIELD(run_process, ppid, FIELD_I64),
-		FIELD(run_process, start_ns, FIELD_I64),
-		FIELD(run_process, end_ns, FIELD_I64),
-		FIELD(run_process, cpu_ns, FIELD_I64),
-		FIELD(run_process, max_rss_bytes, FIELD_I64),
-		FIELD(run_process, command, FIELD_TEXT),
-		FIELD(run_process, is_main, FIELD_BOOL),
-		FIELD(run_process, sampled, FIELD_BOOL),
+		ROW(struct run_process, pid),
+		ROW(struct run_process, ppid),
+		ROW(struct run_process, start_ns),
+		ROW(struct run_process, end_ns),
+		ROW(struct run_process, cpu_ns),
+		ROW(struct run_process, max_rss_bytes),
+		ROW(struct run_process, command),
+		ROW(struct run_process, is_main),
+		ROW(struct run_process, sampled),
 	};
 	const struct run *run = &as_run(self)->run;
 	return row_dicts(fields, ARRAY_SIZE(fields), run->processes, run->n_processes, sizeof(*run->processes));
@@ -74,25 +79,25 @@ PyObject *run_processes(PyObject *self, PyObject *unused)
 PyObject *run_segments(PyObject *self, PyObject *unused)
 {
 	static const struct field fields[] = {
-		FIELD(run_segment, id, FIELD_I64),
-		FIELD(run_segment, start_ns, FIELD_I64),
-		FIELD(run_segment, end_ns, FIELD_I64),
-		FIELD(run_segment, wall_start_ns, FIELD_I64),
-		FIELD(run_segment, boot_start_ns, FIELD_I64),
-		FIELD(run_segment, pid, FIELD_I64),
-		FIELD(run_segment, exit_code, FIELD_I64),
-		FIELD(run_segment, command_json, FIELD_TEXT),
-		FIELD(run_segment, complete, FIELD_BOOL),
-		FIELD(run_segment, samples, FIELD_I64),
-		FIELD(run_segment, lost_samples, FIELD_I64),
-		FIELD(run_segment, main_cpu_ns, FIELD_I64),
-		FIELD(run_segment, descendants_cpu_ns, FIELD_I64),
-		FIELD(run_segment, processes_seen, FIELD_I64),
-		FIELD(run_segment, peak_rss_bytes, FIELD_I64),
-		FIELD(run_segment, self_cpu_ns, FIELD_I64),
-		FIELD(run_segment, self_max_rss_bytes, FIELD_I64),
-		FIELD(run_segment, lost_spans, FIELD_I64),
-		FIELD(run_segment, unwound_spans, FIELD_I64),
+		ROW(struct run_segment, id),
+		ROW(struct run_segment, start_ns),
+		ROW(struct run_segment, end_ns),
+		ROW(struct run_segment, wall_start_ns),
+		ROW(struct run_segment, boot_start_ns),
+		ROW(struct run_segment, pid),
+		ROW(struct run_segment, exit_code),
+		ROW(struct run_segment, command_json),
+		ROW(struct run_segment, complete),
+		ROW(struct run_segment, samples),
+		ROW(struct run_segment, lost_samples),
+		ROW(struct run_segment, main_cpu_ns),
+		ROW(struct run_segment, descendants_cpu_ns),
+		ROW(struct run_segment, processes_seen),
+		ROW(struct run_segment, peak_rss_bytes),
+		ROW(struct run_segment, self_cpu_ns),
+		ROW(struct run_segment, self_max_rss_bytes),
+		ROW(struct run_segment, lost_spans),
+		ROW(struct run_segment, unwound_spans),
 	};
 	const struct run *run = &as_run(self)->run;
 	return row_dicts(fields, ARRAY_SIZE(fields), run->segments, run->n_segments, sizeof(*run->segments));
@@ -128,26 +133,26 @@ static PyObject *device_samples(PyObject *self, const struct run_device *device)
 static PyObject *device_dict(PyObject *self, const struct run_device *device)
 {
 	static const struct field fields[] = {
-		FIELD(run_device, id, FIELD_I64),
-		FIELD(run_device, name, FIELD_CHARS),
-		FIELD(run_device, inside, FIELD_CHARS),
-		FIELD(run_device, device, FIELD_CHARS),
-		FIELD(run_device, uuid, FIELD_CHARS),
-		FIELD(run_device, source, FIELD_CHARS),
-		FIELD(run_device, has_energy, FIELD_BOOL),
-		FIELD(run_device, resolution_j, FIELD_DOUBLE),
-		FIELD(run_device, update_period_s, FIELD_DOUBLE),
-		FIELD(run_device, update_jitter_s, FIELD_DOUBLE),
-		FIELD(run_device, relative_error, FIELD_DOUBLE),
-		FIELD(run_device, energy_range_j, FIELD_DOUBLE),
-		FIELD(run_device, idle_w, FIELD_DOUBLE),
-		FIELD(run_device, idle_error_w, FIELD_DOUBLE),
-		FIELD(run_device, idle_temperature_c, FIELD_DOUBLE),
-		FIELD(run_device, idle_date, FIELD_CHARS),
-		FIELD(run_device, gain, FIELD_DOUBLE),
-		FIELD(run_device, gain_error, FIELD_DOUBLE),
-		FIELD(run_device, gain_source, FIELD_CHARS),
-		FIELD(run_device, memory_total_bytes, FIELD_I64),
+		ROW(struct run_device, id),
+		ROW(struct run_device, name),
+		ROW(struct run_device, inside),
+		ROW(struct run_device, device),
+		ROW(struct run_device, uuid),
+		ROW(struct run_device, source),
+		ROW(struct run_device, has_energy),
+		ROW(struct run_device, resolution_j),
+		ROW(struct run_device, update_period_s),
+		ROW(struct run_device, update_jitter_s),
+		ROW(struct run_device, relative_error),
+		ROW(struct run_device, energy_range_j),
+		ROW(struct run_device, idle_w),
+		ROW(struct run_device, idle_error_w),
+		ROW(struct run_device, idle_temperature_c),
+		ROW(struct run_device, idle_date),
+		ROW(struct run_device, gain),
+		ROW(struct run_device, gain_error),
+		ROW(struct run_device, gain_source),
+		ROW(struct run_device, memory_total_bytes),
 	};
 	PyObject *dict = row_dict(fields, ARRAY_SIZE(fields), device);
 	if (dict == NULL)

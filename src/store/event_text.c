@@ -195,6 +195,18 @@ static bool matches_any(struct matching *m, enum event_type type, const char *te
 	return false;
 }
 
+// Sentences that other versions wrote are known by these words.
+static const struct {
+	enum event_kind kind;
+	const char *words;
+	enum event_type type;
+} words[] = {
+	{EVENT_KIND_WRAP, "more than once", EVENT_WRAP_SEVERAL},
+	{EVENT_KIND_SENSORS, ": read by ", EVENT_SENSORS_ELSEWHERE},
+	{EVENT_KIND_SENSORS, ": taken over", EVENT_SENSORS_TAKEN},
+	{EVENT_KIND_SENSORS, ": read here", EVENT_SENSORS_HERE},
+};
+
 // What the sentences of all versions have in common: "NAME: …".
 static void take_begin(struct matching *m, const char *text)
 {
@@ -204,9 +216,13 @@ static void take_begin(struct matching *m, const char *text)
 		return;
 	memcpy(name, text, (size_t)(colon - text));
 	name[colon - text] = '\0';
-	take_device(m, name);
-	if (m->event->kind == EVENT_KIND_WRAP && strstr(text, "more than once") != NULL)
-		m->event->type = EVENT_WRAP_SEVERAL;
+	if (!take_device(m, name))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (words[i].kind == m->event->kind && strstr(colon, words[i].words) != NULL) {
+			m->event->type = words[i].type;
+			return;
+		}
 }
 
 int event_of_text(struct event *event, const char *text, struct arena *arena)

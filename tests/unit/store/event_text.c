@@ -30,6 +30,8 @@ static const struct row {
 	{"read by an unknown recorder", "sensors", "gpu-0: read by another recorder of this job", EVENT_SENSORS_ELSEWHERE, "gpu-0",
 		0},
 	{"taken over", "sensors", "gpu-0: taken over from pid 12, read here from now on", EVENT_SENSORS_TAKEN, "gpu-0", 12},
+	{"taken over in older words", "sensors", "dram-0: taken over", EVENT_SENSORS_TAKEN, "dram-0", 0},
+	{"read elsewhere in older words", "sensors", "dram-0: read by rank 3", EVENT_SENSORS_ELSEWHERE, "dram-0", 0},
 	{"a note of a sensor", "note", "gpu-0: awake again", EVENT_NOTE_SENSOR, "gpu-0", 0},
 	{"a note that is about no domain", "note",
 		"largest memory of the cgroup since it was made, page cache included: 123 bytes", EVENT_NOTE_CGROUP_PEAK, NULL, 123},
