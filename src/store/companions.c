@@ -19,6 +19,22 @@ bool companions_may_own(const struct stat *database, const struct stat *companio
 		by_group || (database->st_mode & S_IWOTH) != 0;
 }
 
+// Owned by this user or root, and writable by nobody else.
+static bool is_ours_alone(const struct stat *st)
+{
+	return (st->st_uid == geteuid() || st->st_uid == 0) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+bool companions_can_be_cut(const char *path)
+{
+	char resolved[PATH_MAX], name[PATH_MAX + 16];
+	struct stat database, index;
+	if (realpath(path, resolved) == NULL || stat(resolved, &database) != 0)
+		return false; // opening it fails, with a sentence
+	snprintf(name, sizeof(name), "%s-shm", resolved);
+	return !is_ours_alone(&database) || (lstat(name, &index) == 0 && !is_ours_alone(&index));
+}
+
 /* A journal that ends like this names the journal of a transaction over several databases, which SQLite would open and may remove.
  * wattle has no such transactions. https://www.sqlite.org/tempfiles.html section 2.4, super-journal files */
 static bool names_another_file(const char *name, int64_t size)

@@ -17,6 +17,9 @@ int companions_check(const char *path, struct wattle_error *reterr);
 /* The log and its index exist, of a database that this process has open in WAL mode. One that was planted, opened and removed again would pass
  * the check above. -EPERM. */
 int companions_check_log(const char *path, struct wattle_error *reterr);
+/* A user other than the caller and root can truncate the index of the log, or replace it: an access to the mapped index then ends this
+ * process (SIGBUS). */
+bool companions_can_be_cut(const char *path);
 // Users who may change the database anyway may own its companions.
 bool companions_may_own(const struct stat *database, const struct stat *companion);
 /* A new database gets the name `path`: what lies beside it, the spool of a run file included, is of another one, and goes. -EPERM

@@ -1,9 +1,11 @@
 #include "store/sql.h"
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "store/companions.h"
 #include "store/place.h"
 #include "store/sql_guard.h"
+#include "store/sql_snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -264,6 +266,14 @@ static bool has_log(const char *path)
 	return stat(name, &st) == 0 && st.st_size > 0;
 }
 
+// By the header: https://www.sqlite.org/fileformat.html section 1.3.3
+static bool is_in_wal_mode(const char *path)
+{
+	unsigned char version[2] = {0};
+	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fd >= 0 && pread(fd, version, sizeof(version), 18) == (ssize_t)sizeof(version) && version[1] == 2;
+}
+
 // Whether the index of the log, which every reader renews, can be written to or made by us.
 static bool can_index_log(const char *path)
 {
@@ -280,24 +290,27 @@ static bool can_index_log(const char *path)
 static int open_orphan(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
 {
 	int r = open_uri(path, "vfs=unix-none", ret_db, reterr);
-	if (r == 0)
-		sql_exec(*ret_db, "PRAGMA locking_mode=EXCLUSIVE");
-	return r;
-}
-
-// Of another user, who can cut the index of the log while we have it mapped.
-static bool is_strangers(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0 && st.st_uid != geteuid() && st.st_uid != 0;
+	if (r < 0)
+		return r;
+	sql_exec(*ret_db, "PRAGMA locking_mode=EXCLUSIVE");
+	// Without locks a close by root would delete the log of a recorder that lives.
+	sqlite3_db_config(*ret_db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	return 0;
 }
 
 static int open_for_reading(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
 {
-	if (has_log(path) && (!can_index_log(path) || is_strangers(path)) &&
-		place_recorder(path) == PLACE_RECORDER_NONE)
-		return open_orphan(path, ret_db, reterr);
-	int r = open_database(path, path, SQLITE_OPEN_READONLY, ret_db, reterr);
+	bool is_foreign = companions_can_be_cut(path);
+	bool wants_own_index = is_foreign ? has_log(path) || is_in_wal_mode(path)
+					  : has_log(path) && !can_index_log(path);
+	bool has_recorder = wants_own_index && place_recorder(path) != PLACE_RECORDER_NONE;
+	if (is_foreign && has_recorder)
+		return sql_snapshot_open(path, open_orphan, ret_db, reterr);
+	int r = wants_own_index && !has_recorder
+		? open_orphan(path, ret_db, reterr)
+		: open_database(path, path, SQLITE_OPEN_READONLY, ret_db, reterr);
+	if (r == 0 && is_foreign) // never maps an index, even if the file enters WAL mode now
+		sql_exec(*ret_db, "PRAGMA locking_mode=EXCLUSIVE");
 	if (r < 0 || sql_exec(*ret_db, "SELECT 1 FROM sqlite_master LIMIT 1") == SQLITE_OK)
 		return r;
 	int result = sqlite3_errcode(*ret_db) & 0xff;

@@ -1,5 +1,6 @@
 """Run files that others made or changed, and what others left beside them: nothing of it runs, nothing goes on for ever, and no file of
 somebody else is written to."""
+import json
 import os
 import shutil
 import signal
@@ -345,6 +346,69 @@ def rescued_into_a_folder_of_its_own(room):
     saved, = room.folder.glob("wattle-saved-*/run.sqlite")
     assert str(saved) in done.stderr and saved.parent.stat().st_mode & 0o077 == 0, done.stderr
     assert room.wattle("report", saved).returncode == 0
+
+
+# argv: a run file, and whether it gets the mark of a living recorder. Writes into the log, then truncates its index for ever.
+CUTTER = """
+import fcntl, os, sqlite3, struct, sys, time
+path, has_mark = sys.argv[1], sys.argv[2] == "True"
+connection = sqlite3.connect(path, isolation_level=None)
+connection.execute("PRAGMA journal_mode=WAL")
+connection.execute("INSERT OR REPLACE INTO run (key, value) VALUES ('host', 'seen')")
+file = os.open(path + "-spans", os.O_RDWR | os.O_CREAT) if not has_mark else os.open(path, os.O_RDWR)
+if has_mark:
+    fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0x57544c31, 1, 0))
+print("ready", flush=True)
+while True:
+    os.truncate(path + "-shm", 0)
+    time.sleep(0.0002)
+"""
+
+
+@test
+def index_that_is_cut(room):
+    """the owner of a run file truncates the index of its log while others read the file: they read it, and do not die of SIGBUS"""
+    if os.geteuid() != 0:
+        raise Skip("giving files to another user needs root")
+    good_file(room)
+    room.folder.chmod(0o755)
+    hostile = room.folder / "hostile"
+    hostile.mkdir()
+    for has_mark in (True, False):
+        path = hostile / f"bad{has_mark}.sqlite"
+        shutil.copy(room.folder / "good.sqlite", path)
+        for owned in (hostile, path):
+            os.chown(owned, NOBODY, NOBODY)
+        cutter = room.start("-c", CUTTER, path, has_mark, program="/usr/bin/python3", user=NOBODY, group=NOBODY)
+        assert cutter.stdout.readline() == b"ready\n", cutter.stderr.read()
+        for _ in range(5):
+            for command in (("report", path), ("blocks", path), ("export", path, "--format", "jsonl", "-o", "out", "--overwrite"), ("list", hostile)):
+                done = room.wattle(*command)
+                assert done.returncode == 0, (has_mark, command, done)
+        assert '"seen"' in room.wattle("report", "--format", "json", path).stdout
+        cutter.kill()
+        cutter.wait()
+
+
+@test
+def live_run_of_another_user(room):
+    """a run that another user records is read as it grows, and the recorder loses nothing"""
+    if os.geteuid() != 0:
+        raise Skip("another user needs root")
+    wattle, _ = room.for_everybody()
+    path = room.folder / "run.sqlite"
+    recorder = room.start("run", "-q", "-i", "50ms", "-o", path, "--", "sleep", "3", program=wattle, user=NOBODY, group=NOBODY)
+    wait_until(path.exists, "the run file")
+    found = []
+    while recorder.poll() is None:
+        done = room.wattle("report", "--format", "json", path)
+        assert done.returncode == 0, done
+        found.append(json.loads(done.stdout)["run"]["samples"])
+    done = room.finish(recorder)
+    assert done.returncode == 0 and done.stderr == "", done
+    assert found == sorted(found) and len(set(found)) > 2, found
+    last = json.loads(room.wattle("report", "--format", "json", path).stdout)["run"]
+    assert last["complete"] and last["samples"] >= found[-1], last
 
 
 main()

@@ -122,11 +122,49 @@ static void check_spool(void **state)
 	assert_int_equal(fd >= 0, row->is_accepted);
 }
 
+static const struct cut_row {
+	const char *teaches;
+	uid_t uid, index_uid;
+	mode_t mode, index_mode;
+	bool expected;
+} cut_rows[] = {
+	{"own database and index: the index is safe", 0, 0, 0644, 0644, false},
+	{"database of another user: the index is not safe", 65534, 0, 0644, 0644, true},
+	{"index of another user: not safe", 0, 65534, 0644, 0644, true},
+	{"index that a group can write: not safe", 0, 0, 0644, 0664, true},
+	{"database that everybody can write: not safe", 0, 0, 0666, 0644, true},
+};
+
+static void check_cut(void **state)
+{
+	const struct cut_row *row = *state;
+	char folder[] = "/tmp/companions.XXXXXX", database[64], index[64];
+	if (geteuid() != 0)
+		SKIP_BECAUSE("another user's file needs root");
+	assert_non_null(mkdtemp(folder));
+	make_name(database, folder, "");
+	make_name(index, folder, "-shm");
+	const char *const names[] = {database, index};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		int fd = open(names[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
+		assert_int_equal(fchmod(fd, i == 0 ? row->mode : row->index_mode), 0);
+		assert_int_equal(fchown(fd, i == 0 ? row->uid : row->index_uid, (gid_t)-1), 0);
+		close(fd);
+	}
+	bool found = companions_can_be_cut(database);
+	unlink(database);
+	unlink(index);
+	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(found, row->expected);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD(&tests, spools, check_spool);
 	ROWS_ADD_ONE(&tests, "log that vanishes while a recorder opens the file: refused", vanished_log);
+	ROWS_ADD(&tests, cut_rows, check_cut);
 	return rows_run(&tests, "companions");
 }
