@@ -82,7 +82,8 @@ static int lock(struct listener *listener, struct wattle_error *reterr)
 			listener->path);
 	if (r < 0)
 		return error_set(reterr, r,
-			"%s; wattled creates its socket in this folder: give --socket a path where it can write", why.text);
+			"%s; wattled creates its socket in this folder: give --socket a path where it can write",
+			why.text);
 	return 0;
 }
 

@@ -306,9 +306,8 @@ static int open_for_reading(const char *path, sqlite3 **ret_db, struct wattle_er
 	bool has_recorder = wants_own_index && place_recorder(path) != PLACE_RECORDER_NONE;
 	if (is_foreign && has_recorder)
 		return sql_snapshot_open(path, open_orphan, ret_db, reterr);
-	int r = wants_own_index && !has_recorder
-		? open_orphan(path, ret_db, reterr)
-		: open_database(path, path, SQLITE_OPEN_READONLY, ret_db, reterr);
+	int r = wants_own_index && !has_recorder ? open_orphan(path, ret_db, reterr)
+						 : open_database(path, path, SQLITE_OPEN_READONLY, ret_db, reterr);
 	if (r == 0 && is_foreign) // never maps an index, even if the file enters WAL mode now
 		sql_exec(*ret_db, "PRAGMA locking_mode=EXCLUSIVE");
 	if (r < 0 || sql_exec(*ret_db, "SELECT 1 FROM sqlite_master LIMIT 1") == SQLITE_OK)

@@ -101,8 +101,8 @@ static int copy_pages(sqlite3 *source, const char *path, sqlite3 *copy, struct w
 static int open_copy(sqlite3 *source, const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
 {
 	sqlite3 *copy = NULL;
-	if (sqlite3_open_v2(":memory:", &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL) !=
-		SQLITE_OK) {
+	if (sqlite3_open_v2(":memory:", &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX,
+		    NULL) != SQLITE_OK) {
 		sqlite3_close(copy);
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
 	}

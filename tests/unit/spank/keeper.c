@@ -8,7 +8,6 @@
 
 enum { WAIT_MS = 5000, LIFE_S = 30 }; // LIFE_S: of processes that a failing keeper leaves behind
 
-
 void own_cgroup_make(struct own_cgroup *ret_cgroup)
 {
 	*ret_cgroup = (struct own_cgroup){.fd = -1};
