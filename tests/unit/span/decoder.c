@@ -363,6 +363,34 @@ static void ranges_with_chosen_numbers(void **state)
 	span_ranges_finish(&ranges);
 }
 
+// Who knows where keys lie in one table can't choose keys that share a place in the next one.
+static void each_table_has_its_own_places(void **state)
+{
+	enum { N = 100 };
+	struct name_table names[2];
+	struct span_ranges ranges[2] = {{{0}}};
+	uint64_t numbers[2][1024];
+	for (size_t t = 0; t < 2; t++) {
+		assert_int_equal(name_table_init(&names[t]), 0);
+		for (uint64_t i = 0; i < N; i++) {
+			const struct range_slot slot = {.number = i + 1, .state = RANGE_OPEN};
+			char text[16];
+			int length = snprintf(text, sizeof(text), "name %d", (int)i);
+			name_table_add(&names[t], text, (size_t)length);
+			assert_int_equal(span_ranges_add(&ranges[t], &slot), 0);
+		}
+		assert_true(ranges[t].open.n_slots <= ARRAY_SIZE(numbers[t]));
+		for (size_t i = 0; i < ranges[t].open.n_slots; i++)
+			numbers[t][i] = ranges[t].open.slots[i].number;
+	}
+	assert_memory_not_equal(names[0].slots, names[1].slots, names[0].n_slots * sizeof(names[0].slots[0]));
+	assert_memory_not_equal(numbers[0], numbers[1], ranges[0].open.n_slots * sizeof(numbers[0][0]));
+	for (size_t t = 0; t < 2; t++) {
+		name_table_finish(&names[t]);
+		span_ranges_finish(&ranges[t]);
+	}
+}
+
 static void tables_of_ranges_shrink(void **state)
 {
 	enum { N = 20000 };
@@ -407,6 +435,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "65,536 names, and one for all others", names_are_bounded);
 	ROWS_ADD_ONE(&tests, "ranges come and go in a small table", ranges_come_and_go);
 	ROWS_ADD_ONE(&tests, "numbers of ranges that were chosen to collide lie apart", ranges_with_chosen_numbers);
+	ROWS_ADD_ONE(&tests, "two tables of the same names or ranges have them in different places",
+		each_table_has_its_own_places);
 	ROWS_ADD_ONE(&tests, "tables of ranges shrink as these end", tables_of_ranges_shrink);
 	ROWS_ADD_ONE(&tests, "room for open spans is limited over all streams", room_of_all_streams_is_limited);
 	return rows_run(&tests, "decoder");

@@ -107,6 +107,24 @@ static void a_drain_ends_with_its_slice(void **state)
 	teardown(&f);
 }
 
+static void many_small_rings(void **state)
+{
+	enum { RINGS = 20 };
+	struct fixture f;
+	struct ring_client clients[RINGS];
+	setup(&f, SMALL);
+	for (size_t i = 0; i < RINGS; i++)
+		clients[i] = full_ring(&f, 0);
+	f.step_ns = INTAKE_SLICE_NS / 24; // three looks at the clock for each ring
+	for (size_t before = 0; f.n_spans < RINGS * SMALL / 2; before = f.n_spans) {
+		span_intake_drain(&f.intake);
+		assert_true(f.n_spans > before && f.n_spans - before <= 10 * SMALL / 2);
+	}
+	for (size_t i = 0; i < RINGS; i++)
+		release(&clients[i], SMALL);
+	teardown(&f);
+}
+
 static void other_sizes_are_refused(void **state)
 {
 	struct fixture f;
@@ -250,6 +268,7 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD_ONE(&tests, "a drain ends with its slice of time, and the next one goes on",
 		a_drain_ends_with_its_slice);
+	ROWS_ADD_ONE(&tests, "many rings: a drain reads as many as its slice of time allows", many_small_rings);
 	ROWS_ADD_ONE(&tests, "a ring larger than asked for is refused, a smaller one is read", other_sizes_are_refused);
 	ROWS_ADD_ONE(&tests, "twelve rings of 16 MiB: no more than 128 MiB stay mapped in",
 		memory_stays_within_the_budget);
