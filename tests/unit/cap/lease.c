@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -223,6 +224,22 @@ static void out_of_range(void **state)
 	close_machine(&machine);
 }
 
+// A second `cap set` keeps what was there before the first one.
+static void out_of_range_inherited(void **state)
+{
+	struct machine machine;
+	struct cap_outcome outcome;
+	struct cap_owner owner;
+	double before_w = 0;
+	open_machine(&machine);
+	write_previous(&machine, JOURNAL_STANDING, 1);
+	cap_owner_self("test", &owner);
+	assert_int_equal(cap_stand(&machine.env, machine.package, &owner, 30, 0, NULL, &outcome, NULL), 0);
+	assert_true(cap_stands(&machine.env, machine.package, &before_w, &owner));
+	assert_true(fabs(before_w - 6.5) < 1e-9);
+	close_machine(&machine);
+}
+
 // WATTLE_STATE names a folder of an unprivileged user.
 static void anothers_journal(void **state)
 {
@@ -319,6 +336,8 @@ int main(void)
 		killed_while_keeping);
 	ROWS_ADD_ONE(&tests, "journal with an impossible previous limit: the device's minimum is restored",
 		out_of_range);
+	ROWS_ADD_ONE(&tests, "limit set twice, journal with an impossible previous limit: the device's minimum is kept",
+		out_of_range_inherited);
 	ROWS_ADD_ONE(&tests, "journal of another user, run by root: nothing is restored", anothers_journal);
 	ROWS_ADD_ONE(&tests, "a kept limit stays until it is reset", kept);
 	ROWS_ADD_ONE(&tests,
