@@ -1,11 +1,9 @@
-// ncurses' calls for wide characters stand behind this.
-#define NCURSES_WIDECHAR 1
 #include "live/screen.h"
 
 #include "base/util.h"
+#include "live/curses_library.h"
 #include "live/ui.h"
 
-#include <curses.h>
 #include <errno.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -13,7 +11,8 @@
 #include <unistd.h>
 
 struct screen {
-	SCREEN *curses; // owned
+	struct curses curses;
+	SCREEN *terminal; // owned; NULL: not known
 	int out_fd;
 	bool has_colours, can_faint;
 };
@@ -73,17 +72,17 @@ static const short of_eight[COLOURS] = {
 	[COLOUR_GOOD] = COLOR_GREEN,
 };
 
-static bool begin_colours(enum screen_colours colours)
+static bool begin_colours(const struct curses *nc, enum screen_colours colours)
 {
-	if (colours == SCREEN_NO_COLOURS || !has_colors() || start_color() == ERR || COLOR_PAIRS <= COLOURS)
+	if (colours == SCREEN_NO_COLOURS || !nc->has_colors() || nc->start_color() == ERR || *nc->COLOR_PAIRS <= COLOURS)
 		return false;
-	bool has_default = use_default_colors() == OK;
+	bool has_default = nc->use_default_colors() == OK;
 	for (int i = 0; i < COLOURS; i++) {
 		uint32_t rgb = colours == SCREEN_ON_LIGHT ? palette[i].light : palette[i].dark;
-		int colour = COLORS >= 256 ? nearest_of_256(rgb) : of_eight[i];
+		int colour = *nc->COLORS >= 256 ? nearest_of_256(rgb) : of_eight[i];
 		if (i == COLOUR_INK)
 			colour = -1; // the terminal's own, whatever it is
-		init_pair((short)(i + 1), (short)(colour < 0 && !has_default ? COLOR_WHITE : colour),
+		nc->init_pair((short)(i + 1), (short)(colour < 0 && !has_default ? COLOR_WHITE : colour),
 			has_default ? -1 : COLOR_BLACK);
 	}
 	return true;
@@ -94,7 +93,7 @@ static bool begin_colours(enum screen_colours colours)
 static int refuse(struct screen *screen, struct wattle_error *reterr)
 {
 	const char *type = getenv("TERM"), *name = type != NULL ? type : "";
-	bool is_known = screen->curses != NULL;
+	bool is_known = screen->terminal != NULL;
 	screen_close(screen);
 	if (!is_known)
 		return error_set(reterr, -ENOTTY,
@@ -106,9 +105,9 @@ static int refuse(struct screen *screen, struct wattle_error *reterr)
 }
 
 // By name: the macros of <term.h> are called `columns`, `lines` and the like.
-static bool has_capability(const char *name)
+static bool has_capability(const struct curses *nc, const char *name)
 {
-	const char *value = tigetstr(name);
+	const char *value = nc->tigetstr(name);
 	return value != NULL && value != (const char *)-1;
 }
 
@@ -118,19 +117,25 @@ int screen_open(FILE *in, FILE *out, enum screen_colours colours, struct screen 
 	struct screen *screen = calloc(1, sizeof(*screen));
 	if (screen == NULL)
 		return error_set(reterr, -ENOMEM, "no memory for the screen");
+	struct curses *nc = &screen->curses;
+	int r = curses_open(nc, reterr);
+	if (r < 0) {
+		free(screen);
+		return r;
+	}
 	screen->out_fd = fileno(out);
-	screen->curses = newterm(NULL, out, in);
-	if (screen->curses == NULL || !has_capability("cup"))
+	screen->terminal = nc->newterm(NULL, out, in);
+	if (screen->terminal == NULL || !has_capability(nc, "cup"))
 		return refuse(screen, reterr);
-	screen->has_colours = begin_colours(colours);
-	screen->can_faint = has_capability("dim");
-	cbreak();
-	noecho();
-	nonl();
-	curs_set(0);
-	keypad(stdscr, TRUE);
-	nodelay(stdscr, TRUE);
-	set_escdelay(25);
+	screen->has_colours = begin_colours(nc, colours);
+	screen->can_faint = has_capability(nc, "dim");
+	nc->cbreak();
+	nc->noecho();
+	nc->nonl();
+	nc->curs_set(0);
+	nc->keypad(*nc->stdscr, TRUE);
+	nc->nodelay(*nc->stdscr, TRUE);
+	nc->set_escdelay(25);
 	*ret_screen = screen;
 	return 0;
 }
@@ -148,20 +153,22 @@ void screen_close(struct screen *screen)
 {
 	if (screen == NULL)
 		return;
-	if (screen->curses != NULL) {
+	if (screen->terminal != NULL) {
 		// What Ctrl-S stopped goes on: Linux resumes only what TCOOFF has stopped as well.
 		tcflow(screen->out_fd, TCOOFF);
 		tcflow(screen->out_fd, TCOON);
 		if (takes_output(screen, LAST_WORD_MS))
-			endwin();
-		delscreen(screen->curses);
+			screen->curses.endwin();
+		screen->curses.delscreen(screen->terminal);
 	}
 	free(screen);
 }
 
 void screen_size(const struct screen *screen, int *ret_columns, int *ret_rows)
 {
-	getmaxyx(stdscr, *ret_rows, *ret_columns);
+	const struct curses *nc = &screen->curses;
+	*ret_rows = nc->getmaxy(*nc->stdscr);
+	*ret_columns = nc->getmaxx(*nc->stdscr);
 }
 
 bool screen_is_behind(const struct screen *screen)
@@ -182,7 +189,7 @@ static attr_t attributes_of(const struct screen *screen, const struct cell *cell
 	if (cell->looks & LOOK_REVERSE)
 		attributes |= A_REVERSE;
 	// In colours what is faint has one of its own, which is easier to read than what terminals make of "dim".
-	if ((cell->looks & LOOK_FAINT) && screen->can_faint && !(has_own_colour && COLORS >= 256))
+	if ((cell->looks & LOOK_FAINT) && screen->can_faint && !(has_own_colour && *screen->curses.COLORS >= 256))
 		attributes |= A_DIM;
 	return attributes;
 }
@@ -194,6 +201,8 @@ static bool looks_alike(const struct cell *a, const struct cell *b)
 
 static void draw_row(const struct screen *screen, const struct frame *frame, int y, int columns)
 {
+	const struct curses *nc = &screen->curses;
+	WINDOW *window = *nc->stdscr;
 	wchar_t text[256 * CELL_RUNES];
 	for (int x = 0; x < columns;) {
 		const struct cell *first = frame_cell(frame, x, y), *cell = first;
@@ -204,24 +213,28 @@ static void draw_row(const struct screen *screen, const struct frame *frame, int
 			x++)
 			for (size_t i = 0; i < CELL_RUNES && cell->runes[i] != 0; i++)
 				text[n++] = cell->runes[i];
-		attr_set(attributes_of(screen, first), (short)(screen->has_colours ? first->colour + 1 : 0), NULL);
-		mvaddnwstr(y, start, text, (int)n);
+		nc->wattr_set(window, attributes_of(screen, first),
+			(short)(screen->has_colours ? first->colour + 1 : 0), NULL);
+		if (nc->wmove(window, y, start) != ERR)
+			nc->waddnwstr(window, text, (int)n);
 	}
 }
 
 void screen_draw(struct screen *screen, const struct frame *frame, bool anew)
 {
+	const struct curses *nc = &screen->curses;
+	WINDOW *window = *nc->stdscr;
 	int columns, rows;
 	screen_size(screen, &columns, &rows);
 	columns = columns < frame->columns ? columns : frame->columns;
 	rows = rows < frame->rows ? rows : frame->rows;
-	erase();
+	nc->werase(window);
 	for (int y = 0; y < rows; y++)
 		draw_row(screen, frame, y, columns);
-	attr_set(A_NORMAL, 0, NULL);
+	nc->wattr_set(window, A_NORMAL, 0, NULL);
 	if (anew)
-		clearok(stdscr, TRUE);
-	refresh();
+		nc->clearok(window, TRUE);
+	nc->wrefresh(window);
 }
 
 /* ---- keys ---- */
@@ -258,7 +271,7 @@ enum { UNKNOWN_KEY = 0x7fffffff };
 uint32_t screen_key(struct screen *screen)
 {
 	wint_t key;
-	int kind = get_wch(&key);
+	int kind = screen->curses.wget_wch(*screen->curses.stdscr, &key);
 	if (kind == ERR)
 		return 0;
 	if (kind == KEY_CODE_YES) {

@@ -455,5 +455,12 @@ def terminals_that_can_nothing(room):
     assert b"'no-such-terminal'" in terminal.shown and b"--once" in terminal.shown, terminal.shown
 
 
+@test
+def ncurses_is_loaded_by_top_alone(room):
+    """a recorder has no ncurses in its memory"""
+    done = room.wattle("run", "-q", "--disable-logs", "--", "sh", "-c", "cat /proc/$PPID/maps")
+    assert "libsqlite3" in done.stdout and "ncurses" not in done.stdout and "libtinfo" not in done.stdout, done.stdout
+
+
 if __name__ == "__main__":
     main()
