@@ -1,6 +1,7 @@
 #include "analysis/energy/curve.h"
 
 #include "analysis/energy/curve_build.h"
+#include "analysis/energy/power_swing.h"
 #include "analysis/readers.h"
 #include "base/cleanup.h"
 #include "base/util.h"
@@ -39,7 +40,8 @@ static double line_before(const struct curve *curve, const struct curve_segment 
 		return curve->j[after] - segment->first_w * seconds_between(t_ns, curve->t_ns[after]);
 	if (after == points.end)
 		return curve->j[after - 1] + segment->last_w * seconds_between(curve->t_ns[after - 1], t_ns);
-	double part = seconds_between(curve->t_ns[after - 1], t_ns) / seconds_between(curve->t_ns[after - 1], curve->t_ns[after]);
+	double part = seconds_between(curve->t_ns[after - 1], t_ns) /
+		seconds_between(curve->t_ns[after - 1], curve->t_ns[after]);
 	return curve->j[after - 1] + part * (curve->j[after] - curve->j[after - 1]);
 }
 
@@ -82,7 +84,8 @@ static void take_line(struct curve_walk *walk, const struct curve_segment *segme
 	else if (after == points.end)
 		walk->slope_w = segment->last_w;
 	else
-		walk->slope_w = (curve->j[after] - curve->j[from]) / seconds_between(curve->t_ns[from], curve->t_ns[after]);
+		walk->slope_w = (curve->j[after] - curve->j[from]) /
+			seconds_between(curve->t_ns[from], curve->t_ns[after]);
 }
 
 double curve_walk_to(struct curve_walk *walk, size_t index, int64_t t_ns)
@@ -350,7 +353,7 @@ static int make_from_counter(const struct run *run, const struct run_device *dev
 		.t_ns = device->t_ns,
 		.mw = b.power_mw,
 		.prompt = power && average};
-	if (make(&b) < 0)
+	if (power_readings_index(&ret_curve->readings, arena) < 0 || make(&b) < 0)
 		return -ENOMEM;
 	ret_curve->known = curve_counter_speaks(run, device);
 	if (!ret_curve->known)

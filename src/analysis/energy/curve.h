@@ -22,9 +22,10 @@ struct curve_end {      // where the target started or ended between two updates
 	double bent_j;  // how far the energy may be from the bend, either way; 0: the line is straight
 };
 
-struct power_readings { // of the device itself, beside its counter
-	size_t n;
+struct power_readings {           // of the device itself, beside its counter
+	size_t n;                 // rows of the device
 	const int64_t *t_ns, *mw; // VALUE_MISSING where there is none
+	const uint64_t *known;    // a bit for each row: whether there is one
 	bool prompt;              // the device gives an average as a second figure
 };
 

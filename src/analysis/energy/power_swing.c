@@ -13,6 +13,8 @@
 
 #include "base/util.h"
 
+#include <errno.h>
+
 // Readings on each side of a stretch: at least so many, and all within so many lengths of it.
 enum { NEAREST = 10 };
 static const double reach_lengths = 2;
@@ -31,12 +33,82 @@ void power_range_add(struct power_range *range, double w)
 	range->most_w = w > range->most_w ? w : range->most_w;
 }
 
-static bool add_reading(struct power_range *range, const struct power_readings *readings, size_t row)
+/* ---- rows with a reading ---- */
+
+enum { WORD_BITS = 64 };
+static const size_t NO_ROW = SIZE_MAX;
+
+int power_readings_index(struct power_readings *readings, struct arena *arena)
 {
-	if (!value_ok(readings->mw[row]))
-		return false;
+	uint64_t *known = arena_alloc(arena, readings->n / WORD_BITS + 1, sizeof(*known));
+	if (known == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < readings->n; i++)
+		if (value_ok(readings->mw[i]))
+			known[i / WORD_BITS] |= UINT64_C(1) << i % WORD_BITS;
+	readings->known = known;
+	return 0;
+}
+
+// The first in begin … end - 1.
+static size_t first_known(const struct power_readings *readings, size_t begin, size_t end)
+{
+	if (begin >= end)
+		return NO_ROW;
+	size_t word = begin / WORD_BITS, last_word = (end - 1) / WORD_BITS;
+	uint64_t bits = readings->known[word] & UINT64_MAX << begin % WORD_BITS;
+	while (bits == 0 && word < last_word)
+		bits = readings->known[++word];
+	size_t row = bits != 0 ? word * WORD_BITS + (size_t)__builtin_ctzll(bits) : end;
+	return row < end ? row : NO_ROW;
+}
+
+// The last in begin … end - 1.
+static size_t last_known(const struct power_readings *readings, size_t begin, size_t end)
+{
+	if (begin >= end)
+		return NO_ROW;
+	size_t word = (end - 1) / WORD_BITS, first_word = begin / WORD_BITS;
+	uint64_t bits = readings->known[word] & UINT64_MAX >> (WORD_BITS - 1 - (end - 1) % WORD_BITS);
+	while (bits == 0 && word > first_word)
+		bits = readings->known[--word];
+	if (bits == 0)
+		return NO_ROW;
+	size_t row = word * WORD_BITS + WORD_BITS - 1 - (size_t)__builtin_clzll(bits);
+	return row >= begin ? row : NO_ROW;
+}
+
+/* ---- ranges ---- */
+
+static void add_reading(struct power_range *range, const struct power_readings *readings, size_t row)
+{
 	power_range_add(range, (double)readings->mw[row] / 1e3);
-	return true;
+}
+
+// Of the readings before a row of this time; returns their number.
+static size_t add_before(const struct power_readings *readings, size_t row, int64_t t_ns, int64_t reach_ns,
+	struct power_range *range)
+{
+	size_t n = 0, least = row > ROWS_MAX ? row - ROWS_MAX : 0;
+	for (size_t i = row; (i = last_known(readings, least, i)) != NO_ROW; n++) {
+		if (n >= NEAREST && t_ns - readings->t_ns[i] > reach_ns)
+			break;
+		add_reading(range, readings, i);
+	}
+	return n;
+}
+
+// Of the readings from a row on; returns their number.
+static size_t add_after(const struct power_readings *readings, size_t row, int64_t t_ns, int64_t reach_ns,
+	struct power_range *range)
+{
+	size_t n = 0, end = readings->n - row > ROWS_MAX ? row + ROWS_MAX : readings->n;
+	for (size_t i = row; (i = first_known(readings, i, end)) != NO_ROW; i++, n++) {
+		if (n >= NEAREST && readings->t_ns[i] - t_ns > reach_ns)
+			break;
+		add_reading(range, readings, i);
+	}
+	return n;
 }
 
 // Of the readings in a time and around it; returns their number.
@@ -46,20 +118,11 @@ static size_t range_around(const struct power_readings *readings, int64_t from_n
 	int64_t reach_ns = (int64_t)(reach_lengths * (double)(to_ns - from_ns));
 	size_t begin = slice_lower_bound(readings->t_ns, readings->n, from_ns);
 	size_t end = slice_lower_bound_near(readings->t_ns, readings->n, to_ns, begin);
-	size_t before = 0, after = 0, inside = 0;
-	for (size_t i = begin; i < end; i++)
-		inside += add_reading(range, readings, i);
-	for (size_t i = begin; i-- > 0 && begin - i <= ROWS_MAX;) {
-		if (before >= NEAREST && from_ns - readings->t_ns[i] > reach_ns)
-			break;
-		before += add_reading(range, readings, i);
-	}
-	for (size_t i = end; i < readings->n && i - end < ROWS_MAX; i++) {
-		if (after >= NEAREST && readings->t_ns[i] - to_ns > reach_ns)
-			break;
-		after += add_reading(range, readings, i);
-	}
-	return before + inside + after;
+	size_t n = 0;
+	for (size_t i = begin; (i = first_known(readings, i, end)) != NO_ROW; i++, n++)
+		add_reading(range, readings, i);
+	n += add_before(readings, begin, from_ns, reach_ns, range);
+	return n + add_after(readings, end, to_ns, reach_ns, range);
 }
 
 static struct power_swing swing(double w, struct power_range range, double part)
@@ -87,11 +150,4 @@ struct power_swing power_swing_within(const struct curve *curve, int64_t from_ns
 	power_range_add(&range, fmax(1 - part, 0) * w);
 	power_range_add(&range, (1 + part) * w);
 	return swing(w, range, 1);
-}
-
-double power_swing_j(struct power_swing swing, double since_s, double length_s)
-{
-	double left_s = length_s - since_s;
-	return fmax(fmin(swing.above_w * since_s, swing.below_w * left_s),
-		fmin(swing.below_w * since_s, swing.above_w * left_s));
 }
