@@ -10,17 +10,28 @@ void guests_init(struct guests *guests, const struct mhd *mhd, const struct watt
 	visits_init(&guests->visits);
 }
 
-/* An IPv4 address; of IPv6 the network (/64), in which one host takes as many addresses as it likes; of a Unix socket the
- * user who connected. */
+static uint64_t origin_of_ipv4(struct in_addr address)
+{
+	const uint32_t net = 0xff000000u, loopback = 0x7f000000u;
+	bool is_loopback = (ntohl(address.s_addr) & net) == loopback;
+	return is_loopback ? htonl(INADDR_LOOPBACK) : address.s_addr;
+}
+
+/* An IPv4 address, all of the loopback (127/8, ::1) being one; of IPv6 the network (/64), in which one host takes as many addresses as it
+ * likes; of a Unix socket the user who connected. */
 static uint64_t origin_of(const struct sockaddr *address, int fd)
 {
 	uint64_t origin = 0;
 	if (address != NULL && address->sa_family == AF_INET) {
-		origin = ((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr;
+		origin = origin_of_ipv4(((const struct sockaddr_in *)(const void *)address)->sin_addr);
 	} else if (address != NULL && address->sa_family == AF_INET6) {
 		const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+		struct in_addr mapped;
+		memcpy(&mapped, v6->s6_addr + 12, sizeof(mapped));
 		if (IN6_IS_ADDR_V4MAPPED(v6))
-			memcpy(&origin, v6->s6_addr + 12, sizeof(struct in_addr));
+			origin = origin_of_ipv4(mapped);
+		else if (IN6_IS_ADDR_LOOPBACK(v6))
+			origin = htonl(INADDR_LOOPBACK);
 		else
 			memcpy(&origin, v6->s6_addr, sizeof(origin));
 	} else {
@@ -68,7 +79,7 @@ static struct visit *visit_of(const struct guests *guests, struct MHD_Connection
 void guests_ask(struct guests *guests, struct MHD_Connection *connection, uint64_t look)
 {
 	struct visit *visit = visit_of(guests, connection);
-	visit_is_answered(visit, true, env_now_ns(guests->env));
+	visit_is_asked(visit, env_now_ns(guests->env));
 	if (visit == NULL || look == 0)
 		return;
 	visit->scraped_look = look;
@@ -89,7 +100,7 @@ static void note_who_hung_up(struct guests *guests, const struct visit *newcomer
 void guests_answered(struct guests *guests, struct MHD_Connection *connection, enum MHD_RequestTerminationCode how)
 {
 	struct visit *visit = visit_of(guests, connection);
-	visit_is_answered(visit, false, env_now_ns(guests->env));
+	visits_answered(&guests->visits, visit, env_now_ns(guests->env));
 	if (visit == NULL || visit->scraped_look == 0)
 		return;
 	if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK) {

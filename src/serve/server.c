@@ -394,6 +394,7 @@ int server_run(struct server *server, int stop_fd, void (*warn)(const char *text
 		look_if_due(server);
 		pass_on(server, warn);
 		server->n_ended = server->guests.visits.n_ended;
+		server->guests.visits.run++;
 		if (server->daemon != NULL && server->mhd.run(server->daemon) != MHD_YES)
 			return -EIO;
 		visits_sweep(&server->guests.visits, env_now_ns(server->env));

@@ -44,6 +44,7 @@ static int64_t lateness_ns(const struct visit *visit, int64_t t_ns)
 
 struct candidate {
 	struct visit *visit;
+	bool is_unread; // the library has not read from it yet
 	size_t n_of_origin;
 	int64_t late_ns;
 };
@@ -61,15 +62,19 @@ static size_t count_of_origin(const struct visits *visits, uint64_t origin)
 	return n;
 }
 
-/* Who is to go rather than another of its origin: first those that are late, the latest of them; else who came first, whatever it has done
- * since, as a client that asks without end is never late. */
+/* Who is to go rather than another of its origin: first those that are late, the latest of them; else those that wait for no answer; else
+ * who came first, whatever it has done since, as a client that asks without end is never late. */
 static bool goes_before(const struct candidate *a, const struct candidate *b)
 {
 	const int64_t grace_ns = VISIT_GRACE_S * NS_PER_S;
+	if (a->is_unread != b->is_unread)
+		return b->is_unread;
 	if (a->n_of_origin != b->n_of_origin)
 		return a->n_of_origin > b->n_of_origin;
 	if (a->late_ns > grace_ns || b->late_ns > grace_ns)
 		return a->late_ns > b->late_ns;
+	if (a->visit->is_answered != b->visit->is_answered)
+		return b->visit->is_answered;
 	return a->visit->line < b->visit->line;
 }
 
@@ -82,6 +87,7 @@ static void make_room(struct visits *visits, int64_t t_ns)
 			continue;
 		const struct candidate candidate = {
 			.visit = visit,
+			.is_unread = visits->run - visit->run < 2 && !visit->is_answered,
 			.n_of_origin = count_of_origin(visits, visit->origin),
 			.late_ns = lateness_ns(visit, t_ns),
 		};
@@ -100,7 +106,11 @@ struct visit *visits_begin(struct visits *visits, int fd, uint64_t origin, int64
 		struct visit *visit = &visits->items[i];
 		if (visit->fd >= 0)
 			continue;
-		*visit = (struct visit){.fd = fd, .line = ++visits->last_line, .origin = origin, .since_ns = t_ns};
+		*visit = (struct visit){.fd = fd,
+			.line = ++visits->last_line,
+			.origin = origin,
+			.run = visits->run,
+			.since_ns = t_ns};
 		visits->n++;
 		return visit;
 	}
@@ -122,13 +132,23 @@ void visits_end(struct visits *visits, struct visit *visit)
 	visits->n_ended++;
 }
 
-void visit_is_answered(struct visit *visit, bool is_answered, int64_t t_ns)
+void visit_is_asked(struct visit *visit, int64_t t_ns)
 {
 	if (visit == NULL)
 		return;
-	visit->is_answered = is_answered;
+	visit->is_answered = true;
 	visit->since_ns = t_ns;
-	visit->bytes = is_answered ? bytes_of(visit) : 0;
+	visit->bytes = bytes_of(visit);
+}
+
+void visits_answered(struct visits *visits, struct visit *visit, int64_t t_ns)
+{
+	if (visit == NULL)
+		return;
+	visit->is_answered = false;
+	visit->since_ns = t_ns;
+	if (visits->n >= VISITS_ROOMY && !visit->is_over)
+		show_out(visits, visit);
 }
 
 static int64_t patience_ns(const struct visit *visit)

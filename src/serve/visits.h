@@ -5,7 +5,11 @@
  * When places run short, each new connection closes one: of the origin that has most connections, the one with the least progress. Late
  * is a client that has been in its state for longer than VISIT_GRACE_S and than reading its answer takes at VISIT_LEAST_RATE. So an origin
  * can fill only the places that no other one wants, and among the clients of one origin those that neither ask nor read go first,
- * whether they were answered or not. */
+ * whether they were answered or not; then those that wait for no answer, the oldest first.
+ *
+ * The library reads a connection in the run after the one that accepted it. Until then nothing is known of its progress, and it is closed
+ * only if all others are as new. A run accepts 10 connections at most, so a client that sends its request at once is answered
+ * however many others connect. All addresses of this machine are one origin, as each user of it has all of them. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,6 +29,7 @@ struct visit {
 	int fd;           // of the connection, borrowed; -1: free
 	uint64_t line;    // a number that no other connection has had
 	uint64_t origin;  // who may be behind it: connections of one origin share a part of the places
+	uint64_t run;     // of the library, in which it was accepted
 	int64_t since_ns; // when the state below began
 	uint64_t bytes;   // of answers that were acknowledged by then
 	bool is_answered; // a request has come whole and its answer goes out; else one is awaited
@@ -38,6 +43,7 @@ struct visits {
 	struct visit items[VISITS_MAX];
 	size_t n;
 	uint64_t last_line;
+	uint64_t run;     // of the library: counted up before each
 	uint64_t n_ended; // connections that were closed, or are to be
 };
 
@@ -46,6 +52,9 @@ struct visit *visits_begin(struct visits *visits, int fd, uint64_t origin, int64
 // Whether the other side has hung up, which the library may not have noticed yet.
 bool visit_has_hung_up(const struct visit *visit);
 void visits_end(struct visits *visits, struct visit *visit);
-void visit_is_answered(struct visit *visit, bool is_answered, int64_t t_ns);
+// A request has come whole: its answer goes out.
+void visit_is_asked(struct visit *visit, int64_t t_ns);
+// The answer is out. When places are short the connection is closed: each client that waits to be accepted gets its turn.
+void visits_answered(struct visits *visits, struct visit *visit, int64_t t_ns);
 // Hangs up on those who take too long.
 void visits_sweep(struct visits *visits, int64_t t_ns);

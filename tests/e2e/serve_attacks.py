@@ -38,13 +38,13 @@ def scrape(server, source):
     return time.monotonic() - begin
 
 
-def attack(room, kind, source):
+def attack(room, kind, source, connections=CONNECTIONS):
     """The longest times that scrapes from another address, and from that of the attackers, took."""
     env, _ = powercap(room, "package-0=50")
     server = Server(room, "--interval", "100ms", "--processes", "1000", env=env)
-    attacker = room.start(ATTACKER, kind, server.host, str(server.port), source, str(CONNECTIONS), program=sys.executable)
+    attacker = room.start(ATTACKER, kind, server.host, str(server.port), source, str(connections), program=sys.executable)
     assert attacker.stdout.readline() == b"ready\n"
-    longest = {"127.0.0.1": 0.0, source: 0.0}
+    longest = {"127.0.0.1": 0.0, source.partition("+")[0]: 0.0}
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         for address in longest:
@@ -63,6 +63,19 @@ def add(kind, who):
 
 for kind, who in KINDS.items():
     add(kind, who)
+
+
+def add_many(kind, who):
+    def row(room):
+        longest = attack(room, kind, "127.1.0.1+200", 500)
+        assert max(longest.values()) < LIMIT_S, longest
+
+    row.__doc__ = f"500 {who}, from 200 addresses of this machine: everybody else is answered within {LIMIT_S:g} s"
+    test(row)
+
+
+for kind in ("never-reads", "silent", "many-requests"):
+    add_many(kind, KINDS[kind])
 
 
 if __name__ == "__main__":

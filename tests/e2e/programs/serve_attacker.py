@@ -1,12 +1,17 @@
-"""Clients that mean no good: KIND HOST PORT SOURCE N keeps N connections from address SOURCE (- for a Unix socket) as KIND says, opens new
+"""Clients that mean no good: KIND HOST PORT SOURCE N keeps N connections from address SOURCE (- for a Unix socket, ADDRESS+M: from M addresses in turn) as KIND says, opens new
 ones for those that are closed, and prints `ready` when all have been opened once. It goes on until it is killed."""
 import contextlib
+import ipaddress
+import itertools
 import selectors
 import socket
 import sys
 import time
 
 KIND, HOST, PORT, SOURCE, N = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
+FIRST, _, ADDRESSES = SOURCE.partition("+")
+SOURCES = itertools.cycle([SOURCE] if not ADDRESSES else
+                          [str(ipaddress.IPv4Address(FIRST) + i) for i in range(int(ADDRESSES))])
 GET = f"GET /metrics HTTP/1.1\r\nHost: {HOST}:{PORT}\r\n".encode()
 WHOLE = GET + b"\r\n"
 BURST = 40  # connections opened before the others are looked after again
@@ -51,7 +56,7 @@ def main():
         connection.settimeout(2)
         try:
             if SOURCE != "-":
-                connection.bind((SOURCE, 0))
+                connection.bind((next(SOURCES), 0))
             connection.connect(HOST if SOURCE == "-" else (HOST, PORT))
             connection.sendall(client.at_once)
         except OSError:

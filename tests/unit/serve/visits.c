@@ -44,7 +44,7 @@ static void check(void **state)
 	struct visit *visit = visits_begin(&visits, fd, 0, 0);
 	int64_t t_ns = 20 * NS_PER_S;
 	if (row->is_answered)
-		visit_is_answered(visit, true, t_ns);
+		visit_is_asked(visit, t_ns);
 	visits_sweep(&visits, t_ns + row->silent_s * NS_PER_S);
 	assert_int_equal(is_hung_up(other), row->is_hung_up);
 	visits_end(&visits, visit);
@@ -59,6 +59,7 @@ struct party {
 	uint64_t origin;
 	int64_t begun_ms;
 	bool is_answered;
+	bool is_unread; // the library has not read from them
 };
 
 static const struct crowd_row {
@@ -76,7 +77,13 @@ static const struct crowd_row {
 		{{20, 1, 0, false}, {40, 2, 8000, false}}, 9000, 20},
 	{"of two origins, the one with more connections, even if none of them is late",
 		{{20, 1, 0, true}, {40, 2, 8900, false}}, 9000, 20},
-	{"while nobody is late, who came first", {{30, 1, 8500, true}, {30, 1, 8400, false}}, 9000, 0},
+	{"while nobody is late, who waits for no answer goes before those that are answered, however new it is",
+		{{30, 1, 8400, true}, {30, 1, 8500, false}}, 9000, 30},
+	{"who was accepted just now is not closed before it was read, though its origin has most connections",
+		{{20, 1, 0, true}, {20, 2, 8000, false, true}, {19, 2, 8900, true}}, 9000, 40},
+	{"who was accepted just now goes when all others are as new",
+		{{30, 1, 8500, false, true}, {30, 1, 8400, false, true}}, 9000, 0},
+	{"while nobody is late, who came first", {{30, 1, 8500, true}, {30, 1, 8400, true}}, 9000, 0},
 };
 
 static void check_crowd(void **state)
@@ -85,6 +92,7 @@ static void check_crowd(void **state)
 	struct visits visits;
 	int others[VISITS_MAX], fds[VISITS_MAX], n = 0, n_gone = 0;
 	visits_init(&visits);
+	visits.run = 6;
 	for (const struct party *party = row->parties; party < row->parties + 3; party++) {
 		for (int i = 0; i < party->n; i++, n++) {
 			int64_t t_ns = (party->begun_ms + i) * NS_PER_MS;
@@ -94,10 +102,11 @@ static void check_crowd(void **state)
 			*visit = (struct visit){.fd = fds[n],
 				.line = ++visits.last_line,
 				.origin = party->origin,
+				.run = party->is_unread ? 5 : 4,
 				.since_ns = t_ns};
 			visits.n++;
 			if (party->is_answered)
-				visit_is_answered(visit, true, t_ns);
+				visit_is_asked(visit, t_ns);
 		}
 	}
 	int newcomer_other, newcomer = connection(&newcomer_other);
@@ -134,6 +143,26 @@ static void full(void **state)
 	assert_int_equal(n_gone, VISITS_MAX - VISITS_ROOMY + 1);
 }
 
+static void closed_after_its_answer(void **state)
+{
+	struct visits visits;
+	int others[VISITS_ROOMY], fds[VISITS_ROOMY];
+	visits_init(&visits);
+	for (int i = 0; i < VISITS_ROOMY; i++) {
+		fds[i] = connection(&others[i]);
+		struct visit *visit = visits_begin(&visits, fds[i], 1, 0);
+		visit_is_asked(visit, 0);
+		if (i != VISITS_ROOMY - 2 && i != VISITS_ROOMY - 1)
+			continue;
+		visits_answered(&visits, visit, 1);
+		assert_int_equal(is_hung_up(others[i]), i == VISITS_ROOMY - 1);
+	}
+	for (int i = 0; i < VISITS_ROOMY; i++) {
+		close(fds[i]);
+		close(others[i]);
+	}
+}
+
 // A TCP connection over the loopback with as much on its way to the client as it takes.
 static int tcp_connection(int listener, int *ret_client)
 {
@@ -168,7 +197,7 @@ static void slow_reader(void **state)
 			close(fds[i]);
 			close(clients[i]);
 			fds[i] = visit->fd = tcp_connection(listener, &clients[i]);
-			visit_is_answered(visit, true, 500 * NS_PER_MS);
+			visit_is_asked(visit, 500 * NS_PER_MS);
 		}
 	}
 	char data[1000];
@@ -196,6 +225,9 @@ int main(void)
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD(&tests, crowd_rows, check_crowd);
 	ROWS_ADD_ONE(&tests, "who comes when it is full has no place, and has made room for the next", full);
+	ROWS_ADD_ONE(&tests,
+		"after its answer a connection stays while there is room, and is closed when places are short",
+		closed_after_its_answer);
 	ROWS_ADD_ONE(&tests, "who reads its answer slowly stays, who reads nothing goes", slow_reader);
 	return rows_run(&tests, "visits");
 }
