@@ -23,7 +23,7 @@ static struct ram_values by_rss(const struct ram_reading *last, int64_t rss_byte
 	return (struct ram_values){private_bytes + shared_bytes, private_bytes, shared_bytes, 0};
 }
 
-static struct ram_values carried(const struct ram_reading *last, int64_t rss_bytes, int64_t estimate_bytes)
+static struct ram_values carried_forward(const struct ram_reading *last, int64_t rss_bytes, int64_t estimate_bytes)
 {
 	if (!value_ok(estimate_bytes))
 		return by_rss(last, rss_bytes);
@@ -32,12 +32,12 @@ static struct ram_values carried(const struct ram_reading *last, int64_t rss_byt
 	return (struct ram_values){total_bytes, total_bytes - shared_bytes, shared_bytes, 0};
 }
 
-static struct ram_values next(struct ram_reading *last, const struct ram_reading *now, int64_t estimate_bytes)
+static struct ram_values next_values(struct ram_reading *last, const struct ram_reading *now, int64_t estimate_bytes)
 {
 	bool gone = !now->known && !value_ok(now->rss_bytes);
 	if (gone)
 		return (struct ram_values){(double)NAN, (double)NAN, (double)NAN, 0};
-	struct ram_values before = carried(last, now->rss_bytes, estimate_bytes);
+	struct ram_values before = carried_forward(last, now->rss_bytes, estimate_bytes);
 	if (!now->known)
 		return before;
 	*last = *now;
@@ -49,7 +49,7 @@ static struct ram_values next(struct ram_reading *last, const struct ram_reading
 	return read;
 }
 
-static double within(double combined, double main, double descendants)
+static double limit_combined(double combined, double main, double descendants)
 {
 	if (isnan(combined) || isnan(main) || isnan(descendants))
 		return combined;
@@ -71,10 +71,10 @@ bool ram_next(struct ram_tracker *tracker, const int64_t *run_values, struct ram
 	for (size_t g = 0; g < RAM_GROUPS; g++) {
 		now[g].known = value_ok(now[g].private_bytes) && value_ok(now[g].shared_bytes);
 		read |= now[g].known;
-		ret_values[g] = next(&tracker->last[g], &now[g], estimates[g]);
+		ret_values[g] = next_values(&tracker->last[g], &now[g], estimates[g]);
 	}
 	struct ram_values *combined = &ret_values[RAM_COMBINED];
-	double total_bytes = within(combined->total_bytes, ret_values[RAM_MAIN].total_bytes,
+	double total_bytes = limit_combined(combined->total_bytes, ret_values[RAM_MAIN].total_bytes,
 		ret_values[RAM_DESCENDANTS].total_bytes);
 	combined->private_bytes += total_bytes - combined->total_bytes;
 	combined->total_bytes = total_bytes;
@@ -85,6 +85,6 @@ void ram_carry_back(double totals_bytes[RAM_GROUPS], const double above_bytes[RA
 {
 	for (size_t g = 0; g < RAM_GROUPS; g++)
 		totals_bytes[g] = fmax(0, totals_bytes[g] - above_bytes[g]);
-	totals_bytes[RAM_COMBINED] = within(totals_bytes[RAM_COMBINED], totals_bytes[RAM_MAIN],
+	totals_bytes[RAM_COMBINED] = limit_combined(totals_bytes[RAM_COMBINED], totals_bytes[RAM_MAIN],
 		totals_bytes[RAM_DESCENDANTS]);
 }

@@ -15,8 +15,8 @@ enum { PATHS_AT_FIRST = 1024, PERIOD_MIN_MS = 90, PERIOD_CALM_MS = 900 };
 static const double target_share_max = 0.005;          // what the target may lose to its memory-map lock being held
 static const int64_t credit_first_ns = 10 * NS_PER_MS; // so that a short run has one reading near its peak
 static const int64_t credit_max_ns = 200 * NS_PER_MS;
-static const double rss_news = 1.02; // a new maximum by so much is worth a reading, once RSS rests
-static const double rss_news_rising =
+static const double rss_growth = 1.02; // a new maximum by so much is worth a reading, once RSS is steady
+static const double rss_growth_rising =
 	2.0; // while RSS rises: all readings on the way up cost less than the one at the top
 
 #define NOTHING                                                                                                        \
@@ -70,17 +70,17 @@ static int64_t expected_cost_ns(const struct memory_reader *reader, int64_t rss_
 		reader->cost_ns_per_process * (double)processes);
 }
 
-static bool is_news(const struct memory_reader *reader, int64_t rss_bytes, int64_t rss_before_bytes)
+static bool is_new_maximum(const struct memory_reader *reader, int64_t rss_bytes, int64_t rss_before_bytes)
 {
-	bool rising = (double)rss_bytes > (double)rss_before_bytes * rss_news;
-	return (double)rss_bytes > (double)reader->max_rss_bytes * (rising ? rss_news_rising : rss_news);
+	bool rising = (double)rss_bytes > (double)rss_before_bytes * rss_growth;
+	return (double)rss_bytes > (double)reader->max_rss_bytes * (rising ? rss_growth_rising : rss_growth);
 }
 
 bool memory_reader_due(struct memory_reader *reader, int64_t t_ns, int64_t rss_bytes, int64_t processes)
 {
 	if (reader->share <= 0 || processes <= 0 || !value_ok(rss_bytes))
 		return false;
-	bool news = is_news(reader, rss_bytes, reader->last_rss_bytes);
+	bool is_new = is_new_maximum(reader, rss_bytes, reader->last_rss_bytes);
 	reader->last_rss_bytes = rss_bytes;
 	reader->credit_ns += (int64_t)(reader->share * (double)(t_ns - reader->last_credit_t_ns));
 	reader->last_credit_t_ns = t_ns;
@@ -93,7 +93,7 @@ bool memory_reader_due(struct memory_reader *reader, int64_t t_ns, int64_t rss_b
 	if (reader->credit_ns < cost_ns)
 		return false;
 	int64_t since_ns = t_ns - reader->last_read_t_ns;
-	return since_ns >= (news ? PERIOD_MIN_MS : PERIOD_CALM_MS) * NS_PER_MS;
+	return since_ns >= (is_new ? PERIOD_MIN_MS : PERIOD_CALM_MS) * NS_PER_MS;
 }
 
 /* ---- paths ---- */
@@ -290,27 +290,27 @@ static void group_add(struct memory_group *group, const struct smaps_state *stat
 	group->private_bytes += state->private_bytes;
 }
 
-/* Of the surprise that a cost was, the larger part of what was expected takes the more: a small process tells how dear a
+/* Of what a cost exceeds the expected one by, the larger part of what was expected takes the more: a small process tells how dear a
  * file is and nothing of the price of a byte. */
 static void learn_cost(struct memory_reader *reader, double cost_ns, int64_t rss_bytes, int64_t processes)
 {
 	double of_bytes = reader->cost_ns_per_byte * (double)rss_bytes;
 	double of_processes = reader->cost_ns_per_process * (double)processes;
-	double surprise = cost_ns - (of_bytes + of_processes);
-	if (surprise < 0)
-		surprise /= 2; // dearer at once, cheaper by and by
+	double excess_ns = cost_ns - (of_bytes + of_processes);
+	if (excess_ns < 0)
+		excess_ns /= 2; // dearer at once, cheaper by and by
 	double squares = of_bytes * of_bytes + of_processes * of_processes;
 	double share = squares > 0 ? of_bytes * of_bytes / squares : 0;
 	if (rss_bytes > 0)
-		reader->cost_ns_per_byte += surprise * share / (double)rss_bytes;
+		reader->cost_ns_per_byte += excess_ns * share / (double)rss_bytes;
 	if (processes > 0)
-		reader->cost_ns_per_process += surprise * (1 - share) / (double)processes;
+		reader->cost_ns_per_process += excess_ns * (1 - share) / (double)processes;
 }
 
-void memory_reader_pay(struct memory_reader *reader, int64_t cost_ns, int64_t t_ns, int64_t rss_bytes,
+void memory_reader_charge(struct memory_reader *reader, int64_t cost_ns, int64_t t_ns, int64_t rss_bytes,
 	int64_t processes)
 {
-	double most_ns = MEMORY_SURPRISE_MAX * (double)expected_cost_ns(reader, rss_bytes, processes);
+	double most_ns = MEMORY_EXCESS_MAX * (double)expected_cost_ns(reader, rss_bytes, processes);
 	double believed_ns = (double)cost_ns < most_ns ? (double)cost_ns : most_ns;
 	reader->spent_ns += cost_ns;
 	reader->credit_ns -= (int64_t)believed_ns;
@@ -402,6 +402,6 @@ void memory_reader_read(struct memory_reader *reader, const struct tree *tree, i
 	int64_t before_ns = clock_cpu_ns();
 	read_members(reader, tree, &reading);
 	add_shared(reader, processes, &reading);
-	memory_reader_pay(reader, clock_cpu_ns() - before_ns, t_ns, rss_bytes, processes);
+	memory_reader_charge(reader, clock_cpu_ns() - before_ns, t_ns, rss_bytes, processes);
 	*ret_reading = reading;
 }

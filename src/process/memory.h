@@ -29,7 +29,7 @@ struct memory_reading {
 
 enum {
 	MEMORY_TEXT_SIZE = 65536, // of memory_reader.text
-	MEMORY_SURPRISE_MAX = 4,  // a dearer reading may be a machine that held it up: no price by itself
+	MEMORY_EXCESS_MAX = 4,    // a dearer reading may be a machine that held it up: no price by itself
 };
 
 extern const struct memory_reading memory_nothing_read; // all VALUE_MISSING
@@ -69,7 +69,7 @@ void memory_reader_close(struct memory_reader *reader);
 // Whether a reading is due now for a target of this size.
 bool memory_reader_due(struct memory_reader *reader, int64_t t_ns, int64_t rss_bytes, int64_t processes);
 // A reading cost so much CPU time.
-void memory_reader_pay(struct memory_reader *reader, int64_t cost_ns, int64_t t_ns, int64_t rss_bytes,
+void memory_reader_charge(struct memory_reader *reader, int64_t cost_ns, int64_t t_ns, int64_t rss_bytes,
 	int64_t processes);
 // Reads all living members of the tree.
 void memory_reader_read(struct memory_reader *reader, const struct tree *tree, int64_t t_ns, int64_t rss_bytes,
@@ -101,4 +101,4 @@ struct smaps_state {
 const char *smaps_path(const char *line, size_t size, size_t *ret_size);
 uint64_t smaps_path_hash(const struct hash_key *key, const char *line, size_t size); // never 0
 void smaps_feed(struct memory_reader *reader, struct smaps_state *state, const char *lines, size_t size);
-void smaps_end(struct memory_reader *reader, struct smaps_state *state); // settles the last mapping
+void smaps_end(struct memory_reader *reader, struct smaps_state *state); // adds up the last mapping

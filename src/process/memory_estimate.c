@@ -19,13 +19,13 @@ static int64_t anonymous_of(const struct tree_member *member)
 
 /* ---- processes that are new ---- */
 
-static void find_out_fork(struct tree *tree, struct tree_member *member)
+static void detect_fork(struct tree *tree, struct tree_member *member)
 {
 	struct tree_member_memory *memory = &member->memory;
 	struct tree_member *parent = tree_find(tree, member->stat.ppid);
 	bool has_parent = parent != NULL && parent != member && tree_member_has_memory(parent);
-	bool was_forked = memory->is_met && memory->has_forked;
-	memory->has_forked = has_parent && (!memory->is_met || was_forked) &&
+	bool was_forked = memory->is_known && memory->has_forked;
+	memory->has_forked = has_parent && (!memory->is_known || was_forked) &&
 		tree_member_has_forked(tree, member, parent);
 	memory->is_denied = false;
 	if (memory->has_forked && !was_forked) {
@@ -36,19 +36,19 @@ static void find_out_fork(struct tree *tree, struct tree_member *member)
 	}
 	if (!memory->has_forked)
 		memory->inherited_bytes = 0;
-	memory->is_met = true;
+	memory->is_known = true;
 	memcpy(memory->name, member->stat.name, sizeof(memory->name));
 }
 
-static void meet(struct tree *tree, struct tree_member *member)
+static void update_fork_state(struct tree *tree, struct tree_member *member)
 {
 	struct tree_member_memory *memory = &member->memory;
 	bool has_new_name = memcmp(memory->name, member->stat.name, sizeof(memory->name)) != 0;
 	// python that executes python keeps its name, but not the memory that it inherited.
 	bool has_less = memory->has_forked && !memory->is_read && anonymous_of(member) < memory->inherited_bytes / 2;
 	bool may_have_executed = has_less || (has_new_name && (memory->has_forked || memory->is_denied));
-	if (!memory->is_met || may_have_executed)
-		find_out_fork(tree, member);
+	if (!memory->is_known || may_have_executed)
+		detect_fork(tree, member);
 }
 
 /* ---- one process ---- */
@@ -148,7 +148,7 @@ void memory_estimate_update(struct memory_estimate *estimate, struct tree *tree)
 		struct tree_member *member = &tree->members[i];
 		if (!tree_member_has_memory(member))
 			continue;
-		meet(tree, member);
+		update_fork_state(tree, member);
 		add_to_groups(&sums, estimate, member);
 		unsure_bytes += memory_estimate_unsure(member, tree->units.page_bytes);
 	}
@@ -194,7 +194,7 @@ static struct memory_shared largest_files(const struct tree *tree)
 	return largest;
 }
 
-static void learn_from_forked(struct memory_estimate *estimate, const struct tree *tree)
+static void update_private_per_fault(struct memory_estimate *estimate, const struct tree *tree)
 {
 	double private_bytes = 0, faults = 0;
 	estimate->most_private_bytes = 0;
@@ -210,7 +210,7 @@ static void learn_from_forked(struct memory_estimate *estimate, const struct tre
 	estimate->private_per_fault_byte = share < 1 ? share : 1;
 }
 
-void memory_estimate_settle(struct memory_estimate *estimate, const struct tree *tree,
+void memory_estimate_apply_reading(struct memory_estimate *estimate, const struct tree *tree,
 	const struct memory_shared *shared, bool is_whole)
 {
 	const struct memory_shared before = estimate->shared;
@@ -222,6 +222,6 @@ void memory_estimate_settle(struct memory_estimate *estimate, const struct tree 
 		estimate->shared.combined_bytes = larger(shared->combined_bytes, most_bytes);
 	}
 	estimate->largest_file = largest_files(tree);
-	learn_from_forked(estimate, tree);
+	update_private_per_fault(estimate, tree);
 	estimate->changed_bytes = estimate->last_changed_bytes = 0;
 }

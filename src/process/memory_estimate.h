@@ -34,9 +34,9 @@ struct memory_estimate {
 // After a round of the tree: brings `carried` and what changed up to now.
 void memory_estimate_update(struct memory_estimate *estimate, struct tree *tree);
 // A reading of all members, or of some (then what the others share still counts), has been stored in them.
-void memory_estimate_settle(struct memory_estimate *estimate, const struct tree *tree,
+void memory_estimate_apply_reading(struct memory_estimate *estimate, const struct tree *tree,
 	const struct memory_shared *shared, bool is_whole);
-// The reading was settled, but some members could not be read: adds what is estimated of them to the groups that are known.
+// The reading was applied, but some members could not be read: adds what is estimated of them to the groups that are known.
 void memory_estimate_add_unread(const struct memory_estimate *estimate, const struct tree *tree,
 	struct memory_reading *reading);
 // Private memory of a member as estimated now.

@@ -12,16 +12,16 @@ enum { RUNS_MIN = 16, RUNS_MAX = 64, RUNS_OF_ALL = 1024, MEMBERS_MIN = 4 };
 static const int64_t sample_most_ns = 10 * NS_PER_MS; // of one sample: the sensors wait as long
 static const int64_t all_credit_max_ns = 50 * NS_PER_MS;
 static const int64_t few_bytes = 1 << 20; // less has no part in any figure
-static const double news_share = 0.25;    // of the target's memory: worth the last of the allowance
-static const double least_share = 0.005;  // less than this is no news
+static const double changed_share = 0.25; // of the target's memory: worth the last of the allowance
+static const double least_share = 0.005;  // less than this counts as no change
 /* A program that allocates and frees all the time looks as if it changed all the time. When a sample shows what was carried
  * forward anyway, the next one waits twice as long. Ticks come a little early or late: nine tenths of 100 ms and of 0.8 s. */
-static const double surprise_share = 0.02;
+static const double difference_share = 0.02;
 static const int64_t wait_least_ns = 90 * NS_PER_MS, wait_most_ns = 720 * NS_PER_MS;
 
 /* ---- when ---- */
 
-static void earn(struct memory_reader *reader, int64_t t_ns)
+static void add_credit(struct memory_reader *reader, int64_t t_ns)
 {
 	reader->all_credit_ns += (int64_t)(reader->all_share * (double)(t_ns - reader->all_credit_t_ns));
 	reader->all_credit_t_ns = t_ns;
@@ -39,7 +39,7 @@ bool memory_sample_due(struct memory_reader *reader, const struct memory_estimat
 {
 	if (reader->all_share <= 0)
 		return false;
-	earn(reader, t_ns);
+	add_credit(reader, t_ns);
 	int64_t cost_ns = cost_of_all(reader, estimate->processes);
 	if (estimate->processes > reader->sample_processes)
 		reader->sample_wait_ns = 0;
@@ -50,8 +50,9 @@ bool memory_sample_due(struct memory_reader *reader, const struct memory_estimat
 		return false;
 	double all_bytes = (double)estimate->rss_bytes;
 	double changed = (double)estimate->changed_bytes / all_bytes;
-	bool rests = (double)(estimate->changed_bytes - estimate->last_changed_bytes) < least_share * all_bytes;
-	return changed >= news_share || (changed >= least_share && (rests || reader->all_credit_ns >= 2 * cost_ns));
+	bool is_steady = (double)(estimate->changed_bytes - estimate->last_changed_bytes) < least_share * all_bytes;
+	return changed >= changed_share ||
+		(changed >= least_share && (is_steady || reader->all_credit_ns >= 2 * cost_ns));
 }
 
 /* ---- which ---- */
@@ -129,13 +130,12 @@ static void read_root_again(struct memory_reader *reader, struct tree *tree, siz
 		root->memory.private_bytes = before_bytes;
 }
 
-static void pay(struct memory_reader *reader, int64_t cost_ns, size_t n_tried)
+static void charge(struct memory_reader *reader, int64_t cost_ns, size_t n_tried)
 {
-	double n = (double)(n_tried > 0 ? n_tried : 1),
-	       most_ns = MEMORY_SURPRISE_MAX * reader->sample_ns_per_process * n;
+	double n = (double)(n_tried > 0 ? n_tried : 1), most_ns = MEMORY_EXCESS_MAX * reader->sample_ns_per_process * n;
 	double believed_ns = (double)cost_ns < most_ns ? (double)cost_ns : most_ns, per_process_ns = believed_ns / n;
-	double surprise_ns = per_process_ns - reader->sample_ns_per_process;
-	reader->sample_ns_per_process += surprise_ns > 0 ? surprise_ns : surprise_ns / 4;
+	double excess_ns = per_process_ns - reader->sample_ns_per_process;
+	reader->sample_ns_per_process += excess_ns > 0 ? excess_ns : excess_ns / 4;
 	reader->all_credit_ns -= (int64_t)believed_ns;
 	reader->spent_ns += cost_ns;
 }
@@ -172,18 +172,19 @@ static bool has_unread(const struct tree *tree)
 	return false;
 }
 
-static bool is_surprise(const struct memory_reading *reading, int64_t carried_bytes)
+static bool differs_from_carried(const struct memory_reading *reading, int64_t carried_bytes)
 {
 	int64_t private_bytes = value_sum(reading->main.private_bytes, reading->descendants.private_bytes);
 	if (!value_ok(private_bytes))
 		return false;
 	double read_bytes = (double)(private_bytes + reading->combined_shared_bytes);
-	return fabs(read_bytes - (double)carried_bytes) > surprise_share * read_bytes;
+	return fabs(read_bytes - (double)carried_bytes) > difference_share * read_bytes;
 }
 
-static void set_wait(struct memory_reader *reader, const struct memory_estimate *estimate, bool has_news, int64_t t_ns)
+static void set_wait(struct memory_reader *reader, const struct memory_estimate *estimate, bool is_different,
+	int64_t t_ns)
 {
-	int64_t wait_ns = has_news ? wait_least_ns : 2 * reader->sample_wait_ns;
+	int64_t wait_ns = is_different ? wait_least_ns : 2 * reader->sample_wait_ns;
 	reader->sample_wait_ns = wait_ns < wait_least_ns ? wait_least_ns
 		: wait_ns > wait_most_ns                 ? wait_most_ns
 							 : wait_ns;
@@ -213,18 +214,18 @@ bool memory_sample_read(struct memory_reader *reader, struct memory_estimate *es
 	}
 	if (n_read > 1)
 		read_root_again(reader, tree, n_runs);
-	pay(reader, clock_cpu_ns() - before_ns, n_tried);
+	charge(reader, clock_cpu_ns() - before_ns, n_tried);
 	if (n_read == 0) {
 		set_wait(reader, estimate, false, t_ns);
 		return false;
 	}
 	struct memory_shared shared = memory_reader_shared(reader);
 	struct memory_reading reading = memory_nothing_read;
-	memory_estimate_settle(estimate, tree, &shared, n_left == 0);
+	memory_estimate_apply_reading(estimate, tree, &shared, n_left == 0);
 	add_private(estimate, tree, &reading);
 	if (has_unread(tree))
 		memory_estimate_add_unread(estimate, tree, &reading);
-	set_wait(reader, estimate, is_surprise(&reading, estimate->carried.combined_bytes), t_ns);
+	set_wait(reader, estimate, differs_from_carried(&reading, estimate->carried.combined_bytes), t_ns);
 	*ret_reading = reading;
 	return true;
 }
@@ -241,7 +242,7 @@ bool memory_read_if_due(struct memory_reader *reader, struct memory_estimate *es
 	if (!value_ok(ret_reading->combined_shared_bytes))
 		return false;
 	struct memory_shared shared = memory_reader_shared(reader);
-	memory_estimate_settle(estimate, tree, &shared, true);
+	memory_estimate_apply_reading(estimate, tree, &shared, true);
 	if (reader->n_unread > 0)
 		memory_estimate_add_unread(estimate, tree, ret_reading);
 	return true;

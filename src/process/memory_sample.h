@@ -3,7 +3,7 @@
  * process and 0.4 ms one with 200 mappings, whatever their size, and hold no lock for longer than it takes to read 64 pages.
  *
  * Both kinds of readings together take `budget` of the time that passes at most. A sample is taken when page faults, sizes or
- * new processes show that a quarter of the target's memory may have changed its owner; when less has, once it rests or if
+ * new processes show that a quarter of the target's memory may have changed its owner; when less has, once it is steady or if
  * more is left than one costs. It reads all members, or, if that took more than 10 ms, those that changed most. */
 #pragma once
 

@@ -30,7 +30,7 @@ struct tree_thread {
 
 /* Private memory of a process since its last reading (memory_estimate.h). */
 struct tree_member_memory {
-	bool is_met;     // by the estimate
+	bool is_known;   // to the estimate
 	bool is_read;    // the figures below are of a reading; else only inherited_bytes holds
 	bool has_forked; // from another member, and no exec since: its pages are its parent's until it writes to them
 	bool is_stale;   // it has forked since it was read: what was private is shared now

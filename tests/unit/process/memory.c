@@ -146,7 +146,7 @@ static void check_growth(void **state)
 		if (!memory_reader_due(&reader, t_ms * NS_PER_MS, rss_mb * 1000000, 1))
 			continue;
 		int64_t cost_ns = t_ms == 0 ? row->first_cost_ns : 100000 + rss_mb * row->ns_per_mb;
-		memory_reader_pay(&reader, cost_ns, t_ms * NS_PER_MS, rss_mb * 1000000, 1);
+		memory_reader_charge(&reader, cost_ns, t_ms * NS_PER_MS, rss_mb * 1000000, 1);
 		largest_mb = rss_mb;
 	}
 	assert_int_equal(largest_mb, 200);
@@ -161,7 +161,7 @@ static void allowance_is_kept(void **state)
 	assert_int_equal(memory_reader_open(&reader, 1, 0), 0);
 	for (int64_t t_ms = 0; t_ms < 600000; t_ms += 100)
 		if (memory_reader_due(&reader, t_ms * NS_PER_MS, 100000000, 1))
-			memory_reader_pay(&reader, 100 * NS_PER_MS, t_ms * NS_PER_MS, 100000000, 1);
+			memory_reader_charge(&reader, 100 * NS_PER_MS, t_ms * NS_PER_MS, 100000000, 1);
 	assert_true(reader.n_readings >= 10);
 	assert_true((double)reader.spent_ns < 0.005 * 600e9 * 1.15);
 	memory_reader_close(&reader);

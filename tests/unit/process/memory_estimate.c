@@ -120,7 +120,7 @@ static void read_all(struct memory_estimate *estimate, struct tree *tree, const 
 	}
 	const struct memory_shared shared = {MB(step->main_shared), MB(step->descendants_shared),
 		MB(step->combined_shared)};
-	memory_estimate_settle(estimate, tree, &shared, true);
+	memory_estimate_apply_reading(estimate, tree, &shared, true);
 }
 
 // Page faults are whole pages.
