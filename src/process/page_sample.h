@@ -2,7 +2,7 @@
  * takes 6 ms per 500 MB; this takes 0.2 ms for any size.
  *
  * The kernel marks each present page as exclusive (mapped once: private) or not (shared), and as anonymous or of a file; that
- * is what smaps counts. Small mappings are read whole, of large ones some runs of pages, each at a random place of its part
+ * is what smaps counts. Small mappings are read whole (where there are more than 512, a random part of the rest stands for all of it), of large ones some runs of pages, each at a random place of its part
  * of the mapping. The sums are scaled to the resident anonymous and file pages of statm, which are exact. Bit 56 of
  * Documentation/admin-guide/mm/pagemap.rst, since Linux 4.2; the right to read it is that of smaps. */
 #pragma once
@@ -32,6 +32,7 @@ struct page_sample {
 	uint64_t *window; // owned: entries of pages first_page to first_page + n_pages
 	uint64_t first_page;
 	size_t n_pages;
+	uint64_t n_small;      // small mappings so far
 	uint64_t stride_pages; // one run of so many pages of a large mapping
 };
 

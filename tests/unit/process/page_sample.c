@@ -134,6 +134,56 @@ static void check_fork(void **state)
 	env_close(&env);
 }
 
+// A child of MAPPINGS small mappings that are shared with its parent, but for those of the second half, which it has written.
+static pid_t fork_many_mappings(char *memory, size_t n_mappings)
+{
+	int ready[2];
+	assert_int_equal(pipe(ready), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		for (size_t i = n_mappings / 2; i < n_mappings; i++)
+			memory[2 * i * PAGE] = 2;
+		_exit(write(ready[1], "r", 1) == 1 ? pause() : 3);
+	}
+	char letter;
+	assert_int_equal(read(ready[0], &letter, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void many_small_mappings(void **state)
+{
+	enum { MAPPINGS = 3900, READ_MOST = 2000 }; // and as many between them that have no memory
+	static char text[TEXT_SIZE];
+	struct wattle_env env;
+	struct tree tree;
+	struct page_sample sample;
+	char *memory = mmap(NULL, 2 * (size_t)MAPPINGS * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(memory != MAP_FAILED);
+	for (size_t i = 0; i < MAPPINGS; i++) {
+		assert_int_equal(mprotect(memory + 2 * i * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+		memory[2 * i * PAGE] = 1;
+	}
+	assert_int_equal(env_open(&env, NULL), 0);
+	pid_t pid = fork_many_mappings(memory, MAPPINGS);
+	assert_int_equal(tree_open(&tree, &env, pid, 0), 0);
+	assert_int_equal(page_sample_open(&sample), 0);
+	int r = page_sample_read(&sample, &tree, &tree.members[0], 64, text, sizeof(text));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	munmap(memory, 2 * (size_t)MAPPINGS * PAGE);
+	assert_int_equal(r, 0);
+	assert_true(sample.n_areas < READ_MOST);
+	double mappings = sample.shared[PAGE_ANONYMOUS] + sample.exclusive[PAGE_ANONYMOUS];
+	assert_true(mappings > MAPPINGS); // all are stood for, beside the test's own memory
+	double written = sample.exclusive[PAGE_ANONYMOUS];
+	assert_true(fabs(written - MAPPINGS / 2.0) < 0.3 * MAPPINGS);
+	page_sample_close(&sample);
+	tree_close(&tree);
+	env_close(&env);
+}
+
 static void too_many_mappings(void **state)
 {
 	(void)state;
@@ -163,6 +213,7 @@ int main(void)
 	ROWS_ADD(&rows, lines, check_line);
 	ROWS_ADD(&rows, scales, check_scale);
 	ROWS_ADD(&rows, forks, check_fork);
+	ROWS_ADD_ONE(&rows, "7800 small mappings: a fourth is read and stands for all", many_small_mappings);
 	ROWS_ADD_ONE(&rows, "a process of 10,000 mappings is too dear to sample", too_many_mappings);
 	return rows_run(&rows, "page sample");
 }
